@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-env.c: environment variables, read once at first use.
+ *
+ * Variables that say where to find code (TINY_PLUGIN_*, TINY_CACHE_DIR) are ignored in privileged
+ * programs by those who read them. */
+#include "base/tiny-env.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct {
+  const char *name;
+  gboolean is_int;
+  int int_value;
+  const char *text_value;
+  const char *meaning;
+} table[] = {
+#define TINY_ENV_INT(id, name, value, meaning)  { name, TRUE, value, NULL, meaning },
+#define TINY_ENV_TEXT(id, name, value, meaning) { name, FALSE, 0, value, meaning },
+#include "base/tiny-env.def"
+#undef TINY_ENV_INT
+#undef TINY_ENV_TEXT
+};
+
+static void
+read_environment (void)
+{
+  static gsize done = 0;
+  if (!g_once_init_enter (&done))
+    return;
+  for (guint i = 0; i < TINY_N_ENVS; i++) {
+    const char *text = g_getenv (table[i].name);
+    if (text == NULL || text[0] == 0)
+      continue;
+    if (table[i].is_int)
+      table[i].int_value = (int) g_ascii_strtoll (text, NULL, 10);
+    else
+      table[i].text_value = g_intern_string (text);
+  }
+  g_once_init_leave (&done, 1);
+}
+
+int
+tiny_env_get_int (TinyEnv env)
+{
+  read_environment ();
+  return table[env].int_value;
+}
+
+const char *
+tiny_env_get_text (TinyEnv env)
+{
+  read_environment ();
+  return table[env].text_value;
+}
+
+const char *
+tiny_env_get_name (TinyEnv env)
+{
+  return table[env].name;
+}
+
+const char *
+tiny_env_get_meaning (TinyEnv env)
+{
+  return table[env].meaning;
+}
+
+gboolean
+tiny_env_is_int (TinyEnv env)
+{
+  return table[env].is_int;
+}
+
+void
+tiny_env_set_int (TinyEnv env, int value)
+{
+  read_environment ();
+  table[env].int_value = value;
+}
+
+void
+tiny_env_set_text (TinyEnv env, const char *value)
+{
+  read_environment ();
+  table[env].text_value = value ? g_intern_string (value) : NULL;
+}

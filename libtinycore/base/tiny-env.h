@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-env.h: environment variables, declared once in tiny-env.def, read once at first use. */
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+typedef enum {
+#define TINY_ENV_INT(id, name, value, meaning)  TINY_ENV_##id,
+#define TINY_ENV_TEXT(id, name, value, meaning) TINY_ENV_##id,
+#include "base/tiny-env.def"
+#undef TINY_ENV_INT
+#undef TINY_ENV_TEXT
+  TINY_N_ENVS
+} TinyEnv;
+
+int tiny_env_get_int (TinyEnv env);
+const char *tiny_env_get_text (TinyEnv env);
+const char *tiny_env_get_name (TinyEnv env);
+const char *tiny_env_get_meaning (TinyEnv env);
+gboolean tiny_env_is_int (TinyEnv env);
+
+/* Overrides a value for this process; for tests and the command line. */
+void tiny_env_set_int (TinyEnv env, int value);
+void tiny_env_set_text (TinyEnv env, const char *value);
+
+/* TRUE when DEBUG is at least @level. */
+#define TINY_DEBUG(level) (G_UNLIKELY (tiny_env_get_int (TINY_ENV_DEBUG) >= (level)))
+
+G_END_DECLS

@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-plugin.h: everything a backend needs to know of tinycore.
+ *
+ * A backend is one shared object that exports one symbol, tiny_plugin_entry_1(), which returns a
+ * constant table of functions and data. The header is plain C11 (and C++17), stands alone, and is
+ * all there is: a plugin links neither the core nor GLib.
+ *
+ * Laws that hold for every struct here:
+ *  - The first two fields are struct_size (bytes the writer knows of) and flags. Structs end in
+ *    reserved fields; reserved fields and unknown flag bits are zero, and receivers refuse others.
+ *  - A receiver touches no byte beyond struct_size. The core copies what it knows of a plugin's
+ *    table and fills missing slots with stubs that return TINY_STATUS_UNSUPPORTED.
+ *  - Append only: a field never moves, a number never changes its meaning.
+ *
+ * Threads: module functions are serialised by the core. Device functions may be called from any
+ * thread at once, except that one queue is used by one thread at a time. compile() may be called
+ * from several threads at once.
+ *
+ * Process state: a plugin leaves signals, locale, floating-point modes, environment, directory and
+ * standard streams as it found them, and installs nothing at load time.
+ */
+#pragma once
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TINY_PLUGIN_ABI_MAJOR 1u
+#define TINY_PLUGIN_ABI_MINOR 0u
+#define TINY_PLUGIN_ENTRY_SYMBOL "tiny_plugin_entry_1"
+#if defined(_WIN32)
+#define TINY_PLUGIN_EXPORT __declspec (dllexport)
+#else
+#define TINY_PLUGIN_EXPORT __attribute__ ((visibility ("default")))
+#endif
+
+/* What a function answers. Negative values are failures and come with a filled TinyPluginError. */
+typedef int32_t TinyStatus;
+enum {
+  TINY_STATUS_OK = 0,
+  TINY_STATUS_UNSUPPORTED = -1,   /* never possible with these arguments; nothing happened */
+  TINY_STATUS_INVALID = -2,       /* the caller's mistake */
+  TINY_STATUS_OUT_OF_MEMORY = -3, /* device memory; may work after buffers were freed */
+  TINY_STATUS_BUSY = -4,          /* another process holds the device; may work later */
+  TINY_STATUS_TIMEOUT = -5,
+  TINY_STATUS_PERMISSION = -6,  /* hint says which node and group */
+  TINY_STATUS_NO_DEVICE = -7,
+  TINY_STATUS_DRIVER = -8,      /* driver or library absent or of a wrong version; text says which */
+  TINY_STATUS_DEVICE_LOST = -9, /* sticky: every later call on this device returns it */
+  TINY_STATUS_COMPILE = -10,    /* text carries the compiler's log */
+  TINY_STATUS_CORRUPT = -11,    /* damaged or foreign program binary */
+  TINY_STATUS_LAUNCH = -12,     /* the device refused or failed a launch */
+  TINY_STATUS_INTERNAL = -13
+};
+
+/* Why a call failed. Owned by the caller, usually on its stack: reporting never allocates. */
+typedef struct TinyPluginError {
+  uint32_t struct_size;
+  uint32_t flags;
+  int64_t vendor_code; /* the driver's own number, or 0 */
+  uint64_t reserved[2];
+  char text[1024]; /* what failed, NUL-terminated UTF-8, lower case, no full stop */
+  char hint[256];  /* what to do about it, or "" */
+} TinyPluginError;
+
+/* Number formats. The numbers are part of the ABI. */
+typedef enum {
+  TINY_DTYPE_VOID = 0,
+  TINY_DTYPE_BOOL = 1,
+  TINY_DTYPE_I8 = 2,
+  TINY_DTYPE_U8 = 3,
+  TINY_DTYPE_I16 = 4,
+  TINY_DTYPE_U16 = 5,
+  TINY_DTYPE_I32 = 6,
+  TINY_DTYPE_U32 = 7,
+  TINY_DTYPE_I64 = 8,
+  TINY_DTYPE_U64 = 9,
+  TINY_DTYPE_F8E4M3 = 10,
+  TINY_DTYPE_F8E5M2 = 11,
+  TINY_DTYPE_F16 = 12,
+  TINY_DTYPE_BF16 = 13,
+  TINY_DTYPE_F32 = 14,
+  TINY_DTYPE_F64 = 15,
+  TINY_DTYPE_INDEX = 16, /* the core's own unbounded index type; a plugin never sees it */
+  TINY_N_DTYPES = 17
+} TinyDType;
+#define TINY_DTYPE_BIT(dtype) (1u << (dtype))
+
+/* The contract: what an instruction of a linear program can be.
+ *
+ * The first 25 are the contract ops. A target declares for which dtypes it has each of them
+ * (TinyTarget.ops) and the core rewrites the others into those. All act lane by lane on vectors.
+ * Integers wrap; IDIV and MOD truncate towards zero as in C; a shift count is below the width;
+ * SHR is arithmetic on signed types; comparisons give BOOL; MAX returns the other operand of a
+ * NaN as IEEE 754-2019 maximumNumber does or NaN, as the target likes; MULACC is a*b+c with one
+ * rounding or two. */
+typedef enum {
+  TINY_INSTR_LOAD = 1,  /* (buffer, index [, gate, alternative]); (register) */
+  TINY_INSTR_STORE = 2, /* (buffer, index, value [, gate]); (register, value) */
+  TINY_INSTR_CAST = 3,  /* float to int truncates; out of range is unspecified but no trap */
+  TINY_INSTR_BITCAST = 4,
+  TINY_INSTR_NEG = 5,
+  TINY_INSTR_RECIP = 6,
+  TINY_INSTR_SQRT = 7,
+  TINY_INSTR_EXP2 = 8,
+  TINY_INSTR_LOG2 = 9,
+  TINY_INSTR_SIN = 10,
+  TINY_INSTR_ADD = 11,
+  TINY_INSTR_SUB = 12,
+  TINY_INSTR_MUL = 13,
+  TINY_INSTR_IDIV = 14,
+  TINY_INSTR_MOD = 15,
+  TINY_INSTR_MAX = 16,
+  TINY_INSTR_CMPLT = 17,
+  TINY_INSTR_CMPNE = 18,
+  TINY_INSTR_AND = 19,
+  TINY_INSTR_OR = 20,
+  TINY_INSTR_XOR = 21,
+  TINY_INSTR_SHL = 22,
+  TINY_INSTR_SHR = 23,
+  TINY_INSTR_WHERE = 24,  /* (bool, if true, if false) */
+  TINY_INSTR_MULACC = 25, /* (a, b, c): a*b+c */
+  /* extensions: only for targets that declare them */
+  TINY_INSTR_TRUNC = 26, /* float: round towards zero */
+  TINY_INSTR_FDIV = 27,
+  TINY_INSTR_CMPEQ = 28,
+  /* structure: every backend has these */
+  TINY_INSTR_CONST = 40,     /* arg: the value, splat over the lanes; floats as f64 bits */
+  TINY_INSTR_PARAM = 41,     /* arg: n; the n-th buffer parameter; dtype is the element's */
+  TINY_INSTR_VARIABLE = 42,  /* arg: n; the n-th scalar parameter, an integer */
+  TINY_INSTR_GRID = 43,      /* arg: axis 0..2; this work-group's index, i32 or i64 */
+  TINY_INSTR_GROUP = 44,     /* arg: axis 0..2; the index within the work-group */
+  TINY_INSTR_LOCAL = 45,     /* arg: n elements; memory shared by a work-group */
+  TINY_INSTR_REGISTER = 46,  /* a mutable variable of dtype and lanes; starts undefined */
+  TINY_INSTR_RANGE = 47,     /* (bound): loop 0 .. bound-1 up to the matching END; value: counter */
+  TINY_INSTR_END = 48,       /* (range) */
+  TINY_INSTR_IF = 49,        /* (bool scalar) up to the matching ENDIF */
+  TINY_INSTR_ENDIF = 50,     /* (if) */
+  TINY_INSTR_BARRIER = 51,
+  TINY_INSTR_VECTOR = 52,    /* one source: broadcast; else `lanes` scalars, lane 0 first */
+  TINY_INSTR_EXTRACT = 53,   /* (vector), arg: lane */
+  TINY_N_INSTRS = 64
+} TinyInstrOp;
+#define TINY_INSTR_BIT(op) (UINT64_C (1) << (op))
+
+/* One instruction. Its value is named by its position in TinyLinear.instrs. */
+typedef struct TinyInstr {
+  uint16_t op;        /* TinyInstrOp */
+  uint8_t dtype;      /* of the result; for STORE and structure without value: VOID */
+  uint8_t reserved;   /* 0 */
+  uint16_t lanes;     /* 1 is a scalar; LOAD and STORE of more touch consecutive elements */
+  uint16_t n_sources;
+  uint32_t sources;   /* where its sources start in TinyLinear.sources */
+  uint32_t reserved2; /* 0 */
+  int64_t arg;
+} TinyInstr;
+
+enum { TINY_PARAM_READ = 1u, TINY_PARAM_WRITE = 2u };
+
+/* One buffer parameter of a program. */
+typedef struct TinyParam {
+  uint32_t dtype; /* TinyDType of its elements */
+  uint32_t flags; /* TINY_PARAM_* */
+  uint64_t n_elements;
+} TinyParam;
+
+/* A kernel as a flat list in execution order: what a plugin compiles or interprets.
+ * Position independent of the core's memory; valid during the call it is passed to. */
+typedef struct TinyLinear {
+  uint32_t struct_size;
+  uint32_t flags;
+  const char *name; /* a C identifier */
+  const TinyInstr *instrs;
+  const uint32_t *sources; /* indices of instructions, all smaller than the user's own */
+  const TinyParam *params;
+  uint32_t n_instrs, n_sources, n_params, n_variables;
+  uint32_t grid[3];  /* work-groups per axis, at least 1 each */
+  uint32_t group[3]; /* work-items per group and axis, at least 1 each */
+  uint64_t reserved[4];
+} TinyLinear;
+
+/* ---- the target: what a piece of hardware can do, as data ---- */
+enum {
+  TINY_TARGET_MASKED = 1u,       /* LOAD and STORE take a gate of as many lanes as the access */
+  TINY_TARGET_GROUPS = 2u,       /* has work-groups, LOCAL memory and BARRIER */
+  TINY_TARGET_GRID_CHUNKS = 4u,  /* runs runs of grid points on one thread: wants few, long ones */
+  TINY_TARGET_FLUSHES_SUBNORMALS = 8u,
+  TINY_TARGET_UNALIGNED = 16u    /* vector accesses need only the element's alignment */
+};
+typedef struct TinyTarget {
+  uint32_t struct_size;
+  uint32_t flags;
+  char arch[256];              /* canonical: names the code, part of every cache key */
+  uint64_t ops[32];            /* by TinyDType: TINY_INSTR_BIT of the ops it has for operands of it */
+  uint32_t dtypes_storage;     /* TINY_DTYPE_BIT: may be loaded, stored and cast */
+  uint32_t dtypes_compute;     /* arithmetic as declared in ops */
+  uint32_t index_dtype;        /* TINY_DTYPE_I32 or _I64: preferred for addresses */
+  uint32_t vector_bits;        /* of a vector register, 0 for scalar machines */
+  uint32_t n_vector_registers;
+  uint32_t max_lanes;          /* the most lanes an instruction may have */
+  uint32_t n_threads;          /* how many grid points run at once, a hint */
+  uint32_t max_params;         /* buffer parameters of one program */
+  uint32_t max_grid[3], max_group[3];
+  uint32_t max_group_total;
+  uint32_t local_bytes;
+  uint64_t cache_bytes[3];     /* L1, L2, L3 seen by one thread, 0 unknown */
+  uint64_t reserved[8];
+} TinyTarget;
+
+/* ---- the dialect: from which the core renders C-like source ----
+ *
+ * In every template $0 $1 $2 stand for the sources' text, $t for the result type's name, $T for the
+ * scalar type's, $n for the lanes, $a for the argument, $s for the first source's type. A NULL op
+ * is one that the target does not declare. */
+typedef struct TinyDialect {
+  uint32_t struct_size;
+  uint32_t flags;
+  const char *prelude;                /* start of every source: includes, helpers */
+  const char *types[32];              /* by TinyDType: scalar type names */
+  const char *vector_type;            /* "$T$n"; NULL: no vectors */
+  const char *vector_typedef;         /* a definition made once for each used vector type, or NULL */
+  const char *kernel_open;            /* "$name" and "$params" stand for themselves */
+  const char *kernel_close;
+  const char *param_read;             /* one read-only buffer parameter: $T $a */
+  const char *param_write;
+  const char *param_separator;        /* ", " */
+  const char *variable;               /* a scalar parameter */
+  const char *grid, *group;           /* the index along axis $a (also $x: x, y or z) */
+  const char *local_open;             /* declares $T $0[$a] in shared memory */
+  const char *barrier;
+  const char *ops[64];                /* by TinyInstrOp: "($0+$1)" */
+  const char *vector_ops[64];         /* where a vector is spelt differently from a scalar */
+  const char *load_vector, *store_vector;           /* $0 buffer, $1 index, $2 value */
+  const char *load_masked, *store_masked;           /* + gate $2/$3, alternative $3 */
+  const char *vector_literal;         /* "($t){$0}" with $0 the comma-separated lanes */
+  const char *broadcast;              /* "(($t)($0))" */
+  const char *extract;                /* "$0[$a]" */
+  const char *inf, *neg_inf, *nan;    /* of f32; NULL: as a bit cast */
+  const char *suffix[32];             /* by TinyDType: of a literal, "f", "u", "ll" */
+  uint64_t reserved[8];
+} TinyDialect;
+
+/* ---- code: how a kernel becomes a binary ---- */
+typedef struct TinyCompileArgs {
+  uint32_t struct_size;
+  uint32_t flags;
+  const char *arch;           /* TinyTarget.arch as target() filled it */
+  const char *name;           /* the kernel's entry name */
+  const char *source;         /* dialect renderers: the text; else NULL */
+  uint64_t source_size;
+  const TinyLinear *linear;   /* always */
+  uint64_t reserved[4];
+} TinyCompileArgs;
+
+typedef struct TinyHost TinyHost;
+
+/* One way of turning kernels into programs. With a dialect the core renders source for compile();
+ * without one compile() walks the linear program itself. Needs no device. */
+typedef struct TinyRenderer {
+  uint32_t struct_size;
+  uint32_t flags;
+  const char *name;           /* "LLVM", as after the colon in DEV=CPU:LLVM */
+  const char *code_version;   /* changes when the same input may give other code; in the cache key */
+  const TinyDialect *dialect; /* or NULL */
+  /* Fills @out for @arch as the user wrote it ("" is the machine at hand). Required. */
+  TinyStatus (*target) (const char *arch, TinyTarget *out, TinyPluginError *error);
+  /* Makes a binary; *out_data comes from host->alloc and becomes the core's. Required. */
+  TinyStatus (*compile) (const TinyCompileArgs *args, void **out_data, uint64_t *out_size,
+                         TinyPluginError *error);
+  /* Text of a binary for DEBUG=7, NUL-terminated from host->alloc. Optional. */
+  TinyStatus (*disassemble) (const void *data, uint64_t size, char **out_text,
+                             TinyPluginError *error);
+  uint64_t reserved[8];
+} TinyRenderer;
+
+/* ---- what the core gives the plugin ---- */
+enum { TINY_LOG_ERROR = 0, TINY_LOG_WARNING = 1, TINY_LOG_INFO = 2, TINY_LOG_DEBUG = 3 };
+struct TinyHost {
+  uint32_t struct_size;
+  uint32_t flags;
+  uint32_t abi_major, abi_minor;
+  void *(*alloc) (uint64_t n_bytes); /* host memory, aligned to 64; NULL when there is none */
+  void (*free) (void *memory);
+  void (*log) (int32_t level, const char *domain, const char *text);
+  uint64_t reserved[8];
+};
+
+/* ---- devices ---- */
+typedef struct TinyPluginDevice TinyPluginDevice;
+typedef struct TinyPluginBuffer TinyPluginBuffer;
+typedef struct TinyPluginQueue TinyPluginQueue;
+typedef struct TinyPluginProgram TinyPluginProgram;
+
+enum {
+  TINY_CLASS_CPU = 1,
+  TINY_CLASS_GPU = 2,
+  TINY_CLASS_NPU = 3,
+  TINY_CLASS_REMOTE = 4,
+  TINY_CLASS_SIMULATOR = 5, /* never chosen unless asked for */
+};
+
+/* What scan() found, without opening anything. */
+typedef struct TinyCandidate {
+  uint32_t struct_size;
+  uint32_t flags;
+  char id[64];     /* stable over reboots: "cpu", "pci-0000:c1:00.0" */
+  char name[128];  /* for people */
+  char driver[64]; /* "nvidia 580.82.07", or "" */
+  uint32_t device_class;
+  uint32_t reserved0;
+  uint64_t reserved[4];
+} TinyCandidate;
+
+enum { TINY_DEVICE_HOST_MEMORY = 1u }; /* map() works on every buffer and costs nothing */
+typedef struct TinyDeviceInfo {
+  uint32_t struct_size;
+  uint32_t flags;
+  char name[128];
+  char arch[256];         /* what target("") of the default renderer says for this device */
+  uint64_t memory_bytes;  /* 0: unknown */
+  uint64_t max_buffer_bytes;
+  uint32_t alignment;     /* of buffers and of spans' offsets, a power of two */
+  uint32_t n_threads;
+  uint64_t reserved[8];
+} TinyDeviceInfo;
+
+/* A part of a buffer. Both in bytes. */
+typedef struct TinySpan {
+  TinyPluginBuffer *buffer;
+  uint64_t offset, n_bytes;
+} TinySpan;
+
+typedef enum {
+  TINY_COMMAND_UPLOAD = 1,   /* host memory to dst */
+  TINY_COMMAND_DOWNLOAD = 2, /* src to host memory */
+  TINY_COMMAND_COPY = 3,     /* src to dst; they do not overlap */
+  TINY_COMMAND_DISPATCH = 4
+} TinyCommandType;
+
+typedef struct TinyCommand {
+  uint32_t struct_size;
+  uint32_t type;              /* TinyCommandType */
+  TinySpan dst, src;          /* copies */
+  void *host;                 /* UPLOAD (read only), DOWNLOAD */
+  TinyPluginProgram *program; /* DISPATCH */
+  const TinySpan *buffers;    /* as many as the program has parameters, in their order */
+  const int64_t *variables;
+  uint32_t n_buffers, n_variables;
+  uint32_t grid[3];
+  uint32_t reserved0;
+  uint64_t reserved[4];
+} TinyCommand;
+
+/* Work for a queue: commands run one after the other. Devices of this ABI minor are synchronous:
+ * submit() returns when all of it is done and visible. */
+typedef struct TinySubmit {
+  uint32_t struct_size;
+  uint32_t flags;
+  const TinyCommand *commands;
+  uint32_t n_commands;
+  uint32_t reserved0;
+  uint64_t *out_ns;    /* NULL, or room for each command's duration in nanoseconds */
+  uint64_t reserved[4];
+} TinySubmit;
+
+/* A program as load() gets it. */
+typedef struct TinyProgramArgs {
+  uint32_t struct_size;
+  uint32_t flags;
+  const char *name; /* entry */
+  const char *arch; /* what it was compiled for */
+  const void *data;
+  uint64_t size;
+  uint32_t n_params, n_variables;
+  uint32_t group[3];
+  uint32_t reserved0;
+  uint64_t reserved[4];
+} TinyProgramArgs;
+
+/* Device functions. The first nine are required; a missing one refuses the plugin by name. */
+typedef struct TinyDeviceTable {
+  uint32_t struct_size;
+  uint32_t flags;
+  void (*close) (TinyPluginDevice *device);
+  TinyStatus (*info) (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error);
+  /* n_bytes may be 0 and the result is still a buffer; contents are undefined. */
+  TinyStatus (*alloc) (TinyPluginDevice *device, uint64_t n_bytes, TinyPluginBuffer **out,
+                       TinyPluginError *error);
+  void (*free) (TinyPluginDevice *device, TinyPluginBuffer *buffer);
+  TinyStatus (*queue_create) (TinyPluginDevice *device, TinyPluginQueue **out,
+                              TinyPluginError *error);
+  void (*queue_destroy) (TinyPluginDevice *device, TinyPluginQueue *queue);
+  TinyStatus (*submit) (TinyPluginDevice *device, TinyPluginQueue *queue, const TinySubmit *submit,
+                        TinyPluginError *error);
+  TinyStatus (*program_load) (TinyPluginDevice *device, const TinyProgramArgs *args,
+                              TinyPluginProgram **out, TinyPluginError *error);
+  void (*program_unload) (TinyPluginDevice *device, TinyPluginProgram *program);
+  /* Optional: a host address of the whole buffer, valid until it is freed. */
+  TinyStatus (*map) (TinyPluginDevice *device, TinyPluginBuffer *buffer, void **out,
+                     TinyPluginError *error);
+  uint64_t reserved[16];
+} TinyDeviceTable;
+
+/* ---- the module ---- */
+enum { TINY_MODULE_ANY_RENDERER = 1u }; /* takes programs of every other backend's renderers */
+typedef struct TinyPluginModule {
+  uint32_t struct_size;
+  uint32_t flags;
+  uint32_t abi_major, abi_minor; /* what it was built against */
+  uint32_t abi_minor_min;        /* serves cores of this minor and later */
+  uint32_t n_renderers;
+  const char *name, *vendor, *version, *license; /* as in the manifest */
+  const TinyRenderer *renderers; /* the first is the default */
+  /* No device access, under 50 ms. Required. */
+  TinyStatus (*init) (const TinyHost *host, TinyPluginError *error);
+  void (*fini) (void); /* required */
+  /* Fills up to *n candidates and sets *n to how many there are. No device access. Required. */
+  TinyStatus (*scan) (TinyCandidate *out, uint32_t *n, TinyPluginError *error);
+  /* Opens the device of that id. Required. */
+  TinyStatus (*open) (const char *id, TinyPluginDevice **out, const TinyDeviceTable **out_table,
+                      TinyPluginError *error);
+  uint64_t reserved[16];
+} TinyPluginModule;
+
+/* The one exported symbol. Returns NULL with @error filled when it cannot serve @host_minor. */
+typedef const TinyPluginModule *(*TinyPluginEntry) (uint32_t host_minor, TinyPluginError *error);
+
+/* Readable by packagers without running anything: readelf -n */
+typedef struct TinyPluginNote {
+  uint32_t name_size, desc_size, type;
+  char name[12];
+  uint32_t abi_major, abi_minor, abi_minor_min, reserved;
+} TinyPluginNote;
+#define TINY_PLUGIN_NOTE(minor_min)                                                                \
+  __attribute__ ((section (".note.tiny.abi"), used, aligned (4))) static const TinyPluginNote      \
+      tiny_plugin_note                                                                             \
+      = { 9, 16, 1, "TINY-ABI", TINY_PLUGIN_ABI_MAJOR, TINY_PLUGIN_ABI_MINOR, (minor_min), 0 }
+
+#ifdef __cplusplus
+}
+#endif
