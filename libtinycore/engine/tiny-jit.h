@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-jit.h: captures what a function realises and replays it.
+ *
+ * The first call runs the function plainly, the second records every launch made while it runs,
+ * later ones replay those launches as one submission with the new inputs in place of the old. */
+#pragma once
+
+#include "engine/tiny-runtime.h"
+
+G_BEGIN_DECLS
+
+typedef struct TinyCapture TinyCapture;
+
+/* Between begin and end all launches of this thread are recorded. @inputs are realised buffers
+ * that replays will exchange. Errors: %TINY_ERROR_INVALID when a capture is already running. */
+TinyCapture *tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error);
+gboolean tiny_capture_end (TinyCapture *self, GError **error);
+/* Runs the recorded launches with @inputs (BUFFER nodes of the same dtypes and sizes). */
+gboolean tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error);
+guint tiny_capture_get_n_kernels (TinyCapture *self);
+void tiny_capture_free (TinyCapture *self);
+
+G_END_DECLS

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-runtime.h: the process-wide tensor graph, the memory behind its buffers, and realising.
+ *
+ * Tensor nodes of the whole process live in one graph under one lock. Whoever holds a tensor node
+ * across unlocking holds it in a TinyRoot, which the runtime updates when it sweeps the graph or
+ * when a value has been realised. */
+#pragma once
+
+#include "device/tiny-buffer.h"
+#include "ir/tiny-node.h"
+
+G_BEGIN_DECLS
+
+/* The lock is recursive. All of tensor/ and autograd/ runs under it while it touches nodes. */
+void tiny_runtime_lock (void);
+void tiny_runtime_unlock (void);
+TinyGraph *tiny_runtime_get_graph (void);
+
+/* A node kept alive, and kept up to date. Embedded in its owner; @node may change at any call of
+ * the runtime that may sweep or realise. */
+typedef struct TinyRoot {
+  TinyNode *node;
+  struct TinyRoot *next, *previous;
+} TinyRoot;
+void tiny_runtime_add_root (TinyRoot *root, TinyNode *node);
+void tiny_runtime_remove_root (TinyRoot *root);
+
+/* A BUFFER node of that shape for @buffer, of which the graph takes a reference until the node is
+ * swept. */
+TinyNode *tiny_runtime_buffer_node (TinyBuffer *buffer, TinyDType dtype, const gint64 *dims, guint n);
+/* (transfer none): the memory behind a BUFFER node. */
+TinyBuffer *tiny_runtime_get_buffer (TinyNode *node);
+
+/* Makes the values of @roots exist: afterwards each root's node is a BUFFER, or a RESHAPE of one,
+ * and every other root that shared a realised part reads it from memory. An ASSIGN root becomes
+ * its buffer; unrealised roots elsewhere that read the old contents are realised first.
+ *
+ * Errors: those of scheduling, compiling and running; roots are unchanged then. */
+gboolean tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error);
+
+/* The name of the device that tensors are made on when none is named (DEV=…, opened on first use);
+ * interned. */
+const char *tiny_runtime_get_default_device (GError **error);
+
+/* ---- counters, for tests, bench and DEBUG ---- */
+typedef struct {
+  guint64 n_kernels, n_schedules, n_schedule_hits, n_compiles, n_disk_hits, n_sweeps;
+  guint64 n_flops, n_bytes;
+  guint64 ns_schedule, ns_codegen, ns_compile, ns_run;
+} TinyCounters;
+void tiny_runtime_get_counters (TinyCounters *out);
+void tiny_runtime_reset_counters (void);
+
+G_END_DECLS

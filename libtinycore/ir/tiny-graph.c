@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-graph.c: the pool of nodes, and walks over it.
+ *
+ * Nodes live in an arena and are found again through an open-addressing table keyed by all that
+ * makes them what they are. Walks are iterative: graphs can be deeper than a stack. */
+#include "ir/tiny-node.h"
+
+#include <string.h>
+
+#include "base/tiny-arena.h"
+#include "ir/tiny-shape.h"
+
+typedef struct {
+  gpointer *slots;
+  guint size; /* a power of two */
+  guint n;
+} Table;
+
+struct TinyGraph {
+  TinyArena *arena;
+  Table nodes, ints;
+  GHashTable *texts;
+  guint n_nodes;
+  guint32 mark;
+};
+
+TinyGraph *
+tiny_graph_new (void)
+{
+  TinyGraph *self = g_new0 (TinyGraph, 1);
+  self->arena = tiny_arena_new ();
+  self->nodes.size = 256;
+  self->nodes.slots = g_new0 (gpointer, self->nodes.size);
+  self->ints.size = 64;
+  self->ints.slots = g_new0 (gpointer, self->ints.size);
+  return self;
+}
+
+void
+tiny_graph_free (TinyGraph *self)
+{
+  if (self == NULL)
+    return;
+  tiny_arena_free (self->arena);
+  g_free (self->nodes.slots);
+  g_free (self->ints.slots);
+  g_clear_pointer (&self->texts, g_hash_table_unref);
+  g_free (self);
+}
+
+guint
+tiny_graph_get_n_nodes (TinyGraph *self)
+{
+  return self->n_nodes;
+}
+
+gsize
+tiny_graph_get_n_bytes (TinyGraph *self)
+{
+  return tiny_arena_get_n_bytes (self->arena) + self->nodes.size * sizeof (gpointer);
+}
+
+guint32
+tiny_graph_begin_mark (TinyGraph *self)
+{
+  return ++self->mark;
+}
+
+static inline guint64
+mix (guint64 hash, guint64 value)
+{
+  hash = (hash ^ value) * G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
+  return hash ^ (hash >> 32);
+}
+
+static guint32
+hash_ints (const gint64 *v, guint n)
+{
+  guint64 hash = n;
+  for (guint i = 0; i < n; i++)
+    hash = mix (hash, (guint64) v[i]);
+  return (guint32) hash;
+}
+
+const TinyInts *
+tiny_graph_ints (TinyGraph *self, const gint64 *v, guint n)
+{
+  Table *table = &self->ints;
+  guint i = hash_ints (v, n) & (table->size - 1);
+  for (; table->slots[i] != NULL; i = (i + 1) & (table->size - 1)) {
+    const TinyInts *found = table->slots[i];
+    if (found->n == n && (n == 0 || memcmp (found->v, v, n * sizeof (gint64)) == 0))
+      return found;
+  }
+  TinyInts *ints = tiny_arena_alloc (self->arena, sizeof (TinyInts) + n * sizeof (gint64));
+  ints->n = n;
+  if (n > 0)
+    memcpy (ints->v, v, n * sizeof (gint64));
+  table->slots[i] = ints;
+  if (++table->n * 2 > table->size) {
+    Table old = *table;
+    table->size *= 2;
+    table->slots = g_new0 (gpointer, table->size);
+    for (guint j = 0; j < old.size; j++) {
+      const TinyInts *moved = old.slots[j];
+      if (moved == NULL)
+        continue;
+      guint k = hash_ints (moved->v, moved->n) & (table->size - 1);
+      while (table->slots[k] != NULL)
+        k = (k + 1) & (table->size - 1);
+      table->slots[k] = (gpointer) moved;
+    }
+    g_free (old.slots);
+  }
+  return ints;
+}
+
+const char *
+tiny_graph_text (TinyGraph *self, const char *text)
+{
+  if (self->texts == NULL)
+    self->texts = g_hash_table_new (g_str_hash, g_str_equal);
+  char *found = g_hash_table_lookup (self->texts, text);
+  if (found == NULL) {
+    found = tiny_arena_strdup (self->arena, text);
+    g_hash_table_add (self->texts, found);
+  }
+  return found;
+}
+
+static void
+grow_nodes (Table *table)
+{
+  Table old = *table;
+  table->size *= 2;
+  table->slots = g_new0 (gpointer, table->size);
+  for (guint i = 0; i < old.size; i++) {
+    TinyNode *node = old.slots[i];
+    if (node == NULL)
+      continue;
+    guint k = node->hash & (table->size - 1);
+    while (table->slots[k] != NULL)
+      k = (k + 1) & (table->size - 1);
+    table->slots[k] = node;
+  }
+  g_free (old.slots);
+}
+
+TinyNode *
+tiny_node_new (TinyGraph *graph,
+               TinyOp op,
+               TinyDType dtype,
+               guint lanes,
+               guint n_sources,
+               TinyNode *const *sources,
+               gint64 arg,
+               const TinyInts *ints,
+               const char *text)
+{
+  if (ints != NULL)
+    ints = tiny_graph_ints (graph, ints->v, ints->n);
+  if (text != NULL)
+    text = tiny_graph_text (graph, text);
+  guint64 hash = mix (mix (op | dtype << 16 | (guint64) lanes << 32, (guint64) arg),
+                      GPOINTER_TO_SIZE (ints) ^ (GPOINTER_TO_SIZE (text) << 1));
+  for (guint i = 0; i < n_sources; i++)
+    hash = mix (hash, sources[i]->id + 1);
+  guint32 hash32 = (guint32) hash;
+
+  Table *table = &graph->nodes;
+  guint slot = hash32 & (table->size - 1);
+  for (; table->slots[slot] != NULL; slot = (slot + 1) & (table->size - 1)) {
+    TinyNode *found = table->slots[slot];
+    if (found->hash == hash32 && found->op == op && found->dtype == dtype && found->lanes == lanes
+        && found->n_sources == n_sources && found->arg == arg && found->ints == ints
+        && found->text == text
+        && (n_sources == 0
+            || memcmp (found->sources, sources, n_sources * sizeof (gpointer)) == 0))
+      return found;
+  }
+  TinyNode *node
+      = tiny_arena_alloc (graph->arena, sizeof (TinyNode) + n_sources * sizeof (gpointer));
+  TinyNode **own_sources = (TinyNode **) (node + 1);
+  node->op = op;
+  node->dtype = dtype;
+  node->lanes = lanes;
+  node->n_sources = n_sources;
+  node->id = graph->n_nodes++;
+  node->hash = hash32;
+  node->arg = arg;
+  node->ints = ints;
+  node->text = text;
+  node->sources = own_sources;
+  if (n_sources > 0)
+    memcpy (own_sources, sources, n_sources * sizeof (gpointer));
+  node->shape = tiny_shape_of_node (graph, node);
+  table->slots[slot] = node;
+  if (++table->n * 2 > table->size)
+    grow_nodes (table);
+  return node;
+}
+
+TinyNode *
+tiny_node_with_sources (TinyGraph *graph, TinyNode *node, TinyNode *const *sources)
+{
+  if (node->n_sources == 0
+      || memcmp (node->sources, sources, node->n_sources * sizeof (gpointer)) == 0)
+    return node;
+  return tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources, sources,
+                        node->arg, node->ints, node->text);
+}
+
+/* One step of an iterative depth-first walk. */
+typedef struct {
+  TinyNode *node;
+  guint next;
+} Frame;
+
+GPtrArray *
+tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots)
+{
+  GPtrArray *order = g_ptr_array_new ();
+  guint32 seen = tiny_graph_begin_mark (self);
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
+  for (guint r = 0; r < n_roots; r++) {
+    if (roots[r]->mark == seen)
+      continue;
+    roots[r]->mark = seen;
+    g_array_append_val (stack, ((Frame){ roots[r], 0 }));
+    while (stack->len > 0) {
+      Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
+      if (frame->next == frame->node->n_sources) {
+        g_ptr_array_add (order, frame->node);
+        g_array_set_size (stack, stack->len - 1);
+        continue;
+      }
+      TinyNode *source = frame->node->sources[frame->next++];
+      if (source->mark == seen)
+        continue;
+      source->mark = seen;
+      g_array_append_val (stack, ((Frame){ source, 0 }));
+    }
+  }
+  return order;
+}
+
+/* Rebuilds @node over the mapped sources. */
+static TinyNode *
+rebuild (TinyGraph *graph, TinyNode *node, const TinyNodeMap *map)
+{
+  TinyNode *small[8];
+  TinyNode **sources = node->n_sources <= 8 ? small : g_new (TinyNode *, node->n_sources);
+  for (guint i = 0; i < node->n_sources; i++)
+    sources[i] = tiny_node_map_get (map, node->sources[i]);
+  TinyNode *result = tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources,
+                                    sources, node->arg, node->ints, node->text);
+  if (sources != small)
+    g_free (sources);
+  return result;
+}
+
+TinyNode *
+tiny_graph_substitute (TinyGraph *self,
+                       TinyNode *root,
+                       TinyNode *const *from,
+                       TinyNode *const *to,
+                       guint n)
+{
+  g_auto (TinyNodeMap) map = { 0 };
+  for (guint i = 0; i < n; i++)
+    tiny_node_map_set (&map, from[i], to[i]);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (self, &root, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (tiny_node_map_get (&map, node) == NULL)
+      tiny_node_map_set (&map, node, rebuild (self, node, &map));
+  }
+  return tiny_node_map_get (&map, root);
+}
+
+/* Children-first order without marks: the other graph may be in use for reading elsewhere. */
+TinyNode *
+tiny_graph_import (TinyGraph *self, TinyNode *root)
+{
+  g_auto (TinyNodeMap) map = { 0 };
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
+  g_array_append_val (stack, ((Frame){ root, 0 }));
+  while (stack->len > 0) {
+    Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
+    if (frame->next == frame->node->n_sources) {
+      if (tiny_node_map_get (&map, frame->node) == NULL)
+        tiny_node_map_set (&map, frame->node, rebuild (self, frame->node, &map));
+      g_array_set_size (stack, stack->len - 1);
+      continue;
+    }
+    TinyNode *source = frame->node->sources[frame->next++];
+    if (tiny_node_map_get (&map, source) == NULL)
+      g_array_append_val (stack, ((Frame){ source, 0 }));
+  }
+  return tiny_node_map_get (&map, root);
+}
+
+void
+tiny_node_map_clear (TinyNodeMap *self)
+{
+  g_clear_pointer (&self->values, g_free);
+  self->size = 0;
+}
+
+void
+tiny_node_map_set (TinyNodeMap *self, const TinyNode *node, gpointer value)
+{
+  if (node->id >= self->size) {
+    guint size = MAX (node->id + 1, self->size * 2);
+    self->values = g_renew (gpointer, self->values, size);
+    memset (self->values + self->size, 0, (size - self->size) * sizeof (gpointer));
+    self->size = size;
+  }
+  self->values[node->id] = value;
+}
+
+/* ---- digest ---- */
+static void
+update_string (GChecksum *sum, const char *text)
+{
+  g_checksum_update (sum, (const guchar *) text, (gssize) strlen (text) + 1);
+}
+
+void
+tiny_node_digest (TinyGraph *graph, TinyNode *root, guint8 out_digest[16])
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+  g_auto (TinyNodeMap) position = { 0 };
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    tiny_node_map_set (&position, node, GUINT_TO_POINTER (i + 1));
+    gint64 head[5] = { node->dtype, node->lanes, node->n_sources, node->arg,
+                       node->ints ? (gint64) node->ints->n : -1 };
+    update_string (sum, tiny_op_infos[node->op].text);
+    g_checksum_update (sum, (const guchar *) head, sizeof head);
+    if (node->ints != NULL)
+      g_checksum_update (sum, (const guchar *) node->ints->v, node->ints->n * sizeof (gint64));
+    update_string (sum, node->text ? node->text : "");
+    for (guint s = 0; s < node->n_sources; s++) {
+      guint32 p = GPOINTER_TO_UINT (tiny_node_map_get (&position, node->sources[s]));
+      g_checksum_update (sum, (const guchar *) &p, sizeof p);
+    }
+  }
+  guint8 full[32];
+  gsize length = sizeof full;
+  g_checksum_get_digest (sum, full, &length);
+  memcpy (out_digest, full, 16);
+}

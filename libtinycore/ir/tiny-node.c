@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-node.c: shorthands for making nodes, and what can be read off one. */
+#include "ir/tiny-node.h"
+
+#include <math.h>
+#include <string.h>
+
+TinyNode *
+tiny_node_unary (TinyGraph *graph, TinyOp op, TinyNode *x)
+{
+  return tiny_node_new (graph, op, x->dtype, x->lanes, 1, &x, 0, NULL, NULL);
+}
+
+TinyNode *
+tiny_node_binary (TinyGraph *graph, TinyOp op, TinyNode *x, TinyNode *y)
+{
+  gboolean compares = tiny_op_infos[op].op_class == TINY_OP_CLASS_COMPARE;
+  TinyNode *sources[] = { x, y };
+  return tiny_node_new (graph, op, compares ? TINY_DTYPE_BOOL : x->dtype, x->lanes, 2, sources, 0,
+                        NULL, NULL);
+}
+
+TinyNode *
+tiny_node_where (TinyGraph *graph, TinyNode *gate, TinyNode *x, TinyNode *y)
+{
+  TinyNode *sources[] = { gate, x, y };
+  return tiny_node_new (graph, TINY_OP_WHERE, x->dtype, x->lanes, 3, sources, 0, NULL, NULL);
+}
+
+TinyNode *
+tiny_node_mulacc (TinyGraph *graph, TinyNode *x, TinyNode *y, TinyNode *z)
+{
+  TinyNode *sources[] = { x, y, z };
+  return tiny_node_new (graph, TINY_OP_MULACC, x->dtype, x->lanes, 3, sources, 0, NULL, NULL);
+}
+
+TinyNode *
+tiny_node_cast (TinyGraph *graph, TinyNode *x, TinyDType dtype)
+{
+  if (x->dtype == dtype)
+    return x;
+  return tiny_node_new (graph, TINY_OP_CAST, dtype, x->lanes, 1, &x, 0, NULL, NULL);
+}
+
+TinyNode *
+tiny_node_bitcast (TinyGraph *graph, TinyNode *x, TinyDType dtype)
+{
+  if (x->dtype == dtype)
+    return x;
+  return tiny_node_new (graph, TINY_OP_BITCAST, dtype, x->lanes, 1, &x, 0, NULL, NULL);
+}
+
+static gint64
+bits_of_double (double value)
+{
+  gint64 bits;
+  if (isnan (value))
+    value = NAN;
+  memcpy (&bits, &value, sizeof bits);
+  return isnan (value) ? G_GINT64_CONSTANT (0x7ff8000000000000) : bits;
+}
+
+TinyNode *
+tiny_node_const_int (TinyGraph *graph, TinyDType dtype, gint64 value)
+{
+  if (tiny_dtype_is_float (dtype))
+    return tiny_node_const_float (graph, dtype, (double) value);
+  guint n_bits = 8 * tiny_dtype_get_n_bytes (dtype);
+  if (dtype == TINY_DTYPE_BOOL)
+    value = value != 0;
+  else if (n_bits < 64 && tiny_dtype_is_signed (dtype))
+    value = (gint64) ((guint64) value << (64 - n_bits)) >> (64 - n_bits);
+  else if (n_bits < 64)
+    value &= ((gint64) 1 << n_bits) - 1;
+  return tiny_node_new (graph, TINY_OP_CONST, dtype, 1, 0, NULL, value, NULL, NULL);
+}
+
+TinyNode *
+tiny_node_const_float (TinyGraph *graph, TinyDType dtype, double value)
+{
+  if (!tiny_dtype_is_float (dtype))
+    return tiny_node_const_int (graph, dtype, (gint64) value);
+  if (dtype == TINY_DTYPE_F32)
+    value = (float) value;
+  return tiny_node_new (graph, TINY_OP_CONST, dtype, 1, 0, NULL, bits_of_double (value), NULL,
+                        NULL);
+}
+
+TinyNode *
+tiny_node_const_index (TinyGraph *graph, gint64 value)
+{
+  return tiny_node_const_int (graph, TINY_DTYPE_INDEX, value);
+}
+
+TinyNode *
+tiny_node_const_like (TinyGraph *graph, TinyNode *like, double value)
+{
+  TinyNode *scalar = tiny_node_const_float (graph, like->dtype, value);
+  if (like->lanes == 1)
+    return scalar;
+  return tiny_node_new (graph, TINY_OP_CONST, like->dtype, like->lanes, 0, NULL, scalar->arg, NULL,
+                        NULL);
+}
+
+TinyNode *
+tiny_node_range (TinyGraph *graph, guint number, TinyRangeKind kind, TinyNode *bound)
+{
+  return tiny_node_new (graph, TINY_OP_RANGE, bound->dtype, 1, 1, &bound,
+                        (gint64) kind << 32 | number, NULL, NULL);
+}
+
+TinyNode *
+tiny_node_range_const (TinyGraph *graph, guint number, TinyRangeKind kind, gint64 extent)
+{
+  return tiny_node_range (graph, number, kind, tiny_node_const_index (graph, extent));
+}
+
+TinyNode *
+tiny_node_sink (TinyGraph *graph, guint n, TinyNode *const *sources, const char *name)
+{
+  return tiny_node_new (graph, TINY_OP_SINK, TINY_DTYPE_VOID, 1, n, sources, 0, NULL, name);
+}
+
+double
+tiny_node_get_float (const TinyNode *node)
+{
+  if (!tiny_dtype_is_float (node->dtype))
+    return node->dtype == TINY_DTYPE_U64 ? (double) (guint64) node->arg : (double) node->arg;
+  double value;
+  memcpy (&value, &node->arg, sizeof value);
+  return value;
+}
+
+gboolean
+tiny_node_is_const_int (const TinyNode *node, gint64 value)
+{
+  return node->op == TINY_OP_CONST && !tiny_dtype_is_float (node->dtype) && node->arg == value;
+}
+
+gint64
+tiny_range_get_extent (const TinyNode *range)
+{
+  g_assert (range->op == TINY_OP_RANGE && range->sources[0]->op == TINY_OP_CONST);
+  return range->sources[0]->arg;
+}
+
+const char *
+tiny_range_kind_to_string (TinyRangeKind kind)
+{
+  static const char *const names[TINY_N_RANGE_KINDS]
+      = { "loop", "reduce", "grid", "group", "upcast", "unroll", "lanes" };
+  return names[kind];
+}
+
+/* ---- ranges a node depends on ---- */
+static int
+compare_ids (gconstpointer a, gconstpointer b)
+{
+  guint32 x = (*(TinyNode *const *) a)->id, y = (*(TinyNode *const *) b)->id;
+  return x < y ? -1 : x > y;
+}
+
+/* Which of the node's sources are loops it closes: those are not open in its value. */
+static gboolean
+closes (TinyNode *node, TinyNode *range)
+{
+  if (node->op != TINY_OP_REDUCE && node->op != TINY_OP_END)
+    return FALSE;
+  for (guint i = node->op == TINY_OP_REDUCE ? 1 : 0; i < node->n_sources; i++)
+    if (node->sources[i] == range)
+      return TRUE;
+  return FALSE;
+}
+
+static void
+compute_ranges (TinyGraph *graph, TinyNode *node)
+{
+  guint longest = 0, n = 0;
+  TinyNode *same = NULL;
+  for (guint i = 0; i < node->n_sources; i++) {
+    n += node->sources[i]->n_ranges;
+    if (node->sources[i]->n_ranges > longest) {
+      longest = node->sources[i]->n_ranges;
+      same = node->sources[i];
+    }
+  }
+  g_autofree TinyNode **all = g_new (TinyNode *, n + 1);
+  guint used = 0;
+  for (guint i = 0; i < node->n_sources; i++)
+    for (guint j = 0; j < node->sources[i]->n_ranges; j++)
+      if (!closes (node, node->sources[i]->ranges[j]))
+        all[used++] = node->sources[i]->ranges[j];
+  if (node->op == TINY_OP_RANGE)
+    all[used++] = node;
+  qsort (all, used, sizeof *all, compare_ids);
+  guint unique = 0;
+  for (guint i = 0; i < used; i++)
+    if (unique == 0 || all[unique - 1] != all[i])
+      all[unique++] = all[i];
+  if (same != NULL && unique == longest
+      && memcmp (all, same->ranges, unique * sizeof *all) == 0) {
+    node->ranges = same->ranges;
+  } else {
+    /* Interned integers are the graph's own store for small lists of pointers. */
+    g_autofree gint64 *words = g_new (gint64, unique + 1);
+    for (guint i = 0; i < unique; i++)
+      words[i] = (gint64) GPOINTER_TO_SIZE (all[i]);
+    G_STATIC_ASSERT (sizeof (gint64) == sizeof (gpointer));
+    node->ranges = (TinyNode *const *) tiny_graph_ints (graph, words, unique)->v;
+  }
+  node->n_ranges = (guint16) unique;
+}
+
+TinyNode *const *
+tiny_node_get_ranges (TinyGraph *graph, TinyNode *node, guint *out_n)
+{
+  if (node->ranges == NULL) {
+    gboolean ready = TRUE;
+    for (guint i = 0; i < node->n_sources; i++)
+      ready = ready && node->sources[i]->ranges != NULL;
+    if (ready) {
+      compute_ranges (graph, node);
+    } else {
+      g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &node, 1);
+      for (guint i = 0; i < order->len; i++)
+        if (((TinyNode *) order->pdata[i])->ranges == NULL)
+          compute_ranges (graph, order->pdata[i]);
+    }
+  }
+  *out_n = node->n_ranges;
+  return node->ranges;
+}
+
+gboolean
+tiny_node_depends_on (TinyGraph *graph, TinyNode *node, TinyNode *range)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, node, &n);
+  for (guint i = 0; i < n; i++)
+    if (ranges[i] == range)
+      return TRUE;
+  return FALSE;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-schedule.h: a tensor graph as a list of kernels over buffers.
+ *
+ * A schedule names no memory: its inputs are slots, its outputs and temporaries are sizes. The
+ * same structure therefore gives the same schedule, whatever buffers stand behind it. */
+#pragma once
+
+#include "ir/tiny-node.h"
+
+G_BEGIN_DECLS
+
+typedef enum {
+  TINY_SCHEDULE_INPUT,     /* slot is the PARAM's number; an ASSIGN writes into one */
+  TINY_SCHEDULE_OUTPUT,    /* slot is the root's number; fresh memory that outlives the run */
+  TINY_SCHEDULE_TEMPORARY, /* slot is the byte offset in its device's arena */
+} TinyScheduleBufferKind;
+
+typedef struct {
+  TinyScheduleBufferKind kind;
+  TinyDType dtype;
+  gint64 n_elements;
+  const char *device;
+  gint64 slot;
+} TinyScheduleBuffer;
+
+typedef enum { TINY_SCHEDULE_KERNEL, TINY_SCHEDULE_COPY } TinyScheduleItemKind;
+
+/* One kernel, or a copy of buffers[1] to buffers[0] between devices. */
+typedef struct {
+  TinyScheduleItemKind kind;
+  TinyNode *kernel;   /* SINK in the schedule's graph; PARAM slot i is buffers[i] */
+  const char *device; /* that runs it; of a copy: the destination's */
+  guint n_buffers;
+  guint *buffers;     /* indices in TinySchedule.buffers; those written come first */
+  guint n_written;
+} TinyScheduleItem;
+
+typedef struct {
+  const char *device;
+  gint64 n_bytes;
+} TinyScheduleArena;
+
+typedef struct {
+  TinyGraph *graph;
+  guint n_items, n_buffers, n_inputs, n_outputs, n_arenas;
+  TinyScheduleItem *items; /* in the order to run them */
+  TinyScheduleBuffer *buffers;
+  TinyScheduleArena *arenas; /* one a device that needs temporaries */
+  guint *outputs;            /* root i is in buffers[outputs[i]], row-major */
+} TinySchedule;
+
+/* Takes @graph (and frees it in any case). @sink is SINK(roots…) of a normalised tensor graph: its
+ * leaves are CONST, IOTA and PARAM; a root is a value or ASSIGN(PARAM, value), whose output is
+ * that input's buffer. Reads of a PARAM see the value before any ASSIGN to it.
+ *
+ * Errors: %TINY_ERROR_INVALID for a graph that cannot be scheduled (mixed devices without COPY). */
+TinySchedule *tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error);
+void tiny_schedule_free (TinySchedule *self);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinySchedule, tiny_schedule_free)
+
+G_END_DECLS
