@@ -18,7 +18,8 @@ gboolean tiny_device_check (TinyDevice *self,
 gboolean tiny_device_check_alive (TinyDevice *self, GError **error);
 
 /* The pool: memory of at least @n_bytes, rounded up to *out_size, and back. */
-TinyPluginBuffer *tiny_device_take_memory (TinyDevice *self, gsize n_bytes, gsize *out_size, GError **error);
+TinyPluginBuffer *
+tiny_device_take_memory (TinyDevice *self, gsize n_bytes, gsize *out_size, GError **error);
 void tiny_device_give_memory (TinyDevice *self, TinyPluginBuffer *memory, gsize size);
 
 G_END_DECLS

@@ -15,7 +15,8 @@ typedef struct TinyPool TinyPool;
 /* @device outlives the pool. */
 TinyPool *tiny_pool_new (TinyDevice *device);
 void tiny_pool_free (TinyPool *self);
-TinyPluginBuffer *tiny_pool_take (TinyPool *self, gsize n_bytes, gsize *out_size, GError **error);
+TinyPluginBuffer *
+tiny_pool_take (TinyPool *self, gsize n_bytes, gsize *out_size, GError **error);
 void tiny_pool_give (TinyPool *self, TinyPluginBuffer *memory, gsize size);
 void tiny_pool_trim (TinyPool *self);
 void tiny_pool_get_memory (TinyPool *self, TinyDeviceMemory *out);
