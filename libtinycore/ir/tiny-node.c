@@ -6,6 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "ir/tiny-eval.h"
+
 TinyNode *
 tiny_node_unary (TinyGraph *graph, TinyOp op, TinyNode *x)
 {
@@ -17,8 +19,8 @@ tiny_node_binary (TinyGraph *graph, TinyOp op, TinyNode *x, TinyNode *y)
 {
   gboolean compares = tiny_op_infos[op].op_class == TINY_OP_CLASS_COMPARE;
   TinyNode *sources[] = { x, y };
-  return tiny_node_new (graph, op, compares ? TINY_DTYPE_BOOL : x->dtype, x->lanes, 2, sources, 0,
-                        NULL, NULL);
+  return tiny_node_new (graph, op, compares ? TINY_DTYPE_BOOL : x->dtype, x->lanes, 2, sources,
+                        0, NULL, NULL);
 }
 
 TinyNode *
@@ -51,40 +53,27 @@ tiny_node_bitcast (TinyGraph *graph, TinyNode *x, TinyDType dtype)
   return tiny_node_new (graph, TINY_OP_BITCAST, dtype, x->lanes, 1, &x, 0, NULL, NULL);
 }
 
-static gint64
-bits_of_double (double value)
-{
-  gint64 bits;
-  if (isnan (value))
-    value = NAN;
-  memcpy (&bits, &value, sizeof bits);
-  return isnan (value) ? G_GINT64_CONSTANT (0x7ff8000000000000) : bits;
-}
-
 TinyNode *
 tiny_node_const_int (TinyGraph *graph, TinyDType dtype, gint64 value)
 {
+  gint64 bits = tiny_eval_wrap (dtype, value);
   if (tiny_dtype_is_float (dtype))
-    return tiny_node_const_float (graph, dtype, (double) value);
-  guint n_bits = 8 * tiny_dtype_get_n_bytes (dtype);
-  if (dtype == TINY_DTYPE_BOOL)
-    value = value != 0;
-  else if (n_bits < 64 && tiny_dtype_is_signed (dtype))
-    value = (gint64) ((guint64) value << (64 - n_bits)) >> (64 - n_bits);
-  else if (n_bits < 64)
-    value &= ((gint64) 1 << n_bits) - 1;
-  return tiny_node_new (graph, TINY_OP_CONST, dtype, 1, 0, NULL, value, NULL, NULL);
+    tiny_eval_alu (TINY_OP_CAST, TINY_DTYPE_I64, dtype, &value, 1, &bits);
+  return tiny_node_new (graph, TINY_OP_CONST, dtype, 1, 0, NULL, bits, NULL, NULL);
 }
 
 TinyNode *
 tiny_node_const_float (TinyGraph *graph, TinyDType dtype, double value)
 {
-  if (!tiny_dtype_is_float (dtype))
-    return tiny_node_const_int (graph, dtype, (gint64) value);
-  if (dtype == TINY_DTYPE_F32)
-    value = (float) value;
-  return tiny_node_new (graph, TINY_OP_CONST, dtype, 1, 0, NULL, bits_of_double (value), NULL,
-                        NULL);
+  if (tiny_dtype_is_float (dtype))
+    return tiny_node_new (graph, TINY_OP_CONST, dtype, 1, 0, NULL,
+                          tiny_eval_from_double (dtype, value), NULL, NULL);
+  gint64 bits = 0; /* what no integer is nearest to, a NaN, becomes 0 */
+  if (value >= 0x1p63)
+    bits = value < 0x1p64 ? (gint64) (guint64) value : G_MAXINT64;
+  else if (!isnan (value))
+    bits = value <= -0x1p63 ? G_MININT64 : (gint64) value;
+  return tiny_node_const_int (graph, dtype, bits);
 }
 
 TinyNode *
@@ -99,8 +88,8 @@ tiny_node_const_like (TinyGraph *graph, TinyNode *like, double value)
   TinyNode *scalar = tiny_node_const_float (graph, like->dtype, value);
   if (like->lanes == 1)
     return scalar;
-  return tiny_node_new (graph, TINY_OP_CONST, like->dtype, like->lanes, 0, NULL, scalar->arg, NULL,
-                        NULL);
+  return tiny_node_new (graph, TINY_OP_CONST, like->dtype, like->lanes, 0, NULL, scalar->arg,
+                        NULL, NULL);
 }
 
 TinyNode *

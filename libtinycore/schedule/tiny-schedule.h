@@ -32,7 +32,7 @@ typedef struct {
   TinyNode *kernel;   /* SINK in the schedule's graph; PARAM slot i is buffers[i] */
   const char *device; /* that runs it; of a copy: the destination's */
   guint n_buffers;
-  guint *buffers;     /* indices in TinySchedule.buffers; those written come first */
+  guint *buffers; /* indices in TinySchedule.buffers; those written come first */
   guint n_written;
 } TinyScheduleItem;
 
