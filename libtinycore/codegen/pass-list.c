@@ -15,6 +15,8 @@ static const struct {
   const char *why;
 } passes[] = {
   { "loops", tiny_pass_loops, "each loop nest gets ranges of its own" },
+  { "optimise", tiny_pass_optimise, "axes are split, padded and spread for the target" },
+  { "expand", tiny_pass_expand, "copies and vectors take the place of split axes" },
   { "reduce", tiny_pass_reduce, "REDUCE becomes a register and loops; stores get their loops" },
   { "index", tiny_pass_index, "INDEX becomes i32 or i64, floor division what machines have" },
   { "linearise", tiny_pass_linearise,
