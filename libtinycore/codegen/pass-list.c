@@ -21,6 +21,7 @@ static const struct {
   guint stage;
   const char *why;
 } passes[] = {
+  { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "no loop is empty from here on" },
   { "simplify", tiny_pass_simplify, TINY_STAGE_KERNEL, "fewer nodes for all that follow" },
   { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "each loop nest gets ranges of its own" },
   { "optimise", tiny_pass_optimise, TINY_STAGE_KERNEL,
