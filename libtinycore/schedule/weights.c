@@ -21,4 +21,5 @@ ScheduleWeights schedule_weights = {
   .split_most = 64,
   .pack_min_reuse = 16,
   .pack_min_work = 1 << 16,
+  .pack_max_growth = 2,
 };

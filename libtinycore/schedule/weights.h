@@ -28,8 +28,9 @@ typedef struct {
   gint64 split_min_total;         /* values combined in all, at least */
   gint64 split_least, split_most; /* kernels' worth of partial results */
   /* packing.c */
-  gint64 pack_min_reuse; /* each packed element is used at least this many times */
-  gint64 pack_min_work;  /* products in the contraction, at least */
+  gint64 pack_min_reuse;  /* each packed element is used at least this many times */
+  gint64 pack_min_work;   /* products in the contraction, at least */
+  double pack_max_growth; /* a packed copy is at most this many times what it is made from */
 } ScheduleWeights;
 
 extern ScheduleWeights schedule_weights;

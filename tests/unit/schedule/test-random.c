@@ -319,6 +319,7 @@ test_large_programs (void)
   schedule_weights.split_min_reduced = schedule_weights.split_min_total = 4;
   schedule_weights.split_least = 2;
   schedule_weights.pack_min_reuse = schedule_weights.pack_min_work = 2;
+  schedule_weights.pack_max_growth = 100;
   for (guint seed = 1; seed <= N_PROGRAMS; seed++) {
     static const double launches[] = { 0, 20, 200 };
     schedule_weights.launch = launches[seed % 3];
