@@ -6,6 +6,7 @@
 #include "engine/tiny-cache.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/auxv.h>

@@ -5,6 +5,7 @@
 #include "base/tiny-error.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
+#include "engine/tiny-runtime.h"
 #include "plugin/tiny-registry.h"
 
 static GMutex lock;

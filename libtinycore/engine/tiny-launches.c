@@ -7,6 +7,7 @@
  * only patches the spans that use it. */
 #include <string.h>
 
+#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"

@@ -3,6 +3,7 @@
  * tiny-plan.h: a schedule whose kernels are compiled, and a list of launches ready to submit. */
 #pragma once
 
+#include "device/tiny-buffer.h"
 #include "engine/tiny-executable.h"
 #include "schedule/tiny-schedule.h"
 
