@@ -14,6 +14,7 @@ typedef enum {
   TINY_OPT_PAD,    /* round an axis up to a multiple of `amount`; accesses get gates */
   TINY_OPT_GRID,   /* spread the whole axis over the grid */
   TINY_OPT_SWAP,   /* exchange two axes' places in the loop nest; amount is the other axis */
+  TINY_OPT_SPLIT,  /* split `amount` off as a loop of its own, which becomes axis + 1 */
   TINY_N_OPTS
 } TinyOptKind;
 
@@ -25,12 +26,12 @@ typedef struct {
   gint64 amount;
 } TinyOpt;
 
-/* A linear program with all that it points to. Plain memory, free with tiny_program_source_free. */
+/* A linear program with all that it points to. Plain memory, free with tiny_linear_program_free. */
 typedef struct {
-  TinyLinear linear;  /* what plugins see */
-  char *opts;         /* the optimisations applied, as text */
-  gint64 n_flops;     /* estimate of arithmetic */
-  gint64 n_bytes;     /* estimate of memory touched at least once */
+  TinyLinear linear; /* what plugins see */
+  char *opts;        /* the optimisations applied, as text */
+  gint64 n_flops;    /* estimate of arithmetic */
+  gint64 n_bytes;    /* estimate of memory touched at least once */
 } TinyLinearProgram;
 
 /* @kernel is a SINK as schedule/ makes it, in @graph, which grows. @opts NULL: by heuristic.

@@ -22,6 +22,8 @@ tiny_text_print_float (TinyDType dtype, double value, char *buffer)
     return strcpy (buffer, "nan");
   if (isinf (value))
     return strcpy (buffer, value < 0 ? "-inf" : "inf");
+  if (value == trunc (value) && fabs (value) < 1e15)
+    return g_ascii_formatd (buffer, 30, "%.1f", value);
   gint64 bits = tiny_eval_from_double (dtype, value);
   for (int digits = 1; digits <= 17; digits++) {
     char format[8];

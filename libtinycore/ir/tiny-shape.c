@@ -33,6 +33,7 @@ tiny_shape_of_node (TinyGraph *graph, const TinyNode *node)
   gint64 out[MAX_RANK];
   switch (node->op) {
   case TINY_OP_CONST:
+  case TINY_OP_VARIABLE:
     return node->lanes > 1 ? NULL : tiny_graph_ints (graph, NULL, 0);
   case TINY_OP_PARAM:
   case TINY_OP_BUFFER:

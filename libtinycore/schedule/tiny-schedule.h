@@ -32,7 +32,7 @@ typedef struct {
   TinyNode *kernel;   /* SINK in the schedule's graph; PARAM slot i is buffers[i] */
   const char *device; /* that runs it; of a copy: the destination's */
   guint n_buffers;
-  guint *buffers;     /* indices in TinySchedule.buffers; those written come first */
+  guint *buffers; /* indices in TinySchedule.buffers; those written come first */
   guint n_written;
 } TinyScheduleItem;
 
@@ -57,6 +57,9 @@ typedef struct {
  * Errors: %TINY_ERROR_INVALID for a graph that cannot be scheduled (mixed devices without COPY). */
 TinySchedule *tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error);
 void tiny_schedule_free (TinySchedule *self);
+
+/* The buffers and items, one a line with each kernel's expression below it; free with g_free(). */
+char *tiny_schedule_to_string (const TinySchedule *self);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinySchedule, tiny_schedule_free)
 

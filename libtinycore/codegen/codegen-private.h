@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * codegen-private.h: what the passes of codegen/ share. */
+#pragma once
+
+#include "codegen/tiny-codegen.h"
+
+G_BEGIN_DECLS
+
+/* One compilation on its way through the passes. */
+typedef struct {
+  TinyGraph *graph;
+  const TinyTarget *target;
+  TinyNode *root;      /* the SINK, rewritten by each pass */
+  const TinyOpt *opts; /* given by hand */
+  guint n_opts;
+  gboolean heuristic; /* TRUE: opts are to be chosen */
+  GArray *applied;    /* TinyOpt */
+  TinyLinearProgram *program;
+} TinyCodegen;
+
+typedef gboolean (*TinyPassFunc) (TinyCodegen *cg, GError **error);
+
+/* The passes, in the order of pass-list.c. */
+gboolean tiny_pass_loops (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_simplify (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_optimise (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_expand (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_reduce (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_index (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_linearise (TinyCodegen *cg, GError **error);
+
+/* Fills @cg->program's estimates from the kernel before it is optimised. */
+void tiny_codegen_estimate (TinyCodegen *cg);
+
+/* ---- fold.c ---- */
+/* tiny_node_new() that folds constants, neutral elements and what bounds decide, and keeps sums
+ * as (shared part) + constant so that neighbouring addresses share what they have in common. */
+TinyNode *
+tiny_fold_node (TinyGraph *graph, TinyNode *like, guint lanes, TinyNode *const *sources);
+TinyNode *tiny_fold_binary (TinyGraph *graph, TinyOp op, TinyNode *x, TinyNode *y);
+
+/* @root with free occurrences of from[i] replaced; what a REDUCE or END closes is not free. */
+TinyNode *tiny_codegen_replace (
+    TinyGraph *graph, TinyNode *root, TinyNode *const *from, TinyNode *const *to, guint n);
+
+/* The neutral element of REDUCE with @op. */
+TinyNode *tiny_reduce_identity (TinyGraph *graph, TinyOp op, TinyDType dtype, guint lanes);
+
+/* Whether node(range = l) is node(range = 0) + stride * l for every l of the range. */
+gboolean
+tiny_index_stride (TinyGraph *graph, TinyNode *node, TinyNode *range, gint64 *out_stride);
+
+/* The number of the highest RANGE under @root, plus one. */
+guint tiny_codegen_count_ranges (TinyGraph *graph, TinyNode *root);
+
+/* The loops around @store, outermost first. Free with g_free(). */
+TinyNode **tiny_codegen_get_loops (TinyGraph *graph, TinyNode *store, guint *out_n);
+
+static inline gboolean
+tiny_target_has (const TinyTarget *target, TinyInstrOp op, TinyDType dtype)
+{
+  return (target->ops[dtype] & TINY_INSTR_BIT (op)) != 0;
+}
+
+G_END_DECLS

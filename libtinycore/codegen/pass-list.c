@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pass-list.c: the way of a kernel to a linear program.
+ *
+ * The table below is the whole of it. TINY_VERIFY checks the IR after each pass, DEBUG=5 prints
+ * it, DEBUG=3 shows the optimisations chosen, DEBUG=6 the linear program. */
+#include "codegen/codegen-private.h"
+
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+#include "ir/tiny-text.h"
+#include "ir/tiny-verify.h"
+#include "rewrite/tiny-simplify.h"
+
+/* What the IR is after a pass; TINY_STAGE_LINEAR: no longer nodes. */
+enum { STAGE_LINEAR = TINY_STAGE_EXPANDED + 1 };
+
+static const struct {
+  const char *name;
+  TinyPassFunc run;
+  guint stage;
+  const char *why;
+} passes[] = {
+  { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "no loop is empty from here on" },
+  { "simplify", tiny_pass_simplify, TINY_STAGE_KERNEL, "fewer nodes for all that follow" },
+  { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "each loop nest gets ranges of its own" },
+  { "optimise", tiny_pass_optimise, TINY_STAGE_KERNEL,
+    "axes are split, padded and spread for the target" },
+  { "expand", tiny_pass_expand, TINY_STAGE_EXPANDED,
+    "copies and vectors take the place of split axes" },
+  { "reduce", tiny_pass_reduce, TINY_STAGE_EXPANDED,
+    "REDUCE becomes a register and loops; stores get their loops" },
+  { "index", tiny_pass_index, TINY_STAGE_EXPANDED,
+    "INDEX becomes i32 or i64, floor division what machines have" },
+  { "linearise", tiny_pass_linearise, STAGE_LINEAR,
+    "nodes become a list, each in the outermost loop it can" },
+};
+
+gboolean
+tiny_pass_simplify (TinyCodegen *cg, GError **error)
+{
+  cg->root = tiny_simplify (cg->graph, cg->root);
+  return TRUE;
+}
+
+static gboolean
+should_verify (void)
+{
+  int wanted = tiny_env_get_int (TINY_ENV_VERIFY);
+#ifdef NDEBUG
+  return wanted > 0;
+#else
+  return wanted != 0;
+#endif
+}
+
+/* Checks and shows what pass @i left. */
+static gboolean
+inspect (TinyCodegen *cg, guint i, GError **error)
+{
+  gboolean is_linear = passes[i].stage == STAGE_LINEAR;
+  if (TINY_DEBUG (5) && !is_linear) {
+    g_autofree char *text = tiny_graph_print (cg->graph, cg->root);
+    g_printerr ("// after %s: %s\n%s\n", passes[i].name, passes[i].why, text);
+  }
+  if (!should_verify ())
+    return TRUE;
+  gboolean ok = is_linear ? tiny_verify_linear (&cg->program->linear, cg->target, error)
+                          : tiny_graph_verify (cg->graph, cg->root, passes[i].stage, error);
+  if (!ok)
+    g_prefix_error (error, "after %s: ", passes[i].name);
+  return ok;
+}
+
+static void
+show (TinyCodegen *cg)
+{
+  if (TINY_DEBUG (3))
+    g_printerr ("opts %s: %s\n", cg->program->linear.name, cg->program->opts);
+  if (TINY_DEBUG (6)) {
+    g_autofree char *text = tiny_linear_to_string (&cg->program->linear);
+    g_printerr ("%s", text);
+  }
+}
+
+TinyLinearProgram *
+tiny_codegen_compile (TinyGraph *graph,
+                      TinyNode *kernel,
+                      const TinyTarget *target,
+                      const TinyOpt *opts,
+                      guint n_opts,
+                      GError **error)
+{
+  g_return_val_if_fail (kernel->op == TINY_OP_SINK, NULL);
+  g_autoptr (GArray) applied = g_array_new (FALSE, FALSE, sizeof (TinyOpt));
+  g_autoptr (TinyLinearProgram) program = g_new0 (TinyLinearProgram, 1);
+  TinyCodegen cg = { .graph = graph,
+                     .target = target,
+                     .root = kernel,
+                     .opts = opts,
+                     .n_opts = n_opts,
+                     .heuristic = opts == NULL && !tiny_env_get_int (TINY_ENV_NO_OPT),
+                     .applied = applied,
+                     .program = program };
+  tiny_codegen_estimate (&cg);
+  for (guint i = 0; i < G_N_ELEMENTS (passes); i++)
+    if (!passes[i].run (&cg, error) || !inspect (&cg, i, error))
+      return NULL;
+  program->opts = tiny_opts_to_string ((const TinyOpt *) applied->data, applied->len);
+  show (&cg);
+  return g_steal_pointer (&program);
+}
+
+void
+tiny_linear_program_free (TinyLinearProgram *self)
+{
+  if (self == NULL)
+    return;
+  g_free ((gpointer) self->linear.name);
+  g_free ((gpointer) self->linear.instrs);
+  g_free ((gpointer) self->linear.sources);
+  g_free ((gpointer) self->linear.params);
+  g_free (self->opts);
+  g_free (self);
+}

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pass-reduce.c: REDUCE becomes a REGISTER and loops; STOREs get the loops around them.
+ *
+ *   register r(outer loops…); store r, neutral element            before the loops
+ *   a = load after(r, that store, loops…); store r, a op value    inside
+ *   load after(r, end(inner loop, stores…))                       the result, after them
+ *
+ * All REDUCEs over the same ranges share one nest: their updates are closed by the same END. An
+ * END lists its range first, then what happens inside it; its value depends on the loops around
+ * it only. A register's sources are the loops it is used in, so that its first store is repeated
+ * with them. The SINK ends as SINK(END(outermost, …)…). */
+#include "codegen/codegen-private.h"
+
+typedef struct {
+  GPtrArray *members; /* REDUCEs, before */
+  GPtrArray *values;  /* their values: all must be ready before one is lowered */
+  gboolean lowered;
+} Nest;
+
+typedef struct {
+  TinyGraph *graph;
+  const TinyTarget *target;
+  TinyNodeMap map, nests; /* of a RANGE: the Nest it is the first range of */
+  GPtrArray *all_nests;
+  guint n_registers;
+} Lower;
+
+static void
+nest_free (Nest *nest)
+{
+  g_ptr_array_unref (nest->members);
+  g_ptr_array_unref (nest->values);
+  g_free (nest);
+}
+
+static void
+lower_clear (Lower *self)
+{
+  tiny_node_map_clear (&self->map);
+  tiny_node_map_clear (&self->nests);
+  g_ptr_array_unref (self->all_nests);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Lower, lower_clear)
+
+static TinyNode *
+after (TinyGraph *graph, TinyNode *x, guint n, TinyNode *const *first, TinyNode *extra)
+{
+  g_autofree TinyNode **sources = g_new (TinyNode *, n + 2);
+  guint used = 0;
+  sources[used++] = x;
+  if (extra != NULL)
+    sources[used++] = extra;
+  for (guint i = 0; i < n; i++)
+    sources[used++] = first[i];
+  return tiny_node_new (graph, TINY_OP_AFTER, x->dtype, x->lanes, used, sources, 0, NULL, NULL);
+}
+
+static TinyNode *
+store_register (TinyGraph *graph, TinyNode *reg, TinyNode *value)
+{
+  TinyNode *sources[] = { reg, value };
+  return tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, value->lanes, 2, sources, 0,
+                        NULL, NULL);
+}
+
+static gboolean
+is_product_sum (TinyNode *value)
+{
+  return value->op == TINY_OP_MUL
+         || (value->op == TINY_OP_ADD && is_product_sum (value->sources[0])
+             && is_product_sum (value->sources[1]));
+}
+
+/* acc op value; a sum of products becomes a chain of MULACCs on the accumulator. */
+static TinyNode *
+accumulate (Lower *self, TinyOp op, TinyNode *acc, TinyNode *value)
+{
+  gboolean fuses = op == TINY_OP_ADD && value->dtype != TINY_DTYPE_BOOL
+                   && tiny_target_has (self->target, TINY_INSTR_MULACC, value->dtype);
+  if (!fuses || !is_product_sum (value))
+    return tiny_node_binary (self->graph, op, acc, value);
+  if (value->op == TINY_OP_MUL)
+    return tiny_node_mulacc (self->graph, value->sources[0], value->sources[1], acc);
+  acc = accumulate (self, op, acc, value->sources[0]);
+  return accumulate (self, op, acc, value->sources[1]);
+}
+
+/* The ranges that any member is inside of. */
+static GPtrArray *
+outer_ranges (Lower *self, Nest *nest)
+{
+  GPtrArray *outer = g_ptr_array_new ();
+  /* Finding ranges for the first time uses marks itself: it comes before ours. */
+  for (guint i = 0; i < nest->values->len; i++) {
+    guint n;
+    tiny_node_get_ranges (self->graph, tiny_node_map_get (&self->map, nest->values->pdata[i]),
+                          &n);
+  }
+  guint32 seen = tiny_graph_begin_mark (self->graph);
+  TinyNode *first = nest->members->pdata[0];
+  for (guint i = 1; i < first->n_sources; i++)
+    first->sources[i]->mark = seen;
+  for (guint i = 0; i < nest->values->len; i++) {
+    guint n;
+    TinyNode *value = tiny_node_map_get (&self->map, nest->values->pdata[i]);
+    TinyNode *const *ranges = tiny_node_get_ranges (self->graph, value, &n);
+    for (guint j = 0; j < n; j++) {
+      if (ranges[j]->mark != seen)
+        g_ptr_array_add (outer, ranges[j]);
+      ranges[j]->mark = seen;
+    }
+  }
+  return outer;
+}
+
+static void
+lower_nest (Lower *self, Nest *nest)
+{
+  TinyGraph *graph = self->graph;
+  TinyNode *first = nest->members->pdata[0];
+  guint n_loops = first->n_sources - 1, n = nest->members->len;
+  g_autoptr (GPtrArray) outer = outer_ranges (self, nest);
+  g_autofree TinyNode **registers = g_new (TinyNode *, n);
+  g_autofree TinyNode **inside = g_new (TinyNode *, n + 1);
+  for (guint i = 0; i < n; i++) {
+    TinyNode *member = nest->members->pdata[i];
+    TinyNode *value = tiny_node_map_get (&self->map, member->sources[0]);
+    TinyOp op = member->arg;
+    registers[i]
+        = tiny_node_new (graph, TINY_OP_REGISTER, value->dtype, value->lanes, outer->len,
+                         (TinyNode *const *) outer->pdata, self->n_registers++, NULL, NULL);
+    TinyNode *identity = tiny_reduce_identity (graph, op, value->dtype, value->lanes);
+    TinyNode *init = store_register (graph, registers[i], identity);
+    TinyNode *place = after (graph, registers[i], n_loops, first->sources + 1, init);
+    TinyNode *acc = tiny_node_new (graph, TINY_OP_LOAD, value->dtype, value->lanes, 1, &place,
+                                   0, NULL, NULL);
+    inside[i + 1] = store_register (graph, registers[i], accumulate (self, op, acc, value));
+  }
+  TinyNode *end = NULL;
+  for (guint i = n_loops; i >= 1; i--) {
+    TinyNode *pair[] = { first->sources[i], end };
+    inside[0] = first->sources[i];
+    end = tiny_node_new (graph, TINY_OP_END, TINY_DTYPE_VOID, 1, end ? 2 : n + 1,
+                         end ? pair : inside, 0, NULL, NULL);
+  }
+  for (guint i = 0; i < n; i++) {
+    TinyNode *place = after (graph, registers[i], 0, NULL, end);
+    TinyNode *result = tiny_node_new (graph, TINY_OP_LOAD, registers[i]->dtype,
+                                      registers[i]->lanes, 1, &place, 0, NULL, NULL);
+    tiny_node_map_set (&self->map, nest->members->pdata[i], result);
+  }
+  nest->lowered = TRUE;
+}
+
+static void
+find_nests (Lower *self, GPtrArray *order)
+{
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op != TINY_OP_REDUCE || node->n_sources == 1)
+      continue;
+    Nest *nest = tiny_node_map_get (&self->nests, node->sources[1]);
+    if (nest == NULL) {
+      nest = g_new0 (Nest, 1);
+      nest->members = g_ptr_array_new ();
+      nest->values = g_ptr_array_new ();
+      g_ptr_array_add (self->all_nests, nest);
+      tiny_node_map_set (&self->nests, node->sources[1], nest);
+    }
+    g_ptr_array_add (nest->members, node);
+    g_ptr_array_add (nest->values, node->sources[0]);
+  }
+}
+
+static void
+lower_node (Lower *self, TinyNode *node, Nest *nest)
+{
+  if (nest != NULL) {
+    if (!nest->lowered)
+      lower_nest (self, nest);
+    return;
+  }
+  if (node->op == TINY_OP_REDUCE) {
+    tiny_node_map_set (&self->map, node, tiny_node_map_get (&self->map, node->sources[0]));
+    return;
+  }
+  g_autofree TinyNode **many = node->n_sources > 8 ? g_new (TinyNode *, node->n_sources) : NULL;
+  TinyNode *few[8], **sources = many ? many : few;
+  for (guint i = 0; i < node->n_sources; i++)
+    sources[i] = tiny_node_map_get (&self->map, node->sources[i]);
+  tiny_node_map_set (&self->map, node, tiny_node_with_sources (self->graph, node, sources));
+}
+
+typedef struct {
+  TinyNode *node;
+  Nest *nest;
+  TinyNode *const *sources;
+  guint n_sources, next;
+} Frame;
+
+static Frame
+frame_of (Lower *self, TinyNode *node)
+{
+  if (node->op == TINY_OP_REDUCE && node->n_sources > 1) {
+    Nest *nest = tiny_node_map_get (&self->nests, node->sources[1]);
+    return (Frame){ node, nest, (TinyNode *const *) nest->values->pdata, nest->values->len, 0 };
+  }
+  return (Frame){ node, NULL, node->sources, node->n_sources, 0 };
+}
+
+/* Sources first, where a REDUCE also waits for the values of all others in its nest. */
+static void
+lower_all (Lower *self, TinyNode *root)
+{
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
+  Frame start = frame_of (self, root);
+  g_array_append_val (stack, start);
+  while (stack->len > 0) {
+    Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
+    if (frame->next == frame->n_sources) {
+      if (tiny_node_map_get (&self->map, frame->node) == NULL)
+        lower_node (self, frame->node, frame->nest);
+      g_array_set_size (stack, stack->len - 1);
+      continue;
+    }
+    TinyNode *source = frame->sources[frame->next++];
+    if (tiny_node_map_get (&self->map, source) != NULL)
+      continue;
+    Frame next = frame_of (self, source);
+    g_array_append_val (stack, next);
+  }
+}
+
+/* Puts @stores, whose loops agree up to @depth, into the rest of their loops. */
+static void
+close_loops (TinyGraph *graph, GPtrArray *stores, guint depth, GPtrArray *out)
+{
+  g_autoptr (GPtrArray) left = g_ptr_array_new ();
+  for (guint i = 0; i < stores->len; i++)
+    g_ptr_array_add (left, stores->pdata[i]);
+  while (left->len > 0) {
+    guint n;
+    g_autofree TinyNode **loops = tiny_codegen_get_loops (graph, left->pdata[0], &n);
+    if (n <= depth) {
+      g_ptr_array_add (out, left->pdata[0]);
+      g_ptr_array_remove_index (left, 0);
+      continue;
+    }
+    g_autoptr (GPtrArray) same = g_ptr_array_new ();
+    g_autoptr (GPtrArray) inside = g_ptr_array_new ();
+    g_ptr_array_add (inside, loops[depth]);
+    for (guint i = 0; i < left->len;)
+      if (tiny_node_depends_on (graph, left->pdata[i], loops[depth]))
+        g_ptr_array_add (same, g_ptr_array_remove_index (left, i));
+      else
+        i++;
+    close_loops (graph, same, depth + 1, inside);
+    g_ptr_array_add (out, tiny_node_new (graph, TINY_OP_END, TINY_DTYPE_VOID, 1, inside->len,
+                                         (TinyNode *const *) inside->pdata, 0, NULL, NULL));
+  }
+}
+
+gboolean
+tiny_pass_reduce (TinyCodegen *cg, GError **error)
+{
+  g_auto (Lower) self = { .graph = cg->graph, .target = cg->target };
+  self.all_nests = g_ptr_array_new_with_free_func ((GDestroyNotify) nest_free);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);
+  find_nests (&self, order);
+  lower_all (&self, cg->root);
+  TinyNode *sink = tiny_node_map_get (&self.map, cg->root);
+  g_autoptr (GPtrArray) stores = g_ptr_array_new ();
+  g_autoptr (GPtrArray) roots = g_ptr_array_new ();
+  for (guint i = 0; i < sink->n_sources; i++)
+    g_ptr_array_add (stores, sink->sources[i]);
+  close_loops (cg->graph, stores, 0, roots);
+  cg->root
+      = tiny_node_sink (cg->graph, roots->len, (TinyNode *const *) roots->pdata, sink->text);
+  return TRUE;
+}

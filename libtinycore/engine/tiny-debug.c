@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-debug.c: what DEBUG=1 … 7 print on standard error. */
+#include "engine/tiny-debug.h"
+
+#include <time.h>
+
+#include "base/tiny-env.h"
+
+gint64
+tiny_debug_now_ns (void)
+{
+  struct timespec now;
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  return (gint64) now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+void
+tiny_debug_print_device (TinyDevice *device)
+{
+  g_printerr ("device %s: renderer %s, architecture %s\n", tiny_device_get_name (device),
+              tiny_device_get_renderer (device)->name, tiny_device_get_target (device)->arch);
+}
+
+void
+tiny_debug_print_launch (TinyDevice *device, const TinyExecutable *executable, guint64 ns)
+{
+  double s = (double) MAX (ns, 1) * 1e-9;
+  g_printerr ("%-8s %-44s %10.2f us %8.2f GFLOP/s %7.2f GB/s\n", tiny_device_get_name (device),
+              executable->name, s * 1e6, (double) executable->n_flops / s * 1e-9,
+              (double) executable->n_bytes / s * 1e-9);
+}
+
+void
+tiny_debug_print_kernel (const TinyLinearProgram *program, const char *source)
+{
+  static GMutex lock;
+  g_autofree char *listing = TINY_DEBUG (6) || (TINY_DEBUG (4) && source == NULL)
+                                 ? tiny_linear_to_string (&program->linear)
+                                 : NULL;
+  g_mutex_lock (&lock);
+  g_printerr ("kernel %s: %s\n", program->linear.name,
+              program->opts && program->opts[0] ? program->opts : "no optimisations");
+  if (TINY_DEBUG (4) && source != NULL)
+    g_printerr ("%s\n", source);
+  if (listing != NULL)
+    g_printerr ("%s\n", listing);
+  g_mutex_unlock (&lock);
+}
+
+void
+tiny_debug_print_assembly (TinyDevice *device, GBytes *binary)
+{
+  g_autofree char *text = tiny_device_disassemble (device, binary, NULL);
+  if (text != NULL)
+    g_printerr ("%s\n", text);
+}

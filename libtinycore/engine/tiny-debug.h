@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-debug.h: what DEBUG=1 … 7 print on standard error. */
+#pragma once
+
+#include "codegen/tiny-codegen.h"
+#include "engine/tiny-executable.h"
+
+G_BEGIN_DECLS
+
+gint64 tiny_debug_now_ns (void);
+void tiny_debug_print_device (TinyDevice *device);                              /* 1 */
+void tiny_debug_print_launch (TinyDevice *device, const TinyExecutable *executable, guint64 ns); /* 2 */
+void tiny_debug_print_kernel (const TinyLinearProgram *program, const char *source); /* 3, 4, 6 */
+void tiny_debug_print_assembly (TinyDevice *device, GBytes *binary);            /* 7 */
+
+G_END_DECLS

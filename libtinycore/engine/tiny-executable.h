@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-executable.h: a kernel made runnable on a device, through the caches.
+ *
+ * The way of a kernel: already loaded on the device → on disk under the digest of its IR, the
+ * target, the renderer and this very library → generated, rendered, compiled, stored. */
+#pragma once
+
+#include "device/tiny-device.h"
+#include "device/tiny-program.h"
+#include "ir/tiny-node.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  char *name;
+  char *opts; /* the optimisations that made it */
+  TinyProgram *program;
+  guint n_params, n_variables;
+  guint grid[3];
+  gint64 n_flops, n_bytes; /* estimates for one launch */
+} TinyExecutable;
+
+/* Makes executables of @kernels (SINKs of @graph, which is only read), on all cores;
+ * out_executables[i] is owned by the engine and lives as long as the process. @device is one that
+ * is open.
+ *
+ * Errors: those of codegen, the plugin's compiler and its loader, naming the kernel. */
+gboolean tiny_executables_get (TinyDevice *device,
+                               TinyGraph *graph,
+                               TinyNode *const *kernels,
+                               guint n,
+                               TinyExecutable **out_executables,
+                               GError **error);
+
+/* One kernel's binary without a device to load it, for `tinycore compile`; (transfer full). */
+GBytes *tiny_kernel_compile (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, GError **error);
+
+G_END_DECLS

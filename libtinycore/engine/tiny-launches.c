@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-launches.c: launches in order, ready to submit as often as wanted.
+ *
+ * Neighbouring launches on one device become one submission: an array of commands whose spans
+ * point into one array of spans. Both are built on the first submit and kept; replacing a buffer
+ * only patches the spans that use it. */
+#include <string.h>
+
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+#include "engine/runtime-private.h"
+#include "engine/tiny-debug.h"
+#include "engine/tiny-plan.h"
+
+typedef struct {
+  TinyDevice *device; /* NULL: a copy of binding 1 to binding 0 */
+  TinyExecutable *executable;
+  guint first_binding, n_bindings;
+} Launch;
+
+struct TinyLaunches {
+  GArray *launches; /* Launch */
+  GArray *bindings; /* TinyBinding, each with a reference to its buffer */
+  TinyCommand *commands; /* one per launch, once built */
+  TinySpan *spans;       /* one per binding */
+  guint n_kernels;
+};
+
+TinyLaunches *
+tiny_launches_new (void)
+{
+  TinyLaunches *self = g_new0 (TinyLaunches, 1);
+  self->launches = g_array_new (FALSE, FALSE, sizeof (Launch));
+  self->bindings = g_array_new (FALSE, FALSE, sizeof (TinyBinding));
+  return self;
+}
+
+static void
+forget_commands (TinyLaunches *self)
+{
+  g_clear_pointer (&self->commands, g_free);
+  g_clear_pointer (&self->spans, g_free);
+}
+
+void
+tiny_launches_free (TinyLaunches *self)
+{
+  if (self == NULL)
+    return;
+  for (guint i = 0; i < self->bindings->len; i++)
+    tiny_buffer_unref (g_array_index (self->bindings, TinyBinding, i).buffer);
+  g_array_unref (self->launches);
+  g_array_unref (self->bindings);
+  forget_commands (self);
+  g_free (self);
+}
+
+static void
+add (TinyLaunches *self, Launch launch, const TinyBinding *bindings)
+{
+  launch.first_binding = self->bindings->len;
+  g_array_append_val (self->launches, launch);
+  g_array_append_vals (self->bindings, bindings, launch.n_bindings);
+  for (guint i = 0; i < launch.n_bindings; i++)
+    tiny_buffer_ref (bindings[i].buffer);
+  self->n_kernels += launch.device != NULL;
+  forget_commands (self);
+}
+
+void
+tiny_launches_add_kernel (TinyLaunches *self,
+                          TinyDevice *device,
+                          TinyExecutable *executable,
+                          const TinyBinding *bindings,
+                          guint n_bindings)
+{
+  add (self, (Launch){ .device = device, .executable = executable, .n_bindings = n_bindings },
+       bindings);
+}
+
+void
+tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from)
+{
+  TinyBinding both[] = { *to, *from };
+  add (self, (Launch){ .n_bindings = 2 }, both);
+}
+
+guint
+tiny_launches_get_n_kernels (TinyLaunches *self)
+{
+  return self->n_kernels;
+}
+
+void
+tiny_launches_append (TinyLaunches *self, TinyLaunches *other)
+{
+  for (guint i = 0; i < other->launches->len; i++) {
+    Launch launch = g_array_index (other->launches, Launch, i);
+    add (self, launch, &g_array_index (other->bindings, TinyBinding, launch.first_binding));
+  }
+}
+
+static gboolean
+fill_span (TinySpan *span, const TinyBinding *binding, GError **error)
+{
+  if (!tiny_buffer_ensure (binding->buffer, error))
+    return FALSE;
+  *span = (TinySpan){ .buffer = tiny_buffer_get_handle (binding->buffer),
+                      .offset = (guint64) binding->offset + tiny_buffer_get_offset (binding->buffer),
+                      .n_bytes = (guint64) binding->n_bytes };
+  return TRUE;
+}
+
+void
+tiny_launches_replace (TinyLaunches *self, TinyBuffer *from, TinyBuffer *to)
+{
+  if (from == to)
+    return;
+  for (guint i = 0; i < self->bindings->len; i++) {
+    TinyBinding *binding = &g_array_index (self->bindings, TinyBinding, i);
+    if (binding->buffer != from)
+      continue;
+    binding->buffer = tiny_buffer_ref (to);
+    tiny_buffer_unref (from);
+    if (self->spans != NULL && !fill_span (&self->spans[i], binding, NULL))
+      forget_commands (self);
+  }
+}
+
+static gboolean
+build_commands (TinyLaunches *self, GError **error)
+{
+  self->commands = g_new0 (TinyCommand, self->launches->len + 1);
+  self->spans = g_new0 (TinySpan, self->bindings->len + 1);
+  for (guint i = 0; i < self->bindings->len; i++)
+    if (!fill_span (&self->spans[i], &g_array_index (self->bindings, TinyBinding, i), error)) {
+      forget_commands (self);
+      return FALSE;
+    }
+  for (guint i = 0; i < self->launches->len; i++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, i);
+    if (launch->device == NULL)
+      continue;
+    TinyCommand *command = &self->commands[i];
+    command->struct_size = sizeof *command;
+    command->type = TINY_COMMAND_DISPATCH;
+    command->program = tiny_program_get_handle (launch->executable->program);
+    command->buffers = &self->spans[launch->first_binding];
+    command->n_buffers = launch->n_bindings;
+    memcpy (command->grid, launch->executable->grid, sizeof command->grid);
+  }
+  return TRUE;
+}
+
+/* Copies between devices by way of host memory. */
+static gboolean
+run_copy (const TinyBinding *to, const TinyBinding *from, GError **error)
+{
+  g_autofree void *host = g_try_malloc ((gsize) MAX (from->n_bytes, 1));
+  if (host == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY,
+                 "copy between devices: no host memory for %" G_GINT64_FORMAT " bytes",
+                 from->n_bytes);
+    return FALSE;
+  }
+  return tiny_buffer_download (from->buffer, (gsize) from->offset, host, (gsize) from->n_bytes,
+                               error)
+         && tiny_buffer_upload (to->buffer, (gsize) to->offset, host, (gsize) to->n_bytes, error);
+}
+
+/* Submits launches [first, end), which are on one device, and shows them when asked. */
+static gboolean
+submit_run (TinyLaunches *self, guint first, guint end, GError **error)
+{
+  const Launch *launches = &g_array_index (self->launches, Launch, 0);
+  g_autofree guint64 *ns = TINY_DEBUG (2) ? g_new0 (guint64, end - first) : NULL;
+  if (!tiny_device_submit (launches[first].device, self->commands + first, end - first, ns, error))
+    return FALSE;
+  for (guint i = first; ns != NULL && i < end; i++)
+    tiny_debug_print_launch (launches[i].device, launches[i].executable, ns[i - first]);
+  return TRUE;
+}
+
+gboolean
+tiny_launches_submit (TinyLaunches *self, GError **error)
+{
+  if (self->commands == NULL && !build_commands (self, error))
+    return FALSE;
+  const Launch *launches = &g_array_index (self->launches, Launch, 0);
+  for (guint i = 0; i < self->launches->len;) {
+    if (launches[i].device == NULL) {
+      const TinyBinding *both
+          = &g_array_index (self->bindings, TinyBinding, launches[i].first_binding);
+      if (!run_copy (&both[0], &both[1], error))
+        return FALSE;
+      i++;
+      continue;
+    }
+    guint end = i + 1;
+    while (end < self->launches->len && launches[end].device == launches[i].device)
+      end++;
+    if (!submit_run (self, i, end, error))
+      return FALSE;
+    i = end;
+  }
+  return TRUE;
+}
+
+TinyLaunches **
+tiny_launches_get_recorder (void)
+{
+  static __thread TinyLaunches *recorder = NULL;
+  return &recorder;
+}

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-plan.c: a schedule whose kernels are compiled, run on given memory. */
+#include "engine/tiny-plan.h"
+
+#include "base/tiny-error.h"
+#include "engine/runtime-private.h"
+#include "engine/tiny-debug.h"
+
+struct TinyPlan {
+  TinySchedule *schedule;
+  TinyExecutable **executables; /* by item; NULL for copies */
+  TinyDevice **devices;         /* by item: that runs it */
+  guint n_kernels;
+};
+
+/* Compiles the kernels of one device together, so that they compile side by side. */
+static gboolean
+compile_device (TinyPlan *self, const char *name, GError **error)
+{
+  TinySchedule *schedule = self->schedule;
+  g_autoptr (GPtrArray) kernels = g_ptr_array_new ();
+  g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (guint));
+  TinyDevice *device = tiny_engine_get_device (name, error);
+  if (device == NULL)
+    return FALSE;
+  for (guint i = 0; i < schedule->n_items; i++) {
+    if (!g_str_equal (schedule->items[i].device, name))
+      continue;
+    self->devices[i] = device;
+    if (schedule->items[i].kind != TINY_SCHEDULE_KERNEL)
+      continue;
+    g_ptr_array_add (kernels, schedule->items[i].kernel);
+    g_array_append_val (items, i);
+  }
+  g_autofree TinyExecutable **executables = g_new0 (TinyExecutable *, kernels->len + 1);
+  if (!tiny_executables_get (device, schedule->graph, (TinyNode *const *) kernels->pdata,
+                             kernels->len, executables, error))
+    return FALSE;
+  for (guint i = 0; i < items->len; i++)
+    self->executables[g_array_index (items, guint, i)] = executables[i];
+  self->n_kernels += kernels->len;
+  return TRUE;
+}
+
+TinyPlan *
+tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
+{
+  gint64 start = tiny_debug_now_ns ();
+  TinySchedule *schedule = tiny_schedule_new (graph, sink, error);
+  tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
+  if (schedule == NULL)
+    return NULL;
+  g_autoptr (TinyPlan) self = g_new0 (TinyPlan, 1);
+  self->schedule = schedule;
+  self->executables = g_new0 (TinyExecutable *, schedule->n_items + 1);
+  self->devices = g_new0 (TinyDevice *, schedule->n_items + 1);
+  for (guint i = 0; i < schedule->n_items; i++)
+    if (self->devices[i] == NULL && !compile_device (self, schedule->items[i].device, error))
+      return NULL;
+  return g_steal_pointer (&self);
+}
+
+void
+tiny_plan_free (TinyPlan *self)
+{
+  if (self == NULL)
+    return;
+  g_clear_pointer (&self->schedule, tiny_schedule_free);
+  g_free (self->executables);
+  g_free (self->devices);
+  g_free (self);
+}
+
+TinySchedule *
+tiny_plan_get_schedule (TinyPlan *self)
+{
+  return self->schedule;
+}
+
+guint
+tiny_plan_get_n_kernels (TinyPlan *self)
+{
+  return self->n_kernels;
+}
+
+/* One run's memory: what stands behind each buffer of the schedule. */
+typedef struct {
+  TinyBinding *bindings;
+  GPtrArray *owned; /* fresh buffers, released when the run is over */
+} Memory;
+
+static TinyBuffer *
+allocate (Memory *memory, const char *device_name, gint64 n_bytes, GError **error)
+{
+  TinyDevice *device = tiny_engine_get_device (device_name, error);
+  if (device == NULL)
+    return NULL;
+  TinyBuffer *buffer = tiny_buffer_new (device, (gsize) n_bytes);
+  g_ptr_array_add (memory->owned, buffer);
+  return tiny_buffer_ensure (buffer, error) ? buffer : NULL;
+}
+
+static gboolean
+bind (TinyPlan *self, TinyBuffer *const *inputs, Memory *memory, GError **error)
+{
+  const TinySchedule *schedule = self->schedule;
+  g_autofree TinyBuffer **arenas = g_new0 (TinyBuffer *, schedule->n_arenas + 1);
+  for (guint i = 0; i < schedule->n_arenas; i++) {
+    arenas[i] = allocate (memory, schedule->arenas[i].device, schedule->arenas[i].n_bytes, error);
+    if (arenas[i] == NULL)
+      return FALSE;
+  }
+  for (guint i = 0; i < schedule->n_buffers; i++) {
+    const TinyScheduleBuffer *buffer = &schedule->buffers[i];
+    TinyBinding *binding = &memory->bindings[i];
+    binding->n_bytes = buffer->n_elements * (gint64) tiny_dtype_get_n_bytes (buffer->dtype);
+    switch (buffer->kind) {
+    case TINY_SCHEDULE_INPUT:
+      binding->buffer = inputs[buffer->slot];
+      break;
+    case TINY_SCHEDULE_OUTPUT:
+      binding->buffer = allocate (memory, buffer->device, binding->n_bytes, error);
+      break;
+    case TINY_SCHEDULE_TEMPORARY:
+      for (guint a = 0; a < schedule->n_arenas; a++)
+        if (g_str_equal (schedule->arenas[a].device, buffer->device))
+          binding->buffer = arenas[a];
+      binding->offset = buffer->slot;
+      break;
+    }
+    if (binding->buffer == NULL)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static void
+add_item (TinyPlan *self, guint i, const Memory *memory, TinyLaunches *launches)
+{
+  const TinyScheduleItem *item = &self->schedule->items[i];
+  TinyBinding *bindings = g_newa (TinyBinding, item->n_buffers + 1);
+  for (guint b = 0; b < item->n_buffers; b++)
+    bindings[b] = memory->bindings[item->buffers[b]];
+  if (item->kind == TINY_SCHEDULE_COPY)
+    tiny_launches_add_copy (launches, &bindings[0], &bindings[1]);
+  else
+    tiny_launches_add_kernel (launches, self->devices[i], self->executables[i], bindings,
+                              item->n_buffers);
+}
+
+gboolean
+tiny_plan_run (TinyPlan *self,
+               TinyBuffer *const *inputs,
+               TinyBuffer **out_outputs,
+               GError **error)
+{
+  const TinySchedule *schedule = self->schedule;
+  g_autofree TinyBinding *bindings = g_new0 (TinyBinding, schedule->n_buffers + 1);
+  g_autoptr (GPtrArray) owned
+      = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_buffer_unref);
+  Memory memory = { bindings, owned };
+  if (!bind (self, inputs, &memory, error))
+    return FALSE;
+  g_autoptr (TinyLaunches) launches = tiny_launches_new ();
+  for (guint i = 0; i < schedule->n_items; i++)
+    add_item (self, i, &memory, launches);
+  gint64 start = tiny_debug_now_ns ();
+  if (!tiny_launches_submit (launches, error))
+    return FALSE;
+  TinyCounters *counters = tiny_runtime_counters ();
+  counters->ns_run += (guint64) (tiny_debug_now_ns () - start);
+  counters->n_kernels += self->n_kernels;
+  for (guint i = 0; i < schedule->n_items; i++)
+    if (self->executables[i] != NULL) {
+      counters->n_flops += (guint64) self->executables[i]->n_flops;
+      counters->n_bytes += (guint64) self->executables[i]->n_bytes;
+    }
+  if (*tiny_launches_get_recorder () != NULL)
+    tiny_launches_append (*tiny_launches_get_recorder (), launches);
+  for (guint i = 0; i < schedule->n_outputs; i++)
+    out_outputs[i] = tiny_buffer_ref (bindings[schedule->outputs[i]].buffer);
+  return TRUE;
+}

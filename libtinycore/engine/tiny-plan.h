@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-plan.h: a schedule whose kernels are compiled, and a list of launches ready to submit. */
+#pragma once
+
+#include "device/tiny-buffer.h"
+#include "engine/tiny-executable.h"
+#include "schedule/tiny-schedule.h"
+
+G_BEGIN_DECLS
+
+/* Memory a launch touches. */
+typedef struct {
+  TinyBuffer *buffer;
+  gint64 offset, n_bytes;
+} TinyBinding;
+
+typedef struct TinyPlan TinyPlan;
+
+/* Schedules @sink (as tiny_schedule_new(), which takes @graph) and compiles its kernels. */
+TinyPlan *tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error);
+void tiny_plan_free (TinyPlan *self);
+TinySchedule *tiny_plan_get_schedule (TinyPlan *self);
+guint tiny_plan_get_n_kernels (TinyPlan *self);
+
+/* Runs it on @inputs, by slot. out_outputs[i] (transfer full) is the memory of root i: new, or for
+ * an ASSIGN the input's own. Nothing is returned on failure. */
+gboolean tiny_plan_run (TinyPlan *self,
+                        TinyBuffer *const *inputs,
+                        TinyBuffer **out_outputs,
+                        GError **error);
+
+/* ---- launches ---- */
+
+/* Launches in order, with all that submitting them again needs. Holds references to its buffers. */
+typedef struct TinyLaunches TinyLaunches;
+
+TinyLaunches *tiny_launches_new (void);
+void tiny_launches_free (TinyLaunches *self);
+void tiny_launches_add_kernel (TinyLaunches *self,
+                               TinyDevice *device,
+                               TinyExecutable *executable,
+                               const TinyBinding *bindings,
+                               guint n_bindings);
+/* Copies between devices through host memory. */
+void tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from);
+guint tiny_launches_get_n_kernels (TinyLaunches *self);
+/* Every use of @from becomes one of @to from now on. */
+void tiny_launches_replace (TinyLaunches *self, TinyBuffer *from, TinyBuffer *to);
+/* Appends all of @other. */
+void tiny_launches_append (TinyLaunches *self, TinyLaunches *other);
+/* Runs them all. Allocates nothing after the first time. */
+gboolean tiny_launches_submit (TinyLaunches *self, GError **error);
+
+/* While not NULL, the launches of this thread's plan runs are appended here as well. */
+TinyLaunches **tiny_launches_get_recorder (void);
+
+/* The device of that name, opened on first use (transfer none). */
+TinyDevice *tiny_engine_get_device (const char *name, GError **error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyPlan, tiny_plan_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyLaunches, tiny_launches_free)
+
+G_END_DECLS

@@ -1,0 +1,303 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-realize.c: makes the values of roots exist.
+ *
+ * The graph under the roots is digested with its buffers numbered in the order they are met, so a
+ * structure seen before finds its plan at once, whatever memory it is about. Otherwise it is copied
+ * into a graph of its own, scheduled and compiled. What was realised then replaces the expression
+ * in every root that shares it. */
+#include <string.h>
+
+#include "base/tiny-error.h"
+#include "engine/runtime-private.h"
+#include "engine/tiny-debug.h"
+#include "engine/tiny-plan.h"
+#include "ir/tiny-shape.h"
+
+enum { MAX_PLANS = 512 }; /* plans kept; the oldest use goes first */
+
+typedef struct {
+  guint64 word[2];
+} Digest;
+
+typedef struct {
+  Digest digest;
+  TinyPlan *plan;
+  guint64 last_use;
+} CachedPlan;
+
+static GHashTable *plans; /* Digest → CachedPlan, under the runtime's lock */
+static guint64 use_count;
+
+static guint
+digest_hash (gconstpointer key)
+{
+  return (guint) ((const Digest *) key)->word[0];
+}
+
+static gboolean
+digest_equal (gconstpointer a, gconstpointer b)
+{
+  return memcmp (a, b, sizeof (Digest)) == 0;
+}
+
+static void
+cached_plan_free (gpointer data)
+{
+  CachedPlan *cached = data;
+  tiny_plan_free (cached->plan);
+  g_free (cached);
+}
+
+/* ---- what is asked for ---- */
+typedef struct {
+  GPtrArray *nodes;   /* distinct nodes to realise, in order */
+  GPtrArray *order;   /* all nodes under them, sources first */
+  GPtrArray *buffers; /* BUFFER nodes among those, by slot */
+  Digest digest;
+} Request;
+
+static void
+request_clear (Request *self)
+{
+  g_clear_pointer (&self->nodes, g_ptr_array_unref);
+  g_clear_pointer (&self->order, g_ptr_array_unref);
+  g_clear_pointer (&self->buffers, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Request, request_clear)
+
+static inline void
+absorb (Digest *digest, guint64 value)
+{
+  const guint64 k0 = G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
+  const guint64 k1 = G_GUINT64_CONSTANT (0xD6E8FEB86659FD93);
+  digest->word[0] = (digest->word[0] ^ value) * k0;
+  digest->word[0] ^= digest->word[0] >> 29;
+  digest->word[1] = (digest->word[1] + value) * k1;
+  digest->word[1] ^= digest->word[1] >> 31;
+}
+
+/* Lists what lies under the nodes, numbers the buffers, digests the structure. */
+static void
+survey (Request *self)
+{
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  self->order = tiny_graph_toposort (graph, (TinyNode *const *) self->nodes->pdata,
+                                     self->nodes->len);
+  self->buffers = g_ptr_array_new ();
+  self->digest = (Digest){ { self->nodes->len, self->order->len } };
+  g_autofree guint *position = g_new (guint, tiny_graph_get_n_nodes (graph));
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->order->pdata[i];
+    guint64 arg = (guint64) node->arg;
+    position[node->id] = i;
+    if (node->op == TINY_OP_BUFFER) {
+      arg = self->buffers->len;
+      g_ptr_array_add (self->buffers, node);
+    }
+    absorb (&self->digest, node->op | (guint64) node->dtype << 16 | (guint64) node->n_sources << 32);
+    absorb (&self->digest, arg);
+    for (guint k = 0; node->ints != NULL && k < node->ints->n; k++)
+      absorb (&self->digest, (guint64) node->ints->v[k] + 1);
+    for (const char *c = node->text; c != NULL && *c != 0; c++)
+      absorb (&self->digest, (guint8) *c);
+    for (guint s = 0; s < node->n_sources; s++)
+      absorb (&self->digest, position[node->sources[s]->id]);
+  }
+  for (guint i = 0; i < self->nodes->len; i++)
+    absorb (&self->digest, position[((TinyNode *) self->nodes->pdata[i])->id]);
+}
+
+/* The same structure in a graph of its own, with PARAMs for BUFFERs. */
+static TinyNode *
+normalise (const Request *self, TinyGraph *graph)
+{
+  g_auto (TinyNodeMap) map = { 0 };
+  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
+  guint slot = 0;
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->order->pdata[i];
+    gboolean is_buffer = node->op == TINY_OP_BUFFER;
+    g_ptr_array_set_size (sources, 0);
+    for (guint s = 0; s < node->n_sources; s++)
+      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
+    tiny_node_map_set (&map, node,
+                       tiny_node_new (graph, is_buffer ? TINY_OP_PARAM : node->op, node->dtype,
+                                      node->lanes, node->n_sources,
+                                      (TinyNode *const *) sources->pdata,
+                                      is_buffer ? slot++ : node->arg, node->ints, node->text));
+  }
+  g_ptr_array_set_size (sources, 0);
+  for (guint i = 0; i < self->nodes->len; i++)
+    g_ptr_array_add (sources, tiny_node_map_get (&map, self->nodes->pdata[i]));
+  return tiny_node_sink (graph, sources->len, (TinyNode *const *) sources->pdata, NULL);
+}
+
+static void
+drop_oldest_plan (void)
+{
+  GHashTableIter iter;
+  gpointer value;
+  CachedPlan *oldest = NULL;
+  g_hash_table_iter_init (&iter, plans);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (oldest == NULL || ((CachedPlan *) value)->last_use < oldest->last_use)
+      oldest = value;
+  if (oldest != NULL)
+    g_hash_table_remove (plans, &oldest->digest);
+}
+
+static TinyPlan *
+find_plan (Request *request, GError **error)
+{
+  if (plans == NULL)
+    plans = g_hash_table_new_full (digest_hash, digest_equal, NULL, cached_plan_free);
+  TinyCounters *counters = tiny_runtime_counters ();
+  CachedPlan *cached = g_hash_table_lookup (plans, &request->digest);
+  if (cached != NULL) {
+    counters->n_schedule_hits++;
+    cached->last_use = ++use_count;
+    return cached->plan;
+  }
+  counters->n_schedules++;
+  TinyGraph *graph = tiny_graph_new ();
+  TinyNode *sink = normalise (request, graph);
+  TinyPlan *plan = tiny_plan_new (graph, sink, error);
+  if (plan == NULL)
+    return NULL;
+  if (g_hash_table_size (plans) >= MAX_PLANS)
+    drop_oldest_plan ();
+  cached = g_new0 (CachedPlan, 1);
+  *cached = (CachedPlan){ request->digest, plan, ++use_count };
+  g_hash_table_insert (plans, &cached->digest, cached);
+  return plan;
+}
+
+/* ---- old values that an ASSIGN is about to overwrite ---- */
+
+/* Marks in @reads the nodes whose value depends on an assigned buffer's old contents through
+ * arithmetic; views of the buffer itself alias it and stay views. */
+static gboolean
+reads_old_value (TinyNode *root, GHashTable *assigned, TinyGraph *graph)
+{
+  TinyNode *node = root;
+  while (tiny_op_is_movement (node->op) || node->op == TINY_OP_DETACH)
+    node = node->sources[0];
+  if (node->op == TINY_OP_BUFFER || node->op == TINY_OP_ASSIGN)
+    return FALSE;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
+  for (guint i = 0; i < order->len; i++)
+    if (g_hash_table_contains (assigned, order->pdata[i]))
+      return TRUE;
+  return FALSE;
+}
+
+static void
+add_node (Request *request, TinyNode *node)
+{
+  if (!tiny_runtime_is_realized (node) && !g_ptr_array_find (request->nodes, node, NULL))
+    g_ptr_array_add (request->nodes, node);
+}
+
+static void
+add_readers_of_old_values (Request *request)
+{
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  g_autoptr (GHashTable) assigned = g_hash_table_new (NULL, NULL);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (
+      graph, (TinyNode *const *) request->nodes->pdata, request->nodes->len);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_ASSIGN)
+      g_hash_table_add (assigned, node->sources[0]);
+  }
+  if (g_hash_table_size (assigned) == 0)
+    return;
+  TinyRoot *head = tiny_runtime_get_roots ();
+  for (TinyRoot *root = head->next; root != head; root = root->next)
+    if (!tiny_runtime_is_realized (root->node) && reads_old_value (root->node, assigned, graph))
+      add_node (request, root->node);
+}
+
+/* ---- afterwards ---- */
+
+/* Exchanges realised nodes for their buffers under every root. */
+static void
+replace_in_roots (const Request *request, TinyNode *const *buffers)
+{
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  TinyRoot *head = tiny_runtime_get_roots ();
+  g_autoptr (GPtrArray) pending = g_ptr_array_new ();
+  for (TinyRoot *root = head->next; root != head; root = root->next)
+    if (!tiny_runtime_is_realized (root->node))
+      g_ptr_array_add (pending, root->node);
+  g_auto (TinyNodeMap) map = { 0 };
+  for (guint i = 0; i < request->nodes->len; i++)
+    tiny_node_map_set (&map, request->nodes->pdata[i], buffers[i]);
+  g_autoptr (GPtrArray) order
+      = tiny_graph_toposort (graph, (TinyNode *const *) pending->pdata, pending->len);
+  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (tiny_node_map_get (&map, node) != NULL)
+      continue;
+    g_ptr_array_set_size (sources, 0);
+    for (guint s = 0; s < node->n_sources; s++)
+      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
+    tiny_node_map_set (&map, node,
+                       tiny_node_with_sources (graph, node, (TinyNode *const *) sources->pdata));
+  }
+  for (TinyRoot *root = head->next; root != head; root = root->next) {
+    TinyNode *replacement = tiny_node_map_get (&map, root->node);
+    if (replacement != NULL)
+      root->node = replacement;
+  }
+}
+
+/* The BUFFER node of a realised node: a new one, or what an ASSIGN wrote to. */
+static TinyNode *
+node_of_output (TinyNode *node, TinyBuffer *buffer)
+{
+  if (node->op == TINY_OP_ASSIGN)
+    return node->sources[0];
+  return tiny_runtime_buffer_node (buffer, node->dtype, node->shape->v, node->shape->n);
+}
+
+static gboolean
+realize_locked (TinyRoot *const *roots, guint n, GError **error)
+{
+  tiny_runtime_sweep (FALSE);
+  g_auto (Request) request = { .nodes = g_ptr_array_new () };
+  for (guint i = 0; i < n; i++)
+    add_node (&request, roots[i]->node);
+  if (request.nodes->len == 0)
+    return TRUE;
+  add_readers_of_old_values (&request);
+  survey (&request);
+  TinyPlan *plan = find_plan (&request, error);
+  if (plan == NULL)
+    return FALSE;
+  guint n_nodes = request.nodes->len;
+  g_autofree TinyBuffer **inputs = g_new (TinyBuffer *, request.buffers->len + 1);
+  g_autofree TinyBuffer **outputs = g_new0 (TinyBuffer *, n_nodes + 1);
+  for (guint i = 0; i < request.buffers->len; i++)
+    inputs[i] = tiny_runtime_get_buffer (request.buffers->pdata[i]);
+  if (!tiny_plan_run (plan, inputs, outputs, error))
+    return FALSE;
+  g_autofree TinyNode **nodes = g_new (TinyNode *, n_nodes);
+  for (guint i = 0; i < n_nodes; i++) {
+    nodes[i] = node_of_output (request.nodes->pdata[i], outputs[i]);
+    tiny_buffer_unref (outputs[i]);
+  }
+  replace_in_roots (&request, nodes);
+  return TRUE;
+}
+
+gboolean
+tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error)
+{
+  tiny_runtime_lock ();
+  gboolean good = realize_locked (roots, n, error);
+  tiny_runtime_unlock ();
+  return good;
+}

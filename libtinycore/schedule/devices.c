@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * devices.c: which device computes each node, and that no op mixes two.
+ *
+ * PARAM and COPY name a device; everything else is computed where its sources are. CONST and IOTA
+ * are nowhere: they join what uses them. */
+#include "base/tiny-error.h"
+#include "schedule/plan.h"
+
+const char *
+schedule_get_device (Plan *plan, TinyNode *node)
+{
+  const char *device = tiny_node_map_get (&plan->devices, node);
+  if (device != NULL || node->op == TINY_OP_PARAM)
+    return device;
+  if (node->op == TINY_OP_COPY)
+    return node->text;
+  /* Made by a pass since the check: the first source that knows. */
+  for (guint i = 0; i < node->n_sources && device == NULL; i++)
+    device = schedule_get_device (plan, node->sources[i]);
+  if (device != NULL)
+    tiny_node_map_set (&plan->devices, node, (gpointer) device);
+  return device;
+}
+
+static gboolean
+check_node (Plan *plan, TinyNode *node, GError **error)
+{
+  const char *device = NULL;
+  if (node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY) {
+    device = node->text;
+  } else {
+    for (guint i = 0; i < node->n_sources; i++) {
+      const char *other = tiny_node_map_get (&plan->devices, node->sources[i]);
+      if (device == NULL)
+        device = other;
+      else if (other != NULL && other != device) {
+        g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                     "%s: operands are on %s and on %s; move one with a copy",
+                     tiny_op_to_string (node->op), device, other);
+        return FALSE;
+      }
+    }
+    if (device == NULL && node->op == TINY_OP_CONTIGUOUS)
+      device = node->text;
+  }
+  tiny_node_map_set (&plan->devices, node, (gpointer) device);
+  if (device != NULL && plan->only_device == NULL)
+    plan->only_device = device;
+  return TRUE;
+}
+
+static void
+add_input (Plan *plan, TinyNode *param)
+{
+  while (plan->n_inputs <= param->arg)
+    schedule_add_buffer (plan, TINY_SCHEDULE_INPUT, TINY_DTYPE_VOID, 0, NULL, plan->n_inputs++);
+  TinyScheduleBuffer *buffer = schedule_get_buffer (plan, param->arg);
+  buffer->dtype = param->dtype;
+  buffer->n_elements = tiny_shape_get_n_elements (param->shape);
+  buffer->device = param->text;
+}
+
+gboolean
+schedule_check_devices (Plan *plan, TinyNode *sink, GError **error)
+{
+  g_autoptr (GPtrArray) order
+      = tiny_graph_toposort (plan->graph, sink->sources, sink->n_sources);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->shape == NULL) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "schedule: %s has no shape",
+                   tiny_op_to_string (node->op));
+      return FALSE;
+    }
+    if (node->shape->n > SCHEDULE_MAX_RANK) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "schedule: %s has %u axes, at most %d are possible",
+                   tiny_op_to_string (node->op), node->shape->n, SCHEDULE_MAX_RANK);
+      return FALSE;
+    }
+    if (node->op == TINY_OP_BUFFER || node->op == TINY_OP_VARIABLE
+        || (node->op == TINY_OP_PARAM && (node->arg < 0 || node->arg > G_MAXUINT16))) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "schedule: %s is no leaf of a tensor graph in numbered form",
+                   tiny_op_to_string (node->op));
+      return FALSE;
+    }
+    if (!check_node (plan, node, error))
+      return FALSE;
+    if (node->op == TINY_OP_PARAM)
+      add_input (plan, node);
+  }
+  return TRUE;
+}

@@ -1,0 +1,434 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fusion.c: which values are kept in memory between kernels.
+ *
+ * Forward, an estimate for each node of the operations and bytes that one evaluation takes when
+ * all below is fused, except where an expansion makes that plainly wasteful. Backward from the
+ * roots, users before sources, each node learns in which kernels and how many times it would be
+ * evaluated; it is stored when computing it again there costs more than writing it once and
+ * reading it back. The first node stored on a way down is the highest: a reduction takes its
+ * epilogue along. */
+#include <string.h>
+
+#include "schedule/plan.h"
+#include "schedule/weights.h"
+
+/* Operations that are not simple, in simple ones. */
+static const struct {
+  TinyOp op;
+  double cost;
+} op_costs[] = {
+  { TINY_OP_EXP2, 10 },   { TINY_OP_LOG2, 10 },     { TINY_OP_SIN, 20 },
+  { TINY_OP_SQRT, 4 },    { TINY_OP_RECIP, 4 },     { TINY_OP_FDIV, 4 },
+  { TINY_OP_IDIV, 12 },   { TINY_OP_MOD, 12 },      { TINY_OP_CAST, 1 },
+  { TINY_OP_BITCAST, 0 }, { TINY_OP_FLOORDIV, 14 }, { TINY_OP_FLOORMOD, 14 },
+};
+
+enum { MAX_LEAVES = 8 };
+
+/* A kernel in which a node would be evaluated. */
+typedef struct {
+  guint kernel;
+  gboolean in_reduce;
+  gboolean by_movement;
+  gboolean repeated; /* an EXPAND makes copies of it on the way */
+  double evaluations;
+} Context;
+
+typedef struct {
+  TinyNode *node;
+  double n;          /* elements */
+  double n_bytes;    /* of them all */
+  double operations; /* per evaluation, fused */
+  guint depth;
+  gboolean has_reduce; /* fused, a REDUCE comes along */
+  gboolean is_forced;
+  gboolean is_stored;
+  guint n_leaves;
+  guint32 leaves[MAX_LEAVES]; /* ids of what it reads from memory */
+  double leaf_bytes;
+  GArray *contexts;
+} Info;
+
+typedef struct {
+  Plan *plan;
+  GPtrArray *order;
+  Info *infos;
+  guint *position;    /* of each node id in order */
+  GArray *signatures; /* of each kernel: the REDUCE whose loops it has, or NULL */
+} Fusion;
+
+static double
+get_op_cost (TinyOp op)
+{
+  static double costs[TINY_N_OPS];
+  static gsize ready = 0;
+  if (g_once_init_enter (&ready)) {
+    for (guint i = 0; i < TINY_N_OPS; i++)
+      costs[i] = 1;
+    for (guint i = 0; i < G_N_ELEMENTS (op_costs); i++)
+      costs[op_costs[i].op] = op_costs[i].cost;
+    g_once_init_leave (&ready, 1);
+  }
+  return costs[op];
+}
+
+static Info *
+get_info (Fusion *self, const TinyNode *node)
+{
+  return &self->infos[self->position[node->id]];
+}
+
+/* ---- forward ---- */
+static void
+add_leaf (Info *info, guint32 id, double n_bytes)
+{
+  for (guint i = 0; i < info->n_leaves; i++)
+    if (info->leaves[i] == id)
+      return;
+  info->leaf_bytes += n_bytes;
+  if (info->n_leaves < MAX_LEAVES)
+    info->leaves[info->n_leaves++] = id;
+}
+
+static void
+become_leaf (Info *info)
+{
+  info->operations = schedule_weights.access;
+  info->depth = 0;
+  info->has_reduce = FALSE;
+  info->n_leaves = 0;
+  info->leaf_bytes = 0;
+  add_leaf (info, info->node->id, info->n_bytes);
+}
+
+static gboolean
+has_mask (const TinyNode *node)
+{
+  if (node->op != TINY_OP_SHEAR)
+    return node->op == TINY_OP_PAD;
+  const gint64 *v = node->ints->v;
+  gint64 size = node->shape->v[v[0]], steps = node->shape->v[v[1]];
+  gint64 a = (size - 1) * v[2], b = (steps - 1) * v[3];
+  return v[5] != 1 || v[4] + MIN (a, 0) + MIN (b, 0) < 0
+         || v[4] + MAX (a, 0) + MAX (b, 0) >= node->sources[0]->shape->v[v[0]];
+}
+
+static double
+count_reduced (const TinyNode *reduce)
+{
+  double n = 1;
+  for (guint i = 0; i < reduce->ints->n; i++)
+    n *= (double) reduce->sources[0]->shape->v[reduce->ints->v[i]];
+  return n;
+}
+
+static void
+estimate (Fusion *self, Info *info)
+{
+  TinyNode *node = info->node;
+  for (guint i = 0; i < node->n_sources; i++) {
+    const Info *source = get_info (self, node->sources[i]);
+    info->operations += source->operations;
+    info->depth = MAX (info->depth, source->depth);
+    info->has_reduce = info->has_reduce || source->has_reduce;
+    if (source->n_leaves == MAX_LEAVES)
+      info->leaf_bytes = MAX (info->leaf_bytes, source->leaf_bytes);
+    else
+      for (guint j = 0; j < source->n_leaves; j++) {
+        guint32 id = source->leaves[j];
+        add_leaf (info, id, self->infos[self->position[id]].n_bytes);
+      }
+  }
+  info->depth++;
+  if (tiny_op_is_elementwise (node->op)) {
+    info->operations += get_op_cost (node->op);
+  } else if (node->op == TINY_OP_REDUCE) {
+    info->operations = (info->operations + 1) * MAX (count_reduced (node), 1);
+    info->has_reduce = TRUE;
+  } else if (node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY) {
+    become_leaf (info);
+  } else if (has_mask (node)) {
+    info->operations += schedule_weights.mask;
+  } else if (node->op == TINY_OP_EXPAND) {
+    /* What would be stored below rather than computed for each copy. */
+    const Info *source = get_info (self, node->sources[0]);
+    double again = (info->n - source->n) * source->operations;
+    if (source->n < info->n
+        && (source->has_reduce
+            || again > 2 * source->n_bytes * schedule_weights.byte + schedule_weights.launch)) {
+      become_leaf (info);
+      info->n_leaves = 0;
+      info->leaf_bytes = 0;
+      add_leaf (info, node->sources[0]->id, source->n_bytes);
+    }
+  }
+  if (info->depth >= schedule_weights.max_depth && tiny_op_is_elementwise (node->op))
+    info->is_forced = TRUE;
+  if (info->is_forced || node->op == TINY_OP_CONTIGUOUS)
+    become_leaf (info);
+}
+
+/* ---- backward ---- */
+static void
+add_context (Fusion *self, TinyNode *node, Context context)
+{
+  Info *info = get_info (self, node);
+  if (info->contexts == NULL)
+    info->contexts = g_array_new (FALSE, FALSE, sizeof (Context));
+  for (guint i = 0; i < info->contexts->len; i++) {
+    Context *known = &g_array_index (info->contexts, Context, i);
+    if (known->kernel != context.kernel)
+      continue;
+    if (known->by_movement || context.by_movement)
+      known->evaluations += context.evaluations;
+    else
+      known->evaluations = MAX (known->evaluations, context.evaluations);
+    known->in_reduce = known->in_reduce || context.in_reduce;
+    known->by_movement = known->by_movement || context.by_movement;
+    known->repeated = known->repeated || context.repeated;
+    return;
+  }
+  g_array_append_val (info->contexts, context);
+}
+
+/* How often the source of an EXPAND is evaluated for one evaluation of each of its elements: the
+ * innermost axes cost nothing, their loops are inside. */
+static double
+count_hoisted (const TinyNode *expand)
+{
+  const TinyInts *from = expand->sources[0]->shape, *to = expand->shape;
+  double n = 1;
+  for (guint i = to->n; i-- > 0 && (from->v[i] == 1);)
+    n *= (double) to->v[i];
+  return n;
+}
+
+static void
+pass_contexts (Fusion *self, Info *info)
+{
+  TinyNode *node = info->node;
+  for (guint c = 0; c < info->contexts->len; c++) {
+    for (guint i = 0; i < node->n_sources; i++) {
+      TinyNode *source = node->sources[i];
+      Context context = g_array_index (info->contexts, Context, c);
+      context.by_movement = tiny_op_is_movement (node->op);
+      if (node->op == TINY_OP_REDUCE) {
+        context.evaluations *= count_reduced (node);
+        context.in_reduce = TRUE;
+      } else if (node->op == TINY_OP_EXPAND) {
+        context.evaluations /= MAX (count_hoisted (node), 1);
+        context.repeated = context.repeated || get_info (self, source)->n < info->n;
+      } else if (node->op == TINY_OP_PAD && info->n > 0) {
+        context.evaluations *= get_info (self, source)->n / info->n;
+      } else if (tiny_op_is_elementwise (node->op) && source->shape->n == 0) {
+        context.evaluations = MIN (context.evaluations, 1);
+        context.repeated = context.repeated || info->n > 1;
+      }
+      add_context (self, source, context);
+    }
+  }
+}
+
+static gboolean
+same_loops (const TinyNode *a, const TinyNode *b)
+{
+  if (a->ints->n != b->ints->n)
+    return FALSE;
+  for (guint i = 0; i < a->ints->n; i++)
+    if (a->sources[0]->shape->v[a->ints->v[i]] != b->sources[0]->shape->v[b->ints->v[i]])
+      return FALSE;
+  return TRUE;
+}
+
+/* Whether a REDUCE may be computed inside the one kernel that wants it. */
+static gboolean
+can_join_kernel (Fusion *self, Info *info, const Context *context)
+{
+  TinyNode **signature = &g_array_index (self->signatures, TinyNode *, context->kernel);
+  if (*signature == NULL)
+    *signature = info->node;
+  return same_loops (*signature, info->node);
+}
+
+static gboolean
+costs_less_stored (const Info *info)
+{
+  double again = 0, n_users = info->contexts->len;
+  double byte = schedule_weights.byte;
+  for (guint i = 0; i < info->contexts->len; i++) {
+    const Context *context = &g_array_index (info->contexts, Context, i);
+    again += context->evaluations * info->operations + info->leaf_bytes * byte;
+  }
+  double stored = info->n * info->operations + info->leaf_bytes * byte
+                  + (1 + n_users) * info->n_bytes * byte + schedule_weights.launch;
+  for (guint i = 0; i < info->contexts->len; i++)
+    stored += g_array_index (info->contexts, Context, i).evaluations * schedule_weights.access;
+  return again > stored;
+}
+
+static gboolean
+should_store (Fusion *self, Info *info)
+{
+  TinyNode *node = info->node;
+  gboolean computes = tiny_op_is_elementwise (node->op) || node->op == TINY_OP_REDUCE;
+  if (info->is_forced || info->contexts == NULL)
+    return info->is_forced;
+  if (node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_COPY)
+    return TRUE;
+  if (!computes && !has_mask (node))
+    return FALSE;
+  if (info->has_reduce && computes) {
+    const Context *context = &g_array_index (info->contexts, Context, 0);
+    if (info->contexts->len > 1 || context->in_reduce || context->repeated
+        || context->evaluations > info->n * schedule_weights.even)
+      return TRUE;
+    return node->op == TINY_OP_REDUCE && !can_join_kernel (self, info, context);
+  }
+  if (info->leaf_bytes == 0 && info->operations < 8)
+    return FALSE;
+  return costs_less_stored (info);
+}
+
+static void
+decide (Fusion *self)
+{
+  g_array_set_size (self->signatures, 0);
+  for (guint i = 0; i < self->order->len; i++) {
+    self->infos[i].is_stored = FALSE;
+    g_clear_pointer (&self->infos[i].contexts, g_array_unref);
+  }
+  for (guint i = self->order->len; i-- > 0;) {
+    Info *info = &self->infos[i];
+    if (info->contexts == NULL && !info->is_forced)
+      continue;
+    info->is_stored = should_store (self, info);
+    if (info->is_stored) {
+      TinyNode *none = NULL;
+      Context own = { self->signatures->len, FALSE, FALSE, FALSE, info->n };
+      g_array_append_val (self->signatures, none);
+      g_clear_pointer (&info->contexts, g_array_unref);
+      info->contexts = g_array_new (FALSE, FALSE, sizeof (Context));
+      g_array_append_val (info->contexts, own);
+      if (info->node->op == TINY_OP_REDUCE)
+        can_join_kernel (self, info, &own);
+    }
+    pass_contexts (self, info);
+  }
+}
+
+/* ---- the limit on buffers ---- */
+/* Counts what the kernel of @root reads; remembers the fused node that reads about half of it. */
+static guint
+count_reads (Fusion *self, TinyNode *root, TinyNode **out_half)
+{
+  g_autoptr (GHashTable) reads = g_hash_table_new (NULL, NULL);
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (guint) * 2);
+  typedef struct {
+    guint position, next;
+  } Frame;
+  Frame first = { self->position[root->id], 0 };
+  *out_half = NULL;
+  g_array_append_val (stack, first);
+  while (stack->len > 0) {
+    Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
+    TinyNode *node = self->infos[frame->position].node;
+    if (frame->next < node->n_sources) {
+      TinyNode *source = node->sources[frame->next++];
+      if (source->op == TINY_OP_PARAM || get_info (self, source)->is_stored) {
+        g_hash_table_add (reads, source);
+      } else if (g_hash_table_add (seen, source)) {
+        Frame next = { self->position[source->id], 0 };
+        g_array_append_val (stack, next);
+      }
+      continue;
+    }
+    if (*out_half == NULL && node != root && tiny_op_is_elementwise (node->op)
+        && node->shape->n > 0 && g_hash_table_size (reads) * 2 >= schedule_weights.max_buffers)
+      *out_half = node;
+    g_array_set_size (stack, stack->len - 1);
+  }
+  return g_hash_table_size (reads);
+}
+
+/* Stores more where a kernel reads too many buffers. Returns whether it did. */
+static gboolean
+limit_buffers (Fusion *self)
+{
+  gboolean changed = FALSE;
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *half;
+    if (self->infos[i].is_stored
+        && count_reads (self, self->infos[i].node, &half) > schedule_weights.max_buffers
+        && half != NULL) {
+      get_info (self, half)->is_forced = TRUE;
+      changed = TRUE;
+    }
+  }
+  return changed;
+}
+
+/* ---- the pass ---- */
+static void
+force_roots (Fusion *self)
+{
+  Plan *plan = self->plan;
+  for (guint r = 0; r < plan->n_roots; r++)
+    get_info (self, plan->roots[r])->is_forced = TRUE;
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->infos[i].node;
+    if (node->op != TINY_OP_COPY)
+      continue;
+    const char *from = schedule_get_device (plan, node->sources[0]);
+    if (from != NULL && from != node->text && node->sources[0]->op != TINY_OP_PARAM)
+      get_info (self, node->sources[0])->is_forced = TRUE;
+  }
+}
+
+static void
+add_stages (Fusion *self)
+{
+  Plan *plan = self->plan;
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->infos[i].node;
+    if (!self->infos[i].is_stored)
+      continue;
+    Stage *stage = tiny_arena_alloc (plan->arena, sizeof *stage);
+    const char *device = schedule_get_device (plan, node);
+    *stage = (Stage){ node, device != NULL ? device : plan->only_device, NULL,
+                      SCHEDULE_NO_BUFFER };
+    g_ptr_array_add (plan->stages, stage);
+    tiny_node_map_set (&plan->stage_of, node, stage);
+  }
+}
+
+void
+schedule_choose_stages (Plan *plan)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  Fusion self = { plan, order };
+  self.infos = g_new0 (Info, order->len + 1);
+  self.position = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
+  self.signatures = g_array_new (FALSE, FALSE, sizeof (TinyNode *));
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    Info *info = &self.infos[i];
+    info->node = node;
+    info->n = (double) tiny_shape_get_n_elements (node->shape);
+    info->n_bytes = info->n * (double) tiny_dtype_get_n_bytes (node->dtype);
+    self.position[node->id] = i;
+  }
+  force_roots (&self);
+  for (guint i = 0; i < order->len; i++)
+    estimate (&self, &self.infos[i]);
+  do
+    decide (&self);
+  while (limit_buffers (&self));
+  add_stages (&self);
+  for (guint i = 0; i < order->len; i++)
+    g_clear_pointer (&self.infos[i].contexts, g_array_unref);
+  g_array_unref (self.signatures);
+  g_free (self.position);
+  g_free (self.infos);
+}

@@ -1,0 +1,621 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * indexing.c: one stage of a plan to one kernel.
+ *
+ * Walks from the stored value to what it reads, carrying an index for each axis. Movement changes
+ * the indices and may add a condition under which the value exists; a REDUCE adds loops; a stored
+ * value becomes a LOAD. Equal (node, indices, condition) are lowered once.
+ *
+ * A kernel is lowered twice: the first time finds every address and condition, from which follows
+ * which neighbouring loops always run through memory like one; the second time uses those. */
+#include <math.h>
+#include <string.h>
+
+#include "schedule/plan.h"
+
+typedef struct {
+  TinyNode *node;
+  gboolean zero; /* is 0 wherever the condition it was lowered under is false */
+} Value;
+
+typedef struct {
+  guint32 node, depth, n;
+  TinyNode *valid;
+  Value value;
+  const Affine *index[];
+} MemoKey;
+
+/* Loops that lie next to each other: those of the output, or of reduces alike. */
+typedef struct {
+  guint depth, n; /* depth 0 is the output's, 1 a reduce's, 2 one inside a reduce … */
+  gint64 extents[SCHEDULE_MAX_RANK];
+  const Affine *index[SCHEDULE_MAX_RANK]; /* what stands for each loop */
+  guint n_ranges;
+  TinyNode *ranges[SCHEDULE_MAX_RANK]; /* the loops themselves */
+} Group;
+
+typedef struct {
+  Plan *plan;
+  TinyGraph *graph;
+  AffinePool *pool;
+  Stage *stage;
+  TinyArena *arena;
+  GHashTable *memo;
+  GArray *buffers; /* guint: slot → buffer */
+  GPtrArray *used; /* Affine: every address and condition */
+  GPtrArray *groups;
+  guint n_groups_known; /* groups whose loops the first lowering decided */
+  guint n_ranges;
+} Lowering;
+
+static Value lower (
+    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth);
+
+static guint
+hash_key (gconstpointer p)
+{
+  const MemoKey *key = p;
+  guint64 hash = key->node * 31u + key->depth;
+  hash ^= GPOINTER_TO_SIZE (key->valid) >> 4;
+  for (guint i = 0; i < key->n; i++)
+    hash = (hash ^ (GPOINTER_TO_SIZE (key->index[i]) >> 4)) * 0x9E3779B97F4A7C15u;
+  return (guint) (hash >> 32) ^ (guint) hash;
+}
+
+static gboolean
+equal_keys (gconstpointer a, gconstpointer b)
+{
+  const MemoKey *x = a, *y = b;
+  return x->node == y->node && x->depth == y->depth && x->n == y->n && x->valid == y->valid
+         && memcmp (x->index, y->index, x->n * sizeof (gpointer)) == 0;
+}
+
+/* ---- conditions: NULL is true, a CONST false is false ---- */
+static TinyNode *
+both (Lowering *self, TinyNode *x, TinyNode *y)
+{
+  if (x == NULL || y == NULL || x == y)
+    return x == NULL ? y : x;
+  if (tiny_node_is_const (x) || tiny_node_is_const (y))
+    return tiny_node_is_const (x) ? x : y;
+  return tiny_node_binary (self->graph, TINY_OP_AND, x, y);
+}
+
+static TinyNode *
+use (Lowering *self, const Affine *x)
+{
+  g_ptr_array_add (self->used, (gpointer) x);
+  return affine_to_node (self->pool, x);
+}
+
+/* lo <= x < hi, said of x without its offset. */
+static TinyNode *
+within (Lowering *self, const Affine *x, gint64 lo, gint64 hi)
+{
+  TinyNode *above = NULL, *below = NULL;
+  if (x->hi < lo || x->lo >= hi)
+    return tiny_node_const_int (self->graph, TINY_DTYPE_BOOL, 0);
+  if (x->lo >= lo && x->hi < hi)
+    return NULL;
+  TinyNode *base = use (self, affine_scale (self->pool, x, 1, -x->offset));
+  if (x->lo < lo)
+    above = tiny_node_binary (self->graph, TINY_OP_CMPLT,
+                              tiny_node_const_index (self->graph, lo - 1 - x->offset), base);
+  if (x->hi >= hi)
+    below = tiny_node_binary (self->graph, TINY_OP_CMPLT, base,
+                              tiny_node_const_index (self->graph, hi - x->offset));
+  return both (self, above, below);
+}
+
+static gboolean
+is_never (TinyNode *valid)
+{
+  return valid != NULL && tiny_node_is_const (valid);
+}
+
+/* ---- loops ---- */
+static Group *
+add_group (Lowering *self, guint depth, guint n, const gint64 *extents)
+{
+  Group *group = tiny_arena_alloc (self->arena, sizeof *group);
+  group->depth = depth;
+  group->n = n;
+  memcpy (group->extents, extents, n * sizeof *extents);
+  g_ptr_array_add (self->groups, group);
+  return group;
+}
+
+/* One loop an extent, or for neighbours with joins[i] set one loop for i and i + 1. */
+static void
+make_ranges (Lowering *self, Group *group, const gboolean *joins)
+{
+  TinyRangeKind kind = group->depth == 0 ? TINY_RANGE_LOOP : TINY_RANGE_REDUCE;
+  group->n_ranges = 0;
+  for (guint first = 0, last; first < group->n; first = last + 1) {
+    gint64 extent = group->extents[first], inner = 1;
+    for (last = first; joins != NULL && last + 1 < group->n && joins[last]; last++)
+      extent *= group->extents[last + 1];
+    TinyNode *range = tiny_node_range_const (self->graph, self->n_ranges++, kind, extent);
+    const Affine *whole = affine_range (self->pool, range);
+    group->ranges[group->n_ranges++] = range;
+    for (guint i = last + 1; i-- > first;) {
+      const Affine *part = affine_div (self->pool, whole, inner);
+      group->index[i] = i == first ? part : affine_mod (self->pool, part, group->extents[i]);
+      inner *= group->extents[i];
+    }
+  }
+}
+
+/* The loops of a reduce; those with the same extents at the same depth share theirs. */
+static Group *
+get_reduce_group (Lowering *self, guint depth, guint n, const gint64 *extents)
+{
+  for (guint i = 0; i < self->groups->len; i++) {
+    Group *group = self->groups->pdata[i];
+    if (group->depth == depth && group->n == n
+        && memcmp (group->extents, extents, n * sizeof *extents) == 0)
+      return group;
+  }
+  Group *group = add_group (self, depth, n, extents);
+  make_ranges (self, group, NULL);
+  return group;
+}
+
+/* Whether in every sum that @x is made of, @outer moves as @extent steps of @inner would. */
+static gboolean
+moves_as_one (Lowering *self, const Affine *x, TinyNode *outer, TinyNode *inner, gint64 extent)
+{
+  if (affine_get_mul (x, outer) != affine_get_mul (x, inner) * extent)
+    return FALSE;
+  for (guint i = 0; i < x->n; i++) {
+    const AffineAtom *atom = affine_pool_get_atom (self->pool, x->terms[i].atom);
+    if (atom->inner != NULL && !moves_as_one (self, atom->inner, outer, inner, extent))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Decides from @used which loops of each group become one, and makes the final loops. */
+static void
+join_ranges (Lowering *self)
+{
+  self->n_ranges = 0;
+  for (guint g = 0; g < self->groups->len; g++) {
+    Group *group = self->groups->pdata[g];
+    gboolean joins[SCHEDULE_MAX_RANK] = { FALSE };
+    for (guint i = 0; i + 1 < group->n; i++) {
+      joins[i] = TRUE;
+      for (guint u = 0; u < self->used->len && joins[i]; u++)
+        joins[i] = moves_as_one (self, self->used->pdata[u], group->ranges[i],
+                                 group->ranges[i + 1], group->extents[i + 1]);
+    }
+    make_ranges (self, group, joins);
+  }
+}
+
+/* ---- reading memory ---- */
+/* The kernel that assigns into an input reads and writes it through one slot. */
+static guint
+get_slot (Lowering *self, guint buffer)
+{
+  guint output = self->stage->buffer;
+  if (buffer < self->plan->n_inputs && schedule_is_assigned (self->plan, output)
+      && schedule_get_buffer (self->plan, output)->slot == buffer)
+    buffer = output;
+  for (guint i = 0; i < self->buffers->len; i++)
+    if (g_array_index (self->buffers, guint, i) == buffer)
+      return i;
+  g_array_append_val (self->buffers, buffer);
+  return self->buffers->len - 1;
+}
+
+static TinyNode *
+make_param (Lowering *self, guint slot)
+{
+  guint buffer = g_array_index (self->buffers, guint, slot);
+  const TinyScheduleBuffer *info = schedule_get_buffer (self->plan, buffer);
+  return tiny_node_new (self->graph, TINY_OP_PARAM, info->dtype, 1, 0, NULL, slot,
+                        tiny_graph_ints (self->graph, &info->n_elements, 1), NULL);
+}
+
+static const Affine *
+flatten (Lowering *self,
+         const TinyInts *shape,
+         const TinyInts *order,
+         const Affine *const *index)
+{
+  const Affine *flat = affine_const (self->pool, 0);
+  gint64 stride = 1;
+  for (guint i = shape->n; i-- > 0;) {
+    guint axis = order != NULL ? order->v[i] : i;
+    flat = affine_sum (self->pool, flat, 1, index[axis], stride, 0);
+    stride *= shape->v[axis];
+  }
+  return flat;
+}
+
+static Value
+load (Lowering *self,
+      TinyNode *node,
+      guint buffer,
+      const TinyInts *order,
+      const Affine *const *index,
+      TinyNode *valid)
+{
+  TinyNode *address = use (self, flatten (self, node->shape, order, index));
+  TinyNode *sources[] = { make_param (self, get_slot (self, buffer)), address, valid,
+                          tiny_node_const_int (self->graph, node->dtype, 0) };
+  return (Value){ tiny_node_new (self->graph, TINY_OP_LOAD, node->dtype, 1,
+                                 valid != NULL ? 4 : 2, sources, 0, NULL, NULL),
+                  valid != NULL };
+}
+
+/* ---- movement: from an index of the node to one of its source ---- */
+static void
+unreshape (Lowering *self, TinyNode *node, const Affine *const *index, const Affine **out)
+{
+  const TinyInts *from = node->sources[0]->shape, *to = node->shape;
+  guint i = 0, j = 0;
+  while (i < from->n || j < to->n) {
+    /* The fewest axes on both sides that hold the same number of elements. */
+    gint64 a = i < from->n ? from->v[i] : 1, b = j < to->n ? to->v[j] : 1;
+    guint i_end = MIN (i + 1, from->n), j_end = MIN (j + 1, to->n);
+    while (a != b) {
+      if (a < b)
+        a *= from->v[i_end++];
+      else
+        b *= to->v[j_end++];
+    }
+    if (i_end == i + 1 && j_end == j + 1) {
+      out[i] = index[j];
+    } else {
+      const Affine *flat = affine_const (self->pool, 0);
+      for (guint k = j; k < j_end; k++)
+        flat = affine_sum (self->pool, flat, to->v[k], index[k], 1, 0);
+      gint64 inner = 1;
+      for (guint k = i_end; k-- > i;) {
+        const Affine *part = affine_div (self->pool, flat, inner);
+        gboolean outermost = inner * from->v[k] == a;
+        out[k] = from->v[k] == 1 ? affine_const (self->pool, 0)
+                 : outermost     ? part
+                                 : affine_mod (self->pool, part, from->v[k]);
+        inner *= from->v[k];
+      }
+    }
+    i = i_end;
+    j = j_end;
+  }
+}
+
+/* Fills @out; returns the condition that the movement adds. */
+static TinyNode *
+move (Lowering *self, TinyNode *node, const Affine *const *index, const Affine **out)
+{
+  const TinyInts *from = node->sources[0]->shape, *ints = node->ints;
+  TinyNode *valid = NULL;
+  if (node->op == TINY_OP_RESHAPE) {
+    unreshape (self, node, index, out);
+    return NULL;
+  }
+  memcpy (out, index, from->n * sizeof *out);
+  switch (node->op) {
+  case TINY_OP_EXPAND:
+    for (guint i = 0; i < from->n; i++)
+      if (from->v[i] == 1)
+        out[i] = affine_const (self->pool, 0);
+    break;
+  case TINY_OP_PERMUTE:
+    for (guint i = 0; i < from->n; i++)
+      out[ints->v[i]] = index[i];
+    break;
+  case TINY_OP_PAD:
+    for (guint i = 0; i < from->n; i++) {
+      out[i] = affine_scale (self->pool, index[i], 1, -ints->v[2 * i]);
+      valid = both (self, valid, within (self, out[i], 0, from->v[i]));
+    }
+    break;
+  case TINY_OP_SHRINK:
+    for (guint i = 0; i < from->n; i++)
+      out[i] = affine_scale (self->pool, index[i], 1, ints->v[2 * i]);
+    break;
+  case TINY_OP_FLIP:
+    for (guint i = 0; i < ints->n; i++)
+      out[ints->v[i]]
+          = affine_scale (self->pool, index[ints->v[i]], -1, from->v[ints->v[i]] - 1);
+    break;
+  default: { /* SHEAR */
+    guint p = ints->v[0], k = ints->v[1];
+    gint64 divisor = ints->v[5];
+    const Affine *at
+        = affine_sum (self->pool, index[p], ints->v[2], index[k], ints->v[3], ints->v[4]);
+    out[p] = affine_div (self->pool, at, divisor);
+    valid = within (self, out[p], 0, from->v[p]);
+    if (divisor > 1) {
+      const Affine *rest = affine_mod (self->pool, at, divisor);
+      valid = both (self, valid, within (self, rest, 0, 1));
+    }
+    break;
+  }
+  }
+  return valid;
+}
+
+/* ---- computing ---- */
+static TinyNode *
+make_identity (Lowering *self, TinyOp op, TinyDType dtype)
+{
+  if (op == TINY_OP_MAX)
+    return tiny_dtype_is_float (dtype)
+               ? tiny_node_const_float (self->graph, dtype, -INFINITY)
+               : tiny_node_const_int (self->graph, dtype, tiny_dtype_get_min (dtype));
+  return tiny_node_const_int (self->graph, dtype, op == TINY_OP_MUL ? 1 : 0);
+}
+
+static Value
+lower_reduce (
+    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+{
+  TinyNode *source = node->sources[0];
+  const TinyInts *from = source->shape, *axes = node->ints;
+  const Affine *inner[SCHEDULE_MAX_RANK];
+  gint64 extents[SCHEDULE_MAX_RANK];
+  guint n = 0;
+  memcpy (inner, index, from->n * sizeof *inner);
+  for (guint i = 0; i < axes->n; i++) {
+    gint64 extent = from->v[axes->v[i]];
+    if (extent == 0)
+      return (Value){ make_identity (self, node->arg, node->dtype), node->arg != TINY_OP_MUL };
+    inner[axes->v[i]] = affine_const (self->pool, 0);
+    if (extent > 1)
+      extents[n++] = extent;
+  }
+  if (n == 0)
+    return lower (self, source, inner, valid, depth);
+  Group *group = get_reduce_group (self, depth + 1, n, extents);
+  for (guint i = 0, j = 0; i < axes->n; i++)
+    if (from->v[axes->v[i]] > 1)
+      inner[axes->v[i]] = group->index[j++];
+  Value value = lower (self, source, inner, valid, depth + 1);
+
+  /* A loop that the value does not depend on repeats one value. */
+  TinyNode *sources[SCHEDULE_MAX_RANK + 1] = { value.node };
+  gint64 repeats = 1;
+  guint n_sources = 1;
+  for (guint i = 0; i < group->n_ranges; i++) {
+    if (node->arg == TINY_OP_MUL
+        || tiny_node_depends_on (self->graph, value.node, group->ranges[i]))
+      sources[n_sources++] = group->ranges[i];
+    else
+      repeats *= tiny_range_get_extent (group->ranges[i]);
+  }
+  if (n_sources > 1)
+    value.node = tiny_node_new (self->graph, TINY_OP_REDUCE, node->dtype, 1, n_sources, sources,
+                                node->arg, NULL, NULL);
+  if (repeats > 1 && node->arg == TINY_OP_ADD && node->dtype != TINY_DTYPE_BOOL)
+    value.node = tiny_node_binary (self->graph, TINY_OP_MUL, value.node,
+                                   tiny_node_const_int (self->graph, node->dtype, repeats));
+  return value;
+}
+
+static gboolean
+keeps_zero (TinyOp op)
+{
+  switch (op) {
+  case TINY_OP_CAST:
+  case TINY_OP_ADD:
+  case TINY_OP_SUB:
+  case TINY_OP_MUL:
+  case TINY_OP_MAX:
+  case TINY_OP_AND:
+  case TINY_OP_OR:
+  case TINY_OP_XOR:
+  case TINY_OP_SQRT:
+  case TINY_OP_SIN:
+  case TINY_OP_TRUNC:
+  case TINY_OP_MULACC:
+    return TRUE;
+  default:
+    return FALSE;
+  }
+}
+
+static Value
+lower_elementwise (
+    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+{
+  TinyNode *sources[4];
+  gboolean zero = keeps_zero (node->op);
+  g_assert (node->n_sources <= G_N_ELEMENTS (sources));
+  for (guint i = 0; i < node->n_sources; i++) {
+    Value value = lower (self, node->sources[i], index, valid, depth);
+    sources[i] = value.node;
+    zero = zero && value.zero;
+  }
+  return (Value){ tiny_node_with_sources (self->graph, node, sources), zero };
+}
+
+static Value
+lower_movement (
+    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+{
+  const Affine *inner[SCHEDULE_MAX_RANK];
+  TinyNode *zero = tiny_node_const_int (self->graph, node->dtype, 0);
+  if (tiny_shape_get_n_elements (node->sources[0]->shape) == 0)
+    return (Value){ zero, TRUE };
+  TinyNode *condition = move (self, node, index, inner);
+  TinyNode *all = both (self, valid, condition);
+  if (is_never (all))
+    return (Value){ zero, TRUE };
+  Value value = lower (self, node->sources[0], inner, all, depth);
+  if (condition == NULL || value.zero)
+    return value;
+  return (Value){ tiny_node_where (self->graph, condition, value.node, zero), valid == NULL };
+}
+
+static Value
+compute (
+    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+{
+  if (tiny_op_is_elementwise (node->op))
+    return lower_elementwise (self, node, index, valid, depth);
+  if (tiny_op_is_movement (node->op))
+    return lower_movement (self, node, index, valid, depth);
+  switch (node->op) {
+  case TINY_OP_REDUCE:
+    return lower_reduce (self, node, index, valid, depth);
+  case TINY_OP_CONST:
+    return (Value){ node, node->arg == 0 };
+  case TINY_OP_IOTA:
+    return (Value){ tiny_node_cast (self->graph, use (self, index[0]), node->dtype), FALSE };
+  default: /* CONTIGUOUS, COPY and the like are their source */
+    return lower (self, node->sources[0], index, valid, depth);
+  }
+}
+
+static Value
+lower (Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+{
+  guint n = node->shape->n;
+  gsize size = sizeof (MemoKey) + n * sizeof (gpointer);
+  union {
+    MemoKey key;
+    guint8 bytes[sizeof (MemoKey) + SCHEDULE_MAX_RANK * sizeof (gpointer)];
+  } probe;
+  probe.key = (MemoKey){ node->id, depth, n, valid, { NULL, FALSE } };
+  memcpy (probe.key.index, index, n * sizeof *index);
+  MemoKey *found = g_hash_table_lookup (self->memo, &probe.key);
+  if (found != NULL)
+    return found->value;
+
+  Stage *stored = tiny_node_map_get (&self->plan->stage_of, node);
+  Value value;
+  if (node->op == TINY_OP_PARAM)
+    value = load (self, node, node->arg, NULL, index, valid);
+  else if (stored != NULL && stored != self->stage)
+    value = load (self, node, stored->buffer, stored->order, index, valid);
+  else
+    value = compute (self, node, index, valid, depth);
+  MemoKey *key = tiny_arena_copy (self->arena, &probe, size);
+  key->value = value;
+  g_hash_table_add (self->memo, key);
+  return value;
+}
+
+/* ---- the kernel ---- */
+static char *
+make_name (Lowering *self)
+{
+  enum { LONGEST = 60 };
+  GString *name = g_string_new (self->groups->len > 1 ? "r" : "e");
+  for (guint g = 0; g < self->groups->len; g++) {
+    Group *group = self->groups->pdata[g];
+    for (guint i = 0; i < group->n_ranges; i++)
+      g_string_append_printf (name, "%s%" G_GINT64_FORMAT, g > 0 && i == 0 ? "_r" : "_",
+                              tiny_range_get_extent (group->ranges[i]));
+  }
+  if (name->len == 1)
+    g_string_append (name, "_1");
+  g_string_truncate (name, MIN (name->len, LONGEST));
+  return g_string_free (name, FALSE);
+}
+
+/* Lowers once with the loops that the groups have now. */
+static TinyNode *
+lower_once (Lowering *self)
+{
+  TinyNode *node = self->stage->node;
+  Group *group = self->groups->pdata[0];
+  const Affine *index[SCHEDULE_MAX_RANK];
+  g_hash_table_remove_all (self->memo);
+  g_ptr_array_set_size (self->used, 0);
+  g_array_set_size (self->buffers, 0);
+  get_slot (self, self->stage->buffer);
+  for (guint i = 0, j = 0; i < node->shape->n; i++) {
+    guint axis = self->stage->order != NULL ? self->stage->order->v[i] : i;
+    index[axis] = node->shape->v[axis] == 1 ? affine_const (self->pool, 0) : group->index[j++];
+  }
+  TinyNode *address = use (self, flatten (self, node->shape, self->stage->order, index));
+  Value value = lower (self, node, index, NULL, 0);
+  TinyNode *sources[] = { make_param (self, 0), address, value.node };
+  return tiny_node_new (self->graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, sources, 0, NULL,
+                        NULL);
+}
+
+/* Whether the kernel reads its own output's memory at another place than it writes. */
+static gboolean
+reads_elsewhere (Lowering *self, TinyNode *store)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &store, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_LOAD && node->sources[0] == store->sources[0]
+        && node->sources[1] != store->sources[1])
+      return TRUE;
+  }
+  return FALSE;
+}
+
+gboolean
+schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
+{
+  TinyNode *node = stage->node;
+  gint64 extents[SCHEDULE_MAX_RANK];
+  guint n = 0;
+  if (tiny_shape_get_n_elements (node->shape) == 0)
+    return FALSE;
+  g_autoptr (TinyArena) arena = tiny_arena_new ();
+  g_autoptr (GHashTable) memo = g_hash_table_new (hash_key, equal_keys);
+  g_autoptr (GArray) buffers = g_array_new (FALSE, FALSE, sizeof (guint));
+  g_autoptr (GPtrArray) used = g_ptr_array_new ();
+  g_autoptr (GPtrArray) groups = g_ptr_array_new ();
+  Lowering self
+      = { plan, plan->graph, &plan->affines, stage, arena, memo, buffers, used, groups };
+
+  for (guint i = 0; i < node->shape->n; i++) {
+    gint64 extent = node->shape->v[stage->order != NULL ? stage->order->v[i] : i];
+    if (extent > 1)
+      extents[n++] = extent;
+  }
+  make_ranges (&self, add_group (&self, 0, n, extents), NULL);
+  lower_once (&self);
+  join_ranges (&self);
+  TinyNode *store = lower_once (&self);
+  g_autofree char *name = make_name (&self);
+  *out_item = (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
+                          .kernel = tiny_node_sink (plan->graph, 1, &store, name),
+                          .device = stage->device,
+                          .n_buffers = buffers->len,
+                          .n_written = 1,
+                          .buffers = tiny_arena_copy (plan->arena, buffers->data,
+                                                      buffers->len * sizeof (guint)),
+                          .stage = stage,
+                          .reads_target_elsewhere = reads_elsewhere (&self, store) };
+  return TRUE;
+}
+
+PlanItem
+schedule_copy_kernel (Plan *plan, guint target, guint source)
+{
+  TinyGraph *graph = plan->graph;
+  const TinyScheduleBuffer *info = schedule_get_buffer (plan, target);
+  const TinyInts *shape = tiny_graph_ints (graph, &info->n_elements, 1);
+  TinyNode *index = info->n_elements == 1
+                        ? tiny_node_const_index (graph, 0)
+                        : tiny_node_range_const (graph, 0, TINY_RANGE_LOOP, info->n_elements);
+  TinyNode *params[2];
+  for (guint i = 0; i < 2; i++)
+    params[i] = tiny_node_new (graph, TINY_OP_PARAM, info->dtype, 1, 0, NULL, i, shape, NULL);
+  TinyNode *sources[] = { params[1], index };
+  TinyNode *value
+      = tiny_node_new (graph, TINY_OP_LOAD, info->dtype, 1, 2, sources, 0, NULL, NULL);
+  TinyNode *store = tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3,
+                                   (TinyNode *[]){ params[0], index, value }, 0, NULL, NULL);
+  g_autofree char *name = g_strdup_printf ("e_%" G_GINT64_FORMAT, info->n_elements);
+  guint buffers[] = { target, source };
+  return (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
+                     .kernel = tiny_node_sink (graph, 1, &store, name),
+                     .device = info->device,
+                     .n_buffers = 2,
+                     .n_written = 1,
+                     .buffers = tiny_arena_copy (plan->arena, buffers, sizeof buffers) };
+}

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * order.c: which item runs when.
+ *
+ * A reader runs after the writer of what it reads; the writer into an input runs after all who
+ * read the input's old contents. Where both cannot be had, the new contents go to a temporary
+ * first and are copied at the end, which always can. Among items that are free to run the one
+ * made first is taken, so that the order is the same every time. */
+#include <string.h>
+
+#include "base/tiny-error.h"
+#include "schedule/plan.h"
+
+gboolean
+schedule_is_assigned (Plan *plan, guint i)
+{
+  return i != SCHEDULE_NO_BUFFER && i >= plan->n_inputs
+         && schedule_get_buffer (plan, i)->kind == TINY_SCHEDULE_INPUT;
+}
+
+static PlanItem *
+get_item (Plan *plan, guint i)
+{
+  return &g_array_index (plan->items, PlanItem, i);
+}
+
+typedef struct {
+  guint n_waits; /* items that must run before */
+  GArray *users; /* guint: items that wait for this one */
+} Wait;
+
+static void
+add_wait (Wait *waits, guint before, guint after)
+{
+  if (waits[before].users == NULL)
+    waits[before].users = g_array_new (FALSE, FALSE, sizeof (guint));
+  g_array_append_val (waits[before].users, after);
+  waits[after].n_waits++;
+}
+
+static Wait *
+find_waits (Plan *plan)
+{
+  enum { NONE = -1 };
+  guint n = plan->items->len;
+  Wait *waits = g_new0 (Wait, n + 1);
+  g_autofree gint *writers = g_new (gint, plan->buffers->len + 1);
+  g_autofree gint *assigners = g_new (gint, plan->n_inputs + 1); /* of each input */
+  memset (writers, NONE, plan->buffers->len * sizeof *writers);
+  memset (assigners, NONE, plan->n_inputs * sizeof *assigners);
+  for (guint i = 0; i < n; i++) {
+    guint target = get_item (plan, i)->buffers[0];
+    writers[target] = i;
+    if (schedule_is_assigned (plan, target))
+      assigners[schedule_get_buffer (plan, target)->slot] = i;
+  }
+  for (guint i = 0; i < n; i++) {
+    PlanItem *item = get_item (plan, i);
+    for (guint j = item->n_written; j < item->n_buffers; j++) {
+      guint buffer = item->buffers[j];
+      if (writers[buffer] != NONE)
+        add_wait (waits, writers[buffer], i);
+      else if (buffer < plan->n_inputs && assigners[buffer] != NONE
+               && (guint) assigners[buffer] != i)
+        add_wait (waits, i, assigners[buffer]);
+    }
+  }
+  return waits;
+}
+
+/* A heap of item numbers, the smallest on top. */
+static void
+heap_push (GArray *heap, guint value)
+{
+  g_array_append_val (heap, value);
+  guint *v = (guint *) heap->data;
+  for (guint i = heap->len - 1; i > 0 && v[i] < v[(i - 1) / 2]; i = (i - 1) / 2) {
+    guint other = v[i];
+    v[i] = v[(i - 1) / 2];
+    v[(i - 1) / 2] = other;
+  }
+}
+
+static guint
+heap_pop (GArray *heap)
+{
+  guint *v = (guint *) heap->data, top = v[0], n = heap->len - 1;
+  v[0] = v[n];
+  g_array_set_size (heap, n);
+  for (guint i = 0, child; (child = 2 * i + 1) < n; i = child) {
+    if (child + 1 < n && v[child + 1] < v[child])
+      child++;
+    if (v[i] <= v[child])
+      break;
+    guint other = v[i];
+    v[i] = v[child];
+    v[child] = other;
+  }
+  return top;
+}
+
+guint
+schedule_order_items (Plan *plan)
+{
+  guint n = plan->items->len;
+  Wait *waits = find_waits (plan);
+  g_autoptr (GArray) heap = g_array_new (FALSE, FALSE, sizeof (guint));
+  GArray *ordered = g_array_sized_new (FALSE, FALSE, sizeof (PlanItem), n);
+  for (guint i = 0; i < n; i++)
+    if (waits[i].n_waits == 0)
+      heap_push (heap, i);
+  while (heap->len > 0) {
+    guint i = heap_pop (heap);
+    g_array_append_val (ordered, *get_item (plan, i));
+    for (guint j = 0; waits[i].users != NULL && j < waits[i].users->len; j++) {
+      guint user = g_array_index (waits[i].users, guint, j);
+      if (--waits[user].n_waits == 0)
+        heap_push (heap, user);
+    }
+  }
+  guint n_stuck = n - ordered->len;
+  for (guint i = 0; i < n; i++)
+    if (waits[i].n_waits > 0)
+      g_array_append_val (ordered, *get_item (plan, i));
+  for (guint i = 0; i < n; i++)
+    g_clear_pointer (&waits[i].users, g_array_unref);
+  g_free (waits);
+  g_array_unref (plan->items);
+  plan->items = ordered;
+  return n_stuck;
+}
+
+/* Item @i writes a temporary instead of the input it assigns to; a copy is added. */
+static void
+defer_assign (Plan *plan, guint i)
+{
+  guint temporary = get_item (plan, i)->buffers[0];
+  TinyScheduleBuffer old = *schedule_get_buffer (plan, temporary);
+  schedule_get_buffer (plan, temporary)->kind = TINY_SCHEDULE_TEMPORARY;
+  guint target = schedule_add_buffer (plan, TINY_SCHEDULE_INPUT, old.dtype, old.n_elements,
+                                      old.device, old.slot);
+  for (guint r = 0; r < plan->n_roots; r++)
+    if (plan->outputs[r] == temporary)
+      plan->outputs[r] = target;
+  PlanItem *item = get_item (plan, i);
+  if (item->stage != NULL && item->kind == TINY_SCHEDULE_KERNEL)
+    schedule_lower_stage (plan, item->stage, item);
+  PlanItem copy = schedule_copy_kernel (plan, target, temporary);
+  g_array_append_val (plan->items, copy);
+}
+
+gboolean
+schedule_resolve_hazards (Plan *plan, GError **error)
+{
+  guint n = plan->items->len, n_stuck;
+  for (guint i = 0; i < n; i++) {
+    PlanItem *item = get_item (plan, i);
+    if (item->reads_target_elsewhere && schedule_is_assigned (plan, item->buffers[0]))
+      defer_assign (plan, i);
+  }
+  while ((n_stuck = schedule_order_items (plan)) > 0) {
+    guint i = plan->items->len - n_stuck;
+    while (i < plan->items->len && !schedule_is_assigned (plan, get_item (plan, i)->buffers[0]))
+      i++;
+    if (i == plan->items->len) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "schedule: %u kernels wait for one another", n_stuck);
+      return FALSE;
+    }
+    defer_assign (plan, i);
+  }
+  return TRUE;
+}

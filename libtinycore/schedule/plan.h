@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * plan.h: what the scheduler's passes share while one schedule is being made.
+ *
+ * Passes run in the order of their declarations here; see README.md for what each is for. */
+#pragma once
+
+#include "ir/tiny-shape.h"
+#include "schedule/affine.h"
+#include "schedule/tiny-schedule.h"
+
+G_BEGIN_DECLS
+
+enum { SCHEDULE_MAX_RANK = 32 };
+#define SCHEDULE_NO_BUFFER G_MAXUINT
+
+/* A value that is kept in memory, written by one kernel or copy. */
+typedef struct {
+  TinyNode *node;
+  const char *device;
+  const TinyInts *order; /* order[i]: the axis stored i-th, outermost first; NULL: row-major */
+  guint buffer;          /* in Plan.buffers, or SCHEDULE_NO_BUFFER */
+  gboolean is_copied;    /* to another device: must be row-major */
+} Stage;
+
+/* A kernel or copy before it is ordered. */
+typedef struct {
+  TinyScheduleItemKind kind;
+  TinyNode *kernel;
+  const char *device;
+  guint n_buffers, n_written;
+  guint *buffers;                  /* in the plan's arena */
+  Stage *stage;                    /* that it computes, or NULL */
+  gboolean reads_target_elsewhere; /* reads buffers[0] at other places than it writes */
+} PlanItem;
+
+typedef struct {
+  TinyGraph *graph;
+  TinyArena *arena;
+  AffinePool affines;
+  guint n_roots;
+  TinyNode **roots;   /* the values */
+  TinyNode **targets; /* the PARAM that root i is assigned to, or NULL */
+  guint n_inputs;
+  GArray *buffers;   /* TinyScheduleBuffer; the inputs first. A later one of kind INPUT is that
+                        input's memory after its ASSIGN */
+  GPtrArray *stages; /* Stage, sources before users */
+  TinyNodeMap stage_of;
+  TinyNodeMap devices;     /* interned device name of each node */
+  GArray *items;           /* PlanItem */
+  guint *outputs;          /* of each root: its buffer */
+  const char *only_device; /* when the graph speaks of a single one */
+} Plan;
+
+/* devices.c: fills @devices and makes the inputs' buffers; fails where an op mixes devices. */
+gboolean schedule_check_devices (Plan *plan, TinyNode *sink, GError **error);
+/* The device that computes @node, or NULL where nothing below says. */
+const char *schedule_get_device (Plan *plan, TinyNode *node);
+
+/* pass-canonical.c: rewrites plan->roots. */
+void schedule_canonicalize (Plan *plan);
+
+/* split-reduce.c: large reductions with few results become two; rewrites plan->roots. */
+void schedule_split_reduces (Plan *plan);
+
+/* fusion.c: fills @stages and @stage_of. */
+void schedule_choose_stages (Plan *plan);
+
+/* layout.c: fills each stage's @order. */
+void schedule_choose_layouts (Plan *plan);
+/* Lets @stage only put in order what a new stage, which is returned, computes; NULL: no use. */
+Stage *schedule_detour_stage (Plan *plan, Stage *stage);
+
+/* indexing.c: the kernel that computes @stage into its buffer. Returns FALSE when there is nothing
+ * to run. */
+gboolean schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item);
+/* A kernel that copies all of buffer @source to buffer @target. */
+PlanItem schedule_copy_kernel (Plan *plan, guint target, guint source);
+
+/* order.c: what assigns into inputs while others still read them gets a temporary and a late copy. */
+gboolean schedule_resolve_hazards (Plan *plan, GError **error);
+/* Puts plan->items in an order in which every read sees what it should. Returns the number that
+ * could not be placed, from index n - that number on. */
+guint schedule_order_items (Plan *plan);
+
+/* packing.c: operands of contractions that are read across memory get a packed copy first. */
+void schedule_pack_operands (Plan *plan);
+/* Whether @item is a contraction that would gather an operand, and packing does not help. */
+gboolean schedule_gathers (Plan *plan, const PlanItem *item);
+
+/* memory-plan.c: gives temporaries their offsets. */
+TinyScheduleArena *schedule_plan_memory (Plan *plan, guint *out_n_arenas);
+
+guint schedule_add_buffer (Plan *plan,
+                           TinyScheduleBufferKind kind,
+                           TinyDType dtype,
+                           gint64 n_elements,
+                           const char *device,
+                           gint64 slot);
+
+/* Whether buffer @i is the memory of an input after its ASSIGN. */
+gboolean schedule_is_assigned (Plan *plan, guint i);
+
+static inline TinyScheduleBuffer *
+schedule_get_buffer (Plan *plan, guint i)
+{
+  return &g_array_index (plan->buffers, TinyScheduleBuffer, i);
+}
+
+G_END_DECLS

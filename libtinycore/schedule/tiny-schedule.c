@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-schedule.c: the passes in their order, from a tensor graph to a list of items. */
+#include "schedule/tiny-schedule.h"
+
+#include "base/tiny-error.h"
+#include "schedule/plan.h"
+
+guint
+schedule_add_buffer (Plan *plan,
+                     TinyScheduleBufferKind kind,
+                     TinyDType dtype,
+                     gint64 n_elements,
+                     const char *device,
+                     gint64 slot)
+{
+  TinyScheduleBuffer buffer = { kind, dtype, n_elements, device, slot };
+  g_array_append_val (plan->buffers, buffer);
+  return plan->buffers->len - 1;
+}
+
+/* ---- roots ---- */
+static gboolean
+read_roots (Plan *plan, TinyNode *sink, GError **error)
+{
+  g_autoptr (GHashTable) assigned = g_hash_table_new (NULL, NULL);
+  plan->n_roots = sink->n_sources;
+  plan->roots = tiny_arena_alloc (plan->arena, (sink->n_sources + 1) * sizeof (TinyNode *));
+  plan->targets = tiny_arena_alloc (plan->arena, (sink->n_sources + 1) * sizeof (TinyNode *));
+  plan->outputs = tiny_arena_alloc (plan->arena, (sink->n_sources + 1) * sizeof (guint));
+  for (guint i = 0; i < sink->n_sources; i++) {
+    TinyNode *root = plan->roots[i] = sink->sources[i];
+    if (root->op != TINY_OP_ASSIGN)
+      continue;
+    TinyNode *target = root->sources[0], *value = root->sources[1];
+    if (target->op != TINY_OP_PARAM || target->dtype != value->dtype
+        || tiny_shape_get_n_elements (target->shape)
+               != tiny_shape_get_n_elements (value->shape)) {
+      g_autofree char *a = tiny_shape_to_string (target->shape);
+      g_autofree char *b = tiny_shape_to_string (value->shape);
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "assign: %s %s cannot become %s %s",
+                   tiny_dtype_to_string (target->dtype), a, tiny_dtype_to_string (value->dtype),
+                   b);
+      return FALSE;
+    }
+    if (!g_hash_table_add (assigned, target)) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "assign: input %" G_GINT64_FORMAT " is assigned to twice", target->arg);
+      return FALSE;
+    }
+    plan->targets[i] = target;
+    plan->roots[i] = value;
+  }
+  return TRUE;
+}
+
+/* ---- buffers of stages ---- */
+static void
+add_item (Plan *plan, PlanItem item)
+{
+  g_array_append_val (plan->items, item);
+}
+
+/* Root @r is in its stage's memory, unless that already belongs to another root. */
+static void
+bind_root (Plan *plan, guint r)
+{
+  TinyNode *target = plan->targets[r];
+  Stage *stage = tiny_node_map_get (&plan->stage_of, plan->roots[r]);
+  guint buffer
+      = schedule_add_buffer (plan, target != NULL ? TINY_SCHEDULE_INPUT : TINY_SCHEDULE_OUTPUT,
+                             stage->node->dtype, tiny_shape_get_n_elements (stage->node->shape),
+                             stage->device, target != NULL ? target->arg : r);
+  plan->outputs[r] = buffer;
+  if (stage->buffer == SCHEDULE_NO_BUFFER)
+    stage->buffer = buffer;
+  else if (schedule_get_buffer (plan, buffer)->n_elements > 0)
+    add_item (plan, schedule_copy_kernel (plan, buffer, stage->buffer));
+}
+
+static void
+bind_buffers (Plan *plan)
+{
+  for (guint r = 0; r < plan->n_roots; r++)
+    if (plan->targets[r] == NULL)
+      bind_root (plan, r);
+  for (guint r = 0; r < plan->n_roots; r++)
+    if (plan->targets[r] != NULL)
+      bind_root (plan, r);
+  for (guint i = 0; i < plan->stages->len; i++) {
+    Stage *stage = plan->stages->pdata[i];
+    if (stage->buffer == SCHEDULE_NO_BUFFER)
+      stage->buffer = schedule_add_buffer (plan, TINY_SCHEDULE_TEMPORARY, stage->node->dtype,
+                                           tiny_shape_get_n_elements (stage->node->shape),
+                                           stage->device, 0);
+  }
+}
+
+/* ---- items ---- */
+static gboolean
+is_transfer (Plan *plan, Stage *stage)
+{
+  if (stage->node->op != TINY_OP_COPY)
+    return FALSE;
+  const char *from = schedule_get_device (plan, stage->node->sources[0]);
+  return from != NULL && from != stage->device;
+}
+
+static void
+add_transfer (Plan *plan, Stage *stage)
+{
+  TinyNode *source = stage->node->sources[0];
+  Stage *stored = tiny_node_map_get (&plan->stage_of, source);
+  guint buffers[] = { stage->buffer, stored != NULL ? stored->buffer : (guint) source->arg };
+  if (schedule_get_buffer (plan, stage->buffer)->n_elements == 0)
+    return;
+  add_item (plan, (PlanItem){ .kind = TINY_SCHEDULE_COPY,
+                              .device = stage->device,
+                              .n_buffers = 2,
+                              .n_written = 1,
+                              .buffers = tiny_arena_copy (plan->arena, buffers, sizeof buffers),
+                              .stage = stage });
+}
+
+static void
+lower_stage (Plan *plan, Stage *stage)
+{
+  PlanItem item;
+  if (!schedule_lower_stage (plan, stage, &item))
+    return;
+  if (stage->order == NULL && schedule_gathers (plan, &item)) {
+    PlanItem first;
+    Stage *detour = schedule_detour_stage (plan, stage);
+    if (detour != NULL && schedule_lower_stage (plan, detour, &first)) {
+      add_item (plan, first);
+      schedule_lower_stage (plan, stage, &item);
+    }
+  }
+  add_item (plan, item);
+}
+
+static void
+lower_stages (Plan *plan)
+{
+  for (guint i = 0; i < plan->stages->len; i++) {
+    Stage *stage = plan->stages->pdata[i];
+    if (is_transfer (plan, stage))
+      add_transfer (plan, stage);
+    else
+      lower_stage (plan, stage);
+  }
+}
+
+/* ---- the result ---- */
+/* Inputs after an ASSIGN become the inputs themselves, what nothing uses goes away. */
+static void
+number_buffers (Plan *plan, TinySchedule *self)
+{
+  g_autofree gboolean *used = g_new0 (gboolean, plan->buffers->len + 1);
+  g_autofree guint *number = g_new0 (guint, plan->buffers->len + 1);
+  for (guint i = 0; i < plan->items->len; i++) {
+    const PlanItem *item = &g_array_index (plan->items, PlanItem, i);
+    for (guint j = 0; j < item->n_buffers; j++)
+      used[item->buffers[j]] = TRUE;
+  }
+  for (guint r = 0; r < plan->n_roots; r++)
+    used[plan->outputs[r]] = TRUE;
+  self->buffers = g_new0 (TinyScheduleBuffer, plan->buffers->len + 1);
+  for (guint b = 0; b < plan->buffers->len; b++) {
+    const TinyScheduleBuffer *buffer = schedule_get_buffer (plan, b);
+    if (schedule_is_assigned (plan, b)) {
+      number[b] = buffer->slot;
+    } else if (b < plan->n_inputs || used[b]) {
+      number[b] = self->n_buffers;
+      self->buffers[self->n_buffers++] = *buffer;
+    }
+  }
+  for (guint i = 0; i < self->n_items; i++)
+    for (guint j = 0; j < self->items[i].n_buffers; j++)
+      self->items[i].buffers[j] = number[self->items[i].buffers[j]];
+  for (guint r = 0; r < plan->n_roots; r++)
+    self->outputs[r] = number[plan->outputs[r]];
+}
+
+static TinySchedule *
+make_schedule (Plan *plan)
+{
+  TinySchedule *self = g_new0 (TinySchedule, 1);
+  self->arenas = schedule_plan_memory (plan, &self->n_arenas);
+  self->n_items = plan->items->len;
+  self->items = g_new0 (TinyScheduleItem, self->n_items + 1);
+  for (guint i = 0; i < self->n_items; i++) {
+    const PlanItem *item = &g_array_index (plan->items, PlanItem, i);
+    self->items[i] = (TinyScheduleItem){
+      .kind = item->kind,
+      .kernel = item->kernel,
+      .device = item->device,
+      .n_buffers = item->n_buffers,
+      .buffers = g_memdup2 (item->buffers, item->n_buffers * sizeof (guint)),
+      .n_written = item->n_written,
+    };
+  }
+  self->n_inputs = plan->n_inputs;
+  self->n_outputs = plan->n_roots;
+  self->outputs = g_new0 (guint, plan->n_roots + 1);
+  number_buffers (plan, self);
+  self->graph = plan->graph;
+  return self;
+}
+
+static gboolean
+run_passes (Plan *plan, TinyNode *sink, GError **error)
+{
+  if (sink->op != TINY_OP_SINK) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "schedule: the root is %s, not a sink",
+                 tiny_op_to_string (sink->op));
+    return FALSE;
+  }
+  if (!schedule_check_devices (plan, sink, error) || !read_roots (plan, sink, error))
+    return FALSE;
+  schedule_canonicalize (plan);
+  schedule_split_reduces (plan);
+  schedule_choose_stages (plan);
+  schedule_choose_layouts (plan);
+  bind_buffers (plan);
+  lower_stages (plan);
+  if (!schedule_resolve_hazards (plan, error))
+    return FALSE;
+  schedule_pack_operands (plan);
+  guint n_stuck = schedule_order_items (plan);
+  g_assert (n_stuck == 0);
+  return TRUE;
+}
+
+TinySchedule *
+tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error)
+{
+  Plan plan = { .graph = graph, .arena = tiny_arena_new () };
+  affine_pool_init (&plan.affines, graph);
+  plan.buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
+  plan.stages = g_ptr_array_new ();
+  plan.items = g_array_new (FALSE, FALSE, sizeof (PlanItem));
+  TinySchedule *self = run_passes (&plan, sink, error) ? make_schedule (&plan) : NULL;
+  if (self == NULL)
+    tiny_graph_free (graph);
+  g_array_unref (plan.items);
+  g_ptr_array_unref (plan.stages);
+  g_array_unref (plan.buffers);
+  tiny_node_map_clear (&plan.stage_of);
+  tiny_node_map_clear (&plan.devices);
+  affine_pool_clear (&plan.affines);
+  tiny_arena_free (plan.arena);
+  return self;
+}
+
+void
+tiny_schedule_free (TinySchedule *self)
+{
+  if (self == NULL)
+    return;
+  for (guint i = 0; i < self->n_items; i++)
+    g_free (self->items[i].buffers);
+  g_free (self->items);
+  g_free (self->buffers);
+  g_free (self->arenas);
+  g_free (self->outputs);
+  tiny_graph_free (self->graph);
+  g_free (self);
+}

@@ -1,0 +1,510 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tensor-movement.c: views: other shapes, orders and parts of the same elements. */
+#include <string.h>
+
+#include "ir/tiny-shape.h"
+#include "tensor/tiny-build.h"
+#include "tensor/tiny-layout.h"
+#include "tensor/tiny-tensor-shape.h"
+
+enum { MAX_BUILD_RANK = 32 };
+
+static TinyNode *
+empty_like (TinyBuild *self, TinyNode *x, double value, const gint64 *dims, guint n)
+{
+  return tiny_node_broadcast (self->graph, tiny_build_like (self, x, value), dims, n);
+}
+
+static gboolean
+is_empty (const TinyNode *x)
+{
+  return tiny_shape_get_n_elements (x->shape) == 0;
+}
+
+static char *
+shape_text (TinyBuild *self, const gint64 *dims, guint n)
+{
+  return tiny_shape_to_string (tiny_graph_ints (self->graph, dims, n));
+}
+
+/* ---- building blocks ---- */
+TinyNode *
+tiny_build_reshape (TinyBuild *self, TinyNode *x, const gint64 *dims, guint n)
+{
+  if (x == NULL)
+    return NULL;
+  return tiny_node_reshape (self->graph, x, dims, n);
+}
+
+TinyNode *
+tiny_build_permute (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
+{
+  return x == NULL ? NULL : tiny_node_permute (self->graph, x, axes, n);
+}
+
+TinyNode *
+tiny_build_transpose (TinyBuild *self, TinyNode *x, guint a, guint b)
+{
+  if (x == NULL)
+    return NULL;
+  gint64 axes[MAX_BUILD_RANK];
+  for (guint i = 0; i < x->shape->n; i++)
+    axes[i] = i == a ? b : i == b ? a : i;
+  return tiny_node_permute (self->graph, x, axes, x->shape->n);
+}
+
+TinyNode *
+tiny_build_expand (TinyBuild *self, TinyNode *x, const gint64 *dims, guint n)
+{
+  if (x == NULL)
+    return NULL;
+  gint64 full[MAX_BUILD_RANK];
+  gboolean fits = x->shape->n <= n;
+  guint missing = n - x->shape->n;
+  for (guint i = 0; fits && i < n; i++) {
+    gint64 size = i < missing ? 1 : x->shape->v[i - missing];
+    full[i] = dims[i] == -1 ? size : dims[i];
+    fits = size == full[i] || size == 1;
+  }
+  if (!fits) {
+    g_autofree char *from = tiny_shape_to_string (x->shape);
+    g_autofree char *to = shape_text (self, dims, n);
+    return tiny_build_fail (self, "%s does not broadcast to %s", from, to);
+  }
+  return tiny_node_broadcast (self->graph, x, full, n);
+}
+
+TinyNode *
+tiny_build_unsqueeze (TinyBuild *self, TinyNode *x, guint axis)
+{
+  if (x == NULL)
+    return NULL;
+  gint64 dims[MAX_BUILD_RANK];
+  for (guint i = 0; i <= x->shape->n; i++)
+    dims[i] = i < axis ? x->shape->v[i] : i == axis ? 1 : x->shape->v[i - 1];
+  return tiny_node_reshape (self->graph, x, dims, x->shape->n + 1);
+}
+
+TinyNode *
+tiny_build_squeeze (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
+{
+  if (x == NULL)
+    return NULL;
+  gint64 dims[MAX_BUILD_RANK];
+  guint rank = 0;
+  for (guint i = 0; i < x->shape->n; i++) {
+    gboolean drop = FALSE;
+    for (guint j = 0; j < n; j++)
+      drop = drop || axes[j] == (gint64) i;
+    if (!drop)
+      dims[rank++] = x->shape->v[i];
+  }
+  return tiny_node_reshape (self->graph, x, dims, rank);
+}
+
+TinyNode *
+tiny_build_shrink (TinyBuild *self, TinyNode *x, const gint64 *pairs)
+{
+  if (x == NULL)
+    return NULL;
+  gint64 dims[MAX_BUILD_RANK];
+  for (guint i = 0; i < x->shape->n; i++) {
+    gint64 begin = pairs[2 * i], end = pairs[2 * i + 1];
+    if (begin < 0 || end < begin || end > x->shape->v[i]) {
+      g_autofree char *text = tiny_shape_to_string (x->shape);
+      return tiny_build_fail (self,
+                              "%" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                              " on axis %u is outside of shape %s",
+                              begin, end, i, text);
+    }
+    dims[i] = end - begin;
+  }
+  for (guint i = 0; i < x->shape->n; i++)
+    if (dims[i] == 0)
+      return empty_like (self, x, 0, dims, x->shape->n);
+  return tiny_node_shrink (self->graph, x, pairs, x->shape->n);
+}
+
+/* @x in zeros, or where @value is not 0, in that: the padding is found by padding a mask. */
+TinyNode *
+tiny_build_pad (TinyBuild *self, TinyNode *x, const gint64 *pairs, double value)
+{
+  if (x == NULL)
+    return NULL;
+  guint rank = x->shape->n;
+  gint64 dims[MAX_BUILD_RANK] = { 0 }, cut[2 * MAX_BUILD_RANK], add[2 * MAX_BUILD_RANK];
+  gboolean cuts = FALSE;
+  for (guint i = 0; i < rank; i++) {
+    gint64 before = pairs[2 * i], after = pairs[2 * i + 1], size = x->shape->v[i];
+    const gint64 most = (gint64) 1 << 50;
+    if (before > most || after > most || before < -size || after < -size
+        || size + MIN (before, 0) + MIN (after, 0) < 0) {
+      g_autofree char *text = tiny_shape_to_string (x->shape);
+      return tiny_build_fail (
+          self, "(%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT ") on axis %u does not fit shape %s",
+          before, after, i, text);
+    }
+    cut[2 * i] = MAX (-before, 0);
+    cut[2 * i + 1] = size - MAX (-after, 0);
+    cuts = cuts || before < 0 || after < 0;
+    add[2 * i] = MAX (before, 0);
+    add[2 * i + 1] = MAX (after, 0);
+    dims[i] = size + before + after;
+  }
+  if (!tiny_build_check_shape (self, dims, MIN (rank, TINY_MAX_RANK)))
+    return NULL;
+  if (cuts)
+    x = tiny_build_shrink (self, x, cut);
+  if (is_empty (x))
+    return empty_like (self, x, value, dims, rank);
+  TinyNode *padded = tiny_node_pad (self->graph, x, add, rank);
+  if (padded == x || value == 0)
+    return padded;
+  TinyNode *inside = tiny_node_broadcast (
+      self->graph, tiny_build_number (self, TINY_DTYPE_BOOL, 1), x->shape->v, rank);
+  inside = tiny_node_pad (self->graph, inside, add, rank);
+  return tiny_layout_where (self->graph, inside, padded, tiny_build_like (self, x, value));
+}
+
+TinyNode *
+tiny_build_slice (TinyBuild *self, TinyNode *x, guint axis, gint64 start, gint64 step, gint64 n)
+{
+  if (x == NULL)
+    return NULL;
+  gint64 pairs[2 * MAX_BUILD_RANK], dims[MAX_BUILD_RANK];
+  for (guint i = 0; i < x->shape->n; i++) {
+    dims[i] = i == axis ? n : x->shape->v[i];
+    pairs[2 * i] = i == axis ? start : 0;
+    pairs[2 * i + 1] = i == axis ? start + n : x->shape->v[i];
+  }
+  if (n == 0 || is_empty (x))
+    return empty_like (self, x, 0, dims, x->shape->n);
+  if (step == 1 || n == 1)
+    return tiny_node_shrink (self->graph, x, pairs, x->shape->n);
+  if (step == -1 && n == x->shape->v[axis])
+    return tiny_node_flip (self->graph, x, (gint64[]){ axis }, 1);
+  return tiny_node_shear (self->graph, x, axis, axis, step, 0, start, 1, n);
+}
+
+/* The sum of all parts, each with zeros where the others are. */
+TinyNode *
+tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
+{
+  gint64 total = 0, at = 0, pairs[2 * MAX_BUILD_RANK] = { 0 };
+  TinyDType dtype = (TinyDType) x[0]->dtype;
+  for (guint i = 0; i < n; i++) {
+    gboolean fits = x[i]->shape->n == x[0]->shape->n;
+    for (guint j = 0; fits && j < x[0]->shape->n; j++)
+      fits = j == axis || x[i]->shape->v[j] == x[0]->shape->v[j];
+    if (!fits) {
+      g_autofree char *a = tiny_shape_to_string (x[0]->shape);
+      g_autofree char *b = tiny_shape_to_string (x[i]->shape);
+      return tiny_build_fail (self, "%s and %s differ in more than axis %u", a, b, axis);
+    }
+    dtype = tiny_dtype_promote (dtype, (TinyDType) x[i]->dtype);
+    total += x[i]->shape->v[axis];
+  }
+  TinyNode *result = NULL;
+  for (guint i = 0; i < n; i++) {
+    gint64 size = x[i]->shape->v[axis];
+    pairs[2 * axis] = at;
+    pairs[2 * axis + 1] = total - at - size;
+    at += size;
+    if (is_empty (x[i]) && (i + 1 < n || result != NULL))
+      continue;
+    TinyNode *part = tiny_build_pad (self, tiny_build_cast (self, x[i], dtype), pairs, 0);
+    result = result == NULL ? part : tiny_build_add (self, result, part);
+  }
+  return result;
+}
+
+/* ---- public functions ---- */
+static TinyNode *
+reshape_checked (TinyBuild *self, TinyNode *x, const gint64 *shape, guint n)
+{
+  gint64 dims[TINY_MAX_RANK], known = 1;
+  gint open = -1;
+  for (guint i = 0; i < MIN (n, TINY_MAX_RANK) && shape != NULL; i++) {
+    dims[i] = shape[i];
+    if (shape[i] == -1 && open < 0) {
+      open = (gint) i;
+      dims[i] = 1;
+    }
+  }
+  if (!tiny_build_check_shape (self, shape == NULL ? NULL : dims, n))
+    return NULL;
+  for (guint i = 0; i < n; i++)
+    known *= dims[i];
+  gint64 n_elements = tiny_shape_get_n_elements (x->shape);
+  if (open >= 0 && known > 0)
+    dims[open] = n_elements / known;
+  if (known * (open >= 0 ? dims[open] : 1) != n_elements) {
+    g_autofree char *from = tiny_shape_to_string (x->shape);
+    g_autofree char *to = shape_text (self, shape, n);
+    return tiny_build_fail (self, "%s of %" G_GINT64_FORMAT " elements does not fit %s", from,
+                            n_elements, to);
+  }
+  return tiny_build_reshape (self, x, dims, n);
+}
+
+TinyTensor *
+tiny_tensor_reshape (TinyTensor *self, const gint64 *shape, guint n_dims)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "reshape", 1, &self))
+    node = reshape_checked (&b, b.x[0], shape, n_dims);
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_permute (TinyTensor *self, const gint *axes, guint n_axes)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  gint64 order[TINY_MAX_RANK + 1];
+  guint n;
+  if (tiny_build_begin (&b, "permute", 1, &self)) {
+    if (n_axes != b.x[0]->shape->n)
+      tiny_build_fail (&b, "%u axes named, the tensor has %u", n_axes, b.x[0]->shape->n);
+    else if (tiny_build_axes (&b, b.x[0], axes, n_axes, order, &n))
+      node = tiny_build_permute (&b, b.x[0], order, n);
+  }
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_transpose (TinyTensor *self, gint a, gint b)
+{
+  TinyBuild build;
+  TinyNode *node = NULL;
+  guint first, second;
+  if (tiny_build_begin (&build, "transpose", 1, &self)
+      && tiny_build_axis (&build, build.x[0], a, &first)
+      && tiny_build_axis (&build, build.x[0], b, &second))
+    node = tiny_build_transpose (&build, build.x[0], first, second);
+  return tiny_build_end (&build, node);
+}
+
+TinyTensor *
+tiny_tensor_expand (TinyTensor *self, const gint64 *shape, guint n_dims)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "expand", 1, &self)) {
+    gint64 checked[TINY_MAX_RANK];
+    for (guint i = 0; i < MIN (n_dims, TINY_MAX_RANK) && shape != NULL; i++)
+      checked[i] = shape[i] == -1 ? 1 : shape[i];
+    if (tiny_build_check_shape (&b, shape == NULL ? NULL : checked, n_dims))
+      node = tiny_build_expand (&b, b.x[0], shape, n_dims);
+  }
+  return tiny_build_end (&b, node);
+}
+
+static gboolean
+check_pairs (TinyBuild *self, const gint64 *pairs, guint n_pairs)
+{
+  if (pairs != NULL && n_pairs == 2 * self->x[0]->shape->n)
+    return TRUE;
+  if (n_pairs == 0 && self->x[0]->shape->n == 0)
+    return TRUE;
+  tiny_build_fail (self, "%u numbers given, two for each of %u axes wanted",
+                   pairs == NULL ? 0 : n_pairs, self->x[0]->shape->n);
+  return FALSE;
+}
+
+TinyTensor *
+tiny_tensor_pad (TinyTensor *self, const gint64 *pairs, guint n_pairs, double value)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "pad", 1, &self) && check_pairs (&b, pairs, n_pairs))
+    node = tiny_build_pad (&b, b.x[0], pairs, value);
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_shrink (TinyTensor *self, const gint64 *pairs, guint n_pairs)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "shrink", 1, &self) && check_pairs (&b, pairs, n_pairs))
+    node = tiny_build_shrink (&b, b.x[0], pairs);
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_flip (TinyTensor *self, const gint *axes, guint n_axes)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  gint64 order[TINY_MAX_RANK + 1];
+  guint n;
+  if (tiny_build_begin (&b, "flip", 1, &self)
+      && tiny_build_axes (&b, b.x[0], axes, n_axes, order, &n))
+    node = tiny_node_flip (b.graph, b.x[0], order, n);
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_squeeze (TinyTensor *self, gint axis)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  guint at;
+  if (tiny_build_begin (&b, "squeeze", 1, &self) && tiny_build_axis (&b, b.x[0], axis, &at)) {
+    if (b.x[0]->shape->v[at] != 1)
+      tiny_build_fail (&b, "axis %d has size %" G_GINT64_FORMAT ", not 1", axis,
+                       b.x[0]->shape->v[at]);
+    else
+      node = tiny_build_squeeze (&b, b.x[0], (gint64[]){ at }, 1);
+  }
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_unsqueeze (TinyTensor *self, gint axis)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "unsqueeze", 1, &self)) {
+    gint rank = (gint) b.x[0]->shape->n;
+    if (axis < -rank - 1 || axis > rank)
+      tiny_build_fail (&b, "axis %d is outside of %d to %d", axis, -rank - 1, rank);
+    else
+      node = tiny_build_unsqueeze (&b, b.x[0], (guint) (axis < 0 ? axis + rank + 1 : axis));
+  }
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_flatten (TinyTensor *self, gint start, gint end)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  guint first, last;
+  gint64 dims[TINY_MAX_RANK + 1];
+  guint n = 0;
+  if (!tiny_build_begin (&b, "flatten", 1, &self))
+    return tiny_build_end (&b, NULL);
+  TinyNode *x = b.x[0];
+  if (x->shape->n == 0) {
+    node = tiny_build_reshape (&b, x, (gint64[]){ 1 }, 1);
+  } else if (tiny_build_axis (&b, x, start, &first) && tiny_build_axis (&b, x, end, &last)) {
+    if (first > last)
+      tiny_build_fail (&b, "axis %d comes after axis %d", start, end);
+    for (guint i = 0; i < x->shape->n; i++)
+      if (i > first && i <= last)
+        dims[n - 1] *= x->shape->v[i];
+      else
+        dims[n++] = x->shape->v[i];
+    node = tiny_build_reshape (&b, x, dims, n);
+  }
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_slice (TinyTensor *self, gint axis, gint64 start, gint64 stop, gint64 step)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  guint at;
+  if (!tiny_build_begin (&b, "slice", 1, &self) || !tiny_build_axis (&b, b.x[0], axis, &at))
+    return tiny_build_end (&b, NULL);
+  gint64 size = b.x[0]->shape->v[at];
+  if (step == 0 || step == G_MININT64) {
+    tiny_build_fail (&b, "step is %s", step == 0 ? "0" : "too far below 0");
+  } else {
+    /* As Python's slice.indices(): from the end when negative, then into reach. */
+    gint64 lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
+    if (start < 0)
+      start = start < -size ? lowest : start + size;
+    start = CLAMP (start, lowest, highest);
+    if (stop < 0)
+      stop = stop < -size ? lowest : stop + size;
+    stop = CLAMP (stop, lowest, highest);
+    gint64 span = step > 0 ? stop - start : start - stop;
+    gint64 stride = step > 0 ? step : -step;
+    gint64 n = span <= 0 ? 0 : (span - 1) / stride + 1;
+    node = tiny_build_slice (&b, b.x[0], at, start, step, n);
+  }
+  return tiny_build_end (&b, node);
+}
+
+static TinyNode *
+repeat_node (TinyBuild *self, TinyNode *x, const gint64 *repeats, guint n)
+{
+  gint64 apart[2 * TINY_MAX_RANK], spread[2 * TINY_MAX_RANK], dims[TINY_MAX_RANK];
+  if (n > TINY_MAX_RANK || n < x->shape->n || repeats == NULL)
+    return tiny_build_fail (self, "%u counts given, %u to %d wanted", n, x->shape->n,
+                            TINY_MAX_RANK);
+  /* The counts are sizes too. */
+  if (!tiny_build_check_shape (self, repeats, n))
+    return NULL;
+  for (guint i = 0; i < n; i++) {
+    gint64 size = i < n - x->shape->n ? 1 : x->shape->v[i - (n - x->shape->n)];
+    apart[2 * i] = 1;
+    apart[2 * i + 1] = spread[2 * i + 1] = size;
+    spread[2 * i] = repeats[i];
+    if (size > 0 && repeats[i] > G_MAXINT64 / size)
+      return tiny_build_fail (self, "more than 2^48 elements are not possible");
+    dims[i] = size * repeats[i];
+  }
+  if (!tiny_build_check_shape (self, dims, n))
+    return NULL;
+  x = tiny_build_reshape (self, x, apart, 2 * n);
+  x = tiny_build_expand (self, x, spread, 2 * n);
+  return tiny_build_reshape (self, x, dims, n);
+}
+
+TinyTensor *
+tiny_tensor_repeat (TinyTensor *self, const gint64 *repeats, guint n_repeats)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "repeat", 1, &self))
+    node = repeat_node (&b, b.x[0], repeats, n_repeats);
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_cat (TinyTensor *const *tensors, guint n, gint axis)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  guint at;
+  if (tiny_build_begin (&b, "cat", n, tensors)) {
+    if (n == 0)
+      tiny_build_fail (&b, "nothing to put together");
+    else if (tiny_build_axis (&b, b.x[0], axis, &at))
+      node = tiny_build_cat (&b, b.x, n, at);
+  }
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_stack (TinyTensor *const *tensors, guint n, gint axis)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "stack", n, tensors)) {
+    gint rank = n > 0 ? (gint) b.x[0]->shape->n : 0;
+    if (n == 0) {
+      tiny_build_fail (&b, "nothing to put together");
+    } else if (axis < -rank - 1 || axis > rank) {
+      tiny_build_fail (&b, "axis %d is outside of %d to %d", axis, -rank - 1, rank);
+    } else {
+      guint at = (guint) (axis < 0 ? axis + rank + 1 : axis);
+      for (guint i = 0; i < n; i++)
+        if (tiny_shape_equal (b.x[i]->shape, b.x[0]->shape) || i == 0)
+          continue;
+        else
+          tiny_build_fail (&b, "tensor %u has another shape than the first", i);
+      for (guint i = 0; b.error == NULL && i < n; i++)
+        b.x[i] = tiny_build_unsqueeze (&b, b.x[i], at);
+      node = b.error == NULL ? tiny_build_cat (&b, b.x, n, at) : NULL;
+    }
+  }
+  return tiny_build_end (&b, node);
+}

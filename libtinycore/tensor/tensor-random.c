@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tensor-random.c: random numbers as a function of a counter.
+ *
+ * Threefry2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
+ * 1, 2, 3", SC 2011) maps a key and a counter of two words each to two random words. The key is
+ * the seed, the counter is (element, how many draws there were before), so every device computes
+ * the same integers. The same function in plain C shuffles data on the host. */
+#include "tensor/tiny-random.h"
+
+#include <math.h>
+
+#include "ir/tiny-shape.h"
+#include "tensor/tiny-build.h"
+#include "tensor/tiny-layout.h"
+#include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-nn.h"
+
+static const guint rotations[8] = { 13, 15, 26, 6, 17, 29, 16, 24 };
+#define PARITY 0x1BD11BDAu
+
+static guint64 seed; /* these two under the runtime's lock */
+static guint32 n_draws;
+
+void
+tiny_threefry2x32 (const guint32 key[2], const guint32 counter[2], guint32 out[2])
+{
+  guint32 keys[3] = { key[0], key[1], PARITY ^ key[0] ^ key[1] };
+  guint32 a = counter[0] + keys[0], b = counter[1] + keys[1];
+  for (guint round = 0; round < 20; round++) {
+    guint r = rotations[round % 8];
+    a += b;
+    b = (b << r | b >> (32 - r)) ^ a;
+    if (round % 4 == 3) {
+      guint i = round / 4 + 1;
+      a += keys[i % 3];
+      b += keys[(i + 1) % 3] + i;
+    }
+  }
+  out[0] = a;
+  out[1] = b;
+}
+
+static TinyNode *
+word (TinyBuild *self, guint32 value)
+{
+  return tiny_node_const_int (self->graph, TINY_DTYPE_U32, value);
+}
+
+static TinyNode *
+u32 (TinyBuild *self, TinyOp op, TinyNode *x, guint32 value)
+{
+  return tiny_layout_binary (self->graph, op, x, word (self, value));
+}
+
+void
+tiny_build_threefry (TinyBuild *self, const guint32 key[2], TinyNode *x[2])
+{
+  guint32 keys[3] = { key[0], key[1], PARITY ^ key[0] ^ key[1] };
+  TinyNode *a = u32 (self, TINY_OP_ADD, x[0], keys[0]);
+  TinyNode *b = u32 (self, TINY_OP_ADD, x[1], keys[1]);
+  for (guint round = 0; round < 20; round++) {
+    guint r = rotations[round % 8];
+    a = tiny_layout_binary (self->graph, TINY_OP_ADD, a, b);
+    b = tiny_layout_binary (self->graph, TINY_OP_OR, u32 (self, TINY_OP_SHL, b, r),
+                            u32 (self, TINY_OP_SHR, b, 32 - r));
+    b = tiny_layout_binary (self->graph, TINY_OP_XOR, b, a);
+    if (round % 4 == 3) {
+      guint i = round / 4 + 1;
+      a = u32 (self, TINY_OP_ADD, a, keys[i % 3]);
+      b = u32 (self, TINY_OP_ADD, b, keys[(i + 1) % 3] + i);
+    }
+  }
+  x[0] = a;
+  x[1] = b;
+}
+
+void
+tiny_tensor_manual_seed (guint64 value)
+{
+  tiny_runtime_lock ();
+  seed = value;
+  n_draws = 0;
+  tiny_runtime_unlock ();
+}
+
+/* Two random words for each of the elements of @shape. */
+static gboolean
+draw (TinyBuild *self, const gint64 *shape, guint n, TinyNode *out[2])
+{
+  if (!tiny_build_check_shape (self, shape, n))
+    return FALSE;
+  gint64 n_elements = 1;
+  for (guint i = 0; i < n; i++)
+    n_elements *= shape[i];
+  if (n_elements > G_MAXUINT32)
+    return tiny_build_fail (self, "at most 2^32 elements can be drawn at once") != NULL;
+  guint32 key[2] = { (guint32) seed, (guint32) (seed >> 32) };
+  out[0] = tiny_build_iota (self, TINY_DTYPE_U32, n_elements);
+  out[1] = word (self, n_draws++);
+  if (n_elements > 0)
+    tiny_build_threefry (self, key, out);
+  out[0] = tiny_node_reshape (self->graph, out[0], shape, n);
+  out[1] = n_elements > 0 ? tiny_node_reshape (self->graph, out[1], shape, n) : out[0];
+  return TRUE;
+}
+
+/* As many bits as the dtype has, so that nothing rounds up to 1. */
+static TinyNode *
+unit_interval (TinyBuild *self, TinyDType dtype, TinyNode *const words[2])
+{
+  guint n_bits = tiny_dtype_infos[dtype].mantissa_bits + 1;
+  if (dtype != TINY_DTYPE_F64) {
+    /* Through i32, which machines without unsigned conversions have. */
+    TinyNode *bits = u32 (self, TINY_OP_SHR, words[0], 32 - n_bits);
+    bits = tiny_layout_cast (self->graph, bits, TINY_DTYPE_I32);
+    bits = tiny_layout_cast (self->graph, bits, TINY_DTYPE_F32);
+    bits = tiny_build_mul (self, bits, tiny_build_like (self, bits, ldexp (1, -(int) n_bits)));
+    return tiny_build_cast (self, bits, dtype);
+  }
+  TinyNode *high = u32 (self, TINY_OP_SHR, words[0], 5),
+           *low = u32 (self, TINY_OP_SHR, words[1], 6);
+  high = tiny_layout_cast (self->graph, high, TINY_DTYPE_F64);
+  low = tiny_layout_cast (self->graph, low, TINY_DTYPE_F64);
+  high = tiny_build_mul (self, high, tiny_build_like (self, high, ldexp (1, -27)));
+  low = tiny_build_mul (self, low, tiny_build_like (self, low, ldexp (1, -53)));
+  return tiny_build_add (self, high, low);
+}
+
+static TinyNode *
+uniform_node (
+    TinyBuild *self, TinyDType dtype, const gint64 *shape, guint n, double low, double high)
+{
+  TinyNode *words[2];
+  if (!tiny_build_check_dtype (self, dtype))
+    return NULL;
+  if (!tiny_dtype_is_float (dtype))
+    return tiny_build_fail (self, "takes a float dtype, not %s", tiny_dtype_to_string (dtype));
+  if (!draw (self, shape, n, words))
+    return NULL;
+  TinyNode *unit = unit_interval (self, dtype, words);
+  if (low == 0 && high == 1)
+    return unit;
+  unit = tiny_build_mul (self, unit, tiny_build_like (self, unit, high - low));
+  return tiny_build_add (self, unit, tiny_build_like (self, unit, low));
+}
+
+TinyTensor *
+tiny_tensor_rand (TinyDType dtype, const gint64 *shape, guint n_dims)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "rand", 0, NULL))
+    node = uniform_node (&b, dtype, shape, n_dims, 0, 1);
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_uniform (
+    TinyDType dtype, const gint64 *shape, guint n_dims, double low, double high)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "uniform", 0, NULL)) {
+    if (!isfinite (low) || !isfinite (high) || low > high)
+      tiny_build_fail (&b, "nothing lies from %g up to %g", low, high);
+    else
+      node = uniform_node (&b, dtype, shape, n_dims, low, high);
+  }
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_kaiming_uniform (TinyDType dtype, const gint64 *shape, guint n_dims, double a)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "kaiming_uniform", 0, NULL)
+      && tiny_build_check_shape (&b, shape, n_dims)) {
+    double fan_in = 1;
+    for (guint i = 1; i < n_dims; i++)
+      fan_in *= (double) shape[i];
+    double bound = sqrt (6 / (1 + a * a) / MAX (fan_in, 1));
+    node = uniform_node (&b, dtype, shape, n_dims, -bound, bound);
+  }
+  return tiny_build_end (&b, node);
+}
+
+/* sqrt (-2 ln (1 - u)) cos (2 π v) of two uniform u and v. */
+TinyTensor *
+tiny_tensor_randn (TinyDType dtype, const gint64 *shape, guint n_dims)
+{
+  TinyBuild b;
+  TinyNode *node = NULL, *words[2], *more[2];
+  if (tiny_build_begin (&b, "randn", 0, NULL) && tiny_build_check_dtype (&b, dtype)) {
+    TinyDType wide = dtype == TINY_DTYPE_F64 ? dtype : TINY_DTYPE_F32;
+    if (!tiny_dtype_is_float (dtype)) {
+      tiny_build_fail (&b, "takes a float dtype, not %s", tiny_dtype_to_string (dtype));
+    } else if (draw (&b, shape, n_dims, words) && draw (&b, shape, n_dims, more)) {
+      TinyNode *u = unit_interval (&b, wide, words), *v = unit_interval (&b, wide, more);
+      TinyNode *log = tiny_build_log (&b, tiny_build_sub (&b, tiny_build_like (&b, u, 1), u));
+      TinyNode *radius = tiny_build_unary (
+          &b, TINY_OP_SQRT, tiny_build_mul (&b, log, tiny_build_like (&b, log, -2)));
+      TinyNode *angle = tiny_build_mul (&b, v, tiny_build_like (&b, v, 2 * G_PI));
+      node = tiny_build_mul (&b, radius, tiny_build_cos (&b, angle));
+      node = tiny_build_cast (&b, node, dtype);
+    }
+  }
+  return tiny_build_end (&b, node);
+}
+
+/* low + floor (word * span / 2^32) */
+TinyTensor *
+tiny_tensor_randint (
+    TinyDType dtype, const gint64 *shape, guint n_dims, gint64 low, gint64 high)
+{
+  TinyBuild b;
+  TinyNode *node = NULL, *words[2];
+  if (tiny_build_begin (&b, "randint", 0, NULL) && tiny_build_check_dtype (&b, dtype)) {
+    guint64 span = (guint64) high - (guint64) low;
+    if (high <= low || span > (guint64) 1 << 32) {
+      tiny_build_fail (
+          &b, "%" G_GINT64_FORMAT " up to %" G_GINT64_FORMAT " holds no or too many numbers",
+          low, high);
+    } else if (!tiny_dtype_is_integer (dtype)) {
+      tiny_build_fail (&b, "takes an integer dtype, not %s", tiny_dtype_to_string (dtype));
+    } else if (draw (&b, shape, n_dims, words)) {
+      TinyNode *wide = tiny_layout_cast (b.graph, words[0], TINY_DTYPE_U64);
+      TinyNode *factor = tiny_node_const_int (b.graph, TINY_DTYPE_U64, (gint64) span);
+      TinyNode *shift = tiny_node_const_int (b.graph, TINY_DTYPE_U64, 32);
+      wide = tiny_build_binary (&b, TINY_OP_SHR, tiny_build_mul (&b, wide, factor), shift);
+      node = tiny_build_cast (&b, wide, dtype);
+      node = tiny_build_add (&b, node, tiny_node_const_int (b.graph, dtype, low));
+    }
+  }
+  return tiny_build_end (&b, node);
+}
+
+TinyTensor *
+tiny_tensor_dropout (TinyTensor *self, double p)
+{
+  TinyBuild b;
+  TinyNode *node = NULL, *words[2];
+  if (tiny_build_begin (&b, "dropout", 1, &self)) {
+    TinyNode *x = tiny_build_float (&b, b.x[0]);
+    if (!(p >= 0 && p < 1))
+      tiny_build_fail (&b, "the probability %g is not from 0 to below 1", p);
+    else if (p == 0)
+      node = x;
+    else if (draw (&b, x->shape->v, x->shape->n, words)) {
+      TinyNode *keep
+          = tiny_build_binary (&b, TINY_OP_CMPLT, tiny_build_number (&b, TINY_DTYPE_F32, p),
+                               unit_interval (&b, TINY_DTYPE_F32, words));
+      TinyNode *scaled = tiny_build_mul (&b, x, tiny_build_like (&b, x, 1 / (1 - p)));
+      node = tiny_build_where (&b, keep, scaled, tiny_build_like (&b, x, 0));
+    }
+  }
+  return tiny_build_end (&b, node);
+}

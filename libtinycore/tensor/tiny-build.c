@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-build.c: beginning and ending an operation, and the checks they share. */
+#include "tensor/tiny-build.h"
+
+#include <math.h>
+
+#include "ir/tiny-shape.h"
+#include "tensor/tiny-tensor-private.h"
+
+/* Sizes in bytes and sums of indices stay far from the end of 64 bits. */
+#define LARGEST_N_ELEMENTS ((gint64) 1 << 48)
+
+/* ---- dtypes ----
+ * The lattice, as bits of what each dtype goes into; the least common one is the result. Rows from
+ * narrow to wide; a wider dtype has a larger rank. */
+static const TinyDType lattice_order[]
+    = { TINY_DTYPE_BOOL,   TINY_DTYPE_I8,  TINY_DTYPE_U8,   TINY_DTYPE_I16, TINY_DTYPE_U16,
+        TINY_DTYPE_I32,    TINY_DTYPE_U32, TINY_DTYPE_I64,  TINY_DTYPE_U64, TINY_DTYPE_F8E4M3,
+        TINY_DTYPE_F8E5M2, TINY_DTYPE_F16, TINY_DTYPE_BF16, TINY_DTYPE_F32, TINY_DTYPE_F64 };
+
+static const guint32 lattice_parents[TINY_N_DTYPES] = {
+#define BIT(dtype) TINY_DTYPE_BIT (TINY_DTYPE_##dtype)
+  [TINY_DTYPE_BOOL] = BIT (I8) | BIT (U8),
+  [TINY_DTYPE_I8] = BIT (I16),
+  [TINY_DTYPE_U8] = BIT (I16) | BIT (U16),
+  [TINY_DTYPE_I16] = BIT (I32),
+  [TINY_DTYPE_U16] = BIT (I32) | BIT (U32),
+  [TINY_DTYPE_I32] = BIT (I64),
+  [TINY_DTYPE_U32] = BIT (I64) | BIT (U64),
+  [TINY_DTYPE_I64] = BIT (F8E4M3) | BIT (F8E5M2),
+  [TINY_DTYPE_U64] = BIT (F8E4M3) | BIT (F8E5M2),
+  [TINY_DTYPE_F8E4M3] = BIT (F16) | BIT (BF16),
+  [TINY_DTYPE_F8E5M2] = BIT (F16) | BIT (BF16),
+  [TINY_DTYPE_F16] = BIT (F32),
+  [TINY_DTYPE_BF16] = BIT (F32),
+  [TINY_DTYPE_F32] = BIT (F64),
+#undef BIT
+};
+
+static guint32
+ancestors (TinyDType dtype)
+{
+  guint32 all = TINY_DTYPE_BIT (dtype);
+  for (guint i = 0; i < G_N_ELEMENTS (lattice_order); i++)
+    if (all & TINY_DTYPE_BIT (lattice_order[i]))
+      all |= lattice_parents[lattice_order[i]];
+  return all;
+}
+
+TinyDType
+tiny_dtype_promote (TinyDType a, TinyDType b)
+{
+  if (a == b)
+    return a;
+  guint32 common = ancestors (a) & ancestors (b);
+  gboolean integers = !tiny_dtype_is_float (a) && !tiny_dtype_is_float (b);
+  for (guint i = 0; i < G_N_ELEMENTS (lattice_order); i++) {
+    TinyDType dtype = lattice_order[i];
+    if ((common & TINY_DTYPE_BIT (dtype)) == 0)
+      continue;
+    /* i64 and u64 have no common integer: they meet in the default float. */
+    return integers && tiny_dtype_is_float (dtype) ? TINY_DTYPE_F32 : dtype;
+  }
+  return TINY_DTYPE_F64;
+}
+
+/* ---- the frame ---- */
+TinyNode *
+tiny_build_fail (TinyBuild *self, const char *format, ...)
+{
+  if (self->error != NULL)
+    return NULL;
+  va_list args;
+  va_start (args, format);
+  g_autofree char *text = g_strdup_vprintf (format, args);
+  va_end (args);
+  self->error = g_error_new (TINY_ERROR, TINY_ERROR_INVALID, "%s: %s", self->name, text);
+  return NULL;
+}
+
+/* The dtype that a plain number takes among operands of dtype @strong. */
+static TinyDType
+weak_dtype (TinyWeak weak, TinyDType strong)
+{
+  if (tiny_dtype_is_float (strong))
+    return strong;
+  if (weak == TINY_WEAK_FLOAT)
+    return TINY_DTYPE_F32;
+  return strong == TINY_DTYPE_BOOL ? TINY_DTYPE_I32 : strong;
+}
+
+static void
+resolve_weak (TinyBuild *self)
+{
+  TinyDType strong = TINY_DTYPE_VOID;
+  for (guint i = 0; i < self->n; i++) {
+    TinyDType dtype = (TinyDType) self->x[i]->dtype;
+    if (self->tensors[i]->weak == TINY_WEAK_NONE)
+      strong = strong == TINY_DTYPE_VOID ? dtype : tiny_dtype_promote (strong, dtype);
+  }
+  for (guint i = 0; i < self->n && strong != TINY_DTYPE_VOID; i++)
+    if (self->tensors[i]->weak != TINY_WEAK_NONE)
+      self->x[i] = tiny_build_number (self, weak_dtype (self->tensors[i]->weak, strong),
+                                      self->tensors[i]->weak_value);
+}
+
+static void
+meet_devices (TinyBuild *self)
+{
+  for (guint i = 0; i < self->n; i++) {
+    const char *device = self->tensors[i]->device;
+    if (device == NULL || device == self->device)
+      continue;
+    if (self->device != NULL)
+      tiny_build_fail (self, "arguments are on %s and on %s: move one with tiny_tensor_to ()",
+                       self->device, device);
+    else
+      self->device = device;
+  }
+}
+
+gboolean
+tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const *tensors)
+{
+  *self = (TinyBuild){ .name = name, .n = n };
+  gboolean few = n <= G_N_ELEMENTS (self->few_x);
+  self->tensors = few ? self->few_tensors : g_new0 (TinyTensor *, n);
+  self->x = few ? self->few_x : g_new0 (TinyNode *, n);
+  for (guint i = 0; i < n; i++)
+    self->tensors[i] = tensors[i] != NULL && TINY_IS_TENSOR (tensors[i])
+                           ? g_object_ref_sink (tensors[i])
+                           : NULL;
+  tiny_runtime_lock ();
+  self->graph = tiny_runtime_get_graph ();
+  for (guint i = 0; i < n; i++) {
+    if (self->tensors[i] == NULL)
+      tiny_build_fail (self, "argument %u is no tensor", i + 1);
+    else if (self->tensors[i]->error != NULL && self->error == NULL)
+      self->error = g_error_copy (self->tensors[i]->error);
+    else
+      self->x[i] = self->tensors[i]->root.node;
+  }
+  if (self->error == NULL)
+    meet_devices (self);
+  if (self->error == NULL)
+    resolve_weak (self);
+  return self->error == NULL;
+}
+
+/* What a result has to be before a tensor may hold it. */
+static TinyNode *
+check_result (TinyBuild *self, TinyNode *node)
+{
+  if (node == NULL || !tiny_build_check_shape (self, node->shape->v, node->shape->n))
+    return NULL;
+  if (tiny_shape_get_n_elements (node->shape) > 0)
+    return node;
+  /* Nothing to compute: neither the scheduler nor a device ever sees an empty tensor. */
+  TinyNode *zero = tiny_build_number (self, (TinyDType) node->dtype, 0);
+  return tiny_node_broadcast (self->graph, zero, node->shape->v, node->shape->n);
+}
+
+TinyTensor *
+tiny_build_end (TinyBuild *self, TinyNode *node)
+{
+  node = self->error == NULL ? check_result (self, node) : NULL;
+  if (node == NULL && self->error == NULL)
+    tiny_build_fail (self, "no result");
+  TinyTensor *result = node != NULL && self->error == NULL
+                           ? tiny_tensor_new_for_node (node, self->device)
+                           : tiny_tensor_new_for_error (self->error);
+  tiny_runtime_unlock ();
+  for (guint i = 0; i < self->n; i++)
+    g_clear_object (&self->tensors[i]);
+  if (self->tensors != self->few_tensors)
+    g_free (self->tensors);
+  if (self->x != self->few_x)
+    g_free (self->x);
+  return result;
+}
+
+/* ---- checks ---- */
+gboolean
+tiny_build_axis (TinyBuild *self, TinyNode *x, gint axis, guint *out_axis)
+{
+  *out_axis = 0;
+  if (x == NULL)
+    return FALSE;
+  gint n = (gint) x->shape->n;
+  if (axis < -n || axis >= n) {
+    g_autofree char *text = tiny_shape_to_string (x->shape);
+    tiny_build_fail (self, "axis %d is outside of shape %s", axis, text);
+    return FALSE;
+  }
+  *out_axis = (guint) (axis < 0 ? axis + n : axis);
+  return TRUE;
+}
+
+gboolean
+tiny_build_axes (
+    TinyBuild *self, TinyNode *x, const gint *axes, guint n, gint64 *out_axes, guint *out_n)
+{
+  *out_n = 0;
+  if (x == NULL)
+    return FALSE;
+  if (axes == NULL && n == 0) {
+    for (guint i = 0; i < x->shape->n; i++)
+      out_axes[i] = i;
+    *out_n = x->shape->n;
+    return TRUE;
+  }
+  guint32 seen = 0;
+  for (guint i = 0; i < n; i++) {
+    guint axis;
+    if (axes == NULL || !tiny_build_axis (self, x, axes[i], &axis))
+      return tiny_build_fail (self, "%u axes wanted, none given", n) != NULL;
+    if (seen & 1u << axis)
+      return tiny_build_fail (self, "axis %d is named twice", axes[i]) != NULL;
+    seen |= 1u << axis;
+    out_axes[i] = axis;
+  }
+  *out_n = n;
+  return TRUE;
+}
+
+gboolean
+tiny_build_check_shape (TinyBuild *self, const gint64 *shape, guint n)
+{
+  gint64 n_elements = 1;
+  if (n > TINY_MAX_RANK || (n > 0 && shape == NULL)) {
+    tiny_build_fail (self,
+                     n > TINY_MAX_RANK ? "%u axes, at most %d are possible"
+                                       : "%u axes wanted, no sizes given (at most %d)",
+                     n, TINY_MAX_RANK);
+    return FALSE;
+  }
+  for (guint i = 0; i < n; i++) {
+    if (shape[i] < 0) {
+      tiny_build_fail (self, "size %" G_GINT64_FORMAT " of axis %u is negative", shape[i], i);
+      return FALSE;
+    }
+    if (shape[i] > LARGEST_N_ELEMENTS
+        || (shape[i] > 0 && n_elements > LARGEST_N_ELEMENTS / shape[i])) {
+      tiny_build_fail (self, "more than 2^48 elements are not possible");
+      return FALSE;
+    }
+    n_elements *= MAX (shape[i], 1);
+  }
+  return TRUE;
+}
+
+gboolean
+tiny_build_check_dtype (TinyBuild *self, TinyDType dtype)
+{
+  if ((guint) dtype < TINY_N_DTYPES && dtype != TINY_DTYPE_VOID && dtype != TINY_DTYPE_INDEX)
+    return TRUE;
+  tiny_build_fail (self, "%u is no dtype of a tensor", (guint) dtype);
+  return FALSE;
+}
+
+/* ---- values ---- */
+TinyNode *
+tiny_build_number (TinyBuild *self, TinyDType dtype, double value)
+{
+  if (tiny_dtype_is_float (dtype))
+    return tiny_node_const_float (self->graph, dtype, value);
+  /* Out of range of 64 bits a conversion would be undefined. */
+  gint64 whole = isnan (value) ? 0
+                 : value >= 18446744073709551616.0 || value < -9223372036854775808.0
+                     ? G_MININT64
+                 : value >= 9223372036854775808.0 ? (gint64) (guint64) value
+                                                  : (gint64) value;
+  if (dtype == TINY_DTYPE_BOOL)
+    whole = value != 0;
+  return tiny_node_const_int (self->graph, dtype, whole);
+}
+
+TinyNode *
+tiny_build_like (TinyBuild *self, TinyNode *like, double value)
+{
+  return like == NULL ? NULL : tiny_build_number (self, (TinyDType) like->dtype, value);
+}
+
+TinyNode *
+tiny_build_iota (TinyBuild *self, TinyDType dtype, gint64 n)
+{
+  if (n <= 0) {
+    TinyNode *zero = tiny_build_number (self, dtype, 0);
+    return tiny_node_broadcast (self->graph, zero, (gint64[]){ 0 }, 1);
+  }
+  TinyDType counted = n > G_MAXINT32 ? TINY_DTYPE_I64 : TINY_DTYPE_I32;
+  if (dtype == TINY_DTYPE_U32 && n <= G_MAXUINT32)
+    counted = TINY_DTYPE_U32;
+  TinyNode *iota = tiny_node_new (self->graph, TINY_OP_IOTA, counted, 1, 0, NULL, 0,
+                                  tiny_graph_ints (self->graph, &n, 1), NULL);
+  return tiny_node_cast (self->graph, iota, dtype);
+}

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-build.h: the frame every tensor operation runs in, and checked building of nodes.
+ *
+ * An operation begins with tiny_build_begin(), which takes the runtime's lock, sinks its
+ * arguments, meets the first of their errors and finds their nodes; it builds with the functions
+ * below and ends with tiny_build_end(), which wraps the result and lets go of everything.
+ * Every function here gives NULL where an earlier step failed, so a chain needs no checks; the
+ * first failure is what the resulting tensor carries. */
+#pragma once
+
+#include "ir/tiny-node.h"
+#include "tensor/tiny-tensor.h"
+
+G_BEGIN_DECLS
+
+enum { TINY_MAX_RANK = 16 /* of a tensor; nodes may have more axes while building */ };
+
+typedef struct {
+  const char *name; /* the operation, starts every message */
+  TinyGraph *graph;
+  guint n;
+  TinyTensor **tensors;
+  TinyNode **x;       /* the node of each argument */
+  const char *device; /* where they are; NULL: anywhere */
+  GError *error;
+  TinyTensor *few_tensors[4];
+  TinyNode *few_x[4];
+} TinyBuild;
+
+/* Whether building may go on. tiny_build_end() is due in either case. */
+gboolean
+tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const *tensors);
+/* (transfer floating): of @node, or of the error when it is NULL. */
+TinyTensor *tiny_build_end (TinyBuild *self, TinyNode *node);
+/* Sets the error unless there is one; returns NULL. */
+TinyNode *tiny_build_fail (TinyBuild *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
+
+/* ---- checks ---- */
+/* -1 is the last axis. */
+gboolean tiny_build_axis (TinyBuild *self, TinyNode *x, gint axis, guint *out_axis);
+/* Distinct normalised axes; all of them when @n is 0 and @axes is NULL. */
+gboolean tiny_build_axes (
+    TinyBuild *self, TinyNode *x, const gint *axes, guint n, gint64 *out_axes, guint *out_n);
+/* Sizes at least 0 whose product is small enough. */
+gboolean tiny_build_check_shape (TinyBuild *self, const gint64 *shape, guint n);
+gboolean tiny_build_check_dtype (TinyBuild *self, TinyDType dtype);
+
+/* ---- values ---- */
+/* The smallest dtype that both go into. */
+TinyDType tiny_dtype_promote (TinyDType a, TinyDType b);
+TinyNode *tiny_build_number (TinyBuild *self, TinyDType dtype, double value);
+/* A constant of @like's dtype. */
+TinyNode *tiny_build_like (TinyBuild *self, TinyNode *like, double value);
+/* 0 1 … n-1 as a vector. */
+TinyNode *tiny_build_iota (TinyBuild *self, TinyDType dtype, gint64 n);
+
+/* ---- elementwise; shapes broadcast, dtypes promote ---- */
+TinyNode *tiny_build_cast (TinyBuild *self, TinyNode *x, TinyDType dtype);
+/* Integers and bool as f32. */
+TinyNode *tiny_build_float (TinyBuild *self, TinyNode *x);
+TinyNode *tiny_build_unary (TinyBuild *self, TinyOp op, TinyNode *x);
+TinyNode *tiny_build_binary (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y);
+TinyNode *tiny_build_where (TinyBuild *self, TinyNode *gate, TinyNode *x, TinyNode *y);
+TinyNode *tiny_build_not (TinyBuild *self, TinyNode *x);
+TinyNode *tiny_build_exp (TinyBuild *self, TinyNode *x);
+TinyNode *tiny_build_log (TinyBuild *self, TinyNode *x);
+TinyNode *tiny_build_cos (TinyBuild *self, TinyNode *x);
+TinyNode *tiny_build_sigmoid (TinyBuild *self, TinyNode *x);
+TinyNode *tiny_build_tanh (TinyBuild *self, TinyNode *x);
+TinyNode *tiny_build_floor (TinyBuild *self, TinyNode *x);
+TinyNode *tiny_build_abs (TinyBuild *self, TinyNode *x);
+static inline TinyNode *
+tiny_build_add (TinyBuild *self, TinyNode *x, TinyNode *y)
+{
+  return tiny_build_binary (self, TINY_OP_ADD, x, y);
+}
+static inline TinyNode *
+tiny_build_sub (TinyBuild *self, TinyNode *x, TinyNode *y)
+{
+  return tiny_build_binary (self, TINY_OP_SUB, x, y);
+}
+static inline TinyNode *
+tiny_build_mul (TinyBuild *self, TinyNode *x, TinyNode *y)
+{
+  return tiny_build_binary (self, TINY_OP_MUL, x, y);
+}
+static inline TinyNode *
+tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y)
+{
+  return tiny_build_binary (self, TINY_OP_FDIV, tiny_build_float (self, x),
+                            tiny_build_float (self, y));
+}
+
+/* ---- movement ---- */
+TinyNode *tiny_build_reshape (TinyBuild *self, TinyNode *x, const gint64 *dims, guint n);
+TinyNode *tiny_build_permute (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);
+/* Broadcasts, numpy's way. */
+TinyNode *tiny_build_expand (TinyBuild *self, TinyNode *x, const gint64 *dims, guint n);
+TinyNode *tiny_build_pad (TinyBuild *self, TinyNode *x, const gint64 *pairs, double value);
+TinyNode *tiny_build_shrink (TinyBuild *self, TinyNode *x, const gint64 *pairs);
+TinyNode *tiny_build_unsqueeze (TinyBuild *self, TinyNode *x, guint axis);
+TinyNode *tiny_build_squeeze (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);
+TinyNode *tiny_build_transpose (TinyBuild *self, TinyNode *x, guint a, guint b);
+/* The part of @x along @axis at @start, @start + @step, … (@n of them). */
+TinyNode *tiny_build_slice (
+    TinyBuild *self, TinyNode *x, guint axis, gint64 start, gint64 step, gint64 n);
+TinyNode *tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis);
+
+/* ---- reductions; @axes are normalised, and are left as size 1 ---- */
+TinyNode *
+tiny_build_reduce (TinyBuild *self, TinyOp op, TinyNode *x, const gint64 *axes, guint n);
+/* With the dtype of accumulation that sums have: at least 32 bits for integers. */
+TinyNode *tiny_build_sum (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);
+TinyNode *tiny_build_mean (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);
+/* The mean of the squared distances to @mean; the sum is divided by the count less @correction. */
+TinyNode *tiny_build_var (TinyBuild *self,
+                          TinyNode *x,
+                          TinyNode *mean,
+                          const gint64 *axes,
+                          guint n,
+                          gint64 correction);
+gint64 tiny_build_count (TinyNode *x, const gint64 *axes, guint n);
+
+/* ---- products and networks ---- */
+TinyNode *tiny_build_matmul (TinyBuild *self, TinyNode *x, TinyNode *y);
+TinyNode *tiny_build_log_softmax (TinyBuild *self, TinyNode *x, guint axis);
+/* TRUE where @labels (integers) equals the position along a new last axis of @n. */
+TinyNode *tiny_build_one_hot (TinyBuild *self, TinyNode *labels, gint64 n);
+
+G_END_DECLS

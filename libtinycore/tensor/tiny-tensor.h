@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-tensor.h: arrays of numbers that are computed when they are asked for.
+ *
+ * A tensor is a lazy value: operations build a graph, nothing runs before tiny_tensor_realize() or
+ * a read. Operations return floating references and consume floating arguments, as GVariant's do,
+ * so tiny_tensor_add (tiny_tensor_mul (a, b), c) leaks nothing; g_object_ref_sink() what you keep.
+ * Errors are sticky: an operation that cannot be gives a tensor that carries the GError, all that
+ * is built on it carries the first one, and realising reports it. Every function may be called
+ * from any thread. */
+#pragma once
+
+#include <glib-object.h>
+
+#include "base/tiny-error.h"
+#include "ir/tiny-dtype.h"
+
+G_BEGIN_DECLS
+
+#define TINY_TYPE_TENSOR (tiny_tensor_get_type ())
+TINY_API
+G_DECLARE_FINAL_TYPE (TinyTensor, tiny_tensor, TINY, TENSOR, GInitiallyUnowned)
+
+/**
+ * TINY_SLICE_BEGIN:
+ *
+ * An open stop of a slice with a negative step.
+ */
+#define TINY_SLICE_BEGIN G_MININT64
+/**
+ * TINY_SLICE_END:
+ *
+ * An open stop of a slice with a positive step.
+ */
+#define TINY_SLICE_END G_MAXINT64
+
+/* ---- making ---- */
+/**
+ * tiny_tensor_new_from_data:
+ * @device: (nullable): where to put it; %NULL: the default device
+ * @dtype: a dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ * @data: (array length=n_bytes) (element-type guint8): elements in row-major order
+ * @n_bytes: exactly the elements' size
+ *
+ * A tensor with a copy of @data. Errors it may carry: %TINY_ERROR_INVALID when the sizes disagree,
+ * those of opening the device and allocating.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_new_from_data (const char *device,
+                                                TinyDType dtype,
+                                                const gint64 *shape,
+                                                guint n_dims,
+                                                gconstpointer data,
+                                                gsize n_bytes);
+
+/**
+ * tiny_tensor_zeros:
+ * @dtype: a dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ *
+ * All 0.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_zeros (TinyDType dtype, const gint64 *shape, guint n_dims);
+
+/**
+ * tiny_tensor_ones:
+ * @dtype: a dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ *
+ * All 1.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_ones (TinyDType dtype, const gint64 *shape, guint n_dims);
+
+/**
+ * tiny_tensor_empty:
+ * @dtype: a dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ *
+ * Unspecified values in memory of its own.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_empty (TinyDType dtype, const gint64 *shape, guint n_dims);
+
+/**
+ * tiny_tensor_full:
+ * @dtype: a dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ * @value: a number
+ *
+ * All @value.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *
+tiny_tensor_full (TinyDType dtype, const gint64 *shape, guint n_dims, double value);
+
+/**
+ * tiny_tensor_scalar:
+ * @value: a number
+ *
+ * A tensor of shape () that takes the dtype of what it meets: a float's, or an integer's when @value
+ * is whole. Alone it is i32 or f32.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_scalar (double value);
+
+/**
+ * tiny_tensor_scalar_float:
+ * @value: a number
+ *
+ * As tiny_tensor_scalar(), but never an integer.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_scalar_float (double value);
+
+/**
+ * tiny_tensor_arange:
+ * @dtype: a dtype
+ * @start: the first
+ * @stop: not reached
+ * @step: not 0
+ *
+ * @start, @start + @step, … up to before @stop, a vector.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *
+tiny_tensor_arange (TinyDType dtype, double start, double stop, double step);
+
+/**
+ * tiny_tensor_linspace:
+ * @dtype: a dtype
+ * @start: the first
+ * @stop: the last
+ * @n: how many
+ *
+ * @n numbers from @start to @stop at equal distances.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *
+tiny_tensor_linspace (TinyDType dtype, double start, double stop, gint64 n);
+
+/**
+ * tiny_tensor_eye:
+ * @dtype: a dtype
+ * @n: rows
+ * @m: columns
+ *
+ * 1 on the diagonal, 0 elsewhere.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_eye (TinyDType dtype, gint64 n, gint64 m);
+
+/* ---- random numbers: threefry2x32-20, counter based, the same on every device ---- */
+/**
+ * tiny_tensor_manual_seed:
+ * @seed: any number
+ *
+ * Starts the process's sequence of random numbers again. Without it the seed is 0.
+ *
+ * Since: 0.1
+ */
+TINY_API void tiny_tensor_manual_seed (guint64 seed);
+
+/**
+ * tiny_tensor_rand:
+ * @dtype: a float dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ *
+ * Uniform over [0, 1).
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_rand (TinyDType dtype, const gint64 *shape, guint n_dims);
+
+/**
+ * tiny_tensor_randn:
+ * @dtype: a float dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ *
+ * Normal with mean 0 and variance 1 (Box and Muller 1958).
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_randn (TinyDType dtype, const gint64 *shape, guint n_dims);
+
+/**
+ * tiny_tensor_uniform:
+ * @dtype: a float dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ * @low: the least
+ * @high: not reached
+ *
+ * Uniform over [@low, @high).
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_uniform (
+    TinyDType dtype, const gint64 *shape, guint n_dims, double low, double high);
+
+/**
+ * tiny_tensor_randint:
+ * @dtype: an integer dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ * @low: the least
+ * @high: not reached, at most 2³² more than @low
+ *
+ * Integers from @low up to before @high.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_randint (
+    TinyDType dtype, const gint64 *shape, guint n_dims, gint64 low, gint64 high);
+
+/**
+ * tiny_tensor_kaiming_uniform:
+ * @dtype: a float dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ * @a: slope of the leaky rectifier; sqrt (5) gives ±1 / sqrt (fan-in)
+ *
+ * Uniform over ±sqrt (6 / (1 + @a²) / fan-in), fan-in being the product of all sizes but the first
+ * (He et al. 2015).
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *
+tiny_tensor_kaiming_uniform (TinyDType dtype, const gint64 *shape, guint n_dims, double a);
+
+/* ---- reading ---- */
+/**
+ * tiny_tensor_realize:
+ * @self: a tensor
+ * @error: return location
+ *
+ * Computes @self if it is not in memory yet.
+ * Errors: what the tensor carries; those of scheduling, compiling and running.
+ *
+ * Returns: whether it is in memory now
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_realize (TinyTensor *self, GError **error);
+
+/**
+ * tiny_tensor_realize_many:
+ * @tensors: (array length=n): tensors
+ * @n: how many
+ * @error: return location
+ *
+ * Computes all of them together, sharing what they have in common.
+ *
+ * Returns: whether all are in memory now
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_realize_many (TinyTensor *const *tensors,
+                                            guint n,
+                                            GError **error);
+
+/**
+ * tiny_tensor_copy_data:
+ * @self: a tensor
+ * @out: (array length=n_bytes) (element-type guint8): where to put the elements in row-major order
+ * @n_bytes: exactly tiny_tensor_get_n_bytes()
+ * @error: return location
+ *
+ * Realises @self and copies its elements out.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_copy_data (TinyTensor *self,
+                                         gpointer out,
+                                         gsize n_bytes,
+                                         GError **error);
+
+/**
+ * tiny_tensor_get_data:
+ * @self: a tensor
+ * @error: return location
+ *
+ * Realises @self and copies its elements out.
+ *
+ * Returns: (transfer full) (nullable): the elements in row-major order
+ *
+ * Since: 0.1
+ */
+TINY_API GBytes *tiny_tensor_get_data (TinyTensor *self, GError **error);
+
+/**
+ * tiny_tensor_item:
+ * @self: a tensor
+ * @out_value: (out): the value
+ * @error: return location
+ *
+ * Realises @self, which has one element, and reads it.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_item (TinyTensor *self, double *out_value, GError **error);
+
+/**
+ * tiny_tensor_to_string:
+ * @self: a tensor
+ *
+ * The elements as NumPy writes them, long ones shortened; realises @self. An error reads as its message.
+ *
+ * Returns: (transfer full): text
+ *
+ * Since: 0.1
+ */
+TINY_API char *tiny_tensor_to_string (TinyTensor *self);
+
+/**
+ * tiny_tensor_get_error:
+ * @self: a tensor
+ *
+ * What went wrong in making this tensor.
+ *
+ * Returns: (transfer none) (nullable): the error, owned by @self
+ *
+ * Since: 0.1
+ */
+TINY_API const GError *tiny_tensor_get_error (TinyTensor *self);
+
+/**
+ * tiny_tensor_get_shape:
+ * @self: a tensor
+ * @out_n_dims: (out) (optional): how many axes
+ *
+ * The sizes of the axes. They never change.
+ *
+ * Returns: (transfer none) (array length=out_n_dims) (nullable): sizes; %NULL in error state
+ *
+ * Since: 0.1
+ */
+TINY_API const gint64 *tiny_tensor_get_shape (TinyTensor *self, guint *out_n_dims);
+
+/**
+ * tiny_tensor_get_n_dims:
+ * @self: a tensor
+ *
+ * How many axes there are.
+ *
+ * Returns: a number; 0 in error state
+ *
+ * Since: 0.1
+ */
+TINY_API guint tiny_tensor_get_n_dims (TinyTensor *self);
+
+/**
+ * tiny_tensor_get_n_elements:
+ * @self: a tensor
+ *
+ * The product of the sizes.
+ *
+ * Returns: a number; 0 in error state
+ *
+ * Since: 0.1
+ */
+TINY_API gint64 tiny_tensor_get_n_elements (TinyTensor *self);
+
+/**
+ * tiny_tensor_get_n_bytes:
+ * @self: a tensor
+ *
+ * The size of the elements in memory.
+ *
+ * Returns: a number; 0 in error state
+ *
+ * Since: 0.1
+ */
+TINY_API gsize tiny_tensor_get_n_bytes (TinyTensor *self);
+
+/**
+ * tiny_tensor_get_dtype:
+ * @self: a tensor
+ *
+ * The number format.
+ *
+ * Returns: a dtype; %TINY_DTYPE_VOID in error state
+ *
+ * Since: 0.1
+ */
+TINY_API TinyDType tiny_tensor_get_dtype (TinyTensor *self);
+
+/**
+ * tiny_tensor_get_device:
+ * @self: a tensor
+ *
+ * Where the tensor is or will be computed.
+ *
+ * Returns: (transfer none) (nullable): a device's name; %NULL: the default device
+ *
+ * Since: 0.1
+ */
+TINY_API const char *tiny_tensor_get_device (TinyTensor *self);
+
+/**
+ * tiny_tensor_is_realized:
+ * @self: a tensor
+ *
+ * Whether the elements are in memory.
+ *
+ * Returns: %TRUE when nothing is left to compute
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_is_realized (TinyTensor *self);
+
+/* ---- memory ---- */
+/**
+ * tiny_tensor_contiguous:
+ * @self: a tensor
+ *
+ * @self in memory of its own in row-major order.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_contiguous (TinyTensor *self);
+
+/**
+ * tiny_tensor_detach:
+ * @self: a tensor
+ *
+ * The same values, through which no gradient flows.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_detach (TinyTensor *self);
+
+/**
+ * tiny_tensor_to:
+ * @self: a tensor
+ * @device: (nullable): a device's name; %NULL: the default device
+ *
+ * @self on another device.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_to (TinyTensor *self, const char *device);
+
+/**
+ * tiny_tensor_assign:
+ * @self: a tensor
+ * @value: of the same shape and device; cast to @self's dtype
+ * @error: return location
+ *
+ * Makes @value the contents of @self. Memory that @self already has is kept and overwritten when it is realised next;
+ * tensors made from the old contents keep those. @self is unchanged on error.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_assign (TinyTensor *self, TinyTensor *value, GError **error);
+
+/* ---- gradients ---- */
+/**
+ * tiny_tensor_set_requires_grad:
+ * @self: a tensor
+ * @requires_grad: whether
+ *
+ * Whether tiny_tensor_backward() computes a gradient for @self, which then has memory of its own.
+ *
+ * Since: 0.1
+ */
+TINY_API void tiny_tensor_set_requires_grad (TinyTensor *self, gboolean requires_grad);
+
+/**
+ * tiny_tensor_get_requires_grad:
+ * @self: a tensor
+ *
+ * See tiny_tensor_set_requires_grad().
+ *
+ * Returns: whether
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_get_requires_grad (TinyTensor *self);
+
+/**
+ * tiny_tensor_get_grad:
+ * @self: a tensor
+ *
+ * The gradient that tiny_tensor_backward() left.
+ *
+ * Returns: (transfer none) (nullable): of @self's shape and dtype
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_get_grad (TinyTensor *self);
+
+/**
+ * tiny_tensor_clear_grad:
+ * @self: a tensor
+ *
+ * Forgets the gradient.
+ *
+ * Since: 0.1
+ */
+TINY_API void tiny_tensor_clear_grad (TinyTensor *self);
+
+G_END_DECLS

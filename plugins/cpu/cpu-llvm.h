@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu-llvm.h: the opened LLVM library as a table of functions, and the numbers of its C API. */
+#pragma once
+
+#include "cpu.h"
+
+typedef struct LlvmOpaque *LlvmRef;
+
+typedef struct {
+#define LLVM_SYMBOL(result, name, params) result (*name) params;
+#include "cpu-llvm-symbols.def"
+#undef LLVM_SYMBOL
+  unsigned version; /* major */
+} Llvm;
+
+/* Numbers fixed by llvm-c/Core.h and llvm-c/TargetMachine.h. */
+enum {
+  LLVM_ADD = 8,
+  LLVM_FADD = 9,
+  LLVM_SUB = 10,
+  LLVM_FSUB = 11,
+  LLVM_MUL = 12,
+  LLVM_FMUL = 13,
+  LLVM_UDIV = 14,
+  LLVM_SDIV = 15,
+  LLVM_FDIV = 16,
+  LLVM_UREM = 17,
+  LLVM_SREM = 18,
+  LLVM_SHL = 20,
+  LLVM_LSHR = 21,
+  LLVM_ASHR = 22,
+  LLVM_AND = 23,
+  LLVM_OR = 24,
+  LLVM_XOR = 25
+};
+enum {
+  LLVM_TRUNC = 30,
+  LLVM_ZEXT = 31,
+  LLVM_SEXT = 32,
+  LLVM_FPTOUI = 33,
+  LLVM_FPTOSI = 34,
+  LLVM_UITOFP = 35,
+  LLVM_SITOFP = 36,
+  LLVM_FPTRUNC = 37,
+  LLVM_FPEXT = 38,
+  LLVM_BITCAST = 41
+};
+enum {
+  LLVM_INT_EQ = 32,
+  LLVM_INT_NE = 33,
+  LLVM_INT_UGT = 34,
+  LLVM_INT_ULT = 36,
+  LLVM_INT_SGT = 38,
+  LLVM_INT_SLT = 40
+};
+enum { LLVM_REAL_OEQ = 1, LLVM_REAL_OGT = 2, LLVM_REAL_OLT = 4, LLVM_REAL_UNE = 14 };
+enum { LLVM_LINKAGE_INTERNAL = 8 };
+enum { LLVM_ATTRIBUTE_FUNCTION = -1 };
+
+/* ---- building a function: shared by cpu-llvm-emit.c and cpu-llvm-ops.c ---- */
+enum { EMIT_MAX_DEPTH = 64 };
+
+/* A RANGE or IF whose end has not come yet. */
+typedef struct {
+  uint32_t instr;
+  LlvmRef body, exit, counter, bound;
+} EmitBlock;
+
+typedef struct {
+  const Llvm *llvm;
+  LlvmRef context, module, builder, function;
+  LlvmRef entry;   /* block of the allocas; no terminator until the end */
+  LlvmRef scratch; /* where a scalar gate that is false sends its access */
+  const TinyLinear *linear;
+  const CpuArch *arch;
+  LlvmRef *values; /* of each instruction */
+  LlvmRef axes[3]; /* the grid point, i64 */
+  EmitBlock blocks[EMIT_MAX_DEPTH];
+  unsigned depth;
+  TinyPluginError *error;
+} Emitter;
+
+/* NULL: failed, and the error is filled. VOID instructions return any other value. */
+typedef LlvmRef (*EmitFunc) (Emitter *e, const TinyInstr *instr);
+
+/* What an instruction is made of. */
+const TinyInstr *emit_source_instr (const Emitter *e, const TinyInstr *instr, unsigned n);
+/* Source @n, broadcast when it is a scalar and the instruction is not. */
+LlvmRef emit_source (Emitter *e, const TinyInstr *instr, unsigned n);
+LlvmRef emit_broadcast (Emitter *e, LlvmRef scalar, unsigned lanes);
+LlvmRef emit_type (const Emitter *e, unsigned dtype, unsigned lanes);
+LlvmRef emit_int (const Emitter *e, unsigned n_bits, int64_t value);
+LlvmRef emit_intrinsic (
+    Emitter *e, const char *name, LlvmRef type, LlvmRef *arguments, unsigned n_arguments);
+LlvmRef emit_fail (Emitter *e, const TinyInstr *instr, const char *why);
+
+bool dtype_is_float (unsigned dtype);
+bool dtype_is_signed (unsigned dtype);
+unsigned dtype_bits (unsigned dtype); /* in memory; 0: not a dtype of this backend */
+
+/* cpu-llvm-ops.c: instructions that compute; NULL for the others. */
+extern const EmitFunc emit_ops[TINY_N_INSTRS];
+
+/* cpu-llvm-emit.c: builds the kernel's functions in @module. */
+TinyStatus cpu_llvm_emit (const Llvm *llvm,
+                          LlvmRef context,
+                          LlvmRef module,
+                          const TinyLinear *linear,
+                          const char *name,
+                          const CpuArch *arch,
+                          TinyPluginError *error);

@@ -1,0 +1,273 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu-pool.c: spreads the grid points of one launch over worker threads.
+ *
+ * There is no lock. A launch takes the pool by setting `taken` (a second launch at the same time runs
+ * on its own thread instead), writes the job, and opens it by setting OPEN in `state`. A worker enters
+ * an open job by counting itself in `state`, takes chunks of points from a shared counter until there
+ * are none, and counts itself out. The launcher works too, then clears OPEN, so that nobody enters
+ * any more, and waits until all who entered have left. A worker that was never woken is never waited
+ * for. Workers without a job spin for a while and then sleep on `sequence`.
+ *
+ * After fork() a child has no workers; a page that the kernel wipes there says so, and launches run
+ * on the caller. */
+#define _GNU_SOURCE
+#include "cpu.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <linux/futex.h>
+#include <pthread.h>
+#include <sched.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+enum {
+  STATE_OPEN = 1u << 31,
+  STATE_WAITED = 1u << 30, /* the launcher sleeps on `state` */
+  STATE_COUNT = STATE_WAITED - 1,
+};
+enum {
+  SPINS_BEFORE_SLEEP = 4000,    /* of a worker: about 60 µs */
+  SPINS_BEFORE_WAITING = 20000, /* of the launcher */
+  CHUNKS_PER_THREAD = 8
+};
+
+typedef struct {
+  CpuPool *pool;
+  pthread_t thread;
+  unsigned number;
+} Worker;
+
+struct CpuPool {
+  unsigned n_threads; /* with the caller */
+  unsigned n_workers;
+  Worker *workers;
+  volatile uint32_t *is_parent; /* 1; 0 in a forked child */
+
+  /* The job; written while it is closed and nobody is inside. */
+  CpuKernel kernel;
+  void **buffers;
+  const int64_t *variables;
+  int64_t n_points, n_chunk;
+
+  _Alignas(64) atomic_uint taken;
+  _Alignas(64) atomic_uint state;
+  _Alignas(64) atomic_uint sequence; /* grows with every job, and to stop */
+  atomic_uint n_sleeping;
+  atomic_uint is_stopping;
+  _Alignas(64) _Atomic int64_t next_point;
+};
+
+static void
+futex_wait (atomic_uint *word, unsigned value)
+{
+  syscall (SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void
+futex_wake (atomic_uint *word, int n)
+{
+  syscall (SYS_futex, word, FUTEX_WAKE_PRIVATE, n, NULL, NULL, 0);
+}
+
+static inline void
+pause_briefly (void)
+{
+#if defined(__x86_64__)
+  __builtin_ia32_pause ();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+/* ---- the work ---- */
+
+static void
+take_chunks (CpuPool *pool)
+{
+  const int64_t n_points = pool->n_points, n_chunk = pool->n_chunk;
+  for (;;) {
+    int64_t begin
+        = atomic_fetch_add_explicit (&pool->next_point, n_chunk, memory_order_relaxed);
+    if (begin >= n_points)
+      return;
+    int64_t end = n_points - begin < n_chunk ? n_points : begin + n_chunk;
+    pool->kernel (pool->buffers, pool->variables, begin, end);
+  }
+}
+
+static bool
+enter_job (CpuPool *pool)
+{
+  unsigned state = atomic_load_explicit (&pool->state, memory_order_relaxed);
+  while (state & STATE_OPEN)
+    if (atomic_compare_exchange_weak_explicit (&pool->state, &state, state + 1,
+                                               memory_order_acquire, memory_order_relaxed))
+      return true;
+  return false;
+}
+
+static void
+leave_job (CpuPool *pool)
+{
+  unsigned before = atomic_fetch_sub_explicit (&pool->state, 1, memory_order_release);
+  if ((before & STATE_COUNT) == 1 && (before & STATE_WAITED))
+    futex_wake (&pool->state, 1);
+}
+
+/* Returns when `sequence` is no longer @seen. */
+static void
+wait_for_job (CpuPool *pool, unsigned seen)
+{
+  for (int i = 0; i < SPINS_BEFORE_SLEEP; i++) {
+    if (atomic_load_explicit (&pool->sequence, memory_order_acquire) != seen)
+      return;
+    pause_briefly ();
+  }
+  atomic_fetch_add (&pool->n_sleeping, 1);
+  while (atomic_load (&pool->sequence) == seen)
+    futex_wait (&pool->sequence, seen);
+  atomic_fetch_sub (&pool->n_sleeping, 1);
+}
+
+static void *
+run_worker (void *data)
+{
+  Worker *worker = data;
+  CpuPool *pool = worker->pool;
+  char name[16];
+  snprintf (name, sizeof name, "tiny-cpu/%u", worker->number % 10000);
+  pthread_setname_np (pthread_self (), name);
+  unsigned seen = 0;
+  while (!atomic_load_explicit (&pool->is_stopping, memory_order_acquire)) {
+    wait_for_job (pool, seen);
+    seen = atomic_load_explicit (&pool->sequence, memory_order_acquire);
+    if (enter_job (pool)) {
+      take_chunks (pool);
+      leave_job (pool);
+    }
+  }
+  return NULL;
+}
+
+static void
+close_job (CpuPool *pool)
+{
+  unsigned state
+      = atomic_fetch_and_explicit (&pool->state, ~(unsigned) STATE_OPEN, memory_order_acquire);
+  for (int i = 0; i < SPINS_BEFORE_WAITING && (state & STATE_COUNT) != 0; i++) {
+    pause_briefly ();
+    state = atomic_load_explicit (&pool->state, memory_order_acquire);
+  }
+  if ((state & STATE_COUNT) == 0)
+    return;
+  state = atomic_fetch_or_explicit (&pool->state, STATE_WAITED, memory_order_acquire)
+          | STATE_WAITED;
+  while ((state & STATE_COUNT) != 0) {
+    futex_wait (&pool->state, state);
+    state = atomic_load_explicit (&pool->state, memory_order_acquire);
+  }
+  atomic_fetch_and_explicit (&pool->state, ~(unsigned) STATE_WAITED, memory_order_relaxed);
+}
+
+void
+cpu_pool_run (
+    CpuPool *pool, CpuKernel kernel, void **buffers, const int64_t *variables, int64_t n_points)
+{
+  if (n_points < 2 || pool == NULL || pool->n_workers == 0 || *pool->is_parent == 0
+      || atomic_exchange_explicit (&pool->taken, 1, memory_order_acquire) != 0) {
+    kernel (buffers, variables, 0, n_points);
+    return;
+  }
+  int64_t n_chunks = (int64_t) pool->n_threads * CHUNKS_PER_THREAD;
+  pool->kernel = kernel;
+  pool->buffers = buffers;
+  pool->variables = variables;
+  pool->n_points = n_points;
+  pool->n_chunk = n_points > n_chunks ? (n_points + n_chunks - 1) / n_chunks : 1;
+  atomic_store_explicit (&pool->next_point, 0, memory_order_relaxed);
+  atomic_fetch_or_explicit (&pool->state, STATE_OPEN, memory_order_release);
+  atomic_fetch_add (&pool->sequence, 1);
+  unsigned n_sleeping = atomic_load (&pool->n_sleeping);
+  if (n_sleeping > 0)
+    futex_wake (&pool->sequence,
+                n_points - 1 < (int64_t) n_sleeping ? (int) n_points - 1 : INT_MAX);
+
+  take_chunks (pool);
+  close_job (pool);
+  atomic_store_explicit (&pool->taken, 0, memory_order_release);
+}
+
+/* ---- life ---- */
+
+static void
+start_workers (CpuPool *pool)
+{
+  /* Signals are the program's business: none is delivered to a worker. */
+  sigset_t all, before;
+  sigfillset (&all);
+  pthread_sigmask (SIG_SETMASK, &all, &before);
+  for (unsigned i = 0; i + 1 < pool->n_threads; i++) {
+    Worker *worker = &pool->workers[pool->n_workers];
+    *worker = (Worker){ .pool = pool, .number = i + 1 };
+    if (pthread_create (&worker->thread, NULL, run_worker, worker) != 0)
+      break; /* with the threads there are */
+    pool->n_workers++;
+  }
+  pthread_sigmask (SIG_SETMASK, &before, NULL);
+  pool->n_threads = pool->n_workers + 1;
+}
+
+CpuPool *
+cpu_pool_new (unsigned n_threads)
+{
+  CpuPool *pool = NULL;
+  if (posix_memalign ((void **) &pool, 64, sizeof *pool) != 0)
+    return NULL;
+  *pool = (CpuPool){ .n_threads = n_threads > 0 ? n_threads : 1 };
+  pool->workers = calloc (pool->n_threads, sizeof *pool->workers);
+  uint32_t *page
+      = mmap (NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (pool->workers == NULL || page == MAP_FAILED) {
+    if (page != MAP_FAILED)
+      munmap (page, 4096);
+    free (pool->workers);
+    free (pool);
+    return NULL;
+  }
+  *page = 1;
+  pool->is_parent = page;
+  if (madvise (page, 4096, MADV_WIPEONFORK) != 0)
+    pool->n_threads = 1; /* a kernel before 4.14 cannot tell a child: no workers */
+  start_workers (pool);
+  return pool;
+}
+
+void
+cpu_pool_free (CpuPool *pool)
+{
+  if (pool == NULL)
+    return;
+  if (*pool->is_parent != 0) {
+    atomic_store_explicit (&pool->is_stopping, 1, memory_order_release);
+    atomic_fetch_add (&pool->sequence, 1);
+    futex_wake (&pool->sequence, INT_MAX);
+    for (unsigned i = 0; i < pool->n_workers; i++)
+      pthread_join (pool->workers[i].thread, NULL);
+  }
+  munmap ((void *) pool->is_parent, 4096);
+  free (pool->workers);
+  free (pool);
+}
+
+unsigned
+cpu_pool_get_n_threads (const CpuPool *pool)
+{
+  return pool != NULL ? pool->n_threads : 1;
+}

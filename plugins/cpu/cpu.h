@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu.h: what the files of the CPU backend share.
+ *
+ * A kernel, whoever compiled it, is one C function (CpuKernel) that runs the grid points
+ * begin .. end-1 in linear order, axis 0 fastest. Everything here is hidden in the module.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tiny-plugin.h"
+
+#define CPU_ARRAY_SIZE(array) (sizeof (array) / sizeof ((array)[0]))
+
+enum { CPU_MAX_PARAMS = 128, CPU_MAX_LANES = 64, CPU_MAX_VARIABLES = 128 };
+
+typedef void (*CpuKernel) (void **buffers,
+                           const int64_t *variables,
+                           int64_t begin,
+                           int64_t end);
+
+/* The module's view of the core, set by init(). */
+extern const TinyHost *cpu_host;
+
+/* ---- cpu-error.c ---- */
+TinyStatus cpu_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
+    __attribute__ ((format (printf, 3, 4)));
+/* Adds to a failure just reported. */
+void cpu_hint (TinyPluginError *error, const char *format, ...)
+    __attribute__ ((format (printf, 2, 3)));
+uint64_t cpu_now_ns (void);
+
+/* ---- cpu-target.c: architectures as text ---- */
+typedef enum { CPU_ARCH_X86_64 = 0, CPU_ARCH_AARCH64 = 1, CPU_N_ARCHS = 2 } CpuArchKind;
+
+/* An architecture: a bit for each row of cpu-features.def. */
+typedef struct {
+  CpuArchKind kind;
+  uint64_t features;
+} CpuArch;
+
+#define CPU_FEATURE(arch, id, name, llvm, ...) CPU_FEATURE_##id,
+enum {
+#include "cpu-features.def"
+  CPU_N_FEATURES
+};
+#undef CPU_FEATURE
+#define CPU_BIT(id) (UINT64_C (1) << CPU_FEATURE_##id)
+
+TinyStatus cpu_arch_parse (const char *text, CpuArch *out, TinyPluginError *error);
+void cpu_arch_to_string (const CpuArch *arch, char out[256]);
+bool cpu_arch_host (CpuArch *out);
+/* Features of @program that the machine at hand lacks, as text; false when it has them all. */
+bool cpu_arch_missing (const CpuArch *program, char out[256]);
+/* The n-th feature's name for LLVM and for clang's -m; NULL when @arch lacks it. */
+const char *cpu_arch_llvm_feature (const CpuArch *arch, unsigned n);
+const char *cpu_arch_clang_feature (const CpuArch *arch, unsigned n);
+/* A processor of these features whose scheduling model is used. */
+const char *cpu_arch_tune (const CpuArch *arch);
+unsigned cpu_arch_vector_bits (const CpuArch *arch);
+TinyStatus cpu_target (const char *arch, TinyTarget *out, TinyPluginError *error);
+unsigned cpu_n_threads (void);
+
+/* ---- cpu-llvm.c, cpu-clang.c: the renderers ---- */
+TinyStatus cpu_llvm_compile (const TinyCompileArgs *args,
+                             void **out_data,
+                             uint64_t *out_size,
+                             TinyPluginError *error);
+TinyStatus
+cpu_llvm_disassemble (const void *data, uint64_t size, char **out_text, TinyPluginError *error);
+extern const TinyDialect cpu_dialect;
+TinyStatus cpu_clang_compile (const TinyCompileArgs *args,
+                              void **out_data,
+                              uint64_t *out_size,
+                              TinyPluginError *error);
+
+/* ---- cpu-object.c: the loader ---- */
+typedef struct {
+  void *memory; /* one mapping */
+  uint64_t n_bytes;
+  CpuKernel entry;
+  uint32_t grid[3]; /* the extents it was compiled for; zeros when it does not say */
+} CpuObject;
+
+TinyStatus cpu_object_load (
+    const void *data, uint64_t size, const char *name, CpuObject *out, TinyPluginError *error);
+void cpu_object_unload (CpuObject *object);
+/* Finds the code of an object without loading it: for the disassembler. */
+typedef void (*CpuSectionFunc) (const char *name,
+                                const uint8_t *code,
+                                uint64_t n_bytes,
+                                void *user_data);
+TinyStatus cpu_object_for_each_code (const void *data,
+                                     uint64_t size,
+                                     uint16_t *out_machine,
+                                     CpuSectionFunc func,
+                                     void *user_data,
+                                     TinyPluginError *error);
+
+/* ---- cpu-pool.c: worker threads ---- */
+typedef struct CpuPool CpuPool;
+CpuPool *cpu_pool_new (unsigned n_threads);
+void cpu_pool_free (CpuPool *pool);
+unsigned cpu_pool_get_n_threads (const CpuPool *pool);
+/* Runs all of the grid, on the caller alone when the pool serves someone else. */
+void cpu_pool_run (CpuPool *pool,
+                   CpuKernel kernel,
+                   void **buffers,
+                   const int64_t *variables,
+                   int64_t n_points);
+
+/* ---- cpu-device.c ---- */
+TinyStatus cpu_scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error);
+TinyStatus cpu_open (const char *id,
+                     TinyPluginDevice **out,
+                     const TinyDeviceTable **out_table,
+                     TinyPluginError *error);

@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-ref.c: the reference backend, a slow and obviously right interpreter of linear programs.
+ *
+ * It is also the shortest complete example of a backend: this file is what each has, written
+ * against one header and no library but libc. Read it from the bottom: the entry point returns the
+ * module table; the module opens a device; the device has buffers, a queue and programs; a
+ * renderer makes a program from a linear program. This renderer has no dialect, so compile() gets
+ * the instructions themselves. It checks them and writes them down as they are, where a backend
+ * for hardware would emit code; ref-program.c does that, and ref-run.c runs them. */
+#include "ref.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+TINY_PLUGIN_NOTE (0);
+
+static const TinyHost *host;
+
+TinyStatus
+ref_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
+{
+  if (error != NULL && error->struct_size >= sizeof *error) {
+    va_list args;
+    va_start (args, format);
+    vsnprintf (error->text, sizeof error->text, format, args);
+    va_end (args);
+  }
+  return status;
+}
+
+/* ---- the device: memory is the host's ---- */
+struct TinyPluginDevice {
+  char unused;
+};
+struct TinyPluginQueue {
+  char unused;
+};
+
+static TinyPluginDevice the_device;
+static TinyPluginQueue the_queue; /* has no state, so that one serves all */
+
+static void
+device_close (TinyPluginDevice *device)
+{
+}
+
+static TinyStatus
+device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
+{
+  if (out == NULL || out->struct_size < sizeof *out)
+    return ref_fail (error, TINY_STATUS_INVALID, "device info is too small");
+  *out = (TinyDeviceInfo){ .struct_size = sizeof *out,
+                           .flags = TINY_DEVICE_HOST_MEMORY,
+                           .name = "reference interpreter",
+                           .arch = "ref",
+                           .max_buffer_bytes = UINT64_C (1) << 40,
+                           .alignment = 8,
+                           .n_threads = 1 };
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+device_alloc (TinyPluginDevice *device,
+              uint64_t n_bytes,
+              TinyPluginBuffer **out,
+              TinyPluginError *error)
+{
+  TinyPluginBuffer *buffer = malloc (sizeof *buffer);
+  unsigned char *data
+      = n_bytes < SIZE_MAX - 64 ? malloc ((n_bytes + 64) & ~UINT64_C (63)) : NULL;
+  if (buffer == NULL || data == NULL) {
+    free (buffer);
+    free (data);
+    return ref_fail (error, TINY_STATUS_OUT_OF_MEMORY,
+                     "no memory for a buffer of %" PRIu64 " bytes", n_bytes);
+  }
+  *buffer = (TinyPluginBuffer){ data, n_bytes };
+  *out = buffer;
+  return TINY_STATUS_OK;
+}
+
+static void
+device_free (TinyPluginDevice *device, TinyPluginBuffer *buffer)
+{
+  free (buffer->data);
+  free (buffer);
+}
+
+static TinyStatus
+device_map (TinyPluginDevice *device,
+            TinyPluginBuffer *buffer,
+            void **out,
+            TinyPluginError *error)
+{
+  *out = buffer->data;
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+queue_create (TinyPluginDevice *device, TinyPluginQueue **out, TinyPluginError *error)
+{
+  *out = &the_queue;
+  return TINY_STATUS_OK;
+}
+
+static void
+queue_destroy (TinyPluginDevice *device, TinyPluginQueue *queue)
+{
+}
+
+static TinyStatus
+copy (const TinyCommand *command, TinyPluginError *error)
+{
+  const TinySpan *dst = &command->dst, *src = &command->src;
+  bool writes = command->type != TINY_COMMAND_DOWNLOAD,
+       reads = command->type != TINY_COMMAND_UPLOAD;
+  if ((writes && !ref_span_is_inside (dst)) || (reads && !ref_span_is_inside (src))
+      || (writes && reads && dst->n_bytes != src->n_bytes)
+      || (!(writes && reads) && command->host == NULL))
+    return ref_fail (error, TINY_STATUS_INVALID, "copy of spans that do not fit");
+  void *to = writes ? dst->buffer->data + dst->offset : command->host;
+  const void *from = reads ? src->buffer->data + src->offset : command->host;
+  memcpy (to, from, writes ? dst->n_bytes : src->n_bytes);
+  return TINY_STATUS_OK;
+}
+
+static uint64_t
+now_ns (void)
+{
+  struct timespec time;
+  timespec_get (&time, TIME_UTC);
+  return (uint64_t) time.tv_sec * 1000000000u + (uint64_t) time.tv_nsec;
+}
+
+static TinyStatus
+device_submit (TinyPluginDevice *device,
+               TinyPluginQueue *queue,
+               const TinySubmit *submit,
+               TinyPluginError *error)
+{
+  if (submit->struct_size < sizeof *submit)
+    return ref_fail (error, TINY_STATUS_INVALID, "submit is too small");
+  /* A newer core's commands may be longer than ours: step by their own size. */
+  const char *at = (const char *) submit->commands;
+  for (uint32_t i = 0; i < submit->n_commands; i++) {
+    const TinyCommand *command = (const TinyCommand *) at;
+    if (command->struct_size < sizeof *command)
+      return ref_fail (error, TINY_STATUS_INVALID, "command %u is too small", i);
+    uint64_t start = now_ns ();
+    TinyStatus status;
+    if (command->type == TINY_COMMAND_DISPATCH)
+      status = ref_dispatch (command, error);
+    else if (command->type >= TINY_COMMAND_UPLOAD && command->type <= TINY_COMMAND_COPY)
+      status = copy (command, error);
+    else
+      status = ref_fail (error, TINY_STATUS_UNSUPPORTED, "command %u is of unknown type %u", i,
+                         command->type);
+    if (status != TINY_STATUS_OK)
+      return status;
+    if (submit->out_ns != NULL)
+      submit->out_ns[i] = now_ns () - start;
+    at += command->struct_size;
+  }
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+program_load (TinyPluginDevice *device,
+              const TinyProgramArgs *args,
+              TinyPluginProgram **out,
+              TinyPluginError *error)
+{
+  if (args->struct_size < sizeof *args)
+    return ref_fail (error, TINY_STATUS_INVALID, "program arguments are too small");
+  TinyPluginProgram *program = NULL;
+  TinyStatus status = ref_program_new (args->name, args->data, args->size, TINY_STATUS_CORRUPT,
+                                       &program, error);
+  if (status != TINY_STATUS_OK)
+    return status;
+  if (args->n_params != program->n_params || args->n_variables != program->n_variables
+      || memcmp (args->group, program->group, sizeof program->group) != 0) {
+    ref_program_free (program);
+    return ref_fail (error, TINY_STATUS_CORRUPT, "%s: is not the program it is said to be",
+                     args->name);
+  }
+  *out = program;
+  return TINY_STATUS_OK;
+}
+
+static void
+program_unload (TinyPluginDevice *device, TinyPluginProgram *program)
+{
+  ref_program_free (program);
+}
+
+static const TinyDeviceTable device_table = {
+  .struct_size = sizeof (TinyDeviceTable),
+  .close = device_close,
+  .info = device_info,
+  .alloc = device_alloc,
+  .free = device_free,
+  .queue_create = queue_create,
+  .queue_destroy = queue_destroy,
+  .submit = device_submit,
+  .program_load = program_load,
+  .program_unload = program_unload,
+  .map = device_map,
+};
+
+/* ---- the renderer ---- */
+static TinyStatus
+renderer_target (const char *arch, TinyTarget *out, TinyPluginError *error)
+{
+  if (arch != NULL && *arch != '\0' && strcmp (arch, "ref") != 0)
+    return ref_fail (error, TINY_STATUS_INVALID, "REF has the architecture \"ref\", not \"%s\"",
+                     arch);
+  if (out == NULL || out->struct_size < sizeof *out)
+    return ref_fail (error, TINY_STATUS_INVALID, "target is too small");
+  /* No vector registers, so that the core keeps kernels simple; but lanes work when asked for. */
+  *out = (TinyTarget){ .struct_size = sizeof *out,
+                       .flags = TINY_TARGET_MASKED | TINY_TARGET_GROUPS | TINY_TARGET_UNALIGNED,
+                       .arch = "ref",
+                       .dtypes_storage = ALL,
+                       .dtypes_compute = ALL,
+                       .index_dtype = TINY_DTYPE_I64,
+                       .max_lanes = MAX_LANES,
+                       .n_threads = 1,
+                       .max_params = MAX_PARAMS,
+                       .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
+                       .max_group = { MAX_GROUP, MAX_GROUP, MAX_GROUP },
+                       .max_group_total = MAX_GROUP,
+                       .local_bytes = 1 << 20 };
+  for (unsigned op = 0; op < TINY_N_INSTRS; op++)
+    for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
+      if ((ref_ops[op].form == 'E' || ref_ops[op].form == 'M')
+          && (ref_ops[op].dtypes & TINY_DTYPE_BIT (dtype)) != 0)
+        out->ops[dtype] |= TINY_INSTR_BIT (op);
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+renderer_compile (const TinyCompileArgs *args,
+                  void **out_data,
+                  uint64_t *out_size,
+                  TinyPluginError *error)
+{
+  const TinyLinear *linear = args->linear;
+  if (linear == NULL || linear->struct_size < sizeof *linear)
+    return ref_fail (error, TINY_STATUS_INVALID, "compile needs the linear program");
+  if (linear->n_instrs > MAX_INSTRS)
+    return ref_fail (error, TINY_STATUS_COMPILE, "%s: the program is too long", linear->name);
+  uint64_t size = ref_blob_size (linear);
+  void *data = host->alloc (size);
+  if (data == NULL)
+    return ref_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to compile it",
+                     linear->name);
+  ref_blob_write (linear, data);
+
+  /* Loading it once now tells the author of the program, not its user, what is wrong with it. */
+  TinyPluginProgram *program = NULL;
+  TinyStatus status
+      = ref_program_new (linear->name, data, size, TINY_STATUS_COMPILE, &program, error);
+  if (status != TINY_STATUS_OK) {
+    host->free (data);
+    return status;
+  }
+  ref_program_free (program);
+  *out_data = data;
+  *out_size = size;
+  return TINY_STATUS_OK;
+}
+
+static const TinyRenderer renderers[] = { {
+    .struct_size = sizeof (TinyRenderer),
+    .name = "REF",
+    .code_version = "1",
+    .target = renderer_target,
+    .compile = renderer_compile,
+} };
+
+/* ---- the module ---- */
+static TinyStatus
+module_init (const TinyHost *given, TinyPluginError *error)
+{
+  host = given;
+  return TINY_STATUS_OK;
+}
+
+static void
+module_fini (void)
+{
+  host = NULL;
+}
+
+static TinyStatus
+module_scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
+{
+  if (*n > 0)
+    *out = (TinyCandidate){ .struct_size = sizeof *out,
+                            .id = "ref",
+                            .name = "reference interpreter",
+                            .device_class = TINY_CLASS_SIMULATOR };
+  *n = 1;
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+module_open (const char *id,
+             TinyPluginDevice **out,
+             const TinyDeviceTable **out_table,
+             TinyPluginError *error)
+{
+  if (strcmp (id, "ref") != 0)
+    return ref_fail (error, TINY_STATUS_NO_DEVICE, "REF has one device, \"ref\", and no \"%s\"",
+                     id);
+  *out = &the_device;
+  *out_table = &device_table;
+  return TINY_STATUS_OK;
+}
+
+static const TinyPluginModule module = {
+  .struct_size = sizeof (TinyPluginModule),
+  .abi_major = TINY_PLUGIN_ABI_MAJOR,
+  .abi_minor = TINY_PLUGIN_ABI_MINOR,
+  .abi_minor_min = 0,
+  .n_renderers = 1,
+  .name = "REF",
+  .vendor = "tinycore",
+  .version = "0.1.0",
+  .license = "MIT",
+  .renderers = renderers,
+  .init = module_init,
+  .fini = module_fini,
+  .scan = module_scan,
+  .open = module_open,
+};
+
+TINY_PLUGIN_EXPORT const TinyPluginModule *tiny_plugin_entry_1 (uint32_t host_minor,
+                                                                TinyPluginError *error);
+
+const TinyPluginModule *
+tiny_plugin_entry_1 (uint32_t host_minor, TinyPluginError *error)
+{
+  return &module;
+}

@@ -1,0 +1,171 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-realize.c: graphs become buffers with the right contents, on the reference backend. */
+#include <string.h>
+
+#include "base/tiny-env.h"
+#include "engine/runtime-private.h"
+#include "engine/tiny-jit.h"
+#include "engine/tiny-plan.h"
+#include "ir/tiny-shape.h"
+
+static TinyNode *
+node_of_floats (const float *values, const gint64 *dims, guint n_dims)
+{
+  g_autoptr (GError) error = NULL;
+  gint64 n = 1;
+  for (guint i = 0; i < n_dims; i++)
+    n *= dims[i];
+  const char *name = tiny_runtime_get_default_device (&error);
+  g_assert_no_error (error);
+  TinyDevice *device = tiny_engine_get_device (name, &error);
+  g_assert_no_error (error);
+  g_autoptr (TinyBuffer) buffer = tiny_buffer_new (device, (gsize) n * sizeof (float));
+  g_assert_true (tiny_buffer_upload (buffer, 0, values, (gsize) n * sizeof (float), &error));
+  return tiny_runtime_buffer_node (buffer, TINY_DTYPE_F32, dims, n_dims);
+}
+
+static void
+assert_floats (TinyRoot *root, const float *expected, guint n)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree float *got = g_new (float, n);
+  g_assert_true (tiny_runtime_is_realized (root->node));
+  g_assert_true (tiny_buffer_download (tiny_runtime_get_buffer (root->node), 0, got,
+                                       n * sizeof (float), &error));
+  for (guint i = 0; i < n; i++)
+    g_assert_cmpfloat_with_epsilon (got[i], expected[i], 1e-6);
+}
+
+static void
+realize (TinyRoot *root)
+{
+  g_autoptr (GError) error = NULL;
+  tiny_runtime_realize (&root, 1, &error);
+  g_assert_no_error (error);
+}
+
+/* An elementwise chain is computed, and again from the cached schedule on other memory. */
+static void
+test_elementwise (void)
+{
+  tiny_runtime_lock ();
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyCounters before, after;
+  for (guint round = 0; round < 2; round++) {
+    const float values[] = { 1, 2, 3, 4, 5, 6 };
+    TinyNode *x = node_of_floats (values, (gint64[]){ 2, 3 }, 2);
+    TinyNode *y = tiny_node_binary (g, TINY_OP_MUL, x, x);
+    TinyRoot root = { 0 };
+    tiny_runtime_add_root (
+        &root, tiny_node_binary (g, TINY_OP_ADD, y, tiny_node_const_float (g, TINY_DTYPE_F32, 1)));
+    tiny_runtime_get_counters (&before);
+    realize (&root);
+    tiny_runtime_get_counters (&after);
+    g_assert_cmpuint (after.n_schedules - before.n_schedules, ==, round == 0 ? 1 : 0);
+    assert_floats (&root, (float[]){ 2, 5, 10, 17, 26, 37 }, 6);
+    tiny_runtime_remove_root (&root);
+  }
+  tiny_runtime_unlock ();
+}
+
+/* Realising a part of another root makes that root read the result. */
+static void
+test_shared (void)
+{
+  tiny_runtime_lock ();
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyNode *x = node_of_floats ((float[]){ 1, 2, 3, 4 }, (gint64[]){ 4 }, 1);
+  TinyRoot part = { 0 }, whole = { 0 };
+  tiny_runtime_add_root (&part, tiny_node_binary (g, TINY_OP_ADD, x, x));
+  tiny_runtime_add_root (&whole, tiny_node_reduce_axes (g, part.node, TINY_OP_ADD, (gint64[]){ 0 }, 1));
+  realize (&part);
+  g_assert_true (whole.node->sources[0] == part.node);
+  realize (&whole);
+  assert_floats (&whole, (float[]){ 20 }, 1);
+  tiny_runtime_remove_root (&part);
+  tiny_runtime_remove_root (&whole);
+  tiny_runtime_unlock ();
+}
+
+/* An ASSIGN changes the memory in place; who still needs the old contents gets them. */
+static void
+test_assign (void)
+{
+  tiny_runtime_lock ();
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyNode *x = node_of_floats ((float[]){ 1, 2, 3, 4 }, (gint64[]){ 4 }, 1);
+  TinyRoot variable = { 0 }, reader = { 0 };
+  tiny_runtime_add_root (&reader, tiny_node_binary (g, TINY_OP_MUL, x, x));
+  TinyNode *sources[] = { x, tiny_node_binary (g, TINY_OP_ADD, x, tiny_node_const_float (g, TINY_DTYPE_F32, 10)) };
+  TinyNode *assign = tiny_node_new (g, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL);
+  tiny_runtime_add_root (&variable, assign);
+  TinyBuffer *memory = tiny_runtime_get_buffer (x);
+  realize (&variable);
+  g_assert_true (tiny_runtime_get_buffer (variable.node) == memory);
+  assert_floats (&variable, (float[]){ 11, 12, 13, 14 }, 4);
+  assert_floats (&reader, (float[]){ 1, 4, 9, 16 }, 4);
+  tiny_runtime_remove_root (&variable);
+  tiny_runtime_remove_root (&reader);
+  tiny_runtime_unlock ();
+}
+
+/* What no root reaches is swept, its memory with it; what is reached survives with its value. */
+static void
+test_sweep (void)
+{
+  tiny_runtime_lock ();
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyRoot kept = { 0 };
+  tiny_runtime_add_root (&kept, node_of_floats ((float[]){ 7, 8 }, (gint64[]){ 2 }, 1));
+  for (guint i = 0; i < 100; i++)
+    node_of_floats ((float[]){ 1, 2 }, (gint64[]){ 2 }, 1);
+  guint before = tiny_graph_get_n_nodes (g);
+  tiny_runtime_sweep (TRUE);
+  g_assert_cmpuint (tiny_graph_get_n_nodes (tiny_runtime_get_graph ()), <, before);
+  assert_floats (&kept, (float[]){ 7, 8 }, 2);
+  tiny_runtime_remove_root (&kept);
+  tiny_runtime_unlock ();
+}
+
+/* A captured run replays on other input memory. */
+static void
+test_capture (void)
+{
+  g_autoptr (GError) error = NULL;
+  tiny_runtime_lock ();
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyRoot input = { 0 }, other = { 0 }, output = { 0 };
+  tiny_runtime_add_root (&input, node_of_floats ((float[]){ 1, 2 }, (gint64[]){ 2 }, 1));
+  tiny_runtime_add_root (&other, node_of_floats ((float[]){ 5, 6 }, (gint64[]){ 2 }, 1));
+  tiny_runtime_add_root (&output, tiny_node_binary (g, TINY_OP_ADD, input.node, input.node));
+  TinyCapture *capture = tiny_capture_begin (&input.node, 1, &error);
+  g_assert_no_error (error);
+  realize (&output);
+  g_assert_true (tiny_capture_end (capture, &error));
+  g_assert_cmpuint (tiny_capture_get_n_kernels (capture), ==, 1);
+  g_assert_true (tiny_capture_replay (capture, &other.node, 1, &error));
+  assert_floats (&output, (float[]){ 10, 12 }, 2);
+  g_assert_true (tiny_capture_replay (capture, &input.node, 1, &error));
+  assert_floats (&output, (float[]){ 2, 4 }, 2);
+  g_assert_false (tiny_capture_replay (capture, NULL, 0, &error));
+  g_assert_nonnull (error);
+  tiny_capture_free (capture);
+  tiny_runtime_remove_root (&input);
+  tiny_runtime_remove_root (&other);
+  tiny_runtime_remove_root (&output);
+  tiny_runtime_unlock ();
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  tiny_env_set_text (TINY_ENV_DEV, "REF");
+  g_test_add_func ("/engine/realize/elementwise", test_elementwise);
+  g_test_add_func ("/engine/realize/shared", test_shared);
+  g_test_add_func ("/engine/realize/assign", test_assign);
+  g_test_add_func ("/engine/realize/sweep", test_sweep);
+  g_test_add_func ("/engine/jit/capture", test_capture);
+  return g_test_run ();
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * evaluate.h: two ways to know what a tensor graph means, for the tests of the scheduler.
+ *
+ * evaluate_graph() computes each tensor node in full from the definition of its op;
+ * evaluate_schedule() runs a schedule's kernels by walking their expressions for every value of
+ * their loops. Floats are doubles, everything else is 64-bit integers wrapped to the dtype. */
+#pragma once
+
+#include "schedule/tiny-schedule.h"
+
+/* An element; which member holds depends on the dtype. */
+typedef union {
+  double f;
+  gint64 i;
+} Element;
+
+typedef struct {
+  TinyDType dtype;
+  gint64 n;
+  Element *v;
+} Array;
+
+Array *array_new (TinyDType dtype, gint64 n);
+void array_free (Array *self);
+
+/* @inputs by slot. Returns the values of the roots; an ASSIGN's is its value. */
+GPtrArray *evaluate_graph (TinyGraph *graph, TinyNode *sink, GPtrArray *inputs);
+
+/* Runs @schedule on copies of @inputs. Returns the outputs; fails the test when a kernel reads or
+ * writes outside its buffers or temporaries overlap in time. */
+GPtrArray *evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs);
+
+gboolean arrays_equal (const Array *a, const Array *b, char **out_difference);

@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bench-cases.c: the cases of `tinycore bench`, one row of a table each. */
+#include "tools/bench-cases.h"
+
+#include <string.h>
+
+enum { MAX_SIZES = 8 };
+
+/* Sizes come from the case's text, all dimensions in one list. */
+static TinyTensor *
+build_matmul (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_matmul (in[0], in[1]);
+}
+
+static TinyTensor *
+build_elementwise (TinyTensor *const *in, const gint64 *sizes)
+{
+  TinyTensor *gate = tiny_tensor_sigmoid (tiny_tensor_add (tiny_tensor_mul (in[0], in[1]), in[2]));
+  return tiny_tensor_mul (gate, tiny_tensor_tanh (in[3]));
+}
+
+static TinyTensor *
+build_sum (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_sum (in[0], NULL, 0, FALSE);
+}
+
+static TinyTensor *
+build_sum_rows (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_sum (in[0], (gint[]){ 1 }, 1, FALSE);
+}
+
+static TinyTensor *
+build_softmax (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_softmax (in[0], -1);
+}
+
+static TinyTensor *
+build_layernorm (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_layer_norm (in[0], 1, in[1], in[2], 1e-5);
+}
+
+static TinyTensor *
+build_conv (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_conv2d (in[0], in[1], NULL, 1, sizes[5] / 2, 1, 1);
+}
+
+/* N dependent tiny kernels: each result is stored before the next uses it. */
+static TinyTensor *
+build_launch (TinyTensor *const *in, const gint64 *sizes)
+{
+  TinyTensor *x = in[0];
+  for (gint64 i = 0; i < sizes[0]; i++)
+    x = tiny_tensor_contiguous (tiny_tensor_add_number (x, 1));
+  return x;
+}
+
+/* How a case makes its inputs: each a list of indices into the sizes, -1 ending it. */
+static const struct {
+  const char *name, *form;
+  guint n_sizes; /* at the least; 1 for a square given by one number */
+  TinyTensor *(*build) (TinyTensor *const *, const gint64 *);
+  gint8 inputs[4][5];
+  guint n_inputs;
+} table[] = {
+  { "matmul", "matmul:1024 or matmul:MxKxN", 1, build_matmul, { { 0, 1, -1 }, { 1, 2, -1 } }, 2 },
+  { "matvec", "matvec:4096", 1, build_matmul, { { 0, 1, -1 }, { 1, -1 } }, 2 },
+  { "elementwise", "elementwise:16777216", 1, build_elementwise,
+    { { 0, -1 }, { 0, -1 }, { 0, -1 }, { 0, -1 } }, 4 },
+  { "sum", "sum:4096x4096", 2, build_sum, { { 0, 1, -1 } }, 1 },
+  { "sumrows", "sumrows:4096x4096", 2, build_sum_rows, { { 0, 1, -1 } }, 1 },
+  { "softmax", "softmax:4096x4096", 2, build_softmax, { { 0, 1, -1 } }, 1 },
+  { "layernorm", "layernorm:4096x1024", 2, build_layernorm, { { 0, 1, -1 }, { 1, -1 }, { 1, -1 } }, 3 },
+  { "conv", "conv:8x64x56x56:64x3x3", 7, build_conv, { { 0, 1, 2, 3, -1 }, { 4, 1, 5, 6, -1 } }, 2 },
+  { "launch", "launch:100", 1, build_launch, { { -1 } }, 1 },
+};
+
+/* Reads "8x64x56x56:64x3x3" into sizes. */
+static gboolean
+read_sizes (const char *text, gint64 *sizes, guint *out_n, char **out_rest)
+{
+  guint n = 0;
+  const char *p = text;
+  while (n < MAX_SIZES && g_ascii_isdigit (*p)) {
+    char *end;
+    sizes[n] = g_ascii_strtoll (p, &end, 10);
+    if (sizes[n] <= 0 || sizes[n] > (gint64) 1 << 32)
+      return FALSE;
+    n++;
+    p = end;
+    if (*p == 'x' || (*p == ':' && g_ascii_isdigit (p[1])))
+      p++;
+    else
+      break;
+  }
+  *out_n = n;
+  *out_rest = (char *) p;
+  return n > 0;
+}
+
+static void
+count_work (BenchCase *self, const char *name)
+{
+  const gint64 *s = self->sizes;
+  double elements = (double) s[0] * (double) MAX (s[1], 1);
+  double item = (double) tiny_dtype_get_n_bytes (tiny_tensor_get_dtype (self->inputs[0]));
+  self->per = 1;
+  if (g_str_equal (name, "matmul"))
+    self->n_flops = 2.0 * (double) s[0] * (double) s[1] * (double) s[2];
+  else if (g_str_equal (name, "matvec"))
+    self->n_flops = 2.0 * elements;
+  else if (g_str_equal (name, "conv"))
+    self->n_flops = 2.0 * (double) (s[0] * s[1] * s[2] * s[3]) * (double) (s[4] * s[5] * s[6]);
+  if (g_str_equal (name, "elementwise"))
+    self->n_bytes = 5 * item * (double) s[0];
+  else if (g_str_equal (name, "matvec") || g_str_has_prefix (name, "sum"))
+    self->n_bytes = item * elements;
+  else if (g_str_equal (name, "softmax") || g_str_equal (name, "layernorm"))
+    self->n_bytes = 2 * item * elements;
+  if (g_str_equal (name, "launch"))
+    self->per = (guint) s[0];
+}
+
+static TinyTensor *
+make_input (const gint8 *dims, const gint64 *sizes, TinyDType dtype)
+{
+  gint64 shape[4];
+  guint n = 0;
+  for (; n < 4 && dims[n] >= 0; n++)
+    shape[n] = sizes[dims[n]];
+  if (n == 0)
+    shape[n++] = 1;
+  return g_object_ref_sink (tiny_tensor_uniform (dtype, shape, n, -0.5, 0.5));
+}
+
+BenchCase *
+bench_case_new (const char *text, GError **error)
+{
+  const char *colon = strchr (text, ':');
+  gsize length = colon ? (gsize) (colon - text) : strlen (text);
+  g_autoptr (BenchCase) self = g_new0 (BenchCase, 1);
+  self->text = g_strdup (text);
+  for (guint i = 0; i < G_N_ELEMENTS (table); i++) {
+    if (strlen (table[i].name) != length || strncmp (table[i].name, text, length) != 0)
+      continue;
+    guint n = 0;
+    char *rest = NULL;
+    TinyDType dtype = TINY_DTYPE_F32;
+    gboolean good = colon != NULL && read_sizes (colon + 1, self->sizes, &n, &rest)
+                    && n >= table[i].n_sizes
+                    && (*rest == 0 || (*rest == ':' && tiny_dtype_from_string (rest + 1, &dtype)));
+    if (!good) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: “%s” does not read as %s[:DTYPE]",
+                   text, table[i].form);
+      return NULL;
+    }
+    for (; n < 3 && table[i].n_sizes == 1 && table[i].inputs[0][1] >= 0; n++)
+      self->sizes[n] = self->sizes[0];
+    self->build = table[i].build;
+    for (; self->n_inputs < table[i].n_inputs; self->n_inputs++)
+      self->inputs[self->n_inputs] = make_input (table[i].inputs[self->n_inputs], self->sizes, dtype);
+    if (!tiny_tensor_realize_many (self->inputs, self->n_inputs, error))
+      return NULL;
+    count_work (self, table[i].name);
+    return g_steal_pointer (&self);
+  }
+  g_autoptr (GString) known = g_string_new (NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (table); i++)
+    g_string_append_printf (known, "%s%s", i ? ", " : "", table[i].name);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: no case “%s”; there are %s", text,
+               known->str);
+  return NULL;
+}
+
+void
+bench_case_free (BenchCase *self)
+{
+  if (self == NULL)
+    return;
+  for (guint i = 0; i < self->n_inputs; i++)
+    g_clear_object (&self->inputs[i]);
+  g_free (self->text);
+  g_free (self);
+}

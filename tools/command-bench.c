@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * command-bench.c: tinycore bench: the time of a case when its launches are replayed. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "engine/tiny-debug.h"
+#include "engine/tiny-jit.h"
+#include "tensor/tiny-tensor-private.h"
+#include "tools/bench-cases.h"
+#include "tools/commands.h"
+
+enum { WARM_NS = 300000000, RUN_NS = 20000000, MIN_RUNS = 7, MAX_SAMPLES = 4096 };
+
+typedef struct {
+  double ms_median, ms_min, compile_ms;
+  guint n_kernels;
+} Result;
+
+static int
+compare_doubles (gconstpointer a, gconstpointer b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return x < y ? -1 : x > y;
+}
+
+/* Records the launches of one building and realising of the case. */
+static TinyCapture *
+capture_case (const BenchCase *bench, double *out_compile_ms, GError **error)
+{
+  TinyCapture *capture = NULL;
+  for (guint pass = 0; pass < 2; pass++) {
+    gint64 start = tiny_debug_now_ns ();
+    if (pass == 1 && (capture = tiny_capture_begin (NULL, 0, error)) == NULL)
+      return NULL;
+    g_autoptr (TinyTensor) result
+        = g_object_ref_sink (bench->build (bench->inputs, bench->sizes));
+    gboolean good = tiny_tensor_realize (result, error);
+    if (pass == 0)
+      *out_compile_ms = (double) (tiny_debug_now_ns () - start) * 1e-6;
+    else if (!tiny_capture_end (capture, good ? error : NULL))
+      good = FALSE;
+    if (!good) {
+      tiny_capture_free (capture);
+      return NULL;
+    }
+  }
+  return capture;
+}
+
+static gboolean
+measure (TinyCapture *capture, guint n_runs, Result *out, GError **error)
+{
+  gint64 start = tiny_debug_now_ns (), now = start;
+  guint warm = 0;
+  do {
+    if (!tiny_capture_replay (capture, NULL, 0, error))
+      return FALSE;
+    warm++;
+    now = tiny_debug_now_ns ();
+  } while (warm < 3 || now - start < WARM_NS);
+  double one = (double) (now - start) / warm;
+  guint inner = (guint) CLAMP (RUN_NS / one, 1, 1000000);
+  g_autofree double *samples = g_new (double, n_runs);
+  for (guint i = 0; i < n_runs; i++) {
+    start = tiny_debug_now_ns ();
+    for (guint k = 0; k < inner; k++)
+      if (!tiny_capture_replay (capture, NULL, 0, error))
+        return FALSE;
+    samples[i] = (double) (tiny_debug_now_ns () - start) / inner * 1e-6;
+  }
+  qsort (samples, n_runs, sizeof *samples, compare_doubles);
+  out->ms_min = samples[0];
+  out->ms_median = samples[n_runs / 2];
+  return TRUE;
+}
+
+static void
+print_result (const BenchCase *bench, const char *device, const Result *result, gboolean json)
+{
+  double s = result->ms_median * 1e-3;
+  double gflops = bench->n_flops / s * 1e-9, gbps = bench->n_bytes / s * 1e-9;
+  if (json)
+    printf ("{\"case\": \"%s\", \"device\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, "
+            "\"gflops\": %.6g, \"gbps\": %.6g, \"kernels\": %u, \"compile_ms\": %.6g}\n",
+            bench->text, device, result->ms_median, result->ms_min, gflops, gbps,
+            result->n_kernels, result->compile_ms);
+  else if (bench->per > 1)
+    printf ("%-32s %10.4f ms  %8.3f us each, %u kernels\n", bench->text, result->ms_median,
+            result->ms_median * 1e3 / bench->per, result->n_kernels);
+  else
+    printf ("%-32s %10.4f ms  %8.1f GFLOP/s %7.1f GB/s  %u kernel%s, compiled in %.0f ms\n",
+            bench->text, result->ms_median, gflops, gbps, result->n_kernels,
+            result->n_kernels == 1 ? "" : "s", result->compile_ms);
+  fflush (stdout);
+}
+
+static gboolean
+run_case (const char *text, guint n_runs, gboolean json, GError **error)
+{
+  g_autoptr (BenchCase) bench = bench_case_new (text, error);
+  Result result = { 0 };
+  if (bench == NULL)
+    return FALSE;
+  TinyCapture *capture = capture_case (bench, &result.compile_ms, error);
+  if (capture == NULL)
+    return FALSE;
+  result.n_kernels = tiny_capture_get_n_kernels (capture);
+  gboolean good = measure (capture, n_runs, &result, error);
+  tiny_capture_free (capture);
+  if (good)
+    print_result (bench, tiny_tensor_get_device (bench->inputs[0]), &result, json);
+  return good;
+}
+
+int
+tinycore_bench (int argc, char **argv)
+{
+  gboolean json = FALSE;
+  int n_runs = MIN_RUNS, status = 0;
+  const GOptionEntry entries[] = {
+    { "json", 0, 0, G_OPTION_ARG_NONE, &json, "one JSON object a line", NULL },
+    { "runs", 0, 0, G_OPTION_ARG_INT, &n_runs, "timed runs of which the median counts (7)", "N" },
+    G_OPTION_ENTRY_NULL,
+  };
+  if (!tinycore_parse (&argc, &argv, "CASE…",
+                       "Measures cases such as matmul:1024, conv:8x64x56x56:64x3x3 or launch:100; "
+                       "a dtype may follow, as in matmul:512:f16.",
+                       entries, &status))
+    return status;
+  if (argc < 2 || n_runs < 1 || n_runs > MAX_SAMPLES) {
+    g_printerr ("usage: tinycore bench [--json] [--runs N] CASE…\n");
+    return EXIT_USAGE;
+  }
+  for (int i = 1; i < argc; i++) {
+    GError *error = NULL;
+    if (!run_case (argv[i], (guint) n_runs, json, &error))
+      return tinycore_fail (error);
+  }
+  return 0;
+}

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * command-compile.c: tinycore compile and tinycore explain, for files in the IR's text form.
+ *
+ * A file holds a kernel (SINK of STOREs) or a tensor graph, which is scheduled first. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+#include "codegen/tiny-codegen.h"
+#include "engine/tiny-executable.h"
+#include "engine/tiny-plan.h"
+#include "ir/tiny-text.h"
+#include "ir/tiny-verify.h"
+#include "render/tiny-render.h"
+#include "rewrite/tiny-affine.h"
+#include "schedule/tiny-schedule.h"
+#include "tools/commands.h"
+
+enum { MAX_FILE = 64 << 20 };
+
+/* The kernels of a file. */
+typedef struct {
+  TinyGraph *graph;       /* of a kernel file; else NULL */
+  TinySchedule *schedule; /* of a tensor graph; else NULL */
+  GPtrArray *kernels;     /* SINKs */
+} Kernels;
+
+static void
+kernels_clear (Kernels *self)
+{
+  g_clear_pointer (&self->graph, tiny_graph_free);
+  g_clear_pointer (&self->schedule, tiny_schedule_free);
+  g_clear_pointer (&self->kernels, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Kernels, kernels_clear)
+
+static TinyGraph *
+graph_of (const Kernels *self)
+{
+  return self->schedule ? self->schedule->graph : self->graph;
+}
+
+static gboolean
+is_kernel (const TinyNode *sink)
+{
+  for (guint i = 0; i < sink->n_sources; i++)
+    if (sink->sources[i]->op != TINY_OP_STORE)
+      return FALSE;
+  return sink->op == TINY_OP_SINK && sink->n_sources > 0;
+}
+
+static gboolean
+read_kernels (const char *path, Kernels *out, GError **error)
+{
+  g_autofree char *text = NULL;
+  gsize size;
+  g_autoptr (GError) io_error = NULL;
+  if (!g_file_get_contents (path, &text, &size, &io_error) || size > MAX_FILE) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path,
+                 io_error ? io_error->message : "larger than 64 MiB");
+    return FALSE;
+  }
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  TinyNode *root = tiny_graph_parse (graph, text, error);
+  if (root == NULL) {
+    g_prefix_error (error, "%s: ", path);
+    return FALSE;
+  }
+  gboolean kernel = is_kernel (root);
+  if (!kernel && root->op != TINY_OP_SINK)
+    root = tiny_node_sink (graph, 1, &root, NULL);
+  if (!tiny_graph_verify (graph, root, kernel ? TINY_STAGE_KERNEL : TINY_STAGE_TENSOR, error)) {
+    g_prefix_error (error, "%s: ", path);
+    return FALSE;
+  }
+  out->kernels = g_ptr_array_new ();
+  if (kernel) {
+    out->graph = g_steal_pointer (&graph);
+    g_ptr_array_add (out->kernels, root);
+    return TRUE;
+  }
+  out->schedule = tiny_schedule_new (g_steal_pointer (&graph), root, error);
+  for (guint i = 0; out->schedule != NULL && i < out->schedule->n_items; i++)
+    if (out->schedule->items[i].kind == TINY_SCHEDULE_KERNEL)
+      g_ptr_array_add (out->kernels, out->schedule->items[i].kernel);
+  return out->schedule != NULL;
+}
+
+static TinyDevice *
+device_for (const char *dev, GError **error)
+{
+  if (dev != NULL)
+    tiny_env_set_text (TINY_ENV_DEV, dev);
+  const char *name = tiny_runtime_get_default_device (error);
+  return name ? tiny_engine_get_device (name, error) : NULL;
+}
+
+static gboolean
+write_bytes (const char *path, const void *data, gsize size, GError **error)
+{
+  if (path != NULL)
+    return g_file_set_contents (path, data, (gssize) size, error);
+  if (fwrite (data, 1, size, stdout) == size && fflush (stdout) == 0)
+    return TRUE;
+  g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, "standard output cannot be written");
+  return FALSE;
+}
+
+/* The text or bytes of one kernel in the wanted form. */
+static GBytes *
+emit (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, const char *form, GError **error)
+{
+  if (g_str_equal (form, "binary"))
+    return tiny_kernel_compile (device, graph, kernel, error);
+  g_autoptr (TinyGraph) own = tiny_graph_new ();
+  g_autoptr (TinyLinearProgram) program
+      = tiny_codegen_compile (own, tiny_graph_import (own, kernel),
+                              tiny_device_get_target (device), NULL, 0, error);
+  if (program == NULL)
+    return NULL;
+  const TinyRenderer *renderer = tiny_device_get_renderer (device);
+  char *text;
+  if (g_str_equal (form, "linear")) {
+    text = tiny_linear_to_string (&program->linear);
+  } else if (renderer->dialect == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "renderer %s makes code straight from the linear program and has no source: use "
+                 "--emit linear, or a renderer with a dialect such as --dev CPU:CLANG",
+                 renderer->name);
+    return NULL;
+  } else {
+    text = tiny_render_source (&program->linear, renderer->dialect, error);
+  }
+  return text ? g_bytes_new_take (text, strlen (text)) : NULL;
+}
+
+int
+tinycore_compile (int argc, char **argv)
+{
+  g_autofree char *dev = NULL, *form = NULL, *output = NULL;
+  int status = 0;
+  const GOptionEntry entries[] = {
+    { "dev", 0, 0, G_OPTION_ARG_STRING, &dev, "device to compile for, as DEV=", "D" },
+    { "emit", 0, 0, G_OPTION_ARG_STRING, &form, "source, binary or linear (the default)", "FORM" },
+    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "file to write instead of standard output", "FILE" },
+    G_OPTION_ENTRY_NULL,
+  };
+  if (!tinycore_parse (&argc, &argv, "FILE.tir", "Compiles the kernels of an IR file.", entries,
+                       &status))
+    return status;
+  if (form == NULL)
+    form = g_strdup ("linear");
+  const char *const forms[] = { "source", "binary", "linear", NULL };
+  if (argc != 2 || !g_strv_contains (forms, form)) {
+    g_printerr ("usage: tinycore compile FILE.tir [--dev D] [--emit source|binary|linear]\n");
+    return EXIT_USAGE;
+  }
+  GError *error = NULL;
+  g_auto (Kernels) kernels = { 0 };
+  TinyDevice *device = NULL;
+  if (!read_kernels (argv[1], &kernels, &error) || (device = device_for (dev, &error)) == NULL)
+    return tinycore_fail (error);
+  if (g_str_equal (form, "binary") && kernels.kernels->len != 1) {
+    g_printerr ("tinycore: %s has %u kernels; a binary holds one\n", argv[1],
+                kernels.kernels->len);
+    return EXIT_FAILED;
+  }
+  g_autoptr (GByteArray) all = g_byte_array_new ();
+  for (guint i = 0; i < kernels.kernels->len; i++) {
+    g_autoptr (GBytes) bytes
+        = emit (device, graph_of (&kernels), kernels.kernels->pdata[i], form, &error);
+    if (bytes == NULL)
+      return tinycore_fail (error);
+    gsize size;
+    const guint8 *data = g_bytes_get_data (bytes, &size);
+    g_byte_array_append (all, data, (guint) size);
+    if (!g_str_equal (form, "binary"))
+      g_byte_array_append (all, (const guint8 *) "\n", 1);
+  }
+  if (!write_bytes (output, all->data, all->len, &error))
+    return tinycore_fail (error);
+  return 0;
+}
+
+/* One access: its strides by range, offset and mask, where the index is affine. */
+static void
+explain_access (TinyGraph *graph, const TinyNode *access)
+{
+  const char *what = access->op == TINY_OP_LOAD ? "reads" : "writes";
+  g_autofree char *index = tiny_graph_print_expression (graph, access->sources[1]);
+  printf ("    %s slot %" G_GINT64_FORMAT " at %s\n", what, access->sources[0]->arg, index);
+  TinyAffine affine;
+  if (tiny_affine (graph, access->sources[1], &affine) && affine.rest == NULL) {
+    printf ("      strides");
+    for (guint i = 0; i < affine.n; i++)
+      printf (" %" G_GINT64_FORMAT "×range%u", affine.terms[i].stride,
+              tiny_range_get_number (affine.terms[i].range));
+    printf (", offset %" G_GINT64_FORMAT "\n", affine.offset);
+  }
+  TinyNode *gate = NULL;
+  if (access->op == TINY_OP_LOAD && access->n_sources > 2)
+    gate = access->sources[2];
+  if (access->op == TINY_OP_STORE && access->n_sources > 3)
+    gate = access->sources[3];
+  if (gate != NULL) {
+    g_autofree char *mask = tiny_graph_print_expression (graph, gate);
+    printf ("      where %s\n", mask);
+  }
+}
+
+static gboolean
+explain_kernel (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, GError **error)
+{
+  g_autoptr (TinyGraph) own = tiny_graph_new ();
+  TinyNode *sink = tiny_graph_import (own, kernel);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (own, &sink, 1);
+  printf ("  kernel %s\n", sink->text ? sink->text : "");
+  for (guint i = 0; i < order->len; i++) {
+    const TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_RANGE)
+      printf ("    range%u: %s, %" G_GINT64_FORMAT " times\n", tiny_range_get_number (node),
+              tiny_range_kind_to_string (tiny_range_get_kind (node)),
+              tiny_range_get_extent (node));
+  }
+  for (guint i = 0; i < order->len; i++) {
+    const TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
+      explain_access (own, node);
+  }
+  g_autoptr (TinyLinearProgram) program
+      = tiny_codegen_compile (own, sink, tiny_device_get_target (device), NULL, 0, error);
+  if (program == NULL)
+    return FALSE;
+  printf ("    optimisations on %s: %s\n", tiny_device_get_name (device),
+          program->opts && program->opts[0] ? program->opts : "none");
+  printf ("    %u instructions, about %" G_GINT64_FORMAT " operations on %" G_GINT64_FORMAT
+          " bytes\n",
+          program->linear.n_instrs, program->n_flops, program->n_bytes);
+  return TRUE;
+}
+
+int
+tinycore_explain (int argc, char **argv)
+{
+  g_autofree char *dev = NULL;
+  int status = 0;
+  const GOptionEntry entries[] = {
+    { "dev", 0, 0, G_OPTION_ARG_STRING, &dev, "device to explain it for, as DEV=", "D" },
+    G_OPTION_ENTRY_NULL,
+  };
+  if (!tinycore_parse (&argc, &argv, "FILE.tir", "Shows how an IR file becomes kernels.", entries,
+                       &status))
+    return status;
+  if (argc != 2) {
+    g_printerr ("usage: tinycore explain FILE.tir [--dev D]\n");
+    return EXIT_USAGE;
+  }
+  GError *error = NULL;
+  g_auto (Kernels) kernels = { 0 };
+  TinyDevice *device = NULL;
+  if (!read_kernels (argv[1], &kernels, &error) || (device = device_for (dev, &error)) == NULL)
+    return tinycore_fail (error);
+  printf ("%s: %u kernel%s\n", argv[1], kernels.kernels->len, kernels.kernels->len == 1 ? "" : "s");
+  for (guint i = 0; i < kernels.kernels->len; i++)
+    if (!explain_kernel (device, graph_of (&kernels), kernels.kernels->pdata[i], &error))
+      return tinycore_fail (error);
+  if (kernels.schedule != NULL) {
+    gint64 stored = 0;
+    for (guint i = 0; i < kernels.schedule->n_arenas; i++)
+      stored += kernels.schedule->arenas[i].n_bytes;
+    printf ("  temporaries: %" G_GINT64_FORMAT " bytes\n", stored);
+  }
+  return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * commands.h: the subcommands of tinycore and what they share. */
+#pragma once
+
+#include <glib.h>
+
+enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
+
+/* Each gets its own name as argv[0] and returns the exit status. */
+int tinycore_devices (int argc, char **argv);
+int tinycore_train (int argc, char **argv);
+int tinycore_compile (int argc, char **argv);
+int tinycore_explain (int argc, char **argv);
+int tinycore_bench (int argc, char **argv);
+
+/* Prints the error, which it takes, and returns the status of failure. */
+int tinycore_fail (GError *error);
+
+/* Reads options; prints what is wrong and sets @out_status if they are. */
+gboolean tinycore_parse (int *argc,
+                         char ***argv,
+                         const char *parameters,
+                         const char *summary,
+                         const GOptionEntry *entries,
+                         int *out_status);

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tinycore.c: the command; its subcommands are the rows of one table. */
+#include "tools/commands.h"
+
+#include <locale.h>
+#include <stdio.h>
+#include <string.h>
+
+static const struct {
+  const char *name;
+  int (*run) (int argc, char **argv);
+  const char *meaning;
+} commands[] = {
+  { "devices", tinycore_devices, "list backends and devices, and why some cannot be used" },
+  { "train", tinycore_train, "train a network: tinycore train fashion-mnist" },
+  { "compile", tinycore_compile, "compile the kernels of an IR file" },
+  { "explain", tinycore_explain, "show how an IR file becomes kernels" },
+  { "bench", tinycore_bench, "measure cases such as matmul:1024" },
+};
+
+static void
+print_help (FILE *out)
+{
+  fputs ("usage: tinycore COMMAND [ARGS…]\n\n", out);
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    fprintf (out, "  %-9s %s\n", commands[i].name, commands[i].meaning);
+  fputs ("\nDEV=… chooses the device (DEV=help lists them), DEBUG=1…7 shows what happens.\n"
+         "tinycore COMMAND --help says more; so does man tinycore.\n",
+         out);
+}
+
+int
+tinycore_fail (GError *error)
+{
+  fflush (stdout);
+  g_printerr ("tinycore: %s\n", error->message);
+  g_error_free (error);
+  return EXIT_FAILED;
+}
+
+gboolean
+tinycore_parse (int *argc,
+                char ***argv,
+                const char *parameters,
+                const char *summary,
+                const GOptionEntry *entries,
+                int *out_status)
+{
+  g_autoptr (GOptionContext) context = g_option_context_new (parameters);
+  g_autoptr (GError) error = NULL;
+  g_option_context_set_summary (context, summary);
+  g_option_context_add_main_entries (context, entries, NULL);
+  if (g_option_context_parse (context, argc, argv, &error))
+    return TRUE;
+  g_printerr ("tinycore: %s\n", error->message);
+  *out_status = EXIT_USAGE;
+  return FALSE;
+}
+
+int
+main (int argc, char **argv)
+{
+  setlocale (LC_ALL, "");
+  const char *name = argc > 1 ? argv[1] : "--help";
+  const char *dev = g_getenv ("DEV");
+  if (dev != NULL && (g_str_equal (dev, "help") || g_str_equal (dev, "?")))
+    return tinycore_devices (1, argv);
+  if (g_str_equal (name, "--help") || g_str_equal (name, "-h") || g_str_equal (name, "help")) {
+    print_help (argc > 1 ? stdout : stderr);
+    return argc > 1 ? 0 : EXIT_USAGE;
+  }
+  if (g_str_equal (name, "--version")) {
+    printf ("tinycore %s\n", TINY_VERSION);
+    return 0;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
+    if (g_str_equal (commands[i].name, name)) {
+      g_autofree char *full = g_strdup_printf ("tinycore %s", name);
+      g_set_prgname (full);
+      return commands[i].run (argc - 1, argv + 1);
+    }
+  g_printerr ("tinycore: there is no command “%s”\n\n", name);
+  print_help (stderr);
+  return EXIT_USAGE;
+}
