@@ -38,7 +38,7 @@ measure (TinyNode *node, guint *out_terms)
       cost += measure (node->sources[i], &terms[0]);
       *out_terms = MAX (*out_terms, terms[0]);
     }
-    return cost + (node->dtype == TINY_DTYPE_BOOL ? 3 : 1);
+    return cost + (node->dtype == TINY_DTYPE_BOOL ? 3 : node->op == TINY_OP_WHERE ? 6 : 1);
   }
 }
 
