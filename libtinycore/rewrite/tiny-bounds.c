@@ -125,11 +125,16 @@ remainder_of (TinyDType dtype, TinyOp op, Interval x, Interval y)
   if (is_open (dtype, x))
     return (Interval){ 0, most };
   gboolean truncates = op == TINY_OP_MOD;
+  if (truncates && y.min == G_MININT64)
+    return (Interval){ MIN (x.min, 0), MAX (x.max, 0) };
+  if (truncates && y.max < 0) /* the divisor's sign does not matter */
+    y = (Interval){ -y.max, -y.min };
   if (y.min == y.max && (!truncates || x.min >= 0)
       && tiny_floor_div (x.min, y.min) == tiny_floor_div (x.max, y.min))
     return (Interval){ tiny_floor_mod (x.min, y.min), tiny_floor_mod (x.max, y.min) };
   if (truncates)
-    return (Interval){ x.min >= 0 ? 0 : MAX (x.min, -most), x.max <= 0 ? 0 : MIN (x.max, most) };
+    return (Interval){ x.min >= 0 ? 0 : MAX (x.min, -most),
+                       x.max <= 0 ? 0 : MIN (x.max, most) };
   if (y.min > 0)
     return (Interval){ 0, x.min >= 0 ? MIN (x.max, most) : most };
   return (Interval){ x.max <= 0 ? MAX (x.min, -most) : -most, 0 };
@@ -181,7 +186,7 @@ compare (TinyNode *node, Interval x, Interval y)
   TinyDType dtype = node->sources[0]->dtype;
   if (tiny_dtype_is_float (dtype))
     return unknown_bool;
-  gboolean less = x.max < y.min, more = x.min > y.max;
+  gboolean less = x.max<y.min, more = x.min> y.max;
   gboolean same = x.min == x.max && y.min == y.max && x.min == y.min && !is_open (dtype, x);
   if (node->op == TINY_OP_CMPLT) {
     if (is_open (dtype, y) && y.min == G_MAXINT64)
@@ -235,8 +240,9 @@ binary (TinyNode *node, Interval x, Interval y)
   TinyDType dtype = node->dtype;
   switch (node->op) {
   case TINY_OP_ADD:
-    return dtype == TINY_DTYPE_BOOL ? bitwise (dtype, TINY_OP_OR, x, y)
-                                    : fit (dtype, (__int128) x.min + y.min, (__int128) x.max + y.max);
+    return dtype == TINY_DTYPE_BOOL
+               ? bitwise (dtype, TINY_OP_OR, x, y)
+               : fit (dtype, (__int128) x.min + y.min, (__int128) x.max + y.max);
   case TINY_OP_SUB:
     return dtype == TINY_DTYPE_BOOL || is_open (dtype, y)
                ? whole (dtype)

@@ -4,11 +4,177 @@
  *
  * What only matters before scheduling goes away (DETACH, an ASSIGN that is read, a COPY to where
  * the value is). A root that is a leaf or a view of one is wrapped in CONTIGUOUS: it needs memory
- * of its own, but no one else should read that. */
+ * of its own, but no one else should read that.
+ *
+ * Movement right below a REDUCE sinks into the operands of what is reduced, so that a contraction
+ * is REDUCE (ADD, MUL (view, view)); through a REDUCE of the same op it sinks too, and the two
+ * become one. The gradient of a convolution with respect to its input, a sum over the window of a
+ * sheared sum over channels, so becomes one contraction of a padded tensor and the weights. */
+#include <string.h>
+
 #include "schedule/plan.h"
+#include "schedule/views.h"
+#include "schedule/weights.h"
+
+typedef struct {
+  Plan *plan;
+  TinyGraph *graph;
+  TinyNodeMap users; /* number of users of each node */
+} Canonical;
+
+static guint
+count_users (Canonical *self, const TinyNode *node)
+{
+  return GPOINTER_TO_UINT (tiny_node_map_get (&self->users, node));
+}
+
+/* ---- REDUCE of REDUCE ---- */
+/* A value seen as @node reduced over its last @n_reduced axes, which are gone. */
+typedef struct {
+  TinyNode *node;
+  guint n_reduced;
+} Reduced;
+
+/* @reduce with the reduced axes moved to the end. */
+static Reduced
+open_reduce (Canonical *self, TinyNode *reduce)
+{
+  TinyNode *x = reduce->sources[0];
+  gint64 axes[SCHEDULE_MAX_RANK], dims[SCHEDULE_MAX_RANK];
+  guint n = 0, n_kept;
+  for (guint i = 0; i < x->shape->n; i++) {
+    gboolean reduced = FALSE;
+    for (guint j = 0; j < reduce->ints->n; j++)
+      reduced = reduced || reduce->ints->v[j] == i;
+    if (!reduced)
+      axes[n++] = i;
+  }
+  n_kept = n;
+  for (guint j = 0; j < reduce->ints->n; j++)
+    axes[n++] = reduce->ints->v[j];
+  x = view_apply (self->graph, &self->users, TINY_OP_PERMUTE, axes, n, x);
+  /* Back in the kept axes' shape with the 1s: those that a movement above speaks of. */
+  guint rank = reduce->shape->n;
+  memcpy (dims, reduce->shape->v, rank * sizeof *dims);
+  for (guint j = 0; j < reduce->ints->n; j++)
+    dims[rank + j] = x->shape->v[n_kept + j];
+  x = view_apply (self->graph, &self->users, TINY_OP_RESHAPE, dims, rank + reduce->ints->n, x);
+  return (Reduced){ x, reduce->ints->n };
+}
+
+/* The movement @node over the leading axes of @below. */
+static Reduced
+move_reduced (Canonical *self, TinyNode *node, Reduced below)
+{
+  gint64 ints[2 * SCHEDULE_MAX_RANK];
+  guint n = node->ints->n, rank = below.node->shape->n - below.n_reduced;
+  memcpy (ints, node->ints->v, n * sizeof *ints);
+  for (guint i = 0; i < below.n_reduced; i++) {
+    gint64 size = below.node->shape->v[rank + i];
+    switch (node->op) {
+    case TINY_OP_RESHAPE:
+    case TINY_OP_EXPAND:
+      ints[n++] = size;
+      break;
+    case TINY_OP_PERMUTE:
+      ints[n++] = rank + i;
+      break;
+    case TINY_OP_PAD:
+    case TINY_OP_SHRINK:
+      ints[n++] = 0;
+      ints[n++] = node->op == TINY_OP_PAD ? 0 : size;
+      break;
+    default:
+      break;
+    }
+  }
+  below.node = view_apply (self->graph, &self->users, node->op, ints, n, below.node);
+  return below;
+}
+
+/* Finds below @source, through movement, a REDUCE by @op that no one else uses. */
+static TinyNode *
+find_reduce (Canonical *self,
+             TinyNode *source,
+             TinyOp op,
+             guint *out_n_chain,
+             TinyNode **chain,
+             guint n_max)
+{
+  guint n = 0;
+  TinyNode *x = source;
+  while (tiny_op_is_movement (x->op) && count_users (self, x) <= 1 && n < n_max) {
+    chain[n++] = x;
+    x = x->sources[0];
+  }
+  *out_n_chain = n;
+  gboolean found = x->op == TINY_OP_REDUCE && x->arg == op && count_users (self, x) <= 1
+                   && tiny_shape_get_n_elements (x->sources[0]->shape) > 0;
+  return found ? x : NULL;
+}
 
 static TinyNode *
-clean (Plan *plan, TinyNode *node, TinyNode *const *sources)
+merge_reduces (Canonical *self, TinyNode *reduce, TinyNode *source)
+{
+  enum { MAX_CHAIN = 24 };
+  TinyNode *chain[MAX_CHAIN];
+  gint64 axes[SCHEDULE_MAX_RANK], dims[SCHEDULE_MAX_RANK];
+  guint n_chain, n = 0, rank = source->shape->n;
+  TinyNode *inner = find_reduce (self, source, reduce->arg, &n_chain, chain, MAX_CHAIN);
+  if (inner == NULL || inner->shape->n + inner->ints->n > SCHEDULE_MAX_RANK)
+    return NULL;
+  Reduced below = open_reduce (self, inner);
+  for (guint i = n_chain; i-- > 0;) {
+    if (chain[i]->shape->n + below.n_reduced > SCHEDULE_MAX_RANK)
+      return NULL;
+    below = move_reduced (self, chain[i], below);
+  }
+  double before
+      = (double) tiny_shape_get_n_elements (inner->sources[0]->shape)
+        + (double) tiny_shape_get_n_elements (source->shape)
+        + schedule_weights.work_of_storing * (double) tiny_shape_get_n_elements (inner->shape);
+  double after = (double) tiny_shape_get_n_elements (below.node->shape);
+  if (after > before * schedule_weights.max_extra_work)
+    return NULL;
+  for (guint i = 0; i < reduce->ints->n; i++)
+    axes[n++] = reduce->ints->v[i];
+  for (guint i = 0; i < below.n_reduced; i++)
+    axes[n++] = rank + i;
+  TinyNode *merged = tiny_node_reduce_axes (self->graph, below.node, reduce->arg, axes, n);
+  memcpy (dims, source->shape->v, rank * sizeof *dims);
+  for (guint i = 0; i < reduce->ints->n; i++)
+    dims[reduce->ints->v[i]] = 1;
+  return tiny_node_reshape (self->graph, merged, dims, rank);
+}
+
+/* ---- movement below a REDUCE ---- */
+/* @x with the movement on top of it inside its operands, where that costs nothing. */
+static TinyNode *
+expose (Canonical *self, TinyNode *x)
+{
+  if (!tiny_op_is_movement (x->op) || count_users (self, x) > 1)
+    return x;
+  TinyNode *below = expose (self, x->sources[0]);
+  if (below == x->sources[0] && !tiny_op_is_elementwise (below->op))
+    return x;
+  return view_apply (self->graph, &self->users, x->op, x->ints->v, x->ints->n, below);
+}
+
+static TinyNode *
+clean_reduce (Canonical *self, TinyNode *node, TinyNode *source)
+{
+  if (tiny_shape_get_n_elements (source->shape) == 0)
+    return tiny_node_with_sources (self->graph, node, &source);
+  source = expose (self, source);
+  TinyNode *merged = merge_reduces (self, node, source);
+  if (merged != NULL)
+    return merged;
+  return tiny_node_with_sources (self->graph, node, &source);
+}
+
+/* ---- the pass ---- */
+static TinyNode *
+clean (Canonical *self, TinyNode *node, TinyNode *const *sources)
 {
   switch (node->op) {
   case TINY_OP_DETACH:
@@ -16,7 +182,7 @@ clean (Plan *plan, TinyNode *node, TinyNode *const *sources)
   case TINY_OP_ASSIGN:
     return sources[1];
   case TINY_OP_COPY:
-    if (schedule_get_device (plan, sources[0]) == node->text)
+    if (schedule_get_device (self->plan, sources[0]) == node->text)
       return sources[0];
     break;
   case TINY_OP_CONTIGUOUS:
@@ -24,10 +190,18 @@ clean (Plan *plan, TinyNode *node, TinyNode *const *sources)
         || sources[0]->op == TINY_OP_COPY || sources[0]->op == TINY_OP_CONST)
       return sources[0];
     break;
+  case TINY_OP_REDUCE:
+    return clean_reduce (self, node, sources[0]);
+  case TINY_OP_SHEAR:
+    if (tiny_shape_get_n_elements (sources[0]->shape) > 0
+        && !tiny_op_is_elementwise (sources[0]->op))
+      return view_apply (self->graph, &self->users, node->op, node->ints->v, node->ints->n,
+                         sources[0]);
+    break;
   default:
     break;
   }
-  return tiny_node_with_sources (plan->graph, node, sources);
+  return tiny_node_with_sources (self->graph, node, sources);
 }
 
 void
@@ -35,11 +209,23 @@ schedule_canonicalize (Plan *plan)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
   g_auto (TinyNodeMap) map = { NULL, 0 };
+  g_autofree guint *users = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
+  Canonical self = { plan, plan->graph, { NULL, 0 } };
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    for (guint j = 0; j < node->n_sources; j++)
+      users[node->sources[j]->id]++;
+  }
+  for (guint r = 0; r < plan->n_roots; r++)
+    users[plan->roots[r]->id] += 2;
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i], *sources[4];
     for (guint j = 0; j < node->n_sources; j++)
       sources[j] = tiny_node_map_get (&map, node->sources[j]);
-    tiny_node_map_set (&map, node, clean (plan, node, sources));
+    TinyNode *result = clean (&self, node, sources);
+    tiny_node_map_set (&map, node, result);
+    tiny_node_map_set (&self.users, result,
+                       GUINT_TO_POINTER (MAX (count_users (&self, result), users[node->id])));
   }
   for (guint r = 0; r < plan->n_roots; r++) {
     TinyNode *root = tiny_node_map_get (&map, plan->roots[r]);
@@ -48,4 +234,5 @@ schedule_canonicalize (Plan *plan)
                             NULL);
     plan->roots[r] = root;
   }
+  tiny_node_map_clear (&self.users);
 }

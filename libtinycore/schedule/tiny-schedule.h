@@ -58,6 +58,9 @@ typedef struct {
 TinySchedule *tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error);
 void tiny_schedule_free (TinySchedule *self);
 
+/* The buffers and items, one a line with each kernel's expression below it; free with g_free(). */
+char *tiny_schedule_to_string (const TinySchedule *self);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinySchedule, tiny_schedule_free)
 
 G_END_DECLS

@@ -133,7 +133,7 @@ tiny_build_pad (TinyBuild *self, TinyNode *x, const gint64 *pairs, double value)
   if (x == NULL)
     return NULL;
   guint rank = x->shape->n;
-  gint64 dims[MAX_BUILD_RANK], cut[2 * MAX_BUILD_RANK], add[2 * MAX_BUILD_RANK];
+  gint64 dims[MAX_BUILD_RANK] = { 0 }, cut[2 * MAX_BUILD_RANK], add[2 * MAX_BUILD_RANK];
   gboolean cuts = FALSE;
   for (guint i = 0; i < rank; i++) {
     gint64 before = pairs[2 * i], after = pairs[2 * i + 1], size = x->shape->v[i];

@@ -14,6 +14,7 @@
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-nn.h"
 
 static const guint rotations[8] = { 13, 15, 26, 6, 17, 29, 16, 24 };
 #define PARITY 0x1BD11BDAu

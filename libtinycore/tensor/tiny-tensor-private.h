@@ -41,5 +41,7 @@ void tiny_tensor_set_node (TinyTensor *self, TinyNode *node);
 TinyTensor *tiny_tensor_get_first_variable (void);
 /* Makes the tensor's memory its own: nothing else shares it, so that it can be assigned to. */
 gboolean tiny_tensor_own_memory (TinyTensor *self, GError **error);
+/* Element @i of @data, of any dtype. */
+double tiny_tensor_decode (TinyDType dtype, gconstpointer data, gsize i);
 
 G_END_DECLS

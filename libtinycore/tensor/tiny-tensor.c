@@ -197,6 +197,8 @@ tiny_tensor_set_requires_grad (TinyTensor *self, gboolean requires_grad)
   g_return_if_fail (TINY_IS_TENSOR (self));
   tiny_runtime_lock ();
   requires_grad = requires_grad != FALSE;
+  if (requires_grad && self->error == NULL && !tiny_tensor_own_memory (self, &self->error))
+    tiny_runtime_remove_root (&self->root);
   if (requires_grad != self->requires_grad && self->error == NULL) {
     self->requires_grad = requires_grad;
     if (!requires_grad) {

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gradient-rules.c: the gradient of each op, as nodes.
+ *
+ * Every rule builds only ops that have rules, so gradients of gradients need nothing more. In the
+ * comments g is the gradient of the result y, x the source. What is not taken by a WHERE gets an
+ * exact 0: multiplying by a mask would let infinities through as NaN. */
+#include "autograd/gradient-rules.h"
+
+#include "ir/tiny-shape.h"
+#include "tensor/tiny-layout.h"
+
+enum { MAX_RANK = 32 };
+
+#define RULE(name)                                                                             \
+  static void name (TinyGraph *graph, TinyNode *node, TinyNode *g, TinyNode **out)
+
+static TinyNode *
+add (TinyGraph *graph, TinyNode *x, TinyNode *y)
+{
+  return tiny_layout_binary (graph, TINY_OP_ADD, x, y);
+}
+
+static TinyNode *
+mul (TinyGraph *graph, TinyNode *x, TinyNode *y)
+{
+  return tiny_layout_binary (graph, TINY_OP_MUL, x, y);
+}
+
+static TinyNode *
+divide (TinyGraph *graph, TinyNode *x, TinyNode *y)
+{
+  return tiny_layout_binary (graph, TINY_OP_FDIV, x, y);
+}
+
+static TinyNode *
+neg (TinyGraph *graph, TinyNode *x)
+{
+  return tiny_layout_unary (graph, TINY_OP_NEG, x);
+}
+
+static TinyNode *
+less (TinyGraph *graph, TinyNode *x, TinyNode *y)
+{
+  return tiny_layout_binary (graph, TINY_OP_CMPLT, x, y);
+}
+
+static TinyNode *
+equal (TinyGraph *graph, TinyNode *x, TinyNode *y)
+{
+  return tiny_layout_binary (graph, TINY_OP_CMPEQ, x, y);
+}
+
+static TinyNode *
+number (TinyGraph *graph, TinyNode *like, double value)
+{
+  return tiny_node_const_float (graph, (TinyDType) like->dtype, value);
+}
+
+static TinyNode *
+scale (TinyGraph *graph, TinyNode *x, double factor)
+{
+  return mul (graph, x, number (graph, x, factor));
+}
+
+static TinyNode *
+choose (TinyGraph *graph, TinyNode *gate, TinyNode *x, TinyNode *y)
+{
+  return tiny_layout_where (graph, gate, x, y);
+}
+
+/* ---- elementwise ---- */
+RULE (rule_cast) { out[0] = tiny_layout_cast (graph, g, (TinyDType) node->sources[0]->dtype); }
+
+RULE (rule_neg) { out[0] = neg (graph, g); }
+
+/* y = 1/x: -g y² */
+RULE (rule_recip) { out[0] = neg (graph, mul (graph, g, mul (graph, node, node))); }
+
+/* y = √x: g / 2y */
+RULE (rule_sqrt) { out[0] = divide (graph, scale (graph, g, 0.5), node); }
+
+/* y = 2^x: g y ln 2 */
+RULE (rule_exp2) { out[0] = scale (graph, mul (graph, g, node), G_LN2); }
+
+/* y = log2 x: g / (x ln 2) */
+RULE (rule_log2) { out[0] = divide (graph, scale (graph, g, 1 / G_LN2), node->sources[0]); }
+
+/* y = sin x: g sin (x + π/2) */
+RULE (rule_sin)
+{
+  TinyNode *x = node->sources[0];
+  TinyNode *turned = add (graph, x, number (graph, x, G_PI_2));
+  out[0] = mul (graph, g, tiny_layout_unary (graph, TINY_OP_SIN, turned));
+}
+
+RULE (rule_add) { out[0] = out[1] = g; }
+
+RULE (rule_sub)
+{
+  out[0] = g;
+  out[1] = neg (graph, g);
+}
+
+RULE (rule_mul)
+{
+  out[0] = mul (graph, g, node->sources[1]);
+  out[1] = mul (graph, g, node->sources[0]);
+}
+
+/* y = a/b: g/b and -g y/b */
+RULE (rule_fdiv)
+{
+  TinyNode *part = divide (graph, g, node->sources[1]);
+  out[0] = part;
+  out[1] = neg (graph, mul (graph, part, node));
+}
+
+/* The larger gets it, equals share it. A constant gets nothing, nor does what equals it, so that
+ * relu has gradient 0 at 0. */
+RULE (rule_max)
+{
+  TinyNode *zero = number (graph, g, 0);
+  for (guint i = 0; i < 2; i++) {
+    TinyNode *x = node->sources[i], *other = node->sources[1 - i];
+    TinyNode *of_equal = zero;
+    if (!tiny_node_is_const (other))
+      of_equal = choose (graph, equal (graph, x, other), scale (graph, g, 0.5), zero);
+    out[i] = choose (graph, less (graph, other, x), g, of_equal);
+  }
+}
+
+RULE (rule_where)
+{
+  TinyNode *zero = number (graph, g, 0);
+  out[1] = choose (graph, node->sources[0], g, zero);
+  out[2] = choose (graph, node->sources[0], zero, g);
+}
+
+RULE (rule_mulacc)
+{
+  out[0] = mul (graph, g, node->sources[1]);
+  out[1] = mul (graph, g, node->sources[0]);
+  out[2] = g;
+}
+
+/* ---- reductions: g has size 1 where the source was combined ---- */
+static TinyNode *
+spread (TinyGraph *graph, TinyNode *x, const TinyNode *like)
+{
+  return tiny_node_expand (graph, x, like->shape->v, like->shape->n);
+}
+
+static TinyNode *
+sum_like (TinyGraph *graph, TinyNode *x, const TinyNode *reduce)
+{
+  return tiny_layout_reduce (graph, x, TINY_OP_ADD, reduce->ints->v, reduce->ints->n);
+}
+
+/* Equal largest ones share it. */
+static TinyNode *
+gradient_of_max (TinyGraph *graph, TinyNode *node, TinyNode *g)
+{
+  TinyNode *x = node->sources[0];
+  TinyNode *one = number (graph, x, 1), *zero = number (graph, x, 0);
+  TinyNode *is_max = equal (graph, x, spread (graph, node, x));
+  TinyNode *count = sum_like (graph, choose (graph, is_max, one, zero), node);
+  TinyNode *share = divide (graph, g, count);
+  return choose (graph, is_max, spread (graph, share, x), zero);
+}
+
+/* The product of the others is y/x unless something is 0: then only a single 0 has a gradient, the
+ * product of all that is not 0. */
+static TinyNode *
+gradient_of_product (TinyGraph *graph, TinyNode *node, TinyNode *g)
+{
+  TinyNode *x = node->sources[0];
+  TinyNode *one = number (graph, x, 1), *zero = number (graph, x, 0);
+  TinyNode *is_zero = equal (graph, x, zero);
+  TinyNode *safe = choose (graph, is_zero, one, x);
+  TinyNode *n_zeros = sum_like (graph, choose (graph, is_zero, one, zero), node);
+  TinyNode *product
+      = tiny_layout_reduce (graph, safe, TINY_OP_MUL, node->ints->v, node->ints->n);
+  TinyNode *weighted = mul (graph, g, product);
+  TinyNode *if_none = choose (graph, equal (graph, n_zeros, zero), weighted, zero);
+  TinyNode *if_one = choose (graph, equal (graph, n_zeros, one), weighted, zero);
+  return choose (graph, is_zero, spread (graph, if_one, x),
+                 divide (graph, spread (graph, if_none, x), safe));
+}
+
+RULE (rule_reduce)
+{
+  switch (node->arg) {
+  case TINY_OP_ADD:
+    out[0] = spread (graph, g, node->sources[0]);
+    break;
+  case TINY_OP_MAX:
+    out[0] = gradient_of_max (graph, node, g);
+    break;
+  case TINY_OP_MUL:
+    out[0] = gradient_of_product (graph, node, g);
+    break;
+  default:
+    break;
+  }
+}
+
+/* ---- storage ---- */
+RULE (rule_pass) { out[0] = g; }
+
+RULE (rule_assign) { out[1] = g; }
+
+/* Where the memory under @node is, or NULL when there is none. */
+static const char *
+find_device (TinyGraph *graph, TinyNode *node)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &node, 1);
+  for (guint i = order->len; i-- > 0;) {
+    TinyNode *found = order->pdata[i];
+    if (found->op == TINY_OP_BUFFER || found->op == TINY_OP_COPY || found->op == TINY_OP_PARAM)
+      return found->text;
+  }
+  return NULL;
+}
+
+/* Back to where it came from. */
+RULE (rule_copy)
+{
+  const char *device = find_device (graph, node->sources[0]);
+  out[0] = device == NULL ? g
+                          : tiny_node_new (graph, TINY_OP_COPY, (TinyDType) g->dtype, 1, 1, &g,
+                                           0, NULL, device);
+}
+
+/* ---- movement: the adjoint moves back, and adds up what was read more than once ---- */
+RULE (rule_reshape)
+{
+  const TinyInts *shape = node->sources[0]->shape;
+  out[0] = tiny_node_reshape (graph, g, shape->v, shape->n);
+}
+
+RULE (rule_expand)
+{
+  const TinyInts *shape = node->sources[0]->shape;
+  gint64 axes[MAX_RANK];
+  guint n = 0;
+  for (guint i = 0; i < shape->n; i++)
+    if (shape->v[i] == 1 && node->shape->v[i] != 1)
+      axes[n++] = i;
+  out[0] = tiny_layout_reduce_windows (graph, g, axes, n);
+}
+
+RULE (rule_permute)
+{
+  gint64 inverse[MAX_RANK];
+  for (guint i = 0; i < node->ints->n; i++)
+    inverse[node->ints->v[i]] = i;
+  out[0] = tiny_node_permute (graph, g, inverse, node->ints->n);
+}
+
+RULE (rule_pad)
+{
+  gint64 pairs[2 * MAX_RANK];
+  const TinyInts *shape = node->sources[0]->shape;
+  for (guint i = 0; i < shape->n; i++) {
+    pairs[2 * i] = node->ints->v[2 * i];
+    pairs[2 * i + 1] = node->ints->v[2 * i] + shape->v[i];
+  }
+  out[0] = tiny_node_shrink (graph, g, pairs, shape->n);
+}
+
+RULE (rule_shrink)
+{
+  gint64 pairs[2 * MAX_RANK];
+  const TinyInts *shape = node->sources[0]->shape;
+  for (guint i = 0; i < shape->n; i++) {
+    pairs[2 * i] = node->ints->v[2 * i];
+    pairs[2 * i + 1] = shape->v[i] - node->ints->v[2 * i + 1];
+  }
+  out[0] = tiny_node_pad (graph, g, pairs, shape->n);
+}
+
+RULE (rule_flip) { out[0] = tiny_node_flip (graph, g, node->ints->v, node->ints->n); }
+
+/* y[p, k] = x[q] where q d = p m + k s + o. Each q is read by the one p = (q d - k s - o) / m, if
+ * that is whole and inside, so the adjoint is a shear again, with a divisor made positive. */
+RULE (rule_shear)
+{
+  const gint64 *v = node->ints->v;
+  gint64 axis = v[0], mul_by = v[2], step = v[3], offset = v[4], divisor = v[5];
+  gint64 sign = mul_by < 0 ? -1 : 1;
+  out[0] = tiny_node_shear (graph, g, (guint) axis, (guint) v[1], sign * divisor, -sign * step,
+                            -sign * offset, sign * mul_by, node->sources[0]->shape->v[axis]);
+}
+
+/* Comparisons, bits, integer arithmetic, TRUNC and DETACH have no rule: nothing flows. */
+static const TinyGradientRule rules[TINY_N_OPS] = {
+  [TINY_OP_CAST] = rule_cast,       [TINY_OP_NEG] = rule_neg,
+  [TINY_OP_RECIP] = rule_recip,     [TINY_OP_SQRT] = rule_sqrt,
+  [TINY_OP_EXP2] = rule_exp2,       [TINY_OP_LOG2] = rule_log2,
+  [TINY_OP_SIN] = rule_sin,         [TINY_OP_ADD] = rule_add,
+  [TINY_OP_SUB] = rule_sub,         [TINY_OP_MUL] = rule_mul,
+  [TINY_OP_FDIV] = rule_fdiv,       [TINY_OP_MAX] = rule_max,
+  [TINY_OP_WHERE] = rule_where,     [TINY_OP_MULACC] = rule_mulacc,
+  [TINY_OP_REDUCE] = rule_reduce,   [TINY_OP_CONTIGUOUS] = rule_pass,
+  [TINY_OP_ASSIGN] = rule_assign,   [TINY_OP_COPY] = rule_copy,
+  [TINY_OP_RESHAPE] = rule_reshape, [TINY_OP_EXPAND] = rule_expand,
+  [TINY_OP_PERMUTE] = rule_permute, [TINY_OP_PAD] = rule_pad,
+  [TINY_OP_SHRINK] = rule_shrink,   [TINY_OP_FLIP] = rule_flip,
+  [TINY_OP_SHEAR] = rule_shear,
+};
+
+TinyGradientRule
+tiny_gradient_rule (TinyOp op)
+{
+  return rules[op];
+}

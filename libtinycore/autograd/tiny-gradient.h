@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-gradient.h: gradients of tensors. */
+#pragma once
+
+#include "tensor/tiny-tensor.h"
+
+G_BEGIN_DECLS
+
+/**
+ * tiny_tensor_backward:
+ * @loss: a float tensor of one element
+ * @error: return location
+ *
+ * Adds the gradient of @loss to what tiny_tensor_get_grad() gives for every tensor that @loss is
+ * computed from and that requires one (tiny_tensor_set_requires_grad()). Nothing runs: gradients
+ * are lazy tensors, of which gradients can be taken again.
+ *
+ * Errors: what @loss carries; %TINY_ERROR_INVALID when it is not one float.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_backward (TinyTensor *loss, GError **error);
+
+/**
+ * tiny_gradient:
+ * @loss: a float tensor of one element
+ * @xs: (array length=n): tensors
+ * @n: how many
+ * @out_grads: (out caller-allocates) (array length=n): where to put the gradient of each, a new
+ *   reference; zeros for what @loss does not depend on
+ * @error: return location
+ *
+ * The gradient of @loss with respect to each of @xs. Two of them that are the same expression
+ * count as one and have the same gradient.
+ *
+ * Errors: what an argument carries; %TINY_ERROR_INVALID when @loss is not one float or an x is not
+ * of a float dtype.
+ *
+ * Returns: whether it worked; if not, @out_grads is untouched
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_gradient (
+    TinyTensor *loss, TinyTensor *const *xs, guint n, TinyTensor **out_grads, GError **error);
+
+G_END_DECLS

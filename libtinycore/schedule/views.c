@@ -1,0 +1,297 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * views.c: how movements pass one another, and elementwise operations.
+ *
+ * A PAD sinks to the value it pads, through EXPAND, PERMUTE, RESHAPE and SHEAR of other axes: a
+ * small padded tensor may then be stored and read without conditions. A SHEAR that reads outside
+ * is a PAD and a SHEAR that does not; one that divides is a dilation and a SHEAR that does not. */
+#include "schedule/views.h"
+
+#include <string.h>
+
+enum { MAX_GROWTH = 4 }; /* a SHEAR may be padded to this multiple of the axis */
+
+int
+view_find_axis (const TinyInts *from, const TinyInts *to, guint axis)
+{
+  gint64 before = 1, product = 1;
+  if (to->v[axis] == 1)
+    return -1;
+  for (guint j = 0; j < axis; j++)
+    before *= to->v[j];
+  for (guint i = 0; i < from->n; i++) {
+    if (product == before && from->v[i] == to->v[axis])
+      return (int) i;
+    product *= from->v[i];
+  }
+  return -1;
+}
+
+gboolean
+view_is_constant_along (const TinyNode *x, guint axis)
+{
+  if (x->shape->v[axis] == 1)
+    return TRUE;
+  if (!tiny_op_is_movement (x->op) || x->n_sources == 0)
+    return FALSE;
+  const TinyNode *y = x->sources[0];
+  const gint64 *v = x->ints->v;
+  switch (x->op) {
+  case TINY_OP_EXPAND:
+    return y->shape->v[axis] == 1 || view_is_constant_along (y, axis);
+  case TINY_OP_PERMUTE:
+    return view_is_constant_along (y, v[axis]);
+  case TINY_OP_RESHAPE: {
+    int i = view_find_axis (y->shape, x->shape, axis);
+    return i >= 0 && view_is_constant_along (y, i);
+  }
+  case TINY_OP_SHEAR:
+    return axis != v[0] && (axis != v[1] || v[3] == 0) && view_is_constant_along (y, axis);
+  case TINY_OP_PAD:
+    return v[2 * axis] == 0 && v[2 * axis + 1] == 0 && view_is_constant_along (y, axis);
+  default:
+    return view_is_constant_along (y, axis);
+  }
+}
+
+static TinyNode *
+make (TinyGraph *graph, TinyOp op, const gint64 *ints, guint n, TinyNode *x)
+{
+  switch (op) {
+  case TINY_OP_RESHAPE:
+    return tiny_node_reshape (graph, x, ints, n);
+  case TINY_OP_EXPAND:
+    return tiny_node_expand (graph, x, ints, n);
+  case TINY_OP_PERMUTE:
+    return tiny_node_permute (graph, x, ints, n);
+  case TINY_OP_PAD:
+    return tiny_node_pad (graph, x, ints, n / 2);
+  case TINY_OP_SHRINK:
+    return tiny_node_shrink (graph, x, ints, n / 2);
+  case TINY_OP_FLIP:
+    return tiny_node_flip (graph, x, ints, n);
+  default:
+    return tiny_node_shear (graph, x, ints[0], ints[1], ints[2], ints[3], ints[4], ints[5],
+                            ints[6]);
+  }
+}
+
+TinyNode *
+view_extend (TinyGraph *graph, TinyNode *x, guint axis, gint64 size)
+{
+  gint64 dims[SCHEDULE_MAX_RANK], pairs[2 * SCHEDULE_MAX_RANK];
+  guint n = x->shape->n;
+  if (x->shape->v[axis] == size)
+    return x;
+  memcpy (dims, x->shape->v, n * sizeof *dims);
+  dims[axis] = size;
+  if (x->op == TINY_OP_EXPAND) {
+    TinyNode *y = x->sources[0];
+    if (y->shape->v[axis] != 1)
+      y = view_extend (graph, y, axis, size);
+    return tiny_node_expand (graph, y, dims, n);
+  }
+  if (x->op == TINY_OP_PERMUTE)
+    return tiny_node_permute (graph, view_extend (graph, x->sources[0], x->ints->v[axis], size),
+                              x->ints->v, n);
+  if (x->op == TINY_OP_RESHAPE) {
+    int i = view_find_axis (x->sources[0]->shape, x->shape, axis);
+    if (i >= 0)
+      return tiny_node_reshape (graph, view_extend (graph, x->sources[0], i, size), dims, n);
+  }
+  if (x->op == TINY_OP_SHEAR && axis != x->ints->v[0]) {
+    TinyNode *y = view_extend (graph, x->sources[0], axis, size);
+    return tiny_node_with_sources (graph, x, &y);
+  }
+  for (guint i = 0; i < n; i++) {
+    pairs[2 * i] = 0;
+    pairs[2 * i + 1] = i == axis ? 1 : x->shape->v[i];
+  }
+  return tiny_node_expand (graph, tiny_node_shrink (graph, x, pairs, n), dims, n);
+}
+
+void
+view_shear_bounds (const TinyNode *x, const gint64 *ints, gint64 *out_lo, gint64 *out_hi)
+{
+  gint64 a = (ints[6] - 1) * ints[2], b = (x->shape->v[ints[1]] - 1) * ints[3];
+  if (ints[0] == ints[1]) /* both terms move with the new index */
+    b = (ints[6] - 1) * ints[3];
+  *out_lo = ints[4] + MIN (a, 0) + MIN (b, 0);
+  *out_hi = ints[4] + MAX (a, 0) + MAX (b, 0);
+}
+
+/* ---- PAD ---- */
+static TinyNode *
+sink_pad (TinyGraph *graph, const TinyNodeMap *users, const gint64 *pairs, TinyNode *x)
+{
+  guint n = x->shape->n;
+  gint64 moved[2 * SCHEDULE_MAX_RANK] = { 0 }, dims[SCHEDULE_MAX_RANK];
+  TinyNode *y = x->n_sources > 0 ? x->sources[0] : NULL;
+  gboolean passes = TRUE;
+  for (guint i = 0; i < n; i++)
+    dims[i] = x->shape->v[i] + pairs[2 * i] + pairs[2 * i + 1];
+  switch (x->op) {
+  case TINY_OP_PAD:
+    for (guint i = 0; i < 2 * n; i++)
+      moved[i] = pairs[i] + x->ints->v[i];
+    return view_apply (graph, users, TINY_OP_PAD, moved, 2 * n, y);
+  case TINY_OP_EXPAND:
+    for (guint i = 0; i < n; i++)
+      passes = passes
+               && ((pairs[2 * i] == 0 && pairs[2 * i + 1] == 0)
+                   || y->shape->v[i] == x->shape->v[i]);
+    if (!passes)
+      break;
+    return tiny_node_expand (graph, view_apply (graph, users, TINY_OP_PAD, pairs, 2 * n, y),
+                             dims, n);
+  case TINY_OP_PERMUTE:
+    for (guint i = 0; i < n; i++)
+      memcpy (moved + 2 * x->ints->v[i], pairs + 2 * i, 2 * sizeof *pairs);
+    y = view_apply (graph, users, TINY_OP_PAD, moved, 2 * n, y);
+    return tiny_node_permute (graph, y, x->ints->v, n);
+  case TINY_OP_RESHAPE:
+    for (guint i = 0; i < n && passes; i++) {
+      if (pairs[2 * i] == 0 && pairs[2 * i + 1] == 0)
+        continue;
+      int j = view_find_axis (y->shape, x->shape, i);
+      passes = j >= 0;
+      if (passes)
+        memcpy (moved + 2 * j, pairs + 2 * i, 2 * sizeof *pairs);
+    }
+    if (!passes)
+      break;
+    y = view_apply (graph, users, TINY_OP_PAD, moved, 2 * y->shape->n, y);
+    return tiny_node_reshape (graph, y, dims, n);
+  case TINY_OP_SHEAR: {
+    const gint64 *v = x->ints->v;
+    passes = pairs[2 * v[0]] == 0 && pairs[2 * v[0] + 1] == 0
+             && (v[3] == 0 || (pairs[2 * v[1]] == 0 && pairs[2 * v[1] + 1] == 0));
+    if (!passes)
+      break;
+    y = view_apply (graph, users, TINY_OP_PAD, pairs, 2 * n, y);
+    return tiny_node_with_sources (graph, x, &y);
+  }
+  default:
+    break;
+  }
+  return tiny_node_pad (graph, x, pairs, n);
+}
+
+/* ---- SHEAR ---- */
+static TinyNode *
+unmask_shear (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, TinyNode *x)
+{
+  gint64 v[7], lo, hi, pairs[2 * SCHEDULE_MAX_RANK] = { 0 };
+  guint p = ints[0];
+  gint64 size = x->shape->v[p];
+  memcpy (v, ints, sizeof v);
+  view_shear_bounds (x, v, &lo, &hi);
+  if (v[6] == 0 || size == 0 || v[3] == 0)
+    return make (graph, TINY_OP_SHEAR, v, 7, x);
+  gint64 spread = (size - 1) * v[5] + 1; /* the axis's size after a dilation */
+  gint64 before = MAX (0, -lo), after = MAX (0, hi + 1 - spread);
+  if (before + after + spread > MAX_GROWTH * v[5] * size + 8)
+    return make (graph, TINY_OP_SHEAR, v, 7, x);
+  if (v[5] > 1) {
+    x = view_apply (graph, users, TINY_OP_SHEAR, (gint64[]){ p, p, 1, 0, 0, v[5], spread }, 7,
+                    x);
+    v[5] = 1;
+  }
+  pairs[2 * p] = before;
+  pairs[2 * p + 1] = after;
+  v[4] += before;
+  if (before + after > 0)
+    x = view_apply (graph, users, TINY_OP_PAD, pairs, 2 * x->shape->n, x);
+  return make (graph, TINY_OP_SHEAR, v, 7, x);
+}
+
+/* ---- elementwise ---- */
+static gboolean
+is_masked (TinyOp op, const gint64 *ints, const TinyNode *x)
+{
+  gint64 lo, hi;
+  if (op != TINY_OP_SHEAR)
+    return op == TINY_OP_PAD;
+  view_shear_bounds (x, ints, &lo, &hi);
+  return ints[5] != 1 || lo < 0 || hi >= x->shape->v[ints[0]];
+}
+
+/* Whether @s can do without the mask of a PAD or SHEAR: then it is returned in the new size. */
+static TinyNode *
+extend_for (TinyGraph *graph, TinyOp op, const gint64 *ints, TinyNode *s)
+{
+  if (op == TINY_OP_SHEAR) {
+    if (!view_is_constant_along (s, ints[0]))
+      return NULL;
+    return view_extend (graph, s, ints[0], ints[6]);
+  }
+  for (guint i = 0; i < s->shape->n; i++) {
+    gint64 grows = ints[2 * i] + ints[2 * i + 1];
+    if (grows == 0)
+      continue;
+    if (!view_is_constant_along (s, i))
+      return NULL;
+    s = view_extend (graph, s, i, s->shape->v[i] + grows);
+  }
+  return s;
+}
+
+/* The elementwise @x over moved operands, or NULL when that is something else. */
+static TinyNode *
+move_operands (TinyGraph *graph,
+               const TinyNodeMap *users,
+               TinyOp op,
+               const gint64 *ints,
+               guint n,
+               TinyNode *x)
+{
+  gboolean masked = is_masked (op, ints, x);
+  TinyNode *moved[4];
+  gboolean one_masked = FALSE;
+  if (GPOINTER_TO_UINT (tiny_node_map_get (users, x)) > 1 || x->n_sources > 4)
+    return NULL;
+  if (masked && x->op != TINY_OP_MUL && x->op != TINY_OP_CAST)
+    return NULL;
+  for (guint i = 0; i < x->n_sources; i++) {
+    TinyNode *s = x->sources[i];
+    if (s->shape->n == 0) {
+      moved[i] = s;
+      continue;
+    }
+    moved[i] = masked ? extend_for (graph, op, ints, s) : NULL;
+    if (moved[i] == NULL) {
+      moved[i] = view_apply (graph, users, op, ints, n, s);
+      one_masked = TRUE;
+    }
+  }
+  if (masked && !one_masked)
+    return NULL;
+  return tiny_node_with_sources (graph, x, moved);
+}
+
+TinyNode *
+view_apply (TinyGraph *graph,
+            const TinyNodeMap *users,
+            TinyOp op,
+            const gint64 *ints,
+            guint n,
+            TinyNode *x)
+{
+  if (tiny_op_is_elementwise (x->op) && x->shape->n > 0) {
+    TinyNode *moved = move_operands (graph, users, op, ints, n, x);
+    if (moved != NULL)
+      return moved;
+  }
+  if (op == TINY_OP_PAD)
+    return sink_pad (graph, users, ints, x);
+  if (op == TINY_OP_SHEAR)
+    return unmask_shear (graph, users, ints, x);
+  if (op == TINY_OP_PERMUTE && x->op == TINY_OP_EXPAND) {
+    gint64 dims[SCHEDULE_MAX_RANK];
+    for (guint i = 0; i < n; i++)
+      dims[i] = x->shape->v[ints[i]];
+    return tiny_node_expand (graph, view_apply (graph, users, op, ints, n, x->sources[0]), dims,
+                             n);
+  }
+  return make (graph, op, ints, n, x);
+}

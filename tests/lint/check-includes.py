@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks who includes whom: a room only rooms above it, a plugin only tiny-plugin.h.
+
+usage: check-includes.py ROOT. Prints each breach and exits 1 if there is any; checks itself first
+on made-up breaches, so that it cannot pass by seeing nothing."""
+import pathlib
+import re
+import sys
+
+ROOMS = ["base", "ir", "rewrite", "device", "plugin", "schedule", "codegen", "render", "engine",
+         "tensor", "autograd", "nn", "io"]
+APART = {"schedule", "codegen", "render"}  # these never include one another
+INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+
+
+def breaches_of_room(room, included):
+    """Why file text of `room` may not include the path `included`, or None."""
+    other = included.split("/")[0] if "/" in included else None
+    if other not in ROOMS:
+        return None if included in ("tiny-plugin.h", "tiny.h") or other is None else \
+            f"includes {included}, which is in no room"
+    if ROOMS.index(other) > ROOMS.index(room):
+        return f"includes {included} from a room below it"
+    if room in APART and other in APART and room != other:
+        return f"includes {included}: schedule, codegen and render keep apart"
+    return None
+
+
+def breaches_of_plugin(folder, included):
+    if included == "tiny-plugin.h" or (folder / included).is_file():
+        return None
+    return f"includes {included}: a plugin sees tiny-plugin.h and its own files only"
+
+
+def main():
+    assert breaches_of_room("ir", "engine/tiny-plan.h")
+    assert breaches_of_room("render", "codegen/tiny-codegen.h")
+    assert not breaches_of_room("engine", "codegen/tiny-codegen.h")
+    assert breaches_of_plugin(pathlib.Path("/nonexistent"), "ir/tiny-node.h")
+    root = pathlib.Path(sys.argv[1])
+    found, seen = [], 0
+    for path in sorted(root.glob("libtinycore/*/*.[ch]")):
+        room = path.parent.name
+        for included in INCLUDE.findall(path.read_text()):
+            seen += 1
+            why = breaches_of_room(room, included)
+            if why:
+                found.append(f"{path.relative_to(root)} {why}")
+    for path in sorted([*root.glob("plugins/*/*.[ch]"), *root.glob("sdk/**/*.[ch]")]):
+        for included in INCLUDE.findall(path.read_text()):
+            seen += 1
+            why = breaches_of_plugin(path.parent, included)
+            if why:
+                found.append(f"{path.relative_to(root)} {why}")
+    print("\n".join(found) if found else f"{seen} includes follow the rules")
+    return 1 if found or seen < 50 else 0
+
+
+sys.exit(main())

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * command-devices.c: tinycore devices: what was found, and why some of it cannot be used. */
+#include <json-glib/json-glib.h>
+#include <stdio.h>
+
+#include "plugin/tiny-registry.h"
+#include "tools/commands.h"
+
+static void
+add_text (JsonBuilder *builder, const char *name, const char *value)
+{
+  json_builder_set_member_name (builder, name);
+  if (value != NULL)
+    json_builder_add_string_value (builder, value);
+  else
+    json_builder_add_null_value (builder);
+}
+
+static void
+print_json (const TinyEntry *entry)
+{
+  g_autoptr (JsonBuilder) builder = json_builder_new ();
+  json_builder_begin_object (builder);
+  add_text (builder, "name", entry->name);
+  json_builder_set_member_name (builder, "index");
+  json_builder_add_int_value (builder, entry->index);
+  add_text (builder, "state", tiny_entry_state_to_string (entry->state));
+  json_builder_set_member_name (builder, "renderers");
+  json_builder_begin_array (builder);
+  for (guint i = 0; entry->renderers != NULL && entry->renderers[i] != NULL; i++)
+    json_builder_add_string_value (builder, entry->renderers[i]);
+  json_builder_end_array (builder);
+  add_text (builder, "architecture", entry->arch);
+  json_builder_set_member_name (builder, "memory_bytes");
+  json_builder_add_int_value (builder, (gint64) entry->memory_bytes);
+  add_text (builder, "plugin", entry->module_path);
+  add_text (builder, "reason", entry->reason);
+  add_text (builder, "title", entry->title);
+  add_text (builder, "id", entry->id);
+  add_text (builder, "class", entry->device_class);
+  add_text (builder, "version", entry->version);
+  json_builder_end_object (builder);
+  g_autoptr (JsonNode) root = json_builder_get_root (builder);
+  g_autofree char *text = json_to_string (root, FALSE);
+  puts (text);
+}
+
+static void
+print_text (const TinyEntry *entry)
+{
+  g_autofree char *name = entry->index > 0 ? g_strdup_printf ("%s:%d", entry->name, entry->index)
+                                           : g_strdup (entry->name);
+  g_autofree char *renderers = entry->renderers ? g_strjoinv (",", entry->renderers) : NULL;
+  printf ("%-10s %-12s %s\n", name, tiny_entry_state_to_string (entry->state),
+          entry->title && entry->title[0] ? entry->title : "");
+  if (renderers != NULL && renderers[0] != 0)
+    printf ("           renderers    %s\n", renderers);
+  if (entry->arch != NULL && entry->arch[0] != 0)
+    printf ("           architecture %s\n", entry->arch);
+  if (entry->memory_bytes > 0)
+    printf ("           memory       %.1f GiB\n", (double) entry->memory_bytes / (1 << 30));
+  if (entry->module_path != NULL)
+    printf ("           plugin       %s\n", entry->module_path);
+  if (entry->reason != NULL)
+    printf ("           reason       %s\n", entry->reason);
+}
+
+int
+tinycore_devices (int argc, char **argv)
+{
+  gboolean json = FALSE, retry = FALSE;
+  int status = 0;
+  const GOptionEntry entries[] = {
+    { "json", 0, 0, G_OPTION_ARG_NONE, &json, "one JSON object a line", NULL },
+    { "retry", 0, 0, G_OPTION_ARG_NONE, &retry, "look again at what crashed or hung before", NULL },
+    G_OPTION_ENTRY_NULL,
+  };
+  if (!tinycore_parse (&argc, &argv, NULL,
+                       "Lists backends and their devices, best first, and why some cannot be "
+                       "used.\nDEV=[MODE+]NAME[:SELECTOR][:RENDERER[:ARCH]] chooses one; "
+                       "alternatives are separated by |.",
+                       entries, &status))
+    return status;
+  TinyRegistry *registry = tiny_registry_get_default ();
+  if (retry)
+    tiny_registry_retry (registry, NULL);
+  g_autoptr (GPtrArray) list = tiny_registry_list (registry);
+  for (guint i = 0; i < list->len; i++)
+    if (json)
+      print_json (list->pdata[i]);
+    else
+      print_text (list->pdata[i]);
+  if (list->len == 0 && !json)
+    printf ("no backends were found; install a package such as tinycore-plugin-cpu, or name a "
+            "folder of manifests in TINY_PLUGIN_PATH\n");
+  return 0;
+}
