@@ -56,6 +56,8 @@ tiny_codegen_estimate (TinyCodegen *cg)
   TinyParam *params = g_new0 (TinyParam, linear->n_params);
   g_autofree gint64 *touched = g_new0 (gint64, linear->n_params);
   linear->params = params;
+  for (guint i = 0; i < linear->n_params; i++)
+    params[i] = (TinyParam){ .dtype = TINY_DTYPE_U8 }; /* of those that are not used */
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_PARAM) {

@@ -8,18 +8,69 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "ir/tiny-text.h"
+#include "ir/tiny-verify.h"
+#include "rewrite/tiny-simplify.h"
+
+/* What the IR is after a pass; TINY_STAGE_LINEAR: no longer nodes. */
+enum { STAGE_LINEAR = TINY_STAGE_EXPANDED + 1 };
 
 static const struct {
   const char *name;
   TinyPassFunc run;
+  guint stage;
   const char *why;
 } passes[] = {
-  { "loops", tiny_pass_loops, "each loop nest gets ranges of its own" },
-  { "reduce", tiny_pass_reduce, "REDUCE becomes a register and loops; stores get their loops" },
-  { "index", tiny_pass_index, "INDEX becomes i32 or i64, floor division what machines have" },
-  { "linearise", tiny_pass_linearise,
+  { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "no loop is empty from here on" },
+  { "simplify", tiny_pass_simplify, TINY_STAGE_KERNEL, "fewer nodes for all that follow" },
+  { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "each loop nest gets ranges of its own" },
+  { "optimise", tiny_pass_optimise, TINY_STAGE_KERNEL,
+    "axes are split, padded and spread for the target" },
+  { "expand", tiny_pass_expand, TINY_STAGE_EXPANDED,
+    "copies and vectors take the place of split axes" },
+  { "reduce", tiny_pass_reduce, TINY_STAGE_EXPANDED,
+    "REDUCE becomes a register and loops; stores get their loops" },
+  { "index", tiny_pass_index, TINY_STAGE_EXPANDED,
+    "INDEX becomes i32 or i64, floor division what machines have" },
+  { "linearise", tiny_pass_linearise, STAGE_LINEAR,
     "nodes become a list, each in the outermost loop it can" },
 };
+
+gboolean
+tiny_pass_simplify (TinyCodegen *cg, GError **error)
+{
+  cg->root = tiny_simplify (cg->graph, cg->root);
+  return TRUE;
+}
+
+static gboolean
+should_verify (void)
+{
+  int wanted = tiny_env_get_int (TINY_ENV_VERIFY);
+#ifdef NDEBUG
+  return wanted > 0;
+#else
+  return wanted != 0;
+#endif
+}
+
+/* Checks and shows what pass @i left. */
+static gboolean
+inspect (TinyCodegen *cg, guint i, GError **error)
+{
+  gboolean is_linear = passes[i].stage == STAGE_LINEAR;
+  if (TINY_DEBUG (5) && !is_linear) {
+    g_autofree char *text = tiny_graph_print (cg->graph, cg->root);
+    g_printerr ("// after %s: %s\n%s\n", passes[i].name, passes[i].why, text);
+  }
+  if (!should_verify ())
+    return TRUE;
+  gboolean ok = is_linear ? tiny_verify_linear (&cg->program->linear, cg->target, error)
+                          : tiny_graph_verify (cg->graph, cg->root, passes[i].stage, error);
+  if (!ok)
+    g_prefix_error (error, "after %s: ", passes[i].name);
+  return ok;
+}
 
 static void
 show (TinyCodegen *cg)
@@ -53,7 +104,7 @@ tiny_codegen_compile (TinyGraph *graph,
                      .program = program };
   tiny_codegen_estimate (&cg);
   for (guint i = 0; i < G_N_ELEMENTS (passes); i++)
-    if (!passes[i].run (&cg, error))
+    if (!passes[i].run (&cg, error) || !inspect (&cg, i, error))
       return NULL;
   program->opts = tiny_opts_to_string ((const TinyOpt *) applied->data, applied->len);
   show (&cg);

@@ -28,10 +28,10 @@ typedef struct {
 
 /* A linear program with all that it points to. Plain memory, free with tiny_linear_program_free. */
 typedef struct {
-  TinyLinear linear;  /* what plugins see */
-  char *opts;         /* the optimisations applied, as text */
-  gint64 n_flops;     /* estimate of arithmetic */
-  gint64 n_bytes;     /* estimate of memory touched at least once */
+  TinyLinear linear; /* what plugins see */
+  char *opts;        /* the optimisations applied, as text */
+  gint64 n_flops;    /* estimate of arithmetic */
+  gint64 n_bytes;    /* estimate of memory touched at least once */
 } TinyLinearProgram;
 
 /* @kernel is a SINK as schedule/ makes it, in @graph, which grows. @opts NULL: by heuristic.

@@ -148,8 +148,6 @@ static char *
 check_store (const TinyOperand *self, const TinyOperand *x, guint n)
 {
   char *why;
-  if (self->dtype != TINY_DTYPE_VOID)
-    FAIL ("a store is void, not %s", name_of (self->dtype));
   if (n == 2) {
     if (x[0].op != TINY_OP_REGISTER && x[0].op != TINY_OP_AFTER)
       FAIL ("only a register is written without an index");

@@ -136,26 +136,25 @@ order_equality (TinyMatch *m)
   return compare (m, y, x);
 }
 
-/* Of two limits of one expression on the same side: the lower, or the higher, stays. */
+/* Of two limits of one expression on the same side, source @at of both: the lower, or the higher,
+ * stays. */
 static TinyNode *
-keep_limit (TinyMatch *m, gboolean lower)
+keep_limit (TinyMatch *m, guint at, gboolean lower)
 {
-  TinyNode *a = TINY_MATCH (m, 'a'), *b = TINY_MATCH (m, 'b');
-  TinyNode *kept = (a->arg < b->arg) == lower ? a : b;
-  TinyNode *first = m->root->sources[0];
-  return first->sources[0] == kept || first->sources[1] == kept ? first : m->root->sources[1];
+  TinyNode *first = m->root->sources[0], *second = m->root->sources[1];
+  return (first->sources[at]->arg < second->sources[at]->arg) == lower ? first : second;
 }
 
 static TinyNode *
 join_upper (TinyMatch *m)
 {
-  return keep_limit (m, m->root->op == TINY_OP_AND);
+  return keep_limit (m, 1, m->root->op == TINY_OP_AND);
 }
 
 static TinyNode *
 join_lower (TinyMatch *m)
 {
-  return keep_limit (m, m->root->op == TINY_OP_OR);
+  return keep_limit (m, 0, m->root->op == TINY_OP_OR);
 }
 
 static gboolean

@@ -10,7 +10,7 @@
 #include "rewrite/tiny-simplify.h"
 #include "rewrite/tiny-sum.h"
 
-/* x = c * quotient + rest, with coefficients of the rest in (-c, c) and its constant in [0, c). */
+/* x = c * quotient + rest; the rest has small coefficients and a constant in [0, c). */
 typedef struct {
   TinyMatch *match;
   gboolean is_mod;
@@ -24,22 +24,33 @@ new_const (TinyMatch *m, gint64 value)
   return tiny_const_like (m->graph, m->root, value);
 }
 
-static gboolean
-split (const TinySum *sum, gint64 c, TinySum *quotient, TinySum *rest)
+/* Of a quotient, a coefficient that is no multiple of c is split only over a single leaf: else
+ * much would stand there twice. */
+static gint64
+get_quotient (const Division *d, const TinySum *sum, const TinyTerm *term, gint64 c)
 {
-  tiny_sum_clear (quotient);
-  tiny_sum_clear (rest);
-  for (guint i = 0; i < sum->n; i++) {
-    TinyTerm t = sum->terms[i];
-    if ((t.coef / c != 0 && !tiny_sum_add_term (quotient, t.atom, t.coef / c))
-        || (t.coef % c != 0 && !tiny_sum_add_term (rest, t.atom, t.coef % c)))
-      return FALSE;
-  }
-  return tiny_sum_add_constant (quotient, tiny_floor_div (sum->constant, c))
-         && tiny_sum_add_constant (rest, tiny_floor_mod (sum->constant, c));
+  gboolean is_leaf
+      = sum->n == 1 && sum->constant == 0 && !tiny_op_is_elementwise (term->atom->op);
+  return d->is_mod || is_leaf || term->coef % c == 0 ? term->coef / c : 0;
 }
 
-/* quotient + node, or for FLOORMOD node * factor + low. */
+static gboolean
+split (Division *d, const TinySum *sum, gint64 c)
+{
+  tiny_sum_clear (&d->quotient);
+  tiny_sum_clear (&d->rest);
+  for (guint i = 0; i < sum->n; i++) {
+    TinyTerm t = sum->terms[i];
+    gint64 q = get_quotient (d, sum, &t, c);
+    if ((q != 0 && !tiny_sum_add_term (&d->quotient, t.atom, q))
+        || (t.coef != q * c && !tiny_sum_add_term (&d->rest, t.atom, t.coef - q * c)))
+      return FALSE;
+  }
+  return tiny_sum_add_constant (&d->quotient, tiny_floor_div (sum->constant, c))
+         && tiny_sum_add_constant (&d->rest, tiny_floor_mod (sum->constant, c));
+}
+
+/* quotient + node */
 static TinyNode *
 add_quotient (Division *d, TinyNode *node)
 {
@@ -257,7 +268,7 @@ fold_divmod (TinyMatch *m)
   d.is_mod = m->root->op == TINY_OP_FLOORMOD;
   d.c = c;
   tiny_sum_clear (&sum);
-  if (!tiny_sum_add (&sum, x, 1) || !split (&sum, c, &d.quotient, &d.rest))
+  if (!tiny_sum_add (&sum, x, 1) || !split (&d, &sum, c))
     return NULL;
   TinyNode *result = fold_period (&d, &d.quotient, &d.rest);
   if (result == NULL)
@@ -284,19 +295,6 @@ excludes_zero (TinyMatch *m)
   return min > 0 || max < 0;
 }
 
-static TinyNode *
-divide_unsigned (TinyMatch *m)
-{
-  gint64 x_min, y_min, max;
-  tiny_node_get_bounds (TINY_MATCH (m, 'x'), &x_min, &max);
-  tiny_node_get_bounds (TINY_MATCH (m, 'y'), &y_min, &max);
-  if (x_min < 0 || y_min <= 0)
-    return NULL;
-  return tiny_node_binary (m->graph,
-                           m->root->op == TINY_OP_IDIV ? TINY_OP_FLOORDIV : TINY_OP_FLOORMOD,
-                           TINY_MATCH (m, 'x'), TINY_MATCH (m, 'y'));
-}
-
 static const TinyRule rows[] = {
   { "floordiv", "floordiv.index(x, #c)", .build = fold_divmod },
   { "floormod", "floormod.index(x, #c)", .build = fold_divmod },
@@ -305,8 +303,6 @@ static const TinyRule rows[] = {
   { "floordiv-product", "floordiv.index(mul(x, y), y)", "x", excludes_zero },
   { "floormod-product", "floormod.index(mul(x, y), y)", "0", excludes_zero },
   { "floormod-again", "floormod.index(floormod(x, y), y)", "floormod(x, y)", excludes_zero },
-  { "idiv-natural", "idiv.index(x, y)", .build = divide_unsigned },
-  { "mod-natural", "mod.index(x, y)", .build = divide_unsigned },
 };
 
 TINY_RULE_TABLE (tiny_rules_divmod, "divmod", rows);

@@ -125,6 +125,10 @@ remainder_of (TinyDType dtype, TinyOp op, Interval x, Interval y)
   if (is_open (dtype, x))
     return (Interval){ 0, most };
   gboolean truncates = op == TINY_OP_MOD;
+  if (truncates && y.min == G_MININT64)
+    return (Interval){ MIN (x.min, 0), MAX (x.max, 0) };
+  if (truncates && y.max < 0) /* the divisor's sign does not matter */
+    y = (Interval){ -y.max, -y.min };
   if (y.min == y.max && (!truncates || x.min >= 0)
       && tiny_floor_div (x.min, y.min) == tiny_floor_div (x.max, y.min))
     return (Interval){ tiny_floor_mod (x.min, y.min), tiny_floor_mod (x.max, y.min) };

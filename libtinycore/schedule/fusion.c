@@ -11,24 +11,9 @@
 #include <string.h>
 
 #include "schedule/plan.h"
+#include "schedule/weights.h"
 
-/* What things cost, in the time of one simple operation on one element. */
-static const struct {
-  double byte;       /* moved to or from memory */
-  double launch;     /* of one more kernel */
-  double access;     /* of one LOAD, address and all */
-  double mask;       /* of one condition */
-  double even;       /* a reduce may be evaluated this many times per element it has */
-  guint max_buffers; /* of one kernel */
-  guint max_depth;   /* nodes on a way through one kernel */
-} weights = { .byte = 2,
-              .launch = 20000,
-              .access = 0.5,
-              .mask = 2,
-              .even = 1.01,
-              .max_buffers = 30,
-              .max_depth = 200 };
-
+/* Operations that are not simple, in simple ones. */
 static const struct {
   TinyOp op;
   double cost;
@@ -46,6 +31,7 @@ typedef struct {
   guint kernel;
   gboolean in_reduce;
   gboolean by_movement;
+  gboolean repeated; /* an EXPAND makes copies of it on the way */
   double evaluations;
 } Context;
 
@@ -108,7 +94,7 @@ add_leaf (Info *info, guint32 id, double n_bytes)
 static void
 become_leaf (Info *info)
 {
-  info->operations = weights.access;
+  info->operations = schedule_weights.access;
   info->depth = 0;
   info->has_reduce = FALSE;
   info->n_leaves = 0;
@@ -163,21 +149,21 @@ estimate (Fusion *self, Info *info)
   } else if (node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY) {
     become_leaf (info);
   } else if (has_mask (node)) {
-    info->operations += weights.mask;
+    info->operations += schedule_weights.mask;
   } else if (node->op == TINY_OP_EXPAND) {
     /* What would be stored below rather than computed for each copy. */
     const Info *source = get_info (self, node->sources[0]);
     double again = (info->n - source->n) * source->operations;
     if (source->n < info->n
         && (source->has_reduce
-            || again > 2 * source->n_bytes * weights.byte + weights.launch)) {
+            || again > 2 * source->n_bytes * schedule_weights.byte + schedule_weights.launch)) {
       become_leaf (info);
       info->n_leaves = 0;
       info->leaf_bytes = 0;
       add_leaf (info, node->sources[0]->id, source->n_bytes);
     }
   }
-  if (info->depth >= weights.max_depth && tiny_op_is_elementwise (node->op))
+  if (info->depth >= schedule_weights.max_depth && tiny_op_is_elementwise (node->op))
     info->is_forced = TRUE;
   if (info->is_forced || node->op == TINY_OP_CONTIGUOUS)
     become_leaf (info);
@@ -200,6 +186,7 @@ add_context (Fusion *self, TinyNode *node, Context context)
       known->evaluations = MAX (known->evaluations, context.evaluations);
     known->in_reduce = known->in_reduce || context.in_reduce;
     known->by_movement = known->by_movement || context.by_movement;
+    known->repeated = known->repeated || context.repeated;
     return;
   }
   g_array_append_val (info->contexts, context);
@@ -231,10 +218,12 @@ pass_contexts (Fusion *self, Info *info)
         context.in_reduce = TRUE;
       } else if (node->op == TINY_OP_EXPAND) {
         context.evaluations /= MAX (count_hoisted (node), 1);
+        context.repeated = context.repeated || get_info (self, source)->n < info->n;
       } else if (node->op == TINY_OP_PAD && info->n > 0) {
         context.evaluations *= get_info (self, source)->n / info->n;
       } else if (tiny_op_is_elementwise (node->op) && source->shape->n == 0) {
-        context.evaluations = info->n > 1 ? MIN (context.evaluations, 2) : context.evaluations;
+        context.evaluations = MIN (context.evaluations, 1);
+        context.repeated = context.repeated || info->n > 1;
       }
       add_context (self, source, context);
     }
@@ -266,15 +255,15 @@ static gboolean
 costs_less_stored (const Info *info)
 {
   double again = 0, n_users = info->contexts->len;
-  double byte = weights.byte;
+  double byte = schedule_weights.byte;
   for (guint i = 0; i < info->contexts->len; i++) {
     const Context *context = &g_array_index (info->contexts, Context, i);
     again += context->evaluations * info->operations + info->leaf_bytes * byte;
   }
   double stored = info->n * info->operations + info->leaf_bytes * byte
-                  + (1 + n_users) * info->n_bytes * byte + weights.launch;
+                  + (1 + n_users) * info->n_bytes * byte + schedule_weights.launch;
   for (guint i = 0; i < info->contexts->len; i++)
-    stored += g_array_index (info->contexts, Context, i).evaluations * weights.access;
+    stored += g_array_index (info->contexts, Context, i).evaluations * schedule_weights.access;
   return again > stored;
 }
 
@@ -291,8 +280,8 @@ should_store (Fusion *self, Info *info)
     return FALSE;
   if (info->has_reduce && computes) {
     const Context *context = &g_array_index (info->contexts, Context, 0);
-    if (info->contexts->len > 1 || context->in_reduce
-        || context->evaluations > info->n * weights.even)
+    if (info->contexts->len > 1 || context->in_reduce || context->repeated
+        || context->evaluations > info->n * schedule_weights.even)
       return TRUE;
     return node->op == TINY_OP_REDUCE && !can_join_kernel (self, info, context);
   }
@@ -316,7 +305,7 @@ decide (Fusion *self)
     info->is_stored = should_store (self, info);
     if (info->is_stored) {
       TinyNode *none = NULL;
-      Context own = { self->signatures->len, FALSE, FALSE, info->n };
+      Context own = { self->signatures->len, FALSE, FALSE, FALSE, info->n };
       g_array_append_val (self->signatures, none);
       g_clear_pointer (&info->contexts, g_array_unref);
       info->contexts = g_array_new (FALSE, FALSE, sizeof (Context));
@@ -356,7 +345,7 @@ count_reads (Fusion *self, TinyNode *root, TinyNode **out_half)
       continue;
     }
     if (*out_half == NULL && node != root && tiny_op_is_elementwise (node->op)
-        && node->shape->n > 0 && g_hash_table_size (reads) * 2 >= weights.max_buffers)
+        && node->shape->n > 0 && g_hash_table_size (reads) * 2 >= schedule_weights.max_buffers)
       *out_half = node;
     g_array_set_size (stack, stack->len - 1);
   }
@@ -371,7 +360,7 @@ limit_buffers (Fusion *self)
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *half;
     if (self->infos[i].is_stored
-        && count_reads (self, self->infos[i].node, &half) > weights.max_buffers
+        && count_reads (self, self->infos[i].node, &half) > schedule_weights.max_buffers
         && half != NULL) {
       get_info (self, half)->is_forced = TRUE;
       changed = TRUE;

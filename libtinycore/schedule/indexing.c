@@ -88,19 +88,22 @@ use (Lowering *self, const Affine *x)
   return affine_to_node (self->pool, x);
 }
 
-/* lo <= x < hi */
+/* lo <= x < hi, said of x without its offset. */
 static TinyNode *
 within (Lowering *self, const Affine *x, gint64 lo, gint64 hi)
 {
   TinyNode *above = NULL, *below = NULL;
   if (x->hi < lo || x->lo >= hi)
     return tiny_node_const_int (self->graph, TINY_DTYPE_BOOL, 0);
+  if (x->lo >= lo && x->hi < hi)
+    return NULL;
+  TinyNode *base = use (self, affine_scale (self->pool, x, 1, -x->offset));
   if (x->lo < lo)
     above = tiny_node_binary (self->graph, TINY_OP_CMPLT,
-                              tiny_node_const_index (self->graph, lo - 1), use (self, x));
+                              tiny_node_const_index (self->graph, lo - 1 - x->offset), base);
   if (x->hi >= hi)
-    below = tiny_node_binary (self->graph, TINY_OP_CMPLT, use (self, x),
-                              tiny_node_const_index (self->graph, hi));
+    below = tiny_node_binary (self->graph, TINY_OP_CMPLT, base,
+                              tiny_node_const_index (self->graph, hi - x->offset));
   return both (self, above, below);
 }
 

@@ -1,7 +1,295 @@
 /* SPDX-License-Identifier: MIT
- * packing.c */
+ *
+ * packing.c: copies operands of contractions into the order they are read in.
+ *
+ * A contraction REDUCE (ADD, MUL (load, load)) is computed for several neighbouring outputs at
+ * once: along the axis with stride 1 in what it stores. An operand that lies along that axis with
+ * another stride, or behind a condition, would be gathered element by element, again and again.
+ * When each of its elements is used often enough, a small kernel first copies it to a temporary
+ * that has the loops it depends on as axes, that one last. */
+#include <string.h>
+
 #include "schedule/plan.h"
+#include "schedule/weights.h"
+
+enum { MAX_RANGES = 48 };
+
+typedef struct {
+  TinyNode *kernel; /* copies … */
+  guint source;     /* … this buffer … */
+  guint packed;     /* … to this one */
+} Pack;
+
+typedef struct {
+  Plan *plan;
+  TinyGraph *graph;
+  GArray *packs;    /* Pack */
+  GArray *items;    /* the plan's new items */
+  PlanItem item;    /* the one at work */
+  TinyNode *vector; /* its vector axis */
+} Packing;
+
+static gint64
+get_const (const TinyNode *node)
+{
+  return node->sources[1]->arg;
+}
+
+/* The sum that an index expression made by affine_to_node() is. */
+static const Affine *
+read_affine (AffinePool *pool, TinyNode *node)
+{
+  switch (node->op) {
+  case TINY_OP_CONST:
+    return affine_const (pool, node->arg);
+  case TINY_OP_RANGE:
+    return affine_range (pool, node);
+  case TINY_OP_ADD:
+    return affine_sum (pool, read_affine (pool, node->sources[0]), 1,
+                       read_affine (pool, node->sources[1]), 1, 0);
+  case TINY_OP_MUL:
+    return affine_scale (pool, read_affine (pool, node->sources[0]), get_const (node), 0);
+  case TINY_OP_FLOORDIV:
+    return affine_div (pool, read_affine (pool, node->sources[0]), get_const (node));
+  default:
+    return affine_mod (pool, read_affine (pool, node->sources[0]), get_const (node));
+  }
+}
+
+static double
+count_steps (TinyNode *const *ranges, guint n)
+{
+  double steps = 1;
+  for (guint i = 0; i < n; i++)
+    steps *= (double) tiny_range_get_extent (ranges[i]);
+  return steps;
+}
+
+/* The output loop along which neighbouring elements are stored. */
+static TinyNode *
+find_vector_axis (Packing *self, TinyNode *store)
+{
+  const Affine *index = read_affine (&self->plan->affines, store->sources[1]);
+  for (guint i = 0; i < index->n; i++)
+    if (index->terms[i].mul == 1 && index->terms[i].atom->op == TINY_OP_RANGE)
+      return index->terms[i].atom;
+  return NULL;
+}
+
+/* How a contraction reads an operand along its vector axis. */
+typedef enum {
+  ACCESS_GOOD, /* one value, or neighbours in memory */
+  ACCESS_MASKED,
+  ACCESS_GATHERED,
+} Access;
+
+static Access
+get_access (Packing *self, TinyNode *load)
+{
+  gboolean masked = load->n_sources > 2;
+  if (!tiny_node_depends_on (self->graph, load, self->vector))
+    return masked ? ACCESS_MASKED : ACCESS_GOOD;
+  const Affine *index = read_affine (&self->plan->affines, load->sources[1]);
+  for (guint i = 0; i < index->n; i++) {
+    TinyNode *atom = index->terms[i].atom;
+    if (atom != self->vector && tiny_node_depends_on (self->graph, atom, self->vector))
+      return ACCESS_GATHERED;
+  }
+  if (affine_get_mul (index, self->vector) != 1)
+    return ACCESS_GATHERED;
+  return masked ? ACCESS_MASKED : ACCESS_GOOD;
+}
+
+/* Whether each element of a packed copy would be used often, and the copy be of decent size. */
+static gboolean
+is_worth_packing (Packing *self, TinyNode *load, double work)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (self->graph, load, &n);
+  double n_packed = count_steps (ranges, n);
+  return n <= MAX_RANGES && load->sources[0]->arg != 0
+         && n_packed * (double) schedule_weights.pack_min_reuse <= work
+         && n_packed
+                <= schedule_weights.pack_max_growth * (double) load->sources[0]->ints->v[0];
+}
+
+static TinyNode *
+make_param (Packing *self, guint slot, guint buffer)
+{
+  const TinyScheduleBuffer *info = schedule_get_buffer (self->plan, buffer);
+  return tiny_node_new (self->graph, TINY_OP_PARAM, info->dtype, 1, 0, NULL, slot,
+                        tiny_graph_ints (self->graph, &info->n_elements, 1), NULL);
+}
+
+/* The load's loops in order of their numbers, the vector axis last. */
+static guint
+list_ranges (Packing *self, TinyNode *load, TinyNode **out)
+{
+  guint n, used = 0;
+  TinyNode *const *ranges = tiny_node_get_ranges (self->graph, load, &n);
+  gboolean has_vector = FALSE;
+  for (guint i = 0; i < n; i++) {
+    guint j = used;
+    if (ranges[i] == self->vector) {
+      has_vector = TRUE;
+      continue;
+    }
+    for (; j > 0 && tiny_range_get_number (out[j - 1]) > tiny_range_get_number (ranges[i]); j--)
+      out[j] = out[j - 1];
+    out[j] = ranges[i];
+    used++;
+  }
+  if (has_vector)
+    out[used++] = self->vector;
+  return used;
+}
+
+static TinyNode *
+flatten (Packing *self, TinyNode *const *ranges, guint n)
+{
+  AffinePool *pool = &self->plan->affines;
+  const Affine *flat = affine_const (pool, 0);
+  for (guint i = 0; i < n; i++)
+    flat = affine_sum (pool, flat, tiny_range_get_extent (ranges[i]),
+                       affine_range (pool, ranges[i]), 1, 0);
+  return affine_to_node (pool, flat);
+}
+
+/* The buffer that holds what @load reads, packed; makes the kernel unless there is one. */
+static guint
+get_packed (Packing *self, TinyNode *load, TinyNode *const *ranges, guint n)
+{
+  TinyNode *from[MAX_RANGES + 1], *to[MAX_RANGES + 1];
+  guint source = self->item.buffers[load->sources[0]->arg];
+  g_autoptr (GString) name = g_string_new ("pack");
+  for (guint i = 0; i < n; i++) {
+    gint64 extent = tiny_range_get_extent (ranges[i]);
+    from[i] = ranges[i];
+    to[i] = tiny_node_range_const (self->graph, i, TINY_RANGE_LOOP, extent);
+    g_string_append_printf (name, "_%" G_GINT64_FORMAT, extent);
+  }
+  g_string_truncate (name, MIN (name->len, 60));
+  guint packed = schedule_add_buffer (self->plan, TINY_SCHEDULE_TEMPORARY, load->dtype,
+                                      (gint64) count_steps (ranges, n), self->item.device, 0);
+  from[n] = load->sources[0];
+  to[n] = make_param (self, 1, source);
+  TinyNode *sources[] = { make_param (self, 0, packed), flatten (self, to, n),
+                          tiny_graph_substitute (self->graph, load, from, to, n + 1) };
+  TinyNode *store = tiny_node_new (self->graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, sources,
+                                   0, NULL, NULL);
+  Pack pack = { tiny_node_sink (self->graph, 1, &store, name->str), source, packed };
+  for (guint i = 0; i < self->packs->len; i++) {
+    const Pack *known = &g_array_index (self->packs, Pack, i);
+    if (known->kernel == pack.kernel && known->source == source)
+      return known->packed;
+  }
+  guint buffers[] = { packed, source };
+  PlanItem item = { .kind = TINY_SCHEDULE_KERNEL,
+                    .kernel = pack.kernel,
+                    .device = self->item.device,
+                    .n_buffers = 2,
+                    .n_written = 1,
+                    .buffers = tiny_arena_copy (self->plan->arena, buffers, sizeof buffers) };
+  g_array_append_val (self->packs, pack);
+  g_array_append_val (self->items, item);
+  return packed;
+}
+
+/* Reads a packed copy in place of @load. */
+static void
+pack_load (Packing *self, TinyNode *load)
+{
+  PlanItem *item = &self->item;
+  TinyNode *ranges[MAX_RANGES];
+  guint n = list_ranges (self, load, ranges), old_slot = load->sources[0]->arg;
+  guint packed = get_packed (self, load, ranges, n), slot = item->n_buffers;
+  gboolean old_is_used = FALSE;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &item->kernel, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    old_is_used
+        = old_is_used
+          || (node->op == TINY_OP_LOAD && node != load && node->sources[0] == load->sources[0]);
+  }
+  guint *buffers = tiny_arena_alloc (self->plan->arena, (item->n_buffers + 1) * sizeof (guint));
+  memcpy (buffers, item->buffers, item->n_buffers * sizeof (guint));
+  if (!old_is_used)
+    slot = old_slot;
+  else
+    item->n_buffers++;
+  buffers[slot] = packed;
+  item->buffers = buffers;
+  TinyNode *sources[] = { make_param (self, slot, packed), flatten (self, ranges, n) };
+  TinyNode *replacement
+      = tiny_node_new (self->graph, TINY_OP_LOAD, load->dtype, 1, 2, sources, 0, NULL, NULL);
+  item->kernel = tiny_graph_substitute (self->graph, item->kernel, &load, &replacement, 1);
+}
+
+/* The loads of a contraction in the item's kernel that want packing; in @out_gathers, whether
+ * there are some that want it and should not have it. */
+static GPtrArray *
+find_loads (Packing *self, gboolean *out_gathers)
+{
+  GPtrArray *loads = g_ptr_array_new ();
+  TinyNode *store = self->item.kernel->sources[0];
+  *out_gathers = FALSE;
+  self->vector = find_vector_axis (self, store);
+  if (self->vector == NULL)
+    return loads;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &store, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    guint n;
+    if (node->op != TINY_OP_REDUCE || node->arg != TINY_OP_ADD
+        || node->sources[0]->op != TINY_OP_MUL)
+      continue;
+    TinyNode *product = node->sources[0];
+    TinyNode *const *ranges = tiny_node_get_ranges (self->graph, product, &n);
+    double work = count_steps (ranges, n);
+    if (work < (double) schedule_weights.pack_min_work)
+      continue;
+    for (guint j = 0; j < 2; j++) {
+      TinyNode *load = product->sources[j];
+      while (load->op == TINY_OP_CAST)
+        load = load->sources[0];
+      Access access = load->op == TINY_OP_LOAD ? get_access (self, load) : ACCESS_GOOD;
+      if (access == ACCESS_GOOD || g_ptr_array_find (loads, load, NULL))
+        continue;
+      if (is_worth_packing (self, load, work))
+        g_ptr_array_add (loads, load);
+      else if (access == ACCESS_GATHERED)
+        *out_gathers = TRUE;
+    }
+  }
+  return loads;
+}
+
+gboolean
+schedule_gathers (Plan *plan, const PlanItem *item)
+{
+  Packing self = { plan, plan->graph, NULL, NULL, *item };
+  gboolean gathers = FALSE;
+  g_autoptr (GPtrArray) loads = find_loads (&self, &gathers);
+  return gathers;
+}
+
 void
 schedule_pack_operands (Plan *plan)
 {
+  Packing self = { plan, plan->graph };
+  self.packs = g_array_new (FALSE, FALSE, sizeof (Pack));
+  self.items = g_array_new (FALSE, FALSE, sizeof (PlanItem));
+  for (guint i = 0; i < plan->items->len; i++) {
+    self.item = g_array_index (plan->items, PlanItem, i);
+    if (self.item.kind == TINY_SCHEDULE_KERNEL) {
+      gboolean gathers;
+      g_autoptr (GPtrArray) loads = find_loads (&self, &gathers);
+      for (guint j = 0; j < loads->len; j++)
+        pack_load (&self, loads->pdata[j]);
+    }
+    g_array_append_val (self.items, self.item);
+  }
+  g_array_unref (self.packs);
+  g_array_unref (plan->items);
+  plan->items = self.items;
 }

@@ -14,11 +14,7 @@
 
 #include "schedule/plan.h"
 #include "schedule/views.h"
-
-/* Reductions are merged as long as the merged one does at most this much more work. */
-static const double max_extra_work = 1.5;
-/* What storing an element and reading it back is worth, in evaluations. */
-static const double work_of_storing = 16;
+#include "schedule/weights.h"
 
 typedef struct {
   Plan *plan;
@@ -133,11 +129,12 @@ merge_reduces (Canonical *self, TinyNode *reduce, TinyNode *source)
       return NULL;
     below = move_reduced (self, chain[i], below);
   }
-  double before = (double) tiny_shape_get_n_elements (inner->sources[0]->shape)
-                  + (double) tiny_shape_get_n_elements (source->shape)
-                  + work_of_storing * (double) tiny_shape_get_n_elements (inner->shape);
+  double before
+      = (double) tiny_shape_get_n_elements (inner->sources[0]->shape)
+        + (double) tiny_shape_get_n_elements (source->shape)
+        + schedule_weights.work_of_storing * (double) tiny_shape_get_n_elements (inner->shape);
   double after = (double) tiny_shape_get_n_elements (below.node->shape);
-  if (after > before * max_extra_work)
+  if (after > before * schedule_weights.max_extra_work)
     return NULL;
   for (guint i = 0; i < reduce->ints->n; i++)
     axes[n++] = reduce->ints->v[i];

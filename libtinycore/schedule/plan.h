@@ -20,6 +20,7 @@ typedef struct {
   const char *device;
   const TinyInts *order; /* order[i]: the axis stored i-th, outermost first; NULL: row-major */
   guint buffer;          /* in Plan.buffers, or SCHEDULE_NO_BUFFER */
+  gboolean is_copied;    /* to another device: must be row-major */
 } Stage;
 
 /* A kernel or copy before it is ordered. */
@@ -67,6 +68,8 @@ void schedule_choose_stages (Plan *plan);
 
 /* layout.c: fills each stage's @order. */
 void schedule_choose_layouts (Plan *plan);
+/* Lets @stage only put in order what a new stage, which is returned, computes; NULL: no use. */
+Stage *schedule_detour_stage (Plan *plan, Stage *stage);
 
 /* indexing.c: the kernel that computes @stage into its buffer. Returns FALSE when there is nothing
  * to run. */
@@ -82,6 +85,8 @@ guint schedule_order_items (Plan *plan);
 
 /* packing.c: operands of contractions that are read across memory get a packed copy first. */
 void schedule_pack_operands (Plan *plan);
+/* Whether @item is a contraction that would gather an operand, and packing does not help. */
+gboolean schedule_gathers (Plan *plan, const PlanItem *item);
 
 /* memory-plan.c: gives temporaries their offsets. */
 TinyScheduleArena *schedule_plan_memory (Plan *plan, guint *out_n_arenas);

@@ -1,7 +1,76 @@
 /* SPDX-License-Identifier: MIT
- * split-reduce.c */
+ *
+ * split-reduce.c: a reduction with few results and much to combine becomes two.
+ *
+ * One kernel over few outputs has nothing to spread over threads. So its outermost reduced axis is
+ * split; the first kernel combines the inner part for each step of the outer one, the second the
+ * outer part. */
+#include <string.h>
+
 #include "schedule/plan.h"
+#include "schedule/weights.h"
+
+/* The largest divisor of @extent that is a good number of steps, or 0. */
+static gint64
+find_steps (gint64 extent)
+{
+  for (gint64 steps = MIN (schedule_weights.split_most, extent);
+       steps >= schedule_weights.split_least; steps--)
+    if (extent % steps == 0)
+      return steps;
+  return 0;
+}
+
+static TinyNode *
+split (TinyGraph *graph, TinyNode *node)
+{
+  TinyNode *x = node->sources[0];
+  gint64 n_outputs = tiny_shape_get_n_elements (node->shape);
+  gint64 n_total = tiny_shape_get_n_elements (x->shape);
+  if (n_outputs == 0 || n_outputs > schedule_weights.split_max_outputs
+      || n_total < schedule_weights.split_min_total
+      || n_total / n_outputs < schedule_weights.split_min_reduced
+      || x->shape->n >= SCHEDULE_MAX_RANK)
+    return node;
+  gint64 dims[SCHEDULE_MAX_RANK + 1], axes[SCHEDULE_MAX_RANK + 1], steps = 0;
+  guint rank = x->shape->n, a = 0;
+  while (a < node->ints->n && (steps = find_steps (x->shape->v[node->ints->v[a]])) == 0)
+    a++;
+  if (steps == 0)
+    return node;
+  guint axis = node->ints->v[a];
+  memcpy (dims, x->shape->v, axis * sizeof *dims);
+  dims[axis] = steps;
+  dims[axis + 1] = x->shape->v[axis] / steps;
+  memcpy (dims + axis + 2, x->shape->v + axis + 1, (rank - axis - 1) * sizeof *dims);
+  for (guint i = 0; i < node->ints->n; i++)
+    axes[i] = node->ints->v[i] + (node->ints->v[i] >= axis);
+  x = tiny_node_reshape (graph, x, dims, rank + 1);
+  x = tiny_node_reduce_axes (graph, x, node->arg, axes, node->ints->n);
+  x = tiny_node_new (graph, TINY_OP_CONTIGUOUS, x->dtype, 1, 1, &x, 0, NULL, NULL);
+  x = tiny_node_reduce_axes (graph, x, node->arg, (gint64[]){ axis }, 1);
+  return tiny_node_reshape (graph, x, node->shape->v, node->shape->n);
+}
+
 void
 schedule_split_reduces (Plan *plan)
 {
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  g_auto (TinyNodeMap) map = { NULL, 0 };
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i], *sources[4];
+    for (guint j = 0; j < node->n_sources; j++)
+      sources[j] = tiny_node_map_get (&map, node->sources[j]);
+    TinyNode *result = tiny_node_with_sources (plan->graph, node, sources);
+    if (result->op == TINY_OP_REDUCE)
+      result = split (plan->graph, result);
+    tiny_node_map_set (&map, node, result);
+  }
+  for (guint r = 0; r < plan->n_roots; r++) {
+    TinyNode *root = tiny_node_map_get (&map, plan->roots[r]);
+    if (tiny_op_is_movement (root->op))
+      root = tiny_node_new (plan->graph, TINY_OP_CONTIGUOUS, root->dtype, 1, 1, &root, 0, NULL,
+                            NULL);
+    plan->roots[r] = root;
+  }
 }

@@ -123,15 +123,31 @@ add_transfer (Plan *plan, Stage *stage)
 }
 
 static void
+lower_stage (Plan *plan, Stage *stage)
+{
+  PlanItem item;
+  if (!schedule_lower_stage (plan, stage, &item))
+    return;
+  if (stage->order == NULL && schedule_gathers (plan, &item)) {
+    PlanItem first;
+    Stage *detour = schedule_detour_stage (plan, stage);
+    if (detour != NULL && schedule_lower_stage (plan, detour, &first)) {
+      add_item (plan, first);
+      schedule_lower_stage (plan, stage, &item);
+    }
+  }
+  add_item (plan, item);
+}
+
+static void
 lower_stages (Plan *plan)
 {
   for (guint i = 0; i < plan->stages->len; i++) {
     Stage *stage = plan->stages->pdata[i];
-    PlanItem item;
     if (is_transfer (plan, stage))
       add_transfer (plan, stage);
-    else if (schedule_lower_stage (plan, stage, &item))
-      add_item (plan, item);
+    else
+      lower_stage (plan, stage);
   }
 }
 

@@ -5,6 +5,8 @@
 
 #include "base/tiny-error.h"
 #include "ir/tiny-verify.h"
+#include "rewrite/tiny-simplify.h"
+#include "schedule/tiny-schedule.h"
 
 /* The text form alone: what was read is written again. */
 static TinyNode *
@@ -24,8 +26,40 @@ run_verify (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
   return tiny_graph_verify (graph, root, stage, error) ? root : NULL;
 }
 
+static TinyNode *
+run_simplify (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
+{
+  return tiny_simplify (graph, root);
+}
+
+/* A tensor graph as a SINK of its kernels' SINKs, in the order they run; copies between devices
+ * are left out. */
+static TinyNode *
+run_schedule (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
+{
+  if (!tiny_graph_verify (graph, root, TINY_STAGE_TENSOR, error))
+    return NULL;
+  TinyGraph *own = tiny_graph_new (); /* the schedule's from here on */
+  g_autoptr (TinySchedule) schedule
+      = tiny_schedule_new (own, tiny_graph_import (own, root), error);
+  if (schedule == NULL)
+    return NULL;
+  g_autoptr (GPtrArray) kernels = g_ptr_array_new ();
+  for (guint i = 0; i < schedule->n_items; i++) {
+    const TinyScheduleItem *item = &schedule->items[i];
+    if (item->kind != TINY_SCHEDULE_KERNEL)
+      continue;
+    if (!tiny_graph_verify (schedule->graph, item->kernel, TINY_STAGE_KERNEL, error))
+      return NULL;
+    g_ptr_array_add (kernels, tiny_graph_import (graph, item->kernel));
+  }
+  return tiny_node_sink (graph, kernels->len, (TinyNode *const *) kernels->pdata, NULL);
+}
+
 const TirPassRow tir_passes[] = {
   { "parse", run_parse },
+  { "schedule", run_schedule },
+  { "simplify", run_simplify },
   { "verify", run_verify },
   { NULL, NULL },
 };

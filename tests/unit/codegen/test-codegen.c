@@ -444,6 +444,7 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  tiny_env_set_int (TINY_ENV_VERIFY, 1);
   g_test_add_func ("/codegen/elementwise", test_elementwise);
   g_test_add_func ("/codegen/transpose", test_transpose);
   g_test_add_func ("/codegen/reshape", test_reshape);

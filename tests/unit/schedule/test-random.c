@@ -5,6 +5,7 @@
 
 #include "evaluate.h"
 #include "ir/tiny-shape.h"
+#include "schedule/weights.h"
 
 enum { N_PROGRAMS = 1500, MAX_ELEMENTS = 3000, MAX_DIMS = 5 };
 
@@ -306,6 +307,30 @@ run_program (guint seed)
   g_rand_free (self.random);
 }
 
+/* With launches free and small limits, small tensors are stored, split and packed as large ones. */
+static void
+test_large_programs (void)
+{
+  const char *only = g_getenv ("TINY_TEST_SEED");
+  ScheduleWeights old = schedule_weights;
+  schedule_weights.max_buffers = 4;
+  schedule_weights.max_extra_work = 100;
+  schedule_weights.split_max_outputs = 20;
+  schedule_weights.split_min_reduced = schedule_weights.split_min_total = 4;
+  schedule_weights.split_least = 2;
+  schedule_weights.pack_min_reuse = schedule_weights.pack_min_work = 2;
+  schedule_weights.pack_max_growth = 100;
+  for (guint seed = 1; seed <= N_PROGRAMS; seed++) {
+    static const double launches[] = { 0, 20, 200 };
+    schedule_weights.launch = launches[seed % 3];
+    schedule_weights.byte = seed % 5 < 3 ? 0.1 : 2;
+    schedule_weights.max_depth = seed % 7 == 0 ? 2 : 200;
+    if (only == NULL || g_ascii_strtoull (only, NULL, 10) == seed)
+      run_program (seed);
+  }
+  schedule_weights = old;
+}
+
 static void
 test_programs (void)
 {
@@ -323,5 +348,6 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/schedule/random/programs", test_programs);
+  g_test_add_func ("/schedule/random/large-programs", test_large_programs);
   return g_test_run ();
 }

@@ -1,0 +1,472 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * heuristic.c: chooses optimisations from a kernel's strides and the target's numbers.
+ *
+ * In order: lanes (which axis becomes a vector), tile (copies in registers, so that what is loaded
+ * is used more than once and the adders' latency is hidden), grid (work for threads). It asks what
+ * the accesses look like along each axis, and what the target's registers, lanes and threads are:
+ * it knows neither devices nor kinds of layers.
+ *
+ *  - A reduction takes an output axis along which its loads are consecutive or constant; failing
+ *    that a reduced one, whose lanes are combined after the loop.
+ *  - A contraction is tiled over a second output axis along which its vectors do not change.
+ *  - Anything else takes the axis along which most accesses are consecutive. */
+#include "optimise.h"
+
+#include <string.h>
+
+#include "rewrite/tiny-bounds.h"
+
+enum {
+  MAX_AXES = 24,
+  MIN_GRID_FLOPS = 30000, /* below, waking threads costs more than it saves */
+  MIN_POINT_WORK = 4096,  /* elements that a grid point should handle */
+  POINTS_PER_THREAD = 8
+};
+
+typedef struct {
+  TinyNode *node;
+  gint64 strides[MAX_AXES]; /* by axis of the kernel */
+  gboolean uneven[MAX_AXES];
+} Access;
+
+/* REDUCEs over the same ranges. */
+typedef struct {
+  TinyNode *reduce; /* the first of them */
+  gint64 work;
+  GArray *loads; /* Access, those inside */
+} Nest;
+
+typedef struct {
+  TinyAxes *axes;
+  TinyGraph *graph;
+  const TinyTarget *target;
+  guint n_origins;
+  TinyNode *origins[MAX_AXES]; /* the kernel's ranges, before anything was split */
+  GArray *accesses;            /* Access: loads and stores outside of nests */
+  GArray *nests;               /* Nest, the largest first */
+  guint lanes;                 /* full vector of the widest dtype */
+  gint64 work;
+  int vector_axis; /* the output axis with lanes, by origin; -1: none */
+} Plan;
+
+static void
+nest_clear (gpointer data)
+{
+  g_array_unref (((Nest *) data)->loads);
+}
+
+static gint64
+combinations (TinyGraph *graph, TinyNode *node)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, node, &n);
+  gint64 count = 1;
+  for (guint i = 0; i < n; i++)
+    count *= tiny_range_get_extent (ranges[i]);
+  return count;
+}
+
+static gint64
+extent_of (Plan *plan, guint origin)
+{
+  return tiny_range_get_extent (plan->origins[origin]);
+}
+
+static gboolean
+depends (Plan *plan, TinyNode *node, guint origin)
+{
+  return tiny_node_depends_on (plan->graph, node, plan->origins[origin]);
+}
+
+/* ---- looking ---- */
+static void
+add_access (Plan *plan, GArray *accesses, TinyNode *node)
+{
+  Access access = { .node = node };
+  for (guint i = 0; i < plan->n_origins; i++)
+    access.uneven[i] = !tiny_index_stride (plan->graph, node->sources[1], plan->origins[i],
+                                           &access.strides[i]);
+  g_array_append_val (accesses, access);
+}
+
+static gboolean
+is_under (Plan *plan, TinyNode *node, Nest *nest)
+{
+  for (guint i = 1; i < nest->reduce->n_sources; i++)
+    if (tiny_node_depends_on (plan->graph, node, nest->reduce->sources[i]))
+      return TRUE;
+  return FALSE;
+}
+
+static void
+find_nest (Plan *plan, TinyNode *reduce)
+{
+  gint64 work = combinations (plan->graph, reduce->sources[0]);
+  plan->work += work;
+  for (guint i = 0; i < plan->nests->len; i++)
+    if (g_array_index (plan->nests, Nest, i).reduce->sources[1] == reduce->sources[1])
+      return;
+  Nest nest = { reduce, work, g_array_new (FALSE, FALSE, sizeof (Access)) };
+  guint at = 0;
+  while (at < plan->nests->len && g_array_index (plan->nests, Nest, at).work >= work)
+    at++;
+  g_array_insert_val (plan->nests, at, nest);
+}
+
+static void
+look (Plan *plan)
+{
+  guint widest = 1;
+  TinyNode *root = plan->axes->cg->root;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &root, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->dtype != TINY_DTYPE_INDEX)
+      widest = MAX (widest, tiny_dtype_get_n_bytes (node->dtype));
+    if (node->op == TINY_OP_REDUCE)
+      find_nest (plan, node);
+    else if (tiny_op_is_elementwise (node->op) && node->dtype != TINY_DTYPE_INDEX)
+      plan->work += combinations (plan->graph, node);
+    else if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
+      plan->work += combinations (plan->graph, node);
+  }
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    gboolean found = FALSE;
+    if (node->op != TINY_OP_LOAD && node->op != TINY_OP_STORE)
+      continue;
+    for (guint j = 0; j < plan->nests->len && !found; j++) {
+      Nest *nest = &g_array_index (plan->nests, Nest, j);
+      found = is_under (plan, node, nest);
+      if (found)
+        add_access (plan, nest->loads, node);
+    }
+    if (!found)
+      add_access (plan, plan->accesses, node);
+  }
+  plan->lanes = MIN (plan->target->vector_bits / (8 * widest), plan->target->max_lanes);
+}
+
+/* ---- doing ---- */
+static gboolean
+apply (Plan *plan, TinyOptKind kind, guint axis, gint64 amount)
+{
+  return tiny_axes_apply (plan->axes, (TinyOpt){ kind, axis, amount }, NULL);
+}
+
+static gint64
+largest_divisor (gint64 n, gint64 most)
+{
+  for (gint64 i = MIN (n, most); i > 1; i--)
+    if (n % i == 0)
+      return i;
+  return 1;
+}
+
+/* How many lanes to use along an axis of @extent, and what share of the full vector that fills. */
+static guint
+choose_lanes (Plan *plan, gint64 extent, double *out_share)
+{
+  gboolean masked = (plan->target->flags & TINY_TARGET_MASKED) != 0;
+  guint best = 1;
+  *out_share = 1.0 / MAX (plan->lanes, 1);
+  for (guint lanes = plan->lanes; lanes > 1; lanes /= 2) {
+    gint64 padded = (extent + lanes - 1) / lanes * lanes;
+    double share = (double) extent / (double) padded * lanes / plan->lanes;
+    if (padded != extent)
+      share *= masked ? 0.95 : 0; /* masks are not free */
+    if (share > *out_share) {
+      *out_share = share;
+      best = lanes;
+    }
+  }
+  return best;
+}
+
+/* Splits @lanes off the axis of @origin, after padding it to @multiple. */
+static void
+apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple)
+{
+  guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[origin]);
+  if (tiny_axes_get (plan->axes, axis)->extent % multiple != 0)
+    apply (plan, TINY_OPT_PAD, axis, multiple);
+  apply (plan, TINY_OPT_LANES, axis, lanes);
+}
+
+/* How good @origin is as the vector axis for @accesses; negative: some would be scalar. */
+static double
+score_accesses (GArray *accesses, guint origin, gboolean stores_matter)
+{
+  double score = 0;
+  gboolean useful = FALSE;
+  for (guint i = 0; i < accesses->len; i++) {
+    Access *access = &g_array_index (accesses, Access, i);
+    gboolean one = !access->uneven[origin] && access->strides[origin] == 1;
+    gboolean zero = !access->uneven[origin] && access->strides[origin] == 0;
+    if (access->node->op == TINY_OP_STORE) {
+      score += !stores_matter ? (one ? 1 : -1) : one ? 3 : -3;
+      useful = useful || one;
+    } else {
+      score += one ? 2 : zero ? 1 : -4;
+      useful = useful || one;
+    }
+  }
+  return useful ? score : -1;
+}
+
+static gboolean
+is_constant_or_next (GArray *accesses, guint origin)
+{
+  for (guint i = 0; i < accesses->len; i++) {
+    Access *access = &g_array_index (accesses, Access, i);
+    if (access->uneven[origin] || access->strides[origin] < 0 || access->strides[origin] > 1)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+is_reduced_by (Nest *nest, TinyNode *range)
+{
+  for (guint i = 1; i < nest->reduce->n_sources; i++)
+    if (nest->reduce->sources[i] == range)
+      return TRUE;
+  return FALSE;
+}
+
+/* ---- a reduction's lanes ---- */
+/* The best axis for @nest, or -1. */
+static int
+choose_nest_axis (Plan *plan, Nest *nest, guint *out_lanes)
+{
+  int best = -1;
+  double best_score = 0;
+  for (guint i = 0; i < plan->n_origins; i++) {
+    gboolean reduced = is_reduced_by (nest, plan->origins[i]);
+    if ((!reduced && !depends (plan, nest->reduce, i)) || !is_constant_or_next (nest->loads, i))
+      continue;
+    if (!reduced && plan->vector_axis >= 0)
+      continue;
+    double share, score = score_accesses (nest->loads, i, FALSE);
+    guint lanes = choose_lanes (plan, extent_of (plan, i), &share);
+    if (reduced) /* combining lanes takes a few dozen operations */
+      score -= 1 + 2.0 * lanes / (double) extent_of (plan, i);
+    else
+      score += 0.5 * score_accesses (plan->accesses, i, FALSE);
+    if (lanes > 1 && score > 0 && score * share > best_score) {
+      best = (int) i;
+      best_score = score * share;
+      *out_lanes = lanes;
+    }
+  }
+  return best;
+}
+
+/* ---- a contraction's tile ---- */
+typedef struct {
+  int axis;     /* origin; -1: no second axis */
+  gint64 count; /* copies along it */
+  gint64 n_vectors;
+  double cost;
+} Tile;
+
+/* Cost of one multiply-add in a tile: what is computed, plus what is loaded for it. */
+static void
+try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *best)
+{
+  gint64 n = (extent_of (plan, vector) + lanes - 1) / lanes;
+  gint64 rows = other >= 0 ? extent_of (plan, other) : 1;
+  gint64 registers = MAX (plan->target->n_vector_registers, 8);
+  guint n_vector = 0, n_other = 0;
+  for (guint i = 0; i < nest->loads->len; i++) {
+    Access *access = &g_array_index (nest->loads, Access, i);
+    if (access->strides[vector] != 0)
+      n_vector++;
+    else
+      n_other++;
+    if (other >= 0 && access->strides[vector] != 0
+        && (access->uneven[other] || access->strides[other] != 0))
+      return;
+  }
+  for (gint64 nv = 1; nv <= 4; nv++) {
+    if (n % nv != 0)
+      continue;
+    for (gint64 count = 1; count <= MIN (rows, 14); count++) {
+      if (nv * count + nv * n_vector + 1 > registers)
+        break;
+      gint64 padded = (rows + count - 1) / count * count;
+      double per_step = MAX (nv * count / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other);
+      double cost = per_step / (double) (nv * count) * (double) padded / (double) rows;
+      cost *= padded != rows ? 1.1 : 1;
+      cost += 0.001 * (double) (nv * count);
+      if (best->cost == 0 || cost < best->cost)
+        *best = (Tile){ other, count, nv, cost };
+    }
+  }
+}
+
+static void
+tile_nest (Plan *plan, Nest *nest, guint vector, guint lanes)
+{
+  Tile best = { -1, 1, 1, 0 };
+  try_tile (plan, nest, vector, lanes, -1, &best);
+  for (guint i = 0; i < plan->axes->n_outputs; i++)
+    if (i != vector && depends (plan, nest->reduce, i))
+      try_tile (plan, nest, vector, lanes, (int) i, &best);
+  apply_lanes (plan, vector, lanes, lanes);
+  if (best.n_vectors > 1)
+    apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
+  if (best.axis >= 0 && best.count > 1) {
+    if (extent_of (plan, best.axis) % best.count != 0)
+      apply (plan, TINY_OPT_PAD, best.axis, best.count);
+    apply (plan, TINY_OPT_UPCAST, best.axis, best.count);
+  }
+}
+
+/* Lanes on a reduced axis: several accumulators, from outputs that share loads or the axis itself. */
+static void
+unroll_nest (Plan *plan, Nest *nest, guint reduced, guint lanes)
+{
+  gint64 extent = extent_of (plan, reduced), copies = 1;
+  gint64 multiple = extent % lanes != 0 && extent >= 32 * lanes ? 4 * lanes : lanes;
+  apply_lanes (plan, reduced, lanes, multiple);
+  gboolean largest = nest == &g_array_index (plan->nests, Nest, 0) && plan->nests->len == 1;
+  for (guint i = plan->axes->n_outputs; i-- > 0 && largest && nest->loads->len > 1;) {
+    gint64 n = largest_divisor (extent_of (plan, i), copies == 1 ? 4 : 2);
+    if (depends (plan, nest->reduce, i) && n > 1 && copies < 4
+        && apply (plan, TINY_OPT_UPCAST, i, n))
+      copies *= n;
+  }
+  guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[reduced]);
+  gint64 unroll = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, 4 / copies);
+  if (unroll > 1)
+    apply (plan, TINY_OPT_UNROLL, axis, unroll);
+}
+
+static void
+choose_for_nests (Plan *plan)
+{
+  for (guint n = 0; n < plan->nests->len; n++) {
+    Nest *nest = &g_array_index (plan->nests, Nest, n);
+    guint lanes = 1;
+    if (plan->vector_axis >= 0 && depends (plan, nest->reduce, plan->vector_axis))
+      continue;
+    int axis = choose_nest_axis (plan, nest, &lanes);
+    if (axis < 0)
+      continue;
+    if (is_reduced_by (nest, plan->origins[axis])) {
+      unroll_nest (plan, nest, (guint) axis, lanes);
+    } else {
+      plan->vector_axis = axis;
+      tile_nest (plan, nest, (guint) axis, lanes);
+    }
+  }
+}
+
+/* ---- what is outside of reductions ---- */
+static gboolean
+is_free_for_lanes (Plan *plan, guint origin)
+{
+  for (guint i = 0; i < plan->nests->len; i++)
+    if (depends (plan, g_array_index (plan->nests, Nest, i).reduce, origin))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+choose_elementwise (Plan *plan)
+{
+  double best_score = 0, share;
+  int best = -1;
+  guint best_lanes = 1;
+  for (guint i = 0; i < plan->axes->n_outputs && plan->vector_axis < 0; i++) {
+    guint lanes = choose_lanes (plan, extent_of (plan, i), &share);
+    double score = is_free_for_lanes (plan, i) ? score_accesses (plan->accesses, i, TRUE) : 0;
+    if (lanes > 1 && score > 0 && score * share > best_score) {
+      best = (int) i;
+      best_score = score * share;
+      best_lanes = lanes;
+    }
+  }
+  if (best < 0)
+    return;
+  plan->vector_axis = best;
+  gint64 extent = extent_of (plan, best);
+  gint64 multiple
+      = extent % best_lanes != 0 && extent >= 64 * best_lanes ? 4 * best_lanes : best_lanes;
+  apply_lanes (plan, (guint) best, best_lanes, multiple);
+  gint64 copies = largest_divisor (tiny_axes_get (plan->axes, best)->extent, 4);
+  if (copies > 1)
+    apply (plan, TINY_OPT_UPCAST, best, copies);
+}
+
+/* ---- the grid ---- */
+/* Work that all points would repeat because it does not depend on the axis must be small. */
+static gboolean
+can_spread (Plan *plan, TinyNode *origin)
+{
+  for (guint i = 0; i < plan->nests->len; i++) {
+    Nest *nest = &g_array_index (plan->nests, Nest, i);
+    if (!tiny_node_depends_on (plan->graph, nest->reduce, origin)
+        && nest->work > plan->work / 64)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static void
+choose_grid (Plan *plan)
+{
+  gboolean chunks = (plan->target->flags & TINY_TARGET_GRID_CHUNKS) != 0;
+  gint64 wanted = chunks ? POINTS_PER_THREAD * MAX (plan->target->n_threads, 1) : G_MAXINT64;
+  gint64 points = 1;
+  if (plan->work < MIN_GRID_FLOPS)
+    return;
+  for (guint i = 0; i < plan->axes->n_outputs && points < wanted; i++) {
+    TinyAxis *axis = tiny_axes_get (plan->axes, i);
+    gint64 extent = axis->extent, below = plan->work / (points * extent), keep = 1;
+    if (extent == 1 || !can_spread (plan, axis->origin))
+      continue;
+    while (chunks && keep < extent && below * keep < MIN_POINT_WORK) {
+      gint64 next = keep + 1;
+      while (next < extent && extent % next != 0)
+        next++;
+      if (points * (extent / next) < wanted)
+        break;
+      keep = next;
+    }
+    if (points * (extent / keep) > G_MAXINT32)
+      continue;
+    if (keep > 1 && apply (plan, TINY_OPT_SPLIT, i, keep))
+      wanted = 0; /* what is inside belongs to the point */
+    if (!apply (plan, TINY_OPT_GRID, i, 0))
+      break;
+    points *= extent / keep;
+  }
+}
+
+void
+tiny_axes_optimise (TinyAxes *axes)
+{
+  if (axes->axes->len == 0 || axes->axes->len > MAX_AXES)
+    return;
+  Plan plan = { .axes = axes,
+                .graph = axes->cg->graph,
+                .target = axes->cg->target,
+                .n_origins = axes->axes->len,
+                .vector_axis = -1 };
+  plan.accesses = g_array_new (FALSE, FALSE, sizeof (Access));
+  plan.nests = g_array_new (FALSE, FALSE, sizeof (Nest));
+  g_array_set_clear_func (plan.nests, nest_clear);
+  for (guint i = 0; i < plan.n_origins; i++)
+    plan.origins[i] = tiny_axes_get (axes, i)->origin;
+  look (&plan);
+  if (plan.lanes > 1) {
+    choose_for_nests (&plan);
+    choose_elementwise (&plan);
+  }
+  choose_grid (&plan);
+  g_array_unref (plan.accesses);
+  g_array_unref (plan.nests);
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * optimise.h: a kernel's axes while optimisations are applied to them. */
+#pragma once
+
+#include "codegen/codegen-private.h"
+
+G_BEGIN_DECLS
+
+/* One axis: what is left of a range of the kernel after inner parts were split off. */
+typedef struct {
+  TinyNode *origin; /* the kernel's range */
+  TinyNode *node;   /* stands for this part in the expression of the origin */
+  gint64 extent;
+  TinyRangeKind kind;
+  gboolean is_reduce;
+} TinyAxis;
+
+/* A range of the kernel and what becomes of it. */
+typedef struct {
+  TinyNode *range, *expression;
+  gint64 valid;     /* extent before padding, or 0: not padded */
+  GPtrArray *inner; /* RANGEs split off that no axis stands for, innermost last */
+} TinyOrigin;
+
+typedef struct {
+  TinyCodegen *cg;
+  GArray *axes;    /* TinyAxis in loop order, outputs first */
+  GArray *origins; /* TinyOrigin */
+  guint n_numbers;
+  guint n_outputs; /* axes that are not reduced */
+} TinyAxes;
+
+TinyAxes *tiny_axes_new (TinyCodegen *cg);
+void tiny_axes_free (TinyAxes *self);
+static inline TinyAxis *
+tiny_axes_get (TinyAxes *self, guint i)
+{
+  return &g_array_index (self->axes, TinyAxis, i);
+}
+/* Applies one optimisation and notes it in the program. Errors: %TINY_ERROR_INVALID. */
+gboolean tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error);
+/* The kernel over the axes as they are now. */
+TinyNode *tiny_axes_build (TinyAxes *self);
+/* Where the axis of the kernel's range @origin is; -1: nowhere. */
+int tiny_axes_find (TinyAxes *self, TinyNode *origin);
+
+/* heuristic.c: chooses and applies. */
+void tiny_axes_optimise (TinyAxes *self);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyAxes, tiny_axes_free)
+
+G_END_DECLS

@@ -1,0 +1,497 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pass-expand.c: UPCAST and UNROLL ranges become copies, LANES ranges become vectors.
+ *
+ * Every node gets one copy for each combination of those UPCAST and UNROLL ranges that it depends
+ * on, made from the right copies of its sources; hash-consing and folding join what turns out
+ * equal. A node has lanes when one of its sources has; scalars enter through VECTOR. Loads and
+ * stores whose address grows evenly along the lanes are found before (mark_accesses): their index
+ * becomes that of lane 0, and arg says how many lanes of which stride are meant.
+ *
+ * A REDUCE over UNROLL parts either keeps one accumulator for each (few: they hide latency) or
+ * combines the parts before they are accumulated (many: registers are short). Lanes that a REDUCE
+ * closes are combined after its loops, as a tree of EXTRACTs. */
+#include "codegen/codegen-private.h"
+
+#include <string.h>
+
+#include "base/tiny-error.h"
+#include "rewrite/tiny-bounds.h"
+
+enum { MAX_AXES = 24, MAX_ACCUMULATORS = 8 };
+
+/* The copies of a node: one for each combination of the axes it depends on, last axis fastest. */
+typedef struct {
+  guint n_axes, n_copies;
+  TinyNode *axes[MAX_AXES];
+  TinyNode **copies;
+} Copies;
+
+typedef struct {
+  TinyGraph *graph;
+  const TinyTarget *target;
+  TinyNodeMap map; /* Copies */
+  GPtrArray *all;
+  GHashTable *grid; /* RANGE to its expression in GRIDs */
+  GPtrArray *scratch;
+} Expand;
+
+static void
+copies_free (Copies *copies)
+{
+  g_free (copies->copies);
+  g_free (copies);
+}
+
+static void
+expand_clear (Expand *self)
+{
+  tiny_node_map_clear (&self->map);
+  g_ptr_array_unref (self->all);
+  g_ptr_array_unref (self->scratch);
+  g_hash_table_unref (self->grid);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Expand, expand_clear)
+
+static gboolean
+is_expanded (TinyNode *range)
+{
+  TinyRangeKind kind = tiny_range_get_kind (range);
+  return kind == TINY_RANGE_UPCAST || kind == TINY_RANGE_UNROLL;
+}
+
+/* ---- vectors ---- */
+static TinyNode *
+broadcast (TinyGraph *graph, TinyNode *x, guint lanes)
+{
+  if (x->lanes == lanes)
+    return x;
+  if (x->op == TINY_OP_CONST)
+    return tiny_node_new (graph, TINY_OP_CONST, x->dtype, lanes, 0, NULL, x->arg, NULL, NULL);
+  return tiny_node_new (graph, TINY_OP_VECTOR, x->dtype, lanes, 1, &x, 0, NULL, NULL);
+}
+
+static TinyNode *
+extract (TinyGraph *graph, TinyNode *x, guint lane)
+{
+  if (x->lanes == 1)
+    return x;
+  if (x->op == TINY_OP_VECTOR)
+    return x->sources[x->n_sources == 1 ? 0 : lane];
+  if (x->op == TINY_OP_CONST)
+    return tiny_node_new (graph, TINY_OP_CONST, x->dtype, 1, 0, NULL, x->arg, NULL, NULL);
+  if (x->op == TINY_OP_LANES)
+    return tiny_node_const_index (graph, lane);
+  return tiny_node_new (graph, TINY_OP_EXTRACT, x->dtype, 1, 1, &x, lane, NULL, NULL);
+}
+
+/* @address of lane @lane: an even access counts from lane 0, another has a vector of addresses. */
+static TinyNode *
+lane_address (TinyGraph *graph, TinyNode *address, gint64 stride, guint lane)
+{
+  if (address->lanes > 1)
+    return extract (graph, address, lane);
+  return tiny_fold_binary (graph, TINY_OP_ADD, address,
+                           tiny_node_const_index (graph, stride * lane));
+}
+
+static gboolean
+can_be_vector (Expand *self, TinyNode *address, TinyNode *gate, guint lanes)
+{
+  if (gate != NULL && gate->lanes > 1 && !(self->target->flags & TINY_TARGET_MASKED))
+    return FALSE;
+  return (self->target->flags & TINY_TARGET_UNALIGNED)
+         || tiny_node_get_divisor (address) % lanes == 0;
+}
+
+static TinyNode *
+make_load (Expand *self, TinyNode *node, TinyNode **s)
+{
+  TinyGraph *graph = self->graph;
+  gboolean gated = node->n_sources > 2;
+  guint lanes = (guint) (node->arg & 0xffff);
+  gint64 stride = node->arg >> 16;
+  for (guint i = 1; i < node->n_sources; i++)
+    lanes = MAX (lanes, s[i]->lanes);
+  if (lanes <= 1)
+    return tiny_fold_node (graph, node, 1, s);
+  TinyNode *like
+      = tiny_node_new (graph, TINY_OP_LOAD, node->dtype, 1, node->n_sources, s, 0, NULL, NULL);
+  if (s[1]->lanes == 1 && stride == 1
+      && can_be_vector (self, s[1], gated ? s[2] : NULL, lanes)) {
+    if (gated)
+      s[3] = broadcast (graph, s[3], lanes);
+    return tiny_fold_node (graph, like, lanes, s);
+  }
+  if (s[1]->lanes == 1 && stride == 0 && (!gated || s[2]->lanes == 1)
+      && (!gated || s[3]->lanes == 1))
+    return tiny_fold_node (graph, like, 1, s);
+  g_autofree TinyNode **parts = g_new (TinyNode *, lanes);
+  for (guint lane = 0; lane < lanes; lane++) {
+    TinyNode *one[4] = { s[0], lane_address (graph, s[1], stride, lane) };
+    for (guint i = 2; i < node->n_sources; i++)
+      one[i] = extract (graph, s[i], lane);
+    parts[lane] = tiny_fold_node (graph, like, 1, one);
+  }
+  return tiny_node_new (graph, TINY_OP_VECTOR, node->dtype, lanes, lanes, parts, 0, NULL, NULL);
+}
+
+/* Adds the STORE, or one for each lane, to scratch. */
+static void
+make_store (Expand *self, TinyNode *node, TinyNode **s)
+{
+  TinyGraph *graph = self->graph;
+  guint lanes = (guint) (node->arg & 0xffff);
+  gint64 stride = node->arg >> 16;
+  gboolean gated = node->n_sources > 3;
+  for (guint i = 1; i < node->n_sources; i++)
+    lanes = MAX (lanes, s[i]->lanes);
+  if (gated && tiny_node_is_const_int (s[3], 0))
+    return;
+  TinyNode *like = tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, node->n_sources, s,
+                                  0, NULL, NULL);
+  if (lanes <= 1
+      || (s[1]->lanes == 1 && stride == 1
+          && can_be_vector (self, s[1], gated ? s[3] : NULL, lanes))) {
+    s[2] = broadcast (graph, s[2], MAX (lanes, 1));
+    g_ptr_array_add (self->scratch, tiny_fold_node (graph, like, MAX (lanes, 1), s));
+    return;
+  }
+  for (guint lane = 0; lane < lanes; lane++) {
+    TinyNode *one[4] = { s[0], lane_address (graph, s[1], stride, lane) };
+    for (guint i = 2; i < node->n_sources; i++)
+      one[i] = extract (graph, s[i], lane);
+    if (!gated || !tiny_node_is_const_int (one[3], 0))
+      g_ptr_array_add (self->scratch, tiny_fold_node (graph, like, 1, one));
+  }
+}
+
+static TinyNode *
+make_node (Expand *self, TinyNode *node, TinyNode **sources)
+{
+  guint lanes = 1;
+  if (node->op == TINY_OP_LOAD)
+    return make_load (self, node, sources);
+  for (guint i = 0; i < node->n_sources; i++)
+    lanes = MAX (lanes, sources[i]->lanes);
+  for (guint i = 0; i < node->n_sources && lanes > 1; i++)
+    sources[i] = broadcast (self->graph, sources[i], lanes);
+  return tiny_fold_node (self->graph, node, lanes, sources);
+}
+
+/* ---- copies ---- */
+static Copies *
+copies_new (Expand *self, TinyNode *node)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (self->graph, node, &n);
+  Copies *copies = g_new0 (Copies, 1);
+  copies->n_copies = 1;
+  for (guint i = 0; i < n; i++)
+    if (is_expanded (ranges[i])) {
+      g_assert (copies->n_axes < MAX_AXES);
+      copies->axes[copies->n_axes++] = ranges[i];
+      copies->n_copies *= tiny_range_get_extent (ranges[i]);
+    }
+  copies->copies = g_new (TinyNode *, copies->n_copies);
+  g_ptr_array_add (self->all, copies);
+  tiny_node_map_set (&self->map, node, copies);
+  return copies;
+}
+
+/* How far @inner's copy moves when axis @axis steps. */
+static guint
+weight_of (Copies *inner, TinyNode *axis)
+{
+  guint weight = 1;
+  for (guint i = inner->n_axes; i-- > 0;) {
+    if (inner->axes[i] == axis)
+      return weight;
+    weight *= tiny_range_get_extent (inner->axes[i]);
+  }
+  return 0;
+}
+
+/* Calls for each copy of @node with its sources. */
+typedef void (*CopyFunc) (
+    Expand *self, TinyNode *node, TinyNode **sources, guint copy, gpointer user);
+
+static void
+for_each_copy (Expand *self, TinyNode *node, Copies *copies, CopyFunc make, gpointer user)
+{
+  guint n = node->n_sources, counter[MAX_AXES] = { 0 };
+  g_autofree guint *weights = g_new0 (guint, n * copies->n_axes + 1);
+  g_autofree guint *at = g_new0 (guint, n + 1);
+  g_autofree TinyNode **sources = g_new (TinyNode *, n + 4);
+  g_autofree Copies **inner = g_new (Copies *, n + 1);
+  for (guint s = 0; s < n; s++) {
+    inner[s] = tiny_node_map_get (&self->map, node->sources[s]);
+    for (guint a = 0; a < copies->n_axes; a++)
+      weights[s * copies->n_axes + a] = weight_of (inner[s], copies->axes[a]);
+  }
+  for (guint copy = 0; copy < copies->n_copies; copy++) {
+    for (guint s = 0; s < n; s++)
+      sources[s] = inner[s]->copies[at[s]];
+    make (self, node, sources, copy, user);
+    for (guint a = copies->n_axes; a-- > 0;) {
+      guint extent = tiny_range_get_extent (copies->axes[a]);
+      gboolean wraps = ++counter[a] == extent;
+      for (guint s = 0; s < n; s++)
+        at[s] += wraps ? -(extent - 1) * weights[s * copies->n_axes + a]
+                       : weights[s * copies->n_axes + a];
+      if (!wraps)
+        break;
+      counter[a] = 0;
+    }
+  }
+}
+
+static void
+make_copy (Expand *self, TinyNode *node, TinyNode **sources, guint copy, gpointer user)
+{
+  ((Copies *) user)->copies[copy] = make_node (self, node, sources);
+}
+
+static void
+make_store_copy (Expand *self, TinyNode *node, TinyNode **sources, guint copy, gpointer user)
+{
+  make_store (self, node, sources);
+}
+
+/* ---- reduces ---- */
+/* parts[0] op parts[1] op …, as a tree. */
+static TinyNode *
+combine (TinyGraph *graph, TinyOp op, TinyNode **parts, guint n)
+{
+  for (; n > 1; n = (n + 1) / 2)
+    for (guint i = 0; i < n / 2; i++)
+      parts[i] = tiny_node_binary (graph, op, parts[i], parts[(n + 1) / 2 + i]);
+  return parts[0];
+}
+
+static TinyNode *
+combine_lanes (TinyGraph *graph, TinyOp op, TinyNode *x)
+{
+  g_autofree TinyNode **lanes = g_new (TinyNode *, x->lanes);
+  guint n = x->lanes;
+  for (guint i = 0; i < n; i++)
+    lanes[i] = extract (graph, x, i);
+  return combine (graph, op, lanes, n);
+}
+
+typedef struct {
+  Copies *outer; /* of the REDUCE */
+  guint weights[MAX_AXES];
+  GPtrArray **parts; /* for each copy of it: the unrolled values */
+} Parts;
+
+/* Sorts the copies of the value by the copy of the REDUCE that combines them. */
+static Parts
+sort_parts (Copies *value, Copies *outer)
+{
+  Parts parts = { .outer = outer, .parts = g_new (GPtrArray *, outer->n_copies) };
+  for (guint i = 0; i < outer->n_copies; i++)
+    parts.parts[i] = g_ptr_array_new ();
+  for (guint i = 0; i < value->n_copies; i++) {
+    guint rest = i, copy = 0;
+    for (guint a = value->n_axes; a-- > 0;) {
+      guint extent = tiny_range_get_extent (value->axes[a]);
+      copy += rest % extent * weight_of (outer, value->axes[a]);
+      rest /= extent;
+    }
+    g_ptr_array_add (parts.parts[copy], value->copies[i]);
+  }
+  return parts;
+}
+
+static TinyNode *
+make_reduce (
+    Expand *self, TinyNode *node, TinyNode *value, TinyNode *const *loops, guint n_loops)
+{
+  if (n_loops == 0)
+    return value;
+  g_autofree TinyNode **sources = g_new (TinyNode *, n_loops + 1);
+  sources[0] = value;
+  memcpy (sources + 1, loops, n_loops * sizeof *loops);
+  return tiny_node_new (self->graph, TINY_OP_REDUCE, node->dtype, value->lanes, n_loops + 1,
+                        sources, node->arg, NULL, NULL);
+}
+
+static void
+expand_reduce (Expand *self, TinyNode *node, Copies *copies)
+{
+  Copies *value = tiny_node_map_get (&self->map, node->sources[0]);
+  g_autofree TinyNode **loops = g_new (TinyNode *, node->n_sources);
+  guint n_loops = 0, n_lanes = 1, repeats = 1;
+  for (guint i = 1; i < node->n_sources; i++) {
+    TinyRangeKind kind = tiny_range_get_kind (node->sources[i]);
+    if (kind == TINY_RANGE_LANES)
+      n_lanes = tiny_range_get_extent (node->sources[i]);
+    else if (kind == TINY_RANGE_UNROLL && weight_of (value, node->sources[i]) == 0)
+      repeats *= tiny_range_get_extent (node->sources[i]);
+    else if (kind != TINY_RANGE_UNROLL)
+      loops[n_loops++] = node->sources[i];
+  }
+  Parts parts = sort_parts (value, copies);
+  for (guint c = 0; c < copies->n_copies; c++) {
+    GPtrArray *own = parts.parts[c];
+    guint n_own = own->len;
+    for (guint r = 1; r < repeats; r++)
+      for (guint i = 0; i < n_own; i++)
+        g_ptr_array_add (own, own->pdata[i]);
+    for (guint i = 0; i < own->len && n_lanes > 1; i++)
+      own->pdata[i] = broadcast (self->graph, own->pdata[i], n_lanes);
+    gboolean separate
+        = n_loops > 0 && repeats == 1 && copies->n_copies * own->len <= MAX_ACCUMULATORS;
+    TinyNode **all = (TinyNode **) own->pdata;
+    for (guint i = 0; i < own->len && separate; i++)
+      all[i] = make_reduce (self, node, all[i], loops, n_loops);
+    TinyNode *result = combine (self->graph, node->arg, all, own->len);
+    if (!separate)
+      result = make_reduce (self, node, result, loops, n_loops);
+    copies->copies[c] = n_lanes > 1 ? combine_lanes (self->graph, node->arg, result) : result;
+    g_ptr_array_unref (own);
+  }
+  g_free (parts.parts);
+}
+
+/* ---- before ---- */
+/* The LANES range that @node depends on; FALSE when there are several. */
+static gboolean
+find_lanes (TinyGraph *graph, TinyNode *node, TinyNode **out)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, node, &n);
+  *out = NULL;
+  for (guint i = 0; i < n; i++)
+    if (tiny_range_get_kind (ranges[i]) == TINY_RANGE_LANES) {
+      if (*out != NULL)
+        return FALSE;
+      *out = ranges[i];
+    }
+  return TRUE;
+}
+
+/* LOADs and STOREs whose index has a stride along the lanes get lane 0's index, and in arg the
+ * number of lanes and the stride above 16 bits. */
+static TinyNode *
+mark_accesses (TinyCodegen *cg, GError **error)
+{
+  TinyGraph *graph = cg->graph;
+  g_auto (TinyNodeMap) map = { 0 };
+  TinyNode *zero = tiny_node_const_index (graph, 0), *range;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &cg->root, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    g_autofree TinyNode **many
+        = node->n_sources > 6 ? g_new (TinyNode *, node->n_sources) : NULL;
+    TinyNode *few[6], **sources = many ? many : few;
+    gint64 stride, arg = node->arg;
+    for (guint s = 0; s < node->n_sources; s++)
+      sources[s] = tiny_node_map_get (&map, node->sources[s]);
+    if (!find_lanes (graph, node, &range)) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "optimisations: a value has lanes along two axes");
+      return NULL;
+    }
+    if (range != NULL && (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
+        && tiny_index_stride (graph, sources[1], range, &stride) && ABS (stride) < 1 << 30) {
+      sources[1] = tiny_codegen_replace (graph, sources[1], &range, &zero, 1);
+      arg = stride * 65536 + tiny_range_get_extent (range);
+    }
+    tiny_node_map_set (&map, node,
+                       node->n_sources == 0
+                           ? node
+                           : tiny_node_new (graph, node->op, node->dtype, 1, node->n_sources,
+                                            sources, arg, node->ints, node->text));
+  }
+  return tiny_node_map_get (&map, cg->root);
+}
+
+/* Grid axes of the kernel onto those of the target: one for all where runs of points are one
+ * thread's, else the innermost first and the rest on the last. */
+static void
+assign_grid (Expand *self, GPtrArray *order)
+{
+  TinyGraph *graph = self->graph;
+  g_autoptr (GPtrArray) ranges = g_ptr_array_new ();
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op != TINY_OP_RANGE || tiny_range_get_kind (node) != TINY_RANGE_GRID)
+      continue;
+    guint at = 0;
+    while (at < ranges->len
+           && tiny_range_get_number (ranges->pdata[at]) > tiny_range_get_number (node))
+      at++;
+    g_ptr_array_insert (ranges, at, node);
+  }
+  gboolean chunks = (self->target->flags & TINY_TARGET_GRID_CHUNKS) != 0;
+  for (guint axis = 0, i = 0; i < ranges->len; axis++) {
+    guint end = axis == 2 || chunks ? ranges->len : i + 1;
+    gint64 extent = 1, below = 1;
+    for (guint j = i; j < end; j++)
+      extent *= tiny_range_get_extent (ranges->pdata[j]);
+    TinyNode *grid = tiny_node_new (graph, TINY_OP_GRID, TINY_DTYPE_INDEX, 1, 0, NULL, axis,
+                                    tiny_graph_ints (graph, &extent, 1), NULL);
+    for (; i < end; i++) {
+      TinyNode *range = ranges->pdata[i], *own = grid;
+      gint64 n = tiny_range_get_extent (range);
+      if (below > 1)
+        own = tiny_node_binary (graph, TINY_OP_FLOORDIV, own,
+                                tiny_node_const_index (graph, below));
+      below *= n;
+      if (below < extent)
+        own = tiny_node_binary (graph, TINY_OP_FLOORMOD, own, tiny_node_const_index (graph, n));
+      g_hash_table_insert (self->grid, range, own);
+    }
+  }
+}
+
+static void
+expand_range (Expand *self, TinyNode *node, Copies *copies)
+{
+  TinyGraph *graph = self->graph;
+  TinyRangeKind kind = tiny_range_get_kind (node);
+  for (guint i = 0; i < copies->n_copies && is_expanded (node); i++)
+    copies->copies[i] = tiny_node_const_index (graph, i);
+  if (kind == TINY_RANGE_LANES)
+    copies->copies[0] = tiny_node_new (graph, TINY_OP_LANES, TINY_DTYPE_INDEX,
+                                       tiny_range_get_extent (node), 0, NULL, 0, NULL, NULL);
+  else if (kind == TINY_RANGE_GRID)
+    copies->copies[0] = g_hash_table_lookup (self->grid, node);
+  else if (!is_expanded (node))
+    copies->copies[0] = node;
+}
+
+gboolean
+tiny_pass_expand (TinyCodegen *cg, GError **error)
+{
+  if (cg->applied->len == 0)
+    return TRUE;
+  g_auto (Expand) self = { .graph = cg->graph, .target = cg->target };
+  self.all = g_ptr_array_new_with_free_func ((GDestroyNotify) copies_free);
+  self.scratch = g_ptr_array_new ();
+  self.grid = g_hash_table_new (NULL, NULL);
+  TinyNode *root = mark_accesses (cg, error);
+  if (root == NULL)
+    return FALSE;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &root, 1);
+  assign_grid (&self, order);
+  for (guint i = 0; i + 1 < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    Copies *copies = copies_new (&self, node);
+    if (node->op == TINY_OP_RANGE)
+      expand_range (&self, node, copies);
+    else if (node->op == TINY_OP_REDUCE)
+      expand_reduce (&self, node, copies);
+    else if (node->op == TINY_OP_STORE)
+      for_each_copy (&self, node, copies, make_store_copy, NULL);
+    else if (node->n_sources == 0)
+      copies->copies[0] = node;
+    else
+      for_each_copy (&self, node, copies, make_copy, copies);
+  }
+  cg->root = tiny_node_sink (cg->graph, self.scratch->len,
+                             (TinyNode *const *) self.scratch->pdata, root->text);
+  return TRUE;
+}

@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pass-optimise.c: applies optimisations to a kernel's axes.
+ *
+ * An optimisation rewrites what a range of the kernel stands for: splitting n off range r makes it
+ * outer * n + inner. The kernel itself is rebuilt once, at the end, with each range replaced by
+ * its expression. A padded axis runs past the end of its range; there, loads and stores that
+ * depend on it are gated off and what a REDUCE over it combines is the neutral element. */
+#include "optimise.h"
+
+#include <string.h>
+
+#include "base/tiny-error.h"
+#include "rewrite/tiny-bounds.h"
+
+static void
+origin_clear (gpointer data)
+{
+  g_ptr_array_unref (((TinyOrigin *) data)->inner);
+}
+
+static void
+add_axis (TinyAxes *self, TinyNode *range, gboolean is_reduce)
+{
+  for (guint i = 0; i < self->axes->len; i++)
+    if (tiny_axes_get (self, i)->origin == range)
+      return;
+  TinyAxis axis = { range, range, tiny_range_get_extent (range),
+                    is_reduce ? TINY_RANGE_REDUCE : TINY_RANGE_LOOP, is_reduce };
+  TinyOrigin origin = { range, range, 0, g_ptr_array_new () };
+  g_array_append_val (self->axes, axis);
+  g_array_append_val (self->origins, origin);
+  self->n_outputs += !is_reduce;
+}
+
+TinyAxes *
+tiny_axes_new (TinyCodegen *cg)
+{
+  TinyAxes *self = g_new0 (TinyAxes, 1);
+  self->cg = cg;
+  self->axes = g_array_new (FALSE, FALSE, sizeof (TinyAxis));
+  self->origins = g_array_new (FALSE, FALSE, sizeof (TinyOrigin));
+  g_array_set_clear_func (self->origins, origin_clear);
+  self->n_numbers = tiny_codegen_count_ranges (cg->graph, cg->root);
+  for (guint i = 0; i < cg->root->n_sources; i++) {
+    guint n;
+    g_autofree TinyNode **loops = tiny_codegen_get_loops (cg->graph, cg->root->sources[i], &n);
+    for (guint j = 0; j < n; j++)
+      add_axis (self, loops[j], FALSE);
+  }
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);
+  for (guint i = order->len; i-- > 0;) {
+    TinyNode *node = order->pdata[i];
+    for (guint s = 1; s < node->n_sources && node->op == TINY_OP_REDUCE; s++)
+      add_axis (self, node->sources[s], TRUE);
+  }
+  return self;
+}
+
+void
+tiny_axes_free (TinyAxes *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->axes);
+  g_array_unref (self->origins);
+  g_free (self);
+}
+
+int
+tiny_axes_find (TinyAxes *self, TinyNode *origin)
+{
+  for (guint i = 0; i < self->axes->len; i++)
+    if (tiny_axes_get (self, i)->origin == origin)
+      return (int) i;
+  return -1;
+}
+
+static TinyOrigin *
+find_origin (TinyAxes *self, TinyNode *range)
+{
+  for (guint i = 0; i < self->origins->len; i++) {
+    TinyOrigin *origin = &g_array_index (self->origins, TinyOrigin, i);
+    if (origin->range == range)
+      return origin;
+  }
+  return NULL;
+}
+
+/* ---- applying one ---- */
+static TinyNode *
+fresh_range (TinyAxes *self, TinyRangeKind kind, gint64 extent)
+{
+  if (extent == 1)
+    return tiny_node_const_index (self->cg->graph, 0);
+  return tiny_node_range_const (self->cg->graph, self->n_numbers++, kind, extent);
+}
+
+/* Makes @axis stand for @node of @extent; it was @replacement (over @node) before. */
+static void
+change_axis (
+    TinyAxes *self, TinyAxis *axis, TinyNode *node, gint64 extent, TinyNode *replacement)
+{
+  TinyOrigin *origin = find_origin (self, axis->origin);
+  origin->expression = tiny_codegen_replace (self->cg->graph, origin->expression, &axis->node,
+                                             &replacement, 1);
+  axis->node = node;
+  axis->extent = extent;
+}
+
+/* Splits @n off: the axis keeps the outer part, the inner one is returned. */
+static TinyNode *
+split_axis (TinyAxes *self, TinyAxis *axis, TinyRangeKind kind, gint64 n)
+{
+  TinyGraph *graph = self->cg->graph;
+  TinyNode *outer = fresh_range (self, axis->kind, axis->extent / n);
+  TinyNode *inner = fresh_range (self, kind, n);
+  TinyNode *scaled
+      = tiny_fold_binary (graph, TINY_OP_MUL, outer, tiny_node_const_index (graph, n));
+  change_axis (self, axis, outer, axis->extent / n,
+               tiny_fold_binary (graph, TINY_OP_ADD, scaled, inner));
+  return inner;
+}
+
+static gboolean
+all_stores_depend_on (TinyAxes *self, TinyNode *origin)
+{
+  TinyNode *root = self->cg->root;
+  for (guint i = 0; i < root->n_sources; i++)
+    if (!tiny_node_depends_on (self->cg->graph, root->sources[i], origin))
+      return FALSE;
+  return TRUE;
+}
+
+/* Why @opt does not fit, or NULL. */
+static const char *
+find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
+{
+  gboolean splits
+      = opt.kind != TINY_OPT_PAD && opt.kind != TINY_OPT_GRID && opt.kind != TINY_OPT_SWAP;
+  if (axis->kind != TINY_RANGE_LOOP && axis->kind != TINY_RANGE_REDUCE)
+    return "the axis is on the grid";
+  if (opt.amount < 0 || (splits && opt.amount == 0 && opt.kind != TINY_OPT_UPCAST))
+    return "the amount is not positive";
+  if (splits && opt.amount > 0 && axis->extent % opt.amount != 0)
+    return "the amount does not divide the axis";
+  switch (opt.kind) {
+  case TINY_OPT_LANES:
+    return opt.amount > self->cg->target->max_lanes ? "the target has fewer lanes" : NULL;
+  case TINY_OPT_UPCAST:
+    return axis->is_reduce                                        ? "the axis is reduced"
+           : (opt.amount ? opt.amount : axis->extent) > G_MAXINT8 ? "it makes too many copies"
+                                                                  : NULL;
+  case TINY_OPT_UNROLL:
+    return !axis->is_reduce         ? "the axis is not reduced"
+           : opt.amount > G_MAXINT8 ? "it makes too many copies"
+                                    : NULL;
+  case TINY_OPT_PAD:
+    return opt.amount < 1 || axis->extent > G_MAXINT64 / 4 / opt.amount
+               ? "the amount is no size"
+           : axis->node != axis->origin ? "the axis was split"
+                                        : NULL;
+  case TINY_OPT_GRID:
+    return axis->is_reduce                              ? "the axis is reduced"
+           : !all_stores_depend_on (self, axis->origin) ? "a store does not have the axis"
+                                                        : NULL;
+  case TINY_OPT_SWAP: {
+    if (opt.amount >= self->axes->len)
+      return "there is no such axis";
+    TinyAxis *other = tiny_axes_get (self, opt.amount);
+    return other->is_reduce != axis->is_reduce ? "one axis is reduced and the other is not"
+           : !axis->is_reduce
+                   && (!all_stores_depend_on (self, axis->origin)
+                       || !all_stores_depend_on (self, other->origin))
+               ? "a store does not have the axis"
+               : NULL;
+  }
+  default:
+    return NULL;
+  }
+}
+
+static void
+pad_axis (TinyAxes *self, TinyAxis *axis, gint64 multiple)
+{
+  gint64 padded = (axis->extent + multiple - 1) / multiple * multiple;
+  if (padded == axis->extent)
+    return;
+  find_origin (self, axis->origin)->valid = axis->extent;
+  TinyNode *node = fresh_range (self, axis->kind, padded);
+  change_axis (self, axis, node, padded, node);
+}
+
+gboolean
+tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
+{
+  static const TinyRangeKind kinds[TINY_N_OPTS] = { [TINY_OPT_LANES] = TINY_RANGE_LANES,
+                                                    [TINY_OPT_UPCAST] = TINY_RANGE_UPCAST,
+                                                    [TINY_OPT_UNROLL] = TINY_RANGE_UNROLL };
+  gboolean exists = opt.axis < self->axes->len && (guint) opt.kind < TINY_N_OPTS;
+  TinyAxis *axis = exists ? tiny_axes_get (self, opt.axis) : NULL;
+  const char *why = exists ? find_objection (self, opt, axis) : "there is no such axis";
+  if (why != NULL) {
+    g_autofree char *text = exists ? tiny_opts_to_string (&opt, 1) : g_strdup ("optimisation");
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: %s", text, why);
+    return FALSE;
+  }
+  if (opt.kind == TINY_OPT_PAD) {
+    pad_axis (self, axis, opt.amount);
+  } else if (opt.kind == TINY_OPT_GRID) {
+    axis->kind = TINY_RANGE_GRID;
+  } else if (opt.kind == TINY_OPT_SWAP) {
+    TinyAxis *other = tiny_axes_get (self, opt.amount), saved = *axis;
+    *axis = *other;
+    *other = saved;
+  } else if (opt.kind == TINY_OPT_SPLIT) {
+    TinyAxis inner = *axis;
+    inner.node = split_axis (self, axis, axis->kind, opt.amount);
+    inner.extent = opt.amount;
+    self->n_outputs += !axis->is_reduce;
+    g_array_insert_val (self->axes, opt.axis + 1, inner);
+  } else {
+    gint64 amount = opt.amount ? opt.amount : axis->extent;
+    TinyNode *inner = split_axis (self, axis, kinds[opt.kind], amount);
+    if (amount > 1)
+      g_ptr_array_add (find_origin (self, axis->origin)->inner, inner);
+  }
+  g_array_append_val (self->cg->applied, opt);
+  return TRUE;
+}
+
+/* ---- the kernel over them ---- */
+/* Gives every remaining axis a range whose number is its place, so that loops nest in that order. */
+static void
+number_axes (TinyAxes *self)
+{
+  for (guint i = 0; i < self->axes->len; i++) {
+    TinyAxis *axis = tiny_axes_get (self, i);
+    TinyNode *node = axis->extent == 1
+                         ? tiny_node_const_index (self->cg->graph, 0)
+                         : tiny_node_range_const (self->cg->graph, i + self->n_numbers,
+                                                  axis->kind, axis->extent);
+    change_axis (self, axis, node, axis->extent, node);
+  }
+}
+
+/* The gates of @node's padded ranges among those for which @closed says so, and'ed to @gate. */
+static TinyNode *
+add_gates (TinyAxes *self, TinyNode *gate, TinyNode *const *ranges, guint n)
+{
+  TinyGraph *graph = self->cg->graph;
+  for (guint i = 0; i < n; i++) {
+    TinyOrigin *origin = find_origin (self, ranges[i]);
+    if (origin == NULL || origin->valid == 0)
+      continue;
+    TinyNode *valid = tiny_fold_binary (graph, TINY_OP_CMPLT, origin->expression,
+                                        tiny_node_const_index (graph, origin->valid));
+    gate = gate ? tiny_fold_binary (graph, TINY_OP_AND, gate, valid) : valid;
+  }
+  return gate;
+}
+
+static TinyNode *
+rebuild_access (TinyAxes *self, TinyNode *node, TinyNode **sources)
+{
+  TinyGraph *graph = self->cg->graph;
+  guint n_ranges, at = node->op == TINY_OP_LOAD ? 2 : 3;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, node, &n_ranges);
+  TinyNode *given = node->n_sources > at ? sources[at] : NULL;
+  if (node->op == TINY_OP_LOAD && node->sources[0]->ints != NULL
+      && node->sources[0]->ints->n > 0) {
+    /* What stays inside the buffer needs no gate: nobody uses the value. */
+    gint64 lowest, highest;
+    tiny_node_get_bounds (sources[1], &lowest, &highest);
+    if (lowest >= 0 && highest < node->sources[0]->ints->v[0])
+      return tiny_fold_node (graph, node, 1, sources);
+  }
+  sources[at] = add_gates (self, given, ranges, n_ranges);
+  if (sources[at] == given)
+    return tiny_fold_node (graph, node, 1, sources);
+  if (given == NULL && at == 2)
+    sources[3] = tiny_node_const_int (graph, node->dtype, 0);
+  TinyNode *gated
+      = tiny_node_new (graph, node->op, node->dtype, 1, 4, sources, node->arg, NULL, NULL);
+  return tiny_fold_node (graph, gated, 1, sources);
+}
+
+static TinyNode *
+rebuild_reduce (TinyAxes *self, TinyNode *node, TinyNode *value)
+{
+  TinyGraph *graph = self->cg->graph;
+  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
+  TinyNode *gate = add_gates (self, NULL, node->sources + 1, node->n_sources - 1);
+  if (gate != NULL)
+    value = tiny_node_where (graph, gate, value,
+                             tiny_reduce_identity (graph, node->arg, node->dtype, 1));
+  g_ptr_array_add (sources, value);
+  for (guint i = 0; i < self->axes->len; i++)
+    for (guint s = 1; s < node->n_sources; s++)
+      if (tiny_axes_get (self, i)->origin == node->sources[s]
+          && tiny_axes_get (self, i)->node->op == TINY_OP_RANGE)
+        g_ptr_array_add (sources, tiny_axes_get (self, i)->node);
+  for (guint s = 1; s < node->n_sources; s++) {
+    GPtrArray *inner = find_origin (self, node->sources[s])->inner;
+    for (guint i = 0; i < inner->len; i++)
+      g_ptr_array_add (sources, inner->pdata[i]);
+  }
+  return tiny_node_new (graph, TINY_OP_REDUCE, node->dtype, 1, sources->len,
+                        (TinyNode *const *) sources->pdata, node->arg, NULL, NULL);
+}
+
+TinyNode *
+tiny_axes_build (TinyAxes *self)
+{
+  TinyGraph *graph = self->cg->graph;
+  g_auto (TinyNodeMap) map = { 0 };
+  number_axes (self);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i], *made;
+    g_autofree TinyNode **many
+        = node->n_sources > 6 ? g_new (TinyNode *, node->n_sources) : NULL;
+    TinyNode *few[6], **sources = many ? many : few;
+    for (guint s = 0; s < node->n_sources; s++)
+      sources[s] = tiny_node_map_get (&map, node->sources[s]);
+    if (node->op == TINY_OP_RANGE)
+      made = find_origin (self, node)->expression;
+    else if (node->op == TINY_OP_REDUCE)
+      made = rebuild_reduce (self, node, sources[0]);
+    else if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
+      made = rebuild_access (self, node, sources);
+    else
+      made = tiny_fold_node (graph, node, 1, sources);
+    tiny_node_map_set (&map, node, made);
+  }
+  return tiny_node_map_get (&map, self->cg->root);
+}
+
+gboolean
+tiny_pass_optimise (TinyCodegen *cg, GError **error)
+{
+  g_autoptr (TinyAxes) axes = tiny_axes_new (cg);
+  for (guint i = 0; i < cg->n_opts; i++)
+    if (!tiny_axes_apply (axes, cg->opts[i], error))
+      return FALSE;
+  if (cg->heuristic)
+    tiny_axes_optimise (axes);
+  if (cg->applied->len > 0)
+    cg->root = tiny_axes_build (axes);
+  return TRUE;
+}

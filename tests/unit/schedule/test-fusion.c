@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * What becomes how many kernels: the consequences that the cost model of fusion must have. */
+#include <string.h>
+
+#include "base/tiny-error.h"
+#include "ir/tiny-shape.h"
+#include "schedule/tiny-schedule.h"
+
+#define DIMS(...) ((gint64[]){ __VA_ARGS__ }), G_N_ELEMENTS (((gint64[]){ __VA_ARGS__ }))
+
+static TinyGraph *graph;
+static guint n_params;
+
+static TinyNode *
+param (const gint64 *dims, guint n)
+{
+  return tiny_node_new (graph, TINY_OP_PARAM, TINY_DTYPE_F32, 1, 0, NULL, n_params++,
+                        tiny_graph_ints (graph, dims, n), "CPU");
+}
+
+static TinyNode *
+binary (TinyOp op, TinyNode *x, TinyNode *y)
+{
+  if (x->shape->n > y->shape->n && y->shape->n > 0)
+    y = tiny_node_broadcast (graph, y, x->shape->v, x->shape->n);
+  else if (x->shape->n == y->shape->n && x->shape->n > 0 && x->shape != y->shape)
+    y = tiny_node_broadcast (graph, y, x->shape->v, x->shape->n);
+  return tiny_node_binary (graph, op, x, y);
+}
+
+static TinyNode *
+unary (TinyOp op, TinyNode *x)
+{
+  return tiny_node_unary (graph, op, x);
+}
+
+static TinyNode *
+number (double value)
+{
+  return tiny_node_const_float (graph, TINY_DTYPE_F32, value);
+}
+
+static TinyNode *
+relu (TinyNode *x)
+{
+  return binary (TINY_OP_MAX, x, number (0));
+}
+
+static TinyNode *
+reduce (TinyOp op, TinyNode *x, const gint64 *axes, guint n)
+{
+  return tiny_node_reduce_axes (graph, x, op, axes, n);
+}
+
+/* (M, K) @ (K, N) */
+static TinyNode *
+matmul (TinyNode *x, TinyNode *y)
+{
+  gint64 m = x->shape->v[0], k = x->shape->v[1], n = y->shape->v[1];
+  x = tiny_node_expand (graph, tiny_node_reshape (graph, x, DIMS (m, 1, k)), DIMS (m, n, k));
+  y = tiny_node_permute (graph, y, DIMS (1, 0));
+  y = tiny_node_expand (graph, tiny_node_reshape (graph, y, DIMS (1, n, k)), DIMS (m, n, k));
+  TinyNode *sum = reduce (TINY_OP_ADD, binary (TINY_OP_MUL, x, y), DIMS (2));
+  return tiny_node_reshape (graph, sum, DIMS (m, n));
+}
+
+/* x (B, C, H, W), w (O, C, K, K) → (B, O, H-K+1, W-K+1), computed as (B, Y, X, O, KY, KX, C) */
+static TinyNode *
+conv (TinyNode *x, TinyNode *w)
+{
+  gint64 B = x->shape->v[0], C = x->shape->v[1], H = x->shape->v[2], W = x->shape->v[3];
+  gint64 O = w->shape->v[0], K = w->shape->v[2], Y = H - K + 1, X = W - K + 1;
+  x = tiny_node_permute (graph, x, DIMS (0, 2, 3, 1));
+  x = tiny_node_reshape (graph, x, DIMS (B, H, W, 1, 1, 1, C));
+  x = tiny_node_expand (graph, x, DIMS (B, H, W, 1, K, K, C));
+  x = tiny_node_shear (graph, x, 1, 4, 1, 1, 0, 1, Y);
+  x = tiny_node_shear (graph, x, 2, 5, 1, 1, 0, 1, X);
+  x = tiny_node_expand (graph, x, DIMS (B, Y, X, O, K, K, C));
+  w = tiny_node_permute (graph, w, DIMS (0, 2, 3, 1));
+  w = tiny_node_reshape (graph, w, DIMS (1, 1, 1, O, K, K, C));
+  w = tiny_node_expand (graph, w, DIMS (B, Y, X, O, K, K, C));
+  TinyNode *sum = reduce (TINY_OP_ADD, binary (TINY_OP_MUL, x, w), DIMS (4, 5, 6));
+  sum = tiny_node_reshape (graph, sum, DIMS (B, Y, X, O));
+  return tiny_node_permute (graph, sum, DIMS (0, 3, 1, 2));
+}
+
+/* The gradient of conv's x: what differentiating it op by op gives. */
+static TinyNode *
+conv_gradient (TinyNode *dy, TinyNode *w, gint64 H)
+{
+  gint64 B = dy->shape->v[0], O = dy->shape->v[1], Y = dy->shape->v[2];
+  gint64 C = w->shape->v[1], K = w->shape->v[2];
+  dy = tiny_node_permute (graph, dy, DIMS (0, 2, 3, 1));
+  dy = tiny_node_reshape (graph, dy, DIMS (B, Y, Y, O, 1, 1, 1));
+  dy = tiny_node_expand (graph, dy, DIMS (B, Y, Y, O, K, K, C));
+  w = tiny_node_permute (graph, w, DIMS (0, 2, 3, 1));
+  w = tiny_node_reshape (graph, w, DIMS (1, 1, 1, O, K, K, C));
+  w = tiny_node_expand (graph, w, DIMS (B, Y, Y, O, K, K, C));
+  TinyNode *dx = reduce (TINY_OP_ADD, binary (TINY_OP_MUL, dy, w), DIMS (3));
+  dx = tiny_node_shear (graph, dx, 2, 5, 1, -1, 0, 1, H);
+  dx = tiny_node_shear (graph, dx, 1, 4, 1, -1, 0, 1, H);
+  dx = reduce (TINY_OP_ADD, dx, DIMS (4, 5));
+  dx = tiny_node_reshape (graph, dx, DIMS (B, H, H, C));
+  return tiny_node_permute (graph, dx, DIMS (0, 3, 1, 2));
+}
+
+static TinyNode *
+mean (TinyNode *x, const gint64 *axes, guint n)
+{
+  TinyNode *sum = reduce (TINY_OP_ADD, x, axes, n);
+  double count = (double) tiny_shape_get_n_elements (x->shape)
+                 / (double) tiny_shape_get_n_elements (sum->shape);
+  return binary (TINY_OP_MUL, sum, number (1 / count));
+}
+
+static TinyNode *
+normalise (TinyNode *x, const gint64 *axes, guint n)
+{
+  TinyNode *centred = binary (TINY_OP_SUB, x, mean (x, axes, n));
+  TinyNode *variance = mean (binary (TINY_OP_MUL, centred, centred), axes, n);
+  TinyNode *scale
+      = unary (TINY_OP_RECIP, unary (TINY_OP_SQRT, binary (TINY_OP_ADD, variance, number (1e-5))));
+  return binary (TINY_OP_MUL, centred, scale);
+}
+
+static TinyNode *
+softmax (TinyNode *x)
+{
+  TinyNode *shifted = binary (TINY_OP_SUB, x, reduce (TINY_OP_MAX, x, DIMS (1)));
+  TinyNode *e = unary (TINY_OP_EXP2, binary (TINY_OP_MUL, shifted, number (1.442695)));
+  return binary (TINY_OP_MUL, e, unary (TINY_OP_RECIP, reduce (TINY_OP_ADD, e, DIMS (1))));
+}
+
+static TinyNode *
+log_softmax (TinyNode *x)
+{
+  TinyNode *shifted = binary (TINY_OP_SUB, x, reduce (TINY_OP_MAX, x, DIMS (1)));
+  TinyNode *e = unary (TINY_OP_EXP2, binary (TINY_OP_MUL, shifted, number (1.442695)));
+  TinyNode *log = unary (TINY_OP_LOG2, reduce (TINY_OP_ADD, e, DIMS (1)));
+  return binary (TINY_OP_SUB, shifted, log);
+}
+
+/* ---- cases ---- */
+static guint
+elementwise_chain (TinyNode **roots)
+{
+  TinyNode *x = param (DIMS (1000, 1000)), *y = param (DIMS (1000));
+  for (guint i = 0; i < 10; i++)
+    x = binary (TINY_OP_MUL, binary (TINY_OP_ADD, unary (TINY_OP_EXP2, x), y), number (3));
+  roots[0] = x;
+  return 1;
+}
+
+static guint
+reduce_epilogue (TinyNode **roots)
+{
+  TinyNode *x = param (DIMS (1000, 1000));
+  roots[0] = relu (binary (TINY_OP_ADD, mean (binary (TINY_OP_MUL, x, x), DIMS (1)),
+                           param (DIMS (1000, 1))));
+  return 1;
+}
+
+static guint
+matmul_bias_relu (TinyNode **roots)
+{
+  TinyNode *y = matmul (param (DIMS (512, 256)), param (DIMS (256, 128)));
+  roots[0] = relu (binary (TINY_OP_ADD, y, param (DIMS (128))));
+  return 1;
+}
+
+static guint
+two_matmuls (TinyNode **roots)
+{
+  TinyNode *y = relu (matmul (param (DIMS (512, 256)), param (DIMS (256, 128))));
+  roots[0] = matmul (y, param (DIMS (128, 512)));
+  return 1;
+}
+
+static guint
+matmul_of_relu (TinyNode **roots)
+{
+  roots[0] = matmul (relu (param (DIMS (512, 256))), param (DIMS (256, 128)));
+  return 1;
+}
+
+static guint
+conv_bias_relu (TinyNode **roots)
+{
+  TinyNode *y = conv (param (DIMS (32, 16, 28, 28)), param (DIMS (32, 16, 5, 5)));
+  roots[0] = relu (binary (TINY_OP_ADD, y, param (DIMS (32, 1, 1))));
+  return 1;
+}
+
+static guint
+two_convs (TinyNode **roots)
+{
+  TinyNode *y = relu (conv (param (DIMS (32, 16, 28, 28)), param (DIMS (32, 16, 5, 5))));
+  roots[0] = relu (conv (y, param (DIMS (32, 32, 5, 5))));
+  return 1;
+}
+
+/* The padded dy, and the contraction. */
+static guint
+gradient_of_conv (TinyNode **roots)
+{
+  roots[0] = conv_gradient (relu (param (DIMS (32, 32, 24, 24))), param (DIMS (32, 16, 5, 5)), 28);
+  return 1;
+}
+
+static guint
+softmax_rows (TinyNode **roots)
+{
+  roots[0] = softmax (param (DIMS (1024, 1024)));
+  return 1;
+}
+
+static guint
+cross_entropy (TinyNode **roots)
+{
+  TinyNode *x = param (DIMS (128, 10)), *y = param (DIMS (128, 10));
+  TinyNode *losses = reduce (TINY_OP_ADD, binary (TINY_OP_MUL, log_softmax (x), y), DIMS (1));
+  roots[0] = binary (TINY_OP_MUL, mean (losses, DIMS (0)), number (-1));
+  return 1;
+}
+
+static guint
+layernorm (TinyNode **roots)
+{
+  TinyNode *y = normalise (param (DIMS (4096, 1024)), DIMS (1));
+  roots[0] = binary (TINY_OP_ADD, binary (TINY_OP_MUL, y, param (DIMS (1024))),
+                     param (DIMS (1024)));
+  return 1;
+}
+
+static guint
+batchnorm (TinyNode **roots)
+{
+  TinyNode *x = param (DIMS (64, 32, 24, 24));
+  TinyNode *y = normalise (x, DIMS (0, 2, 3));
+  roots[0] = relu (binary (TINY_OP_MUL, y, param (DIMS (1, 32, 1, 1))));
+  return 1;
+}
+
+/* A cheap value with two users is computed twice. */
+static guint
+two_users (TinyNode **roots)
+{
+  TinyNode *t = binary (TINY_OP_ADD, param (DIMS (1000000)), number (1));
+  roots[0] = binary (TINY_OP_MUL, t, param (DIMS (1000000)));
+  roots[1] = binary (TINY_OP_MUL, t, param (DIMS (1000000)));
+  return 2;
+}
+
+/* A dear one is stored. */
+static guint
+two_users_dear (TinyNode **roots)
+{
+  TinyNode *t = param (DIMS (1000000));
+  for (guint i = 0; i < 8; i++)
+    t = unary (TINY_OP_SIN, t);
+  roots[0] = binary (TINY_OP_MUL, t, param (DIMS (1000000)));
+  roots[1] = binary (TINY_OP_MUL, t, param (DIMS (1000000)));
+  return 2;
+}
+
+static guint
+max_pool (TinyNode **roots)
+{
+  TinyNode *x = tiny_node_reshape (graph, relu (param (DIMS (32, 8, 24, 24))),
+                                   DIMS (32, 8, 12, 2, 12, 2));
+  roots[0] = reduce (TINY_OP_MAX, x, DIMS (3, 5));
+  return 1;
+}
+
+static guint
+adam (TinyNode **roots)
+{
+  TinyNode *g = param (DIMS (100000)), *m = param (DIMS (100000)), *p = param (DIMS (100000));
+  TinyNode *m_new = binary (TINY_OP_ADD, binary (TINY_OP_MUL, m, number (0.9)), g);
+  TinyNode *p_new = binary (TINY_OP_SUB, p, binary (TINY_OP_MUL, m_new, number (0.01)));
+  TinyNode *first[] = { m, m_new }, *second[] = { p, p_new };
+  roots[0] = tiny_node_new (graph, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, first, 0, NULL, NULL);
+  roots[1] = tiny_node_new (graph, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, second, 0, NULL, NULL);
+  return 2;
+}
+
+/* Sixty inputs are more than one kernel may have. */
+static guint
+many_inputs (TinyNode **roots)
+{
+  TinyNode *x = param (DIMS (4000));
+  for (guint i = 0; i < 59; i++)
+    x = binary (TINY_OP_ADD, x, param (DIMS (4000)));
+  roots[0] = x;
+  return 1;
+}
+
+static guint
+iota (TinyNode **roots)
+{
+  TinyNode *i = tiny_node_new (graph, TINY_OP_IOTA, TINY_DTYPE_F32, 1, 0, NULL, 0,
+                               tiny_graph_ints (graph, DIMS (10)), NULL);
+  TinyNode *labels = param (DIMS (128, 1));
+  TinyNode *row = tiny_node_broadcast (graph, i, DIMS (128, 10));
+  roots[0] = tiny_node_binary (graph, TINY_OP_CMPEQ, row,
+                               tiny_node_expand (graph, labels, DIMS (128, 10)));
+  return 1;
+}
+
+static const struct {
+  const char *name;
+  guint (*make) (TinyNode **roots);
+  guint least, most; /* kernels */
+} cases[] = {
+  { "elementwise-chain", elementwise_chain, 1, 1 },
+  { "reduce-epilogue", reduce_epilogue, 1, 1 },
+  { "matmul-bias-relu", matmul_bias_relu, 1, 1 },
+  { "two-matmuls", two_matmuls, 2, 2 },
+  { "matmul-of-relu", matmul_of_relu, 2, 2 },
+  { "conv-bias-relu", conv_bias_relu, 1, 1 },
+  { "two-convs", two_convs, 2, 3 },
+  { "gradient-of-conv", gradient_of_conv, 2, 3 },
+  { "softmax", softmax_rows, 1, 3 },
+  { "cross-entropy", cross_entropy, 1, 4 },
+  { "layernorm", layernorm, 1, 3 },
+  { "batchnorm", batchnorm, 3, 5 },
+  { "two-users", two_users, 2, 2 },
+  { "two-users-dear", two_users_dear, 3, 3 },
+  { "max-pool", max_pool, 1, 1 },
+  { "adam", adam, 2, 2 },
+  { "many-inputs", many_inputs, 2, 4 },
+  { "iota", iota, 1, 1 },
+};
+
+static void
+test_case (gconstpointer data)
+{
+  guint c = GPOINTER_TO_UINT (data), n_kernels = 0;
+  TinyNode *roots[4];
+  g_autoptr (GError) error = NULL;
+  graph = tiny_graph_new ();
+  n_params = 0;
+  guint n = cases[c].make (roots);
+  g_autoptr (TinySchedule) schedule
+      = tiny_schedule_new (graph, tiny_node_sink (graph, n, roots, NULL), &error);
+  g_assert_no_error (error);
+  g_autofree char *text = tiny_schedule_to_string (schedule);
+  for (guint i = 0; i < schedule->n_items; i++) {
+    g_assert_cmpuint (schedule->items[i].n_buffers, <=, 32);
+    /* What packs operands for a contraction is not counted. */
+    if (!g_str_has_prefix (schedule->items[i].kernel->text, "pack"))
+      n_kernels++;
+  }
+  if (n_kernels < cases[c].least || n_kernels > cases[c].most || g_test_verbose ())
+    g_test_message ("%u kernels, expected %u to %u:\n%s", n_kernels, cases[c].least,
+                    cases[c].most, text);
+  g_assert_cmpuint (n_kernels, >=, cases[c].least);
+  g_assert_cmpuint (n_kernels, <=, cases[c].most);
+}
+
+/* The same graph twice gives the same text. */
+static void
+test_deterministic (void)
+{
+  g_autofree char *texts[2] = { NULL, NULL };
+  for (guint i = 0; i < 2; i++) {
+    TinyNode *roots[4];
+    graph = tiny_graph_new ();
+    n_params = 0;
+    guint n = gradient_of_conv (roots);
+    g_autoptr (TinySchedule) schedule
+        = tiny_schedule_new (graph, tiny_node_sink (graph, n, roots, NULL), NULL);
+    texts[i] = tiny_schedule_to_string (schedule);
+  }
+  g_assert_cmpstr (texts[0], ==, texts[1]);
+}
+
+static void
+test_mixed_devices (void)
+{
+  g_autoptr (GError) error = NULL;
+  graph = tiny_graph_new ();
+  const TinyInts *shape = tiny_graph_ints (graph, DIMS (4));
+  TinyNode *x
+      = tiny_node_new (graph, TINY_OP_PARAM, TINY_DTYPE_F32, 1, 0, NULL, 0, shape, "CPU");
+  TinyNode *y
+      = tiny_node_new (graph, TINY_OP_PARAM, TINY_DTYPE_F32, 1, 0, NULL, 1, shape, "REF");
+  TinyNode *sum = tiny_node_binary (graph, TINY_OP_ADD, x, y);
+  g_assert_null (tiny_schedule_new (graph, tiny_node_sink (graph, 1, &sum, NULL), &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "CPU"));
+  g_assert_nonnull (strstr (error->message, "REF"));
+}
+
+/* A copy between devices stores what it takes, and what follows runs where it went. */
+static void
+test_copy (void)
+{
+  g_autoptr (GError) error = NULL;
+  graph = tiny_graph_new ();
+  const TinyInts *shape = tiny_graph_ints (graph, DIMS (4));
+  TinyNode *x
+      = tiny_node_new (graph, TINY_OP_PARAM, TINY_DTYPE_F32, 1, 0, NULL, 0, shape, "CPU");
+  TinyNode *y = unary (TINY_OP_NEG, x);
+  y = tiny_node_new (graph, TINY_OP_COPY, TINY_DTYPE_F32, 1, 1, &y, 0, NULL, "REF");
+  y = unary (TINY_OP_EXP2, y);
+  g_autoptr (TinySchedule) schedule
+      = tiny_schedule_new (graph, tiny_node_sink (graph, 1, &y, NULL), &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (schedule->n_items, ==, 3);
+  g_assert_cmpuint (schedule->n_arenas, ==, 2);
+  g_assert_cmpstr (schedule->items[0].device, ==, "CPU");
+  g_assert_cmpint (schedule->items[1].kind, ==, TINY_SCHEDULE_COPY);
+  g_assert_cmpstr (schedule->items[1].device, ==, "REF");
+  g_assert_cmpstr (schedule->items[2].device, ==, "REF");
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *path = g_strconcat ("/schedule/fusion/", cases[i].name, NULL);
+    g_test_add_data_func (path, GUINT_TO_POINTER (i), test_case);
+  }
+  g_test_add_func ("/schedule/deterministic", test_deterministic);
+  g_test_add_func ("/schedule/mixed-devices", test_mixed_devices);
+  g_test_add_func ("/schedule/copy", test_copy);
+  return g_test_run ();
+}
