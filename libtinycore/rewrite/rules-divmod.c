@@ -24,12 +24,13 @@ new_const (TinyMatch *m, gint64 value)
   return tiny_const_like (m->graph, m->root, value);
 }
 
-/* Of a quotient, a coefficient that is no multiple of c is split only over leaves: an atom that is
- * itself computed would be taken apart twice. */
+/* Of a quotient, a coefficient that is no multiple of c is split only over a single leaf: else
+ * much would stand there twice. */
 static gint64
-get_quotient (const Division *d, const TinyTerm *term, gint64 c)
+get_quotient (const Division *d, const TinySum *sum, const TinyTerm *term, gint64 c)
 {
-  gboolean is_leaf = !tiny_op_is_elementwise (term->atom->op);
+  gboolean is_leaf
+      = sum->n == 1 && sum->constant == 0 && !tiny_op_is_elementwise (term->atom->op);
   return d->is_mod || is_leaf || term->coef % c == 0 ? term->coef / c : 0;
 }
 
@@ -40,7 +41,7 @@ split (Division *d, const TinySum *sum, gint64 c)
   tiny_sum_clear (&d->rest);
   for (guint i = 0; i < sum->n; i++) {
     TinyTerm t = sum->terms[i];
-    gint64 q = get_quotient (d, &t, c);
+    gint64 q = get_quotient (d, sum, &t, c);
     if ((q != 0 && !tiny_sum_add_term (&d->quotient, t.atom, q))
         || (t.coef != q * c && !tiny_sum_add_term (&d->rest, t.atom, t.coef - q * c)))
       return FALSE;

@@ -93,5 +93,7 @@ schedule_check_devices (Plan *plan, TinyNode *sink, GError **error)
     if (node->op == TINY_OP_PARAM)
       add_input (plan, node);
   }
+  if (plan->only_device == NULL)
+    plan->only_device = sink->text;
   return TRUE;
 }
