@@ -161,29 +161,6 @@ simplify (Facts *self, TinyNode *node)
                                 : tiny_rewriter_run (self->rewriter, node);
 }
 
-/* Like tiny_graph_substitute(), at the cost of what is under @node only. */
-static TinyNode *
-substitute (Facts *self, TinyNode *node, TinyNode *const *from, TinyNode *const *to, guint n)
-{
-  g_auto (TinyMemo) memo = { 0 };
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &node, 1);
-  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
-  for (guint i = 0; i < n; i++)
-    tiny_memo_set (&memo, from[i], to[i]);
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *old = order->pdata[i], *new = old;
-    if (tiny_memo_get (&memo, old) != NULL)
-      continue;
-    g_ptr_array_set_size (sources, (gint) old->n_sources);
-    for (guint s = 0; s < old->n_sources; s++)
-      sources->pdata[s] = tiny_memo_get (&memo, old->sources[s]);
-    if (old->n_sources > 0)
-      new = tiny_node_with_sources (self->graph, old, (TinyNode *const *) sources->pdata);
-    tiny_memo_set (&memo, old, new);
-  }
-  return tiny_memo_get (&memo, node);
-}
-
 /* @node under from -> to, simplified, and back; the smaller of both. */
 static TinyNode *
 try_substitution (Facts *self,
@@ -195,11 +172,11 @@ try_substitution (Facts *self,
                   TinyNode **back_from,
                   TinyNode **back_to)
 {
-  TinyNode *there = substitute (self, node, from, to, n);
+  TinyNode *there = tiny_substitute (self->graph, node, from, to, n);
   if (there == node)
     return node;
   TinyNode *simple = simplify (self, there);
-  TinyNode *back = substitute (self, simple, back_from, back_to, n_back);
+  TinyNode *back = tiny_substitute (self->graph, simple, back_from, back_to, n_back);
   back = simplify (self, back);
   gboolean gain;
   return back != node && measure (self->graph, back, &gain) < measure (self->graph, node, &gain)
@@ -213,7 +190,7 @@ use_clauses (Facts *self, TinyNode *node)
   TinyNode *to[MAX_FACTS];
   for (guint i = 0; i < self->n_clauses; i++)
     to[i] = tiny_const_like (self->graph, self->clauses[i], 1);
-  TinyNode *result = substitute (self, node, self->clauses, to, self->n_clauses);
+  TinyNode *result = tiny_substitute (self->graph, node, self->clauses, to, self->n_clauses);
   return result == node ? node : simplify (self, result);
 }
 

@@ -23,7 +23,9 @@ tiny_memo_clear (TinyMemo *self)
 static inline guint
 tiny_memo_find (const TinyMemo *self, const TinyNode *key)
 {
-  guint mask = (1u << self->n_bits) - 1, i = (key->id * 2654435769u) >> (32 - self->n_bits);
+  /* Eight neighbours by id, which often belong to one expression, are neighbours here too. */
+  guint mask = (1u << self->n_bits) - 1;
+  guint i = ((key->id >> 3) * 2654435769u) >> (35 - self->n_bits) << 3 | (key->id & 7);
   while (self->slots[2 * i] != NULL && self->slots[2 * i] != key)
     i = (i + 1) & mask;
   return i;
@@ -36,6 +38,10 @@ tiny_memo_get (const TinyMemo *self, const TinyNode *key)
 }
 
 void tiny_memo_set (TinyMemo *self, TinyNode *key, TinyNode *value);
+
+/* Like tiny_graph_substitute(), at the cost of what is under @node only. */
+TinyNode *tiny_substitute (
+    TinyGraph *graph, TinyNode *node, TinyNode *const *from, TinyNode *const *to, guint n);
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyMemo, tiny_memo_clear)
 

@@ -76,27 +76,6 @@ tiny_rewriter_get_inner (TinyRewriter *self)
   return self->inner;
 }
 
-void
-tiny_memo_set (TinyMemo *self, TinyNode *key, TinyNode *value)
-{
-  if (self->slots == NULL || self->n >= 1u << (self->n_bits - 1)) {
-    TinyMemo old = *self;
-    self->n_bits = old.slots == NULL ? 6 : old.n_bits + 1;
-    self->slots = g_new0 (TinyNode *, (gsize) 2 << self->n_bits);
-    for (guint i = 0; old.slots != NULL && i < 1u << old.n_bits; i++)
-      if (old.slots[2 * i] != NULL) {
-        guint to = tiny_memo_find (self, old.slots[2 * i]);
-        self->slots[2 * to] = old.slots[2 * i];
-        self->slots[2 * to + 1] = old.slots[2 * i + 1];
-      }
-    g_free (old.slots);
-  }
-  guint i = tiny_memo_find (self, key);
-  self->n += self->slots[2 * i] == NULL;
-  self->slots[2 * i] = key;
-  self->slots[2 * i + 1] = value;
-}
-
 static void
 push (TinyRewriter *self, TinyNode *node, guint chain)
 {
