@@ -1,24 +1,53 @@
 /* SPDX-License-Identifier: MIT
  *
- * device-private.h: what buffers and programs need of their device. */
+ * device-private.h: what the files of this room share about a device. */
 #pragma once
 
 #include "device/tiny-device.h"
+#include "device/tiny-pool.h"
+#include "device/tiny-queue.h"
+#include "device/tiny-table.h"
 
 G_BEGIN_DECLS
 
-TinyPluginDevice *tiny_device_get_handle (TinyDevice *self);
-const TinyDeviceTable *tiny_device_get_table (TinyDevice *self);
-/* Remembers a lost device; otherwise as tiny_status_check(). */
+struct _TinyDevice {
+  GObject parent_instance;
+  TinyBackend *backend, *code;
+  const TinyRenderer *renderer; /* of code */
+  char *name;
+  TinyPluginDevice *handle;
+  TinyDeviceTable table; /* the core's copy */
+  TinyDeviceInfo info;
+  TinyTarget target;
+  TinyQueue *queue; /* the device's own; holds no reference to it */
+  TinyPool *pool;
+  gint lost;
+};
+
+/* module.open() under the lock of module functions. */
+TinyStatus tiny_backend_open_device (TinyBackend *self,
+                                     const char *id,
+                                     TinyPluginDevice **out,
+                                     const TinyDeviceTable **out_table,
+                                     TinyPluginError *plugin_error);
+
+/* tiny_status_check() that remembers a lost device. */
 gboolean tiny_device_check (TinyDevice *self,
                             TinyStatus status,
                             const TinyPluginError *plugin_error,
                             const char *what,
                             GError **error);
-gboolean tiny_device_check_alive (TinyDevice *self, GError **error);
 
-/* The pool: memory of at least @n_bytes, rounded up to *out_size, and back. */
-TinyPluginBuffer *tiny_device_take_memory (TinyDevice *self, gsize n_bytes, gsize *out_size, GError **error);
-void tiny_device_give_memory (TinyDevice *self, TinyPluginBuffer *memory, gsize size);
+/* FALSE with TINY_ERROR_DEVICE_LOST, at once, when the device was lost before. */
+gboolean tiny_device_fail_lost (TinyDevice *self, const char *what, GError **error);
+static inline gboolean
+tiny_device_check_alive (TinyDevice *self, const char *what, GError **error)
+{
+  return G_LIKELY (!g_atomic_int_get (&self->lost))
+         || tiny_device_fail_lost (self, what, error);
+}
+
+/* A queue that its device owns. */
+TinyQueue *tiny_queue_new_own (TinyDevice *device, GError **error);
 
 G_END_DECLS

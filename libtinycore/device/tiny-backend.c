@@ -1,229 +1,226 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-backend.c: one loaded plugin module: its table checked, copied and initialised. */
+ * tiny-backend.c: one loaded plugin module: its tables checked, copied and initialised.
+ *
+ * Module functions are serialised here, by one lock for all backends: they are rare, and two
+ * vendors' loaders that run at once have surprised each other before. */
 #include "device/tiny-backend.h"
 
 #include <glib/gstdio.h>
-#include <stdlib.h>
+#include <gmodule.h>
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "device/device-private.h"
 
 struct _TinyBackend {
   GObject parent_instance;
   TinyPluginModule module;
-  TinyRenderer *renderers;
-  char *path, *stamp;
+  TinyRenderer *renderers; /* module.n_renderers copies */
+  TinyDialect *dialects;   /* copies, by renderer; unused where it has none */
+  char *name, *path, *stamp;
   gboolean initialised;
 };
 
 G_DEFINE_FINAL_TYPE (TinyBackend, tiny_backend, G_TYPE_OBJECT)
 
-/* Modules stay loaded and initialised for the life of the process once they worked. */
 static GMutex module_lock;
 
-/* ---- errors ---- */
-static const struct {
-  TinyStatus status;
-  TinyError code;
-  const char *text;
-} statuses[] = {
-  { TINY_STATUS_UNSUPPORTED, TINY_ERROR_UNSUPPORTED, "not supported" },
-  { TINY_STATUS_INVALID, TINY_ERROR_INVALID, "invalid argument" },
-  { TINY_STATUS_OUT_OF_MEMORY, TINY_ERROR_OUT_OF_MEMORY, "out of memory" },
-  { TINY_STATUS_BUSY, TINY_ERROR_PERMISSION, "in use by another process" },
-  { TINY_STATUS_TIMEOUT, TINY_ERROR_TIMEOUT, "took too long" },
-  { TINY_STATUS_PERMISSION, TINY_ERROR_PERMISSION, "permission denied" },
-  { TINY_STATUS_NO_DEVICE, TINY_ERROR_NO_DEVICE, "no such device" },
-  { TINY_STATUS_DRIVER, TINY_ERROR_DRIVER, "driver missing or unsuitable" },
-  { TINY_STATUS_DEVICE_LOST, TINY_ERROR_DEVICE_LOST, "device lost" },
-  { TINY_STATUS_COMPILE, TINY_ERROR_COMPILE, "the kernel does not compile" },
-  { TINY_STATUS_CORRUPT, TINY_ERROR_FORMAT, "damaged program" },
-  { TINY_STATUS_LAUNCH, TINY_ERROR_LAUNCH, "launch failed" },
-};
-
-gboolean
-tiny_status_check (TinyStatus status,
-                   const TinyPluginError *plugin_error,
-                   const char *device,
-                   const char *what,
-                   GError **error)
-{
-  if (status >= 0)
-    return TRUE;
-  TinyError code = TINY_ERROR_PLUGIN;
-  const char *text = "internal error of the plugin";
-  for (guint i = 0; i < G_N_ELEMENTS (statuses); i++)
-    if (statuses[i].status == status) {
-      code = statuses[i].code;
-      text = statuses[i].text;
-    }
-  g_autofree char *said = NULL, *hint = NULL;
-  if (plugin_error != NULL) {
-    said = g_utf8_make_valid (plugin_error->text, (gssize) strnlen (plugin_error->text, sizeof plugin_error->text));
-    hint = g_utf8_make_valid (plugin_error->hint, (gssize) strnlen (plugin_error->hint, sizeof plugin_error->hint));
-  }
-  g_set_error (error, TINY_ERROR, (gint) code, "%s: %s: %s%s%s%s", device, what,
-               said && said[0] ? said : text, hint && hint[0] ? " (" : "", hint ? hint : "",
-               hint && hint[0] ? ")" : "");
-  return FALSE;
-}
-
-/* ---- the host's side ---- */
-static void *
-host_alloc (uint64_t n_bytes)
-{
-  void *memory = NULL;
-  if (n_bytes > G_MAXSIZE / 2 || posix_memalign (&memory, 64, n_bytes ? n_bytes : 1) != 0)
-    return NULL;
-  return memory;
-}
-
-static void
-host_log (int32_t level, const char *domain, const char *text)
-{
-  static const GLogLevelFlags levels[]
-      = { G_LOG_LEVEL_WARNING, G_LOG_LEVEL_WARNING, G_LOG_LEVEL_INFO, G_LOG_LEVEL_DEBUG };
-  g_log (domain, levels[CLAMP (level, 0, 3)], "%s", text);
-}
-
-const TinyHost *
-tiny_host_get (void)
-{
-  static const TinyHost host = {
-    .struct_size = sizeof (TinyHost),
-    .abi_major = TINY_PLUGIN_ABI_MAJOR,
-    .abi_minor = TINY_PLUGIN_ABI_MINOR,
-    .alloc = host_alloc,
-    .free = free,
-    .log = host_log,
-  };
-  return &host;
-}
-
-gboolean
-tiny_table_copy (void *to, gsize size, const void *from, gsize least, const char *what, GError **error)
-{
-  guint32 given;
-  memset (to, 0, size);
-  if (from == NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s is missing", what);
-    return FALSE;
-  }
-  memcpy (&given, from, sizeof given);
-  if (given < least) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "%s says it has %u bytes, at least %" G_GSIZE_FORMAT " are needed", what, given, least);
-    return FALSE;
-  }
-  memcpy (to, from, MIN (given, size));
-  return TRUE;
-}
-
+/* ---- checks ---- */
 static gboolean
-all_zero (const guint64 *words, gsize n)
+check_abi (const TinyPluginModule *module, const char *name, GError **error)
 {
-  for (gsize i = 0; i < n; i++)
-    if (words[i] != 0)
-      return FALSE;
-  return TRUE;
-}
-
-static gboolean
-refuse (GError **error, const char *name, const char *why)
-{
-  g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: %s", name, why);
-  return FALSE;
-}
-
-static gboolean
-check_module (TinyBackend *self, GError **error)
-{
-  const TinyPluginModule *module = &self->module;
-  const char *name = module->name ? module->name : "plugin without a name";
   if (module->abi_major != TINY_PLUGIN_ABI_MAJOR) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_ABI, "%s is built for plugin ABI %u, this core has %u",
-                 name, module->abi_major, TINY_PLUGIN_ABI_MAJOR);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_ABI,
+                 "%s: built for plugin ABI %u, this core has %u", name, module->abi_major,
+                 TINY_PLUGIN_ABI_MAJOR);
     return FALSE;
   }
   if (module->abi_minor_min > TINY_PLUGIN_ABI_MINOR) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_ABI,
-                 "%s needs a core with plugin ABI %u.%u or newer, this is %u.%u", name,
+                 "%s: needs a core with plugin ABI %u.%u or newer, this one has %u.%u", name,
                  module->abi_major, module->abi_minor_min, TINY_PLUGIN_ABI_MAJOR,
                  TINY_PLUGIN_ABI_MINOR);
     return FALSE;
   }
-  if (!all_zero (module->reserved, G_N_ELEMENTS (module->reserved))
-      || (module->flags & ~TINY_MODULE_ANY_RENDERER) != 0)
-    return refuse (error, name, "the module table has reserved bits set");
+  return TRUE;
+}
+
+static gboolean
+check_module (const TinyPluginModule *module, const char *name, GError **error)
+{
   const struct {
     gboolean there;
     const char *slot;
   } required[] = {
-    { module->name != NULL, "name" }, { module->init != NULL, "init" },
-    { module->fini != NULL, "fini" }, { module->scan != NULL, "scan" },
+    { module->name != NULL && module->name[0] != 0, "name" },
+    { module->init != NULL, "init" },
+    { module->fini != NULL, "fini" },
+    { module->scan != NULL, "scan" },
     { module->open != NULL, "open" },
     { module->n_renderers == 0 || module->renderers != NULL, "renderers" },
   };
+  if ((module->flags & ~TINY_MODULE_ANY_RENDERER) != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: the module table has flags 0x%x, which this core does not know", name,
+                 module->flags & ~TINY_MODULE_ANY_RENDERER);
+    return FALSE;
+  }
   for (guint i = 0; i < G_N_ELEMENTS (required); i++)
     if (!required[i].there) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
                    "%s: the module table lacks the required slot %s", name, required[i].slot);
       return FALSE;
     }
+  if (module->n_renderers > 256) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: claims %u renderers", name,
+                 module->n_renderers);
+    return FALSE;
+  }
   return TRUE;
 }
 
 static gboolean
+copy_dialect (TinyRenderer *renderer, TinyDialect *to, GError **error)
+{
+  if (renderer->dialect == NULL)
+    return TRUE;
+  if (!tiny_table_copy (to, sizeof *to, renderer->dialect, G_STRUCT_OFFSET (TinyDialect, types),
+                        G_STRUCT_OFFSET (TinyDialect, reserved), G_N_ELEMENTS (to->reserved),
+                        "the dialect", error))
+    return FALSE;
+  renderer->dialect = to;
+  return TRUE;
+}
+
+static gboolean
+copy_renderer (TinyRenderer *to, const void *from, TinyDialect *dialect, GError **error)
+{
+  if (!tiny_table_copy (to, sizeof *to, from, G_STRUCT_OFFSET (TinyRenderer, disassemble),
+                        G_STRUCT_OFFSET (TinyRenderer, reserved), G_N_ELEMENTS (to->reserved),
+                        "the renderer", error))
+    return FALSE;
+  const char *slot = to->name == NULL || to->name[0] == 0 ? "name"
+                     : to->target == NULL                 ? "target"
+                     : to->compile == NULL                ? "compile"
+                                                          : NULL;
+  if (slot != NULL || to->flags != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "the renderer %s%s",
+                 slot ? "lacks the required slot " : "has flags that this core does not know",
+                 slot ? slot : "");
+    return FALSE;
+  }
+  return copy_dialect (to, dialect, error);
+}
+
+/* The plugin's array has elements as large as the plugin's own struct, not ours. */
+static gboolean
 copy_renderers (TinyBackend *self, GError **error)
 {
   const guint8 *next = (const guint8 *) self->module.renderers;
-  self->renderers = g_new0 (TinyRenderer, self->module.n_renderers + 1);
-  for (guint i = 0; i < self->module.n_renderers; i++) {
-    TinyRenderer *renderer = &self->renderers[i];
-    if (!tiny_table_copy (renderer, sizeof *renderer, next,
-                          G_STRUCT_OFFSET (TinyRenderer, disassemble), "renderer", error))
+  guint n = self->module.n_renderers;
+  self->renderers = g_new0 (TinyRenderer, n + 1);
+  self->dialects = g_new0 (TinyDialect, n + 1);
+  for (guint i = 0; i < n; i++) {
+    if (!copy_renderer (&self->renderers[i], next, &self->dialects[i], error)) {
+      g_prefix_error (error, "%s: renderer %u: ", self->name, i);
       return FALSE;
-    if (renderer->name == NULL || renderer->target == NULL || renderer->compile == NULL)
-      return refuse (error, self->module.name, "a renderer lacks name, target or compile");
-    next += *(const guint32 *) next;
+    }
+    next += self->renderers[i].struct_size;
   }
   self->module.renderers = self->renderers;
   return TRUE;
+}
+
+/* ---- life ---- */
+static char *
+make_stamp (const TinyPluginModule *module, const char *path)
+{
+  GStatBuf info = { 0 };
+  if (path != NULL)
+    g_stat (path, &info);
+  return g_strdup_printf ("%s %s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT ".%09ld", module->name,
+                          module->version ? module->version : "", (gint64) info.st_size,
+                          (gint64) info.st_mtim.tv_sec, (long) info.st_mtim.tv_nsec);
+}
+
+static gboolean
+initialise (TinyBackend *self, GError **error)
+{
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
+  g_mutex_lock (&module_lock);
+  TinyStatus status = self->module.init (tiny_host_get (), &plugin_error);
+  g_mutex_unlock (&module_lock);
+  self->initialised = status >= 0;
+  return tiny_status_check (status, &plugin_error, self->name, "init", error);
 }
 
 TinyBackend *
 tiny_backend_new (const TinyPluginModule *module, const char *path, GError **error)
 {
   g_autoptr (TinyBackend) self = g_object_new (TINY_TYPE_BACKEND, NULL);
+  g_autofree char *file = path ? g_path_get_basename (path) : g_strdup ("plugin");
   self->path = g_strdup (path ? path : "");
+  /* The ABI numbers stand where they stand in every ABI, so a foreign table says what it is even
+   * when nothing else of it can be read. */
   if (!tiny_table_copy (&self->module, sizeof self->module, module,
-                        G_STRUCT_OFFSET (TinyPluginModule, reserved), "the module table", error)
-      || !check_module (self, error) || !copy_renderers (self, error))
+                        G_STRUCT_OFFSET (TinyPluginModule, n_renderers), 0, 0,
+                        "the module table", error)
+      || !check_abi (&self->module, file, error)
+      || !tiny_table_copy (&self->module, sizeof self->module, module,
+                           G_STRUCT_OFFSET (TinyPluginModule, reserved),
+                           G_STRUCT_OFFSET (TinyPluginModule, reserved),
+                           G_N_ELEMENTS (self->module.reserved), "the module table", error)
+      || !check_module (&self->module, file, error))
     return NULL;
-  GStatBuf info = { 0 };
-  if (path != NULL)
-    g_stat (path, &info);
-  self->stamp = g_strdup_printf ("%s %s %" G_GINT64_FORMAT " %" G_GINT64_FORMAT, self->module.name,
-                                 self->module.version ? self->module.version : "",
-                                 (gint64) info.st_size, (gint64) info.st_mtime);
-  TinyPluginError plugin_error = TINY_PLUGIN_ERROR_INIT;
-  g_mutex_lock (&module_lock);
-  TinyStatus status = self->module.init (tiny_host_get (), &plugin_error);
-  g_mutex_unlock (&module_lock);
-  if (!tiny_status_check (status, &plugin_error, self->module.name, "init", error))
+  self->name = g_strdup (self->module.name);
+  self->stamp = make_stamp (&self->module, path);
+  if (!copy_renderers (self, error) || !initialise (self, error))
     return NULL;
-  self->initialised = TRUE;
   return g_steal_pointer (&self);
+}
+
+TinyBackend *
+tiny_backend_load (const char *path, GError **error)
+{
+  TinyPluginEntry entry = NULL;
+  GModule *module = g_module_open (path, G_MODULE_BIND_LOCAL);
+  if (module == NULL || !g_module_symbol (module, TINY_PLUGIN_ENTRY_SYMBOL, (gpointer *) &entry)
+      || entry == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s", g_module_error ());
+    return NULL; /* what ran once stays mapped: its threads or handlers may still be about */
+  }
+  g_module_make_resident (module);
+  g_autofree char *file = g_path_get_basename (path);
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
+  g_mutex_lock (&module_lock);
+  const TinyPluginModule *table = entry (TINY_PLUGIN_ABI_MINOR, &plugin_error);
+  g_mutex_unlock (&module_lock);
+  if (table == NULL) {
+    tiny_status_check (TINY_STATUS_INTERNAL, &plugin_error, file, TINY_PLUGIN_ENTRY_SYMBOL,
+                       error);
+    return NULL;
+  }
+  TinyBackend *self = tiny_backend_new (table, path, error);
+  if (self == NULL && error != NULL && !g_str_has_prefix ((*error)->message, file))
+    g_prefix_error (error, "%s: ", file);
+  return self;
 }
 
 static void
 tiny_backend_finalize (GObject *object)
 {
   TinyBackend *self = TINY_BACKEND (object);
-  if (self->initialised)
+  if (self->initialised) {
+    g_mutex_lock (&module_lock);
     self->module.fini ();
+    g_mutex_unlock (&module_lock);
+  }
   g_free (self->renderers);
+  g_free (self->dialects);
+  g_free (self->name);
   g_free (self->path);
   g_free (self->stamp);
   G_OBJECT_CLASS (tiny_backend_parent_class)->finalize (object);
@@ -240,10 +237,11 @@ tiny_backend_init (TinyBackend *self)
 {
 }
 
+/* ---- what it has ---- */
 const char *
 tiny_backend_get_name (TinyBackend *self)
 {
-  return self->module.name;
+  return self->name;
 }
 
 const char *
@@ -273,17 +271,68 @@ tiny_backend_find_renderer (TinyBackend *self, const char *name)
   return NULL;
 }
 
-int
-tiny_backend_scan (TinyBackend *self, TinyCandidate *out, guint max, GError **error)
+char *
+tiny_backend_list_renderers (TinyBackend *self)
 {
-  TinyPluginError plugin_error = TINY_PLUGIN_ERROR_INIT;
-  uint32_t n = max;
-  for (guint i = 0; i < max; i++)
-    out[i].struct_size = sizeof *out;
+  GString *out = g_string_new (NULL);
+  for (guint i = 0; i < self->module.n_renderers; i++)
+    g_string_append_printf (out, "%s%s", i ? ", " : "", self->renderers[i].name);
+  if (out->len == 0)
+    g_string_append (out, "none");
+  return g_string_free (out, FALSE);
+}
+
+gboolean
+tiny_backend_takes_any_renderer (TinyBackend *self)
+{
+  return (self->module.flags & TINY_MODULE_ANY_RENDERER) != 0;
+}
+
+/* ---- module functions ---- */
+GArray *
+tiny_backend_scan (TinyBackend *self, GError **error)
+{
+  g_autoptr (GArray) found = g_array_new (FALSE, TRUE, sizeof (TinyCandidate));
+  uint32_t n = 16;
+  for (guint round = 0; round < 4; round++) {
+    uint32_t room = n;
+    TinyPluginError plugin_error;
+    tiny_plugin_error_init (&plugin_error);
+    g_array_set_size (found, 0);
+    g_array_set_size (found, room);
+    for (guint i = 0; i < room; i++)
+      g_array_index (found, TinyCandidate, i).struct_size = sizeof (TinyCandidate);
+    g_mutex_lock (&module_lock);
+    TinyStatus status
+        = self->module.scan ((TinyCandidate *) (void *) found->data, &n, &plugin_error);
+    g_mutex_unlock (&module_lock);
+    if (status == TINY_STATUS_NO_DEVICE)
+      n = 0;
+    else if (!tiny_status_check (status, &plugin_error, self->name, "scan", error))
+      return NULL;
+    if (n <= room)
+      break;
+    n = MIN (n, 4096);
+  }
+  g_array_set_size (found, MIN (n, found->len));
+  for (guint i = 0; i < found->len; i++) {
+    TinyCandidate *candidate = &g_array_index (found, TinyCandidate, i);
+    candidate->id[sizeof candidate->id - 1] = 0;
+    candidate->name[sizeof candidate->name - 1] = 0;
+    candidate->driver[sizeof candidate->driver - 1] = 0;
+  }
+  return g_steal_pointer (&found);
+}
+
+TinyStatus
+tiny_backend_open_device (TinyBackend *self,
+                          const char *id,
+                          TinyPluginDevice **out,
+                          const TinyDeviceTable **out_table,
+                          TinyPluginError *plugin_error)
+{
   g_mutex_lock (&module_lock);
-  TinyStatus status = self->module.scan (out, &n, &plugin_error);
+  TinyStatus status = self->module.open (id, out, out_table, plugin_error);
   g_mutex_unlock (&module_lock);
-  if (!tiny_status_check (status, &plugin_error, self->module.name, "scan", error))
-    return -1;
-  return (int) MIN (n, max);
+  return status;
 }

@@ -2,9 +2,9 @@
  *
  * tiny-backend.h: one loaded plugin module, as the core sees it.
  *
- * The plugin's table is copied, as far as both sides know it, into memory of the core; required
- * slots that are missing refuse the plugin by name, optional ones stay NULL and are asked for
- * through functions that answer TINY_ERROR_UNSUPPORTED. */
+ * The module's tables are copied, as far as both sides know them, into memory of the core; what is
+ * required and missing refuses the plugin by name, what is optional and missing is answered with
+ * TINY_ERROR_UNSUPPORTED. A module stays initialised as long as its backend lives. */
 #pragma once
 
 #include <glib-object.h>
@@ -15,37 +15,43 @@
 G_BEGIN_DECLS
 
 #define TINY_TYPE_BACKEND (tiny_backend_get_type ())
+TINY_API
 G_DECLARE_FINAL_TYPE (TinyBackend, tiny_backend, TINY, BACKEND, GObject)
 
-/* Checks and copies what an entry function returned, and initialises the module. @path names the
- * file in messages and in code stamps, NULL for one that is in no file.
+/**
+ * tiny_backend_new: (skip)
+ * @module: what the plugin's entry function returned
+ * @path: (nullable): the plugin's file, for messages and code stamps
+ * @error: return location of an error
+ *
+ * Checks, copies and initialises a module.
  *
  * Errors: %TINY_ERROR_PLUGIN for a table that breaks a law of tiny-plugin.h, %TINY_ERROR_ABI for
- * one that serves other cores, or what init() reports. */
-TinyBackend *tiny_backend_new (const TinyPluginModule *module, const char *path, GError **error);
+ * one that serves other cores, or what init() reports.
+ *
+ * Returns: (transfer full): the backend
+ */
+TinyBackend *
+tiny_backend_new (const TinyPluginModule *module, const char *path, GError **error);
 
-const char *tiny_backend_get_name (TinyBackend *self);
-const char *tiny_backend_get_path (TinyBackend *self);
+/* Opens a shared object and its module. The object stays loaded for the life of the process.
+ * Errors as above, and %TINY_ERROR_PLUGIN if it cannot be loaded. */
+TinyBackend *tiny_backend_load (const char *path, GError **error);
+
+TINY_API const char *tiny_backend_get_name (TinyBackend *self);
+TINY_API const char *tiny_backend_get_path (TinyBackend *self);
 /* Changes whenever the plugin's file does; part of the key of cached code. */
 const char *tiny_backend_get_stamp (TinyBackend *self);
+/* The core's copy of the table; its renderers are copies too. */
 const TinyPluginModule *tiny_backend_get_module (TinyBackend *self);
 /* The renderer of that name (any case), the first for "" or NULL; NULL if there is none. */
 const TinyRenderer *tiny_backend_find_renderer (TinyBackend *self, const char *name);
-/* Fills @out with at most @max candidates; returns their number, or -1. */
-int tiny_backend_scan (TinyBackend *self, TinyCandidate *out, guint max, GError **error);
+/* The names of all renderers, "A, B", for messages. */
+char *tiny_backend_list_renderers (TinyBackend *self);
+/* TRUE if its devices take programs of every backend's renderers. */
+gboolean tiny_backend_takes_any_renderer (TinyBackend *self);
 
-/* A plugin's answer as a GError: "CPU: alloc: out of memory …". Returns TRUE for OK. */
-gboolean tiny_status_check (TinyStatus status,
-                            const TinyPluginError *plugin_error,
-                            const char *device,
-                            const char *what,
-                            GError **error);
-#define TINY_PLUGIN_ERROR_INIT { .struct_size = sizeof (TinyPluginError) }
-
-/* Copies min(struct_size, size) bytes of a table that begins with its size into zeroed @to. */
-gboolean tiny_table_copy (void *to, gsize size, const void *from, gsize least, const char *what, GError **error);
-
-/* What plugins are given. */
-const TinyHost *tiny_host_get (void);
+/* Looks for devices: an array of TinyCandidate (transfer full), possibly empty, or NULL. */
+GArray *tiny_backend_scan (TinyBackend *self, GError **error);
 
 G_END_DECLS

@@ -1,84 +1,81 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-buffer.c: memory of a device. A plain counted struct: there are many and they are short-lived. */
+ * tiny-buffer.c: a piece of a device's memory.
+ *
+ * The block is set once and stays until the end, so whoever has seen it may use it without a lock;
+ * only making it takes one. On devices with host memory, copies are memcpy(): submissions are
+ * synchronous, so nothing is pending that a queue would have to order. */
 #include "device/tiny-buffer.h"
+
+#include <string.h>
 
 #include "base/tiny-error.h"
 #include "device/device-private.h"
 
-struct TinyBuffer {
-  gatomicrefcount refs;
+struct _TinyBuffer {
+  GObject parent_instance;
   TinyDevice *device;
-  TinyBuffer *parent; /* of a view */
+  TinyBuffer *base; /* of a view: the buffer with the memory; else NULL */
   gsize offset, n_bytes;
-  GMutex lock; /* around the first allocation */
-  TinyPluginBuffer *memory;
-  gsize memory_size;
+  TinyBlock *block; /* not of views */
 };
 
-static TinyBuffer *
-new_buffer (TinyDevice *device, gsize n_bytes)
+G_DEFINE_FINAL_TYPE (TinyBuffer, tiny_buffer, G_TYPE_OBJECT)
+
+static GMutex ensure_lock;
+
+TinyBuffer *
+tiny_buffer_new (TinyDevice *device, gsize n_bytes)
 {
-  TinyBuffer *self = g_new0 (TinyBuffer, 1);
-  g_atomic_ref_count_init (&self->refs);
-  g_mutex_init (&self->lock);
+  TinyBuffer *self = g_object_new (TINY_TYPE_BUFFER, NULL);
   self->device = g_object_ref (device);
   self->n_bytes = n_bytes;
   return self;
 }
 
 TinyBuffer *
-tiny_buffer_new (TinyDevice *device, gsize n_bytes)
+tiny_buffer_new_view (TinyBuffer *base, gsize offset, gsize n_bytes)
 {
-  return new_buffer (device, n_bytes);
-}
-
-TinyBuffer *
-tiny_buffer_new_view (TinyBuffer *parent, gsize offset, gsize n_bytes)
-{
-  g_return_val_if_fail (offset <= parent->n_bytes && n_bytes <= parent->n_bytes - offset, NULL);
-  TinyBuffer *root = parent->parent ? parent->parent : parent;
-  TinyBuffer *self = new_buffer (parent->device, n_bytes);
-  self->parent = tiny_buffer_ref (root);
-  self->offset = parent->offset + offset;
+  g_return_val_if_fail (offset <= base->n_bytes && n_bytes <= base->n_bytes - offset, NULL);
+  TinyBuffer *self = tiny_buffer_new (base->device, n_bytes);
+  self->base = g_object_ref (base->base ? base->base : base);
+  self->offset = base->offset + offset;
   return self;
 }
 
 TinyBuffer *
 tiny_buffer_ref (TinyBuffer *self)
 {
-  g_atomic_ref_count_inc (&self->refs);
-  return self;
+  return g_object_ref (self);
 }
 
 void
 tiny_buffer_unref (TinyBuffer *self)
 {
-  if (!g_atomic_ref_count_dec (&self->refs))
-    return;
-  if (self->memory != NULL)
-    tiny_device_give_memory (self->device, self->memory, self->memory_size);
-  g_clear_pointer (&self->parent, tiny_buffer_unref);
-  g_object_unref (self->device);
-  g_mutex_clear (&self->lock);
-  g_free (self);
+  if (self != NULL)
+    g_object_unref (self);
 }
 
-gboolean
-tiny_buffer_ensure (TinyBuffer *self, GError **error)
+static void
+tiny_buffer_finalize (GObject *object)
 {
-  if (self->parent != NULL)
-    return tiny_buffer_ensure (self->parent, error);
-  if (g_atomic_pointer_get (&self->memory) != NULL)
-    return TRUE;
-  g_mutex_lock (&self->lock);
-  if (self->memory == NULL) {
-    TinyPluginBuffer *memory
-        = tiny_device_take_memory (self->device, self->n_bytes, &self->memory_size, error);
-    g_atomic_pointer_set (&self->memory, memory);
-  }
-  g_mutex_unlock (&self->lock);
-  return self->memory != NULL;
+  TinyBuffer *self = TINY_BUFFER (object);
+  if (self->block != NULL)
+    tiny_pool_give (self->device->pool, self->block);
+  g_clear_object (&self->base);
+  g_clear_object (&self->device);
+  G_OBJECT_CLASS (tiny_buffer_parent_class)->finalize (object);
+}
+
+static void
+tiny_buffer_class_init (TinyBufferClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = tiny_buffer_finalize;
+}
+
+static void
+tiny_buffer_init (TinyBuffer *self)
+{
 }
 
 TinyDevice *
@@ -90,7 +87,7 @@ tiny_buffer_get_device (TinyBuffer *self)
 const char *
 tiny_buffer_get_device_name (TinyBuffer *self)
 {
-  return tiny_device_get_name (self->device);
+  return self->device->name;
 }
 
 gsize
@@ -99,69 +96,119 @@ tiny_buffer_get_n_bytes (TinyBuffer *self)
   return self->n_bytes;
 }
 
-gsize
-tiny_buffer_get_offset (TinyBuffer *self)
+/* ---- memory ---- */
+static TinyBlock *
+get_block (TinyBuffer *self)
 {
-  return self->offset;
+  return g_atomic_pointer_get (&(self->base ? self->base : self)->block);
+}
+
+static gboolean
+take_block (TinyBuffer *self, GError **error)
+{
+  /* Taking memory happens outside the lock, which all buffers share; a loser gives its own back. */
+  TinyBlock *block = tiny_pool_take (self->device->pool, self->n_bytes, error);
+  if (block == NULL)
+    return FALSE;
+  g_mutex_lock (&ensure_lock);
+  if (self->block == NULL)
+    g_atomic_pointer_set (&self->block, g_steal_pointer (&block));
+  g_mutex_unlock (&ensure_lock);
+  if (block != NULL)
+    tiny_pool_give (self->device->pool, block);
+  return TRUE;
+}
+
+gboolean
+tiny_buffer_ensure (TinyBuffer *self, GError **error)
+{
+  return G_LIKELY (get_block (self) != NULL)
+         || take_block (self->base ? self->base : self, error);
 }
 
 TinyPluginBuffer *
 tiny_buffer_get_handle (TinyBuffer *self)
 {
-  return self->parent ? self->parent->memory : self->memory;
+  const TinyBlock *block = get_block (self);
+  return block ? block->handle : NULL;
 }
 
-static gboolean
-transfer (TinyBuffer *self,
-          TinyCommandType type,
-          gsize offset,
-          gpointer data,
-          gsize n_bytes,
-          GError **error)
+guint64
+tiny_buffer_get_offset (TinyBuffer *self)
 {
-  if (offset > self->n_bytes || n_bytes > self->n_bytes - offset) {
+  return self->offset;
+}
+
+TinySpan
+tiny_buffer_get_span (TinyBuffer *self)
+{
+  return (TinySpan){ tiny_buffer_get_handle (self), self->offset, self->n_bytes };
+}
+
+void *
+tiny_buffer_map (TinyBuffer *self)
+{
+  const TinyBlock *block = get_block (self);
+  return block != NULL && block->host != NULL ? (guint8 *) block->host + self->offset : NULL;
+}
+
+/* ---- copies ---- */
+static gboolean
+prepare (TinyBuffer *self, const char *what, gsize offset, gsize n, GError **error)
+{
+  if (offset > self->n_bytes || n > self->n_bytes - offset) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "%s: bytes %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
-                 " are outside a buffer of %" G_GSIZE_FORMAT,
-                 tiny_buffer_get_device_name (self), offset, offset + n_bytes, self->n_bytes);
+                 "%s: %s: bytes from %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT
+                 " of a buffer that has %" G_GSIZE_FORMAT,
+                 self->device->name, what, offset, offset + n, self->n_bytes);
     return FALSE;
   }
-  if (!tiny_buffer_ensure (self, error))
+  return tiny_device_check_alive (self->device, what, error)
+         && tiny_buffer_ensure (self, error);
+}
+
+static TinySpan
+part_of (TinyBuffer *self, gsize offset, gsize n)
+{
+  return (TinySpan){ tiny_buffer_get_handle (self), self->offset + offset, n };
+}
+
+gboolean
+tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **error)
+{
+  if (!prepare (self, "upload", offset, n, error))
     return FALSE;
-  if (n_bytes == 0)
+  guint8 *host = tiny_buffer_map (self);
+  if (n == 0 || host != NULL) {
+    if (n != 0)
+      memcpy (host + offset, data, n);
     return TRUE;
-  TinySpan span = { tiny_buffer_get_handle (self), self->offset + offset, n_bytes };
-  TinyCommand command = { .struct_size = sizeof command, .type = type, .host = data };
-  if (type == TINY_COMMAND_UPLOAD)
-    command.dst = span;
-  else
-    command.src = span;
+  }
+  const TinyCommand command = {
+    .struct_size = sizeof command,
+    .type = TINY_COMMAND_UPLOAD,
+    .dst = part_of (self, offset, n),
+    .host = (void *) data,
+  };
   return tiny_device_submit (self->device, &command, 1, NULL, error);
 }
 
 gboolean
-tiny_buffer_upload (TinyBuffer *self, gsize offset, gconstpointer data, gsize n_bytes, GError **error)
+tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
 {
-  return transfer (self, TINY_COMMAND_UPLOAD, offset, (gpointer) data, n_bytes, error);
-}
-
-gboolean
-tiny_buffer_download (TinyBuffer *self, gsize offset, gpointer data, gsize n_bytes, GError **error)
-{
-  return transfer (self, TINY_COMMAND_DOWNLOAD, offset, data, n_bytes, error);
-}
-
-gpointer
-tiny_buffer_map (TinyBuffer *self)
-{
-  const TinyDeviceTable *table = tiny_device_get_table (self->device);
-  void *address = NULL;
-  if (table->map == NULL || !tiny_buffer_ensure (self, NULL))
-    return NULL;
-  TinyPluginError plugin_error = TINY_PLUGIN_ERROR_INIT;
-  if (table->map (tiny_device_get_handle (self->device), tiny_buffer_get_handle (self), &address,
-                  &plugin_error)
-      < 0)
-    return NULL;
-  return (guint8 *) address + self->offset;
+  if (!prepare (self, "download", offset, n, error))
+    return FALSE;
+  const guint8 *host = tiny_buffer_map (self);
+  if (n == 0 || host != NULL) {
+    if (n != 0)
+      memcpy (data, host + offset, n);
+    return TRUE;
+  }
+  const TinyCommand command = {
+    .struct_size = sizeof command,
+    .type = TINY_COMMAND_DOWNLOAD,
+    .src = part_of (self, offset, n),
+    .host = data,
+  };
+  return tiny_device_submit (self->device, &command, 1, NULL, error);
 }

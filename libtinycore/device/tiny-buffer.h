@@ -1,38 +1,49 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-buffer.h: memory of a device, allocated when it is first needed, counted by references. */
+ * tiny-buffer.h: a piece of a device's memory.
+ *
+ * Memory is taken from the device's pool at the first use (tiny_buffer_ensure) and given back to it
+ * with the last reference; its contents are undefined until written. A view is a part of another
+ * buffer, which it keeps alive. All calls are thread-safe; ordering writes and reads of the same
+ * bytes is the caller's. */
 #pragma once
 
 #include "device/tiny-device.h"
 
 G_BEGIN_DECLS
 
-typedef struct TinyBuffer TinyBuffer;
+#define TINY_TYPE_BUFFER (tiny_buffer_get_type ())
+TINY_API
+G_DECLARE_FINAL_TYPE (TinyBuffer, tiny_buffer, TINY, BUFFER, GObject)
 
-/* A buffer of @n_bytes that has no memory yet. Never fails. */
+/* A buffer without memory yet. 0 bytes are legal. */
 TinyBuffer *tiny_buffer_new (TinyDevice *device, gsize n_bytes);
-/* The part of @parent that starts at @offset and has @n_bytes. */
-TinyBuffer *tiny_buffer_new_view (TinyBuffer *parent, gsize offset, gsize n_bytes);
+/* Bytes [offset, offset + n_bytes) of @base, which has them and may be a view itself. */
+TinyBuffer *tiny_buffer_new_view (TinyBuffer *base, gsize offset, gsize n_bytes);
 TinyBuffer *tiny_buffer_ref (TinyBuffer *self);
-void tiny_buffer_unref (TinyBuffer *self);
-
-/* Gives it memory, of undefined contents. Errors: %TINY_ERROR_OUT_OF_MEMORY, _DEVICE_LOST. */
-gboolean tiny_buffer_ensure (TinyBuffer *self, GError **error);
+void tiny_buffer_unref (TinyBuffer *self); /* NULL is fine */
 
 TinyDevice *tiny_buffer_get_device (TinyBuffer *self);
 const char *tiny_buffer_get_device_name (TinyBuffer *self);
 gsize tiny_buffer_get_n_bytes (TinyBuffer *self);
-/* Of a view: where it starts in the handle's memory; else 0. */
-gsize tiny_buffer_get_offset (TinyBuffer *self);
-/* The plugin's handle, once ensured. */
+
+/* Takes memory if there is none yet. Errors: %TINY_ERROR_OUT_OF_MEMORY with sizes, after the pool
+ * was emptied and the plugin asked again; %TINY_ERROR_DEVICE_LOST. */
+gboolean tiny_buffer_ensure (TinyBuffer *self, GError **error);
+/* The plugin's handle, NULL before tiny_buffer_ensure(), and where in it this buffer begins. */
 TinyPluginBuffer *tiny_buffer_get_handle (TinyBuffer *self);
+guint64 tiny_buffer_get_offset (TinyBuffer *self);
+/* The whole buffer as a span; it has memory. */
+TinySpan tiny_buffer_get_span (TinyBuffer *self);
 
-/* Copies to and from host memory; the range lies inside the buffer. */
-gboolean tiny_buffer_upload (TinyBuffer *self, gsize offset, gconstpointer data, gsize n_bytes, GError **error);
-gboolean tiny_buffer_download (TinyBuffer *self, gsize offset, gpointer data, gsize n_bytes, GError **error);
-/* A host address of the contents, valid as long as the buffer; NULL where the device has none. */
-gpointer tiny_buffer_map (TinyBuffer *self);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyBuffer, tiny_buffer_unref)
+/* Copies @n bytes between host memory and bytes from @offset on. Errors: %TINY_ERROR_INVALID for
+ * bytes that the buffer does not have, those of tiny_buffer_ensure() and tiny_device_submit(). */
+gboolean
+tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **error);
+gboolean
+tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error);
+/* A host address of its first byte, valid as long as the buffer, or NULL where the device has none
+ * or there is no memory. */
+void *tiny_buffer_map (TinyBuffer *self);
 
 G_END_DECLS

@@ -1,31 +1,40 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-device.c: an opened device: its table, its queue, its code and its lost state. */
+ * tiny-device.c: one opened unit of a backend: opening, closing, its code, its lost state. */
 #include "device/tiny-device.h"
 
 #include <string.h>
 
 #include "base/tiny-error.h"
 #include "device/device-private.h"
-#include "device/tiny-pool.h"
 
-struct _TinyDevice {
-  GObject parent_instance;
-  TinyBackend *backend, *code_backend;
-  const TinyRenderer *renderer;
-  char *name, *id;
-  TinyPluginDevice *handle;
-  TinyDeviceTable table;
-  TinyDeviceInfo info;
-  TinyTarget target;
-  TinyPluginQueue *queue;
-  GMutex submit_lock; /* the queue is used by one thread at a time */
-  TinyPool *pool;
-  gint lost;
-};
+enum { PROP_NAME = 1, PROP_TITLE, PROP_ARCH, PROP_BACKEND, PROP_LOST, N_PROPS };
 
 G_DEFINE_FINAL_TYPE (TinyDevice, tiny_device, G_TYPE_OBJECT)
 
+/* ---- answers ---- */
+gboolean
+tiny_device_check (TinyDevice *self,
+                   TinyStatus status,
+                   const TinyPluginError *plugin_error,
+                   const char *what,
+                   GError **error)
+{
+  if (status == TINY_STATUS_DEVICE_LOST)
+    g_atomic_int_set (&self->lost, TRUE);
+  return tiny_status_check (status, plugin_error, self->name, what, error);
+}
+
+gboolean
+tiny_device_fail_lost (TinyDevice *self, const char *what, GError **error)
+{
+  g_set_error (error, TINY_ERROR, TINY_ERROR_DEVICE_LOST,
+               "%s: %s: the device was lost before; close and open it again to go on",
+               self->name, what);
+  return FALSE;
+}
+
+/* ---- opening ---- */
 static gboolean
 check_table (TinyDevice *self, GError **error)
 {
@@ -51,53 +60,125 @@ check_table (TinyDevice *self, GError **error)
                    required[i].slot);
       return FALSE;
     }
+  if (table->flags != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: the device table has flags 0x%x, which this core does not know",
+                 self->name, table->flags);
+    return FALSE;
+  }
   return TRUE;
 }
 
 static gboolean
-open_device (TinyDevice *self, GError **error)
+open_handle (TinyDevice *self, const char *id, GError **error)
 {
-  TinyPluginError plugin_error = TINY_PLUGIN_ERROR_INIT;
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
   const TinyDeviceTable *table = NULL;
-  const TinyPluginModule *module = tiny_backend_get_module (self->backend);
   TinyPluginDevice *handle = NULL;
-  TinyStatus status = module->open (self->id, &handle, &table, &plugin_error);
+  TinyStatus status
+      = tiny_backend_open_device (self->backend, id ? id : "", &handle, &table, &plugin_error);
   if (!tiny_status_check (status, &plugin_error, self->name, "open", error))
     return FALSE;
   if (!tiny_table_copy (&self->table, sizeof self->table, table,
-                        G_STRUCT_OFFSET (TinyDeviceTable, map), "the device table", error)
-      || !check_table (self, error))
+                        G_STRUCT_OFFSET (TinyDeviceTable, map),
+                        G_STRUCT_OFFSET (TinyDeviceTable, reserved),
+                        G_N_ELEMENTS (self->table.reserved), "the device table", error)) {
+    g_prefix_error (error, "%s: ", self->name);
     return FALSE;
-  self->handle = handle;
+  }
+  if (self->table.close != NULL)
+    self->handle = handle; /* from here on finalize closes it */
+  return check_table (self, error);
+}
+
+static gboolean
+read_info (TinyDevice *self, GError **error)
+{
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
   self->info.struct_size = sizeof self->info;
-  status = self->table.info (handle, &self->info, &plugin_error);
+  TinyStatus status = self->table.info (self->handle, &self->info, &plugin_error);
   if (!tiny_status_check (status, &plugin_error, self->name, "info", error))
     return FALSE;
-  status = self->table.queue_create (handle, &self->queue, &plugin_error);
-  return tiny_status_check (status, &plugin_error, self->name, "queue_create", error);
+  self->info.name[sizeof self->info.name - 1] = 0;
+  self->info.arch[sizeof self->info.arch - 1] = 0;
+  guint32 alignment = self->info.alignment;
+  if ((alignment & (alignment - 1)) != 0
+      || (self->info.flags & ~TINY_DEVICE_HOST_MEMORY) != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: info: alignment %u is no power of two, or flags 0x%x are unknown",
+                 self->name, alignment, self->info.flags);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+is_zero (const guint64 *words, guint n)
+{
+  guint64 all = 0;
+  for (guint i = 0; i < n; i++)
+    all |= words[i];
+  return all == 0;
+}
+
+static gboolean
+read_target (TinyDevice *self, const char *arch, GError **error)
+{
+  const guint32 known = TINY_TARGET_MASKED | TINY_TARGET_GROUPS | TINY_TARGET_GRID_CHUNKS
+                        | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_UNALIGNED;
+  TinyTarget *target = &self->target;
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
+  target->struct_size = sizeof *target;
+  TinyStatus status = self->renderer->target (arch, target, &plugin_error);
+  g_autofree char *what = arch[0] != 0 ? g_strdup_printf ("renderer %s: architecture “%s”",
+                                                          self->renderer->name, arch)
+                                       : g_strdup_printf ("renderer %s", self->renderer->name);
+  if (!tiny_status_check (status, &plugin_error, self->name, what, error))
+    return FALSE;
+  const char *wrong = memchr (target->arch, 0, sizeof target->arch) == NULL ? "an endless arch"
+                      : target->arch[0] == 0                                ? "no arch"
+                      : (target->flags & ~known) != 0                       ? "unknown flags"
+                      : !is_zero (target->reserved, G_N_ELEMENTS (target->reserved))
+                          ? "reserved bits set"
+                      : target->dtypes_storage == 0 ? "no dtypes"
+                                                    : NULL;
+  if (wrong != NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: %s: the target has %s", self->name,
+                 what, wrong);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+find_renderer (TinyDevice *self, const char *name, GError **error)
+{
+  self->renderer = tiny_backend_find_renderer (self->code, name);
+  if (self->renderer != NULL)
+    return TRUE;
+  g_autofree char *list = tiny_backend_list_renderers (self->code);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
+               "%s: backend %s has no renderer “%s”; it has: %s", self->name,
+               tiny_backend_get_name (self->code), name ? name : "", list);
+  return FALSE;
 }
 
 TinyDevice *
-tiny_device_new (TinyBackend *backend,
-                 const char *id,
-                 const char *name,
-                 TinyBackend *code_backend,
-                 const TinyRenderer *renderer,
-                 const char *arch,
-                 GError **error)
+tiny_device_new (TinyBackend *backend, const TinyDeviceOptions *options, GError **error)
 {
   g_autoptr (TinyDevice) self = g_object_new (TINY_TYPE_DEVICE, NULL);
-  TinyPluginError plugin_error = TINY_PLUGIN_ERROR_INIT;
   self->backend = g_object_ref (backend);
-  self->code_backend = g_object_ref (code_backend);
-  self->renderer = renderer;
-  self->name = g_strdup (name);
-  self->id = g_strdup (id);
-  self->target.struct_size = sizeof self->target;
-  TinyStatus status = renderer->target (arch ? arch : "", &self->target, &plugin_error);
-  g_autofree char *what = g_strdup_printf ("renderer %s, architecture “%s”", renderer->name,
-                                           arch ? arch : "");
-  if (!tiny_status_check (status, &plugin_error, name, what, error) || !open_device (self, error))
+  self->code = g_object_ref (options->code ? options->code : backend);
+  self->name = g_strdup (options->name);
+  if (!find_renderer (self, options->renderer, error)
+      || !read_target (self, options->arch ? options->arch : "", error)
+      || !open_handle (self, options->id, error) || !read_info (self, error))
+    return NULL;
+  self->queue = tiny_queue_new_own (self, error);
+  if (self->queue == NULL)
     return NULL;
   self->pool = tiny_pool_new (self);
   return g_steal_pointer (&self);
@@ -108,46 +189,85 @@ tiny_device_finalize (GObject *object)
 {
   TinyDevice *self = TINY_DEVICE (object);
   g_clear_pointer (&self->pool, tiny_pool_free);
-  if (self->queue != NULL)
-    self->table.queue_destroy (self->handle, self->queue);
-  if (self->handle != NULL)
+  g_clear_object (&self->queue);
+  if (self->table.close != NULL)
     self->table.close (self->handle);
+  g_clear_object (&self->code);
   g_clear_object (&self->backend);
-  g_clear_object (&self->code_backend);
   g_free (self->name);
-  g_free (self->id);
-  g_mutex_clear (&self->submit_lock);
   G_OBJECT_CLASS (tiny_device_parent_class)->finalize (object);
+}
+
+static void
+tiny_device_get_property (GObject *object, guint id, GValue *value, GParamSpec *spec)
+{
+  TinyDevice *self = TINY_DEVICE (object);
+  switch (id) {
+  case PROP_NAME:
+    g_value_set_string (value, self->name);
+    break;
+  case PROP_TITLE:
+    g_value_set_string (value, self->info.name);
+    break;
+  case PROP_ARCH:
+    g_value_set_string (value, self->target.arch);
+    break;
+  case PROP_BACKEND:
+    g_value_set_object (value, self->backend);
+    break;
+  case PROP_LOST:
+    g_value_set_boolean (value, tiny_device_is_lost (self));
+    break;
+  default:
+    G_OBJECT_WARN_INVALID_PROPERTY_ID (object, id, spec);
+  }
 }
 
 static void
 tiny_device_class_init (TinyDeviceClass *klass)
 {
+  const GParamFlags flags = G_PARAM_READABLE | G_PARAM_STATIC_STRINGS;
+  GParamSpec *specs[N_PROPS] = {
+    NULL,
+    g_param_spec_string ("name", NULL, NULL, NULL, flags),
+    g_param_spec_string ("title", NULL, NULL, NULL, flags),
+    g_param_spec_string ("arch", NULL, NULL, NULL, flags),
+    g_param_spec_object ("backend", NULL, NULL, TINY_TYPE_BACKEND, flags),
+    g_param_spec_boolean ("lost", NULL, NULL, FALSE, flags),
+  };
   G_OBJECT_CLASS (klass)->finalize = tiny_device_finalize;
+  G_OBJECT_CLASS (klass)->get_property = tiny_device_get_property;
+  g_object_class_install_properties (G_OBJECT_CLASS (klass), N_PROPS, specs);
 }
 
 static void
 tiny_device_init (TinyDevice *self)
 {
-  g_mutex_init (&self->submit_lock);
 }
 
+/* ---- what it is ---- */
 const char *
 tiny_device_get_name (TinyDevice *self)
 {
   return self->name;
 }
 
-const char *
-tiny_device_get_id (TinyDevice *self)
-{
-  return self->id;
-}
-
 TinyBackend *
 tiny_device_get_backend (TinyDevice *self)
 {
   return self->backend;
+}
+
+const char *
+tiny_device_get_title (TinyDevice *self)
+{
+  return self->info.name;
+}
+
+const char *
+tiny_device_get_arch (TinyDevice *self)
+{
+  return self->target.arch;
 }
 
 const TinyDeviceInfo *
@@ -171,76 +291,32 @@ tiny_device_get_renderer (TinyDevice *self)
 const char *
 tiny_device_get_code_stamp (TinyDevice *self)
 {
-  return tiny_backend_get_stamp (self->code_backend);
-}
-
-TinyPluginDevice *
-tiny_device_get_handle (TinyDevice *self)
-{
-  return self->handle;
-}
-
-const TinyDeviceTable *
-tiny_device_get_table (TinyDevice *self)
-{
-  return &self->table;
+  return tiny_backend_get_stamp (self->code);
 }
 
 gboolean
-tiny_device_check (TinyDevice *self,
-                   TinyStatus status,
-                   const TinyPluginError *plugin_error,
-                   const char *what,
-                   GError **error)
+tiny_device_is_lost (TinyDevice *self)
 {
-  if (G_UNLIKELY (status == TINY_STATUS_DEVICE_LOST))
-    g_atomic_int_set (&self->lost, 1);
-  return tiny_status_check (status, plugin_error, self->name, what, error);
+  return g_atomic_int_get (&self->lost);
 }
 
-gboolean
-tiny_device_check_alive (TinyDevice *self, GError **error)
-{
-  if (G_LIKELY (!g_atomic_int_get (&self->lost)))
-    return TRUE;
-  g_set_error (error, TINY_ERROR, TINY_ERROR_DEVICE_LOST, "%s: the device was lost earlier",
-               self->name);
-  return FALSE;
-}
-
-gboolean
-tiny_device_submit (TinyDevice *self,
-                    const TinyCommand *commands,
-                    guint n_commands,
-                    guint64 *out_ns,
-                    GError **error)
-{
-  if (!tiny_device_check_alive (self, error))
-    return FALSE;
-  /* The error is large: it is only cleared where the plugin looks. */
-  TinyPluginError plugin_error;
-  memset (&plugin_error, 0, G_STRUCT_OFFSET (TinyPluginError, text) + 1);
-  plugin_error.struct_size = sizeof plugin_error;
-  plugin_error.hint[0] = 0;
-  const TinySubmit submit = { .struct_size = sizeof submit,
-                              .commands = commands,
-                              .n_commands = n_commands,
-                              .out_ns = out_ns };
-  g_mutex_lock (&self->submit_lock);
-  TinyStatus status = self->table.submit (self->handle, self->queue, &submit, &plugin_error);
-  g_mutex_unlock (&self->submit_lock);
-  return status >= 0 || tiny_device_check (self, status, &plugin_error, "submit", error);
-}
-
+/* ---- code ---- */
 GBytes *
 tiny_device_compile (TinyDevice *self, const TinyCompileArgs *args, GError **error)
 {
-  TinyPluginError plugin_error = TINY_PLUGIN_ERROR_INIT;
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
   void *data = NULL;
   uint64_t size = 0;
   TinyStatus status = self->renderer->compile (args, &data, &size, &plugin_error);
   if (!tiny_status_check (status, &plugin_error, self->name, "compile", error))
     return NULL;
+  if (data == NULL && size != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: compile: renderer %s returned no code for %s", self->name,
+                 self->renderer->name, args->name);
+    return NULL;
+  }
   return g_bytes_new_with_free_func (data, size, tiny_host_get ()->free, data);
 }
 
@@ -248,38 +324,47 @@ char *
 tiny_device_disassemble (TinyDevice *self, GBytes *binary, GError **error)
 {
   if (self->renderer->disassemble == NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED, "%s: renderer %s cannot disassemble",
-                 self->name, self->renderer->name);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "%s: renderer %s cannot disassemble", self->name, self->renderer->name);
     return NULL;
   }
-  TinyPluginError plugin_error = TINY_PLUGIN_ERROR_INIT;
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
   gsize size;
   const void *data = g_bytes_get_data (binary, &size);
   char *text = NULL;
   TinyStatus status = self->renderer->disassemble (data, size, &text, &plugin_error);
   if (!tiny_status_check (status, &plugin_error, self->name, "disassemble", error))
     return NULL;
-  char *copy = g_strdup (text);
+  char *copy = text ? g_utf8_make_valid (text, -1) : g_strdup ("");
   tiny_host_get ()->free (text);
   return copy;
 }
 
-TinyPluginBuffer *
-tiny_device_take_memory (TinyDevice *self, gsize n_bytes, gsize *out_size, GError **error)
+/* ---- work and memory ---- */
+gboolean
+tiny_device_submit (
+    TinyDevice *self, const TinyCommand *commands, guint n, guint64 *out_ns, GError **error)
 {
-  return tiny_pool_take (self->pool, n_bytes, out_size, error);
+  return tiny_queue_submit (self->queue, commands, n, out_ns, error);
 }
 
-void
-tiny_device_give_memory (TinyDevice *self, TinyPluginBuffer *memory, gsize size)
+TinyQueue *
+tiny_device_get_queue (TinyDevice *self)
 {
-  tiny_pool_give (self->pool, memory, size);
+  return self->queue;
 }
 
 void
 tiny_device_get_memory (TinyDevice *self, TinyDeviceMemory *out)
 {
   tiny_pool_get_memory (self->pool, out);
+}
+
+void
+tiny_device_reset_peak (TinyDevice *self)
+{
+  tiny_pool_reset_peak (self->pool);
 }
 
 void

@@ -1,57 +1,87 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-device.h: one opened unit of a backend, with the renderer and target it compiles for. */
+ * tiny-device.h: one opened unit of a backend, with the renderer and architecture it is used with.
+ *
+ * Thread-safe. A device that reports TINY_STATUS_DEVICE_LOST stays lost: every later call fails at
+ * once with TINY_ERROR_DEVICE_LOST, while freeing stays legal. Buffers, programs and queues hold
+ * a reference to their device; it is closed when the last of them is gone. */
 #pragma once
+
+#include <gio/gio.h>
 
 #include "device/tiny-backend.h"
 
 G_BEGIN_DECLS
 
 #define TINY_TYPE_DEVICE (tiny_device_get_type ())
-G_DECLARE_FINAL_TYPE (TinyDevice, tiny_device, TINY, DEVICE, GObject)
+TINY_API G_DECLARE_FINAL_TYPE (TinyDevice, tiny_device, TINY, DEVICE, GObject)
 
-/* Opens the candidate @id of @backend as @name. Code comes from @renderer of @code_backend (which
- * may be another backend where the module takes any renderer) for @arch, "" being the renderer's own choice.
+    typedef struct _TinyQueue TinyQueue;
+
+/* What a device is opened with. */
+typedef struct {
+  const char *name;     /* as users name it: "CPU", "CUDA:1" */
+  const char *id;       /* a candidate's, for the plugin's open() */
+  TinyBackend *code;    /* whose renderer makes its programs; NULL: the device's own */
+  const char *renderer; /* "" or NULL: the first */
+  const char *arch;     /* "" or NULL: the machine at hand */
+} TinyDeviceOptions;
+
+/* Opens a device. Errors name the device and what failed; an unknown renderer gets a list. */
+TinyDevice *
+tiny_device_new (TinyBackend *backend, const TinyDeviceOptions *options, GError **error);
+
+/**
+ * tiny_device_get_name:
+ * @self: a device
  *
- * Errors: what the plugin's open(), info() and target() report, naming the device. */
-TinyDevice *tiny_device_new (TinyBackend *backend,
-                             const char *id,
-                             const char *name,
-                             TinyBackend *code_backend,
-                             const TinyRenderer *renderer,
-                             const char *arch,
-                             GError **error);
-
-const char *tiny_device_get_name (TinyDevice *self);
-const char *tiny_device_get_id (TinyDevice *self);
-TinyBackend *tiny_device_get_backend (TinyDevice *self);
+ * The name that opens this very device again: "CPU", "CUDA:1", "CPU:CLANG".
+ *
+ * Returns: the name
+ */
+TINY_API const char *tiny_device_get_name (TinyDevice *self);
+TINY_API TinyBackend *tiny_device_get_backend (TinyDevice *self);
+/* What it says of itself, for people. */
+TINY_API const char *tiny_device_get_title (TinyDevice *self);
+/* The canonical architecture, that is get_target()->arch. */
+TINY_API const char *tiny_device_get_arch (TinyDevice *self);
 const TinyDeviceInfo *tiny_device_get_info (TinyDevice *self);
 const TinyTarget *tiny_device_get_target (TinyDevice *self);
 const TinyRenderer *tiny_device_get_renderer (TinyDevice *self);
-/* Text that changes when the plugin that makes the code changes. */
+/* Changes whenever the plugin whose renderer makes this device's code changes. */
 const char *tiny_device_get_code_stamp (TinyDevice *self);
+TINY_API gboolean tiny_device_is_lost (TinyDevice *self);
 
-/* Runs commands in order and returns when they are done; @out_ns NULL or room for each one's
- * duration. Any thread; one submission runs at a time.
- *
- * Errors: %TINY_ERROR_LAUNCH, %TINY_ERROR_DEVICE_LOST (from then on for every call), … */
-gboolean tiny_device_submit (TinyDevice *self,
-                             const TinyCommand *commands,
-                             guint n_commands,
-                             guint64 *out_ns,
-                             GError **error);
+/* ---- code, without touching the device ---- */
 
-/* (transfer full): the binary of a kernel. Any thread, several at once. */
+/* Runs the renderer's compile(). Errors: %TINY_ERROR_COMPILE with the compiler's log, and others.
+ * May be called from several threads at once. */
 GBytes *tiny_device_compile (TinyDevice *self, const TinyCompileArgs *args, GError **error);
-/* (transfer full): assembly text, or NULL with @error. */
+/* Text of a binary, or NULL with %TINY_ERROR_UNSUPPORTED. */
 char *tiny_device_disassemble (TinyDevice *self, GBytes *binary, GError **error);
 
-/* Memory of the device, in bytes. */
+/* ---- work ---- */
+
+/* Runs @n commands one after the other on the device's own queue and returns when all is done.
+ * @out_ns: NULL, or room for each command's duration. Adds no allocation to the plugin's own; one
+ * thread at a time gets the queue. Errors: %TINY_ERROR_LAUNCH, %TINY_ERROR_DEVICE_LOST, … */
+gboolean tiny_device_submit (
+    TinyDevice *self, const TinyCommand *commands, guint n, guint64 *out_ns, GError **error);
+/* The queue behind that (transfer none). */
+TinyQueue *tiny_device_get_queue (TinyDevice *self);
+
+/* ---- memory ---- */
 typedef struct {
-  guint64 live, peak, pooled; /* in buffers, its maximum, kept for reuse */
+  guint64 live_bytes;    /* in buffers that exist, as allocated */
+  guint64 peak_bytes;    /* the most live_bytes has been */
+  guint64 pooled_bytes;  /* freed and kept for the next buffer */
+  guint64 n_allocations; /* that reached the plugin */
+  guint64 n_reuses;      /* that the pool served */
 } TinyDeviceMemory;
-void tiny_device_get_memory (TinyDevice *self, TinyDeviceMemory *out);
-/* Gives pooled memory back to the device. */
-void tiny_device_trim (TinyDevice *self);
+TINY_API void tiny_device_get_memory (TinyDevice *self, TinyDeviceMemory *out);
+/* peak_bytes becomes live_bytes. */
+TINY_API void tiny_device_reset_peak (TinyDevice *self);
+/* Gives the pooled memory back to the plugin. */
+TINY_API void tiny_device_trim (TinyDevice *self);
 
 G_END_DECLS

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-pool.h: device memory kept for reuse.
+ * tiny-pool.h: device memory, kept for reuse.
  *
- * Sizes are rounded up to classes an eighth apart; what comes back waits in its class. When the
- * device has no more, everything that waits is given back and the allocation tried once again. */
+ * Sizes are rounded up to classes an eighth apart. What comes back waits in its class, the newest
+ * is taken first; when more waits than allowed, the oldest goes back to the plugin. When the
+ * device has no more, everything that waits goes back and the allocation is tried once again. */
 #pragma once
 
 #include "device/tiny-device.h"
@@ -12,12 +13,21 @@ G_BEGIN_DECLS
 
 typedef struct TinyPool TinyPool;
 
+/* One allocation of the plugin's. */
+typedef struct {
+  TinyPluginBuffer *handle;
+  void *host; /* its address in host memory, or NULL */
+  gsize n_bytes;
+  GList in_class, in_age; /* links while it waits */
+} TinyBlock;
+
 /* @device outlives the pool. */
 TinyPool *tiny_pool_new (TinyDevice *device);
 void tiny_pool_free (TinyPool *self);
-TinyPluginBuffer *tiny_pool_take (TinyPool *self, gsize n_bytes, gsize *out_size, GError **error);
-void tiny_pool_give (TinyPool *self, TinyPluginBuffer *memory, gsize size);
+TinyBlock *tiny_pool_take (TinyPool *self, gsize n_bytes, GError **error);
+void tiny_pool_give (TinyPool *self, TinyBlock *block);
 void tiny_pool_trim (TinyPool *self);
 void tiny_pool_get_memory (TinyPool *self, TinyDeviceMemory *out);
+void tiny_pool_reset_peak (TinyPool *self);
 
 G_END_DECLS

@@ -1,60 +1,91 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-program.c: a binary loaded on a device. */
+ * tiny-program.c: a binary loaded on a device, ready to dispatch. */
 #include "device/tiny-program.h"
 
 #include <string.h>
 
 #include "device/device-private.h"
 
-struct TinyProgram {
+struct _TinyProgram {
+  GObject parent_instance;
   TinyDevice *device;
+  char *name;
   TinyPluginProgram *handle;
+  gboolean is_loaded;
 };
+
+G_DEFINE_FINAL_TYPE (TinyProgram, tiny_program, G_TYPE_OBJECT)
 
 TinyProgram *
 tiny_program_new (TinyDevice *device,
                   const char *name,
-                  GBytes *binary,
+                  GBytes *blob,
                   guint n_params,
                   guint n_variables,
                   const guint32 group[3],
                   GError **error)
 {
   gsize size;
-  const void *data = g_bytes_get_data (binary, &size);
-  TinyProgramArgs args = { .struct_size = sizeof args,
-                           .name = name,
-                           .arch = tiny_device_get_target (device)->arch,
-                           .data = data,
-                           .size = size,
-                           .n_params = n_params,
-                           .n_variables = n_variables };
+  const void *data = g_bytes_get_data (blob, &size);
+  TinyProgramArgs args = {
+    .struct_size = sizeof args,
+    .name = name,
+    .arch = device->target.arch,
+    .data = data,
+    .size = size,
+    .n_params = n_params,
+    .n_variables = n_variables,
+  };
   memcpy (args.group, group, sizeof args.group);
-  TinyPluginError plugin_error = TINY_PLUGIN_ERROR_INIT;
-  TinyPluginProgram *handle = NULL;
-  if (!tiny_device_check_alive (device, error))
-    return NULL;
-  TinyStatus status = tiny_device_get_table (device)->program_load (
-      tiny_device_get_handle (device), &args, &handle, &plugin_error);
   g_autofree char *what = g_strdup_printf ("loading program %s", name);
+  if (!tiny_device_check_alive (device, what, error))
+    return NULL;
+  g_autoptr (TinyProgram) self = g_object_new (TINY_TYPE_PROGRAM, NULL);
+  self->device = g_object_ref (device);
+  self->name = g_strdup (name);
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
+  TinyStatus status
+      = device->table.program_load (device->handle, &args, &self->handle, &plugin_error);
   if (!tiny_device_check (device, status, &plugin_error, what, error))
     return NULL;
-  TinyProgram *self = g_new0 (TinyProgram, 1);
-  self->device = g_object_ref (device);
-  self->handle = handle;
-  return self;
+  self->is_loaded = TRUE;
+  return g_steal_pointer (&self);
 }
 
-void
-tiny_program_free (TinyProgram *self)
+static void
+tiny_program_finalize (GObject *object)
 {
-  if (self == NULL)
-    return;
-  tiny_device_get_table (self->device)
-      ->program_unload (tiny_device_get_handle (self->device), self->handle);
-  g_object_unref (self->device);
-  g_free (self);
+  TinyProgram *self = TINY_PROGRAM (object);
+  if (self->is_loaded)
+    self->device->table.program_unload (self->device->handle, self->handle);
+  g_clear_object (&self->device);
+  g_free (self->name);
+  G_OBJECT_CLASS (tiny_program_parent_class)->finalize (object);
+}
+
+static void
+tiny_program_class_init (TinyProgramClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = tiny_program_finalize;
+}
+
+static void
+tiny_program_init (TinyProgram *self)
+{
+}
+
+TinyDevice *
+tiny_program_get_device (TinyProgram *self)
+{
+  return self->device;
+}
+
+const char *
+tiny_program_get_name (TinyProgram *self)
+{
+  return self->name;
 }
 
 TinyPluginProgram *

@@ -1,26 +1,27 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-program.h: a binary loaded on a device. */
+ * tiny-program.h: a binary loaded on a device, ready to dispatch. */
 #pragma once
 
 #include "device/tiny-device.h"
 
 G_BEGIN_DECLS
 
-typedef struct TinyProgram TinyProgram;
+#define TINY_TYPE_PROGRAM (tiny_program_get_type ())
+TINY_API
+G_DECLARE_FINAL_TYPE (TinyProgram, tiny_program, TINY, PROGRAM, GObject)
 
-/* Errors: %TINY_ERROR_FORMAT for a damaged binary, %TINY_ERROR_UNSUPPORTED for one made for other
- * hardware. */
+/* Loads @blob, which may be dropped afterwards. @group: work-items per group and axis.
+ * Errors: %TINY_ERROR_FORMAT for a damaged binary, %TINY_ERROR_DEVICE_LOST, … */
 TinyProgram *tiny_program_new (TinyDevice *device,
                                const char *name,
-                               GBytes *binary,
+                               GBytes *blob,
                                guint n_params,
                                guint n_variables,
                                const guint32 group[3],
                                GError **error);
-void tiny_program_free (TinyProgram *self);
+TinyDevice *tiny_program_get_device (TinyProgram *self);
+const char *tiny_program_get_name (TinyProgram *self);
 TinyPluginProgram *tiny_program_get_handle (TinyProgram *self);
-
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyProgram, tiny_program_free)
 
 G_END_DECLS

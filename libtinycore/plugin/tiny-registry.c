@@ -48,23 +48,12 @@ tiny_registry_open (TinyRegistry *self, const char *spec, GError **error)
       continue;
     JsonObject *o = json_node_get_object (json_parser_get_root (parser));
     g_autofree char *so = g_build_filename (dirs[i], json_object_get_string_member (o, "module"), NULL);
-    GModule *m = g_module_open (so, G_MODULE_BIND_LOCAL | G_MODULE_BIND_LAZY);
-    TinyPluginEntry entry;
-    if (!m || !g_module_symbol (m, TINY_PLUGIN_ENTRY_SYMBOL, (gpointer *) &entry)) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: %s", so, g_module_error ());
+    TinyBackend *b = tiny_backend_load (so, error);
+    g_autoptr (GArray) c = b ? tiny_backend_scan (b, error) : NULL;
+    if (!c || c->len < 1)
       return NULL;
-    }
-    TinyPluginError e = TINY_PLUGIN_ERROR_INIT;
-    TinyBackend *b = tiny_backend_new (entry (0, &e), so, error);
-    TinyCandidate c[4];
-    if (!b || tiny_backend_scan (b, c, 4, error) < 1)
-      return NULL;
-    const TinyRenderer *r = tiny_backend_find_renderer (b, parts[1] ? parts[1] : "");
-    if (!r) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE, "no renderer %s", parts[1]);
-      return NULL;
-    }
-    return tiny_device_new (b, c[0].id, tiny_backend_get_name (b), b, r, parts[1] && parts[2] ? parts[2] : "", error);
+    TinyDeviceOptions options = { .name = spec, .id = g_array_index (c, TinyCandidate, 0).id, .renderer = parts[1], .arch = parts[1] ? parts[2] : NULL };
+    return tiny_device_new (b, &options, error);
   }
   g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE, "no backend %s", spec);
   return NULL;

@@ -7,19 +7,21 @@
 #include "base/tiny-error.h"
 #include "schedule/plan.h"
 
+/* In Plan.devices: known to be nowhere. */
+static const char nowhere[] = "";
+
 const char *
 schedule_get_device (Plan *plan, TinyNode *node)
 {
   const char *device = tiny_node_map_get (&plan->devices, node);
   if (device != NULL || node->op == TINY_OP_PARAM)
-    return device;
+    return device == nowhere ? NULL : device;
   if (node->op == TINY_OP_COPY)
     return node->text;
   /* Made by a pass since the check: the first source that knows. */
   for (guint i = 0; i < node->n_sources && device == NULL; i++)
     device = schedule_get_device (plan, node->sources[i]);
-  if (device != NULL)
-    tiny_node_map_set (&plan->devices, node, (gpointer) device);
+  tiny_node_map_set (&plan->devices, node, (gpointer) (device ? device : nowhere));
   return device;
 }
 
@@ -31,7 +33,7 @@ check_node (Plan *plan, TinyNode *node, GError **error)
     device = node->text;
   } else {
     for (guint i = 0; i < node->n_sources; i++) {
-      const char *other = tiny_node_map_get (&plan->devices, node->sources[i]);
+      const char *other = schedule_get_device (plan, node->sources[i]);
       if (device == NULL)
         device = other;
       else if (other != NULL && other != device) {
@@ -91,5 +93,7 @@ schedule_check_devices (Plan *plan, TinyNode *sink, GError **error)
     if (node->op == TINY_OP_PARAM)
       add_input (plan, node);
   }
+  if (plan->only_device == NULL)
+    plan->only_device = sink->text;
   return TRUE;
 }

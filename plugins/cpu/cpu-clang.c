@@ -5,7 +5,6 @@
  * The source goes to clang's standard input, its messages come back through a pipe, the object through
  * a memory file. No shell is involved, and nothing is written to disk. The target's features
  * are given one by one, so that the code never needs more than its architecture string says. */
-#define _GNU_SOURCE
 #include "cpu.h"
 
 #include <errno.h>

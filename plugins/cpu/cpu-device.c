@@ -5,7 +5,6 @@
  * Buffers are host memory, so copies are memcpy and map() costs nothing. submit() runs its commands
  * at once on the calling thread; a dispatch spreads over the pool when it is worth a wake-up, which
  * the program's earlier launches tell: it remembers what a grid point took. */
-#define _GNU_SOURCE
 #include "cpu.h"
 
 #include <stdatomic.h>

@@ -4,7 +4,6 @@
  *
  * The caller's struct may be shorter than ours when it was built against an older header: nothing
  * is written beyond its struct_size. A NULL error is allowed everywhere. */
-#define _GNU_SOURCE
 #include "cpu.h"
 
 #include <stdarg.h>

@@ -6,7 +6,6 @@
  * its own context, module and target machine, so threads compile at once without a lock. The core
  * has already vectorised and unrolled what should be, so a short list of clean-up passes runs
  * instead of LLVM's own O2, whose loop passes cost several times more and find nothing. */
-#define _GNU_SOURCE
 #include "cpu-llvm.h"
 
 #include <dlfcn.h>

@@ -7,7 +7,6 @@
  * mapping: code and constants, then stubs and the table of external addresses, then what the code may
  * write. The first two are made read-only and executable when everything is in place; nothing is ever
  * writable and executable at once. */
-#define _GNU_SOURCE
 #include "cpu.h"
 
 #include <elf.h>

@@ -11,7 +11,6 @@
  *
  * After fork() a child has no workers; a page that the kernel wipes there says so, and launches run
  * on the caller. */
-#define _GNU_SOURCE
 #include "cpu.h"
 
 #include <errno.h>

@@ -7,7 +7,6 @@
  * implies it). "" is this machine. The canonical form lists the features in table order, so equal
  * machines share compiled programs, and parses back to itself. Features of this machine come from
  * CPUID, and only those whose register state the operating system saves. */
-#define _GNU_SOURCE
 #include "cpu.h"
 
 #include <sched.h>

@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-table.c: the laws of tiny-plugin.h, applied. */
+#include "device/tiny-table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/tiny-error.h"
+
+static const struct {
+  TinyStatus status;
+  TinyError code;
+  const char *text; /* when the plugin says nothing */
+} statuses[] = {
+  { TINY_STATUS_UNSUPPORTED, TINY_ERROR_UNSUPPORTED, "not supported" },
+  { TINY_STATUS_INVALID, TINY_ERROR_INVALID, "invalid argument" },
+  { TINY_STATUS_OUT_OF_MEMORY, TINY_ERROR_OUT_OF_MEMORY, "out of memory" },
+  { TINY_STATUS_BUSY, TINY_ERROR_PERMISSION, "in use by another process" },
+  { TINY_STATUS_TIMEOUT, TINY_ERROR_TIMEOUT, "took too long" },
+  { TINY_STATUS_PERMISSION, TINY_ERROR_PERMISSION, "permission denied" },
+  { TINY_STATUS_NO_DEVICE, TINY_ERROR_NO_DEVICE, "no such device" },
+  { TINY_STATUS_DRIVER, TINY_ERROR_DRIVER, "driver missing or unsuitable" },
+  { TINY_STATUS_DEVICE_LOST, TINY_ERROR_DEVICE_LOST, "the device stopped working" },
+  { TINY_STATUS_COMPILE, TINY_ERROR_COMPILE, "the kernel does not compile" },
+  { TINY_STATUS_CORRUPT, TINY_ERROR_FORMAT, "damaged program" },
+  { TINY_STATUS_LAUNCH, TINY_ERROR_LAUNCH, "launch failed" },
+  { TINY_STATUS_INTERNAL, TINY_ERROR_PLUGIN, "internal error of the plugin" },
+};
+
+/* A text field of a plugin's, which may lack its NUL or be no UTF-8. */
+static char *
+read_text (const char *text, gsize size)
+{
+  return g_utf8_make_valid (text, (gssize) strnlen (text, size));
+}
+
+gboolean
+tiny_status_check (TinyStatus status,
+                   const TinyPluginError *plugin_error,
+                   const char *device,
+                   const char *what,
+                   GError **error)
+{
+  if (status >= 0)
+    return TRUE;
+  if (error == NULL)
+    return FALSE;
+  TinyError code = TINY_ERROR_PLUGIN;
+  g_autofree char *text = NULL, *hint = NULL;
+  if (plugin_error != NULL) {
+    text = read_text (plugin_error->text, sizeof plugin_error->text);
+    hint = read_text (plugin_error->hint, sizeof plugin_error->hint);
+  }
+  const char *said = text != NULL && text[0] != 0 ? text : NULL;
+  g_autofree char *unknown = NULL;
+  for (guint i = 0; i < G_N_ELEMENTS (statuses); i++)
+    if (statuses[i].status == status) {
+      code = statuses[i].code;
+      said = said ? said : statuses[i].text;
+    }
+  if (said == NULL)
+    said = unknown = g_strdup_printf ("status %d", status);
+  gboolean has_hint = hint != NULL && hint[0] != 0;
+  g_set_error (error, TINY_ERROR, (gint) code, "%s: %s: %s%s%s%s", device, what, said,
+               has_hint ? " (" : "", has_hint ? hint : "", has_hint ? ")" : "");
+  return FALSE;
+}
+
+gboolean
+tiny_table_copy (void *to,
+                 gsize size,
+                 const void *from,
+                 gsize least,
+                 gsize reserved_offset,
+                 guint n_reserved,
+                 const char *what,
+                 GError **error)
+{
+  guint32 given = 0;
+  memset (to, 0, size);
+  if (from == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s is missing", what);
+    return FALSE;
+  }
+  memcpy (&given, from, sizeof given);
+  if (given < least || given > 1u << 20) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s says that it has %u bytes, from %" G_GSIZE_FORMAT " on are needed", what,
+                 given, least);
+    return FALSE;
+  }
+  memcpy (to, from, MIN (given, size));
+  const guint8 *reserved = (const guint8 *) to + reserved_offset;
+  for (guint i = 0; i < n_reserved * sizeof (guint64); i++)
+    if (reserved[i] != 0) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                   "%s has reserved bits set (byte %" G_GSIZE_FORMAT "), which this core does "
+                   "not know",
+                   what, reserved_offset + i);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* ---- what plugins are given ---- */
+static void *
+host_alloc (uint64_t n_bytes)
+{
+  void *memory = NULL;
+  if (n_bytes > G_MAXSIZE / 2 || posix_memalign (&memory, 64, n_bytes ? n_bytes : 1) != 0)
+    return NULL;
+  return memory;
+}
+
+static void
+host_free (void *memory)
+{
+  free (memory);
+}
+
+static void
+host_log (int32_t level, const char *domain, const char *text)
+{
+  static const GLogLevelFlags levels[]
+      = { G_LOG_LEVEL_MESSAGE, G_LOG_LEVEL_MESSAGE, G_LOG_LEVEL_INFO, G_LOG_LEVEL_DEBUG };
+  g_log (domain ? domain : "tinycore-plugin", levels[CLAMP (level, 0, 3)], "%s",
+         text ? text : "");
+}
+
+const TinyHost *
+tiny_host_get (void)
+{
+  static const TinyHost host = {
+    .struct_size = sizeof (TinyHost),
+    .abi_major = TINY_PLUGIN_ABI_MAJOR,
+    .abi_minor = TINY_PLUGIN_ABI_MINOR,
+    .alloc = host_alloc,
+    .free = host_free,
+    .log = host_log,
+  };
+  return &host;
+}
