@@ -186,7 +186,7 @@ where_of_bits (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *x)
 
 /* ---- division, square root ---- */
 static TinyNode *
-fdiv (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *x)
+fdiv_by_recip (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *x)
 {
   return dec_binary (d, TINY_OP_MUL, x[0], dec_unary (d, TINY_OP_RECIP, x[1]));
 }
@@ -297,7 +297,7 @@ square_root (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *x)
 
 /* Through an integer; from 2^mantissa_bits on every float is whole. The sign keeps -0. */
 static TinyNode *
-truncate (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *x)
+trunc_by_integer (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *x)
 {
   TinyDType bits_type = dec_signed (dtype);
   TinyNode *size = dec_bits (d, size_of (d, dec_bits (d, x[0], bits_type)), dtype);
@@ -310,9 +310,9 @@ truncate (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *x)
 const DecomposeRow decompose_float_rows[] = {
   { TINY_OP_CAST, "BIUF", cast },
   { TINY_OP_WHERE, "F", where_of_bits },
-  { TINY_OP_FDIV, "F", fdiv },
+  { TINY_OP_FDIV, "F", fdiv_by_recip },
   { TINY_OP_RECIP, "F", recip },
   { TINY_OP_SQRT, "F", square_root },
-  { TINY_OP_TRUNC, "F", truncate },
+  { TINY_OP_TRUNC, "F", trunc_by_integer },
   { 0 },
 };

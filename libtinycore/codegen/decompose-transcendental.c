@@ -88,9 +88,9 @@ log2_of (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *args)
   TinyNode *log = dec_binary (d, TINY_OP_ADD, dec_cast (d, exponent, dtype),
                               dec_binary (d, TINY_OP_ADD, f, small));
 
-  log = dec_where (d, dec_is_below (d, split.size, INFINITY), log, x);
   log = dec_where (d, dec_binary (d, TINY_OP_CMPLT, dec_float (d, dtype, x, 0), split.size),
                    log, dec_float (d, dtype, x, -INFINITY));
+  log = dec_where (d, dec_is_below (d, split.size, INFINITY), log, x);
   return dec_where (d, dec_is_below (d, x, 0), dec_float (d, dtype, x, NAN), log);
 }
 
