@@ -218,7 +218,7 @@ test_speed (void)
   guint fired = 0;
   for (guint turn = 0; turn < 10; turn++)
     for (TinyNode *n = chain; n != x; n = n->sources[0])
-      fired += tiny_rule_set_apply (set, graph, n, NULL) != NULL;
+      fired += tiny_rule_set_apply (set, graph, n, NULL, NULL) != NULL;
   ns = 1000.0 * (double) (g_get_monotonic_time () - start);
   g_assert_cmpuint (fired, ==, 0);
   g_test_message ("matching a node that nothing matches: %.0f ns", ns / (10.0 * N_LINKS));

@@ -119,8 +119,8 @@ normalise (TinyNode *x, const gint64 *axes, guint n)
 {
   TinyNode *centred = binary (TINY_OP_SUB, x, mean (x, axes, n));
   TinyNode *variance = mean (binary (TINY_OP_MUL, centred, centred), axes, n);
-  TinyNode *scale
-      = unary (TINY_OP_RECIP, unary (TINY_OP_SQRT, binary (TINY_OP_ADD, variance, number (1e-5))));
+  TinyNode *scale = unary (TINY_OP_RECIP,
+                           unary (TINY_OP_SQRT, binary (TINY_OP_ADD, variance, number (1e-5))));
   return binary (TINY_OP_MUL, centred, scale);
 }
 
@@ -204,7 +204,8 @@ two_convs (TinyNode **roots)
 static guint
 gradient_of_conv (TinyNode **roots)
 {
-  roots[0] = conv_gradient (relu (param (DIMS (32, 32, 24, 24))), param (DIMS (32, 16, 5, 5)), 28);
+  roots[0]
+      = conv_gradient (relu (param (DIMS (32, 32, 24, 24))), param (DIMS (32, 16, 5, 5)), 28);
   return 1;
 }
 
@@ -228,8 +229,8 @@ static guint
 layernorm (TinyNode **roots)
 {
   TinyNode *y = normalise (param (DIMS (4096, 1024)), DIMS (1));
-  roots[0] = binary (TINY_OP_ADD, binary (TINY_OP_MUL, y, param (DIMS (1024))),
-                     param (DIMS (1024)));
+  roots[0]
+      = binary (TINY_OP_ADD, binary (TINY_OP_MUL, y, param (DIMS (1024))), param (DIMS (1024)));
   return 1;
 }
 
