@@ -396,6 +396,39 @@ test_mixed_devices (void)
   g_assert_nonnull (strstr (error->message, "REF"));
 }
 
+/* What cannot be scheduled says why; nothing to do is no error. */
+static void
+test_bad_roots (void)
+{
+  g_autoptr (GError) error = NULL;
+  graph = tiny_graph_new ();
+  g_autoptr (TinySchedule) empty
+      = tiny_schedule_new (graph, tiny_node_sink (graph, 0, NULL, NULL), &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (empty->n_items, ==, 0);
+
+  graph = tiny_graph_new ();
+  n_params = 0;
+  TinyNode *x = param (DIMS (4)), *y = param (DIMS (5));
+  TinyNode *sources[] = { x, y };
+  TinyNode *root
+      = tiny_node_new (graph, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL);
+  g_assert_null (tiny_schedule_new (graph, tiny_node_sink (graph, 1, &root, NULL), &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_clear_error (&error);
+
+  graph = tiny_graph_new ();
+  n_params = 0;
+  x = param (DIMS (4));
+  TinyNode *roots[2], *first[] = { x, unary (TINY_OP_NEG, x) },
+                      *second[] = { x, unary (TINY_OP_SQRT, x) };
+  roots[0] = tiny_node_new (graph, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, first, 0, NULL, NULL);
+  roots[1] = tiny_node_new (graph, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, second, 0, NULL, NULL);
+  g_assert_null (tiny_schedule_new (graph, tiny_node_sink (graph, 2, roots, NULL), &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "twice"));
+}
+
 /* A copy between devices stores what it takes, and what follows runs where it went. */
 static void
 test_copy (void)
@@ -455,6 +488,7 @@ main (int argc, char **argv)
   }
   g_test_add_func ("/schedule/deterministic", test_deterministic);
   g_test_add_func ("/schedule/mixed-devices", test_mixed_devices);
+  g_test_add_func ("/schedule/bad-roots", test_bad_roots);
   g_test_add_func ("/schedule/copy", test_copy);
   g_test_add_func ("/schedule/deep", test_deep);
   return g_test_run ();
