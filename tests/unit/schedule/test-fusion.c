@@ -286,6 +286,18 @@ adam (TinyNode **roots)
   return 2;
 }
 
+/* Products put side by side are not computed where they are masked out. */
+static guint
+joined_matmuls (TinyNode **roots)
+{
+  TinyNode *x = matmul (param (DIMS (256, 128)), param (DIMS (128, 64)));
+  TinyNode *y = matmul (param (DIMS (256, 128)), param (DIMS (128, 64)));
+  x = tiny_node_pad (graph, x, (gint64[]){ 0, 0, 0, 64 }, 2);
+  y = tiny_node_pad (graph, y, (gint64[]){ 0, 0, 64, 0 }, 2);
+  roots[0] = binary (TINY_OP_ADD, x, y);
+  return 1;
+}
+
 /* Sixty inputs are more than one kernel may have. */
 static guint
 many_inputs (TinyNode **roots)
@@ -330,6 +342,7 @@ static const struct {
   { "two-users-dear", two_users_dear, 3, 3 },
   { "max-pool", max_pool, 1, 1 },
   { "adam", adam, 2, 2 },
+  { "joined-matmuls", joined_matmuls, 3, 3 },
   { "many-inputs", many_inputs, 2, 4 },
   { "iota", iota, 1, 1 },
 };
