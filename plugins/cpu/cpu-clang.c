@@ -116,6 +116,25 @@ fill_arguments (Arguments *a, const char *command, const CpuArch *arch)
 
 /* ---- the process ---- */
 
+/* Moves a descriptor above those that the child gives a meaning. */
+static void
+raise_fd (int *fd)
+{
+  int raised = *fd >= 0 ? fcntl (*fd, F_DUPFD_CLOEXEC, 10) : -1;
+  close_fd (fd);
+  *fd = raised;
+}
+
+static bool
+open_pipe (int ends[2])
+{
+  if (pipe2 (ends, O_CLOEXEC) != 0)
+    return false;
+  raise_fd (&ends[0]);
+  raise_fd (&ends[1]);
+  return ends[0] >= 0 && ends[1] >= 0;
+}
+
 /* 0, or the reason why the command did not start. */
 static int
 spawn (const char *command, const CpuArch *arch, Run *run)
@@ -123,10 +142,12 @@ spawn (const char *command, const CpuArch *arch, Run *run)
   Arguments arguments = { .n = 0 };
   fill_arguments (&arguments, command, arch);
   int in[2] = { -1, -1 }, log[2] = { -1, -1 };
-  if (pipe2 (in, O_CLOEXEC) != 0 || pipe2 (log, O_CLOEXEC) != 0) {
+  if (!open_pipe (in) || !open_pipe (log)) {
     int reason = errno;
-    close_fd (&in[0]);
-    close_fd (&in[1]);
+    for (int i = 0; i < 2; i++) {
+      close_fd (&in[i]);
+      close_fd (&log[i]);
+    }
     return reason;
   }
   posix_spawn_file_actions_t actions;
@@ -298,10 +319,8 @@ cpu_clang_compile (const TinyCompileArgs *args,
   if (status != TINY_STATUS_OK)
     return status;
   Run run = { .in = -1, .log = -1, .source = args->source, .n_source = args->source_size };
-  /* Above the standard streams and 3, which it becomes in the child. */
-  int object = memfd_create ("tiny-cpu-object", MFD_CLOEXEC);
-  run.object = object >= 0 ? fcntl (object, F_DUPFD_CLOEXEC, 10) : -1;
-  close_fd (&object);
+  run.object = memfd_create ("tiny-cpu-object", MFD_CLOEXEC);
+  raise_fd (&run.object);
   if (run.object < 0)
     return cpu_fail (error, TINY_STATUS_INTERNAL, "no memory file: %s", strerror (errno));
   status = run_clang (&run, &arch, args->name, error);

@@ -257,7 +257,8 @@ run_copy (TinyPluginDevice *device, const TinyCommand *command, TinyPluginError 
   if (has_dst && has_src && command->src.n_bytes != n_bytes)
     return cpu_fail (error, TINY_STATUS_INVALID, "copy of %llu bytes into %llu",
                      (unsigned long long) command->src.n_bytes, (unsigned long long) n_bytes);
-  if ((dst == NULL || src == NULL) && (n_bytes > 0 || (has_dst && has_src)))
+  if ((has_dst && dst == NULL) || (has_src && src == NULL)
+      || (command->host == NULL && n_bytes > 0 && !(has_dst && has_src)))
     return cpu_fail (error, TINY_STATUS_INVALID, "copy outside a buffer");
   if (n_bytes > 0)
     memcpy (dst, src, n_bytes);
