@@ -246,7 +246,8 @@ choose_nest_axis (Plan *plan, Nest *nest, guint *out_lanes)
     gboolean reduced = is_reduced_by (nest, plan->origins[i]);
     if ((!reduced && !depends (plan, nest->reduce, i)) || !is_constant_or_next (nest->loads, i))
       continue;
-    if (!reduced && plan->vector_axis >= 0)
+    if ((!reduced && plan->vector_axis >= 0)
+        || !tiny_axes_can_have_lanes (plan->axes, plan->origins[i]))
       continue;
     double share, score = score_accesses (nest->loads, i, FALSE);
     guint lanes = choose_lanes (plan, extent_of (plan, i), &share);
@@ -365,9 +366,12 @@ choose_for_nests (Plan *plan)
 }
 
 /* ---- what is outside of reductions ---- */
+/* A reduction over the axis has lanes of its own, or was better left without. */
 static gboolean
 is_free_for_lanes (Plan *plan, guint origin)
 {
+  if (!tiny_axes_can_have_lanes (plan->axes, plan->origins[origin]))
+    return FALSE;
   for (guint i = 0; i < plan->nests->len; i++)
     if (depends (plan, g_array_index (plan->nests, Nest, i).reduce, origin))
       return FALSE;

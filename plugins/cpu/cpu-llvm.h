@@ -99,6 +99,16 @@ bool dtype_is_float (unsigned dtype);
 bool dtype_is_signed (unsigned dtype);
 unsigned dtype_bits (unsigned dtype); /* in memory; 0: not a dtype of this backend */
 
+/* cpu-llvm-structure.c: the others, and what the frame needs of it. */
+extern const EmitFunc emit_structure[TINY_N_INSTRS];
+/* A mutable place in the function's first block; @n_align 0 is its type's own. */
+LlvmRef emit_place (Emitter *e, LlvmRef type, unsigned n_align);
+/* Counts on by @one and goes back to the loop's body up to its bound. */
+void emit_loop_end (Emitter *e, const EmitBlock *block, LlvmRef one);
+
+/* cpu-llvm-check.c: false, and the error filled, when the instruction is malformed. */
+bool emit_is_right (Emitter *e, const TinyInstr *instr);
+
 /* cpu-llvm-ops.c: instructions that compute; NULL for the others. */
 extern const EmitFunc emit_ops[TINY_N_INSTRS];
 

@@ -274,7 +274,7 @@ try_instance (const TinyRuleSet *set,
   TinyNode *node = fill (&self, 0, compares ? TINY_DTYPE_BOOL : dtype, lanes);
   if (node == NULL)
     return 0;
-  TinyNode *result = tiny_rule_set_apply (set, graph, node, NULL);
+  TinyNode *result = tiny_rule_set_apply (set, graph, node, NULL, NULL);
   if (result == NULL)
     return 0;
   *out_fired = TRUE;

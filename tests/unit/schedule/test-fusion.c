@@ -119,8 +119,8 @@ normalise (TinyNode *x, const gint64 *axes, guint n)
 {
   TinyNode *centred = binary (TINY_OP_SUB, x, mean (x, axes, n));
   TinyNode *variance = mean (binary (TINY_OP_MUL, centred, centred), axes, n);
-  TinyNode *scale
-      = unary (TINY_OP_RECIP, unary (TINY_OP_SQRT, binary (TINY_OP_ADD, variance, number (1e-5))));
+  TinyNode *scale = unary (TINY_OP_RECIP,
+                           unary (TINY_OP_SQRT, binary (TINY_OP_ADD, variance, number (1e-5))));
   return binary (TINY_OP_MUL, centred, scale);
 }
 
@@ -204,7 +204,8 @@ two_convs (TinyNode **roots)
 static guint
 gradient_of_conv (TinyNode **roots)
 {
-  roots[0] = conv_gradient (relu (param (DIMS (32, 32, 24, 24))), param (DIMS (32, 16, 5, 5)), 28);
+  roots[0]
+      = conv_gradient (relu (param (DIMS (32, 32, 24, 24))), param (DIMS (32, 16, 5, 5)), 28);
   return 1;
 }
 
@@ -228,8 +229,8 @@ static guint
 layernorm (TinyNode **roots)
 {
   TinyNode *y = normalise (param (DIMS (4096, 1024)), DIMS (1));
-  roots[0] = binary (TINY_OP_ADD, binary (TINY_OP_MUL, y, param (DIMS (1024))),
-                     param (DIMS (1024)));
+  roots[0]
+      = binary (TINY_OP_ADD, binary (TINY_OP_MUL, y, param (DIMS (1024))), param (DIMS (1024)));
   return 1;
 }
 
@@ -363,7 +364,7 @@ test_case (gconstpointer data)
 static void
 test_deterministic (void)
 {
-  g_autofree char *texts[2] = { NULL, NULL };
+  char *texts[2] = { NULL, NULL };
   for (guint i = 0; i < 2; i++) {
     TinyNode *roots[4];
     graph = tiny_graph_new ();
@@ -374,6 +375,8 @@ test_deterministic (void)
     texts[i] = tiny_schedule_to_string (schedule);
   }
   g_assert_cmpstr (texts[0], ==, texts[1]);
+  g_free (texts[0]);
+  g_free (texts[1]);
 }
 
 static void
@@ -416,6 +419,32 @@ test_copy (void)
   g_assert_cmpstr (schedule->items[2].device, ==, "REF");
 }
 
+/* Chains of a hundred thousand operations, without and with what reads another device's name, and
+ * expressions whose paths are too many to count. */
+static void
+test_deep (void)
+{
+  enum { N = 100000, N_DOUBLINGS = 200 };
+  g_autoptr (GError) error = NULL;
+  graph = tiny_graph_new ();
+  n_params = 0;
+  TinyNode *x = param (DIMS (8, 4)),
+           *y = tiny_node_new (graph, TINY_OP_IOTA, TINY_DTYPE_F32, 1, 0, NULL, 0,
+                               tiny_graph_ints (graph, DIMS (32)), NULL);
+  x = tiny_node_new (graph, TINY_OP_DETACH, TINY_DTYPE_F32, 1, 1, &x, 0, NULL, NULL);
+  for (guint i = 0; i < N; i++)
+    x = binary (i % 2 ? TINY_OP_ADD : TINY_OP_MUL, x, number (i % 7));
+  for (guint i = 0; i < N_DOUBLINGS; i++)
+    y = binary (TINY_OP_ADD, y, binary (TINY_OP_MUL, y, y));
+  x = reduce (TINY_OP_ADD, tiny_node_permute (graph, x, DIMS (1, 0)), DIMS (0));
+  TinyNode *roots[] = { x, y };
+  g_autoptr (TinySchedule) schedule
+      = tiny_schedule_new (graph, tiny_node_sink (graph, 2, roots, NULL), &error);
+  g_assert_no_error (error);
+  g_autofree char *text = tiny_schedule_to_string (schedule);
+  g_assert_cmpuint (schedule->n_items, <, N / 50);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -427,5 +456,6 @@ main (int argc, char **argv)
   g_test_add_func ("/schedule/deterministic", test_deterministic);
   g_test_add_func ("/schedule/mixed-devices", test_mixed_devices);
   g_test_add_func ("/schedule/copy", test_copy);
+  g_test_add_func ("/schedule/deep", test_deep);
   return g_test_run ();
 }
