@@ -169,9 +169,10 @@ find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
     return "the amount does not divide the axis";
   switch (opt.kind) {
   case TINY_OPT_LANES:
-    return opt.amount > self->cg->target->max_lanes            ? "the target has fewer lanes"
-           : !tiny_axes_can_have_lanes (self, axis->origin) ? "values have lanes along another axis"
-                                                            : NULL;
+    return opt.amount > self->cg->target->max_lanes ? "the target has fewer lanes"
+           : !tiny_axes_can_have_lanes (self, axis->origin)
+               ? "values have lanes along another axis"
+               : NULL;
   case TINY_OPT_UPCAST:
     return axis->is_reduce                                        ? "the axis is reduced"
            : (opt.amount ? opt.amount : axis->extent) > G_MAXINT8 ? "it makes too many copies"

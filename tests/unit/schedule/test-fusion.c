@@ -364,7 +364,7 @@ test_case (gconstpointer data)
 static void
 test_deterministic (void)
 {
-  g_autofree char *texts[2] = { NULL, NULL };
+  char *texts[2] = { NULL, NULL };
   for (guint i = 0; i < 2; i++) {
     TinyNode *roots[4];
     graph = tiny_graph_new ();
@@ -375,6 +375,8 @@ test_deterministic (void)
     texts[i] = tiny_schedule_to_string (schedule);
   }
   g_assert_cmpstr (texts[0], ==, texts[1]);
+  g_free (texts[0]);
+  g_free (texts[1]);
 }
 
 static void
@@ -417,6 +419,32 @@ test_copy (void)
   g_assert_cmpstr (schedule->items[2].device, ==, "REF");
 }
 
+/* Chains of a hundred thousand operations, without and with what reads another device's name, and
+ * expressions whose paths are too many to count. */
+static void
+test_deep (void)
+{
+  enum { N = 100000, N_DOUBLINGS = 200 };
+  g_autoptr (GError) error = NULL;
+  graph = tiny_graph_new ();
+  n_params = 0;
+  TinyNode *x = param (DIMS (8, 4)),
+           *y = tiny_node_new (graph, TINY_OP_IOTA, TINY_DTYPE_F32, 1, 0, NULL, 0,
+                               tiny_graph_ints (graph, DIMS (32)), NULL);
+  x = tiny_node_new (graph, TINY_OP_DETACH, TINY_DTYPE_F32, 1, 1, &x, 0, NULL, NULL);
+  for (guint i = 0; i < N; i++)
+    x = binary (i % 2 ? TINY_OP_ADD : TINY_OP_MUL, x, number (i % 7));
+  for (guint i = 0; i < N_DOUBLINGS; i++)
+    y = binary (TINY_OP_ADD, y, binary (TINY_OP_MUL, y, y));
+  x = reduce (TINY_OP_ADD, tiny_node_permute (graph, x, DIMS (1, 0)), DIMS (0));
+  TinyNode *roots[] = { x, y };
+  g_autoptr (TinySchedule) schedule
+      = tiny_schedule_new (graph, tiny_node_sink (graph, 2, roots, NULL), &error);
+  g_assert_no_error (error);
+  g_autofree char *text = tiny_schedule_to_string (schedule);
+  g_assert_cmpuint (schedule->n_items, <, N / 50);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -428,5 +456,6 @@ main (int argc, char **argv)
   g_test_add_func ("/schedule/deterministic", test_deterministic);
   g_test_add_func ("/schedule/mixed-devices", test_mixed_devices);
   g_test_add_func ("/schedule/copy", test_copy);
+  g_test_add_func ("/schedule/deep", test_deep);
   return g_test_run ();
 }
