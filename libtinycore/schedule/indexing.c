@@ -6,8 +6,9 @@
  * the indices and may add a condition under which the value exists; a REDUCE adds loops; a stored
  * value becomes a LOAD. Equal (node, indices, condition) are lowered once.
  *
- * A kernel is lowered twice: the first time finds every address and condition, from which follows
- * which neighbouring loops always run through memory like one; the second time uses those. */
+ * A kernel is lowered up to three times. The first time finds every address and condition; where
+ * these divide a loop's counter, the loop is split into the digits they want. Of the loops then,
+ * neighbours that always run through memory like one are joined; the last time uses those. */
 #include <math.h>
 #include <string.h>
 
@@ -25,11 +26,15 @@ typedef struct {
   const Affine *index[];
 } MemoKey;
 
-/* Loops that lie next to each other: those of the output, or of reduces alike. */
+/* Loops that lie next to each other: those of the output, or of reduces alike. An axis is one
+ * loop, or several where that makes addresses simpler; neighbouring loops may then become one. */
 typedef struct {
-  guint depth, n; /* depth 0 is the output's, 1 a reduce's, 2 one inside a reduce … */
-  gint64 extents[SCHEDULE_MAX_RANK];
-  const Affine *index[SCHEDULE_MAX_RANK]; /* what stands for each loop */
+  guint depth; /* 0: the output's, 1: a reduce's, 2: of one inside a reduce … */
+  guint n_axes, n_parts;
+  gint64 extents[SCHEDULE_MAX_RANK];      /* of the axes */
+  guint n_axis_parts[SCHEDULE_MAX_RANK];  /* parts of each axis */
+  gint64 parts[SCHEDULE_MAX_RANK];        /* extents of the parts, outermost first */
+  const Affine *index[SCHEDULE_MAX_RANK]; /* what stands for each axis */
   guint n_ranges;
   TinyNode *ranges[SCHEDULE_MAX_RANK]; /* the loops themselves */
 } Group;
@@ -44,7 +49,6 @@ typedef struct {
   GArray *buffers; /* guint: slot → buffer */
   GPtrArray *used; /* Affine: every address and condition */
   GPtrArray *groups;
-  guint n_groups_known; /* groups whose loops the first lowering decided */
   guint n_ranges;
 } Lowering;
 
@@ -119,30 +123,41 @@ add_group (Lowering *self, guint depth, guint n, const gint64 *extents)
 {
   Group *group = tiny_arena_alloc (self->arena, sizeof *group);
   group->depth = depth;
-  group->n = n;
-  memcpy (group->extents, extents, n * sizeof *extents);
+  group->n_axes = group->n_parts = n;
+  for (guint i = 0; i < n; i++) {
+    group->extents[i] = group->parts[i] = extents[i];
+    group->n_axis_parts[i] = 1;
+  }
   g_ptr_array_add (self->groups, group);
   return group;
 }
 
-/* One loop an extent, or for neighbours with joins[i] set one loop for i and i + 1. */
+/* One loop a part, or for neighbours with joins[i] set one loop for parts i and i + 1. */
 static void
 make_ranges (Lowering *self, Group *group, const gboolean *joins)
 {
   TinyRangeKind kind = group->depth == 0 ? TINY_RANGE_LOOP : TINY_RANGE_REDUCE;
+  const Affine *parts[SCHEDULE_MAX_RANK];
   group->n_ranges = 0;
-  for (guint first = 0, last; first < group->n; first = last + 1) {
-    gint64 extent = group->extents[first], inner = 1;
-    for (last = first; joins != NULL && last + 1 < group->n && joins[last]; last++)
-      extent *= group->extents[last + 1];
+  for (guint first = 0, last; first < group->n_parts; first = last + 1) {
+    gint64 extent = group->parts[first], inner = 1;
+    for (last = first; joins != NULL && last + 1 < group->n_parts && joins[last]; last++)
+      extent *= group->parts[last + 1];
     TinyNode *range = tiny_node_range_const (self->graph, self->n_ranges++, kind, extent);
     const Affine *whole = affine_range (self->pool, range);
     group->ranges[group->n_ranges++] = range;
     for (guint i = last + 1; i-- > first;) {
-      const Affine *part = affine_div (self->pool, whole, inner);
-      group->index[i] = i == first ? part : affine_mod (self->pool, part, group->extents[i]);
-      inner *= group->extents[i];
+      parts[i] = affine_div (self->pool, whole, inner);
+      if (i != first)
+        parts[i] = affine_mod (self->pool, parts[i], group->parts[i]);
+      inner *= group->parts[i];
     }
+  }
+  for (guint i = 0, p = 0; i < group->n_axes; i++) {
+    group->index[i] = parts[p++];
+    for (guint j = 1; j < group->n_axis_parts[i]; j++, p++)
+      group->index[i]
+          = affine_sum (self->pool, group->index[i], group->parts[p], parts[p], 1, 0);
   }
 }
 
@@ -152,13 +167,81 @@ get_reduce_group (Lowering *self, guint depth, guint n, const gint64 *extents)
 {
   for (guint i = 0; i < self->groups->len; i++) {
     Group *group = self->groups->pdata[i];
-    if (group->depth == depth && group->n == n
+    if (group->depth == depth && group->n_axes == n
         && memcmp (group->extents, extents, n * sizeof *extents) == 0)
       return group;
   }
   Group *group = add_group (self, depth, n, extents);
   make_ranges (self, group, NULL);
   return group;
+}
+
+/* Adds to @steps the sizes at which @x divides the counter of @range. */
+static void
+find_steps (Lowering *self, const Affine *x, TinyNode *range, GArray *steps)
+{
+  for (guint i = 0; i < x->n; i++) {
+    const AffineAtom *atom = affine_pool_get_atom (self->pool, x->terms[i].atom);
+    if (atom->inner == NULL)
+      continue;
+    const Affine *inner = atom->inner;
+    gint64 step = atom->divisor;
+    find_steps (self, inner, range, steps);
+    if (inner->n != 1 || inner->offset != 0 || inner->terms[0].mul != 1)
+      continue;
+    TinyNode *divided = inner->terms[0].atom;
+    if (divided->op == TINY_OP_FLOORDIV) { /* the rest of a quotient */
+      const AffineAtom *quotient = affine_pool_get_atom (self->pool, divided);
+      inner = quotient->inner;
+      step *= quotient->divisor;
+      divided = inner->n == 1 && inner->offset == 0 && inner->terms[0].mul == 1
+                    ? inner->terms[0].atom
+                    : NULL;
+    }
+    if (divided == range)
+      g_array_append_val (steps, step);
+  }
+}
+
+static int
+compare_steps (gconstpointer a, gconstpointer b)
+{
+  gint64 x = *(const gint64 *) a, y = *(const gint64 *) b;
+  return x < y ? -1 : x > y;
+}
+
+/* Splits the axes of @group, which have a loop each, where addresses divide their counters: the
+ * digits that they ask for become loops. Returns whether there was one. */
+static gboolean
+split_axes (Lowering *self, Group *group)
+{
+  g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (gint64));
+  guint n_parts = 0;
+  gboolean splits = FALSE;
+  for (guint i = 0; i < group->n_axes; i++) {
+    gint64 last = 1;
+    guint n = 0, left = SCHEDULE_MAX_RANK - n_parts - (group->n_axes - i);
+    gint64 parts[SCHEDULE_MAX_RANK]; /* innermost first */
+    g_array_set_size (steps, 0);
+    for (guint u = 0; u < self->used->len; u++)
+      find_steps (self, self->used->pdata[u], group->ranges[i], steps);
+    g_array_sort (steps, compare_steps);
+    for (guint k = 0; k < steps->len && n < left; k++) {
+      gint64 step = g_array_index (steps, gint64, k);
+      if (step <= last || step >= group->extents[i] || step % last != 0
+          || group->extents[i] % step != 0)
+        continue;
+      parts[n++] = step / last;
+      last = step;
+      splits = TRUE;
+    }
+    parts[n++] = group->extents[i] / last;
+    group->n_axis_parts[i] = n;
+    while (n > 0)
+      group->parts[n_parts++] = parts[--n];
+  }
+  group->n_parts = n_parts;
+  return splits;
 }
 
 /* Whether in every sum that @x is made of, @outer moves as @extent steps of @inner would. */
@@ -175,6 +258,21 @@ moves_as_one (Lowering *self, const Affine *x, TinyNode *outer, TinyNode *inner,
   return TRUE;
 }
 
+/* Splits what wants to be, and makes all loops anew if anything was. */
+static gboolean
+split_ranges (Lowering *self)
+{
+  gboolean splits = FALSE;
+  for (guint g = 0; g < self->groups->len; g++)
+    splits |= split_axes (self, self->groups->pdata[g]);
+  if (!splits)
+    return FALSE;
+  self->n_ranges = 0;
+  for (guint g = 0; g < self->groups->len; g++)
+    make_ranges (self, self->groups->pdata[g], NULL);
+  return TRUE;
+}
+
 /* Decides from @used which loops of each group become one, and makes the final loops. */
 static void
 join_ranges (Lowering *self)
@@ -183,11 +281,11 @@ join_ranges (Lowering *self)
   for (guint g = 0; g < self->groups->len; g++) {
     Group *group = self->groups->pdata[g];
     gboolean joins[SCHEDULE_MAX_RANK] = { FALSE };
-    for (guint i = 0; i + 1 < group->n; i++) {
+    for (guint i = 0; i + 1 < group->n_parts; i++) {
       joins[i] = TRUE;
       for (guint u = 0; u < self->used->len && joins[i]; u++)
         joins[i] = moves_as_one (self, self->used->pdata[u], group->ranges[i],
-                                 group->ranges[i + 1], group->extents[i + 1]);
+                                 group->ranges[i + 1], group->parts[i + 1]);
     }
     make_ranges (self, group, joins);
   }
@@ -578,6 +676,8 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   }
   make_ranges (&self, add_group (&self, 0, n, extents), NULL);
   lower_once (&self);
+  if (split_ranges (&self))
+    lower_once (&self);
   join_ranges (&self);
   TinyNode *store = lower_once (&self);
   g_autofree char *name = make_name (&self);
