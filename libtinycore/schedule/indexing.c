@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "schedule/plan.h"
+#include "schedule/loops.h"
 
 typedef struct {
   TinyNode *node;
@@ -26,19 +26,6 @@ typedef struct {
   const Affine *index[];
 } MemoKey;
 
-/* Loops that lie next to each other: those of the output, or of reduces alike. An axis is one
- * loop, or several where that makes addresses simpler; neighbouring loops may then become one. */
-typedef struct {
-  guint depth; /* 0: the output's, 1: a reduce's, 2: of one inside a reduce … */
-  guint n_axes, n_parts;
-  gint64 extents[SCHEDULE_MAX_RANK];      /* of the axes */
-  guint n_axis_parts[SCHEDULE_MAX_RANK];  /* parts of each axis */
-  gint64 parts[SCHEDULE_MAX_RANK];        /* extents of the parts, outermost first */
-  const Affine *index[SCHEDULE_MAX_RANK]; /* what stands for each axis */
-  guint n_ranges;
-  TinyNode *ranges[SCHEDULE_MAX_RANK]; /* the loops themselves */
-} Group;
-
 typedef struct {
   Plan *plan;
   TinyGraph *graph;
@@ -48,8 +35,7 @@ typedef struct {
   GHashTable *memo;
   GArray *buffers; /* guint: slot → buffer */
   GPtrArray *used; /* Affine: every address and condition */
-  GPtrArray *groups;
-  guint n_ranges;
+  Loops loops;
 } Lowering;
 
 static Value lower (
@@ -115,180 +101,6 @@ static gboolean
 is_never (TinyNode *valid)
 {
   return valid != NULL && tiny_node_is_const (valid);
-}
-
-/* ---- loops ---- */
-static Group *
-add_group (Lowering *self, guint depth, guint n, const gint64 *extents)
-{
-  Group *group = tiny_arena_alloc (self->arena, sizeof *group);
-  group->depth = depth;
-  group->n_axes = group->n_parts = n;
-  for (guint i = 0; i < n; i++) {
-    group->extents[i] = group->parts[i] = extents[i];
-    group->n_axis_parts[i] = 1;
-  }
-  g_ptr_array_add (self->groups, group);
-  return group;
-}
-
-/* One loop a part, or for neighbours with joins[i] set one loop for parts i and i + 1. */
-static void
-make_ranges (Lowering *self, Group *group, const gboolean *joins)
-{
-  TinyRangeKind kind = group->depth == 0 ? TINY_RANGE_LOOP : TINY_RANGE_REDUCE;
-  const Affine *parts[SCHEDULE_MAX_RANK];
-  group->n_ranges = 0;
-  for (guint first = 0, last; first < group->n_parts; first = last + 1) {
-    gint64 extent = group->parts[first], inner = 1;
-    for (last = first; joins != NULL && last + 1 < group->n_parts && joins[last]; last++)
-      extent *= group->parts[last + 1];
-    TinyNode *range = tiny_node_range_const (self->graph, self->n_ranges++, kind, extent);
-    const Affine *whole = affine_range (self->pool, range);
-    group->ranges[group->n_ranges++] = range;
-    for (guint i = last + 1; i-- > first;) {
-      parts[i] = affine_div (self->pool, whole, inner);
-      if (i != first)
-        parts[i] = affine_mod (self->pool, parts[i], group->parts[i]);
-      inner *= group->parts[i];
-    }
-  }
-  for (guint i = 0, p = 0; i < group->n_axes; i++) {
-    group->index[i] = parts[p++];
-    for (guint j = 1; j < group->n_axis_parts[i]; j++, p++)
-      group->index[i]
-          = affine_sum (self->pool, group->index[i], group->parts[p], parts[p], 1, 0);
-  }
-}
-
-/* The loops of a reduce; those with the same extents at the same depth share theirs. */
-static Group *
-get_reduce_group (Lowering *self, guint depth, guint n, const gint64 *extents)
-{
-  for (guint i = 0; i < self->groups->len; i++) {
-    Group *group = self->groups->pdata[i];
-    if (group->depth == depth && group->n_axes == n
-        && memcmp (group->extents, extents, n * sizeof *extents) == 0)
-      return group;
-  }
-  Group *group = add_group (self, depth, n, extents);
-  make_ranges (self, group, NULL);
-  return group;
-}
-
-/* Adds to @steps the sizes at which @x divides the counter of @range. */
-static void
-find_steps (Lowering *self, const Affine *x, TinyNode *range, GArray *steps)
-{
-  for (guint i = 0; i < x->n; i++) {
-    const AffineAtom *atom = affine_pool_get_atom (self->pool, x->terms[i].atom);
-    if (atom->inner == NULL)
-      continue;
-    const Affine *inner = atom->inner;
-    gint64 step = atom->divisor;
-    find_steps (self, inner, range, steps);
-    if (inner->n != 1 || inner->offset != 0 || inner->terms[0].mul != 1)
-      continue;
-    TinyNode *divided = inner->terms[0].atom;
-    if (divided->op == TINY_OP_FLOORDIV) { /* the rest of a quotient */
-      const AffineAtom *quotient = affine_pool_get_atom (self->pool, divided);
-      inner = quotient->inner;
-      step *= quotient->divisor;
-      divided = inner->n == 1 && inner->offset == 0 && inner->terms[0].mul == 1
-                    ? inner->terms[0].atom
-                    : NULL;
-    }
-    if (divided == range)
-      g_array_append_val (steps, step);
-  }
-}
-
-static int
-compare_steps (gconstpointer a, gconstpointer b)
-{
-  gint64 x = *(const gint64 *) a, y = *(const gint64 *) b;
-  return x < y ? -1 : x > y;
-}
-
-/* Splits the axes of @group, which have a loop each, where addresses divide their counters: the
- * digits that they ask for become loops. Returns whether there was one. */
-static gboolean
-split_axes (Lowering *self, Group *group)
-{
-  g_autoptr (GArray) steps = g_array_new (FALSE, FALSE, sizeof (gint64));
-  guint n_parts = 0;
-  gboolean splits = FALSE;
-  for (guint i = 0; i < group->n_axes; i++) {
-    gint64 last = 1;
-    guint n = 0, left = SCHEDULE_MAX_RANK - n_parts - (group->n_axes - i);
-    gint64 parts[SCHEDULE_MAX_RANK]; /* innermost first */
-    g_array_set_size (steps, 0);
-    for (guint u = 0; u < self->used->len; u++)
-      find_steps (self, self->used->pdata[u], group->ranges[i], steps);
-    g_array_sort (steps, compare_steps);
-    for (guint k = 0; k < steps->len && n < left; k++) {
-      gint64 step = g_array_index (steps, gint64, k);
-      if (step <= last || step >= group->extents[i] || step % last != 0
-          || group->extents[i] % step != 0)
-        continue;
-      parts[n++] = step / last;
-      last = step;
-      splits = TRUE;
-    }
-    parts[n++] = group->extents[i] / last;
-    group->n_axis_parts[i] = n;
-    while (n > 0)
-      group->parts[n_parts++] = parts[--n];
-  }
-  group->n_parts = n_parts;
-  return splits;
-}
-
-/* Whether in every sum that @x is made of, @outer moves as @extent steps of @inner would. */
-static gboolean
-moves_as_one (Lowering *self, const Affine *x, TinyNode *outer, TinyNode *inner, gint64 extent)
-{
-  if (affine_get_mul (x, outer) != affine_get_mul (x, inner) * extent)
-    return FALSE;
-  for (guint i = 0; i < x->n; i++) {
-    const AffineAtom *atom = affine_pool_get_atom (self->pool, x->terms[i].atom);
-    if (atom->inner != NULL && !moves_as_one (self, atom->inner, outer, inner, extent))
-      return FALSE;
-  }
-  return TRUE;
-}
-
-/* Splits what wants to be, and makes all loops anew if anything was. */
-static gboolean
-split_ranges (Lowering *self)
-{
-  gboolean splits = FALSE;
-  for (guint g = 0; g < self->groups->len; g++)
-    splits |= split_axes (self, self->groups->pdata[g]);
-  if (!splits)
-    return FALSE;
-  self->n_ranges = 0;
-  for (guint g = 0; g < self->groups->len; g++)
-    make_ranges (self, self->groups->pdata[g], NULL);
-  return TRUE;
-}
-
-/* Decides from @used which loops of each group become one, and makes the final loops. */
-static void
-join_ranges (Lowering *self)
-{
-  self->n_ranges = 0;
-  for (guint g = 0; g < self->groups->len; g++) {
-    Group *group = self->groups->pdata[g];
-    gboolean joins[SCHEDULE_MAX_RANK] = { FALSE };
-    for (guint i = 0; i + 1 < group->n_parts; i++) {
-      joins[i] = TRUE;
-      for (guint u = 0; u < self->used->len && joins[i]; u++)
-        joins[i] = moves_as_one (self, self->used->pdata[u], group->ranges[i],
-                                 group->ranges[i + 1], group->parts[i + 1]);
-    }
-    make_ranges (self, group, joins);
-  }
 }
 
 /* ---- reading memory ---- */
@@ -469,7 +281,7 @@ lower_reduce (
   }
   if (n == 0)
     return lower (self, source, inner, valid, depth);
-  Group *group = get_reduce_group (self, depth + 1, n, extents);
+  LoopGroup *group = loops_get_reduce (&self->loops, depth + 1, n, extents);
   for (guint i = 0, j = 0; i < axes->n; i++)
     if (from->v[axes->v[i]] > 1)
       inner[axes->v[i]] = group->index[j++];
@@ -604,9 +416,9 @@ static char *
 make_name (Lowering *self)
 {
   enum { LONGEST = 60 };
-  GString *name = g_string_new (self->groups->len > 1 ? "r" : "e");
-  for (guint g = 0; g < self->groups->len; g++) {
-    Group *group = self->groups->pdata[g];
+  GString *name = g_string_new (self->loops.groups->len > 1 ? "r" : "e");
+  for (guint g = 0; g < self->loops.groups->len; g++) {
+    LoopGroup *group = self->loops.groups->pdata[g];
     for (guint i = 0; i < group->n_ranges; i++)
       g_string_append_printf (name, "%s%" G_GINT64_FORMAT, g > 0 && i == 0 ? "_r" : "_",
                               tiny_range_get_extent (group->ranges[i]));
@@ -622,7 +434,7 @@ static TinyNode *
 lower_once (Lowering *self)
 {
   TinyNode *node = self->stage->node;
-  Group *group = self->groups->pdata[0];
+  LoopGroup *group = self->loops.groups->pdata[0];
   const Affine *index[SCHEDULE_MAX_RANK];
   g_hash_table_remove_all (self->memo);
   g_ptr_array_set_size (self->used, 0);
@@ -666,19 +478,20 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   g_autoptr (GArray) buffers = g_array_new (FALSE, FALSE, sizeof (guint));
   g_autoptr (GPtrArray) used = g_ptr_array_new ();
   g_autoptr (GPtrArray) groups = g_ptr_array_new ();
-  Lowering self
-      = { plan, plan->graph, &plan->affines, stage, arena, memo, buffers, used, groups };
+  Lowering self = { plan,    plan->graph, &plan->affines,
+                    stage,   arena,       memo,
+                    buffers, used,        { plan->graph, &plan->affines, arena, groups, 0 } };
 
   for (guint i = 0; i < node->shape->n; i++) {
     gint64 extent = node->shape->v[stage->order != NULL ? stage->order->v[i] : i];
     if (extent > 1)
       extents[n++] = extent;
   }
-  make_ranges (&self, add_group (&self, 0, n, extents), NULL);
+  loops_add (&self.loops, 0, n, extents);
   lower_once (&self);
-  if (split_ranges (&self))
+  if (loops_split (&self.loops, used))
     lower_once (&self);
-  join_ranges (&self);
+  loops_join (&self.loops, used);
   TinyNode *store = lower_once (&self);
   g_autofree char *name = make_name (&self);
   *out_item = (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
