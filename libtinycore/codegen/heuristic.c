@@ -246,7 +246,8 @@ choose_nest_axis (Plan *plan, Nest *nest, guint *out_lanes)
     gboolean reduced = is_reduced_by (nest, plan->origins[i]);
     if ((!reduced && !depends (plan, nest->reduce, i)) || !is_constant_or_next (nest->loads, i))
       continue;
-    if (!reduced && plan->vector_axis >= 0)
+    if ((!reduced && plan->vector_axis >= 0)
+        || !tiny_axes_can_have_lanes (plan->axes, plan->origins[i]))
       continue;
     double share, score = score_accesses (nest->loads, i, FALSE);
     guint lanes = choose_lanes (plan, extent_of (plan, i), &share);
@@ -311,17 +312,19 @@ tile_nest (Plan *plan, Nest *nest, guint vector, guint lanes)
 {
   Tile best = { -1, 1, 1, 0 };
   try_tile (plan, nest, vector, lanes, -1, &best);
-  for (guint i = 0; i < plan->axes->n_outputs; i++)
+  /* Inner axes first: of equal tiles the one whose loads lie closest together is taken. */
+  for (guint i = plan->axes->n_outputs; i-- > 0;)
     if (i != vector && depends (plan, nest->reduce, i))
       try_tile (plan, nest, vector, lanes, (int) i, &best);
   apply_lanes (plan, vector, lanes, lanes);
-  if (best.n_vectors > 1)
-    apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
   if (best.axis >= 0 && best.count > 1) {
     if (extent_of (plan, best.axis) % best.count != 0)
       apply (plan, TINY_OPT_PAD, best.axis, best.count);
     apply (plan, TINY_OPT_UPCAST, best.axis, best.count);
   }
+  /* Last, so that its copies are next to each other: what is broadcast to them dies at once. */
+  if (best.n_vectors > 1)
+    apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
 }
 
 /* Lanes on a reduced axis: several accumulators, from outputs that share loads or the axis itself. */
@@ -365,9 +368,12 @@ choose_for_nests (Plan *plan)
 }
 
 /* ---- what is outside of reductions ---- */
+/* A reduction over the axis has lanes of its own, or was better left without. */
 static gboolean
 is_free_for_lanes (Plan *plan, guint origin)
 {
+  if (!tiny_axes_can_have_lanes (plan->axes, plan->origins[origin]))
+    return FALSE;
   for (guint i = 0; i < plan->nests->len; i++)
     if (depends (plan, g_array_index (plan->nests, Nest, i).reduce, origin))
       return FALSE;

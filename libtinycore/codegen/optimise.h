@@ -40,6 +40,8 @@ tiny_axes_get (TinyAxes *self, guint i)
 }
 /* Applies one optimisation and notes it in the program. Errors: %TINY_ERROR_INVALID. */
 gboolean tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error);
+/* FALSE when some value that depends on the kernel's @range has lanes along another already. */
+gboolean tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range);
 /* The kernel over the axes as they are now. */
 TinyNode *tiny_axes_build (TinyAxes *self);
 /* Where the axis of the kernel's range @origin is; -1: nowhere. */

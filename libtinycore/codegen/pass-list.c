@@ -5,6 +5,7 @@
  * The table below is the whole of it. TINY_VERIFY checks the IR after each pass, DEBUG=5 prints
  * it, DEBUG=3 shows the optimisations chosen, DEBUG=6 the linear program. */
 #include "codegen/codegen-private.h"
+#include "codegen/tiny-decompose.h"
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
@@ -32,6 +33,8 @@ static const struct {
     "REDUCE becomes a register and loops; stores get their loops" },
   { "index", tiny_pass_index, TINY_STAGE_EXPANDED,
     "INDEX becomes i32 or i64, floor division what machines have" },
+  { "decompose", tiny_pass_decompose, TINY_STAGE_EXPANDED,
+    "only ops that the target declares are left" },
   { "linearise", tiny_pass_linearise, STAGE_LINEAR,
     "nodes become a list, each in the outermost loop it can" },
 };
@@ -40,6 +43,16 @@ gboolean
 tiny_pass_simplify (TinyCodegen *cg, GError **error)
 {
   cg->root = tiny_simplify (cg->graph, cg->root);
+  return TRUE;
+}
+
+gboolean
+tiny_pass_decompose (TinyCodegen *cg, GError **error)
+{
+  TinyNode *root = tiny_decompose (cg->graph, cg->root, cg->target, error);
+  if (root == NULL)
+    return FALSE;
+  cg->root = root;
   return TRUE;
 }
 

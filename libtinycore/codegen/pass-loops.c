@@ -12,15 +12,31 @@
 
 #include <string.h>
 
+/* What a range is inside of some loops. */
+typedef struct {
+  TinyNode *from, *to;
+} Binding;
+
 typedef struct {
   guint n_ranges, n_outer, level;
-  TinyNode *const *outer;   /* interned */
-  TinyNode **ranges, **own; /* as the kernel says, and as this nest uses them */
+  TinyNode **ranges, **outer; /* as the kernel says; those around it, as they are now */
+  TinyNode **own;             /* the ranges as this nest uses them */
 } Nest;
+
+/* A node where its ranges mean something else than what they are: what it became. */
+typedef struct {
+  TinyNode *node, *result;
+  guint n;
+  TinyNode *ranges[];
+} Renamed;
 
 typedef struct {
   TinyGraph *graph;
-  TinyNodeMap map, levels, claims; /* new node; depth of reduces; non-NULL: range is taken */
+  TinyNodeMap plain, levels,
+      claims; /* what a node became where its ranges are themselves; depth
+                                        of reduces; non-NULL: the range is taken */
+  GHashTable *renamed;
+  GArray *scope; /* Binding, the innermost last */
   GPtrArray *nests;
   guint n_numbers;
 } Loops;
@@ -29,104 +45,182 @@ static void
 nest_free (Nest *nest)
 {
   g_free (nest->ranges);
+  g_free (nest->outer);
   g_free (nest->own);
   g_free (nest);
+}
+
+static guint
+renamed_hash (gconstpointer key)
+{
+  const Renamed *self = key;
+  guint hash = self->node->id;
+  for (guint i = 0; i < self->n; i++)
+    hash = hash * 31 + self->ranges[i]->id;
+  return hash;
+}
+
+static gboolean
+renamed_equal (gconstpointer a, gconstpointer b)
+{
+  const Renamed *x = a, *y = b;
+  return x->node == y->node && x->n == y->n
+         && memcmp (x->ranges, y->ranges, x->n * sizeof (gpointer)) == 0;
 }
 
 static void
 loops_clear (Loops *self)
 {
-  tiny_node_map_clear (&self->map);
+  tiny_node_map_clear (&self->plain);
   tiny_node_map_clear (&self->levels);
   tiny_node_map_clear (&self->claims);
+  g_hash_table_unref (self->renamed);
+  g_array_unref (self->scope);
   g_ptr_array_unref (self->nests);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Loops, loops_clear)
 
-static Nest *
-find_nest (Loops *self, Nest *wanted)
+static TinyNode *
+look_up (Loops *self, TinyNode *range)
 {
-  for (guint i = 0; i < self->nests->len; i++) {
-    Nest *nest = self->nests->pdata[i];
-    if (nest->level == wanted->level && nest->n_ranges == wanted->n_ranges
-        && nest->n_outer == wanted->n_outer
-        && memcmp (nest->ranges, wanted->ranges, wanted->n_ranges * sizeof (gpointer)) == 0
-        && memcmp (nest->outer, wanted->outer, wanted->n_outer * sizeof (gpointer)) == 0)
-      return nest;
-  }
-  return NULL;
+  for (guint i = self->scope->len; i-- > 0;)
+    if (g_array_index (self->scope, Binding, i).from == range)
+      return g_array_index (self->scope, Binding, i).to;
+  return tiny_range_get_extent (range) == 1 ? tiny_node_const_index (self->graph, 0) : range;
 }
 
+/* ---- nests ---- */
 /* The range itself for whom comes first, a fresh one for others. */
 static TinyNode *
 claim_range (Loops *self, TinyNode *range)
 {
-  if (tiny_node_map_get (&self->claims, range) == NULL) {
-    tiny_node_map_set (&self->claims, range, range);
-    return range;
-  }
-  TinyNode *fresh = tiny_node_range (self->graph, self->n_numbers++,
-                                     tiny_range_get_kind (range), range->sources[0]);
-  tiny_node_map_set (&self->claims, fresh, fresh);
-  return fresh;
+  TinyNode *own = range;
+  if (tiny_node_map_get (&self->claims, range) != NULL)
+    own = tiny_node_range (self->graph, self->n_numbers++, tiny_range_get_kind (range),
+                           range->sources[0]);
+  tiny_node_map_set (&self->claims, own, own);
+  return own;
 }
 
-static TinyNode *
-separate_reduce (Loops *self, TinyNode *node, guint level)
+static gboolean
+is_same_nest (const Nest *x, const Nest *y)
 {
-  TinyGraph *graph = self->graph;
-  TinyNode *value = tiny_node_map_get (&self->map, node->sources[0]);
-  g_autofree TinyNode **sources = g_new (TinyNode *, node->n_sources);
-  guint n = 1;
-  sources[0] = value;
+  return x->level == y->level && x->n_ranges == y->n_ranges && x->n_outer == y->n_outer
+         && memcmp (x->ranges, y->ranges, x->n_ranges * sizeof (gpointer)) == 0
+         && memcmp (x->outer, y->outer, x->n_outer * sizeof (gpointer)) == 0;
+}
+
+/* Takes @wanted. */
+static Nest *
+find_nest (Loops *self, Nest *wanted)
+{
+  for (guint i = 0; i < self->nests->len; i++)
+    if (is_same_nest (self->nests->pdata[i], wanted)) {
+      nest_free (wanted);
+      return self->nests->pdata[i];
+    }
+  wanted->own = g_new (TinyNode *, wanted->n_ranges);
+  for (guint i = 0; i < wanted->n_ranges; i++)
+    wanted->own[i] = claim_range (self, wanted->ranges[i]);
+  g_ptr_array_add (self->nests, wanted);
+  return wanted;
+}
+
+static TinyNode *separate (Loops *self, TinyNode *node);
+
+static TinyNode *
+separate_reduce (Loops *self, TinyNode *node)
+{
+  guint n_outer, depth = self->scope->len;
+  TinyNode *const *outer = tiny_node_get_ranges (self->graph, node, &n_outer);
+  Nest *nest = g_new0 (Nest, 1);
+  nest->level = GPOINTER_TO_UINT (tiny_node_map_get (&self->levels, node));
+  nest->ranges = g_new (TinyNode *, node->n_sources);
+  nest->outer = g_new (TinyNode *, n_outer + 1);
+  for (guint i = 0; i < n_outer; i++)
+    nest->outer[nest->n_outer++] = look_up (self, outer[i]);
   for (guint i = 1; i < node->n_sources; i++) {
-    if (tiny_range_get_extent (node->sources[i]) <= 0)
-      return tiny_reduce_identity (graph, node->arg, node->dtype, node->lanes);
+    if (tiny_range_get_extent (node->sources[i]) <= 0) {
+      nest_free (nest);
+      return tiny_reduce_identity (self->graph, node->arg, node->dtype, node->lanes);
+    }
     if (tiny_range_get_extent (node->sources[i]) > 1)
-      sources[n++] = node->sources[i];
+      nest->ranges[nest->n_ranges++] = node->sources[i];
   }
-  if (n == 1)
-    return value;
-  TinyNode *closed = tiny_node_new (graph, TINY_OP_REDUCE, node->dtype, node->lanes, n, sources,
-                                    node->arg, NULL, NULL);
-  Nest wanted = { .n_ranges = n - 1, .level = level, .ranges = sources + 1 };
-  wanted.outer = tiny_node_get_ranges (graph, closed, &wanted.n_outer);
-  Nest *nest = find_nest (self, &wanted);
-  if (nest == NULL) {
-    nest = g_memdup2 (&wanted, sizeof wanted);
-    nest->ranges = g_memdup2 (sources + 1, (n - 1) * sizeof (gpointer));
-    nest->own = g_new (TinyNode *, n - 1);
-    for (guint i = 0; i < n - 1; i++)
-      nest->own[i] = claim_range (self, nest->ranges[i]);
-    g_ptr_array_add (self->nests, nest);
-  }
-  sources[0] = tiny_codegen_replace (graph, value, nest->ranges, nest->own, n - 1);
-  for (guint i = 1; i < n; i++)
-    sources[i] = nest->own[i - 1];
-  return tiny_node_new (graph, TINY_OP_REDUCE, node->dtype, node->lanes, n, sources, node->arg,
-                        NULL, NULL);
+  nest = find_nest (self, nest);
+  for (guint i = 0; i < nest->n_ranges; i++)
+    g_array_append_val (self->scope, ((Binding){ nest->ranges[i], nest->own[i] }));
+  g_autofree TinyNode **sources = g_new (TinyNode *, nest->n_ranges + 1);
+  sources[0] = separate (self, node->sources[0]);
+  g_array_set_size (self->scope, depth);
+  memcpy (sources + 1, nest->own, nest->n_ranges * sizeof (gpointer));
+  if (nest->n_ranges == 0)
+    return sources[0];
+  return tiny_node_new (self->graph, TINY_OP_REDUCE, node->dtype, node->lanes,
+                        nest->n_ranges + 1, sources, node->arg, NULL, NULL);
 }
 
 static TinyNode *
-separate_node (Loops *self, TinyNode *node)
+separate_sources (Loops *self, TinyNode *node)
 {
-  guint level = 0;
-  g_autofree TinyNode **many = node->n_sources > 8 ? g_new (TinyNode *, node->n_sources) : NULL;
-  TinyNode *few[8], **sources = many ? many : few;
-  for (guint i = 0; i < node->n_sources; i++) {
-    sources[i] = tiny_node_map_get (&self->map, node->sources[i]);
-    level = MAX (level, GPOINTER_TO_UINT (tiny_node_map_get (&self->levels, node->sources[i])));
-  }
-  if (node->op == TINY_OP_REDUCE)
-    level++;
-  tiny_node_map_set (&self->levels, node, GUINT_TO_POINTER (level));
-  if (node->op == TINY_OP_REDUCE)
-    return separate_reduce (self, node, level);
   if (node->op == TINY_OP_RANGE)
-    return tiny_range_get_extent (node) == 1 ? tiny_node_const_index (self->graph, 0) : node;
+    return look_up (self, node);
+  if (node->op == TINY_OP_REDUCE)
+    return separate_reduce (self, node);
   if (node->n_sources == 0)
     return node;
+  g_autofree TinyNode **many = node->n_sources > 8 ? g_new (TinyNode *, node->n_sources) : NULL;
+  TinyNode *few[8], **sources = many ? many : few;
+  for (guint i = 0; i < node->n_sources; i++)
+    sources[i] = separate (self, node->sources[i]);
   return tiny_fold_node (self->graph, node, node->lanes, sources);
+}
+
+/* @node inside the loops in scope. What it becomes depends on what its own ranges mean there. */
+static TinyNode *
+separate (Loops *self, TinyNode *node)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (self->graph, node, &n);
+  gboolean is_plain = TRUE;
+  g_autofree Renamed *key = g_malloc (sizeof (Renamed) + n * sizeof (gpointer));
+  *key = (Renamed){ node, NULL, n };
+  for (guint i = 0; i < n; i++) {
+    key->ranges[i] = look_up (self, ranges[i]);
+    is_plain = is_plain && key->ranges[i] == ranges[i];
+  }
+  TinyNode *result;
+  if (is_plain) {
+    result = tiny_node_map_get (&self->plain, node);
+  } else {
+    Renamed *known = g_hash_table_lookup (self->renamed, key);
+    result = known ? known->result : NULL;
+  }
+  if (result != NULL)
+    return result;
+  result = separate_sources (self, node);
+  if (is_plain) {
+    tiny_node_map_set (&self->plain, node, result);
+  } else {
+    key->result = result;
+    g_hash_table_add (self->renamed, g_steal_pointer (&key));
+  }
+  return result;
+}
+
+/* How many REDUCEs deep each node is. */
+static void
+find_levels (Loops *self, GPtrArray *order)
+{
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    guint level = 0;
+    for (guint s = 0; s < node->n_sources; s++)
+      level
+          = MAX (level, GPOINTER_TO_UINT (tiny_node_map_get (&self->levels, node->sources[s])));
+    level += node->op == TINY_OP_REDUCE;
+    tiny_node_map_set (&self->levels, node, GUINT_TO_POINTER (level));
+  }
 }
 
 /* ---- output loops ---- */
@@ -151,26 +245,30 @@ tiny_codegen_get_loops (TinyGraph *graph, TinyNode *store, guint *out_n)
 /* The loops of a kernel's stores form a tree: a range has one parent. A store whose loops do not
  * fit into the tree of those before it gets fresh ones from where it leaves it. */
 static TinyNode *
-fit_store (Loops *self, TinyNode *store, TinyNodeMap *parents)
+separate_store (Loops *self, TinyNode *store, TinyNodeMap *parents)
 {
   guint n;
   g_autofree TinyNode **loops = tiny_codegen_get_loops (self->graph, store, &n);
-  g_autofree TinyNode **own = g_memdup2 (loops, n * sizeof (gpointer));
   gpointer parent = self; /* any pointer that is no node: the root */
   gboolean along = TRUE, renames = FALSE;
   for (guint i = 0; i < n; i++) {
+    if (tiny_range_get_extent (loops[i]) == 1)
+      continue;
     gpointer known = tiny_node_map_get (parents, loops[i]);
+    Binding binding = { loops[i], loops[i] };
     along = along && known == parent;
     renames = renames || (known != NULL && !along);
     if (renames)
-      own[i] = tiny_node_range (self->graph, self->n_numbers++, TINY_RANGE_LOOP,
-                                loops[i]->sources[0]);
-    else if (known == NULL)
-      along = FALSE;
-    tiny_node_map_set (parents, own[i], parent);
-    parent = own[i];
+      binding.to = tiny_node_range (self->graph, self->n_numbers++, TINY_RANGE_LOOP,
+                                    loops[i]->sources[0]);
+    tiny_node_map_set (parents, binding.to, parent);
+    tiny_node_map_set (&self->claims, binding.to, binding.to);
+    parent = binding.to;
+    g_array_append_val (self->scope, binding);
   }
-  return tiny_codegen_replace (self->graph, store, loops, own, n);
+  TinyNode *result = separate (self, store);
+  g_array_set_size (self->scope, 0);
+  return result;
 }
 
 static gboolean
@@ -189,24 +287,23 @@ tiny_pass_loops (TinyCodegen *cg, GError **error)
 {
   TinyGraph *graph = cg->graph;
   g_auto (Loops) self = { .graph = graph };
+  self.renamed = g_hash_table_new_full (renamed_hash, renamed_equal, g_free, NULL);
+  self.scope = g_array_new (FALSE, FALSE, sizeof (Binding));
   self.nests = g_ptr_array_new_with_free_func ((GDestroyNotify) nest_free);
   g_autoptr (GPtrArray) stores = g_ptr_array_new ();
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &cg->root, 1);
   g_auto (TinyNodeMap) parents = { 0 };
+  find_levels (&self, order);
+  self.n_numbers = tiny_codegen_count_ranges (graph, cg->root);
   for (guint i = 0; i < cg->root->n_sources; i++) {
     guint n;
     TinyNode *const *ranges = tiny_node_get_ranges (graph, cg->root->sources[i], &n);
     for (guint j = 0; j < n; j++)
       tiny_node_map_set (&self.claims, ranges[j], ranges[j]);
   }
-  self.n_numbers = tiny_codegen_count_ranges (graph, cg->root);
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &cg->root, 1);
-  for (guint i = 0; i + 1 < order->len; i++)
-    tiny_node_map_set (&self.map, order->pdata[i], separate_node (&self, order->pdata[i]));
-  for (guint i = 0; i < cg->root->n_sources; i++) {
-    TinyNode *store = tiny_node_map_get (&self.map, cg->root->sources[i]);
-    if (!is_empty (graph, store))
-      g_ptr_array_add (stores, fit_store (&self, store, &parents));
-  }
+  for (guint i = 0; i < cg->root->n_sources; i++)
+    if (!is_empty (graph, cg->root->sources[i]))
+      g_ptr_array_add (stores, separate_store (&self, cg->root->sources[i], &parents));
   cg->root
       = tiny_node_sink (graph, stores->len, (TinyNode *const *) stores->pdata, cg->root->text);
   return TRUE;

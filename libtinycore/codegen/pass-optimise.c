@@ -132,6 +132,29 @@ all_stores_depend_on (TinyAxes *self, TinyNode *origin)
   return TRUE;
 }
 
+gboolean
+tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
+{
+  TinyGraph *graph = self->cg->graph;
+  g_autoptr (GPtrArray) others = g_ptr_array_new ();
+  for (guint i = 0; i < self->origins->len; i++) {
+    TinyOrigin *origin = &g_array_index (self->origins, TinyOrigin, i);
+    for (guint j = 0; j < origin->inner->len; j++)
+      if (tiny_range_get_kind (origin->inner->pdata[j]) == TINY_RANGE_LANES)
+        g_ptr_array_add (others, origin->range);
+  }
+  if (others->len == 0)
+    return TRUE;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
+  for (guint i = 0; i < order->len; i++)
+    if (tiny_node_depends_on (graph, order->pdata[i], range))
+      for (guint j = 0; j < others->len; j++)
+        if (others->pdata[j] == range
+            || tiny_node_depends_on (graph, order->pdata[i], others->pdata[j]))
+          return FALSE;
+  return TRUE;
+}
+
 /* Why @opt does not fit, or NULL. */
 static const char *
 find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
@@ -146,7 +169,10 @@ find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
     return "the amount does not divide the axis";
   switch (opt.kind) {
   case TINY_OPT_LANES:
-    return opt.amount > self->cg->target->max_lanes ? "the target has fewer lanes" : NULL;
+    return opt.amount > self->cg->target->max_lanes ? "the target has fewer lanes"
+           : !tiny_axes_can_have_lanes (self, axis->origin)
+               ? "values have lanes along another axis"
+               : NULL;
   case TINY_OPT_UPCAST:
     return axis->is_reduce                                        ? "the axis is reduced"
            : (opt.amount ? opt.amount : axis->extent) > G_MAXINT8 ? "it makes too many copies"

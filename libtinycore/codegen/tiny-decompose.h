@@ -13,6 +13,7 @@ G_BEGIN_DECLS
  * NEG SUB MAX CMPNE … to others, a*b+c to MULACC where it is declared.
  *
  * Errors: %TINY_ERROR_UNSUPPORTED naming op and dtype. */
-TinyNode *tiny_decompose (TinyGraph *graph, TinyNode *root, const TinyTarget *target, GError **error);
+TinyNode *
+tiny_decompose (TinyGraph *graph, TinyNode *root, const TinyTarget *target, GError **error);
 
 G_END_DECLS

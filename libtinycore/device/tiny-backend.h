@@ -51,6 +51,12 @@ char *tiny_backend_list_renderers (TinyBackend *self);
 /* TRUE if its devices take programs of every backend's renderers. */
 gboolean tiny_backend_takes_any_renderer (TinyBackend *self);
 
+/* Opens a device, asks it what it is and closes it again, without renderer and memory. */
+gboolean tiny_backend_try_device (TinyBackend *self,
+                                  const char *id,
+                                  TinyDeviceInfo *out_info,
+                                  GError **error);
+
 /* Looks for devices: an array of TinyCandidate (transfer full), possibly empty, or NULL. */
 GArray *tiny_backend_scan (TinyBackend *self, GError **error);
 

@@ -184,6 +184,21 @@ tiny_device_new (TinyBackend *backend, const TinyDeviceOptions *options, GError 
   return g_steal_pointer (&self);
 }
 
+gboolean
+tiny_backend_try_device (TinyBackend *self,
+                         const char *id,
+                         TinyDeviceInfo *out_info,
+                         GError **error)
+{
+  g_autoptr (TinyDevice) device = g_object_new (TINY_TYPE_DEVICE, NULL);
+  device->backend = g_object_ref (self);
+  device->name = g_strdup (tiny_backend_get_name (self));
+  if (!open_handle (device, id, error) || !read_info (device, error))
+    return FALSE;
+  *out_info = device->info;
+  return TRUE;
+}
+
 static void
 tiny_device_finalize (GObject *object)
 {

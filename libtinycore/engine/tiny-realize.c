@@ -108,9 +108,10 @@ survey (Request *self)
     absorb (&self->digest, position[((TinyNode *) self->nodes->pdata[i])->id]);
 }
 
-/* The same structure in a graph of its own, with PARAMs for BUFFERs. */
+/* The same structure in a graph of its own, with PARAMs for BUFFERs; what no leaf places is computed
+ * on @device. */
 static TinyNode *
-normalise (const Request *self, TinyGraph *graph)
+normalise (const Request *self, TinyGraph *graph, const char *device)
 {
   g_auto (TinyNodeMap) map = { 0 };
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
@@ -130,7 +131,7 @@ normalise (const Request *self, TinyGraph *graph)
   g_ptr_array_set_size (sources, 0);
   for (guint i = 0; i < self->nodes->len; i++)
     g_ptr_array_add (sources, tiny_node_map_get (&map, self->nodes->pdata[i]));
-  return tiny_node_sink (graph, sources->len, (TinyNode *const *) sources->pdata, NULL);
+  return tiny_node_sink (graph, sources->len, (TinyNode *const *) sources->pdata, device);
 }
 
 static void
@@ -159,9 +160,12 @@ find_plan (Request *request, GError **error)
     cached->last_use = ++use_count;
     return cached->plan;
   }
+  const char *device = tiny_runtime_get_default_device (error);
+  if (device == NULL)
+    return NULL;
   counters->n_schedules++;
   TinyGraph *graph = tiny_graph_new ();
-  TinyNode *sink = normalise (request, graph);
+  TinyNode *sink = normalise (request, graph, device);
   TinyPlan *plan = tiny_plan_new (graph, sink, error);
   if (plan == NULL)
     return NULL;

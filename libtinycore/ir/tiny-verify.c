@@ -8,6 +8,7 @@
 
 #include "base/tiny-error.h"
 #include "ir/tiny-text.h"
+#include "ir/tiny-verify-private.h"
 
 static const char *const stage_names[] = { "tensor", "kernel", "expanded" };
 
@@ -106,18 +107,72 @@ verify_expanded (const TinyNode *node)
 static char *(*const verify_stage[]) (const TinyNode *node)
     = { verify_tensor, verify_kernel, verify_expanded };
 
-/* Two loops of one number would be one loop in the program. */
+/* The nodes that a program knows by number. */
+typedef struct {
+  GHashTable *ranges, *params, *variables;
+} Numbers;
+
+enum { MAX_SLOTS = 65536 };
+
 static char *
-verify_range_number (GHashTable *numbers, TinyNode *node)
+verify_number (GHashTable *seen, TinyNode *node, gint64 number)
 {
-  if (node->op != TINY_OP_RANGE)
-    return NULL;
-  gpointer number = GUINT_TO_POINTER (tiny_range_get_number (node));
-  TinyNode *other = g_hash_table_lookup (numbers, number);
+  if (number < 0 || number >= MAX_SLOTS)
+    FAIL ("its number is not in 0 .. %d", MAX_SLOTS - 1);
+  TinyNode *other = g_hash_table_lookup (seen, GUINT_TO_POINTER ((guint) number));
   if (other != NULL && other != node)
-    FAIL ("another range has its number");
-  g_hash_table_insert (numbers, number, node);
+    FAIL ("another %s has its number", tiny_op_to_string (node->op));
+  g_hash_table_insert (seen, GUINT_TO_POINTER ((guint) number), node);
   return NULL;
+}
+
+/* Two loops of one number would be one loop in the program, two parameters one buffer. */
+static char *
+verify_numbers (Numbers *self, TinyNode *node)
+{
+  switch (node->op) {
+  case TINY_OP_RANGE:
+    return verify_number (self->ranges, node, tiny_range_get_number (node));
+  case TINY_OP_PARAM:
+    return verify_number (self->params, node, node->arg);
+  case TINY_OP_VARIABLE:
+    return verify_number (self->variables, node, node->arg);
+  default:
+    return NULL;
+  }
+}
+
+/* How often a store or the inside of a reduction happens must be countable. */
+static char *
+verify_extent (TinyGraph *graph, TinyNode *node)
+{
+  if (node->op == TINY_OP_RANGE) {
+    if (node->sources[0]->op != TINY_OP_CONST)
+      FAIL ("its bound is no constant");
+    if (node->sources[0]->arg < 0
+        || node->sources[0]->arg > tiny_dtype_get_max (TINY_DTYPE_INDEX))
+      FAIL ("counts to %" G_GINT64_FORMAT, node->sources[0]->arg);
+  }
+  if (node->op != TINY_OP_STORE && node->op != TINY_OP_REDUCE)
+    return NULL;
+  guint n;
+  gint64 count = 1;
+  TinyNode *const *ranges
+      = tiny_node_get_ranges (graph, node->op == TINY_OP_STORE ? node : node->sources[0], &n);
+  for (guint i = 0; i < n; i++)
+    if (__builtin_mul_overflow (count, MAX (tiny_range_get_extent (ranges[i]), 1), &count)
+        || count > tiny_dtype_get_max (TINY_DTYPE_INDEX))
+      FAIL ("happens more often than an index can count");
+  return NULL;
+}
+
+static gboolean
+refuse (TinyStage stage, const TinyNode *node, const char *why, GError **error)
+{
+  g_autofree char *text = tiny_node_to_string (node);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s stage: %s: %s", stage_names[stage],
+               text, why);
+  return FALSE;
 }
 
 gboolean
@@ -125,7 +180,10 @@ tiny_graph_verify (TinyGraph *graph, TinyNode *root, TinyStage stage, GError **e
 {
   g_return_val_if_fail ((guint) stage < G_N_ELEMENTS (verify_stage), FALSE);
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
-  g_autoptr (GHashTable) numbers = g_hash_table_new (NULL, NULL);
+  g_autoptr (GHashTable) ranges = g_hash_table_new (NULL, NULL);
+  g_autoptr (GHashTable) params = g_hash_table_new (NULL, NULL);
+  g_autoptr (GHashTable) variables = g_hash_table_new (NULL, NULL);
+  Numbers numbers = { ranges, params, variables };
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     g_autofree char *why = NULL;
@@ -137,13 +195,15 @@ tiny_graph_verify (TinyGraph *graph, TinyNode *root, TinyStage stage, GError **e
     if (why == NULL)
       why = verify_stage[stage](node);
     if (why == NULL)
-      why = verify_range_number (numbers, node);
-    if (why == NULL)
-      continue;
-    g_autofree char *text = tiny_node_to_string (node);
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s stage: %s: %s", stage_names[stage],
-                 text, why);
-    return FALSE;
+      why = verify_numbers (&numbers, node);
+    if (why == NULL && stage != TINY_STAGE_TENSOR)
+      why = verify_extent (graph, node);
+    if (why != NULL)
+      return refuse (stage, node, why, error);
   }
+  const TinyNode *beyond
+      = stage == TINY_STAGE_KERNEL ? tiny_verify_find_overflow (order) : NULL;
+  if (beyond != NULL)
+    return refuse (stage, beyond, "may be more than an index can count", error);
   return TRUE;
 }

@@ -1,71 +1,420 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-registry.c: the backends that were found, and devices opened by name. */
+ * tiny-registry.c: which backends there are, and what is wrong with the others.
+ *
+ * The ladder, each rung climbed only when asked for: read manifests and match hardware → look at
+ * the module's ELF file → load and scan it in the helper process, remembered → load it here. */
 #include "plugin/tiny-registry.h"
 
-#include <gmodule.h>
-#include <json-glib/json-glib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "plugin/registry-private.h"
+#include "plugin/tiny-elf.h"
 
-struct _TinyRegistry {
-  GObject parent_instance;
-};
 G_DEFINE_FINAL_TYPE (TinyRegistry, tiny_registry, G_TYPE_OBJECT)
+
+/* ---- life ---- */
 static void
-tiny_registry_class_init (TinyRegistryClass *klass)
+weak_ref_free (gpointer data)
 {
+  g_weak_ref_clear (data);
+  g_free (data);
 }
+
 static void
 tiny_registry_init (TinyRegistry *self)
 {
+  g_mutex_init (&self->lock);
+  self->added = g_ptr_array_new_with_free_func (g_free);
+  self->scanned = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->backends = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_object_unref);
+  self->devices = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, weak_ref_free);
 }
+
+static void
+tiny_registry_finalize (GObject *object)
+{
+  TinyRegistry *self = TINY_REGISTRY (object);
+  g_hash_table_unref (self->devices);
+  g_hash_table_unref (self->backends);
+  g_hash_table_unref (self->scanned);
+  g_clear_pointer (&self->cache, tiny_scan_cache_free);
+  g_clear_pointer (&self->found, g_ptr_array_unref);
+  g_ptr_array_unref (self->added);
+  g_strfreev (self->folders);
+  g_mutex_clear (&self->lock);
+  G_OBJECT_CLASS (tiny_registry_parent_class)->finalize (object);
+}
+
+static void
+tiny_registry_class_init (TinyRegistryClass *klass)
+{
+  G_OBJECT_CLASS (klass)->finalize = tiny_registry_finalize;
+}
+
+TinyRegistry *
+tiny_registry_new (const char *const *folders, const char *cache_dir)
+{
+  TinyRegistry *self = g_object_new (TINY_TYPE_REGISTRY, NULL);
+  self->folders = g_strdupv ((char **) folders);
+  self->cache = tiny_scan_cache_new (cache_dir);
+  return self;
+}
+
 TinyRegistry *
 tiny_registry_get_default (void)
 {
-  static TinyRegistry *registry;
-  if (!registry)
-    registry = g_object_new (TINY_TYPE_REGISTRY, NULL);
+  static TinyRegistry *registry = NULL;
+  if (g_once_init_enter (&registry)) {
+    const char *wanted = getauxval (AT_SECURE) ? NULL : tiny_env_get_text (TINY_ENV_CACHE_DIR);
+    g_autofree char *folder
+        = wanted ? g_strdup (wanted)
+                 : g_build_filename (g_get_user_cache_dir (), "tinycore-1.0", NULL);
+    g_once_init_leave (&registry, tiny_registry_new (NULL, folder));
+  }
   return registry;
 }
-TinyDevice *
-tiny_registry_open (TinyRegistry *self, const char *spec, GError **error)
+
+void
+tiny_registry_add_path (TinyRegistry *self, const char *folder)
 {
-  if (!spec)
-    spec = tiny_env_get_text (TINY_ENV_DEV);
-  if (!spec)
-    spec = "CPU";
-  g_auto (GStrv) parts = g_strsplit (spec, ":", 3);
-  g_autofree char *lower = g_ascii_strdown (parts[0], -1);
-  g_autofree char *file = g_strdup_printf ("%s.json", lower);
-  g_auto (GStrv) dirs = g_strsplit (tiny_env_get_text (TINY_ENV_PLUGIN_PATH), ":", -1);
-  for (guint i = 0; dirs[i]; i++) {
-    g_autofree char *path = g_build_filename (dirs[i], file, NULL);
-    g_autoptr (JsonParser) parser = json_parser_new ();
-    if (!json_parser_load_from_file (parser, path, NULL))
-      continue;
-    JsonObject *o = json_node_get_object (json_parser_get_root (parser));
-    g_autofree char *so = g_build_filename (dirs[i], json_object_get_string_member (o, "module"), NULL);
-    GModule *m = g_module_open (so, G_MODULE_BIND_LOCAL | G_MODULE_BIND_LAZY);
-    TinyPluginEntry entry;
-    if (!m || !g_module_symbol (m, TINY_PLUGIN_ENTRY_SYMBOL, (gpointer *) &entry)) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: %s", so, g_module_error ());
-      return NULL;
-    }
-    TinyPluginError e = TINY_PLUGIN_ERROR_INIT;
-    TinyBackend *b = tiny_backend_new (entry (0, &e), so, error);
-    TinyCandidate c[4];
-    if (!b || tiny_backend_scan (b, c, 4, error) < 1)
-      return NULL;
-    const TinyRenderer *r = tiny_backend_find_renderer (b, parts[1] ? parts[1] : "");
-    if (!r) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE, "no renderer %s", parts[1]);
-      return NULL;
-    }
-    return tiny_device_new (b, c[0].id, tiny_backend_get_name (b), b, r, parts[1] && parts[2] ? parts[2] : "", error);
+  g_mutex_lock (&self->lock);
+  g_ptr_array_add (self->added, g_strdup (folder));
+  g_clear_pointer (&self->found, g_ptr_array_unref);
+  g_mutex_unlock (&self->lock);
+}
+
+void
+tiny_registry_retry (TinyRegistry *self, const char *name)
+{
+  g_mutex_lock (&self->lock);
+  g_clear_pointer (&self->found, g_ptr_array_unref);
+  const TinyFound *found = name ? tiny_registry_find (self, name) : NULL;
+  if (name == NULL || (found != NULL && found->manifest != NULL))
+    tiny_scan_cache_forget (self->cache, found ? found->manifest : NULL);
+  g_hash_table_remove_all (self->scanned);
+  g_mutex_unlock (&self->lock);
+}
+
+/* ---- manifests ---- */
+const GPtrArray *
+tiny_registry_get_found (TinyRegistry *self)
+{
+  if (self->found == NULL)
+    self->found = tiny_discover ((const char *const *) self->folders, self->added);
+  return self->found;
+}
+
+const TinyFound *
+tiny_registry_find (TinyRegistry *self, const char *name)
+{
+  const GPtrArray *all = tiny_registry_get_found (self);
+  for (guint i = 0; i < all->len; i++) {
+    const TinyFound *found = all->pdata[i];
+    if (found->shadower == NULL && g_ascii_strcasecmp (found->name, name) == 0)
+      return found;
   }
-  g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE, "no backend %s", spec);
   return NULL;
+}
+
+/* ---- scans ---- */
+static gboolean
+check_found (const TinyFound *found, GError **error)
+{
+  if (found->is_mask)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE, "%s: hidden by the empty file %s",
+                 found->name, found->path);
+  else if (found->manifest == NULL)
+    g_propagate_prefixed_error (error, g_error_copy (found->error), "%s: ", found->name);
+  return found->manifest != NULL;
+}
+
+const TinyScan *
+tiny_registry_recall (TinyRegistry *self, const TinyFound *found)
+{
+  return found->manifest ? tiny_scan_cache_get (self->cache, found->manifest) : NULL;
+}
+
+/* A failure that the file itself explains is not remembered: looking costs microseconds. */
+static gboolean
+check_module (const TinyFound *found, GError **error)
+{
+  const char *module = found->manifest->module;
+  if (!g_file_test (module, G_FILE_TEST_EXISTS)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: its module %s is not there (manifest %s)", found->name, module,
+                 found->path);
+    return FALSE;
+  }
+  if (tiny_file_check_trust (module, found->any_owner, error) && tiny_elf_check (module, error))
+    return TRUE;
+  g_prefix_error (error, "%s: ", found->name);
+  return FALSE;
+}
+
+const TinyScan *
+tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, GError **error)
+{
+  if (!check_found (found, error) || !check_module (found, error))
+    return NULL;
+  const char *module = found->manifest->module;
+  const TinyScan *known = tiny_scan_cache_get (self->cache, found->manifest);
+  gboolean good = known != NULL && (known->reason == NULL || known->is_quarantined);
+  for (guint i = 0; good && known->reason == NULL && i < known->devices->len; i++)
+    good = ((const TinyScanDevice *) known->devices->pdata[i])->error == NULL;
+  if (known != NULL && (good || !again || g_hash_table_contains (self->scanned, module)))
+    return known;
+  g_hash_table_add (self->scanned, g_strdup (module));
+  return tiny_scan_cache_put (self->cache, found->manifest, tiny_scan_run (found->manifest));
+}
+
+static gboolean
+fail (GError **error, const TinyFound *found, TinyError code, const char *reason)
+{
+  const char *package = found->manifest->package;
+  gboolean say_package = code == TINY_ERROR_DRIVER && package[0] != 0;
+  g_autofree char *prefix = g_strdup_printf ("%s: ", found->name);
+  if (g_str_has_prefix (reason, prefix))
+    reason += strlen (prefix);
+  g_set_error (error, TINY_ERROR, (gint) code, "%s%s%s%s%s", prefix, reason,
+               say_package ? " (its driver comes with the package " : "",
+               say_package ? package : "", say_package ? ")" : "");
+  return FALSE;
+}
+
+gboolean
+tiny_scan_check_loaded (const TinyScan *scan, const TinyFound *found, GError **error)
+{
+  if (scan->is_quarantined) {
+    g_autoptr (GDateTime) when = g_date_time_new_from_unix_local (scan->when);
+    g_autofree char *date = when ? g_date_time_format (when, "%F %H:%M") : g_strdup ("?");
+    g_set_error (error, TINY_ERROR, (gint) scan->code,
+                 "%s: in quarantine since %s: %s; it is tried again when %s changes, or with "
+                 "“tinycore devices --retry”",
+                 found->name, date, scan->reason ? scan->reason : "it failed",
+                 found->manifest->module);
+    return FALSE;
+  }
+  if (!scan->is_loaded)
+    return fail (error, found, scan->code, scan->reason ? scan->reason : "it cannot be loaded");
+  if (g_ascii_strcasecmp (scan->name, found->name) != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: the manifest %s says “%s”, the module it names says “%s”", found->name,
+                 found->path, found->name, scan->name);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+tiny_scan_check_devices (const TinyScan *scan, const TinyFound *found, GError **error)
+{
+  if (!tiny_scan_check_loaded (scan, found, error))
+    return FALSE;
+  if (scan->devices->len > 0)
+    return TRUE;
+  return fail (error, found, scan->code, scan->reason ? scan->reason : "it finds no device");
+}
+
+TinyBackend *
+tiny_registry_load (TinyRegistry *self, const TinyFound *found, GError **error)
+{
+  const char *module = found->manifest->module;
+  TinyBackend *backend = g_hash_table_lookup (self->backends, module);
+  if (backend != NULL)
+    return backend;
+  backend = tiny_backend_load (module, error);
+  if (backend != NULL)
+    g_hash_table_insert (self->backends, g_strdup (module), backend);
+  else
+    g_prefix_error (error, "%s: ", found->name);
+  return backend;
+}
+
+/* ---- listing ---- */
+const char *
+tiny_entry_state_to_string (TinyEntryState state)
+{
+  static const char *const names[]
+      = { "ready", "no hardware", "broken", "quarantined", "masked", "shadowed" };
+  return state < G_N_ELEMENTS (names) ? names[state] : "unknown";
+}
+
+void
+tiny_entry_free (TinyEntry *self)
+{
+  if (self == NULL)
+    return;
+  char **texts[]
+      = { &self->name,       &self->reason,       &self->title,   &self->id,
+          &self->driver,     &self->device_class, &self->arch,    &self->vendor,
+          &self->version,    &self->license,      &self->package, &self->manifest_path,
+          &self->module_path };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    g_free (*texts[i]);
+  g_strfreev (self->renderers);
+  g_free (self);
+}
+
+static TinyEntry *
+new_entry (const TinyFound *found)
+{
+  const TinyManifest *manifest = found->manifest;
+  TinyEntry *out = g_new0 (TinyEntry, 1);
+  out->name = g_strdup (found->name);
+  out->index = -1;
+  out->title = g_strdup ("");
+  out->id = g_strdup ("");
+  out->driver = g_strdup ("");
+  out->arch = g_strdup ("");
+  out->device_class
+      = g_strdup (manifest ? tiny_device_class_to_string (manifest->device_class) : "");
+  out->renderers = manifest ? g_strdupv (manifest->renderers) : g_new0 (char *, 1);
+  out->vendor = g_strdup (manifest ? manifest->vendor : "");
+  out->version = g_strdup (manifest ? manifest->version : "");
+  out->license = g_strdup (manifest ? manifest->license : "");
+  out->package = g_strdup (manifest ? manifest->package : "");
+  out->module_path = g_strdup (manifest ? manifest->module : "");
+  out->manifest_path = g_strdup (found->path);
+  return out;
+}
+
+static void
+add_failed (GPtrArray *out, const TinyFound *found, TinyEntryState state, const char *reason)
+{
+  TinyEntry *entry = new_entry (found);
+  g_autofree char *prefix = g_strdup_printf ("%s: ", found->name);
+  entry->state = state;
+  entry->reason
+      = g_strdup (g_str_has_prefix (reason, prefix) ? reason + strlen (prefix) : reason);
+  g_ptr_array_add (out, entry);
+}
+
+static TinyEntryState
+state_of (TinyError code)
+{
+  return code == TINY_ERROR_NO_DEVICE ? TINY_ENTRY_NO_HARDWARE : TINY_ENTRY_BROKEN;
+}
+
+static void
+add_device (GPtrArray *out, const TinyFound *found, const TinyScan *scan, guint i)
+{
+  const TinyScanDevice *device = scan->devices->pdata[i];
+  if (device->error != NULL)
+    add_failed (out, found, state_of (device->code), device->error);
+  else
+    g_ptr_array_add (out, new_entry (found));
+  TinyEntry *entry = out->pdata[out->len - 1];
+  entry->index = (int) i;
+  g_strfreev (entry->renderers);
+  entry->renderers = g_strdupv (scan->renderers);
+  const struct {
+    char **to;
+    const char *text;
+  } texts[] = { { &entry->title, device->title },
+                { &entry->id, device->id },
+                { &entry->driver, device->driver },
+                { &entry->arch, device->arch },
+                { &entry->device_class, device->device_class
+                                            ? tiny_device_class_to_string (device->device_class)
+                                            : entry->device_class } };
+  for (guint t = 0; t < G_N_ELEMENTS (texts); t++) {
+    char *copy = g_strdup (texts[t].text);
+    g_free (*texts[t].to);
+    *texts[t].to = copy;
+  }
+  entry->memory_bytes = device->memory_bytes;
+}
+
+static void
+add_found (TinyRegistry *self, GPtrArray *out, const TinyFound *found)
+{
+  g_autofree char *reason = NULL;
+  g_autoptr (GError) error = NULL;
+  if (found->shadower != NULL) {
+    reason = g_strdup_printf ("hidden by %s", found->shadower);
+    add_failed (out, found, TINY_ENTRY_SHADOWED, reason);
+    return;
+  }
+  if (found->is_mask) {
+    reason = g_strdup_printf ("hidden by the empty file %s", found->path);
+    add_failed (out, found, TINY_ENTRY_MASKED, reason);
+    return;
+  }
+  if (found->manifest != NULL && !tiny_manifest_matches (found->manifest, &reason)) {
+    add_failed (out, found, TINY_ENTRY_NO_HARDWARE, reason);
+    return;
+  }
+  const TinyScan *scan = tiny_registry_scan (self, found, FALSE, &error);
+  if (scan == NULL)
+    add_failed (out, found, TINY_ENTRY_BROKEN, error->message);
+  else if (scan->is_quarantined)
+    add_failed (out, found, TINY_ENTRY_QUARANTINED, scan->reason ? scan->reason : "it failed");
+  else if (!tiny_scan_check_devices (scan, found, &error))
+    add_failed (out, found, state_of ((TinyError) error->code), error->message);
+  else
+    for (guint i = 0; i < scan->devices->len; i++)
+      add_device (out, found, scan, i);
+}
+
+/* Ready ones first, then by class; within that as they were found. */
+static int
+rank_of (const TinyEntry *entry)
+{
+  static const char *const classes[] = { "gpu", "npu", "cpu", "remote", "simulator" };
+  int rank = 10 * (int) entry->state;
+  for (guint i = 0; i < G_N_ELEMENTS (classes); i++)
+    if (g_str_equal (classes[i], entry->device_class))
+      return rank + (int) i;
+  return rank + (int) G_N_ELEMENTS (classes);
+}
+
+static gint
+compare_entries (gconstpointer a, gconstpointer b)
+{
+  return rank_of (*(TinyEntry *const *) a) - rank_of (*(TinyEntry *const *) b);
+}
+
+GPtrArray *
+tiny_registry_list (TinyRegistry *self)
+{
+  GPtrArray *out = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_entry_free);
+  g_mutex_lock (&self->lock);
+  const GPtrArray *all = tiny_registry_get_found (self);
+  for (guint i = 0; i < all->len; i++)
+    add_found (self, out, all->pdata[i]);
+  g_mutex_unlock (&self->lock);
+  g_ptr_array_sort (out, compare_entries);
+  return out;
+}
+
+char *
+tiny_registry_summarise (TinyRegistry *self)
+{
+  GString *out = g_string_new (NULL);
+  const GPtrArray *all = tiny_registry_get_found (self);
+  for (guint i = 0; i < all->len; i++) {
+    const TinyFound *found = all->pdata[i];
+    g_autofree char *reason = NULL;
+    if (found->shadower != NULL)
+      continue;
+    const TinyScan *scan = tiny_registry_recall (self, found);
+    const char *state = found->is_mask            ? "masked"
+                        : found->manifest == NULL ? "unusable manifest"
+                        : !tiny_manifest_matches (found->manifest, &reason) ? "no hardware"
+                        : scan == NULL                                      ? NULL
+                        : scan->is_quarantined                              ? "quarantined"
+                        : scan->reason != NULL                              ? "not working"
+                                                                            : "ready";
+    g_string_append_printf (out, "%s%s", out->len ? ", " : "", found->name);
+    if (state != NULL)
+      g_string_append_printf (out, " (%s)", state);
+  }
+  if (out->len == 0)
+    g_string_append (out, "none, since no manifest of a backend was found; " TINY_MANIFEST_DIR
+                          " and the folders in TINY_PLUGIN_PATH are searched");
+  return g_string_free (out, FALSE);
 }

@@ -11,7 +11,8 @@
 G_BEGIN_DECLS
 
 #define TINY_TYPE_REGISTRY (tiny_registry_get_type ())
-TINY_API G_DECLARE_FINAL_TYPE (TinyRegistry, tiny_registry, TINY, REGISTRY, GObject)
+TINY_API
+G_DECLARE_FINAL_TYPE (TinyRegistry, tiny_registry, TINY, REGISTRY, GObject)
 
     /**
  * TinyEntryState:

@@ -7,7 +7,10 @@
  * floats is folded only where each partial sum is exact.
  * Measure: the number of REDUCEs, then of their ranges, then of operations inside. */
 #include "rewrite/tiny-bounds.h"
+#include "rewrite/tiny-given.h"
+#include "rewrite/tiny-memo.h"
 #include "rewrite/tiny-simplify.h"
+#include "rewrite/tiny-sum.h"
 
 #include <math.h>
 #include <string.h>
@@ -165,11 +168,125 @@ move_factor_out (TinyMatch *m)
   return tiny_node_binary (m->graph, TINY_OP_MUL, sum, y);
 }
 
+/* ---- one element picked out of a sum ---- */
+/* What @range is where @x equals @y, as an INDEX expression, or NULL. */
+static TinyNode *
+solve (TinyGraph *graph, TinyNode *x, TinyNode *y, TinyNode *range)
+{
+  TinySum sum;
+  guint at = 0;
+  if (x->dtype != TINY_DTYPE_INDEX) {
+    /* A range in another integer dtype that holds all its values. */
+    TinyNode *cast = y->op == TINY_OP_CAST && y->sources[0] == range ? y : x;
+    TinyNode *other = cast == x ? y : x;
+    if (cast->op != TINY_OP_CAST || cast->sources[0] != range || x->dtype == TINY_DTYPE_U64
+        || !tiny_dtype_is_integer (x->dtype) || tiny_node_depends_on (graph, other, range)
+        || tiny_node_get_max (range) > tiny_dtype_get_max (x->dtype))
+      return NULL;
+    return tiny_node_cast (graph, other, TINY_DTYPE_INDEX);
+  }
+  tiny_sum_clear (&sum);
+  if (!tiny_sum_add (&sum, x, 1) || !tiny_sum_add (&sum, y, -1)
+      || !tiny_sum_normalize (&sum, graph))
+    return NULL;
+  while (at < sum.n && sum.terms[at].atom != range)
+    at++;
+  if (at == sum.n || (sum.terms[at].coef != 1 && sum.terms[at].coef != -1))
+    return NULL;
+  gint64 sign = -sum.terms[at].coef;
+  sum.terms[at] = sum.terms[--sum.n];
+  for (guint i = 0; i < sum.n; i++)
+    if (tiny_node_depends_on (graph, sum.terms[i].atom, range))
+      return NULL;
+    else
+      sum.terms[i].coef *= sign;
+  sum.constant *= sign;
+  return tiny_sum_normalize (&sum, graph) ? tiny_sum_build (&sum, graph, range) : NULL;
+}
+
+/* sum over r of where (r = e and gate, x (r), 0) = where (0 <= e < n and gate, x (e), 0). Adding
+ * 0.0 is what the other elements did: to -0.0. */
+static TinyNode *
+pick (TinyMatch *m, TinyNode *const *clauses, guint n, guint equality, guint at, TinyNode *x)
+{
+  TinyGraph *graph = m->graph;
+  TinyNode *range = m->root->sources[at], *zero = TINY_MATCH (m, 'z');
+  TinyNode *e
+      = solve (graph, clauses[equality]->sources[0], clauses[equality]->sources[1], range);
+  if (e == NULL)
+    return NULL;
+  TinyNode *gate = tiny_node_binary (
+      graph, TINY_OP_AND,
+      tiny_node_binary (graph, TINY_OP_CMPLT, tiny_node_const_index (graph, -1), e),
+      tiny_node_binary (graph, TINY_OP_CMPLT, e, range->sources[0]));
+  TinyNode *safe = tiny_node_where (graph, gate, e, tiny_node_const_index (graph, 0));
+  for (guint i = 0; i < n; i++)
+    if (i != equality)
+      gate = tiny_node_binary (graph, TINY_OP_AND, gate,
+                               tiny_substitute (graph, clauses[i], &range, &safe, 1));
+  TinyNode *value
+      = tiny_node_where (graph, gate, tiny_substitute (graph, x, &range, &safe, 1), zero);
+  if (tiny_dtype_is_float (m->root->dtype))
+    value = tiny_node_binary (graph, TINY_OP_ADD, value, zero);
+  TinyNode *ranges[MAX_RANGES];
+  guint n_ranges = 0;
+  for (guint i = 1; i < m->root->n_sources; i++)
+    if (i != at)
+      ranges[n_ranges++] = m->root->sources[i];
+  return new_reduce (graph, m->root, value, ranges, n_ranges);
+}
+
+static TinyNode *
+pick_among (TinyMatch *m, TinyNode *const *clauses, guint n, TinyOp op, TinyNode *x)
+{
+  if (!is_over_ranges (m->root) || m->root->lanes != 1 || TINY_MATCH (m, 'z')->arg != 0)
+    return NULL;
+  for (guint i = 0; i < n; i++)
+    for (guint at = 1; clauses[i]->op == op && at < m->root->n_sources; at++) {
+      TinyNode *range = m->root->sources[at], *result;
+      if (range->op != TINY_OP_RANGE || range->dtype != TINY_DTYPE_INDEX
+          || !tiny_node_is_const (range->sources[0]) || range->sources[0]->arg < 2)
+        continue;
+      result = pick (m, clauses, n, i, at, x);
+      if (result != NULL)
+        return result;
+    }
+  return NULL;
+}
+
+static TinyNode *
+pick_equal (TinyMatch *m)
+{
+  TinyNode *where = m->root->sources[0], *clauses[TINY_MAX_CLAUSES];
+  guint n = tiny_gate_get_clauses (where->sources[0], clauses);
+  return pick_among (m, clauses, n, TINY_OP_CMPEQ, where->sources[1]);
+}
+
+static TinyNode *
+pick_load (TinyMatch *m)
+{
+  TinyNode *load = m->root->sources[0], *clauses[TINY_MAX_CLAUSES];
+  guint n = tiny_gate_get_clauses (load->sources[2], clauses);
+  TinyNode *plain = tiny_node_new (m->graph, TINY_OP_LOAD, load->dtype, load->lanes, 2,
+                                   load->sources, load->arg, load->ints, load->text);
+  return pick_among (m, clauses, n, TINY_OP_CMPEQ, plain);
+}
+
+static TinyNode *
+pick_not_unequal (TinyMatch *m)
+{
+  TinyNode *where = m->root->sources[0];
+  return pick_among (m, &where->sources[0], 1, TINY_OP_CMPNE, where->sources[2]);
+}
+
 static const TinyRule rows[] = {
   { "reduce-ones", "reduce(...)", .build = drop_constants },
   { "reduce-unused", "reduce(...)", .build = drop_unused },
   { "reduce-reduce", "reduce(reduce(...), ...)", .build = merge_reduce },
   { "reduce-masked", "reduce{add}(where(c, reduce(...), #z), ...)", .build = merge_masked },
+  { "reduce-pick", "reduce{add}(where(c, x, #z), ...)", .build = pick_equal },
+  { "reduce-pick-load", "reduce{add}(load(p, i, c, #z), ...)", .build = pick_load },
+  { "reduce-pick-not", "reduce{add}(where(c, #z, x), ...)", .build = pick_not_unequal },
   { "reduce-factor", "reduce{add}(mul(x, y), ...)", .build = move_factor_out },
 };
 

@@ -117,8 +117,8 @@ is_middle_lossless (TinyMatch *m)
   if (is_lossless (x, middle))
     return TRUE;
   /* Wrapping twice is wrapping to the narrower, if that is last. INDEX does not wrap. */
-  return m->root->dtype != TINY_DTYPE_INDEX && tiny_dtype_is_integer (x->dtype) && tiny_dtype_is_integer (middle)
-         && tiny_dtype_is_integer (m->root->dtype)
+  return m->root->dtype != TINY_DTYPE_INDEX && tiny_dtype_is_integer (x->dtype)
+         && tiny_dtype_is_integer (middle) && tiny_dtype_is_integer (m->root->dtype)
          && tiny_dtype_get_n_bytes (m->root->dtype) <= tiny_dtype_get_n_bytes (middle);
 }
 

@@ -4,11 +4,9 @@
  *
  * Measure: WHEREs around loads fall in number; then clauses of gates; then the size of what stands
  * under a gate (tiny_simplify_given() gives back only what is smaller). */
-#include "rewrite/tiny-bounds.h"
+#include "rewrite/tiny-given.h"
 #include "rewrite/tiny-simplify.h"
 #include "rewrite/tiny-sum.h"
-
-enum { MAX_CLAUSES = 32 };
 
 static TinyNode *
 new_not (TinyGraph *graph, TinyNode *x)
@@ -74,11 +72,19 @@ store_always (TinyMatch *m)
 
 /* ---- facts from gates ---- */
 static TinyNode *
+simplify_given (TinyMatch *m, TinyNode *node, TinyNode *gate)
+{
+  TinyNode *clauses[TINY_MAX_CLAUSES];
+  guint n = gate->lanes == 1 ? tiny_gate_get_clauses (gate, clauses) : 0;
+  return tiny_simplify_given_clauses (m->graph, m->rewriter, node, clauses, n);
+}
+
+static TinyNode *
 access_given (TinyMatch *m)
 {
   gboolean is_load = m->root->op == TINY_OP_LOAD;
   TinyNode *gate = m->root->sources[is_load ? 2 : 3];
-  TinyNode *index = tiny_simplify_given (m->graph, m->root->sources[1], gate);
+  TinyNode *index = simplify_given (m, m->root->sources[1], gate);
   if (index == m->root->sources[1])
     return NULL;
   TinyNode *sources[4]
@@ -90,36 +96,16 @@ static TinyNode *
 where_given (TinyMatch *m)
 {
   TinyNode *x = m->root->sources[1];
-  TinyNode *simple = tiny_simplify_given (m->graph, x, m->root->sources[0]);
+  TinyNode *simple = simplify_given (m, x, m->root->sources[0]);
   return simple == x
              ? NULL
              : tiny_node_where (m->graph, m->root->sources[0], simple, m->root->sources[2]);
 }
 
 static gboolean
-is_top_of_and (TinyMatch *m)
+is_scalar (TinyMatch *m)
 {
   return m->root->lanes == 1;
-}
-
-static guint
-collect (TinyNode *root, TinyNode **clauses)
-{
-  TinyNode *stack[MAX_CLAUSES];
-  guint depth = 0, n = 0;
-  stack[depth++] = root;
-  while (depth > 0) {
-    TinyNode *top = stack[--depth];
-    if (top->op == TINY_OP_AND && depth + 2 <= MAX_CLAUSES) {
-      stack[depth++] = top->sources[1];
-      stack[depth++] = top->sources[0];
-    } else if (n < MAX_CLAUSES) {
-      clauses[n++] = top;
-    } else {
-      return 0;
-    }
-  }
-  return n;
 }
 
 static TinyNode *
@@ -131,14 +117,27 @@ join (TinyGraph *graph, TinyNode **clauses, guint n)
   return result;
 }
 
-/* Each clause once, in structural order, simplified by the others. */
+static void
+simplify_each (TinyMatch *m, TinyNode **clauses, guint n, TinyNode **given, guint n_given)
+{
+  for (guint i = 0; i < n; i++)
+    clauses[i]
+        = tiny_simplify_given_clauses (m->graph, m->rewriter, clauses[i], given, n_given);
+}
+
+/* Each clause once, in structural order, simplified by the others. Clauses of one operand have
+ * met already. */
 static TinyNode *
 and_given (TinyMatch *m)
 {
-  TinyNode *clauses[MAX_CLAUSES], *others[MAX_CLAUSES];
-  guint n = collect (m->root, clauses), used = 0;
-  if (n == 0)
+  TinyNode *clauses[2 * TINY_MAX_CLAUSES];
+  guint n = tiny_gate_get_clauses (m->root->sources[0], clauses), used = 0;
+  guint n_second = n == 0 ? 0 : tiny_gate_get_clauses (m->root->sources[1], clauses + n);
+  if (n_second == 0 || n + n_second > TINY_MAX_CLAUSES)
     return NULL;
+  simplify_each (m, clauses + n, n_second, clauses, n);
+  simplify_each (m, clauses, n, clauses + n, n_second);
+  n += n_second;
   for (guint i = 1; i < n; i++) {
     TinyNode *clause = clauses[i];
     guint j = i;
@@ -149,15 +148,7 @@ and_given (TinyMatch *m)
   for (guint i = 0; i < n; i++)
     if (used == 0 || clauses[used - 1] != clauses[i])
       clauses[used++] = clauses[i];
-  n = used;
-  for (guint i = 0; i < n && n > 1; i++) {
-    guint n_others = 0;
-    for (guint j = 0; j < n; j++)
-      if (j != i)
-        others[n_others++] = clauses[j];
-    clauses[i] = tiny_simplify_given (m->graph, clauses[i], join (m->graph, others, n_others));
-  }
-  return join (m->graph, clauses, n);
+  return join (m->graph, clauses, used);
 }
 
 static const TinyRule rows[] = {
@@ -170,7 +161,7 @@ static const TinyRule rows[] = {
   { "load-given", "load(p, i, g, z)", .build = access_given },
   { "store-given", "store(p, i, x, g)", .build = access_given },
   { "where-given", "where.index(c, x, y)", .build = where_given },
-  { "and-given", "and.bool(x, y)", .guard = is_top_of_and, .build = and_given },
+  { "and-given", "and.bool(x, y)", .guard = is_scalar, .build = and_given },
 };
 
 TINY_RULE_TABLE (tiny_rules_valid, "valid", rows);

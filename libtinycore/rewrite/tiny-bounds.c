@@ -244,7 +244,7 @@ binary (TinyNode *node, Interval x, Interval y)
                ? bitwise (dtype, TINY_OP_OR, x, y)
                : fit (dtype, (__int128) x.min + y.min, (__int128) x.max + y.max);
   case TINY_OP_SUB:
-    return dtype == TINY_DTYPE_BOOL || is_open (dtype, y)
+    return dtype == TINY_DTYPE_BOOL || is_open (dtype, x) || is_open (dtype, y)
                ? whole (dtype)
                : fit (dtype, (__int128) x.min - y.max, (__int128) x.max - y.min);
   case TINY_OP_MUL:

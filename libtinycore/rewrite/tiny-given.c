@@ -7,11 +7,16 @@
  * those bounds, the whole simplified, and the variable replaced back. For a bounded sum, one of
  * its atoms is solved for, so that the sum is found in larger sums too; and each of its atoms is
  * bounded by what the others leave. */
+#include "rewrite/tiny-given.h"
+
+#include <string.h>
+
 #include "rewrite/tiny-bounds.h"
+#include "rewrite/tiny-memo.h"
 #include "rewrite/tiny-simplify.h"
 #include "rewrite/tiny-sum.h"
 
-enum { MAX_FACTS = 32, FIRST_VARIABLE = 1 << 20 };
+enum { MAX_FACTS = TINY_MAX_CLAUSES, FIRST_VARIABLE = 1 << 20 };
 
 typedef struct {
   TinyNode *expression;
@@ -20,26 +25,30 @@ typedef struct {
 
 typedef struct {
   TinyGraph *graph;
+  TinyRewriter *rewriter; /* NULL: none to remember for us */
   guint n_clauses, n_facts;
   TinyNode *clauses[MAX_FACTS];
   Fact facts[MAX_FACTS];
 } Facts;
 
-static void
-collect_clauses (Facts *self, TinyNode *gate)
+guint
+tiny_gate_get_clauses (TinyNode *gate, TinyNode **out_clauses)
 {
-  TinyNode *stack[MAX_FACTS];
-  guint depth = 0;
+  TinyNode *stack[TINY_MAX_CLAUSES];
+  guint depth = 0, n = 0;
   stack[depth++] = gate;
   while (depth > 0) {
     TinyNode *top = stack[--depth];
-    if (top->op == TINY_OP_AND && depth + 2 <= MAX_FACTS) {
+    if (n + depth + 2 > TINY_MAX_CLAUSES)
+      return 0;
+    if (top->op == TINY_OP_AND) {
       stack[depth++] = top->sources[1];
       stack[depth++] = top->sources[0];
-    } else if (self->n_clauses < MAX_FACTS) {
-      self->clauses[self->n_clauses++] = top;
+    } else {
+      out_clauses[n++] = top;
     }
   }
+  return n;
 }
 
 static void
@@ -145,6 +154,13 @@ new_variable (Facts *self, const Fact *fact, guint number)
                         "given");
 }
 
+static TinyNode *
+simplify (Facts *self, TinyNode *node)
+{
+  return self->rewriter == NULL ? tiny_simplify_index (self->graph, node)
+                                : tiny_rewriter_run (self->rewriter, node);
+}
+
 /* @node under from -> to, simplified, and back; the smaller of both. */
 static TinyNode *
 try_substitution (Facts *self,
@@ -156,12 +172,12 @@ try_substitution (Facts *self,
                   TinyNode **back_from,
                   TinyNode **back_to)
 {
-  TinyNode *there = tiny_graph_substitute (self->graph, node, from, to, n);
+  TinyNode *there = tiny_substitute (self->graph, node, from, to, n);
   if (there == node)
     return node;
-  TinyNode *simple = tiny_simplify_index (self->graph, there);
-  TinyNode *back = tiny_graph_substitute (self->graph, simple, back_from, back_to, n_back);
-  back = tiny_simplify_index (self->graph, back);
+  TinyNode *simple = simplify (self, there);
+  TinyNode *back = tiny_substitute (self->graph, simple, back_from, back_to, n_back);
+  back = simplify (self, back);
   gboolean gain;
   return back != node && measure (self->graph, back, &gain) < measure (self->graph, node, &gain)
              ? back
@@ -174,9 +190,8 @@ use_clauses (Facts *self, TinyNode *node)
   TinyNode *to[MAX_FACTS];
   for (guint i = 0; i < self->n_clauses; i++)
     to[i] = tiny_const_like (self->graph, self->clauses[i], 1);
-  TinyNode *result
-      = tiny_graph_substitute (self->graph, node, self->clauses, to, self->n_clauses);
-  return result == node ? node : tiny_simplify_index (self->graph, result);
+  TinyNode *result = tiny_substitute (self->graph, node, self->clauses, to, self->n_clauses);
+  return result == node ? node : simplify (self, result);
 }
 
 static TinyNode *
@@ -228,17 +243,41 @@ use_sum (Facts *self, TinyNode *node, const Fact *fact)
   return node;
 }
 
+/* Whether @clause can say anything about @node. */
+static gboolean
+is_related (TinyGraph *graph, TinyNode *clause, TinyNode *node)
+{
+  guint n, m;
+  TinyNode *const *a = tiny_node_get_ranges (graph, clause, &n);
+  TinyNode *const *b = tiny_node_get_ranges (graph, node, &m);
+  for (guint i = 0, j = 0; i < n && j < m;) {
+    if (a[i] == b[j])
+      return TRUE;
+    if (a[i]->id < b[j]->id)
+      i++;
+    else
+      j++;
+  }
+  return n == 0;
+}
+
 TinyNode *
-tiny_simplify_given (TinyGraph *graph, TinyNode *node, TinyNode *gate)
+tiny_simplify_given_clauses (
+    TinyGraph *graph, TinyRewriter *rewriter, TinyNode *node, TinyNode *const *clauses, guint n)
 {
   Facts facts = { .graph = graph };
   gboolean gain;
-  if (gate->lanes != 1 || gate->op == TINY_OP_CONST || node->op == TINY_OP_CONST)
+  if (node->op == TINY_OP_CONST || node->op == TINY_OP_RANGE)
+    return node;
+  for (guint i = 0; i < MIN (n, MAX_FACTS); i++)
+    if (clauses[i]->op != TINY_OP_CONST && is_related (graph, clauses[i], node))
+      facts.clauses[facts.n_clauses++] = clauses[i];
+  if (facts.n_clauses == 0)
     return node;
   measure (graph, node, &gain);
   if (!gain)
     return node;
-  collect_clauses (&facts, gate);
+  facts.rewriter = rewriter == NULL ? NULL : tiny_rewriter_get_inner (rewriter);
   node = use_clauses (&facts, node);
   collect_facts (&facts);
   node = use_atoms (&facts, node);
@@ -246,4 +285,12 @@ tiny_simplify_given (TinyGraph *graph, TinyNode *node, TinyNode *gate)
     if (facts.facts[i].expression->op == TINY_OP_ADD)
       node = use_sum (&facts, node, &facts.facts[i]);
   return node;
+}
+
+TinyNode *
+tiny_simplify_given (TinyGraph *graph, TinyNode *node, TinyNode *gate)
+{
+  TinyNode *clauses[TINY_MAX_CLAUSES];
+  guint n = gate->lanes == 1 ? tiny_gate_get_clauses (gate, clauses) : 0;
+  return tiny_simplify_given_clauses (graph, NULL, node, clauses, n);
 }

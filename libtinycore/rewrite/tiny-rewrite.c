@@ -2,13 +2,14 @@
  *
  * tiny-rewrite.c: the driver: sources first, to the fixpoint, each node once.
  *
- * Every node has a slot in a memo by its id: what it finally became. A node whose sources are
+ * A memo has for every node met what it finally became. A node whose sources are
  * final is rebuilt over them; if a row fires, the result is pushed and the node waits for what
  * becomes of that. The stack is on the heap. */
 #include "rewrite/tiny-rewrite.h"
 
 #include <string.h>
 
+#include "rewrite/tiny-memo.h"
 #include "rewrite/tiny-simplify.h"
 
 /* Results of results without end: a table that breaks its own termination law. */
@@ -25,9 +26,10 @@ struct TinyRewriter {
   TinyGraph *graph;
   const TinyRuleSet *set;
   gpointer user;
-  TinyNodeMap final;
+  TinyMemo final;
   GArray *stack;
   guint n_given_up;
+  TinyRewriter *inner;
 };
 
 /* In the memo of a node that waits for its own result. */
@@ -48,7 +50,8 @@ tiny_rewriter_free (TinyRewriter *self)
 {
   if (self == NULL)
     return;
-  tiny_node_map_clear (&self->final);
+  tiny_memo_clear (&self->final);
+  tiny_rewriter_free (self->inner);
   g_array_unref (self->stack);
   g_free (self);
 }
@@ -65,6 +68,14 @@ tiny_rewriter_get_n_given_up (TinyRewriter *self)
   return self->n_given_up;
 }
 
+TinyRewriter *
+tiny_rewriter_get_inner (TinyRewriter *self)
+{
+  if (self->inner == NULL)
+    self->inner = tiny_rewriter_new (self->graph, tiny_simplify_index_set ());
+  return self->inner;
+}
+
 static void
 push (TinyRewriter *self, TinyNode *node, guint chain)
 {
@@ -79,7 +90,7 @@ are_sources_final (TinyRewriter *self, TinyNode *node)
 {
   gboolean ready = TRUE;
   for (guint i = node->n_sources; i-- > 0;)
-    if (tiny_node_map_get (&self->final, node->sources[i]) == NULL) {
+    if (tiny_memo_get (&self->final, node->sources[i]) == NULL) {
       push (self, node->sources[i], 0);
       ready = FALSE;
     }
@@ -94,7 +105,7 @@ rebuild (TinyRewriter *self, TinyNode *node)
   guint n = node->n_sources;
   TinyNode **sources = n <= SMALL ? small : g_new (TinyNode *, n);
   for (guint i = 0; i < n; i++) {
-    sources[i] = tiny_node_map_get (&self->final, node->sources[i]);
+    sources[i] = tiny_memo_get (&self->final, node->sources[i]);
     if (sources[i] == &waiting)
       sources[i] = node->sources[i];
     changed = changed || sources[i] != node->sources[i];
@@ -108,8 +119,8 @@ rebuild (TinyRewriter *self, TinyNode *node)
 static void
 finish (TinyRewriter *self, TinyNode *node, TinyNode *rebuilt, TinyNode *final)
 {
-  tiny_node_map_set (&self->final, node, final);
-  tiny_node_map_set (&self->final, rebuilt, final);
+  tiny_memo_set (&self->final, node, final);
+  tiny_memo_set (&self->final, rebuilt, final);
   g_array_set_size (self->stack, self->stack->len - 1);
 }
 
@@ -118,9 +129,9 @@ static void
 step (TinyRewriter *self)
 {
   Frame frame = g_array_index (self->stack, Frame, self->stack->len - 1);
-  TinyNode *known = tiny_node_map_get (&self->final, frame.node);
+  TinyNode *known = tiny_memo_get (&self->final, frame.node);
   if (frame.awaited != NULL) {
-    TinyNode *became = tiny_node_map_get (&self->final, frame.awaited);
+    TinyNode *became = tiny_memo_get (&self->final, frame.awaited);
     finish (self, frame.node, frame.rebuilt, became == &waiting ? frame.awaited : became);
     return;
   }
@@ -131,13 +142,13 @@ step (TinyRewriter *self)
   if (!are_sources_final (self, frame.node))
     return;
   TinyNode *rebuilt = rebuild (self, frame.node);
-  known = tiny_node_map_get (&self->final, rebuilt);
+  known = tiny_memo_get (&self->final, rebuilt);
   if (known != NULL) {
     finish (self, frame.node, rebuilt, known == &waiting ? rebuilt : known);
     return;
   }
-  TinyNode *became = tiny_rule_set_apply (self->set, self->graph, rebuilt, self->user);
-  known = became == NULL ? rebuilt : tiny_node_map_get (&self->final, became);
+  TinyNode *became = tiny_rule_set_apply (self->set, self->graph, rebuilt, self->user, self);
+  known = became == NULL ? rebuilt : tiny_memo_get (&self->final, became);
   if (known == &waiting || (known == NULL && frame.chain >= MAX_CHAIN)) {
     self->n_given_up++;
     known = rebuilt;
@@ -146,8 +157,8 @@ step (TinyRewriter *self)
     finish (self, frame.node, rebuilt, known);
     return;
   }
-  tiny_node_map_set (&self->final, frame.node, &waiting);
-  tiny_node_map_set (&self->final, rebuilt, &waiting);
+  tiny_memo_set (&self->final, frame.node, &waiting);
+  tiny_memo_set (&self->final, rebuilt, &waiting);
   Frame *top = &g_array_index (self->stack, Frame, self->stack->len - 1);
   top->rebuilt = rebuilt;
   top->awaited = became;
@@ -157,13 +168,13 @@ step (TinyRewriter *self)
 TinyNode *
 tiny_rewriter_run (TinyRewriter *self, TinyNode *root)
 {
-  TinyNode *final = tiny_node_map_get (&self->final, root);
+  TinyNode *final = tiny_memo_get (&self->final, root);
   if (final != NULL)
     return final;
   push (self, root, 0);
   while (self->stack->len > 0)
     step (self);
-  return tiny_node_map_get (&self->final, root);
+  return tiny_memo_get (&self->final, root);
 }
 
 TinyNode *

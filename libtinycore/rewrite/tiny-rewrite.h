@@ -19,6 +19,8 @@ TinyNode *tiny_rewriter_run (TinyRewriter *self, TinyNode *root);
 void tiny_rewriter_set_user (TinyRewriter *self, gpointer user);
 /* Firings that were given up because the rules ran in a circle or without end: 0 for sound tables. */
 guint tiny_rewriter_get_n_given_up (TinyRewriter *self);
+/* One over tiny_simplify_index_set() that lives as long as @self: for rules that simplify. */
+TinyRewriter *tiny_rewriter_get_inner (TinyRewriter *self);
 void tiny_rewriter_free (TinyRewriter *self);
 
 /* "add.i32(x, 1)" down to @depth levels, for traces. Free with g_free(). */

@@ -454,7 +454,11 @@ fire (const TinyRuleSet *self, const Form *form, TinyMatch *match)
 }
 
 TinyNode *
-tiny_rule_set_apply (const TinyRuleSet *self, TinyGraph *graph, TinyNode *node, gpointer user)
+tiny_rule_set_apply (const TinyRuleSet *self,
+                     TinyGraph *graph,
+                     TinyNode *node,
+                     gpointer user,
+                     TinyRewriter *rewriter)
 {
   const Bucket *bucket = &self->buckets[node->op];
   guint n_words = bucket->n_words;
@@ -469,6 +473,7 @@ tiny_rule_set_apply (const TinyRuleSet *self, TinyGraph *graph, TinyNode *node, 
   match.graph = graph;
   match.root = node;
   match.user = user;
+  match.rewriter = rewriter;
   for (guint w = 0; w < n_words; w++)
     for (guint64 left = by_dtype[w] & by_first[w] & by_second[w]; left != 0; left &= left - 1) {
       TinyNode *result

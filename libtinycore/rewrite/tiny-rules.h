@@ -32,7 +32,8 @@ typedef struct {
   TinyGraph *graph;
   TinyNode *root;
   gpointer user;
-  TinyNode *var[26]; /* by letter */
+  struct TinyRewriter *rewriter; /* in which this happens, or NULL */
+  TinyNode *var[26];             /* by letter */
 } TinyMatch;
 
 #define TINY_MATCH(match, letter) ((match)->var[(letter) - 'a'])
@@ -60,9 +61,13 @@ tiny_rule_set_new (const TinyRuleTable *const *tables, guint n_tables, GError **
 void tiny_rule_set_free (TinyRuleSet *self);
 
 /* What the first row that fires makes of @node, or NULL. Does not look at the sources' insides
- * further than the rows say, nor rewrite the result. Thread-safe on different graphs. */
-TinyNode *
-tiny_rule_set_apply (const TinyRuleSet *self, TinyGraph *graph, TinyNode *node, gpointer user);
+ * further than the rows say, nor rewrite the result. Thread-safe on different graphs.
+ * @rewriter: the one that asks, or NULL. */
+TinyNode *tiny_rule_set_apply (const TinyRuleSet *self,
+                               TinyGraph *graph,
+                               TinyNode *node,
+                               gpointer user,
+                               struct TinyRewriter *rewriter);
 
 guint tiny_rule_set_get_n_rules (const TinyRuleSet *self);
 /* Row @i, the table it is from, how often it was tried and fired in this process. */

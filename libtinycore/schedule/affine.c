@@ -230,6 +230,9 @@ opaque (AffinePool *pool, TinyOp op, const Affine *x, gint64 divisor)
     const AffineAtom *atom = affine_pool_get_atom (pool, x->terms[0].atom);
     if (op == TINY_OP_FLOORDIV && x->terms[0].atom->op == TINY_OP_FLOORDIV)
       return affine_div (pool, atom->inner, atom->divisor * divisor);
+    if (op == TINY_OP_FLOORDIV && atom->inner != NULL && atom->divisor % divisor == 0)
+      return affine_mod (pool, affine_div (pool, atom->inner, divisor),
+                         atom->divisor / divisor);
     if (op == TINY_OP_FLOORMOD && x->terms[0].atom->op == TINY_OP_FLOORMOD
         && atom->divisor % divisor == 0)
       return affine_mod (pool, atom->inner, divisor);

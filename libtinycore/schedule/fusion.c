@@ -40,8 +40,9 @@ typedef struct {
   double n;          /* elements */
   double n_bytes;    /* of them all */
   double operations; /* per evaluation, fused */
-  guint depth;
+  guint depth, n_users;
   gboolean has_reduce; /* fused, a REDUCE comes along */
+  gboolean is_assumed; /* by the estimates of its users: to be stored */
   gboolean is_forced;
   gboolean is_stored;
   guint n_leaves;
@@ -91,15 +92,35 @@ add_leaf (Info *info, guint32 id, double n_bytes)
     info->leaves[info->n_leaves++] = id;
 }
 
+/* The estimate of @source becomes part of that of @info. */
 static void
-become_leaf (Info *info)
+add_estimate (Fusion *self, Info *info, const Info *source)
 {
-  info->operations = schedule_weights.access;
-  info->depth = 0;
-  info->has_reduce = FALSE;
-  info->n_leaves = 0;
-  info->leaf_bytes = 0;
-  add_leaf (info, info->node->id, info->n_bytes);
+  if (source->is_assumed) {
+    info->operations += schedule_weights.access;
+    add_leaf (info, source->node->id, source->n_bytes);
+    return;
+  }
+  info->operations += source->operations;
+  info->depth = MAX (info->depth, source->depth);
+  info->has_reduce = info->has_reduce || source->has_reduce;
+  if (source->n_leaves == MAX_LEAVES) {
+    info->leaf_bytes = MAX (info->leaf_bytes, source->leaf_bytes);
+    return;
+  }
+  for (guint j = 0; j < source->n_leaves; j++)
+    add_leaf (info, source->leaves[j], self->infos[self->position[source->leaves[j]]].n_bytes);
+}
+
+/* Whether an EXPAND of @source to @n elements is of something rather stored than computed for each
+ * copy. */
+static gboolean
+is_better_stored (const Info *source, double n)
+{
+  double again = (n - source->n) * source->operations;
+  return source->n < n
+         && (source->has_reduce
+             || again > 2 * source->n_bytes * schedule_weights.byte + schedule_weights.launch);
 }
 
 static gboolean
@@ -127,18 +148,16 @@ static void
 estimate (Fusion *self, Info *info)
 {
   TinyNode *node = info->node;
+  gboolean computes = tiny_op_is_elementwise (node->op) || node->op == TINY_OP_REDUCE;
   for (guint i = 0; i < node->n_sources; i++) {
-    const Info *source = get_info (self, node->sources[i]);
-    info->operations += source->operations;
-    info->depth = MAX (info->depth, source->depth);
-    info->has_reduce = info->has_reduce || source->has_reduce;
-    if (source->n_leaves == MAX_LEAVES)
-      info->leaf_bytes = MAX (info->leaf_bytes, source->leaf_bytes);
-    else
-      for (guint j = 0; j < source->n_leaves; j++) {
-        guint32 id = source->leaves[j];
-        add_leaf (info, id, self->infos[self->position[id]].n_bytes);
-      }
+    Info *source = get_info (self, node->sources[i]);
+    if (node->op == TINY_OP_EXPAND && !source->is_assumed
+        && is_better_stored (source, info->n)) {
+      info->operations += schedule_weights.access;
+      add_leaf (info, source->node->id, source->n_bytes);
+    } else {
+      add_estimate (self, info, source);
+    }
   }
   info->depth++;
   if (tiny_op_is_elementwise (node->op)) {
@@ -146,27 +165,14 @@ estimate (Fusion *self, Info *info)
   } else if (node->op == TINY_OP_REDUCE) {
     info->operations = (info->operations + 1) * MAX (count_reduced (node), 1);
     info->has_reduce = TRUE;
-  } else if (node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY) {
-    become_leaf (info);
   } else if (has_mask (node)) {
     info->operations += schedule_weights.mask;
-  } else if (node->op == TINY_OP_EXPAND) {
-    /* What would be stored below rather than computed for each copy. */
-    const Info *source = get_info (self, node->sources[0]);
-    double again = (info->n - source->n) * source->operations;
-    if (source->n < info->n
-        && (source->has_reduce
-            || again > 2 * source->n_bytes * schedule_weights.byte + schedule_weights.launch)) {
-      become_leaf (info);
-      info->n_leaves = 0;
-      info->leaf_bytes = 0;
-      add_leaf (info, node->sources[0]->id, source->n_bytes);
-    }
   }
   if (info->depth >= schedule_weights.max_depth && tiny_op_is_elementwise (node->op))
     info->is_forced = TRUE;
-  if (info->is_forced || node->op == TINY_OP_CONTIGUOUS)
-    become_leaf (info);
+  info->is_assumed = info->is_forced || node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY
+                     || node->op == TINY_OP_CONTIGUOUS
+                     || (computes && info->has_reduce && info->n_users > 1);
 }
 
 /* ---- backward ---- */
@@ -219,8 +225,6 @@ pass_contexts (Fusion *self, Info *info)
       } else if (node->op == TINY_OP_EXPAND) {
         context.evaluations /= MAX (count_hoisted (node), 1);
         context.repeated = context.repeated || get_info (self, source)->n < info->n;
-      } else if (node->op == TINY_OP_PAD && info->n > 0) {
-        context.evaluations *= get_info (self, source)->n / info->n;
       } else if (tiny_op_is_elementwise (node->op) && source->shape->n == 0) {
         context.evaluations = MIN (context.evaluations, 1);
         context.repeated = context.repeated || info->n > 1;
@@ -418,6 +422,8 @@ schedule_choose_stages (Plan *plan)
     info->n = (double) tiny_shape_get_n_elements (node->shape);
     info->n_bytes = info->n * (double) tiny_dtype_get_n_bytes (node->dtype);
     self.position[node->id] = i;
+    for (guint j = 0; j < node->n_sources; j++)
+      get_info (&self, node->sources[j])->n_users++;
   }
   force_roots (&self);
   for (guint i = 0; i < order->len; i++)

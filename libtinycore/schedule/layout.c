@@ -82,6 +82,8 @@ choose_order (Plan *plan, Stage *stage, TinyNode *node)
   guint8 order[SCHEDULE_MAX_RANK];
   gint64 v[SCHEDULE_MAX_RANK];
   gboolean moves = FALSE;
+  if (node->op == TINY_OP_CONTIGUOUS) /* someone wants it as it is seen */
+    return NULL;
   find_order (plan, stage, node, order);
   for (guint j = 0; j < node->shape->n; j++) {
     v[j] = order[j];

@@ -20,6 +20,7 @@ typedef struct {
   Plan *plan;
   TinyGraph *graph;
   TinyNodeMap users; /* number of users of each node */
+  TinyNodeMap relus; /* of a node: max (node, 0) if that is in the graph */
 } Canonical;
 
 static guint
@@ -172,6 +173,39 @@ clean_reduce (Canonical *self, TinyNode *node, TinyNode *source)
   return tiny_node_with_sources (self->graph, node, &source);
 }
 
+/* ---- what a rectifier's gradient reads ---- */
+static gboolean
+is_zero (const TinyNode *node)
+{
+  return node->op == TINY_OP_CONST && tiny_node_get_float (node) == 0;
+}
+
+/* 0 < x where there is max (x, 0) is 0 < max (x, 0): only one of the two need be stored. */
+static TinyNode *
+clean_compare (Canonical *self, TinyNode *node, TinyNode *const *sources)
+{
+  TinyNode *relu = tiny_node_map_get (&self->relus, node->sources[1]);
+  if (relu == NULL || !is_zero (sources[0]))
+    return tiny_node_with_sources (self->graph, node, sources);
+  TinyNode *x = sources[1], *zero = sources[0];
+  relu = tiny_node_binary (self->graph, TINY_OP_MAX,
+                           relu->sources[0] == node->sources[1] ? x : zero,
+                           relu->sources[0] == node->sources[1] ? zero : x);
+  return tiny_node_binary (self->graph, TINY_OP_CMPLT, zero, relu);
+}
+
+static void
+find_relus (Canonical *self, GPtrArray *order)
+{
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_MAX && is_zero (node->sources[1]))
+      tiny_node_map_set (&self->relus, node->sources[0], node);
+    else if (node->op == TINY_OP_MAX && is_zero (node->sources[0]))
+      tiny_node_map_set (&self->relus, node->sources[1], node);
+  }
+}
+
 /* ---- the pass ---- */
 static TinyNode *
 clean (Canonical *self, TinyNode *node, TinyNode *const *sources)
@@ -192,6 +226,8 @@ clean (Canonical *self, TinyNode *node, TinyNode *const *sources)
     break;
   case TINY_OP_REDUCE:
     return clean_reduce (self, node, sources[0]);
+  case TINY_OP_CMPLT:
+    return clean_compare (self, node, sources);
   case TINY_OP_SHEAR:
     if (tiny_shape_get_n_elements (sources[0]->shape) > 0
         && !tiny_op_is_elementwise (sources[0]->op))
@@ -210,7 +246,8 @@ schedule_canonicalize (Plan *plan)
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
   g_auto (TinyNodeMap) map = { NULL, 0 };
   g_autofree guint *users = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
-  Canonical self = { plan, plan->graph, { NULL, 0 } };
+  Canonical self = { plan, plan->graph, { NULL, 0 }, { NULL, 0 } };
+  find_relus (&self, order);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     for (guint j = 0; j < node->n_sources; j++)
@@ -224,6 +261,7 @@ schedule_canonicalize (Plan *plan)
       sources[j] = tiny_node_map_get (&map, node->sources[j]);
     TinyNode *result = clean (&self, node, sources);
     tiny_node_map_set (&map, node, result);
+    schedule_get_device (plan, result); /* here its sources are known: no deep walk later */
     tiny_node_map_set (&self.users, result,
                        GUINT_TO_POINTER (MAX (count_users (&self, result), users[node->id])));
   }
@@ -235,4 +273,5 @@ schedule_canonicalize (Plan *plan)
     plan->roots[r] = root;
   }
   tiny_node_map_clear (&self.users);
+  tiny_node_map_clear (&self.relus);
 }

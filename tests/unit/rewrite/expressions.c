@@ -35,7 +35,8 @@ draw (GRand *random, TinyDType dtype, gboolean exact)
 {
   static const double floats[] = { 0, -0.0, 1, -1, 2, 0.5, INFINITY, -INFINITY, NAN, 3 };
   static const double exact_floats[] = { 0, -0.0, 1, -1, 1, -1, INFINITY, -INFINITY, NAN, 1 };
-  static const double edges[] = { 1e-45, 1e-310, 6e-8, 65504, 448, 3e38, 1e308, 0.1, -7.25, 57344 };
+  static const double edges[]
+      = { 1e-45, 1e-310, 6e-8, 65504, 448, 3e38, 1e308, 0.1, -7.25, 57344 };
   if (dtype == TINY_DTYPE_BOOL)
     return g_rand_boolean (random);
   if (tiny_dtype_is_float (dtype)) {
@@ -54,8 +55,8 @@ draw (GRand *random, TinyDType dtype, gboolean exact)
   case 2:
     return dtype == TINY_DTYPE_INDEX
                ? small (random) * 1000
-               : tiny_eval_wrap (dtype, (gint64) ((guint64) g_rand_int (random) << 32
-                                                  | g_rand_int (random)));
+               : tiny_eval_wrap (
+                   dtype, (gint64) ((guint64) g_rand_int (random) << 32 | g_rand_int (random)));
   case 3:
     return tiny_eval_wrap (dtype, g_rand_int_range (random, -1, 3));
   default:
@@ -80,8 +81,8 @@ static TinyNode *
 broadcast (Maker *self, TinyNode *x, guint lanes)
 {
   return lanes == 1 ? x
-                    : tiny_node_new (self->graph, TINY_OP_VECTOR, x->dtype, lanes, 1, &x, 0, NULL,
-                                     NULL);
+                    : tiny_node_new (self->graph, TINY_OP_VECTOR, x->dtype, lanes, 1, &x, 0,
+                                     NULL, NULL);
 }
 
 static TinyNode *
@@ -91,7 +92,8 @@ new_variable (Maker *self, TinyDType dtype, guint lanes)
     TinyInts ints;
     gint64 v[2];
   } bounds = { { 2 }, { 0, 0 } };
-  gboolean bounded = dtype == TINY_DTYPE_INDEX || (tiny_dtype_is_integer (dtype) && chance (self, 40));
+  gboolean bounded
+      = dtype == TINY_DTYPE_INDEX || (tiny_dtype_is_integer (dtype) && chance (self, 40));
   if (bounded) {
     gint64 a = draw (self->random, dtype, FALSE), b = draw (self->random, dtype, FALSE);
     if (dtype == TINY_DTYPE_U64 && (a < 0 || b < 0))
@@ -111,8 +113,8 @@ random_index (Maker *self, guint lanes, guint depth)
       return tiny_node_new (self->graph, TINY_OP_CONST, TINY_DTYPE_INDEX, lanes, 0, NULL,
                             small (self->random), NULL, NULL);
     if (lanes > 1 && chance (self, 30))
-      return tiny_node_new (self->graph, TINY_OP_LANES, TINY_DTYPE_INDEX, lanes, 0, NULL, 0, NULL,
-                            NULL);
+      return tiny_node_new (self->graph, TINY_OP_LANES, TINY_DTYPE_INDEX, lanes, 0, NULL, 0,
+                            NULL, NULL);
     if (!self->affine && chance (self, 25))
       return new_variable (self, TINY_DTYPE_INDEX, lanes);
     return broadcast (self, self->ranges[g_rand_int_range (self->random, 0, N_RANGES)], lanes);
@@ -127,7 +129,8 @@ random_index (Maker *self, guint lanes, guint depth)
   case 1:
   case 2:
   case 3:
-    return tiny_node_binary (self->graph, TINY_OP_ADD, x, random_index (self, lanes, depth - 1));
+    return tiny_node_binary (self->graph, TINY_OP_ADD, x,
+                             random_index (self, lanes, depth - 1));
   case 4:
   case 5:
     return tiny_node_binary (self->graph, TINY_OP_MUL, x, c);
@@ -138,9 +141,11 @@ random_index (Maker *self, guint lanes, guint depth)
   case 9:
     return tiny_node_binary (self->graph, TINY_OP_FLOORMOD, x, c);
   case 10:
-    return tiny_node_binary (self->graph, TINY_OP_SUB, x, random_index (self, lanes, depth - 1));
+    return tiny_node_binary (self->graph, TINY_OP_SUB, x,
+                             random_index (self, lanes, depth - 1));
   case 11:
-    return tiny_node_binary (self->graph, TINY_OP_MAX, x, random_index (self, lanes, depth - 1));
+    return tiny_node_binary (self->graph, TINY_OP_MAX, x,
+                             random_index (self, lanes, depth - 1));
   default:
     return tiny_node_where (self->graph, random_bool (self, lanes, depth - 1), x,
                             random_index (self, lanes, depth - 1));
@@ -150,17 +155,19 @@ random_index (Maker *self, guint lanes, guint depth)
 TinyNode *
 random_bool (Maker *self, guint lanes, guint depth)
 {
-  static const TinyOp compares[] = { TINY_OP_CMPLT, TINY_OP_CMPLT, TINY_OP_CMPNE, TINY_OP_CMPEQ };
+  static const TinyOp compares[]
+      = { TINY_OP_CMPLT, TINY_OP_CMPLT, TINY_OP_CMPNE, TINY_OP_CMPEQ };
   if (depth == 0)
     return new_variable (self, TINY_DTYPE_BOOL, lanes);
   if (chance (self, 30)) {
-    TinyNode *x = random_bool (self, lanes, depth - 1), *y = random_bool (self, lanes, depth - 1);
+    TinyNode *x = random_bool (self, lanes, depth - 1),
+             *y = random_bool (self, lanes, depth - 1);
     return tiny_node_binary (self->graph, chance (self, 70) ? TINY_OP_AND : TINY_OP_OR, x, y);
   }
   TinyNode *x = random_index (self, lanes, depth - 1);
   TinyNode *y = chance (self, 60)
-                    ? tiny_node_new (self->graph, TINY_OP_CONST, TINY_DTYPE_INDEX, lanes, 0, NULL,
-                                     small (self->random), NULL, NULL)
+                    ? tiny_node_new (self->graph, TINY_OP_CONST, TINY_DTYPE_INDEX, lanes, 0,
+                                     NULL, small (self->random), NULL, NULL)
                     : random_index (self, lanes, depth - 1);
   gboolean swap = chance (self, 30);
   return tiny_node_binary (self->graph, compares[g_rand_int_range (self->random, 0, 4)],
@@ -177,9 +184,8 @@ random_load (Maker *self, TinyDType dtype)
   TinyNode *param = tiny_node_new (self->graph, TINY_OP_PARAM, dtype, 1, 0, NULL,
                                    g_rand_int_range (self->random, 0, 3), &shape.ints, NULL);
   TinyNode *size = tiny_node_const_index (self->graph, PARAM_SIZE);
-  TinyNode *sources[]
-      = { param,
-          tiny_node_binary (self->graph, TINY_OP_FLOORMOD, random_index (self, 1, 2), size) };
+  TinyNode *sources[] = { param, tiny_node_binary (self->graph, TINY_OP_FLOORMOD,
+                                                   random_index (self, 1, 2), size) };
   return tiny_node_new (self->graph, TINY_OP_LOAD, dtype, 1, 2, sources, 0, NULL, NULL);
 }
 
@@ -203,8 +209,8 @@ random_expression (Maker *self, TinyDType dtype, guint lanes)
   if (dtype == TINY_DTYPE_BOOL && chance (self, 60))
     return random_bool (self, lanes, (guint) g_rand_int_range (self->random, 0, 3));
   if (tiny_dtype_is_integer (dtype) && lanes == 1 && chance (self, 20))
-    return tiny_node_cast (self->graph, self->ranges[g_rand_int_range (self->random, 0, N_RANGES)],
-                           dtype);
+    return tiny_node_cast (self->graph,
+                           self->ranges[g_rand_int_range (self->random, 0, N_RANGES)], dtype);
   return random_leaf (self, dtype, lanes);
 }
 
@@ -240,8 +246,11 @@ get_leaf (Assignment *self, TinyNode *node)
       gint kind = g_rand_int_range (self->random, 0, 4);
       guint64 step = (guint64) g_rand_int (self->random) << 20 ^ g_rand_int (self->random);
       guint64 span = (guint64) max - (guint64) min;
-      value->v[i] = kind == 0 ? min : kind == 1 ? max
-                    : (gint64) ((guint64) min + (span == G_MAXUINT64 ? step : step % (span + 1)));
+      value->v[i]
+          = kind == 0 ? min
+            : kind == 1
+                ? max
+                : (gint64) ((guint64) min + (span == G_MAXUINT64 ? step : step % (span + 1)));
     } else {
       value->v[i] = draw (self->random, node->dtype, self->exact);
     }
@@ -256,8 +265,9 @@ read_memory (Assignment *self, TinyNode *param, gint64 at)
   guint64 hash = (self->salt + (guint64) param->arg * 977 + (guint64) at * 131 + param->dtype)
                  * G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
   gint64 value = (gint64) (hash >> 40) % 4 - 1;
-  return tiny_dtype_is_float (param->dtype) ? tiny_eval_from_double (param->dtype, (double) value)
-                                            : tiny_eval_wrap (param->dtype, value);
+  return tiny_dtype_is_float (param->dtype)
+             ? tiny_eval_from_double (param->dtype, (double) value)
+             : tiny_eval_wrap (param->dtype, value);
 }
 
 static Value evaluate_reduce (Assignment *self, TinyNode *node);
@@ -313,7 +323,8 @@ evaluate_access (Assignment *self, TinyNode *node)
       out.v[i] = is_load ? other.v[i] : 0;
     } else if (index.ok[0] && at >= 0 && at < PARAM_SIZE) {
       out.ok[i] = is_load || other.ok[i];
-      out.v[i] = is_load ? read_memory (self, node->sources[0], at) : other.v[i] * 64 + at + 1;
+      out.v[i] = is_load ? read_memory (self, node->sources[0], at)
+                         : (gint64) ((guint64) other.v[i] * 64 + (guint64) at + 1);
     }
   }
   return out;

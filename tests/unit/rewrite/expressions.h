@@ -13,7 +13,7 @@ typedef struct {
   GRand *random;
   TinyNode *ranges[N_RANGES];
   guint n_variables;
-  gboolean exact; /* floats that add up exactly in any order */
+  gboolean exact;  /* floats that add up exactly in any order */
   gboolean affine; /* INDEX leaves: ranges only */
 } Maker;
 

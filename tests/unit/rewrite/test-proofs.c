@@ -86,7 +86,8 @@ fill_memory (Instance *self, const TinyPart *part, TinyDType dtype, guint lanes)
     gint64 v[1];
   } shape = { { 1 }, { PARAM_SIZE } };
   TinyDType of = dtype == TINY_DTYPE_VOID ? TINY_DTYPE_F32 : dtype;
-  TinyNode *s[4] = { tiny_node_new (graph, TINY_OP_PARAM, of, 1, 0, NULL, 0, &shape.ints, NULL) };
+  TinyNode *s[4]
+      = { tiny_node_new (graph, TINY_OP_PARAM, of, 1, 0, NULL, 0, &shape.ints, NULL) };
   guint n = part->open ? (roll (self, 2) ? 2 : 4) : part->n_sources;
   gboolean is_load = part->op == TINY_OP_LOAD;
   for (guint j = 1; j < n; j++) {
@@ -134,7 +135,7 @@ fill_vector (Instance *self, const TinyPart *part, TinyDType dtype, guint lanes)
   TinyNode *s[MAX_LANES];
   guint n = lanes == 1 || roll (self, 2) ? 1 : lanes;
   for (guint j = 0; j < n; j++) {
-    s[j] = j < part->n_sources    ? fill (self, part->sources[j], dtype, 1)
+    s[j] = j < part->n_sources       ? fill (self, part->sources[j], dtype, 1)
            : j > 0 && roll (self, 4) ? s[j - 1]
                                      : random_expression (&self->maker, dtype, 1);
     if (s[j] == NULL)
@@ -147,7 +148,8 @@ static TinyNode *
 fill_op (Instance *self, guint i, TinyDType dtype, guint lanes)
 {
   const TinyPart *part = &self->pattern.parts[i];
-  TinyOp op = part->op == TINY_N_OPS ? pick_op (self, part->n_sources, dtype) : (TinyOp) part->op;
+  TinyOp op
+      = part->op == TINY_N_OPS ? pick_op (self, part->n_sources, dtype) : (TinyOp) part->op;
   TinyNode *s[TINY_RULE_MAX_SOURCES];
   gint64 arg = 0;
   if (op == TINY_N_OPS)
@@ -170,7 +172,8 @@ fill_op (Instance *self, guint i, TinyDType dtype, guint lanes)
     if (!compares && roll (self, 3) == 0 && (mask >> dtype & 1))
       inner = dtype;
   }
-  if (inner == TINY_DTYPE_VOID || (tiny_op_is_elementwise (op) && !tiny_op_takes_dtype (op, inner)))
+  if (inner == TINY_DTYPE_VOID
+      || (tiny_op_is_elementwise (op) && !tiny_op_takes_dtype (op, inner)))
     return NULL;
   if (op == TINY_OP_EXTRACT) {
     lanes = MAX_LANES;
@@ -243,8 +246,12 @@ count_ok (const Value *a, guint lanes)
 
 /* One random instance: how many values were compared, or -1 when they differ (said why). */
 static gint
-try_instance (const TinyRuleSet *set, const TinyRule *rule, const TinyPattern *pattern,
-              TinyDType dtype, GRand *random, gboolean *out_fired)
+try_instance (const TinyRuleSet *set,
+              const TinyRule *rule,
+              const TinyPattern *pattern,
+              TinyDType dtype,
+              GRand *random,
+              gboolean *out_fired)
 {
   g_autoptr (TinyGraph) graph = tiny_graph_new ();
   Instance self = { .pattern = *pattern };
@@ -257,8 +264,9 @@ try_instance (const TinyRuleSet *set, const TinyRule *rule, const TinyPattern *p
   /* The dtype given is that of the operands of a comparison. */
   if (compares)
     self.pattern.parts[0].dtypes = 1u << dtype;
-  guint lanes = pattern->parts[0].op == TINY_OP_VECTOR || pattern->parts[0].op == TINY_OP_EXTRACT
-                        || dtype == TINY_DTYPE_VOID || g_rand_int_range (random, 0, 4) != 0
+  guint lanes = pattern->parts[0].op == TINY_OP_VECTOR
+                        || pattern->parts[0].op == TINY_OP_EXTRACT || dtype == TINY_DTYPE_VOID
+                        || g_rand_int_range (random, 0, 4) != 0
                     ? 1
                     : MAX_LANES;
   if (pattern->parts[0].op == TINY_OP_VECTOR && g_rand_boolean (random))
@@ -266,7 +274,7 @@ try_instance (const TinyRuleSet *set, const TinyRule *rule, const TinyPattern *p
   TinyNode *node = fill (&self, 0, compares ? TINY_DTYPE_BOOL : dtype, lanes);
   if (node == NULL)
     return 0;
-  TinyNode *result = tiny_rule_set_apply (set, graph, node, NULL);
+  TinyNode *result = tiny_rule_set_apply (set, graph, node, NULL, NULL);
   if (result == NULL)
     return 0;
   *out_fired = TRUE;
@@ -280,9 +288,10 @@ try_instance (const TinyRuleSet *set, const TinyRule *rule, const TinyPattern *p
     checks += (gint) count_ok (&a, width);
     if (is_equal (&a, &b, width))
       continue;
-    g_autofree char *x = tiny_node_to_expression (node, 9), *y = tiny_node_to_expression (result, 9);
-    g_test_message ("%s: %s -> %s: %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT "%s", rule->name, x,
-                    y, a.v[0], b.v[0], b.ok[0] ? "" : " (unspecified)");
+    g_autofree char *x = tiny_node_to_expression (node, 9),
+                    *y = tiny_node_to_expression (result, 9);
+    g_test_message ("%s: %s -> %s: %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT "%s", rule->name,
+                    x, y, a.v[0], b.v[0], b.ok[0] ? "" : " (unspecified)");
     return -1;
   }
   return checks;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/tiny-shape.h"
+#include "ir/tiny-verify.h"
 
 enum { MAX_RANK = 32, MAX_RANGES = 64 };
 
@@ -68,6 +69,12 @@ compute_float (TinyOp op, const Element *x)
     return x[0].f * x[1].f;
   case TINY_OP_MAX:
     return x[0].f > x[1].f ? x[0].f : x[1].f;
+  case TINY_OP_FDIV:
+    return x[0].f / x[1].f;
+  case TINY_OP_SIN:
+    return sin (x[0].f);
+  case TINY_OP_TRUNC:
+    return trunc (x[0].f);
   default:
     g_error ("no meaning for %s on floats", tiny_op_to_string (op));
   }
@@ -253,7 +260,8 @@ evaluate_node (const TinyNode *node, GPtrArray *values, GPtrArray *inputs)
       for (guint i = 0; i < node->ints->n; i++)
         index[node->ints->v[i]] = 0;
       Element *acc = &out->v[flatten (node->shape, index)];
-      *acc = compute (node->arg, node->dtype, node->dtype, (Element[]){ *acc, sources[0]->v[k] });
+      *acc = compute (node->arg, node->dtype, node->dtype,
+                      (Element[]){ *acc, sources[0]->v[k] });
     }
   } else if (node->op == TINY_OP_CONST) {
     out->v[0] = get_const (node);
@@ -274,8 +282,7 @@ evaluate_node (const TinyNode *node, GPtrArray *values, GPtrArray *inputs)
 GPtrArray *
 evaluate_graph (TinyGraph *graph, TinyNode *sink, GPtrArray *inputs)
 {
-  g_autoptr (GPtrArray) values
-      = g_ptr_array_new_with_free_func ((GDestroyNotify) array_free);
+  g_autoptr (GPtrArray) values = g_ptr_array_new_with_free_func ((GDestroyNotify) array_free);
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, sink->sources, sink->n_sources);
   GPtrArray *outputs = g_ptr_array_new_with_free_func ((GDestroyNotify) array_free);
   g_ptr_array_set_size (values, tiny_graph_get_n_nodes (graph));
@@ -418,11 +425,27 @@ spoil_overlaps (TinySchedule *schedule, Array **arrays, guint target)
   }
 }
 
+void
+verify_schedule (TinySchedule *schedule)
+{
+  for (guint i = 0; i < schedule->n_items; i++) {
+    const TinyScheduleItem *item = &schedule->items[i];
+    g_autoptr (GError) error = NULL;
+    g_assert_nonnull (item->device);
+    g_assert_cmpuint (item->n_buffers, <=, 32);
+    if (item->kind == TINY_SCHEDULE_COPY)
+      continue;
+    tiny_graph_verify (schedule->graph, item->kernel, TINY_STAGE_KERNEL, &error);
+    g_assert_no_error (error);
+  }
+}
+
 GPtrArray *
 evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs)
 {
   GPtrArray *outputs = g_ptr_array_new_with_free_func ((GDestroyNotify) array_free);
   g_autofree Array **arrays = g_new0 (Array *, schedule->n_buffers + 1);
+  verify_schedule (schedule);
   for (guint b = 0; b < schedule->n_buffers; b++) {
     const TinyScheduleBuffer *buffer = &schedule->buffers[b];
     arrays[b] = array_new (buffer->dtype, buffer->n_elements);
@@ -486,11 +509,11 @@ arrays_equal (const Array *a, const Array *b, char **out_difference)
       same = x == y || (isnan (x) && isnan (y)) || fabs (x - y) <= 1e-6 * fmax (fabs (x), 1);
     }
     if (!same) {
-      *out_difference = tiny_dtype_is_float (a->dtype)
-                            ? g_strdup_printf ("element %d: %g, not %g", (int) k, b->v[k].f,
-                                               a->v[k].f)
-                            : g_strdup_printf ("element %d: %d, not %d", (int) k,
-                                               (int) b->v[k].i, (int) a->v[k].i);
+      *out_difference
+          = tiny_dtype_is_float (a->dtype)
+                ? g_strdup_printf ("element %d: %g, not %g", (int) k, b->v[k].f, a->v[k].f)
+                : g_strdup_printf ("element %d: %d, not %d", (int) k, (int) b->v[k].i,
+                                   (int) a->v[k].i);
       return FALSE;
     }
   }

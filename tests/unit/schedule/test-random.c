@@ -38,9 +38,9 @@ add_param (Program *self)
   for (guint i = 0; i < n; i++)
     dims[i] = pick (self, 60) == 0 ? 0 : 1 + pick (self, 5);
   TinyDType dtype = pick (self, 5) == 0 ? TINY_DTYPE_I32 : TINY_DTYPE_F32;
-  TinyNode *param = tiny_node_new (self->graph, TINY_OP_PARAM, dtype, 1, 0, NULL,
-                                   self->inputs->len, tiny_graph_ints (self->graph, dims, n),
-                                   "CPU");
+  TinyNode *param
+      = tiny_node_new (self->graph, TINY_OP_PARAM, dtype, 1, 0, NULL, self->inputs->len,
+                       tiny_graph_ints (self->graph, dims, n), "CPU");
   Array *array = array_new (dtype, tiny_shape_get_n_elements (param->shape));
   for (gint64 k = 0; k < array->n; k++)
     if (dtype == TINY_DTYPE_F32)
@@ -266,12 +266,11 @@ make_program (Program *self)
   for (guint p = 0; p < self->params->len; p++) {
     TinyNode *param = self->params->pdata[p], *value = any (self);
     if (pick (self, 2)
-        || tiny_shape_get_n_elements (value->shape)
-               != tiny_shape_get_n_elements (param->shape))
+        || tiny_shape_get_n_elements (value->shape) != tiny_shape_get_n_elements (param->shape))
       continue;
     value = tiny_node_cast (
-        self->graph,
-        tiny_node_reshape (self->graph, value, param->shape->v, param->shape->n), param->dtype);
+        self->graph, tiny_node_reshape (self->graph, value, param->shape->v, param->shape->n),
+        param->dtype);
     TinyNode *sources[] = { param, value };
     roots[n_roots++] = tiny_node_new (self->graph, TINY_OP_ASSIGN, param->dtype, 1, 2, sources,
                                       0, NULL, NULL);

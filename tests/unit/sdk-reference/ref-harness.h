@@ -11,7 +11,7 @@
 
 #include "tiny-plugin.h"
 
-#define MAX_SCRIPT 512
+#define MAX_SCRIPT 16384
 
 typedef struct {
   TinyInstr instrs[MAX_SCRIPT];

@@ -1,0 +1,545 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * registry-open.c: from a text in the grammar of DEV= to an opened device.
+ *
+ * A target is resolved to a choice: which device of which backend, which renderer of which backend
+ * makes its code, and the canonical name, which opens the same again. Only then is anything loaded,
+ * and only what the choice names. */
+#include <string.h>
+
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+#include "plugin/registry-private.h"
+
+typedef struct {
+  const TinyFound *found, *code; /* whose device; whose renderer */
+  GArray *indices;               /* of guint: the devices that the selector names */
+  char *renderer;                /* or NULL: the default one */
+  char *arch;                    /* or NULL */
+  char *suffix;                  /* of the canonical name: ":CLANG", "::x86_64" */
+} Choice;
+
+static void
+choice_clear (Choice *self)
+{
+  g_clear_pointer (&self->indices, g_array_unref);
+  g_clear_pointer (&self->renderer, g_free);
+  g_clear_pointer (&self->arch, g_free);
+  g_clear_pointer (&self->suffix, g_free);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Choice, choice_clear)
+
+/* ---- names that nobody has ---- */
+/* Levenshtein distance, case ignored; texts beyond 32 characters are far from everything. */
+static guint
+distance (const char *a, const char *b)
+{
+  guint row[34];
+  gsize n = strlen (b);
+  if (n > 32 || strlen (a) > 32)
+    return G_MAXUINT;
+  for (gsize j = 0; j <= n; j++)
+    row[j] = (guint) j;
+  for (gsize i = 0; a[i] != 0; i++) {
+    guint diagonal = row[0];
+    row[0] = (guint) i + 1;
+    for (gsize j = 0; j < n; j++) {
+      guint changed = diagonal + (g_ascii_tolower (a[i]) != g_ascii_tolower (b[j]));
+      diagonal = row[j + 1];
+      row[j + 1] = MIN (changed, MIN (row[j], row[j + 1]) + 1);
+    }
+  }
+  return row[n];
+}
+
+static void
+fail_unknown (TinyRegistry *self, const char *name, GError **error)
+{
+  const GPtrArray *all = tiny_registry_get_found (self);
+  const char *nearest = NULL;
+  guint least = 3;
+  for (guint i = 0; i < all->len; i++) {
+    const TinyFound *found = all->pdata[i];
+    guint d = distance (name, found->name);
+    if (d < least && d < strlen (name)) {
+      least = d;
+      nearest = found->name;
+    }
+  }
+  g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE, "there is no backend “%s”%s%s%s", name,
+               nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
+}
+
+/* ---- which device ---- */
+static gboolean
+fail_selector (const TinyScan *scan,
+               const TinyDeviceTarget *target,
+               const char *name,
+               GError **error)
+{
+  GString *ids = g_string_new (NULL);
+  for (guint i = 0; i < scan->devices->len; i++)
+    g_string_append_printf (ids, "%s%s:%u (@%s)", i ? ", " : "", name, i,
+                            ((const TinyScanDevice *) scan->devices->pdata[i])->id);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
+               "%s: there is no such device; there is: %s", target->text, ids->str);
+  g_string_free (ids, TRUE);
+  return FALSE;
+}
+
+static gboolean
+select_devices (const TinyScan *scan,
+                const TinyDeviceTarget *target,
+                Choice *out,
+                GError **error)
+{
+  guint n = scan->devices->len, first = 0, last = n - 1;
+  out->indices = g_array_new (FALSE, FALSE, sizeof (guint));
+  if (target->select == TINY_SELECT_RANGE) {
+    first = target->first;
+    last = target->last;
+  }
+  if (last >= n)
+    return fail_selector (scan, target, out->found->name, error);
+  for (guint i = first; i <= last; i++) {
+    const TinyScanDevice *device = scan->devices->pdata[i];
+    if (target->select == TINY_SELECT_ID && !g_str_equal (device->id, target->id))
+      continue;
+    if (target->select == TINY_SELECT_NONE && device->error != NULL && i < last)
+      continue;
+    g_array_append_val (out->indices, i);
+    if (target->select == TINY_SELECT_NONE)
+      break;
+  }
+  return out->indices->len > 0 || fail_selector (scan, target, out->found->name, error);
+}
+
+/* ---- whose code ---- */
+static const char *
+find_text (char *const *list, const char *text)
+{
+  for (guint i = 0; list[i] != NULL; i++)
+    if (g_ascii_strcasecmp (list[i], text) == 0)
+      return list[i];
+  return NULL;
+}
+
+static const char *
+field (const TinyDeviceTarget *target, guint i)
+{
+  return i < target->n_fields ? target->fields[i] : "";
+}
+
+static gboolean
+fail_renderer (const TinyScan *scan, const char *backend, const char *renderer, GError **error)
+{
+  g_autofree char *list = g_strjoinv (", ", scan->renderers);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
+               "backend %s has no renderer “%s”; it has: %s", backend, renderer,
+               list[0] ? list : "none");
+  return FALSE;
+}
+
+/* RENDERER[:ARCH] of the backend itself. */
+static gboolean
+choose_own (const TinyScan *scan, const TinyDeviceTarget *target, Choice *out, GError **error)
+{
+  const char *wanted = field (target, 0), *arch = field (target, 1);
+  const char *renderer = wanted[0] ? find_text (scan->renderers, wanted) : scan->renderers[0];
+  if (renderer == NULL)
+    return fail_renderer (scan, out->found->name, wanted, error);
+  if (target->n_fields > 2) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "%s: “%s” is one field too many: it reads NAME:SELECTOR:RENDERER:ARCH",
+                 target->text, field (target, 2));
+    return FALSE;
+  }
+  gboolean is_default = renderer == scan->renderers[0];
+  out->code = out->found;
+  out->renderer = g_strdup (renderer);
+  out->arch = g_strdup (arch);
+  out->suffix = g_strconcat (is_default && !arch[0] ? "" : ":", is_default ? "" : renderer,
+                             arch[0] ? ":" : "", arch, NULL);
+  return TRUE;
+}
+
+static const TinyScan *
+scan_code (TinyRegistry *self, const TinyFound *found, GError **error)
+{
+  const TinyScan *scan = tiny_registry_scan (self, found, TRUE, error);
+  return scan != NULL && tiny_scan_check_loaded (scan, found, error) ? scan : NULL;
+}
+
+/* The backend whose default renderer stands in where nobody is named: a real one, else any. */
+static const TinyFound *
+find_default_code (TinyRegistry *self, const TinyFound *self_found)
+{
+  static const guint order[] = { TINY_CLASS_CPU, TINY_CLASS_GPU, TINY_CLASS_NPU,
+                                 TINY_CLASS_REMOTE, TINY_CLASS_SIMULATOR };
+  const GPtrArray *all = tiny_registry_get_found (self);
+  for (guint o = 0; o < G_N_ELEMENTS (order); o++)
+    for (guint i = 0; i < all->len; i++) {
+      const TinyFound *found = all->pdata[i];
+      if (found->shadower == NULL && found->manifest != NULL && found != self_found
+          && found->manifest->device_class == order[o] && found->manifest->renderers[0] != NULL
+          && scan_code (self, found, NULL) != NULL)
+        return found;
+    }
+  return NULL;
+}
+
+/* The backend whose manifest lists a renderer of that name. */
+static const TinyFound *
+find_by_renderer (TinyRegistry *self, const char *renderer)
+{
+  const GPtrArray *all = tiny_registry_get_found (self);
+  for (guint i = 0; i < all->len; i++) {
+    const TinyFound *found = all->pdata[i];
+    if (found->shadower == NULL && found->manifest != NULL
+        && find_text (found->manifest->renderers, renderer) != NULL)
+      return found;
+  }
+  return NULL;
+}
+
+static gboolean
+fail_foreign (TinyRegistry *self, const char *wanted, GError **error)
+{
+  GString *list = g_string_new (NULL);
+  const GPtrArray *all = tiny_registry_get_found (self);
+  for (guint i = 0; i < all->len; i++) {
+    const TinyFound *found = all->pdata[i];
+    if (found->shadower != NULL || found->manifest == NULL
+        || found->manifest->renderers[0] == NULL)
+      continue;
+    g_autofree char *renderers = g_strjoinv (", ", found->manifest->renderers);
+    g_string_append_printf (list, "%s%s (%s)", list->len ? "; " : "", found->name, renderers);
+  }
+  g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
+               "no backend or renderer is called “%s”; there is: %s", wanted,
+               list->len ? list->str : "none");
+  g_string_free (list, TRUE);
+  return FALSE;
+}
+
+/* [BACKEND|RENDERER][:RENDERER][:ARCH] of another backend. */
+static gboolean
+choose_foreign (TinyRegistry *self, const TinyDeviceTarget *target, Choice *out, GError **error)
+{
+  const char *wanted = field (target, 0), *second = field (target, 1), *arch = second;
+  const char *renderer = "";
+  gboolean by_backend = FALSE;
+  if (wanted[0] == 0)
+    out->code = find_default_code (self, out->found);
+  else if ((out->code = tiny_registry_find (self, wanted)) != NULL)
+    by_backend = TRUE;
+  else if ((out->code = find_by_renderer (self, wanted)) != NULL)
+    renderer = wanted;
+  if (out->code == NULL && wanted[0] == 0) {
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
+        "%s has no renderer of its own, and no other backend is usable for making code",
+        out->found->name);
+    return FALSE;
+  }
+  if (out->code == NULL)
+    return fail_foreign (self, wanted, error);
+  const TinyScan *scan = scan_code (self, out->code, error);
+  if (scan == NULL)
+    return FALSE;
+  if (by_backend && (target->n_fields > 2 || find_text (scan->renderers, second) != NULL)) {
+    renderer = second;
+    arch = field (target, 2);
+  }
+  const char *known = renderer[0] ? find_text (scan->renderers, renderer) : scan->renderers[0];
+  if (known == NULL)
+    return fail_renderer (scan, out->code->name, renderer, error);
+  out->renderer = g_strdup (known);
+  out->arch = g_strdup (arch);
+  if (target->n_fields == 0)
+    out->suffix = g_strdup ("");
+  else
+    out->suffix
+        = g_strconcat (":", out->code->name, ":", known, arch[0] ? ":" : "", arch, NULL);
+  return TRUE;
+}
+
+/* ---- a target ---- */
+static gboolean
+check_supported (const TinyDeviceTarget *target, GError **error)
+{
+  if (target->mode != NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 g_ascii_strcasecmp (target->mode, "ISOLATED") == 0
+                     ? "%s: devices in a process of their own (%s+) are not available"
+                     : "%s: there is no interface “%s”",
+                 target->text, target->mode);
+  else if (target->options != NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "%s: backend %s takes no option “%s”", target->text, target->name,
+                 target->options[0]);
+  else
+    return TRUE;
+  return FALSE;
+}
+
+static gboolean
+choose (TinyRegistry *self, const TinyDeviceTarget *target, Choice *out, GError **error)
+{
+  g_autofree char *reason = NULL;
+  if (!check_supported (target, error))
+    return FALSE;
+  out->found = tiny_registry_find (self, target->name);
+  if (out->found == NULL) {
+    fail_unknown (self, target->name, error);
+    return FALSE;
+  }
+  if (out->found->manifest != NULL && !tiny_manifest_matches (out->found->manifest, &reason)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE, "%s: %s", out->found->name, reason);
+    return FALSE;
+  }
+  const TinyScan *scan = tiny_registry_scan (self, out->found, TRUE, error);
+  if (scan == NULL || !tiny_scan_check_devices (scan, out->found, error)
+      || !select_devices (scan, target, out, error))
+    return FALSE;
+  gboolean is_own = field (target, 0)[0] != 0
+                        ? find_text (scan->renderers, field (target, 0)) != NULL
+                        : scan->renderers[0] != NULL;
+  return is_own || !scan->takes_any_renderer ? choose_own (scan, target, out, error)
+                                             : choose_foreign (self, target, out, error);
+}
+
+static char *
+make_name (const Choice *choice, guint index)
+{
+  if (index == 0)
+    return g_strconcat (choice->found->name, choice->suffix, NULL);
+  return g_strdup_printf ("%s:%u%s", choice->found->name, index, choice->suffix);
+}
+
+static TinyDevice *
+recall_device (TinyRegistry *self, const char *name)
+{
+  GWeakRef *ref = g_hash_table_lookup (self->devices, name);
+  g_autoptr (TinyDevice) device = ref ? g_weak_ref_get (ref) : NULL;
+  return device != NULL && !tiny_device_is_lost (device) ? g_steal_pointer (&device) : NULL;
+}
+
+static void
+remember_device (TinyRegistry *self, TinyDevice *device)
+{
+  GWeakRef *ref = g_new0 (GWeakRef, 1);
+  g_weak_ref_init (ref, device);
+  g_hash_table_replace (self->devices, g_strdup (tiny_device_get_name (device)), ref);
+}
+
+static TinyDevice *
+open_index (TinyRegistry *self, const Choice *choice, guint index, GError **error)
+{
+  g_autofree char *name = make_name (choice, index);
+  TinyDevice *device = recall_device (self, name);
+  if (device != NULL)
+    return device;
+  const TinyScan *scan = tiny_registry_recall (self, choice->found);
+  const TinyScanDevice *info
+      = scan != NULL && index < scan->devices->len ? scan->devices->pdata[index] : NULL;
+  if (info != NULL && info->error != NULL) {
+    g_set_error_literal (error, TINY_ERROR, (gint) info->code, info->error);
+    return NULL;
+  }
+  g_autofree char *id = g_strdup (info ? info->id : "");
+  TinyBackend *backend = tiny_registry_load (self, choice->found, error);
+  TinyBackend *code = backend ? tiny_registry_load (self, choice->code, error) : NULL;
+  const TinyDeviceOptions options = {
+    .name = name,
+    .id = id,
+    .code = code,
+    .renderer = choice->renderer,
+    .arch = choice->arch,
+  };
+  device = code ? tiny_device_new (backend, &options, error) : NULL;
+  if (device != NULL)
+    remember_device (self, device);
+  return device;
+}
+
+/* Adds the devices of @target to @out: the first one, or all that it names. */
+static gboolean
+open_target (TinyRegistry *self,
+             const TinyDeviceTarget *target,
+             gboolean all,
+             GPtrArray *out,
+             GError **error)
+{
+  g_auto (Choice) choice = { 0 };
+  guint before = out->len;
+  if (!choose (self, target, &choice, error))
+    return FALSE;
+  for (guint i = 0; i < (all ? choice.indices->len : 1); i++) {
+    TinyDevice *device
+        = open_index (self, &choice, g_array_index (choice.indices, guint, i), error);
+    if (device == NULL) {
+      g_ptr_array_set_size (out, (gint) before);
+      return FALSE;
+    }
+    g_ptr_array_add (out, device);
+  }
+  return TRUE;
+}
+
+/* ---- several ---- */
+typedef struct {
+  GString *text;
+  GError *last;
+  guint n;
+} Failures;
+
+static void
+add_failure (Failures *self, GError *error)
+{
+  if (self->text == NULL)
+    self->text = g_string_new (NULL);
+  g_string_append_printf (self->text, "%s%s", self->n ? "; " : "", error->message);
+  g_clear_error (&self->last);
+  self->last = error;
+  self->n++;
+}
+
+/* What was asked, why each candidate failed, what there is. One failure keeps its own code, several
+ * become TINY_ERROR_NO_DEVICE. */
+static void
+report_failures (TinyRegistry *self, Failures *failures, const char *asked, GError **error)
+{
+  gint code = failures->n == 1 ? failures->last->code : TINY_ERROR_NO_DEVICE;
+  g_autofree char *there = code == TINY_ERROR_NO_DEVICE ? tiny_registry_summarise (self) : NULL;
+  g_set_error (error, TINY_ERROR, code, "%s: %s%s%s", asked,
+               failures->text ? failures->text->str : "nothing is chosen by itself",
+               there ? "; backends: " : "", there ? there : "");
+}
+
+static void
+failures_clear (Failures *self)
+{
+  g_clear_error (&self->last);
+  if (self->text != NULL)
+    g_string_free (self->text, TRUE);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Failures, failures_clear)
+
+static gboolean
+open_chain (TinyRegistry *self,
+            const GPtrArray *chain,
+            const char *asked,
+            gboolean all,
+            GPtrArray *out,
+            GError **error)
+{
+  g_auto (Failures) failures = { 0 };
+  for (guint i = 0; i < chain->len; i++) {
+    GError *why = NULL;
+    if (open_target (self, chain->pdata[i], all, out, &why))
+      return TRUE;
+    add_failure (&failures, why);
+  }
+  report_failures (self, &failures, asked, error);
+  return FALSE;
+}
+
+static gboolean
+open_text (TinyRegistry *self,
+           const char *text,
+           const char *variable,
+           gboolean all,
+           GPtrArray *out,
+           GError **error)
+{
+  g_autoptr (TinyDeviceSpec) spec = tiny_device_spec_parse (text, error);
+  g_autofree char *asked = variable ? g_strdup_printf ("%s=%s", variable, text)
+                                    : g_strdup_printf ("device “%s”", text);
+  if (spec == NULL)
+    return FALSE;
+  if (spec->is_help) {
+    g_autofree char *there = tiny_registry_summarise (self);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "%s: backends: %s; “tinycore devices” says more", asked, there);
+    return FALSE;
+  }
+  for (guint i = 0; i < (all ? spec->chains->len : 1); i++)
+    if (!open_chain (self, spec->chains->pdata[i], asked, all, out, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* Nothing was asked for: the best class that works; simulators and remote devices never. */
+static gboolean
+open_best (TinyRegistry *self, GPtrArray *out, GError **error)
+{
+  static const guint order[] = { TINY_CLASS_GPU, TINY_CLASS_NPU, TINY_CLASS_CPU };
+  g_auto (Failures) failures = { 0 };
+  const GPtrArray *all = tiny_registry_get_found (self);
+  for (guint o = 0; o < G_N_ELEMENTS (order); o++)
+    for (guint i = 0; i < all->len; i++) {
+      const TinyFound *found = all->pdata[i];
+      GError *why = NULL;
+      if (found->shadower != NULL || found->is_mask
+          || (found->manifest ? found->manifest->device_class : TINY_CLASS_CPU) != order[o])
+        continue;
+      TinyDeviceTarget target = { .name = found->name, .text = found->name };
+      if (open_target (self, &target, FALSE, out, &why))
+        return TRUE;
+      add_failure (&failures, why);
+    }
+  report_failures (self, &failures, "no device works", error);
+  return FALSE;
+}
+
+/* CUDA=1, tinygrad's oldest spelling; only for backends there are. */
+static const char *
+find_old_spelling (TinyRegistry *self)
+{
+  const GPtrArray *all = tiny_registry_get_found (self);
+  for (guint i = 0; i < all->len; i++) {
+    const TinyFound *found = all->pdata[i];
+    const char *value = g_getenv (found->name);
+    if (found->shadower == NULL && value != NULL && g_str_equal (value, "1"))
+      return found->name;
+  }
+  return NULL;
+}
+
+static gboolean
+open_any (TinyRegistry *self, const char *spec, gboolean all, GPtrArray *out, GError **error)
+{
+  const char *variable = NULL;
+  if (spec == NULL && (spec = tiny_env_get_text (TINY_ENV_DEV)) != NULL)
+    variable = "DEV";
+  else if (spec == NULL && (spec = tiny_env_get_text (TINY_ENV_BACKEND)) != NULL)
+    variable = "BACKEND";
+  else if (spec == NULL && (spec = find_old_spelling (self)) != NULL)
+    variable = "DEV";
+  if (spec == NULL || spec[0] == 0)
+    return open_best (self, out, error);
+  return open_text (self, spec, variable, all, out, error);
+}
+
+GPtrArray *
+tiny_registry_open_all (TinyRegistry *self, const char *spec, GError **error)
+{
+  g_autoptr (GPtrArray) out = g_ptr_array_new_with_free_func (g_object_unref);
+  g_mutex_lock (&self->lock);
+  gboolean opened = open_any (self, spec, TRUE, out, error);
+  g_mutex_unlock (&self->lock);
+  return opened ? g_steal_pointer (&out) : NULL;
+}
+
+TinyDevice *
+tiny_registry_open (TinyRegistry *self, const char *spec, GError **error)
+{
+  g_autoptr (GPtrArray) out = g_ptr_array_new_with_free_func (g_object_unref);
+  g_mutex_lock (&self->lock);
+  gboolean opened = open_any (self, spec, FALSE, out, error);
+  g_mutex_unlock (&self->lock);
+  return opened ? g_object_ref (out->pdata[0]) : NULL;
+}

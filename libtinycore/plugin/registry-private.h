@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * registry-private.h: what the registry's files share. All of it under the registry's lock. */
+#pragma once
+
+#include "plugin/tiny-device-spec.h"
+#include "plugin/tiny-discovery.h"
+#include "plugin/tiny-registry.h"
+#include "plugin/tiny-scan-cache.h"
+
+G_BEGIN_DECLS
+
+struct _TinyRegistry {
+  GObject parent_instance;
+  GMutex lock;
+  char **folders;   /* searched instead of the usual places, or NULL */
+  GPtrArray *added; /* further folders, of char * */
+  GPtrArray *found; /* of TinyFound, once discovered */
+  TinyScanCache *cache;
+  GHashTable *scanned;  /* module paths that this very process has scanned */
+  GHashTable *backends; /* module path → TinyBackend, loaded in this process */
+  GHashTable *devices;  /* name → GWeakRef of TinyDevice */
+};
+
+/* Every manifest, of TinyFound. */
+const GPtrArray *tiny_registry_get_found (TinyRegistry *self);
+/* The one of that name (any case) that counts, or NULL. */
+const TinyFound *tiny_registry_find (TinyRegistry *self, const char *name);
+
+/* The result of scanning the backend: remembered, or made now. NULL with the reason if its files
+ * are not to be used. With @again a remembered failure (no quarantine) is not taken for granted. */
+const TinyScan *
+tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, GError **error);
+/* What is remembered, without running anything, or NULL. */
+const TinyScan *tiny_registry_recall (TinyRegistry *self, const TinyFound *found);
+/* Its error where the backend cannot be loaded; the scan's reasons as an error. */
+gboolean tiny_scan_check_loaded (const TinyScan *scan, const TinyFound *found, GError **error);
+gboolean tiny_scan_check_devices (const TinyScan *scan, const TinyFound *found, GError **error);
+
+/* Loads a backend that was scanned, once (transfer none). */
+TinyBackend *tiny_registry_load (TinyRegistry *self, const TinyFound *found, GError **error);
+
+/* "CPU (ready), CUDA (no hardware: …)", for messages; runs nothing. */
+char *tiny_registry_summarise (TinyRegistry *self);
+
+G_END_DECLS

@@ -1,0 +1,288 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * scan-process.c: the helper process that loads a plugin so that the program need not.
+ *
+ * The helper leads a process group of its own, which is killed as a whole when the time is over or
+ * the helper has ended, so nothing that a plugin started stays behind. It has its own standard
+ * streams and reports on one descriptor: one line of JSON. A helper that ends without that line
+ * has failed, whatever its exit status says. */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "plugin/tiny-json.h"
+#include "plugin/tiny-scan.h"
+
+enum { REPORT_FD = 3, MAX_REPORT = 1 << 20, MAX_SAID = 4096, TICK_MS = 5 };
+
+/* ---- finding the helper ---- */
+static char *
+find_beside_library (void)
+{
+  static const char *const ways[]
+      = { "../libexec/tinycore-1.0/tiny-scan", "../../libexec/tinycore-1.0/tiny-scan" };
+  Dl_info info;
+  if (dladdr ((void *) tiny_scan_run, &info) == 0)
+    return NULL;
+  g_autofree char *folder = g_path_get_dirname (info.dli_fname);
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
+    g_autofree char *path = g_build_filename (folder, ways[i], NULL);
+    if (g_file_test (path, G_FILE_TEST_IS_EXECUTABLE))
+      return g_steal_pointer (&path);
+  }
+  return NULL;
+}
+
+static char *
+find_helper (GError **error)
+{
+  const char *wanted = getauxval (AT_SECURE) ? NULL : g_getenv ("TINY_SCAN_HELPER");
+  if (wanted != NULL && wanted[0] != 0)
+    return g_strdup (wanted);
+  const char *installed = TINY_HELPER_DIR "/tiny-scan";
+  if (g_file_test (installed, G_FILE_TEST_IS_EXECUTABLE))
+    return g_strdup (installed);
+  char *found = find_beside_library ();
+  if (found == NULL)
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_PLUGIN,
+        "the helper program that loads plugins safely is not installed (%s), so none is "
+        "loaded",
+        installed);
+  return found;
+}
+
+/* ---- running it ---- */
+typedef struct {
+  pid_t pid;
+  int report, said; /* our ends */
+  GString *report_text, *said_text;
+  gboolean is_over; /* reaped */
+  int status;       /* of waitpid() */
+} Process;
+
+static gboolean
+make_pipe (int ends[2])
+{
+  return pipe2 (ends, O_CLOEXEC) == 0;
+}
+
+static void
+close_pipe (int ends[2])
+{
+  for (guint i = 0; i < 2; i++)
+    if (ends[i] >= 0)
+      close (ends[i]);
+}
+
+static int
+spawn (const char *helper, const TinyManifest *manifest, int report, int said, pid_t *out_pid)
+{
+  char seconds[16], descriptor[16];
+  g_snprintf (seconds, sizeof seconds, "%u", manifest->timeout_ms / 1000 + 2);
+  g_snprintf (descriptor, sizeof descriptor, "%d", REPORT_FD);
+  char *argv[] = { (char *) helper, descriptor, seconds, manifest->module, NULL };
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  sigset_t none, all;
+  sigemptyset (&none);
+  sigfillset (&all);
+  posix_spawn_file_actions_init (&files);
+  posix_spawnattr_init (&how);
+  posix_spawn_file_actions_addopen (&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2 (&files, said, 1);
+  posix_spawn_file_actions_adddup2 (&files, said, 2);
+  posix_spawn_file_actions_adddup2 (&files, report, REPORT_FD);
+  posix_spawnattr_setpgroup (&how, 0);
+  posix_spawnattr_setsigmask (&how, &none);
+  posix_spawnattr_setsigdefault (&how, &all);
+  posix_spawnattr_setflags (&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
+                                      | POSIX_SPAWN_SETSIGDEF);
+  int failure = posix_spawn (out_pid, helper, &files, &how, argv, environ);
+  posix_spawnattr_destroy (&how);
+  posix_spawn_file_actions_destroy (&files);
+  return failure;
+}
+
+/* Our descriptors must not be those the child's are moved to, or adddup2() would keep their
+ * close-on-exec flag or overwrite one with the other. */
+static gboolean
+move_up (int *fd)
+{
+  int moved = fcntl (*fd, F_DUPFD_CLOEXEC, REPORT_FD + 1);
+  if (moved < 0)
+    return FALSE;
+  close (*fd);
+  *fd = moved;
+  return TRUE;
+}
+
+static gboolean
+start (Process *self, const char *helper, const TinyManifest *manifest, GError **error)
+{
+  int report[2] = { -1, -1 }, said[2] = { -1, -1 };
+  int failure = 0;
+  if (!make_pipe (report) || !make_pipe (said) || !move_up (&report[1]) || !move_up (&said[1]))
+    failure = errno;
+  else
+    failure = spawn (helper, manifest, report[1], said[1], &self->pid);
+  if (failure != 0) {
+    close_pipe (report);
+    close_pipe (said);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "the helper program %s cannot be run: %s", helper, g_strerror (failure));
+    return FALSE;
+  }
+  close (report[1]);
+  close (said[1]);
+  self->report = report[0];
+  self->said = said[0];
+  fcntl (self->report, F_SETFL, O_NONBLOCK);
+  fcntl (self->said, F_SETFL, O_NONBLOCK);
+  return TRUE;
+}
+
+/* Takes what is there; TRUE while more may come. What is beyond @most is thrown away, of what the
+ * plugin says the end is kept. */
+static gboolean
+drain (int fd, GString *text, gsize most, gboolean keep_end)
+{
+  char part[4096];
+  for (;;) {
+    gssize n = read (fd, part, sizeof part);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return n < 0 && errno == EAGAIN;
+    if (keep_end || text->len + (gsize) n <= most)
+      g_string_append_len (text, part, n);
+    if (keep_end && text->len > 2 * most)
+      g_string_erase (text, 0, (gssize) (text->len - most));
+  }
+}
+
+static void
+reap (Process *self, int flags)
+{
+  pid_t got;
+  do
+    got = waitpid (self->pid, &self->status, flags);
+  while (got < 0 && errno == EINTR);
+  if (got < 0)
+    self->status = -1; /* the program ignores its children; only the report counts then */
+  self->is_over = got != 0;
+}
+
+/* Until the helper has ended or @deadline_us has come. */
+static void
+wait_for (Process *self, gint64 deadline_us)
+{
+  gboolean report_open = TRUE, said_open = TRUE;
+  while (!self->is_over) {
+    gint64 left_ms = (deadline_us - g_get_monotonic_time ()) / 1000;
+    if (left_ms <= 0)
+      return;
+    struct pollfd polled[] = { { report_open ? self->report : -1, POLLIN, 0 },
+                               { said_open ? self->said : -1, POLLIN, 0 } };
+    gboolean any_open = report_open || said_open;
+    poll (polled, 2, any_open ? (int) MIN (left_ms, 50) : MIN ((int) left_ms, 1));
+    report_open = report_open && drain (self->report, self->report_text, MAX_REPORT, FALSE);
+    said_open = said_open && drain (self->said, self->said_text, MAX_SAID, TRUE);
+    reap (self, WNOHANG);
+  }
+}
+
+static void
+finish (Process *self)
+{
+  kill (-self->pid, SIGKILL); /* the group, with whatever the plugin started */
+  if (!self->is_over) {
+    kill (self->pid, SIGKILL);
+    reap (self, 0);
+  }
+  drain (self->report, self->report_text, MAX_REPORT, FALSE);
+  drain (self->said, self->said_text, MAX_SAID, TRUE);
+  close (self->report);
+  close (self->said);
+}
+
+/* ---- judging ---- */
+/* The last thing the plugin said, as a clause, or "". */
+static char *
+quote_said (const GString *said)
+{
+  g_autofree char *valid = g_utf8_make_valid (said->str, (gssize) said->len);
+  g_auto (GStrv) lines = g_strsplit (g_strchomp (valid), "\n", -1);
+  guint n = g_strv_length (lines);
+  if (n == 0 || g_strstrip (lines[n - 1])[0] == 0)
+    return g_strdup ("");
+  return g_strdup_printf (", saying “%.200s”", lines[n - 1]);
+}
+
+static TinyScan *quarantine (TinyError code, const Process *process, const char *format, ...)
+    G_GNUC_PRINTF (3, 4);
+
+static TinyScan *
+quarantine (TinyError code, const Process *process, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *what = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_autofree char *said = quote_said (process->said_text);
+  TinyScan *out = tiny_scan_new_failed (code, g_strconcat (what, said, NULL));
+  out->is_quarantined = TRUE;
+  return out;
+}
+
+static TinyScan *
+judge (Process *process, gboolean timed_out, guint timeout_ms)
+{
+  int status = process->status;
+  if (timed_out)
+    return quarantine (TINY_ERROR_TIMEOUT, process, "it hung: not done after %u ms",
+                       timeout_ms);
+  if (status != -1 && WIFSIGNALED (status))
+    return quarantine (TINY_ERROR_PLUGIN, process, "it crashed with signal %d (%s)",
+                       WTERMSIG (status), g_strsignal (WTERMSIG (status)));
+  char *end = memchr (process->report_text->str, '\n', process->report_text->len);
+  if (end == NULL || (status != -1 && WEXITSTATUS (status) != 0))
+    return quarantine (TINY_ERROR_PLUGIN, process,
+                       "it ended the process that loaded it, with exit status %d",
+                       status == -1 ? 0 : WEXITSTATUS (status));
+  g_autoptr (GError) error = NULL;
+  g_autoptr (JsonNode) root
+      = tiny_json_parse (process->report_text->str, end - process->report_text->str, &error);
+  TinyScan *out = root ? tiny_scan_from_json (json_node_get_object (root), &error) : NULL;
+  return out ? out
+             : quarantine (TINY_ERROR_PLUGIN, process, "its report is damaged: %s",
+                           error->message);
+}
+
+TinyScan *
+tiny_scan_run (const TinyManifest *manifest)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *helper = find_helper (&error);
+  Process process = { .report = -1, .said = -1 };
+  if (helper == NULL || !start (&process, helper, manifest, &error))
+    return tiny_scan_new_failed (TINY_ERROR_PLUGIN, g_strdup (error->message));
+  process.report_text = g_string_new (NULL);
+  process.said_text = g_string_new (NULL);
+  gint64 begin = g_get_monotonic_time ();
+  wait_for (&process, begin + (gint64) manifest->timeout_ms * 1000);
+  gboolean timed_out = !process.is_over;
+  finish (&process);
+  TinyScan *out = judge (&process, timed_out, manifest->timeout_ms);
+  out->took_ms = (guint) ((g_get_monotonic_time () - begin) / 1000);
+  g_string_free (process.report_text, TRUE);
+  g_string_free (process.said_text, TRUE);
+  return out;
+}

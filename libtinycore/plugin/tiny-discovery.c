@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-discovery.c: the manifests there are, in the order in which they count. */
+#include "plugin/tiny-discovery.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/auxv.h>
+#include <sys/stat.h>
+
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+
+#define SUBFOLDER "tinycore-1.0/plugins.d"
+
+typedef struct {
+  GPtrArray *all;      /* of TinyFound */
+  GHashTable *folders; /* canonical paths that were searched */
+} Search;
+
+static void
+found_free (gpointer data)
+{
+  TinyFound *self = data;
+  g_free (self->name);
+  g_free (self->path);
+  g_free (self->shadower);
+  g_clear_pointer (&self->manifest, tiny_manifest_free);
+  g_clear_error (&self->error);
+  g_free (self);
+}
+
+static char *
+stem_of (const char *path)
+{
+  char *name = g_path_get_basename (path);
+  if (g_str_has_suffix (name, ".json"))
+    name[strlen (name) - 5] = 0;
+  return name;
+}
+
+/* An earlier manifest with the same file name or the same backend name hides this one. */
+static void
+find_shadower (const Search *search, TinyFound *found)
+{
+  g_autofree char *stem = stem_of (found->path);
+  for (guint i = 0; i < search->all->len && found->shadower == NULL; i++) {
+    const TinyFound *earlier = search->all->pdata[i];
+    g_autofree char *earlier_stem = stem_of (earlier->path);
+    if (earlier->shadower == NULL
+        && (g_ascii_strcasecmp (stem, earlier_stem) == 0
+            || g_ascii_strcasecmp (found->name, earlier->name) == 0))
+      found->shadower = g_strdup (earlier->path);
+  }
+}
+
+static void
+add_file (Search *search, const char *path, gboolean any_owner)
+{
+  TinyFound *found = g_new0 (TinyFound, 1);
+  struct stat info;
+  found->path = g_strdup (path);
+  found->any_owner = any_owner;
+  /* A link to /dev/null masks as well; it is a file that is empty, after all. */
+  found->is_mask = stat (path, &info) == 0
+                   && ((S_ISREG (info.st_mode) && info.st_size == 0) || S_ISCHR (info.st_mode));
+  if (!found->is_mask && tiny_file_check_trust (path, any_owner, &found->error)) {
+    found->manifest = tiny_manifest_load (path, &found->error);
+    if (found->error != NULL)
+      g_prefix_error (&found->error, "%s: ", path);
+  }
+  found->name = found->manifest ? g_strdup (found->manifest->name) : stem_of (path);
+  find_shadower (search, found);
+  g_ptr_array_add (search->all, found);
+}
+
+static gint
+compare_names (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(char *const *) a, *(char *const *) b);
+}
+
+static void
+add_folder (Search *search, const char *folder, gboolean any_owner)
+{
+  char *canonical = g_canonicalize_filename (folder, NULL);
+  if (!g_hash_table_add (search->folders, canonical))
+    return;
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
+  for (const char *name = dir ? g_dir_read_name (dir) : NULL; name != NULL;
+       name = g_dir_read_name (dir))
+    if (g_str_has_suffix (name, ".json") && name[0] != '.')
+      g_ptr_array_add (names, g_strdup (name));
+  g_ptr_array_sort (names, compare_names);
+  for (guint i = 0; i < names->len; i++) {
+    g_autofree char *path = g_build_filename (folder, names->pdata[i], NULL);
+    add_file (search, path, any_owner);
+  }
+}
+
+static void
+add_list (Search *search, const char *list, void add (Search *, const char *, gboolean))
+{
+  g_auto (GStrv) parts = g_strsplit (list ? list : "", G_SEARCHPATH_SEPARATOR_S, -1);
+  for (guint i = 0; parts[i] != NULL; i++)
+    if (parts[i][0] != 0)
+      add (search, parts[i], TRUE);
+}
+
+/* In a tree that was moved as a whole: wheels, conda, AppImages. */
+static void
+add_beside_library (Search *search)
+{
+  static const char *const ways[] = { "", "../share", "../../share" };
+  Dl_info info;
+  if (dladdr ((void *) tiny_discover, &info) == 0)
+    return;
+  g_autofree char *folder = g_path_get_dirname (info.dli_fname);
+  for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
+    g_autofree char *path = g_build_filename (folder, ways[i], SUBFOLDER, NULL);
+    add_folder (search, path, FALSE);
+  }
+}
+
+static void
+add_below (Search *search, const char *data_folder)
+{
+  g_autofree char *path = g_build_filename (data_folder, SUBFOLDER, NULL);
+  add_folder (search, path, FALSE);
+}
+
+static void
+search_everywhere (Search *search, const GPtrArray *added)
+{
+  gboolean privileged = getauxval (AT_SECURE) != 0;
+  if (!privileged) {
+    add_list (search, tiny_env_get_text (TINY_ENV_PLUGIN_FILES), add_file);
+    add_list (search, tiny_env_get_text (TINY_ENV_PLUGIN_PATH), add_folder);
+  }
+  for (guint i = 0; added != NULL && i < added->len; i++)
+    add_folder (search, added->pdata[i], TRUE);
+  add_folder (search, "/etc/" SUBFOLDER, FALSE);
+  add_beside_library (search);
+  if (!privileged)
+    add_below (search, g_get_user_data_dir ());
+  add_folder (search, TINY_MANIFEST_DIR, FALSE);
+  const char *const *system_folders = g_get_system_data_dirs ();
+  for (guint i = 0; !privileged && system_folders[i] != NULL; i++)
+    add_below (search, system_folders[i]);
+}
+
+GPtrArray *
+tiny_discover (const char *const *folders, const GPtrArray *added)
+{
+  Search search = { g_ptr_array_new_with_free_func (found_free),
+                    g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+  for (guint i = 0; folders != NULL && folders[i] != NULL; i++)
+    add_folder (&search, folders[i], TRUE);
+  if (folders == NULL)
+    search_everywhere (&search, added);
+  g_hash_table_unref (search.folders);
+  return search.all;
+}

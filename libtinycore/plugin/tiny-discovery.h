@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-discovery.h: the manifests there are, in the order in which they count.
+ *
+ * TINY_PLUGIN_FILES, TINY_PLUGIN_PATH, folders that the program added, /etc, beside the library, the
+ * user's data folder, the system's. The first manifest of a name counts, further ones are shadowed;
+ * an empty one hides the name. In privileged programs the environment's and the user's are left
+ * out. */
+#pragma once
+
+#include "plugin/tiny-manifest.h"
+
+G_BEGIN_DECLS
+
+/* What stands for one manifest file. */
+typedef struct {
+  char *name;     /* the manifest's, or the file's without .json where that cannot be read */
+  char *path;     /* of the manifest */
+  char *shadower; /* the path of the manifest that hides this one, or NULL */
+  gboolean is_mask;
+  gboolean any_owner;     /* the person who runs the program named its folder */
+  TinyManifest *manifest; /* or NULL and @error */
+  GError *error;
+} TinyFound;
+
+/* Every manifest, of TinyFound. @folders: only these are searched; NULL: all as above, with @added
+ * (of char *) at their place. */
+GPtrArray *tiny_discover (const char *const *folders, const GPtrArray *added);
+
+G_END_DECLS

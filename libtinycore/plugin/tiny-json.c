@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-json.c: reading small JSON files that may be damaged or hostile. */
+#include "plugin/tiny-json.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/tiny-error.h"
+
+enum { MAX_DEPTH = 32 };
+
+/* The parser recurses, so a text of brackets could exhaust its stack. */
+static gboolean
+check_depth (const char *text, gsize size, GError **error)
+{
+  guint depth = 0;
+  gboolean in_string = FALSE;
+  for (gsize i = 0; i < size; i++) {
+    char c = text[i];
+    if (in_string && c == '\\')
+      i++;
+    else if (c == '"')
+      in_string = !in_string;
+    else if (!in_string && (c == '[' || c == '{') && ++depth > MAX_DEPTH) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                   "nested deeper than %d at byte %" G_GSIZE_FORMAT, MAX_DEPTH, i);
+      return FALSE;
+    } else if (!in_string && (c == ']' || c == '}') && depth > 0)
+      depth--;
+  }
+  return TRUE;
+}
+
+JsonNode *
+tiny_json_parse (const char *text, gssize size, GError **error)
+{
+  gsize length = size < 0 ? strlen (text) : (gsize) size;
+  g_autoptr (GError) why = NULL;
+  if (memchr (text, 0, length) != NULL || !g_utf8_validate (text, (gssize) length, NULL)) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: it is no UTF-8 text");
+    return NULL;
+  }
+  if (!check_depth (text, length, error))
+    return NULL;
+  g_autoptr (JsonParser) parser = json_parser_new_immutable ();
+  if (!json_parser_load_from_data (parser, text, (gssize) length, &why)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: %s", why->message);
+    return NULL;
+  }
+  JsonNode *root = json_parser_get_root (parser);
+  if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root)) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "not a JSON object");
+    return NULL;
+  }
+  return json_node_ref (root);
+}
+
+JsonNode *
+tiny_json_load (const char *path, gsize most, GError **error)
+{
+  struct stat info;
+  int fd = open (path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 || fstat (fd, &info) < 0 || !S_ISREG (info.st_mode)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "cannot be read: %s",
+                 fd < 0 ? g_strerror (errno) : "it is no file");
+    if (fd >= 0)
+      close (fd);
+    return NULL;
+  }
+  g_autofree char *text = g_malloc (most + 1);
+  gsize size = 0;
+  gssize got = 1;
+  while (size <= most && got > 0) {
+    got = read (fd, text + size, most + 1 - size);
+    if (got > 0)
+      size += (gsize) got;
+  }
+  close (fd);
+  if (got < 0 || size > most) {
+    g_set_error (error, TINY_ERROR, got < 0 ? TINY_ERROR_IO : TINY_ERROR_FORMAT,
+                 got < 0 ? "cannot be read" : "larger than %" G_GSIZE_FORMAT " bytes", most);
+    return NULL;
+  }
+  return tiny_json_parse (text, (gssize) size, error);
+}
+
+/* ---- members ---- */
+static JsonNode *
+find (JsonObject *object,
+      const char *key,
+      const char *wanted,
+      gboolean fits (JsonNode *),
+      GError **error)
+{
+  JsonNode *node = object ? json_object_get_member (object, key) : NULL;
+  if (node == NULL || JSON_NODE_HOLDS_NULL (node) || (error != NULL && *error != NULL))
+    return NULL;
+  if (fits (node))
+    return node;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "“%s” is not %s", key, wanted);
+  return NULL;
+}
+
+static gboolean
+is_text (JsonNode *node)
+{
+  return JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_STRING;
+}
+
+static gboolean
+is_int (JsonNode *node)
+{
+  return JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_INT64;
+}
+
+static gboolean
+is_bool (JsonNode *node)
+{
+  return JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_BOOLEAN;
+}
+
+static gboolean
+is_array (JsonNode *node)
+{
+  return JSON_NODE_HOLDS_ARRAY (node);
+}
+
+static gboolean
+is_object (JsonNode *node)
+{
+  return JSON_NODE_HOLDS_OBJECT (node);
+}
+
+static gboolean
+is_texts (JsonNode *node)
+{
+  if (!is_array (node))
+    return FALSE;
+  JsonArray *array = json_node_get_array (node);
+  for (guint i = 0; i < json_array_get_length (array); i++)
+    if (!is_text (json_array_get_element (array, i)))
+      return FALSE;
+  return TRUE;
+}
+
+const char *
+tiny_json_get_text (JsonObject *object, const char *key, GError **error)
+{
+  JsonNode *node = find (object, key, "a text", is_text, error);
+  return node ? json_node_get_string (node) : NULL;
+}
+
+gint64
+tiny_json_get_int (JsonObject *object, const char *key, gint64 otherwise, GError **error)
+{
+  JsonNode *node = find (object, key, "a whole number", is_int, error);
+  return node ? json_node_get_int (node) : otherwise;
+}
+
+gboolean
+tiny_json_get_bool (JsonObject *object, const char *key, GError **error)
+{
+  JsonNode *node = find (object, key, "true or false", is_bool, error);
+  return node != NULL && json_node_get_boolean (node);
+}
+
+char **
+tiny_json_get_texts (JsonObject *object, const char *key, GError **error)
+{
+  JsonNode *node = find (object, key, "a list of texts", is_texts, error);
+  GPtrArray *out = g_ptr_array_new ();
+  JsonArray *array = node ? json_node_get_array (node) : NULL;
+  for (guint i = 0; array != NULL && i < json_array_get_length (array); i++)
+    g_ptr_array_add (out, g_strdup (json_array_get_string_element (array, i)));
+  g_ptr_array_add (out, NULL);
+  return (char **) g_ptr_array_free (out, FALSE);
+}
+
+JsonObject *
+tiny_json_get_object (JsonObject *object, const char *key, GError **error)
+{
+  JsonNode *node = find (object, key, "an object", is_object, error);
+  return node ? json_node_get_object (node) : NULL;
+}
+
+JsonArray *
+tiny_json_get_array (JsonObject *object, const char *key, GError **error)
+{
+  JsonNode *node = find (object, key, "a list", is_array, error);
+  return node ? json_node_get_array (node) : NULL;
+}

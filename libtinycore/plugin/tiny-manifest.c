@@ -1,0 +1,239 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-manifest.c: what a backend's package says of it, and whether to believe it. */
+#include "plugin/tiny-manifest.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/tiny-error.h"
+#include "plugin/tiny-json.h"
+
+enum {
+  FORMAT_VERSION = 1,
+  MAX_BYTES = 64 << 10,
+  DEFAULT_TIMEOUT_MS = 5000,
+  MAX_TIMEOUT_MS = 60000
+};
+
+static const char *const classes[] = {
+  [TINY_CLASS_CPU] = "cpu",
+  [TINY_CLASS_GPU] = "gpu",
+  [TINY_CLASS_NPU] = "npu",
+  [TINY_CLASS_REMOTE] = "remote",
+  [TINY_CLASS_SIMULATOR] = "simulator",
+};
+
+const char *
+tiny_device_class_to_string (guint device_class)
+{
+  return device_class < G_N_ELEMENTS (classes) && classes[device_class] ? classes[device_class]
+                                                                        : "unknown";
+}
+
+guint
+tiny_device_class_from_string (const char *text)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (classes); i++)
+    if (classes[i] != NULL && g_str_equal (classes[i], text))
+      return i;
+  return 0;
+}
+
+/* ---- reading ---- */
+static char *
+dup_text (JsonObject *object, const char *key, GError **error)
+{
+  const char *text = tiny_json_get_text (object, key, error);
+  return g_strdup (text ? text : "");
+}
+
+static guint
+read_uint (JsonObject *object, const char *key, guint otherwise, guint most, GError **error)
+{
+  gint64 value = tiny_json_get_int (object, key, otherwise, error);
+  if ((value < 0 || value > most) && error != NULL && *error == NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "“%s” is %" G_GINT64_FORMAT ", not from 0 to %u", key, value, most);
+  return (guint) CLAMP (value, 0, most);
+}
+
+static gboolean
+is_name (const char *text)
+{
+  gsize length = strlen (text);
+  if (length == 0 || length > 32 || !g_ascii_isalpha (text[0]))
+    return FALSE;
+  for (gsize i = 0; i < length; i++)
+    if (!g_ascii_isalnum (text[i]) && text[i] != '_' && text[i] != '-')
+      return FALSE;
+  return g_ascii_strcasecmp (text, "help") != 0;
+}
+
+static gboolean
+check_format (JsonObject *object, GError **error)
+{
+  GError *wrong = NULL;
+  gint64 version = tiny_json_get_int (object, "format_version", -1, &wrong);
+  if (wrong == NULL && version != FORMAT_VERSION)
+    g_set_error (&wrong, TINY_ERROR, TINY_ERROR_FORMAT,
+                 version < 0 ? "“format_version” is missing"
+                             : "“format_version” is %" G_GINT64_FORMAT ", this core reads %d",
+                 version, FORMAT_VERSION);
+  if (wrong != NULL)
+    g_propagate_error (error, wrong);
+  return wrong == NULL;
+}
+
+static void
+check_values (const TinyManifest *self, const char *class_name, GError **error)
+{
+  if (!is_name (self->name))
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "“name” is “%s”, not a letter and up to 31 letters, digits, “-” or “_”",
+                 self->name);
+  else if (self->module == NULL)
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "“module” is missing");
+  else if (self->device_class == 0)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "“class” is “%s”, not cpu, gpu, npu, remote or simulator", class_name);
+  else if (self->abi != TINY_PLUGIN_ABI_MAJOR)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_ABI, "it is for plugin ABI %u, this core has %u",
+                 self->abi, TINY_PLUGIN_ABI_MAJOR);
+  else if (self->abi_minor_min > TINY_PLUGIN_ABI_MINOR)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_ABI,
+                 "it needs a core with plugin ABI %u.%u or newer, this one has %u.%u",
+                 self->abi, self->abi_minor_min, TINY_PLUGIN_ABI_MAJOR, TINY_PLUGIN_ABI_MINOR);
+}
+
+static void
+read_members (TinyManifest *self, JsonObject *object, GError **error)
+{
+  self->name = dup_text (object, "name", error);
+  self->vendor = dup_text (object, "vendor", error);
+  self->version = dup_text (object, "version", error);
+  self->license = dup_text (object, "license", error);
+  self->package = dup_text (object, "package", error);
+  g_autofree char *module = dup_text (object, "module", error);
+  if (module[0] != 0) {
+    g_autofree char *folder = g_path_get_dirname (self->path);
+    self->module = g_canonicalize_filename (module, folder);
+  }
+  self->abi = read_uint (object, "abi", 0, G_MAXUINT16, error);
+  self->abi_minor_min = read_uint (object, "abi_minor_min", 0, G_MAXUINT16, error);
+  self->renderers = tiny_json_get_texts (object, "renderers", error);
+  JsonObject *match = tiny_json_get_object (object, "match", error);
+  self->modalias = tiny_json_get_texts (match, "modalias", error);
+  self->device_nodes = tiny_json_get_texts (match, "device_nodes", error);
+  self->cpu_features = tiny_json_get_texts (match, "cpu_features", error);
+  JsonObject *probe = tiny_json_get_object (object, "probe", error);
+  self->timeout_ms = read_uint (probe, "timeout_ms", DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, error);
+  self->timeout_ms = self->timeout_ms ? self->timeout_ms : DEFAULT_TIMEOUT_MS;
+  self->probe_env = tiny_json_get_texts (probe, "env", error);
+  self->probe_files = tiny_json_get_texts (probe, "files", error);
+  g_autofree char *class_name = dup_text (object, "class", error);
+  self->device_class
+      = class_name[0] ? tiny_device_class_from_string (class_name) : TINY_CLASS_CPU;
+  if (*error == NULL)
+    check_values (self, class_name, error);
+}
+
+static TinyManifest *
+read_manifest (const char *path, JsonNode *root, GError **error)
+{
+  JsonObject *object = json_node_get_object (root);
+  if (!check_format (object, error))
+    return NULL;
+  g_autoptr (TinyManifest) self = g_new0 (TinyManifest, 1);
+  GError *wrong = NULL;
+  self->path = g_strdup (path);
+  read_members (self, object, &wrong);
+  if (wrong == NULL)
+    return g_steal_pointer (&self);
+  g_propagate_error (error, wrong);
+  return NULL;
+}
+
+TinyManifest *
+tiny_manifest_parse (const char *path, const char *text, gssize size, GError **error)
+{
+  g_autoptr (JsonNode) root = tiny_json_parse (text, size, error);
+  return root ? read_manifest (path, root, error) : NULL;
+}
+
+TinyManifest *
+tiny_manifest_load (const char *path, GError **error)
+{
+  g_autoptr (JsonNode) root = tiny_json_load (path, MAX_BYTES, error);
+  return root ? read_manifest (path, root, error) : NULL;
+}
+
+void
+tiny_manifest_free (TinyManifest *self)
+{
+  if (self == NULL)
+    return;
+  char **texts[] = { &self->path,    &self->module,  &self->name,   &self->vendor,
+                     &self->version, &self->license, &self->package };
+  char ***lists[] = { &self->renderers,    &self->modalias,  &self->device_nodes,
+                      &self->cpu_features, &self->probe_env, &self->probe_files };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    g_free (*texts[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    g_strfreev (*lists[i]);
+  g_free (self);
+}
+
+/* ---- trust ---- */
+static gboolean
+owner_is_trusted (uid_t owner)
+{
+  static gsize library_owner = 0; /* plus one */
+  if (g_once_init_enter (&library_owner)) {
+    Dl_info info;
+    struct stat status;
+    uid_t found = 0;
+    if (dladdr (&library_owner, &info) != 0 && stat (info.dli_fname, &status) == 0)
+      found = status.st_uid;
+    g_once_init_leave (&library_owner, (gsize) found + 1);
+  }
+  return owner == 0 || owner == geteuid () || owner == (uid_t) (library_owner - 1);
+}
+
+static gboolean
+check_one (const char *path, gboolean any_owner, GError **error)
+{
+  struct stat info;
+  if (stat (path, &info) < 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, g_strerror (errno));
+    return FALSE;
+  }
+  /* A group that has its only member's number is no other person. */
+  gboolean own_group = info.st_gid == info.st_uid;
+  gboolean by_group = (info.st_mode & S_IWGRP) != 0 && !own_group;
+  gboolean by_others = (info.st_mode & S_IWOTH) != 0;
+  if (by_group || by_others) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PERMISSION,
+                 "%s can be written by others and is not trusted: chmod %s '%s'", path,
+                 by_group ? "go-w" : "o-w", path);
+    return FALSE;
+  }
+  if (!any_owner && !owner_is_trusted (info.st_uid)) {
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_PERMISSION,
+        "%s belongs to user %u, neither to you nor to root, and is not trusted: chown %u "
+        "'%s'",
+        path, info.st_uid, geteuid (), path);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+tiny_file_check_trust (const char *path, gboolean any_owner, GError **error)
+{
+  g_autofree char *folder = g_path_get_dirname (path);
+  return check_one (folder, any_owner, error) && check_one (path, any_owner, error);
+}

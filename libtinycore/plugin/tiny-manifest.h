@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-manifest.h: what a backend's package says of it, read before anything of it is loaded.
+ *
+ *   { "format_version": 1, "name": "CUDA", "vendor": …, "version": …, "license": …,
+ *     "module": "../../../lib/tinycore-1.0/plugins/tiny-cuda.so",      relative to this file
+ *     "abi": 1, "abi_minor_min": 0, "class": "gpu", "renderers": ["PTX", "NVRTC"],
+ *     "match": { "modalias": ["pci:v000010DE*"], "device_nodes": ["/dev/nvidia0"],
+ *                "cpu_features": [] },
+ *     "probe": { "timeout_ms": 5000, "env": ["CUDA_VISIBLE_DEVICES"], "files": ["/proc/…"] },
+ *     "package": "libcuda1" }
+ *
+ * Required: format_version, name, module, abi. Unknown keys are ignored. */
+#pragma once
+
+#include <glib.h>
+
+#include "tiny-plugin.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  char *path;                                        /* of the manifest */
+  char *module;                                      /* absolute */
+  char *name, *vendor, *version, *license, *package; /* "" when not said */
+  guint abi, abi_minor_min;
+  guint device_class; /* TINY_CLASS_* */
+  char **renderers;
+  char **modalias, **device_nodes, **cpu_features;
+  guint timeout_ms;
+  char **probe_env, **probe_files;
+} TinyManifest;
+
+/* Errors: %TINY_ERROR_FORMAT saying which member is wrong, %TINY_ERROR_IO, %TINY_ERROR_ABI. */
+TinyManifest *tiny_manifest_load (const char *path, GError **error);
+TinyManifest *
+tiny_manifest_parse (const char *path, const char *text, gssize size, GError **error);
+void tiny_manifest_free (TinyManifest *self);
+
+/* "cpu", "gpu", …; 0 for an unknown word. */
+const char *tiny_device_class_to_string (guint device_class);
+guint tiny_device_class_from_string (const char *text);
+
+/* Whether this machine has what the manifest asks for; if not, @out_reason says what. Touches only
+ * /sys, /proc and /dev's names. */
+gboolean tiny_manifest_matches (const TinyManifest *self, char **out_reason);
+
+/* Refuses files, and the folders they are in, that somebody else could have written; the message
+ * holds the command that repairs it. With @any_owner only the permissions count.
+ * Errors: %TINY_ERROR_PERMISSION, %TINY_ERROR_IO. */
+gboolean tiny_file_check_trust (const char *path, gboolean any_owner, GError **error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyManifest, tiny_manifest_free)
+
+G_END_DECLS

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-scan.c: the result of scanning a module, its JSON form, and the scan itself.
+ *
+ * The scan does what using the plugin will do, in the same order: load, entry, table, init, scan,
+ * open, info, close, fini. What survives this in the helper process may be loaded for use. */
+#include "plugin/tiny-scan.h"
+
+#include "device/tiny-device.h"
+#include "plugin/tiny-json.h"
+
+static void
+device_free (gpointer data)
+{
+  TinyScanDevice *self = data;
+  g_free (self->id);
+  g_free (self->title);
+  g_free (self->driver);
+  g_free (self->arch);
+  g_free (self->error);
+  g_free (self);
+}
+
+TinyScan *
+tiny_scan_new (void)
+{
+  TinyScan *self = g_new0 (TinyScan, 1);
+  self->devices = g_ptr_array_new_with_free_func (device_free);
+  self->renderers = g_new0 (char *, 1);
+  self->name = g_strdup ("");
+  self->when = g_get_real_time () / G_USEC_PER_SEC;
+  return self;
+}
+
+TinyScan *
+tiny_scan_new_failed (TinyError code, char *reason)
+{
+  TinyScan *self = tiny_scan_new ();
+  self->code = code;
+  self->reason = reason;
+  return self;
+}
+
+void
+tiny_scan_free (TinyScan *self)
+{
+  if (self == NULL)
+    return;
+  g_ptr_array_unref (self->devices);
+  g_strfreev (self->renderers);
+  g_free (self->name);
+  g_free (self->reason);
+  g_free (self);
+}
+
+/* ---- JSON ---- */
+static void
+set_text (JsonObject *object, const char *key, const char *text)
+{
+  if (text != NULL && text[0] != 0)
+    json_object_set_string_member (object, key, text);
+}
+
+static JsonObject *
+device_to_json (const TinyScanDevice *device)
+{
+  JsonObject *out = json_object_new ();
+  set_text (out, "id", device->id);
+  set_text (out, "title", device->title);
+  set_text (out, "driver", device->driver);
+  set_text (out, "arch", device->arch);
+  set_text (out, "class", tiny_device_class_to_string (device->device_class));
+  json_object_set_int_member (out, "memory_bytes", (gint64) device->memory_bytes);
+  if (device->error != NULL)
+    json_object_set_int_member (out, "code", device->code);
+  set_text (out, "error", device->error);
+  return out;
+}
+
+JsonNode *
+tiny_scan_to_json (const TinyScan *self)
+{
+  JsonObject *out = json_object_new ();
+  JsonArray *renderers = json_array_new (), *devices = json_array_new ();
+  for (guint i = 0; self->renderers[i] != NULL; i++)
+    json_array_add_string_element (renderers, self->renderers[i]);
+  for (guint i = 0; i < self->devices->len; i++)
+    json_array_add_object_element (devices, device_to_json (self->devices->pdata[i]));
+  json_object_set_boolean_member (out, "loaded", self->is_loaded);
+  json_object_set_boolean_member (out, "quarantined", self->is_quarantined);
+  if (self->reason != NULL)
+    json_object_set_int_member (out, "code", self->code);
+  set_text (out, "reason", self->reason);
+  set_text (out, "name", self->name);
+  json_object_set_boolean_member (out, "any_renderer", self->takes_any_renderer);
+  json_object_set_array_member (out, "renderers", renderers);
+  json_object_set_array_member (out, "devices", devices);
+  json_object_set_int_member (out, "when", self->when);
+  json_object_set_int_member (out, "took_ms", self->took_ms);
+  JsonNode *node = json_node_alloc ();
+  json_node_init_object (node, out);
+  json_object_unref (out);
+  return node;
+}
+
+static char *
+dup_text (JsonObject *object, const char *key, GError **error)
+{
+  const char *text = tiny_json_get_text (object, key, error);
+  return g_strdup (text ? text : "");
+}
+
+static TinyError
+read_code (JsonObject *object, GError **error)
+{
+  gint64 code = tiny_json_get_int (object, "code", TINY_ERROR_PLUGIN, error);
+  return code >= 0 && code <= TINY_ERROR_IO ? (TinyError) code : TINY_ERROR_PLUGIN;
+}
+
+static TinyScanDevice *
+device_from_json (JsonObject *object, GError **error)
+{
+  TinyScanDevice *out = g_new0 (TinyScanDevice, 1);
+  g_autofree char *class_name = dup_text (object, "class", error);
+  out->id = dup_text (object, "id", error);
+  out->title = dup_text (object, "title", error);
+  out->driver = dup_text (object, "driver", error);
+  out->arch = dup_text (object, "arch", error);
+  out->device_class = tiny_device_class_from_string (class_name);
+  out->memory_bytes = (guint64) tiny_json_get_int (object, "memory_bytes", 0, error);
+  out->error = g_strdup (tiny_json_get_text (object, "error", error));
+  out->code = read_code (object, error);
+  return out;
+}
+
+TinyScan *
+tiny_scan_from_json (JsonObject *object, GError **error)
+{
+  g_autoptr (TinyScan) self = tiny_scan_new ();
+  GError *wrong = NULL;
+  g_clear_pointer (&self->name, g_free);
+  g_clear_pointer (&self->renderers, g_strfreev);
+  self->is_loaded = tiny_json_get_bool (object, "loaded", &wrong);
+  self->is_quarantined = tiny_json_get_bool (object, "quarantined", &wrong);
+  self->reason = g_strdup (tiny_json_get_text (object, "reason", &wrong));
+  self->code = read_code (object, &wrong);
+  self->name = dup_text (object, "name", &wrong);
+  self->takes_any_renderer = tiny_json_get_bool (object, "any_renderer", &wrong);
+  self->renderers = tiny_json_get_texts (object, "renderers", &wrong);
+  self->when = tiny_json_get_int (object, "when", 0, &wrong);
+  self->took_ms = (guint) tiny_json_get_int (object, "took_ms", 0, &wrong);
+  JsonArray *devices = tiny_json_get_array (object, "devices", &wrong);
+  for (guint i = 0; devices != NULL && i < json_array_get_length (devices); i++) {
+    JsonNode *node = json_array_get_element (devices, i);
+    if (JSON_NODE_HOLDS_OBJECT (node))
+      g_ptr_array_add (self->devices, device_from_json (json_node_get_object (node), &wrong));
+  }
+  if (wrong == NULL)
+    return g_steal_pointer (&self);
+  g_propagate_error (error, wrong);
+  return NULL;
+}
+
+/* ---- the scan ---- */
+static void
+keep_error (GError *error, TinyError *out_code, char **out_text)
+{
+  *out_code = error->domain == TINY_ERROR ? (TinyError) error->code : TINY_ERROR_PLUGIN;
+  *out_text = g_strdup (error->message);
+}
+
+static TinyScanDevice *
+scan_device (TinyBackend *backend, const TinyCandidate *candidate)
+{
+  TinyScanDevice *out = g_new0 (TinyScanDevice, 1);
+  g_autoptr (GError) error = NULL;
+  TinyDeviceInfo info;
+  out->id = g_utf8_make_valid (candidate->id, -1);
+  out->driver = g_utf8_make_valid (candidate->driver, -1);
+  out->device_class = candidate->device_class;
+  if (!tiny_backend_try_device (backend, candidate->id, &info, &error)) {
+    keep_error (error, &out->code, &out->error);
+    out->title = g_utf8_make_valid (candidate->name, -1);
+    out->arch = g_strdup ("");
+    return out;
+  }
+  out->title = g_utf8_make_valid (info.name[0] ? info.name : candidate->name, -1);
+  out->arch = g_utf8_make_valid (info.arch, -1);
+  out->memory_bytes = info.memory_bytes;
+  return out;
+}
+
+TinyScan *
+tiny_scan_module (const char *module_path)
+{
+  TinyScan *self = tiny_scan_new ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyBackend) backend = tiny_backend_load (module_path, &error);
+  if (backend == NULL) {
+    keep_error (error, &self->code, &self->reason);
+    return self;
+  }
+  const TinyPluginModule *module = tiny_backend_get_module (backend);
+  GPtrArray *renderers = g_ptr_array_new ();
+  for (guint i = 0; i < module->n_renderers; i++)
+    g_ptr_array_add (renderers, g_utf8_make_valid (module->renderers[i].name, -1));
+  g_ptr_array_add (renderers, NULL);
+  g_strfreev (self->renderers);
+  self->renderers = (char **) g_ptr_array_free (renderers, FALSE);
+  g_free (self->name);
+  self->name = g_utf8_make_valid (module->name, -1);
+  self->takes_any_renderer = tiny_backend_takes_any_renderer (backend);
+  self->is_loaded = TRUE;
+  g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);
+  for (guint i = 0; candidates != NULL && i < candidates->len; i++)
+    g_ptr_array_add (self->devices,
+                     scan_device (backend, &g_array_index (candidates, TinyCandidate, i)));
+  if (candidates == NULL)
+    keep_error (error, &self->code, &self->reason);
+  else if (candidates->len == 0) {
+    self->code = TINY_ERROR_NO_DEVICE;
+    self->reason = g_strdup ("the plugin finds no device of its kind");
+  }
+  return self;
+}

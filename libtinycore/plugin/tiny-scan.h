@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-scan.h: a plugin loaded and scanned in a helper process, so that what it does there costs
+ * the program nothing. */
+#pragma once
+
+#include <json-glib/json-glib.h>
+
+#include "base/tiny-error.h"
+#include "plugin/tiny-manifest.h"
+
+G_BEGIN_DECLS
+
+/* One device that the plugin found and, unless @error says why not, opened. */
+typedef struct {
+  char *id, *title, *driver, *arch;
+  guint device_class;
+  guint64 memory_bytes;
+  TinyError code; /* of error */
+  char *error;    /* or NULL */
+} TinyScanDevice;
+
+/* What came of scanning a module. */
+typedef struct {
+  gboolean is_loaded;      /* its table is fine and init() worked; its renderers can be used */
+  gboolean is_quarantined; /* it crashed, ended or hung the helper process */
+  TinyError code;          /* of reason */
+  char *reason;            /* why there are no devices, or NULL */
+  char *name;              /* as the module's table says */
+  gboolean takes_any_renderer;
+  char **renderers;
+  GPtrArray *devices; /* of TinyScanDevice */
+  gint64 when;        /* seconds since 1970 */
+  guint took_ms;
+} TinyScan;
+
+TinyScan *tiny_scan_new (void);
+void tiny_scan_free (TinyScan *self);
+/* A result that is nothing but a failure; takes @reason. */
+TinyScan *tiny_scan_new_failed (TinyError code, char *reason);
+
+/* As JSON and back: the packet of the helper process, and what the registry's file keeps. */
+JsonNode *tiny_scan_to_json (const TinyScan *self);
+TinyScan *tiny_scan_from_json (JsonObject *object, GError **error);
+
+/* In the helper: loads, scans, opens and closes. Never NULL. */
+TinyScan *tiny_scan_module (const char *module_path);
+
+/* In the program: runs the helper on the manifest's module, within its time-out. Never NULL;
+ * whatever goes wrong is in the result. */
+TinyScan *tiny_scan_run (const TinyManifest *manifest);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyScan, tiny_scan_free)
+
+G_END_DECLS

@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * null-plugin.c: the backend that compiles for anything and runs nothing.
+ *
+ * It has host memory, takes every binary and skips every dispatch, so that kernels can be compiled
+ * for hardware that is not there (DEV=NULL:CUDA:sm_90) and the core's own costs be measured. What
+ * was never written reads as zeros. */
+#include "tiny-plugin.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+TINY_PLUGIN_NOTE (0);
+
+enum { ALIGNMENT = 64 };
+
+struct TinyPluginBuffer {
+  void *
+      memory; /* as calloc() gave it, so that large buffers cost nothing before they are used */
+  char *data;
+};
+
+static char the_device, the_queue, the_program;
+
+static TinyStatus
+fail (TinyPluginError *error, TinyStatus status, const char *text)
+{
+  snprintf (error->text, sizeof error->text, "%s", text);
+  return status;
+}
+
+/* ---- device ---- */
+static void
+close_device (TinyPluginDevice *device)
+{
+}
+
+static TinyStatus
+info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
+{
+  out->flags = TINY_DEVICE_HOST_MEMORY;
+  snprintf (out->name, sizeof out->name, "compiles and never runs");
+  snprintf (out->arch, sizeof out->arch, "null");
+  out->alignment = ALIGNMENT;
+  out->n_threads = 1;
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+alloc (TinyPluginDevice *device,
+       uint64_t n_bytes,
+       TinyPluginBuffer **out,
+       TinyPluginError *error)
+{
+  TinyPluginBuffer *buffer = malloc (sizeof *buffer);
+  void *memory = n_bytes <= SIZE_MAX - ALIGNMENT ? calloc (1, n_bytes + ALIGNMENT) : NULL;
+  if (buffer == NULL || memory == NULL) {
+    free (buffer);
+    free (memory);
+    return fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
+  }
+  buffer->memory = memory;
+  buffer->data = (char *) (((uintptr_t) memory + ALIGNMENT - 1) & ~(uintptr_t) (ALIGNMENT - 1));
+  *out = buffer;
+  return TINY_STATUS_OK;
+}
+
+static void
+free_buffer (TinyPluginDevice *device, TinyPluginBuffer *buffer)
+{
+  free (buffer->memory);
+  free (buffer);
+}
+
+static TinyStatus
+map (TinyPluginDevice *device, TinyPluginBuffer *buffer, void **out, TinyPluginError *error)
+{
+  *out = buffer->data;
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+queue_create (TinyPluginDevice *device, TinyPluginQueue **out, TinyPluginError *error)
+{
+  *out = (TinyPluginQueue *) &the_queue;
+  return TINY_STATUS_OK;
+}
+
+static void
+queue_destroy (TinyPluginDevice *device, TinyPluginQueue *queue)
+{
+}
+
+static TinyStatus
+run (const TinyCommand *command, TinyPluginError *error)
+{
+  const TinySpan *dst = &command->dst, *src = &command->src;
+  switch (command->type) {
+  case TINY_COMMAND_UPLOAD:
+    memcpy (dst->buffer->data + dst->offset, command->host, dst->n_bytes);
+    return TINY_STATUS_OK;
+  case TINY_COMMAND_DOWNLOAD:
+    memcpy (command->host, src->buffer->data + src->offset, src->n_bytes);
+    return TINY_STATUS_OK;
+  case TINY_COMMAND_COPY:
+    memcpy (dst->buffer->data + dst->offset, src->buffer->data + src->offset, src->n_bytes);
+    return TINY_STATUS_OK;
+  case TINY_COMMAND_DISPATCH:
+    return TINY_STATUS_OK;
+  default:
+    return fail (error, TINY_STATUS_UNSUPPORTED, "unknown command");
+  }
+}
+
+static TinyStatus
+submit (TinyPluginDevice *device,
+        TinyPluginQueue *queue,
+        const TinySubmit *work,
+        TinyPluginError *error)
+{
+  for (uint32_t i = 0; i < work->n_commands; i++) {
+    TinyStatus status = run (&work->commands[i], error);
+    if (status != TINY_STATUS_OK)
+      return status;
+    if (work->out_ns != NULL)
+      work->out_ns[i] = 0;
+  }
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+program_load (TinyPluginDevice *device,
+              const TinyProgramArgs *args,
+              TinyPluginProgram **out,
+              TinyPluginError *error)
+{
+  *out = (TinyPluginProgram *) &the_program;
+  return TINY_STATUS_OK;
+}
+
+static void
+program_unload (TinyPluginDevice *device, TinyPluginProgram *program)
+{
+}
+
+static const TinyDeviceTable table = {
+  .struct_size = sizeof table,
+  .close = close_device,
+  .info = info,
+  .alloc = alloc,
+  .free = free_buffer,
+  .queue_create = queue_create,
+  .queue_destroy = queue_destroy,
+  .submit = submit,
+  .program_load = program_load,
+  .program_unload = program_unload,
+  .map = map,
+};
+
+/* ---- module ---- */
+static TinyStatus
+init (const TinyHost *host, TinyPluginError *error)
+{
+  return TINY_STATUS_OK;
+}
+
+static void
+fini (void)
+{
+}
+
+static TinyStatus
+scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
+{
+  if (*n > 0) {
+    snprintf (out->id, sizeof out->id, "null");
+    snprintf (out->name, sizeof out->name, "compiles and never runs");
+    out->device_class = TINY_CLASS_SIMULATOR;
+  }
+  *n = 1;
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+open_device (const char *id,
+             TinyPluginDevice **out,
+             const TinyDeviceTable **out_table,
+             TinyPluginError *error)
+{
+  *out = (TinyPluginDevice *) &the_device;
+  *out_table = &table;
+  return TINY_STATUS_OK;
+}
+
+static const TinyPluginModule module = {
+  .struct_size = sizeof module,
+  .flags = TINY_MODULE_ANY_RENDERER,
+  .abi_major = TINY_PLUGIN_ABI_MAJOR,
+  .abi_minor = TINY_PLUGIN_ABI_MINOR,
+  .name = "NULL",
+  .vendor = "tinycore",
+  .version = NULL_VERSION,
+  .license = "MIT",
+  .init = init,
+  .fini = fini,
+  .scan = scan,
+  .open = open_device,
+};
+
+TINY_PLUGIN_EXPORT const TinyPluginModule *tiny_plugin_entry_1 (uint32_t host_minor,
+                                                                TinyPluginError *error);
+
+TINY_PLUGIN_EXPORT const TinyPluginModule *
+tiny_plugin_entry_1 (uint32_t host_minor, TinyPluginError *error)
+{
+  return &module;
+}

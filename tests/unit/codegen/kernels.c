@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernels.c: kernels built by hand, and the comparison of what they compute. */
+#include "kernels.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- targets ---- */
+TinyTarget
+scalar_target (void)
+{
+  TinyTarget target = { .struct_size = sizeof target, .index_dtype = TINY_DTYPE_I32 };
+  for (guint i = 0; i < TINY_N_DTYPES; i++)
+    target.ops[i] = ~G_GUINT64_CONSTANT (0);
+  target.dtypes_storage = target.dtypes_compute = 0xffff;
+  target.max_lanes = 1;
+  target.max_params = 32;
+  for (guint i = 0; i < 3; i++)
+    target.max_grid[i] = G_MAXINT32;
+  return target;
+}
+
+TinyTarget
+vector_target (void)
+{
+  TinyTarget target = scalar_target ();
+  target.flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED;
+  target.index_dtype = TINY_DTYPE_I64;
+  target.vector_bits = 512;
+  target.n_vector_registers = 32;
+  target.max_lanes = 64;
+  target.n_threads = 2;
+  target.cache_bytes[0] = 48 << 10;
+  target.cache_bytes[1] = 2 << 20;
+  return target;
+}
+
+TinyTarget
+narrow_target (void)
+{
+  TinyTarget target = vector_target ();
+  target.flags = TINY_TARGET_GRID_CHUNKS;
+  target.index_dtype = TINY_DTYPE_I32;
+  target.vector_bits = 128;
+  target.n_vector_registers = 16;
+  target.max_lanes = 4;
+  for (guint i = 0; i < TINY_N_DTYPES; i++)
+    target.ops[i] &= ~TINY_INSTR_BIT (TINY_INSTR_MULACC);
+  return target;
+}
+
+/* ---- kernels ---- */
+
+TinyNode *
+build_range (Build *b, gint64 extent)
+{
+  return tiny_node_range_const (b->graph, b->n_ranges++, TINY_RANGE_LOOP, extent);
+}
+
+TinyNode *
+build_number (Build *b, gint64 value)
+{
+  return tiny_node_const_index (b->graph, value);
+}
+
+TinyNode *
+build_op (Build *b, TinyOp op, TinyNode *x, TinyNode *y)
+{
+  return tiny_node_binary (b->graph, op, x, y);
+}
+
+/* Row-major index of @ranges of the extents they have. */
+TinyNode *
+build_index (Build *b, guint n, TinyNode *const *ranges)
+{
+  TinyNode *index = build_number (b, 0);
+  for (guint i = 0; i < n; i++) {
+    index
+        = build_op (b, TINY_OP_MUL, index, build_number (b, tiny_range_get_extent (ranges[i])));
+    index = build_op (b, TINY_OP_ADD, index, ranges[i]);
+  }
+  return index;
+}
+TinyNode *
+build_param (Build *b, TinyDType dtype, guint slot, gint64 n)
+{
+  const TinyInts *ints = tiny_graph_ints (b->graph, &n, 1);
+  return tiny_node_new (b->graph, TINY_OP_PARAM, dtype, 1, 0, NULL, slot, ints, NULL);
+}
+
+TinyNode *
+build_load (Build *b, TinyNode *p, TinyNode *index, TinyNode *gate)
+{
+  TinyNode *zero = tiny_node_const_int (b->graph, p->dtype, 0);
+  TinyNode *sources[] = { p, index, gate, zero };
+  return tiny_node_new (b->graph, TINY_OP_LOAD, p->dtype, 1, gate ? 4 : 2, sources, 0, NULL,
+                        NULL);
+}
+
+TinyNode *
+build_store (Build *b, TinyNode *p, TinyNode *index, TinyNode *value, TinyNode *gate)
+{
+  TinyNode *sources[] = { p, index, value, gate };
+  return tiny_node_new (b->graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, gate ? 4 : 3, sources, 0,
+                        NULL, NULL);
+}
+
+TinyNode *
+build_reduce (Build *b, TinyOp op, TinyNode *value, guint n, TinyNode *const *ranges)
+{
+  TinyNode *sources[8] = { value };
+  memcpy (sources + 1, ranges, n * sizeof *sources);
+  return tiny_node_new (b->graph, TINY_OP_REDUCE, value->dtype, 1, n + 1, sources, op, NULL,
+                        NULL);
+}
+
+TinyNode *
+build_sink (Build *b, TinyNode *s)
+{
+  return tiny_node_sink (b->graph, 1, &s, "test");
+}
+
+/* ---- running ---- */
+static void
+fill (GRand *rand, TinyDType dtype, gpointer buffer, gint64 n)
+{
+  for (gint64 i = 0; i < n; i++)
+    if (dtype == TINY_DTYPE_F32)
+      ((float *) buffer)[i] = (float) g_rand_double_range (rand, -1, 1);
+    else if (dtype == TINY_DTYPE_F64)
+      ((double *) buffer)[i] = g_rand_double_range (rand, -1, 1);
+    else if (dtype == TINY_DTYPE_I32)
+      ((gint32 *) buffer)[i] = g_rand_int_range (rand, -50, 50);
+    else if (dtype == TINY_DTYPE_I64)
+      ((gint64 *) buffer)[i] = g_rand_int_range (rand, -50, 50);
+    else
+      ((guint8 *) buffer)[i] = g_rand_int_range (rand, 0, dtype == TINY_DTYPE_BOOL ? 2 : 200);
+}
+
+static void
+expect_equal (TinyDType dtype, gpointer got, gpointer wanted, gint64 n, const char *opts)
+{
+  for (gint64 i = 0; i < n; i++) {
+    double x, y, slack = 0;
+    if (dtype == TINY_DTYPE_F32) {
+      x = ((float *) got)[i];
+      y = ((float *) wanted)[i];
+      slack = 2e-5 * (1 + fabs (y));
+    } else if (dtype == TINY_DTYPE_F64) {
+      x = ((double *) got)[i];
+      y = ((double *) wanted)[i];
+      slack = 1e-12 * (1 + fabs (y));
+    } else {
+      gsize size = tiny_dtype_get_n_bytes (dtype);
+      x = memcmp ((char *) got + i * size, (char *) wanted + i * size, size);
+      y = 0;
+    }
+    if (!(fabs (x - y) <= slack) && !(isnan (x) && isnan (y)) && x != y)
+      g_error ("element %d: got %.9g, wanted %.9g, with \"%s\"", (int) i, x, y, opts);
+  }
+}
+
+char *
+check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *opts_text)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree TinyOpt *opts = NULL;
+  guint n_opts = 0;
+  if (opts_text != NULL) {
+    opts = tiny_opts_from_string (opts_text, &n_opts, &error);
+    g_assert_no_error (error);
+  }
+  g_autoptr (TinyLinearProgram) program
+      = tiny_codegen_compile (b->graph, sink, target, opts, n_opts, &error);
+  g_assert_no_error (error);
+  GRand *rand = g_rand_new_with_seed (7);
+  const TinyLinear *linear = &program->linear;
+  gpointer got[MAX_PARAMS], wanted[MAX_PARAMS];
+  for (guint i = 0; i < linear->n_params; i++) {
+    const TinyParam *p = &linear->params[i];
+    gsize n_bytes = p->n_elements * tiny_dtype_get_n_bytes (p->dtype);
+    got[i] = g_malloc0 (n_bytes + 1);
+    fill (rand, p->dtype, got[i], p->n_elements);
+    wanted[i] = g_memdup2 (got[i], n_bytes + 1);
+  }
+  gint64 variables[] = { 3, 5 };
+  interpret_linear (linear, got, variables);
+  interpret_kernel (b->graph, sink, wanted, variables);
+  for (guint i = 0; i < linear->n_params; i++) {
+    expect_equal (linear->params[i].dtype, got[i], wanted[i], linear->params[i].n_elements,
+                  program->opts);
+    g_free (got[i]);
+    g_free (wanted[i]);
+  }
+  g_rand_free (rand);
+  return g_strdup (program->opts);
+}
+
+void
+check_everywhere (Build *b, TinyNode *sink)
+{
+  TinyTarget targets[] = { scalar_target (), vector_target (), narrow_target () };
+  for (guint i = 0; i < G_N_ELEMENTS (targets); i++) {
+    g_free (check_kernel (b, sink, &targets[i], ""));
+    g_free (check_kernel (b, sink, &targets[i], NULL));
+  }
+}

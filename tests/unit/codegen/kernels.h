@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * kernels.h: kernels built by hand, targets to compile them for, and the comparison of what they
+ * compute with what their IR says. */
+#pragma once
+
+#include "linear-interpreter.h"
+
+enum { MAX_PARAMS = 32 };
+
+typedef struct {
+  TinyGraph *graph;
+  guint n_ranges, n_params;
+} Build;
+
+/* A target without vectors; one as wide as they come; a narrow one without masks and MULACC. */
+TinyTarget scalar_target (void);
+TinyTarget vector_target (void);
+TinyTarget narrow_target (void);
+
+TinyNode *build_range (Build *b, gint64 extent);
+TinyNode *build_number (Build *b, gint64 value);
+TinyNode *build_op (Build *b, TinyOp op, TinyNode *x, TinyNode *y);
+TinyNode *build_index (Build *b, guint n, TinyNode *const *ranges);
+TinyNode *build_param (Build *b, TinyDType dtype, guint slot, gint64 n);
+TinyNode *build_load (Build *b, TinyNode *p, TinyNode *index, TinyNode *gate);
+TinyNode *build_store (Build *b, TinyNode *p, TinyNode *index, TinyNode *value, TinyNode *gate);
+TinyNode *build_reduce (Build *b, TinyOp op, TinyNode *value, guint n, TinyNode *const *ranges);
+TinyNode *build_sink (Build *b, TinyNode *s);
+#define INDEX(b, ...)                                                                          \
+  build_index (b, sizeof ((TinyNode *[]){ __VA_ARGS__ }) / sizeof (TinyNode *),                \
+               (TinyNode *[]){ __VA_ARGS__ })
+
+/* Compiles the kernel for @target, with @opts_text or by heuristic where it is NULL, and compares
+ * every parameter afterwards. Returns the optimisations applied. */
+char *check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *opts_text);
+/* For all targets, unoptimised and by heuristic. */
+void check_everywhere (Build *b, TinyNode *sink);
+
+#define BUILD()                                                                                \
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();                                             \
+  Build build = { .graph = graph }, *b = &build

@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * A training step of a convolutional network schedules fast, into few kernels that do no more work
+ * than they must, and a small one gives the same values scheduled as computed directly. */
+#include <string.h>
+
+#include "autograd/tiny-gradient.h"
+#include "engine/tiny-runtime.h"
+#include "evaluate.h"
+#include "ir/tiny-shape.h"
+#include "schedule/weights.h"
+#include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shape.h"
+
+#define T(name)   tiny_tensor_##name
+#define AXES(...) ((gint[]){ __VA_ARGS__ })
+
+enum { MAX_PARAMS = 64 };
+
+typedef struct {
+  guint n;
+  TinyTensor *tensors[MAX_PARAMS]; /* by slot */
+  guint n_weights;
+  guint weights[MAX_PARAMS]; /* their slots */
+} Network;
+
+/* An input of the step, by slot. */
+static TinyTensor *
+leaf (Network *self, TinyDType dtype, const gint64 *dims, guint n)
+{
+  tiny_runtime_lock ();
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  TinyNode *node = tiny_node_new (graph, TINY_OP_PARAM, dtype, 1, 0, NULL, self->n,
+                                  tiny_graph_ints (graph, dims, n), "CPU");
+  TinyTensor *tensor = g_object_ref_sink (tiny_tensor_new_for_node (node, "CPU"));
+  tiny_runtime_unlock ();
+  self->tensors[self->n++] = tensor;
+  return tensor;
+}
+
+static TinyTensor *
+weight (Network *self, const gint64 *dims, guint n)
+{
+  self->weights[self->n_weights++] = self->n;
+  return leaf (self, TINY_DTYPE_F32, dims, n);
+}
+
+#define WEIGHT(...)                                                                            \
+  weight (self, (gint64[]){ __VA_ARGS__ }, sizeof ((gint64[]){ __VA_ARGS__ }) / sizeof (gint64))
+
+static TinyTensor *
+conv (Network *self, TinyTensor *x, gint64 in, gint64 out, gint64 k)
+{
+  TinyTensor *w = WEIGHT (out, in, k, k), *b = WEIGHT (out);
+  return T (relu) (T (conv2d) (x, w, b, 1, 0, 1, 1));
+}
+
+static TinyTensor *
+batch_norm (Network *self, TinyTensor *x, gint64 channels)
+{
+  TinyTensor *w = WEIGHT (channels), *b = WEIGHT (channels);
+  g_object_ref_sink (x);
+  TinyTensor *mean = T (mean) (x, AXES (0, 2, 3), 3, FALSE);
+  TinyTensor *var = T (var) (x, AXES (0, 2, 3), 3, 0, FALSE);
+  TinyTensor *y = T (batch_norm) (x, w, b, mean, var, 1e-5);
+  g_object_ref_sink (y);
+  g_object_unref (x);
+  return y;
+}
+
+static TinyNode *
+node_of (TinyTensor *tensor)
+{
+  g_autoptr (GError) error = NULL;
+  TinyNode *node = tiny_tensor_get_node (tensor);
+  g_assert_nonnull (node);
+  return node;
+}
+
+static TinyNode *
+binary (TinyOp op, TinyNode *x, TinyNode *y)
+{
+  return tiny_node_binary (tiny_runtime_get_graph (), op, x, y);
+}
+
+static TinyNode *
+number (double value)
+{
+  return tiny_node_const_float (tiny_runtime_get_graph (), TINY_DTYPE_F32, value);
+}
+
+static TinyNode *
+assign (TinyNode *target, TinyNode *value)
+{
+  TinyNode *sources[] = { target, value };
+  return tiny_node_new (tiny_runtime_get_graph (), TINY_OP_ASSIGN, target->dtype, 1, 2, sources,
+                        0, NULL, NULL);
+}
+
+/* One step with Adam on images of @size² and @channels channels; the roots in @roots. */
+static TinyNode *
+make_step (Network *self, TinyGraph *graph, gint64 batch, gint64 size, gint64 channels)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GPtrArray) roots = g_ptr_array_new ();
+  TinyTensor *grads[MAX_PARAMS];
+  TinyTensor *x = leaf (self, TINY_DTYPE_F32, (gint64[]){ batch, 1, size, size }, 4);
+  TinyTensor *labels = leaf (self, TINY_DTYPE_I32, (gint64[]){ batch }, 1);
+  gint64 c = channels, k = size > 20 ? 5 : 3, s = size - 2 * (k - 1);
+  TinyTensor *y = conv (self, x, 1, c, k);
+  y = batch_norm (self, conv (self, y, c, c, k), c);
+  y = T (max_pool2d) (y, 2, 0, 0);
+  s /= 2;
+  if (size > 20) {
+    y = conv (self, y, c, 2 * c, 3);
+    y = batch_norm (self, conv (self, y, 2 * c, 2 * c, 3), 2 * c);
+    y = T (max_pool2d) (y, 2, 0, 0);
+    c *= 2;
+    s = (s - 4) / 2;
+  }
+  y = T (reshape) (y, (gint64[]){ batch, c * s * s }, 2);
+  TinyTensor *w = WEIGHT (10, c * s * s), *b = WEIGHT (10);
+  y = T (linear) (y, w, b);
+  TinyTensor *loss = g_object_ref_sink (T (cross_entropy) (y, labels));
+  TinyTensor *xs[MAX_PARAMS];
+  for (guint i = 0; i < self->n_weights; i++)
+    xs[i] = self->tensors[self->weights[i]];
+  tiny_gradient (loss, xs, self->n_weights, grads, &error);
+  g_assert_no_error (error);
+  g_ptr_array_add (roots, node_of (loss));
+  for (guint i = 0; i < self->n_weights; i++) {
+    TinyNode *p = node_of (xs[i]), *g = node_of (grads[i]);
+    TinyNode *m = node_of (leaf (self, TINY_DTYPE_F32, p->shape->v, p->shape->n));
+    TinyNode *v = node_of (leaf (self, TINY_DTYPE_F32, p->shape->v, p->shape->n));
+    TinyNode *m_new = binary (TINY_OP_ADD, binary (TINY_OP_MUL, m, number (0.9)),
+                              binary (TINY_OP_MUL, g, number (0.1)));
+    TinyNode *v_new = binary (TINY_OP_ADD, binary (TINY_OP_MUL, v, number (0.99)),
+                              binary (TINY_OP_MUL, binary (TINY_OP_MUL, g, g), number (0.01)));
+    TinyNode *root = tiny_node_unary (tiny_runtime_get_graph (), TINY_OP_SQRT,
+                                      binary (TINY_OP_MAX, v_new, number (1e-6)));
+    TinyNode *step = binary (TINY_OP_MUL, m_new,
+                             tiny_node_unary (tiny_runtime_get_graph (), TINY_OP_RECIP, root));
+    g_ptr_array_add (roots, assign (m, m_new));
+    g_ptr_array_add (roots, assign (v, v_new));
+    g_ptr_array_add (
+        roots, assign (p, binary (TINY_OP_SUB, p, binary (TINY_OP_MUL, step, number (0.001)))));
+  }
+  TinyNode *sink = tiny_node_sink (tiny_runtime_get_graph (), roots->len,
+                                   (TinyNode *const *) roots->pdata, NULL);
+  return tiny_graph_import (graph, sink);
+}
+
+static void
+test_large (void)
+{
+  Network self = { 0 };
+  g_autoptr (GError) error = NULL;
+  TinyGraph *graph = tiny_graph_new ();
+  tiny_runtime_lock ();
+  TinyNode *sink = make_step (&self, graph, 128, 28, 32);
+  tiny_runtime_unlock ();
+  guint n_nodes = tiny_graph_get_n_nodes (graph);
+  gint64 start = g_get_monotonic_time ();
+  g_autoptr (TinySchedule) schedule = tiny_schedule_new (graph, sink, &error);
+  gint64 us = g_get_monotonic_time () - start;
+  g_assert_no_error (error);
+  verify_schedule (schedule);
+  g_autofree char *text = tiny_schedule_to_string (schedule);
+  gint64 arena = schedule->n_arenas > 0 ? schedule->arenas[0].n_bytes : 0;
+  g_test_message ("%u nodes in %.1f ms: %u items, %.1f MB of temporaries, %u nodes after",
+                  n_nodes, us / 1e3, schedule->n_items, arena / 1e6,
+                  tiny_graph_get_n_nodes (schedule->graph));
+  if (g_getenv ("TINY_TEST_SHOW") != NULL)
+    g_test_message ("%s", text);
+  g_assert_cmpuint (schedule->n_items, <=, 130);
+  g_assert_cmpint (us, <=, 500000); /* generous: sanitizers and busy machines */
+}
+
+/* Runs @sink both ways on random inputs; returns how many items the schedule has. */
+static guint
+compare (Network *self, TinyGraph *graph, TinyNode *sink)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GRand) random = g_rand_new_with_seed (7);
+  g_autoptr (GPtrArray) inputs = g_ptr_array_new_with_free_func ((GDestroyNotify) array_free);
+  for (guint i = 0; i < self->n; i++) {
+    TinyNode *node = node_of (self->tensors[i]);
+    Array *array = array_new (node->dtype, tiny_shape_get_n_elements (node->shape));
+    for (gint64 k = 0; k < array->n; k++)
+      if (node->dtype == TINY_DTYPE_F32)
+        array->v[k].f = g_rand_double_range (random, -1, 1);
+      else
+        array->v[k].i = g_rand_int_range (random, 0, 10);
+    g_ptr_array_add (inputs, array);
+  }
+  g_autoptr (GPtrArray) expected = evaluate_graph (graph, sink, inputs);
+  g_autoptr (TinySchedule) schedule = tiny_schedule_new (graph, sink, &error);
+  g_assert_no_error (error);
+  if (g_getenv ("TINY_TEST_SHOW") != NULL) {
+    g_autofree char *text = tiny_schedule_to_string (schedule);
+    g_test_message ("%s", text);
+  }
+  g_autoptr (GPtrArray) found = evaluate_schedule (schedule, inputs);
+  for (guint i = 0; i < found->len; i++) {
+    g_autofree char *difference = NULL;
+    if (!arrays_equal (expected->pdata[i], found->pdata[i], &difference)) {
+      g_test_message ("output %u: %s", i, difference);
+      g_test_fail ();
+    }
+  }
+  return schedule->n_items;
+}
+
+/* With launches free, a small step is scheduled like a large one. */
+static ScheduleWeights
+begin_small (gboolean large)
+{
+  ScheduleWeights old = schedule_weights;
+  if (large) {
+    schedule_weights.launch = 0;
+    schedule_weights.split_max_outputs = 20;
+    schedule_weights.split_min_reduced = schedule_weights.split_min_total = 16;
+    schedule_weights.split_least = 2;
+    schedule_weights.pack_min_work = 16;
+    schedule_weights.pack_min_reuse = 2;
+  }
+  return old;
+}
+
+/* All values of a small step, in f64 arithmetic on both sides. */
+static void
+test_small (gconstpointer large)
+{
+  Network self = { 0 };
+  ScheduleWeights old = begin_small (large != NULL);
+  TinyGraph *graph = tiny_graph_new ();
+  tiny_runtime_lock ();
+  TinyNode *sink = make_step (&self, graph, 2, 8, 2);
+  tiny_runtime_unlock ();
+  compare (&self, graph, sink);
+  schedule_weights = old;
+}
+
+/* Gradients of convolutions with strides, padding, dilation and groups. */
+static void
+test_windows (gconstpointer large)
+{
+  static const gint64 settings[][4] = { /* stride, padding, dilation, groups */
+                                        { 1, 1, 1, 1 },
+                                        { 2, 1, 1, 1 },
+                                        { 2, 0, 1, 2 },
+                                        { 1, 2, 2, 1 },
+                                        { 3, 1, 1, 1 }
+  };
+  ScheduleWeights old = begin_small (large != NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (settings); i++) {
+    const gint64 *v = settings[i];
+    g_autoptr (GError) error = NULL;
+    Network network = { 0 }, *self = &network;
+    TinyGraph *graph = tiny_graph_new ();
+    TinyTensor *grads[3];
+    TinyNode *roots[3];
+    TinyTensor *x = WEIGHT (2, 4, 7, 7), *w = WEIGHT (4, 4 / v[3], 3, 3),
+               *u = WEIGHT (2, 4, 2, 2);
+    tiny_runtime_lock ();
+    TinyTensor *y = T (relu) (T (conv2d) (x, w, NULL, v[0], v[1], v[2], v[3]));
+    y = T (max_pool2d) (T (conv2d) (y, u, NULL, 1, 1, 1, 1), 2, 1, 0);
+    TinyTensor *loss = g_object_ref_sink (T (sum) (T (square) (y), NULL, 0, FALSE));
+    tiny_gradient (loss, (TinyTensor *[]){ x, w, u }, 3, grads, &error);
+    g_assert_no_error (error);
+    for (guint r = 0; r < 3; r++)
+      roots[r] = node_of (grads[r]);
+    TinyNode *sink
+        = tiny_graph_import (graph, tiny_node_sink (tiny_runtime_get_graph (), 3, roots, NULL));
+    tiny_runtime_unlock ();
+    g_assert_cmpuint (compare (self, graph, sink), <=, 40);
+  }
+  schedule_weights = old;
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/schedule/training/large", test_large);
+  g_test_add_data_func ("/schedule/training/small", NULL, test_small);
+  g_test_add_data_func ("/schedule/training/small-as-large", "", test_small);
+  g_test_add_data_func ("/schedule/training/windows", NULL, test_windows);
+  g_test_add_data_func ("/schedule/training/windows-as-large", "", test_windows);
+  return g_test_run ();
+}

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-scan.c: the helper that loads one plugin and reports what it finds.
+ *
+ *   tiny-scan DESCRIPTOR SECONDS MODULE
+ *
+ * Started by the core with standard streams of its own, as leader of a process group. Writes one
+ * line of JSON to DESCRIPTOR when all went well up to the plugin's fini(), and leaves without
+ * running destructors: a plugin that fails in those has done its work before. */
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "plugin/tiny-scan.h"
+
+enum { MAX_FILE_BYTES = 256 << 20 };
+
+static void
+limit (int what, rlim_t value)
+{
+  struct rlimit now;
+  if (getrlimit (what, &now) != 0)
+    return;
+  if (now.rlim_max == RLIM_INFINITY || now.rlim_max > value)
+    now.rlim_max = value;
+  if (now.rlim_cur == RLIM_INFINITY || now.rlim_cur > now.rlim_max)
+    now.rlim_cur = now.rlim_max;
+  setrlimit (what, &now);
+}
+
+/* Address space stays unlimited: drivers of accelerators reserve far more than they use. */
+static void
+confine (unsigned seconds)
+{
+  limit (RLIMIT_CORE, 0);
+  limit (RLIMIT_CPU, 4 * seconds);
+  limit (RLIMIT_FSIZE, MAX_FILE_BYTES);
+  prctl (PR_SET_PDEATHSIG, SIGKILL);
+  signal (SIGPIPE, SIG_DFL);
+}
+
+static int
+write_all (int descriptor, const char *text, size_t n)
+{
+  while (n > 0) {
+    ssize_t written = write (descriptor, text, n);
+    if (written <= 0)
+      return -1;
+    text += written;
+    n -= (size_t) written;
+  }
+  return 0;
+}
+
+int
+main (int argc, char **argv)
+{
+  if (argc != 4)
+    return 2;
+  int descriptor = atoi (argv[1]);
+  confine ((unsigned) atoi (argv[2]));
+  /* Of the program's other descriptors a plugin learns nothing. */
+  closefrom (descriptor + 1);
+  g_autoptr (TinyScan) scan = tiny_scan_module (argv[3]);
+  g_autoptr (JsonNode) root = tiny_scan_to_json (scan);
+  g_autofree char *text = json_to_string (root, FALSE);
+  g_autofree char *line = g_strconcat (text, "\n", NULL);
+  _exit (write_all (descriptor, line, strlen (line)) == 0 ? 0 : 1);
+}
