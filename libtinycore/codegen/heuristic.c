@@ -312,17 +312,20 @@ tile_nest (Plan *plan, Nest *nest, guint vector, guint lanes)
 {
   Tile best = { -1, 1, 1, 0 };
   try_tile (plan, nest, vector, lanes, -1, &best);
-  for (guint i = 0; i < plan->axes->n_outputs; i++)
+  /* Of equals, the innermost: its loads are near each other. */
+  for (guint i = plan->axes->n_outputs; i-- > 0;)
     if (i != vector && depends (plan, nest->reduce, i))
       try_tile (plan, nest, vector, lanes, (int) i, &best);
   apply_lanes (plan, vector, lanes, lanes);
-  if (best.n_vectors > 1)
-    apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
+  /* What is split off last changes fastest: each row's value is used up before the next row's is
+   * loaded, while the few vectors stay in registers. */
   if (best.axis >= 0 && best.count > 1) {
     if (extent_of (plan, best.axis) % best.count != 0)
       apply (plan, TINY_OPT_PAD, best.axis, best.count);
     apply (plan, TINY_OPT_UPCAST, best.axis, best.count);
   }
+  if (best.n_vectors > 1)
+    apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
 }
 
 /* Lanes on a reduced axis: several accumulators, from outputs that share loads or the axis itself. */
