@@ -7,21 +7,27 @@
 #include "base/tiny-error.h"
 #include "schedule/plan.h"
 
-/* In Plan.devices: known to be nowhere. */
+/* Stands in the map for what is nowhere: it has been looked at. */
 static const char nowhere[] = "";
+
+static void
+remember (Plan *plan, const TinyNode *node, const char *device)
+{
+  tiny_node_map_set (&plan->devices, node, (gpointer) (device != NULL ? device : nowhere));
+}
 
 const char *
 schedule_get_device (Plan *plan, TinyNode *node)
 {
   const char *device = tiny_node_map_get (&plan->devices, node);
-  if (device != NULL || node->op == TINY_OP_PARAM)
-    return device == nowhere ? NULL : device;
-  if (node->op == TINY_OP_COPY)
+  if (device != NULL)
+    return device != nowhere ? device : NULL;
+  if (node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY)
     return node->text;
   /* Made by a pass since the check: the first source that knows. */
   for (guint i = 0; i < node->n_sources && device == NULL; i++)
     device = schedule_get_device (plan, node->sources[i]);
-  tiny_node_map_set (&plan->devices, node, (gpointer) (device ? device : nowhere));
+  remember (plan, node, device);
   return device;
 }
 
@@ -46,7 +52,7 @@ check_node (Plan *plan, TinyNode *node, GError **error)
     if (device == NULL && node->op == TINY_OP_CONTIGUOUS)
       device = node->text;
   }
-  tiny_node_map_set (&plan->devices, node, (gpointer) device);
+  remember (plan, node, device);
   if (device != NULL && plan->only_device == NULL)
     plan->only_device = device;
   return TRUE;

@@ -261,6 +261,7 @@ schedule_canonicalize (Plan *plan)
       sources[j] = tiny_node_map_get (&map, node->sources[j]);
     TinyNode *result = clean (&self, node, sources);
     tiny_node_map_set (&map, node, result);
+    schedule_get_device (plan, result); /* here its sources are known: no deep walk later */
     tiny_node_map_set (&self.users, result,
                        GUINT_TO_POINTER (MAX (count_users (&self, result), users[node->id])));
   }

@@ -65,6 +65,7 @@ schedule_split_reduces (Plan *plan)
     if (result->op == TINY_OP_REDUCE)
       result = split (plan->graph, result);
     tiny_node_map_set (&map, node, result);
+    schedule_get_device (plan, result);
   }
   for (guint r = 0; r < plan->n_roots; r++) {
     TinyNode *root = tiny_node_map_get (&map, plan->roots[r]);

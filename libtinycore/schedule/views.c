@@ -269,6 +269,10 @@ move_operands (TinyGraph *graph,
   return tiny_node_with_sources (graph, x, moved);
 }
 
+/* How many elementwise nodes a movement has sunk through: the walk must not exhaust the stack. */
+static _Thread_local guint depth;
+enum { MAX_DEPTH = 64 };
+
 TinyNode *
 view_apply (TinyGraph *graph,
             const TinyNodeMap *users,
@@ -277,8 +281,10 @@ view_apply (TinyGraph *graph,
             guint n,
             TinyNode *x)
 {
-  if (tiny_op_is_elementwise (x->op) && x->shape->n > 0) {
+  if (tiny_op_is_elementwise (x->op) && x->shape->n > 0 && depth < MAX_DEPTH) {
+    depth++;
     TinyNode *moved = move_operands (graph, users, op, ints, n, x);
+    depth--;
     if (moved != NULL)
       return moved;
   }

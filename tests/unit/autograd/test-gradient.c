@@ -451,11 +451,16 @@ test_backward (void)
   tiny_tensor_clear_grad (x);
   g_autoptr (TinyTensor) cut = g_object_ref_sink (
       tiny_tensor_sum (tiny_tensor_mul (tiny_tensor_detach (x), y), NULL, 0, FALSE));
-  g_assert_true (tiny_tensor_backward (cut, NULL));
-  g_autofree double *none = tiny_tensor_get_grad (x) == NULL
-                                ? NULL
-                                : oracle_eval (&oracle, tiny_tensor_get_grad (x), NULL);
+  g_autoptr (GError) error = NULL;
+  gboolean reached = tiny_tensor_backward (cut, &error);
+  g_autofree double *none
+      = reached ? oracle_eval (&oracle, tiny_tensor_get_grad (x), NULL) : NULL;
   g_assert_true (none == NULL || none[0] == 0);
+  g_autoptr (TinyTensor) apart
+      = g_object_ref_sink (tiny_tensor_sum (tiny_tensor_square (y), NULL, 0, FALSE));
+  g_clear_error (&error);
+  g_assert_false (tiny_tensor_backward (apart, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
 }
 
 static void

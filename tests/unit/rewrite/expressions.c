@@ -323,7 +323,8 @@ evaluate_access (Assignment *self, TinyNode *node)
       out.v[i] = is_load ? other.v[i] : 0;
     } else if (index.ok[0] && at >= 0 && at < PARAM_SIZE) {
       out.ok[i] = is_load || other.ok[i];
-      out.v[i] = is_load ? read_memory (self, node->sources[0], at) : other.v[i] * 64 + at + 1;
+      out.v[i] = is_load ? read_memory (self, node->sources[0], at)
+                         : (gint64) ((guint64) other.v[i] * 64 + (guint64) at + 1);
     }
   }
   return out;

@@ -177,18 +177,21 @@ make_kernel (TinyGraph *graph, gint64 size)
   }
   TinyNode *sum = tiny_node_const_index (graph, 0), *gate = NULL;
   for (guint i = 6; i-- > 0;) {
-    TinyNode *n = tiny_node_const_index (graph, size + i), *one = tiny_node_const_index (graph, -1);
+    TinyNode *n = tiny_node_const_index (graph, size + i),
+             *one = tiny_node_const_index (graph, -1);
     TinyNode *axis = tiny_node_binary (graph, TINY_OP_FLOORMOD, index, n);
     index = tiny_node_binary (graph, TINY_OP_FLOORDIV, index, n);
     axis = tiny_node_binary (graph, TINY_OP_ADD, axis, one);
     TinyNode *inside = tiny_node_binary (graph, TINY_OP_CMPLT, one, axis);
     gate = gate == NULL ? inside : tiny_node_binary (graph, TINY_OP_AND, gate, inside);
-    sum = tiny_node_binary (graph, TINY_OP_ADD, tiny_node_binary (graph, TINY_OP_MUL, sum, n), axis);
+    sum = tiny_node_binary (graph, TINY_OP_ADD, tiny_node_binary (graph, TINY_OP_MUL, sum, n),
+                            axis);
   }
   TinyNode *param = tiny_node_new (graph, TINY_OP_PARAM, TINY_DTYPE_F32, 1, 0, NULL, 1,
                                    tiny_graph_ints (graph, &size, 1), NULL);
   TinyNode *sources[] = { param, sum };
-  TinyNode *load = tiny_node_new (graph, TINY_OP_LOAD, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL);
+  TinyNode *load
+      = tiny_node_new (graph, TINY_OP_LOAD, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL);
   return tiny_node_where (graph, gate, load, tiny_node_const_float (graph, TINY_DTYPE_F32, 0));
 }
 
@@ -207,8 +210,8 @@ test_speed (void)
   for (guint i = 0; i < N_KERNELS; i++)
     tiny_rewriter_run (rewriter, kernels[i]);
   double ns = 1000.0 * (double) (g_get_monotonic_time () - start);
-  g_test_message ("%d index kernels: %.2f ms, %.0f ns for each of %u nodes", N_KERNELS, ns / 1e6,
-                  ns / n_nodes, n_nodes);
+  g_test_message ("%d index kernels: %.2f ms, %.0f ns for each of %u nodes", N_KERNELS,
+                  ns / 1e6, ns / n_nodes, n_nodes);
   /* Nothing here matches. */
   TinyNode *x = new_leaf (graph, TINY_DTYPE_F32, 0), *chain = x;
   for (guint i = 0; i < N_LINKS; i++)

@@ -52,7 +52,8 @@ static const struct {
   { "reduce.f32{op=add}(reduce.f32{op=add}(load.f32(%p, add.index(mul.index(%n, 16), %r)), "
     "%r), %n)",
     "reduce.f32{op=add}(load.f32(%p, add.index(mul.index(%n, 16), %r)), %n, %r)" },
-  { "reduce.i32{op=add}(where.i32(cmpeq.bool(%r, %n), load.i32(param.i32{slot=2, shape=[16]}, %r), 0), %r)",
+  { "reduce.i32{op=add}(where.i32(cmpeq.bool(%r, %n), load.i32(param.i32{slot=2, shape=[16]}, "
+    "%r), 0), %r)",
     "load.i32(param.i32{slot=2, shape=[16]}, %n, cmplt.bool(%n, 16), 0)" },
 };
 
