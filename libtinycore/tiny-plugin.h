@@ -216,8 +216,8 @@ typedef struct TinyTarget {
  * In every template $0 $1 $2 $3 stand for the sources' text, $t for the result type's name, $T for the
  * scalar type's, $n for the lanes, $a for the argument, $s for the first source's type. In a STORE $t $T
  * $n are the stored value's. $name, $params and $x (x, y or z) are whole words; otherwise a letter
- * after $ is all of the name, so that "$Tx$n" is float and x and 4. A source's text is an identifier or
- * a constant. Names that begin with tiny_ are the dialect's own. A NULL op is one that the target does
+ * after $ is all of the name, so that "$Tx$n" is float and x and 4. A source's text is a name,
+ * a constant or an expression that stands as one operand. Names that begin with tiny_ are the dialect's own. A NULL op is one that the target does
  * not declare.
  *
  * In param_read, param_write and variable $0 is the parameter's name, in kernel_open and grid $0 $1 $2
