@@ -11,6 +11,7 @@
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-executable.h"
 #include "engine/tiny-plan.h"
+#include "engine/tiny-runtime.h"
 #include "ir/tiny-text.h"
 #include "ir/tiny-verify.h"
 #include "render/tiny-render.h"
@@ -189,12 +190,12 @@ static void
 explain_access (TinyGraph *graph, const TinyNode *access)
 {
   const char *what = access->op == TINY_OP_LOAD ? "reads" : "writes";
-  g_autofree char *index = tiny_graph_print_expression (graph, access->sources[1]);
+  g_autofree char *index = tiny_node_to_string (access->sources[1]);
   printf ("    %s slot %" G_GINT64_FORMAT " at %s\n", what, access->sources[0]->arg, index);
   TinyAffine affine;
   if (tiny_affine (graph, access->sources[1], &affine) && affine.rest == NULL) {
     printf ("      strides");
-    for (guint i = 0; i < affine.n; i++)
+    for (guint i = 0; i < affine.n_terms; i++)
       printf (" %" G_GINT64_FORMAT "×range%u", affine.terms[i].stride,
               tiny_range_get_number (affine.terms[i].range));
     printf (", offset %" G_GINT64_FORMAT "\n", affine.offset);
@@ -205,7 +206,7 @@ explain_access (TinyGraph *graph, const TinyNode *access)
   if (access->op == TINY_OP_STORE && access->n_sources > 3)
     gate = access->sources[3];
   if (gate != NULL) {
-    g_autofree char *mask = tiny_graph_print_expression (graph, gate);
+    g_autofree char *mask = tiny_node_to_string (gate);
     printf ("      where %s\n", mask);
   }
 }

@@ -178,6 +178,12 @@ backward_locked (TinyTensor *loss, GError **error)
   for (TinyTensor *t = tiny_tensor_get_first_variable (); t != NULL; t = t->next)
     if (tiny_dtype_is_float (t->dtype) && tiny_tensor_get_node (t)->mark == seen)
       g_ptr_array_add (variables, t);
+  if (variables->len == 0) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                         "gradient: the loss depends on no tensor that requires one; once "
+                         "realised, a loss no longer knows what it was made of");
+    return FALSE;
+  }
   g_autofree TinyTensor **gradients = g_new0 (TinyTensor *, variables->len + 1);
   if (!gradient_locked (loss, (TinyTensor *const *) variables->pdata, variables->len, gradients,
                         error))

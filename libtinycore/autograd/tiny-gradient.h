@@ -14,9 +14,11 @@ G_BEGIN_DECLS
  *
  * Adds the gradient of @loss to what tiny_tensor_get_grad() gives for every tensor that @loss is
  * computed from and that requires one (tiny_tensor_set_requires_grad()). Nothing runs: gradients
- * are lazy tensors, of which gradients can be taken again.
+ * are lazy tensors, of which gradients can be taken again. Call it before @loss is realised or read:
+ * a realised tensor is memory and no longer knows what it was made of.
  *
- * Errors: what @loss carries; %TINY_ERROR_INVALID when it is not one float.
+ * Errors: what @loss carries; %TINY_ERROR_INVALID when it is not one float or depends on no tensor
+ * that requires a gradient.
  *
  * Returns: whether it worked
  *

@@ -312,17 +312,19 @@ tile_nest (Plan *plan, Nest *nest, guint vector, guint lanes)
 {
   Tile best = { -1, 1, 1, 0 };
   try_tile (plan, nest, vector, lanes, -1, &best);
-  for (guint i = 0; i < plan->axes->n_outputs; i++)
+  /* Inner axes first: of equal tiles the one whose loads lie closest together is taken. */
+  for (guint i = plan->axes->n_outputs; i-- > 0;)
     if (i != vector && depends (plan, nest->reduce, i))
       try_tile (plan, nest, vector, lanes, (int) i, &best);
   apply_lanes (plan, vector, lanes, lanes);
-  if (best.n_vectors > 1)
-    apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
   if (best.axis >= 0 && best.count > 1) {
     if (extent_of (plan, best.axis) % best.count != 0)
       apply (plan, TINY_OPT_PAD, best.axis, best.count);
     apply (plan, TINY_OPT_UPCAST, best.axis, best.count);
   }
+  /* Last, so that its copies are next to each other: what is broadcast to them dies at once. */
+  if (best.n_vectors > 1)
+    apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
 }
 
 /* Lanes on a reduced axis: several accumulators, from outputs that share loads or the axis itself. */

@@ -9,7 +9,9 @@
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
+#include <glib/gstdio.h>
 #include <string.h>
+#include <unistd.h>
 
 typedef struct {
   guint8 code;
@@ -79,11 +81,15 @@ open_stream (Stream *self, GError **error)
   archive_read_support_filter_gzip (self->archive);
   archive_read_support_format_raw (self->archive);
   archive_read_support_format_empty (self->archive);
-  if (archive_read_open_filename (self->archive, self->path, 65536) != ARCHIVE_OK) {
-    int number = archive_errno (self->archive);
+  if (g_access (self->path, R_OK) != 0) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: cannot be read: %s", self->path,
-                 number > 0 ? g_strerror (number) : archive_error_string (self->archive));
+                 g_strerror (errno));
     return FALSE;
+  }
+  if (archive_read_open_filename (self->archive, self->path, 65536) != ARCHIVE_OK) {
+    g_autofree char *what
+        = g_strdup_printf ("damaged or truncated: %s", archive_error_string (self->archive));
+    return fail (self, error, what);
   }
   if (archive_read_next_header (self->archive, &entry) != ARCHIVE_OK)
     return fail (self, error, "wanted an IDX file, found nothing");

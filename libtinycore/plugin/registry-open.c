@@ -57,7 +57,6 @@ static void
 fail_unknown (TinyRegistry *self, const char *name, GError **error)
 {
   const GPtrArray *all = tiny_registry_get_found (self);
-  g_autofree char *there = tiny_registry_summarise (self);
   const char *nearest = NULL;
   guint least = 3;
   for (guint i = 0; i < all->len; i++) {
@@ -68,10 +67,8 @@ fail_unknown (TinyRegistry *self, const char *name, GError **error)
       nearest = found->name;
     }
   }
-  g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
-               "there is no backend “%s”%s%s%s; there is: %s", name,
-               nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "",
-               there);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE, "there is no backend “%s”%s%s%s", name,
+               nearest ? ", did you mean " : "", nearest ? nearest : "", nearest ? "?" : "");
 }
 
 /* ---- which device ---- */
@@ -409,13 +406,16 @@ add_failure (Failures *self, GError *error)
   self->n++;
 }
 
-/* One failure keeps its own code, several become TINY_ERROR_NO_DEVICE. */
+/* What was asked, why each candidate failed, what there is. One failure keeps its own code, several
+ * become TINY_ERROR_NO_DEVICE. */
 static void
-report_failures (Failures *self, const char *asked, GError **error)
+report_failures (TinyRegistry *self, Failures *failures, const char *asked, GError **error)
 {
-  gint code = self->n == 1 ? self->last->code : TINY_ERROR_NO_DEVICE;
-  g_set_error (error, TINY_ERROR, code, "%s: %s", asked,
-               self->text ? self->text->str : "no backend is installed");
+  gint code = failures->n == 1 ? failures->last->code : TINY_ERROR_NO_DEVICE;
+  g_autofree char *there = code == TINY_ERROR_NO_DEVICE ? tiny_registry_summarise (self) : NULL;
+  g_set_error (error, TINY_ERROR, code, "%s: %s%s%s", asked,
+               failures->text ? failures->text->str : "nothing is chosen by itself",
+               there ? "; backends: " : "", there ? there : "");
 }
 
 static void
@@ -443,7 +443,7 @@ open_chain (TinyRegistry *self,
       return TRUE;
     add_failure (&failures, why);
   }
-  report_failures (&failures, asked, error);
+  report_failures (self, &failures, asked, error);
   return FALSE;
 }
 
@@ -491,12 +491,7 @@ open_best (TinyRegistry *self, GPtrArray *out, GError **error)
         return TRUE;
       add_failure (&failures, why);
     }
-  g_autofree char *there = tiny_registry_summarise (self);
-  if (failures.n == 0)
-    g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
-                 "no device that is chosen by itself (there is: %s)", there);
-  else
-    report_failures (&failures, "no device works", error);
+  report_failures (self, &failures, "no device works", error);
   return FALSE;
 }
 

@@ -267,13 +267,12 @@ judge (Process *process, gboolean timed_out, guint timeout_ms)
 }
 
 TinyScan *
-tiny_scan_run (const TinyManifest *manifest)
+tiny_scan_run (const TinyManifest *manifest, GError **error)
 {
-  g_autoptr (GError) error = NULL;
-  g_autofree char *helper = find_helper (&error);
+  g_autofree char *helper = find_helper (error);
   Process process = { .report = -1, .said = -1 };
-  if (helper == NULL || !start (&process, helper, manifest, &error))
-    return tiny_scan_new_failed (TINY_ERROR_PLUGIN, g_strdup (error->message));
+  if (helper == NULL || !start (&process, helper, manifest, error))
+    return NULL;
   process.report_text = g_string_new (NULL);
   process.said_text = g_string_new (NULL);
   gint64 begin = g_get_monotonic_time ();

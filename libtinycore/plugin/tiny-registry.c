@@ -167,8 +167,13 @@ tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, 
     good = ((const TinyScanDevice *) known->devices->pdata[i])->error == NULL;
   if (known != NULL && (good || !again || g_hash_table_contains (self->scanned, module)))
     return known;
+  TinyScan *scan = tiny_scan_run (found->manifest, error);
+  if (scan == NULL) {
+    g_prefix_error (error, "%s: ", found->name);
+    return NULL;
+  }
   g_hash_table_add (self->scanned, g_strdup (module));
-  return tiny_scan_cache_put (self->cache, found->manifest, tiny_scan_run (found->manifest));
+  return tiny_scan_cache_put (self->cache, found->manifest, scan);
 }
 
 static gboolean

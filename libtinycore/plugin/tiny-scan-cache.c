@@ -75,7 +75,7 @@ make_key (const TinyManifest *manifest)
 {
   GString *out = g_string_new (NULL);
   append_file (out, manifest->module);
-  g_string_append_printf (out, " %s %u", manifest->name, manifest->timeout_ms);
+  g_string_append_printf (out, " %u", manifest->timeout_ms);
   for (guint i = 0; manifest->probe_env[i] != NULL; i++) {
     const char *value = g_getenv (manifest->probe_env[i]);
     g_autofree char *valid = value ? g_utf8_make_valid (value, -1) : NULL;

@@ -46,9 +46,9 @@ TinyScan *tiny_scan_from_json (JsonObject *object, GError **error);
 /* In the helper: loads, scans, opens and closes. Never NULL. */
 TinyScan *tiny_scan_module (const char *module_path);
 
-/* In the program: runs the helper on the manifest's module, within its time-out. Never NULL;
- * whatever goes wrong is in the result. */
-TinyScan *tiny_scan_run (const TinyManifest *manifest);
+/* In the program: runs the helper on the manifest's module, within its time-out. What goes wrong
+ * with the plugin is in the result; NULL is for a helper that cannot be run (%TINY_ERROR_PLUGIN). */
+TinyScan *tiny_scan_run (const TinyManifest *manifest, GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyScan, tiny_scan_free)
 

@@ -10,7 +10,7 @@
 #include "rewrite/tiny-simplify.h"
 #include "rewrite/tiny-sum.h"
 
-/* x = c * quotient + rest; the rest has small coefficients and a constant in [0, c). */
+/* x = c * quotient + rest; the rest has no multiple of c and a constant in [0, c). */
 typedef struct {
   TinyMatch *match;
   gboolean is_mod;
@@ -24,14 +24,12 @@ new_const (TinyMatch *m, gint64 value)
   return tiny_const_like (m->graph, m->root, value);
 }
 
-/* Of a quotient, a coefficient that is no multiple of c is split only over a single leaf: else
- * much would stand there twice. */
+/* Of a quotient, a coefficient that is no multiple of c stays whole: else much would stand there
+ * twice. */
 static gint64
-get_quotient (const Division *d, const TinySum *sum, const TinyTerm *term, gint64 c)
+get_quotient (const Division *d, gint64 coef, gint64 c)
 {
-  gboolean is_leaf
-      = sum->n == 1 && sum->constant == 0 && !tiny_op_is_elementwise (term->atom->op);
-  return d->is_mod || is_leaf || term->coef % c == 0 ? term->coef / c : 0;
+  return d->is_mod || coef % c == 0 ? coef / c : 0;
 }
 
 static gboolean
@@ -41,7 +39,7 @@ split (Division *d, const TinySum *sum, gint64 c)
   tiny_sum_clear (&d->rest);
   for (guint i = 0; i < sum->n; i++) {
     TinyTerm t = sum->terms[i];
-    gint64 q = get_quotient (d, sum, &t, c);
+    gint64 q = get_quotient (d, t.coef, c);
     if ((q != 0 && !tiny_sum_add_term (&d->quotient, t.atom, q))
         || (t.coef != q * c && !tiny_sum_add_term (&d->rest, t.atom, t.coef - q * c)))
       return FALSE;
@@ -100,15 +98,16 @@ fold_period (Division *d, TinySum *quotient, TinySum *rest)
   return build (d, &result);
 }
 
-/* The same with each coefficient's remainder the closest to zero. */
+/* The same with other remainders of the coefficients: those closest to zero, or to the coefficient's
+ * own sign. */
 static TinyNode *
-fold_congruent (Division *d)
+fold_congruent (Division *d, gboolean closest)
 {
   TinySum quotient = d->quotient, rest = d->rest;
   gboolean changed = FALSE;
   for (guint i = 0; i < rest.n; i++) {
     gint64 coef = rest.terms[i].coef;
-    gint64 step = coef > d->c / 2 ? 1 : coef < -(d->c / 2) ? -1 : 0;
+    gint64 step = closest ? tiny_floor_div (coef + d->c / 2, d->c) : coef / d->c;
     if (step == 0)
       continue;
     changed = TRUE;
@@ -272,7 +271,9 @@ fold_divmod (TinyMatch *m)
     return NULL;
   TinyNode *result = fold_period (&d, &d.quotient, &d.rest);
   if (result == NULL)
-    result = fold_congruent (&d);
+    result = fold_congruent (&d, TRUE);
+  if (result == NULL)
+    result = fold_congruent (&d, FALSE);
   if (result == NULL && d.is_mod)
     result = fold_inner_mod (&d);
   if (result == NULL)

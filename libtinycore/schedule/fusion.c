@@ -225,8 +225,6 @@ pass_contexts (Fusion *self, Info *info)
       } else if (node->op == TINY_OP_EXPAND) {
         context.evaluations /= MAX (count_hoisted (node), 1);
         context.repeated = context.repeated || get_info (self, source)->n < info->n;
-      } else if (node->op == TINY_OP_PAD && info->n > 0) {
-        context.evaluations *= get_info (self, source)->n / info->n;
       } else if (tiny_op_is_elementwise (node->op) && source->shape->n == 0) {
         context.evaluations = MIN (context.evaluations, 1);
         context.repeated = context.repeated || info->n > 1;

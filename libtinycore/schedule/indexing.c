@@ -6,12 +6,13 @@
  * the indices and may add a condition under which the value exists; a REDUCE adds loops; a stored
  * value becomes a LOAD. Equal (node, indices, condition) are lowered once.
  *
- * A kernel is lowered twice: the first time finds every address and condition, from which follows
- * which neighbouring loops always run through memory like one; the second time uses those. */
+ * A kernel is lowered up to three times. The first time finds every address and condition; where
+ * these divide a loop's counter, the loop is split into the digits they want. Of the loops then,
+ * neighbours that always run through memory like one are joined; the last time uses those. */
 #include <math.h>
 #include <string.h>
 
-#include "schedule/plan.h"
+#include "schedule/loops.h"
 
 typedef struct {
   TinyNode *node;
@@ -25,15 +26,6 @@ typedef struct {
   const Affine *index[];
 } MemoKey;
 
-/* Loops that lie next to each other: those of the output, or of reduces alike. */
-typedef struct {
-  guint depth, n; /* depth 0 is the output's, 1 a reduce's, 2 one inside a reduce … */
-  gint64 extents[SCHEDULE_MAX_RANK];
-  const Affine *index[SCHEDULE_MAX_RANK]; /* what stands for each loop */
-  guint n_ranges;
-  TinyNode *ranges[SCHEDULE_MAX_RANK]; /* the loops themselves */
-} Group;
-
 typedef struct {
   Plan *plan;
   TinyGraph *graph;
@@ -43,9 +35,7 @@ typedef struct {
   GHashTable *memo;
   GArray *buffers; /* guint: slot → buffer */
   GPtrArray *used; /* Affine: every address and condition */
-  GPtrArray *groups;
-  guint n_groups_known; /* groups whose loops the first lowering decided */
-  guint n_ranges;
+  Loops loops;
 } Lowering;
 
 static Value lower (
@@ -111,86 +101,6 @@ static gboolean
 is_never (TinyNode *valid)
 {
   return valid != NULL && tiny_node_is_const (valid);
-}
-
-/* ---- loops ---- */
-static Group *
-add_group (Lowering *self, guint depth, guint n, const gint64 *extents)
-{
-  Group *group = tiny_arena_alloc (self->arena, sizeof *group);
-  group->depth = depth;
-  group->n = n;
-  memcpy (group->extents, extents, n * sizeof *extents);
-  g_ptr_array_add (self->groups, group);
-  return group;
-}
-
-/* One loop an extent, or for neighbours with joins[i] set one loop for i and i + 1. */
-static void
-make_ranges (Lowering *self, Group *group, const gboolean *joins)
-{
-  TinyRangeKind kind = group->depth == 0 ? TINY_RANGE_LOOP : TINY_RANGE_REDUCE;
-  group->n_ranges = 0;
-  for (guint first = 0, last; first < group->n; first = last + 1) {
-    gint64 extent = group->extents[first], inner = 1;
-    for (last = first; joins != NULL && last + 1 < group->n && joins[last]; last++)
-      extent *= group->extents[last + 1];
-    TinyNode *range = tiny_node_range_const (self->graph, self->n_ranges++, kind, extent);
-    const Affine *whole = affine_range (self->pool, range);
-    group->ranges[group->n_ranges++] = range;
-    for (guint i = last + 1; i-- > first;) {
-      const Affine *part = affine_div (self->pool, whole, inner);
-      group->index[i] = i == first ? part : affine_mod (self->pool, part, group->extents[i]);
-      inner *= group->extents[i];
-    }
-  }
-}
-
-/* The loops of a reduce; those with the same extents at the same depth share theirs. */
-static Group *
-get_reduce_group (Lowering *self, guint depth, guint n, const gint64 *extents)
-{
-  for (guint i = 0; i < self->groups->len; i++) {
-    Group *group = self->groups->pdata[i];
-    if (group->depth == depth && group->n == n
-        && memcmp (group->extents, extents, n * sizeof *extents) == 0)
-      return group;
-  }
-  Group *group = add_group (self, depth, n, extents);
-  make_ranges (self, group, NULL);
-  return group;
-}
-
-/* Whether in every sum that @x is made of, @outer moves as @extent steps of @inner would. */
-static gboolean
-moves_as_one (Lowering *self, const Affine *x, TinyNode *outer, TinyNode *inner, gint64 extent)
-{
-  if (affine_get_mul (x, outer) != affine_get_mul (x, inner) * extent)
-    return FALSE;
-  for (guint i = 0; i < x->n; i++) {
-    const AffineAtom *atom = affine_pool_get_atom (self->pool, x->terms[i].atom);
-    if (atom->inner != NULL && !moves_as_one (self, atom->inner, outer, inner, extent))
-      return FALSE;
-  }
-  return TRUE;
-}
-
-/* Decides from @used which loops of each group become one, and makes the final loops. */
-static void
-join_ranges (Lowering *self)
-{
-  self->n_ranges = 0;
-  for (guint g = 0; g < self->groups->len; g++) {
-    Group *group = self->groups->pdata[g];
-    gboolean joins[SCHEDULE_MAX_RANK] = { FALSE };
-    for (guint i = 0; i + 1 < group->n; i++) {
-      joins[i] = TRUE;
-      for (guint u = 0; u < self->used->len && joins[i]; u++)
-        joins[i] = moves_as_one (self, self->used->pdata[u], group->ranges[i],
-                                 group->ranges[i + 1], group->extents[i + 1]);
-    }
-    make_ranges (self, group, joins);
-  }
 }
 
 /* ---- reading memory ---- */
@@ -371,7 +281,7 @@ lower_reduce (
   }
   if (n == 0)
     return lower (self, source, inner, valid, depth);
-  Group *group = get_reduce_group (self, depth + 1, n, extents);
+  LoopGroup *group = loops_get_reduce (&self->loops, depth + 1, n, extents);
   for (guint i = 0, j = 0; i < axes->n; i++)
     if (from->v[axes->v[i]] > 1)
       inner[axes->v[i]] = group->index[j++];
@@ -506,9 +416,9 @@ static char *
 make_name (Lowering *self)
 {
   enum { LONGEST = 60 };
-  GString *name = g_string_new (self->groups->len > 1 ? "r" : "e");
-  for (guint g = 0; g < self->groups->len; g++) {
-    Group *group = self->groups->pdata[g];
+  GString *name = g_string_new (self->loops.groups->len > 1 ? "r" : "e");
+  for (guint g = 0; g < self->loops.groups->len; g++) {
+    LoopGroup *group = self->loops.groups->pdata[g];
     for (guint i = 0; i < group->n_ranges; i++)
       g_string_append_printf (name, "%s%" G_GINT64_FORMAT, g > 0 && i == 0 ? "_r" : "_",
                               tiny_range_get_extent (group->ranges[i]));
@@ -524,7 +434,7 @@ static TinyNode *
 lower_once (Lowering *self)
 {
   TinyNode *node = self->stage->node;
-  Group *group = self->groups->pdata[0];
+  LoopGroup *group = self->loops.groups->pdata[0];
   const Affine *index[SCHEDULE_MAX_RANK];
   g_hash_table_remove_all (self->memo);
   g_ptr_array_set_size (self->used, 0);
@@ -568,17 +478,20 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   g_autoptr (GArray) buffers = g_array_new (FALSE, FALSE, sizeof (guint));
   g_autoptr (GPtrArray) used = g_ptr_array_new ();
   g_autoptr (GPtrArray) groups = g_ptr_array_new ();
-  Lowering self
-      = { plan, plan->graph, &plan->affines, stage, arena, memo, buffers, used, groups };
+  Lowering self = { plan,    plan->graph, &plan->affines,
+                    stage,   arena,       memo,
+                    buffers, used,        { plan->graph, &plan->affines, arena, groups, 0 } };
 
   for (guint i = 0; i < node->shape->n; i++) {
     gint64 extent = node->shape->v[stage->order != NULL ? stage->order->v[i] : i];
     if (extent > 1)
       extents[n++] = extent;
   }
-  make_ranges (&self, add_group (&self, 0, n, extents), NULL);
+  loops_add (&self.loops, 0, n, extents);
   lower_once (&self);
-  join_ranges (&self);
+  if (loops_split (&self.loops, used))
+    lower_once (&self);
+  loops_join (&self.loops, used);
   TinyNode *store = lower_once (&self);
   g_autofree char *name = make_name (&self);
   *out_item = (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,

@@ -178,6 +178,35 @@ sink_pad (TinyGraph *graph, const TinyNodeMap *users, const gint64 *pairs, TinyN
 }
 
 /* ---- SHEAR ---- */
+/* A SHEAR of one axis alone, a dilation or a stride, sinks as a PAD does. */
+static TinyNode *
+sink_stride (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, TinyNode *x)
+{
+  gint64 v[7], dims[SCHEDULE_MAX_RANK];
+  guint n = x->shape->n, p = ints[0];
+  TinyNode *y = x->n_sources > 0 ? x->sources[0] : NULL;
+  int axis = -1; /* of y */
+  memcpy (v, ints, sizeof v);
+  memcpy (dims, x->shape->v, n * sizeof *dims);
+  dims[p] = v[6];
+  if (x->op == TINY_OP_EXPAND && y->shape->v[p] == x->shape->v[p])
+    axis = (int) p;
+  else if (x->op == TINY_OP_PERMUTE)
+    axis = (int) x->ints->v[p];
+  else if (x->op == TINY_OP_RESHAPE)
+    axis = view_find_axis (y->shape, x->shape, p);
+  else if (x->op == TINY_OP_SHEAR && x->ints->v[0] != p
+           && (x->ints->v[3] == 0 || x->ints->v[1] != p))
+    axis = (int) p;
+  if (axis < 0)
+    return make (graph, TINY_OP_SHEAR, v, 7, x);
+  v[0] = v[1] = axis;
+  y = view_apply (graph, users, TINY_OP_SHEAR, v, 7, y);
+  if (x->op == TINY_OP_EXPAND || x->op == TINY_OP_RESHAPE)
+    return make (graph, x->op, dims, n, y);
+  return make (graph, x->op, x->ints->v, x->ints->n, y);
+}
+
 static TinyNode *
 unmask_shear (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, TinyNode *x)
 {
@@ -186,8 +215,10 @@ unmask_shear (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, Ti
   gint64 size = x->shape->v[p];
   memcpy (v, ints, sizeof v);
   view_shear_bounds (x, v, &lo, &hi);
-  if (v[6] == 0 || size == 0 || v[3] == 0)
+  if (v[6] == 0 || size == 0)
     return make (graph, TINY_OP_SHEAR, v, 7, x);
+  if (v[3] == 0)
+    return sink_stride (graph, users, v, x);
   gint64 spread = (size - 1) * v[5] + 1; /* the axis's size after a dilation */
   gint64 before = MAX (0, -lo), after = MAX (0, hi + 1 - spread);
   if (before + after + spread > MAX_GROWTH * v[5] * size + 8)

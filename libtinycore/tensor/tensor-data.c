@@ -209,6 +209,26 @@ tiny_tensor_copy_data (TinyTensor *self, gpointer out, gsize n_bytes, GError **e
   return good;
 }
 
+gboolean
+tiny_tensor_write_data (TinyTensor *self, gconstpointer data, gsize n_bytes, GError **error)
+{
+  g_return_val_if_fail (data != NULL || n_bytes == 0, FALSE);
+  tiny_runtime_lock ();
+  gboolean good = realize_locked (&self, 1, error);
+  if (good && n_bytes != tiny_tensor_get_n_bytes (self)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "write_data: the tensor has %" G_GSIZE_FORMAT " bytes, %" G_GSIZE_FORMAT
+                 " are given",
+                 tiny_tensor_get_n_bytes (self), n_bytes);
+    good = FALSE;
+  }
+  if (good && n_bytes > 0)
+    good = tiny_buffer_upload (tiny_runtime_get_buffer (self->root.node), 0, data, n_bytes,
+                               error);
+  tiny_runtime_unlock ();
+  return good;
+}
+
 GBytes *
 tiny_tensor_get_data (TinyTensor *self, GError **error)
 {

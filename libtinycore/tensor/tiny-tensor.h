@@ -515,6 +515,25 @@ TINY_API TinyTensor *tiny_tensor_to (TinyTensor *self, const char *device);
  */
 TINY_API gboolean tiny_tensor_assign (TinyTensor *self, TinyTensor *value, GError **error);
 
+/**
+ * tiny_tensor_write_data:
+ * @self: a tensor
+ * @data: (array length=n_bytes) (element-type guint8): elements in row-major order
+ * @n_bytes: exactly tiny_tensor_get_n_bytes()
+ * @error: return location
+ *
+ * Realises @self and overwrites its memory from the host; captured functions (#TinyJit) that read
+ * it see the new values. So does every tensor that is a view of it.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_write_data (TinyTensor *self,
+                                          gconstpointer data,
+                                          gsize n_bytes,
+                                          GError **error);
+
 /* ---- gradients ---- */
 /**
  * tiny_tensor_set_requires_grad:

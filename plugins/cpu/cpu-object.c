@@ -419,9 +419,11 @@ find_entry (Loader *l, const char *name, CpuObject *out)
       continue;
     const Elf64_Shdr *s = &l->sections[symbol.st_shndx];
     const char *symbol_name = l->names + symbol.st_name;
-    uint8_t *address = l->memory + l->offsets[symbol.st_shndx] + symbol.st_value;
     if (strncmp (symbol_name, name, n_name) != 0)
       continue;
+    if (symbol.st_value > s->sh_size)
+      return corrupt (l, "symbol outside its section");
+    uint8_t *address = l->memory + l->offsets[symbol.st_shndx] + symbol.st_value;
     if (symbol_name[n_name] == '\0') {
       if (!(s->sh_flags & SHF_EXECINSTR) || symbol.st_value >= s->sh_size)
         return corrupt (l, "entry outside the code");

@@ -36,7 +36,8 @@ measure (TinyNode *node, guint *out_terms)
   default:
     for (guint i = 0; i < node->n_sources; i++) {
       cost += measure (node->sources[i], &terms[0]);
-      *out_terms = MAX (*out_terms, terms[0]);
+      if (node->op == TINY_OP_MAX || (node->op == TINY_OP_WHERE && i > 0))
+        *out_terms = MAX (*out_terms, terms[0]);
     }
     return cost + (node->dtype == TINY_DTYPE_BOOL ? 3 : node->op == TINY_OP_WHERE ? 6 : 1);
   }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "ir/tiny-shape.h"
+#include "ir/tiny-verify.h"
 
 enum { MAX_RANK = 32, MAX_RANGES = 64 };
 
@@ -424,11 +425,27 @@ spoil_overlaps (TinySchedule *schedule, Array **arrays, guint target)
   }
 }
 
+void
+verify_schedule (TinySchedule *schedule)
+{
+  for (guint i = 0; i < schedule->n_items; i++) {
+    const TinyScheduleItem *item = &schedule->items[i];
+    g_autoptr (GError) error = NULL;
+    g_assert_nonnull (item->device);
+    g_assert_cmpuint (item->n_buffers, <=, 32);
+    if (item->kind == TINY_SCHEDULE_COPY)
+      continue;
+    tiny_graph_verify (schedule->graph, item->kernel, TINY_STAGE_KERNEL, &error);
+    g_assert_no_error (error);
+  }
+}
+
 GPtrArray *
 evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs)
 {
   GPtrArray *outputs = g_ptr_array_new_with_free_func ((GDestroyNotify) array_free);
   g_autofree Array **arrays = g_new0 (Array *, schedule->n_buffers + 1);
+  verify_schedule (schedule);
   for (guint b = 0; b < schedule->n_buffers; b++) {
     const TinyScheduleBuffer *buffer = &schedule->buffers[b];
     arrays[b] = array_new (buffer->dtype, buffer->n_elements);

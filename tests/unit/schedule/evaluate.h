@@ -31,4 +31,7 @@ GPtrArray *evaluate_graph (TinyGraph *graph, TinyNode *sink, GPtrArray *inputs);
  * writes outside its buffers or temporaries overlap in time. */
 GPtrArray *evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs);
 
+/* Fails the test unless every kernel is legal. */
+void verify_schedule (TinySchedule *schedule);
+
 gboolean arrays_equal (const Array *a, const Array *b, char **out_difference);

@@ -286,6 +286,18 @@ adam (TinyNode **roots)
   return 2;
 }
 
+/* Products put side by side are not computed where they are masked out. */
+static guint
+joined_matmuls (TinyNode **roots)
+{
+  TinyNode *x = matmul (param (DIMS (256, 128)), param (DIMS (128, 64)));
+  TinyNode *y = matmul (param (DIMS (256, 128)), param (DIMS (128, 64)));
+  x = tiny_node_pad (graph, x, (gint64[]){ 0, 0, 0, 64 }, 2);
+  y = tiny_node_pad (graph, y, (gint64[]){ 0, 0, 64, 0 }, 2);
+  roots[0] = binary (TINY_OP_ADD, x, y);
+  return 1;
+}
+
 /* Sixty inputs are more than one kernel may have. */
 static guint
 many_inputs (TinyNode **roots)
@@ -330,6 +342,7 @@ static const struct {
   { "two-users-dear", two_users_dear, 3, 3 },
   { "max-pool", max_pool, 1, 1 },
   { "adam", adam, 2, 2 },
+  { "joined-matmuls", joined_matmuls, 3, 3 },
   { "many-inputs", many_inputs, 2, 4 },
   { "iota", iota, 1, 1 },
 };
@@ -396,6 +409,39 @@ test_mixed_devices (void)
   g_assert_nonnull (strstr (error->message, "REF"));
 }
 
+/* What cannot be scheduled says why; nothing to do is no error. */
+static void
+test_bad_roots (void)
+{
+  g_autoptr (GError) error = NULL;
+  graph = tiny_graph_new ();
+  g_autoptr (TinySchedule) empty
+      = tiny_schedule_new (graph, tiny_node_sink (graph, 0, NULL, NULL), &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (empty->n_items, ==, 0);
+
+  graph = tiny_graph_new ();
+  n_params = 0;
+  TinyNode *x = param (DIMS (4)), *y = param (DIMS (5));
+  TinyNode *sources[] = { x, y };
+  TinyNode *root
+      = tiny_node_new (graph, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL);
+  g_assert_null (tiny_schedule_new (graph, tiny_node_sink (graph, 1, &root, NULL), &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_clear_error (&error);
+
+  graph = tiny_graph_new ();
+  n_params = 0;
+  x = param (DIMS (4));
+  TinyNode *roots[2], *first[] = { x, unary (TINY_OP_NEG, x) },
+                      *second[] = { x, unary (TINY_OP_SQRT, x) };
+  roots[0] = tiny_node_new (graph, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, first, 0, NULL, NULL);
+  roots[1] = tiny_node_new (graph, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, second, 0, NULL, NULL);
+  g_assert_null (tiny_schedule_new (graph, tiny_node_sink (graph, 2, roots, NULL), &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "twice"));
+}
+
 /* A copy between devices stores what it takes, and what follows runs where it went. */
 static void
 test_copy (void)
@@ -455,6 +501,7 @@ main (int argc, char **argv)
   }
   g_test_add_func ("/schedule/deterministic", test_deterministic);
   g_test_add_func ("/schedule/mixed-devices", test_mixed_devices);
+  g_test_add_func ("/schedule/bad-roots", test_bad_roots);
   g_test_add_func ("/schedule/copy", test_copy);
   g_test_add_func ("/schedule/deep", test_deep);
   return g_test_run ();

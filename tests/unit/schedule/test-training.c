@@ -8,6 +8,7 @@
 #include "engine/tiny-runtime.h"
 #include "evaluate.h"
 #include "ir/tiny-shape.h"
+#include "schedule/weights.h"
 #include "tensor/tiny-tensor-math.h"
 #include "tensor/tiny-tensor-nn.h"
 #include "tensor/tiny-tensor-private.h"
@@ -165,6 +166,7 @@ test_large (void)
   g_autoptr (TinySchedule) schedule = tiny_schedule_new (graph, sink, &error);
   gint64 us = g_get_monotonic_time () - start;
   g_assert_no_error (error);
+  verify_schedule (schedule);
   g_autofree char *text = tiny_schedule_to_string (schedule);
   gint64 arena = schedule->n_arenas > 0 ? schedule->arenas[0].n_bytes : 0;
   g_test_message ("%u nodes in %.1f ms: %u items, %.1f MB of temporaries, %u nodes after",
@@ -176,20 +178,15 @@ test_large (void)
   g_assert_cmpint (us, <=, 500000); /* generous: sanitizers and busy machines */
 }
 
-/* All values of a small step, in f64 arithmetic on both sides. */
-static void
-test_small (void)
+/* Runs @sink both ways on random inputs; returns how many items the schedule has. */
+static guint
+compare (Network *self, TinyGraph *graph, TinyNode *sink)
 {
-  Network self = { 0 };
   g_autoptr (GError) error = NULL;
-  TinyGraph *graph = tiny_graph_new ();
-  tiny_runtime_lock ();
-  TinyNode *sink = make_step (&self, graph, 2, 8, 2);
-  tiny_runtime_unlock ();
   g_autoptr (GRand) random = g_rand_new_with_seed (7);
   g_autoptr (GPtrArray) inputs = g_ptr_array_new_with_free_func ((GDestroyNotify) array_free);
-  for (guint i = 0; i < self.n; i++) {
-    TinyNode *node = node_of (self.tensors[i]);
+  for (guint i = 0; i < self->n; i++) {
+    TinyNode *node = node_of (self->tensors[i]);
     Array *array = array_new (node->dtype, tiny_shape_get_n_elements (node->shape));
     for (gint64 k = 0; k < array->n; k++)
       if (node->dtype == TINY_DTYPE_F32)
@@ -201,6 +198,10 @@ test_small (void)
   g_autoptr (GPtrArray) expected = evaluate_graph (graph, sink, inputs);
   g_autoptr (TinySchedule) schedule = tiny_schedule_new (graph, sink, &error);
   g_assert_no_error (error);
+  if (g_getenv ("TINY_TEST_SHOW") != NULL) {
+    g_autofree char *text = tiny_schedule_to_string (schedule);
+    g_test_message ("%s", text);
+  }
   g_autoptr (GPtrArray) found = evaluate_schedule (schedule, inputs);
   for (guint i = 0; i < found->len; i++) {
     g_autofree char *difference = NULL;
@@ -209,6 +210,74 @@ test_small (void)
       g_test_fail ();
     }
   }
+  return schedule->n_items;
+}
+
+/* With launches free, a small step is scheduled like a large one. */
+static ScheduleWeights
+begin_small (gboolean large)
+{
+  ScheduleWeights old = schedule_weights;
+  if (large) {
+    schedule_weights.launch = 0;
+    schedule_weights.split_max_outputs = 20;
+    schedule_weights.split_min_reduced = schedule_weights.split_min_total = 16;
+    schedule_weights.split_least = 2;
+    schedule_weights.pack_min_work = 16;
+    schedule_weights.pack_min_reuse = 2;
+  }
+  return old;
+}
+
+/* All values of a small step, in f64 arithmetic on both sides. */
+static void
+test_small (gconstpointer large)
+{
+  Network self = { 0 };
+  ScheduleWeights old = begin_small (large != NULL);
+  TinyGraph *graph = tiny_graph_new ();
+  tiny_runtime_lock ();
+  TinyNode *sink = make_step (&self, graph, 2, 8, 2);
+  tiny_runtime_unlock ();
+  compare (&self, graph, sink);
+  schedule_weights = old;
+}
+
+/* Gradients of convolutions with strides, padding, dilation and groups. */
+static void
+test_windows (gconstpointer large)
+{
+  static const gint64 settings[][4] = { /* stride, padding, dilation, groups */
+                                        { 1, 1, 1, 1 },
+                                        { 2, 1, 1, 1 },
+                                        { 2, 0, 1, 2 },
+                                        { 1, 2, 2, 1 },
+                                        { 3, 1, 1, 1 }
+  };
+  ScheduleWeights old = begin_small (large != NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (settings); i++) {
+    const gint64 *v = settings[i];
+    g_autoptr (GError) error = NULL;
+    Network network = { 0 }, *self = &network;
+    TinyGraph *graph = tiny_graph_new ();
+    TinyTensor *grads[3];
+    TinyNode *roots[3];
+    TinyTensor *x = WEIGHT (2, 4, 7, 7), *w = WEIGHT (4, 4 / v[3], 3, 3),
+               *u = WEIGHT (2, 4, 2, 2);
+    tiny_runtime_lock ();
+    TinyTensor *y = T (relu) (T (conv2d) (x, w, NULL, v[0], v[1], v[2], v[3]));
+    y = T (max_pool2d) (T (conv2d) (y, u, NULL, 1, 1, 1, 1), 2, 1, 0);
+    TinyTensor *loss = g_object_ref_sink (T (sum) (T (square) (y), NULL, 0, FALSE));
+    tiny_gradient (loss, (TinyTensor *[]){ x, w, u }, 3, grads, &error);
+    g_assert_no_error (error);
+    for (guint r = 0; r < 3; r++)
+      roots[r] = node_of (grads[r]);
+    TinyNode *sink
+        = tiny_graph_import (graph, tiny_node_sink (tiny_runtime_get_graph (), 3, roots, NULL));
+    tiny_runtime_unlock ();
+    g_assert_cmpuint (compare (self, graph, sink), <=, 40);
+  }
+  schedule_weights = old;
 }
 
 int
@@ -216,6 +285,9 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/schedule/training/large", test_large);
-  g_test_add_func ("/schedule/training/small", test_small);
+  g_test_add_data_func ("/schedule/training/small", NULL, test_small);
+  g_test_add_data_func ("/schedule/training/small-as-large", "", test_small);
+  g_test_add_data_func ("/schedule/training/windows", NULL, test_windows);
+  g_test_add_data_func ("/schedule/training/windows-as-large", "", test_windows);
   return g_test_run ();
 }

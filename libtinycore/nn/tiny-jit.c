@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-jit.c: the object around the engine's capture, in the terms of tensors. */
+#include "nn/tiny-jit.h"
+
+#include <string.h>
+
+#include "engine/tiny-jit.h"
+#include "tensor/tiny-tensor-private.h"
+
+struct _TinyJit {
+  GObject parent_instance;
+  TinyJitFunction function;
+  gpointer user_data;
+  GDestroyNotify destroy;
+  TinyCapture *capture;
+  guint n_calls, n_outputs;
+  GPtrArray *inputs;    /* of the recording: what later ones have to look like */
+  TinyTensor **outputs; /* of the last call */
+};
+
+G_DEFINE_FINAL_TYPE (TinyJit, tiny_jit, G_TYPE_OBJECT)
+
+static void
+drop_outputs (TinyJit *self)
+{
+  for (guint i = 0; i < self->n_outputs; i++)
+    g_clear_object (&self->outputs[i]);
+}
+
+static void
+tiny_jit_finalize (GObject *object)
+{
+  TinyJit *self = TINY_JIT (object);
+  g_clear_pointer (&self->capture, tiny_capture_free);
+  g_clear_pointer (&self->inputs, g_ptr_array_unref);
+  drop_outputs (self);
+  g_free (self->outputs);
+  if (self->destroy != NULL)
+    self->destroy (self->user_data);
+  G_OBJECT_CLASS (tiny_jit_parent_class)->finalize (object);
+}
+
+static void
+tiny_jit_class_init (TinyJitClass *class)
+{
+  G_OBJECT_CLASS (class)->finalize = tiny_jit_finalize;
+}
+
+static void
+tiny_jit_init (TinyJit *self)
+{
+}
+
+TinyJit *
+tiny_jit_new (TinyJitFunction function,
+              gpointer user_data,
+              GDestroyNotify destroy,
+              guint n_outputs)
+{
+  g_return_val_if_fail (function != NULL, NULL);
+  TinyJit *self = g_object_new (TINY_TYPE_JIT, NULL);
+  self->function = function;
+  self->user_data = user_data;
+  self->destroy = destroy;
+  self->n_outputs = n_outputs;
+  self->outputs = g_new0 (TinyTensor *, n_outputs + 1);
+  self->inputs = g_ptr_array_new_with_free_func (g_object_unref);
+  return self;
+}
+
+static gboolean
+run (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
+{
+  drop_outputs (self);
+  if (!self->function (inputs, n, self->outputs, self->n_outputs, self->user_data, error))
+    return FALSE;
+  return tiny_tensor_realize_many (self->outputs, self->n_outputs, error);
+}
+
+static void
+nodes_of (TinyTensor *const *tensors, guint n, TinyNode **out)
+{
+  for (guint i = 0; i < n; i++)
+    out[i] = tiny_tensor_get_node (tensors[i]);
+}
+
+static gboolean
+record (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
+{
+  g_autofree TinyNode **nodes = g_new0 (TinyNode *, n + 1);
+  nodes_of (inputs, n, nodes);
+  self->capture = tiny_capture_begin (nodes, n, error);
+  if (self->capture == NULL)
+    return FALSE;
+  gboolean good = run (self, inputs, n, error);
+  good = tiny_capture_end (self->capture, good ? error : NULL) && good;
+  if (!good) {
+    g_clear_pointer (&self->capture, tiny_capture_free);
+    return FALSE;
+  }
+  for (guint i = 0; i < n; i++)
+    g_ptr_array_add (self->inputs, g_object_ref (inputs[i]));
+  return TRUE;
+}
+
+static gboolean
+same_kind (const TinyTensor *a, const TinyTensor *b)
+{
+  return a->dtype == b->dtype && a->device == b->device && a->n_dims == b->n_dims
+         && memcmp (a->shape, b->shape, a->n_dims * sizeof *a->shape) == 0;
+}
+
+static gboolean
+replay (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
+{
+  gboolean fits = n == self->inputs->len;
+  guint i = 0;
+  while (fits && i < n && same_kind (inputs[i], self->inputs->pdata[i]))
+    i++;
+  if (!fits || i < n) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 fits ? "jit: input %u has another shape, dtype or device than when recorded"
+                      : "jit: %u inputs given, not as many as when recorded",
+                 fits ? i : n);
+    return FALSE;
+  }
+  g_autofree TinyNode **nodes = g_new0 (TinyNode *, n + 1);
+  nodes_of (inputs, n, nodes);
+  return tiny_capture_replay (self->capture, nodes, n, error);
+}
+
+static gboolean
+call_locked (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
+{
+  if (!tiny_tensor_realize_many (inputs, n, error))
+    return FALSE;
+  if (self->capture != NULL)
+    return replay (self, inputs, n, error);
+  return self->n_calls++ == 0 ? run (self, inputs, n, error) : record (self, inputs, n, error);
+}
+
+gboolean
+tiny_jit_call (TinyJit *self,
+               TinyTensor *const *inputs,
+               guint n_inputs,
+               TinyTensor **outputs,
+               GError **error)
+{
+  g_return_val_if_fail (TINY_IS_JIT (self), FALSE);
+  tiny_runtime_lock ();
+  gboolean good = call_locked (self, inputs, n_inputs, error);
+  tiny_runtime_unlock ();
+  for (guint i = 0; good && outputs != NULL && i < self->n_outputs; i++)
+    outputs[i] = self->outputs[i];
+  return good;
+}
+
+guint
+tiny_jit_get_n_kernels (TinyJit *self)
+{
+  g_return_val_if_fail (TINY_IS_JIT (self), 0);
+  return self->capture == NULL ? 0 : tiny_capture_get_n_kernels (self->capture);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-jit.h: a function of tensors whose kernels are recorded once and replayed. */
+#pragma once
+
+#include "tensor/tiny-tensor.h"
+
+G_BEGIN_DECLS
+
+#define TINY_TYPE_JIT (tiny_jit_get_type ())
+TINY_API G_DECLARE_FINAL_TYPE (TinyJit, tiny_jit, TINY, JIT, GObject)
+
+    /**
+ * TinyJitFunction:
+ * @inputs: (array length=n_inputs): realised tensors
+ * @n_inputs: how many
+ * @outputs: (array length=n_outputs) (out caller-allocates): where to put results, as new
+ *   references to realised tensors
+ * @n_outputs: how many
+ * @user_data: what tiny_jit_new() was given
+ * @error: return location
+ *
+ * What is captured. It realises all that it computes, and reads nothing back: values that the
+ * host decides on are frozen in the recording.
+ *
+ * Returns: whether it worked
+ */
+    typedef gboolean (*TinyJitFunction) (TinyTensor *const *inputs,
+                                         guint n_inputs,
+                                         TinyTensor **outputs,
+                                         guint n_outputs,
+                                         gpointer user_data,
+                                         GError **error);
+
+/**
+ * tiny_jit_new:
+ * @function: (scope notified): what to capture
+ * @user_data: for @function
+ * @destroy: (nullable): frees @user_data
+ * @n_outputs: how many tensors @function gives
+ *
+ * Returns: (transfer full): a function that has not run yet
+ *
+ * Since: 0.1
+ */
+TINY_API TinyJit *tiny_jit_new (TinyJitFunction function,
+                                gpointer user_data,
+                                GDestroyNotify destroy,
+                                guint n_outputs);
+
+/**
+ * tiny_jit_call:
+ * @self: a function
+ * @inputs: (array length=n_inputs): tensors, realised here if they are not
+ * @n_inputs: how many, the same in every call
+ * @outputs: (array) (out caller-allocates) (nullable): where to put the results, borrowed: their
+ *   contents change with the next call
+ * @error: return location
+ *
+ * The first call runs the function, the second runs and records it, later ones replay the recording
+ * with the new inputs in place of the old.
+ *
+ * Errors: those of the function; %TINY_ERROR_INVALID when an input has another shape, dtype or
+ * device than in the recording, or two inputs share their memory.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_jit_call (TinyJit *self,
+                                 TinyTensor *const *inputs,
+                                 guint n_inputs,
+                                 TinyTensor **outputs,
+                                 GError **error);
+
+/**
+ * tiny_jit_get_n_kernels:
+ * @self: a function
+ *
+ * Returns: how many kernels a replay launches; 0 before there is a recording
+ *
+ * Since: 0.1
+ */
+TINY_API guint tiny_jit_get_n_kernels (TinyJit *self);
+
+G_END_DECLS

@@ -1,0 +1,272 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bad-plugin.c: a backend that is wrong in one way, chosen when it is compiled (FAULT_…).
+ *
+ * Without a fault it is a small right one, which the table of tests uses as its control. */
+#include "tiny-plugin.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#ifndef FAULT_NOTE_MAJOR
+#define FAULT_NOTE_MAJOR TINY_PLUGIN_ABI_MAJOR
+#endif
+#ifndef FAULT_MINOR_MIN
+#define FAULT_MINOR_MIN 0
+#endif
+#ifndef FAULT_MAJOR
+#define FAULT_MAJOR TINY_PLUGIN_ABI_MAJOR
+#endif
+#ifndef FAULT_NAME
+#define FAULT_NAME NAME
+#endif
+
+#ifdef FAULT_NOTE
+__attribute__ ((section (".note.tiny.abi"), used, aligned (4))) static const TinyPluginNote note
+    = { 9, 16, 1, "TINY-ABI", FAULT_NOTE_MAJOR, 0, FAULT_MINOR_MIN, 0 };
+#endif
+
+/* Each variant leaves some of what follows unused. */
+#define UNUSED __attribute__ ((unused))
+
+static UNUSED void
+sleep_for_ever (void)
+{
+  for (;;)
+    pause ();
+}
+
+static UNUSED void
+crash (void)
+{
+  raise (SIGSEGV);
+}
+
+static UNUSED void
+leave (void)
+{
+  fputs ("leaving early\n", stderr);
+  exit (0);
+}
+
+/* A child that outlives the helper, holding its streams, unless the group is killed. */
+static UNUSED void
+fork_and_leave (void)
+{
+  if (fork () == 0)
+    sleep_for_ever ();
+  _exit (3);
+}
+
+#ifdef FAULT_CONSTRUCTOR
+__attribute__ ((constructor)) static void
+at_load (void)
+{
+  FAULT_CONSTRUCTOR ();
+}
+#endif
+
+/* ---- device ---- */
+static void
+close_device (TinyPluginDevice *device)
+{
+}
+
+static TinyStatus
+info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
+{
+#ifdef FAULT_INFO
+  FAULT_INFO ();
+#endif
+  snprintf (out->name, sizeof out->name, "bad");
+  snprintf (out->arch, sizeof out->arch, "bad");
+  return TINY_STATUS_OK;
+}
+
+static UNUSED TinyStatus
+alloc (TinyPluginDevice *device,
+       uint64_t n_bytes,
+       TinyPluginBuffer **out,
+       TinyPluginError *error)
+{
+  *out = malloc (n_bytes ? n_bytes : 1);
+  return TINY_STATUS_OK;
+}
+
+static void
+free_buffer (TinyPluginDevice *device, TinyPluginBuffer *buffer)
+{
+  free (buffer);
+}
+
+static TinyStatus
+queue_create (TinyPluginDevice *device, TinyPluginQueue **out, TinyPluginError *error)
+{
+  *out = NULL;
+  return TINY_STATUS_OK;
+}
+
+static void
+queue_destroy (TinyPluginDevice *device, TinyPluginQueue *queue)
+{
+}
+
+static TinyStatus
+submit (TinyPluginDevice *device,
+        TinyPluginQueue *queue,
+        const TinySubmit *work,
+        TinyPluginError *error)
+{
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+program_load (TinyPluginDevice *device,
+              const TinyProgramArgs *args,
+              TinyPluginProgram **out,
+              TinyPluginError *error)
+{
+  return TINY_STATUS_OK;
+}
+
+static void
+program_unload (TinyPluginDevice *device, TinyPluginProgram *program)
+{
+}
+
+static const TinyDeviceTable table = {
+  .struct_size = sizeof table,
+  .close = close_device,
+  .info = info,
+#ifndef FAULT_NO_ALLOC
+  .alloc = alloc,
+#endif
+  .free = free_buffer,
+  .queue_create = queue_create,
+  .queue_destroy = queue_destroy,
+  .submit = submit,
+  .program_load = program_load,
+  .program_unload = program_unload,
+#ifdef FAULT_TABLE_RESERVED
+  .reserved[15] = 1,
+#endif
+};
+
+/* ---- renderer ---- */
+static TinyStatus
+target (const char *arch, TinyTarget *out, TinyPluginError *error)
+{
+  snprintf (out->arch, sizeof out->arch, "bad");
+  out->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_F32);
+  out->max_lanes = 1;
+  return TINY_STATUS_OK;
+}
+
+static UNUSED TinyStatus
+compile (const TinyCompileArgs *args, void **data, uint64_t *size, TinyPluginError *error)
+{
+  return TINY_STATUS_UNSUPPORTED;
+}
+
+static const TinyRenderer renderer = {
+  .struct_size = sizeof renderer,
+  .name = "BAD",
+  .code_version = "1",
+  .target = target,
+#ifndef FAULT_NO_COMPILE
+  .compile = compile,
+#endif
+};
+
+/* ---- module ---- */
+static TinyStatus
+init (const TinyHost *host, TinyPluginError *error)
+{
+#ifdef FAULT_DRIVER
+  snprintf (error->text, sizeof error->text, "libbad.so.1 is not there");
+  snprintf (error->hint, sizeof error->hint, "install it");
+  return TINY_STATUS_DRIVER;
+#else
+  return TINY_STATUS_OK;
+#endif
+}
+
+static void
+fini (void)
+{
+#ifdef FAULT_FINI
+  FAULT_FINI ();
+#endif
+}
+
+static UNUSED TinyStatus
+scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
+{
+#ifdef FAULT_SCAN
+  FAULT_SCAN ();
+#endif
+  if (*n > 0)
+    snprintf (out->id, sizeof out->id, "bad");
+  *n = 1;
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
+open_device (const char *id,
+             TinyPluginDevice **out,
+             const TinyDeviceTable **out_table,
+             TinyPluginError *error)
+{
+  *out = NULL;
+  *out_table = &table;
+  return TINY_STATUS_OK;
+}
+
+static const TinyPluginModule module = {
+#ifdef FAULT_SIZE
+  .struct_size = FAULT_SIZE,
+#else
+  .struct_size = sizeof module,
+#endif
+#ifdef FAULT_FLAGS
+  .flags = FAULT_FLAGS,
+#endif
+  .abi_major = FAULT_MAJOR,
+  .abi_minor_min = FAULT_MINOR_MIN,
+  .n_renderers = 1,
+  .name = FAULT_NAME,
+  .vendor = "tests",
+  .version = "1",
+  .license = "MIT",
+  .renderers = &renderer,
+  .init = init,
+  .fini = fini,
+#ifndef FAULT_NO_SCAN
+  .scan = scan,
+#endif
+  .open = open_device,
+#ifdef FAULT_RESERVED
+  .reserved[3] = 1,
+#endif
+};
+
+#ifndef FAULT_ENTRY
+#define FAULT_ENTRY tiny_plugin_entry_1
+#endif
+
+TINY_PLUGIN_EXPORT const TinyPluginModule *FAULT_ENTRY (uint32_t host_minor,
+                                                        TinyPluginError *error);
+
+TINY_PLUGIN_EXPORT const TinyPluginModule *
+FAULT_ENTRY (uint32_t host_minor, TinyPluginError *error)
+{
+#ifdef FAULT_REFUSES
+  snprintf (error->text, sizeof error->text, "this core is not good enough");
+  return NULL;
+#else
+  return &module;
+#endif
+}

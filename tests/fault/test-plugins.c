@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-plugins.c: what bad plugins cost: themselves, with a reason, and nothing else. */
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/tiny-error.h"
+#include "plugin/tiny-registry.h"
+
+enum { TIMEOUT_MS = 700 };
+
+static const struct {
+  const char *name;
+  TinyEntryState state;
+  TinyError code;
+  const char *reason; /* what the recorded reason must hold */
+} faults[] = {
+  { "control", TINY_ENTRY_READY, 0, NULL },
+  { "constructor-crash", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN,
+    "signal 11 (Segmentation fault)" },
+  { "constructor-exit", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN,
+    "exit status 0, saying “leaving early”" },
+  { "constructor-hang", TINY_ENTRY_QUARANTINED, TINY_ERROR_TIMEOUT, "not done after 700 ms" },
+  { "constructor-fork", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "exit status 3" },
+  { "scan-crash", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "signal 11" },
+  { "scan-exit", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "exit status 0" },
+  { "scan-hang", TINY_ENTRY_QUARANTINED, TINY_ERROR_TIMEOUT, "not done after 700 ms" },
+  { "info-crash", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "signal 11" },
+  { "fini-crash", TINY_ENTRY_QUARANTINED, TINY_ERROR_PLUGIN, "signal 11" },
+  { "no-symbol", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "does not export tiny_plugin_entry_1" },
+  { "future-symbol", TINY_ENTRY_BROKEN, TINY_ERROR_ABI, "it exports tiny_plugin_entry_2" },
+  { "future-note", TINY_ENTRY_BROKEN, TINY_ERROR_ABI, "built for plugin ABI 2.0" },
+  { "future-major", TINY_ENTRY_BROKEN, TINY_ERROR_ABI,
+    "built for plugin ABI 2, this core has 1" },
+  { "future-minor", TINY_ENTRY_BROKEN, TINY_ERROR_ABI, "(from 1.7 on)" },
+  { "future-minor-unnoted", TINY_ENTRY_BROKEN, TINY_ERROR_ABI, "plugin ABI 1.7 or newer" },
+  { "no-scan", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "lacks the required slot scan" },
+  { "no-alloc", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "lacks the required slot alloc" },
+  { "no-compile", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "lacks the required slot compile" },
+  { "reserved", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN,
+    "the module table has reserved bits set" },
+  { "table-reserved", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN,
+    "the device table has reserved bits set" },
+  { "flags", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "flags 0x2" },
+  { "short", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "says that it has 48 bytes" },
+  { "name", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "the module it names says “other”" },
+  { "refuses", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "this core is not good enough" },
+  { "driver", TINY_ENTRY_BROKEN, TINY_ERROR_DRIVER, "libbad.so.1 is not there (install it)" },
+};
+
+typedef struct {
+  char *folder; /* of manifests */
+  char *cache;
+} Fixture;
+
+static void
+write_manifest (const Fixture *fixture, const char *name, const char *module)
+{
+  g_autofree char *file = g_strdup_printf ("%s/%s.json", fixture->folder, name);
+  g_autofree char *text = g_strdup_printf (
+      "{\"format_version\": 1, \"name\": \"%s\", \"abi\": 1, \"module\": \"%s\", \"class\": "
+      "\"simulator\", \"probe\": {\"timeout_ms\": %d}}",
+      name, module, TIMEOUT_MS);
+  g_assert_true (g_file_set_contents (file, text, -1, NULL));
+}
+
+static void
+set_up (Fixture *fixture, gconstpointer unused)
+{
+  fixture->folder = g_dir_make_tmp ("tiny-fault-XXXXXX", NULL);
+  fixture->cache = g_dir_make_tmp ("tiny-fault-XXXXXX", NULL);
+}
+
+static void
+remove_folder (char *path)
+{
+  g_autoptr (GDir) dir = g_dir_open (path, 0, NULL);
+  for (const char *name = g_dir_read_name (dir); name != NULL; name = g_dir_read_name (dir)) {
+    g_autofree char *file = g_build_filename (path, name, NULL);
+    g_unlink (file);
+  }
+  g_rmdir (path);
+  g_free (path);
+}
+
+static void
+tear_down (Fixture *fixture, gconstpointer unused)
+{
+  remove_folder (fixture->folder);
+  remove_folder (fixture->cache);
+}
+
+static TinyRegistry *
+new_registry (const Fixture *fixture)
+{
+  const char *folders[] = { fixture->folder, NULL };
+  return tiny_registry_new (folders, fixture->cache);
+}
+
+static const TinyEntry *
+find_entry (const GPtrArray *list, const char *name)
+{
+  for (guint i = 0; i < list->len; i++)
+    if (g_str_equal (((const TinyEntry *) list->pdata[i])->name, name))
+      return list->pdata[i];
+  return NULL;
+}
+
+static char *
+module_of (const char *name)
+{
+  return g_strdup_printf ("%s/bad-%s.so", BAD_DIR, name);
+}
+
+static void
+assert_has (const char *text, const char *part)
+{
+  if (text == NULL || strstr (text, part) == NULL)
+    g_error ("“%s” does not hold “%s”", text ? text : "(nothing)", part);
+}
+
+/* Every fault gets its state and reason within its time, and the right one beside them works. */
+static void
+test_listed (Fixture *fixture, gconstpointer unused)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (faults); i++) {
+    g_autofree char *module = module_of (faults[i].name);
+    write_manifest (fixture, faults[i].name, module);
+  }
+  g_autoptr (TinyRegistry) registry = new_registry (fixture);
+  gint64 begin = g_get_monotonic_time ();
+  g_autoptr (GPtrArray) list = tiny_registry_list (registry);
+  gint64 cold = g_get_monotonic_time () - begin;
+  for (guint i = 0; i < G_N_ELEMENTS (faults); i++) {
+    const TinyEntry *entry = find_entry (list, faults[i].name);
+    g_test_message ("%s: %s: %s", faults[i].name, tiny_entry_state_to_string (entry->state),
+                    entry->reason);
+    g_assert_cmpstr (tiny_entry_state_to_string (entry->state), ==,
+                     tiny_entry_state_to_string (faults[i].state));
+    if (faults[i].reason != NULL)
+      assert_has (entry->reason, faults[i].reason);
+  }
+  g_assert_cmpint (cold, <, 20 * G_USEC_PER_SEC);
+  /* Everything is remembered, the crashes too: a new registry runs nothing. */
+  g_autoptr (TinyRegistry) second = new_registry (fixture);
+  begin = g_get_monotonic_time ();
+  g_autoptr (GPtrArray) again = tiny_registry_list (second);
+  gint64 warm = g_get_monotonic_time () - begin;
+  g_test_message ("cold %.1f ms, warm %.2f ms", (double) cold / 1e3, (double) warm / 1e3);
+  g_assert_cmpuint (again->len, ==, list->len);
+  g_assert_cmpint (warm, <, TIMEOUT_MS * 1000);
+}
+
+/* Opening a faulty one is an error of the right code that names it; the others still open. */
+static void
+test_opened (Fixture *fixture, gconstpointer unused)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (faults); i++) {
+    g_autofree char *module = module_of (faults[i].name);
+    write_manifest (fixture, faults[i].name, module);
+  }
+  g_autoptr (TinyRegistry) registry = new_registry (fixture);
+  for (guint i = 0; i < G_N_ELEMENTS (faults); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (TinyDevice) device = tiny_registry_open (registry, faults[i].name, &error);
+    if (faults[i].reason == NULL) {
+      g_assert_no_error (error);
+      continue;
+    }
+    g_assert_null (device);
+    g_test_message ("%s", error->message);
+    g_assert_error (error, TINY_ERROR, (gint) faults[i].code);
+    assert_has (error->message, faults[i].name);
+    assert_has (error->message, faults[i].reason);
+  }
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyDevice) fallback = tiny_registry_open (registry, "scan-crash|control", &error);
+  g_assert_no_error (error);
+  g_assert_cmpstr (tiny_device_get_name (fallback), ==, "control");
+}
+
+static void
+copy_file (const char *from, const char *to)
+{
+  g_autofree char *data = NULL;
+  gsize size;
+  g_assert_true (g_file_get_contents (from, &data, &size, NULL));
+  g_unlink (to);
+  g_assert_true (g_file_set_contents (to, data, (gssize) size, NULL));
+}
+
+/* Quarantine ends when the module changes, and when a person asks for another try. */
+static void
+test_quarantine (Fixture *fixture, gconstpointer unused)
+{
+  g_autofree char *bad = module_of ("scan-crash"), *good = module_of ("control");
+  g_autofree char *module = g_build_filename (fixture->cache, "module.so", NULL);
+  write_manifest (fixture, "control", module);
+  copy_file (bad, module);
+  g_autoptr (TinyRegistry) registry = new_registry (fixture);
+  g_autoptr (GPtrArray) first = tiny_registry_list (registry);
+  g_assert_cmpint (find_entry (first, "control")->state, ==, TINY_ENTRY_QUARANTINED);
+  g_autoptr (GError) error = NULL;
+  g_assert_null (tiny_registry_open (registry, "control", &error));
+  assert_has (error->message, "in quarantine since");
+  copy_file (good, module);
+  g_autoptr (GPtrArray) second = tiny_registry_list (registry);
+  g_assert_cmpint (find_entry (second, "control")->state, ==, TINY_ENTRY_READY);
+  /* A quarantine that nothing but an environment variable explains. */
+  g_autofree char *file = g_build_filename (fixture->folder, "control.json", NULL);
+  g_autofree char *text = g_strdup_printf (
+      "{\"format_version\": 1, \"name\": \"control\", \"abi\": 1, \"module\": \"%s\", "
+      "\"probe\": "
+      "{\"timeout_ms\": 700, \"env\": [\"TINY_FAULT\"], \"files\": [\"%s/trigger\"]}}",
+      module, fixture->cache);
+  g_assert_true (g_file_set_contents (file, text, -1, NULL));
+  copy_file (bad, module);
+  const struct {
+    const char *what;
+    gboolean scans_again;
+  } steps[] = { { "nothing", FALSE }, { "env", TRUE }, { "file", TRUE }, { "retry", TRUE } };
+  tiny_registry_retry (registry, "control");
+  g_autoptr (GPtrArray) before = tiny_registry_list (registry);
+  g_assert_cmpint (find_entry (before, "control")->state, ==, TINY_ENTRY_QUARANTINED);
+  g_autofree char *registry_file = g_build_filename (fixture->cache, "registry.json", NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (steps); i++) {
+    struct stat old, new;
+    g_assert_cmpint (stat (registry_file, &old), ==, 0);
+    if (g_str_equal (steps[i].what, "env"))
+      g_setenv ("TINY_FAULT", "1", TRUE);
+    g_autofree char *trigger = g_build_filename (fixture->cache, "trigger", NULL);
+    if (g_str_equal (steps[i].what, "file"))
+      g_assert_true (g_file_set_contents (trigger, "x", 1, NULL));
+    if (g_str_equal (steps[i].what, "retry"))
+      tiny_registry_retry (registry, "control");
+    g_autoptr (GPtrArray) list = tiny_registry_list (registry);
+    g_assert_cmpint (stat (registry_file, &new), ==, 0);
+    g_assert_cmpint (old.st_ino != new.st_ino, ==, steps[i].scans_again);
+  }
+  g_unsetenv ("TINY_FAULT");
+}
+
+/* No helper, no plugin: never loaded in process instead. */
+static void
+test_no_helper (Fixture *fixture, gconstpointer unused)
+{
+  g_autofree char *helper = g_strdup (g_getenv ("TINY_SCAN_HELPER"));
+  g_autofree char *module = module_of ("constructor-exit");
+  write_manifest (fixture, "constructor-exit", module);
+  g_setenv ("TINY_SCAN_HELPER", "/nowhere/tiny-scan", TRUE);
+  g_autoptr (TinyRegistry) registry = new_registry (fixture);
+  g_autoptr (GError) error = NULL;
+  g_assert_null (tiny_registry_open (registry, "constructor-exit", &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_PLUGIN);
+  assert_has (error->message, "/nowhere/tiny-scan");
+  g_setenv ("TINY_SCAN_HELPER", helper, TRUE);
+}
+
+/* Files that are no modules at all. */
+static void
+test_files (Fixture *fixture, gconstpointer unused)
+{
+  g_autofree char *good = module_of ("control"), *data = NULL;
+  gsize size;
+  g_assert_true (g_file_get_contents (good, &data, &size, NULL));
+  const struct {
+    const char *name, *reason;
+  } cases[] = {
+    { "text", "does not begin as an ELF file" },
+    { "empty", "does not begin as an ELF file" },
+    { "head", "truncated" },
+    { "half", "truncated" },
+    { "machine", "this program is" },
+    { "bits", "(32-bit)" },
+    { "executable", "not a shared object" },
+    { "missing", "is not there" },
+    { "folder", "there is no such file" },
+    { "writable", "chmod go-w" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *path = g_strdup_printf ("%s/%s.so", fixture->cache, cases[i].name);
+    g_autofree char *bytes = g_memdup2 (data, size);
+    gsize n = size;
+    const char *name = cases[i].name;
+    if (g_str_equal (name, "text"))
+      n = (gsize) g_snprintf (bytes, 64, "#!/bin/sh\necho I am no module\n");
+    else if (g_str_equal (name, "empty"))
+      n = 0;
+    else if (g_str_equal (name, "head"))
+      n = 30;
+    else if (g_str_equal (name, "half"))
+      n = size / 2;
+    else if (g_str_equal (name, "machine"))
+      bytes[18] = 8; /* EM_MIPS */
+    else if (g_str_equal (name, "bits"))
+      bytes[4] = 1;
+    else if (g_str_equal (name, "executable"))
+      bytes[16] = 2;
+    if (g_str_equal (name, "folder"))
+      g_mkdir (path, 0755);
+    else if (!g_str_equal (name, "missing"))
+      g_assert_true (g_file_set_contents (path, bytes, (gssize) n, NULL));
+    if (g_str_equal (name, "writable"))
+      g_chmod (path, 0777);
+    write_manifest (fixture, name, path);
+  }
+  g_autoptr (TinyRegistry) registry = new_registry (fixture);
+  g_autoptr (GPtrArray) list = tiny_registry_list (registry);
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    const TinyEntry *entry = find_entry (list, cases[i].name);
+    g_test_message ("%s: %s", cases[i].name, entry->reason);
+    g_assert_cmpint (entry->state, ==, TINY_ENTRY_BROKEN);
+    if (!g_str_equal (cases[i].name, "writable"))
+      assert_has (entry->reason, cases[i].reason);
+    else
+      assert_has (entry->reason, "can be written by others");
+  }
+  g_autofree char *folder = g_strdup_printf ("%s/folder.so", fixture->cache);
+  g_rmdir (folder);
+}
+
+/* Every truncation of a right module is refused or taken, and nothing else happens. */
+static void
+test_truncations (Fixture *fixture, gconstpointer unused)
+{
+  g_autofree char *good = module_of ("control"), *data = NULL;
+  g_autofree char *path = g_build_filename (fixture->cache, "cut.so", NULL);
+  gsize size;
+  g_assert_true (g_file_get_contents (good, &data, &size, NULL));
+  write_manifest (fixture, "control", path);
+  for (gsize n = 0; n < size - 1; n += 1 + size / 97) {
+    g_unlink (path);
+    g_assert_true (g_file_set_contents_full (path, data, (gssize) n, G_FILE_SET_CONTENTS_NONE,
+                                             0644, NULL));
+    g_autoptr (TinyRegistry) registry = new_registry (fixture);
+    g_autoptr (GPtrArray) list = tiny_registry_list (registry);
+    g_assert_cmpint (find_entry (list, "control")->state, ==, TINY_ENTRY_BROKEN);
+  }
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  const struct {
+    const char *path;
+    void (*run) (Fixture *, gconstpointer);
+  } tests[] = {
+    { "/fault/plugins/listed", test_listed },
+    { "/fault/plugins/opened", test_opened },
+    { "/fault/plugins/quarantine", test_quarantine },
+    { "/fault/plugins/no-helper", test_no_helper },
+    { "/fault/plugins/files", test_files },
+    { "/fault/plugins/truncations", test_truncations },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (tests); i++)
+    g_test_add (tests[i].path, Fixture, NULL, set_up, tests[i].run, tear_down);
+  return g_test_run ();
+}

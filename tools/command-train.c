@@ -1,0 +1,220 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * command-train.c: tinycore train fashion-mnist. */
+#include <json-glib/json-glib.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "engine/tiny-debug.h"
+#include "engine/tiny-runtime.h"
+#include "tiny.h"
+#include "tools/commands.h"
+
+enum { DEFAULT_BATCH = 128, DEFAULT_SEED = 1, TEST_BATCH = 500, MAX_BATCH = 60000 };
+
+typedef struct {
+  int n_epochs, n_steps, batch;
+  gint64 seed;
+  double rate;
+  char *directory;
+  gboolean json;
+} Options;
+
+/* One run's state. */
+typedef struct {
+  const Options *options;
+  TinyDataSet data;
+  TinyLoader *batches, *tests;
+  TinyModule *net;
+  TinyOptimizer *optimizer;
+  TinyTrainer *trainer;
+  guint n_steps;
+  GArray *ms; /* of each step */
+  double loss;
+} Run;
+
+static void
+run_clear (Run *self)
+{
+  g_clear_object (&self->trainer);
+  g_clear_object (&self->optimizer);
+  g_clear_object (&self->net);
+  g_clear_object (&self->batches);
+  g_clear_object (&self->tests);
+  tiny_data_set_clear (&self->data);
+  g_clear_pointer (&self->ms, g_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Run, run_clear)
+
+static gboolean
+set_up (Run *self, GError **error)
+{
+  const Options *options = self->options;
+  const gint64 image[] = { 1, 28, 28 };
+  if (tiny_runtime_get_default_device (error) == NULL
+      || !tiny_data_set_load ("fashion-mnist", options->directory, &self->data, error))
+    return FALSE;
+  self->batches = tiny_loader_new (self->data.images.data, self->data.labels.data, image, 3,
+                                   (guint) options->batch, TRUE, (guint64) options->seed, error);
+  if (self->batches == NULL)
+    return FALSE;
+  self->tests = tiny_loader_new (self->data.test_images.data, self->data.test_labels.data, image,
+                                 3, TEST_BATCH, FALSE, 0, error);
+  if (self->tests == NULL)
+    return FALSE;
+  tiny_tensor_manual_seed ((guint64) options->seed);
+  self->net = tiny_image_classifier_new (self->data.n_classes);
+  g_autoptr (GPtrArray) parameters = tiny_module_get_parameters (self->net);
+  self->optimizer = tiny_adam_new ((TinyTensor *const *) parameters->pdata, parameters->len,
+                                   options->rate, 0.9, 0.999, 1e-8, 0);
+  self->trainer = tiny_trainer_new (self->net, self->optimizer);
+  self->n_steps = options->n_steps > 0
+                      ? (guint) options->n_steps
+                      : (guint) options->n_epochs * tiny_loader_get_n_batches (self->batches);
+  self->ms = g_array_new (FALSE, FALSE, sizeof (double));
+  return TRUE;
+}
+
+static void
+show_progress (const Run *self, guint step, gint64 start_ns)
+{
+  double seconds = (double) (tiny_debug_now_ns () - start_ns) * 1e-9;
+  double rate = (double) (step + 1) * self->options->batch / seconds;
+  double left = seconds / (step + 1) * (self->n_steps - step - 1);
+  gboolean last = step + 1 == self->n_steps;
+  if (self->options->json) {
+    if (step % 50 == 0 || last)
+      printf ("{\"step\": %u, \"loss\": %.6f, \"images_per_second\": %.1f}\n", step + 1,
+              self->loss, rate);
+  } else if (isatty (STDOUT_FILENO)) {
+    printf ("\rstep %u of %u   loss %.4f   %.0f images/s   %.0f s left \033[K%s", step + 1,
+            self->n_steps, self->loss, rate, left, last ? "\n" : "");
+  } else if (step % 50 == 0 || last) {
+    printf ("step %u of %u   loss %.4f   %.0f images/s   %.0f s left\n", step + 1, self->n_steps,
+            self->loss, rate, left);
+  }
+  fflush (stdout);
+}
+
+static gboolean
+train (Run *self, GError **error)
+{
+  guint per_epoch = tiny_loader_get_n_batches (self->batches);
+  gint64 start = tiny_debug_now_ns ();
+  for (guint step = 0; step < self->n_steps; step++) {
+    g_autoptr (TinyTensor) x = NULL, y = NULL;
+    gint64 begin = tiny_debug_now_ns ();
+    if (step % per_epoch == 0)
+      tiny_loader_start_epoch (self->batches, step / per_epoch);
+    tiny_loader_next (self->batches, &x, &y);
+    if (!tiny_trainer_step (self->trainer, x, y, &self->loss, error))
+      return FALSE;
+    if (!isfinite (self->loss)) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "train: the loss became %g at step %u; try a smaller --lr", self->loss,
+                   step + 1);
+      return FALSE;
+    }
+    double ms = (double) (tiny_debug_now_ns () - begin) * 1e-6;
+    g_array_append_val (self->ms, ms);
+    show_progress (self, step, start);
+  }
+  return TRUE;
+}
+
+static int
+compare_doubles (gconstpointer a, gconstpointer b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return x < y ? -1 : x > y;
+}
+
+/* The median of the replayed steps: the first two compute and record. */
+static double
+median_ms (GArray *ms)
+{
+  guint skip = ms->len > 4 ? 2 : 0;
+  g_autofree double *sorted = g_memdup2 (&g_array_index (ms, double, skip),
+                                         (ms->len - skip) * sizeof (double));
+  qsort (sorted, ms->len - skip, sizeof (double), compare_doubles);
+  return sorted[(ms->len - skip) / 2];
+}
+
+static void
+show_summary (const Run *self, double accuracy)
+{
+  const char *device = tiny_runtime_get_default_device (NULL);
+  double first = g_array_index (self->ms, double, 0), median = median_ms (self->ms);
+  guint n_kernels = tiny_trainer_get_n_kernels (self->trainer);
+  if (self->options->json) {
+    printf ("{\"device\": \"%s\", \"steps\": %u, \"loss\": %.6f, \"test_accuracy\": %.6f, "
+            "\"ms_per_step_median\": %.4f, \"first_step_ms\": %.3f, \"kernels\": %u}\n",
+            device, self->n_steps, self->loss, accuracy, median, first, n_kernels);
+    return;
+  }
+  printf ("test accuracy %.4f after %u steps on %s: %.1f ms a step, %u kernels each\n", accuracy,
+          self->n_steps, device, median, n_kernels);
+  printf ("next: --epochs 5 for more accuracy; DEV=CPU:CLANG for another compiler; DEBUG=2 to see "
+          "every kernel;\n      tinycore bench matmul:1024; tinycore devices; README.md for the "
+          "rest\n");
+}
+
+static int
+run (const Options *options)
+{
+  g_auto (Run) self = { .options = options };
+  GError *error = NULL;
+  double accuracy;
+  if (!set_up (&self, &error) || !train (&self, &error)
+      || !tiny_trainer_evaluate (self.trainer, self.tests, &accuracy, &error))
+    return tinycore_fail (error);
+  show_summary (&self, accuracy);
+  return 0;
+}
+
+static const char *
+check (const Options *options, int argc, char **argv)
+{
+  if (argc != 2)
+    return "name what to train: tinycore train fashion-mnist";
+  if (!g_str_equal (argv[1], "fashion-mnist"))
+    return "there is one network to train: fashion-mnist";
+  if (options->n_epochs < 1 || options->n_epochs > 1000000 || options->n_steps < 0)
+    return "--epochs and --steps are at least 1";
+  if (options->batch < 1 || options->batch > MAX_BATCH)
+    return "--batch is between 1 and 60000";
+  if (!(options->rate > 0) || !isfinite (options->rate))
+    return "--lr is a positive number";
+  return NULL;
+}
+
+int
+tinycore_train (int argc, char **argv)
+{
+  Options options = { .n_epochs = 1, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3 };
+  int status = 0;
+  const GOptionEntry entries[] = {
+    { "epochs", 0, 0, G_OPTION_ARG_INT, &options.n_epochs, "times through the data (1)", "N" },
+    { "steps", 0, 0, G_OPTION_ARG_INT, &options.n_steps, "steps instead of epochs", "N" },
+    { "batch", 0, 0, G_OPTION_ARG_INT, &options.batch, "images a step (128)", "N" },
+    { "lr", 0, 0, G_OPTION_ARG_DOUBLE, &options.rate, "learning rate of Adam (0.001)", "X" },
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &options.seed, "of weights and data order (1)", "N" },
+    { "data", 0, 0, G_OPTION_ARG_FILENAME, &options.directory, "folder of the IDX files", "DIR" },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &options.json, "one JSON object a line", NULL },
+    G_OPTION_ENTRY_NULL,
+  };
+  if (!tinycore_parse (&argc, &argv, "fashion-mnist",
+                       "Trains a small convolutional network on Fashion-MNIST.", entries, &status))
+    return status;
+  const char *wrong = check (&options, argc, argv);
+  if (wrong != NULL) {
+    g_printerr ("tinycore: %s\n", wrong);
+    status = EXIT_USAGE;
+  } else {
+    status = run (&options);
+  }
+  g_free (options.directory);
+  return status;
+}
