@@ -413,9 +413,15 @@ report_failures (TinyRegistry *self, Failures *failures, const char *asked, GErr
 {
   gint code = failures->n == 1 ? failures->last->code : TINY_ERROR_NO_DEVICE;
   g_autofree char *there = code == TINY_ERROR_NO_DEVICE ? tiny_registry_summarise (self) : NULL;
-  g_set_error (error, TINY_ERROR, code, "%s: %s%s%s", asked,
-               failures->text ? failures->text->str : "nothing is chosen by itself",
-               there ? "; backends: " : "", there ? there : "");
+  /* A lone target is named once. */
+  const char *text = failures->text ? failures->text->str : "nothing is chosen by itself";
+  const char *target = g_str_has_prefix (asked, "DEV=") ? asked + strlen ("DEV=") : asked;
+  gsize length = strlen (target);
+  if (failures->n == 1 && strncmp (text, target, length) == 0
+      && strncmp (text + length, ": ", 2) == 0)
+    text += length + 2;
+  g_set_error (error, TINY_ERROR, code, "%s: %s%s%s", asked, text, there ? "; backends: " : "",
+               there ? there : "");
 }
 
 static void
