@@ -216,14 +216,22 @@ typedef struct TinyTarget {
  * In every template $0 $1 $2 $3 stand for the sources' text, $t for the result type's name, $T for the
  * scalar type's, $n for the lanes, $a for the argument, $s for the first source's type. In a STORE $t $T
  * $n are the stored value's. $name, $params and $x (x, y or z) are whole words; otherwise a letter
- * after $ is all of the name, so that "$Tx$n" is float and x and 4. A source's text is a name,
- * a constant or an expression that stands as one operand. Names that begin with tiny_ are the dialect's own. A NULL op is one that the target does
- * not declare.
+ * after $ is all of the name, so that "$Tx$n" is float and x and 4. A vector's text is an
+ * identifier; a scalar's is an identifier, a constant or a short expression without side effects, so
+ * that what an op's template gives must be able to stand anywhere: in parentheses, or a call. A name
+ * that begins with tiny_ is the dialect's own. A NULL op is one that the target does not declare.
+ *
+ * Fixed are `const type name = …;`, `for (…) {`, `if (…) {`, `(a ? b : c)`, braces and the names: data0
+ * buffers, var0 variables (of i64), gidx0 and lidx0 indices, ridx0 loops, acc0 registers, local0, val0.
+ * A vector type is defined, by vector_typedef, when an instruction has it. Without load_vector,
+ * store_vector, load_masked or store_masked such an access goes lane by lane, by extract.
+ * A literal of i8 to u16 is one of i32 and cast; a small float whose suffix is NULL is a BITCAST of
+ * its bits; inf, neg_inf and nan are cast for f64, or the bits of each dtype where they are NULL.
  *
  * In param_read, param_write and variable $0 is the parameter's name, in kernel_open and grid $0 $1 $2
- * are the grid's extents. A scalar access with a gate is spelt with the plain LOAD and STORE inside
- * C's ?: and if; the gate of a masked vector access has as many lanes as the access, broadcast before
- * if need be, and so has every source of a vector op. */
+ * are the grid's extents. An access with a scalar gate is spelt as the plain one inside
+ * C's ?: (scalar loads) or if; the gate of a masked vector access has as many lanes as the access, and so has every
+ * source of a vector op. */
 typedef struct TinyDialect {
   uint32_t struct_size;
   uint32_t flags;

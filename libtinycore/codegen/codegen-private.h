@@ -34,6 +34,14 @@ gboolean tiny_pass_linearise (TinyCodegen *cg, GError **error);
 /* Fills @cg->program's estimates from the kernel before it is optimised. */
 void tiny_codegen_estimate (TinyCodegen *cg);
 
+/* What @kernel is after the pass of that name, with the optimisations of @opts_text: for tests. */
+TinyNode *tiny_codegen_run_until (TinyGraph *graph,
+                                  TinyNode *kernel,
+                                  const TinyTarget *target,
+                                  const char *opts_text,
+                                  const char *pass,
+                                  GError **error);
+
 /* ---- fold.c ---- */
 /* tiny_node_new() that folds constants, neutral elements and what bounds decide, and keeps sums
  * as (shared part) + constant so that neighbouring addresses share what they have in common. */

@@ -5,6 +5,8 @@
  * The table below is the whole of it. TINY_VERIFY checks the IR after each pass, DEBUG=5 prints
  * it, DEBUG=3 shows the optimisations chosen, DEBUG=6 the linear program. */
 #include "codegen/codegen-private.h"
+
+#include <string.h>
 #include "codegen/tiny-decompose.h"
 
 #include "base/tiny-env.h"
@@ -86,14 +88,63 @@ inspect (TinyCodegen *cg, guint i, GError **error)
 }
 
 static void
-show (TinyCodegen *cg)
+show (TinyLinearProgram *program)
 {
   if (TINY_DEBUG (3))
-    g_printerr ("opts %s: %s\n", cg->program->linear.name, cg->program->opts);
+    g_printerr ("opts %s: %s\n", program->linear.name, program->opts);
   if (TINY_DEBUG (6)) {
-    g_autofree char *text = tiny_linear_to_string (&cg->program->linear);
+    g_autofree char *text = tiny_linear_to_string (&program->linear);
     g_printerr ("%s", text);
   }
+}
+
+/* Runs the passes up to the last one named @last, or all of them. */
+static gboolean
+run_passes (TinyCodegen *cg, const char *last, GError **error)
+{
+  guint n = G_N_ELEMENTS (passes);
+  while (last != NULL && n > 0 && strcmp (passes[n - 1].name, last) != 0)
+    n--;
+  if (n == 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "codegen: there is no pass %s", last);
+    return FALSE;
+  }
+  for (guint i = 0; i < n; i++)
+    if (!passes[i].run (cg, error) || !inspect (cg, i, error))
+      return FALSE;
+  return TRUE;
+}
+
+static TinyLinearProgram *
+compile (TinyCodegen *cg, TinyNode *kernel, const char *last, GError **error)
+{
+  g_autoptr (GArray) applied = g_array_new (FALSE, FALSE, sizeof (TinyOpt));
+  g_autoptr (TinyLinearProgram) program = g_new0 (TinyLinearProgram, 1);
+  cg->root = kernel;
+  cg->applied = applied;
+  cg->program = program;
+  tiny_codegen_estimate (cg);
+  if (!run_passes (cg, last, error))
+    return NULL;
+  program->opts = tiny_opts_to_string ((const TinyOpt *) applied->data, applied->len);
+  return g_steal_pointer (&program);
+}
+
+TinyNode *
+tiny_codegen_run_until (TinyGraph *graph,
+                        TinyNode *kernel,
+                        const TinyTarget *target,
+                        const char *opts_text,
+                        const char *pass,
+                        GError **error)
+{
+  TinyCodegen cg = { .graph = graph, .target = target };
+  g_autofree TinyOpt *opts = tiny_opts_from_string (opts_text, &cg.n_opts, error);
+  cg.opts = opts;
+  if (opts == NULL)
+    return NULL;
+  g_autoptr (TinyLinearProgram) program = compile (&cg, kernel, pass, error);
+  return program ? cg.root : NULL;
 }
 
 TinyLinearProgram *
@@ -105,23 +156,15 @@ tiny_codegen_compile (TinyGraph *graph,
                       GError **error)
 {
   g_return_val_if_fail (kernel->op == TINY_OP_SINK, NULL);
-  g_autoptr (GArray) applied = g_array_new (FALSE, FALSE, sizeof (TinyOpt));
-  g_autoptr (TinyLinearProgram) program = g_new0 (TinyLinearProgram, 1);
   TinyCodegen cg = { .graph = graph,
                      .target = target,
-                     .root = kernel,
                      .opts = opts,
                      .n_opts = n_opts,
-                     .heuristic = opts == NULL && !tiny_env_get_int (TINY_ENV_NO_OPT),
-                     .applied = applied,
-                     .program = program };
-  tiny_codegen_estimate (&cg);
-  for (guint i = 0; i < G_N_ELEMENTS (passes); i++)
-    if (!passes[i].run (&cg, error) || !inspect (&cg, i, error))
-      return NULL;
-  program->opts = tiny_opts_to_string ((const TinyOpt *) applied->data, applied->len);
-  show (&cg);
-  return g_steal_pointer (&program);
+                     .heuristic = opts == NULL && !tiny_env_get_int (TINY_ENV_NO_OPT) };
+  TinyLinearProgram *program = compile (&cg, kernel, NULL, error);
+  if (program != NULL)
+    show (program);
+  return program;
 }
 
 void

@@ -65,7 +65,7 @@ renamed_equal (gconstpointer a, gconstpointer b)
 {
   const Renamed *x = a, *y = b;
   return x->node == y->node && x->n == y->n
-         && memcmp (x->ranges, y->ranges, x->n * sizeof (gpointer)) == 0;
+         && (x->n == 0 || memcmp (x->ranges, y->ranges, x->n * sizeof (gpointer)) == 0);
 }
 
 static void
@@ -153,9 +153,9 @@ separate_reduce (Loops *self, TinyNode *node)
   g_autofree TinyNode **sources = g_new (TinyNode *, nest->n_ranges + 1);
   sources[0] = separate (self, node->sources[0]);
   g_array_set_size (self->scope, depth);
-  memcpy (sources + 1, nest->own, nest->n_ranges * sizeof (gpointer));
   if (nest->n_ranges == 0)
     return sources[0];
+  memcpy (sources + 1, nest->own, nest->n_ranges * sizeof (gpointer));
   return tiny_node_new (self->graph, TINY_OP_REDUCE, node->dtype, node->lanes,
                         nest->n_ranges + 1, sources, node->arg, NULL, NULL);
 }

@@ -2,10 +2,11 @@
  *
  * render-inline.c: which values stand as expressions where they are used.
  *
- * A value used once, in the block where it is computed, can stand at its use: nothing is computed
+ * A scalar used once, in the block where it is computed, can stand at its use: nothing is computed
  * more often than before. What reads memory or a register may do so only when nothing is written
  * and no block begins or ends on the way there. A value moves with its user when that moves too, so the
- * instructions are gone through from the last to the first. */
+ * instructions are gone through from the last to the first. Vectors are always named: a dialect may
+ * have to spell a vector op lane by lane, and would compute an expression as often. */
 #include "render/render-private.h"
 
 /* Instructions that a read must not move across. */
@@ -103,7 +104,8 @@ render_inline (const TinyLinear *linear, const TinyDialect *dialect)
       result[i] = RENDER_INLINE;
     } else if (instr->op == TINY_INSTR_VARIABLE && instr->dtype == TINY_DTYPE_I64) {
       result[i] = RENDER_INLINE;
-    } else if (has_value (instr) && n_uses[i] == 1 && !is_named[i] && scope[i] == scope[user]) {
+    } else if (has_value (instr) && n_uses[i] == 1 && !is_named[i] && instr->lanes == 1
+               && scope[i] == scope[user]) {
       gboolean is_still = n_fences[user] == n_fences[i];
       if (instr->op != TINY_INSTR_LOAD || is_still) {
         result[i] = RENDER_INLINE_SHORT;

@@ -41,7 +41,8 @@ typedef struct {
   GStringChunk *chunk; /* owns the texts */
   const char **texts;  /* of each value: a name or an expression */
   const guint8 *inlined;
-  GError *error; /* the first */
-  guint depth;   /* of indentation */
+  GError *error;     /* the first */
+  guint depth;       /* of indentation */
+  char sizes[3][16]; /* the grid's extents */
   guint n_values, n_registers, n_ranges, n_locals, n_indices[2][3];
 } Render;

@@ -215,6 +215,8 @@ grid_index (Render *self, guint i)
   const TinyInstr *instr = &self->linear->instrs[i];
   gboolean is_grid = instr->op == TINY_INSTR_GRID;
   RenderArgs args = { .arg = instr->arg };
+  for (guint j = 0; j < 3; j++)
+    args.texts[j] = self->sizes[j];
   g_autofree char *text
       = render_template (is_grid ? self->dialect->grid : self->dialect->group, &args);
   const char *type = type_of (self, instr->dtype, 1);
@@ -287,17 +289,37 @@ load (Render *self, const TinyInstr *instr)
   const char *sources[4] = { NULL };
   for (guint i = 0; i < MIN (instr->n_sources, 4); i++)
     sources[i] = text_of (self, instr, i);
-  gboolean is_gated = instr->n_sources == 4;
-  if (is_gated && render_source (self->linear, instr, 2)->lanes > 1)
-    return dialect->load_masked != NULL ? spell (self, instr, dialect->load_masked, sources, 4)
-                                        : load_by_lanes (self, instr);
-  if (instr->lanes > 1 && dialect->load_vector == NULL)
+  gboolean is_masked
+      = instr->n_sources == 4 && render_source (self->linear, instr, 2)->lanes > 1;
+  if (instr->lanes > 1 && (is_masked ? dialect->load_masked : dialect->load_vector) == NULL)
     return load_by_lanes (self, instr);
-  const char *template
-      = instr->lanes > 1 ? dialect->load_vector : dialect->ops[TINY_INSTR_LOAD];
-  g_autofree char *plain = spell (self, instr, template, sources, 2);
-  return is_gated ? g_strdup_printf ("(%s ? %s : %s)", sources[2], plain, sources[3])
-                  : g_steal_pointer (&plain);
+  if (instr->lanes > 1)
+    return is_masked ? spell (self, instr, dialect->load_masked, sources, 4)
+                     : spell (self, instr, dialect->load_vector, sources, 2);
+  g_autofree char *plain = spell (self, instr, dialect->ops[TINY_INSTR_LOAD], sources, 2);
+  return instr->n_sources == 4
+             ? g_strdup_printf ("(%s ? %s : %s)", sources[2], plain, sources[3])
+             : g_steal_pointer (&plain);
+}
+
+/* A vector behind one gate: not by ?:, of whose arms languages ask more than that they are vectors. */
+static void
+load_gated_vector (Render *self, guint i)
+{
+  const TinyInstr *instr = &self->linear->instrs[i];
+  TinyInstr plain = *instr;
+  plain.n_sources = 2;
+  g_autofree char *text = load (self, &plain);
+  const char *type = type_of (self, instr->dtype, instr->lanes);
+  if (self->error != NULL)
+    return;
+  self->texts[i] = new_name (self, "val", &self->n_values);
+  add_line (self, "%s %s = %s;", type, self->texts[i], text_of (self, instr, 3));
+  add_line (self, "if (%s) {", text_of (self, instr, 2));
+  self->depth++;
+  add_line (self, "%s = %s;", self->texts[i], text);
+  self->depth--;
+  add_line (self, "}");
 }
 
 static void
@@ -415,6 +437,11 @@ render_instr (Render *self, guint i)
     text = variable (self, instr);
     break;
   case TINY_INSTR_LOAD:
+    if (instr->lanes > 1 && instr->n_sources == 4
+        && render_source (self->linear, instr, 2)->lanes == 1) {
+      load_gated_vector (self, i);
+      return;
+    }
     text = load (self, instr);
     break;
   case TINY_INSTR_EXTRACT:
@@ -517,11 +544,10 @@ open_kernel (Render *self)
 {
   const TinyLinear *linear = self->linear;
   g_autofree char *params = parameters (self);
-  char sizes[3][16];
   RenderArgs args = { .name = linear->name, .params = params };
   for (guint i = 0; i < 3; i++) {
-    g_snprintf (sizes[i], sizeof sizes[i], "%u", linear->grid[i]);
-    args.texts[i] = sizes[i];
+    g_snprintf (self->sizes[i], sizeof self->sizes[i], "%u", linear->grid[i]);
+    args.texts[i] = self->sizes[i];
   }
   g_autofree char *open = render_template (self->dialect->kernel_open, &args);
   g_string_append (self->out, open);

@@ -3,7 +3,10 @@
  * tir-passes.c: the table of passes for golden files; a new pass is a function and a row. */
 #include "tir-passes.h"
 
+#include <string.h>
+
 #include "base/tiny-error.h"
+#include "codegen/codegen-private.h"
 #include "ir/tiny-verify.h"
 #include "rewrite/tiny-simplify.h"
 #include "schedule/tiny-schedule.h"
@@ -56,10 +59,30 @@ run_schedule (TinyGraph *graph, TinyNode *root, const char *args, GError **error
   return tiny_node_sink (graph, kernels->len, (TinyNode *const *) kernels->pdata, NULL);
 }
 
+/* A kernel after the codegen pass named first, with the optimisations that follow it, for a wide
+ * target that has everything. */
+static TinyNode *
+run_codegen (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
+{
+  TinyTarget target
+      = { .struct_size = sizeof target,
+          .flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED,
+          .index_dtype = TINY_DTYPE_I64,
+          .dtypes_storage = 0xffff,
+          .dtypes_compute = 0xffff,
+          .vector_bits = 512,
+          .n_vector_registers = 32,
+          .max_lanes = 64,
+          .n_threads = 2 };
+  memset (target.ops, 0xff, sizeof target.ops);
+  g_auto (GStrv) words = g_strsplit (args, " ", 2);
+  const char *opts = words[0] != NULL && words[1] != NULL ? words[1] : "";
+  if (!tiny_graph_verify (graph, root, TINY_STAGE_KERNEL, error))
+    return NULL;
+  return tiny_codegen_run_until (graph, root, &target, opts, words[0] ? words[0] : "", error);
+}
+
 const TirPassRow tir_passes[] = {
-  { "parse", run_parse },
-  { "schedule", run_schedule },
-  { "simplify", run_simplify },
-  { "verify", run_verify },
-  { NULL, NULL },
+  { "codegen", run_codegen },   { "parse", run_parse },   { "schedule", run_schedule },
+  { "simplify", run_simplify }, { "verify", run_verify }, { NULL, NULL },
 };

@@ -202,21 +202,39 @@ static const char vectors_text[]
       "  const i32 *const data1 = data[1];\n"
       "  (void) grid;\n"
       "  const i32x4 val0 = (i32x4) { 0, 1, 2, 3 };\n"
-      "  const u8x4 val1 = (__builtin_convertvector (val0 < (i32x4) { 3, 3, 3, 3 }, u8x4) & "
-      "1);\n"
-      "  const i32x4 val2 = (i32x4) { (-7), (-7), (-7), (-7) };\n"
-      "  const i32x4 val3 = (i32x4) { (val1[0] ? data1[(0 + 0)] : val2[0]), (val1[1] ? "
+      "  const i32x4 val1 = (i32x4) { 3, 3, 3, 3 };\n"
+      "  const u8x4 val2 = (__builtin_convertvector (val0 < val1, u8x4) & 1);\n"
+      "  const i32x4 val3 = (i32x4) { (-7), (-7), (-7), (-7) };\n"
+      "  const i32x4 val4 = (i32x4) { (val2[0] ? data1[(0 + 0)] : val3[0]), (val2[1] ? "
       "data1[(0 + "
-      "1)] : val2[1]), (val1[2] ? data1[(0 + 2)] : val2[2]), (val1[3] ? data1[(0 + 3)] : "
-      "val2[3]) "
+      "1)] : val3[1]), (val2[2] ? data1[(0 + 2)] : val3[2]), (val2[3] ? data1[(0 + 3)] : "
+      "val3[3]) "
       "};\n"
-      "  const i32x4 val4 = (val3 + val0);\n"
-      "  if (val1[0]) data0[(0 + 0)] = val4[0];\n"
-      "  if (val1[1]) data0[(0 + 1)] = val4[1];\n"
-      "  if (val1[2]) data0[(0 + 2)] = val4[2];\n"
-      "  if (val1[3]) data0[(0 + 3)] = val4[3];\n"
-      "  *(i32x4_at *) (data0 + 4) = (i32x4) { val4[3], val4[2], val4[1], val4[0] };\n"
+      "  const i32x4 val5 = (val4 + val0);\n"
+      "  if (val2[0]) data0[(0 + 0)] = val5[0];\n"
+      "  if (val2[1]) data0[(0 + 1)] = val5[1];\n"
+      "  if (val2[2]) data0[(0 + 2)] = val5[2];\n"
+      "  if (val2[3]) data0[(0 + 3)] = val5[3];\n"
+      "  const i32x4 val6 = (i32x4) { val5[3], val5[2], val5[1], val5[0] };\n"
+      "  *(i32x4_at *) (data0 + 4) = val6;\n"
       "}\n";
+
+/* Vectors whose gate is one bool: nothing is touched where it is false. */
+static void
+build_gated_vectors (Script *s)
+{
+  script_init (s);
+  s->linear.name = "gated_vectors";
+  s->linear.grid[0] = 3;
+  guint32 out = emit_param (s, TINY_DTYPE_I32, 8), in = emit_param (s, TINY_DTYPE_I32, 8);
+  guint32 i = emit_arg (s, TINY_INSTR_GRID, TINY_DTYPE_I64, 0);
+  guint32 at = emit (s, MUL, I64, 1, i, emit_int (s, TINY_DTYPE_I64, 4));
+  guint32 inside = emit (s, CMPLT, BOOL, 1, i, emit_int (s, TINY_DTYPE_I64, 2));
+  guint32 first = emit (s, CMPLT, BOOL, 1, i, emit_int (s, TINY_DTYPE_I64, 1));
+  guint32 minus = emit_n (s, TINY_INSTR_CONST, TINY_DTYPE_I32, 4, -7, 0, NULL);
+  guint32 value = emit (s, LOAD, I32, 4, in, at, first, minus);
+  emit (s, STORE, VOID, 4, out, at, emit (s, ADD, I32, 4, value, value), inside);
+}
 
 /* Every kind of literal, through a store of each. */
 static void
@@ -345,6 +363,7 @@ test_values (gconstpointer data)
   compare_with_ref (compiler, strict, &c_dialect, FALSE, build_elementwise);
   compare_with_ref (compiler, strict, &c_dialect, FALSE, build_reduction);
   compare_with_ref (compiler, strict, &c_dialect, FALSE, build_vectors);
+  compare_with_ref (compiler, strict, &c_dialect, FALSE, build_gated_vectors);
   compare_with_ref (compiler, strict, &c_dialect, FALSE, build_literals);
 }
 
@@ -368,6 +387,7 @@ test_cpu_dialect (gconstpointer compiler)
   compare_with_ref (compiler, "-w", dialect, TRUE, build_elementwise);
   compare_with_ref (compiler, "-w", dialect, TRUE, build_reduction);
   compare_with_ref (compiler, "-w", dialect, TRUE, build_vectors);
+  compare_with_ref (compiler, "-w", dialect, TRUE, build_gated_vectors);
   compare_with_ref (compiler, "-w", dialect, TRUE, build_literals);
   dlclose (library);
 }

@@ -45,14 +45,19 @@ bits_of (Value x)
   return x < 0 ? (guint64) (gint64) x : (guint64) x;
 }
 
+static Value
+from_bits (TinyDType dtype, guint64 bits)
+{
+  return tiny_dtype_is_signed (dtype) ? (Value) (gint64) bits : (Value) bits;
+}
+
 /* The product of integers modulo 2^64, which a long double cannot hold. */
 static Value
 multiply (TinyDType dtype, Value x, Value y)
 {
   if (tiny_dtype_is_float (dtype))
     return x * y;
-  guint64 product = bits_of (x) * bits_of (y);
-  return tiny_dtype_is_signed (dtype) ? (Value) (gint64) product : (Value) product;
+  return from_bits (dtype, bits_of (x) * bits_of (y));
 }
 
 static Value
@@ -99,13 +104,13 @@ alu (const TinyNode *node, const Value *v)
   case TINY_OP_CMPEQ:
     return x == y;
   case TINY_OP_AND:
-    return (Value) (bits_of (x) & bits_of (y));
+    return from_bits (dtype, bits_of (x) & bits_of (y));
   case TINY_OP_OR:
-    return (Value) (bits_of (x) | bits_of (y));
+    return from_bits (dtype, bits_of (x) | bits_of (y));
   case TINY_OP_XOR:
-    return (Value) (bits_of (x) ^ bits_of (y));
+    return from_bits (dtype, bits_of (x) ^ bits_of (y));
   case TINY_OP_SHL:
-    return (Value) (bits_of (x) << (guint) y);
+    return from_bits (dtype, bits_of (x) << (guint) y);
   case TINY_OP_SHR:
     return floorl (x / ldexpl (1, (int) y));
   case TINY_OP_WHERE:

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-device.c: every case and its gradients on the default device (DEV=…) against the oracle, in
+ * f64 and f32; assignments, sharing of memory, errors of reading. */
+#include <math.h>
+#include <string.h>
+
+#include "autograd/tiny-gradient.h"
+#include "cases.h"
+#include "engine/tiny-runtime.h"
+#include "oracle.h"
+#include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shape.h"
+
+#define T(name) tiny_tensor_##name
+
+static const Oracle no_params;
+
+static gboolean
+skips_without_device (void)
+{
+  g_autoptr (GError) error = NULL;
+  if (tiny_runtime_get_default_device (&error) != NULL)
+    return FALSE;
+  g_test_skip (error->message);
+  return TRUE;
+}
+
+static TinyTensor *
+from_doubles (TinyDType dtype, const gint64 *shape, guint n_dims, const double *values, gsize n)
+{
+  g_autofree float *single = g_new (float, n);
+  for (gsize i = 0; i < n; i++)
+    single[i] = (float) values[i];
+  gboolean is_double = dtype == TINY_DTYPE_F64;
+  return g_object_ref_sink (T (new_from_data) (
+      NULL, dtype, shape, n_dims, is_double ? (gconstpointer) values : single,
+      n * (is_double ? sizeof (double) : sizeof (float))));
+}
+
+/* The oracle first: once realised, a tensor no longer knows what it was made of. */
+static void
+compare (const char *name, TinyTensor *tensor, double tolerance)
+{
+  gsize n;
+  g_autoptr (GError) error = NULL;
+  g_autofree double *expected = oracle_eval (&no_params, tensor, &n);
+  g_autoptr (GBytes) data = T (get_data) (tensor, &error);
+  g_assert_no_error (error);
+  double scale = 0;
+  for (gsize i = 0; i < n; i++)
+    if (isfinite (expected[i]))
+      scale = MAX (scale, fabs (expected[i]));
+  for (gsize i = 0; i < n; i++) {
+    double found
+        = tiny_tensor_decode (T (get_dtype) (tensor), g_bytes_get_data (data, NULL), i);
+    if (isnan (expected[i]) ? !isnan (found)
+                            : !(fabs (found - expected[i]) <= tolerance * MAX (1, scale)
+                                || found == expected[i]))
+      g_error ("%s: element %zu is %.12g on the device, %.12g by the oracle", name, i, found,
+               expected[i]);
+  }
+}
+
+static void
+check_case (const Case *test, TinyDType dtype)
+{
+  TinyTensor *x[3] = { NULL }, *gradients[3];
+  double tolerance = dtype == TINY_DTYPE_F64 ? 1e-11 : 2e-5;
+  g_autoptr (GRand) random = g_rand_new_with_seed (g_str_hash (test->name));
+  g_autoptr (GError) error = NULL;
+  for (guint i = 0; i < test->n; i++) {
+    guint n_dims = 0;
+    gsize n = 1;
+    for (; n_dims < 5 && test->shapes[i][n_dims] != 0; n_dims++)
+      n *= (gsize) test->shapes[i][n_dims];
+    g_autofree double *values = g_new (double, n);
+    for (gsize j = 0; j < n; j++)
+      values[j] = g_rand_double_range (random, test->low, test->high);
+    x[i] = from_doubles (dtype, test->shapes[i], n_dims, values, n);
+    g_assert_no_error (T (get_error) (x[i]));
+  }
+  g_autoptr (TinyTensor) y = g_object_ref_sink (test->function (x));
+  g_autoptr (TinyTensor) loss = g_object_ref_sink (T (sum) (T (square) (y), NULL, 0, FALSE));
+  g_assert_true (tiny_gradient (loss, x, test->n, gradients, &error));
+  g_assert_no_error (error);
+  for (guint i = 0; i < test->n; i++) {
+    compare (test->name, gradients[i], tolerance);
+    g_object_unref (gradients[i]);
+  }
+  compare (test->name, y, tolerance);
+  for (guint i = 0; i < test->n; i++)
+    g_object_unref (x[i]);
+}
+
+static void
+test_f64 (gconstpointer data)
+{
+  if (!skips_without_device ())
+    check_case (data, TINY_DTYPE_F64);
+}
+
+static void
+test_f32 (gconstpointer data)
+{
+  if (!skips_without_device ())
+    check_case (data, TINY_DTYPE_F32);
+}
+
+static void
+check_floats (TinyTensor *tensor, float first, float second)
+{
+  float found[2];
+  g_autoptr (GError) error = NULL;
+  T (copy_data) (tensor, found, sizeof found, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (found[0], ==, first);
+  g_assert_cmpfloat (found[1], ==, second);
+}
+
+/* An assignment keeps the memory, changes no other tensor, and may use the old value. */
+static void
+test_assign (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) a
+      = from_doubles (TINY_DTYPE_F32, (gint64[]){ 2 }, 1, (double[]){ 1, 2 }, 2);
+  g_autoptr (TinyTensor) lazy = g_object_ref_sink (T (add_number) (a, 10));
+  tiny_runtime_lock ();
+  TinyBuffer *before = tiny_runtime_get_buffer (tiny_tensor_get_node (a));
+  tiny_runtime_unlock ();
+  g_assert_true (T (assign) (a, T (mul_number) (a, 3), &error));
+  check_floats (a, 3, 6);
+  tiny_runtime_lock ();
+  g_assert_true (before == tiny_runtime_get_buffer (tiny_tensor_get_node (a)));
+  tiny_runtime_unlock ();
+  check_floats (lazy, 11, 12);
+  for (guint i = 0; i < 3; i++)
+    g_assert_true (T (assign) (a, T (add_number) (a, 1), &error));
+  check_floats (a, 6, 9);
+  g_assert_false (T (assign) (a, T (ones) (TINY_DTYPE_F32, (gint64[]){ 3 }, 1), &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_assert_cmpstr (error->message, ==, "assign: (3,) does not fit into (2,)");
+  check_floats (a, 6, 9);
+}
+
+/* Two tensors of the same expression share memory until one of them is assigned to. */
+static void
+test_sharing (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyTensor) a = g_object_ref_sink (T (zeros) (TINY_DTYPE_F32, (gint64[]){ 2 }, 1));
+  g_autoptr (TinyTensor) b = g_object_ref_sink (T (zeros) (TINY_DTYPE_F32, (gint64[]){ 2 }, 1));
+  check_floats (a, 0, 0);
+  check_floats (b, 0, 0);
+  g_assert_true (T (assign) (a, T (add_number) (a, 1), NULL));
+  check_floats (a, 1, 1);
+  check_floats (b, 0, 0);
+  g_autoptr (TinyTensor) c = g_object_ref_sink (T (ones) (TINY_DTYPE_F32, (gint64[]){ 2 }, 1));
+  g_autoptr (TinyTensor) d = g_object_ref_sink (T (ones) (TINY_DTYPE_F32, (gint64[]){ 2 }, 1));
+  T (set_requires_grad) (c, TRUE);
+  T (set_requires_grad) (d, TRUE);
+  g_autoptr (TinyTensor) loss = g_object_ref_sink (
+      T (sum) (T (mul) (T (mul_number) (c, 2), T (square) (d)), NULL, 0, FALSE));
+  g_assert_true (tiny_tensor_backward (loss, NULL));
+  check_floats (T (get_grad) (c), 2, 2);
+  check_floats (T (get_grad) (d), 4, 4);
+}
+
+/* An assignment that waits inside another tensor's expression happens once. */
+static void
+test_pending (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyTensor) a
+      = from_doubles (TINY_DTYPE_F32, (gint64[]){ 2 }, 1, (double[]){ 1, 2 }, 2);
+  g_assert_true (T (assign) (a, T (add_number) (a, 1), NULL));
+  g_autoptr (TinyTensor) user = g_object_ref_sink (T (mul_number) (a, 10));
+  check_floats (user, 20, 30);
+  check_floats (a, 2, 3);
+  check_floats (a, 2, 3);
+}
+
+static void
+test_text (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyTensor) x = g_object_ref_sink (
+      T (reshape) (T (arange) (TINY_DTYPE_I32, -2, 4, 1), (gint64[]){ 2, 3 }, 2));
+  g_autofree char *text = T (to_string) (x);
+  g_assert_cmpstr (text, ==, "[[-2, -1,  0],\n [ 1,  2,  3]]");
+  g_autoptr (TinyTensor) big = g_object_ref_sink (T (arange) (TINY_DTYPE_I32, 0, 2000, 1));
+  g_autofree char *shortened = T (to_string) (big);
+  g_assert_cmpstr (shortened, ==, "[   0,    1,    2, ..., 1997, 1998, 1999]");
+  g_autoptr (TinyTensor) empty
+      = g_object_ref_sink (T (zeros) (TINY_DTYPE_F32, (gint64[]){ 0, 3 }, 2));
+  g_autofree char *nothing = T (to_string) (empty);
+  g_assert_cmpstr (nothing, ==, "[]");
+  g_autoptr (GError) error = NULL;
+  double value;
+  g_assert_false (T (item) (x, &value, &error));
+  g_assert_cmpstr (error->message, ==, "item: the tensor has 6 elements, not 1");
+  g_clear_error (&error);
+  g_assert_false (T (copy_data) (x, &value, sizeof value, &error));
+  g_assert_cmpstr (error->message, ==, "copy_data: the tensor has 24 bytes, room is for 8");
+}
+
+/* Narrow dtypes and integers come back as they went in, and as the oracle computes them. */
+static void
+test_dtypes (void)
+{
+  if (skips_without_device ())
+    return;
+  static const TinyDType dtypes[]
+      = { TINY_DTYPE_BOOL, TINY_DTYPE_I8,  TINY_DTYPE_U8,  TINY_DTYPE_I16, TINY_DTYPE_U16,
+          TINY_DTYPE_I32,  TINY_DTYPE_U32, TINY_DTYPE_I64, TINY_DTYPE_U64, TINY_DTYPE_F16,
+          TINY_DTYPE_BF16, TINY_DTYPE_F32, TINY_DTYPE_F64 };
+  for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
+    const char *name = tiny_dtype_to_string (dtypes[i]);
+    TinyTensor *counted = T (arange) (TINY_DTYPE_I32, 0, 40, 1);
+    g_autoptr (TinyTensor) x = g_object_ref_sink (T (cast) (counted, dtypes[i]));
+    compare (name, x, 0);
+    g_autoptr (TinyTensor) y
+        = g_object_ref_sink (T (sum) (T (mul) (x, T (scalar) (3)), NULL, 0, FALSE));
+    compare (name, y, 1e-3);
+  }
+}
+
+int
+main (int argc, char *argv[])
+{
+  g_test_init (&argc, &argv, NULL);
+  for (guint i = 0; i < n_cases; i++) {
+    g_autofree char *wide = g_strdup_printf ("/tensor/device/f64/%s", cases[i].name);
+    g_autofree char *narrow = g_strdup_printf ("/tensor/device/f32/%s", cases[i].name);
+    g_test_add_data_func (wide, &cases[i], test_f64);
+    if (!g_str_equal (cases[i].name, "mulacc") && !g_str_equal (cases[i].name, "cast"))
+      g_test_add_data_func (narrow, &cases[i], test_f32);
+  }
+  g_test_add_func ("/tensor/device/assign", test_assign);
+  g_test_add_func ("/tensor/device/sharing", test_sharing);
+  g_test_add_func ("/tensor/device/pending", test_pending);
+  g_test_add_func ("/tensor/device/text", test_text);
+  g_test_add_func ("/tensor/device/dtypes", test_dtypes);
+  return g_test_run ();
+}
