@@ -195,7 +195,9 @@ typedef struct TinyTarget {
   uint32_t struct_size;
   uint32_t flags;
   char arch[256];              /* canonical: names the code, part of every cache key */
-  uint64_t ops[32];            /* by TinyDType: TINY_INSTR_BIT of the ops it has for operands of it */
+  /* By TinyDType: TINY_INSTR_BIT of the ops it has for operands of it. A CAST has to be declared
+   * for both dtypes; of f16, bf16 and f8 outside dtypes_compute, only from and to f32 is meant. */
+  uint64_t ops[32];
   uint32_t dtypes_storage;     /* TINY_DTYPE_BIT: may be loaded, stored and cast */
   uint32_t dtypes_compute;     /* arithmetic as declared in ops */
   uint32_t index_dtype;        /* TINY_DTYPE_I32 or _I64: preferred for addresses */

@@ -48,6 +48,16 @@ run_clear (Run *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Run, run_clear)
 
+/* The largest size, up to TEST_BATCH, that leaves no image of the test set out. */
+static guint
+test_batch (const TinyDataSet *data)
+{
+  gint64 n = data->test_images.shape[0], batch = MIN (n, TEST_BATCH);
+  while (n % batch != 0)
+    batch--;
+  return (guint) batch;
+}
+
 static gboolean
 set_up (Run *self, GError **error)
 {
@@ -56,12 +66,13 @@ set_up (Run *self, GError **error)
   if (tiny_runtime_get_default_device (error) == NULL
       || !tiny_data_set_load ("fashion-mnist", options->directory, &self->data, error))
     return FALSE;
-  self->batches = tiny_loader_new (self->data.images.data, self->data.labels.data, image, 3,
-                                   (guint) options->batch, TRUE, (guint64) options->seed, error);
+  self->batches
+      = tiny_loader_new (self->data.images.data, self->data.labels.data, image, 3,
+                         (guint) options->batch, TRUE, (guint64) options->seed, error);
   if (self->batches == NULL)
     return FALSE;
-  self->tests = tiny_loader_new (self->data.test_images.data, self->data.test_labels.data, image,
-                                 3, TEST_BATCH, FALSE, 0, error);
+  self->tests = tiny_loader_new (self->data.test_images.data, self->data.test_labels.data,
+                                 image, 3, test_batch (&self->data), FALSE, 0, error);
   if (self->tests == NULL)
     return FALSE;
   tiny_tensor_manual_seed ((guint64) options->seed);
@@ -92,8 +103,8 @@ show_progress (const Run *self, guint step, gint64 start_ns)
     printf ("\rstep %u of %u   loss %.4f   %.0f images/s   %.0f s left \033[K%s", step + 1,
             self->n_steps, self->loss, rate, left, last ? "\n" : "");
   } else if (step % 50 == 0 || last) {
-    printf ("step %u of %u   loss %.4f   %.0f images/s   %.0f s left\n", step + 1, self->n_steps,
-            self->loss, rate, left);
+    printf ("step %u of %u   loss %.4f   %.0f images/s   %.0f s left\n", step + 1,
+            self->n_steps, self->loss, rate, left);
   }
   fflush (stdout);
 }
@@ -136,8 +147,8 @@ static double
 median_ms (GArray *ms)
 {
   guint skip = ms->len > 4 ? 2 : 0;
-  g_autofree double *sorted = g_memdup2 (&g_array_index (ms, double, skip),
-                                         (ms->len - skip) * sizeof (double));
+  g_autofree double *sorted
+      = g_memdup2 (&g_array_index (ms, double, skip), (ms->len - skip) * sizeof (double));
   qsort (sorted, ms->len - skip, sizeof (double), compare_doubles);
   return sorted[(ms->len - skip) / 2];
 }
@@ -154,11 +165,12 @@ show_summary (const Run *self, double accuracy)
             device, self->n_steps, self->loss, accuracy, median, first, n_kernels);
     return;
   }
-  printf ("test accuracy %.4f after %u steps on %s: %.1f ms a step, %u kernels each\n", accuracy,
-          self->n_steps, device, median, n_kernels);
-  printf ("next: --epochs 5 for more accuracy; DEV=CPU:CLANG for another compiler; DEBUG=2 to see "
-          "every kernel;\n      tinycore bench matmul:1024; tinycore devices; README.md for the "
-          "rest\n");
+  printf ("test accuracy %.4f after %u steps on %s: %.1f ms a step, %u kernels each\n",
+          accuracy, self->n_steps, device, median, n_kernels);
+  printf (
+      "next: --epochs 5 for more accuracy; DEV=CPU:CLANG for another compiler; DEBUG=2 to see "
+      "every kernel;\n      tinycore bench matmul:1024; tinycore devices; README.md for the "
+      "rest\n");
 }
 
 static int
@@ -193,7 +205,8 @@ check (const Options *options, int argc, char **argv)
 int
 tinycore_train (int argc, char **argv)
 {
-  Options options = { .n_epochs = 1, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3 };
+  Options options
+      = { .n_epochs = 1, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3 };
   int status = 0;
   const GOptionEntry entries[] = {
     { "epochs", 0, 0, G_OPTION_ARG_INT, &options.n_epochs, "times through the data (1)", "N" },
@@ -201,12 +214,14 @@ tinycore_train (int argc, char **argv)
     { "batch", 0, 0, G_OPTION_ARG_INT, &options.batch, "images a step (128)", "N" },
     { "lr", 0, 0, G_OPTION_ARG_DOUBLE, &options.rate, "learning rate of Adam (0.001)", "X" },
     { "seed", 0, 0, G_OPTION_ARG_INT64, &options.seed, "of weights and data order (1)", "N" },
-    { "data", 0, 0, G_OPTION_ARG_FILENAME, &options.directory, "folder of the IDX files", "DIR" },
+    { "data", 0, 0, G_OPTION_ARG_FILENAME, &options.directory, "folder of the IDX files",
+      "DIR" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &options.json, "one JSON object a line", NULL },
     G_OPTION_ENTRY_NULL,
   };
   if (!tinycore_parse (&argc, &argv, "fashion-mnist",
-                       "Trains a small convolutional network on Fashion-MNIST.", entries, &status))
+                       "Trains a small convolutional network on Fashion-MNIST.", entries,
+                       &status))
     return status;
   const char *wrong = check (&options, argc, argv);
   if (wrong != NULL) {

@@ -28,6 +28,13 @@ bit (guint n)
   return (gint64) (G_GUINT64_CONSTANT (1) << n);
 }
 
+/* The @n low bits. */
+static gint64
+low_bits (guint n)
+{
+  return (gint64) ((G_GUINT64_CONSTANT (1) << n) - 1);
+}
+
 /* The bits of an infinity, or of f8e4m3's NaN: the first code that is no finite number. */
 static gint64
 first_special (TinyDType dtype)
@@ -47,7 +54,7 @@ static TinyNode *
 size_of (Decompose *d, TinyNode *bits)
 {
   return dec_with_int (d, TINY_OP_AND, bits,
-                       bit (8 * tiny_dtype_get_n_bytes (bits->dtype) - 1) - 1);
+                       low_bits (8 * tiny_dtype_get_n_bytes (bits->dtype) - 1));
 }
 
 /* 1.0 * 2^n of a float dtype, n a signed integer in its normal range. */

@@ -8,9 +8,11 @@
 G_BEGIN_DECLS
 
 /* @root of the expanded stage (or any expression) rewritten until only ops occur that @target
- * declares for their dtypes: transcendentals to polynomials, floats it does not compute with to
- * f32 or integer arithmetic, 64-bit integers to pairs, division by constants to multiplication,
- * NEG SUB MAX CMPNE … to others, a*b+c to MULACC where it is declared.
+ * declares for their dtypes: transcendentals to polynomials, narrow floats and integers it does
+ * not compute with to f32, 32-bit integers and bit arithmetic, division by constants to
+ * multiplication, NEG SUB MAX CMPNE FLOORDIV … to others. What the target has stays the same node;
+ * a*b+c is never contracted. INDEX arithmetic stays as it is. 64-bit integers are not made of
+ * pairs.
  *
  * Errors: %TINY_ERROR_UNSUPPORTED naming op and dtype. */
 TinyNode *

@@ -4,37 +4,69 @@
  *
  * One kernel over few outputs has nothing to spread over threads. So its outermost reduced axis is
  * split; the first kernel combines the inner part for each step of the outer one, the second the
- * outer part. */
+ * outer part.
+ *
+ * A contraction whose operands are larger than a cache and are read again for every tile of its
+ * results (the gradient of a convolution's weight) is split as well, into steps whose operands fit:
+ * then all tiles of a step find them near. */
 #include <string.h>
 
 #include "schedule/plan.h"
 #include "schedule/weights.h"
 
-/* The largest divisor of @extent that is a good number of steps, or 0. */
+/* The largest divisor of @extent that is at most @most, or 0 when that is too few steps. */
 static gint64
-find_steps (gint64 extent)
+find_steps (gint64 extent, gint64 most)
 {
-  for (gint64 steps = MIN (schedule_weights.split_most, extent);
-       steps >= schedule_weights.split_least; steps--)
+  for (gint64 steps = MIN (most, extent); steps >= schedule_weights.split_least; steps--)
     if (extent % steps == 0)
       return steps;
   return 0;
+}
+
+/* Elements behind the operands of a product, each counted once. */
+static gint64
+count_operands (TinyNode *product)
+{
+  gint64 n = 0;
+  for (guint i = 0; product->op == TINY_OP_MUL && i < product->n_sources; i++) {
+    TinyNode *operand = product->sources[i];
+    while (tiny_op_is_movement (operand->op) || operand->op == TINY_OP_CAST)
+      operand = operand->sources[0];
+    n += tiny_shape_get_n_elements (operand->shape);
+  }
+  return n;
+}
+
+/* Into how many steps at most the reduction @node is worth splitting; 0: not at all. */
+static gint64
+most_steps (TinyNode *node)
+{
+  TinyNode *x = node->sources[0];
+  gint64 n_outputs = tiny_shape_get_n_elements (node->shape);
+  gint64 n_total = tiny_shape_get_n_elements (x->shape);
+  if (n_outputs == 0 || n_total < schedule_weights.split_min_total
+      || n_total / n_outputs < schedule_weights.split_min_reduced
+      || x->shape->n >= SCHEDULE_MAX_RANK)
+    return 0;
+  if (n_outputs <= schedule_weights.split_max_outputs)
+    return schedule_weights.split_most;
+  if (node->arg != TINY_OP_ADD)
+    return 0;
+  gint64 n_operands = count_operands (x);
+  gint64 n_cached = schedule_weights.split_cache / (gint64) tiny_dtype_get_n_bytes (x->dtype);
+  /* What the steps write and read again is small beside what they save reading. */
+  return MIN (n_operands / n_cached + 1, n_operands / (4 * n_outputs));
 }
 
 static TinyNode *
 split (TinyGraph *graph, TinyNode *node)
 {
   TinyNode *x = node->sources[0];
-  gint64 n_outputs = tiny_shape_get_n_elements (node->shape);
-  gint64 n_total = tiny_shape_get_n_elements (x->shape);
-  if (n_outputs == 0 || n_outputs > schedule_weights.split_max_outputs
-      || n_total < schedule_weights.split_min_total
-      || n_total / n_outputs < schedule_weights.split_min_reduced
-      || x->shape->n >= SCHEDULE_MAX_RANK)
-    return node;
+  gint64 most = most_steps (node);
   gint64 dims[SCHEDULE_MAX_RANK + 1], axes[SCHEDULE_MAX_RANK + 1], steps = 0;
   guint rank = x->shape->n, a = 0;
-  while (a < node->ints->n && (steps = find_steps (x->shape->v[node->ints->v[a]])) == 0)
+  while (a < node->ints->n && (steps = find_steps (x->shape->v[node->ints->v[a]], most)) == 0)
     a++;
   if (steps == 0)
     return node;

@@ -19,6 +19,7 @@ ScheduleWeights schedule_weights = {
   .split_min_total = 1 << 18,
   .split_least = 4,
   .split_most = 64,
+  .split_cache = 1 << 20,
   .pack_min_reuse = 16,
   .pack_min_work = 1 << 16,
   .pack_max_growth = 2,

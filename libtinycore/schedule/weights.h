@@ -27,6 +27,7 @@ typedef struct {
   gint64 split_min_reduced;       /* values combined into one, at least */
   gint64 split_min_total;         /* values combined in all, at least */
   gint64 split_least, split_most; /* kernels' worth of partial results */
+  gint64 split_cache;             /* bytes of operands that stay near a core */
   /* packing.c */
   gint64 pack_min_reuse;  /* each packed element is used at least this many times */
   gint64 pack_min_work;   /* products in the contraction, at least */

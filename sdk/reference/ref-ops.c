@@ -191,7 +191,7 @@ float_op (unsigned op, unsigned dtype, double a, double b, double c)
     return a / b;
   case TINY_INSTR_MAX:
     /* Of two zeros the positive one, of a number and a NaN the number. */
-    return a == b && signbit (a) ? b : fmax (a, b);
+    return a != b ? fmax (a, b) : signbit (a) ? b : a;
   /* In f32 a double's sum would be rounded twice. */
   case TINY_INSTR_MULACC:
     return dtype == TINY_DTYPE_F32 ? fmaf ((float) a, (float) b, (float) c) : fma (a, b, c);

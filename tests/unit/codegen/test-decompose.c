@@ -409,7 +409,7 @@ operand (TinyOp op, TinyDType dtype, TinyDType to, guint i)
   gint64 value = random_value (dtype, op == TINY_OP_CAST ? to : dtype);
   if ((op == TINY_OP_SHL || op == TINY_OP_SHR) && i == 1)
     return (value & 0x7fffffff) % (8 * (gint64) tiny_dtype_get_n_bytes (dtype));
-  if (op == TINY_OP_FDIV && tiny_dtype_get_n_bytes (dtype) >= 4) {
+  if (op == TINY_OP_FDIV && tiny_dtype_infos[dtype].exponent_bits >= 8) {
     double size = fabs (tiny_eval_to_double (value));
     if (!(size > 1e-18 && size < 1e18))
       return tiny_eval_from_double (dtype, 1 + i);
