@@ -301,7 +301,10 @@ power_whole (TinyBuild *self, TinyNode *x, guint n)
     if (n > 1)
       square = tiny_build_mul (self, square, square);
   }
-  return result == NULL ? tiny_build_like (self, x, 1) : result;
+  if (result != NULL)
+    return result;
+  return tiny_node_broadcast (self->graph, tiny_build_like (self, x, 1), x->shape->v,
+                              x->shape->n);
 }
 
 /* 2^(y log2 |x|), with the sign of an odd power and no value for a broken one. */
