@@ -4,9 +4,9 @@
  *
  *   tiny-scan DESCRIPTOR SECONDS MODULE
  *
- * Started by the core with standard streams of its own, as leader of a process group. Writes one
- * line of JSON to DESCRIPTOR when all went well up to the plugin's fini(), and leaves without
- * running destructors: a plugin that fails in those has done its work before. */
+ * Started by the core with standard streams of its own, as leader of a process group. Greets on
+ * DESCRIPTOR, writes one line of JSON there when all went well up to the plugin's fini(), and
+ * leaves without running destructors: a plugin that fails in those has done its work before. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,7 +39,10 @@ confine (unsigned seconds)
   limit (RLIMIT_CPU, 4 * seconds);
   limit (RLIMIT_FSIZE, MAX_FILE_BYTES);
   prctl (PR_SET_PDEATHSIG, SIGKILL);
-  signal (SIGPIPE, SIG_DFL);
+  /* A crash is to look like one, whatever a sanitizer or a preloaded library has installed. */
+  for (int number = 1; number < NSIG; number++)
+    if (number != SIGKILL && number != SIGSTOP)
+      signal (number, SIG_DFL);
 }
 
 static int
@@ -64,6 +67,8 @@ main (int argc, char **argv)
   confine ((unsigned) atoi (argv[2]));
   /* Of the program's other descriptors a plugin learns nothing. */
   closefrom (descriptor + 1);
+  if (write_all (descriptor, TINY_SCAN_GREETING, strlen (TINY_SCAN_GREETING)) != 0)
+    return 1;
   g_autoptr (TinyScan) scan = tiny_scan_module (argv[3]);
   g_autoptr (JsonNode) root = tiny_scan_to_json (scan);
   g_autofree char *text = json_to_string (root, FALSE);

@@ -70,6 +70,11 @@ allocate (TinyPool *self, gsize size, TinyStatus *out_status, TinyPluginError *p
   TinyDevice *device = self->device;
   TinyPluginBuffer *handle = NULL;
   *out_status = device->table.alloc (device->handle, size, &handle, plugin_error);
+  if (*out_status >= 0 && handle == NULL) {
+    g_strlcpy (plugin_error->text, "the plugin says OK and gives no buffer",
+               sizeof plugin_error->text);
+    *out_status = TINY_STATUS_INTERNAL;
+  }
   if (*out_status < 0)
     return NULL;
   TinyBlock *block = g_slice_new0 (TinyBlock);

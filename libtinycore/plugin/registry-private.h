@@ -28,7 +28,8 @@ const GPtrArray *tiny_registry_get_found (TinyRegistry *self);
 const TinyFound *tiny_registry_find (TinyRegistry *self, const char *name);
 
 /* The result of scanning the backend: remembered, or made now. NULL with the reason if its files
- * are not to be used. With @again a remembered failure (no quarantine) is not taken for granted. */
+ * are not to be used. With @again a remembered failure is not taken for granted, once per process;
+ * quarantine for a crash or exit is. */
 const TinyScan *
 tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, GError **error);
 /* What is remembered, without running anything, or NULL. */

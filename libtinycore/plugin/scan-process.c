@@ -4,8 +4,10 @@
  *
  * The helper leads a process group of its own, which is killed as a whole when the time is over or
  * the helper has ended, so nothing that a plugin started stays behind. It has its own standard
- * streams and reports on one descriptor: one line of JSON. A helper that ends without that line
- * has failed, whatever its exit status says. */
+ * streams and reports on one descriptor: a greeting before it touches the plugin, and one line of
+ * JSON at the end. Without the greeting the helper itself does not work, and nothing is held
+ * against the plugin; with it, but without the last line, the plugin has failed, whatever the exit
+ * status says. The time counts from the greeting on. */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -20,7 +22,7 @@
 #include "plugin/tiny-json.h"
 #include "plugin/tiny-scan.h"
 
-enum { REPORT_FD = 3, MAX_REPORT = 1 << 20, MAX_SAID = 4096, TICK_MS = 5 };
+enum { REPORT_FD = 3, MAX_REPORT = 1 << 20, MAX_SAID = 4096, STARTS_WITHIN_MS = 20000 };
 
 /* ---- finding the helper ---- */
 static char *
@@ -44,8 +46,13 @@ static char *
 find_helper (GError **error)
 {
   const char *wanted = getauxval (AT_SECURE) ? NULL : g_getenv ("TINY_SCAN_HELPER");
-  if (wanted != NULL && wanted[0] != 0)
-    return g_strdup (wanted);
+  if (wanted != NULL && wanted[0] != 0) {
+    if (g_file_test (wanted, G_FILE_TEST_IS_EXECUTABLE))
+      return g_strdup (wanted);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "TINY_SCAN_HELPER names %s, which is no program", wanted);
+    return NULL;
+  }
   const char *installed = TINY_HELPER_DIR "/tiny-scan";
   if (g_file_test (installed, G_FILE_TEST_IS_EXECUTABLE))
     return g_strdup (installed);
@@ -64,6 +71,7 @@ typedef struct {
   pid_t pid;
   int report, said; /* our ends */
   GString *report_text, *said_text;
+  gint64 begin_us;
   gboolean is_over; /* reaped */
   int status;       /* of waitpid() */
 } Process;
@@ -180,21 +188,32 @@ reap (Process *self, int flags)
   self->is_over = got != 0;
 }
 
-/* Until the helper has ended or @deadline_us has come. */
-static void
-wait_for (Process *self, gint64 deadline_us)
+static gboolean
+has_greeted (const Process *self)
 {
-  gboolean report_open = TRUE, said_open = TRUE;
+  return g_str_has_prefix (self->report_text->str, TINY_SCAN_GREETING);
+}
+
+/* Until the helper has ended or its time is over. */
+static void
+wait_for (Process *self, guint timeout_ms)
+{
+  gboolean report_open = TRUE, said_open = TRUE, greeted = FALSE;
   while (!self->is_over) {
-    gint64 left_ms = (deadline_us - g_get_monotonic_time ()) / 1000;
+    gint64 most_ms = greeted ? timeout_ms : STARTS_WITHIN_MS;
+    gint64 left_ms = most_ms - (g_get_monotonic_time () - self->begin_us) / 1000;
     if (left_ms <= 0)
       return;
     struct pollfd polled[] = { { report_open ? self->report : -1, POLLIN, 0 },
                                { said_open ? self->said : -1, POLLIN, 0 } };
     gboolean any_open = report_open || said_open;
-    poll (polled, 2, any_open ? (int) MIN (left_ms, 50) : MIN ((int) left_ms, 1));
+    poll (polled, 2, any_open ? (int) MIN (left_ms, 50) : 1);
     report_open = report_open && drain (self->report, self->report_text, MAX_REPORT, FALSE);
     said_open = said_open && drain (self->said, self->said_text, MAX_SAID, TRUE);
+    if (!greeted && has_greeted (self)) {
+      greeted = TRUE;
+      self->begin_us = g_get_monotonic_time ();
+    }
     reap (self, WNOHANG);
   }
 }
@@ -252,14 +271,14 @@ judge (Process *process, gboolean timed_out, guint timeout_ms)
   if (status != -1 && WIFSIGNALED (status))
     return quarantine (TINY_ERROR_PLUGIN, process, "it crashed with signal %d (%s)",
                        WTERMSIG (status), g_strsignal (WTERMSIG (status)));
-  char *end = memchr (process->report_text->str, '\n', process->report_text->len);
+  const char *packet = process->report_text->str + strlen (TINY_SCAN_GREETING);
+  const char *end = strchr (packet, '\n');
   if (end == NULL || (status != -1 && WEXITSTATUS (status) != 0))
     return quarantine (TINY_ERROR_PLUGIN, process,
                        "it ended the process that loaded it, with exit status %d",
                        status == -1 ? 0 : WEXITSTATUS (status));
   g_autoptr (GError) error = NULL;
-  g_autoptr (JsonNode) root
-      = tiny_json_parse (process->report_text->str, end - process->report_text->str, &error);
+  g_autoptr (JsonNode) root = tiny_json_parse (packet, end - packet, &error);
   TinyScan *out = root ? tiny_scan_from_json (json_node_get_object (root), &error) : NULL;
   return out ? out
              : quarantine (TINY_ERROR_PLUGIN, process, "its report is damaged: %s",
@@ -275,12 +294,19 @@ tiny_scan_run (const TinyManifest *manifest, GError **error)
     return NULL;
   process.report_text = g_string_new (NULL);
   process.said_text = g_string_new (NULL);
-  gint64 begin = g_get_monotonic_time ();
-  wait_for (&process, begin + (gint64) manifest->timeout_ms * 1000);
+  process.begin_us = g_get_monotonic_time ();
+  wait_for (&process, manifest->timeout_ms);
   gboolean timed_out = !process.is_over;
   finish (&process);
-  TinyScan *out = judge (&process, timed_out, manifest->timeout_ms);
-  out->took_ms = (guint) ((g_get_monotonic_time () - begin) / 1000);
+  TinyScan *out = NULL;
+  if (has_greeted (&process)) {
+    out = judge (&process, timed_out, manifest->timeout_ms);
+    out->took_ms = (guint) ((g_get_monotonic_time () - process.begin_us) / 1000);
+  } else {
+    g_autofree char *said = quote_said (process.said_text);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "the helper program %s does not work%s",
+                 helper, said);
+  }
   g_string_free (process.report_text, TRUE);
   g_string_free (process.said_text, TRUE);
   return out;

@@ -162,7 +162,10 @@ tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, 
     return NULL;
   const char *module = found->manifest->module;
   const TinyScan *known = tiny_scan_cache_get (self->cache, found->manifest);
-  gboolean good = known != NULL && (known->reason == NULL || known->is_quarantined);
+  /* A time-out may have been the machine's fault rather than the plugin's. */
+  gboolean is_settled
+      = known != NULL && known->is_quarantined && known->code != TINY_ERROR_TIMEOUT;
+  gboolean good = known != NULL && (known->reason == NULL || is_settled);
   for (guint i = 0; good && known->reason == NULL && i < known->devices->len; i++)
     good = ((const TinyScanDevice *) known->devices->pdata[i])->error == NULL;
   if (known != NULL && (good || !again || g_hash_table_contains (self->scanned, module)))

@@ -14,7 +14,7 @@ G_BEGIN_DECLS
 TINY_API
 G_DECLARE_FINAL_TYPE (TinyRegistry, tiny_registry, TINY, REGISTRY, GObject)
 
-    /**
+/**
  * TinyEntryState:
  * @TINY_ENTRY_READY: works as far as the helper process could see
  * @TINY_ENTRY_NO_HARDWARE: the machine has nothing for it
@@ -25,14 +25,14 @@ G_DECLARE_FINAL_TYPE (TinyRegistry, tiny_registry, TINY, REGISTRY, GObject)
  *
  * What is to be thought of a backend's device.
  */
-    typedef enum {
-      TINY_ENTRY_READY,
-      TINY_ENTRY_NO_HARDWARE,
-      TINY_ENTRY_BROKEN,
-      TINY_ENTRY_QUARANTINED,
-      TINY_ENTRY_MASKED,
-      TINY_ENTRY_SHADOWED,
-    } TinyEntryState;
+typedef enum {
+  TINY_ENTRY_READY,
+  TINY_ENTRY_NO_HARDWARE,
+  TINY_ENTRY_BROKEN,
+  TINY_ENTRY_QUARANTINED,
+  TINY_ENTRY_MASKED,
+  TINY_ENTRY_SHADOWED,
+} TinyEntryState;
 /* "ready", "no hardware", … */
 TINY_API const char *tiny_entry_state_to_string (TinyEntryState state);
 

@@ -43,6 +43,9 @@ TinyScan *tiny_scan_new_failed (TinyError code, char *reason);
 JsonNode *tiny_scan_to_json (const TinyScan *self);
 TinyScan *tiny_scan_from_json (JsonObject *object, GError **error);
 
+/* What the helper reports before it touches the plugin; the number is that of the packet's form. */
+#define TINY_SCAN_GREETING "tiny-scan 1\n"
+
 /* In the helper: loads, scans, opens and closes. Never NULL. */
 TinyScan *tiny_scan_module (const char *module_path);
 

@@ -117,12 +117,25 @@ join (TinyGraph *graph, TinyNode **clauses, guint n)
   return result;
 }
 
+/* Both operands of an AND are computed, so a gate inside a clause guards its load whatever the
+ * other clauses say: such clauses stay as they are. */
+static gboolean
+reads_memory (TinyGraph *graph, TinyNode *clause)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &clause, 1);
+  for (guint i = 0; i < order->len; i++)
+    if (((TinyNode *) order->pdata[i])->op == TINY_OP_LOAD)
+      return TRUE;
+  return FALSE;
+}
+
 static void
 simplify_each (TinyMatch *m, TinyNode **clauses, guint n, TinyNode **given, guint n_given)
 {
   for (guint i = 0; i < n; i++)
-    clauses[i]
-        = tiny_simplify_given_clauses (m->graph, m->rewriter, clauses[i], given, n_given);
+    if (!reads_memory (m->graph, clauses[i]))
+      clauses[i]
+          = tiny_simplify_given_clauses (m->graph, m->rewriter, clauses[i], given, n_given);
 }
 
 /* Each clause once, in structural order, simplified by the others. Clauses of one operand have

@@ -121,22 +121,26 @@ is_news (const Fact *fact)
   return fact->min <= fact->max && (fact->min > min || fact->max < max);
 }
 
-/* The number of nodes under @node, and 0 in @out_gain when none of them is one whose form depends
- * on bounds. */
+/* The number of nodes under @node, and FALSE in @out_gain when none of them is one whose form depends
+ * on bounds, or when one is a LOAD: loads happen whether the fact holds or not, so neither their
+ * index nor their gate may rely on it. */
 static guint
 measure (TinyGraph *graph, TinyNode *node, gboolean *out_gain)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &node, 1);
   guint size = 0;
+  gboolean loads = FALSE;
   *out_gain = FALSE;
   for (guint i = 0; i < order->len; i++) {
     TinyNode *n = order->pdata[i];
+    loads = loads || n->op == TINY_OP_LOAD;
     gboolean divides = n->op == TINY_OP_FLOORDIV || n->op == TINY_OP_FLOORMOD;
     gboolean decides = n->op == TINY_OP_WHERE || n->op == TINY_OP_MAX
                        || tiny_op_infos[n->op].op_class == TINY_OP_CLASS_COMPARE;
     *out_gain = *out_gain || divides || decides;
     size += divides ? 4 : 1;
   }
+  *out_gain = *out_gain && !loads;
   return size;
 }
 

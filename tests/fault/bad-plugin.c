@@ -56,8 +56,10 @@ leave (void)
 static UNUSED void
 fork_and_leave (void)
 {
-  if (fork () == 0)
+  int pid = fork ();
+  if (pid == 0)
     sleep_for_ever ();
+  fprintf (stderr, "left %d\n", pid);
   _exit (3);
 }
 

@@ -110,6 +110,7 @@ toy_submit (TinyPluginDevice *device,
   if (g_atomic_int_add (&toy.n_in_submit, 1) != 0)
     g_atomic_int_inc (&toy.n_overlaps);
   for (uint32_t i = 0; i < work->n_commands; i++) {
+    g_usleep (1); /* long enough for another thread to come in, were it let in */
     run (&work->commands[i]);
     if (work->out_ns != NULL)
       work->out_ns[i] = 7;

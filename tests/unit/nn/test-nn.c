@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-nn.c: optimisers against their formulas, captured steps against plain ones, batch statistics,
+ * the order of batches, and that a seed repeats a training run. */
+#include <math.h>
+#include <string.h>
+#include <tiny.h>
+
+#include "engine/tiny-runtime.h"
+
+static gboolean
+skips_without_device (void)
+{
+  g_autoptr (GError) error = NULL;
+  if (tiny_runtime_get_default_device (&error) != NULL)
+    return FALSE;
+  g_test_skip (error->message);
+  return TRUE;
+}
+
+static TinyTensor *
+variable (float value)
+{
+  TinyTensor *x = g_object_ref_sink (
+      tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, NULL, 0, &value, sizeof value));
+  tiny_tensor_set_requires_grad (x, TRUE);
+  return x;
+}
+
+/* Steps along the gradient of x², which is 2x; @expected is where x is after each. */
+static void
+check_steps (TinyTensor *x, TinyOptimizer *optimizer, const double *expected, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_square (x));
+    double value;
+    g_assert_true (tiny_tensor_backward (loss, &error));
+    tiny_optimizer_step (optimizer, &loss, 1, &error);
+    g_assert_no_error (error);
+    g_assert_true (tiny_tensor_item (x, &value, NULL));
+    g_assert_cmpfloat_with_epsilon (value, expected[i], 1e-5);
+  }
+}
+
+static void
+test_sgd (void)
+{
+  if (skips_without_device ())
+    return;
+  static const struct {
+    double momentum, decay;
+    gboolean nesterov;
+  } rows[] = { { 0, 0, FALSE }, { 0.9, 0, FALSE }, { 0.9, 0.1, FALSE }, { 0.9, 0.1, TRUE } };
+  for (guint k = 0; k < G_N_ELEMENTS (rows); k++) {
+    double x = 3, m = 0, expected[4];
+    for (guint i = 0; i < 4; i++) {
+      double g = 2 * x + rows[k].decay * x;
+      m = rows[k].momentum * m + g;
+      x -= 0.1 * (rows[k].nesterov ? g + rows[k].momentum * m : m);
+      expected[i] = x;
+    }
+    g_autoptr (TinyTensor) p = variable (3);
+    g_autoptr (TinyOptimizer) sgd
+        = tiny_sgd_new (&p, 1, 0.1, rows[k].momentum, rows[k].decay, rows[k].nesterov);
+    check_steps (p, sgd, expected, 4);
+  }
+}
+
+static void
+test_adam (void)
+{
+  if (skips_without_device ())
+    return;
+  for (guint k = 0; k < 2; k++) {
+    double x = 3, m = 0, v = 0, decay = k * 0.1, expected[5];
+    for (guint i = 0; i < 5; i++) {
+      double g = 2 * x;
+      m = 0.9 * m + 0.1 * g;
+      v = 0.99 * v + 0.01 * g * g;
+      double step = m / (1 - pow (0.9, i + 1)) / (sqrt (v / (1 - pow (0.99, i + 1))) + 1e-8);
+      x -= 0.1 * step + 0.1 * decay * x;
+      expected[i] = x;
+    }
+    g_autoptr (TinyTensor) p = variable (3);
+    g_autoptr (TinyOptimizer) adam = tiny_adam_new (&p, 1, 0.1, 0.9, 0.99, 1e-8, decay);
+    check_steps (p, adam, expected, 5);
+  }
+}
+
+/* outputs[0] = inputs[0] + a counter that each call moves. */
+static gboolean
+count_up (TinyTensor *const *inputs,
+          guint n_inputs,
+          TinyTensor **outputs,
+          guint n_outputs,
+          gpointer user_data,
+          GError **error)
+{
+  TinyTensor *counter = user_data;
+  if (!tiny_tensor_assign (counter, tiny_tensor_add_number (counter, 1), error))
+    return FALSE;
+  outputs[0] = g_object_ref_sink (tiny_tensor_add (inputs[0], counter));
+  TinyTensor *both[] = { outputs[0], counter };
+  return tiny_tensor_realize_many (both, 2, error);
+}
+
+static void
+test_jit (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) counter = variable (0);
+  g_autoptr (TinyJit) jit = tiny_jit_new (count_up, counter, NULL, 1);
+  for (guint i = 1; i <= 5; i++) {
+    float value = 100.0f * (float) i;
+    double found;
+    g_autoptr (TinyTensor) x = g_object_ref_sink (
+        tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, NULL, 0, &value, sizeof value));
+    TinyTensor *output;
+    tiny_jit_call (jit, &x, 1, &output, &error);
+    g_assert_no_error (error);
+    g_assert_true (tiny_tensor_item (output, &found, NULL));
+    g_assert_cmpfloat (found, ==, value + i);
+  }
+  g_assert_cmpuint (tiny_jit_get_n_kernels (jit), >=, 1);
+  g_autoptr (TinyTensor) other
+      = g_object_ref_sink (tiny_tensor_ones (TINY_DTYPE_F32, (gint64[]){ 2 }, 1));
+  g_assert_false (tiny_jit_call (jit, &other, 1, NULL, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+}
+
+static void
+find_running (const char *name, TinyTensor *tensor, gboolean trainable, gpointer user_data)
+{
+  double *out = user_data;
+  if (g_str_equal (name, "running_mean"))
+    g_assert_true (tiny_tensor_item (tensor, &out[0], NULL));
+  if (g_str_equal (name, "running_var"))
+    g_assert_true (tiny_tensor_item (tensor, &out[1], NULL));
+}
+
+/* Mean 2.5 and unbiased variance 5/3 of 1 2 3 4, seen twice; then they are used. */
+static void
+test_batch_norm (void)
+{
+  if (skips_without_device ())
+    return;
+  const float values[] = { 1, 2, 3, 4 };
+  g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_new_from_data (
+      NULL, TINY_DTYPE_F32, (gint64[]){ 2, 1, 1, 2 }, 4, values, sizeof values));
+  g_autoptr (TinyModule) norm = tiny_batch_norm2d_new (1);
+  double mean = 0, var = 1, found[2];
+  float out[4];
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_module_forward (norm, x));
+    g_assert_true (tiny_tensor_copy_data (y, out, sizeof out, NULL));
+    g_assert_cmpfloat_with_epsilon (out[3], 1.5 / sqrt (1.25 + 1e-5), 1e-5);
+    mean = 0.9 * mean + 0.1 * 2.5;
+    var = 0.9 * var + 0.1 * 5 / 3;
+    tiny_module_visit (norm, find_running, found);
+    g_assert_cmpfloat_with_epsilon (found[0], mean, 1e-6);
+    g_assert_cmpfloat_with_epsilon (found[1], var, 1e-6);
+  }
+  tiny_module_set_training (norm, FALSE);
+  g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_module_forward (norm, x));
+  g_assert_true (tiny_tensor_copy_data (y, out, sizeof out, NULL));
+  g_assert_cmpfloat_with_epsilon (out[0], (1 - mean) / sqrt (var + 1e-5), 1e-5);
+}
+
+static TinyLoader *
+loader_of (guint n, guint batch, guint64 seed)
+{
+  g_autofree guint8 *bytes = g_malloc (n);
+  for (guint i = 0; i < n; i++)
+    bytes[i] = (guint8) i;
+  g_autoptr (GBytes) items = g_bytes_new (bytes, n), labels = g_bytes_new (bytes, n);
+  g_autoptr (GError) error = NULL;
+  TinyLoader *loader
+      = tiny_loader_new (items, labels, (gint64[]){ 1 }, 1, batch, TRUE, seed, &error);
+  g_assert_no_error (error);
+  return loader;
+}
+
+/* Every item once an epoch, in an order that seed and epoch decide. */
+static void
+test_loader (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyLoader) loader = loader_of (32, 8, 5);
+  guint8 orders[3][32];
+  for (guint round = 0; round < 3; round++) {
+    guint32 seen = 0;
+    tiny_loader_start_epoch (loader, round == 1);
+    TinyTensor *x, *y;
+    for (guint i = 0; tiny_loader_next (loader, &x, &y); i++) {
+      guint8 labels[8];
+      g_assert_true (tiny_tensor_copy_data (x, orders[round] + 8 * i, 8, NULL));
+      g_assert_true (tiny_tensor_copy_data (y, labels, 8, NULL));
+      g_assert_cmpmem (labels, 8, orders[round] + 8 * i, 8);
+      g_object_unref (x);
+      g_object_unref (y);
+    }
+    for (guint i = 0; i < 32; i++)
+      seen |= 1u << orders[round][i];
+    g_assert_cmphex (seen, ==, 0xffffffff);
+  }
+  g_assert_cmpmem (orders[0], 32, orders[2], 32);
+  g_assert_true (memcmp (orders[0], orders[1], 32) != 0);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) three = g_bytes_new ("abc", 3);
+  g_assert_null (tiny_loader_new (three, three, (gint64[]){ 1 }, 1, 4, TRUE, 0, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+}
+
+static TinyModule *
+small_net (void)
+{
+  TinyModule *net = tiny_sequential_new ();
+  tiny_sequential_append (net, tiny_linear_new (1, 8, TRUE));
+  tiny_sequential_append (net, tiny_function_new (tiny_tensor_relu));
+  tiny_sequential_append (net, tiny_linear_new (8, 2, TRUE));
+  return net;
+}
+
+/* A separable problem is learnt, plain and replayed alike, and the same again. */
+static void
+test_training (void)
+{
+  if (skips_without_device ())
+    return;
+  double losses[2][40];
+  for (guint run = 0; run < 2; run++) {
+    tiny_tensor_manual_seed (3);
+    g_autoptr (TinyModule) net = small_net ();
+    g_autoptr (GPtrArray) parameters = tiny_module_get_parameters (net);
+    g_assert_cmpuint (parameters->len, ==, 4);
+    g_autoptr (TinyOptimizer) adam = tiny_adam_new ((TinyTensor *const *) parameters->pdata,
+                                                    parameters->len, 0.05, 0.9, 0.999, 1e-8, 0);
+    g_autoptr (TinyTrainer) trainer = tiny_trainer_new (net, adam);
+    const float xs[] = { -2, -1, 1, 2 };
+    const guint8 ys[] = { 0, 0, 1, 1 };
+    g_autoptr (TinyTensor) y = g_object_ref_sink (
+        tiny_tensor_new_from_data (NULL, TINY_DTYPE_U8, (gint64[]){ 4 }, 1, ys, sizeof ys));
+    for (guint i = 0; i < 40; i++) {
+      g_autoptr (GError) error = NULL;
+      g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_new_from_data (
+          NULL, TINY_DTYPE_F32, (gint64[]){ 4, 1 }, 2, xs, sizeof xs));
+      tiny_trainer_step (trainer, x, y, &losses[run][i], &error);
+      g_assert_no_error (error);
+    }
+    g_assert_cmpfloat (losses[run][39], <, 0.5 * losses[run][0]);
+  }
+  for (guint i = 0; i < 40; i++)
+    g_assert_cmpfloat (losses[0][i], ==, losses[1][i]);
+}
+
+int
+main (int argc, char *argv[])
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/nn/optimizer/sgd", test_sgd);
+  g_test_add_func ("/nn/optimizer/adam", test_adam);
+  g_test_add_func ("/nn/jit", test_jit);
+  g_test_add_func ("/nn/batch-norm", test_batch_norm);
+  g_test_add_func ("/nn/loader", test_loader);
+  g_test_add_func ("/nn/training", test_training);
+  return g_test_run ();
+}
