@@ -12,7 +12,13 @@
 #include "tiny.h"
 #include "tools/commands.h"
 
-enum { DEFAULT_BATCH = 128, DEFAULT_SEED = 1, TEST_BATCH = 500, MAX_BATCH = 60000, UNSET = -1 };
+enum {
+  DEFAULT_BATCH = 128,
+  DEFAULT_SEED = 1,
+  TEST_BATCH = 500,
+  MAX_BATCH = 60000,
+  UNSET = G_MININT
+};
 
 typedef struct {
   int n_epochs, n_steps, batch;
@@ -48,6 +54,26 @@ run_clear (Run *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Run, run_clear)
 
+/* The network is made for images of 28×28, and a batch has images that differ. */
+static gboolean
+check_data (const Options *options, const TinyDataSet *data, GError **error)
+{
+  const gint64 *shape = data->images.shape;
+  if (shape[1] != 28 || shape[2] != 28)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "train: the network takes images of 28×28, the data set has %" G_GINT64_FORMAT
+                 "×%" G_GINT64_FORMAT,
+                 shape[1], shape[2]);
+  else if (options->batch > shape[0])
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "train: --batch %d is more than the %" G_GINT64_FORMAT
+                 " images of the data set",
+                 options->batch, shape[0]);
+  else
+    return TRUE;
+  return FALSE;
+}
+
 /* The largest size, up to TEST_BATCH, that leaves no image of the test set out. */
 static guint
 test_batch (const TinyDataSet *data)
@@ -64,7 +90,8 @@ set_up (Run *self, GError **error)
   const Options *options = self->options;
   const gint64 image[] = { 1, 28, 28 };
   if (tiny_runtime_get_default_device (error) == NULL
-      || !tiny_data_set_load ("fashion-mnist", options->directory, &self->data, error))
+      || !tiny_data_set_load ("fashion-mnist", options->directory, &self->data, error)
+      || !check_data (options, &self->data, error))
     return FALSE;
   self->batches
       = tiny_loader_new (self->data.images.data, self->data.labels.data, image, 3,
@@ -208,8 +235,9 @@ check (const Options *options, int argc, char **argv)
 int
 tinycore_train (int argc, char **argv)
 {
-  Options options
-      = { .n_epochs = 1, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3 };
+  Options options = {
+    .n_epochs = 1, .n_steps = UNSET, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3
+  };
   int status = 0;
   const GOptionEntry entries[] = {
     { "epochs", 0, 0, G_OPTION_ARG_INT, &options.n_epochs, "times through the data (1)", "N" },
