@@ -3,7 +3,7 @@
 """Milliseconds a training step of the Fashion-MNIST network takes in PyTorch: one JSON line.
 
 usage: torch_train.py STEPS. Threads as in OMP_NUM_THREADS. On CPUs that OpenBLAS does not know by
-name OPENBLAS_CORETYPE=SkylakeX selects its AVX-512 kernels; bench/compare sets it where it applies."""
+name OPENBLAS_CORETYPE=SkylakeX selects its AVX-512 kernels; bench/bars sets it where it applies."""
 import json, statistics, sys, time
 import torch, torch.nn as nn, torch.nn.functional as F
 

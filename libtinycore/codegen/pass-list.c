@@ -58,17 +58,6 @@ tiny_pass_decompose (TinyCodegen *cg, GError **error)
   return TRUE;
 }
 
-static gboolean
-should_verify (void)
-{
-  int wanted = tiny_env_get_int (TINY_ENV_VERIFY);
-#ifdef NDEBUG
-  return wanted > 0;
-#else
-  return wanted != 0;
-#endif
-}
-
 /* Checks and shows what pass @i left. */
 static gboolean
 inspect (TinyCodegen *cg, guint i, GError **error)
@@ -78,7 +67,7 @@ inspect (TinyCodegen *cg, guint i, GError **error)
     g_autofree char *text = tiny_graph_print (cg->graph, cg->root);
     g_printerr ("// after %s: %s\n%s\n", passes[i].name, passes[i].why, text);
   }
-  if (!should_verify ())
+  if (!tiny_verify_is_wanted ())
     return TRUE;
   gboolean ok = is_linear ? tiny_verify_linear (&cg->program->linear, cg->target, error)
                           : tiny_graph_verify (cg->graph, cg->root, passes[i].stage, error);

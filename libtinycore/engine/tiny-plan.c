@@ -6,6 +6,7 @@
 #include "base/tiny-error.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
+#include "ir/tiny-verify.h"
 
 struct TinyPlan {
   TinySchedule *schedule;
@@ -43,9 +44,29 @@ compile_device (TinyPlan *self, const char *name, GError **error)
   return TRUE;
 }
 
+/* Where checking is on: are the kernels that came out of scheduling legal? */
+static gboolean
+verify_kernels (const TinySchedule *schedule, GError **error)
+{
+  for (guint i = 0; i < schedule->n_items; i++) {
+    const TinyScheduleItem *item = &schedule->items[i];
+    if (item->kind == TINY_SCHEDULE_KERNEL
+        && !tiny_graph_verify (schedule->graph, item->kernel, TINY_STAGE_KERNEL, error)) {
+      g_prefix_error (error, "after scheduling: ");
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
 TinyPlan *
 tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
 {
+  gboolean verify = tiny_verify_is_wanted ();
+  if (verify && !tiny_graph_verify (graph, sink, TINY_STAGE_TENSOR, error)) {
+    tiny_graph_free (graph);
+    return NULL;
+  }
   gint64 start = tiny_debug_now_ns ();
   TinySchedule *schedule = tiny_schedule_new (graph, sink, error);
   tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
@@ -53,6 +74,8 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
     return NULL;
   g_autoptr (TinyPlan) self = g_new0 (TinyPlan, 1);
   self->schedule = schedule;
+  if (verify && !verify_kernels (schedule, error))
+    return NULL;
   self->executables = g_new0 (TinyExecutable *, schedule->n_items + 1);
   self->devices = g_new0 (TinyDevice *, schedule->n_items + 1);
   for (guint i = 0; i < schedule->n_items; i++)

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "ir/tiny-text.h"
 #include "ir/tiny-verify-private.h"
@@ -206,4 +207,15 @@ tiny_graph_verify (TinyGraph *graph, TinyNode *root, TinyStage stage, GError **e
   if (beyond != NULL)
     return refuse (stage, beyond, "may be more than an index can count", error);
   return TRUE;
+}
+
+gboolean
+tiny_verify_is_wanted (void)
+{
+  int wanted = tiny_env_get_int (TINY_ENV_VERIFY);
+#ifdef NDEBUG
+  return wanted > 0;
+#else
+  return wanted != 0;
+#endif
 }

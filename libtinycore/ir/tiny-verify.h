@@ -9,6 +9,9 @@
 
 G_BEGIN_DECLS
 
+/* TRUE in debug builds and where TINY_VERIFY=1: whoever makes IR then has it checked. */
+gboolean tiny_verify_is_wanted (void);
+
 /* Checks all that is under @root: each node by itself (tiny-check.h), and what docs/ir.md says of
  * @stage. The message names the stage, the first bad node in text form, and what is wrong.
  *

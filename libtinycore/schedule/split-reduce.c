@@ -24,16 +24,20 @@ find_steps (gint64 extent, gint64 most)
   return 0;
 }
 
-/* Elements behind the operands of a product, each counted once. */
+/* Elements behind those operands of a product that are read again and again, each counted once: a
+ * matrix that meets a vector streams by, and splitting would only add to that. */
 static gint64
 count_operands (TinyNode *product)
 {
+  gint64 n_total = tiny_shape_get_n_elements (product->shape);
   gint64 n = 0;
   for (guint i = 0; product->op == TINY_OP_MUL && i < product->n_sources; i++) {
     TinyNode *operand = product->sources[i];
     while (tiny_op_is_movement (operand->op) || operand->op == TINY_OP_CAST)
       operand = operand->sources[0];
-    n += tiny_shape_get_n_elements (operand->shape);
+    gint64 n_elements = tiny_shape_get_n_elements (operand->shape);
+    if (n_elements > 0 && n_total / n_elements >= schedule_weights.pack_min_reuse)
+      n += n_elements;
   }
   return n;
 }

@@ -1,0 +1,131 @@
+# SPDX-License-Identifier: MIT
+"""What bench/bars and bench/compare share: the build, the peers, running in turn, medians.
+
+A candidate is a command that prints JSON lines. Candidates of one comparison run one after the
+other, in turn and in alternating order, so that a slow minute of the machine falls on all of them.
+"""
+import json, os, pathlib, shutil, statistics, subprocess, sys, tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+
+
+def has_avx512():
+  try:
+    return "avx512f" in pathlib.Path("/proc/cpuinfo").read_text()
+  except OSError:
+    return False
+
+
+def raise_priority():
+  """In the child: a session of its own whose autogroup goes before the others (root only)."""
+  os.setsid()
+  try:
+    pathlib.Path("/proc/self/autogroup").write_text("-20")
+  except OSError:
+    pass
+
+
+class Failed(Exception):
+  pass
+
+
+class Bench:
+  """One run of measurements: where things are, and caches of its own that go away with it."""
+
+  def __init__(self, args):
+    self.build = pathlib.Path(args.build).resolve()
+    self.boost = args.boost
+    self.python = {"PyTorch": args.torch_python, "NumPy": args.torch_python,
+                   "tinygrad": args.tinygrad_python}
+    self.folder = tempfile.TemporaryDirectory(prefix="tinycore-bench-")
+    self.n_caches = 0
+    self.warm = self.new_cache()
+    self.threads = str(len(os.sched_getaffinity(0)))
+    self.missing = {}
+    self.notes = [f"{self.threads} CPUs; peers run with OMP_NUM_THREADS={self.threads}"]
+    if has_avx512():
+      self.notes.append("PyTorch and NumPy run with OPENBLAS_CORETYPE=SkylakeX (AVX-512 kernels)")
+    for name, module in (("PyTorch", "torch"), ("NumPy", "numpy"), ("tinygrad", "tinygrad")):
+      if not self.can_import(name, module):
+        self.missing[name] = "not installed"
+        self.notes.append(f"{name} is not installed for {self.python[name]}: no ratio to it")
+
+  def can_import(self, name, module):
+    python = shutil.which(self.python[name])
+    return python is not None and subprocess.run(
+      [python, "-c", f"import {module}"], capture_output=True).returncode == 0
+
+  def new_cache(self):
+    self.n_caches += 1
+    return os.path.join(self.folder.name, f"cache-{self.n_caches}")
+
+  def environment(self, cache=None, **more):
+    env = {k: v for k, v in os.environ.items() if k not in ("DEV", "DEBUG", "BACKEND")}
+    env.update(TINY_PLUGIN_PATH=str(self.build / "plugins.d"),
+               TINY_SCAN_HELPER=str(self.build / "tools/tiny-scan"),
+               TINY_CACHE_DIR=cache or self.warm, OMP_NUM_THREADS=self.threads, **more)
+    if has_avx512():
+      env["OPENBLAS_CORETYPE"] = "SkylakeX"
+    return env
+
+  def run(self, command, env=None, timeout=600):
+    """What a command printed; raises Failed with its last words."""
+    try:
+      done = subprocess.run([str(c) for c in command], env=env or self.environment(), text=True,
+                            capture_output=True, timeout=timeout,
+                            preexec_fn=raise_priority if self.boost else None)
+    except (OSError, subprocess.TimeoutExpired) as error:
+      raise Failed(str(error)) from error
+    if done.returncode != 0:
+      words = (done.stderr or done.stdout).strip().splitlines() or ["no message"]
+      raise Failed(f"{os.path.basename(str(command[0]))}: {words[-1]}")
+    return done.stdout
+
+  def json(self, command, env=None):
+    """The last JSON line a command printed."""
+    lines = [l for l in self.run(command, env).splitlines() if l.startswith("{")]
+    if not lines:
+      raise Failed(f"{command[0]} printed no result")
+    return json.loads(lines[-1])
+
+  def tool(self, *arguments):
+    return [self.build / "tools/tinycore", *arguments]
+
+  def program(self, name, *arguments):
+    return [self.build / "bench" / f"bench-{name}", *arguments]
+
+  def peer(self, name, script, *arguments):
+    """A peer's command, or None where it is not installed."""
+    if name in self.missing:
+      return None
+    return [self.python[name], HERE / "peers" / script, *arguments]
+
+  def in_turn(self, candidates, rounds):
+    """candidates: {name: function without arguments}; {name: [result of each round]}."""
+    results = {name: [] for name in candidates}
+    for i in range(rounds):
+      for name in list(candidates) if i % 2 == 0 else reversed(list(candidates)):
+        results[name].append(candidates[name]())
+    return results
+
+
+def median(values):
+  return statistics.median(values)
+
+
+def add_arguments(parser):
+  parser.add_argument("--build", default=HERE.parent / "build", metavar="DIR",
+                      help="a release build (default: build beside bench)")
+  parser.add_argument("--tinygrad-python", default=os.environ.get("TINYGRAD_PYTHON", "python3"),
+                      metavar="PATH", help="a python that has tinygrad ($TINYGRAD_PYTHON)")
+  parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", "python3"),
+                      metavar="PATH", help="a python that has PyTorch and NumPy ($TORCH_PYTHON)")
+  parser.add_argument("--boost", action="store_true",
+                      help="put what is measured before other sessions (root; for busy machines)")
+  parser.add_argument("--json", action="store_true", help="one JSON object a row")
+
+
+def check_build(bench):
+  if not (bench.build / "tools/tinycore").exists():
+    sys.exit(f"no build in {bench.build}: run ./setup build, or name another with --build DIR")
+  bench.run(bench.tool("devices"))  # finds devices once, so that later runs are warm
