@@ -209,7 +209,7 @@ int
 tinycore_train (int argc, char **argv)
 {
   Options options
-      = { .n_epochs = 1, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3 };
+      = { .n_epochs = 1, .n_steps = UNSET, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3 };
   int status = 0;
   const GOptionEntry entries[] = {
     { "epochs", 0, 0, G_OPTION_ARG_INT, &options.n_epochs, "times through the data (1)", "N" },
