@@ -5,7 +5,8 @@
 
 #include <string.h>
 
-enum { MAX_SIZES = 8 };
+enum { MAX_SIZES = 8, MAX_LAUNCHES = 65536 };
+#define MAX_SIZE ((gint64) 1 << 32)
 
 /* Sizes come from the case's text, all dimensions in one list. */
 static TinyTensor *
@@ -64,21 +65,23 @@ build_launch (TinyTensor *const *in, const gint64 *sizes)
 /* How a case makes its inputs: each a list of indices into the sizes, -1 ending it. */
 static const struct {
   const char *name, *form;
-  guint n_sizes; /* at the least; 1 for a square given by one number */
+  guint n_sizes; /* as many numbers, or one for a square */
+  gboolean square;
+  gint64 most; /* of each number */
   TinyTensor *(*build) (TinyTensor *const *, const gint64 *);
   gint8 inputs[4][5];
   guint n_inputs;
 } table[] = {
-  { "matmul", "matmul:1024 or matmul:MxKxN", 1, build_matmul, { { 0, 1, -1 }, { 1, 2, -1 } }, 2 },
-  { "matvec", "matvec:4096", 1, build_matmul, { { 0, 1, -1 }, { 1, -1 } }, 2 },
-  { "elementwise", "elementwise:16777216", 1, build_elementwise,
+  { "matmul", "matmul:1024 or matmul:MxKxN", 3, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, 2, -1 } }, 2 },
+  { "matvec", "matvec:4096 or matvec:MxN", 2, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, -1 } }, 2 },
+  { "elementwise", "elementwise:16777216", 1, FALSE, MAX_SIZE, build_elementwise,
     { { 0, -1 }, { 0, -1 }, { 0, -1 }, { 0, -1 } }, 4 },
-  { "sum", "sum:4096x4096", 2, build_sum, { { 0, 1, -1 } }, 1 },
-  { "sumrows", "sumrows:4096x4096", 2, build_sum_rows, { { 0, 1, -1 } }, 1 },
-  { "softmax", "softmax:4096x4096", 2, build_softmax, { { 0, 1, -1 } }, 1 },
-  { "layernorm", "layernorm:4096x1024", 2, build_layernorm, { { 0, 1, -1 }, { 1, -1 }, { 1, -1 } }, 3 },
-  { "conv", "conv:8x64x56x56:64x3x3", 7, build_conv, { { 0, 1, 2, 3, -1 }, { 4, 1, 5, 6, -1 } }, 2 },
-  { "launch", "launch:100", 1, build_launch, { { -1 } }, 1 },
+  { "sum", "sum:4096x4096", 2, FALSE, MAX_SIZE, build_sum, { { 0, 1, -1 } }, 1 },
+  { "sumrows", "sumrows:4096x4096", 2, FALSE, MAX_SIZE, build_sum_rows, { { 0, 1, -1 } }, 1 },
+  { "softmax", "softmax:4096x4096", 2, FALSE, MAX_SIZE, build_softmax, { { 0, 1, -1 } }, 1 },
+  { "layernorm", "layernorm:4096x1024", 2, FALSE, MAX_SIZE, build_layernorm, { { 0, 1, -1 }, { 1, -1 }, { 1, -1 } }, 3 },
+  { "conv", "conv:8x64x56x56:64x3x3", 7, FALSE, MAX_SIZE, build_conv, { { 0, 1, 2, 3, -1 }, { 4, 1, 5, 6, -1 } }, 2 },
+  { "launch", "launch:100 (at most 65536)", 1, FALSE, MAX_LAUNCHES, build_launch, { { -1 } }, 1 },
 };
 
 /* Reads "8x64x56x56:64x3x3" into sizes. */
@@ -90,7 +93,7 @@ read_sizes (const char *text, gint64 *sizes, guint *out_n, char **out_rest)
   while (n < MAX_SIZES && g_ascii_isdigit (*p)) {
     char *end;
     sizes[n] = g_ascii_strtoll (p, &end, 10);
-    if (sizes[n] <= 0 || sizes[n] > (gint64) 1 << 32)
+    if (sizes[n] <= 0 || sizes[n] > MAX_SIZE)
       return FALSE;
     n++;
     p = end;
@@ -139,43 +142,65 @@ make_input (const gint8 *dims, const gint64 *sizes, TinyDType dtype)
   return g_object_ref_sink (tiny_tensor_uniform (dtype, shape, n, -0.5, 0.5));
 }
 
-BenchCase *
-bench_case_new (const char *text, GError **error)
+/* The row of @text, its sizes and dtype; -1 and @error when it does not read as a case. */
+static int
+read_case (const char *text, gint64 *sizes, TinyDType *dtype, GError **error)
 {
   const char *colon = strchr (text, ':');
   gsize length = colon ? (gsize) (colon - text) : strlen (text);
-  g_autoptr (BenchCase) self = g_new0 (BenchCase, 1);
-  self->text = g_strdup (text);
-  for (guint i = 0; i < G_N_ELEMENTS (table); i++) {
-    if (strlen (table[i].name) != length || strncmp (table[i].name, text, length) != 0)
+  for (guint row = 0; row < G_N_ELEMENTS (table); row++) {
+    if (strlen (table[row].name) != length || strncmp (table[row].name, text, length) != 0)
       continue;
     guint n = 0;
     char *rest = NULL;
-    TinyDType dtype = TINY_DTYPE_F32;
-    gboolean good = colon != NULL && read_sizes (colon + 1, self->sizes, &n, &rest)
-                    && n >= table[i].n_sizes
-                    && (*rest == 0 || (*rest == ':' && tiny_dtype_from_string (rest + 1, &dtype)));
-    if (!good) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: “%s” does not read as %s[:DTYPE]",
-                   text, table[i].form);
-      return NULL;
-    }
-    for (; n < 3 && table[i].n_sizes == 1 && table[i].inputs[0][1] >= 0; n++)
-      self->sizes[n] = self->sizes[0];
-    self->build = table[i].build;
-    for (; self->n_inputs < table[i].n_inputs; self->n_inputs++)
-      self->inputs[self->n_inputs] = make_input (table[i].inputs[self->n_inputs], self->sizes, dtype);
-    if (!tiny_tensor_realize_many (self->inputs, self->n_inputs, error))
-      return NULL;
-    count_work (self, table[i].name);
-    return g_steal_pointer (&self);
+    gboolean good = colon != NULL && read_sizes (colon + 1, sizes, &n, &rest)
+                    && (n == table[row].n_sizes || (table[row].square && n == 1))
+                    && (*rest == 0 || (*rest == ':' && tiny_dtype_from_string (rest + 1, dtype)));
+    for (guint i = 0; good && i < n; i++)
+      good = sizes[i] <= table[row].most;
+    for (; good && n < table[row].n_sizes; n++)
+      sizes[n] = sizes[0];
+    if (good)
+      return (int) row;
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: “%s” does not read as %s[:DTYPE]",
+                 text, table[row].form);
+    return -1;
   }
   g_autoptr (GString) known = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (table); i++)
     g_string_append_printf (known, "%s%s", i ? ", " : "", table[i].name);
   g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: no case “%s”; there are %s", text,
                known->str);
-  return NULL;
+  return -1;
+}
+
+gboolean
+bench_case_check (const char *text, GError **error)
+{
+  gint64 sizes[MAX_SIZES];
+  TinyDType dtype;
+  return read_case (text, sizes, &dtype, error) >= 0;
+}
+
+BenchCase *
+bench_case_new (const char *text, GError **error)
+{
+  TinyDType dtype = TINY_DTYPE_F32;
+  g_autoptr (BenchCase) self = g_new0 (BenchCase, 1);
+  int row = read_case (text, self->sizes, &dtype, error);
+  if (row < 0)
+    return NULL;
+  self->text = g_strdup (text);
+  self->build = table[row].build;
+  for (; self->n_inputs < table[row].n_inputs; self->n_inputs++)
+    self->inputs[self->n_inputs]
+        = make_input (table[row].inputs[self->n_inputs], self->sizes, dtype);
+  if (!tiny_tensor_realize_many (self->inputs, self->n_inputs, error)) {
+    g_prefix_error (error, "%s: ", text);
+    return NULL;
+  }
+  count_work (self, table[row].name);
+  return g_steal_pointer (&self);
 }
 
 void

@@ -17,6 +17,8 @@ typedef struct {
   gint64 sizes[8];
 } BenchCase;
 
+/* Whether @text reads as a case. Errors: %TINY_ERROR_INVALID with what would fit. */
+gboolean bench_case_check (const char *text, GError **error);
 /* Reads @text and makes the inputs. Errors: %TINY_ERROR_INVALID with what would fit. */
 BenchCase *bench_case_new (const char *text, GError **error);
 void bench_case_free (BenchCase *self);

@@ -120,20 +120,27 @@ tinycore_bench (int argc, char **argv)
   int n_runs = MIN_RUNS, status = 0;
   const GOptionEntry entries[] = {
     { "json", 0, 0, G_OPTION_ARG_NONE, &json, "one JSON object a line", NULL },
-    { "runs", 0, 0, G_OPTION_ARG_INT, &n_runs, "timed runs of which the median counts (7)", "N" },
+    { "runs", 0, 0, G_OPTION_ARG_INT, &n_runs, "timed runs of which the median counts (7)",
+      "N" },
     G_OPTION_ENTRY_NULL,
   };
-  if (!tinycore_parse (&argc, &argv, "CASE…",
-                       "Measures cases such as matmul:1024, conv:8x64x56x56:64x3x3 or launch:100; "
-                       "a dtype may follow, as in matmul:512:f16.",
-                       entries, &status))
+  if (!tinycore_parse (
+          &argc, &argv, "CASE…",
+          "Measures cases such as matmul:1024, conv:8x64x56x56:64x3x3 or launch:100; "
+          "a dtype may follow, as in matmul:512:f16.",
+          entries, &status))
     return status;
   if (argc < 2 || n_runs < 1 || n_runs > MAX_SAMPLES) {
     g_printerr ("usage: tinycore bench [--json] [--runs N] CASE…\n");
     return EXIT_USAGE;
   }
+  GError *error = NULL;
+  for (int i = 1; i < argc; i++)
+    if (!bench_case_check (argv[i], &error)) {
+      tinycore_fail (error);
+      return EXIT_USAGE;
+    }
   for (int i = 1; i < argc; i++) {
-    GError *error = NULL;
     if (!run_case (argv[i], (guint) n_runs, json, &error))
       return tinycore_fail (error);
   }

@@ -116,9 +116,8 @@ emit (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, const char *form, 
   if (g_str_equal (form, "binary"))
     return tiny_kernel_compile (device, graph, kernel, error);
   g_autoptr (TinyGraph) own = tiny_graph_new ();
-  g_autoptr (TinyLinearProgram) program
-      = tiny_codegen_compile (own, tiny_graph_import (own, kernel),
-                              tiny_device_get_target (device), NULL, 0, error);
+  g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
+      own, tiny_graph_import (own, kernel), tiny_device_get_target (device), NULL, 0, error);
   if (program == NULL)
     return NULL;
   const TinyRenderer *renderer = tiny_device_get_renderer (device);
@@ -126,10 +125,11 @@ emit (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, const char *form, 
   if (g_str_equal (form, "linear")) {
     text = tiny_linear_to_string (&program->linear);
   } else if (renderer->dialect == NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
-                 "renderer %s makes code straight from the linear program and has no source: use "
-                 "--emit linear, or a renderer with a dialect such as --dev CPU:CLANG",
-                 renderer->name);
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+        "renderer %s makes code straight from the linear program and has no source: use "
+        "--emit linear, or a renderer with a dialect such as --dev CPU:CLANG",
+        renderer->name);
     return NULL;
   } else {
     text = tiny_render_source (&program->linear, renderer->dialect, error);
@@ -144,8 +144,10 @@ tinycore_compile (int argc, char **argv)
   int status = 0;
   const GOptionEntry entries[] = {
     { "dev", 0, 0, G_OPTION_ARG_STRING, &dev, "device to compile for, as DEV=", "D" },
-    { "emit", 0, 0, G_OPTION_ARG_STRING, &form, "source, binary or linear (the default)", "FORM" },
-    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "file to write instead of standard output", "FILE" },
+    { "emit", 0, 0, G_OPTION_ARG_STRING, &form, "source, binary or linear (the default)",
+      "FORM" },
+    { "output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
+      "file to write instead of standard output", "FILE" },
     G_OPTION_ENTRY_NULL,
   };
   if (!tinycore_parse (&argc, &argv, "FILE.tir", "Compiles the kernels of an IR file.", entries,
@@ -251,8 +253,8 @@ tinycore_explain (int argc, char **argv)
     { "dev", 0, 0, G_OPTION_ARG_STRING, &dev, "device to explain it for, as DEV=", "D" },
     G_OPTION_ENTRY_NULL,
   };
-  if (!tinycore_parse (&argc, &argv, "FILE.tir", "Shows how an IR file becomes kernels.", entries,
-                       &status))
+  if (!tinycore_parse (&argc, &argv, "FILE.tir", "Shows how an IR file becomes kernels.",
+                       entries, &status))
     return status;
   if (argc != 2) {
     g_printerr ("usage: tinycore explain FILE.tir [--dev D]\n");
@@ -263,7 +265,8 @@ tinycore_explain (int argc, char **argv)
   TinyDevice *device = NULL;
   if (!read_kernels (argv[1], &kernels, &error) || (device = device_for (dev, &error)) == NULL)
     return tinycore_fail (error);
-  printf ("%s: %u kernel%s\n", argv[1], kernels.kernels->len, kernels.kernels->len == 1 ? "" : "s");
+  printf ("%s: %u kernel%s\n", argv[1], kernels.kernels->len,
+          kernels.kernels->len == 1 ? "" : "s");
   for (guint i = 0; i < kernels.kernels->len; i++)
     if (!explain_kernel (device, graph_of (&kernels), kernels.kernels->pdata[i], &error))
       return tinycore_fail (error);

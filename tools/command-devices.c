@@ -49,8 +49,9 @@ print_json (const TinyEntry *entry)
 static void
 print_text (const TinyEntry *entry)
 {
-  g_autofree char *name = entry->index > 0 ? g_strdup_printf ("%s:%d", entry->name, entry->index)
-                                           : g_strdup (entry->name);
+  g_autofree char *name = entry->index > 0
+                              ? g_strdup_printf ("%s:%d", entry->name, entry->index)
+                              : g_strdup (entry->name);
   g_autofree char *renderers = entry->renderers ? g_strjoinv (",", entry->renderers) : NULL;
   printf ("%-10s %-12s %s\n", name, tiny_entry_state_to_string (entry->state),
           entry->title && entry->title[0] ? entry->title : "");
@@ -73,7 +74,8 @@ tinycore_devices (int argc, char **argv)
   int status = 0;
   const GOptionEntry entries[] = {
     { "json", 0, 0, G_OPTION_ARG_NONE, &json, "one JSON object a line", NULL },
-    { "retry", 0, 0, G_OPTION_ARG_NONE, &retry, "look again at what crashed or hung before", NULL },
+    { "retry", 0, 0, G_OPTION_ARG_NONE, &retry, "look again at what crashed or hung before",
+      NULL },
     G_OPTION_ENTRY_NULL,
   };
   if (!tinycore_parse (&argc, &argv, NULL,
@@ -82,6 +84,11 @@ tinycore_devices (int argc, char **argv)
                        "alternatives are separated by |.",
                        entries, &status))
     return status;
+  if (argc > 1) {
+    g_printerr ("tinycore: devices takes no “%s”; usage: tinycore devices [--json] [--retry]\n",
+                argv[1]);
+    return EXIT_USAGE;
+  }
   TinyRegistry *registry = tiny_registry_get_default ();
   if (retry)
     tiny_registry_retry (registry, NULL);

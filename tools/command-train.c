@@ -12,7 +12,7 @@
 #include "tiny.h"
 #include "tools/commands.h"
 
-enum { DEFAULT_BATCH = 128, DEFAULT_SEED = 1, TEST_BATCH = 500, MAX_BATCH = 60000 };
+enum { DEFAULT_BATCH = 128, DEFAULT_SEED = 1, TEST_BATCH = 500, MAX_BATCH = 60000, UNSET = -1 };
 
 typedef struct {
   int n_epochs, n_steps, batch;
@@ -81,7 +81,7 @@ set_up (Run *self, GError **error)
   self->optimizer = tiny_adam_new ((TinyTensor *const *) parameters->pdata, parameters->len,
                                    options->rate, 0.9, 0.999, 1e-8, 0);
   self->trainer = tiny_trainer_new (self->net, self->optimizer);
-  self->n_steps = options->n_steps > 0
+  self->n_steps = options->n_steps != UNSET
                       ? (guint) options->n_steps
                       : (guint) options->n_epochs * tiny_loader_get_n_batches (self->batches);
   self->ms = g_array_new (FALSE, FALSE, sizeof (double));
@@ -189,11 +189,14 @@ run (const Options *options)
 static const char *
 check (const Options *options, int argc, char **argv)
 {
-  if (argc != 2)
+  if (argc < 2)
     return "name what to train: tinycore train fashion-mnist";
+  if (argc > 2)
+    return "train takes one name: tinycore train fashion-mnist [--steps N] …";
   if (!g_str_equal (argv[1], "fashion-mnist"))
     return "there is one network to train: fashion-mnist";
-  if (options->n_epochs < 1 || options->n_epochs > 1000000 || options->n_steps < 0)
+  if (options->n_epochs < 1 || options->n_epochs > 1000000 || options->n_steps == 0
+      || options->n_steps < UNSET)
     return "--epochs and --steps are at least 1";
   if (options->batch < 1 || options->batch > MAX_BATCH)
     return "--batch is between 1 and 60000";

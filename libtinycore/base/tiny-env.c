@@ -23,6 +23,18 @@ static struct {
 #undef TINY_ENV_TEXT
 };
 
+/* A text that is no number leaves the default. */
+static void
+read_int (guint row, const char *text)
+{
+  char *end;
+  gint64 value = g_ascii_strtoll (text, &end, 10);
+  if (*end == 0 && value >= G_MININT && value <= G_MAXINT)
+    table[row].int_value = (int) value;
+  else
+    g_warning ("%s=%s is no number and is ignored", table[row].name, text);
+}
+
 static void
 read_environment (void)
 {
@@ -34,7 +46,7 @@ read_environment (void)
     if (text == NULL || text[0] == 0)
       continue;
     if (table[i].is_int)
-      table[i].int_value = (int) g_ascii_strtoll (text, NULL, 10);
+      read_int (i, text);
     else
       table[i].text_value = g_intern_string (text);
   }

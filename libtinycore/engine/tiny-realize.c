@@ -82,8 +82,8 @@ static void
 survey (Request *self)
 {
   TinyGraph *graph = tiny_runtime_get_graph ();
-  self->order = tiny_graph_toposort (graph, (TinyNode *const *) self->nodes->pdata,
-                                     self->nodes->len);
+  self->order
+      = tiny_graph_toposort (graph, (TinyNode *const *) self->nodes->pdata, self->nodes->len);
   self->buffers = g_ptr_array_new ();
   self->digest = (Digest){ { self->nodes->len, self->order->len } };
   g_autofree guint *position = g_new (guint, tiny_graph_get_n_nodes (graph));
@@ -95,7 +95,8 @@ survey (Request *self)
       arg = self->buffers->len;
       g_ptr_array_add (self->buffers, node);
     }
-    absorb (&self->digest, node->op | (guint64) node->dtype << 16 | (guint64) node->n_sources << 32);
+    absorb (&self->digest,
+            node->op | (guint64) node->dtype << 16 | (guint64) node->n_sources << 32);
     absorb (&self->digest, arg);
     for (guint k = 0; node->ints != NULL && k < node->ints->n; k++)
       absorb (&self->digest, (guint64) node->ints->v[k] + 1);
@@ -225,7 +226,32 @@ add_readers_of_old_values (Request *request)
 
 /* ---- afterwards ---- */
 
-/* Exchanges realised nodes for their buffers under every root. */
+/* The device that each node of @order is on; NULL where nothing says. */
+static void
+find_devices (GPtrArray *order, const char **out, guint n_nodes)
+{
+  memset (out, 0, n_nodes * sizeof *out);
+  for (guint i = 0; i < order->len; i++) {
+    const TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_BUFFER || node->op == TINY_OP_COPY)
+      out[node->id] = node->text;
+    for (guint s = 0; s < node->n_sources && out[node->id] == NULL; s++)
+      out[node->id] = out[node->sources[s]->id];
+  }
+}
+
+static TinyNode *
+over_sources (TinyNode *node, const TinyNodeMap *map, GPtrArray *sources)
+{
+  g_ptr_array_set_size (sources, 0);
+  for (guint s = 0; s < node->n_sources; s++)
+    g_ptr_array_add (sources, tiny_node_map_get (map, node->sources[s]));
+  return tiny_node_with_sources (tiny_runtime_get_graph (), node,
+                                 (TinyNode *const *) sources->pdata);
+}
+
+/* Exchanges realised nodes for their buffers under every root. What no memory places was realised
+ * on the default device: roots on other devices go on computing it. */
 static void
 replace_in_roots (const Request *request, TinyNode *const *buffers)
 {
@@ -235,24 +261,35 @@ replace_in_roots (const Request *request, TinyNode *const *buffers)
   for (TinyRoot *root = head->next; root != head; root = root->next)
     if (!tiny_runtime_is_realized (root->node))
       g_ptr_array_add (pending, root->node);
-  g_auto (TinyNodeMap) map = { 0 };
+  g_auto (TinyNodeMap) here = { 0 }, away = { 0 }, realized = { 0 };
   for (guint i = 0; i < request->nodes->len; i++)
-    tiny_node_map_set (&map, request->nodes->pdata[i], buffers[i]);
+    tiny_node_map_set (&realized, request->nodes->pdata[i], buffers[i]);
   g_autoptr (GPtrArray) order
       = tiny_graph_toposort (graph, (TinyNode *const *) pending->pdata, pending->len);
+  guint n_nodes = tiny_graph_get_n_nodes (graph);
+  g_autofree const char **devices = g_new (const char *, n_nodes);
+  find_devices (order, devices, n_nodes);
+  const char *home = tiny_runtime_get_default_device (NULL);
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
-    if (tiny_node_map_get (&map, node) != NULL)
-      continue;
-    g_ptr_array_set_size (sources, 0);
-    for (guint s = 0; s < node->n_sources; s++)
-      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
-    tiny_node_map_set (&map, node,
-                       tiny_node_with_sources (graph, node, (TinyNode *const *) sources->pdata));
+    TinyNode *node = order->pdata[i], *buffer = tiny_node_map_get (&realized, node);
+    const char *device = devices[node->id];
+    gboolean is_away = device != NULL && g_strcmp0 (device, home) != 0;
+    /* Constants stay constants for those who compute with them. */
+    if (node->op == TINY_OP_CONST)
+      buffer = node;
+    TinyNode *local = buffer != NULL ? buffer
+                      : is_away && node->op != TINY_OP_COPY
+                          ? over_sources (node, &away, sources)
+                          : over_sources (node, &here, sources);
+    tiny_node_map_set (&here, node, local);
+    tiny_node_map_set (&away, node,
+                       device != NULL ? local : over_sources (node, &away, sources));
   }
   for (TinyRoot *root = head->next; root != head; root = root->next) {
-    TinyNode *replacement = tiny_node_map_get (&map, root->node);
+    TinyNode *replacement = tiny_node_map_get (&realized, root->node);
+    if (replacement == NULL)
+      replacement = tiny_node_map_get (&here, root->node);
     if (replacement != NULL)
       root->node = replacement;
   }

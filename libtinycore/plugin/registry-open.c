@@ -406,16 +406,24 @@ add_failure (Failures *self, GError *error)
   self->n++;
 }
 
-/* What was asked, why each candidate failed, what there is. One failure keeps its own code, several
- * become TINY_ERROR_NO_DEVICE. */
+/* What was asked, why each candidate failed, and what there is unless the text itself is wrong. One
+ * failure keeps its own code, several become TINY_ERROR_NO_DEVICE. */
 static void
 report_failures (TinyRegistry *self, Failures *failures, const char *asked, GError **error)
 {
   gint code = failures->n == 1 ? failures->last->code : TINY_ERROR_NO_DEVICE;
-  g_autofree char *there = code == TINY_ERROR_NO_DEVICE ? tiny_registry_summarise (self) : NULL;
-  g_set_error (error, TINY_ERROR, code, "%s: %s%s%s", asked,
-               failures->text ? failures->text->str : "nothing is chosen by itself",
-               there ? "; backends: " : "", there ? there : "");
+  gboolean is_wrong = code == TINY_ERROR_INVALID || code == TINY_ERROR_UNSUPPORTED;
+  g_autofree char *there = is_wrong ? NULL : tiny_registry_summarise (self);
+  /* A lone target is named once. */
+  const char *text
+      = failures->text ? failures->text->str : "none is chosen unless DEV= names it";
+  const char *target = g_str_has_prefix (asked, "DEV=") ? asked + strlen ("DEV=") : asked;
+  gsize length = strlen (target);
+  if (failures->n == 1 && strncmp (text, target, length) == 0
+      && strncmp (text + length, ": ", 2) == 0)
+    text += length + 2;
+  g_set_error (error, TINY_ERROR, code, "%s: %s%s%s", asked, text, there ? "; backends: " : "",
+               there ? there : "");
 }
 
 static void
@@ -491,7 +499,7 @@ open_best (TinyRegistry *self, GPtrArray *out, GError **error)
         return TRUE;
       add_failure (&failures, why);
     }
-  report_failures (self, &failures, "no device works", error);
+  report_failures (self, &failures, "no device", error);
   return FALSE;
 }
 

@@ -422,7 +422,9 @@ tiny_registry_summarise (TinyRegistry *self)
       g_string_append_printf (out, " (%s)", state);
   }
   if (out->len == 0)
-    g_string_append (out, "none, since no manifest of a backend was found; " TINY_MANIFEST_DIR
-                          " and the folders in TINY_PLUGIN_PATH are searched");
+    g_string_append (
+        out, "none, since no manifest of a backend was found; install a package such as "
+             "tinycore-plugin-cpu, or name a folder of manifests in "
+             "TINY_PLUGIN_PATH; " TINY_MANIFEST_DIR " is searched too");
   return g_string_free (out, FALSE);
 }

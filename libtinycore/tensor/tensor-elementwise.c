@@ -301,7 +301,10 @@ power_whole (TinyBuild *self, TinyNode *x, guint n)
     if (n > 1)
       square = tiny_build_mul (self, square, square);
   }
-  return result == NULL ? tiny_build_like (self, x, 1) : result;
+  if (result != NULL)
+    return result;
+  return tiny_node_broadcast (self->graph, tiny_build_like (self, x, 1), x->shape->v,
+                              x->shape->n);
 }
 
 /* 2^(y log2 |x|), with the sign of an odd power and no value for a broken one. */
@@ -419,8 +422,13 @@ isinf_node (TinyBuild *self, TinyNode *x)
 static TinyNode *
 bits_node (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
 {
-  return is_integral (self, x) && is_integral (self, y) ? tiny_build_binary (self, op, x, y)
-                                                        : NULL;
+  if (!is_integral (self, x) || !is_integral (self, y))
+    return NULL;
+  if (tiny_dtype_is_float (tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) y->dtype)))
+    return tiny_build_fail (self, "no integer dtype holds %s and %s: cast one of them",
+                            tiny_dtype_to_string ((TinyDType) x->dtype),
+                            tiny_dtype_to_string ((TinyDType) y->dtype));
+  return tiny_build_binary (self, op, x, y);
 }
 
 static TinyNode *
@@ -604,14 +612,20 @@ tiny_tensor_bitcast (TinyTensor *self, TinyDType dtype)
   TinyBuild b;
   TinyNode *node = NULL;
   if (tiny_build_begin (&b, "bitcast", 1, &self) && tiny_build_check_dtype (&b, dtype)) {
-    TinyDType from = (TinyDType) b.x[0]->dtype;
-    if (tiny_dtype_get_n_bytes (from) != tiny_dtype_get_n_bytes (dtype))
+    /* A bool is a byte of 0 or 1; what other bytes would be as bool no device agrees on. */
+    TinyNode *x = b.x[0]->dtype == TINY_DTYPE_BOOL ? tiny_build_cast (&b, b.x[0], TINY_DTYPE_U8)
+                                                   : b.x[0];
+    TinyDType from = (TinyDType) x->dtype;
+    if (b.x[0]->dtype == dtype)
+      node = b.x[0];
+    else if (dtype == TINY_DTYPE_BOOL)
+      tiny_build_fail (&b, "no bits make a bool: compare, or cast");
+    else if (tiny_dtype_get_n_bytes (from) != tiny_dtype_get_n_bytes (dtype))
       tiny_build_fail (&b, "%s and %s have different sizes", tiny_dtype_to_string (from),
                        tiny_dtype_to_string (dtype));
     else
-      node = from == dtype
-                 ? b.x[0]
-                 : tiny_layout_elementwise (b.graph, TINY_OP_BITCAST, dtype, 1, &b.x[0]);
+      node = from == dtype ? x
+                           : tiny_layout_elementwise (b.graph, TINY_OP_BITCAST, dtype, 1, &x);
   }
   return tiny_build_end (&b, node);
 }

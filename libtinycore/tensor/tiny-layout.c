@@ -46,7 +46,8 @@ tiny_layout_elementwise (
     moved[i] = sources[i]->shape->n == 0
                    ? sources[i]
                    : tiny_node_permute (graph, sources[i], inverse, permutation->n);
-  TinyNode *result = tiny_layout_elementwise (graph, op, dtype, n, moved);
+  /* Not by way of this function: EXPANDs have become permuted, their order is not to be hoisted. */
+  TinyNode *result = tiny_node_new (graph, op, dtype, 1, n, moved, 0, NULL, NULL);
   return tiny_node_permute (graph, result, permutation->v, permutation->n);
 }
 

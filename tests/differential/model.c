@@ -195,14 +195,15 @@ is_transcendental (TinyOp op)
   return op == TINY_OP_EXP2 || op == TINY_OP_LOG2 || op == TINY_OP_SIN;
 }
 
-/* Zeros of either sign are one value here, so what tells them apart is not known. */
+/* Zeros of either sign are one value here, and so are NaNs: what tells them apart is not known. */
 static gboolean
-depends_on_zero (TinyOp op, TinyDType dtype, const gint64 *args, guint n)
+depends_on_form (TinyOp op, TinyDType dtype, const gint64 *args, guint n)
 {
   guint at = op == TINY_OP_FDIV ? 1 : 0;
   return tiny_dtype_is_float (dtype) && at < n
          && (op == TINY_OP_FDIV || op == TINY_OP_RECIP || op == TINY_OP_BITCAST)
-         && tiny_eval_to_double (args[at]) == 0;
+         && (tiny_eval_to_double (args[at]) == 0
+             || (op == TINY_OP_BITCAST && isnan (tiny_eval_to_double (args[at]))));
 }
 
 /* The inputs are known to the bit. */
@@ -210,7 +211,7 @@ static Cell
 from_exact (TinyOp op, TinyDType from, TinyDType to, const gint64 *args, guint n)
 {
   gint64 bits;
-  if (depends_on_zero (op, from, args, n) || !tiny_eval_alu (op, from, to, args, n, &bits))
+  if (depends_on_form (op, from, args, n) || !tiny_eval_alu (op, from, to, args, n, &bits))
     return unknown ();
   Cell cell = exact (bits);
   if (!tiny_dtype_is_float (to))
@@ -280,6 +281,7 @@ sum_of (TinyDType dtype, const Cell *x, gsize n)
   gboolean positive = FALSE, negative = FALSE, nan = FALSE, rounded = FALSE;
   for (gsize i = 0; i < n; i++) {
     double v = value_of (&x[i]);
+    bound += x[i].bound + x[i].slack;
     nan |= isnan (v);
     positive |= isinf (v) && v > 0;
     negative |= isinf (v) && v < 0;
@@ -287,7 +289,6 @@ sum_of (TinyDType dtype, const Cell *x, gsize n)
       continue;
     sum += v;
     size += fabs (v);
-    bound += x[i].bound + x[i].slack;
     rounded |= x[i].slack != 0;
     if (v != 0)
       quantum = MIN (quantum, last_bit (v));
@@ -313,7 +314,7 @@ sum_of (TinyDType dtype, const Cell *x, gsize n)
 static Cell
 product_of (TinyDType dtype, const Cell *x, gsize n)
 {
-  double product = 1, high = 1, low = 1, relative = 1, unit = ldexp (1, -precision_of (dtype));
+  double product = 1, high = 1, low = 1, relative = 0, unit = ldexp (1, -precision_of (dtype));
   int n_bits = 0;
   gboolean precise = TRUE;
   for (gsize i = 0; i < n; i++) {
@@ -328,7 +329,7 @@ product_of (TinyDType dtype, const Cell *x, gsize n)
     n_bits += exponent - last_bit (v);
     high *= MAX (fabs (v) + x[i].bound, 1);
     low *= MIN (fabs (v) - x[i].bound, 1);
-    relative *= (1 + x[i].bound / fabs (v)) * (1 + unit);
+    relative += log1p (x[i].bound / fabs (v)) + unit;
     precise = precise && x[i].bound == 0 && x[i].slack == 0;
   }
   if (!isfinite (tiny_float_round (dtype, high * 2))
@@ -336,7 +337,7 @@ product_of (TinyDType dtype, const Cell *x, gsize n)
     return unknown ();
   if (precise && (n_bits <= precision_of (dtype) || product == 0))
     return exact (tiny_eval_from_double (dtype, product));
-  return about (dtype, product, fabs (product) * (relative - 1));
+  return about (dtype, product, fabs (product) * expm1 (relative));
 }
 
 static Cell

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * env-table.c: prints the generated tables of docs/env.md: the library's variables from
+ * base/tiny-env.def, the CPU backend's from its README, given as argument. */
+#include <stdio.h>
+#include <string.h>
+
+#include <glib.h>
+
+static const struct {
+  const char *name, *text, *meaning;
+  gboolean is_int;
+  int number;
+} variables[] = {
+#define TINY_ENV_INT(id, name, value, meaning)  { name, NULL, meaning, TRUE, value },
+#define TINY_ENV_TEXT(id, name, value, meaning) { name, value, meaning, FALSE, 0 },
+#include "base/tiny-env.def"
+};
+
+static void
+print_own (void)
+{
+  puts ("<!-- generated: library -->\n| name | default | meaning |\n|---|---|---|");
+  for (guint i = 0; i < G_N_ELEMENTS (variables); i++) {
+    printf ("| `%s` | ", variables[i].name);
+    if (variables[i].is_int)
+      printf ("%d", variables[i].number);
+    else
+      printf ("%s", variables[i].text != NULL ? variables[i].text : "unset");
+    printf (" | %s |\n", variables[i].meaning);
+  }
+}
+
+static gboolean
+print_table_of (const char *path)
+{
+  g_autofree char *text = NULL;
+  g_autoptr (GError) error = NULL;
+  if (!g_file_get_contents (path, &text, NULL, &error)) {
+    g_printerr ("env-table: %s\n", error->message);
+    return FALSE;
+  }
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  puts ("\n<!-- generated: cpu -->");
+  for (guint i = 0; lines[i] != NULL; i++)
+    if (lines[i][0] == '|')
+      puts (lines[i]);
+  return TRUE;
+}
+
+int
+main (int argc, char **argv)
+{
+  if (argc != 2) {
+    g_printerr ("usage: env-table README\n");
+    return 2;
+  }
+  print_own ();
+  return print_table_of (argv[1]) ? 0 : 1;
+}
