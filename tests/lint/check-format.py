@@ -13,6 +13,14 @@ import sys
 import tree
 
 MAJOR = "14"
+# Laid out by hand, each with its reason; an entry that clang-format would leave as it is fails the run.
+BY_HAND = {
+    "libtinycore/ir/tiny-node.h": "columns of shorthands",
+    "libtinycore/tiny-plugin.h": "columns of members and their meaning",
+    "tests/unit/plugins-cpu/test-clang.c": "tables of instructions",
+    "tests/unit/plugins-cpu/test-llvm.c": "tables of expected values",
+    "tools/bench-cases.c": "one row a case",
+}
 
 
 def find_program():
@@ -41,9 +49,14 @@ def main():
         old = path.read_bytes()
         new = subprocess.run([program, "--style=file", f"--assume-filename={path}"], input=old,
                              stdout=subprocess.PIPE, check=True).stdout
+        name = str(path.relative_to(root))
+        if name in BY_HAND:
+            if old == new:
+                found.append(f"check-format.py: {name} needs no exception any more")
+            continue
         if old == new:
             continue
-        found.append(f"{path.relative_to(root)}: run clang-format -i on it")
+        found.append(f"{name}: run clang-format -i on it")
         if fix:
             path.write_bytes(new)
     return tree.report("format", found, n, 200)
