@@ -300,9 +300,16 @@ run_clang (Run *run, const CpuArch *arch, const char *name, TinyPluginError *err
   if (!in_time)
     return cpu_fail (error, TINY_STATUS_TIMEOUT, "%s: clang took over %d s", name,
                      TIMEOUT_MS / 1000);
-  if (!WIFEXITED (exit_status) || WEXITSTATUS (exit_status) != 0)
-    return cpu_fail (error, TINY_STATUS_COMPILE, "%s: clang: %s", name, run->text);
-  return TINY_STATUS_OK;
+  if (WIFSIGNALED (exit_status))
+    return cpu_fail (error, TINY_STATUS_COMPILE, "%s: clang was ended by signal %d%s%s", name,
+                     WTERMSIG (exit_status), run->n_text > 0 ? ": " : "", run->text);
+  if (WEXITSTATUS (exit_status) == 0)
+    return TINY_STATUS_OK;
+  if (run->n_text == 0)
+    return cpu_fail (error, TINY_STATUS_COMPILE,
+                     "%s: clang ended with status %d and no message", name,
+                     WEXITSTATUS (exit_status));
+  return cpu_fail (error, TINY_STATUS_COMPILE, "%s: clang: %s", name, run->text);
 }
 
 TinyStatus
