@@ -269,8 +269,8 @@ main (int argc, char *argv[])
   static char stack[1 << 16]; /* a stack that overflowed has no room for the handler */
   sigaltstack (&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (signals); i++)
-    sigaction (signals[i], &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_ONSTACK },
-               NULL);
+    sigaction (signals[i],
+               &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_ONSTACK }, NULL);
   tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
   devices.names[devices.n++] = NULL;
   g_auto (GStrv) names = g_strsplit (option_devices ? option_devices : "REF", ",", -1);
