@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * eager-add.c: microseconds of `c = a + b; realise c; drop c`, with nothing captured or replayed.
+ * eager-add.c: microseconds of `c = a + b; realise c; drop c`, with nothing captured.
  *
- * usage: eager-add [ITERATIONS [ELEMENTS]]. The schedule comes from the cache after the first. */
+ * usage: eager-add [ITERATIONS [ELEMENTS]]. After the first the schedule comes from the cache. */
 #include <stdio.h>
 #include <stdlib.h>
 

@@ -4,8 +4,8 @@
  * each time, on random images: what the first costs and where, and what memory the rest take.
  *
  * usage: eager-steps [STEPS]. Memory is looked at after 50 steps, when the graph has been swept a
- * few times and the pools have filled, and at the end. What is live in a step is the peak of the device's buffers in
- * one step that follows a sweep, so that nothing dead is counted. */
+ * few times and the pools have filled, and at the end. What is live in a step is the peak of the
+ * device's buffers in one step that follows a sweep, so that nothing dead is counted. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -88,7 +88,7 @@ live_bytes_of_step (Run *self, GError **error)
 }
 
 static gboolean
-run (Run *self, int n_steps, GError **error)
+run (Run *self, int n_steps, double set_up_ms, GError **error)
 {
   double loss = 0, first_ms = 0, later_ms = 0;
   gint64 rss = 0;
@@ -109,11 +109,12 @@ run (Run *self, int n_steps, GError **error)
   gint64 live = live_bytes_of_step (self, error);
   if (live < 0)
     return FALSE;
-  printf ("{\"steps\": %d, \"loss\": %.6f, \"first_step_ms\": %.3f, \"schedule_ms\": %.3f, "
+  printf ("{\"steps\": %d, \"loss\": %.6f, \"set_up_ms\": %.3f, \"first_step_ms\": %.3f, "
+          "\"schedule_ms\": %.3f, "
           "\"codegen_ms\": %.3f, \"compile_ms\": %.3f, \"compiles\": %" G_GUINT64_FORMAT
           ", \"ms_per_step\": %.3f, \"rss_growth_bytes\": %" G_GINT64_FORMAT
           ", \"rss_peak_bytes\": %" G_GINT64_FORMAT ", \"live_bytes\": %" G_GINT64_FORMAT "}\n",
-          n_steps, loss, first_ms, (double) counters.ns_schedule * 1e-6,
+          n_steps, loss, set_up_ms, first_ms, (double) counters.ns_schedule * 1e-6,
           (double) counters.ns_codegen * 1e-6, (double) counters.ns_compile * 1e-6,
           counters.n_compiles, later_ms / MAX (n_steps - 1, 1), growth, peak, live);
   return TRUE;
@@ -129,7 +130,10 @@ main (int argc, char **argv)
     fprintf (stderr, "usage: eager-steps [STEPS, at least %d]\n", LEAST_STEPS);
     return 2;
   }
-  gboolean good = set_up (&self, &error) && run (&self, n_steps, &error);
+  gint64 start = g_get_monotonic_time ();
+  gboolean good
+      = set_up (&self, &error)
+        && run (&self, n_steps, (double) (g_get_monotonic_time () - start) * 1e-3, &error);
   if (!good)
     fprintf (stderr, "eager-steps: %s\n", error->message);
   g_clear_object (&self.adam);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * first-add.c: the least a program can do: add two tensors of 1000 elements and look at the sum.
+ * first-add.c: the least a program can do: adds two tensors of 1000 elements, looks at the sum.
  *
- * bench/bars times the whole process, and prints what is inside main () apart. */
+ * bench/bars times the whole process; what main () took is printed apart. */
 #include <stdio.h>
 
 #include <tiny.h>

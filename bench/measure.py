@@ -4,7 +4,23 @@
 A candidate is a command that prints JSON lines. Candidates of one comparison run one after the
 other, in turn and in alternating order, so that a slow minute of the machine falls on all of them.
 """
-import json, os, pathlib, shutil, statistics, subprocess, sys, tempfile
+import json
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+TUNED_BLAS = ("openblas", "mkl", "blis", "atlas")
+# What a python has mapped after a product, by file name.
+FIND_BLAS = """
+import re, {0} as m
+m.matmul(m.ones((64, 64)), m.ones((64, 64)))
+names = set(l.split("/")[-1].strip() for l in open("/proc/self/maps") if "/" in l)
+print(*sorted(n for n in names if re.search(r"lib.*(blas|mkl_core|blis)", n)))
+"""
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -35,6 +51,7 @@ class Bench:
   def __init__(self, args):
     self.build = pathlib.Path(args.build).resolve()
     self.boost = args.boost
+    self.blas = args.blas
     self.python = {"PyTorch": args.torch_python, "NumPy": args.torch_python,
                    "tinygrad": args.tinygrad_python}
     self.folder = tempfile.TemporaryDirectory(prefix="tinycore-bench-")
@@ -44,11 +61,24 @@ class Bench:
     self.missing = {}
     self.notes = [f"{self.threads} CPUs; peers run with OMP_NUM_THREADS={self.threads}"]
     if has_avx512():
-      self.notes.append("PyTorch and NumPy run with OPENBLAS_CORETYPE=SkylakeX (AVX-512 kernels)")
+      self.notes.append("this CPU has AVX-512: PyTorch and NumPy run with OPENBLAS_CORETYPE=SkylakeX")
     for name, module in (("PyTorch", "torch"), ("NumPy", "numpy"), ("tinygrad", "tinygrad")):
       if not self.can_import(name, module):
         self.missing[name] = "not installed"
         self.notes.append(f"{name} is not installed for {self.python[name]}: no ratio to it")
+    self.note_blas()
+
+  def note_blas(self):
+    """Which BLAS the peers multiply with: without a tuned one, beating them says nothing."""
+    for name, module in (("PyTorch", "torch"), ("NumPy", "numpy")):
+      if name in self.missing:
+        continue
+      out = self.run([self.python[name], "-c", FIND_BLAS.format(module)])
+      libraries = out.split()
+      tuned = any(t in l for l in libraries for t in TUNED_BLAS)
+      self.notes.append(f"{name} multiplies with {', '.join(libraries) or 'a BLAS of its own'}" +
+                        ("" if tuned or not libraries else ", the slow REFERENCE BLAS: its matmul and "
+                         "matvec are no yardstick (install OpenBLAS, or point --blas at its folder)"))
 
   def can_import(self, name, module):
     python = shutil.which(self.python[name])
@@ -66,6 +96,9 @@ class Bench:
                TINY_CACHE_DIR=cache or self.warm, OMP_NUM_THREADS=self.threads, **more)
     if has_avx512():
       env["OPENBLAS_CORETYPE"] = "SkylakeX"
+    if self.blas:
+      env["LD_LIBRARY_PATH"] = os.pathsep.join(
+        filter(None, [self.blas, env.get("LD_LIBRARY_PATH")]))
     return env
 
   def run(self, command, env=None, timeout=600):
@@ -118,8 +151,10 @@ def add_arguments(parser):
                       help="a release build (default: build beside bench)")
   parser.add_argument("--tinygrad-python", default=os.environ.get("TINYGRAD_PYTHON", "python3"),
                       metavar="PATH", help="a python that has tinygrad ($TINYGRAD_PYTHON)")
-  parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", "python3"),
-                      metavar="PATH", help="a python that has PyTorch and NumPy ($TORCH_PYTHON)")
+  parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", "/usr/bin/python3"), metavar="PATH",
+                      help="a python that has PyTorch and NumPy ($TORCH_PYTHON; default: the system's)")
+  parser.add_argument("--blas", metavar="DIR",
+                      help="a folder with the libblas.so.3 that PyTorch and NumPy are to use")
   parser.add_argument("--boost", action="store_true",
                       help="put what is measured before other sessions (root; for busy machines)")
   parser.add_argument("--json", action="store_true", help="one JSON object a row")
@@ -128,4 +163,7 @@ def add_arguments(parser):
 def check_build(bench):
   if not (bench.build / "tools/tinycore").exists():
     sys.exit(f"no build in {bench.build}: run ./setup build, or name another with --build DIR")
-  bench.run(bench.tool("devices"))  # finds devices once, so that later runs are warm
+  try:
+    bench.run(bench.tool("devices"))  # finds devices once, so that later runs are warm
+  except Failed as error:
+    sys.exit(f"the build in {bench.build} does not run: {error}")

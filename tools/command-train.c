@@ -222,8 +222,8 @@ check (const Options *options, int argc, char **argv)
     return "train takes one name: tinycore train fashion-mnist [--steps N] …";
   if (!g_str_equal (argv[1], "fashion-mnist"))
     return "there is one network to train: fashion-mnist";
-  if (options->n_epochs < 1 || options->n_epochs > 1000000 || options->n_steps == 0
-      || options->n_steps < UNSET)
+  if (options->n_epochs < 1 || options->n_epochs > 1000000
+      || (options->n_steps < 1 && options->n_steps != UNSET))
     return "--epochs and --steps are at least 1";
   if (options->batch < 1 || options->batch > MAX_BATCH)
     return "--batch is between 1 and 60000";

@@ -9,9 +9,12 @@
 G_BEGIN_DECLS
 
 gint64 tiny_debug_now_ns (void);
-void tiny_debug_print_device (TinyDevice *device);                              /* 1 */
-void tiny_debug_print_launch (TinyDevice *device, const TinyExecutable *executable, guint64 ns); /* 2 */
-void tiny_debug_print_kernel (const TinyLinearProgram *program, const char *source); /* 3, 4, 6 */
-void tiny_debug_print_assembly (TinyDevice *device, GBytes *binary);            /* 7 */
+void tiny_debug_print_device (TinyDevice *device); /* 1 */
+void tiny_debug_print_launch (TinyDevice *device,
+                              const TinyExecutable *executable,
+                              guint64 ns); /* 2 */
+void tiny_debug_print_kernel (const TinyLinearProgram *program,
+                              const char *source);                   /* 3, 4, 6 */
+void tiny_debug_print_assembly (TinyDevice *device, GBytes *binary); /* 7 */
 
 G_END_DECLS

@@ -22,7 +22,8 @@ remember (TinyDevice *device)
     g_object_unref (device);
     return known;
   }
-  g_hash_table_insert (devices, (gpointer) g_intern_string (tiny_device_get_name (device)), device);
+  g_hash_table_insert (devices, (gpointer) g_intern_string (tiny_device_get_name (device)),
+                       device);
   if (TINY_DEBUG (1))
     tiny_debug_print_device (device);
   return device;

@@ -56,7 +56,8 @@ find_build_id (struct dl_phdr_info *info, size_t size, void *data)
   for (int i = 0; i < info->dlpi_phnum; i++) {
     const ElfW (Phdr) *segment = &info->dlpi_phdr[i];
     gsize start = info->dlpi_addr + segment->p_vaddr;
-    ours = ours || (segment->p_type == PT_LOAD && here >= start && here < start + segment->p_memsz);
+    ours = ours
+           || (segment->p_type == PT_LOAD && here >= start && here < start + segment->p_memsz);
   }
   for (int i = 0; ours && i < info->dlpi_phnum; i++) {
     const ElfW (Phdr) *segment = &info->dlpi_phdr[i];
@@ -90,8 +91,8 @@ make_key (Job *job)
   tiny_graph_free (own);
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
   const TinyRenderer *renderer = tiny_device_get_renderer (job->device);
-  const char *texts[] = { renderer->name, renderer->code_version,
-                          tiny_device_get_code_stamp (job->device) };
+  const char *texts[]
+      = { renderer->name, renderer->code_version, tiny_device_get_code_stamp (job->device) };
   const int modes[] = { tiny_env_get_int (TINY_ENV_NO_OPT) };
   g_checksum_update (sum, digest, 16);
   g_checksum_update (sum, (const guchar *) get_build_id ()->str, (gssize) get_build_id ()->len);

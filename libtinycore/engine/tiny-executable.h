@@ -34,6 +34,7 @@ gboolean tiny_executables_get (TinyDevice *device,
                                GError **error);
 
 /* One kernel's binary without a device to load it, for `tinycore compile`; (transfer full). */
-GBytes *tiny_kernel_compile (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, GError **error);
+GBytes *
+tiny_kernel_compile (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, GError **error);
 
 G_END_DECLS

@@ -61,10 +61,10 @@ tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs,
     if (tiny_buffer_get_n_bytes (now) != tiny_buffer_get_n_bytes (before)
         || tiny_buffer_get_device (now) != tiny_buffer_get_device (before)) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                   "jit: input %u was captured with %" G_GSIZE_FORMAT " bytes on %s and is now %"
-                   G_GSIZE_FORMAT " on %s", i, tiny_buffer_get_n_bytes (before),
-                   tiny_buffer_get_device_name (before), tiny_buffer_get_n_bytes (now),
-                   tiny_buffer_get_device_name (now));
+                   "jit: input %u was captured with %" G_GSIZE_FORMAT
+                   " bytes on %s and is now %" G_GSIZE_FORMAT " on %s",
+                   i, tiny_buffer_get_n_bytes (before), tiny_buffer_get_device_name (before),
+                   tiny_buffer_get_n_bytes (now), tiny_buffer_get_device_name (now));
       return FALSE;
     }
     tiny_launches_replace (self->launches, before, now);

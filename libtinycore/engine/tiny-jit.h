@@ -17,7 +17,10 @@ typedef struct TinyCapture TinyCapture;
 TinyCapture *tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error);
 gboolean tiny_capture_end (TinyCapture *self, GError **error);
 /* Runs the recorded launches with @inputs (BUFFER nodes of the same dtypes and sizes). */
-gboolean tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error);
+gboolean tiny_capture_replay (TinyCapture *self,
+                              TinyNode *const *inputs,
+                              guint n_inputs,
+                              GError **error);
 guint tiny_capture_get_n_kernels (TinyCapture *self);
 void tiny_capture_free (TinyCapture *self);
 

@@ -20,8 +20,8 @@ typedef struct {
 } Launch;
 
 struct TinyLaunches {
-  GArray *launches; /* Launch */
-  GArray *bindings; /* TinyBinding, each with a reference to its buffer */
+  GArray *launches;      /* Launch */
+  GArray *bindings;      /* TinyBinding, each with a reference to its buffer */
   TinyCommand *commands; /* one per launch, once built */
   TinySpan *spans;       /* one per binding */
   guint n_kernels;
@@ -107,7 +107,8 @@ fill_span (TinySpan *span, const TinyBinding *binding, GError **error)
   if (!tiny_buffer_ensure (binding->buffer, error))
     return FALSE;
   *span = (TinySpan){ .buffer = tiny_buffer_get_handle (binding->buffer),
-                      .offset = (guint64) binding->offset + tiny_buffer_get_offset (binding->buffer),
+                      .offset
+                      = (guint64) binding->offset + tiny_buffer_get_offset (binding->buffer),
                       .n_bytes = (guint64) binding->n_bytes };
   return TRUE;
 }
@@ -166,7 +167,8 @@ run_copy (const TinyBinding *to, const TinyBinding *from, GError **error)
   }
   return tiny_buffer_download (from->buffer, (gsize) from->offset, host, (gsize) from->n_bytes,
                                error)
-         && tiny_buffer_upload (to->buffer, (gsize) to->offset, host, (gsize) to->n_bytes, error);
+         && tiny_buffer_upload (to->buffer, (gsize) to->offset, host, (gsize) to->n_bytes,
+                                error);
 }
 
 /* Submits launches [first, end), which are on one device, and shows them when asked. */
@@ -175,7 +177,8 @@ submit_run (TinyLaunches *self, guint first, guint end, GError **error)
 {
   const Launch *launches = &g_array_index (self->launches, Launch, 0);
   g_autofree guint64 *ns = TINY_DEBUG (2) ? g_new0 (guint64, end - first) : NULL;
-  if (!tiny_device_submit (launches[first].device, self->commands + first, end - first, ns, error))
+  if (!tiny_device_submit (launches[first].device, self->commands + first, end - first, ns,
+                           error))
     return FALSE;
   for (guint i = first; ns != NULL && i < end; i++)
     tiny_debug_print_launch (launches[i].device, launches[i].executable, ns[i - first]);

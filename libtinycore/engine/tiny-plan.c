@@ -130,7 +130,8 @@ bind (TinyPlan *self, TinyBuffer *const *inputs, Memory *memory, GError **error)
   const TinySchedule *schedule = self->schedule;
   g_autofree TinyBuffer **arenas = g_new0 (TinyBuffer *, schedule->n_arenas + 1);
   for (guint i = 0; i < schedule->n_arenas; i++) {
-    arenas[i] = allocate (memory, schedule->arenas[i].device, schedule->arenas[i].n_bytes, error);
+    arenas[i]
+        = allocate (memory, schedule->arenas[i].device, schedule->arenas[i].n_bytes, error);
     if (arenas[i] == NULL)
       return FALSE;
   }

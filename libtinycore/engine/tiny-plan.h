@@ -43,7 +43,8 @@ void tiny_launches_add_kernel (TinyLaunches *self,
                                const TinyBinding *bindings,
                                guint n_bindings);
 /* Copies between devices through host memory. */
-void tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from);
+void
+tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from);
 guint tiny_launches_get_n_kernels (TinyLaunches *self);
 /* Every use of @from becomes one of @to from now on. */
 void tiny_launches_replace (TinyLaunches *self, TinyBuffer *from, TinyBuffer *to);

@@ -13,19 +13,19 @@
 #include "ir/tiny-shape.h"
 
 enum {
-  SWEEP_NODES = 4096,         /* never sweep a graph smaller than this … */
-  SWEEP_GROWTH = 3,           /* … nor one that grew less than this since the last sweep */
-  SWEEP_BYTES = 32 << 20,     /* memory that may wait for a sweep */
+  SWEEP_NODES = 4096,     /* never sweep a graph smaller than this … */
+  SWEEP_GROWTH = 3,       /* … nor one that grew less than this since the last sweep */
+  SWEEP_BYTES = 32 << 20, /* memory that may wait for a sweep */
 };
 
 static struct {
   GRecMutex lock;
   TinyGraph *graph;
-  TinyRoot roots;        /* head of a ring */
-  GHashTable *buffers;   /* id of a BUFFER node → TinyBuffer */
+  TinyRoot roots;      /* head of a ring */
+  GHashTable *buffers; /* id of a BUFFER node → TinyBuffer */
   gint64 next_buffer;
-  guint live_nodes;      /* after the last sweep */
-  gsize waiting_bytes;   /* of buffers made since, and of roots dropped since */
+  guint live_nodes;    /* after the last sweep */
+  gsize waiting_bytes; /* of buffers made since, and of roots dropped since */
   TinyCounters counters;
 } runtime;
 
@@ -160,9 +160,9 @@ copy_live (void)
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
     tiny_node_map_set (&map, node,
-                       tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources,
-                                      (TinyNode *const *) sources->pdata, node->arg, node->ints,
-                                      node->text));
+                       tiny_node_new (graph, node->op, node->dtype, node->lanes,
+                                      node->n_sources, (TinyNode *const *) sources->pdata,
+                                      node->arg, node->ints, node->text));
   }
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     root->node = tiny_node_map_get (&map, root->node);

@@ -28,7 +28,8 @@ void tiny_runtime_remove_root (TinyRoot *root);
 
 /* A BUFFER node of that shape for @buffer, of which the graph takes a reference until the node is
  * swept. */
-TinyNode *tiny_runtime_buffer_node (TinyBuffer *buffer, TinyDType dtype, const gint64 *dims, guint n);
+TinyNode *
+tiny_runtime_buffer_node (TinyBuffer *buffer, TinyDType dtype, const gint64 *dims, guint n);
 /* (transfer none): the memory behind a BUFFER node. */
 TinyBuffer *tiny_runtime_get_buffer (TinyNode *node);
 

@@ -6,7 +6,7 @@
 #include <string.h>
 
 const TinyDTypeInfo tiny_dtype_infos[TINY_N_DTYPES] = {
-#define TINY_DTYPE(id, text, n_bytes, kind, mantissa, exponent)                                  \
+#define TINY_DTYPE(id, text, n_bytes, kind, mantissa, exponent)                                \
   [TINY_DTYPE_##id] = { text, n_bytes, #kind[0], mantissa, exponent },
 #include "ir/dtypes.def"
 #undef TINY_DTYPE

@@ -172,9 +172,9 @@ tiny_node_new (TinyGraph *graph,
   guint slot = hash32 & (table->size - 1);
   for (; table->slots[slot] != NULL; slot = (slot + 1) & (table->size - 1)) {
     TinyNode *found = table->slots[slot];
-    if (found->hash == hash32 && found->op == op && found->dtype == dtype && found->lanes == lanes
-        && found->n_sources == n_sources && found->arg == arg && found->ints == ints
-        && found->text == text
+    if (found->hash == hash32 && found->op == op && found->dtype == dtype
+        && found->lanes == lanes && found->n_sources == n_sources && found->arg == arg
+        && found->ints == ints && found->text == text
         && (n_sources == 0
             || memcmp (found->sources, sources, n_sources * sizeof (gpointer)) == 0))
       return found;
@@ -261,11 +261,8 @@ rebuild (TinyGraph *graph, TinyNode *node, const TinyNodeMap *map)
 }
 
 TinyNode *
-tiny_graph_substitute (TinyGraph *self,
-                       TinyNode *root,
-                       TinyNode *const *from,
-                       TinyNode *const *to,
-                       guint n)
+tiny_graph_substitute (
+    TinyGraph *self, TinyNode *root, TinyNode *const *from, TinyNode *const *to, guint n)
 {
   g_auto (TinyNodeMap) map = { 0 };
   for (guint i = 0; i < n; i++)

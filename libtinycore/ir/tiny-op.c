@@ -10,7 +10,7 @@
 #define A            TINY_OP_FLAG_ASSOCIATIVE
 #define I            TINY_OP_FLAG_IDEMPOTENT
 const TinyOpInfo tiny_op_infos[TINY_N_OPS] = {
-#define TINY_OP(id, text, least, most, class, flags, instr, meaning)                             \
+#define TINY_OP(id, text, least, most, class, flags, instr, meaning)                           \
   { text, least, most, TINY_OP_CLASS_##class, flags, TINY_INSTR_##instr, meaning },
 #include "ir/ops.def"
 #undef TINY_OP

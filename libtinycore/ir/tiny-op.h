@@ -30,7 +30,11 @@ typedef enum {
   TINY_OP_CLASS_MOVEMENT,
 } TinyOpClass;
 
-enum { TINY_OP_FLAG_COMMUTATIVE = 1, TINY_OP_FLAG_ASSOCIATIVE = 2, TINY_OP_FLAG_IDEMPOTENT = 4 };
+enum {
+  TINY_OP_FLAG_COMMUTATIVE = 1,
+  TINY_OP_FLAG_ASSOCIATIVE = 2,
+  TINY_OP_FLAG_IDEMPOTENT = 4
+};
 
 typedef struct {
   const char *text;

@@ -25,10 +25,17 @@ TinyNode *tiny_node_pad (TinyGraph *graph, TinyNode *x, const gint64 *pairs, gui
 TinyNode *tiny_node_shrink (TinyGraph *graph, TinyNode *x, const gint64 *pairs, guint n);
 TinyNode *tiny_node_flip (TinyGraph *graph, TinyNode *x, const gint64 *axes, guint n);
 /* See SHEAR in ops.def: mul, step, offset, divisor and the new size of axis @p. */
-TinyNode *tiny_node_shear (TinyGraph *graph, TinyNode *x, guint p, guint k, gint64 mul,
-                           gint64 step, gint64 offset, gint64 divisor, gint64 size);
-TinyNode *tiny_node_reduce_axes (TinyGraph *graph, TinyNode *x, TinyOp op, const gint64 *axes,
-                                 guint n);
+TinyNode *tiny_node_shear (TinyGraph *graph,
+                           TinyNode *x,
+                           guint p,
+                           guint k,
+                           gint64 mul,
+                           gint64 step,
+                           gint64 offset,
+                           gint64 divisor,
+                           gint64 size);
+TinyNode *
+tiny_node_reduce_axes (TinyGraph *graph, TinyNode *x, TinyOp op, const gint64 *axes, guint n);
 /* @x of a broadcastable shape, seen as @dims. */
 TinyNode *tiny_node_broadcast (TinyGraph *graph, TinyNode *x, const gint64 *dims, guint n);
 

@@ -281,6 +281,7 @@ sum_of (TinyDType dtype, const Cell *x, gsize n)
   gboolean positive = FALSE, negative = FALSE, nan = FALSE, rounded = FALSE;
   for (gsize i = 0; i < n; i++) {
     double v = value_of (&x[i]);
+    bound += x[i].bound + x[i].slack;
     nan |= isnan (v);
     positive |= isinf (v) && v > 0;
     negative |= isinf (v) && v < 0;
@@ -288,7 +289,6 @@ sum_of (TinyDType dtype, const Cell *x, gsize n)
       continue;
     sum += v;
     size += fabs (v);
-    bound += x[i].bound + x[i].slack;
     rounded |= x[i].slack != 0;
     if (v != 0)
       quantum = MIN (quantum, last_bit (v));

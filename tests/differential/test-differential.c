@@ -221,6 +221,8 @@ on_signal (int number)
 }
 
 /* ---- the command ---- */
+enum { EXIT_SKIP = 77 };
+
 static const GOptionEntry entries[] = {
   { "seed", 0, 0, G_OPTION_ARG_INT64, &option_seed, "the first program", "N" },
   { "count", 0, 0, G_OPTION_ARG_INT64, &option_count, "how many programs", "N" },
@@ -269,13 +271,17 @@ main (int argc, char *argv[])
   static char stack[1 << 16]; /* a stack that overflowed has no room for the handler */
   sigaltstack (&(stack_t){ .ss_sp = stack, .ss_size = sizeof stack }, NULL);
   for (guint i = 0; i < G_N_ELEMENTS (signals); i++)
-    sigaction (signals[i], &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_ONSTACK },
-               NULL);
+    sigaction (signals[i],
+               &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_ONSTACK }, NULL);
   tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
   devices.names[devices.n++] = NULL;
   g_auto (GStrv) names = g_strsplit (option_devices ? option_devices : "REF", ",", -1);
   for (guint i = 0; names[i] != NULL && *names[i] && devices.n < MAX_DEVICES; i++)
     devices.names[devices.n++] = names[i];
+  if (tiny_runtime_get_default_device (&error) == NULL) {
+    printf ("skipped: %s\n", error->message);
+    return EXIT_SKIP;
+  }
   int n_failures = run_all ();
   printf ("%" G_GUINT64_FORMAT " programs on %u devices, %" G_GUINT64_FORMAT
           " too large; %" G_GUINT64_FORMAT

@@ -58,7 +58,8 @@ test_elementwise (void)
     TinyNode *y = tiny_node_binary (g, TINY_OP_MUL, x, x);
     TinyRoot root = { 0 };
     tiny_runtime_add_root (
-        &root, tiny_node_binary (g, TINY_OP_ADD, y, tiny_node_const_float (g, TINY_DTYPE_F32, 1)));
+        &root,
+        tiny_node_binary (g, TINY_OP_ADD, y, tiny_node_const_float (g, TINY_DTYPE_F32, 1)));
     tiny_runtime_get_counters (&before);
     realize (&root);
     tiny_runtime_get_counters (&after);
@@ -78,7 +79,8 @@ test_shared (void)
   TinyNode *x = node_of_floats ((float[]){ 1, 2, 3, 4 }, (gint64[]){ 4 }, 1);
   TinyRoot part = { 0 }, whole = { 0 };
   tiny_runtime_add_root (&part, tiny_node_binary (g, TINY_OP_ADD, x, x));
-  tiny_runtime_add_root (&whole, tiny_node_reduce_axes (g, part.node, TINY_OP_ADD, (gint64[]){ 0 }, 1));
+  tiny_runtime_add_root (&whole,
+                         tiny_node_reduce_axes (g, part.node, TINY_OP_ADD, (gint64[]){ 0 }, 1));
   realize (&part);
   g_assert_true (whole.node->sources[0] == part.node);
   realize (&whole);
@@ -97,8 +99,10 @@ test_assign (void)
   TinyNode *x = node_of_floats ((float[]){ 1, 2, 3, 4 }, (gint64[]){ 4 }, 1);
   TinyRoot variable = { 0 }, reader = { 0 };
   tiny_runtime_add_root (&reader, tiny_node_binary (g, TINY_OP_MUL, x, x));
-  TinyNode *sources[] = { x, tiny_node_binary (g, TINY_OP_ADD, x, tiny_node_const_float (g, TINY_DTYPE_F32, 10)) };
-  TinyNode *assign = tiny_node_new (g, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL);
+  TinyNode *sources[] = { x, tiny_node_binary (g, TINY_OP_ADD, x,
+                                               tiny_node_const_float (g, TINY_DTYPE_F32, 10)) };
+  TinyNode *assign
+      = tiny_node_new (g, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL);
   tiny_runtime_add_root (&variable, assign);
   TinyBuffer *memory = tiny_runtime_get_buffer (x);
   realize (&variable);

@@ -162,7 +162,8 @@ program_run (TinyPluginProgram *program,
   unsigned n_commands = 0;
   for (unsigned i = 0; i < n; i++) {
     spans[i] = (TinySpan){ NULL, 0, arrays[i].n_bytes };
-    g_assert_cmpint (h.table->alloc (h.device, arrays[i].n_bytes, &spans[i].buffer, &error), ==, 0);
+    g_assert_cmpint (h.table->alloc (h.device, arrays[i].n_bytes, &spans[i].buffer, &error), ==,
+                     0);
     commands[n_commands++] = (TinyCommand){ .struct_size = sizeof (TinyCommand),
                                             .type = TINY_COMMAND_UPLOAD,
                                             .dst = spans[i],

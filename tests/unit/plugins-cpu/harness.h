@@ -35,7 +35,7 @@ Program *program_new (const char *name);
 uint32_t program_param (Program *p, TinyDType dtype, uint64_t n, uint32_t flags);
 /* Sources end with -1. */
 uint32_t add (Program *p, TinyInstrOp op, TinyDType dtype, unsigned lanes, int64_t arg, ...);
-#define ADD(op, dtype, lanes, arg, ...)                                                         \
+#define ADD(op, dtype, lanes, arg, ...)                                                        \
   add (p, TINY_INSTR_##op, TINY_DTYPE_##dtype, lanes, arg, ##__VA_ARGS__, -1)
 int64_t bits_of (double value);
 

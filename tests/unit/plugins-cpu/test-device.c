@@ -28,7 +28,8 @@ new_blocks (uint32_t n_blocks)
 static void
 check_blocks (TinyPluginProgram *program, uint32_t n_blocks, int seed)
 {
-  g_autofree int32_t *in = g_new (int32_t, n_blocks * 64), *out = g_new0 (int32_t, n_blocks * 64);
+  g_autofree int32_t *in = g_new (int32_t, n_blocks * 64),
+                     *out = g_new0 (int32_t, n_blocks * 64);
   for (uint32_t i = 0; i < n_blocks * 64; i++)
     in[i] = (int32_t) i * seed;
   Array arrays[2] = { { out, n_blocks * 256 }, { in, n_blocks * 256 } };
@@ -103,7 +104,8 @@ test_open_close (void)
   }
   TinyPluginDevice *device = NULL;
   const TinyDeviceTable *table;
-  g_assert_cmpint (h.module->open ("cpu:7", &device, &table, &error), ==, TINY_STATUS_NO_DEVICE);
+  g_assert_cmpint (h.module->open ("cpu:7", &device, &table, &error), ==,
+                   TINY_STATUS_NO_DEVICE);
   TinyCandidate candidates[2];
   uint32_t n = 0;
   g_assert_cmpint (h.module->scan (NULL, &n, &error), ==, TINY_STATUS_OK);
@@ -146,7 +148,8 @@ submit_one (TinyCommand command)
   TinyPluginError error = new_error ();
   uint64_t ns = 0;
   command.struct_size = sizeof command;
-  TinySubmit submit = { .struct_size = sizeof submit, .commands = &command, .n_commands = 1, .out_ns = &ns };
+  TinySubmit submit
+      = { .struct_size = sizeof submit, .commands = &command, .n_commands = 1, .out_ns = &ns };
   return h.table->submit (h.device, h.queue, &submit, &error);
 }
 
@@ -159,7 +162,7 @@ test_wrong_arguments (void)
   h.table->alloc (h.device, 64, &small, &error);
   h.table->alloc (h.device, 512, &large, &error);
   char host[512] = { 0 };
-#define REFUSED(...)                                                                            \
+#define REFUSED(...)                                                                           \
   g_assert_cmpint (submit_one ((TinyCommand){ __VA_ARGS__ }), ==, TINY_STATUS_INVALID)
 #define SPAN(buffer, at, n) (TinySpan){ buffer, at, n }
   REFUSED (.type = 9);
@@ -170,7 +173,8 @@ test_wrong_arguments (void)
   REFUSED (.type = TINY_COMMAND_DOWNLOAD, .src = SPAN (NULL, 0, 4), .host = host);
   REFUSED (.type = TINY_COMMAND_COPY, .dst = SPAN (small, 0, 8), .src = SPAN (large, 0, 9));
   TinySpan spans[2] = { SPAN (large, 0, 512), SPAN (large, 0, 512) };
-  REFUSED (.type = TINY_COMMAND_DISPATCH, .buffers = spans, .n_buffers = 2, .grid = { 2, 1, 1 });
+  REFUSED (.type = TINY_COMMAND_DISPATCH, .buffers = spans, .n_buffers = 2,
+           .grid = { 2, 1, 1 });
   REFUSED (.type = TINY_COMMAND_DISPATCH, .program = program, .buffers = spans, .n_buffers = 1,
            .grid = { 2, 1, 1 });
   REFUSED (.type = TINY_COMMAND_DISPATCH, .program = program, .buffers = spans, .n_buffers = 2,
@@ -181,8 +185,11 @@ test_wrong_arguments (void)
   REFUSED (.type = TINY_COMMAND_DISPATCH, .program = program, .buffers = spans, .n_buffers = 2,
            .grid = { 2, 1, 1 });
   spans[1].n_bytes = 512;
-  g_assert_cmpint (submit_one ((TinyCommand){ .type = TINY_COMMAND_DISPATCH, .program = program,
-                                              .buffers = spans, .n_buffers = 2, .grid = { 2, 1, 1 } }),
+  g_assert_cmpint (submit_one ((TinyCommand){ .type = TINY_COMMAND_DISPATCH,
+                                              .program = program,
+                                              .buffers = spans,
+                                              .n_buffers = 2,
+                                              .grid = { 2, 1, 1 } }),
                    ==, TINY_STATUS_OK);
   h.table->free (h.device, small);
   h.table->free (h.device, large);

@@ -32,8 +32,13 @@ static TinyStatus
 load (const void *data, uint64_t size, TinyPluginError *error)
 {
   *error = new_error ();
-  TinyProgramArgs args = { .struct_size = sizeof args, .name = "victim", .arch = h.target.arch,
-                           .data = data, .size = size, .n_params = 1, .group = { 1, 1, 1 } };
+  TinyProgramArgs args = { .struct_size = sizeof args,
+                           .name = "victim",
+                           .arch = h.target.arch,
+                           .data = data,
+                           .size = size,
+                           .n_params = 1,
+                           .group = { 1, 1, 1 } };
   TinyPluginProgram *program = NULL;
   TinyStatus status = h.table->program_load (h.device, &args, &program, error);
   if (status == TINY_STATUS_OK)
@@ -60,7 +65,8 @@ test_truncated (void)
 {
   TinyPluginError error;
   for (uint64_t n = 0; n < object_size; n++) {
-    void *copy = g_memdup2 (object, n > 0 ? n : 1); /* exact, so that a sanitizer sees overreads */
+    void *copy
+        = g_memdup2 (object, n > 0 ? n : 1); /* exact, so that a sanitizer sees overreads */
     g_assert_cmpint (load (copy, n, &error), ==, TINY_STATUS_CORRUPT);
     g_free (copy);
   }
@@ -98,8 +104,12 @@ static void
 test_names (void)
 {
   TinyPluginError error = new_error ();
-  TinyProgramArgs args = { .struct_size = sizeof args, .name = "absent", .arch = h.target.arch,
-                           .data = object, .size = object_size, .n_params = 1 };
+  TinyProgramArgs args = { .struct_size = sizeof args,
+                           .name = "absent",
+                           .arch = h.target.arch,
+                           .data = object,
+                           .size = object_size,
+                           .n_params = 1 };
   TinyPluginProgram *program = NULL;
   g_assert_cmpint (h.table->program_load (h.device, &args, &program, &error), ==,
                    TINY_STATUS_CORRUPT);

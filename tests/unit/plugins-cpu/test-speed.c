@@ -114,8 +114,8 @@ test_matmul (void)
     return;
   }
   g_autofree Program *p = new_matmul_tile (lanes, K, REPEATS);
-  g_autofree float *a = g_new0 (float, ROWS * K), *b = g_new0 (float, K * width);
-  g_autofree float *c = g_new0 (float, ROWS * width);
+  g_autofree float *a = g_new0 (float, ROWS *K), *b = g_new0 (float, K *width);
+  g_autofree float *c = g_new0 (float, ROWS *width);
   for (unsigned i = 0; i < ROWS * K; i++)
     a[i] = (float) (i % 7) - 3;
   for (unsigned i = 0; i < K * width; i++)
@@ -137,8 +137,8 @@ test_matmul (void)
       g_assert_cmpfloat (c[i * width + j], ==, sum);
     }
   double gflops = 2.0 * ROWS * width * K * REPEATS / best * 1e-9, peak = measure_peak (lanes);
-  g_test_message ("matmul tile %d x %u: %.1f GFLOP/s of %.1f on %u threads: %.0f %%", ROWS, width,
-                  gflops, peak, h.target.n_threads, 100 * gflops / peak);
+  g_test_message ("matmul tile %d x %u: %.1f GFLOP/s of %.1f on %u threads: %.0f %%", ROWS,
+                  width, gflops, peak, h.target.n_threads, 100 * gflops / peak);
 }
 
 static void
@@ -153,8 +153,11 @@ test_launch (void)
   TinyPluginError error = new_error ();
   TinySpan span = { NULL, 0, 4 };
   g_assert_cmpint (h.table->alloc (h.device, 4, &span.buffer, &error), ==, 0);
-  TinyCommand command = { .struct_size = sizeof command, .type = TINY_COMMAND_DISPATCH,
-                          .program = program, .buffers = &span, .n_buffers = 1,
+  TinyCommand command = { .struct_size = sizeof command,
+                          .type = TINY_COMMAND_DISPATCH,
+                          .program = program,
+                          .buffers = &span,
+                          .n_buffers = 1,
                           .grid = { 1, 1, 1 } };
   TinySubmit submit = { .struct_size = sizeof submit, .commands = &command, .n_commands = 1 };
   double best = 1e9;

@@ -69,10 +69,10 @@ test_names (void)
 static void
 test_refusals (void)
 {
-  static const char *const cases[]
-      = { "z80",         "x86_64,pentium9", "x86_64,+avx9",  "x86_64,",  "x86_64,,avx", "x86_64,+",
-          "x86_64,-",    ",",               "x86_64,-znver2", "aarch64,avx2", "x86_64 ",
-          "x86_64,avx2;" };
+  static const char *const cases[] = {
+    "z80", "x86_64,pentium9", "x86_64,+avx9", "x86_64,", "x86_64,,avx", "x86_64,+", "x86_64,-",
+    ",",   "x86_64,-znver2",  "aarch64,avx2", "x86_64 ", "x86_64,avx2;"
+  };
   TinyTarget target;
   TinyPluginError error;
   for (unsigned i = 0; i < G_N_ELEMENTS (cases); i++) {
@@ -89,7 +89,8 @@ static void
 test_cross (void)
 {
   /* Compiles for what this machine need not be, and refuses to load it. */
-  static const char *const archs[] = { "aarch64,neoverse-n1", "x86_64", "x86_64,sapphirerapids" };
+  static const char *const archs[]
+      = { "aarch64,neoverse-n1", "x86_64", "x86_64,sapphirerapids" };
   g_autofree Program *p = program_new ("cross");
   uint32_t out = program_param (p, TINY_DTYPE_F32, 16, TINY_PARAM_WRITE);
   uint32_t zero = ADD (CONST, I64, 1, 0), x = ADD (LOAD, F32, 16, 0, out, zero);
@@ -101,14 +102,20 @@ test_cross (void)
     void *data;
     uint64_t size;
     g_assert_cmpint (resolve (archs[i], &target, &error), ==, TINY_STATUS_OK);
-    TinyCompileArgs args = { .struct_size = sizeof args, .arch = target.arch, .name = "cross",
-                             .linear = &p->linear };
+    TinyCompileArgs args = {
+      .struct_size = sizeof args, .arch = target.arch, .name = "cross", .linear = &p->linear
+    };
     TinyStatus status = h.llvm->compile (&args, &data, &size, &error);
     if (status == TINY_STATUS_UNSUPPORTED) /* an LLVM without that target */
       continue;
     g_assert_cmpint (status, ==, TINY_STATUS_OK);
-    TinyProgramArgs load = { .struct_size = sizeof load, .name = "cross", .arch = target.arch,
-                             .data = data, .size = size, .n_params = 1, .group = { 1, 1, 1 } };
+    TinyProgramArgs load = { .struct_size = sizeof load,
+                             .name = "cross",
+                             .arch = target.arch,
+                             .data = data,
+                             .size = size,
+                             .n_params = 1,
+                             .group = { 1, 1, 1 } };
     TinyPluginProgram *program = NULL;
     status = h.table->program_load (h.device, &load, &program, &error);
 #if defined(__x86_64__)

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks what every file of the tree has and has not: a licence line in sources, no tab and no space at
+a line's end, at most 600 lines, no path of somebody's machine, nothing that a build makes.
+
+usage: check-files.py ROOT. Checks itself first on made-up texts."""
+import pathlib
+import re
+import sys
+
+import tree
+
+MOST_LINES = 600
+# Longer files, each with its reason.
+LONG = {
+    "libtinycore/ir/tiny-parse.c": "one grammar, one parser",
+    "libtinycore/tensor/tensor-elementwise.c": "a row or a few lines for each operation",
+    "libtinycore/tensor/tiny-tensor-math.h": "documentation of public functions",
+    "tests/differential/program.c": "one generator: what it makes, runs and shrinks must agree",
+    "tests/unit/plugins-cpu/test-llvm.c": "tables of expected values",
+}
+SOURCES = (".c", ".h", ".py", ".in")
+NO_LICENCE_LINE = ("json.in",)
+# Words that only one machine or one way of working has. Spelt so that this file has none of them.
+FOREIGN = re.compile("|".join([
+    "/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/[a-z]", r"/tm" + r"p/[a-z]+[-_/]", "cl" + "aude", "anthr" + "opic",
+    r"\bhelper " + r"session", r"\bthis " + r"workplace", "arti" + "factory", "TO" + "DO", "FIX" + "ME"]), re.I)
+MADE = re.compile(r"\.(o|so|a|pyc|orig|rej|gcda|gcno)$|(^|/)(__pycache__|core)$")
+
+
+def complaints(name, text):
+    if name.endswith(SOURCES) and not name.endswith(NO_LICENCE_LINE) \
+            and "SPDX-License-Identifier: MIT" not in "\n".join(text.split("\n")[:3]):
+        yield "no SPDX line"
+    for i, line in enumerate(text.split("\n"), 1):
+        if "\t" in line:
+            yield f"{i}: a tab"
+        if line.endswith((" ", "\r")):
+            yield f"{i}: a space at the end"
+        if FOREIGN.search(line):
+            yield f"{i}: “{FOREIGN.search(line)[0]}” does not belong into the tree"
+    n = text.count("\n")
+    if n > MOST_LINES and name not in LONG and not name.endswith(".def"):
+        yield f"{n} lines, more than {MOST_LINES}, and no reason in check-files.py"
+    if text and not text.endswith("\n"):
+        yield "no newline at the end"
+
+
+def main():
+    head = "/* SPDX-License-Identifier: MIT */\n"
+    assert not list(complaints("a.c", head + "int x;\n"))
+    for bad in ("int x;\n", head + "\tint x;\n", head + "int x; \n", head + "int x;",
+                head + "/* /ro" + "ot/x */\n", head + "\n" * MOST_LINES):
+        assert len(list(complaints("a.c", bad))) == 1, bad
+    root = pathlib.Path(sys.argv[1])
+    found, n = [], 0
+    for path in tree.files(root):
+        name = str(path.relative_to(root))
+        n += 1
+        if MADE.search(name):
+            found.append(f"{name}: made by a build or a tool")
+            continue
+        try:
+            found += [f"{name}: {why}" for why in complaints(name, path.read_text())]
+        except UnicodeDecodeError:
+            found.append(f"{name}: no UTF-8 text")
+    for name in LONG:
+        path = root / name
+        if not path.exists() or path.read_text().count("\n") <= MOST_LINES:
+            found.append(f"check-files.py: {name} needs no exception any more")
+    return tree.report("files", found, n, 300)
+
+
+sys.exit(main())

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Checks that clang-format leaves every .c and .h as it is.
+
+usage: check-format.py [--fix] ROOT. Other major versions than 14 lay out differently: without that one
+the check is a skip. --fix rewrites the files."""
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+import tree
+
+MAJOR = "14"
+# Laid out by hand, each with its reason; an entry that clang-format would leave as it is fails the run.
+BY_HAND = {
+    "libtinycore/ir/tiny-node.h": "columns of shorthands",
+    "libtinycore/tiny-plugin.h": "columns of members and their meaning",
+    "tests/unit/plugins-cpu/test-clang.c": "tables of instructions",
+    "tests/unit/plugins-cpu/test-llvm.c": "tables of expected values",
+    "tools/bench-cases.c": "one row a case",
+}
+
+
+def find_program():
+    for name in (f"clang-format-{MAJOR}", "clang-format"):
+        path = shutil.which(name)
+        if path is None:
+            continue
+        said = subprocess.run([path, "--version"], stdout=subprocess.PIPE, text=True).stdout
+        if re.search(rf"version {MAJOR}\.", said):
+            return path
+    return None
+
+
+def main():
+    fix = sys.argv[1] == "--fix"
+    root = pathlib.Path(sys.argv[-1])
+    program = find_program()
+    if program is None:
+        print(f"skipped: there is no clang-format {MAJOR}")
+        return 77
+    found, n = [], 0
+    for path in tree.files(root):
+        if path.suffix not in (".c", ".h"):
+            continue
+        n += 1
+        old = path.read_bytes()
+        new = subprocess.run([program, "--style=file", f"--assume-filename={path}"], input=old,
+                             stdout=subprocess.PIPE, check=True).stdout
+        name = str(path.relative_to(root))
+        if name in BY_HAND:
+            if old == new:
+                found.append(f"check-format.py: {name} needs no exception any more")
+            continue
+        if old == new:
+            continue
+        found.append(f"{name}: run clang-format -i on it")
+        if fix:
+            path.write_bytes(new)
+    return tree.report("format", found, n, 200)
+
+
+sys.exit(main())
