@@ -208,8 +208,9 @@ check (const Options *options, int argc, char **argv)
 int
 tinycore_train (int argc, char **argv)
 {
-  Options options
-      = { .n_epochs = 1, .n_steps = UNSET, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3 };
+  Options options = {
+    .n_epochs = 1, .n_steps = UNSET, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3
+  };
   int status = 0;
   const GOptionEntry entries[] = {
     { "epochs", 0, 0, G_OPTION_ARG_INT, &options.n_epochs, "times through the data (1)", "N" },
