@@ -12,7 +12,13 @@
 #include "tiny.h"
 #include "tools/commands.h"
 
-enum { DEFAULT_BATCH = 128, DEFAULT_SEED = 1, TEST_BATCH = 500, MAX_BATCH = 60000, UNSET = -1 };
+enum {
+  DEFAULT_BATCH = 128,
+  DEFAULT_SEED = 1,
+  TEST_BATCH = 500,
+  MAX_BATCH = 60000,
+  UNSET = G_MININT
+};
 
 typedef struct {
   int n_epochs, n_steps, batch;
@@ -48,6 +54,26 @@ run_clear (Run *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Run, run_clear)
 
+/* The network is made for images of 28×28, and a batch has images that differ. */
+static gboolean
+check_data (const Options *options, const TinyDataSet *data, GError **error)
+{
+  const gint64 *shape = data->images.shape;
+  if (shape[1] != 28 || shape[2] != 28)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "train: the network takes images of 28×28, the data set has %" G_GINT64_FORMAT
+                 "×%" G_GINT64_FORMAT,
+                 shape[1], shape[2]);
+  else if (options->batch > shape[0])
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "train: --batch %d is more than the %" G_GINT64_FORMAT
+                 " images of the data set",
+                 options->batch, shape[0]);
+  else
+    return TRUE;
+  return FALSE;
+}
+
 /* The largest size, up to TEST_BATCH, that leaves no image of the test set out. */
 static guint
 test_batch (const TinyDataSet *data)
@@ -64,7 +90,8 @@ set_up (Run *self, GError **error)
   const Options *options = self->options;
   const gint64 image[] = { 1, 28, 28 };
   if (tiny_runtime_get_default_device (error) == NULL
-      || !tiny_data_set_load ("fashion-mnist", options->directory, &self->data, error))
+      || !tiny_data_set_load ("fashion-mnist", options->directory, &self->data, error)
+      || !check_data (options, &self->data, error))
     return FALSE;
   self->batches
       = tiny_loader_new (self->data.images.data, self->data.labels.data, image, 3,
@@ -195,8 +222,8 @@ check (const Options *options, int argc, char **argv)
     return "train takes one name: tinycore train fashion-mnist [--steps N] …";
   if (!g_str_equal (argv[1], "fashion-mnist"))
     return "there is one network to train: fashion-mnist";
-  if (options->n_epochs < 1 || options->n_epochs > 1000000 || options->n_steps == 0
-      || options->n_steps < UNSET)
+  if (options->n_epochs < 1 || options->n_epochs > 1000000
+      || (options->n_steps < 1 && options->n_steps != UNSET))
     return "--epochs and --steps are at least 1";
   if (options->batch < 1 || options->batch > MAX_BATCH)
     return "--batch is between 1 and 60000";

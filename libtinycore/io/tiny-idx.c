@@ -106,6 +106,8 @@ read_head (Stream *self, TinyIdx *idx, gsize max_bytes, gsize *out_n_bytes, GErr
   if (got < (gssize) sizeof magic)
     return fail (self, error, "truncated: wanted 4 bytes of magic");
   self->offset = 0;
+  if (magic[0] == 0x1f && magic[1] == 0x8b)
+    return fail (self, error, "damaged or truncated: a gzip file with a wrong header");
   for (guint i = 0; i < G_N_ELEMENTS (element_types); i++)
     if (element_types[i].code == magic[2])
       idx->dtype = element_types[i].dtype;
