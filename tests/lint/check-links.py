@@ -20,6 +20,8 @@ SUFFIXES = ("c", "h", "def", "md", "py", "json", "in", "tir", "build", "1", "txt
 NOT_OURS = ("registry.json", "NAME.json.in", "test-FILE.c", "tiny-NAME.so", "*.json", ".tir", "plugins.d",
             "tinycore-1.0/plugins.d", "../../share", "unit/ROOM")
 
+BUILT = re.compile(r"(tests|bench|examples)/(test|bench|example)-[\w-]+")  # programs, in the build folder
+
 
 def expand(text):
     """tiny-rules.{h,c} → tiny-rules.h tiny-rules.c"""
@@ -39,7 +41,7 @@ def paths_of(text):
         for word in expand(code):
             is_file = re.fullmatch(r"[\w*./-]+\.(%s)" % "|".join(SUFFIXES), word) is not None
             is_path = re.fullmatch(r"[\w*.-]+(/[\w*.-]+)+/?", word) is not None
-            if (is_file or is_path) and word not in NOT_OURS:
+            if (is_file or is_path) and word not in NOT_OURS and not BUILT.fullmatch(word):
                 yield word
 
 

@@ -69,7 +69,8 @@ pick_dtype (Maker *self, TinyDType dtype, guint lanes)
 {
   TinyNode like = { .dtype = (guint8) dtype, .lanes = (guint16) lanes };
   TinyNode *node = pick (self, &like, FALSE);
-  if (node != &like)
+  gboolean found = node != &like;
+  if (found)
     return node;
   return tiny_node_new (self->graph, TINY_OP_CONST, dtype, lanes, 0, NULL,
                         random_bits (self, dtype), NULL, NULL);

@@ -45,7 +45,8 @@ test_add_tail (void)
     data[2][i] = 0.5f * i;
   }
   TinyPluginProgram *program = program_build (p);
-  Array arrays[3] = { { data[0], sizeof data[0] }, { data[1], sizeof data[1] },
+  Array arrays[3] = { { data[0], sizeof data[0] },
+                      { data[1], sizeof data[1] },
                       { data[2], sizeof data[2] } };
   program_run (program, arrays, 3, NULL, 0, p->linear.grid);
   for (int i = 0; i < N; i++)
@@ -113,9 +114,10 @@ typedef union {
   double f64;
 } Value;
 
-#define INT_TYPES(X)                                                                            \
-  X (I8, i8, int8_t) X (U8, u8, uint8_t) X (I16, i16, int16_t) X (U16, u16, uint16_t)          \
-      X (I32, i32, int32_t) X (U32, u32, uint32_t) X (I64, i64, int64_t) X (U64, u64, uint64_t)
+#define INT_TYPES(X)                                                                           \
+  X (I8, i8, int8_t)                                                                           \
+  X (U8, u8, uint8_t) X (I16, i16, int16_t) X (U16, u16, uint16_t) X (I32, i32, int32_t)       \
+      X (U32, u32, uint32_t) X (I64, i64, int64_t) X (U64, u64, uint64_t)
 #define FLOAT_TYPES(X) X (F32, f32, float) X (F64, f64, double)
 
 static unsigned
@@ -132,54 +134,119 @@ expect (unsigned op, unsigned dtype, Value x, Value y, Value z, Value *out)
 {
   memset (out, 0, sizeof *out);
   switch (dtype) {
-#define CASE(DTYPE, field, type)                                                                \
-  case TINY_DTYPE_##DTYPE: {                                                                    \
-    type a = x.field, b = y.field, c = z.field;                                                 \
-    const bool is_signed = (type) -1 < 0;                                                       \
-    const unsigned count = (unsigned) b & (sizeof (type) * 8 - 1);                              \
-    bool bad = b == 0 || (is_signed && b == (type) -1);                                         \
-    switch (op) {                                                                               \
-    case TINY_INSTR_NEG: out->field = (type) (0 - (uint64_t) a); return true;                   \
-    case TINY_INSTR_ADD: out->field = (type) ((uint64_t) a + (uint64_t) b); return true;        \
-    case TINY_INSTR_SUB: out->field = (type) ((uint64_t) a - (uint64_t) b); return true;        \
-    case TINY_INSTR_MUL: out->field = (type) ((uint64_t) a * (uint64_t) b); return true;        \
-    case TINY_INSTR_IDIV: if (bad) return false; out->field = (type) (a / b); return true;      \
-    case TINY_INSTR_MOD: if (bad) return false; out->field = (type) (a % b); return true;       \
-    case TINY_INSTR_MAX: out->field = a > b ? a : b; return true;                               \
-    case TINY_INSTR_AND: out->field = a & b; return true;                                       \
-    case TINY_INSTR_OR: out->field = a | b; return true;                                        \
-    case TINY_INSTR_XOR: out->field = a ^ b; return true;                                       \
-    case TINY_INSTR_SHL: out->field = (type) ((uint64_t) a << count); return (uint64_t) b == count; \
-    case TINY_INSTR_SHR: out->field = (type) (a >> count); return (uint64_t) b == count;        \
-    case TINY_INSTR_CMPLT: out->b = a < b; return true;                                         \
-    case TINY_INSTR_CMPNE: out->b = a != b; return true;                                        \
-    case TINY_INSTR_CMPEQ: out->b = a == b; return true;                                        \
-    case TINY_INSTR_WHERE: out->field = (c & 1) ? a : b; return true;                           \
-    }                                                                                           \
-    break;                                                                                      \
+#define CASE(DTYPE, field, type)                                                               \
+  case TINY_DTYPE_##DTYPE: {                                                                   \
+    type a = x.field, b = y.field, c = z.field;                                                \
+    const bool is_signed = (type) -1 < (type) 1;                                               \
+    const unsigned count = (unsigned) b & (sizeof (type) * 8 - 1);                             \
+    bool bad = b == 0 || (is_signed && b == (type) -1);                                        \
+    switch (op) {                                                                              \
+    case TINY_INSTR_NEG:                                                                       \
+      out->field = (type) (0 - (uint64_t) a);                                                  \
+      return true;                                                                             \
+    case TINY_INSTR_ADD:                                                                       \
+      out->field = (type) ((uint64_t) a + (uint64_t) b);                                       \
+      return true;                                                                             \
+    case TINY_INSTR_SUB:                                                                       \
+      out->field = (type) ((uint64_t) a - (uint64_t) b);                                       \
+      return true;                                                                             \
+    case TINY_INSTR_MUL:                                                                       \
+      out->field = (type) ((uint64_t) a * (uint64_t) b);                                       \
+      return true;                                                                             \
+    case TINY_INSTR_IDIV:                                                                      \
+      if (bad)                                                                                 \
+        return false;                                                                          \
+      out->field = (type) (a / b);                                                             \
+      return true;                                                                             \
+    case TINY_INSTR_MOD:                                                                       \
+      if (bad)                                                                                 \
+        return false;                                                                          \
+      out->field = (type) (a % b);                                                             \
+      return true;                                                                             \
+    case TINY_INSTR_MAX:                                                                       \
+      out->field = a > b ? a : b;                                                              \
+      return true;                                                                             \
+    case TINY_INSTR_AND:                                                                       \
+      out->field = a & b;                                                                      \
+      return true;                                                                             \
+    case TINY_INSTR_OR:                                                                        \
+      out->field = a | b;                                                                      \
+      return true;                                                                             \
+    case TINY_INSTR_XOR:                                                                       \
+      out->field = a ^ b;                                                                      \
+      return true;                                                                             \
+    case TINY_INSTR_SHL:                                                                       \
+      out->field = (type) ((uint64_t) a << count);                                             \
+      return (uint64_t) b == count;                                                            \
+    case TINY_INSTR_SHR:                                                                       \
+      out->field = (type) (a >> count);                                                        \
+      return (uint64_t) b == count;                                                            \
+    case TINY_INSTR_CMPLT:                                                                     \
+      out->b = a < b;                                                                          \
+      return true;                                                                             \
+    case TINY_INSTR_CMPNE:                                                                     \
+      out->b = a != b;                                                                         \
+      return true;                                                                             \
+    case TINY_INSTR_CMPEQ:                                                                     \
+      out->b = a == b;                                                                         \
+      return true;                                                                             \
+    case TINY_INSTR_WHERE:                                                                     \
+      out->field = (c & 1) ? a : b;                                                            \
+      return true;                                                                             \
+    }                                                                                          \
+    break;                                                                                     \
   }
     INT_TYPES (CASE)
 #undef CASE
-#define CASE(DTYPE, field, type)                                                                \
-  case TINY_DTYPE_##DTYPE: {                                                                    \
-    volatile type a = x.field, b = y.field, c = z.field;                                        \
-    switch (op) {                                                                               \
-    case TINY_INSTR_NEG: out->field = -a; return true;                                          \
-    case TINY_INSTR_RECIP: out->field = 1 / a; return true;                                     \
-    case TINY_INSTR_SQRT: out->field = sizeof (type) == 4 ? (type) sqrtf ((float) a) : (type) sqrt (a); return true; \
-    case TINY_INSTR_TRUNC: out->field = (type) trunc (a); return true;                          \
-    case TINY_INSTR_ADD: out->field = a + b; return true;                                       \
-    case TINY_INSTR_SUB: out->field = a - b; return true;                                       \
-    case TINY_INSTR_MUL: out->field = a * b; return true;                                       \
-    case TINY_INSTR_FDIV: out->field = a / b; return true;                                      \
-    case TINY_INSTR_MAX: out->field = a > b ? a : b; return !isnan (a) && !isnan (b) && a != b; \
-    case TINY_INSTR_MULACC: out->field = sizeof (type) == 4 ? (type) fmaf ((float) a, (float) b, (float) c) : (type) fma (a, b, c); return true; \
-    case TINY_INSTR_CMPLT: out->b = a < b; return true;                                         \
-    case TINY_INSTR_CMPNE: out->b = a != b; return true;                                        \
-    case TINY_INSTR_CMPEQ: out->b = a == b; return true;                                        \
-    case TINY_INSTR_WHERE: out->field = c > 0 ? a : b; return true;                             \
-    }                                                                                           \
-    break;                                                                                      \
+#define CASE(DTYPE, field, type)                                                               \
+  case TINY_DTYPE_##DTYPE: {                                                                   \
+    volatile type a = x.field, b = y.field, c = z.field;                                       \
+    switch (op) {                                                                              \
+    case TINY_INSTR_NEG:                                                                       \
+      out->field = -a;                                                                         \
+      return true;                                                                             \
+    case TINY_INSTR_RECIP:                                                                     \
+      out->field = 1 / a;                                                                      \
+      return true;                                                                             \
+    case TINY_INSTR_SQRT:                                                                      \
+      out->field = sizeof (type) == 4 ? (type) sqrtf ((float) a) : (type) sqrt (a);            \
+      return true;                                                                             \
+    case TINY_INSTR_TRUNC:                                                                     \
+      out->field = (type) trunc (a);                                                           \
+      return true;                                                                             \
+    case TINY_INSTR_ADD:                                                                       \
+      out->field = a + b;                                                                      \
+      return true;                                                                             \
+    case TINY_INSTR_SUB:                                                                       \
+      out->field = a - b;                                                                      \
+      return true;                                                                             \
+    case TINY_INSTR_MUL:                                                                       \
+      out->field = a * b;                                                                      \
+      return true;                                                                             \
+    case TINY_INSTR_FDIV:                                                                      \
+      out->field = a / b;                                                                      \
+      return true;                                                                             \
+    case TINY_INSTR_MAX:                                                                       \
+      out->field = a > b ? a : b;                                                              \
+      return !isnan (a) && !isnan (b) && a != b;                                               \
+    case TINY_INSTR_MULACC:                                                                    \
+      out->field = sizeof (type) == 4 ? (type) fmaf ((float) a, (float) b, (float) c)          \
+                                      : (type) fma (a, b, c);                                  \
+      return true;                                                                             \
+    case TINY_INSTR_CMPLT:                                                                     \
+      out->b = a < b;                                                                          \
+      return true;                                                                             \
+    case TINY_INSTR_CMPNE:                                                                     \
+      out->b = a != b;                                                                         \
+      return true;                                                                             \
+    case TINY_INSTR_CMPEQ:                                                                     \
+      out->b = a == b;                                                                         \
+      return true;                                                                             \
+    case TINY_INSTR_WHERE:                                                                     \
+      out->field = c > 0 ? a : b;                                                              \
+      return true;                                                                             \
+    }                                                                                          \
+    break;                                                                                     \
   }
     FLOAT_TYPES (CASE)
 #undef CASE
@@ -192,8 +259,9 @@ random_value (unsigned dtype, GRand *random)
 {
   static const double edges[]
       = { 0.0, -0.0, 1.0, -1.0, INFINITY, -INFINITY, NAN, 1e-42, 3.0e38, 0.5, -2.75, 65504.0 };
-  static const uint64_t int_edges[] = { 0, 1, 2, 7, UINT64_MAX, INT64_MAX, (uint64_t) INT64_MIN,
-                                        0x7fffffff, 0x80000000u, 0x7f, 0x80, 0x7fff, 0x8000 };
+  static const uint64_t int_edges[]
+      = { 0,          1,           2,    7,    UINT64_MAX, INT64_MAX, (uint64_t) INT64_MIN,
+          0x7fffffff, 0x80000000u, 0x7f, 0x80, 0x7fff,     0x8000 };
   Value value = { .u64 = (uint64_t) g_rand_int (random) << 32 | g_rand_int (random) };
   bool is_edge = g_rand_int_range (random, 0, 4) == 0;
   if (dtype == TINY_DTYPE_F32 || dtype == TINY_DTYPE_F64) {
@@ -271,8 +339,10 @@ check_op (unsigned op, unsigned dtype, unsigned lanes, GRand *random)
       values[i][j] = random_value (dtype, random);
       memcpy (data[i + 1] + j * n_bytes, &values[i][j], n_bytes);
     }
-  Array arrays[4] = { { data[0], N * size_of (result) }, { data[1], N * n_bytes },
-                      { data[2], N * n_bytes }, { data[3], N * n_bytes } };
+  Array arrays[4] = { { data[0], N * size_of (result) },
+                      { data[1], N * n_bytes },
+                      { data[2], N * n_bytes },
+                      { data[3], N * n_bytes } };
   TinyPluginProgram *program = program_build (p);
   program_run (program, arrays, 4, NULL, 0, one_point);
   program_unload (program);
@@ -296,13 +366,13 @@ check_op (unsigned op, unsigned dtype, unsigned lanes, GRand *random)
 static void
 test_ops (void)
 {
-  static const unsigned ops[] = {
-    TINY_INSTR_NEG,  TINY_INSTR_RECIP, TINY_INSTR_SQRT,  TINY_INSTR_TRUNC, TINY_INSTR_ADD,
-    TINY_INSTR_SUB,  TINY_INSTR_MUL,   TINY_INSTR_FDIV,  TINY_INSTR_IDIV,  TINY_INSTR_MOD,
-    TINY_INSTR_MAX,  TINY_INSTR_AND,   TINY_INSTR_OR,    TINY_INSTR_XOR,   TINY_INSTR_SHL,
-    TINY_INSTR_SHR,  TINY_INSTR_CMPLT, TINY_INSTR_CMPNE, TINY_INSTR_CMPEQ, TINY_INSTR_WHERE,
-    TINY_INSTR_MULACC
-  };
+  static const unsigned ops[]
+      = { TINY_INSTR_NEG,   TINY_INSTR_RECIP, TINY_INSTR_SQRT,  TINY_INSTR_TRUNC,
+          TINY_INSTR_ADD,   TINY_INSTR_SUB,   TINY_INSTR_MUL,   TINY_INSTR_FDIV,
+          TINY_INSTR_IDIV,  TINY_INSTR_MOD,   TINY_INSTR_MAX,   TINY_INSTR_AND,
+          TINY_INSTR_OR,    TINY_INSTR_XOR,   TINY_INSTR_SHL,   TINY_INSTR_SHR,
+          TINY_INSTR_CMPLT, TINY_INSTR_CMPNE, TINY_INSTR_CMPEQ, TINY_INSTR_WHERE,
+          TINY_INSTR_MULACC };
   static const unsigned widths[] = { 1, 16, 64 };
   GRand *random = g_rand_new_with_seed (42);
   for (unsigned dtype = TINY_DTYPE_I8; dtype <= TINY_DTYPE_F64; dtype++)
@@ -322,15 +392,22 @@ to_double (unsigned dtype, const void *data)
   Value v = { 0 };
   memcpy (&v, data, size_of (dtype));
   switch (dtype) {
-  case TINY_DTYPE_BOOL: return v.b;
-#define CASE(DTYPE, field, type) case TINY_DTYPE_##DTYPE: return (double) v.field;
-    INT_TYPES (CASE) FLOAT_TYPES (CASE)
+  case TINY_DTYPE_BOOL:
+    return v.b;
+#define CASE(DTYPE, field, type)                                                               \
+  case TINY_DTYPE_##DTYPE:                                                                     \
+    return (double) v.field;
+    INT_TYPES (CASE)
+    FLOAT_TYPES (CASE)
 #undef CASE
-  case TINY_DTYPE_F16: {
-    int exponent = v.u16 >> 10 & 31, mantissa = v.u16 & 1023;
-    double r = exponent == 0 ? ldexp (mantissa, -24) : exponent == 31 ? (mantissa ? NAN : INFINITY) : ldexp (1024 + mantissa, exponent - 25);
-    return v.u16 >> 15 ? -r : r;
-  }
+        case TINY_DTYPE_F16:
+    {
+      int exponent = v.u16 >> 10 & 31, mantissa = v.u16 & 1023;
+      double r = exponent == 0    ? ldexp (mantissa, -24)
+                 : exponent == 31 ? (mantissa ? NAN : INFINITY)
+                                  : ldexp (1024 + mantissa, exponent - 25);
+      return v.u16 >> 15 ? -r : r;
+    }
   }
   return 0;
 }
@@ -340,22 +417,29 @@ from_double (unsigned dtype, double real, void *data)
 {
   Value v = { 0 };
   switch (dtype) {
-  case TINY_DTYPE_BOOL: v.b = real != 0; break;
-#define CASE(DTYPE, field, type) case TINY_DTYPE_##DTYPE: v.field = (type) real; break;
-    INT_TYPES (CASE) FLOAT_TYPES (CASE)
-#undef CASE
-  case TINY_DTYPE_F16: { /* the nearest by trying, ties to even */
-    double best = INFINITY;
-    for (unsigned bits = 0; bits < 0x7c00; bits++) {
-      uint16_t candidate = (uint16_t) (bits | (signbit (real) ? 0x8000 : 0));
-      double distance = fabs (to_double (dtype, &candidate) - real);
-      if (distance < best || (distance == best && !(bits & 1))) {
-        best = distance;
-        v.u16 = candidate;
-      }
-    }
+  case TINY_DTYPE_BOOL:
+    v.b = real != 0;
     break;
-  }
+#define CASE(DTYPE, field, type)                                                               \
+  case TINY_DTYPE_##DTYPE:                                                                     \
+    v.field = (type) real;                                                                     \
+    break;
+    INT_TYPES (CASE)
+    FLOAT_TYPES (CASE)
+#undef CASE
+        case TINY_DTYPE_F16:
+    { /* the nearest by trying, ties to even */
+      double best = INFINITY;
+      for (unsigned bits = 0; bits < 0x7c00; bits++) {
+        uint16_t candidate = (uint16_t) (bits | (signbit (real) ? 0x8000 : 0));
+        double distance = fabs (to_double (dtype, &candidate) - real);
+        if (distance < best || (distance == best && !(bits & 1))) {
+          best = distance;
+          v.u16 = candidate;
+        }
+      }
+      break;
+    }
   }
   memcpy (data, &v, size_of (dtype));
 }
@@ -366,8 +450,9 @@ check_cast (unsigned from, unsigned to, unsigned lanes)
 {
   enum { N = 16 };
   static const double small[N] = { 0, 1, 2, 3, 5, 17, 100, 127, 7, 1, 0, 0, 64, 99, 12, 31 };
-  static const double real[N] = { 0, 0.5, 1.75, 2.999, 5.0001, 17.25, 100.125, 127.99,
-                                  7.003, 1e-5, 3e-8, 0.333333, 64.031251, 99.96877, 12.1, 31.01563 };
+  static const double real[N]
+      = { 0,     0.5,  1.75, 2.999,    5.0001,    17.25,    100.125, 127.99,
+          7.003, 1e-5, 3e-8, 0.333333, 64.031251, 99.96877, 12.1,    31.01563 };
   bool is_real = from >= TINY_DTYPE_F16;
   g_autofree Program *p = program_new ("cast");
   uint32_t out = program_param (p, to, N, TINY_PARAM_WRITE);
@@ -381,7 +466,8 @@ check_cast (unsigned from, unsigned to, unsigned lanes)
   uint8_t data[2][N * 8], expected[N * 8];
   for (int i = 0; i < N; i++) {
     from_double (from, is_real ? real[i] : small[i], data[1] + i * size_of (from));
-    from_double (to, to_double (from, data[1] + i * size_of (from)), expected + i * size_of (to));
+    from_double (to, to_double (from, data[1] + i * size_of (from)),
+                 expected + i * size_of (to));
   }
   Array arrays[2] = { { data[0], N * size_of (to) }, { data[1], N * size_of (from) } };
   TinyPluginProgram *program = program_build (p);
@@ -403,8 +489,9 @@ test_casts (void)
     for (unsigned to = TINY_DTYPE_BOOL; to <= TINY_DTYPE_F64; to++) {
       bool is_skipped = false;
       for (unsigned dtype = TINY_DTYPE_F8E4M3; dtype <= TINY_DTYPE_BF16; dtype++)
-        is_skipped = is_skipped
-                     || ((from == dtype || to == dtype) && (dtype != TINY_DTYPE_F16 || !has_f16));
+        is_skipped
+            = is_skipped
+              || ((from == dtype || to == dtype) && (dtype != TINY_DTYPE_F16 || !has_f16));
       if (is_skipped)
         continue;
       check_cast (from, to, 1);
@@ -417,9 +504,10 @@ test_casts (void)
 static void
 test_no_trap (void)
 {
-  static const unsigned dtypes[] = { TINY_DTYPE_I32, TINY_DTYPE_U32, TINY_DTYPE_I64, TINY_DTYPE_U64,
-                                     TINY_DTYPE_I8 };
-  static const unsigned ops[] = { TINY_INSTR_IDIV, TINY_INSTR_MOD, TINY_INSTR_SHL, TINY_INSTR_SHR };
+  static const unsigned dtypes[]
+      = { TINY_DTYPE_I32, TINY_DTYPE_U32, TINY_DTYPE_I64, TINY_DTYPE_U64, TINY_DTYPE_I8 };
+  static const unsigned ops[]
+      = { TINY_INSTR_IDIV, TINY_INSTR_MOD, TINY_INSTR_SHL, TINY_INSTR_SHR };
   for (unsigned d = 0; d < G_N_ELEMENTS (dtypes); d++)
     for (unsigned o = 0; o < G_N_ELEMENTS (ops); o++)
       for (unsigned lanes = 1; lanes <= 16; lanes *= 16)
@@ -441,7 +529,8 @@ test_no_trap (void)
             memset (data[2], divisor, sizeof data[2]);
             for (unsigned i = 0; i < 16; i++)
               data[1][(i + 1) * size_of (dtype) - 1] = 0x80; /* the least signed number */
-            Array arrays[3] = { { data[0], 16 * size_of (dtype) }, { data[1], 16 * size_of (dtype) },
+            Array arrays[3] = { { data[0], 16 * size_of (dtype) },
+                                { data[1], 16 * size_of (dtype) },
                                 { data[2], 16 * size_of (dtype) } };
             program_run (program, arrays, 3, NULL, 0, one_point);
           }
@@ -452,8 +541,9 @@ test_no_trap (void)
 static void
 test_cast_out_of_range (void)
 {
-  static const float values[16] = { NAN, INFINITY, -INFINITY, 1e20f, -1e20f, -1, 3e9f, -3e9f,
-                                    5e18f, 2e19f, 1e-30f, -0.0f, 256, 65536, 1e38f, -1e38f };
+  static const float values[16]
+      = { NAN,   INFINITY, -INFINITY, 1e20f, -1e20f, -1,    3e9f,  -3e9f,
+          5e18f, 2e19f,    1e-30f,    -0.0f, 256,    65536, 1e38f, -1e38f };
   for (unsigned to = TINY_DTYPE_BOOL; to <= TINY_DTYPE_U64; to++) {
     g_autofree Program *p = program_new ("out_of_range");
     uint32_t out = program_param (p, to, 16, TINY_PARAM_WRITE);
@@ -481,7 +571,8 @@ static uint8_t *
 new_guarded (size_t n_bytes)
 {
   size_t page = (size_t) sysconf (_SC_PAGESIZE);
-  uint8_t *memory = mmap (NULL, page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  uint8_t *memory
+      = mmap (NULL, page * 2, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   g_assert_true (memory != MAP_FAILED);
   g_assert_cmpint (mprotect (memory + page, page, PROT_NONE), ==, 0);
   return memory + page - n_bytes;
@@ -512,9 +603,10 @@ check_gate (unsigned dtype, unsigned lanes, bool is_scalar_gate)
     uint32_t places[16];
     for (unsigned i = 0; i < 16; i++)
       places[i] = ADD (CONST, I64, 1, i);
-    uint32_t iota = ADD (VECTOR, I64, 16, 0, places[0], places[1], places[2], places[3], places[4],
-                         places[5], places[6], places[7], places[8], places[9], places[10],
-                         places[11], places[12], places[13], places[14], places[15]);
+    uint32_t iota
+        = ADD (VECTOR, I64, 16, 0, places[0], places[1], places[2], places[3], places[4],
+               places[5], places[6], places[7], places[8], places[9], places[10], places[11],
+               places[12], places[13], places[14], places[15]);
     gate = ADD (CMPLT, BOOL, 16, 0, iota, n);
   }
   uint32_t other = add (p, TINY_INSTR_CONST, dtype, lanes, 0, -1);
@@ -528,9 +620,14 @@ check_gate (unsigned dtype, unsigned lanes, bool is_scalar_gate)
     if (is_scalar_gate && n_open == 0)
       variables[0] += N; /* wholly inside the forbidden page */
     TinySpan span = { buffer, 0, 64 };
-    TinyCommand command = { .struct_size = sizeof command, .type = TINY_COMMAND_DISPATCH,
-                            .program = program, .buffers = &span, .variables = variables,
-                            .n_buffers = 1, .n_variables = 2, .grid = { 1, 1, 1 } };
+    TinyCommand command = { .struct_size = sizeof command,
+                            .type = TINY_COMMAND_DISPATCH,
+                            .program = program,
+                            .buffers = &span,
+                            .variables = variables,
+                            .n_buffers = 1,
+                            .n_variables = 2,
+                            .grid = { 1, 1, 1 } };
     TinySubmit submit = { .struct_size = sizeof submit, .commands = &command, .n_commands = 1 };
     g_assert_cmpint ((guarded - (uint8_t *) base) % (int64_t) n_bytes, ==, 0);
     g_assert_cmpint (h.table->submit (h.device, h.queue, &submit, &error), ==, 0);
@@ -543,8 +640,8 @@ check_gate (unsigned dtype, unsigned lanes, bool is_scalar_gate)
 static void
 test_gates (void)
 {
-  static const unsigned dtypes[] = { TINY_DTYPE_BOOL, TINY_DTYPE_I8, TINY_DTYPE_F16, TINY_DTYPE_F32,
-                                     TINY_DTYPE_F64 };
+  static const unsigned dtypes[]
+      = { TINY_DTYPE_BOOL, TINY_DTYPE_I8, TINY_DTYPE_F16, TINY_DTYPE_F32, TINY_DTYPE_F64 };
   for (unsigned d = 0; d < G_N_ELEMENTS (dtypes); d++) {
     check_gate (dtypes[d], 16, false);
     check_gate (dtypes[d], 16, true);
@@ -562,7 +659,8 @@ test_grid_if (void)
   memcpy (p->linear.grid, (uint32_t[]){ X, Y, Z }, sizeof p->linear.grid);
   uint32_t out = program_param (p, TINY_DTYPE_I32, X * Y * Z, TINY_PARAM_WRITE);
   uint32_t axis[3] = { ADD (GRID, I64, 1, 0), ADD (GRID, I64, 1, 1), ADD (GRID, I64, 1, 2) };
-  uint32_t ten = ADD (CONST, I64, 1, 10), nx = ADD (CONST, I64, 1, X), ny = ADD (CONST, I64, 1, Y);
+  uint32_t ten = ADD (CONST, I64, 1, 10), nx = ADD (CONST, I64, 1, X),
+           ny = ADD (CONST, I64, 1, Y);
   uint32_t zy = ADD (MUL, I64, 1, 0, axis[2], ny), row = ADD (ADD, I64, 1, 0, zy, axis[1]);
   uint32_t rows = ADD (MUL, I64, 1, 0, row, nx), at = ADD (ADD, I64, 1, 0, rows, axis[0]);
   uint32_t z10 = ADD (MUL, I64, 1, 0, axis[2], ten), zy1 = ADD (ADD, I64, 1, 0, z10, axis[1]);
@@ -593,10 +691,16 @@ test_16_bit_constants (void)
   static const struct {
     double value;
     uint16_t f16, bf16;
-  } cases[] = { { 1.0, 0x3c00, 0x3f80 },     { -2.0, 0xc000, 0xc000 },   { 65504, 0x7bff, 0x4780 },
-                { 65520, 0x7c00, 0x4780 },   { 65519.9, 0x7bff, 0x4780 }, { 6e-8, 0x0001, 0x3381 },
-                { 2.9802322387695312e-8, 0x0000, 0x3300 }, { INFINITY, 0x7c00, 0x7f80 },
-                { 1.00048828125, 0x3c00, 0x3f80 }, { 1.00146484375, 0x3c02, 0x3f80 },
+  } cases[] = { { 1.0, 0x3c00, 0x3f80 },
+                { -2.0, 0xc000, 0xc000 },
+                { 65504, 0x7bff, 0x4780 },
+                { 65520, 0x7c00, 0x4780 },
+                { 65519.9, 0x7bff, 0x4780 },
+                { 6e-8, 0x0001, 0x3381 },
+                { 2.9802322387695312e-8, 0x0000, 0x3300 },
+                { INFINITY, 0x7c00, 0x7f80 },
+                { 1.00048828125, 0x3c00, 0x3f80 },
+                { 1.00146484375, 0x3c02, 0x3f80 },
                 { 3.3961775292304601e38, 0x7c00, 0x7f80 } };
   for (unsigned i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autofree Program *p = program_new ("constants");
