@@ -20,6 +20,7 @@ enum {
 
 static struct {
   GRecMutex lock;
+  guint depth; /* how often its owner has locked it */
   TinyGraph *graph;
   TinyRoot roots;      /* head of a ring */
   GHashTable *buffers; /* id of a BUFFER node → TinyBuffer */
@@ -48,11 +49,17 @@ tiny_runtime_lock (void)
 {
   set_up ();
   g_rec_mutex_lock (&runtime.lock);
+  runtime.depth++;
 }
 
+/* Here nobody holds a node outside a root: what a program builds and drops without realising
+ * anything is swept now. */
 void
 tiny_runtime_unlock (void)
 {
+  if (runtime.depth == 1)
+    tiny_runtime_sweep (FALSE);
+  runtime.depth--;
   g_rec_mutex_unlock (&runtime.lock);
 }
 
