@@ -3,6 +3,8 @@
  * command-compile.c: tinycore compile and tinycore explain, for files in the IR's text form.
  *
  * A file holds a kernel (SINK of STOREs) or a tensor graph, which is scheduled first. */
+#include <errno.h>
+#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -58,9 +60,13 @@ read_kernels (const char *path, Kernels *out, GError **error)
   g_autofree char *text = NULL;
   gsize size;
   g_autoptr (GError) io_error = NULL;
-  if (!g_file_get_contents (path, &text, &size, &io_error) || size > MAX_FILE) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path,
-                 io_error ? io_error->message : "larger than 64 MiB");
+  GStatBuf info;
+  if (g_stat (path, &info) == 0 && (!S_ISREG (info.st_mode) || info.st_size > MAX_FILE)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: wanted a file of at most 64 MiB", path);
+    return FALSE;
+  }
+  if (!g_file_get_contents (path, &text, &size, &io_error)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, io_error->message);
     return FALSE;
   }
   g_autoptr (TinyGraph) graph = tiny_graph_new ();
@@ -101,12 +107,15 @@ device_for (const char *dev, GError **error)
 static gboolean
 write_bytes (const char *path, const void *data, gsize size, GError **error)
 {
-  if (path != NULL)
-    return g_file_set_contents (path, data, (gssize) size, error);
-  if (fwrite (data, 1, size, stdout) == size && fflush (stdout) == 0)
-    return TRUE;
-  g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, "standard output cannot be written");
-  return FALSE;
+  FILE *file = path ? fopen (path, "wb") : stdout;
+  gboolean good = file != NULL && fwrite (data, 1, size, file) == size && fflush (file) == 0;
+  int reason = errno;
+  if (path != NULL && file != NULL && fclose (file) != 0)
+    good = FALSE;
+  if (!good)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path ? path : "standard output",
+                 g_strerror (reason));
+  return good;
 }
 
 /* The text or bytes of one kernel in the wanted form. */

@@ -110,7 +110,8 @@ set_up (Run *self, GError **error)
   self->trainer = tiny_trainer_new (self->net, self->optimizer);
   self->n_steps = options->n_steps != UNSET
                       ? (guint) options->n_steps
-                      : (guint) options->n_epochs * tiny_loader_get_n_batches (self->batches);
+                      : (guint) (options->n_epochs != UNSET ? options->n_epochs : 1)
+                            * tiny_loader_get_n_batches (self->batches);
   self->ms = g_array_new (FALSE, FALSE, sizeof (double));
   return TRUE;
 }
@@ -222,7 +223,9 @@ check (const Options *options, int argc, char **argv)
     return "train takes one name: tinycore train fashion-mnist [--steps N] …";
   if (!g_str_equal (argv[1], "fashion-mnist"))
     return "there is one network to train: fashion-mnist";
-  if (options->n_epochs < 1 || options->n_epochs > 1000000
+  if (options->n_epochs != UNSET && options->n_steps != UNSET)
+    return "--epochs or --steps, not both";
+  if ((options->n_epochs < 1 && options->n_epochs != UNSET) || options->n_epochs > 1000000
       || (options->n_steps < 1 && options->n_steps != UNSET))
     return "--epochs and --steps are at least 1";
   if (options->batch < 1 || options->batch > MAX_BATCH)
@@ -235,9 +238,11 @@ check (const Options *options, int argc, char **argv)
 int
 tinycore_train (int argc, char **argv)
 {
-  Options options = {
-    .n_epochs = 1, .n_steps = UNSET, .batch = DEFAULT_BATCH, .seed = DEFAULT_SEED, .rate = 1e-3
-  };
+  Options options = { .n_epochs = UNSET,
+                      .n_steps = UNSET,
+                      .batch = DEFAULT_BATCH,
+                      .seed = DEFAULT_SEED,
+                      .rate = 1e-3 };
   int status = 0;
   const GOptionEntry entries[] = {
     { "epochs", 0, 0, G_OPTION_ARG_INT, &options.n_epochs, "times through the data (1)", "N" },

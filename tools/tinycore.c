@@ -58,10 +58,9 @@ tinycore_parse (int *argc,
   return FALSE;
 }
 
-int
-main (int argc, char **argv)
+static int
+run (int argc, char **argv)
 {
-  setlocale (LC_ALL, "");
   const char *name = argc > 1 ? argv[1] : "--help";
   const char *dev = g_getenv ("DEV");
   if (dev != NULL && (g_str_equal (dev, "help") || g_str_equal (dev, "?")))
@@ -83,4 +82,16 @@ main (int argc, char **argv)
   g_printerr ("tinycore: there is no command “%s”\n\n", name);
   print_help (stderr);
   return EXIT_USAGE;
+}
+
+/* A result that could not be written is no success. */
+int
+main (int argc, char **argv)
+{
+  setlocale (LC_ALL, "");
+  int status = run (argc, argv);
+  gboolean written = fflush (stdout) == 0 && !ferror (stdout);
+  if (!written)
+    g_printerr ("tinycore: standard output cannot be written\n");
+  return written || status != 0 ? status : EXIT_FAILED;
 }

@@ -65,6 +65,26 @@ check_pair (const char *what, const TinyIdx *images, const TinyIdx *labels, GErr
   return FALSE;
 }
 
+/* Labels of the known sets are below this. */
+enum { N_CLASSES = 10 };
+
+static gboolean
+check_labels (TinyDataSet *self, const char *what, const TinyIdx *labels, GError **error)
+{
+  gsize n;
+  const guint8 *label = g_bytes_get_data (labels->data, &n);
+  for (gsize i = 0; i < n; i++) {
+    if (label[i] >= N_CLASSES) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                   "%s: at byte %" G_GSIZE_FORMAT ": label %u is not below %d", what, i + 8,
+                   label[i], N_CLASSES);
+      return FALSE;
+    }
+    self->n_classes = MAX (self->n_classes, label[i] + 1u);
+  }
+  return TRUE;
+}
+
 static gboolean
 check (TinyDataSet *self, GError **error)
 {
@@ -78,14 +98,8 @@ check (TinyDataSet *self, GError **error)
         "test set: at byte 8: images of another size than in the training set");
     return FALSE;
   }
-  const TinyIdx *labels[] = { &self->labels, &self->test_labels };
-  for (guint part = 0; part < 2; part++) {
-    gsize n;
-    const guint8 *label = g_bytes_get_data (labels[part]->data, &n);
-    for (gsize i = 0; i < n; i++)
-      self->n_classes = MAX (self->n_classes, label[i] + 1u);
-  }
-  return TRUE;
+  return check_labels (self, "labels of the training set", &self->labels, error)
+         && check_labels (self, "labels of the test set", &self->test_labels, error);
 }
 
 gboolean

@@ -144,7 +144,7 @@ realize_locked (TinyTensor *const *tensors, guint n, GError **error)
   g_autofree TinyRoot **roots = g_new (TinyRoot *, n + 1);
   guint n_roots = 0;
   for (guint i = 0; i < n; i++) {
-    if (tensors[i] == NULL || !TINY_IS_TENSOR (tensors[i])) {
+    if (tensors == NULL || tensors[i] == NULL || !TINY_IS_TENSOR (tensors[i])) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "realize: argument %u is no tensor",
                    i + 1);
       return FALSE;

@@ -128,7 +128,7 @@ tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const 
   self->tensors = few ? self->few_tensors : g_new0 (TinyTensor *, n);
   self->x = few ? self->few_x : g_new0 (TinyNode *, n);
   for (guint i = 0; i < n; i++)
-    self->tensors[i] = tensors[i] != NULL && TINY_IS_TENSOR (tensors[i])
+    self->tensors[i] = tensors != NULL && tensors[i] != NULL && TINY_IS_TENSOR (tensors[i])
                            ? g_object_ref_sink (tensors[i])
                            : NULL;
   tiny_runtime_lock ();
