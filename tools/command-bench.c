@@ -89,9 +89,9 @@ print_result (const BenchCase *bench, const char *device, const Result *result, 
     printf ("%-32s %10.4f ms  %8.3f us each, %u kernels\n", bench->text, result->ms_median,
             result->ms_median * 1e3 / bench->per, result->n_kernels);
   else
-    printf ("%-32s %10.4f ms  %8.1f GFLOP/s %7.1f GB/s  %u kernel%s, compiled in %.0f ms\n",
-            bench->text, result->ms_median, gflops, gbps, result->n_kernels,
-            result->n_kernels == 1 ? "" : "s", result->compile_ms);
+    printf ("%-32s %10.4f ms  %8.1f %-8s %u kernel%s, compiled in %.0f ms\n", bench->text,
+            result->ms_median, gflops > 0 ? gflops : gbps, gflops > 0 ? "GFLOP/s" : "GB/s",
+            result->n_kernels, result->n_kernels == 1 ? "" : "s", result->compile_ms);
   fflush (stdout);
 }
 

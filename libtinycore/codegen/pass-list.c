@@ -3,14 +3,14 @@
  * pass-list.c: the way of a kernel to a linear program.
  *
  * The table below is the whole of it. TINY_VERIFY checks the IR after each pass, DEBUG=5 prints
- * it, DEBUG=3 shows the optimisations chosen, DEBUG=6 the linear program. */
+ * it; what came out is shown by who asked for it (engine/tiny-debug.c). */
 #include "codegen/codegen-private.h"
 
 #include <string.h>
-#include "codegen/tiny-decompose.h"
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "codegen/tiny-decompose.h"
 #include "ir/tiny-text.h"
 #include "ir/tiny-verify.h"
 #include "rewrite/tiny-simplify.h"
@@ -76,17 +76,6 @@ inspect (TinyCodegen *cg, guint i, GError **error)
   return ok;
 }
 
-static void
-show (TinyLinearProgram *program)
-{
-  if (TINY_DEBUG (3))
-    g_printerr ("opts %s: %s\n", program->linear.name, program->opts);
-  if (TINY_DEBUG (6)) {
-    g_autofree char *text = tiny_linear_to_string (&program->linear);
-    g_printerr ("%s", text);
-  }
-}
-
 /* Runs the passes up to the last one named @last, or all of them. */
 static gboolean
 run_passes (TinyCodegen *cg, const char *last, GError **error)
@@ -150,10 +139,7 @@ tiny_codegen_compile (TinyGraph *graph,
                      .opts = opts,
                      .n_opts = n_opts,
                      .heuristic = opts == NULL && !tiny_env_get_int (TINY_ENV_NO_OPT) };
-  TinyLinearProgram *program = compile (&cg, kernel, NULL, error);
-  if (program != NULL)
-    show (program);
-  return program;
+  return compile (&cg, kernel, NULL, error);
 }
 
 void

@@ -1,0 +1,65 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Memory and start-up: the bars of bench/, with room for a busy machine."""
+import json
+import os
+import subprocess
+import time
+
+import small_data
+from e2e import Skip, check, main, note, test
+
+SANITIZED = os.environ.get("TINY_E2E_SANITIZED")
+FIRST_ADD, EAGER_STEPS = os.environ["TINY_E2E_FIRST_ADD"], os.environ["TINY_E2E_EAGER_STEPS"]
+ROOM = 200 << 20
+
+
+def run(box, *argv):
+    start = time.monotonic()
+    done = subprocess.run(argv, cwd=box.work, env=box.environment({"DEV": "CPU"}), check=False,
+                          capture_output=True, text=True, timeout=400)
+    check(done.returncode == 0 and done.stderr == "", f"{argv}: {done.returncode}\n{done.stderr}")
+    return json.loads(done.stdout), (time.monotonic() - start) * 1e3
+
+
+def need_plain():
+    if SANITIZED:
+        raise Skip("a sanitizer's memory and time are not ours")
+
+
+@test("process start to the sum of 1000 elements, caches warm")
+def first_add(box):
+    need_plain()
+    run(box, FIRST_ADD)
+    walls = sorted(run(box, FIRST_ADD)[1] for _ in range(15))
+    note(f"median {walls[7]:.1f} ms, least {walls[0]:.1f} ms (bar 30)")
+    check(walls[7] <= 150, walls)
+
+
+@test("un-replayed training steps: no growth, and little beyond what is live")
+def eager_steps(box):
+    need_plain()
+    result, _ = run(box, EAGER_STEPS, "100")
+    note(result)
+    check(result["loss"] < 1, result)
+    check(result["rss_growth_bytes"] < 8 << 20, result)
+    check(result["rss_peak_bytes"] <= 1.5 * result["live_bytes"] + ROOM, result)
+
+
+@test("the peak of a training run stays near what it holds")
+def train_peak(box):
+    need_plain()
+    if not small_data.is_installed():
+        raise Skip("the package dataset-fashion-mnist is not installed")
+    process = box.start("train", "fashion-mnist", "--steps", 20, DEV="CPU")
+    process.stdout.read()
+    process.stderr.read()
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = status
+    live = (56 << 20) + 70000 * 785  # of a step, as the test above measures it, and the data set
+    note(f"{used.ru_maxrss >> 10} MiB")
+    check(status == 0, status)
+    check(used.ru_maxrss << 10 <= 1.5 * live + ROOM, used.ru_maxrss)
+
+
+main()
