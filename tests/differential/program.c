@@ -854,10 +854,12 @@ program_generate (Program *self, guint64 seed)
   /* Most programs are about few dtypes. */
   TinyDType favourite = all_dtypes[g_rand_int_range (random, 0, G_N_ELEMENTS (all_dtypes))];
   gboolean mixed = g_rand_int_range (random, 0, 3) == 0;
+  gboolean large
+      = g_rand_int_range (random, 0, 8) == 0; /* what the optimiser tiles and unrolls */
   for (guint i = 0; i < self->n; i++) {
     Step *step = &self->steps[i];
     step->op = (guint8) (i < n_leaves ? 0 : draw_op (random));
-    step->size = (guint8) g_rand_int_range (random, 2, 11);
+    step->size = (guint8) (large ? 12 : g_rand_int_range (random, 2, 11));
     step->dtype
         = (guint8) (mixed || (i >= n_leaves && g_rand_int_range (random, 0, 2))
                         ? all_dtypes[g_rand_int_range (random, 0, G_N_ELEMENTS (all_dtypes))]

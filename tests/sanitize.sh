@@ -1,0 +1,47 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: MIT
+# Builds with sanitizers, in a folder of its own, and runs tests there.
+#
+#   tests/sanitize.sh address|thread FOLDER     (meson test --suite sanitize)
+#
+# address: AddressSanitizer with LeakSanitizer, and UndefinedBehaviourSanitizer, over the unit, gradient
+# and stress tests and a share of the random programs. thread: ThreadSanitizer over what has threads.
+# The first run compiles everything, later ones what has changed. 77: the compiler has no sanitizers.
+set -euo pipefail
+source=$(cd "$(dirname "$0")/.." && pwd)
+kind=${1:?address or thread}
+folder=${2:?a folder to build in}/$kind
+
+case $kind in
+address) sanitizers=address,undefined ;;
+thread) sanitizers=thread ;;
+*) echo "sanitize: $kind is neither address nor thread" >&2; exit 2 ;;
+esac
+
+trial=$(mktemp -d)
+trap 'rm -rf -- "$trial"' EXIT
+echo 'int main (void) { return 0; }' >"$trial/trial.c"
+if ! ${CC:-cc} "-fsanitize=$sanitizers" -o "$trial/trial" "$trial/trial.c" 2>"$trial/log" || ! "$trial/trial"; then
+  echo "sanitize: skipped, ${CC:-cc} has no -fsanitize=$sanitizers: $(head -1 "$trial/log")"
+  exit 77
+fi
+
+# What an outer run set is about other plugins.
+unset TINY_PLUGIN_PATH TINY_SCAN_HELPER MESON_TEST_ITERATION MESONFLAGS
+[ -f "$folder/build.ninja" ] || meson setup "$folder" "$source" --buildtype=debugoptimized -Db_sanitize=$sanitizers -Db_lundef=false
+export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
+export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
+export LSAN_OPTIONS=suppressions=$source/tests/lsan.supp:print_suppressions=0
+export TSAN_OPTIONS=suppressions=$source/tests/tsan.supp:halt_on_error=1:second_deadlock_stack=1
+
+if [ "$kind" = address ]; then
+  meson test -C "$folder" --print-errorlogs --timeout-multiplier 10 --suite unit --suite gradient --suite stress
+  programs=300
+else
+  ninja -C "$folder" --quiet plugins/cpu/tiny-cpu.so sdk/reference/tiny-ref.so tools/tiny-scan \
+    tests/stress/test-stress-growth tests/stress/test-stress-threads tests/differential/test-differential
+  meson test -C "$folder" --print-errorlogs --no-rebuild --timeout-multiplier 10 --suite stress
+  programs=100
+fi
+env DEV=CPU "TINY_PLUGIN_PATH=$folder/plugins.d" "TINY_SCAN_HELPER=$folder/tools/tiny-scan" \
+  "$folder/tests/differential/test-differential" --seed 4000001 --count $programs
