@@ -59,6 +59,12 @@ run_schedule (TinyGraph *graph, TinyNode *root, const char *args, GError **error
   return tiny_node_sink (graph, kernels->len, (TinyNode *const *) kernels->pdata, NULL);
 }
 
+/* What the target of pass decompose is without, so that there is something to see. */
+static const guint64 lacking = TINY_INSTR_BIT (TINY_INSTR_NEG) | TINY_INSTR_BIT (TINY_INSTR_SUB)
+                               | TINY_INSTR_BIT (TINY_INSTR_MAX)
+                               | TINY_INSTR_BIT (TINY_INSTR_RECIP)
+                               | TINY_INSTR_BIT (TINY_INSTR_CMPEQ);
+
 /* A kernel after the codegen pass named first, with the optimisations that follow it, for a wide
  * target that has everything. */
 static TinyNode *
@@ -77,6 +83,9 @@ run_codegen (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
   memset (target.ops, 0xff, sizeof target.ops);
   g_auto (GStrv) words = g_strsplit (args, " ", 2);
   const char *opts = words[0] != NULL && words[1] != NULL ? words[1] : "";
+  for (guint i = 0; i < G_N_ELEMENTS (target.ops) && g_strcmp0 (words[0], "decompose") == 0;
+       i++)
+    target.ops[i] &= ~lacking;
   if (!tiny_graph_verify (graph, root, TINY_STAGE_KERNEL, error))
     return NULL;
   return tiny_codegen_run_until (graph, root, &target, opts, words[0] ? words[0] : "", error);
