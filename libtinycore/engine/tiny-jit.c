@@ -45,8 +45,9 @@ tiny_capture_end (TinyCapture *self, GError **error)
   return TRUE;
 }
 
-gboolean
-tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
+/* Puts the memory of @inputs in the place of what was used before. Under the runtime's lock. */
+static gboolean
+exchange_inputs (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
 {
   if (n_inputs != self->inputs->len) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
@@ -71,7 +72,16 @@ tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs,
     self->inputs->pdata[i] = tiny_buffer_ref (now);
     tiny_buffer_unref (before);
   }
-  return tiny_launches_submit (self->launches, error);
+  return TRUE;
+}
+
+gboolean
+tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
+{
+  tiny_runtime_lock ();
+  gboolean good = exchange_inputs (self, inputs, n_inputs, error);
+  tiny_runtime_unlock ();
+  return good && tiny_launches_submit (self->launches, error);
 }
 
 guint

@@ -95,18 +95,6 @@ tiny_plan_free (TinyPlan *self)
   g_free (self);
 }
 
-TinySchedule *
-tiny_plan_get_schedule (TinyPlan *self)
-{
-  return self->schedule;
-}
-
-guint
-tiny_plan_get_n_kernels (TinyPlan *self)
-{
-  return self->n_kernels;
-}
-
 /* One run's memory: what stands behind each buffer of the schedule. */
 typedef struct {
   TinyBinding *bindings;

@@ -20,8 +20,6 @@ typedef struct TinyPlan TinyPlan;
 /* Schedules @sink (as tiny_schedule_new(), which takes @graph) and compiles its kernels. */
 TinyPlan *tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error);
 void tiny_plan_free (TinyPlan *self);
-TinySchedule *tiny_plan_get_schedule (TinyPlan *self);
-guint tiny_plan_get_n_kernels (TinyPlan *self);
 
 /* Runs it on @inputs, by slot. out_outputs[i] (transfer full) is the memory of root i: new, or for
  * an ASSIGN the input's own. Nothing is returned on failure. */

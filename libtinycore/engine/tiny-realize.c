@@ -96,7 +96,10 @@ survey (Request *self)
       g_ptr_array_add (self->buffers, node);
     }
     absorb (&self->digest,
-            node->op | (guint64) node->dtype << 16 | (guint64) node->n_sources << 32);
+            node->op | (guint64) node->dtype << 16 | (guint64) node->lanes << 32);
+    absorb (&self->digest, node->n_sources);
+    absorb (&self->digest, node->ints ? node->ints->n + 1 : 0);
+    absorb (&self->digest, node->text ? strlen (node->text) + 1 : 0);
     absorb (&self->digest, arg);
     for (guint k = 0; node->ints != NULL && k < node->ints->n; k++)
       absorb (&self->digest, (guint64) node->ints->v[k] + 1);

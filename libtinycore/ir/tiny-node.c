@@ -46,14 +46,6 @@ tiny_node_cast (TinyGraph *graph, TinyNode *x, TinyDType dtype)
 }
 
 TinyNode *
-tiny_node_bitcast (TinyGraph *graph, TinyNode *x, TinyDType dtype)
-{
-  if (x->dtype == dtype)
-    return x;
-  return tiny_node_new (graph, TINY_OP_BITCAST, dtype, x->lanes, 1, &x, 0, NULL, NULL);
-}
-
-TinyNode *
 tiny_node_const_int (TinyGraph *graph, TinyDType dtype, gint64 value)
 {
   gint64 bits = tiny_eval_wrap (dtype, value);
@@ -80,16 +72,6 @@ TinyNode *
 tiny_node_const_index (TinyGraph *graph, gint64 value)
 {
   return tiny_node_const_int (graph, TINY_DTYPE_INDEX, value);
-}
-
-TinyNode *
-tiny_node_const_like (TinyGraph *graph, TinyNode *like, double value)
-{
-  TinyNode *scalar = tiny_node_const_float (graph, like->dtype, value);
-  if (like->lanes == 1)
-    return scalar;
-  return tiny_node_new (graph, TINY_OP_CONST, like->dtype, like->lanes, 0, NULL, scalar->arg,
-                        NULL, NULL);
 }
 
 TinyNode *

@@ -89,13 +89,10 @@ TinyNode *tiny_node_binary (TinyGraph *graph, TinyOp op, TinyNode *x, TinyNode *
 TinyNode *tiny_node_where (TinyGraph *graph, TinyNode *gate, TinyNode *x, TinyNode *y);
 TinyNode *tiny_node_mulacc (TinyGraph *graph, TinyNode *x, TinyNode *y, TinyNode *z);
 TinyNode *tiny_node_cast (TinyGraph *graph, TinyNode *x, TinyDType dtype); /* x if it has it */
-TinyNode *tiny_node_bitcast (TinyGraph *graph, TinyNode *x, TinyDType dtype);
 /* Integers wrap to the dtype, bool becomes 0 or 1; works for floats too. */
 TinyNode *tiny_node_const_int (TinyGraph *graph, TinyDType dtype, gint64 value);
 TinyNode *tiny_node_const_float (TinyGraph *graph, TinyDType dtype, double value);
 TinyNode *tiny_node_const_index (TinyGraph *graph, gint64 value);
-/* A constant of @like's lanes. */
-TinyNode *tiny_node_const_like (TinyGraph *graph, TinyNode *like, double value);
 TinyNode *tiny_node_range (TinyGraph *graph, guint number, TinyRangeKind kind, TinyNode *bound);
 TinyNode *tiny_node_range_const (TinyGraph *graph, guint number, TinyRangeKind kind, gint64 extent);
 TinyNode *tiny_node_sink (TinyGraph *graph, guint n, TinyNode *const *sources, const char *name);
