@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "engine/tiny-jit.h"
+#include "engine/tiny-capture.h"
 #include "tensor/tiny-tensor-private.h"
 
 struct _TinyJit {
