@@ -80,10 +80,8 @@ cpu_threads_read (CpuThreads *out, TinyPluginError *error)
     out->n_threads = out->n_processors;
   }
   long wanted = 0;
-  const char *rest = threads;
-  if (threads != NULL && (!read_number (&rest, LONG_MAX, &wanted) || *rest != '\0'))
-    return cpu_fail (error, TINY_STATUS_INVALID,
-                     "TINY_THREADS=%s: a number of threads is wanted", threads);
+  if (threads == NULL || !read_number (&threads, LONG_MAX, &wanted) || *threads != '\0')
+    wanted = 0; /* a number that is none counts as unset, as everywhere */
   if (wanted > 0)
     out->n_threads = (unsigned) (wanted < CPU_MAX_THREADS ? wanted : CPU_MAX_THREADS);
   return TINY_STATUS_OK;

@@ -21,6 +21,7 @@ enum {
   CPU_MAX_VARIABLES = 128,
   CPU_MAX_THREADS = 1024
 };
+enum { CPU_LOCAL_BYTES = 1 << 20 }; /* of LOCAL memory, on the stack of the thread that runs */
 
 typedef void (*CpuKernel) (void **buffers,
                            const int64_t *variables,
