@@ -81,7 +81,21 @@ vector (Model *self, const char *at, const char *name, gint64 n, double offset, 
   return model_weight (self, whole, &n, 1, offset, scale);
 }
 
-/* Variance 2 / fan-in keeps the size of what flows through (He et al. 2015). */
+/* (O, I, K, K) that lies in memory as (K, K, I, O), as convolutions read it: otherwise each step
+ * would copy it to that order. */
+static TinyTensor *
+kernel_of (Model *self, const char *name, gint64 in, gint64 out, gint64 kernel)
+{
+  gint64 shape[] = { out, in, kernel, kernel };
+  /* Variance 2 / fan-in keeps the size of what flows through (He et al. 2015). */
+  double scale = sqrt (12 * 2 / (double) (in * kernel * kernel));
+  TinyTensor *weight = model_weight (self, name, shape, 4, 0, scale);
+  TinyTensor *turned = model_own (
+      self, tiny_tensor_contiguous (tiny_tensor_permute (weight, (gint[]){ 2, 3, 1, 0 }, 4)));
+  tiny_tensor_realize (turned, NULL);
+  return model_own (self, tiny_tensor_permute (turned, (gint[]){ 3, 2, 0, 1 }, 4));
+}
+
 static Unit
 make_unit (Model *self,
            const char *at,
@@ -91,11 +105,9 @@ make_unit (Model *self,
            gint64 stride,
            double gain)
 {
-  gint64 shape[] = { out, in, kernel, kernel };
   g_autofree char *name = g_strconcat (at, ".weight", NULL);
-  double scale = sqrt (12 * 2 / (double) (in * kernel * kernel));
   return (Unit){
-    .weight = model_weight (self, name, shape, 4, 0, scale),
+    .weight = kernel_of (self, name, in, out, kernel),
     .norm_weight = vector (self, at, ".norm.weight", out, gain, gain / 4),
     .norm_bias = vector (self, at, ".norm.bias", out, 0, 0.2),
     .mean = vector (self, at, ".norm.mean", out, 0, 0.2),
