@@ -14,6 +14,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-timing.h"
 #include "codegen/tiny-codegen.h"
 #include "device/tiny-backend.h"
 #include "engine/runtime-private.h"
@@ -84,6 +85,7 @@ get_build_id (void)
 static void
 make_key (Job *job)
 {
+  TINY_TIMED ("engine", "key");
   guint8 digest[32];
   gsize length = sizeof digest;
   TinyGraph *own = tiny_graph_new ();
@@ -127,6 +129,7 @@ compile_linear (Job *job, TinyLinearProgram *program)
   const TinyTarget *target = tiny_device_get_target (job->device);
   g_autofree char *source = NULL;
   if (renderer->dialect != NULL) {
+    TINY_TIMED ("kernel", "render");
     source = tiny_render_source (&program->linear, renderer->dialect, &job->error);
     if (source == NULL)
       return FALSE;
@@ -141,7 +144,9 @@ compile_linear (Job *job, TinyLinearProgram *program)
     .source_size = source ? strlen (source) : 0,
     .linear = &program->linear,
   };
+  TinyTiming timing = tiny_timing_begin ("kernel", "compile");
   job->binary = tiny_device_compile (job->device, &args, &job->error);
+  tiny_timing_end (&timing);
   if (job->binary == NULL) {
     keep_source (job, program->linear.name, source, &program->linear);
     return FALSE;
@@ -154,11 +159,14 @@ compile_linear (Job *job, TinyLinearProgram *program)
 static void
 generate (Job *job)
 {
+  TINY_TIMED ("engine", "kernel");
   gint64 start = tiny_debug_now_ns ();
   g_autoptr (TinyGraph) own = tiny_graph_new ();
   TinyNode *kernel = tiny_graph_import (own, job->kernel);
+  TinyTiming timing = tiny_timing_begin ("kernel", "codegen");
   g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
       own, kernel, tiny_device_get_target (job->device), NULL, 0, &job->error);
+  tiny_timing_end (&timing);
   gint64 middle = tiny_debug_now_ns ();
   job->ns_codegen = middle - start;
   if (program == NULL) {
@@ -182,6 +190,7 @@ generate (Job *job)
 static gboolean
 load_from_disk (Job *job)
 {
+  TINY_TIMED ("engine", "cache read");
   if (TINY_DEBUG (3)) /* the person wants to see code being made */
     return FALSE;
   g_autoptr (GBytes) entry = tiny_cache_load (job->key);
@@ -198,6 +207,7 @@ load_from_disk (Job *job)
 static void
 store_on_disk (Job *job)
 {
+  TINY_TIMED ("engine", "cache write");
   gsize size;
   const guint8 *data = g_bytes_get_data (job->binary, &size);
   GByteArray *whole = g_byte_array_sized_new ((guint) (sizeof (EntryHead) + size));
@@ -256,6 +266,7 @@ count_job (const Job *job)
 static TinyExecutable *
 load_job (Job *job, GError **error)
 {
+  TINY_TIMED ("engine", "load");
   const EntryHead *head = &job->head;
   g_autoptr (TinyProgram) program
       = tiny_program_new (job->device, head->name, job->binary, head->n_params,
