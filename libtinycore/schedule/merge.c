@@ -207,7 +207,7 @@ typedef struct {
   GHashTable *out;
   TinyNode **loops;
   guint n, at;
-  gint64 left;        /* of the extent of the loop at work */
+  gint64 left;       /* of the extent of the loop at work */
   const Affine *sum; /* what stands for its outer part */
 } Row;
 
@@ -301,7 +301,8 @@ match_loops (Pair *self, gboolean shares)
   TinyNode *loops[2][MAX_LOOPS];
   guint n_numbers = 0;
   TinyNode *kernels[] = { self->first->kernel, self->second->kernel };
-  Row a = { self->one.loops, loops[0], list_deepest (plan, self->first, self->second, loops[0]) };
+  Row a
+      = { self->one.loops, loops[0], list_deepest (plan, self->first, self->second, loops[0]) };
   Row b = { self->two.loops, loops[1], list_deepest (plan, self->second, NULL, loops[1]) };
   if (shares && !share_loops (self, &a, &b, &n_numbers))
     return FALSE;
@@ -336,9 +337,8 @@ map_params (Pair *self, Remake *remake, const PlanItem *item)
       continue;
     guint slot = find_slot (self, item->buffers[param->arg]);
     g_hash_table_insert (remake->nodes, param,
-                         slot == MAX_BUFFERS
-                             ? param
-                             : make_param (plan, slot, self->buffers[slot]));
+                         slot == MAX_BUFFERS ? param
+                                             : make_param (plan, slot, self->buffers[slot]));
   }
 }
 
@@ -346,9 +346,8 @@ map_params (Pair *self, Remake *remake, const PlanItem *item)
 static gboolean
 reads_own_stores (Pair *self)
 {
-  g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (self->merge->plan->graph,
-                             (TinyNode *const *) self->stores->pdata, self->stores->len);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (
+      self->merge->plan->graph, (TinyNode *const *) self->stores->pdata, self->stores->len);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *load = order->pdata[i];
     if (load->op != TINY_OP_LOAD || load->sources[0]->arg >= self->n_written)
@@ -384,14 +383,42 @@ remake_stores (Pair *self)
   return !self->two.clashes && reads_own_stores (self);
 }
 
+/* Folding may have left a buffer out: the others move up. */
+static void
+drop_unused (Pair *self)
+{
+  Plan *plan = self->merge->plan;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (
+      plan->graph, (TinyNode *const *) self->stores->pdata, self->stores->len);
+  TinyNode *from[MAX_BUFFERS] = { NULL }, *to[MAX_BUFFERS];
+  guint n = 0, n_moved = 0;
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_PARAM)
+      from[node->arg] = node;
+  }
+  for (guint i = 0; i < self->n_buffers; i++) {
+    if (from[i] == NULL)
+      continue;
+    self->buffers[n] = self->buffers[i];
+    from[n_moved] = from[i];
+    to[n_moved] = make_param (plan, n, self->buffers[i]);
+    n_moved += n != i;
+    n++;
+  }
+  self->n_buffers = n;
+  for (guint i = 0; i < self->stores->len && n_moved > 0; i++)
+    self->stores->pdata[i]
+        = tiny_graph_substitute (plan->graph, self->stores->pdata[i], from, to, n_moved);
+}
+
 /* r_ or e_, the loops of the store with the most, and those of reduces. */
 static char *
 make_name (Plan *plan, const PlanItem *item)
 {
   enum { LONGEST = 60 };
   TinyNode *loops[MAX_LOOPS];
-  g_autoptr (GPtrArray) reduces
-      = list_ranges (plan->graph, item->kernel, TINY_RANGE_REDUCE);
+  g_autoptr (GPtrArray) reduces = list_ranges (plan->graph, item->kernel, TINY_RANGE_REDUCE);
   GString *name = g_string_new (reduces->len > 0 ? "r" : "e");
   guint n = list_deepest (plan, item, NULL, loops);
   for (guint i = 0; i < n; i++)
@@ -429,6 +456,7 @@ join (Merge *merge,
   self.stores = g_ptr_array_new ();
   if (!list_buffers (&self) || !match_loops (&self, shares) || !remake_stores (&self))
     return FALSE;
+  drop_unused (&self);
   TinyNode *const *stores = (TinyNode *const *) self.stores->pdata;
   *out_item = (PlanItem){
     .kind = TINY_SCHEDULE_KERNEL,
@@ -447,6 +475,8 @@ join (Merge *merge,
 static gboolean
 is_worth_it (const KernelWork *a, const KernelWork *b, const KernelWork *both)
 {
+  if (both->n_nodes > schedule_weights.max_nodes)
+    return FALSE;
   /* Tiles of a contraction are made for its own loops. */
   if ((a->contracts || b->contracts) && (!both->is_even || (a->contracts && b->contracts)))
     return FALSE;

@@ -12,6 +12,7 @@ typedef struct {
   double n_bytes;    /* from and to memory */
   double n_steps;    /* that threads can share */
   double n_scalar;   /* of @operations: what values without lanes add */
+  guint n_nodes;
   gboolean contracts; /* reads operands again and again, which asks for tiles */
   gboolean is_even;   /* all stores have the same loops */
 } KernelWork;
