@@ -18,6 +18,7 @@ struct _TinyBuffer {
   TinyBuffer *base; /* of a view: the buffer with the memory; else NULL */
   gsize offset, n_bytes;
   TinyBlock *block; /* not of views */
+  guint version;    /* not of views */
 };
 
 G_DEFINE_FINAL_TYPE (TinyBuffer, tiny_buffer, G_TYPE_OBJECT)
@@ -152,6 +153,19 @@ tiny_buffer_map (TinyBuffer *self)
   return block != NULL && block->host != NULL ? (guint8 *) block->host + self->offset : NULL;
 }
 
+/* ---- versions ---- */
+void
+tiny_buffer_touch (TinyBuffer *self)
+{
+  g_atomic_int_inc ((gint *) &(self->base ? self->base : self)->version);
+}
+
+guint
+tiny_buffer_get_version (TinyBuffer *self)
+{
+  return (guint) g_atomic_int_get ((gint *) &(self->base ? self->base : self)->version);
+}
+
 /* ---- copies ---- */
 static gboolean
 prepare (TinyBuffer *self, const char *what, gsize offset, gsize n, GError **error)
@@ -179,6 +193,7 @@ tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, G
   if (!prepare (self, "upload", offset, n, error))
     return FALSE;
   guint8 *host = tiny_buffer_map (self);
+  tiny_buffer_touch (self);
   if (n == 0 || host != NULL) {
     if (n != 0)
       memcpy (host + offset, data, n);

@@ -9,23 +9,9 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "engine/launches-private.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
-#include "engine/tiny-plan.h"
-
-typedef struct {
-  TinyDevice *device; /* NULL: a copy of binding 1 to binding 0 */
-  TinyExecutable *executable;
-  guint first_binding, n_bindings;
-} Launch;
-
-struct TinyLaunches {
-  GArray *launches;      /* Launch */
-  GArray *bindings;      /* TinyBinding, each with a reference to its buffer */
-  TinyCommand *commands; /* one per launch, once built */
-  TinySpan *spans;       /* one per binding */
-  guint n_kernels;
-};
 
 TinyLaunches *
 tiny_launches_new (void)
@@ -56,8 +42,8 @@ tiny_launches_free (TinyLaunches *self)
   g_free (self);
 }
 
-static void
-add (TinyLaunches *self, Launch launch, const TinyBinding *bindings)
+void
+tiny_launches_add (TinyLaunches *self, Launch launch, const TinyBinding *bindings)
 {
   launch.first_binding = self->bindings->len;
   g_array_append_val (self->launches, launch);
@@ -73,17 +59,20 @@ tiny_launches_add_kernel (TinyLaunches *self,
                           TinyDevice *device,
                           TinyExecutable *executable,
                           const TinyBinding *bindings,
-                          guint n_bindings)
+                          guint n_bindings,
+                          guint n_written)
 {
-  add (self, (Launch){ .device = device, .executable = executable, .n_bindings = n_bindings },
-       bindings);
+  Launch launch = {
+    .device = device, .executable = executable, .n_bindings = n_bindings, .n_written = n_written
+  };
+  tiny_launches_add (self, launch, bindings);
 }
 
 void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from)
 {
   TinyBinding both[] = { *to, *from };
-  add (self, (Launch){ .n_bindings = 2 }, both);
+  tiny_launches_add (self, (Launch){ .n_bindings = 2, .n_written = 1 }, both);
 }
 
 guint
@@ -97,7 +86,8 @@ tiny_launches_append (TinyLaunches *self, TinyLaunches *other)
 {
   for (guint i = 0; i < other->launches->len; i++) {
     Launch launch = g_array_index (other->launches, Launch, i);
-    add (self, launch, &g_array_index (other->bindings, TinyBinding, launch.first_binding));
+    tiny_launches_add (self, launch,
+                       &g_array_index (other->bindings, TinyBinding, launch.first_binding));
   }
 }
 
@@ -154,6 +144,18 @@ build_commands (TinyLaunches *self, GError **error)
   return TRUE;
 }
 
+/* Whoever keeps something made from what is written here learns of it. */
+static void
+touch_written (TinyLaunches *self, const Launch *launch)
+{
+  for (guint i = 0; i < launch->n_written; i++) {
+    const TinyBinding *binding
+        = &g_array_index (self->bindings, TinyBinding, launch->first_binding + i);
+    if (!binding->is_temporary)
+      tiny_buffer_touch (binding->buffer);
+  }
+}
+
 /* Copies between devices by way of host memory. */
 static gboolean
 run_copy (const TinyBinding *to, const TinyBinding *from, GError **error)
@@ -191,6 +193,8 @@ tiny_launches_submit (TinyLaunches *self, GError **error)
   if (self->commands == NULL && !build_commands (self, error))
     return FALSE;
   const Launch *launches = &g_array_index (self->launches, Launch, 0);
+  for (guint i = 0; i < self->launches->len; i++)
+    touch_written (self, &launches[i]);
   for (guint i = 0; i < self->launches->len;) {
     if (launches[i].device == NULL) {
       const TinyBinding *both
