@@ -4,8 +4,9 @@
  *
  * usage: bench-compile CASE, a model of bench/models or what `tinycore bench` takes (matmul:512).
  * Prints one JSON object. Times by pass (what the threads ran, summed) and counts are of all from
- * the process's start to the end of the first step. malloc is counted by standing before it. $BENCH_START_NS is the moment at which the
- * process was started, on CLOCK_MONOTONIC, by whoever knows it. */
+ * the process's start to the end of the first step. malloc is counted by standing before it.
+ * $BENCH_START_NS is the moment at which the process was started, on CLOCK_MONOTONIC, by whoever
+ * knows it. */
 #include <json-glib/json-glib.h>
 #include <stdio.h>
 #include <stdlib.h>
