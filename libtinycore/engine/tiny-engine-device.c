@@ -29,13 +29,22 @@ remember (TinyDevice *device)
   return device;
 }
 
+static TinyDevice *
+open_device (const char *name, GError **error)
+{
+  gint64 start = tiny_trace_begin ();
+  TinyDevice *device = tiny_registry_open (tiny_registry_get_default (), name, error);
+  tiny_trace_end (start, "device", device ? tiny_device_get_name (device) : "open", NULL, 0);
+  return device;
+}
+
 TinyDevice *
 tiny_engine_get_device (const char *name, GError **error)
 {
   g_mutex_lock (&lock);
   TinyDevice *device = devices ? g_hash_table_lookup (devices, name) : NULL;
   if (device == NULL) {
-    device = tiny_registry_open (tiny_registry_get_default (), name, error);
+    device = open_device (name, error);
     if (device != NULL)
       device = remember (device);
   }
@@ -48,7 +57,7 @@ tiny_runtime_get_default_device (GError **error)
 {
   g_mutex_lock (&lock);
   if (default_name == NULL) {
-    TinyDevice *device = tiny_registry_open (tiny_registry_get_default (), NULL, error);
+    TinyDevice *device = open_device (NULL, error);
     if (device != NULL)
       default_name = g_intern_string (tiny_device_get_name (remember (device)));
   }

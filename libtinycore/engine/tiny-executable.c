@@ -126,8 +126,10 @@ compile_linear (Job *job, TinyLinearProgram *program)
   const TinyRenderer *renderer = tiny_device_get_renderer (job->device);
   const TinyTarget *target = tiny_device_get_target (job->device);
   g_autofree char *source = NULL;
+  gint64 start = tiny_trace_begin ();
   if (renderer->dialect != NULL) {
     source = tiny_render_source (&program->linear, renderer->dialect, &job->error);
+    tiny_trace_end (start, "compile", "render", NULL, 0);
     if (source == NULL)
       return FALSE;
   }
@@ -141,7 +143,9 @@ compile_linear (Job *job, TinyLinearProgram *program)
     .source_size = source ? strlen (source) : 0,
     .linear = &program->linear,
   };
+  start = tiny_trace_begin ();
   job->binary = tiny_device_compile (job->device, &args, &job->error);
+  tiny_trace_end (start, "compile", renderer->name, NULL, 0);
   if (job->binary == NULL) {
     keep_source (job, program->linear.name, source, &program->linear);
     return FALSE;
@@ -160,6 +164,8 @@ generate (Job *job)
   g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
       own, kernel, tiny_device_get_target (job->device), NULL, 0, &job->error);
   gint64 middle = tiny_debug_now_ns ();
+  if (tiny_trace_is_on ())
+    tiny_trace_add (start, middle, "compile", "codegen", NULL, 0);
   job->ns_codegen = middle - start;
   if (program == NULL) {
     g_prefix_error (&job->error, "kernel %s: ", job->kernel->text ? job->kernel->text : "?");
@@ -211,11 +217,17 @@ static void
 run_job (gpointer data, gpointer unused)
 {
   Job *job = data;
-  if (load_from_disk (job))
-    return;
-  generate (job);
-  if (job->error == NULL)
-    store_on_disk (job);
+  gint64 start = tiny_trace_begin ();
+  if (!load_from_disk (job)) {
+    generate (job);
+    if (job->error == NULL)
+      store_on_disk (job);
+  }
+  const TinyTraceArg args[] = { { "device", tiny_device_get_name (job->device), 0 },
+                                { "from", job->from_disk ? "disk" : "codegen", 0 },
+                                { "optimisations", job->head.opts, 0 } };
+  tiny_trace_end (start, "compile", job->kernel->text ? job->kernel->text : "kernel", args,
+                  G_N_ELEMENTS (args));
 }
 
 /* Runs the jobs, on threads when there are several to compile. */
@@ -257,9 +269,11 @@ static TinyExecutable *
 load_job (Job *job, GError **error)
 {
   const EntryHead *head = &job->head;
+  gint64 start = tiny_trace_begin ();
   g_autoptr (TinyProgram) program
       = tiny_program_new (job->device, head->name, job->binary, head->n_params,
                           head->n_variables, head->group, error);
+  tiny_trace_end (start, "compile", "load", NULL, 0);
   if (program == NULL)
     return NULL;
   TinyExecutable *executable = g_new0 (TinyExecutable, 1);

@@ -69,7 +69,12 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
   }
   gint64 start = tiny_debug_now_ns ();
   TinySchedule *schedule = tiny_schedule_new (graph, sink, error);
-  tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
+  gint64 end = tiny_debug_now_ns ();
+  tiny_runtime_counters ()->ns_schedule += (guint64) (end - start);
+  if (tiny_trace_is_on ()) {
+    const TinyTraceArg args[] = { { "items", NULL, schedule ? schedule->n_items : 0 } };
+    tiny_trace_add (start, end, "schedule", "schedule", args, 1);
+  }
   if (schedule == NULL)
     return NULL;
   g_autoptr (TinyPlan) self = g_new0 (TinyPlan, 1);
