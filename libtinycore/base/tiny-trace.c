@@ -14,7 +14,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "base/tiny-env.h"
@@ -35,14 +34,6 @@ static struct {
   gint64 flushed_ns;
   guint n_threads;
 } trace;
-
-gint64
-tiny_trace_now_ns (void)
-{
-  struct timespec now;
-  clock_gettime (CLOCK_MONOTONIC, &now);
-  return (gint64) now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- the file ---- */
 static gboolean
@@ -86,7 +77,7 @@ flush_locked (void)
     give_up (number);
   }
   g_string_truncate (trace.pending, 0);
-  trace.flushed_ns = tiny_trace_now_ns ();
+  trace.flushed_ns = tiny_timing_now_ns ();
 }
 
 void
@@ -201,6 +192,12 @@ tiny_trace_add (gint64 start_ns,
   g_mutex_unlock (&lock);
 }
 
+static void
+add_timing (const TinyTiming *timing, gpointer unused)
+{
+  tiny_trace_add (timing->start_ns, timing->end_ns, timing->category, timing->name, NULL, 0);
+}
+
 /* ---- opening ---- */
 
 /* @text with the process's number for %p. */
@@ -228,7 +225,7 @@ open_file (void)
   trace.end = sizeof head - 1;
   trace.is_empty = TRUE;
   trace.pending = g_string_new (NULL);
-  trace.flushed_ns = tiny_trace_now_ns ();
+  trace.flushed_ns = tiny_timing_now_ns ();
   append_name_of ("process_name", 0, g_get_prgname () ? g_get_prgname () : "tinycore");
   atexit (tiny_trace_flush);
   pthread_atfork (NULL, NULL, stop_in_child);
@@ -242,8 +239,11 @@ tiny_trace_open (void)
   if (G_LIKELY (state != TINY_TRACE_UNKNOWN))
     return state == TINY_TRACE_ON;
   g_mutex_lock (&lock);
-  if (g_atomic_int_get (&tiny_trace_state) == TINY_TRACE_UNKNOWN)
+  if (g_atomic_int_get (&tiny_trace_state) == TINY_TRACE_UNKNOWN) {
     g_atomic_int_set (&tiny_trace_state, open_file ());
+    if (tiny_trace_state == TINY_TRACE_ON)
+      tiny_timing_watch (add_timing, NULL);
+  }
   state = g_atomic_int_get (&tiny_trace_state);
   g_mutex_unlock (&lock);
   return state == TINY_TRACE_ON;

@@ -2,14 +2,16 @@
  *
  * tiny-trace.h: spans of time, written to the file that TINY_PROFILE names.
  *
+ * It watches all that tiny-timing.h marks. Where more is to be said than a name:
+ *
  *   gint64 start = tiny_trace_begin ();
  *   …
- *   tiny_trace_end (start, "schedule", "schedule", NULL, 0);
+ *   tiny_trace_end (start, "copy", "copy", args, G_N_ELEMENTS (args));
  *
  * Off, which is where TINY_PROFILE is unset, that costs a load and a comparison and records nothing. */
 #pragma once
 
-#include <glib.h>
+#include "base/tiny-timing.h"
 
 G_BEGIN_DECLS
 
@@ -18,9 +20,6 @@ typedef struct {
   const char *key, *text;
   double number;
 } TinyTraceArg;
-
-/* Nanoseconds of a clock that never goes back. */
-gint64 tiny_trace_now_ns (void);
 
 /* Adds a span of this thread. Spans of one thread nest or follow one another. */
 void tiny_trace_add (gint64 start_ns,
@@ -36,6 +35,7 @@ void tiny_trace_flush (void);
 /* ---- the fast way out ---- */
 enum { TINY_TRACE_UNKNOWN = -1, TINY_TRACE_OFF = 0, TINY_TRACE_ON = 1 };
 extern gint tiny_trace_state;
+/* Reads TINY_PROFILE, the first time; marks made before that are missed. Returns whether it is on. */
 gboolean tiny_trace_open (void);
 
 static inline gboolean
@@ -49,7 +49,7 @@ tiny_trace_is_on (void)
 static inline gint64
 tiny_trace_begin (void)
 {
-  return tiny_trace_is_on () ? tiny_trace_now_ns () : 0;
+  return tiny_trace_is_on () ? tiny_timing_now_ns () : 0;
 }
 
 static inline void
@@ -60,7 +60,7 @@ tiny_trace_end (gint64 start_ns,
                 guint n_args)
 {
   if (G_UNLIKELY (start_ns != 0))
-    tiny_trace_add (start_ns, tiny_trace_now_ns (), category, name, args, n_args);
+    tiny_trace_add (start_ns, tiny_timing_now_ns (), category, name, args, n_args);
 }
 
 G_END_DECLS

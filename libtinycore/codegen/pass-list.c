@@ -10,7 +10,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
-#include "base/tiny-trace.h"
+#include "base/tiny-timing.h"
 #include "codegen/tiny-decompose.h"
 #include "ir/tiny-text.h"
 #include "ir/tiny-verify.h"
@@ -89,10 +89,8 @@ run_passes (TinyCodegen *cg, const char *last, GError **error)
     return FALSE;
   }
   for (guint i = 0; i < n; i++) {
-    gint64 start = tiny_trace_begin ();
-    gboolean good = passes[i].run (cg, error);
-    tiny_trace_end (start, "codegen", passes[i].name, NULL, 0);
-    if (!good || !inspect (cg, i, error))
+    TINY_TIMED ("codegen", passes[i].name);
+    if (!passes[i].run (cg, error) || !inspect (cg, i, error))
       return FALSE;
   }
   return TRUE;

@@ -4,7 +4,7 @@
 #include "engine/tiny-capture.h"
 
 #include "base/tiny-error.h"
-#include "base/tiny-trace.h"
+#include "base/tiny-timing.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
 
@@ -79,13 +79,11 @@ exchange_inputs (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GEr
 gboolean
 tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
 {
-  gint64 start = tiny_trace_begin ();
+  TINY_TIMED ("engine", "replay");
   tiny_runtime_lock ();
   gboolean good = exchange_inputs (self, inputs, n_inputs, error);
   tiny_runtime_unlock ();
-  good = good && tiny_launches_submit (self->launches, error);
-  tiny_trace_end (start, "replay", "replay", NULL, 0);
-  return good;
+  return good && tiny_launches_submit (self->launches, error);
 }
 
 guint

@@ -9,6 +9,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-trace.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
@@ -188,7 +189,7 @@ static void
 trace_run (TinyLaunches *self, guint first, guint end, gint64 start)
 {
   const Launch *launches = &g_array_index (self->launches, Launch, 0);
-  gint64 now = tiny_trace_now_ns (), at = now;
+  gint64 now = tiny_timing_now_ns (), at = now;
   for (guint i = first; i < end; i++)
     at -= (gint64) self->ns[i];
   const TinyTraceArg of_all[]

@@ -4,6 +4,7 @@
 #include "engine/tiny-plan.h"
 
 #include "base/tiny-error.h"
+#include "base/tiny-timing.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
 #include "ir/tiny-verify.h"
@@ -68,13 +69,10 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
     return NULL;
   }
   gint64 start = tiny_debug_now_ns ();
+  TinyTiming timing = tiny_timing_begin ("engine", "schedule");
   TinySchedule *schedule = tiny_schedule_new (graph, sink, error);
-  gint64 end = tiny_debug_now_ns ();
-  tiny_runtime_counters ()->ns_schedule += (guint64) (end - start);
-  if (tiny_trace_is_on ()) {
-    const TinyTraceArg args[] = { { "items", NULL, schedule ? schedule->n_items : 0 } };
-    tiny_trace_add (start, end, "schedule", "schedule", args, 1);
-  }
+  tiny_timing_end (&timing);
+  tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
   if (schedule == NULL)
     return NULL;
   g_autoptr (TinyPlan) self = g_new0 (TinyPlan, 1);

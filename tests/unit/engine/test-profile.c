@@ -157,7 +157,7 @@ test_program (void)
     exit (0);
   }
   waitpid (child, NULL, 0);
-  tiny_trace_add (tiny_trace_now_ns (), tiny_trace_now_ns (), "odd", "\"a\\\n\xff\x01", NULL,
+  tiny_trace_add (tiny_timing_now_ns (), tiny_timing_now_ns (), "odd", "\"a\\\n\xff\x01", NULL,
                   0);
   tiny_trace_flush ();
   g_autoptr (GError) error = NULL;
@@ -168,10 +168,10 @@ test_program (void)
   g_assert_cmpuint (count (spans, "kernel", NULL), ==, n_kernels);
   g_assert_cmpuint (count (spans, "kernel", "of a child"), ==, 0);
   g_assert_cmpuint (count (spans, "odd", "\"a\\\n\xef\xbf\xbd\x01"), ==, 1);
-  g_assert_cmpuint (count (spans, "replay", NULL), ==, N_REPLAYS);
+  g_assert_cmpuint (count (spans, "engine", "replay"), ==, N_REPLAYS);
   g_assert_cmpuint (count (spans, "copy", NULL), ==, 1);
   g_assert_cmpuint (count (spans, "transfer", "download"), >, 0);
-  static const char *const some[] = { "schedule", "codegen", "compile", "submit", "realize" };
+  static const char *const some[] = { "schedule", "codegen", "compile", "submit", "engine" };
   for (guint i = 0; i < G_N_ELEMENTS (some); i++)
     g_assert_cmpuint (count (spans, some[i], NULL), >, 0);
   check_nesting (spans);
