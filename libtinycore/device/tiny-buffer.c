@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-trace.h"
 #include "device/device-private.h"
 
 struct _TinyBuffer {
@@ -187,8 +188,8 @@ part_of (TinyBuffer *self, gsize offset, gsize n)
   return (TinySpan){ tiny_buffer_get_handle (self), self->offset + offset, n };
 }
 
-gboolean
-tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **error)
+static gboolean
+upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **error)
 {
   if (!prepare (self, "upload", offset, n, error))
     return FALSE;
@@ -208,8 +209,8 @@ tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, G
   return tiny_device_submit (self->device, &command, 1, NULL, error);
 }
 
-gboolean
-tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
+static gboolean
+download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
 {
   if (!prepare (self, "download", offset, n, error))
     return FALSE;
@@ -226,4 +227,30 @@ tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GErro
     .host = data,
   };
   return tiny_device_submit (self->device, &command, 1, NULL, error);
+}
+
+static void
+end_transfer (TinyBuffer *self, gint64 start, const char *name, gsize n)
+{
+  const TinyTraceArg args[]
+      = { { "device", self->device->name, 0 }, { "bytes", NULL, (double) n } };
+  tiny_trace_end (start, "transfer", name, args, G_N_ELEMENTS (args));
+}
+
+gboolean
+tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **error)
+{
+  gint64 start = tiny_trace_begin ();
+  gboolean good = upload (self, offset, data, n, error);
+  end_transfer (self, start, "upload", n);
+  return good;
+}
+
+gboolean
+tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
+{
+  gint64 start = tiny_trace_begin ();
+  gboolean good = download (self, offset, data, n, error);
+  end_transfer (self, start, "download", n);
+  return good;
 }

@@ -19,6 +19,7 @@ struct TinyLaunches {
   GArray *bindings;      /* TinyBinding, each with a reference to its buffer */
   TinyCommand *commands; /* one per launch, once built */
   TinySpan *spans;       /* one per binding */
+  guint64 *ns;           /* one per launch: what it took, where that is shown or recorded */
   guint n_kernels;
 };
 

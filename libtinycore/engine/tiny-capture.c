@@ -4,6 +4,7 @@
 #include "engine/tiny-capture.h"
 
 #include "base/tiny-error.h"
+#include "base/tiny-timing.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
 
@@ -95,6 +96,7 @@ exchange_inputs (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GEr
 gboolean
 tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
 {
+  TINY_TIMED ("engine", "replay");
   tiny_runtime_lock ();
   gboolean good = exchange_inputs (self, inputs, n_inputs, error);
   tiny_runtime_unlock ();
