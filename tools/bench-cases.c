@@ -174,6 +174,8 @@ read_case (const char *text, gint64 *sizes, TinyDType *dtype, GError **error)
       good = sizes[i] <= table[row].most;
     for (; good && n < table[row].n_sizes; n++)
       sizes[n] = sizes[0];
+    for (; n < MAX_SIZES; n++)
+      sizes[n] = 1; /* an axis of size 1 is any of these */
     if (good)
       return (int) row;
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: “%s” does not read as %s[:DTYPE]",
