@@ -51,7 +51,7 @@ tiny_code_compile (TinyDevice *device,
     if (source == NULL)
       return NULL;
   }
-  if (TINY_DEBUG (3))
+  if (TINY_DEBUG (3) && tag != NULL)
     tiny_debug_print_kernel (program, source);
   TinyCompileArgs args = {
     .struct_size = sizeof args,
@@ -62,6 +62,8 @@ tiny_code_compile (TinyDevice *device,
     .linear = linear,
   };
   GBytes *binary = tiny_device_compile (device, &args, error);
+  if (tag == NULL)
+    return binary;
   if (binary == NULL)
     keep_source (linear, tag, source, error);
   else if (TINY_DEBUG (7))
