@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/tiny-env.h"
+#include "base/tiny-timing.h"
 #include "engine/tiny-cache.h"
 #include "engine/tiny-debug.h"
 #include "render/tiny-render.h"
@@ -47,6 +48,7 @@ tiny_code_compile (TinyDevice *device,
   const TinyLinear *linear = &program->linear;
   g_autofree char *source = NULL;
   if (renderer->dialect != NULL) {
+    TINY_TIMED ("kernel", "render");
     source = tiny_render_source (linear, renderer->dialect, error);
     if (source == NULL)
       return NULL;
@@ -61,7 +63,9 @@ tiny_code_compile (TinyDevice *device,
     .source_size = source ? strlen (source) : 0,
     .linear = linear,
   };
+  TinyTiming timing = tiny_timing_begin ("kernel", "compile");
   GBytes *binary = tiny_device_compile (device, &args, error);
+  tiny_timing_end (&timing);
   if (tag == NULL)
     return binary;
   if (binary == NULL)
@@ -82,9 +86,11 @@ tiny_code_make (TinyCode *self,
 {
   gint64 start = tiny_debug_now_ns ();
   g_autoptr (TinyGraph) own = tiny_graph_new ();
-  g_autoptr (TinyLinearProgram) program
-      = tiny_codegen_compile (own, tiny_graph_import (own, kernel),
-                              tiny_device_get_target (device), opts, n_opts, error);
+  TinyNode *imported = tiny_graph_import (own, kernel);
+  TinyTiming timing = tiny_timing_begin ("kernel", "codegen");
+  g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
+      own, imported, tiny_device_get_target (device), opts, n_opts, error);
+  tiny_timing_end (&timing);
   gint64 middle = tiny_debug_now_ns ();
   self->ns_codegen = middle - start;
   if (program == NULL) {

@@ -14,6 +14,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-timing.h"
 #include "device/tiny-backend.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-cache.h"
@@ -81,6 +82,7 @@ to_hex (const guint8 digest[16], char out[33])
 static void
 make_key (Job *job)
 {
+  TINY_TIMED ("engine", "key");
   guint8 digest[32];
   gsize length = sizeof digest;
   TinyGraph *own = tiny_graph_new ();
@@ -140,6 +142,7 @@ generate_tuned (Job *job)
 static void
 generate (Job *job)
 {
+  TINY_TIMED ("engine", "kernel");
   if (job->opts == NULL || !generate_tuned (job))
     tiny_code_make (&job->code, job->device, job->kernel, NULL, 0, job->key, &job->error);
 }
@@ -147,6 +150,7 @@ generate (Job *job)
 static gboolean
 load_from_disk (Job *job)
 {
+  TINY_TIMED ("engine", "cache read");
   if (TINY_DEBUG (3)) /* the person wants to see code being made */
     return FALSE;
   g_autoptr (GBytes) entry = tiny_cache_load (job->key);
@@ -164,6 +168,7 @@ load_from_disk (Job *job)
 static void
 store_on_disk (Job *job)
 {
+  TINY_TIMED ("engine", "cache write");
   gsize size;
   const guint8 *data = g_bytes_get_data (job->code.binary, &size);
   GByteArray *whole = g_byte_array_sized_new ((guint) (sizeof (TinyCodeHead) + size));
@@ -223,6 +228,7 @@ count_job (const Job *job)
 static TinyExecutable *
 load_job (Job *job, GError **error)
 {
+  TINY_TIMED ("engine", "load");
   const TinyCodeHead *head = &job->code.head;
   g_autoptr (TinyProgram) program
       = tiny_program_new (job->device, head->name, job->code.binary, head->n_params,

@@ -18,7 +18,8 @@ ENTRY = re.compile(r"([0-9a-f]{32}) (CPU:LLVM:\S+) ([a-z0-9(), ]+) # (\S+): [\d.
 
 def applied(result):
     """The optimisations of each kernel, as DEBUG=3 shows them."""
-    return dict(re.findall(r"^kernel (\S+): (.*)$", result.err, re.M))
+    return {name: opts.replace("no optimisations", "none")
+            for name, opts in re.findall(r"^kernel (\S+): (.*)$", result.err, re.M)}
 
 
 def tune(box, *models, **env):
