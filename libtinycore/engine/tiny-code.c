@@ -53,7 +53,7 @@ tiny_code_compile (TinyDevice *device,
     if (source == NULL)
       return NULL;
   }
-  if (TINY_DEBUG (3))
+  if (TINY_DEBUG (3) && tag != NULL)
     tiny_debug_print_kernel (program, source);
   TinyCompileArgs args = {
     .struct_size = sizeof args,
@@ -66,6 +66,8 @@ tiny_code_compile (TinyDevice *device,
   TinyTiming timing = tiny_timing_begin ("compile", renderer->name);
   GBytes *binary = tiny_device_compile (device, &args, error);
   tiny_timing_end (&timing);
+  if (tag == NULL)
+    return binary;
   if (binary == NULL)
     keep_source (linear, tag, source, error);
   else if (TINY_DEBUG (7))
