@@ -207,7 +207,7 @@ typedef struct {
   GHashTable *out;
   TinyNode **loops;
   guint n, at;
-  gint64 left;        /* of the extent of the loop at work */
+  gint64 left;       /* of the extent of the loop at work */
   const Affine *sum; /* what stands for its outer part */
 } Row;
 
@@ -301,7 +301,8 @@ match_loops (Pair *self, gboolean shares)
   TinyNode *loops[2][MAX_LOOPS];
   guint n_numbers = 0;
   TinyNode *kernels[] = { self->first->kernel, self->second->kernel };
-  Row a = { self->one.loops, loops[0], list_deepest (plan, self->first, self->second, loops[0]) };
+  Row a
+      = { self->one.loops, loops[0], list_deepest (plan, self->first, self->second, loops[0]) };
   Row b = { self->two.loops, loops[1], list_deepest (plan, self->second, NULL, loops[1]) };
   if (shares && !share_loops (self, &a, &b, &n_numbers))
     return FALSE;
@@ -336,9 +337,8 @@ map_params (Pair *self, Remake *remake, const PlanItem *item)
       continue;
     guint slot = find_slot (self, item->buffers[param->arg]);
     g_hash_table_insert (remake->nodes, param,
-                         slot == MAX_BUFFERS
-                             ? param
-                             : make_param (plan, slot, self->buffers[slot]));
+                         slot == MAX_BUFFERS ? param
+                                             : make_param (plan, slot, self->buffers[slot]));
   }
 }
 
@@ -346,9 +346,8 @@ map_params (Pair *self, Remake *remake, const PlanItem *item)
 static gboolean
 reads_own_stores (Pair *self)
 {
-  g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (self->merge->plan->graph,
-                             (TinyNode *const *) self->stores->pdata, self->stores->len);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (
+      self->merge->plan->graph, (TinyNode *const *) self->stores->pdata, self->stores->len);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *load = order->pdata[i];
     if (load->op != TINY_OP_LOAD || load->sources[0]->arg >= self->n_written)
@@ -390,8 +389,7 @@ make_name (Plan *plan, const PlanItem *item)
 {
   enum { LONGEST = 60 };
   TinyNode *loops[MAX_LOOPS];
-  g_autoptr (GPtrArray) reduces
-      = list_ranges (plan->graph, item->kernel, TINY_RANGE_REDUCE);
+  g_autoptr (GPtrArray) reduces = list_ranges (plan->graph, item->kernel, TINY_RANGE_REDUCE);
   GString *name = g_string_new (reduces->len > 0 ? "r" : "e");
   guint n = list_deepest (plan, item, NULL, loops);
   for (guint i = 0; i < n; i++)

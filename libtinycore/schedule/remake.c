@@ -47,9 +47,8 @@ remake_one (Remake *self, TinyNode *node)
   TinyNode *few[8], **sources = many ? many : few;
   for (guint i = 0; i < node->n_sources; i++)
     sources[i] = g_hash_table_lookup (self->nodes, node->sources[i]);
-  TinyNode *store = node->op == TINY_OP_LOAD
-                        ? g_hash_table_lookup (self->stores, node->sources[0])
-                        : NULL;
+  TinyNode *store
+      = node->op == TINY_OP_LOAD ? g_hash_table_lookup (self->stores, node->sources[0]) : NULL;
   if (store != NULL)
     return forward (self, node, store, sources);
   return tiny_node_with_sources (self->pool->graph, node, sources);

@@ -9,11 +9,12 @@ G_BEGIN_DECLS
 
 typedef struct {
   AffinePool *pool;
-  GHashTable *loops;  /* of a RANGE: the Affine that takes its place; filled by the caller */
-  GHashTable *nodes;  /* of a node: what became of it; PARAMs are put in by the caller */
-  GHashTable *stores; /* of a PARAM as it was: the STORE of the new kernel whose value a LOAD from
+  GHashTable *loops; /* of a RANGE: the Affine that takes its place; filled by the caller */
+  GHashTable *nodes; /* of a node: what became of it; PARAMs are put in by the caller */
+  GHashTable
+      *stores;      /* of a PARAM as it was: the STORE of the new kernel whose value a LOAD from
                          it takes */
-  gboolean clashes;   /* a LOAD is of another element than such a STORE */
+  gboolean clashes; /* a LOAD is of another element than such a STORE */
 } Remake;
 
 void remake_init (Remake *self, Plan *plan);

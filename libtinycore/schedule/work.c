@@ -100,8 +100,7 @@ weigh_loops (Measure *self)
     TinyNode *node = self->order->pdata[i];
     guint n;
     double operations = get_operations (self, node);
-    TinyNode *const *ranges
-        = tiny_node_get_ranges (self->plan->graph, get_inside (node), &n);
+    TinyNode *const *ranges = tiny_node_get_ranges (self->plan->graph, get_inside (node), &n);
     for (guint r = 0; r < n && operations > 0; r++) {
       Loop *loop = find_loop (self, ranges[r]);
       if (loop == NULL)
@@ -211,8 +210,8 @@ measure_steps (Measure *self, TinyNode *kernel)
     guint n_other;
     TinyNode *const *other
         = tiny_node_get_ranges (self->plan->graph, kernel->sources[i], &n_other);
-    self->work.is_even = self->work.is_even && n_other == n
-                         && memcmp (other, ranges, n * sizeof *ranges) == 0;
+    self->work.is_even
+        = self->work.is_even && n_other == n && memcmp (other, ranges, n * sizeof *ranges) == 0;
   }
 }
 
