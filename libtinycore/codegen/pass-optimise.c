@@ -155,7 +155,8 @@ tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
     return TRUE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
   for (guint i = 0; i < order->len; i++)
-    if (tiny_node_depends_on (graph, order->pdata[i], range))
+    if (order->pdata[i] != self->cg->root
+        && tiny_node_depends_on (graph, order->pdata[i], range))
       for (guint j = 0; j < others->len; j++)
         if (others->pdata[j] == range
             || tiny_node_depends_on (graph, order->pdata[i], others->pdata[j]))
