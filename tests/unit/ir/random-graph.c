@@ -148,6 +148,8 @@ guess_memory (Maker *self, TinyOp op, Guess *g)
   TinyNode *memory = pick_op (self, memories[below (self, 3)]);
   guint lanes = memory->op == TINY_OP_REGISTER ? memory->lanes : 1 + 3 * below (self, 2);
   gboolean load = op == TINY_OP_LOAD;
+  if (memory->dtype == TINY_DTYPE_VOID)
+    return; /* there was none */
   g->sources[g->n++] = memory;
   g->dtype = load ? memory->dtype : TINY_DTYPE_VOID;
   g->lanes = load ? lanes : 1;
