@@ -272,6 +272,13 @@ typedef struct {
   double cost;
 } Tile;
 
+/* What is computed for each of @n that are wanted, in blocks of @block. */
+static double
+waste (gint64 n, gint64 block)
+{
+  return (double) ((n + block - 1) / block * block) / (double) n;
+}
+
 /* Cost of one multiply-add in a tile: what is computed, plus what is loaded for it. */
 static void
 try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *best)
@@ -290,17 +297,12 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
         && (access->uneven[other] || access->strides[other] != 0))
       return;
   }
-  for (gint64 nv = 1; nv <= 4; nv++) {
-    if (n % nv != 0)
-      continue;
+  for (gint64 nv = 1; nv <= MIN (n, 4); nv++) {
     for (gint64 count = 1; count <= MIN (rows, 14); count++) {
       if (nv * count + nv * n_vector + 1 > registers)
         break;
-      gint64 padded = (rows + count - 1) / count * count;
       double per_step = MAX (nv * count / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other);
-      double cost = per_step / (double) (nv * count) * (double) padded / (double) rows;
-      cost *= padded != rows ? 1.1 : 1;
-      cost += 0.001 * (double) (nv * count);
+      double cost = per_step / (double) (nv * count) * waste (n, nv) * waste (rows, count);
       if (best->cost == 0 || cost < best->cost)
         *best = (Tile){ other, count, nv, cost };
     }
@@ -316,7 +318,7 @@ tile_nest (Plan *plan, Nest *nest, guint vector, guint lanes)
   for (guint i = plan->axes->n_outputs; i-- > 0;)
     if (i != vector && depends (plan, nest->reduce, i))
       try_tile (plan, nest, vector, lanes, (int) i, &best);
-  apply_lanes (plan, vector, lanes, lanes);
+  apply_lanes (plan, vector, lanes, lanes * (guint) best.n_vectors);
   if (best.axis >= 0 && best.count > 1) {
     if (extent_of (plan, best.axis) % best.count != 0)
       apply (plan, TINY_OPT_PAD, best.axis, best.count);

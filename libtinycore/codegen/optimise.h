@@ -20,6 +20,7 @@ typedef struct {
 typedef struct {
   TinyNode *range, *expression;
   gint64 valid;     /* extent before padding, or 0: not padded */
+  gint64 multiple;  /* what it was padded to a multiple of */
   GPtrArray *inner; /* RANGEs split off that no axis stands for, innermost last */
 } TinyOrigin;
 

@@ -4,8 +4,12 @@
  *
  * An optimisation rewrites what a range of the kernel stands for: splitting n off range r makes it
  * outer * n + inner. The kernel itself is rebuilt once, at the end, with each range replaced by
- * its expression. A padded axis runs past the end of its range; there, loads and stores that
- * depend on it are gated off and what a REDUCE over it combines is the neutral element. */
+ * its expression.
+ *
+ * A padded axis runs past the end of its range. Where that can be, its last block begins earlier
+ * instead, over the end of the one before, and stores the same values there again. Otherwise loads
+ * and stores that depend on it are gated off past the end, and what a REDUCE over it combines
+ * there is the neutral element. */
 #include "optimise.h"
 
 #include <string.h>
@@ -27,7 +31,7 @@ add_axis (TinyAxes *self, TinyNode *range, gboolean is_reduce)
       return;
   TinyAxis axis = { range, range, tiny_range_get_extent (range),
                     is_reduce ? TINY_RANGE_REDUCE : TINY_RANGE_LOOP, is_reduce };
-  TinyOrigin origin = { range, range, 0, g_ptr_array_new () };
+  TinyOrigin origin = { range, range, 0, 0, g_ptr_array_new () };
   g_array_append_val (self->axes, axis);
   g_array_append_val (self->origins, origin);
   self->n_outputs += !is_reduce;
@@ -132,6 +136,16 @@ all_stores_depend_on (TinyAxes *self, TinyNode *origin)
   return TRUE;
 }
 
+/* Whether @node depends on @range or is a REDUCE over it. */
+static gboolean
+involves (TinyGraph *graph, TinyNode *node, TinyNode *range)
+{
+  for (guint i = 1; i < node->n_sources && node->op == TINY_OP_REDUCE; i++)
+    if (node->sources[i] == range)
+      return TRUE;
+  return tiny_node_depends_on (graph, node, range);
+}
+
 gboolean
 tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
 {
@@ -147,10 +161,9 @@ tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
     return TRUE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
   for (guint i = 0; i < order->len; i++)
-    if (tiny_node_depends_on (graph, order->pdata[i], range))
+    if (involves (graph, order->pdata[i], range))
       for (guint j = 0; j < others->len; j++)
-        if (others->pdata[j] == range
-            || tiny_node_depends_on (graph, order->pdata[i], others->pdata[j]))
+        if (others->pdata[j] == range || involves (graph, order->pdata[i], others->pdata[j]))
           return FALSE;
   return TRUE;
 }
@@ -213,6 +226,7 @@ pad_axis (TinyAxes *self, TinyAxis *axis, gint64 multiple)
   if (padded == axis->extent)
     return;
   find_origin (self, axis->origin)->valid = axis->extent;
+  find_origin (self, axis->origin)->multiple = multiple;
   TinyNode *node = fresh_range (self, axis->kind, padded);
   change_axis (self, axis, node, padded, node);
 }
@@ -268,6 +282,66 @@ number_axes (TinyAxes *self)
                                                   axis->kind, axis->extent);
     change_axis (self, axis, node, axis->extent, node);
   }
+}
+
+/* Whether storing an element twice, at other lanes, changes nothing: no address takes the range
+ * apart, and nothing is read that is written. */
+static gboolean
+can_overlap (TinyAxes *self, TinyNode *range)
+{
+  TinyGraph *graph = self->cg->graph;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
+  gint64 stride;
+  if (!(self->cg->target->flags & TINY_TARGET_UNALIGNED) || !all_stores_depend_on (self, range))
+    return FALSE;
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op != TINY_OP_LOAD && node->op != TINY_OP_STORE)
+      continue;
+    if (!tiny_index_stride (graph, node->sources[1], range, &stride))
+      return FALSE;
+    for (guint s = 0; s < self->cg->root->n_sources && node->op == TINY_OP_LOAD; s++)
+      if (self->cg->root->sources[s]->sources[0] == node->sources[0])
+        return FALSE;
+  }
+  return TRUE;
+}
+
+/* Makes blocks of the padded range begin where the last one still fits: in range = block + rest,
+ * block becomes min (block, valid - multiple). */
+static void
+overlap_blocks (TinyAxes *self, TinyOrigin *origin)
+{
+  TinyGraph *graph = self->cg->graph;
+  guint n, n_inside = 0;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, origin->expression, &n);
+  g_autofree TinyNode **inside = g_new (TinyNode *, n + 1);
+  g_autofree TinyNode **zeros = g_new (TinyNode *, n + 1);
+  gint64 stride, n_covered = 1;
+  if (origin->valid < origin->multiple || !can_overlap (self, origin->range))
+    return;
+  for (guint i = 0; i < n; i++)
+    if (!tiny_index_stride (graph, origin->expression, ranges[i], &stride))
+      return;
+    else if (stride < origin->multiple) {
+      n_covered *= tiny_range_get_extent (ranges[i]);
+      zeros[n_inside] = tiny_node_const_index (graph, 0);
+      inside[n_inside++] = ranges[i];
+    }
+  if (n_covered != origin->multiple)
+    return;
+  TinyNode *block = tiny_codegen_replace (graph, origin->expression, inside, zeros, n_inside);
+  TinyNode *last = tiny_node_const_index (graph, origin->multiple - origin->valid);
+  TinyNode *minus_one = tiny_node_const_index (graph, -1);
+  TinyNode *negative = tiny_fold_binary (graph, TINY_OP_MUL, block, minus_one);
+  TinyNode *begin = tiny_fold_binary (
+      graph, TINY_OP_MUL, tiny_fold_binary (graph, TINY_OP_MAX, negative, last), minus_one);
+  TinyNode *zero = tiny_node_const_index (graph, 0), *rest = origin->expression;
+  for (guint i = 0; i < n; i++)
+    if (tiny_index_stride (graph, block, ranges[i], &stride) && stride != 0)
+      rest = tiny_codegen_replace (graph, rest, &ranges[i], &zero, 1);
+  origin->expression = tiny_fold_binary (graph, TINY_OP_ADD, begin, rest);
+  origin->valid = 0;
 }
 
 /* The gates of @node's padded ranges among those for which @closed says so, and'ed to @gate. */
@@ -341,6 +415,8 @@ tiny_axes_build (TinyAxes *self)
   TinyGraph *graph = self->cg->graph;
   g_auto (TinyNodeMap) map = { 0 };
   number_axes (self);
+  for (guint i = 0; i < self->origins->len; i++)
+    overlap_blocks (self, &g_array_index (self->origins, TinyOrigin, i));
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i], *made;

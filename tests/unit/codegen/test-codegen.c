@@ -97,8 +97,8 @@ test_softmax (void)
 static void
 test_matmul (void)
 {
-  gint64 shapes[][3]
-      = { { 1, 1, 1 }, { 4, 4, 4 }, { 7, 5, 3 }, { 24, 32, 9 }, { 12, 64, 8 }, { 17, 20, 33 } };
+  gint64 shapes[][3] = { { 1, 1, 1 },   { 4, 4, 4 },    { 7, 5, 3 },   { 24, 32, 9 },
+                         { 12, 64, 8 }, { 17, 20, 33 }, { 31, 70, 5 }, { 13, 131, 3 } };
   for (guint s = 0; s < G_N_ELEMENTS (shapes) * 4; s++) {
     BUILD ();
     gint64 M = shapes[s / 4][0], N = shapes[s / 4][1], K = shapes[s / 4][2];
