@@ -104,22 +104,6 @@ can_be_vector (Expand *self, TinyNode *address, TinyNode *gate, guint lanes)
          || tiny_node_get_divisor (address) % lanes == 0;
 }
 
-/* A load of one element that lanes want under gates of their own: it is read once, if it is always there. */
-static TinyNode *
-make_shared_load (Expand *self, TinyNode *like, TinyNode **s, guint lanes)
-{
-  TinyGraph *graph = self->graph;
-  gint64 lowest, highest;
-  TinyNode *memory = s[0];
-  tiny_node_get_bounds (s[1], &lowest, &highest);
-  if (memory->ints == NULL || memory->ints->n == 0 || lowest < 0
-      || highest >= memory->ints->v[0])
-    return NULL;
-  TinyNode *load = tiny_node_new (graph, TINY_OP_LOAD, like->dtype, 1, 2, s, 0, NULL, NULL);
-  return tiny_node_where (graph, s[2], broadcast (graph, load, lanes),
-                          broadcast (graph, s[3], lanes));
-}
-
 static TinyNode *
 make_load (Expand *self, TinyNode *node, TinyNode **s)
 {
@@ -142,11 +126,6 @@ make_load (Expand *self, TinyNode *node, TinyNode **s)
   if (s[1]->lanes == 1 && stride == 0 && (!gated || s[2]->lanes == 1)
       && (!gated || s[3]->lanes == 1))
     return tiny_fold_node (graph, like, 1, s);
-  if (s[1]->lanes == 1 && stride == 0 && gated && s[2]->lanes == lanes) {
-    TinyNode *shared = make_shared_load (self, like, s, lanes);
-    if (shared != NULL)
-      return shared;
-  }
   g_autofree TinyNode **parts = g_new (TinyNode *, lanes);
   for (guint lane = 0; lane < lanes; lane++) {
     TinyNode *one[4] = { s[0], lane_address (graph, s[1], stride, lane) };

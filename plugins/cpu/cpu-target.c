@@ -402,5 +402,6 @@ cpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
     out->cache_bytes[axis] = read_cache_bytes (axis + 1);
   }
   out->max_group_total = 1;
+  out->local_bytes = CPU_LOCAL_BYTES;
   return TINY_STATUS_OK;
 }

@@ -16,6 +16,7 @@
 #define CPU_ARRAY_SIZE(array) (sizeof (array) / sizeof ((array)[0]))
 
 enum { CPU_MAX_PARAMS = 128, CPU_MAX_LANES = 64, CPU_MAX_VARIABLES = 128 };
+enum { CPU_LOCAL_BYTES = 1 << 20 }; /* of LOCAL memory, on the stack of the thread that runs */
 
 typedef void (*CpuKernel) (void **buffers,
                            const int64_t *variables,
