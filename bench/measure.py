@@ -48,7 +48,7 @@ class Failed(Exception):
 class Bench:
   """One run of measurements: where things are, and caches of its own that go away with it."""
 
-  def __init__(self, args):
+  def __init__(self, args, with_peers=True):
     self.build = pathlib.Path(args.build).resolve()
     self.boost = args.boost
     self.blas = args.blas
@@ -59,6 +59,12 @@ class Bench:
     self.warm = self.new_cache()
     self.threads = str(len(os.sched_getaffinity(0)))
     self.missing = {}
+    self.notes = []
+    if with_peers:
+      self.find_peers()
+
+  def find_peers(self):
+    """Which are installed; what is worth knowing of them."""
     self.notes = [f"{self.threads} CPUs; peers run with OMP_NUM_THREADS={self.threads}"]
     if has_avx512():
       self.notes.append("this CPU has AVX-512: PyTorch and NumPy run with OPENBLAS_CORETYPE=SkylakeX")

@@ -9,11 +9,9 @@
  * CPUID, and only those whose register state the operating system saves. */
 #include "cpu.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__)
@@ -300,21 +298,6 @@ cpu_arch_vector_bits (const CpuArch *arch)
   if ((arch->features & wide) == wide)
     return 512;
   return arch->features & CPU_BIT (AVX2) ? 256 : 128;
-}
-
-unsigned
-cpu_n_threads (void)
-{
-  const char *text = getenv ("TINY_THREADS");
-  long wanted = text != NULL ? strtol (text, NULL, 10) : 0;
-  if (wanted > 0)
-    return wanted > 1024 ? 1024 : (unsigned) wanted;
-  cpu_set_t set;
-  CPU_ZERO (&set);
-  if (sched_getaffinity (0, sizeof set, &set) == 0 && CPU_COUNT (&set) > 0)
-    return (unsigned) CPU_COUNT (&set);
-  long online = sysconf (_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (unsigned) online : 1;
 }
 
 /* The first data or unified cache of @level, in bytes, from the kernel's description. */

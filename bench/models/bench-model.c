@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * bench-model.c: runs one model of bench/models, captured and replayed, and prints its times.
+ *
+ * usage: bench-model CASE [--json] [--runs N] [--output FILE]. The output is the result of the
+ * third call, which is the first that is a replay: a training step is then at its third. */
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/models/model.h"
+#include "engine/tiny-runtime.h"
+
+enum { N_CHECKED_CALLS = 3, WARM_US = 300000, MAX_RUNS = 4096, EXIT_USAGE = 2 };
+
+static const ModelCase *const all_cases[] = { gpt2_cases, resnet_cases, cnn_cases };
+
+typedef struct {
+  double set_up_ms, first_ms, ms_median, ms_min;
+  TinyCounters counters; /* of the first call */
+  guint n_kernels;
+} Result;
+
+static double
+ms_since (gint64 start)
+{
+  return (double) (g_get_monotonic_time () - start) * 1e-3;
+}
+
+static const ModelCase *
+find_case (const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (all_cases); i++)
+    for (const ModelCase *at = all_cases[i]; at->name != NULL; at++)
+      if (g_str_equal (at->name, name))
+        return at;
+  return NULL;
+}
+
+static gboolean
+call (Model *model, TinyJit *jit, TinyTensor **out, GError **error)
+{
+  TinyTensor *result;
+  if (!tiny_jit_call (jit, model->inputs, model->n_inputs, &result, error))
+    return FALSE;
+  if (out != NULL)
+    *out = result;
+  return TRUE;
+}
+
+static gboolean
+write_output (TinyTensor *output, const char *path, GError **error)
+{
+  g_autoptr (GBytes) data = tiny_tensor_get_data (output, error);
+  gsize n;
+  if (data == NULL)
+    return FALSE;
+  const char *bytes = g_bytes_get_data (data, &n);
+  return g_file_set_contents (path, bytes, (gssize) n, error);
+}
+
+/* The first calls: what compiling costs, and the output. */
+static gboolean
+begin (Model *model, TinyJit *jit, const char *path, Result *out, GError **error)
+{
+  TinyTensor *output = NULL;
+  tiny_runtime_reset_counters ();
+  for (guint i = 0; i < N_CHECKED_CALLS; i++) {
+    gint64 start = g_get_monotonic_time ();
+    if (!call (model, jit, &output, error))
+      return FALSE;
+    if (i == 0) {
+      out->first_ms = ms_since (start);
+      tiny_runtime_get_counters (&out->counters);
+    }
+  }
+  out->n_kernels = tiny_jit_get_n_kernels (jit);
+  return path == NULL || write_output (output, path, error);
+}
+
+static int
+compare_doubles (const void *a, const void *b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return x < y ? -1 : x > y;
+}
+
+static gboolean
+measure (Model *model, TinyJit *jit, guint n_runs, Result *out, GError **error)
+{
+  g_autofree double *ms = g_new (double, n_runs);
+  gint64 start = g_get_monotonic_time ();
+  do {
+    if (!call (model, jit, NULL, error))
+      return FALSE;
+  } while (g_get_monotonic_time () - start < WARM_US);
+  for (guint i = 0; i < n_runs; i++) {
+    start = g_get_monotonic_time ();
+    if (!call (model, jit, NULL, error))
+      return FALSE;
+    ms[i] = ms_since (start);
+  }
+  qsort (ms, n_runs, sizeof *ms, compare_doubles);
+  out->ms_min = ms[0];
+  out->ms_median = ms[n_runs / 2];
+  return TRUE;
+}
+
+static void
+print_result (const ModelCase *what, const Result *result, gboolean json)
+{
+  const TinyCounters *c = &result->counters;
+  double gflops = what->n_flops / result->ms_median * 1e-6;
+  double gbps = what->n_bytes / result->ms_median * 1e-6;
+  if (json)
+    printf ("{\"case\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, \"gflops\": %.6g, "
+            "\"gbps\": %.6g, \"kernels\": %u, \"set_up_ms\": %.6g, \"first_ms\": %.6g, "
+            "\"schedule_ms\": %.6g, \"codegen_ms\": %.6g, \"compile_ms\": %.6g, "
+            "\"compiles\": %" G_GUINT64_FORMAT "}\n",
+            what->name, result->ms_median, result->ms_min, gflops, gbps, result->n_kernels,
+            result->set_up_ms, result->first_ms, (double) c->ns_schedule * 1e-6,
+            (double) c->ns_codegen * 1e-6, (double) c->ns_compile * 1e-6, c->n_compiles);
+  else
+    printf ("%-20s %9.3f ms, at best %.3f; %.1f GFLOP/s, %u kernels; first call %.0f ms "
+            "(schedule %.1f, codegen %.1f, compiler %.1f)\n",
+            what->name, result->ms_median, result->ms_min, gflops, result->n_kernels,
+            result->first_ms, (double) c->ns_schedule * 1e-6, (double) c->ns_codegen * 1e-6,
+            (double) c->ns_compile * 1e-6);
+}
+
+static gboolean
+run (const ModelCase *what, guint n_runs, const char *path, gboolean json, GError **error)
+{
+  Result result = { 0 };
+  Model model
+      = { .config = what->config, .owned = g_ptr_array_new_with_free_func (g_object_unref) };
+  gint64 start = g_get_monotonic_time ();
+  gboolean good = what->set_up (&model, error);
+  result.set_up_ms = ms_since (start);
+  if (good) {
+    g_autoptr (TinyJit) jit = tiny_jit_new (model.step, &model, NULL, 1);
+    good = begin (&model, jit, path, &result, error)
+           && measure (&model, jit, n_runs, &result, error);
+  }
+  if (good)
+    print_result (what, &result, json);
+  g_ptr_array_unref (model.owned);
+  g_free (model.parts);
+  return good;
+}
+
+static int
+usage (void)
+{
+  fprintf (stderr, "usage: bench-model CASE [--json] [--runs N] [--output FILE]\ncases:");
+  for (guint i = 0; i < G_N_ELEMENTS (all_cases); i++)
+    for (const ModelCase *at = all_cases[i]; at->name != NULL; at++)
+      fprintf (stderr, " %s", at->name);
+  fputc ('\n', stderr);
+  return EXIT_USAGE;
+}
+
+int
+main (int argc, char **argv)
+{
+  gboolean json = FALSE;
+  int n_runs = 7;
+  g_autofree char *path = NULL;
+  const GOptionEntry entries[] = {
+    { "json", 0, 0, G_OPTION_ARG_NONE, &json, NULL, NULL },
+    { "runs", 0, 0, G_OPTION_ARG_INT, &n_runs, NULL, NULL },
+    { "output", 0, 0, G_OPTION_ARG_FILENAME, &path, NULL, NULL },
+    G_OPTION_ENTRY_NULL,
+  };
+  g_autoptr (GOptionContext) context = g_option_context_new ("CASE");
+  g_autoptr (GError) error = NULL;
+  g_option_context_add_main_entries (context, entries, NULL);
+  if (!g_option_context_parse (context, &argc, &argv, NULL) || argc != 2 || n_runs < 1
+      || n_runs > MAX_RUNS)
+    return usage ();
+  const ModelCase *what = find_case (argv[1]);
+  if (what == NULL)
+    return usage ();
+  if (run (what, (guint) n_runs, path, json, &error))
+    return 0;
+  fprintf (stderr, "bench-model: %s: %s\n", what->name, error->message);
+  return 1;
+}

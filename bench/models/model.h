@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * model.h: what the models of bench/ share: weights that every peer makes alike, and the list of
+ * cases that bench-model runs.
+ *
+ * A weight's values follow from its name alone (bench/peers/common.py has the same function), so
+ * that no file is passed around and no order of making matters. */
+#pragma once
+
+#include "tiny.h"
+
+enum { MODEL_MAX_INPUTS = 2 };
+
+/* A model ready to run: what it owns, and the function that is captured. */
+typedef struct {
+  const void *config;
+  gpointer parts;   /* of the model's own kind, freed with g_free() */
+  GPtrArray *owned; /* every weight and state tensor */
+  TinyTensor *inputs[MODEL_MAX_INPUTS];
+  guint n_inputs;
+  TinyJitFunction step; /* one output; its user data is the Model */
+} Model;
+
+typedef struct {
+  const char *name;
+  const void *config;
+  gboolean (*set_up) (Model *self, GError **error);
+  double n_flops, n_bytes; /* of one step; 0: not meaningful */
+} ModelCase;
+
+extern const ModelCase gpt2_cases[], resnet_cases[],
+    cnn_cases[]; /* ended by a row without name */
+
+/* @offset + @scale times numbers in [-1/2, 1/2) that follow from @name. */
+void model_fill (const char *name, float *out, gsize n, double offset, double scale);
+/* A realised tensor of such numbers, owned by @self. Weights of all models are made here. */
+TinyTensor *model_weight (Model *self,
+                          const char *name,
+                          const gint64 *shape,
+                          guint n_dims,
+                          double offset,
+                          double scale);
+/* Sinks @tensor, which lives as long as @self. */
+TinyTensor *model_own (Model *self, TinyTensor *tensor);
+/* (transfer full): @object lives as long as @self. */
+gpointer model_own_object (Model *self, gpointer object);

@@ -1,0 +1,185 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The models of bench/, tiny, beside a second implementation: loops over lists, in doubles. Decoding is
+compared with reading the whole text at once, so that the cache of keys and values counts too."""
+import array
+import itertools
+import math
+import os
+import subprocess
+
+from e2e import check, main, note, test
+
+PROMPT, NEXT_TOKEN, VOCABULARY, WIDTH, HEADS, LAYERS = 7, 11, 101, 24, 3, 2
+STAGES, STEM, SIZE, CLASSES = ((2, 4), (1, 6)), 8, 32, 10  # blocks and planes of each
+BOUND = 1e-5  # of the largest value
+
+
+def output_of(box, case):
+    path = box.path("output")
+    done = subprocess.run([os.environ["TINY_E2E_BENCH_MODEL"], case, "--json", "--runs", "1",
+                           "--output", path], env=box.environment(), text=True, capture_output=True)
+    check(done.returncode == 0 and done.stderr == "", f"{case}: {done.returncode} {done.stderr}")
+    values = array.array("f")
+    with open(path, "rb") as file:
+        values.frombytes(file.read())
+    return list(values)
+
+
+def same(values, expected):
+    check(len(values) == len(expected), f"{len(values)} values, {len(expected)} expected")
+    largest = max(map(abs, expected))
+    error = max(abs(a - b) for a, b in zip(values, expected)) / largest
+    note(f"largest difference {error:.2g} of the largest value")
+    check(error <= BOUND, f"{values[:4]}… and {expected[:4]}… differ by {error}")
+
+
+def fill(name, n, offset=0.0, scale=1.0):
+    """offset + scale times numbers in [-1/2, 1/2) that follow from the name."""
+    seed = 2166136261
+    for byte in name.encode():
+        seed = (seed ^ byte) * 16777619 & 0xffffffff
+    values = []
+    for i in range(n):
+        v = (i * 2654435761 + seed * 40503) & 0xffffffff
+        v = (v ^ v >> 15) * 2246822519 & 0xffffffff
+        v ^= v >> 13
+        values.append(((v >> 8) / 2 ** 24 - 0.5) * scale + offset)
+    return values
+
+
+def rows(values, n):
+    return [values[i:i + n] for i in range(0, len(values), n)]
+
+
+# ---- GPT-2: x is a list of T rows of D numbers ----
+
+def linear(x, name, n_out, bias=True):
+    n_in = len(x[0])
+    w = rows(fill(f"{name}.weight", n_out * n_in, 0, 0.07), n_in)
+    b = fill(f"{name}.bias", n_out, 0, 0.07) if bias else [0] * n_out
+    return [[sum(map(float.__mul__, row, column)) + c for column, c in zip(w, b)] for row in x]
+
+
+def layer_norm(x, name):
+    weight, bias = fill(f"{name}.weight", len(x[0]), 1, 0.07), fill(f"{name}.bias", len(x[0]), 0, 0.07)
+    result = []
+    for row in x:
+        mean = sum(row) / len(row)
+        scale = 1 / math.sqrt(sum((v - mean) ** 2 for v in row) / len(row) + 1e-5)
+        result.append([(v - mean) * scale * w + b for v, w, b in zip(row, weight, bias)])
+    return result
+
+
+def gelu(v):
+    return 0.5 * v * (1 + math.tanh(math.sqrt(2 / math.pi) * (v + 0.044715 * v ** 3)))
+
+
+def add(x, y):
+    return [[a + b for a, b in zip(p, q)] for p, q in zip(x, y)]
+
+
+def attention(qkv):
+    d = WIDTH // HEADS
+    result = [[0.0] * WIDTH for _ in qkv]
+    for t, h in itertools.product(range(len(qkv)), range(HEADS)):
+        at = lambda row, part: row[part * WIDTH + h * d:part * WIDTH + (h + 1) * d]
+        scores = [sum(map(float.__mul__, at(qkv[t], 0), at(row, 1))) / math.sqrt(d)
+                  for row in qkv[:t + 1]]
+        weights = [math.exp(s - max(scores)) for s in scores]
+        for w, row in zip(weights, qkv):
+            for i, v in enumerate(at(row, 2)):
+                result[t][h * d + i] += w / sum(weights) * v
+    return result
+
+
+def gpt2(tokens):
+    """The scores of what follows @tokens."""
+    embedding = rows(fill("tokens", VOCABULARY * WIDTH, 0, 0.07), WIDTH)
+    positions = rows(fill("positions", len(tokens) * WIDTH, 0, 0.07), WIDTH)
+    x = add([embedding[t] for t in tokens], positions)
+    for at in (f"h.{i}." for i in range(LAYERS)):
+        qkv = linear(layer_norm(x, at + "norm1"), at + "attention", 3 * WIDTH)
+        x = add(x, linear(attention(qkv), at + "project", WIDTH))
+        up = linear(layer_norm(x, at + "norm2"), at + "up", 4 * WIDTH)
+        x = add(x, linear([list(map(gelu, row)) for row in up], at + "down", WIDTH))
+    last = layer_norm(x[-1:], "norm")[0]
+    return [sum(map(float.__mul__, last, row)) for row in embedding]
+
+
+TOKENS = [i * 37 % VOCABULARY for i in range(PROMPT)]
+
+
+@test("models/gpt2-prefill")
+def gpt2_prefill(box):
+    same(output_of(box, "gpt2-tiny-prefill"), gpt2(TOKENS))
+
+
+@test("models/gpt2-decode")
+def gpt2_decode(box):
+    same(output_of(box, "gpt2-tiny-decode"), gpt2(TOKENS + [NEXT_TOKEN]))
+
+
+# ---- ResNet: x is a list of C images, each a list of rows ----
+
+def convolve(x, weight, n_out, k, stride):
+    """Same padding; @weight is flat (O, C, k, k)."""
+    n, pad = len(x[0]), k // 2
+    padded = [[[0.0] * (n + 2 * pad)] * pad + [[0.0] * pad + row + [0.0] * pad for row in image]
+              + [[0.0] * (n + 2 * pad)] * pad for image in x]
+    result = []
+    for taps in rows(weight, len(x) * k * k):
+        lines = rows(taps, k)
+        result.append([[sum(sum(map(float.__mul__, image[i + y][j:j + k], lines[c * k + y]))
+                            for c, image in enumerate(padded) for y in range(k))
+                        for j in range(0, n, stride)] for i in range(0, n, stride)])
+    return result
+
+
+def unit(x, at, n_out, k, stride, gain):
+    """Convolution and batch-norm."""
+    n_in = len(x)
+    weight = fill(f"{at}.weight", n_out * n_in * k * k, 0, math.sqrt(24 / (n_in * k * k)))
+    y = convolve(x, weight, n_out, k, stride)
+    norms = zip(fill(f"{at}.norm.weight", n_out, gain, gain / 4), fill(f"{at}.norm.bias", n_out, 0, 0.2),
+                fill(f"{at}.norm.mean", n_out, 0, 0.2), fill(f"{at}.norm.var", n_out, 1, 0.5))
+    return [[[(v - mean) / math.sqrt(var + 1e-5) * w + b for v in row] for row in image]
+            for image, (w, b, mean, var) in zip(y, norms)]
+
+
+def relu(x):
+    return [[[max(v, 0.0) for v in row] for row in image] for image in x]
+
+
+def max_pool(x):
+    """3×3 windows at every second place; relu came before, so zeros around change nothing."""
+    n = len(x[0])
+    inside = lambda i: [j for j in (i - 1, i, i + 1) if 0 <= j < n]
+    return [[[max(image[a][b] for a in inside(i) for b in inside(j)) for j in range(0, n, 2)]
+             for i in range(0, n, 2)] for image in x]
+
+
+def resnet():
+    x = [rows(image, SIZE) for image in rows(fill("image", 3 * SIZE * SIZE), SIZE * SIZE)]
+    x, number = max_pool(relu(unit(x, "stem", STEM, 7, 2, 1))), 0
+    for stage, (n_blocks, planes) in enumerate(STAGES):
+        for i in range(n_blocks):
+            at, stride = f"blocks.{number}", 2 if i == 0 and stage > 0 else 1
+            y = relu(unit(x, at + ".first", planes, 1, 1, 1))
+            y = unit(relu(unit(y, at + ".second", planes, 3, stride, 1)), at + ".third", 4 * planes, 1, 1, 0.5)
+            if i == 0:
+                x = unit(x, at + ".shortcut", 4 * planes, 1, stride, 0.7)
+            x, number = relu([add(a, b) for a, b in zip(x, y)]), number + 1
+    pooled = [sum(map(sum, image)) / len(image) ** 2 for image in x]
+    weight = rows(fill("classifier.weight", CLASSES * len(pooled), 0, 0.05), len(pooled))
+    return [sum(map(float.__mul__, pooled, w)) + b
+            for w, b in zip(weight, fill("classifier.bias", CLASSES, 0, 0.05))]
+
+
+@test("models/resnet")
+def resnet_tiny(box):
+    same(output_of(box, "resnet-tiny"), resnet())
+
+
+if __name__ == "__main__":
+    main()
