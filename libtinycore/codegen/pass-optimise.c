@@ -51,6 +51,8 @@ tiny_axes_new (TinyCodegen *cg)
   self->axes = g_array_new (FALSE, FALSE, sizeof (TinyAxis));
   self->origins = g_array_new (FALSE, FALSE, sizeof (TinyOrigin));
   g_array_set_clear_func (self->origins, origin_clear);
+  self->stages = g_array_new (FALSE, FALSE, sizeof (TinyStage));
+  self->staged = g_ptr_array_new ();
   self->locals = g_hash_table_new_full (NULL, NULL, NULL, g_free);
   self->n_numbers = tiny_codegen_count_ranges (cg->graph, cg->root);
   for (guint i = 0; i < cg->root->n_sources; i++) {
@@ -74,6 +76,8 @@ tiny_axes_free (TinyAxes *self)
   if (self == NULL)
     return;
   g_array_unref (self->axes);
+  g_array_unref (self->stages);
+  g_ptr_array_unref (self->staged);
   g_hash_table_unref (self->locals);
   g_array_unref (self->origins);
   g_free (self);
@@ -168,7 +172,7 @@ tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
   if (others->len == 0)
     return TRUE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
-  for (guint i = 0; i < order->len; i++)
+  for (guint i = 0; i + 1 < order->len; i++) /* stores have lanes each for itself */
     if (involves (graph, order->pdata[i], range))
       for (guint j = 0; j < others->len; j++)
         if (others->pdata[j] == range || involves (graph, order->pdata[i], others->pdata[j]))
@@ -176,12 +180,51 @@ tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
   return TRUE;
 }
 
+/* A copy is made in loops that all stores share, of what can be read without reading something else. */
+static const char *
+find_objection_to_stage (TinyAxes *self, TinyOpt opt)
+{
+  TinyGraph *graph = self->cg->graph;
+  TinyNode *load = opt.amount < 0 ? NULL : tiny_axes_find_operand (self, opt.amount);
+  if (load == NULL)
+    return "there is no such operand";
+  if (opt.axis >= self->n_outputs)
+    return "the axis is reduced";
+  for (guint i = 0; i <= opt.axis; i++)
+    if (!all_stores_depend_on (self, tiny_axes_get (self, i)->origin))
+      return "a store does not have the axis";
+  for (guint i = opt.axis + 1; i < self->n_outputs; i++)
+    if (tiny_axes_get (self, i)->kind == TINY_RANGE_GRID)
+      return "an axis inside is on the grid";
+  for (guint i = 0; i < self->stages->len; i++)
+    if (g_array_index (self->stages, TinyStage, i).load == load)
+      return "the operand is staged";
+  for (guint i = 0; i < self->cg->root->n_sources; i++)
+    if (self->cg->root->sources[i]->sources[0] == load->sources[0])
+      return "the operand is stored to";
+  g_autoptr (GPtrArray) order
+      = tiny_graph_toposort (graph, load->sources + 1, load->n_sources - 1);
+  for (guint i = 0; i < order->len; i++)
+    if (((TinyNode *) order->pdata[i])->op == TINY_OP_LOAD
+        || ((TinyNode *) order->pdata[i])->op == TINY_OP_REDUCE)
+      return "the operand's place is computed";
+  return NULL;
+}
+
 /* Why @opt does not fit, or NULL. */
 static const char *
 find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
 {
-  gboolean splits
-      = opt.kind != TINY_OPT_PAD && opt.kind != TINY_OPT_GRID && opt.kind != TINY_OPT_SWAP;
+  gboolean splits = opt.kind == TINY_OPT_LANES || opt.kind == TINY_OPT_UPCAST
+                    || opt.kind == TINY_OPT_UNROLL || opt.kind == TINY_OPT_SPLIT;
+  gboolean moves = opt.kind == TINY_OPT_SPLIT || opt.kind == TINY_OPT_SWAP;
+  if (opt.kind == TINY_OPT_STAGE)
+    return find_objection_to_stage (self, opt);
+  for (guint i = 0; i < self->stages->len; i++)
+    if (moves
+        || (opt.kind == TINY_OPT_GRID
+            && opt.axis >= g_array_index (self->stages, TinyStage, i).n_outside))
+      return "an operand is staged outside of it";
   if (axis->kind != TINY_RANGE_LOOP && axis->kind != TINY_RANGE_REDUCE)
     return "the axis is on the grid";
   if (opt.amount < 0 || (splits && opt.amount == 0 && opt.kind != TINY_OPT_UPCAST))
@@ -259,6 +302,9 @@ tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
     pad_axis (self, axis, opt.amount);
   } else if (opt.kind == TINY_OPT_GRID) {
     axis->kind = TINY_RANGE_GRID;
+  } else if (opt.kind == TINY_OPT_STAGE) {
+    TinyStage stage = { tiny_axes_find_operand (self, opt.amount), opt.axis + 1 };
+    g_array_append_val (self->stages, stage);
   } else if (opt.kind == TINY_OPT_SWAP) {
     TinyAxis *other = tiny_axes_get (self, opt.amount), saved = *axis;
     *axis = *other;
@@ -292,6 +338,29 @@ number_axes (TinyAxes *self)
                                                   axis->kind, axis->extent);
     change_axis (self, axis, node, axis->extent, node);
   }
+  self->n_numbers += self->axes->len;
+}
+
+/* @made reads what the kernel's @load read: from a copy, if it is staged. */
+static TinyNode *
+stage_load (TinyAxes *self, TinyNode *load, TinyNode *made)
+{
+  for (guint i = 0; i < self->stages->len; i++) {
+    const TinyStage *stage = &g_array_index (self->stages, TinyStage, i);
+    if (stage->load == load)
+      return tiny_axes_stage (self, stage->n_outside, made);
+  }
+  return made;
+}
+
+/* The copies are made before anything else happens in the loops they share with it. */
+static TinyNode *
+add_staged_stores (TinyAxes *self, TinyNode *root)
+{
+  for (guint i = 0; i < root->n_sources; i++)
+    g_ptr_array_add (self->staged, root->sources[i]);
+  return tiny_node_sink (self->cg->graph, self->staged->len,
+                         (TinyNode *const *) self->staged->pdata, root->text);
 }
 
 /* Whether storing an element twice, at other lanes, changes nothing: no address takes the range
@@ -500,12 +569,12 @@ tiny_axes_build (TinyAxes *self)
     else if (node->op == TINY_OP_REDUCE)
       made = rebuild_reduce (self, node, sources[0]);
     else if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
-      made = rebuild_access (self, node, sources);
+      made = stage_load (self, node, rebuild_access (self, node, sources));
     else
       made = tiny_fold_node (graph, node, 1, sources);
     tiny_node_map_set (&map, node, made);
   }
-  return tiny_node_map_get (&map, self->cg->root);
+  return add_staged_stores (self, tiny_node_map_get (&map, self->cg->root));
 }
 
 gboolean
