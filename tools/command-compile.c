@@ -1,137 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
- * command-compile.c: tinycore compile and tinycore explain, for files in the IR's text form.
- *
- * A file holds a kernel (SINK of STOREs) or a tensor graph, which is scheduled first. */
-#include <errno.h>
-#include <glib/gstdio.h>
+ * command-compile.c: tinycore compile and tinycore explain, for files in the IR's text form. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-executable.h"
-#include "engine/tiny-plan.h"
-#include "engine/tiny-runtime.h"
 #include "ir/tiny-text.h"
-#include "ir/tiny-verify.h"
 #include "render/tiny-render.h"
 #include "rewrite/tiny-affine.h"
-#include "schedule/tiny-schedule.h"
 #include "tools/commands.h"
+#include "tools/kernel-files.h"
 
-enum { MAX_FILE = 64 << 20 };
-
-/* The kernels of a file. */
+/* What to do with each kernel. */
 typedef struct {
-  TinyGraph *graph;       /* of a kernel file; else NULL */
-  TinySchedule *schedule; /* of a tensor graph; else NULL */
-  GPtrArray *kernels;     /* SINKs */
-} Kernels;
+  TinyDevice *device;
+  const char *form;
+  TinyOpt *opts; /* NULL: by heuristic */
+  guint n_opts;
+} Emission;
 
-static void
-kernels_clear (Kernels *self)
+/* The text of one kernel; its first line is the list of optimisations, for --opts. */
+static char *
+emit_text (const Emission *self, TinyNode *kernel, GError **error)
 {
-  g_clear_pointer (&self->graph, tiny_graph_free);
-  g_clear_pointer (&self->schedule, tiny_schedule_free);
-  g_clear_pointer (&self->kernels, g_ptr_array_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Kernels, kernels_clear)
-
-static TinyGraph *
-graph_of (const Kernels *self)
-{
-  return self->schedule ? self->schedule->graph : self->graph;
-}
-
-static gboolean
-is_kernel (const TinyNode *sink)
-{
-  for (guint i = 0; i < sink->n_sources; i++)
-    if (sink->sources[i]->op != TINY_OP_STORE)
-      return FALSE;
-  return sink->op == TINY_OP_SINK && sink->n_sources > 0;
-}
-
-static gboolean
-read_kernels (const char *path, Kernels *out, GError **error)
-{
-  g_autofree char *text = NULL;
-  gsize size;
-  g_autoptr (GError) io_error = NULL;
-  GStatBuf info;
-  if (g_stat (path, &info) == 0 && (!S_ISREG (info.st_mode) || info.st_size > MAX_FILE)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: wanted a file of at most 64 MiB", path);
-    return FALSE;
-  }
-  if (!g_file_get_contents (path, &text, &size, &io_error)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, io_error->message);
-    return FALSE;
-  }
-  g_autoptr (TinyGraph) graph = tiny_graph_new ();
-  TinyNode *root = tiny_graph_parse (graph, text, error);
-  if (root == NULL) {
-    g_prefix_error (error, "%s: ", path);
-    return FALSE;
-  }
-  gboolean kernel = is_kernel (root);
-  if (!kernel && root->op != TINY_OP_SINK)
-    root = tiny_node_sink (graph, 1, &root, NULL);
-  if (!tiny_graph_verify (graph, root, kernel ? TINY_STAGE_KERNEL : TINY_STAGE_TENSOR, error)) {
-    g_prefix_error (error, "%s: ", path);
-    return FALSE;
-  }
-  out->kernels = g_ptr_array_new ();
-  if (kernel) {
-    out->graph = g_steal_pointer (&graph);
-    g_ptr_array_add (out->kernels, root);
-    return TRUE;
-  }
-  out->schedule = tiny_schedule_new (g_steal_pointer (&graph), root, error);
-  for (guint i = 0; out->schedule != NULL && i < out->schedule->n_items; i++)
-    if (out->schedule->items[i].kind == TINY_SCHEDULE_KERNEL)
-      g_ptr_array_add (out->kernels, out->schedule->items[i].kernel);
-  return out->schedule != NULL;
-}
-
-static TinyDevice *
-device_for (const char *dev, GError **error)
-{
-  if (dev != NULL)
-    tiny_env_set_text (TINY_ENV_DEV, dev);
-  const char *name = tiny_runtime_get_default_device (error);
-  return name ? tiny_engine_get_device (name, error) : NULL;
-}
-
-static gboolean
-write_bytes (const char *path, const void *data, gsize size, GError **error)
-{
-  FILE *file = path ? fopen (path, "wb") : stdout;
-  gboolean good = file != NULL && fwrite (data, 1, size, file) == size && fflush (file) == 0;
-  int reason = errno;
-  if (path != NULL && file != NULL && fclose (file) != 0)
-    good = FALSE;
-  if (!good)
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path ? path : "standard output",
-                 g_strerror (reason));
-  return good;
-}
-
-/* The text or bytes of one kernel in the wanted form. */
-static GBytes *
-emit (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, const char *form, GError **error)
-{
-  if (g_str_equal (form, "binary"))
-    return tiny_kernel_compile (device, graph, kernel, error);
   g_autoptr (TinyGraph) own = tiny_graph_new ();
   g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
-      own, tiny_graph_import (own, kernel), tiny_device_get_target (device), NULL, 0, error);
-  if (program == NULL)
+      own, tiny_graph_import (own, kernel), tiny_device_get_target (self->device), self->opts,
+      self->n_opts, error);
+  if (program == NULL) {
+    g_prefix_error (error, "kernel %s: ", kernel->text ? kernel->text : "?");
     return NULL;
-  const TinyRenderer *renderer = tiny_device_get_renderer (device);
-  char *text;
-  if (g_str_equal (form, "linear")) {
+  }
+  const TinyRenderer *renderer = tiny_device_get_renderer (self->device);
+  g_autofree char *text = NULL;
+  if (g_str_equal (self->form, "linear")) {
     text = tiny_linear_to_string (&program->linear);
   } else if (renderer->dialect == NULL) {
     g_set_error (
@@ -139,22 +43,73 @@ emit (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, const char *form, 
         "renderer %s makes code straight from the linear program and has no source: use "
         "--emit linear, or a renderer with a dialect such as --dev CPU:CLANG",
         renderer->name);
-    return NULL;
   } else {
     text = tiny_render_source (&program->linear, renderer->dialect, error);
   }
-  return text ? g_bytes_new_take (text, strlen (text)) : NULL;
+  const char *opts = program->opts && program->opts[0] ? program->opts : "none";
+  return text ? g_strdup_printf ("// opts: %s\n%s\n", opts, text) : NULL;
+}
+
+/* The text or bytes of all of them. */
+static GByteArray *
+emit_all (const Emission *self, GPtrArray *kernels, GError **error)
+{
+  g_autoptr (GByteArray) all = g_byte_array_new ();
+  for (guint i = 0; i < kernels->len; i++) {
+    TinyNode *kernel = kernels->pdata[i];
+    g_autoptr (GBytes) bytes = NULL;
+    if (g_str_equal (self->form, "binary")) {
+      bytes = tiny_kernel_compile (self->device, kernel, self->opts, self->n_opts, error);
+    } else {
+      char *text = emit_text (self, kernel, error);
+      bytes = text ? g_bytes_new_take (text, strlen (text)) : NULL;
+    }
+    if (bytes == NULL)
+      return NULL;
+    gsize size;
+    const guint8 *data = g_bytes_get_data (bytes, &size);
+    g_byte_array_append (all, data, (guint) size);
+  }
+  return g_steal_pointer (&all);
+}
+
+static int
+compile_file (
+    const char *path, const char *dev, const char *opts, Emission *self, const char *output)
+{
+  GError *error = NULL;
+  g_auto (Kernels) kernels = { 0 };
+  g_autofree TinyOpt *list = NULL;
+  if (opts != NULL && (list = tiny_opts_from_string (opts, &self->n_opts, &error)) == NULL)
+    return tinycore_fail (error);
+  self->opts = list;
+  if (!kernels_read (path, &kernels, &error)
+      || (self->device = tinycore_open_device (dev, &error)) == NULL)
+    return tinycore_fail (error);
+  guint n = kernels.kernels->len;
+  gboolean binary = g_str_equal (self->form, "binary");
+  if ((binary || opts != NULL) && n != 1) {
+    g_printerr ("tinycore: %s has %u kernels; %s\n", path, n,
+                binary ? "a binary holds one" : "--opts is for one");
+    return EXIT_FAILED;
+  }
+  g_autoptr (GByteArray) all = emit_all (self, kernels.kernels, &error);
+  if (all == NULL || !tinycore_write (output, all->data, all->len, &error))
+    return tinycore_fail (error);
+  return 0;
 }
 
 int
 tinycore_compile (int argc, char **argv)
 {
-  g_autofree char *dev = NULL, *form = NULL, *output = NULL;
+  g_autofree char *dev = NULL, *form = NULL, *opts = NULL, *output = NULL;
   int status = 0;
   const GOptionEntry entries[] = {
     { "dev", 0, 0, G_OPTION_ARG_STRING, &dev, "device to compile for, as DEV=", "D" },
     { "emit", 0, 0, G_OPTION_ARG_STRING, &form, "source, binary or linear (the default)",
       "FORM" },
+    { "opts", 0, 0, G_OPTION_ARG_STRING, &opts,
+      "optimisations by hand, such as 'lanes(1,16) upcast(0,4)' or none", "LIST" },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
       "file to write instead of standard output", "FILE" },
     G_OPTION_ENTRY_NULL,
@@ -166,34 +121,12 @@ tinycore_compile (int argc, char **argv)
     form = g_strdup ("linear");
   const char *const forms[] = { "source", "binary", "linear", NULL };
   if (argc != 2 || !g_strv_contains (forms, form)) {
-    g_printerr ("usage: tinycore compile FILE.tir [--dev D] [--emit source|binary|linear]\n");
+    g_printerr ("usage: tinycore compile FILE.tir [--dev D] [--emit source|binary|linear] "
+                "[--opts LIST]\n");
     return EXIT_USAGE;
   }
-  GError *error = NULL;
-  g_auto (Kernels) kernels = { 0 };
-  TinyDevice *device = NULL;
-  if (!read_kernels (argv[1], &kernels, &error) || (device = device_for (dev, &error)) == NULL)
-    return tinycore_fail (error);
-  if (g_str_equal (form, "binary") && kernels.kernels->len != 1) {
-    g_printerr ("tinycore: %s has %u kernels; a binary holds one\n", argv[1],
-                kernels.kernels->len);
-    return EXIT_FAILED;
-  }
-  g_autoptr (GByteArray) all = g_byte_array_new ();
-  for (guint i = 0; i < kernels.kernels->len; i++) {
-    g_autoptr (GBytes) bytes
-        = emit (device, graph_of (&kernels), kernels.kernels->pdata[i], form, &error);
-    if (bytes == NULL)
-      return tinycore_fail (error);
-    gsize size;
-    const guint8 *data = g_bytes_get_data (bytes, &size);
-    g_byte_array_append (all, data, (guint) size);
-    if (!g_str_equal (form, "binary"))
-      g_byte_array_append (all, (const guint8 *) "\n", 1);
-  }
-  if (!write_bytes (output, all->data, all->len, &error))
-    return tinycore_fail (error);
-  return 0;
+  Emission emission = { .form = form };
+  return compile_file (argv[1], dev, opts, &emission, output);
 }
 
 /* One access: its strides by range, offset and mask, where the index is affine. */
@@ -272,12 +205,14 @@ tinycore_explain (int argc, char **argv)
   GError *error = NULL;
   g_auto (Kernels) kernels = { 0 };
   TinyDevice *device = NULL;
-  if (!read_kernels (argv[1], &kernels, &error) || (device = device_for (dev, &error)) == NULL)
+  if (!kernels_read (argv[1], &kernels, &error)
+      || (device = tinycore_open_device (dev, &error)) == NULL)
     return tinycore_fail (error);
   printf ("%s: %u kernel%s\n", argv[1], kernels.kernels->len,
           kernels.kernels->len == 1 ? "" : "s");
   for (guint i = 0; i < kernels.kernels->len; i++)
-    if (!explain_kernel (device, graph_of (&kernels), kernels.kernels->pdata[i], &error))
+    if (!explain_kernel (device, kernels_get_graph (&kernels), kernels.kernels->pdata[i],
+                         &error))
       return tinycore_fail (error);
   if (kernels.schedule != NULL) {
     gint64 stored = 0;

@@ -231,11 +231,13 @@ tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
   static const TinyRangeKind kinds[TINY_N_OPTS] = { [TINY_OPT_LANES] = TINY_RANGE_LANES,
                                                     [TINY_OPT_UPCAST] = TINY_RANGE_UPCAST,
                                                     [TINY_OPT_UNROLL] = TINY_RANGE_UNROLL };
-  gboolean exists = opt.axis < self->axes->len && (guint) opt.kind < TINY_N_OPTS;
+  gboolean known = (guint) opt.kind < TINY_N_OPTS, exists = opt.axis < self->axes->len;
   TinyAxis *axis = exists ? tiny_axes_get (self, opt.axis) : NULL;
-  const char *why = exists ? find_objection (self, opt, axis) : "there is no such axis";
+  const char *why = !known    ? "there is no such kind"
+                    : !exists ? "there is no such axis"
+                              : find_objection (self, opt, axis);
   if (why != NULL) {
-    g_autofree char *text = exists ? tiny_opts_to_string (&opt, 1) : g_strdup ("optimisation");
+    g_autofree char *text = known ? tiny_opts_to_string (&opt, 1) : g_strdup ("optimisation");
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: %s", text, why);
     return FALSE;
   }

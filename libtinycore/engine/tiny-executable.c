@@ -15,32 +15,22 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
-#include "codegen/tiny-codegen.h"
+#include "base/tiny-trace.h"
 #include "device/tiny-backend.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-cache.h"
-#include "engine/tiny-debug.h"
-#include "render/tiny-render.h"
-
-/* ---- what a disk entry holds before the binary; fixed widths, same machine only ---- */
-typedef struct {
-  guint32 n_params, n_variables;
-  guint32 grid[3], group[3];
-  gint64 n_flops, n_bytes;
-  char name[96];
-  char opts[192];
-} EntryHead;
+#include "engine/tiny-code.h"
+#include "engine/tiny-tuned.h"
 
 /* One kernel on its way. */
 typedef struct {
   TinyDevice *device;
-  TinyGraph *graph; /* shared, read only */
-  TinyNode *kernel;
-  char key[33];
-  EntryHead head;
-  GBytes *binary;
+  TinyNode *kernel;         /* of a shared graph, read only */
+  char digest[33], key[33]; /* of the kernel alone; of all that makes the binary */
+  char *opts;               /* a list that was found for it, or NULL */
+  const char *opts_file;    /* where that is from, or NULL */
+  TinyCode code;
   GError *error;
-  gint64 ns_codegen, ns_compile;
   gboolean from_disk;
 } Job;
 
@@ -83,6 +73,14 @@ get_build_id (void)
 }
 
 static void
+to_hex (const guint8 digest[16], char out[33])
+{
+  for (guint i = 0; i < 16; i++)
+    g_snprintf (out + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* The key of what the heuristic makes of the kernel. */
+static void
 make_key (Job *job)
 {
   TINY_TIMED ("engine", "key");
@@ -91,6 +89,7 @@ make_key (Job *job)
   TinyGraph *own = tiny_graph_new ();
   tiny_node_digest (own, tiny_graph_import (own, job->kernel), digest);
   tiny_graph_free (own);
+  to_hex (digest, job->digest);
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
   const TinyRenderer *renderer = tiny_device_get_renderer (job->device);
   const char *texts[]
@@ -105,86 +104,48 @@ make_key (Job *job)
       g_checksum_update (sum, (const guchar *) texts[i], (gssize) strlen (texts[i]) + 1);
   g_checksum_update (sum, (const guchar *) modes, sizeof modes);
   g_checksum_get_digest (sum, digest, &length);
-  for (guint i = 0; i < 16; i++)
-    g_snprintf (job->key + 2 * i, 3, "%02x", digest[i]);
+  to_hex (digest, job->key);
+}
+
+/* Asks for a list of optimisations that was found for the kernel, which changes the key. */
+static void
+find_opts (Job *job)
+{
+  TinyTunedKey tuned = { .device = job->device, .kernel = job->kernel };
+  g_strlcpy (tuned.digest, job->digest, sizeof tuned.digest);
+  g_strlcpy (tuned.key, job->key, sizeof tuned.key);
+  job->opts = tiny_tuned_get_opts (&tuned, &job->opts_file);
+  if (job->opts == NULL)
+    return;
+  g_autofree char *text = g_strdup_printf ("%s %s", job->key, job->opts);
+  g_autofree char *digest = g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
+  g_strlcpy (job->key, digest, sizeof job->key);
 }
 
 /* ---- making a binary ---- */
-static void
-keep_source (Job *job, const char *name, const char *source, const TinyLinear *linear)
-{
-  g_autofree char *listing = source ? NULL : tiny_linear_to_string (linear);
-  g_autofree char *file = g_strdup_printf ("%s-%.8s.%s", name, job->key, source ? "c" : "txt");
-  g_autofree char *path = tiny_cache_keep_failed (file, source ? source : listing);
-  if (path != NULL)
-    g_prefix_error (&job->error, "kernel %s (its source is in %s): ", name, path);
-  else
-    g_prefix_error (&job->error, "kernel %s: ", name);
-}
 
+/* By the list that was found for it; TRUE unless it does not fit. */
 static gboolean
-compile_linear (Job *job, TinyLinearProgram *program)
+generate_tuned (Job *job)
 {
-  const TinyRenderer *renderer = tiny_device_get_renderer (job->device);
-  const TinyTarget *target = tiny_device_get_target (job->device);
-  g_autofree char *source = NULL;
-  if (renderer->dialect != NULL) {
-    TINY_TIMED ("kernel", "render");
-    source = tiny_render_source (&program->linear, renderer->dialect, &job->error);
-    if (source == NULL)
-      return FALSE;
-  }
-  if (TINY_DEBUG (3))
-    tiny_debug_print_kernel (program, source);
-  TinyCompileArgs args = {
-    .struct_size = sizeof args,
-    .arch = target->arch,
-    .name = program->linear.name,
-    .source = source,
-    .source_size = source ? strlen (source) : 0,
-    .linear = &program->linear,
-  };
-  TinyTiming timing = tiny_timing_begin ("kernel", "compile");
-  job->binary = tiny_device_compile (job->device, &args, &job->error);
-  tiny_timing_end (&timing);
-  if (job->binary == NULL) {
-    keep_source (job, program->linear.name, source, &program->linear);
-    return FALSE;
-  }
-  if (TINY_DEBUG (7))
-    tiny_debug_print_assembly (job->device, job->binary);
-  return TRUE;
+  guint n;
+  g_autofree TinyOpt *opts = tiny_opts_from_string (job->opts, &n, &job->error);
+  if (opts != NULL)
+    tiny_code_make (&job->code, job->device, job->kernel, opts, n, job->key, &job->error);
+  if (!g_error_matches (job->error, TINY_ERROR, TINY_ERROR_INVALID))
+    return TRUE;
+  g_warning ("%s%s%s: the heuristic is used instead", job->opts_file ? job->opts_file : "",
+             job->opts_file ? ": " : "", job->error->message);
+  g_clear_error (&job->error);
+  return FALSE;
 }
 
 static void
 generate (Job *job)
 {
   TINY_TIMED ("engine", "kernel");
-  gint64 start = tiny_debug_now_ns ();
-  g_autoptr (TinyGraph) own = tiny_graph_new ();
-  TinyNode *kernel = tiny_graph_import (own, job->kernel);
-  TinyTiming timing = tiny_timing_begin ("kernel", "codegen");
-  g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
-      own, kernel, tiny_device_get_target (job->device), NULL, 0, &job->error);
-  tiny_timing_end (&timing);
-  gint64 middle = tiny_debug_now_ns ();
-  job->ns_codegen = middle - start;
-  if (program == NULL) {
-    g_prefix_error (&job->error, "kernel %s: ", job->kernel->text ? job->kernel->text : "?");
-    return;
-  }
-  const TinyLinear *linear = &program->linear;
-  EntryHead *head = &job->head;
-  head->n_params = linear->n_params;
-  head->n_variables = linear->n_variables;
-  memcpy (head->grid, linear->grid, sizeof head->grid);
-  memcpy (head->group, linear->group, sizeof head->group);
-  head->n_flops = program->n_flops;
-  head->n_bytes = program->n_bytes;
-  g_strlcpy (head->name, linear->name, sizeof head->name);
-  g_strlcpy (head->opts, program->opts ? program->opts : "", sizeof head->opts);
-  compile_linear (job, program);
-  job->ns_compile = tiny_debug_now_ns () - middle;
+  if (job->opts == NULL || !generate_tuned (job))
+    tiny_code_make (&job->code, job->device, job->kernel, NULL, 0, job->key, &job->error);
 }
 
 static gboolean
@@ -196,10 +157,11 @@ load_from_disk (Job *job)
   g_autoptr (GBytes) entry = tiny_cache_load (job->key);
   gsize size;
   const guint8 *data = entry ? g_bytes_get_data (entry, &size) : NULL;
-  if (data == NULL || size < sizeof (EntryHead))
+  if (data == NULL || size < sizeof (TinyCodeHead))
     return FALSE;
-  memcpy (&job->head, data, sizeof (EntryHead));
-  job->binary = g_bytes_new_from_bytes (entry, sizeof (EntryHead), size - sizeof (EntryHead));
+  memcpy (&job->code.head, data, sizeof (TinyCodeHead));
+  job->code.binary
+      = g_bytes_new_from_bytes (entry, sizeof (TinyCodeHead), size - sizeof (TinyCodeHead));
   job->from_disk = TRUE;
   return TRUE;
 }
@@ -209,9 +171,9 @@ store_on_disk (Job *job)
 {
   TINY_TIMED ("engine", "cache write");
   gsize size;
-  const guint8 *data = g_bytes_get_data (job->binary, &size);
-  GByteArray *whole = g_byte_array_sized_new ((guint) (sizeof (EntryHead) + size));
-  g_byte_array_append (whole, (const guint8 *) &job->head, sizeof (EntryHead));
+  const guint8 *data = g_bytes_get_data (job->code.binary, &size);
+  GByteArray *whole = g_byte_array_sized_new ((guint) (sizeof (TinyCodeHead) + size));
+  g_byte_array_append (whole, (const guint8 *) &job->code.head, sizeof (TinyCodeHead));
   g_byte_array_append (whole, data, (guint) size);
   g_autoptr (GBytes) payload = g_byte_array_free_to_bytes (whole);
   tiny_cache_store (job->key, payload);
@@ -220,12 +182,18 @@ store_on_disk (Job *job)
 static void
 run_job (gpointer data, gpointer unused)
 {
+  gint64 start = tiny_trace_begin ();
   Job *job = data;
-  if (load_from_disk (job))
-    return;
-  generate (job);
-  if (job->error == NULL)
-    store_on_disk (job);
+  if (!load_from_disk (job)) {
+    generate (job);
+    if (job->error == NULL)
+      store_on_disk (job);
+  }
+  const TinyTraceArg args[] = { { "device", tiny_device_get_name (job->device), 0 },
+                                { "from", job->from_disk ? "disk" : "codegen", 0 },
+                                { "optimisations", job->code.head.opts, 0 } };
+  tiny_trace_end (start, "compile", job->kernel->text ? job->kernel->text : "kernel", args,
+                  G_N_ELEMENTS (args));
 }
 
 /* Runs the jobs, on threads when there are several to compile. */
@@ -248,7 +216,8 @@ static void
 job_free (gpointer data)
 {
   Job *job = data;
-  g_clear_pointer (&job->binary, g_bytes_unref);
+  tiny_code_clear (&job->code);
+  g_free (job->opts);
   g_clear_error (&job->error);
   g_free (job);
 }
@@ -259,17 +228,17 @@ count_job (const Job *job)
   TinyCounters *counters = tiny_runtime_counters ();
   counters->n_compiles += !job->from_disk;
   counters->n_disk_hits += job->from_disk;
-  counters->ns_codegen += (guint64) job->ns_codegen;
-  counters->ns_compile += (guint64) job->ns_compile;
+  counters->ns_codegen += (guint64) job->code.ns_codegen;
+  counters->ns_compile += (guint64) job->code.ns_compile;
 }
 
 static TinyExecutable *
 load_job (Job *job, GError **error)
 {
   TINY_TIMED ("engine", "load");
-  const EntryHead *head = &job->head;
+  const TinyCodeHead *head = &job->code.head;
   g_autoptr (TinyProgram) program
-      = tiny_program_new (job->device, head->name, job->binary, head->n_params,
+      = tiny_program_new (job->device, head->name, job->code.binary, head->n_params,
                           head->n_variables, head->group, error);
   if (program == NULL)
     return NULL;
@@ -295,7 +264,7 @@ finish_job (Job *job, GError **error)
   }
   TinyExecutable *executable = load_job (job, job->from_disk ? NULL : error);
   if (executable == NULL && job->from_disk) {
-    g_clear_pointer (&job->binary, g_bytes_unref);
+    tiny_code_clear (&job->code);
     job->from_disk = FALSE;
     generate (job);
     if (job->error != NULL) {
@@ -331,9 +300,9 @@ tiny_executables_get (TinyDevice *device,
   for (guint i = 0; i < n; i++) {
     Job *job = g_new0 (Job, 1);
     job->device = device;
-    job->graph = graph;
     job->kernel = kernels[i];
     make_key (job);
+    find_opts (job);
     g_ptr_array_add (jobs, job);
     g_autofree char *key = full_key (job);
     if (!g_hash_table_contains (loaded, key) && g_hash_table_add (asked, g_strdup (key)))
@@ -358,14 +327,11 @@ tiny_executables_get (TinyDevice *device,
 }
 
 GBytes *
-tiny_kernel_compile (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, GError **error)
+tiny_kernel_compile (
+    TinyDevice *device, TinyNode *kernel, const TinyOpt *opts, guint n_opts, GError **error)
 {
-  Job job = { .device = device, .graph = graph, .kernel = kernel };
+  Job job = { .device = device, .kernel = kernel };
   make_key (&job);
-  generate (&job);
-  if (job.error != NULL) {
-    g_propagate_error (error, job.error);
-    return NULL;
-  }
-  return job.binary;
+  tiny_code_make (&job.code, device, kernel, opts, n_opts, job.key, error);
+  return job.code.binary;
 }
