@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "tensor/tiny-tensor-private.h"
+
 #include "tools/bench-data.h"
 
 enum { MAX_SIZES = 8, MAX_LAUNCHES = 65536 };
@@ -237,4 +239,27 @@ bench_case_free (BenchCase *self)
     g_clear_object (&self->inputs[i]);
   g_free (self->text);
   g_free (self);
+}
+
+static void
+get_nodes (const BenchCase *self, TinyNode *out[BENCH_MAX_INPUTS])
+{
+  for (guint i = 0; i < self->n_inputs; i++)
+    out[i] = tiny_tensor_get_node (self->inputs[i]);
+}
+
+TinyCapture *
+bench_case_begin_capture (const BenchCase *self, GError **error)
+{
+  TinyNode *nodes[BENCH_MAX_INPUTS];
+  get_nodes (self, nodes);
+  return tiny_capture_begin (nodes, self->n_inputs, error);
+}
+
+gboolean
+bench_case_replay (const BenchCase *self, TinyCapture *capture, GError **error)
+{
+  TinyNode *nodes[BENCH_MAX_INPUTS];
+  get_nodes (self, nodes);
+  return tiny_capture_replay (capture, nodes, self->n_inputs, error);
 }
