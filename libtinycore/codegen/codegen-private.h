@@ -24,6 +24,7 @@ typedef gboolean (*TinyPassFunc) (TinyCodegen *cg, GError **error);
 /* The passes, in the order of pass-list.c. */
 gboolean tiny_pass_loops (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_simplify (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_stores (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_decompose (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_optimise (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_expand (TinyCodegen *cg, GError **error);
@@ -33,6 +34,9 @@ gboolean tiny_pass_linearise (TinyCodegen *cg, GError **error);
 
 /* Fills @cg->program's estimates from the kernel before it is optimised. */
 void tiny_codegen_estimate (TinyCodegen *cg);
+
+/* Runs the passes before optimise. */
+gboolean tiny_codegen_prepare (TinyCodegen *cg, GError **error);
 
 /* What @kernel is after the pass of that name, with the optimisations of @opts_text: for tests. */
 TinyNode *tiny_codegen_run_until (TinyGraph *graph,

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * merge.c: kernels that share loops become one.
+ *
+ * fusion.c gives every stored value a kernel. Here two kernels become one where the loops of the
+ * first are the outermost loops of the second: its loops are named alike, and what the second would
+ * load at the element that the first stores in the same step is the value itself. What nobody else
+ * reads is not stored any more. A row's maximum, its sum and what is divided by it so become one
+ * kernel, an optimiser's moments and the weights one with three outputs.
+ *
+ * Kernels that do not read one another are merged when they go through the same elements of the
+ * same memory, or are so small that a launch costs more than they do.
+ *
+ * Whether it is done says an estimate of the time with and without (work.c). */
+#include "base/tiny-env.h"
+#include "schedule/join.h"
+#include "schedule/weights.h"
+#include "schedule/work.h"
+
+/* One kernel, or several that became one. */
+typedef struct {
+  PlanItem item;
+  guint into; /* the group that it is part of, by number; its own: it is one */
+  KernelWork work;
+  gboolean is_measured;
+  GArray *before; /* guint: items that must run before, as they were */
+  guint mark;
+} Group;
+
+typedef struct {
+  Plan *plan;
+  guint n;
+  Group *groups;
+  guint *n_readers; /* of each buffer */
+  guint mark;
+} Merge;
+
+static guint
+find_group (Merge *self, guint i)
+{
+  while (self->groups[i].into != i)
+    i = self->groups[i].into = self->groups[self->groups[i].into].into;
+  return i;
+}
+
+static const KernelWork *
+get_work (Merge *self, Group *group)
+{
+  if (!group->is_measured)
+    group->work = schedule_measure_kernel (self->plan, group->item.kernel);
+  group->is_measured = TRUE;
+  return &group->work;
+}
+
+/* ---- what must run before what ---- */
+/* Whether group @a must run before @b because of one in between. */
+static gboolean
+is_way_between (Merge *self, guint a, guint b)
+{
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (guint));
+  self->mark++;
+  g_array_append_val (stack, b);
+  while (stack->len > 0) {
+    guint at = g_array_index (stack, guint, stack->len - 1);
+    g_array_set_size (stack, stack->len - 1);
+    const GArray *before = self->groups[at].before;
+    for (guint i = 0; i < before->len; i++) {
+      guint next = find_group (self, g_array_index (before, guint, i));
+      if (next == a && at != b)
+        return TRUE;
+      if (next == a || next == b || self->groups[next].mark == self->mark)
+        continue;
+      self->groups[next].mark = self->mark;
+      g_array_append_val (stack, next);
+    }
+  }
+  return FALSE;
+}
+
+static gboolean
+is_before (Merge *self, guint a, guint b)
+{
+  const GArray *before = self->groups[b].before;
+  for (guint i = 0; i < before->len; i++)
+    if (find_group (self, g_array_index (before, guint, i)) == a)
+      return TRUE;
+  return FALSE;
+}
+
+/* ---- whether ---- */
+static gboolean
+is_worth_it (const KernelWork *a, const KernelWork *b, const KernelWork *both)
+{
+  if (both->n_nodes > schedule_weights.max_nodes)
+    return FALSE;
+  /* Tiles of a contraction are made for its own loops. */
+  if ((a->contracts || b->contracts) && (!both->is_even || (a->contracts && b->contracts)))
+    return FALSE;
+  return schedule_get_time (both) < schedule_get_time (a) + schedule_get_time (b);
+}
+
+static void
+count_readers (Merge *self, const PlanItem *item, int by)
+{
+  for (guint i = item->n_written; i < item->n_buffers; i++)
+    self->n_readers[item->buffers[i]] += by;
+}
+
+/* Group @a becomes part of @b. */
+static void
+unite (Merge *self, guint a, guint b, const PlanItem *item, const KernelWork *work)
+{
+  Group *first = &self->groups[a], *second = &self->groups[b];
+  count_readers (self, &first->item, -1);
+  count_readers (self, &second->item, -1);
+  count_readers (self, item, 1);
+  first->into = b;
+  second->item = *item;
+  second->work = *work;
+  g_array_append_vals (second->before, first->before->data, first->before->len);
+}
+
+static gboolean
+can_meet (Merge *self, guint a, guint b)
+{
+  const PlanItem *first = &self->groups[a].item, *second = &self->groups[b].item;
+  return a != b && first->kind == TINY_SCHEDULE_KERNEL && second->kind == TINY_SCHEDULE_KERNEL
+         && first->device == second->device && !is_way_between (self, a, b)
+         && !is_way_between (self, b, a);
+}
+
+/* Makes one of groups @a and @b, where @b does not run before @a, if that is better. */
+static gboolean
+try_merge (Merge *self, guint a, guint b, gboolean shares)
+{
+  Group *first = &self->groups[a], *second = &self->groups[b];
+  PlanItem item;
+  if (!can_meet (self, a, b)
+      || !schedule_join_kernels (self->plan, self->n_readers, &first->item, &second->item,
+                                 shares, &item))
+    return FALSE;
+  KernelWork work = schedule_measure_kernel (self->plan, item.kernel);
+  if (!is_worth_it (get_work (self, first), get_work (self, second), &work))
+    return FALSE;
+  unite (self, a, b, &item, &work);
+  return TRUE;
+}
+
+/* ---- which ---- */
+/* Merges @b with those whose values it reads, until there is none left to merge with. */
+static void
+merge_sources (Merge *self, guint b)
+{
+  gboolean merged = TRUE;
+  while (merged) {
+    const GArray *before = self->groups[b].before;
+    merged = FALSE;
+    for (guint i = 0; i < before->len && !merged; i++) {
+      guint a = find_group (self, g_array_index (before, guint, i));
+      merged = a != b && try_merge (self, a, b, TRUE);
+    }
+  }
+}
+
+/* Merges kernels that read the same memory. */
+static void
+merge_siblings (Merge *self)
+{
+  g_autofree guint *last = g_new (guint, self->plan->buffers->len + 1);
+  for (guint i = 0; i < self->plan->buffers->len; i++)
+    last[i] = G_MAXUINT;
+  for (guint i = 0; i < self->n; i++) {
+    for (guint j = 0; self->groups[i].into == i && j < self->groups[i].item.n_buffers; j++) {
+      guint buffer = self->groups[i].item.buffers[j];
+      guint a = last[buffer] != G_MAXUINT ? find_group (self, last[buffer]) : i;
+      last[buffer] = i;
+      if (a != i && !is_before (self, i, a) && !is_before (self, a, i)
+          && try_merge (self, a, i, TRUE))
+        j = G_MAXUINT; /* the buffers are others now */
+    }
+  }
+}
+
+/* Merges what is so small that it may run on one thread. */
+static void
+merge_small (Merge *self)
+{
+  guint last = G_MAXUINT;
+  for (guint i = 0; i < self->n; i++) {
+    Group *group = &self->groups[i];
+    if (group->into != i || group->item.kind != TINY_SCHEDULE_KERNEL)
+      continue;
+    const KernelWork *work = get_work (self, group);
+    if (work->operations + work->n_bytes * schedule_weights.byte > schedule_weights.launch)
+      continue;
+    guint a = last != G_MAXUINT ? find_group (self, last) : i;
+    if (a != i && !is_before (self, a, i) && !is_before (self, i, a))
+      try_merge (self, a, i, FALSE);
+    last = i;
+  }
+}
+
+static void
+merge_init (Merge *self, Plan *plan)
+{
+  *self = (Merge){ .plan = plan, .n = plan->items->len };
+  self->groups = g_new0 (Group, self->n + 1);
+  self->n_readers = g_new0 (guint, plan->buffers->len + 1);
+  GArray **before = schedule_find_waits (plan);
+  for (guint i = 0; i < self->n; i++) {
+    Group *group = &self->groups[i];
+    group->item = g_array_index (plan->items, PlanItem, i);
+    group->into = i;
+    group->before = before[i];
+    count_readers (self, &group->item, 1);
+  }
+  g_free (before);
+}
+
+void
+schedule_merge_kernels (Plan *plan)
+{
+  Merge self;
+  if (tiny_env_get_int (TINY_ENV_NO_MERGE))
+    return;
+  merge_init (&self, plan);
+  for (guint i = 0; i < self.n; i++)
+    if (self.groups[i].item.kind == TINY_SCHEDULE_KERNEL)
+      merge_sources (&self, i);
+  merge_siblings (&self);
+  merge_small (&self);
+  g_array_set_size (plan->items, 0);
+  for (guint i = 0; i < self.n; i++) {
+    if (self.groups[i].into == i)
+      g_array_append_val (plan->items, self.groups[i].item);
+    g_array_unref (self.groups[i].before);
+  }
+  g_free (self.groups);
+  g_free (self.n_readers);
+}
