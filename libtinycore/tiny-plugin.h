@@ -134,7 +134,7 @@ typedef enum {
   TINY_INSTR_VARIABLE = 42,  /* arg: n; the n-th scalar parameter, an integer */
   TINY_INSTR_GRID = 43,      /* arg: axis 0..2; this work-group's index, i32 or i64 */
   TINY_INSTR_GROUP = 44,     /* arg: axis 0..2; the index within the work-group */
-  TINY_INSTR_LOCAL = 45,     /* arg: n elements; memory shared by a work-group */
+  TINY_INSTR_LOCAL = 45,     /* arg: n elements; memory shared by a work-group, starts undefined */
   TINY_INSTR_REGISTER = 46,  /* a mutable variable of dtype and lanes; starts undefined */
   TINY_INSTR_RANGE = 47,     /* (bound): loop 0 .. bound-1 up to the matching END; value: counter */
   TINY_INSTR_END = 48,       /* (range) */
@@ -208,7 +208,7 @@ typedef struct TinyTarget {
   uint32_t max_params;         /* buffer parameters of one program */
   uint32_t max_grid[3], max_group[3];
   uint32_t max_group_total;
-  uint32_t local_bytes;
+  uint32_t local_bytes;        /* of LOCAL memory in one program; without GROUPS: a grid point's own */
   uint64_t cache_bytes[3];     /* L1, L2, L3 seen by one thread, 0 unknown */
   uint64_t reserved[8];
 } TinyTarget;

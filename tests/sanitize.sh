@@ -39,7 +39,7 @@ if [ "$kind" = address ]; then
   programs=300
 else
   ninja -C "$folder" --quiet plugins/cpu/tiny-cpu.so sdk/reference/tiny-ref.so tools/tiny-scan \
-    tests/stress/test-stress-growth tests/stress/test-stress-threads tests/differential/test-differential
+    tests/stress/test-stress-growth tests/stress/test-stress-threads tests/stress/test-stress-pool tests/differential/test-differential
   meson test -C "$folder" --print-errorlogs --no-rebuild --timeout-multiplier 10 --suite stress
   programs=100
 fi

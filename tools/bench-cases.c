@@ -60,13 +60,21 @@ build_depthwise (TinyTensor *const *in, const gint64 *sizes)
   return tiny_tensor_conv2d (in[0], in[1], NULL, 1, sizes[4] / 2, 1, sizes[1]);
 }
 
-/* N dependent tiny kernels: each result is stored before the next uses it. */
+/* N dependent kernels: each result is realised before the next uses it, so that however kernels are
+ * fused there are N launches to replay. */
 static TinyTensor *
 build_launch (TinyTensor *const *in, const gint64 *sizes)
 {
-  TinyTensor *x = in[0];
-  for (gint64 i = 0; i < sizes[0]; i++)
-    x = tiny_tensor_contiguous (tiny_tensor_add_number (x, 1));
+  TinyTensor *x = g_object_ref (in[0]);
+  for (gint64 i = 0; i < sizes[0]; i++) {
+    TinyTensor *next = tiny_tensor_add_number (x, 1);
+    g_object_unref (x);
+    if (i == sizes[0] - 1)
+      return next;
+    x = g_object_ref_sink (next);
+    if (!tiny_tensor_realize (x, NULL)) /* the last one will say why */
+      g_debug ("launch: kernel %" G_GINT64_FORMAT " failed", i);
+  }
   return x;
 }
 
@@ -92,6 +100,7 @@ static const struct {
   { "conv", "conv:8x64x56x56:64x3x3", 7, FALSE, MAX_SIZE, build_conv, { { 0, 1, 2, 3, -1 }, { 4, 1, 5, 6, -1 } }, 2 },
   { "depthwise", "depthwise:8x64x56x56:3x3", 6, FALSE, MAX_SIZE, build_depthwise, { { 0, 1, 2, 3, -1 }, { 1, 6, 4, 5, -1 } }, 2 },
   { "launch", "launch:100 (at most 65536)", 1, FALSE, MAX_LAUNCHES, build_launch, { { -1 } }, 1 },
+  { "chain", "chain:100x4096: 100 kernels of 4096 elements", 2, FALSE, 1 << 24, build_launch, { { 1, -1 } }, 1 },
 };
 
 /* Reads "8x64x56x56:64x3x3" into sizes. */
@@ -138,7 +147,7 @@ count_work (BenchCase *self, const char *name)
     self->n_bytes = item * elements;
   else if (g_str_equal (name, "softmax") || g_str_equal (name, "layernorm"))
     self->n_bytes = 2 * item * elements;
-  if (g_str_equal (name, "launch"))
+  if (self->build == build_launch)
     self->per = (guint) s[0];
 }
 
@@ -152,8 +161,8 @@ make_input (guint i, const gint8 *dims, const gint64 *sizes, double offset, Tiny
   if (n == 0)
     shape[n++] = 1;
   g_autofree char *name = g_strdup_printf ("input.%u", i);
-  return g_object_ref_sink (
-      tiny_tensor_cast (bench_tensor (name, shape, n, offset, 1), dtype));
+  g_autoptr (TinyTensor) x = bench_tensor (name, shape, n, offset, 1);
+  return g_object_ref_sink (tiny_tensor_cast (x, dtype));
 }
 
 /* The row of @text, its sizes and dtype; -1 and @error when it does not read as a case. */
@@ -206,6 +215,11 @@ bench_case_new (const char *text, GError **error)
   int row = read_case (text, self->sizes, &dtype, error);
   if (row < 0)
     return NULL;
+  if (!tiny_dtype_is_float (dtype)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: inputs are floats, not %s", text,
+                 tiny_dtype_to_string (dtype));
+    return NULL;
+  }
   self->text = g_strdup (text);
   self->build = table[row].build;
   for (guint i = 0; i < table[row].n_inputs; i++)

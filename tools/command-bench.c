@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "engine/tiny-debug.h"
-#include "engine/tiny-jit.h"
+#include "engine/tiny-capture.h"
 #include "tensor/tiny-tensor-private.h"
 #include "tools/bench-cases.h"
 #include "tools/bench-data.h"

@@ -118,20 +118,29 @@ write_bytes (const char *path, const void *data, gsize size, GError **error)
   return good;
 }
 
-/* The text or bytes of one kernel in the wanted form. */
-static GBytes *
-emit (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, const char *form, GError **error)
+/* What to do with each kernel. */
+typedef struct {
+  TinyDevice *device;
+  const char *form;
+  TinyOpt *opts; /* NULL: by heuristic */
+  guint n_opts;
+} Emission;
+
+/* The text of one kernel; its first line is the list of optimisations, for --opts. */
+static char *
+emit_text (const Emission *self, TinyNode *kernel, GError **error)
 {
-  if (g_str_equal (form, "binary"))
-    return tiny_kernel_compile (device, graph, kernel, error);
   g_autoptr (TinyGraph) own = tiny_graph_new ();
   g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
-      own, tiny_graph_import (own, kernel), tiny_device_get_target (device), NULL, 0, error);
-  if (program == NULL)
+      own, tiny_graph_import (own, kernel), tiny_device_get_target (self->device), self->opts,
+      self->n_opts, error);
+  if (program == NULL) {
+    g_prefix_error (error, "kernel %s: ", kernel->text ? kernel->text : "?");
     return NULL;
-  const TinyRenderer *renderer = tiny_device_get_renderer (device);
-  char *text;
-  if (g_str_equal (form, "linear")) {
+  }
+  const TinyRenderer *renderer = tiny_device_get_renderer (self->device);
+  g_autofree char *text = NULL;
+  if (g_str_equal (self->form, "linear")) {
     text = tiny_linear_to_string (&program->linear);
   } else if (renderer->dialect == NULL) {
     g_set_error (
@@ -139,22 +148,73 @@ emit (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, const char *form, 
         "renderer %s makes code straight from the linear program and has no source: use "
         "--emit linear, or a renderer with a dialect such as --dev CPU:CLANG",
         renderer->name);
-    return NULL;
   } else {
     text = tiny_render_source (&program->linear, renderer->dialect, error);
   }
-  return text ? g_bytes_new_take (text, strlen (text)) : NULL;
+  const char *opts = program->opts && program->opts[0] ? program->opts : "none";
+  return text ? g_strdup_printf ("// opts: %s\n%s\n", opts, text) : NULL;
+}
+
+/* The text or bytes of all of them. */
+static GByteArray *
+emit_all (const Emission *self, GPtrArray *kernels, GError **error)
+{
+  g_autoptr (GByteArray) all = g_byte_array_new ();
+  for (guint i = 0; i < kernels->len; i++) {
+    TinyNode *kernel = kernels->pdata[i];
+    g_autoptr (GBytes) bytes = NULL;
+    if (g_str_equal (self->form, "binary")) {
+      bytes = tiny_kernel_compile (self->device, kernel, self->opts, self->n_opts, error);
+    } else {
+      char *text = emit_text (self, kernel, error);
+      bytes = text ? g_bytes_new_take (text, strlen (text)) : NULL;
+    }
+    if (bytes == NULL)
+      return NULL;
+    gsize size;
+    const guint8 *data = g_bytes_get_data (bytes, &size);
+    g_byte_array_append (all, data, (guint) size);
+  }
+  return g_steal_pointer (&all);
+}
+
+static int
+compile_file (
+    const char *path, const char *dev, const char *opts, Emission *self, const char *output)
+{
+  GError *error = NULL;
+  g_auto (Kernels) kernels = { 0 };
+  g_autofree TinyOpt *list = NULL;
+  if (opts != NULL && (list = tiny_opts_from_string (opts, &self->n_opts, &error)) == NULL)
+    return tinycore_fail (error);
+  self->opts = list;
+  if (!read_kernels (path, &kernels, &error)
+      || (self->device = device_for (dev, &error)) == NULL)
+    return tinycore_fail (error);
+  guint n = kernels.kernels->len;
+  gboolean binary = g_str_equal (self->form, "binary");
+  if ((binary || opts != NULL) && n != 1) {
+    g_printerr ("tinycore: %s has %u kernels; %s\n", path, n,
+                binary ? "a binary holds one" : "--opts is for one");
+    return EXIT_FAILED;
+  }
+  g_autoptr (GByteArray) all = emit_all (self, kernels.kernels, &error);
+  if (all == NULL || !write_bytes (output, all->data, all->len, &error))
+    return tinycore_fail (error);
+  return 0;
 }
 
 int
 tinycore_compile (int argc, char **argv)
 {
-  g_autofree char *dev = NULL, *form = NULL, *output = NULL;
+  g_autofree char *dev = NULL, *form = NULL, *opts = NULL, *output = NULL;
   int status = 0;
   const GOptionEntry entries[] = {
     { "dev", 0, 0, G_OPTION_ARG_STRING, &dev, "device to compile for, as DEV=", "D" },
     { "emit", 0, 0, G_OPTION_ARG_STRING, &form, "source, binary or linear (the default)",
       "FORM" },
+    { "opts", 0, 0, G_OPTION_ARG_STRING, &opts,
+      "optimisations by hand, such as 'lanes(1,16) upcast(0,4)' or none", "LIST" },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &output,
       "file to write instead of standard output", "FILE" },
     G_OPTION_ENTRY_NULL,
@@ -166,34 +226,12 @@ tinycore_compile (int argc, char **argv)
     form = g_strdup ("linear");
   const char *const forms[] = { "source", "binary", "linear", NULL };
   if (argc != 2 || !g_strv_contains (forms, form)) {
-    g_printerr ("usage: tinycore compile FILE.tir [--dev D] [--emit source|binary|linear]\n");
+    g_printerr ("usage: tinycore compile FILE.tir [--dev D] [--emit source|binary|linear] "
+                "[--opts LIST]\n");
     return EXIT_USAGE;
   }
-  GError *error = NULL;
-  g_auto (Kernels) kernels = { 0 };
-  TinyDevice *device = NULL;
-  if (!read_kernels (argv[1], &kernels, &error) || (device = device_for (dev, &error)) == NULL)
-    return tinycore_fail (error);
-  if (g_str_equal (form, "binary") && kernels.kernels->len != 1) {
-    g_printerr ("tinycore: %s has %u kernels; a binary holds one\n", argv[1],
-                kernels.kernels->len);
-    return EXIT_FAILED;
-  }
-  g_autoptr (GByteArray) all = g_byte_array_new ();
-  for (guint i = 0; i < kernels.kernels->len; i++) {
-    g_autoptr (GBytes) bytes
-        = emit (device, graph_of (&kernels), kernels.kernels->pdata[i], form, &error);
-    if (bytes == NULL)
-      return tinycore_fail (error);
-    gsize size;
-    const guint8 *data = g_bytes_get_data (bytes, &size);
-    g_byte_array_append (all, data, (guint) size);
-    if (!g_str_equal (form, "binary"))
-      g_byte_array_append (all, (const guint8 *) "\n", 1);
-  }
-  if (!write_bytes (output, all->data, all->len, &error))
-    return tinycore_fail (error);
-  return 0;
+  Emission emission = { .form = form };
+  return compile_file (argv[1], dev, opts, &emission, output);
 }
 
 /* One access: its strides by range, offset and mask, where the index is affine. */

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/tiny-stats.h"
+
 enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20, ALIGNMENT = 16 };
 
 typedef struct Block {
@@ -61,6 +63,7 @@ tiny_arena_alloc (TinyArena *self, gsize n_bytes)
   gpointer memory = base + block->used;
   block->used += n_bytes;
   self->n_bytes += n_bytes;
+  TINY_COUNT (n_arena_bytes, n_bytes);
   return memory;
 }
 

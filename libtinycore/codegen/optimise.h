@@ -25,8 +25,9 @@ typedef struct {
 
 typedef struct {
   TinyCodegen *cg;
-  GArray *axes;    /* TinyAxis in loop order, outputs first */
-  GArray *origins; /* TinyOrigin */
+  GArray *axes;       /* TinyAxis in loop order, outputs first */
+  GArray *origins;    /* TinyOrigin */
+  GHashTable *locals; /* of the kernel's LOCALs: what they become */
   guint n_numbers;
   guint n_outputs; /* axes that are not reduced */
 } TinyAxes;

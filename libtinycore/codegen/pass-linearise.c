@@ -4,8 +4,9 @@
  *
  * A value sits in the innermost of the loops it depends on, so what a loop does not change is
  * computed before it. A loop stands where its END does; the order inside a block is that of a
- * depth-first walk from the SINK, except that stores to memory, and loops that contain some, come
- * last: everything else in the block reads what was there before. REGISTERs are declared first. */
+ * depth-first walk from the SINK, except that stores to memory, loops that contain some, and what waits
+ * for them (AFTER a store to LOCAL memory), come last: everything else in the block reads what was
+ * there before. REGISTERs and LOCALs are declared first. */
 #include "codegen/codegen-private.h"
 
 #include "base/tiny-error.h"
@@ -18,7 +19,7 @@ typedef struct {
 
 typedef struct {
   TinyGraph *graph;
-  TinyNodeMap depths, blocks, stores, positions; /* of RANGEs; of RANGEs; of ENDs; of nodes */
+  TinyNodeMap depths, blocks, late, positions; /* of RANGEs; of RANGEs; of nodes; of nodes */
   Block root;
   GPtrArray *all_blocks;
   GArray *instrs, *sources;
@@ -38,7 +39,7 @@ linear_clear (Linear *self)
 {
   tiny_node_map_clear (&self->depths);
   tiny_node_map_clear (&self->blocks);
-  tiny_node_map_clear (&self->stores);
+  tiny_node_map_clear (&self->late);
   tiny_node_map_clear (&self->positions);
   g_clear_pointer (&self->all_blocks, g_ptr_array_unref);
   g_clear_pointer (&self->instrs, g_array_unref);
@@ -91,16 +92,21 @@ find_depths (Linear *self, GPtrArray *order)
 }
 
 static gboolean
-stores_to_memory (Linear *self, TinyNode *node)
+is_place (TinyNode *node)
 {
-  if (node->op == TINY_OP_STORE)
-    return node->n_sources > 2;
-  if (node->op != TINY_OP_END)
-    return FALSE;
-  for (guint i = 1; i < node->n_sources; i++)
-    if (stores_to_memory (self, node->sources[i]))
-      return TRUE;
-  return FALSE;
+  return node->op == TINY_OP_REGISTER || node->op == TINY_OP_LOCAL;
+}
+
+/* Whether @node stores to memory, or comes after what does. Asked for sources before users. */
+static gboolean
+is_late (Linear *self, TinyNode *node)
+{
+  gboolean late = node->op == TINY_OP_STORE && node->n_sources > 2;
+  for (guint i = 0; i < node->n_sources && !late; i++)
+    late = tiny_node_map_get (&self->late, node->sources[i]) != NULL;
+  if (late)
+    tiny_node_map_set (&self->late, node, node);
+  return late;
 }
 
 static void
@@ -110,9 +116,9 @@ fill_blocks (Linear *self, GPtrArray *order, Block *root)
     TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_RANGE || node->op == TINY_OP_SINK)
       continue;
-    TinyNode *loop = node->op == TINY_OP_REGISTER ? NULL : innermost (self, node);
+    TinyNode *loop = is_place (node) ? NULL : innermost (self, node);
     Block *block = loop ? tiny_node_map_get (&self->blocks, loop) : root;
-    g_ptr_array_add (stores_to_memory (self, node) ? block->effects : block->body, node);
+    g_ptr_array_add (is_late (self, node) ? block->effects : block->body, node);
   }
 }
 
@@ -173,7 +179,7 @@ emit_node (Linear *self, TinyNode *node)
   if (node->op == TINY_OP_AFTER)
     return;
   if (node->op != TINY_OP_END) {
-    emit (self, node, node->op == TINY_OP_REGISTER ? 0 : node->n_sources);
+    emit (self, node, is_place (node) ? 0 : node->n_sources);
     return;
   }
   emit (self, node->sources[0], 1);
@@ -219,6 +225,23 @@ check_ops (Linear *self, GPtrArray *order, GError **error)
   return TRUE;
 }
 
+static gboolean
+check_local_memory (TinyCodegen *cg, GPtrArray *order, GError **error)
+{
+  gint64 n_bytes = 0;
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_LOCAL)
+      n_bytes += (node->ints->v[0] * (gint64) tiny_dtype_get_n_bytes (node->dtype) + 63) & ~63;
+  }
+  if (n_bytes <= cg->target->local_bytes)
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+               "kernel: wants %" G_GINT64_FORMAT " bytes of local memory, the target has %u",
+               n_bytes, cg->target->local_bytes);
+  return FALSE;
+}
+
 gboolean
 tiny_pass_linearise (TinyCodegen *cg, GError **error)
 {
@@ -227,7 +250,7 @@ tiny_pass_linearise (TinyCodegen *cg, GError **error)
   self.instrs = g_array_new (FALSE, FALSE, sizeof (TinyInstr));
   self.sources = g_array_new (FALSE, FALSE, sizeof (guint32));
   g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);
-  if (!check_ops (&self, order, error))
+  if (!check_ops (&self, order, error) || !check_local_memory (cg, order, error))
     return FALSE;
   Block *root = block_new (&self);
   find_depths (&self, order);

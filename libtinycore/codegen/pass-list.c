@@ -10,6 +10,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-timing.h"
 #include "codegen/tiny-decompose.h"
 #include "ir/tiny-text.h"
 #include "ir/tiny-verify.h"
@@ -87,9 +88,11 @@ run_passes (TinyCodegen *cg, const char *last, GError **error)
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "codegen: there is no pass %s", last);
     return FALSE;
   }
-  for (guint i = 0; i < n; i++)
+  for (guint i = 0; i < n; i++) {
+    TINY_TIMED ("codegen", passes[i].name);
     if (!passes[i].run (cg, error) || !inspect (cg, i, error))
       return FALSE;
+  }
   return TRUE;
 }
 

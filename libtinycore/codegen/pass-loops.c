@@ -208,10 +208,11 @@ separate (Loops *self, TinyNode *node)
   return result;
 }
 
-/* How many REDUCEs deep each node is. */
+/* How many REDUCEs deep each node is. What reads LOCAL memory is deeper than all that fills it. */
 static void
 find_levels (Loops *self, GPtrArray *order)
 {
+  g_auto (TinyNodeMap) locals = { 0 };
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     guint level = 0;
@@ -219,6 +220,10 @@ find_levels (Loops *self, GPtrArray *order)
       level
           = MAX (level, GPOINTER_TO_UINT (tiny_node_map_get (&self->levels, node->sources[s])));
     level += node->op == TINY_OP_REDUCE;
+    if (node->op == TINY_OP_STORE && node->sources[0]->op == TINY_OP_LOCAL)
+      tiny_node_map_set (&locals, node->sources[0], GUINT_TO_POINTER (level + 1));
+    if (node->op == TINY_OP_LOAD)
+      level = MAX (level, GPOINTER_TO_UINT (tiny_node_map_get (&locals, node->sources[0])));
     tiny_node_map_set (&self->levels, node, GUINT_TO_POINTER (level));
   }
 }

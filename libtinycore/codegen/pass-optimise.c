@@ -13,6 +13,12 @@
 #include "base/tiny-error.h"
 #include "rewrite/tiny-bounds.h"
 
+/* What a LOCAL became: see grow_local(). */
+typedef struct {
+  TinyNode *memory, *offset, *lane;
+  gint64 lanes;
+} Local;
+
 static void
 origin_clear (gpointer data)
 {
@@ -41,6 +47,7 @@ tiny_axes_new (TinyCodegen *cg)
   self->axes = g_array_new (FALSE, FALSE, sizeof (TinyAxis));
   self->origins = g_array_new (FALSE, FALSE, sizeof (TinyOrigin));
   g_array_set_clear_func (self->origins, origin_clear);
+  self->locals = g_hash_table_new_full (NULL, NULL, NULL, g_free);
   self->n_numbers = tiny_codegen_count_ranges (cg->graph, cg->root);
   for (guint i = 0; i < cg->root->n_sources; i++) {
     guint n;
@@ -63,6 +70,7 @@ tiny_axes_free (TinyAxes *self)
   if (self == NULL)
     return;
   g_array_unref (self->axes);
+  g_hash_table_unref (self->locals);
   g_array_unref (self->origins);
   g_free (self);
 }
@@ -223,11 +231,13 @@ tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
   static const TinyRangeKind kinds[TINY_N_OPTS] = { [TINY_OPT_LANES] = TINY_RANGE_LANES,
                                                     [TINY_OPT_UPCAST] = TINY_RANGE_UPCAST,
                                                     [TINY_OPT_UNROLL] = TINY_RANGE_UNROLL };
-  gboolean exists = opt.axis < self->axes->len && (guint) opt.kind < TINY_N_OPTS;
+  gboolean known = (guint) opt.kind < TINY_N_OPTS, exists = opt.axis < self->axes->len;
   TinyAxis *axis = exists ? tiny_axes_get (self, opt.axis) : NULL;
-  const char *why = exists ? find_objection (self, opt, axis) : "there is no such axis";
+  const char *why = !known    ? "there is no such kind"
+                    : !exists ? "there is no such axis"
+                              : find_objection (self, opt, axis);
   if (why != NULL) {
-    g_autofree char *text = exists ? tiny_opts_to_string (&opt, 1) : g_strdup ("optimisation");
+    g_autofree char *text = known ? tiny_opts_to_string (&opt, 1) : g_strdup ("optimisation");
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: %s", text, why);
     return FALSE;
   }
@@ -286,19 +296,72 @@ add_gates (TinyAxes *self, TinyNode *gate, TinyNode *const *ranges, guint n)
   return gate;
 }
 
+/* LOCAL memory that is filled again in each round of a loop: when the loop is copied or becomes
+ * lanes, every copy and lane gets memory of its own. */
+static Local *
+grow_local (TinyAxes *self, TinyNode *memory)
+{
+  TinyGraph *graph = self->cg->graph;
+  TinyNode *zero = tiny_node_const_index (graph, 0);
+  Local *local = g_new0 (Local, 1);
+  gint64 n = memory->ints->v[0];
+  g_autofree TinyNode **loops = g_new (TinyNode *, memory->n_sources + 1);
+  local->lanes = 1;
+  local->offset = zero;
+  for (guint i = 0; i < memory->n_sources; i++) {
+    TinyOrigin *origin = find_origin (self, memory->sources[i]);
+    loops[i] = origin ? origin->expression : memory->sources[i];
+    for (guint j = 0; origin != NULL && j < origin->inner->len; j++) {
+      TinyNode *inner = origin->inner->pdata[j];
+      gint64 extent = tiny_range_get_extent (inner), scale = n;
+      loops[i] = tiny_codegen_replace (graph, loops[i], &inner, &zero, 1);
+      if (tiny_range_get_kind (inner) == TINY_RANGE_LANES) {
+        local->lanes = extent;
+        local->lane = inner;
+        continue;
+      }
+      n *= extent;
+      local->offset = tiny_fold_binary (
+          graph, TINY_OP_ADD, local->offset,
+          tiny_fold_binary (graph, TINY_OP_MUL, inner, tiny_node_const_index (graph, scale)));
+    }
+  }
+  n *= local->lanes;
+  local->memory = tiny_node_new (graph, TINY_OP_LOCAL, memory->dtype, 1, memory->n_sources,
+                                 loops, memory->arg, tiny_graph_ints (graph, &n, 1), NULL);
+  return local;
+}
+
+/* Where @index of a LOCAL as the kernel has it now is. */
+static TinyNode *
+local_index (TinyAxes *self, const Local *local, TinyNode *index)
+{
+  TinyGraph *graph = self->cg->graph;
+  index = tiny_fold_binary (graph, TINY_OP_ADD, index, local->offset);
+  if (local->lane == NULL)
+    return index;
+  index = tiny_fold_binary (graph, TINY_OP_MUL, index,
+                            tiny_node_const_index (graph, local->lanes));
+  return tiny_fold_binary (graph, TINY_OP_ADD, index, local->lane);
+}
+
 static TinyNode *
 rebuild_access (TinyAxes *self, TinyNode *node, TinyNode **sources)
 {
   TinyGraph *graph = self->cg->graph;
+  Local *local = g_hash_table_lookup (self->locals, node->sources[0]);
+  if (local != NULL) {
+    sources[0] = local->memory;
+    sources[1] = local_index (self, local, sources[1]);
+  }
   guint n_ranges, at = node->op == TINY_OP_LOAD ? 2 : 3;
   TinyNode *const *ranges = tiny_node_get_ranges (graph, node, &n_ranges);
   TinyNode *given = node->n_sources > at ? sources[at] : NULL;
-  if (node->op == TINY_OP_LOAD && node->sources[0]->ints != NULL
-      && node->sources[0]->ints->n > 0) {
+  if (node->op == TINY_OP_LOAD && sources[0]->ints != NULL && sources[0]->ints->n > 0) {
     /* What stays inside the buffer needs no gate: nobody uses the value. */
     gint64 lowest, highest;
     tiny_node_get_bounds (sources[1], &lowest, &highest);
-    if (lowest >= 0 && highest < node->sources[0]->ints->v[0])
+    if (lowest >= 0 && highest < sources[0]->ints->v[0])
       return tiny_fold_node (graph, node, 1, sources);
   }
   sources[at] = add_gates (self, given, ranges, n_ranges);
@@ -341,6 +404,12 @@ tiny_axes_build (TinyAxes *self)
   TinyGraph *graph = self->cg->graph;
   g_auto (TinyNodeMap) map = { 0 };
   number_axes (self);
+  for (guint i = 0; i < self->cg->root->n_sources; i++) {
+    TinyNode *store = self->cg->root->sources[i];
+    if (store->sources[0]->op == TINY_OP_LOCAL)
+      g_hash_table_insert (self->locals, store->sources[0],
+                           grow_local (self, store->sources[0]));
+  }
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i], *made;

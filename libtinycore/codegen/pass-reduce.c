@@ -9,7 +9,10 @@
  * All REDUCEs over the same ranges share one nest: their updates are closed by the same END. An
  * END lists its range first, then what happens inside it; its value depends on the loops around
  * it only. A register's sources are the loops it is used in, so that its first store is repeated
- * with them. The SINK ends as SINK(END(outermost, …)…). */
+ * with them. The SINK ends as SINK(END(outermost, …)…).
+ *
+ * STOREs happen in the order of the SINK inside the loops that they share. What is stored to LOCAL
+ * memory is read back by others: they name it as AFTER the END (or the STORE) that filled it. */
 #include "codegen/codegen-private.h"
 
 typedef struct {
@@ -232,32 +235,68 @@ lower_all (Lower *self, TinyNode *root)
   }
 }
 
+/* ---- the loops of stores ---- */
+static TinyNode *
+memory_of (TinyNode *store)
+{
+  TinyNode *memory = store->sources[0];
+  while (memory->op == TINY_OP_AFTER)
+    memory = memory->sources[0];
+  return memory;
+}
+
+/* What comes later reads and writes the LOCALs of @stores not before @done, which holds them. */
+static void
+order_locals (TinyGraph *graph, GPtrArray *stores, TinyNode *done, GPtrArray *later)
+{
+  for (guint i = 0; i < stores->len; i++) {
+    TinyNode *place = ((TinyNode *) stores->pdata[i])->sources[0];
+    gboolean known = memory_of (stores->pdata[i])->op != TINY_OP_LOCAL;
+    for (guint j = 0; j < i && !known; j++)
+      known = ((TinyNode *) stores->pdata[j])->sources[0] == place;
+    if (known)
+      continue;
+    TinyNode *then = after (graph, place, 1, &done, NULL);
+    for (guint j = 0; j < later->len; j++)
+      later->pdata[j] = tiny_graph_substitute (graph, later->pdata[j], &place, &then, 1);
+  }
+}
+
+/* Takes what is inside of @loop out of @left, in order. */
+static GPtrArray *
+take_same_loop (TinyGraph *graph, GPtrArray *left, TinyNode *loop)
+{
+  GPtrArray *same = g_ptr_array_new ();
+  for (guint i = 0; i < left->len;)
+    if (tiny_node_depends_on (graph, left->pdata[i], loop))
+      g_ptr_array_add (same, g_ptr_array_remove_index (left, i));
+    else
+      i++;
+  return same;
+}
+
 /* Puts @stores, whose loops agree up to @depth, into the rest of their loops. */
 static void
 close_loops (TinyGraph *graph, GPtrArray *stores, guint depth, GPtrArray *out)
 {
-  g_autoptr (GPtrArray) left = g_ptr_array_new ();
-  for (guint i = 0; i < stores->len; i++)
-    g_ptr_array_add (left, stores->pdata[i]);
+  g_autoptr (GPtrArray) left = g_ptr_array_copy (stores, NULL, NULL);
   while (left->len > 0) {
     guint n;
-    g_autofree TinyNode **loops = tiny_codegen_get_loops (graph, left->pdata[0], &n);
+    TinyNode *done = left->pdata[0];
+    g_autofree TinyNode **loops = tiny_codegen_get_loops (graph, done, &n);
+    g_autoptr (GPtrArray) same
+        = n > depth ? take_same_loop (graph, left, loops[depth]) : g_ptr_array_new ();
     if (n <= depth) {
-      g_ptr_array_add (out, left->pdata[0]);
-      g_ptr_array_remove_index (left, 0);
-      continue;
+      g_ptr_array_add (same, g_ptr_array_remove_index (left, 0));
+    } else {
+      g_autoptr (GPtrArray) inside = g_ptr_array_new ();
+      g_ptr_array_add (inside, loops[depth]);
+      close_loops (graph, same, depth + 1, inside);
+      done = tiny_node_new (graph, TINY_OP_END, TINY_DTYPE_VOID, 1, inside->len,
+                            (TinyNode *const *) inside->pdata, 0, NULL, NULL);
     }
-    g_autoptr (GPtrArray) same = g_ptr_array_new ();
-    g_autoptr (GPtrArray) inside = g_ptr_array_new ();
-    g_ptr_array_add (inside, loops[depth]);
-    for (guint i = 0; i < left->len;)
-      if (tiny_node_depends_on (graph, left->pdata[i], loops[depth]))
-        g_ptr_array_add (same, g_ptr_array_remove_index (left, i));
-      else
-        i++;
-    close_loops (graph, same, depth + 1, inside);
-    g_ptr_array_add (out, tiny_node_new (graph, TINY_OP_END, TINY_DTYPE_VOID, 1, inside->len,
-                                         (TinyNode *const *) inside->pdata, 0, NULL, NULL));
+    g_ptr_array_add (out, done);
+    order_locals (graph, same, done, left);
   }
 }
 

@@ -2,8 +2,8 @@
  *
  * text.c: optimisations and linear programs as text.
  *
- * Optimisations read "lanes(1,16) upcast(0,6)"; tiny_opts_from_string() takes what
- * tiny_opts_to_string() gives. A linear program is one instruction a line, indented by its loops. */
+ * Optimisations read "lanes(1,16) upcast(0,6)", no optimisations "none" or nothing;
+ * tiny_opts_from_string() takes what tiny_opts_to_string() gives. A linear program is one instruction a line, indented by its loops. */
 #include "codegen/codegen-private.h"
 
 #include <string.h>
@@ -50,7 +50,7 @@ tiny_opts_from_string (const char *text, guint *out_n, GError **error)
   g_autofree TinyOpt *opts = g_new0 (TinyOpt, g_strv_length (words) + 1);
   guint n = 0;
   for (guint i = 0; words[i] != NULL; i++) {
-    if (words[i][0] == 0)
+    if (words[i][0] == 0 || g_str_equal (words[i], "none"))
       continue;
     if (!parse_opt (words[i], &opts[n++])) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,

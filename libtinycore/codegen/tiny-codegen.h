@@ -47,7 +47,7 @@ TinyLinearProgram *tiny_codegen_compile (TinyGraph *graph,
                                          GError **error);
 void tiny_linear_program_free (TinyLinearProgram *self);
 
-/* "lanes(1,16) upcast(0,6)" and back. */
+/* "lanes(1,16) upcast(0,6)" and back; "none" reads as no optimisations. */
 char *tiny_opts_to_string (const TinyOpt *opts, guint n);
 TinyOpt *tiny_opts_from_string (const char *text, guint *out_n, GError **error);
 

@@ -3,17 +3,7 @@
  * tiny-debug.c: what DEBUG=1 … 7 print on standard error. */
 #include "engine/tiny-debug.h"
 
-#include <time.h>
-
 #include "base/tiny-env.h"
-
-gint64
-tiny_debug_now_ns (void)
-{
-  struct timespec now;
-  clock_gettime (CLOCK_MONOTONIC, &now);
-  return (gint64) now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 void
 tiny_debug_print_device (TinyDevice *device)

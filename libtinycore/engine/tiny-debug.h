@@ -3,12 +3,13 @@
  * tiny-debug.h: what DEBUG=1 … 7 print on standard error. */
 #pragma once
 
+#include "base/tiny-timing.h"
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-executable.h"
 
 G_BEGIN_DECLS
 
-gint64 tiny_debug_now_ns (void);
+#define tiny_debug_now_ns tiny_timing_now_ns
 void tiny_debug_print_device (TinyDevice *device); /* 1 */
 void tiny_debug_print_launch (TinyDevice *device,
                               const TinyExecutable *executable,

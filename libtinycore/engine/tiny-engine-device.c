@@ -2,6 +2,7 @@
  *
  * tiny-engine-device.c: devices by name, opened on first use and kept. */
 #include "base/tiny-env.h"
+#include "base/tiny-timing.h"
 #include "base/tiny-error.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
@@ -35,6 +36,7 @@ tiny_engine_get_device (const char *name, GError **error)
   g_mutex_lock (&lock);
   TinyDevice *device = devices ? g_hash_table_lookup (devices, name) : NULL;
   if (device == NULL) {
+    TINY_TIMED ("engine", "open device");
     device = tiny_registry_open (tiny_registry_get_default (), name, error);
     if (device != NULL)
       device = remember (device);
@@ -48,6 +50,7 @@ tiny_runtime_get_default_device (GError **error)
 {
   g_mutex_lock (&lock);
   if (default_name == NULL) {
+    TINY_TIMED ("engine", "open device");
     TinyDevice *device = tiny_registry_open (tiny_registry_get_default (), NULL, error);
     if (device != NULL)
       default_name = g_intern_string (tiny_device_get_name (remember (device)));

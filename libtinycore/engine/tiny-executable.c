@@ -14,32 +14,19 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
-#include "codegen/tiny-codegen.h"
+#include "base/tiny-timing.h"
 #include "device/tiny-backend.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-cache.h"
-#include "engine/tiny-debug.h"
-#include "render/tiny-render.h"
-
-/* ---- what a disk entry holds before the binary; fixed widths, same machine only ---- */
-typedef struct {
-  guint32 n_params, n_variables;
-  guint32 grid[3], group[3];
-  gint64 n_flops, n_bytes;
-  char name[96];
-  char opts[192];
-} EntryHead;
+#include "engine/tiny-code.h"
 
 /* One kernel on its way. */
 typedef struct {
   TinyDevice *device;
-  TinyGraph *graph; /* shared, read only */
-  TinyNode *kernel;
+  TinyNode *kernel; /* of a shared graph, read only */
   char key[33];
-  EntryHead head;
-  GBytes *binary;
+  TinyCode code;
   GError *error;
-  gint64 ns_codegen, ns_compile;
   gboolean from_disk;
 } Job;
 
@@ -84,6 +71,7 @@ get_build_id (void)
 static void
 make_key (Job *job)
 {
+  TINY_TIMED ("engine", "key");
   guint8 digest[32];
   gsize length = sizeof digest;
   TinyGraph *own = tiny_graph_new ();
@@ -109,88 +97,26 @@ make_key (Job *job)
 
 /* ---- making a binary ---- */
 static void
-keep_source (Job *job, const char *name, const char *source, const TinyLinear *linear)
-{
-  g_autofree char *listing = source ? NULL : tiny_linear_to_string (linear);
-  g_autofree char *file = g_strdup_printf ("%s-%.8s.%s", name, job->key, source ? "c" : "txt");
-  g_autofree char *path = tiny_cache_keep_failed (file, source ? source : listing);
-  if (path != NULL)
-    g_prefix_error (&job->error, "kernel %s (its source is in %s): ", name, path);
-  else
-    g_prefix_error (&job->error, "kernel %s: ", name);
-}
-
-static gboolean
-compile_linear (Job *job, TinyLinearProgram *program)
-{
-  const TinyRenderer *renderer = tiny_device_get_renderer (job->device);
-  const TinyTarget *target = tiny_device_get_target (job->device);
-  g_autofree char *source = NULL;
-  if (renderer->dialect != NULL) {
-    source = tiny_render_source (&program->linear, renderer->dialect, &job->error);
-    if (source == NULL)
-      return FALSE;
-  }
-  if (TINY_DEBUG (3))
-    tiny_debug_print_kernel (program, source);
-  TinyCompileArgs args = {
-    .struct_size = sizeof args,
-    .arch = target->arch,
-    .name = program->linear.name,
-    .source = source,
-    .source_size = source ? strlen (source) : 0,
-    .linear = &program->linear,
-  };
-  job->binary = tiny_device_compile (job->device, &args, &job->error);
-  if (job->binary == NULL) {
-    keep_source (job, program->linear.name, source, &program->linear);
-    return FALSE;
-  }
-  if (TINY_DEBUG (7))
-    tiny_debug_print_assembly (job->device, job->binary);
-  return TRUE;
-}
-
-static void
 generate (Job *job)
 {
-  gint64 start = tiny_debug_now_ns ();
-  g_autoptr (TinyGraph) own = tiny_graph_new ();
-  TinyNode *kernel = tiny_graph_import (own, job->kernel);
-  g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
-      own, kernel, tiny_device_get_target (job->device), NULL, 0, &job->error);
-  gint64 middle = tiny_debug_now_ns ();
-  job->ns_codegen = middle - start;
-  if (program == NULL) {
-    g_prefix_error (&job->error, "kernel %s: ", job->kernel->text ? job->kernel->text : "?");
-    return;
-  }
-  const TinyLinear *linear = &program->linear;
-  EntryHead *head = &job->head;
-  head->n_params = linear->n_params;
-  head->n_variables = linear->n_variables;
-  memcpy (head->grid, linear->grid, sizeof head->grid);
-  memcpy (head->group, linear->group, sizeof head->group);
-  head->n_flops = program->n_flops;
-  head->n_bytes = program->n_bytes;
-  g_strlcpy (head->name, linear->name, sizeof head->name);
-  g_strlcpy (head->opts, program->opts ? program->opts : "", sizeof head->opts);
-  compile_linear (job, program);
-  job->ns_compile = tiny_debug_now_ns () - middle;
+  TINY_TIMED ("engine", "kernel");
+  tiny_code_make (&job->code, job->device, job->kernel, NULL, 0, job->key, &job->error);
 }
 
 static gboolean
 load_from_disk (Job *job)
 {
+  TINY_TIMED ("engine", "cache read");
   if (TINY_DEBUG (3)) /* the person wants to see code being made */
     return FALSE;
   g_autoptr (GBytes) entry = tiny_cache_load (job->key);
   gsize size;
   const guint8 *data = entry ? g_bytes_get_data (entry, &size) : NULL;
-  if (data == NULL || size < sizeof (EntryHead))
+  if (data == NULL || size < sizeof (TinyCodeHead))
     return FALSE;
-  memcpy (&job->head, data, sizeof (EntryHead));
-  job->binary = g_bytes_new_from_bytes (entry, sizeof (EntryHead), size - sizeof (EntryHead));
+  memcpy (&job->code.head, data, sizeof (TinyCodeHead));
+  job->code.binary
+      = g_bytes_new_from_bytes (entry, sizeof (TinyCodeHead), size - sizeof (TinyCodeHead));
   job->from_disk = TRUE;
   return TRUE;
 }
@@ -198,10 +124,11 @@ load_from_disk (Job *job)
 static void
 store_on_disk (Job *job)
 {
+  TINY_TIMED ("engine", "cache write");
   gsize size;
-  const guint8 *data = g_bytes_get_data (job->binary, &size);
-  GByteArray *whole = g_byte_array_sized_new ((guint) (sizeof (EntryHead) + size));
-  g_byte_array_append (whole, (const guint8 *) &job->head, sizeof (EntryHead));
+  const guint8 *data = g_bytes_get_data (job->code.binary, &size);
+  GByteArray *whole = g_byte_array_sized_new ((guint) (sizeof (TinyCodeHead) + size));
+  g_byte_array_append (whole, (const guint8 *) &job->code.head, sizeof (TinyCodeHead));
   g_byte_array_append (whole, data, (guint) size);
   g_autoptr (GBytes) payload = g_byte_array_free_to_bytes (whole);
   tiny_cache_store (job->key, payload);
@@ -238,7 +165,7 @@ static void
 job_free (gpointer data)
 {
   Job *job = data;
-  g_clear_pointer (&job->binary, g_bytes_unref);
+  tiny_code_clear (&job->code);
   g_clear_error (&job->error);
   g_free (job);
 }
@@ -249,16 +176,17 @@ count_job (const Job *job)
   TinyCounters *counters = tiny_runtime_counters ();
   counters->n_compiles += !job->from_disk;
   counters->n_disk_hits += job->from_disk;
-  counters->ns_codegen += (guint64) job->ns_codegen;
-  counters->ns_compile += (guint64) job->ns_compile;
+  counters->ns_codegen += (guint64) job->code.ns_codegen;
+  counters->ns_compile += (guint64) job->code.ns_compile;
 }
 
 static TinyExecutable *
 load_job (Job *job, GError **error)
 {
-  const EntryHead *head = &job->head;
+  TINY_TIMED ("engine", "load");
+  const TinyCodeHead *head = &job->code.head;
   g_autoptr (TinyProgram) program
-      = tiny_program_new (job->device, head->name, job->binary, head->n_params,
+      = tiny_program_new (job->device, head->name, job->code.binary, head->n_params,
                           head->n_variables, head->group, error);
   if (program == NULL)
     return NULL;
@@ -284,7 +212,7 @@ finish_job (Job *job, GError **error)
   }
   TinyExecutable *executable = load_job (job, job->from_disk ? NULL : error);
   if (executable == NULL && job->from_disk) {
-    g_clear_pointer (&job->binary, g_bytes_unref);
+    tiny_code_clear (&job->code);
     job->from_disk = FALSE;
     generate (job);
     if (job->error != NULL) {
@@ -320,7 +248,6 @@ tiny_executables_get (TinyDevice *device,
   for (guint i = 0; i < n; i++) {
     Job *job = g_new0 (Job, 1);
     job->device = device;
-    job->graph = graph;
     job->kernel = kernels[i];
     make_key (job);
     g_ptr_array_add (jobs, job);
@@ -347,14 +274,11 @@ tiny_executables_get (TinyDevice *device,
 }
 
 GBytes *
-tiny_kernel_compile (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, GError **error)
+tiny_kernel_compile (
+    TinyDevice *device, TinyNode *kernel, const TinyOpt *opts, guint n_opts, GError **error)
 {
-  Job job = { .device = device, .graph = graph, .kernel = kernel };
+  Job job = { .device = device, .kernel = kernel };
   make_key (&job);
-  generate (&job);
-  if (job.error != NULL) {
-    g_propagate_error (error, job.error);
-    return NULL;
-  }
-  return job.binary;
+  tiny_code_make (&job.code, device, kernel, opts, n_opts, job.key, error);
+  return job.code.binary;
 }

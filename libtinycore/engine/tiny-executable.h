@@ -6,6 +6,7 @@
  * target, the renderer and this very library → generated, rendered, compiled, stored. */
 #pragma once
 
+#include "codegen/tiny-codegen.h"
 #include "device/tiny-device.h"
 #include "device/tiny-program.h"
 #include "ir/tiny-node.h"
@@ -33,8 +34,9 @@ gboolean tiny_executables_get (TinyDevice *device,
                                TinyExecutable **out_executables,
                                GError **error);
 
-/* One kernel's binary without a device to load it, for `tinycore compile`; (transfer full). */
-GBytes *
-tiny_kernel_compile (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, GError **error);
+/* One kernel's binary without a device to load it, for `tinycore compile`; (transfer full). @opts
+ * as in tiny_codegen_compile(). */
+GBytes *tiny_kernel_compile (
+    TinyDevice *device, TinyNode *kernel, const TinyOpt *opts, guint n_opts, GError **error);
 
 G_END_DECLS

@@ -4,6 +4,7 @@
 #include "engine/tiny-plan.h"
 
 #include "base/tiny-error.h"
+#include "base/tiny-timing.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
 #include "ir/tiny-verify.h"
@@ -68,7 +69,9 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
     return NULL;
   }
   gint64 start = tiny_debug_now_ns ();
+  TinyTiming timing = tiny_timing_begin ("engine", "schedule");
   TinySchedule *schedule = tiny_schedule_new (graph, sink, error);
+  tiny_timing_end (&timing);
   tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
   if (schedule == NULL)
     return NULL;

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tiny-arena.h"
+#include "base/tiny-stats.h"
 #include "ir/tiny-shape.h"
 
 typedef struct {
@@ -29,6 +30,7 @@ TinyGraph *
 tiny_graph_new (void)
 {
   TinyGraph *self = g_new0 (TinyGraph, 1);
+  TINY_COUNT (n_graphs, 1);
   self->arena = tiny_arena_new ();
   self->nodes.size = 256;
   self->nodes.slots = g_new0 (gpointer, self->nodes.size);
@@ -158,6 +160,7 @@ tiny_node_new (TinyGraph *graph,
                const TinyInts *ints,
                const char *text)
 {
+  TINY_COUNT (n_nodes_asked, 1);
   if (ints != NULL)
     ints = tiny_graph_ints (graph, ints->v, ints->n);
   if (text != NULL)
@@ -181,6 +184,7 @@ tiny_node_new (TinyGraph *graph,
   }
   TinyNode *node
       = tiny_arena_alloc (graph->arena, sizeof (TinyNode) + n_sources * sizeof (gpointer));
+  TINY_COUNT (n_nodes, 1);
   TinyNode **own_sources = (TinyNode **) (node + 1);
   node->op = op;
   node->dtype = dtype;

@@ -110,7 +110,7 @@ static char *(*const verify_stage[]) (const TinyNode *node)
 
 /* The nodes that a program knows by number. */
 typedef struct {
-  GHashTable *ranges, *params, *variables;
+  GHashTable *ranges, *params, *variables, *filled; /* the last: LOCALs stored to so far */
 } Numbers;
 
 enum { MAX_SLOTS = 65536 };
@@ -141,6 +141,22 @@ verify_numbers (Numbers *self, TinyNode *node)
   default:
     return NULL;
   }
+}
+
+/* LOCAL memory is filled by one STORE, which comes first. Users come after sources, and what a SINK
+ * lists first comes before the rest. */
+static char *
+verify_local (GHashTable *filled, const TinyNode *node)
+{
+  if ((node->op != TINY_OP_LOAD && node->op != TINY_OP_STORE)
+      || node->sources[0]->op != TINY_OP_LOCAL)
+    return NULL;
+  gboolean is_filled = g_hash_table_contains (filled, node->sources[0]);
+  if (node->op == TINY_OP_LOAD && !is_filled)
+    FAIL ("reads local memory that nothing before it fills");
+  if (node->op == TINY_OP_STORE && !g_hash_table_add (filled, node->sources[0]))
+    FAIL ("fills local memory that another store fills");
+  return NULL;
 }
 
 /* How often a store or the inside of a reduction happens must be countable. */
@@ -184,7 +200,8 @@ tiny_graph_verify (TinyGraph *graph, TinyNode *root, TinyStage stage, GError **e
   g_autoptr (GHashTable) ranges = g_hash_table_new (NULL, NULL);
   g_autoptr (GHashTable) params = g_hash_table_new (NULL, NULL);
   g_autoptr (GHashTable) variables = g_hash_table_new (NULL, NULL);
-  Numbers numbers = { ranges, params, variables };
+  g_autoptr (GHashTable) filled = g_hash_table_new (NULL, NULL);
+  Numbers numbers = { ranges, params, variables, filled };
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     g_autofree char *why = NULL;
@@ -197,6 +214,8 @@ tiny_graph_verify (TinyGraph *graph, TinyNode *root, TinyStage stage, GError **e
       why = verify_stage[stage](node);
     if (why == NULL)
       why = verify_numbers (&numbers, node);
+    if (why == NULL && stage == TINY_STAGE_KERNEL)
+      why = verify_local (numbers.filled, node);
     if (why == NULL && stage != TINY_STAGE_TENSOR)
       why = verify_extent (graph, node);
     if (why != NULL)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-#include "engine/tiny-jit.h"
+#include "engine/tiny-capture.h"
 #include "tensor/tiny-tensor-private.h"
 
 struct _TinyJit {
@@ -16,6 +16,7 @@ struct _TinyJit {
   TinyCapture *capture;
   guint n_calls, n_outputs;
   GPtrArray *inputs;    /* of the recording: what later ones have to look like */
+  TinyNode **nodes;     /* room for the nodes of as many, so that replaying allocates nothing */
   TinyTensor **outputs; /* of the last call */
 };
 
@@ -36,6 +37,7 @@ tiny_jit_finalize (GObject *object)
   g_clear_pointer (&self->inputs, g_ptr_array_unref);
   drop_outputs (self);
   g_free (self->outputs);
+  g_free (self->nodes);
   if (self->destroy != NULL)
     self->destroy (self->user_data);
   G_OBJECT_CLASS (tiny_jit_parent_class)->finalize (object);
@@ -88,9 +90,10 @@ nodes_of (TinyTensor *const *tensors, guint n, TinyNode **out)
 static gboolean
 record (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  g_autofree TinyNode **nodes = g_new0 (TinyNode *, n + 1);
-  nodes_of (inputs, n, nodes);
-  self->capture = tiny_capture_begin (nodes, n, error);
+  g_free (self->nodes);
+  self->nodes = g_new0 (TinyNode *, n + 1);
+  nodes_of (inputs, n, self->nodes);
+  self->capture = tiny_capture_begin (self->nodes, n, error);
   if (self->capture == NULL)
     return FALSE;
   gboolean good = run (self, inputs, n, error);
@@ -125,9 +128,8 @@ replay (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
                  fits ? i : n);
     return FALSE;
   }
-  g_autofree TinyNode **nodes = g_new0 (TinyNode *, n + 1);
-  nodes_of (inputs, n, nodes);
-  return tiny_capture_replay (self->capture, nodes, n, error);
+  nodes_of (inputs, n, self->nodes);
+  return tiny_capture_replay (self->capture, self->nodes, n, error);
 }
 
 static gboolean

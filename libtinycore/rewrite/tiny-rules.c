@@ -13,6 +13,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-stats.h"
 #include "ir/tiny-eval.h"
 #include "rewrite/tiny-bounds.h"
 #include "rewrite/tiny-rewrite.h"
@@ -432,6 +433,7 @@ fire (const TinyRuleSet *self, const Form *form, TinyMatch *match)
 {
   Row *row = &self->rows[form->row];
   count (&row->tries);
+  TINY_COUNT (n_rule_tries, 1);
   for (guint i = 0; i < form->n_vars; i++)
     match->var[form->vars[i]] = NULL;
   TinyNode *node = match->root;
@@ -445,6 +447,7 @@ fire (const TinyRuleSet *self, const Form *form, TinyMatch *match)
       || result->lanes != node->lanes || (node->shape != NULL && result->shape != node->shape))
     return NULL;
   count (&row->hits);
+  TINY_COUNT (n_rule_hits, 1);
   if (G_UNLIKELY (tiny_env_get_int (TINY_ENV_TRACE_REWRITE) > 0)) {
     g_autofree char *before = tiny_node_to_expression (node, 4);
     g_autofree char *after = tiny_node_to_expression (result, 4);
@@ -461,6 +464,7 @@ tiny_rule_set_apply (const TinyRuleSet *self,
                      TinyRewriter *rewriter)
 {
   const Bucket *bucket = &self->buckets[node->op];
+  TINY_COUNT (n_rule_visits, 1);
   guint n_words = bucket->n_words;
   if (n_words == 0)
     return NULL;

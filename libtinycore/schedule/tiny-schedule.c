@@ -4,6 +4,7 @@
 #include "schedule/tiny-schedule.h"
 
 #include "base/tiny-error.h"
+#include "base/tiny-timing.h"
 #include "schedule/plan.h"
 
 guint
@@ -208,6 +209,13 @@ make_schedule (Plan *plan)
   return self;
 }
 
+static void
+run_pass (Plan *plan, const char *name, void (*pass) (Plan *plan))
+{
+  TINY_TIMED ("schedule", name);
+  pass (plan);
+}
+
 static gboolean
 run_passes (Plan *plan, TinyNode *sink, GError **error)
 {
@@ -218,15 +226,16 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
   }
   if (!schedule_check_devices (plan, sink, error) || !read_roots (plan, sink, error))
     return FALSE;
-  schedule_canonicalize (plan);
-  schedule_split_reduces (plan);
-  schedule_choose_stages (plan);
-  schedule_choose_layouts (plan);
-  bind_buffers (plan);
-  lower_stages (plan);
+  run_pass (plan, "canonical", schedule_canonicalize);
+  run_pass (plan, "split-reduce", schedule_split_reduces);
+  run_pass (plan, "fusion", schedule_choose_stages);
+  run_pass (plan, "layout", schedule_choose_layouts);
+  run_pass (plan, "buffers", bind_buffers);
+  run_pass (plan, "lower", lower_stages);
   if (!schedule_resolve_hazards (plan, error))
     return FALSE;
-  schedule_pack_operands (plan);
+  run_pass (plan, "packing", schedule_pack_operands);
+  TINY_TIMED ("schedule", "order");
   guint n_stuck = schedule_order_items (plan);
   g_assert (n_stuck == 0);
   return TRUE;

@@ -141,7 +141,8 @@ tiny_tensor_to (TinyTensor *self, const char *device_name)
 static gboolean
 realize_locked (TinyTensor *const *tensors, guint n, GError **error)
 {
-  g_autofree TinyRoot **roots = g_new (TinyRoot *, n + 1);
+  g_autofree TinyRoot **roots
+      = NULL; /* a replayed step has none to make, and allocates nothing */
   guint n_roots = 0;
   for (guint i = 0; i < n; i++) {
     if (tensors == NULL || tensors[i] == NULL || !TINY_IS_TENSOR (tensors[i])) {
@@ -153,8 +154,11 @@ realize_locked (TinyTensor *const *tensors, guint n, GError **error)
       g_propagate_error (error, g_error_copy (tensors[i]->error));
       return FALSE;
     }
-    if (!tiny_tensor_is_realized (tensors[i]))
-      roots[n_roots++] = &tensors[i]->root;
+    if (tiny_tensor_is_realized (tensors[i]))
+      continue;
+    if (roots == NULL)
+      roots = g_new (TinyRoot *, n);
+    roots[n_roots++] = &tensors[i]->root;
   }
   if (n_roots > 0 && !tiny_runtime_realize (roots, n_roots, error))
     return FALSE;

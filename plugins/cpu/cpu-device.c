@@ -18,7 +18,7 @@ enum {
   BUFFER_ALIGNMENT = 64,
   MAPPED_BYTES
   = 1 << 21,       /* from here on a buffer has its own pages, huge ones if there are any */
-  INLINE_NS = 6000 /* a launch shorter than this runs on the caller alone */
+  INLINE_NS = 3000 /* a launch shorter than this runs on the caller alone */
 };
 
 struct TinyPluginDevice {
@@ -306,24 +306,15 @@ run_grid (TinyPluginDevice *device,
     entry (buffers, variables, 0, n_points);
     return;
   }
-  uint64_t ps_per_point = atomic_load_explicit (&program->ps_per_point, memory_order_relaxed);
-  bool is_alone = ps_per_point > 0
-                  && (uint64_t) n_points < (uint64_t) INLINE_NS * 1000 / ps_per_point + 1;
-  uint64_t start = cpu_now_ns ();
-  if (is_alone)
-    entry (buffers, variables, 0, n_points);
-  else
-    cpu_pool_run (device->pool, entry, buffers, variables, n_points);
-  uint64_t ns = cpu_now_ns () - start;
-  /* On one thread; half the weight on the past. */
-  uint64_t now = ns * 1000 / (uint64_t) n_points;
-  now = is_alone ? now : now * cpu_pool_get_n_threads (device->pool);
-  now = ps_per_point > 0 ? (ps_per_point + now) / 2 : now;
-  atomic_store_explicit (&program->ps_per_point,
-                         now < 1            ? 1
-                         : now > UINT32_MAX ? UINT32_MAX
-                                            : (uint32_t) now,
-                         memory_order_relaxed);
+  uint64_t before = atomic_load_explicit (&program->ps_per_point, memory_order_relaxed);
+  bool is_alone = before > 0 && (uint64_t) n_points < (uint64_t) INLINE_NS * 1000 / before + 1;
+  uint64_t now
+      = cpu_pool_run (is_alone ? NULL : device->pool, entry, buffers, variables, n_points);
+  if (now == 0)
+    return;
+  now = before > 0 ? (before + now + 1) / 2 : now; /* half the weight on the past */
+  now = now > UINT32_MAX ? UINT32_MAX : now;
+  atomic_store_explicit (&program->ps_per_point, (uint32_t) now, memory_order_relaxed);
 }
 
 static TinyStatus
@@ -411,13 +402,19 @@ cpu_open (const char *id,
     return cpu_fail (error, TINY_STATUS_NO_DEVICE, "no CPU '%s', there is 'cpu'",
                      id != NULL ? id : "");
   CpuArch arch;
+  CpuThreads threads;
   TinyStatus status = cpu_arch_parse ("", &arch, error);
+  if (status == TINY_STATUS_OK)
+    status = cpu_threads_read (&threads, error);
   if (status != TINY_STATUS_OK)
     return status;
   TinyPluginDevice *device = calloc (1, sizeof *device);
-  if (device == NULL || (device->pool = cpu_pool_new (cpu_n_threads ())) == NULL) {
-    free (device);
+  if (device == NULL)
     return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for the device");
+  status = cpu_pool_new (&threads, &device->pool, error);
+  if (status != TINY_STATUS_OK) {
+    free (device);
+    return status;
   }
   cpu_arch_to_string (&arch, device->arch);
   read_processor_name (device->name, sizeof device->name);

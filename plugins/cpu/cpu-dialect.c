@@ -108,7 +108,7 @@ const TinyDialect cpu_dialect = {
   .grid = "tiny_$x",
   .group = "0",
   .barrier = "",
-  .local_open = "$T $0[$a]",
+  .local_open = "$T $0[$a] __attribute__ ((aligned (64)))",
   .ops = { [TINY_INSTR_LOAD] = "$0[$1]",
            [TINY_INSTR_STORE] = "$0[$1] = $2",
            [TINY_INSTR_CAST] = "TINY_CAST_$T ($t, $0)",

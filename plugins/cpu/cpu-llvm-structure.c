@@ -215,8 +215,7 @@ emit_register (Emitter *e, const TinyInstr *instr)
 static LlvmRef
 emit_local (Emitter *e, const TinyInstr *instr)
 {
-  /* On a worker's stack. */
-  const int64_t most_bytes = 256 << 10;
+  const int64_t most_bytes = CPU_LOCAL_BYTES;
   if (instr->arg < 0 || instr->arg > most_bytes / (dtypes[instr->dtype].n_bits / 8))
     return emit_fail (e, instr, "too much local memory");
   LlvmRef element = memory_type (e, instr->dtype, 1);

@@ -10,6 +10,7 @@
 
 #include <dlfcn.h>
 #include <pthread.h>
+#include <setjmp.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -102,6 +103,25 @@ initialize_targets (void *handle)
   }
 }
 
+/* Where LLVM goes when it would end the process; it does so where its own code generator is at a
+ * loss. What it held by then is lost to the process, which goes on. */
+typedef struct {
+  jmp_buf place;
+  char reason[256];
+} Escape;
+
+static _Thread_local Escape *escape;
+
+static void
+on_fatal_error (const char *reason)
+{
+  if (escape == NULL)
+    return; /* someone else's use of the library: it ends as it would */
+  snprintf (escape->reason, sizeof escape->reason, "%s", reason);
+  escape->reason[strcspn (escape->reason, "\n")] = '\0';
+  longjmp (escape->place, 1);
+}
+
 /* The library, opened once; a failure is tried again at the next call. */
 static TinyStatus
 get_llvm (const Llvm **out, TinyPluginError *error)
@@ -118,6 +138,7 @@ get_llvm (const Llvm **out, TinyPluginError *error)
       dlclose (handle);
     } else {
       initialize_targets (handle);
+      opened.InstallFatalErrorHandler (on_fatal_error);
       library = handle;
     }
   }
@@ -254,28 +275,23 @@ compile_module (const Llvm *llvm,
   return status != TINY_STATUS_OK ? status : run_passes (llvm, module, machine, error);
 }
 
-TinyStatus
-cpu_llvm_compile (const TinyCompileArgs *args,
-                  void **out_data,
-                  uint64_t *out_size,
-                  TinyPluginError *error)
+static TinyStatus
+compile_for (const Llvm *llvm,
+             const TinyCompileArgs *args,
+             const CpuArch *arch,
+             void **out_data,
+             uint64_t *out_size,
+             TinyPluginError *error)
 {
-  if (args == NULL || args->struct_size < sizeof *args || args->linear == NULL
-      || args->linear->struct_size < sizeof *args->linear || args->name == NULL)
-    return cpu_fail (error, TINY_STATUS_INVALID, "compile: no linear program");
-  CpuArch arch;
-  const Llvm *llvm;
   LlvmRef machine;
-  TinyStatus status = cpu_arch_parse (args->arch, &arch, error);
-  if (status != TINY_STATUS_OK || (status = get_llvm (&llvm, error)) != TINY_STATUS_OK
-      || (status = create_machine (llvm, &arch, &machine, error)) != TINY_STATUS_OK)
+  TinyStatus status = create_machine (llvm, arch, &machine, error);
+  if (status != TINY_STATUS_OK)
     return status;
-
   Diagnostics diagnostics = { llvm, "" };
   LlvmRef context = llvm->ContextCreate ();
   llvm->ContextSetDiagnosticHandler (context, on_diagnostic, &diagnostics);
   LlvmRef module = llvm->ModuleCreateWithNameInContext (args->name, context);
-  status = compile_module (llvm, context, module, machine, args, &arch, error);
+  status = compile_module (llvm, context, module, machine, args, arch, error);
   if (status == TINY_STATUS_OK)
     status = emit_object (llvm, module, machine, out_data, out_size, error);
   if (status == TINY_STATUS_OK && diagnostics.text[0] != '\0') {
@@ -287,6 +303,36 @@ cpu_llvm_compile (const TinyCompileArgs *args,
   llvm->DisposeModule (module);
   llvm->ContextDispose (context);
   llvm->DisposeTargetMachine (machine);
+  return status;
+}
+
+TinyStatus
+cpu_llvm_compile (const TinyCompileArgs *args,
+                  void **out_data,
+                  uint64_t *out_size,
+                  TinyPluginError *error)
+{
+  if (args == NULL || args->struct_size < sizeof *args || args->linear == NULL
+      || args->linear->struct_size < sizeof *args->linear || args->name == NULL)
+    return cpu_fail (error, TINY_STATUS_INVALID, "compile: no linear program");
+  CpuArch arch;
+  const Llvm *llvm;
+  TinyStatus status = cpu_arch_parse (args->arch, &arch, error);
+  if (status != TINY_STATUS_OK || (status = get_llvm (&llvm, error)) != TINY_STATUS_OK)
+    return status;
+  Escape here;
+  escape = &here;
+  if (setjmp (here.place) == 0) {
+    status = compile_for (llvm, args, &arch, out_data, out_size, error);
+  } else {
+    status = cpu_fail (error, TINY_STATUS_COMPILE, "%s: LLVM: %s", args->name, here.reason);
+    /* LLVM 19 cannot select some broadcasts of 16 bits with this feature; few kernels gain by it. */
+    if ((arch.features & CPU_BIT (AVX512FP16)) != 0 && setjmp (here.place) == 0) {
+      arch.features &= ~CPU_BIT (AVX512FP16);
+      status = compile_for (llvm, args, &arch, out_data, out_size, error);
+    }
+  }
+  escape = NULL;
   return status;
 }
 

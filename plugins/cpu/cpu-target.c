@@ -9,11 +9,9 @@
  * CPUID, and only those whose register state the operating system saves. */
 #include "cpu.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__)
@@ -302,21 +300,6 @@ cpu_arch_vector_bits (const CpuArch *arch)
   return arch->features & CPU_BIT (AVX2) ? 256 : 128;
 }
 
-unsigned
-cpu_n_threads (void)
-{
-  const char *text = getenv ("TINY_THREADS");
-  long wanted = text != NULL ? strtol (text, NULL, 10) : 0;
-  if (wanted > 0)
-    return wanted > 1024 ? 1024 : (unsigned) wanted;
-  cpu_set_t set;
-  CPU_ZERO (&set);
-  if (sched_getaffinity (0, sizeof set, &set) == 0 && CPU_COUNT (&set) > 0)
-    return (unsigned) CPU_COUNT (&set);
-  long online = sysconf (_SC_NPROCESSORS_ONLN);
-  return online > 0 ? (unsigned) online : 1;
-}
-
 /* The first data or unified cache of @level, in bytes, from the kernel's description. */
 static uint64_t
 read_cache_bytes (int level)
@@ -402,5 +385,6 @@ cpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
     out->cache_bytes[axis] = read_cache_bytes (axis + 1);
   }
   out->max_group_total = 1;
+  out->local_bytes = CPU_LOCAL_BYTES;
   return TINY_STATUS_OK;
 }

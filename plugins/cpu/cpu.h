@@ -15,7 +15,13 @@
 
 #define CPU_ARRAY_SIZE(array) (sizeof (array) / sizeof ((array)[0]))
 
-enum { CPU_MAX_PARAMS = 128, CPU_MAX_LANES = 64, CPU_MAX_VARIABLES = 128 };
+enum {
+  CPU_MAX_PARAMS = 128,
+  CPU_MAX_LANES = 64,
+  CPU_MAX_VARIABLES = 128,
+  CPU_MAX_THREADS = 1024
+};
+enum { CPU_LOCAL_BYTES = 1 << 20 }; /* of LOCAL memory, on the stack of the thread that runs */
 
 typedef void (*CpuKernel) (void **buffers,
                            const int64_t *variables,
@@ -62,7 +68,6 @@ const char *cpu_arch_clang_feature (const CpuArch *arch, unsigned n);
 const char *cpu_arch_tune (const CpuArch *arch);
 unsigned cpu_arch_vector_bits (const CpuArch *arch);
 TinyStatus cpu_target (const char *arch, TinyTarget *out, TinyPluginError *error);
-unsigned cpu_n_threads (void);
 
 /* ---- cpu-llvm.c, cpu-clang.c: the renderers ---- */
 TinyStatus cpu_llvm_compile (const TinyCompileArgs *args,
@@ -100,17 +105,28 @@ TinyStatus cpu_object_for_each_code (const void *data,
                                      void *user_data,
                                      TinyPluginError *error);
 
+/* ---- cpu-threads.c: TINY_THREADS and TINY_AFFINITY ---- */
+typedef struct {
+  unsigned n_threads;    /* with the caller */
+  unsigned n_processors; /* 0: threads run where the system puts them */
+  uint16_t processors[CPU_MAX_THREADS];
+} CpuThreads;
+TinyStatus cpu_threads_read (CpuThreads *out, TinyPluginError *error);
+/* As above; 1 when the variables do not read. */
+unsigned cpu_n_threads (void);
+
 /* ---- cpu-pool.c: worker threads ---- */
 typedef struct CpuPool CpuPool;
-CpuPool *cpu_pool_new (unsigned n_threads);
+TinyStatus cpu_pool_new (const CpuThreads *threads, CpuPool **out, TinyPluginError *error);
 void cpu_pool_free (CpuPool *pool);
 unsigned cpu_pool_get_n_threads (const CpuPool *pool);
-/* Runs all of the grid, on the caller alone when the pool serves someone else. */
-void cpu_pool_run (CpuPool *pool,
-                   CpuKernel kernel,
-                   void **buffers,
-                   const int64_t *variables,
-                   int64_t n_points);
+/* Runs all of the grid, on the caller alone when the pool serves someone else. Returns the time
+ * that one grid point took on the caller's thread, in picoseconds; 0: others did them all. */
+uint64_t cpu_pool_run (CpuPool *pool,
+                       CpuKernel kernel,
+                       void **buffers,
+                       const int64_t *variables,
+                       int64_t n_points);
 
 /* ---- cpu-device.c ---- */
 TinyStatus cpu_scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error);

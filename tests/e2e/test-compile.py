@@ -70,6 +70,29 @@ def output(box):
         box.run("compile", path, "-o", "/dev/full", DEV="CPU")
 
 
+@test("--opts replays a list by hand; the heuristic's list is printed first and replays itself")
+def by_hand(box):
+    path = box.write("k.tir", KERNEL)
+    for dev in DEVICES:
+        chosen = box.run("compile", path, DEV=dev).quiet().out
+        opts = re.match(r"// opts: (.*)\n// stage: linear", chosen)[1]
+        check(box.run("compile", path, "--opts", opts, DEV=dev).quiet().out == chosen, f"{dev}: {opts}")
+    plain = box.run("compile", path, "--opts", "none", DEV="CPU").quiet().out
+    check(plain.startswith("// opts: none\n") and "x16" not in plain, plain)
+    check(box.run("compile", path, "--opts", "", DEV="CPU").quiet().out == plain, "empty is none")
+    edited = box.run("compile", path, "--opts", "lanes(0,4) upcast(0,2)", DEV="CPU").quiet().out
+    check(edited.startswith("// opts: lanes(0,4) upcast(0,2)\n") and "load.f32x4" in edited, edited)
+    binaries = {box.run("compile", path, "--emit", "binary", "--opts", opts, DEV="CPU").raw
+                for opts in ("none", "lanes(0,4)", "lanes(0,4) upcast(0,2)")}
+    check(len(binaries) == 3, "lists gave the same binary")
+    for opts, parts in {"lanes(0,3)": ["lanes(0,3)", "does not divide"], "upcast(7,2)": ["upcast(7,2)", "no such axis"],
+                        "unroll(0,2)": ["unroll(0,2)", "not reduced"], "lanes": ["kind(axis,amount)", "lanes"],
+                        "grid(0,0) lanes(0,4)": ["lanes(0,4)", "on the grid"]}.items():
+        for form in ("linear", "binary"):
+            box.run("compile", path, "--emit", form, "--opts", opts, DEV="CPU").refused(*parts)
+    box.run("compile", box.write("two.tir", TWO), "--opts", "none", DEV="CPU").refused("--opts is for one")
+
+
 @test("explain shows kernels, ranges, strides and optimisations")
 def explain(box):
     path, two = box.write("t.tir", TENSOR), box.write("two.tir", TWO)

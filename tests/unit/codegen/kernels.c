@@ -16,6 +16,7 @@ scalar_target (void)
   target.dtypes_storage = target.dtypes_compute = 0xffff;
   target.max_lanes = 1;
   target.max_params = 32;
+  target.local_bytes = 1 << 24;
   for (guint i = 0; i < 3; i++)
     target.max_grid[i] = G_MAXINT32;
   return target;

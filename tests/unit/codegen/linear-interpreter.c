@@ -189,7 +189,8 @@ typedef struct {
   gpointer *buffers;
   const gint64 *variables;
   gint64 grid[3];
-  Value *values; /* by instruction; of a REGISTER: what it holds */
+  Value *values;    /* by instruction; of a REGISTER: what it holds */
+  gpointer *locals; /* by instruction */
 } Machine;
 
 static TinyOp
@@ -201,13 +202,17 @@ op_of_instr (guint instr)
   g_error ("unknown instruction %u", instr);
 }
 
-static void
-check_access (Machine *m, guint32 param, gint64 i)
+/* The memory that instruction @place is, of which element @i is wanted. */
+static gpointer
+find_memory (Machine *m, guint32 place, gint64 i)
 {
-  const TinyInstr *source = &m->linear->instrs[param];
-  g_assert_cmpint (source->op, ==, TINY_INSTR_PARAM);
+  const TinyInstr *instr = &m->linear->instrs[place];
+  gboolean is_param = instr->op == TINY_INSTR_PARAM;
+  g_assert_true (is_param || instr->op == TINY_INSTR_LOCAL);
   g_assert_cmpint (i, >=, 0);
-  g_assert_cmpint (i, <, m->linear->params[source->arg].n_elements);
+  g_assert_cmpint (i, <,
+                   is_param ? (gint64) m->linear->params[instr->arg].n_elements : instr->arg);
+  return is_param ? m->buffers[instr->arg] : m->locals[place];
 }
 
 static void
@@ -238,11 +243,11 @@ access_memory (Machine *m, const TinyInstr *instr, const guint32 *s, Value *out)
         continue;
       }
     }
-    check_access (m, s[0], i);
+    gpointer memory = find_memory (m, s[0], i);
     if (loads)
-      out->lane[lane] = read_number (place->dtype, m->buffers[place->arg], i);
+      out->lane[lane] = read_number (place->dtype, memory, i);
     else
-      write_number (place->dtype, m->buffers[place->arg], i, m->values[s[2]].lane[lane]);
+      write_number (place->dtype, memory, i, m->values[s[2]].lane[lane]);
   }
   if (!loads)
     g_assert_cmpint (m->linear->instrs[s[2]].lanes, ==, instr->lanes);
@@ -263,6 +268,7 @@ execute (Machine *m, guint32 index)
       out->lane[lane] = number_of_const (instr->dtype, instr->arg);
     return;
   case TINY_INSTR_PARAM:
+  case TINY_INSTR_LOCAL:
   case TINY_INSTR_REGISTER:
     return;
   case TINY_INSTR_VARIABLE:
@@ -330,14 +336,40 @@ run_from (Machine *m, guint32 i, gint64 range)
   return i;
 }
 
+enum { UNDEFINED = 0xff }; /* NaN, or -1 */
+
+/* Local memory is undefined when a grid point starts. */
+static void
+make_locals (Machine *m)
+{
+  for (guint32 i = 0; i < m->linear->n_instrs; i++) {
+    const TinyInstr *instr = &m->linear->instrs[i];
+    gsize n_bytes = (gsize) instr->arg * tiny_dtype_get_n_bytes (instr->dtype);
+    if (instr->op != TINY_INSTR_LOCAL)
+      continue;
+    g_free (m->locals[i]);
+    m->locals[i] = memset (g_malloc (n_bytes), UNDEFINED, n_bytes);
+  }
+}
+
 void
 interpret_linear (const TinyLinear *linear, gpointer *buffers, const gint64 *variables)
 {
-  Machine m = { linear, buffers, variables, { 0 }, g_new0 (Value, linear->n_instrs + 1) };
+  Machine m = { linear,
+                buffers,
+                variables,
+                { 0 },
+                g_new0 (Value, linear->n_instrs + 1),
+                g_new0 (gpointer, linear->n_instrs + 1) };
   for (m.grid[2] = 0; m.grid[2] < linear->grid[2]; m.grid[2]++)
     for (m.grid[1] = 0; m.grid[1] < linear->grid[1]; m.grid[1]++)
-      for (m.grid[0] = 0; m.grid[0] < linear->grid[0]; m.grid[0]++)
+      for (m.grid[0] = 0; m.grid[0] < linear->grid[0]; m.grid[0]++) {
+        make_locals (&m);
         run_from (&m, 0, -1);
+      }
+  for (guint32 i = 0; i < linear->n_instrs; i++)
+    g_free (m.locals[i]);
+  g_free (m.locals);
   g_free (m.values);
 }
 
@@ -348,8 +380,23 @@ typedef struct {
   guint n;
   TinyGraph *graph;
   gpointer *buffers;
+  gpointer locals[8];
   const gint64 *variables;
 } Scope;
+
+static gpointer
+memory_of (Scope *scope, TinyNode *place)
+{
+  gboolean is_local = place->op == TINY_OP_LOCAL;
+  g_assert_true (is_local || place->op == TINY_OP_PARAM);
+  if (!is_local)
+    return scope->buffers[place->arg];
+  g_assert_cmpint (place->arg, <, G_N_ELEMENTS (scope->locals));
+  gsize n_bytes = place->ints->v[0] * tiny_dtype_get_n_bytes (place->dtype);
+  if (scope->locals[place->arg] == NULL)
+    scope->locals[place->arg] = memset (g_malloc (n_bytes), UNDEFINED, n_bytes);
+  return scope->locals[place->arg];
+}
 
 static Number evaluate (Scope *scope, TinyNode *node);
 
@@ -397,7 +444,7 @@ evaluate (Scope *scope, TinyNode *node)
   case TINY_OP_LOAD:
     if (node->n_sources > 2 && !evaluate (scope, node->sources[2]).i)
       return evaluate (scope, node->sources[3]);
-    return read_number (node->dtype, scope->buffers[node->sources[0]->arg],
+    return read_number (node->dtype, memory_of (scope, node->sources[0]),
                         evaluate (scope, node->sources[1]).i);
   default:
     for (guint i = 0; i < node->n_sources; i++)
@@ -406,32 +453,53 @@ evaluate (Scope *scope, TinyNode *node)
   }
 }
 
-static void
-run_store (Scope *scope, TinyNode *store, TinyNode *const *ranges, guint n)
+/* The loop of @store at @depth, counted from the outermost: by ascending number. */
+static TinyNode *
+loop_at (Scope *scope, TinyNode *store, guint depth)
 {
-  if (n > 0) {
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (scope->graph, store, &n);
+  for (guint i = 0; i < n; i++) {
+    guint below = 0;
+    for (guint j = 0; j < n; j++)
+      below += tiny_range_get_number (ranges[j]) < tiny_range_get_number (ranges[i]);
+    if (below == depth)
+      return ranges[i];
+  }
+  return NULL;
+}
+
+/* Stores in their order, inside the loops that neighbours share. */
+static void
+run_stores (Scope *scope, TinyNode *const *stores, guint n, guint depth)
+{
+  for (guint i = 0, end; i < n; i = end) {
+    TinyNode *loop = loop_at (scope, stores[i], depth), *store = stores[i];
+    end = i + 1;
+    if (loop == NULL) {
+      if (store->n_sources < 4 || evaluate (scope, store->sources[3]).i)
+        write_number (store->sources[0]->dtype, memory_of (scope, store->sources[0]),
+                      evaluate (scope, store->sources[1]).i,
+                      evaluate (scope, store->sources[2]));
+      continue;
+    }
+    while (end < n && loop_at (scope, stores[end], depth) == loop)
+      end++;
     guint slot = scope->n++;
-    scope->range[slot] = ranges[0];
-    for (gint64 k = 0; k < tiny_range_get_extent (ranges[0]); k++) {
+    scope->range[slot] = loop;
+    for (gint64 k = 0; k < tiny_range_get_extent (loop); k++) {
       scope->value[slot] = k;
-      run_store (scope, store, ranges + 1, n - 1);
+      run_stores (scope, stores + i, end - i, depth + 1);
     }
     scope->n--;
-    return;
   }
-  if (store->n_sources == 4 && !evaluate (scope, store->sources[3]).i)
-    return;
-  write_number (store->sources[0]->dtype, scope->buffers[store->sources[0]->arg],
-                evaluate (scope, store->sources[1]).i, evaluate (scope, store->sources[2]));
 }
 
 void
 interpret_kernel (TinyGraph *graph, TinyNode *sink, gpointer *buffers, const gint64 *variables)
 {
   Scope scope = { .graph = graph, .buffers = buffers, .variables = variables };
-  for (guint i = 0; i < sink->n_sources; i++) {
-    guint n;
-    TinyNode *const *ranges = tiny_node_get_ranges (graph, sink->sources[i], &n);
-    run_store (&scope, sink->sources[i], ranges, n);
-  }
+  run_stores (&scope, sink->sources, sink->n_sources, 0);
+  for (guint i = 0; i < G_N_ELEMENTS (scope.locals); i++)
+    g_free (scope.locals[i]);
 }

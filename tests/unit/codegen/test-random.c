@@ -17,6 +17,7 @@ typedef struct {
   TinyNode *ranges[8]; /* those in scope */
   guint n;
   gint64 combinations;
+  TinyNode *local; /* memory that the first store fills, or NULL */
 } Random;
 
 static gint
@@ -98,11 +99,28 @@ random_index (Random *self, gint64 *n_elements, TinyNode **gate)
   return index;
 }
 
+/* Any element of the local memory. */
+static TinyNode *
+random_local_load (Random *self)
+{
+  Build *b = &self->build;
+  gint64 n = self->local->ints->v[0];
+  TinyNode *index = build_number (b, pick (self, (gint) n));
+  for (guint i = 0; i < self->n; i++)
+    if (pick (self, 2))
+      index = build_op (b, TINY_OP_ADD, index,
+                        affine (self, self->ranges[i], 1 + pick (self, 3), 0));
+  index = build_op (b, TINY_OP_FLOORMOD, index, build_number (b, n));
+  return build_load (b, self->local, index, NULL);
+}
+
 static TinyNode *
 random_load (Random *self)
 {
   Build *b = &self->build;
   gint64 n;
+  if (self->local != NULL && pick (self, 3) == 0)
+    return random_local_load (self);
   TinyNode *gate, *index = random_index (self, &n, &gate);
   return build_load (b, build_param (b, self->dtype, b->n_params++, n), index, gate);
 }
@@ -155,16 +173,37 @@ random_value (Random *self, guint depth)
   return build_op (b, ops[pick (self, G_N_ELEMENTS (ops))], x, y);
 }
 
+/* Fills local memory anew in each round of the loops in scope. */
+static TinyNode *
+random_local_store (Random *self)
+{
+  Build *b = &self->build;
+  gint64 combinations = self->combinations, n = 1;
+  guint before = self->n, n_inner = pick (self, 3);
+  for (guint i = 0; i < n_inner; i++)
+    n *= tiny_range_get_extent (new_range (self));
+  TinyNode *index = build_index (b, n_inner, self->ranges + before);
+  TinyNode *value = random_value (self, 2);
+  self->local = tiny_node_new (b->graph, TINY_OP_LOCAL, self->dtype, 1, before, self->ranges, 0,
+                               tiny_graph_ints (b->graph, &n, 1), NULL);
+  self->n = before;
+  self->combinations = combinations;
+  return build_store (b, self->local, index, value, NULL);
+}
+
 static TinyNode *
 random_kernel (Random *self)
 {
   Build *b = &self->build;
-  TinyNode *stores[2];
-  guint n_outputs = 1 + pick (self, 3), n_stores = 1 + (pick (self, 4) == 0);
+  TinyNode *stores[3];
+  guint n_outputs = 1 + pick (self, 3), n_stores = 1 + (pick (self, 4) == 0), n_locals = 0;
   self->combinations = 1;
-  for (guint i = 0; i < n_outputs; i++)
-    new_range (self);
   b->n_params = n_stores;
+  for (guint i = 0; i < n_outputs; i++) {
+    new_range (self);
+    if (self->local == NULL && pick (self, 6) == 0)
+      stores[n_locals++] = random_local_store (self);
+  }
   for (guint s = 0; s < n_stores; s++) {
     TinyNode *order[8];
     guint turn = pick (self, 3) == 0 ? pick (self, n_outputs) : 0;
@@ -173,10 +212,11 @@ random_kernel (Random *self)
       order[i] = self->ranges[(i + turn) % n_outputs];
       n *= tiny_range_get_extent (order[i]);
     }
-    stores[s] = build_store (b, build_param (b, self->dtype, s, n),
-                             build_index (b, n_outputs, order), random_value (self, 3), NULL);
+    stores[n_locals + s]
+        = build_store (b, build_param (b, self->dtype, s, n), build_index (b, n_outputs, order),
+                       random_value (self, 3), NULL);
   }
-  return tiny_node_sink (b->graph, n_stores, stores, "random");
+  return tiny_node_sink (b->graph, n_locals + n_stores, stores, "random");
 }
 
 /* A list in which most entries make sense; those that do not apply are left out. */

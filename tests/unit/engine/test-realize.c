@@ -5,7 +5,7 @@
 
 #include "base/tiny-env.h"
 #include "engine/runtime-private.h"
-#include "engine/tiny-jit.h"
+#include "engine/tiny-capture.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
 

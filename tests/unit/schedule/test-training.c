@@ -152,6 +152,33 @@ make_step (Network *self, TinyGraph *graph, gint64 batch, gint64 size, gint64 ch
   return tiny_graph_import (graph, sink);
 }
 
+/* What temporaries need at the fullest item, wherever they lie: no plan can do with less. */
+static gint64
+count_needed (const TinySchedule *schedule)
+{
+  g_autofree gint *first = g_new (gint, schedule->n_buffers),
+                  *last = g_new (gint, schedule->n_buffers);
+  for (guint b = 0; b < schedule->n_buffers; b++)
+    first[b] = last[b] = -1;
+  for (guint i = 0; i < schedule->n_items; i++)
+    for (guint j = 0; j < schedule->items[i].n_buffers; j++) {
+      guint b = schedule->items[i].buffers[j];
+      last[b] = (gint) i;
+      first[b] = first[b] < 0 ? (gint) i : first[b];
+    }
+  gint64 most = 0;
+  for (gint i = 0; i < (gint) schedule->n_items; i++) {
+    gint64 n_bytes = 0;
+    for (guint b = 0; b < schedule->n_buffers; b++)
+      if (schedule->buffers[b].kind == TINY_SCHEDULE_TEMPORARY && first[b] >= 0 && first[b] <= i
+          && i <= last[b])
+        n_bytes += schedule->buffers[b].n_elements
+                   * (gint64) tiny_dtype_get_n_bytes (schedule->buffers[b].dtype);
+    most = MAX (most, n_bytes);
+  }
+  return most;
+}
+
 static void
 test_large (void)
 {
@@ -175,6 +202,10 @@ test_large (void)
   if (g_getenv ("TINY_TEST_SHOW") != NULL)
     g_test_message ("%s", text);
   g_assert_cmpuint (schedule->n_items, <=, 130);
+  gint64 needed = count_needed (schedule);
+  g_test_message ("%.1f MB of temporaries are needed", needed / 1e6);
+  g_assert_cmpint (needed, >, 1000000);
+  g_assert_cmpint (arena, <=, needed + needed / 8);
   g_assert_cmpint (us, <=, 500000); /* generous: sanitizers and busy machines */
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-jit.h: captures what a function realises and replays it.
+ * tiny-capture.h: captures what a function realises and replays it.
  *
  * The first call runs the function plainly, the second records every launch made while it runs,
  * later ones replay those launches as one submission with the new inputs in place of the old. */

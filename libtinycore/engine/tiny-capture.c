@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-jit.c: records the launches that happen on a thread, and replays them on other inputs. */
-#include "engine/tiny-jit.h"
+ * tiny-capture.c: records the launches that happen on a thread, and replays them on other inputs. */
+#include "engine/tiny-capture.h"
 
 #include "base/tiny-error.h"
 #include "engine/runtime-private.h"

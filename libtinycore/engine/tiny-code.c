@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-code.c: codegen, render and the plugin's compiler, one after the other. */
+#include "engine/tiny-code.h"
+
+#include <string.h>
+
+#include "base/tiny-env.h"
+#include "base/tiny-timing.h"
+#include "engine/tiny-cache.h"
+#include "engine/tiny-debug.h"
+#include "render/tiny-render.h"
+
+void
+tiny_code_head_fill (TinyCodeHead *head, const TinyLinearProgram *program)
+{
+  const TinyLinear *linear = &program->linear;
+  head->n_params = linear->n_params;
+  head->n_variables = linear->n_variables;
+  memcpy (head->grid, linear->grid, sizeof head->grid);
+  memcpy (head->group, linear->group, sizeof head->group);
+  head->n_flops = program->n_flops;
+  head->n_bytes = program->n_bytes;
+  g_strlcpy (head->name, linear->name, sizeof head->name);
+  g_strlcpy (head->opts, program->opts ? program->opts : "", sizeof head->opts);
+}
+
+static void
+keep_source (const TinyLinear *linear, const char *tag, const char *source, GError **error)
+{
+  g_autofree char *listing = source ? NULL : tiny_linear_to_string (linear);
+  g_autofree char *file
+      = g_strdup_printf ("%s-%.8s.%s", linear->name, tag, source ? "c" : "txt");
+  g_autofree char *path = tiny_cache_keep_failed (file, source ? source : listing);
+  if (path != NULL)
+    g_prefix_error (error, "kernel %s (its source is in %s): ", linear->name, path);
+  else
+    g_prefix_error (error, "kernel %s: ", linear->name);
+}
+
+GBytes *
+tiny_code_compile (TinyDevice *device,
+                   const TinyLinearProgram *program,
+                   const char *tag,
+                   GError **error)
+{
+  const TinyRenderer *renderer = tiny_device_get_renderer (device);
+  const TinyLinear *linear = &program->linear;
+  g_autofree char *source = NULL;
+  if (renderer->dialect != NULL) {
+    TINY_TIMED ("kernel", "render");
+    source = tiny_render_source (linear, renderer->dialect, error);
+    if (source == NULL)
+      return NULL;
+  }
+  if (TINY_DEBUG (3))
+    tiny_debug_print_kernel (program, source);
+  TinyCompileArgs args = {
+    .struct_size = sizeof args,
+    .arch = tiny_device_get_target (device)->arch,
+    .name = linear->name,
+    .source = source,
+    .source_size = source ? strlen (source) : 0,
+    .linear = linear,
+  };
+  TinyTiming timing = tiny_timing_begin ("kernel", "compile");
+  GBytes *binary = tiny_device_compile (device, &args, error);
+  tiny_timing_end (&timing);
+  if (binary == NULL)
+    keep_source (linear, tag, source, error);
+  else if (TINY_DEBUG (7))
+    tiny_debug_print_assembly (device, binary);
+  return binary;
+}
+
+gboolean
+tiny_code_make (TinyCode *self,
+                TinyDevice *device,
+                TinyNode *kernel,
+                const TinyOpt *opts,
+                guint n_opts,
+                const char *tag,
+                GError **error)
+{
+  gint64 start = tiny_debug_now_ns ();
+  g_autoptr (TinyGraph) own = tiny_graph_new ();
+  TinyNode *imported = tiny_graph_import (own, kernel);
+  TinyTiming timing = tiny_timing_begin ("kernel", "codegen");
+  g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
+      own, imported, tiny_device_get_target (device), opts, n_opts, error);
+  tiny_timing_end (&timing);
+  gint64 middle = tiny_debug_now_ns ();
+  self->ns_codegen = middle - start;
+  if (program == NULL) {
+    g_prefix_error (error, "kernel %s: ", kernel->text ? kernel->text : "?");
+    return FALSE;
+  }
+  tiny_code_head_fill (&self->head, program);
+  self->binary = tiny_code_compile (device, program, tag, error);
+  self->ns_compile = tiny_debug_now_ns () - middle;
+  return self->binary != NULL;
+}
+
+void
+tiny_code_clear (TinyCode *self)
+{
+  g_clear_pointer (&self->binary, g_bytes_unref);
+}
