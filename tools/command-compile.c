@@ -1,122 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * command-compile.c: tinycore compile and tinycore explain, for files in the IR's text form.
- *
- * A file holds a kernel (SINK of STOREs) or a tensor graph, which is scheduled first. */
-#include <errno.h>
-#include <glib/gstdio.h>
+ * command-compile.c: tinycore compile and tinycore explain, for files in the IR's text form. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-executable.h"
-#include "engine/tiny-plan.h"
-#include "engine/tiny-runtime.h"
 #include "ir/tiny-text.h"
-#include "ir/tiny-verify.h"
 #include "render/tiny-render.h"
 #include "rewrite/tiny-affine.h"
-#include "schedule/tiny-schedule.h"
 #include "tools/commands.h"
-
-enum { MAX_FILE = 64 << 20 };
-
-/* The kernels of a file. */
-typedef struct {
-  TinyGraph *graph;       /* of a kernel file; else NULL */
-  TinySchedule *schedule; /* of a tensor graph; else NULL */
-  GPtrArray *kernels;     /* SINKs */
-} Kernels;
-
-static void
-kernels_clear (Kernels *self)
-{
-  g_clear_pointer (&self->graph, tiny_graph_free);
-  g_clear_pointer (&self->schedule, tiny_schedule_free);
-  g_clear_pointer (&self->kernels, g_ptr_array_unref);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Kernels, kernels_clear)
-
-static TinyGraph *
-graph_of (const Kernels *self)
-{
-  return self->schedule ? self->schedule->graph : self->graph;
-}
-
-static gboolean
-is_kernel (const TinyNode *sink)
-{
-  for (guint i = 0; i < sink->n_sources; i++)
-    if (sink->sources[i]->op != TINY_OP_STORE)
-      return FALSE;
-  return sink->op == TINY_OP_SINK && sink->n_sources > 0;
-}
-
-static gboolean
-read_kernels (const char *path, Kernels *out, GError **error)
-{
-  g_autofree char *text = NULL;
-  gsize size;
-  g_autoptr (GError) io_error = NULL;
-  GStatBuf info;
-  if (g_stat (path, &info) == 0 && (!S_ISREG (info.st_mode) || info.st_size > MAX_FILE)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: wanted a file of at most 64 MiB", path);
-    return FALSE;
-  }
-  if (!g_file_get_contents (path, &text, &size, &io_error)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, io_error->message);
-    return FALSE;
-  }
-  g_autoptr (TinyGraph) graph = tiny_graph_new ();
-  TinyNode *root = tiny_graph_parse (graph, text, error);
-  if (root == NULL) {
-    g_prefix_error (error, "%s: ", path);
-    return FALSE;
-  }
-  gboolean kernel = is_kernel (root);
-  if (!kernel && root->op != TINY_OP_SINK)
-    root = tiny_node_sink (graph, 1, &root, NULL);
-  if (!tiny_graph_verify (graph, root, kernel ? TINY_STAGE_KERNEL : TINY_STAGE_TENSOR, error)) {
-    g_prefix_error (error, "%s: ", path);
-    return FALSE;
-  }
-  out->kernels = g_ptr_array_new ();
-  if (kernel) {
-    out->graph = g_steal_pointer (&graph);
-    g_ptr_array_add (out->kernels, root);
-    return TRUE;
-  }
-  out->schedule = tiny_schedule_new (g_steal_pointer (&graph), root, error);
-  for (guint i = 0; out->schedule != NULL && i < out->schedule->n_items; i++)
-    if (out->schedule->items[i].kind == TINY_SCHEDULE_KERNEL)
-      g_ptr_array_add (out->kernels, out->schedule->items[i].kernel);
-  return out->schedule != NULL;
-}
-
-static TinyDevice *
-device_for (const char *dev, GError **error)
-{
-  if (dev != NULL)
-    tiny_env_set_text (TINY_ENV_DEV, dev);
-  const char *name = tiny_runtime_get_default_device (error);
-  return name ? tiny_engine_get_device (name, error) : NULL;
-}
-
-static gboolean
-write_bytes (const char *path, const void *data, gsize size, GError **error)
-{
-  FILE *file = path ? fopen (path, "wb") : stdout;
-  gboolean good = file != NULL && fwrite (data, 1, size, file) == size && fflush (file) == 0;
-  int reason = errno;
-  if (path != NULL && file != NULL && fclose (file) != 0)
-    good = FALSE;
-  if (!good)
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path ? path : "standard output",
-                 g_strerror (reason));
-  return good;
-}
+#include "tools/kernel-files.h"
 
 /* What to do with each kernel. */
 typedef struct {
@@ -188,8 +83,8 @@ compile_file (
   if (opts != NULL && (list = tiny_opts_from_string (opts, &self->n_opts, &error)) == NULL)
     return tinycore_fail (error);
   self->opts = list;
-  if (!read_kernels (path, &kernels, &error)
-      || (self->device = device_for (dev, &error)) == NULL)
+  if (!kernels_read (path, &kernels, &error)
+      || (self->device = tinycore_open_device (dev, &error)) == NULL)
     return tinycore_fail (error);
   guint n = kernels.kernels->len;
   gboolean binary = g_str_equal (self->form, "binary");
@@ -199,7 +94,7 @@ compile_file (
     return EXIT_FAILED;
   }
   g_autoptr (GByteArray) all = emit_all (self, kernels.kernels, &error);
-  if (all == NULL || !write_bytes (output, all->data, all->len, &error))
+  if (all == NULL || !tinycore_write (output, all->data, all->len, &error))
     return tinycore_fail (error);
   return 0;
 }
@@ -310,12 +205,14 @@ tinycore_explain (int argc, char **argv)
   GError *error = NULL;
   g_auto (Kernels) kernels = { 0 };
   TinyDevice *device = NULL;
-  if (!read_kernels (argv[1], &kernels, &error) || (device = device_for (dev, &error)) == NULL)
+  if (!kernels_read (argv[1], &kernels, &error)
+      || (device = tinycore_open_device (dev, &error)) == NULL)
     return tinycore_fail (error);
   printf ("%s: %u kernel%s\n", argv[1], kernels.kernels->len,
           kernels.kernels->len == 1 ? "" : "s");
   for (guint i = 0; i < kernels.kernels->len; i++)
-    if (!explain_kernel (device, graph_of (&kernels), kernels.kernels->pdata[i], &error))
+    if (!explain_kernel (device, kernels_get_graph (&kernels), kernels.kernels->pdata[i],
+                         &error))
       return tinycore_fail (error);
   if (kernels.schedule != NULL) {
     gint64 stored = 0;

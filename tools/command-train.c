@@ -19,13 +19,14 @@ enum {
   MAX_BATCH = 60000,
   UNSET = G_MININT
 };
+#define DEFAULT_RATE 1e-3
 
 typedef struct {
   int n_epochs, n_steps, batch;
   gint64 seed;
   double rate;
   char *directory;
-  gboolean json;
+  gboolean json, is_silent;
 } Options;
 
 /* One run's state. */
@@ -158,7 +159,8 @@ train (Run *self, GError **error)
     }
     double ms = (double) (tiny_debug_now_ns () - begin) * 1e-6;
     g_array_append_val (self->ms, ms);
-    show_progress (self, step, start);
+    if (!self->options->is_silent)
+      show_progress (self, step, start);
   }
   return TRUE;
 }
@@ -214,6 +216,22 @@ run (const Options *options)
   return 0;
 }
 
+gboolean
+tinycore_train_briefly (const char *directory, GError **error)
+{
+  const Options options = { .n_epochs = UNSET,
+                            .n_steps = 2,
+                            .batch = DEFAULT_BATCH,
+                            .seed = DEFAULT_SEED,
+                            .rate = DEFAULT_RATE,
+                            .directory = (char *) directory,
+                            .is_silent = TRUE };
+  g_auto (Run) self = { .options = &options };
+  double accuracy;
+  return set_up (&self, error) && train (&self, error)
+         && tiny_trainer_evaluate (self.trainer, self.tests, &accuracy, error);
+}
+
 static const char *
 check (const Options *options, int argc, char **argv)
 {
@@ -221,7 +239,7 @@ check (const Options *options, int argc, char **argv)
     return "name what to train: tinycore train fashion-mnist";
   if (argc > 2)
     return "train takes one name: tinycore train fashion-mnist [--steps N] …";
-  if (!g_str_equal (argv[1], "fashion-mnist"))
+  if (!g_str_equal (argv[1], TINYCORE_TRAINABLE))
     return "there is one network to train: fashion-mnist";
   if (options->n_epochs != UNSET && options->n_steps != UNSET)
     return "--epochs or --steps, not both";
@@ -242,7 +260,7 @@ tinycore_train (int argc, char **argv)
                       .n_steps = UNSET,
                       .batch = DEFAULT_BATCH,
                       .seed = DEFAULT_SEED,
-                      .rate = 1e-3 };
+                      .rate = DEFAULT_RATE };
   int status = 0;
   const GOptionEntry entries[] = {
     { "epochs", 0, 0, G_OPTION_ARG_INT, &options.n_epochs, "times through the data (1)", "N" },

@@ -5,6 +5,8 @@
 
 #include <glib.h>
 
+#include "device/tiny-device.h"
+
 enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* Each gets its own name as argv[0] and returns the exit status. */
@@ -13,6 +15,17 @@ int tinycore_train (int argc, char **argv);
 int tinycore_compile (int argc, char **argv);
 int tinycore_explain (int argc, char **argv);
 int tinycore_bench (int argc, char **argv);
+int tinycore_tune (int argc, char **argv);
+
+/* What `train` and `tune` know by name. */
+#define TINYCORE_TRAINABLE "fashion-mnist"
+/* A few steps and a test of it, silently; @directory as of train --data. */
+gboolean tinycore_train_briefly (const char *directory, GError **error);
+
+/* The device of that name, or DEV's for NULL (transfer none). */
+TinyDevice *tinycore_open_device (const char *dev, GError **error);
+/* Writes to the file of that name, or to standard output for NULL. */
+gboolean tinycore_write (const char *path, const void *data, gsize size, GError **error);
 
 /* Prints the error, which it takes, and returns the status of failure. */
 int tinycore_fail (GError *error);

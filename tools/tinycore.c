@@ -3,9 +3,15 @@
  * tinycore.c: the command; its subcommands are the rows of one table. */
 #include "tools/commands.h"
 
+#include <errno.h>
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+#include "engine/tiny-plan.h"
+#include "engine/tiny-runtime.h"
 
 static const struct {
   const char *name;
@@ -16,6 +22,7 @@ static const struct {
   { "train", tinycore_train, "train a network: tinycore train fashion-mnist" },
   { "compile", tinycore_compile, "compile the kernels of an IR file" },
   { "explain", tinycore_explain, "show how an IR file becomes kernels" },
+  { "tune", tinycore_tune, "search for faster kernels of a model and write a file of them" },
   { "bench", tinycore_bench, "measure cases such as matmul:1024" },
 };
 
@@ -37,6 +44,29 @@ tinycore_fail (GError *error)
   g_printerr ("tinycore: %s\n", error->message);
   g_error_free (error);
   return EXIT_FAILED;
+}
+
+TinyDevice *
+tinycore_open_device (const char *dev, GError **error)
+{
+  if (dev != NULL)
+    tiny_env_set_text (TINY_ENV_DEV, dev);
+  const char *name = tiny_runtime_get_default_device (error);
+  return name ? tiny_engine_get_device (name, error) : NULL;
+}
+
+gboolean
+tinycore_write (const char *path, const void *data, gsize size, GError **error)
+{
+  FILE *file = path ? fopen (path, "wb") : stdout;
+  gboolean good = file != NULL && fwrite (data, 1, size, file) == size && fflush (file) == 0;
+  int reason = errno;
+  if (path != NULL && file != NULL && fclose (file) != 0)
+    good = FALSE;
+  if (!good)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path ? path : "standard output",
+                 g_strerror (reason));
+  return good;
 }
 
 gboolean

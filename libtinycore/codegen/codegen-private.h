@@ -34,6 +34,9 @@ gboolean tiny_pass_linearise (TinyCodegen *cg, GError **error);
 /* Fills @cg->program's estimates from the kernel before it is optimised. */
 void tiny_codegen_estimate (TinyCodegen *cg);
 
+/* Runs the passes before optimise. */
+gboolean tiny_codegen_prepare (TinyCodegen *cg, GError **error);
+
 /* What @kernel is after the pass of that name, with the optimisations of @opts_text: for tests. */
 TinyNode *tiny_codegen_run_until (TinyGraph *graph,
                                   TinyNode *kernel,

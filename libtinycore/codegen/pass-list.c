@@ -96,6 +96,16 @@ run_passes (TinyCodegen *cg, const char *last, GError **error)
   return TRUE;
 }
 
+gboolean
+tiny_codegen_prepare (TinyCodegen *cg, GError **error)
+{
+  tiny_codegen_estimate (cg);
+  for (guint i = 0; passes[i].run != tiny_pass_optimise; i++)
+    if (!passes[i].run (cg, error))
+      return FALSE;
+  return TRUE;
+}
+
 static TinyLinearProgram *
 compile (TinyCodegen *cg, TinyNode *kernel, const char *last, GError **error)
 {

@@ -15,16 +15,20 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
+#include "base/tiny-trace.h"
 #include "device/tiny-backend.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-cache.h"
 #include "engine/tiny-code.h"
+#include "engine/tiny-tuned.h"
 
 /* One kernel on its way. */
 typedef struct {
   TinyDevice *device;
-  TinyNode *kernel; /* of a shared graph, read only */
-  char key[33];
+  TinyNode *kernel;         /* of a shared graph, read only */
+  char digest[33], key[33]; /* of the kernel alone; of all that makes the binary */
+  char *opts;               /* a list that was found for it, or NULL */
+  const char *opts_file;    /* where that is from, or NULL */
   TinyCode code;
   GError *error;
   gboolean from_disk;
@@ -69,6 +73,14 @@ get_build_id (void)
 }
 
 static void
+to_hex (const guint8 digest[16], char out[33])
+{
+  for (guint i = 0; i < 16; i++)
+    g_snprintf (out + 2 * i, 3, "%02x", digest[i]);
+}
+
+/* The key of what the heuristic makes of the kernel. */
+static void
 make_key (Job *job)
 {
   TINY_TIMED ("engine", "key");
@@ -77,6 +89,7 @@ make_key (Job *job)
   TinyGraph *own = tiny_graph_new ();
   tiny_node_digest (own, tiny_graph_import (own, job->kernel), digest);
   tiny_graph_free (own);
+  to_hex (digest, job->digest);
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
   const TinyRenderer *renderer = tiny_device_get_renderer (job->device);
   const char *texts[]
@@ -91,16 +104,48 @@ make_key (Job *job)
       g_checksum_update (sum, (const guchar *) texts[i], (gssize) strlen (texts[i]) + 1);
   g_checksum_update (sum, (const guchar *) modes, sizeof modes);
   g_checksum_get_digest (sum, digest, &length);
-  for (guint i = 0; i < 16; i++)
-    g_snprintf (job->key + 2 * i, 3, "%02x", digest[i]);
+  to_hex (digest, job->key);
+}
+
+/* Asks for a list of optimisations that was found for the kernel, which changes the key. */
+static void
+find_opts (Job *job)
+{
+  TinyTunedKey tuned = { .device = job->device, .kernel = job->kernel };
+  g_strlcpy (tuned.digest, job->digest, sizeof tuned.digest);
+  g_strlcpy (tuned.key, job->key, sizeof tuned.key);
+  job->opts = tiny_tuned_get_opts (&tuned, &job->opts_file);
+  if (job->opts == NULL)
+    return;
+  g_autofree char *text = g_strdup_printf ("%s %s", job->key, job->opts);
+  g_autofree char *digest = g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
+  g_strlcpy (job->key, digest, sizeof job->key);
 }
 
 /* ---- making a binary ---- */
+
+/* By the list that was found for it; TRUE unless it does not fit. */
+static gboolean
+generate_tuned (Job *job)
+{
+  guint n;
+  g_autofree TinyOpt *opts = tiny_opts_from_string (job->opts, &n, &job->error);
+  if (opts != NULL)
+    tiny_code_make (&job->code, job->device, job->kernel, opts, n, job->key, &job->error);
+  if (!g_error_matches (job->error, TINY_ERROR, TINY_ERROR_INVALID))
+    return TRUE;
+  g_warning ("%s%s%s: the heuristic is used instead", job->opts_file ? job->opts_file : "",
+             job->opts_file ? ": " : "", job->error->message);
+  g_clear_error (&job->error);
+  return FALSE;
+}
+
 static void
 generate (Job *job)
 {
   TINY_TIMED ("engine", "kernel");
-  tiny_code_make (&job->code, job->device, job->kernel, NULL, 0, job->key, &job->error);
+  if (job->opts == NULL || !generate_tuned (job))
+    tiny_code_make (&job->code, job->device, job->kernel, NULL, 0, job->key, &job->error);
 }
 
 static gboolean
@@ -137,12 +182,18 @@ store_on_disk (Job *job)
 static void
 run_job (gpointer data, gpointer unused)
 {
+  gint64 start = tiny_trace_begin ();
   Job *job = data;
-  if (load_from_disk (job))
-    return;
-  generate (job);
-  if (job->error == NULL)
-    store_on_disk (job);
+  if (!load_from_disk (job)) {
+    generate (job);
+    if (job->error == NULL)
+      store_on_disk (job);
+  }
+  const TinyTraceArg args[] = { { "device", tiny_device_get_name (job->device), 0 },
+                                { "from", job->from_disk ? "disk" : "codegen", 0 },
+                                { "optimisations", job->code.head.opts, 0 } };
+  tiny_trace_end (start, "compile", job->kernel->text ? job->kernel->text : "kernel", args,
+                  G_N_ELEMENTS (args));
 }
 
 /* Runs the jobs, on threads when there are several to compile. */
@@ -166,6 +217,7 @@ job_free (gpointer data)
 {
   Job *job = data;
   tiny_code_clear (&job->code);
+  g_free (job->opts);
   g_clear_error (&job->error);
   g_free (job);
 }
@@ -250,6 +302,7 @@ tiny_executables_get (TinyDevice *device,
     job->device = device;
     job->kernel = kernels[i];
     make_key (job);
+    find_opts (job);
     g_ptr_array_add (jobs, job);
     g_autofree char *key = full_key (job);
     if (!g_hash_table_contains (loaded, key) && g_hash_table_add (asked, g_strdup (key)))

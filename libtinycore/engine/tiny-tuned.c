@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-tuned.c: lists of optimisations that were found for kernels. */
+#include "engine/tiny-tuned.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/auxv.h>
+
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+#include "codegen/tiny-codegen.h"
+#include "engine/tiny-cache.h"
+#include "engine/tiny-debug.h"
+
+#define HEADER "tinycore-tuned 1"
+enum { MAX_FILE = 64 << 20, DIGEST_LENGTH = 32 };
+
+/* ---- files ---- */
+typedef struct {
+  char *opts;
+  const char *file;
+} FileEntry;
+
+static GHashTable *entries; /* "digest target" → FileEntry, of all files */
+
+static void
+file_entry_free (gpointer data)
+{
+  FileEntry *entry = data;
+  g_free (entry->opts);
+  g_free (entry);
+}
+
+/* What is wrong with an entry's line, or NULL. */
+static const char *
+read_entry (const char *line, const char *file)
+{
+  g_auto (GStrv) fields = g_strsplit (line, " ", 3);
+  if (g_strv_length (fields) != 3)
+    return "wanted: digest, target, optimisations";
+  if (strlen (fields[0]) != DIGEST_LENGTH
+      || strspn (fields[0], "0123456789abcdef") != DIGEST_LENGTH)
+    return "the digest is not 32 hexadecimal digits";
+  char *comment = strchr (fields[2], '#');
+  if (comment != NULL)
+    *comment = 0;
+  g_strstrip (fields[2]);
+  guint n;
+  g_autofree TinyOpt *opts = tiny_opts_from_string (fields[2], &n, NULL);
+  if (opts == NULL || fields[2][0] == 0)
+    return "these are no optimisations";
+  char *key = g_strdup_printf ("%s %s", fields[0], fields[1]);
+  if (g_hash_table_contains (entries, key)) {
+    g_free (key);
+    return NULL;
+  }
+  FileEntry *entry = g_new (FileEntry, 1);
+  *entry = (FileEntry){ g_strdup (fields[2]), g_intern_string (file) };
+  g_hash_table_insert (entries, key, entry);
+  return NULL;
+}
+
+static void
+read_lines (char *const *lines, const char *file)
+{
+  guint n_bad = 0, first_bad = 0;
+  const char *first_why = NULL;
+  for (guint i = 1; lines[i] != NULL; i++) {
+    g_strstrip (lines[i]);
+    if (lines[i][0] == 0 || lines[i][0] == '#')
+      continue;
+    const char *why
+        = g_utf8_validate (lines[i], -1, NULL) ? read_entry (lines[i], file) : "it is no text";
+    if (why != NULL && n_bad++ == 0) {
+      first_bad = i + 1;
+      first_why = why;
+    }
+  }
+  if (n_bad == 1)
+    g_warning ("%s:%u: %s; the line is skipped", file, first_bad, first_why);
+  else if (n_bad > 1)
+    g_warning ("%s:%u: %s; this line and %u more are skipped", file, first_bad, first_why,
+               n_bad - 1);
+}
+
+static void
+read_file (const char *file)
+{
+  g_autofree char *text = NULL;
+  gsize size;
+  g_autoptr (GError) error = NULL;
+  if (!g_file_test (file, G_FILE_TEST_IS_REGULAR)) {
+    g_warning ("TINY_TUNED: %s is no file", file);
+    return;
+  }
+  if (!g_file_get_contents (file, &text, &size, &error)) {
+    g_warning ("TINY_TUNED: %s", error->message);
+    return;
+  }
+  g_auto (GStrv) lines = g_strsplit (size <= MAX_FILE ? text : "", "\n", -1);
+  if (lines[0] != NULL)
+    g_strchomp (lines[0]);
+  if (lines[0] == NULL || !g_str_equal (lines[0], HEADER))
+    g_warning ("%s:1: wanted \"" HEADER "\"; the file is skipped", file);
+  else
+    read_lines (lines, file);
+}
+
+static void
+read_files (void)
+{
+  static gsize done = 0;
+  if (!g_once_init_enter (&done))
+    return;
+  const char *wanted = getauxval (AT_SECURE) ? NULL : tiny_env_get_text (TINY_ENV_TUNED);
+  entries = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, file_entry_free);
+  g_auto (GStrv) files = g_strsplit (wanted ? wanted : "", ":", -1);
+  for (guint i = 0; files[i] != NULL; i++)
+    if (files[i][0] != 0)
+      read_file (files[i]);
+  g_once_init_leave (&done, 1);
+}
+
+char *
+tiny_tuned_target_of (TinyDevice *device)
+{
+  return g_strdup_printf ("%s:%s:%s", tiny_backend_get_name (tiny_device_get_backend (device)),
+                          tiny_device_get_renderer (device)->name,
+                          tiny_device_get_target (device)->arch);
+}
+
+/* ---- what this process found ---- */
+typedef struct {
+  char *digest, *target, *name, *opts;
+  guint beam;
+  guint64 ns_heuristic, ns_best;
+} Found;
+
+static GMutex lock;
+static GHashTable *found_by_key; /* key → Found */
+static GPtrArray *found_list;    /* the same, in order; entries live as long as the process */
+
+static void
+remember (const TinyTunedKey *key, Found *found)
+{
+  found->digest = g_strdup (key->digest);
+  found->target = tiny_tuned_target_of (key->device);
+  found->name = g_strdup (key->kernel->text ? key->kernel->text : "?");
+  g_mutex_lock (&lock);
+  if (found_by_key == NULL) {
+    found_by_key = g_hash_table_new (g_str_hash, g_str_equal);
+    found_list = g_ptr_array_new ();
+  }
+  g_hash_table_insert (found_by_key, g_strdup (key->key), found);
+  g_ptr_array_add (found_list, found);
+  g_mutex_unlock (&lock);
+}
+
+char *
+tiny_tuned_export (guint *out_n)
+{
+  GString *text = g_string_new (HEADER "\n# digest target optimisations # kernel\n");
+  g_mutex_lock (&lock);
+  *out_n = found_list ? found_list->len : 0;
+  for (guint i = 0; i < *out_n; i++) {
+    const Found *found = found_list->pdata[i];
+    g_string_append_printf (text, "%s %s %s # %s: %.2f us, heuristic %.2f us\n", found->digest,
+                            found->target, found->opts, found->name,
+                            (double) found->ns_best * 1e-3,
+                            (double) found->ns_heuristic * 1e-3);
+  }
+  g_mutex_unlock (&lock);
+  return g_string_free (text, FALSE);
+}
+
+/* ---- the cache on disk ---- */
+static char *
+disk_key (const TinyTunedKey *key)
+{
+  g_autofree char *text = g_strdup_printf ("search %s", key->key);
+  char *digest = g_compute_checksum_for_string (G_CHECKSUM_SHA256, text, -1);
+  digest[DIGEST_LENGTH] = 0;
+  return digest;
+}
+
+/* A result of a search at least as wide as @beam, or NULL. */
+static Found *
+load_found (const TinyTunedKey *key, guint beam)
+{
+  g_autofree char *name = disk_key (key);
+  g_autoptr (GBytes) bytes = tiny_cache_load (name);
+  if (bytes == NULL)
+    return NULL;
+  gsize size;
+  const char *data = g_bytes_get_data (bytes, &size);
+  g_autofree char *text = g_strndup (data, size);
+  guint had_beam, n;
+  guint64 ns_heuristic, ns_best;
+  int at = 0;
+  if (sscanf (text, "%u %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %n", &had_beam,
+              &ns_heuristic, &ns_best, &at)
+          != 3
+      || at == 0 || had_beam < beam)
+    return NULL;
+  g_autofree TinyOpt *opts = tiny_opts_from_string (text + at, &n, NULL);
+  if (opts == NULL)
+    return NULL;
+  Found *found = g_new0 (Found, 1);
+  *found = (Found){ .opts = g_strdup (text + at),
+                    .beam = had_beam,
+                    .ns_heuristic = ns_heuristic,
+                    .ns_best = ns_best };
+  return found;
+}
+
+static void
+store_found (const TinyTunedKey *key, const Found *found)
+{
+  g_autofree char *name = disk_key (key);
+  char *text = g_strdup_printf ("%u %" G_GUINT64_FORMAT " %" G_GUINT64_FORMAT " %s",
+                                found->beam, found->ns_heuristic, found->ns_best, found->opts);
+  g_autoptr (GBytes) bytes = g_bytes_new_take (text, strlen (text));
+  tiny_cache_store (name, bytes);
+}
+
+/* ---- all of it ---- */
+static Found *
+search (const TinyTunedKey *key, const TinySearchOptions *options)
+{
+  g_auto (TinySearchResult) result = { 0 };
+  g_autoptr (GError) error = NULL;
+  if (!tiny_search_run (key->device, key->kernel, options, &result, &error)) {
+    if (!g_error_matches (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED))
+      g_warning ("kernel %s is not searched: %s", key->kernel->text ? key->kernel->text : "?",
+                 error->message);
+    else if (TINY_DEBUG (2))
+      g_printerr ("search: %s\n", error->message);
+    return NULL;
+  }
+  Found *found = g_new0 (Found, 1);
+  *found = (Found){ .opts = g_steal_pointer (&result.opts),
+                    .beam = options->beam,
+                    .ns_heuristic = result.ns_heuristic,
+                    .ns_best = result.ns_best };
+  store_found (key, found);
+  return found;
+}
+
+char *
+tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin)
+{
+  const TinySearchOptions options = tiny_search_get_options ();
+  *out_origin = NULL;
+  if (tiny_env_get_int (TINY_ENV_NO_OPT))
+    return NULL;
+  read_files ();
+  if (g_hash_table_size (entries) > 0) {
+    g_autofree char *target = tiny_tuned_target_of (key->device);
+    g_autofree char *name = g_strdup_printf ("%s %s", key->digest, target);
+    const FileEntry *entry = g_hash_table_lookup (entries, name);
+    if (entry != NULL) {
+      *out_origin = entry->file;
+      return g_strdup (entry->opts);
+    }
+  }
+  if (options.beam == 0)
+    return NULL;
+  g_mutex_lock (&lock);
+  Found *found = found_by_key ? g_hash_table_lookup (found_by_key, key->key) : NULL;
+  g_mutex_unlock (&lock);
+  if (found == NULL) {
+    found = load_found (key, options.beam);
+    if (found == NULL)
+      found = search (key, &options);
+    if (found != NULL)
+      remember (key, found);
+  }
+  return found ? g_strdup (found->opts) : NULL;
+}

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-search.c: BEAM on the real CPU backend, whose compiler is made wrong, slow or forgetful for some
+ * programs on the way: the plugin's own tables with another compile() or target(). */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+#include "codegen/tiny-codegen.h"
+#include "engine/tiny-debug.h"
+#include "engine/tiny-search.h"
+#include "ir/tiny-text.h"
+
+/* What goes wrong in compile(): for programs with vectors of @lanes. */
+static struct {
+  enum { NOTHING, WRONG_SUM, REFUSED } fault;
+  guint lanes;
+  gulong sleep_us;
+  gint n_compiles;
+} fault;
+
+static const TinyRenderer *own;
+static guint n_warnings;
+
+static gboolean
+has_lanes (const TinyLinear *linear, guint lanes)
+{
+  for (guint i = 0; i < linear->n_instrs; i++)
+    if (linear->instrs[i].lanes == lanes)
+      return TRUE;
+  return FALSE;
+}
+
+/* The first float addition becomes another operation. */
+static void
+spoil (TinyInstr *instrs, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    gboolean is_float = instrs[i].dtype == TINY_DTYPE_F32;
+    if (fault.fault == WRONG_SUM && is_float
+        && (instrs[i].op == TINY_INSTR_ADD || instrs[i].op == TINY_INSTR_MULACC)) {
+      instrs[i].op = instrs[i].op == TINY_INSTR_ADD ? TINY_INSTR_SUB : TINY_INSTR_MAX;
+      if (instrs[i].op == TINY_INSTR_MAX)
+        instrs[i].n_sources = 2;
+      return;
+    }
+  }
+}
+
+static TinyStatus
+compile (const TinyCompileArgs *args, void **data, uint64_t *size, TinyPluginError *error)
+{
+  g_atomic_int_inc (&fault.n_compiles);
+  if (fault.sleep_us > 0)
+    g_usleep (fault.sleep_us);
+  if (fault.fault == NOTHING || !has_lanes (args->linear, fault.lanes))
+    return own->compile (args, data, size, error);
+  if (fault.fault == REFUSED) {
+    g_strlcpy (error->text, "no such luck", sizeof error->text);
+    return TINY_STATUS_COMPILE;
+  }
+  TinyLinear linear = *args->linear;
+  g_autofree TinyInstr *instrs
+      = g_memdup2 (linear.instrs, linear.n_instrs * sizeof (TinyInstr));
+  spoil (instrs, linear.n_instrs);
+  linear.instrs = instrs;
+  TinyCompileArgs changed = *args;
+  changed.linear = &linear;
+  return own->compile (&changed, data, size, error);
+}
+
+/* Vectors are kept from the heuristic, not from those who ask for them by hand. */
+static TinyStatus
+modest_target (const char *arch, TinyTarget *out, TinyPluginError *error)
+{
+  TinyStatus status = own->target (arch, out, error);
+  out->vector_bits = 0;
+  return status;
+}
+
+static TinyDevice *
+open_device (gboolean modest)
+{
+  g_autoptr (GError) error = NULL;
+  static TinyRenderer renderers[2];
+  static TinyPluginModule modules[2];
+  TinyPluginError plugin_error = { .struct_size = sizeof plugin_error };
+  void *handle = dlopen (CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  g_assert_nonnull (handle);
+  TinyPluginEntry entry;
+  *(void **) &entry = dlsym (handle, TINY_PLUGIN_ENTRY_SYMBOL);
+  TinyPluginModule *module = &modules[modest];
+  *module = *entry (0, &plugin_error);
+  own = &module->renderers[0];
+  renderers[modest] = *own;
+  renderers[modest].compile = compile;
+  if (modest)
+    renderers[modest].target = modest_target;
+  module->renderers = &renderers[modest];
+  module->n_renderers = 1;
+  g_autoptr (TinyBackend) backend = tiny_backend_new (module, CPU_PLUGIN, &error);
+  g_assert_no_error (error);
+  const TinyDeviceOptions options = { .name = "CPU", .id = "cpu" };
+  TinyDevice *device = tiny_device_new (backend, &options, &error);
+  g_assert_no_error (error);
+  return device;
+}
+
+/* ---- kernels ---- */
+static const char matmul[]
+    = "// stage: kernel\n"
+      "%i = range.index{number=0, kind=loop}(64)\n%j = range.index{number=1, kind=loop}(64)\n"
+      "%k = range.index{number=2, kind=reduce}(64)\n"
+      "%a = load.f32(param.f32{slot=1, shape=[4096]}, add.index(mul.index(%i, 64), %k))\n"
+      "%b = load.f32(param.f32{slot=2, shape=[4096]}, add.index(mul.index(%k, 64), %j))\n"
+      "sink{name=\"small_matmul\"}(store(param.f32{slot=0, shape=[4096]}, "
+      "add.index(mul.index(%i, 64), %j), reduce.f32{op=add}(mul.f32(%a, %b), %k)))\n";
+
+static TinyNode *
+parse (TinyGraph *graph, const char *text)
+{
+  g_autoptr (GError) error = NULL;
+  TinyNode *kernel = tiny_graph_parse (graph, text, &error);
+  g_assert_no_error (error);
+  return kernel;
+}
+
+static void
+search (gboolean modest,
+        const char *text,
+        const TinySearchOptions *options,
+        TinySearchResult *out)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  g_autoptr (TinyDevice) device = open_device (modest);
+  n_warnings = 0;
+  tiny_search_run (device, parse (graph, text), options, out, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (out->opts);
+  g_assert_cmpuint (out->ns_best, <=, out->ns_heuristic);
+  memset (&fault, 0, sizeof fault);
+}
+
+/* What the heuristic does not know, the search finds: here that there are vectors. */
+static void
+test_finds (void)
+{
+  g_auto (TinySearchResult) result = { 0 };
+  search (TRUE, matmul, &(TinySearchOptions){ 2, 20, 5000 }, &result);
+  g_test_message ("%s: %" G_GUINT64_FORMAT " ns, heuristic %" G_GUINT64_FORMAT " ns",
+                  result.opts, result.ns_best, result.ns_heuristic);
+  g_assert_false (result.is_heuristic);
+  g_assert_nonnull (strstr (result.opts, "lanes("));
+  g_assert_cmpuint (result.ns_best * 2, <, result.ns_heuristic);
+  g_assert_cmpuint (result.n_wrong + result.n_failed, ==, 0);
+  g_assert_cmpuint (result.n_same, >, 0);
+  g_assert_cmpuint (n_warnings, ==, 0);
+}
+
+/* A program that computes something else is warned of and never wins. */
+static void
+test_wrong (void)
+{
+  g_auto (TinySearchResult) result = { 0 };
+  fault.fault = WRONG_SUM;
+  fault.lanes = 16;
+  search (TRUE, matmul, &(TinySearchOptions){ 2, 20, 5000 }, &result);
+  g_assert_cmpuint (result.n_wrong, >, 0);
+  g_assert_cmpuint (n_warnings, ==, result.n_wrong);
+  g_assert_null (strstr (result.opts, ",16)"));
+}
+
+/* What the compiler refuses is left out. */
+static void
+test_refused (void)
+{
+  g_auto (TinySearchResult) result = { 0 };
+  fault.fault = REFUSED;
+  fault.lanes = 16;
+  search (TRUE, matmul, &(TinySearchOptions){ 1, 20, 5000 }, &result);
+  g_assert_cmpuint (result.n_failed, >, 0);
+  g_assert_cmpuint (n_warnings, ==, 0);
+}
+
+/* The time for a kernel is kept, give or take what was begun; the heuristic's list is the answer. */
+static void
+test_seconds (void)
+{
+  g_auto (TinySearchResult) result = { 0 };
+  fault.sleep_us = 200000;
+  gint64 start = tiny_debug_now_ns ();
+  search (FALSE, matmul, &(TinySearchOptions){ 2, 0.1, 5000 }, &result);
+  g_assert_cmpint (tiny_debug_now_ns () - start, <, (gint64) 10000000000);
+  g_assert_true (result.is_heuristic);
+  g_assert_cmpuint (result.n_tried, ==, 0);
+}
+
+/* Nothing is handed to the compiler that would take longer than the time-out, nothing run. */
+static void
+test_timeout (void)
+{
+  g_auto (TinySearchResult) result = { 0 };
+  gint before = fault.n_compiles;
+  search (FALSE, matmul, &(TinySearchOptions){ 1, 20, 1e-6 }, &result);
+  g_assert_cmpint (before, ==, 0);
+  g_assert_true (result.is_heuristic);
+  g_assert_cmpuint (result.n_slow, >, 0);
+  g_assert_cmpuint (result.n_slow, ==, result.n_tried - result.n_same);
+  g_assert_cmpuint (result.n_timed, ==, 0);
+}
+
+/* Every fault of compiling the heuristic's own program is an error. */
+static void
+test_errors (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_auto (TinySearchResult) result = { 0 };
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  g_autoptr (TinyDevice) device = open_device (FALSE);
+  const TinySearchOptions options = { 1, 1, 1000 };
+  fault.fault = REFUSED;
+  fault.lanes = 16;
+  g_assert_false (tiny_search_run (device, parse (graph, matmul), &options, &result, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_COMPILE);
+  g_clear_error (&error);
+  memset (&fault, 0, sizeof fault);
+  TinyNode *kernel
+      = parse (graph, "// stage: kernel\n%v = variable.index{number=0}\n"
+                      "sink{name=\"v\"}(store(param.f32{slot=0, shape=[4]}, %v, 1.0))\n");
+  g_assert_false (tiny_search_run (device, kernel, &options, &result, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED);
+}
+
+static void
+count_warning (const char *domain, GLogLevelFlags level, const char *text, gpointer unused)
+{
+  n_warnings++;
+  g_assert_nonnull (strstr (text, "kernel small_matmul with "));
+  g_assert_nonnull (strstr (text, "lanes("));
+  g_assert_nonnull (strstr (text, "computes something else"));
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_log_set_always_fatal (G_LOG_LEVEL_ERROR | G_LOG_LEVEL_CRITICAL);
+  g_log_set_handler ("tinycore", G_LOG_LEVEL_WARNING, count_warning, NULL);
+  g_test_add_func ("/engine/search/finds", test_finds);
+  g_test_add_func ("/engine/search/wrong", test_wrong);
+  g_test_add_func ("/engine/search/refused", test_refused);
+  g_test_add_func ("/engine/search/seconds", test_seconds);
+  g_test_add_func ("/engine/search/timeout", test_timeout);
+  g_test_add_func ("/engine/search/errors", test_errors);
+  return g_test_run ();
+}
