@@ -206,8 +206,8 @@ make_input (guint i, const gint8 *dims, const gint64 *sizes, double offset, Tiny
   if (n == 0)
     shape[n++] = 1;
   g_autofree char *name = g_strdup_printf ("input.%u", i);
-  return g_object_ref_sink (
-      tiny_tensor_cast (bench_tensor (name, shape, n, offset, 1), dtype));
+  g_autoptr (TinyTensor) x = bench_tensor (name, shape, n, offset, 1);
+  return g_object_ref_sink (tiny_tensor_cast (x, dtype));
 }
 
 /* The row of @text, its sizes and format; -1 and @error when it does not read as a case. */
@@ -260,6 +260,11 @@ bench_case_new (const char *text, GError **error)
   int row = read_case (text, self->sizes, &format, error);
   if (row < 0)
     return NULL;
+  if (!tiny_dtype_is_float (dtype)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: inputs are floats, not %s", text,
+                 tiny_dtype_to_string (dtype));
+    return NULL;
+  }
   self->text = g_strdup (text);
   self->build = table[row].build;
   gboolean weighs = g_str_equal (table[row].name, "matvec"); /* by a matrix; the vector is f32 */
