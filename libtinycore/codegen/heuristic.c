@@ -23,7 +23,8 @@ enum {
   MIN_GRID_FLOPS = 30000, /* below, waking threads costs more than it saves */
   MIN_POINT_WORK = 4096,  /* elements that a grid point should handle */
   POINTS_PER_THREAD = 8,
-  STAGE_MIN_TILES = 4 /* that read a copy, to be worth making it */
+  STAGE_MIN_TILES = 4, /* that read a copy, to be worth making it */
+  MAX_SHORT = 4 /* rounds of a reduced loop that becomes none */
 };
 
 typedef struct {
@@ -400,6 +401,18 @@ tile_nest (Plan *plan, Nest *nest, guint vector, guint lanes)
   stage_panels (plan, nest, vector, lanes, &best);
 }
 
+/* A loop of a few rounds, such as over the parts of a block of weights, costs more than it does. */
+static void
+unroll_short (Plan *plan, Nest *nest)
+{
+  for (guint i = 0; i < plan->axes->axes->len; i++) {
+    TinyAxis *axis = tiny_axes_get (plan->axes, i);
+    if (axis->is_reduce && axis->extent > 1 && axis->extent <= MAX_SHORT
+        && is_reduced_by (nest, axis->origin))
+      apply (plan, TINY_OPT_UNROLL, i, axis->extent);
+  }
+}
+
 /* Lanes on a reduced axis: several accumulators, from outputs that share loads or the axis itself. */
 static void
 unroll_nest (Plan *plan, Nest *nest, guint reduced, guint lanes)
@@ -418,6 +431,7 @@ unroll_nest (Plan *plan, Nest *nest, guint reduced, guint lanes)
   gint64 unroll = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, 4 / copies);
   if (unroll > 1)
     apply (plan, TINY_OPT_UNROLL, axis, unroll);
+  unroll_short (plan, nest);
 }
 
 static void

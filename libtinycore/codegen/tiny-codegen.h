@@ -33,6 +33,7 @@ typedef struct {
   TinyLinear linear; /* what plugins see */
   char *opts;        /* the optimisations applied, as text */
   gint64 n_flops;    /* estimate of arithmetic */
+  TinyDType dtype;   /* that most of it is in; VOID where there is none */
   gint64 n_bytes;    /* estimate of memory touched at least once */
 } TinyLinearProgram;
 
