@@ -2,17 +2,18 @@
  *
  * compile.c: what the first step of a program costs, apart from running it, and what for.
  *
- * usage: bench-compile CASE, a name of compile-cases.c or what `tinycore bench` takes (matmul:512).
- * Prints one JSON object. Times by pass (what the threads ran, summed) and counts are of the first
- * step. malloc is counted by standing before it. $BENCH_START_NS is the moment at which the
- * process was started, on CLOCK_MONOTONIC, by whoever knows it. */
+ * usage: bench-compile CASE, a model of bench/models or what `tinycore bench` takes (matmul:512).
+ * Prints one JSON object. Times by pass (what the threads ran, summed) and counts are of all from
+ * the process's start to the end of the first step. malloc is counted by standing before it.
+ * $BENCH_START_NS is the moment at which the process was started, on CLOCK_MONOTONIC, by whoever
+ * knows it. */
 #include <json-glib/json-glib.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "base/tiny-stats.h"
 #include "base/tiny-timing.h"
-#include "bench/compile-cases.h"
+#include "bench/models/model.h"
 #include "engine/tiny-runtime.h"
 #include "tools/bench-cases.h"
 
@@ -78,31 +79,24 @@ add_timing (const TinyTiming *timing, gpointer data)
   g_mutex_unlock (&lock);
 }
 
-static void
-forget_timings (void)
-{
-  g_mutex_lock (&lock);
-  g_ptr_array_set_size (names, 0);
-  g_hash_table_remove_all (totals);
-  g_mutex_unlock (&lock);
-}
-
 /* ---- a case ---- */
+static const ModelCase *const all_models[] = { gpt2_cases, resnet_cases, cnn_cases };
+
 typedef struct {
-  const CompileCase *program;
-  GPtrArray *owned;
+  Model model;
   BenchCase *operation; /* or this */
 } Run;
 
 static gboolean
 set_up (Run *self, const char *name, GError **error)
 {
-  if (tiny_runtime_get_default_device (error) == NULL)
-    return FALSE;
-  self->owned = g_ptr_array_new_with_free_func (g_object_unref);
-  for (self->program = compile_cases; self->program->name != NULL; self->program++)
-    if (g_str_equal (self->program->name, name))
-      return self->program->set_up (self->owned, error);
+  self->model.owned = g_ptr_array_new_with_free_func (g_object_unref);
+  for (guint i = 0; i < G_N_ELEMENTS (all_models); i++)
+    for (const ModelCase *at = all_models[i]; at->name != NULL; at++)
+      if (g_str_equal (at->name, name)) {
+        self->model.config = at->config;
+        return at->set_up (&self->model, error);
+      }
   self->operation = bench_case_new (name, error);
   return self->operation != NULL;
 }
@@ -110,9 +104,11 @@ set_up (Run *self, const char *name, GError **error)
 static gboolean
 step (Run *self, GError **error)
 {
+  g_autoptr (TinyTensor) out = NULL;
   if (self->operation == NULL)
-    return self->program->step (self->owned, error);
-  g_autoptr (TinyTensor) out = g_object_ref_sink (
+    return self->model.step (self->model.inputs, self->model.n_inputs, &out, 1, &self->model,
+                             error);
+  out = g_object_ref_sink (
       self->operation->build (self->operation->inputs, self->operation->sizes));
   return tiny_tensor_realize (out, error);
 }
@@ -120,7 +116,8 @@ step (Run *self, GError **error)
 static void
 clear (Run *self)
 {
-  g_clear_pointer (&self->owned, g_ptr_array_unref);
+  g_clear_pointer (&self->model.owned, g_ptr_array_unref);
+  g_free (self->model.parts);
   g_clear_pointer (&self->operation, bench_case_free);
 }
 
@@ -166,20 +163,19 @@ measure (const char *name, gint64 process_start, GError **error)
 {
   __attribute__ ((cleanup (clear))) Run run = { 0 };
   gint64 start = tiny_timing_now_ns ();
+  if (tiny_runtime_get_default_device (error) == NULL)
+    return FALSE;
+  gint64 opened = tiny_timing_now_ns ();
   if (!set_up (&run, name, error))
     return FALSE;
-  TinyStats before, stats;
+  TinyStats stats;
   TinyCounters counters;
-  tiny_stats_get (&before);
-  tiny_runtime_reset_counters ();
-  forget_timings ();
-  guint64 mallocs_before = n_mallocs, malloc_bytes_before = n_malloc_bytes;
   gint64 set_up_done = tiny_timing_now_ns ();
   if (!step (&run, error))
     return FALSE;
   gint64 first_done = tiny_timing_now_ns ();
-  guint64 mallocs = n_mallocs - mallocs_before, bytes = n_malloc_bytes - malloc_bytes_before;
-  tiny_stats_since (&before, &stats);
+  guint64 mallocs = n_mallocs, bytes = n_malloc_bytes;
+  tiny_stats_get (&stats);
   tiny_runtime_get_counters (&counters);
   JsonObject *passes = passes_to_json ();
   gint64 warm_start = tiny_timing_now_ns ();
@@ -192,7 +188,8 @@ measure (const char *name, gint64 process_start, GError **error)
   JsonObject *object = json_object_new ();
   json_object_set_string_member (object, "case", name);
   set_number (object, "start_ms", (double) (start - process_start) * 1e-6);
-  set_number (object, "set_up_ms", (double) (set_up_done - start) * 1e-6);
+  set_number (object, "open_ms", (double) (opened - start) * 1e-6);
+  set_number (object, "set_up_ms", (double) (set_up_done - opened) * 1e-6);
   set_number (object, "first_ms", (double) (first_done - set_up_done) * 1e-6);
   set_number (object, "run_ms", (double) warm_ns * 1e-6);
   set_count (object, "kernels", counters.n_kernels);

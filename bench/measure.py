@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What bench/bars and bench/compare share: the build, the peers, running in turn, medians.
+"""What bench/bars and bench/run share: the build, the peers, running in turn, medians.
 
 A candidate is a command that prints JSON lines. Candidates of one comparison run one after the
 other, in turn and in alternating order, so that a slow minute of the machine falls on all of them.
@@ -12,6 +12,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import typing
 
 TUNED_BLAS = ("openblas", "mkl", "blis", "atlas")
 # What a python has mapped after a product, by file name.
@@ -45,6 +46,25 @@ class Failed(Exception):
   pass
 
 
+class Peer(typing.NamedTuple):
+  modules: tuple  # a python that can import these has it
+  option: str     # which names that python
+  script: str     # its program in bench/peers
+
+
+PEERS = {
+  "PyTorch": Peer(("torch", "numpy"), "torch_python", "torch_cases.py"),
+  "NumPy": Peer(("numpy",), "torch_python", "numpy_cases.py"),
+  "ONNX Runtime": Peer(("onnxruntime", "onnx", "numpy"), "onnx_python", "onnx_cases.py"),
+  "tinygrad": Peer(("tinygrad", "numpy"), "tinygrad_python", "tinygrad_cases.py"),
+}
+
+
+def environment_of(peer):
+  """What a peer wants beyond what all get."""
+  return {"DEV": "CPU"} if peer == "tinygrad" else {}
+
+
 class Bench:
   """One run of measurements: where things are, and caches of its own that go away with it."""
 
@@ -52,8 +72,7 @@ class Bench:
     self.build = pathlib.Path(args.build).resolve()
     self.boost = args.boost
     self.blas = args.blas
-    self.python = {"PyTorch": args.torch_python, "NumPy": args.torch_python,
-                   "tinygrad": args.tinygrad_python}
+    self.python = {name: getattr(args, peer.option) for name, peer in PEERS.items()}
     self.folder = tempfile.TemporaryDirectory(prefix="tinycore-bench-")
     self.n_caches = 0
     self.warm = self.new_cache()
@@ -68,10 +87,16 @@ class Bench:
     self.notes = [f"{self.threads} CPUs; peers run with OMP_NUM_THREADS={self.threads}"]
     if has_avx512():
       self.notes.append("this CPU has AVX-512: PyTorch and NumPy run with OPENBLAS_CORETYPE=SkylakeX")
-    for name, module in (("PyTorch", "torch"), ("NumPy", "numpy"), ("tinygrad", "tinygrad")):
-      if not self.can_import(name, module):
+    asked = getattr(args, "peers", None)
+    self.peers = []
+    for name, peer in PEERS.items():
+      if asked is not None and name not in asked.split(","):
+        self.missing[name] = "not asked for"
+      elif not self.can_import(name, peer.modules):
         self.missing[name] = "not installed"
         self.notes.append(f"{name} is not installed for {self.python[name]}: no ratio to it")
+      else:
+        self.peers.append(name)
     self.note_blas()
 
   def note_blas(self):
@@ -86,10 +111,14 @@ class Bench:
                         ("" if tuned or not libraries else ", the slow REFERENCE BLAS: its matmul and "
                          "matvec are no yardstick (install OpenBLAS, or point --blas at its folder)"))
 
-  def can_import(self, name, module):
+  def can_import(self, name, modules):
     python = shutil.which(self.python[name])
     return python is not None and subprocess.run(
-      [python, "-c", f"import {module}"], capture_output=True).returncode == 0
+      [python, "-c", f"import {', '.join(modules)}"], capture_output=True).returncode == 0
+
+  def leave_out(self, names):
+    self.peers = [n for n in self.peers if n not in names]
+    self.missing.update({n: "not asked for" for n in names})
 
   def new_cache(self):
     self.n_caches += 1
@@ -159,6 +188,8 @@ def add_arguments(parser):
                       metavar="PATH", help="a python that has tinygrad ($TINYGRAD_PYTHON)")
   parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", "/usr/bin/python3"), metavar="PATH",
                       help="a python that has PyTorch and NumPy ($TORCH_PYTHON; default: the system's)")
+  parser.add_argument("--onnx-python", default=os.environ.get("ONNX_PYTHON", "python3"), metavar="PATH",
+                      help="a python that has onnxruntime, onnx and NumPy ($ONNX_PYTHON)")
   parser.add_argument("--blas", metavar="DIR",
                       help="a folder with the libblas.so.3 that PyTorch and NumPy are to use")
   parser.add_argument("--boost", action="store_true",

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "tools/bench-data.h"
+
 enum { MAX_SIZES = 8, MAX_LAUNCHES = 65536 };
 #define MAX_SIZE ((gint64) 1 << 32)
 
@@ -52,6 +54,12 @@ build_conv (TinyTensor *const *in, const gint64 *sizes)
   return tiny_tensor_conv2d (in[0], in[1], NULL, 1, sizes[5] / 2, 1, 1);
 }
 
+static TinyTensor *
+build_depthwise (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_conv2d (in[0], in[1], NULL, 1, sizes[4] / 2, 1, sizes[1]);
+}
+
 /* N dependent kernels: each result is realised before the next uses it, so that however kernels are
  * fused there are N launches to replay. */
 static TinyTensor *
@@ -79,16 +87,18 @@ static const struct {
   TinyTensor *(*build) (TinyTensor *const *, const gint64 *);
   gint8 inputs[4][5];
   guint n_inputs;
+  double offset; /* of the inputs, which are within a half of it */
 } table[] = {
   { "matmul", "matmul:1024 or matmul:MxKxN", 3, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, 2, -1 } }, 2 },
   { "matvec", "matvec:4096 or matvec:MxN", 2, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, -1 } }, 2 },
   { "elementwise", "elementwise:16777216", 1, FALSE, MAX_SIZE, build_elementwise,
     { { 0, -1 }, { 0, -1 }, { 0, -1 }, { 0, -1 } }, 4 },
-  { "sum", "sum:4096x4096", 2, FALSE, MAX_SIZE, build_sum, { { 0, 1, -1 } }, 1 },
+  { "sum", "sum:4096x4096", 2, FALSE, MAX_SIZE, build_sum, { { 0, 1, -1 } }, 1, 0.5 },
   { "sumrows", "sumrows:4096x4096", 2, FALSE, MAX_SIZE, build_sum_rows, { { 0, 1, -1 } }, 1 },
   { "softmax", "softmax:4096x4096", 2, FALSE, MAX_SIZE, build_softmax, { { 0, 1, -1 } }, 1 },
   { "layernorm", "layernorm:4096x1024", 2, FALSE, MAX_SIZE, build_layernorm, { { 0, 1, -1 }, { 1, -1 }, { 1, -1 } }, 3 },
   { "conv", "conv:8x64x56x56:64x3x3", 7, FALSE, MAX_SIZE, build_conv, { { 0, 1, 2, 3, -1 }, { 4, 1, 5, 6, -1 } }, 2 },
+  { "depthwise", "depthwise:8x64x56x56:3x3", 6, FALSE, MAX_SIZE, build_depthwise, { { 0, 1, 2, 3, -1 }, { 1, 6, 4, 5, -1 } }, 2 },
   { "launch", "launch:100 (at most 65536)", 1, FALSE, MAX_LAUNCHES, build_launch, { { -1 } }, 1 },
   { "chain", "chain:100x4096: 100 kernels of 4096 elements", 2, FALSE, 1 << 24, build_launch, { { 1, -1 } }, 1 },
 };
@@ -129,6 +139,8 @@ count_work (BenchCase *self, const char *name)
     self->n_flops = 2.0 * elements;
   else if (g_str_equal (name, "conv"))
     self->n_flops = 2.0 * (double) (s[0] * s[1] * s[2] * s[3]) * (double) (s[4] * s[5] * s[6]);
+  else if (g_str_equal (name, "depthwise"))
+    self->n_flops = 2.0 * (double) (s[0] * s[1] * s[2] * s[3]) * (double) (s[4] * s[5]);
   if (g_str_equal (name, "elementwise"))
     self->n_bytes = 5 * item * (double) s[0];
   else if (g_str_equal (name, "matvec") || g_str_has_prefix (name, "sum"))
@@ -140,7 +152,7 @@ count_work (BenchCase *self, const char *name)
 }
 
 static TinyTensor *
-make_input (const gint8 *dims, const gint64 *sizes, TinyDType dtype)
+make_input (guint i, const gint8 *dims, const gint64 *sizes, double offset, TinyDType dtype)
 {
   gint64 shape[4];
   guint n = 0;
@@ -148,7 +160,9 @@ make_input (const gint8 *dims, const gint64 *sizes, TinyDType dtype)
     shape[n] = sizes[dims[n]];
   if (n == 0)
     shape[n++] = 1;
-  return g_object_ref_sink (tiny_tensor_uniform (dtype, shape, n, -0.5, 0.5));
+  g_autofree char *name = g_strdup_printf ("input.%u", i);
+  return g_object_ref_sink (
+      tiny_tensor_cast (bench_tensor (name, shape, n, offset, 1), dtype));
 }
 
 /* The row of @text, its sizes and dtype; -1 and @error when it does not read as a case. */
@@ -169,6 +183,8 @@ read_case (const char *text, gint64 *sizes, TinyDType *dtype, GError **error)
       good = sizes[i] <= table[row].most;
     for (; good && n < table[row].n_sizes; n++)
       sizes[n] = sizes[0];
+    for (; n < MAX_SIZES; n++)
+      sizes[n] = 1; /* an axis of size 1 is any of these */
     if (good)
       return (int) row;
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: “%s” does not read as %s[:DTYPE]",
@@ -201,9 +217,9 @@ bench_case_new (const char *text, GError **error)
     return NULL;
   self->text = g_strdup (text);
   self->build = table[row].build;
-  for (; self->n_inputs < table[row].n_inputs; self->n_inputs++)
-    self->inputs[self->n_inputs]
-        = make_input (table[row].inputs[self->n_inputs], self->sizes, dtype);
+  for (guint i = 0; i < table[row].n_inputs; i++)
+    self->inputs[self->n_inputs++]
+        = make_input (i, table[row].inputs[i], self->sizes, table[row].offset, dtype);
   if (!tiny_tensor_realize_many (self->inputs, self->n_inputs, error)) {
     g_prefix_error (error, "%s: ", text);
     return NULL;

@@ -8,6 +8,7 @@
 #include "engine/tiny-capture.h"
 #include "tensor/tiny-tensor-private.h"
 #include "tools/bench-cases.h"
+#include "tools/bench-data.h"
 #include "tools/commands.h"
 
 enum { WARM_NS = 300000000, RUN_NS = 20000000, MIN_RUNS = 7, MAX_SAMPLES = 4096 };
@@ -24,9 +25,12 @@ compare_doubles (gconstpointer a, gconstpointer b)
   return x < y ? -1 : x > y;
 }
 
-/* Records the launches of one building and realising of the case. */
+/* Records the launches of one building and realising of the case, which write to the result. */
 static TinyCapture *
-capture_case (const BenchCase *bench, double *out_compile_ms, GError **error)
+capture_case (const BenchCase *bench,
+              TinyTensor **out_result,
+              double *out_compile_ms,
+              GError **error)
 {
   TinyCapture *capture = NULL;
   for (guint pass = 0; pass < 2; pass++) {
@@ -44,6 +48,8 @@ capture_case (const BenchCase *bench, double *out_compile_ms, GError **error)
       tiny_capture_free (capture);
       return NULL;
     }
+    if (pass == 1)
+      *out_result = g_steal_pointer (&result);
   }
   return capture;
 }
@@ -96,17 +102,21 @@ print_result (const BenchCase *bench, const char *device, const Result *result, 
 }
 
 static gboolean
-run_case (const char *text, guint n_runs, gboolean json, GError **error)
+run_case (
+    const char *text, guint n_runs, gboolean json, const char *output_path, GError **error)
 {
   g_autoptr (BenchCase) bench = bench_case_new (text, error);
+  g_autoptr (TinyTensor) output = NULL;
   Result result = { 0 };
   if (bench == NULL)
     return FALSE;
-  TinyCapture *capture = capture_case (bench, &result.compile_ms, error);
+  TinyCapture *capture = capture_case (bench, &output, &result.compile_ms, error);
   if (capture == NULL)
     return FALSE;
   result.n_kernels = tiny_capture_get_n_kernels (capture);
   gboolean good = measure (capture, n_runs, &result, error);
+  if (good && output_path != NULL)
+    good = bench_write_output (output, output_path, error);
   tiny_capture_free (capture);
   if (good)
     print_result (bench, tiny_tensor_get_device (bench->inputs[0]), &result, json);
@@ -118,10 +128,13 @@ tinycore_bench (int argc, char **argv)
 {
   gboolean json = FALSE;
   int n_runs = MIN_RUNS, status = 0;
+  g_autofree char *output = NULL;
   const GOptionEntry entries[] = {
     { "json", 0, 0, G_OPTION_ARG_NONE, &json, "one JSON object a line", NULL },
     { "runs", 0, 0, G_OPTION_ARG_INT, &n_runs, "timed runs of which the median counts (7)",
       "N" },
+    { "output", 0, 0, G_OPTION_ARG_FILENAME, &output,
+      "write the result's elements, at most 65536 of them, as f32 (one case)", "FILE" },
     G_OPTION_ENTRY_NULL,
   };
   if (!tinycore_parse (
@@ -130,8 +143,8 @@ tinycore_bench (int argc, char **argv)
           "a dtype may follow, as in matmul:512:f16.",
           entries, &status))
     return status;
-  if (argc < 2 || n_runs < 1 || n_runs > MAX_SAMPLES) {
-    g_printerr ("usage: tinycore bench [--json] [--runs N] CASE…\n");
+  if (argc < 2 || n_runs < 1 || n_runs > MAX_SAMPLES || (output != NULL && argc > 2)) {
+    g_printerr ("usage: tinycore bench [--json] [--runs N] [--output FILE] CASE…\n");
     return EXIT_USAGE;
   }
   GError *error = NULL;
@@ -141,7 +154,7 @@ tinycore_bench (int argc, char **argv)
       return EXIT_USAGE;
     }
   for (int i = 1; i < argc; i++) {
-    if (!run_case (argv[i], (guint) n_runs, json, &error))
+    if (!run_case (argv[i], (guint) n_runs, json, output, &error))
       return tinycore_fail (error);
   }
   return 0;

@@ -12,7 +12,8 @@
 
 enum { N_CHECKED_CALLS = 3, WARM_US = 300000, MAX_RUNS = 4096, EXIT_USAGE = 2 };
 
-static const ModelCase *const all_cases[] = { gpt2_cases, resnet_cases, cnn_cases };
+static const ModelCase *const all_cases[]
+    = { attention_cases, gpt2_cases, resnet_cases, cnn_cases };
 
 typedef struct {
   double set_up_ms, first_ms, ms_median, ms_min;
@@ -47,16 +48,7 @@ call (Model *model, TinyJit *jit, TinyTensor **out, GError **error)
   return TRUE;
 }
 
-static gboolean
-write_output (TinyTensor *output, const char *path, GError **error)
-{
-  g_autoptr (GBytes) data = tiny_tensor_get_data (output, error);
-  gsize n;
-  if (data == NULL)
-    return FALSE;
-  const char *bytes = g_bytes_get_data (data, &n);
-  return g_file_set_contents (path, bytes, (gssize) n, error);
-}
+/* ---- running ---- */
 
 /* The first calls: what compiling costs, and the output. */
 static gboolean
@@ -74,7 +66,7 @@ begin (Model *model, TinyJit *jit, const char *path, Result *out, GError **error
     }
   }
   out->n_kernels = tiny_jit_get_n_kernels (jit);
-  return path == NULL || write_output (output, path, error);
+  return path == NULL || bench_write_output (output, path, error);
 }
 
 static int

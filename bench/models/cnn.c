@@ -41,7 +41,7 @@ fill_parameter (TinyTensor *parameter, guint i, GError **error)
   gsize n = (gsize) tiny_tensor_get_n_elements (parameter);
   g_autofree char *name = g_strdup_printf ("parameter.%u", i);
   g_autofree float *values = g_new (float, n);
-  model_fill (name, values, n, is_vector ? 0.5 : 0, is_vector ? 0.1 : 0.2);
+  bench_fill (name, values, n, is_vector ? 0.5 : 0, is_vector ? 0.1 : 0.2);
   return tiny_tensor_write_data (parameter, values, n * sizeof *values, error);
 }
 

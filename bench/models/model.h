@@ -1,13 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * model.h: what the models of bench/ share: weights that every peer makes alike, and the list of
- * cases that bench-model runs.
- *
- * A weight's values follow from its name alone (bench/peers/common.py has the same function), so
- * that no file is passed around and no order of making matters. */
+ * model.h: what the models of bench/ share: their weights, whose values follow from their names
+ * (tools/bench-data.h), and the list of cases that bench-model runs. */
 #pragma once
 
-#include "tiny.h"
+#include "tools/bench-data.h"
 
 enum { MODEL_MAX_INPUTS = 2 };
 
@@ -28,12 +25,10 @@ typedef struct {
   double n_flops, n_bytes; /* of one step; 0: not meaningful */
 } ModelCase;
 
-extern const ModelCase gpt2_cases[], resnet_cases[],
+extern const ModelCase attention_cases[], gpt2_cases[], resnet_cases[],
     cnn_cases[]; /* ended by a row without name */
 
-/* @offset + @scale times numbers in [-1/2, 1/2) that follow from @name. */
-void model_fill (const char *name, float *out, gsize n, double offset, double scale);
-/* A realised tensor of such numbers, owned by @self. Weights of all models are made here. */
+/* bench_tensor (), owned by @self. Weights of all models are made here. */
 TinyTensor *model_weight (Model *self,
                           const char *name,
                           const gint64 *shape,

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
 """What the peers' programs share: the numbers that inputs and weights are made of, and timing.
 
-Values follow from a tensor's name alone, as in tools/bench-fill.c."""
-import argparse, json, statistics, time
+Values follow from a tensor's name alone, as in tools/bench-data.c."""
+import argparse, json, re, statistics, sys, time
 import numpy as np
+
+MAX_WRITTEN = 65536
 
 
 def fill(name, shape, offset=0.0, scale=1.0):
@@ -20,15 +22,51 @@ def fill(name, shape, offset=0.0, scale=1.0):
     return (u * np.float32(scale) + np.float32(offset)).reshape(shape)
 
 
-def arguments(description):
+# As for tinycore bench: the inputs' shapes, from all the sizes of a case's text.
+SHAPES = {
+    "matmul": lambda m, k=None, n=None: [(m, k or m), (k or m, n or m)],
+    "matvec": lambda m, k=None: [(m, k or m), (k or m,)],
+    "elementwise": lambda n: [(n,)] * 4,
+    "sum": lambda m, n: [(m, n)], "sumrows": lambda m, n: [(m, n)], "softmax": lambda m, n: [(m, n)],
+    "layernorm": lambda m, n: [(m, n), (n,), (n,)],
+    "conv": lambda b, c, y, x, o, i, j: [(b, c, y, x), (o, c, i, j)],
+    "depthwise": lambda b, c, y, x, i, j: [(b, c, y, x), (c, 1, i, j)],
+    "launch": lambda n: [(1,)],
+}
+
+
+def read_case(text):
+    """(name, sizes) of a text such as conv:8x64x56x56:64x3x3"""
+    name, _, sizes = text.partition(":")
+    return name, [int(n) for n in re.findall(r"\d+", sizes)]
+
+
+def inputs(text):
+    name, sizes = read_case(text)
+    offset = 0.5 if name == "sum" else 0.0
+    return [fill(f"input.{i}", shape, offset) for i, shape in enumerate(SHAPES[name](*sizes))]
+
+
+def arguments(description, names):
+    """The command line of a peer's program; ends where there is no such case here."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("case")
-    parser.add_argument("--output", metavar="FILE", help="where the result goes, as f32")
+    parser.add_argument("--output", metavar="FILE", help="where the result's elements go, as f32")
     parser.add_argument("--runs", type=int, default=7)
-    return parser
+    args = parser.parse_args()
+    if args.case.partition(":")[0] not in names:
+        print(json.dumps({"case": args.case, "missing": True}))
+        sys.exit()
+    return args
 
 
-def report(args, function, as_array, prepare=None, **more):
+def write_output(array, path):
+    """Every n-th element, 65536 of them at most."""
+    flat = np.asarray(array, dtype=np.float32).reshape(-1)
+    np.ascontiguousarray(flat[::max(1, -(-flat.size // MAX_WRITTEN))]).tofile(path)
+
+
+def report(args, function, as_array=lambda result: result, **more):
     """Times function() and prints a JSON line; the third call's result is what is written."""
     start = time.perf_counter()
     function()
@@ -36,7 +74,7 @@ def report(args, function, as_array, prepare=None, **more):
     function()
     result = function()
     if args.output:
-        np.ascontiguousarray(as_array(result), dtype=np.float32).tofile(args.output)
+        write_output(as_array(result), args.output)
     start, warm = time.perf_counter(), 0
     while warm < 1 or time.perf_counter() - start < 0.3:
         function()

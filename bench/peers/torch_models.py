@@ -1,17 +1,16 @@
-#!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""The models of bench/models in PyTorch: a JSON line of its times. Threads as in OMP_NUM_THREADS.
-
-torch_models.py also holds the modules that onnx_models.py exports."""
+"""The models of bench/models in PyTorch, with the same weights."""
 import math
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from common import arguments, fill, report
+from common import fill
 
 GPT2 = {"gpt2": (50257, 768, 12, 12, 256, 128), "gpt2-tiny": (101, 24, 3, 2, 16, 7)}
 RESNET = {"resnet50": ((3, 4, 6, 3), (64, 128, 256, 512), 64, 224, 1000),
           "resnet-tiny": ((2, 1), (4, 6), 8, 32, 10)}
+NAMES = ("attention", "attention-backward", "cnn-train", *RESNET,
+         *(f"{name}-{step}" for name in GPT2 for step in ("prefill", "decode")))
 NEXT_TOKEN, TOKEN_STRIDE, POSITIONS = 11, 37, 1024
 
 
@@ -203,15 +202,3 @@ def prepared(case):
         return CachedDecode(net), False
     tokens = net.prompt_tokens()
     return lambda: net(tokens, [])[0], False
-
-
-def main():
-    args = arguments(__doc__).parse_args()
-    with torch.no_grad():
-        function, gradients = prepared(args.case)
-    with torch.enable_grad() if gradients else torch.inference_mode():
-        report(args, function, lambda result: result.numpy(), version=torch.__version__)
-
-
-if __name__ == "__main__":
-    main()

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-trace.h"
 #include "device/device-private.h"
 
 struct _TinyBuffer {
@@ -18,6 +19,7 @@ struct _TinyBuffer {
   TinyBuffer *base; /* of a view: the buffer with the memory; else NULL */
   gsize offset, n_bytes;
   TinyBlock *block; /* not of views */
+  guint version;    /* not of views */
 };
 
 G_DEFINE_FINAL_TYPE (TinyBuffer, tiny_buffer, G_TYPE_OBJECT)
@@ -152,6 +154,19 @@ tiny_buffer_map (TinyBuffer *self)
   return block != NULL && block->host != NULL ? (guint8 *) block->host + self->offset : NULL;
 }
 
+/* ---- versions ---- */
+void
+tiny_buffer_touch (TinyBuffer *self)
+{
+  g_atomic_int_inc ((gint *) &(self->base ? self->base : self)->version);
+}
+
+guint
+tiny_buffer_get_version (TinyBuffer *self)
+{
+  return (guint) g_atomic_int_get ((gint *) &(self->base ? self->base : self)->version);
+}
+
 /* ---- copies ---- */
 static gboolean
 prepare (TinyBuffer *self, const char *what, gsize offset, gsize n, GError **error)
@@ -173,12 +188,13 @@ part_of (TinyBuffer *self, gsize offset, gsize n)
   return (TinySpan){ tiny_buffer_get_handle (self), self->offset + offset, n };
 }
 
-gboolean
-tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **error)
+static gboolean
+upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **error)
 {
   if (!prepare (self, "upload", offset, n, error))
     return FALSE;
   guint8 *host = tiny_buffer_map (self);
+  tiny_buffer_touch (self);
   if (n == 0 || host != NULL) {
     if (n != 0)
       memcpy (host + offset, data, n);
@@ -193,8 +209,8 @@ tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, G
   return tiny_device_submit (self->device, &command, 1, NULL, error);
 }
 
-gboolean
-tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
+static gboolean
+download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
 {
   if (!prepare (self, "download", offset, n, error))
     return FALSE;
@@ -211,4 +227,30 @@ tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GErro
     .host = data,
   };
   return tiny_device_submit (self->device, &command, 1, NULL, error);
+}
+
+static void
+end_transfer (TinyBuffer *self, gint64 start, const char *name, gsize n)
+{
+  const TinyTraceArg args[]
+      = { { "device", self->device->name, 0 }, { "bytes", NULL, (double) n } };
+  tiny_trace_end (start, "transfer", name, args, G_N_ELEMENTS (args));
+}
+
+gboolean
+tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **error)
+{
+  gint64 start = tiny_trace_begin ();
+  gboolean good = upload (self, offset, data, n, error);
+  end_transfer (self, start, "upload", n);
+  return good;
+}
+
+gboolean
+tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
+{
+  gint64 start = tiny_trace_begin ();
+  gboolean good = download (self, offset, data, n, error);
+  end_transfer (self, start, "download", n);
+  return good;
 }

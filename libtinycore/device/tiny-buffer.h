@@ -46,4 +46,8 @@ tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GErro
  * or there is no memory. */
 void *tiny_buffer_map (TinyBuffer *self);
 
+/* Says that its bytes changed; an upload does so itself. The version is another one afterwards. */
+void tiny_buffer_touch (TinyBuffer *self);
+guint tiny_buffer_get_version (TinyBuffer *self);
+
 G_END_DECLS

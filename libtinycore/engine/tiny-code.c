@@ -48,7 +48,7 @@ tiny_code_compile (TinyDevice *device,
   const TinyLinear *linear = &program->linear;
   g_autofree char *source = NULL;
   if (renderer->dialect != NULL) {
-    TINY_TIMED ("kernel", "render");
+    TINY_TIMED ("compile", "render");
     source = tiny_render_source (linear, renderer->dialect, error);
     if (source == NULL)
       return NULL;
@@ -63,7 +63,7 @@ tiny_code_compile (TinyDevice *device,
     .source_size = source ? strlen (source) : 0,
     .linear = linear,
   };
-  TinyTiming timing = tiny_timing_begin ("kernel", "compile");
+  TinyTiming timing = tiny_timing_begin ("compile", renderer->name);
   GBytes *binary = tiny_device_compile (device, &args, error);
   tiny_timing_end (&timing);
   if (tag == NULL)
@@ -87,7 +87,7 @@ tiny_code_make (TinyCode *self,
   gint64 start = tiny_debug_now_ns ();
   g_autoptr (TinyGraph) own = tiny_graph_new ();
   TinyNode *imported = tiny_graph_import (own, kernel);
-  TinyTiming timing = tiny_timing_begin ("kernel", "codegen");
+  TinyTiming timing = tiny_timing_begin ("compile", "codegen");
   g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
       own, imported, tiny_device_get_target (device), opts, n_opts, error);
   tiny_timing_end (&timing);

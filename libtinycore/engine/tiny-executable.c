@@ -15,6 +15,7 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
+#include "base/tiny-trace.h"
 #include "device/tiny-backend.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-cache.h"
@@ -181,12 +182,18 @@ store_on_disk (Job *job)
 static void
 run_job (gpointer data, gpointer unused)
 {
+  gint64 start = tiny_trace_begin ();
   Job *job = data;
-  if (load_from_disk (job))
-    return;
-  generate (job);
-  if (job->error == NULL)
-    store_on_disk (job);
+  if (!load_from_disk (job)) {
+    generate (job);
+    if (job->error == NULL)
+      store_on_disk (job);
+  }
+  const TinyTraceArg args[] = { { "device", tiny_device_get_name (job->device), 0 },
+                                { "from", job->from_disk ? "disk" : "codegen", 0 },
+                                { "optimisations", job->code.head.opts, 0 } };
+  tiny_trace_end (start, "compile", job->kernel->text ? job->kernel->text : "kernel", args,
+                  G_N_ELEMENTS (args));
 }
 
 /* Runs the jobs, on threads when there are several to compile. */

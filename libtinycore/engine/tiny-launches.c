@@ -9,23 +9,10 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-trace.h"
+#include "engine/launches-private.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
-#include "engine/tiny-plan.h"
-
-typedef struct {
-  TinyDevice *device; /* NULL: a copy of binding 1 to binding 0 */
-  TinyExecutable *executable;
-  guint first_binding, n_bindings;
-} Launch;
-
-struct TinyLaunches {
-  GArray *launches;      /* Launch */
-  GArray *bindings;      /* TinyBinding, each with a reference to its buffer */
-  TinyCommand *commands; /* one per launch, once built */
-  TinySpan *spans;       /* one per binding */
-  guint n_kernels;
-};
 
 TinyLaunches *
 tiny_launches_new (void)
@@ -41,6 +28,7 @@ forget_commands (TinyLaunches *self)
 {
   g_clear_pointer (&self->commands, g_free);
   g_clear_pointer (&self->spans, g_free);
+  g_clear_pointer (&self->ns, g_free);
 }
 
 void
@@ -56,8 +44,8 @@ tiny_launches_free (TinyLaunches *self)
   g_free (self);
 }
 
-static void
-add (TinyLaunches *self, Launch launch, const TinyBinding *bindings)
+void
+tiny_launches_add (TinyLaunches *self, Launch launch, const TinyBinding *bindings)
 {
   launch.first_binding = self->bindings->len;
   g_array_append_val (self->launches, launch);
@@ -73,17 +61,20 @@ tiny_launches_add_kernel (TinyLaunches *self,
                           TinyDevice *device,
                           TinyExecutable *executable,
                           const TinyBinding *bindings,
-                          guint n_bindings)
+                          guint n_bindings,
+                          guint n_written)
 {
-  add (self, (Launch){ .device = device, .executable = executable, .n_bindings = n_bindings },
-       bindings);
+  Launch launch = {
+    .device = device, .executable = executable, .n_bindings = n_bindings, .n_written = n_written
+  };
+  tiny_launches_add (self, launch, bindings);
 }
 
 void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from)
 {
   TinyBinding both[] = { *to, *from };
-  add (self, (Launch){ .n_bindings = 2 }, both);
+  tiny_launches_add (self, (Launch){ .n_bindings = 2, .n_written = 1 }, both);
 }
 
 guint
@@ -97,7 +88,8 @@ tiny_launches_append (TinyLaunches *self, TinyLaunches *other)
 {
   for (guint i = 0; i < other->launches->len; i++) {
     Launch launch = g_array_index (other->launches, Launch, i);
-    add (self, launch, &g_array_index (other->bindings, TinyBinding, launch.first_binding));
+    tiny_launches_add (self, launch,
+                       &g_array_index (other->bindings, TinyBinding, launch.first_binding));
   }
 }
 
@@ -154,6 +146,27 @@ build_commands (TinyLaunches *self, GError **error)
   return TRUE;
 }
 
+/* Whoever keeps something made from what is written here learns of it. */
+static void
+touch_written (TinyLaunches *self, const Launch *launch)
+{
+  for (guint i = 0; i < launch->n_written; i++) {
+    const TinyBinding *binding
+        = &g_array_index (self->bindings, TinyBinding, launch->first_binding + i);
+    if (!binding->is_temporary)
+      tiny_buffer_touch (binding->buffer);
+  }
+}
+
+static void
+trace_copy (gint64 start, const TinyBinding *to, const TinyBinding *from)
+{
+  const TinyTraceArg args[] = { { "from", tiny_buffer_get_device_name (from->buffer), 0 },
+                                { "to", tiny_buffer_get_device_name (to->buffer), 0 },
+                                { "bytes", NULL, (double) from->n_bytes } };
+  tiny_trace_end (start, "copy", "copy", args, G_N_ELEMENTS (args));
+}
+
 /* Copies between devices by way of host memory. */
 static gboolean
 run_copy (const TinyBinding *to, const TinyBinding *from, GError **error)
@@ -171,17 +184,51 @@ run_copy (const TinyBinding *to, const TinyBinding *from, GError **error)
                                 error);
 }
 
+/* Records launches [first, end), submitted at @start and done now. They ran one after the other on
+ * this thread's time, the last until the end. */
+static void
+trace_run (TinyLaunches *self, guint first, guint end, gint64 start)
+{
+  const Launch *launches = &g_array_index (self->launches, Launch, 0);
+  gint64 now = tiny_timing_now_ns (), at = now;
+  for (guint i = first; i < end; i++)
+    at -= (gint64) self->ns[i];
+  const TinyTraceArg of_all[]
+      = { { "device", tiny_device_get_name (launches[first].device), 0 },
+          { "kernels", NULL, end - first } };
+  tiny_trace_add (MIN (start, at), now, "submit", "submit", of_all, G_N_ELEMENTS (of_all));
+  for (guint i = first; i < end; i++) {
+    const TinyExecutable *executable = launches[i].executable;
+    gint64 ns = (gint64) self->ns[i];
+    double s = (double) MAX (ns, 1) * 1e-9;
+    const TinyTraceArg args[] = { { "device", tiny_device_get_name (launches[i].device), 0 },
+                                  { "GFLOP/s", NULL, (double) executable->n_flops / s * 1e-9 },
+                                  { "GB/s", NULL, (double) executable->n_bytes / s * 1e-9 },
+                                  { "optimisations", executable->opts, 0 } };
+    tiny_trace_add (at, at + ns, "kernel", executable->name, args, G_N_ELEMENTS (args));
+    at += ns;
+  }
+}
+
 /* Submits launches [first, end), which are on one device, and shows them when asked. */
 static gboolean
 submit_run (TinyLaunches *self, guint first, guint end, GError **error)
 {
   const Launch *launches = &g_array_index (self->launches, Launch, 0);
-  g_autofree guint64 *ns = TINY_DEBUG (2) ? g_new0 (guint64, end - first) : NULL;
-  if (!tiny_device_submit (launches[first].device, self->commands + first, end - first, ns,
-                           error))
+  TinyDevice *device = launches[first].device;
+  gint64 start = tiny_trace_begin ();
+  guint64 *ns = NULL;
+  if (start != 0 || TINY_DEBUG (2)) {
+    if (self->ns == NULL)
+      self->ns = g_new0 (guint64, self->launches->len);
+    ns = self->ns + first;
+  }
+  if (!tiny_device_submit (device, self->commands + first, end - first, ns, error))
     return FALSE;
-  for (guint i = first; ns != NULL && i < end; i++)
-    tiny_debug_print_launch (launches[i].device, launches[i].executable, ns[i - first]);
+  if (start != 0)
+    trace_run (self, first, end, start);
+  for (guint i = first; TINY_DEBUG (2) && i < end; i++)
+    tiny_debug_print_launch (device, launches[i].executable, self->ns[i]);
   return TRUE;
 }
 
@@ -191,12 +238,16 @@ tiny_launches_submit (TinyLaunches *self, GError **error)
   if (self->commands == NULL && !build_commands (self, error))
     return FALSE;
   const Launch *launches = &g_array_index (self->launches, Launch, 0);
+  for (guint i = 0; i < self->launches->len; i++)
+    touch_written (self, &launches[i]);
   for (guint i = 0; i < self->launches->len;) {
     if (launches[i].device == NULL) {
       const TinyBinding *both
           = &g_array_index (self->bindings, TinyBinding, launches[i].first_binding);
+      gint64 start = tiny_trace_begin ();
       if (!run_copy (&both[0], &both[1], error))
         return FALSE;
+      trace_copy (start, &both[0], &both[1]);
       i++;
       continue;
     }

@@ -142,6 +142,7 @@ bind (TinyPlan *self, TinyBuffer *const *inputs, Memory *memory, GError **error)
         if (g_str_equal (schedule->arenas[a].device, buffer->device))
           binding->buffer = arenas[a];
       binding->offset = buffer->slot;
+      binding->is_temporary = TRUE;
       break;
     }
     if (binding->buffer == NULL)
@@ -161,7 +162,7 @@ add_item (TinyPlan *self, guint i, const Memory *memory, TinyLaunches *launches)
     tiny_launches_add_copy (launches, &bindings[0], &bindings[1]);
   else
     tiny_launches_add_kernel (launches, self->devices[i], self->executables[i], bindings,
-                              item->n_buffers);
+                              item->n_buffers, item->n_written);
 }
 
 gboolean

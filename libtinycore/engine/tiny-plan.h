@@ -13,6 +13,7 @@ G_BEGIN_DECLS
 typedef struct {
   TinyBuffer *buffer;
   gint64 offset, n_bytes;
+  gboolean is_temporary; /* of no meaning outside of the run */
 } TinyBinding;
 
 typedef struct TinyPlan TinyPlan;
@@ -39,7 +40,8 @@ void tiny_launches_add_kernel (TinyLaunches *self,
                                TinyDevice *device,
                                TinyExecutable *executable,
                                const TinyBinding *bindings,
-                               guint n_bindings);
+                               guint n_bindings,
+                               guint n_written);
 /* Copies between devices through host memory. */
 void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from);
@@ -48,6 +50,13 @@ guint tiny_launches_get_n_kernels (TinyLaunches *self);
 void tiny_launches_replace (TinyLaunches *self, TinyBuffer *from, TinyBuffer *to);
 /* Appends all of @other. */
 void tiny_launches_append (TinyLaunches *self, TinyLaunches *other);
+/* Takes out the launches that would give the same again as long as nobody changes the buffers that
+ * they read: not @inputs and nothing that launches of @self write. What they write is kept in memory
+ * of its own. Returns them, or NULL where there are none; the rest wants them run once before. */
+TinyLaunches *
+tiny_launches_freeze (TinyLaunches *self, TinyBuffer *const *inputs, guint n_inputs);
+/* A number that is another one after a buffer from outside was changed that @self reads. */
+guint tiny_launches_get_source_version (TinyLaunches *self);
 /* Runs them all. Allocates nothing after the first time. */
 gboolean tiny_launches_submit (TinyLaunches *self, GError **error);
 

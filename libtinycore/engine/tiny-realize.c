@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-timing.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
@@ -341,7 +342,9 @@ gboolean
 tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error)
 {
   tiny_runtime_lock ();
+  TinyTiming timing = tiny_timing_begin ("engine", "realize");
   gboolean good = realize_locked (roots, n, error);
+  tiny_timing_end (&timing);
   tiny_runtime_unlock ();
   return good;
 }

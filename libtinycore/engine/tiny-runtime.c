@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/tiny-trace.h"
 #include "engine/runtime-private.h"
 #include "ir/tiny-shape.h"
 
@@ -36,6 +37,7 @@ set_up (void)
   static gsize done = 0;
   if (!g_once_init_enter (&done))
     return;
+  tiny_trace_open ();
   g_rec_mutex_init (&runtime.lock);
   runtime.graph = tiny_graph_new ();
   runtime.roots.next = runtime.roots.previous = &runtime.roots;

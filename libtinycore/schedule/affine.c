@@ -31,6 +31,7 @@ affine_pool_clear (AffinePool *self)
   g_clear_pointer (&self->arena, tiny_arena_free);
   g_clear_pointer (&self->slots, g_free);
   tiny_node_map_clear (&self->atoms);
+  tiny_node_map_clear (&self->read);
 }
 
 static gint64
@@ -364,6 +365,64 @@ affine_to_node (AffinePool *pool, const Affine *x)
   else if (x->offset != 0)
     sum = tiny_node_binary (graph, TINY_OP_ADD, sum, offset);
   ((Affine *) x)->node = sum;
+  return sum;
+}
+
+static const Affine *
+read_sum (AffinePool *pool, TinyNode *node)
+{
+  if (node->op == TINY_OP_CONST)
+    return affine_const (pool, node->arg);
+  if (node->op == TINY_OP_RANGE)
+    return affine_range (pool, node);
+  if (node->n_sources != 2 || !tiny_op_is_elementwise (node->op))
+    return NULL;
+  const Affine *x = affine_read (pool, node->sources[0]);
+  const Affine *y = affine_read (pool, node->sources[1]);
+  if (x == NULL || y == NULL)
+    return NULL;
+  if (node->op == TINY_OP_ADD)
+    return affine_sum (pool, x, 1, y, 1, 0);
+  if (y->n > 0)
+    return NULL;
+  if (node->op == TINY_OP_MUL)
+    return affine_scale (pool, x, y->offset, 0);
+  if (y->offset <= 0)
+    return NULL;
+  return node->op == TINY_OP_FLOORDIV   ? affine_div (pool, x, y->offset)
+         : node->op == TINY_OP_FLOORMOD ? affine_mod (pool, x, y->offset)
+                                        : NULL;
+}
+
+const Affine *
+affine_read (AffinePool *pool, TinyNode *node)
+{
+  if (node->dtype != TINY_DTYPE_INDEX)
+    return NULL;
+  const Affine *sum = tiny_node_map_get (&pool->read, node);
+  if (sum == NULL)
+    sum = read_sum (pool, node);
+  if (sum != NULL)
+    tiny_node_map_set (&pool->read, node, (gpointer) sum);
+  return sum;
+}
+
+const Affine *
+affine_replace (AffinePool *pool, const Affine *x, GHashTable *to)
+{
+  const Affine *sum = affine_const (pool, x->offset);
+  for (guint i = 0; i < x->n; i++) {
+    TinyNode *atom = x->terms[i].atom;
+    const AffineAtom *info = affine_pool_get_atom (pool, atom);
+    const Affine *part = info->inner != NULL ? affine_replace (pool, info->inner, to)
+                                             : g_hash_table_lookup (to, atom);
+    if (info->inner != NULL)
+      part = atom->op == TINY_OP_FLOORDIV ? affine_div (pool, part, info->divisor)
+                                          : affine_mod (pool, part, info->divisor);
+    else if (part == NULL)
+      part = affine_range (pool, atom);
+    sum = affine_sum (pool, sum, 1, part, x->terms[i].mul, 0);
+  }
   return sum;
 }
 

@@ -31,6 +31,7 @@ typedef struct {
   const Affine **slots; /* open addressing */
   guint size, n;
   TinyNodeMap atoms; /* → AffineAtom */
+  TinyNodeMap read;  /* of an address: the Affine that affine_read() found */
 } AffinePool;
 
 /* What is known of an atom. */
@@ -54,6 +55,10 @@ const Affine *affine_scale (AffinePool *pool, const Affine *x, gint64 a, gint64 
 const Affine *affine_div (AffinePool *pool, const Affine *x, gint64 divisor); /* rounds down */
 const Affine *affine_mod (AffinePool *pool, const Affine *x, gint64 divisor);
 TinyNode *affine_to_node (AffinePool *pool, const Affine *x);
+/* The sum that an address is; NULL where it is none. */
+const Affine *affine_read (AffinePool *pool, TinyNode *node);
+/* @x with each RANGE that is a key of @to replaced by its Affine. */
+const Affine *affine_replace (AffinePool *pool, const Affine *x, GHashTable *to);
 /* The multiple of @atom in @x. */
 gint64 affine_get_mul (const Affine *x, TinyNode *atom);
 

@@ -13,17 +13,6 @@
 #include "schedule/plan.h"
 #include "schedule/weights.h"
 
-/* Operations that are not simple, in simple ones. */
-static const struct {
-  TinyOp op;
-  double cost;
-} op_costs[] = {
-  { TINY_OP_EXP2, 10 },   { TINY_OP_LOG2, 10 },     { TINY_OP_SIN, 20 },
-  { TINY_OP_SQRT, 4 },    { TINY_OP_RECIP, 4 },     { TINY_OP_FDIV, 4 },
-  { TINY_OP_IDIV, 12 },   { TINY_OP_MOD, 12 },      { TINY_OP_CAST, 1 },
-  { TINY_OP_BITCAST, 0 }, { TINY_OP_FLOORDIV, 14 }, { TINY_OP_FLOORMOD, 14 },
-};
-
 enum { MAX_LEAVES = 8 };
 
 /* A kernel in which a node would be evaluated. */
@@ -58,21 +47,6 @@ typedef struct {
   guint *position;    /* of each node id in order */
   GArray *signatures; /* of each kernel: the REDUCE whose loops it has, or NULL */
 } Fusion;
-
-static double
-get_op_cost (TinyOp op)
-{
-  static double costs[TINY_N_OPS];
-  static gsize ready = 0;
-  if (g_once_init_enter (&ready)) {
-    for (guint i = 0; i < TINY_N_OPS; i++)
-      costs[i] = 1;
-    for (guint i = 0; i < G_N_ELEMENTS (op_costs); i++)
-      costs[op_costs[i].op] = op_costs[i].cost;
-    g_once_init_leave (&ready, 1);
-  }
-  return costs[op];
-}
 
 static Info *
 get_info (Fusion *self, const TinyNode *node)
@@ -161,7 +135,7 @@ estimate (Fusion *self, Info *info)
   }
   info->depth++;
   if (tiny_op_is_elementwise (node->op)) {
-    info->operations += get_op_cost (node->op);
+    info->operations += schedule_get_op_cost (node->op);
   } else if (node->op == TINY_OP_REDUCE) {
     info->operations = (info->operations + 1) * MAX (count_reduced (node), 1);
     info->has_reduce = TRUE;

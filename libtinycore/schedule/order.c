@@ -49,10 +49,12 @@ find_waits (Plan *plan)
   memset (writers, NONE, plan->buffers->len * sizeof *writers);
   memset (assigners, NONE, plan->n_inputs * sizeof *assigners);
   for (guint i = 0; i < n; i++) {
-    guint target = get_item (plan, i)->buffers[0];
-    writers[target] = i;
-    if (schedule_is_assigned (plan, target))
-      assigners[schedule_get_buffer (plan, target)->slot] = i;
+    PlanItem *item = get_item (plan, i);
+    for (guint j = 0; j < item->n_written; j++) {
+      writers[item->buffers[j]] = i;
+      if (schedule_is_assigned (plan, item->buffers[j]))
+        assigners[schedule_get_buffer (plan, item->buffers[j])->slot] = i;
+    }
   }
   for (guint i = 0; i < n; i++) {
     PlanItem *item = get_item (plan, i);
@@ -66,6 +68,23 @@ find_waits (Plan *plan)
     }
   }
   return waits;
+}
+
+GArray **
+schedule_find_waits (Plan *plan)
+{
+  guint n = plan->items->len;
+  Wait *waits = find_waits (plan);
+  GArray **before = g_new (GArray *, n + 1);
+  for (guint i = 0; i < n; i++)
+    before[i] = g_array_new (FALSE, FALSE, sizeof (guint));
+  for (guint i = 0; i < n; i++) {
+    for (guint j = 0; waits[i].users != NULL && j < waits[i].users->len; j++)
+      g_array_append_val (before[g_array_index (waits[i].users, guint, j)], i);
+    g_clear_pointer (&waits[i].users, g_array_unref);
+  }
+  g_free (waits);
+  return before;
 }
 
 /* A heap of item numbers, the smallest on top. */

@@ -29,33 +29,6 @@ typedef struct {
   TinyNode *vector; /* its vector axis */
 } Packing;
 
-static gint64
-get_const (const TinyNode *node)
-{
-  return node->sources[1]->arg;
-}
-
-/* The sum that an index expression made by affine_to_node() is. */
-static const Affine *
-read_affine (AffinePool *pool, TinyNode *node)
-{
-  switch (node->op) {
-  case TINY_OP_CONST:
-    return affine_const (pool, node->arg);
-  case TINY_OP_RANGE:
-    return affine_range (pool, node);
-  case TINY_OP_ADD:
-    return affine_sum (pool, read_affine (pool, node->sources[0]), 1,
-                       read_affine (pool, node->sources[1]), 1, 0);
-  case TINY_OP_MUL:
-    return affine_scale (pool, read_affine (pool, node->sources[0]), get_const (node), 0);
-  case TINY_OP_FLOORDIV:
-    return affine_div (pool, read_affine (pool, node->sources[0]), get_const (node));
-  default:
-    return affine_mod (pool, read_affine (pool, node->sources[0]), get_const (node));
-  }
-}
-
 static double
 count_steps (TinyNode *const *ranges, guint n)
 {
@@ -69,7 +42,7 @@ count_steps (TinyNode *const *ranges, guint n)
 static TinyNode *
 find_vector_axis (Packing *self, TinyNode *store)
 {
-  const Affine *index = read_affine (&self->plan->affines, store->sources[1]);
+  const Affine *index = affine_read (&self->plan->affines, store->sources[1]);
   for (guint i = 0; i < index->n; i++)
     if (index->terms[i].mul == 1 && index->terms[i].atom->op == TINY_OP_RANGE)
       return index->terms[i].atom;
@@ -89,7 +62,7 @@ get_access (Packing *self, TinyNode *load)
   gboolean masked = load->n_sources > 2;
   if (!tiny_node_depends_on (self->graph, load, self->vector))
     return masked ? ACCESS_MASKED : ACCESS_GOOD;
-  const Affine *index = read_affine (&self->plan->affines, load->sources[1]);
+  const Affine *index = affine_read (&self->plan->affines, load->sources[1]);
   for (guint i = 0; i < index->n; i++) {
     TinyNode *atom = index->terms[i].atom;
     if (atom != self->vector && tiny_node_depends_on (self->graph, atom, self->vector))

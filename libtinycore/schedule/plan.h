@@ -83,10 +83,16 @@ gboolean schedule_resolve_hazards (Plan *plan, GError **error);
  * could not be placed, from index n - that number on. */
 guint schedule_order_items (Plan *plan);
 
+/* Of each item: the numbers of those that must run before it (GArray of guint; the caller frees). */
+GArray **schedule_find_waits (Plan *plan);
+
 /* packing.c: operands of contractions that are read across memory get a packed copy first. */
 void schedule_pack_operands (Plan *plan);
 /* Whether @item is a contraction that would gather an operand, and packing does not help. */
 gboolean schedule_gathers (Plan *plan, const PlanItem *item);
+
+/* merge.c: kernels that share loops become one; the items are in an order to run. */
+void schedule_merge_kernels (Plan *plan);
 
 /* memory-plan.c: gives temporaries their offsets. */
 TinyScheduleArena *schedule_plan_memory (Plan *plan, guint *out_n_arenas);

@@ -238,6 +238,9 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
   TINY_TIMED ("schedule", "order");
   guint n_stuck = schedule_order_items (plan);
   g_assert (n_stuck == 0);
+  schedule_merge_kernels (plan);
+  n_stuck = schedule_order_items (plan);
+  g_assert (n_stuck == 0);
   return TRUE;
 }
 

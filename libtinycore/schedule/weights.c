@@ -12,6 +12,8 @@ ScheduleWeights schedule_weights = {
   .even = 1.01,
   .max_buffers = 28,
   .max_depth = 200,
+  .lanes = 16,
+  .workers = 16,
   .max_extra_work = 1.5,
   .work_of_storing = 16,
   .split_max_outputs = 1024,
@@ -24,3 +26,29 @@ ScheduleWeights schedule_weights = {
   .pack_min_work = 1 << 16,
   .pack_max_growth = 2,
 };
+
+/* Operations that are not simple, in simple ones. */
+static const struct {
+  TinyOp op;
+  double cost;
+} op_costs[] = {
+  { TINY_OP_EXP2, 10 },   { TINY_OP_LOG2, 10 },     { TINY_OP_SIN, 20 },
+  { TINY_OP_SQRT, 4 },    { TINY_OP_RECIP, 4 },     { TINY_OP_FDIV, 4 },
+  { TINY_OP_IDIV, 12 },   { TINY_OP_MOD, 12 },      { TINY_OP_CAST, 1 },
+  { TINY_OP_BITCAST, 0 }, { TINY_OP_FLOORDIV, 14 }, { TINY_OP_FLOORMOD, 14 },
+};
+
+double
+schedule_get_op_cost (TinyOp op)
+{
+  static double costs[TINY_N_OPS];
+  static gsize ready = 0;
+  if (g_once_init_enter (&ready)) {
+    for (guint i = 0; i < TINY_N_OPS; i++)
+      costs[i] = 1;
+    for (guint i = 0; i < G_N_ELEMENTS (op_costs); i++)
+      costs[op_costs[i].op] = op_costs[i].cost;
+    g_once_init_leave (&ready, 1);
+  }
+  return costs[op];
+}

@@ -6,7 +6,7 @@
  * them to see every path with small tensors; a program never does. */
 #pragma once
 
-#include <glib.h>
+#include "ir/tiny-op.h"
 
 G_BEGIN_DECLS
 
@@ -19,6 +19,9 @@ typedef struct {
   double even;       /* a REDUCE may be evaluated this many times per element it has */
   guint max_buffers; /* that one kernel reads; with the output and what packing adds ≤ 32 */
   guint max_depth;   /* elementwise nodes on one way through a kernel */
+  /* work.c */
+  double lanes;   /* elements of a vector */
+  double workers; /* threads that are worth keeping busy */
   /* pass-canonical.c */
   double max_extra_work;  /* a merged reduction may do this many times the work of the two */
   double work_of_storing; /* what an element that need not be stored is worth, in evaluations */
@@ -35,5 +38,8 @@ typedef struct {
 } ScheduleWeights;
 
 extern ScheduleWeights schedule_weights;
+
+/* What an elementwise operation costs, in simple ones. */
+double schedule_get_op_cost (TinyOp op);
 
 G_END_DECLS

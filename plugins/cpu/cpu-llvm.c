@@ -3,7 +3,8 @@
  * cpu-llvm.c: the LLVM renderer: linear program to object file, in process.
  *
  * libLLVM is opened at the first compile and kept; any version from 15 on serves. Each compile has
- * its own context, module and target machine, so threads compile at once without a lock. The core
+ * its own context and module, and a target machine to itself, so threads compile at once without a
+ * lock. The core
  * has already vectorised and unrolled what should be, so a short list of clean-up passes runs
  * instead of LLVM's own O2, whose loop passes cost several times more and find nothing. */
 #include "cpu-llvm.h"
@@ -200,6 +201,55 @@ create_machine (const Llvm *llvm, const CpuArch *arch, LlvmRef *out, TinyPluginE
   return TINY_STATUS_OK;
 }
 
+/* Making a machine means reading the tables of processors and features, and again at its first
+ * function: as much as compiling a small kernel. So those that are not in use are kept. */
+enum { MAX_IDLE_MACHINES = 16 };
+
+static pthread_mutex_t machines_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct {
+  CpuArch arch;
+  LlvmRef machine;
+} idle_machines[MAX_IDLE_MACHINES];
+static unsigned n_idle_machines;
+
+static TinyStatus
+take_machine (const Llvm *llvm, const CpuArch *arch, LlvmRef *out, TinyPluginError *error)
+{
+  *out = NULL;
+  pthread_mutex_lock (&machines_lock);
+  for (unsigned i = 0; i < n_idle_machines && *out == NULL; i++)
+    if (idle_machines[i].arch.kind == arch->kind
+        && idle_machines[i].arch.features == arch->features) {
+      *out = idle_machines[i].machine;
+      idle_machines[i] = idle_machines[--n_idle_machines];
+    }
+  pthread_mutex_unlock (&machines_lock);
+  return *out != NULL ? TINY_STATUS_OK : create_machine (llvm, arch, out, error);
+}
+
+static void
+give_machine (const Llvm *llvm, const CpuArch *arch, LlvmRef machine)
+{
+  pthread_mutex_lock (&machines_lock);
+  int has_room = n_idle_machines < MAX_IDLE_MACHINES;
+  if (has_room) {
+    idle_machines[n_idle_machines].arch = *arch;
+    idle_machines[n_idle_machines++].machine = machine;
+  }
+  pthread_mutex_unlock (&machines_lock);
+  if (!has_room)
+    llvm->DisposeTargetMachine (machine);
+}
+
+void
+cpu_llvm_finish (void)
+{
+  pthread_mutex_lock (&machines_lock);
+  while (n_idle_machines > 0)
+    opened.DisposeTargetMachine (idle_machines[--n_idle_machines].machine);
+  pthread_mutex_unlock (&machines_lock);
+}
+
 static TinyStatus
 run_passes (const Llvm *llvm, LlvmRef module, LlvmRef machine, TinyPluginError *error)
 {
@@ -284,7 +334,7 @@ compile_for (const Llvm *llvm,
              TinyPluginError *error)
 {
   LlvmRef machine;
-  TinyStatus status = create_machine (llvm, arch, &machine, error);
+  TinyStatus status = take_machine (llvm, arch, &machine, error);
   if (status != TINY_STATUS_OK)
     return status;
   Diagnostics diagnostics = { llvm, "" };
@@ -302,7 +352,7 @@ compile_for (const Llvm *llvm,
   }
   llvm->DisposeModule (module);
   llvm->ContextDispose (context);
-  llvm->DisposeTargetMachine (machine);
+  give_machine (llvm, arch, machine);
   return status;
 }
 

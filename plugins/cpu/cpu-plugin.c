@@ -21,6 +21,7 @@ init (const TinyHost *host, TinyPluginError *error)
 static void
 fini (void)
 {
+  cpu_llvm_finish ();
   cpu_host = NULL;
 }
 

@@ -74,6 +74,8 @@ TinyStatus cpu_llvm_compile (const TinyCompileArgs *args,
                              void **out_data,
                              uint64_t *out_size,
                              TinyPluginError *error);
+/* Frees what compiling keeps for the next time. */
+void cpu_llvm_finish (void);
 TinyStatus
 cpu_llvm_disassemble (const void *data, uint64_t size, char **out_text, TinyPluginError *error);
 extern const TinyDialect cpu_dialect;

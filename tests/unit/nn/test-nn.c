@@ -131,6 +131,68 @@ test_jit (void)
   g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
 }
 
+/* outputs[0] = inputs[0] + (5 w, stored), and w moves by as much as user_data says. */
+typedef struct {
+  TinyTensor *w;
+  double step;
+} Weighted;
+
+static gboolean
+add_weight (TinyTensor *const *inputs,
+            guint n_inputs,
+            TinyTensor **outputs,
+            guint n_outputs,
+            gpointer user_data,
+            GError **error)
+{
+  Weighted *self = user_data;
+  TinyTensor *stored = tiny_tensor_contiguous (tiny_tensor_mul_number (self->w, 5));
+  outputs[0] = g_object_ref_sink (tiny_tensor_add (inputs[0], stored));
+  if (!tiny_tensor_realize (outputs[0], error) || self->step == 0)
+    return self->step == 0;
+  return tiny_tensor_assign (self->w, tiny_tensor_add_number (self->w, self->step), error)
+         && tiny_tensor_realize (self->w, error);
+}
+
+static double
+call_with (TinyJit *jit, float value)
+{
+  g_autoptr (GError) error = NULL;
+  double found = 0;
+  g_autoptr (TinyTensor) x = g_object_ref_sink (
+      tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, NULL, 0, &value, sizeof value));
+  TinyTensor *output;
+  tiny_jit_call (jit, &x, 1, &output, &error);
+  g_assert_no_error (error);
+  g_assert_true (tiny_tensor_item (output, &found, NULL));
+  return found;
+}
+
+/* What depends on nothing that changes is computed once; it is computed again when that does change,
+ * from outside of the recording or within. */
+static void
+test_jit_freezes (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  guint n_kernels[2];
+  for (guint i = 0; i < 2; i++) {
+    g_autoptr (TinyTensor) w = variable (2);
+    Weighted weighted = { w, i };
+    g_autoptr (TinyJit) jit = tiny_jit_new (add_weight, &weighted, NULL, 1);
+    for (guint call = 0; call < 4; call++)
+      g_assert_cmpfloat (call_with (jit, 1), ==, 11 + 5.0 * i * call);
+    g_assert_true (tiny_tensor_assign (w, tiny_tensor_add_number (w, 10), &error));
+    g_assert_true (tiny_tensor_realize (w, &error));
+    for (guint call = 4; call < 7; call++)
+      g_assert_cmpfloat (call_with (jit, 1), ==, 61 + 5.0 * i * call);
+    n_kernels[i] = tiny_jit_get_n_kernels (jit);
+  }
+  /* Neither the move of w nor 5 w. */
+  g_assert_cmpuint (n_kernels[0], ==, n_kernels[1] - 2);
+}
+
 static void
 find_running (const char *name, TinyTensor *tensor, gboolean trainable, gpointer user_data)
 {
@@ -264,6 +326,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/nn/optimizer/sgd", test_sgd);
   g_test_add_func ("/nn/optimizer/adam", test_adam);
   g_test_add_func ("/nn/jit", test_jit);
+  g_test_add_func ("/nn/jit/freezes", test_jit_freezes);
   g_test_add_func ("/nn/batch-norm", test_batch_norm);
   g_test_add_func ("/nn/loader", test_loader);
   g_test_add_func ("/nn/training", test_training);

@@ -367,8 +367,9 @@ evaluate (Run *run, TinyNode *node)
   return compute (node->op, node->dtype, node->sources[0]->dtype, x);
 }
 
+/* Writes to @to, so that other stores of the kernel read what was there before. */
 static void
-run_store (TinyGraph *graph, Run *run, TinyNode *store)
+run_store (TinyGraph *graph, Run *run, TinyNode *store, Array *to)
 {
   guint n_ranges;
   TinyNode *const *ranges = tiny_node_get_ranges (graph, store, &n_ranges);
@@ -396,11 +397,44 @@ run_store (TinyGraph *graph, Run *run, TinyNode *store)
     g_assert_false (written[at]);
     written[at] = TRUE;
     n_written++;
-    buffer->v[at] = value;
+    to->v[at] = value;
   }
   g_assert_cmpint (n_written, ==, buffer->n);
   for (guint i = 0; i < n_ranges; i++)
     run->open[tiny_range_get_number (ranges[i])] = FALSE;
+}
+
+static void
+run_kernel (TinyGraph *graph, Run *run, const TinyScheduleItem *item)
+{
+  Array *written[64];
+  g_assert_cmpuint (item->kernel->n_sources, ==, item->n_written);
+  for (guint i = 0; i < item->n_written; i++) {
+    TinyNode *store = item->kernel->sources[i];
+    Array *old = run->buffers[store->sources[0]->arg];
+    g_assert_cmpint (store->sources[0]->arg, <, item->n_written);
+    written[i] = array_new (old->dtype, old->n);
+    run_store (graph, run, store, written[i]);
+  }
+  for (guint i = 0; i < item->n_written; i++) {
+    Array *old = run->buffers[item->kernel->sources[i]->sources[0]->arg];
+    memcpy (old->v, written[i]->v, old->n * sizeof (Element));
+    array_free (written[i]);
+  }
+}
+
+/* A kernel reads memory that it writes only at the element that it writes next. */
+static void
+verify_reads (TinySchedule *schedule, const TinyScheduleItem *item)
+{
+  TinyNode *kernel = item->kernel;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (schedule->graph, &kernel, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *load = order->pdata[i];
+    for (guint s = 0; s < kernel->n_sources && load->op == TINY_OP_LOAD; s++)
+      if (kernel->sources[s]->sources[0] == load->sources[0])
+        g_assert_true (kernel->sources[s]->sources[1] == load->sources[1]);
+  }
 }
 
 /* Fills the temporaries that lie over @target with rubbish, as its writing would. */
@@ -437,6 +471,7 @@ verify_schedule (TinySchedule *schedule)
       continue;
     tiny_graph_verify (schedule->graph, item->kernel, TINY_STAGE_KERNEL, &error);
     g_assert_no_error (error);
+    verify_reads (schedule, item);
   }
 }
 
@@ -474,15 +509,15 @@ evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs)
     g_assert_cmpuint (item->n_buffers, <=, 32);
     for (guint j = 0; j < item->n_buffers; j++)
       slots[j] = arrays[item->buffers[j]];
-    spoil_overlaps (schedule, arrays, item->buffers[0]);
+    for (guint j = 0; j < item->n_written; j++)
+      spoil_overlaps (schedule, arrays, item->buffers[j]);
     if (item->kind == TINY_SCHEDULE_COPY) {
       g_assert_cmpint (slots[0]->n, ==, slots[1]->n);
       memcpy (slots[0]->v, slots[1]->v, slots[0]->n * sizeof (Element));
       continue;
     }
     Run run = { .buffers = slots, .n_buffers = item->n_buffers };
-    for (guint s = 0; s < item->kernel->n_sources; s++)
-      run_store (schedule->graph, &run, item->kernel->sources[s]);
+    run_kernel (schedule->graph, &run, item);
   }
   for (guint r = 0; r < schedule->n_outputs; r++) {
     Array *value = arrays[schedule->outputs[r]];

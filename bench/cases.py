@@ -1,0 +1,73 @@
+# SPDX-License-Identifier: MIT
+"""The cases that bench/run measures and the bar of each: one table."""
+import dataclasses
+
+
+@dataclasses.dataclass(frozen=True)
+class Limit:
+  """A number of our own result that may not be more than so much."""
+  what: str
+  value: object  # function of the JSON object that our program printed
+  most: float
+
+
+@dataclasses.dataclass(frozen=True)
+class Case:
+  name: str             # what it is called here, and, if argument is empty, by every program
+  ratio: float = None   # the fastest peer's time over ours is at least this
+  limits: tuple = ()
+  tolerance: float = 1e-5  # of outputs, relative to the largest value
+  argument: str = ""
+  model: bool = False   # ours is bench-model, not tinycore bench
+  field: str = "ms_median"
+  cold: bool = False    # nothing compiled before, one run
+  slow: bool = False    # measured when it is named or with --all
+
+  @property
+  def text(self):
+    return self.argument or self.name
+
+
+def each_us(n):
+  return lambda result: result["ms_median"] * 1e3 / n
+
+
+def front_ms(result):
+  return result["schedule_ms"] + result["codegen_ms"]
+
+
+ONE_KERNEL = (Limit("kernels", lambda result: result["kernels"], 1),)
+
+
+def cold(model, most_ms):
+  """The first call, compared with a peer's first call."""
+  limits = (Limit("first call ms", lambda result: result["first_ms"], most_ms),
+            Limit("schedule + codegen ms", front_ms, 60))
+  return Case(f"cold:{model}", limits=limits, argument=model, model=True, field="first_ms",
+              cold=True, tolerance=1e-2)
+
+
+CASES = [
+  Case("matmul:256", 0.8), Case("matmul:512", 0.9), Case("matmul:1024", 0.95), Case("matmul:2048", 0.95),
+  Case("matmul:1000", 0.85), Case("matmul:1023", 0.85), Case("matmul:17x4096x33", 0.85),
+  Case("matvec:4096", 1.0),
+  Case("elementwise:16777216", 3.0),
+  Case("sum:4096x4096", 1.0), Case("sumrows:4096x4096", 1.0),
+  Case("softmax:4096x4096", 1.2, ONE_KERNEL), Case("layernorm:4096x1024", 1.1, ONE_KERNEL),
+  Case("conv:8x64x56x56:64x3x3", 0.9), Case("depthwise:8x64x56x56:3x3", 1.0),
+  Case("attention", 1.5, model=True, tolerance=1e-4),
+  Case("attention-backward", 1.5, model=True, tolerance=1e-4),
+  # Adam moves weights by the signs of gradients near zero, which differ between libraries.
+  Case("cnn-train", 1.0, model=True, tolerance=1e-2),
+  Case("resnet50", 0.85, model=True),
+  Case("gpt2-prefill", 0.9, model=True), Case("gpt2-decode", 1.0, model=True),
+  Case("launch:100", limits=(Limit("µs a kernel", each_us(100), 0.5),)),
+  cold("cnn-train", 1200), cold("resnet50", 1000),
+]
+MODELS = ("gpt2-tiny-prefill", "gpt2-tiny-decode", "resnet-tiny")
+
+
+def by_name(name):
+  """The case of the table, or one without a bar."""
+  known = [case for case in CASES if case.name == name]
+  return known[0] if known else Case(name, model=name in MODELS)

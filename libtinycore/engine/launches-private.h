@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * launches-private.h: what a list of launches is made of. */
+#pragma once
+
+#include "engine/tiny-plan.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  TinyDevice *device; /* NULL: a copy of binding 1 to binding 0 */
+  TinyExecutable *executable;
+  guint first_binding, n_bindings;
+  guint n_written; /* the first so many bindings */
+} Launch;
+
+struct TinyLaunches {
+  GArray *launches;      /* Launch */
+  GArray *bindings;      /* TinyBinding, each with a reference to its buffer */
+  TinyCommand *commands; /* one per launch, once built */
+  TinySpan *spans;       /* one per binding */
+  guint64 *ns;           /* one per launch: what it took, where that is shown or recorded */
+  guint n_kernels;
+};
+
+/* Appends a copy of @launch with other bindings. */
+void tiny_launches_add (TinyLaunches *self, Launch launch, const TinyBinding *bindings);
+
+G_END_DECLS

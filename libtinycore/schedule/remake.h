@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * remake.h: a finished kernel over other loops and other buffers. */
+#pragma once
+
+#include "schedule/plan.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  AffinePool *pool;
+  GHashTable *loops; /* of a RANGE: the Affine that takes its place; filled by the caller */
+  GHashTable *nodes; /* of a node: what became of it; PARAMs are put in by the caller */
+  GHashTable
+      *stores;      /* of a PARAM as it was: the STORE of the new kernel whose value a LOAD from
+                         it takes */
+  gboolean clashes; /* a LOAD is of another element than such a STORE */
+} Remake;
+
+void remake_init (Remake *self, Plan *plan);
+void remake_clear (Remake *self);
+/* What @root becomes. */
+TinyNode *remake_node (Remake *self, TinyNode *root);
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Remake, remake_clear)
+
+G_END_DECLS

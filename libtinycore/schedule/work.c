@@ -1,0 +1,298 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * work.c: what a kernel would take to run.
+ *
+ * Operations count once for each step of the loops that they depend on. Those along a loop through
+ * neighbouring elements are done a vector at a time; a value has lanes along one loop only, so
+ * where two such loops meet in a value the one with less to do goes without. */
+#include "schedule/work.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "schedule/weights.h"
+
+enum { MAX_LOOPS = 64 };
+
+typedef struct {
+  TinyNode *range;
+  double gain;         /* operations that lanes along it would save */
+  gboolean contiguous; /* some access goes along it */
+  gboolean has_lanes;
+} Loop;
+
+typedef struct {
+  Plan *plan;
+  GPtrArray *order;
+  guint n_loops;
+  Loop loops[MAX_LOOPS];
+  KernelWork work;
+} Measure;
+
+static Loop *
+find_loop (Measure *self, TinyNode *range)
+{
+  for (guint i = 0; i < self->n_loops; i++)
+    if (self->loops[i].range == range)
+      return &self->loops[i];
+  if (self->n_loops == MAX_LOOPS)
+    return NULL;
+  self->loops[self->n_loops] = (Loop){ range };
+  return &self->loops[self->n_loops++];
+}
+
+static double
+count_steps (Plan *plan, TinyNode *node)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (plan->graph, node, &n);
+  double steps = 1;
+  for (guint i = 0; i < n; i++)
+    steps *= (double) tiny_range_get_extent (ranges[i]);
+  return steps;
+}
+
+/* Simple operations that @node takes in all, without what is below it. */
+static double
+get_operations (Measure *self, TinyNode *node)
+{
+  if (node->op == TINY_OP_REDUCE)
+    return count_steps (self->plan, node->sources[0]);
+  if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
+    return count_steps (self->plan, node) * schedule_weights.access;
+  if (!tiny_op_is_elementwise (node->op) || node->dtype == TINY_DTYPE_INDEX)
+    return 0;
+  return count_steps (self->plan, node) * schedule_get_op_cost (node->op);
+}
+
+/* The node whose loops say how often @node is computed. */
+static TinyNode *
+get_inside (TinyNode *node)
+{
+  return node->op == TINY_OP_REDUCE ? node->sources[0] : node;
+}
+
+static gboolean
+is_access (const TinyNode *node)
+{
+  return node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE;
+}
+
+/* By how much the address of @access moves with @range; 2 where that is not the same every time. */
+static gint64
+get_stride (Measure *self, TinyNode *access, TinyNode *range)
+{
+  const Affine *sum = affine_read (&self->plan->affines, access->sources[1]);
+  if (sum == NULL)
+    return tiny_node_depends_on (self->plan->graph, access->sources[1], range) ? 2 : 0;
+  for (guint i = 0; i < sum->n; i++)
+    if (sum->terms[i].atom != range
+        && tiny_node_depends_on (self->plan->graph, sum->terms[i].atom, range))
+      return 2;
+  return affine_get_mul (sum, range);
+}
+
+/* ---- lanes ---- */
+static void
+weigh_loops (Measure *self)
+{
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->order->pdata[i];
+    guint n;
+    double operations = get_operations (self, node);
+    TinyNode *const *ranges = tiny_node_get_ranges (self->plan->graph, get_inside (node), &n);
+    for (guint r = 0; r < n && operations > 0; r++) {
+      Loop *loop = find_loop (self, ranges[r]);
+      if (loop == NULL)
+        continue;
+      gint64 stride = is_access (node) ? get_stride (self, node, ranges[r]) : 0;
+      loop->contiguous = loop->contiguous || stride == 1;
+      /* A gather is as many accesses as there are lanes. */
+      loop->gain += stride > 1 || stride < 0 ? -operations : operations;
+    }
+  }
+}
+
+static gboolean
+meet (Measure *self, TinyNode *a, TinyNode *b)
+{
+  TinyGraph *graph = self->plan->graph;
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = get_inside (self->order->pdata[i]);
+    if (tiny_node_depends_on (graph, node, a) && tiny_node_depends_on (graph, node, b))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+static int
+compare_gains (gconstpointer a, gconstpointer b)
+{
+  const Loop *x = a, *y = b;
+  if (x->gain != y->gain)
+    return x->gain > y->gain ? -1 : 1;
+  return x->range->id < y->range->id ? -1 : x->range->id > y->range->id;
+}
+
+static void
+choose_lanes (Measure *self)
+{
+  weigh_loops (self);
+  qsort (self->loops, self->n_loops, sizeof *self->loops, compare_gains);
+  for (guint i = 0; i < self->n_loops; i++) {
+    Loop *loop = &self->loops[i];
+    loop->has_lanes = loop->contiguous && loop->gain > 0;
+    for (guint j = 0; j < i && loop->has_lanes; j++)
+      loop->has_lanes
+          = !self->loops[j].has_lanes || !meet (self, self->loops[j].range, loop->range);
+  }
+}
+
+/* How many times an operation of @node is done for a vector of them. */
+static double
+count_scalars (Measure *self, TinyNode *node)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (self->plan->graph, get_inside (node), &n);
+  for (guint r = 0; r < n; r++) {
+    Loop *loop = find_loop (self, ranges[r]);
+    if (loop == NULL || !loop->has_lanes)
+      continue;
+    gint64 stride = is_access (node) ? get_stride (self, node, ranges[r]) : 0;
+    return stride < 0 || stride > 1 ? schedule_weights.lanes : 1;
+  }
+  return schedule_weights.lanes;
+}
+
+/* ---- steps, bytes ---- */
+guint
+schedule_list_loops (Plan *plan, TinyNode *store, TinyNode **out)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (plan->graph, store, &n);
+  for (guint i = 0; i < n; i++) {
+    guint j = i;
+    for (; j > 0 && tiny_range_get_number (out[j - 1]) > tiny_range_get_number (ranges[i]); j--)
+      out[j] = out[j - 1];
+    out[j] = ranges[i];
+  }
+  return n;
+}
+
+/* Whether a thread that has only some steps of @range can leave the others' work alone. */
+static gboolean
+can_share (Measure *self, TinyNode *kernel, TinyNode *range)
+{
+  enum { REPEATED_SHARE = 64 };
+  for (guint i = 0; i < kernel->n_sources; i++)
+    if (!tiny_node_depends_on (self->plan->graph, kernel->sources[i], range))
+      return FALSE;
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->order->pdata[i];
+    if (node->op == TINY_OP_REDUCE && !tiny_node_depends_on (self->plan->graph, node, range)
+        && get_operations (self, node) * REPEATED_SHARE > self->work.operations)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static void
+measure_steps (Measure *self, TinyNode *kernel)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (self->plan->graph, kernel->sources[0], &n);
+  self->work.n_steps = 1;
+  for (guint i = 0; i < n; i++)
+    if (can_share (self, kernel, ranges[i]))
+      self->work.n_steps *= (double) tiny_range_get_extent (ranges[i]);
+  self->work.is_even = TRUE;
+  for (guint i = 1; i < kernel->n_sources; i++) {
+    guint n_other;
+    TinyNode *const *other
+        = tiny_node_get_ranges (self->plan->graph, kernel->sources[i], &n_other);
+    self->work.is_even
+        = self->work.is_even && n_other == n && memcmp (other, ranges, n * sizeof *ranges) == 0;
+  }
+}
+
+static void
+measure_bytes (Measure *self)
+{
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *param = self->order->pdata[i];
+    double steps = 0;
+    if (param->op != TINY_OP_PARAM)
+      continue;
+    for (guint j = 0; j < self->order->len; j++) {
+      TinyNode *node = self->order->pdata[j];
+      if (is_access (node) && node->sources[0] == param)
+        steps += count_steps (self->plan, node);
+    }
+    self->work.n_bytes
+        += MIN (steps, (double) param->ints->v[0]) * tiny_dtype_get_n_bytes (param->dtype);
+  }
+}
+
+/* ---- contractions ---- */
+/* Whether @reduce combines loads of which each is the same for steps in which another is not. */
+static gboolean
+is_contraction (Measure *self, TinyNode *reduce)
+{
+  TinyGraph *graph = self->plan->graph;
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, reduce, &n);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, reduce->sources, 1);
+  g_autoptr (GArray) masks = g_array_new (FALSE, FALSE, sizeof (guint64)); /* of each load */
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *load = order->pdata[i];
+    gboolean inside = FALSE;
+    for (guint s = 1; s < reduce->n_sources && load->op == TINY_OP_LOAD; s++)
+      inside = inside || tiny_node_depends_on (graph, load, reduce->sources[s]);
+    if (!inside)
+      continue;
+    guint64 mask = 0;
+    for (guint r = 0; r < MIN (n, 64); r++)
+      if (tiny_node_depends_on (graph, load, ranges[r]))
+        mask |= G_GUINT64_CONSTANT (1) << r;
+    for (guint j = 0; j < masks->len; j++) {
+      guint64 other = g_array_index (masks, guint64, j);
+      if ((mask & ~other) != 0 && (other & ~mask) != 0)
+        return TRUE;
+    }
+    g_array_append_val (masks, mask);
+  }
+  return FALSE;
+}
+
+KernelWork
+schedule_measure_kernel (Plan *plan, TinyNode *kernel)
+{
+  Measure self = { .plan = plan };
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
+  self.order = order;
+  choose_lanes (&self);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    double operations = get_operations (&self, node);
+    if (operations == 0)
+      continue;
+    double scalars = count_scalars (&self, node);
+    self.work.operations += operations * scalars;
+    self.work.n_scalar += operations * (scalars - 1);
+    if (node->op == TINY_OP_REDUCE && node->n_sources > 1
+        && operations >= (double) schedule_weights.pack_min_work
+        && is_contraction (&self, node))
+      self.work.contracts = TRUE;
+  }
+  measure_steps (&self, kernel);
+  measure_bytes (&self);
+  return self.work;
+}
+
+double
+schedule_get_time (const KernelWork *work)
+{
+  double workers = CLAMP (work->n_steps, 1, schedule_weights.workers);
+  return schedule_weights.launch
+         + (work->operations + work->n_bytes * schedule_weights.byte) / workers;
+}

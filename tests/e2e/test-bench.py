@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""bench/run: it measures without any peer, compares outputs and says when they differ, keeps a history
+and names what became slower, and refuses what it does not know."""
+import array
+import json
+import os
+import subprocess
+import sys
+
+from e2e import Skip, check, main, test
+
+FILL = """import sys
+sys.path.insert(0, sys.argv[1])
+import common
+print(*common.fill("input.0", (5,)))"""
+# A peer that computes nothing: its output is what the test wants it to be.
+FAKE = """#!{python}
+import json, struct, sys
+if sys.argv[1] == "-c":
+    sys.exit()
+output = sys.argv[sys.argv.index("--output") + 1]
+open(output, "wb").write(struct.pack("<3f", {values}))
+print(json.dumps({{"case": sys.argv[2], "ms_median": 1000.0}}))
+"""
+
+
+def run(box, *arguments, peers="none", status=0):
+    done = subprocess.run(
+        [sys.executable, os.environ["TINY_E2E_BENCH_RUN"], "--build", os.environ["TINY_E2E_BUILD"],
+         "--quick", *(["--peers", peers] if peers else []), *arguments],
+        env=box.environment(), text=True, capture_output=True)
+    check(done.returncode == status, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
+    return done
+
+
+def lines(done):
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@test("bench/no-peers")
+def no_peers(box):
+    row, summary = lines(run(box, "--json", "sum:30x40"))
+    check(row["case"] == "sum:30x40" and row["ms"] > 0 and row["peers_ms"] == {}, row)
+    check(row["difference"] is None and row["ok"] is None and summary["bars"] == 0, row)
+    check("sum:30x40" in run(box, "sum:30x40").stdout)
+
+
+@test("bench/limits")
+def limits(box):
+    """A bar that needs no peer: launch:100 is ours alone."""
+    row, summary = lines(run(box, "--json", "launch:100"))
+    check(row["ok"] is True and summary["bars"] == summary["held"] == 1, row)
+
+
+@test("bench/unknown")
+def unknown(box):
+    check("no case" in run(box, "nothing:*", status=1).stderr)
+    done = run(box, "--json", "nothing:3", "sum:3x4", status=1)
+    check("no case “nothing:3”" in done.stderr, done.stderr)
+    check(lines(done)[-1]["failed"] == ["nothing:3"] and lines(done)[0]["case"] == "sum:3x4", done.stdout)
+
+
+def fake_peer(box, *values):
+    path = box.write("peer", FAKE.format(python=sys.executable, values=", ".join(values)))
+    os.chmod(path, 0o755)
+    return path
+
+
+@test("bench/outputs")
+def outputs(box):
+    """The softmax of one element is 1."""
+    def once(*values, status=0):
+        done = run(box, "--json", "--torch-python", fake_peer(box, *values), "softmax:3x1",
+                   peers="PyTorch", status=status)
+        return lines(done)[0]
+    row = once("1", "1", "1")
+    check(row["difference"] == 0 and row["difference_from"] == "PyTorch" and row["best"] == "PyTorch", row)
+    for value in ("1.001", "float('nan')"):
+        row = once("1", value, "1", status=1)
+        check("DIFFERS" in row["why"][0] and row["ok"] is False, row)
+
+
+@test("bench/history")
+def history(box):
+    path = box.path("history")
+    run(box, "--history", path, "sum:300x40")
+    with open(path, encoding="utf-8") as file:
+        entry = json.loads(file.read())
+    check({"commit", "date", "case", "ms", "ratios"} <= set(entry), entry)
+    entry["ms"] /= 1000
+    box.write("history", json.dumps(entry) + "\n")
+    check("times slower" in run(box, "--history", path, "sum:300x40", status=1).stdout)
+    entry["ms"] *= 1e6
+    box.write("history", json.dumps(entry) + "\n")
+    check("slid" not in run(box, "--history", path, "sum:300x40").stdout)
+    with open(path, encoding="utf-8") as file:
+        check(len(file.readlines()) == 2)
+    box.write("history", "nothing\n")
+    check("no history" in run(box, "--history", path, "sum:300x40", status=1).stderr)
+
+
+@test("bench/same-numbers")
+def same_numbers(box):
+    """The peers' inputs are ours: the sum of five of them."""
+    peers = os.path.join(os.path.dirname(os.environ["TINY_E2E_BENCH_RUN"]), "peers")
+    done = subprocess.run([sys.executable, "-c", FILL, peers], text=True, capture_output=True)
+    if done.returncode != 0:
+        raise Skip("no NumPy")
+    path = box.path("output")
+    box.run("bench", "--json", "--runs", 1, "--output", path, "sumrows:5x1").quiet()
+    values = array.array("f")
+    with open(path, "rb") as file:
+        values.frombytes(file.read())
+    expected = [float(v) for v in done.stdout.split()]
+    check(len(values) == 5 and all(abs(a - b) < 1e-7 for a, b in zip(values, expected)), (values, expected))
+
+
+if __name__ == "__main__":
+    main()
