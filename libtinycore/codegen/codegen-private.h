@@ -24,6 +24,7 @@ typedef gboolean (*TinyPassFunc) (TinyCodegen *cg, GError **error);
 /* The passes, in the order of pass-list.c. */
 gboolean tiny_pass_loops (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_simplify (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_stores (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_decompose (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_optimise (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_expand (TinyCodegen *cg, GError **error);

@@ -27,6 +27,7 @@ static const struct {
 } passes[] = {
   { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "no loop is empty from here on" },
   { "simplify", tiny_pass_simplify, TINY_STAGE_KERNEL, "fewer nodes for all that follow" },
+  { "stores", tiny_pass_stores, TINY_STAGE_KERNEL, "what stays as it is need not be stored" },
   { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "each loop nest gets ranges of its own" },
   { "optimise", tiny_pass_optimise, TINY_STAGE_KERNEL,
     "axes are split, padded and spread for the target" },

@@ -169,41 +169,6 @@ move_factor_out (TinyMatch *m)
 }
 
 /* ---- one element picked out of a sum ---- */
-/* What @range is where @x equals @y, as an INDEX expression, or NULL. */
-static TinyNode *
-solve (TinyGraph *graph, TinyNode *x, TinyNode *y, TinyNode *range)
-{
-  TinySum sum;
-  guint at = 0;
-  if (x->dtype != TINY_DTYPE_INDEX) {
-    /* A range in another integer dtype that holds all its values. */
-    TinyNode *cast = y->op == TINY_OP_CAST && y->sources[0] == range ? y : x;
-    TinyNode *other = cast == x ? y : x;
-    if (cast->op != TINY_OP_CAST || cast->sources[0] != range || x->dtype == TINY_DTYPE_U64
-        || !tiny_dtype_is_integer (x->dtype) || tiny_node_depends_on (graph, other, range)
-        || tiny_node_get_max (range) > tiny_dtype_get_max (x->dtype))
-      return NULL;
-    return tiny_node_cast (graph, other, TINY_DTYPE_INDEX);
-  }
-  tiny_sum_clear (&sum);
-  if (!tiny_sum_add (&sum, x, 1) || !tiny_sum_add (&sum, y, -1)
-      || !tiny_sum_normalize (&sum, graph))
-    return NULL;
-  while (at < sum.n && sum.terms[at].atom != range)
-    at++;
-  if (at == sum.n || (sum.terms[at].coef != 1 && sum.terms[at].coef != -1))
-    return NULL;
-  gint64 sign = -sum.terms[at].coef;
-  sum.terms[at] = sum.terms[--sum.n];
-  for (guint i = 0; i < sum.n; i++)
-    if (tiny_node_depends_on (graph, sum.terms[i].atom, range))
-      return NULL;
-    else
-      sum.terms[i].coef *= sign;
-  sum.constant *= sign;
-  return tiny_sum_normalize (&sum, graph) ? tiny_sum_build (&sum, graph, range) : NULL;
-}
-
 /* sum over r of where (r = e and gate, x (r), 0) = where (0 <= e < n and gate, x (e), 0). Adding
  * 0.0 is what the other elements did: to -0.0. */
 static TinyNode *
@@ -211,14 +176,11 @@ pick (TinyMatch *m, TinyNode *const *clauses, guint n, guint equality, guint at,
 {
   TinyGraph *graph = m->graph;
   TinyNode *range = m->root->sources[at], *zero = TINY_MATCH (m, 'z');
-  TinyNode *e
-      = solve (graph, clauses[equality]->sources[0], clauses[equality]->sources[1], range);
+  TinyNode *e = tiny_sum_solve (graph, clauses[equality]->sources[0],
+                                clauses[equality]->sources[1], range);
   if (e == NULL)
     return NULL;
-  TinyNode *gate = tiny_node_binary (
-      graph, TINY_OP_AND,
-      tiny_node_binary (graph, TINY_OP_CMPLT, tiny_node_const_index (graph, -1), e),
-      tiny_node_binary (graph, TINY_OP_CMPLT, e, range->sources[0]));
+  TinyNode *gate = tiny_gate_is_in_range (graph, e, range);
   TinyNode *safe = tiny_node_where (graph, gate, e, tiny_node_const_index (graph, 0));
   for (guint i = 0; i < n; i++)
     if (i != equality)

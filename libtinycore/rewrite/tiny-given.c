@@ -51,6 +51,15 @@ tiny_gate_get_clauses (TinyNode *gate, TinyNode **out_clauses)
   return n;
 }
 
+TinyNode *
+tiny_gate_is_in_range (TinyGraph *graph, TinyNode *x, TinyNode *range)
+{
+  return tiny_node_binary (
+      graph, TINY_OP_AND,
+      tiny_node_binary (graph, TINY_OP_CMPLT, tiny_node_const_index (graph, -1), x),
+      tiny_node_binary (graph, TINY_OP_CMPLT, x, range->sources[0]));
+}
+
 static void
 add_fact (Facts *self, TinyNode *expression, gint64 min, gint64 max)
 {

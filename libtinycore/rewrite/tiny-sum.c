@@ -252,3 +252,37 @@ tiny_sum_get_bounds (const TinySum *self, gint64 *out_min, gint64 *out_max)
   return min >= tiny_dtype_get_min (TINY_DTYPE_INDEX)
          && max <= tiny_dtype_get_max (TINY_DTYPE_INDEX);
 }
+
+TinyNode *
+tiny_sum_solve (TinyGraph *graph, TinyNode *x, TinyNode *y, TinyNode *range)
+{
+  TinySum sum;
+  guint at = 0;
+  if (x->dtype != TINY_DTYPE_INDEX) {
+    /* A range in another integer dtype that holds all its values. */
+    TinyNode *cast = y->op == TINY_OP_CAST && y->sources[0] == range ? y : x;
+    TinyNode *other = cast == x ? y : x;
+    if (cast->op != TINY_OP_CAST || cast->sources[0] != range || x->dtype == TINY_DTYPE_U64
+        || !tiny_dtype_is_integer (x->dtype) || tiny_node_depends_on (graph, other, range)
+        || tiny_node_get_max (range) > tiny_dtype_get_max (x->dtype))
+      return NULL;
+    return tiny_node_cast (graph, other, TINY_DTYPE_INDEX);
+  }
+  tiny_sum_clear (&sum);
+  if (!tiny_sum_add (&sum, x, 1) || !tiny_sum_add (&sum, y, -1)
+      || !tiny_sum_normalize (&sum, graph))
+    return NULL;
+  while (at < sum.n && sum.terms[at].atom != range)
+    at++;
+  if (at == sum.n || (sum.terms[at].coef != 1 && sum.terms[at].coef != -1))
+    return NULL;
+  gint64 sign = -sum.terms[at].coef;
+  sum.terms[at] = sum.terms[--sum.n];
+  for (guint i = 0; i < sum.n; i++)
+    if (tiny_node_depends_on (graph, sum.terms[i].atom, range))
+      return NULL;
+    else
+      sum.terms[i].coef *= sign;
+  sum.constant *= sign;
+  return tiny_sum_normalize (&sum, graph) ? tiny_sum_build (&sum, graph, range) : NULL;
+}

@@ -34,6 +34,10 @@ TinyNode *tiny_sum_build (const TinySum *self, TinyGraph *graph, TinyNode *like)
 /* Bounds from those of the atoms. FALSE when they leave INDEX's range. */
 gboolean tiny_sum_get_bounds (const TinySum *self, gint64 *out_min, gint64 *out_max);
 
+/* What the RANGE @range is where @x equals @y, integers, as an INDEX expression without it; NULL
+ * where that cannot be told. It may be outside of the range. */
+TinyNode *tiny_sum_solve (TinyGraph *graph, TinyNode *x, TinyNode *y, TinyNode *range);
+
 /* A total order of nodes by structure, the same in every graph and run: negative, 0, positive. */
 int tiny_node_compare_structure (const TinyNode *a, const TinyNode *b);
 

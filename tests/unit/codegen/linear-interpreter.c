@@ -154,6 +154,9 @@ apply (TinyOp op, TinyDType dtype, TinyDType to, const Number *x)
   case TINY_OP_CMPNE:
     r.i = is_float ? x[0].f != x[1].f : x[0].i != x[1].i;
     return r;
+  case TINY_OP_CMPEQ:
+    r.i = is_float ? x[0].f == x[1].f : x[0].i == x[1].i;
+    return r;
   case TINY_OP_WHERE:
     return x[0].i ? x[1] : x[2];
   case TINY_OP_CAST:

@@ -54,6 +54,27 @@ test_reshape (void)
                                                 r, value, NULL)));
 }
 
+/* One row of a table becomes another, where the row is read from memory and may be none of them. */
+static void
+test_assign_row (void)
+{
+  gint64 rows[] = { 2, 30, 100 };
+  for (guint n = 0; n < G_N_ELEMENTS (rows); n++)
+    for (gint64 sign = -1; sign <= 1; sign += 2) {
+      BUILD ();
+      TinyNode *i = build_range (b, rows[n]), *j = build_range (b, 24);
+      TinyNode *table = build_param (b, TINY_DTYPE_F32, 0, 24 * rows[n]), *at = INDEX (b, i, j);
+      TinyNode *row
+          = build_load (b, build_param (b, TINY_DTYPE_I32, 1, 1), build_number (b, 0), NULL);
+      row = build_op (b, TINY_OP_MUL, row, tiny_node_const_int (graph, TINY_DTYPE_I32, sign));
+      TinyNode *is_row
+          = build_op (b, TINY_OP_CMPEQ, tiny_node_cast (graph, i, TINY_DTYPE_I32), row);
+      TinyNode *new = build_load (b, build_param (b, TINY_DTYPE_F32, 2, 24), j, NULL);
+      TinyNode *value = tiny_node_where (graph, is_row, new, build_load (b, table, at, NULL));
+      check_everywhere (b, build_sink (b, build_store (b, table, at, value, NULL)));
+    }
+}
+
 static void
 test_sum (void)
 {
@@ -251,6 +272,7 @@ main (int argc, char **argv)
   tiny_env_set_int (TINY_ENV_VERIFY, 1);
   g_test_add_func ("/codegen/elementwise", test_elementwise);
   g_test_add_func ("/codegen/transpose", test_transpose);
+  g_test_add_func ("/codegen/assign-row", test_assign_row);
   g_test_add_func ("/codegen/reshape", test_reshape);
   g_test_add_func ("/codegen/sum", test_sum);
   g_test_add_func ("/codegen/softmax", test_softmax);

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * pass-stores.c: a STORE writes what changes, and loops over nothing else.
+ *
+ * An assignment to a part of a tensor comes as the whole of it: where (here, new, old), stored over
+ * old. The elements outside need no store: `here` becomes its gate. Where the gate pins a loop to one
+ * round (row = position), there is no loop. */
+#include "codegen/codegen-private.h"
+#include "rewrite/tiny-given.h"
+#include "rewrite/tiny-sum.h"
+
+#include <string.h>
+
+static gboolean
+is_there (const TinyNode *store, const TinyNode *value)
+{
+  return value->op == TINY_OP_LOAD && value->n_sources == 2
+         && value->sources[0] == store->sources[0] && value->sources[1] == store->sources[1];
+}
+
+static TinyNode *
+gate_store (TinyGraph *graph, TinyNode *store, TinyNode *value, TinyNode *gate)
+{
+  if (store->n_sources > 3)
+    gate = tiny_fold_binary (graph, TINY_OP_AND, store->sources[3], gate);
+  TinyNode *sources[] = { store->sources[0], store->sources[1], value, gate };
+  return tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 4, sources, 0, NULL, NULL);
+}
+
+static TinyNode *
+leave_what_is_there (TinyGraph *graph, TinyNode *store)
+{
+  TinyNode *value = store->sources[2];
+  if (value->op != TINY_OP_WHERE)
+    return store;
+  TinyNode *condition = value->sources[0];
+  if (is_there (store, value->sources[2]))
+    return gate_store (graph, store, value->sources[1], condition);
+  if (is_there (store, value->sources[1]))
+    return gate_store (graph, store, value->sources[2],
+                       tiny_node_binary (graph, TINY_OP_CMPNE, condition,
+                                         tiny_node_const_int (graph, TINY_DTYPE_BOOL, 1)));
+  return store;
+}
+
+/* The store with @range put to what clause @at of its gate says; NULL: it does not say. */
+static TinyNode *
+pin (TinyGraph *graph,
+     TinyNode *store,
+     TinyNode *range,
+     TinyNode *const *clauses,
+     guint n,
+     guint at)
+{
+  TinyNode *e = tiny_sum_solve (graph, clauses[at]->sources[0], clauses[at]->sources[1], range);
+  if (e == NULL)
+    return NULL;
+  TinyNode *gate = tiny_gate_is_in_range (graph, e, range);
+  TinyNode *safe = tiny_node_where (graph, gate, e, tiny_node_const_index (graph, 0));
+  for (guint i = 0; i < n; i++)
+    if (i != at)
+      gate = tiny_fold_binary (graph, TINY_OP_AND, gate,
+                               tiny_codegen_replace (graph, clauses[i], &range, &safe, 1));
+  TinyNode *sources[]
+      = { store->sources[0], tiny_codegen_replace (graph, store->sources[1], &range, &safe, 1),
+          tiny_codegen_replace (graph, store->sources[2], &range, &safe, 1), gate };
+  return tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 4, sources, 0, NULL, NULL);
+}
+
+/* One loop less, or NULL. */
+static TinyNode *
+pin_a_loop (TinyGraph *graph, TinyNode *store)
+{
+  TinyNode *clauses[TINY_MAX_CLAUSES];
+  guint n = store->n_sources > 3 ? tiny_gate_get_clauses (store->sources[3], clauses) : 0,
+        n_loops;
+  g_autofree TinyNode **loops = tiny_codegen_get_loops (graph, store, &n_loops);
+  for (guint i = 0; i < n; i++)
+    for (guint j = 0; j < n_loops && clauses[i]->op == TINY_OP_CMPEQ; j++) {
+      TinyNode *pinned = pin (graph, store, loops[j], clauses, n, i);
+      if (pinned != NULL)
+        return pinned;
+    }
+  return NULL;
+}
+
+gboolean
+tiny_pass_stores (TinyCodegen *cg, GError **error)
+{
+  TinyGraph *graph = cg->graph;
+  guint n = cg->root->n_sources;
+  g_autofree TinyNode **stores = g_new (TinyNode *, n + 1);
+  for (guint i = 0; i < n; i++) {
+    TinyNode *store = cg->root->sources[i];
+    gboolean is_local = store->sources[0]->op == TINY_OP_LOCAL;
+    for (TinyNode *next = store; next != NULL && !is_local; next = pin_a_loop (graph, store))
+      store = leave_what_is_there (graph, next);
+    stores[i] = store;
+  }
+  cg->root = tiny_node_sink (graph, n, stores, cg->root->text);
+  return TRUE;
+}
