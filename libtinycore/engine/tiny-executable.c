@@ -79,32 +79,39 @@ to_hex (const guint8 digest[16], char out[33])
     g_snprintf (out + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* The key of what the heuristic makes of the kernel. */
-static void
-make_key (Job *job)
+void
+tiny_executable_make_key (TinyDevice *device, gconstpointer what, gsize size, char out[33])
 {
-  TINY_TIMED ("engine", "key");
   guint8 digest[32];
   gsize length = sizeof digest;
-  TinyGraph *own = tiny_graph_new ();
-  tiny_node_digest (own, tiny_graph_import (own, job->kernel), digest);
-  tiny_graph_free (own);
-  to_hex (digest, job->digest);
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
-  const TinyRenderer *renderer = tiny_device_get_renderer (job->device);
+  const TinyRenderer *renderer = tiny_device_get_renderer (device);
   const char *texts[]
-      = { renderer->name, renderer->code_version, tiny_device_get_code_stamp (job->device) };
+      = { renderer->name, renderer->code_version, tiny_device_get_code_stamp (device) };
   const int modes[] = { tiny_env_get_int (TINY_ENV_NO_OPT) };
-  g_checksum_update (sum, digest, 16);
+  g_checksum_update (sum, what, (gssize) size);
   g_checksum_update (sum, (const guchar *) get_build_id ()->str, (gssize) get_build_id ()->len);
-  g_checksum_update (sum, (const guchar *) tiny_device_get_target (job->device),
+  g_checksum_update (sum, (const guchar *) tiny_device_get_target (device),
                      sizeof (TinyTarget));
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     if (texts[i] != NULL)
       g_checksum_update (sum, (const guchar *) texts[i], (gssize) strlen (texts[i]) + 1);
   g_checksum_update (sum, (const guchar *) modes, sizeof modes);
   g_checksum_get_digest (sum, digest, &length);
-  to_hex (digest, job->key);
+  to_hex (digest, out);
+}
+
+/* The key of what the heuristic makes of the kernel. */
+static void
+make_key (Job *job)
+{
+  TINY_TIMED ("engine", "key");
+  guint8 digest[32];
+  TinyGraph *own = tiny_graph_new ();
+  tiny_node_digest (own, tiny_graph_import (own, job->kernel), digest);
+  tiny_graph_free (own);
+  to_hex (digest, job->digest);
+  tiny_executable_make_key (job->device, digest, 16, job->key);
 }
 
 /* Asks for a list of optimisations that was found for the kernel, which changes the key. */
@@ -250,6 +257,7 @@ load_job (Job *job, GError **error)
   executable->n_variables = head->n_variables;
   memcpy (executable->grid, head->grid, sizeof executable->grid);
   executable->n_flops = head->n_flops;
+  executable->dtype = (TinyDType) head->dtype;
   executable->n_bytes = head->n_bytes;
   return executable;
 }
