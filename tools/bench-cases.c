@@ -260,9 +260,9 @@ bench_case_new (const char *text, GError **error)
   int row = read_case (text, self->sizes, &format, error);
   if (row < 0)
     return NULL;
-  if (!tiny_dtype_is_float (dtype)) {
+  if (!tiny_dtype_is_float (format.dtype)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: inputs are floats, not %s", text,
-                 tiny_dtype_to_string (dtype));
+                 tiny_dtype_to_string (format.dtype));
     return NULL;
   }
   self->text = g_strdup (text);

@@ -24,7 +24,7 @@ enum {
   MIN_POINT_WORK = 4096,  /* elements that a grid point should handle */
   POINTS_PER_THREAD = 8,
   STAGE_MIN_TILES = 4, /* that read a copy, to be worth making it */
-  MAX_SHORT = 4 /* rounds of a reduced loop that becomes none */
+  MAX_SHORT = 4        /* rounds of a reduced loop that becomes none */
 };
 
 typedef struct {
@@ -283,13 +283,27 @@ waste (gint64 n, gint64 block)
   return (double) ((n + block - 1) / block * block) / (double) n;
 }
 
-/* Cost of one multiply-add in a tile: what is computed, plus what is loaded for it. */
+/* What threads wait for each other when they share @n blocks, each a whole one. */
+static double
+imbalance (Plan *plan, gint64 n)
+{
+  gint64 n_threads = MAX (plan->target->n_threads, 1);
+  return waste (n, MIN (n_threads, n));
+}
+
+/* Cost of one multiply-add in a tile: what is computed, plus what is loaded for it, from registers'
+ * point of view near (cache_bytes[0]) or far. */
 static void
 try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *best)
 {
   gint64 n = (extent_of (plan, vector) + lanes - 1) / lanes;
   gint64 rows = other >= 0 ? extent_of (plan, other) : 1;
   gint64 registers = MAX (plan->target->n_vector_registers, 8);
+  gint64 n_steps = nest->work / MAX (combinations (plan->graph, nest->reduce), 1);
+  gint64 blocks_outside
+      = combinations (plan->graph, nest->reduce) / (extent_of (plan, vector) * rows);
+  double near = (double) plan->target->cache_bytes[0],
+         vector_bytes = plan->target->vector_bits / 8.0;
   guint n_vector = 0, n_other = 0;
   for (guint i = 0; i < nest->loads->len; i++) {
     Access *access = &g_array_index (nest->loads, Access, i);
@@ -305,8 +319,12 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
     for (gint64 count = 1; count <= MIN (rows, 14); count++) {
       if (nv * count + nv * n_vector + 1 > registers)
         break;
-      double per_step = MAX (nv * count / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other);
+      double far = (double) (n_steps * nv) * vector_bytes > near ? 1 : 0;
+      double per_step = MAX (nv * count / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other)
+                        + far * nv * n_vector;
       double cost = per_step / (double) (nv * count) * waste (n, nv) * waste (rows, count);
+      if (other >= 0 && rows >= STAGE_MIN_TILES * count)
+        cost *= imbalance (plan, blocks_outside * ((n + nv - 1) / nv));
       if (best->cost == 0 || cost < best->cost)
         *best = (Tile){ other, count, nv, cost };
     }
