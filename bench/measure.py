@@ -77,18 +77,15 @@ class Bench:
     self.n_caches = 0
     self.warm = self.new_cache()
     self.threads = str(len(os.sched_getaffinity(0)))
-    self.missing = {}
-    self.notes = []
+    self.missing, self.peers, self.notes = {}, [], []
     if with_peers:
-      self.find_peers()
+      self.find_peers(getattr(args, "peers", None))
 
-  def find_peers(self):
+  def find_peers(self, asked):
     """Which are installed; what is worth knowing of them."""
     self.notes = [f"{self.threads} CPUs; peers run with OMP_NUM_THREADS={self.threads}"]
     if has_avx512():
       self.notes.append("this CPU has AVX-512: PyTorch and NumPy run with OPENBLAS_CORETYPE=SkylakeX")
-    asked = getattr(args, "peers", None)
-    self.peers = []
     for name, peer in PEERS.items():
       if asked is not None and name not in asked.split(","):
         self.missing[name] = "not asked for"

@@ -12,7 +12,10 @@ enum { MAX_LAYERS = 12, POSITIONS = 1024, NEXT_TOKEN = 11, TOKEN_STRIDE = 37 };
 
 typedef struct {
   gint64 vocabulary, width, n_heads, n_layers, context, prompt;
+  gint64
+      in_view; /* rows of the cache that decoding looks at: recorded anew every so many tokens */
   gboolean decode;
+  TinyDType dtype; /* of the matrices but the positions' */
 } Config;
 
 typedef struct {
@@ -109,8 +112,10 @@ layer_forward (const Config *config,
   if (!remember (config, layer->keys, part_of (qkv, 1), position, error)
       || !remember (config, layer->values, part_of (qkv, 2), position, error))
     return NULL;
-  TinyTensor *k = config->decode ? layer->keys : part_of (qkv, 1);
-  TinyTensor *v = config->decode ? layer->values : part_of (qkv, 2);
+  TinyTensor *k = config->decode ? tiny_tensor_slice (layer->keys, 0, 0, config->in_view, 1)
+                                 : part_of (qkv, 1);
+  TinyTensor *v = config->decode ? tiny_tensor_slice (layer->values, 0, 0, config->in_view, 1)
+                                 : part_of (qkv, 2);
   TinyTensor *mixed = attention (config, part_of (qkv, 0), k, v, sees);
   g_autoptr (TinyTensor) middle = g_object_ref_sink (tiny_tensor_add (
       x, tiny_tensor_linear (mixed, layer->project_weight, layer->project_bias)));
@@ -137,7 +142,7 @@ forward (TinyTensor *const *inputs,
   TinyTensor *position = config->decode ? inputs[1] : NULL;
   g_autoptr (TinyTensor) sees = g_object_ref_sink (
       config->decode
-          ? tiny_tensor_le (counter (config->context, 0), position)
+          ? tiny_tensor_le (counter (config->in_view, 0), position)
           : tiny_tensor_le (counter (config->prompt, 0), counter (config->prompt, 1)));
   TinyTensor *places = config->decode
                            ? tiny_tensor_gather (parts->positions, 0, position)
@@ -164,11 +169,19 @@ forward (TinyTensor *const *inputs,
 
 /* ---- making ---- */
 
+/* Rows of weights, in the format that the case asks for. */
 static TinyTensor *
 matrix (Model *self, const char *layer, const char *name, gint64 rows, gint64 columns)
 {
+  const Config *config = self->config;
   g_autofree char *whole = g_strconcat (layer, name, NULL);
-  return model_weight (self, whole, (gint64[]){ rows, columns }, 2, 0, 0.07);
+  gint64 shape[] = { rows, columns };
+  if (config->dtype == TINY_DTYPE_F32)
+    return model_weight (self, whole, shape, 2, 0, 0.07);
+  g_autoptr (TinyTensor) wide = bench_tensor (whole, shape, 2, 0, 0.07);
+  TinyTensor *narrow = model_own (self, tiny_tensor_cast (wide, config->dtype));
+  tiny_tensor_realize (narrow, NULL); /* what fails here fails again where it is used */
+  return narrow;
 }
 
 static TinyTensor *
@@ -229,7 +242,8 @@ set_up (Model *self, GError **error)
   const Config *config = self->config;
   Parts *parts = self->parts = g_new0 (Parts, 1);
   parts->tokens = matrix (self, "", "tokens", config->vocabulary, config->width);
-  parts->positions = matrix (self, "", "positions", POSITIONS, config->width);
+  parts->positions
+      = model_weight (self, "positions", (gint64[]){ POSITIONS, config->width }, 2, 0, 0.07);
   parts->norm_weight = vector (self, "", "norm.weight", config->width, 1);
   parts->norm_bias = vector (self, "", "norm.bias", config->width, 0);
   for (gint64 i = 0; i < config->n_layers; i++)
@@ -254,14 +268,18 @@ set_up (Model *self, GError **error)
   return read_prompt (self, prompt, error);
 }
 
-static const Config prefill_124m = { 50257, 768, 12, 12, 256, 128, FALSE };
-static const Config decode_124m = { 50257, 768, 12, 12, 256, 128, TRUE };
-static const Config prefill_tiny = { 101, 24, 3, 2, 16, 7, FALSE };
-static const Config decode_tiny = { 101, 24, 3, 2, 16, 7, TRUE };
+#define SMALL 50257, 768, 12, 12, 256, 128, 192
+#define TINY  101, 24, 3, 2, 16, 7, 12
+static const Config prefill_124m = { SMALL, FALSE, TINY_DTYPE_F32 };
+static const Config decode_124m = { SMALL, TRUE, TINY_DTYPE_F32 };
+static const Config decode_124m_f16 = { SMALL, TRUE, TINY_DTYPE_F16 };
+static const Config prefill_tiny = { TINY, FALSE, TINY_DTYPE_F32 };
+static const Config decode_tiny = { TINY, TRUE, TINY_DTYPE_F32 };
 
 const ModelCase gpt2_cases[] = {
   { "gpt2-prefill", &prefill_124m, set_up, 2 * 85.0e6 * 128 + 2 * 38.6e6, 0 },
   { "gpt2-decode", &decode_124m, set_up, 2 * 124.4e6, 4 * 124.4e6 },
+  { "gpt2-decode-f16", &decode_124m_f16, set_up, 2 * 124.4e6, 2 * 124.4e6 },
   { "gpt2-tiny-prefill", &prefill_tiny, set_up },
   { "gpt2-tiny-decode", &decode_tiny, set_up },
   { NULL },

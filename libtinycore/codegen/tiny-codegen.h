@@ -15,6 +15,8 @@ typedef enum {
   TINY_OPT_GRID,   /* spread the whole axis over the grid */
   TINY_OPT_SWAP,   /* exchange two axes' places in the loop nest; amount is the other axis */
   TINY_OPT_SPLIT,  /* split `amount` off as a loop of its own, which becomes axis + 1 */
+  TINY_OPT_STAGE, /* copy what one round of an output axis reads of operand `amount` to local memory;
+                   * operands are the LOADs of parameters in the kernel's order */
   TINY_N_OPTS
 } TinyOptKind;
 
