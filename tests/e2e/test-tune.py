@@ -92,7 +92,7 @@ def damaged(box):
 
 @test("BEAM searches once; later runs and narrower searches read the cache, a wider one searches")
 def cached(box):
-    first = box.run(*CASE, DEV="CPU", DEBUG=2, BEAM=2, TINY_BEAM_SECONDS=1).good()
+    first = box.run(*CASE, DEV="CPU", DEBUG=2, BEAM=2).good()
     check(re.search(r"search r_32_32_r32: round 1, .* best .* us \(heuristic", first.err), first)
     check(re.search(r"search r_32_32_r32: .* 0 wrong, [\d.]+ s", first.err), first)
     for beam, searches in ((2, False), (1, False), (3, True)):
