@@ -9,6 +9,7 @@
 #include "tensor/tiny-tensor.h"
 #include "tensor/tiny-tensor-math.h"
 #include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-quant.h"
 #include "tensor/tiny-tensor-shape.h"
 #include "autograd/tiny-gradient.h"
 #include "nn/tiny-jit.h"

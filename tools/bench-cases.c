@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "tensor/tiny-tensor-private.h"
+
 #include "tools/bench-data.h"
 
 enum { MAX_SIZES = 8, MAX_LAUNCHES = 65536 };
@@ -78,6 +80,19 @@ build_launch (TinyTensor *const *in, const gint64 *sizes)
   return x;
 }
 
+/* The matrix in blocks. */
+static TinyTensor *
+build_matvec_q8_0 (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_matmul (tiny_tensor_dequantize (in[0], TINY_QUANT_Q8_0, sizes, 2), in[1]);
+}
+
+static TinyTensor *
+build_matvec_q4_0 (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_matmul (tiny_tensor_dequantize (in[0], TINY_QUANT_Q4_0, sizes, 2), in[1]);
+}
+
 /* How a case makes its inputs: each a list of indices into the sizes, -1 ending it. */
 static const struct {
   const char *name, *form;
@@ -90,7 +105,7 @@ static const struct {
   double offset; /* of the inputs, which are within a half of it */
 } table[] = {
   { "matmul", "matmul:1024 or matmul:MxKxN", 3, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, 2, -1 } }, 2 },
-  { "matvec", "matvec:4096 or matvec:MxN", 2, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, -1 } }, 2 },
+  { "matvec", "matvec:4096 or matvec:MxN, :q8_0 and :q4_0 for weights in blocks,", 2, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, -1 } }, 2 },
   { "elementwise", "elementwise:16777216", 1, FALSE, MAX_SIZE, build_elementwise,
     { { 0, -1 }, { 0, -1 }, { 0, -1 }, { 0, -1 } }, 4 },
   { "sum", "sum:4096x4096", 2, FALSE, MAX_SIZE, build_sum, { { 0, 1, -1 } }, 1, 0.5 },
@@ -102,6 +117,36 @@ static const struct {
   { "launch", "launch:100 (at most 65536)", 1, FALSE, MAX_LAUNCHES, build_launch, { { -1 } }, 1 },
   { "chain", "chain:100x4096: 100 kernels of 4096 elements", 2, FALSE, 1 << 24, build_launch, { { 1, -1 } }, 1 },
 };
+
+/* What a case's numbers are in: a dtype, or for the matrix of matvec blocks. */
+static const struct {
+  const char *name;
+  TinyQuant quant;
+  TinyTensor *(*build) (TinyTensor *const *, const gint64 *);
+} block_formats[] = {
+  { "q8_0", TINY_QUANT_Q8_0, build_matvec_q8_0 },
+  { "q4_0", TINY_QUANT_Q4_0, build_matvec_q4_0 },
+};
+
+typedef struct {
+  TinyDType dtype;
+  int blocks; /* of block_formats, or -1 */
+} Format;
+
+static gboolean
+read_format (const char *text, guint row, const gint64 *sizes, Format *out)
+{
+  *out = (Format){ TINY_DTYPE_F32, -1 };
+  if (*text == 0)
+    return TRUE;
+  if (*text++ != ':')
+    return FALSE;
+  gboolean takes_blocks = g_str_equal (table[row].name, "matvec") && sizes[1] % 32 == 0;
+  for (guint i = 0; i < G_N_ELEMENTS (block_formats) && takes_blocks; i++)
+    if (g_str_equal (text, block_formats[i].name))
+      out->blocks = (int) i;
+  return out->blocks >= 0 || tiny_dtype_from_string (text, &out->dtype);
+}
 
 /* Reads "8x64x56x56:64x3x3" into sizes. */
 static gboolean
@@ -144,7 +189,7 @@ count_work (BenchCase *self, const char *name)
   if (g_str_equal (name, "elementwise"))
     self->n_bytes = 5 * item * (double) s[0];
   else if (g_str_equal (name, "matvec") || g_str_has_prefix (name, "sum"))
-    self->n_bytes = item * elements;
+    self->n_bytes = item * (double) tiny_tensor_get_n_elements (self->inputs[0]);
   else if (g_str_equal (name, "softmax") || g_str_equal (name, "layernorm"))
     self->n_bytes = 2 * item * elements;
   if (self->build == build_launch)
@@ -165,9 +210,9 @@ make_input (guint i, const gint8 *dims, const gint64 *sizes, double offset, Tiny
   return g_object_ref_sink (tiny_tensor_cast (x, dtype));
 }
 
-/* The row of @text, its sizes and dtype; -1 and @error when it does not read as a case. */
+/* The row of @text, its sizes and format; -1 and @error when it does not read as a case. */
 static int
-read_case (const char *text, gint64 *sizes, TinyDType *dtype, GError **error)
+read_case (const char *text, gint64 *sizes, Format *format, GError **error)
 {
   const char *colon = strchr (text, ':');
   gsize length = colon ? (gsize) (colon - text) : strlen (text);
@@ -177,14 +222,14 @@ read_case (const char *text, gint64 *sizes, TinyDType *dtype, GError **error)
     guint n = 0;
     char *rest = NULL;
     gboolean good = colon != NULL && read_sizes (colon + 1, sizes, &n, &rest)
-                    && (n == table[row].n_sizes || (table[row].square && n == 1))
-                    && (*rest == 0 || (*rest == ':' && tiny_dtype_from_string (rest + 1, dtype)));
+                    && (n == table[row].n_sizes || (table[row].square && n == 1));
     for (guint i = 0; good && i < n; i++)
       good = sizes[i] <= table[row].most;
     for (; good && n < table[row].n_sizes; n++)
       sizes[n] = sizes[0];
     for (; n < MAX_SIZES; n++)
       sizes[n] = 1; /* an axis of size 1 is any of these */
+    good = good && read_format (rest, row, sizes, format);
     if (good)
       return (int) row;
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: “%s” does not read as %s[:DTYPE]",
@@ -203,28 +248,39 @@ gboolean
 bench_case_check (const char *text, GError **error)
 {
   gint64 sizes[MAX_SIZES];
-  TinyDType dtype;
-  return read_case (text, sizes, &dtype, error) >= 0;
+  Format format;
+  return read_case (text, sizes, &format, error) >= 0;
 }
 
 BenchCase *
 bench_case_new (const char *text, GError **error)
 {
-  TinyDType dtype = TINY_DTYPE_F32;
+  Format format;
   g_autoptr (BenchCase) self = g_new0 (BenchCase, 1);
-  int row = read_case (text, self->sizes, &dtype, error);
+  int row = read_case (text, self->sizes, &format, error);
   if (row < 0)
     return NULL;
-  if (!tiny_dtype_is_float (dtype)) {
+  if (!tiny_dtype_is_float (format.dtype)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: inputs are floats, not %s", text,
-                 tiny_dtype_to_string (dtype));
+                 tiny_dtype_to_string (format.dtype));
     return NULL;
   }
   self->text = g_strdup (text);
   self->build = table[row].build;
+  gboolean weighs = g_str_equal (table[row].name, "matvec"); /* by a matrix; the vector is f32 */
   for (guint i = 0; i < table[row].n_inputs; i++)
     self->inputs[self->n_inputs++]
-        = make_input (i, table[row].inputs[i], self->sizes, table[row].offset, dtype);
+        = make_input (i, table[row].inputs[i], self->sizes, table[row].offset,
+                      weighs && i > 0 ? TINY_DTYPE_F32 : format.dtype);
+  if (format.blocks >= 0) {
+    TinyQuant quant = block_formats[format.blocks].quant;
+    TinyTensor *blocks = tiny_tensor_quantize (self->inputs[0], quant, error);
+    if (blocks == NULL)
+      return NULL;
+    g_object_unref (self->inputs[0]);
+    self->inputs[0] = blocks;
+    self->build = block_formats[format.blocks].build;
+  }
   if (!tiny_tensor_realize_many (self->inputs, self->n_inputs, error)) {
     g_prefix_error (error, "%s: ", text);
     return NULL;
@@ -242,4 +298,27 @@ bench_case_free (BenchCase *self)
     g_clear_object (&self->inputs[i]);
   g_free (self->text);
   g_free (self);
+}
+
+static void
+get_nodes (const BenchCase *self, TinyNode *out[BENCH_MAX_INPUTS])
+{
+  for (guint i = 0; i < self->n_inputs; i++)
+    out[i] = tiny_tensor_get_node (self->inputs[i]);
+}
+
+TinyCapture *
+bench_case_begin_capture (const BenchCase *self, GError **error)
+{
+  TinyNode *nodes[BENCH_MAX_INPUTS];
+  get_nodes (self, nodes);
+  return tiny_capture_begin (nodes, self->n_inputs, error);
+}
+
+gboolean
+bench_case_replay (const BenchCase *self, TinyCapture *capture, GError **error)
+{
+  TinyNode *nodes[BENCH_MAX_INPUTS];
+  get_nodes (self, nodes);
+  return tiny_capture_replay (capture, nodes, self->n_inputs, error);
 }

@@ -293,6 +293,90 @@ RULE (rule_shear)
                             -sign * offset, sign * mul_by, node->sources[0]->shape->v[axis]);
 }
 
+/* ---- positions ---- */
+static TinyNode *
+count_up (TinyGraph *graph, TinyDType dtype, gint64 n)
+{
+  return tiny_node_new (graph, TINY_OP_IOTA, dtype, 1, 0, NULL, 0,
+                        tiny_graph_ints (graph, &n, 1), NULL);
+}
+
+/* @x with another axis, repeated, before or after @axis. */
+static TinyNode *
+spread_beside (TinyGraph *graph, TinyNode *x, guint axis, gboolean before, gint64 size)
+{
+  gint64 dims[MAX_RANK + 1];
+  guint rank = x->shape->n, at = before ? axis : axis + 1;
+  for (guint i = 0; i <= rank; i++)
+    dims[i] = i < at ? x->shape->v[i] : i == at ? 1 : x->shape->v[i - 1];
+  x = tiny_node_reshape (graph, x, dims, rank + 1);
+  dims[at] = size;
+  return tiny_node_expand (graph, x, dims, rank + 1);
+}
+
+/* For each of @wanted along @axis: @op over those of @x whose @positions are it, @none for others.
+ * (…, N, …), (…, M, …), (…, M, …) to (…, N, …) */
+static TinyNode *
+combine_equal (TinyGraph *graph,
+               TinyNode *wanted,
+               TinyNode *positions,
+               TinyNode *x,
+               TinyNode *none,
+               guint axis,
+               TinyOp op)
+{
+  gint64 n = wanted->shape->v[axis], m = positions->shape->v[axis], over = axis + 1;
+  TinyNode *is_it = equal (graph, spread_beside (graph, wanted, axis, FALSE, m),
+                           spread_beside (graph, positions, axis, TRUE, n));
+  TinyNode *parts = choose (graph, is_it, spread_beside (graph, x, axis, TRUE, n), none);
+  TinyNode *found = tiny_layout_reduce (graph, parts, op, &over, 1);
+  return tiny_node_reshape (graph, found, wanted->shape->v, wanted->shape->n);
+}
+
+/* 0 1 … along @axis of @dims, the same everywhere else. */
+static TinyNode *
+count_along (TinyGraph *graph, TinyDType dtype, guint axis, const gint64 *dims, guint rank)
+{
+  gint64 own[MAX_RANK];
+  for (guint i = 0; i < rank; i++)
+    own[i] = i == axis ? dims[i] : 1;
+  TinyNode *counter = count_up (graph, dtype, own[axis]);
+  return tiny_node_expand (graph, tiny_node_reshape (graph, counter, own, rank), dims, rank);
+}
+
+/* y = x at positions: to each of x the sum of g over the positions that are it. Where positions are
+ * those of whole rows, g is first summed over equal positions, each row's sum standing wherever the
+ * row was read; then a row of x takes the sum from where it was read last, and 0 if it was not. */
+RULE (rule_gather)
+{
+  TinyNode *x = node->sources[0], *p = node->sources[1];
+  guint axis = node->arg, rank = x->shape->n;
+  gint64 n = x->shape->v[axis], m = p->shape->v[axis];
+  gint64 row = m == 0 ? 0 : tiny_shape_get_n_elements (p->shape) / m;
+  gboolean wide = tiny_dtype_get_n_bytes ((TinyDType) p->dtype) > 4 || n > G_MAXINT32;
+  TinyDType counts = wide ? TINY_DTYPE_I64 : TINY_DTYPE_I32;
+  TinyNode *rows = p->op == TINY_OP_EXPAND ? p->sources[0] : p;
+  TinyNode *zero = number (graph, g, 0);
+  gboolean whole = tiny_shape_get_n_elements (rows->shape) == m && rows->shape->v[axis] == m;
+  if (!whole || (double) m * row + n + row >= (double) n * row) {
+    TinyNode *wanted = count_along (graph, counts, axis, x->shape->v, rank);
+    out[0] = combine_equal (graph, wanted, tiny_layout_cast (graph, p, counts), g, zero, axis,
+                            TINY_OP_ADD);
+    return;
+  }
+  gint64 dims[MAX_RANK];
+  for (guint i = 0; i < rank; i++)
+    dims[i] = i == axis ? n : 1;
+  TinyNode *at = tiny_layout_cast (graph, p, counts);
+  TinyNode *summed = combine_equal (graph, at, at, g, zero, axis, TINY_OP_ADD);
+  TinyNode *last
+      = combine_equal (graph, count_along (graph, counts, axis, dims, rank),
+                       tiny_layout_cast (graph, rows, counts),
+                       count_along (graph, TINY_DTYPE_I32, axis, rows->shape->v, rank),
+                       tiny_node_const_int (graph, TINY_DTYPE_I32, -1), axis, TINY_OP_MAX);
+  out[0] = tiny_node_gather (graph, summed, axis, spread (graph, last, x));
+}
+
 /* Comparisons, bits, integer arithmetic, TRUNC and DETACH have no rule: nothing flows. */
 static const TinyGradientRule rules[TINY_N_OPS] = {
   [TINY_OP_CAST] = rule_cast,       [TINY_OP_NEG] = rule_neg,
@@ -307,7 +391,7 @@ static const TinyGradientRule rules[TINY_N_OPS] = {
   [TINY_OP_RESHAPE] = rule_reshape, [TINY_OP_EXPAND] = rule_expand,
   [TINY_OP_PERMUTE] = rule_permute, [TINY_OP_PAD] = rule_pad,
   [TINY_OP_SHRINK] = rule_shrink,   [TINY_OP_FLIP] = rule_flip,
-  [TINY_OP_SHEAR] = rule_shear,
+  [TINY_OP_SHEAR] = rule_shear,     [TINY_OP_GATHER] = rule_gather,
 };
 
 TinyGradientRule

@@ -389,13 +389,15 @@ mark_accesses (TinyCodegen *cg, GError **error)
     gint64 stride, arg = node->arg;
     for (guint s = 0; s < node->n_sources; s++)
       sources[s] = tiny_node_map_get (&map, node->sources[s]);
-    if (!find_lanes (graph, node, &range)) {
+    if (!find_lanes (graph, node, &range) && node->op != TINY_OP_SINK) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                    "optimisations: a value has lanes along two axes");
       return NULL;
     }
+    /* Asked of the address as it was: one that is read from memory no longer shows its lanes. */
     if (range != NULL && (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
-        && tiny_index_stride (graph, sources[1], range, &stride) && ABS (stride) < 1 << 30) {
+        && tiny_index_stride (graph, node->sources[1], range, &stride)
+        && ABS (stride) < 1 << 30) {
       sources[1] = tiny_codegen_replace (graph, sources[1], &range, &zero, 1);
       arg = stride * 65536 + tiny_range_get_extent (range);
     }

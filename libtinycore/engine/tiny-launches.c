@@ -210,6 +210,28 @@ trace_run (TinyLaunches *self, guint first, guint end, gint64 start)
   }
 }
 
+void
+tiny_launches_keep_times (TinyLaunches *self)
+{
+  if (self->ns == NULL)
+    self->ns = g_new0 (guint64, self->launches->len + 1);
+}
+
+guint
+tiny_launches_get_n (TinyLaunches *self)
+{
+  return self->launches->len;
+}
+
+const TinyExecutable *
+tiny_launches_get (TinyLaunches *self, guint i, TinyDevice **out_device, guint64 *out_ns)
+{
+  const Launch *launch = &g_array_index (self->launches, Launch, i);
+  *out_device = launch->device;
+  *out_ns = self->ns != NULL ? self->ns[i] : 0;
+  return launch->executable;
+}
+
 /* Submits launches [first, end), which are on one device, and shows them when asked. */
 static gboolean
 submit_run (TinyLaunches *self, guint first, guint end, GError **error)
@@ -218,11 +240,10 @@ submit_run (TinyLaunches *self, guint first, guint end, GError **error)
   TinyDevice *device = launches[first].device;
   gint64 start = tiny_trace_begin ();
   guint64 *ns = NULL;
-  if (start != 0 || TINY_DEBUG (2)) {
-    if (self->ns == NULL)
-      self->ns = g_new0 (guint64, self->launches->len);
+  if (start != 0 || TINY_DEBUG (2))
+    tiny_launches_keep_times (self);
+  if (self->ns != NULL)
     ns = self->ns + first;
-  }
   if (!tiny_device_submit (device, self->commands + first, end - first, ns, error))
     return FALSE;
   if (start != 0)

@@ -8,7 +8,7 @@
 G_BEGIN_DECLS
 
 /* NULL when all is well, else what is wrong, to be freed. */
-char *
-tiny_check_shapes (TinyOp op, guint n_sources, TinyNode *const *sources, const TinyInts *ints);
+char *tiny_check_shapes (
+    TinyOp op, guint n_sources, TinyNode *const *sources, gint64 arg, const TinyInts *ints);
 
 G_END_DECLS

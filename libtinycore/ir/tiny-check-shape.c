@@ -181,8 +181,28 @@ check_assign (TinyNode *const *sources)
   return NULL;
 }
 
+/* Positions have the axes of what they are in; all but one are of the same size. */
+static char *
+check_gather (TinyNode *const *sources, gint64 axis)
+{
+  const TinyInts *from = sources[0]->shape, *at = sources[1]->shape;
+  if (from == NULL || at == NULL)
+    FAIL ("its sources have no shapes");
+  if (axis < 0 || axis >= (gint64) from->n)
+    FAIL ("axis %" G_GINT64_FORMAT " of %u", axis, from->n);
+  gboolean fits = from->n == at->n;
+  for (guint i = 0; fits && i < from->n; i++)
+    fits = i == axis || from->v[i] == at->v[i];
+  if (!fits) {
+    g_autofree char *a = tiny_shape_to_string (from), *b = tiny_shape_to_string (at);
+    FAIL ("positions of shape %s in %s along axis %" G_GINT64_FORMAT, b, a, axis);
+  }
+  return check_size (at->v, at->n);
+}
+
 char *
-tiny_check_shapes (TinyOp op, guint n_sources, TinyNode *const *sources, const TinyInts *ints)
+tiny_check_shapes (
+    TinyOp op, guint n_sources, TinyNode *const *sources, gint64 arg, const TinyInts *ints)
 {
   if (tiny_op_is_elementwise (op))
     return check_elementwise (n_sources, sources);
@@ -211,6 +231,8 @@ tiny_check_shapes (TinyOp op, guint n_sources, TinyNode *const *sources, const T
     return check_moved (op, sources[0], ints);
   case TINY_OP_ASSIGN:
     return check_assign (sources);
+  case TINY_OP_GATHER:
+    return check_gather (sources, arg);
   default:
     return NULL;
   }

@@ -235,6 +235,14 @@ check_assign (const TinyOperand *self, const TinyOperand *x, guint n)
 }
 
 static char *
+check_gather (const TinyOperand *self, const TinyOperand *x, guint n)
+{
+  if (!tiny_dtype_is_integer (x[1].dtype) || x[1].dtype == TINY_DTYPE_INDEX)
+    FAIL ("positions are integers, not %s", name_of (x[1].dtype));
+  return check_alike (x, 0, 1, self->dtype, self->lanes);
+}
+
+static char *
 check_constant (const TinyOperand *self, const TinyOperand *x, guint n)
 {
   if (!tiny_eval_is_canonical (self->dtype, self->arg))
@@ -270,6 +278,7 @@ static const struct {
   [TINY_OP_SINK] = { NULL, NOTHING, TRUE },
   [TINY_OP_BUFFER] = { NULL, VALUE, TRUE },
   [TINY_OP_IOTA] = { NULL, VALUE, TRUE },
+  [TINY_OP_GATHER] = { check_gather, VALUE, TRUE },
   [TINY_OP_CONTIGUOUS] = { check_same_as_first, VALUE, TRUE },
   [TINY_OP_DETACH] = { check_same_as_first, VALUE, TRUE },
   [TINY_OP_COPY] = { check_same_as_first, VALUE, TRUE },
@@ -320,5 +329,5 @@ tiny_check_node (TinyOp op,
     operands[i] = (TinyOperand){ sources[i]->op, sources[i]->dtype, sources[i]->lanes,
                                  sources[i]->arg };
   char *why = tiny_check_operands (&self, operands, n_sources);
-  return why != NULL ? why : tiny_check_shapes (op, n_sources, sources, ints);
+  return why != NULL ? why : tiny_check_shapes (op, n_sources, sources, arg, ints);
 }

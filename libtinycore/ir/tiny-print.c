@@ -54,9 +54,10 @@ tiny_text_infer (TinyOp op,
   switch (tiny_op_infos[op].op_class) {
   case TINY_OP_CLASS_UNARY:
   case TINY_OP_CLASS_BINARY:
-  case TINY_OP_CLASS_TENSOR:
   case TINY_OP_CLASS_MOVEMENT:
     return TRUE;
+  case TINY_OP_CLASS_TENSOR:
+    return op != TINY_OP_GATHER || i == 0;
   case TINY_OP_CLASS_TERNARY:
     is_bool = op == TINY_OP_WHERE && i == 0;
     break;

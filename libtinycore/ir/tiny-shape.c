@@ -44,6 +44,8 @@ tiny_shape_of_node (TinyGraph *graph, const TinyNode *node)
   case TINY_OP_COPY:
   case TINY_OP_ASSIGN:
     return in;
+  case TINY_OP_GATHER:
+    return node->sources[1]->shape;
   default:
     break;
   }
@@ -187,6 +189,13 @@ tiny_node_shear (TinyGraph *graph,
     return x;
   return movement (graph, TINY_OP_SHEAR, x,
                    (gint64[]){ p, k, mul, step, offset, divisor, size }, 7);
+}
+
+TinyNode *
+tiny_node_gather (TinyGraph *graph, TinyNode *x, guint axis, TinyNode *positions)
+{
+  TinyNode *sources[] = { x, positions };
+  return tiny_node_new (graph, TINY_OP_GATHER, x->dtype, 1, 2, sources, axis, NULL, NULL);
 }
 
 TinyNode *

@@ -34,6 +34,8 @@ TinyNode *tiny_node_shear (TinyGraph *graph,
                            gint64 offset,
                            gint64 divisor,
                            gint64 size);
+/* @positions has the shape of @x but along @axis. */
+TinyNode *tiny_node_gather (TinyGraph *graph, TinyNode *x, guint axis, TinyNode *positions);
 TinyNode *
 tiny_node_reduce_axes (TinyGraph *graph, TinyNode *x, TinyOp op, const gint64 *axes, guint n);
 /* @x of a broadcastable shape, seen as @dims. */

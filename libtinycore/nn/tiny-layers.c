@@ -7,6 +7,7 @@
 
 #include "tensor/tiny-tensor-math.h"
 #include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-shape.h"
 
 /* A final subclass of TinyModule whose forward is camel_forward(). */
 #define LAYER(Camel, lower)                                                                    \
@@ -146,6 +147,30 @@ tiny_batch_norm2d_new (gint64 n)
   self->var
       = tiny_module_add_tensor (module, "running_var", tiny_tensor_ones (f32, &n, 1), FALSE);
   return module;
+}
+
+/* ---- embedding ---- */
+typedef struct {
+  TinyModule parent_instance;
+  TinyTensor *weight;
+} TinyEmbedding;
+
+LAYER (TinyEmbedding, tiny_embedding)
+
+static TinyTensor *
+tiny_embedding_forward (TinyModule *module, TinyTensor *x)
+{
+  return tiny_tensor_gather (((TinyEmbedding *) module)->weight, 0, x);
+}
+
+TinyModule *
+tiny_embedding_new (gint64 n, gint64 size)
+{
+  TinyEmbedding *self = g_object_new (tiny_embedding_get_type (), NULL);
+  gint64 shape[] = { n, size };
+  self->weight = tiny_module_add_tensor (TINY_MODULE (self), "weight",
+                                         tiny_tensor_randn (TINY_DTYPE_F32, shape, 2), TRUE);
+  return TINY_MODULE (self);
 }
 
 /* ---- plain functions ---- */

@@ -3,7 +3,7 @@
  * tiny-layers.h: the layers there are.
  *
  * Weights are drawn from the process's sequence of random numbers (tiny_tensor_manual_seed()) when
- * a layer is made, uniform over ±1 / sqrt (fan-in). */
+ * a layer is made, uniform over ±1 / sqrt (fan-in) where the layer does not say otherwise. */
 #pragma once
 
 #include "nn/tiny-module.h"
@@ -62,6 +62,20 @@ TINY_API TinyModule *tiny_conv2d_new (gint64 n_in,
  * Since: 0.1
  */
 TINY_API TinyModule *tiny_batch_norm2d_new (gint64 n);
+
+/**
+ * tiny_embedding_new:
+ * @n: how many rows, such as tokens of a vocabulary
+ * @size: features of a row
+ *
+ * Integers (…) to (…, D): the rows of tensor "weight" (V, D), drawn from the normal distribution, by
+ * tiny_tensor_gather(): a token outside of the table is a row of zeros.
+ *
+ * Returns: (transfer full): a module
+ *
+ * Since: 0.1
+ */
+TINY_API TinyModule *tiny_embedding_new (gint64 n, gint64 size);
 
 /**
  * TinyModuleFunction:

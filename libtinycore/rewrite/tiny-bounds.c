@@ -271,14 +271,42 @@ binary (TinyNode *node, Interval x, Interval y)
 }
 
 static Interval
-join (const TinyNode *node, guint from)
+join (const TinyNode *node)
 {
   Interval all = { G_MAXINT64, G_MININT64 };
-  for (guint i = from; i < node->n_sources; i++) {
+  for (guint i = 0; i < node->n_sources; i++) {
     all.min = MIN (all.min, node->sources[i]->vmin);
     all.max = MAX (all.max, node->sources[i]->vmax);
   }
   return all;
+}
+
+/* @x, whose bounds are @all, where @gate is true. */
+static Interval
+narrow (const TinyNode *gate, const TinyNode *x, Interval all)
+{
+  if (gate->op == TINY_OP_AND && gate->dtype == TINY_DTYPE_BOOL)
+    return narrow (gate->sources[0], x, narrow (gate->sources[1], x, all));
+  if (gate->op != TINY_OP_CMPLT || is_open (x->dtype, all))
+    return all;
+  if (gate->sources[0] == x)
+    all.max = MIN (all.max, gate->sources[1]->vmax - 1);
+  else if (gate->sources[1] == x)
+    all.min = MAX (all.min, gate->sources[0]->vmin + 1);
+  return all;
+}
+
+static Interval
+where (const TinyNode *node, Interval gate)
+{
+  const TinyNode *x = node->sources[1], *y = node->sources[2];
+  Interval yes = { x->vmin, x->vmax }, no = { y->vmin, y->vmax };
+  if (gate.min == gate.max)
+    return gate.min ? yes : no;
+  Interval narrowed = narrow (node->sources[0], x, yes);
+  if (narrowed.min <= narrowed.max) /* else it is never true, which is not said here */
+    yes = narrowed;
+  return (Interval){ MIN (yes.min, no.min), MAX (yes.max, no.max) };
 }
 
 /* Of a node whose sources' bounds are known. */
@@ -321,11 +349,11 @@ compute (TinyNode *node)
                ? whole (dtype)
                : fit (dtype, -(__int128) s[0].max, -(__int128) s[0].min);
   case TINY_OP_WHERE:
-    return s[0].min == s[0].max ? s[s[0].min ? 1 : 2] : join (node, 1);
+    return where (node, s[0]);
   case TINY_OP_CAST:
     return cast (node, s[0]);
   case TINY_OP_VECTOR:
-    return join (node, 0);
+    return join (node);
   case TINY_OP_EXTRACT:
   case TINY_OP_AFTER:
     return s[0];

@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "rewrite/tiny-bounds.h"
+
 enum { MAX_TERMS = 64 };
 
 typedef struct {
@@ -198,6 +200,14 @@ affine_range (AffinePool *pool, TinyNode *range)
 }
 
 const Affine *
+affine_opaque (AffinePool *pool, TinyNode *node, gint64 lo, gint64 hi)
+{
+  add_atom (pool, node, NULL, 0, lo, hi);
+  Draft draft = { .offset = 0, .n = 1, .terms = { { node, 1 } } };
+  return intern (pool, &draft);
+}
+
+const Affine *
 affine_sum (
     AffinePool *pool, const Affine *x, gint64 a, const Affine *y, gint64 b, gint64 offset)
 {
@@ -224,7 +234,7 @@ affine_scale (AffinePool *pool, const Affine *x, gint64 a, gint64 offset)
 
 /* An atom that stands for @x divided by @divisor, or its rest. */
 static const Affine *
-opaque (AffinePool *pool, TinyOp op, const Affine *x, gint64 divisor)
+quotient_atom (AffinePool *pool, TinyOp op, const Affine *x, gint64 divisor)
 {
   const Affine *inner = x;
   if (x->n == 1 && x->offset == 0 && x->terms[0].mul == 1) {
@@ -305,7 +315,7 @@ affine_div (AffinePool *pool, const Affine *x, gint64 divisor)
     split (pool, low, step, &part, &rest);
     low = affine_div (pool, part, divisor / step);
   } else {
-    low = opaque (pool, TINY_OP_FLOORDIV, low, divisor);
+    low = quotient_atom (pool, TINY_OP_FLOORDIV, low, divisor);
   }
   return affine_sum (pool, whole, 1, low, 1, 0);
 }
@@ -325,7 +335,7 @@ affine_mod (AffinePool *pool, const Affine *x, gint64 divisor)
     split (pool, low, step, &part, &rest);
     return affine_sum (pool, affine_mod (pool, part, divisor / step), step, rest, 1, 0);
   }
-  return opaque (pool, TINY_OP_FLOORMOD, low, divisor);
+  return quotient_atom (pool, TINY_OP_FLOORMOD, low, divisor);
 }
 
 /* Large multiples first, then loops in their order: the same sum reads the same everywhere. */
@@ -375,6 +385,11 @@ read_sum (AffinePool *pool, TinyNode *node)
     return affine_const (pool, node->arg);
   if (node->op == TINY_OP_RANGE)
     return affine_range (pool, node);
+  if (node->op == TINY_OP_CAST) { /* a position read from memory */
+    gint64 lo, hi;
+    tiny_node_get_bounds (node, &lo, &hi);
+    return affine_opaque (pool, node, lo, hi);
+  }
   if (node->n_sources != 2 || !tiny_op_is_elementwise (node->op))
     return NULL;
   const Affine *x = affine_read (pool, node->sources[0]);

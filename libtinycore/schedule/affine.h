@@ -2,8 +2,8 @@
  *
  * affine.h: index arithmetic while a kernel is being made.
  *
- * An Affine is offset + Σ mul·atom; an atom is a RANGE, or a FLOORDIV or FLOORMOD that nothing
- * simpler expresses. Equal affines of one pool are the same pointer. Bounds are exact for ranges
+ * An Affine is offset + Σ mul·atom; an atom is a RANGE, a position read from memory, or a FLOORDIV
+ * or FLOORMOD that nothing simpler expresses. Equal affines of one pool are the same pointer. Bounds are exact for ranges
  * and safe for the rest. */
 #pragma once
 
@@ -37,7 +37,7 @@ typedef struct {
 /* What is known of an atom. */
 typedef struct {
   gint64 lo, hi;
-  const Affine *inner; /* of a FLOORDIV or FLOORMOD; NULL: a RANGE */
+  const Affine *inner; /* of a FLOORDIV or FLOORMOD; NULL: neither */
   gint64 divisor;
 } AffineAtom;
 
@@ -47,6 +47,8 @@ const AffineAtom *affine_pool_get_atom (AffinePool *self, TinyNode *atom);
 
 const Affine *affine_const (AffinePool *pool, gint64 value);
 const Affine *affine_range (AffinePool *pool, TinyNode *range);
+/* @node of INDEX, whatever it is, known to be lo .. hi. */
+const Affine *affine_opaque (AffinePool *pool, TinyNode *node, gint64 lo, gint64 hi);
 /* a·x + b·y + offset */
 const Affine *affine_sum (
     AffinePool *pool, const Affine *x, gint64 a, const Affine *y, gint64 b, gint64 offset);

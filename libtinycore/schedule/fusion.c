@@ -139,7 +139,7 @@ estimate (Fusion *self, Info *info)
   } else if (node->op == TINY_OP_REDUCE) {
     info->operations = (info->operations + 1) * MAX (count_reduced (node), 1);
     info->has_reduce = TRUE;
-  } else if (has_mask (node)) {
+  } else if (has_mask (node) || node->op == TINY_OP_GATHER) {
     info->operations += schedule_weights.mask;
   }
   if (info->depth >= schedule_weights.max_depth && tiny_op_is_elementwise (node->op))
@@ -192,8 +192,12 @@ pass_contexts (Fusion *self, Info *info)
     for (guint i = 0; i < node->n_sources; i++) {
       TinyNode *source = node->sources[i];
       Context context = g_array_index (info->contexts, Context, c);
-      context.by_movement = tiny_op_is_movement (node->op);
-      if (node->op == TINY_OP_REDUCE) {
+      context.by_movement
+          = tiny_op_is_movement (node->op) || (node->op == TINY_OP_GATHER && i == 0);
+      if (node->op == TINY_OP_GATHER && i == 1) {
+        context.in_reduce
+            = TRUE; /* an address that a reduction of the other source depends on */
+      } else if (node->op == TINY_OP_REDUCE) {
         context.evaluations *= count_reduced (node);
         context.in_reduce = TRUE;
       } else if (node->op == TINY_OP_EXPAND) {

@@ -362,6 +362,49 @@ lower_movement (
   return (Value){ tiny_node_where (self->graph, condition, value.node, zero), valid == NULL };
 }
 
+/* Where @position, of any integer dtype, is one of 0 .. size-1; NULL: always. Compared in its own
+ * dtype: INDEX may be narrower. */
+static TinyNode *
+inside (Lowering *self, TinyNode *position, gint64 size)
+{
+  TinyNode *above = NULL, *below = NULL;
+  TinyDType dtype = position->dtype;
+  if (tiny_dtype_is_signed (dtype))
+    above = tiny_node_binary (self->graph, TINY_OP_CMPLT,
+                              tiny_node_const_int (self->graph, dtype, -1), position);
+  if (size <= tiny_dtype_get_max (dtype))
+    below = tiny_node_binary (self->graph, TINY_OP_CMPLT, position,
+                              tiny_node_const_int (self->graph, dtype, size));
+  return both (self, above, below);
+}
+
+/* The load's address is 0 along the axis where there is nothing to read. */
+static Value
+lower_gather (
+    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+{
+  TinyNode *source = node->sources[0];
+  guint axis = node->arg;
+  gint64 size = source->shape->v[axis];
+  const Affine *inner[SCHEDULE_MAX_RANK];
+  TinyNode *zero = tiny_node_const_int (self->graph, node->dtype, 0);
+  if (size == 0)
+    return (Value){ zero, TRUE };
+  TinyNode *position = lower (self, node->sources[1], index, valid, depth).node;
+  TinyNode *condition = inside (self, position, size);
+  TinyNode *safe = position;
+  if (condition != NULL)
+    safe = tiny_node_where (self->graph, condition, position,
+                            tiny_node_const_int (self->graph, position->dtype, 0));
+  memcpy (inner, index, node->shape->n * sizeof *inner);
+  inner[axis] = affine_opaque (self->pool, tiny_node_cast (self->graph, safe, TINY_DTYPE_INDEX),
+                               0, MIN (size - 1, tiny_dtype_get_max (position->dtype)));
+  Value value = lower (self, source, inner, both (self, valid, condition), depth);
+  if (condition == NULL || value.zero)
+    return value;
+  return (Value){ tiny_node_where (self->graph, condition, value.node, zero), valid == NULL };
+}
+
 static Value
 compute (
     Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
@@ -373,6 +416,8 @@ compute (
   switch (node->op) {
   case TINY_OP_REDUCE:
     return lower_reduce (self, node, index, valid, depth);
+  case TINY_OP_GATHER:
+    return lower_gather (self, node, index, valid, depth);
   case TINY_OP_CONST:
     return (Value){ node, node->arg == 0 };
   case TINY_OP_IOTA:

@@ -9,6 +9,7 @@
  * that has the loops it depends on as axes, that one last. */
 #include <string.h>
 
+#include "rewrite/tiny-bounds.h"
 #include "schedule/plan.h"
 #include "schedule/weights.h"
 
@@ -73,6 +74,19 @@ get_access (Packing *self, TinyNode *load)
   return masked ? ACCESS_MASKED : ACCESS_GOOD;
 }
 
+/* Whether where @load reads, or whether it does, is itself read from memory. */
+static gboolean
+reads_position (Packing *self, TinyNode *load)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &load, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node != load && node->op == TINY_OP_LOAD)
+      return TRUE;
+  }
+  return FALSE;
+}
+
 /* Whether each element of a packed copy would be used often, and the copy be of decent size. */
 static gboolean
 is_worth_packing (Packing *self, TinyNode *load, double work)
@@ -80,7 +94,7 @@ is_worth_packing (Packing *self, TinyNode *load, double work)
   guint n;
   TinyNode *const *ranges = tiny_node_get_ranges (self->graph, load, &n);
   double n_packed = count_steps (ranges, n);
-  return n <= MAX_RANGES && load->sources[0]->arg != 0
+  return n <= MAX_RANGES && load->sources[0]->arg != 0 && !reads_position (self, load)
          && n_packed * (double) schedule_weights.pack_min_reuse <= work
          && n_packed
                 <= schedule_weights.pack_max_growth * (double) load->sources[0]->ints->v[0];

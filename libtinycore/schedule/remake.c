@@ -41,7 +41,8 @@ static TinyNode *
 remake_one (Remake *self, TinyNode *node)
 {
   const Affine *sum = affine_read (self->pool, node);
-  if (sum != NULL)
+  gboolean is_position = node->op == TINY_OP_CAST && sum != NULL;
+  if (sum != NULL && !is_position)
     return affine_to_node (self->pool, affine_replace (self->pool, sum, self->loops));
   g_autofree TinyNode **many = node->n_sources > 8 ? g_new (TinyNode *, node->n_sources) : NULL;
   TinyNode *few[8], **sources = many ? many : few;
@@ -51,7 +52,10 @@ remake_one (Remake *self, TinyNode *node)
       = node->op == TINY_OP_LOAD ? g_hash_table_lookup (self->stores, node->sources[0]) : NULL;
   if (store != NULL)
     return forward (self, node, store, sources);
-  return tiny_node_with_sources (self->pool->graph, node, sources);
+  TinyNode *made = tiny_node_with_sources (self->pool->graph, node, sources);
+  if (is_position) /* read from memory: an atom of the sums that it is in */
+    g_hash_table_insert (self->loops, node, (gpointer) affine_read (self->pool, made));
+  return made;
 }
 
 TinyNode *

@@ -14,6 +14,7 @@ ScheduleWeights schedule_weights = {
   .max_depth = 200,
   .lanes = 16,
   .workers = 16,
+  .max_nodes = 600,
   .max_extra_work = 1.5,
   .work_of_storing = 16,
   .split_max_outputs = 1024,

@@ -22,6 +22,8 @@ typedef struct {
   /* work.c */
   double lanes;   /* elements of a vector */
   double workers; /* threads that are worth keeping busy */
+  /* merge.c */
+  guint max_nodes; /* of a kernel made of several */
   /* pass-canonical.c */
   double max_extra_work;  /* a merged reduction may do this many times the work of the two */
   double work_of_storing; /* what an element that need not be stored is worth, in evaluations */

@@ -270,6 +270,7 @@ schedule_measure_kernel (Plan *plan, TinyNode *kernel)
   Measure self = { .plan = plan };
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
   self.order = order;
+  self.work.n_nodes = order->len;
   choose_lanes (&self);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];

@@ -8,10 +8,11 @@
 G_BEGIN_DECLS
 
 typedef struct {
-  double operations;  /* in simple ones of a vector unit */
-  double n_bytes;     /* from and to memory */
-  double n_steps;     /* that threads can share */
-  double n_scalar;    /* of @operations: what values without lanes add */
+  double operations; /* in simple ones of a vector unit */
+  double n_bytes;    /* from and to memory */
+  double n_steps;    /* that threads can share */
+  double n_scalar;   /* of @operations: what values without lanes add */
+  guint n_nodes;
   gboolean contracts; /* reads operands again and again, which asks for tiles */
   gboolean is_even;   /* all stores have the same loops */
 } KernelWork;

@@ -227,14 +227,45 @@ TINY_API TinyTensor *tiny_tensor_one_hot (TinyTensor *self, gint64 n_classes);
  * tiny_tensor_gather:
  * @self: a tensor
  * @axis: an axis
- * @indices: a vector of integers
+ * @indices: integers of any shape
  *
- * The parts of @self along @axis at @indices; a position outside gives zeros.
+ * The parts of @self along @axis at @indices, whose shape replaces that axis: rows of an embedding
+ * (V, D) at tokens (B, T) along axis 0 are (B, T, D). NumPy's `take`, ONNX's `Gather`; with a vector
+ * PyTorch's `index_select`.
+ *
+ * A position below 0 or beyond the last gives zeros and has no gradient: indices are data, and no
+ * kernel stops for them. (Negative positions do not count from the end.) What is read at equal
+ * positions adds up in the gradient of @self. One load for each element of the result, whatever the
+ * size of @self.
+ *
+ * Errors: %TINY_ERROR_INVALID when @indices are not integers, @self has no such axis, or the result
+ * has too many axes.
  *
  * Returns: (transfer floating): the result
  *
  * Since: 0.1
  */
 TINY_API TinyTensor *tiny_tensor_gather (TinyTensor *self, gint axis, TinyTensor *indices);
+
+/**
+ * tiny_tensor_take_along_axis:
+ * @self: a tensor
+ * @axis: an axis
+ * @indices: integers with as many axes as @self
+ *
+ * The elements of @self whose position along @axis is what @indices say and along the other axes is
+ * that of the index; there @indices broadcast to the sizes of @self. The score of each row's label
+ * is `take_along_axis (scores (B, K), 1, labels (B, 1))`, (B, 1). NumPy's `take_along_axis`,
+ * PyTorch's `gather`, ONNX's `GatherElements`. Positions outside and gradients: as
+ * tiny_tensor_gather().
+ *
+ * Errors: %TINY_ERROR_INVALID when @indices are not integers or do not fit.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *
+tiny_tensor_take_along_axis (TinyTensor *self, gint axis, TinyTensor *indices);
 
 G_END_DECLS

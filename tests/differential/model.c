@@ -472,6 +472,22 @@ eval_reduce (const TinyNode *node, const Cell *x, Cell *out, gsize n_out)
 }
 
 static void
+eval_gather (const TinyNode *node, Cell *const *in, Cell *out, gsize n)
+{
+  const TinyInts *from = node->sources[0]->shape;
+  gint64 at[MAX_RANK];
+  for (gsize i = 0; i < n; i++) {
+    const Cell *position = &in[1][i];
+    unravel (node->shape, i, at);
+    at[node->arg] = position->bits;
+    out[i] = position->bound != 0 ? unknown ()
+             : position->bits < 0 || position->bits >= from->v[node->arg]
+                 ? exact (0)
+                 : in[0][ravel (from, at)];
+  }
+}
+
+static void
 eval_buffer (TinyNode *node, Cell *out, gsize n)
 {
   TinyDType dtype = (TinyDType) node->dtype;
@@ -501,6 +517,9 @@ eval_node (TinyNode *node, Cell *const *in, Cell *out, gsize n)
     return;
   case TINY_OP_REDUCE:
     eval_reduce (node, in[0], out, n);
+    return;
+  case TINY_OP_GATHER:
+    eval_gather (node, in, out, n);
     return;
   case TINY_OP_CONTIGUOUS:
   case TINY_OP_DETACH:

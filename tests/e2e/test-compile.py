@@ -20,9 +20,9 @@ TENSOR = """%a = param.f32{slot=0, shape=[8, 16], device="CPU"}
 sink(max.f32(%m, 0.0))
 """
 TWO = """%a = param.f32{slot=0, shape=[8, 16], device="CPU"}
-%s = reduce.f32{op=add, axes=[0, 1]}(%a)
+%s = reduce.f32{op=add, axes=[1]}(%a)
 %c = contiguous.f32(%s)
-%d = expand.f32{shape=[8, 16]}(%c)
+%d = expand.f32{shape=[8, 16]}(flip.f32{axes=[0]}(%c))
 sink(contiguous.f32(mul.f32(%a, %d)), contiguous.f32(add.f32(%c, 1.0)))
 """
 DEVICES = ("CPU", "CPU:LLVM", "CPU:CLANG", "REF", "NULL:CPU", "NULL:CPU:CLANG", "NULL:CPU:LLVM:aarch64",

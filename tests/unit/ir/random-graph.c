@@ -67,10 +67,11 @@ pick_op (Maker *self, TinyOp op)
 static TinyNode *
 pick_dtype (Maker *self, TinyDType dtype, guint lanes)
 {
-  TinyNode like = { .dtype = (guint8) dtype, .lanes = (guint16) lanes };
-  TinyNode *node = pick (self, &like, FALSE);
-  gboolean found = node != &like;
-  if (found)
+  g_autofree TinyNode *like = g_new0 (TinyNode, 1);
+  like->dtype = (guint8) dtype;
+  like->lanes = (guint16) lanes;
+  TinyNode *node = pick (self, like, FALSE);
+  if (node != like)
     return node;
   return tiny_node_new (self->graph, TINY_OP_CONST, dtype, lanes, 0, NULL,
                         random_bits (self, dtype), NULL, NULL);
@@ -148,6 +149,8 @@ guess_memory (Maker *self, TinyOp op, Guess *g)
   TinyNode *memory = pick_op (self, memories[below (self, 3)]);
   guint lanes = memory->op == TINY_OP_REGISTER ? memory->lanes : 1 + 3 * below (self, 2);
   gboolean load = op == TINY_OP_LOAD;
+  if (memory->dtype == TINY_DTYPE_VOID)
+    return; /* there was none */
   g->sources[g->n++] = memory;
   g->dtype = load ? memory->dtype : TINY_DTYPE_VOID;
   g->lanes = load ? lanes : 1;
@@ -160,6 +163,17 @@ guess_memory (Maker *self, TinyOp op, Guess *g)
     if (load)
       g->sources[g->n++] = pick_dtype (self, memory->dtype, lanes);
   }
+}
+
+/* An integer constant in the shape of @like. */
+static TinyNode *
+make_positions (Maker *self, TinyNode *like)
+{
+  if (like->shape == NULL)
+    return like;
+  TinyDType dtype = below (self, 2) ? TINY_DTYPE_I32 : TINY_DTYPE_U8;
+  TinyNode *number = tiny_node_const_int (self->graph, dtype, below (self, 5));
+  return tiny_node_broadcast (self->graph, number, like->shape->v, like->shape->n);
 }
 
 static void
@@ -179,6 +193,14 @@ guess_other (Maker *self, TinyOp op, Guess *g)
   case TINY_OP_IF:
     g->dtype = TINY_DTYPE_VOID;
     g->sources[g->n++] = pick_dtype (self, TINY_DTYPE_BOOL, 1);
+    return;
+  case TINY_OP_GATHER:
+    g->n = 2;
+    g->sources[0] = pick (self, NULL, TRUE);
+    g->sources[1] = make_positions (self, g->sources[0]);
+    g->dtype = g->sources[0]->dtype;
+    if (g->sources[0]->shape != NULL && g->sources[0]->shape->n > 0)
+      g->arg = below (self, g->sources[0]->shape->n);
     return;
   case TINY_OP_VECTOR:
     g->lanes = 2 + below (self, 3);

@@ -319,6 +319,38 @@ test_training (void)
     g_assert_cmpfloat (losses[0][i], ==, losses[1][i]);
 }
 
+/* Rows that tokens say; only those that were read learn. */
+static void
+test_embedding (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyModule) layer = tiny_embedding_new (6, 2);
+  g_autoptr (GPtrArray) parameters = tiny_module_get_parameters (layer);
+  g_assert_cmpuint (parameters->len, ==, 1);
+  TinyTensor *weight = parameters->pdata[0];
+  float before[6][2], rows[4][2], after[6][2];
+  g_assert_true (tiny_tensor_copy_data (weight, before, sizeof before, &error));
+  const guint16 at[] = { 5, 1, 6, 5 };
+  g_autoptr (TinyTensor) tokens = g_object_ref_sink (
+      tiny_tensor_new_from_data (NULL, TINY_DTYPE_U16, (gint64[]){ 2, 2 }, 2, at, sizeof at));
+  g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_module_forward (layer, tokens));
+  g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_sum (y, NULL, 0, FALSE));
+  g_assert_true (tiny_tensor_backward (loss, &error));
+  g_autoptr (TinyOptimizer) sgd = tiny_sgd_new (&weight, 1, 0.5, 0, 0, FALSE);
+  g_assert_true (tiny_tensor_copy_data (y, rows, sizeof rows, &error));
+  g_assert_true (tiny_optimizer_step (sgd, NULL, 0, &error));
+  g_assert_true (tiny_tensor_copy_data (weight, after, sizeof after, &error));
+  g_assert_no_error (error);
+  for (guint i = 0; i < 4; i++)
+    for (guint k = 0; k < 2; k++)
+      g_assert_cmpfloat (rows[i][k], ==, at[i] < 6 ? before[at[i]][k] : 0);
+  for (guint v = 0; v < 6; v++)
+    for (guint k = 0; k < 2; k++)
+      g_assert_cmpfloat (after[v][k], ==, before[v][k] - 0.5f * (v == 5 ? 2 : v == 1));
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -328,6 +360,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/nn/jit", test_jit);
   g_test_add_func ("/nn/jit/freezes", test_jit_freezes);
   g_test_add_func ("/nn/batch-norm", test_batch_norm);
+  g_test_add_func ("/nn/embedding", test_embedding);
   g_test_add_func ("/nn/loader", test_loader);
   g_test_add_func ("/nn/training", test_training);
   return g_test_run ();

@@ -231,6 +231,19 @@ find_source (const TinyNode *node, gint64 flat)
   return flatten (from, at);
 }
 
+static void
+evaluate_gather (const TinyNode *node, Array *const *sources, Array *out)
+{
+  const TinyInts *from = node->sources[0]->shape;
+  for (gint64 k = 0; k < out->n; k++) {
+    gint64 index[MAX_RANK], position = sources[1]->v[k].i;
+    unflatten (node->shape, k, index);
+    index[node->arg] = position;
+    if (position >= 0 && position < from->v[node->arg])
+      out->v[k] = sources[0]->v[flatten (from, index)];
+  }
+}
+
 static Array *
 evaluate_node (const TinyNode *node, GPtrArray *values, GPtrArray *inputs)
 {
@@ -263,6 +276,8 @@ evaluate_node (const TinyNode *node, GPtrArray *values, GPtrArray *inputs)
       *acc = compute (node->arg, node->dtype, node->dtype,
                       (Element[]){ *acc, sources[0]->v[k] });
     }
+  } else if (node->op == TINY_OP_GATHER) {
+    evaluate_gather (node, sources, out);
   } else if (node->op == TINY_OP_CONST) {
     out->v[0] = get_const (node);
   } else if (node->op == TINY_OP_IOTA) {

@@ -321,6 +321,31 @@ iota (TinyNode **roots)
   return 1;
 }
 
+/* Rows of a table, scaled, plus those of another: reads where tokens say, in the kernel that adds. */
+static guint
+embedding (TinyNode **roots)
+{
+  TinyNode *tokens = tiny_node_new (graph, TINY_OP_PARAM, TINY_DTYPE_I32, 1, 0, NULL,
+                                    n_params++, tiny_graph_ints (graph, DIMS (128, 1)), "CPU");
+  TinyNode *at = tiny_node_expand (graph, tokens, DIMS (128, 768));
+  TinyNode *table = binary (TINY_OP_MUL, param (DIMS (50257, 768)), number (2));
+  TinyNode *rows = tiny_node_gather (graph, table, 0, at);
+  roots[0] = relu (binary (TINY_OP_ADD, rows, param (DIMS (128, 768))));
+  return 1;
+}
+
+/* A product of which few rows are wanted, and those alone are computed. */
+static guint
+gather_of_matmul (TinyNode **roots)
+{
+  TinyNode *tokens = tiny_node_new (graph, TINY_OP_PARAM, TINY_DTYPE_I32, 1, 0, NULL,
+                                    n_params++, tiny_graph_ints (graph, DIMS (4, 1)), "CPU");
+  TinyNode *product = matmul (param (DIMS (4096, 64)), param (DIMS (64, 32)));
+  roots[0]
+      = tiny_node_gather (graph, product, 0, tiny_node_expand (graph, tokens, DIMS (4, 32)));
+  return 1;
+}
+
 static const struct {
   const char *name;
   guint (*make) (TinyNode **roots);
@@ -345,6 +370,8 @@ static const struct {
   { "joined-matmuls", joined_matmuls, 3, 3 },
   { "many-inputs", many_inputs, 2, 4 },
   { "iota", iota, 1, 1 },
+  { "embedding", embedding, 1, 1 },
+  { "gather-of-matmul", gather_of_matmul, 1, 1 },
 };
 
 static void

@@ -224,11 +224,39 @@ make_matmul (Program *self, TinyNode *x, TinyNode *y)
   return tiny_node_reduce_axes (self->graph, product, TINY_OP_ADD, (gint64[]){ 1 }, 1);
 }
 
+/* Elements of @x at positions that another value says, some of them outside. */
+static TinyNode *
+make_gather (Program *self, TinyNode *x, TinyNode *y)
+{
+  gint64 dims[32];
+  guint n = x->shape->n;
+  if (n == 0 || tiny_shape_get_n_elements (x->shape) > MAX_ELEMENTS / 4)
+    return x;
+  guint axis = pick (self, n);
+  for (guint i = 0; i < n; i++)
+    dims[i] = i == axis ? 1 + (gint64) pick (self, 4) : x->shape->v[i];
+  gint64 size = 1;
+  for (guint i = 0; i < n; i++)
+    size *= dims[i];
+  y = tiny_node_cast (self->graph, y, TINY_DTYPE_I32);
+  if (y->shape->n > 0 && tiny_shape_get_n_elements (y->shape) == size)
+    y = tiny_node_reshape (self->graph, y, dims, n);
+  else
+    y = tiny_node_broadcast (
+        self->graph,
+        tiny_node_new (self->graph, TINY_OP_IOTA, TINY_DTYPE_I32, 1, 0, NULL, 0,
+                       tiny_graph_ints (self->graph, dims + n - 1, 1), NULL),
+        dims, n);
+  return tiny_node_gather (self->graph, x, axis, y);
+}
+
 static TinyNode *
 make_step (Program *self)
 {
   TinyNode *x = any (self);
-  switch (pick (self, 10)) {
+  switch (pick (self, 11)) {
+  case 10:
+    return make_gather (self, x, any (self));
   case 0:
   case 1:
     return make_reduce (self, x);

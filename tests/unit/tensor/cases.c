@@ -109,6 +109,8 @@ FUNCTION (repeat, T (repeat) (x[0], SIZES (2, 3), 2))
 FUNCTION (cat, T (cat) (x, 2, 1))
 FUNCTION (stack, T (stack) (x, 2, 1))
 FUNCTION (gather, T (gather) (x[0], 0, T (arange) (TINY_DTYPE_I32, 3, -1, -2)))
+FUNCTION (gather_rows, T (gather) (x[0], 0, T (mod) (T (arange) (TINY_DTYPE_I32, 0, 15, 3), T (scalar) (9))))
+FUNCTION (take_along_axis, T (take_along_axis) (x[0], 1, T (reshape) (T (mod) (T (arange) (TINY_DTYPE_I32, 0, 18, 2), T (scalar) (5)), SIZES (3, 3), 2)))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], 1, 0, 1, 1))
@@ -192,6 +194,8 @@ const Case cases[] = {
   CASE (cat, 2, -1, 1, { 2, 3 }, { 2, 2 }),
   CASE (stack, 2, -1, 1, { 2, 3 }, { 2, 3 }),
   CASE (gather, 1, -1, 1, { 4, 2 }),
+  CASE (gather_rows, 1, -1, 1, { 12, 4 }),
+  CASE (take_along_axis, 1, -1, 1, { 3, 4 }),
   CASE (matmul, 2, -1, 1, { 2, 3, 4 }, { 4, 2 }),
   CASE (linear, 3, -1, 1, { 2, 3 }, { 4, 3 }, { 4 }),
   CASE (conv2d, 3, -1, 1, { 2, 2, 4, 5 }, { 3, 2, 3, 3 }, { 3 }),

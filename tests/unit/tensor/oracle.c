@@ -209,6 +209,19 @@ eval_reduce (const TinyNode *node, const Value *x, Value *out, gsize n_out)
 }
 
 static void
+eval_gather (const TinyNode *node, Value *const *in, Value *out, gsize n)
+{
+  const TinyInts *from = node->sources[0]->shape;
+  for (gsize i = 0; i < n; i++) {
+    gint64 at[MAX_RANK];
+    gboolean inside = in[1][i] >= 0 && in[1][i] < from->v[node->arg];
+    unravel (node->shape, i, at);
+    at[node->arg] = inside ? (gint64) in[1][i] : 0;
+    out[i] = inside ? in[0][ravel (from, at)] : 0;
+  }
+}
+
+static void
 eval_buffer (TinyNode *node, Value *out, gsize n)
 {
   TinyBuffer *buffer = tiny_runtime_get_buffer (node);
@@ -270,6 +283,9 @@ eval_one (const Oracle *self, TinyNode *node, Value *const *in, Value *out, gsiz
     return;
   case TINY_OP_REDUCE:
     eval_reduce (node, in[0], out, n);
+    return;
+  case TINY_OP_GATHER:
+    eval_gather (node, in, out, n);
     return;
   case TINY_OP_CONTIGUOUS:
   case TINY_OP_DETACH:

@@ -269,6 +269,12 @@ test_movement (void)
   CHECK (T (one_hot) (T (arange) (TINY_DTYPE_U8, 1, 3, 1), 3), "2 3", 0, 1, 0, 0, 0, 1);
   CHECK (T (gather) (COUNT (0, 3, 2), 0, T (arange) (TINY_DTYPE_I32, 2, 0, -1)), "2 2", 4, 5, 2,
          3);
+  CHECK (T (gather) (COUNT (1, 2, 2), 1, T (arange) (TINY_DTYPE_I32, -1, 3, 1)), "2 4", 0, 1, 2,
+         0, 0, 3, 4, 0);
+  TinyTensor *square = T (reshape) (T (arange) (TINY_DTYPE_I64, 0, 4, 1), SIZES (2, 2), 2);
+  CHECK (T (gather) (COUNT (5, 3), 0, square), "2 2", 5, 6, 7, 0);
+  TinyTensor *labels = T (reshape) (T (arange) (TINY_DTYPE_U8, 1, 3, 1), SIZES (2, 1), 2);
+  CHECK (T (take_along_axis) (COUNT (0, 2, 3), -1, labels), "2 1", 1, 5);
 }
 
 static void

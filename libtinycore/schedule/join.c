@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * join.c: two kernels as one.
+ *
+ * The loops of the first become the outermost of the second; where one kernel has a loop and the
+ * other several for the same elements, the one is split. Both are made anew over the common loops
+ * and the buffers of both, and a LOAD by the second at the element that the first stores in the
+ * same step is the stored value itself. */
+#include "schedule/join.h"
+
+#include "schedule/remake.h"
+#include "schedule/weights.h"
+#include "schedule/work.h"
+
+enum { MAX_LOOPS = 64, MAX_BUFFERS = 31 };
+
+/* Two kernels on their way to one. */
+typedef struct {
+  Plan *plan;
+  const guint *n_readers;
+  const PlanItem *first, *second;
+  guint n_buffers, n_written;
+  guint buffers[MAX_BUFFERS];
+  Remake one, two;
+  GPtrArray *stores;
+} Pair;
+
+static gboolean
+writes (const PlanItem *item, guint buffer)
+{
+  for (guint i = 0; i < item->n_written; i++)
+    if (item->buffers[i] == buffer)
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
+reads (const PlanItem *item, guint buffer)
+{
+  for (guint i = item->n_written; i < item->n_buffers; i++)
+    if (item->buffers[i] == buffer)
+      return TRUE;
+  return FALSE;
+}
+
+/* ---- buffers ---- */
+static TinyNode *
+make_param (Plan *plan, guint slot, guint buffer)
+{
+  const TinyScheduleBuffer *info = schedule_get_buffer (plan, buffer);
+  return tiny_node_new (plan->graph, TINY_OP_PARAM, info->dtype, 1, 0, NULL, slot,
+                        tiny_graph_ints (plan->graph, &info->n_elements, 1), NULL);
+}
+
+/* Whether nobody needs what the first kernel stores in @buffer once the second is with it. */
+static gboolean
+is_spent (Pair *self, guint buffer)
+{
+  return schedule_get_buffer (self->plan, buffer)->kind == TINY_SCHEDULE_TEMPORARY
+         && self->n_readers[buffer] == (reads (self->second, buffer) ? 1 : 0);
+}
+
+/* What is written in memory that is an input's, and the input, are one. */
+static guint
+find_slot (Pair *self, guint buffer)
+{
+  Plan *plan = self->plan;
+  for (guint i = 0; i < self->n_buffers; i++) {
+    guint other = self->buffers[i];
+    if (other == buffer
+        || (i < self->n_written && schedule_is_assigned (plan, other)
+            && schedule_get_buffer (plan, other)->slot == (gint64) buffer
+            && buffer < plan->n_inputs))
+      return i;
+  }
+  return MAX_BUFFERS;
+}
+
+static gboolean
+add_buffer (Pair *self, guint buffer)
+{
+  if (find_slot (self, buffer) < MAX_BUFFERS)
+    return TRUE;
+  if (self->n_buffers == MAX_BUFFERS)
+    return FALSE;
+  self->buffers[self->n_buffers++] = buffer;
+  return TRUE;
+}
+
+/* Lists the buffers of both; a LOAD of what the first kernel writes needs none. */
+static gboolean
+list_buffers (Pair *self)
+{
+  const PlanItem *items[] = { self->first, self->second };
+  for (guint k = 0; k < 2; k++)
+    for (guint i = 0; i < items[k]->n_written; i++)
+      if ((k == 1 || !is_spent (self, items[k]->buffers[i]))
+          && !add_buffer (self, items[k]->buffers[i]))
+        return FALSE;
+  self->n_written = self->n_buffers;
+  for (guint k = 0; k < 2; k++)
+    for (guint i = items[k]->n_written; i < items[k]->n_buffers; i++)
+      if ((k == 0 || !writes (self->first, items[k]->buffers[i]))
+          && !add_buffer (self, items[k]->buffers[i]))
+        return FALSE;
+  return self->n_buffers <= schedule_weights.max_buffers + 1;
+}
+
+/* ---- loops ---- */
+/* The loops of the store with the most, outermost first, among those of @item whose buffers @reader
+ * reads, or among all. Returns how many. */
+static guint
+list_deepest (Plan *plan, const PlanItem *item, const PlanItem *reader, TinyNode **out)
+{
+  TinyNode *best = NULL;
+  guint n_best = 0, n;
+  gboolean best_is_read = FALSE;
+  for (guint i = 0; i < item->kernel->n_sources; i++) {
+    TinyNode *store = item->kernel->sources[i];
+    gboolean is_read = reader != NULL && reads (reader, item->buffers[store->sources[0]->arg]);
+    tiny_node_get_ranges (plan->graph, store, &n);
+    if (best != NULL && (is_read == best_is_read ? n <= n_best : best_is_read))
+      continue;
+    best = store;
+    n_best = n;
+    best_is_read = is_read;
+  }
+  return schedule_list_loops (plan, best, out);
+}
+
+/* A row of loops that is being cut into the digits of another. */
+typedef struct {
+  GHashTable *out;
+  TinyNode **loops;
+  guint n, at;
+  gint64 left;       /* of the extent of the loop at work */
+  const Affine *sum; /* what stands for its outer part */
+} Row;
+
+static void
+begin_loop (Row *row)
+{
+  row->left = row->at < row->n ? tiny_range_get_extent (row->loops[row->at]) : 1;
+  row->sum = NULL;
+}
+
+static void
+add_digit (AffinePool *pool, Row *row, TinyNode *digit, gint64 extent)
+{
+  const Affine *x = affine_range (pool, digit);
+  row->sum = row->sum == NULL ? x : affine_sum (pool, row->sum, extent, x, 1, 0);
+  row->left /= extent;
+  if (row->left > 1)
+    return;
+  g_hash_table_insert (row->out, row->loops[row->at++], (gpointer) row->sum);
+  begin_loop (row);
+}
+
+/* Gives all loops of the first kernel and the outermost of the second loops in common. */
+static gboolean
+share_loops (Pair *self, Row *a, Row *b, guint *n_numbers)
+{
+  AffinePool *pool = &self->plan->affines;
+  begin_loop (a);
+  begin_loop (b);
+  while (a->at < a->n) {
+    gint64 extent = MIN (a->left, b->left);
+    if (b->at == b->n || a->left % extent != 0 || b->left % extent != 0)
+      return FALSE;
+    TinyNode *digit
+        = tiny_node_range_const (pool->graph, (*n_numbers)++, TINY_RANGE_LOOP, extent);
+    add_digit (pool, a, digit, extent);
+    add_digit (pool, b, digit, extent);
+  }
+  if (b->sum == NULL)
+    return TRUE;
+  /* The rest of a loop whose outer part is shared. */
+  gint64 rest = b->left;
+  add_digit (pool, b,
+             tiny_node_range_const (pool->graph, (*n_numbers)++, TINY_RANGE_LOOP, rest), rest);
+  return TRUE;
+}
+
+static int
+compare_numbers (gconstpointer a, gconstpointer b)
+{
+  guint x = tiny_range_get_number (*(TinyNode *const *) a);
+  guint y = tiny_range_get_number (*(TinyNode *const *) b);
+  return x < y ? -1 : x > y;
+}
+
+/* The loops of that kind under @root in their order. */
+static GPtrArray *
+list_ranges (TinyGraph *graph, TinyNode *root, TinyRangeKind kind)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
+  GPtrArray *ranges = g_ptr_array_new ();
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_RANGE && tiny_range_get_kind (node) == kind)
+      g_ptr_array_add (ranges, node);
+  }
+  g_ptr_array_sort (ranges, compare_numbers);
+  return ranges;
+}
+
+/* Numbers the loops of @kernel that have no place yet. */
+static void
+number_loops (Remake *remake, TinyNode *kernel, TinyRangeKind kind, guint *n_numbers)
+{
+  AffinePool *pool = remake->pool;
+  g_autoptr (GPtrArray) ranges = list_ranges (pool->graph, kernel, kind);
+  for (guint i = 0; i < ranges->len; i++) {
+    gint64 extent = tiny_range_get_extent (ranges->pdata[i]);
+    if (g_hash_table_contains (remake->loops, ranges->pdata[i]))
+      continue;
+    TinyNode *range = tiny_node_range_const (pool->graph, (*n_numbers)++, kind, extent);
+    g_hash_table_insert (remake->loops, ranges->pdata[i],
+                         (gpointer) affine_range (pool, range));
+  }
+}
+
+static gboolean
+match_loops (Pair *self, gboolean shares)
+{
+  Plan *plan = self->plan;
+  TinyNode *loops[2][MAX_LOOPS];
+  guint n_numbers = 0;
+  TinyNode *kernels[] = { self->first->kernel, self->second->kernel };
+  Row a
+      = { self->one.loops, loops[0], list_deepest (plan, self->first, self->second, loops[0]) };
+  Row b = { self->two.loops, loops[1], list_deepest (plan, self->second, NULL, loops[1]) };
+  if (shares && !share_loops (self, &a, &b, &n_numbers))
+    return FALSE;
+  number_loops (&self->one, kernels[0], TINY_RANGE_LOOP, &n_numbers);
+  number_loops (&self->two, kernels[1], TINY_RANGE_LOOP, &n_numbers);
+  number_loops (&self->one, kernels[0], TINY_RANGE_REDUCE, &n_numbers);
+  number_loops (&self->two, kernels[1], TINY_RANGE_REDUCE, &n_numbers);
+  return TRUE;
+}
+
+/* ---- the kernel of both ---- */
+static TinyNode *
+find_store (const PlanItem *item, guint slot)
+{
+  for (guint i = 0; i < item->kernel->n_sources; i++)
+    if (item->kernel->sources[i]->sources[0]->arg == slot)
+      return item->kernel->sources[i];
+  return NULL;
+}
+
+/* Says what the parameters of @item's kernel become. A buffer that is not stored any more still
+ * needs some node until its STORE is dropped: the old one. */
+static void
+map_params (Pair *self, Remake *remake, const PlanItem *item)
+{
+  Plan *plan = self->plan;
+  g_autoptr (GPtrArray) order
+      = tiny_graph_toposort (plan->graph, (TinyNode *const *) &item->kernel, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *param = order->pdata[i];
+    if (param->op != TINY_OP_PARAM)
+      continue;
+    guint slot = find_slot (self, item->buffers[param->arg]);
+    g_hash_table_insert (remake->nodes, param,
+                         slot == MAX_BUFFERS ? param
+                                             : make_param (plan, slot, self->buffers[slot]));
+  }
+}
+
+/* What a kernel reads from memory that it writes must be of the element it writes in that step. */
+static gboolean
+reads_own_stores (Pair *self)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (
+      self->plan->graph, (TinyNode *const *) self->stores->pdata, self->stores->len);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *load = order->pdata[i];
+    if (load->op != TINY_OP_LOAD || load->sources[0]->arg >= self->n_written)
+      continue;
+    for (guint j = 0; j < self->stores->len; j++) {
+      TinyNode *store = self->stores->pdata[j];
+      if (store->sources[0] == load->sources[0]
+          && (store->sources[1] != load->sources[1] || load->n_sources > 2))
+        return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+remake_stores (Pair *self)
+{
+  const PlanItem *first = self->first, *second = self->second;
+  map_params (self, &self->one, first);
+  map_params (self, &self->two, second);
+  for (guint i = 0; i < first->n_written; i++) {
+    TinyNode *old = find_store (first, i);
+    TinyNode *store = remake_node (&self->one, old);
+    if (!is_spent (self, first->buffers[i]))
+      g_ptr_array_add (self->stores, store);
+    for (guint j = second->n_written; j < second->n_buffers; j++)
+      if (second->buffers[j] == first->buffers[i])
+        g_hash_table_insert (self->two.stores, make_param (self->plan, j, second->buffers[j]),
+                             store);
+  }
+  for (guint i = 0; i < second->n_written && !self->two.clashes; i++)
+    g_ptr_array_add (self->stores, remake_node (&self->two, find_store (second, i)));
+  return !self->two.clashes && reads_own_stores (self);
+}
+
+/* Folding may have left a buffer out: the others move up. */
+static void
+drop_unused (Pair *self)
+{
+  Plan *plan = self->plan;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (
+      plan->graph, (TinyNode *const *) self->stores->pdata, self->stores->len);
+  TinyNode *from[MAX_BUFFERS] = { NULL }, *to[MAX_BUFFERS];
+  guint n = 0, n_moved = 0;
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_PARAM)
+      from[node->arg] = node;
+  }
+  for (guint i = 0; i < self->n_buffers; i++) {
+    if (from[i] == NULL)
+      continue;
+    self->buffers[n] = self->buffers[i];
+    from[n_moved] = from[i];
+    to[n_moved] = make_param (plan, n, self->buffers[i]);
+    n_moved += n != i;
+    n++;
+  }
+  self->n_buffers = n;
+  for (guint i = 0; i < self->stores->len && n_moved > 0; i++)
+    self->stores->pdata[i]
+        = tiny_graph_substitute (plan->graph, self->stores->pdata[i], from, to, n_moved);
+}
+
+/* r_ or e_, the loops of the store with the most, and those of reduces. */
+static char *
+make_name (Plan *plan, const PlanItem *item)
+{
+  enum { LONGEST = 60 };
+  TinyNode *loops[MAX_LOOPS];
+  g_autoptr (GPtrArray) reduces = list_ranges (plan->graph, item->kernel, TINY_RANGE_REDUCE);
+  GString *name = g_string_new (reduces->len > 0 ? "r" : "e");
+  guint n = list_deepest (plan, item, NULL, loops);
+  for (guint i = 0; i < n; i++)
+    g_string_append_printf (name, "_%" G_GINT64_FORMAT, tiny_range_get_extent (loops[i]));
+  for (guint i = 0; i < reduces->len; i++)
+    g_string_append_printf (name, "%s%" G_GINT64_FORMAT, i == 0 ? "_r" : "_",
+                            tiny_range_get_extent (reduces->pdata[i]));
+  if (item->n_written > 1)
+    g_string_append_printf (name, "_x%u", item->n_written);
+  g_string_truncate (name, MIN (name->len, LONGEST));
+  return g_string_free (name, FALSE);
+}
+
+static void
+pair_clear (Pair *self)
+{
+  remake_clear (&self->one);
+  remake_clear (&self->two);
+  g_clear_pointer (&self->stores, g_ptr_array_unref);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Pair, pair_clear)
+
+gboolean
+schedule_join_kernels (Plan *plan,
+                       const guint *n_readers,
+                       const PlanItem *first,
+                       const PlanItem *second,
+                       gboolean shares,
+                       PlanItem *out_item)
+{
+  g_auto (Pair) self = { plan, n_readers, first, second };
+  remake_init (&self.one, plan);
+  remake_init (&self.two, plan);
+  self.stores = g_ptr_array_new ();
+  if (!list_buffers (&self) || !match_loops (&self, shares) || !remake_stores (&self))
+    return FALSE;
+  drop_unused (&self);
+  TinyNode *const *stores = (TinyNode *const *) self.stores->pdata;
+  *out_item = (PlanItem){
+    .kind = TINY_SCHEDULE_KERNEL,
+    .kernel = tiny_node_sink (plan->graph, self.stores->len, stores, NULL),
+    .device = second->device,
+    .n_buffers = self.n_buffers,
+    .n_written = self.n_written,
+    .buffers = tiny_arena_copy (plan->arena, self.buffers, self.n_buffers * sizeof (guint)),
+  };
+  g_autofree char *name = make_name (plan, out_item);
+  out_item->kernel = tiny_node_sink (plan->graph, self.stores->len, stores, name);
+  return TRUE;
+}

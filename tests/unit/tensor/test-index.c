@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-index.c: reads at positions that are data: every dtype of positions, those outside, sizes of
+ * 0, tables and positions that are computed, on the default device (DEV=…) against the oracle. */
+#include <math.h>
+#include <string.h>
+
+#include "autograd/tiny-gradient.h"
+#include "engine/tiny-runtime.h"
+#include "oracle.h"
+#include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shape.h"
+
+#define T(name) tiny_tensor_##name
+#define SIZES(...)                                                                             \
+  (gint64[]) { __VA_ARGS__ }
+
+static const Oracle no_params;
+
+static gboolean
+skips_without_device (void)
+{
+  g_autoptr (GError) error = NULL;
+  if (tiny_runtime_get_default_device (&error) != NULL)
+    return FALSE;
+  g_test_skip (error->message);
+  return TRUE;
+}
+
+/* Consumes @tensor. The oracle first: once realised, it no longer knows what it was made of. */
+static void
+check (const char *name, TinyTensor *tensor)
+{
+  g_autoptr (TinyTensor) owned = g_object_ref_sink (tensor);
+  gsize n;
+  g_autoptr (GError) error = NULL;
+  g_assert_no_error (T (get_error) (owned));
+  g_autofree double *expected = oracle_eval (&no_params, owned, &n);
+  g_autoptr (GBytes) data = T (get_data) (owned, &error);
+  g_assert_no_error (error);
+  for (gsize i = 0; i < n; i++) {
+    double found = tiny_tensor_decode (T (get_dtype) (owned), g_bytes_get_data (data, NULL), i);
+    if (!(fabs (found - expected[i]) <= 1e-5))
+      g_error ("%s: element %zu is %g on the device, %g by the oracle", name, i, found,
+               expected[i]);
+  }
+}
+
+/* (rows, columns) of 1, 2, 3 …: none is 0 */
+static TinyTensor *
+table (gint64 rows, gint64 columns)
+{
+  double n = (double) (rows * columns);
+  TinyTensor *counted = T (arange) (TINY_DTYPE_F32, 1, n + 1, 1);
+  return T (contiguous) (T (reshape) (counted, SIZES (rows, columns), 2));
+}
+
+static TinyTensor *
+positions (TinyDType dtype, const void *data, gint64 n)
+{
+  gsize size = (gsize) n * tiny_dtype_get_n_bytes (dtype);
+  return T (new_from_data) (NULL, dtype, &n, 1, data, size);
+}
+
+/* Positions inside, below and beyond; one that is inside again when cut to 32 bits. */
+static void
+test_dtypes (void)
+{
+  if (skips_without_device ())
+    return;
+  const gint8 i8[] = { 3, 0, -1, 127, -128, 6, 7 };
+  const guint8 u8[] = { 3, 0, 255, 7, 6 };
+  const gint16 i16[] = { 6, 7, -32768, 32767, 1 };
+  const guint16 u16[] = { 6, 7, 65535, 0 };
+  const gint32 i32[] = { 5, -1, 7, G_MININT32, G_MAXINT32, 0 };
+  const guint32 u32[] = { 5, G_MAXUINT32, 0x80000001u, 6 };
+  const gint64 i64[] = { 5, G_MININT64, G_MAXINT64, (gint64) 1 << 32, -((gint64) 1 << 32), 2 };
+  const guint64 u64[] = { 5, G_MAXUINT64, (guint64) 1 << 63, (guint64) 1 << 32, 3 };
+#define ROW(dtype, v)                                                                          \
+  {                                                                                            \
+    TINY_DTYPE_##dtype, v, G_N_ELEMENTS (v)                                                    \
+  }
+  const struct {
+    TinyDType dtype;
+    const void *data;
+    gint64 n;
+  } rows[] = { ROW (I8, i8),   ROW (U8, u8),   ROW (I16, i16), ROW (U16, u16),
+               ROW (I32, i32), ROW (U32, u32), ROW (I64, i64), ROW (U64, u64) };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    const char *name = tiny_dtype_to_string (rows[i].dtype);
+    TinyTensor *at = positions (rows[i].dtype, rows[i].data, rows[i].n);
+    check (name, T (gather) (table (7, 20), 0, at));
+    at = positions (rows[i].dtype, rows[i].data, rows[i].n);
+    check (name, T (gather) (table (3, 7), 1, at));
+    /* More rows than an 8-bit position reaches. */
+    at = positions (rows[i].dtype, rows[i].data, rows[i].n);
+    check (name, T (gather) (table (300, 2), 0, at));
+  }
+}
+
+static void
+test_empty (void)
+{
+  if (skips_without_device ())
+    return;
+  const gint32 at[] = { 0, 1, -1 };
+  check ("no rows", T (gather) (T (zeros) (TINY_DTYPE_F32, SIZES (0, 4), 2), 0,
+                                positions (TINY_DTYPE_I32, at, 3)));
+  check ("no columns", T (gather) (T (zeros) (TINY_DTYPE_F32, SIZES (4, 0), 2), 0,
+                                   positions (TINY_DTYPE_I32, at, 3)));
+  check ("no positions",
+         T (gather) (table (4, 4), 0, T (zeros) (TINY_DTYPE_I32, SIZES (0), 1)));
+  check ("one of one", T (gather) (table (1, 5), 0, positions (TINY_DTYPE_I32, at, 3)));
+  /* Constants know that they are inside. */
+  check ("constants", T (gather) (table (4, 3), 0, T (full) (TINY_DTYPE_I32, SIZES (2), 1, 3)));
+  check ("outside", T (gather) (table (4, 3), 0, T (full) (TINY_DTYPE_I32, SIZES (2), 1, 4)));
+}
+
+static void
+test_shapes (void)
+{
+  if (skips_without_device ())
+    return;
+  const guint8 at[] = { 2, 0, 1, 1, 2, 9 };
+  TinyTensor *square = T (reshape) (positions (TINY_DTYPE_U8, at, 6), SIZES (2, 3), 2);
+  check ("two axes", T (gather) (table (3, 4), 0, square));
+  check ("a number", T (gather) (table (3, 4), -1, T (full) (TINY_DTYPE_I32, NULL, 0, 2)));
+  square = T (reshape) (positions (TINY_DTYPE_U8, at, 6), SIZES (2, 3), 2);
+  check ("along", T (take_along_axis) (table (4, 3), 0, square));
+  TinyTensor *column = T (reshape) (positions (TINY_DTYPE_U8, at, 6), SIZES (6, 1), 2);
+  check ("labels", T (take_along_axis) (table (6, 3), 1, column));
+  g_autoptr (TinyTensor) refused = g_object_ref_sink (
+      T (take_along_axis) (table (6, 3), 1, positions (TINY_DTYPE_U8, at, 6)));
+  g_assert_cmpstr (T (get_error) (refused)->message, ==,
+                   "take_along_axis: the indices have 1 axes, the tensor 2");
+}
+
+/* Neighbours are computed in the same kernel, on both sides of the read. */
+static void
+test_fused (void)
+{
+  if (skips_without_device ())
+    return;
+  const gint32 at[] = { 4, 0, 4, -2, 3 };
+  TinyTensor *doubled = T (mul_number) (table (5, 33), 2);
+  TinyTensor *moved = T (add_number) (positions (TINY_DTYPE_I32, at, 5), 1);
+  check ("fused", T (relu) (T (sub) (T (gather) (doubled, 0, moved), table (5, 33))));
+  TinyTensor *scores = T (matmul) (table (6, 4), table (4, 3));
+  check ("of a product", T (gather) (scores, 0, positions (TINY_DTYPE_I32, at, 5)));
+  TinyTensor *best = T (argmax) (T (mod) (table (4, 7), T (scalar) (5)), 1, FALSE);
+  check ("by argmax", T (gather) (table (7, 3), 0, best));
+  TinyTensor *once = T (gather) (table (5, 5), 0, positions (TINY_DTYPE_I32, at, 5));
+  check ("twice", T (gather) (once, 1, positions (TINY_DTYPE_I32, at, 5)));
+  TinyTensor *rows = T (gather) (table (5, 64), 0, positions (TINY_DTYPE_I32, at, 5));
+  check ("summed", T (sum) (rows, (gint[]){ 1 }, 1, FALSE));
+}
+
+static void
+check_gradient (const char *name, gint64 rows, gint64 columns, const gint32 *at, gint64 n)
+{
+  g_autoptr (TinyTensor) x = g_object_ref_sink (table (rows, columns));
+  g_autoptr (GError) error = NULL;
+  g_assert_true (T (realize) (x, &error));
+  TinyTensor *read = T (gather) (x, 0, positions (TINY_DTYPE_I32, at, n));
+  g_autoptr (TinyTensor) loss = g_object_ref_sink (T (sum) (T (square) (read), NULL, 0, FALSE));
+  TinyTensor *gradient;
+  g_assert_true (tiny_gradient (loss, &x, 1, &gradient, &error));
+  check (name, gradient);
+}
+
+/* Equal positions add up, those outside leave nothing; few rows read of a large table, all read. */
+static void
+test_gradient (void)
+{
+  if (skips_without_device ())
+    return;
+  const gint32 at[] = { 7, 2, 7, -1, 7, 19, 20, 2 };
+  check_gradient ("few of many", 20, 48, at, 8);
+  check_gradient ("many of few", 2, 48, at, 8);
+  check_gradient ("narrow", 20, 1, at, 8);
+  check_gradient ("one", 20, 3, at, 1);
+  check_gradient ("none", 20, 3, at, 0);
+}
+
+int
+main (int argc, char *argv[])
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/tensor/index/dtypes", test_dtypes);
+  g_test_add_func ("/tensor/index/empty", test_empty);
+  g_test_add_func ("/tensor/index/shapes", test_shapes);
+  g_test_add_func ("/tensor/index/fused", test_fused);
+  g_test_add_func ("/tensor/index/gradient", test_gradient);
+  return g_test_run ();
+}
