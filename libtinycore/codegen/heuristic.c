@@ -519,15 +519,33 @@ is_free_for_lanes (Plan *plan, guint origin)
   return TRUE;
 }
 
-static void
+/* How good lanes along @origin are for what does not lie in a loop nest of its own. */
+static double
+score_outside (Plan *plan, guint origin)
+{
+  g_autoptr (GArray) accesses = g_array_new (FALSE, FALSE, sizeof (Access));
+  for (guint i = 0; i < plan->accesses->len; i++) {
+    Access *access = &g_array_index (plan->accesses, Access, i);
+    /* A store that has other loops says nothing about this one. */
+    if (access->node->op == TINY_OP_LOAD || depends (plan, access->node, origin))
+      g_array_append_vals (accesses, access, 1);
+  }
+  return score_accesses (accesses, origin, TRUE);
+}
+
+/* Gives lanes to the best axis of those that are free; FALSE when there is none. */
+static gboolean
 choose_elementwise (Plan *plan)
 {
   double best_score = 0, share;
   int best = -1;
   guint best_lanes = 1;
-  for (guint i = 0; i < plan->axes->n_outputs && plan->vector_axis < 0; i++) {
+  for (guint i = 0; i < plan->n_origins; i++) {
+    int axis = tiny_axes_find (plan->axes, plan->origins[i]);
+    if (axis < 0 || tiny_axes_get (plan->axes, (guint) axis)->is_reduce)
+      continue;
     guint lanes = choose_lanes (plan, extent_of (plan, i), &share);
-    double score = is_free_for_lanes (plan, i) ? score_accesses (plan->accesses, i, TRUE) : 0;
+    double score = is_free_for_lanes (plan, i) ? score_outside (plan, i) : 0;
     if (lanes > 1 && score > 0 && score * share > best_score) {
       best = (int) i;
       best_score = score * share;
@@ -535,15 +553,17 @@ choose_elementwise (Plan *plan)
     }
   }
   if (best < 0)
-    return;
+    return FALSE;
   plan->vector_axis = best;
   gint64 extent = extent_of (plan, best);
   gint64 multiple
       = extent % best_lanes != 0 && extent >= 64 * best_lanes ? 4 * best_lanes : best_lanes;
   apply_lanes (plan, (guint) best, best_lanes, multiple);
-  gint64 copies = largest_divisor (tiny_axes_get (plan->axes, best)->extent, 4);
+  guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[best]);
+  gint64 copies = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, 4);
   if (copies > 1)
-    apply (plan, TINY_OPT_UPCAST, best, copies);
+    apply (plan, TINY_OPT_UPCAST, axis, copies);
+  return TRUE;
 }
 
 /* ---- the grid ---- */
@@ -611,7 +631,8 @@ tiny_axes_optimise (TinyAxes *axes)
   look (&plan);
   if (plan.lanes > 1) {
     choose_for_nests (&plan);
-    choose_elementwise (&plan);
+    while (choose_elementwise (&plan))
+      ; /* the stores of a kernel may have loops of their own */
   }
   choose_grid (&plan);
   g_array_unref (plan.accesses);
