@@ -61,10 +61,12 @@ set_up (Model *self, GError **error)
   const Config *config = self->config;
   Parts *parts = self->parts = g_new0 (Parts, 1);
   gint64 shape[] = { 1, config->heads, config->rows, config->width };
-  parts->q = model_weight (self, "q", shape, 4, 0, 4);
-  parts->k = model_weight (self, "k", shape, 4, 0, 4);
-  parts->v = model_weight (self, "v", shape, 4, 0, 4);
-  parts->weights = model_weight (self, "weights", shape, 4, 0, 1);
+  /* All of them inputs: a replay keeps what depends on nothing that may change. */
+  self->inputs[self->n_inputs++] = parts->q = model_weight (self, "q", shape, 4, 0, 4);
+  self->inputs[self->n_inputs++] = parts->k = model_weight (self, "k", shape, 4, 0, 4);
+  self->inputs[self->n_inputs++] = parts->v = model_weight (self, "v", shape, 4, 0, 4);
+  self->inputs[self->n_inputs++] = parts->weights
+      = model_weight (self, "weights", shape, 4, 0, 1);
   tiny_tensor_set_requires_grad (parts->q, config->backward);
   tiny_tensor_set_requires_grad (parts->k, config->backward);
   tiny_tensor_set_requires_grad (parts->v, config->backward);

@@ -94,6 +94,9 @@ gboolean schedule_gathers (Plan *plan, const PlanItem *item);
 /* merge.c: kernels that share loops become one; the items are in an order to run. */
 void schedule_merge_kernels (Plan *plan);
 
+/* share.c: what several loops of a kernel compute alike is computed once. */
+void schedule_share_values (Plan *plan, PlanItem *item);
+
 /* memory-plan.c: gives temporaries their offsets. */
 TinyScheduleArena *schedule_plan_memory (Plan *plan, guint *out_n_arenas);
 

@@ -239,6 +239,9 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
   guint n_stuck = schedule_order_items (plan);
   g_assert (n_stuck == 0);
   schedule_merge_kernels (plan);
+  for (guint i = 0; i < plan->items->len; i++)
+    if (g_array_index (plan->items, PlanItem, i).kind == TINY_SCHEDULE_KERNEL)
+      schedule_share_values (plan, &g_array_index (plan->items, PlanItem, i));
   n_stuck = schedule_order_items (plan);
   g_assert (n_stuck == 0);
   return TRUE;
