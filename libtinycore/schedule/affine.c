@@ -10,6 +10,8 @@
 
 #include <string.h>
 
+#include "rewrite/tiny-bounds.h"
+
 enum { MAX_TERMS = 64 };
 
 typedef struct {
