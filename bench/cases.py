@@ -63,7 +63,7 @@ CASES = [
   Case("resnet50", 0.85, model=True),
   Case("gpt2-prefill", 0.9, model=True), Case("gpt2-decode", 1.0, model=True),
   # Products of narrow weights round differently; PyTorch's are rounded weights in f32.
-  Case("gpt2-decode-f16", 1.0, model=True, tolerance=1e-4),
+  Case("gpt2-decode:f16", 1.0, model=True, tolerance=1e-4),
   Case("launch:100", limits=(Limit("µs a kernel", each_us(100), 0.5),)),
   cold("cnn-train", 1200), cold("resnet50", 1000),
   # A searched kernel beside the heuristic's; a twentieth is noise.

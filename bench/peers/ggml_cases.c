@@ -393,8 +393,8 @@ static const struct {
   enum ggml_type type;
 } models[] = {
   { "gpt2-prefill", 0, GGML_TYPE_F32 },      { "gpt2-decode", 1, GGML_TYPE_F32 },
-  { "gpt2-decode-f16", 1, GGML_TYPE_F16 },   { "gpt2-decode-q8_0", 1, GGML_TYPE_Q8_0 },
-  { "gpt2-decode-q4_0", 1, GGML_TYPE_Q4_0 },
+  { "gpt2-decode:f16", 1, GGML_TYPE_F16 },   { "gpt2-decode:q8_0", 1, GGML_TYPE_Q8_0 },
+  { "gpt2-decode:q4_0", 1, GGML_TYPE_Q4_0 },
 };
 
 int

@@ -11,7 +11,7 @@ RESNET = {"resnet50": ((3, 4, 6, 3), (64, 128, 256, 512), 64, 224, 1000),
           "resnet-tiny": ((2, 1), (4, 6), 8, 32, 10)}
 NAMES = ("attention", "attention-backward", "cnn-train", *RESNET,
          *(f"{name}-{step}" for name in GPT2 for step in ("prefill", "decode")),
-         "gpt2-decode-f16", "gpt2-decode-q8_0", "gpt2-decode-q4_0")
+         "gpt2-decode:f16", "gpt2-decode:q8_0", "gpt2-decode:q4_0")
 NEXT_TOKEN, TOKEN_STRIDE, POSITIONS = 11, 37, 1024
 
 
