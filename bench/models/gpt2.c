@@ -38,7 +38,8 @@ typedef struct {
 } Layer;
 
 typedef struct {
-  Matrix tokens, positions; /* embeddings: (V, D), (1024, D) */
+  Matrix tokens;         /* embeddings, (V, D) */
+  TinyTensor *positions; /* … of places, (1024, D) */
   TinyTensor *norm_weight, *norm_bias;
   Layer layers[MAX_LAYERS];
 } Parts;
@@ -173,7 +174,7 @@ forward (TinyTensor *const *inputs,
       config->decode
           ? tiny_tensor_le (counter (config->in_view, 0), position)
           : tiny_tensor_le (counter (config->prompt, 0), counter (config->prompt, 1)));
-  TinyTensor *positions = numbers (config, &parts->positions);
+  TinyTensor *positions = parts->positions;
   TinyTensor *places = config->decode ? tiny_tensor_gather (positions, 0, position)
                                       : tiny_tensor_slice (positions, 0, 0, config->prompt, 1);
   g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_add (
