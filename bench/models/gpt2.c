@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * gpt2.c: GPT-2 (Radford et al. 2019): prefill of a prompt, and decoding of one token after it with
- * keys and values of the prompt kept.
+ * keys and values of the prompt kept. Matrices may be in fewer bits than f32: they are read as they
+ * are and become f32 where they are multiplied.
  *
  * Letters: T tokens of a step, C rows of the cache, D width, H heads, d = D / H, V vocabulary. */
 #include <math.h>
@@ -10,24 +11,36 @@
 
 enum { MAX_LAYERS = 12, POSITIONS = 1024, NEXT_TOKEN = 11, TOKEN_STRIDE = 37 };
 
+/* What a matrix is kept in. */
+typedef enum { IN_F32, IN_F16, IN_BF16, IN_Q8_0, IN_Q4_0 } Format;
+static const TinyDType format_dtypes[]
+    = { [IN_F32] = TINY_DTYPE_F32, [IN_F16] = TINY_DTYPE_F16, [IN_BF16] = TINY_DTYPE_BF16 };
+
 typedef struct {
   gint64 vocabulary, width, n_heads, n_layers, context, prompt;
   gint64
       in_view; /* rows of the cache that decoding looks at: recorded anew every so many tokens */
   gboolean decode;
-  TinyDType dtype; /* of the matrices but the positions' */
+  Format format;
 } Config;
+
+/* (O, I) in the model's format. */
+typedef struct {
+  TinyTensor *data;
+  gint64 n_out, n_in;
+} Matrix;
 
 typedef struct {
   TinyTensor *norm1_weight, *norm1_bias, *norm2_weight, *norm2_bias;
-  TinyTensor *attention_weight, *attention_bias, *project_weight, *project_bias;
-  TinyTensor *up_weight, *up_bias, *down_weight, *down_bias;
+  Matrix attention_weight, project_weight, up_weight, down_weight;
+  TinyTensor *attention_bias, *project_bias, *up_bias, *down_bias;
   TinyTensor *keys, *values; /* (C, D) */
 } Layer;
 
 typedef struct {
-  TinyTensor *tokens, *positions, *norm_weight,
-      *norm_bias; /* embeddings are (V, D), (1024, D) */
+  Matrix tokens;         /* embeddings, (V, D) */
+  TinyTensor *positions; /* … of places, (1024, D) */
+  TinyTensor *norm_weight, *norm_bias;
   Layer layers[MAX_LAYERS];
 } Parts;
 
@@ -37,6 +50,23 @@ width_of (TinyTensor *x)
   guint n;
   const gint64 *shape = tiny_tensor_get_shape (x, &n);
   return n > 0 ? shape[n - 1] : 0;
+}
+
+/* As numbers to calculate with. */
+static TinyTensor *
+numbers (const Config *config, const Matrix *matrix)
+{
+  gint64 shape[] = { matrix->n_out, matrix->n_in };
+  if (config->format < IN_Q8_0)
+    return tiny_tensor_cast (matrix->data, TINY_DTYPE_F32);
+  TinyQuant quant = config->format == IN_Q8_0 ? TINY_QUANT_Q8_0 : TINY_QUANT_Q4_0;
+  return tiny_tensor_dequantize (matrix->data, quant, shape, 2);
+}
+
+static TinyTensor *
+linear (const Config *config, TinyTensor *x, const Matrix *weight, TinyTensor *bias)
+{
+  return tiny_tensor_linear (x, numbers (config, weight), bias);
 }
 
 /* Columns @i * D … of (T, 3 D), as (T, D). */
@@ -106,9 +136,9 @@ layer_forward (const Config *config,
                TinyTensor *sees,
                GError **error)
 {
-  g_autoptr (TinyTensor) qkv = g_object_ref_sink (tiny_tensor_linear (
-      tiny_tensor_layer_norm (x, 1, layer->norm1_weight, layer->norm1_bias, 1e-5),
-      layer->attention_weight, layer->attention_bias));
+  g_autoptr (TinyTensor) qkv = g_object_ref_sink (linear (
+      config, tiny_tensor_layer_norm (x, 1, layer->norm1_weight, layer->norm1_bias, 1e-5),
+      &layer->attention_weight, layer->attention_bias));
   if (!remember (config, layer->keys, part_of (qkv, 1), position, error)
       || !remember (config, layer->values, part_of (qkv, 2), position, error))
     return NULL;
@@ -117,13 +147,13 @@ layer_forward (const Config *config,
   TinyTensor *v = config->decode ? tiny_tensor_slice (layer->values, 0, 0, config->in_view, 1)
                                  : part_of (qkv, 2);
   TinyTensor *mixed = attention (config, part_of (qkv, 0), k, v, sees);
-  g_autoptr (TinyTensor) middle = g_object_ref_sink (tiny_tensor_add (
-      x, tiny_tensor_linear (mixed, layer->project_weight, layer->project_bias)));
-  TinyTensor *up = tiny_tensor_linear (
-      tiny_tensor_layer_norm (middle, 1, layer->norm2_weight, layer->norm2_bias, 1e-5),
-      layer->up_weight, layer->up_bias);
+  g_autoptr (TinyTensor) middle = g_object_ref_sink (
+      tiny_tensor_add (x, linear (config, mixed, &layer->project_weight, layer->project_bias)));
+  TinyTensor *up = linear (
+      config, tiny_tensor_layer_norm (middle, 1, layer->norm2_weight, layer->norm2_bias, 1e-5),
+      &layer->up_weight, layer->up_bias);
   TinyTensor *down
-      = tiny_tensor_linear (tiny_tensor_gelu (up), layer->down_weight, layer->down_bias);
+      = linear (config, tiny_tensor_gelu (up), &layer->down_weight, layer->down_bias);
   return g_object_ref_sink (tiny_tensor_add (middle, down));
 }
 
@@ -144,11 +174,11 @@ forward (TinyTensor *const *inputs,
       config->decode
           ? tiny_tensor_le (counter (config->in_view, 0), position)
           : tiny_tensor_le (counter (config->prompt, 0), counter (config->prompt, 1)));
-  TinyTensor *places = config->decode
-                           ? tiny_tensor_gather (parts->positions, 0, position)
-                           : tiny_tensor_slice (parts->positions, 0, 0, config->prompt, 1);
-  g_autoptr (TinyTensor) x = g_object_ref_sink (
-      tiny_tensor_add (tiny_tensor_gather (parts->tokens, 0, inputs[0]), places));
+  TinyTensor *positions = parts->positions;
+  TinyTensor *places = config->decode ? tiny_tensor_gather (positions, 0, position)
+                                      : tiny_tensor_slice (positions, 0, 0, config->prompt, 1);
+  g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_add (
+      tiny_tensor_gather (numbers (config, &parts->tokens), 0, inputs[0]), places));
   g_autoptr (GPtrArray) results = g_ptr_array_new ();
   for (gint64 i = 0; i < config->n_layers; i++) {
     TinyTensor *next = layer_forward (config, &parts->layers[i], x, position, sees, error);
@@ -160,28 +190,31 @@ forward (TinyTensor *const *inputs,
     g_ptr_array_add (results, parts->layers[i].values);
   }
   TinyTensor *last = tiny_tensor_slice (x, 0, -1, TINY_SLICE_END, 1);
-  outputs[0] = g_object_ref_sink (tiny_tensor_linear (
-      tiny_tensor_layer_norm (last, 1, parts->norm_weight, parts->norm_bias, 1e-5),
-      parts->tokens, NULL));
+  outputs[0] = g_object_ref_sink (linear (
+      config, tiny_tensor_layer_norm (last, 1, parts->norm_weight, parts->norm_bias, 1e-5),
+      &parts->tokens, NULL));
   g_ptr_array_add (results, outputs[0]);
   return tiny_tensor_realize_many ((TinyTensor *const *) results->pdata, results->len, error);
 }
 
 /* ---- making ---- */
 
-/* Rows of weights, in the format that the case asks for. */
-static TinyTensor *
+static Matrix
 matrix (Model *self, const char *layer, const char *name, gint64 rows, gint64 columns)
 {
   const Config *config = self->config;
   g_autofree char *whole = g_strconcat (layer, name, NULL);
   gint64 shape[] = { rows, columns };
-  if (config->dtype == TINY_DTYPE_F32)
-    return model_weight (self, whole, shape, 2, 0, 0.07);
-  g_autoptr (TinyTensor) wide = bench_tensor (whole, shape, 2, 0, 0.07);
-  TinyTensor *narrow = model_own (self, tiny_tensor_cast (wide, config->dtype));
-  tiny_tensor_realize (narrow, NULL); /* what fails here fails again where it is used */
-  return narrow;
+  g_autoptr (TinyTensor) exact = g_object_ref_sink (bench_tensor (whole, shape, 2, 0, 0.07));
+  TinyTensor *data;
+  if (config->format < IN_Q8_0) {
+    data = g_object_ref_sink (tiny_tensor_cast (exact, format_dtypes[config->format]));
+    tiny_tensor_realize (data, NULL); /* what stops it stops the model */
+  } else {
+    data = tiny_tensor_quantize (
+        exact, config->format == IN_Q8_0 ? TINY_QUANT_Q8_0 : TINY_QUANT_Q4_0, NULL);
+  }
+  return (Matrix){ model_own_object (self, data), rows, columns };
 }
 
 static TinyTensor *
@@ -268,18 +301,36 @@ set_up (Model *self, GError **error)
   return read_prompt (self, prompt, error);
 }
 
-#define SMALL 50257, 768, 12, 12, 256, 128, 192
-#define TINY  101, 24, 3, 2, 16, 7, 12
-static const Config prefill_124m = { SMALL, FALSE, TINY_DTYPE_F32 };
-static const Config decode_124m = { SMALL, TRUE, TINY_DTYPE_F32 };
-static const Config decode_124m_f16 = { SMALL, TRUE, TINY_DTYPE_F16 };
-static const Config prefill_tiny = { TINY, FALSE, TINY_DTYPE_F32 };
-static const Config decode_tiny = { TINY, TRUE, TINY_DTYPE_F32 };
+#define SMALL(format)                                                                          \
+  {                                                                                            \
+    101, 64, 4, 2, 16, 7, 12, TRUE, format                                                     \
+  }
+static const Config small_f32 = SMALL (IN_F32), small_f16 = SMALL (IN_F16),
+                    small_bf16 = SMALL (IN_BF16), small_q8_0 = SMALL (IN_Q8_0),
+                    small_q4_0 = SMALL (IN_Q4_0);
+#define DECODE_124M(format)                                                                    \
+  {                                                                                            \
+    50257, 768, 12, 12, 256, 128, 192, TRUE, format                                            \
+  }
+static const Config decode_124m = DECODE_124M (IN_F32), decode_f16 = DECODE_124M (IN_F16),
+                    decode_bf16 = DECODE_124M (IN_BF16), decode_q8_0 = DECODE_124M (IN_Q8_0),
+                    decode_q4_0 = DECODE_124M (IN_Q4_0);
+static const Config prefill_124m = { 50257, 768, 12, 12, 256, 128, 192, FALSE, IN_F32 };
+static const Config prefill_tiny = { 101, 24, 3, 2, 16, 7, 12, FALSE, IN_F32 };
+static const Config decode_tiny = { 101, 24, 3, 2, 16, 7, 12, TRUE, IN_F32 };
 
 const ModelCase gpt2_cases[] = {
   { "gpt2-prefill", &prefill_124m, set_up, 2 * 85.0e6 * 128 + 2 * 38.6e6, 0 },
   { "gpt2-decode", &decode_124m, set_up, 2 * 124.4e6, 4 * 124.4e6 },
-  { "gpt2-decode-f16", &decode_124m_f16, set_up, 2 * 124.4e6, 2 * 124.4e6 },
+  { "gpt2-decode:f16", &decode_f16, set_up, 2 * 124.4e6, 2 * 124.4e6 },
+  { "gpt2-decode:bf16", &decode_bf16, set_up, 2 * 124.4e6, 2 * 124.4e6 },
+  { "gpt2-decode:q8_0", &decode_q8_0, set_up, 2 * 124.4e6, 34.0 / 32 * 124.4e6 },
+  { "gpt2-decode:q4_0", &decode_q4_0, set_up, 2 * 124.4e6, 18.0 / 32 * 124.4e6 },
+  { "gpt2-small-decode", &small_f32, set_up },
+  { "gpt2-small-decode:f16", &small_f16, set_up },
+  { "gpt2-small-decode:bf16", &small_bf16, set_up },
+  { "gpt2-small-decode:q8_0", &small_q8_0, set_up },
+  { "gpt2-small-decode:q4_0", &small_q4_0, set_up },
   { "gpt2-tiny-prefill", &prefill_tiny, set_up },
   { "gpt2-tiny-decode", &decode_tiny, set_up },
   { NULL },

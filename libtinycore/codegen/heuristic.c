@@ -51,7 +51,8 @@ typedef struct {
   guint lanes;                 /* full vector of the widest dtype */
   gint64 work;
   int vector_axis; /* the output axis with lanes, by origin; -1: none */
-  gint64 staged;   /* operand to stage outside of the innermost output axis; -1: none */
+  gint64 staged;   /* operand to stage outside of the innermost output axes; -1: none */
+  guint n_inside;  /* how many axes these are */
 } Plan;
 
 static void
@@ -283,6 +284,9 @@ waste (gint64 n, gint64 block)
   return (double) ((n + block - 1) / block * block) / (double) n;
 }
 
+/* Of which one is worth fewer copies of a panel. */
+static const double MAX_IMBALANCE = 1.2;
+
 /* What threads wait for each other when they share @n blocks, each a whole one. */
 static double
 imbalance (Plan *plan, gint64 n)
@@ -351,8 +355,59 @@ count_panel_bytes (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
   return n_bytes;
 }
 
-/* A panel that all tiles along an axis read, and that lies in memory with gaps, is copied first: that
- * axis becomes the innermost, the copy is made outside of it. */
+/* How many outputs read the same of @access, besides those of one vector. */
+static gint64
+count_readers (Plan *plan, const Access *access, guint vector)
+{
+  gint64 n = 1;
+  for (guint i = 0; i < plan->n_origins; i++) {
+    int at = tiny_axes_find (plan->axes, plan->origins[i]);
+    if (i != vector && at >= 0 && (guint) at < plan->axes->n_outputs && !access->uneven[i]
+        && access->strides[i] == 0)
+      n *= extent_of (plan, i);
+  }
+  return n;
+}
+
+/* Makes the axis of @origin the innermost of the outputs. */
+static gboolean
+move_inside (Plan *plan, guint origin)
+{
+  guint at = (guint) tiny_axes_find (plan->axes, plan->origins[origin]);
+  for (; at + 1 < plan->axes->n_outputs; at++)
+    if (!apply (plan, TINY_OPT_SWAP, at, at + 1))
+      return FALSE;
+  plan->n_inside++;
+  return TRUE;
+}
+
+/* Moves the axes along which @access stays where it is to the inside, so that one copy serves them
+ * all; an axis that the threads need to share the work stays outside. The tile's own comes last. */
+static gboolean
+move_readers_inside (Plan *plan, const Access *access, guint vector, const Tile *tile)
+{
+  gint64 n_threads = MAX (plan->target->n_threads, 1), outside = 1;
+  for (guint i = 0; i < plan->axes->n_outputs; i++)
+    if (tiny_axes_get (plan->axes, i)->origin != plan->origins[tile->axis])
+      outside *= tiny_axes_get (plan->axes, i)->extent;
+  for (guint i = 0; i < plan->n_origins; i++) {
+    gboolean reads
+        = (int) i != tile->axis && i != vector && !access->uneven[i] && access->strides[i] == 0;
+    int at = tiny_axes_find (plan->axes, plan->origins[i]);
+    if (!reads || at < 0 || (guint) at >= plan->axes->n_outputs)
+      continue;
+    gint64 left = outside / tiny_axes_get (plan->axes, (guint) at)->extent;
+    if (left < n_threads || imbalance (plan, left) > MAX_IMBALANCE)
+      continue;
+    if (!move_inside (plan, i))
+      return FALSE;
+    outside = left;
+  }
+  return move_inside (plan, (guint) tile->axis);
+}
+
+/* A panel that all tiles along an axis read, and that lies in memory with gaps, is copied first: the
+ * axes along which it is read become the innermost, the copy is made outside of them. */
 static void
 stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *tile)
 {
@@ -360,22 +415,19 @@ stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *til
   gint64 n_lanes = lanes * tile->n_vectors;
   double most
       = MIN ((double) plan->target->local_bytes, (double) plan->target->cache_bytes[1] / 2);
-  if (tile->axis < 0 || plan->nests->len != 1 || axes->n_outputs < 2
-      || extent_of (plan, (guint) tile->axis) < STAGE_MIN_TILES * tile->count)
+  if (tile->axis < 0 || plan->nests->len != 1 || axes->n_outputs < 2)
     return;
   for (guint i = 0; i < nest->loads->len; i++) {
     Access *access = &g_array_index (nest->loads, Access, i);
     double n_bytes = count_panel_bytes (plan, nest, access, n_lanes);
-    if (!is_panel (access, tile, vector) || n_bytes > most)
+    if (!is_panel (access, tile, vector) || n_bytes > most
+        || count_readers (plan, access, vector) < STAGE_MIN_TILES * tile->count)
       continue;
     gint64 operand = 0;
     while (tiny_axes_find_operand (axes, operand) != access->node)
       operand++;
-    guint at = (guint) tiny_axes_find (axes, plan->origins[tile->axis]);
-    for (; at + 1 < axes->n_outputs; at++)
-      if (!apply (plan, TINY_OPT_SWAP, at, at + 1))
-        return;
-    plan->staged = operand;
+    if (move_readers_inside (plan, access, vector, tile))
+      plan->staged = operand;
     return;
   }
 }
@@ -534,7 +586,7 @@ choose_grid (Plan *plan)
   gboolean chunks = (plan->target->flags & TINY_TARGET_GRID_CHUNKS) != 0;
   gint64 wanted = chunks ? POINTS_PER_THREAD * MAX (plan->target->n_threads, 1) : G_MAXINT64;
   gint64 points = 1;
-  guint n_outside = plan->axes->n_outputs - (plan->staged >= 0);
+  guint n_outside = plan->axes->n_outputs - (plan->staged >= 0 ? plan->n_inside : 0);
   for (guint i = 0; i < n_outside && points < wanted && plan->work >= MIN_GRID_FLOPS; i++) {
     TinyAxis *axis = tiny_axes_get (plan->axes, i);
     gint64 extent = axis->extent, below = plan->work / (points * extent), keep = 1;
@@ -557,7 +609,7 @@ choose_grid (Plan *plan)
     points *= extent / keep;
   }
   if (plan->staged >= 0)
-    apply (plan, TINY_OPT_STAGE, plan->axes->n_outputs - 2, plan->staged);
+    apply (plan, TINY_OPT_STAGE, plan->axes->n_outputs - plan->n_inside - 1, plan->staged);
 }
 
 void

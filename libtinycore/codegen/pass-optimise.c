@@ -196,9 +196,13 @@ find_objection_to_stage (TinyAxes *self, TinyOpt opt)
   for (guint i = opt.axis + 1; i < self->n_outputs; i++)
     if (tiny_axes_get (self, i)->kind == TINY_RANGE_GRID)
       return "an axis inside is on the grid";
-  for (guint i = 0; i < self->stages->len; i++)
+  for (guint i = 0; i < self->stages->len; i++) {
     if (g_array_index (self->stages, TinyStage, i).load == load)
       return "the operand is staged";
+    /* One filled inside the loops of another may be read before it is. */
+    if (g_array_index (self->stages, TinyStage, i).n_outside != opt.axis + 1)
+      return "another operand is staged at another axis";
+  }
   for (guint i = 0; i < self->cg->root->n_sources; i++)
     if (self->cg->root->sources[i]->sources[0] == load->sources[0])
       return "the operand is stored to";

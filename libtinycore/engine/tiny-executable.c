@@ -29,6 +29,7 @@ typedef struct {
   char digest[33], key[33]; /* of the kernel alone; of all that makes the binary */
   char *opts;               /* a list that was found for it, or NULL */
   const char *opts_file;    /* where that is from, or NULL */
+  guint n_nodes;            /* of the kernel as scheduled */
   TinyCode code;
   GError *error;
   gboolean from_disk;
@@ -109,6 +110,7 @@ make_key (Job *job)
   guint8 digest[32];
   TinyGraph *own = tiny_graph_new ();
   tiny_node_digest (own, tiny_graph_import (own, job->kernel), digest);
+  job->n_nodes = tiny_graph_get_n_nodes (own);
   tiny_graph_free (own);
   to_hex (digest, job->digest);
   tiny_executable_make_key (job->device, digest, 16, job->key);
@@ -203,6 +205,15 @@ run_job (gpointer data, gpointer unused)
                   G_N_ELEMENTS (args));
 }
 
+/* The larger first, so that none is left to run alone at the end. */
+static int
+compare_sizes (gconstpointer a, gconstpointer b)
+{
+  const Job *x = *(const Job *const *) a, *y = *(const Job *const *) b;
+  return x->n_nodes != y->n_nodes ? (x->n_nodes > y->n_nodes ? -1 : 1)
+                                  : strcmp (x->key, y->key);
+}
+
 /* Runs the jobs, on threads when there are several to compile. */
 static void
 run_jobs (GPtrArray *jobs)
@@ -213,6 +224,7 @@ run_jobs (GPtrArray *jobs)
       run_job (jobs->pdata[i], NULL);
     return;
   }
+  g_ptr_array_sort (jobs, compare_sizes);
   GThreadPool *pool = g_thread_pool_new (run_job, NULL, (gint) n_threads, FALSE, NULL);
   for (guint i = 0; i < jobs->len; i++)
     g_thread_pool_push (pool, jobs->pdata[i], NULL);

@@ -42,7 +42,7 @@ void tiny_launches_add_kernel (TinyLaunches *self,
                                const TinyBinding *bindings,
                                guint n_bindings,
                                guint n_written);
-/* Copies between devices through host memory. */
+/* Copies between devices. */
 void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from);
 guint tiny_launches_get_n_kernels (TinyLaunches *self);

@@ -28,7 +28,7 @@ enum {
   MAX_BYTES = 1 << 28,   /* of the largest array */
   N_TURNS = 3, /* each probe runs in turn, so that a busy moment hits none of them always */
   NS_PER_TURN = 8000000,
-  TOO_LONG_NS = 400000000, /* a simulator has no roof worth knowing */
+  TOO_LONG_NS = 200000000, /* a simulator has no roof worth knowing */
   TOO_SHORT_NS = 500,      /* nor has what only compiles */
 };
 
@@ -286,7 +286,8 @@ run_probe (Measuring *self, Probe *probe, GError **error)
     if (!tiny_device_submit (self->device, &command, 1, &ns, error))
       return FALSE;
     first_ns = i == 0 ? ns : first_ns;
-    if (i > 0 && !check_time (MIN (ns, first_ns), error))
+    /* The first probe, which waits for no memory, tells what kind of device this is. */
+    if (i > 0 && probe == self->probes && !check_time (MIN (ns, first_ns), error))
       return FALSE;
     if (i > 0) /* the first fills caches */
       probe->least_ns = MIN (probe->least_ns, ns);

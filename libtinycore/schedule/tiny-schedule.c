@@ -3,6 +3,7 @@
  * tiny-schedule.c: the passes in their order, from a tensor graph to a list of items. */
 #include "schedule/tiny-schedule.h"
 
+#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
 #include "schedule/plan.h"
@@ -204,6 +205,8 @@ make_schedule (Plan *plan)
   self->n_inputs = plan->n_inputs;
   self->n_outputs = plan->n_roots;
   self->outputs = g_new0 (guint, plan->n_roots + 1);
+  if (tiny_env_get_int (TINY_ENV_EXPLAIN))
+    self->explanation = schedule_explain (plan);
   number_buffers (plan, self);
   self->graph = plan->graph;
   return self;
@@ -279,6 +282,7 @@ tiny_schedule_free (TinySchedule *self)
   g_free (self->buffers);
   g_free (self->arenas);
   g_free (self->outputs);
+  g_free (self->explanation);
   tiny_graph_free (self->graph);
   g_free (self);
 }

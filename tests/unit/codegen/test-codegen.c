@@ -140,7 +140,7 @@ test_matmul (void)
 static void
 test_convolution (void)
 {
-  gint64 shapes[][4] = { { 3, 2, 8, 8 }, { 2, 5, 7, 16 }, { 4, 3, 6, 20 } };
+  gint64 shapes[][4] = { { 3, 2, 8, 8 }, { 2, 5, 7, 16 }, { 4, 3, 6, 20 }, { 2, 64, 3, 40 } };
   for (guint s = 0; s < G_N_ELEMENTS (shapes); s++) {
     BUILD ();
     gint64 CI = shapes[s][0], CO = shapes[s][1], H = shapes[s][2], W = shapes[s][3];
