@@ -189,8 +189,9 @@ test_jit_freezes (void)
       g_assert_cmpfloat (call_with (jit, 1), ==, 61 + 5.0 * i * call);
     n_kernels[i] = tiny_jit_get_n_kernels (jit);
   }
-  /* Neither the move of w nor 5 w. */
-  g_assert_cmpuint (n_kernels[0], ==, n_kernels[1] - 2);
+  /* Without the move of w; 5 w is part of the kernel that adds it. */
+  g_assert_cmpuint (n_kernels[0], ==, 1);
+  g_assert_cmpuint (n_kernels[1], >, 1);
 }
 
 static void

@@ -24,6 +24,13 @@ typedef struct {
 Array *array_new (TinyDType dtype, gint64 n);
 void array_free (Array *self);
 
+/* The value of an elementwise op of @dtype over @x, which are of dtype @from. */
+Element element_compute (TinyOp op, TinyDType dtype, TinyDType from, const Element *x);
+/* Of a CONST. */
+Element element_get_const (const TinyNode *node);
+/* What a REDUCE with @op begins with. */
+Element element_get_identity (TinyOp op, TinyDType dtype);
+
 /* @inputs by slot. Returns the values of the roots; an ASSIGN's is its value. */
 GPtrArray *evaluate_graph (TinyGraph *graph, TinyNode *sink, GPtrArray *inputs);
 

@@ -169,6 +169,16 @@ matmul_bias_relu (TinyNode **roots)
   return 1;
 }
 
+/* What follows a contraction in place is part of its kernel, whatever it reads besides. */
+static guint
+matmul_bias_relu_residual (TinyNode **roots)
+{
+  TinyNode *y = matmul (param (DIMS (512, 256)), param (DIMS (256, 128)));
+  y = relu (binary (TINY_OP_ADD, y, param (DIMS (128))));
+  roots[0] = binary (TINY_OP_ADD, y, param (DIMS (512, 128)));
+  return 1;
+}
+
 static guint
 two_matmuls (TinyNode **roots)
 {
@@ -354,6 +364,7 @@ static const struct {
   { "elementwise-chain", elementwise_chain, 1, 1 },
   { "reduce-epilogue", reduce_epilogue, 1, 1 },
   { "matmul-bias-relu", matmul_bias_relu, 1, 1 },
+  { "matmul-bias-relu-residual", matmul_bias_relu_residual, 1, 1 },
   { "two-matmuls", two_matmuls, 2, 2 },
   { "matmul-of-relu", matmul_of_relu, 2, 2 },
   { "conv-bias-relu", conv_bias_relu, 1, 1 },
