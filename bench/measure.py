@@ -58,6 +58,7 @@ PEERS = {
   "ONNX Runtime": Peer(("onnxruntime", "onnx", "numpy"), "onnx_python", "onnx_cases.py"),
   "tinygrad": Peer(("tinygrad", "numpy"), "tinygrad_python", "tinygrad_cases.py"),
 }
+GGML = "ggml"  # a peer that is compiled: --ggml names a source tree with a build in it
 
 
 def environment_of(peer):
@@ -77,18 +78,16 @@ class Bench:
     self.n_caches = 0
     self.warm = self.new_cache()
     self.threads = str(len(os.sched_getaffinity(0)))
-    self.missing = {}
-    self.notes = []
+    self.missing, self.peers, self.notes = {}, [], []
+    self.ggml = getattr(args, "ggml", None)
     if with_peers:
-      self.find_peers()
+      self.find_peers(getattr(args, "peers", None))
 
-  def find_peers(self):
+  def find_peers(self, asked):
     """Which are installed; what is worth knowing of them."""
     self.notes = [f"{self.threads} CPUs; peers run with OMP_NUM_THREADS={self.threads}"]
     if has_avx512():
       self.notes.append("this CPU has AVX-512: PyTorch and NumPy run with OPENBLAS_CORETYPE=SkylakeX")
-    asked = getattr(args, "peers", None)
-    self.peers = []
     for name, peer in PEERS.items():
       if asked is not None and name not in asked.split(","):
         self.missing[name] = "not asked for"
@@ -97,7 +96,26 @@ class Bench:
         self.notes.append(f"{name} is not installed for {self.python[name]}: no ratio to it")
       else:
         self.peers.append(name)
+    self.find_ggml(asked)
     self.note_blas()
+
+  def find_ggml(self, asked):
+    """Compiles its program against the build that was named."""
+    if asked is not None and GGML not in asked.split(","):
+      self.missing[GGML] = "not asked for"
+      return
+    if self.ggml is None:
+      self.missing[GGML] = "no build named with --ggml"
+      self.notes.append("ggml: no build is named with --ggml: no ratio to it")
+      return
+    folders = sorted({str(p.parent) for p in pathlib.Path(self.ggml).rglob("libggml-base.so*")})
+    if not folders:
+      raise Failed(f"there is no libggml-base.so in {self.ggml}")
+    self.ggml_program = os.path.join(self.folder.name, "ggml_cases")
+    self.run(["cc", "-O2", HERE / "peers/ggml_cases.c", "-I", pathlib.Path(self.ggml) / "include",
+              "-o", self.ggml_program, *(f"-L{f}" for f in folders), *(f"-Wl,-rpath,{f}" for f in folders),
+              "-lggml", "-lggml-base", "-lggml-cpu", "-lm"])
+    self.peers.append(GGML)
 
   def note_blas(self):
     """Which BLAS the peers multiply with: without a tuned one, beating them says nothing."""
@@ -166,6 +184,8 @@ class Bench:
     """A peer's command, or None where it is not installed."""
     if name in self.missing:
       return None
+    if name == GGML:
+      return [self.ggml_program, *arguments]
     return [self.python[name], HERE / "peers" / script, *arguments]
 
   def in_turn(self, candidates, rounds):

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "tensor/tiny-tensor-private.h"
+
 #include "tools/bench-data.h"
 
 enum { MAX_SIZES = 8, MAX_LAUNCHES = 65536 };
@@ -204,8 +206,8 @@ make_input (guint i, const gint8 *dims, const gint64 *sizes, double offset, Tiny
   if (n == 0)
     shape[n++] = 1;
   g_autofree char *name = g_strdup_printf ("input.%u", i);
-  return g_object_ref_sink (
-      tiny_tensor_cast (bench_tensor (name, shape, n, offset, 1), dtype));
+  g_autoptr (TinyTensor) x = bench_tensor (name, shape, n, offset, 1);
+  return g_object_ref_sink (tiny_tensor_cast (x, dtype));
 }
 
 /* The row of @text, its sizes and format; -1 and @error when it does not read as a case. */
@@ -258,6 +260,11 @@ bench_case_new (const char *text, GError **error)
   int row = read_case (text, self->sizes, &format, error);
   if (row < 0)
     return NULL;
+  if (!tiny_dtype_is_float (format.dtype)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: inputs are floats, not %s", text,
+                 tiny_dtype_to_string (format.dtype));
+    return NULL;
+  }
   self->text = g_strdup (text);
   self->build = table[row].build;
   gboolean weighs = g_str_equal (table[row].name, "matvec"); /* by a matrix; the vector is f32 */
@@ -291,4 +298,27 @@ bench_case_free (BenchCase *self)
     g_clear_object (&self->inputs[i]);
   g_free (self->text);
   g_free (self);
+}
+
+static void
+get_nodes (const BenchCase *self, TinyNode *out[BENCH_MAX_INPUTS])
+{
+  for (guint i = 0; i < self->n_inputs; i++)
+    out[i] = tiny_tensor_get_node (self->inputs[i]);
+}
+
+TinyCapture *
+bench_case_begin_capture (const BenchCase *self, GError **error)
+{
+  TinyNode *nodes[BENCH_MAX_INPUTS];
+  get_nodes (self, nodes);
+  return tiny_capture_begin (nodes, self->n_inputs, error);
+}
+
+gboolean
+bench_case_replay (const BenchCase *self, TinyCapture *capture, GError **error)
+{
+  TinyNode *nodes[BENCH_MAX_INPUTS];
+  get_nodes (self, nodes);
+  return tiny_capture_replay (capture, nodes, self->n_inputs, error);
 }

@@ -33,14 +33,16 @@ bench_fill (const char *name, float *out, gsize n, double offset, double scale)
 TinyTensor *
 bench_tensor (const char *name, const gint64 *shape, guint n_dims, double offset, double scale)
 {
-  gsize n = 1;
-  for (guint i = 0; i < n_dims; i++)
-    n *= (gsize) shape[i];
-  g_autofree float *values = g_try_new (float, n);
-  if (values != NULL)
-    bench_fill (name, values, n, offset, scale);
-  return tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, shape, n_dims, values,
-                                    n * sizeof *values);
+  g_autoptr (TinyTensor) self
+      = g_object_ref_sink (tiny_tensor_empty (TINY_DTYPE_F32, shape, n_dims));
+  if (tiny_tensor_get_error (self) != NULL)
+    return g_steal_pointer (&self);
+  gsize n = (gsize) tiny_tensor_get_n_elements (self);
+  g_autofree float *values = g_new (float, n);
+  bench_fill (name, values, n, offset, scale);
+  if (!tiny_tensor_write_data (self, values, n * sizeof *values, NULL))
+    g_warning ("%s: no values", name); /* memory that was just made can be written */
+  return g_steal_pointer (&self);
 }
 
 gboolean

@@ -5,13 +5,20 @@
 #include <stdlib.h>
 
 #include "engine/tiny-debug.h"
-#include "engine/tiny-capture.h"
+#include "engine/tiny-plan.h"
 #include "tensor/tiny-tensor-private.h"
 #include "tools/bench-cases.h"
 #include "tools/bench-data.h"
 #include "tools/commands.h"
+#include "tools/roofline.h"
 
 enum { WARM_NS = 300000000, RUN_NS = 20000000, MIN_RUNS = 7, MAX_SAMPLES = 4096 };
+
+typedef struct {
+  gboolean json, roofline, again;
+  int n_runs;
+  char *output, *svg;
+} Options;
 
 typedef struct {
   double ms_median, ms_min, compile_ms;
@@ -35,7 +42,7 @@ capture_case (const BenchCase *bench,
   TinyCapture *capture = NULL;
   for (guint pass = 0; pass < 2; pass++) {
     gint64 start = tiny_debug_now_ns ();
-    if (pass == 1 && (capture = tiny_capture_begin (NULL, 0, error)) == NULL)
+    if (pass == 1 && (capture = bench_case_begin_capture (bench, error)) == NULL)
       return NULL;
     g_autoptr (TinyTensor) result
         = g_object_ref_sink (bench->build (bench->inputs, bench->sizes));
@@ -55,12 +62,13 @@ capture_case (const BenchCase *bench,
 }
 
 static gboolean
-measure (TinyCapture *capture, guint n_runs, Result *out, GError **error)
+measure (
+    const BenchCase *bench, TinyCapture *capture, guint n_runs, Result *out, GError **error)
 {
   gint64 start = tiny_debug_now_ns (), now = start;
   guint warm = 0;
   do {
-    if (!tiny_capture_replay (capture, NULL, 0, error))
+    if (!bench_case_replay (bench, capture, error))
       return FALSE;
     warm++;
     now = tiny_debug_now_ns ();
@@ -71,7 +79,7 @@ measure (TinyCapture *capture, guint n_runs, Result *out, GError **error)
   for (guint i = 0; i < n_runs; i++) {
     start = tiny_debug_now_ns ();
     for (guint k = 0; k < inner; k++)
-      if (!tiny_capture_replay (capture, NULL, 0, error))
+      if (!bench_case_replay (bench, capture, error))
         return FALSE;
     samples[i] = (double) (tiny_debug_now_ns () - start) / inner * 1e-6;
   }
@@ -102,8 +110,7 @@ print_result (const BenchCase *bench, const char *device, const Result *result, 
 }
 
 static gboolean
-run_case (
-    const char *text, guint n_runs, gboolean json, const char *output_path, GError **error)
+run_case (const char *text, const Options *options, Roofline *roofline, GError **error)
 {
   g_autoptr (BenchCase) bench = bench_case_new (text, error);
   g_autoptr (TinyTensor) output = NULL;
@@ -114,27 +121,86 @@ run_case (
   if (capture == NULL)
     return FALSE;
   result.n_kernels = tiny_capture_get_n_kernels (capture);
-  gboolean good = measure (capture, n_runs, &result, error);
-  if (good && output_path != NULL)
-    good = bench_write_output (output, output_path, error);
+  guint n_points = roofline ? roofline->points->len : 0, n_runs = (guint) options->n_runs;
+  gboolean good = roofline ? roofline_add (roofline, bench, capture, n_runs, error)
+                           : measure (bench, capture, n_runs, &result, error);
+  if (good && options->output != NULL)
+    good = bench_write_output (output, options->output, error);
   tiny_capture_free (capture);
-  if (good)
-    print_result (bench, tiny_tensor_get_device (bench->inputs[0]), &result, json);
+  if (good && roofline != NULL)
+    roofline_print_points (roofline, n_points, options->json);
+  else if (good)
+    print_result (bench, tiny_tensor_get_device (bench->inputs[0]), &result, options->json);
   return good;
+}
+
+static gboolean
+run_cases (char **texts, const Options *options, Roofline *roofline, GError **error)
+{
+  for (guint i = 0; texts[i] != NULL; i++)
+    if (!run_case (texts[i], options, roofline, error))
+      return FALSE;
+  return TRUE;
+}
+
+/* The same under the roofs of the device. */
+static gboolean
+run_roofline (char **texts, const Options *options, GError **error)
+{
+  Roofline roofline = { 0 };
+  const char *name = tiny_runtime_get_default_device (error);
+  TinyDevice *device = name ? tiny_engine_get_device (name, error) : NULL;
+  gboolean good = device != NULL && roofline_init (&roofline, device, options->again, error);
+  if (good) {
+    roofline_print_roofs (&roofline, options->json);
+    good = run_cases (texts, options, &roofline, error);
+  }
+  if (good && options->svg != NULL) {
+    g_autofree char *svg = roofline_to_svg (&roofline);
+    good = g_file_set_contents (options->svg, svg, -1, error);
+  }
+  roofline_clear (&roofline);
+  return good;
+}
+
+static gboolean
+is_usable (const Options *options, int n_cases)
+{
+  return (n_cases > 0 || options->roofline) && options->n_runs >= 1
+         && options->n_runs <= MAX_SAMPLES && (options->output == NULL || n_cases == 1)
+         && (options->roofline || (options->svg == NULL && !options->again));
+}
+
+static int
+run (char **texts, const Options *options)
+{
+  GError *error = NULL;
+  for (guint i = 0; texts[i] != NULL; i++)
+    if (!bench_case_check (texts[i], &error)) {
+      tinycore_fail (error);
+      return EXIT_USAGE;
+    }
+  gboolean good = options->roofline ? run_roofline (texts, options, &error)
+                                    : run_cases (texts, options, NULL, &error);
+  return good ? 0 : tinycore_fail (error);
 }
 
 int
 tinycore_bench (int argc, char **argv)
 {
-  gboolean json = FALSE;
-  int n_runs = MIN_RUNS, status = 0;
-  g_autofree char *output = NULL;
+  Options options = { .n_runs = MIN_RUNS };
+  int status = 0;
   const GOptionEntry entries[] = {
-    { "json", 0, 0, G_OPTION_ARG_NONE, &json, "one JSON object a line", NULL },
-    { "runs", 0, 0, G_OPTION_ARG_INT, &n_runs, "timed runs of which the median counts (7)",
-      "N" },
-    { "output", 0, 0, G_OPTION_ARG_FILENAME, &output,
+    { "json", 0, 0, G_OPTION_ARG_NONE, &options.json, "one JSON object a line", NULL },
+    { "runs", 0, 0, G_OPTION_ARG_INT, &options.n_runs,
+      "timed runs of which the median counts (7)", "N" },
+    { "output", 0, 0, G_OPTION_ARG_FILENAME, &options.output,
       "write the result's elements, at most 65536 of them, as f32 (one case)", "FILE" },
+    { "roofline", 0, 0, G_OPTION_ARG_NONE, &options.roofline,
+      "each kernel against what the device can do at most", NULL },
+    { "svg", 0, 0, G_OPTION_ARG_FILENAME, &options.svg, "with --roofline: draw it", "FILE" },
+    { "measure", 0, 0, G_OPTION_ARG_NONE, &options.again,
+      "with --roofline: measure the device anew", NULL },
     G_OPTION_ENTRY_NULL,
   };
   if (!tinycore_parse (
@@ -143,19 +209,14 @@ tinycore_bench (int argc, char **argv)
           "a dtype may follow, as in matmul:512:f16.",
           entries, &status))
     return status;
-  if (argc < 2 || n_runs < 1 || n_runs > MAX_SAMPLES || (output != NULL && argc > 2)) {
-    g_printerr ("usage: tinycore bench [--json] [--runs N] [--output FILE] CASE…\n");
-    return EXIT_USAGE;
+  if (is_usable (&options, argc - 1)) {
+    status = run (argv + 1, &options);
+  } else {
+    g_printerr ("usage: tinycore bench [--json] [--runs N] [--output FILE] "
+                "[--roofline [--svg FILE] [--measure]] CASE…\n");
+    status = EXIT_USAGE;
   }
-  GError *error = NULL;
-  for (int i = 1; i < argc; i++)
-    if (!bench_case_check (argv[i], &error)) {
-      tinycore_fail (error);
-      return EXIT_USAGE;
-    }
-  for (int i = 1; i < argc; i++) {
-    if (!run_case (argv[i], (guint) n_runs, json, output, &error))
-      return tinycore_fail (error);
-  }
-  return 0;
+  g_free (options.output);
+  g_free (options.svg);
+  return status;
 }

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-executable.h"
@@ -190,21 +191,26 @@ int
 tinycore_explain (int argc, char **argv)
 {
   g_autofree char *dev = NULL;
+  gboolean fusion = FALSE;
   int status = 0;
   const GOptionEntry entries[] = {
     { "dev", 0, 0, G_OPTION_ARG_STRING, &dev, "device to explain it for, as DEV=", "D" },
+    { "fusion", 0, 0, G_OPTION_ARG_NONE, &fusion,
+      "why each value between kernels is stored, and what it costs", NULL },
     G_OPTION_ENTRY_NULL,
   };
   if (!tinycore_parse (&argc, &argv, "FILE.tir", "Shows how an IR file becomes kernels.",
                        entries, &status))
     return status;
   if (argc != 2) {
-    g_printerr ("usage: tinycore explain FILE.tir [--dev D]\n");
+    g_printerr ("usage: tinycore explain FILE.tir [--dev D] [--fusion]\n");
     return EXIT_USAGE;
   }
   GError *error = NULL;
   g_auto (Kernels) kernels = { 0 };
   TinyDevice *device = NULL;
+  if (fusion)
+    tiny_env_set_int (TINY_ENV_EXPLAIN, 1);
   if (!kernels_read (argv[1], &kernels, &error)
       || (device = tinycore_open_device (dev, &error)) == NULL)
     return tinycore_fail (error);
@@ -219,6 +225,8 @@ tinycore_explain (int argc, char **argv)
     for (guint i = 0; i < kernels.schedule->n_arenas; i++)
       stored += kernels.schedule->arenas[i].n_bytes;
     printf ("  temporaries: %" G_GINT64_FORMAT " bytes\n", stored);
+    if (kernels.schedule->explanation != NULL)
+      printf ("%s", kernels.schedule->explanation);
   }
   return 0;
 }

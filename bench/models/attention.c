@@ -12,19 +12,15 @@ typedef struct {
   gboolean backward;
 } Config;
 
-typedef struct {
-  TinyTensor *q, *k, *v, *weights;
-} Parts;
-
 static TinyTensor *
-formula (const Config *config, const Parts *parts)
+formula (const Config *config, TinyTensor *q, TinyTensor *k, TinyTensor *v)
 {
-  TinyTensor *scores = tiny_tensor_matmul (parts->q, tiny_tensor_transpose (parts->k, -1, -2));
+  TinyTensor *scores = tiny_tensor_matmul (q, tiny_tensor_transpose (k, -1, -2));
   scores = tiny_tensor_mul_number (scores, 1 / sqrt ((double) config->width));
-  return tiny_tensor_matmul (tiny_tensor_softmax (scores, -1), parts->v);
+  return tiny_tensor_matmul (tiny_tensor_softmax (scores, -1), v);
 }
 
-/* Forward: (1, H, T, d). Backward: the gradients of the weighted sum, (3, H, T, d). */
+/* Of q, k, v and weights, all inputs, as what does not change is not computed again. Forward: (1, H, T, d). Backward: the gradients of the weighted sum, (3, H, T, d). */
 static gboolean
 step (TinyTensor *const *inputs,
       guint n_inputs,
@@ -35,22 +31,20 @@ step (TinyTensor *const *inputs,
 {
   Model *self = user_data;
   const Config *config = self->config;
-  const Parts *parts = self->parts;
-  TinyTensor *result = formula (config, parts);
+  TinyTensor *result = formula (config, inputs[0], inputs[1], inputs[2]);
   if (!config->backward) {
     outputs[0] = g_object_ref_sink (result);
     return tiny_tensor_realize (outputs[0], error);
   }
-  TinyTensor *const from[] = { parts->q, parts->k, parts->v };
-  for (guint i = 0; i < G_N_ELEMENTS (from); i++)
-    tiny_tensor_clear_grad (from[i]);
+  for (guint i = 0; i < 3; i++)
+    tiny_tensor_clear_grad (inputs[i]);
   g_autoptr (TinyTensor) loss = g_object_ref_sink (
-      tiny_tensor_sum (tiny_tensor_mul (result, parts->weights), NULL, 0, FALSE));
+      tiny_tensor_sum (tiny_tensor_mul (result, inputs[3]), NULL, 0, FALSE));
   if (!tiny_tensor_backward (loss, error))
     return FALSE;
   TinyTensor *const gradients[]
-      = { tiny_tensor_get_grad (parts->q), tiny_tensor_get_grad (parts->k),
-          tiny_tensor_get_grad (parts->v) };
+      = { tiny_tensor_get_grad (inputs[0]), tiny_tensor_get_grad (inputs[1]),
+          tiny_tensor_get_grad (inputs[2]) };
   outputs[0] = g_object_ref_sink (tiny_tensor_cat (gradients, G_N_ELEMENTS (gradients), 0));
   return tiny_tensor_realize (outputs[0], error);
 }
@@ -59,15 +53,13 @@ static gboolean
 set_up (Model *self, GError **error)
 {
   const Config *config = self->config;
-  Parts *parts = self->parts = g_new0 (Parts, 1);
+  static const char *const names[] = { "q", "k", "v", "weights" };
   gint64 shape[] = { 1, config->heads, config->rows, config->width };
-  parts->q = model_weight (self, "q", shape, 4, 0, 4);
-  parts->k = model_weight (self, "k", shape, 4, 0, 4);
-  parts->v = model_weight (self, "v", shape, 4, 0, 4);
-  parts->weights = model_weight (self, "weights", shape, 4, 0, 1);
-  tiny_tensor_set_requires_grad (parts->q, config->backward);
-  tiny_tensor_set_requires_grad (parts->k, config->backward);
-  tiny_tensor_set_requires_grad (parts->v, config->backward);
+  for (guint i = 0; i < (config->backward ? 4 : 3); i++) {
+    self->inputs[i] = model_weight (self, names[i], shape, 4, 0, i < 3 ? 4 : 1);
+    tiny_tensor_set_requires_grad (self->inputs[i], config->backward && i < 3);
+    self->n_inputs++;
+  }
   self->step = step;
   return TRUE;
 }

@@ -18,6 +18,8 @@ static const TinyDType format_dtypes[]
 
 typedef struct {
   gint64 vocabulary, width, n_heads, n_layers, context, prompt;
+  gint64
+      in_view; /* rows of the cache that decoding looks at: recorded anew every so many tokens */
   gboolean decode;
   Format format;
 } Config;
@@ -36,7 +38,8 @@ typedef struct {
 } Layer;
 
 typedef struct {
-  Matrix tokens, positions; /* embeddings: (V, D), (1024, D) */
+  Matrix tokens;         /* embeddings, (V, D) */
+  TinyTensor *positions; /* … of places, (1024, D) */
   TinyTensor *norm_weight, *norm_bias;
   Layer layers[MAX_LAYERS];
 } Parts;
@@ -139,8 +142,10 @@ layer_forward (const Config *config,
   if (!remember (config, layer->keys, part_of (qkv, 1), position, error)
       || !remember (config, layer->values, part_of (qkv, 2), position, error))
     return NULL;
-  TinyTensor *k = config->decode ? layer->keys : part_of (qkv, 1);
-  TinyTensor *v = config->decode ? layer->values : part_of (qkv, 2);
+  TinyTensor *k = config->decode ? tiny_tensor_slice (layer->keys, 0, 0, config->in_view, 1)
+                                 : part_of (qkv, 1);
+  TinyTensor *v = config->decode ? tiny_tensor_slice (layer->values, 0, 0, config->in_view, 1)
+                                 : part_of (qkv, 2);
   TinyTensor *mixed = attention (config, part_of (qkv, 0), k, v, sees);
   g_autoptr (TinyTensor) middle = g_object_ref_sink (
       tiny_tensor_add (x, linear (config, mixed, &layer->project_weight, layer->project_bias)));
@@ -167,9 +172,9 @@ forward (TinyTensor *const *inputs,
   TinyTensor *position = config->decode ? inputs[1] : NULL;
   g_autoptr (TinyTensor) sees = g_object_ref_sink (
       config->decode
-          ? tiny_tensor_le (counter (config->context, 0), position)
+          ? tiny_tensor_le (counter (config->in_view, 0), position)
           : tiny_tensor_le (counter (config->prompt, 0), counter (config->prompt, 1)));
-  TinyTensor *positions = numbers (config, &parts->positions);
+  TinyTensor *positions = parts->positions;
   TinyTensor *places = config->decode ? tiny_tensor_gather (positions, 0, position)
                                       : tiny_tensor_slice (positions, 0, 0, config->prompt, 1);
   g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_add (
@@ -270,7 +275,8 @@ set_up (Model *self, GError **error)
   const Config *config = self->config;
   Parts *parts = self->parts = g_new0 (Parts, 1);
   parts->tokens = matrix (self, "", "tokens", config->vocabulary, config->width);
-  parts->positions = matrix (self, "", "positions", POSITIONS, config->width);
+  parts->positions
+      = model_weight (self, "positions", (gint64[]){ POSITIONS, config->width }, 2, 0, 0.07);
   parts->norm_weight = vector (self, "", "norm.weight", config->width, 1);
   parts->norm_bias = vector (self, "", "norm.bias", config->width, 0);
   for (gint64 i = 0; i < config->n_layers; i++)
@@ -297,21 +303,21 @@ set_up (Model *self, GError **error)
 
 #define SMALL(format)                                                                          \
   {                                                                                            \
-    101, 64, 4, 2, 16, 7, TRUE, format                                                         \
+    101, 64, 4, 2, 16, 7, 12, TRUE, format                                                     \
   }
 static const Config small_f32 = SMALL (IN_F32), small_f16 = SMALL (IN_F16),
                     small_bf16 = SMALL (IN_BF16), small_q8_0 = SMALL (IN_Q8_0),
                     small_q4_0 = SMALL (IN_Q4_0);
 #define DECODE_124M(format)                                                                    \
   {                                                                                            \
-    50257, 768, 12, 12, 256, 128, TRUE, format                                                 \
+    50257, 768, 12, 12, 256, 128, 192, TRUE, format                                            \
   }
 static const Config decode_124m = DECODE_124M (IN_F32), decode_f16 = DECODE_124M (IN_F16),
                     decode_bf16 = DECODE_124M (IN_BF16), decode_q8_0 = DECODE_124M (IN_Q8_0),
                     decode_q4_0 = DECODE_124M (IN_Q4_0);
-static const Config prefill_124m = { 50257, 768, 12, 12, 256, 128, FALSE };
-static const Config prefill_tiny = { 101, 24, 3, 2, 16, 7, FALSE };
-static const Config decode_tiny = { 101, 24, 3, 2, 16, 7, TRUE };
+static const Config prefill_124m = { 50257, 768, 12, 12, 256, 128, 192, FALSE, IN_F32 };
+static const Config prefill_tiny = { 101, 24, 3, 2, 16, 7, 12, FALSE, IN_F32 };
+static const Config decode_tiny = { 101, 24, 3, 2, 16, 7, 12, TRUE, IN_F32 };
 
 const ModelCase gpt2_cases[] = {
   { "gpt2-prefill", &prefill_124m, set_up, 2 * 85.0e6 * 128 + 2 * 38.6e6, 0 },

@@ -24,5 +24,5 @@ model_weight (Model *self,
               double offset,
               double scale)
 {
-  return model_own (self, bench_tensor (name, shape, n_dims, offset, scale));
+  return model_own_object (self, bench_tensor (name, shape, n_dims, offset, scale));
 }

@@ -6,7 +6,7 @@
 
 #include "tools/bench-data.h"
 
-enum { MODEL_MAX_INPUTS = 2 };
+enum { MODEL_MAX_INPUTS = 4 };
 
 /* A model ready to run: what it owns, and the function that is captured. */
 typedef struct {

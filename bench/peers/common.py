@@ -22,6 +22,25 @@ def fill(name, shape, offset=0.0, scale=1.0):
     return (u * np.float32(scale) + np.float32(offset)).reshape(shape)
 
 
+def rounded(x, form):
+    """@x as numbers of a narrower format hold it: f16, or a block format of 32 along the rows."""
+    if form == "f32":
+        return x
+    if form == "f16":
+        return x.astype(np.float16).astype(np.float32)
+    blocks = x.reshape(-1, 32)
+    if form == "q8_0":  # a scale in f16 and 32 integers of 8 bits
+        scale = np.abs(blocks).max(1, keepdims=True) / np.float32(127)
+        q = np.round(blocks / np.where(scale == 0, 1, scale))
+    elif form == "q4_0":  # 4 bits; the largest value is -8
+        largest = np.take_along_axis(blocks, np.abs(blocks).argmax(1)[:, None], 1)
+        scale = largest / np.float32(-8)
+        q = np.clip(np.floor(blocks / np.where(scale == 0, 1, scale) + np.float32(8.5)), 0, 15) - 8
+    else:
+        raise SystemExit(f"no format {form}")
+    return (q * scale.astype(np.float16).astype(np.float32)).astype(np.float32).reshape(x.shape)
+
+
 # As for tinycore bench: the inputs' shapes, from all the sizes of a case's text.
 SHAPES = {
     "matmul": lambda m, k=None, n=None: [(m, k or m), (k or m, n or m)],

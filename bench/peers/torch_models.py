@@ -4,26 +4,30 @@ import math
 import torch
 import torch.nn as nn
 import torch.nn.functional as F
-from common import fill
+from common import fill, rounded
 
 GPT2 = {"gpt2": (50257, 768, 12, 12, 256, 128), "gpt2-tiny": (101, 24, 3, 2, 16, 7)}
 RESNET = {"resnet50": ((3, 4, 6, 3), (64, 128, 256, 512), 64, 224, 1000),
           "resnet-tiny": ((2, 1), (4, 6), 8, 32, 10)}
 NAMES = ("attention", "attention-backward", "cnn-train", *RESNET,
-         *(f"{name}-{step}" for name in GPT2 for step in ("prefill", "decode")))
+         *(f"{name}-{step}" for name in GPT2 for step in ("prefill", "decode")),
+         "gpt2-decode:f16", "gpt2-decode:q8_0", "gpt2-decode:q4_0")
 NEXT_TOKEN, TOKEN_STRIDE, POSITIONS = 11, 37, 1024
 
 
-def weight(name, *shape, offset=0.0, scale=1.0):
-    return torch.from_numpy(fill(name, shape, offset, scale))
+FORMS = ("f16", "q8_0", "q4_0")
+
+
+def weight(name, *shape, offset=0.0, scale=1.0, form="f32"):
+    return torch.from_numpy(rounded(fill(name, shape, offset, scale), form))
 
 
 class Layer:
-    def __init__(self, at, width):
+    def __init__(self, at, width, form):
         norm = lambda name: (weight(f"{at}{name}.weight", width, offset=1, scale=0.07),
                              weight(f"{at}{name}.bias", width, scale=0.07))
         linear = lambda name, rows, columns: (
-            weight(f"{at}{name}.weight", rows, columns, scale=0.07),
+            weight(f"{at}{name}.weight", rows, columns, scale=0.07, form=form),
             weight(f"{at}{name}.bias", rows, scale=0.07))
         self.norm1, self.norm2 = norm("norm1"), norm("norm2")
         self.attention = linear("attention", 3 * width, width)
@@ -32,16 +36,17 @@ class Layer:
 
 
 class Gpt2(nn.Module):
-    """forward(tokens, keys and values of what came before): scores, keys and values of all."""
+    """forward(tokens, keys and values of what came before): scores, keys and values of all. Weights of
+    another form than f32 are rounded to it and computed with as f32: their time is no yardstick."""
 
-    def __init__(self, name):
+    def __init__(self, name, form):
         super().__init__()
         self.vocabulary, self.width, self.heads, layers, self.context, self.prompt = GPT2[name]
-        self.tokens = weight("tokens", self.vocabulary, self.width, scale=0.07)
+        self.tokens = weight("tokens", self.vocabulary, self.width, scale=0.07, form=form)
         self.positions = weight("positions", POSITIONS, self.width, scale=0.07)
         self.norm = (weight("norm.weight", self.width, offset=1, scale=0.07),
                      weight("norm.bias", self.width, scale=0.07))
-        self.layers = [Layer(f"h.{i}.", self.width) for i in range(layers)]
+        self.layers = [Layer(f"h.{i}.", self.width, form) for i in range(layers)]
 
     def attend(self, q, k, v, past):
         heads = lambda x: x.view(-1, self.heads, self.width // self.heads).transpose(0, 1)
@@ -197,8 +202,9 @@ def prepared(case):
         net = ResNet(case).eval()
         image = net.image()
         return lambda: net(image), False
-    net = Gpt2(case.rsplit("-", 1)[0])
-    if case.endswith("-decode"):
+    name, step, *form = case.rsplit("-", 2 if case.endswith(FORMS) else 1)
+    net = Gpt2(name, *form or ["f32"])
+    if step == "decode":
         return CachedDecode(net), False
     tokens = net.prompt_tokens()
     return lambda: net(tokens, [])[0], False

@@ -55,6 +55,7 @@ tiny_codegen_estimate (TinyCodegen *cg)
   }
   TinyParam *params = g_new0 (TinyParam, linear->n_params);
   g_autofree gint64 *touched = g_new0 (gint64, linear->n_params);
+  gint64 flops[TINY_N_DTYPES] = { 0 };
   linear->params = params;
   for (guint i = 0; i < linear->n_params; i++)
     params[i] = (TinyParam){ .dtype = TINY_DTYPE_U8 }; /* of those that are not used */
@@ -64,9 +65,14 @@ tiny_codegen_estimate (TinyCodegen *cg)
       params[node->arg].dtype = node->dtype;
       params[node->arg].n_elements = node->ints && node->ints->n > 0 ? node->ints->v[0] : 1;
     }
-    cg->program->n_flops += count_flops (cg->graph, node);
+    flops[node->dtype] += count_flops (cg->graph, node);
     if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
       add_access (cg, touched, node);
+  }
+  for (guint i = 0; i < TINY_N_DTYPES; i++) {
+    cg->program->n_flops += flops[i];
+    if (flops[i] > flops[cg->program->dtype])
+      cg->program->dtype = (TinyDType) i;
   }
   for (guint i = 0; i < linear->n_params; i++)
     cg->program->n_bytes += MIN (touched[i], (gint64) params[i].n_elements)

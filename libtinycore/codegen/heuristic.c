@@ -3,7 +3,8 @@
  * heuristic.c: chooses optimisations from a kernel's strides and the target's numbers.
  *
  * In order: lanes (which axis becomes a vector), tile (copies in registers, so that what is loaded
- * is used more than once and the adders' latency is hidden), grid (work for threads). It asks what
+ * is used more than once and the adders' latency is hidden), stage (what all tiles along an axis
+ * read again is copied into the order they read it in), grid (work for threads). It asks what
  * the accesses look like along each axis, and what the target's registers, lanes and threads are:
  * it knows neither devices nor kinds of layers.
  *
@@ -22,7 +23,8 @@ enum {
   MIN_GRID_FLOPS = 30000, /* below, waking threads costs more than it saves */
   MIN_POINT_WORK = 4096,  /* elements that a grid point should handle */
   POINTS_PER_THREAD = 8,
-  MAX_SHORT = 4 /* rounds of a reduced loop that becomes none */
+  STAGE_MIN_TILES = 4, /* that read a copy, to be worth making it */
+  MAX_SHORT = 4        /* rounds of a reduced loop that becomes none */
 };
 
 typedef struct {
@@ -49,6 +51,8 @@ typedef struct {
   guint lanes;                 /* full vector of the widest dtype */
   gint64 work;
   int vector_axis; /* the output axis with lanes, by origin; -1: none */
+  gint64 staged;   /* operand to stage outside of the innermost output axes; -1: none */
+  guint n_inside;  /* how many axes these are */
 } Plan;
 
 static void
@@ -273,13 +277,37 @@ typedef struct {
   double cost;
 } Tile;
 
-/* Cost of one multiply-add in a tile: what is computed, plus what is loaded for it. */
+/* What is computed for each of @n that are wanted, in blocks of @block. */
+static double
+waste (gint64 n, gint64 block)
+{
+  return (double) ((n + block - 1) / block * block) / (double) n;
+}
+
+/* Of which one is worth fewer copies of a panel. */
+static const double MAX_IMBALANCE = 1.2;
+
+/* What threads wait for each other when they share @n blocks, each a whole one. */
+static double
+imbalance (Plan *plan, gint64 n)
+{
+  gint64 n_threads = MAX (plan->target->n_threads, 1);
+  return waste (n, MIN (n_threads, n));
+}
+
+/* Cost of one multiply-add in a tile: what is computed, plus what is loaded for it, from registers'
+ * point of view near (cache_bytes[0]) or far. */
 static void
 try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *best)
 {
   gint64 n = (extent_of (plan, vector) + lanes - 1) / lanes;
   gint64 rows = other >= 0 ? extent_of (plan, other) : 1;
   gint64 registers = MAX (plan->target->n_vector_registers, 8);
+  gint64 n_steps = nest->work / MAX (combinations (plan->graph, nest->reduce), 1);
+  gint64 blocks_outside
+      = combinations (plan->graph, nest->reduce) / (extent_of (plan, vector) * rows);
+  double near = (double) plan->target->cache_bytes[0],
+         vector_bytes = plan->target->vector_bits / 8.0;
   guint n_vector = 0, n_other = 0;
   for (guint i = 0; i < nest->loads->len; i++) {
     Access *access = &g_array_index (nest->loads, Access, i);
@@ -291,20 +319,116 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
         && (access->uneven[other] || access->strides[other] != 0))
       return;
   }
-  for (gint64 nv = 1; nv <= 4; nv++) {
-    if (n % nv != 0)
-      continue;
+  for (gint64 nv = 1; nv <= MIN (n, 4); nv++) {
     for (gint64 count = 1; count <= MIN (rows, 14); count++) {
       if (nv * count + nv * n_vector + 1 > registers)
         break;
-      gint64 padded = (rows + count - 1) / count * count;
-      double per_step = MAX (nv * count / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other);
-      double cost = per_step / (double) (nv * count) * (double) padded / (double) rows;
-      cost *= padded != rows ? 1.1 : 1;
-      cost += 0.001 * (double) (nv * count);
+      double far = (double) (n_steps * nv) * vector_bytes > near ? 1 : 0;
+      double per_step = MAX (nv * count / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other)
+                        + far * nv * n_vector;
+      double cost = per_step / (double) (nv * count) * waste (n, nv) * waste (rows, count);
+      if (other >= 0 && rows >= STAGE_MIN_TILES * count)
+        cost *= imbalance (plan, blocks_outside * ((n + nv - 1) / nv));
       if (best->cost == 0 || cost < best->cost)
         *best = (Tile){ other, count, nv, cost };
     }
+  }
+}
+
+/* Whether @access changes along the vector axis and is the same for all copies of the tile. */
+static gboolean
+is_panel (const Access *access, const Tile *tile, guint vector)
+{
+  return access->node->op == TINY_OP_LOAD && access->node->sources[0]->op == TINY_OP_PARAM
+         && access->strides[vector] == 1 && !access->uneven[vector]
+         && !access->uneven[tile->axis] && access->strides[tile->axis] == 0;
+}
+
+/* What one round of the loops outside reads of a panel, in bytes. */
+static double
+count_panel_bytes (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
+{
+  double n_bytes = (double) n_lanes * (double) tiny_dtype_get_n_bytes (access->node->dtype);
+  for (guint i = 1; i < nest->reduce->n_sources; i++)
+    if (tiny_node_depends_on (plan->graph, access->node, nest->reduce->sources[i]))
+      n_bytes *= (double) tiny_range_get_extent (nest->reduce->sources[i]);
+  return n_bytes;
+}
+
+/* How many outputs read the same of @access, besides those of one vector. */
+static gint64
+count_readers (Plan *plan, const Access *access, guint vector)
+{
+  gint64 n = 1;
+  for (guint i = 0; i < plan->n_origins; i++) {
+    int at = tiny_axes_find (plan->axes, plan->origins[i]);
+    if (i != vector && at >= 0 && (guint) at < plan->axes->n_outputs && !access->uneven[i]
+        && access->strides[i] == 0)
+      n *= extent_of (plan, i);
+  }
+  return n;
+}
+
+/* Makes the axis of @origin the innermost of the outputs. */
+static gboolean
+move_inside (Plan *plan, guint origin)
+{
+  guint at = (guint) tiny_axes_find (plan->axes, plan->origins[origin]);
+  for (; at + 1 < plan->axes->n_outputs; at++)
+    if (!apply (plan, TINY_OPT_SWAP, at, at + 1))
+      return FALSE;
+  plan->n_inside++;
+  return TRUE;
+}
+
+/* Moves the axes along which @access stays where it is to the inside, so that one copy serves them
+ * all; an axis that the threads need to share the work stays outside. The tile's own comes last. */
+static gboolean
+move_readers_inside (Plan *plan, const Access *access, guint vector, const Tile *tile)
+{
+  gint64 n_threads = MAX (plan->target->n_threads, 1), outside = 1;
+  for (guint i = 0; i < plan->axes->n_outputs; i++)
+    if (tiny_axes_get (plan->axes, i)->origin != plan->origins[tile->axis])
+      outside *= tiny_axes_get (plan->axes, i)->extent;
+  for (guint i = 0; i < plan->n_origins; i++) {
+    gboolean reads
+        = (int) i != tile->axis && i != vector && !access->uneven[i] && access->strides[i] == 0;
+    int at = tiny_axes_find (plan->axes, plan->origins[i]);
+    if (!reads || at < 0 || (guint) at >= plan->axes->n_outputs)
+      continue;
+    gint64 left = outside / tiny_axes_get (plan->axes, (guint) at)->extent;
+    if (left < n_threads || imbalance (plan, left) > MAX_IMBALANCE)
+      continue;
+    if (!move_inside (plan, i))
+      return FALSE;
+    outside = left;
+  }
+  return move_inside (plan, (guint) tile->axis);
+}
+
+/* A panel that all tiles along an axis read, and that lies in memory with gaps, is copied first: the
+ * axes along which it is read become the innermost, the copy is made outside of them. */
+static void
+stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *tile)
+{
+  TinyAxes *axes = plan->axes;
+  gint64 n_lanes = lanes * tile->n_vectors;
+  double most
+      = MIN ((double) plan->target->local_bytes, (double) plan->target->cache_bytes[1] / 2);
+  if (tile->axis < 0 || plan->nests->len != 1 || axes->n_outputs < 2)
+    return;
+  for (guint i = 0; i < nest->loads->len; i++) {
+    Access *access = &g_array_index (nest->loads, Access, i);
+    double n_bytes = count_panel_bytes (plan, nest, access, n_lanes);
+    if (!is_panel (access, tile, vector) || n_bytes > most
+        || count_readers (plan, access, vector) < STAGE_MIN_TILES * tile->count)
+      continue;
+    gint64 operand = 0;
+    while (tiny_axes_find_operand (axes, operand) != access->node)
+      operand++;
+    if (move_readers_inside (plan, access, vector, tile))
+      plan->staged = operand;
+    return;
   }
 }
 
@@ -317,7 +441,7 @@ tile_nest (Plan *plan, Nest *nest, guint vector, guint lanes)
   for (guint i = plan->axes->n_outputs; i-- > 0;)
     if (i != vector && depends (plan, nest->reduce, i))
       try_tile (plan, nest, vector, lanes, (int) i, &best);
-  apply_lanes (plan, vector, lanes, lanes);
+  apply_lanes (plan, vector, lanes, lanes * (guint) best.n_vectors);
   if (best.axis >= 0 && best.count > 1) {
     if (extent_of (plan, best.axis) % best.count != 0)
       apply (plan, TINY_OPT_PAD, best.axis, best.count);
@@ -326,6 +450,7 @@ tile_nest (Plan *plan, Nest *nest, guint vector, guint lanes)
   /* Last, so that its copies are next to each other: what is broadcast to them dies at once. */
   if (best.n_vectors > 1)
     apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
+  stage_panels (plan, nest, vector, lanes, &best);
 }
 
 /* A loop of a few rounds, such as over the parts of a block of weights, costs more than it does. */
@@ -394,15 +519,33 @@ is_free_for_lanes (Plan *plan, guint origin)
   return TRUE;
 }
 
-static void
+/* How good lanes along @origin are for what does not lie in a loop nest of its own. */
+static double
+score_outside (Plan *plan, guint origin)
+{
+  g_autoptr (GArray) accesses = g_array_new (FALSE, FALSE, sizeof (Access));
+  for (guint i = 0; i < plan->accesses->len; i++) {
+    Access *access = &g_array_index (plan->accesses, Access, i);
+    /* A store that has other loops says nothing about this one. */
+    if (access->node->op == TINY_OP_LOAD || depends (plan, access->node, origin))
+      g_array_append_vals (accesses, access, 1);
+  }
+  return score_accesses (accesses, origin, TRUE);
+}
+
+/* Gives lanes to the best axis of those that are free; FALSE when there is none. */
+static gboolean
 choose_elementwise (Plan *plan)
 {
   double best_score = 0, share;
   int best = -1;
   guint best_lanes = 1;
-  for (guint i = 0; i < plan->axes->n_outputs && plan->vector_axis < 0; i++) {
+  for (guint i = 0; i < plan->n_origins; i++) {
+    int axis = tiny_axes_find (plan->axes, plan->origins[i]);
+    if (axis < 0 || tiny_axes_get (plan->axes, (guint) axis)->is_reduce)
+      continue;
     guint lanes = choose_lanes (plan, extent_of (plan, i), &share);
-    double score = is_free_for_lanes (plan, i) ? score_accesses (plan->accesses, i, TRUE) : 0;
+    double score = is_free_for_lanes (plan, i) ? score_outside (plan, i) : 0;
     if (lanes > 1 && score > 0 && score * share > best_score) {
       best = (int) i;
       best_score = score * share;
@@ -410,15 +553,17 @@ choose_elementwise (Plan *plan)
     }
   }
   if (best < 0)
-    return;
+    return FALSE;
   plan->vector_axis = best;
   gint64 extent = extent_of (plan, best);
   gint64 multiple
       = extent % best_lanes != 0 && extent >= 64 * best_lanes ? 4 * best_lanes : best_lanes;
   apply_lanes (plan, (guint) best, best_lanes, multiple);
-  gint64 copies = largest_divisor (tiny_axes_get (plan->axes, best)->extent, 4);
+  guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[best]);
+  gint64 copies = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, 4);
   if (copies > 1)
-    apply (plan, TINY_OPT_UPCAST, best, copies);
+    apply (plan, TINY_OPT_UPCAST, axis, copies);
+  return TRUE;
 }
 
 /* ---- the grid ---- */
@@ -441,9 +586,8 @@ choose_grid (Plan *plan)
   gboolean chunks = (plan->target->flags & TINY_TARGET_GRID_CHUNKS) != 0;
   gint64 wanted = chunks ? POINTS_PER_THREAD * MAX (plan->target->n_threads, 1) : G_MAXINT64;
   gint64 points = 1;
-  if (plan->work < MIN_GRID_FLOPS)
-    return;
-  for (guint i = 0; i < plan->axes->n_outputs && points < wanted; i++) {
+  guint n_outside = plan->axes->n_outputs - (plan->staged >= 0 ? plan->n_inside : 0);
+  for (guint i = 0; i < n_outside && points < wanted && plan->work >= MIN_GRID_FLOPS; i++) {
     TinyAxis *axis = tiny_axes_get (plan->axes, i);
     gint64 extent = axis->extent, below = plan->work / (points * extent), keep = 1;
     if (extent == 1 || !can_spread (plan, axis->origin))
@@ -464,6 +608,8 @@ choose_grid (Plan *plan)
       break;
     points *= extent / keep;
   }
+  if (plan->staged >= 0)
+    apply (plan, TINY_OPT_STAGE, plan->axes->n_outputs - plan->n_inside - 1, plan->staged);
 }
 
 void
@@ -475,7 +621,8 @@ tiny_axes_optimise (TinyAxes *axes)
                 .graph = axes->cg->graph,
                 .target = axes->cg->target,
                 .n_origins = axes->axes->len,
-                .vector_axis = -1 };
+                .vector_axis = -1,
+                .staged = -1 };
   plan.accesses = g_array_new (FALSE, FALSE, sizeof (Access));
   plan.nests = g_array_new (FALSE, FALSE, sizeof (Nest));
   g_array_set_clear_func (plan.nests, nest_clear);
@@ -484,7 +631,8 @@ tiny_axes_optimise (TinyAxes *axes)
   look (&plan);
   if (plan.lanes > 1) {
     choose_for_nests (&plan);
-    choose_elementwise (&plan);
+    while (choose_elementwise (&plan))
+      ; /* the stores of a kernel may have loops of their own */
   }
   choose_grid (&plan);
   g_array_unref (plan.accesses);

@@ -20,6 +20,7 @@ typedef struct {
 typedef struct {
   TinyNode *range, *expression;
   gint64 valid;     /* extent before padding, or 0: not padded */
+  gint64 multiple;  /* what it was padded to a multiple of */
   GPtrArray *inner; /* RANGEs split off that no axis stands for, innermost last */
 } TinyOrigin;
 
@@ -28,9 +29,17 @@ typedef struct {
   GArray *axes;       /* TinyAxis in loop order, outputs first */
   GArray *origins;    /* TinyOrigin */
   GHashTable *locals; /* of the kernel's LOCALs: what they become */
+  GArray *stages;     /* TinyStage */
+  GPtrArray *staged;  /* STOREs that fill their copies */
   guint n_numbers;
   guint n_outputs; /* axes that are not reduced */
 } TinyAxes;
+
+/* A LOAD of the kernel that reads a copy made anew inside the first axes. */
+typedef struct {
+  TinyNode *load;
+  guint n_outside;
+} TinyStage;
 
 TinyAxes *tiny_axes_new (TinyCodegen *cg);
 void tiny_axes_free (TinyAxes *self);
@@ -47,6 +56,11 @@ gboolean tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range);
 TinyNode *tiny_axes_build (TinyAxes *self);
 /* Where the axis of the kernel's range @origin is; -1: nowhere. */
 int tiny_axes_find (TinyAxes *self, TinyNode *origin);
+
+/* stage.c: the LOAD of a parameter that STAGE calls @operand, or NULL. */
+TinyNode *tiny_axes_find_operand (TinyAxes *self, gint64 operand);
+/* What reads a copy in place of @load; the STORE that makes it joins those that are staged. */
+TinyNode *tiny_axes_stage (TinyAxes *self, guint n_outside, TinyNode *load);
 
 /* heuristic.c: chooses and applies. */
 void tiny_axes_optimise (TinyAxes *self);

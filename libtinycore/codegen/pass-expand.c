@@ -389,7 +389,7 @@ mark_accesses (TinyCodegen *cg, GError **error)
     gint64 stride, arg = node->arg;
     for (guint s = 0; s < node->n_sources; s++)
       sources[s] = tiny_node_map_get (&map, node->sources[s]);
-    if (!find_lanes (graph, node, &range)) {
+    if (!find_lanes (graph, node, &range) && node->op != TINY_OP_SINK) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                    "optimisations: a value has lanes along two axes");
       return NULL;

@@ -4,8 +4,12 @@
  *
  * An optimisation rewrites what a range of the kernel stands for: splitting n off range r makes it
  * outer * n + inner. The kernel itself is rebuilt once, at the end, with each range replaced by
- * its expression. A padded axis runs past the end of its range; there, loads and stores that
- * depend on it are gated off and what a REDUCE over it combines is the neutral element. */
+ * its expression.
+ *
+ * A padded axis runs past the end of its range. Where that can be, its last block begins earlier
+ * instead, over the end of the one before, and stores the same values there again. Otherwise loads
+ * and stores that depend on it are gated off past the end, and what a REDUCE over it combines
+ * there is the neutral element. */
 #include "optimise.h"
 
 #include <string.h>
@@ -33,7 +37,7 @@ add_axis (TinyAxes *self, TinyNode *range, gboolean is_reduce)
       return;
   TinyAxis axis = { range, range, tiny_range_get_extent (range),
                     is_reduce ? TINY_RANGE_REDUCE : TINY_RANGE_LOOP, is_reduce };
-  TinyOrigin origin = { range, range, 0, g_ptr_array_new () };
+  TinyOrigin origin = { range, range, 0, 0, g_ptr_array_new () };
   g_array_append_val (self->axes, axis);
   g_array_append_val (self->origins, origin);
   self->n_outputs += !is_reduce;
@@ -47,6 +51,8 @@ tiny_axes_new (TinyCodegen *cg)
   self->axes = g_array_new (FALSE, FALSE, sizeof (TinyAxis));
   self->origins = g_array_new (FALSE, FALSE, sizeof (TinyOrigin));
   g_array_set_clear_func (self->origins, origin_clear);
+  self->stages = g_array_new (FALSE, FALSE, sizeof (TinyStage));
+  self->staged = g_ptr_array_new ();
   self->locals = g_hash_table_new_full (NULL, NULL, NULL, g_free);
   self->n_numbers = tiny_codegen_count_ranges (cg->graph, cg->root);
   for (guint i = 0; i < cg->root->n_sources; i++) {
@@ -70,6 +76,8 @@ tiny_axes_free (TinyAxes *self)
   if (self == NULL)
     return;
   g_array_unref (self->axes);
+  g_array_unref (self->stages);
+  g_ptr_array_unref (self->staged);
   g_hash_table_unref (self->locals);
   g_array_unref (self->origins);
   g_free (self);
@@ -140,6 +148,16 @@ all_stores_depend_on (TinyAxes *self, TinyNode *origin)
   return TRUE;
 }
 
+/* Whether @node depends on @range or is a REDUCE over it. */
+static gboolean
+involves (TinyGraph *graph, TinyNode *node, TinyNode *range)
+{
+  for (guint i = 1; i < node->n_sources && node->op == TINY_OP_REDUCE; i++)
+    if (node->sources[i] == range)
+      return TRUE;
+  return tiny_node_depends_on (graph, node, range);
+}
+
 gboolean
 tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
 {
@@ -154,21 +172,63 @@ tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
   if (others->len == 0)
     return TRUE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
-  for (guint i = 0; i < order->len; i++)
-    if (tiny_node_depends_on (graph, order->pdata[i], range))
+  for (guint i = 0; i + 1 < order->len; i++) /* stores have lanes each for itself */
+    if (involves (graph, order->pdata[i], range))
       for (guint j = 0; j < others->len; j++)
-        if (others->pdata[j] == range
-            || tiny_node_depends_on (graph, order->pdata[i], others->pdata[j]))
+        if (others->pdata[j] == range || involves (graph, order->pdata[i], others->pdata[j]))
           return FALSE;
   return TRUE;
+}
+
+/* A copy is made in loops that all stores share, of what can be read without reading something else. */
+static const char *
+find_objection_to_stage (TinyAxes *self, TinyOpt opt)
+{
+  TinyGraph *graph = self->cg->graph;
+  TinyNode *load = opt.amount < 0 ? NULL : tiny_axes_find_operand (self, opt.amount);
+  if (load == NULL)
+    return "there is no such operand";
+  if (opt.axis >= self->n_outputs)
+    return "the axis is reduced";
+  for (guint i = 0; i <= opt.axis; i++)
+    if (!all_stores_depend_on (self, tiny_axes_get (self, i)->origin))
+      return "a store does not have the axis";
+  for (guint i = opt.axis + 1; i < self->n_outputs; i++)
+    if (tiny_axes_get (self, i)->kind == TINY_RANGE_GRID)
+      return "an axis inside is on the grid";
+  for (guint i = 0; i < self->stages->len; i++) {
+    if (g_array_index (self->stages, TinyStage, i).load == load)
+      return "the operand is staged";
+    /* One filled inside the loops of another may be read before it is. */
+    if (g_array_index (self->stages, TinyStage, i).n_outside != opt.axis + 1)
+      return "another operand is staged at another axis";
+  }
+  for (guint i = 0; i < self->cg->root->n_sources; i++)
+    if (self->cg->root->sources[i]->sources[0] == load->sources[0])
+      return "the operand is stored to";
+  g_autoptr (GPtrArray) order
+      = tiny_graph_toposort (graph, load->sources + 1, load->n_sources - 1);
+  for (guint i = 0; i < order->len; i++)
+    if (((TinyNode *) order->pdata[i])->op == TINY_OP_LOAD
+        || ((TinyNode *) order->pdata[i])->op == TINY_OP_REDUCE)
+      return "the operand's place is computed";
+  return NULL;
 }
 
 /* Why @opt does not fit, or NULL. */
 static const char *
 find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
 {
-  gboolean splits
-      = opt.kind != TINY_OPT_PAD && opt.kind != TINY_OPT_GRID && opt.kind != TINY_OPT_SWAP;
+  gboolean splits = opt.kind == TINY_OPT_LANES || opt.kind == TINY_OPT_UPCAST
+                    || opt.kind == TINY_OPT_UNROLL || opt.kind == TINY_OPT_SPLIT;
+  gboolean moves = opt.kind == TINY_OPT_SPLIT || opt.kind == TINY_OPT_SWAP;
+  if (opt.kind == TINY_OPT_STAGE)
+    return find_objection_to_stage (self, opt);
+  for (guint i = 0; i < self->stages->len; i++)
+    if (moves
+        || (opt.kind == TINY_OPT_GRID
+            && opt.axis >= g_array_index (self->stages, TinyStage, i).n_outside))
+      return "an operand is staged outside of it";
   if (axis->kind != TINY_RANGE_LOOP && axis->kind != TINY_RANGE_REDUCE)
     return "the axis is on the grid";
   if (opt.amount < 0 || (splits && opt.amount == 0 && opt.kind != TINY_OPT_UPCAST))
@@ -221,6 +281,7 @@ pad_axis (TinyAxes *self, TinyAxis *axis, gint64 multiple)
   if (padded == axis->extent)
     return;
   find_origin (self, axis->origin)->valid = axis->extent;
+  find_origin (self, axis->origin)->multiple = multiple;
   TinyNode *node = fresh_range (self, axis->kind, padded);
   change_axis (self, axis, node, padded, node);
 }
@@ -245,6 +306,9 @@ tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
     pad_axis (self, axis, opt.amount);
   } else if (opt.kind == TINY_OPT_GRID) {
     axis->kind = TINY_RANGE_GRID;
+  } else if (opt.kind == TINY_OPT_STAGE) {
+    TinyStage stage = { tiny_axes_find_operand (self, opt.amount), opt.axis + 1 };
+    g_array_append_val (self->stages, stage);
   } else if (opt.kind == TINY_OPT_SWAP) {
     TinyAxis *other = tiny_axes_get (self, opt.amount), saved = *axis;
     *axis = *other;
@@ -278,6 +342,90 @@ number_axes (TinyAxes *self)
                                                   axis->kind, axis->extent);
     change_axis (self, axis, node, axis->extent, node);
   }
+  self->n_numbers += self->axes->len;
+}
+
+/* @made reads what the kernel's @load read: from a copy, if it is staged. */
+static TinyNode *
+stage_load (TinyAxes *self, TinyNode *load, TinyNode *made)
+{
+  for (guint i = 0; i < self->stages->len; i++) {
+    const TinyStage *stage = &g_array_index (self->stages, TinyStage, i);
+    if (stage->load == load)
+      return tiny_axes_stage (self, stage->n_outside, made);
+  }
+  return made;
+}
+
+/* The copies are made before anything else happens in the loops they share with it. */
+static TinyNode *
+add_staged_stores (TinyAxes *self, TinyNode *root)
+{
+  for (guint i = 0; i < root->n_sources; i++)
+    g_ptr_array_add (self->staged, root->sources[i]);
+  return tiny_node_sink (self->cg->graph, self->staged->len,
+                         (TinyNode *const *) self->staged->pdata, root->text);
+}
+
+/* Whether storing an element twice, at other lanes, changes nothing: no address takes the range
+ * apart, and nothing is read that is written. */
+static gboolean
+can_overlap (TinyAxes *self, TinyNode *range)
+{
+  TinyGraph *graph = self->cg->graph;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
+  gint64 stride;
+  if (!(self->cg->target->flags & TINY_TARGET_UNALIGNED) || !all_stores_depend_on (self, range))
+    return FALSE;
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op != TINY_OP_LOAD && node->op != TINY_OP_STORE)
+      continue;
+    if (!tiny_index_stride (graph, node->sources[1], range, &stride))
+      return FALSE;
+    gboolean may_alias = node->op == TINY_OP_LOAD && node->sources[0]->op == TINY_OP_PARAM;
+    for (guint s = 0; s < self->cg->root->n_sources && may_alias; s++)
+      if (self->cg->root->sources[s]->sources[0] == node->sources[0])
+        return FALSE;
+  }
+  return TRUE;
+}
+
+/* Makes blocks of the padded range begin where the last one still fits: in range = block + rest,
+ * block becomes min (block, valid - multiple). */
+static void
+overlap_blocks (TinyAxes *self, TinyOrigin *origin)
+{
+  TinyGraph *graph = self->cg->graph;
+  guint n, n_inside = 0;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, origin->expression, &n);
+  g_autofree TinyNode **inside = g_new (TinyNode *, n + 1);
+  g_autofree TinyNode **zeros = g_new (TinyNode *, n + 1);
+  gint64 stride, n_covered = 1;
+  if (origin->valid < origin->multiple || !can_overlap (self, origin->range))
+    return;
+  for (guint i = 0; i < n; i++)
+    if (!tiny_index_stride (graph, origin->expression, ranges[i], &stride))
+      return;
+    else if (stride < origin->multiple) {
+      n_covered *= tiny_range_get_extent (ranges[i]);
+      zeros[n_inside] = tiny_node_const_index (graph, 0);
+      inside[n_inside++] = ranges[i];
+    }
+  if (n_covered != origin->multiple)
+    return;
+  TinyNode *block = tiny_codegen_replace (graph, origin->expression, inside, zeros, n_inside);
+  TinyNode *last = tiny_node_const_index (graph, origin->multiple - origin->valid);
+  TinyNode *minus_one = tiny_node_const_index (graph, -1);
+  TinyNode *negative = tiny_fold_binary (graph, TINY_OP_MUL, block, minus_one);
+  TinyNode *begin = tiny_fold_binary (
+      graph, TINY_OP_MUL, tiny_fold_binary (graph, TINY_OP_MAX, negative, last), minus_one);
+  TinyNode *zero = tiny_node_const_index (graph, 0), *rest = origin->expression;
+  for (guint i = 0; i < n; i++)
+    if (tiny_index_stride (graph, block, ranges[i], &stride) && stride != 0)
+      rest = tiny_codegen_replace (graph, rest, &ranges[i], &zero, 1);
+  origin->expression = tiny_fold_binary (graph, TINY_OP_ADD, begin, rest);
+  origin->valid = 0;
 }
 
 /* The gates of @node's padded ranges among those for which @closed says so, and'ed to @gate. */
@@ -404,6 +552,8 @@ tiny_axes_build (TinyAxes *self)
   TinyGraph *graph = self->cg->graph;
   g_auto (TinyNodeMap) map = { 0 };
   number_axes (self);
+  for (guint i = 0; i < self->origins->len; i++)
+    overlap_blocks (self, &g_array_index (self->origins, TinyOrigin, i));
   for (guint i = 0; i < self->cg->root->n_sources; i++) {
     TinyNode *store = self->cg->root->sources[i];
     if (store->sources[0]->op == TINY_OP_LOCAL)
@@ -423,12 +573,12 @@ tiny_axes_build (TinyAxes *self)
     else if (node->op == TINY_OP_REDUCE)
       made = rebuild_reduce (self, node, sources[0]);
     else if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
-      made = rebuild_access (self, node, sources);
+      made = stage_load (self, node, rebuild_access (self, node, sources));
     else
       made = tiny_fold_node (graph, node, 1, sources);
     tiny_node_map_set (&map, node, made);
   }
-  return tiny_node_map_get (&map, self->cg->root);
+  return add_staged_stores (self, tiny_node_map_get (&map, self->cg->root));
 }
 
 gboolean

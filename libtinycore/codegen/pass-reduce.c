@@ -15,6 +15,8 @@
  * memory is read back by others: they name it as AFTER the END (or the STORE) that filled it. */
 #include "codegen/codegen-private.h"
 
+#include <string.h>
+
 typedef struct {
   GPtrArray *members; /* REDUCEs, before */
   GPtrArray *values;  /* their values: all must be ready before one is lowered */
@@ -256,9 +258,13 @@ order_locals (TinyGraph *graph, GPtrArray *stores, TinyNode *done, GPtrArray *la
       known = ((TinyNode *) stores->pdata[j])->sources[0] == place;
     if (known)
       continue;
+    if (later->len == 0)
+      return;
     TinyNode *then = after (graph, place, 1, &done, NULL);
-    for (guint j = 0; j < later->len; j++)
-      later->pdata[j] = tiny_graph_substitute (graph, later->pdata[j], &place, &then, 1);
+    /* In one walk over what they share. */
+    TinyNode *all = tiny_node_sink (graph, later->len, (TinyNode *const *) later->pdata, NULL);
+    all = tiny_graph_substitute (graph, all, &place, &then, 1);
+    memcpy (later->pdata, all->sources, later->len * sizeof *later->pdata);
   }
 }
 

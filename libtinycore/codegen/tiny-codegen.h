@@ -15,6 +15,8 @@ typedef enum {
   TINY_OPT_GRID,   /* spread the whole axis over the grid */
   TINY_OPT_SWAP,   /* exchange two axes' places in the loop nest; amount is the other axis */
   TINY_OPT_SPLIT,  /* split `amount` off as a loop of its own, which becomes axis + 1 */
+  TINY_OPT_STAGE, /* copy what one round of an output axis reads of operand `amount` to local memory;
+                   * operands are the LOADs of parameters in the kernel's order */
   TINY_N_OPTS
 } TinyOptKind;
 
@@ -31,6 +33,7 @@ typedef struct {
   TinyLinear linear; /* what plugins see */
   char *opts;        /* the optimisations applied, as text */
   gint64 n_flops;    /* estimate of arithmetic */
+  TinyDType dtype;   /* that most of it is in; VOID where there is none */
   gint64 n_bytes;    /* estimate of memory touched at least once */
 } TinyLinearProgram;
 

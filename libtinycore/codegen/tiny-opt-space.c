@@ -21,9 +21,10 @@ enum {
 };
 
 typedef enum {
-  AMOUNT_LIST,  /* those of the row */
-  AMOUNT_LANES, /* halves of the target's full vector */
-  AMOUNT_AXES,  /* the axes after this one */
+  AMOUNT_LIST,     /* those of the row */
+  AMOUNT_LANES,    /* halves of the target's full vector */
+  AMOUNT_AXES,     /* the axes after this one */
+  AMOUNT_OPERANDS, /* the LOADs of parameters */
 } AmountSource;
 
 static const struct {
@@ -39,14 +40,22 @@ static const struct {
   { TINY_OPT_GRID, AMOUNT_LIST, FALSE, FALSE, { 0, -1 } },
   { TINY_OPT_SPLIT, AMOUNT_LIST, FALSE, FALSE, { 4, 8, 16, 32, 64, 128, 256, 512 } },
   { TINY_OPT_SWAP, AMOUNT_AXES, FALSE, FALSE, { 0 } },
+  { TINY_OPT_STAGE, AMOUNT_OPERANDS, FALSE, FALSE, { 0 } },
 };
 
 struct TinyOptSpace {
   TinyGraph *graph;
   TinyCodegen cg;
   TinyLinearProgram *program; /* what the passes write besides the kernel */
-  guint n_nodes;
+  guint n_nodes, n_operands;
 };
+
+/* Whether the row's amounts are parts of an axis. */
+static gboolean
+is_size (guint row)
+{
+  return rows[row].source == AMOUNT_LIST || rows[row].source == AMOUNT_LANES;
+}
 
 /* A list under construction. */
 typedef struct {
@@ -75,6 +84,10 @@ tiny_opt_space_new (TinyNode *kernel, const TinyTarget *target, GError **error)
     return NULL;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &self->cg.root, 1);
   self->n_nodes = order->len;
+  for (guint i = 0; i < order->len; i++) {
+    const TinyNode *node = order->pdata[i];
+    self->n_operands += node->op == TINY_OP_LOAD && node->sources[0]->op == TINY_OP_PARAM;
+  }
   return g_steal_pointer (&self);
 }
 
@@ -188,6 +201,10 @@ list_amounts (TinyOptSpace *self, guint row, guint axis, guint n_axes, gint64 *o
     for (guint other = axis + 1; other < n_axes && n < MAX_AMOUNTS; other++)
       out[n++] = other;
     break;
+  case AMOUNT_OPERANDS:
+    for (; n < MIN (self->n_operands, MAX_AMOUNTS); n++)
+      out[n] = n;
+    break;
   }
   return n;
 }
@@ -205,7 +222,7 @@ add_insertions (Found *found, const List *list, guint at)
       guint n = list_amounts (space, row, axis, n_axes, amounts);
       for (guint i = 0; i < n; i++) {
         List longer = *list;
-        gboolean sized = rows[row].source != AMOUNT_AXES && amounts[i] > 0;
+        gboolean sized = is_size (row) && amounts[i] > 0;
         if ((sized && amounts[i] > extent) || (rows[row].kind == TINY_OPT_GRID && extent == 1)
             || (rows[row].kind == TINY_OPT_SPLIT && amounts[i] == extent))
           continue;
@@ -236,26 +253,27 @@ add_changes (Found *found, const List *list, guint at)
   guint n = list_amounts (found->space, (guint) row, opt.axis, axes->axes->len, amounts);
   for (guint i = 0; i < n; i++) {
     List changed = *list;
-    gboolean even
-        = rows[row].source == AMOUNT_AXES || amounts[i] == 0 || extent % amounts[i] == 0;
-    if (amounts[i] == opt.amount || (rows[row].source != AMOUNT_AXES && amounts[i] > extent))
+    gboolean sized = is_size ((guint) row) && amounts[i] > 0;
+    if (amounts[i] == opt.amount || (sized && amounts[i] > extent))
       continue;
     changed.opts[at].amount = amounts[i];
     if (pad >= 0 && rows[row].pads && opt.amount > 0
         && changed.opts[pad].amount % opt.amount == 0)
       changed.opts[pad].amount = changed.opts[pad].amount / opt.amount * amounts[i];
-    else if (!even && rows[row].pads)
+    else if (sized && extent % amounts[i] != 0 && rows[row].pads)
       insert_opt (&changed, at, (TinyOpt){ TINY_OPT_PAD, opt.axis, amounts[i] });
     add_list (found, &changed);
   }
 }
 
-/* Where the grid is laid out: its first GRID, or the SPLIT just before. */
+/* Where the grid is laid out and operands are staged, after which little fits: the first GRID or
+ * STAGE, or the SPLIT just before. */
 static guint
 find_grid (const List *list)
 {
   guint at = 0;
-  while (at < list->n && list->opts[at].kind != TINY_OPT_GRID)
+  while (at < list->n && list->opts[at].kind != TINY_OPT_GRID
+         && list->opts[at].kind != TINY_OPT_STAGE)
     at++;
   return at > 0 && at < list->n && list->opts[at - 1].kind == TINY_OPT_SPLIT ? at - 1 : at;
 }

@@ -20,6 +20,8 @@ struct TinyLaunches {
   TinyCommand *commands; /* one per launch, once built */
   TinySpan *spans;       /* one per binding */
   guint64 *ns;           /* one per launch: what it took, where that is shown or recorded */
+  void *staging;         /* for copies that neither device lets the host reach */
+  gsize n_staging;
   guint n_kernels;
 };
 

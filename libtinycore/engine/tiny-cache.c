@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/tiny-env.h"
+#include "engine/tiny-cache-limit.h"
 
 enum { MAGIC_SIZE = 8, DIGEST_SIZE = 32, HEADER_SIZE = MAGIC_SIZE + DIGEST_SIZE };
 static const char magic[MAGIC_SIZE] = "TINYPRG1";
@@ -39,8 +40,7 @@ is_off (void)
 static char *
 path_of (const char *key)
 {
-  char folder[3] = { key[0], key[1], 0 };
-  return g_build_filename (tiny_cache_get_dir (), "programs", folder, key + 2, NULL);
+  return g_build_filename (tiny_cache_get_dir (), "programs", key, NULL);
 }
 
 static void
@@ -74,6 +74,7 @@ tiny_cache_load (const char *key)
     g_free (content);
     return NULL;
   }
+  tiny_cache_limit_touch (path);
   g_autoptr (GBytes) whole = g_bytes_new_take (content, size);
   return g_bytes_new_from_bytes (whole, HEADER_SIZE, size - HEADER_SIZE);
 }
@@ -106,13 +107,17 @@ write_all (int fd, const void *data, gsize size)
 static gboolean
 write_file (const char *path, const void *head, gsize head_size, const void *data, gsize size)
 {
-  g_autofree char *folder = g_path_get_dirname (path);
-  if (g_mkdir_with_parents (folder, 0700) != 0) {
-    warn_once (folder, errno);
-    return FALSE;
-  }
   g_autofree char *temporary = g_strconcat (path, ".XXXXXX", NULL);
   int fd = g_mkstemp_full (temporary, O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0 && errno == ENOENT) {
+    g_autofree char *folder = g_path_get_dirname (path);
+    if (g_mkdir_with_parents (folder, 0700) != 0) {
+      warn_once (folder, errno);
+      return FALSE;
+    }
+    g_strlcpy (temporary + strlen (path), ".XXXXXX", sizeof ".XXXXXX");
+    fd = g_mkstemp_full (temporary, O_WRONLY | O_CLOEXEC, 0600);
+  }
   if (fd < 0) {
     warn_once (temporary, errno);
     return FALSE;
@@ -145,7 +150,11 @@ tiny_cache_store (const char *key, GBytes *payload)
   memcpy (head, magic, MAGIC_SIZE);
   digest_of (data, size, head + MAGIC_SIZE);
   g_autofree char *path = path_of (key);
-  write_file (path, head, sizeof head, data, size);
+  gint64 limit = (gint64) tiny_env_get_int (TINY_ENV_CACHE_MB) << 20;
+  if (write_file (path, head, sizeof head, data, size) && limit > 0) {
+    g_autofree char *folder = g_path_get_dirname (path);
+    tiny_cache_limit_add (folder, (gint64) (sizeof head + size), limit);
+  }
 }
 
 char *

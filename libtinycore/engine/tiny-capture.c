@@ -109,6 +109,12 @@ tiny_capture_get_n_kernels (TinyCapture *self)
   return tiny_launches_get_n_kernels (self->launches);
 }
 
+struct TinyLaunches *
+tiny_capture_get_launches (TinyCapture *self)
+{
+  return self->launches;
+}
+
 void
 tiny_capture_free (TinyCapture *self)
 {

@@ -22,6 +22,8 @@ gboolean tiny_capture_replay (TinyCapture *self,
                               guint n_inputs,
                               GError **error);
 guint tiny_capture_get_n_kernels (TinyCapture *self);
+/* What was recorded, for those who watch (engine/tiny-plan.h). */
+struct TinyLaunches *tiny_capture_get_launches (TinyCapture *self);
 void tiny_capture_free (TinyCapture *self);
 
 G_END_DECLS

@@ -20,6 +20,7 @@ tiny_code_head_fill (TinyCodeHead *head, const TinyLinearProgram *program)
   memcpy (head->grid, linear->grid, sizeof head->grid);
   memcpy (head->group, linear->group, sizeof head->group);
   head->n_flops = program->n_flops;
+  head->dtype = program->dtype;
   head->n_bytes = program->n_bytes;
   g_strlcpy (head->name, linear->name, sizeof head->name);
   g_strlcpy (head->opts, program->opts ? program->opts : "", sizeof head->opts);

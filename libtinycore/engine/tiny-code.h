@@ -16,6 +16,7 @@ G_BEGIN_DECLS
 typedef struct {
   guint32 n_params, n_variables;
   guint32 grid[3], group[3];
+  guint32 dtype;           /* that most of the arithmetic is in */
   gint64 n_flops, n_bytes; /* estimates for one launch */
   char name[96];
   char opts[512];
@@ -44,5 +45,6 @@ gboolean tiny_code_make (TinyCode *self,
                          const char *tag,
                          GError **error);
 void tiny_code_clear (TinyCode *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyCode, tiny_code_clear)
 
 G_END_DECLS

@@ -4,6 +4,7 @@
 #include "engine/tiny-debug.h"
 
 #include "base/tiny-env.h"
+#include "engine/tiny-roof.h"
 
 void
 tiny_debug_print_device (TinyDevice *device)
@@ -15,10 +16,18 @@ tiny_debug_print_device (TinyDevice *device)
 void
 tiny_debug_print_launch (TinyDevice *device, const TinyExecutable *executable, guint64 ns)
 {
-  double s = (double) MAX (ns, 1) * 1e-9;
-  g_printerr ("%-8s %-44s %10.2f us %8.2f GFLOP/s %7.2f GB/s\n", tiny_device_get_name (device),
-              executable->name, s * 1e6, (double) executable->n_flops / s * 1e-9,
-              (double) executable->n_bytes / s * 1e-9);
+  double at = (double) MAX (ns, 1), n_flops = (double) executable->n_flops,
+         n_bytes = (double) executable->n_bytes;
+  const TinyRoof *roof = tiny_roof_find (device);
+  char share[64] = "";
+  if (roof != NULL) {
+    TinyRoofBound bound = tiny_roof_bound (roof, executable->dtype, n_flops, n_bytes);
+    g_snprintf (share, sizeof share, " %5.1f %% of %s", bound.ns / at * 100,
+                bound.by_memory ? bound.level : "arithmetic");
+  }
+  g_printerr ("%-8s %-44s %10.2f us %8.2f GFLOP/s %7.2f GB/s%s\n",
+              tiny_device_get_name (device), executable->name, at * 1e-3, n_flops / at,
+              n_bytes / at, share);
 }
 
 void

@@ -29,6 +29,7 @@ typedef struct {
   char digest[33], key[33]; /* of the kernel alone; of all that makes the binary */
   char *opts;               /* a list that was found for it, or NULL */
   const char *opts_file;    /* where that is from, or NULL */
+  guint n_nodes;            /* of the kernel as scheduled */
   TinyCode code;
   GError *error;
   gboolean from_disk;
@@ -79,32 +80,40 @@ to_hex (const guint8 digest[16], char out[33])
     g_snprintf (out + 2 * i, 3, "%02x", digest[i]);
 }
 
-/* The key of what the heuristic makes of the kernel. */
-static void
-make_key (Job *job)
+void
+tiny_executable_make_key (TinyDevice *device, gconstpointer what, gsize size, char out[33])
 {
-  TINY_TIMED ("engine", "key");
   guint8 digest[32];
   gsize length = sizeof digest;
-  TinyGraph *own = tiny_graph_new ();
-  tiny_node_digest (own, tiny_graph_import (own, job->kernel), digest);
-  tiny_graph_free (own);
-  to_hex (digest, job->digest);
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
-  const TinyRenderer *renderer = tiny_device_get_renderer (job->device);
+  const TinyRenderer *renderer = tiny_device_get_renderer (device);
   const char *texts[]
-      = { renderer->name, renderer->code_version, tiny_device_get_code_stamp (job->device) };
+      = { renderer->name, renderer->code_version, tiny_device_get_code_stamp (device) };
   const int modes[] = { tiny_env_get_int (TINY_ENV_NO_OPT) };
-  g_checksum_update (sum, digest, 16);
+  g_checksum_update (sum, what, (gssize) size);
   g_checksum_update (sum, (const guchar *) get_build_id ()->str, (gssize) get_build_id ()->len);
-  g_checksum_update (sum, (const guchar *) tiny_device_get_target (job->device),
+  g_checksum_update (sum, (const guchar *) tiny_device_get_target (device),
                      sizeof (TinyTarget));
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     if (texts[i] != NULL)
       g_checksum_update (sum, (const guchar *) texts[i], (gssize) strlen (texts[i]) + 1);
   g_checksum_update (sum, (const guchar *) modes, sizeof modes);
   g_checksum_get_digest (sum, digest, &length);
-  to_hex (digest, job->key);
+  to_hex (digest, out);
+}
+
+/* The key of what the heuristic makes of the kernel. */
+static void
+make_key (Job *job)
+{
+  TINY_TIMED ("engine", "key");
+  guint8 digest[32];
+  TinyGraph *own = tiny_graph_new ();
+  tiny_node_digest (own, tiny_graph_import (own, job->kernel), digest);
+  job->n_nodes = tiny_graph_get_n_nodes (own);
+  tiny_graph_free (own);
+  to_hex (digest, job->digest);
+  tiny_executable_make_key (job->device, digest, 16, job->key);
 }
 
 /* Asks for a list of optimisations that was found for the kernel, which changes the key. */
@@ -196,6 +205,15 @@ run_job (gpointer data, gpointer unused)
                   G_N_ELEMENTS (args));
 }
 
+/* The larger first, so that none is left to run alone at the end. */
+static int
+compare_sizes (gconstpointer a, gconstpointer b)
+{
+  const Job *x = *(const Job *const *) a, *y = *(const Job *const *) b;
+  return x->n_nodes != y->n_nodes ? (x->n_nodes > y->n_nodes ? -1 : 1)
+                                  : strcmp (x->key, y->key);
+}
+
 /* Runs the jobs, on threads when there are several to compile. */
 static void
 run_jobs (GPtrArray *jobs)
@@ -206,6 +224,7 @@ run_jobs (GPtrArray *jobs)
       run_job (jobs->pdata[i], NULL);
     return;
   }
+  g_ptr_array_sort (jobs, compare_sizes);
   GThreadPool *pool = g_thread_pool_new (run_job, NULL, (gint) n_threads, FALSE, NULL);
   for (guint i = 0; i < jobs->len; i++)
     g_thread_pool_push (pool, jobs->pdata[i], NULL);
@@ -250,6 +269,7 @@ load_job (Job *job, GError **error)
   executable->n_variables = head->n_variables;
   memcpy (executable->grid, head->grid, sizeof executable->grid);
   executable->n_flops = head->n_flops;
+  executable->dtype = (TinyDType) head->dtype;
   executable->n_bytes = head->n_bytes;
   return executable;
 }

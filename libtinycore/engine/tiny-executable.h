@@ -20,6 +20,7 @@ typedef struct {
   guint n_params, n_variables;
   guint grid[3];
   gint64 n_flops, n_bytes; /* estimates for one launch */
+  TinyDType dtype;         /* that most of the arithmetic is in */
 } TinyExecutable;
 
 /* Makes executables of @kernels (SINKs of @graph, which is only read), on all cores;
@@ -38,5 +39,9 @@ gboolean tiny_executables_get (TinyDevice *device,
  * as in tiny_codegen_compile(). */
 GBytes *tiny_kernel_compile (
     TinyDevice *device, TinyNode *kernel, const TinyOpt *opts, guint n_opts, GError **error);
+
+/* A key for the caches of what is made of @what on @device by this very library. */
+void
+tiny_executable_make_key (TinyDevice *device, gconstpointer what, gsize size, char out[33]);
 
 G_END_DECLS

@@ -41,6 +41,7 @@ tiny_launches_free (TinyLaunches *self)
   g_array_unref (self->launches);
   g_array_unref (self->bindings);
   forget_commands (self);
+  g_free (self->staging);
   g_free (self);
 }
 
@@ -167,21 +168,29 @@ trace_copy (gint64 start, const TinyBinding *to, const TinyBinding *from)
   tiny_trace_end (start, "copy", "copy", args, G_N_ELEMENTS (args));
 }
 
-/* Copies between devices by way of host memory. */
+/* Copies between devices: straight from or to memory that the host can reach, else by way of some of
+ * its own, which is kept. */
 static gboolean
-run_copy (const TinyBinding *to, const TinyBinding *from, GError **error)
+run_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from, GError **error)
 {
-  g_autofree void *host = g_try_malloc ((gsize) MAX (from->n_bytes, 1));
-  if (host == NULL) {
+  const gsize n = (gsize) from->n_bytes, at = (gsize) from->offset, there = (gsize) to->offset;
+  guint8 *source = tiny_buffer_map (from->buffer), *target = tiny_buffer_map (to->buffer);
+  if (source != NULL)
+    return tiny_buffer_upload (to->buffer, there, source + at, n, error);
+  if (target != NULL)
+    return tiny_buffer_download (from->buffer, at, target + there, n, error);
+  if (self->n_staging < n) {
+    g_free (self->staging);
+    self->staging = g_try_malloc (n);
+    self->n_staging = self->staging != NULL ? n : 0;
+  }
+  if (self->n_staging < n) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY,
-                 "copy between devices: no host memory for %" G_GINT64_FORMAT " bytes",
-                 from->n_bytes);
+                 "copy between devices: no host memory for %" G_GSIZE_FORMAT " bytes", n);
     return FALSE;
   }
-  return tiny_buffer_download (from->buffer, (gsize) from->offset, host, (gsize) from->n_bytes,
-                               error)
-         && tiny_buffer_upload (to->buffer, (gsize) to->offset, host, (gsize) to->n_bytes,
-                                error);
+  return tiny_buffer_download (from->buffer, at, self->staging, n, error)
+         && tiny_buffer_upload (to->buffer, there, self->staging, n, error);
 }
 
 /* Records launches [first, end), submitted at @start and done now. They ran one after the other on
@@ -210,6 +219,28 @@ trace_run (TinyLaunches *self, guint first, guint end, gint64 start)
   }
 }
 
+void
+tiny_launches_keep_times (TinyLaunches *self)
+{
+  if (self->ns == NULL)
+    self->ns = g_new0 (guint64, self->launches->len + 1);
+}
+
+guint
+tiny_launches_get_n (TinyLaunches *self)
+{
+  return self->launches->len;
+}
+
+const TinyExecutable *
+tiny_launches_get (TinyLaunches *self, guint i, TinyDevice **out_device, guint64 *out_ns)
+{
+  const Launch *launch = &g_array_index (self->launches, Launch, i);
+  *out_device = launch->device;
+  *out_ns = self->ns != NULL ? self->ns[i] : 0;
+  return launch->executable;
+}
+
 /* Submits launches [first, end), which are on one device, and shows them when asked. */
 static gboolean
 submit_run (TinyLaunches *self, guint first, guint end, GError **error)
@@ -218,11 +249,10 @@ submit_run (TinyLaunches *self, guint first, guint end, GError **error)
   TinyDevice *device = launches[first].device;
   gint64 start = tiny_trace_begin ();
   guint64 *ns = NULL;
-  if (start != 0 || TINY_DEBUG (2)) {
-    if (self->ns == NULL)
-      self->ns = g_new0 (guint64, self->launches->len);
+  if (start != 0 || TINY_DEBUG (2))
+    tiny_launches_keep_times (self);
+  if (self->ns != NULL)
     ns = self->ns + first;
-  }
   if (!tiny_device_submit (device, self->commands + first, end - first, ns, error))
     return FALSE;
   if (start != 0)
@@ -245,7 +275,7 @@ tiny_launches_submit (TinyLaunches *self, GError **error)
       const TinyBinding *both
           = &g_array_index (self->bindings, TinyBinding, launches[i].first_binding);
       gint64 start = tiny_trace_begin ();
-      if (!run_copy (&both[0], &both[1], error))
+      if (!run_copy (self, &both[0], &both[1], error))
         return FALSE;
       trace_copy (start, &both[0], &both[1]);
       i++;

@@ -75,6 +75,8 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
   tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
   if (schedule == NULL)
     return NULL;
+  if (schedule->explanation != NULL)
+    g_printerr ("%s", schedule->explanation);
   g_autoptr (TinyPlan) self = g_new0 (TinyPlan, 1);
   self->schedule = schedule;
   if (verify && !verify_kernels (schedule, error))

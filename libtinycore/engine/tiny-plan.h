@@ -42,7 +42,7 @@ void tiny_launches_add_kernel (TinyLaunches *self,
                                const TinyBinding *bindings,
                                guint n_bindings,
                                guint n_written);
-/* Copies between devices through host memory. */
+/* Copies between devices. */
 void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from);
 guint tiny_launches_get_n_kernels (TinyLaunches *self);
@@ -59,6 +59,13 @@ tiny_launches_freeze (TinyLaunches *self, TinyBuffer *const *inputs, guint n_inp
 guint tiny_launches_get_source_version (TinyLaunches *self);
 /* Runs them all. Allocates nothing after the first time. */
 gboolean tiny_launches_submit (TinyLaunches *self, GError **error);
+
+/* Launch @i for those who watch: NULL for a copy. @out_ns: what it took the last time, once
+ * tiny_launches_keep_times() was called. */
+guint tiny_launches_get_n (TinyLaunches *self);
+const TinyExecutable *
+tiny_launches_get (TinyLaunches *self, guint i, TinyDevice **out_device, guint64 *out_ns);
+void tiny_launches_keep_times (TinyLaunches *self);
 
 /* While not NULL, the launches of this thread's plan runs are appended here as well. */
 TinyLaunches **tiny_launches_get_recorder (void);

@@ -117,6 +117,13 @@ is_over (const Search *self)
   return tiny_debug_now_ns () >= self->deadline_ns;
 }
 
+static void
+show_failure (const Search *self, const Candidate *candidate, const GError *error)
+{
+  if (error != NULL && TINY_DEBUG (2))
+    g_printerr ("search %s: %s: %s\n", self->name, candidate->opts, error->message);
+}
+
 /* ---- making programs ---- */
 
 /* The linear program of a list; NULL opts: by heuristic. */
@@ -174,6 +181,7 @@ prepare (gpointer data, gpointer user_data)
     if (candidate->code.binary == NULL)
       count (self, &self->result->n_failed);
   }
+  show_failure (self, candidate, error);
 }
 
 static void
@@ -302,8 +310,7 @@ try_chunk (Search *self, GPtrArray *chunk)
       continue;
     }
     self->result->n_failed += error != NULL;
-    if (error != NULL && TINY_DEBUG (2))
-      g_printerr ("search %s: %s: %s\n", self->name, candidate->opts, error->message);
+    show_failure (self, candidate, error);
     candidate_free (candidate);
   }
 }

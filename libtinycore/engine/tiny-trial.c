@@ -3,7 +3,8 @@
  * tiny-trial.c: memory of a kernel's own on which programs for it are run, timed and compared.
  *
  * Floats are uniform in [-1, 1), integers small and positive (no division by zero, no overflow),
- * bools 0 or 1. Integers that take part in addresses are 0, which is inside of every buffer. */
+ * bools 0 or 1. Integers that take part in addresses without a gate that looks at them, as a gather
+ * has, are 0, which is inside of every buffer. */
 #include "engine/tiny-trial.h"
 
 #include <math.h>
@@ -99,14 +100,19 @@ ulp_of (TinyDType dtype)
                                      : 0;
 }
 
+/* Marks the parameters that say where @access is, unless a gate looks at the same value first. */
 static void
-mark_addresses (TinyTrial *self, TinyGraph *graph, TinyNode *index)
+mark_addresses (TinyTrial *self, TinyGraph *graph, TinyNode *access)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &index, 1);
+  guint gate_at = access->op == TINY_OP_LOAD ? 2 : 3;
+  TinyNode *gate = access->n_sources > gate_at ? access->sources[gate_at] : NULL;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &access->sources[1], 1);
+  g_autoptr (GPtrArray) checked
+      = gate ? tiny_graph_toposort (graph, &gate, 1) : g_ptr_array_new ();
   for (guint i = 0; i < order->len; i++) {
-    const TinyNode *node = order->pdata[i];
+    TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_LOAD && node->sources[0]->op == TINY_OP_PARAM
-        && node->sources[0]->arg < self->n_slots)
+        && node->sources[0]->arg < self->n_slots && !g_ptr_array_find (checked, node, NULL))
       self->slots[node->sources[0]->arg].is_address = TRUE;
   }
 }
@@ -128,7 +134,7 @@ look (TinyTrial *self, TinyNode *kernel)
         length *= (double) MAX (tiny_range_get_extent (node->sources[s]), 1);
       sums = MAX (sums, ulp * sqrt (length));
     } else if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE) {
-      mark_addresses (self, graph, node->sources[1]);
+      mark_addresses (self, graph, node);
     }
   }
   self->tolerance = 32 * rounding + 8 * sums;

@@ -3,12 +3,17 @@
  * tiny-tuned.c: lists of optimisations that were found for kernels. */
 #include "engine/tiny-tuned.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-timing.h"
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-cache.h"
 #include "engine/tiny-debug.h"
@@ -142,6 +147,37 @@ static GHashTable *found_by_key; /* key → Found */
 static GPtrArray *found_list;    /* the same, in order; entries live as long as the process */
 
 static void
+append_line (GString *text, const Found *found)
+{
+  g_string_append_printf (text, "%s %s %s # %s: %.2f us, heuristic %.2f us\n", found->digest,
+                          found->target, found->opts, found->name,
+                          (double) found->ns_best * 1e-3, (double) found->ns_heuristic * 1e-3);
+}
+
+/* Adds to the file of TINY_TUNED_OUT: in one write, so that processes may share it. */
+static void
+write_out (const Found *found)
+{
+  const char *path = getauxval (AT_SECURE) ? NULL : tiny_env_get_text (TINY_ENV_TUNED_OUT);
+  if (path == NULL)
+    return;
+  static gboolean warned = FALSE;
+  int fd = open (path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+  struct stat info;
+  g_autoptr (GString) text = g_string_new (NULL);
+  gboolean good = fd >= 0 && fstat (fd, &info) == 0;
+  if (good && info.st_size == 0)
+    g_string_append (text, HEADER "\n");
+  append_line (text, found);
+  good = good && write (fd, text->str, text->len) == (gssize) text->len;
+  if (!good && !warned)
+    g_warning ("TINY_TUNED_OUT: %s: %s", path, g_strerror (errno));
+  warned = warned || !good;
+  if (fd >= 0)
+    close (fd);
+}
+
+static void
 remember (const TinyTunedKey *key, Found *found)
 {
   found->digest = g_strdup (key->digest);
@@ -154,6 +190,7 @@ remember (const TinyTunedKey *key, Found *found)
   }
   g_hash_table_insert (found_by_key, g_strdup (key->key), found);
   g_ptr_array_add (found_list, found);
+  write_out (found);
   g_mutex_unlock (&lock);
 }
 
@@ -163,13 +200,8 @@ tiny_tuned_export (guint *out_n)
   GString *text = g_string_new (HEADER "\n# digest target optimisations # kernel\n");
   g_mutex_lock (&lock);
   *out_n = found_list ? found_list->len : 0;
-  for (guint i = 0; i < *out_n; i++) {
-    const Found *found = found_list->pdata[i];
-    g_string_append_printf (text, "%s %s %s # %s: %.2f us, heuristic %.2f us\n", found->digest,
-                            found->target, found->opts, found->name,
-                            (double) found->ns_best * 1e-3,
-                            (double) found->ns_heuristic * 1e-3);
-  }
+  for (guint i = 0; i < *out_n; i++)
+    append_line (text, found_list->pdata[i]);
   g_mutex_unlock (&lock);
   return g_string_free (text, FALSE);
 }
@@ -228,6 +260,7 @@ store_found (const TinyTunedKey *key, const Found *found)
 static Found *
 search (const TinyTunedKey *key, const TinySearchOptions *options)
 {
+  TINY_TIMED ("engine", "search");
   g_auto (TinySearchResult) result = { 0 };
   g_autoptr (GError) error = NULL;
   if (!tiny_search_run (key->device, key->kernel, options, &result, &error)) {

@@ -264,6 +264,15 @@ rebuild (TinyGraph *graph, TinyNode *node, const TinyNodeMap *map)
   return result;
 }
 
+static gboolean
+is_changed (const TinyNode *node, const TinyNodeMap *map)
+{
+  for (guint i = 0; i < node->n_sources; i++)
+    if (tiny_node_map_get (map, node->sources[i]) != node->sources[i])
+      return TRUE;
+  return FALSE;
+}
+
 TinyNode *
 tiny_graph_substitute (
     TinyGraph *self, TinyNode *root, TinyNode *const *from, TinyNode *const *to, guint n)
@@ -275,7 +284,8 @@ tiny_graph_substitute (
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     if (tiny_node_map_get (&map, node) == NULL)
-      tiny_node_map_set (&map, node, rebuild (self, node, &map));
+      tiny_node_map_set (&map, node,
+                         is_changed (node, &map) ? rebuild (self, node, &map) : node);
   }
   return tiny_node_map_get (&map, root);
 }

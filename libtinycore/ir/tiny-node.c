@@ -183,6 +183,33 @@ compute_ranges (TinyGraph *graph, TinyNode *node)
   node->n_ranges = (guint16) unique;
 }
 
+/* Pushes the sources of @node whose ranges are not known; whether there was none. */
+static gboolean
+push_unknown_sources (GPtrArray *stack, const TinyNode *node)
+{
+  guint len = stack->len;
+  for (guint i = node->n_sources; i-- > 0;)
+    if (node->sources[i]->ranges == NULL)
+      g_ptr_array_add (stack, node->sources[i]);
+  return stack->len == len;
+}
+
+/* Looks at what is not known only: most of what is under a new node is older than it. */
+static void
+compute_ranges_below (TinyGraph *graph, TinyNode *node)
+{
+  g_autoptr (GPtrArray) stack = g_ptr_array_new ();
+  g_ptr_array_add (stack, node);
+  while (stack->len > 0) {
+    TinyNode *top = stack->pdata[stack->len - 1];
+    if (top->ranges == NULL && !push_unknown_sources (stack, top))
+      continue;
+    if (top->ranges == NULL)
+      compute_ranges (graph, top);
+    g_ptr_array_set_size (stack, (gint) stack->len - 1);
+  }
+}
+
 TinyNode *const *
 tiny_node_get_ranges (TinyGraph *graph, TinyNode *node, guint *out_n)
 {
@@ -190,14 +217,10 @@ tiny_node_get_ranges (TinyGraph *graph, TinyNode *node, guint *out_n)
     gboolean ready = TRUE;
     for (guint i = 0; i < node->n_sources; i++)
       ready = ready && node->sources[i]->ranges != NULL;
-    if (ready) {
+    if (ready)
       compute_ranges (graph, node);
-    } else {
-      g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &node, 1);
-      for (guint i = 0; i < order->len; i++)
-        if (((TinyNode *) order->pdata[i])->ranges == NULL)
-          compute_ranges (graph, order->pdata[i]);
-    }
+    else
+      compute_ranges_below (graph, node);
   }
   *out_n = node->n_ranges;
   return node->ranges;

@@ -34,6 +34,8 @@ typedef struct {
   gboolean is_assumed; /* by the estimates of its users: to be stored */
   gboolean is_forced;
   gboolean is_stored;
+  const char *why; /* it is stored */
+  double cost_stored, cost_again;
   guint n_leaves;
   guint32 leaves[MAX_LEAVES]; /* ids of what it reads from memory */
   double leaf_bytes;
@@ -234,7 +236,7 @@ can_join_kernel (Fusion *self, Info *info, const Context *context)
 }
 
 static gboolean
-costs_less_stored (const Info *info)
+costs_less_stored (Info *info)
 {
   double again = 0, n_users = info->contexts->len;
   double byte = schedule_weights.byte;
@@ -246,30 +248,46 @@ costs_less_stored (const Info *info)
                   + (1 + n_users) * info->n_bytes * byte + schedule_weights.launch;
   for (guint i = 0; i < info->contexts->len; i++)
     stored += g_array_index (info->contexts, Context, i).evaluations * schedule_weights.access;
+  info->cost_again = again;
+  info->cost_stored = stored;
   return again > stored;
 }
 
-static gboolean
-should_store (Fusion *self, Info *info)
+/* Why a value above a REDUCE is stored, or NULL: the loops of the reduction would be repeated. */
+static const char *
+find_reduce_reason (Fusion *self, Info *info)
+{
+  const Context *context = &g_array_index (info->contexts, Context, 0);
+  if (info->contexts->len > 1)
+    return "several kernels read what a reduction gives";
+  if (context->in_reduce)
+    return "it is read in the loops of another reduction";
+  if (context->repeated || context->evaluations > info->n * schedule_weights.even)
+    return "each element is read several times, and would be reduced again each time";
+  if (info->node->op == TINY_OP_REDUCE && !can_join_kernel (self, info, context))
+    return "the kernel that reads it reduces over other loops";
+  return NULL;
+}
+
+/* Why @info's value is stored, or NULL: it is computed where it is read. */
+static const char *
+find_reason (Fusion *self, Info *info)
 {
   TinyNode *node = info->node;
   gboolean computes = tiny_op_is_elementwise (node->op) || node->op == TINY_OP_REDUCE;
+  info->cost_again = info->cost_stored = 0;
   if (info->is_forced || info->contexts == NULL)
-    return info->is_forced;
+    return info->is_forced ? "it is a result, goes to another device, or keeps a kernel small"
+                           : NULL;
   if (node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_COPY)
-    return TRUE;
+    return "the program asks for it";
   if (!computes && !has_mask (node))
-    return FALSE;
-  if (info->has_reduce && computes) {
-    const Context *context = &g_array_index (info->contexts, Context, 0);
-    if (info->contexts->len > 1 || context->in_reduce || context->repeated
-        || context->evaluations > info->n * schedule_weights.even)
-      return TRUE;
-    return node->op == TINY_OP_REDUCE && !can_join_kernel (self, info, context);
-  }
+    return NULL;
+  if (info->has_reduce && computes)
+    return find_reduce_reason (self, info);
   if (info->leaf_bytes == 0 && info->operations < 8)
-    return FALSE;
-  return costs_less_stored (info);
+    return NULL;
+  return costs_less_stored (info) ? "computing it again for each reader costs more" : NULL;
 }
 
 static void
@@ -284,7 +302,8 @@ decide (Fusion *self)
     Info *info = &self->infos[i];
     if (info->contexts == NULL && !info->is_forced)
       continue;
-    info->is_stored = should_store (self, info);
+    info->why = find_reason (self, info);
+    info->is_stored = info->why != NULL;
     if (info->is_stored) {
       TinyNode *none = NULL;
       Context own = { self->signatures->len, FALSE, FALSE, FALSE, info->n };
@@ -378,8 +397,12 @@ add_stages (Fusion *self)
       continue;
     Stage *stage = tiny_arena_alloc (plan->arena, sizeof *stage);
     const char *device = schedule_get_device (plan, node);
-    *stage = (Stage){ node, device != NULL ? device : plan->only_device, NULL,
-                      SCHEDULE_NO_BUFFER };
+    *stage = (Stage){ .node = node,
+                      .device = device != NULL ? device : plan->only_device,
+                      .buffer = SCHEDULE_NO_BUFFER,
+                      .why = self->infos[i].why,
+                      .cost_stored = self->infos[i].cost_stored,
+                      .cost_again = self->infos[i].cost_again };
     g_ptr_array_add (plan->stages, stage);
     tiny_node_map_set (&plan->stage_of, node, stage);
   }

@@ -88,17 +88,6 @@ is_before (Merge *self, guint a, guint b)
 }
 
 /* ---- whether ---- */
-static gboolean
-is_worth_it (const KernelWork *a, const KernelWork *b, const KernelWork *both)
-{
-  if (both->n_nodes > schedule_weights.max_nodes)
-    return FALSE;
-  /* Tiles of a contraction are made for its own loops. */
-  if ((a->contracts || b->contracts) && (!both->is_even || (a->contracts && b->contracts)))
-    return FALSE;
-  return schedule_get_time (both) < schedule_get_time (a) + schedule_get_time (b);
-}
-
 static void
 count_readers (Merge *self, const PlanItem *item, int by)
 {
@@ -140,7 +129,7 @@ try_merge (Merge *self, guint a, guint b, gboolean shares)
                                  shares, &item))
     return FALSE;
   KernelWork work = schedule_measure_kernel (self->plan, item.kernel);
-  if (!is_worth_it (get_work (self, first), get_work (self, second), &work))
+  if (!schedule_is_worth_merging (get_work (self, first), get_work (self, second), &work))
     return FALSE;
   unite (self, a, b, &item, &work);
   return TRUE;

@@ -21,6 +21,9 @@ typedef struct {
   const TinyInts *order; /* order[i]: the axis stored i-th, outermost first; NULL: row-major */
   guint buffer;          /* in Plan.buffers, or SCHEDULE_NO_BUFFER */
   gboolean is_copied;    /* to another device: must be row-major */
+  const char *why;       /* it is stored, in words */
+  double cost_stored,
+      cost_again; /* where that was weighed, in ScheduleWeights' units; else 0 */
 } Stage;
 
 /* A kernel or copy before it is ordered. */
@@ -93,6 +96,12 @@ gboolean schedule_gathers (Plan *plan, const PlanItem *item);
 
 /* merge.c: kernels that share loops become one; the items are in an order to run. */
 void schedule_merge_kernels (Plan *plan);
+
+/* share.c: what several loops of a kernel compute alike is computed once. */
+void schedule_share_values (Plan *plan, PlanItem *item);
+
+/* explain.c: for each value that goes from kernel to kernel, why; free with g_free(). */
+char *schedule_explain (Plan *plan);
 
 /* memory-plan.c: gives temporaries their offsets. */
 TinyScheduleArena *schedule_plan_memory (Plan *plan, guint *out_n_arenas);

@@ -4,7 +4,7 @@
  *
  * One kernel over few outputs has nothing to spread over threads. So its outermost reduced axis is
  * split; the first kernel combines the inner part for each step of the outer one, the second the
- * outer part.
+ * outer part. The steps of a product of matrices lie one after the other, each a matrix itself.
  *
  * A contraction whose operands are larger than a cache and are read again for every tile of its
  * results (the gradient of a convolution's weight) is split as well, into steps whose operands fit:
@@ -42,6 +42,15 @@ count_operands (TinyNode *product)
   return n;
 }
 
+/* A product of matrices with few results. Its steps come to lie one after the other: each is a matrix
+ * that is computed in tiles. */
+static gboolean
+is_small_contraction (TinyNode *node)
+{
+  return tiny_shape_get_n_elements (node->shape) <= schedule_weights.split_max_outputs
+         && count_operands (node->sources[0]) > 0;
+}
+
 /* Into how many steps at most the reduction @node is worth splitting; 0: not at all. */
 static gint64
 most_steps (TinyNode *node)
@@ -54,7 +63,7 @@ most_steps (TinyNode *node)
       || x->shape->n >= SCHEDULE_MAX_RANK)
     return 0;
   if (n_outputs <= schedule_weights.split_max_outputs)
-    return schedule_weights.split_most;
+    return is_small_contraction (node) ? schedule_weights.workers : schedule_weights.split_most;
   if (node->arg != TINY_OP_ADD)
     return 0;
   gint64 n_operands = count_operands (x);
@@ -82,6 +91,15 @@ split (TinyGraph *graph, TinyNode *node)
   for (guint i = 0; i < node->ints->n; i++)
     axes[i] = node->ints->v[i] + (node->ints->v[i] >= axis);
   x = tiny_node_reshape (graph, x, dims, rank + 1);
+  if (is_small_contraction (node)) {
+    gint64 order[SCHEDULE_MAX_RANK + 1] = { axis };
+    for (guint i = 0; i < rank; i++)
+      order[i + 1] = i + (i >= axis);
+    for (guint i = 0; i < node->ints->n; i++)
+      axes[i] += axes[i] < axis;
+    x = tiny_node_permute (graph, x, order, rank + 1);
+    axis = 0;
+  }
   x = tiny_node_reduce_axes (graph, x, node->arg, axes, node->ints->n);
   x = tiny_node_new (graph, TINY_OP_CONTIGUOUS, x->dtype, 1, 1, &x, 0, NULL, NULL);
   x = tiny_node_reduce_axes (graph, x, node->arg, (gint64[]){ axis }, 1);

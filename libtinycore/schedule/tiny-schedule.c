@@ -3,6 +3,7 @@
  * tiny-schedule.c: the passes in their order, from a tensor graph to a list of items. */
 #include "schedule/tiny-schedule.h"
 
+#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
 #include "schedule/plan.h"
@@ -204,6 +205,8 @@ make_schedule (Plan *plan)
   self->n_inputs = plan->n_inputs;
   self->n_outputs = plan->n_roots;
   self->outputs = g_new0 (guint, plan->n_roots + 1);
+  if (tiny_env_get_int (TINY_ENV_EXPLAIN))
+    self->explanation = schedule_explain (plan);
   number_buffers (plan, self);
   self->graph = plan->graph;
   return self;
@@ -239,6 +242,9 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
   guint n_stuck = schedule_order_items (plan);
   g_assert (n_stuck == 0);
   schedule_merge_kernels (plan);
+  for (guint i = 0; i < plan->items->len; i++)
+    if (g_array_index (plan->items, PlanItem, i).kind == TINY_SCHEDULE_KERNEL)
+      schedule_share_values (plan, &g_array_index (plan->items, PlanItem, i));
   n_stuck = schedule_order_items (plan);
   g_assert (n_stuck == 0);
   return TRUE;
@@ -276,6 +282,7 @@ tiny_schedule_free (TinySchedule *self)
   g_free (self->buffers);
   g_free (self->arenas);
   g_free (self->outputs);
+  g_free (self->explanation);
   tiny_graph_free (self->graph);
   g_free (self);
 }

@@ -48,6 +48,7 @@ typedef struct {
   TinyScheduleBuffer *buffers;
   TinyScheduleArena *arenas; /* one a device that needs temporaries */
   guint *outputs;            /* root i is in buffers[outputs[i]], row-major */
+  char *explanation;         /* with TINY_EXPLAIN: why kernels are apart; else NULL */
 } TinySchedule;
 
 /* Takes @graph (and frees it in any case). @sink is SINK(roots…) of a normalised tensor graph: its

@@ -22,6 +22,9 @@ typedef struct {
   /* work.c */
   double lanes;   /* elements of a vector */
   double workers; /* threads that are worth keeping busy */
+  /* share.c */
+  double local;       /* one access to memory of the kernel */
+  gint64 local_bytes; /* of it in one kernel */
   /* merge.c */
   guint max_nodes; /* of a kernel made of several */
   /* pass-canonical.c */

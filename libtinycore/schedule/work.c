@@ -297,3 +297,14 @@ schedule_get_time (const KernelWork *work)
   return schedule_weights.launch
          + (work->operations + work->n_bytes * schedule_weights.byte) / workers;
 }
+
+gboolean
+schedule_is_worth_merging (const KernelWork *a, const KernelWork *b, const KernelWork *both)
+{
+  if (both->n_nodes > schedule_weights.max_nodes)
+    return FALSE;
+  /* Tiles of a contraction are made for its own loops. */
+  if ((a->contracts || b->contracts) && (!both->is_even || (a->contracts && b->contracts)))
+    return FALSE;
+  return schedule_get_time (both) < schedule_get_time (a) + schedule_get_time (b);
+}

@@ -21,6 +21,10 @@ KernelWork schedule_measure_kernel (Plan *plan, TinyNode *kernel);
 /* The time of it in the units of ScheduleWeights. */
 double schedule_get_time (const KernelWork *work);
 
+/* Whether the one kernel is better than the two. */
+gboolean
+schedule_is_worth_merging (const KernelWork *a, const KernelWork *b, const KernelWork *both);
+
 /* The loops of @store, outermost first; returns how many. */
 guint schedule_list_loops (Plan *plan, TinyNode *store, TinyNode **out);
 

@@ -257,6 +257,32 @@ typedef struct {
   LlvmRef lane_gates; /* a vector of them, or NULL */
 } Access;
 
+/* The address of an element. A constant that is added to the index goes last: the accesses of an
+ * unrolled loop then share what comes before it and differ in what an instruction can hold, which
+ * LLVM would else find out by looking at the bits of every sum. */
+static LlvmRef
+emit_address (Emitter *e, const TinyInstr *buffer, const TinyInstr *index)
+{
+  const Llvm *llvm = e->llvm;
+  LlvmRef i64 = llvm->IntTypeInContext (e->context, 64);
+  LlvmRef type = memory_type (e, buffer->dtype, 1);
+  LlvmRef address = e->values[buffer - e->linear->instrs];
+  LlvmRef distance = NULL;
+  if (index->op == TINY_INSTR_ADD && index->dtype == TINY_DTYPE_I64) {
+    const TinyInstr *x = emit_source_instr (e, index, 0), *y = emit_source_instr (e, index, 1);
+    const TinyInstr *constant = y->op == TINY_INSTR_CONST ? y : x;
+    if (constant->op == TINY_INSTR_CONST) {
+      distance = e->values[constant - e->linear->instrs];
+      index = constant == y ? x : y;
+    }
+  }
+  LlvmRef element = llvm->BuildIntCast2 (e->builder, e->values[index - e->linear->instrs], i64,
+                                         dtype_is_signed (index->dtype), "");
+  address = llvm->BuildGEP2 (e->builder, type, address, &element, 1, "");
+  return distance == NULL ? address
+                          : llvm->BuildGEP2 (e->builder, type, address, &distance, 1, "");
+}
+
 static bool
 prepare_access (Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gate, Access *out)
 {
@@ -267,11 +293,7 @@ prepare_access (Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gat
   if (index->lanes != 1 || dtype_is_float (index->dtype) || index->dtype == TINY_DTYPE_BOOL)
     return emit_fail (e, instr, "the index is no scalar integer") != NULL;
   *out = (Access){ buffer->dtype, lanes, dtypes[buffer->dtype].n_bits / 8, NULL, NULL, NULL };
-  LlvmRef i64 = e->llvm->IntTypeInContext (e->context, 64);
-  LlvmRef element = e->llvm->BuildIntCast2 (e->builder, e->values[index - e->linear->instrs],
-                                            i64, dtype_is_signed (index->dtype), "");
-  out->address = e->llvm->BuildGEP2 (e->builder, memory_type (e, buffer->dtype, 1),
-                                     e->values[buffer - e->linear->instrs], &element, 1, "");
+  out->address = emit_address (e, buffer, index);
   if (instr->n_sources <= gate)
     return true;
   const TinyInstr *gate_instr = emit_source_instr (e, instr, gate);

@@ -4,9 +4,8 @@
  *
  * libLLVM is opened at the first compile and kept; any version from 15 on serves. Each compile has
  * its own context and module, and a target machine to itself, so threads compile at once without a
- * lock. The core
- * has already vectorised and unrolled what should be, so a short list of clean-up passes runs
- * instead of LLVM's own O2, whose loop passes cost several times more and find nothing. */
+ * lock. The core has already vectorised, unrolled and hoisted what should be, so a very short list
+ * of passes runs instead of LLVM's own O2, which costs many times more and finds nothing. */
 #include "cpu-llvm.h"
 
 #include <dlfcn.h>
@@ -23,9 +22,17 @@ static const char *const base_processors[CPU_N_ARCHS]
     = { [CPU_ARCH_X86_64] = "x86-64", [CPU_ARCH_AARCH64] = "generic" };
 static const char *const target_names[] = { "X86", "AArch64" };
 
-/* %s is what instcombine is called: from LLVM 18 on, plain instcombine checks itself and aborts. */
-static const char pass_list[] = "function(sroa,early-cse,%s,simplifycfg,loop-mssa(licm),"
-                                "early-cse<memssa>,%s,dse,simplifycfg)";
+/* What the core leaves to do: registers for what emitting keeps in memory, addresses that two
+ * accesses share, the parts of them that do not change in a loop. Each further pass of LLVM's was
+ * measured to cost time and to change nothing, but one: conversions meet their inverses, and
+ * arithmetic between them becomes narrow, in instcombine only. (From LLVM 18 on the plain one checks
+ * itself and aborts.) */
+#define PASSES_BEFORE "sroa,early-cse,"
+#define PASSES_AFTER  "loop-mssa(licm)"
+static const char passes_plain[] = "function(" PASSES_BEFORE PASSES_AFTER ")";
+static const char passes_convert[] = "function(" PASSES_BEFORE "instcombine," PASSES_AFTER ")";
+static const char passes_convert_18[]
+    = "function(" PASSES_BEFORE "instcombine<no-verify-fixpoint>," PASSES_AFTER ")";
 
 /* ---- opening the library ---- */
 
@@ -250,16 +257,27 @@ cpu_llvm_finish (void)
   pthread_mutex_unlock (&machines_lock);
 }
 
-static TinyStatus
-run_passes (const Llvm *llvm, LlvmRef module, LlvmRef machine, TinyPluginError *error)
+static int
+converts (const TinyLinear *linear)
 {
-  char passes[512];
-  const char *combine = llvm->version >= 18 ? "instcombine<no-verify-fixpoint>" : "instcombine";
-  const char *wanted = getenv ("TINY_LLVM_PASSES");
-  if (wanted != NULL && wanted[0] != '\0')
-    snprintf (passes, sizeof passes, "%s", wanted);
-  else
-    snprintf (passes, sizeof passes, pass_list, combine, combine);
+  for (uint32_t i = 0; i < linear->n_instrs; i++)
+    if (linear->instrs[i].op == TINY_INSTR_CAST || linear->instrs[i].op == TINY_INSTR_BITCAST)
+      return 1;
+  return 0;
+}
+
+static TinyStatus
+run_passes (const Llvm *llvm,
+            LlvmRef module,
+            LlvmRef machine,
+            const TinyLinear *linear,
+            TinyPluginError *error)
+{
+  const char *passes = getenv ("TINY_LLVM_PASSES");
+  if (passes == NULL || passes[0] == '\0')
+    passes = !converts (linear)    ? passes_plain
+             : llvm->version >= 18 ? passes_convert_18
+                                   : passes_convert;
   LlvmRef options = llvm->CreatePassBuilderOptions ();
   LlvmRef failure = llvm->RunPasses (module, passes, machine, options);
   llvm->DisposePassBuilderOptions (options);
@@ -322,7 +340,8 @@ compile_module (const Llvm *llvm,
     status = cpu_fail (error, TINY_STATUS_COMPILE, "%s: LLVM refuses its code: %s", args->name,
                        message);
   llvm->DisposeMessage (message);
-  return status != TINY_STATUS_OK ? status : run_passes (llvm, module, machine, error);
+  return status != TINY_STATUS_OK ? status
+                                  : run_passes (llvm, module, machine, args->linear, error);
 }
 
 static TinyStatus

@@ -276,12 +276,13 @@ cpu_arch_tune (const CpuArch *arch)
     CpuArchKind arch;
     uint64_t needs;
     const char *name;
-  } models[] = { { CPU_ARCH_X86_64, CPU_BIT (AVX512VBMI), "icelake-server" },
-                 { CPU_ARCH_X86_64, CPU_BIT (AVX512F), "skylake-avx512" },
-                 { CPU_ARCH_X86_64, CPU_BIT (AVX2), "haswell" },
-                 { CPU_ARCH_X86_64, 0, "x86-64" },
-                 { CPU_ARCH_AARCH64, CPU_BIT (DOTPROD), "neoverse-n1" },
-                 { CPU_ARCH_AARCH64, 0, "generic" } };
+  } models[]
+      = { /* also for AVX-512: schedulers that know it move broadcasts until registers spill */
+          { CPU_ARCH_X86_64, CPU_BIT (AVX2), "haswell" },
+          { CPU_ARCH_X86_64, 0, "x86-64" },
+          { CPU_ARCH_AARCH64, CPU_BIT (DOTPROD), "neoverse-n1" },
+          { CPU_ARCH_AARCH64, 0, "generic" }
+        };
   unsigned i = 0;
   while (models[i].arch != arch->kind || (arch->features & models[i].needs) != models[i].needs)
     i++;

@@ -103,6 +103,10 @@ def explain(box):
             check(part in text, f"“{part}” in\n{text}")
     text = box.run("explain", two, "--dev", "CPU").quiet().out
     check(re.search(r"two\.tir: [2-4] kernels", text), text)
+    text = box.run("explain", two, "--dev", "CPU", "--fusion").quiet().out
+    check(re.search(r"-> e_8_16: 32 bytes written and read, which cost \d+\n"
+                    r"  stored: the program asks for it\n  apart: their loops do not fit", text),
+          f"no reason for the boundary: {text}")
     text = box.run("explain", box.write("k.tir", KERNEL), "--dev", "CPU").quiet().out
     check("add_one" in text and "1024 times" in text, text)
 

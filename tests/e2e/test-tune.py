@@ -4,7 +4,8 @@
 import os
 import re
 
-from e2e import check, main, test
+import small_data
+from e2e import check, main, near, test
 
 CASE = ("bench", "--json", "--runs", 1, "matmul:32")
 KERNEL = """// stage: kernel
@@ -37,7 +38,7 @@ def tune(box, *models, **env):
 def round_trip(box):
     kernel = box.write("k.tir", KERNEL)
     path, entries = tune(box, "matmul:32", "softmax:12x40", kernel)
-    check(len({entry[1] for entry in entries}) == len(entries) >= 4, entries)
+    check(len({entry[1] for entry in entries}) == len(entries) >= 3, entries)
     check(any(entry[4] == "add_one" for entry in entries), entries)
     plain = applied(box.run(*CASE, DEV="CPU", DEBUG=3, TINY_NO_CACHE=1).good())
     matmul = next(entry for entry in entries if entry[4] == "r_32_32_r32")
@@ -91,7 +92,7 @@ def damaged(box):
 
 @test("BEAM searches once; later runs and narrower searches read the cache, a wider one searches")
 def cached(box):
-    first = box.run(*CASE, DEV="CPU", DEBUG=2, BEAM=2, TINY_BEAM_SECONDS=1).good()
+    first = box.run(*CASE, DEV="CPU", DEBUG=2, BEAM=2).good()
     check(re.search(r"search r_32_32_r32: round 1, .* best .* us \(heuristic", first.err), first)
     check(re.search(r"search r_32_32_r32: .* 0 wrong, [\d.]+ s", first.err), first)
     for beam, searches in ((2, False), (1, False), (3, True)):
@@ -110,6 +111,37 @@ def devices(box):
     text = box.run("tune", "--seconds", 1, "matmul:8", DEV="REF").quiet().out
     check(re.search(r"^[0-9a-f]{32} REF:REF:\S+ ", text, re.M), text)
     box.run("tune", "--seconds", 1, "matmul:8", DEV="NULL:CPU").refused("nothing could be searched")
+
+
+@test("TINY_TUNED_OUT exports what any program computes, and TINY_TUNED takes it")
+def exported(box):
+    path = box.path("out")
+    for _ in range(2):
+        box.run(*CASE, "sum:40x30", DEV="CPU", BEAM=1, TINY_BEAM_SECONDS=1, TINY_TUNED_OUT=path).quiet()
+    with open(path, encoding="utf-8") as file:
+        head, *lines = file.read().splitlines()
+    check(head == "tinycore-tuned 1" and len(lines) >= 4, lines)
+    check(all(map(ENTRY.fullmatch, lines)) and len(set(lines)) * 2 == len(lines), lines)
+    box.run(*CASE, "sum:40x30", DEV="CPU", TINY_TUNED=path).quiet()
+    box.run(*CASE, DEV="CPU", TINY_TUNED_OUT=path).quiet()
+    with open(path, encoding="utf-8") as file:
+        check(len(file.read().splitlines()) == len(lines) + 1, "a run without BEAM wrote")
+    result = box.run(*CASE, DEV="CPU", BEAM=1, TINY_BEAM_SECONDS=1, TINY_TUNED_OUT=box.path("no", "such")).good()
+    check(result.err.count("WARNING") == 1 and "No such file" in result.err, result)
+
+
+@test("tune knows the training step, and its losses stay what they were")
+def training(box):
+    data, path = small_data.write(box, small_data.made(256, 100)), box.path("tuned")
+    # A time-out that leaves every candidate out: what is looked at here is which kernels there are.
+    box.run("tune", "--data", data, "-o", path, "fashion-mnist", DEV="CPU", TINY_BEAM_TIMEOUT=1).quiet()
+    with open(path, encoding="utf-8") as file:
+        check(len(file.read().splitlines()) > 20)
+    job = ("train", "fashion-mnist", "--steps", 2, "--data", data, "--json")
+    plain, tuned = box.run(*job, DEV="CPU").quiet(), box.run(*job, DEV="CPU", TINY_TUNED=path).quiet()
+    for one, other in zip(plain.lines(), tuned.lines()):
+        near(one["loss"], other["loss"], 1e-3, "loss")
+    box.run("tune", "--data", box.path("none"), "fashion-mnist", DEV="CPU").refused("none")
 
 
 @test("tune refuses what it does not know")

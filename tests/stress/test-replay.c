@@ -115,6 +115,13 @@ clear (Trained *self)
   g_clear_object (&self->net);
 }
 
+static gboolean
+is_cpu (void)
+{
+  const char *device = tiny_runtime_get_default_device (NULL);
+  return device != NULL && g_str_has_prefix (device, "CPU");
+}
+
 static void
 test_allocations (void)
 {
@@ -122,8 +129,7 @@ test_allocations (void)
     g_test_skip ("the sanitizer has malloc() for itself");
     return;
   }
-  const char *device = tiny_runtime_get_default_device (NULL);
-  if (device == NULL || !g_str_has_prefix (device, "CPU")) {
+  if (!is_cpu ()) {
     g_test_skip ("an interpreter's launches may allocate");
     return;
   }
@@ -145,6 +151,44 @@ test_allocations (void)
   g_assert_cmpuint (atomic_load (&n_allocations) - before, ==, 0);
   g_assert_cmpuint (tiny_jit_get_n_kernels (trained.jit), >, 3);
   clear (&trained);
+}
+
+/* ---- copies ---- */
+static gboolean
+send (TinyTensor *const *inputs,
+      guint n_inputs,
+      TinyTensor **outputs,
+      guint n_outputs,
+      gpointer user_data,
+      GError **error)
+{
+  outputs[0] = g_object_ref_sink (tiny_tensor_to (inputs[0], user_data));
+  return tiny_tensor_realize (outputs[0], error);
+}
+
+/* A copy to another device is no allocation either, and brings what the input holds this time. */
+static void
+test_copies (void)
+{
+  enum { N = 5000 };
+  g_autoptr (GError) error = NULL;
+  const char *away = is_cpu () ? "REF" : "CPU";
+  g_autoptr (TinyJit) jit = tiny_jit_new (send, (gpointer) away, NULL, 1);
+  g_autoptr (TinyTensor) a = some_tensor (1, (gint64[]){ N }, 1);
+  g_autoptr (TinyTensor) b = some_tensor (2, (gint64[]){ N }, 1);
+  float sent[N], got[N];
+  for (guint i = 0; i < N_STEPS; i++) {
+    TinyTensor *there, *x = i % 2 ? a : b;
+    guint before = atomic_load (&n_allocations);
+    g_assert_true (tiny_jit_call (jit, &x, 1, &there, &error));
+    g_assert_no_error (error);
+    if (i >= 4 && CAN_COUNT)
+      g_assert_cmpuint (atomic_load (&n_allocations) - before, ==, 0);
+    g_assert_cmpstr (tiny_tensor_get_device (there), ==, away);
+    g_assert_true (tiny_tensor_copy_data (x, sent, sizeof sent, &error));
+    g_assert_true (tiny_tensor_copy_data (there, got, sizeof got, &error));
+    g_assert_cmpmem (sent, sizeof sent, got, sizeof got);
+  }
 }
 
 /* ---- threads ---- */
@@ -194,6 +238,10 @@ static void
 test_threads (void)
 {
   static const char *const threads[] = { "1", "2", "8" };
+  if (!is_cpu ()) {
+    g_test_skip ("has no threads");
+    return;
+  }
   g_autofree char *first = NULL;
   for (guint i = 0; i < G_N_ELEMENTS (threads); i++) {
     g_autoptr (GError) error = NULL;
@@ -221,6 +269,7 @@ main (int argc, char **argv)
     return print_values ();
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/stress/replay/allocations", test_allocations);
+  g_test_add_func ("/stress/replay/copies", test_copies);
   g_test_add_func ("/stress/replay/threads", test_threads);
   return g_test_run ();
 }

@@ -119,7 +119,8 @@ static void
 test_matmul (void)
 {
   gint64 shapes[][3]
-      = { { 1, 1, 1 }, { 4, 4, 4 }, { 7, 5, 3 }, { 24, 32, 9 }, { 12, 64, 8 }, { 17, 20, 33 } };
+      = { { 1, 1, 1 },    { 4, 4, 4 },   { 7, 5, 3 },    { 24, 32, 9 }, { 12, 64, 8 },
+          { 17, 20, 33 }, { 31, 70, 5 }, { 13, 131, 3 }, { 64, 48, 7 } };
   for (guint s = 0; s < G_N_ELEMENTS (shapes) * 4; s++) {
     BUILD ();
     gint64 M = shapes[s / 4][0], N = shapes[s / 4][1], K = shapes[s / 4][2];
@@ -139,7 +140,7 @@ test_matmul (void)
 static void
 test_convolution (void)
 {
-  gint64 shapes[][4] = { { 3, 2, 8, 8 }, { 2, 5, 7, 16 }, { 4, 3, 6, 20 } };
+  gint64 shapes[][4] = { { 3, 2, 8, 8 }, { 2, 5, 7, 16 }, { 4, 3, 6, 20 }, { 2, 64, 3, 40 } };
   for (guint s = 0; s < G_N_ELEMENTS (shapes); s++) {
     BUILD ();
     gint64 CI = shapes[s][0], CO = shapes[s][1], H = shapes[s][2], W = shapes[s][3];
@@ -250,7 +251,8 @@ test_opts_text (void)
 {
   g_autoptr (GError) error = NULL;
   guint n;
-  const char *text = "pad(1,16) lanes(1,16) split(0,4) upcast(0,0) swap(0,1) grid(0,0)";
+  const char *text
+      = "pad(1,16) lanes(1,16) split(0,4) upcast(0,0) swap(0,1) grid(0,0) stage(0,1)";
   g_autofree TinyOpt *opts = tiny_opts_from_string (text, &n, &error);
   g_assert_no_error (error);
   g_autofree char *again = tiny_opts_to_string (opts, n);

@@ -43,7 +43,7 @@ test_near (void)
     for (guint k = (guint) g_test_rand_int_range (0, 7); k < g_strv_length (second); k += 7)
       g_free (check_kernel (b, kernel, &target, second[k]));
   }
-  for (const char *kinds = "lanes upcast unroll grid split swap pad"; kinds != NULL;) {
+  for (const char *kinds = "lanes upcast unroll grid split swap stage pad"; kinds != NULL;) {
     g_auto (GStrv) word = g_strsplit (kinds, " ", 2);
     g_autofree char *kind = g_strconcat (word[0], "(", NULL);
     g_test_message ("%s", kind);

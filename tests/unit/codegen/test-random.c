@@ -228,8 +228,11 @@ random_opts (Random *self, TinyNode *sink, const TinyTarget *target)
   for (guint i = 0; i < 6; i++) {
     TinyOpt opt = { pick (self, TINY_N_OPTS), pick (self, 5),
                     amounts[pick (self, G_N_ELEMENTS (amounts))] };
+    const TinyOpt *last = opts->len > 0 ? &g_array_index (opts, TinyOpt, opts->len - 1) : NULL;
     if (opt.kind == TINY_OPT_SWAP)
       opt.amount = pick (self, 4);
+    if (last != NULL && last->kind == TINY_OPT_PAD && pick (self, 2)) /* a whole block */
+      opt = (TinyOpt){ pick (self, 2), last->axis, last->amount };
     g_array_append_val (opts, opt);
     g_autoptr (GError) error = NULL;
     g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-search.c: BEAM on the real CPU backend, whose compiler is made wrong, slow or forgetful for some
- * programs on the way: the plugin's own tables with another compile() or target(). */
+ * test-search.c: BEAM on the real CPU backend, whose compiler is made wrong, slow or unwilling for some
+ * programs on the way, or whose clock tells tales: the plugin's own tables with a few functions before
+ * them. */
 #include <dlfcn.h>
 #include <string.h>
 
@@ -12,9 +13,10 @@
 #include "engine/tiny-search.h"
 #include "ir/tiny-text.h"
 
-/* What goes wrong in compile(): for programs with vectors of @lanes. */
+/* What goes wrong in compile(): for programs with vectors of @lanes; ENDLESS: programs without them
+ * are said to take ten seconds for each point of the grid, others a microsecond. */
 static struct {
-  enum { NOTHING, WRONG_SUM, REFUSED } fault;
+  enum { NOTHING, WRONG_SUM, REFUSED, ENDLESS } fault;
   guint lanes;
   gulong sleep_us;
   gint n_compiles;
@@ -22,6 +24,7 @@ static struct {
 
 static const TinyRenderer *own;
 static guint n_warnings;
+static gint n_compiles; /* of the last search */
 
 static gboolean
 has_lanes (const TinyLinear *linear, guint lanes)
@@ -70,6 +73,85 @@ compile (const TinyCompileArgs *args, void **data, uint64_t *size, TinyPluginErr
   return own->compile (&changed, data, size, error);
 }
 
+/* ---- a device on which some programs are endless ---- */
+static GHashTable *endless_binaries; /* checksums */
+static GHashTable *endless_programs; /* TinyPluginProgram → times launched */
+static TinyDeviceTable table;
+static const TinyDeviceTable *own_table;
+static GMutex lock;
+
+static char *
+checksum (const void *data, uint64_t size)
+{
+  return g_compute_checksum_for_data (G_CHECKSUM_SHA256, data, size);
+}
+
+static TinyStatus
+note_endless (const TinyCompileArgs *args, void **data, uint64_t *size, TinyPluginError *error)
+{
+  TinyStatus status = own->compile (args, data, size, error);
+  g_mutex_lock (&lock);
+  if (status == TINY_STATUS_OK && !has_lanes (args->linear, fault.lanes))
+    g_hash_table_add (endless_binaries, checksum (*data, *size));
+  g_mutex_unlock (&lock);
+  return status;
+}
+
+static TinyStatus
+load_program (TinyPluginDevice *device,
+              const TinyProgramArgs *args,
+              TinyPluginProgram **out,
+              TinyPluginError *error)
+{
+  TinyStatus status = own_table->program_load (device, args, out, error);
+  g_autofree char *sum = checksum (args->data, args->size);
+  if (status == TINY_STATUS_OK)
+    g_hash_table_remove (endless_programs, *out); /* an address that was used before */
+  if (status == TINY_STATUS_OK && g_hash_table_contains (endless_binaries, sum))
+    g_hash_table_insert (endless_programs, *out, GUINT_TO_POINTER (0));
+  return status;
+}
+
+/* No endless program is launched again once it has shown what it is. */
+static TinyStatus
+submit (TinyPluginDevice *device,
+        TinyPluginQueue *queue,
+        const TinySubmit *submit,
+        TinyPluginError *error)
+{
+  TinyStatus status = own_table->submit (device, queue, submit, error);
+  for (guint i = 0; i < submit->n_commands && submit->out_ns != NULL; i++) {
+    const TinyCommand *command = &submit->commands[i];
+    guint64 points = (guint64) command->grid[0] * command->grid[1] * command->grid[2];
+    gpointer n_launches;
+    submit->out_ns[i] = points * 1000;
+    if (!g_hash_table_lookup_extended (endless_programs, command->program, NULL, &n_launches))
+      continue;
+    submit->out_ns[i] = points * 10000000000u;
+    g_assert_cmpuint (GPOINTER_TO_UINT (n_launches), ==, 0);
+    g_hash_table_insert (endless_programs, command->program, GUINT_TO_POINTER (1));
+  }
+  return status;
+}
+
+static const TinyPluginModule *own_module;
+
+static TinyStatus
+open_endless (const char *id,
+              TinyPluginDevice **out,
+              const TinyDeviceTable **out_table,
+              TinyPluginError *error)
+{
+  TinyStatus status = own_module->open (id, out, &own_table, error);
+  table = *own_table;
+  table.program_load = load_program;
+  table.submit = submit;
+  *out_table = &table;
+  return status;
+}
+
+/* ---- the backend ---- */
+
 /* Vectors are kept from the heuristic, not from those who ask for them by hand. */
 static TinyStatus
 modest_target (const char *arch, TinyTarget *out, TinyPluginError *error)
@@ -91,10 +173,13 @@ open_device (gboolean modest)
   TinyPluginEntry entry;
   *(void **) &entry = dlsym (handle, TINY_PLUGIN_ENTRY_SYMBOL);
   TinyPluginModule *module = &modules[modest];
-  *module = *entry (0, &plugin_error);
+  own_module = entry (0, &plugin_error);
+  *module = *own_module;
+  if (fault.fault == ENDLESS)
+    module->open = open_endless;
   own = &module->renderers[0];
   renderers[modest] = *own;
-  renderers[modest].compile = compile;
+  renderers[modest].compile = fault.fault == ENDLESS ? note_endless : compile;
   if (modest)
     renderers[modest].target = modest_target;
   module->renderers = &renderers[modest];
@@ -140,6 +225,7 @@ search (gboolean modest,
   g_assert_no_error (error);
   g_assert_nonnull (out->opts);
   g_assert_cmpuint (out->ns_best, <=, out->ns_heuristic);
+  n_compiles = fault.n_compiles;
   memset (&fault, 0, sizeof fault);
 }
 
@@ -169,7 +255,7 @@ test_wrong (void)
   search (TRUE, matmul, &(TinySearchOptions){ 2, 20, 5000 }, &result);
   g_assert_cmpuint (result.n_wrong, >, 0);
   g_assert_cmpuint (n_warnings, ==, result.n_wrong);
-  g_assert_null (strstr (result.opts, ",16)"));
+  g_assert_false (g_regex_match_simple ("lanes\\([0-9]+,16\\)", result.opts, 0, 0));
 }
 
 /* What the compiler refuses is left out. */
@@ -202,13 +288,29 @@ static void
 test_timeout (void)
 {
   g_auto (TinySearchResult) result = { 0 };
-  gint before = fault.n_compiles;
   search (FALSE, matmul, &(TinySearchOptions){ 1, 20, 1e-6 }, &result);
-  g_assert_cmpint (before, ==, 0);
+  g_assert_cmpint (n_compiles, ==, 1); /* the heuristic's own */
   g_assert_true (result.is_heuristic);
   g_assert_cmpuint (result.n_slow, >, 0);
   g_assert_cmpuint (result.n_slow, ==, result.n_tried - result.n_same);
   g_assert_cmpuint (result.n_timed, ==, 0);
+}
+
+/* A launch that would take longer than the time-out ends a candidate before its second launch. */
+static void
+test_endless (void)
+{
+  g_auto (TinySearchResult) result = { 0 };
+  endless_binaries = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  endless_programs = g_hash_table_new (NULL, NULL);
+  fault.fault = ENDLESS;
+  fault.lanes = 16;
+  search (FALSE, matmul, &(TinySearchOptions){ 2, 20, 5000 }, &result);
+  g_assert_cmpuint (g_hash_table_size (endless_binaries), >, 0);
+  g_assert_cmpuint (result.n_slow, >, 0);
+  g_assert_nonnull (strstr (result.opts, ",16)"));
+  g_hash_table_unref (endless_binaries);
+  g_hash_table_unref (endless_programs);
 }
 
 /* Every fault of compiling the heuristic's own program is an error. */
@@ -253,6 +355,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/search/refused", test_refused);
   g_test_add_func ("/engine/search/seconds", test_seconds);
   g_test_add_func ("/engine/search/timeout", test_timeout);
+  g_test_add_func ("/engine/search/endless", test_endless);
   g_test_add_func ("/engine/search/errors", test_errors);
   return g_test_run ();
 }

@@ -67,10 +67,11 @@ pick_op (Maker *self, TinyOp op)
 static TinyNode *
 pick_dtype (Maker *self, TinyDType dtype, guint lanes)
 {
-  TinyNode like = { .dtype = (guint8) dtype, .lanes = (guint16) lanes };
-  TinyNode *node = pick (self, &like, FALSE);
-  gboolean found = node != &like;
-  if (found)
+  g_autofree TinyNode *like = g_new0 (TinyNode, 1);
+  like->dtype = (guint8) dtype;
+  like->lanes = (guint16) lanes;
+  TinyNode *node = pick (self, like, FALSE);
+  if (node != like)
     return node;
   return tiny_node_new (self->graph, TINY_OP_CONST, dtype, lanes, 0, NULL,
                         random_bits (self, dtype), NULL, NULL);

@@ -777,6 +777,48 @@ test_refusals (void)
   expect_refusal (p);
 }
 
+/* ---- conversions meet their inverses ---- */
+
+/* The text of @p's code for a processor that adds halves. */
+static char *
+list_code (Program *p)
+{
+  TinyPluginError error = new_error ();
+  TinyCompileArgs args = { .struct_size = sizeof args,
+                           .arch = "x86_64,sapphirerapids",
+                           .name = p->linear.name,
+                           .linear = &p->linear };
+  void *data = NULL;
+  uint64_t size = 0;
+  char *text = NULL;
+  g_assert_cmpint (h.llvm->compile (&args, &data, &size, &error), ==, TINY_STATUS_OK);
+  g_assert_cmpint (h.llvm->disassemble (data, size, &text, &error), ==, TINY_STATUS_OK);
+  free (data);
+  return text;
+}
+
+/* A sum of halves in f32 that is stored as halves is one of halves: nothing is converted. */
+static void
+test_conversions (void)
+{
+  enum { N = 512, L = 16 };
+  g_autofree Program *p = program_new ("sum_of_halves");
+  uint32_t out = program_param (p, TINY_DTYPE_F16, N, TINY_PARAM_WRITE);
+  uint32_t a = program_param (p, TINY_DTYPE_F16, N, TINY_PARAM_READ);
+  uint32_t b = program_param (p, TINY_DTYPE_F16, N, TINY_PARAM_READ);
+  p->linear.grid[0] = N / L;
+  uint32_t grid = ADD (GRID, I64, 1, 0), width = ADD (CONST, I64, 1, L);
+  uint32_t at = ADD (MUL, I64, 1, 0, grid, width);
+  uint32_t x = ADD (LOAD, F16, L, 0, a, at), y = ADD (LOAD, F16, L, 0, b, at);
+  uint32_t wide_x = ADD (CAST, F32, L, 0, x), wide_y = ADD (CAST, F32, L, 0, y);
+  uint32_t sum = ADD (ADD, F32, L, 0, wide_x, wide_y), half = ADD (CAST, F16, L, 0, sum);
+  ADD (STORE, VOID, L, 0, out, at, half);
+  char *text = list_code (p);
+  g_assert_nonnull (strstr (text, "vaddph"));
+  g_assert_null (strstr (text, "vcvt"));
+  free (text);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -792,6 +834,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugins-cpu/llvm/grid-if", test_grid_if);
   g_test_add_func ("/plugins-cpu/llvm/16-bit-constants", test_16_bit_constants);
   g_test_add_func ("/plugins-cpu/llvm/refusals", test_refusals);
+  g_test_add_func ("/plugins-cpu/llvm/conversions", test_conversions);
   int result = g_test_run ();
   harness_close ();
   return result;

@@ -323,7 +323,49 @@ typedef struct {
   guint n_buffers;
   gint64 ranges[MAX_RANGES];
   gboolean open[MAX_RANGES];
+  TinyGraph *graph;
+  TinyNode *kernel;
 } Run;
+
+static Element evaluate (Run *run, TinyNode *node);
+
+/* What the kernel put at @at of memory of its own in this round of the loops around that. */
+static Element
+evaluate_local (const Run *outside, TinyNode *local, gint64 at)
+{
+  Run run = *outside;
+  TinyNode *store = NULL;
+  guint n;
+  for (guint i = 0; i < run.kernel->n_sources; i++)
+    if (run.kernel->sources[i]->sources[0] == local)
+      store = run.kernel->sources[i];
+  g_assert_nonnull (store);
+  g_assert_cmpint (at, >=, 0);
+  g_assert_cmpint (at, <, local->ints->v[0]);
+  memset (run.open, 0, sizeof run.open);
+  TinyNode *const *ranges = tiny_node_get_ranges (run.graph, store, &n);
+  gint64 steps = 1;
+  for (guint i = 0; i < n; i++) {
+    run.open[tiny_range_get_number (ranges[i])] = TRUE;
+    if (tiny_node_depends_on (run.graph, local, ranges[i]))
+      g_assert_true (outside->open[tiny_range_get_number (ranges[i])]);
+    else
+      steps *= tiny_range_get_extent (ranges[i]);
+  }
+  for (gint64 k = 0; k < steps; k++) {
+    gint64 rest = k;
+    for (guint i = 0; i < n; i++) {
+      gint64 extent = tiny_range_get_extent (ranges[i]);
+      if (tiny_node_depends_on (run.graph, local, ranges[i]))
+        continue;
+      run.ranges[tiny_range_get_number (ranges[i])] = rest % extent;
+      rest /= extent;
+    }
+    if (evaluate (&run, store->sources[1]).i == at)
+      return evaluate (&run, store->sources[2]);
+  }
+  g_assert_not_reached ();
+}
 
 static Element
 evaluate (Run *run, TinyNode *node)
@@ -340,11 +382,13 @@ evaluate (Run *run, TinyNode *node)
     return x[0];
   }
   if (node->op == TINY_OP_LOAD) {
-    g_assert_cmpint (node->sources[0]->arg, <, run->n_buffers);
-    Array *buffer = run->buffers[node->sources[0]->arg];
     if (node->n_sources > 2 && !evaluate (run, node->sources[2]).i)
       return evaluate (run, node->sources[3]);
     gint64 at = evaluate (run, node->sources[1]).i;
+    if (node->sources[0]->op == TINY_OP_LOCAL)
+      return evaluate_local (run, node->sources[0], at);
+    g_assert_cmpint (node->sources[0]->arg, <, run->n_buffers);
+    Array *buffer = run->buffers[node->sources[0]->arg];
     g_assert_cmpint (buffer->dtype, ==, node->dtype);
     g_assert_cmpint (node->sources[0]->ints->v[0], ==, buffer->n);
     g_assert_cmpint (at, >=, 0);
@@ -422,18 +466,21 @@ run_store (TinyGraph *graph, Run *run, TinyNode *store, Array *to)
 static void
 run_kernel (TinyGraph *graph, Run *run, const TinyScheduleItem *item)
 {
-  Array *written[64];
-  g_assert_cmpuint (item->kernel->n_sources, ==, item->n_written);
-  for (guint i = 0; i < item->n_written; i++) {
+  Array *written[64] = { NULL };
+  run->graph = graph;
+  run->kernel = item->kernel;
+  for (guint i = 0; i < item->kernel->n_sources; i++) {
     TinyNode *store = item->kernel->sources[i];
-    Array *old = run->buffers[store->sources[0]->arg];
-    g_assert_cmpint (store->sources[0]->arg, <, item->n_written);
-    written[i] = array_new (old->dtype, old->n);
-    run_store (graph, run, store, written[i]);
+    gint64 slot = store->sources[0]->arg;
+    if (store->sources[0]->op == TINY_OP_LOCAL)
+      continue; /* computed where it is read */
+    g_assert_cmpint (slot, <, item->n_written);
+    g_assert_null (written[slot]);
+    written[slot] = array_new (run->buffers[slot]->dtype, run->buffers[slot]->n);
+    run_store (graph, run, store, written[slot]);
   }
   for (guint i = 0; i < item->n_written; i++) {
-    Array *old = run->buffers[item->kernel->sources[i]->sources[0]->arg];
-    memcpy (old->v, written[i]->v, old->n * sizeof (Element));
+    memcpy (run->buffers[i]->v, written[i]->v, written[i]->n * sizeof (Element));
     array_free (written[i]);
   }
 }
@@ -446,7 +493,9 @@ verify_reads (TinySchedule *schedule, const TinyScheduleItem *item)
   g_autoptr (GPtrArray) order = tiny_graph_toposort (schedule->graph, &kernel, 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *load = order->pdata[i];
-    for (guint s = 0; s < kernel->n_sources && load->op == TINY_OP_LOAD; s++)
+    if (load->op != TINY_OP_LOAD || load->sources[0]->op == TINY_OP_LOCAL)
+      continue;
+    for (guint s = 0; s < kernel->n_sources; s++)
       if (kernel->sources[s]->sources[0] == load->sources[0])
         g_assert_true (kernel->sources[s]->sources[1] == load->sources[1]);
   }

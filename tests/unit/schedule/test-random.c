@@ -351,6 +351,7 @@ test_large_programs (void)
     static const double launches[] = { 0, 20, 200 };
     schedule_weights.launch = launches[seed % 3];
     schedule_weights.workers = seed % 4 == 0 ? 1 : 16;
+    schedule_weights.local = seed % 2;
     schedule_weights.byte = seed % 5 < 3 ? 0.1 : 2;
     schedule_weights.max_depth = seed % 7 == 0 ? 2 : 200;
     if (only == NULL || g_ascii_strtoull (only, NULL, 10) == seed)

@@ -1,0 +1,276 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * stage.c: an operand is copied to LOCAL memory in the order in which it is read.
+ *
+ * STAGE(axis, operand) splits the ranges that a LOAD depends on at an output axis: those up to it
+ * stay what they are, those inside of it are what one copy spans. A STORE of its own over fresh
+ * ranges fills the copy in each round of the outer ones, and the LOAD reads it there: neighbours in
+ * time are neighbours in memory, without gates, whatever the operand's own layout is.
+ *
+ * A window that slides along the lanes (the taps of a convolution) reads nearly the same elements at
+ * each of its steps: they are copied once, a row as long as the lanes and the window together. */
+#include "optimise.h"
+
+#include "rewrite/tiny-bounds.h"
+
+enum { MAX_RANGES = 24 };
+
+/* What is copied when, and where to. */
+typedef struct {
+  TinyNode *load;
+  TinyNode *ranges[MAX_RANGES], *copied[MAX_RANGES]; /* as read; as filled. Innermost last */
+  guint n;
+  gint64 n_elements;
+  TinyNode *window, *copies, *lanes; /* of a row: a loop, the UPCAST or NULL, the LANES */
+  gint64 n_row;                      /* elements of a row that are read */
+} Copy;
+
+TinyNode *
+tiny_axes_find_operand (TinyAxes *self, gint64 operand)
+{
+  TinyGraph *graph = self->cg->graph;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_LOAD && node->sources[0]->op == TINY_OP_PARAM && operand-- == 0)
+      return node;
+  }
+  return NULL;
+}
+
+/* Loops in their order, then copies, lanes last. */
+static guint
+place_of (TinyNode *range)
+{
+  static const guint places[]
+      = { [TINY_RANGE_UNROLL] = 1, [TINY_RANGE_UPCAST] = 2, [TINY_RANGE_LANES] = 3 };
+  TinyRangeKind kind = tiny_range_get_kind (range);
+  guint place = kind < G_N_ELEMENTS (places) ? places[kind] : 0;
+  return place << 24 | tiny_range_get_number (range);
+}
+
+static gboolean
+is_outside (TinyAxes *self, guint n_outside, TinyNode *range)
+{
+  for (guint i = 0; i < n_outside; i++)
+    if (tiny_axes_get (self, i)->node == range)
+      return TRUE;
+  return FALSE;
+}
+
+/* The ranges of @load that run inside the first @n_outside axes, in the order of the copy. */
+static gboolean
+find_inside (TinyAxes *self, TinyNode *load, guint n_outside, Copy *out)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (self->cg->graph, load, &n);
+  *out = (Copy){ .load = load, .n_elements = 1 };
+  for (guint i = 0; i < n; i++) {
+    if (is_outside (self, n_outside, ranges[i]))
+      continue;
+    if (out->n == MAX_RANGES)
+      return FALSE;
+    guint at = out->n++;
+    for (; at > 0 && place_of (out->ranges[at - 1]) > place_of (ranges[i]); at--)
+      out->ranges[at] = out->ranges[at - 1];
+    out->ranges[at] = ranges[i];
+    out->n_elements *= tiny_range_get_extent (ranges[i]);
+  }
+  return out->n > 0;
+}
+
+/* ---- windows ---- */
+/* Whether @gate sees the window and the lanes only as their sum, which is as @self counts it. */
+static gboolean
+sees_sum (TinyGraph *graph, TinyNode *gate, const Copy *self)
+{
+  TinyNode *const parts[] = { self->lanes, self->window, self->copies };
+  const gint64 weights[] = { 1, 1, tiny_range_get_extent (self->lanes) };
+  gboolean depends = FALSE;
+  gint64 x, y, scale = 0;
+  for (guint i = 0; i < 3; i++)
+    depends = depends || (parts[i] != NULL && tiny_node_depends_on (graph, gate, parts[i]));
+  if (!depends)
+    return TRUE;
+  if (gate->op == TINY_OP_AND || gate->op == TINY_OP_OR)
+    return sees_sum (graph, gate->sources[0], self) && sees_sum (graph, gate->sources[1], self);
+  if (gate->op != TINY_OP_CMPLT || gate->sources[0]->dtype != TINY_DTYPE_INDEX)
+    return FALSE;
+  for (guint i = 0; i < 3 && parts[i] != NULL; i++) {
+    if (!tiny_index_stride (graph, gate->sources[0], parts[i], &x)
+        || !tiny_index_stride (graph, gate->sources[1], parts[i], &y))
+      return FALSE;
+    scale = i == 0 ? x - y : scale;
+    if (x - y != scale * weights[i])
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
+has_stride (TinyGraph *graph, TinyNode *load, TinyNode *range, gint64 wanted)
+{
+  gint64 stride;
+  return tiny_index_stride (graph, load->sources[1], range, &stride) && stride == wanted;
+}
+
+/* Finds a window: a loop with the stride of the lanes, so that both count along one row. */
+static void
+find_window (TinyAxes *self, Copy *copy)
+{
+  TinyGraph *graph = self->cg->graph;
+  TinyNode *load = copy->load, *last = copy->ranges[copy->n - 1];
+  if (tiny_range_get_kind (last) != TINY_RANGE_LANES || !has_stride (graph, load, last, 1))
+    return;
+  copy->lanes = last;
+  copy->n_row = tiny_range_get_extent (last);
+  if (copy->n > 1 && tiny_range_get_kind (copy->ranges[copy->n - 2]) == TINY_RANGE_UPCAST
+      && has_stride (graph, load, copy->ranges[copy->n - 2], copy->n_row)) {
+    copy->copies = copy->ranges[copy->n - 2];
+    copy->n_row *= tiny_range_get_extent (copy->copies);
+  }
+  for (guint i = 0; i < copy->n && copy->window == NULL; i++) {
+    copy->window = copy->ranges[i];
+    if (tiny_range_get_kind (copy->window) != TINY_RANGE_REDUCE
+        || !has_stride (graph, load, copy->window, 1)
+        || (load->n_sources > 2 && !sees_sum (graph, load->sources[2], copy)))
+      copy->window = NULL;
+  }
+  if (copy->window != NULL)
+    copy->n_row += tiny_range_get_extent (copy->window) - 1;
+}
+
+/* What is left of the ranges without those that count along the row. */
+static void
+take_row (Copy *copy)
+{
+  guint n = 0;
+  for (guint i = 0; i < copy->n; i++)
+    if (copy->ranges[i] != copy->window && copy->ranges[i] != copy->copies
+        && copy->ranges[i] != copy->lanes)
+      copy->ranges[n++] = copy->ranges[i];
+  copy->n = n;
+}
+
+/* ---- copies ---- */
+static TinyNode *
+copy_range (TinyAxes *self, TinyNode *range, TinyRangeKind kind)
+{
+  return tiny_node_range_const (self->cg->graph, self->n_numbers++, kind,
+                                tiny_range_get_extent (range));
+}
+
+/* Fresh ranges for the copy. Lanes stay lanes where the operand has neighbours along them. */
+static void
+make_ranges (TinyAxes *self, Copy *copy)
+{
+  TinyGraph *graph = self->cg->graph;
+  for (guint i = 0; i < copy->n; i++) {
+    TinyRangeKind kind = tiny_range_get_kind (copy->ranges[i]);
+    if (kind == TINY_RANGE_REDUCE
+        || (kind == TINY_RANGE_LANES && !has_stride (graph, copy->load, copy->ranges[i], 1)))
+      kind = TINY_RANGE_LOOP;
+    copy->copied[i] = copy_range (self, copy->ranges[i], kind);
+  }
+}
+
+static TinyNode *
+add_scaled (TinyGraph *graph, TinyNode *sum, TinyNode *x, gint64 scale)
+{
+  return tiny_fold_binary (
+      graph, TINY_OP_ADD, sum,
+      tiny_fold_binary (graph, TINY_OP_MUL, x, tiny_node_const_index (graph, scale)));
+}
+
+/* The place of @ranges, with rows of @stride elements as the innermost part. */
+static TinyNode *
+flatten (TinyAxes *self, TinyNode *const *ranges, guint n, gint64 stride)
+{
+  TinyGraph *graph = self->cg->graph;
+  TinyNode *flat = tiny_node_const_index (graph, 0);
+  for (guint i = n; i-- > 0; stride *= tiny_range_get_extent (ranges[i]))
+    flat = add_scaled (graph, flat, ranges[i], stride);
+  return flat;
+}
+
+/* @load over the copied ranges and @along its row; past the row's end it reads nothing. */
+static TinyNode *
+load_row (TinyAxes *self, Copy *copy, TinyNode *along)
+{
+  TinyGraph *graph = self->cg->graph;
+  TinyNode *load = copy->load, *zero = tiny_node_const_index (graph, 0);
+  TinyNode *from[] = { copy->window, copy->lanes, copy->copies };
+  TinyNode *to[] = { zero, along, zero }, *sources[4];
+  load = tiny_codegen_replace (graph, load, copy->ranges, copy->copied, copy->n);
+  load = tiny_codegen_replace (graph, load, from, to, copy->copies ? 3 : 2);
+  TinyNode *gate = tiny_fold_binary (graph, TINY_OP_CMPLT, along,
+                                     tiny_node_const_index (graph, copy->n_row));
+  for (guint i = 0; i < load->n_sources; i++)
+    sources[i] = load->sources[i];
+  sources[2] = load->n_sources > 2
+                   ? tiny_fold_binary (graph, TINY_OP_AND, load->sources[2], gate)
+                   : gate;
+  if (load->n_sources == 2)
+    sources[3] = tiny_node_const_int (graph, load->dtype, 0);
+  return tiny_node_new (graph, TINY_OP_LOAD, load->dtype, 1, 4, sources, 0, NULL, NULL);
+}
+
+static guint
+count_locals (TinyGraph *graph, TinyNode *root)
+{
+  guint n = 0;
+  for (guint i = 0; i < root->n_sources; i++)
+    if (root->sources[i]->sources[0]->op == TINY_OP_LOCAL)
+      n = MAX (n, (guint) root->sources[i]->sources[0]->arg + 1);
+  return n;
+}
+
+TinyNode *
+tiny_axes_stage (TinyAxes *self, guint n_outside, TinyNode *load)
+{
+  TinyGraph *graph = self->cg->graph;
+  Copy copy;
+  if (load->op != TINY_OP_LOAD || !find_inside (self, load, n_outside, &copy))
+    return load;
+  find_window (self, &copy);
+  TinyNode *along = tiny_node_const_index (graph, 0), *place = along;
+  gint64 n_row = 1;
+  if (copy.window != NULL) {
+    gint64 lanes = tiny_range_get_extent (copy.lanes), n = (copy.n_row + lanes - 1) / lanes;
+    n_row = n * lanes;
+    copy.n_elements /= tiny_range_get_extent (copy.window) * lanes
+                       * (copy.copies ? tiny_range_get_extent (copy.copies) : 1);
+    copy.n_elements *= n_row;
+    take_row (&copy);
+    place = tiny_fold_binary (graph, TINY_OP_ADD, copy.lanes, copy.window);
+    if (copy.copies != NULL)
+      place = add_scaled (graph, place, copy.copies, lanes);
+  }
+  make_ranges (self, &copy);
+  if (copy.window != NULL) {
+    gint64 lanes = tiny_range_get_extent (copy.lanes);
+    along = copy_range (self, copy.lanes, TINY_RANGE_LANES);
+    along = add_scaled (
+        graph, along,
+        tiny_node_range_const (graph, self->n_numbers++, TINY_RANGE_UPCAST, n_row / lanes),
+        lanes);
+  }
+  g_autofree TinyNode **loops = g_new (TinyNode *, n_outside);
+  guint n_loops = 0;
+  for (guint i = 0; i < n_outside; i++)
+    if (tiny_axes_get (self, i)->node->op == TINY_OP_RANGE)
+      loops[n_loops++] = tiny_axes_get (self, i)->node;
+  TinyNode *memory = tiny_node_new (graph, TINY_OP_LOCAL, load->dtype, 1, n_loops, loops,
+                                    count_locals (graph, self->cg->root) + self->staged->len,
+                                    tiny_graph_ints (graph, &copy.n_elements, 1), NULL);
+  TinyNode *value = copy.window
+                        ? load_row (self, &copy, along)
+                        : tiny_codegen_replace (graph, load, copy.ranges, copy.copied, copy.n);
+  TinyNode *to = flatten (self, copy.copied, copy.n, n_row);
+  TinyNode *from = flatten (self, copy.ranges, copy.n, n_row);
+  TinyNode *filled[] = { memory, tiny_fold_binary (graph, TINY_OP_ADD, to, along), value };
+  g_ptr_array_add (self->staged, tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3,
+                                                filled, 0, NULL, NULL));
+  TinyNode *read[] = { memory, tiny_fold_binary (graph, TINY_OP_ADD, from, place) };
+  return tiny_node_new (graph, TINY_OP_LOAD, load->dtype, 1, 2, read, 0, NULL, NULL);
+}

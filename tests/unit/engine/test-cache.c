@@ -1,0 +1,214 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-cache.c: the folder of compiled programs keeps to its size, keeps what is used, and serves
+ * several processes at once with entries that are right or not there. */
+#include "engine/tiny-cache.h"
+
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/tiny-env.h"
+
+enum { MIB = 1 << 20, ENTRY_BYTES = 60000, N_ENTRIES = 40, N_PROCESSES = 3, N_ROUNDS = 60 };
+
+static char *programs;
+
+static char *
+key_of (guint i)
+{
+  return g_strdup_printf ("%032x", i * 2654435761u);
+}
+
+/* An entry's bytes follow from its number. */
+static GBytes *
+content_of (guint i)
+{
+  guint8 *data = g_malloc (ENTRY_BYTES);
+  for (guint k = 0; k < ENTRY_BYTES; k++)
+    data[k] = (guint8) (i * 7 + k % 251);
+  return g_bytes_new_take (data, ENTRY_BYTES);
+}
+
+static void
+store (guint i)
+{
+  g_autofree char *key = key_of (i);
+  g_autoptr (GBytes) content = content_of (i);
+  tiny_cache_store (key, content);
+}
+
+/* Whether entry @i is there; it is right then. */
+static gboolean
+load (guint i)
+{
+  g_autofree char *key = key_of (i);
+  g_autoptr (GBytes) found = tiny_cache_load (key), content = content_of (i);
+  if (found != NULL)
+    g_assert_true (g_bytes_equal (found, content));
+  return found != NULL;
+}
+
+/* Lets entry @i look as if it were last used @age_s seconds ago. */
+static void
+age (const char *name, gint64 age_s)
+{
+  g_autofree char *path = g_build_filename (programs, name, NULL);
+  struct timespec times[2] = { { time (NULL) - age_s, 0 }, { time (NULL) - age_s, 0 } };
+  g_assert_cmpint (utimensat (AT_FDCWD, path, times, 0), ==, 0);
+}
+
+static void
+age_entry (guint i, gint64 age_s)
+{
+  g_autofree char *key = key_of (i);
+  age (key, age_s);
+}
+
+static gint64
+bytes_in_folder (void)
+{
+  g_autoptr (GDir) dir = g_dir_open (programs, 0, NULL);
+  gint64 total = 0;
+  for (const char *name; dir != NULL && (name = g_dir_read_name (dir)) != NULL;) {
+    g_autofree char *path = g_build_filename (programs, name, NULL);
+    GStatBuf about;
+    if (g_stat (path, &about) == 0)
+      total += about.st_size;
+  }
+  return total;
+}
+
+static void
+empty_folder (void)
+{
+  g_autoptr (GDir) dir = g_dir_open (programs, 0, NULL);
+  for (const char *name; dir != NULL && (name = g_dir_read_name (dir)) != NULL;) {
+    g_autofree char *path = g_build_filename (programs, name, NULL);
+    g_unlink (path);
+  }
+}
+
+/* The oldest go, but not one that was used since. */
+static void
+test_limit (void)
+{
+  empty_folder ();
+  tiny_env_set_int (TINY_ENV_CACHE_MB, 1);
+  for (guint i = 0; i < 16; i++) {
+    store (i);
+    age_entry (i, 10000 - i);
+  }
+  for (guint i = 0; i < 16; i++)
+    if (i != 3)
+      age_entry (i, 10000 - i);
+  g_assert_true (load (3));
+  store (100);
+  store (101); /* passes the limit */
+  g_assert_cmpint (bytes_in_folder (), <=, MIB / 4 * 3 + MIB / 16);
+  g_assert_cmpint (bytes_in_folder (), >=, MIB / 2);
+  g_assert_false (load (0));
+  g_assert_false (load (2));
+  g_assert_true (load (3));
+  g_assert_false (load (4));
+  g_assert_true (load (15));
+  g_assert_true (load (100));
+  g_assert_true (load (101));
+}
+
+static void
+test_no_limit (void)
+{
+  empty_folder ();
+  tiny_env_set_int (TINY_ENV_CACHE_MB, 0);
+  for (guint i = 0; i < N_ENTRIES; i++)
+    store (i);
+  for (guint i = 0; i < N_ENTRIES; i++)
+    g_assert_true (load (i));
+}
+
+/* An account that is wrong, missing or nonsense is made anew; what a dead process left goes. */
+static void
+test_repair (void)
+{
+  static const char *const accounts[] = { NULL, "", "nonsense, and rather a lot of that" };
+  tiny_env_set_int (TINY_ENV_CACHE_MB, 1);
+  for (guint i = 0; i < G_N_ELEMENTS (accounts); i++) {
+    g_autofree char *path = g_build_filename (programs, "account", NULL);
+    g_autofree char *old = g_build_filename (programs, "0123.ABCDEF", NULL);
+    g_autofree char *young = g_build_filename (programs, "4567.ABCDEF", NULL);
+    empty_folder ();
+    tiny_env_set_int (TINY_ENV_CACHE_MB, 0);
+    for (guint k = 0; k < N_ENTRIES; k++)
+      store (k);
+    if (accounts[i] != NULL)
+      g_assert_true (g_file_set_contents (path, accounts[i], -1, NULL));
+    g_assert_true (g_file_set_contents (old, "x", 1, NULL));
+    g_assert_true (g_file_set_contents (young, "x", 1, NULL));
+    age ("0123.ABCDEF", 7200);
+    tiny_env_set_int (TINY_ENV_CACHE_MB, 1);
+    store (200);
+    g_assert_cmpint (bytes_in_folder (), <=, MIB);
+    g_assert_true (load (200));
+    g_assert_false (g_file_test (old, G_FILE_TEST_EXISTS));
+    g_assert_true (g_file_test (young, G_FILE_TEST_EXISTS));
+  }
+}
+
+/* Stores and loads at random; what is found is right. */
+static int
+work (guint seed)
+{
+  g_autoptr (GRand) rand = g_rand_new_with_seed (seed);
+  guint n_found = 0;
+  for (guint i = 0; i < N_ROUNDS; i++) {
+    store ((guint) g_rand_int_range (rand, 0, N_ENTRIES));
+    n_found += load ((guint) g_rand_int_range (rand, 0, N_ENTRIES));
+  }
+  return n_found > 0 ? 0 : 1;
+}
+
+static void
+test_processes (void)
+{
+  pid_t children[N_PROCESSES];
+  empty_folder ();
+  tiny_env_set_int (TINY_ENV_CACHE_MB, 1);
+  for (guint i = 0; i < N_PROCESSES; i++) {
+    children[i] = fork ();
+    g_assert_cmpint (children[i], >=, 0);
+    if (children[i] == 0)
+      _exit (work (i + 1));
+  }
+  for (guint i = 0; i < N_PROCESSES; i++) {
+    int status;
+    g_assert_cmpint (waitpid (children[i], &status, 0), ==, children[i]);
+    g_assert_true (WIFEXITED (status) && WEXITSTATUS (status) == 0);
+  }
+  /* Those that did not get the account's lock went uncounted: a few entries. */
+  g_assert_cmpint (bytes_in_folder (), <=, 3 * MIB / 2);
+  g_assert_cmpint (bytes_in_folder (), >, 0);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_autofree char *folder = g_dir_make_tmp ("tinycore-cache-XXXXXX", NULL);
+  g_assert_nonnull (folder);
+  tiny_env_set_text (TINY_ENV_CACHE_DIR, folder);
+  programs = g_build_filename (folder, "programs", NULL);
+  g_test_add_func ("/engine/cache/limit", test_limit);
+  g_test_add_func ("/engine/cache/no-limit", test_no_limit);
+  g_test_add_func ("/engine/cache/repair", test_repair);
+  g_test_add_func ("/engine/cache/processes", test_processes);
+  int result = g_test_run ();
+  empty_folder ();
+  g_rmdir (programs);
+  g_rmdir (folder);
+  g_free (programs);
+  return result;
+}
