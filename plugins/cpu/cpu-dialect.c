@@ -9,7 +9,7 @@
 #include "cpu.h"
 
 static const char prelude[]
-    = "typedef unsigned char tiny_bool, tiny_u8;\n"
+    = "typedef unsigned char tiny_bool, tiny_u8, tiny_f8e4m3, tiny_f8e5m2;\n"
       "typedef signed char tiny_i8;\n"
       "typedef short tiny_i16;\n"
       "typedef unsigned short tiny_u16, tiny_bf16;\n"
@@ -82,6 +82,8 @@ const TinyDialect cpu_dialect = {
              [TINY_DTYPE_U32] = "tiny_u32",
              [TINY_DTYPE_I64] = "tiny_i64",
              [TINY_DTYPE_U64] = "tiny_u64",
+             [TINY_DTYPE_F8E4M3] = "tiny_f8e4m3",
+             [TINY_DTYPE_F8E5M2] = "tiny_f8e5m2",
              [TINY_DTYPE_F16] = "tiny_f16",
              [TINY_DTYPE_BF16] = "tiny_bf16",
              [TINY_DTYPE_F32] = "tiny_f32",

@@ -119,7 +119,8 @@ has_right_types (Emitter *e, const TinyInstr *instr)
   case TINY_INSTR_NEG:
   case TINY_INSTR_MAX:
   case TINY_INSTR_MULACC:
-    is_right = instr->dtype != TINY_DTYPE_F16 && instr->dtype != TINY_DTYPE_BF16;
+    is_right = instr->dtype != TINY_DTYPE_F16 && instr->dtype != TINY_DTYPE_BF16
+               && instr->dtype != TINY_DTYPE_F8E4M3 && instr->dtype != TINY_DTYPE_F8E5M2;
     break;
   }
   return is_right || emit_fail (e, instr, "dtypes of its sources") != NULL;

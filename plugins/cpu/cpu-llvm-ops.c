@@ -285,6 +285,12 @@ cast_int_to (Emitter *e, LlvmRef value, unsigned from, unsigned to, unsigned lan
   return e->llvm->BuildIntCast2 (e->builder, value, type, is_signed, "");
 }
 
+static bool
+is_only_stored (unsigned dtype)
+{
+  return dtype == TINY_DTYPE_BF16 || dtype == TINY_DTYPE_F8E4M3 || dtype == TINY_DTYPE_F8E5M2;
+}
+
 static LlvmRef
 emit_cast (Emitter *e, const TinyInstr *instr)
 {
@@ -293,8 +299,8 @@ emit_cast (Emitter *e, const TinyInstr *instr)
   LlvmRef value = emit_source (e, instr, 0);
   if (from == to)
     return value;
-  if (from == TINY_DTYPE_BF16 || to == TINY_DTYPE_BF16)
-    return emit_fail (e, instr, "bf16 is only stored");
+  if (is_only_stored (from) || is_only_stored (to))
+    return emit_fail (e, instr, "bf16 and fp8 are only stored");
   bool has_f16 = e->arch->kind == CPU_ARCH_AARCH64 || (e->arch->features & CPU_BIT (F16C)) != 0;
   if ((from == TINY_DTYPE_F16 || to == TINY_DTYPE_F16) && !has_f16)
     return emit_fail (e, instr, "f16 is only stored without f16c");

@@ -14,12 +14,13 @@
 static const struct {
   uint8_t n_bits, is_float, is_signed;
 } dtypes[TINY_N_DTYPES] = {
-  [TINY_DTYPE_BOOL] = { 8, 0, 0 },  [TINY_DTYPE_I8] = { 8, 0, 1 },
-  [TINY_DTYPE_U8] = { 8, 0, 0 },    [TINY_DTYPE_I16] = { 16, 0, 1 },
-  [TINY_DTYPE_U16] = { 16, 0, 0 },  [TINY_DTYPE_I32] = { 32, 0, 1 },
-  [TINY_DTYPE_U32] = { 32, 0, 0 },  [TINY_DTYPE_I64] = { 64, 0, 1 },
-  [TINY_DTYPE_U64] = { 64, 0, 0 },  [TINY_DTYPE_F16] = { 16, 0, 0 },
-  [TINY_DTYPE_BF16] = { 16, 0, 0 }, [TINY_DTYPE_F32] = { 32, 1, 0 },
+  [TINY_DTYPE_F8E4M3] = { 8, 0, 0 }, [TINY_DTYPE_F8E5M2] = { 8, 0, 0 },
+  [TINY_DTYPE_BOOL] = { 8, 0, 0 },   [TINY_DTYPE_I8] = { 8, 0, 1 },
+  [TINY_DTYPE_U8] = { 8, 0, 0 },     [TINY_DTYPE_I16] = { 16, 0, 1 },
+  [TINY_DTYPE_U16] = { 16, 0, 0 },   [TINY_DTYPE_I32] = { 32, 0, 1 },
+  [TINY_DTYPE_U32] = { 32, 0, 0 },   [TINY_DTYPE_I64] = { 64, 0, 1 },
+  [TINY_DTYPE_U64] = { 64, 0, 0 },   [TINY_DTYPE_F16] = { 16, 0, 0 },
+  [TINY_DTYPE_BF16] = { 16, 0, 0 },  [TINY_DTYPE_F32] = { 32, 1, 0 },
   [TINY_DTYPE_F64] = { 64, 1, 0 },
 };
 
@@ -132,16 +133,18 @@ emit_intrinsic (Emitter *e, const char *name, LlvmRef type, LlvmRef *arguments, 
                            n, "");
 }
 
-/* The bits of @value in a 16-bit float with @n_mantissa explicit bits, rounded to even. */
+/* The bits of @value in a float of @n_bits with @n_mantissa explicit ones, rounded to even. */
 static uint16_t
-round_to_16_bits (double value, unsigned n_mantissa)
+round_to_bits (double value, unsigned n_bits, unsigned n_mantissa)
 {
   uint64_t bits;
   memcpy (&bits, &value, sizeof bits);
-  const unsigned n_exponent = 15 - n_mantissa;
+  const unsigned n_exponent = n_bits - 1 - n_mantissa;
   const int bias = (1 << (n_exponent - 1)) - 1;
-  const uint16_t sign = (uint16_t) (bits >> 63 << 15);
-  const uint16_t infinity = (uint16_t) (((1u << n_exponent) - 1) << n_mantissa);
+  const uint16_t sign = (uint16_t) (bits >> 63 << (n_bits - 1));
+  /* f8e4m3 has none: its last code is NaN. */
+  const uint16_t infinity
+      = n_exponent == 4 ? 0x7f : (uint16_t) (((1u << n_exponent) - 1) << n_mantissa);
   int exponent = (int) (bits >> 52 & 0x7ff);
   uint64_t mantissa = bits & ((UINT64_C (1) << 52) - 1);
   if (exponent == 0x7ff)
@@ -177,10 +180,16 @@ emit_constant (Emitter *e, const TinyInstr *instr)
     value = e->llvm->ConstReal (type, real);
     break;
   case TINY_DTYPE_F16:
-    value = e->llvm->ConstInt (type, round_to_16_bits (real, 10), 0);
+    value = e->llvm->ConstInt (type, round_to_bits (real, 16, 10), 0);
     break;
   case TINY_DTYPE_BF16:
-    value = e->llvm->ConstInt (type, round_to_16_bits (real, 7), 0);
+    value = e->llvm->ConstInt (type, round_to_bits (real, 16, 7), 0);
+    break;
+  case TINY_DTYPE_F8E4M3:
+    value = e->llvm->ConstInt (type, round_to_bits (real, 8, 3), 0);
+    break;
+  case TINY_DTYPE_F8E5M2:
+    value = e->llvm->ConstInt (type, round_to_bits (real, 8, 2), 0);
     break;
   case TINY_DTYPE_BOOL:
     value = e->llvm->ConstInt (type, instr->arg != 0, 0);

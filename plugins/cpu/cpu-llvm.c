@@ -395,7 +395,7 @@ cpu_llvm_compile (const TinyCompileArgs *args,
     status = compile_for (llvm, args, &arch, out_data, out_size, error);
   } else {
     status = cpu_fail (error, TINY_STATUS_COMPILE, "%s: LLVM: %s", args->name, here.reason);
-    /* LLVM 19 cannot select some broadcasts of 16 bits with this feature; few kernels gain by it. */
+    /* LLVM 15 cannot select some broadcasts of 16 bits with this feature; few kernels gain by it. */
     if ((arch.features & CPU_BIT (AVX512FP16)) != 0 && setjmp (here.place) == 0) {
       arch.features &= ~CPU_BIT (AVX512FP16);
       status = compile_for (llvm, args, &arch, out_data, out_size, error);

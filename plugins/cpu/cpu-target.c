@@ -350,14 +350,19 @@ fill_ops (const CpuArch *arch, TinyTarget *out)
     out->ops[dtype] = memory | compare | logic | arithmetic | ints;
   out->ops[TINY_DTYPE_F16] = memory | (has_f16_cast ? cast : 0);
   out->ops[TINY_DTYPE_BF16] = memory;
+  out->ops[TINY_DTYPE_F8E4M3] = memory;
+  out->ops[TINY_DTYPE_F8E5M2] = memory;
   out->ops[TINY_DTYPE_F32] = memory | compare | arithmetic | floats | fma;
   out->ops[TINY_DTYPE_F64] = memory | compare | arithmetic | floats | fma;
 
-  for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
-    if (out->ops[dtype] != 0)
+  for (unsigned dtype = TINY_DTYPE_BOOL; dtype < TINY_N_DTYPES; dtype++)
+    if (out->ops[dtype] != 0) {
+      bool computes = (out->ops[dtype]
+                       & (TINY_INSTR_BIT (TINY_INSTR_ADD) | TINY_INSTR_BIT (TINY_INSTR_AND)))
+                      != 0;
       out->dtypes_storage |= TINY_DTYPE_BIT (dtype);
-  out->dtypes_compute = out->dtypes_storage & ~TINY_DTYPE_BIT (TINY_DTYPE_F16)
-                        & ~TINY_DTYPE_BIT (TINY_DTYPE_BF16);
+      out->dtypes_compute |= computes ? TINY_DTYPE_BIT (dtype) : 0;
+    }
 }
 
 TinyStatus

@@ -12,7 +12,8 @@ JOB = ("bench", "--json", "--runs", 1, "matmul:24", "sum:40x30")
 
 
 def programs(box, folder="cache"):
-    return box.files(folder, "programs")
+    """The entries; beside them lies the account of what they take together."""
+    return [path for path in box.files(folder, "programs") if not path.endswith("/account")]
 
 
 def as_nobody(box):
@@ -30,11 +31,11 @@ def as_nobody(box):
 def fills(box):
     check(not os.path.exists(box.cache))
     box.run(*JOB, DEV="CPU").quiet()
-    first = {path: os.stat(path).st_mtime_ns for path in programs(box)}
-    check(len(first) >= 3, first)
+    first = {path: os.stat(path).st_ino for path in programs(box)}
+    check(len(first) >= 2, first)
     check(all(os.stat(path).st_mode & 0o077 == 0 for path in first), "others can read or write the cache")
     box.run(*JOB, DEV="CPU").quiet()
-    check(first == {path: os.stat(path).st_mtime_ns for path in programs(box)}, "a warm run wrote")
+    check(first == {path: os.stat(path).st_ino for path in programs(box)}, "a warm run wrote")
 
 
 @test("without TINY_CACHE_DIR it is in the XDG folder, or in the home")
@@ -155,9 +156,9 @@ def together(box):
     for job in jobs:
         box.finish(job).quiet()
     check(not [path for path in box.files("cache") if re.search(r"\.\w{6}$", path)], box.files("cache"))
-    before = {path: os.stat(path).st_mtime_ns for path in programs(box)}
+    before = {path: os.stat(path).st_ino for path in programs(box)}
     box.run(*JOB, "softmax:8x30", DEV="CPU").quiet()
-    check(before == {path: os.stat(path).st_mtime_ns for path in programs(box)}, "an entry was missing")
+    check(before == {path: os.stat(path).st_ino for path in programs(box)}, "an entry was missing")
 
 
 @test("a compiler that refuses: its words, the source kept, nothing cached")

@@ -6,11 +6,13 @@ import array
 import itertools
 import math
 import os
+import struct
 import subprocess
 
 from e2e import check, main, note, test
 
-PROMPT, NEXT_TOKEN, VOCABULARY, WIDTH, HEADS, LAYERS = 7, 11, 101, 24, 3, 2
+PROMPT, NEXT_TOKEN, VOCABULARY, LAYERS = 7, 11, 101, 2
+TINY, SMALL = (24, 3), (64, 4)  # width, heads
 STAGES, STEM, SIZE, CLASSES = ((2, 4), (1, 6)), 8, 32, 10  # blocks and planes of each
 BOUND = 1e-5  # of the largest value
 
@@ -54,10 +56,41 @@ def rows(values, n):
 
 # ---- GPT-2: x is a list of T rows of D numbers ----
 
-def linear(x, name, n_out, bias=True):
+def half(v):
+    return struct.unpack("<e", struct.pack("<e", v))[0]
+
+
+def brain(v):
+    bits = struct.unpack("<I", struct.pack("<f", v))[0]
+    return struct.unpack("<f", struct.pack("<I", (bits + 0x7fff + (bits >> 16 & 1)) & 0xffff0000))[0]
+
+
+def q8_0(block):
+    """What a block of 32 weights has become."""
+    d = max(map(abs, block)) / 127
+    return [half(d) * math.floor(abs(v) / d + 0.5) * (1 if v > 0 else -1) for v in block]
+
+
+def q4_0(block):
+    d = max(block, key=abs) / -8
+    return [half(d) * (min(15, int(v / d + 8.5)) - 8) for v in block]
+
+
+FORMATS = {"f32": float, "f16": half, "bf16": brain, "q8_0": q8_0, "q4_0": q4_0}
+
+
+def matrix(name, n, form):
+    """The weights as the format keeps them."""
+    values, keep = fill(name, n, 0, 0.07), FORMATS[form]
+    if form.startswith("q"):
+        return [v for block in rows(values, 32) for v in keep(block)]
+    return list(map(keep, values))
+
+
+def linear(x, name, n_out, form):
     n_in = len(x[0])
-    w = rows(fill(f"{name}.weight", n_out * n_in, 0, 0.07), n_in)
-    b = fill(f"{name}.bias", n_out, 0, 0.07) if bias else [0] * n_out
+    w = rows(matrix(f"{name}.weight", n_out * n_in, form), n_in)
+    b = fill(f"{name}.bias", n_out, 0, 0.07)
     return [[sum(map(float.__mul__, row, column)) + c for column, c in zip(w, b)] for row in x]
 
 
@@ -79,11 +112,11 @@ def add(x, y):
     return [[a + b for a, b in zip(p, q)] for p, q in zip(x, y)]
 
 
-def attention(qkv):
-    d = WIDTH // HEADS
-    result = [[0.0] * WIDTH for _ in qkv]
-    for t, h in itertools.product(range(len(qkv)), range(HEADS)):
-        at = lambda row, part: row[part * WIDTH + h * d:part * WIDTH + (h + 1) * d]
+def attention(qkv, width, n_heads):
+    d = width // n_heads
+    result = [[0.0] * width for _ in qkv]
+    for t, h in itertools.product(range(len(qkv)), range(n_heads)):
+        at = lambda row, part: row[part * width + h * d:part * width + (h + 1) * d]
         scores = [sum(map(float.__mul__, at(qkv[t], 0), at(row, 1))) / math.sqrt(d)
                   for row in qkv[:t + 1]]
         weights = [math.exp(s - max(scores)) for s in scores]
@@ -93,16 +126,17 @@ def attention(qkv):
     return result
 
 
-def gpt2(tokens):
+def gpt2(tokens, size=TINY, form="f32"):
     """The scores of what follows @tokens."""
-    embedding = rows(fill("tokens", VOCABULARY * WIDTH, 0, 0.07), WIDTH)
-    positions = rows(fill("positions", len(tokens) * WIDTH, 0, 0.07), WIDTH)
+    width, n_heads = size
+    embedding = rows(matrix("tokens", VOCABULARY * width, form), width)
+    positions = rows(matrix("positions", len(tokens) * width, form), width)
     x = add([embedding[t] for t in tokens], positions)
     for at in (f"h.{i}." for i in range(LAYERS)):
-        qkv = linear(layer_norm(x, at + "norm1"), at + "attention", 3 * WIDTH)
-        x = add(x, linear(attention(qkv), at + "project", WIDTH))
-        up = linear(layer_norm(x, at + "norm2"), at + "up", 4 * WIDTH)
-        x = add(x, linear([list(map(gelu, row)) for row in up], at + "down", WIDTH))
+        qkv = linear(layer_norm(x, at + "norm1"), at + "attention", 3 * width, form)
+        x = add(x, linear(attention(qkv, width, n_heads), at + "project", width, form))
+        up = linear(layer_norm(x, at + "norm2"), at + "up", 4 * width, form)
+        x = add(x, linear([list(map(gelu, row)) for row in up], at + "down", width, form))
     last = layer_norm(x[-1:], "norm")[0]
     return [sum(map(float.__mul__, last, row)) for row in embedding]
 
@@ -118,6 +152,20 @@ def gpt2_prefill(box):
 @test("models/gpt2-decode")
 def gpt2_decode(box):
     same(output_of(box, "gpt2-tiny-decode"), gpt2(TOKENS + [NEXT_TOKEN]))
+
+
+@test("models/gpt2-formats")
+def gpt2_formats(box):
+    """Beside the same weights rounded by other code, and not far from those that were not."""
+    exact = gpt2(TOKENS + [NEXT_TOKEN], SMALL)
+    largest = max(map(abs, exact))
+    for form, bound in (("f32", 1e-5), ("f16", 2e-3), ("bf16", 2e-2), ("q8_0", 2e-2), ("q4_0", 0.3)):
+        case = "gpt2-small-decode" + (":" + form if form != "f32" else "")
+        values = output_of(box, case)
+        same(values, gpt2(TOKENS + [NEXT_TOKEN], SMALL, form))
+        error = max(abs(a - b) for a, b in zip(values, exact)) / largest
+        note(f"{form}: {error:.2g} from f32")
+        check(error <= bound, f"{form}: {error} from f32")
 
 
 # ---- ResNet: x is a list of C images, each a list of rows ----

@@ -760,7 +760,8 @@ test_refusals (void)
   ADD (CONST, F32, 65, 0);
   expect_refusal (p);
   p = program_new ("refused");
-  ADD (CONST, F8E4M3, 1, 0);
+  x = ADD (CONST, F8E4M3, 1, 0); /* is only stored */
+  ADD (ADD, F8E4M3, 1, 0, x, x);
   expect_refusal (p);
   p = program_new ("refused");
   x = ADD (CONST, F32, 4, 0);

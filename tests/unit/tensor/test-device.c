@@ -217,10 +217,11 @@ test_dtypes (void)
 {
   if (skips_without_device ())
     return;
-  static const TinyDType dtypes[]
-      = { TINY_DTYPE_BOOL, TINY_DTYPE_I8,  TINY_DTYPE_U8,  TINY_DTYPE_I16, TINY_DTYPE_U16,
-          TINY_DTYPE_I32,  TINY_DTYPE_U32, TINY_DTYPE_I64, TINY_DTYPE_U64, TINY_DTYPE_F16,
-          TINY_DTYPE_BF16, TINY_DTYPE_F32, TINY_DTYPE_F64 };
+  static const TinyDType dtypes[] = { TINY_DTYPE_BOOL,   TINY_DTYPE_I8,   TINY_DTYPE_U8,
+                                      TINY_DTYPE_I16,    TINY_DTYPE_U16,  TINY_DTYPE_I32,
+                                      TINY_DTYPE_U32,    TINY_DTYPE_I64,  TINY_DTYPE_U64,
+                                      TINY_DTYPE_F16,    TINY_DTYPE_BF16, TINY_DTYPE_F8E4M3,
+                                      TINY_DTYPE_F8E5M2, TINY_DTYPE_F32,  TINY_DTYPE_F64 };
   for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
     const char *name = tiny_dtype_to_string (dtypes[i]);
     TinyTensor *counted = T (arange) (TINY_DTYPE_I32, 0, 40, 1);
@@ -229,6 +230,29 @@ test_dtypes (void)
     g_autoptr (TinyTensor) y
         = g_object_ref_sink (T (sum) (T (mul) (x, T (scalar) (3)), NULL, 0, FALSE));
     compare (name, y, 1e-3);
+  }
+}
+
+/* Every code of the 8-bit floats, to f32 and back; f32s between and beyond them. */
+static void
+test_fp8 (void)
+{
+  if (skips_without_device ())
+    return;
+  static const TinyDType dtypes[] = { TINY_DTYPE_F8E4M3, TINY_DTYPE_F8E5M2 };
+  for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
+    const char *name = tiny_dtype_to_string (dtypes[i]);
+    g_autoptr (TinyTensor) codes = g_object_ref_sink (
+        T (contiguous) (T (bitcast) (T (arange) (TINY_DTYPE_U8, 0, 256, 1), dtypes[i])));
+    g_autoptr (TinyTensor) wide = g_object_ref_sink (T (cast) (codes, TINY_DTYPE_F32));
+    compare (name, wide, 0);
+    TinyTensor *steps = T (sub) (T (arange) (TINY_DTYPE_F32, 0, 4000, 1), T (scalar) (2000));
+    g_autoptr (TinyTensor) scaled = g_object_ref_sink (T (contiguous) (
+        T (mul) (steps, T (square) (T (square) (T (mul_number) (
+                            T (arange) (TINY_DTYPE_F32, 0, 4000, 1), 0.001))))));
+    g_assert_true (T (realize) (scaled, NULL));
+    g_autoptr (TinyTensor) rounded = g_object_ref_sink (T (cast) (scaled, dtypes[i]));
+    compare (name, rounded, 0);
   }
 }
 
@@ -248,5 +272,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/device/pending", test_pending);
   g_test_add_func ("/tensor/device/text", test_text);
   g_test_add_func ("/tensor/device/dtypes", test_dtypes);
+  g_test_add_func ("/tensor/device/fp8", test_fp8);
   return g_test_run ();
 }
