@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * heuristic.h: what the heuristic knows of a kernel while it chooses. */
+#pragma once
+
+#include "optimise.h"
+
+G_BEGIN_DECLS
+
+enum {
+  MAX_AXES = 24,
+  MIN_GRID_FLOPS = 30000, /* below, waking threads costs more than it saves */
+  MIN_POINT_WORK = 4096,  /* elements that a grid point should handle */
+  POINTS_PER_THREAD = 8,
+  STAGE_MIN_TILES = 4, /* that read a copy, to be worth making it */
+  MAX_SHORT = 4        /* rounds of a reduced loop that becomes none */
+};
+
+typedef struct {
+  TinyNode *node;
+  gint64 strides[MAX_AXES]; /* by axis of the kernel */
+  gboolean uneven[MAX_AXES];
+} Access;
+
+/* REDUCEs over the same ranges. */
+typedef struct {
+  TinyNode *reduce; /* the first of them */
+  gint64 work;
+  GArray *loads; /* Access, those inside */
+} Nest;
+
+typedef struct {
+  TinyAxes *axes;
+  TinyGraph *graph;
+  const TinyTarget *target;
+  guint n_origins;
+  TinyNode *origins[MAX_AXES]; /* the kernel's ranges, before anything was split */
+  GArray *accesses;            /* Access: loads and stores outside of nests */
+  GArray *nests;               /* Nest, the largest first */
+  guint lanes;                 /* full vector of the widest dtype */
+  gint64 work;
+  int vector_axis; /* the output axis with lanes, by origin; -1: none */
+  gint64 staged;   /* operand to stage outside of the innermost output axes; -1: none */
+  guint n_inside;  /* how many axes these are */
+} Plan;
+
+static inline gint64
+combinations (TinyGraph *graph, TinyNode *node)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, node, &n);
+  gint64 count = 1;
+  for (guint i = 0; i < n; i++)
+    count *= tiny_range_get_extent (ranges[i]);
+  return count;
+}
+
+static inline gint64
+extent_of (Plan *plan, guint origin)
+{
+  return tiny_range_get_extent (plan->origins[origin]);
+}
+
+static inline gboolean
+depends (Plan *plan, TinyNode *node, guint origin)
+{
+  return tiny_node_depends_on (plan->graph, node, plan->origins[origin]);
+}
+
+/* ---- doing ---- */
+static inline gboolean
+apply (Plan *plan, TinyOptKind kind, guint axis, gint64 amount)
+{
+  return tiny_axes_apply (plan->axes, (TinyOpt){ kind, axis, amount }, NULL);
+}
+
+/* Splits @lanes off the axis of @origin, after padding it to @multiple. */
+void tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple);
+/* tile.c: gives @nest lanes along @vector, the best tile, and copies of what its tiles share. */
+void tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes);
+
+G_END_DECLS

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tile.c: the register tile of a contraction, and which of its operands are staged.
+ *
+ * A tile is some vectors along the vector axis times some copies along another output axis. What
+ * one multiply-add in it costs is counted from the target's numbers: registers bound it, what it
+ * loads is weighed by where that lies, what it computes in vain and threads that wait are added. */
+#include "heuristic.h"
+
+#include "rewrite/tiny-bounds.h"
+
+typedef struct {
+  int axis;     /* origin; -1: no second axis */
+  gint64 count; /* copies along it */
+  gint64 n_vectors;
+  double cost;
+} Tile;
+
+/* What is computed for each of @n that are wanted, in blocks of @block. */
+static double
+waste (gint64 n, gint64 block)
+{
+  return (double) ((n + block - 1) / block * block) / (double) n;
+}
+
+/* Of which one is worth fewer copies of a panel. */
+static const double MAX_IMBALANCE = 1.2;
+
+/* What threads wait for each other when they share @n blocks, each a whole one. */
+static double
+imbalance (Plan *plan, gint64 n)
+{
+  gint64 n_threads = MAX (plan->target->n_threads, 1);
+  return waste (n, MIN (n_threads, n));
+}
+
+/* Cost of one multiply-add in a tile: what is computed, plus what is loaded for it, from registers'
+ * point of view near (cache_bytes[0]) or far. */
+static void
+try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *best)
+{
+  gint64 n = (extent_of (plan, vector) + lanes - 1) / lanes;
+  gint64 rows = other >= 0 ? extent_of (plan, other) : 1;
+  gint64 registers = MAX (plan->target->n_vector_registers, 8);
+  gint64 n_steps = nest->work / MAX (combinations (plan->graph, nest->reduce), 1);
+  gint64 blocks_outside
+      = combinations (plan->graph, nest->reduce) / (extent_of (plan, vector) * rows);
+  double near = (double) plan->target->cache_bytes[0],
+         vector_bytes = plan->target->vector_bits / 8.0;
+  guint n_vector = 0, n_other = 0;
+  for (guint i = 0; i < nest->loads->len; i++) {
+    Access *access = &g_array_index (nest->loads, Access, i);
+    if (access->strides[vector] != 0)
+      n_vector++;
+    else
+      n_other++;
+    if (other >= 0 && access->strides[vector] != 0
+        && (access->uneven[other] || access->strides[other] != 0))
+      return;
+  }
+  for (gint64 nv = 1; nv <= MIN (n, 4); nv++) {
+    for (gint64 count = 1; count <= MIN (rows, 14); count++) {
+      if (nv * count + nv * n_vector + 1 > registers)
+        break;
+      double far = (double) (n_steps * nv) * vector_bytes > near ? 1 : 0;
+      double per_step = MAX (nv * count / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other)
+                        + far * nv * n_vector;
+      double cost = per_step / (double) (nv * count) * waste (n, nv) * waste (rows, count);
+      if (other >= 0 && rows >= STAGE_MIN_TILES * count)
+        cost *= imbalance (plan, blocks_outside * ((n + nv - 1) / nv));
+      if (best->cost == 0 || cost < best->cost)
+        *best = (Tile){ other, count, nv, cost };
+    }
+  }
+}
+
+/* Whether @access changes along the vector axis and is the same for all copies of the tile. */
+static gboolean
+is_panel (const Access *access, const Tile *tile, guint vector)
+{
+  return access->node->op == TINY_OP_LOAD && access->node->sources[0]->op == TINY_OP_PARAM
+         && access->strides[vector] == 1 && !access->uneven[vector]
+         && !access->uneven[tile->axis] && access->strides[tile->axis] == 0;
+}
+
+/* What one round of the loops outside reads of a panel, in bytes. */
+static double
+count_panel_bytes (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
+{
+  double n_bytes = (double) n_lanes * (double) tiny_dtype_get_n_bytes (access->node->dtype);
+  for (guint i = 1; i < nest->reduce->n_sources; i++)
+    if (tiny_node_depends_on (plan->graph, access->node, nest->reduce->sources[i]))
+      n_bytes *= (double) tiny_range_get_extent (nest->reduce->sources[i]);
+  return n_bytes;
+}
+
+/* How many outputs read the same of @access, besides those of one vector. */
+static gint64
+count_readers (Plan *plan, const Access *access, guint vector)
+{
+  gint64 n = 1;
+  for (guint i = 0; i < plan->n_origins; i++) {
+    int at = tiny_axes_find (plan->axes, plan->origins[i]);
+    if (i != vector && at >= 0 && (guint) at < plan->axes->n_outputs && !access->uneven[i]
+        && access->strides[i] == 0)
+      n *= extent_of (plan, i);
+  }
+  return n;
+}
+
+/* Makes the axis of @origin the innermost of the outputs. */
+static gboolean
+move_inside (Plan *plan, guint origin)
+{
+  guint at = (guint) tiny_axes_find (plan->axes, plan->origins[origin]);
+  for (; at + 1 < plan->axes->n_outputs; at++)
+    if (!apply (plan, TINY_OPT_SWAP, at, at + 1))
+      return FALSE;
+  plan->n_inside++;
+  return TRUE;
+}
+
+/* Moves the axes along which @access stays where it is to the inside, so that one copy serves them
+ * all; an axis that the threads need to share the work stays outside. The tile's own comes last. */
+static gboolean
+move_readers_inside (Plan *plan, const Access *access, guint vector, const Tile *tile)
+{
+  gint64 n_threads = MAX (plan->target->n_threads, 1), outside = 1;
+  for (guint i = 0; i < plan->axes->n_outputs; i++)
+    if (tiny_axes_get (plan->axes, i)->origin != plan->origins[tile->axis])
+      outside *= tiny_axes_get (plan->axes, i)->extent;
+  for (guint i = 0; i < plan->n_origins; i++) {
+    gboolean reads
+        = (int) i != tile->axis && i != vector && !access->uneven[i] && access->strides[i] == 0;
+    int at = tiny_axes_find (plan->axes, plan->origins[i]);
+    if (!reads || at < 0 || (guint) at >= plan->axes->n_outputs)
+      continue;
+    gint64 left = outside / tiny_axes_get (plan->axes, (guint) at)->extent;
+    if (left < n_threads || imbalance (plan, left) > MAX_IMBALANCE)
+      continue;
+    if (!move_inside (plan, i))
+      return FALSE;
+    outside = left;
+  }
+  return move_inside (plan, (guint) tile->axis);
+}
+
+/* A panel that all tiles along an axis read, and that lies in memory with gaps, is copied first: the
+ * axes along which it is read become the innermost, the copy is made outside of them. */
+static void
+stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *tile)
+{
+  TinyAxes *axes = plan->axes;
+  gint64 n_lanes = lanes * tile->n_vectors;
+  double most
+      = MIN ((double) plan->target->local_bytes, (double) plan->target->cache_bytes[1] / 2);
+  if (tile->axis < 0 || plan->nests->len != 1 || axes->n_outputs < 2)
+    return;
+  for (guint i = 0; i < nest->loads->len; i++) {
+    Access *access = &g_array_index (nest->loads, Access, i);
+    double n_bytes = count_panel_bytes (plan, nest, access, n_lanes);
+    if (!is_panel (access, tile, vector) || n_bytes > most
+        || count_readers (plan, access, vector) < STAGE_MIN_TILES * tile->count)
+      continue;
+    gint64 operand = 0;
+    while (tiny_axes_find_operand (axes, operand) != access->node)
+      operand++;
+    if (move_readers_inside (plan, access, vector, tile))
+      plan->staged = operand;
+    return;
+  }
+}
+
+void
+tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes)
+{
+  Tile best = { -1, 1, 1, 0 };
+  try_tile (plan, nest, vector, lanes, -1, &best);
+  /* Inner axes first: of equal tiles the one whose loads lie closest together is taken. */
+  for (guint i = plan->axes->n_outputs; i-- > 0;)
+    if (i != vector && depends (plan, nest->reduce, i))
+      try_tile (plan, nest, vector, lanes, (int) i, &best);
+  tiny_plan_apply_lanes (plan, vector, lanes, lanes * (guint) best.n_vectors);
+  if (best.axis >= 0 && best.count > 1) {
+    if (extent_of (plan, best.axis) % best.count != 0)
+      apply (plan, TINY_OPT_PAD, best.axis, best.count);
+    apply (plan, TINY_OPT_UPCAST, best.axis, best.count);
+  }
+  /* Last, so that its copies are next to each other: what is broadcast to them dies at once. */
+  if (best.n_vectors > 1)
+    apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
+  stage_panels (plan, nest, vector, lanes, &best);
+}
