@@ -130,7 +130,7 @@ def gpt2(tokens, size=TINY, form="f32"):
     """The scores of what follows @tokens."""
     width, n_heads = size
     embedding = rows(matrix("tokens", VOCABULARY * width, form), width)
-    positions = rows(matrix("positions", len(tokens) * width, form), width)
+    positions = rows(matrix("positions", len(tokens) * width, "f32"), width)
     x = add([embedding[t] for t in tokens], positions)
     for at in (f"h.{i}." for i in range(LAYERS)):
         qkv = linear(layer_norm(x, at + "norm1"), at + "attention", 3 * width, form)
