@@ -2,6 +2,7 @@
  *
  * test-roof.c: what bounds a kernel, from given roofs; that a device which runs nothing and one that
  * is simulated have none. That measured roofs are sane is proved end to end (tests/e2e). */
+#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-roof.h"
@@ -57,6 +58,7 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
   g_test_add_func ("/engine/roof/bound", test_bound);
   g_test_add_data_func ("/engine/roof/simulated", "REF", test_none);
   g_test_add_data_func ("/engine/roof/nothing-runs", "NULL:CPU", test_none);
