@@ -29,7 +29,7 @@ enum {
   N_TURNS = 3, /* each probe runs in turn, so that a busy moment hits none of them always */
   NS_PER_TURN = 8000000,
   TOO_LONG_NS = 20000000, /* a simulator has no roof worth knowing */
-  TOO_SHORT_NS = 500,      /* nor has what only compiles */
+  TOO_SHORT_NS = 500,     /* nor has what only compiles */
 };
 
 /* ---- kernels, as text ---- */

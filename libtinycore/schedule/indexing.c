@@ -427,6 +427,14 @@ compute (
   }
 }
 
+/* What is stored elsewhere is of no device, or it would have come by a COPY: computed here again. */
+static gboolean
+can_read (Lowering *self, const Stage *stored)
+{
+  return stored != NULL && stored != self->stage
+         && g_strcmp0 (stored->device, self->stage->device) == 0;
+}
+
 static Value
 lower (Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
 {
@@ -446,7 +454,7 @@ lower (Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *val
   Value value;
   if (node->op == TINY_OP_PARAM)
     value = load (self, node, node->arg, NULL, index, valid);
-  else if (stored != NULL && stored != self->stage)
+  else if (can_read (self, stored))
     value = load (self, node, stored->buffer, stored->order, index, valid);
   else
     value = compute (self, node, index, valid, depth);

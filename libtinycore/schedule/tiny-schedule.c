@@ -52,6 +52,10 @@ read_roots (Plan *plan, TinyNode *sink, GError **error)
     }
     plan->targets[i] = target;
     plan->roots[i] = value;
+    /* A value of no device is computed where it goes, even if it is also wanted elsewhere. */
+    if (schedule_get_device (plan, value) == NULL && target->text != plan->only_device)
+      plan->roots[i] = tiny_node_new (plan->graph, TINY_OP_COPY, value->dtype, 1, 1, &value, 0,
+                                      NULL, target->text);
   }
   return TRUE;
 }

@@ -608,9 +608,21 @@ make_stack (Maker *self)
   return T (stack) (parts, 2, (gint) number (self, 0, n + 1));
 }
 
-/* Positions for a whole axis, or for each place along the others. */
+/* Positions for a whole axis. */
 static TinyTensor *
 make_gather (Maker *self)
+{
+  guint n = rank_of (self->x[0]);
+  if (n == 0 || n_elements (self->x[0]) > MAX_ELEMENTS / 8)
+    return self->x[0];
+  gint axis = axis_of (self, 0, self->x[0]);
+  gint64 size = 1 + number (self, 1, 5);
+  return T (gather) (self->x[0], axis, fitted (as_integer (self->x[1]), &size, 1));
+}
+
+/* Positions for each place along the others. */
+static TinyTensor *
+make_take_along (Maker *self)
 {
   gint64 shape[16];
   guint n = rank_of (self->x[0]);
@@ -618,11 +630,8 @@ make_gather (Maker *self)
     return self->x[0];
   gint axis = axis_of (self, 0, self->x[0]);
   gint64 size = 1 + number (self, 1, 5);
-  if (number (self, 2, 2) == 0)
-    return T (gather) (self->x[0], axis, fitted (as_integer (self->x[1]), &size, 1));
   for (guint i = 0; i < n; i++)
     shape[i] = (gint) i == axis ? size : size_of (self->x[0], i);
-  g_string_append (self->note, ", along");
   return T (take_along_axis) (self->x[0], axis, fitted (as_integer (self->x[1]), shape, n));
 }
 
@@ -805,38 +814,54 @@ static const struct {
 #name, make_##name, n, weight                                                              \
   }
   ROW (leaf, 0, 0), /* the first */
-  ROW (arange, 0, 3),     ROW (eye, 0, 1),         ROW (full, 0, 2),
-  ROW (rand, 0, 3),       ROW (randint, 0, 2),     ROW (neg, 1, 1),
-  ROW (recip, 1, 1),      ROW (sqrt, 1, 1),        ROW (rsqrt, 1, 1),
-  ROW (exp, 1, 1),        ROW (exp2, 1, 1),        ROW (log, 1, 1),
-  ROW (log2, 1, 1),       ROW (sin, 1, 1),         ROW (cos, 1, 1),
-  ROW (tan, 1, 1),        ROW (tanh, 1, 1),        ROW (sigmoid, 1, 1),
-  ROW (relu, 1, 2),       ROW (gelu, 1, 1),        ROW (silu, 1, 1),
-  ROW (abs, 1, 1),        ROW (sign, 1, 1),        ROW (square, 1, 1),
-  ROW (floor, 1, 1),      ROW (ceil, 1, 1),        ROW (round, 1, 1),
-  ROW (trunc, 1, 1),      ROW (logical_not, 1, 1), ROW (isnan, 1, 1),
-  ROW (isinf, 1, 1),      ROW (bitwise_not, 1, 1), ROW (contiguous, 1, 2),
-  ROW (detach, 1, 1),     ROW (add, 2, 4),         ROW (sub, 2, 2),
-  ROW (mul, 2, 4),        ROW (div, 2, 2),         ROW (pow, 2, 1),
-  ROW (maximum, 2, 1),    ROW (minimum, 2, 1),     ROW (eq, 2, 1),
-  ROW (ne, 2, 1),         ROW (lt, 2, 1),          ROW (le, 2, 1),
-  ROW (gt, 2, 1),         ROW (ge, 2, 1),          ROW (logical_and, 2, 1),
-  ROW (logical_or, 2, 1), ROW (logical_xor, 2, 1), ROW (bitwise_and, 2, 1),
-  ROW (bitwise_or, 2, 1), ROW (bitwise_xor, 2, 1), ROW (idiv, 2, 1),
-  ROW (mod, 2, 1),        ROW (shift, 2, 1),       ROW (where, 3, 3),
-  ROW (cast, 1, 6),       ROW (bitcast, 1, 1),     ROW (add_number, 1, 2),
-  ROW (mul_number, 1, 2), ROW (by_number, 1, 2),   ROW (clamp, 1, 1),
-  ROW (reshape, 1, 8),    ROW (permute, 1, 5),     ROW (transpose, 1, 3),
-  ROW (expand, 1, 4),     ROW (pad, 1, 5),         ROW (shrink, 1, 4),
-  ROW (flip, 1, 3),       ROW (squeeze, 1, 1),     ROW (unsqueeze, 1, 1),
-  ROW (slice, 1, 5),      ROW (repeat, 1, 2),      ROW (cat, 2, 4),
-  ROW (stack, 2, 2),      ROW (gather, 2, 3),      ROW (one_hot, 1, 2),
-  ROW (sum, 1, 8),        ROW (mean, 1, 2),        ROW (max, 1, 3),
-  ROW (min, 1, 2),        ROW (prod, 1, 1),        ROW (any, 1, 1),
-  ROW (all, 1, 1),        ROW (var, 1, 1),         ROW (arg, 1, 2),
-  ROW (matmul, 2, 8),     ROW (conv2d, 2, 5),      ROW (pool, 1, 3),
-  ROW (softmax, 1, 3),    ROW (layer_norm, 1, 1),  ROW (cross_entropy, 2, 1),
-  ROW (gradient, 2, 6),   ROW (assign, 2, 3),
+  ROW (arange, 0, 3),      ROW (eye, 0, 1),
+  ROW (full, 0, 2),        ROW (rand, 0, 3),
+  ROW (randint, 0, 2),     ROW (neg, 1, 1),
+  ROW (recip, 1, 1),       ROW (sqrt, 1, 1),
+  ROW (rsqrt, 1, 1),       ROW (exp, 1, 1),
+  ROW (exp2, 1, 1),        ROW (log, 1, 1),
+  ROW (log2, 1, 1),        ROW (sin, 1, 1),
+  ROW (cos, 1, 1),         ROW (tan, 1, 1),
+  ROW (tanh, 1, 1),        ROW (sigmoid, 1, 1),
+  ROW (relu, 1, 2),        ROW (gelu, 1, 1),
+  ROW (silu, 1, 1),        ROW (abs, 1, 1),
+  ROW (sign, 1, 1),        ROW (square, 1, 1),
+  ROW (floor, 1, 1),       ROW (ceil, 1, 1),
+  ROW (round, 1, 1),       ROW (trunc, 1, 1),
+  ROW (logical_not, 1, 1), ROW (isnan, 1, 1),
+  ROW (isinf, 1, 1),       ROW (bitwise_not, 1, 1),
+  ROW (contiguous, 1, 2),  ROW (detach, 1, 1),
+  ROW (add, 2, 4),         ROW (sub, 2, 2),
+  ROW (mul, 2, 4),         ROW (div, 2, 2),
+  ROW (pow, 2, 1),         ROW (maximum, 2, 1),
+  ROW (minimum, 2, 1),     ROW (eq, 2, 1),
+  ROW (ne, 2, 1),          ROW (lt, 2, 1),
+  ROW (le, 2, 1),          ROW (gt, 2, 1),
+  ROW (ge, 2, 1),          ROW (logical_and, 2, 1),
+  ROW (logical_or, 2, 1),  ROW (logical_xor, 2, 1),
+  ROW (bitwise_and, 2, 1), ROW (bitwise_or, 2, 1),
+  ROW (bitwise_xor, 2, 1), ROW (idiv, 2, 1),
+  ROW (mod, 2, 1),         ROW (shift, 2, 1),
+  ROW (where, 3, 3),       ROW (cast, 1, 6),
+  ROW (bitcast, 1, 1),     ROW (add_number, 1, 2),
+  ROW (mul_number, 1, 2),  ROW (by_number, 1, 2),
+  ROW (clamp, 1, 1),       ROW (reshape, 1, 8),
+  ROW (permute, 1, 5),     ROW (transpose, 1, 3),
+  ROW (expand, 1, 4),      ROW (pad, 1, 5),
+  ROW (shrink, 1, 4),      ROW (flip, 1, 3),
+  ROW (squeeze, 1, 1),     ROW (unsqueeze, 1, 1),
+  ROW (slice, 1, 5),       ROW (repeat, 1, 2),
+  ROW (cat, 2, 4),         ROW (stack, 2, 2),
+  ROW (gather, 2, 3),      ROW (take_along, 2, 3),
+  ROW (one_hot, 1, 2),     ROW (sum, 1, 8),
+  ROW (mean, 1, 2),        ROW (max, 1, 3),
+  ROW (min, 1, 2),         ROW (prod, 1, 1),
+  ROW (any, 1, 1),         ROW (all, 1, 1),
+  ROW (var, 1, 1),         ROW (arg, 1, 2),
+  ROW (matmul, 2, 8),      ROW (conv2d, 2, 5),
+  ROW (pool, 1, 3),        ROW (softmax, 1, 3),
+  ROW (layer_norm, 1, 1),  ROW (cross_entropy, 2, 1),
+  ROW (gradient, 2, 6),    ROW (assign, 2, 3),
 };
 
 static guint
