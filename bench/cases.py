@@ -64,6 +64,8 @@ CASES = [
   Case("gpt2-prefill", 0.9, model=True), Case("gpt2-decode", 1.0, model=True),
   # Products of narrow weights round differently; PyTorch's are rounded weights in f32.
   Case("gpt2-decode:f16", 1.0, model=True, tolerance=1e-4),
+  # A weight halfway between two numbers of a block becomes the one here and the other there.
+  *(Case(f"gpt2-decode:{form}", 1.0, model=True, tolerance=1e-3) for form in ("q8_0", "q4_0")),
   Case("launch:100", limits=(Limit("µs a kernel", each_us(100), 0.5),)),
   cold("cnn-train", 1200), cold("resnet50", 1000),
   # A searched kernel beside the heuristic's; a twentieth is noise.

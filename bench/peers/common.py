@@ -31,7 +31,7 @@ def rounded(x, form):
     blocks = x.reshape(-1, 32)
     if form == "q8_0":  # a scale in f16 and 32 integers of 8 bits
         scale = np.abs(blocks).max(1, keepdims=True) / np.float32(127)
-        q = np.round(blocks / np.where(scale == 0, 1, scale))
+        q = np.floor(np.abs(blocks / np.where(scale == 0, 1, scale)) + np.float32(0.5)) * np.sign(blocks)
     elif form == "q4_0":  # 4 bits; the largest value is -8
         largest = np.take_along_axis(blocks, np.abs(blocks).argmax(1)[:, None], 1)
         scale = largest / np.float32(-8)

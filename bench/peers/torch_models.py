@@ -15,9 +15,6 @@ NAMES = ("attention", "attention-backward", "cnn-train", *RESNET,
 NEXT_TOKEN, TOKEN_STRIDE, POSITIONS = 11, 37, 1024
 
 
-FORMS = ("f16", "q8_0", "q4_0")
-
-
 def weight(name, *shape, offset=0.0, scale=1.0, form="f32"):
     return torch.from_numpy(rounded(fill(name, shape, offset, scale), form))
 
@@ -202,7 +199,8 @@ def prepared(case):
         net = ResNet(case).eval()
         image = net.image()
         return lambda: net(image), False
-    name, step, *form = case.rsplit("-", 2 if case.endswith(FORMS) else 1)
+    case, *form = case.split(":")
+    name, step = case.rsplit("-", 1)
     net = Gpt2(name, *form or ["f32"])
     if step == "decode":
         return CachedDecode(net), False
