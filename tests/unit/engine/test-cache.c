@@ -142,8 +142,10 @@ test_repair (void)
     g_autofree char *young = g_build_filename (programs, "4567.ABCDEF", NULL);
     empty_folder ();
     tiny_env_set_int (TINY_ENV_CACHE_MB, 0);
-    for (guint k = 0; k < N_ENTRIES; k++)
+    for (guint k = 0; k < N_ENTRIES; k++) {
       store (k);
+      age_entry (k, 100); /* files written within one tick of the clock are of one age */
+    }
     if (accounts[i] != NULL)
       g_assert_true (g_file_set_contents (path, accounts[i], -1, NULL));
     g_assert_true (g_file_set_contents (old, "x", 1, NULL));
