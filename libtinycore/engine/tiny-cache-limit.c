@@ -55,7 +55,8 @@ round_up (gint64 n_bytes)
   return (n_bytes + BLOCK - 1) / BLOCK * BLOCK;
 }
 
-/* Lists the files of the folder. What a process that died was writing goes. */
+/* Lists the entries of the folder. What a process that died was writing goes; what a process may be
+ * writing now is its own. */
 static GArray *
 list_entries (DIR *folder, gint64 now_s)
 {
@@ -67,10 +68,11 @@ list_entries (DIR *folder, gint64 now_s)
     if (is_account || fstatat (dirfd (folder), item->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0
         || !S_ISREG (about.st_mode))
       continue;
-    gboolean is_temporary = strchr (item->d_name, '.') != NULL;
-    if (is_temporary && now_s - about.st_mtim.tv_sec > HOUR_S
-        && unlinkat (dirfd (folder), item->d_name, 0) == 0)
+    if (strchr (item->d_name, '.') != NULL) { /* a temporary file */
+      if (now_s - about.st_mtim.tv_sec > HOUR_S)
+        unlinkat (dirfd (folder), item->d_name, 0);
       continue;
+    }
     Entry entry = { g_strdup (item->d_name), round_up (about.st_size), about.st_mtim.tv_sec,
                     about.st_mtim.tv_nsec };
     g_array_append_val (entries, entry);
