@@ -10,7 +10,8 @@
  *
  *  - A reduction takes an output axis along which its loads are consecutive or constant; failing
  *    that a reduced one, whose lanes are combined after the loop.
- *  - A contraction is tiled over a second output axis along which its vectors do not change.
+ *  - A contraction is tiled over a second output axis along which its vectors do not change. A
+ *    kernel with several has a vector axis for each, and the copies of that second axis in common.
  *  - Anything else takes the axis along which most accesses are consecutive. */
 #include "heuristic.h"
 
@@ -184,8 +185,7 @@ choose_nest_axis (Plan *plan, Nest *nest, guint *out_lanes)
     gboolean reduced = is_reduced_by (nest, plan->origins[i]);
     if ((!reduced && !depends (plan, nest->reduce, i)) || !is_constant_or_next (nest->loads, i))
       continue;
-    if ((!reduced && plan->vector_axis >= 0)
-        || !tiny_axes_can_have_lanes (plan->axes, plan->origins[i]))
+    if (!tiny_axes_can_have_lanes (plan->axes, plan->origins[i]))
       continue;
     double share, score = score_accesses (nest->loads, i, FALSE);
     guint lanes = choose_lanes (plan, extent_of (plan, i), &share);
@@ -229,6 +229,7 @@ unroll_nest (Plan *plan, Nest *nest, guint reduced, guint lanes)
       copies *= n;
   }
   guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[reduced]);
+  copies *= count_copies (plan, nest->reduce);
   gint64 unroll = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, 4 / copies);
   if (unroll > 1)
     apply (plan, TINY_OPT_UNROLL, axis, unroll);
@@ -282,6 +283,19 @@ score_outside (Plan *plan, guint origin)
   return score_accesses (accesses, origin, TRUE);
 }
 
+/* Copies that stores along @origin have already. */
+static gint64
+count_elementwise_copies (Plan *plan, guint origin)
+{
+  gint64 n = 1;
+  for (guint i = 0; i < plan->accesses->len; i++) {
+    TinyNode *node = g_array_index (plan->accesses, Access, i).node;
+    if (node->op == TINY_OP_STORE && depends (plan, node, origin))
+      n = MAX (n, count_copies (plan, node));
+  }
+  return n;
+}
+
 /* Gives lanes to the best axis of those that are free; FALSE when there is none. */
 static gboolean
 choose_elementwise (Plan *plan)
@@ -309,7 +323,8 @@ choose_elementwise (Plan *plan)
       = extent % best_lanes != 0 && extent >= 64 * best_lanes ? 4 * best_lanes : best_lanes;
   tiny_plan_apply_lanes (plan, (guint) best, best_lanes, multiple);
   guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[best]);
-  gint64 copies = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, 4);
+  gint64 copies = largest_divisor (tiny_axes_get (plan->axes, axis)->extent,
+                                   4 / count_elementwise_copies (plan, (guint) best));
   if (copies > 1)
     apply (plan, TINY_OPT_UPCAST, axis, copies);
   return TRUE;

@@ -39,9 +39,10 @@ typedef struct {
   GArray *nests;               /* Nest, the largest first */
   guint lanes;                 /* full vector of the widest dtype */
   gint64 work;
-  int vector_axis; /* the output axis with lanes, by origin; -1: none */
-  gint64 staged;   /* operand to stage outside of the innermost output axes; -1: none */
-  guint n_inside;  /* how many axes these are */
+  gint64 copies[MAX_AXES]; /* by origin: of each value that depends on it; 0: one */
+  int vector_axis;         /* the output axis with lanes, by origin; -1: none */
+  gint64 staged;           /* operand to stage outside of the innermost output axes; -1: none */
+  guint n_inside;          /* how many axes these are */
 } Plan;
 
 static inline gint64
@@ -72,6 +73,17 @@ static inline gboolean
 apply (Plan *plan, TinyOptKind kind, guint axis, gint64 amount)
 {
   return tiny_axes_apply (plan->axes, (TinyOpt){ kind, axis, amount }, NULL);
+}
+
+/* Copies of @node in all. */
+static inline gint64
+count_copies (Plan *plan, TinyNode *node)
+{
+  gint64 n = 1;
+  for (guint i = 0; i < plan->n_origins; i++)
+    if (plan->copies[i] > 1 && depends (plan, node, i))
+      n *= plan->copies[i];
+  return n;
 }
 
 /* Splits @lanes off the axis of @origin, after padding it to @multiple. */

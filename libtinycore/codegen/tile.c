@@ -58,8 +58,9 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
         && (access->uneven[other] || access->strides[other] != 0))
       return;
   }
+  gint64 fixed = other >= 0 ? plan->copies[other] : 0; /* by a tile of another nest */
   for (gint64 nv = 1; nv <= MIN (n, 4); nv++) {
-    for (gint64 count = 1; count <= MIN (rows, 14); count++) {
+    for (gint64 count = MAX (fixed, 1); count <= (fixed ? fixed : MIN (rows, 14)); count++) {
       if (nv * count + nv * n_vector + 1 > registers)
         break;
       double far = (double) (n_steps * nv) * vector_bytes > near ? 1 : 0;
@@ -175,13 +176,16 @@ void
 tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes)
 {
   Tile best = { -1, 1, 1, 0 };
-  try_tile (plan, nest, vector, lanes, -1, &best);
+  gboolean has_copies = count_copies (plan, nest->reduce) > 1;
+  if (!has_copies)
+    try_tile (plan, nest, vector, lanes, -1, &best);
   /* Inner axes first: of equal tiles the one whose loads lie closest together is taken. */
   for (guint i = plan->axes->n_outputs; i-- > 0;)
-    if (i != vector && depends (plan, nest->reduce, i))
+    if (i != vector && depends (plan, nest->reduce, i) && (!has_copies || plan->copies[i] > 1))
       try_tile (plan, nest, vector, lanes, (int) i, &best);
   tiny_plan_apply_lanes (plan, vector, lanes, lanes * (guint) best.n_vectors);
-  if (best.axis >= 0 && best.count > 1) {
+  if (best.axis >= 0 && best.count > 1 && !has_copies) {
+    plan->copies[best.axis] = best.count;
     if (extent_of (plan, best.axis) % best.count != 0)
       apply (plan, TINY_OPT_PAD, best.axis, best.count);
     apply (plan, TINY_OPT_UPCAST, best.axis, best.count);
