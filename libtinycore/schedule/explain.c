@@ -49,6 +49,16 @@ find_between (Plan *plan, guint a, guint b)
   return 0;
 }
 
+/* Whether @item has memory of its own already: nothing can join it any more. */
+static gboolean
+has_local (const PlanItem *item)
+{
+  for (guint i = 0; item->kernel != NULL && i < item->kernel->n_sources; i++)
+    if (item->kernel->sources[i]->sources[0]->op == TINY_OP_LOCAL)
+      return TRUE;
+  return FALSE;
+}
+
 static void
 add_reason_apart (Plan *plan, guint a, guint b, const guint *n_readers, GString *text)
 {
@@ -61,6 +71,10 @@ add_reason_apart (Plan *plan, guint a, guint b, const guint *n_readers, GString 
     g_string_append_printf (
         text, "%s comes between them",
         get_item (plan, between)->kernel ? get_item (plan, between)->kernel->text : "a copy");
+  else if (has_local (first) || has_local (second))
+    g_string_append (text,
+                     "one of them computes rows in memory of its own, and the other would not "
+                     "make that cheaper");
   else if (!schedule_join_kernels (plan, n_readers, first, second, TRUE, &both))
     g_string_append (text, "their loops do not fit, or together they have too many buffers");
   else {

@@ -56,6 +56,12 @@ get_info (Fusion *self, const TinyNode *node)
   return &self->infos[self->position[node->id]];
 }
 
+static gboolean
+is_recomputed (Fusion *self, const TinyNode *node)
+{
+  return tiny_node_map_get (&self->plan->recomputed, node) != NULL;
+}
+
 /* ---- forward ---- */
 static void
 add_leaf (Info *info, guint32 id, double n_bytes)
@@ -194,6 +200,10 @@ pass_contexts (Fusion *self, Info *info)
     for (guint i = 0; i < node->n_sources; i++) {
       TinyNode *source = node->sources[i];
       Context context = g_array_index (info->contexts, Context, c);
+      if (is_recomputed (self, node)) { /* by rows, in memory of the kernel */
+        context.evaluations = MIN (context.evaluations, info->n);
+        context.repeated = FALSE;
+      }
       context.by_movement
           = tiny_op_is_movement (node->op) || (node->op == TINY_OP_GATHER && i == 0);
       if (node->op == TINY_OP_GATHER && i == 1) {
@@ -281,7 +291,7 @@ find_reason (Fusion *self, Info *info)
                            : NULL;
   if (node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_COPY)
     return "the program asks for it";
-  if (!computes && !has_mask (node))
+  if ((!computes && !has_mask (node)) || is_recomputed (self, node))
     return NULL;
   if (info->has_reduce && computes)
     return find_reduce_reason (self, info);

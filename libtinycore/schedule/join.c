@@ -383,15 +383,17 @@ schedule_join_kernels (Plan *plan,
     return FALSE;
   drop_unused (&self);
   TinyNode *const *stores = (TinyNode *const *) self.stores->pdata;
+  TinyNode *kernel = tiny_node_sink (plan->graph, self.stores->len, stores, NULL);
   *out_item = (PlanItem){
     .kind = TINY_SCHEDULE_KERNEL,
-    .kernel = tiny_node_sink (plan->graph, self.stores->len, stores, NULL),
+    .kernel = schedule_name_alike (plan, kernel),
     .device = second->device,
     .n_buffers = self.n_buffers,
     .n_written = self.n_written,
     .buffers = tiny_arena_copy (plan->arena, self.buffers, self.n_buffers * sizeof (guint)),
   };
   g_autofree char *name = make_name (plan, out_item);
-  out_item->kernel = tiny_node_sink (plan->graph, self.stores->len, stores, name);
+  out_item->kernel
+      = tiny_node_sink (plan->graph, self.stores->len, out_item->kernel->sources, name);
   return TRUE;
 }

@@ -10,6 +10,44 @@
 #include "schedule/plan.h"
 #include "schedule/views.h"
 
+/* Marks the axes of @node along which what is not stored (recompute.c) is repeated. */
+static void
+find_repeated (Plan *plan, TinyNode *node, gboolean *repeated)
+{
+  gboolean below[SCHEDULE_MAX_RANK] = { FALSE };
+  TinyNode *source = node->n_sources > 0 ? node->sources[0] : NULL;
+  if (tiny_op_is_elementwise (node->op)) {
+    for (guint i = 0; i < node->n_sources; i++)
+      if (node->sources[i]->shape->n > 0)
+        find_repeated (plan, node->sources[i], repeated);
+  } else if (node->op == TINY_OP_PERMUTE) {
+    find_repeated (plan, source, below);
+    for (guint i = 0; i < node->shape->n; i++)
+      repeated[i] = repeated[i] || below[node->ints->v[i]];
+  } else if (node->op == TINY_OP_EXPAND) {
+    TinyNode *value = source;
+    while (tiny_op_is_movement (value->op))
+      value = value->sources[0];
+    gboolean computed = tiny_node_map_get (&plan->recomputed, value) != NULL;
+    for (guint i = 0; i < node->shape->n && computed; i++)
+      repeated[i] = repeated[i] || node->shape->v[i] != source->shape->v[i];
+  }
+}
+
+/* The axes that @reduce leaves, in its own order, but those along which rows are repeated last: a
+ * row is computed in the loops of the others. */
+static void
+find_reduce_order (Plan *plan, TinyNode *reduce, guint8 *out)
+{
+  gboolean repeated[SCHEDULE_MAX_RANK] = { FALSE };
+  guint n = reduce->shape->n, used = 0;
+  if (plan->recomputed.size > 0)
+    find_repeated (plan, reduce->sources[0], repeated);
+  for (guint i = 0; i < 2 * n; i++)
+    if (repeated[i % n] == (i >= n))
+      out[used++] = (guint8) (i % n);
+}
+
 /* Writes the axes of @node, outermost first, in the order they lie in memory or are computed. */
 static void
 find_order (Plan *plan, Stage *self, TinyNode *node, guint8 *out)
@@ -69,6 +107,9 @@ find_order (Plan *plan, Stage *self, TinyNode *node, guint8 *out)
   case TINY_OP_EXPAND:
   case TINY_OP_CONTIGUOUS:
     find_order (plan, self, source, out);
+    return;
+  case TINY_OP_REDUCE:
+    find_reduce_order (plan, node, out);
     return;
   default:
     return;

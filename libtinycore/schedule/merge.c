@@ -43,11 +43,24 @@ find_group (Merge *self, guint i)
   return i;
 }
 
+/* Counts what @item's kernel will compute once (share.c) as such, where that decides. */
+static KernelWork
+measure (Merge *self, const PlanItem *item)
+{
+  KernelWork work = schedule_measure_kernel (self->plan, item->kernel);
+  if (!work.contracts || self->plan->recomputed.size == 0)
+    return work;
+  PlanItem shared = *item;
+  schedule_share_values (self->plan, &shared);
+  work.operations = schedule_measure_kernel (self->plan, shared.kernel).operations;
+  return work;
+}
+
 static const KernelWork *
 get_work (Merge *self, Group *group)
 {
   if (!group->is_measured)
-    group->work = schedule_measure_kernel (self->plan, group->item.kernel);
+    group->work = measure (self, &group->item);
   group->is_measured = TRUE;
   return &group->work;
 }
@@ -128,7 +141,7 @@ try_merge (Merge *self, guint a, guint b, gboolean shares)
       || !schedule_join_kernels (self->plan, self->n_readers, &first->item, &second->item,
                                  shares, &item))
     return FALSE;
-  KernelWork work = schedule_measure_kernel (self->plan, item.kernel);
+  KernelWork work = measure (self, &item);
   if (!schedule_is_worth_merging (get_work (self, first), get_work (self, second), &work))
     return FALSE;
   unite (self, a, b, &item, &work);

@@ -4,7 +4,8 @@
  *
  * A contraction REDUCE (ADD, MUL (load, load)) is computed for several neighbouring outputs at
  * once: along the axis with stride 1 in what it stores. An operand that lies along that axis with
- * another stride, or behind a condition, would be gathered element by element, again and again.
+ * another stride, or behind a condition, would be gathered element by element, again and again. A
+ * contraction inside another REDUCE is computed for neighbours along what that goes through.
  * When each of its elements is used often enough, a small kernel first copies it to a temporary
  * that has the loops it depends on as axes, that one last. */
 #include <string.h>
@@ -27,8 +28,13 @@ typedef struct {
   GArray *packs;    /* Pack */
   GArray *items;    /* the plan's new items */
   PlanItem item;    /* the one at work */
-  TinyNode *vector; /* its vector axis */
+  TinyNode *vector; /* the vector axis of the contraction at work */
 } Packing;
+
+/* An operand that wants packing. */
+typedef struct {
+  TinyNode *load, *vector;
+} Operand;
 
 static double
 count_steps (TinyNode *const *ranges, guint n)
@@ -212,17 +218,37 @@ pack_load (Packing *self, TinyNode *load)
   item->kernel = tiny_graph_substitute (self->graph, item->kernel, &load, &replacement, 1);
 }
 
-/* The loads of a contraction in the item's kernel that want packing; in @out_gathers, whether
- * there are some that want it and should not have it. */
-static GPtrArray *
-find_loads (Packing *self, gboolean *out_gathers)
+/* The axis of @reduce: the store's, or that of the REDUCE in which it stands. */
+static TinyNode *
+choose_vector (Packing *self, GPtrArray *order, TinyNode *store, TinyNode *reduce)
 {
-  GPtrArray *loads = g_ptr_array_new ();
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *outside = order->pdata[i];
+    TinyNode *last = outside->n_sources ? outside->sources[outside->n_sources - 1] : NULL;
+    if (outside->op == TINY_OP_REDUCE && outside != reduce
+        && tiny_node_depends_on (self->graph, reduce, last))
+      return last;
+  }
+  return find_vector_axis (self, store);
+}
+
+static gboolean
+has_operand (GArray *operands, TinyNode *load)
+{
+  for (guint i = 0; i < operands->len; i++)
+    if (g_array_index (operands, Operand, i).load == load)
+      return TRUE;
+  return FALSE;
+}
+
+/* The loads of contractions in the item's kernel that want packing; in @out_gathers, whether
+ * there are some that want it and should not have it. */
+static GArray *
+find_operands (Packing *self, gboolean *out_gathers)
+{
+  GArray *operands = g_array_new (FALSE, FALSE, sizeof (Operand));
   TinyNode *store = self->item.kernel->sources[0];
   *out_gathers = FALSE;
-  self->vector = find_vector_axis (self, store);
-  if (self->vector == NULL)
-    return loads;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &store, 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
@@ -233,22 +259,23 @@ find_loads (Packing *self, gboolean *out_gathers)
     TinyNode *product = node->sources[0];
     TinyNode *const *ranges = tiny_node_get_ranges (self->graph, product, &n);
     double work = count_steps (ranges, n);
-    if (work < (double) schedule_weights.pack_min_work)
+    self->vector = choose_vector (self, order, store, node);
+    if (work < (double) schedule_weights.pack_min_work || self->vector == NULL)
       continue;
     for (guint j = 0; j < 2; j++) {
       TinyNode *load = product->sources[j];
       while (load->op == TINY_OP_CAST)
         load = load->sources[0];
       Access access = load->op == TINY_OP_LOAD ? get_access (self, load) : ACCESS_GOOD;
-      if (access == ACCESS_GOOD || g_ptr_array_find (loads, load, NULL))
+      if (access == ACCESS_GOOD || has_operand (operands, load))
         continue;
       if (is_worth_packing (self, load, work))
-        g_ptr_array_add (loads, load);
+        g_array_append_val (operands, ((Operand){ load, self->vector }));
       else if (access == ACCESS_GATHERED)
         *out_gathers = TRUE;
     }
   }
-  return loads;
+  return operands;
 }
 
 gboolean
@@ -256,7 +283,7 @@ schedule_gathers (Plan *plan, const PlanItem *item)
 {
   Packing self = { plan, plan->graph, NULL, NULL, *item };
   gboolean gathers = FALSE;
-  g_autoptr (GPtrArray) loads = find_loads (&self, &gathers);
+  g_autoptr (GArray) operands = find_operands (&self, &gathers);
   return gathers;
 }
 
@@ -270,9 +297,11 @@ schedule_pack_operands (Plan *plan)
     self.item = g_array_index (plan->items, PlanItem, i);
     if (self.item.kind == TINY_SCHEDULE_KERNEL) {
       gboolean gathers;
-      g_autoptr (GPtrArray) loads = find_loads (&self, &gathers);
-      for (guint j = 0; j < loads->len; j++)
-        pack_load (&self, loads->pdata[j]);
+      g_autoptr (GArray) operands = find_operands (&self, &gathers);
+      for (guint j = 0; j < operands->len; j++) {
+        self.vector = g_array_index (operands, Operand, j).vector;
+        pack_load (&self, g_array_index (operands, Operand, j).load);
+      }
     }
     g_array_append_val (self.items, self.item);
   }

@@ -206,6 +206,26 @@ find_relus (Canonical *self, GPtrArray *order)
   }
 }
 
+/* ---- products with one ---- */
+/* A gradient begins with ones. */
+static gboolean
+is_one (const TinyNode *node)
+{
+  while (tiny_op_is_movement (node->op) && node->op != TINY_OP_PAD && node->op != TINY_OP_SHEAR)
+    node = node->sources[0];
+  return node->op == TINY_OP_CONST && node->dtype != TINY_DTYPE_BOOL
+         && tiny_node_get_float (node) == 1;
+}
+
+static TinyNode *
+clean_product (Canonical *self, TinyNode *node, TinyNode *const *sources)
+{
+  for (guint i = 0; i < 2; i++)
+    if (is_one (sources[i]) && sources[1 - i]->shape == node->shape)
+      return sources[1 - i];
+  return tiny_node_with_sources (self->graph, node, sources);
+}
+
 /* ---- the pass ---- */
 static TinyNode *
 clean (Canonical *self, TinyNode *node, TinyNode *const *sources)
@@ -226,6 +246,8 @@ clean (Canonical *self, TinyNode *node, TinyNode *const *sources)
     break;
   case TINY_OP_REDUCE:
     return clean_reduce (self, node, sources[0]);
+  case TINY_OP_MUL:
+    return clean_product (self, node, sources);
   case TINY_OP_CMPLT:
     return clean_compare (self, node, sources);
   case TINY_OP_SHEAR:

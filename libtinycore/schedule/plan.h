@@ -50,6 +50,7 @@ typedef struct {
   GPtrArray *stages; /* Stage, sources before users */
   TinyNodeMap stage_of;
   TinyNodeMap devices;     /* interned device name of each node */
+  TinyNodeMap recomputed;  /* nodes that are not stored where they otherwise would be */
   GArray *items;           /* PlanItem */
   guint *outputs;          /* of each root: its buffer */
   const char *only_device; /* when the graph speaks of a single one */
@@ -65,6 +66,10 @@ void schedule_canonicalize (Plan *plan);
 
 /* split-reduce.c: large reductions with few results become two; rewrites plan->roots. */
 void schedule_split_reduces (Plan *plan);
+
+/* recompute.c: fills @recomputed with what is large beside what it is made from; whether there is
+ * any. */
+gboolean schedule_find_recomputed (Plan *plan);
 
 /* fusion.c: fills @stages and @stage_of. */
 void schedule_choose_stages (Plan *plan);
@@ -97,8 +102,9 @@ gboolean schedule_gathers (Plan *plan, const PlanItem *item);
 /* merge.c: kernels that share loops become one; the items are in an order to run. */
 void schedule_merge_kernels (Plan *plan);
 
-/* share.c: what several loops of a kernel compute alike is computed once. */
-void schedule_share_values (Plan *plan, PlanItem *item);
+/* share.c: what several loops of a kernel compute alike is computed once. Returns whether no
+ * contraction is left that would be repeated by loops that it does not depend on. */
+gboolean schedule_share_values (Plan *plan, PlanItem *item);
 
 /* explain.c: for each value that goes from kernel to kernel, why; free with g_free(). */
 char *schedule_explain (Plan *plan);

@@ -22,6 +22,9 @@ void remake_clear (Remake *self);
 /* What @root becomes. */
 TinyNode *remake_node (Remake *self, TinyNode *root);
 
+/* alike.c: @kernel with equal reductions as the same node. */
+TinyNode *schedule_name_alike (Plan *plan, TinyNode *kernel);
+
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Remake, remake_clear)
 
 G_END_DECLS

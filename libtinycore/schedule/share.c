@@ -4,23 +4,104 @@
  *
  * A row's exponentials are summed by one loop and divided by another. Renaming the counter of the
  * one makes its expression that of the other: the same node. Where computing it twice costs more
- * than a store and two loads, a loop before both fills a LOCAL, from which both read. */
+ * than a store and two loads, a loop before both fills a LOCAL, from which both read. So is a row of
+ * products of matrices that the loops of another such product would compute again for each of their
+ * results. */
 #include "schedule/remake.h"
 #include "schedule/weights.h"
 #include "schedule/work.h"
 
 enum { MAX_LOOPS = 64 };
 
+/* Where a row's value is computed. */
+typedef struct {
+  TinyNode *node, *loop;
+  double evaluations; /* of each element, in one round of the outer loops */
+} Place;
+
+/* A value that changes with one loop besides the outer ones, whatever that is called. */
+typedef struct {
+  TinyNode *key;    /* its expression, with one and the same name for the loop in all of them */
+  GArray *places;   /* Place */
+  TinyNode *store;  /* that fills a LOCAL with it already, or NULL */
+  gboolean repeats; /* computing it means to combine again what was */
+} Row;
+
 typedef struct {
   Plan *plan;
   TinyNode *kernel;
   GPtrArray *order;
   TinyNode *outer[MAX_LOOPS]; /* the outermost loops of all stores, those around the LOCAL */
-  guint n_outer;
-  TinyNode *one, *other; /* the same but for the counter … */
-  TinyNode *loops[2];    /* … which is this in the one and that in the other */
-  double saved;
+  guint n_outer, n_numbers, n_locals;
+  GHashTable *renames; /* of a loop: the Remake that gives it the common name */
+  GHashTable *repeats; /* of a node: the Place's evaluations where they are more than 1 */
+  GPtrArray *rows;     /* Row, in the order of the kernel */
+  GHashTable *by_key;
 } Share;
+
+static void
+row_free (gpointer data)
+{
+  g_array_unref (((Row *) data)->places);
+  g_free (data);
+}
+
+static void
+rename_free (gpointer data)
+{
+  remake_clear (data);
+  g_free (data);
+}
+
+static void
+share_init (Share *self, Plan *plan, TinyNode *kernel, GPtrArray *order)
+{
+  *self = (Share){ .plan = plan, .kernel = kernel, .order = order };
+  self->renames = g_hash_table_new_full (NULL, NULL, NULL, rename_free);
+  self->repeats = g_hash_table_new_full (NULL, NULL, NULL, g_free);
+  self->rows = g_ptr_array_new_with_free_func (row_free);
+  self->by_key = g_hash_table_new (NULL, NULL);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_RANGE)
+      self->n_numbers = MAX (self->n_numbers, tiny_range_get_number (node) + 1);
+    self->n_locals += node->op == TINY_OP_LOCAL;
+  }
+}
+
+static void
+share_clear (Share *self)
+{
+  g_hash_table_unref (self->renames);
+  g_hash_table_unref (self->repeats);
+  g_ptr_array_unref (self->rows);
+  g_hash_table_unref (self->by_key);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Share, share_clear)
+
+static gboolean
+is_outer (Share *self, const TinyNode *range)
+{
+  for (guint i = 0; i < self->n_outer; i++)
+    if (self->outer[i] == range)
+      return TRUE;
+  return FALSE;
+}
+
+/* ---- what it costs ---- */
+/* Steps of the loops that @node depends on and @but does not; with @outer, no matter which. */
+static double
+count_inner_steps (Share *self, TinyNode *node, TinyNode *but)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (self->plan->graph, node, &n);
+  double steps = 1;
+  for (guint i = 0; i < n; i++)
+    if (but ? !tiny_node_depends_on (self->plan->graph, but, ranges[i])
+            : !is_outer (self, ranges[i]))
+      steps *= (double) tiny_range_get_extent (ranges[i]);
+  return steps;
+}
 
 /* What one value of @node costs in operations that @loop repeats. */
 static double
@@ -32,83 +113,147 @@ count_operations (Share *self, TinyNode *node, TinyNode *loop)
     TinyNode *at = order->pdata[i];
     if (!tiny_node_depends_on (self->plan->graph, at, loop))
       continue;
-    if (at->op == TINY_OP_REDUCE) {
-      guint n;
-      TinyNode *const *ranges = tiny_node_get_ranges (self->plan->graph, at->sources[0], &n);
-      double steps = 1;
-      for (guint r = 0; r < n; r++)
-        if (!tiny_node_depends_on (self->plan->graph, at, ranges[r]))
-          steps *= (double) tiny_range_get_extent (ranges[r]);
-      operations += steps;
-    } else if (tiny_op_is_elementwise (at->op) && at->dtype != TINY_DTYPE_INDEX) {
+    if (at->op == TINY_OP_REDUCE)
+      operations += count_inner_steps (self, at->sources[0], at);
+    else if (tiny_op_is_elementwise (at->op) && at->dtype != TINY_DTYPE_INDEX)
       operations += schedule_get_op_cost (at->op);
-    } else if (at->op == TINY_OP_LOAD) {
+    else if (at->op == TINY_OP_LOAD)
       operations += schedule_weights.access;
-    }
   }
   return operations;
 }
 
-/* Whether @node changes with @loop and the loops outside of it only. */
-static gboolean
-is_of_row (Share *self, TinyNode *node, TinyNode *loop)
+/* What is saved by computing @row once. */
+static double
+count_saved (Share *self, const Row *row)
 {
-  guint n;
-  TinyNode *const *ranges = tiny_node_get_ranges (self->plan->graph, node, &n);
-  if (n != self->n_outer + 1)
-    return FALSE;
-  for (guint i = 0; i < n; i++) {
-    gboolean known = ranges[i] == loop;
-    for (guint j = 0; j < self->n_outer && !known; j++)
-      known = ranges[i] == self->outer[j];
-    if (!known)
-      return FALSE;
+  double evaluations = 0;
+  const Place *first = &g_array_index (row->places, Place, 0);
+  for (guint i = 0; i < row->places->len; i++)
+    evaluations += g_array_index (row->places, Place, i).evaluations;
+  if (row->places->len == 1 && !row->repeats)
+    return 0;
+  return (evaluations - 1) * count_operations (self, first->node, first->loop)
+         - (evaluations + (row->store == NULL)) * schedule_weights.local;
+}
+
+/* ---- rows ---- */
+/* The loop that @node changes with besides all of the outer ones; NULL: it is not so. */
+static TinyNode *
+find_row_loop (Share *self, TinyNode *node)
+{
+  guint n, n_outer = 0;
+  TinyNode *loop = NULL, *const *ranges = tiny_node_get_ranges (self->plan->graph, node, &n);
+  gboolean computes = tiny_op_is_elementwise (node->op) || node->op == TINY_OP_REDUCE;
+  if (!computes || node->dtype == TINY_DTYPE_INDEX || node->dtype == TINY_DTYPE_BOOL
+      || n != self->n_outer + 1)
+    return NULL;
+  for (guint i = 0; i < n; i++)
+    if (is_outer (self, ranges[i]))
+      n_outer++;
+    else
+      loop = ranges[i];
+  return n_outer == self->n_outer ? loop : NULL;
+}
+
+static TinyNode *
+rename_loop (Share *self, TinyNode *node, TinyNode *loop)
+{
+  Remake *rename = g_hash_table_lookup (self->renames, loop);
+  if (rename == NULL) {
+    TinyNode *name = tiny_node_range_const (self->plan->graph, self->n_numbers, TINY_RANGE_LOOP,
+                                            tiny_range_get_extent (loop));
+    rename = g_new (Remake, 1);
+    remake_init (rename, self->plan);
+    g_hash_table_insert (rename->loops, loop,
+                         (gpointer) affine_range (&self->plan->affines, name));
+    g_hash_table_insert (self->renames, loop, rename);
   }
-  return TRUE;
+  return remake_node (rename, node);
 }
 
-static gboolean
-is_candidate (Share *self, TinyNode *node, TinyNode *loop)
-{
-  return tiny_op_is_elementwise (node->op) && node->dtype != TINY_DTYPE_INDEX
-         && node->dtype != TINY_DTYPE_BOOL && is_of_row (self, node, loop);
-}
-
-/* Looks for what @a and @b both go through. */
+/* The loops of a REDUCE stand inside those that its result depends on: so often they go through
+ * the rows in it. Notes for these whether they combine something, too. */
 static void
-compare_loops (Share *self, GHashTable *nodes, TinyNode *a, TinyNode *b)
+find_repeats (Share *self)
 {
-  g_auto (Remake) rename = { NULL };
-  remake_init (&rename, self->plan);
-  g_hash_table_insert (rename.loops, a, (gpointer) affine_range (&self->plan->affines, b));
+  TinyGraph *graph = self->plan->graph;
   for (guint i = 0; i < self->order->len; i++) {
-    TinyNode *node = self->order->pdata[i];
-    if (!is_candidate (self, node, a))
+    TinyNode *reduce = self->order->pdata[i];
+    if (reduce->op != TINY_OP_REDUCE)
       continue;
-    TinyNode *other = remake_node (&rename, node);
-    if (!g_hash_table_contains (nodes, other))
-      continue;
-    double saved = count_operations (self, node, a) - 3 * schedule_weights.local;
-    if (saved > self->saved) {
-      self->saved = saved;
-      self->one = node;
-      self->other = other;
-      self->loops[0] = a;
-      self->loops[1] = b;
+    double steps = count_inner_steps (self, reduce, NULL);
+    g_autoptr (GPtrArray) inside = tiny_graph_toposort (graph, reduce->sources, 1);
+    for (guint j = 0; j < inside->len && steps > 1; j++) {
+      TinyNode *loop = find_row_loop (self, inside->pdata[j]);
+      gboolean own = FALSE;
+      for (guint s = 1; s < reduce->n_sources; s++)
+        own = own || reduce->sources[s] == loop;
+      double *known = own ? g_hash_table_lookup (self->repeats, inside->pdata[j]) : NULL;
+      if (own && (known == NULL || *known < steps))
+        g_hash_table_insert (self->repeats, inside->pdata[j], g_memdup2 (&steps, sizeof steps));
     }
   }
 }
 
-/* The loops that all stores have, outermost first; of a kernel with one, those without its last. */
+static gboolean
+combines (Share *self, TinyNode *node, TinyNode *loop)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (self->plan->graph, &node, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *at = order->pdata[i];
+    if (at->op == TINY_OP_REDUCE && tiny_node_depends_on (self->plan->graph, at, loop))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* The STORE that fills a LOCAL with @node along @loop, or NULL. */
+static TinyNode *
+find_fill (Share *self, TinyNode *node, TinyNode *loop)
+{
+  for (guint i = 0; i < self->kernel->n_sources; i++) {
+    TinyNode *store = self->kernel->sources[i];
+    if (store->sources[0]->op == TINY_OP_LOCAL && store->sources[1] == loop
+        && store->sources[2] == node && store->sources[0]->n_sources == self->n_outer)
+      return store;
+  }
+  return NULL;
+}
+
 static void
-find_outer (Share *self)
+add_place (Share *self, TinyNode *node, TinyNode *loop)
+{
+  TinyNode *key = rename_loop (self, node, loop);
+  Row *row = g_hash_table_lookup (self->by_key, key);
+  if (row == NULL) {
+    row = g_new0 (Row, 1);
+    row->key = key;
+    row->places = g_array_new (FALSE, FALSE, sizeof (Place));
+    g_hash_table_insert (self->by_key, key, row);
+    g_ptr_array_add (self->rows, row);
+  }
+  const double *repeats = g_hash_table_lookup (self->repeats, node);
+  Place place = { node, loop, repeats ? *repeats : 1 };
+  TinyNode *store = find_fill (self, node, loop);
+  if (store != NULL)
+    row->store = store;
+  row->repeats = row->repeats || (repeats != NULL && combines (self, node, loop));
+  g_array_append_val (row->places, place);
+}
+
+/* The loops that all stores have, outermost first; @out_same, whether they have no others. */
+static void
+find_outer (Share *self, gboolean *out_same)
 {
   TinyNode *loops[MAX_LOOPS];
   self->n_outer = schedule_list_loops (self->plan, self->kernel->sources[0], self->outer);
+  *out_same = TRUE;
   for (guint i = 1; i < self->kernel->n_sources; i++) {
     guint n = schedule_list_loops (self->plan, self->kernel->sources[i], loops), same = 0;
     while (same < MIN (n, self->n_outer) && loops[same] == self->outer[same])
       same++;
+    *out_same = *out_same && same == n && same == self->n_outer;
     self->n_outer = same;
   }
 }
@@ -125,33 +270,38 @@ count_local_bytes (Share *self)
   return n_bytes;
 }
 
-/* The value worth sharing most with @n_outer loops around; FALSE: there is none. */
-static gboolean
-find_shared (Share *self, guint n_outer)
+/* The row worth sharing most with the outer loops around; NULL: there is none. */
+static Row *
+find_shared (Share *self)
 {
-  g_autoptr (GHashTable) nodes = g_hash_table_new (NULL, NULL);
-  g_autoptr (GPtrArray) ranges = g_ptr_array_new ();
   gint64 most = schedule_weights.local_bytes - count_local_bytes (self);
-  self->n_outer = n_outer;
+  Row *best = NULL;
+  double best_saved = 0;
+  g_hash_table_remove_all (self->repeats);
+  g_hash_table_remove_all (self->by_key);
+  g_ptr_array_set_size (self->rows, 0);
+  find_repeats (self);
   for (guint i = 0; i < self->order->len; i++) {
-    TinyNode *node = self->order->pdata[i];
-    gboolean is_outer = FALSE;
-    g_hash_table_add (nodes, node);
-    for (guint j = 0; j < n_outer; j++)
-      is_outer = is_outer || node == self->outer[j];
-    if (node->op == TINY_OP_RANGE && !is_outer
-        && tiny_range_get_extent (node) * (gint64) sizeof (double) <= most)
-      g_ptr_array_add (ranges, node);
+    TinyNode *node = self->order->pdata[i], *loop = find_row_loop (self, node);
+    if (loop != NULL)
+      add_place (self, node, loop);
   }
-  for (guint i = 0; i < ranges->len; i++)
-    for (guint j = 0; j < ranges->len; j++)
-      if (i != j && tiny_range_get_kind (ranges->pdata[i]) == TINY_RANGE_REDUCE
-          && tiny_range_get_extent (ranges->pdata[i])
-                 == tiny_range_get_extent (ranges->pdata[j]))
-        compare_loops (self, nodes, ranges->pdata[i], ranges->pdata[j]);
-  return self->one != NULL;
+  for (guint i = 0; i < self->rows->len; i++) {
+    Row *row = self->rows->pdata[i];
+    const Place *first = &g_array_index (row->places, Place, 0);
+    gint64 n_bytes = row->store ? 0
+                                : tiny_range_get_extent (first->loop)
+                                      * (gint64) tiny_dtype_get_n_bytes (row->key->dtype);
+    double saved = n_bytes <= most ? count_saved (self, row) : 0;
+    if (saved > best_saved && (row->store == NULL || row->places->len > 1)) {
+      best = row;
+      best_saved = saved;
+    }
+  }
+  return best;
 }
 
+/* ---- sharing ---- */
 static TinyNode *
 load_local (Share *self, TinyNode *local, TinyNode *loop)
 {
@@ -173,34 +323,38 @@ find_place (TinyGraph *graph, TinyNode *kernel, TinyNode *store)
   return 0;
 }
 
-/* Fills a LOCAL with the value first; it is read in all places. */
 static TinyNode *
-share_value (Share *self)
+fill_local (Share *self, const Row *row)
 {
   TinyGraph *graph = self->plan->graph;
-  guint n_numbers = 0, n_locals = 0;
-  for (guint i = 0; i < self->order->len; i++) {
-    TinyNode *node = self->order->pdata[i];
-    if (node->op == TINY_OP_RANGE)
-      n_numbers = MAX (n_numbers, tiny_range_get_number (node) + 1);
-    n_locals += node->op == TINY_OP_LOCAL;
-  }
-  gint64 extent = tiny_range_get_extent (self->loops[0]);
-  TinyNode *loop = tiny_node_range_const (graph, n_numbers, TINY_RANGE_LOOP, extent);
+  gint64 extent = tiny_range_get_extent (g_array_index (row->places, Place, 0).loop);
+  TinyNode *loop = tiny_node_range_const (graph, self->n_numbers, TINY_RANGE_LOOP, extent);
   TinyNode *local
-      = tiny_node_new (graph, TINY_OP_LOCAL, self->one->dtype, 1, self->n_outer, self->outer,
-                       n_locals, tiny_graph_ints (graph, &extent, 1), NULL);
-  g_auto (Remake) rename = { NULL };
-  remake_init (&rename, self->plan);
-  g_hash_table_insert (rename.loops, self->loops[0],
-                       (gpointer) affine_range (&self->plan->affines, loop));
-  TinyNode *fill[] = { local, loop, remake_node (&rename, self->one) };
-  TinyNode *from[] = { self->one, self->other };
-  TinyNode *to[]
-      = { load_local (self, local, self->loops[0]), load_local (self, local, self->loops[1]) };
-  TinyNode *kernel = tiny_graph_substitute (graph, self->kernel, from, to, 2);
-  TinyNode *store
-      = tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, fill, 0, NULL, NULL);
+      = tiny_node_new (graph, TINY_OP_LOCAL, row->key->dtype, 1, self->n_outer, self->outer,
+                       self->n_locals, tiny_graph_ints (graph, &extent, 1), NULL);
+  TinyNode *sources[] = { local, loop, row->key };
+  return tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, sources, 0, NULL, NULL);
+}
+
+/* Fills a LOCAL with the value first, unless one is; it is read in all other places. */
+static TinyNode *
+share_row (Share *self, const Row *row)
+{
+  TinyGraph *graph = self->plan->graph;
+  TinyNode *store = row->store ? row->store : fill_local (self, row);
+  g_autoptr (GPtrArray) from = g_ptr_array_new ();
+  g_autoptr (GPtrArray) to = g_ptr_array_new ();
+  for (guint i = 0; i < row->places->len; i++) {
+    const Place *place = &g_array_index (row->places, Place, i);
+    if (row->store != NULL && place->node == store->sources[2])
+      continue;
+    g_ptr_array_add (from, place->node);
+    g_ptr_array_add (to, load_local (self, store->sources[0], place->loop));
+  }
+  TinyNode *kernel = tiny_graph_substitute (graph, self->kernel, (TinyNode **) from->pdata,
+                                            (TinyNode **) to->pdata, from->len);
+  if (row->store != NULL)
+    return kernel;
   g_autoptr (GPtrArray) stores = g_ptr_array_new ();
   for (guint i = 0; i < kernel->n_sources; i++)
     g_ptr_array_add (stores, kernel->sources[i]);
@@ -212,26 +366,54 @@ share_value (Share *self)
 static TinyNode *
 share_once (Plan *plan, TinyNode *kernel)
 {
-  Share self = { .plan = plan, .kernel = kernel };
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
   guint n_reduces = 0;
+  gboolean same;
   for (guint i = 0; i < order->len; i++)
     n_reduces += ((TinyNode *) order->pdata[i])->op == TINY_OP_REDUCE;
   if (n_reduces == 0)
     return NULL;
-  self.order = order;
-  find_outer (&self);
-  guint n_outer = self.n_outer;
-  gboolean found
-      = find_shared (&self, n_outer)
-        || (kernel->n_sources == 1 && n_outer > 0 && find_shared (&self, n_outer - 1));
-  return found ? share_value (&self) : NULL;
+  g_auto (Share) self = { NULL };
+  share_init (&self, plan, kernel, order);
+  find_outer (&self, &same);
+  Row *row = find_shared (&self);
+  if (row == NULL && same && self.n_outer > 0) {
+    self.n_outer--; /* what the innermost loop goes through may be a row as well */
+    row = find_shared (&self);
+  }
+  return row ? share_row (&self, row) : NULL;
 }
 
-void
+/* Whether no REDUCE stands in loops of another that would do it again without need. */
+static gboolean
+is_whole (Plan *plan, TinyNode *kernel)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *outside = order->pdata[i];
+    if (outside->op != TINY_OP_REDUCE)
+      continue;
+    g_autoptr (GPtrArray) inside = tiny_graph_toposort (plan->graph, outside->sources, 1);
+    for (guint j = 0; j < inside->len; j++) {
+      TinyNode *reduce = inside->pdata[j];
+      guint n;
+      TinyNode *const *ranges = tiny_node_get_ranges (plan->graph, outside, &n);
+      gboolean moves = FALSE;
+      for (guint s = 1; s < outside->n_sources && reduce->op == TINY_OP_REDUCE; s++)
+        moves = moves || tiny_node_depends_on (plan->graph, reduce, outside->sources[s]);
+      for (guint r = 0; r < n && moves; r++)
+        if (!tiny_node_depends_on (plan->graph, reduce, ranges[r]))
+          return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+gboolean
 schedule_share_values (Plan *plan, PlanItem *item)
 {
   TinyNode *kernel = item->kernel;
   while ((kernel = share_once (plan, kernel)) != NULL)
     item->kernel = kernel;
+  return is_whole (plan, item->kernel);
 }

@@ -8,7 +8,7 @@
  *
  * A contraction whose operands are larger than a cache and are read again for every tile of its
  * results (the gradient of a convolution's weight) is split as well, into steps whose operands fit:
- * then all tiles of a step find them near. */
+ * then all tiles of a step find them near. What is computed row by row (recompute.c) stays whole. */
 #include <string.h>
 
 #include "schedule/plan.h"
@@ -116,7 +116,8 @@ schedule_split_reduces (Plan *plan)
     for (guint j = 0; j < node->n_sources; j++)
       sources[j] = tiny_node_map_get (&map, node->sources[j]);
     TinyNode *result = tiny_node_with_sources (plan->graph, node, sources);
-    if (result->op == TINY_OP_REDUCE)
+    if (result->op == TINY_OP_REDUCE
+        && tiny_node_map_get (&plan->recomputed, result->sources[0]) == NULL)
       result = split (plan->graph, result);
     tiny_node_map_set (&map, node, result);
     schedule_get_device (plan, result);

@@ -7,6 +7,8 @@
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
 #include "schedule/plan.h"
+#include "schedule/weights.h"
+#include "schedule/work.h"
 
 guint
 schedule_add_buffer (Plan *plan,
@@ -223,17 +225,59 @@ run_pass (Plan *plan, const char *name, void (*pass) (Plan *plan))
   pass (plan);
 }
 
-static gboolean
-run_passes (Plan *plan, TinyNode *sink, GError **error)
+/* ---- two ways to lay out ---- */
+/* What a layout of the graph in kernels makes; the rest of a Plan is the same for all. */
+typedef struct {
+  GArray *buffers, *items;
+  GPtrArray *stages;
+  TinyNodeMap stage_of;
+  TinyNode **roots;
+  guint *outputs;
+} Layout;
+
+static void
+layout_clear (Layout *self)
 {
-  if (sink->op != TINY_OP_SINK) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "schedule: the root is %s, not a sink",
-                 tiny_op_to_string (sink->op));
-    return FALSE;
-  }
-  if (!schedule_check_devices (plan, sink, error) || !read_roots (plan, sink, error))
-    return FALSE;
-  run_pass (plan, "canonical", schedule_canonicalize);
+  g_array_unref (self->buffers);
+  g_array_unref (self->items);
+  g_ptr_array_unref (self->stages);
+  tiny_node_map_clear (&self->stage_of);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Layout, layout_clear)
+
+/* Gives the plan @other, whose own becomes what the plan has now. */
+static void
+swap_layout (Plan *plan, Layout *other)
+{
+  Layout now = { plan->buffers,  plan->items, plan->stages,
+                 plan->stage_of, plan->roots, plan->outputs };
+  plan->buffers = other->buffers;
+  plan->items = other->items;
+  plan->stages = other->stages;
+  plan->stage_of = other->stage_of;
+  plan->roots = other->roots;
+  plan->outputs = other->outputs;
+  *other = now;
+}
+
+/* One with nothing but the inputs. */
+static void
+layout_init (Layout *self, Plan *plan)
+{
+  *self = (Layout){
+    .buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer)),
+    .items = g_array_new (FALSE, FALSE, sizeof (PlanItem)),
+    .stages = g_ptr_array_new (),
+    .roots = tiny_arena_copy (plan->arena, plan->roots, plan->n_roots * sizeof (TinyNode *)),
+    .outputs = tiny_arena_alloc (plan->arena, (plan->n_roots + 1) * sizeof (guint))
+  };
+  g_array_append_vals (self->buffers, plan->buffers->data, plan->n_inputs);
+}
+
+/* Makes the plan's items. In @out_is_whole, whether no contraction is repeated in them. */
+static gboolean
+lay_out (Plan *plan, gboolean *out_is_whole, GError **error)
+{
   run_pass (plan, "split-reduce", schedule_split_reduces);
   run_pass (plan, "fusion", schedule_choose_stages);
   run_pass (plan, "layout", schedule_choose_layouts);
@@ -246,12 +290,73 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
   guint n_stuck = schedule_order_items (plan);
   g_assert (n_stuck == 0);
   schedule_merge_kernels (plan);
+  *out_is_whole = TRUE;
   for (guint i = 0; i < plan->items->len; i++)
-    if (g_array_index (plan->items, PlanItem, i).kind == TINY_SCHEDULE_KERNEL)
-      schedule_share_values (plan, &g_array_index (plan->items, PlanItem, i));
+    if (g_array_index (plan->items, PlanItem, i).kind == TINY_SCHEDULE_KERNEL
+        && !schedule_share_values (plan, &g_array_index (plan->items, PlanItem, i)))
+      *out_is_whole = FALSE;
   n_stuck = schedule_order_items (plan);
   g_assert (n_stuck == 0);
   return TRUE;
+}
+
+/* The time of all kernels, where large temporaries do not come from a cache. */
+static double
+get_time (Plan *plan)
+{
+  double time = 0;
+  for (guint i = 0; i < plan->items->len; i++) {
+    const PlanItem *item = &g_array_index (plan->items, PlanItem, i);
+    if (item->kind != TINY_SCHEDULE_KERNEL)
+      continue;
+    KernelWork work = schedule_measure_kernel (plan, item->kernel);
+    for (guint j = 0; j < item->n_buffers; j++) {
+      const TinyScheduleBuffer *buffer = schedule_get_buffer (plan, item->buffers[j]);
+      double n_bytes
+          = (double) buffer->n_elements * (double) tiny_dtype_get_n_bytes (buffer->dtype);
+      if (buffer->kind == TINY_SCHEDULE_TEMPORARY
+          && n_bytes >= schedule_weights.recompute_bytes)
+        work.n_bytes += n_bytes * (schedule_weights.far_byte / schedule_weights.byte - 1);
+    }
+    time += schedule_get_time (&work);
+  }
+  return time;
+}
+
+/* With large values computed where they are read, or stored: whatever takes less time. */
+static gboolean
+lay_out_best (Plan *plan, GError **error)
+{
+  gboolean is_whole;
+  if (!schedule_find_recomputed (plan))
+    return lay_out (plan, &is_whole, error);
+  g_auto (Layout) other = { NULL };
+  layout_init (&other, plan);
+  if (!lay_out (plan, &is_whole, error))
+    return FALSE;
+  double time = is_whole ? get_time (plan) : G_MAXDOUBLE;
+  swap_layout (plan, &other);
+  tiny_node_map_clear (&plan->recomputed);
+  plan->recomputed = (TinyNodeMap){ 0 };
+  if (!lay_out (plan, &is_whole, error))
+    return FALSE;
+  if (time < get_time (plan))
+    swap_layout (plan, &other);
+  return TRUE;
+}
+
+static gboolean
+run_passes (Plan *plan, TinyNode *sink, GError **error)
+{
+  if (sink->op != TINY_OP_SINK) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "schedule: the root is %s, not a sink",
+                 tiny_op_to_string (sink->op));
+    return FALSE;
+  }
+  if (!schedule_check_devices (plan, sink, error) || !read_roots (plan, sink, error))
+    return FALSE;
+  run_pass (plan, "canonical", schedule_canonicalize);
+  return lay_out_best (plan, error);
 }
 
 TinySchedule *
@@ -270,6 +375,7 @@ tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error)
   g_array_unref (plan.buffers);
   tiny_node_map_clear (&plan.stage_of);
   tiny_node_map_clear (&plan.devices);
+  tiny_node_map_clear (&plan.recomputed);
   affine_pool_clear (&plan.affines);
   tiny_arena_free (plan.arena);
   return self;

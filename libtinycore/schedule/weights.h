@@ -27,6 +27,11 @@ typedef struct {
   gint64 local_bytes; /* of it in one kernel */
   /* merge.c */
   guint max_nodes; /* of a kernel made of several */
+  double alike; /* contractions that take at most this share together of what they do apart */
+  /* recompute.c */
+  double recompute_bytes;  /* what has fewer is stored as usual */
+  double recompute_growth; /* and what is not this many times what it is made from */
+  double far_byte;         /* moved to or from a temporary of so many bytes */
   /* pass-canonical.c */
   double max_extra_work;  /* a merged reduction may do this many times the work of the two */
   double work_of_storing; /* what an element that need not be stored is worth, in evaluations */

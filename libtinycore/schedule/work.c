@@ -93,6 +93,18 @@ get_stride (Measure *self, TinyNode *access, TinyNode *range)
 }
 
 /* ---- lanes ---- */
+/* Whether @node, with lanes along @range, is or waits for as many accesses as there are lanes. */
+static gboolean
+gathers (Measure *self, TinyNode *node, TinyNode *range)
+{
+  guint n = is_access (node) ? 0 : node->n_sources;
+  gint64 stride = is_access (node) ? get_stride (self, node, range) : 0;
+  for (guint i = 0; i < n && (stride == 0 || stride == 1); i++)
+    if (node->sources[i]->op == TINY_OP_LOAD)
+      stride = get_stride (self, node->sources[i], range);
+  return stride != 0 && stride != 1;
+}
+
 static void
 weigh_loops (Measure *self)
 {
@@ -107,8 +119,7 @@ weigh_loops (Measure *self)
         continue;
       gint64 stride = is_access (node) ? get_stride (self, node, ranges[r]) : 0;
       loop->contiguous = loop->contiguous || stride == 1;
-      /* A gather is as many accesses as there are lanes. */
-      loop->gain += stride > 1 || stride < 0 ? -operations : operations;
+      loop->gain += gathers (self, node, ranges[r]) ? -operations : operations;
     }
   }
 }
@@ -117,7 +128,7 @@ static gboolean
 meet (Measure *self, TinyNode *a, TinyNode *b)
 {
   TinyGraph *graph = self->plan->graph;
-  for (guint i = 0; i < self->order->len; i++) {
+  for (guint i = 0; i + 1 < self->order->len; i++) { /* stores have lanes each for itself */
     TinyNode *node = get_inside (self->order->pdata[i]);
     if (tiny_node_depends_on (graph, node, a) && tiny_node_depends_on (graph, node, b))
       return TRUE;
@@ -205,11 +216,13 @@ measure_steps (Measure *self, TinyNode *kernel)
   for (guint i = 0; i < n; i++)
     if (can_share (self, kernel, ranges[i]))
       self->work.n_steps *= (double) tiny_range_get_extent (ranges[i]);
+  self->work.n_loops = n;
   self->work.is_even = TRUE;
   for (guint i = 1; i < kernel->n_sources; i++) {
     guint n_other;
     TinyNode *const *other
         = tiny_node_get_ranges (self->plan->graph, kernel->sources[i], &n_other);
+    self->work.n_loops = MAX (self->work.n_loops, n_other);
     self->work.is_even
         = self->work.is_even && n_other == n && memcmp (other, ranges, n * sizeof *ranges) == 0;
   }
@@ -303,8 +316,13 @@ schedule_is_worth_merging (const KernelWork *a, const KernelWork *b, const Kerne
 {
   if (both->n_nodes > schedule_weights.max_nodes)
     return FALSE;
-  /* Tiles of a contraction are made for its own loops. */
-  if ((a->contracts || b->contracts) && (!both->is_even || (a->contracts && b->contracts)))
+  /* Tiles of a contraction are made for its own loops, unless much is the same contraction. */
+  gboolean contract = a->contracts || b->contracts;
+  double apart = a->operations + b->operations;
+  if (contract && both->n_loops > MAX (a->n_loops, b->n_loops))
+    return FALSE;
+  if (contract && (!both->is_even || (a->contracts && b->contracts))
+      && both->operations > schedule_weights.alike * apart)
     return FALSE;
   return schedule_get_time (both) < schedule_get_time (a) + schedule_get_time (b);
 }

@@ -8,13 +8,13 @@
 G_BEGIN_DECLS
 
 typedef struct {
-  double operations; /* in simple ones of a vector unit */
-  double n_bytes;    /* from and to memory */
-  double n_steps;    /* that threads can share */
-  double n_scalar;   /* of @operations: what values without lanes add */
-  guint n_nodes;
-  gboolean contracts; /* reads operands again and again, which asks for tiles */
-  gboolean is_even;   /* all stores have the same loops */
+  double operations;      /* in simple ones of a vector unit */
+  double n_bytes;         /* from and to memory */
+  double n_steps;         /* that threads can share */
+  double n_scalar;        /* of @operations: what values without lanes add */
+  guint n_nodes, n_loops; /* n_loops: of its outputs */
+  gboolean contracts;     /* reads operands again and again, which asks for tiles */
+  gboolean is_even;       /* all stores have the same loops */
 } KernelWork;
 
 KernelWork schedule_measure_kernel (Plan *plan, TinyNode *kernel);

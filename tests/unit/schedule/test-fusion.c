@@ -308,6 +308,38 @@ joined_matmuls (TinyNode **roots)
   return 1;
 }
 
+/* softmax (q kᵀ) v with as many rows as make the scores large: they are not stored. */
+static guint
+attention (TinyNode **roots)
+{
+  TinyNode *q = param (DIMS (4096, 64)), *k = param (DIMS (4096, 64));
+  TinyNode *scores = matmul (q, tiny_node_permute (graph, k, DIMS (1, 0)));
+  roots[0] = matmul (softmax (scores), param (DIMS (4096, 64)));
+  return 1;
+}
+
+/* Few rows: storing the scores is better than computing them again and again. */
+static guint
+small_attention (TinyNode **roots)
+{
+  TinyNode *q = param (DIMS (256, 64)), *k = param (DIMS (256, 64));
+  TinyNode *scores = matmul (q, tiny_node_permute (graph, k, DIMS (1, 0)));
+  roots[0] = matmul (softmax (scores), param (DIMS (256, 64)));
+  return 1;
+}
+
+/* Scores whose reader wants parts of rows cannot be computed by whole rows. */
+static guint
+sheared_scores (TinyNode **roots)
+{
+  TinyNode *q = param (DIMS (4096, 64)), *k = param (DIMS (4096, 64));
+  TinyNode *scores = matmul (q, tiny_node_permute (graph, k, DIMS (1, 0)));
+  TinyNode *top = tiny_node_shrink (graph, scores, (gint64[]){ 0, 4096, 0, 2048 }, 2);
+  roots[0] = matmul (softmax (top), param (DIMS (2048, 64)));
+  roots[1] = reduce (TINY_OP_MAX, scores, DIMS (0));
+  return 2;
+}
+
 /* Sixty inputs are more than one kernel may have. */
 static guint
 many_inputs (TinyNode **roots)
@@ -379,6 +411,9 @@ static const struct {
   { "max-pool", max_pool, 1, 1 },
   { "adam", adam, 1, 1 },
   { "joined-matmuls", joined_matmuls, 3, 3 },
+  { "attention", attention, 1, 1 },
+  { "small-attention", small_attention, 3, 4 },
+  { "sheared-scores", sheared_scores, 4, 6 },
   { "many-inputs", many_inputs, 2, 4 },
   { "iota", iota, 1, 1 },
   { "embedding", embedding, 1, 1 },

@@ -347,6 +347,7 @@ test_large_programs (void)
   schedule_weights.split_least = 2;
   schedule_weights.pack_min_reuse = schedule_weights.pack_min_work = 2;
   schedule_weights.pack_max_growth = 100;
+  schedule_weights.recompute_bytes = 0;
   for (guint seed = 1; seed <= N_PROGRAMS; seed++) {
     static const double launches[] = { 0, 20, 200 };
     schedule_weights.launch = launches[seed % 3];
@@ -354,6 +355,8 @@ test_large_programs (void)
     schedule_weights.local = seed % 2;
     schedule_weights.byte = seed % 5 < 3 ? 0.1 : 2;
     schedule_weights.max_depth = seed % 7 == 0 ? 2 : 200;
+    schedule_weights.recompute_growth = seed % 3 == 0 ? 2 : 0;
+    schedule_weights.far_byte = seed % 11 == 0 ? 2 : 1e6;
     if (only == NULL || g_ascii_strtoull (only, NULL, 10) == seed)
       run_program (seed);
   }
