@@ -65,11 +65,16 @@ set_up (Model *self, GError **error)
 }
 
 static const Config forward_1024 = { 12, 1024, 64, FALSE };
+static const Config forward_4096 = { 12, 4096, 64, FALSE };
 static const Config backward_1024 = { 12, 1024, 64, TRUE };
-#define FLOPS (4.0 * 12 * 1024 * 1024 * 64)
+static const Config backward_4096 = { 12, 4096, 64, TRUE };
+#define FLOPS(rows) (4.0 * 12 * (rows) * (rows) *64)
 
+/* Forward and backward is three and a half times forward. */
 const ModelCase attention_cases[] = {
-  { "attention", &forward_1024, set_up, FLOPS, 0 },
-  { "attention-backward", &backward_1024, set_up, 3.5 * FLOPS, 0 }, /* forward and backward */
+  { "attention", &forward_1024, set_up, FLOPS (1024), 0 },
+  { "attention:4096", &forward_4096, set_up, FLOPS (4096), 0 },
+  { "attention-backward", &backward_1024, set_up, 3.5 * FLOPS (1024), 0 },
+  { "attention-backward:4096", &backward_4096, set_up, 3.5 * FLOPS (4096), 0 },
   { NULL },
 };

@@ -8,7 +8,8 @@
 #include <stdlib.h>
 
 #include "bench/models/model.h"
-#include "engine/tiny-runtime.h"
+#include "engine/runtime-private.h"
+#include "engine/tiny-plan.h"
 
 enum { N_CHECKED_CALLS = 3, WARM_US = 300000, MAX_RUNS = 4096, EXIT_USAGE = 2 };
 
@@ -19,6 +20,8 @@ typedef struct {
   double set_up_ms, first_ms, ms_median, ms_min;
   TinyCounters counters; /* of the first call */
   guint n_kernels;
+  guint64 step_bytes,
+      set_up_bytes; /* of device memory: what the calls need at most beside this */
 } Result;
 
 static double
@@ -55,6 +58,13 @@ static gboolean
 begin (Model *model, TinyJit *jit, const char *path, Result *out, GError **error)
 {
   TinyTensor *output = NULL;
+  TinyDeviceMemory memory;
+  TinyDevice *device = tiny_engine_get_device (tiny_runtime_get_default_device (NULL), error);
+  if (device == NULL)
+    return FALSE;
+  tiny_device_reset_peak (device);
+  tiny_device_get_memory (device, &memory);
+  out->set_up_bytes = memory.live_bytes;
   tiny_runtime_reset_counters ();
   for (guint i = 0; i < N_CHECKED_CALLS; i++) {
     gint64 start = g_get_monotonic_time ();
@@ -65,6 +75,8 @@ begin (Model *model, TinyJit *jit, const char *path, Result *out, GError **error
       tiny_runtime_get_counters (&out->counters);
     }
   }
+  tiny_device_get_memory (device, &memory);
+  out->step_bytes = memory.peak_bytes - out->set_up_bytes;
   out->n_kernels = tiny_jit_get_n_kernels (jit);
   return path == NULL || bench_write_output (output, path, error);
 }
@@ -107,10 +119,12 @@ print_result (const ModelCase *what, const Result *result, gboolean json)
     printf ("{\"case\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, \"gflops\": %.6g, "
             "\"gbps\": %.6g, \"kernels\": %u, \"set_up_ms\": %.6g, \"first_ms\": %.6g, "
             "\"schedule_ms\": %.6g, \"codegen_ms\": %.6g, \"compile_ms\": %.6g, "
-            "\"compiles\": %" G_GUINT64_FORMAT "}\n",
+            "\"compiles\": %" G_GUINT64_FORMAT ", \"set_up_bytes\": %" G_GUINT64_FORMAT
+            ", \"step_bytes\": %" G_GUINT64_FORMAT "}\n",
             what->name, result->ms_median, result->ms_min, gflops, gbps, result->n_kernels,
             result->set_up_ms, result->first_ms, (double) c->ns_schedule * 1e-6,
-            (double) c->ns_codegen * 1e-6, (double) c->ns_compile * 1e-6, c->n_compiles);
+            (double) c->ns_codegen * 1e-6, (double) c->ns_compile * 1e-6, c->n_compiles,
+            result->set_up_bytes, result->step_bytes);
   else
     printf ("%-20s %9.3f ms, at best %.3f; %.1f GFLOP/s, %u kernels; first call %.0f ms "
             "(schedule %.1f, codegen %.1f, compiler %.1f)\n",

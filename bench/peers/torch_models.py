@@ -9,7 +9,7 @@ from common import fill, rounded
 GPT2 = {"gpt2": (50257, 768, 12, 12, 256, 128), "gpt2-tiny": (101, 24, 3, 2, 16, 7)}
 RESNET = {"resnet50": ((3, 4, 6, 3), (64, 128, 256, 512), 64, 224, 1000),
           "resnet-tiny": ((2, 1), (4, 6), 8, 32, 10)}
-NAMES = ("attention", "attention-backward", "cnn-train", *RESNET,
+NAMES = ("attention", "attention-backward", "attention:4096", "attention-backward:4096", "cnn-train", *RESNET,
          *(f"{name}-{step}" for name in GPT2 for step in ("prefill", "decode")),
          "gpt2-decode:f16", "gpt2-decode:q8_0", "gpt2-decode:q4_0")
 NEXT_TOKEN, TOKEN_STRIDE, POSITIONS = 11, 37, 1024
@@ -193,8 +193,9 @@ def prepared(case):
     if case == "cnn-train":
         return CnnStep(), True
     if case.startswith("attention"):
-        backward = case.endswith("-backward")
-        return Attention((1, 12, 1024, 64), backward), backward
+        name, _, rows = case.partition(":")
+        backward = name.endswith("-backward")
+        return Attention((1, 12, int(rows or 1024), 64), backward), backward
     if case in RESNET:
         net = ResNet(case).eval()
         image = net.image()
