@@ -84,6 +84,8 @@ make (Alike *self, TinyNode *node)
 TinyNode *
 schedule_name_alike (Plan *plan, TinyNode *kernel)
 {
+  if (!schedule_recomputes (plan)) /* no REDUCE stands in the loops of another */
+    return kernel;
   Alike self = { .plan = plan };
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
   guint n_reduces = 0;

@@ -41,7 +41,7 @@ find_reduce_order (Plan *plan, TinyNode *reduce, guint8 *out)
 {
   gboolean repeated[SCHEDULE_MAX_RANK] = { FALSE };
   guint n = reduce->shape->n, used = 0;
-  if (plan->recomputed.size > 0)
+  if (schedule_recomputes (plan))
     find_repeated (plan, reduce->sources[0], repeated);
   for (guint i = 0; i < 2 * n; i++)
     if (repeated[i % n] == (i >= n))

@@ -48,7 +48,7 @@ static KernelWork
 measure (Merge *self, const PlanItem *item)
 {
   KernelWork work = schedule_measure_kernel (self->plan, item->kernel);
-  if (!work.contracts || self->plan->recomputed.size == 0)
+  if (!work.contracts || !schedule_recomputes (self->plan))
     return work;
   PlanItem shared = *item;
   schedule_share_values (self->plan, &shared);

@@ -70,6 +70,12 @@ void schedule_split_reduces (Plan *plan);
 /* recompute.c: fills @recomputed with what is large beside what it is made from; whether there is
  * any. */
 gboolean schedule_find_recomputed (Plan *plan);
+/* Whether this layout computes such values anew. */
+static inline gboolean
+schedule_recomputes (const Plan *plan)
+{
+  return plan->recomputed.size > 0;
+}
 
 /* fusion.c: fills @stages and @stage_of. */
 void schedule_choose_stages (Plan *plan);

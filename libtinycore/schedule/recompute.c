@@ -111,9 +111,11 @@ schedule_find_recomputed (Plan *plan)
                < schedule_weights.recompute_growth * count_leaf_bytes (&self, node))
       continue;
     tiny_node_map_set (&plan->recomputed, node, node);
-    any = TRUE;
+    any = any || node->op == TINY_OP_REDUCE; /* products to be summed are never stored */
   }
   g_free (self.infos);
   g_free (self.position);
+  if (!any)
+    tiny_node_map_clear (&plan->recomputed);
   return any;
 }

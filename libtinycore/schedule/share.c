@@ -242,6 +242,32 @@ add_place (Share *self, TinyNode *node, TinyNode *loop)
   g_array_append_val (row->places, place);
 }
 
+/* Whether something may be computed along @loop that is computed elsewhere, too: there is another
+ * loop as long among @loops, or what goes along it is repeated. */
+static gboolean
+may_share (Share *self, TinyNode *loop, GPtrArray *loops)
+{
+  guint n = 0;
+  for (guint i = 0; i < loops->len; i++)
+    n += tiny_range_get_extent (loops->pdata[i]) == tiny_range_get_extent (loop);
+  return n > 1 || g_hash_table_size (self->repeats) > 0;
+}
+
+static void
+find_places (Share *self)
+{
+  g_autoptr (GPtrArray) all = g_ptr_array_new (); /* the loops of rows, each once */
+  g_autofree TinyNode **loops = g_new (TinyNode *, self->order->len + 1);
+  for (guint i = 0; i < self->order->len; i++) {
+    loops[i] = find_row_loop (self, self->order->pdata[i]);
+    if (loops[i] != NULL && !g_ptr_array_find (all, loops[i], NULL))
+      g_ptr_array_add (all, loops[i]);
+  }
+  for (guint i = 0; i < self->order->len; i++)
+    if (loops[i] != NULL && may_share (self, loops[i], all))
+      add_place (self, self->order->pdata[i], loops[i]);
+}
+
 /* The loops that all stores have, outermost first; @out_same, whether they have no others. */
 static void
 find_outer (Share *self, gboolean *out_same)
@@ -280,12 +306,9 @@ find_shared (Share *self)
   g_hash_table_remove_all (self->repeats);
   g_hash_table_remove_all (self->by_key);
   g_ptr_array_set_size (self->rows, 0);
-  find_repeats (self);
-  for (guint i = 0; i < self->order->len; i++) {
-    TinyNode *node = self->order->pdata[i], *loop = find_row_loop (self, node);
-    if (loop != NULL)
-      add_place (self, node, loop);
-  }
+  if (schedule_recomputes (self->plan))
+    find_repeats (self);
+  find_places (self);
   for (guint i = 0; i < self->rows->len; i++) {
     Row *row = self->rows->pdata[i];
     const Place *first = &g_array_index (row->places, Place, 0);
@@ -388,6 +411,8 @@ share_once (Plan *plan, TinyNode *kernel)
 static gboolean
 is_whole (Plan *plan, TinyNode *kernel)
 {
+  if (!schedule_recomputes (plan))
+    return TRUE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *outside = order->pdata[i];
