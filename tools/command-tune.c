@@ -21,8 +21,8 @@ tune_file (const char *path, GError **error)
 {
   g_auto (Kernels) kernels = { 0 };
   TinyDevice *device = NULL;
-  if (!kernels_read (path, &kernels, error)
-      || (device = tinycore_open_device (NULL, error)) == NULL)
+  if ((device = tinycore_open_device (NULL, error)) == NULL
+      || !kernels_read (path, device, &kernels, error))
     return FALSE;
   guint n = kernels.kernels->len;
   g_autofree TinyExecutable **executables = g_new (TinyExecutable *, n + 1);

@@ -60,6 +60,13 @@ verify_kernels (const TinySchedule *schedule, GError **error)
   return TRUE;
 }
 
+static const TinyTarget *
+find_target (const char *name, gpointer unused)
+{
+  TinyDevice *device = name != NULL ? tiny_engine_get_device (name, NULL) : NULL;
+  return device != NULL ? tiny_device_get_target (device) : NULL;
+}
+
 TinyPlan *
 tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
 {
@@ -70,7 +77,7 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
   }
   gint64 start = tiny_debug_now_ns ();
   TinyTiming timing = tiny_timing_begin ("engine", "schedule");
-  TinySchedule *schedule = tiny_schedule_new (graph, sink, error);
+  TinySchedule *schedule = tiny_schedule_new_for (graph, sink, find_target, NULL, error);
   tiny_timing_end (&timing);
   tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
   if (schedule == NULL)

@@ -47,12 +47,12 @@ find_group (Merge *self, guint i)
 static KernelWork
 measure (Merge *self, const PlanItem *item)
 {
-  KernelWork work = schedule_measure_kernel (self->plan, item->kernel);
+  KernelWork work = schedule_measure_kernel (self->plan, item);
   if (!work.contracts || self->plan->recomputed.size == 0)
     return work;
   PlanItem shared = *item;
   schedule_share_values (self->plan, &shared);
-  work.operations = schedule_measure_kernel (self->plan, shared.kernel).operations;
+  work.operations = schedule_measure_kernel (self->plan, &shared).operations;
   return work;
 }
 

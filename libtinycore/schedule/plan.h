@@ -8,6 +8,7 @@
 #include "ir/tiny-shape.h"
 #include "schedule/affine.h"
 #include "schedule/tiny-schedule.h"
+#include "schedule/weights.h"
 
 G_BEGIN_DECLS
 
@@ -49,17 +50,22 @@ typedef struct {
                         input's memory after its ASSIGN */
   GPtrArray *stages; /* Stage, sources before users */
   TinyNodeMap stage_of;
-  TinyNodeMap devices;     /* interned device name of each node */
-  TinyNodeMap recomputed;  /* nodes that are not stored where they otherwise would be */
-  GArray *items;           /* PlanItem */
-  guint *outputs;          /* of each root: its buffer */
-  const char *only_device; /* when the graph speaks of a single one */
+  TinyNodeMap devices;                /* interned device name of each node */
+  TinyNodeMap recomputed;             /* nodes that are not stored where they otherwise would be */
+  GArray *items;                      /* PlanItem */
+  guint *outputs;                     /* of each root: its buffer */
+  const char *only_device;            /* when the graph speaks of a single one */
+  TinyScheduleFindTarget find_target; /* or NULL */
+  gpointer find_target_data;
 } Plan;
 
 /* devices.c: fills @devices and makes the inputs' buffers; fails where an op mixes devices. */
 gboolean schedule_check_devices (Plan *plan, TinyNode *sink, GError **error);
 /* The device that computes @node, or NULL where nothing below says. */
 const char *schedule_get_device (Plan *plan, TinyNode *node);
+
+/* What is known of @device (NULL: nothing). */
+ScheduleMachine schedule_get_machine (Plan *plan, const char *device);
 
 /* pass-canonical.c: rewrites plan->roots. */
 void schedule_canonicalize (Plan *plan);

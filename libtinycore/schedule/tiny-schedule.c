@@ -23,6 +23,13 @@ schedule_add_buffer (Plan *plan,
   return plan->buffers->len - 1;
 }
 
+ScheduleMachine
+schedule_get_machine (Plan *plan, const char *device)
+{
+  return schedule_machine_of (
+      plan->find_target != NULL ? plan->find_target (device, plan->find_target_data) : NULL);
+}
+
 /* ---- roots ---- */
 static gboolean
 read_roots (Plan *plan, TinyNode *sink, GError **error)
@@ -309,7 +316,7 @@ get_time (Plan *plan)
     const PlanItem *item = &g_array_index (plan->items, PlanItem, i);
     if (item->kind != TINY_SCHEDULE_KERNEL)
       continue;
-    KernelWork work = schedule_measure_kernel (plan, item->kernel);
+    KernelWork work = schedule_measure_kernel (plan, item);
     for (guint j = 0; j < item->n_buffers; j++) {
       const TinyScheduleBuffer *buffer = schedule_get_buffer (plan, item->buffers[j]);
       double n_bytes
@@ -360,9 +367,16 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
 }
 
 TinySchedule *
-tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error)
+tiny_schedule_new_for (TinyGraph *graph,
+                       TinyNode *sink,
+                       TinyScheduleFindTarget find_target,
+                       gpointer data,
+                       GError **error)
 {
-  Plan plan = { .graph = graph, .arena = tiny_arena_new () };
+  Plan plan = { .graph = graph,
+                .arena = tiny_arena_new (),
+                .find_target = find_target,
+                .find_target_data = data };
   affine_pool_init (&plan.affines, graph);
   plan.buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
   plan.stages = g_ptr_array_new ();
@@ -379,6 +393,12 @@ tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error)
   affine_pool_clear (&plan.affines);
   tiny_arena_free (plan.arena);
   return self;
+}
+
+TinySchedule *
+tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error)
+{
+  return tiny_schedule_new_for (graph, sink, NULL, NULL, error);
 }
 
 void
