@@ -73,6 +73,9 @@ TinyLaunches **tiny_launches_get_recorder (void);
 /* The device of that name, opened on first use (transfer none). */
 TinyDevice *tiny_engine_get_device (const char *name, GError **error);
 
+/* Whether @device is what tiny_engine_get_device() gives for its name. */
+gboolean tiny_engine_owns_device (TinyDevice *device);
+
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyPlan, tiny_plan_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyLaunches, tiny_launches_free)
 
