@@ -75,8 +75,8 @@ kernels_read (const char *path, TinyDevice *device, Kernels *out, GError **error
     g_ptr_array_add (out->kernels, root);
     return TRUE;
   }
-  out->schedule
-      = tiny_schedule_new_for (g_steal_pointer (&graph), root, get_target, device, error);
+  const TinyScheduleOptions options = { .find_target = get_target, .data = device };
+  out->schedule = tiny_schedule_new_with (g_steal_pointer (&graph), root, &options, error);
   for (guint i = 0; out->schedule != NULL && i < out->schedule->n_items; i++)
     if (out->schedule->items[i].kind == TINY_SCHEDULE_KERNEL)
       g_ptr_array_add (out->kernels, out->schedule->items[i].kernel);

@@ -24,6 +24,7 @@ struct TinyLaunches {
   gsize n_staging;
   guint n_kernels;
   struct TinyLanes *lanes; /* once built */
+  const GPtrArray *inputs; /* while recording: TinyBuffer, what changes from run to run */
 };
 
 /* Whether they have memory in common. */

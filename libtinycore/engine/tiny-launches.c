@@ -104,6 +104,29 @@ tiny_launches_append (TinyLaunches *self, TinyLaunches *other)
   }
 }
 
+void
+tiny_launches_set_inputs (TinyLaunches *self, const GPtrArray *inputs)
+{
+  self->inputs = inputs;
+}
+
+gboolean
+tiny_launches_changes (TinyLaunches *self, TinyBuffer *buffer)
+{
+  for (guint i = 0; self->inputs != NULL && i < self->inputs->len; i++)
+    if (tiny_buffer_get_handle (self->inputs->pdata[i]) == tiny_buffer_get_handle (buffer))
+      return TRUE;
+  for (guint i = 0; i < self->launches->len; i++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, i);
+    for (guint j = 0; j < launch->n_written; j++)
+      if (tiny_buffer_get_handle (
+              g_array_index (self->bindings, TinyBinding, launch->first_binding + j).buffer)
+          == tiny_buffer_get_handle (buffer))
+        return TRUE;
+  }
+  return FALSE;
+}
+
 static gboolean
 fill_span (TinySpan *span, const TinyBinding *binding, GError **error)
 {

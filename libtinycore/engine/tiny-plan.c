@@ -68,16 +68,17 @@ find_target (const char *name, gpointer unused)
 }
 
 TinyPlan *
-tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
+tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GError **error)
 {
   gboolean verify = tiny_verify_is_wanted ();
   if (verify && !tiny_graph_verify (graph, sink, TINY_STAGE_TENSOR, error)) {
     tiny_graph_free (graph);
     return NULL;
   }
+  const TinyScheduleOptions options = { .find_target = find_target, .constants = constants };
   gint64 start = tiny_debug_now_ns ();
   TinyTiming timing = tiny_timing_begin ("engine", "schedule");
-  TinySchedule *schedule = tiny_schedule_new_for (graph, sink, find_target, NULL, error);
+  TinySchedule *schedule = tiny_schedule_new_with (graph, sink, &options, error);
   tiny_timing_end (&timing);
   tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
   if (schedule == NULL)

@@ -18,8 +18,10 @@ typedef struct {
 
 typedef struct TinyPlan TinyPlan;
 
-/* Schedules @sink (as tiny_schedule_new(), which takes @graph) and compiles its kernels. */
-TinyPlan *tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error);
+/* Schedules @sink (as tiny_schedule_new(), which takes @graph) and compiles its kernels. @constants:
+ * by slot, whether an input stays as it is from run to run; or NULL. */
+TinyPlan *
+tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GError **error);
 void tiny_plan_free (TinyPlan *self);
 
 /* Runs it on @inputs, by slot. out_outputs[i] (transfer full) is the memory of root i: new, or for
@@ -66,6 +68,12 @@ guint tiny_launches_get_n (TinyLaunches *self);
 const TinyExecutable *
 tiny_launches_get (TinyLaunches *self, guint i, TinyDevice **out_device, guint64 *out_ns);
 void tiny_launches_keep_times (TinyLaunches *self);
+
+/* What a recording is called with anew each time; stays the caller's. */
+void tiny_launches_set_inputs (TinyLaunches *self, const GPtrArray *inputs);
+/* Whether @buffer may be another one, or have another content, in the next run: one of the inputs, or
+ * written so far. */
+gboolean tiny_launches_changes (TinyLaunches *self, TinyBuffer *buffer);
 
 /* While not NULL, the launches of this thread's plan runs are appended here as well. */
 TinyLaunches **tiny_launches_get_recorder (void);

@@ -50,13 +50,12 @@ typedef struct {
                         input's memory after its ASSIGN */
   GPtrArray *stages; /* Stage, sources before users */
   TinyNodeMap stage_of;
-  TinyNodeMap devices;                /* interned device name of each node */
-  TinyNodeMap recomputed;             /* nodes that are not stored where they otherwise would be */
-  GArray *items;                      /* PlanItem */
-  guint *outputs;                     /* of each root: its buffer */
-  const char *only_device;            /* when the graph speaks of a single one */
-  TinyScheduleFindTarget find_target; /* or NULL */
-  gpointer find_target_data;
+  TinyNodeMap devices;     /* interned device name of each node */
+  TinyNodeMap recomputed;  /* nodes that are not stored where they otherwise would be */
+  GArray *items;           /* PlanItem */
+  guint *outputs;          /* of each root: its buffer */
+  const char *only_device; /* when the graph speaks of a single one */
+  TinyScheduleOptions options;
 } Plan;
 
 /* devices.c: fills @devices and makes the inputs' buffers; fails where an op mixes devices. */

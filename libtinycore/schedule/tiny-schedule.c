@@ -26,8 +26,9 @@ schedule_add_buffer (Plan *plan,
 ScheduleMachine
 schedule_get_machine (Plan *plan, const char *device)
 {
+  const TinyScheduleOptions *options = &plan->options;
   return schedule_machine_of (
-      plan->find_target != NULL ? plan->find_target (device, plan->find_target_data) : NULL);
+      options->find_target != NULL ? options->find_target (device, options->data) : NULL);
 }
 
 /* ---- roots ---- */
@@ -367,16 +368,14 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
 }
 
 TinySchedule *
-tiny_schedule_new_for (TinyGraph *graph,
-                       TinyNode *sink,
-                       TinyScheduleFindTarget find_target,
-                       gpointer data,
-                       GError **error)
+tiny_schedule_new_with (TinyGraph *graph,
+                        TinyNode *sink,
+                        const TinyScheduleOptions *options,
+                        GError **error)
 {
-  Plan plan = { .graph = graph,
-                .arena = tiny_arena_new (),
-                .find_target = find_target,
-                .find_target_data = data };
+  Plan plan = { .graph = graph, .arena = tiny_arena_new () };
+  if (options != NULL)
+    plan.options = *options;
   affine_pool_init (&plan.affines, graph);
   plan.buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
   plan.stages = g_ptr_array_new ();
@@ -398,7 +397,7 @@ tiny_schedule_new_for (TinyGraph *graph,
 TinySchedule *
 tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error)
 {
-  return tiny_schedule_new_for (graph, sink, NULL, NULL, error);
+  return tiny_schedule_new_with (graph, sink, NULL, error);
 }
 
 void

@@ -2,7 +2,7 @@
  *
  * The scheduler asks the target, not the device's name: a kernel's own memory, what of a sum is split
  * and what is merged follow the declared caches, vectors and threads; any number of threads up to
- * eight gives the same schedule. */
+ * eight gives the same schedule. What is the same in every run is kept apart from what is not. */
 #include <glib.h>
 #include <string.h>
 
@@ -46,8 +46,8 @@ schedule_text (const char *text, const TinyTarget *target)
   TinyGraph *graph = tiny_graph_new ();
   TinyNode *sink = tiny_graph_parse (graph, text, &error);
   g_assert_no_error (error);
-  g_autoptr (TinySchedule) schedule
-      = tiny_schedule_new_for (graph, sink, get_target, (gpointer) target, &error);
+  const TinyScheduleOptions options = { .find_target = get_target, .data = (gpointer) target };
+  g_autoptr (TinySchedule) schedule = tiny_schedule_new_with (graph, sink, &options, &error);
   g_assert_no_error (error);
   return tiny_schedule_to_string (schedule);
 }
@@ -115,6 +115,38 @@ test_threads (void)
   }
 }
 
+static guint
+count_items (const char *text, const gboolean *constants)
+{
+  g_autoptr (GError) error = NULL;
+  TinyGraph *graph = tiny_graph_new ();
+  TinyNode *sink = tiny_graph_parse (graph, text, &error);
+  g_assert_no_error (error);
+  const TinyScheduleOptions options = { .constants = constants };
+  g_autoptr (TinySchedule) schedule = tiny_schedule_new_with (graph, sink, &options, &error);
+  g_assert_no_error (error);
+  return schedule->n_items;
+}
+
+/* A stored value of a constant input is a kernel of its own, unless computing it again is not dearer
+ * than reading it; where nothing is known it is a part of what uses it. */
+static void
+test_constants (void)
+{
+  static const char scaled[] = "%x = param.f32{slot=0, shape=[4096]}\n"
+                               "%w = param.f32{slot=1, shape=[4096]}\n"
+                               "sink(add.f32(%x, contiguous.f32(exp2.f32(%w))))\n";
+  static const char same[] = "%x = param.f32{slot=0, shape=[4096]}\n"
+                             "%w = param.f32{slot=1, shape=[4096]}\n"
+                             "sink(add.f32(%x, contiguous.f32(%w)))\n";
+  const gboolean none[] = { FALSE, FALSE }, one[] = { FALSE, TRUE }, other[] = { TRUE, FALSE };
+  g_assert_cmpuint (count_items (scaled, NULL), ==, 1);
+  g_assert_cmpuint (count_items (scaled, none), ==, 1);
+  g_assert_cmpuint (count_items (scaled, other), ==, 1);
+  g_assert_cmpuint (count_items (scaled, one), ==, 2);
+  g_assert_cmpuint (count_items (same, one), ==, 1);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -123,5 +155,6 @@ main (int argc, char **argv)
   g_test_add_func ("/schedule/machine/local-memory", test_local_memory);
   g_test_add_func ("/schedule/machine/caches", test_caches);
   g_test_add_func ("/schedule/machine/threads", test_threads);
+  g_test_add_func ("/schedule/machine/constants", test_constants);
   return g_test_run ();
 }
