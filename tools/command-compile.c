@@ -84,8 +84,8 @@ compile_file (
   if (opts != NULL && (list = tiny_opts_from_string (opts, &self->n_opts, &error)) == NULL)
     return tinycore_fail (error);
   self->opts = list;
-  if (!kernels_read (path, &kernels, &error)
-      || (self->device = tinycore_open_device (dev, &error)) == NULL)
+  if ((self->device = tinycore_open_device (dev, &error)) == NULL
+      || !kernels_read (path, self->device, &kernels, &error))
     return tinycore_fail (error);
   guint n = kernels.kernels->len;
   gboolean binary = g_str_equal (self->form, "binary");
@@ -211,8 +211,8 @@ tinycore_explain (int argc, char **argv)
   TinyDevice *device = NULL;
   if (fusion)
     tiny_env_set_int (TINY_ENV_EXPLAIN, 1);
-  if (!kernels_read (argv[1], &kernels, &error)
-      || (device = tinycore_open_device (dev, &error)) == NULL)
+  if ((device = tinycore_open_device (dev, &error)) == NULL
+      || !kernels_read (argv[1], device, &kernels, &error))
     return tinycore_fail (error);
   printf ("%s: %u kernel%s\n", argv[1], kernels.kernels->len,
           kernels.kernels->len == 1 ? "" : "s");

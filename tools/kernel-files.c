@@ -34,8 +34,15 @@ is_kernel (const TinyNode *sink)
   return sink->op == TINY_OP_SINK && sink->n_sources > 0;
 }
 
+/* Whatever device a file names, its kernels are made for the one that is asked for. */
+static const TinyTarget *
+get_target (const char *name, gpointer device)
+{
+  return tiny_device_get_target (device);
+}
+
 gboolean
-kernels_read (const char *path, Kernels *out, GError **error)
+kernels_read (const char *path, TinyDevice *device, Kernels *out, GError **error)
 {
   g_autofree char *text = NULL;
   gsize size;
@@ -68,7 +75,8 @@ kernels_read (const char *path, Kernels *out, GError **error)
     g_ptr_array_add (out->kernels, root);
     return TRUE;
   }
-  out->schedule = tiny_schedule_new (g_steal_pointer (&graph), root, error);
+  const TinyScheduleOptions options = { .find_target = get_target, .data = device };
+  out->schedule = tiny_schedule_new_with (g_steal_pointer (&graph), root, &options, error);
   for (guint i = 0; out->schedule != NULL && i < out->schedule->n_items; i++)
     if (out->schedule->items[i].kind == TINY_SCHEDULE_KERNEL)
       g_ptr_array_add (out->kernels, out->schedule->items[i].kernel);

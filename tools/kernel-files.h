@@ -3,6 +3,7 @@
  * kernel-files.h: the kernels of a file in the IR's text form. */
 #pragma once
 
+#include "device/tiny-device.h"
 #include "schedule/tiny-schedule.h"
 
 /* The kernels of a file. */
@@ -12,8 +13,8 @@ typedef struct {
   GPtrArray *kernels;     /* SINKs */
 } Kernels;
 
-/* Reads a kernel (SINK of STOREs), or a tensor graph, which is scheduled. */
-gboolean kernels_read (const char *path, Kernels *out, GError **error);
+/* Reads a kernel (SINK of STOREs), or a tensor graph, which is scheduled for @device. */
+gboolean kernels_read (const char *path, TinyDevice *device, Kernels *out, GError **error);
 TinyGraph *kernels_get_graph (const Kernels *self);
 void kernels_clear (Kernels *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Kernels, kernels_clear)

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-scan.c: the helper that loads one plugin and reports what it finds.
+ * tiny-scan.c: the helper that loads one plugin and reports what it finds, or that runs what a search
+ * wants to try.
  *
  *   tiny-scan DESCRIPTOR SECONDS MODULE
+ *   tiny-scan DESCRIPTOR trials
  *
  * Started by the core with standard streams of its own, as leader of a process group. Greets on
  * DESCRIPTOR, writes one line of JSON there when all went well up to the plugin's fini(), and
- * leaves without running destructors: a plugin that fails in those has done its work before. */
+ * leaves without running destructors: a plugin that fails in those has done its work before. Trials
+ * begin and end with the other side of DESCRIPTOR, a socket. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +17,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "engine/tiny-trial-host.h"
 #include "plugin/tiny-scan.h"
 
 enum { MAX_FILE_BYTES = 256 << 20 };
@@ -35,10 +39,15 @@ limit (int what, rlim_t value)
 static void
 confine (unsigned seconds)
 {
-  limit (RLIMIT_CORE, 0);
   limit (RLIMIT_CPU, 4 * seconds);
   limit (RLIMIT_FSIZE, MAX_FILE_BYTES);
   prctl (PR_SET_PDEATHSIG, SIGKILL);
+}
+
+static void
+die_plainly (void)
+{
+  limit (RLIMIT_CORE, 0);
   /* A crash is to look like one, whatever a sanitizer or a preloaded library has installed. */
   for (int number = 1; number < NSIG; number++)
     if (number != SIGKILL && number != SIGSTOP)
@@ -61,9 +70,15 @@ write_all (int descriptor, const char *text, size_t n)
 int
 main (int argc, char **argv)
 {
-  if (argc != 4)
+  if (argc != 4 && (argc != 3 || strcmp (argv[2], TINY_SCAN_TRIALS) != 0))
     return 2;
   int descriptor = atoi (argv[1]);
+  die_plainly ();
+  if (argc == 3) {
+    closefrom (descriptor + 1);
+    tiny_trial_serve (descriptor);
+    _exit (0);
+  }
   confine ((unsigned) atoi (argv[2]));
   /* Of the program's other descriptors a plugin learns nothing. */
   closefrom (descriptor + 1);

@@ -20,6 +20,10 @@ struct _TinyDevice {
   TinyDeviceInfo info;
   TinyTarget target;
   TinyQueue *queue; /* the device's own; holds no reference to it */
+  TinyQueue
+      *transfers; /* of copies to and from the host, which need not wait for kernels; made when
+                           it is first wanted; @queue where the device has no other */
+  GMutex transfers_lock;
   TinyPool *pool;
   gint lost;
 };
@@ -46,6 +50,10 @@ tiny_device_check_alive (TinyDevice *self, const char *what, GError **error)
   return G_LIKELY (!g_atomic_int_get (&self->lost))
          || tiny_device_fail_lost (self, what, error);
 }
+
+/* As tiny_device_submit() for one copy to or from the host, without waiting for its turn between
+ * kernels that run at the time. */
+gboolean tiny_device_transfer (TinyDevice *self, const TinyCommand *command, GError **error);
 
 /* A queue that its device owns. */
 TinyQueue *tiny_queue_new_own (TinyDevice *device, GError **error);

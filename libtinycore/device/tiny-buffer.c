@@ -4,7 +4,8 @@
  *
  * The block is set once and stays until the end, so whoever has seen it may use it without a lock;
  * only making it takes one. On devices with host memory, copies are memcpy(): submissions are
- * synchronous, so nothing is pending that a queue would have to order. */
+ * synchronous, so nothing is pending that a queue would have to order. On others they are commands on
+ * a queue of their own, so that they run beside kernels. */
 #include "device/tiny-buffer.h"
 
 #include <string.h>
@@ -206,7 +207,7 @@ upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **erro
     .dst = part_of (self, offset, n),
     .host = (void *) data,
   };
-  return tiny_device_submit (self->device, &command, 1, NULL, error);
+  return tiny_device_transfer (self->device, &command, error);
 }
 
 static gboolean
@@ -226,7 +227,7 @@ download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
     .src = part_of (self, offset, n),
     .host = data,
   };
-  return tiny_device_submit (self->device, &command, 1, NULL, error);
+  return tiny_device_transfer (self->device, &command, error);
 }
 
 static void

@@ -204,7 +204,10 @@ tiny_device_finalize (GObject *object)
 {
   TinyDevice *self = TINY_DEVICE (object);
   g_clear_pointer (&self->pool, tiny_pool_free);
+  if (self->transfers != self->queue)
+    g_clear_object (&self->transfers);
   g_clear_object (&self->queue);
+  g_mutex_clear (&self->transfers_lock);
   if (self->table.close != NULL)
     self->table.close (self->handle);
   g_clear_object (&self->code);
@@ -258,6 +261,7 @@ tiny_device_class_init (TinyDeviceClass *klass)
 static void
 tiny_device_init (TinyDevice *self)
 {
+  g_mutex_init (&self->transfers_lock);
 }
 
 /* ---- what it is ---- */
@@ -362,6 +366,24 @@ tiny_device_submit (
     TinyDevice *self, const TinyCommand *commands, guint n, guint64 *out_ns, GError **error)
 {
   return tiny_queue_submit (self->queue, commands, n, out_ns, error);
+}
+
+static TinyQueue *
+get_transfers (TinyDevice *self)
+{
+  g_mutex_lock (&self->transfers_lock);
+  if (self->transfers == NULL)
+    self->transfers = tiny_queue_new_own (self, NULL);
+  if (self->transfers == NULL)
+    self->transfers = self->queue;
+  g_mutex_unlock (&self->transfers_lock);
+  return self->transfers;
+}
+
+gboolean
+tiny_device_transfer (TinyDevice *self, const TinyCommand *command, GError **error)
+{
+  return tiny_queue_submit (get_transfers (self), command, 1, NULL, error);
 }
 
 TinyQueue *

@@ -23,8 +23,12 @@ struct TinyLaunches {
   void *staging;         /* for copies that neither device lets the host reach */
   gsize n_staging;
   guint n_kernels;
+  struct TinyLanes *lanes; /* once built */
+  const GPtrArray *inputs; /* while recording: TinyBuffer, what changes from run to run */
 };
 
+/* Whether they have memory in common. */
+gboolean tiny_bindings_overlap (const TinyBinding *x, const TinyBinding *y);
 /* Appends a copy of @launch with other bindings. */
 void tiny_launches_add (TinyLaunches *self, Launch launch, const TinyBinding *bindings);
 

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { BLOCK = 4096, HOUR_S = 3600, DAY_S = 24 * HOUR_S };
+enum { BLOCK = 4096, HOUR_S = 3600, DAY_S = 24 * HOUR_S, SUFFIX = 6 /* of mkstemp() */ };
 static const char account_name[] = "account";
 static const char account_magic[8] = "TINYACC1";
 
@@ -55,6 +55,13 @@ round_up (gint64 n_bytes)
   return (n_bytes + BLOCK - 1) / BLOCK * BLOCK;
 }
 
+static gboolean
+is_temporary (const char *name)
+{
+  const char *dot = strrchr (name, '.');
+  return dot != NULL && strlen (dot + 1) == SUFFIX;
+}
+
 /* Lists the entries of the folder. What a process that died was writing goes; what a process may be
  * writing now is its own. */
 static GArray *
@@ -68,7 +75,7 @@ list_entries (DIR *folder, gint64 now_s)
     if (is_account || fstatat (dirfd (folder), item->d_name, &about, AT_SYMLINK_NOFOLLOW) != 0
         || !S_ISREG (about.st_mode))
       continue;
-    if (strchr (item->d_name, '.') != NULL) { /* a temporary file */
+    if (is_temporary (item->d_name)) {
       if (now_s - about.st_mtim.tv_sec > HOUR_S)
         unlinkat (dirfd (folder), item->d_name, 0);
       continue;

@@ -16,6 +16,7 @@
 #include "engine/tiny-cache-limit.h"
 
 enum { MAGIC_SIZE = 8, DIGEST_SIZE = 32, HEADER_SIZE = MAGIC_SIZE + DIGEST_SIZE };
+enum { FAILED_PART = 16 }; /* of the limit, for sources that a compiler refused */
 static const char magic[MAGIC_SIZE] = "TINYPRG1";
 
 const char *
@@ -139,6 +140,16 @@ write_file (const char *path, const void *head, gsize head_size, const void *dat
   return good;
 }
 
+/* The files beside @path keep below a part of the limit. */
+static void
+count_written (const char *path, gsize n_bytes, gint64 part)
+{
+  gint64 limit = ((gint64) tiny_env_get_int (TINY_ENV_CACHE_MB) << 20) / part;
+  g_autofree char *folder = g_path_get_dirname (path);
+  if (limit > 0)
+    tiny_cache_limit_add (folder, (gint64) n_bytes, limit);
+}
+
 void
 tiny_cache_store (const char *key, GBytes *payload)
 {
@@ -150,19 +161,18 @@ tiny_cache_store (const char *key, GBytes *payload)
   memcpy (head, magic, MAGIC_SIZE);
   digest_of (data, size, head + MAGIC_SIZE);
   g_autofree char *path = path_of (key);
-  gint64 limit = (gint64) tiny_env_get_int (TINY_ENV_CACHE_MB) << 20;
-  if (write_file (path, head, sizeof head, data, size) && limit > 0) {
-    g_autofree char *folder = g_path_get_dirname (path);
-    tiny_cache_limit_add (folder, (gint64) (sizeof head + size), limit);
-  }
+  if (write_file (path, head, sizeof head, data, size))
+    count_written (path, sizeof head + size, 1);
 }
 
 char *
 tiny_cache_keep_failed (const char *name, const char *text)
 {
   char *path = g_build_filename (tiny_cache_get_dir (), "failed", name, NULL);
-  if (write_file (path, NULL, 0, text, strlen (text)))
+  if (write_file (path, NULL, 0, text, strlen (text))) {
+    count_written (path, strlen (text), FAILED_PART);
     return path;
+  }
   g_free (path);
   return NULL;
 }

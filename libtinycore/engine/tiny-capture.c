@@ -37,6 +37,7 @@ tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error)
     g_ptr_array_add (self->inputs, tiny_buffer_ref (buffer));
   }
   self->launches = tiny_launches_new ();
+  tiny_launches_set_inputs (self->launches, self->inputs);
   *tiny_launches_get_recorder () = self->launches;
   return self;
 }
@@ -46,6 +47,7 @@ tiny_capture_end (TinyCapture *self, GError **error)
 {
   g_return_val_if_fail (*tiny_launches_get_recorder () == self->launches, FALSE);
   *tiny_launches_get_recorder () = NULL;
+  tiny_launches_set_inputs (self->launches, NULL);
   self->frozen = tiny_launches_freeze (
       self->launches, (TinyBuffer *const *) self->inputs->pdata, self->inputs->len);
   return TRUE;

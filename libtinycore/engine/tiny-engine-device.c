@@ -45,6 +45,16 @@ tiny_engine_get_device (const char *name, GError **error)
   return device;
 }
 
+gboolean
+tiny_engine_owns_device (TinyDevice *device)
+{
+  g_mutex_lock (&lock);
+  gboolean owns = devices != NULL
+                  && g_hash_table_lookup (devices, tiny_device_get_name (device)) == device;
+  g_mutex_unlock (&lock);
+  return owns;
+}
+
 const char *
 tiny_runtime_get_default_device (GError **error)
 {

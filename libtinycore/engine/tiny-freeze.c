@@ -32,15 +32,6 @@ freeze_clear (Freeze *self)
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Freeze, freeze_clear)
 
 static gboolean
-overlaps (const TinyBinding *x, const TinyBinding *y)
-{
-  gint64 x_at = x->offset + (gint64) tiny_buffer_get_offset (x->buffer);
-  gint64 y_at = y->offset + (gint64) tiny_buffer_get_offset (y->buffer);
-  return tiny_buffer_get_handle (x->buffer) == tiny_buffer_get_handle (y->buffer)
-         && x_at < y_at + y->n_bytes && y_at < x_at + x->n_bytes;
-}
-
-static gboolean
 is_same (const TinyBinding *x, const TinyBinding *y)
 {
   return x->buffer == y->buffer && x->offset == y->offset && x->n_bytes == y->n_bytes;
@@ -50,7 +41,7 @@ static const Moved *
 find_moved (Freeze *self, const TinyBinding *place)
 {
   for (guint i = 0; i < self->moved->len; i++)
-    if (overlaps (&g_array_index (self->moved, Moved, i).place, place))
+    if (tiny_bindings_overlap (&g_array_index (self->moved, Moved, i).place, place))
       return &g_array_index (self->moved, Moved, i);
   return NULL;
 }
@@ -61,7 +52,7 @@ forget_moved (Freeze *self, const TinyBinding *place)
 {
   for (guint i = self->moved->len; i-- > 0;) {
     Moved *moved = &g_array_index (self->moved, Moved, i);
-    if (!overlaps (&moved->place, place))
+    if (!tiny_bindings_overlap (&moved->place, place))
       continue;
     tiny_buffer_unref (moved->own.buffer);
     g_array_remove_index (self->moved, i);

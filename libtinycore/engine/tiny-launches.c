@@ -10,9 +10,9 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-trace.h"
-#include "engine/launches-private.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
+#include "engine/tiny-lanes.h"
 
 TinyLaunches *
 tiny_launches_new (void)
@@ -23,9 +23,19 @@ tiny_launches_new (void)
   return self;
 }
 
+gboolean
+tiny_bindings_overlap (const TinyBinding *x, const TinyBinding *y)
+{
+  gint64 x_at = x->offset + (gint64) tiny_buffer_get_offset (x->buffer);
+  gint64 y_at = y->offset + (gint64) tiny_buffer_get_offset (y->buffer);
+  return tiny_buffer_get_handle (x->buffer) == tiny_buffer_get_handle (y->buffer)
+         && x_at < y_at + y->n_bytes && y_at < x_at + x->n_bytes;
+}
+
 static void
 forget_commands (TinyLaunches *self)
 {
+  g_clear_pointer (&self->lanes, tiny_lanes_free);
   g_clear_pointer (&self->commands, g_free);
   g_clear_pointer (&self->spans, g_free);
   g_clear_pointer (&self->ns, g_free);
@@ -94,6 +104,29 @@ tiny_launches_append (TinyLaunches *self, TinyLaunches *other)
   }
 }
 
+void
+tiny_launches_set_inputs (TinyLaunches *self, const GPtrArray *inputs)
+{
+  self->inputs = inputs;
+}
+
+gboolean
+tiny_launches_changes (TinyLaunches *self, TinyBuffer *buffer)
+{
+  for (guint i = 0; self->inputs != NULL && i < self->inputs->len; i++)
+    if (tiny_buffer_get_handle (self->inputs->pdata[i]) == tiny_buffer_get_handle (buffer))
+      return TRUE;
+  for (guint i = 0; i < self->launches->len; i++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, i);
+    for (guint j = 0; j < launch->n_written; j++)
+      if (tiny_buffer_get_handle (
+              g_array_index (self->bindings, TinyBinding, launch->first_binding + j).buffer)
+          == tiny_buffer_get_handle (buffer))
+        return TRUE;
+  }
+  return FALSE;
+}
+
 static gboolean
 fill_span (TinySpan *span, const TinyBinding *binding, GError **error)
 {
@@ -120,6 +153,9 @@ tiny_launches_replace (TinyLaunches *self, TinyBuffer *from, TinyBuffer *to)
     if (self->spans != NULL && !fill_span (&self->spans[i], binding, NULL))
       forget_commands (self);
   }
+  /* Other memory, other waits. */
+  if (self->lanes != NULL && tiny_lanes_get_n (self->lanes) > 1)
+    g_clear_pointer (&self->lanes, tiny_lanes_free);
 }
 
 static gboolean
@@ -247,48 +283,47 @@ submit_run (TinyLaunches *self, guint first, guint end, GError **error)
 {
   const Launch *launches = &g_array_index (self->launches, Launch, 0);
   TinyDevice *device = launches[first].device;
-  gint64 start = tiny_trace_begin ();
-  guint64 *ns = NULL;
-  if (start != 0 || TINY_DEBUG (2))
-    tiny_launches_keep_times (self);
-  if (self->ns != NULL)
-    ns = self->ns + first;
+  gint64 start = self->ns != NULL ? tiny_trace_begin () : 0;
+  guint64 *ns = self->ns != NULL ? self->ns + first : NULL;
   if (!tiny_device_submit (device, self->commands + first, end - first, ns, error))
     return FALSE;
   if (start != 0)
     trace_run (self, first, end, start);
-  for (guint i = first; TINY_DEBUG (2) && i < end; i++)
+  for (guint i = first; TINY_DEBUG (2) && ns != NULL && i < end; i++)
     tiny_debug_print_launch (device, launches[i].executable, self->ns[i]);
   return TRUE;
+}
+
+/* Runs launches [first, end): on one device, or one copy. */
+static gboolean
+run_step (TinyLaunches *self, guint first, guint end, GError **error)
+{
+  const Launch *launch = &g_array_index (self->launches, Launch, first);
+  if (launch->device != NULL)
+    return submit_run (self, first, end, error);
+  const TinyBinding *both = &g_array_index (self->bindings, TinyBinding, launch->first_binding);
+  gint64 start = tiny_trace_begin ();
+  gboolean good = run_copy (self, &both[0], &both[1], error);
+  trace_copy (start, &both[0], &both[1]);
+  return good;
 }
 
 gboolean
 tiny_launches_submit (TinyLaunches *self, GError **error)
 {
+  const guint n = self->launches->len;
   if (self->commands == NULL && !build_commands (self, error))
     return FALSE;
-  const Launch *launches = &g_array_index (self->launches, Launch, 0);
-  for (guint i = 0; i < self->launches->len; i++)
-    touch_written (self, &launches[i]);
-  for (guint i = 0; i < self->launches->len;) {
-    if (launches[i].device == NULL) {
-      const TinyBinding *both
-          = &g_array_index (self->bindings, TinyBinding, launches[i].first_binding);
-      gint64 start = tiny_trace_begin ();
-      if (!run_copy (self, &both[0], &both[1], error))
-        return FALSE;
-      trace_copy (start, &both[0], &both[1]);
-      i++;
-      continue;
-    }
-    guint end = i + 1;
-    while (end < self->launches->len && launches[end].device == launches[i].device)
-      end++;
-    if (!submit_run (self, i, end, error))
-      return FALSE;
-    i = end;
-  }
-  return TRUE;
+  if (self->lanes == NULL)
+    self->lanes = tiny_lanes_new (self);
+  for (guint i = 0; i < n; i++)
+    touch_written (self, &g_array_index (self->launches, Launch, i));
+  if (tiny_trace_begin () != 0 || TINY_DEBUG (2))
+    tiny_launches_keep_times (self);
+  if (n > 0 && tiny_lanes_get_n (self->lanes) == 1
+      && g_array_index (self->launches, Launch, 0).device != NULL)
+    return run_step (self, 0, n, error);
+  return tiny_lanes_submit (self->lanes, run_step, error);
 }
 
 TinyLaunches **

@@ -60,17 +60,34 @@ verify_kernels (const TinySchedule *schedule, GError **error)
   return TRUE;
 }
 
+/* Asked for often; a device that cannot be opened is tried once here, and is an error later. */
+static const TinyTarget *
+find_target (const char *name, gpointer known)
+{
+  gpointer target = NULL;
+  if (name == NULL || g_hash_table_lookup_extended (known, name, NULL, &target))
+    return target;
+  TinyDevice *device = tiny_engine_get_device (name, NULL);
+  if (device != NULL)
+    target = (gpointer) tiny_device_get_target (device);
+  g_hash_table_insert (known, (gpointer) name, target);
+  return target;
+}
+
 TinyPlan *
-tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error)
+tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GError **error)
 {
   gboolean verify = tiny_verify_is_wanted ();
   if (verify && !tiny_graph_verify (graph, sink, TINY_STAGE_TENSOR, error)) {
     tiny_graph_free (graph);
     return NULL;
   }
+  g_autoptr (GHashTable) targets = g_hash_table_new (g_str_hash, g_str_equal);
+  const TinyScheduleOptions options
+      = { .find_target = find_target, .data = targets, .constants = constants };
   gint64 start = tiny_debug_now_ns ();
   TinyTiming timing = tiny_timing_begin ("engine", "schedule");
-  TinySchedule *schedule = tiny_schedule_new (graph, sink, error);
+  TinySchedule *schedule = tiny_schedule_new_with (graph, sink, &options, error);
   tiny_timing_end (&timing);
   tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
   if (schedule == NULL)

@@ -18,8 +18,10 @@ typedef struct {
 
 typedef struct TinyPlan TinyPlan;
 
-/* Schedules @sink (as tiny_schedule_new(), which takes @graph) and compiles its kernels. */
-TinyPlan *tiny_plan_new (TinyGraph *graph, TinyNode *sink, GError **error);
+/* Schedules @sink (as tiny_schedule_new(), which takes @graph) and compiles its kernels. @constants:
+ * by slot, whether an input stays as it is from run to run; or NULL. */
+TinyPlan *
+tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GError **error);
 void tiny_plan_free (TinyPlan *self);
 
 /* Runs it on @inputs, by slot. out_outputs[i] (transfer full) is the memory of root i: new, or for
@@ -67,11 +69,20 @@ const TinyExecutable *
 tiny_launches_get (TinyLaunches *self, guint i, TinyDevice **out_device, guint64 *out_ns);
 void tiny_launches_keep_times (TinyLaunches *self);
 
+/* What a recording is called with anew each time; stays the caller's. */
+void tiny_launches_set_inputs (TinyLaunches *self, const GPtrArray *inputs);
+/* Whether @buffer may be another one, or have another content, in the next run: one of the inputs, or
+ * written so far. */
+gboolean tiny_launches_changes (TinyLaunches *self, TinyBuffer *buffer);
+
 /* While not NULL, the launches of this thread's plan runs are appended here as well. */
 TinyLaunches **tiny_launches_get_recorder (void);
 
 /* The device of that name, opened on first use (transfer none). */
 TinyDevice *tiny_engine_get_device (const char *name, GError **error);
+
+/* Whether @device is what tiny_engine_get_device() gives for its name. */
+gboolean tiny_engine_owns_device (TinyDevice *device);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyPlan, tiny_plan_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyLaunches, tiny_launches_free)

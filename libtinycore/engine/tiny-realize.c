@@ -55,6 +55,8 @@ typedef struct {
   GPtrArray *nodes;   /* distinct nodes to realise, in order */
   GPtrArray *order;   /* all nodes under them, sources first */
   GPtrArray *buffers; /* BUFFER nodes among those, by slot */
+  gboolean
+      *constants; /* of a recording, by slot: stays as it is from replay to replay; or NULL */
   Digest digest;
 } Request;
 
@@ -64,6 +66,7 @@ request_clear (Request *self)
   g_clear_pointer (&self->nodes, g_ptr_array_unref);
   g_clear_pointer (&self->order, g_ptr_array_unref);
   g_clear_pointer (&self->buffers, g_ptr_array_unref);
+  g_clear_pointer (&self->constants, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Request, request_clear)
 
@@ -111,6 +114,28 @@ survey (Request *self)
   }
   for (guint i = 0; i < self->nodes->len; i++)
     absorb (&self->digest, position[((TinyNode *) self->nodes->pdata[i])->id]);
+}
+
+/* What is recorded now will be replayed with other inputs, and with the same of all else. */
+static void
+find_constants (Request *self)
+{
+  TinyLaunches *recorder = *tiny_launches_get_recorder ();
+  if (recorder == NULL)
+    return;
+  self->constants = g_new0 (gboolean, self->buffers->len + 1);
+  for (guint i = 0; i < self->buffers->len; i++)
+    self->constants[i]
+        = !tiny_launches_changes (recorder, tiny_runtime_get_buffer (self->buffers->pdata[i]));
+  for (guint i = 0; i < self->order->len; i++) {
+    const TinyNode *node = self->order->pdata[i];
+    guint slot;
+    if (node->op == TINY_OP_ASSIGN && g_ptr_array_find (self->buffers, node->sources[0], &slot))
+      self->constants[slot] = FALSE;
+  }
+  absorb (&self->digest, self->buffers->len + 1);
+  for (guint i = 0; i < self->buffers->len; i++)
+    absorb (&self->digest, (guint64) self->constants[i]);
 }
 
 /* The same structure in a graph of its own, with PARAMs for BUFFERs; what no leaf places is computed
@@ -171,7 +196,7 @@ find_plan (Request *request, GError **error)
   counters->n_schedules++;
   TinyGraph *graph = tiny_graph_new ();
   TinyNode *sink = normalise (request, graph, device);
-  TinyPlan *plan = tiny_plan_new (graph, sink, error);
+  TinyPlan *plan = tiny_plan_new (graph, sink, request->constants, error);
   if (plan == NULL)
     return NULL;
   if (g_hash_table_size (plans) >= MAX_PLANS)
@@ -319,6 +344,7 @@ realize_locked (TinyRoot *const *roots, guint n, GError **error)
     return TRUE;
   add_readers_of_old_values (&request);
   survey (&request);
+  find_constants (&request);
   TinyPlan *plan = find_plan (&request, error);
   if (plan == NULL)
     return FALSE;

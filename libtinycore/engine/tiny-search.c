@@ -8,9 +8,10 @@
  * nothing faster or the time is over. The last word has a run-off of the best against the
  * heuristic's program in turns.
  *
- * Neither a compiler nor a launch can be stopped from outside. So what would take too long is not
- * begun: a program whose compilation would, going by its length and the heuristic's; a launch that
- * would, going by a slice of its grid, and that slice going by the list it came from. */
+ * A compiler cannot be stopped from outside, and what is stopped has cost its time. So what would take
+ * too long is not begun: a program whose compilation would, going by its length and the heuristic's; a
+ * launch that would, going by a slice of its grid, and that slice going by the list it came from. What
+ * takes too long all the same, or crashes, does so in a process of its own (tiny-trial-host.h). */
 #include "engine/tiny-search.h"
 
 #include <stdlib.h>
@@ -20,21 +21,16 @@
 #include "base/tiny-error.h"
 #include "codegen/tiny-opt-space.h"
 #include "engine/tiny-debug.h"
-#include "engine/tiny-trial.h"
+#include "engine/tiny-trial-host.h"
 
 enum {
-  CHUNK = 6,    /* lists compiled together, per processor */
-  MIN_RUNS = 7, /* timed runs of a candidate … */
-  MAX_RUNS = 50,
-  MIN_RUNS_NS = 500000,   /* … more of those that take microseconds, */
-  MAX_RUNS_NS = 50000000, /* fewer of those that take long */
-  N_FINALISTS = 4,        /* besides the heuristic */
+  CHUNK = 6,       /* lists compiled together, per processor */
+  N_FINALISTS = 4, /* besides the heuristic */
   FINAL_RUNS = 15,
   STEP_SLOWDOWN = 32, /* what one step may cost at most, for the guess before a slice */
   NONE_SLOWDOWN = 1000,
 };
-#define SLICE_FACTOR 3.0  /* a slice so much slower than the best ends a candidate … */
-#define FIRST_FACTOR 1.5  /* … and so does a first run, */
+#define SLICE_FACTOR 3.0  /* a slice so much slower than the best ends a candidate */
 #define ENOUGH       0.98 /* less than this part of the heuristic's time is faster */
 #define PROGRESS     0.99 /* less than this part of the best before is progress */
 #define SEARCH_SHARE 0.9  /* of the time; the rest is the run-off's */
@@ -47,7 +43,7 @@ struct Candidate {
   gboolean expanded;
   TinyLinearProgram *linear; /* until it is compiled */
   TinyCode code;
-  TinyProgram *program;
+  guint program; /* its number on the trial */
 };
 
 typedef struct {
@@ -58,7 +54,7 @@ typedef struct {
   const char *name;
   gint64 start_ns, deadline_ns;
   TinyOptSpace *space;
-  TinyTrial *trial;
+  TinyTrialHost *trial;
   GMutex lock;       /* of seen and of the result's counters while threads compile */
   GHashTable *seen;  /* digests of linear programs */
   GHashTable *lists; /* texts that were made */
@@ -97,7 +93,6 @@ candidate_free (gpointer data)
 {
   Candidate *self = data;
   g_clear_pointer (&self->linear, tiny_linear_program_free);
-  g_clear_object (&self->program);
   tiny_code_clear (&self->code);
   g_free (self->opts);
   g_free (self);
@@ -195,19 +190,9 @@ prepare_all (Search *self, Candidate *const *candidates, guint n)
 }
 
 static gboolean
-load (Search *self, Candidate *candidate, GError **error)
-{
-  const TinyCodeHead *head = &candidate->code.head;
-  candidate->program = tiny_program_new (self->device, head->name, candidate->code.binary,
-                                         head->n_params, head->n_variables, head->group, error);
-  return candidate->program != NULL;
-}
-
-static gboolean
 run (Search *self, Candidate *candidate, gboolean slice, guint64 *out_ns, GError **error)
 {
-  return tiny_trial_run (self->trial, candidate->program, candidate->code.head.grid, slice,
-                         out_ns, error);
+  return tiny_trial_host_run (self->trial, candidate->program, slice, out_ns, error);
 }
 
 /* ---- one candidate on the device ---- */
@@ -237,20 +222,8 @@ static gboolean
 time_runs (Search *self, Candidate *candidate, guint64 first, GError **error)
 {
   const Candidate *best = self->beam->pdata[0];
-  guint64 least = first, total = first;
-  for (guint i = 1; i < MAX_RUNS; i++) {
-    guint64 ns;
-    if ((i >= MIN_RUNS && total > MIN_RUNS_NS) || (i >= 2 && total > MAX_RUNS_NS))
-      break;
-    if ((i >= 2 || first > MIN_RUNS_NS) && (double) least > FIRST_FACTOR * (double) best->ns)
-      break;
-    if (!run (self, candidate, FALSE, &ns, error))
-      return FALSE;
-    least = MIN (least, ns);
-    total += ns;
-  }
-  candidate->ns = MAX (least, 1);
-  return TRUE;
+  return tiny_trial_host_time (self->trial, candidate->program, first, best->ns, &candidate->ns,
+                               error);
 }
 
 /* Runs @candidate, compares and times it; FALSE: it is out. */
@@ -261,13 +234,14 @@ try_candidate (Search *self, Candidate *candidate, GError **error)
   const Candidate *best = self->beam->pdata[0];
   guint64 first;
   g_autofree char *why = NULL;
-  if (!load (self, candidate, error))
+  if (!tiny_trial_host_add (self->trial, &candidate->code, &candidate->program, error))
     return FALSE;
   if (!try_slice (self, candidate, error)) {
     result->n_slow += *error == NULL;
     return FALSE;
   }
-  if (!tiny_trial_reset (self->trial, error) || !run (self, candidate, FALSE, &first, error))
+  if (!tiny_trial_host_reset (self->trial, error)
+      || !run (self, candidate, FALSE, &first, error))
     return FALSE;
   result->n_timed++;
   if ((double) first > self->options->timeout_ms * 1e6) {
@@ -276,7 +250,7 @@ try_candidate (Search *self, Candidate *candidate, GError **error)
   }
   if ((double) first > 2 * SLICE_FACTOR * (double) best->ns && first > 100000)
     return FALSE;
-  if (!tiny_trial_compare_outputs (self->trial, &why, error)) {
+  if (!tiny_trial_host_compare_outputs (self->trial, &why, error)) {
     if (why != NULL) {
       result->n_wrong++;
       g_warning ("search: kernel %s with %s computes something else and is not used: %s",
@@ -284,7 +258,8 @@ try_candidate (Search *self, Candidate *candidate, GError **error)
     }
     return FALSE;
   }
-  return tiny_trial_reset (self->trial, error) && time_runs (self, candidate, first, error);
+  return tiny_trial_host_reset (self->trial, error)
+         && time_runs (self, candidate, first, error);
 }
 
 static int
@@ -309,8 +284,14 @@ try_chunk (Search *self, GPtrArray *chunk)
       g_ptr_array_sort (self->beam, compare_candidates);
       continue;
     }
-    self->result->n_failed += error != NULL;
-    show_failure (self, candidate, error);
+    if (g_error_matches (error, TINY_ERROR, TINY_ERROR_TIMEOUT)) {
+      self->result->n_stopped++;
+      g_warning ("search: kernel %s with %s is not used: %s", self->name, candidate->opts,
+                 error->message);
+    } else {
+      self->result->n_failed += error != NULL;
+      show_failure (self, candidate, error);
+    }
     candidate_free (candidate);
   }
 }
@@ -416,14 +397,21 @@ run_off (Search *self, GError **error)
         && candidate->ns < self->heuristic->ns)
       finalists[n++] = candidate;
   }
-  if (!tiny_trial_reset (self->trial, error))
+  if (!tiny_trial_host_reset (self->trial, error))
     return FALSE;
   double share = self->options->seconds * (1 - SEARCH_SHARE) * 1e9;
   guint n_runs = (guint) CLAMP (share / (double) (self->heuristic->ns * n), 3, FINAL_RUNS);
   for (guint r = 0; r < n_runs; r++)
-    for (guint i = 0; i < n; i++)
-      if (!run (self, finalists[i], FALSE, &ns[i][r], error))
-        return FALSE;
+    for (guint i = 0; i < n; i++) {
+      if (r > 0 && ns[i][r - 1] == G_MAXUINT64)
+        ns[i][r] = G_MAXUINT64; /* failed before */
+      else if (!tiny_trial_host_run_warm (self->trial, finalists[i]->program, &ns[i][r],
+                                          i == 0 ? error : NULL)) {
+        ns[i][r] = G_MAXUINT64;
+        if (i == 0)
+          return FALSE;
+      }
+    }
   for (guint i = 0; i < n; i++) {
     qsort (ns[i], n_runs, sizeof ns[i][0], compare_ns);
     if (ns[i][n_runs / 2] < ns[best][n_runs / 2])
@@ -464,15 +452,17 @@ set_up (Search *self, GError **error)
   self->ns_per_instr
       = (double) (tiny_debug_now_ns () - start) / (double) MAX (linear->n_instrs, 64);
   self->name = first->code.head.name;
-  if (first->code.binary == NULL || !load (self, first, error))
+  if (first->code.binary == NULL)
     return FALSE;
-  self->trial
-      = tiny_trial_new (self->device, self->kernel, linear->params, linear->n_params, error);
+  self->trial = tiny_trial_host_new (self->device, self->kernel, linear->params,
+                                     linear->n_params, self->options->timeout_ms, error);
   self->space = tiny_opt_space_new (self->kernel, tiny_device_get_target (self->device), error);
-  if (self->trial == NULL || self->space == NULL || !tiny_trial_reset (self->trial, error)
+  if (self->trial == NULL || self->space == NULL
+      || !tiny_trial_host_add (self->trial, &first->code, &first->program, error)
+      || !tiny_trial_host_reset (self->trial, error)
       || !run (self, first, FALSE, &first->ns, error)
-      || !tiny_trial_keep_outputs (self->trial, error)
-      || !tiny_trial_reset (self->trial, error))
+      || !tiny_trial_host_keep_outputs (self->trial, error)
+      || !tiny_trial_host_reset (self->trial, error))
     return FALSE;
   return time_runs (self, first, first->ns, error);
 }
@@ -523,11 +513,11 @@ tiny_search_run (TinyDevice *device,
   if (good && TINY_DEBUG (2))
     g_printerr (
         "search %s: %s: %.2f us, heuristic %.2f us; %u lists, %u the same, %u timed, %u "
-        "too slow, %u failed, %u wrong, %.1f s\n",
+        "too slow, %u stopped, %u failed, %u wrong, %.1f s\n",
         self.name, out->opts, (double) out->ns_best * 1e-3, (double) out->ns_heuristic * 1e-3,
-        out->n_tried, out->n_same, out->n_timed, out->n_slow, out->n_failed, out->n_wrong,
-        (double) (tiny_debug_now_ns () - now) * 1e-9);
-  g_clear_pointer (&self.trial, tiny_trial_free);
+        out->n_tried, out->n_same, out->n_timed, out->n_slow, out->n_stopped, out->n_failed,
+        out->n_wrong, (double) (tiny_debug_now_ns () - now) * 1e-9);
+  g_clear_pointer (&self.trial, tiny_trial_host_free);
   g_clear_pointer (&self.space, tiny_opt_space_free);
   g_ptr_array_unref (self.beam);
   g_hash_table_unref (self.seen);

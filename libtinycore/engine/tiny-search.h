@@ -25,6 +25,7 @@ typedef struct {
   guint n_same;                  /* of these, the same program as another list's */
   guint n_timed;                 /* run to the end at least once */
   guint n_slow;                  /* left out for the time they would take */
+  guint n_stopped;               /* hung or crashed; each is warned of */
   guint n_failed;                /* refused by codegen, compiler or device */
   guint n_wrong; /* gave other values than the heuristic's program; each is warned of */
 } TinySearchResult;

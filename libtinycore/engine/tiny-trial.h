@@ -30,6 +30,22 @@ gboolean tiny_trial_run (TinyTrial *self,
                          gboolean slice,
                          guint64 *out_ns,
                          GError **error);
+/* As above, all of it, straight after another such launch: threads are awake, caches filled. */
+gboolean tiny_trial_run_warm (TinyTrial *self,
+                              TinyProgram *program,
+                              const guint32 grid[3],
+                              guint64 *out_ns,
+                              GError **error);
+/* The least of some launches, at least 1, one straight after the other: more of those that take
+ * microseconds, and no more when it has become clear that @best_ns will not be reached. @first_ns: what
+ * one took before. */
+gboolean tiny_trial_time (TinyTrial *self,
+                          TinyProgram *program,
+                          const guint32 grid[3],
+                          guint64 first_ns,
+                          guint64 best_ns,
+                          guint64 *out_ns,
+                          GError **error);
 /* Which part of the grid a slice is: 1 / n. */
 guint32 tiny_trial_count_slices (const guint32 grid[3]);
 

@@ -27,7 +27,9 @@ typedef struct {
   const char *file;
 } FileEntry;
 
-static GHashTable *entries; /* "digest target" → FileEntry, of all files */
+static GHashTable *entries;   /* "digest target" → FileEntry, of all files */
+static GHashTable *looked_up; /* the same names, of kernels */
+static GMutex use_lock;       /* of looked_up */
 
 static void
 file_entry_free (gpointer data)
@@ -125,6 +127,55 @@ read_files (void)
     if (files[i][0] != 0)
       read_file (files[i]);
   g_once_init_leave (&done, 1);
+}
+
+/* The list of a file for the kernel, or NULL. */
+static const FileEntry *
+find_entry (const TinyTunedKey *key)
+{
+  read_files ();
+  if (g_hash_table_size (entries) == 0)
+    return NULL;
+  g_autofree char *target = tiny_tuned_target_of (key->device);
+  char *name = g_strdup_printf ("%s %s", key->digest, target);
+  const FileEntry *entry = g_hash_table_lookup (entries, name);
+  g_mutex_lock (&use_lock);
+  if (looked_up == NULL)
+    looked_up = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  g_hash_table_add (looked_up, name);
+  g_mutex_unlock (&use_lock);
+  return entry;
+}
+
+void
+tiny_tuned_get_use (TinyDevice *device, TinyTunedUse *out)
+{
+  g_autofree char *target = tiny_tuned_target_of (device);
+  GHashTableIter iter;
+  gpointer name;
+  *out = (TinyTunedUse){ 0 };
+  read_files ();
+  g_mutex_lock (&use_lock);
+  g_hash_table_iter_init (&iter, entries);
+  while (g_hash_table_iter_next (&iter, &name, NULL)) {
+    gboolean is_own = g_str_equal ((char *) name + DIGEST_LENGTH + 1, target);
+    out->n_entries += is_own;
+    out->n_foreign += !is_own;
+    out->n_used += is_own && looked_up != NULL && g_hash_table_contains (looked_up, name);
+  }
+  if (looked_up != NULL)
+    g_hash_table_iter_init (&iter, looked_up);
+  while (looked_up != NULL && g_hash_table_iter_next (&iter, &name, NULL))
+    out->n_kernels += g_str_equal ((char *) name + DIGEST_LENGTH + 1, target);
+  g_mutex_unlock (&use_lock);
+}
+
+void
+tiny_tuned_reset_use (void)
+{
+  g_mutex_lock (&use_lock);
+  g_clear_pointer (&looked_up, g_hash_table_unref);
+  g_mutex_unlock (&use_lock);
 }
 
 char *
@@ -287,15 +338,10 @@ tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin)
   *out_origin = NULL;
   if (tiny_env_get_int (TINY_ENV_NO_OPT))
     return NULL;
-  read_files ();
-  if (g_hash_table_size (entries) > 0) {
-    g_autofree char *target = tiny_tuned_target_of (key->device);
-    g_autofree char *name = g_strdup_printf ("%s %s", key->digest, target);
-    const FileEntry *entry = g_hash_table_lookup (entries, name);
-    if (entry != NULL) {
-      *out_origin = entry->file;
-      return g_strdup (entry->opts);
-    }
+  const FileEntry *entry = find_entry (key);
+  if (entry != NULL) {
+    *out_origin = entry->file;
+    return g_strdup (entry->opts);
   }
   if (options.beam == 0)
     return NULL;

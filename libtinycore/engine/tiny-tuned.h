@@ -30,6 +30,18 @@ char *tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin);
 /* Everything that searches and the cache gave this process, as a tuned file; *out_n: entries. */
 char *tiny_tuned_export (guint *out_n);
 
+/* What became of the files of TINY_TUNED: a list is for one kernel as it was scheduled, so another
+ * version of the scheduler may leave it without one. */
+typedef struct {
+  guint n_entries; /* for @device's target */
+  guint n_foreign; /* for others */
+  guint n_used;    /* of n_entries */
+  guint n_kernels; /* that were looked up for it, each once */
+} TinyTunedUse;
+void tiny_tuned_get_use (TinyDevice *device, TinyTunedUse *out);
+/* What was looked up so far does not count. */
+void tiny_tuned_reset_use (void);
+
 /* BACKEND:RENDERER:ARCH. */
 char *tiny_tuned_target_of (TinyDevice *device);
 

@@ -42,8 +42,8 @@ find_beside_library (void)
   return NULL;
 }
 
-static char *
-find_helper (GError **error)
+char *
+tiny_scan_find_helper (GError **error)
 {
   const char *wanted = getauxval (AT_SECURE) ? NULL : g_getenv ("TINY_SCAN_HELPER");
   if (wanted != NULL && wanted[0] != 0) {
@@ -288,7 +288,7 @@ judge (Process *process, gboolean timed_out, guint timeout_ms)
 TinyScan *
 tiny_scan_run (const TinyManifest *manifest, GError **error)
 {
-  g_autofree char *helper = find_helper (error);
+  g_autofree char *helper = tiny_scan_find_helper (error);
   Process process = { .report = -1, .said = -1 };
   if (helper == NULL || !start (&process, helper, manifest, error))
     return NULL;

@@ -46,6 +46,12 @@ TinyScan *tiny_scan_from_json (JsonObject *object, GError **error);
 /* What the helper reports before it touches the plugin; the number is that of the packet's form. */
 #define TINY_SCAN_GREETING "tiny-scan 1\n"
 
+/* The helper's second argument where it is to run a search's programs (engine/tiny-trial-host.h). */
+#define TINY_SCAN_TRIALS "trials"
+
+/* The path of the helper program (transfer full), or %TINY_ERROR_PLUGIN. */
+char *tiny_scan_find_helper (GError **error);
+
 /* In the helper: loads, scans, opens and closes. Never NULL. */
 TinyScan *tiny_scan_module (const char *module_path);
 

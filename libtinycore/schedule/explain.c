@@ -78,9 +78,9 @@ add_reason_apart (Plan *plan, guint a, guint b, const guint *n_readers, GString 
   else if (!schedule_join_kernels (plan, n_readers, first, second, TRUE, &both))
     g_string_append (text, "their loops do not fit, or together they have too many buffers");
   else {
-    KernelWork one = schedule_measure_kernel (plan, first->kernel);
-    KernelWork two = schedule_measure_kernel (plan, second->kernel);
-    KernelWork whole = schedule_measure_kernel (plan, both.kernel);
+    KernelWork one = schedule_measure_kernel (plan, first);
+    KernelWork two = schedule_measure_kernel (plan, second);
+    KernelWork whole = schedule_measure_kernel (plan, &both);
     double apart = schedule_get_time (&one) + schedule_get_time (&two);
     double merged = schedule_get_time (&whole);
     if (schedule_is_worth_merging (&one, &two, &whole))

@@ -23,7 +23,8 @@ typedef struct {
   guint into; /* the group that it is part of, by number; its own: it is one */
   KernelWork work;
   gboolean is_measured;
-  GArray *before; /* guint: items that must run before, as they were */
+  gboolean is_constant; /* gives the same in every run */
+  GArray *before;       /* guint: items that must run before, as they were */
   guint mark;
 } Group;
 
@@ -47,12 +48,12 @@ find_group (Merge *self, guint i)
 static KernelWork
 measure (Merge *self, const PlanItem *item)
 {
-  KernelWork work = schedule_measure_kernel (self->plan, item->kernel);
+  KernelWork work = schedule_measure_kernel (self->plan, item);
   if (!work.contracts || !schedule_recomputes (self->plan))
     return work;
   PlanItem shared = *item;
   schedule_share_values (self->plan, &shared);
-  work.operations = schedule_measure_kernel (self->plan, shared.kernel).operations;
+  work.operations = schedule_measure_kernel (self->plan, &shared).operations;
   return work;
 }
 
@@ -118,6 +119,7 @@ unite (Merge *self, guint a, guint b, const PlanItem *item, const KernelWork *wo
   count_readers (self, item, 1);
   first->into = b;
   second->item = *item;
+  second->is_constant = first->is_constant && second->is_constant;
   second->work = *work;
   g_array_append_vals (second->before, first->before->data, first->before->len);
 }
@@ -131,6 +133,16 @@ can_meet (Merge *self, guint a, guint b)
          && !is_way_between (self, b, a);
 }
 
+/* What is the same in every run need not be run again, unless it is part of what is not. */
+static gboolean
+is_free_again (Merge *self, Group *first, Group *second, const KernelWork *both)
+{
+  if (first->is_constant == second->is_constant)
+    return TRUE;
+  return schedule_get_time (both)
+         <= schedule_get_time (get_work (self, first->is_constant ? second : first));
+}
+
 /* Makes one of groups @a and @b, where @b does not run before @a, if that is better. */
 static gboolean
 try_merge (Merge *self, guint a, guint b, gboolean shares)
@@ -142,7 +154,8 @@ try_merge (Merge *self, guint a, guint b, gboolean shares)
                                  shares, &item))
     return FALSE;
   KernelWork work = measure (self, &item);
-  if (!schedule_is_worth_merging (get_work (self, first), get_work (self, second), &work))
+  if (!schedule_is_worth_merging (get_work (self, first), get_work (self, second), &work)
+      || !is_free_again (self, first, second, &work))
     return FALSE;
   unite (self, a, b, &item, &work);
   return TRUE;
@@ -202,6 +215,28 @@ merge_small (Merge *self)
   }
 }
 
+/* Marks what reads only inputs that stay as they are, and makes only what others go on from. */
+static void
+find_constants (Merge *self)
+{
+  const gboolean *constants = self->plan->options.constants;
+  g_autofree gboolean *is_constant = g_new0 (gboolean, self->plan->buffers->len + 1);
+  for (guint i = 0; constants != NULL && i < self->plan->n_inputs; i++)
+    is_constant[i] = constants[i];
+  for (guint i = 0; constants != NULL && i < self->n; i++) {
+    const PlanItem *item = &self->groups[i].item;
+    gboolean all = TRUE;
+    for (guint j = 0; j < item->n_buffers; j++)
+      all = all
+            && (j < item->n_written ? schedule_get_buffer (self->plan, item->buffers[j])->kind
+                                          == TINY_SCHEDULE_TEMPORARY
+                                    : is_constant[item->buffers[j]]);
+    for (guint j = 0; j < item->n_written; j++)
+      is_constant[item->buffers[j]] = all;
+    self->groups[i].is_constant = all;
+  }
+}
+
 static void
 merge_init (Merge *self, Plan *plan)
 {
@@ -217,6 +252,7 @@ merge_init (Merge *self, Plan *plan)
     count_readers (self, &group->item, 1);
   }
   g_free (before);
+  find_constants (self);
 }
 
 void

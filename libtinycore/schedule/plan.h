@@ -8,6 +8,7 @@
 #include "ir/tiny-shape.h"
 #include "schedule/affine.h"
 #include "schedule/tiny-schedule.h"
+#include "schedule/weights.h"
 
 G_BEGIN_DECLS
 
@@ -54,12 +55,16 @@ typedef struct {
   GArray *items;           /* PlanItem */
   guint *outputs;          /* of each root: its buffer */
   const char *only_device; /* when the graph speaks of a single one */
+  TinyScheduleOptions options;
 } Plan;
 
 /* devices.c: fills @devices and makes the inputs' buffers; fails where an op mixes devices. */
 gboolean schedule_check_devices (Plan *plan, TinyNode *sink, GError **error);
 /* The device that computes @node, or NULL where nothing below says. */
 const char *schedule_get_device (Plan *plan, TinyNode *node);
+
+/* What is known of @device (NULL: nothing). */
+ScheduleMachine schedule_get_machine (Plan *plan, const char *device);
 
 /* pass-canonical.c: rewrites plan->roots. */
 void schedule_canonicalize (Plan *plan);

@@ -29,6 +29,7 @@ typedef struct {
 
 typedef struct {
   Plan *plan;
+  gint64 local_bytes; /* that the kernel may have */
   TinyNode *kernel;
   GPtrArray *order;
   TinyNode *outer[MAX_LOOPS]; /* the outermost loops of all stores, those around the LOCAL */
@@ -291,7 +292,7 @@ count_local_bytes (Share *self)
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     if (node->op == TINY_OP_LOCAL)
-      n_bytes += node->ints->v[0] * (gint64) tiny_dtype_get_n_bytes (node->dtype);
+      n_bytes += (node->ints->v[0] * (gint64) tiny_dtype_get_n_bytes (node->dtype) + 63) & ~63;
   }
   return n_bytes;
 }
@@ -300,7 +301,7 @@ count_local_bytes (Share *self)
 static Row *
 find_shared (Share *self)
 {
-  gint64 most = schedule_weights.local_bytes - count_local_bytes (self);
+  gint64 most = self->local_bytes - count_local_bytes (self);
   Row *best = NULL;
   double best_saved = 0;
   g_hash_table_remove_all (self->repeats);
@@ -387,7 +388,7 @@ share_row (Share *self, const Row *row)
 
 /* @kernel with one value more that is computed once, or NULL. */
 static TinyNode *
-share_once (Plan *plan, TinyNode *kernel)
+share_once (Plan *plan, TinyNode *kernel, gint64 local_bytes)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
   guint n_reduces = 0;
@@ -398,6 +399,7 @@ share_once (Plan *plan, TinyNode *kernel)
     return NULL;
   g_auto (Share) self = { NULL };
   share_init (&self, plan, kernel, order);
+  self.local_bytes = local_bytes;
   find_outer (&self, &same);
   Row *row = find_shared (&self);
   if (row == NULL && same && self.n_outer > 0) {
@@ -438,7 +440,8 @@ gboolean
 schedule_share_values (Plan *plan, PlanItem *item)
 {
   TinyNode *kernel = item->kernel;
-  while ((kernel = share_once (plan, kernel)) != NULL)
+  const gint64 local_bytes = schedule_get_machine (plan, item->device).local_bytes;
+  while ((kernel = share_once (plan, kernel, local_bytes)) != NULL)
     item->kernel = kernel;
   return is_whole (plan, item->kernel);
 }

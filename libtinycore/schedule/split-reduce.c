@@ -53,7 +53,7 @@ is_small_contraction (TinyNode *node)
 
 /* Into how many steps at most the reduction @node is worth splitting; 0: not at all. */
 static gint64
-most_steps (TinyNode *node)
+most_steps (Plan *plan, TinyNode *node)
 {
   TinyNode *x = node->sources[0];
   gint64 n_outputs = tiny_shape_get_n_elements (node->shape);
@@ -63,20 +63,23 @@ most_steps (TinyNode *node)
       || x->shape->n >= SCHEDULE_MAX_RANK)
     return 0;
   if (n_outputs <= schedule_weights.split_max_outputs)
-    return is_small_contraction (node) ? schedule_weights.workers : schedule_weights.split_most;
+    return is_small_contraction (node) ? schedule_weights.split_contraction
+                                       : schedule_weights.split_most;
   if (node->arg != TINY_OP_ADD)
     return 0;
   gint64 n_operands = count_operands (x);
-  gint64 n_cached = schedule_weights.split_cache / (gint64) tiny_dtype_get_n_bytes (x->dtype);
+  gint64 near_bytes = schedule_get_machine (plan, schedule_get_device (plan, node)).near_bytes;
+  gint64 n_cached = near_bytes / (gint64) tiny_dtype_get_n_bytes (x->dtype);
   /* What the steps write and read again is small beside what they save reading. */
   return MIN (n_operands / n_cached + 1, n_operands / (4 * n_outputs));
 }
 
 static TinyNode *
-split (TinyGraph *graph, TinyNode *node)
+split (Plan *plan, TinyNode *node)
 {
+  TinyGraph *graph = plan->graph;
   TinyNode *x = node->sources[0];
-  gint64 most = most_steps (node);
+  gint64 most = most_steps (plan, node);
   gint64 dims[SCHEDULE_MAX_RANK + 1], axes[SCHEDULE_MAX_RANK + 1], steps = 0;
   guint rank = x->shape->n, a = 0;
   while (a < node->ints->n && (steps = find_steps (x->shape->v[node->ints->v[a]], most)) == 0)
@@ -118,7 +121,7 @@ schedule_split_reduces (Plan *plan)
     TinyNode *result = tiny_node_with_sources (plan->graph, node, sources);
     if (result->op == TINY_OP_REDUCE
         && tiny_node_map_get (&plan->recomputed, result->sources[0]) == NULL)
-      result = split (plan->graph, result);
+      result = split (plan, result);
     tiny_node_map_set (&map, node, result);
     schedule_get_device (plan, result);
   }

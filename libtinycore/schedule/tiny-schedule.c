@@ -23,6 +23,14 @@ schedule_add_buffer (Plan *plan,
   return plan->buffers->len - 1;
 }
 
+ScheduleMachine
+schedule_get_machine (Plan *plan, const char *device)
+{
+  const TinyScheduleOptions *options = &plan->options;
+  return schedule_machine_of (
+      options->find_target != NULL ? options->find_target (device, options->data) : NULL);
+}
+
 /* ---- roots ---- */
 static gboolean
 read_roots (Plan *plan, TinyNode *sink, GError **error)
@@ -309,7 +317,7 @@ get_time (Plan *plan)
     const PlanItem *item = &g_array_index (plan->items, PlanItem, i);
     if (item->kind != TINY_SCHEDULE_KERNEL)
       continue;
-    KernelWork work = schedule_measure_kernel (plan, item->kernel);
+    KernelWork work = schedule_measure_kernel (plan, item);
     for (guint j = 0; j < item->n_buffers; j++) {
       const TinyScheduleBuffer *buffer = schedule_get_buffer (plan, item->buffers[j]);
       double n_bytes
@@ -360,9 +368,14 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
 }
 
 TinySchedule *
-tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error)
+tiny_schedule_new_with (TinyGraph *graph,
+                        TinyNode *sink,
+                        const TinyScheduleOptions *options,
+                        GError **error)
 {
   Plan plan = { .graph = graph, .arena = tiny_arena_new () };
+  if (options != NULL)
+    plan.options = *options;
   affine_pool_init (&plan.affines, graph);
   plan.buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
   plan.stages = g_ptr_array_new ();
@@ -379,6 +392,12 @@ tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error)
   affine_pool_clear (&plan.affines);
   tiny_arena_free (plan.arena);
   return self;
+}
+
+TinySchedule *
+tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error)
+{
+  return tiny_schedule_new_with (graph, sink, NULL, error);
 }
 
 void

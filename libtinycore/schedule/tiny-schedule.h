@@ -57,6 +57,23 @@ typedef struct {
  *
  * Errors: %TINY_ERROR_INVALID for a graph that cannot be scheduled (mixed devices without COPY). */
 TinySchedule *tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error);
+
+/* What a schedule is made for. */
+typedef struct {
+  /* What the device of that name can do, or NULL; the same in every call. @device may be NULL: what
+   * nothing places. The width of its vectors, its caches and threads count. */
+  const TinyTarget *(*find_target) (const char *device, gpointer data);
+  gpointer data;
+  /* By slot, or NULL: inputs that stay as they are from run to run. What reads nothing else is kept
+   * apart, as those who run it again and again need not run it again. */
+  const gboolean *constants;
+} TinyScheduleOptions;
+
+/* As above; @options may be NULL. */
+TinySchedule *tiny_schedule_new_with (TinyGraph *graph,
+                                      TinyNode *sink,
+                                      const TinyScheduleOptions *options,
+                                      GError **error);
 void tiny_schedule_free (TinySchedule *self);
 
 /* The buffers and items, one a line with each kernel's expression below it; free with g_free(). */

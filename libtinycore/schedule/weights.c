@@ -12,10 +12,7 @@ ScheduleWeights schedule_weights = {
   .even = 1.01,
   .max_buffers = 28,
   .max_depth = 200,
-  .lanes = 16,
-  .workers = 16,
   .local = 2,
-  .local_bytes = 1 << 18,
   .max_nodes = 600,
   .alike = 0.9,
   .recompute_bytes = 1 << 24,
@@ -28,11 +25,37 @@ ScheduleWeights schedule_weights = {
   .split_min_total = 1 << 18,
   .split_least = 4,
   .split_most = 64,
-  .split_cache = 1 << 20,
+  .split_contraction = 16,
   .pack_min_reuse = 16,
   .pack_min_work = 1 << 16,
   .pack_max_growth = 2,
+  .lanes = 16,
+  .workers = 8,
+  .local_bytes = 1 << 18,
+  .near_bytes = 1 << 20,
 };
+
+/* Of the second cache, what a kernel's own memory may take: most is for what streams by. */
+enum { LOCAL_SHARE = 8 };
+
+ScheduleMachine
+schedule_machine_of (const TinyTarget *target)
+{
+  ScheduleMachine machine = { schedule_weights.lanes, schedule_weights.workers,
+                              schedule_weights.local_bytes, schedule_weights.near_bytes };
+  if (target == NULL)
+    return machine;
+  const gint64 cache = (gint64) target->cache_bytes[1];
+  machine.lanes = MAX (target->vector_bits / 32, 1);
+  while (machine.workers < target->n_threads)
+    machine.workers *= 2;
+  if (cache > 0) {
+    machine.local_bytes = cache / LOCAL_SHARE;
+    machine.near_bytes = cache / 2;
+  }
+  machine.local_bytes = MIN (machine.local_bytes, target->local_bytes);
+  return machine;
+}
 
 /* Operations that are not simple, in simple ones. */
 static const struct {

@@ -3,10 +3,17 @@
  * weights.h: the numbers that the scheduler weighs by, all in one place.
  *
  * Costs are in the time of one simple operation on one element by a vector unit. Tests change
- * them to see every path with small tensors; a program never does. */
+ * them to see every path with small tensors; a program never does. What depends on the machine is
+ * taken from a target's description where there is one (ScheduleMachine).
+ *
+ * Not from the machine: what a byte and a launch cost. A measured bandwidth is another one each time
+ * it is measured, and a schedule that followed it would be as well, with the kernels that were tuned
+ * and cached for it. And threads count in powers of two from eight on, reductions are split into as
+ * many parts for any number of them: TINY_THREADS=1 and 8 compute the same bits. */
 #pragma once
 
 #include "ir/tiny-op.h"
+#include "tiny-plugin.h"
 
 G_BEGIN_DECLS
 
@@ -19,12 +26,8 @@ typedef struct {
   double even;       /* a REDUCE may be evaluated this many times per element it has */
   guint max_buffers; /* that one kernel reads; with the output and what packing adds ≤ 32 */
   guint max_depth;   /* elementwise nodes on one way through a kernel */
-  /* work.c */
-  double lanes;   /* elements of a vector */
-  double workers; /* threads that are worth keeping busy */
   /* share.c */
-  double local;       /* one access to memory of the kernel */
-  gint64 local_bytes; /* of it in one kernel */
+  double local; /* one access to memory of the kernel */
   /* merge.c */
   guint max_nodes; /* of a kernel made of several */
   double alike; /* contractions that take at most this share together of what they do apart */
@@ -40,14 +43,28 @@ typedef struct {
   gint64 split_min_reduced;       /* values combined into one, at least */
   gint64 split_min_total;         /* values combined in all, at least */
   gint64 split_least, split_most; /* kernels' worth of partial results */
-  gint64 split_cache;             /* bytes of operands that stay near a core */
+  gint64 split_contraction;       /* of a product of matrices */
   /* packing.c */
   gint64 pack_min_reuse;  /* each packed element is used at least this many times */
   gint64 pack_min_work;   /* products in the contraction, at least */
   double pack_max_growth; /* a packed copy is at most this many times what it is made from */
+  /* where no target is known */
+  double lanes, workers;
+  gint64 local_bytes, near_bytes;
 } ScheduleWeights;
 
 extern ScheduleWeights schedule_weights;
+
+/* What a schedule asks of the machine that it is for. */
+typedef struct {
+  double lanes;       /* f32 elements of a vector; 1 where none is wasted by a scalar */
+  double workers;     /* threads that are worth keeping busy */
+  gint64 local_bytes; /* memory of the kernel in one kernel */
+  gint64 near_bytes;  /* of operands that stay near a core */
+} ScheduleMachine;
+
+/* @target may be NULL: then as the weights say. */
+ScheduleMachine schedule_machine_of (const TinyTarget *target);
 
 /* What an elementwise operation costs, in simple ones. */
 double schedule_get_op_cost (TinyOp op);

@@ -23,6 +23,7 @@ typedef struct {
 
 typedef struct {
   Plan *plan;
+  double lanes;
   GPtrArray *order;
   guint n_loops;
   Loop loops[MAX_LOOPS];
@@ -170,9 +171,9 @@ count_scalars (Measure *self, TinyNode *node)
     if (loop == NULL || !loop->has_lanes)
       continue;
     gint64 stride = is_access (node) ? get_stride (self, node, ranges[r]) : 0;
-    return stride < 0 || stride > 1 ? schedule_weights.lanes : 1;
+    return stride < 0 || stride > 1 ? self->lanes : 1;
   }
-  return schedule_weights.lanes;
+  return self->lanes;
 }
 
 /* ---- steps, bytes ---- */
@@ -278,9 +279,11 @@ is_contraction (Measure *self, TinyNode *reduce)
 }
 
 KernelWork
-schedule_measure_kernel (Plan *plan, TinyNode *kernel)
+schedule_measure_kernel (Plan *plan, const PlanItem *item)
 {
-  Measure self = { .plan = plan };
+  TinyNode *kernel = item->kernel;
+  const ScheduleMachine machine = schedule_get_machine (plan, item->device);
+  Measure self = { .plan = plan, .lanes = machine.lanes, .work.workers = machine.workers };
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
   self.order = order;
   self.work.n_nodes = order->len;
@@ -306,7 +309,7 @@ schedule_measure_kernel (Plan *plan, TinyNode *kernel)
 double
 schedule_get_time (const KernelWork *work)
 {
-  double workers = CLAMP (work->n_steps, 1, schedule_weights.workers);
+  double workers = CLAMP (work->n_steps, 1, work->workers);
   return schedule_weights.launch
          + (work->operations + work->n_bytes * schedule_weights.byte) / workers;
 }

@@ -12,12 +12,13 @@ typedef struct {
   double n_bytes;         /* from and to memory */
   double n_steps;         /* that threads can share */
   double n_scalar;        /* of @operations: what values without lanes add */
+  double workers;         /* of the device that runs it */
   guint n_nodes, n_loops; /* n_loops: of its outputs */
   gboolean contracts;     /* reads operands again and again, which asks for tiles */
   gboolean is_even;       /* all stores have the same loops */
 } KernelWork;
 
-KernelWork schedule_measure_kernel (Plan *plan, TinyNode *kernel);
+KernelWork schedule_measure_kernel (Plan *plan, const PlanItem *item);
 /* The time of it in the units of ScheduleWeights. */
 double schedule_get_time (const KernelWork *work);
 

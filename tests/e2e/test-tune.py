@@ -90,6 +90,25 @@ def damaged(box):
         check(result.err.count("WARNING") == 1 and wrong in result.err, result)
 
 
+@test("tune --check counts what of a file a model uses, and fails where something is not")
+def counted(box):
+    path, entries = tune(box, "matmul:32", "softmax:12x40")
+    first, target = entries[0][1], entries[0][2]
+    for models, used, status in ((("matmul:32",), 1, 1), (("softmax:12x40",), len(entries) - 1, 1)):
+        result = box.run("tune", "--check", path, *models, DEV="CPU", BEAM=2)
+        check(result.status == status, str(result))
+        check(f"{path}: {used} of {len(entries)} entries for {target} are used" in result.out, result.out)
+        check("tune again" in result.out and "search" not in result.err, str(result))
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    one = "".join(line + "\n" for line in text.splitlines() if not re.match("[0-9a-f]{32}", line) or line.startswith(first))
+    whole = box.run("tune", "--check", box.write("one", one), "matmul:32", DEV="CPU").quiet()
+    check("1 of 1 entries" in whole.out and "has 1 kernels, 0 without" in whole.out, whole.out)
+    other = box.run("tune", "--check", box.write("other", one.replace(target, target + ",x")), "matmul:32", DEV="CPU")
+    check(other.status == 1 and "0 of 0 entries" in other.out and "1 entries are for other targets" in other.out, str(other))
+    check(box.run("tune", "--check", path, DEV="CPU").status == 2, "no model was taken")
+
+
 @test("BEAM searches once; later runs and narrower searches read the cache, a wider one searches")
 def cached(box):
     first = box.run(*CASE, DEV="CPU", DEBUG=2, BEAM=2).good()

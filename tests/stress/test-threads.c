@@ -88,6 +88,64 @@ test_threads (gconstpointer share)
     g_thread_join (threads[i]);
 }
 
+/* ---- recordings ---- */
+static gboolean
+step (TinyTensor *const *inputs,
+      guint n_inputs,
+      TinyTensor **outputs,
+      guint n_outputs,
+      gpointer user_data,
+      GError **error)
+{
+  TinyTensor *sum = tiny_tensor_sum (tiny_tensor_mul (inputs[0], inputs[1]), NULL, 0, FALSE);
+  outputs[0] = g_object_ref_sink (tiny_tensor_add_number (sum, 1));
+  return tiny_tensor_realize (outputs[0], error);
+}
+
+/* A recording of its own, replayed on what this thread makes anew each time. */
+static gpointer
+replay (gpointer data)
+{
+  const Worker *self = data;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyJit) jit = tiny_jit_new (step, NULL, NULL, 1);
+  for (guint round = 0; round < N_ROUNDS; round++) {
+    gint32 values[N];
+    double value;
+    gint64 wanted = 1;
+    for (guint i = 0; i < N; i++) {
+      values[i] = (gint32) (i * (round + 1) + self->number);
+      wanted += (gint64) values[i] * (gint64) i;
+    }
+    g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_new_from_data (
+        NULL, TINY_DTYPE_I32, (gint64[]){ N }, 1, values, sizeof values));
+    TinyTensor *inputs[] = { x, self->common }, *output;
+    tiny_jit_call (jit, inputs, 2, &output, &error);
+    g_assert_no_error (error);
+    g_assert_true (tiny_tensor_item (output, &value, &error));
+    g_assert_cmpfloat (value, ==, (double) wanted);
+  }
+  return NULL;
+}
+
+static void
+test_replay (void)
+{
+  Worker workers[N_THREADS];
+  GThread *threads[N_THREADS];
+  gint32 values[N];
+  for (guint i = 0; i < N; i++)
+    values[i] = (gint32) i;
+  g_autoptr (TinyTensor) common = g_object_ref_sink (tiny_tensor_new_from_data (
+      NULL, TINY_DTYPE_I32, (gint64[]){ N }, 1, values, sizeof values));
+  for (guint i = 0; i < N_THREADS; i++) {
+    workers[i] = (Worker){ i, TRUE, common };
+    threads[i] = g_thread_new ("replayer", replay, &workers[i]);
+  }
+  for (guint i = 0; i < N_THREADS; i++)
+    g_thread_join (threads[i]);
+}
+
 /* Both threads open the device. */
 static gpointer
 open_and_compute (gpointer data)
@@ -119,5 +177,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/stress/threads/open", test_open); /* the first: nothing is open yet */
   g_test_add_data_func ("/stress/threads/own", GINT_TO_POINTER (FALSE), test_threads);
   g_test_add_data_func ("/stress/threads/same", GINT_TO_POINTER (TRUE), test_threads);
+  g_test_add_func ("/stress/threads/replay", test_replay);
   return g_test_run ();
 }

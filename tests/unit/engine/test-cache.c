@@ -119,6 +119,31 @@ test_limit (void)
   g_assert_true (load (101));
 }
 
+/* Sources that a compiler refused keep below their part of the limit, the newest among them. */
+static void
+test_failed (void)
+{
+  enum { N_BYTES = 20000, N_FILES = 12 };
+  g_autofree char *text = g_strnfill (N_BYTES, 'x');
+  g_autofree char *folder = g_build_filename (tiny_cache_get_dir (), "failed", NULL);
+  g_autofree char *last = NULL;
+  guint n = 0;
+  tiny_env_set_int (TINY_ENV_CACHE_MB, 1);
+  for (guint i = 0; i < N_FILES; i++) {
+    g_autofree char *name = g_strdup_printf ("kernel-%02u.%s", i, i % 2 ? "c" : "txt");
+    g_free (last);
+    last = tiny_cache_keep_failed (name, text);
+    g_assert_nonnull (last);
+    g_usleep (10000); /* a file system's clock */
+  }
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  for (const char *name = g_dir_read_name (dir); name != NULL; name = g_dir_read_name (dir))
+    n += g_str_has_prefix (name, "kernel-");
+  g_assert_cmpuint (n, >, 0);
+  g_assert_cmpuint (n * N_BYTES, <=, MIB / 16);
+  g_assert_true (g_file_test (last, G_FILE_TEST_EXISTS));
+}
+
 static void
 test_no_limit (void)
 {
@@ -204,6 +229,7 @@ main (int argc, char **argv)
   tiny_env_set_text (TINY_ENV_CACHE_DIR, folder);
   programs = g_build_filename (folder, "programs", NULL);
   g_test_add_func ("/engine/cache/limit", test_limit);
+  g_test_add_func ("/engine/cache/failed", test_failed);
   g_test_add_func ("/engine/cache/no-limit", test_no_limit);
   g_test_add_func ("/engine/cache/repair", test_repair);
   g_test_add_func ("/engine/cache/processes", test_processes);

@@ -1,0 +1,523 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-trial-host.c: where the programs of a search are run.
+ *
+ * One helper process serves all searches of this process, one kernel after the other; it is made when
+ * the first begins. A launch cannot be stopped, but a process can: one whose program is not done in
+ * time is killed, and the next request begins with a new one, which is told the kernel and the program
+ * that others are compared with; the others it gets when they are run. Devices that were not opened by
+ * their name, and those that only one process can have, are used from this process. */
+#include "engine/tiny-trial-host.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+#include "base/tiny-timing.h"
+#include "device/tiny-program.h"
+#include "engine/tiny-debug.h"
+#include "engine/tiny-plan.h"
+#include "engine/trial-message.h"
+#include "ir/tiny-text.h"
+#include "plugin/tiny-scan.h"
+
+enum {
+  HELPER_FD = 3,
+  SLACK_MS = 100,     /* for the way there and back */
+  OTHER_SECONDS = 60, /* for all that is not a candidate's run */
+  MAX_STOPPED = 16,   /* then a search has seen enough */
+  MAX_PAYLOAD = 1 << 20,
+};
+
+typedef struct {
+  pid_t pid;
+  int socket;
+  gboolean is_reaped;
+} Helper;
+
+typedef struct {
+  TinyCode code;
+  TinyProgram *program; /* in this process */
+  guint helper;         /* that has it, by number */
+} Program;
+
+struct TinyTrialHost {
+  TinyDevice *device;
+  GByteArray *open; /* the payload of TRIAL_OPEN */
+  double timeout_ms;
+  GArray *programs; /* Program, by number - 1 */
+  TinyTrial *local; /* in this process; else NULL, and … */
+  Helper *helper;   /* … this, or NULL after it was ended */
+  guint n_helpers;  /* so far */
+  gboolean has_kept;
+};
+
+/* ---- the process ---- */
+static GMutex idle_lock;
+static Helper *idle; /* between searches */
+
+static void
+helper_end (Helper *self)
+{
+  if (self == NULL)
+    return;
+  int status;
+  close (self->socket);
+  if (!self->is_reaped) {
+    kill (self->pid, SIGKILL);
+    while (waitpid (self->pid, &status, 0) < 0 && errno == EINTR)
+      ;
+  }
+  g_free (self);
+}
+
+/* What would make the helper search, print or record as well. */
+static char **
+make_environment (void)
+{
+  static const char *const names[] = { "BEAM", "DEBUG", "VIZ", "TINY_PROFILE", "TINY_TUNED" };
+  char **out = g_get_environ ();
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+    out = g_environ_unsetenv (out, names[i]);
+  return out;
+}
+
+static Helper *
+helper_new (GError **error)
+{
+  TINY_TIMED ("engine", "start trials");
+  int ends[2];
+  pid_t pid;
+  g_autofree char *path = tiny_scan_find_helper (error);
+  if (path == NULL)
+    return NULL;
+  if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "search: %s", g_strerror (errno));
+    return NULL;
+  }
+  /* Not the number it gets there, or adddup2() would leave its close-on-exec flag. */
+  int moved = fcntl (ends[1], F_DUPFD_CLOEXEC, HELPER_FD + 1);
+  close (ends[1]);
+  g_auto (GStrv) environment = make_environment ();
+  char *argv[] = { path, (char *) G_STRINGIFY (3), (char *) TINY_SCAN_TRIALS, NULL };
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  sigset_t none;
+  sigemptyset (&none);
+  posix_spawnattr_init (&how);
+  posix_spawnattr_setsigmask (&how, &none);
+  posix_spawnattr_setflags (&how, POSIX_SPAWN_SETSIGMASK);
+  posix_spawn_file_actions_init (&files);
+  posix_spawn_file_actions_addopen (&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2 (&files, 2, 1);
+  posix_spawn_file_actions_adddup2 (&files, moved, HELPER_FD);
+  int failure = moved < 0 ? errno : posix_spawn (&pid, path, &files, &how, argv, environment);
+  posix_spawn_file_actions_destroy (&files);
+  posix_spawnattr_destroy (&how);
+  if (moved >= 0)
+    close (moved);
+  if (failure != 0) {
+    close (ends[0]);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "the helper program %s cannot be run: %s", path, g_strerror (failure));
+    return NULL;
+  }
+  Helper *self = g_new (Helper, 1);
+  *self = (Helper){ pid, ends[0], FALSE };
+  return self;
+}
+
+static Helper *
+take_idle (void)
+{
+  g_mutex_lock (&idle_lock);
+  Helper *out = g_steal_pointer (&idle);
+  g_mutex_unlock (&idle_lock);
+  return out;
+}
+
+static void
+give_idle (Helper *helper)
+{
+  g_mutex_lock (&idle_lock);
+  Helper *other = g_steal_pointer (&idle);
+  idle = helper;
+  g_mutex_unlock (&idle_lock);
+  helper_end (other);
+}
+
+/* ---- asking it ---- */
+static gboolean
+send_all (Helper *self, const void *data, gsize n)
+{
+  for (const guint8 *at = data; n > 0;) {
+    gssize sent = send (self->socket, at, n, MSG_NOSIGNAL);
+    if (sent < 0 && errno == EINTR)
+      continue;
+    if (sent <= 0)
+      return FALSE;
+    at += sent;
+    n -= (gsize) sent;
+  }
+  return TRUE;
+}
+
+/* FALSE: the process is gone, or it is @end_us. */
+static gboolean
+receive_all (Helper *self, void *data, gsize n, gint64 end_us)
+{
+  for (guint8 *at = data; n > 0;) {
+    gint64 left_us = end_us - g_get_monotonic_time ();
+    struct pollfd polled = { self->socket, POLLIN, 0 };
+    if (left_us <= 0)
+      return FALSE;
+    int ready = poll (&polled, 1, (int) MIN (left_us / 1000 + 1, G_MAXINT));
+    gssize got = ready > 0 ? recv (self->socket, at, n, MSG_DONTWAIT) : -1;
+    if (ready == 0 || (got < 0 && (errno == EINTR || errno == EAGAIN)))
+      continue;
+    if (got <= 0)
+      return FALSE;
+    at += got;
+    n -= (gsize) got;
+  }
+  return TRUE;
+}
+
+static gboolean
+exchange (Helper *self,
+          const TrialRequest *request,
+          const void *payload,
+          gint64 end_us,
+          TrialAnswer *out,
+          char **out_text)
+{
+  if (!send_all (self, request, sizeof *request)
+      || !send_all (self, payload, request->n_payload)
+      || !receive_all (self, out, sizeof *out, end_us) || out->n_payload > MAX_PAYLOAD)
+    return FALSE;
+  *out_text = g_malloc0 (out->n_payload + 1);
+  return receive_all (self, *out_text, out->n_payload, end_us);
+}
+
+/* Ends the process; says what became of it. */
+static void
+report_end (TinyTrialHost *self, gboolean is_late, double timeout_ms, GError **error)
+{
+  enum { TRIES = 100, US = 2000 };
+  int status = 0;
+  pid_t ended = 0;
+  for (guint i = 0; i < TRIES && !is_late && ended == 0; i++) {
+    ended = waitpid (self->helper->pid, &status, WNOHANG);
+    if (ended == 0)
+      g_usleep (US);
+  }
+  if (ended > 0 && WIFSIGNALED (status))
+    g_set_error (error, TINY_ERROR, TINY_ERROR_TIMEOUT,
+                 "it ended the process it ran in with signal %d (%s)", WTERMSIG (status),
+                 g_strsignal (WTERMSIG (status)));
+  else if (!is_late)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_TIMEOUT, "it ended the process it ran in");
+  else
+    g_set_error (error, TINY_ERROR, TINY_ERROR_TIMEOUT, "it was stopped after %.0f ms",
+                 timeout_ms);
+  self->helper->is_reaped = ended != 0;
+  g_clear_pointer (&self->helper, helper_end);
+}
+
+static gboolean
+ask (TinyTrialHost *self,
+     TrialRequest request,
+     const void *payload,
+     double timeout_ms,
+     TrialAnswer *out,
+     char **out_text,
+     GError **error)
+{
+  g_autofree char *text = NULL;
+  const gint64 end_us = g_get_monotonic_time () + (gint64) (timeout_ms * 1000);
+  request.seconds = (guint32) (timeout_ms / 1000) + 2;
+  if (!exchange (self->helper, &request, payload, end_us, out, &text)) {
+    report_end (self, g_get_monotonic_time () >= end_us, timeout_ms, error);
+    return FALSE;
+  }
+  if (out->status == TRIAL_FAILED)
+    g_set_error_literal (error, TINY_ERROR, (TinyError) out->code, text);
+  if (out_text != NULL && out->n_payload > 0)
+    *out_text = g_steal_pointer (&text);
+  return out->status == TRIAL_GOOD;
+}
+
+static gboolean
+ask_simply (TinyTrialHost *self, TrialRequest request, const void *payload, GError **error)
+{
+  TrialAnswer answer;
+  return ask (self, request, payload, OTHER_SECONDS * 1000.0, &answer, NULL, error);
+}
+
+static gboolean
+send_program (TinyTrialHost *self, guint id, GError **error)
+{
+  Program *program = &g_array_index (self->programs, Program, id - 1);
+  if (program->helper == self->n_helpers)
+    return TRUE;
+  g_autoptr (GByteArray) payload = g_byte_array_new ();
+  gsize size;
+  const guint8 *data = g_bytes_get_data (program->code.binary, &size);
+  g_byte_array_append (payload, (const guint8 *) &program->code.head,
+                       sizeof program->code.head);
+  g_byte_array_append (payload, data, (guint) size);
+  if (!ask_simply (self,
+                   (TrialRequest){ .verb = TRIAL_ADD, .id = id, .n_payload = payload->len },
+                   payload->data, error))
+    return FALSE;
+  program->helper = self->n_helpers;
+  return TRUE;
+}
+
+static gboolean
+run_there (TinyTrialHost *self,
+           TrialRequest request,
+           double timeout_ms,
+           guint64 *out_ns,
+           GError **error)
+{
+  TrialAnswer answer;
+  if (!send_program (self, request.id, error)
+      || !ask (self, request, NULL, timeout_ms, &answer, NULL, error))
+    return FALSE;
+  *out_ns = answer.ns;
+  return TRUE;
+}
+
+/* Tells a new process of the kernel; FALSE also when it opened something else by that name. */
+static gboolean
+open_there (TinyTrialHost *self, GError **error)
+{
+  TrialAnswer answer;
+  g_autofree char *arch = NULL;
+  self->n_helpers++;
+  if (!ask (self, (TrialRequest){ .verb = TRIAL_OPEN, .n_payload = self->open->len },
+            self->open->data, OTHER_SECONDS * 1000.0, &answer, &arch, error))
+    return FALSE;
+  if (g_strcmp0 (arch, tiny_device_get_arch (self->device)) == 0)
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s is another device in another process",
+               tiny_device_get_name (self->device));
+  return FALSE;
+}
+
+/* Makes the process again that was stopped, and what others are compared with. */
+static gboolean
+revive (TinyTrialHost *self, GError **error)
+{
+  guint64 ns;
+  if (self->helper != NULL)
+    return TRUE;
+  if (self->n_helpers > MAX_STOPPED) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_TIMEOUT, "%u programs were stopped before it",
+                 self->n_helpers);
+    return FALSE;
+  }
+  self->helper = helper_new (error);
+  if (self->helper == NULL || !open_there (self, error))
+    return FALSE;
+  const TrialRequest reset = { .verb = TRIAL_RESET }, keep = { .verb = TRIAL_KEEP },
+                     first = { .verb = TRIAL_RUN, .id = 1 };
+  return !self->has_kept
+         || (ask_simply (self, reset, NULL, error)
+             && run_there (self, first, OTHER_SECONDS * 1000.0, &ns, error)
+             && ask_simply (self, keep, NULL, error) && ask_simply (self, reset, NULL, error));
+}
+
+/* ---- what a search sees ---- */
+static void
+program_clear (gpointer data)
+{
+  Program *self = data;
+  g_clear_object (&self->program);
+  tiny_code_clear (&self->code);
+}
+
+static void
+make_open (TinyTrialHost *self, TinyNode *kernel, const TinyParam *params, guint n_params)
+{
+  const char *name = tiny_device_get_name (self->device);
+  const TrialOpen head = { n_params, (guint32) strlen (name) + 1 };
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  g_autofree char *text = tiny_graph_print (graph, tiny_graph_import (graph, kernel));
+  self->open = g_byte_array_new ();
+  g_byte_array_append (self->open, (const guint8 *) &head, sizeof head);
+  if (n_params > 0)
+    g_byte_array_append (self->open, (const guint8 *) params,
+                         (guint) (n_params * sizeof *params));
+  g_byte_array_append (self->open, (const guint8 *) name, head.n_name);
+  g_byte_array_append (self->open, (const guint8 *) text, (guint) strlen (text) + 1);
+}
+
+/* A process that has the kernel; what was idle may have ended since. */
+static gboolean
+start_there (TinyTrialHost *self)
+{
+  g_autoptr (GError) error = NULL;
+  if (!tiny_engine_owns_device (self->device))
+    return FALSE;
+  self->helper = take_idle ();
+  if (self->helper != NULL && open_there (self, NULL))
+    return TRUE;
+  g_clear_pointer (&self->helper, helper_end);
+  self->helper = helper_new (&error);
+  if (self->helper != NULL && open_there (self, &error))
+    return TRUE;
+  g_clear_pointer (&self->helper, helper_end);
+  if (TINY_DEBUG (2))
+    g_printerr ("search: programs are tried in this process and cannot be stopped: %s\n",
+                error->message);
+  return FALSE;
+}
+
+TinyTrialHost *
+tiny_trial_host_new (TinyDevice *device,
+                     TinyNode *kernel,
+                     const TinyParam *params,
+                     guint n_params,
+                     double timeout_ms,
+                     GError **error)
+{
+  g_autoptr (TinyTrialHost) self = g_new0 (TinyTrialHost, 1);
+  self->device = device;
+  self->timeout_ms = timeout_ms;
+  self->programs = g_array_new (FALSE, TRUE, sizeof (Program));
+  g_array_set_clear_func (self->programs, program_clear);
+  make_open (self, kernel, params, n_params);
+  if (!start_there (self)) {
+    self->local = tiny_trial_new (device, kernel, params, n_params, error);
+    if (self->local == NULL)
+      return NULL;
+  }
+  return g_steal_pointer (&self);
+}
+
+void
+tiny_trial_host_free (TinyTrialHost *self)
+{
+  if (self == NULL)
+    return;
+  g_array_unref (self->programs);
+  g_clear_pointer (&self->local, tiny_trial_free);
+  if (self->helper != NULL)
+    give_idle (self->helper);
+  g_byte_array_unref (self->open);
+  g_free (self);
+}
+
+gboolean
+tiny_trial_host_can_stop (TinyTrialHost *self)
+{
+  return self->local == NULL;
+}
+
+gboolean
+tiny_trial_host_add (TinyTrialHost *self, const TinyCode *code, guint *out_id, GError **error)
+{
+  Program added = { .code.head = code->head, .code.binary = g_bytes_ref (code->binary) };
+  const TinyCodeHead *head = &code->head;
+  if (self->local != NULL)
+    added.program = tiny_program_new (self->device, head->name, code->binary, head->n_params,
+                                      head->n_variables, head->group, error);
+  g_array_append_val (self->programs, added);
+  *out_id = self->programs->len;
+  return self->local != NULL ? added.program != NULL
+                             : revive (self, error) && send_program (self, *out_id, error);
+}
+
+/* @n_runs: of as long as one may take. */
+static gboolean
+run_remote (
+    TinyTrialHost *self, TrialRequest request, guint n_runs, guint64 *out_ns, GError **error)
+{
+  double timeout_ms = self->timeout_ms * n_runs + SLACK_MS;
+  if (request.id == 1)
+    timeout_ms += OTHER_SECONDS * 1000.0;
+  return revive (self, error) && run_there (self, request, timeout_ms, out_ns, error);
+}
+
+gboolean
+tiny_trial_host_run (
+    TinyTrialHost *self, guint id, gboolean slice, guint64 *out_ns, GError **error)
+{
+  const Program *program = &g_array_index (self->programs, Program, id - 1);
+  if (self->local != NULL)
+    return tiny_trial_run (self->local, program->program, program->code.head.grid, slice,
+                           out_ns, error);
+  return run_remote (self, (TrialRequest){ .verb = TRIAL_RUN, .id = id, .slice = slice }, 1,
+                     out_ns, error);
+}
+
+gboolean
+tiny_trial_host_run_warm (TinyTrialHost *self, guint id, guint64 *out_ns, GError **error)
+{
+  const Program *program = &g_array_index (self->programs, Program, id - 1);
+  if (self->local != NULL)
+    return tiny_trial_run_warm (self->local, program->program, program->code.head.grid, out_ns,
+                                error);
+  return run_remote (self, (TrialRequest){ .verb = TRIAL_RUN_WARM, .id = id }, 2, out_ns,
+                     error);
+}
+
+gboolean
+tiny_trial_host_time (TinyTrialHost *self,
+                      guint id,
+                      guint64 first_ns,
+                      guint64 best_ns,
+                      guint64 *out_ns,
+                      GError **error)
+{
+  enum { RUNS = 3 }; /* that long ones get */
+  const Program *program = &g_array_index (self->programs, Program, id - 1);
+  const TrialRequest request
+      = { .verb = TRIAL_TIME, .id = id, .first_ns = first_ns, .best_ns = best_ns };
+  if (self->local != NULL)
+    return tiny_trial_time (self->local, program->program, program->code.head.grid, first_ns,
+                            best_ns, out_ns, error);
+  return run_remote (self, request, RUNS, out_ns, error);
+}
+
+gboolean
+tiny_trial_host_reset (TinyTrialHost *self, GError **error)
+{
+  if (self->local != NULL)
+    return tiny_trial_reset (self->local, error);
+  return revive (self, error)
+         && ask_simply (self, (TrialRequest){ .verb = TRIAL_RESET }, NULL, error);
+}
+
+gboolean
+tiny_trial_host_keep_outputs (TinyTrialHost *self, GError **error)
+{
+  self->has_kept = self->local != NULL
+                       ? tiny_trial_keep_outputs (self->local, error)
+                       : ask_simply (self, (TrialRequest){ .verb = TRIAL_KEEP }, NULL, error);
+  return self->has_kept;
+}
+
+gboolean
+tiny_trial_host_compare_outputs (TinyTrialHost *self, char **out_why, GError **error)
+{
+  TrialAnswer answer;
+  g_autofree char *text = NULL;
+  if (self->local != NULL)
+    return tiny_trial_compare_outputs (self->local, out_why, error);
+  gboolean same = ask (self, (TrialRequest){ .verb = TRIAL_COMPARE }, NULL,
+                       OTHER_SECONDS * 1000.0, &answer, &text, error);
+  if (!same && text != NULL && answer.status == TRIAL_DIFFERS)
+    *out_why = g_steal_pointer (&text);
+  return same;
+}

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * trial-serve.c: the side of a search that runs programs, in a process of its own.
+ *
+ * It may be ended at any moment, so it keeps nothing that others need. */
+#include <errno.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/tiny-error.h"
+#include "engine/tiny-plan.h"
+#include "engine/tiny-trial-host.h"
+#include "engine/trial-message.h"
+#include "ir/tiny-text.h"
+
+enum { MAX_PAYLOAD = 1 << 30 };
+
+typedef struct {
+  TinyProgram *program;
+  guint32 grid[3];
+} Program;
+
+typedef struct {
+  int socket;
+  TinyDevice *device;
+  TinyTrial *trial;
+  GArray *programs; /* Program, by number - 1; places may be empty */
+} Server;
+
+static gboolean
+read_all (int socket, void *data, gsize n)
+{
+  for (guint8 *at = data; n > 0;) {
+    gssize got = read (socket, at, n);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      return FALSE;
+    at += got;
+    n -= (gsize) got;
+  }
+  return TRUE;
+}
+
+static gboolean
+write_all (int socket, const void *data, gsize n)
+{
+  for (const guint8 *at = data; n > 0;) {
+    gssize got = write (socket, at, n);
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      return FALSE;
+    at += got;
+    n -= (gsize) got;
+  }
+  return TRUE;
+}
+
+static void
+program_clear (gpointer data)
+{
+  g_clear_object (&((Program *) data)->program);
+}
+
+static void
+forget (Server *self)
+{
+  g_array_set_size (self->programs, 0);
+  g_clear_pointer (&self->trial, tiny_trial_free);
+}
+
+static gboolean
+open_trial (Server *self, const guint8 *payload, GError **error)
+{
+  const TrialOpen *head = (const TrialOpen *) payload;
+  const TinyParam *params = (const TinyParam *) (payload + sizeof *head);
+  const char *name = (const char *) (params + head->n_params);
+  forget (self);
+  self->device = tiny_engine_get_device (name, error);
+  if (self->device == NULL)
+    return FALSE;
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  TinyNode *kernel = tiny_graph_parse (graph, name + head->n_name, error);
+  if (kernel != NULL)
+    self->trial = tiny_trial_new (self->device, kernel, params, head->n_params, error);
+  return self->trial != NULL;
+}
+
+static gboolean
+add_program (Server *self, guint id, const guint8 *payload, gsize n, GError **error)
+{
+  TinyCodeHead head;
+  memcpy (&head, payload, sizeof head);
+  g_autoptr (GBytes) binary = g_bytes_new (payload + sizeof head, n - sizeof head);
+  Program added = { tiny_program_new (self->device, head.name, binary, head.n_params,
+                                      head.n_variables, head.group, error),
+                    { head.grid[0], head.grid[1], head.grid[2] } };
+  if (added.program == NULL)
+    return FALSE;
+  if (self->programs->len < id)
+    g_array_set_size (self->programs, id);
+  Program *place = &g_array_index (self->programs, Program, id - 1);
+  program_clear (place);
+  *place = added;
+  return TRUE;
+}
+
+static gboolean
+run_program (Server *self, const TrialRequest *request, guint64 *out_ns, GError **error)
+{
+  const Program *program = &g_array_index (self->programs, Program, request->id - 1);
+  TinyTrial *trial = self->trial;
+  alarm (request->seconds);
+  gboolean good
+      = request->verb == TRIAL_RUN ? tiny_trial_run (trial, program->program, program->grid,
+                                                     request->slice != 0, out_ns, error)
+        : request->verb == TRIAL_RUN_WARM
+            ? tiny_trial_run_warm (trial, program->program, program->grid, out_ns, error)
+            : tiny_trial_time (trial, program->program, program->grid, request->first_ns,
+                               request->best_ns, out_ns, error);
+  alarm (0);
+  return good;
+}
+
+/* FALSE without @error: it differs, and @text says where. */
+static gboolean
+obey (Server *self,
+      const TrialRequest *request,
+      const guint8 *payload,
+      guint64 *out_ns,
+      char **out_text,
+      GError **error)
+{
+  switch ((TrialVerb) request->verb) {
+  case TRIAL_OPEN:
+    if (!open_trial (self, payload, error))
+      return FALSE;
+    *out_text = g_strdup (tiny_device_get_arch (self->device));
+    return TRUE;
+  case TRIAL_ADD:
+    return add_program (self, request->id, payload, request->n_payload, error);
+  case TRIAL_RUN:
+  case TRIAL_RUN_WARM:
+  case TRIAL_TIME:
+    return run_program (self, request, out_ns, error);
+  case TRIAL_RESET:
+    return tiny_trial_reset (self->trial, error);
+  case TRIAL_KEEP:
+    return tiny_trial_keep_outputs (self->trial, error);
+  case TRIAL_COMPARE:
+    return tiny_trial_compare_outputs (self->trial, out_text, error);
+  }
+  return FALSE;
+}
+
+static gboolean
+answer (Server *self, const TrialRequest *request, const guint8 *payload)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree char *text = NULL;
+  guint64 ns = 0;
+  gboolean good = obey (self, request, payload, &ns, &text, &error);
+  const char *said = error != NULL ? error->message : text;
+  const TrialAnswer head = { .status = good            ? TRIAL_GOOD
+                                       : error != NULL ? TRIAL_FAILED
+                                                       : TRIAL_DIFFERS,
+                             .code = error != NULL ? (guint32) error->code : 0,
+                             .n_payload = said != NULL ? (guint32) strlen (said) + 1 : 0,
+                             .ns = ns };
+  return write_all (self->socket, &head, sizeof head)
+         && write_all (self->socket, said, head.n_payload);
+}
+
+void
+tiny_trial_serve (int socket)
+{
+  Server self = { .socket = socket, .programs = g_array_new (FALSE, TRUE, sizeof (Program)) };
+  g_array_set_clear_func (self.programs, program_clear);
+  TrialRequest request;
+  gboolean good = TRUE;
+  while (good && read_all (socket, &request, sizeof request)
+         && request.n_payload <= MAX_PAYLOAD) {
+    g_autofree guint8 *payload = g_malloc (request.n_payload + 1);
+    good = read_all (socket, payload, request.n_payload) && answer (&self, &request, payload);
+  }
+  forget (&self);
+  g_array_unref (self.programs);
+}
