@@ -338,6 +338,27 @@ emit_bitcast (Emitter *e, const TinyInstr *instr)
 
 /* ---- vectors ---- */
 
+/* @instr as a choice among the lanes of one vector; NULL: it is none. */
+static LlvmRef
+emit_shuffle (Emitter *e, const TinyInstr *instr)
+{
+  const TinyInstr *vector = NULL;
+  LlvmRef lanes[CPU_MAX_LANES];
+  for (unsigned i = 0; i < instr->lanes; i++) {
+    const TinyInstr *source = emit_source_instr (e, instr, i);
+    const TinyInstr *from
+        = source->op == TINY_INSTR_EXTRACT ? emit_source_instr (e, source, 0) : NULL;
+    if (from == NULL || from->lanes == 1 || (vector != NULL && vector != from))
+      return NULL;
+    vector = from;
+    lanes[i] = emit_int (e, 32, source->arg);
+  }
+  LlvmRef value = e->values[vector - e->linear->instrs];
+  LlvmRef nothing = e->llvm->GetPoison (e->llvm->TypeOf (value));
+  return e->llvm->BuildShuffleVector (e->builder, value, nothing,
+                                      e->llvm->ConstVector (lanes, instr->lanes), "");
+}
+
 static LlvmRef
 emit_vector (Emitter *e, const TinyInstr *instr)
 {
@@ -345,6 +366,9 @@ emit_vector (Emitter *e, const TinyInstr *instr)
     return emit_source (e, instr, 0);
   if (instr->n_sources != instr->lanes)
     return emit_fail (e, instr, "as many sources as lanes are wanted");
+  LlvmRef shuffled = emit_shuffle (e, instr);
+  if (shuffled != NULL)
+    return shuffled;
   LlvmRef scalars[CPU_MAX_LANES];
   bool is_constant = true;
   for (unsigned i = 0; i < instr->lanes; i++) {
