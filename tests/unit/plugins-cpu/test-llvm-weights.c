@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Proves what the LLVM renderer does for products with narrow weights: values of four bits are looked up,
- * what is read once is asked for ahead, lanes are chosen by one shuffle. */
+ * what is read once is asked for ahead, products of short integers take one instruction, lanes are
+ * chosen by one shuffle. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -148,6 +149,74 @@ test_ahead (void)
   g_assert_cmpuint (count_in_code (again, wide_arch, "prefetch"), ==, 0);
 }
 
+/* ---- products of short integers ---- */
+
+/* out[0 … L-1] = sum over k of x[k * L + i] * y[k * L + i], as i32. */
+static Program *
+build_dot (unsigned dtype, unsigned lanes, int64_t n_rounds)
+{
+  Program *p = program_new ("dot");
+  uint64_t n = (uint64_t) n_rounds * lanes;
+  uint32_t out = program_param (p, TINY_DTYPE_I32, lanes, TINY_PARAM_WRITE);
+  uint32_t x = program_param (p, dtype, n, TINY_PARAM_READ);
+  uint32_t y = program_param (p, dtype, n, TINY_PARAM_READ);
+  uint32_t sum = ADD (REGISTER, I32, lanes, 0), zero = ADD (CONST, I32, lanes, 0);
+  ADD (STORE, VOID, lanes, 0, sum, zero);
+  uint32_t rounds = ADD (CONST, I64, 1, n_rounds), width = ADD (CONST, I64, 1, lanes);
+  uint32_t k = ADD (RANGE, I64, 1, 0, rounds), at = ADD (MUL, I64, 1, 0, k, width);
+  uint32_t a = add (p, TINY_INSTR_LOAD, dtype, lanes, 0, x, at, -1);
+  uint32_t b = add (p, TINY_INSTR_LOAD, dtype, lanes, 0, y, at, -1);
+  uint32_t wide_a = ADD (CAST, I32, lanes, 0, a), wide_b = ADD (CAST, I32, lanes, 0, b);
+  uint32_t product = ADD (MUL, I32, lanes, 0, wide_a, wide_b);
+  uint32_t old = ADD (LOAD, I32, lanes, 0, sum);
+  uint32_t next = ADD (ADD, I32, lanes, 0, product, old);
+  ADD (STORE, VOID, lanes, 0, sum, next);
+  ADD (END, VOID, 1, 0, k);
+  uint32_t total = ADD (LOAD, I32, lanes, 0, sum), start = ADD (CONST, I64, 1, 0);
+  ADD (STORE, VOID, lanes, 0, out, start, total);
+  return p;
+}
+
+#define CHECK_DOT(DTYPE, type, lanes)                                                          \
+  do {                                                                                         \
+    enum { ROUNDS = 37, N = ROUNDS * lanes };                                                  \
+    static const int64_t edges[] = { INT16_MIN, INT16_MAX, INT8_MIN, INT8_MAX, -1, 0, 1 };     \
+    g_autofree Program *p = build_dot (TINY_DTYPE_##DTYPE, lanes, ROUNDS);                     \
+    type x[N], y[N];                                                                           \
+    int32_t out[lanes], expected[lanes] = { 0 };                                               \
+    for (int i = 0; i < N; i++) {                                                              \
+      x[i] = (type) (i % 3 == 0 ? edges[i % 7] : g_test_rand_int ());                          \
+      y[i] = (type) (i % 5 == 0 ? edges[i / 5 % 7] : g_test_rand_int ());                      \
+      uint32_t product = (uint32_t) ((int64_t) x[i] * y[i]);                                   \
+      expected[i % lanes] = (int32_t) ((uint32_t) expected[i % lanes] + product);              \
+    }                                                                                          \
+    TinyPluginProgram *program = program_build (p);                                            \
+    Array arrays[3] = { { out, sizeof out }, { x, sizeof x }, { y, sizeof y } };               \
+    program_run (program, arrays, 3, NULL, 0, p->linear.grid);                                 \
+    g_assert_cmpmem (out, sizeof out, expected, sizeof expected);                              \
+    program_unload (program);                                                                  \
+  } while (0)
+
+/* Integers that 16 bits hold are multiplied and added by one instruction where there is one. */
+static void
+test_dot (void)
+{
+  CHECK_DOT (I8, int8_t, 16);
+  CHECK_DOT (U8, uint8_t, 16);
+  CHECK_DOT (I16, int16_t, 16);
+  CHECK_DOT (U16, uint16_t, 16);
+  CHECK_DOT (I8, int8_t, 8);
+  CHECK_DOT (I16, int16_t, 4);
+  CHECK_DOT (I16, int16_t, 2);
+  g_autofree Program *wide = build_dot (TINY_DTYPE_I8, 16, 64);
+  g_assert_cmpuint (count_in_code (wide, wide_arch, "vpdpwssd"), ==, 1);
+  g_assert_cmpuint (count_in_code (wide, wide_arch, "vpmulld"), ==, 0);
+  g_autofree Program *narrow = build_dot (TINY_DTYPE_I16, 8, 64);
+  g_assert_cmpuint (count_in_code (narrow, narrow_arch, "vpmaddwd"), ==, 1);
+  g_autofree Program *too_wide = build_dot (TINY_DTYPE_U16, 16, 64);
+  g_assert_cmpuint (count_in_code (too_wide, wide_arch, "vpmulld"), ==, 1);
+}
+
 /* ---- shuffles ---- */
 static void
 test_shuffle (void)
@@ -179,6 +248,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugins-cpu/llvm-weights/look-up", test_look_up);
   g_test_add_func ("/plugins-cpu/llvm-weights/two-codes", test_two_codes);
   g_test_add_func ("/plugins-cpu/llvm-weights/ahead", test_ahead);
+  g_test_add_func ("/plugins-cpu/llvm-weights/dot", test_dot);
   g_test_add_func ("/plugins-cpu/llvm-weights/shuffle", test_shuffle);
   int result = g_test_run ();
   harness_close ();
