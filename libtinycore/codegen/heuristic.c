@@ -202,38 +202,98 @@ choose_nest_axis (Plan *plan, Nest *nest, guint *out_lanes)
   return best;
 }
 
-/* A loop of a few rounds, such as over the parts of a block of weights, costs more than it does. */
-static void
+/* A loop of a few rounds, such as over the parts of a block of weights, costs more than it does.
+ * Returns how many copies that makes. */
+static gint64
 unroll_short (Plan *plan, Nest *nest)
 {
+  gint64 copies = 1;
   for (guint i = 0; i < plan->axes->axes->len; i++) {
     TinyAxis *axis = tiny_axes_get (plan->axes, i);
-    if (axis->is_reduce && axis->extent > 1 && axis->extent <= MAX_SHORT
-        && is_reduced_by (nest, axis->origin))
-      apply (plan, TINY_OPT_UNROLL, i, axis->extent);
+    gint64 extent = axis->extent;
+    if (axis->is_reduce && extent > 1 && extent <= MAX_SHORT
+        && is_reduced_by (nest, axis->origin) && apply (plan, TINY_OPT_UNROLL, i, extent))
+      copies *= extent;
   }
+  return copies;
 }
 
-/* Lanes on a reduced axis: several accumulators, from outputs that share loads or the axis itself. */
+/* Whether outputs along the axis of @origin have a load in common. */
+static gboolean
+shares_loads (Plan *plan, Nest *nest, guint origin)
+{
+  for (guint i = 0; i < nest->loads->len; i++) {
+    Access *access = &g_array_index (nest->loads, Access, i);
+    if (!access->uneven[origin] && access->strides[origin] == 0)
+      return depends (plan, nest->reduce, origin);
+  }
+  return FALSE;
+}
+
+/* The load that each output has to itself, or NULL: what it reads comes from memory. */
+static const Access *
+find_stream (Plan *plan, Nest *nest)
+{
+  for (guint i = 0; i < nest->loads->len; i++) {
+    const Access *access = &g_array_index (nest->loads, Access, i);
+    gboolean changes = TRUE;
+    for (guint o = 0; o < plan->n_origins && changes; o++)
+      changes = extent_of (plan, o) == 1 || !depends (plan, nest->reduce, o)
+                || (!access->uneven[o] && access->strides[o] > 0);
+    if (changes)
+      return access;
+  }
+  return NULL;
+}
+
+/* Which range of the kernel the axis is, or was before it was split. */
+static guint
+origin_of (Plan *plan, guint axis)
+{
+  guint origin = 0;
+  while (plan->origins[origin] != tiny_axes_get (plan->axes, axis)->origin)
+    origin++;
+  return origin;
+}
+
+/* Puts the outputs into the order in which what they read lies in memory. */
+static void
+walk_in_order (Plan *plan, Nest *nest)
+{
+  const Access *stream = find_stream (plan, nest);
+  for (guint n = plan->axes->n_outputs; n > 1 && stream != NULL; n--)
+    for (guint i = 0; i + 1 < n; i++) {
+      gint64 step = stream->strides[origin_of (plan, i)];
+      if (step > 0 && step < stream->strides[origin_of (plan, i + 1)])
+        apply (plan, TINY_OPT_SWAP, i, i + 1);
+    }
+}
+
+/* Lanes on a reduced axis: several accumulators, first along the axis itself, so that memory is
+ * read as it lies, then from outputs that share loads. */
 static void
 unroll_nest (Plan *plan, Nest *nest, guint reduced, guint lanes)
 {
-  gint64 extent = extent_of (plan, reduced), copies = 1;
+  gint64 extent = extent_of (plan, reduced);
   gint64 multiple = extent % lanes != 0 && extent >= 32 * lanes ? 4 * lanes : lanes;
+  gboolean is_alone = plan->nests->len == 1 && nest->loads->len > 1;
   tiny_plan_apply_lanes (plan, reduced, lanes, multiple);
-  gboolean largest = nest == &g_array_index (plan->nests, Nest, 0) && plan->nests->len == 1;
-  for (guint i = plan->axes->n_outputs; i-- > 0 && largest && nest->loads->len > 1;) {
-    gint64 n = largest_divisor (extent_of (plan, i), copies == 1 ? 4 : 2);
-    if (depends (plan, nest->reduce, i) && n > 1 && copies < 4
-        && apply (plan, TINY_OPT_UPCAST, i, n))
+  if (is_alone)
+    walk_in_order (plan, nest);
+  guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[reduced]);
+  gint64 copies = count_copies (plan, nest->reduce);
+  gint64 unroll
+      = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, MAX_SHORT / copies);
+  if (unroll > 1 && apply (plan, TINY_OPT_UNROLL, axis, unroll))
+    copies *= unroll;
+  copies *= unroll_short (plan, nest);
+  for (guint i = plan->axes->n_outputs; i-- > 0 && is_alone && copies < MAX_ROW_COPIES;) {
+    guint origin = origin_of (plan, i);
+    gint64 n
+        = largest_divisor (extent_of (plan, origin), MIN (MAX_ROW_COPIES / copies, MAX_SHORT));
+    if (shares_loads (plan, nest, origin) && n > 1 && apply (plan, TINY_OPT_UPCAST, i, n))
       copies *= n;
   }
-  guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[reduced]);
-  copies *= count_copies (plan, nest->reduce);
-  gint64 unroll = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, 4 / copies);
-  if (unroll > 1)
-    apply (plan, TINY_OPT_UNROLL, axis, unroll);
-  unroll_short (plan, nest);
 }
 
 static void

@@ -13,7 +13,8 @@ enum {
   MIN_POINT_WORK = 4096,  /* elements that a grid point should handle */
   POINTS_PER_THREAD = 8,
   STAGE_MIN_TILES = 4, /* that read a copy, to be worth making it */
-  MAX_SHORT = 4        /* rounds of a reduced loop that becomes none */
+  MAX_SHORT = 4,       /* rounds of a reduced loop that becomes none */
+  MAX_ROW_COPIES = 8   /* accumulators of a reduction with lanes on a reduced axis */
 };
 
 typedef struct {

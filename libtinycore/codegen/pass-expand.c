@@ -10,7 +10,7 @@
  *
  * A REDUCE over UNROLL parts either keeps one accumulator for each (few: they hide latency) or
  * combines the parts before they are accumulated (many: registers are short). Lanes that a REDUCE
- * closes are combined after its loops, as a tree of EXTRACTs. */
+ * closes are combined after its loops, halves of vectors with halves. */
 #include "codegen/codegen-private.h"
 
 #include <string.h>
@@ -269,14 +269,30 @@ combine (TinyGraph *graph, TinyOp op, TinyNode **parts, guint n)
   return parts[0];
 }
 
+/* Its lanes from @first on, as a vector of @n. */
+static TinyNode *
+part_of_lanes (TinyGraph *graph, TinyNode *x, guint first, guint n)
+{
+  g_autofree TinyNode **lanes = g_new (TinyNode *, n);
+  for (guint i = 0; i < n; i++)
+    lanes[i] = extract (graph, x, first + i);
+  return n == 1 ? lanes[0]
+                : tiny_node_new (graph, TINY_OP_VECTOR, x->dtype, n, n, lanes, 0, NULL, NULL);
+}
+
+/* The tree of combine (), as long as it can be in vectors: the lower half with the upper one. */
 static TinyNode *
 combine_lanes (TinyGraph *graph, TinyOp op, TinyNode *x)
 {
+  while (x->lanes % 2 == 0) {
+    guint n = x->lanes / 2;
+    x = tiny_node_binary (graph, op, part_of_lanes (graph, x, 0, n),
+                          part_of_lanes (graph, x, n, n));
+  }
   g_autofree TinyNode **lanes = g_new (TinyNode *, x->lanes);
-  guint n = x->lanes;
-  for (guint i = 0; i < n; i++)
+  for (guint i = 0; i < x->lanes; i++)
     lanes[i] = extract (graph, x, i);
-  return combine (graph, op, lanes, n);
+  return combine (graph, op, lanes, x->lanes);
 }
 
 typedef struct {

@@ -148,7 +148,7 @@ emit_instructions (Emitter *e)
       return false;
     EmitFunc func
         = emit_ops[instr->op] != NULL ? emit_ops[instr->op] : emit_structure[instr->op];
-    e->values[i] = func (e, instr);
+    e->values[i] = emit_with_table (e, instr, func);
     if (e->values[i] == NULL)
       return false;
   }
@@ -210,6 +210,8 @@ cpu_llvm_emit (const Llvm *llvm,
                 .arch = arch,
                 .error = error };
   e.values = calloc (linear->n_instrs + 1, sizeof *e.values);
+  if (cpu_arch_vector_bits (arch) == 512)
+    e.tables = calloc (linear->n_instrs + 1, sizeof *e.tables); /* can do without */
   if (e.values == NULL)
     return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", name);
   if (error != NULL && error->struct_size >= sizeof *error)
@@ -224,6 +226,7 @@ cpu_llvm_emit (const Llvm *llvm,
     emit_grid_global (&e, name);
   }
   llvm->DisposeBuilder (e.builder);
+  free (e.tables);
   free (e.values);
   return ok ? TINY_STATUS_OK : TINY_STATUS_UNSUPPORTED;
 }

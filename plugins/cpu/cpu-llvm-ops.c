@@ -51,12 +51,52 @@ get_opcode (unsigned op, unsigned dtype)
   return dtype_is_float (dtype) ? opcodes[op].on_float : opcodes[op].on_int;
 }
 
+/* Whether source @n is made of integers that 16 bits with a sign hold. */
+static bool
+is_short (const Emitter *e, const TinyInstr *instr, unsigned n)
+{
+  const TinyInstr *cast = emit_source_instr (e, instr, n);
+  if (cast->op != TINY_INSTR_CAST || cast->lanes != instr->lanes)
+    return false;
+  unsigned from = emit_source_instr (e, cast, 0)->dtype;
+  return from == TINY_DTYPE_I8 || from == TINY_DTYPE_U8 || from == TINY_DTYPE_I16;
+}
+
+/* A product of short integers: 32-bit products are slow, sums of two 16-bit ones are not, and one of
+ * the two is 0 here because one factor's upper half is. With a sum after it LLVM makes it one
+ * dot-product instruction (VNNI). NULL: there is no such product. */
+static LlvmRef
+emit_short_product (Emitter *e, const TinyInstr *instr)
+{
+  const char *name = instr->lanes == 16  ? "llvm.x86.avx512.pmaddw.d.512"
+                     : instr->lanes == 8 ? "llvm.x86.avx2.pmadd.wd"
+                                         : "llvm.x86.sse2.pmadd.wd";
+  unsigned id = e->llvm->LookupIntrinsicID (name, strlen (name));
+  if (e->arch->kind != CPU_ARCH_X86_64 || instr->op != TINY_INSTR_MUL
+      || dtype_bits (instr->dtype) != 32 || dtype_is_float (instr->dtype) || instr->lanes < 4
+      || instr->lanes > 16 || instr->lanes * 32 > cpu_arch_vector_bits (e->arch) || id == 0
+      || !is_short (e, instr, 0) || !is_short (e, instr, 1))
+    return NULL;
+  LlvmRef low = emit_broadcast (e, emit_int (e, 32, 0xffff), instr->lanes);
+  LlvmRef factors[2] = { emit_source (e, instr, 0), emit_source (e, instr, 1) };
+  factors[1] = binop (e, LLVM_AND, factors[1], low);
+  LlvmRef type = emit_type (e, TINY_DTYPE_I16, 2 * instr->lanes);
+  for (unsigned i = 0; i < 2; i++)
+    factors[i] = cast_to (e, LLVM_BITCAST, factors[i], type);
+  LlvmRef function = e->llvm->GetIntrinsicDeclaration (e->module, id, NULL, 0);
+  return e->llvm->BuildCall2 (e->builder, e->llvm->GlobalGetValueType (function), function,
+                              factors, 2, "");
+}
+
 static LlvmRef
 emit_binary (Emitter *e, const TinyInstr *instr)
 {
   int opcode = get_opcode (instr->op, instr->dtype);
   if (opcode == 0)
     return emit_fail (e, instr, "not for this dtype");
+  LlvmRef product = emit_short_product (e, instr);
+  if (product != NULL)
+    return product;
   return binop (e, opcode, emit_source (e, instr, 0), emit_source (e, instr, 1));
 }
 
@@ -338,6 +378,27 @@ emit_bitcast (Emitter *e, const TinyInstr *instr)
 
 /* ---- vectors ---- */
 
+/* @instr as a choice among the lanes of one vector; NULL: it is none. */
+static LlvmRef
+emit_shuffle (Emitter *e, const TinyInstr *instr)
+{
+  const TinyInstr *vector = NULL;
+  LlvmRef lanes[CPU_MAX_LANES];
+  for (unsigned i = 0; i < instr->lanes; i++) {
+    const TinyInstr *source = emit_source_instr (e, instr, i);
+    const TinyInstr *from
+        = source->op == TINY_INSTR_EXTRACT ? emit_source_instr (e, source, 0) : NULL;
+    if (from == NULL || from->lanes == 1 || (vector != NULL && vector != from))
+      return NULL;
+    vector = from;
+    lanes[i] = emit_int (e, 32, source->arg);
+  }
+  LlvmRef value = e->values[vector - e->linear->instrs];
+  LlvmRef nothing = e->llvm->GetPoison (e->llvm->TypeOf (value));
+  return e->llvm->BuildShuffleVector (e->builder, value, nothing,
+                                      e->llvm->ConstVector (lanes, instr->lanes), "");
+}
+
 static LlvmRef
 emit_vector (Emitter *e, const TinyInstr *instr)
 {
@@ -345,6 +406,9 @@ emit_vector (Emitter *e, const TinyInstr *instr)
     return emit_source (e, instr, 0);
   if (instr->n_sources != instr->lanes)
     return emit_fail (e, instr, "as many sources as lanes are wanted");
+  LlvmRef shuffled = emit_shuffle (e, instr);
+  if (shuffled != NULL)
+    return shuffled;
   LlvmRef scalars[CPU_MAX_LANES];
   bool is_constant = true;
   for (unsigned i = 0; i < instr->lanes; i++) {

@@ -371,6 +371,8 @@ emit_load (Emitter *e, const TinyInstr *instr)
   }
   LlvmRef value = e->llvm->BuildLoad2 (e->builder, type, access.address, "");
   e->llvm->SetAlignment (value, access.n_align);
+  if (access.gate == NULL)
+    emit_ahead (e, instr, access.address);
   if (access.gate != NULL)
     value = e->llvm->BuildSelect (e->builder, access.gate, value, alternative, "");
   return from_memory (e, dtype, lanes, value);

@@ -67,6 +67,20 @@ typedef struct {
   LlvmRef body, exit, counter, bound;
 } EmitBlock;
 
+/* A line that a round of a loop asks for ahead: bytes from where @base is in @buffer. */
+typedef struct {
+  uint32_t loop;
+  const TinyInstr *buffer, *base;
+  int64_t offset;
+} EmitAhead;
+
+/* An instruction's value for each of sixteen codes. */
+typedef struct {
+  LlvmRef entries; /* NULL: it has no table */
+  LlvmRef index;   /* the code is in the low four bits of each lane */
+  unsigned n_ops;  /* that lead from the index to the value */
+} EmitTable;
+
 typedef struct {
   const Llvm *llvm;
   LlvmRef context, module, builder, function;
@@ -74,10 +88,13 @@ typedef struct {
   LlvmRef scratch; /* where a scalar gate that is false sends its access */
   const TinyLinear *linear;
   const CpuArch *arch;
-  LlvmRef *values; /* of each instruction */
-  LlvmRef axes[3]; /* the grid point, i64 */
+  LlvmRef *values;   /* of each instruction */
+  EmitTable *tables; /* … NULL where the processor cannot look up */
+  LlvmRef axes[3];   /* the grid point, i64 */
   EmitBlock blocks[EMIT_MAX_DEPTH];
   unsigned depth;
+  EmitAhead ahead[32]; /* of the innermost loop */
+  unsigned n_ahead;
   TinyPluginError *error;
 } Emitter;
 
@@ -105,6 +122,12 @@ extern const EmitFunc emit_structure[TINY_N_INSTRS];
 LlvmRef emit_place (Emitter *e, LlvmRef type, unsigned n_align);
 /* Counts on by @one and goes back to the loop's body up to its bound. */
 void emit_loop_end (Emitter *e, const EmitBlock *block, LlvmRef one);
+
+/* cpu-llvm-prefetch.c: asks for what comes two pages after @address, where that pays. */
+void emit_ahead (Emitter *e, const TinyInstr *load, LlvmRef address);
+
+/* cpu-llvm-table.c: the value of @instr, which @emit would compute, looked up where that is shorter. */
+LlvmRef emit_with_table (Emitter *e, const TinyInstr *instr, EmitFunc emit);
 
 /* cpu-llvm-check.c: false, and the error filled, when the instruction is malformed. */
 bool emit_is_right (Emitter *e, const TinyInstr *instr);

@@ -142,6 +142,22 @@ program_build (Program *p)
   return program;
 }
 
+char *
+program_list (Program *p, const char *arch)
+{
+  TinyPluginError error = new_error ();
+  TinyCompileArgs args = {
+    .struct_size = sizeof args, .arch = arch, .name = p->linear.name, .linear = &p->linear
+  };
+  void *data = NULL;
+  uint64_t size = 0;
+  char *text = NULL;
+  g_assert_cmpint (h.llvm->compile (&args, &data, &size, &error), ==, TINY_STATUS_OK);
+  g_assert_cmpint (h.llvm->disassemble (data, size, &text, &error), ==, TINY_STATUS_OK);
+  free (data);
+  return text;
+}
+
 void
 program_unload (TinyPluginProgram *program)
 {

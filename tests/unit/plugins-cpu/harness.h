@@ -43,6 +43,9 @@ int64_t bits_of (double value);
 TinyPluginProgram *program_build (Program *p);
 TinyStatus program_compile (Program *p, void **data, uint64_t *size, TinyPluginError *error);
 
+/* The text of its code for @arch; free (). */
+char *program_list (Program *p, const char *arch);
+
 /* Runs over host arrays: one buffer for each, copied in before and out after. */
 typedef struct {
   void *data;

@@ -779,24 +779,6 @@ test_refusals (void)
 
 /* ---- conversions meet their inverses ---- */
 
-/* The text of @p's code for a processor that adds halves. */
-static char *
-list_code (Program *p)
-{
-  TinyPluginError error = new_error ();
-  TinyCompileArgs args = { .struct_size = sizeof args,
-                           .arch = "x86_64,sapphirerapids",
-                           .name = p->linear.name,
-                           .linear = &p->linear };
-  void *data = NULL;
-  uint64_t size = 0;
-  char *text = NULL;
-  g_assert_cmpint (h.llvm->compile (&args, &data, &size, &error), ==, TINY_STATUS_OK);
-  g_assert_cmpint (h.llvm->disassemble (data, size, &text, &error), ==, TINY_STATUS_OK);
-  free (data);
-  return text;
-}
-
 /* A sum of halves in f32 that is stored as halves is one of halves: nothing is converted. */
 static void
 test_conversions (void)
@@ -813,7 +795,7 @@ test_conversions (void)
   uint32_t wide_x = ADD (CAST, F32, L, 0, x), wide_y = ADD (CAST, F32, L, 0, y);
   uint32_t sum = ADD (ADD, F32, L, 0, wide_x, wide_y), half = ADD (CAST, F16, L, 0, sum);
   ADD (STORE, VOID, L, 0, out, at, half);
-  char *text = list_code (p);
+  char *text = program_list (p, "x86_64,sapphirerapids"); /* which adds halves */
   g_assert_nonnull (strstr (text, "vaddph"));
   g_assert_null (strstr (text, "vcvt"));
   free (text);
