@@ -114,6 +114,9 @@ emit_split_index (const Emitter *e, const TinyInstr *index, int64_t *out_added);
  * their values. Returns whether there are any: they want a fence behind them. */
 bool emit_streams (Emitter *e);
 
+/* cpu-llvm-prefetch.c: loads ask for what comes later where that pays; false: no memory. */
+bool emit_prefetches (Emitter *e);
+
 /* cpu-llvm-check.c: false, and the error filled, when the instruction is malformed. */
 bool emit_is_right (Emitter *e, const TinyInstr *instr);
 

@@ -3,7 +3,8 @@
  * Proves that stores go past the caches where, and only where, that is right: the kernel goes
  * through more memory than the last cache holds, does not read what it stores, and fills whole
  * lines at addresses that are known to be aligned; that the results are the same, and that a span
- * that begins elsewhere is refused. */
+ * that begins elsewhere is refused. And of prefetches: who reads a row again, or computes much on
+ * what it reads, asks for what comes next, where that is more than a near cache holds. */
 #include "harness.h"
 
 #include <stdlib.h>
@@ -107,6 +108,89 @@ test_stream (gconstpointer data)
     }
 }
 
+/* ---- prefetches ---- */
+
+/* Each row of in is summed, its squares are summed @n_more times, and of each power of two. */
+typedef struct {
+  const char *name;
+  unsigned n_more, n_products; /* loops that read the row again; products in each */
+  int64_t gap;                 /* elements between rows */
+  bool is_large;
+  unsigned n_prefetches;
+} PrefetchRow;
+
+static const PrefetchRow prefetch_rows[] = {
+  { "read-again", 1, 1, 0, true, 1 },     { "read-thrice", 2, 1, 0, true, 1 },
+  { "read-once", 0, 1, 0, true, 0 },      { "much-work", 0, 20, 0, true, 1 },
+  { "small-kernel", 1, 20, 0, false, 0 }, { "apart", 1, 20, 64, true, 0 },
+};
+
+enum { PREFETCH_LANES = 16, ROUNDS = 8, N_ROWS = 4 };
+
+/* Adds the loop over a row that sums x, times itself @n_products - 1 times, to @total. */
+static void
+add_row_loop (Program *p, uint32_t in, uint32_t base, uint32_t total, unsigned n_products)
+{
+  uint32_t bound = ADD (CONST, I64, 1, ROUNDS), width = ADD (CONST, I64, 1, PREFETCH_LANES);
+  uint32_t round = ADD (RANGE, I64, 1, 0, bound), at = ADD (MUL, I64, 1, 0, round, width);
+  uint32_t place = ADD (ADD, I64, 1, 0, base, at);
+  uint32_t x = ADD (LOAD, F32, PREFETCH_LANES, 0, in, place);
+  uint32_t product = x;
+  for (unsigned i = 1; i < n_products; i++)
+    product = ADD (MUL, F32, PREFETCH_LANES, 0, product, x);
+  uint32_t old = ADD (LOAD, F32, PREFETCH_LANES, 0, total);
+  uint32_t sum = ADD (ADD, F32, PREFETCH_LANES, 0, old, product);
+  ADD (STORE, VOID, PREFETCH_LANES, 0, total, sum);
+  ADD (END, VOID, 1, 0, round);
+}
+
+static void
+test_prefetch (gconstpointer data)
+{
+  const PrefetchRow *row = data;
+  enum { WIDTH = PREFETCH_LANES * ROUNDS };
+  const int64_t stride = WIDTH + row->gap;
+  if (!is_x86_with_caches ())
+    return;
+  g_autofree Program *p = program_new ("rows");
+  uint64_t n = row->is_large ? h.target.cache_bytes[1] : N;
+  uint32_t out = program_param (p, TINY_DTYPE_F32, N_ROWS * PREFETCH_LANES, TINY_PARAM_WRITE);
+  uint32_t in = program_param (p, TINY_DTYPE_F32, n, TINY_PARAM_READ);
+  p->linear.grid[0] = N_ROWS;
+  uint32_t point = ADD (GRID, I64, 1, 0), zero = ADD (CONST, F32, PREFETCH_LANES, bits_of (0));
+  uint32_t step = ADD (CONST, I64, 1, stride), width = ADD (CONST, I64, 1, PREFETCH_LANES);
+  uint32_t base = ADD (MUL, I64, 1, 0, point, step);
+  uint32_t total = ADD (REGISTER, F32, PREFETCH_LANES, 0);
+  ADD (STORE, VOID, PREFETCH_LANES, 0, total, zero);
+  for (unsigned i = 0; i <= row->n_more; i++)
+    add_row_loop (p, in, base, total, row->n_products);
+  uint32_t to = ADD (MUL, I64, 1, 0, point, width);
+  uint32_t result = ADD (LOAD, F32, PREFETCH_LANES, 0, total);
+  ADD (STORE, VOID, PREFETCH_LANES, 0, out, to, result);
+
+  char *text = disassemble (p);
+  unsigned n_prefetches = 0;
+  for (const char *at = text; (at = strstr (at, "prefetch")) != NULL; at++)
+    n_prefetches++;
+  g_assert_cmpuint (n_prefetches, ==, row->n_prefetches);
+  free (text);
+  static float sums[N_ROWS * PREFETCH_LANES], values[N];
+  for (int i = 0; i < N; i++)
+    values[i] = i % 3 == 0 ? 1 : 0;
+  TinyPluginProgram *program = program_build (p);
+  Array arrays[2] = { { sums, sizeof sums }, { values, sizeof values } };
+  program_run (program, arrays, 2, NULL, 0, p->linear.grid);
+  program_unload (program);
+  for (int i = 0; i < N_ROWS * PREFETCH_LANES; i++) {
+    float expected = 0;
+    for (int j = 0; j < ROUNDS; j++)
+      expected += values[i / PREFETCH_LANES * stride + j * PREFETCH_LANES + i % PREFETCH_LANES];
+    g_assert_cmpfloat (sums[i], ==, expected * (float) (row->n_more + 1));
+  }
+}
+
+/* ---- what both rely on ---- */
+
 static void
 test_aligned_spans (void)
 {
@@ -142,6 +226,11 @@ main (int argc, char **argv)
     g_autofree char *path
         = g_strdup_printf ("/plugins-cpu/memory/stream-%s", stream_rows[i].name);
     g_test_add_data_func (path, &stream_rows[i], test_stream);
+  }
+  for (unsigned i = 0; i < G_N_ELEMENTS (prefetch_rows); i++) {
+    g_autofree char *path
+        = g_strdup_printf ("/plugins-cpu/memory/prefetch-%s", prefetch_rows[i].name);
+    g_test_add_data_func (path, &prefetch_rows[i], test_prefetch);
   }
   g_test_add_func ("/plugins-cpu/memory/aligned-spans", test_aligned_spans);
   int status = g_test_run ();
