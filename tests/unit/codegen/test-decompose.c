@@ -569,26 +569,6 @@ test_shape_of_result (void)
   tiny_graph_free (setup.graph);
 }
 
-/* A softmax is as fast as its exponentials are short. */
-static void
-test_exp2_is_short (void)
-{
-  TinyTarget cpu = cpu_target ();
-  TinyDType dtype = TINY_DTYPE_F32;
-  Setup setup;
-  guint n_operations = 0;
-  setup_init (&setup, 1, &dtype, 16);
-  TinyNode *root = tiny_node_unary (setup.graph, TINY_OP_EXP2, setup.args[0]);
-  TinyNode *made = tiny_decompose (setup.graph, root, &cpu, NULL);
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (setup.graph, &made, 1);
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
-    n_operations += tiny_op_is_elementwise (node->op) && node->op != TINY_OP_BITCAST;
-  }
-  g_assert_cmpuint (n_operations, <=, 21);
-  tiny_graph_free (setup.graph);
-}
-
 int
 main (int argc, char **argv)
 {
@@ -599,7 +579,6 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/decompose/divide-by-constant", test_divide_by_constant);
   g_test_add_func ("/codegen/decompose/unsupported", test_unsupported);
   g_test_add_func ("/codegen/decompose/shape-of-result", test_shape_of_result);
-  g_test_add_func ("/codegen/decompose/exp2-is-short", test_exp2_is_short);
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++) {
     g_autofree char *path
         = g_strdup_printf ("/codegen/decompose/%s-%s-%g", tiny_op_to_string (functions[i].op),
