@@ -31,6 +31,7 @@ gboolean tiny_pass_expand (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_reduce (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_index (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_linearise (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_place (TinyCodegen *cg, GError **error);
 
 /* Fills @cg->program's estimates from the kernel before it is optimised. */
 void tiny_codegen_estimate (TinyCodegen *cg);

@@ -41,6 +41,8 @@ static const struct {
     "only ops that the target declares are left" },
   { "linearise", tiny_pass_linearise, STAGE_LINEAR,
     "nodes become a list, each in the outermost loop it can" },
+  { "place", tiny_pass_place, STAGE_LINEAR,
+    "what a grid point keeps for a row lies in the row's output" },
 };
 
 gboolean

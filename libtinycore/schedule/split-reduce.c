@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "schedule/plan.h"
+#include "schedule/rescale.h"
 #include "schedule/weights.h"
 
 /* The largest divisor of @extent that is at most @most, or 0 when that is too few steps. */
@@ -93,6 +94,13 @@ split (Plan *plan, TinyNode *node)
   memcpy (dims + axis + 2, x->shape->v + axis + 1, (rank - axis - 1) * sizeof *dims);
   for (guint i = 0; i < node->ints->n; i++)
     axes[i] = node->ints->v[i] + (node->ints->v[i] >= axis);
+  TinyNode *parts = node->arg == TINY_OP_ADD && node->ints->n == 1
+                        ? schedule_rescale_parts (graph, x, dims, rank + 1, axis)
+                        : NULL;
+  if (parts != NULL) {
+    parts = tiny_node_reduce_axes (graph, parts, TINY_OP_ADD, (gint64[]){ axis }, 1);
+    return tiny_node_reshape (graph, parts, node->shape->v, node->shape->n);
+  }
   x = tiny_node_reshape (graph, x, dims, rank + 1);
   if (is_small_contraction (node)) {
     gint64 order[SCHEDULE_MAX_RANK + 1] = { axis };

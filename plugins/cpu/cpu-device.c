@@ -329,6 +329,9 @@ run_dispatch (TinyPluginDevice *device, const TinyCommand *command, TinyPluginEr
     if (buffers[i] == NULL)
       return cpu_fail (error, TINY_STATUS_INVALID, "dispatch: buffer %u is outside its memory",
                        i);
+    if (command->buffers[i].offset % BUFFER_ALIGNMENT != 0) /* stores may rely on it */
+      return cpu_fail (error, TINY_STATUS_INVALID, "dispatch: buffer %u is not aligned to %d",
+                       i, BUFFER_ALIGNMENT);
   }
   uint64_t n_points = (uint64_t) command->grid[0] * command->grid[1];
   if (n_points > 0 && command->grid[2] > INT64_MAX / n_points)

@@ -180,6 +180,10 @@ emit_points (Emitter *e)
   if (!emit_instructions (e))
     return false;
   emit_loop_end (e, &loop, emit_int (e, 64, 1));
+  if (!emit_prefetches (e))
+    return false;
+  if (emit_streams (e))
+    emit_intrinsic (e, "llvm.x86.sse.sfence", NULL, NULL, 0);
   llvm->BuildRetVoid (e->builder);
   llvm->PositionBuilderAtEnd (e->builder, e->entry);
   LlvmRef is_entered = llvm->BuildICmp (e->builder, LLVM_INT_SLT, begin, loop.bound, "");

@@ -128,7 +128,7 @@ emit_intrinsic (Emitter *e, const char *name, LlvmRef type, LlvmRef *arguments, 
 {
   const Llvm *llvm = e->llvm;
   unsigned id = llvm->LookupIntrinsicID (name, strlen (name));
-  LlvmRef function = llvm->GetIntrinsicDeclaration (e->module, id, &type, 1);
+  LlvmRef function = llvm->GetIntrinsicDeclaration (e->module, id, &type, type != NULL);
   return llvm->BuildCall2 (e->builder, llvm->GlobalGetValueType (function), function, arguments,
                            n, "");
 }
@@ -257,6 +257,20 @@ typedef struct {
   LlvmRef lane_gates; /* a vector of them, or NULL */
 } Access;
 
+const TinyInstr *
+emit_split_index (const Emitter *e, const TinyInstr *index, int64_t *out_added)
+{
+  *out_added = 0;
+  if (index->op != TINY_INSTR_ADD || index->dtype != TINY_DTYPE_I64)
+    return index;
+  const TinyInstr *x = emit_source_instr (e, index, 0), *y = emit_source_instr (e, index, 1);
+  const TinyInstr *constant = y->op == TINY_INSTR_CONST ? y : x;
+  if (constant->op != TINY_INSTR_CONST)
+    return index;
+  *out_added = constant->arg;
+  return constant == y ? x : y;
+}
+
 /* The address of an element. A constant that is added to the index goes last: the accesses of an
  * unrolled loop then share what comes before it and differ in what an instruction can hold, which
  * LLVM would else find out by looking at the bits of every sum. */
@@ -267,20 +281,13 @@ emit_address (Emitter *e, const TinyInstr *buffer, const TinyInstr *index)
   LlvmRef i64 = llvm->IntTypeInContext (e->context, 64);
   LlvmRef type = memory_type (e, buffer->dtype, 1);
   LlvmRef address = e->values[buffer - e->linear->instrs];
-  LlvmRef distance = NULL;
-  if (index->op == TINY_INSTR_ADD && index->dtype == TINY_DTYPE_I64) {
-    const TinyInstr *x = emit_source_instr (e, index, 0), *y = emit_source_instr (e, index, 1);
-    const TinyInstr *constant = y->op == TINY_INSTR_CONST ? y : x;
-    if (constant->op == TINY_INSTR_CONST) {
-      distance = e->values[constant - e->linear->instrs];
-      index = constant == y ? x : y;
-    }
-  }
+  int64_t added;
+  index = emit_split_index (e, index, &added);
   LlvmRef element = llvm->BuildIntCast2 (e->builder, e->values[index - e->linear->instrs], i64,
                                          dtype_is_signed (index->dtype), "");
   address = llvm->BuildGEP2 (e->builder, type, address, &element, 1, "");
-  return distance == NULL ? address
-                          : llvm->BuildGEP2 (e->builder, type, address, &distance, 1, "");
+  LlvmRef distance = emit_int (e, 64, added);
+  return added == 0 ? address : llvm->BuildGEP2 (e->builder, type, address, &distance, 1, "");
 }
 
 static bool

@@ -123,11 +123,22 @@ LlvmRef emit_place (Emitter *e, LlvmRef type, unsigned n_align);
 /* Counts on by @one and goes back to the loop's body up to its bound. */
 void emit_loop_end (Emitter *e, const EmitBlock *block, LlvmRef one);
 
-/* cpu-llvm-prefetch.c: asks for what comes two pages after @address, where that pays. */
+/* cpu-llvm-ahead.c: asks for what comes two pages after @address, where that pays. */
 void emit_ahead (Emitter *e, const TinyInstr *load, LlvmRef address);
 
 /* cpu-llvm-table.c: the value of @instr, which @emit would compute, looked up where that is shorter. */
 LlvmRef emit_with_table (Emitter *e, const TinyInstr *instr, EmitFunc emit);
+
+/* @index less the constant that is added to it, which is 0 where there is none. */
+const TinyInstr *
+emit_split_index (const Emitter *e, const TinyInstr *index, int64_t *out_added);
+
+/* cpu-llvm-stream.c: lets stores go past the caches where that pays, when all instructions have
+ * their values. Returns whether there are any: they want a fence behind them. */
+bool emit_streams (Emitter *e);
+
+/* cpu-llvm-prefetch.c: loads ask for what comes later where that pays; false: no memory. */
+bool emit_prefetches (Emitter *e);
 
 /* cpu-llvm-check.c: false, and the error filled, when the instruction is malformed. */
 bool emit_is_right (Emitter *e, const TinyInstr *instr);

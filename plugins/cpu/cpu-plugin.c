@@ -28,7 +28,7 @@ fini (void)
 static const TinyRenderer renderers[] = {
   { .struct_size = sizeof (TinyRenderer),
     .name = "LLVM",
-    .code_version = "3",
+    .code_version = "4",
     .target = cpu_target,
     .compile = cpu_llvm_compile,
     .disassemble = cpu_llvm_disassemble },

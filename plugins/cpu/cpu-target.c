@@ -328,6 +328,16 @@ read_cache_bytes (int level)
   return 0;
 }
 
+uint64_t
+cpu_cache_bytes (int level)
+{
+  static _Atomic uint64_t known[4]; /* with the lowest bit set: it has been read */
+  uint64_t n_bytes = known[level];
+  if (n_bytes == 0)
+    known[level] = n_bytes = read_cache_bytes (level) | 1;
+  return n_bytes & ~UINT64_C (1);
+}
+
 static void
 fill_ops (const CpuArch *arch, TinyTarget *out)
 {
@@ -388,7 +398,7 @@ cpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
   for (int axis = 0; axis < 3; axis++) {
     out->max_grid[axis] = INT32_MAX;
     out->max_group[axis] = 1;
-    out->cache_bytes[axis] = read_cache_bytes (axis + 1);
+    out->cache_bytes[axis] = cpu_cache_bytes (axis + 1);
   }
   out->max_group_total = 1;
   out->local_bytes = CPU_LOCAL_BYTES;

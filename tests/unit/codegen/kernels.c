@@ -34,6 +34,7 @@ vector_target (void)
   target.n_threads = 2;
   target.cache_bytes[0] = 48 << 10;
   target.cache_bytes[1] = 2 << 20;
+  target.cache_bytes[2] = 32 << 20;
   return target;
 }
 

@@ -3,6 +3,7 @@
  * test-codegen.c: kernels compiled in many ways all compute what their IR says. */
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "codegen/tiny-decompose.h"
 #include "kernels.h"
 
 static void
@@ -267,6 +268,26 @@ test_opts_text (void)
   }
 }
 
+/* A softmax is as fast as its exponentials are short. */
+static void
+test_exp2_is_short (void)
+{
+  BUILD ();
+  TinyTarget target = vector_target ();
+  guint n_operations = 0;
+  target.ops[TINY_DTYPE_F32] &= ~TINY_INSTR_BIT (TINY_INSTR_EXP2);
+  TinyNode *x = build_load (b, build_param (b, TINY_DTYPE_F32, 1, 8), build_range (b, 8), NULL);
+  TinyNode *power = tiny_node_unary (graph, TINY_OP_EXP2, x);
+  TinyNode *made = tiny_decompose (graph, power, &target, NULL);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &made, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    n_operations += tiny_op_is_elementwise (node->op) && node->op != TINY_OP_BITCAST;
+  }
+  g_assert_cmpuint (n_operations, >, 1);
+  g_assert_cmpuint (n_operations, <=, 21);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -284,5 +305,6 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/stores", test_stores);
   g_test_add_func ("/codegen/degenerate", test_degenerate);
   g_test_add_func ("/codegen/opts-text", test_opts_text);
+  g_test_add_func ("/codegen/exp2-is-short", test_exp2_is_short);
   return g_test_run ();
 }
