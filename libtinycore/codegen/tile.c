@@ -18,7 +18,7 @@ typedef struct {
 
 /* More of the nearest cache than this share does not stay there: others use it too. */
 static const double NEAR_SHARE = 0.5;
-/* … and of the next one, where panels with gaps between their rows are read in place. */
+/* … and of the next one, where all panels are read again for each row of tiles. */
 static const double IN_PLACE_SHARE = 0.25;
 
 /* Of which one is worth fewer copies of a panel. */
@@ -43,17 +43,48 @@ count_panel_bytes (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
   return n_bytes;
 }
 
-/* The bytes of all panels along the vector axis together: what a row of tiles reads of them. */
+/* Whether only what changes along the vector axis changes along output axis @i: panels lie along it. */
+static gboolean
+has_panels_along (Plan *plan, Nest *nest, guint vector, guint i)
+{
+  int at = tiny_axes_find (plan->axes, plan->origins[i]);
+  if (at < 0 || (guint) at >= plan->axes->n_outputs)
+    return FALSE;
+  for (guint j = 0; j < nest->loads->len; j++) {
+    const Access *access = &g_array_index (nest->loads, Access, j);
+    if (access->strides[vector] == 0 && (access->uneven[i] || access->strides[i] != 0))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* The bytes of all panels together: what a row of tiles reads of them. */
 static double
 count_all_panels (Plan *plan, Nest *nest, guint vector)
 {
-  double n_bytes = 0;
+  double sum = 0;
   for (guint i = 0; i < nest->loads->len; i++) {
     const Access *access = &g_array_index (nest->loads, Access, i);
-    if (access->strides[vector] != 0)
-      n_bytes += count_panel_bytes (plan, nest, access, extent_of (plan, vector));
+    double n_bytes = count_panel_bytes (plan, nest, access, 1);
+    for (guint j = 0; j < plan->n_origins; j++)
+      if ((access->uneven[j] || access->strides[j] != 0)
+          && has_panels_along (plan, nest, vector, j))
+        n_bytes *= (double) extent_of (plan, j);
+    sum += access->strides[vector] != 0 ? n_bytes : 0;
   }
-  return n_bytes;
+  return sum;
+}
+
+/* Whether a panel of @n_lanes columns lies in one piece, or nearly so. */
+static gboolean
+is_dense (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
+{
+  for (guint i = 0; i < plan->n_origins; i++)
+    for (guint s = 1; s < nest->reduce->n_sources; s++)
+      if (plan->origins[i] == nest->reduce->sources[s] && !access->uneven[i]
+          && access->strides[i] > 0 && access->strides[i] <= 2 * n_lanes)
+        return TRUE;
+  return FALSE;
 }
 
 /* Whether each row of tiles reads the panels where they are: they stay in the second cache from one
@@ -196,14 +227,15 @@ stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *til
   }
   for (guint i = 0; i < nest->loads->len; i++) {
     Access *access = &g_array_index (nest->loads, Access, i);
+    gboolean dense = is_dense (plan, nest, access, n_lanes) && access->node->n_sources == 2;
     double n_bytes = count_panel_bytes (plan, nest, access, n_lanes);
-    if (!is_panel (access, tile, vector) || n_bytes > most
+    if (!is_panel (access, tile, vector) || (n_bytes > most && !dense)
         || tiny_plan_count_readers (plan, access, vector) < STAGE_MIN_TILES * tile->count)
       continue;
     gint64 operand = 0;
     while (tiny_axes_find_operand (axes, operand) != access->node)
       operand++;
-    if (move_readers_inside (plan, access, vector, tile))
+    if (move_readers_inside (plan, access, vector, tile) && !dense)
       plan->staged = operand;
     return;
   }

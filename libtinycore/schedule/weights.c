@@ -32,6 +32,7 @@ ScheduleWeights schedule_weights = {
   .pack_min_reuse = 16,
   .pack_min_work = 1 << 16,
   .pack_max_growth = 2,
+  .pack_block = 32,
 };
 
 /* Operations that are not simple, in simple ones. */

@@ -56,6 +56,27 @@ test_in_place (void)
   g_assert_nonnull (strstr (large, "stage(0,1)"));
 }
 
+/* Panels that lie in one piece are not copied, however large; all rows are computed for one of them
+ * before the next. */
+static void
+test_dense (void)
+{
+  BUILD ();
+  gint64 M = 196, N = 1024, K = 1024;
+  TinyNode *i = build_range (b, M), *block = build_range (b, N / 32), *j = build_range (b, 32);
+  TinyNode *k = build_range (b, K);
+  TinyNode *x
+      = build_load (b, build_param (b, TINY_DTYPE_F32, 1, M * K), INDEX (b, i, k), NULL);
+  TinyNode *y
+      = build_load (b, build_param (b, TINY_DTYPE_F32, 2, K * N), INDEX (b, block, k, j), NULL);
+  TinyNode *sum = build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, x, y), 1, &k);
+  g_autofree char *opts
+      = choose (b, build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N),
+                                               INDEX (b, i, block, j), sum, NULL)));
+  g_assert_null (strstr (opts, "stage"));
+  g_assert_nonnull (strstr (opts, "swap(0,1)"));
+}
+
 /* The products of all UPCASTs and the number of sums fit the registers. */
 static void
 test_two_products (void)
@@ -114,6 +135,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/codegen/heuristic/in-place", test_in_place);
+  g_test_add_func ("/codegen/heuristic/dense", test_dense);
   g_test_add_func ("/codegen/heuristic/two-products", test_two_products);
   g_test_add_func ("/codegen/heuristic/short-rows", test_short_rows);
   return g_test_run ();
