@@ -72,6 +72,18 @@ most_steps (TinyNode *node)
   return MIN (n_operands / n_cached + 1, n_operands / (4 * n_outputs));
 }
 
+/* Whether steps of @axis would be the innermost axis of what they give, which tiles want to be one
+ * of the results' own. */
+static gboolean
+would_be_innermost (TinyNode *node, guint axis)
+{
+  const TinyInts *shape = node->shape;
+  for (guint i = axis + 1; i < shape->n; i++)
+    if (shape->v[i] != 1)
+      return FALSE;
+  return count_operands (node->sources[0]) > 0;
+}
+
 static TinyNode *
 split (TinyGraph *graph, TinyNode *node)
 {
@@ -91,7 +103,7 @@ split (TinyGraph *graph, TinyNode *node)
   for (guint i = 0; i < node->ints->n; i++)
     axes[i] = node->ints->v[i] + (node->ints->v[i] >= axis);
   x = tiny_node_reshape (graph, x, dims, rank + 1);
-  if (is_small_contraction (node)) {
+  if (is_small_contraction (node) || would_be_innermost (node, axis)) {
     gint64 order[SCHEDULE_MAX_RANK + 1] = { axis };
     for (guint i = 0; i < rank; i++)
       order[i + 1] = i + (i >= axis);
