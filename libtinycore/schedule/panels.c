@@ -282,10 +282,10 @@ rewrite (Panels *self, const User *user)
 }
 
 static gboolean
-can_be_panels (Panels *self)
+can_be_panels (Panels *self, const GArray *items)
 {
-  for (guint i = 0; i < self->plan->items->len; i++)
-    if (!look_at (self, i))
+  for (guint i = 0; i < items->len; i++)
+    if (!look_at (self, g_array_index (items, guint, i)))
       return FALSE;
   if (self->users->len < 2 || self->n == 0)
     return FALSE;
@@ -297,16 +297,37 @@ can_be_panels (Panels *self)
   return is_in_rows (index, self->n, self->n, self->size);
 }
 
+/* The items (guint) that have each temporary; NULL for other buffers. */
+static GArray **
+find_items (Plan *plan)
+{
+  GArray **items = g_new0 (GArray *, plan->buffers->len + 1);
+  for (guint i = 0; i < plan->items->len; i++) {
+    const PlanItem *item = &g_array_index (plan->items, PlanItem, i);
+    for (guint j = 0; j < item->n_buffers; j++) {
+      guint b = item->buffers[j];
+      if (schedule_get_buffer (plan, b)->kind != TINY_SCHEDULE_TEMPORARY)
+        continue;
+      if (items[b] == NULL)
+        items[b] = g_array_new (FALSE, FALSE, sizeof (guint));
+      g_array_append_val (items[b], i);
+    }
+  }
+  return items;
+}
+
 void
 schedule_lay_panels (Plan *plan)
 {
+  g_autofree GArray **items = find_items (plan);
   for (guint b = 0; b < plan->buffers->len; b++) {
-    if (schedule_get_buffer (plan, b)->kind != TINY_SCHEDULE_TEMPORARY)
+    if (items[b] == NULL)
       continue;
     g_autoptr (GArray) users = g_array_new (FALSE, FALSE, sizeof (User));
     Panels self = { plan, plan->graph, b, schedule_weights.pack_block, 0, 0, users };
-    if (can_be_panels (&self))
+    if (can_be_panels (&self, items[b]))
       for (guint i = 0; i < users->len; i++)
         rewrite (&self, &g_array_index (users, User, i));
+    g_array_unref (items[b]);
   }
 }
