@@ -81,19 +81,13 @@ vector (Model *self, const char *at, const char *name, gint64 n, double offset, 
   return model_weight (self, whole, &n, 1, offset, scale);
 }
 
-/* (O, I, K, K) that lies in memory as (K, K, I, O), as convolutions read it: otherwise each step
- * would copy it to that order. */
 static TinyTensor *
 kernel_of (Model *self, const char *name, gint64 in, gint64 out, gint64 kernel)
 {
   gint64 shape[] = { out, in, kernel, kernel };
   /* Variance 2 / fan-in keeps the size of what flows through (He et al. 2015). */
   double scale = sqrt (12 * 2 / (double) (in * kernel * kernel));
-  TinyTensor *weight = model_weight (self, name, shape, 4, 0, scale);
-  TinyTensor *turned = model_own (
-      self, tiny_tensor_contiguous (tiny_tensor_permute (weight, (gint[]){ 2, 3, 1, 0 }, 4)));
-  tiny_tensor_realize (turned, NULL);
-  return model_own (self, tiny_tensor_permute (turned, (gint[]){ 3, 2, 0, 1 }, 4));
+  return model_weight (self, name, shape, 4, 0, scale);
 }
 
 static Unit

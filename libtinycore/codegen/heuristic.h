@@ -12,9 +12,10 @@ enum {
   MIN_GRID_FLOPS = 30000, /* below, waking threads costs more than it saves */
   MIN_POINT_WORK = 4096,  /* elements that a grid point should handle */
   POINTS_PER_THREAD = 8,
-  STAGE_MIN_TILES = 4, /* that read a copy, to be worth making it */
-  MAX_SHORT = 4,       /* rounds of a reduced loop that becomes none */
-  MAX_ROW_COPIES = 8   /* accumulators of a reduction with lanes on a reduced axis */
+  STAGE_MIN_TILES = 4,    /* that read a copy, to be worth making it */
+  MERGE_MIN_READERS = 16, /* of a vector, to be worth its conditions at the ends of rows */
+  MAX_SHORT = 4,          /* rounds of a reduced loop that becomes none */
+  MAX_ROW_COPIES = 8      /* accumulators of a reduction with lanes on a reduced axis */
 };
 
 typedef struct {
@@ -26,7 +27,8 @@ typedef struct {
 /* REDUCEs over the same ranges. */
 typedef struct {
   TinyNode *reduce; /* the first of them */
-  gint64 work;
+  guint n_reduces;
+  gint64 work;   /* of the first */
   GArray *loads; /* Access, those inside */
 } Nest;
 
@@ -69,6 +71,13 @@ depends (Plan *plan, TinyNode *node, guint origin)
   return tiny_node_depends_on (plan->graph, node, plan->origins[origin]);
 }
 
+/* What is computed for each of @n that are wanted, in blocks of @block. */
+static inline double
+tiny_plan_waste (gint64 n, gint64 block)
+{
+  return (double) ((n + block - 1) / block * block) / (double) n;
+}
+
 /* ---- doing ---- */
 static inline gboolean
 apply (Plan *plan, TinyOptKind kind, guint axis, gint64 amount)
@@ -89,6 +98,8 @@ count_copies (Plan *plan, TinyNode *node)
 
 /* Splits @lanes off the axis of @origin, after padding it to @multiple. */
 void tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple);
+/* tile.c: how many outputs read the same of @access, besides those of one vector along @vector. */
+gint64 tiny_plan_count_readers (Plan *plan, const Access *access, guint vector);
 /* tile.c: gives @nest lanes along @vector, the best tile, and copies of what its tiles share. */
 void tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes);
 

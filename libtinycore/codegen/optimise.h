@@ -26,6 +26,7 @@ typedef struct {
 
 typedef struct {
   TinyCodegen *cg;
+  TinyNode *root;     /* the kernel whose ranges the axes are */
   GArray *axes;       /* TinyAxis in loop order, outputs first */
   GArray *origins;    /* TinyOrigin */
   GHashTable *locals; /* of the kernel's LOCALs: what they become */
@@ -48,6 +49,8 @@ tiny_axes_get (TinyAxes *self, guint i)
 {
   return &g_array_index (self->axes, TinyAxis, i);
 }
+/* Begins anew with the ranges of @root. */
+void tiny_axes_set_root (TinyAxes *self, TinyNode *root);
 /* Applies one optimisation and notes it in the program. Errors: %TINY_ERROR_INVALID. */
 gboolean tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error);
 /* FALSE when some value that depends on the kernel's @range has lanes along another already. */
@@ -57,10 +60,18 @@ TinyNode *tiny_axes_build (TinyAxes *self);
 /* Where the axis of the kernel's range @origin is; -1: nowhere. */
 int tiny_axes_find (TinyAxes *self, TinyNode *origin);
 
+gboolean tiny_axes_all_stores_depend_on (TinyAxes *self, TinyNode *origin);
+
 /* stage.c: the LOAD of a parameter that STAGE calls @operand, or NULL. */
 TinyNode *tiny_axes_find_operand (TinyAxes *self, gint64 operand);
 /* What reads a copy in place of @load; the STORE that makes it joins those that are staged. */
 TinyNode *tiny_axes_stage (TinyAxes *self, guint n_outside, TinyNode *load);
+
+const char *tiny_axes_object_to_stage (TinyAxes *self, TinyOpt opt);
+
+/* merge-axes.c: why axis opt.axis and the next one cannot be one, or NULL. */
+const char *tiny_axes_object_to_merge (TinyAxes *self, TinyOpt opt);
+void tiny_axes_merge (TinyAxes *self, guint axis);
 
 /* heuristic.c: chooses and applies. */
 void tiny_axes_optimise (TinyAxes *self);

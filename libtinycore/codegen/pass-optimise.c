@@ -48,26 +48,37 @@ tiny_axes_new (TinyCodegen *cg)
 {
   TinyAxes *self = g_new0 (TinyAxes, 1);
   self->cg = cg;
+  self->n_numbers = tiny_codegen_count_ranges (cg->graph, cg->root);
   self->axes = g_array_new (FALSE, FALSE, sizeof (TinyAxis));
   self->origins = g_array_new (FALSE, FALSE, sizeof (TinyOrigin));
   g_array_set_clear_func (self->origins, origin_clear);
   self->stages = g_array_new (FALSE, FALSE, sizeof (TinyStage));
   self->staged = g_ptr_array_new ();
   self->locals = g_hash_table_new_full (NULL, NULL, NULL, g_free);
-  self->n_numbers = tiny_codegen_count_ranges (cg->graph, cg->root);
-  for (guint i = 0; i < cg->root->n_sources; i++) {
+  tiny_axes_set_root (self, cg->root);
+  return self;
+}
+
+void
+tiny_axes_set_root (TinyAxes *self, TinyNode *root)
+{
+  TinyGraph *graph = self->cg->graph;
+  self->root = root;
+  self->n_outputs = 0;
+  g_array_set_size (self->axes, 0);
+  g_array_set_size (self->origins, 0);
+  for (guint i = 0; i < root->n_sources; i++) {
     guint n;
-    g_autofree TinyNode **loops = tiny_codegen_get_loops (cg->graph, cg->root->sources[i], &n);
+    g_autofree TinyNode **loops = tiny_codegen_get_loops (graph, root->sources[i], &n);
     for (guint j = 0; j < n; j++)
       add_axis (self, loops[j], FALSE);
   }
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
   for (guint i = order->len; i-- > 0;) {
     TinyNode *node = order->pdata[i];
     for (guint s = 1; s < node->n_sources && node->op == TINY_OP_REDUCE; s++)
       add_axis (self, node->sources[s], TRUE);
   }
-  return self;
 }
 
 void
@@ -138,10 +149,10 @@ split_axis (TinyAxes *self, TinyAxis *axis, TinyRangeKind kind, gint64 n)
   return inner;
 }
 
-static gboolean
-all_stores_depend_on (TinyAxes *self, TinyNode *origin)
+gboolean
+tiny_axes_all_stores_depend_on (TinyAxes *self, TinyNode *origin)
 {
-  TinyNode *root = self->cg->root;
+  TinyNode *root = self->root;
   for (guint i = 0; i < root->n_sources; i++)
     if (!tiny_node_depends_on (self->cg->graph, root->sources[i], origin))
       return FALSE;
@@ -171,48 +182,13 @@ tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
   }
   if (others->len == 0)
     return TRUE;
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->root, 1);
   for (guint i = 0; i + 1 < order->len; i++) /* stores have lanes each for itself */
     if (involves (graph, order->pdata[i], range))
       for (guint j = 0; j < others->len; j++)
         if (others->pdata[j] == range || involves (graph, order->pdata[i], others->pdata[j]))
           return FALSE;
   return TRUE;
-}
-
-/* A copy is made in loops that all stores share, of what can be read without reading something else. */
-static const char *
-find_objection_to_stage (TinyAxes *self, TinyOpt opt)
-{
-  TinyGraph *graph = self->cg->graph;
-  TinyNode *load = opt.amount < 0 ? NULL : tiny_axes_find_operand (self, opt.amount);
-  if (load == NULL)
-    return "there is no such operand";
-  if (opt.axis >= self->n_outputs)
-    return "the axis is reduced";
-  for (guint i = 0; i <= opt.axis; i++)
-    if (!all_stores_depend_on (self, tiny_axes_get (self, i)->origin))
-      return "a store does not have the axis";
-  for (guint i = opt.axis + 1; i < self->n_outputs; i++)
-    if (tiny_axes_get (self, i)->kind == TINY_RANGE_GRID)
-      return "an axis inside is on the grid";
-  for (guint i = 0; i < self->stages->len; i++) {
-    if (g_array_index (self->stages, TinyStage, i).load == load)
-      return "the operand is staged";
-    /* One filled inside the loops of another may be read before it is. */
-    if (g_array_index (self->stages, TinyStage, i).n_outside != opt.axis + 1)
-      return "another operand is staged at another axis";
-  }
-  for (guint i = 0; i < self->cg->root->n_sources; i++)
-    if (self->cg->root->sources[i]->sources[0] == load->sources[0])
-      return "the operand is stored to";
-  g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (graph, load->sources + 1, load->n_sources - 1);
-  for (guint i = 0; i < order->len; i++)
-    if (((TinyNode *) order->pdata[i])->op == TINY_OP_LOAD
-        || ((TinyNode *) order->pdata[i])->op == TINY_OP_REDUCE)
-      return "the operand's place is computed";
-  return NULL;
 }
 
 /* Why @opt does not fit, or NULL. */
@@ -222,8 +198,10 @@ find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
   gboolean splits = opt.kind == TINY_OPT_LANES || opt.kind == TINY_OPT_UPCAST
                     || opt.kind == TINY_OPT_UNROLL || opt.kind == TINY_OPT_SPLIT;
   gboolean moves = opt.kind == TINY_OPT_SPLIT || opt.kind == TINY_OPT_SWAP;
+  if (opt.kind == TINY_OPT_MERGE)
+    return tiny_axes_object_to_merge (self, opt);
   if (opt.kind == TINY_OPT_STAGE)
-    return find_objection_to_stage (self, opt);
+    return tiny_axes_object_to_stage (self, opt);
   for (guint i = 0; i < self->stages->len; i++)
     if (moves
         || (opt.kind == TINY_OPT_GRID
@@ -255,17 +233,18 @@ find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
            : axis->node != axis->origin ? "the axis was split"
                                         : NULL;
   case TINY_OPT_GRID:
-    return axis->is_reduce                              ? "the axis is reduced"
-           : !all_stores_depend_on (self, axis->origin) ? "a store does not have the axis"
-                                                        : NULL;
+    return axis->is_reduce ? "the axis is reduced"
+           : !tiny_axes_all_stores_depend_on (self, axis->origin)
+               ? "a store does not have the axis"
+               : NULL;
   case TINY_OPT_SWAP: {
     if (opt.amount >= self->axes->len)
       return "there is no such axis";
     TinyAxis *other = tiny_axes_get (self, opt.amount);
     return other->is_reduce != axis->is_reduce ? "one axis is reduced and the other is not"
            : !axis->is_reduce
-                   && (!all_stores_depend_on (self, axis->origin)
-                       || !all_stores_depend_on (self, other->origin))
+                   && (!tiny_axes_all_stores_depend_on (self, axis->origin)
+                       || !tiny_axes_all_stores_depend_on (self, other->origin))
                ? "a store does not have the axis"
                : NULL;
   }
@@ -302,7 +281,9 @@ tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: %s", text, why);
     return FALSE;
   }
-  if (opt.kind == TINY_OPT_PAD) {
+  if (opt.kind == TINY_OPT_MERGE) {
+    tiny_axes_merge (self, opt.axis);
+  } else if (opt.kind == TINY_OPT_PAD) {
     pad_axis (self, axis, opt.amount);
   } else if (opt.kind == TINY_OPT_GRID) {
     axis->kind = TINY_RANGE_GRID;
@@ -373,9 +354,10 @@ static gboolean
 can_overlap (TinyAxes *self, TinyNode *range)
 {
   TinyGraph *graph = self->cg->graph;
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->root, 1);
   gint64 stride;
-  if (!(self->cg->target->flags & TINY_TARGET_UNALIGNED) || !all_stores_depend_on (self, range))
+  if (!(self->cg->target->flags & TINY_TARGET_UNALIGNED)
+      || !tiny_axes_all_stores_depend_on (self, range))
     return FALSE;
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
@@ -384,8 +366,8 @@ can_overlap (TinyAxes *self, TinyNode *range)
     if (!tiny_index_stride (graph, node->sources[1], range, &stride))
       return FALSE;
     gboolean may_alias = node->op == TINY_OP_LOAD && node->sources[0]->op == TINY_OP_PARAM;
-    for (guint s = 0; s < self->cg->root->n_sources && may_alias; s++)
-      if (self->cg->root->sources[s]->sources[0] == node->sources[0])
+    for (guint s = 0; s < self->root->n_sources && may_alias; s++)
+      if (self->root->sources[s]->sources[0] == node->sources[0])
         return FALSE;
   }
   return TRUE;
@@ -554,13 +536,13 @@ tiny_axes_build (TinyAxes *self)
   number_axes (self);
   for (guint i = 0; i < self->origins->len; i++)
     overlap_blocks (self, &g_array_index (self->origins, TinyOrigin, i));
-  for (guint i = 0; i < self->cg->root->n_sources; i++) {
-    TinyNode *store = self->cg->root->sources[i];
+  for (guint i = 0; i < self->root->n_sources; i++) {
+    TinyNode *store = self->root->sources[i];
     if (store->sources[0]->op == TINY_OP_LOCAL)
       g_hash_table_insert (self->locals, store->sources[0],
                            grow_local (self, store->sources[0]));
   }
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->root, 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i], *made;
     g_autofree TinyNode **many
@@ -578,7 +560,7 @@ tiny_axes_build (TinyAxes *self)
       made = tiny_fold_node (graph, node, 1, sources);
     tiny_node_map_set (&map, node, made);
   }
-  return add_staged_stores (self, tiny_node_map_get (&map, self->cg->root));
+  return add_staged_stores (self, tiny_node_map_get (&map, self->root));
 }
 
 gboolean

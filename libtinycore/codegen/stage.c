@@ -29,12 +29,47 @@ TinyNode *
 tiny_axes_find_operand (TinyAxes *self, gint64 operand)
 {
   TinyGraph *graph = self->cg->graph;
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->cg->root, 1);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->root, 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_LOAD && node->sources[0]->op == TINY_OP_PARAM && operand-- == 0)
       return node;
   }
+  return NULL;
+}
+
+/* A copy is made in loops that all stores share, of what can be read without reading something else. */
+const char *
+tiny_axes_object_to_stage (TinyAxes *self, TinyOpt opt)
+{
+  TinyGraph *graph = self->cg->graph;
+  TinyNode *load = opt.amount < 0 ? NULL : tiny_axes_find_operand (self, opt.amount);
+  if (load == NULL)
+    return "there is no such operand";
+  if (opt.axis >= self->n_outputs)
+    return "the axis is reduced";
+  for (guint i = 0; i <= opt.axis; i++)
+    if (!tiny_axes_all_stores_depend_on (self, tiny_axes_get (self, i)->origin))
+      return "a store does not have the axis";
+  for (guint i = opt.axis + 1; i < self->n_outputs; i++)
+    if (tiny_axes_get (self, i)->kind == TINY_RANGE_GRID)
+      return "an axis inside is on the grid";
+  for (guint i = 0; i < self->stages->len; i++) {
+    if (g_array_index (self->stages, TinyStage, i).load == load)
+      return "the operand is staged";
+    /* One filled inside the loops of another may be read before it is. */
+    if (g_array_index (self->stages, TinyStage, i).n_outside != opt.axis + 1)
+      return "another operand is staged at another axis";
+  }
+  for (guint i = 0; i < self->root->n_sources; i++)
+    if (self->root->sources[i]->sources[0] == load->sources[0])
+      return "the operand is stored to";
+  g_autoptr (GPtrArray) order
+      = tiny_graph_toposort (graph, load->sources + 1, load->n_sources - 1);
+  for (guint i = 0; i < order->len; i++)
+    if (((TinyNode *) order->pdata[i])->op == TINY_OP_LOAD
+        || ((TinyNode *) order->pdata[i])->op == TINY_OP_REDUCE)
+      return "the operand's place is computed";
   return NULL;
 }
 
@@ -261,7 +296,7 @@ tiny_axes_stage (TinyAxes *self, guint n_outside, TinyNode *load)
     if (tiny_axes_get (self, i)->node->op == TINY_OP_RANGE)
       loops[n_loops++] = tiny_axes_get (self, i)->node;
   TinyNode *memory = tiny_node_new (graph, TINY_OP_LOCAL, load->dtype, 1, n_loops, loops,
-                                    count_locals (graph, self->cg->root) + self->staged->len,
+                                    count_locals (graph, self->root) + self->staged->len,
                                     tiny_graph_ints (graph, &copy.n_elements, 1), NULL);
   TinyNode *value = copy.window
                         ? load_row (self, &copy, along)

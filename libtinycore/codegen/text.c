@@ -11,7 +11,7 @@
 #include "base/tiny-error.h"
 
 static const char *const opt_names[TINY_N_OPTS]
-    = { "lanes", "upcast", "unroll", "pad", "grid", "swap", "split", "stage" };
+    = { "lanes", "upcast", "unroll", "pad", "grid", "swap", "split", "stage", "merge" };
 
 char *
 tiny_opts_to_string (const TinyOpt *opts, guint n)

@@ -16,12 +16,10 @@ typedef struct {
   double cost;
 } Tile;
 
-/* What is computed for each of @n that are wanted, in blocks of @block. */
-static double
-waste (gint64 n, gint64 block)
-{
-  return (double) ((n + block - 1) / block * block) / (double) n;
-}
+/* More of the nearest cache than this share does not stay there: others use it too. */
+static const double NEAR_SHARE = 0.5;
+/* … and of the next one, where all panels are read again for each row of tiles. */
+static const double IN_PLACE_SHARE = 0.25;
 
 /* Of which one is worth fewer copies of a panel. */
 static const double MAX_IMBALANCE = 1.2;
@@ -31,7 +29,76 @@ static double
 imbalance (Plan *plan, gint64 n)
 {
   gint64 n_threads = MAX (plan->target->n_threads, 1);
-  return waste (n, MIN (n_threads, n));
+  return tiny_plan_waste (n, MIN (n_threads, n));
+}
+
+/* What one round of the loops outside reads of a panel, in bytes. */
+static double
+count_panel_bytes (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
+{
+  double n_bytes = (double) n_lanes * (double) tiny_dtype_get_n_bytes (access->node->dtype);
+  for (guint i = 1; i < nest->reduce->n_sources; i++)
+    if (tiny_node_depends_on (plan->graph, access->node, nest->reduce->sources[i]))
+      n_bytes *= (double) tiny_range_get_extent (nest->reduce->sources[i]);
+  return n_bytes;
+}
+
+/* Whether only what changes along the vector axis changes along output axis @i: panels lie along it. */
+static gboolean
+has_panels_along (Plan *plan, Nest *nest, guint vector, guint i)
+{
+  int at = tiny_axes_find (plan->axes, plan->origins[i]);
+  if (at < 0 || (guint) at >= plan->axes->n_outputs)
+    return FALSE;
+  for (guint j = 0; j < nest->loads->len; j++) {
+    const Access *access = &g_array_index (nest->loads, Access, j);
+    if (access->strides[vector] == 0 && (access->uneven[i] || access->strides[i] != 0))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* The bytes of all panels together: what a row of tiles reads of them. */
+static double
+count_all_panels (Plan *plan, Nest *nest, guint vector)
+{
+  double sum = 0;
+  for (guint i = 0; i < nest->loads->len; i++) {
+    const Access *access = &g_array_index (nest->loads, Access, i);
+    double n_bytes = count_panel_bytes (plan, nest, access, 1);
+    for (guint j = 0; j < plan->n_origins; j++)
+      if ((access->uneven[j] || access->strides[j] != 0)
+          && has_panels_along (plan, nest, vector, j))
+        n_bytes *= (double) extent_of (plan, j);
+    sum += access->strides[vector] != 0 ? n_bytes : 0;
+  }
+  return sum;
+}
+
+/* Whether a panel of @n_lanes columns lies in one piece, or nearly so. */
+static gboolean
+is_dense (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
+{
+  for (guint i = 0; i < plan->n_origins; i++)
+    for (guint s = 1; s < nest->reduce->n_sources; s++)
+      if (plan->origins[i] == nest->reduce->sources[s] && !access->uneven[i]
+          && access->strides[i] > 0 && access->strides[i] <= 2 * n_lanes)
+        return TRUE;
+  return FALSE;
+}
+
+/* Whether each row of tiles reads the panels where they are: they stay in the second cache from one
+ * row to the next, and need no conditions. What the rows read themselves is then read once. */
+static gboolean
+is_read_in_place (Plan *plan, Nest *nest, guint vector)
+{
+  for (guint i = 0; i < nest->loads->len; i++) {
+    const Access *access = &g_array_index (nest->loads, Access, i);
+    if (access->strides[vector] != 0 && access->node->n_sources > 2)
+      return FALSE;
+  }
+  return count_all_panels (plan, nest, vector)
+         <= IN_PLACE_SHARE * (double) plan->target->cache_bytes[1];
 }
 
 /* Cost of one multiply-add in a tile: what is computed, plus what is loaded for it, from registers'
@@ -45,8 +112,10 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
   gint64 n_steps = nest->work / MAX (combinations (plan->graph, nest->reduce), 1);
   gint64 blocks_outside
       = combinations (plan->graph, nest->reduce) / (extent_of (plan, vector) * rows);
-  double near = (double) plan->target->cache_bytes[0],
+  double near = NEAR_SHARE * (double) plan->target->cache_bytes[0],
          vector_bytes = plan->target->vector_bits / 8.0;
+  gboolean in_place = is_read_in_place (plan, nest, vector);
+  double all_panels = count_all_panels (plan, nest, vector);
   guint n_vector = 0, n_other = 0;
   for (guint i = 0; i < nest->loads->len; i++) {
     Access *access = &g_array_index (nest->loads, Access, i);
@@ -61,14 +130,18 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
   gint64 fixed = other >= 0 ? plan->copies[other] : 0; /* by a tile of another nest */
   for (gint64 nv = 1; nv <= MIN (n, 4); nv++) {
     for (gint64 count = MAX (fixed, 1); count <= (fixed ? fixed : MIN (rows, 14)); count++) {
-      if (nv * count + nv * n_vector + 1 > registers)
+      if (nv * count * nest->n_reduces + nv * n_vector + 1 > registers)
         break;
-      double far = (double) (n_steps * nv) * vector_bytes > near ? 1 : 0;
-      double per_step = MAX (nv * count / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other)
+      double again = in_place ? all_panels : (double) (n_steps * nv) * vector_bytes;
+      double far = again > near ? 1 : 0;
+      double n_products = (double) (nv * count * nest->n_reduces);
+      double per_step = MAX (n_products / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other)
                         + far * nv * n_vector;
-      double cost = per_step / (double) (nv * count) * waste (n, nv) * waste (rows, count);
+      double cost
+          = per_step / n_products * tiny_plan_waste (n, nv) * tiny_plan_waste (rows, count);
       if (other >= 0 && rows >= STAGE_MIN_TILES * count)
-        cost *= imbalance (plan, blocks_outside * ((n + nv - 1) / nv));
+        cost *= imbalance (
+            plan, blocks_outside * (in_place ? (rows + count - 1) / count : (n + nv - 1) / nv));
       if (best->cost == 0 || cost < best->cost)
         *best = (Tile){ other, count, nv, cost };
     }
@@ -84,20 +157,8 @@ is_panel (const Access *access, const Tile *tile, guint vector)
          && !access->uneven[tile->axis] && access->strides[tile->axis] == 0;
 }
 
-/* What one round of the loops outside reads of a panel, in bytes. */
-static double
-count_panel_bytes (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
-{
-  double n_bytes = (double) n_lanes * (double) tiny_dtype_get_n_bytes (access->node->dtype);
-  for (guint i = 1; i < nest->reduce->n_sources; i++)
-    if (tiny_node_depends_on (plan->graph, access->node, nest->reduce->sources[i]))
-      n_bytes *= (double) tiny_range_get_extent (nest->reduce->sources[i]);
-  return n_bytes;
-}
-
-/* How many outputs read the same of @access, besides those of one vector. */
-static gint64
-count_readers (Plan *plan, const Access *access, guint vector)
+gint64
+tiny_plan_count_readers (Plan *plan, const Access *access, guint vector)
 {
   gint64 n = 1;
   for (guint i = 0; i < plan->n_origins; i++) {
@@ -147,7 +208,8 @@ move_readers_inside (Plan *plan, const Access *access, guint vector, const Tile 
 }
 
 /* A panel that all tiles along an axis read, and that lies in memory with gaps, is copied first: the
- * axes along which it is read become the innermost, the copy is made outside of them. */
+ * axes along which it is read become the innermost, the copy is made outside of them. Where panels
+ * are read in place, all of them are read for a tile before the next one's rows. */
 static void
 stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *tile)
 {
@@ -157,16 +219,23 @@ stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *til
       = MIN ((double) plan->target->local_bytes, (double) plan->target->cache_bytes[1] / 2);
   if (tile->axis < 0 || plan->nests->len != 1 || axes->n_outputs < 2)
     return;
+  if (is_read_in_place (plan, nest, vector)) {
+    if (tiny_axes_find (axes, plan->origins[vector])
+        < tiny_axes_find (axes, plan->origins[tile->axis]))
+      move_inside (plan, vector);
+    return;
+  }
   for (guint i = 0; i < nest->loads->len; i++) {
     Access *access = &g_array_index (nest->loads, Access, i);
+    gboolean dense = is_dense (plan, nest, access, n_lanes) && access->node->n_sources == 2;
     double n_bytes = count_panel_bytes (plan, nest, access, n_lanes);
-    if (!is_panel (access, tile, vector) || n_bytes > most
-        || count_readers (plan, access, vector) < STAGE_MIN_TILES * tile->count)
+    if (!is_panel (access, tile, vector) || (n_bytes > most && !dense)
+        || tiny_plan_count_readers (plan, access, vector) < STAGE_MIN_TILES * tile->count)
       continue;
     gint64 operand = 0;
     while (tiny_axes_find_operand (axes, operand) != access->node)
       operand++;
-    if (move_readers_inside (plan, access, vector, tile))
+    if (move_readers_inside (plan, access, vector, tile) && !dense)
       plan->staged = operand;
     return;
   }

@@ -17,6 +17,7 @@ typedef enum {
   TINY_OPT_SPLIT,  /* split `amount` off as a loop of its own, which becomes axis + 1 */
   TINY_OPT_STAGE, /* copy what one round of an output axis reads of operand `amount` to local memory;
                    * operands are the LOADs of parameters in the kernel's order */
+  TINY_OPT_MERGE, /* make one axis of this and the next one, `amount`; before anything else */
   TINY_N_OPTS
 } TinyOptKind;
 

@@ -41,6 +41,7 @@ static const struct {
   { TINY_OPT_SPLIT, AMOUNT_LIST, FALSE, FALSE, { 4, 8, 16, 32, 64, 128, 256, 512 } },
   { TINY_OPT_SWAP, AMOUNT_AXES, FALSE, FALSE, { 0 } },
   { TINY_OPT_STAGE, AMOUNT_OPERANDS, FALSE, FALSE, { 0 } },
+  { TINY_OPT_MERGE, AMOUNT_AXES, FALSE, FALSE, { 0 } },
 };
 
 struct TinyOptSpace {
@@ -237,6 +238,20 @@ add_insertions (Found *found, const List *list, guint at)
     }
 }
 
+/* What goes before all others, and leaves fewer axes to them. */
+static void
+add_merges (Found *found, const List *list)
+{
+  g_autoptr (TinyAxes) axes = apply_all (found->space, NULL, 0, NULL);
+  for (guint axis = 0; axis + 1 < axes->n_outputs; axis++) {
+    List longer = *list;
+    if (insert_opt (&longer, 0, (TinyOpt){ TINY_OPT_MERGE, axis, axis + 1 }))
+      add_list (found, &longer);
+    longer.n = 1;
+    add_list (found, &longer);
+  }
+}
+
 /* Optimisation @at with another amount; the padding of its axis goes along. */
 static void
 add_changes (Found *found, const List *list, guint at)
@@ -293,6 +308,7 @@ tiny_opt_space_get_neighbours (TinyOptSpace *self, const char *text)
     for (guint i = 0; i < n; i++)
       add_changes (&found, &list, i);
     add_insertions (&found, &list, find_grid (&list));
+    add_merges (&found, &list);
     add_insertions (&found, &list, n);
     for (guint i = 0; i < n; i++) {
       List shorter = list;

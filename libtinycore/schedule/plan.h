@@ -117,6 +117,9 @@ void schedule_merge_kernels (Plan *plan);
  * contraction is left that would be repeated by loops that it does not depend on. */
 gboolean schedule_share_values (Plan *plan, PlanItem *item);
 
+/* panels.c: what is copied for contractions alone lies in the order in which they read it. */
+void schedule_lay_panels (Plan *plan);
+
 /* explain.c: for each value that goes from kernel to kernel, why; free with g_free(). */
 char *schedule_explain (Plan *plan);
 

@@ -75,6 +75,18 @@ most_steps (Plan *plan, TinyNode *node)
   return MIN (n_operands / n_cached + 1, n_operands / (4 * n_outputs));
 }
 
+/* Whether steps of @axis would be the innermost axis of what they give, which tiles want to be one
+ * of the results' own. */
+static gboolean
+would_be_innermost (TinyNode *node, guint axis)
+{
+  const TinyInts *shape = node->shape;
+  for (guint i = axis + 1; i < shape->n; i++)
+    if (shape->v[i] != 1)
+      return FALSE;
+  return count_operands (node->sources[0]) > 0;
+}
+
 static TinyNode *
 split (Plan *plan, TinyNode *node)
 {
@@ -102,7 +114,7 @@ split (Plan *plan, TinyNode *node)
     return tiny_node_reshape (graph, parts, node->shape->v, node->shape->n);
   }
   x = tiny_node_reshape (graph, x, dims, rank + 1);
-  if (is_small_contraction (node)) {
+  if (is_small_contraction (node) || would_be_innermost (node, axis)) {
     gint64 order[SCHEDULE_MAX_RANK + 1] = { axis };
     for (guint i = 0; i < rank; i++)
       order[i + 1] = i + (i >= axis);

@@ -303,6 +303,7 @@ lay_out (Plan *plan, gboolean *out_is_whole, GError **error)
     if (g_array_index (plan->items, PlanItem, i).kind == TINY_SCHEDULE_KERNEL
         && !schedule_share_values (plan, &g_array_index (plan->items, PlanItem, i)))
       *out_is_whole = FALSE;
+  schedule_lay_panels (plan);
   n_stuck = schedule_order_items (plan);
   g_assert (n_stuck == 0);
   return TRUE;

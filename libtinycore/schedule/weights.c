@@ -29,6 +29,7 @@ ScheduleWeights schedule_weights = {
   .pack_min_reuse = 16,
   .pack_min_work = 1 << 16,
   .pack_max_growth = 2,
+  .pack_block = 32,
   .lanes = 16,
   .workers = 8,
   .local_bytes = 1 << 18,

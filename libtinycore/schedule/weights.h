@@ -48,6 +48,8 @@ typedef struct {
   gint64 pack_min_reuse;  /* each packed element is used at least this many times */
   gint64 pack_min_work;   /* products in the contraction, at least */
   double pack_max_growth; /* a packed copy is at most this many times what it is made from */
+  /* panels.c */
+  gint64 pack_block; /* columns of a panel: a tile's vectors, and not less than a cache line */
   /* where no target is known */
   double lanes, workers;
   gint64 local_bytes, near_bytes;

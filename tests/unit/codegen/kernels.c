@@ -47,6 +47,8 @@ narrow_target (void)
   target.vector_bits = 128;
   target.n_vector_registers = 16;
   target.max_lanes = 4;
+  target.cache_bytes[0] = 1 << 10; /* so small that panels are copied */
+  target.cache_bytes[1] = 8 << 10;
   for (guint i = 0; i < TINY_N_DTYPES; i++)
     target.ops[i] &= ~TINY_INSTR_BIT (TINY_INSTR_MULACC);
   return target;

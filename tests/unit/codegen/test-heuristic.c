@@ -1,81 +1,142 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-heuristic.c: what the heuristic chooses for products of a matrix with a vector, and that it
- * computes what the kernel says. */
+ * test-heuristic.c: which optimisations are chosen where they decide over speed: panels that are
+ * copied or read in place, several contractions in one nest, rows shorter than vectors. */
+#include <string.h>
+
 #include "kernels.h"
 
-/* out[i][j] = sum over k of x[a[i][j][k]] * y[b[i][j][k]]; strides of each. */
-typedef struct {
-  gint64 extents[3], x_strides[3], y_strides[3];
-} Product;
-
-static gint64
-size_of (const Product *self, const gint64 strides[3])
+static char *
+choose (Build *b, TinyNode *sink)
 {
-  gint64 n = 1;
-  for (guint i = 0; i < 3; i++)
-    n += (self->extents[i] - 1) * strides[i];
-  return n;
+  TinyTarget target = vector_target ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyLinearProgram) program
+      = tiny_codegen_compile (b->graph, sink, &target, NULL, 0, &error);
+  g_assert_no_error (error);
+  g_test_message ("%s", program->opts);
+  return g_strdup (program->opts);
 }
 
+/* The product of (M, K) and (K, N), whose parameters begin at @slot. */
 static TinyNode *
-load_of (Build *b, guint slot, gint64 n, TinyNode **ranges, const gint64 *strides)
+product (Build *b, guint slot, TinyNode *i, TinyNode *j, TinyNode *k)
 {
-  TinyNode *index = NULL;
-  for (guint i = 0; i < 3; i++) {
-    TinyNode *stride = tiny_node_const_index (b->graph, strides[i]), *term = ranges[i];
-    if (strides[i] == 0)
-      continue;
-    if (strides[i] != 1)
-      term = build_op (b, TINY_OP_MUL, term, stride);
-    index = index == NULL ? term : build_op (b, TINY_OP_ADD, index, term);
-  }
-  return build_load (b, build_param (b, TINY_DTYPE_F32, slot, n), index, NULL);
+  gint64 M = tiny_range_get_extent (i), N = tiny_range_get_extent (j),
+         K = tiny_range_get_extent (k);
+  TinyNode *x
+      = build_load (b, build_param (b, TINY_DTYPE_F32, slot, M * K), INDEX (b, i, k), NULL);
+  TinyNode *y
+      = build_load (b, build_param (b, TINY_DTYPE_F32, slot + 1, K * N), INDEX (b, k, j), NULL);
+  return build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, x, y), 1, &k);
 }
 
 static char *
-choose (const Product *self)
+choose_matmul (gint64 M, gint64 N, gint64 K, guint n_products)
 {
   BUILD ();
-  TinyTarget target = vector_target ();
-  TinyNode *r[3];
-  for (guint i = 0; i < 3; i++)
-    r[i] = build_range (b, self->extents[i]);
-  TinyNode *x = load_of (b, 1, size_of (self, self->x_strides), r, self->x_strides);
-  TinyNode *y = load_of (b, 2, size_of (self, self->y_strides), r, self->y_strides);
-  TinyNode *sum = build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, x, y), 1, &r[2]);
-  TinyNode *out = build_param (b, TINY_DTYPE_F32, 0, self->extents[0] * self->extents[1]);
-  return check_kernel (
-      b, build_sink (b, build_store (b, out, INDEX (b, r[0], r[1]), sum, NULL)), &target, NULL);
+  TinyNode *i = build_range (b, M), *j = build_range (b, N), *k = build_range (b, K);
+  TinyNode *sum = product (b, 1, i, j, k);
+  for (guint n = 1; n < n_products; n++)
+    sum = build_op (b, TINY_OP_ADD, sum, product (b, 1 + 2 * n, i, j, k));
+  return choose (b, build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N),
+                                                INDEX (b, i, j), sum, NULL)));
 }
 
-/* A row is read with four accumulators, so that memory is read as it lies, two rows at a time. */
+/* Panels that stay in the cache for all rows are read where they are, and the rows go to the
+ * threads; others are copied, and go to the threads themselves. */
 static void
-test_matvec (void)
+test_in_place (void)
 {
-  g_autofree char *opts = choose (&(Product){ { 1, 64, 512 }, { 0, 0, 1 }, { 0, 512, 1 } });
-  g_test_message ("%s", opts);
-  g_assert_nonnull (strstr (opts, "lanes(1,16) unroll(1,4) upcast(0,2)"));
+  g_autofree char *small = choose_matmul (3136, 64, 256, 1);
+  g_autofree char *large = choose_matmul (1024, 1024, 1024, 1);
+  g_assert_null (strstr (small, "stage"));
+  g_assert_null (strstr (small, "swap"));
+  g_assert_nonnull (strstr (small, "grid(0,0)"));
+  g_assert_nonnull (strstr (large, "stage(0,1)"));
 }
 
-/* Heads of keys that lie side by side in each row: rows are the outer loop. */
+/* Panels that lie in one piece are not copied, however large; all rows are computed for one of them
+ * before the next. */
 static void
-test_order (void)
+test_dense (void)
 {
-  g_autofree char *opts = choose (&(Product){ { 3, 40, 64 }, { 64, 0, 1 }, { 64, 192, 1 } });
-  g_test_message ("%s", opts);
+  BUILD ();
+  gint64 M = 196, N = 1024, K = 1024;
+  TinyNode *i = build_range (b, M), *block = build_range (b, N / 32), *j = build_range (b, 32);
+  TinyNode *k = build_range (b, K);
+  TinyNode *x
+      = build_load (b, build_param (b, TINY_DTYPE_F32, 1, M * K), INDEX (b, i, k), NULL);
+  TinyNode *y
+      = build_load (b, build_param (b, TINY_DTYPE_F32, 2, K * N), INDEX (b, block, k, j), NULL);
+  TinyNode *sum = build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, x, y), 1, &k);
+  g_autofree char *opts
+      = choose (b, build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N),
+                                               INDEX (b, i, block, j), sum, NULL)));
+  g_assert_null (strstr (opts, "stage"));
   g_assert_nonnull (strstr (opts, "swap(0,1)"));
-  g_autofree char *straight
-      = choose (&(Product){ { 3, 40, 64 }, { 64, 0, 1 }, { 2560, 64, 1 } });
-  g_test_message ("%s", straight);
-  g_assert_null (strstr (straight, "swap"));
+}
+
+/* The products of all UPCASTs and the number of sums fit the registers. */
+static void
+test_two_products (void)
+{
+  g_autofree char *opts = choose_matmul (512, 256, 64, 2);
+  gint64 n_sums = 2;
+  for (const char *at = opts; (at = strstr (at, "upcast(")) != NULL; at++)
+    n_sums *= g_ascii_strtoll (strchr (at, ',') + 1, NULL, 10);
+  g_assert_cmpint (n_sums, >, 2);
+  g_assert_cmpint (n_sums, <, 32);
+}
+
+/* A convolution of @W columns whose borders are gates, so that rows follow each other; @C channels
+ * to @O. */
+static TinyNode *
+build_convolution (Build *b, gint64 C, gint64 O, gint64 H, gint64 W)
+{
+  TinyNode *o = build_range (b, O), *y = build_range (b, H), *x = build_range (b, W);
+  TinyNode *k[] = { build_range (b, C), build_range (b, 3) };
+  TinyNode *column
+      = build_op (b, TINY_OP_ADD, build_op (b, TINY_OP_ADD, x, k[1]), build_number (b, -1));
+  TinyNode *gate
+      = build_op (b, TINY_OP_AND, build_op (b, TINY_OP_CMPLT, build_number (b, -1), column),
+                  build_op (b, TINY_OP_CMPLT, column, build_number (b, W)));
+  TinyNode *index = build_op (b, TINY_OP_ADD, INDEX (b, k[0], y, x),
+                              build_op (b, TINY_OP_ADD, k[1], build_number (b, -1)));
+  TinyNode *image = build_load (b, build_param (b, TINY_DTYPE_F32, 1, C * H * W), index, gate);
+  TinyNode *w = build_load (b, build_param (b, TINY_DTYPE_F32, 2, C * O * 3),
+                            INDEX (b, k[0], k[1], o), NULL);
+  TinyNode *sum = build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, image, w), 2, k);
+  return build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, O * H * W),
+                                     INDEX (b, o, y, x), sum, NULL));
+}
+
+/* Rows that leave lanes empty become one axis with what is around them, where many outputs read
+ * them; what that computes is what the kernel says, for rows shorter and longer than a vector. */
+static void
+test_short_rows (void)
+{
+  gint64 sizes[][2] = { { 56, 56 }, { 7, 7 }, { 5, 20 }, { 3, 1 }, { 1, 9 } };
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    BUILD ();
+    check_everywhere (b, build_convolution (b, 3, 16, sizes[i][0], sizes[i][1]));
+  }
+  BUILD ();
+  g_autofree char *uneven = choose (b, build_convolution (b, 64, 64, 56, 56));
+  g_autofree char *even = choose (b, build_convolution (b, 64, 64, 64, 64));
+  g_autofree char *few = choose (b, build_convolution (b, 64, 4, 56, 56));
+  g_assert_true (g_str_has_prefix (uneven, "merge(1,2) "));
+  g_assert_null (strstr (few, "merge"));
+  g_assert_null (strstr (even, "merge"));
 }
 
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/codegen/heuristic/matvec", test_matvec);
-  g_test_add_func ("/codegen/heuristic/order", test_order);
+  g_test_add_func ("/codegen/heuristic/in-place", test_in_place);
+  g_test_add_func ("/codegen/heuristic/dense", test_dense);
+  g_test_add_func ("/codegen/heuristic/two-products", test_two_products);
+  g_test_add_func ("/codegen/heuristic/short-rows", test_short_rows);
   return g_test_run ();
 }

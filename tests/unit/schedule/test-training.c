@@ -256,6 +256,7 @@ begin_small (gboolean large)
     schedule_weights.split_least = 2;
     schedule_weights.pack_min_work = 16;
     schedule_weights.pack_min_reuse = 2;
+    schedule_weights.pack_block = 2;
   }
   return old;
 }
