@@ -100,6 +100,10 @@ look (Plan *plan)
       add_access (plan, plan->accesses, node);
   }
   plan->lanes = MIN (plan->target->vector_bits / (8 * widest), plan->target->max_lanes);
+  gint64 n_bytes = tiny_axes_count_local_bytes (plan->axes, NULL, 1);
+  plan->most_copies = n_bytes == 0 ? MAX_TILE_COPIES
+                                   : CLAMP ((gint64) plan->target->local_bytes / n_bytes, 1,
+                                            MAX_LOCAL_COPIES);
 }
 
 static gint64

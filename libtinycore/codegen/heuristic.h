@@ -15,6 +15,8 @@ enum {
   STAGE_MIN_TILES = 4,    /* that read a copy, to be worth making it */
   MERGE_MIN_READERS = 16, /* of a vector, to be worth its conditions at the ends of rows */
   MAX_SHORT = 4,          /* rounds of a reduced loop that becomes none */
+  MAX_TILE_COPIES = 14,   /* of a contraction's vectors */
+  MAX_LOCAL_COPIES = 6,   /* where loops around LOCALs have them too, for values of their own */
   MAX_ROW_COPIES = 8      /* accumulators of a reduction with lanes on a reduced axis */
 };
 
@@ -43,6 +45,7 @@ typedef struct {
   guint lanes;                 /* full vector of the widest dtype */
   gint64 work;
   gint64 copies[MAX_AXES]; /* by origin: of each value that depends on it; 0: one */
+  gint64 most_copies;      /* along the second axis of a tile */
   int vector_axis;         /* the output axis with lanes, by origin; -1: none */
   gint64 staged;           /* operand to stage outside of the innermost output axes; -1: none */
   guint n_inside;          /* how many axes these are */

@@ -62,6 +62,19 @@ int tiny_axes_find (TinyAxes *self, TinyNode *origin);
 
 gboolean tiny_axes_all_stores_depend_on (TinyAxes *self, TinyNode *origin);
 
+/* What became of the kernel's @range, or NULL. */
+TinyOrigin *tiny_axes_find_origin (TinyAxes *self, TinyNode *range);
+
+/* local.c: what the kernel's LOCALs take, those that are filled in the loop of @range @copies times. */
+gint64 tiny_axes_count_local_bytes (TinyAxes *self, TinyNode *range, gint64 copies);
+/* Whether @amount copies or lanes of @axis leave the LOCALs as much memory as the target has. */
+gboolean tiny_axes_fit_local (TinyAxes *self, TinyAxis *axis, gint64 amount);
+/* @memory is filled again in each round of a loop: when the loop is copied or becomes lanes, every
+ * copy and lane gets memory of its own. */
+void tiny_axes_grow_local (TinyAxes *self, TinyNode *memory);
+/* Makes memory and index of an access, @sources, those of what @memory became. */
+void tiny_axes_move_local (TinyAxes *self, TinyNode *memory, TinyNode **sources);
+
 /* stage.c: the LOAD of a parameter that STAGE calls @operand, or NULL. */
 TinyNode *tiny_axes_find_operand (TinyAxes *self, gint64 operand);
 /* What reads a copy in place of @load; the STORE that makes it joins those that are staged. */

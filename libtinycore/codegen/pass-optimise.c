@@ -17,12 +17,6 @@
 #include "base/tiny-error.h"
 #include "rewrite/tiny-bounds.h"
 
-/* What a LOCAL became: see grow_local(). */
-typedef struct {
-  TinyNode *memory, *offset, *lane;
-  gint64 lanes;
-} Local;
-
 static void
 origin_clear (gpointer data)
 {
@@ -103,8 +97,8 @@ tiny_axes_find (TinyAxes *self, TinyNode *origin)
   return -1;
 }
 
-static TinyOrigin *
-find_origin (TinyAxes *self, TinyNode *range)
+TinyOrigin *
+tiny_axes_find_origin (TinyAxes *self, TinyNode *range)
 {
   for (guint i = 0; i < self->origins->len; i++) {
     TinyOrigin *origin = &g_array_index (self->origins, TinyOrigin, i);
@@ -128,7 +122,7 @@ static void
 change_axis (
     TinyAxes *self, TinyAxis *axis, TinyNode *node, gint64 extent, TinyNode *replacement)
 {
-  TinyOrigin *origin = find_origin (self, axis->origin);
+  TinyOrigin *origin = tiny_axes_find_origin (self, axis->origin);
   origin->expression = tiny_codegen_replace (self->cg->graph, origin->expression, &axis->node,
                                              &replacement, 1);
   axis->node = node;
@@ -216,13 +210,17 @@ find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
   switch (opt.kind) {
   case TINY_OPT_LANES:
     return opt.amount > self->cg->target->max_lanes ? "the target has fewer lanes"
+           : !tiny_axes_fit_local (self, axis, opt.amount)
+               ? "the kernel's own memory would not fit"
            : !tiny_axes_can_have_lanes (self, axis->origin)
                ? "values have lanes along another axis"
                : NULL;
   case TINY_OPT_UPCAST:
     return axis->is_reduce                                        ? "the axis is reduced"
            : (opt.amount ? opt.amount : axis->extent) > G_MAXINT8 ? "it makes too many copies"
-                                                                  : NULL;
+           : !tiny_axes_fit_local (self, axis, opt.amount ? opt.amount : axis->extent)
+               ? "the kernel's own memory would not fit"
+               : NULL;
   case TINY_OPT_UNROLL:
     return !axis->is_reduce         ? "the axis is not reduced"
            : opt.amount > G_MAXINT8 ? "it makes too many copies"
@@ -259,8 +257,8 @@ pad_axis (TinyAxes *self, TinyAxis *axis, gint64 multiple)
   gint64 padded = (axis->extent + multiple - 1) / multiple * multiple;
   if (padded == axis->extent)
     return;
-  find_origin (self, axis->origin)->valid = axis->extent;
-  find_origin (self, axis->origin)->multiple = multiple;
+  tiny_axes_find_origin (self, axis->origin)->valid = axis->extent;
+  tiny_axes_find_origin (self, axis->origin)->multiple = multiple;
   TinyNode *node = fresh_range (self, axis->kind, padded);
   change_axis (self, axis, node, padded, node);
 }
@@ -304,7 +302,7 @@ tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
     gint64 amount = opt.amount ? opt.amount : axis->extent;
     TinyNode *inner = split_axis (self, axis, kinds[opt.kind], amount);
     if (amount > 1)
-      g_ptr_array_add (find_origin (self, axis->origin)->inner, inner);
+      g_ptr_array_add (tiny_axes_find_origin (self, axis->origin)->inner, inner);
   }
   g_array_append_val (self->cg->applied, opt);
   return TRUE;
@@ -416,7 +414,7 @@ add_gates (TinyAxes *self, TinyNode *gate, TinyNode *const *ranges, guint n)
 {
   TinyGraph *graph = self->cg->graph;
   for (guint i = 0; i < n; i++) {
-    TinyOrigin *origin = find_origin (self, ranges[i]);
+    TinyOrigin *origin = tiny_axes_find_origin (self, ranges[i]);
     if (origin == NULL || origin->valid == 0)
       continue;
     TinyNode *valid = tiny_fold_binary (graph, TINY_OP_CMPLT, origin->expression,
@@ -426,64 +424,11 @@ add_gates (TinyAxes *self, TinyNode *gate, TinyNode *const *ranges, guint n)
   return gate;
 }
 
-/* LOCAL memory that is filled again in each round of a loop: when the loop is copied or becomes
- * lanes, every copy and lane gets memory of its own. */
-static Local *
-grow_local (TinyAxes *self, TinyNode *memory)
-{
-  TinyGraph *graph = self->cg->graph;
-  TinyNode *zero = tiny_node_const_index (graph, 0);
-  Local *local = g_new0 (Local, 1);
-  gint64 n = memory->ints->v[0];
-  g_autofree TinyNode **loops = g_new (TinyNode *, memory->n_sources + 1);
-  local->lanes = 1;
-  local->offset = zero;
-  for (guint i = 0; i < memory->n_sources; i++) {
-    TinyOrigin *origin = find_origin (self, memory->sources[i]);
-    loops[i] = origin ? origin->expression : memory->sources[i];
-    for (guint j = 0; origin != NULL && j < origin->inner->len; j++) {
-      TinyNode *inner = origin->inner->pdata[j];
-      gint64 extent = tiny_range_get_extent (inner), scale = n;
-      loops[i] = tiny_codegen_replace (graph, loops[i], &inner, &zero, 1);
-      if (tiny_range_get_kind (inner) == TINY_RANGE_LANES) {
-        local->lanes = extent;
-        local->lane = inner;
-        continue;
-      }
-      n *= extent;
-      local->offset = tiny_fold_binary (
-          graph, TINY_OP_ADD, local->offset,
-          tiny_fold_binary (graph, TINY_OP_MUL, inner, tiny_node_const_index (graph, scale)));
-    }
-  }
-  n *= local->lanes;
-  local->memory = tiny_node_new (graph, TINY_OP_LOCAL, memory->dtype, 1, memory->n_sources,
-                                 loops, memory->arg, tiny_graph_ints (graph, &n, 1), NULL);
-  return local;
-}
-
-/* Where @index of a LOCAL as the kernel has it now is. */
-static TinyNode *
-local_index (TinyAxes *self, const Local *local, TinyNode *index)
-{
-  TinyGraph *graph = self->cg->graph;
-  index = tiny_fold_binary (graph, TINY_OP_ADD, index, local->offset);
-  if (local->lane == NULL)
-    return index;
-  index = tiny_fold_binary (graph, TINY_OP_MUL, index,
-                            tiny_node_const_index (graph, local->lanes));
-  return tiny_fold_binary (graph, TINY_OP_ADD, index, local->lane);
-}
-
 static TinyNode *
 rebuild_access (TinyAxes *self, TinyNode *node, TinyNode **sources)
 {
   TinyGraph *graph = self->cg->graph;
-  Local *local = g_hash_table_lookup (self->locals, node->sources[0]);
-  if (local != NULL) {
-    sources[0] = local->memory;
-    sources[1] = local_index (self, local, sources[1]);
-  }
+  tiny_axes_move_local (self, node->sources[0], sources);
   guint n_ranges, at = node->op == TINY_OP_LOAD ? 2 : 3;
   TinyNode *const *ranges = tiny_node_get_ranges (graph, node, &n_ranges);
   TinyNode *given = node->n_sources > at ? sources[at] : NULL;
@@ -520,7 +465,7 @@ rebuild_reduce (TinyAxes *self, TinyNode *node, TinyNode *value)
           && tiny_axes_get (self, i)->node->op == TINY_OP_RANGE)
         g_ptr_array_add (sources, tiny_axes_get (self, i)->node);
   for (guint s = 1; s < node->n_sources; s++) {
-    GPtrArray *inner = find_origin (self, node->sources[s])->inner;
+    GPtrArray *inner = tiny_axes_find_origin (self, node->sources[s])->inner;
     for (guint i = 0; i < inner->len; i++)
       g_ptr_array_add (sources, inner->pdata[i]);
   }
@@ -539,8 +484,7 @@ tiny_axes_build (TinyAxes *self)
   for (guint i = 0; i < self->root->n_sources; i++) {
     TinyNode *store = self->root->sources[i];
     if (store->sources[0]->op == TINY_OP_LOCAL)
-      g_hash_table_insert (self->locals, store->sources[0],
-                           grow_local (self, store->sources[0]));
+      tiny_axes_grow_local (self, store->sources[0]);
   }
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->root, 1);
   for (guint i = 0; i < order->len; i++) {
@@ -551,7 +495,7 @@ tiny_axes_build (TinyAxes *self)
     for (guint s = 0; s < node->n_sources; s++)
       sources[s] = tiny_node_map_get (&map, node->sources[s]);
     if (node->op == TINY_OP_RANGE)
-      made = find_origin (self, node)->expression;
+      made = tiny_axes_find_origin (self, node)->expression;
     else if (node->op == TINY_OP_REDUCE)
       made = rebuild_reduce (self, node, sources[0]);
     else if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)

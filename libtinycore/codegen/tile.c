@@ -129,7 +129,8 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
   }
   gint64 fixed = other >= 0 ? plan->copies[other] : 0; /* by a tile of another nest */
   for (gint64 nv = 1; nv <= MIN (n, 4); nv++) {
-    for (gint64 count = MAX (fixed, 1); count <= (fixed ? fixed : MIN (rows, 14)); count++) {
+    for (gint64 count = MAX (fixed, 1);
+         count <= (fixed ? fixed : MIN (rows, plan->most_copies)); count++) {
       if (nv * count * nest->n_reduces + nv * n_vector + 1 > registers)
         break;
       double again = in_place ? all_panels : (double) (n_steps * nv) * vector_bytes;
