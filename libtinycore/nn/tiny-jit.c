@@ -7,6 +7,7 @@
 
 #include "engine/tiny-capture.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shape.h"
 
 struct _TinyJit {
   GObject parent_instance;
@@ -87,6 +88,34 @@ nodes_of (TinyTensor *const *tensors, guint n, TinyNode **out)
     out[i] = tiny_tensor_get_node (tensors[i]);
 }
 
+static TinyBuffer *
+get_memory (TinyTensor *tensor)
+{
+  TinyNode *node = tiny_tensor_get_node (tensor);
+  while (node->op == TINY_OP_RESHAPE)
+    node = node->sources[0];
+  return tiny_runtime_get_buffer (node);
+}
+
+/* An output that is an input, or a view of one, becomes a copy: later inputs are others. */
+static gboolean
+own_outputs (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
+{
+  for (guint i = 0; i < self->n_outputs; i++) {
+    TinyTensor *output = self->outputs[i];
+    gboolean is_own = TRUE;
+    for (guint j = 0; j < n; j++)
+      is_own = is_own && get_memory (output) != get_memory (inputs[j]);
+    if (is_own)
+      continue;
+    TinyTensor *copy = tiny_tensor_contiguous (tiny_tensor_unsqueeze (output, 0));
+    self->outputs[i]
+        = g_object_ref_sink (tiny_tensor_reshape (copy, output->shape, output->n_dims));
+    g_object_unref (output);
+  }
+  return tiny_tensor_realize_many (self->outputs, self->n_outputs, error);
+}
+
 static gboolean
 record (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
@@ -96,7 +125,7 @@ record (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
   self->capture = tiny_capture_begin (self->nodes, n, error);
   if (self->capture == NULL)
     return FALSE;
-  gboolean good = run (self, inputs, n, error);
+  gboolean good = run (self, inputs, n, error) && own_outputs (self, inputs, n, error);
   good = tiny_capture_end (self->capture, good ? error : NULL) && good;
   if (!good) {
     g_clear_pointer (&self->capture, tiny_capture_free);

@@ -198,6 +198,39 @@ test_jit_freezes (void)
   g_assert_cmpuint (n_kernels[1], >, 1);
 }
 
+/* outputs[0] = the one column of inputs[0], which takes no kernel. */
+static gboolean
+sum_column (TinyTensor *const *inputs,
+            guint n_inputs,
+            TinyTensor **outputs,
+            guint n_outputs,
+            gpointer user_data,
+            GError **error)
+{
+  outputs[0] = g_object_ref_sink (tiny_tensor_sum (inputs[0], (gint[]){ 1 }, 1, FALSE));
+  return tiny_tensor_realize (outputs[0], error);
+}
+
+static void
+test_jit_without_kernels (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyJit) jit = tiny_jit_new (sum_column, NULL, NULL, 1);
+  for (guint i = 0; i < 4; i++) {
+    const float values[] = { i, i + 1, i + 2 };
+    float found[3];
+    g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_new_from_data (
+        NULL, TINY_DTYPE_F32, (gint64[]){ 3, 1 }, 2, values, sizeof values));
+    TinyTensor *output;
+    tiny_jit_call (jit, &x, 1, &output, &error);
+    g_assert_no_error (error);
+    g_assert_true (tiny_tensor_copy_data (output, found, sizeof found, NULL));
+    g_assert_cmpmem (found, sizeof found, values, sizeof values);
+  }
+}
+
 static void
 find_running (const char *name, TinyTensor *tensor, gboolean trainable, gpointer user_data)
 {
@@ -364,6 +397,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/nn/optimizer/adam", test_adam);
   g_test_add_func ("/nn/jit", test_jit);
   g_test_add_func ("/nn/jit/freezes", test_jit_freezes);
+  g_test_add_func ("/nn/jit/without-kernels", test_jit_without_kernels);
   g_test_add_func ("/nn/batch-norm", test_batch_norm);
   g_test_add_func ("/nn/embedding", test_embedding);
   g_test_add_func ("/nn/loader", test_loader);
