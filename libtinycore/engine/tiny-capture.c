@@ -14,6 +14,8 @@ struct TinyCapture {
   gboolean frozen_ran;
   guint frozen_version; /* of what they read, when they last ran */
   GPtrArray *inputs;    /* TinyBuffer in use for each input; each with a reference */
+  GPtrArray *next;      /* TinyBuffer for each input of the coming replay; likewise */
+  GPtrArray *copies;    /* TinyBuffer or NULL: of inputs that may not be used themselves */
 };
 
 TinyCapture *
@@ -26,6 +28,10 @@ tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error)
   }
   TinyCapture *self = g_new0 (TinyCapture, 1);
   self->inputs = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_buffer_unref);
+  self->next = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_buffer_unref);
+  self->copies = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_buffer_unref);
+  g_ptr_array_set_size (self->next, (gint) n_inputs);
+  g_ptr_array_set_size (self->copies, (gint) n_inputs);
   for (guint i = 0; i < n_inputs; i++) {
     TinyBuffer *buffer = tiny_runtime_get_buffer (inputs[i]);
     if (g_ptr_array_find (self->inputs, buffer, NULL)) {
@@ -65,6 +71,56 @@ thaw (TinyCapture *self, GError **error)
   return self->frozen_ran;
 }
 
+/* Whether a replay may read @now in the place of input @i: it writes elsewhere, and each input has
+ * memory of its own. */
+static gboolean
+may_use (TinyCapture *self, guint i, TinyBuffer *now)
+{
+  for (guint j = 0; j < i; j++)
+    if (tiny_buffer_get_handle (self->next->pdata[j]) == tiny_buffer_get_handle (now))
+      return FALSE;
+  return now == self->inputs->pdata[i]
+         || !tiny_launches_write (self->launches, now,
+                                  (TinyBuffer *const *) self->inputs->pdata, self->inputs->len);
+}
+
+/* A copy of @now for input @i, in memory that is kept for that. */
+static TinyBuffer *
+copy_input (TinyCapture *self, guint i, TinyBuffer *now, GError **error)
+{
+  if (self->copies->pdata[i] == NULL)
+    self->copies->pdata[i]
+        = tiny_buffer_new (tiny_buffer_get_device (now), tiny_buffer_get_n_bytes (now));
+  TinyBuffer *copy = self->copies->pdata[i];
+  return tiny_buffer_ensure (copy, error) && tiny_buffer_ensure (now, error)
+                 && tiny_launches_copy (self->launches, copy, now, error)
+             ? copy
+             : NULL;
+}
+
+/* Finds the memory for input @i of the coming replay. */
+static gboolean
+choose_input (TinyCapture *self, guint i, TinyNode *input, GError **error)
+{
+  TinyBuffer *now = tiny_runtime_get_buffer (input), *before = self->inputs->pdata[i];
+  if (tiny_buffer_get_n_bytes (now) != tiny_buffer_get_n_bytes (before)
+      || tiny_buffer_get_device (now) != tiny_buffer_get_device (before)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "jit: input %u was captured with %" G_GSIZE_FORMAT
+                 " bytes on %s and is now %" G_GSIZE_FORMAT " on %s",
+                 i, tiny_buffer_get_n_bytes (before), tiny_buffer_get_device_name (before),
+                 tiny_buffer_get_n_bytes (now), tiny_buffer_get_device_name (now));
+    return FALSE;
+  }
+  if (!may_use (self, i, now))
+    now = copy_input (self, i, now, error);
+  if (now == NULL)
+    return FALSE;
+  tiny_buffer_unref (self->next->pdata[i]);
+  self->next->pdata[i] = tiny_buffer_ref (now);
+  return TRUE;
+}
+
 /* Puts the memory of @inputs in the place of what was used before. Under the runtime's lock. */
 static gboolean
 exchange_inputs (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
@@ -74,24 +130,19 @@ exchange_inputs (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GEr
                  "jit: captured with %u inputs, called with %u", self->inputs->len, n_inputs);
     return FALSE;
   }
+  gboolean moves = FALSE;
   for (guint i = 0; i < n_inputs; i++) {
-    TinyBuffer *now = tiny_runtime_get_buffer (inputs[i]);
-    TinyBuffer *before = self->inputs->pdata[i];
-    if (now == before)
-      continue;
-    if (tiny_buffer_get_n_bytes (now) != tiny_buffer_get_n_bytes (before)
-        || tiny_buffer_get_device (now) != tiny_buffer_get_device (before)) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                   "jit: input %u was captured with %" G_GSIZE_FORMAT
-                   " bytes on %s and is now %" G_GSIZE_FORMAT " on %s",
-                   i, tiny_buffer_get_n_bytes (before), tiny_buffer_get_device_name (before),
-                   tiny_buffer_get_n_bytes (now), tiny_buffer_get_device_name (now));
+    if (!choose_input (self, i, inputs[i], error))
       return FALSE;
-    }
-    tiny_launches_replace (self->launches, before, now);
-    self->inputs->pdata[i] = tiny_buffer_ref (now);
-    tiny_buffer_unref (before);
+    moves = moves || self->next->pdata[i] != self->inputs->pdata[i];
   }
+  if (!moves)
+    return TRUE;
+  tiny_launches_replace (self->launches, (TinyBuffer *const *) self->inputs->pdata,
+                         (TinyBuffer *const *) self->next->pdata, n_inputs);
+  GPtrArray *before = self->inputs;
+  self->inputs = self->next;
+  self->next = before;
   return TRUE;
 }
 
@@ -127,5 +178,7 @@ tiny_capture_free (TinyCapture *self)
   g_clear_pointer (&self->launches, tiny_launches_free);
   g_clear_pointer (&self->frozen, tiny_launches_free);
   g_clear_pointer (&self->inputs, g_ptr_array_unref);
+  g_clear_pointer (&self->next, g_ptr_array_unref);
+  g_clear_pointer (&self->copies, g_ptr_array_unref);
   g_free (self);
 }

@@ -139,23 +139,55 @@ fill_span (TinySpan *span, const TinyBinding *binding, GError **error)
   return TRUE;
 }
 
-void
-tiny_launches_replace (TinyLaunches *self, TinyBuffer *from, TinyBuffer *to)
+static int
+find_buffer (TinyBuffer *buffer, TinyBuffer *const *buffers, guint n)
 {
-  if (from == to)
-    return;
+  for (guint i = 0; i < n; i++)
+    if (buffers[i] == buffer)
+      return (int) i;
+  return -1;
+}
+
+void
+tiny_launches_replace (TinyLaunches *self,
+                       TinyBuffer *const *from,
+                       TinyBuffer *const *to,
+                       guint n)
+{
   for (guint i = 0; i < self->bindings->len; i++) {
     TinyBinding *binding = &g_array_index (self->bindings, TinyBinding, i);
-    if (binding->buffer != from)
+    TinyBuffer *before = binding->buffer;
+    int at = find_buffer (before, from, n);
+    if (at < 0 || to[at] == before)
       continue;
-    binding->buffer = tiny_buffer_ref (to);
-    tiny_buffer_unref (from);
+    binding->buffer = tiny_buffer_ref (to[at]);
+    tiny_buffer_unref (before);
     if (self->spans != NULL && !fill_span (&self->spans[i], binding, NULL))
       forget_commands (self);
   }
   /* Other memory, other waits. */
   if (self->lanes != NULL && tiny_lanes_get_n (self->lanes) > 1)
     g_clear_pointer (&self->lanes, tiny_lanes_free);
+}
+
+gboolean
+tiny_launches_write (TinyLaunches *self,
+                     TinyBuffer *buffer,
+                     TinyBuffer *const *except,
+                     guint n_except)
+{
+  const TinyBinding all = { buffer, 0, (gint64) tiny_buffer_get_n_bytes (buffer), FALSE };
+  for (guint i = 0; i < self->launches->len; i++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, i);
+    for (guint j = 0; j < launch->n_written; j++) {
+      const TinyBinding *binding
+          = &g_array_index (self->bindings, TinyBinding, launch->first_binding + j);
+      if (find_buffer (binding->buffer, except, n_except) < 0
+          && tiny_bindings_overlap (binding, &all))
+        return TRUE;
+    }
+  }
+  return FALSE;
 }
 
 static gboolean
@@ -227,6 +259,14 @@ run_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from, GE
   }
   return tiny_buffer_download (from->buffer, at, self->staging, n, error)
          && tiny_buffer_upload (to->buffer, there, self->staging, n, error);
+}
+
+gboolean
+tiny_launches_copy (TinyLaunches *self, TinyBuffer *to, TinyBuffer *from, GError **error)
+{
+  const gint64 n = (gint64) tiny_buffer_get_n_bytes (from);
+  return run_copy (self, &(TinyBinding){ to, 0, n, FALSE }, &(TinyBinding){ from, 0, n, FALSE },
+                   error);
 }
 
 /* Records launches [first, end), submitted at @start and done now. They ran one after the other on

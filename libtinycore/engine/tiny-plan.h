@@ -48,8 +48,19 @@ void tiny_launches_add_kernel (TinyLaunches *self,
 void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from);
 guint tiny_launches_get_n_kernels (TinyLaunches *self);
-/* Every use of @from becomes one of @to from now on. */
-void tiny_launches_replace (TinyLaunches *self, TinyBuffer *from, TinyBuffer *to);
+/* Every use of from[i] becomes one of to[i] from now on, all at once: a buffer may be in both. */
+void tiny_launches_replace (TinyLaunches *self,
+                            TinyBuffer *const *from,
+                            TinyBuffer *const *to,
+                            guint n);
+/* Whether launches write in the memory of @buffer through another buffer than those of @except. */
+gboolean tiny_launches_write (TinyLaunches *self,
+                              TinyBuffer *buffer,
+                              TinyBuffer *const *except,
+                              guint n_except);
+/* Copies all of @from to @to, as large and on the same device. */
+gboolean
+tiny_launches_copy (TinyLaunches *self, TinyBuffer *to, TinyBuffer *from, GError **error);
 /* Appends all of @other. */
 void tiny_launches_append (TinyLaunches *self, TinyLaunches *other);
 /* Takes out the launches that would give the same again as long as nobody changes the buffers that

@@ -327,8 +327,12 @@ revive (TinyTrialHost *self, GError **error)
     return FALSE;
   }
   self->helper = helper_new (error);
-  if (self->helper == NULL || !open_there (self, error))
+  if (self->helper == NULL)
     return FALSE;
+  if (!open_there (self, error)) {
+    g_clear_pointer (&self->helper, helper_end);
+    return FALSE;
+  }
   const TrialRequest reset = { .verb = TRIAL_RESET }, keep = { .verb = TRIAL_KEEP },
                      first = { .verb = TRIAL_RUN, .id = 1 };
   return !self->has_kept

@@ -41,7 +41,10 @@ take_apart (TinyNode *node, Exponential *out)
   TinyNode *difference = node->sources[0];
   out->k = NULL;
   for (guint i = 0; i < 2 && difference->op == TINY_OP_MUL && out->k == NULL; i++) {
-    TinyNode *factor = skip_movement (difference->sources[i]);
+    TinyNode *factor = difference->sources[i];
+    while (tiny_op_is_movement (factor->op) && factor->op != TINY_OP_PAD
+           && factor->op != TINY_OP_SHEAR) /* which have zeros beside it */
+      factor = factor->sources[0];
     if (tiny_node_is_const (factor) && tiny_node_get_float (factor) > 0) {
       out->k = factor;
       difference = difference->sources[1 - i];

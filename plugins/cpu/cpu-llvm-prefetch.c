@@ -92,7 +92,8 @@ find_index (const Prefetch *self, const TinyInstr *instr)
 
 /* ---- loads ---- */
 
-/* A whole vector from a parameter's memory, whose place is known and begins a line. */
+/* A whole vector from a parameter's memory, whose place is known and begins a line. A BOOL is
+ * converted: its value is no load. */
 static bool
 describe_load (const Prefetch *self, const TinyInstr *instr, uint32_t loop, Load *out)
 {
@@ -103,8 +104,9 @@ describe_load (const Prefetch *self, const TinyInstr *instr, uint32_t loop, Load
   Index index = self->indices[emit_source_instr (e, instr, 1) - e->linear->instrs];
   const TinyInstr *bound = emit_source_instr (e, &e->linear->instrs[loop], 0);
   *out = (Load){ instr, loop, bound->arg, index, dtype_bits (buffer->dtype) / 8 };
-  return buffer->op == TINY_INSTR_PARAM && index.is_known && index.loop == loop
-         && bound->op == TINY_INSTR_CONST && index.constant * out->n_bytes % LINE_BYTES == 0;
+  return buffer->op == TINY_INSTR_PARAM && buffer->dtype != TINY_DTYPE_BOOL && index.is_known
+         && index.loop == loop && bound->op == TINY_INSTR_CONST
+         && index.constant * out->n_bytes % LINE_BYTES == 0;
 }
 
 /* How many earlier loops read what @load does. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-attention.c: attention from its plain formula, forward and backward, never has the matrix of
- * scores in memory, and gives what it gives with that stored. */
+ * test-attention.c: attention from its plain formula, forward and backward, does not have the matrix
+ * of scores in memory, and gives what it gives with that stored; and masks. */
 #include <math.h>
 
 #include "engine/runtime-private.h"
@@ -163,6 +163,37 @@ test_backward (gconstpointer data)
   check (data, backward, 3);
 }
 
+/* A softmax in which a mask of as many bools is read twice, from more memory than a cache has. */
+static void
+test_masked_softmax (void)
+{
+  enum { N = 1536 };
+  g_autoptr (GError) error = NULL;
+  const gint64 shape[] = { N, N };
+  g_autofree guint8 *mask = g_new (guint8, N * N);
+  g_autofree float *values = g_new (float, N *N);
+  for (guint i = 0; i < N * N; i++) {
+    mask[i] = i % 3 != 0;
+    values[i] = (float) (i % 17);
+  }
+  g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_new_from_data (
+      NULL, TINY_DTYPE_F32, shape, 2, values, N * N * sizeof *values));
+  TinyTensor *gate = tiny_tensor_new_from_data (NULL, TINY_DTYPE_BOOL, shape, 2, mask, N * N);
+  TinyTensor *low = tiny_tensor_add_number (tiny_tensor_mul_number (x, 0), -1e30);
+  g_autoptr (TinyTensor) y
+      = g_object_ref_sink (tiny_tensor_softmax (tiny_tensor_where (gate, x, low), -1));
+  tiny_tensor_copy_data (y, values, N * N * sizeof *values, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < N; i++) {
+    double sum = 0;
+    for (guint j = 0; j < N; j++) {
+      sum += values[i * N + j];
+      g_assert_true (mask[i * N + j] || values[i * N + j] == 0);
+    }
+    g_assert_cmpfloat_with_epsilon (sum, 1, 1e-5);
+  }
+}
+
 /* Sizes that no tile divides; one matrix of scores is larger than all else together. The long rows
  * fit the memory of a kernel, but not so often as a tile would copy them. */
 static const Case plain = { 63, 274, 274, 5 }, masked = { 63, 274, 274, 5, FALSE, TRUE };
@@ -178,5 +209,6 @@ main (int argc, char **argv)
   g_test_add_data_func ("/stress/attention/backward", &plain, test_backward);
   g_test_add_data_func ("/stress/attention/backward-masked", &masked, test_backward);
   g_test_add_data_func ("/stress/attention/backward-long", &long_rows, test_backward);
+  g_test_add_func ("/stress/attention/masked-softmax", test_masked_softmax);
   return g_test_run ();
 }

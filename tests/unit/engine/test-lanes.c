@@ -241,7 +241,7 @@ test_replace (void)
   add_twice (launches, far, &b, &a);
   tiny_launches_add_copy (launches, &here, &c);
   submit_and_time (launches);
-  tiny_launches_replace (launches, c.buffer, b.buffer);
+  tiny_launches_replace (launches, &c.buffer, &b.buffer, 1);
   slow.dispatch_us = 20000;
   submit_and_time (launches);
   slow.dispatch_us = 0;

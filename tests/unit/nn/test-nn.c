@@ -231,6 +231,69 @@ test_jit_without_kernels (void)
   }
 }
 
+static TinyTensor *
+make_row (const float values[4])
+{
+  return g_object_ref_sink (tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, (gint64[]){ 1, 4 },
+                                                       2, values, 4 * sizeof *values));
+}
+
+/* outputs[0] = softmax (inputs[0]) + inputs[0] / 2 - inputs[1] */
+static gboolean
+mix (TinyTensor *const *inputs,
+     guint n_inputs,
+     TinyTensor **outputs,
+     guint n_outputs,
+     gpointer user_data,
+     GError **error)
+{
+  TinyTensor *half = tiny_tensor_mul_number (inputs[0], 0.5);
+  TinyTensor *sum = tiny_tensor_add (tiny_tensor_softmax (inputs[0], -1), half);
+  outputs[0] = g_object_ref_sink (tiny_tensor_sub (sum, inputs[1]));
+  return tiny_tensor_realize (outputs[0], error);
+}
+
+static void
+assert_mixed (TinyJit *jit, TinyTensor *x, TinyTensor *y)
+{
+  g_autoptr (GError) error = NULL;
+  float got[4], expected[4], before[4];
+  g_autoptr (TinyTensor) copy = NULL;
+  TinyTensor *output, *both[] = { x, y }, *direct[1];
+  g_assert_true (tiny_tensor_copy_data (x, before, sizeof before, NULL));
+  copy = make_row (before);
+  mix ((TinyTensor *[]){ copy, y }, 2, direct, 1, NULL, &error);
+  g_assert_true (tiny_tensor_copy_data (direct[0], expected, sizeof expected, NULL));
+  g_object_unref (direct[0]);
+  tiny_jit_call (jit, both, 2, &output, &error);
+  g_assert_no_error (error);
+  g_assert_true (tiny_tensor_copy_data (output, got, sizeof got, NULL));
+  for (guint i = 0; i < 4; i++)
+    g_assert_cmpfloat_with_epsilon (got[i], expected[i], 1e-6);
+}
+
+/* Inputs may change places, be one and the same, or be what the last call gave. */
+static void
+test_jit_exchanges (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyJit) jit = tiny_jit_new (mix, NULL, NULL, 1);
+  g_autoptr (TinyTensor) a = make_row ((float[]){ 1, 2, 3, 4 });
+  g_autoptr (TinyTensor) b = make_row ((float[]){ 5, -6, 7, 1 });
+  TinyTensor *output;
+  for (guint i = 0; i < 4; i++)
+    assert_mixed (jit, i % 2 ? b : a, i % 2 ? a : b);
+  assert_mixed (jit, a, a);
+  assert_mixed (jit, a, b);
+  tiny_jit_call (jit, (TinyTensor *[]){ a, b }, 2, &output, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 3; i++)
+    assert_mixed (jit, output, b);
+  assert_mixed (jit, b, output);
+}
+
 static void
 find_running (const char *name, TinyTensor *tensor, gboolean trainable, gpointer user_data)
 {
@@ -396,6 +459,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/nn/optimizer/sgd", test_sgd);
   g_test_add_func ("/nn/optimizer/adam", test_adam);
   g_test_add_func ("/nn/jit", test_jit);
+  g_test_add_func ("/nn/jit/exchanges", test_jit_exchanges);
   g_test_add_func ("/nn/jit/freezes", test_jit_freezes);
   g_test_add_func ("/nn/jit/without-kernels", test_jit_without_kernels);
   g_test_add_func ("/nn/batch-norm", test_batch_norm);

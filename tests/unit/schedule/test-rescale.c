@@ -83,6 +83,9 @@ test_rescale (void)
   /* Where the exponent grows away from the maximum, a part's own is the wrong one. */
   g_assert_false (check ("mul.f32(sub.f32(%x, %m), -0.01)"));
   g_assert_false (check ("sub.f32(mul.f32(%x, 2.0), %m)"));
+  /* A factor that is 1.5 in half of the row. */
+  g_assert_false (check ("mul.f32(sub.f32(%x, %m), pad.f32{pairs=[0, 0, 0, 48]}("
+                         "expand.f32{shape=[8, 48]}(reshape.f32{shape=[1, 1]}(1.5))))"));
   schedule_weights = old;
 }
 
