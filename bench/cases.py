@@ -28,7 +28,7 @@ class Case:
   tolerance: float = 1e-5  # of outputs, relative to the largest value
   argument: str = ""
   model: bool = False   # ours is bench-model, not tinycore bench
-  field: str = "ms_median"
+  field: str = "ms"     # a list: of each turn
   cold: bool = False    # nothing compiled before, one run
   slow: bool = False    # measured when it is named or with --all
   streams: Streams = None

@@ -3,15 +3,19 @@
 
 A candidate is a command that prints JSON lines. Candidates of one comparison run one after the
 other, in turn and in alternating order, so that a slow minute of the machine falls on all of them.
+Programs that understand --turns run at the same time and take turns run by run, so that a slow second
+falls on all of them too: they print "turn" when they are ready and wait for a line.
 """
 import json
 import os
 import pathlib
+import selectors
 import shutil
 import statistics
 import subprocess
 import sys
 import tempfile
+import time
 import typing
 
 TUNED_BLAS = ("openblas", "mkl", "blis", "atlas")
@@ -22,6 +26,11 @@ m.matmul(m.ones((64, 64)), m.ones((64, 64)))
 names = set(l.split("/")[-1].strip() for l in open("/proc/self/maps") if "/" in l)
 print(*sorted(n for n in names if re.search(r"lib.*(blas|mkl_core|blis)", n)))
 """
+
+TURN = "turn"  # a program's word that it is ready
+PATIENCE_S = 600
+# After a turn threads wait for work in a loop (GNU OpenMP's for a tenth of a second) before they sleep.
+CALM_S, CALM_NS, MOST_CALM_S = 0.01, 500_000, 0.5
 
 HERE = pathlib.Path(__file__).resolve().parent
 
@@ -44,6 +53,62 @@ def raise_priority():
 
 class Failed(Exception):
   pass
+
+
+class Player:
+  """A program that runs when it is its turn."""
+
+  def __init__(self, bench, command, env):
+    self.name, self.result, self.errors = os.path.basename(str(command[0])), None, tempfile.TemporaryFile("w+")
+    try:
+      self.process = subprocess.Popen(
+        [str(c) for c in command], env=env or bench.environment(), text=True, stdin=subprocess.PIPE, bufsize=1,
+        stdout=subprocess.PIPE, stderr=self.errors, preexec_fn=raise_priority if bench.boost else None)
+    except OSError as error:
+      raise Failed(str(error)) from error
+    self.wait()
+
+  def wait(self):
+    """Until it is ready for another turn, or has printed its result."""
+    limit, line = time.monotonic() + PATIENCE_S, ""
+    with selectors.DefaultSelector() as selector:
+      selector.register(self.process.stdout, selectors.EVENT_READ)
+      while self.result is None and line.strip() != TURN:
+        if not selector.select(max(0, limit - time.monotonic())):
+          raise Failed(f"{self.name}: no answer within {PATIENCE_S} s")
+        line = self.process.stdout.readline()
+        if line.startswith("{"):
+          self.result = json.loads(line)
+        elif not line:
+          self.process.wait()
+          self.errors.seek(0)
+          words = self.errors.read().strip().splitlines() or ["no message"]
+          raise Failed(f"{self.name}: {words[-1]}")
+
+  def cpu_ns(self):
+    """The time its threads have run; 0 when it is gone."""
+    try:
+      return sum(int(path.read_text().split()[0])
+                 for path in pathlib.Path(f"/proc/{self.process.pid}/task").glob("*/schedstat"))
+    except (OSError, IndexError):
+      return 0
+
+  def turn(self):
+    """One run, and then until its threads sleep, so that the next program has the machine."""
+    try:
+      print(file=self.process.stdin, flush=True)
+    except BrokenPipeError:
+      pass  # wait () says why
+    self.wait()
+    limit, before = time.monotonic() + MOST_CALM_S, -CALM_NS
+    while time.monotonic() < limit and (now := self.cpu_ns()) - before >= CALM_NS:
+      before = now
+      time.sleep(CALM_S)
+
+  def stop(self):
+    self.process.kill()
+    self.process.communicate()
+    self.errors.close()
 
 
 class Peer(typing.NamedTuple):
@@ -194,6 +259,25 @@ class Bench:
     for i in range(rounds):
       for name in list(candidates) if i % 2 == 0 else reversed(list(candidates)):
         results[name].append(candidates[name]())
+    return results
+
+  def by_turns(self, commands, rounds, runs):
+    """commands: {name: (command, environment)} of programs that understand --turns and were told so and
+    to make so many runs; as in_turn ()."""
+    results = {name: [] for name in commands}
+    for i in range(rounds):
+      players = {}
+      try:
+        for name, (command, env) in commands.items():
+          players[name] = Player(self, command, env)
+        for k in range(runs):
+          for name in list(players) if (i + k) % 2 == 0 else reversed(list(players)):
+            players[name].turn()
+        for name, player in players.items():
+          results[name].append(player.result)
+      finally:
+        for player in players.values():
+          player.stop()
     return results
 
 

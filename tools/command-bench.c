@@ -9,28 +9,23 @@
 #include "tensor/tiny-tensor-private.h"
 #include "tools/bench-cases.h"
 #include "tools/bench-data.h"
+#include "tools/bench-times.h"
 #include "tools/commands.h"
 #include "tools/roofline.h"
 
-enum { WARM_NS = 300000000, RUN_NS = 20000000, MIN_RUNS = 7, MAX_SAMPLES = 4096 };
+enum { N_RUNS = 7 };
 
 typedef struct {
-  gboolean json, roofline, again;
+  gboolean json, turns, roofline, again;
   int n_runs;
   char *output, *svg;
 } Options;
 
 typedef struct {
-  double ms_median, ms_min, compile_ms;
+  BenchTimes times;
+  double compile_ms;
   guint n_kernels;
 } Result;
-
-static int
-compare_doubles (gconstpointer a, gconstpointer b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return x < y ? -1 : x > y;
-}
 
 /* Records the launches of one building and realising of the case, which write to the result. */
 static TinyCapture *
@@ -61,51 +56,37 @@ capture_case (const BenchCase *bench,
   return capture;
 }
 
+typedef struct {
+  const BenchCase *bench;
+  TinyCapture *capture;
+} Replay;
+
 static gboolean
-measure (
-    const BenchCase *bench, TinyCapture *capture, guint n_runs, Result *out, GError **error)
+replay (gpointer data, GError **error)
 {
-  gint64 start = tiny_debug_now_ns (), now = start;
-  guint warm = 0;
-  do {
-    if (!bench_case_replay (bench, capture, error))
-      return FALSE;
-    warm++;
-    now = tiny_debug_now_ns ();
-  } while (warm < 3 || now - start < WARM_NS);
-  double one = (double) (now - start) / warm;
-  guint inner = (guint) CLAMP (RUN_NS / one, 1, 1000000);
-  g_autofree double *samples = g_new (double, n_runs);
-  for (guint i = 0; i < n_runs; i++) {
-    start = tiny_debug_now_ns ();
-    for (guint k = 0; k < inner; k++)
-      if (!bench_case_replay (bench, capture, error))
-        return FALSE;
-    samples[i] = (double) (tiny_debug_now_ns () - start) / inner * 1e-6;
-  }
-  qsort (samples, n_runs, sizeof *samples, compare_doubles);
-  out->ms_min = samples[0];
-  out->ms_median = samples[n_runs / 2];
-  return TRUE;
+  const Replay *self = data;
+  return bench_case_replay (self->bench, self->capture, error);
 }
 
 static void
 print_result (const BenchCase *bench, const char *device, const Result *result, gboolean json)
 {
-  double s = result->ms_median * 1e-3;
+  double ms = bench_times_get_median (&result->times), s = ms * 1e-3;
   double gflops = bench->n_flops / s * 1e-9, gbps = bench->n_bytes / s * 1e-9;
-  if (json)
+  if (json) {
     printf ("{\"case\": \"%s\", \"device\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, "
-            "\"gflops\": %.6g, \"gbps\": %.6g, \"kernels\": %u, \"compile_ms\": %.6g}\n",
-            bench->text, device, result->ms_median, result->ms_min, gflops, gbps,
+            "\"gflops\": %.6g, \"gbps\": %.6g, \"kernels\": %u, \"compile_ms\": %.6g, \"ms\": ",
+            bench->text, device, ms, bench_times_get_min (&result->times), gflops, gbps,
             result->n_kernels, result->compile_ms);
-  else if (bench->per > 1)
-    printf ("%-32s %10.4f ms  %8.3f us each, %u kernels\n", bench->text, result->ms_median,
-            result->ms_median * 1e3 / bench->per, result->n_kernels);
+    bench_times_print (&result->times);
+    puts ("}");
+  } else if (bench->per > 1)
+    printf ("%-32s %10.4f ms  %8.3f us each, %u kernels\n", bench->text, ms,
+            ms * 1e3 / bench->per, result->n_kernels);
   else
-    printf ("%-32s %10.4f ms  %8.1f %-8s %u kernel%s, compiled in %.0f ms\n", bench->text,
-            result->ms_median, gflops > 0 ? gflops : gbps, gflops > 0 ? "GFLOP/s" : "GB/s",
-            result->n_kernels, result->n_kernels == 1 ? "" : "s", result->compile_ms);
+    printf ("%-32s %10.4f ms  %8.1f %-8s %u kernel%s, compiled in %.0f ms\n", bench->text, ms,
+            gflops > 0 ? gflops : gbps, gflops > 0 ? "GFLOP/s" : "GB/s", result->n_kernels,
+            result->n_kernels == 1 ? "" : "s", result->compile_ms);
   fflush (stdout);
 }
 
@@ -114,7 +95,7 @@ run_case (const char *text, const Options *options, Roofline *roofline, GError *
 {
   g_autoptr (BenchCase) bench = bench_case_new (text, error);
   g_autoptr (TinyTensor) output = NULL;
-  Result result = { 0 };
+  Result result = { .n_kernels = 0 };
   if (bench == NULL)
     return FALSE;
   TinyCapture *capture = capture_case (bench, &output, &result.compile_ms, error);
@@ -122,8 +103,10 @@ run_case (const char *text, const Options *options, Roofline *roofline, GError *
     return FALSE;
   result.n_kernels = tiny_capture_get_n_kernels (capture);
   guint n_points = roofline ? roofline->points->len : 0, n_runs = (guint) options->n_runs;
-  gboolean good = roofline ? roofline_add (roofline, bench, capture, n_runs, error)
-                           : measure (bench, capture, n_runs, &result, error);
+  Replay measured = { bench, capture };
+  gboolean good
+      = roofline ? roofline_add (roofline, bench, capture, n_runs, error)
+                 : bench_time (replay, &measured, n_runs, options->turns, &result.times, error);
   if (good && options->output != NULL)
     good = bench_write_output (output, options->output, error);
   tiny_capture_free (capture);
@@ -167,8 +150,8 @@ static gboolean
 is_usable (const Options *options, int n_cases)
 {
   return (n_cases > 0 || options->roofline) && options->n_runs >= 1
-         && options->n_runs <= MAX_SAMPLES && (options->output == NULL || n_cases == 1)
-         && (options->roofline || (options->svg == NULL && !options->again));
+         && options->n_runs <= BENCH_MAX_RUNS && (options->output == NULL || n_cases == 1)
+         && (options->roofline ? !options->turns : options->svg == NULL && !options->again);
 }
 
 static int
@@ -188,12 +171,14 @@ run (char **texts, const Options *options)
 int
 tinycore_bench (int argc, char **argv)
 {
-  Options options = { .n_runs = MIN_RUNS };
+  Options options = { .n_runs = N_RUNS };
   int status = 0;
   const GOptionEntry entries[] = {
     { "json", 0, 0, G_OPTION_ARG_NONE, &options.json, "one JSON object a line", NULL },
     { "runs", 0, 0, G_OPTION_ARG_INT, &options.n_runs,
       "timed runs of which the median counts (7)", "N" },
+    { "turns", 0, 0, G_OPTION_ARG_NONE, &options.turns,
+      "each run waits for a line on standard input", NULL },
     { "output", 0, 0, G_OPTION_ARG_FILENAME, &options.output,
       "write the result's elements, at most 65536 of them, as f32 (one case)", "FILE" },
     { "roofline", 0, 0, G_OPTION_ARG_NONE, &options.roofline,
@@ -212,7 +197,7 @@ tinycore_bench (int argc, char **argv)
   if (is_usable (&options, argc - 1)) {
     status = run (argv + 1, &options);
   } else {
-    g_printerr ("usage: tinycore bench [--json] [--runs N] [--output FILE] "
+    g_printerr ("usage: tinycore bench [--json] [--runs N] [--turns] [--output FILE] "
                 "[--roofline [--svg FILE] [--measure]] CASE…\n");
     status = EXIT_USAGE;
   }

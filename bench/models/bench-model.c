@@ -2,7 +2,7 @@
  *
  * bench-model.c: runs one model of bench/models, captured and replayed, and prints its times.
  *
- * usage: bench-model CASE [--json] [--runs N] [--output FILE]. The output is the result of the
+ * usage: bench-model CASE [--json] [--runs N] [--turns] [--output FILE]. The output is the result of the
  * third call, which is the first that is a replay: a training step is then at its third. */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,14 +10,22 @@
 #include "bench/models/model.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
+#include "tools/bench-times.h"
 
-enum { N_CHECKED_CALLS = 3, WARM_US = 300000, MAX_RUNS = 4096, EXIT_USAGE = 2 };
+enum { N_CHECKED_CALLS = 3, EXIT_USAGE = 2 };
 
 static const ModelCase *const all_cases[]
     = { attention_cases, gpt2_cases, resnet_cases, cnn_cases };
 
 typedef struct {
-  double set_up_ms, first_ms, ms_median, ms_min;
+  gboolean json, turns;
+  int n_runs;
+  char *path; /* of the output */
+} Options;
+
+typedef struct {
+  BenchTimes times;
+  double set_up_ms, first_ms;
   TinyCounters counters; /* of the first call */
   guint n_kernels;
   guint64 step_bytes,
@@ -81,62 +89,49 @@ begin (Model *model, TinyJit *jit, const char *path, Result *out, GError **error
   return path == NULL || bench_write_output (output, path, error);
 }
 
-static int
-compare_doubles (const void *a, const void *b)
-{
-  double x = *(const double *) a, y = *(const double *) b;
-  return x < y ? -1 : x > y;
-}
+typedef struct {
+  Model *model;
+  TinyJit *jit;
+} Call;
 
 static gboolean
-measure (Model *model, TinyJit *jit, guint n_runs, Result *out, GError **error)
+call_again (gpointer data, GError **error)
 {
-  g_autofree double *ms = g_new (double, n_runs);
-  gint64 start = g_get_monotonic_time ();
-  do {
-    if (!call (model, jit, NULL, error))
-      return FALSE;
-  } while (g_get_monotonic_time () - start < WARM_US);
-  for (guint i = 0; i < n_runs; i++) {
-    start = g_get_monotonic_time ();
-    if (!call (model, jit, NULL, error))
-      return FALSE;
-    ms[i] = ms_since (start);
-  }
-  qsort (ms, n_runs, sizeof *ms, compare_doubles);
-  out->ms_min = ms[0];
-  out->ms_median = ms[n_runs / 2];
-  return TRUE;
+  Call *self = data;
+  return call (self->model, self->jit, NULL, error);
 }
 
 static void
 print_result (const ModelCase *what, const Result *result, gboolean json)
 {
   const TinyCounters *c = &result->counters;
-  double gflops = what->n_flops / result->ms_median * 1e-6;
-  double gbps = what->n_bytes / result->ms_median * 1e-6;
-  if (json)
+  double ms = bench_times_get_median (&result->times);
+  double ms_min = bench_times_get_min (&result->times);
+  double gflops = what->n_flops / ms * 1e-6, gbps = what->n_bytes / ms * 1e-6;
+  if (json) {
     printf ("{\"case\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, \"gflops\": %.6g, "
             "\"gbps\": %.6g, \"kernels\": %u, \"set_up_ms\": %.6g, \"first_ms\": %.6g, "
             "\"schedule_ms\": %.6g, \"codegen_ms\": %.6g, \"compile_ms\": %.6g, "
             "\"compiles\": %" G_GUINT64_FORMAT ", \"set_up_bytes\": %" G_GUINT64_FORMAT
-            ", \"step_bytes\": %" G_GUINT64_FORMAT "}\n",
-            what->name, result->ms_median, result->ms_min, gflops, gbps, result->n_kernels,
-            result->set_up_ms, result->first_ms, (double) c->ns_schedule * 1e-6,
-            (double) c->ns_codegen * 1e-6, (double) c->ns_compile * 1e-6, c->n_compiles,
-            result->set_up_bytes, result->step_bytes);
-  else
+            ", \"step_bytes\": %" G_GUINT64_FORMAT ", \"ms\": ",
+            what->name, ms, ms_min, gflops, gbps, result->n_kernels, result->set_up_ms,
+            result->first_ms, (double) c->ns_schedule * 1e-6, (double) c->ns_codegen * 1e-6,
+            (double) c->ns_compile * 1e-6, c->n_compiles, result->set_up_bytes,
+            result->step_bytes);
+    bench_times_print (&result->times);
+    puts ("}");
+  } else
     printf ("%-20s %9.3f ms, at best %.3f; %.1f GFLOP/s, %u kernels; first call %.0f ms "
             "(schedule %.1f, codegen %.1f, compiler %.1f)\n",
-            what->name, result->ms_median, result->ms_min, gflops, result->n_kernels,
-            result->first_ms, (double) c->ns_schedule * 1e-6, (double) c->ns_codegen * 1e-6,
+            what->name, ms, ms_min, gflops, result->n_kernels, result->first_ms,
+            (double) c->ns_schedule * 1e-6, (double) c->ns_codegen * 1e-6,
             (double) c->ns_compile * 1e-6);
 }
 
 static gboolean
-run (const ModelCase *what, guint n_runs, const char *path, gboolean json, GError **error)
+run (const ModelCase *what, const Options *options, GError **error)
 {
-  Result result = { 0 };
+  Result result = { .n_kernels = 0 };
   Model model
       = { .config = what->config, .owned = g_ptr_array_new_with_free_func (g_object_unref) };
   gint64 start = g_get_monotonic_time ();
@@ -144,11 +139,13 @@ run (const ModelCase *what, guint n_runs, const char *path, gboolean json, GErro
   result.set_up_ms = ms_since (start);
   if (good) {
     g_autoptr (TinyJit) jit = tiny_jit_new (model.step, &model, NULL, 1);
-    good = begin (&model, jit, path, &result, error)
-           && measure (&model, jit, n_runs, &result, error);
+    Call measured = { &model, jit };
+    good = begin (&model, jit, options->path, &result, error)
+           && bench_time (call_again, &measured, (guint) options->n_runs, options->turns,
+                          &result.times, error);
   }
   if (good)
-    print_result (what, &result, json);
+    print_result (what, &result, options->json);
   g_ptr_array_unref (model.owned);
   g_free (model.parts);
   return good;
@@ -168,25 +165,26 @@ usage (void)
 int
 main (int argc, char **argv)
 {
-  gboolean json = FALSE;
-  int n_runs = 7;
-  g_autofree char *path = NULL;
+  Options options = { .n_runs = 7 };
   const GOptionEntry entries[] = {
-    { "json", 0, 0, G_OPTION_ARG_NONE, &json, NULL, NULL },
-    { "runs", 0, 0, G_OPTION_ARG_INT, &n_runs, NULL, NULL },
-    { "output", 0, 0, G_OPTION_ARG_FILENAME, &path, NULL, NULL },
+    { "json", 0, 0, G_OPTION_ARG_NONE, &options.json, NULL, NULL },
+    { "runs", 0, 0, G_OPTION_ARG_INT, &options.n_runs, NULL, NULL },
+    { "turns", 0, 0, G_OPTION_ARG_NONE, &options.turns, NULL, NULL },
+    { "output", 0, 0, G_OPTION_ARG_FILENAME, &options.path, NULL, NULL },
     G_OPTION_ENTRY_NULL,
   };
   g_autoptr (GOptionContext) context = g_option_context_new ("CASE");
   g_autoptr (GError) error = NULL;
   g_option_context_add_main_entries (context, entries, NULL);
-  if (!g_option_context_parse (context, &argc, &argv, NULL) || argc != 2 || n_runs < 1
-      || n_runs > MAX_RUNS)
+  if (!g_option_context_parse (context, &argc, &argv, NULL) || argc != 2 || options.n_runs < 1
+      || options.n_runs > BENCH_MAX_RUNS)
     return usage ();
   const ModelCase *what = find_case (argv[1]);
   if (what == NULL)
     return usage ();
-  if (run (what, (guint) n_runs, path, json, &error))
+  gboolean good = run (what, &options, &error);
+  g_free (options.path);
+  if (good)
     return 0;
   fprintf (stderr, "bench-model: %s: %s\n", what->name, error->message);
   return 1;

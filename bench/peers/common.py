@@ -72,8 +72,10 @@ def arguments(description, names):
     parser.add_argument("case")
     parser.add_argument("--output", metavar="FILE", help="where the result's elements go, as f32")
     parser.add_argument("--runs", type=int, default=7)
+    parser.add_argument("--turns", action="store_true", help="each run waits for a line on standard input")
     args = parser.parse_args()
-    if args.case.partition(":")[0] not in names:
+    kind, _, sizes = args.case.partition(":")
+    if args.case not in names and (kind not in names or not sizes[:1].isdigit()):
         print(json.dumps({"case": args.case, "missing": True}))
         sys.exit()
     return args
@@ -83,6 +85,13 @@ def write_output(array, path):
     """Every n-th element, 65536 of them at most."""
     flat = np.asarray(array, dtype=np.float32).reshape(-1)
     np.ascontiguousarray(flat[::max(1, -(-flat.size // MAX_WRITTEN))]).tofile(path)
+
+
+def wait_for_turn():
+    """As bench/run asks for, see measure.py."""
+    print("turn", flush=True)
+    if not sys.stdin.readline():
+        sys.exit("no turn was given")
 
 
 def report(args, function, as_array=lambda result: result, **more):
@@ -101,9 +110,13 @@ def report(args, function, as_array=lambda result: result, **more):
     inner = max(1, int(0.02 / ((time.perf_counter() - start) / warm)))
     samples = []
     for i in range(args.runs):
+        if args.turns:
+            wait_for_turn()
+            for k in range(inner):
+                function()
         start = time.perf_counter()
         for k in range(inner):
             function()
         samples.append((time.perf_counter() - start) / inner * 1e3)
     print(json.dumps({"case": args.case, "ms_median": statistics.median(samples),
-                      "ms_min": min(samples), "first_ms": first, **more}), flush=True)
+                      "ms_min": min(samples), "first_ms": first, "ms": samples, **more}), flush=True)

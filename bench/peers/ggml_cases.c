@@ -3,7 +3,7 @@
  * ggml_cases.c: milliseconds of a case in ggml: a JSON line. bench/run compiles it against the build
  * that --ggml names.
  *
- * usage: ggml_cases CASE [--runs N] [--output FILE]. Threads as in OMP_NUM_THREADS. Shapes in
+ * usage: ggml_cases CASE [--runs N] [--output FILE] [--turns]. Threads as in OMP_NUM_THREADS. Shapes in
  * comments are ggml's: the axis that is consecutive in memory comes first. */
 #include <math.h>
 #include <stdint.h>
@@ -358,24 +358,44 @@ compare_doubles (const void *a, const void *b)
   return x < y ? -1 : x > y;
 }
 
+/* As bench/run asks for, see measure.py. */
 static void
-measure (Case *self, const char *name, int n_runs)
+wait_for_turn (void)
+{
+  char line[16];
+  puts ("turn");
+  fflush (stdout);
+  if (fgets (line, sizeof line, stdin) == NULL)
+    exit (1);
+}
+
+static void
+measure (Case *self, const char *name, int n_runs, int turns)
 {
   double *ms = calloc ((size_t) n_runs, sizeof *ms), start = now_ms ();
+  double *sorted = calloc ((size_t) n_runs, sizeof *ms);
   int warm = 0;
   for (; warm < 3 || now_ms () - start < 300; warm++)
     run (self);
   int inner = (int) (20 / ((now_ms () - start) / warm)) + 1;
   for (int i = 0; i < n_runs; i++) {
+    if (turns)
+      wait_for_turn ();
+    for (int k = 0; turns && k < inner; k++)
+      run (self);
     start = now_ms ();
     for (int k = 0; k < inner; k++)
       run (self);
-    ms[i] = (now_ms () - start) / inner;
+    sorted[i] = ms[i] = (now_ms () - start) / inner;
   }
-  qsort (ms, (size_t) n_runs, sizeof *ms, compare_doubles);
-  printf ("{\"case\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g}\n", name, ms[n_runs / 2],
-          ms[0]);
+  qsort (sorted, (size_t) n_runs, sizeof *ms, compare_doubles);
+  printf ("{\"case\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, \"ms\": [", name,
+          sorted[n_runs / 2], sorted[0]);
+  for (int i = 0; i < n_runs; i++)
+    printf ("%s%.6g", i == 0 ? "" : ", ", ms[i]);
+  puts ("]}");
   free (ms);
+  free (sorted);
 }
 
 static const struct {
@@ -402,12 +422,14 @@ main (int argc, char **argv)
 {
   const char *threads = getenv ("OMP_NUM_THREADS"), *output = NULL,
              *name = argc > 1 ? argv[1] : "";
-  int n_runs = 7, found = 0;
-  for (int i = 2; i + 1 < argc; i += 2) {
-    if (strcmp (argv[i], "--runs") == 0)
-      n_runs = atoi (argv[i + 1]);
-    else if (strcmp (argv[i], "--output") == 0)
-      output = argv[i + 1];
+  int n_runs = 7, found = 0, turns = 0;
+  for (int i = 2; i < argc; i++) {
+    if (strcmp (argv[i], "--turns") == 0)
+      turns = 1;
+    else if (i + 1 < argc && strcmp (argv[i], "--runs") == 0)
+      n_runs = atoi (argv[++i]);
+    else if (i + 1 < argc && strcmp (argv[i], "--output") == 0)
+      output = argv[++i];
   }
   ggml_backend_t backend = ggml_backend_cpu_init ();
   ggml_backend_cpu_set_n_threads (backend, threads ? atoi (threads) : 2);
@@ -434,6 +456,6 @@ main (int argc, char **argv)
   run (&self);
   if (output != NULL)
     write_output (&self, output);
-  measure (&self, name, n_runs);
+  measure (&self, name, n_runs, turns);
   return 0;
 }

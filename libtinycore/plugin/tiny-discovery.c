@@ -59,13 +59,13 @@ add_file (Search *search, const char *path, gboolean any_owner)
 {
   TinyFound *found = g_new0 (TinyFound, 1);
   struct stat info;
-  found->path = g_strdup (path);
+  found->path = g_canonicalize_filename (path, NULL);
   found->any_owner = any_owner;
   /* A link to /dev/null masks as well; it is a file that is empty, after all. */
   found->is_mask = stat (path, &info) == 0
                    && ((S_ISREG (info.st_mode) && info.st_size == 0) || S_ISCHR (info.st_mode));
   if (!found->is_mask && tiny_file_check_trust (path, any_owner, &found->error)) {
-    found->manifest = tiny_manifest_load (path, &found->error);
+    found->manifest = tiny_manifest_load (found->path, &found->error);
     if (found->error != NULL)
       g_prefix_error (&found->error, "%s: ", path);
   }

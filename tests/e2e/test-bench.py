@@ -5,6 +5,7 @@ and names what became slower, and refuses what it does not know."""
 import array
 import json
 import os
+import pathlib
 import subprocess
 import sys
 
@@ -14,14 +15,19 @@ FILL = """import sys
 sys.path.insert(0, sys.argv[1])
 import common
 print(*common.fill("input.0", (5,)))"""
-# A peer that computes nothing: its output is what the test wants it to be.
+# A peer that computes nothing: its output is what the test wants it to be. It takes its turns.
 FAKE = """#!{python}
 import json, struct, sys
 if sys.argv[1] == "-c":
     sys.exit()
 output = sys.argv[sys.argv.index("--output") + 1]
 open(output, "wb").write(struct.pack("<3f", {values}))
-print(json.dumps({{"case": sys.argv[2], "ms_median": 1000.0}}))
+runs = int(sys.argv[sys.argv.index("--runs") + 1])
+for i in range(runs if "--turns" in sys.argv else 0):
+    print("turn", flush=True)
+    if sys.stdin.readline() != "\\n":
+        sys.exit("no turn")
+print(json.dumps({{"case": sys.argv[2], "ms_median": 1000.0, "ms": [1000.0] * runs}}))
 """
 
 
@@ -75,10 +81,20 @@ def outputs(box):
                    peers="PyTorch", status=status)
         return lines(done)[0]
     row = once("1", "1", "1")
+    check(abs(row["ratios"]["PyTorch"] * row["ms"] / 1000 - 1) < 0.5, row)
     check(row["difference"] == 0 and row["difference_from"] == "PyTorch" and row["best"] == "PyTorch", row)
     for value in ("1.001", "float('nan')"):
         row = once("1", value, "1", status=1)
         check("DIFFERS" in row["why"][0] and row["ok"] is False, row)
+
+
+@test("bench/turns")
+def turns(box):
+    """A peer that ends before its last turn is an error with its last words."""
+    path = fake_peer(box, "1", "1", "1")
+    box.write("peer", pathlib.Path(path).read_text().replace('!= "\\n"', '== "\\n"'))
+    done = run(box, "--torch-python", path, "softmax:3x1", peers="PyTorch", status=1)
+    check("no turn" in done.stderr and "0 of 0 bars" in done.stdout, done)
 
 
 @test("bench/history")

@@ -206,6 +206,14 @@ def no_plugins(box):
     box.run("compile", tir, **path).good()
 
 
+@test("a folder or a file may be named from the working folder")
+def relative(box):
+    folder = os.path.relpath(own_plugins(box, "CPU"), box.work)
+    for env in ({"TINY_PLUGIN_PATH": folder}, {"TINY_PLUGIN_PATH": None, "TINY_PLUGIN_FILES": f"{folder}/CPU.json"}):
+        entries = box.run("devices", "--json", **env).quiet().lines()
+        check([entry["state"] for entry in entries if entry["name"] == "CPU"] == ["ready"], entries)
+
+
 @test("a registry that is damaged is rebuilt")
 def registry(box):
     tir = box.write("one.tir", ADD_ONE)
