@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-arena.c: a bump allocator over blocks that double in size up to 1 MiB. */
+ * tiny-arena.c: a bump allocator over blocks that double in size up to 64 KiB, small
+ * enough for malloc() to use them again. */
 #include "base/tiny-arena.h"
 
 #include <string.h>
 
 #include "base/tiny-stats.h"
 
-enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 20, ALIGNMENT = 16 };
+enum { FIRST_BLOCK = 4096, LARGEST_BLOCK = 1 << 16, ALIGNMENT = 16 };
 
 typedef struct Block {
   struct Block *next;

@@ -136,6 +136,8 @@ lower_node (Index *self, TinyNode *node)
                            tiny_node_new (graph, node->op, sources[0]->dtype, 1, 1, sources,
                                           node->arg, NULL, NULL),
                            self->scalar);
+  if (!is_index)
+    return tiny_node_with_sources (graph, node, sources);
   return tiny_node_new (graph, node->op, dtype, node->lanes, node->n_sources, sources,
                         node->arg, node->ints, node->text);
 }

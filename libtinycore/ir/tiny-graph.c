@@ -12,15 +12,31 @@
 #include "base/tiny-stats.h"
 #include "ir/tiny-shape.h"
 
+/* One step of an iterative depth-first walk. */
+typedef struct {
+  TinyNode *node;
+  guint next;
+} Frame;
+
 typedef struct {
   gpointer *slots;
   guint size; /* a power of two */
   guint n;
 } Table;
 
+/* Slots of nodes beside their hashes, 0 where a slot is empty: a search touches the node it finds only. */
+typedef struct {
+  guint32 *hashes;
+  TinyNode **nodes;
+  guint size; /* a power of two */
+} NodeTable;
+
 struct TinyGraph {
   TinyArena *arena;
-  Table nodes, ints;
+  NodeTable nodes;
+  Table ints;
+  Frame *stack; /* of walks, kept from one to the next */
+  guint stack_size;
   GHashTable *texts;
   guint n_nodes;
   guint32 mark;
@@ -33,7 +49,8 @@ tiny_graph_new (void)
   TINY_COUNT (n_graphs, 1);
   self->arena = tiny_arena_new ();
   self->nodes.size = 256;
-  self->nodes.slots = g_new0 (gpointer, self->nodes.size);
+  self->nodes.hashes = g_new0 (guint32, self->nodes.size);
+  self->nodes.nodes = g_new (TinyNode *, self->nodes.size);
   self->ints.size = 64;
   self->ints.slots = g_new0 (gpointer, self->ints.size);
   return self;
@@ -45,7 +62,9 @@ tiny_graph_free (TinyGraph *self)
   if (self == NULL)
     return;
   tiny_arena_free (self->arena);
-  g_free (self->nodes.slots);
+  g_free (self->nodes.hashes);
+  g_free (self->nodes.nodes);
+  g_free (self->stack);
   g_free (self->ints.slots);
   g_clear_pointer (&self->texts, g_hash_table_unref);
   g_free (self);
@@ -60,7 +79,8 @@ tiny_graph_get_n_nodes (TinyGraph *self)
 gsize
 tiny_graph_get_n_bytes (TinyGraph *self)
 {
-  return tiny_arena_get_n_bytes (self->arena) + self->nodes.size * sizeof (gpointer);
+  return tiny_arena_get_n_bytes (self->arena)
+         + self->nodes.size * (sizeof (gpointer) + sizeof (guint32));
 }
 
 guint32
@@ -131,22 +151,30 @@ tiny_graph_text (TinyGraph *self, const char *text)
   return found;
 }
 
-static void
-grow_nodes (Table *table)
+static guint
+find_free_slot (const NodeTable *table, guint32 hash)
 {
-  Table old = *table;
+  guint slot = hash & (table->size - 1);
+  while (table->hashes[slot] != 0)
+    slot = (slot + 1) & (table->size - 1);
+  return slot;
+}
+
+static void
+grow_nodes (NodeTable *table)
+{
+  NodeTable old = *table;
   table->size *= 2;
-  table->slots = g_new0 (gpointer, table->size);
-  for (guint i = 0; i < old.size; i++) {
-    TinyNode *node = old.slots[i];
-    if (node == NULL)
-      continue;
-    guint k = node->hash & (table->size - 1);
-    while (table->slots[k] != NULL)
-      k = (k + 1) & (table->size - 1);
-    table->slots[k] = node;
-  }
-  g_free (old.slots);
+  table->hashes = g_new0 (guint32, table->size);
+  table->nodes = g_new (TinyNode *, table->size);
+  for (guint i = 0; i < old.size; i++)
+    if (old.hashes[i] != 0) {
+      guint slot = find_free_slot (table, old.hashes[i]);
+      table->hashes[slot] = old.hashes[i];
+      table->nodes[slot] = old.nodes[i];
+    }
+  g_free (old.hashes);
+  g_free (old.nodes);
 }
 
 TinyNode *
@@ -169,15 +197,17 @@ tiny_node_new (TinyGraph *graph,
                       GPOINTER_TO_SIZE (ints) ^ (GPOINTER_TO_SIZE (text) << 1));
   for (guint i = 0; i < n_sources; i++)
     hash = mix (hash, sources[i]->id + 1);
-  guint32 hash32 = (guint32) hash;
+  guint32 hash32 = MAX ((guint32) hash, 1);
 
-  Table *table = &graph->nodes;
+  NodeTable *table = &graph->nodes;
   guint slot = hash32 & (table->size - 1);
-  for (; table->slots[slot] != NULL; slot = (slot + 1) & (table->size - 1)) {
-    TinyNode *found = table->slots[slot];
-    if (found->hash == hash32 && found->op == op && found->dtype == dtype
-        && found->lanes == lanes && found->n_sources == n_sources && found->arg == arg
-        && found->ints == ints && found->text == text
+  for (; table->hashes[slot] != 0; slot = (slot + 1) & (table->size - 1)) {
+    if (table->hashes[slot] != hash32)
+      continue;
+    TinyNode *found = table->nodes[slot];
+    if (found->op == op && found->dtype == dtype && found->lanes == lanes
+        && found->n_sources == n_sources && found->arg == arg && found->ints == ints
+        && found->text == text
         && (n_sources == 0
             || memcmp (found->sources, sources, n_sources * sizeof (gpointer)) == 0))
       return found;
@@ -191,7 +221,6 @@ tiny_node_new (TinyGraph *graph,
   node->lanes = lanes;
   node->n_sources = n_sources;
   node->id = graph->n_nodes++;
-  node->hash = hash32;
   node->arg = arg;
   node->ints = ints;
   node->text = text;
@@ -199,8 +228,9 @@ tiny_node_new (TinyGraph *graph,
   if (n_sources > 0)
     memcpy (own_sources, sources, n_sources * sizeof (gpointer));
   node->shape = tiny_shape_of_node (graph, node);
-  table->slots[slot] = node;
-  if (++table->n * 2 > table->size)
+  table->hashes[slot] = hash32;
+  table->nodes[slot] = node;
+  if (graph->n_nodes * 2 > table->size)
     grow_nodes (table);
   return node;
 }
@@ -215,35 +245,38 @@ tiny_node_with_sources (TinyGraph *graph, TinyNode *node, TinyNode *const *sourc
                         node->arg, node->ints, node->text);
 }
 
-/* One step of an iterative depth-first walk. */
-typedef struct {
-  TinyNode *node;
-  guint next;
-} Frame;
+static inline void
+push (TinyGraph *self, guint depth, TinyNode *node)
+{
+  if (depth == self->stack_size) {
+    self->stack_size = MAX (2 * depth, 64);
+    self->stack = g_renew (Frame, self->stack, self->stack_size);
+  }
+  self->stack[depth] = (Frame){ node, 0 };
+}
 
 GPtrArray *
 tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots)
 {
   GPtrArray *order = g_ptr_array_new ();
   guint32 seen = tiny_graph_begin_mark (self);
-  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
   for (guint r = 0; r < n_roots; r++) {
     if (roots[r]->mark == seen)
       continue;
     roots[r]->mark = seen;
-    g_array_append_val (stack, ((Frame){ roots[r], 0 }));
-    while (stack->len > 0) {
-      Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
-      if (frame->next == frame->node->n_sources) {
-        g_ptr_array_add (order, frame->node);
-        g_array_set_size (stack, stack->len - 1);
+    push (self, 0, roots[r]);
+    for (guint depth = 1; depth > 0;) {
+      Frame *top = &self->stack[depth - 1];
+      if (top->next == top->node->n_sources) {
+        g_ptr_array_add (order, top->node);
+        depth--;
         continue;
       }
-      TinyNode *source = frame->node->sources[frame->next++];
+      TinyNode *source = top->node->sources[top->next++];
       if (source->mark == seen)
         continue;
       source->mark = seen;
-      g_array_append_val (stack, ((Frame){ source, 0 }));
+      push (self, depth++, source);
     }
   }
   return order;

@@ -144,43 +144,61 @@ closes (TinyNode *node, TinyNode *range)
   return FALSE;
 }
 
+/* Sorts @ranges, drops what is there twice, and gives how many are left. */
+static guint
+make_unique (TinyNode **ranges, guint n)
+{
+  guint unique = 0;
+  qsort (ranges, n, sizeof *ranges, compare_ids);
+  for (guint i = 0; i < n; i++)
+    if (unique == 0 || ranges[unique - 1] != ranges[i])
+      ranges[unique++] = ranges[i];
+  return unique;
+}
+
+/* Gives the source that all others with ranges agree with, or NULL where they differ; *@out_n is the
+ * number of ranges, counted again for each source. */
+static TinyNode *
+find_common (const TinyNode *node, guint *out_n)
+{
+  TinyNode *common = NULL;
+  gboolean agree = TRUE;
+  *out_n = 0;
+  for (guint i = 0; i < node->n_sources; i++) {
+    TinyNode *source = node->sources[i];
+    *out_n += source->n_ranges;
+    if (common == NULL || common->n_ranges == 0)
+      common = source;
+    agree = agree && (source->n_ranges == 0 || source->ranges == common->ranges);
+  }
+  return agree ? common : NULL;
+}
+
 static void
 compute_ranges (TinyGraph *graph, TinyNode *node)
 {
-  guint longest = 0, n = 0;
-  TinyNode *same = NULL;
-  for (guint i = 0; i < node->n_sources; i++) {
-    n += node->sources[i]->n_ranges;
-    if (node->sources[i]->n_ranges > longest) {
-      longest = node->sources[i]->n_ranges;
-      same = node->sources[i];
-    }
+  guint n, used = 0;
+  TinyNode *common = find_common (node, &n), *few[32];
+  gboolean keeps
+      = node->op != TINY_OP_REDUCE && node->op != TINY_OP_END && node->op != TINY_OP_RANGE;
+  if (common != NULL && keeps) {
+    node->ranges = common->ranges;
+    node->n_ranges = common->n_ranges;
+    return;
   }
-  g_autofree TinyNode **all = g_new (TinyNode *, n + 1);
-  guint used = 0;
+  g_autofree TinyNode **many = n >= G_N_ELEMENTS (few) ? g_new (TinyNode *, n + 1) : NULL;
+  TinyNode **all = many ? many : few;
   for (guint i = 0; i < node->n_sources; i++)
     for (guint j = 0; j < node->sources[i]->n_ranges; j++)
       if (!closes (node, node->sources[i]->ranges[j]))
         all[used++] = node->sources[i]->ranges[j];
   if (node->op == TINY_OP_RANGE)
     all[used++] = node;
-  qsort (all, used, sizeof *all, compare_ids);
-  guint unique = 0;
-  for (guint i = 0; i < used; i++)
-    if (unique == 0 || all[unique - 1] != all[i])
-      all[unique++] = all[i];
-  if (same != NULL && unique == longest
-      && memcmp (all, same->ranges, unique * sizeof *all) == 0) {
-    node->ranges = same->ranges;
-  } else {
-    /* Interned integers are the graph's own store for small lists of pointers. */
-    g_autofree gint64 *words = g_new (gint64, unique + 1);
-    for (guint i = 0; i < unique; i++)
-      words[i] = (gint64) GPOINTER_TO_SIZE (all[i]);
-    G_STATIC_ASSERT (sizeof (gint64) == sizeof (gpointer));
-    node->ranges = (TinyNode *const *) tiny_graph_ints (graph, words, unique)->v;
-  }
-  node->n_ranges = (guint16) unique;
+  used = make_unique (all, used);
+  /* Interned integers are the graph's own store for small lists of pointers. */
+  G_STATIC_ASSERT (sizeof (gint64) == sizeof (gpointer));
+  node->ranges = (TinyNode *const *) tiny_graph_ints (graph, (const gint64 *) all, used)->v;
+  node->n_ranges = (guint16) used;
 }
 
 /* Pushes the sources of @node whose ranges are not known; whether there was none. */

@@ -36,7 +36,6 @@ struct TinyNode {
   guint32 n_sources;
   guint32 id;   /* order of creation in its graph, dense from 0 */
   guint32 mark; /* see tiny_graph_begin_mark() */
-  guint32 hash;
   gint64 arg;            /* number; floats as the bits of their double */
   const TinyInts *ints;  /* or NULL */
   const char *text;      /* interned in the graph, or NULL */
