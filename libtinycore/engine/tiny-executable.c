@@ -14,6 +14,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-parallel.h"
 #include "base/tiny-timing.h"
 #include "base/tiny-trace.h"
 #include "device/tiny-backend.h"
@@ -214,21 +215,15 @@ compare_sizes (gconstpointer a, gconstpointer b)
                                   : strcmp (x->key, y->key);
 }
 
-/* Runs the jobs, on threads when there are several to compile. */
 static void
 run_jobs (GPtrArray *jobs)
 {
-  guint n_threads = MIN (jobs->len, g_get_num_processors ());
-  if (n_threads < 2 || TINY_DEBUG (3)) {
-    for (guint i = 0; i < jobs->len; i++)
-      run_job (jobs->pdata[i], NULL);
+  if (TINY_DEBUG (3)) { /* what they print stays together */
+    g_ptr_array_foreach (jobs, run_job, NULL);
     return;
   }
   g_ptr_array_sort (jobs, compare_sizes);
-  GThreadPool *pool = g_thread_pool_new (run_job, NULL, (gint) n_threads, FALSE, NULL);
-  for (guint i = 0; i < jobs->len; i++)
-    g_thread_pool_push (pool, jobs->pdata[i], NULL);
-  g_thread_pool_free (pool, FALSE, TRUE);
+  tiny_parallel_run (run_job, jobs->pdata, jobs->len, NULL);
 }
 
 static void

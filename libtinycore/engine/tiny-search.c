@@ -19,6 +19,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-parallel.h"
 #include "codegen/tiny-opt-space.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-trial-host.h"
@@ -179,16 +180,6 @@ prepare (gpointer data, gpointer user_data)
   show_failure (self, candidate, error);
 }
 
-static void
-prepare_all (Search *self, Candidate *const *candidates, guint n)
-{
-  guint n_threads = MIN (n, g_get_num_processors ());
-  GThreadPool *pool = g_thread_pool_new (prepare, self, (gint) n_threads, FALSE, NULL);
-  for (guint i = 0; i < n; i++)
-    g_thread_pool_push (pool, candidates[i], NULL);
-  g_thread_pool_free (pool, FALSE, TRUE);
-}
-
 static gboolean
 run (Search *self, Candidate *candidate, gboolean slice, guint64 *out_ns, GError **error)
 {
@@ -274,7 +265,7 @@ compare_candidates (gconstpointer a, gconstpointer b)
 static void
 try_chunk (Search *self, GPtrArray *chunk)
 {
-  prepare_all (self, (Candidate *const *) chunk->pdata, chunk->len);
+  tiny_parallel_run (prepare, chunk->pdata, chunk->len, self);
   for (guint i = 0; i < chunk->len; i++) {
     Candidate *candidate = chunk->pdata[i];
     g_autoptr (GError) error = NULL;
@@ -285,7 +276,8 @@ try_chunk (Search *self, GPtrArray *chunk)
       continue;
     }
     if (g_error_matches (error, TINY_ERROR, TINY_ERROR_TIMEOUT)) {
-      self->result->n_stopped++;
+      if (++self->result->n_stopped == TINY_TRIAL_MAX_STOPPED)
+        self->deadline_ns = 0;
       g_warning ("search: kernel %s with %s is not used: %s", self->name, candidate->opts,
                  error->message);
     } else {

@@ -33,7 +33,6 @@ enum {
   HELPER_FD = 3,
   SLACK_MS = 100,     /* for the way there and back */
   OTHER_SECONDS = 60, /* for all that is not a candidate's run */
-  MAX_STOPPED = 16,   /* then a search has seen enough */
   MAX_PAYLOAD = 1 << 20,
 };
 
@@ -321,7 +320,7 @@ revive (TinyTrialHost *self, GError **error)
   guint64 ns;
   if (self->helper != NULL)
     return TRUE;
-  if (self->n_helpers > MAX_STOPPED) {
+  if (self->n_helpers > TINY_TRIAL_MAX_STOPPED) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_TIMEOUT, "%u programs were stopped before it",
                  self->n_helpers);
     return FALSE;

@@ -9,6 +9,10 @@
 
 G_BEGIN_DECLS
 
+enum {
+  TINY_TRIAL_MAX_STOPPED = 16
+}; /* then a search has seen enough, and no other process is begun */
+
 /* A TinyTrial (tiny-trial.h has what its functions do) and the programs for it. */
 typedef struct TinyTrialHost TinyTrialHost;
 
