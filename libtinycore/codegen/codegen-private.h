@@ -24,6 +24,7 @@ typedef gboolean (*TinyPassFunc) (TinyCodegen *cg, GError **error);
 /* The passes, in the order of pass-list.c. */
 gboolean tiny_pass_loops (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_simplify (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_words (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_stores (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_decompose (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_optimise (TinyCodegen *cg, GError **error);
@@ -35,6 +36,9 @@ gboolean tiny_pass_place (TinyCodegen *cg, GError **error);
 
 /* Fills @cg->program's estimates from the kernel before it is optimised. */
 void tiny_codegen_estimate (TinyCodegen *cg);
+
+/* Dtype and size of the program's parameters, as they are in @cg->root by now. */
+void tiny_codegen_list_params (TinyCodegen *cg);
 
 /* Runs the passes before optimise. */
 gboolean tiny_codegen_prepare (TinyCodegen *cg, GError **error);

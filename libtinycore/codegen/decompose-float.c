@@ -67,12 +67,11 @@ power_of_two (Decompose *d, TinyNode *n, TinyDType dtype)
 }
 
 /* ---- small floats ---- */
-static TinyNode *
-widen (Decompose *d, TinyNode *x)
+TinyNode *
+dec_float_from_code (Decompose *d, TinyNode *code, TinyDType dtype)
 {
-  const TinyDTypeInfo *small = info_of (x->dtype);
+  const TinyDTypeInfo *small = info_of (dtype);
   guint n_bits = 8 * small->n_bytes, shift = 23 - small->mantissa_bits;
-  TinyNode *code = dec_cast (d, dec_bits (d, x, dec_unsigned (x->dtype)), TINY_DTYPE_U32);
   if (small->exponent_bits == 8) /* bf16 is the upper half of an f32 */
     return dec_bits (d, dec_with_int (d, TINY_OP_SHL, code, shift), TINY_DTYPE_F32);
 
@@ -81,20 +80,27 @@ widen (Decompose *d, TinyNode *x)
       d, TINY_OP_SHL, dec_with_int (d, TINY_OP_AND, code, bit (n_bits - 1)), 32 - n_bits);
   TinyNode *moved = dec_with_int (d, TINY_OP_SHL, size, shift);
   TinyNode *normal
-      = dec_with_int (d, TINY_OP_ADD, moved, (gint64) (127 - dec_bias (x->dtype)) << 23);
+      = dec_with_int (d, TINY_OP_ADD, moved, (gint64) (127 - dec_bias (dtype)) << 23);
   /* A subnormal is a count of the smallest one; casting counts needs no subnormal f32. */
   TinyNode *count = dec_cast (d, dec_bits (d, size, TINY_DTYPE_I32), TINY_DTYPE_F32);
-  double unit = ldexp (1.0, 1 - dec_bias (x->dtype) - (gint) small->mantissa_bits);
+  double unit = ldexp (1.0, 1 - dec_bias (dtype) - (gint) small->mantissa_bits);
   TinyNode *subnormal
       = dec_bits (d, dec_with_float (d, TINY_OP_MUL, count, unit), TINY_DTYPE_U32);
-  TinyNode *special = x->dtype == TINY_DTYPE_F8E4M3
-                          ? dec_int (d, TINY_DTYPE_U32, x, 0x7fc00000)
+  TinyNode *special = dtype == TINY_DTYPE_F8E4M3
+                          ? dec_int (d, TINY_DTYPE_U32, code, 0x7fc00000)
                           : dec_with_int (d, TINY_OP_OR, moved, 0x7f800000);
-  TinyNode *least = dec_int (d, TINY_DTYPE_U32, x, bit (small->mantissa_bits));
-  TinyNode *last = dec_int (d, TINY_DTYPE_U32, x, first_special (x->dtype) - 1);
+  TinyNode *least = dec_int (d, TINY_DTYPE_U32, code, bit (small->mantissa_bits));
+  TinyNode *last = dec_int (d, TINY_DTYPE_U32, code, first_special (dtype) - 1);
   TinyNode *bits = dec_where (d, dec_binary (d, TINY_OP_CMPLT, size, least), subnormal, normal);
   bits = dec_where (d, dec_binary (d, TINY_OP_CMPLT, last, size), special, bits);
   return dec_bits (d, dec_binary (d, TINY_OP_OR, bits, sign), TINY_DTYPE_F32);
+}
+
+static TinyNode *
+widen (Decompose *d, TinyNode *x)
+{
+  TinyNode *code = dec_cast (d, dec_bits (d, x, dec_unsigned (x->dtype)), TINY_DTYPE_U32);
+  return dec_float_from_code (d, code, x->dtype);
 }
 
 /* @size as a small float's code where it is below the normal range: adding a number whose last
@@ -108,8 +114,8 @@ narrow_subnormal (Decompose *d, TinyNode *size, TinyDType dtype)
   return dec_with_int (d, TINY_OP_AND, dec_bits (d, sum, TINY_DTYPE_U32), bit (23) - 1);
 }
 
-static TinyNode *
-narrow (Decompose *d, TinyNode *x, TinyDType dtype)
+TinyNode *
+dec_float_to_code (Decompose *d, TinyNode *x, TinyDType dtype)
 {
   const TinyDTypeInfo *small = info_of (dtype);
   guint n_bits = 8 * small->n_bytes, shift = 23 - small->mantissa_bits;
@@ -136,8 +142,14 @@ narrow (Decompose *d, TinyNode *x, TinyDType dtype)
                    : first_special (dtype) | bit (small->mantissa_bits - 1);
   code = dec_where (d, dec_binary (d, TINY_OP_CMPLT, infinity, size),
                     dec_int (d, TINY_DTYPE_U32, x, nan), code);
-  code = dec_cast (d, dec_binary (d, TINY_OP_OR, code, sign), dec_unsigned (dtype));
-  return dec_bits (d, code, dtype);
+  return dec_binary (d, TINY_OP_OR, code, sign);
+}
+
+static TinyNode *
+narrow (Decompose *d, TinyNode *x, TinyDType dtype)
+{
+  TinyNode *code = dec_float_to_code (d, x, dtype);
+  return dec_bits (d, dec_cast (d, code, dec_unsigned (dtype)), dtype);
 }
 
 /* @x of a wider dtype in f32, rounded to odd: what is lost sets the last bit, so that rounding

@@ -182,6 +182,99 @@ divide_bitwise (Decompose *d, TinyNode *x, TinyNode *y)
   return quotient;
 }
 
+/* ---- 64 bits by 32-bit divisions (Knuth, "The Art of Computer Programming" 2, 4.3.1, algorithm D;
+ * the reduction of a long divisor is Warren's, "Hacker's Delight", 9-5) ---- */
+static TinyNode *
+upper (Decompose *d, TinyNode *x)
+{
+  return dec_cast (d, dec_with_int (d, TINY_OP_SHR, x, 32), TINY_DTYPE_U32);
+}
+
+/* How far @x, a u32 that is not 0, can be shifted left without loss; of 0: 31. */
+static TinyNode *
+count_zeros (Decompose *d, TinyNode *x)
+{
+  TinyNode *n = dec_int (d, x->dtype, x, 0);
+  for (guint step = 16; step >= 1; step /= 2) {
+    TinyNode *least = dec_int (d, x->dtype, x, G_GINT64_CONSTANT (1) << (32 - step));
+    TinyNode *is_low = dec_binary (d, TINY_OP_CMPLT, x, least);
+    x = dec_where (d, is_low, dec_with_int (d, TINY_OP_SHL, x, step), x);
+    n = dec_where (d, is_low, dec_with_int (d, TINY_OP_ADD, n, step), n);
+  }
+  return n;
+}
+
+/* The next 16 bits of a quotient: of *rest 2^16 + @digit by @y, whose highest bit is 1; *rest is below
+ * @y, and the new one comes in its place. The first guess, by the divisor's upper half, is at most
+ * two too large. */
+static TinyNode *
+next_digit (Decompose *d, TinyNode **rest, TinyNode *digit, TinyNode *y)
+{
+  const gint64 base = 1 << 16;
+  TinyNode *high = dec_with_int (d, TINY_OP_SHR, y, 16);
+  TinyNode *low = dec_with_int (d, TINY_OP_AND, y, base - 1);
+  TinyNode *guess = dec_binary (d, TINY_OP_IDIV, *rest, high);
+  TinyNode *left = dec_binary (d, TINY_OP_SUB, *rest, dec_binary (d, TINY_OP_MUL, guess, high));
+  TinyNode *largest = dec_int (d, y->dtype, y, base - 1),
+           *limit = dec_int (d, y->dtype, y, base);
+  for (guint i = 0; i < 2; i++) {
+    TinyNode *have = dec_binary (d, TINY_OP_OR, dec_with_int (d, TINY_OP_SHL, left, 16), digit);
+    TinyNode *wanted = dec_binary (d, TINY_OP_MUL, guess, low);
+    TinyNode *is_large
+        = dec_binary (d, TINY_OP_OR, dec_binary (d, TINY_OP_CMPLT, largest, guess),
+                      dec_binary (d, TINY_OP_CMPLT, have, wanted));
+    is_large
+        = dec_binary (d, TINY_OP_AND, is_large, dec_binary (d, TINY_OP_CMPLT, left, limit));
+    guess = dec_where (d, is_large, dec_with_int (d, TINY_OP_ADD, guess, -1), guess);
+    left = dec_where (d, is_large, dec_binary (d, TINY_OP_ADD, left, high), left);
+  }
+  TinyNode *all = dec_binary (d, TINY_OP_OR, dec_with_int (d, TINY_OP_SHL, *rest, 16), digit);
+  *rest = dec_binary (d, TINY_OP_SUB, all, dec_binary (d, TINY_OP_MUL, guess, y));
+  return guess;
+}
+
+/* Of u64 by u64. A divisor of one word takes two steps of two words by one. One of two words takes a
+ * single step, by its highest 32 bits, for a quotient that is at most one too large. */
+static TinyNode *
+divide_words (Decompose *d, TinyNode *x, TinyNode *y)
+{
+  const TinyDType u32 = TINY_DTYPE_U32, u64 = TINY_DTYPE_U64;
+  TinyNode *x_low = dec_cast (d, x, u32), *x_high = upper (d, x);
+  TinyNode *y_low = dec_cast (d, y, u32), *y_high = upper (d, y);
+  TinyNode *is_short = dec_with_int (d, TINY_OP_CMPEQ, y_high, 0);
+  TinyNode *shift = count_zeros (d, dec_where (d, is_short, y_low, y_high));
+  TinyNode *by
+      = upper (d, dec_binary (d, TINY_OP_SHL,
+                              dec_where (d, is_short, dec_with_int (d, TINY_OP_SHL, y, 32), y),
+                              dec_cast (d, shift, u64)));
+  TinyNode *first = dec_binary (d, TINY_OP_IDIV, x_high, y_low);
+  TinyNode *rest
+      = dec_binary (d, TINY_OP_SUB, x_high, dec_binary (d, TINY_OP_MUL, first, y_low));
+  TinyNode *dividend
+      = dec_binary (d, TINY_OP_OR, dec_with_int (d, TINY_OP_SHL, dec_cast (d, rest, u64), 32),
+                    dec_cast (d, x_low, u64));
+  dividend = dec_binary (d, TINY_OP_SHL, dividend, dec_cast (d, shift, u64));
+  dividend = dec_where (d, is_short, dividend, dec_with_int (d, TINY_OP_SHR, x, 1));
+  TinyNode *low = dec_cast (d, dividend, u32);
+  rest = upper (d, dividend);
+  TinyNode *quotient = next_digit (d, &rest, dec_with_int (d, TINY_OP_SHR, low, 16), by);
+  TinyNode *other = next_digit (d, &rest, dec_with_int (d, TINY_OP_AND, low, 0xffff), by);
+  quotient = dec_binary (d, TINY_OP_OR, dec_with_int (d, TINY_OP_SHL, quotient, 16), other);
+
+  TinyNode *one_word
+      = dec_binary (d, TINY_OP_OR, dec_with_int (d, TINY_OP_SHL, dec_cast (d, first, u64), 32),
+                    dec_cast (d, quotient, u64));
+  TinyNode *guess
+      = dec_binary (d, TINY_OP_SHR, quotient, dec_with_int (d, TINY_OP_XOR, shift, 31));
+  TinyNode *is_zero = dec_with_int (d, TINY_OP_CMPEQ, guess, 0);
+  guess = dec_where (d, is_zero, guess, dec_with_int (d, TINY_OP_ADD, guess, -1));
+  TinyNode *wide = dec_cast (d, guess, u64);
+  TinyNode *left = dec_binary (d, TINY_OP_SUB, x, dec_binary (d, TINY_OP_MUL, wide, y));
+  TinyNode *fits = not(d, dec_binary (d, TINY_OP_CMPLT, left, y));
+  wide = dec_where (d, fits, dec_with_int (d, TINY_OP_ADD, wide, 1), wide);
+  return dec_where (d, is_short, one_word, wide);
+}
+
 static TinyNode *
 divide_unsigned (Decompose *d, TinyNode *x, TinyNode *y)
 {
@@ -189,7 +282,7 @@ divide_unsigned (Decompose *d, TinyNode *x, TinyNode *y)
     return dec_binary (d, TINY_OP_IDIV, x, y);
   if (y->op == TINY_OP_CONST && y->arg != 0)
     return divide_by_constant (d, x, (guint64) y->arg);
-  return divide_bitwise (d, x, y);
+  return x->dtype == TINY_DTYPE_U64 ? divide_words (d, x, y) : divide_bitwise (d, x, y);
 }
 
 static TinyNode *

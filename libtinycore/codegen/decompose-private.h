@@ -12,6 +12,7 @@
 typedef struct {
   TinyGraph *graph;
   const TinyTarget *target;
+  guint32 words; /* TINY_DTYPE_BIT of what it only seems to have: that will be in words */
   GError *error; /* the first failure */
   guint depth;   /* of builders within builders */
 } Decompose;
@@ -38,6 +39,33 @@ TinyNode *dec_op (Decompose *d, TinyOp op, TinyDType dtype, guint n, TinyNode *c
 /* Notes that @op of @dtype cannot be had; returns a placeholder. */
 TinyNode *dec_fail (Decompose *d, TinyOp op, TinyDType dtype, guint lanes);
 
+/* The memory or register that a LOAD or STORE goes to. */
+TinyNode *dec_memory_of (TinyNode *access);
+
+/* ---- decompose-words.c, decompose-pairs.c: what a target does not know, in words of 32 bits ---- */
+/* TINY_DTYPE_BIT of each dtype that has to be. */
+guint32 dec_words_of (const TinyTarget *target);
+/* Makes @target one that moves and converts @words, and computes with those of 64 bits that are
+ * integers. */
+void dec_words_add (TinyTarget *target, guint32 words);
+/* @root, which has only ops of a target that dec_words_add() made, with ops of @d->target. */
+TinyNode *dec_to_words (Decompose *d, TinyNode *root, guint32 words);
+/* Whether it takes two words. */
+gboolean dec_is_pair (TinyDType dtype);
+
+/* 64 bits: two u32. */
+typedef struct {
+  TinyNode *low, *high;
+} DecPair;
+
+/* An op of two sources; @dtype is theirs. */
+DecPair dec_pair_op (Decompose *d, TinyOp op, TinyDType dtype, const DecPair *x);
+TinyNode *dec_pair_compare (Decompose *d, TinyOp op, TinyDType dtype, DecPair x, DecPair y);
+/* @x of 32 bits or fewer as a pair of dtype @to, and a pair of dtype @from as @to: u32, i32, bool, a
+ * float. */
+DecPair dec_pair_from (Decompose *d, TinyNode *x, TinyDType to);
+TinyNode *dec_pair_to (Decompose *d, DecPair x, TinyDType from, TinyDType to);
+
 /* Constants with @like's lanes. */
 TinyNode *dec_int (Decompose *d, TinyDType dtype, TinyNode *like, gint64 value);
 TinyNode *dec_float (Decompose *d, TinyDType dtype, TinyNode *like, double value);
@@ -45,6 +73,9 @@ TinyNode *dec_cast (Decompose *d, TinyNode *x, TinyDType dtype);
 TinyNode *dec_bits (Decompose *d, TinyNode *x, TinyDType dtype);
 TinyNode *dec_where (Decompose *d, TinyNode *gate, TinyNode *x, TinyNode *y);
 TinyNode *dec_mulacc (Decompose *d, TinyNode *x, TinyNode *y, TinyNode *z);
+/* An f32 as the bits of small float @dtype in a u32, and back. */
+TinyNode *dec_float_to_code (Decompose *d, TinyNode *x, TinyDType dtype);
+TinyNode *dec_float_from_code (Decompose *d, TinyNode *code, TinyDType dtype);
 /* Upper half of the product of two unsigned integers of 32 or 64 bits. */
 TinyNode *dec_mul_high (Decompose *d, TinyNode *x, TinyNode *y);
 /* Whether @x < value. */

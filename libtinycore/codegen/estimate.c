@@ -42,6 +42,25 @@ add_access (TinyCodegen *cg, gint64 *touched, TinyNode *node)
 }
 
 void
+tiny_codegen_list_params (TinyCodegen *cg)
+{
+  TinyParam *params = (TinyParam *) cg->program->linear.params;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);
+  /* One that is not used any more is of what every target has. */
+  for (guint i = 0; i < cg->program->linear.n_params; i++) {
+    params[i].dtype = TINY_DTYPE_U32;
+    params[i].n_elements = 0;
+  }
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op != TINY_OP_PARAM)
+      continue;
+    params[node->arg].dtype = node->dtype;
+    params[node->arg].n_elements = node->ints && node->ints->n > 0 ? node->ints->v[0] : 1;
+  }
+}
+
+void
 tiny_codegen_estimate (TinyCodegen *cg)
 {
   TinyLinear *linear = &cg->program->linear;
@@ -57,14 +76,9 @@ tiny_codegen_estimate (TinyCodegen *cg)
   g_autofree gint64 *touched = g_new0 (gint64, linear->n_params);
   gint64 flops[TINY_N_DTYPES] = { 0 };
   linear->params = params;
-  for (guint i = 0; i < linear->n_params; i++)
-    params[i] = (TinyParam){ .dtype = TINY_DTYPE_U8 }; /* of those that are not used */
+  tiny_codegen_list_params (cg);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
-    if (node->op == TINY_OP_PARAM) {
-      params[node->arg].dtype = node->dtype;
-      params[node->arg].n_elements = node->ints && node->ints->n > 0 ? node->ints->v[0] : 1;
-    }
     flops[node->dtype] += count_flops (cg->graph, node);
     if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
       add_access (cg, touched, node);

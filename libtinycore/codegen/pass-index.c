@@ -3,17 +3,21 @@
  * pass-index.c: INDEX becomes the target's integers, and division becomes what machines do.
  *
  * Scalars take the dtype the target prefers for addresses, i64 where a bound does not fit into
- * i32. Vectors of indices take i32 whenever they fit: twice the lanes of i64 in a register.
+ * i32. Vectors of indices take i32 whenever they fit: twice the lanes of i64 in a register. Where i64
+ * is made of words, counters stay i32, what is computed of them is i64, and addresses fit i32 again: a
+ * buffer with more elements is refused.
  * FLOORDIV and FLOORMOD are shifts and masks by powers of two, IDIV and MOD where both sides are
  * known not to be negative, otherwise those with a correction. */
 #include "codegen/codegen-private.h"
 
+#include "base/tiny-error.h"
 #include "rewrite/tiny-bounds.h"
 
 typedef struct {
   TinyGraph *graph;
   TinyNodeMap map;
   TinyDType scalar, vector;
+  gboolean makes_long; /* i64 is made of words */
 } Index;
 
 static void
@@ -57,6 +61,37 @@ choose_dtypes (Index *self, const TinyTarget *target, GPtrArray *order)
   if (self->scalar != TINY_DTYPE_I32 && self->scalar != TINY_DTYPE_I64)
     self->scalar = TINY_DTYPE_I64;
   self->vector = vectors_fit ? TINY_DTYPE_I32 : self->scalar;
+  self->makes_long = self->scalar == TINY_DTYPE_I64
+                     && !tiny_target_has (target, TINY_INSTR_ADD, TINY_DTYPE_I64);
+}
+
+static gboolean
+is_counter (const TinyNode *node)
+{
+  return node->op == TINY_OP_RANGE || node->op == TINY_OP_GRID || node->op == TINY_OP_GROUP
+         || node->op == TINY_OP_VARIABLE;
+}
+
+/* Refuses what no index of 32 bits can count, where there is no other. */
+static gboolean
+check_counts (const Index *self, const TinyTarget *target, GPtrArray *order, GError **error)
+{
+  for (guint i = 0; i < order->len && self->makes_long; i++) {
+    TinyNode *node = order->pdata[i];
+    if ((node->op != TINY_OP_PARAM && !is_counter (node)) || fits_i32 (node))
+      continue;
+    if (node->op == TINY_OP_PARAM)
+      g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                   "a buffer of %" G_GINT64_FORMAT
+                   " elements is more than an index of the target %s counts; split the tensor",
+                   node->ints->v[0], target->arch);
+    else
+      g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                   "a loop is longer than an index of the target %s counts; split the tensor",
+                   target->arch);
+    return FALSE;
+  }
+  return TRUE;
 }
 
 static TinyNode *
@@ -109,6 +144,26 @@ lower_lanes (Index *self, TinyNode *node)
                         lanes, 0, NULL, NULL);
 }
 
+/* Whether RANGEs among the sources of @op are loops, not numbers. */
+static gboolean
+names_loops (TinyOp op)
+{
+  return op == TINY_OP_END || op == TINY_OP_AFTER || op == TINY_OP_REGISTER
+         || op == TINY_OP_LOCAL;
+}
+
+/* In i32, and what it counts in i64. */
+static TinyNode *
+lower_counter (Index *self, TinyNode *node, TinyNode **sources)
+{
+  for (guint i = 0; i < node->n_sources; i++)
+    if (sources[i]->dtype == TINY_DTYPE_I64)
+      sources[i] = tiny_node_const_int (self->graph, TINY_DTYPE_I32, sources[i]->arg);
+  TinyNode *counter = tiny_node_new (self->graph, node->op, TINY_DTYPE_I32, 1, node->n_sources,
+                                     sources, node->arg, node->ints, node->text);
+  return tiny_node_cast (self->graph, counter, TINY_DTYPE_I64);
+}
+
 static TinyNode *
 lower_node (Index *self, TinyNode *node)
 {
@@ -120,6 +175,11 @@ lower_node (Index *self, TinyNode *node)
   TinyNode *few[16], **sources = many ? many : few;
   for (guint i = 0; i < node->n_sources; i++)
     sources[i] = tiny_node_map_get (&self->map, node->sources[i]);
+  if (self->makes_long && is_index && is_counter (node))
+    return lower_counter (self, node, sources);
+  for (guint i = 0; i < node->n_sources && names_loops (node->op); i++)
+    if (node->sources[i]->op == TINY_OP_RANGE && sources[i]->op == TINY_OP_CAST)
+      sources[i] = sources[i]->sources[0];
   if (node->op == TINY_OP_LANES)
     return lower_lanes (self, node);
   if (node->op == TINY_OP_FLOORDIV || node->op == TINY_OP_FLOORMOD)
@@ -148,6 +208,8 @@ tiny_pass_index (TinyCodegen *cg, GError **error)
   g_auto (Index) self = { .graph = cg->graph };
   g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);
   choose_dtypes (&self, cg->target, order);
+  if (!check_counts (&self, cg->target, order, error))
+    return FALSE;
   for (guint i = 0; i < order->len; i++)
     tiny_node_map_set (&self.map, order->pdata[i], lower_node (&self, order->pdata[i]));
   cg->root = tiny_node_map_get (&self.map, cg->root);

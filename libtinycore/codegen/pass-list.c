@@ -27,6 +27,8 @@ static const struct {
 } passes[] = {
   { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "no loop is empty from here on" },
   { "simplify", tiny_pass_simplify, TINY_STAGE_KERNEL, "fewer nodes for all that follow" },
+  { "words", tiny_pass_words, TINY_STAGE_KERNEL,
+    "buffers of what the target cannot store are ones of words" },
   { "stores", tiny_pass_stores, TINY_STAGE_KERNEL, "what stays as it is need not be stored" },
   { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "each loop nest gets ranges of its own" },
   { "optimise", tiny_pass_optimise, TINY_STAGE_KERNEL,
@@ -59,6 +61,7 @@ tiny_pass_decompose (TinyCodegen *cg, GError **error)
   if (root == NULL)
     return FALSE;
   cg->root = root;
+  tiny_codegen_list_params (cg); /* some may be of words now */
   return TRUE;
 }
 

@@ -18,7 +18,8 @@
  * a*b+c is never contracted here: that would change the rounding of what a user wrote. Products
  * summed by a reduction become MULACC where the reduction gets its register.
  *
- * 64-bit integers are not made of pairs: a target without them gets an error that says so. */
+ * What the target does not know at all, 64-bit integers or bytes, is first made of the few ops that
+ * decompose-words.c then writes in words of 32 bits; only arithmetic of f64 cannot be had. */
 #include "codegen/tiny-decompose.h"
 
 #include <string.h>
@@ -36,6 +37,11 @@ static const TinyDType wider[TINY_N_DTYPES] = {
   [TINY_DTYPE_F8E4M3] = TINY_DTYPE_F32, [TINY_DTYPE_F8E5M2] = TINY_DTYPE_F32,
   [TINY_DTYPE_F16] = TINY_DTYPE_F32,    [TINY_DTYPE_BF16] = TINY_DTYPE_F32,
 };
+
+static const guint32 longs = TINY_DTYPE_BIT (TINY_DTYPE_I64) | TINY_DTYPE_BIT (TINY_DTYPE_U64);
+static const guint32 small_floats
+    = TINY_DTYPE_BIT (TINY_DTYPE_F8E4M3) | TINY_DTYPE_BIT (TINY_DTYPE_F8E5M2)
+      | TINY_DTYPE_BIT (TINY_DTYPE_F16) | TINY_DTYPE_BIT (TINY_DTYPE_BF16);
 
 static gboolean
 computes (Decompose *d, TinyDType dtype)
@@ -59,6 +65,9 @@ has_cast (Decompose *d, TinyDType from, TinyDType to)
     return TRUE;
   if (!dec_has (d, TINY_OP_CAST, from) || !dec_has (d, TINY_OP_CAST, to))
     return FALSE;
+  const guint32 both = TINY_DTYPE_BIT (from) | TINY_DTYPE_BIT (to);
+  if ((d->words & both & longs) != 0 && (small_floats & both) != 0)
+    return FALSE; /* by way of f32: a pair is no more than that */
   gboolean from_small = wider[from] == TINY_DTYPE_F32 && !computes (d, from);
   gboolean to_small = wider[to] == TINY_DTYPE_F32 && !computes (d, to);
   return (!from_small || to == TINY_DTYPE_F32) && (!to_small || from == TINY_DTYPE_F32);
@@ -92,8 +101,9 @@ dec_fail (Decompose *d, TinyOp op, TinyDType dtype, guint lanes)
   if (d->error == NULL)
     d->error = g_error_new (
         TINY_ERROR, TINY_ERROR_UNSUPPORTED,
-        "the target %s has no %s of %s, and it cannot be made of what the target has",
-        d->target->arch, tiny_op_to_string (op), tiny_dtype_to_string (dtype));
+        "the target %s has no %s of %s, and it cannot be made of what the target has%s",
+        d->target->arch, tiny_op_to_string (op), tiny_dtype_to_string (dtype),
+        dtype == TINY_DTYPE_F64 ? "; compute in f32, or on another device" : "");
   return new_const (d, dtype, lanes, 0);
 }
 
@@ -193,6 +203,8 @@ dec_op (Decompose *d, TinyOp op, TinyDType dtype, guint n, TinyNode *const *sour
     return tiny_node_new (d->graph, op, dtype, lanes, n, sources, 0, NULL, NULL);
   if (d->depth >= MAX_DEPTH)
     return dec_fail (d, op, operand, lanes);
+  if (dtype == TINY_DTYPE_F64 && (d->words & TINY_DTYPE_BIT (dtype)) != 0)
+    return dec_fail (d, op, dtype, lanes);
   d->depth++;
   made = goes_wider (d, op, operand) ? make_wider (d, op, dtype, n, sources)
                                      : make_by_rows (d, op, dtype, operand, sources);
@@ -232,9 +244,8 @@ dec_mulacc (Decompose *d, TinyNode *x, TinyNode *y, TinyNode *z)
 
 /* ---- the walk ---- */
 
-/* The memory or register an access goes to. */
-static TinyNode *
-target_of (TinyNode *access)
+TinyNode *
+dec_memory_of (TinyNode *access)
 {
   TinyNode *target = access->sources[0];
   while (target->op == TINY_OP_AFTER)
@@ -254,31 +265,45 @@ decompose_node (Decompose *d, TinyNode *node, TinyNode *const *sources)
   if (is_computed (node))
     return dec_op (d, node->op, node->dtype, node->n_sources, sources);
   if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE) {
-    TinyNode *memory = target_of (node);
+    TinyNode *memory = dec_memory_of (node);
     if (memory->op != TINY_OP_REGISTER && !dec_has (d, node->op, memory->dtype))
       return dec_fail (d, node->op, memory->dtype, 1);
   }
   return tiny_node_with_sources (d->graph, node, sources);
 }
 
-TinyNode *
-tiny_decompose (TinyGraph *graph, TinyNode *root, const TinyTarget *target, GError **error)
+static TinyNode *
+walk (Decompose *d, TinyNode *root)
 {
-  Decompose d = { .graph = graph, .target = target };
   g_auto (TinyNodeMap) done = { 0 };
   g_autoptr (GArray) sources = g_array_new (FALSE, FALSE, sizeof (TinyNode *));
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
-  for (guint i = 0; i < order->len && d.error == NULL; i++) {
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (d->graph, &root, 1);
+  for (guint i = 0; i < order->len && d->error == NULL; i++) {
     TinyNode *node = order->pdata[i];
     g_array_set_size (sources, node->n_sources);
     for (guint j = 0; j < node->n_sources; j++)
       g_array_index (sources, TinyNode *, j) = tiny_node_map_get (&done, node->sources[j]);
     tiny_node_map_set (&done, node,
-                       decompose_node (&d, node, (TinyNode *const *) sources->data));
+                       decompose_node (d, node, (TinyNode *const *) sources->data));
   }
-  if (d.error != NULL) {
-    g_propagate_error (error, d.error);
-    return NULL;
-  }
-  return tiny_node_map_get (&done, root);
+  return d->error == NULL ? tiny_node_map_get (&done, root) : root;
+}
+
+TinyNode *
+tiny_decompose (TinyGraph *graph, TinyNode *root, const TinyTarget *target, GError **error)
+{
+  const guint32 words = dec_words_of (target);
+  TinyTarget seeming = *target;
+  Decompose d = { .graph = graph, .target = &seeming, .words = words };
+  if (words != 0)
+    dec_words_add (&seeming, words);
+  root = walk (&d, root);
+  d.target = target;
+  d.words = 0;
+  if (words != 0 && d.error == NULL)
+    root = dec_to_words (&d, root, words);
+  if (d.error == NULL)
+    return root;
+  g_propagate_error (error, d.error);
+  return NULL;
 }

@@ -6,7 +6,7 @@
 #include "base/tiny-error.h"
 #include "device/device-private.h"
 
-enum { LEAST = 256, STEPS = 8 };
+enum { LEAST = 256, STEPS = 8, WORD = 4 };
 /* What may wait: this much, or a quarter of what is in use. */
 static const guint64 may_wait = (guint64) 128 << 20;
 
@@ -165,7 +165,7 @@ tiny_pool_take (TinyPool *self, gsize n_bytes, GError **error)
   }
   gsize size = class_of (n_bytes);
   if (most != 0 && size > most)
-    size = n_bytes;
+    size = MIN ((n_bytes + WORD - 1) / WORD * WORD, most);
   TinyBlock *block = take_waiting (self, size);
   if (block != NULL)
     return block;

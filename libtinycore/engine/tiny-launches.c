@@ -127,15 +127,30 @@ tiny_launches_changes (TinyLaunches *self, TinyBuffer *buffer)
   return FALSE;
 }
 
+/* How many bytes a kernel may touch: where a target keeps bytes in words, the last word is whole. No
+ * two buffers share a word, the pool and the scheduler's arenas see to that. */
+static guint64
+count_touched (const TinyTarget *target, gint64 n_bytes)
+{
+  gboolean packs = FALSE;
+  for (guint i = TINY_DTYPE_BOOL; i <= TINY_DTYPE_F64; i++)
+    packs = packs
+            || (tiny_dtype_get_n_bytes (i) < 4
+                && (target->dtypes_storage & TINY_DTYPE_BIT (i)) == 0);
+  return packs ? (guint64) (n_bytes + 3) & ~G_GUINT64_CONSTANT (3) : (guint64) n_bytes;
+}
+
 static gboolean
 fill_span (TinySpan *span, const TinyBinding *binding, GError **error)
 {
   if (!tiny_buffer_ensure (binding->buffer, error))
     return FALSE;
-  *span = (TinySpan){ .buffer = tiny_buffer_get_handle (binding->buffer),
-                      .offset
-                      = (guint64) binding->offset + tiny_buffer_get_offset (binding->buffer),
-                      .n_bytes = (guint64) binding->n_bytes };
+  *span = (TinySpan){
+    .buffer = tiny_buffer_get_handle (binding->buffer),
+    .offset = (guint64) binding->offset + tiny_buffer_get_offset (binding->buffer),
+    .n_bytes = count_touched (tiny_device_get_target (tiny_buffer_get_device (binding->buffer)),
+                              binding->n_bytes)
+  };
   return TRUE;
 }
 
