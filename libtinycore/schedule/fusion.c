@@ -329,53 +329,119 @@ decide (Fusion *self)
 }
 
 /* ---- the limit on buffers ---- */
-/* Counts what the kernel of @root reads; remembers the fused node that reads about half of it. */
-static guint
-count_reads (Fusion *self, TinyNode *root, TinyNode **out_half)
+
+/* What the kernel of one stored value is made of. */
+typedef struct {
+  GPtrArray *fused;   /* nodes, sources before users; the last is the value itself */
+  GHashTable *reads;  /* what comes from memory, and its number */
+  GHashTable *number; /* of fused nodes: their place, plus 1 */
+} Inside;
+
+static void
+inside_clear (Inside *self)
 {
-  g_autoptr (GHashTable) reads = g_hash_table_new (NULL, NULL);
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
-  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (guint) * 2);
+  g_ptr_array_unref (self->fused);
+  g_hash_table_unref (self->reads);
+  g_hash_table_unref (self->number);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Inside, inside_clear)
+
+static gboolean
+is_read (Fusion *self, TinyNode *node)
+{
+  return node->op == TINY_OP_PARAM || get_info (self, node)->is_stored;
+}
+
+static void
+look_inside (Fusion *self, TinyNode *root, Inside *out)
+{
   typedef struct {
-    guint position, next;
+    TinyNode *node;
+    guint next;
   } Frame;
-  Frame first = { self->position[root->id], 0 };
-  *out_half = NULL;
-  g_array_append_val (stack, first);
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
+  g_array_append_val (stack, ((Frame){ root, 0 }));
+  g_hash_table_insert (out->number, root, GUINT_TO_POINTER (G_MAXUINT));
   while (stack->len > 0) {
     Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
-    TinyNode *node = self->infos[frame->position].node;
-    if (frame->next < node->n_sources) {
-      TinyNode *source = node->sources[frame->next++];
-      if (source->op == TINY_OP_PARAM || get_info (self, source)->is_stored) {
-        g_hash_table_add (reads, source);
-      } else if (g_hash_table_add (seen, source)) {
-        Frame next = { self->position[source->id], 0 };
-        g_array_append_val (stack, next);
-      }
+    if (frame->next == frame->node->n_sources) {
+      g_ptr_array_add (out->fused, frame->node);
+      g_hash_table_insert (out->number, frame->node, GUINT_TO_POINTER (out->fused->len));
+      g_array_set_size (stack, stack->len - 1);
       continue;
     }
-    if (*out_half == NULL && node != root && tiny_op_is_elementwise (node->op)
-        && node->shape->n > 0 && g_hash_table_size (reads) * 2 >= schedule_weights.max_buffers)
-      *out_half = node;
-    g_array_set_size (stack, stack->len - 1);
+    TinyNode *source = frame->node->sources[frame->next++];
+    if (is_read (self, source)) {
+      if (!g_hash_table_contains (out->reads, source))
+        g_hash_table_insert (out->reads, source,
+                             GUINT_TO_POINTER (g_hash_table_size (out->reads)));
+    } else if (!g_hash_table_contains (out->number, source)) {
+      g_hash_table_insert (out->number, source, GUINT_TO_POINTER (G_MAXUINT));
+      g_array_append_val (stack, ((Frame){ source, 0 }));
+    }
   }
-  return g_hash_table_size (reads);
+}
+
+/* The fused node to store instead: of those that read several buffers and no more than @limit, the one
+ * with the fewest bytes for each buffer that the rest then reads less. NULL: there is none. */
+static TinyNode *
+find_node_to_store (Fusion *self, const Inside *inside, guint limit)
+{
+  guint n_words = (g_hash_table_size (inside->reads) + 63) / 64;
+  g_autofree guint64 *sets = g_new0 (guint64, (gsize) n_words * inside->fused->len + 1);
+  TinyNode *best = NULL;
+  double best_cost = G_MAXDOUBLE;
+  for (guint i = 0; i + 1 < inside->fused->len; i++) {
+    TinyNode *node = inside->fused->pdata[i];
+    guint64 *set = sets + (gsize) i * n_words;
+    guint n = 0;
+    for (guint s = 0; s < node->n_sources; s++) {
+      gpointer key = node->sources[s];
+      if (is_read (self, key)) {
+        guint number = GPOINTER_TO_UINT (g_hash_table_lookup (inside->reads, key));
+        set[number / 64] |= G_GUINT64_CONSTANT (1) << number % 64;
+        continue;
+      }
+      guint at = GPOINTER_TO_UINT (g_hash_table_lookup (inside->number, key)) - 1;
+      for (guint w = 0; w < n_words; w++)
+        set[w] |= sets[(gsize) at * n_words + w];
+    }
+    for (guint w = 0; w < n_words; w++)
+      n += (guint) __builtin_popcountll (set[w]);
+    const Info *info = get_info (self, node);
+    double cost = info->n_bytes / MAX ((double) n - 1, 1);
+    if (tiny_op_is_movement (node->op) || n < 2 || n > limit || cost > best_cost)
+      continue;
+    best = node;
+    best_cost = cost;
+  }
+  return best;
 }
 
 /* Stores more where a kernel reads too many buffers. Returns whether it did. */
 static gboolean
 limit_buffers (Fusion *self)
 {
+  Plan *plan = self->plan;
   gboolean changed = FALSE;
   for (guint i = 0; i < self->order->len; i++) {
-    TinyNode *half;
-    if (self->infos[i].is_stored
-        && count_reads (self, self->infos[i].node, &half) > schedule_weights.max_buffers
-        && half != NULL) {
-      get_info (self, half)->is_forced = TRUE;
-      changed = TRUE;
-    }
+    TinyNode *root = self->infos[i].node;
+    if (!self->infos[i].is_stored)
+      continue;
+    const char *device = schedule_get_device (plan, root);
+    ScheduleMachine machine
+        = schedule_get_machine (plan, device != NULL ? device : plan->only_device);
+    guint limit = MIN (schedule_weights.max_buffers, MAX (machine.max_buffers, 2) - 1);
+    g_auto (Inside) inside
+        = { g_ptr_array_new (), g_hash_table_new (NULL, NULL), g_hash_table_new (NULL, NULL) };
+    look_inside (self, root, &inside);
+    if (g_hash_table_size (inside.reads) <= limit)
+      continue;
+    TinyNode *node = find_node_to_store (self, &inside, limit);
+    if (node == NULL)
+      continue;
+    get_info (self, node)->is_forced = TRUE;
+    changed = TRUE;
   }
   return changed;
 }

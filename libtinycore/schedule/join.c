@@ -103,7 +103,8 @@ list_buffers (Pair *self)
       if ((k == 0 || !writes (self->first, items[k]->buffers[i]))
           && !add_buffer (self, items[k]->buffers[i]))
         return FALSE;
-  return self->n_buffers <= schedule_weights.max_buffers + 1;
+  guint most = schedule_get_machine (self->plan, self->second->device).max_buffers;
+  return self->n_buffers <= MIN (schedule_weights.max_buffers + 1, most);
 }
 
 /* ---- loops ---- */
@@ -384,6 +385,8 @@ schedule_join_kernels (Plan *plan,
   drop_unused (&self);
   TinyNode *const *stores = (TinyNode *const *) self.stores->pdata;
   TinyNode *kernel = tiny_node_sink (plan->graph, self.stores->len, stores, NULL);
+  if (shares && !schedule_keeps_words (plan, second->device, kernel))
+    return FALSE;
   *out_item = (PlanItem){
     .kind = TINY_SCHEDULE_KERNEL,
     .kernel = schedule_name_alike (plan, kernel),

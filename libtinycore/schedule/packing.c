@@ -194,8 +194,6 @@ pack_load (Packing *self, TinyNode *load)
 {
   PlanItem *item = &self->item;
   TinyNode *ranges[MAX_RANGES];
-  guint n = list_ranges (self, load, ranges), old_slot = load->sources[0]->arg;
-  guint packed = get_packed (self, load, ranges, n), slot = item->n_buffers;
   gboolean old_is_used = FALSE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &item->kernel, 1);
   for (guint i = 0; i < order->len; i++) {
@@ -204,6 +202,11 @@ pack_load (Packing *self, TinyNode *load)
         = old_is_used
           || (node->op == TINY_OP_LOAD && node != load && node->sources[0] == load->sources[0]);
   }
+  if (old_is_used
+      && item->n_buffers >= schedule_get_machine (self->plan, item->device).max_buffers)
+    return; /* no room for both */
+  guint n = list_ranges (self, load, ranges), old_slot = load->sources[0]->arg;
+  guint packed = get_packed (self, load, ranges, n), slot = item->n_buffers;
   guint *buffers = tiny_arena_alloc (self->plan->arena, (item->n_buffers + 1) * sizeof (guint));
   memcpy (buffers, item->buffers, item->n_buffers * sizeof (guint));
   if (!old_is_used)

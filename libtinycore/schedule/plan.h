@@ -113,6 +113,11 @@ gboolean schedule_gathers (Plan *plan, const PlanItem *item);
 /* merge.c: kernels that share loops become one; the items are in an order to run. */
 void schedule_merge_kernels (Plan *plan);
 
+/* words.c: whether @kernel's results can be stored in whole words, where the target has nothing
+ * smaller, and no row of it is computed again for each of its elements then. */
+gboolean schedule_keeps_words (Plan *plan, const char *device, TinyNode *kernel);
+gboolean schedule_stores_in_words (const ScheduleMachine *machine, TinyDType dtype);
+
 /* share.c: what several loops of a kernel compute alike is computed once. Returns whether no
  * contraction is left that would be repeated by loops that it does not depend on. */
 gboolean schedule_share_values (Plan *plan, PlanItem *item);

@@ -29,7 +29,7 @@ typedef struct {
 
 typedef struct {
   Plan *plan;
-  gint64 local_bytes; /* that the kernel may have */
+  ScheduleMachine machine;
   TinyNode *kernel;
   GPtrArray *order;
   TinyNode *outer[MAX_LOOPS]; /* the outermost loops of all stores, those around the LOCAL */
@@ -285,6 +285,15 @@ find_outer (Share *self, gboolean *out_same)
   }
 }
 
+/* What the target cannot store takes a word. */
+static gint64
+count_element_bytes (const Share *self, TinyDType dtype)
+{
+  return schedule_stores_in_words (&self->machine, dtype)
+             ? 4
+             : (gint64) tiny_dtype_get_n_bytes (dtype);
+}
+
 static gint64
 count_local_bytes (Share *self)
 {
@@ -292,7 +301,7 @@ count_local_bytes (Share *self)
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     if (node->op == TINY_OP_LOCAL)
-      n_bytes += (node->ints->v[0] * (gint64) tiny_dtype_get_n_bytes (node->dtype) + 63) & ~63;
+      n_bytes += (node->ints->v[0] * count_element_bytes (self, node->dtype) + 63) & ~63;
   }
   return n_bytes;
 }
@@ -301,7 +310,7 @@ count_local_bytes (Share *self)
 static Row *
 find_shared (Share *self)
 {
-  gint64 most = self->local_bytes - count_local_bytes (self);
+  gint64 most = self->machine.local_bytes - count_local_bytes (self);
   Row *best = NULL;
   double best_saved = 0;
   g_hash_table_remove_all (self->repeats);
@@ -315,7 +324,7 @@ find_shared (Share *self)
     const Place *first = &g_array_index (row->places, Place, 0);
     gint64 n_bytes = row->store ? 0
                                 : tiny_range_get_extent (first->loop)
-                                      * (gint64) tiny_dtype_get_n_bytes (row->key->dtype);
+                                      * count_element_bytes (self, row->key->dtype);
     double saved = n_bytes <= most ? count_saved (self, row) : 0;
     if (saved > best_saved && (row->store == NULL || row->places->len > 1)) {
       best = row;
@@ -388,7 +397,7 @@ share_row (Share *self, const Row *row)
 
 /* @kernel with one value more that is computed once, or NULL. */
 static TinyNode *
-share_once (Plan *plan, TinyNode *kernel, gint64 local_bytes)
+share_once (Plan *plan, const char *device, TinyNode *kernel)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
   guint n_reduces = 0;
@@ -399,14 +408,15 @@ share_once (Plan *plan, TinyNode *kernel, gint64 local_bytes)
     return NULL;
   g_auto (Share) self = { NULL };
   share_init (&self, plan, kernel, order);
-  self.local_bytes = local_bytes;
+  self.machine = schedule_get_machine (plan, device);
   find_outer (&self, &same);
   Row *row = find_shared (&self);
   if (row == NULL && same && self.n_outer > 0) {
     self.n_outer--; /* what the innermost loop goes through may be a row as well */
     row = find_shared (&self);
   }
-  return row ? share_row (&self, row) : NULL;
+  TinyNode *shared = row ? share_row (&self, row) : NULL;
+  return shared != NULL && schedule_keeps_words (plan, device, shared) ? shared : NULL;
 }
 
 /* Whether no REDUCE stands in loops of another that would do it again without need. */
@@ -440,8 +450,7 @@ gboolean
 schedule_share_values (Plan *plan, PlanItem *item)
 {
   TinyNode *kernel = item->kernel;
-  const gint64 local_bytes = schedule_get_machine (plan, item->device).local_bytes;
-  while ((kernel = share_once (plan, kernel, local_bytes)) != NULL)
+  while ((kernel = share_once (plan, item->device, kernel)) != NULL)
     item->kernel = kernel;
   return is_whole (plan, item->kernel);
 }

@@ -354,6 +354,24 @@ lay_out_best (Plan *plan, GError **error)
   return TRUE;
 }
 
+/* The least that an op wants, its sources and what it gives, may be too much for a target. */
+static gboolean
+check_buffers (Plan *plan, GError **error)
+{
+  for (guint i = 0; i < plan->items->len; i++) {
+    const PlanItem *item = &g_array_index (plan->items, PlanItem, i);
+    guint most = schedule_get_machine (plan, item->device).max_buffers;
+    if (item->kind != TINY_SCHEDULE_KERNEL || item->n_buffers <= most)
+      continue;
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "schedule: a kernel wants %u buffers, device %s allows %u; make parts of the "
+                 "expression contiguous, or use another device",
+                 item->n_buffers, item->device != NULL ? item->device : "default", most);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 static gboolean
 run_passes (Plan *plan, TinyNode *sink, GError **error)
 {
@@ -365,7 +383,7 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
   if (!schedule_check_devices (plan, sink, error) || !read_roots (plan, sink, error))
     return FALSE;
   run_pass (plan, "canonical", schedule_canonicalize);
-  return lay_out_best (plan, error);
+  return lay_out_best (plan, error) && check_buffers (plan, error);
 }
 
 TinySchedule *

@@ -36,14 +36,20 @@ ScheduleWeights schedule_weights = {
   .near_bytes = 1 << 20,
 };
 
+enum { MAX_BUFFERS = 32 };
+
 /* Of the second cache, what a kernel's own memory may take: most is for what streams by. */
 enum { LOCAL_SHARE = 8 };
 
 ScheduleMachine
 schedule_machine_of (const TinyTarget *target)
 {
-  ScheduleMachine machine = { schedule_weights.lanes, schedule_weights.workers,
-                              schedule_weights.local_bytes, schedule_weights.near_bytes };
+  ScheduleMachine machine = { schedule_weights.lanes,
+                              schedule_weights.workers,
+                              schedule_weights.local_bytes,
+                              schedule_weights.near_bytes,
+                              MAX_BUFFERS,
+                              G_MAXUINT32 };
   if (target == NULL)
     return machine;
   const gint64 cache = (gint64) target->cache_bytes[1];
@@ -55,6 +61,9 @@ schedule_machine_of (const TinyTarget *target)
     machine.near_bytes = cache / 2;
   }
   machine.local_bytes = MIN (machine.local_bytes, target->local_bytes);
+  machine.dtypes_storage = target->dtypes_storage;
+  if (target->max_params > 0)
+    machine.max_buffers = MIN (machine.max_buffers, target->max_params);
   return machine;
 }
 

@@ -24,7 +24,8 @@ typedef struct {
   double access;     /* one LOAD, address and all */
   double mask;       /* one condition of a PAD or SHEAR */
   double even;       /* a REDUCE may be evaluated this many times per element it has */
-  guint max_buffers; /* that one kernel reads; with the output and what packing adds ≤ 32 */
+  guint max_buffers; /* that one kernel reads; with the output and what packing adds ≤ 32. A target
+                        may have room for fewer */
   guint max_depth;   /* elementwise nodes on one way through a kernel */
   /* share.c */
   double local; /* one access to memory of the kernel */
@@ -63,6 +64,8 @@ typedef struct {
   double workers;     /* threads that are worth keeping busy */
   gint64 local_bytes; /* memory of the kernel in one kernel */
   gint64 near_bytes;  /* of operands that stay near a core */
+  guint max_buffers;  /* of a kernel, those that it writes among them */
+  guint32 dtypes_storage; /* TINY_DTYPE_BIT of what it can store by itself */
 } ScheduleMachine;
 
 /* @target may be NULL: then as the weights say. */

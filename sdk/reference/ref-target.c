@@ -88,7 +88,7 @@ set_f16 (TinyTarget *target, uint32_t number)
       = target->ops[TINY_DTYPE_F32] & ~TINY_INSTR_BIT (TINY_INSTR_BITCAST);
 }
 
-/* The ops that every target has, and no other. */
+/* The ops that every target has, and division and square root, which others only come near. */
 static void
 set_least (TinyTarget *target, uint32_t number)
 {
@@ -98,7 +98,8 @@ set_least (TinyTarget *target, uint32_t number)
                          | TINY_INSTR_BIT (TINY_INSTR_MUL) | TINY_INSTR_BIT (TINY_INSTR_CMPLT)
                          | TINY_INSTR_BIT (TINY_INSTR_AND) | TINY_INSTR_BIT (TINY_INSTR_OR)
                          | TINY_INSTR_BIT (TINY_INSTR_XOR) | TINY_INSTR_BIT (TINY_INSTR_SHL)
-                         | TINY_INSTR_BIT (TINY_INSTR_SHR) | TINY_INSTR_BIT (TINY_INSTR_WHERE);
+                         | TINY_INSTR_BIT (TINY_INSTR_SHR) | TINY_INSTR_BIT (TINY_INSTR_WHERE)
+        | TINY_INSTR_BIT (TINY_INSTR_FDIV) | TINY_INSTR_BIT (TINY_INSTR_SQRT);
   for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
     target->ops[dtype] &= least;
 }

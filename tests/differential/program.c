@@ -20,6 +20,7 @@ typedef struct {
   const char *device;
   TinyTensor *x[3];
   GString *note; /* the step's numbers as they were understood */
+  gboolean no_f64;
 } Maker;
 
 typedef TinyTensor *(*Make) (Maker *self);
@@ -271,6 +272,8 @@ make_rand (Maker *self)
       = { TINY_DTYPE_F32, TINY_DTYPE_F64, TINY_DTYPE_F16, TINY_DTYPE_BF16 };
   gint64 shape[] = { sizes[number (self, 0, 14)], sizes[number (self, 1, 8)] };
   TinyDType dtype = floats[number (self, 2, 4)];
+  if (self->no_f64 && dtype == TINY_DTYPE_F64)
+    dtype = TINY_DTYPE_F32;
   g_string_append_printf (self->note, ", %s", tiny_dtype_to_string (dtype));
   note_sizes (self, shape, 2);
   return placed (self, number (self, 3, 3) == 0 ? T (randn) (dtype, shape, 2)
@@ -375,7 +378,7 @@ make_bitcast (Maker *self)
   TinyDType from = tiny_tensor_get_dtype (self->x[0]);
   for (guint i = 0; i < G_N_ELEMENTS (all_dtypes); i++) {
     TinyDType to = all_dtypes[(i + self->step->p[0]) % G_N_ELEMENTS (all_dtypes)];
-    if (to != from && to != TINY_DTYPE_BOOL
+    if (to != from && to != TINY_DTYPE_BOOL && !(self->no_f64 && to == TINY_DTYPE_F64)
         && tiny_dtype_get_n_bytes (from) == tiny_dtype_get_n_bytes (to)) {
       g_string_append_printf (self->note, ", %s", tiny_dtype_to_string (to));
       return T (bitcast) (self->x[0], to);
@@ -930,9 +933,12 @@ program_build (const Program *self, const char *device, TinyTensor **out, GStrin
 {
   tiny_tensor_manual_seed (7);
   for (guint i = 0; i < self->n; i++) {
-    const Step *step = &self->steps[i];
+    Step own = self->steps[i];
+    const Step *step = &own;
     g_autoptr (GString) note = g_string_new (NULL);
-    Maker maker = { .step = step, .device = device, .note = note };
+    if (self->no_f64 && own.dtype == TINY_DTYPE_F64)
+      own.dtype = TINY_DTYPE_F32;
+    Maker maker = { .step = step, .device = device, .note = note, .no_f64 = self->no_f64 };
     for (guint j = 0; i > 0 && j < G_N_ELEMENTS (maker.x); j++)
       maker.x[j] = out[step->from[j]];
     out[i] = g_object_ref_sink (rows[step->op].make (&maker));

@@ -25,6 +25,7 @@ typedef struct {
   guint n;
   Step steps[PROGRAM_MAX_STEPS];
   gboolean one_by_one; /* outputs are realised one after the other */
+  gboolean no_f64;     /* a device has no such thing: f32 is in its place */
 } Program;
 
 void program_generate (Program *self, guint64 seed);

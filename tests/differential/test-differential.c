@@ -2,7 +2,7 @@
  *
  * test-differential.c: random tensor programs on two devices, against a model with error bounds.
  *
- *   test-differential [--seed N] [--count N] [--devices A,B] [--verbose]
+ *   test-differential [--seed N] [--count N] [--devices A,B] [--no-f64] [--verbose]
  *
  * Each program is built alike on every device; each element of each output must be one that the
  * model admits: the very bits where nothing may round differently, within the bound of its
@@ -29,7 +29,7 @@ enum { MAX_DEVICES = 4, MAX_NODE = 100000, PROGRAM_SECONDS = 60, MAX_ATTEMPTS = 
 
 static gint64 option_seed = 1, option_count = 500;
 static char *option_devices = NULL;
-static gboolean option_verbose = FALSE;
+static gboolean option_verbose = FALSE, option_no_f64 = FALSE;
 
 static struct {
   const char *names[MAX_DEVICES];
@@ -228,6 +228,7 @@ static const GOptionEntry entries[] = {
   { "count", 0, 0, G_OPTION_ARG_INT64, &option_count, "how many programs", "N" },
   { "devices", 0, 0, G_OPTION_ARG_STRING, &option_devices, "devices besides the default one",
     "A,B" },
+  { "no-f64", 0, 0, G_OPTION_ARG_NONE, &option_no_f64, "f32 in place of f64", NULL },
   { "verbose", 0, 0, G_OPTION_ARG_NONE, &option_verbose, "print every program", NULL },
   { NULL },
 };
@@ -241,6 +242,7 @@ run_all (void)
     g_autoptr (GString) text = g_string_new (NULL);
     g_snprintf (current, sizeof current, "seed %" G_GINT64_FORMAT, seed);
     program_generate (&program, (guint64) seed);
+    program.no_f64 = option_no_f64;
     alarm (PROGRAM_SECONDS);
     g_autofree char *problem = run (&program, text);
     tally.n_programs++;
