@@ -57,8 +57,13 @@ dec_words_add (TinyTarget *target, guint32 words)
                          | BIT (CMPNE) | BIT (CMPEQ) | BIT (AND) | BIT (OR) | BIT (XOR)
                          | BIT (SHL) | BIT (SHR);
   for (guint i = TINY_DTYPE_I8; i <= TINY_DTYPE_F64; i++) {
-    if ((words & TINY_DTYPE_BIT (i)) == 0)
+    gboolean has_code = tiny_dtype_get_n_bytes (i) != 4
+                        && (words & TINY_DTYPE_BIT (dec_unsigned (i))) != 0;
+    if ((words & TINY_DTYPE_BIT (i)) == 0) {
+      if (has_code && tiny_dtype_get_n_bytes (i) <= 2)
+        target->ops[i] |= BIT (BITCAST);
       continue;
+    }
     gboolean is_float = tiny_dtype_is_float (i), is_long = dec_is_pair (i) && !is_float;
     target->ops[i] = is_long ? moves | counts : is_float ? moves : moves | BIT (CAST);
     target->dtypes_storage |= TINY_DTYPE_BIT (i);

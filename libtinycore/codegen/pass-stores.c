@@ -67,6 +67,20 @@ pin (TinyGraph *graph,
   return tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 4, sources, 0, NULL, NULL);
 }
 
+/* Whether the store reads LOCAL memory that is filled anew in each round of @range. */
+static gboolean
+reads_local_of (TinyGraph *graph, TinyNode *store, TinyNode *range)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &store, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    for (guint s = 0; node->op == TINY_OP_LOCAL && s < node->n_sources; s++)
+      if (node->sources[s] == range)
+        return TRUE;
+  }
+  return FALSE;
+}
+
 /* One loop less, or NULL. */
 static TinyNode *
 pin_a_loop (TinyGraph *graph, TinyNode *store)
@@ -78,7 +92,7 @@ pin_a_loop (TinyGraph *graph, TinyNode *store)
   for (guint i = 0; i < n; i++)
     for (guint j = 0; j < n_loops && clauses[i]->op == TINY_OP_CMPEQ; j++) {
       TinyNode *pinned = pin (graph, store, loops[j], clauses, n, i);
-      if (pinned != NULL)
+      if (pinned != NULL && !reads_local_of (graph, store, loops[j]))
         return pinned;
     }
   return NULL;

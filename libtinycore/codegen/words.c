@@ -394,9 +394,10 @@ pack_store (Words *self, const Split *split, TinyNode *store, GPtrArray *out)
   for (guint first = 0; first < split->n_inside; first += per_word) {
     TinyNode *index
         = tiny_fold_binary (graph, TINY_OP_ADD, rest, number (self, first / per_word));
-    TinyNode *place[] = { buffer, index };
-    TinyNode *old
-        = tiny_node_new (graph, TINY_OP_LOAD, TINY_DTYPE_U32, 1, 2, place, 0, NULL, NULL);
+    TinyNode *place[] = { buffer, index, split->gates[first],
+                          tiny_node_const_int (graph, TINY_DTYPE_U32, 0) };
+    TinyNode *old = tiny_node_new (graph, TINY_OP_LOAD, TINY_DTYPE_U32, 1,
+                                   split->gates[first] != NULL ? 4 : 2, place, 0, NULL, NULL);
     guint n = MIN ((guint) per_word, split->n_inside - first);
     add_store (self, out, buffer, index, make_word (self, split, store, first, n, old),
                split->gates[first]);
@@ -413,12 +414,10 @@ rewrite_store (Words *self, TinyNode *store, GError **error)
     good = choose_stores (self, &split, store, &alone);
   }
   if (!good) {
-    g_set_error (
-        error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
-        "kernel %s: the target %s has no store of %s, and the loops of this one make up no "
-        "whole words of 32 bits",
-        self->cg->root->text ? self->cg->root->text : "", self->cg->target->arch,
-        tiny_dtype_to_string (store->sources[0]->dtype));
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "the target %s has no store of %s, and the loops of this kernel make up no "
+                 "whole words of 32 bits",
+                 self->cg->target->arch, tiny_dtype_to_string (store->sources[0]->dtype));
     return FALSE;
   }
   make_loop (self, &split);

@@ -95,7 +95,8 @@ tiny_code_make (TinyCode *self,
   gint64 middle = tiny_debug_now_ns ();
   self->ns_codegen = middle - start;
   if (program == NULL) {
-    g_prefix_error (error, "kernel %s: ", kernel->text ? kernel->text : "?");
+    g_prefix_error (error, "%s: kernel %s: ", tiny_device_get_name (device),
+                    kernel->text ? kernel->text : "?");
     return FALSE;
   }
   tiny_code_head_fill (&self->head, program);

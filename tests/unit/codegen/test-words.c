@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Proves that kernels over bytes, halves and 64-bit integers compute, on targets that store nothing
+ * but words of 32 bits, to the bit what they compute on REF as it is: random kernels under random
+ * optimisations, with several outputs of several dtypes in several orders, gated loads, rows and
+ * columns summed, values updated in place and parts assigned. And that no two grid points write to
+ * the same word: each is run alone on the memory as it was before, and what each changed must be all
+ * that the whole changes, with nothing changed by two of them in two ways.
+ *
+ * WORDS_SEED and WORDS_COUNT choose the kernels; a failure names the seed. */
+#include "../sdk-reference/ref-harness.h"
+#include "base/tiny-env.h"
+#include "base/tiny-error.h"
+#include "codegen/tiny-codegen.h"
+#include "ir/tiny-dtype.h"
+#include "ir/tiny-text.h"
+
+enum { MAX_BUFFERS = 12, MAX_BYTES = 1 << 16, MAX_POINTS = 40 };
+
+static Rig rig;
+
+/* ---- random kernels ---- */
+typedef struct {
+  TinyGraph *graph;
+  GRand *random;
+  TinyNode *ranges[8]; /* in scope */
+  guint n, n_numbers, n_params, n_locals;
+  gint64 combinations;
+  TinyNode *params[MAX_BUFFERS];
+  TinyNode *local;
+} Maker;
+
+static gint
+pick (Maker *self, gint n)
+{
+  return g_rand_int_range (self->random, 0, n);
+}
+
+static TinyNode *
+number (Maker *self, gint64 value)
+{
+  return tiny_node_const_index (self->graph, value);
+}
+
+static TinyNode *
+op (Maker *self, TinyOp kind, TinyNode *x, TinyNode *y)
+{
+  return tiny_node_binary (self->graph, kind, x, y);
+}
+
+static TinyDType
+random_dtype (Maker *self)
+{
+  static const TinyDType dtypes[]
+      = { TINY_DTYPE_BOOL, TINY_DTYPE_I8,  TINY_DTYPE_U8,   TINY_DTYPE_I16,    TINY_DTYPE_U16,
+          TINY_DTYPE_F16,  TINY_DTYPE_U8,  TINY_DTYPE_BF16, TINY_DTYPE_F8E4M3, TINY_DTYPE_I32,
+          TINY_DTYPE_I64,  TINY_DTYPE_U64, TINY_DTYPE_F32 };
+  return dtypes[pick (self, G_N_ELEMENTS (dtypes))];
+}
+
+static TinyNode *
+new_range (Maker *self)
+{
+  static const gint64 extents[] = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 12, 16, 17 };
+  gint64 extent;
+  do
+    extent = extents[pick (self, G_N_ELEMENTS (extents))];
+  while (extent > 2 && self->combinations * extent > 600);
+  self->combinations *= extent;
+  TinyNode *range
+      = tiny_node_range_const (self->graph, self->n_numbers++, TINY_RANGE_LOOP, extent);
+  self->ranges[self->n++] = range;
+  return range;
+}
+
+static TinyNode *
+new_param (Maker *self, TinyDType dtype, gint64 n)
+{
+  TinyNode *param = tiny_node_new (self->graph, TINY_OP_PARAM, dtype, 1, 0, NULL,
+                                   self->n_params, tiny_graph_ints (self->graph, &n, 1), NULL);
+  return self->params[self->n_params++] = param;
+}
+
+/* Row-major over some ranges; *n_elements is how many that are. */
+static TinyNode *
+flatten (Maker *self, guint n, TinyNode *const *ranges, gint64 *n_elements)
+{
+  TinyNode *index = number (self, 0);
+  *n_elements = 1;
+  for (guint i = 0; i < n; i++) {
+    gint64 extent = tiny_range_get_extent (ranges[i]);
+    index = op (self, TINY_OP_ADD, op (self, TINY_OP_MUL, index, number (self, extent)),
+                ranges[i]);
+    *n_elements *= extent;
+  }
+  return index;
+}
+
+static TinyNode *
+load (Maker *self, TinyNode *memory, TinyNode *index, TinyNode *gate)
+{
+  TinyNode *sources[] = { memory, index, gate, NULL };
+  if (gate != NULL)
+    sources[3] = tiny_node_const_int (self->graph, memory->dtype, pick (self, 2));
+  return tiny_node_new (self->graph, TINY_OP_LOAD, memory->dtype, 1, gate ? 4 : 2, sources, 0,
+                        NULL, NULL);
+}
+
+/* Whatever it is, as a small i32. */
+static TinyNode *
+as_int (Maker *self, TinyNode *x)
+{
+  if (tiny_dtype_is_float (x->dtype)) { /* its code: any bits are a number then */
+    static const TinyDType codes[]
+        = { [1] = TINY_DTYPE_U8, [2] = TINY_DTYPE_U16, [4] = TINY_DTYPE_U32 };
+    x = tiny_node_new (self->graph, TINY_OP_BITCAST, codes[tiny_dtype_get_n_bytes (x->dtype)],
+                       1, 1, &x, 0, NULL, NULL);
+  }
+  x = tiny_node_cast (self->graph, x, TINY_DTYPE_I32);
+  return op (self, TINY_OP_AND, x, tiny_node_const_int (self->graph, TINY_DTYPE_I32, 0xff));
+}
+
+static TinyNode *
+random_load (Maker *self)
+{
+  TinyNode *ranges[8], *gate = NULL;
+  guint n = 0;
+  gint64 n_elements;
+  if (self->local != NULL && pick (self, 2))
+    return as_int (self, load (self, self->local,
+                               op (self, TINY_OP_FLOORMOD, self->ranges[pick (self, self->n)],
+                                   number (self, self->local->ints->v[0])),
+                               NULL));
+  for (guint i = 0; i < self->n; i++)
+    if (pick (self, 3) > 0)
+      ranges[n++] = self->ranges[i];
+  if (n > 1 && pick (self, 3) == 0) {
+    TinyNode *swap = ranges[0];
+    ranges[0] = ranges[n - 1];
+    ranges[n - 1] = swap;
+  }
+  TinyNode *index = flatten (self, n, ranges, &n_elements);
+  if (pick (self, 3) == 0) { /* a window that sticks out */
+    index = op (self, TINY_OP_ADD, index, number (self, pick (self, 5) - 2));
+    gate = op (self, TINY_OP_AND, op (self, TINY_OP_CMPLT, number (self, -1), index),
+               op (self, TINY_OP_CMPLT, index, number (self, n_elements)));
+  } else if (pick (self, 4) == 0) {
+    index = op (self, TINY_OP_ADD, index, number (self, 3));
+    n_elements += 3;
+  }
+  if (self->n_params == MAX_BUFFERS)
+    return as_int (self, self->ranges[0]);
+  return as_int (self,
+                 load (self, new_param (self, random_dtype (self), n_elements), index, gate));
+}
+
+static TinyNode *
+random_int (Maker *self, guint depth)
+{
+  static const TinyOp ops[]
+      = { TINY_OP_ADD, TINY_OP_SUB, TINY_OP_MUL, TINY_OP_MAX, TINY_OP_XOR };
+  if (depth == 0)
+    return random_load (self);
+  if (pick (self, 3) == 0) {
+    guint before = self->n;
+    gint64 combinations = self->combinations;
+    TinyNode *sources[2];
+    sources[1] = new_range (self);
+    sources[0] = random_int (self, depth - 1);
+    self->n = before;
+    self->combinations = combinations;
+    return tiny_node_new (self->graph, TINY_OP_REDUCE, TINY_DTYPE_I32, 1, 2, sources,
+                          pick (self, 2) ? TINY_OP_ADD : TINY_OP_MAX, NULL, NULL);
+  }
+  TinyNode *x = random_int (self, depth - 1), *y = random_int (self, depth - 1);
+  return op (self, ops[pick (self, G_N_ELEMENTS (ops))], x, y);
+}
+
+/* Of @dtype, made of integers that all targets compute alike. */
+static TinyNode *
+random_value (Maker *self, TinyDType dtype)
+{
+  TinyNode *x = random_int (self, 2);
+  if (tiny_dtype_get_n_bytes (dtype) == 8) {
+    TinyNode *wide = tiny_node_cast (self->graph, x, dtype);
+    wide = op (self, TINY_OP_MUL, wide, tiny_node_const_int (self->graph, dtype, 0x123456789));
+    return op (self, TINY_OP_ADD, wide,
+               tiny_node_cast (self->graph, random_int (self, 1), dtype));
+  }
+  if (tiny_dtype_is_float (dtype)) {
+    x = op (self, TINY_OP_AND, x, tiny_node_const_int (self->graph, TINY_DTYPE_I32, 0xff));
+    x = tiny_node_cast (self->graph, x, TINY_DTYPE_F32);
+    x = op (self, TINY_OP_MUL, x, tiny_node_const_float (self->graph, TINY_DTYPE_F32, 0.37));
+  }
+  return tiny_node_cast (self->graph, x, dtype);
+}
+
+static TinyNode *
+random_condition (Maker *self)
+{
+  TinyNode *range = self->ranges[pick (self, self->n)];
+  gint64 at = pick (self, (gint) tiny_range_get_extent (range));
+  TinyNode *gate
+      = op (self, pick (self, 2) ? TINY_OP_CMPEQ : TINY_OP_CMPLT, range, number (self, at));
+  if (pick (self, 3) > 0)
+    return gate;
+  TinyNode *bit = tiny_node_const_int (self->graph, TINY_DTYPE_I32, 0x10);
+  return op (self, TINY_OP_AND, gate, op (self, TINY_OP_CMPLT, random_load (self), bit));
+}
+
+static TinyNode *
+random_store (Maker *self, TinyNode *param, TinyNode *index)
+{
+  TinyNode *value = random_value (self, param->dtype);
+  TinyNode *old = load (self, param, index, NULL);
+  TinyNode *sources[] = { param, index, value, NULL };
+  guint n = 3;
+  switch (pick (self, 6)) {
+  case 0:
+    sources[2] = tiny_node_where (self->graph, random_condition (self), value, old);
+    break;
+  case 1:
+    sources[2] = tiny_node_where (self->graph, random_condition (self), old, value);
+    break;
+  case 2:
+    sources[3] = random_condition (self);
+    n = 4;
+    break;
+  case 3:
+    if (!tiny_dtype_is_float (param->dtype) && param->dtype != TINY_DTYPE_BOOL)
+      sources[2] = op (self, TINY_OP_ADD, value, old);
+    break;
+  default:
+    break;
+  }
+  return tiny_node_new (self->graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, n, sources, 0, NULL,
+                        NULL);
+}
+
+static TinyNode *
+random_local (Maker *self)
+{
+  static const TinyDType dtypes[]
+      = { TINY_DTYPE_BOOL, TINY_DTYPE_U8, TINY_DTYPE_I16, TINY_DTYPE_I64, TINY_DTYPE_F16 };
+  TinyDType dtype = dtypes[pick (self, G_N_ELEMENTS (dtypes))];
+  guint before = self->n;
+  gint64 combinations = self->combinations;
+  TinyNode *range = new_range (self), *value = random_value (self, dtype);
+  gint64 n = tiny_range_get_extent (range);
+  TinyNode *local
+      = tiny_node_new (self->graph, TINY_OP_LOCAL, dtype, 1, before, self->ranges,
+                       self->n_locals++, tiny_graph_ints (self->graph, &n, 1), NULL);
+  self->n = before;
+  self->combinations = combinations;
+  self->local = local;
+  TinyNode *sources[] = { local, range, value };
+  return tiny_node_new (self->graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, sources, 0, NULL,
+                        NULL);
+}
+
+static TinyNode *
+random_kernel (Maker *self)
+{
+  TinyNode *stores[5], *outputs[3], *indices[3];
+  guint n_outputs = 1 + pick (self, 3), n_loops = 1 + pick (self, 3), n = 0;
+  for (guint i = 0; i < n_loops; i++) {
+    new_range (self);
+    if (i == 0 && n_loops > 1 && pick (self, 6) == 0)
+      stores[n++] = random_local (self);
+  }
+  for (guint i = 0; i < n_outputs; i++) {
+    TinyNode *order[8];
+    gint64 n_elements;
+    guint turn = pick (self, 3) == 0 ? pick (self, (gint) n_loops) : 0;
+    /* A row's result beside its elements, now and then. */
+    guint n_own = n_loops > 1 && pick (self, 5) == 0 ? n_loops - 1 : n_loops;
+    for (guint j = 0; j < n_own; j++)
+      order[j] = self->ranges[(j + turn) % n_own];
+    indices[i] = flatten (self, n_own, order, &n_elements);
+    outputs[i] = new_param (self, random_dtype (self), n_elements);
+    self->combinations = 1;
+    for (guint j = 0; j < n_loops; j++)
+      self->combinations *= tiny_range_get_extent (self->ranges[j]);
+  }
+  for (guint i = 0; i < n_outputs; i++) {
+    guint n_own = 0, before = self->n;
+    TinyNode *own[8], *all[8];
+    memcpy (all, self->ranges, sizeof all);
+    for (guint j = 0; j < n_loops; j++)
+      if (tiny_node_depends_on (self->graph, indices[i], all[j])
+          || tiny_range_get_extent (all[j]) == 1)
+        own[n_own++] = all[j];
+    memcpy (self->ranges, own, sizeof own);
+    self->n = n_own;
+    stores[n++] = random_store (self, outputs[i], indices[i]);
+    memcpy (self->ranges, all, sizeof all);
+    self->n = before;
+  }
+  return tiny_node_sink (self->graph, n, stores, "words");
+}
+
+/* ---- running ---- */
+typedef struct {
+  guint8 *data[MAX_BUFFERS];
+  gsize sizes[MAX_BUFFERS]; /* of whole words */
+  guint n;
+} Memory;
+
+static void
+memory_init (Memory *self, Maker *maker)
+{
+  self->n = maker->n_params;
+  for (guint i = 0; i < self->n; i++) {
+    TinyDType dtype = maker->params[i]->dtype;
+    gsize n = (gsize) maker->params[i]->ints->v[0] * tiny_dtype_get_n_bytes (dtype);
+    self->sizes[i] = (n + 3) & ~(gsize) 3;
+    self->data[i] = g_malloc0 (self->sizes[i] + 8);
+    for (gsize j = 0; j < n; j++)
+      self->data[i][j]
+          = (guint8) (dtype == TINY_DTYPE_BOOL ? pick (maker, 2) : pick (maker, 256));
+    /* Floats are positive and finite: what becomes of a NaN's bits is open. */
+    gsize size = tiny_dtype_get_n_bytes (dtype);
+    for (gsize j = size - 1; j < n && tiny_dtype_is_float (dtype); j += size)
+      self->data[i][j] &= size == 4 ? 0x3f : 0x3b;
+  }
+}
+
+static void
+memory_copy (Memory *self, const Memory *from)
+{
+  *self = *from;
+  for (guint i = 0; i < self->n; i++)
+    self->data[i] = g_memdup2 (from->data[i], from->sizes[i] + 8);
+}
+
+static void
+memory_clear (Memory *self)
+{
+  for (guint i = 0; i < self->n; i++)
+    g_free (self->data[i]);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Memory, memory_clear)
+
+#define OK(call)                                                                               \
+  G_STMT_START                                                                                 \
+  {                                                                                            \
+    if ((call) != TINY_STATUS_OK)                                                              \
+      g_error ("%s: %s", text, rig.error.text);                                                \
+  }                                                                                            \
+  G_STMT_END
+
+static void
+run_linear (const TinyLinear *linear, const char *arch, Memory *memory, const char *text)
+{
+  g_autofree void *binary = NULL;
+  TinySpan spans[MAX_BUFFERS];
+  TinyPluginProgram *program = NULL;
+  TinyCompileArgs args
+      = { .struct_size = sizeof args, .arch = arch, .name = linear->name, .linear = linear };
+  TinyProgramArgs load = {
+    .struct_size = sizeof load, .name = linear->name, .arch = arch, .n_params = linear->n_params
+  };
+  memcpy (load.group, linear->group, sizeof load.group);
+  OK (rig.module->renderers->compile (&args, &binary, &load.size, &rig.error));
+  load.data = binary;
+  OK (rig.table->program_load (rig.device, &load, &program, &rig.error));
+  for (guint i = 0; i < memory->n; i++) {
+    void *mapped;
+    spans[i] = (TinySpan){ NULL, 0, memory->sizes[i] };
+    OK (rig.table->alloc (rig.device, spans[i].n_bytes, &spans[i].buffer, &rig.error));
+    OK (rig.table->map (rig.device, spans[i].buffer, &mapped, &rig.error));
+    memcpy (mapped, memory->data[i], memory->sizes[i]);
+  }
+  TinyCommand command = { .struct_size = sizeof command,
+                          .type = TINY_COMMAND_DISPATCH,
+                          .program = program,
+                          .buffers = spans,
+                          .n_buffers = linear->n_params };
+  memcpy (command.grid, linear->grid, sizeof command.grid);
+  TinySubmit submit = { .struct_size = sizeof submit, .commands = &command, .n_commands = 1 };
+  OK (rig.table->submit (rig.device, rig.queue, &submit, &rig.error));
+  for (guint i = 0; i < memory->n; i++) {
+    void *mapped;
+    OK (rig.table->map (rig.device, spans[i].buffer, &mapped, &rig.error));
+    memcpy (memory->data[i], mapped, memory->sizes[i]);
+    rig.table->free (rig.device, spans[i].buffer);
+  }
+  rig.table->program_unload (rig.device, program);
+}
+
+/* Grid point (x, y, z) alone. */
+static void
+run_point (const TinyLinear *linear, const guint32 *point, Memory *memory, const char *text)
+{
+  g_autofree TinyInstr *instrs
+      = g_memdup2 (linear->instrs, linear->n_instrs * sizeof (TinyInstr));
+  TinyLinear own = *linear;
+  own.instrs = instrs;
+  for (guint i = 0; i < own.n_instrs; i++)
+    if (instrs[i].op == TINY_INSTR_GRID) {
+      instrs[i].op = TINY_INSTR_CONST;
+      instrs[i].arg = point[instrs[i].arg];
+    }
+  for (guint i = 0; i < 3; i++)
+    own.grid[i] = 1;
+  run_linear (&own, "ref", memory, text);
+}
+
+/* Each point on the memory as it was; @whole is what all of them made of it. */
+static void
+check_points (const TinyLinear *linear,
+              const Memory *before,
+              const Memory *whole,
+              const char *text)
+{
+  g_auto (Memory) joined = { { NULL } };
+  memory_copy (&joined, before);
+  guint32 point[3];
+  for (point[2] = 0; point[2] < linear->grid[2]; point[2]++)
+    for (point[1] = 0; point[1] < linear->grid[1]; point[1]++)
+      for (point[0] = 0; point[0] < linear->grid[0]; point[0]++) {
+        g_auto (Memory) own = { { NULL } };
+        memory_copy (&own, before);
+        run_point (linear, point, &own, text);
+        for (guint i = 0; i < own.n; i++) {
+          const gsize size = tiny_dtype_get_n_bytes (linear->params[i].dtype);
+          for (gsize j = 0; j < own.sizes[i]; j += size) {
+            if (memcmp (own.data[i] + j, before->data[i] + j, size) == 0)
+              continue;
+            if (memcmp (joined.data[i] + j, before->data[i] + j, size) != 0
+                && memcmp (joined.data[i] + j, own.data[i] + j, size) != 0)
+              g_error ("%s: two grid points write to place %zu of buffer %u", text, j / size, i);
+            memcpy (joined.data[i] + j, own.data[i] + j, size);
+          }
+        }
+      }
+  for (guint i = 0; i < joined.n; i++)
+    if (memcmp (joined.data[i], whole->data[i], joined.sizes[i]) != 0)
+      g_error ("%s: buffer %u depends on the order of the grid points", text, i);
+}
+
+/* ---- comparing ---- */
+static TinyTarget
+target_of (const char *arch)
+{
+  TinyTarget target = { .struct_size = sizeof target };
+  if (rig.module->renderers->target (arch, &target, &rig.error) != TINY_STATUS_OK)
+    g_error ("%s: %s", arch, rig.error.text);
+  target.local_bytes = 1 << 20;
+  return target;
+}
+
+/* A list in which most entries make sense; those that do not apply are left out. */
+static char *
+random_opts (Maker *self, TinyNode *sink, const TinyTarget *target)
+{
+  static const gint64 amounts[] = { 2, 2, 3, 4, 4, 8 };
+  g_autoptr (GArray) opts = g_array_new (FALSE, FALSE, sizeof (TinyOpt));
+  for (guint i = 0; i < 6; i++) {
+    TinyOpt opt = { pick (self, 4) == 0 ? TINY_OPT_GRID : pick (self, TINY_N_OPTS),
+                    pick (self, 4), amounts[pick (self, G_N_ELEMENTS (amounts))] };
+    g_autoptr (GError) error = NULL;
+    if (opt.kind == TINY_OPT_SWAP)
+      opt.amount = pick (self, 4);
+    g_array_append_val (opts, opt);
+    g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
+        self->graph, sink, target, (TinyOpt *) opts->data, opts->len, &error);
+    if (program == NULL)
+      g_array_set_size (opts, opts->len - 1);
+  }
+  return tiny_opts_to_string ((TinyOpt *) opts->data, opts->len);
+}
+
+static gboolean
+check_arch (Maker *self,
+            TinyNode *sink,
+            const char *arch,
+            const char *opts_text,
+            const Memory *before,
+            const Memory *expected,
+            guint seed)
+{
+  g_autoptr (GError) error = NULL;
+  guint n_opts = 0;
+  TinyTarget target = target_of (arch);
+  g_autofree TinyOpt *opts
+      = opts_text != NULL ? tiny_opts_from_string (opts_text, &n_opts, NULL) : NULL;
+  g_autoptr (TinyLinearProgram) program
+      = tiny_codegen_compile (self->graph, sink, &target, opts, n_opts, &error);
+  g_autofree char *text = g_strdup_printf ("seed %u on %s with \"%s\"", seed, arch,
+                                           opts_text != NULL ? opts_text : "the heuristic");
+  if (program == NULL) {
+    if (self->n_locals == 0 || !g_error_matches (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED))
+      g_error ("%s: %s", text, error->message);
+    return FALSE;
+  }
+  g_auto (Memory) found = { { NULL } };
+  memory_copy (&found, before);
+  run_linear (&program->linear, arch, &found, text);
+  for (guint i = 0; i < found.n; i++) {
+    gsize n
+        = (gsize) self->params[i]->ints->v[0] * tiny_dtype_get_n_bytes (self->params[i]->dtype);
+    for (gsize j = 0; j < n; j++)
+      if (found.data[i][j] != expected->data[i][j])
+        g_error ("%s: byte %zu of buffer %u, %s, is %02x, not %02x", text, j, i,
+                 tiny_dtype_to_string (self->params[i]->dtype), found.data[i][j],
+                 expected->data[i][j]);
+  }
+  const guint32 *grid = program->linear.grid;
+  if (grid[0] * grid[1] * grid[2] <= MAX_POINTS)
+    check_points (&program->linear, before, &found, text);
+  return TRUE;
+}
+
+static guint
+check_seed (guint seed, gboolean prints)
+{
+  static const char *const archs[]
+      = { "words", "words,lanes=4", "words,least", "words,f16,lanes=8" };
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  Maker self = { .graph = graph, .random = g_rand_new_with_seed (seed), .combinations = 1 };
+  TinyNode *sink = random_kernel (&self);
+  TinyTarget plain = target_of ("ref");
+  g_auto (Memory) before = { { NULL } }, expected = { { NULL } };
+  g_autoptr (GError) error = NULL;
+  guint n_done = 0, n_opts;
+  g_autofree TinyOpt *none = tiny_opts_from_string ("none", &n_opts, NULL);
+  if (prints) {
+    g_autofree char *text = tiny_graph_print (graph, sink);
+    g_printerr ("%s", text);
+  }
+  g_autoptr (TinyLinearProgram) program
+      = tiny_codegen_compile (graph, sink, &plain, none, 0, &error);
+  g_assert_no_error (error);
+  memory_init (&before, &self);
+  memory_copy (&expected, &before);
+  run_linear (&program->linear, "ref", &expected, "as it is");
+  for (guint i = 0; i < G_N_ELEMENTS (archs); i++) {
+    TinyTarget target = target_of (archs[i]);
+    g_autofree char *opts = random_opts (&self, sink, &target);
+    n_done += check_arch (&self, sink, archs[i], "none", &before, &expected, seed);
+    n_done += check_arch (&self, sink, archs[i], NULL, &before, &expected, seed);
+    n_done += check_arch (&self, sink, archs[i], opts, &before, &expected, seed);
+  }
+  g_rand_free (self.random);
+  return n_done;
+}
+
+static void
+test_random (void)
+{
+  const char *seed_text = g_getenv ("WORDS_SEED"), *count_text = g_getenv ("WORDS_COUNT");
+  guint seed = seed_text ? (guint) atoi (seed_text) : 1;
+  guint count = count_text ? (guint) atoi (count_text) : 150, n_done = 0;
+  for (guint i = seed; i < seed + count; i++)
+    n_done += check_seed (i, seed_text != NULL && count == 1);
+  g_test_message ("%u programs", n_done);
+  g_assert_cmpuint (n_done, >, count * 10);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  tiny_env_set_int (TINY_ENV_VERIFY, 1);
+  rig_open (&rig, REF_PLUGIN, "ref");
+  g_test_add_func ("/codegen/words/random", test_random);
+  int status = g_test_run ();
+  rig_close (&rig);
+  return status;
+}
