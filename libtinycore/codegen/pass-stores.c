@@ -4,7 +4,8 @@
  *
  * An assignment to a part of a tensor comes as the whole of it: where (here, new, old), stored over
  * old. The elements outside need no store: `here` becomes its gate. Where the gate pins a loop to one
- * round (row = position), there is no loop. */
+ * round (row = position), there is no loop. A store that others in its loops wait for, or that waits for
+ * them, stays in these loops. */
 #include "codegen/codegen-private.h"
 #include "rewrite/tiny-given.h"
 #include "rewrite/tiny-sum.h"
@@ -67,20 +68,6 @@ pin (TinyGraph *graph,
   return tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 4, sources, 0, NULL, NULL);
 }
 
-/* Whether the store reads LOCAL memory that is filled anew in each round of @range. */
-static gboolean
-reads_local_of (TinyGraph *graph, TinyNode *store, TinyNode *range)
-{
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &store, 1);
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
-    for (guint s = 0; node->op == TINY_OP_LOCAL && s < node->n_sources; s++)
-      if (node->sources[s] == range)
-        return TRUE;
-  }
-  return FALSE;
-}
-
 /* One loop less, or NULL. */
 static TinyNode *
 pin_a_loop (TinyGraph *graph, TinyNode *store)
@@ -92,10 +79,36 @@ pin_a_loop (TinyGraph *graph, TinyNode *store)
   for (guint i = 0; i < n; i++)
     for (guint j = 0; j < n_loops && clauses[i]->op == TINY_OP_CMPEQ; j++) {
       TinyNode *pinned = pin (graph, store, loops[j], clauses, n, i);
-      if (pinned != NULL && !reads_local_of (graph, store, loops[j]))
+      if (pinned != NULL)
         return pinned;
     }
   return NULL;
+}
+
+static gboolean
+reads (TinyGraph *graph, TinyNode *store, const TinyNode *memory)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &store, 1);
+  for (guint i = 0; i < order->len; i++) {
+    const TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_LOAD && node->sources[0] == memory)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* Whether another store of @sink reads what store @at writes, as it was before, or the other way
+ * round: each round of the loops they share does both. */
+static gboolean
+is_tied (TinyGraph *graph, TinyNode *sink, guint at)
+{
+  TinyNode *store = sink->sources[at];
+  for (guint i = 0; i < sink->n_sources; i++)
+    if (i != at
+        && (reads (graph, sink->sources[i], store->sources[0])
+            || reads (graph, store, sink->sources[i]->sources[0])))
+      return TRUE;
+  return FALSE;
 }
 
 gboolean
@@ -107,7 +120,9 @@ tiny_pass_stores (TinyCodegen *cg, GError **error)
   for (guint i = 0; i < n; i++) {
     TinyNode *store = cg->root->sources[i];
     gboolean is_local = store->sources[0]->op == TINY_OP_LOCAL;
-    for (TinyNode *next = store; next != NULL && !is_local; next = pin_a_loop (graph, store))
+    gboolean stays = n > 1 && is_tied (graph, cg->root, i);
+    for (TinyNode *next = store; next != NULL && !is_local;
+         next = stays ? NULL : pin_a_loop (graph, store))
       store = leave_what_is_there (graph, next);
     stores[i] = store;
   }

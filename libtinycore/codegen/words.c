@@ -8,9 +8,9 @@
  * of a word and no other round does. Where the whole output is no whole number of words, its last
  * elements are computed at the last one's place and what is behind it is padding.
  *
- * Other stores in the same loops are copied alike, so that they stay together. Where they cannot
- * (they have but some of these loops), the store gets loops of its own, if it neither reads what
- * they write nor they what it writes. LOCAL memory that is filled anew in each round of such a loop
+ * Other stores in the same loops are copied alike, so that they stay together. Those that cannot be
+ * (they have but some of these loops) keep loops of their own, if they neither read what the others
+ * write nor these what they write. LOCAL memory that is filled anew in each round of such a loop
  * leaves no way: schedule/ makes no such kernel.
  *
  * An assignment to a part of the output keeps the form in which pass-stores.c knows it:
@@ -202,23 +202,40 @@ reads_local_of (Words *self, const Split *split, TinyNode *store)
   return FALSE;
 }
 
-/* Which stores are copied with @store: all in the same loops, or it alone; FALSE: neither can be. */
 static gboolean
-choose_stores (Words *self, const Split *split, TinyNode *store, gboolean *out_alone)
+is_tied (Words *self, TinyNode *a, TinyNode *b)
 {
-  gboolean depends = FALSE;
-  *out_alone = FALSE;
+  return reads (self, a, b->sources[0]) || reads (self, b, a->sources[0]);
+}
+
+/* Says of each store, in @joins, whether it is copied with @store: those in the same loops are, but
+ * for what does not fit and what is tied to that. FALSE: @store itself would be. */
+static gboolean
+choose_stores (Words *self, const Split *split, TinyNode *store, gboolean *joins)
+{
+  guint n = self->stores->len;
+  TinyNode **stores = (TinyNode **) self->stores->pdata;
+  g_autofree gboolean *overlaps = g_new0 (gboolean, n);
+  gboolean changed = TRUE;
   if (reads_local_of (self, split, store))
     return FALSE;
-  for (guint i = 0; i < self->stores->len; i++) {
-    TinyNode *other = self->stores->pdata[i];
-    if (other == store || count_loops_of (self, split, other) == 0)
-      continue;
-    *out_alone = *out_alone || !fits (self, split, other);
-    depends = depends || reads (self, store, other->sources[0])
-              || reads (self, other, store->sources[0]);
+  for (guint i = 0; i < n; i++) {
+    overlaps[i] = count_loops_of (self, split, stores[i]) > 0;
+    joins[i] = stores[i] == store || (overlaps[i] && fits (self, split, stores[i]));
   }
-  return !*out_alone || !depends;
+  while (changed) {
+    changed = FALSE;
+    for (guint i = 0; i < n; i++)
+      for (guint j = 0; j < n; j++) {
+        if (!joins[i] || !overlaps[j] || joins[j] || !is_tied (self, stores[i], stores[j]))
+          continue;
+        if (stores[i] == store)
+          return FALSE;
+        joins[i] = FALSE;
+        changed = TRUE;
+      }
+  }
+  return TRUE;
 }
 
 /* ---- the new stores ---- */
@@ -408,10 +425,11 @@ static gboolean
 rewrite_store (Words *self, TinyNode *store, GError **error)
 {
   Split split = { .n = 1 };
-  gboolean alone = FALSE, good = find_order (self, store, &split.order);
+  g_autofree gboolean *joins = g_new0 (gboolean, self->stores->len);
+  gboolean good = find_order (self, store, &split.order);
   if (good) {
     take_loops (&split, tiny_words_count (store->sources[0]->dtype));
-    good = choose_stores (self, &split, store, &alone);
+    good = choose_stores (self, &split, store, joins);
   }
   if (!good) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
@@ -425,8 +443,7 @@ rewrite_store (Words *self, TinyNode *store, GError **error)
   self->stores = g_ptr_array_new ();
   for (guint i = 0; i < before->len; i++) {
     TinyNode *other = before->pdata[i];
-    gboolean joins = other == store || (!alone && count_loops_of (self, &split, other) > 0);
-    if (!joins)
+    if (!joins[i])
       g_ptr_array_add (self->stores, other);
     else if (is_packed (self, other))
       pack_store (self, &split, other, self->stores);

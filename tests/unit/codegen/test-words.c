@@ -176,11 +176,13 @@ random_int (Maker *self, guint depth)
   return op (self, ops[pick (self, G_N_ELEMENTS (ops))], x, y);
 }
 
-/* Of @dtype, made of integers that all targets compute alike. */
+/* Of @dtype, made of integers that all targets compute alike, and of @other where it is not NULL. */
 static TinyNode *
-random_value (Maker *self, TinyDType dtype)
+random_value (Maker *self, TinyDType dtype, TinyNode *other)
 {
   TinyNode *x = random_int (self, 2);
+  if (other != NULL)
+    x = op (self, TINY_OP_XOR, x, as_int (self, other));
   if (tiny_dtype_get_n_bytes (dtype) == 8) {
     TinyNode *wide = tiny_node_cast (self->graph, x, dtype);
     wide = op (self, TINY_OP_MUL, wide, tiny_node_const_int (self->graph, dtype, 0x123456789));
@@ -208,10 +210,11 @@ random_condition (Maker *self)
   return op (self, TINY_OP_AND, gate, op (self, TINY_OP_CMPLT, random_load (self), bit));
 }
 
+/* @other is what another store in the same loops is about to change, or NULL. */
 static TinyNode *
-random_store (Maker *self, TinyNode *param, TinyNode *index)
+random_store (Maker *self, TinyNode *param, TinyNode *index, TinyNode *other)
 {
-  TinyNode *value = random_value (self, param->dtype);
+  TinyNode *value = random_value (self, param->dtype, other);
   TinyNode *old = load (self, param, index, NULL);
   TinyNode *sources[] = { param, index, value, NULL };
   guint n = 3;
@@ -245,7 +248,7 @@ random_local (Maker *self)
   TinyDType dtype = dtypes[pick (self, G_N_ELEMENTS (dtypes))];
   guint before = self->n;
   gint64 combinations = self->combinations;
-  TinyNode *range = new_range (self), *value = random_value (self, dtype);
+  TinyNode *range = new_range (self), *value = random_value (self, dtype, NULL);
   gint64 n = tiny_range_get_extent (range);
   TinyNode *local
       = tiny_node_new (self->graph, TINY_OP_LOCAL, dtype, 1, before, self->ranges,
@@ -283,8 +286,9 @@ random_kernel (Maker *self)
       self->combinations *= tiny_range_get_extent (self->ranges[j]);
   }
   for (guint i = 0; i < n_outputs; i++) {
-    guint n_own = 0, before = self->n;
-    TinyNode *own[8], *all[8];
+    guint n_own = 0, before = self->n, next = (i + 1) % n_outputs;
+    TinyNode *own[8] = { NULL }, *all[8];
+    gboolean meets = next != i && indices[next] == indices[i] && pick (self, 2);
     memcpy (all, self->ranges, sizeof all);
     for (guint j = 0; j < n_loops; j++)
       if (tiny_node_depends_on (self->graph, indices[i], all[j])
@@ -292,7 +296,8 @@ random_kernel (Maker *self)
         own[n_own++] = all[j];
     memcpy (self->ranges, own, sizeof own);
     self->n = n_own;
-    stores[n++] = random_store (self, outputs[i], indices[i]);
+    stores[n++] = random_store (self, outputs[i], indices[i],
+                                meets ? load (self, outputs[next], indices[i], NULL) : NULL);
     memcpy (self->ranges, all, sizeof all);
     self->n = before;
   }
@@ -429,7 +434,8 @@ check_points (const TinyLinear *linear,
               continue;
             if (memcmp (joined.data[i] + j, before->data[i] + j, size) != 0
                 && memcmp (joined.data[i] + j, own.data[i] + j, size) != 0)
-              g_error ("%s: two grid points write to place %zu of buffer %u", text, j / size, i);
+              g_error ("%s: two grid points write to place %zu of buffer %u", text, j / size,
+                       i);
             memcpy (joined.data[i] + j, own.data[i] + j, size);
           }
         }
@@ -558,6 +564,88 @@ test_random (void)
   g_assert_cmpuint (n_done, >, count * 10);
 }
 
+/* ---- indices of 32 bits ---- */
+
+/* out[r] = in[f(r)], @n_in being the elements of in. */
+static TinyNode *
+gather_kernel (
+    TinyGraph *graph, TinyDType dtype, gint64 extent, gint64 n_in, gint64 mul, gint64 div)
+{
+  TinyNode *range = tiny_node_range_const (graph, 0, TINY_RANGE_LOOP, extent);
+  TinyNode *out = tiny_node_new (graph, TINY_OP_PARAM, TINY_DTYPE_I32, 1, 0, NULL, 0,
+                                 tiny_graph_ints (graph, &extent, 1), NULL);
+  TinyNode *in = tiny_node_new (graph, TINY_OP_PARAM, dtype, 1, 0, NULL, 1,
+                                tiny_graph_ints (graph, &n_in, 1), NULL);
+  TinyNode *index
+      = tiny_node_binary (graph, TINY_OP_MUL, range, tiny_node_const_index (graph, mul));
+  index = tiny_node_binary (graph, TINY_OP_FLOORDIV, index, tiny_node_const_index (graph, div));
+  TinyNode *load = tiny_node_new (graph, TINY_OP_LOAD, dtype, 1, 2, (TinyNode *[]){ in, index },
+                                  0, NULL, NULL);
+  TinyNode *sources[] = { out, range, tiny_node_cast (graph, load, TINY_DTYPE_I32) };
+  TinyNode *store
+      = tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, sources, 0, NULL, NULL);
+  return tiny_node_sink (graph, 1, &store, "gather");
+}
+
+/* What is computed on the way to an address may be more than 32 bits hold. */
+static void
+test_large_index (void)
+{
+  enum { N = 300 };
+  const gint64 mul = G_GINT64_CONSTANT (12345678901), div = 7654321098;
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  gint64 n_in = (N - 1) * mul / div + 1;
+  TinyNode *sink = gather_kernel (graph, TINY_DTYPE_U8, N, n_in, mul, div);
+  TinyTarget target = target_of ("words");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyLinearProgram) program
+      = tiny_codegen_compile (graph, sink, &target, NULL, 0, &error);
+  g_assert_no_error (error);
+  Memory memory = { .n = 2, .sizes = { 4 * N, (gsize) (n_in + 3) & ~(gsize) 3 } };
+  for (guint i = 0; i < 2; i++)
+    memory.data[i] = g_malloc0 (memory.sizes[i]);
+  for (guint i = 0; i < n_in; i++)
+    memory.data[1][i] = (guint8) (i * 37);
+  run_linear (&program->linear, "words", &memory, "large index");
+  for (gint64 i = 0; i < N; i++)
+    g_assert_cmpint (((gint32 *) memory.data[0])[i], ==, (guint8) (i * mul / div * 37));
+  memory_clear (&memory);
+}
+
+/* A buffer whose elements no index counts is refused; as bytes in words they may be counted. */
+static void
+test_large_buffer (void)
+{
+  static const struct {
+    TinyDType dtype;
+    gint64 n;
+    gboolean fits;
+  } rows[] = {
+    { TINY_DTYPE_F32, G_GINT64_CONSTANT (1) << 31, FALSE },
+    { TINY_DTYPE_F32, (G_GINT64_CONSTANT (1) << 31) - 1, TRUE },
+    { TINY_DTYPE_I64, G_GINT64_CONSTANT (1) << 30, FALSE },
+    { TINY_DTYPE_I64, (G_GINT64_CONSTANT (1) << 30) - 1, TRUE },
+    { TINY_DTYPE_U8, G_GINT64_CONSTANT (3000000000), TRUE },
+    { TINY_DTYPE_U8, G_GINT64_CONSTANT (1) << 33, FALSE },
+  };
+  TinyTarget target = target_of ("words");
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (TinyGraph) graph = tiny_graph_new ();
+    g_autoptr (GError) error = NULL;
+    TinyNode *sink = gather_kernel (graph, rows[i].dtype, 1000, rows[i].n, rows[i].n / 1000, 1);
+    g_autoptr (TinyLinearProgram) program
+        = tiny_codegen_compile (graph, sink, &target, NULL, 0, &error);
+    if (rows[i].fits) {
+      g_assert_no_error (error);
+      continue;
+    }
+    g_assert_null (program);
+    g_assert_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED);
+    g_assert_nonnull (strstr (error->message, "words"));
+    g_assert_nonnull (strstr (error->message, "split the tensor"));
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -565,6 +653,8 @@ main (int argc, char **argv)
   tiny_env_set_int (TINY_ENV_VERIFY, 1);
   rig_open (&rig, REF_PLUGIN, "ref");
   g_test_add_func ("/codegen/words/random", test_random);
+  g_test_add_func ("/codegen/words/large-index", test_large_index);
+  g_test_add_func ("/codegen/words/large-buffer", test_large_buffer);
   int status = g_test_run ();
   rig_close (&rig);
   return status;
