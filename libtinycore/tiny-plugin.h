@@ -131,7 +131,7 @@ typedef enum {
   /* structure: every backend has these */
   TINY_INSTR_CONST = 40,     /* arg: the value, splat over the lanes; floats as f64 bits */
   TINY_INSTR_PARAM = 41,     /* arg: n; the n-th buffer parameter; dtype is the element's */
-  TINY_INSTR_VARIABLE = 42,  /* arg: n; the n-th scalar parameter, an integer */
+  TINY_INSTR_VARIABLE = 42,  /* arg: n; the n-th scalar parameter, an integer; i32: it fits */
   TINY_INSTR_GRID = 43,      /* arg: axis 0..2; this work-group's index, i32 or i64 */
   TINY_INSTR_GROUP = 44,     /* arg: axis 0..2; the index within the work-group */
   TINY_INSTR_LOCAL = 45,     /* arg: n elements; memory shared by a work-group, starts undefined */
@@ -161,7 +161,8 @@ typedef struct TinyInstr {
 
 enum { TINY_PARAM_READ = 1u, TINY_PARAM_WRITE = 2u };
 
-/* One buffer parameter of a program. */
+/* One buffer parameter of a program. What a target cannot store is u32 here: bytes and halves as they
+ * lie in memory, four or two in a word, the last word whole; a 64-bit integer as two words, low first. */
 typedef struct TinyParam {
   uint32_t dtype; /* TinyDType of its elements */
   uint32_t flags; /* TINY_PARAM_* */
@@ -198,8 +199,8 @@ typedef struct TinyTarget {
   /* By TinyDType: TINY_INSTR_BIT of the ops it has for operands of it. A CAST has to be declared
    * for both dtypes; of f16, bf16 and f8 outside dtypes_compute, only from and to f32 is meant. */
   uint64_t ops[32];
-  uint32_t dtypes_storage;     /* TINY_DTYPE_BIT: may be loaded, stored and cast */
-  uint32_t dtypes_compute;     /* arithmetic as declared in ops */
+  uint32_t dtypes_storage;     /* TINY_DTYPE_BIT: may be loaded, stored and cast; at least i32, u32 */
+  uint32_t dtypes_compute;     /* arithmetic as declared in ops; bools need not be stored */
   uint32_t index_dtype;        /* TINY_DTYPE_I32 or _I64: preferred for addresses */
   uint32_t vector_bits;        /* of a vector register, 0 for scalar machines */
   uint32_t n_vector_registers;
@@ -346,7 +347,8 @@ typedef struct TinyDeviceInfo {
   uint64_t reserved[8];
 } TinyDeviceInfo;
 
-/* A part of a buffer. Both in bytes. */
+/* A part of a buffer. Both in bytes. In a DISPATCH for a target that lacks dtypes of 1 or 2 bytes a whole
+ * number of words, of which the last may be more than the tensor. */
 typedef struct TinySpan {
   TinyPluginBuffer *buffer;
   uint64_t offset, n_bytes;

@@ -57,8 +57,8 @@ dec_words_add (TinyTarget *target, guint32 words)
                          | BIT (CMPNE) | BIT (CMPEQ) | BIT (AND) | BIT (OR) | BIT (XOR)
                          | BIT (SHL) | BIT (SHR);
   for (guint i = TINY_DTYPE_I8; i <= TINY_DTYPE_F64; i++) {
-    gboolean has_code = tiny_dtype_get_n_bytes (i) != 4
-                        && (words & TINY_DTYPE_BIT (dec_unsigned (i))) != 0;
+    gboolean has_code
+        = tiny_dtype_get_n_bytes (i) != 4 && (words & TINY_DTYPE_BIT (dec_unsigned (i))) != 0;
     if ((words & TINY_DTYPE_BIT (i)) == 0) {
       if (has_code && tiny_dtype_get_n_bytes (i) <= 2)
         target->ops[i] |= BIT (BITCAST);
@@ -94,6 +94,8 @@ word_of (const Walk *self, TinyDType dtype)
 }
 
 /* ---- what nodes have become ---- */
+
+/* Valid until the next part is added. */
 static TinyNode *const *
 parts_of (const Walk *self, const TinyNode *node)
 {
@@ -190,11 +192,13 @@ convert_bitcast (Walk *self, TinyNode *node)
 static void
 convert_where (Walk *self, TinyNode *node)
 {
-  TinyNode *const *x = parts_of (self, node->sources[1]), *const *y
-                                                          = parts_of (self, node->sources[2]);
-  TinyNode *gate = parts_of (self, node->sources[0])[0];
-  for (guint i = 0; i < (is_pair (self, node->dtype) ? 2 : 1); i++)
-    add_part (self, dec_where (self->d, gate, x[i], y[i]));
+  TinyNode *gate = parts_of (self, node->sources[0])[0], *made[2];
+  guint n = is_pair (self, node->dtype) ? 2 : 1;
+  for (guint i = 0; i < n; i++)
+    made[i] = dec_where (self->d, gate, parts_of (self, node->sources[1])[i],
+                         parts_of (self, node->sources[2])[i]);
+  for (guint i = 0; i < n; i++)
+    add_part (self, made[i]);
 }
 
 static void

@@ -24,8 +24,7 @@ typedef struct {
   double access;     /* one LOAD, address and all */
   double mask;       /* one condition of a PAD or SHEAR */
   double even;       /* a REDUCE may be evaluated this many times per element it has */
-  guint max_buffers; /* that one kernel reads; with the output and what packing adds ≤ 32. A target
-                        may have room for fewer */
+  guint max_buffers; /* that one kernel reads; with the output and what packing adds ≤ 32 */
   guint max_depth;   /* elementwise nodes on one way through a kernel */
   /* share.c */
   double local; /* one access to memory of the kernel */
@@ -60,11 +59,11 @@ extern ScheduleWeights schedule_weights;
 
 /* What a schedule asks of the machine that it is for. */
 typedef struct {
-  double lanes;       /* f32 elements of a vector; 1 where none is wasted by a scalar */
-  double workers;     /* threads that are worth keeping busy */
-  gint64 local_bytes; /* memory of the kernel in one kernel */
-  gint64 near_bytes;  /* of operands that stay near a core */
-  guint max_buffers;  /* of a kernel, those that it writes among them */
+  double lanes;           /* f32 elements of a vector; 1 where none is wasted by a scalar */
+  double workers;         /* threads that are worth keeping busy */
+  gint64 local_bytes;     /* memory of the kernel in one kernel */
+  gint64 near_bytes;      /* of operands that stay near a core */
+  guint max_buffers;      /* of a kernel, those that it writes among them */
   guint32 dtypes_storage; /* TINY_DTYPE_BIT of what it can store by itself */
 } ScheduleMachine;
 

@@ -99,7 +99,7 @@ set_least (TinyTarget *target, uint32_t number)
                          | TINY_INSTR_BIT (TINY_INSTR_AND) | TINY_INSTR_BIT (TINY_INSTR_OR)
                          | TINY_INSTR_BIT (TINY_INSTR_XOR) | TINY_INSTR_BIT (TINY_INSTR_SHL)
                          | TINY_INSTR_BIT (TINY_INSTR_SHR) | TINY_INSTR_BIT (TINY_INSTR_WHERE)
-        | TINY_INSTR_BIT (TINY_INSTR_FDIV) | TINY_INSTR_BIT (TINY_INSTR_SQRT);
+                         | TINY_INSTR_BIT (TINY_INSTR_FDIV) | TINY_INSTR_BIT (TINY_INSTR_SQRT);
   for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
     target->ops[dtype] &= least;
 }
