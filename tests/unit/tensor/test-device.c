@@ -10,6 +10,7 @@
 #include "engine/tiny-runtime.h"
 #include "oracle.h"
 #include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-nn.h"
 #include "tensor/tiny-tensor-private.h"
 #include "tensor/tiny-tensor-shape.h"
 
@@ -278,6 +279,32 @@ test_fp8 (void)
   }
 }
 
+/* Rows of halves and bytes that begin in the middle of a word, with values that a row has once. */
+static void
+test_odd_rows (void)
+{
+  if (skips_without_device ())
+    return;
+  static const TinyDType dtypes[] = { TINY_DTYPE_F16, TINY_DTYPE_BF16, TINY_DTYPE_F8E5M2 };
+  for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
+    const char *name = tiny_dtype_to_string (dtypes[i]);
+    for (gint64 n = 32; n <= 35; n++) {
+      const gint64 shape[] = { 9, n };
+      TinyTensor *counted
+          = T (mod) (T (arange) (TINY_DTYPE_I32, 0, (double) (9 * n), 1), T (scalar) (11));
+      g_autoptr (TinyTensor) x = g_object_ref_sink (T (contiguous) (
+          T (mul_number) (T (cast) (T (reshape) (counted, shape, 2), TINY_DTYPE_F32), 0.5)));
+      g_assert_true (T (realize) (x, NULL));
+      g_autoptr (TinyTensor) rows
+          = g_object_ref_sink (T (cast) (T (softmax) (x, 1), dtypes[i]));
+      compare (name, rows, 1e-2);
+      g_autoptr (TinyTensor) high
+          = g_object_ref_sink (T (ge) (x, T (max) (x, (gint[]){ 1 }, 1, TRUE)));
+      compare (name, high, 0);
+    }
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -295,5 +322,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/device/text", test_text);
   g_test_add_func ("/tensor/device/dtypes", test_dtypes);
   g_test_add_func ("/tensor/device/fp8", test_fp8);
+  g_test_add_func ("/tensor/device/odd-rows", test_odd_rows);
   return g_test_run ();
 }
