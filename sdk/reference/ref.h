@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * ref.h: what the four files of REF share. Read tiny-ref.c first: it is the part that every
+ * ref.h: what the files of REF share. Read tiny-ref.c first: it is the part that every
  * backend has. The others are what REF does in place of hardware. */
 #pragma once
 
@@ -44,6 +44,9 @@ uint64_t ref_constant (unsigned dtype, int64_t arg);
 /* One lane of an elementwise op. @dtype is the operands', @to the result's. */
 uint64_t
 ref_element (unsigned op, unsigned dtype, unsigned to, uint64_t a, uint64_t b, uint64_t c);
+
+/* ---- ref-target.c: what the core may use ---- */
+TinyStatus ref_target (const char *arch, TinyTarget *out, TinyPluginError *error);
 
 /* ---- ref-program.c: a checked program ---- */
 struct TinyPluginProgram {

@@ -214,36 +214,6 @@ static const TinyDeviceTable device_table = {
 
 /* ---- the renderer ---- */
 static TinyStatus
-renderer_target (const char *arch, TinyTarget *out, TinyPluginError *error)
-{
-  if (arch != NULL && *arch != '\0' && strcmp (arch, "ref") != 0)
-    return ref_fail (error, TINY_STATUS_INVALID, "REF has the architecture \"ref\", not \"%s\"",
-                     arch);
-  if (out == NULL || out->struct_size < sizeof *out)
-    return ref_fail (error, TINY_STATUS_INVALID, "target is too small");
-  /* No vector registers, so that the core keeps kernels simple; but lanes work when asked for. */
-  *out = (TinyTarget){ .struct_size = sizeof *out,
-                       .flags = TINY_TARGET_MASKED | TINY_TARGET_GROUPS | TINY_TARGET_UNALIGNED,
-                       .arch = "ref",
-                       .dtypes_storage = ALL,
-                       .dtypes_compute = ALL,
-                       .index_dtype = TINY_DTYPE_I64,
-                       .max_lanes = MAX_LANES,
-                       .n_threads = 1,
-                       .max_params = MAX_PARAMS,
-                       .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
-                       .max_group = { MAX_GROUP, MAX_GROUP, MAX_GROUP },
-                       .max_group_total = MAX_GROUP,
-                       .local_bytes = 1 << 20 };
-  for (unsigned op = 0; op < TINY_N_INSTRS; op++)
-    for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
-      if ((ref_ops[op].form == 'E' || ref_ops[op].form == 'M')
-          && (ref_ops[op].dtypes & TINY_DTYPE_BIT (dtype)) != 0)
-        out->ops[dtype] |= TINY_INSTR_BIT (op);
-  return TINY_STATUS_OK;
-}
-
-static TinyStatus
 renderer_compile (const TinyCompileArgs *args,
                   void **out_data,
                   uint64_t *out_size,
@@ -279,7 +249,7 @@ static const TinyRenderer renderers[] = { {
     .struct_size = sizeof (TinyRenderer),
     .name = "REF",
     .code_version = "1",
-    .target = renderer_target,
+    .target = ref_target,
     .compile = renderer_compile,
 } };
 

@@ -1,0 +1,135 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * ref-target.c: what REF says of itself, as a list of words after DEV=REF::.
+ *
+ * By itself it has every op, no vector registers and no work-groups, so that the core keeps kernels
+ * simple. The words make it look like other hardware to the core: "groups,items=16,local=2048" has
+ * work-groups of up to 16 items and 2 KiB of LOCAL memory. The interpreter is the same. */
+#include "ref.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { GROUP_ITEMS = 256, GROUP_LOCAL_BYTES = 16384, LANE_BITS = 32 };
+
+static void
+set_nothing (TinyTarget *target, uint32_t number)
+{
+}
+
+static void
+set_items (TinyTarget *target, uint32_t number)
+{
+  target->flags |= TINY_TARGET_GROUPS;
+  target->max_group_total = number;
+  for (int i = 0; i < 3; i++)
+    target->max_group[i] = number;
+}
+
+static void
+set_groups (TinyTarget *target, uint32_t number)
+{
+  set_items (target, GROUP_ITEMS);
+  target->local_bytes = GROUP_LOCAL_BYTES;
+}
+
+static void
+set_local (TinyTarget *target, uint32_t number)
+{
+  target->local_bytes = number;
+}
+
+static void
+set_grid (TinyTarget *target, uint32_t number)
+{
+  for (int i = 0; i < 3; i++)
+    target->max_grid[i] = number;
+}
+
+static void
+set_lanes (TinyTarget *target, uint32_t number)
+{
+  target->max_lanes = number;
+  target->vector_bits = number > 1 ? number * LANE_BITS : 0;
+}
+
+/* The words, and the largest number that each takes; 0: it takes none. */
+static const struct {
+  const char *name;
+  void (*set) (TinyTarget *target, uint32_t number);
+  uint32_t most;
+} words[] = {
+  { "ref", set_nothing, 0 },
+  { "groups", set_groups, 0 },       /* 256 items and 16 KiB of LOCAL memory */
+  { "items", set_items, MAX_GROUP }, /* of a group, along each axis and in all */
+  { "local", set_local, 1 << 20 },   /* bytes of LOCAL memory */
+  { "grid", set_grid, INT32_MAX },   /* groups along each axis */
+  { "lanes", set_lanes, MAX_LANES }, /* of vectors, which the core then uses */
+};
+
+/* Applies one word of @length bytes. */
+static TinyStatus
+apply_word (TinyTarget *target, const char *word, size_t length, TinyPluginError *error)
+{
+  for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+    size_t n = strlen (words[i].name);
+    if (length < n || memcmp (word, words[i].name, n) != 0)
+      continue;
+    if (words[i].most == 0 && length == n) {
+      words[i].set (target, 0);
+      return TINY_STATUS_OK;
+    }
+    if (words[i].most == 0 || word[n] != '=')
+      continue;
+    char *end;
+    long number = strtol (word + n + 1, &end, 10);
+    if (end != word + length || number < 1 || (uint32_t) number > words[i].most)
+      return ref_fail (error, TINY_STATUS_INVALID,
+                       "REF's \"%s\" takes a number from 1 to %" PRIu32 ", not \"%.*s\"",
+                       words[i].name, words[i].most, (int) length, word);
+    words[i].set (target, (uint32_t) number);
+    return TINY_STATUS_OK;
+  }
+  return ref_fail (error, TINY_STATUS_INVALID,
+                   "REF has no architecture \"%.*s\"; it knows ref, groups, items=N, local=N, "
+                   "grid=N and lanes=N, with commas between them",
+                   (int) length, word);
+}
+
+TinyStatus
+ref_target (const char *arch, TinyTarget *out, TinyPluginError *error)
+{
+  if (arch == NULL || *arch == '\0')
+    arch = "ref";
+  if (out == NULL || out->struct_size < sizeof *out)
+    return ref_fail (error, TINY_STATUS_INVALID, "target is too small");
+  *out = (TinyTarget){ .struct_size = sizeof *out,
+                       .flags = TINY_TARGET_MASKED | TINY_TARGET_UNALIGNED,
+                       .dtypes_storage = ALL,
+                       .dtypes_compute = ALL,
+                       .index_dtype = TINY_DTYPE_I64,
+                       .max_lanes = MAX_LANES,
+                       .n_threads = 1,
+                       .max_params = MAX_PARAMS,
+                       .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
+                       .max_group = { 1, 1, 1 },
+                       .max_group_total = 1,
+                       .local_bytes = 1 << 20 };
+  for (unsigned op = 0; op < TINY_N_INSTRS; op++)
+    for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
+      if ((ref_ops[op].form == 'E' || ref_ops[op].form == 'M')
+          && (ref_ops[op].dtypes & TINY_DTYPE_BIT (dtype)) != 0)
+        out->ops[dtype] |= TINY_INSTR_BIT (op);
+  if (strlen (arch) >= sizeof out->arch)
+    return ref_fail (error, TINY_STATUS_INVALID, "REF's architecture is too long");
+  snprintf (out->arch, sizeof out->arch, "%s", arch);
+  for (const char *word = arch;;) {
+    size_t length = strcspn (word, ",");
+    TinyStatus status = apply_word (out, word, length, error);
+    if (status != TINY_STATUS_OK || word[length] == '\0')
+      return status;
+    word += length + 1;
+  }
+}
