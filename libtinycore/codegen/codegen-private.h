@@ -32,6 +32,7 @@ gboolean tiny_pass_expand (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_reduce (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_index (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_linearise (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_barriers (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_place (TinyCodegen *cg, GError **error);
 
 /* Fills @cg->program's estimates from the kernel before it is optimised. */
@@ -50,6 +51,19 @@ TinyNode *tiny_codegen_run_until (TinyGraph *graph,
                                   const char *opts_text,
                                   const char *pass,
                                   GError **error);
+
+/* ---- grid.c ---- */
+typedef struct {
+  gint64 sizes[3];      /* along the target's axes */
+  gboolean is_numbered; /* all points, along the first axis first */
+} TinyGrid;
+
+/* Lays axes of @extents, innermost first, out on the target's grid; FALSE: it is too small. */
+gboolean
+tiny_grid_lay_out (const TinyTarget *target, const gint64 *extents, guint n, TinyGrid *out);
+/* What each of the axes is as an expression in GRIDs. */
+void tiny_grid_get_indices (
+    TinyGraph *graph, const TinyGrid *self, const gint64 *extents, guint n, TinyNode **out);
 
 /* ---- fold.c ---- */
 /* tiny_node_new() that folds constants, neutral elements and what bounds decide, and keeps sums

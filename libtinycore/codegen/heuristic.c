@@ -6,7 +6,7 @@
  * is used more than once and the adders' latency is hidden), stage (what all tiles along an axis
  * read again is copied into the order they read it in), grid (work for threads). It asks what
  * the accesses look like along each axis, and what the target's registers, lanes and threads are:
- * it knows neither devices nor kinds of layers.
+ * it knows neither devices nor kinds of layers. What has work-groups is heuristic-group.c's.
  *
  *  - A reduction takes an output axis along which its loads are consecutive or constant; failing
  *    that a reduced one, whose lanes are combined after the loop.
@@ -498,6 +498,14 @@ plan_init (Plan *plan, TinyAxes *axes)
   look (plan);
 }
 
+/* A thread that runs many grid points by itself has no use for items. */
+static gboolean
+has_groups (const TinyTarget *target)
+{
+  return (target->flags & TINY_TARGET_GROUPS) && !(target->flags & TINY_TARGET_GRID_CHUNKS)
+         && target->max_group_total > 1;
+}
+
 void
 tiny_axes_optimise (TinyAxes *axes)
 {
@@ -505,6 +513,11 @@ tiny_axes_optimise (TinyAxes *axes)
   if (axes->axes->len == 0 || axes->axes->len > MAX_AXES)
     return;
   plan_init (&plan, axes);
+  if (has_groups (plan.target)) {
+    tiny_plan_groups (&plan);
+    plan_clear (&plan);
+    return;
+  }
   while (plan.lanes > 1 && merge_short_rows (&plan)) {
     plan_clear (&plan);
     plan_init (&plan, axes);

@@ -30,11 +30,20 @@ tiny_axes_count_local_bytes (TinyAxes *self, TinyNode *range, gint64 copies)
   return sum;
 }
 
-gboolean
-tiny_axes_fit_local (TinyAxes *self, TinyAxis *axis, gint64 amount)
+gint64
+tiny_axes_count_all_bytes (TinyAxes *self, guint split, gint64 amount, TinyRangeKind kind)
 {
-  gint64 now = tiny_axes_count_local_bytes (self, NULL, 1);
-  gint64 then = tiny_axes_count_local_bytes (self, axis->origin, amount);
+  TinyNode *origin = split < self->axes->len ? tiny_axes_get (self, split)->origin : NULL;
+  return tiny_axes_count_local_bytes (self, origin, amount)
+         + tiny_axes_count_part_bytes (self, origin, amount, kind)
+         + tiny_axes_count_stage_bytes (self, split, amount);
+}
+
+gboolean
+tiny_axes_fit_local (TinyAxes *self, guint axis, gint64 amount, TinyRangeKind kind)
+{
+  gint64 now = tiny_axes_count_all_bytes (self, G_MAXUINT, 1, kind);
+  gint64 then = tiny_axes_count_all_bytes (self, axis, amount, kind);
   return then == now || then <= (gint64) self->cg->target->local_bytes;
 }
 

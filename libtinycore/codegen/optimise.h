@@ -24,16 +24,28 @@ typedef struct {
   GPtrArray *inner; /* RANGEs split off that no axis stands for, innermost last */
 } TinyOrigin;
 
+enum { TINY_GROUP_AXES = 3 };
+
+/* A range of the kernel that is split over an axis of the work-group. */
+typedef struct {
+  TinyNode *origin;
+  guint axis;
+} TinyPart;
+
 typedef struct {
   TinyCodegen *cg;
-  TinyNode *root;     /* the kernel whose ranges the axes are */
-  GArray *axes;       /* TinyAxis in loop order, outputs first */
-  GArray *origins;    /* TinyOrigin */
-  GHashTable *locals; /* of the kernel's LOCALs: what they become */
-  GArray *stages;     /* TinyStage */
-  GPtrArray *staged;  /* STOREs that fill their copies */
-  guint n_numbers;
-  guint n_outputs; /* axes that are not reduced */
+  TinyNode *root;                   /* the kernel whose ranges the axes are */
+  GArray *axes;                     /* TinyAxis in loop order, outputs first */
+  GArray *origins;                  /* TinyOrigin */
+  GHashTable *locals;               /* of the kernel's LOCALs: what they become */
+  GArray *stages;                   /* TinyStage */
+  GPtrArray *staged;                /* STOREs that fill their copies */
+  GPtrArray *stores;                /* the other STOREs, as they are built */
+  GArray *parts;                    /* TinyPart */
+  TinyNode *items[TINY_GROUP_AXES]; /* RANGEs of the work-group's axes */
+  guint n_items;                    /* how many there are */
+  guint n_numbers, n_locals;        /* of RANGEs and LOCALs so far */
+  guint n_outputs;                  /* axes that are not reduced */
 } TinyAxes;
 
 /* A LOAD of the kernel that reads a copy made anew inside the first axes. */
@@ -60,26 +72,61 @@ TinyNode *tiny_axes_build (TinyAxes *self);
 /* Where the axis of the kernel's range @origin is; -1: nowhere. */
 int tiny_axes_find (TinyAxes *self, TinyNode *origin);
 
+/* Whether @extent rounds of axis @i have room on the grid besides those that are on it. */
+gboolean tiny_axes_fit_grid (TinyAxes *self, guint i, gint64 extent);
+
 gboolean tiny_axes_all_stores_depend_on (TinyAxes *self, TinyNode *origin);
+
+/* Whether @node depends on @range or is a REDUCE over it. */
+gboolean tiny_axes_involves (TinyGraph *graph, TinyNode *node, TinyNode *range);
 
 /* What became of the kernel's @range, or NULL. */
 TinyOrigin *tiny_axes_find_origin (TinyAxes *self, TinyNode *range);
 
 /* local.c: what the kernel's LOCALs take, those that are filled in the loop of @range @copies times. */
 gint64 tiny_axes_count_local_bytes (TinyAxes *self, TinyNode *range, gint64 copies);
-/* Whether @amount copies or lanes of @axis leave the LOCALs as much memory as the target has. */
-gboolean tiny_axes_fit_local (TinyAxes *self, TinyAxis *axis, gint64 amount);
+/* What all LOCAL memory takes at most, when @amount parts of @kind are split off axis @split;
+ * %G_MAXUINT: off none. */
+gint64
+tiny_axes_count_all_bytes (TinyAxes *self, guint split, gint64 amount, TinyRangeKind kind);
+/* Whether that is no more than the target has. */
+gboolean tiny_axes_fit_local (TinyAxes *self, guint axis, gint64 amount, TinyRangeKind kind);
 /* @memory is filled again in each round of a loop: when the loop is copied or becomes lanes, every
  * copy and lane gets memory of its own. */
 void tiny_axes_grow_local (TinyAxes *self, TinyNode *memory);
 /* Makes memory and index of an access, @sources, those of what @memory became. */
 void tiny_axes_move_local (TinyAxes *self, TinyNode *memory, TinyNode **sources);
 
-/* stage.c: the LOAD of a parameter that STAGE calls @operand, or NULL. */
+/* group.c: why @amount parts of @axis cannot go to the items of a work-group, or NULL. */
+const char *tiny_axes_object_to_group (TinyAxes *self, guint axis, gint64 amount);
+/* The RANGE over the items that take @n parts of the kernel's @origin. */
+TinyNode *tiny_axes_take_items (TinyAxes *self, TinyNode *origin, gint64 n);
+/* REDUCE with @op of @value over @items, for the kernel's @store. */
+TinyNode *tiny_axes_combine_items (TinyAxes *self,
+                                   TinyOp op,
+                                   TinyNode *value,
+                                   TinyNode *store,
+                                   TinyNode *const *items,
+                                   guint n);
+/* @store, by the first item along each axis of the group that it does not have. */
+TinyNode *tiny_axes_gate_items (TinyAxes *self, TinyNode *store);
+/* What REDUCEs over items take of LOCAL memory at most, with @amount parts more of @origin. */
+gint64 tiny_axes_count_part_bytes (TinyAxes *self,
+                                   TinyNode *origin,
+                                   gint64 amount,
+                                   TinyRangeKind kind);
+
+/* stage.c: @sum + @scale * @x. */
+TinyNode *tiny_axes_add_scaled (TinyGraph *graph, TinyNode *sum, TinyNode *x, gint64 scale);
+/* The place of @ranges, with rows of @stride elements as the innermost part. */
+TinyNode *tiny_axes_flatten (TinyAxes *self, TinyNode *const *ranges, guint n, gint64 stride);
+/* The LOAD of a parameter that STAGE calls @operand, or NULL. */
 TinyNode *tiny_axes_find_operand (TinyAxes *self, gint64 operand);
 /* What reads a copy in place of @load; the STORE that makes it joins those that are staged. */
 TinyNode *tiny_axes_stage (TinyAxes *self, guint n_outside, TinyNode *load);
 
+/* What all copies take, when @amount more is split off axis @split. */
+gint64 tiny_axes_count_stage_bytes (TinyAxes *self, guint split, gint64 amount);
 const char *tiny_axes_object_to_stage (TinyAxes *self, TinyOpt opt);
 
 /* merge-axes.c: why axis opt.axis and the next one cannot be one, or NULL. */

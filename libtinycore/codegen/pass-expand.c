@@ -32,7 +32,7 @@ typedef struct {
   const TinyTarget *target;
   TinyNodeMap map; /* Copies */
   GPtrArray *all;
-  GHashTable *grid; /* RANGE to its expression in GRIDs */
+  GHashTable *places; /* RANGE to its expression in GRIDs, or its GROUP */
   GPtrArray *scratch;
 } Expand;
 
@@ -49,7 +49,7 @@ expand_clear (Expand *self)
   tiny_node_map_clear (&self->map);
   g_ptr_array_unref (self->all);
   g_ptr_array_unref (self->scratch);
-  g_hash_table_unref (self->grid);
+  g_hash_table_unref (self->places);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Expand, expand_clear)
 
@@ -426,16 +426,14 @@ mark_accesses (TinyCodegen *cg, GError **error)
   return tiny_node_map_get (&map, cg->root);
 }
 
-/* Grid axes of the kernel onto those of the target: one for all where runs of points are one
- * thread's, else the innermost first and the rest on the last. */
-static void
-assign_grid (Expand *self, GPtrArray *order)
+/* The kernel's RANGEs of @kind, innermost first. */
+static GPtrArray *
+find_ranges (GPtrArray *order, TinyRangeKind kind)
 {
-  TinyGraph *graph = self->graph;
-  g_autoptr (GPtrArray) ranges = g_ptr_array_new ();
+  GPtrArray *ranges = g_ptr_array_new ();
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
-    if (node->op != TINY_OP_RANGE || tiny_range_get_kind (node) != TINY_RANGE_GRID)
+    if (node->op != TINY_OP_RANGE || tiny_range_get_kind (node) != kind)
       continue;
     guint at = 0;
     while (at < ranges->len
@@ -443,25 +441,37 @@ assign_grid (Expand *self, GPtrArray *order)
       at++;
     g_ptr_array_insert (ranges, at, node);
   }
-  gboolean chunks = (self->target->flags & TINY_TARGET_GRID_CHUNKS) != 0;
-  for (guint axis = 0, i = 0; i < ranges->len; axis++) {
-    guint end = axis == 2 || chunks ? ranges->len : i + 1;
-    gint64 extent = 1, below = 1;
-    for (guint j = i; j < end; j++)
-      extent *= tiny_range_get_extent (ranges->pdata[j]);
-    TinyNode *grid = tiny_node_new (graph, TINY_OP_GRID, TINY_DTYPE_INDEX, 1, 0, NULL, axis,
-                                    tiny_graph_ints (graph, &extent, 1), NULL);
-    for (; i < end; i++) {
-      TinyNode *range = ranges->pdata[i], *own = grid;
-      gint64 n = tiny_range_get_extent (range);
-      if (below > 1)
-        own = tiny_node_binary (graph, TINY_OP_FLOORDIV, own,
-                                tiny_node_const_index (graph, below));
-      below *= n;
-      if (below < extent)
-        own = tiny_node_binary (graph, TINY_OP_FLOORMOD, own, tiny_node_const_index (graph, n));
-      g_hash_table_insert (self->grid, range, own);
-    }
+  return ranges;
+}
+
+static void
+assign_grid (Expand *self, GPtrArray *order)
+{
+  g_autoptr (GPtrArray) ranges = find_ranges (order, TINY_RANGE_GRID);
+  guint n = ranges->len;
+  g_autofree gint64 *extents = g_new (gint64, n + 1);
+  g_autofree TinyNode **indices = g_new (TinyNode *, n + 1);
+  TinyGrid grid;
+  for (guint i = 0; i < n; i++)
+    extents[i] = tiny_range_get_extent (ranges->pdata[i]);
+  if (!tiny_grid_lay_out (self->target, extents, n, &grid))
+    g_assert_not_reached (); /* GRID would not have been applied */
+  tiny_grid_get_indices (self->graph, &grid, extents, n, indices);
+  for (guint i = 0; i < n; i++)
+    g_hash_table_insert (self->places, ranges->pdata[i], indices[i]);
+}
+
+/* The axes of the work-group, the first of which has the lowest number. */
+static void
+assign_items (Expand *self, GPtrArray *order)
+{
+  g_autoptr (GPtrArray) ranges = find_ranges (order, TINY_RANGE_GROUP);
+  for (guint i = 0; i < ranges->len; i++) {
+    gint64 extent = tiny_range_get_extent (ranges->pdata[i]);
+    TinyNode *item
+        = tiny_node_new (self->graph, TINY_OP_GROUP, TINY_DTYPE_INDEX, 1, 0, NULL,
+                         ranges->len - 1 - i, tiny_graph_ints (self->graph, &extent, 1), NULL);
+    g_hash_table_insert (self->places, ranges->pdata[i], item);
   }
 }
 
@@ -475,8 +485,8 @@ expand_range (Expand *self, TinyNode *node, Copies *copies)
   if (kind == TINY_RANGE_LANES)
     copies->copies[0] = tiny_node_new (graph, TINY_OP_LANES, TINY_DTYPE_INDEX,
                                        tiny_range_get_extent (node), 0, NULL, 0, NULL, NULL);
-  else if (kind == TINY_RANGE_GRID)
-    copies->copies[0] = g_hash_table_lookup (self->grid, node);
+  else if (kind == TINY_RANGE_GRID || kind == TINY_RANGE_GROUP)
+    copies->copies[0] = g_hash_table_lookup (self->places, node);
   else if (!is_expanded (node))
     copies->copies[0] = node;
 }
@@ -489,12 +499,13 @@ tiny_pass_expand (TinyCodegen *cg, GError **error)
   g_auto (Expand) self = { .graph = cg->graph, .target = cg->target };
   self.all = g_ptr_array_new_with_free_func ((GDestroyNotify) copies_free);
   self.scratch = g_ptr_array_new ();
-  self.grid = g_hash_table_new (NULL, NULL);
+  self.places = g_hash_table_new (NULL, NULL);
   TinyNode *root = mark_accesses (cg, error);
   if (root == NULL)
     return FALSE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &root, 1);
   assign_grid (&self, order);
+  assign_items (&self, order);
   for (guint i = 0; i + 1 < order->len; i++) {
     TinyNode *node = order->pdata[i];
     Copies *copies = copies_new (&self, node);

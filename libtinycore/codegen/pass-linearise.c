@@ -23,7 +23,7 @@ typedef struct {
   Block root;
   GPtrArray *all_blocks;
   GArray *instrs, *sources;
-  guint32 grid[3];
+  guint32 grid[3], group[3];
 } Linear;
 
 static void
@@ -167,6 +167,8 @@ emit (Linear *self, TinyNode *node, guint n_sources)
   }
   if (node->op == TINY_OP_GRID)
     self->grid[node->arg] = node->ints->v[0];
+  if (node->op == TINY_OP_GROUP)
+    self->group[node->arg] = node->ints->v[0];
   g_array_append_val (self->instrs, instr);
   tiny_node_map_set (&self->positions, node, GUINT_TO_POINTER (self->instrs->len));
 }
@@ -245,7 +247,7 @@ check_local_memory (TinyCodegen *cg, GPtrArray *order, GError **error)
 gboolean
 tiny_pass_linearise (TinyCodegen *cg, GError **error)
 {
-  g_auto (Linear) self = { .graph = cg->graph, .grid = { 1, 1, 1 } };
+  g_auto (Linear) self = { .graph = cg->graph, .grid = { 1, 1, 1 }, .group = { 1, 1, 1 } };
   self.all_blocks = g_ptr_array_new_with_free_func ((GDestroyNotify) block_free);
   self.instrs = g_array_new (FALSE, FALSE, sizeof (TinyInstr));
   self.sources = g_array_new (FALSE, FALSE, sizeof (guint32));
@@ -266,7 +268,7 @@ tiny_pass_linearise (TinyCodegen *cg, GError **error)
   linear->sources = (guint32 *) g_array_free (g_steal_pointer (&self.sources), FALSE);
   for (guint i = 0; i < 3; i++) {
     linear->grid[i] = self.grid[i];
-    linear->group[i] = 1;
+    linear->group[i] = self.group[i];
   }
   return TRUE;
 }

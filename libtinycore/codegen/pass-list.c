@@ -43,6 +43,8 @@ static const struct {
     "only ops that the target declares are left" },
   { "linearise", tiny_pass_linearise, STAGE_LINEAR,
     "nodes become a list, each in the outermost loop it can" },
+  { "barriers", tiny_pass_barriers, STAGE_LINEAR,
+    "items of a work-group wait before they read what others wrote" },
   { "place", tiny_pass_place, STAGE_LINEAR,
     "what a grid point keeps for a row lies in the row's output" },
 };

@@ -48,6 +48,8 @@ tiny_axes_new (TinyCodegen *cg)
   g_array_set_clear_func (self->origins, origin_clear);
   self->stages = g_array_new (FALSE, FALSE, sizeof (TinyStage));
   self->staged = g_ptr_array_new ();
+  self->stores = g_ptr_array_new ();
+  self->parts = g_array_new (FALSE, FALSE, sizeof (TinyPart));
   self->locals = g_hash_table_new_full (NULL, NULL, NULL, g_free);
   tiny_axes_set_root (self, cg->root);
   return self;
@@ -59,11 +61,15 @@ tiny_axes_set_root (TinyAxes *self, TinyNode *root)
   TinyGraph *graph = self->cg->graph;
   self->root = root;
   self->n_outputs = 0;
+  self->n_locals = 0;
   g_array_set_size (self->axes, 0);
   g_array_set_size (self->origins, 0);
   for (guint i = 0; i < root->n_sources; i++) {
     guint n;
     g_autofree TinyNode **loops = tiny_codegen_get_loops (graph, root->sources[i], &n);
+    TinyNode *memory = root->sources[i]->sources[0];
+    if (memory->op == TINY_OP_LOCAL)
+      self->n_locals = MAX (self->n_locals, (guint) memory->arg + 1);
     for (guint j = 0; j < n; j++)
       add_axis (self, loops[j], FALSE);
   }
@@ -83,6 +89,8 @@ tiny_axes_free (TinyAxes *self)
   g_array_unref (self->axes);
   g_array_unref (self->stages);
   g_ptr_array_unref (self->staged);
+  g_ptr_array_unref (self->stores);
+  g_array_unref (self->parts);
   g_hash_table_unref (self->locals);
   g_array_unref (self->origins);
   g_free (self);
@@ -135,7 +143,9 @@ split_axis (TinyAxes *self, TinyAxis *axis, TinyRangeKind kind, gint64 n)
 {
   TinyGraph *graph = self->cg->graph;
   TinyNode *outer = fresh_range (self, axis->kind, axis->extent / n);
-  TinyNode *inner = fresh_range (self, kind, n);
+  TinyNode *inner = kind == TINY_RANGE_GROUP && n > 1
+                        ? tiny_axes_take_items (self, axis->origin, n)
+                        : fresh_range (self, kind, n);
   TinyNode *scaled
       = tiny_fold_binary (graph, TINY_OP_MUL, outer, tiny_node_const_index (graph, n));
   change_axis (self, axis, outer, axis->extent / n,
@@ -153,9 +163,8 @@ tiny_axes_all_stores_depend_on (TinyAxes *self, TinyNode *origin)
   return TRUE;
 }
 
-/* Whether @node depends on @range or is a REDUCE over it. */
-static gboolean
-involves (TinyGraph *graph, TinyNode *node, TinyNode *range)
+gboolean
+tiny_axes_involves (TinyGraph *graph, TinyNode *node, TinyNode *range)
 {
   for (guint i = 1; i < node->n_sources && node->op == TINY_OP_REDUCE; i++)
     if (node->sources[i] == range)
@@ -178,11 +187,27 @@ tiny_axes_can_have_lanes (TinyAxes *self, TinyNode *range)
     return TRUE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &self->root, 1);
   for (guint i = 0; i + 1 < order->len; i++) /* stores have lanes each for itself */
-    if (involves (graph, order->pdata[i], range))
+    if (tiny_axes_involves (graph, order->pdata[i], range))
       for (guint j = 0; j < others->len; j++)
-        if (others->pdata[j] == range || involves (graph, order->pdata[i], others->pdata[j]))
+        if (others->pdata[j] == range
+            || tiny_axes_involves (graph, order->pdata[i], others->pdata[j]))
           return FALSE;
   return TRUE;
+}
+
+gboolean
+tiny_axes_fit_grid (TinyAxes *self, guint i, gint64 extent)
+{
+  g_autoptr (GArray) extents = g_array_new (FALSE, FALSE, sizeof (gint64));
+  TinyGrid unused;
+  for (guint j = self->n_outputs; j-- > 0;) {
+    const TinyAxis *other = tiny_axes_get (self, j);
+    if (j == i)
+      g_array_append_val (extents, extent);
+    else if (other->kind == TINY_RANGE_GRID)
+      g_array_append_val (extents, other->extent);
+  }
+  return tiny_grid_lay_out (self->cg->target, (gint64 *) extents->data, extents->len, &unused);
 }
 
 /* Why @opt does not fit, or NULL. */
@@ -190,8 +215,11 @@ static const char *
 find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
 {
   gboolean splits = opt.kind == TINY_OPT_LANES || opt.kind == TINY_OPT_UPCAST
-                    || opt.kind == TINY_OPT_UNROLL || opt.kind == TINY_OPT_SPLIT;
-  gboolean moves = opt.kind == TINY_OPT_SPLIT || opt.kind == TINY_OPT_SWAP;
+                    || opt.kind == TINY_OPT_UNROLL || opt.kind == TINY_OPT_SPLIT
+                    || opt.kind == TINY_OPT_GROUP;
+  gint64 amount = opt.amount ? opt.amount : axis->extent;
+  gboolean moves
+      = opt.kind == TINY_OPT_SPLIT || opt.kind == TINY_OPT_SWAP || opt.kind == TINY_OPT_PAD;
   if (opt.kind == TINY_OPT_MERGE)
     return tiny_axes_object_to_merge (self, opt);
   if (opt.kind == TINY_OPT_STAGE)
@@ -203,28 +231,32 @@ find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
       return "an operand is staged outside of it";
   if (axis->kind != TINY_RANGE_LOOP && axis->kind != TINY_RANGE_REDUCE)
     return "the axis is on the grid";
-  if (opt.amount < 0 || (splits && opt.amount == 0 && opt.kind != TINY_OPT_UPCAST))
+  if (opt.amount < 0
+      || (splits && opt.amount == 0 && opt.kind != TINY_OPT_UPCAST
+          && opt.kind != TINY_OPT_GROUP))
     return "the amount is not positive";
   if (splits && opt.amount > 0 && axis->extent % opt.amount != 0)
     return "the amount does not divide the axis";
   switch (opt.kind) {
   case TINY_OPT_LANES:
     return opt.amount > self->cg->target->max_lanes ? "the target has fewer lanes"
-           : !tiny_axes_fit_local (self, axis, opt.amount)
+           : !tiny_axes_fit_local (self, opt.axis, amount, TINY_RANGE_LANES)
                ? "the kernel's own memory would not fit"
            : !tiny_axes_can_have_lanes (self, axis->origin)
                ? "values have lanes along another axis"
                : NULL;
   case TINY_OPT_UPCAST:
-    return axis->is_reduce                                        ? "the axis is reduced"
-           : (opt.amount ? opt.amount : axis->extent) > G_MAXINT8 ? "it makes too many copies"
-           : !tiny_axes_fit_local (self, axis, opt.amount ? opt.amount : axis->extent)
+    return axis->is_reduce      ? "the axis is reduced"
+           : amount > G_MAXINT8 ? "it makes too many copies"
+           : !tiny_axes_fit_local (self, opt.axis, amount, TINY_RANGE_UPCAST)
                ? "the kernel's own memory would not fit"
                : NULL;
   case TINY_OPT_UNROLL:
     return !axis->is_reduce         ? "the axis is not reduced"
            : opt.amount > G_MAXINT8 ? "it makes too many copies"
                                     : NULL;
+  case TINY_OPT_GROUP:
+    return amount > 1 ? tiny_axes_object_to_group (self, opt.axis, amount) : NULL;
   case TINY_OPT_PAD:
     return opt.amount < 1 || axis->extent > G_MAXINT64 / 4 / opt.amount
                ? "the amount is no size"
@@ -234,7 +266,8 @@ find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
     return axis->is_reduce ? "the axis is reduced"
            : !tiny_axes_all_stores_depend_on (self, axis->origin)
                ? "a store does not have the axis"
-               : NULL;
+           : !tiny_axes_fit_grid (self, opt.axis, axis->extent) ? "the target's grid is smaller"
+                                                                : NULL;
   case TINY_OPT_SWAP: {
     if (opt.amount >= self->axes->len)
       return "there is no such axis";
@@ -268,7 +301,8 @@ tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
 {
   static const TinyRangeKind kinds[TINY_N_OPTS] = { [TINY_OPT_LANES] = TINY_RANGE_LANES,
                                                     [TINY_OPT_UPCAST] = TINY_RANGE_UPCAST,
-                                                    [TINY_OPT_UNROLL] = TINY_RANGE_UNROLL };
+                                                    [TINY_OPT_UNROLL] = TINY_RANGE_UNROLL,
+                                                    [TINY_OPT_GROUP] = TINY_RANGE_GROUP };
   gboolean known = (guint) opt.kind < TINY_N_OPTS, exists = opt.axis < self->axes->len;
   TinyAxis *axis = exists ? tiny_axes_get (self, opt.axis) : NULL;
   const char *why = !known    ? "there is no such kind"
@@ -336,14 +370,23 @@ stage_load (TinyAxes *self, TinyNode *load, TinyNode *made)
   return made;
 }
 
-/* The copies are made before anything else happens in the loops they share with it. */
+/* Copies are made before anything else happens in the loops they share with it. */
 static TinyNode *
-add_staged_stores (TinyAxes *self, TinyNode *root)
+collect_stores (TinyAxes *self)
 {
-  for (guint i = 0; i < root->n_sources; i++)
-    g_ptr_array_add (self->staged, root->sources[i]);
+  for (guint i = 0; i < self->stores->len; i++)
+    g_ptr_array_add (self->staged, self->stores->pdata[i]);
   return tiny_node_sink (self->cg->graph, self->staged->len,
-                         (TinyNode *const *) self->staged->pdata, root->text);
+                         (TinyNode *const *) self->staged->pdata, self->root->text);
+}
+
+/* Of the kernel's @order, the STORE that node @i is made for first. */
+static TinyNode *
+store_of (GPtrArray *order, guint i)
+{
+  while (((TinyNode *) order->pdata[i])->op != TINY_OP_STORE)
+    i++;
+  return order->pdata[i];
 }
 
 /* Whether storing an element twice, at other lanes, changes nothing: no address takes the range
@@ -450,9 +493,11 @@ rebuild_access (TinyAxes *self, TinyNode *node, TinyNode **sources)
 }
 
 static TinyNode *
-rebuild_reduce (TinyAxes *self, TinyNode *node, TinyNode *value)
+rebuild_reduce (TinyAxes *self, TinyNode *node, TinyNode *value, TinyNode *store)
 {
   TinyGraph *graph = self->cg->graph;
+  TinyNode *items[TINY_GROUP_AXES];
+  guint n_items = 0;
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   TinyNode *gate = add_gates (self, NULL, node->sources + 1, node->n_sources - 1);
   if (gate != NULL)
@@ -467,10 +512,16 @@ rebuild_reduce (TinyAxes *self, TinyNode *node, TinyNode *value)
   for (guint s = 1; s < node->n_sources; s++) {
     GPtrArray *inner = tiny_axes_find_origin (self, node->sources[s])->inner;
     for (guint i = 0; i < inner->len; i++)
-      g_ptr_array_add (sources, inner->pdata[i]);
+      if (tiny_range_get_kind (inner->pdata[i]) == TINY_RANGE_GROUP)
+        items[n_items++] = inner->pdata[i];
+      else
+        g_ptr_array_add (sources, inner->pdata[i]);
   }
-  return tiny_node_new (graph, TINY_OP_REDUCE, node->dtype, 1, sources->len,
-                        (TinyNode *const *) sources->pdata, node->arg, NULL, NULL);
+  if (sources->len > 1 || n_items == 0)
+    value = tiny_node_new (graph, TINY_OP_REDUCE, node->dtype, 1, sources->len,
+                           (TinyNode *const *) sources->pdata, node->arg, NULL, NULL);
+  return n_items > 0 ? tiny_axes_combine_items (self, node->arg, value, store, items, n_items)
+                     : value;
 }
 
 TinyNode *
@@ -497,14 +548,16 @@ tiny_axes_build (TinyAxes *self)
     if (node->op == TINY_OP_RANGE)
       made = tiny_axes_find_origin (self, node)->expression;
     else if (node->op == TINY_OP_REDUCE)
-      made = rebuild_reduce (self, node, sources[0]);
+      made = rebuild_reduce (self, node, sources[0], store_of (order, i));
     else if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
       made = stage_load (self, node, rebuild_access (self, node, sources));
     else
       made = tiny_fold_node (graph, node, 1, sources);
     tiny_node_map_set (&map, node, made);
+    if (node->op == TINY_OP_STORE)
+      g_ptr_array_add (self->stores, tiny_axes_gate_items (self, made));
   }
-  return add_staged_stores (self, tiny_node_map_get (&map, self->root));
+  return collect_stores (self);
 }
 
 gboolean

@@ -38,6 +38,33 @@ tiny_axes_find_operand (TinyAxes *self, gint64 operand)
   return NULL;
 }
 
+/* What one copy of @stage takes, when @amount more is split off axis @split. */
+static gint64
+count_copy_bytes (TinyAxes *self, const TinyStage *stage, guint split, gint64 amount)
+{
+  gint64 n = (gint64) tiny_dtype_get_n_bytes (stage->load->dtype);
+  for (guint o = 0; o < self->origins->len; o++) {
+    const TinyOrigin *origin = &g_array_index (self->origins, TinyOrigin, o);
+    if (!tiny_node_depends_on (self->cg->graph, stage->load, origin->range))
+      continue;
+    for (guint i = 0; i < origin->inner->len; i++)
+      n *= tiny_range_get_extent (origin->inner->pdata[i]);
+    for (guint i = 0; i < self->axes->len; i++)
+      if (tiny_axes_get (self, i)->origin == origin->range)
+        n *= i >= stage->n_outside ? tiny_axes_get (self, i)->extent : i == split ? amount : 1;
+  }
+  return (n + 63) & ~G_GINT64_CONSTANT (63);
+}
+
+gint64
+tiny_axes_count_stage_bytes (TinyAxes *self, guint split, gint64 amount)
+{
+  gint64 sum = 0;
+  for (guint i = 0; i < self->stages->len; i++)
+    sum += count_copy_bytes (self, &g_array_index (self->stages, TinyStage, i), split, amount);
+  return sum;
+}
+
 /* A copy is made in loops that all stores share, of what can be read without reading something else. */
 const char *
 tiny_axes_object_to_stage (TinyAxes *self, TinyOpt opt)
@@ -70,7 +97,12 @@ tiny_axes_object_to_stage (TinyAxes *self, TinyOpt opt)
     if (((TinyNode *) order->pdata[i])->op == TINY_OP_LOAD
         || ((TinyNode *) order->pdata[i])->op == TINY_OP_REDUCE)
       return "the operand's place is computed";
-  return NULL;
+  TinyStage stage = { load, opt.axis + 1 };
+  gint64 n_bytes = count_copy_bytes (self, &stage, G_MAXUINT, 1)
+                   + tiny_axes_count_all_bytes (self, G_MAXUINT, 1, TINY_RANGE_LOOP);
+  return n_bytes <= (gint64) self->cg->target->local_bytes
+             ? NULL
+             : "the copy would not fit local memory";
 }
 
 /* Loops in their order, then copies, lanes last. */
@@ -205,26 +237,26 @@ make_ranges (TinyAxes *self, Copy *copy)
     if (kind == TINY_RANGE_REDUCE
         || (kind == TINY_RANGE_LANES && !has_stride (graph, copy->load, copy->ranges[i], 1)))
       kind = TINY_RANGE_LOOP;
-    copy->copied[i] = copy_range (self, copy->ranges[i], kind);
+    copy->copied[i] = kind == TINY_RANGE_GROUP ? copy->ranges[i] /* each item copies its part */
+                                               : copy_range (self, copy->ranges[i], kind);
   }
 }
 
-static TinyNode *
-add_scaled (TinyGraph *graph, TinyNode *sum, TinyNode *x, gint64 scale)
+TinyNode *
+tiny_axes_add_scaled (TinyGraph *graph, TinyNode *sum, TinyNode *x, gint64 scale)
 {
   return tiny_fold_binary (
       graph, TINY_OP_ADD, sum,
       tiny_fold_binary (graph, TINY_OP_MUL, x, tiny_node_const_index (graph, scale)));
 }
 
-/* The place of @ranges, with rows of @stride elements as the innermost part. */
-static TinyNode *
-flatten (TinyAxes *self, TinyNode *const *ranges, guint n, gint64 stride)
+TinyNode *
+tiny_axes_flatten (TinyAxes *self, TinyNode *const *ranges, guint n, gint64 stride)
 {
   TinyGraph *graph = self->cg->graph;
   TinyNode *flat = tiny_node_const_index (graph, 0);
   for (guint i = n; i-- > 0; stride *= tiny_range_get_extent (ranges[i]))
-    flat = add_scaled (graph, flat, ranges[i], stride);
+    flat = tiny_axes_add_scaled (graph, flat, ranges[i], stride);
   return flat;
 }
 
@@ -250,16 +282,6 @@ load_row (TinyAxes *self, Copy *copy, TinyNode *along)
   return tiny_node_new (graph, TINY_OP_LOAD, load->dtype, 1, 4, sources, 0, NULL, NULL);
 }
 
-static guint
-count_locals (TinyGraph *graph, TinyNode *root)
-{
-  guint n = 0;
-  for (guint i = 0; i < root->n_sources; i++)
-    if (root->sources[i]->sources[0]->op == TINY_OP_LOCAL)
-      n = MAX (n, (guint) root->sources[i]->sources[0]->arg + 1);
-  return n;
-}
-
 TinyNode *
 tiny_axes_stage (TinyAxes *self, guint n_outside, TinyNode *load)
 {
@@ -279,13 +301,13 @@ tiny_axes_stage (TinyAxes *self, guint n_outside, TinyNode *load)
     take_row (&copy);
     place = tiny_fold_binary (graph, TINY_OP_ADD, copy.lanes, copy.window);
     if (copy.copies != NULL)
-      place = add_scaled (graph, place, copy.copies, lanes);
+      place = tiny_axes_add_scaled (graph, place, copy.copies, lanes);
   }
   make_ranges (self, &copy);
   if (copy.window != NULL) {
     gint64 lanes = tiny_range_get_extent (copy.lanes);
     along = copy_range (self, copy.lanes, TINY_RANGE_LANES);
-    along = add_scaled (
+    along = tiny_axes_add_scaled (
         graph, along,
         tiny_node_range_const (graph, self->n_numbers++, TINY_RANGE_UPCAST, n_row / lanes),
         lanes);
@@ -295,17 +317,18 @@ tiny_axes_stage (TinyAxes *self, guint n_outside, TinyNode *load)
   for (guint i = 0; i < n_outside; i++)
     if (tiny_axes_get (self, i)->node->op == TINY_OP_RANGE)
       loops[n_loops++] = tiny_axes_get (self, i)->node;
-  TinyNode *memory = tiny_node_new (graph, TINY_OP_LOCAL, load->dtype, 1, n_loops, loops,
-                                    count_locals (graph, self->root) + self->staged->len,
-                                    tiny_graph_ints (graph, &copy.n_elements, 1), NULL);
+  TinyNode *memory
+      = tiny_node_new (graph, TINY_OP_LOCAL, load->dtype, 1, n_loops, loops, self->n_locals++,
+                       tiny_graph_ints (graph, &copy.n_elements, 1), NULL);
   TinyNode *value = copy.window
                         ? load_row (self, &copy, along)
                         : tiny_codegen_replace (graph, load, copy.ranges, copy.copied, copy.n);
-  TinyNode *to = flatten (self, copy.copied, copy.n, n_row);
-  TinyNode *from = flatten (self, copy.ranges, copy.n, n_row);
+  TinyNode *to = tiny_axes_flatten (self, copy.copied, copy.n, n_row);
+  TinyNode *from = tiny_axes_flatten (self, copy.ranges, copy.n, n_row);
   TinyNode *filled[] = { memory, tiny_fold_binary (graph, TINY_OP_ADD, to, along), value };
-  g_ptr_array_add (self->staged, tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3,
-                                                filled, 0, NULL, NULL));
+  TinyNode *store
+      = tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, filled, 0, NULL, NULL);
+  g_ptr_array_add (self->staged, tiny_axes_gate_items (self, store));
   TinyNode *read[] = { memory, tiny_fold_binary (graph, TINY_OP_ADD, from, place) };
   return tiny_node_new (graph, TINY_OP_LOAD, load->dtype, 1, 2, read, 0, NULL, NULL);
 }

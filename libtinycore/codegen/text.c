@@ -10,8 +10,9 @@
 
 #include "base/tiny-error.h"
 
-static const char *const opt_names[TINY_N_OPTS]
-    = { "lanes", "upcast", "unroll", "pad", "grid", "swap", "split", "stage", "merge" };
+static const char *const opt_names[TINY_N_OPTS] = { "lanes", "upcast", "unroll", "pad",
+                                                    "grid",  "swap",   "split",  "stage",
+                                                    "merge", "group" };
 
 char *
 tiny_opts_to_string (const TinyOpt *opts, guint n)
@@ -92,9 +93,12 @@ tiny_linear_to_string (const TinyLinear *linear)
 {
   GString *text = g_string_new (NULL);
   guint depth = 0;
-  g_string_append_printf (text, "// stage: linear\n// %s: grid %u %u %u, %u parameters\n",
-                          linear->name, linear->grid[0], linear->grid[1], linear->grid[2],
-                          linear->n_params);
+  g_string_append_printf (text, "// stage: linear\n// %s: grid %u %u %u, ", linear->name,
+                          linear->grid[0], linear->grid[1], linear->grid[2]);
+  if (linear->group[0] * linear->group[1] * linear->group[2] > 1)
+    g_string_append_printf (text, "group %u %u %u, ", linear->group[0], linear->group[1],
+                            linear->group[2]);
+  g_string_append_printf (text, "%u parameters\n", linear->n_params);
   for (guint i = 0; i < linear->n_instrs; i++) {
     const TinyInstr *instr = &linear->instrs[i];
     if (instr->op == TINY_INSTR_END || instr->op == TINY_INSTR_ENDIF)

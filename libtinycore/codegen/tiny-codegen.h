@@ -18,6 +18,7 @@ typedef enum {
   TINY_OPT_STAGE, /* copy what one round of an output axis reads of operand `amount` to local memory;
                    * operands are the LOADs of parameters in the kernel's order */
   TINY_OPT_MERGE, /* make one axis of this and the next one, `amount`; before anything else */
+  TINY_OPT_GROUP, /* split `amount` off over the items of a work-group; amount 0: the whole axis */
   TINY_N_OPTS
 } TinyOptKind;
 

@@ -210,6 +210,34 @@ check_header (const TinyLinear *linear)
   return NULL;
 }
 
+/* What the target says of launches. A target that says nothing of groups has one item in each. */
+static char *
+check_limits (const TinyLinear *linear, const TinyTarget *target)
+{
+  guint64 n_items = 1, n_bytes = 0;
+  for (guint i = 0; i < 3; i++) {
+    n_items *= linear->group[i];
+    if (target->max_grid[i] != 0 && linear->grid[i] > target->max_grid[i])
+      FAIL ("a grid of %u along axis %u, the target has %u", linear->grid[i], i,
+            target->max_grid[i]);
+    if (linear->group[i] > MAX (target->max_group[i], 1))
+      FAIL ("%u items along axis %u, the target has %u", linear->group[i], i,
+            MAX (target->max_group[i], 1));
+  }
+  if (n_items > MAX (target->max_group_total, 1))
+    FAIL ("groups of %" G_GUINT64_FORMAT " items, the target has %u", n_items,
+          MAX (target->max_group_total, 1));
+  for (guint i = 0; i < linear->n_instrs; i++) {
+    const TinyInstr *instr = &linear->instrs[i];
+    if (instr->op == TINY_INSTR_LOCAL)
+      n_bytes += (guint64) instr->arg * tiny_dtype_get_n_bytes (instr->dtype);
+  }
+  if (n_bytes > target->local_bytes)
+    FAIL ("%" G_GUINT64_FORMAT " bytes of local memory, the target has %u", n_bytes,
+          target->local_bytes);
+  return NULL;
+}
+
 gboolean
 tiny_verify_linear (const TinyLinear *linear, const TinyTarget *target, GError **error)
 {
@@ -237,6 +265,12 @@ tiny_verify_linear (const TinyLinear *linear, const TinyTarget *target, GError *
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "linear program %s: %u %s is never closed", linear->name, last,
                  tiny_op_to_string (operands[last].op));
+    return FALSE;
+  }
+  g_autofree char *beyond = target != NULL ? check_limits (linear, target) : NULL;
+  if (beyond != NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "linear program %s: %s", linear->name,
+                 beyond);
     return FALSE;
   }
   return TRUE;

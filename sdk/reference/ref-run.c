@@ -6,7 +6,9 @@
  * barrier, then the next item does, so that what was written before a barrier is there after it.
  *
  * An access outside its span, a read of a register never written and a barrier that not all items
- * reach end the launch with an error that names the instruction. */
+ * reach end the launch with an error that names the instruction. So does an element of LOCAL memory
+ * that two items use without a barrier between, one of them to write it: each element knows who
+ * wrote and read it since the last barrier, whatever order the items ran in. */
 #include "ref.h"
 
 #include <inttypes.h>
@@ -21,12 +23,21 @@ typedef struct {
   uint32_t index[3];
 } Item;
 
+/* Who used an element of LOCAL memory, and between which barriers, counted over the launch. */
+typedef struct {
+  uint32_t write_phase, read_phase, writer, reader; /* SEVERAL readers */
+} Use;
+
+enum { SEVERAL = UINT32_MAX };
+
 /* One work-group in flight. */
 typedef struct {
   const TinyPluginProgram *program;
   const TinyCommand *command;
   uint32_t grid[3];
   unsigned char *local;
+  Use *uses;      /* by byte: those of elements at their first; NULL: there is one item */
+  uint32_t phase; /* how many barriers and groups there were, from 1 */
 } Group;
 
 static const uint64_t *
@@ -108,6 +119,33 @@ run_register (const Group *group,
   return TINY_STATUS_OK;
 }
 
+/* Notes that @item uses the element of LOCAL memory at byte @at. */
+static TinyStatus
+note_use (
+    const Group *group, const Item *item, bool stores, uint64_t at, TinyPluginError *error)
+{
+  Use *use = &group->uses[at];
+  const uint32_t *size = group->program->group;
+  uint32_t me = item->index[0] + size[0] * (item->index[1] + size[1] * item->index[2]);
+  bool written = use->write_phase == group->phase && use->writer != me;
+  bool read = use->read_phase == group->phase && use->reader != me;
+  if (written || (stores && read)) {
+    char what[160];
+    snprintf (what, sizeof what, "%s local memory that %s %s, without a barrier between",
+              stores ? "writes" : "reads", written ? "another item" : "other items",
+              written ? "wrote" : "read");
+    return run_fail (group, item, what, error);
+  }
+  if (stores) {
+    use->write_phase = group->phase;
+    use->writer = me;
+  } else {
+    use->reader = read ? SEVERAL : me;
+    use->read_phase = group->phase;
+  }
+  return TINY_STATUS_OK;
+}
+
 /* LOAD and STORE: element by element, each within its memory or not at all. */
 static TinyStatus
 run_access (const Group *group,
@@ -151,6 +189,12 @@ run_access (const Group *group,
                 (int64_t) at, is_param ? "parameter" : "local memory",
                 is_param ? target->arg : 0, n_elements);
       return run_fail (group, item, what, error);
+    }
+    if (!is_param && group->uses != NULL) {
+      TinyStatus status = note_use (group, item, stores,
+                                    (uint64_t) (memory - group->local) + at * n_bytes, error);
+      if (status != TINY_STATUS_OK)
+        return status;
     }
     if (stores)
       write_element (memory + at * n_bytes, n_bytes, operand (program, item, instr, 2)[i]);
@@ -282,13 +326,14 @@ run_item (const Group *group, Item *item, TinyPluginError *error)
 
 /* One work-group: each item in turn up to the next barrier, until all are done. */
 static TinyStatus
-run_group (const Group *group, Item *items, uint32_t n_items, TinyPluginError *error)
+run_group (Group *group, Item *items, uint32_t n_items, TinyPluginError *error)
 {
   const TinyPluginProgram *program = group->program;
   memset (group->local, 0xff, program->n_local_bytes); /* undefined: NaN or -1 shows misuse */
   for (uint32_t i = 0; i < n_items; i++)
     items[i].next = 0;
   do {
+    group->phase++;
     for (uint32_t i = 0; i < n_items; i++) {
       TinyStatus status = run_item (group, &items[i], error);
       if (status != TINY_STATUS_OK)
@@ -346,9 +391,12 @@ ref_dispatch (const TinyCommand *command, TinyPluginError *error)
   uint32_t n_items = size[0] * size[1] * size[2];
   Item *items = calloc (n_items, sizeof *items);
   uint64_t *values = calloc (n_items * program->n_slots + 1, sizeof *values);
-  Group group = { program, command, { 0 }, malloc (program->n_local_bytes + 1) };
+  Group group = { program, command, { 0 }, malloc (program->n_local_bytes + 1), NULL, 0 };
+  bool shares = n_items > 1 && program->n_local_bytes > 0;
   TinyStatus status;
-  if (items == NULL || values == NULL || group.local == NULL) {
+  if (shares)
+    group.uses = calloc (program->n_local_bytes, sizeof *group.uses);
+  if (items == NULL || values == NULL || group.local == NULL || (shares && !group.uses)) {
     status = ref_fail (error, TINY_STATUS_OUT_OF_MEMORY,
                        "%s: no memory for the values of %u items", program->name, n_items);
   } else {
@@ -361,6 +409,7 @@ ref_dispatch (const TinyCommand *command, TinyPluginError *error)
     }
     status = run_grid (&group, items, n_items, error);
   }
+  free (group.uses);
   free (group.local);
   free (values);
   free (items);

@@ -70,16 +70,19 @@ static const guint64 lacking = TINY_INSTR_BIT (TINY_INSTR_NEG) | TINY_INSTR_BIT 
 static TinyNode *
 run_codegen (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
 {
-  TinyTarget target
-      = { .struct_size = sizeof target,
-          .flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED,
-          .index_dtype = TINY_DTYPE_I64,
-          .dtypes_storage = 0xffff,
-          .dtypes_compute = 0xffff,
-          .vector_bits = 512,
-          .n_vector_registers = 32,
-          .max_lanes = 64,
-          .n_threads = 2 };
+  TinyTarget target = { .struct_size = sizeof target,
+                        .flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS
+                                 | TINY_TARGET_UNALIGNED | TINY_TARGET_GROUPS,
+                        .index_dtype = TINY_DTYPE_I64,
+                        .dtypes_storage = 0xffff,
+                        .dtypes_compute = 0xffff,
+                        .vector_bits = 512,
+                        .n_vector_registers = 32,
+                        .max_lanes = 64,
+                        .n_threads = 2,
+                        .max_group = { 64, 64, 64 },
+                        .max_group_total = 64,
+                        .local_bytes = 1 << 18 };
   memset (target.ops, 0xff, sizeof target.ops);
   g_auto (GStrv) words = g_strsplit (args, " ", 2);
   const char *opts = words[0] != NULL && words[1] != NULL ? words[1] : "";

@@ -54,6 +54,36 @@ narrow_target (void)
   return target;
 }
 
+/* Like a graphics processor: a group of 64 items, 8 KiB of LOCAL memory, short vectors. */
+TinyTarget
+group_target (void)
+{
+  TinyTarget target = scalar_target ();
+  target.flags = TINY_TARGET_GROUPS | TINY_TARGET_MASKED;
+  target.vector_bits = 128;
+  target.max_lanes = 4;
+  target.local_bytes = 8 << 10;
+  target.max_group_total = 64;
+  for (guint i = 0; i < 3; i++)
+    target.max_group[i] = 64;
+  return target;
+}
+
+/* As little of everything as still has groups. */
+TinyTarget
+tiny_group_target (void)
+{
+  TinyTarget target = scalar_target ();
+  target.flags = TINY_TARGET_GROUPS;
+  target.local_bytes = 512;
+  target.max_group_total = 8;
+  for (guint i = 0; i < 3; i++) {
+    target.max_group[i] = i == 0 ? 8 : 4;
+    target.max_grid[i] = 40;
+  }
+  return target;
+}
+
 /* ---- kernels ---- */
 
 TinyNode *
@@ -189,7 +219,10 @@ check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *op
     wanted[i] = g_memdup2 (got[i], n_bytes + 1);
   }
   gint64 variables[] = { 3, 5 };
-  interpret_linear (linear, got, variables);
+  if (linear->group[0] * linear->group[1] * linear->group[2] > 1)
+    run_on_ref (linear, got, variables, program->opts);
+  else
+    interpret_linear (linear, got, variables);
   interpret_kernel (b->graph, sink, wanted, variables);
   for (guint i = 0; i < linear->n_params; i++) {
     expect_equal (linear->params[i].dtype, got[i], wanted[i], linear->params[i].n_elements,
@@ -201,12 +234,26 @@ check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *op
   return g_strdup (program->opts);
 }
 
+TinyTarget
+with_room (const TinyTarget *target, TinyNode *sink)
+{
+  TinyTarget roomy = *target;
+  for (guint i = 0; i < sink->n_sources; i++) {
+    TinyNode *memory = sink->sources[i]->sources[0];
+    if (memory->op == TINY_OP_LOCAL)
+      roomy.local_bytes += (guint) memory->ints->v[0] * 8 + 64;
+  }
+  return roomy;
+}
+
 void
 check_everywhere (Build *b, TinyNode *sink)
 {
-  TinyTarget targets[] = { scalar_target (), vector_target (), narrow_target () };
+  TinyTarget targets[] = { scalar_target (), vector_target (), narrow_target (),
+                           group_target (), tiny_group_target () };
   for (guint i = 0; i < G_N_ELEMENTS (targets); i++) {
-    g_free (check_kernel (b, sink, &targets[i], ""));
-    g_free (check_kernel (b, sink, &targets[i], NULL));
+    TinyTarget target = with_room (&targets[i], sink);
+    g_free (check_kernel (b, sink, &target, ""));
+    g_free (check_kernel (b, sink, &target, NULL));
   }
 }

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "linear-interpreter.h"
+#include "ref-runner.h"
 
 enum { MAX_PARAMS = 32 };
 
@@ -13,10 +14,16 @@ typedef struct {
   guint n_ranges, n_params;
 } Build;
 
-/* A target without vectors; one as wide as they come; a narrow one without masks and MULACC. */
+/* A target without vectors; one as wide as they come; a narrow one without masks and MULACC; two
+ * with work-groups. */
 TinyTarget scalar_target (void);
 TinyTarget vector_target (void);
 TinyTarget narrow_target (void);
+TinyTarget group_target (void);
+TinyTarget tiny_group_target (void);
+
+/* @target with the memory that the kernel @sink has of its own besides. */
+TinyTarget with_room (const TinyTarget *target, TinyNode *sink);
 
 TinyNode *build_range (Build *b, gint64 extent);
 TinyNode *build_number (Build *b, gint64 value);

@@ -252,8 +252,8 @@ test_opts_text (void)
 {
   g_autoptr (GError) error = NULL;
   guint n;
-  const char *text
-      = "pad(1,16) lanes(1,16) split(0,4) upcast(0,0) swap(0,1) grid(0,0) stage(0,1)";
+  const char *text = "pad(1,16) lanes(1,16) group(1,8) split(0,4) upcast(0,0) swap(0,1) "
+                     "grid(0,0) stage(0,1)";
   g_autofree TinyOpt *opts = tiny_opts_from_string (text, &n, &error);
   g_assert_no_error (error);
   g_autofree char *again = tiny_opts_to_string (opts, n);

@@ -225,7 +225,7 @@ random_opts (Random *self, TinyNode *sink, const TinyTarget *target)
 {
   g_autoptr (GArray) opts = g_array_new (FALSE, FALSE, sizeof (TinyOpt));
   static const gint64 amounts[] = { 2, 2, 3, 4, 4, 8, 16 };
-  for (guint i = 0; i < 6; i++) {
+  for (guint i = 0; i < 8; i++) {
     TinyOpt opt = { pick (self, TINY_N_OPTS), pick (self, 5),
                     amounts[pick (self, G_N_ELEMENTS (amounts))] };
     const TinyOpt *last = opts->len > 0 ? &g_array_index (opts, TinyOpt, opts->len - 1) : NULL;
@@ -252,23 +252,24 @@ test_random (void)
   guint seed = seed_text ? (guint) atoi (seed_text) : 1;
   guint count = count_text ? (guint) atoi (count_text) : 250;
   TinyDType dtypes[] = { TINY_DTYPE_F64, TINY_DTYPE_F64, TINY_DTYPE_I32, TINY_DTYPE_I64 };
-  TinyTarget targets[] = { scalar_target (), vector_target (), narrow_target () };
+  TinyTarget targets[] = { scalar_target (), vector_target (), narrow_target (),
+                           group_target (), tiny_group_target () };
   for (guint i = seed; i < seed + count; i++) {
     Random self = { .rand = g_rand_new_with_seed (i) };
     g_autoptr (TinyGraph) graph = tiny_graph_new ();
     self.build.graph = graph;
     self.dtype = dtypes[i % G_N_ELEMENTS (dtypes)];
     TinyNode *sink = random_kernel (&self);
-    const TinyTarget *target = &targets[pick (&self, 3)];
+    TinyTarget target = with_room (&targets[pick (&self, G_N_ELEMENTS (targets))], sink);
     g_test_message ("seed %u", i);
     if (seed_text != NULL && count == 1) {
       g_autofree char *text = tiny_graph_print (graph, sink);
       g_printerr ("%s", text);
     }
     check_everywhere (&self.build, sink);
-    for (guint j = 0; j < 3; j++) {
-      g_autofree char *opts = random_opts (&self, sink, target);
-      g_free (check_kernel (&self.build, sink, target, opts));
+    for (guint j = 0; j < 4; j++) {
+      g_autofree char *opts = random_opts (&self, sink, &target);
+      g_free (check_kernel (&self.build, sink, &target, opts));
     }
     g_rand_free (self.rand);
   }
