@@ -285,7 +285,10 @@ typedef struct TinyRenderer {
   const char *name;           /* "LLVM", as after the colon in DEV=CPU:LLVM */
   const char *code_version;   /* changes when the same input may give other code; in the cache key */
   const TinyDialect *dialect; /* or NULL */
-  /* Fills @out for @arch as the user wrote it ("" is the machine at hand). Required. */
+  /* Fills @out for @arch as the user wrote it, "" when nothing was written. On entry out->arch is
+   * the arch that info() gave for the device that is opened: what "" means, and what a text that
+   * names a part of it changes. It is "" when no device of this module is opened; then "" is the
+   * machine at hand. Required. */
   TinyStatus (*target) (const char *arch, TinyTarget *out, TinyPluginError *error);
   /* Makes a binary; *out_data comes from host->alloc and becomes the core's. Required. */
   TinyStatus (*compile) (const TinyCompileArgs *args, void **out_data, uint64_t *out_size,
@@ -339,7 +342,7 @@ typedef struct TinyDeviceInfo {
   uint32_t struct_size;
   uint32_t flags;
   char name[128];
-  char arch[256];         /* what target("") of the default renderer says for this device */
+  char arch[256];         /* of this device; target() of the module's renderers is given it */
   uint64_t memory_bytes;  /* 0: unknown */
   uint64_t max_buffer_bytes;
   uint32_t alignment;     /* of buffers and of spans' offsets, a power of two */

@@ -132,6 +132,8 @@ read_target (TinyDevice *self, const char *arch, GError **error)
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   target->struct_size = sizeof *target;
+  if (self->code == self->backend)
+    memcpy (target->arch, self->info.arch, sizeof target->arch);
   TinyStatus status = self->renderer->target (arch, target, &plugin_error);
   g_autofree char *what = arch[0] != 0 ? g_strdup_printf ("renderer %s: architecture “%s”",
                                                           self->renderer->name, arch)
@@ -173,9 +175,9 @@ tiny_device_new (TinyBackend *backend, const TinyDeviceOptions *options, GError 
   self->backend = g_object_ref (backend);
   self->code = g_object_ref (options->code ? options->code : backend);
   self->name = g_strdup (options->name);
-  if (!find_renderer (self, options->renderer, error)
-      || !read_target (self, options->arch ? options->arch : "", error)
-      || !open_handle (self, options->id, error) || !read_info (self, error))
+  if (!find_renderer (self, options->renderer, error) || !open_handle (self, options->id, error)
+      || !read_info (self, error)
+      || !read_target (self, options->arch ? options->arch : "", error))
     return NULL;
   self->queue = tiny_queue_new_own (self, error);
   if (self->queue == NULL)
