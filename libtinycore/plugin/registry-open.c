@@ -480,25 +480,60 @@ open_text (TinyRegistry *self,
   return TRUE;
 }
 
-/* Nothing was asked for: the best class that works; simulators and remote devices never. */
+/* The class of the device that @found is opened with, which may be less than its manifest promises: an
+ * OpenCL platform that has only processors. */
+static guint
+find_class (TinyRegistry *self, const TinyFound *found)
+{
+  const guint promised = found->manifest ? found->manifest->device_class : TINY_CLASS_CPU;
+  g_autofree char *reason = NULL;
+  const TinyScan *scan = NULL;
+  if (promised != TINY_CLASS_CPU && tiny_manifest_matches (found->manifest, &reason))
+    scan = tiny_registry_scan (self, found, FALSE, NULL);
+  for (guint i = 0; scan != NULL && i < scan->devices->len; i++) {
+    const TinyScanDevice *device = scan->devices->pdata[i];
+    if (device->error == NULL && device->device_class != 0)
+      return device->device_class;
+  }
+  return promised;
+}
+
+static gboolean
+try_best (TinyRegistry *self, const TinyFound *found, GPtrArray *out, Failures *failures)
+{
+  GError *why = NULL;
+  TinyDeviceTarget target = { .name = found->name, .text = found->name };
+  if (open_target (self, &target, FALSE, out, &why))
+    return TRUE;
+  add_failure (failures, why);
+  return FALSE;
+}
+
+/* Nothing was asked for: the best class that works; simulators and remote devices never. Of one class
+ * those that are made for it come first. */
 static gboolean
 open_best (TinyRegistry *self, GPtrArray *out, GError **error)
 {
   static const guint order[] = { TINY_CLASS_GPU, TINY_CLASS_NPU, TINY_CLASS_CPU };
   g_auto (Failures) failures = { 0 };
+  g_autoptr (GPtrArray) later = g_ptr_array_new ();
   const GPtrArray *all = tiny_registry_get_found (self);
-  for (guint o = 0; o < G_N_ELEMENTS (order); o++)
+  for (guint o = 0; o < G_N_ELEMENTS (order); o++) {
     for (guint i = 0; i < all->len; i++) {
-      const TinyFound *found = all->pdata[i];
-      GError *why = NULL;
+      TinyFound *found = all->pdata[i];
       if (found->shadower != NULL || found->is_mask
           || (found->manifest ? found->manifest->device_class : TINY_CLASS_CPU) != order[o])
         continue;
-      TinyDeviceTarget target = { .name = found->name, .text = found->name };
-      if (open_target (self, &target, FALSE, out, &why))
+      if (find_class (self, found) != order[o])
+        g_ptr_array_add (later, found);
+      else if (try_best (self, found, out, &failures))
         return TRUE;
-      add_failure (&failures, why);
     }
+    for (guint i = 0; i < later->len; i++)
+      if (find_class (self, later->pdata[i]) == order[o]
+          && try_best (self, later->pdata[i], out, &failures))
+        return TRUE;
+  }
   report_failures (self, &failures, "no device", error);
   return FALSE;
 }

@@ -25,8 +25,8 @@ write_manifest (const char *folder, const char *file, const char *name, const ch
   g_autofree char *path = g_build_filename (folder, file, NULL);
   g_autofree char *text = g_strdup_printf (
       "{\"format_version\": 1, \"name\": \"%s\", \"abi\": 1, \"module\": \"%s\", \"class\": "
-      "\"simulator\"}",
-      name, module);
+      "\"%s\"}",
+      name, module, strstr (file, "gpu") != NULL ? "gpu" : "simulator");
   g_assert_true (g_file_set_contents (path, text, -1, NULL));
 }
 
@@ -220,6 +220,15 @@ test_errors (Fixture *self, gconstpointer unused)
   g_assert_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE);
   g_assert_nonnull (strstr (error->message, "backends: NULL (ready)"));
   g_clear_error (&error);
+  /* What a device says of itself outweighs its manifest: this one is a simulator. */
+  write_manifest (self->first, "gpu.json", "NULL", self->null_module);
+  g_autoptr (TinyRegistry) promising = new_registry (self);
+  g_assert_null (tiny_registry_open (promising, NULL, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE);
+  g_assert_nonnull (strstr (error->message, "none is chosen unless DEV= names it"));
+  g_clear_error (&error);
+  g_autofree char *promise = g_build_filename (self->first, "gpu.json", NULL);
+  g_unlink (promise);
   tiny_env_set_text (TINY_ENV_DEV, "NOPE");
   g_assert_null (tiny_registry_open (registry, NULL, &error));
   g_assert_nonnull (strstr (error->message, "DEV=NOPE: "));
