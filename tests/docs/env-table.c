@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * env-table.c: prints the generated tables of docs/env.md: the library's variables from
- * base/tiny-env.def, the CPU backend's from its README, given as argument. */
+ * base/tiny-env.def, the backends' from their READMEs, given as arguments. */
 #include <stdio.h>
 #include <string.h>
 
@@ -41,7 +41,8 @@ print_table_of (const char *path)
     return FALSE;
   }
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  puts ("\n<!-- generated: cpu -->");
+  g_autofree char *folder = g_path_get_dirname (path), *name = g_path_get_basename (folder);
+  printf ("\n<!-- generated: %s -->\n", name);
   for (guint i = 0; lines[i] != NULL; i++)
     if (lines[i][0] == '|')
       puts (lines[i]);
@@ -51,10 +52,13 @@ print_table_of (const char *path)
 int
 main (int argc, char **argv)
 {
-  if (argc != 2) {
-    g_printerr ("usage: env-table README\n");
+  if (argc < 2) {
+    g_printerr ("usage: env-table README…\n");
     return 2;
   }
   print_own ();
-  return print_table_of (argv[1]) ? 0 : 1;
+  gboolean good = TRUE;
+  for (int i = 1; i < argc; i++)
+    good = print_table_of (argv[i]) && good;
+  return good ? 0 : 1;
 }
