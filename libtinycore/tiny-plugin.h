@@ -224,7 +224,7 @@ typedef struct TinyTarget {
  * that what an op's template gives must be able to stand anywhere: in parentheses, or a call. A name
  * that begins with tiny_ is the dialect's own. A NULL op is one that the target does not declare.
  *
- * Fixed are `const type name = …;`, `for (…) {`, `if (…) {`, `(a ? b : c)`, braces and the names: data0
+ * Fixed are `if (…) {`, assignments, braces, semicolons and the names: data0
  * buffers, var0 variables (of i64), gidx0 and lidx0 indices, ridx0 loops, acc0 registers, local0, val0.
  * A vector type is defined, by vector_typedef, when an instruction has it. Without load_vector,
  * store_vector, load_masked or store_masked such an access goes lane by lane, by extract.
@@ -233,7 +233,7 @@ typedef struct TinyTarget {
  *
  * In param_read, param_write and variable $0 is the parameter's name, in kernel_open and grid $0 $1 $2
  * are the grid's extents. An access with a scalar gate is spelt as the plain one inside
- * C's ?: (scalar loads) or if; the gate of a masked vector access has as many lanes as the access, and so has every
+ * choose (scalar loads; $0 the gate, $1 the load, $2 the alternative) or if; the gate of a masked vector access has as many lanes as the access, and so has every
  * source of a vector op. */
 typedef struct TinyDialect {
   uint32_t struct_size;
@@ -260,6 +260,12 @@ typedef struct TinyDialect {
   const char *extract;                /* "$0[$a]" */
   const char *inf, *neg_inf, *nan;    /* of f32; NULL: as a bit cast */
   const char *suffix[32];             /* by TinyDType: of a literal, "f", "u", "ll" */
+  /* Statements that C-like languages do not share; NULL is C's own spelling, given here. */
+  const char *constant;               /* "const $t $0 = $1" */
+  const char *mutable_open;           /* "$t $0": a register */
+  const char *loop;                   /* "for ($t $0 = 0; $0 < $1; $0++)" */
+  const char *choose;                 /* "($0 ? $1 : $2)": around a load behind a gate */
+  const char *truth[2];               /* "0", "1": literals of bool */
   uint64_t reserved[8];
 } TinyDialect;
 

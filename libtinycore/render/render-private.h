@@ -19,6 +19,18 @@ typedef struct {
 /* NULL for a NULL template. */
 char *render_template (const char *template, const RenderArgs *args);
 
+/* What C-like languages do not share: a constant with its value, a variable, the head of a loop from
+ * 0 up to a bound, one of two values. Without semicolon or brace. */
+char *render_constant (const TinyDialect *dialect,
+                       const char *type,
+                       const char *name,
+                       const char *value);
+char *render_mutable (const TinyDialect *dialect, const char *type, const char *name);
+char *
+render_loop (const TinyDialect *dialect, const char *type, const char *name, const char *bound);
+char *
+render_choice (const TinyDialect *dialect, const char *gate, const char *yes, const char *no);
+
 /* The text of a scalar constant; NULL when the dialect cannot spell it. */
 char *render_literal (const TinyDialect *dialect, TinyDType dtype, gint64 arg);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * render-text.c: templates filled in, and constants as literals that read back as the same value. */
+ * render-text.c: templates filled in, statements, and constants as literals that read back as the
+ * same value. */
 #include <math.h>
 #include <string.h>
 
@@ -79,6 +80,49 @@ render_template (const char *template, const RenderArgs *args)
   return g_string_free (out, FALSE);
 }
 
+/* ---- statements and choices: the dialect's spelling, or C's ---- */
+static char *
+spell_plain (const char *template,
+             const char *plain,
+             const char *type,
+             const char *const texts[3])
+{
+  RenderArgs args
+      = { .texts = { texts[0], texts[1], texts[2] }, .type = type, .scalar_type = type };
+  return render_template (template != NULL ? template : plain, &args);
+}
+
+char *
+render_constant (const TinyDialect *dialect,
+                 const char *type,
+                 const char *name,
+                 const char *value)
+{
+  const char *const texts[3] = { name, value };
+  return spell_plain (dialect->constant, "const $t $0 = $1", type, texts);
+}
+
+char *
+render_mutable (const TinyDialect *dialect, const char *type, const char *name)
+{
+  const char *const texts[3] = { name };
+  return spell_plain (dialect->mutable_open, "$t $0", type, texts);
+}
+
+char *
+render_loop (const TinyDialect *dialect, const char *type, const char *name, const char *bound)
+{
+  const char *const texts[3] = { name, bound };
+  return spell_plain (dialect->loop, "for ($t $0 = 0; $0 < $1; $0++)", type, texts);
+}
+
+char *
+render_choice (const TinyDialect *dialect, const char *gate, const char *yes, const char *no)
+{
+  const char *const texts[3] = { gate, yes, no };
+  return spell_plain (dialect->choose, "($0 ? $1 : $2)", NULL, texts);
+}
+
 /* ---- literals ---- */
 static char *
 cast_to (const TinyDialect *dialect, TinyDType dtype, const char *text)
@@ -92,8 +136,10 @@ static char *
 integer_literal (const TinyDialect *dialect, TinyDType dtype, gint64 value)
 {
   const char *suffix = dialect->suffix[dtype] != NULL ? dialect->suffix[dtype] : "";
-  if (dtype == TINY_DTYPE_BOOL)
-    return g_strdup (value != 0 ? "1" : "0");
+  if (dtype == TINY_DTYPE_BOOL) {
+    const char *truth = dialect->truth[value != 0];
+    return g_strdup (truth != NULL ? truth : value != 0 ? "1" : "0");
+  }
   if (dtype == TINY_DTYPE_U64)
     return g_strdup_printf ("%" G_GUINT64_FORMAT "%s", (guint64) value, suffix);
   /* The least number has no literal: its size alone is too large. */
@@ -133,7 +179,8 @@ static char *
 special_literal (const TinyDialect *dialect, TinyDType dtype, double value)
 {
   const char *text = isnan (value) ? dialect->nan : value > 0 ? dialect->inf : dialect->neg_inf;
-  if (text == NULL || tiny_dtype_get_n_bytes (dtype) < 4)
+  if (text == NULL
+      || (tiny_dtype_get_n_bytes (dtype) < 4 && dialect->types[TINY_DTYPE_U16] != NULL))
     return bits_literal (dialect, dtype, value);
   return dtype == TINY_DTYPE_F32 ? g_strdup (text) : cast_to (dialect, dtype, text);
 }

@@ -4,8 +4,8 @@
  *
  * An instruction's value is a text: a name, or an expression that stands at its only use
  * (render-inline.c decides which). Everything a language may spell differently comes from the
- * dialect's templates; what remains fixed is what C-like languages share: `const type name = …;`,
- * `for (…) {`, `if (…) {`, `? :` and braces. */
+ * dialect's templates, or is C where it leaves them out; what remains fixed is what C-like languages
+ * share: `if (…) {`, assignments, semicolons and braces. */
 #include "render/tiny-render.h"
 
 #include <string.h>
@@ -144,7 +144,8 @@ set_value (Render *self, guint i, const char *text)
     return;
   }
   self->texts[i] = new_name (self, "val", &self->n_values);
-  add_line (self, "const %s %s = %s;", type, self->texts[i], text);
+  g_autofree char *line = render_constant (self->dialect, type, self->texts[i], text);
+  add_line (self, "%s;", line);
 }
 
 /* ---- values ---- */
@@ -230,7 +231,8 @@ grid_index (Render *self, guint i)
   if ((*count)++ > 0) /* the same axis in a second dtype */
     g_snprintf (name + strlen (name), sizeof name - strlen (name), "_%u", *count);
   self->texts[i] = keep (self, name);
-  add_line (self, "const %s %s = %s;", type, name, text);
+  g_autofree char *line = render_constant (self->dialect, type, name, text);
+  add_line (self, "%s;", line);
 }
 
 /* ---- memory ---- */
@@ -274,7 +276,8 @@ load_by_lanes (Render *self, const TinyInstr *instr)
         = lane_of (self, render_source (self->linear, instr, 2), text_of (self, instr, 2), k);
     g_autofree char *other
         = lane_of (self, render_source (self->linear, instr, 3), text_of (self, instr, 3), k);
-    g_string_append_printf (lanes, "(%s ? %s : %s)", gate, place, other);
+    g_autofree char *chosen = render_choice (self->dialect, gate, place, other);
+    g_string_append (lanes, chosen);
   }
   const char *sources[] = { lanes->str };
   return spell (self, instr, self->dialect->vector_literal, sources, 1);
@@ -297,9 +300,8 @@ load (Render *self, const TinyInstr *instr)
     return is_masked ? spell (self, instr, dialect->load_masked, sources, 4)
                      : spell (self, instr, dialect->load_vector, sources, 2);
   g_autofree char *plain = spell (self, instr, dialect->ops[TINY_INSTR_LOAD], sources, 2);
-  return instr->n_sources == 4
-             ? g_strdup_printf ("(%s ? %s : %s)", sources[2], plain, sources[3])
-             : g_steal_pointer (&plain);
+  return instr->n_sources == 4 ? render_choice (self->dialect, sources[2], plain, sources[3])
+                               : g_steal_pointer (&plain);
 }
 
 /* A vector behind one gate: not by ?:, of whose arms languages ask more than that they are vectors. */
@@ -314,7 +316,8 @@ load_gated_vector (Render *self, guint i)
   if (self->error != NULL)
     return;
   self->texts[i] = new_name (self, "val", &self->n_values);
-  add_line (self, "%s %s = %s;", type, self->texts[i], text_of (self, instr, 3));
+  g_autofree char *open = render_mutable (self->dialect, type, self->texts[i]);
+  add_line (self, "%s = %s;", open, text_of (self, instr, 3));
   add_line (self, "if (%s) {", text_of (self, instr, 2));
   self->depth++;
   add_line (self, "%s = %s;", self->texts[i], text);
@@ -388,7 +391,8 @@ declare (Render *self, guint i)
   }
   if (instr->op == TINY_INSTR_REGISTER) {
     self->texts[i] = new_name (self, "acc", &self->n_registers);
-    add_line (self, "%s %s;", type, self->texts[i]);
+    g_autofree char *open = render_mutable (self->dialect, type, self->texts[i]);
+    add_line (self, "%s;", open);
     return;
   }
   self->texts[i] = new_name (self, "local", &self->n_locals);
@@ -407,8 +411,8 @@ open_range (Render *self, guint i)
     return;
   }
   const char *name = self->texts[i] = new_name (self, "ridx", &self->n_ranges);
-  add_line (self, "for (%s %s = 0; %s < %s; %s++) {", type, name, name,
-            text_of (self, instr, 0), name);
+  g_autofree char *loop = render_loop (self->dialect, type, name, text_of (self, instr, 0));
+  add_line (self, "%s {", loop);
   self->depth++;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Proves that rendered source compiles without a warning in two compilers, computes what REF computes
- * from the same linear program, reads as three golden texts say, and that what a dialect lacks is
+ * from the same linear program, reads as golden texts say, in C and where statements are not C's, and that what a dialect lacks is
  * an error that names it. */
 #include <math.h>
 
@@ -394,23 +394,68 @@ test_cpu_dialect (gconstpointer compiler)
 
 /* ---- text ---- */
 static void
-check_text (void (*build) (Script *), const char *expected)
+check_text (void (*build) (Script *), const TinyDialect *dialect, const char *expected)
 {
   g_autoptr (GError) error = NULL;
   g_autofree Script *s = g_new (Script, 1);
   build (s);
-  g_autofree char *source = tiny_render_source (&s->linear, &c_dialect, &error);
+  g_autofree char *source = tiny_render_source (&s->linear, dialect, &error);
   g_assert_no_error (error);
-  g_assert_true (g_str_has_prefix (source, c_dialect.prelude));
-  g_assert_cmpstr (source + strlen (c_dialect.prelude), ==, expected);
+  g_assert_true (g_str_has_prefix (source, dialect->prelude));
+  g_assert_cmpstr (source + strlen (dialect->prelude), ==, expected);
 }
 
 static void
 test_golden (void)
 {
-  check_text (build_elementwise, elementwise_text);
-  check_text (build_reduction, reduction_text);
-  check_text (build_vectors, vectors_text);
+  check_text (build_elementwise, &c_dialect, elementwise_text);
+  check_text (build_reduction, &c_dialect, reduction_text);
+  check_text (build_vectors, &c_dialect, vectors_text);
+}
+
+/* build_reduction(), with a gate that is always true. */
+static void
+build_statements (Script *s)
+{
+  build_reduction (s);
+  guint32 always = emit_int (s, TINY_DTYPE_BOOL, 1), zero = emit_int (s, TINY_DTYPE_I32, 0);
+  emit (s, STORE, VOID, 1, 0, zero, emit_float (s, TINY_DTYPE_F32, 2), always);
+}
+
+static const char statements_text[]
+    = "$params reduction {\n"
+      "  var acc0: f32;\n"
+      "  acc0 = 0.0f;\n"
+      "  for (var ridx0: i32 = 0; ridx0 < 6; ridx0++) {\n"
+      "    let val0: u8 = ((ridx0 & 1) < 1);\n"
+      "    if (val0) {\n"
+      "      let val1: f32 = acc0;\n"
+      "      acc0 = (acc0 + select(100.0f, data1[ridx0], (ridx0 < 4)));\n"
+      "      if (val0) {\n"
+      "        data0[1] = val1;\n"
+      "      }\n"
+      "    }\n"
+      "  }\n"
+      "  data0[0] = acc0;\n"
+      "  if (true) {\n"
+      "    data0[0] = 2.0f;\n"
+      "  }\n"
+      "}\n";
+
+/* Statements spelt otherwise: types after names, choices as calls, words for truth. */
+static void
+test_statements (void)
+{
+  TinyDialect dialect = c_dialect;
+  dialect.prelude = "";
+  dialect.kernel_open = "$$params $name {\n";
+  dialect.constant = "let $0: $t = $1";
+  dialect.mutable_open = "var $0: $t";
+  dialect.loop = "for (var $0: $t = 0; $0 < $1; $0++)";
+  dialect.choose = "select($2, $1, $0)";
+  dialect.truth[0] = "false";
+  dialect.truth[1] = "true";
+  check_text (build_statements, &dialect, statements_text);
 }
 
 static void
@@ -455,6 +500,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   rig_open (&rig, REF_PLUGIN, "ref");
   g_test_add_func ("/render/render/golden", test_golden);
+  g_test_add_func ("/render/render/statements", test_statements);
   g_test_add_func ("/render/render/refused", test_refused);
   g_test_add_data_func ("/render/render/values-gcc", "gcc", test_values);
   g_test_add_data_func ("/render/render/values-clang", "clang", test_values);
