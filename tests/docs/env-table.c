@@ -34,6 +34,7 @@ print_own (void)
 static gboolean
 print_table_of (const char *path)
 {
+  g_autofree char *folder = g_path_get_dirname (path), *name = g_path_get_basename (folder);
   g_autofree char *text = NULL;
   g_autoptr (GError) error = NULL;
   if (!g_file_get_contents (path, &text, NULL, &error)) {
@@ -41,11 +42,14 @@ print_table_of (const char *path)
     return FALSE;
   }
   g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
-  g_autofree char *folder = g_path_get_dirname (path), *name = g_path_get_basename (folder);
   printf ("\n<!-- generated: %s -->\n", name);
-  for (guint i = 0; lines[i] != NULL; i++)
-    if (lines[i][0] == '|')
+  gboolean is_inside = FALSE;
+  for (guint i = 0; lines[i] != NULL; i++) {
+    is_inside
+        = lines[i][0] == '|' && (is_inside || g_str_has_prefix (lines[i], "| variable |"));
+    if (is_inside)
       puts (lines[i]);
+  }
   return TRUE;
 }
 
@@ -57,8 +61,8 @@ main (int argc, char **argv)
     return 2;
   }
   print_own ();
-  gboolean good = TRUE;
+  gboolean is_good = TRUE;
   for (int i = 1; i < argc; i++)
-    good = print_table_of (argv[i]) && good;
-  return good ? 0 : 1;
+    is_good = print_table_of (argv[i]) && is_good;
+  return is_good ? 0 : 1;
 }

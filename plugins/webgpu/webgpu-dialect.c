@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * webgpu-dialect.c: how the core spells a kernel in WGSL.
+ *
+ * Every buffer is bound for reading and writing, since the parts of one buffer may not be bound for
+ * reading here and for writing there. What has constants alone is computed by the shader's
+ * compiler, which refuses infinities and NaNs: these come from a function, which is never computed
+ * so. An access behind a gate may be made anyway: WGSL keeps it inside the buffer. */
+#include "webgpu.h"
+
+static const char prelude[]
+    = "fn tiny_float (bits: u32) -> f32 { return bitcast<f32> (bits); }\n";
+
+const TinyDialect webgpu_dialect = {
+  .struct_size = sizeof (TinyDialect),
+  .prelude = prelude,
+  .types = { [TINY_DTYPE_VOID] = "void",
+             [TINY_DTYPE_BOOL] = "bool",
+             [TINY_DTYPE_I32] = "i32",
+             [TINY_DTYPE_U32] = "u32",
+             [TINY_DTYPE_F16] = "f16",
+             [TINY_DTYPE_F32] = "f32" },
+  .kernel_open
+  = "$params\n"
+    "@compute @workgroup_size (tiny_items_x, tiny_items_y, tiny_items_z)\n"
+    "fn tiny_$name (@builtin(workgroup_id) tiny_group: vec3<u32>,\n"
+    "    @builtin(num_workgroups) tiny_groups: vec3<u32>,\n"
+    "    @builtin(local_invocation_id) tiny_item: vec3<u32>) {\n"
+    "  let tiny_point = tiny_point_of (tiny_group.x + tiny_group.y * tiny_groups.x, "
+    "tiny_item.x);\n"
+    "  if (tiny_point >= $0u * $1u * $2u) { return; }\n"
+    "  let tiny_grid = vec3<i32> (vec3<u32> (tiny_point % $0u, tiny_point / $0u % $1u, "
+    "tiny_point / ($0u * $1u)));\n",
+  .kernel_close = "}\n",
+  .param_read = "@group(0) @binding($a) var<storage, read_write> $0: array<$T>;",
+  .param_write = "@group(0) @binding($a) var<storage, read_write> $0: array<$T>;",
+  .param_separator = "\n",
+  .variable = "@group(1) @binding($a) var<uniform> $0: i32;",
+  .grid = "tiny_grid.$x",
+  .group = "i32 (tiny_item.$x)",
+  .local_open = "var $0: array<$T, $a>",
+  .barrier = "workgroupBarrier ()",
+  .constant = "let $0: $t = $1",
+  .mutable_open = "var $0: $t",
+  .loop = "for (var $0: $t = 0; $0 < $1; $0++)",
+  .choose = "select ($2, $1, $0)",
+  .truth = { "false", "true" },
+  .ops = { [TINY_INSTR_LOAD] = "$0[$1]",
+           [TINY_INSTR_STORE] = "$0[$1] = $2",
+           [TINY_INSTR_CAST] = "$t ($0)",
+           [TINY_INSTR_BITCAST] = "bitcast<$t> ($0)",
+           [TINY_INSTR_NEG] = "(-$0)",
+           [TINY_INSTR_RECIP] = "(1 / $0)",
+           [TINY_INSTR_SQRT] = "sqrt ($0)",
+           [TINY_INSTR_TRUNC] = "trunc ($0)",
+           [TINY_INSTR_ADD] = "($0 + $1)",
+           [TINY_INSTR_SUB] = "($0 - $1)",
+           [TINY_INSTR_MUL] = "($0 * $1)",
+           [TINY_INSTR_FDIV] = "($0 / $1)",
+           [TINY_INSTR_IDIV] = "($0 / $1)",
+           [TINY_INSTR_MOD] = "($0 % $1)",
+           [TINY_INSTR_MAX] = "max ($0, $1)",
+           [TINY_INSTR_CMPLT] = "($0 < $1)",
+           [TINY_INSTR_CMPNE] = "($0 != $1)",
+           [TINY_INSTR_CMPEQ] = "($0 == $1)",
+           [TINY_INSTR_AND] = "($0 & $1)",
+           [TINY_INSTR_OR] = "($0 | $1)",
+           [TINY_INSTR_XOR] = "($0 ^ $1)",
+           [TINY_INSTR_SHL] = "($0 << u32 ($1))",
+           [TINY_INSTR_SHR] = "($0 >> u32 ($1))",
+           [TINY_INSTR_WHERE] = "select ($2, $1, $0)" },
+  .inf = "tiny_float (0x7f800000u)",
+  .neg_inf = "tiny_float (0xff800000u)",
+  .nan = "tiny_float (0x7fc00000u)",
+  .suffix = { [TINY_DTYPE_F32] = "f",
+              [TINY_DTYPE_F16] = "h",
+              [TINY_DTYPE_I32] = "i",
+              [TINY_DTYPE_U32] = "u" },
+};
