@@ -17,7 +17,7 @@ import tempfile
 import time
 import traceback
 
-PASSED_ON = ("TINY_PLUGIN_PATH", "TINY_SCAN_HELPER", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
+PASSED_ON = ("TINY_PLUGIN_PATH", "TINY_SCAN_HELPER", "TINY_WEBGPU_LIBRARY", "LD_LIBRARY_PATH", "ASAN_OPTIONS",
              "UBSAN_OPTIONS", "LSAN_OPTIONS")
 TINYCORE = os.environ.get("TINY_E2E_COMMAND", "tinycore")
 tests = []
