@@ -190,7 +190,8 @@ enum {
   TINY_TARGET_GROUPS = 2u,       /* has work-groups, LOCAL memory and BARRIER */
   TINY_TARGET_GRID_CHUNKS = 4u,  /* runs runs of grid points on one thread: wants few, long ones */
   TINY_TARGET_FLUSHES_SUBNORMALS = 8u,
-  TINY_TARGET_UNALIGNED = 16u    /* vector accesses need only the element's alignment */
+  TINY_TARGET_UNALIGNED = 16u,   /* vector accesses need only the element's alignment */
+  TINY_TARGET_REASSOCIATES = 32u /* its compiler takes floats for real numbers: x + c - c is x */
 };
 typedef struct TinyTarget {
   uint32_t struct_size;
@@ -266,6 +267,7 @@ typedef struct TinyDialect {
   const char *loop;                   /* "for ($t $0 = 0; $0 < $1; $0++)" */
   const char *choose;                 /* "($0 ? $1 : $2)": around a load behind a gate */
   const char *truth[2];               /* "0", "1": literals of bool */
+  const char *zero;                   /* f32's 0 where compilers drop x * 0.0; NULL: a literal */
   uint64_t reserved[8];
 } TinyDialect;
 

@@ -27,6 +27,13 @@ is_double (TinyDType dtype)
   return dtype == TINY_DTYPE_F64;
 }
 
+/* Whether what a sum lost cannot be had by subtracting again; then it is left out. */
+static gboolean
+reassociates (Decompose *d)
+{
+  return (d->target->flags & TINY_TARGET_REASSOCIATES) != 0;
+}
+
 /* ---- 2^x = 2^n 2^r, n the nearest integer, r in [-1/2, 1/2] ----
  *
  * The polynomials 1 + r (c[0] + r (c[1] + …)) have the least largest relative error there is on
@@ -57,6 +64,27 @@ subnormal_code (Decompose *d, TinyNode *code, TinyDType dtype)
                      dec_bits (d, unit, code->dtype));
 }
 
+/* @x as the nearest integer n and the rest: n as a word's lowest bits, of which those that a shift by
+ * the mantissa's width drops may be others. */
+static TinyNode *
+split_nearest (Decompose *d, TinyNode *x, TinyNode **out_rest)
+{
+  TinyDType dtype = x->dtype, word = dec_unsigned (dtype);
+  if (reassociates (d)) {
+    TinyNode *half = dec_where (d, dec_is_below (d, x, 0), dec_float (d, dtype, x, -0.5),
+                                dec_float (d, dtype, x, 0.5));
+    TinyNode *n = dec_cast (d, dec_binary (d, TINY_OP_ADD, x, half), dec_signed (dtype));
+    *out_rest = dec_binary (d, TINY_OP_SUB, x, dec_cast (d, n, dtype));
+    return dec_bits (d, n, word);
+  }
+  /* The sum's last place is 1. */
+  TinyNode *shifter
+      = dec_float (d, dtype, x, ldexp (1.5, (gint) tiny_dtype_infos[dtype].mantissa_bits));
+  TinyNode *shifted = dec_binary (d, TINY_OP_ADD, x, shifter);
+  *out_rest = dec_binary (d, TINY_OP_SUB, x, dec_binary (d, TINY_OP_SUB, shifted, shifter));
+  return dec_bits (d, shifted, word);
+}
+
 static TinyNode *
 exp2_of (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *args)
 {
@@ -67,14 +95,11 @@ exp2_of (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *args)
   /* 2^low rounds to 0. Comparisons are such that a NaN passes. */
   TinyNode *low = dec_float (d, dtype, args[0], -(bias + m + 1));
   TinyNode *x = dec_where (d, dec_binary (d, TINY_OP_CMPLT, args[0], low), low, args[0]);
-  /* The sum's last place is 1: its lowest bits are n, and a shift by m drops the others. */
-  TinyNode *shifter = dec_float (d, dtype, x, ldexp (1.5, m));
-  TinyNode *shifted = dec_binary (d, TINY_OP_ADD, x, shifter);
-  TinyNode *r = dec_binary (d, TINY_OP_SUB, x, dec_binary (d, TINY_OP_SUB, shifted, shifter));
+  TinyNode *r, *n = split_nearest (d, x, &r);
   TinyNode *slope = is_double (dtype) ? polynomial (d, r, exp2_f64, G_N_ELEMENTS (exp2_f64))
                                       : polynomial (d, r, exp2_f32, G_N_ELEMENTS (exp2_f32));
   TinyNode *power = dec_mulacc (d, r, slope, dec_float (d, dtype, x, 1));
-  TinyNode *steps = dec_with_int (d, TINY_OP_SHL, dec_bits (d, shifted, word), m);
+  TinyNode *steps = dec_with_int (d, TINY_OP_SHL, n, m);
   TinyNode *code = dec_binary (d, TINY_OP_ADD, dec_bits (d, power, word), steps);
   code = dec_where (d, dec_is_below (d, x, 1 - bias), subnormal_code (d, code, dtype), code);
   TinyNode *beyond = dec_with_float (d, TINY_OP_ADD, args[0], INFINITY);
@@ -211,7 +236,10 @@ times_half_pi (Decompose *d, TinyNode *high, TinyNode *low, TinyDType dtype, Red
   TinyNode *other = dec_binary (d, TINY_OP_ADD, dec_with_float (d, TINY_OP_MUL, upper, pi_low),
                                 dec_with_float (d, TINY_OP_MUL, lower, pi_2));
   out->r = dec_binary (d, TINY_OP_ADD, main, other);
-  out->tail = dec_binary (d, TINY_OP_SUB, other, dec_binary (d, TINY_OP_SUB, out->r, main));
+  if (reassociates (d))
+    out->tail = dec_float (d, dtype, main, 0);
+  else
+    out->tail = dec_binary (d, TINY_OP_SUB, other, dec_binary (d, TINY_OP_SUB, out->r, main));
 }
 
 static Reduced
@@ -282,6 +310,8 @@ cos_series (Decompose *d, TinyNode *r, TinyNode *tail, TinyNode *z, TinyNode *ha
                                   polynomial (d, z, c, n_terms));
   TinyNode *one = dec_float (d, r->dtype, r, 1), *w = dec_binary (d, TINY_OP_SUB, one, half);
   TinyNode *lost = dec_binary (d, TINY_OP_SUB, dec_binary (d, TINY_OP_SUB, one, w), half);
+  if (reassociates (d))
+    lost = dec_float (d, r->dtype, r, 0);
   TinyNode *small = dec_binary (d, TINY_OP_SUB, quartic, dec_binary (d, TINY_OP_MUL, r, tail));
   return dec_binary (d, TINY_OP_ADD, w, dec_binary (d, TINY_OP_ADD, lost, small));
 }

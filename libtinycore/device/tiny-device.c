@@ -127,7 +127,8 @@ static gboolean
 read_target (TinyDevice *self, const char *arch, GError **error)
 {
   const guint32 known = TINY_TARGET_MASKED | TINY_TARGET_GROUPS | TINY_TARGET_GRID_CHUNKS
-                        | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_UNALIGNED;
+                        | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_UNALIGNED
+                        | TINY_TARGET_REASSOCIATES;
   TinyTarget *target = &self->target;
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);

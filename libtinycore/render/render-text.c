@@ -193,6 +193,8 @@ float_literal (const TinyDialect *dialect, TinyDType dtype, double value)
     return special_literal (dialect, dtype, value);
   if (suffix == NULL && tiny_dtype_get_n_bytes (dtype) < 4)
     return bits_literal (dialect, dtype, value);
+  if (value == 0 && dtype == TINY_DTYPE_F32 && dialect->zero != NULL)
+    return g_strdup_printf (signbit (value) ? "(-%s)" : "%s", dialect->zero);
   /* The shortest that reads back as the same number. */
   char text[64];
   for (guint digits = 6; digits <= 17; digits++) {

@@ -62,11 +62,12 @@ small_target (void)
   return t;
 }
 
-/* That, and the ops of 32 bits that shader languages have. */
+/* That, and the ops of 32 bits that shader languages have; their compilers take floats for numbers. */
 static TinyTarget
 shader_target (void)
 {
   TinyTarget t = small_target ();
+  t.flags |= TINY_TARGET_REASSOCIATES;
   for (guint i = TINY_DTYPE_I32; i <= TINY_DTYPE_U32; i++)
     t.ops[i] |= BIT (SUB) | BIT (MAX) | BIT (CMPNE) | BIT (CMPEQ) | BIT (IDIV) | BIT (MOD);
   t.ops[TINY_DTYPE_F32] |= BIT (SUB) | BIT (NEG) | BIT (MAX) | BIT (CMPNE) | BIT (FDIV)
@@ -184,6 +185,20 @@ setup_init (
     self->args[i] = load (self, dtypes[i], i + 1);
 }
 
+/* No difference of a sum or difference and one of its terms, which would be the other term. */
+static void
+check_sum (const TinyNode *node)
+{
+  const gboolean is_sum = node->op == TINY_OP_SUB || node->op == TINY_OP_ADD;
+  for (guint i = 0; i < 2 && is_sum; i++) {
+    const TinyNode *inner = node->sources[i], *term = node->sources[1 - i];
+    if ((inner->op == TINY_OP_SUB || (inner->op == TINY_OP_ADD && node->op == TINY_OP_SUB))
+        && (inner->sources[0] == term || inner->sources[1] == term))
+      g_error ("%s of %s and one of its terms", tiny_op_to_string (node->op),
+               tiny_op_to_string (inner->op));
+  }
+}
+
 static void
 check_declared (const TinyTarget *target, TinyNode *node)
 {
@@ -194,6 +209,8 @@ check_declared (const TinyTarget *target, TinyNode *node)
              tiny_dtype_to_string (node->dtype));
   if (!tiny_op_is_elementwise (node->op))
     return;
+  if ((target->flags & TINY_TARGET_REASSOCIATES) && tiny_dtype_is_float (node->dtype))
+    check_sum (node);
   TinyDType dtype = node->sources[node->op == TINY_OP_WHERE ? 1 : 0]->dtype;
   TinyInstrOp instr = tiny_op_infos[node->op].instr;
   if (instr == 0 || !(target->ops[dtype] & TINY_INSTR_BIT (instr))

@@ -425,7 +425,7 @@ build_statements (Script *s)
 static const char statements_text[]
     = "$params reduction {\n"
       "  var acc0: f32;\n"
-      "  acc0 = 0.0f;\n"
+      "  acc0 = nothing;\n"
       "  for (var ridx0: i32 = 0; ridx0 < 6; ridx0++) {\n"
       "    let val0: u8 = ((ridx0 & 1) < 1);\n"
       "    if (val0) {\n"
@@ -455,6 +455,7 @@ test_statements (void)
   dialect.choose = "select($2, $1, $0)";
   dialect.truth[0] = "false";
   dialect.truth[1] = "true";
+  dialect.zero = "nothing";
   check_text (build_statements, &dialect, statements_text);
 }
 
