@@ -5,11 +5,16 @@
  * Every buffer is bound for reading and writing, since the parts of one buffer may not be bound for
  * reading here and for writing there. What has constants alone is computed by the shader's
  * compiler, which refuses infinities and NaNs: these come from a function, which is never computed
- * so. An access behind a gate may be made anyway: WGSL keeps it inside the buffer. */
+ * so. Nor is != used: some compilers take it for “less or greater”, which a NaN is not. A
+ * product with 0 would be 0 also of an infinity, were the 0 known: it is computed from the grid, which
+ * has an extent of 1 along z. An access behind a gate may be made anyway: WGSL keeps it inside the buffer. */
 #include "webgpu.h"
 
 static const char prelude[]
-    = "fn tiny_float (bits: u32) -> f32 { return bitcast<f32> (bits); }\n";
+    = "fn tiny_float (bits: u32) -> f32 { return bitcast<f32> (bits); }\n"
+      "fn tiny_xor_bool (a: bool, b: bool) -> bool { return a != b; }\n"
+      "fn tiny_xor_i32 (a: i32, b: i32) -> i32 { return a ^ b; }\n"
+      "fn tiny_xor_u32 (a: u32, b: u32) -> u32 { return a ^ b; }\n";
 
 const TinyDialect webgpu_dialect = {
   .struct_size = sizeof (TinyDialect),
@@ -28,6 +33,7 @@ const TinyDialect webgpu_dialect = {
     "    @builtin(local_invocation_id) tiny_item: vec3<u32>) {\n"
     "  let tiny_point = tiny_point_of (tiny_group.x + tiny_group.y * tiny_groups.x, "
     "tiny_item.x);\n"
+    "  let tiny_zero = bitcast<f32> (tiny_groups.z - 1u);\n"
     "  if (tiny_point >= $0u * $1u * $2u) { return; }\n"
     "  let tiny_grid = vec3<i32> (vec3<u32> (tiny_point % $0u, tiny_point / $0u % $1u, "
     "tiny_point / ($0u * $1u)));\n",
@@ -61,17 +67,18 @@ const TinyDialect webgpu_dialect = {
            [TINY_INSTR_MOD] = "($0 % $1)",
            [TINY_INSTR_MAX] = "max ($0, $1)",
            [TINY_INSTR_CMPLT] = "($0 < $1)",
-           [TINY_INSTR_CMPNE] = "($0 != $1)",
+           [TINY_INSTR_CMPNE] = "(!($0 == $1))",
            [TINY_INSTR_CMPEQ] = "($0 == $1)",
            [TINY_INSTR_AND] = "($0 & $1)",
            [TINY_INSTR_OR] = "($0 | $1)",
-           [TINY_INSTR_XOR] = "($0 ^ $1)",
+           [TINY_INSTR_XOR] = "tiny_xor_$T ($0, $1)",
            [TINY_INSTR_SHL] = "($0 << u32 ($1))",
            [TINY_INSTR_SHR] = "($0 >> u32 ($1))",
            [TINY_INSTR_WHERE] = "select ($2, $1, $0)" },
   .inf = "tiny_float (0x7f800000u)",
   .neg_inf = "tiny_float (0xff800000u)",
   .nan = "tiny_float (0x7fc00000u)",
+  .zero = "tiny_zero",
   .suffix = { [TINY_DTYPE_F32] = "f",
               [TINY_DTYPE_F16] = "h",
               [TINY_DTYPE_I32] = "i",

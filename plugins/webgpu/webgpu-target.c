@@ -102,7 +102,7 @@ webgpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
   if (arch.f16)
     storage |= TINY_DTYPE_BIT (TINY_DTYPE_F16);
   *out = (TinyTarget){ .struct_size = sizeof *out,
-                       .flags = TINY_TARGET_FLUSHES_SUBNORMALS,
+                       .flags = TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_REASSOCIATES,
                        .dtypes_storage = storage,
                        .dtypes_compute = storage | TINY_DTYPE_BIT (TINY_DTYPE_BOOL),
                        .index_dtype = TINY_DTYPE_I32,
