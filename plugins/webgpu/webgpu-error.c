@@ -128,7 +128,10 @@ webgpu_scope_open (TinyPluginDevice *device)
 static TinyStatus
 fail_caught (const Caught *caught, const char *what, TinyStatus invalid, TinyPluginError *error)
 {
-  switch (caught->type) {
+  WGPUErrorType type = caught->type;
+  if (strstr (caught->text, "Not enough memory left") != NULL) /* invalid, says wgpu-native */
+    type = WGPUErrorType_OutOfMemory;
+  switch (type) {
   case WGPUErrorType_OutOfMemory:
     return webgpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: out of device memory: %s", what,
                         caught->text);
@@ -140,6 +143,34 @@ fail_caught (const Caught *caught, const char *what, TinyStatus invalid, TinyPlu
   }
 }
 
+static bool
+pop (TinyPluginDevice *device, Caught *caught)
+{
+  *caught = (Caught){ .type = WGPUErrorType_NoError };
+  const WGPUPopErrorScopeCallbackInfo info = { .mode = WGPUCallbackMode_AllowProcessEvents,
+                                               .callback = on_popped,
+                                               .userdata1 = caught };
+  WGPUFuture future = wgpu.DevicePopErrorScope (device->handle, info);
+  return webgpu_wait (device->handle, future, &caught->is_done);
+}
+
+bool
+webgpu_is_lost (TinyPluginDevice *device)
+{
+  Caught caught;
+  if (atomic_load (&device->is_lost) || wgpu.DevicePoll == NULL)
+    return atomic_load (&device->is_lost);
+  wgpu.DevicePushErrorScope (device->handle, WGPUErrorFilter_Validation);
+  WGPUCommandEncoder encoder = wgpu.DeviceCreateCommandEncoder (device->handle, NULL);
+  if (encoder != NULL)
+    wgpu.CommandEncoderRelease (encoder);
+  if (pop (device, &caught) && caught.type != WGPUErrorType_NoError
+      && strstr (caught.text, "lost") != NULL)
+    webgpu_on_lost (&device->handle, WGPUDeviceLostReason_Unknown,
+                    (WGPUStringView){ caught.text, WGPU_STRLEN }, device, NULL);
+  return atomic_load (&device->is_lost);
+}
+
 TinyStatus
 webgpu_scope_close (TinyPluginDevice *device,
                     const char *what,
@@ -148,12 +179,8 @@ webgpu_scope_close (TinyPluginDevice *device,
 {
   TinyStatus status = TINY_STATUS_OK;
   for (unsigned i = 0; i < count_filters (); i++) {
-    Caught caught = { .type = WGPUErrorType_NoError };
-    const WGPUPopErrorScopeCallbackInfo info = { .mode = WGPUCallbackMode_AllowProcessEvents,
-                                                 .callback = on_popped,
-                                                 .userdata1 = &caught };
-    WGPUFuture future = wgpu.DevicePopErrorScope (device->handle, info);
-    if (!webgpu_wait (device->handle, future, &caught.is_done))
+    Caught caught;
+    if (!pop (device, &caught))
       return webgpu_fail (error, TINY_STATUS_TIMEOUT, "%s: the library does not answer", what);
     if (caught.type != WGPUErrorType_NoError && status == TINY_STATUS_OK)
       status = fail_caught (&caught, what, invalid, error);

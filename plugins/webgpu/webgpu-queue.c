@@ -69,6 +69,8 @@ answer_status (TinyPluginDevice *device,
                const Answer *answer,
                TinyPluginError *error)
 {
+  if (webgpu_is_lost (device))
+    return TINY_STATUS_DEVICE_LOST; /* webgpu_scope_close() says why */
   if (!answered)
     return webgpu_fail (error, TINY_STATUS_TIMEOUT, "the device did not finish in ten minutes");
   if (!answer->is_good)
@@ -120,7 +122,8 @@ send (Work *self)
   WGPUCommandBuffer commands = wgpu.CommandEncoderFinish (self->encoder, NULL);
   wgpu.CommandEncoderRelease (self->encoder);
   if (commands != NULL) {
-    wgpu.QueueSubmit (self->device->queue, 1, &commands);
+    if (!webgpu_is_lost (self->device))
+      wgpu.QueueSubmit (self->device->queue, 1, &commands);
     wgpu.CommandBufferRelease (commands);
   }
   self->encoder = NULL;

@@ -47,6 +47,9 @@ TinyStatus webgpu_scope_close (TinyPluginDevice *device,
                                const char *what,
                                TinyStatus invalid,
                                TinyPluginError *error);
+/* Looks whether the device is lost, and remembers: wgpu-native ends the program when a lost one is given
+ * work or asked for mapped memory, and its callback comes too late. */
+bool webgpu_is_lost (TinyPluginDevice *device);
 void webgpu_on_lost (const WGPUDevice *handle,
                      WGPUDeviceLostReason reason,
                      WGPUStringView message,
