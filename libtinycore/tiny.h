@@ -20,3 +20,4 @@
 #include "nn/tiny-trainer.h"
 #include "io/tiny-data-set.h"
 #include "io/tiny-idx.h"
+#include "io/tiny-model.h"

@@ -17,15 +17,22 @@ enum {
   DEFAULT_SEED = 1,
   TEST_BATCH = 500,
   MAX_BATCH = 60000,
+  IMAGE_SIDE = 28,
+  IMAGE_ELEMENTS = IMAGE_SIDE * IMAGE_SIDE,
+  N_EXAMPLES = 16, /* that go with a saved network */
   UNSET = G_MININT
 };
 #define DEFAULT_RATE 1e-3
+
+/* By label, as the data set's authors call them. */
+static const char class_names[] = "T-shirt/top\nTrouser\nPullover\nDress\nCoat\nSandal\nShirt\n"
+                                  "Sneaker\nBag\nAnkle boot";
 
 typedef struct {
   int n_epochs, n_steps, batch;
   gint64 seed;
   double rate;
-  char *directory;
+  char *directory, *save;
   gboolean json, is_silent;
 } Options;
 
@@ -203,6 +210,50 @@ show_summary (const Run *self, double accuracy)
       "rest\n");
 }
 
+/* ---- the trained network as a model ---- */
+
+/* Test images as the model takes them: floats. */
+static GBytes *
+make_examples (const TinyDataSet *data)
+{
+  gsize n = (gsize) MIN (data->test_images.shape[0], N_EXAMPLES) * IMAGE_ELEMENTS;
+  const guint8 *pixels = g_bytes_get_data (data->test_images.data, NULL);
+  float *values = g_new (float, n);
+  for (gsize i = 0; i < n; i++)
+    values[i] = pixels[i];
+  return g_bytes_new_take (values, n * sizeof (float));
+}
+
+/* One image to its probabilities, as the network is used and not trained. */
+static TinyModel *
+make_model (const Run *self, GError **error)
+{
+  const gint64 shape[] = { 1, 1, IMAGE_SIDE, IMAGE_SIDE };
+  const char *const inputs[] = { "image" }, *const outputs[] = { "probabilities" };
+  g_autoptr (TinyTensor) image
+      = g_object_ref_sink (tiny_tensor_empty (TINY_DTYPE_F32, shape, G_N_ELEMENTS (shape)));
+  tiny_module_set_training (self->net, FALSE);
+  g_autoptr (TinyTensor) result
+      = g_object_ref_sink (tiny_tensor_softmax (tiny_module_forward (self->net, image), 1));
+  g_autoptr (TinyModel) model
+      = tiny_model_new (&image, inputs, 1, &result, outputs, 1, self->net, error);
+  if (model == NULL)
+    return NULL;
+  g_autoptr (GBytes) examples = make_examples (&self->data);
+  tiny_model_set_metadata (model, "classes", class_names);
+  return tiny_model_set_examples (model, "image", examples, error) ? g_steal_pointer (&model)
+                                                                   : NULL;
+}
+
+static gboolean
+save (const Run *self, GError **error)
+{
+  if (self->options->save == NULL)
+    return TRUE;
+  g_autoptr (TinyModel) model = make_model (self, error);
+  return model != NULL && tiny_model_save (model, self->options->save, error);
+}
+
 static int
 run (const Options *options)
 {
@@ -210,7 +261,8 @@ run (const Options *options)
   GError *error = NULL;
   double accuracy;
   if (!set_up (&self, &error) || !train (&self, &error)
-      || !tiny_trainer_evaluate (self.trainer, self.tests, &accuracy, &error))
+      || !tiny_trainer_evaluate (self.trainer, self.tests, &accuracy, &error)
+      || !save (&self, &error))
     return tinycore_fail (error);
   show_summary (&self, accuracy);
   return 0;
@@ -248,6 +300,8 @@ check (const Options *options, int argc, char **argv)
     return "--epochs and --steps are at least 1";
   if (options->batch < 1 || options->batch > MAX_BATCH)
     return "--batch is between 1 and 60000";
+  if (options->save != NULL && !g_str_has_suffix (options->save, ".tir"))
+    return "--save takes a file that ends in .tir";
   if (!(options->rate > 0) || !isfinite (options->rate))
     return "--lr is a positive number";
   return NULL;
@@ -270,6 +324,8 @@ tinycore_train (int argc, char **argv)
     { "seed", 0, 0, G_OPTION_ARG_INT64, &options.seed, "of weights and data order (1)", "N" },
     { "data", 0, 0, G_OPTION_ARG_FILENAME, &options.directory, "folder of the IDX files",
       "DIR" },
+    { "save", 0, 0, G_OPTION_ARG_FILENAME, &options.save,
+      "file ending in .tir for the trained network, see tinycore export", "FILE" },
     { "json", 0, 0, G_OPTION_ARG_NONE, &options.json, "one JSON object a line", NULL },
     G_OPTION_ENTRY_NULL,
   };
@@ -285,5 +341,6 @@ tinycore_train (int argc, char **argv)
     status = run (&options);
   }
   g_free (options.directory);
+  g_free (options.save);
   return status;
 }

@@ -22,6 +22,7 @@ static const struct {
   { "train", tinycore_train, "train a network: tinycore train fashion-mnist" },
   { "compile", tinycore_compile, "compile the kernels of an IR file" },
   { "explain", tinycore_explain, "show how an IR file becomes kernels" },
+  { "export", tinycore_export, "write a model as a program that needs nothing of tinycore" },
   { "tune", tinycore_tune, "search for faster kernels of a model and write a file of them" },
   { "bench", tinycore_bench, "measure cases such as matmul:1024" },
 };

@@ -123,23 +123,24 @@ is_zero (const guint64 *words, guint n)
   return all == 0;
 }
 
-static gboolean
-read_target (TinyDevice *self, const char *arch, GError **error)
+gboolean
+tiny_renderer_read_target (const TinyRenderer *renderer,
+                           const char *arch,
+                           const char *name,
+                           TinyTarget *target,
+                           GError **error)
 {
   const guint32 known = TINY_TARGET_MASKED | TINY_TARGET_GROUPS | TINY_TARGET_GRID_CHUNKS
                         | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_UNALIGNED
                         | TINY_TARGET_REASSOCIATES;
-  TinyTarget *target = &self->target;
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   target->struct_size = sizeof *target;
-  if (self->code == self->backend)
-    memcpy (target->arch, self->info.arch, sizeof target->arch);
-  TinyStatus status = self->renderer->target (arch, target, &plugin_error);
-  g_autofree char *what = arch[0] != 0 ? g_strdup_printf ("renderer %s: architecture “%s”",
-                                                          self->renderer->name, arch)
-                                       : g_strdup_printf ("renderer %s", self->renderer->name);
-  if (!tiny_status_check (status, &plugin_error, self->name, what, error))
+  TinyStatus status = renderer->target (arch, target, &plugin_error);
+  g_autofree char *what
+      = arch[0] != 0 ? g_strdup_printf ("renderer %s: architecture “%s”", renderer->name, arch)
+                     : g_strdup_printf ("renderer %s", renderer->name);
+  if (!tiny_status_check (status, &plugin_error, name, what, error))
     return FALSE;
   const char *wrong = memchr (target->arch, 0, sizeof target->arch) == NULL ? "an endless arch"
                       : target->arch[0] == 0                                ? "no arch"
@@ -149,8 +150,8 @@ read_target (TinyDevice *self, const char *arch, GError **error)
                       : target->dtypes_storage == 0 ? "no dtypes"
                                                     : NULL;
   if (wrong != NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: %s: the target has %s", self->name,
-                 what, wrong);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: %s: the target has %s", name, what,
+                 wrong);
     return FALSE;
   }
   return TRUE;
@@ -177,8 +178,12 @@ tiny_device_new (TinyBackend *backend, const TinyDeviceOptions *options, GError 
   self->code = g_object_ref (options->code ? options->code : backend);
   self->name = g_strdup (options->name);
   if (!find_renderer (self, options->renderer, error) || !open_handle (self, options->id, error)
-      || !read_info (self, error)
-      || !read_target (self, options->arch ? options->arch : "", error))
+      || !read_info (self, error))
+    return NULL;
+  if (self->code == self->backend)
+    memcpy (self->target.arch, self->info.arch, sizeof self->target.arch);
+  if (!tiny_renderer_read_target (self->renderer, options->arch ? options->arch : "", self->name,
+                                  &self->target, error))
     return NULL;
   self->queue = tiny_queue_new_own (self, error);
   if (self->queue == NULL)

@@ -27,6 +27,14 @@ typedef struct {
   const char *arch;     /* "" or NULL: the machine at hand */
 } TinyDeviceOptions;
 
+/* Asks @renderer for the target of @arch ("": its default) and checks the answer; @name is whose it
+ * is, for messages. */
+gboolean tiny_renderer_read_target (const TinyRenderer *renderer,
+                                    const char *arch,
+                                    const char *name,
+                                    TinyTarget *target,
+                                    GError **error);
+
 /* Opens a device. Errors name the device and what failed; an unknown renderer gets a list. */
 TinyDevice *
 tiny_device_new (TinyBackend *backend, const TinyDeviceOptions *options, GError **error);

@@ -556,11 +556,28 @@ parse_call (Parser *self, Operand *out)
   return TRUE;
 }
 
+/* A word, or several with dots between them. */
+static gsize
+name_length (const char *p)
+{
+  gsize n = word_length (p), more;
+  while (n > 0 && p[n] == '.' && (more = word_length (p + n + 1)) > 0)
+    n += more + 1;
+  return n;
+}
+
+gboolean
+tiny_text_is_name (const char *name)
+{
+  gsize n = strlen (name);
+  return n > 0 && name_length (name) == n && strspn (name, "0123456789") < n;
+}
+
 static gboolean
 parse_name (Parser *self, char **out)
 {
   self->p++; /* % */
-  gsize n = word_length (self->p);
+  gsize n = name_length (self->p);
   if (n == 0)
     return fail (self, self->p, "a name is missing after %%");
   *out = g_strndup (self->p, n);
@@ -645,6 +662,16 @@ parse_statement (Parser *self, TinyNode **out)
 TinyNode *
 tiny_graph_parse (TinyGraph *graph, const char *text, GError **error)
 {
+  g_autoptr (GHashTable) names = NULL;
+  return tiny_graph_parse_named (graph, text, &names, error);
+}
+
+TinyNode *
+tiny_graph_parse_named (TinyGraph *graph,
+                        const char *text,
+                        GHashTable **out_names,
+                        GError **error)
+{
   g_autoptr (GHashTable) names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   Parser self = { .graph = graph, .start = text, .p = text, .names = names, .error = error };
   TinyNode *root = NULL;
@@ -654,5 +681,7 @@ tiny_graph_parse (TinyGraph *graph, const char *text, GError **error)
       return NULL;
   if (root == NULL)
     fail (&self, self.p, "there is no statement");
+  else
+    *out_names = g_steal_pointer (&names);
   return root;
 }

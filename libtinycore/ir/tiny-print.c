@@ -257,6 +257,13 @@ stands_inside (const TinyNode *node, guint n_uses, const char *text)
 char *
 tiny_graph_print (TinyGraph *graph, TinyNode *root)
 {
+  const TinyNodeMap none = { 0 };
+  return tiny_graph_print_named (graph, root, &none);
+}
+
+char *
+tiny_graph_print_named (TinyGraph *graph, TinyNode *root, const TinyNodeMap *names)
+{
   GString *out = g_string_new (NULL);
   if (is_literal (root)) {
     append_literal (out, root, TRUE);
@@ -277,13 +284,17 @@ tiny_graph_print (TinyGraph *graph, TinyNode *root)
   guint n_named = 0;
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
-    if (is_literal (node))
+    const char *name = tiny_node_map_get (names, node);
+    if (is_literal (node) && name == NULL)
       continue;
     GString *text = g_string_new (NULL);
-    append_head (text, node);
+    if (is_literal (node))
+      append_literal (text, node, TRUE);
+    else
+      append_head (text, node);
     for (guint s = 0; s < node->n_sources; s++) {
       g_string_append (text, s == 0 ? "(" : ", ");
-      if (is_literal (node->sources[s]))
+      if (is_literal (node->sources[s]) && !tiny_node_map_get (names, node->sources[s]))
         append_source_literal (text, node, s);
       else
         g_string_append (text, tiny_node_map_get (&map, node->sources[s]));
@@ -292,6 +303,9 @@ tiny_graph_print (TinyGraph *graph, TinyNode *root)
       g_string_append_c (text, ')');
     if (node == root) {
       g_string_append_printf (out, "%s\n", text->str);
+    } else if (name != NULL) {
+      g_string_append_printf (out, "%%%s = %s\n", name, text->str);
+      g_string_printf (text, "%%%s", name);
     } else if (!stands_inside (node, GPOINTER_TO_UINT (tiny_node_map_get (&uses, node)),
                                text->str)) {
       g_string_append_printf (out, "%%%u = %s\n", n_named, text->str);

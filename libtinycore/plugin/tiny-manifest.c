@@ -109,6 +109,40 @@ check_values (const TinyManifest *self, const char *class_name, GError **error)
 }
 
 static void
+export_free (gpointer data)
+{
+  TinyManifestExport *self = data;
+  g_free (self->name);
+  g_free (self->renderer);
+  g_free (self->form);
+  g_free (self->folder);
+  g_free (self);
+}
+
+static void
+read_exports (TinyManifest *self, JsonObject *object, GError **error)
+{
+  self->exports = g_ptr_array_new_with_free_func (export_free);
+  JsonObject *exports = tiny_json_get_object (object, "exports", error);
+  g_autoptr (GList) names = exports != NULL ? json_object_get_members (exports) : NULL;
+  for (GList *at = names; at != NULL && *error == NULL; at = at->next) {
+    JsonObject *entry = tiny_json_get_object (exports, at->data, error);
+    TinyManifestExport *export = g_new0 (TinyManifestExport, 1);
+    g_ptr_array_add (self->exports, export);
+    export->name = g_strdup (at->data);
+    export->renderer = dup_text (entry, "renderer", error);
+    export->form = dup_text (entry, "form", error);
+    g_autofree char *folder = dup_text (entry, "folder", error);
+    g_autofree char *here = g_path_get_dirname (self->path);
+    export->folder = folder[0] != 0 ? g_canonicalize_filename (folder, here) : NULL;
+    if (*error == NULL && !is_name (export->name))
+      g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                   "“exports” has “%s”, not a letter and up to 31 letters, digits, “-” or “_”",
+                   export->name);
+  }
+}
+
+static void
 read_members (TinyManifest *self, JsonObject *object, GError **error)
 {
   self->name = dup_text (object, "name", error);
@@ -133,6 +167,7 @@ read_members (TinyManifest *self, JsonObject *object, GError **error)
   self->timeout_ms = self->timeout_ms ? self->timeout_ms : DEFAULT_TIMEOUT_MS;
   self->probe_env = tiny_json_get_texts (probe, "env", error);
   self->probe_files = tiny_json_get_texts (probe, "files", error);
+  read_exports (self, object, error);
   g_autofree char *class_name = dup_text (object, "class", error);
   self->device_class
       = class_name[0] ? tiny_device_class_from_string (class_name) : TINY_CLASS_CPU;
@@ -183,6 +218,7 @@ tiny_manifest_free (TinyManifest *self)
     g_free (*texts[i]);
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     g_strfreev (*lists[i]);
+  g_clear_pointer (&self->exports, g_ptr_array_unref);
   g_free (self);
 }
 

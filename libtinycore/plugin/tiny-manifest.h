@@ -8,9 +8,13 @@
  *     "match": { "modalias": ["pci:v000010DE*"], "device_nodes": ["/dev/nvidia0"],
  *                "cpu_features": [] },
  *     "probe": { "timeout_ms": 5000, "env": ["CUDA_VISIBLE_DEVICES"], "files": ["/proc/…"] },
+ *     "exports": { "ptx": { "renderer": "PTX", "form": "files", "folder": "export" } },
  *     "package": "libcuda1" }
  *
- * Required: format_version, name, module, abi. Unknown keys are ignored. */
+ * Required: format_version, name, module, abi. Unknown keys are ignored.
+ *
+ * An export is a target of `tinycore export`: a renderer with a dialect, the form in which kernels
+ * are written (io/tiny-export.h), and a folder, relative to this file, whose files go with them. */
 #pragma once
 
 #include <glib.h>
@@ -18,6 +22,13 @@
 #include "tiny-plugin.h"
 
 G_BEGIN_DECLS
+
+typedef struct {
+  char *name;     /* as users name it */
+  char *renderer; /* "": the default */
+  char *form;
+  char *folder; /* absolute, or NULL */
+} TinyManifestExport;
 
 typedef struct {
   char *path;                                        /* of the manifest */
@@ -29,6 +40,7 @@ typedef struct {
   char **modalias, **device_nodes, **cpu_features;
   guint timeout_ms;
   char **probe_env, **probe_files;
+  GPtrArray *exports; /* of TinyManifestExport */
 } TinyManifest;
 
 /* Errors: %TINY_ERROR_FORMAT saying which member is wrong, %TINY_ERROR_IO, %TINY_ERROR_ABI. */

@@ -185,7 +185,9 @@ program_load (TinyPluginDevice *device,
                      args->n_params, CPU_MAX_PARAMS);
   CpuArch arch;
   char missing[256];
-  TinyStatus status = cpu_arch_parse (args->arch, &arch, error);
+  bool is_portable = strcmp (args->arch, CPU_PORTABLE_ARCH) == 0;
+  TinyStatus status
+      = cpu_arch_parse (is_portable ? cpu_portable_host_arch : args->arch, &arch, error);
   if (status != TINY_STATUS_OK)
     return status;
   if (cpu_arch_missing (&arch, missing))

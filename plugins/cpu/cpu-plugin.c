@@ -39,6 +39,13 @@ static const TinyRenderer renderers[] = {
     .target = cpu_target,
     .compile = cpu_clang_compile,
     .disassemble = cpu_llvm_disassemble },
+  { .struct_size = sizeof (TinyRenderer),
+    .name = "C",
+    .code_version = "1",
+    .dialect = &cpu_portable_dialect,
+    .target = cpu_portable_target,
+    .compile = cpu_portable_compile,
+    .disassemble = cpu_llvm_disassemble },
 };
 
 static const TinyPluginModule module = {

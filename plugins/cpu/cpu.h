@@ -22,6 +22,8 @@ enum {
   CPU_MAX_THREADS = 1024
 };
 enum { CPU_LOCAL_BYTES = 1 << 20 }; /* of LOCAL memory, on the stack of the thread that runs */
+enum { CPU_PORTABLE_LOCAL_BYTES = 32 << 10 }; /* the same, where the stack may be any */
+#define CPU_PORTABLE_ARCH "c11"
 
 typedef void (*CpuKernel) (void **buffers,
                            const int64_t *variables,
@@ -85,6 +87,16 @@ TinyStatus cpu_clang_compile (const TinyCompileArgs *args,
                               void **out_data,
                               uint64_t *out_size,
                               TinyPluginError *error);
+
+/* ---- cpu-portable.c: the renderer of plain C ---- */
+extern const TinyDialect cpu_portable_dialect;
+/* What its code is compiled for to run here. */
+extern const char cpu_portable_host_arch[];
+TinyStatus cpu_portable_target (const char *arch, TinyTarget *out, TinyPluginError *error);
+TinyStatus cpu_portable_compile (const TinyCompileArgs *args,
+                                 void **out_data,
+                                 uint64_t *out_size,
+                                 TinyPluginError *error);
 
 /* ---- cpu-object.c: the loader ---- */
 typedef struct {

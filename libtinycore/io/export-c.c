@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * export-c.c: a model as NAME.h, NAME.c and NAME.safetensors, in C11 without a library.
+ *
+ * Kernels are functions (buffers, variables, begin, end) over grid points, as the CPU backend's
+ * renderer C writes them. NAME_run () calls them in order; weights and temporaries lie in memory that
+ * its caller gives, so it can run on several threads at once. */
+#include <string.h>
+
+#include "io/export-private.h"
+
+static const char *const c_types[TINY_N_DTYPES] = {
+  [TINY_DTYPE_BOOL] = "uint8_t",   [TINY_DTYPE_I8] = "int8_t",
+  [TINY_DTYPE_U8] = "uint8_t",     [TINY_DTYPE_I16] = "int16_t",
+  [TINY_DTYPE_U16] = "uint16_t",   [TINY_DTYPE_I32] = "int32_t",
+  [TINY_DTYPE_U32] = "uint32_t",   [TINY_DTYPE_I64] = "int64_t",
+  [TINY_DTYPE_U64] = "uint64_t",   [TINY_DTYPE_F8E4M3] = "uint8_t",
+  [TINY_DTYPE_F8E5M2] = "uint8_t", [TINY_DTYPE_F16] = "uint16_t",
+  [TINY_DTYPE_BF16] = "uint16_t",  [TINY_DTYPE_F32] = "float",
+  [TINY_DTYPE_F64] = "double",
+};
+
+/* "in_" or "out_" and the port's name: no keyword, and no other parameter's. */
+static char *
+parameter_of (const char *prefix, const TinyPort *port)
+{
+  char *name = g_strconcat (prefix, port->name, NULL);
+  return g_strdelimit (name, ".", '_');
+}
+
+static char *
+signature (const TinyExport *self)
+{
+  const TinyModel *model = self->model;
+  GString *text = g_string_new (NULL);
+  g_string_append_printf (text, "%s_run (const void *weights, void *scratch", self->name);
+  for (guint i = 0; i < model->inputs->len; i++) {
+    const TinyPort *port = model->inputs->pdata[i];
+    g_autofree char *name = parameter_of ("in_", port);
+    g_string_append_printf (text, ", const %s *%s", c_types[port->dtype], name);
+  }
+  for (guint i = 0; i < model->outputs->len; i++) {
+    const TinyPort *port = model->outputs->pdata[i];
+    g_autofree char *name = parameter_of ("out_", port);
+    g_string_append_printf (text, ", %s *%s", c_types[port->dtype], name);
+  }
+  g_string_append_c (text, ')');
+  return g_string_free (text, FALSE);
+}
+
+/* ---- the header ---- */
+static void
+describe_ports (GString *out, const GPtrArray *ports, const char *prefix)
+{
+  for (guint i = 0; i < ports->len; i++) {
+    const TinyPort *port = ports->pdata[i];
+    g_autofree char *name = parameter_of (prefix, port);
+    g_string_append_printf (out, " *   %s: %s, (", name, tiny_dtype_to_string (port->dtype));
+    for (guint d = 0; d < port->n_dims; d++)
+      g_string_append_printf (out, "%s%" G_GINT64_FORMAT, d > 0 ? ", " : "", port->shape[d]);
+    g_string_append (out, ")\n");
+  }
+}
+
+static void
+define_sizes (GString *out, const GPtrArray *ports, const char *upper, const char *prefix)
+{
+  for (guint i = 0; i < ports->len; i++) {
+    const TinyPort *port = ports->pdata[i];
+    g_autofree char *name = parameter_of (prefix, port);
+    g_autofree char *macro = g_ascii_strup (name, -1);
+    g_string_append_printf (out, "#define %s_N_%s %" G_GSIZE_FORMAT "\n", upper, macro,
+                            port->n_bytes / tiny_dtype_get_n_bytes (port->dtype));
+  }
+}
+
+static char *
+make_header (const TinyExport *self)
+{
+  const TinyModel *model = self->model;
+  const char *name = self->name;
+  g_autofree char *upper = g_ascii_strup (name, -1), *run = signature (self);
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (
+      out,
+      "/* %s.h: a computation exported by tinycore %s.\n *\n"
+      " * Load the weights once, then run it as often as wanted, on several threads with a "
+      "scratch\n"
+      " * for each:\n *\n"
+      " *   void *weights = malloc (%s_WEIGHTS_BYTES), *scratch = malloc (%s_SCRATCH_BYTES);\n"
+      " *   if (%s_load (\"%s.safetensors\", weights) != 0) …\n"
+      " *\n * Arrays are row-major.\n",
+      name, TINY_VERSION, upper, upper, name, name);
+  describe_ports (out, model->inputs, "in_");
+  describe_ports (out, model->outputs, "out_");
+  g_string_append_printf (out,
+                          " */\n#ifndef %s_H\n#define %s_H\n\n#include <stdint.h>\n\n"
+                          "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n"
+                          "/* Bytes, never 0; aligned as malloc () does. */\n"
+                          "#define %s_WEIGHTS_BYTES %" G_GSIZE_FORMAT "\n"
+                          "#define %s_SCRATCH_BYTES %" G_GINT64_FORMAT "\n"
+                          "/* Elements. */\n",
+                          upper, upper, upper, MAX (tiny_export_get_n_bytes (self), 8), upper,
+                          MAX (tiny_export_get_arena_bytes (self), 8));
+  define_sizes (out, model->inputs, upper, "in_");
+  define_sizes (out, model->outputs, upper, "out_");
+  g_string_append_printf (out,
+                          "\n/* Reads the weights: 0, or -1 when the file cannot be read or is "
+                          "not the one made with this\n"
+                          " * code. */\nint %s_load (const char *path, void *weights);\n\n"
+                          "void %s;\n\n#ifdef __cplusplus\n}\n#endif\n\n#endif\n",
+                          name, run);
+  return g_string_free (out, FALSE);
+}
+
+/* ---- the source ---- */
+static guint64
+hash_data (const TinyExport *self)
+{
+  guint64 hash = G_GUINT64_CONSTANT (0xcbf29ce484222325); /* FNV-1a */
+  for (guint i = 0; i < self->data->arrays->len; i++) {
+    gsize size;
+    const guint8 *bytes
+        = g_bytes_get_data (((const TinyArray *) self->data->arrays->pdata[i])->data, &size);
+    for (gsize b = 0; b < size; b++)
+      hash = (hash ^ bytes[b]) * G_GUINT64_CONSTANT (0x100000001b3);
+  }
+  return hash;
+}
+
+static void
+append_load (GString *out, const TinyExport *self)
+{
+  gsize n = tiny_export_get_n_bytes (self);
+  if (n == 0) {
+    g_string_append_printf (out,
+                            "int\n%s_load (const char *path, void *weights)\n{\n"
+                            "  (void) path, (void) weights; /* there are none */\n"
+                            "  return 0;\n}\n\n",
+                            self->name);
+    return;
+  }
+  g_string_append_printf (
+      out,
+      "/* The file's data follows its header; its hash is FNV-1a's. */\n"
+      "int\n%s_load (const char *path, void *weights)\n{\n"
+      "  const size_t n_bytes = %" G_GSIZE_FORMAT ";\n"
+      "  const uint16_t one = 1;\n"
+      "  unsigned char *const data = weights;\n"
+      "  uint64_t hash = 0xcbf29ce484222325u;\n"
+      "  FILE *file = fopen (path, \"rb\");\n"
+      "  size_t n = 0;\n"
+      "  if (file == NULL)\n    return -1;\n"
+      "  if (*(const unsigned char *) &one == 1 && fseek (file, %" G_GSIZE_FORMAT
+      ", SEEK_SET) == 0)\n"
+      "    n = fread (data, 1, n_bytes, file);\n"
+      "  if (fgetc (file) != EOF)\n    n = 0;\n"
+      "  fclose (file);\n"
+      "  for (size_t i = 0; i < n; i++)\n"
+      "    hash = (hash ^ data[i]) * 0x100000001b3u;\n"
+      "  return n == n_bytes && hash == 0x%" G_GINT64_MODIFIER "xu ? 0 : -1;\n}\n\n",
+      self->name, n, self->data_offset, hash_data (self));
+}
+
+/* What a kernel gets for a buffer of the schedule. */
+static char *
+place_of (const TinyExport *self, guint b)
+{
+  const TinyModel *model = self->model;
+  const TinySchedule *schedule = self->recipe->schedule;
+  const TinyScheduleBuffer *buffer = &schedule->buffers[b];
+  if (buffer->kind == TINY_SCHEDULE_TEMPORARY)
+    return g_strdup_printf ("t + %" G_GINT64_FORMAT, buffer->slot);
+  if (buffer->kind == TINY_SCHEDULE_OUTPUT)
+    return parameter_of ("out_", model->outputs->pdata[buffer->slot]);
+  g_autofree char *name = NULL;
+  if (buffer->slot < model->inputs->len) {
+    name = parameter_of ("in_", model->inputs->pdata[buffer->slot]);
+    return g_strconcat ("(void *) ", name, NULL);
+  }
+  const TinyArray *weight = model->weights->pdata[buffer->slot - model->inputs->len];
+  return g_strdup_printf ("(void *) (w + %" G_GSIZE_FORMAT ")",
+                          tiny_export_get_offset (self, weight->name));
+}
+
+static void
+append_run (GString *out, const TinyExport *self)
+{
+  const TinySchedule *schedule = self->recipe->schedule;
+  g_autofree char *run = signature (self);
+  g_string_append_printf (out,
+                          "void\n%s\n{\n  const char *const w = weights;\n"
+                          "  char *const t = scratch;\n  (void) w, (void) t;\n",
+                          run);
+  for (guint i = 0; i < schedule->n_items; i++) {
+    const TinyScheduleItem *item = &schedule->items[i];
+    const TinyRecipeKernel *kernel
+        = self->recipe->kernels->pdata[self->recipe->kernel_of_item[i]];
+    g_string_append (out, "  {\n    void *const buffers[] = { ");
+    for (guint b = 0; b < item->n_buffers; b++) {
+      g_autofree char *place = place_of (self, item->buffers[b]);
+      g_string_append_printf (out, "%s%s", b > 0 ? ", " : "", place);
+    }
+    g_string_append_printf (out, " };\n    %s (buffers, NULL, 0, %" G_GINT64_FORMAT ");\n  }\n",
+                            kernel->name,
+                            (gint64) kernel->grid[0] * kernel->grid[1] * kernel->grid[2]);
+  }
+  for (guint i = 0; i < self->model->inputs->len; i++) {
+    g_autofree char *name = parameter_of ("in_", self->model->inputs->pdata[i]);
+    g_string_append_printf (out, "  (void) %s;\n", name);
+  }
+  g_string_append (out, "}\n");
+}
+
+static char *
+make_source (const TinyExport *self)
+{
+  const char *prelude = self->target->renderer->dialect->prelude;
+  GString *out = g_string_new (NULL);
+  g_string_append_printf (
+      out,
+      "/* %s.c: made by tinycore %s; %s.h says how it is used. */\n#include \"%s.h\"\n\n"
+      "#include <stddef.h>\n#include <stdio.h>\n\n"
+      "/* ---- kernels: grid points begin to end - 1 ---- */\n#undef TINY_KERNEL\n#define "
+      "TINY_KERNEL static\n%s",
+      self->name, TINY_VERSION, self->name, self->name, prelude ? prelude : "");
+  for (guint i = 0; i < self->recipe->kernels->len; i++)
+    g_string_append_printf (
+        out, "%s\n", ((const TinyRecipeKernel *) self->recipe->kernels->pdata[i])->source);
+  g_string_append (out, "/* ---- the program ---- */\n");
+  append_load (out, self);
+  append_run (out, self);
+  return g_string_free (out, FALSE);
+}
+
+gboolean
+tiny_export_c (TinyExport *self, GError **error)
+{
+  g_autofree char *header = make_header (self), *source = make_source (self);
+  g_autofree char *header_file = g_strconcat (self->name, ".h", NULL);
+  g_autofree char *source_file = g_strconcat (self->name, ".c", NULL);
+  return tiny_export_write (self, header_file, header, -1, error)
+         && tiny_export_write (self, source_file, source, -1, error);
+}

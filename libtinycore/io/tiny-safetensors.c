@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-safetensors.c: reads and writes the safetensors format.
+ *
+ * Everything that a header promises is checked against the size of the file; the data of an array is a
+ * part of the mapped file, never a copy. */
+#include "io/tiny-safetensors.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/tiny-error.h"
+#include "plugin/tiny-json.h"
+
+enum { MAX_HEADER = 100 << 20, MAX_DIMS = 64 };
+
+static const char *const dtype_names[TINY_N_DTYPES] = {
+  [TINY_DTYPE_BOOL] = "BOOL",      [TINY_DTYPE_I8] = "I8",          [TINY_DTYPE_U8] = "U8",
+  [TINY_DTYPE_I16] = "I16",        [TINY_DTYPE_U16] = "U16",        [TINY_DTYPE_I32] = "I32",
+  [TINY_DTYPE_U32] = "U32",        [TINY_DTYPE_I64] = "I64",        [TINY_DTYPE_U64] = "U64",
+  [TINY_DTYPE_F8E4M3] = "F8_E4M3", [TINY_DTYPE_F8E5M2] = "F8_E5M2", [TINY_DTYPE_F16] = "F16",
+  [TINY_DTYPE_BF16] = "BF16",      [TINY_DTYPE_F32] = "F32",        [TINY_DTYPE_F64] = "F64",
+};
+
+TinyArray *
+tiny_array_new (
+    const char *name, TinyDType dtype, const gint64 *shape, guint n_dims, GBytes *data)
+{
+  TinyArray *self = g_new0 (TinyArray, 1);
+  self->name = g_strdup (name);
+  self->dtype = dtype;
+  self->shape = g_memdup2 (shape, n_dims * sizeof *shape);
+  self->n_dims = n_dims;
+  self->data = g_bytes_ref (data);
+  return self;
+}
+
+void
+tiny_array_free (TinyArray *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->name);
+  g_free (self->shape);
+  g_clear_pointer (&self->data, g_bytes_unref);
+  g_free (self);
+}
+
+TinySafetensors *
+tiny_safetensors_new (void)
+{
+  TinySafetensors *self = g_new0 (TinySafetensors, 1);
+  self->arrays = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_array_free);
+  self->metadata = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  return self;
+}
+
+void
+tiny_safetensors_free (TinySafetensors *self)
+{
+  if (self == NULL)
+    return;
+  g_ptr_array_unref (self->arrays);
+  g_hash_table_unref (self->metadata);
+  g_free (self);
+}
+
+TinyArray *
+tiny_safetensors_find (const TinySafetensors *self, const char *name)
+{
+  for (guint i = 0; i < self->arrays->len; i++) {
+    TinyArray *array = self->arrays->pdata[i];
+    if (g_str_equal (array->name, name))
+      return array;
+  }
+  return NULL;
+}
+
+/* ---- reading ---- */
+static TinyDType
+read_dtype (JsonObject *entry, GError **error)
+{
+  const char *text = tiny_json_get_text (entry, "dtype", error);
+  for (guint i = 0; text != NULL && i < TINY_N_DTYPES; i++)
+    if (g_strcmp0 (dtype_names[i], text) == 0)
+      return (TinyDType) i;
+  if (*error == NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "unknown dtype “%s”", text ? text : "");
+  return TINY_DTYPE_VOID;
+}
+
+/* The numbers of a list that are not negative; NULL with @error. */
+static GArray *
+read_numbers (JsonObject *entry, const char *key, GError **error)
+{
+  JsonArray *list = tiny_json_get_array (entry, key, error);
+  guint n = list != NULL ? json_array_get_length (list) : 0;
+  g_autoptr (GArray) out = g_array_new (FALSE, FALSE, sizeof (gint64));
+  for (guint i = 0; i < n && n <= MAX_DIMS; i++) {
+    JsonNode *node = json_array_get_element (list, i);
+    gint64 value
+        = JSON_NODE_HOLDS_VALUE (node) && json_node_get_value_type (node) == G_TYPE_INT64
+              ? json_node_get_int (node)
+              : -1;
+    if (value >= 0)
+      g_array_append_val (out, value);
+  }
+  if (list != NULL && out->len == n)
+    return g_steal_pointer (&out);
+  if (*error == NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "“%s” is no list of sizes", key);
+  return NULL;
+}
+
+/* The bytes that an array of that shape has, -1 when they are more than @most. */
+static gint64
+count_bytes (TinyDType dtype, const GArray *shape, gint64 most)
+{
+  gint64 n = (gint64) tiny_dtype_get_n_bytes (dtype);
+  for (guint i = 0; i < shape->len; i++)
+    if (g_array_index (shape, gint64, i) == 0)
+      return 0;
+  for (guint i = 0; i < shape->len; i++) {
+    gint64 size = g_array_index (shape, gint64, i);
+    if (n > most / size)
+      return -1;
+    n *= size;
+  }
+  return n;
+}
+
+static TinyArray *
+read_array (const char *name, JsonObject *entry, GBytes *file, gsize start, GError **error)
+{
+  const gint64 n_data = (gint64) (g_bytes_get_size (file) - start);
+  TinyDType dtype = read_dtype (entry, error);
+  g_autoptr (GArray) shape = *error == NULL ? read_numbers (entry, "shape", error) : NULL;
+  g_autoptr (GArray) span = shape != NULL ? read_numbers (entry, "data_offsets", error) : NULL;
+  if (span == NULL)
+    return NULL;
+  gint64 begin = span->len == 2 ? g_array_index (span, gint64, 0) : -1;
+  gint64 end = span->len == 2 ? g_array_index (span, gint64, 1) : -1;
+  if (begin < 0 || end < begin || end > n_data) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "its data is said to be from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
+                 " of %" G_GINT64_FORMAT " bytes",
+                 begin, end, n_data);
+    return NULL;
+  }
+  gint64 wanted = count_bytes (dtype, shape, n_data);
+  if (wanted != end - begin) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "its shape and its %" G_GINT64_FORMAT " bytes of data disagree", end - begin);
+    return NULL;
+  }
+  g_autoptr (GBytes) data
+      = g_bytes_new_from_bytes (file, start + (gsize) begin, (gsize) (end - begin));
+  return tiny_array_new (name, dtype, (const gint64 *) (void *) shape->data, shape->len, data);
+}
+
+static gboolean
+read_metadata (TinySafetensors *self, JsonObject *entry, GError **error)
+{
+  g_autoptr (GList) keys = entry != NULL ? json_object_get_members (entry) : NULL;
+  for (GList *at = keys; at != NULL; at = at->next) {
+    const char *text = tiny_json_get_text (entry, at->data, error);
+    if (*error != NULL)
+      return FALSE;
+    g_hash_table_insert (self->metadata, g_strdup (at->data), g_strdup (text ? text : ""));
+  }
+  return *error == NULL;
+}
+
+static gboolean
+read_header (
+    TinySafetensors *self, JsonObject *header, GBytes *file, gsize start, GError **error)
+{
+  g_autoptr (GList) names = json_object_get_members (header);
+  for (GList *at = names; at != NULL; at = at->next) {
+    const char *name = at->data;
+    GError *wrong = NULL;
+    JsonObject *entry = tiny_json_get_object (header, name, &wrong);
+    if (g_str_equal (name, "__metadata__"))
+      read_metadata (self, entry, &wrong);
+    else if (wrong == NULL) {
+      TinyArray *array = read_array (name, entry, file, start, &wrong);
+      if (array != NULL)
+        g_ptr_array_add (self->arrays, array);
+    }
+    if (wrong != NULL) {
+      g_propagate_prefixed_error (error, wrong, "“%s”: ", name);
+      return FALSE;
+    }
+  }
+  return TRUE;
+}
+
+static guint64
+read_length (const guint8 *at)
+{
+  guint64 length;
+  memcpy (&length, at, sizeof length);
+  return GUINT64_FROM_LE (length);
+}
+
+static TinySafetensors *
+parse (GBytes *file, GError **error)
+{
+  gsize size;
+  const guint8 *bytes = g_bytes_get_data (file, &size);
+  guint64 length = size >= sizeof length ? read_length (bytes) : G_MAXUINT64;
+  if (length > MAX_HEADER || length > size - sizeof length) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "it is no safetensors file, or cut off: %" G_GSIZE_FORMAT " bytes", size);
+    return NULL;
+  }
+  g_autoptr (JsonNode) root
+      = tiny_json_parse ((const char *) bytes + sizeof length, (gssize) length, error);
+  if (root == NULL)
+    return NULL;
+  g_autoptr (TinySafetensors) self = tiny_safetensors_new ();
+  return read_header (self, json_node_get_object (root), file, sizeof length + (gsize) length,
+                      error)
+             ? g_steal_pointer (&self)
+             : NULL;
+}
+
+TinySafetensors *
+tiny_safetensors_load (const char *path, GError **error)
+{
+  g_autoptr (GError) why = NULL;
+  g_autoptr (GMappedFile) mapped = g_mapped_file_new (path, FALSE, &why);
+  if (mapped == NULL) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, why->message);
+    return NULL;
+  }
+  g_autoptr (GBytes) file = g_mapped_file_get_bytes (mapped);
+  TinySafetensors *self = parse (file, error);
+  if (self == NULL)
+    g_prefix_error (error, "%s: ", path);
+  return self;
+}
+
+/* ---- writing ---- */
+static int
+compare_arrays (gconstpointer a, gconstpointer b)
+{
+  const TinyArray *x = *(const TinyArray *const *) a, *y = *(const TinyArray *const *) b;
+  int x_bytes = (int) tiny_dtype_get_n_bytes (x->dtype);
+  int y_bytes = (int) tiny_dtype_get_n_bytes (y->dtype);
+  return x_bytes != y_bytes ? y_bytes - x_bytes : strcmp (x->name, y->name);
+}
+
+static void
+add_array (JsonBuilder *json, const TinyArray *array, gsize offset)
+{
+  json_builder_set_member_name (json, array->name);
+  json_builder_begin_object (json);
+  json_builder_set_member_name (json, "dtype");
+  json_builder_add_string_value (json, dtype_names[array->dtype]);
+  json_builder_set_member_name (json, "shape");
+  json_builder_begin_array (json);
+  for (guint i = 0; i < array->n_dims; i++)
+    json_builder_add_int_value (json, array->shape[i]);
+  json_builder_end_array (json);
+  json_builder_set_member_name (json, "data_offsets");
+  json_builder_begin_array (json);
+  json_builder_add_int_value (json, (gint64) offset);
+  json_builder_add_int_value (json, (gint64) (offset + g_bytes_get_size (array->data)));
+  json_builder_end_array (json);
+  json_builder_end_object (json);
+}
+
+static void
+add_metadata (JsonBuilder *json, GHashTable *metadata)
+{
+  g_autoptr (GList) keys
+      = g_list_sort (g_hash_table_get_keys (metadata), (GCompareFunc) strcmp);
+  json_builder_set_member_name (json, "__metadata__");
+  json_builder_begin_object (json);
+  for (GList *at = keys; at != NULL; at = at->next) {
+    json_builder_set_member_name (json, at->data);
+    json_builder_add_string_value (json, g_hash_table_lookup (metadata, at->data));
+  }
+  json_builder_end_object (json);
+}
+
+/* The header, padded so that the data is aligned. */
+static char *
+make_header (TinySafetensors *self)
+{
+  g_autoptr (JsonBuilder) json = json_builder_new ();
+  gsize offset = 0;
+  g_ptr_array_sort (self->arrays, compare_arrays);
+  json_builder_begin_object (json);
+  if (g_hash_table_size (self->metadata) > 0)
+    add_metadata (json, self->metadata);
+  for (guint i = 0; i < self->arrays->len; i++) {
+    add_array (json, self->arrays->pdata[i], offset);
+    offset += g_bytes_get_size (((TinyArray *) self->arrays->pdata[i])->data);
+  }
+  json_builder_end_object (json);
+  g_autoptr (JsonNode) root = json_builder_get_root (json);
+  g_autofree char *header = json_to_string (root, FALSE);
+  gsize padding = (8 - strlen (header) % 8) % 8;
+  return g_strdup_printf ("%s%*s", header, (int) padding, "");
+}
+
+static gboolean
+write_all (const TinySafetensors *self, const char *header, FILE *file)
+{
+  guint64 length = GUINT64_TO_LE ((guint64) strlen (header));
+  gboolean good = fwrite (&length, sizeof length, 1, file) == 1 && fputs (header, file) >= 0;
+  for (guint i = 0; good && i < self->arrays->len; i++) {
+    gsize size;
+    const void *data = g_bytes_get_data (((TinyArray *) self->arrays->pdata[i])->data, &size);
+    good = size == 0 || fwrite (data, 1, size, file) == size;
+  }
+  return good;
+}
+
+gboolean
+tiny_safetensors_write (TinySafetensors *self,
+                        const char *path,
+                        gsize *out_data_offset,
+                        GError **error)
+{
+  g_autofree char *header = make_header (self);
+  g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
+  int fd = g_mkstemp_full (beside, O_RDWR | O_CLOEXEC, 0666);
+  FILE *file = fd >= 0 ? fdopen (fd, "wb") : NULL;
+  gboolean good = file != NULL && write_all (self, header, file) && fflush (file) == 0;
+  int reason = errno;
+  if (file != NULL && fclose (file) != 0 && good) {
+    good = FALSE;
+    reason = errno;
+  }
+  if (good && g_rename (beside, path) != 0) {
+    good = FALSE;
+    reason = errno;
+  }
+  if (!good) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, g_strerror (reason));
+    if (fd >= 0)
+      g_unlink (beside);
+  }
+  if (out_data_offset != NULL)
+    *out_data_offset = sizeof (guint64) + strlen (header);
+  return good;
+}

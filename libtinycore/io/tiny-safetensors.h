@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-safetensors.h: named arrays in one file, in the safetensors format: 8 bytes of the header's
+ * length (little-endian), a JSON header with dtype, shape and data_offsets of each, then the data. */
+#pragma once
+
+#include <glib.h>
+
+#include "ir/tiny-dtype.h"
+
+G_BEGIN_DECLS
+
+/* One array; @data is of row-major elements, little-endian. */
+typedef struct {
+  char *name;
+  TinyDType dtype;
+  gint64 *shape;
+  guint n_dims;
+  GBytes *data;
+} TinyArray;
+
+TinyArray *tiny_array_new (
+    const char *name, TinyDType dtype, const gint64 *shape, guint n_dims, GBytes *data);
+void tiny_array_free (TinyArray *self);
+
+typedef struct {
+  GPtrArray *arrays;    /* of TinyArray, in the order of their data */
+  GHashTable *metadata; /* char * → char * */
+} TinySafetensors;
+
+TinySafetensors *tiny_safetensors_new (void);
+void tiny_safetensors_free (TinySafetensors *self);
+/* The array of that name, or NULL. */
+TinyArray *tiny_safetensors_find (const TinySafetensors *self, const char *name);
+
+/* Maps the file; what it says is checked against its size before it is believed. Errors:
+ * %TINY_ERROR_IO, %TINY_ERROR_FORMAT with the file, the array and what is wrong. */
+TinySafetensors *tiny_safetensors_load (const char *path, GError **error);
+
+/* Writes the file, which is there whole or not at all; @out_data_offset (optional): where in it the
+ * data begins. Wide elements come first, so that every array is aligned to its elements as long as
+ * the data is to eight bytes; @self's arrays are in that order afterwards. Errors: %TINY_ERROR_IO. */
+gboolean tiny_safetensors_write (TinySafetensors *self,
+                                 const char *path,
+                                 gsize *out_data_offset,
+                                 GError **error);
+
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyArray, tiny_array_free)
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinySafetensors, tiny_safetensors_free)
+
+G_END_DECLS
