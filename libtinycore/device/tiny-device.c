@@ -182,8 +182,8 @@ tiny_device_new (TinyBackend *backend, const TinyDeviceOptions *options, GError 
     return NULL;
   if (self->code == self->backend)
     memcpy (self->target.arch, self->info.arch, sizeof self->target.arch);
-  if (!tiny_renderer_read_target (self->renderer, options->arch ? options->arch : "", self->name,
-                                  &self->target, error))
+  if (!tiny_renderer_read_target (self->renderer, options->arch ? options->arch : "",
+                                  self->name, &self->target, error))
     return NULL;
   self->queue = tiny_queue_new_own (self, error);
   if (self->queue == NULL)
