@@ -185,7 +185,7 @@ def variants():
     yield "axes", p + "sink(reduce.f32{op=add, axes=[7]}(%p))\n", ["2:", "reduce"]
     yield "arity", p + "sink(add.f32(%p))\n", ["2:", "add"]
     yield "deep", "sink(" + "neg.f32(" * 5000 + "1.0" + ")" * 5001, ["1:"]
-    yield "wide", p + "sink(" + ", ".join(["%p"] * 100000) + ")", []
+    yield "wide", p + "sink(" + ", ".join(["%p"] * 20000) + ")", []
     yield "stored nothing", "sink()", []
     yield "empty range", p + r.replace("64", "0") + "sink(store(%p, %r, 1.0))\n", []
     yield "negative range", p + r.replace("(64)", "(-5)") + "sink(store(%p, %r, 1.0))\n", []
