@@ -144,6 +144,11 @@ rewrite_loads (TinyCodegen *cg, TinyNode *root)
 static gboolean
 has_packed (const TinyCodegen *cg)
 {
+  gboolean packs = FALSE;
+  for (guint i = TINY_DTYPE_BOOL; i <= TINY_DTYPE_F64; i++)
+    packs = packs || tiny_words_packs (cg->target, i);
+  if (!packs)
+    return FALSE;
   g_autoptr (GPtrArray) order
       = tiny_graph_toposort (cg->graph, (TinyNode *const *) &cg->root, 1);
   for (guint i = 0; i < order->len; i++) {

@@ -17,10 +17,7 @@ LONG = {
     "libtinycore/tensor/tensor-elementwise.c": "a row or a few lines for each operation",
     "libtinycore/tensor/tiny-tensor-math.h": "documentation of public functions",
     "tests/differential/program.c": "one generator: what it makes, runs and shrinks must agree",
-    "tests/unit/codegen/test-decompose.c": "one harness, a table of edge values for each family",
-    "tests/unit/codegen/test-words.c": "one harness, a kernel for each way a word is shared",
     "tests/unit/plugins-cpu/test-llvm.c": "tables of expected values",
-    "tests/unit/sdk-reference/test-ref.c": "one rig, a script for each rule of the contract",
 }
 SOURCES = (".c", ".h", ".py", ".in")
 NO_LICENCE_LINE = ("json.in",)

@@ -552,51 +552,10 @@ test_commands (void)
   g_assert_cmpint (rig.table->submit (rig.device, rig.queue, &submit, &rig.error), ==,
                    TINY_STATUS_UNSUPPORTED);
   rig.table->free (rig.device, buffer);
-  TinyTarget target = { .struct_size = sizeof target };
-  g_assert_cmpint (rig.module->renderers->target ("x86", &target, &rig.error), ==,
-                   TINY_STATUS_INVALID);
-  g_assert_nonnull (strstr (rig.error.text, "x86"));
-  g_assert_cmpint (rig.module->renderers->target ("words,params=0", &target, &rig.error), ==,
-                   TINY_STATUS_INVALID);
-  g_assert_nonnull (strstr (rig.error.text, "params"));
   TinyCandidate candidate;
   guint32 n = 1;
   g_assert_cmpint (rig.module->scan (&candidate, &n, &rig.error), ==, 0);
   g_assert_cmpint (candidate.device_class, ==, TINY_CLASS_SIMULATOR);
-}
-
-/* compile() refuses what the architecture does not have. */
-static void
-test_target (void)
-{
-  static const struct {
-    const char *arch, *wrong;
-  } rows[] = {
-    { "ref", NULL },
-    { "words", "instruction 0 (param) is of a dtype that the target does not have" },
-    { "words,f16", NULL },
-    { "words,f16,params=1", "has 2 buffers, the target allows 1" },
-    { "words,f16,lanes=2", "has more lanes than the target" },
-    { "words,f16,least", "instruction 4 (max) is not declared by the target" },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    Script *s = g_new (Script, 1);
-    g_autofree void *binary = NULL;
-    guint64 size;
-    script_init (s);
-    guint32 to = emit_param (s, TINY_DTYPE_F16, 4), from = emit_param (s, TINY_DTYPE_F16, 4);
-    guint32 at = emit_int (s, TINY_DTYPE_I32, 0);
-    guint32 x = emit (s, LOAD, F16, 4, from, at);
-    emit (s, STORE, VOID, 4, to, at, emit (s, MAX, F16, 4, x, x));
-    TinyCompileArgs args = {
-      .struct_size = sizeof args, .arch = rows[i].arch, .name = "script", .linear = &s->linear
-    };
-    TinyStatus status = rig.module->renderers->compile (&args, &binary, &size, &rig.error);
-    g_assert_cmpint (status, ==, rows[i].wrong ? TINY_STATUS_COMPILE : TINY_STATUS_OK);
-    if (rows[i].wrong != NULL && strstr (rig.error.text, rows[i].wrong) == NULL)
-      g_error ("%s: %s", rows[i].arch, rig.error.text);
-    g_free (s);
-  }
 }
 
 int
@@ -612,7 +571,6 @@ main (int argc, char **argv)
   g_test_add_func ("/sdk-reference/ref/wrong-programs", test_wrong_programs);
   g_test_add_func ("/sdk-reference/ref/damage", test_damage);
   g_test_add_func ("/sdk-reference/ref/commands", test_commands);
-  g_test_add_func ("/sdk-reference/ref/target", test_target);
   int status = g_test_run ();
   rig_close (&rig);
   return status;
