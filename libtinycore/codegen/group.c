@@ -157,33 +157,6 @@ find_place (TinyAxes *self, TinyNode *value, TinyNode *store, Place *out)
   }
 }
 
-static gboolean
-has_loops (TinyGraph *graph, TinyNode *store, const Place *place)
-{
-  for (guint i = 0; i < place->n_loops; i++)
-    if (!tiny_node_depends_on (graph, store, place->loops[i]))
-      return FALSE;
-  return TRUE;
-}
-
-/* Puts @store before the first that is in all loops of @place, which would else come first with
- * those loops, but after those that fill what it reads. */
-static void
-insert_store (TinyAxes *self, TinyNode *store, const Place *place)
-{
-  TinyGraph *graph = self->cg->graph;
-  guint at = 0;
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &store->sources[2], 1);
-  while (at < self->stores->len && !has_loops (graph, self->stores->pdata[at], place))
-    at++;
-  for (guint i = at; i < self->stores->len; i++) {
-    TinyNode *memory = ((TinyNode *) self->stores->pdata[i])->sources[0];
-    if (memory->op == TINY_OP_LOCAL && g_ptr_array_find (order, memory, NULL))
-      at = i + 1;
-  }
-  g_ptr_array_insert (self->stores, (gint) at, store);
-}
-
 /* Stores @value at @index of @n elements, @gate or NULL saying whether, and returns the memory. */
 static TinyNode *
 store_parts (
@@ -199,7 +172,7 @@ store_parts (
   TinyNode *sources[] = { memory, index, value, gate };
   TinyNode *store = tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, gate ? 4 : 3,
                                    sources, 0, NULL, NULL);
-  insert_store (self, tiny_axes_gate_items (self, store), place);
+  g_ptr_array_add (self->fills, tiny_axes_gate_items (self, store));
   return memory;
 }
 

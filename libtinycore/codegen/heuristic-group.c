@@ -12,6 +12,7 @@
 enum {
   GROUP_ITEMS = 128,   /* of a group, where the target and the kernel have as many */
   ENOUGH_ITEMS = 4096, /* outputs at once: items need not share one */
+  NEIGHBOURS = 16,     /* items that read one line of memory */
   MIN_SHARED = 8       /* rounds of a loop that is worth sharing */
 };
 
@@ -175,6 +176,21 @@ share_insides (Plan *plan, gint64 n)
   }
 }
 
+/* Where reductions read neighbours for neighbouring outputs and not inside, some of the items go
+ * along the outputs. Returns how many. */
+static gint64
+spread_neighbours (Plan *plan)
+{
+  int best = choose_axis (plan, is_shared, NEIGHBOURS);
+  if (best < 0 || most_items (plan) < 2 * NEIGHBOURS || plan->target->max_group[0] < NEIGHBOURS)
+    return 1;
+  for (guint o = 0; o < plan->n_origins; o++)
+    if (!is_shared (plan, o)
+        && score_everywhere (plan, o) >= score_everywhere (plan, (guint) best))
+      return 1;
+  return give_to_items (plan, (guint) best, NEIGHBOURS) ? NEIGHBOURS : 1;
+}
+
 /* ---- the grid ---- */
 /* Everything that all stores share; an axis for which the grid is too small keeps a loop inside. */
 static void
@@ -205,13 +221,18 @@ tiny_plan_groups (Plan *plan)
       n_outputs *= extent_of (plan, i);
     else
       most_inside = MAX (most_inside, extent_of (plan, i));
+  if (tiny_plan_group_tile (plan)) {
+    spread_over_grid (plan);
+    return;
+  }
   gboolean is_enough = n_outputs >= ENOUGH_ITEMS || most_inside < MIN_SHARED;
   if (is_enough) {
     spread_outputs (plan, most_items (plan));
   } else {
+    gint64 most = MIN (most_items (plan) / spread_neighbours (plan),
+                       (gint64) plan->target->max_group[plan->axes->n_items]);
     gint64 n = 1;
-    while (2 * n <= MIN (most_items (plan), most_inside)
-           && 2 * n <= (gint64) plan->target->max_group[0])
+    while (2 * n <= MIN (most, most_inside))
       n *= 2;
     share_insides (plan, n);
   }

@@ -106,6 +106,8 @@ gint64 tiny_plan_count_readers (Plan *plan, const Access *access, guint vector);
 /* tile.c: gives @nest lanes along @vector, the best tile, and copies of what its tiles share. */
 void tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes);
 
+/* tile-group.c: the tile of a kernel's one contraction; FALSE: it has none. */
+gboolean tiny_plan_group_tile (Plan *plan);
 /* heuristic-group.c: everything, for a target with work-groups. */
 void tiny_plan_groups (Plan *plan);
 

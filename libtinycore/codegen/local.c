@@ -103,3 +103,32 @@ tiny_axes_move_local (TinyAxes *self, TinyNode *memory, TinyNode **sources)
   sources[0] = local->memory;
   sources[1] = local_index (self, local, sources[1]);
 }
+
+/* Loops of reductions are no loops of stores. */
+static gboolean
+is_in_loops_of (TinyGraph *graph, TinyNode *store, TinyNode *memory)
+{
+  for (guint i = 0; i < memory->n_sources; i++)
+    if (tiny_range_get_kind (memory->sources[i]) != TINY_RANGE_REDUCE
+        && !tiny_node_depends_on (graph, store, memory->sources[i]))
+      return FALSE;
+  return TRUE;
+}
+
+/* It comes before the first store that is in all of the memory's loops: earlier, it could take those
+ * that share fewer of them along; later, its readers are among those that share all. What it reads
+ * itself comes before it. */
+void
+tiny_axes_insert_fill (TinyGraph *graph, GPtrArray *stores, TinyNode *store)
+{
+  guint at = 0;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &store->sources[2], 1);
+  while (at < stores->len && !is_in_loops_of (graph, stores->pdata[at], store->sources[0]))
+    at++;
+  for (guint i = at; i < stores->len; i++) {
+    TinyNode *memory = ((TinyNode *) stores->pdata[i])->sources[0];
+    if (memory->op == TINY_OP_LOCAL && g_ptr_array_find (order, memory, NULL))
+      at = i + 1;
+  }
+  g_ptr_array_insert (stores, (gint) at, store);
+}

@@ -34,14 +34,14 @@ typedef struct {
 
 typedef struct {
   TinyCodegen *cg;
-  TinyNode *root;                   /* the kernel whose ranges the axes are */
-  GArray *axes;                     /* TinyAxis in loop order, outputs first */
-  GArray *origins;                  /* TinyOrigin */
-  GHashTable *locals;               /* of the kernel's LOCALs: what they become */
-  GArray *stages;                   /* TinyStage */
-  GPtrArray *staged;                /* STOREs that fill their copies */
-  GPtrArray *stores;                /* the other STOREs, as they are built */
-  GArray *parts;                    /* TinyPart */
+  TinyNode *root;     /* the kernel whose ranges the axes are */
+  GArray *axes;       /* TinyAxis in loop order, outputs first */
+  GArray *origins;    /* TinyOrigin */
+  GHashTable *locals; /* of the kernel's LOCALs: what they become */
+  GArray *stages;     /* TinyStage */
+  GPtrArray *stores;  /* the kernel's STOREs, as they are built */
+  GPtrArray *fills;   /* STOREs to LOCALs that it did not have, those that others read first */
+  GArray *parts;      /* TinyPart */
   TinyNode *items[TINY_GROUP_AXES]; /* RANGEs of the work-group's axes */
   guint n_items;                    /* how many there are */
   guint n_numbers, n_locals;        /* of RANGEs and LOCALs so far */
@@ -52,6 +52,7 @@ typedef struct {
 typedef struct {
   TinyNode *load;
   guint n_outside;
+  TinyNode *reduce; /* whose loop the last of them is; NULL: it is a loop of all stores */
 } TinyStage;
 
 TinyAxes *tiny_axes_new (TinyCodegen *cg);
@@ -116,14 +117,20 @@ gint64 tiny_axes_count_part_bytes (TinyAxes *self,
                                    gint64 amount,
                                    TinyRangeKind kind);
 
+/* Puts @store, which fills LOCAL memory, among @stores. */
+void tiny_axes_insert_fill (TinyGraph *graph, GPtrArray *stores, TinyNode *store);
+
 /* stage.c: @sum + @scale * @x. */
 TinyNode *tiny_axes_add_scaled (TinyGraph *graph, TinyNode *sum, TinyNode *x, gint64 scale);
 /* The place of @ranges, with rows of @stride elements as the innermost part. */
 TinyNode *tiny_axes_flatten (TinyAxes *self, TinyNode *const *ranges, guint n, gint64 stride);
 /* The LOAD of a parameter that STAGE calls @operand, or NULL. */
 TinyNode *tiny_axes_find_operand (TinyAxes *self, gint64 operand);
-/* What reads a copy in place of @load; the STORE that makes it joins those that are staged. */
-TinyNode *tiny_axes_stage (TinyAxes *self, guint n_outside, TinyNode *load);
+/* What reads a copy in place of @load, which @stage's became; the STORE that makes it is a
+ * fill. */
+TinyNode *tiny_axes_stage (TinyAxes *self, const TinyStage *stage, TinyNode *load);
+/* STAGE as it is noted. */
+TinyStage tiny_axes_get_stage (TinyAxes *self, TinyOpt opt);
 
 /* What all copies take, when @amount more is split off axis @split. */
 gint64 tiny_axes_count_stage_bytes (TinyAxes *self, guint split, gint64 amount);

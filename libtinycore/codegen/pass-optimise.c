@@ -47,7 +47,7 @@ tiny_axes_new (TinyCodegen *cg)
   self->origins = g_array_new (FALSE, FALSE, sizeof (TinyOrigin));
   g_array_set_clear_func (self->origins, origin_clear);
   self->stages = g_array_new (FALSE, FALSE, sizeof (TinyStage));
-  self->staged = g_ptr_array_new ();
+  self->fills = g_ptr_array_new ();
   self->stores = g_ptr_array_new ();
   self->parts = g_array_new (FALSE, FALSE, sizeof (TinyPart));
   self->locals = g_hash_table_new_full (NULL, NULL, NULL, g_free);
@@ -88,7 +88,7 @@ tiny_axes_free (TinyAxes *self)
     return;
   g_array_unref (self->axes);
   g_array_unref (self->stages);
-  g_ptr_array_unref (self->staged);
+  g_ptr_array_unref (self->fills);
   g_ptr_array_unref (self->stores);
   g_array_unref (self->parts);
   g_hash_table_unref (self->locals);
@@ -320,7 +320,7 @@ tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
   } else if (opt.kind == TINY_OPT_GRID) {
     axis->kind = TINY_RANGE_GRID;
   } else if (opt.kind == TINY_OPT_STAGE) {
-    TinyStage stage = { tiny_axes_find_operand (self, opt.amount), opt.axis + 1 };
+    TinyStage stage = tiny_axes_get_stage (self, opt);
     g_array_append_val (self->stages, stage);
   } else if (opt.kind == TINY_OPT_SWAP) {
     TinyAxis *other = tiny_axes_get (self, opt.amount), saved = *axis;
@@ -365,19 +365,19 @@ stage_load (TinyAxes *self, TinyNode *load, TinyNode *made)
   for (guint i = 0; i < self->stages->len; i++) {
     const TinyStage *stage = &g_array_index (self->stages, TinyStage, i);
     if (stage->load == load)
-      return tiny_axes_stage (self, stage->n_outside, made);
+      return tiny_axes_stage (self, stage, made);
   }
   return made;
 }
 
-/* Copies are made before anything else happens in the loops they share with it. */
 static TinyNode *
 collect_stores (TinyAxes *self)
 {
-  for (guint i = 0; i < self->stores->len; i++)
-    g_ptr_array_add (self->staged, self->stores->pdata[i]);
-  return tiny_node_sink (self->cg->graph, self->staged->len,
-                         (TinyNode *const *) self->staged->pdata, self->root->text);
+  TinyGraph *graph = self->cg->graph;
+  for (guint i = 0; i < self->fills->len; i++)
+    tiny_axes_insert_fill (graph, self->stores, self->fills->pdata[i]);
+  return tiny_node_sink (graph, self->stores->len, (TinyNode *const *) self->stores->pdata,
+                         self->root->text);
 }
 
 /* Of the kernel's @order, the STORE that node @i is made for first. */

@@ -11,6 +11,9 @@
  * it only. A register's sources are the loops it is used in, so that its first store is repeated
  * with them. The SINK ends as SINK(END(outermost, …)…).
  *
+ * A STORE that fills LOCAL memory in each round of a reduction happens there: what reads the memory
+ * names it as AFTER the loops of that STORE.
+ *
  * STOREs happen in the order of the SINK inside the loops that they share. What is stored to LOCAL
  * memory is read back by others: they name it as AFTER the END (or the STORE) that filled it. */
 #include "codegen/codegen-private.h"
@@ -306,9 +309,58 @@ close_loops (TinyGraph *graph, GPtrArray *stores, guint depth, GPtrArray *out)
   }
 }
 
+/* ---- copies of operands inside of reductions ---- */
+/* Whether @store fills LOCAL memory in each round of a loop that a REDUCE closes. */
+static gboolean
+is_inside_nest (TinyGraph *graph, TinyNode *store)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, store->sources[0], &n);
+  for (guint i = 0; i < n && store->sources[0]->op == TINY_OP_LOCAL; i++)
+    if (tiny_range_get_kind (ranges[i]) == TINY_RANGE_REDUCE)
+      return TRUE;
+  return FALSE;
+}
+
+/* Takes the stores that fill the same memory as the first of @inside, closes their own loops, and
+ * lets all else read that memory after them. */
+static void
+place_copy (TinyGraph *graph, GPtrArray *inside, GPtrArray *others)
+{
+  g_autoptr (GPtrArray) same = g_ptr_array_new (), done = g_ptr_array_new ();
+  TinyNode *memory = ((TinyNode *) inside->pdata[0])->sources[0];
+  guint n_loops;
+  for (guint i = 0; i < inside->len;)
+    if (((TinyNode *) inside->pdata[i])->sources[0] == memory)
+      g_ptr_array_add (same, g_ptr_array_remove_index (inside, i));
+    else
+      i++;
+  tiny_node_get_ranges (graph, memory, &n_loops);
+  close_loops (graph, same, n_loops, done);
+  TinyNode *then = after (graph, memory, done->len, (TinyNode *const *) done->pdata, NULL);
+  TinyNode *all = tiny_node_sink (graph, others->len, (TinyNode *const *) others->pdata, NULL);
+  all = tiny_graph_substitute (graph, all, &memory, &then, 1);
+  memcpy (others->pdata, all->sources, others->len * sizeof *others->pdata);
+}
+
+static TinyNode *
+place_copies (TinyGraph *graph, TinyNode *sink)
+{
+  g_autoptr (GPtrArray) inside = g_ptr_array_new (), others = g_ptr_array_new ();
+  for (guint i = 0; i < sink->n_sources; i++)
+    g_ptr_array_add (is_inside_nest (graph, sink->sources[i]) ? inside : others,
+                     sink->sources[i]);
+  if (inside->len == 0)
+    return sink;
+  while (inside->len > 0)
+    place_copy (graph, inside, others);
+  return tiny_node_sink (graph, others->len, (TinyNode *const *) others->pdata, sink->text);
+}
+
 gboolean
 tiny_pass_reduce (TinyCodegen *cg, GError **error)
 {
+  cg->root = place_copies (cg->graph, cg->root);
   g_auto (Lower) self = { .graph = cg->graph, .target = cg->target };
   self.all_nests = g_ptr_array_new_with_free_func ((GDestroyNotify) nest_free);
   g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);

@@ -56,6 +56,41 @@ build_kept_row (Build *b, gint64 rows, gint64 columns)
   return tiny_node_sink (b->graph, 2, stores, "kept");
 }
 
+static TinyNode *
+build_matmul (Build *b, gint64 M, gint64 N, gint64 K, guint transposed)
+{
+  TinyNode *i = build_range (b, M), *j = build_range (b, N), *k = build_range (b, K);
+  TinyNode *at_x = transposed & 1 ? INDEX (b, k, i) : INDEX (b, i, k);
+  TinyNode *at_y = transposed & 2 ? INDEX (b, j, k) : INDEX (b, k, j);
+  TinyNode *x = build_load (b, build_param (b, TINY_DTYPE_F32, 1, M * K), at_x, NULL);
+  TinyNode *y = build_load (b, build_param (b, TINY_DTYPE_F32, 2, K * N), at_y, NULL);
+  TinyNode *sum = build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, x, y), 1, &k);
+  return build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N),
+                                     INDEX (b, i, j), sum, NULL));
+}
+
+/* A convolution of three taps over (rows, columns) of 8 channels to 8, with zeros at the ends. */
+static TinyNode *
+build_taps (Build *b, gint64 rows, gint64 columns)
+{
+  TinyNode *o = build_range (b, 8), *i = build_range (b, rows), *j = build_range (b, columns);
+  TinyNode *k[] = { build_range (b, 8), build_range (b, 3) };
+  TinyNode *column
+      = build_op (b, TINY_OP_ADD, build_op (b, TINY_OP_ADD, j, k[1]), build_number (b, -1));
+  TinyNode *gate
+      = build_op (b, TINY_OP_AND, build_op (b, TINY_OP_CMPLT, build_number (b, -1), column),
+                  build_op (b, TINY_OP_CMPLT, column, build_number (b, columns)));
+  TinyNode *at = build_op (b, TINY_OP_ADD, INDEX (b, k[0], i, j),
+                           build_op (b, TINY_OP_ADD, k[1], build_number (b, -1)));
+  TinyNode *x
+      = build_load (b, build_param (b, TINY_DTYPE_F32, 1, 8 * rows * columns), at, gate);
+  TinyNode *w = build_load (b, build_param (b, TINY_DTYPE_F32, 2, 8 * 8 * 3),
+                            INDEX (b, o, k[0], k[1]), NULL);
+  TinyNode *sum = build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, x, w), 2, k);
+  return build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, 8 * rows * columns),
+                                     INDEX (b, o, i, j), sum, NULL));
+}
+
 static TinyLinearProgram *
 compile (Build *b, TinyNode *sink, const TinyTarget *target, const char *text, GError **error)
 {
@@ -111,6 +146,70 @@ test_by_hand (void)
     g_assert_cmpuint (count_instrs (&program->linear, TINY_INSTR_BARRIER), ==,
                       cases[i].n_barriers);
   }
+}
+
+/* Operands in LOCAL memory: a few rounds of the reduction for the whole group. Two barriers in each
+ * round, whatever the number of operands; none where each item has a copy to itself. */
+static void
+test_staged (void)
+{
+  static const struct {
+    const char *opts;
+    guint n_barriers;
+    gboolean is_convolution;
+  } cases[] = {
+    { "split(2,4) stage(2,0)", 0 },
+    { "split(2,4) stage(2,0) stage(2,1) grid(0,0) unroll(3,4)", 0 },
+    { "group(1,8) group(0,4) split(2,8) stage(2,0) stage(2,1)", 2 },
+    { "group(1,8) group(0,4) grid(0,0) grid(1,0) split(2,8) stage(2,1)", 2 },
+    { "group(1,8) upcast(1,2) group(0,4) upcast(0,3) split(2,6) stage(2,0) stage(2,1)", 2 },
+    { "lanes(1,4) group(1,4) pad(0,10) group(0,5) upcast(0,2) split(2,3) stage(2,0) stage(2,1)",
+      2 },
+    { "group(1,8) group(0,4) split(2,12) grid(0,0) grid(1,0) stage(1,0) stage(1,1)", 1 },
+    { "group(2,12) group(1,4) split(2,2) stage(2,0)",
+      2 }, /* items share the reduction as well */
+    { "group(2,8) group(0,4) split(3,2) stage(3,0) stage(3,1)", 2, TRUE },
+    { "group(2,4) upcast(2,2) group(0,4) upcast(0,2) split(3,4) stage(3,1) unroll(5,3)", 2,
+      TRUE },
+  };
+  for (guint i = 0; i < 4 * G_N_ELEMENTS (cases); i++) {
+    BUILD ();
+    TinyTarget target = group_target ();
+    target.local_bytes = 16 << 10;
+    const char *opts = cases[i / 4].opts;
+    TinyNode *sink = cases[i / 4].is_convolution ? build_taps (b, 3, 8)
+                                                 : build_matmul (b, 12, 16, 24, i % 4);
+    g_free (check_kernel (b, sink, &target, opts));
+    g_autoptr (TinyLinearProgram) program = compile (b, sink, &target, opts, NULL);
+    g_test_message ("%s", opts);
+    g_assert_cmpuint (count_instrs (&program->linear, TINY_INSTR_BARRIER), ==,
+                      cases[i / 4].n_barriers);
+  }
+}
+
+/* What is large enough is computed in tiles through LOCAL memory, however sizes divide; every output
+ * has one item where neighbours in memory are outputs' neighbours. */
+static void
+test_tiles (void)
+{
+  static const gint64 shapes[][3]
+      = { { 64, 64, 32 }, { 33, 70, 24 }, { 130, 32, 7 }, { 50, 50, 50 }, { 1, 4096, 8 } };
+  for (guint s = 0; s < 4 * G_N_ELEMENTS (shapes); s++) {
+    BUILD ();
+    const gint64 *n = shapes[s / 4];
+    TinyTarget target = s % 2 ? tiny_group_target () : group_target ();
+    target.max_grid[0] = G_MAXUINT16;
+    g_autofree char *opts
+        = check_kernel (b, build_matmul (b, n[0], n[1], n[2], s % 4), &target, NULL);
+    g_test_message ("%s", opts);
+    if (s == 0) {
+      g_assert_nonnull (strstr (opts, "group(1,8) upcast(1,"));
+      g_assert_nonnull (strstr (opts, "split(2,16) stage(2,0) stage(2,1)"));
+    }
+  }
+  BUILD ();
+  TinyTarget target = group_target ();
+  g_free (check_kernel (b, build_taps (b, 40, 30), &target, NULL));
 }
 
 /* What does not fit says why. */
@@ -181,6 +280,8 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   tiny_env_set_int (TINY_ENV_VERIFY, 1);
   g_test_add_func ("/codegen/group/by-hand", test_by_hand);
+  g_test_add_func ("/codegen/group/staged", test_staged);
+  g_test_add_func ("/codegen/group/tiles", test_tiles);
   g_test_add_func ("/codegen/group/objections", test_objections);
   g_test_add_func ("/codegen/group/limits", test_limits);
   return g_test_run ();

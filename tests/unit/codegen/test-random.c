@@ -229,7 +229,7 @@ random_opts (Random *self, TinyNode *sink, const TinyTarget *target)
     TinyOpt opt = { pick (self, TINY_N_OPTS), pick (self, 5),
                     amounts[pick (self, G_N_ELEMENTS (amounts))] };
     const TinyOpt *last = opts->len > 0 ? &g_array_index (opts, TinyOpt, opts->len - 1) : NULL;
-    if (opt.kind == TINY_OPT_SWAP)
+    if (opt.kind == TINY_OPT_SWAP || opt.kind == TINY_OPT_STAGE)
       opt.amount = pick (self, 4);
     if (last != NULL && last->kind == TINY_OPT_PAD && pick (self, 2)) /* a whole block */
       opt = (TinyOpt){ pick (self, 2), last->axis, last->amount };
