@@ -267,6 +267,7 @@ typedef struct TinyDialect {
   const char *loop;                   /* "for ($t $0 = 0; $0 < $1; $0++)" */
   const char *choose;                 /* "($0 ? $1 : $2)": around a load behind a gate */
   const char *truth[2];               /* "0", "1": literals of bool */
+  const char *local_shared;           /* as local_open, before the kernel, for groups of several items */
   const char *zero;                   /* f32's 0 where compilers drop x * 0.0; NULL: a literal */
   uint64_t reserved[8];
 } TinyDialect;

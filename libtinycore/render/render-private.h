@@ -55,6 +55,7 @@ typedef struct {
   const guint8 *inlined;
   GError *error;     /* the first */
   guint depth;       /* of indentation */
+  gsize kernel_at;   /* where in the text the kernel begins */
   char sizes[3][16]; /* the grid's extents */
   guint n_values, n_registers, n_ranges, n_locals, n_indices[2][3];
 } Render;

@@ -396,9 +396,16 @@ declare (Render *self, guint i)
     return;
   }
   self->texts[i] = new_name (self, "local", &self->n_locals);
-  const char *sources[] = { self->texts[i] };
-  g_autofree char *text = spell (self, instr, self->dialect->local_open, sources, 1);
-  add_line (self, "%s;", text);
+  const guint32 *group = self->linear->group;
+  const char *sources[] = { self->texts[i] }, *shared = self->dialect->local_shared;
+  gboolean is_outside = shared != NULL && (group[0] > 1 || group[1] > 1 || group[2] > 1);
+  g_autofree char *text
+      = spell (self, instr, is_outside ? shared : self->dialect->local_open, sources, 1);
+  g_autofree char *line = g_strconcat (text, ";\n", NULL);
+  if (is_outside)
+    g_string_insert (self->out, (gssize) self->kernel_at, line);
+  else
+    add_line (self, "%s;", text);
 }
 
 static void
@@ -578,6 +585,7 @@ tiny_render_source (const TinyLinear *linear, const TinyDialect *dialect, GError
                   .inlined = inlined,
                   .depth = 1 };
   define_types (&self);
+  self.kernel_at = out->len;
   open_kernel (&self);
   for (guint i = 0; i < linear->n_instrs && self.error == NULL; i++)
     render_instr (&self, i);

@@ -57,9 +57,14 @@ request_device (TinyPluginDevice *self, TinyPluginError *error)
                         self->info.name, answer.text);
   self->handle = answer.handle;
   self->queue = wgpu.DeviceGetQueue (self->handle);
-  self->has_timestamps = wgpu.AdapterHasFeature (self->adapter, WGPUFeatureName_TimestampQuery);
   self->ns_per_tick
       = wgpu.QueueGetTimestampPeriod != NULL ? wgpu.QueueGetTimestampPeriod (self->queue) : 1;
+  if (wgpu.AdapterHasFeature (self->adapter, WGPUFeatureName_TimestampQuery)) {
+    const WGPUQuerySetDescriptor queries = { .type = WGPUQueryType_Timestamp, .count = 2 };
+    self->queries = wgpu.DeviceCreateQuerySet (self->handle, &queries);
+    self->ticks
+        = webgpu_new_buffer (self, 16, WGPUBufferUsage_QueryResolve | WGPUBufferUsage_CopySrc);
+  }
   return TINY_STATUS_OK;
 }
 

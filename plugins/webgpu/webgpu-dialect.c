@@ -45,6 +45,7 @@ const TinyDialect webgpu_dialect = {
   .grid = "tiny_grid.$x",
   .group = "i32 (tiny_item.$x)",
   .local_open = "var $0: array<$T, $a>",
+  .local_shared = "var<workgroup> $0: array<$T, $a>",
   .barrier = "workgroupBarrier ()",
   .constant = "let $0: $t = $1",
   .mutable_open = "var $0: $t",

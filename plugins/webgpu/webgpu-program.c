@@ -19,17 +19,15 @@ read_head (const TinyProgramArgs *args, TinyPluginProgram *out, TinyPluginError 
   char *end = strchr (head, '\n');
   if (end != NULL)
     *end = '\0';
-  unsigned points, n_variables;
-  int at = 0;
+  unsigned points, n_variables, n_params;
   if (end == NULL
-      || sscanf (head, "//tiny wgsl 1 points=%u variables=%u buffers=%n", &points, &n_variables,
-                 &at)
-             != 2
-      || at == 0 || points == 0 || n_variables != args->n_variables
-      || strlen (head + at) != args->n_params || args->n_params >= sizeof out->access)
+      || sscanf (head, "//tiny wgsl 1 points=%u variables=%u buffers=%u", &points, &n_variables,
+                 &n_params)
+             != 3
+      || points == 0 || n_variables != args->n_variables || n_params != args->n_params
+      || n_params > MAX_BUFFERS || n_variables > MAX_VARIABLES)
     return webgpu_fail (error, TINY_STATUS_CORRUPT, "%s: is not the program it is said to be",
                         args->name);
-  strcpy (out->access, head + at);
   out->points_per_group = points;
   out->n_params = args->n_params;
   out->n_variables = n_variables;

@@ -25,9 +25,8 @@ typedef struct {
   TinyPluginDevice *device;
   WGPUCommandEncoder encoder;
   WGPUComputePassEncoder pass;
-  uint64_t *out_ns;             /* of the whole submission, or NULL */
-  uint32_t n_launches;          /* in the encoder */
-  uint32_t timed[MAX_LAUNCHES]; /* the command that a launch is */
+  bool is_timed;
+  uint32_t n_launches; /* in the encoder */
   uint64_t n_uniform_bytes;
   unsigned char uniforms[MAX_UNIFORM_BYTES];
 } Work;
@@ -317,7 +316,7 @@ check_launch (Work *self, const TinyCommand *command, TinyPluginError *error)
 static WGPUBindGroup
 bind_buffers (Work *self, const TinyCommand *command)
 {
-  WGPUBindGroupEntry entries[64] = { 0 };
+  WGPUBindGroupEntry entries[MAX_BUFFERS] = { 0 };
   for (uint32_t i = 0; i < command->n_buffers; i++) {
     const TinySpan *span = &command->buffers[i];
     entries[i].binding = i;
@@ -335,7 +334,7 @@ bind_buffers (Work *self, const TinyCommand *command)
 static WGPUBindGroup
 bind_variables (Work *self, const TinyCommand *command)
 {
-  WGPUBindGroupEntry entries[16] = { 0 };
+  WGPUBindGroupEntry entries[MAX_VARIABLES] = { 0 };
   const uint32_t step = self->device->limits.minUniformBufferOffsetAlignment;
   for (uint32_t i = 0; i < command->n_variables; i++) {
     int32_t value = (int32_t) command->variables[i];
@@ -361,6 +360,16 @@ set_group (Work *self, uint32_t place, WGPUBindGroup group)
   wgpu.BindGroupRelease (group); /* the pass keeps it */
 }
 
+static void
+begin_pass (Work *self)
+{
+  const WGPUPassTimestampWrites ticks
+      = { .querySet = self->device->queries, .endOfPassWriteIndex = 1 };
+  const WGPUComputePassDescriptor descriptor
+      = { .timestampWrites = self->is_timed && ticks.querySet != NULL ? &ticks : NULL };
+  self->pass = wgpu.CommandEncoderBeginComputePass (get_encoder (self), &descriptor);
+}
+
 static TinyStatus
 launch (Work *self, const TinyCommand *command, TinyPluginError *error)
 {
@@ -380,7 +389,7 @@ launch (Work *self, const TinyCommand *command, TinyPluginError *error)
   uint32_t n_groups = (n_points - 1) / program->points_per_group + 1;
   uint32_t x = n_groups < MAX_GROUPS ? n_groups : MAX_GROUPS;
   if (self->pass == NULL)
-    self->pass = wgpu.CommandEncoderBeginComputePass (get_encoder (self), NULL);
+    begin_pass (self);
   wgpu.ComputePassEncoderSetPipeline (self->pass, program->pipeline);
   set_group (self, 0, bind_buffers (self, command));
   set_group (self, 1, bind_variables (self, command));
@@ -408,6 +417,30 @@ run (Work *self, const TinyCommand *command, TinyPluginError *error)
   }
 }
 
+/* Waits for a command by itself. A launch is timed on the device where that can. */
+static TinyStatus
+measure (Work *self,
+         const TinyCommand *command,
+         uint64_t start,
+         uint64_t *out_ns,
+         TinyPluginError *error)
+{
+  TinyPluginDevice *device = self->device;
+  uint64_t ticks[2];
+  if (command->type != TINY_COMMAND_DISPATCH || device->queries == NULL) {
+    send (self);
+    TinyStatus status = wait_for_queue (device, error);
+    *out_ns = webgpu_now_ns () - start;
+    return status;
+  }
+  end_pass (self);
+  wgpu.CommandEncoderResolveQuerySet (self->encoder, device->queries, 0, 2, device->ticks, 0);
+  TinyStatus status = read_words (self, device->ticks, 0, ticks, 0, sizeof ticks, error);
+  if (status == TINY_STATUS_OK)
+    *out_ns = (uint64_t) ((double) (ticks[1] - ticks[0]) * device->ns_per_tick);
+  return status;
+}
+
 static TinyStatus
 run_all (Work *self, const TinySubmit *submit, TinyPluginError *error)
 {
@@ -415,15 +448,12 @@ run_all (Work *self, const TinySubmit *submit, TinyPluginError *error)
   TinyStatus status = TINY_STATUS_OK;
   for (uint32_t i = 0; i < submit->n_commands && status == TINY_STATUS_OK; i++) {
     const TinyCommand *command = (const TinyCommand *) at;
-    uint64_t start = self->out_ns != NULL ? webgpu_now_ns () : 0;
+    uint64_t start = self->is_timed ? webgpu_now_ns () : 0;
     if (command->struct_size < sizeof *command)
       return webgpu_fail (error, TINY_STATUS_INVALID, "command %u is too small", i);
     status = run (self, command, error);
-    if (status == TINY_STATUS_OK && self->out_ns != NULL) {
-      send (self);
-      status = wait_for_queue (self->device, error);
-      self->out_ns[i] = webgpu_now_ns () - start;
-    }
+    if (status == TINY_STATUS_OK && self->is_timed)
+      status = measure (self, command, start, &submit->out_ns[i], error);
     at += command->struct_size;
   }
   send (self);
@@ -439,7 +469,7 @@ webgpu_submit (TinyPluginDevice *device,
   if (submit->struct_size < sizeof *submit)
     return webgpu_fail (error, TINY_STATUS_INVALID, "submit is too small");
   pthread_mutex_lock (&device->lock);
-  Work work = { .device = device, .out_ns = submit->out_ns };
+  Work work = { .device = device, .is_timed = submit->out_ns != NULL };
   webgpu_scope_open (device);
   if (device->uniforms == NULL)
     device->uniforms = webgpu_new_buffer (device, MAX_UNIFORM_BYTES,

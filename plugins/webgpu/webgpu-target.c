@@ -101,19 +101,20 @@ webgpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
                      | TINY_DTYPE_BIT (TINY_DTYPE_F32);
   if (arch.f16)
     storage |= TINY_DTYPE_BIT (TINY_DTYPE_F16);
-  *out = (TinyTarget){ .struct_size = sizeof *out,
-                       .flags = TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_REASSOCIATES,
-                       .dtypes_storage = storage,
-                       .dtypes_compute = storage | TINY_DTYPE_BIT (TINY_DTYPE_BOOL),
-                       .index_dtype = TINY_DTYPE_I32,
-                       .max_lanes = 1,
-                       .n_threads = 64,
-                       .max_params = arch.max_buffers < 64 ? arch.max_buffers : 64,
-                       .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
-                       .max_group = { arch.items_per_axis[0], arch.items_per_axis[1],
-                                      arch.items_per_axis[2] },
-                       .max_group_total = arch.items,
-                       .local_bytes = 8192 };
+  *out = (TinyTarget){
+    .struct_size = sizeof *out,
+    .flags = TINY_TARGET_GROUPS | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_REASSOCIATES,
+    .dtypes_storage = storage,
+    .dtypes_compute = storage | TINY_DTYPE_BIT (TINY_DTYPE_BOOL),
+    .index_dtype = TINY_DTYPE_I32,
+    .max_lanes = 1,
+    .n_threads = 64,
+    .max_params = arch.max_buffers < MAX_BUFFERS ? arch.max_buffers : MAX_BUFFERS,
+    .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
+    .max_group = { arch.items_per_axis[0], arch.items_per_axis[1], arch.items_per_axis[2] },
+    .max_group_total = arch.items,
+    .local_bytes = arch.local_bytes
+  };
   webgpu_arch_to_string (&arch, out->arch);
   out->ops[TINY_DTYPE_I32] = every_ops | integer_ops | OP (NEG);
   out->ops[TINY_DTYPE_U32] = every_ops | integer_ops;
@@ -144,18 +145,16 @@ write_head (const TinyCompileArgs *args, const WebgpuArch *arch, char *out, size
 {
   const TinyLinear *linear = args->linear;
   uint32_t points = points_per_group (linear);
-  char access[65] = "";
-  for (uint32_t i = 0; i < linear->n_params && i < 64; i++)
-    access[i] = linear->params[i].flags & TINY_PARAM_WRITE ? 'w' : 'r';
   return snprintf (out, size,
-                   "//tiny wgsl 1 points=%u variables=%u buffers=%s\n"
+                   "//tiny wgsl 1 points=%u variables=%u buffers=%u\n"
                    "%s"
                    "const tiny_items_x = %uu;\n"
                    "const tiny_items_y = %uu;\n"
                    "const tiny_items_z = %uu;\n"
                    "fn tiny_point_of (group: u32, item: u32) -> u32 { return %s; }\n",
-                   points, linear->n_variables, access, arch->f16 ? "enable f16;\n" : "",
-                   points > 1 ? points : linear->group[0], linear->group[1], linear->group[2],
+                   points, linear->n_variables, linear->n_params,
+                   arch->f16 ? "enable f16;\n" : "", points > 1 ? points : linear->group[0],
+                   linear->group[1], linear->group[2],
                    points > 1 ? "group * tiny_items_x + item" : "group");
 }
 
@@ -173,6 +172,9 @@ webgpu_compile (const TinyCompileArgs *args,
   if (!webgpu_arch_from_string (args->arch, &arch))
     return webgpu_fail (error, TINY_STATUS_INVALID, "“%s” is no architecture of WGSL",
                         args->arch);
+  if (args->linear->n_variables > MAX_VARIABLES)
+    return webgpu_fail (error, TINY_STATUS_COMPILE, "%s: it has %u variables, more than %d",
+                        args->name, args->linear->n_variables, MAX_VARIABLES);
   if (args->linear->n_params > arch.max_buffers)
     return webgpu_fail (error, TINY_STATUS_COMPILE,
                         "%s: it has %u buffers, the device binds no more than %u at a time",

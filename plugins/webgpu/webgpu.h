@@ -98,11 +98,11 @@ struct TinyPluginBuffer {
   uint64_t n_bytes; /* as asked for; the memory is a multiple of 4, and never none */
 };
 
+enum { MAX_BUFFERS = 64, MAX_VARIABLES = 12 }; /* of one program; the standard promises 12 */
 struct TinyPluginProgram {
   WGPUComputePipeline pipeline;
   WGPUBindGroupLayout buffers, variables;
   char name[128];
-  char access[64]; /* 'r' or 'w' for each buffer parameter */
   uint32_t n_params, n_variables;
   uint32_t points_per_group;
 };
@@ -112,14 +112,13 @@ struct TinyPluginDevice {
   WGPUDevice handle;
   WGPUQueue queue;
   WGPULimits limits;
-  bool has_timestamps;
-  float ns_per_tick;
+  double ns_per_tick;
   TinyDeviceInfo info;
   pthread_mutex_t lock; /* held by every call that uses the queue or an error scope */
   WGPUBuffer staging;   /* for downloads; under the lock */
   uint64_t staging_bytes;
-  WGPUBuffer uniforms; /* for the numbers that launches are given; under the lock */
-  WGPUQuerySet queries;
+  WGPUBuffer uniforms;  /* for the numbers that launches are given; under the lock */
+  WGPUQuerySet queries; /* two timestamps, and where they are resolved to; NULL: it has none */
   WGPUBuffer ticks;
   atomic_bool is_lost;
   char lost_text[256];

@@ -225,7 +225,7 @@ test_sizes (void)
 static void
 test_shader (void)
 {
-  static const char head[] = "//tiny wgsl 1 points=64 variables=0 buffers=w\n";
+  static const char head[] = "//tiny wgsl 1 points=64 variables=0 buffers=1\n";
   static const struct {
     const char *source;
     TinyStatus status;

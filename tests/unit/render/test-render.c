@@ -442,6 +442,38 @@ static const char statements_text[]
       "  }\n"
       "}\n";
 
+/* Memory that the items of a group share may have to be declared before the kernel; an item's own is
+ * not. */
+static void
+build_local (Script *s)
+{
+  script_init (s);
+  s->linear.name = "local";
+  guint32 local = emit_arg (s, TINY_INSTR_LOCAL, TINY_DTYPE_F32, 4);
+  guint32 zero = emit_int (s, TINY_DTYPE_I32, 0);
+  emit (s, STORE, VOID, 1, local, zero, emit_float (s, TINY_DTYPE_F32, 1));
+}
+
+static void
+build_shared (Script *s)
+{
+  build_local (s);
+  s->linear.group[1] = 2;
+}
+
+static void
+test_local (void)
+{
+  TinyDialect dialect = c_dialect;
+  dialect.prelude = "";
+  dialect.kernel_open = "$name {\n";
+  check_text (build_shared, &dialect, "local {\n  f32 local0[4];\n  local0[0] = 1.0f;\n}\n");
+  dialect.local_shared = "shared $T $0[$a]";
+  check_text (build_local, &dialect, "local {\n  f32 local0[4];\n  local0[0] = 1.0f;\n}\n");
+  check_text (build_shared, &dialect,
+              "shared f32 local0[4];\nlocal {\n  local0[0] = 1.0f;\n}\n");
+}
+
 /* Statements spelt otherwise: types after names, choices as calls, words for truth. */
 static void
 test_statements (void)
@@ -502,6 +534,7 @@ main (int argc, char **argv)
   rig_open (&rig, REF_PLUGIN, "ref");
   g_test_add_func ("/render/render/golden", test_golden);
   g_test_add_func ("/render/render/statements", test_statements);
+  g_test_add_func ("/render/render/local", test_local);
   g_test_add_func ("/render/render/refused", test_refused);
   g_test_add_data_func ("/render/render/values-gcc", "gcc", test_values);
   g_test_add_data_func ("/render/render/values-clang", "clang", test_values);
