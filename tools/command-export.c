@@ -26,7 +26,7 @@ tinycore_export (int argc, char **argv)
   int status = 0;
   const GOptionEntry entries[] = {
     { "target", 0, 0, G_OPTION_ARG_STRING, &target,
-      "what for: c, or what another backend exports, or BACKEND:RENDERER[:ARCH]", "T" },
+      "what for: c, webgpu, or BACKEND:RENDERER[:ARCH]", "T" },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "folder to write, new or empty",
       "DIR" },
     { "name", 0, 0, G_OPTION_ARG_STRING, &name, "what files and functions are called", "NAME" },

@@ -16,6 +16,7 @@ kernel_free (gpointer data)
   TinyRecipeKernel *self = data;
   g_free (self->name);
   g_free (self->source);
+  g_clear_pointer (&self->code, g_bytes_unref);
   g_free (self);
 }
 
@@ -66,14 +67,44 @@ measure (TinyRecipeKernel *kernel, const TinyLinear *linear)
   }
 }
 
+/* Renders @linear, and compiles it where that is wanted. */
+static gboolean
+write_code (TinyRecipeKernel *kernel,
+            const TinyLinear *linear,
+            const TinyRecipeOptions *options,
+            GError **error)
+{
+  const TinyRenderer *renderer = options->renderer;
+  if (renderer->dialect != NULL) {
+    TinyDialect dialect = *renderer->dialect;
+    if (!options->wants_code)
+      dialect.prelude = NULL;
+    kernel->source = tiny_render_source (linear, &dialect, error);
+    if (kernel->source == NULL)
+      return FALSE;
+  }
+  if (!options->wants_code)
+    return TRUE;
+  const TinyCompileArgs args = {
+    .struct_size = sizeof args,
+    .arch = options->target->arch,
+    .name = linear->name,
+    .source = kernel->source,
+    .source_size = kernel->source != NULL ? strlen (kernel->source) : 0,
+    .linear = linear,
+  };
+  kernel->code = tiny_renderer_compile (renderer, renderer->name, &args, error);
+  g_clear_pointer (&kernel->source, g_free);
+  return kernel->code != NULL;
+}
+
 static TinyRecipeKernel *
 make_kernel (const TinyRecipe *self,
              TinyNode *node,
-             const TinyTarget *target,
-             const TinyDialect *dialect,
-             const char *prefix,
+             const TinyRecipeOptions *options,
              GError **error)
 {
+  const TinyTarget *target = options->target;
   g_autoptr (TinyGraph) own = tiny_graph_new ();
   g_autoptr (TinyLinearProgram) program
       = tiny_codegen_compile (own, tiny_graph_import (own, node), target, NULL, 0, error);
@@ -85,17 +116,13 @@ make_kernel (const TinyRecipe *self,
                  target->arch, target->max_params);
     return NULL;
   }
-  g_autofree char *name = make_name (self, prefix, program->linear.name);
   TinyLinear linear = program->linear;
-  TinyDialect bare = *dialect;
-  linear.name = name;
-  bare.prelude = NULL;
-  char *source = tiny_render_source (&linear, &bare, error);
-  if (source == NULL)
-    return NULL;
   TinyRecipeKernel *kernel = g_new0 (TinyRecipeKernel, 1);
-  kernel->name = g_steal_pointer (&name);
-  kernel->source = source;
+  linear.name = kernel->name = make_name (self, options->prefix, program->linear.name);
+  if (!write_code (kernel, &linear, options, error)) {
+    kernel_free (kernel);
+    return NULL;
+  }
   kernel->n_params = linear.n_params;
   memcpy (kernel->grid, linear.grid, sizeof kernel->grid);
   memcpy (kernel->group, linear.group, sizeof kernel->group);
@@ -113,11 +140,7 @@ digest_of (TinyNode *kernel)
 }
 
 static gboolean
-make_kernels (TinyRecipe *self,
-              const TinyTarget *target,
-              const TinyDialect *dialect,
-              const char *prefix,
-              GError **error)
+make_kernels (TinyRecipe *self, const TinyRecipeOptions *options, GError **error)
 {
   g_autoptr (GHashTable) known = g_hash_table_new_full (g_bytes_hash, g_bytes_equal,
                                                         (GDestroyNotify) g_bytes_unref, NULL);
@@ -126,7 +149,7 @@ make_kernels (TinyRecipe *self,
     g_autoptr (GBytes) digest = digest_of (node);
     gpointer number;
     if (!g_hash_table_lookup_extended (known, digest, NULL, &number)) {
-      TinyRecipeKernel *kernel = make_kernel (self, node, target, dialect, prefix, error);
+      TinyRecipeKernel *kernel = make_kernel (self, node, options, error);
       if (kernel == NULL) {
         g_prefix_error (error, "kernel %s: ", node->text ? node->text : "?");
         return FALSE;
@@ -143,18 +166,17 @@ make_kernels (TinyRecipe *self,
 TinyRecipe *
 tiny_recipe_new (TinyGraph *graph,
                  TinyNode *sink,
-                 const TinyTarget *target,
-                 const TinyDialect *dialect,
-                 const char *prefix,
+                 const TinyRecipeOptions *options,
                  GError **error)
 {
-  const TinyScheduleOptions options = { .find_target = get_target, .data = (gpointer) target };
+  const TinyScheduleOptions machine
+      = { .find_target = get_target, .data = (gpointer) options->target };
   TINY_TIMED ("engine", "recipe");
   if (tiny_verify_is_wanted () && !tiny_graph_verify (graph, sink, TINY_STAGE_TENSOR, error)) {
     tiny_graph_free (graph);
     return NULL;
   }
-  TinySchedule *schedule = tiny_schedule_new_with (graph, sink, &options, error);
+  TinySchedule *schedule = tiny_schedule_new_with (graph, sink, &machine, error);
   if (schedule == NULL)
     return NULL;
   g_autoptr (TinyRecipe) self = g_new0 (TinyRecipe, 1);
@@ -167,5 +189,5 @@ tiny_recipe_new (TinyGraph *graph,
                            "a copy between devices cannot be exported");
       return NULL;
     }
-  return make_kernels (self, target, dialect, prefix, error) ? g_steal_pointer (&self) : NULL;
+  return make_kernels (self, options, error) ? g_steal_pointer (&self) : NULL;
 }

@@ -87,6 +87,8 @@ add_buffers (JsonBuilder *json, const TinyExport *self)
                 buffer->kind == TINY_SCHEDULE_INPUT    ? "input"
                 : buffer->kind == TINY_SCHEDULE_OUTPUT ? "output"
                                                        : "temporary");
+      if (buffer->kind == TINY_SCHEDULE_TEMPORARY)
+        add_int (json, "offset", buffer->slot);
     }
     json_builder_end_object (json);
   }
@@ -173,6 +175,7 @@ make_manifest (const TinyExport *self)
   add_text (json, "data", self->data->arrays->len > 0 ? data : "");
   add_ports (json, "inputs", self->model->inputs, NULL);
   add_ports (json, "outputs", self->model->outputs, self->recipe->schedule->outputs);
+  add_int (json, "temporary_bytes", tiny_export_get_arena_bytes (self));
   add_buffers (json, self);
   add_kernels (json, self);
   add_launches (json, self);
@@ -191,7 +194,6 @@ make_manifest (const TinyExport *self)
 gboolean
 tiny_export_files (TinyExport *self, GError **error)
 {
-  const char *prelude = self->target->renderer->dialect->prelude;
   g_autofree char *kernels = g_build_filename (self->folder, "kernels", NULL);
   if (g_mkdir (kernels, 0777) != 0) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", kernels, g_strerror (errno));
@@ -200,8 +202,9 @@ tiny_export_files (TinyExport *self, GError **error)
   for (guint i = 0; i < self->recipe->kernels->len; i++) {
     const TinyRecipeKernel *kernel = self->recipe->kernels->pdata[i];
     g_autofree char *file = file_of (self, kernel);
-    g_autofree char *text = g_strconcat (prelude ? prelude : "", kernel->source, NULL);
-    if (!tiny_export_write (self, file, text, -1, error))
+    gsize size;
+    const char *code = g_bytes_get_data (kernel->code, &size);
+    if (!tiny_export_write (self, file, code, (gssize) size, error))
       return FALSE;
   }
   g_autofree char *manifest = make_manifest (self);

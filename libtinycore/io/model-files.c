@@ -188,11 +188,6 @@ sort_params (Loading *self, GPtrArray *params, guint *slots, GError **error)
       const char *label = g_hash_table_lookup (self->labels, param);
       if ((label != NULL && g_str_has_prefix (label, WEIGHTS)) != (pass == 1))
         continue;
-      if (i > 0 && ((TinyNode *) params->pdata[i - 1])->arg == param->arg) {
-        g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
-                     "two params have the slot %" G_GINT64_FORMAT, param->arg);
-        return FALSE;
-      }
       if (pass == 1) {
         slots[i] = n_inputs + self->model->weights->len;
         if (!add_weight (self, param, label + strlen (WEIGHTS), error))

@@ -14,12 +14,12 @@
 static const struct {
   const char *name;
   gboolean (*write) (TinyExport *self, GError **error);
-  gboolean with_examples;
+  gboolean wants_code, with_examples;
 } forms[] = {
-  { "c", tiny_export_c,
-    FALSE }, /* one C file that calls its kernels as cpu-portable.c writes them */
-  { "files", tiny_export_files,
-    TRUE }, /* a file for each kernel, and what to do with them as JSON */
+  /* one C file around kernels as cpu-portable.c writes them */
+  { "c", tiny_export_c, .wants_code = FALSE, .with_examples = FALSE },
+  /* a file for each kernel, and as JSON what to do with them */
+  { "files", tiny_export_files, .wants_code = TRUE, .with_examples = TRUE },
 };
 
 /* ---- for the forms ---- */
@@ -45,7 +45,7 @@ tiny_export_get_offset (const TinyExport *self, const char *array)
       return offset;
     offset += g_bytes_get_size (at->data);
   }
-  g_assert_not_reached ();
+  g_return_val_if_reached (0);
 }
 
 gsize
@@ -130,18 +130,22 @@ copy_files (TinyExport *self, GError **error)
 
 /* The model's graph once more, for the schedule to take. */
 static TinyRecipe *
-make_recipe (TinyModel *model, const TinyCodeTarget *target, const char *name, GError **error)
+make_recipe (const TinyExport *self, gboolean wants_code, GError **error)
 {
-  g_autofree char *prefix = g_strconcat (name, "_", NULL);
+  const TinyCodeTarget *target = self->target;
+  g_autofree char *prefix = g_strconcat (self->name, "_", NULL);
+  const TinyRecipeOptions options = { .renderer = target->renderer,
+                                      .target = &target->target,
+                                      .prefix = prefix,
+                                      .wants_code = wants_code };
   TinyGraph *graph = tiny_graph_new ();
-  TinyNode *sink = tiny_graph_import (graph, model->sink);
+  TinyNode *sink = tiny_graph_import (graph, self->model->sink);
   g_autofree TinyNode **roots = g_new (TinyNode *, sink->n_sources);
   for (guint i = 0; i < sink->n_sources; i++)
     roots[i] = tiny_node_new (graph, TINY_OP_CONTIGUOUS, sink->sources[i]->dtype, 1, 1,
                               &sink->sources[i], 0, NULL, NULL);
   sink = tiny_node_sink (graph, sink->n_sources, roots, target->target.arch);
-  return tiny_recipe_new (graph, sink, &target->target, target->renderer->dialect, prefix,
-                          error);
+  return tiny_recipe_new (graph, sink, &options, error);
 }
 
 /* Every output has memory of its own, and is computed. */
@@ -234,8 +238,14 @@ export_for (TinyExport *self, const char *folder, GError **error)
                  self->target->form);
     return FALSE;
   }
+  if (!forms[form].wants_code && self->target->renderer->dialect == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "renderer %s makes code for one machine and no source text",
+                 self->target->renderer->name);
+    return FALSE;
+  }
   self->with_examples = forms[form].with_examples;
-  self->recipe = make_recipe (self->model, self->target, self->name, error);
+  self->recipe = make_recipe (self, forms[form].wants_code, error);
   return self->recipe != NULL && check_outputs (self, error)
          && write_folder (self, form, folder, error);
 }

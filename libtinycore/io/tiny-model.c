@@ -142,12 +142,6 @@ note_name (const char *name, TinyTensor *tensor, gboolean trainable, gpointer na
     g_hash_table_insert (names, tiny_runtime_get_buffer (node), g_strdup (name));
 }
 
-static void
-collect (const char *name, TinyTensor *tensor, gboolean trainable, gpointer tensors)
-{
-  g_ptr_array_add (tensors, tensor);
-}
-
 /* Adds the memory behind @node to the weights, as the next slot. */
 static TinyNode *
 add_weight (TinyModel *self, TinyNode *node, GHashTable *names, GError **error)
@@ -209,8 +203,8 @@ copy_node (TinyModel *self,
   case TINY_OP_ASSIGN:
     g_set_error_literal (
         error, TINY_ERROR, TINY_ERROR_INVALID,
-        "model: an output writes to memory, which a model cannot; realise what "
-        "was assigned first");
+        "model: an output reads what is assigned but not computed yet; realise "
+        "the module's tensors before its outputs are built");
     return NULL;
   default:
     return tiny_node_new (self->graph, node->op, node->dtype, node->lanes, node->n_sources,
@@ -294,13 +288,9 @@ build (TinyModel *self,
        GError **error)
 {
   g_autoptr (GHashTable) names = g_hash_table_new_full (NULL, NULL, NULL, g_free);
-  g_autoptr (GPtrArray) tensors = g_ptr_array_new (), roots = g_ptr_array_new ();
-  if (module != NULL) {
-    tiny_module_visit (module, collect, tensors);
-    if (!tiny_tensor_realize_many ((TinyTensor *const *) tensors->pdata, tensors->len, error))
-      return FALSE;
+  g_autoptr (GPtrArray) roots = g_ptr_array_new ();
+  if (module != NULL)
     tiny_module_visit (module, note_name, names);
-  }
   for (guint i = 0; i < n_inputs; i++) {
     if (!check_input (inputs[i], input_names[i], error))
       return FALSE;

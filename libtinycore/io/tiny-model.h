@@ -25,14 +25,15 @@ G_DECLARE_FINAL_TYPE (TinyModel, tiny_model, TINY, MODEL, GObject)
  * @outputs: (array length=n_outputs): what is computed from them, not realised yet
  * @output_names: (array length=n_outputs): their names
  * @n_outputs: how many
- * @module: (nullable): whose tensors give the weights their names; realised here
+ * @module: (nullable): whose tensors give the weights their names
  * @error: return location
  *
  * Makes a model of what is computed for @outputs. All other memory that they read becomes weights,
- * with the values that it has now. Names are letters, digits and underscores, with dots between them.
+ * with the values that it has now; so a module's tensors are to be realised before @outputs are built, as
+ * they are after a step of training. Names are letters, digits and underscores, with dots between them.
  *
  * Errors: %TINY_ERROR_INVALID for a bad or repeated name, an input that is not in memory or that no
- * output reads, an output that is computed already or writes to memory; what the tensors carry.
+ * output reads, an output that is computed already or that assigns; what the tensors carry.
  *
  * Returns: (transfer full) (nullable): a model
  *

@@ -84,12 +84,7 @@ load (TinyRegistry *self, const Writer *writer, TinyCodeTarget *out, GError **er
                  writer->renderer, list[0] ? list : "none");
     return FALSE;
   }
-  if (renderer->dialect == NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
-                 "renderer %s of %s makes binaries for one machine and no source text",
-                 renderer->name, writer->found->name);
-    return FALSE;
-  }
+  out->target = (TinyTarget){ 0 };
   if (!tiny_renderer_read_target (renderer, writer->arch, writer->found->name, &out->target,
                                   error))
     return FALSE;

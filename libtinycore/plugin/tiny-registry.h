@@ -103,8 +103,8 @@ tiny_registry_open_all (TinyRegistry *self, const char *spec, GError **error);
 
 /* What code is written for that runs elsewhere. */
 typedef struct {
-  TinyBackend *backend;         /* whose renderer it is */
-  const TinyRenderer *renderer; /* with a dialect */
+  TinyBackend *backend; /* whose renderer it is */
+  const TinyRenderer *renderer;
   TinyTarget target;
   char *form;   /* how kernels are written, see io/tiny-export.h */
   char *folder; /* of files that go with them, or NULL */
@@ -115,8 +115,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyCodeTarget, tiny_code_target_clear)
 /* Finds a target by its name in a manifest's "exports", or as BACKEND[:RENDERER[:ARCH]], whose form
  * is "files". No device is opened, and none need be there.
  *
- * Errors: %TINY_ERROR_NO_DEVICE with what there is, %TINY_ERROR_UNSUPPORTED for a renderer that
- * makes no text, those of loading a backend. */
+ * Errors: %TINY_ERROR_NO_DEVICE with what there is; those of loading a backend. */
 gboolean tiny_registry_find_code_target (TinyRegistry *self,
                                          const char *name,
                                          TinyCodeTarget *out,

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: MIT
+"""The network for Fashion-MNIST, trained, saved and exported: in a program compiled from C alone and in a
+page in headless Chromium it gives the probabilities that it gives here; and what bad input gets."""
+import json
+import os
+import shutil
+import struct
+import subprocess
+
+import browser
+import small_data
+from e2e import check, main, near, note, test
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+RUN_MODEL = os.environ.get("TINY_E2E_RUN_MODEL", "")
+SANITIZED = bool(os.environ.get("TINY_E2E_SANITIZED"))
+C_BOUND = PAGE_BOUND = 1e-5  # of a probability
+PAGE_MS = 3000
+PIXELS, CLASSES = 784, 10
+
+C_MAIN = """
+#include <stdio.h>
+#include <stdlib.h>
+#include "net/net.h"
+int main (int argc, char **argv) {
+  static float image[NET_N_IN_IMAGE], result[NET_N_OUT_PROBABILITIES];
+  void *weights = malloc (NET_WEIGHTS_BYTES), *scratch = malloc (NET_SCRATCH_BYTES);
+  if (argc != 2 || !weights || !scratch || net_load (argv[1], weights) != 0)
+    return 3;
+  while (fread (image, sizeof image, 1, stdin) == 1) {
+    net_run (weights, scratch, image, result);
+    fwrite (result, sizeof result, 1, stdout);
+  }
+  free (weights);
+  free (scratch);
+  return 0;
+}
+"""
+
+
+def floats(raw):
+    return struct.unpack(f"<{len(raw) // 4}f", raw)
+
+
+def read_safetensors(path):
+    raw = open(path, "rb").read()
+    (length,) = struct.unpack("<Q", raw[:8])
+    return json.loads(raw[8:8 + length]), raw[8 + length:]
+
+
+trained = {}  # the files of the saved network, which all tests use
+
+
+def train(box):
+    """A saved network, its examples as bytes, and our probabilities for them."""
+    data = [] if small_data.is_installed() else ["--data", small_data.write(box, small_data.made(600, 100))]
+    model = box.path("net.tir")
+    names = ("net.tir", "net.safetensors")
+    if not trained:
+        box.run("train", "fashion-mnist", "--steps", 20, *data, "--save", model, timeout=600).quiet()
+        trained.update({name: open(box.path(name), "rb").read() for name in names})
+    for name in names:
+        box.write(name, trained[name])
+    header, raw = read_safetensors(box.path("net.safetensors"))
+    begin, end = header["examples.image"]["data_offsets"]
+    examples = raw[begin:end]
+    values = box.write("examples", examples)
+    n = len(examples) // (4 * PIXELS)
+    said = subprocess.run([RUN_MODEL, model, values, str(n), "1", "1", "28", "28"], env=box.environment(),
+                          stdout=subprocess.PIPE, timeout=300, check=True)
+    return model, examples, floats(said.stdout)
+
+
+def compare(got, wanted, bound, what):
+    check(len(got) == len(wanted), f"{what}: {len(got)} probabilities, not {len(wanted)}")
+    worst = max(abs(a - b) for a, b in zip(got, wanted))
+    note(f"{what}: the largest difference of {len(got)} probabilities is {worst:.2e}")
+    near(worst, 0, bound, what)
+
+
+@test("c")
+def compile_c(box):
+    model, examples, ours = train(box)
+    box.run("export", model, "--target", "c", "--output", box.path("net")).quiet()
+    check(box.files("net") == [box.path("net", f"net.{end}") for end in ("c", "h", "safetensors")], box.files("net"))
+    main_file = box.write("main.c", C_MAIN)
+    for compiler, *flags in (["gcc", "-O2"], ["clang", "-O2"],
+                             ["gcc", "-O1", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"]):
+        program = box.path("program")
+        built = subprocess.run([compiler, "-std=c11", "-Wall", "-Wextra", "-Werror", "-pedantic", *flags, "-o", program,
+                                main_file, box.path("net", "net.c")], capture_output=True, text=True)
+        check(built.returncode == 0 and built.stderr == "", built.stderr[-2000:])
+        weights = box.path("net", "net.safetensors")
+        with open(box.path("examples"), "rb") as file:
+            said = subprocess.run([program, weights], stdin=file, stdout=subprocess.PIPE, check=True)
+        compare(floats(said.stdout), ours, C_BOUND, " ".join([compiler, *flags]))
+        # Other weights, fewer and none.
+        raw = open(weights, "rb").read()
+        for bad in (raw[:-4], raw[:-1] + b"x", raw + b"x", b""):
+            said = subprocess.run([program, box.write("bad", bad)], stdin=subprocess.DEVNULL)
+            check(said.returncode == 3, f"a bad file of {len(bad)} bytes gives {said.returncode}")
+        check(subprocess.run([program, box.path("none")], stdin=subprocess.DEVNULL).returncode == 3)
+
+
+@test("page")
+def open_page(box):
+    model, examples, ours = train(box)
+    box.run("export", model, "--target", "webgpu", "--output", box.path("web"), "--name", "clothes").quiet()
+    shutil.copy(os.path.join(HERE, "export-page.html"), box.path("web"))
+    page = browser.open_page(box.path("web"), "export-page.html?page")["page"]
+    for _ in range(2):  # the machine may have been busy
+        if page["ms"] > PAGE_MS and not SANITIZED:
+            page = browser.open_page(box.path("web"), "export-page.html?page")["page"]
+    note(f"the page loads and classifies in {page['ms']:.0f} ms: {page['status']}")
+    check(page["status"].startswith("Computed in"), page["status"])
+    check(page["ms"] <= PAGE_MS, f"{page['ms']:.0f} ms")
+    n = len(examples) // (4 * PIXELS)
+    check(page["pictures"] == n, page)
+    check([row[0] for row in page["rows"]][:2] == ["T-shirt/top", "Trouser"] and len(page["rows"]) == CLASSES, page)
+    for row, value in zip(page["rows"], ours):
+        near(float(row[1]), value, 1e-3, row[0])
+    answer = browser.open_page(box.path("web"), "export-page.html")
+    check("error" not in answer, answer.get("error"))
+    compare([value for result in answer["results"] for value in result], ours, PAGE_BOUND, "WebGPU in Chromium")
+    compare(answer["both"][0] + answer["both"][1], ours[:2 * CLASSES], PAGE_BOUND, "two runs at once")
+    said = answer["troubles"]
+    for trouble, part in (("large", "needs maxStorageBufferBindingSize of 1099511627776"), ("foreign", "no model"),
+                          ("missing", "clothes.safetensors: 404"), ("cut", "is cut off"), ("shader", "tiny_"),
+                          ("absent", "“image” is missing"), ("size", "Float32Array of 3136 bytes"),
+                          ("lost", "device was lost"), ("adapter", "no graphics adapter"), ("webgpu", "no WebGPU")):
+        check(part in said[trouble], f"{trouble}: {said[trouble]}")
+
+
+@test("page without WebGPU")
+def open_without(box):
+    box.run("export", "matvec:64", "--target", "webgpu", "--output", box.path("web")).quiet()
+    shutil.copy(os.path.join(HERE, "export-page.html"), box.path("web"))
+    page = browser.open_page(box.path("web"), "export-page.html?page", flags=["--disable-features=WebGPU", "--disable-gpu"])["page"]
+    check("WebGPU" in page["status"], page["status"])
+    note(page["status"])
+
+
+@test("other targets")
+def export_others(box):
+    box.run("export", "softmax:8x16", "--target", "CPU:CLANG", "--output", box.path("files"), "--name", "soft max").quiet()
+    model = json.load(open(box.path("files", "model.json")))
+    check(model["name"] == "soft_max" and model["renderer"] == "CLANG", model)
+    check([i["shape"] for i in model["inputs"]] == [[8, 16]] and model["outputs"][0]["shape"] == [8, 16], model)
+    for kernel in model["kernels"]:
+        check(open(box.path("files", kernel["file"]), "rb").read(4) == b"\x7fELF", kernel)
+
+
+GOOD = "%x = param.f32{slot=0, shape=[4]}\n%weights.w = param.f32{slot=1, shape=[4]}\n%y = mul.f32(%x, %weights.w)\nsink(%y)\n"
+
+
+def pack(name="w", dtype="F32", shape=(4,), end=16, data=bytes(16)):
+    header = json.dumps({name: {"dtype": dtype, "shape": list(shape), "data_offsets": [0, end]}}).encode()
+    return struct.pack("<Q", len(header)) + header + data
+
+
+@test("bad input")
+def refuse(box):
+    def refused(text, weights, *parts, target="c", output=None):
+        files = {box.write("m/bad.tir", text)}
+        if os.path.exists(box.path("m", "bad.safetensors")):
+            os.unlink(box.path("m", "bad.safetensors"))
+        if weights is not None:
+            files.add(box.write("m/bad.safetensors", weights))
+        result = box.run("export", box.path("m", "bad.tir"), "--target", target, "--output",
+                         output or box.path("m", "out"))
+        result.refused(*parts)
+        check(set(box.files("m")) == files, box.files("m"))
+
+    box.write("m/good.tir", GOOD)
+    box.write("m/good.safetensors", pack())
+    box.run("export", box.path("m", "good.tir"), "--target", "c", "--output", box.path("good")).quiet()
+    for name in ("good.tir", "good.safetensors"):
+        os.unlink(box.path("m", name))
+    refused(GOOD, None, "bad.tir", "weight “w”", "bad.safetensors")
+    refused(GOOD, pack(name="v"), "bad.safetensors: weight “w” is missing")
+    refused(GOOD, pack(dtype="I32"), "weight “w” is not the f32 of (4,)")
+    refused(GOOD, pack(shape=(2, 2)), "weight “w” is not the f32 of (4,)")
+    refused(GOOD, pack(end=20), "“w”: its data is said to be from 0 to 20 of 16 bytes")
+    refused(GOOD, pack(shape=(3,)), "“w”: its shape and its 16 bytes of data disagree")
+    refused(GOOD, pack(shape=(2**62, 2**62)), "disagree")
+    refused(GOOD, pack(dtype="X7"), "“w”: unknown dtype “X7”")
+    refused(GOOD, pack()[:30], "bad.safetensors: it is no safetensors file, or cut off")
+    refused(GOOD, b"\xff" * 8 + b"{}", "cut off")
+    refused(GOOD, b"\x02" + bytes(7) + b"[]", "bad.safetensors")
+    refused("nonsense", None, "bad.tir: 1:1: unknown op")
+    refused("%x = param.f32{slot=0, shape=[4]}\nsink(assign.f32(%x, %x))\n", None, "assign has no place in a model")
+    refused("%x = param.f32{slot=0, shape=[4]}\n%y = param.f32{slot=0, shape=[5]}\n%a = neg.f32(%x)\n%b = neg.f32(%y)\nsink(%a, %b)\n",
+            None, "another param has its number")
+    double = "%x = param.f64{slot=0, shape=[4]}\n%y = mul.f64(%x, %x)\nsink(%y)\n"
+    refused(double, None, "export for “webgpu”: kernel ", "f64", target="webgpu")
+    plain = double.replace("f64", "f32")
+    refused(plain, None, "there is no target “toaster”; there is: ", target="toaster")
+    refused(plain, None, "no renderer “NOPE”", target="CPU:NOPE")
+    refused(plain, None, "No such file", output=box.path("none", "out"))
+    refused(plain, None, "Not a directory", output=box.write("file", "x") + "/out")
+    refused(plain, None, "something in it", output=box.folder("full") if box.write("full/x", "x") else "")
+    refused(plain, None, "file: Not a directory", output=box.path("file"))
+    check(sorted(os.listdir(box.path("full"))) == ["x"] and open(box.path("file")).read() == "x")
+    box.run("export", box.path("none.tir"), "--target", "c", "--output", box.path("o")).refused("none.tir", "No such file")
+    box.run("export", box.folder("dir.tir"), "--target", "c", "--output", box.path("o")).refused("wanted a file")
+    box.run("export", "nothing:5", "--target", "c", "--output", box.path("o")).refused("nothing")
+    box.run("export").refused("usage:", "targets: ", status=2)
+    box.run("train", "fashion-mnist", "--steps", "1", "--save", "x.bin").refused(".tir", status=2)
+
+
+main()
