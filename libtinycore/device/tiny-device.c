@@ -329,22 +329,31 @@ tiny_device_is_lost (TinyDevice *self)
 
 /* ---- code ---- */
 GBytes *
-tiny_device_compile (TinyDevice *self, const TinyCompileArgs *args, GError **error)
+tiny_renderer_compile (const TinyRenderer *renderer,
+                       const char *name,
+                       const TinyCompileArgs *args,
+                       GError **error)
 {
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   void *data = NULL;
   uint64_t size = 0;
-  TinyStatus status = self->renderer->compile (args, &data, &size, &plugin_error);
-  if (!tiny_status_check (status, &plugin_error, self->name, "compile", error))
+  TinyStatus status = renderer->compile (args, &data, &size, &plugin_error);
+  if (!tiny_status_check (status, &plugin_error, name, "compile", error))
     return NULL;
   if (data == NULL && size != 0) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "%s: compile: renderer %s returned no code for %s", self->name,
-                 self->renderer->name, args->name);
+                 "%s: compile: renderer %s returned no code for %s", name, renderer->name,
+                 args->name);
     return NULL;
   }
   return g_bytes_new_with_free_func (data, size, tiny_host_get ()->free, data);
+}
+
+GBytes *
+tiny_device_compile (TinyDevice *self, const TinyCompileArgs *args, GError **error)
+{
+  return tiny_renderer_compile (self->renderer, self->name, args, error);
 }
 
 char *

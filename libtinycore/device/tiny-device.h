@@ -27,13 +27,20 @@ typedef struct {
   const char *arch;     /* "" or NULL: the machine at hand */
 } TinyDeviceOptions;
 
-/* Asks @renderer for the target of @arch ("": its default) and checks the answer; @name is whose it
- * is, for messages. */
+/* Asks @renderer for the target of @arch ("": its default) and checks the answer; @target->arch is
+ * that of the device that is opened, or empty, and @name whose it is, for messages. */
 gboolean tiny_renderer_read_target (const TinyRenderer *renderer,
                                     const char *arch,
                                     const char *name,
                                     TinyTarget *target,
                                     GError **error);
+
+/* Runs @renderer's compile(); @name is whose it is, for messages. Thread-safe. Errors:
+ * %TINY_ERROR_COMPILE with the compiler's log, and others. */
+GBytes *tiny_renderer_compile (const TinyRenderer *renderer,
+                               const char *name,
+                               const TinyCompileArgs *args,
+                               GError **error);
 
 /* Opens a device. Errors name the device and what failed; an unknown renderer gets a list. */
 TinyDevice *
