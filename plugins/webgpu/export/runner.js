@@ -69,8 +69,8 @@ async function openDevice (model) {
 
 // The first line of a kernel says how many grid points a work-group runs.
 function readKernel (kernel, source, url) {
-  const head = /^\/\/tiny wgsl 1 points=(\d+) variables=0 buffers=([rw]*)\n/.exec (source);
-  if (head === null || head[2].length !== kernel.params)
+  const head = /^\/\/tiny wgsl 1 points=(\d+) variables=0 buffers=(\d+)\n/.exec (source);
+  if (head === null || Number (head[2]) !== kernel.params)
     throw new Error (`${url}: is no kernel of this model`);
   const points = Number (head[1]);
   return { ...kernel, source, points, items: points > 1 ? [points, 1, 1] : kernel.group };
