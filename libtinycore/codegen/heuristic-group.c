@@ -5,13 +5,15 @@
  * Many items want to be busy, and neighbours among them want to read and write neighbours in
  * memory. Where there are enough outputs each has an item of its own: the axis along which most
  * accesses are consecutive goes to the group's first axis, others to its second and third until the
- * group is full, the rest to the grid. Where there are few, a group works on each: the loops inside,
- * reduced or of a store of its own, are split over its items. What is between has both. */
+ * group is full, the rest to the grid. Where there are few, or each reads a row of memory, a group
+ * works on each: the loops inside, reduced or of a store of its own, are split over its items. What
+ * is between has both. */
 #include "heuristic.h"
 
 enum {
   GROUP_ITEMS = 128,   /* of a group, where the target and the kernel have as many */
   ENOUGH_ITEMS = 4096, /* outputs at once: items need not share one */
+  MIN_ROW = 32,        /* elements that are worth a group, however many rows there are */
   NEIGHBOURS = 16,     /* items that read one line of memory */
   MIN_SHARED = 8       /* rounds of a loop that is worth sharing */
 };
@@ -147,6 +149,33 @@ spread_outputs (Plan *plan, gint64 n_items)
 }
 
 /* ---- a group for each output ---- */
+static double
+score_best (Plan *plan, Nest *nest, gboolean reduced)
+{
+  double best = -G_MAXDOUBLE;
+  for (guint o = 0; o < plan->n_origins; o++) {
+    gboolean closes = FALSE;
+    for (guint s = 1; s < nest->reduce->n_sources; s++)
+      closes = closes || nest->reduce->sources[s] == plan->origins[o];
+    if ((reduced && closes && extent_of (plan, o) >= MIN_ROW)
+        || (!reduced && is_shared (plan, o)))
+      best = MAX (best, score_axis (nest->loads, o));
+  }
+  return best;
+}
+
+/* Whether some reduction reads neighbours inside rather than for neighbouring outputs. */
+static gboolean
+reads_rows (Plan *plan)
+{
+  for (guint i = 0; i < plan->nests->len; i++) {
+    Nest *nest = &g_array_index (plan->nests, Nest, i);
+    if (score_best (plan, nest, TRUE) > score_best (plan, nest, FALSE))
+      return TRUE;
+  }
+  return FALSE;
+}
+
 /* Splits what happens inside of the shared axes over @n items. */
 static void
 share_insides (Plan *plan, gint64 n)
@@ -226,12 +255,11 @@ tiny_plan_groups (Plan *plan)
     return;
   }
   gboolean is_enough = n_outputs >= ENOUGH_ITEMS || most_inside < MIN_SHARED;
-  if (is_enough) {
+  if (is_enough && !reads_rows (plan)) {
     spread_outputs (plan, most_items (plan));
   } else {
-    gint64 most = MIN (most_items (plan) / spread_neighbours (plan),
-                       (gint64) plan->target->max_group[plan->axes->n_items]);
-    gint64 n = 1;
+    gint64 most = most_items (plan) / spread_neighbours (plan), n = 1;
+    most = MIN (most, (gint64) plan->target->max_group[plan->axes->n_items]);
     while (2 * n <= MIN (most, most_inside))
       n *= 2;
     share_insides (plan, n);

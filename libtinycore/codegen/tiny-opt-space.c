@@ -23,6 +23,7 @@ enum {
 typedef enum {
   AMOUNT_LIST,     /* those of the row */
   AMOUNT_LANES,    /* halves of the target's full vector */
+  AMOUNT_ITEMS,    /* halves of the target's full work-group */
   AMOUNT_AXES,     /* the axes after this one */
   AMOUNT_OPERANDS, /* the LOADs of parameters */
 } AmountSource;
@@ -37,6 +38,7 @@ static const struct {
   { TINY_OPT_LANES, AMOUNT_LANES, TRUE, FALSE, { 0 } },
   { TINY_OPT_UPCAST, AMOUNT_LIST, TRUE, TRUE, { 2, 3, 4, 6, 7, 8, 12, 14, 16 } },
   { TINY_OPT_UNROLL, AMOUNT_LIST, FALSE, TRUE, { 2, 4, 8, 16 } },
+  { TINY_OPT_GROUP, AMOUNT_ITEMS, TRUE, FALSE, { 0 } },
   { TINY_OPT_GRID, AMOUNT_LIST, FALSE, FALSE, { 0, -1 } },
   { TINY_OPT_SPLIT, AMOUNT_LIST, FALSE, FALSE, { 4, 8, 16, 32, 64, 128, 256, 512 } },
   { TINY_OPT_SWAP, AMOUNT_AXES, FALSE, FALSE, { 0 } },
@@ -55,7 +57,8 @@ struct TinyOptSpace {
 static gboolean
 is_size (guint row)
 {
-  return rows[row].source == AMOUNT_LIST || rows[row].source == AMOUNT_LANES;
+  return rows[row].source == AMOUNT_LIST || rows[row].source == AMOUNT_LANES
+         || rows[row].source == AMOUNT_ITEMS;
 }
 
 /* A list under construction. */
@@ -197,6 +200,11 @@ list_amounts (TinyOptSpace *self, guint row, guint axis, guint n_axes, gint64 *o
   case AMOUNT_LANES:
     for (gint64 lanes = self->cg.target->max_lanes; lanes > 1 && n < MAX_AMOUNTS; lanes /= 2)
       out[n++] = lanes;
+    break;
+  case AMOUNT_ITEMS:
+    for (gint64 items = self->cg.target->max_group_total; items > 1 && n < MAX_AMOUNTS;
+         items /= 2)
+      out[n++] = items;
     break;
   case AMOUNT_AXES:
     for (guint other = axis + 1; other < n_axes && n < MAX_AMOUNTS; other++)

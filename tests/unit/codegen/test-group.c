@@ -212,6 +212,36 @@ test_tiles (void)
   g_free (check_kernel (b, build_taps (b, 40, 30), &target, NULL));
 }
 
+/* Neighbouring items read neighbours: along the row where a group sums one, along the columns where
+ * these lie together, and some of both where there are few columns. */
+static void
+test_neighbours (void)
+{
+  static const struct {
+    gint64 rows, columns;
+    gboolean transposed;
+    const char *opts;
+  } cases[] = {
+    { 8192, 128, FALSE, "group(1,64) grid(0,0)" },
+    { 64, 1000, FALSE, "pad(1,64) group(1,64) grid(0,0)" },
+    { 8192, 128, TRUE, "group(0,64) grid(0,0)" },
+    { 64, 128, TRUE, "group(0,16) group(1,4) grid(0,0)" },
+    { 8192, 4, FALSE, "group(0,64) grid(0,0)" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    BUILD ();
+    TinyTarget target = group_target ();
+    TinyNode *r = build_range (b, cases[i].rows), *k = build_range (b, cases[i].columns);
+    TinyNode *p = build_param (b, TINY_DTYPE_F32, 1, cases[i].rows * cases[i].columns);
+    TinyNode *at = cases[i].transposed ? INDEX (b, k, r) : INDEX (b, r, k);
+    TinyNode *sum = build_reduce (b, TINY_OP_ADD, build_load (b, p, at, NULL), 1, &k);
+    TinyNode *sink = build_sink (
+        b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, cases[i].rows), r, sum, NULL));
+    g_autoptr (TinyLinearProgram) program = compile (b, sink, &target, NULL, NULL);
+    g_assert_cmpstr (program->opts, ==, cases[i].opts);
+  }
+}
+
 /* What does not fit says why. */
 static void
 test_objections (void)
@@ -282,6 +312,7 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/group/by-hand", test_by_hand);
   g_test_add_func ("/codegen/group/staged", test_staged);
   g_test_add_func ("/codegen/group/tiles", test_tiles);
+  g_test_add_func ("/codegen/group/neighbours", test_neighbours);
   g_test_add_func ("/codegen/group/objections", test_objections);
   g_test_add_func ("/codegen/group/limits", test_limits);
   return g_test_run ();

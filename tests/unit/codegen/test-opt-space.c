@@ -78,6 +78,34 @@ test_steps (void)
   }
 }
 
+/* Work-groups are in the space of a target that has them, with tiles inside of the reduction, and in
+ * no other's. */
+static void
+test_groups (void)
+{
+  static const char from[] = "group(1,8) group(0,8) split(2,8) stage(2,0) grid(0,0)";
+  static const char *const wanted[]
+      = { "group(1,8) group(0,8) split(2,8) stage(2,0) grid(0,0) stage(2,1)",
+          "group(1,8) group(0,8) split(2,4) stage(2,0) grid(0,0)",
+          "group(1,4) group(0,8) split(2,8) stage(2,0) grid(0,0)",
+          "group(1,8) group(0,8) upcast(0,2) split(2,8) stage(2,0) grid(0,0)",
+          "group(1,8) split(2,8) stage(2,0) grid(0,0)" };
+  BUILD ();
+  TinyTarget target = group_target (), other = scalar_target ();
+  TinyNode *kernel = build_matmul (b, 16, 16, 16);
+  g_autoptr (TinyOptSpace) space = tiny_opt_space_new (kernel, &target, NULL);
+  g_auto (GStrv) near = tiny_opt_space_get_neighbours (space, from);
+  for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
+    if (!g_strv_contains ((const char *const *) near, wanted[i]))
+      g_error ("not next to %s: %s", from, wanted[i]);
+  for (guint i = 0; near[i] != NULL; i++)
+    g_free (check_kernel (b, kernel, &target, near[i]));
+  g_autoptr (TinyOptSpace) without = tiny_opt_space_new (kernel, &other, NULL);
+  g_auto (GStrv) plain = tiny_opt_space_get_neighbours (without, "none");
+  for (guint i = 0; plain[i] != NULL; i++)
+    g_assert_null (strstr (plain[i], "group"));
+}
+
 /* Copies are bounded, so that no list makes a program that never ends compiling. */
 static void
 test_bounded (void)
@@ -120,6 +148,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/codegen/opt-space/near", test_near);
   g_test_add_func ("/codegen/opt-space/steps", test_steps);
+  g_test_add_func ("/codegen/opt-space/groups", test_groups);
   g_test_add_func ("/codegen/opt-space/bounded", test_bounded);
   g_test_add_func ("/codegen/opt-space/check", test_check);
   return g_test_run ();
