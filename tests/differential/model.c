@@ -23,6 +23,8 @@ enum { MAX_RANK = 32 };
 /* What EXP2, LOG2 and SIN may be off, in units of the last place. */
 #define TRANSCENDENTAL_ULP 3.0
 
+double model_sqrt_ulp = 0;
+
 static inline double
 value_of (const Cell *cell)
 {
@@ -151,6 +153,7 @@ arithmetic (TinyOp op, TinyDType dtype, const double *x, const double *e, guint 
                    apart ? e[larger] : MAX (e[0], e[1]), 0 };
   }
   case TINY_OP_SQRT:
+    return monotone (op, dtype, x[0], e[0], model_sqrt_ulp);
   case TINY_OP_TRUNC:
     return monotone (op, dtype, x[0], e[0], 0);
   case TINY_OP_EXP2:
@@ -219,6 +222,8 @@ from_exact (TinyOp op, TinyDType from, TinyDType to, const gint64 *args, guint n
   double y = tiny_eval_to_double (bits);
   if (is_transcendental (op) && isfinite (y) && y != 0)
     return about (to, y, TRANSCENDENTAL_ULP * ulp_of (to, y));
+  if (op == TINY_OP_SQRT && model_sqrt_ulp > 0 && isfinite (y) && y != 0)
+    return about (to, y, model_sqrt_ulp * ulp_of (to, y));
   if (is_transcendental (op) && y == 0 && op == TINY_OP_EXP2)
     cell.bound = least_of (to);
   if (op == TINY_OP_MUL) {

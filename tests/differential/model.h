@@ -12,6 +12,9 @@
 
 G_BEGIN_DECLS
 
+/* What SQRT may be off, in units of the last place: 0 where all devices have it. */
+extern double model_sqrt_ulp;
+
 typedef struct {
   gint64 bits;  /* as in a CONST (ir/tiny-eval.h) */
   double bound; /* on the distance of a device's result; of integers 0 or infinite */

@@ -2,7 +2,7 @@
  *
  * test-differential.c: random tensor programs on two devices, against a model with error bounds.
  *
- *   test-differential [--seed N] [--count N] [--devices A,B] [--no-f64] [--verbose]
+ *   test-differential [--seed N] [--count N] [--devices A,B] [--no-f64] [--sqrt-ulp N] [--verbose]
  *
  * Each program is built alike on every device; each element of each output must be one that the
  * model admits: the very bits where nothing may round differently, within the bound of its
@@ -229,6 +229,8 @@ static const GOptionEntry entries[] = {
   { "devices", 0, 0, G_OPTION_ARG_STRING, &option_devices, "devices besides the default one",
     "A,B" },
   { "no-f64", 0, 0, G_OPTION_ARG_NONE, &option_no_f64, "f32 in place of f64", NULL },
+  { "sqrt-ulp", 0, 0, G_OPTION_ARG_DOUBLE, &model_sqrt_ulp,
+    "what SQRT may be off where a device has it made of other operations", "N" },
   { "verbose", 0, 0, G_OPTION_ARG_NONE, &option_verbose, "print every program", NULL },
   { NULL },
 };
