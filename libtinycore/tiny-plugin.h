@@ -450,7 +450,8 @@ typedef struct TinyPluginModule {
   /* No device access, under 50 ms. Required. */
   TinyStatus (*init) (const TinyHost *host, TinyPluginError *error);
   void (*fini) (void); /* required */
-  /* Fills up to *n candidates and sets *n to how many there are. No device access. Required. */
+  /* Fills up to *n candidates and sets *n to how many there are. No device access. None is no failure;
+   * TINY_STATUS_NO_DEVICE with a text says why there is none. Required. */
   TinyStatus (*scan) (TinyCandidate *out, uint32_t *n, TinyPluginError *error);
   /* Opens the device of that id. Required. */
   TinyStatus (*open) (const char *id, TinyPluginDevice **out, const TinyDeviceTable **out_table,

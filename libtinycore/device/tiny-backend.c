@@ -306,7 +306,7 @@ tiny_backend_scan (TinyBackend *self, GError **error)
     TinyStatus status
         = self->module.scan ((TinyCandidate *) (void *) found->data, &n, &plugin_error);
     g_mutex_unlock (&module_lock);
-    if (status == TINY_STATUS_NO_DEVICE)
+    if (status == TINY_STATUS_NO_DEVICE && plugin_error.text[0] == 0)
       n = 0;
     else if (!tiny_status_check (status, &plugin_error, self->name, "scan", error))
       return NULL;

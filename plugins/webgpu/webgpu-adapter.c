@@ -10,40 +10,28 @@
 
 #include "webgpu.h"
 
-typedef struct {
-  atomic_bool is_done;
-  WGPUAdapter adapter;
-  char text[256];
-} Answer;
-
 static void
 on_adapter (WGPURequestAdapterStatus status,
             WGPUAdapter adapter,
             WGPUStringView message,
-            void *data,
+            void *answer,
             void *unused)
 {
-  Answer *answer = data;
-  answer->adapter = status == WGPURequestAdapterStatus_Success ? adapter : NULL;
-  webgpu_copy_text (answer->text, sizeof answer->text, message);
-  atomic_store (&answer->is_done, true);
+  webgpu_answer (answer, status == WGPURequestAdapterStatus_Success, adapter, message);
 }
 
 static WGPUAdapter
 request (WGPUPowerPreference preference, bool software, char text[256])
 {
-  Answer answer = { 0 };
+  WebgpuAnswer answer = { 0 };
   const WGPURequestAdapterOptions options = { .featureLevel = WGPUFeatureLevel_Core,
                                               .powerPreference = preference,
                                               .forceFallbackAdapter = software };
-  const WGPURequestAdapterCallbackInfo info = { .mode = WGPUCallbackMode_AllowProcessEvents,
-                                                .callback = on_adapter,
-                                                .userdata1 = &answer };
+  const WGPURequestAdapterCallbackInfo info = WEBGPU_ANSWER_MODE (on_adapter, &answer);
   WGPUFuture future = wgpu.InstanceRequestAdapter (wgpu_instance, &options, info);
-  if (!webgpu_wait (NULL, future, &answer.is_done))
-    snprintf (answer.text, sizeof answer.text, "the library does not answer");
-  snprintf (text, 256, "%s", answer.text);
-  return answer.adapter;
+  bool answered = webgpu_wait (NULL, future, &answer);
+  snprintf (text, 256, "%.255s", answered ? answer.text : "the library does not answer");
+  return answer.object;
 }
 
 static uint32_t

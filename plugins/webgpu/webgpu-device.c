@@ -9,23 +9,14 @@
 #include "webgpu.h"
 
 /* ---- opening ---- */
-typedef struct {
-  atomic_bool is_done;
-  WGPUDevice handle;
-  char text[512];
-} Answer;
-
 static void
 on_device (WGPURequestDeviceStatus status,
            WGPUDevice handle,
            WGPUStringView message,
-           void *data,
+           void *answer,
            void *unused)
 {
-  Answer *answer = data;
-  answer->handle = status == WGPURequestDeviceStatus_Success ? handle : NULL;
-  webgpu_copy_text (answer->text, sizeof answer->text, message);
-  atomic_store (&answer->is_done, true);
+  webgpu_answer (answer, status == WGPURequestDeviceStatus_Success, handle, message);
 }
 
 /* With all that the adapter can do. */
@@ -39,7 +30,7 @@ request_device (TinyPluginDevice *self, TinyPluginError *error)
   for (size_t i = 0; i < sizeof wishes / sizeof *wishes; i++)
     if (wgpu.AdapterHasFeature (self->adapter, wishes[i]))
       features[n_features++] = wishes[i];
-  Answer answer = { 0 };
+  WebgpuAnswer answer = { 0 };
   const WGPUDeviceDescriptor descriptor
       = { .requiredFeatureCount = n_features,
           .requiredFeatures = features,
@@ -48,14 +39,12 @@ request_device (TinyPluginDevice *self, TinyPluginError *error)
                                       .callback = webgpu_on_lost,
                                       .userdata1 = self },
           .uncapturedErrorCallbackInfo = { .callback = webgpu_on_error, .userdata1 = self } };
-  const WGPURequestDeviceCallbackInfo info = { .mode = WGPUCallbackMode_AllowProcessEvents,
-                                               .callback = on_device,
-                                               .userdata1 = &answer };
+  const WGPURequestDeviceCallbackInfo info = WEBGPU_ANSWER_MODE (on_device, &answer);
   WGPUFuture future = wgpu.AdapterRequestDevice (self->adapter, &descriptor, info);
-  if (!webgpu_wait (NULL, future, &answer.is_done) || answer.handle == NULL)
+  if (!webgpu_wait (NULL, future, &answer) || answer.object == NULL)
     return webgpu_fail (error, TINY_STATUS_DRIVER, "%s: the adapter gives no device: %s",
                         self->info.name, answer.text);
-  self->handle = answer.handle;
+  self->handle = answer.object;
   self->queue = wgpu.DeviceGetQueue (self->handle);
   self->ns_per_tick
       = wgpu.QueueGetTimestampPeriod != NULL ? wgpu.QueueGetTimestampPeriod (self->queue) : 1;

@@ -89,23 +89,16 @@ webgpu_on_error (const WGPUDevice *handle,
 }
 
 /* ---- scopes ---- */
-typedef struct {
-  atomic_bool is_done;
-  WGPUErrorType type;
-  char text[900];
-} Caught;
-
 static void
 on_popped (WGPUPopErrorScopeStatus status,
            WGPUErrorType type,
            WGPUStringView message,
-           void *data,
+           void *answer,
            void *unused)
 {
-  Caught *caught = data;
-  caught->type = status == WGPUPopErrorScopeStatus_Success ? type : WGPUErrorType_NoError;
-  webgpu_copy_text (caught->text, sizeof caught->text, message);
-  atomic_store (&caught->is_done, true);
+  bool is_good = status == WGPUPopErrorScopeStatus_Success;
+  ((WebgpuAnswer *) answer)->error = is_good ? type : WGPUErrorType_NoError;
+  webgpu_answer (answer, is_good, NULL, message);
 }
 
 /* The last is unknown to wgpu-native, which ends the program when it is asked. */
@@ -126,9 +119,12 @@ webgpu_scope_open (TinyPluginDevice *device)
 }
 
 static TinyStatus
-fail_caught (const Caught *caught, const char *what, TinyStatus invalid, TinyPluginError *error)
+fail_caught (const WebgpuAnswer *caught,
+             const char *what,
+             TinyStatus invalid,
+             TinyPluginError *error)
 {
-  WGPUErrorType type = caught->type;
+  WGPUErrorType type = caught->error;
   if (strstr (caught->text, "Not enough memory left") != NULL) /* invalid, says wgpu-native */
     type = WGPUErrorType_OutOfMemory;
   switch (type) {
@@ -144,27 +140,25 @@ fail_caught (const Caught *caught, const char *what, TinyStatus invalid, TinyPlu
 }
 
 static bool
-pop (TinyPluginDevice *device, Caught *caught)
+pop (TinyPluginDevice *device, WebgpuAnswer *caught)
 {
-  *caught = (Caught){ .type = WGPUErrorType_NoError };
-  const WGPUPopErrorScopeCallbackInfo info = { .mode = WGPUCallbackMode_AllowProcessEvents,
-                                               .callback = on_popped,
-                                               .userdata1 = caught };
+  *caught = (WebgpuAnswer){ .error = WGPUErrorType_NoError };
+  const WGPUPopErrorScopeCallbackInfo info = WEBGPU_ANSWER_MODE (on_popped, caught);
   WGPUFuture future = wgpu.DevicePopErrorScope (device->handle, info);
-  return webgpu_wait (device->handle, future, &caught->is_done);
+  return webgpu_wait (device->handle, future, caught);
 }
 
 bool
 webgpu_is_lost (TinyPluginDevice *device)
 {
-  Caught caught;
+  WebgpuAnswer caught;
   if (atomic_load (&device->is_lost) || wgpu.DevicePoll == NULL)
     return atomic_load (&device->is_lost);
   wgpu.DevicePushErrorScope (device->handle, WGPUErrorFilter_Validation);
   WGPUCommandEncoder encoder = wgpu.DeviceCreateCommandEncoder (device->handle, NULL);
   if (encoder != NULL)
     wgpu.CommandEncoderRelease (encoder);
-  if (pop (device, &caught) && caught.type != WGPUErrorType_NoError
+  if (pop (device, &caught) && caught.error != WGPUErrorType_NoError
       && strstr (caught.text, "lost") != NULL)
     webgpu_on_lost (&device->handle, WGPUDeviceLostReason_Unknown,
                     (WGPUStringView){ caught.text, WGPU_STRLEN }, device, NULL);
@@ -179,10 +173,10 @@ webgpu_scope_close (TinyPluginDevice *device,
 {
   TinyStatus status = TINY_STATUS_OK;
   for (unsigned i = 0; i < count_filters (); i++) {
-    Caught caught;
+    WebgpuAnswer caught;
     if (!pop (device, &caught))
       return webgpu_fail (error, TINY_STATUS_TIMEOUT, "%s: the library does not answer", what);
-    if (caught.type != WGPUErrorType_NoError && status == TINY_STATUS_OK)
+    if (caught.error != WGPUErrorType_NoError && status == TINY_STATUS_OK)
       status = fail_caught (&caught, what, invalid, error);
   }
   if (atomic_load (&device->is_lost)) {

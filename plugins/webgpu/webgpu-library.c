@@ -169,9 +169,19 @@ webgpu_check_limits (WGPUAdapter adapter, WGPULimits *limits)
 }
 
 /* ---- waiting ---- */
-bool
-webgpu_wait (WGPUDevice device, WGPUFuture future, const atomic_bool *done)
+void
+webgpu_answer (WebgpuAnswer *answer, bool is_good, void *object, WGPUStringView text)
 {
+  answer->is_good = is_good;
+  answer->object = is_good ? object : NULL;
+  webgpu_copy_text (answer->text, sizeof answer->text, text);
+  atomic_store (&answer->is_done, true);
+}
+
+bool
+webgpu_wait (WGPUDevice device, WGPUFuture future, const WebgpuAnswer *answer)
+{
+  const atomic_bool *done = &answer->is_done;
   enum { PATIENCE_SECONDS = 600, MOST_SLEEP_NS = 1000000 };
   const uint64_t end = webgpu_now_ns () + PATIENCE_SECONDS * UINT64_C (1000000000);
   long sleep_ns = 1000;

@@ -38,36 +38,25 @@ word_up (uint64_t n)
 }
 
 /* ---- waiting ---- */
-typedef struct {
-  atomic_bool is_done;
-  bool is_good;
-  char text[256];
-} Answer;
-
 static void
-on_done (WGPUQueueWorkDoneStatus status, WGPUStringView message, void *data, void *unused)
+on_done (WGPUQueueWorkDoneStatus status, WGPUStringView message, void *answer, void *unused)
 {
-  Answer *answer = data;
-  answer->is_good = status == WGPUQueueWorkDoneStatus_Success;
-  webgpu_copy_text (answer->text, sizeof answer->text, message);
-  atomic_store (&answer->is_done, true);
+  webgpu_answer (answer, status == WGPUQueueWorkDoneStatus_Success, NULL, message);
 }
 
 static void
-on_mapped (WGPUMapAsyncStatus status, WGPUStringView message, void *data, void *unused)
+on_mapped (WGPUMapAsyncStatus status, WGPUStringView message, void *answer, void *unused)
 {
-  Answer *answer = data;
-  answer->is_good = status == WGPUMapAsyncStatus_Success;
-  webgpu_copy_text (answer->text, sizeof answer->text, message);
-  atomic_store (&answer->is_done, true);
+  webgpu_answer (answer, status == WGPUMapAsyncStatus_Success, NULL, message);
 }
 
 static TinyStatus
-answer_status (TinyPluginDevice *device,
-               bool answered,
-               const Answer *answer,
-               TinyPluginError *error)
+wait_for (TinyPluginDevice *device,
+          WGPUFuture future,
+          const WebgpuAnswer *answer,
+          TinyPluginError *error)
 {
+  bool answered = webgpu_wait (device->handle, future, answer);
   if (webgpu_is_lost (device))
     return TINY_STATUS_DEVICE_LOST; /* webgpu_scope_close() says why */
   if (!answered)
@@ -81,13 +70,9 @@ answer_status (TinyPluginDevice *device,
 static TinyStatus
 wait_for_queue (TinyPluginDevice *device, TinyPluginError *error)
 {
-  Answer answer = { 0 };
-  const WGPUQueueWorkDoneCallbackInfo info = { .mode = WGPUCallbackMode_AllowProcessEvents,
-                                               .callback = on_done,
-                                               .userdata1 = &answer };
-  WGPUFuture future = wgpu.QueueOnSubmittedWorkDone (device->queue, info);
-  bool answered = webgpu_wait (device->handle, future, &answer.is_done);
-  return answer_status (device, answered, &answer, error);
+  WebgpuAnswer answer = { 0 };
+  const WGPUQueueWorkDoneCallbackInfo info = WEBGPU_ANSWER_MODE (on_done, &answer);
+  return wait_for (device, wgpu.QueueOnSubmittedWorkDone (device->queue, info), &answer, error);
 }
 
 /* ---- sending off ---- */
@@ -177,14 +162,12 @@ read_words (Work *self,
   wgpu.CommandEncoderCopyBufferToBuffer (get_encoder (self), buffer, offset, device->staging, 0,
                                          n_words);
   send (self);
-  Answer answer = { 0 };
-  const WGPUBufferMapCallbackInfo info = { .mode = WGPUCallbackMode_AllowProcessEvents,
-                                           .callback = on_mapped,
-                                           .userdata1 = &answer };
-  WGPUFuture future
-      = wgpu.BufferMapAsync (device->staging, WGPUMapMode_Read, 0, (size_t) n_words, info);
-  bool answered = webgpu_wait (device->handle, future, &answer.is_done);
-  status = answer_status (device, answered, &answer, error);
+  WebgpuAnswer answer = { 0 };
+  const WGPUBufferMapCallbackInfo info = WEBGPU_ANSWER_MODE (on_mapped, &answer);
+  status = wait_for (
+      device,
+      wgpu.BufferMapAsync (device->staging, WGPUMapMode_Read, 0, (size_t) n_words, info),
+      &answer, error);
   if (status != TINY_STATUS_OK)
     return status;
   const char *mapped = wgpu.BufferGetConstMappedRange (device->staging, 0, (size_t) n_words);

@@ -28,8 +28,22 @@ TinyStatus webgpu_library_open (TinyPluginError *error);
 void webgpu_library_close (void);
 /* Whether the members of @limits lie where ours do, as far as numbers can tell. */
 bool webgpu_check_limits (WGPUAdapter adapter, WGPULimits *limits);
-/* Until a callback has set @done; @device may be NULL. Sleeps in the library where that can wait. */
-bool webgpu_wait (WGPUDevice device, WGPUFuture future, const atomic_bool *done);
+
+/* What a callback said. */
+typedef struct {
+  atomic_bool is_done;
+  bool is_good;
+  void *object; /* that was asked for */
+  WGPUErrorType error;
+  char text[900];
+} WebgpuAnswer;
+#define WEBGPU_ANSWER_MODE(name, answer)                                                       \
+  {                                                                                            \
+    .mode = WGPUCallbackMode_AllowProcessEvents, .callback = name, .userdata1 = answer         \
+  }
+void webgpu_answer (WebgpuAnswer *answer, bool is_good, void *object, WGPUStringView text);
+/* Until the callback came; @device may be NULL. Sleeps in the library where that can wait. */
+bool webgpu_wait (WGPUDevice device, WGPUFuture future, const WebgpuAnswer *answer);
 
 /* ---- errors (webgpu-error.c) ---- */
 TinyStatus webgpu_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
