@@ -6,6 +6,7 @@ import os
 import shutil
 import struct
 import subprocess
+import time
 
 import browser
 import small_data
@@ -15,6 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RUN_MODEL = os.environ.get("TINY_E2E_RUN_MODEL", "")
 SANITIZED = bool(os.environ.get("TINY_E2E_SANITIZED"))
 C_BOUND = PAGE_BOUND = 1e-5  # of a probability
+PATIENCE_S = 90
 PAGE_MS = 3000
 PIXELS, CLASSES = 784, 10
 
@@ -108,9 +110,9 @@ def open_page(box):
     box.run("export", model, "--target", "webgpu", "--output", box.path("web"), "--name", "clothes").quiet()
     shutil.copy(os.path.join(HERE, "export-page.html"), box.path("web"))
     page = browser.open_page(box.path("web"), "export-page.html?page")["page"]
-    for _ in range(2):  # the machine may have been busy
-        if page["ms"] > PAGE_MS and not SANITIZED:
-            page = browser.open_page(box.path("web"), "export-page.html?page")["page"]
+    limit = time.monotonic() + PATIENCE_S
+    while page["ms"] > PAGE_MS and time.monotonic() < limit and not SANITIZED:  # the machine may be busy
+        page = browser.open_page(box.path("web"), "export-page.html?page")["page"]
     note(f"the page loads and classifies in {page['ms']:.0f} ms: {page['status']}")
     check(page["status"].startswith("Computed in"), page["status"])
     check(page["ms"] <= PAGE_MS, f"{page['ms']:.0f} ms")
