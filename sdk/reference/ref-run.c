@@ -6,9 +6,10 @@
  * barrier, then the next item does, so that what was written before a barrier is there after it.
  *
  * An access outside its span, a read of a register never written and a barrier that not all items
- * reach end the launch with an error that names the instruction. So does an element of LOCAL memory
- * that two items use without a barrier between, one of them to write it: each element knows who
- * wrote and read it since the last barrier, whatever order the items ran in. */
+ * reach end the launch with an error that names the instruction. So does an element of memory
+ * that two items use, one of them to write it, unless they are of one group and a barrier comes
+ * between: each element knows who wrote and read it last, whatever order the items ran in. To write
+ * what is there already is no mistake in a buffer: blocks that overlap do. */
 #include "ref.h"
 
 #include <inttypes.h>
@@ -23,7 +24,8 @@ typedef struct {
   uint32_t index[3];
 } Item;
 
-/* Who used an element of LOCAL memory, and between which barriers, counted over the launch. */
+/* Who used an element of memory, and in which phase of the launch: a number from 1, which grows with
+ * each barrier and each group. */
 typedef struct {
   uint32_t write_phase, read_phase, writer, reader; /* SEVERAL readers */
 } Use;
@@ -36,8 +38,9 @@ typedef struct {
   const TinyCommand *command;
   uint32_t grid[3];
   unsigned char *local;
-  Use *uses;      /* by byte: those of elements at their first; NULL: there is one item */
-  uint32_t phase; /* how many barriers and groups there were, from 1 */
+  Use *local_uses;   /* by byte: those of elements at their first; NULL: there is one item */
+  Use **buffer_uses; /* by parameter and element; NULL: nothing of it is written */
+  uint32_t first_phase, phase; /* of this group; now */
 } Group;
 
 static const uint64_t *
@@ -119,21 +122,34 @@ run_register (const Group *group,
   return TINY_STATUS_OK;
 }
 
-/* Notes that @item uses the element of LOCAL memory at byte @at. */
-static TinyStatus
-note_use (
-    const Group *group, const Item *item, bool stores, uint64_t at, TinyPluginError *error)
+/* Whether what @other did in @phase is another item's than @me and no barrier parts them. LOCAL
+ * memory is a group's own. */
+static bool
+is_beside (const Group *group, bool is_local, uint32_t phase, uint32_t other, uint32_t me)
 {
-  Use *use = &group->uses[at];
+  if (phase < group->first_phase)
+    return phase != 0 && !is_local;
+  return phase == group->phase && other != me;
+}
+
+/* Notes that @item uses an element of memory. */
+static TinyStatus
+note_use (const Group *group,
+          const Item *item,
+          bool stores,
+          bool is_local,
+          Use *use,
+          TinyPluginError *error)
+{
   const uint32_t *size = group->program->group;
   uint32_t me = item->index[0] + size[0] * (item->index[1] + size[1] * item->index[2]);
-  bool written = use->write_phase == group->phase && use->writer != me;
-  bool read = use->read_phase == group->phase && use->reader != me;
+  bool written = is_beside (group, is_local, use->write_phase, use->writer, me);
+  bool read = is_beside (group, is_local, use->read_phase, use->reader, me);
   if (written || (stores && read)) {
     char what[160];
-    snprintf (what, sizeof what, "%s local memory that %s %s, without a barrier between",
-              stores ? "writes" : "reads", written ? "another item" : "other items",
-              written ? "wrote" : "read");
+    snprintf (what, sizeof what, "%s %s that %s %s, without a barrier between",
+              stores ? "writes" : "reads", is_local ? "local memory" : "a buffer's element",
+              written ? "another item" : "other items", written ? "wrote" : "read");
     return run_fail (group, item, what, error);
   }
   if (stores) {
@@ -190,9 +206,13 @@ run_access (const Group *group,
                 is_param ? target->arg : 0, n_elements);
       return run_fail (group, item, what, error);
     }
-    if (!is_param && group->uses != NULL) {
-      TinyStatus status = note_use (group, item, stores,
-                                    (uint64_t) (memory - group->local) + at * n_bytes, error);
+    Use *use = !is_param ? group->local_uses : group->buffer_uses[target->arg];
+    bool changes = !is_param || !stores
+                   || read_element (memory + at * n_bytes, n_bytes)
+                          != (operand (program, item, instr, 2)[i] & ref_mask (target->dtype));
+    if (use != NULL && changes) {
+      use += is_param ? at : (uint64_t) (memory - group->local) + at * n_bytes;
+      TinyStatus status = note_use (group, item, stores, !is_param, use, error);
       if (status != TINY_STATUS_OK)
         return status;
     }
@@ -332,6 +352,7 @@ run_group (Group *group, Item *items, uint32_t n_items, TinyPluginError *error)
   memset (group->local, 0xff, program->n_local_bytes); /* undefined: NaN or -1 shows misuse */
   for (uint32_t i = 0; i < n_items; i++)
     items[i].next = 0;
+  group->first_phase = group->phase + 1;
   do {
     group->phase++;
     for (uint32_t i = 0; i < n_items; i++) {
@@ -371,6 +392,44 @@ ref_span_is_inside (const TinySpan *span)
          && span->n_bytes <= span->buffer->n_bytes - span->offset;
 }
 
+/* Memory, and who uses it where there are several items. */
+static bool
+group_init (Group *self, uint32_t n_items)
+{
+  const TinyPluginProgram *program = self->program;
+  const uint32_t *grid = self->command->grid;
+  bool is_alone = n_items == 1 && grid[0] == 1 && grid[1] == 1 && grid[2] == 1;
+  self->local = malloc (program->n_local_bytes + 1);
+  self->buffer_uses = calloc (program->n_params + 1, sizeof *self->buffer_uses);
+  if (self->local == NULL || self->buffer_uses == NULL)
+    return false;
+  if (n_items > 1) {
+    self->local_uses = calloc (program->n_local_bytes + 1, sizeof (Use));
+    if (self->local_uses == NULL)
+      return false;
+  }
+  for (uint32_t i = 0; i < program->n_params && !is_alone; i++) {
+    const TinyParam *param = &program->params[i];
+    uint64_t n = self->command->buffers[i].n_bytes / ref_n_bytes (param->dtype);
+    if ((param->flags & TINY_PARAM_WRITE) == 0)
+      continue;
+    self->buffer_uses[i] = calloc (n + 1, sizeof (Use));
+    if (self->buffer_uses[i] == NULL)
+      return false;
+  }
+  return true;
+}
+
+static void
+group_clear (Group *self)
+{
+  for (uint32_t i = 0; i < self->program->n_params && self->buffer_uses != NULL; i++)
+    free (self->buffer_uses[i]);
+  free (self->buffer_uses);
+  free (self->local_uses);
+  free (self->local);
+}
+
 TinyStatus
 ref_dispatch (const TinyCommand *command, TinyPluginError *error)
 {
@@ -391,12 +450,9 @@ ref_dispatch (const TinyCommand *command, TinyPluginError *error)
   uint32_t n_items = size[0] * size[1] * size[2];
   Item *items = calloc (n_items, sizeof *items);
   uint64_t *values = calloc (n_items * program->n_slots + 1, sizeof *values);
-  Group group = { program, command, { 0 }, malloc (program->n_local_bytes + 1), NULL, 0 };
-  bool shares = n_items > 1 && program->n_local_bytes > 0;
+  Group group = { .program = program, .command = command };
   TinyStatus status;
-  if (shares)
-    group.uses = calloc (program->n_local_bytes, sizeof *group.uses);
-  if (items == NULL || values == NULL || group.local == NULL || (shares && !group.uses)) {
+  if (items == NULL || values == NULL || !group_init (&group, n_items)) {
     status = ref_fail (error, TINY_STATUS_OUT_OF_MEMORY,
                        "%s: no memory for the values of %u items", program->name, n_items);
   } else {
@@ -409,8 +465,7 @@ ref_dispatch (const TinyCommand *command, TinyPluginError *error)
     }
     status = run_grid (&group, items, n_items, error);
   }
-  free (group.uses);
-  free (group.local);
+  group_clear (&group);
   free (values);
   free (items);
   return status;

@@ -64,6 +64,47 @@ test_architectures (void)
   g_assert_nonnull (strstr (rig.error.text, "lanes"));
 }
 
+/* Items of a group, or of two, store to one element of a buffer: what another item wrote or read
+ * there may change only after a barrier that both come to, and storing the same is no change. */
+static void
+test_buffer_races (void)
+{
+  static const struct {
+    guint items, groups;
+    gboolean is_same, has_barrier, reads_first;
+    const char *says; /* or NULL */
+  } cases[] = {
+    { 2, 1, FALSE, FALSE, FALSE, "writes a buffer's element that another item wrote" },
+    { 1, 2, FALSE, FALSE, FALSE, "writes a buffer's element that another item wrote" },
+    { 2, 1, TRUE, FALSE, FALSE, NULL },
+    { 1, 2, TRUE, FALSE, FALSE, NULL },
+    { 2, 1, FALSE, FALSE, TRUE, "reads a buffer's element that another item wrote" },
+    { 2, 1, FALSE, TRUE, TRUE, NULL },
+    { 1, 2, FALSE, TRUE, TRUE, "reads a buffer's element that another item wrote" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    Script s;
+    script_init (&s);
+    gint32 data[2] = { 7, 7 };
+    s.linear.group[0] = cases[i].items;
+    s.linear.grid[0] = cases[i].groups;
+    guint32 me = emit_arg (&s, cases[i].items > 1 ? TINY_INSTR_GROUP : TINY_INSTR_GRID,
+                           TINY_DTYPE_I32, 0);
+    guint32 p0 = emit_param (&s, TINY_DTYPE_I32, 2);
+    guint32 zero = emit_int (&s, TINY_DTYPE_I32, 0), one = emit_int (&s, TINY_DTYPE_I32, 1);
+    if (cases[i].reads_first)
+      emit (&s, LOAD, I32, 1, p0, emit (&s, SUB, I32, 1, one, me));
+    if (cases[i].has_barrier)
+      emit_n (&s, TINY_INSTR_BARRIER, 0, 1, 0, 0, NULL);
+    emit (&s, STORE, VOID, 1, p0, cases[i].reads_first ? me : zero,
+          cases[i].is_same ? one : me);
+    TinyStatus status = rig_run (&rig, &s, (void *[]){ data }, (gsize[]){ sizeof data }, NULL);
+    g_assert_cmpint (status, ==, cases[i].says ? TINY_STATUS_LAUNCH : TINY_STATUS_OK);
+    if (cases[i].says != NULL)
+      g_assert_nonnull (strstr (rig.error.text, cases[i].says));
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -71,6 +112,7 @@ main (int argc, char **argv)
   rig_open (&rig, REF_PLUGIN, "ref");
   g_test_add_func ("/sdk-reference/ref/architectures", test_architectures);
   g_test_add_func ("/sdk-reference/ref/races", test_races);
+  g_test_add_func ("/sdk-reference/ref/buffer-races", test_buffer_races);
   int result = g_test_run ();
   rig_close (&rig);
   return result;
