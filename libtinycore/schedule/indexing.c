@@ -546,14 +546,17 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
     lower_once (&self);
   loops_join (&self.loops, used);
   TinyNode *store = lower_once (&self);
+  /* What is read at positions that turn out not to matter is not read. */
+  guint n_buffers
+      = schedule_drop_unused (plan, &store, 1, (guint *) (void *) buffers->data, buffers->len);
   g_autofree char *name = make_name (&self);
   *out_item = (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
                           .kernel = tiny_node_sink (plan->graph, 1, &store, name),
                           .device = stage->device,
-                          .n_buffers = buffers->len,
+                          .n_buffers = n_buffers,
                           .n_written = 1,
                           .buffers = tiny_arena_copy (plan->arena, buffers->data,
-                                                      buffers->len * sizeof (guint)),
+                                                      n_buffers * sizeof (guint)),
                           .stage = stage,
                           .reads_target_elsewhere = reads_elsewhere (&self, store) };
   return TRUE;

@@ -310,33 +310,31 @@ remake_stores (Pair *self)
   return !self->two.clashes && reads_own_stores (self);
 }
 
-/* Folding may have left a buffer out: the others move up. */
-static void
-drop_unused (Pair *self)
+guint
+schedule_drop_unused (
+    Plan *plan, TinyNode **stores, guint n_stores, guint *buffers, guint n_buffers)
 {
-  Plan *plan = self->plan;
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (
-      plan->graph, (TinyNode *const *) self->stores->pdata, self->stores->len);
-  TinyNode *from[MAX_BUFFERS] = { NULL }, *to[MAX_BUFFERS];
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, stores, n_stores);
+  g_autofree TinyNode **from = g_new0 (TinyNode *, n_buffers);
+  g_autofree TinyNode **to = g_new0 (TinyNode *, n_buffers);
   guint n = 0, n_moved = 0;
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_PARAM)
       from[node->arg] = node;
   }
-  for (guint i = 0; i < self->n_buffers; i++) {
+  for (guint i = 0; i < n_buffers; i++) {
     if (from[i] == NULL)
       continue;
-    self->buffers[n] = self->buffers[i];
+    buffers[n] = buffers[i];
     from[n_moved] = from[i];
-    to[n_moved] = make_param (plan, n, self->buffers[i]);
+    to[n_moved] = make_param (plan, n, buffers[i]);
     n_moved += n != i;
     n++;
   }
-  self->n_buffers = n;
-  for (guint i = 0; i < self->stores->len && n_moved > 0; i++)
-    self->stores->pdata[i]
-        = tiny_graph_substitute (plan->graph, self->stores->pdata[i], from, to, n_moved);
+  for (guint i = 0; i < n_stores && n_moved > 0; i++)
+    stores[i] = tiny_graph_substitute (plan->graph, stores[i], from, to, n_moved);
+  return n;
 }
 
 /* r_ or e_, the loops of the store with the most, and those of reduces. */
@@ -382,8 +380,9 @@ schedule_join_kernels (Plan *plan,
   self.stores = g_ptr_array_new ();
   if (!list_buffers (&self) || !match_loops (&self, shares) || !remake_stores (&self))
     return FALSE;
-  drop_unused (&self);
-  TinyNode *const *stores = (TinyNode *const *) self.stores->pdata;
+  TinyNode **stores = (TinyNode **) self.stores->pdata;
+  self.n_buffers
+      = schedule_drop_unused (plan, stores, self.stores->len, self.buffers, self.n_buffers);
   TinyNode *kernel = tiny_node_sink (plan->graph, self.stores->len, stores, NULL);
   if (shares && !schedule_keeps_words (plan, second->device, kernel))
     return FALSE;

@@ -110,6 +110,11 @@ void schedule_pack_operands (Plan *plan);
 /* Whether @item is a contraction that would gather an operand, and packing does not help. */
 gboolean schedule_gathers (Plan *plan, const PlanItem *item);
 
+/* join.c: leaves out of @buffers, a kernel's slots, what @stores do not use, and numbers the PARAMs of
+ * @stores anew. Gives how many are left. */
+guint schedule_drop_unused (
+    Plan *plan, TinyNode **stores, guint n_stores, guint *buffers, guint n_buffers);
+
 /* merge.c: kernels that share loops become one; the items are in an order to run. */
 void schedule_merge_kernels (Plan *plan);
 
