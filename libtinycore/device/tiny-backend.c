@@ -307,7 +307,7 @@ tiny_backend_scan (TinyBackend *self, GError **error)
         = self->module.scan ((TinyCandidate *) (void *) found->data, &n, &plugin_error);
     g_mutex_unlock (&module_lock);
     if (status == TINY_STATUS_NO_DEVICE && plugin_error.text[0] == 0)
-      n = 0;
+      n = 0; /* nothing to add to that */
     else if (!tiny_status_check (status, &plugin_error, self->name, "scan", error))
       return NULL;
     if (n <= room)

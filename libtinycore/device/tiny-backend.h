@@ -57,7 +57,8 @@ gboolean tiny_backend_try_device (TinyBackend *self,
                                   TinyDeviceInfo *out_info,
                                   GError **error);
 
-/* Looks for devices: an array of TinyCandidate (transfer full), possibly empty, or NULL. */
+/* Looks for devices: an array of TinyCandidate (transfer full), possibly empty, or NULL. That there is none is an
+ * error, %TINY_ERROR_NO_DEVICE, only where the plugin says more about it. */
 GArray *tiny_backend_scan (TinyBackend *self, GError **error);
 
 G_END_DECLS
