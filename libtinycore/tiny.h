@@ -7,6 +7,7 @@
 #include "base/tiny-macros.h"
 #include "ir/tiny-dtype.h"
 #include "tensor/tiny-tensor.h"
+#include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-math.h"
 #include "tensor/tiny-tensor-nn.h"
 #include "tensor/tiny-tensor-quant.h"

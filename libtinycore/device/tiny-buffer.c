@@ -47,6 +47,25 @@ tiny_buffer_new_view (TinyBuffer *base, gsize offset, gsize n_bytes)
 }
 
 TinyBuffer *
+tiny_buffer_new_import (TinyDevice *device, gpointer handle, GError **error)
+{
+  TinyPluginError plugin_error;
+  TinyPluginBuffer *imported = NULL;
+  uint64_t n_bytes = 0;
+  tiny_plugin_error_init (&plugin_error);
+  if (!tiny_device_check_alive (device, "importing memory", error))
+    return NULL;
+  TinyStatus status = TINY_STATUS_UNSUPPORTED;
+  if (device->table.import != NULL && handle != NULL)
+    status = device->table.import (device->handle, handle, &imported, &n_bytes, &plugin_error);
+  if (!tiny_device_check (device, status, &plugin_error, "importing memory", error))
+    return NULL;
+  TinyBuffer *self = tiny_buffer_new (device, n_bytes);
+  self->block = tiny_pool_adopt (device->pool, imported, n_bytes);
+  return self;
+}
+
+TinyBuffer *
 tiny_buffer_ref (TinyBuffer *self)
 {
   return g_object_ref (self);

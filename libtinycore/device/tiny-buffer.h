@@ -20,6 +20,21 @@ G_DECLARE_FINAL_TYPE (TinyBuffer, tiny_buffer, TINY, BUFFER, GObject)
 TinyBuffer *tiny_buffer_new (TinyDevice *device, gsize n_bytes);
 /* Bytes [offset, offset + n_bytes) of @base, which has them and may be a view itself. */
 TinyBuffer *tiny_buffer_new_view (TinyBuffer *base, gsize offset, gsize n_bytes);
+/**
+ * tiny_buffer_new_import: (skip)
+ * @device: a device
+ * @handle: memory made with the device's own driver in tiny_device_get_context(): a cl_mem
+ * @error: return location
+ *
+ * That memory as a buffer, of its size; nothing is copied, and the driver keeps it as long as the
+ * buffer lives. Whoever writes to it by other means does so while the buffer's device does not use it,
+ * and says so with tiny_buffer_touch(). Errors: %TINY_ERROR_UNSUPPORTED where the device imports nothing,
+ * %TINY_ERROR_INVALID for what is no memory of that context, %TINY_ERROR_DEVICE_LOST.
+ *
+ * Returns: (transfer full): the buffer, or %NULL
+ */
+TINY_API TinyBuffer *
+tiny_buffer_new_import (TinyDevice *device, gpointer handle, GError **error);
 TinyBuffer *tiny_buffer_ref (TinyBuffer *self);
 void tiny_buffer_unref (TinyBuffer *self); /* NULL is fine */
 

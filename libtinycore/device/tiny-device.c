@@ -409,6 +409,18 @@ tiny_device_get_queue (TinyDevice *self)
   return self->queue;
 }
 
+gpointer
+tiny_device_get_context (TinyDevice *self, GError **error)
+{
+  TinyPluginError plugin_error;
+  void *context = NULL;
+  tiny_plugin_error_init (&plugin_error);
+  TinyStatus status = self->table.context != NULL
+                          ? self->table.context (self->handle, &context, &plugin_error)
+                          : TINY_STATUS_UNSUPPORTED;
+  return tiny_device_check (self, status, &plugin_error, "its context", error) ? context : NULL;
+}
+
 void
 tiny_device_get_memory (TinyDevice *self, TinyDeviceMemory *out)
 {

@@ -85,6 +85,18 @@ gboolean tiny_device_submit (
 /* The queue behind that (transfer none). */
 TinyQueue *tiny_device_get_queue (TinyDevice *self);
 
+/**
+ * tiny_device_get_context: (skip)
+ * @self: a device
+ * @error: return location
+ *
+ * The driver's own object in which a program makes memory for tiny_buffer_new_import(): a cl_context for OpenCL.
+ * Errors: %TINY_ERROR_UNSUPPORTED where there is none.
+ *
+ * Returns: (transfer none): the driver's handle, or %NULL
+ */
+TINY_API gpointer tiny_device_get_context (TinyDevice *self, GError **error);
+
 /* ---- memory ---- */
 typedef struct {
   guint64 live_bytes;    /* in buffers that exist, as allocated */

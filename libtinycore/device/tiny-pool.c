@@ -217,10 +217,28 @@ tiny_pool_give (TinyPool *self, TinyBlock *block)
   GQueue surplus = G_QUEUE_INIT;
   g_mutex_lock (&self->lock);
   self->memory.live_bytes -= block->n_bytes;
-  link_block (self, block);
-  collect_surplus (self, &surplus);
+  if (block->is_foreign)
+    g_queue_push_head_link (&surplus, &block->in_age);
+  else {
+    link_block (self, block);
+    collect_surplus (self, &surplus);
+  }
   g_mutex_unlock (&self->lock);
   free_all (self, &surplus);
+}
+
+TinyBlock *
+tiny_pool_adopt (TinyPool *self, TinyPluginBuffer *handle, gsize n_bytes)
+{
+  TinyBlock *block = g_slice_new0 (TinyBlock);
+  block->handle = handle;
+  block->n_bytes = n_bytes;
+  block->is_foreign = TRUE;
+  block->in_class.data = block->in_age.data = block;
+  g_mutex_lock (&self->lock);
+  count_live (self, n_bytes);
+  g_mutex_unlock (&self->lock);
+  return block;
 }
 
 void

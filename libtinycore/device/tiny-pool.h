@@ -18,6 +18,7 @@ typedef struct {
   TinyPluginBuffer *handle;
   void *host; /* its address in host memory, or NULL */
   gsize n_bytes;
+  gboolean is_foreign;    /* the program's own: not for others when it comes back */
   GList in_class, in_age; /* links while it waits */
 } TinyBlock;
 
@@ -26,6 +27,8 @@ TinyPool *tiny_pool_new (TinyDevice *device);
 void tiny_pool_free (TinyPool *self);
 TinyBlock *tiny_pool_take (TinyPool *self, gsize n_bytes, GError **error);
 void tiny_pool_give (TinyPool *self, TinyBlock *block);
+/* A block of memory that the plugin imported. */
+TinyBlock *tiny_pool_adopt (TinyPool *self, TinyPluginBuffer *handle, gsize n_bytes);
 void tiny_pool_trim (TinyPool *self);
 void tiny_pool_get_memory (TinyPool *self, TinyDeviceMemory *out);
 void tiny_pool_reset_peak (TinyPool *self);

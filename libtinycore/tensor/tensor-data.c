@@ -11,6 +11,7 @@
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
+#include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-private.h"
 
 /* ---- devices ---- */
@@ -97,6 +98,56 @@ tiny_tensor_new_from_data (const char *device,
   if (tiny_build_begin (&b, "new_from_data", 0, NULL))
     node = data_node (&b, device, dtype, shape, n_dims, data, n_bytes);
   return tiny_build_end (&b, node);
+}
+
+static TinyNode *
+imported_node (TinyBuild *self,
+               const char *device_name,
+               TinyDType dtype,
+               const gint64 *shape,
+               guint n,
+               gpointer handle)
+{
+  if (!tiny_build_check_dtype (self, dtype) || !tiny_build_check_shape (self, shape, n))
+    return NULL;
+  TinyDevice *device = find_device (self, device_name);
+  if (device == NULL)
+    return NULL;
+  gsize wanted = tiny_dtype_get_n_bytes (dtype);
+  for (guint i = 0; i < n; i++)
+    wanted *= (gsize) shape[i];
+  g_autoptr (TinyBuffer) whole = tiny_buffer_new_import (device, handle, &self->error);
+  if (whole == NULL)
+    return NULL;
+  if (tiny_buffer_get_n_bytes (whole) < wanted)
+    return tiny_build_fail (
+        self, "%" G_GSIZE_FORMAT " bytes are needed, the memory has %" G_GSIZE_FORMAT, wanted,
+        tiny_buffer_get_n_bytes (whole));
+  if (wanted == 0)
+    return tiny_node_broadcast (self->graph, tiny_build_number (self, dtype, 0), shape, n);
+  g_autoptr (TinyBuffer) buffer = tiny_buffer_new_view (whole, 0, wanted);
+  self->device = name_of (device);
+  return tiny_runtime_buffer_node (buffer, dtype, shape, n);
+}
+
+TinyTensor *
+tiny_tensor_new_import (
+    const char *device, TinyDType dtype, const gint64 *shape, guint n_dims, gpointer handle)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "new_import", 0, NULL))
+    node = imported_node (&b, device, dtype, shape, n_dims, handle);
+  return tiny_build_end (&b, node);
+}
+
+gpointer
+tiny_tensor_get_import_context (const char *name, GError **error)
+{
+  if (name == NULL)
+    name = tiny_runtime_get_default_device (error);
+  TinyDevice *device = name != NULL ? tiny_engine_get_device (name, error) : NULL;
+  return device != NULL ? tiny_device_get_context (device, error) : NULL;
 }
 
 TinyTensor *

@@ -153,7 +153,7 @@ static const TinyDeviceTable table = {
   .program_load = program_load,
   .program_unload = program_unload,
 #ifdef FAULT_TABLE_RESERVED
-  .reserved[15] = 1,
+  .reserved[13] = 1,
 #endif
 };
 

@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-tensor-import.h: tensors in memory that the program made with a device's own driver. */
+#pragma once
+
+#include "tensor/tiny-tensor.h"
+
+G_BEGIN_DECLS
+
+/**
+ * tiny_tensor_new_import: (skip)
+ * @device: (nullable): whose driver made the memory; %NULL: the default device
+ * @dtype: a dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ * @handle: the driver's own handle of memory with the elements in row-major order: a cl_mem
+ *
+ * A tensor in memory that the program made with the device's driver, in the context of
+ * tiny_tensor_get_import_context(); nothing is copied. The driver keeps the memory as long as a tensor needs
+ * it. Errors it may carry: %TINY_ERROR_UNSUPPORTED where the device imports nothing, %TINY_ERROR_INVALID
+ * for memory of another context, or too little.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_new_import (
+    const char *device, TinyDType dtype, const gint64 *shape, guint n_dims, gpointer handle);
+/**
+ * tiny_tensor_get_import_context: (skip)
+ * @device: (nullable): a device; %NULL: the default one
+ * @error: return location
+ *
+ * The driver's own object in which memory for tiny_tensor_new_import() is made: a cl_context.
+ * Errors: %TINY_ERROR_UNSUPPORTED where there is none, those of opening the device.
+ *
+ * Returns: (transfer none): the driver's handle, or %NULL
+ *
+ * Since: 0.1
+ */
+TINY_API gpointer tiny_tensor_get_import_context (const char *device, GError **error);
+
+G_END_DECLS
