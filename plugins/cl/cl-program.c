@@ -4,290 +4,164 @@
  *
  * compile() builds for the device that its architecture names and takes the driver's own binary, which
  * the core keeps; where that device is not there, the result is the source, and it is built when it is
- * loaded. Before either lies a ClBlob, which says how the kernel is launched. */
+ * loaded. Before either lies a ClBlob. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cl.h"
 
-typedef struct {
-  char magic[8];
-  uint32_t dev, checksum; /* of what follows the head */
-  uint32_t is_binary, is_rounded, has_int64, has_free_groups;
-  uint32_t n_params, n_variables, group[3], reserved;
-  uint8_t flags[CL_MAX_PARAMS];
-} ClBlob;
 static const char magic[8] = "TINYCL1";
 
-static uint32_t
-sum (const uint8_t *data, size_t n)
-{
-  uint32_t hash = 2166136261u;
-  for (size_t i = 0; i < n; i++)
-    hash = (hash ^ data[i]) * 16777619u;
-  return hash;
-}
-
-static ClUnit *
-find_unit (uint64_t dev)
-{
-  for (uint32_t i = 0; i < cl_count_units (); i++)
-    if (cl_get_unit (i)->arch.dev == dev)
-      return cl_get_unit (i);
-  return NULL;
-}
-
-/* The compiler's log from its first error on. */
+/* Puts the compiler's log, from its first error on, into @error. */
 static TinyStatus
-fail_build (const ClUnit *unit,
-            cl_program program,
-            cl_int code,
-            const char *name,
-            TinyPluginError *error)
+fail_build (
+    cl_program program, cl_device_id device, cl_int code, const char *name, ClError *error)
 {
   size_t size = 0;
-  cl.GetProgramBuildInfo (program, unit->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
+  TinyStatus status = cl_check (error, TINY_STATUS_COMPILE, code, name);
+  cl.GetProgramBuildInfo (program, device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
   char *log = calloc (1, size + 1);
   if (log != NULL)
-    cl.GetProgramBuildInfo (program, unit->device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
-  TinyStatus status = cl_fail_call (error, TINY_STATUS_COMPILE, code, name);
-  if (log != NULL && *log != '\0' && status == TINY_STATUS_COMPILE) {
-    char *first = strstr (log, "error:");
-    while (first != NULL && first > log && first[-1] != '\n')
-      first--;
-    cl_fail (error, status, "%s does not build: %s", name, first != NULL ? first : log);
-  }
+    cl.GetProgramBuildInfo (program, device, CL_PROGRAM_BUILD_LOG, size, log, NULL);
+  char *first = log != NULL ? strstr (log, "error:") : NULL;
+  while (first != NULL && first > log && first[-1] != '\n')
+    first--;
+  if (status == TINY_STATUS_COMPILE && log != NULL && *log != '\0')
+    cl_fail (error, status, "%s: %s", name, first != NULL ? first : log);
   free (log);
   return status;
 }
 
+/* A built program of the @size bytes that follow a blob. */
 static TinyStatus
-build (const ClUnit *unit,
+build (ClDevice *device,
        const ClBlob *blob,
-       cl_program program,
        const char *name,
-       TinyPluginError *error)
+       const void *data,
+       size_t size,
+       cl_program *out,
+       ClError *error)
 {
-  const char *options = blob->is_rounded
-                            ? "-cl-std=CL1.2 -cl-fp32-correctly-rounded-divide-sqrt"
-                            : "-cl-std=CL1.2";
-  cl_int code = cl.BuildProgram (program, 1, &unit->device, options, NULL, NULL);
-  return code == CL_SUCCESS ? TINY_STATUS_OK : fail_build (unit, program, code, name, error);
+  cl_int code, status;
+  cl_program program
+      = blob->is_binary
+            ? cl.CreateProgramWithBinary (device->context, 1, &device->device, &size,
+                                          (const unsigned char **) &data, &status, &code)
+            : cl.CreateProgramWithSource (device->context, 1, (const char **) &data, &size,
+                                          &code);
+  CL_TRY (cl_check (error, TINY_STATUS_COMPILE, code, name));
+  code = cl.BuildProgram (program, 1, &device->device, blob->options, NULL, NULL);
+  *out = program;
+  if (code == CL_SUCCESS)
+    return TINY_STATUS_OK;
+  TinyStatus answer = fail_build (program, device->device, code, name, error);
+  cl.ReleaseProgram (program);
+  return answer;
 }
 
-/* ---- compiling ---- */
 static void
 fill_blob (const TinyLinear *linear, const ClArch *arch, ClBlob *out)
 {
-  bool shares = false;
+  const uint32_t *group = linear->group;
+  bool shares = group[0] * group[1] * group[2] > 1;
   for (uint32_t i = 0; i < linear->n_instrs; i++)
-    shares |= linear->instrs[i].op == TINY_INSTR_LOCAL
-              || linear->instrs[i].op == TINY_INSTR_BARRIER;
+    shares |= linear->instrs[i].op == TINY_INSTR_LOCAL;
   *out = (ClBlob){ .dev = (uint32_t) arch->dev,
-                   .is_rounded = CL_HAS (arch, ROUNDED),
-                   .has_int64 = CL_HAS (arch, INT64),
                    .n_params = linear->n_params,
-                   .n_variables = linear->n_variables };
+                   .n_variables = linear->n_variables,
+                   .variable_bytes = arch->int64 ? 8 : 4,
+                   .group = { group[0], group[1], group[2] },
+                   .has_free_groups = arch->groups && !shares };
   memcpy (out->magic, magic, sizeof magic);
-  memcpy (out->group, linear->group, sizeof out->group);
-  out->has_free_groups = CL_HAS (arch, GROUPS) && !shares
-                         && linear->group[0] * linear->group[1] * linear->group[2] == 1;
+  int n = snprintf (out->options, sizeof out->options,
+                    "-w -cl-std=CL1.2%s -DTINY_INT64=%d -DTINY_FP64=%d -DTINY_FP16=%d ",
+                    arch->rounded ? " -cl-fp32-correctly-rounded-divide-sqrt" : "",
+                    arch->int64 != 0, arch->fp64 != 0, arch->fp16 != 0);
+  snprintf (out->options + n, sizeof out->options - (size_t) n,
+            out->has_free_groups
+                ? "-DTINY_GRID=get_global_id -DTINY_GROUP="
+                : "-DTINY_GRID=get_group_id -DTINY_GROUP=reqd_work_group_size(%u,%u,%u)",
+            group[0], group[1], group[2]);
   for (uint32_t i = 0; i < linear->n_params; i++)
-    out->flags[i] = (uint8_t) linear->params[i].flags;
-}
-
-/* What stands before the core's source, in which nothing depends on the architecture. */
-static char *
-write_source (const TinyCompileArgs *args,
-              const ClArch *arch,
-              const ClBlob *blob,
-              size_t *out_size)
-{
-  char head[512];
-  int n = snprintf (head, sizeof head,
-                    "#define TINY_FP16 %d\n#define TINY_FP64 %d\n#define TINY_INT64 %d\n"
-                    "#define TINY_GRID %s\n#define TINY_GROUP ",
-                    CL_HAS (arch, FP16), CL_HAS (arch, FP64), CL_HAS (arch, INT64),
-                    blob->has_free_groups ? "get_global_id" : "get_group_id");
-  if (!blob->has_free_groups)
-    n += snprintf (head + n, sizeof head - (size_t) n,
-                   "__attribute__ ((reqd_work_group_size (%u, %u, %u)))", blob->group[0],
-                   blob->group[1], blob->group[2]);
-  n += snprintf (head + n, sizeof head - (size_t) n, "\n");
-  *out_size = (size_t) n + args->source_size;
-  char *text = malloc (*out_size + 1);
-  if (text != NULL) {
-    memcpy (text, head, (size_t) n);
-    memcpy (text + n, args->source, args->source_size + 1);
-  }
-  return text;
-}
-
-static TinyStatus
-finish (ClBlob *blob,
-        const void *data,
-        size_t size,
-        void **out_data,
-        uint64_t *out_size,
-        TinyPluginError *error)
-{
-  uint8_t *out = cl_host->alloc (sizeof *blob + size);
-  if (out == NULL)
-    return cl_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for a program");
-  blob->checksum = sum (data, size);
-  memcpy (out, blob, sizeof *blob);
-  memcpy (out + sizeof *blob, data, size);
-  *out_data = out;
-  *out_size = sizeof *blob + size;
-  return TINY_STATUS_OK;
-}
-
-/* Builds @source and takes the binary, which the caller frees; without one the source serves. */
-static TinyStatus
-build_binary (const ClUnit *unit,
-              ClBlob *blob,
-              const char *name,
-              char **source,
-              size_t *size,
-              TinyPluginError *error)
-{
-  cl_int code;
-  cl_program program
-      = cl.CreateProgramWithSource (unit->context, 1, (const char **) source, size, &code);
-  if (program == NULL)
-    return cl_fail_call (error, TINY_STATUS_COMPILE, code, name);
-  TinyStatus status = build (unit, blob, program, name, error);
-  size_t n = 0;
-  if (status == TINY_STATUS_OK)
-    cl.GetProgramInfo (program, CL_PROGRAM_BINARY_SIZES, sizeof n, &n, NULL);
-  char *binary = n > 0 ? malloc (n) : NULL;
-  if (binary != NULL
-      && cl.GetProgramInfo (program, CL_PROGRAM_BINARIES, sizeof binary, &binary, NULL)
-             == CL_SUCCESS) {
-    free (*source);
-    *source = binary;
-    *size = n;
-    blob->is_binary = 1;
-  } else
-    free (binary);
-  cl.ReleaseProgram (program);
-  return status;
+    out->writes[i] = (linear->params[i].flags & TINY_PARAM_WRITE) != 0;
 }
 
 TinyStatus
-cl_compile (const TinyCompileArgs *args,
-            void **out_data,
-            uint64_t *out_size,
-            TinyPluginError *error)
+cl_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, ClError *error)
 {
-  if (args->linear == NULL || args->source == NULL)
-    return cl_fail (error, TINY_STATUS_INVALID, "compile: no source");
-  if (args->linear->n_params > CL_MAX_PARAMS || args->linear->n_variables > CL_MAX_VARIABLES)
-    return cl_fail (error, TINY_STATUS_COMPILE,
-                    "%s has %u buffers and %u variables, %d and %d are the most", args->name,
-                    args->linear->n_params, args->linear->n_variables, CL_MAX_PARAMS,
-                    CL_MAX_VARIABLES);
-  ClArch arch;
-  TinyStatus status = cl_arch_parse (args->arch, &(ClArch){ 0 }, &arch, error);
-  if (status != TINY_STATUS_OK)
-    return status;
+  ClArch arch = { 0 };
   ClBlob blob;
+  cl_program program = NULL;
+  size_t size = 0;
+  uint32_t i = 0;
+  if (args->linear == NULL || args->source == NULL || args->linear->n_params > CL_MAX_PARAMS)
+    return cl_fail (error, TINY_STATUS_INVALID, "%s: no source, or over %d buffers", args->name,
+                    CL_MAX_PARAMS);
+  CL_TRY (cl_arch_parse (args->arch, &arch, error));
   fill_blob (args->linear, &arch, &blob);
-  size_t size;
-  char *source = write_source (args, &arch, &blob, &size);
-  if (source == NULL)
-    return cl_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to compile it",
-                    args->name);
-  const ClUnit *unit = cl_find_units (NULL) == TINY_STATUS_OK ? find_unit (arch.dev) : NULL;
-  if (unit != NULL)
-    status = build_binary (unit, &blob, args->name, &source, &size, error);
-  if (status == TINY_STATUS_OK)
-    status = finish (&blob, source, size, out_data, out_size, error);
-  free (source);
-  return status;
+  cl_find_devices (NULL);
+  while (i < cl_n_devices && cl_devices[i].arch.dev != arch.dev)
+    i++;
+  if (i < cl_n_devices) {
+    CL_TRY (build (&cl_devices[i], &blob, args->name, args->source, args->source_size, &program,
+                   error));
+    cl.GetProgramInfo (program, CL_PROGRAM_BINARY_SIZES, sizeof size, &size, NULL);
+  }
+  blob.is_binary = size > 0;
+  size = size > 0 ? size : args->source_size;
+  char *packed = cl_host->alloc (sizeof blob + size), *data = packed + sizeof blob;
+  cl_int code = packed != NULL ? CL_SUCCESS : CL_OUT_OF_HOST_MEMORY;
+  if (packed != NULL && blob.is_binary)
+    code = cl.GetProgramInfo (program, CL_PROGRAM_BINARIES, sizeof data, &data, NULL);
+  else if (packed != NULL)
+    memcpy (data, args->source, size);
+  if (program != NULL)
+    cl.ReleaseProgram (program);
+  if (code != CL_SUCCESS) {
+    cl_host->free (packed);
+    return cl_check (error, TINY_STATUS_COMPILE, code, args->name);
+  }
+  blob.hash = cl_hash (0, data, size);
+  memcpy (packed, &blob, sizeof blob);
+  *out = packed;
+  *out_size = sizeof blob + size;
+  return TINY_STATUS_OK;
 }
 
-/* ---- loading ---- */
-static TinyStatus
-check_blob (const ClUnit *unit,
-            const TinyProgramArgs *args,
-            const ClBlob **out,
-            TinyPluginError *error)
+TinyStatus
+cl_program_load (ClDevice *device, const TinyProgramArgs *args, ClProgram **out, ClError *error)
 {
   const ClBlob *blob = args->data;
-  if (args->struct_size < sizeof *args || args->data == NULL || args->size <= sizeof *blob
-      || memcmp (blob->magic, magic, sizeof magic) != 0 || blob->n_params > CL_MAX_PARAMS
-      || blob->n_variables > CL_MAX_VARIABLES
-      || blob->checksum != sum ((const uint8_t *) (blob + 1), args->size - sizeof *blob))
-    return cl_fail (error, TINY_STATUS_CORRUPT, "%s: damaged, or no OpenCL program of ours",
-                    args->name);
-  if (args->n_params != blob->n_params || args->n_variables != blob->n_variables
-      || memcmp (args->group, blob->group, sizeof blob->group) != 0)
-    return cl_fail (error, TINY_STATUS_CORRUPT, "%s: is not the program it is said to be",
-                    args->name);
-  if (blob->is_binary && blob->dev != unit->arch.dev)
-    return cl_fail (error, TINY_STATUS_CORRUPT, "%s: was made for another device or driver",
-                    args->name);
-  *out = blob;
-  return TINY_STATUS_OK;
-}
-
-static cl_program
-make_program (const ClUnit *unit, const ClBlob *blob, size_t size, cl_int *out_code)
-{
-  const unsigned char *data = (const unsigned char *) (blob + 1);
-  if (!blob->is_binary)
-    return cl.CreateProgramWithSource (unit->context, 1, (const char **) &data, &size,
-                                       out_code);
-  cl_int status;
-  return cl.CreateProgramWithBinary (unit->context, 1, &unit->device, &size, &data, &status,
-                                     out_code);
-}
-
-TinyStatus
-cl_program_load (const ClUnit *unit,
-                 const TinyProgramArgs *args,
-                 TinyPluginProgram **out,
-                 TinyPluginError *error)
-{
-  const ClBlob *blob = NULL;
-  TinyStatus status = check_blob (unit, args, &blob, error);
-  if (status != TINY_STATUS_OK)
-    return status;
-  TinyPluginProgram *self = calloc (1, sizeof *self);
-  if (self == NULL)
-    return cl_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to load it", args->name);
-  self->n_params = blob->n_params;
-  self->n_variables = blob->n_variables;
-  self->has_free_groups = blob->has_free_groups;
-  self->has_int64 = blob->has_int64;
-  memcpy (self->group, blob->group, sizeof self->group);
-  memcpy (self->flags, blob->flags, sizeof self->flags);
-  cl_int code = CL_SUCCESS;
-  self->program = make_program (unit, blob, args->size - sizeof *blob, &code);
-  if (self->program == NULL)
-    status = cl_fail_call (error, TINY_STATUS_CORRUPT, code, args->name);
-  else
-    status = build (unit, blob, self->program, args->name, error);
-  if (status == TINY_STATUS_OK) {
-    self->kernel = cl.CreateKernel (self->program, args->name, &code);
-    if (self->kernel == NULL)
-      status = cl_fail_call (error, TINY_STATUS_CORRUPT, code, args->name);
+  const size_t size = args->size - sizeof *blob;
+  cl_int code = CL_OUT_OF_HOST_MEMORY;
+  if (args->size <= sizeof *blob || memcmp (blob->magic, magic, sizeof magic) != 0
+      || blob->hash != cl_hash (0, blob + 1, size) || args->n_params != blob->n_params
+      || args->n_variables != blob->n_variables || blob->n_params > CL_MAX_PARAMS
+      || memcmp (args->group, blob->group, sizeof blob->group) != 0
+      || (blob->is_binary && blob->dev != (uint32_t) device->arch.dev))
+    return cl_fail (error, TINY_STATUS_CORRUPT,
+                    "%s: damaged, or made for another device or driver", args->name);
+  cl_program program;
+  CL_TRY (build (device, blob, args->name, blob + 1, size, &program, error));
+  ClProgram *self = calloc (1, sizeof *self);
+  if (self != NULL) {
+    *self = (ClProgram){ .blob = *blob, .device = device, .program = program };
+    self->kernel = cl.CreateKernel (program, args->name, &code);
+    if (self->kernel != NULL)
+      *out = self;
+    else
+      free (self);
   }
-  if (status == TINY_STATUS_OK)
-    *out = self;
-  else
-    cl_program_unload (self);
-  return status;
+  if (code != CL_SUCCESS)
+    cl.ReleaseProgram (program);
+  return cl_check (error, TINY_STATUS_CORRUPT, code, args->name);
 }
 
 void
-cl_program_unload (TinyPluginProgram *self)
+cl_program_unload (ClDevice *device, ClProgram *self)
 {
-  if (self->kernel != NULL)
-    cl.ReleaseKernel (self->kernel);
-  if (self->program != NULL)
-    cl.ReleaseProgram (self->program);
+  cl.ReleaseKernel (self->kernel);
+  cl.ReleaseProgram (self->program);
   free (self);
 }

@@ -1,9 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * cl.h: what the files of the OpenCL backend share.
- *
- * A unit is a device that some platform of the loader has and that can run our kernels; it is found
- * once and stays. Everything here is hidden in the module. */
+ * cl.h: what the files of the OpenCL backend share. Everything here is hidden in the module. */
 #pragma once
 
 #include <pthread.h>
@@ -13,99 +10,88 @@
 #include "tiny-plugin.h"
 
 #define CL_ARRAY_SIZE(array) (sizeof (array) / sizeof ((array)[0]))
+#define CL_TRY(call)                                                                           \
+  for (TinyStatus status_ = (call); status_ != TINY_STATUS_OK;)                                \
+  return status_
+enum { CL_MAX_DEVICES = 32, CL_MAX_PARAMS = 120 };
 
-enum { CL_MAX_UNITS = 32, CL_MAX_PARAMS = 120, CL_MAX_VARIABLES = 32 };
+typedef TinyPluginError ClError;
+typedef TinyPluginDevice ClDevice;
+typedef TinyPluginBuffer ClBuffer;
+typedef TinyPluginQueue ClQueue;
+typedef TinyPluginProgram ClProgram;
 
-/* ---- cl-arch.c: architectures as text, such as "cl,int64,fp64,threads=2,…" ---- */
-
-/* What is there or not, and numbers; in this order in the text. */
-#define CL_WORDS(WORD)                                                                         \
-  WORD (GROUPS, "groups")   /* many small work-groups, not a few long loops */                 \
-  WORD (MATH, "math")       /* exp2, log2, sin are the device's own */                         \
-  WORD (ROUNDED, "rounded") /* division and sqrt of f32 round correctly */                     \
-  WORD (FLUSH, "flush")     /* subnormal numbers become zero */                                \
-  WORD (INT64, "int64")                                                                        \
-  WORD (FP64, "fp64")                                                                          \
-  WORD (FP16, "fp16")
-#define CL_NUMBERS(NUMBER)                                                                     \
-  NUMBER (bits)    /* of a vector register */                                                  \
-  NUMBER (threads) /* compute units */                                                         \
-  NUMBER (group)   /* work-items in a work-group */                                            \
-  NUMBER (local)   /* bytes of local memory */                                                 \
-  NUMBER (params)  /* buffers that a kernel can have */                                        \
-  NUMBER (l1)      /* bytes of caches */                                                       \
-  NUMBER (l2)                                                                                  \
-  NUMBER (l3)                                                                                  \
-  NUMBER (dev) /* which device and driver: a hash of their names */
-
-#define CL_WORD(id, text) CL_##id,
-enum { CL_WORDS (CL_WORD) CL_N_WORDS };
-#undef CL_WORD
-#define CL_NUMBER(name) uint64_t name;
+/* ---- cl-arch.c: architectures as text, such as "cl,int64,fp64,threads=2" ----
+ *
+ * All that the code for a device depends on, in the order of the text: many small work-groups rather
+ * than few long loops; exp2, log2 and sin are the device's own; division and sqrt of f32 round
+ * correctly; subnormal numbers become zero; number formats; bits of a vector register; compute units;
+ * the most work-items of a group; bytes of local memory; the most buffers of a kernel; bytes of caches;
+ * and which device and driver it is, as a hash of their names. 0 is left out, =1 is not said. */
+/* clang-format off */
+#define CL_FIELDS(F) \
+  F (groups) F (math) F (rounded) F (flush) F (int64) F (fp64) F (fp16) \
+  F (bits) F (threads) F (group) F (local) F (params) F (l1) F (l2) F (l3) F (dev)
+/* clang-format on */
+#define CL_FIELD(name) uint64_t name;
 typedef struct {
-  uint32_t words; /* 1 << CL_GROUPS … */
-  CL_NUMBERS (CL_NUMBER)
+  CL_FIELDS (CL_FIELD)
 } ClArch;
-#undef CL_NUMBER
-#define CL_HAS(arch, id) (((arch)->words & 1u << CL_##id) != 0)
+#undef CL_FIELD
 
 void cl_arch_to_string (const ClArch *arch, char out[256]);
-/* @base: what a text that does not begin with "cl" changes. */
-TinyStatus
-cl_arch_parse (const char *text, const ClArch *base, ClArch *out, TinyPluginError *error);
-TinyStatus cl_target (const char *text, TinyTarget *out, TinyPluginError *error);
+/* @out: what a text that does not begin with "cl" changes. */
+TinyStatus cl_arch_parse (const char *text, ClArch *out, ClError *error);
+TinyStatus cl_target (const char *text, TinyTarget *out, ClError *error);
 
 /* ---- cl-driver.c: the loader and what it offers ---- */
-typedef struct {
+
+/* A device of some platform that can run our kernels; found once, stays, and is never really closed. */
+struct TinyPluginDevice {
   cl_device_id device;
   cl_context context;
-  char id[64], name[128], driver[64];
-  uint32_t device_class;
+  TinyCandidate candidate;
+  TinyDeviceInfo info;
   ClArch arch;
-  uint64_t memory_bytes, max_buffer_bytes;
-  uint32_t alignment;
-  bool has_host_memory, is_out_of_order;
-} ClUnit;
-
+  bool is_out_of_order;
+  uint64_t n_submits;
+  pthread_mutex_t
+      lock; /* of kernels' arguments and buffers' users while commands are enqueued */
+};
+extern ClDevice cl_devices[];
+extern uint32_t cl_n_devices;
 extern const TinyHost *cl_host;
 extern ClApi cl;
 
 /* Opens the loader and asks for its devices when that has not been done. The best come first. */
-TinyStatus cl_find_units (TinyPluginError *error);
-uint32_t cl_count_units (void);
-ClUnit *cl_get_unit (uint32_t i);
-void cl_forget_units (void);
-
-TinyStatus cl_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
+TinyStatus cl_find_devices (ClError *error);
+uint32_t cl_hash (uint32_t hash, const void *data, size_t n_bytes);
+TinyStatus cl_fail (ClError *error, TinyStatus status, const char *format, ...)
     __attribute__ ((format (printf, 3, 4)));
-/* The same for what a function of OpenCL answered, with a status that fits it or @status. */
-TinyStatus
-cl_fail_call (TinyPluginError *error, TinyStatus status, cl_int code, const char *what);
+/* CL_SUCCESS is OK; else what OpenCL answered when it was to do @what: a status that fits, or @status. */
+TinyStatus cl_check (ClError *error, TinyStatus status, cl_int code, const char *what);
 
 /* ---- cl-dialect.c, cl-program.c: kernels ---- */
 extern const TinyDialect cl_dialect;
-TinyStatus cl_compile (const TinyCompileArgs *args,
-                       void **out_data,
-                       uint64_t *out_size,
-                       TinyPluginError *error);
 
+/* How a kernel is launched; before the driver's binary or the source. */
+typedef struct {
+  char magic[8];
+  uint32_t dev, hash; /* hash: of what follows */
+  uint32_t is_binary, n_params, n_variables, variable_bytes, group[3];
+  uint32_t has_free_groups; /* the driver puts work-items into groups as it likes */
+  char options[256];
+  uint8_t writes[CL_MAX_PARAMS]; /* to this parameter */
+} ClBlob;
 struct TinyPluginProgram {
-  TinyPluginDevice *device;
+  ClBlob blob;
+  ClDevice *device;
   cl_program program;
   cl_kernel kernel;
-  uint32_t n_params, n_variables, group[3];
-  bool has_free_groups; /* work-items are grouped as the driver likes */
-  bool has_int64;
-  uint8_t flags[CL_MAX_PARAMS]; /* TINY_PARAM_* */
 };
-TinyStatus cl_program_load (const ClUnit *unit,
-                            const TinyProgramArgs *args,
-                            TinyPluginProgram **out,
-                            TinyPluginError *error);
-void cl_program_unload (TinyPluginProgram *program);
+TinyStatus cl_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, ClError *);
+TinyStatus cl_program_load (ClDevice *, const TinyProgramArgs *, ClProgram **out, ClError *);
+void cl_program_unload (ClDevice *device, ClProgram *self);
 
 /* ---- cl-device.c ---- */
-TinyStatus cl_open (const char *id,
-                    TinyPluginDevice **out,
-                    const TinyDeviceTable **out_table,
-                    TinyPluginError *error);
+extern const TinyDeviceTable cl_device_table;

@@ -8,6 +8,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../device-there.h"
 #include "../unit/tensor/cases.h"
 #include "base/tiny-env.h"
 #include "tiny.h"
@@ -124,6 +125,8 @@ test_case (gconstpointer data)
 int
 main (int argc, char *argv[])
 {
+  if (!device_is_there ())
+    return 0;
   g_test_init (&argc, &argv, NULL);
   tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
   for (guint i = 0; i < n_cases; i++) {

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "../device-there.h"
 #include "base/tiny-env.h"
 #include "engine/tiny-runtime.h"
 #include "tiny.h"
@@ -225,6 +226,8 @@ test_drop (void)
 int
 main (int argc, char *argv[])
 {
+  if (!device_is_there ())
+    return 0;
   g_test_init (&argc, &argv, NULL);
   tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
   g_test_add_func ("/stress/growth/drop", test_drop);

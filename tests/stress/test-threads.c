@@ -2,6 +2,7 @@
  *
  * test-threads.c: threads that each build, realise and drop their own tensors at the same time get
  * their own right results. Its other half is ThreadSanitizer (tests/sanitize.sh). */
+#include "../device-there.h"
 #include "base/tiny-env.h"
 #include "tiny.h"
 
@@ -172,6 +173,8 @@ test_open (void)
 int
 main (int argc, char *argv[])
 {
+  if (!device_is_there ())
+    return 0;
   g_test_init (&argc, &argv, NULL);
   tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
   g_test_add_func ("/stress/threads/open", test_open); /* the first: nothing is open yet */
