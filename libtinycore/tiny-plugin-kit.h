@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-plugin-kit.h: what most plugins would write alike: errors, a library opened at run time,
+ * architectures as text, binaries with a head that damage does not get past.
+ *
+ * Functions of the plugin's own, compiled into it: no part of the ABI, and nothing has to be used. C11 and
+ * POSIX; tiny_kit_open_library() wants the C library's dlopen(). Every function may be called from any
+ * thread. A TinyPluginError may be NULL or shorter than ours: then nothing is written to it. */
+#pragma once
+
+#include <dlfcn.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "tiny-plugin.h"
+
+#define TINY_KIT          static inline __attribute__ ((unused))
+#define TINY_KIT_N(array) (sizeof (array) / sizeof ((array)[0]))
+/* Returns from the function what @call answers unless that is TINY_STATUS_OK. */
+#define TINY_TRY(call)                                                                         \
+  for (TinyStatus tiny_status_ = (call); tiny_status_ != TINY_STATUS_OK;)                      \
+  return tiny_status_
+
+/* ---- errors ---- */
+
+/* Puts text into @error and returns @status: return tiny_fail (error, TINY_STATUS_INVALID, "…"); */
+static __attribute__ ((unused, format (printf, 3, 4))) TinyStatus
+tiny_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
+{
+  if (error == NULL || error->struct_size < sizeof *error)
+    return status;
+  va_list arguments;
+  va_start (arguments, format);
+  vsnprintf (error->text, sizeof error->text, format, arguments);
+  va_end (arguments);
+  error->hint[0] = '\0';
+  error->vendor_code = 0;
+  return status;
+}
+
+/* What to do about it: after tiny_fail(). Returns @status, so that it can wrap that. */
+static __attribute__ ((unused, format (printf, 3, 4))) TinyStatus
+tiny_hint (TinyStatus status, TinyPluginError *error, const char *format, ...)
+{
+  if (error == NULL || error->struct_size < sizeof *error)
+    return status;
+  va_list arguments;
+  va_start (arguments, format);
+  vsnprintf (error->hint, sizeof error->hint, format, arguments);
+  va_end (arguments);
+  return status;
+}
+
+/* TINY_STATUS_INVALID unless @span lies in a buffer of @n_bytes. */
+TINY_KIT TinyStatus
+tiny_check_span (const TinySpan *span, uint64_t n_bytes, TinyPluginError *error)
+{
+  if (span->offset <= n_bytes && span->n_bytes <= n_bytes - span->offset)
+    return TINY_STATUS_OK;
+  return tiny_fail (error, TINY_STATUS_INVALID,
+                    "a span of %llu bytes from byte %llu is outside its buffer of %llu",
+                    (unsigned long long) span->n_bytes, (unsigned long long) span->offset,
+                    (unsigned long long) n_bytes);
+}
+
+/* ---- small things ---- */
+
+/* Of a clock that never goes back. */
+TINY_KIT uint64_t
+tiny_now_ns (void)
+{
+  struct timespec now;
+  clock_gettime (CLOCK_MONOTONIC, &now);
+  return (uint64_t) now.tv_sec * UINT64_C (1000000000) + (uint64_t) now.tv_nsec;
+}
+
+/* FNV-1a of @data, going on from @hash; begin with 0. */
+TINY_KIT uint32_t
+tiny_hash (uint32_t hash, const void *data, size_t n_bytes)
+{
+  hash ^= 2166136261u;
+  for (size_t i = 0; i < n_bytes; i++)
+    hash = (hash ^ ((const uint8_t *) data)[i]) * 16777619u;
+  return hash;
+}
+
+/* ---- a driver's library ---- */
+typedef struct {
+  const char *name;
+  size_t offset;   /* of the function pointer in the table that is filled */
+  int is_optional; /* NULL where the library lacks it */
+} TinySymbol;
+
+/* Opens the file that environment variable @variable names, else the first of the NULL-ended @names
+ * that is there, and fills @table. The variable counts for nothing in a privileged program.
+ * TINY_STATUS_DRIVER says what is missing; @hint, what to install. */
+TINY_KIT TinyStatus
+tiny_open_library (const char *variable,
+                   const char *const *names,
+                   const TinySymbol *symbols,
+                   size_t n,
+                   void *table,
+                   const char *hint,
+                   void **out,
+                   TinyPluginError *error)
+{
+  const int is_privileged = getuid () != geteuid () || getgid () != getegid ();
+  const char *const named[] = { is_privileged ? NULL : getenv (variable), NULL };
+  const int is_named = named[0] != NULL && named[0][0] != '\0';
+  char why[512] = "";
+  void *library = NULL;
+  for (names = is_named ? named : names; *names != NULL && library == NULL; names++)
+    if ((library = dlopen (*names, RTLD_NOW | RTLD_LOCAL)) == NULL) {
+      const char *text = dlerror ();
+      snprintf (why + strlen (why), sizeof why - strlen (why), "%s%.200s", why[0] ? "; " : "",
+                text != NULL ? text : *names);
+    }
+  if (library == NULL) {
+    tiny_fail (error, TINY_STATUS_DRIVER, "%s%s%s", is_named ? variable : "no library", ": ",
+               why);
+    return tiny_hint (TINY_STATUS_DRIVER, error, "%s", hint);
+  }
+  for (size_t i = 0; i < n; i++) {
+    void *function = dlsym (library, symbols[i].name);
+    if (function == NULL && !symbols[i].is_optional) {
+      dlclose (library);
+      tiny_fail (error, TINY_STATUS_DRIVER, "%s lacks %s: another library, or an older one",
+                 names[-1], symbols[i].name);
+      return tiny_hint (TINY_STATUS_DRIVER, error, "%s", hint);
+    }
+    memcpy ((char *) table + symbols[i].offset, &function, sizeof function);
+  }
+  *out = library;
+  return TINY_STATUS_OK;
+}
+
+/* ---- architectures as text ----
+ *
+ * "HEAD,name,other=8": numbers with names, of which 0 is left out and 1 is not said. The same text
+ * describes a device in TinyDeviceInfo.arch, is what a user changes in DEV=NAME::…, and is part of every
+ * cache key, so that it must hold all that code depends on. */
+
+TINY_KIT void
+tiny_arch_print (
+    const char *head, const char *const *names, size_t n, const uint64_t *values, char out[256])
+{
+  size_t used = (size_t) snprintf (out, 256, "%s", head);
+  for (size_t i = 0; i < n && used < 256; i++)
+    if (values[i] != 0)
+      used += (size_t) snprintf (out + used, 256 - used, values[i] == 1 ? ",%s" : ",%s=%llu",
+                                 names[i], (unsigned long long) values[i]);
+}
+
+/* Reads such a text into @values. One that begins with @head is whole, and all that it does not name becomes
+ * @least; any other changes what it names: "fp16,-fp64,bits=128". "" changes nothing. */
+TINY_KIT TinyStatus
+tiny_arch_parse (const char *head,
+                 const char *const *names,
+                 size_t n,
+                 const char *text,
+                 const uint64_t *least,
+                 uint64_t *values,
+                 TinyPluginError *error)
+{
+  const size_t length = strlen (head);
+  if (strncmp (text, head, length) == 0 && (text[length] == ',' || text[length] == '\0')) {
+    memcpy (values, least, n * sizeof *values);
+    text += length;
+  }
+  for (size_t size; *text != '\0'; text += size) {
+    text += *text == ',';
+    size = strcspn (text, ",");
+    const size_t sign = *text == '-' || *text == '+', key = strcspn (text, "=,") - sign;
+    char *end = (char *) text + size;
+    size_t i = 0;
+    while (i < n && (strlen (names[i]) != key || memcmp (names[i], text + sign, key) != 0))
+      i++;
+    const int is_bare = sign + key == size, is_number = !is_bare && !sign;
+    uint64_t value = is_bare ? *text != '-' : strtoull (text + sign + key + 1, &end, 10);
+    if (i == n || end != text + size || value > INT64_MAX
+        || !(is_bare || (is_number && text[key + 1] >= '0' && text[key + 1] <= '9')))
+      return tiny_fail (error, TINY_STATUS_INVALID,
+                        "'%.*s' is no part of an architecture such as %s,%s=8,-%s", (int) size,
+                        text, head, names[0], names[n - 1]);
+    values[i] = value;
+  }
+  return TINY_STATUS_OK;
+}
+
+/* ---- binaries ----
+ *
+ * compile() gives one block of memory to the core, and program_load() is given it again, perhaps years
+ * later. A head of the plugin's own lies before what its compiler made; both are under a checksum. */
+typedef struct {
+  char magic[8];
+  uint32_t hash, head_size; /* hash: of all that follows */
+} TinyPacked;
+
+/* Room for a head and @size bytes; *out_data is where the bytes go. NULL: no memory. */
+TINY_KIT TinyPacked *
+tiny_pack (
+    const TinyHost *host, const void *head, size_t head_size, size_t size, void **out_data)
+{
+  TinyPacked *packed = (TinyPacked *) host->alloc (sizeof *packed + head_size + size);
+  if (packed == NULL)
+    return NULL;
+  *packed = (TinyPacked){ .magic = "TINYPAC", .head_size = (uint32_t) head_size };
+  memcpy (packed + 1, head, head_size);
+  *out_data = (char *) (packed + 1) + head_size;
+  return packed;
+}
+
+/* After the bytes are there: closes it and gives it to the caller of compile(). */
+TINY_KIT void
+tiny_pack_end (TinyPacked *packed, size_t size, void **out_data, uint64_t *out_size)
+{
+  packed->hash = tiny_hash (0, packed + 1, packed->head_size + size);
+  *out_data = packed;
+  *out_size = sizeof *packed + packed->head_size + size;
+}
+
+/* Copies the head out and finds the bytes behind it. TINY_STATUS_CORRUPT: not what was packed. */
+TINY_KIT TinyStatus
+tiny_unpack (const TinyProgramArgs *args,
+             void *out_head,
+             size_t head_size,
+             const void **out_data,
+             size_t *out_size,
+             TinyPluginError *error)
+{
+  const TinyPacked *packed = (const TinyPacked *) args->data;
+  const size_t before = sizeof *packed + head_size;
+  if (args->size < before || memcmp (packed->magic, "TINYPAC", 8) != 0
+      || packed->head_size != head_size
+      || packed->hash != tiny_hash (0, packed + 1, (size_t) args->size - sizeof *packed))
+    return tiny_fail (error, TINY_STATUS_CORRUPT, "%s: damaged, or made by another plugin",
+                      args->name);
+  memcpy (out_head, packed + 1, head_size);
+  *out_data = (const char *) (packed + 1) + head_size;
+  *out_size = (size_t) args->size - before;
+  return TINY_STATUS_OK;
+}
