@@ -346,7 +346,10 @@ typedef struct TinyCandidate {
   uint64_t reserved[4];
 } TinyCandidate;
 
-enum { TINY_DEVICE_HOST_MEMORY = 1u }; /* map() works on every buffer and costs nothing */
+enum {
+  TINY_DEVICE_HOST_MEMORY = 1u, /* map() works on every buffer and costs nothing */
+  TINY_DEVICE_OVERLAPS = 2u     /* can run commands together: the core looks which may be */
+};
 typedef struct TinyDeviceInfo {
   uint32_t struct_size;
   uint32_t flags;
@@ -373,6 +376,8 @@ typedef enum {
   TINY_COMMAND_DISPATCH = 4
 } TinyCommandType;
 
+enum { TINY_COMMAND_OVERLAPS = 1u };
+/* The core has seen that copies have sizes that fit and dispatches what their programs take. */
 typedef struct TinyCommand {
   uint32_t struct_size;
   uint32_t type;              /* TinyCommandType */
@@ -383,11 +388,13 @@ typedef struct TinyCommand {
   const int64_t *variables;
   uint32_t n_buffers, n_variables;
   uint32_t grid[3];
-  uint32_t reserved0;
+  /* TINY_COMMAND_OVERLAPS: may run together with the one before it and with those that one may run
+   * together with. Set for devices with TINY_DEVICE_OVERLAPS; without it the command waits for all before it. */
+  uint32_t flags;
   uint64_t reserved[4];
 } TinyCommand;
 
-/* Work for a queue: commands run one after the other. Devices of this ABI minor are synchronous:
+/* Work for a queue: commands run, or seem to, one after the other. Devices of this ABI minor are synchronous:
  * submit() returns when all of it is done and visible. */
 typedef struct TinySubmit {
   uint32_t struct_size;

@@ -163,6 +163,38 @@ find_buffer (TinyBuffer *buffer, TinyBuffer *const *buffers, guint n)
   return -1;
 }
 
+/* Whether one of the two writes what the other touches. */
+static gboolean
+launches_conflict (TinyLaunches *self, const Launch *x, const Launch *y)
+{
+  for (guint i = 0; i < x->n_bindings; i++)
+    for (guint j = 0; j < y->n_bindings; j++)
+      if ((i < x->n_written || j < y->n_written)
+          && tiny_bindings_overlap (
+              &g_array_index (self->bindings, TinyBinding, x->first_binding + i),
+              &g_array_index (self->bindings, TinyBinding, y->first_binding + j)))
+        return TRUE;
+  return FALSE;
+}
+
+/* Finds which launches may run together with those before them, for devices that can do that. */
+static void
+mark_overlaps (TinyLaunches *self)
+{
+  enum { MAX_TOGETHER = 32 }; /* more fill no device, and each is compared with all */
+  const Launch *launches = &g_array_index (self->launches, Launch, 0);
+  for (guint i = 0, first = 0; i < self->launches->len; i++) {
+    TinyDevice *device = launches[i].device;
+    gboolean overlaps = device != NULL && launches[first].device == device
+                        && (tiny_device_get_info (device)->flags & TINY_DEVICE_OVERLAPS) != 0
+                        && i > first && i - first < MAX_TOGETHER;
+    for (guint j = first; overlaps && j < i; j++)
+      overlaps = !launches_conflict (self, &launches[i], &launches[j]);
+    self->commands[i].flags = overlaps ? TINY_COMMAND_OVERLAPS : 0;
+    first = overlaps ? first : i;
+  }
+}
+
 void
 tiny_launches_replace (TinyLaunches *self,
                        TinyBuffer *const *from,
@@ -181,6 +213,8 @@ tiny_launches_replace (TinyLaunches *self,
       forget_commands (self);
   }
   /* Other memory, other waits. */
+  if (self->commands != NULL)
+    mark_overlaps (self);
   if (self->lanes != NULL && tiny_lanes_get_n (self->lanes) > 1)
     g_clear_pointer (&self->lanes, tiny_lanes_free);
 }
@@ -227,6 +261,7 @@ build_commands (TinyLaunches *self, GError **error)
     command->n_buffers = launch->n_bindings;
     memcpy (command->grid, launch->executable->grid, sizeof command->grid);
   }
+  mark_overlaps (self);
   return TRUE;
 }
 

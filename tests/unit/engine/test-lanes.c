@@ -23,6 +23,8 @@ static const TinyPluginModule *own_module;
 static const TinyDeviceTable *own_table;
 static TinyDeviceTable table;
 static GMutex lock;
+static GString
+    *seen; /* of each launch: '|' when it waits for all before it, '+' when it may not */
 static TinyDevice *near, *far; /* far: without host memory */
 
 static void
@@ -44,6 +46,8 @@ submit (TinyPluginDevice *device,
 {
   for (guint i = 0; i < submit->n_commands; i++) {
     take_time (&submit->commands[i]);
+    if (seen != NULL && submit->commands[i].type == TINY_COMMAND_DISPATCH)
+      g_string_append_c (seen, submit->commands[i].flags & TINY_COMMAND_OVERLAPS ? '+' : '|');
     if (g_atomic_int_add (&slow.n_commands, 1) == slow.fail_at) {
       g_strlcpy (error->text, "no more", sizeof error->text);
       return TINY_STATUS_LAUNCH;
@@ -56,7 +60,7 @@ static TinyStatus
 info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
   TinyStatus status = own_table->info (device, out, error);
-  out->flags &= ~(uint32_t) TINY_DEVICE_HOST_MEMORY;
+  out->flags = (out->flags & ~(uint32_t) TINY_DEVICE_HOST_MEMORY) | TINY_DEVICE_OVERLAPS;
   return status;
 }
 
@@ -248,6 +252,44 @@ test_replace (void)
   g_assert_cmpfloat (get_value (&here), ==, 2);
 }
 
+static void
+check_together (TinyLaunches *launches, const char *expected)
+{
+  seen = g_string_new ("");
+  submit_and_time (launches);
+  g_assert_cmpstr (seen->str, ==, expected);
+  g_string_free (seen, TRUE);
+  seen = NULL;
+}
+
+/* Launches that have nothing to wait for say so; other buffers, other answers. */
+static void
+test_together (void)
+{
+  enum { PART = 4096 }; /* aligned */
+  g_autoptr (TinyLaunches) launches = tiny_launches_new ();
+  TinyBinding a = new_memory (far), b = new_memory (far), c = new_memory (far),
+              d = new_memory (far), parts[2] = { new_memory (far), new_memory (far) };
+  add_twice (launches, far, &b, &a);
+  add_twice (launches, far, &c, &a);
+  add_twice (launches, far, &d, &a); /* reads what others read */
+  add_twice (launches, far, &a, &d); /* reads what is written */
+  add_twice (launches, far, &c, &b);
+  add_twice (launches, far, &b, &d); /* writes what is read */
+  add_twice (launches, far, &b, &d); /* writes what is written */
+  check_together (launches, "|++|+||");
+  tiny_launches_replace (launches, &c.buffer, &d.buffer, 1);
+  check_together (launches, "|+|||||");
+  /* Parts of one buffer. */
+  g_autoptr (TinyLaunches) halves = tiny_launches_new ();
+  TinyBinding whole = { tiny_buffer_new (far, 2 * PART), 0, N_BYTES, FALSE };
+  for (guint i = 0; i < 3; i++) {
+    whole.offset = i % 2 * PART;
+    add_twice (halves, far, &whole, &parts[i % 2]);
+  }
+  check_together (halves, "|+|");
+}
+
 int
 main (int argc, char **argv)
 {
@@ -259,5 +301,6 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/lanes/order", test_order);
   g_test_add_func ("/engine/lanes/failure", test_failure);
   g_test_add_func ("/engine/lanes/replace", test_replace);
+  g_test_add_func ("/engine/lanes/together", test_together);
   return g_test_run ();
 }
