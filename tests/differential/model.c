@@ -24,6 +24,7 @@ enum { MAX_RANK = 32 };
 #define TRANSCENDENTAL_ULP 3.0
 
 double model_sqrt_ulp = 0;
+gboolean model_reassociates = FALSE;
 
 static inline double
 value_of (const Cell *cell)
@@ -109,7 +110,7 @@ not_finite (TinyOp op, TinyDType dtype, const double *x, const double *e, guint 
   double y = op == TINY_OP_NEG ? -x[0] : NAN;
   for (guint i = 0; i < n; i++)
     if (isnan (x[i]) && op != TINY_OP_MAX)
-      return exact (tiny_eval_from_double (dtype, NAN));
+      return model_reassociates ? unknown () : exact (tiny_eval_from_double (dtype, NAN));
   if (op == TINY_OP_ADD)
     y = x[0] + x[1];
   else if (op == TINY_OP_SUB)
@@ -209,6 +210,38 @@ depends_on_form (TinyOp op, TinyDType dtype, const gint64 *args, guint n)
              || (op == TINY_OP_BITCAST && isnan (tiny_eval_to_double (args[at]))));
 }
 
+/* What rounding took from @y, which is about a op b. */
+static double
+lost_by (TinyOp op, double a, double b, double y)
+{
+  if (op == TINY_OP_MUL)
+    return fma (a, b, -y);
+  if (op == TINY_OP_RECIP)
+    return fma (y, a, -1);
+  if (op == TINY_OP_FDIV)
+    return fma (y, b, -a);
+  double sum = a + b, of_b = sum - a;
+  return (sum - y) + ((a - (sum - of_b)) + (b - of_b));
+}
+
+/* What @cell, the result of @x, is for a compiler that takes floats for real numbers: as if nothing had
+ * been rounded before; where there is no such number, anything. */
+static Cell
+as_real (TinyOp op, TinyDType dtype, const double *x, guint n, Cell cell)
+{
+  double y = value_of (&cell);
+  gboolean finite = isfinite (x[0]) && isfinite (x[n - 1]);
+  gboolean rounds = op == TINY_OP_ADD || op == TINY_OP_SUB || op == TINY_OP_MUL
+                    || op == TINY_OP_RECIP || op == TINY_OP_FDIV;
+  if (!rounds || cell.bound != 0)
+    return cell;
+  if (isnan (y) || (finite && !isfinite (y)))
+    return unknown ();
+  if (finite && lost_by (op, x[0], op == TINY_OP_SUB ? -x[1] : x[n - 1], y) != 0)
+    cell.bound = ulp_of (dtype, y);
+  return cell;
+}
+
 /* The inputs are known to the bit. */
 static Cell
 from_exact (TinyOp op, TinyDType from, TinyDType to, const gint64 *args, guint n)
@@ -255,8 +288,10 @@ element (const TinyNode *node, const Cell *in, guint n)
     x[i] = value_of (&in[i]);
     sum += e[i] = in[i].bound;
   }
-  if (sum == 0)
-    return from_exact (op, from, to, args, n);
+  if (sum == 0) {
+    Cell cell = from_exact (op, from, to, args, n);
+    return model_reassociates && tiny_dtype_is_float (to) ? as_real (op, to, x, n, cell) : cell;
+  }
   if (!isfinite (sum) || !tiny_dtype_is_float (from))
     return unknown ();
   if (tiny_op_infos[op].op_class == TINY_OP_CLASS_COMPARE)
@@ -301,7 +336,7 @@ sum_of (TinyDType dtype, const Cell *x, gsize n)
   if (!isfinite ((double) bound))
     return unknown ();
   if (nan || (positive && negative))
-    return exact (tiny_eval_from_double (dtype, NAN));
+    return model_reassociates ? unknown () : exact (tiny_eval_from_double (dtype, NAN));
   if (!isfinite (tiny_float_round (dtype, (double) (size + bound) * (1 + 1e-3))))
     return unknown ();
   if (positive || negative)
