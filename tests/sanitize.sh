@@ -47,5 +47,9 @@ else
   meson test -C "$folder" --print-errorlogs --timeout-multiplier 10 --suite stress
   programs=100
 fi
-env DEV=CPU "TINY_PLUGIN_PATH=$folder/plugins.d" "TINY_SCAN_HELPER=$folder/tools/tiny-scan" \
-  "$folder/tests/differential/test-differential" --seed 4000001 --count $programs
+random_programs() { # DEV, arguments
+  env DEV="$1" "TINY_PLUGIN_PATH=$folder/plugins.d" "TINY_SCAN_HELPER=$folder/tools/tiny-scan" \
+    "$folder/tests/differential/test-differential" --seed 4000001 --count $programs "${@:2}"
+}
+random_programs CPU
+random_programs REF::groups,words,items=1024 --no-f64

@@ -7,7 +7,8 @@
  * parts of one size, of which no value has both, are computed one after the other by the same
  * items: they share an axis, as do the rows' maximum, their sum and what is stored of a softmax.
  *
- *  - A STORE that does not have an axis of the group is one item's: the first along it.
+ *  - A STORE that does not have an axis of the group is one item's, the first along it, and so is a LOAD
+ *    for it from memory that the kernel writes.
  *  - A REDUCE over items becomes what each of them combines, stored to LOCAL memory, and a REDUCE of
  *    that. Many parts are combined in two steps, the first of which the items share again.
  *  - LOCAL memory whose loops have a part belongs to that item, which has a place of its own in it.
@@ -296,20 +297,57 @@ tiny_axes_count_part_bytes (TinyAxes *self, TinyNode *origin, gint64 amount, Tin
 }
 
 /* ---- stores ---- */
+static gboolean
+is_stored (TinyAxes *self, const TinyNode *memory)
+{
+  for (guint i = 0; i < self->root->n_sources; i++)
+    if (memory->op == TINY_OP_PARAM && self->root->sources[i]->sources[0] == memory)
+      return TRUE;
+  return FALSE;
+}
+
+/* @value for a store by the items that pass @gate: the others do not read what these write. */
+static TinyNode *
+gate_loads (TinyAxes *self, TinyNode *value, TinyNode *gate)
+{
+  TinyGraph *graph = self->cg->graph;
+  g_autoptr (GPtrArray) loads = g_ptr_array_new (), gated = g_ptr_array_new ();
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &value, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *load = order->pdata[i];
+    if (load->op != TINY_OP_LOAD || !is_stored (self, load->sources[0]))
+      continue;
+    gboolean has_gate = load->n_sources > 2;
+    TinyNode *sources[]
+        = { load->sources[0], load->sources[1],
+            has_gate ? tiny_fold_binary (graph, TINY_OP_AND, load->sources[2], gate) : gate,
+            has_gate ? load->sources[3] : tiny_node_const_int (graph, load->dtype, 0) };
+    g_ptr_array_add (loads, load);
+    g_ptr_array_add (gated, tiny_node_new (graph, TINY_OP_LOAD, load->dtype, load->lanes, 4,
+                                           sources, load->arg, NULL, NULL));
+  }
+  if (loads->len == 0)
+    return value;
+  return tiny_graph_substitute (graph, value, (TinyNode *const *) loads->pdata,
+                                (TinyNode *const *) gated->pdata, loads->len);
+}
+
 TinyNode *
 tiny_axes_gate_items (TinyAxes *self, TinyNode *store)
 {
   TinyGraph *graph = self->cg->graph;
-  TinyNode *sources[4], *gate = store->n_sources > 3 ? store->sources[3] : NULL;
+  TinyNode *sources[4], *gate = store->n_sources > 3 ? store->sources[3] : NULL, *items = NULL;
   for (guint i = 0; i < self->n_items; i++) {
     if (tiny_node_depends_on (graph, store, self->items[i]))
       continue;
     TinyNode *first = tiny_fold_binary (graph, TINY_OP_CMPLT, self->items[i],
                                         tiny_node_const_index (graph, 1));
     gate = gate ? tiny_fold_binary (graph, TINY_OP_AND, gate, first) : first;
+    items = items ? tiny_fold_binary (graph, TINY_OP_AND, items, first) : first;
   }
   for (guint i = 0; i < 3; i++)
     sources[i] = store->sources[i];
+  sources[2] = items ? gate_loads (self, sources[2], items) : sources[2];
   sources[3] = gate;
   return tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, gate ? 4 : 3, sources,
                         store->arg, NULL, NULL);

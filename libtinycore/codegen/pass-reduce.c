@@ -240,7 +240,7 @@ lower_all (Lower *self, TinyNode *root)
   }
 }
 
-/* ---- the loops of stores ---- */
+/* ---- the order of stores ---- */
 static TinyNode *
 memory_of (TinyNode *store)
 {
@@ -249,6 +249,59 @@ memory_of (TinyNode *store)
     memory = memory->sources[0];
   return memory;
 }
+
+/* All that has to be there before @store, and with a REDUCE all that its nest reads. */
+static void
+find_needed (Lower *self, TinyNode *store, TinyNodeMap *out)
+{
+  g_autoptr (GPtrArray) left = g_ptr_array_new ();
+  for (guint i = 1; i < store->n_sources; i++)
+    g_ptr_array_add (left, store->sources[i]);
+  while (left->len > 0) {
+    TinyNode *node = g_ptr_array_remove_index_fast (left, left->len - 1);
+    if (tiny_node_map_get (out, node) != NULL)
+      continue;
+    tiny_node_map_set (out, node, node);
+    Frame frame = frame_of (self, node);
+    for (guint i = 0; i < frame.n_sources; i++)
+      g_ptr_array_add (left, frame.sources[i]);
+  }
+}
+
+static void
+take_store (Lower *self, TinyNode *sink, guint at, gboolean *taken, GPtrArray *out)
+{
+  g_auto (TinyNodeMap) needed = { 0 };
+  if (taken[at])
+    return;
+  taken[at] = TRUE;
+  find_needed (self, sink->sources[at], &needed);
+  for (guint i = 0; i < sink->n_sources; i++)
+    if (memory_of (sink->sources[i])->op == TINY_OP_LOCAL
+        && tiny_node_map_get (&needed, memory_of (sink->sources[i])) != NULL)
+      take_store (self, sink, i, taken, out);
+  g_ptr_array_add (out, sink->sources[at]);
+}
+
+/* REDUCEs of one nest run together, for several stores: what any of them reads from LOCAL memory is
+ * filled before the first of these stores. */
+static TinyNode *
+order_fills (Lower *self, TinyNode *sink)
+{
+  g_autofree gboolean *taken = g_new0 (gboolean, sink->n_sources + 1);
+  g_autoptr (GPtrArray) stores = g_ptr_array_new ();
+  gboolean has_local = FALSE;
+  for (guint i = 0; i < sink->n_sources; i++)
+    has_local = has_local || memory_of (sink->sources[i])->op == TINY_OP_LOCAL;
+  if (!has_local)
+    return sink;
+  for (guint i = 0; i < sink->n_sources; i++)
+    take_store (self, sink, i, taken, stores);
+  return tiny_node_sink (self->graph, stores->len, (TinyNode *const *) stores->pdata,
+                         sink->text);
+}
+
+/* ---- the loops of stores ---- */
 
 /* What comes later reads and writes the LOCALs of @stores not before @done, which holds them. */
 static void
@@ -365,6 +418,7 @@ tiny_pass_reduce (TinyCodegen *cg, GError **error)
   self.all_nests = g_ptr_array_new_with_free_func ((GDestroyNotify) nest_free);
   g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);
   find_nests (&self, order);
+  cg->root = order_fills (&self, cg->root);
   lower_all (&self, cg->root);
   TinyNode *sink = tiny_node_map_get (&self.map, cg->root);
   g_autoptr (GPtrArray) stores = g_ptr_array_new ();

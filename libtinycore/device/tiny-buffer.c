@@ -171,7 +171,9 @@ void *
 tiny_buffer_map (TinyBuffer *self)
 {
   const TinyBlock *block = get_block (self);
-  return block != NULL && block->host != NULL ? (guint8 *) block->host + self->offset : NULL;
+  if (block == NULL || block->host == NULL || tiny_device_is_lost (self->device))
+    return NULL;
+  return (guint8 *) block->host + self->offset;
 }
 
 /* ---- versions ---- */

@@ -57,8 +57,8 @@ gboolean
 tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **error);
 gboolean
 tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error);
-/* A host address of its first byte, valid as long as the buffer, or NULL where the device has none
- * or there is no memory. */
+/* A host address of its first byte, valid as long as the buffer, or NULL where the device has none or
+ * is lost, or there is no memory. */
 void *tiny_buffer_map (TinyBuffer *self);
 
 /* Says that its bytes changed; an upload does so itself. The version is another one afterwards. */

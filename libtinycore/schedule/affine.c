@@ -98,16 +98,21 @@ intern (AffinePool *pool, const Draft *draft)
       return found;
   }
   Affine *made = tiny_arena_alloc (pool->arena, sizeof *made + n_bytes);
-  made->offset = made->lo = made->hi = draft->offset;
+  __int128 lo = draft->offset, hi = lo; /* what is opaque may have all of INDEX's values */
+  made->offset = draft->offset;
   made->hash = hash32;
   made->n = draft->n;
   for (guint i = 0; i < draft->n; i++) {
     const AffineAtom *atom = affine_pool_get_atom (pool, draft->terms[i].atom);
     gint64 mul = draft->terms[i].mul;
     made->terms[i] = draft->terms[i];
-    made->lo += mul > 0 ? mul * atom->lo : mul * atom->hi;
-    made->hi += mul > 0 ? mul * atom->hi : mul * atom->lo;
+    lo += (__int128) mul * (mul > 0 ? atom->lo : atom->hi);
+    hi += (__int128) mul * (mul > 0 ? atom->hi : atom->lo);
   }
+  const gint64 least = tiny_dtype_get_min (TINY_DTYPE_INDEX);
+  const gint64 most = tiny_dtype_get_max (TINY_DTYPE_INDEX);
+  made->lo = (gint64) CLAMP (lo, least, most);
+  made->hi = (gint64) CLAMP (hi, least, most);
   pool->slots[slot] = made;
   if (++pool->n * 2 > pool->size) {
     const Affine **old = pool->slots;

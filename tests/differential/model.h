@@ -14,6 +14,8 @@ G_BEGIN_DECLS
 
 /* What SQRT may be off, in units of the last place: 0 where all devices have it. */
 extern double model_sqrt_ulp;
+/* Whether the device is one of TINY_TARGET_REASSOCIATES. */
+extern gboolean model_reassociates;
 
 typedef struct {
   gint64 bits;  /* as in a CONST (ir/tiny-eval.h) */

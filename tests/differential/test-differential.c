@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "base/tiny-env.h"
+#include "engine/tiny-plan.h"
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-eval.h"
 #include "ir/tiny-shape.h"
@@ -33,6 +34,7 @@ static gboolean option_verbose = FALSE, option_no_f64 = FALSE;
 
 static struct {
   const char *names[MAX_DEVICES];
+  guint32 flags[MAX_DEVICES]; /* of their targets */
   guint n;
 } devices;
 
@@ -134,6 +136,7 @@ run (const Program *program, GString *text)
     /* An assignment that has to be made while building leaves what this device computed. */
     g_auto (Expected) expected = { 0 };
     program_build (program, devices.names[d], values, d == 0 ? text : NULL);
+    model_reassociates = (devices.flags[d] & TINY_TARGET_REASSOCIATES) != 0;
     if (!expect (program, values, &expected)) {
       program_clear (program, values);
       tally.n_skipped++;
@@ -260,6 +263,18 @@ run_all (void)
   return n_failures;
 }
 
+/* @name: NULL is the default one. */
+static void
+add_device (const char *name)
+{
+  g_autoptr (GError) error = NULL;
+  TinyDevice *device
+      = tiny_engine_get_device (name ? name : tiny_runtime_get_default_device (NULL), &error);
+  g_assert_no_error (error);
+  devices.flags[devices.n] = tiny_device_get_target (device)->flags;
+  devices.names[devices.n++] = name;
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -278,14 +293,14 @@ main (int argc, char *argv[])
     sigaction (signals[i],
                &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_ONSTACK }, NULL);
   tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
-  devices.names[devices.n++] = NULL;
-  g_auto (GStrv) names = g_strsplit (option_devices ? option_devices : "REF", ",", -1);
-  for (guint i = 0; names[i] != NULL && *names[i] && devices.n < MAX_DEVICES; i++)
-    devices.names[devices.n++] = names[i];
   if (tiny_runtime_get_default_device (&error) == NULL) {
     printf ("skipped: %s\n", error->message);
     return EXIT_SKIP;
   }
+  g_auto (GStrv) names = g_strsplit (option_devices ? option_devices : "REF", ",", -1);
+  add_device (NULL);
+  for (guint i = 0; names[i] != NULL && *names[i] && devices.n < MAX_DEVICES; i++)
+    add_device (names[i]);
   int n_failures = run_all ();
   printf ("%" G_GUINT64_FORMAT " programs on %u devices, %" G_GUINT64_FORMAT
           " too large; %" G_GUINT64_FORMAT

@@ -142,11 +142,33 @@ test_digits (void)
   affine_pool_clear (&pool);
 }
 
+/* What may have any value has bounds that are those of INDEX, also times 8. */
+static void
+test_unbounded (void)
+{
+  AffinePool pool;
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  const gint64 least = tiny_dtype_get_min (TINY_DTYPE_INDEX);
+  const gint64 most = tiny_dtype_get_max (TINY_DTYPE_INDEX);
+  affine_pool_init (&pool, graph);
+  TinyNode *node = tiny_node_range_const (graph, 0, TINY_RANGE_LOOP, 120);
+  const Affine *x = affine_opaque (&pool, node, least, most);
+  for (gint64 mul = -8; mul <= 8; mul += 16) {
+    const Affine *sum = affine_sum (&pool, x, mul, affine_const (&pool, 0), 1, 3);
+    g_assert_cmpint (sum->lo, ==, least);
+    g_assert_cmpint (sum->hi, ==, most);
+    g_assert_true (affine_mod (&pool, sum, 8)->n == 0); /* 3, which needs no bounds */
+    g_assert_true (affine_div (&pool, sum, 16)->n > 0);
+  }
+  affine_pool_clear (&pool);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/schedule/affine/random", test_random);
   g_test_add_func ("/schedule/affine/digits", test_digits);
+  g_test_add_func ("/schedule/affine/unbounded", test_unbounded);
   return g_test_run ();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * cl-faults.c: an OpenCL loader that passes every call on to the real one and is wrong in the way that
- * CL_FAULT names: "no-devices", "old" (OpenCL 1.1), "no-compiler", "no-nan", "no-context", "lost" and
+ * CL_FAULT names, or cl_fault() was last told: "no-devices", "old" (OpenCL 1.1), "no-compiler", "no-nan", "no-context", "lost" and
  * "launch" (from the CL_FAULT_AFTER-th launch on), "no-memory" (for buffers above 1 MiB), "embedded" (no
  * 64-bit integers, no memory shared with the host, queues in order). */
 #include <dlfcn.h>
@@ -12,8 +12,17 @@
 
 #include "../../plugins/cl/cl-api.h"
 
+void cl_fault (const char *name);
+
 static ClApi real;
 static int n_launches;
+static const char *told;
+
+void
+cl_fault (const char *name)
+{
+  told = name;
+}
 
 __attribute__ ((constructor)) static void
 load (void)
@@ -28,7 +37,7 @@ load (void)
 static int
 is_fault (const char *name)
 {
-  const char *fault = getenv ("CL_FAULT");
+  const char *fault = told != NULL ? told : getenv ("CL_FAULT");
   return fault != NULL && strcmp (fault, name) == 0;
 }
 
