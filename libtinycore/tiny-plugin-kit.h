@@ -191,6 +191,58 @@ tiny_arch_parse (const char *head,
   return TINY_STATUS_OK;
 }
 
+/* ---- targets and modules ---- */
+
+/* Declares what C compilers have: arithmetic of @compute, @extra ops of f32 beside those, and memory
+ * for what is in @storage alone, of f16 with conversions to and from f32. @compute and @storage:
+ * TINY_DTYPE_BIT of dtypes. */
+TINY_KIT void
+tiny_target_declare (TinyTarget *target, uint32_t compute, uint32_t storage, uint64_t extra)
+{
+#define OP(name) TINY_INSTR_BIT (TINY_INSTR_##name)
+  const uint64_t memory = OP (LOAD) | OP (STORE) | OP (WHERE) | OP (BITCAST);
+  const uint64_t logic = OP (AND) | OP (OR) | OP (XOR);
+  const uint64_t common = memory | OP (CMPLT) | OP (CMPNE) | OP (CMPEQ) | OP (CAST);
+  const uint64_t numbers = common | OP (NEG) | OP (ADD) | OP (SUB) | OP (MUL) | OP (MAX);
+  const uint64_t ints = numbers | logic | OP (IDIV) | OP (MOD) | OP (SHL) | OP (SHR);
+  const uint64_t floats
+      = numbers | OP (RECIP) | OP (SQRT) | OP (FDIV) | OP (TRUNC) | OP (MULACC);
+  for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
+    if (compute & TINY_DTYPE_BIT (dtype))
+      target->ops[dtype] = dtype == TINY_DTYPE_BOOL    ? common | logic
+                           : dtype < TINY_DTYPE_F8E4M3 ? ints
+                           : dtype == TINY_DTYPE_F32   ? floats | extra
+                                                       : floats;
+    else if (storage & TINY_DTYPE_BIT (dtype))
+      target->ops[dtype] = dtype == TINY_DTYPE_F16 ? memory | OP (CAST) : memory;
+  target->dtypes_compute = compute;
+  target->dtypes_storage = compute | storage;
+#undef OP
+}
+
+/* The module's table, its one exported symbol and its note; defines @host, which init() fills. What
+ * follows are fields of TinyPluginModule: TINY_KIT_MODULE (host, .name = "NPU", .scan = scan, …);
+ * with a fini() of its own where it needs one. */
+#define TINY_KIT_MODULE(host, ...)                                                             \
+  TINY_PLUGIN_NOTE (0);                                                                        \
+  const TinyHost *host;                                                                        \
+  static TinyStatus tiny_kit_init (const TinyHost *given, TinyPluginError *error)              \
+  {                                                                                            \
+    host = given;                                                                              \
+    return TINY_STATUS_OK;                                                                     \
+  }                                                                                            \
+  static const TinyPluginModule tiny_kit_module = { .struct_size = sizeof (TinyPluginModule),  \
+                                                    .abi_major = TINY_PLUGIN_ABI_MAJOR,        \
+                                                    .abi_minor = TINY_PLUGIN_ABI_MINOR,        \
+                                                    .init = tiny_kit_init,                     \
+                                                    __VA_ARGS__ };                             \
+  TINY_PLUGIN_EXPORT const TinyPluginModule *tiny_plugin_entry_1 (uint32_t host_minor,         \
+                                                                  TinyPluginError *error);     \
+  const TinyPluginModule *tiny_plugin_entry_1 (uint32_t host_minor, TinyPluginError *error)    \
+  {                                                                                            \
+    return &tiny_kit_module;                                                                   \
+  }
+
 /* ---- binaries ----
  *
  * compile() gives one block of memory to the core, and program_load() is given it again, perhaps years

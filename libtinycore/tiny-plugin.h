@@ -13,7 +13,7 @@
  *    table and fills missing slots with stubs that return TINY_STATUS_UNSUPPORTED.
  *  - Append only: a field never moves, a number never changes its meaning.
  *
- * Threads: module functions are serialised by the core. Device functions may be called from any
+ * Threads: module functions and target() are serialised by the core. Device functions may be called from any
  * thread at once, except that one queue is used by one thread at a time. compile() may be called
  * from several threads at once.
  *
@@ -464,7 +464,7 @@ typedef struct TinyPluginModule {
   const TinyRenderer *renderers; /* the first is the default */
   /* No device access, under 50 ms. Required. */
   TinyStatus (*init) (const TinyHost *host, TinyPluginError *error);
-  void (*fini) (void); /* required */
+  void (*fini) (void); /* optional */
   /* Fills up to *n candidates and sets *n to how many there are. No device access. None is no failure;
    * TINY_STATUS_NO_DEVICE with a text says why there is none. Required. */
   TinyStatus (*scan) (TinyCandidate *out, uint32_t *n, TinyPluginError *error);

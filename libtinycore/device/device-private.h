@@ -35,6 +35,12 @@ TinyStatus tiny_backend_open_device (TinyBackend *self,
                                      const TinyDeviceTable **out_table,
                                      TinyPluginError *plugin_error);
 
+/* renderer.target() under the lock of module functions. */
+TinyStatus tiny_renderer_call_target (const TinyRenderer *renderer,
+                                      const char *arch,
+                                      TinyTarget *target,
+                                      TinyPluginError *plugin_error);
+
 /* tiny_status_check() that remembers a lost device. */
 gboolean tiny_device_check (TinyDevice *self,
                             TinyStatus status,

@@ -55,7 +55,6 @@ check_module (const TinyPluginModule *module, const char *name, GError **error)
   } required[] = {
     { module->name != NULL && module->name[0] != 0, "name" },
     { module->init != NULL, "init" },
-    { module->fini != NULL, "fini" },
     { module->scan != NULL, "scan" },
     { module->open != NULL, "open" },
     { module->n_renderers == 0 || module->renderers != NULL, "renderers" },
@@ -213,7 +212,7 @@ static void
 tiny_backend_finalize (GObject *object)
 {
   TinyBackend *self = TINY_BACKEND (object);
-  if (self->initialised) {
+  if (self->initialised && self->module.fini != NULL) {
     g_mutex_lock (&module_lock);
     self->module.fini ();
     g_mutex_unlock (&module_lock);
@@ -322,6 +321,18 @@ tiny_backend_scan (TinyBackend *self, GError **error)
     candidate->driver[sizeof candidate->driver - 1] = 0;
   }
   return g_steal_pointer (&found);
+}
+
+TinyStatus
+tiny_renderer_call_target (const TinyRenderer *renderer,
+                           const char *arch,
+                           TinyTarget *target,
+                           TinyPluginError *plugin_error)
+{
+  g_mutex_lock (&module_lock);
+  TinyStatus status = renderer->target (arch, target, plugin_error);
+  g_mutex_unlock (&module_lock);
+  return status;
 }
 
 TinyStatus

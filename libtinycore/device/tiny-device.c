@@ -136,7 +136,7 @@ tiny_renderer_read_target (const TinyRenderer *renderer,
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   target->struct_size = sizeof *target;
-  TinyStatus status = renderer->target (arch, target, &plugin_error);
+  TinyStatus status = tiny_renderer_call_target (renderer, arch, target, &plugin_error);
   g_autofree char *what
       = arch[0] != 0 ? g_strdup_printf ("renderer %s: architecture “%s”", renderer->name, arch)
                      : g_strdup_printf ("renderer %s", renderer->name);

@@ -5,38 +5,14 @@
  * The loader is opened when somebody first asks for a device. Devices of all platforms that can run our
  * kernels are listed: GPUs, then accelerators, then processors. Drivers cannot be unloaded safely, so
  * the loader stays open until the process ends. */
-#include <dlfcn.h>
-#include <stdarg.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "cl.h"
 
 ClApi cl;
 ClDevice cl_devices[CL_MAX_DEVICES];
 uint32_t cl_n_devices;
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static char reasons[768]; /* why devices that there are cannot be used */
-
-/* ---- errors ---- */
-TinyStatus
-cl_fail (ClError *error, TinyStatus status, const char *format, ...)
-{
-  va_list arguments;
-  if (error == NULL || error->struct_size < sizeof *error)
-    return status;
-  va_start (arguments, format);
-  vsnprintf (error->text, sizeof error->text, format, arguments);
-  va_end (arguments);
-  if (status == TINY_STATUS_DRIVER)
-    snprintf (
-        error->hint, sizeof error->hint,
-        "install the OpenCL loader and the device's driver, such as ocl-icd-libopencl1 with "
-        "intel-opencl-icd or, for processors, pocl-opencl-icd");
-  return status;
-}
+static const char missing[]
+    = "install the OpenCL loader and the device's driver, such as ocl-icd-libopencl1 with "
+      "intel-opencl-icd or, for processors, pocl-opencl-icd";
 
 TinyStatus
 cl_check (ClError *error, TinyStatus status, cl_int code, const char *what)
@@ -53,38 +29,14 @@ cl_check (ClError *error, TinyStatus status, cl_int code, const char *what)
     return TINY_STATUS_OK;
   while (rows[i].number != code && rows[i].number != 0)
     i++;
+  TinyStatus answer = tiny_fail (error, rows[i].status != 0 ? rows[i].status : status,
+                                 "%s: %s (%d)", what, rows[i].name, code);
   if (error != NULL && error->struct_size >= sizeof *error)
     error->vendor_code = code;
-  return cl_fail (error, rows[i].status != 0 ? rows[i].status : status, "%s: %s (%d)", what,
-                  rows[i].name, code);
-}
-
-static TinyStatus
-open_loader (ClError *error)
-{
-  const char *named = secure_getenv ("TINY_OPENCL_LIBRARY");
-  const char *library = named != NULL && *named != '\0' ? named : "libOpenCL.so.1";
-  void *handle = dlopen (library, RTLD_NOW | RTLD_LOCAL);
-  if (handle == NULL)
-    return cl_fail (error, TINY_STATUS_DRIVER, "no OpenCL loader: %s", dlerror ());
-#define LOAD(needed, type, name, parameters, arguments)                                        \
-  *(void **) &cl.name = dlsym (handle, "cl" #name);                                            \
-  if (needed && cl.name == NULL)                                                               \
-    return cl_fail (error, TINY_STATUS_DRIVER, "%s lacks cl" #name " of OpenCL 1.2", library);
-  CL_FUNCTIONS (LOAD)
-#undef LOAD
-  return TINY_STATUS_OK;
+  return answer;
 }
 
 /* ---- devices ---- */
-uint32_t
-cl_hash (uint32_t hash, const void *data, size_t n_bytes)
-{
-  for (size_t i = 0; i < n_bytes; i++)
-    hash = (hash ^ ((const uint8_t *) data)[i]) * 16777619u; /* FNV-1a */
-  return hash;
-}
-
 static uint64_t
 get_number (cl_device_id device, cl_uint what)
 {
@@ -109,7 +61,11 @@ find_obstacle (cl_device_id device, const char *version, uint64_t floats)
 
 /* Adds a device, or says why not. Its id outlives updates of the driver and restarts, arch.dev does not. */
 static void
-add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
+add_device (cl_platform_id platform,
+            cl_device_id device,
+            uint32_t device_class,
+            char *reasons,
+            size_t room)
 {
 #define GET(what) get_number (device, CL_DEVICE_##what)
   enum { NAME, VERSION, DRIVER, PROFILE, EXTENSIONS, PLATFORM, PLATFORM_VERSION, N_TEXTS };
@@ -123,19 +79,21 @@ add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
     cl.GetDeviceInfo (device, keys[i], sizeof texts[i] - 1, texts[i], NULL);
   for (unsigned i = PLATFORM; i < N_TEXTS; i++)
     cl.GetPlatformInfo (platform, keys[i], sizeof texts[i] - 1, texts[i], NULL);
-  const uint64_t floats = GET (SINGLE_FP_CONFIG), params = GET (MAX_PARAMETER_SIZE) / 8;
+  const uint64_t floats = GET (SINGLE_FP_CONFIG), alignment = GET (MEM_BASE_ADDR_ALIGN) / 8;
+  const uint64_t params = GET (MAX_PARAMETER_SIZE) / 8;
   const char *obstacle = find_obstacle (device, texts[VERSION], floats);
   cl_context context = obstacle == NULL
                            ? cl.CreateContext (NULL, 1, &device, NULL, NULL, &(cl_int){ 0 })
                            : NULL;
   if (context == NULL) {
-    snprintf (reasons + strlen (reasons), sizeof reasons - strlen (reasons), "; %.200s %s",
-              texts[NAME], obstacle != NULL ? obstacle : "gives no context");
+    const size_t n = strlen (reasons);
+    snprintf (reasons + n, room - n, "; %.200s %s", texts[NAME],
+              obstacle != NULL ? obstacle : "gives no context");
     return;
   }
   const bool is_cpu = device_class == TINY_CLASS_CPU;
   const bool is_full = strcmp (texts[PROFILE], "FULL_PROFILE") == 0;
-  uint32_t hash = cl_hash (cl_hash (2166136261u, texts[PLATFORM], 4096), texts[NAME], 4096);
+  uint32_t hash = tiny_hash (tiny_hash (0, texts[PLATFORM], 4096), texts[NAME], 4096);
   unsigned twin = 0; /* of equal devices, the how many-th */
   for (uint32_t i = 0; i < cl_n_devices; i++)
     twin += strcmp (cl_devices[i].candidate.name, texts[NAME]) == 0;
@@ -146,40 +104,39 @@ add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
     .is_out_of_order = (GET (QUEUE_PROPERTIES) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0,
     .candidate = { .struct_size = sizeof self->candidate, .device_class = device_class },
     .info = { .struct_size = sizeof self->info,
+              .flags = TINY_DEVICE_OVERLAPS,
               .memory_bytes = GET (GLOBAL_MEM_SIZE),
               .max_buffer_bytes = GET (MAX_MEM_ALLOC_SIZE),
-              .alignment = 64,
+              .alignment = alignment > 64 ? (uint32_t) alignment : 64, /* powers of two */
               .n_threads = (uint32_t) GET (MAX_COMPUTE_UNITS) },
-    .arch
-    = { .groups = !is_cpu,
-        .math = !is_cpu && is_full, /* a few units in the last place; slow in software */
-        .rounded = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0,
-        .flush = (floats & CL_FP_DENORM) == 0,
-        .int64 = is_full || strstr (texts[EXTENSIONS], "cles_khr_int64") != NULL,
-        .fp64 = strstr (texts[EXTENSIONS], "cl_khr_fp64") != NULL,
-        .fp16 = strstr (texts[EXTENSIONS], "cl_khr_fp16") != NULL,
-        .bits = 32 * GET (NATIVE_VECTOR_WIDTH_FLOAT),
-        .threads = GET (MAX_COMPUTE_UNITS),
-        .group = GET (MAX_WORK_GROUP_SIZE),
-        .local = GET (LOCAL_MEM_SIZE),
-        /* room is left for variables and for what drivers add */
-        .params = params > CL_MAX_PARAMS + 8 ? CL_MAX_PARAMS
-                  : params > 16              ? params - 8
-                                             : 8,
-        /* a processor is the one that runs this, of which the C library knows more */
-        .l1 = is_cpu ? (uint64_t) sysconf (_SC_LEVEL1_DCACHE_SIZE) & INT64_MAX : 0,
-        .l2 = is_cpu ? (uint64_t) sysconf (_SC_LEVEL2_CACHE_SIZE) & INT64_MAX : 0,
-        .l3 = GET (GLOBAL_MEM_CACHE_SIZE),
-        .dev = cl_hash (cl_hash (hash, texts[PLATFORM_VERSION], 4096), texts[DRIVER], 4096) }
+    .arch = { .groups = !is_cpu,
+              .math = !is_cpu && is_full, /* a few units in the last place; slow in software */
+              .rounded = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0,
+              .flush = (floats & CL_FP_DENORM) == 0,
+              .int64 = is_full || strstr (texts[EXTENSIONS], "cles_khr_int64") != NULL,
+              .fp64 = strstr (texts[EXTENSIONS], "cl_khr_fp64") != NULL,
+              .fp16 = strstr (texts[EXTENSIONS], "cl_khr_fp16") != NULL,
+              .bits = 32 * GET (NATIVE_VECTOR_WIDTH_FLOAT),
+              .threads = GET (MAX_COMPUTE_UNITS),
+              .group = GET (MAX_WORK_GROUP_SIZE),
+              .local = GET (LOCAL_MEM_SIZE),
+              /* room is left for variables and for what drivers add */
+              .params = params > CL_MAX_PARAMS + 8 ? CL_MAX_PARAMS
+                        : params > 16              ? params - 8
+                                                   : 8,
+              /* a processor is the one that runs this, of which the C library knows more */
+              .l1 = is_cpu ? (uint64_t) sysconf (_SC_LEVEL1_DCACHE_SIZE) & INT64_MAX : 0,
+              .l2 = is_cpu ? (uint64_t) sysconf (_SC_LEVEL2_CACHE_SIZE) & INT64_MAX : 0,
+              .l3 = GET (GLOBAL_MEM_CACHE_SIZE),
+              .dev = tiny_hash (tiny_hash (hash, texts[PLATFORM_VERSION], 4096), texts[DRIVER],
+                                4096) }
   };
   snprintf (self->candidate.id, sizeof self->candidate.id, "cl-%08x-%u", hash, twin);
   snprintf (self->candidate.name, sizeof self->candidate.name, "%.127s", texts[NAME]);
   snprintf (self->candidate.driver, sizeof self->candidate.driver, "%.30s %.30s",
             texts[PLATFORM], texts[DRIVER]);
   memcpy (self->info.name, self->candidate.name, sizeof self->info.name);
-  cl_arch_to_string (&self->arch, self->info.arch);
-  while (self->info.alignment < GET (MEM_BASE_ADDR_ALIGN) / 8)
-    self->info.alignment *= 2;
+  cl_arch_print (&self->arch, self->info.arch);
   if (cl.SVMAlloc != NULL && cl.SVMFree != NULL
       && (GET (SVM_CAPABILITIES) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0)
     self->info.flags |= TINY_DEVICE_HOST_MEMORY;
@@ -187,39 +144,41 @@ add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
 #undef GET
 }
 
-static TinyStatus
-find_devices (ClError *error)
-{
-  static const uint32_t kinds[][2] = { { CL_DEVICE_TYPE_GPU, TINY_CLASS_GPU },
-                                       { CL_DEVICE_TYPE_ACCELERATOR, TINY_CLASS_NPU },
-                                       { CL_DEVICE_TYPE_CPU, TINY_CLASS_CPU } };
-  cl_platform_id platforms[16];
-  cl_device_id found[CL_MAX_DEVICES];
-  cl_uint n_platforms = 0, n;
-  reasons[0] = '\0';
-  if (cl.GetPlatformIDs == NULL)
-    CL_TRY (open_loader (error));
-  cl_int code = cl.GetPlatformIDs (CL_ARRAY_SIZE (platforms), platforms, &n_platforms);
-  if (code == CL_PLATFORM_NOT_FOUND_KHR || n_platforms == 0)
-    return cl_fail (error, TINY_STATUS_DRIVER, "the OpenCL loader knows no platform");
-  CL_TRY (cl_check (error, TINY_STATUS_DRIVER, code, "asking for platforms"));
-  for (unsigned k = 0; k < CL_ARRAY_SIZE (kinds); k++)
-    for (cl_uint p = 0; p < n_platforms && p < CL_ARRAY_SIZE (platforms); p++) {
-      code = cl.GetDeviceIDs (platforms[p], kinds[k][0], CL_MAX_DEVICES, found, &n);
-      for (cl_uint d = 0; code == CL_SUCCESS && d < n && cl_n_devices < CL_MAX_DEVICES; d++)
-        add_device (platforms[p], found[d], kinds[k][1]);
-    }
-  if (cl_n_devices == 0)
-    return cl_fail (error, TINY_STATUS_NO_DEVICE,
-                    "no OpenCL platform has a device that can be used%s", reasons);
-  return TINY_STATUS_OK;
-}
-
 TinyStatus
 cl_find_devices (ClError *error)
 {
-  pthread_mutex_lock (&lock);
-  TinyStatus status = cl_n_devices > 0 ? TINY_STATUS_OK : find_devices (error);
-  pthread_mutex_unlock (&lock);
-  return status;
+#define SYMBOL(needed, type, name, parameters, arguments)                                      \
+  { "cl" #name, offsetof (ClApi, name), !needed },
+  static const TinySymbol symbols[] = { CL_FUNCTIONS (SYMBOL) };
+#undef SYMBOL
+  static const char *const libraries[] = { "libOpenCL.so.1", NULL };
+  static const uint32_t kinds[][2] = { { CL_DEVICE_TYPE_GPU, TINY_CLASS_GPU },
+                                       { CL_DEVICE_TYPE_ACCELERATOR, TINY_CLASS_NPU },
+                                       { CL_DEVICE_TYPE_CPU, TINY_CLASS_CPU } };
+  static void *library; /* stays open */
+  cl_platform_id platforms[16];
+  cl_device_id found[CL_MAX_DEVICES];
+  cl_uint n_platforms = 0, n;
+  char reasons[768] = ""; /* why devices that there are cannot be used */
+  if (cl_n_devices > 0)
+    return TINY_STATUS_OK;
+  if (library == NULL)
+    TINY_TRY (tiny_open_library ("TINY_OPENCL_LIBRARY", libraries, symbols,
+                                 TINY_KIT_N (symbols), &cl, missing, &library, error));
+  cl_int code = cl.GetPlatformIDs (TINY_KIT_N (platforms), platforms, &n_platforms);
+  if (code == CL_PLATFORM_NOT_FOUND_KHR || n_platforms == 0)
+    return tiny_hint (
+        tiny_fail (error, TINY_STATUS_DRIVER, "the OpenCL loader knows no platform"), error,
+        "%s", missing);
+  TINY_TRY (cl_check (error, TINY_STATUS_DRIVER, code, "asking for platforms"));
+  for (unsigned k = 0; k < TINY_KIT_N (kinds); k++)
+    for (cl_uint p = 0; p < n_platforms && p < TINY_KIT_N (platforms); p++) {
+      code = cl.GetDeviceIDs (platforms[p], kinds[k][0], CL_MAX_DEVICES, found, &n);
+      for (cl_uint d = 0; code == CL_SUCCESS && d < n && cl_n_devices < CL_MAX_DEVICES; d++)
+        add_device (platforms[p], found[d], kinds[k][1], reasons, sizeof reasons);
+    }
+  return cl_n_devices > 0
+             ? TINY_STATUS_OK
+             : tiny_fail (error, TINY_STATUS_NO_DEVICE,
+                          "no OpenCL platform has a device that can be used%s", reasons);
 }

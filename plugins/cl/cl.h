@@ -7,12 +7,8 @@
 #include <stdbool.h>
 
 #include "cl-api.h"
-#include "tiny-plugin.h"
+#include "tiny-plugin-kit.h"
 
-#define CL_ARRAY_SIZE(array) (sizeof (array) / sizeof ((array)[0]))
-#define CL_TRY(call)                                                                           \
-  for (TinyStatus status_ = (call); status_ != TINY_STATUS_OK;)                                \
-  return status_
 enum { CL_MAX_DEVICES = 32, CL_MAX_PARAMS = 120 };
 
 typedef TinyPluginError ClError;
@@ -39,7 +35,7 @@ typedef struct {
 } ClArch;
 #undef CL_FIELD
 
-void cl_arch_to_string (const ClArch *arch, char out[256]);
+void cl_arch_print (const ClArch *arch, char out[256]);
 /* @out: what a text that does not begin with "cl" changes. */
 TinyStatus cl_arch_parse (const char *text, ClArch *out, ClError *error);
 TinyStatus cl_target (const char *text, TinyTarget *out, ClError *error);
@@ -54,38 +50,31 @@ struct TinyPluginDevice {
   TinyDeviceInfo info;
   ClArch arch;
   bool is_out_of_order;
-  uint64_t n_submits;
-  pthread_mutex_t
-      lock; /* of kernels' arguments and buffers' users while commands are enqueued */
+  pthread_mutex_t lock; /* of kernels' arguments while commands are enqueued */
 };
 extern ClDevice cl_devices[];
 extern uint32_t cl_n_devices;
-extern const TinyHost *cl_host;
 extern ClApi cl;
 
-/* Opens the loader and asks for its devices when that has not been done. The best come first. */
+/* Opens the loader and asks for its devices when that has not been done. The best come first. For functions
+ * that the core serialises. */
 TinyStatus cl_find_devices (ClError *error);
-uint32_t cl_hash (uint32_t hash, const void *data, size_t n_bytes);
-TinyStatus cl_fail (ClError *error, TinyStatus status, const char *format, ...)
-    __attribute__ ((format (printf, 3, 4)));
 /* CL_SUCCESS is OK; else what OpenCL answered when it was to do @what: a status that fits, or @status. */
 TinyStatus cl_check (ClError *error, TinyStatus status, cl_int code, const char *what);
 
 /* ---- cl-dialect.c, cl-program.c: kernels ---- */
 extern const TinyDialect cl_dialect;
+extern const TinyHost *cl_host;
 
 /* How a kernel is launched; before the driver's binary or the source. */
 typedef struct {
-  char magic[8];
-  uint32_t dev, hash; /* hash: of what follows */
-  uint32_t is_binary, n_params, n_variables, variable_bytes, group[3];
+  uint32_t dev, is_binary, variable_bytes;
   uint32_t has_free_groups; /* the driver puts work-items into groups as it likes */
   char options[256];
-  uint8_t writes[CL_MAX_PARAMS]; /* to this parameter */
-} ClBlob;
+} ClHead;
 struct TinyPluginProgram {
-  ClBlob blob;
-  ClDevice *device;
+  ClHead head;
+  size_t group[3];
   cl_program program;
   cl_kernel kernel;
 };
