@@ -4,7 +4,7 @@
  * architectures as text, binaries with a head that damage does not get past.
  *
  * Functions of the plugin's own, compiled into it: no part of the ABI, and nothing has to be used. C11 and
- * POSIX; tiny_kit_open_library() wants the C library's dlopen(). Every function may be called from any
+ * POSIX; tiny_open_library() wants the C library's dlopen(). Every function may be called from any
  * thread. A TinyPluginError may be NULL or shorter than ours: then nothing is written to it. */
 #pragma once
 
@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "tiny-plugin.h"
 
@@ -52,6 +52,37 @@ tiny_hint (TinyStatus status, TinyPluginError *error, const char *format, ...)
   va_start (arguments, format);
   vsnprintf (error->hint, sizeof error->hint, format, arguments);
   va_end (arguments);
+  return status;
+}
+
+/* A number that a driver answers: its name, and the status that always fits it, or 0. */
+typedef struct {
+  const char *name;
+  int64_t number;
+  TinyStatus status;
+} TinyCode;
+
+/* 0 is TINY_STATUS_OK. Else what the driver answered when it was to do @what, by name, with the code's own status
+ * or @status; the number becomes the error's vendor_code. */
+TINY_KIT TinyStatus
+tiny_check_code (TinyPluginError *error,
+                 const TinyCode *codes,
+                 size_t n,
+                 TinyStatus status,
+                 int64_t number,
+                 const char *what)
+{
+  const char *name = "an error of the driver's own";
+  if (number == 0)
+    return TINY_STATUS_OK;
+  for (size_t i = 0; i < n; i++)
+    if (codes[i].number == number) {
+      name = codes[i].name;
+      status = codes[i].status != 0 ? codes[i].status : status;
+    }
+  tiny_fail (error, status, "%s: %s (%lld)", what, name, (long long) number);
+  if (error != NULL && error->struct_size >= sizeof *error)
+    error->vendor_code = number;
   return status;
 }
 
@@ -108,8 +139,7 @@ tiny_open_library (const char *variable,
                    void **out,
                    TinyPluginError *error)
 {
-  const int is_privileged = getuid () != geteuid () || getgid () != getegid ();
-  const char *const named[] = { is_privileged ? NULL : getenv (variable), NULL };
+  const char *const named[] = { getauxval (AT_SECURE) != 0 ? NULL : getenv (variable), NULL };
   const int is_named = named[0] != NULL && named[0][0] != '\0';
   char why[512] = "";
   void *library = NULL;
@@ -124,15 +154,17 @@ tiny_open_library (const char *variable,
                why);
     return tiny_hint (TINY_STATUS_DRIVER, error, "%s", hint);
   }
-  for (size_t i = 0; i < n; i++) {
-    void *function = dlsym (library, symbols[i].name);
-    if (function == NULL && !symbols[i].is_optional) {
-      dlclose (library);
+  for (size_t i = 0; i < 2 * n; i++) { /* first to look, then to fill: all or none */
+    const TinySymbol *symbol = &symbols[i % n];
+    void *function = dlsym (library, symbol->name);
+    if (function == NULL && !symbol->is_optional) {
       tiny_fail (error, TINY_STATUS_DRIVER, "%s lacks %s: another library, or an older one",
-                 names[-1], symbols[i].name);
+                 names[-1], symbol->name);
+      dlclose (library);
       return tiny_hint (TINY_STATUS_DRIVER, error, "%s", hint);
     }
-    memcpy ((char *) table + symbols[i].offset, &function, sizeof function);
+    if (i >= n)
+      memcpy ((char *) table + symbol->offset, &function, sizeof function);
   }
   *out = library;
   return TINY_STATUS_OK;
@@ -144,7 +176,8 @@ tiny_open_library (const char *variable,
  * describes a device in TinyDeviceInfo.arch, is what a user changes in DEV=NAME::…, and is part of every
  * cache key, so that it must hold all that code depends on. */
 
-TINY_KIT void
+/* FALSE (0) and "" when it does not fit, as only numbers that nothing has make it. */
+TINY_KIT int
 tiny_arch_print (
     const char *head, const char *const *names, size_t n, const uint64_t *values, char out[256])
 {
@@ -153,9 +186,12 @@ tiny_arch_print (
     if (values[i] != 0)
       used += (size_t) snprintf (out + used, 256 - used, values[i] == 1 ? ",%s" : ",%s=%llu",
                                  names[i], (unsigned long long) values[i]);
+  if (used >= 256)
+    out[0] = '\0';
+  return used < 256;
 }
 
-/* Reads such a text into @values. One that begins with @head is whole, and all that it does not name becomes
+/* Reads such a text into @values, numbers below 2^32. One that begins with @head is whole, and all that it does not name becomes
  * @least; any other changes what it names: "fp16,-fp64,bits=128". "" changes nothing. */
 TINY_KIT TinyStatus
 tiny_arch_parse (const char *head,
@@ -181,7 +217,7 @@ tiny_arch_parse (const char *head,
       i++;
     const int is_bare = sign + key == size, is_number = !is_bare && !sign;
     uint64_t value = is_bare ? *text != '-' : strtoull (text + sign + key + 1, &end, 10);
-    if (i == n || end != text + size || value > INT64_MAX
+    if (i == n || end != text + size || value > UINT32_MAX
         || !(is_bare || (is_number && text[key + 1] >= '0' && text[key + 1] <= '9')))
       return tiny_fail (error, TINY_STATUS_INVALID,
                         "'%.*s' is no part of an architecture such as %s,%s=8,-%s", (int) size,
@@ -219,6 +255,28 @@ tiny_target_declare (TinyTarget *target, uint32_t compute, uint32_t storage, uin
   target->dtypes_storage = compute | storage;
 #undef OP
 }
+
+/* What scan() does with the @n_found candidates that there are, @stride bytes apart. */
+TINY_KIT TinyStatus
+tiny_scan_copy (
+    const TinyCandidate *found, size_t n_found, size_t stride, TinyCandidate *out, uint32_t *n)
+{
+  for (size_t i = 0; i < n_found && i < *n; i++)
+    out[i] = *(const TinyCandidate *) ((const char *) found + i * stride);
+  *n = (uint32_t) n_found;
+  return TINY_STATUS_OK;
+}
+
+/* Spellings of ops that C-like languages share, scalars and vectors alike unless TinyDialect.vector_ops
+ * differ: .ops = { TINY_C_OPS, [TINY_INSTR_ADD] = … }. */
+#define TINY_C_OPS                                                                             \
+  [TINY_INSTR_LOAD] = "$0[$1]", [TINY_INSTR_STORE] = "$0[$1] = $2",                            \
+  [TINY_INSTR_RECIP] = "(($t) 1 / $0)", [TINY_INSTR_FDIV] = "($0 / $1)",                       \
+  [TINY_INSTR_CMPLT] = "(($t) ($0 < $1))", [TINY_INSTR_CMPNE] = "(($t) ($0 != $1))",           \
+  [TINY_INSTR_CMPEQ] = "(($t) ($0 == $1))", [TINY_INSTR_WHERE] = "(($t) ($0 ? $1 : $2))",      \
+  [TINY_INSTR_AND] = "(($t) ($0 & $1))", [TINY_INSTR_OR] = "(($t) ($0 | $1))",                 \
+  [TINY_INSTR_XOR] = "(($t) ($0 ^ $1))", [TINY_INSTR_SHL] = "(($t) ($0 << $1))",               \
+  [TINY_INSTR_SHR] = "(($t) ($0 >> $1))", [TINY_INSTR_MAX] = "(($t) ($0 > $1 ? $0 : $1))"
 
 /* The module's table, its one exported symbol and its note; defines @host, which init() fills. What
  * follows are fields of TinyPluginModule: TINY_KIT_MODULE (host, .name = "NPU", .scan = scan, …);

@@ -356,7 +356,7 @@ typedef struct TinyDeviceInfo {
   char name[128];
   char arch[256];         /* of this device; target() of the module's renderers is given it */
   uint64_t memory_bytes;  /* 0: unknown */
-  uint64_t max_buffer_bytes;
+  uint64_t max_buffer_bytes; /* the core asks for no more; 0: unknown */
   uint32_t alignment;     /* of buffers and of spans' offsets, a power of two */
   uint32_t n_threads;
   uint64_t reserved[8];
@@ -426,7 +426,7 @@ typedef struct TinyDeviceTable {
   uint32_t flags;
   void (*close) (TinyPluginDevice *device);
   TinyStatus (*info) (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error);
-  /* n_bytes may be 0 and the result is still a buffer; contents are undefined. */
+  /* n_bytes may be 0 and the result is still a buffer; contents are undefined. At most max_buffer_bytes. */
   TinyStatus (*alloc) (TinyPluginDevice *device, uint64_t n_bytes, TinyPluginBuffer **out,
                        TinyPluginError *error);
   void (*free) (TinyPluginDevice *device, TinyPluginBuffer *buffer);

@@ -9,22 +9,11 @@
 
 #include "cl.h"
 
-#define NAME(name) #name,
-static const char *const names[] = { CL_FIELDS (NAME) }; /* of the numbers that ClArch is */
-#undef NAME
-
-void
-cl_arch_print (const ClArch *arch, char out[256])
-{
-  tiny_arch_print ("cl", names, TINY_KIT_N (names), (const uint64_t *) arch, out);
-}
-
 TinyStatus
 cl_arch_parse (const char *text, ClArch *out, ClError *error)
 {
   static const ClArch least;
-  return tiny_arch_parse ("cl", names, TINY_KIT_N (names), text, (const uint64_t *) &least,
-                          (uint64_t *) out, error);
+  return tiny_arch_parse (CL_ARCH, text, (const uint64_t *) &least, (uint64_t *) out, error);
 }
 
 TinyStatus
@@ -56,14 +45,15 @@ cl_target (const char *text, TinyTarget *out, ClError *error)
     .n_vector_registers = arch.groups || arch.bits >= 512 ? 32 : 16,
     .max_lanes = 16,
     .n_threads = (uint32_t) arch.threads,
-    .max_params = (uint32_t) arch.params,
+    .max_params = arch.params - 1 < CL_MAX_PARAMS ? (uint32_t) arch.params : CL_MAX_PARAMS,
     .max_grid = { INT_MAX, INT_MAX, INT_MAX },
-    .max_group = { group, group, group },
+    .max_group = { group, group, arch.z && arch.z < group ? (uint32_t) arch.z : group },
     .max_group_total = group,
     .local_bytes = (uint32_t) (arch.local < INT_MAX ? arch.local : INT_MAX),
     .cache_bytes = { arch.l1, arch.l2, arch.l3 }
   };
-  cl_arch_print (&arch, out->arch);
+  if (!tiny_arch_print (CL_ARCH, (const uint64_t *) &arch, out->arch))
+    return tiny_fail (error, TINY_STATUS_INVALID, "an architecture of more than 255 letters");
   tiny_target_declare (out, compute, storage, math);
   return TINY_STATUS_OK;
 }

@@ -6,8 +6,6 @@
  * would cost every kernel an addition and every launch an argument, and nothing would check that a
  * kernel stays inside. Where host and device share memory at a fine grain, buffers lie in that, and map()
  * is free. Commands that may overlap all wait for the events of those before them. */
-#include <inttypes.h>
-
 #include "cl.h"
 
 struct TinyPluginBuffer {
@@ -34,10 +32,6 @@ device_alloc (ClDevice *device, uint64_t n_bytes, ClBuffer **out, ClError *error
   const cl_bitfield flags = CL_MEM_READ_WRITE | (shares ? CL_MEM_USE_HOST_PTR : 0);
   const size_t size = n_bytes > 0 ? n_bytes : 1;
   cl_int code = CL_MEM_OBJECT_ALLOCATION_FAILURE;
-  if (n_bytes > device->info.max_buffer_bytes)
-    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY,
-                      "a buffer of %" PRIu64 " bytes; the device's largest has %" PRIu64,
-                      n_bytes, device->info.max_buffer_bytes);
   ClBuffer *buffer = calloc (1, sizeof *buffer);
   if (buffer == NULL)
     return TINY_STATUS_OUT_OF_MEMORY;
@@ -93,12 +87,12 @@ device_context (ClDevice *device, void **out, ClError *error)
 static TinyStatus
 queue_create (ClDevice *device, ClQueue **out, ClError *error)
 {
+  const cl_bitfield wanted = CL_QUEUE_PROFILING_ENABLE | CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE;
+  cl_bitfield has = 0;
   cl_int code;
-  *out = (ClQueue *) cl.CreateCommandQueue (
-      device->context, device->device,
-      CL_QUEUE_PROFILING_ENABLE
-          | (device->is_out_of_order ? CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE : 0),
-      &code);
+  cl.GetDeviceInfo (device->device, CL_DEVICE_QUEUE_PROPERTIES, sizeof has, &has, NULL);
+  *out = (ClQueue *) cl.CreateCommandQueue (device->context, device->device, has & wanted,
+                                            &code);
   return cl_check (error, TINY_STATUS_DRIVER, code, "making a queue");
 }
 

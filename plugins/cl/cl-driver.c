@@ -5,6 +5,8 @@
  * The loader is opened when somebody first asks for a device. Devices of all platforms that can run our
  * kernels are listed: GPUs, then accelerators, then processors. Drivers cannot be unloaded safely, so
  * the loader stays open until the process ends. */
+#include <unistd.h>
+
 #include "cl.h"
 
 ClApi cl;
@@ -18,22 +20,9 @@ TinyStatus
 cl_check (ClError *error, TinyStatus status, cl_int code, const char *what)
 {
 #define ROW(name, number, status) { "CL_" #name, number, status },
-  static const struct {
-    const char *name;
-    cl_int number;
-    TinyStatus status;
-  } rows[] = { CL_ERRORS (ROW){ "an error of the driver's own", 0, 0 } };
+  static const TinyCode codes[] = { CL_ERRORS (ROW) };
 #undef ROW
-  unsigned i = 0;
-  if (code == CL_SUCCESS)
-    return TINY_STATUS_OK;
-  while (rows[i].number != code && rows[i].number != 0)
-    i++;
-  TinyStatus answer = tiny_fail (error, rows[i].status != 0 ? rows[i].status : status,
-                                 "%s: %s (%d)", what, rows[i].name, code);
-  if (error != NULL && error->struct_size >= sizeof *error)
-    error->vendor_code = code;
-  return answer;
+  return tiny_check_code (error, codes, TINY_KIT_N (codes), status, code, what);
 }
 
 /* ---- devices ---- */
@@ -82,26 +71,22 @@ add_device (cl_platform_id platform,
   const uint64_t floats = GET (SINGLE_FP_CONFIG), alignment = GET (MEM_BASE_ADDR_ALIGN) / 8;
   const uint64_t params = GET (MAX_PARAMETER_SIZE) / 8;
   const char *obstacle = find_obstacle (device, texts[VERSION], floats);
-  cl_context context = obstacle == NULL
-                           ? cl.CreateContext (NULL, 1, &device, NULL, NULL, &(cl_int){ 0 })
-                           : NULL;
-  if (context == NULL) {
+  if (obstacle != NULL) {
     const size_t n = strlen (reasons);
-    snprintf (reasons + n, room - n, "; %.200s %s", texts[NAME],
-              obstacle != NULL ? obstacle : "gives no context");
+    snprintf (reasons + n, room - n, "; %.200s %s", texts[NAME], obstacle);
     return;
   }
   const bool is_cpu = device_class == TINY_CLASS_CPU;
   const bool is_full = strcmp (texts[PROFILE], "FULL_PROFILE") == 0;
   uint32_t hash = tiny_hash (tiny_hash (0, texts[PLATFORM], 4096), texts[NAME], 4096);
+  size_t items[8] = { 0 }; /* along each axis */
+  cl.GetDeviceInfo (device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof items, items, NULL);
   unsigned twin = 0; /* of equal devices, the how many-th */
   for (uint32_t i = 0; i < cl_n_devices; i++)
     twin += strcmp (cl_devices[i].candidate.name, texts[NAME]) == 0;
   *self = (ClDevice){
     .device = device,
-    .context = context,
     .lock = PTHREAD_MUTEX_INITIALIZER,
-    .is_out_of_order = (GET (QUEUE_PROPERTIES) & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0,
     .candidate = { .struct_size = sizeof self->candidate, .device_class = device_class },
     .info = { .struct_size = sizeof self->info,
               .flags = TINY_DEVICE_OVERLAPS,
@@ -116,9 +101,10 @@ add_device (cl_platform_id platform,
               .int64 = is_full || strstr (texts[EXTENSIONS], "cles_khr_int64") != NULL,
               .fp64 = strstr (texts[EXTENSIONS], "cl_khr_fp64") != NULL,
               .fp16 = strstr (texts[EXTENSIONS], "cl_khr_fp16") != NULL,
-              .bits = 32 * GET (NATIVE_VECTOR_WIDTH_FLOAT),
+              .bits = is_cpu ? 32 * GET (NATIVE_VECTOR_WIDTH_FLOAT) : 128, /* of a load */
               .threads = GET (MAX_COMPUTE_UNITS),
               .group = GET (MAX_WORK_GROUP_SIZE),
+              .z = items[2],
               .local = GET (LOCAL_MEM_SIZE),
               /* room is left for variables and for what drivers add */
               .params = params > CL_MAX_PARAMS + 8 ? CL_MAX_PARAMS
@@ -136,7 +122,7 @@ add_device (cl_platform_id platform,
   snprintf (self->candidate.driver, sizeof self->candidate.driver, "%.30s %.30s",
             texts[PLATFORM], texts[DRIVER]);
   memcpy (self->info.name, self->candidate.name, sizeof self->info.name);
-  cl_arch_print (&self->arch, self->info.arch);
+  tiny_arch_print (CL_ARCH, (const uint64_t *) &self->arch, self->info.arch);
   if (cl.SVMAlloc != NULL && cl.SVMFree != NULL
       && (GET (SVM_CAPABILITIES) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0)
     self->info.flags |= TINY_DEVICE_HOST_MEMORY;
@@ -174,7 +160,9 @@ cl_find_devices (ClError *error)
   for (unsigned k = 0; k < TINY_KIT_N (kinds); k++)
     for (cl_uint p = 0; p < n_platforms && p < TINY_KIT_N (platforms); p++) {
       code = cl.GetDeviceIDs (platforms[p], kinds[k][0], CL_MAX_DEVICES, found, &n);
-      for (cl_uint d = 0; code == CL_SUCCESS && d < n && cl_n_devices < CL_MAX_DEVICES; d++)
+      for (cl_uint d = 0;
+           code == CL_SUCCESS && d < n && d < CL_MAX_DEVICES && cl_n_devices < CL_MAX_DEVICES;
+           d++)
         add_device (platforms[p], found[d], kinds[k][1], reasons, sizeof reasons);
     }
   return cl_n_devices > 0

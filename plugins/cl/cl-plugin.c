@@ -6,23 +6,25 @@
 static TinyStatus
 scan (TinyCandidate *out, uint32_t *n, ClError *error)
 {
-  const uint32_t room = *n;
   TINY_TRY (cl_find_devices (error));
-  for (*n = 0; *n < cl_n_devices; ++*n)
-    if (*n < room)
-      out[*n] = cl_devices[*n].candidate;
-  return TINY_STATUS_OK;
+  return tiny_scan_copy (&cl_devices[0].candidate, cl_n_devices, sizeof cl_devices[0], out, n);
 }
 
 static TinyStatus
 open_device (const char *id, ClDevice **out, const TinyDeviceTable **out_table, ClError *error)
 {
+  ClDevice *device = cl_devices;
+  cl_int code = CL_SUCCESS;
   TINY_TRY (cl_find_devices (error));
+  while (device < cl_devices + cl_n_devices && strcmp (device->candidate.id, id) != 0)
+    device++;
+  if (device == cl_devices + cl_n_devices)
+    return tiny_fail (error, TINY_STATUS_NO_DEVICE, "no OpenCL device '%s'", id);
+  if (device->context == NULL)
+    device->context = cl.CreateContext (NULL, 1, &device->device, NULL, NULL, &code);
+  *out = device;
   *out_table = &cl_device_table;
-  for (*out = cl_devices; *out < cl_devices + cl_n_devices; ++*out)
-    if (strcmp ((*out)->candidate.id, id) == 0)
-      return TINY_STATUS_OK;
-  return tiny_fail (error, TINY_STATUS_NO_DEVICE, "no OpenCL device '%s'", id);
+  return cl_check (error, TINY_STATUS_DRIVER, code, device->candidate.name);
 }
 
 static const TinyRenderer renderer = {

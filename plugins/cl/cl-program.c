@@ -81,7 +81,7 @@ cl_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, ClError
   TINY_TRY (cl_arch_parse (args->arch, &arch, error));
   fill_head (args->linear, &arch, &head);
   for (uint32_t i = 0; i < cl_n_devices && program == NULL; i++)
-    if (cl_devices[i].arch.dev == arch.dev)
+    if (cl_devices[i].arch.dev == arch.dev && cl_devices[i].context != NULL)
       TINY_TRY (build (&cl_devices[i], &head, args->name, args->source, args->source_size,
                        &program, error));
   if (program != NULL)
@@ -109,13 +109,15 @@ cl_program_load (ClDevice *device, const TinyProgramArgs *args, ClProgram **out,
   ClProgram self = { .group = { args->group[0], args->group[1], args->group[2] } };
   const void *data = NULL;
   size_t size = 0;
+  char entry[512];
   cl_int code;
   TINY_TRY (tiny_unpack (args, &self.head, sizeof self.head, &data, &size, error));
   if (self.head.is_binary && self.head.dev != (uint32_t) device->arch.dev)
     return tiny_fail (error, TINY_STATUS_CORRUPT, "%s: made for another device or driver",
                       args->name);
   TINY_TRY (build (device, &self.head, args->name, data, size, &self.program, error));
-  self.kernel = cl.CreateKernel (self.program, args->name, &code);
+  snprintf (entry, sizeof entry, "tiny_%s", args->name);
+  self.kernel = cl.CreateKernel (self.program, entry, &code);
   *out = code == CL_SUCCESS ? malloc (sizeof self) : NULL;
   if (*out != NULL)
     **out = self;

@@ -22,34 +22,36 @@ typedef TinyPluginProgram ClProgram;
  * All that the code for a device depends on, in the order of the text: many small work-groups rather
  * than few long loops; exp2, log2 and sin are the device's own; division and sqrt of f32 round
  * correctly; subnormal numbers become zero; number formats; bits of a vector register; compute units;
- * the most work-items of a group; bytes of local memory; the most buffers of a kernel; bytes of caches;
+ * the most work-items of a group, and along its third axis; bytes of local memory; the most buffers of a kernel; bytes of caches;
  * and which device and driver it is, as a hash of their names. 0 is left out, =1 is not said. */
 /* clang-format off */
 #define CL_FIELDS(F) \
   F (groups) F (math) F (rounded) F (flush) F (int64) F (fp64) F (fp16) \
-  F (bits) F (threads) F (group) F (local) F (params) F (l1) F (l2) F (l3) F (dev)
+  F (bits) F (threads) F (group) F (z) F (local) F (params) F (l1) F (l2) F (l3) F (dev)
 /* clang-format on */
 #define CL_FIELD(name) uint64_t name;
 typedef struct {
   CL_FIELDS (CL_FIELD)
 } ClArch;
 #undef CL_FIELD
+#define CL_NAME(name) #name,
+static const char *const cl_names[] = { CL_FIELDS (CL_NAME) };
+#undef CL_NAME
+#define CL_ARCH "cl", cl_names, TINY_KIT_N (cl_names)
 
-void cl_arch_print (const ClArch *arch, char out[256]);
 /* @out: what a text that does not begin with "cl" changes. */
 TinyStatus cl_arch_parse (const char *text, ClArch *out, ClError *error);
 TinyStatus cl_target (const char *text, TinyTarget *out, ClError *error);
 
 /* ---- cl-driver.c: the loader and what it offers ---- */
 
-/* A device of some platform that can run our kernels; found once, stays, and is never really closed. */
+/* A device of some platform that can run our kernels; found once, opened once, never really closed. */
 struct TinyPluginDevice {
   cl_device_id device;
-  cl_context context;
+  cl_context context; /* once it was opened */
   TinyCandidate candidate;
   TinyDeviceInfo info;
   ClArch arch;
-  bool is_out_of_order;
   pthread_mutex_t lock; /* of kernels' arguments while commands are enqueued */
 };
 extern ClDevice cl_devices[];

@@ -32,9 +32,19 @@ test_arch (void)
     { "bits=1", "hw,groups,bits,local=64" },
     { "local=0", "hw,groups" },
   };
-  static const char *const bad[]
-      = { "hw2",     "hw,what", "bits=",   "bits=x", "bits=1x", "bits=99999999999999999999",
-          "-bits=3", ",",       "groups,", "-",      "bits=-1", "groups f16" };
+  static const char *const bad[] = { "hw2",
+                                     "hw,what",
+                                     "bits=",
+                                     "bits=x",
+                                     "bits=1x",
+                                     "bits=99999999999999999999",
+                                     "bits=4294967296",
+                                     "-bits=3",
+                                     ",",
+                                     "groups,",
+                                     "-",
+                                     "bits=-1",
+                                     "groups f16" };
   TinyPluginError error;
   char text[256];
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
@@ -52,6 +62,23 @@ test_arch (void)
     g_assert_cmpint (parse (bad[i], values, &error), ==, TINY_STATUS_INVALID);
     g_assert_nonnull (strstr (error.text, "no part of an architecture such as hw,groups=8"));
   }
+}
+
+static void
+test_arch_room (void)
+{
+  static const char *const long_names[]
+      = { "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+          "bbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbbb",
+          "cccccccccccccccccccccccccccccccccccccccccccccccccccc",
+          "dddddddddddddddddddddddddddddddddddddddddddddddddddd" };
+  const uint64_t values[N] = { 1 << 30, 1 << 30, 1 << 30, 1 << 30 };
+  struct {
+    char text[256], behind;
+  } room = { "", 77 };
+  g_assert_false (tiny_arch_print ("hw", long_names, N, values, room.text));
+  g_assert_cmpstr (room.text, ==, "");
+  g_assert_cmpint (room.behind, ==, 77);
 }
 
 static TinyStatus
@@ -114,12 +141,32 @@ test_library (void)
   g_assert_null (table.other);
   dlclose (library);
   symbols[1].is_optional = 0;
+  table.allocate = NULL; /* nothing of a library that lacks something */
   g_assert_cmpint (OPEN (some), ==, TINY_STATUS_DRIVER);
   g_assert_nonnull (strstr (error.text, "libc.so.6 lacks no_such_function"));
+  g_assert_null (table.allocate);
   g_setenv ("TINY_TEST_LIBRARY", "/nowhere/lib.so", TRUE);
   g_assert_cmpint (OPEN (some), ==, TINY_STATUS_DRIVER);
   g_assert_nonnull (strstr (error.text, "TINY_TEST_LIBRARY: /nowhere/lib.so"));
 #undef OPEN
+}
+
+static void
+test_codes (void)
+{
+  static const TinyCode codes[]
+      = { { "HW_FULL", 3, TINY_STATUS_OUT_OF_MEMORY }, { "HW_ODD", -4, 0 } };
+  TinyPluginError error;
+  tiny_plugin_error_init (&error);
+#define CHECK(number) tiny_check_code (&error, codes, 2, TINY_STATUS_LAUNCH, number, "sending")
+  g_assert_cmpint (CHECK (0), ==, TINY_STATUS_OK);
+  g_assert_cmpint (CHECK (3), ==, TINY_STATUS_OUT_OF_MEMORY);
+  g_assert_cmpstr (error.text, ==, "sending: HW_FULL (3)");
+  g_assert_cmpint (CHECK (-4), ==, TINY_STATUS_LAUNCH);
+  g_assert_cmpint (CHECK (99), ==, TINY_STATUS_LAUNCH);
+  g_assert_cmpint ((gint) error.vendor_code, ==, 99);
+  g_assert_cmpint (tiny_check_code (NULL, codes, 2, -5, 99, ""), ==, -5);
+#undef CHECK
 }
 
 static void
@@ -145,6 +192,8 @@ main (int argc, char *argv[])
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/kit/arch", test_arch);
+  g_test_add_func ("/kit/arch-room", test_arch_room);
+  g_test_add_func ("/kit/codes", test_codes);
   g_test_add_func ("/kit/pack", test_pack);
   g_test_add_func ("/kit/library", test_library);
   g_test_add_func ("/kit/errors", test_errors);
