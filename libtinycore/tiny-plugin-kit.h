@@ -191,8 +191,24 @@ tiny_arch_print (
   return used < 256;
 }
 
+TINY_KIT TinyStatus
+tiny_arch_fail (const char *head,
+                const char *const *names,
+                size_t n,
+                const char *text,
+                size_t size,
+                TinyPluginError *error)
+{
+  char all[200] = "";
+  for (size_t i = 0; i < n; i++)
+    snprintf (all + strlen (all), sizeof all - strlen (all), "%s%s", i ? ", " : "", names[i]);
+  tiny_fail (error, TINY_STATUS_INVALID, "'%.*s' is no part of an architecture of %s",
+             (int) size, text, head);
+  return tiny_hint (TINY_STATUS_INVALID, error, "NAME, -NAME or NAME=NUMBER of %s", all);
+}
+
 /* Reads such a text into @values, numbers below 2^32. One that begins with @head is whole, and all that it does not name becomes
- * @least; any other changes what it names: "fp16,-fp64,bits=128". "" changes nothing. */
+ * @least, or 0 where that is NULL; any other changes what it names: "fp16,-fp64,bits=128". "" changes nothing. */
 TINY_KIT TinyStatus
 tiny_arch_parse (const char *head,
                  const char *const *names,
@@ -204,7 +220,8 @@ tiny_arch_parse (const char *head,
 {
   const size_t length = strlen (head);
   if (strncmp (text, head, length) == 0 && (text[length] == ',' || text[length] == '\0')) {
-    memcpy (values, least, n * sizeof *values);
+    for (size_t i = 0; i < n; i++)
+      values[i] = least != NULL ? least[i] : 0;
     text += length;
   }
   for (size_t size; *text != '\0'; text += size) {
@@ -219,9 +236,7 @@ tiny_arch_parse (const char *head,
     uint64_t value = is_bare ? *text != '-' : strtoull (text + sign + key + 1, &end, 10);
     if (i == n || end != text + size || value > UINT32_MAX
         || !(is_bare || (is_number && text[key + 1] >= '0' && text[key + 1] <= '9')))
-      return tiny_fail (error, TINY_STATUS_INVALID,
-                        "'%.*s' is no part of an architecture such as %s,%s=8,-%s", (int) size,
-                        text, head, names[0], names[n - 1]);
+      return tiny_arch_fail (head, names, n, text, size, error);
     values[i] = value;
   }
   return TINY_STATUS_OK;

@@ -9,6 +9,18 @@
 
 #include "plugin/tiny-registry.h"
 
+/* Whether a backend is not ready for want of a driver or hardware; anything else is to be seen as a failure. */
+static inline gboolean
+device_is_absent (const TinyEntry *entry)
+{
+  static const char *const wants[]
+      = { "no library", "CL_PLATFORM_NOT_FOUND", "TINY_WEBGPU_LIBRARY" };
+  gboolean is_absent = entry->state == TINY_ENTRY_NO_HARDWARE;
+  for (guint i = 0; i < G_N_ELEMENTS (wants) && entry->reason != NULL; i++)
+    is_absent |= entry->state == TINY_ENTRY_BROKEN && strstr (entry->reason, wants[i]) != NULL;
+  return is_absent;
+}
+
 /* Why the backend of @name, as in DEV=, cannot run anything; NULL: it can, or nobody has it. */
 static inline char *
 device_find_obstacle (const char *name)
@@ -18,7 +30,7 @@ device_find_obstacle (const char *name)
   for (guint i = 0; i < list->len; i++) {
     const TinyEntry *entry = list->pdata[i];
     if (strlen (entry->name) == n_name && strncmp (entry->name, name, n_name) == 0
-        && entry->state != TINY_ENTRY_READY)
+        && entry->state != TINY_ENTRY_READY && device_is_absent (entry))
       return g_strdup_printf ("%s: %s", entry->name,
                               entry->reason ? entry->reason : "not ready");
   }

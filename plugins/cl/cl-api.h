@@ -141,7 +141,7 @@ enum { /* what can be asked for */
   F (1, cl_int, GetProgramInfo, (cl_program program, cl_uint what, size_t room, void *out, size_t *out_size), (program, what, room, out, out_size)) \
   F (1, cl_int, GetProgramBuildInfo, (cl_program program, cl_device_id device, cl_uint what, size_t room, void *out, size_t *out_size), (program, device, what, room, out, out_size)) \
   F (1, cl_int, ReleaseProgram, (cl_program program), (program)) \
-  F (1, cl_kernel, CreateKernel, (cl_program program, const char *name, cl_int *out_code), (program, name, out_code)) \
+  F (1, cl_int, CreateKernelsInProgram, (cl_program program, cl_uint room, cl_kernel *out, cl_uint *out_n), (program, room, out, out_n)) \
   F (1, cl_int, SetKernelArg, (cl_kernel kernel, cl_uint i, size_t size, const void *value), (kernel, i, size, value)) \
   F (1, cl_int, ReleaseKernel, (cl_kernel kernel), (kernel)) \
   F (1, cl_int, EnqueueReadBuffer, (cl_command_queue queue, cl_mem memory, cl_bool blocks, size_t at, size_t size, void *host, cl_uint n, const cl_event *after, cl_event *out), (queue, memory, blocks, at, size, host, n, after, out)) \

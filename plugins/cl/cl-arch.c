@@ -10,13 +10,6 @@
 #include "cl.h"
 
 TinyStatus
-cl_arch_parse (const char *text, ClArch *out, ClError *error)
-{
-  static const ClArch least;
-  return tiny_arch_parse (CL_ARCH, text, (const uint64_t *) &least, (uint64_t *) out, error);
-}
-
-TinyStatus
 cl_target (const char *text, TinyTarget *out, ClError *error)
 {
   ClArch arch = { 0 };
@@ -24,8 +17,8 @@ cl_target (const char *text, TinyTarget *out, ClError *error)
     TINY_TRY (cl_find_devices (error));
   if (out->arch[0] == '\0' && cl_n_devices > 0)
     arch = cl_devices[0].arch;
-  TINY_TRY (cl_arch_parse (out->arch, &arch, error));
-  TINY_TRY (cl_arch_parse (text, &arch, error));
+  TINY_TRY (tiny_arch_parse (CL_ARCH, out->arch, NULL, (uint64_t *) &arch, error));
+  TINY_TRY (tiny_arch_parse (CL_ARCH, text, NULL, (uint64_t *) &arch, error));
 #define BIT(name) TINY_DTYPE_BIT (TINY_DTYPE_##name)
   const uint32_t compute = (BIT (I64) - BIT (BOOL)) | BIT (F32) | (arch.fp16 ? BIT (F16) : 0)
                            | (arch.fp64 ? BIT (F64) : 0)

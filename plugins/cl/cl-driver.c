@@ -12,6 +12,7 @@
 ClApi cl;
 ClDevice cl_devices[CL_MAX_DEVICES];
 uint32_t cl_n_devices;
+static char reasons[768]; /* why devices that there are cannot be used */
 static const char missing[]
     = "install the OpenCL loader and the device's driver, such as ocl-icd-libopencl1 with "
       "intel-opencl-icd or, for processors, pocl-opencl-icd";
@@ -26,6 +27,7 @@ cl_check (ClError *error, TinyStatus status, cl_int code, const char *what)
 }
 
 /* ---- devices ---- */
+#define GET(what) get_number (device, CL_DEVICE_##what)
 static uint64_t
 get_number (cl_device_id device, cl_uint what)
 {
@@ -33,52 +35,40 @@ get_number (cl_device_id device, cl_uint what)
   return cl.GetDeviceInfo (device, what, sizeof value, &value, NULL) == CL_SUCCESS ? value : 0;
 }
 
-/* Why our kernels cannot run there; NULL when they can. */
-static const char *
-find_obstacle (cl_device_id device, const char *version, uint64_t floats)
-{
-  int major = 0, minor = 0;
-  sscanf (version, "OpenCL %d.%d", &major, &minor);
-  return major * 10 + minor < 12                              ? "has OpenCL before 1.2"
-         : !get_number (device, CL_DEVICE_AVAILABLE)          ? "is not available"
-         : !get_number (device, CL_DEVICE_COMPILER_AVAILABLE) ? "has no compiler"
-         : !get_number (device, CL_DEVICE_ENDIAN_LITTLE)      ? "is not little-endian"
-         : (floats & CL_FP_INF_NAN) == 0          ? "has floats without infinities and NaNs"
-         : (floats & CL_FP_ROUND_TO_NEAREST) == 0 ? "does not round floats to nearest"
-                                                  : NULL;
-}
-
 /* Adds a device, or says why not. Its id outlives updates of the driver and restarts, arch.dev does not. */
 static void
-add_device (cl_platform_id platform,
-            cl_device_id device,
-            uint32_t device_class,
-            char *reasons,
-            size_t room)
+add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
 {
-#define GET(what) get_number (device, CL_DEVICE_##what)
   enum { NAME, VERSION, DRIVER, PROFILE, EXTENSIONS, PLATFORM, PLATFORM_VERSION, N_TEXTS };
   static const cl_uint keys[N_TEXTS]
       = { CL_DEVICE_NAME,       CL_DEVICE_VERSION, CL_DRIVER_VERSION,  CL_DEVICE_PROFILE,
           CL_DEVICE_EXTENSIONS, CL_PLATFORM_NAME,  CL_PLATFORM_VERSION };
-  char texts[N_TEXTS][4096];
+  char texts[N_TEXTS][8192] = { { 0 } };
   ClDevice *self = &cl_devices[cl_n_devices];
-  memset (texts, 0, sizeof texts);
   for (unsigned i = 0; i < PLATFORM; i++)
     cl.GetDeviceInfo (device, keys[i], sizeof texts[i] - 1, texts[i], NULL);
   for (unsigned i = PLATFORM; i < N_TEXTS; i++)
     cl.GetPlatformInfo (platform, keys[i], sizeof texts[i] - 1, texts[i], NULL);
   const uint64_t floats = GET (SINGLE_FP_CONFIG), alignment = GET (MEM_BASE_ADDR_ALIGN) / 8;
   const uint64_t params = GET (MAX_PARAMETER_SIZE) / 8;
-  const char *obstacle = find_obstacle (device, texts[VERSION], floats);
-  if (obstacle != NULL) {
+  int major = 0, minor = 0;
+  sscanf (texts[VERSION], "OpenCL %d.%d", &major, &minor);
+  const char *lack = major == 1 && minor < 2     ? "has OpenCL before 1.2"
+                     : !GET (AVAILABLE)          ? "is not available"
+                     : !GET (COMPILER_AVAILABLE) ? "has no compiler"
+                     : !GET (ENDIAN_LITTLE)      ? "is not little-endian"
+                     : !(floats & CL_FP_INF_NAN) ? "has floats without infinities and NaNs"
+                     : !(floats & CL_FP_ROUND_TO_NEAREST) ? "does not round floats to nearest"
+                                                          : NULL;
+  if (lack != NULL) {
     const size_t n = strlen (reasons);
-    snprintf (reasons + n, room - n, "; %.200s %s", texts[NAME], obstacle);
+    snprintf (reasons + n, sizeof reasons - n, "; %.200s %s", texts[NAME], lack);
     return;
   }
   const bool is_cpu = device_class == TINY_CLASS_CPU;
   const bool is_full = strcmp (texts[PROFILE], "FULL_PROFILE") == 0;
-  uint32_t hash = tiny_hash (tiny_hash (0, texts[PLATFORM], 4096), texts[NAME], 4096);
+  uint32_t hash = tiny_hash (tiny_hash (0, texts[PLATFORM], sizeof texts[0]), texts[NAME],
+                             sizeof texts[0]);
   size_t items[8] = { 0 }; /* along each axis */
   cl.GetDeviceInfo (device, CL_DEVICE_MAX_WORK_ITEM_SIZES, sizeof items, items, NULL);
   unsigned twin = 0; /* of equal devices, the how many-th */
@@ -114,8 +104,8 @@ add_device (cl_platform_id platform,
               .l1 = is_cpu ? (uint64_t) sysconf (_SC_LEVEL1_DCACHE_SIZE) & INT64_MAX : 0,
               .l2 = is_cpu ? (uint64_t) sysconf (_SC_LEVEL2_CACHE_SIZE) & INT64_MAX : 0,
               .l3 = GET (GLOBAL_MEM_CACHE_SIZE),
-              .dev = tiny_hash (tiny_hash (hash, texts[PLATFORM_VERSION], 4096), texts[DRIVER],
-                                4096) }
+              .dev = tiny_hash (tiny_hash (hash, texts[PLATFORM_VERSION], sizeof texts[0]),
+                                texts[DRIVER], 4096) }
   };
   snprintf (self->candidate.id, sizeof self->candidate.id, "cl-%08x-%u", hash, twin);
   snprintf (self->candidate.name, sizeof self->candidate.name, "%.127s", texts[NAME]);
@@ -127,7 +117,6 @@ add_device (cl_platform_id platform,
       && (GET (SVM_CAPABILITIES) & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0)
     self->info.flags |= TINY_DEVICE_HOST_MEMORY;
   cl_n_devices++;
-#undef GET
 }
 
 TinyStatus
@@ -145,25 +134,25 @@ cl_find_devices (ClError *error)
   cl_platform_id platforms[16];
   cl_device_id found[CL_MAX_DEVICES];
   cl_uint n_platforms = 0, n;
-  char reasons[768] = ""; /* why devices that there are cannot be used */
+  reasons[0] = '\0';
   if (cl_n_devices > 0)
     return TINY_STATUS_OK;
   if (library == NULL)
     TINY_TRY (tiny_open_library ("TINY_OPENCL_LIBRARY", libraries, symbols,
                                  TINY_KIT_N (symbols), &cl, missing, &library, error));
   cl_int code = cl.GetPlatformIDs (TINY_KIT_N (platforms), platforms, &n_platforms);
-  if (code == CL_PLATFORM_NOT_FOUND_KHR || n_platforms == 0)
-    return tiny_hint (
-        tiny_fail (error, TINY_STATUS_DRIVER, "the OpenCL loader knows no platform"), error,
-        "%s", missing);
-  TINY_TRY (cl_check (error, TINY_STATUS_DRIVER, code, "asking for platforms"));
+  if (code == CL_SUCCESS && n_platforms == 0)
+    code = CL_PLATFORM_NOT_FOUND_KHR;
+  if (code != CL_SUCCESS)
+    return tiny_hint (cl_check (error, TINY_STATUS_DRIVER, code, "asking for platforms"), error,
+                      "%s", missing);
   for (unsigned k = 0; k < TINY_KIT_N (kinds); k++)
     for (cl_uint p = 0; p < n_platforms && p < TINY_KIT_N (platforms); p++) {
       code = cl.GetDeviceIDs (platforms[p], kinds[k][0], CL_MAX_DEVICES, found, &n);
       for (cl_uint d = 0;
            code == CL_SUCCESS && d < n && d < CL_MAX_DEVICES && cl_n_devices < CL_MAX_DEVICES;
            d++)
-        add_device (platforms[p], found[d], kinds[k][1], reasons, sizeof reasons);
+        add_device (platforms[p], found[d], kinds[k][1]);
     }
   return cl_n_devices > 0
              ? TINY_STATUS_OK

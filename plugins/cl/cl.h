@@ -33,14 +33,10 @@ typedef TinyPluginProgram ClProgram;
 typedef struct {
   CL_FIELDS (CL_FIELD)
 } ClArch;
-#undef CL_FIELD
 #define CL_NAME(name) #name,
 static const char *const cl_names[] = { CL_FIELDS (CL_NAME) };
-#undef CL_NAME
 #define CL_ARCH "cl", cl_names, TINY_KIT_N (cl_names)
 
-/* @out: what a text that does not begin with "cl" changes. */
-TinyStatus cl_arch_parse (const char *text, ClArch *out, ClError *error);
 TinyStatus cl_target (const char *text, TinyTarget *out, ClError *error);
 
 /* ---- cl-driver.c: the loader and what it offers ---- */

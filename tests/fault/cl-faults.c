@@ -115,7 +115,7 @@ fail_info (cl_uint what, size_t room, void *out)
 #define BEFORE_GetProgramInfo
 #define BEFORE_GetProgramBuildInfo
 #define BEFORE_ReleaseProgram
-#define BEFORE_CreateKernel
+#define BEFORE_CreateKernelsInProgram
 #define BEFORE_SetKernelArg
 #define BEFORE_ReleaseKernel
 #define BEFORE_EnqueueReadBuffer

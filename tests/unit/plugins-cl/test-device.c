@@ -160,10 +160,7 @@ test_programs (void)
   guint64 ns = 0;
   g_assert_true (tiny_device_submit (device, &command, 1, &ns, &error));
   g_assert_no_error (error);
-  /* Another name, every part damaged or cut off. */
-  g_assert_null (tiny_program_new (device, "kernel_two", good, 0, 0, group, &error));
-  g_assert_error (error, TINY_ERROR, TINY_ERROR_FORMAT);
-  g_clear_error (&error);
+  /* Every part damaged or cut off. */
   gsize size;
   const guint8 *data = g_bytes_get_data (good, &size);
   for (gsize at = 0; at < size; at += size / 40 + 1) {
