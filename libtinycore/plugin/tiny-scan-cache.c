@@ -70,6 +70,20 @@ append_file (GString *out, const char *path)
                             (unsigned long long) info.st_ino);
 }
 
+/* A value that is a path, or several, stands for what lies there too. */
+static void
+append_value (GString *out, const char *value)
+{
+  g_autofree char *valid = g_utf8_make_valid (value, -1);
+  g_string_append_printf (out, "=%s", valid);
+  g_auto (GStrv) parts = g_strsplit (value, G_SEARCHPATH_SEPARATOR_S, -1);
+  for (guint i = 0; parts[i] != NULL; i++)
+    if (g_path_is_absolute (parts[i])) {
+      g_string_append_c (out, ' ');
+      append_file (out, parts[i]);
+    }
+}
+
 static char *
 make_key (const TinyManifest *manifest)
 {
@@ -78,9 +92,9 @@ make_key (const TinyManifest *manifest)
   g_string_append_printf (out, " %u", manifest->timeout_ms);
   for (guint i = 0; manifest->probe_env[i] != NULL; i++) {
     const char *value = g_getenv (manifest->probe_env[i]);
-    g_autofree char *valid = value ? g_utf8_make_valid (value, -1) : NULL;
-    g_string_append_printf (out, " %s%s%s", manifest->probe_env[i], valid ? "=" : "",
-                            valid ? valid : "");
+    g_string_append_printf (out, " %s", manifest->probe_env[i]);
+    if (value != NULL)
+      append_value (out, value);
   }
   for (guint i = 0; manifest->probe_files[i] != NULL; i++) {
     g_string_append_printf (out, " %s ", manifest->probe_files[i]);

@@ -220,7 +220,12 @@ test_quarantine (Fixture *fixture, gconstpointer unused)
   const struct {
     const char *what;
     gboolean scans_again;
-  } steps[] = { { "nothing", FALSE }, { "env", TRUE }, { "file", TRUE }, { "retry", TRUE } };
+  } steps[] = { { "nothing", FALSE },
+                { "env", TRUE },
+                { "named file", TRUE },
+                { "file", TRUE },
+                { "retry", TRUE } };
+  g_autofree char *named = g_strdup_printf ("/nowhere/a.so:%s/named", fixture->cache);
   tiny_registry_retry (registry, "control");
   g_autoptr (GPtrArray) before = tiny_registry_list (registry);
   g_assert_cmpint (find_entry (before, "control")->state, ==, TINY_ENTRY_QUARANTINED);
@@ -230,7 +235,9 @@ test_quarantine (Fixture *fixture, gconstpointer unused)
     g_assert_cmpint (stat (registry_file, &old), ==, 0);
     g_usleep (30000); /* beyond the grain of file times */
     if (g_str_equal (steps[i].what, "env"))
-      g_setenv ("TINY_FAULT", "1", TRUE);
+      g_setenv ("TINY_FAULT", named, TRUE);
+    if (g_str_equal (steps[i].what, "named file"))
+      g_assert_true (g_file_set_contents (strrchr (named, ':') + 1, "x", 1, NULL));
     g_autofree char *trigger = g_build_filename (fixture->cache, "trigger", NULL);
     if (g_str_equal (steps[i].what, "file"))
       g_assert_true (g_file_set_contents (trigger, "x", 1, NULL));
