@@ -17,7 +17,8 @@ G_BEGIN_DECLS
  *
  * A tensor in memory that the program made with the device's driver, in the context of
  * tiny_tensor_get_import_context(); nothing is copied. The driver keeps the memory as long as a tensor needs
- * it. Errors it may carry: %TINY_ERROR_UNSUPPORTED where the device imports nothing, %TINY_ERROR_INVALID
+ * it. Two tensors of one handle are not seen to be the same memory: what reads one must not depend on writing the
+ * other. Errors it may carry: %TINY_ERROR_UNSUPPORTED where the device imports nothing, %TINY_ERROR_INVALID
  * for memory of another context, or too little.
  *
  * Returns: (transfer floating): the result

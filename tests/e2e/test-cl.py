@@ -4,6 +4,8 @@
 missing, what a device that fails costs, what is computed, and with which speed."""
 import array
 import os
+import shutil
+import subprocess
 
 import small_data
 from e2e import Skip, check, main, near, note, test
@@ -116,6 +118,28 @@ sink{name="add_one"}(store(%0, %1, add.f32(%2, 1.0)))
     for dev, parts in {f"NULL:CL:{too_long}": ["more than 255 letters"], "CL::nonsense": ["'nonsense'", "int64, fp64"], "CL::bits=many": ["'bits=many'"],
                        "CL:7": ["no such device"], "CL:@cl-0": ["no such device"]}.items():
         box.run("compile", tir, DEV=dev).refused(*parts)
+
+
+@test("f16 arithmetic, which few devices have, is OpenCL C to another compiler")
+def halves(box):
+    clang = shutil.which("clang")
+    if clang is None:
+        raise Skip("no clang")
+    tir = box.write("halves.tir", """%0 = param.f16{slot=0, shape=[1024]}
+%1 = param.f16{slot=1, shape=[1024]}
+%2 = range.index{number=0, kind=loop}(1024)
+%3 = load.f16(%1, %2)
+%4 = where.f16(cmplt.bool(%3, 2.0), neg.f16(%3), exp2.f16(%3))
+sink(store(%0, %2, sqrt.f16(add.f16(mul.f16(%4, %3), cast.f16(cast.i32(%3))))))
+""")
+    source = box.path("halves.cl")
+    for arch in ("cl,int64,fp16,bits=256", "cl,fp16", "cl,groups,math,fp16,fp64,group=64,local=4096"):
+        box.run("compile", tir, "--emit", "source", "-o", source, DEV=f"NULL:CL:{arch}").quiet()
+        defines = [f"-DTINY_{name.upper()}={int(name in arch)}" for name in ("int64", "fp64", "fp16")]
+        made = subprocess.run([clang, "-x", "cl", "-cl-std=CL1.2", "-Xclang", "-finclude-default-header", "-target",
+                               "spir64", "-fsyntax-only", "-Wno-all", "-DTINY_GRID=get_global_id", "-DTINY_GROUP=",
+                               *defines, source], capture_output=True, text=True, check=False)
+        check(made.returncode == 0, made.stderr)
 
 
 @test("50 steps of training give the losses of CPU within 1e-3")
