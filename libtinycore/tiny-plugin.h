@@ -359,7 +359,11 @@ typedef struct TinyDeviceInfo {
   uint64_t max_buffer_bytes;
   uint32_t alignment;     /* of buffers and of spans' offsets, a power of two */
   uint32_t n_threads;
-  uint64_t reserved[8];
+  uint32_t transfer_bytes; /* what uploads, downloads and copies move is a whole number of these, as is
+                            * where it lies; a power of two, at most 64; 0: any number of bytes. A buffer
+                            * then reaches to the next multiple */
+  uint32_t reserved0;
+  uint64_t reserved[7];
 } TinyDeviceInfo;
 
 /* A part of a buffer. Both in bytes. In a DISPATCH for a target that lacks dtypes of 1 or 2 bytes a whole
