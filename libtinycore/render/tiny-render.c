@@ -17,13 +17,6 @@
 
 enum { MAX_INLINE = 72 }; /* characters; a longer expression gets a name */
 
-/* Of several items: a group of one shares nothing and waits for nobody. */
-static gboolean
-has_groups (const TinyLinear *linear)
-{
-  return linear->group[0] > 1 || linear->group[1] > 1 || linear->group[2] > 1;
-}
-
 const TinyInstr *
 render_source (const TinyLinear *linear, const TinyInstr *instr, guint i)
 {
@@ -404,7 +397,7 @@ declare (Render *self, guint i)
   }
   self->texts[i] = new_name (self, "local", &self->n_locals);
   const char *sources[] = { self->texts[i] }, *shared = self->dialect->local_shared;
-  gboolean is_outside = shared != NULL && has_groups (self->linear);
+  gboolean is_outside = shared != NULL && render_has_groups (self->linear);
   g_autofree char *text
       = spell (self, instr, is_outside ? shared : self->dialect->local_open, sources, 1);
   g_autofree char *line = g_strconcat (text, ";\n", NULL);
@@ -494,7 +487,7 @@ render_instr (Render *self, guint i)
   case TINY_INSTR_BARRIER:
     if (self->dialect->barrier == NULL)
       fail (self, instr, instr->dtype);
-    else if (self->dialect->barrier[0] != '\0' && has_groups (self->linear))
+    else if (self->dialect->barrier[0] != '\0' && render_has_groups (self->linear))
       add_line (self, "%s;", self->dialect->barrier);
     return;
   default:
