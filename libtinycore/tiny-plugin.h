@@ -424,16 +424,19 @@ typedef struct TinyProgramArgs {
   uint64_t reserved[4];
 } TinyProgramArgs;
 
-/* Device functions. The first nine are required; a missing one refuses the plugin by name. */
+/* Device functions. The first nine are required, but for the queues'; a missing one refuses the plugin by
+ * name. */
 typedef struct TinyDeviceTable {
   uint32_t struct_size;
   uint32_t flags;
   void (*close) (TinyPluginDevice *device);
   TinyStatus (*info) (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error);
-  /* n_bytes may be 0 and the result is still a buffer; contents are undefined. */
+  /* n_bytes may be 0 and the result is still a buffer; it is no more than info()'s max_buffer_bytes.
+   * Contents are undefined. */
   TinyStatus (*alloc) (TinyPluginDevice *device, uint64_t n_bytes, TinyPluginBuffer **out,
                        TinyPluginError *error);
   void (*free) (TinyPluginDevice *device, TinyPluginBuffer *buffer);
+  /* NULL: submit() needs none and is given NULL. Then queue_destroy() is NULL as well. */
   TinyStatus (*queue_create) (TinyPluginDevice *device, TinyPluginQueue **out,
                               TinyPluginError *error);
   void (*queue_destroy) (TinyPluginDevice *device, TinyPluginQueue *queue);
