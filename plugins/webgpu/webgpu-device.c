@@ -5,12 +5,10 @@
  * WebGPU reports errors beside the calls that cause them: to error scopes, of which one catches each
  * kind, or to the device's callbacks. Every call that can fail runs between webgpu_scope_open() and
  * webgpu_scope_close(), under the device's lock because scopes are a stack of the device. */
-#include <inttypes.h>
-
 #include "webgpu.h"
 
-WEBGPU_ON_VALUE (on_device, WGPURequestDeviceStatus, WGPUDevice)
-WEBGPU_ON_VALUE (on_popped, WGPUPopErrorScopeStatus, WGPUErrorType)
+WEBGPU_ON (on_device, WGPURequestDeviceStatus, device, WGPUDevice device)
+WEBGPU_ON (on_popped, WGPUPopErrorScopeStatus, type, WGPUErrorType type)
 
 /* ---- complaints ---- */
 static void
@@ -39,22 +37,16 @@ on_error (const WGPUDevice *handle,
     webgpu_copy_text (self->stray_text, sizeof self->stray_text, message);
 }
 
-/* The last is unknown to wgpu-native, which ends the program when it is asked. */
-static const WGPUErrorFilter filters[]
-    = { WGPUErrorFilter_Validation, WGPUErrorFilter_OutOfMemory, WGPUErrorFilter_Internal };
-
-static unsigned
-count_filters (void)
-{
-  return wgpu.DevicePoll != NULL ? 2 : 3;
-}
+/* Internal errors have no scope in wgpu-native, which ends the program when it is asked for one. */
+#define LAST_FILTER                                                                            \
+  (wgpu.DevicePoll != NULL ? WGPUErrorFilter_OutOfMemory : WGPUErrorFilter_Internal)
 
 void
 webgpu_scope_open (Device *self)
 {
   pthread_mutex_lock (&self->lock);
-  for (unsigned i = 0; i < count_filters (); i++)
-    wgpu.DevicePushErrorScope (self->handle, filters[i]);
+  for (unsigned filter = WGPUErrorFilter_Validation; filter <= LAST_FILTER; filter++)
+    wgpu.DevicePushErrorScope (self->handle, (WGPUErrorFilter) filter);
 }
 
 /* The kind of error that the last scope caught, and its text. */
@@ -91,7 +83,7 @@ webgpu_scope_close (
     Device *self, const char *what, TinyStatus invalid, TinyStatus status, Error *error)
 {
   bool is_caught = false;
-  for (unsigned i = 0; i < count_filters (); i++) {
+  for (unsigned filter = WGPUErrorFilter_Validation; filter <= LAST_FILTER; filter++) {
     char text[900];
     const WGPUErrorType type = pop (self, text);
     if (type == WGPUErrorType_NoError || is_caught)
@@ -123,38 +115,26 @@ webgpu_new_buffer (Device *self, uint64_t n_bytes, WGPUBufferUsage usage)
   return wgpu.DeviceCreateBuffer (self->handle, &descriptor);
 }
 
+/* A TinyPluginBuffer is a WGPUBuffer. */
 static void
-free_buffer (Device *self, Buffer *buffer)
+free_buffer (Device *self, TinyPluginBuffer *buffer)
 {
-  wgpu.BufferDestroy (buffer->handle);
-  wgpu.BufferRelease (buffer->handle);
-  free (buffer);
+  wgpu.BufferDestroy ((WGPUBuffer) buffer);
+  wgpu.BufferRelease ((WGPUBuffer) buffer);
 }
 
 static TinyStatus
-alloc (Device *self, uint64_t n_bytes, Buffer **out, Error *error)
+alloc (Device *self, uint64_t n_bytes, TinyPluginBuffer **out, Error *error)
 {
   enum { LEAST = 16 };
-  const uint64_t most = self->limits.maxBufferSize & ~UINT64_C (3);
-  if (n_bytes > most)
-    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY,
-                      "a buffer of %" PRIu64
-                      " bytes is larger than the device's limit, %" PRIu64,
-                      n_bytes, most);
-  Buffer *buffer = malloc (sizeof *buffer);
-  if (buffer == NULL)
-    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
   webgpu_scope_open (self);
-  buffer->n_bytes = (n_bytes + 3) & ~UINT64_C (3);
-  buffer->handle = webgpu_new_buffer (self, buffer->n_bytes < LEAST ? LEAST : buffer->n_bytes,
-                                      WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc
-                                          | WGPUBufferUsage_CopyDst);
+  *out = (TinyPluginBuffer *) webgpu_new_buffer (
+      self, n_bytes < LEAST ? LEAST : (n_bytes + 3) & ~UINT64_C (3),
+      WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst);
   TinyStatus status
-      = webgpu_scope_close (self, "a buffer", TINY_STATUS_INVALID, TINY_STATUS_OK, error);
-  if (status == TINY_STATUS_OK)
-    *out = buffer;
-  else
-    free_buffer (self, buffer);
+      = webgpu_scope_close (self, "a buffer", TINY_STATUS_OUT_OF_MEMORY, TINY_STATUS_OK, error);
+  if (status != TINY_STATUS_OK)
+    free_buffer (self, *out);
   return status;
 }
 
@@ -242,7 +222,7 @@ webgpu_device_open (WGPUAdapter adapter, const char *name, Device **out, Error *
   pthread_mutex_init (&self->lock, NULL);
   self->limits = limits;
   self->info = (TinyDeviceInfo){ .struct_size = sizeof self->info,
-                                 .max_buffer_bytes = limits.maxBufferSize,
+                                 .max_buffer_bytes = limits.maxBufferSize & ~UINT64_C (3),
                                  .alignment = limits.minStorageBufferOffsetAlignment,
                                  .n_threads = 64,
                                  .transfer_bytes = 4 };
@@ -263,27 +243,12 @@ get_info (Device *self, TinyDeviceInfo *out, Error *error)
   return TINY_STATUS_OK;
 }
 
-/* All queues of a device are the device's one. */
-static TinyStatus
-queue_create (Device *self, TinyPluginQueue **out, Error *error)
-{
-  *out = (TinyPluginQueue *) self;
-  return TINY_STATUS_OK;
-}
-
-static void
-queue_destroy (Device *self, TinyPluginQueue *queue)
-{
-}
-
 const TinyDeviceTable webgpu_device_table = {
   .struct_size = sizeof (TinyDeviceTable),
   .close = close_device,
   .info = get_info,
   .alloc = alloc,
   .free = free_buffer,
-  .queue_create = queue_create,
-  .queue_destroy = queue_destroy,
   .submit = webgpu_submit,
   .program_load = webgpu_program_load,
   .program_unload = webgpu_program_unload,

@@ -66,33 +66,27 @@ webgpu_library_close (void)
 }
 
 /* ---- checks ---- */
-static bool
-is_power_of_two (uint32_t value)
-{
-  return value != 0 && (value & (value - 1)) == 0;
-}
-
 bool
 webgpu_check_limits (WGPUAdapter adapter, WGPULimits *limits)
 {
-  enum { BEHIND = 256, MARK = 0xA5 };
-  union {
+  enum { MARK = 0xA5 };
+  struct {
     WGPULimits limits;
-    unsigned char bytes[sizeof (WGPULimits) + BEHIND];
+    unsigned char behind[256];
   } room;
   memset (&room, MARK, sizeof room);
   room.limits.nextInChain = NULL;
   if (wgpu.AdapterGetLimits (adapter, &room.limits) != WGPUStatus_Success)
     return false;
-  for (size_t i = sizeof (WGPULimits); i < sizeof room; i++)
-    if (room.bytes[i] != MARK)
+  for (size_t i = 0; i < sizeof room.behind; i++)
+    if (room.behind[i] != MARK)
       return false;
   *limits = room.limits;
   return limits->maxImmediateSize != MARK * 0x01010101u && limits->maxBindGroups >= 4
          && limits->maxBindGroups < 1u << 16 && limits->maxStorageBuffersPerShaderStage >= 4
-         && is_power_of_two (limits->minStorageBufferOffsetAlignment)
-         && is_power_of_two (limits->minUniformBufferOffsetAlignment)
-         && limits->minStorageBufferOffsetAlignment <= 4096
+         && limits->minStorageBufferOffsetAlignment != 0
+         && limits->minUniformBufferOffsetAlignment <= 4096
+         && 4096 % limits->minStorageBufferOffsetAlignment == 0
          && limits->maxStorageBufferBindingSize >= 1u << 16
          && limits->maxStorageBufferBindingSize <= limits->maxBufferSize
          && limits->maxComputeWorkgroupSizeX >= 64

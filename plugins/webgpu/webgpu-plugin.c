@@ -25,17 +25,15 @@ init (const TinyHost *host, Error *error)
 }
 
 /* ---- adapters ---- */
-WEBGPU_ON_VALUE (on_adapter, WGPURequestAdapterStatus, WGPUAdapter)
+WEBGPU_ON (on_adapter, WGPURequestAdapterStatus, adapter, WGPUAdapter adapter)
 
 static size_t
 request_each (WGPUAdapter out[MAX_ADAPTERS], WebgpuAnswer *answer)
 {
   static const WGPURequestAdapterOptions wishes[]
-      = { { .featureLevel = WGPUFeatureLevel_Core,
-            .powerPreference = WGPUPowerPreference_HighPerformance },
-          { .featureLevel = WGPUFeatureLevel_Core,
-            .powerPreference = WGPUPowerPreference_LowPower },
-          { .featureLevel = WGPUFeatureLevel_Core, .forceFallbackAdapter = true } };
+      = { { .powerPreference = WGPUPowerPreference_HighPerformance },
+          { .powerPreference = WGPUPowerPreference_LowPower },
+          { .forceFallbackAdapter = true } };
   size_t n = 0;
   for (size_t i = 0; i < TINY_KIT_N (wishes); i++) {
     *answer = (WebgpuAnswer){ .text = "" };

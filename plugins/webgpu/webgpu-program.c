@@ -16,22 +16,16 @@ new_layout (Device *device, uint32_t n, WGPUBufferBindingType type)
   return wgpu.DeviceCreateBindGroupLayout (device->handle, &descriptor);
 }
 
-static WGPUShaderModule
-new_module (Device *device, const TinyProgramArgs *args)
-{
-  WGPUShaderSourceWGSL source = { .chain = { .sType = WGPUSType_ShaderSourceWGSL },
-                                  .code = { args->data, (size_t) args->size } };
-  const WGPUShaderModuleDescriptor descriptor
-      = { .nextInChain = &source.chain, .label = { args->name, WGPU_STRLEN } };
-  return wgpu.DeviceCreateShaderModule (device->handle, &descriptor);
-}
-
 static void
-fill (Device *device, const TinyProgramArgs *args, WGPUShaderModule module, Program *out)
+fill (Device *device, const TinyProgramArgs *args, Program *out)
 {
   char entry[sizeof out->name + 8];
   snprintf (entry, sizeof entry, "tiny_%s", args->name);
   snprintf (out->name, sizeof out->name, "%s", args->name);
+  WGPUShaderSourceWGSL source = { .chain = { .sType = WGPUSType_ShaderSourceWGSL },
+                                  .code = { args->data, (size_t) args->size } };
+  const WGPUShaderModuleDescriptor module
+      = { .nextInChain = &source.chain, .label = { args->name, WGPU_STRLEN } };
   out->points_per_group = webgpu_points (args->group);
   out->buffers = new_layout (device, args->n_params, WGPUBufferBindingType_Storage);
   out->variables = new_layout (device, args->n_variables, WGPUBufferBindingType_Uniform);
@@ -41,49 +35,39 @@ fill (Device *device, const TinyProgramArgs *args, WGPUShaderModule module, Prog
   const WGPUComputePipelineDescriptor descriptor
       = { .label = { out->name, WGPU_STRLEN },
           .layout = wgpu.DeviceCreatePipelineLayout (device->handle, &layout),
-          .compute = { .module = module, .entryPoint = { entry, WGPU_STRLEN } } };
+          .compute = { .module = wgpu.DeviceCreateShaderModule (device->handle, &module),
+                       .entryPoint = { entry, WGPU_STRLEN } } };
   out->pipeline = wgpu.DeviceCreateComputePipeline (device->handle, &descriptor);
+  wgpu.ShaderModuleRelease (descriptor.compute.module);
   wgpu.PipelineLayoutRelease (descriptor.layout);
 }
 
 void
 webgpu_program_unload (Device *device, Program *self)
 {
-  if (self->pipeline != NULL)
-    wgpu.ComputePipelineRelease (self->pipeline);
+  wgpu.ComputePipelineRelease (self->pipeline);
   wgpu.BindGroupLayoutRelease (self->buffers);
   wgpu.BindGroupLayoutRelease (self->variables);
   free (self);
 }
 
+/* Of a shader and a pipeline that are both refused, a scope keeps the first complaint: the shader's. */
 TinyStatus
 webgpu_program_load (Device *device, const TinyProgramArgs *args, Program **out, Error *error)
 {
   char head[80];
-  const size_t n = webgpu_print_head (webgpu_points (args->group), args->n_variables,
-                                      args->n_params, head);
+  const size_t n = webgpu_print_head (args->group, args->n_variables, args->n_params, head);
   if (args->size < n || memcmp (args->data, head, n) != 0)
     return tiny_fail (error, TINY_STATUS_CORRUPT, "%s: is not the program it is said to be",
                       args->name);
-  Program *self = calloc (1, sizeof *self);
-  if (self == NULL)
+  *out = calloc (1, sizeof **out);
+  if (*out == NULL)
     return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
-  /* The module first and by itself: of a pipeline made of a bad one, only that would be said. */
   webgpu_scope_open (device);
-  WGPUShaderModule module = new_module (device, args);
+  fill (device, args, *out);
   TinyStatus status
       = webgpu_scope_close (device, args->name, TINY_STATUS_COMPILE, TINY_STATUS_OK, error);
-  if (status == TINY_STATUS_OK) {
-    webgpu_scope_open (device);
-    fill (device, args, module, self);
-    status
-        = webgpu_scope_close (device, args->name, TINY_STATUS_COMPILE, TINY_STATUS_OK, error);
-    if (status == TINY_STATUS_OK)
-      *out = self;
-    else
-      webgpu_program_unload (device, self);
-  } else
-    free (self);
-  wgpu.ShaderModuleRelease (module);
+  if (status != TINY_STATUS_OK)
+    webgpu_program_unload (device, *out);
   return status;
 }

@@ -19,10 +19,11 @@ typedef struct {
   WGPUComputePassEncoder pass;
   bool is_timed;
   uint32_t n_launches, n_uniform_bytes; /* in the encoder */
+  WGPUBindGroupEntry entries[MAX_BUFFERS];
 } Work;
 
-WEBGPU_ON (on_done, WGPUQueueWorkDoneStatus)
-WEBGPU_ON (on_mapped, WGPUMapAsyncStatus)
+WEBGPU_ON (on_done, WGPUQueueWorkDoneStatus, 0)
+WEBGPU_ON (on_mapped, WGPUMapAsyncStatus, 0)
 
 /* ---- waiting ---- */
 static TinyStatus
@@ -85,6 +86,13 @@ send (Work *self)
 }
 
 /* ---- memory ---- */
+static TinyStatus
+check (Work *self, const TinySpan *span)
+{
+  const WGPUBuffer buffer = (WGPUBuffer) span->buffer; /* NULL: one that the command has not */
+  return tiny_check_span (span, buffer != NULL ? wgpu.BufferGetSize (buffer) : 0, self->error);
+}
+
 static void
 copy_words (Work *self, WGPUBuffer dst, uint64_t to, WGPUBuffer src, uint64_t from, uint64_t n)
 {
@@ -115,56 +123,46 @@ read_words (Work *self, WGPUBuffer buffer, uint64_t offset, void *out, size_t n)
 static TinyStatus
 download (Work *self, const TinySpan *src, char *to)
 {
-  TINY_TRY (tiny_check_span (src, src->buffer->n_bytes, self->error));
   for (uint64_t at = 0, n; at < src->n_bytes; at += n) {
     n = src->n_bytes - at < STAGING_BYTES ? src->n_bytes - at : STAGING_BYTES;
-    TINY_TRY (read_words (self, src->buffer->handle, src->offset + at, to + at, (size_t) n));
+    TINY_TRY (
+        read_words (self, (WGPUBuffer) src->buffer, src->offset + at, to + at, (size_t) n));
   }
   return TINY_STATUS_OK;
 }
 
-static TinyStatus
+static void
 upload (Work *self, const TinySpan *dst, const char *from)
 {
-  TINY_TRY (tiny_check_span (dst, dst->buffer->n_bytes, self->error));
   send (self);
   for (uint64_t at = 0, n; at < dst->n_bytes; at += n) {
     n = dst->n_bytes - at < MAX_WRITE_BYTES ? dst->n_bytes - at : MAX_WRITE_BYTES;
-    wgpu.QueueWriteBuffer (self->device->queue, dst->buffer->handle, dst->offset + at,
+    wgpu.QueueWriteBuffer (self->device->queue, (WGPUBuffer) dst->buffer, dst->offset + at,
                            from + at, (size_t) n);
   }
-  return TINY_STATUS_OK;
 }
 
-static TinyStatus
+static void
 copy (Work *self, const TinySpan *dst, const TinySpan *src)
 {
-  WGPUBuffer from = src->buffer->handle, to = dst->buffer->handle;
-  TINY_TRY (tiny_check_span (dst, dst->buffer->n_bytes, self->error));
-  TINY_TRY (tiny_check_span (src, src->buffer->n_bytes, self->error));
+  WGPUBuffer from = (WGPUBuffer) src->buffer, to = (WGPUBuffer) dst->buffer;
   if (from != to || src->n_bytes == 0) {
     copy_words (self, to, dst->offset, from, src->offset, src->n_bytes);
-    return TINY_STATUS_OK;
-  }
-  /* A buffer is not copied to itself. */
+    return;
+  } /* else by way of another: a buffer is not copied to itself */
   WGPUBuffer via = webgpu_new_buffer (self->device, src->n_bytes,
                                       WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst);
   copy_words (self, via, 0, from, src->offset, src->n_bytes);
   copy_words (self, to, dst->offset, via, 0, src->n_bytes);
   wgpu.BufferRelease (via); /* the encoder keeps it */
-  return TINY_STATUS_OK;
 }
 
 /* ---- launches ---- */
 static void
-bind (Work *self,
-      uint32_t place,
-      WGPUBindGroupLayout layout,
-      const WGPUBindGroupEntry *entries,
-      uint32_t n)
+bind (Work *self, uint32_t place, WGPUBindGroupLayout layout, uint32_t n)
 {
   const WGPUBindGroupDescriptor descriptor
-      = { .layout = layout, .entryCount = n, .entries = entries };
+      = { .layout = layout, .entryCount = n, .entries = self->entries };
   WGPUBindGroup group = wgpu.DeviceCreateBindGroup (self->device->handle, &descriptor);
   wgpu.ComputePassEncoderSetBindGroup (self->pass, place, group, 0, NULL);
   wgpu.BindGroupRelease (group); /* the pass keeps it */
@@ -175,26 +173,25 @@ bind_buffers (Work *self, const TinyCommand *command)
 {
   const WGPULimits *limits = &self->device->limits;
   const Program *program = command->program;
-  WGPUBindGroupEntry entries[MAX_BUFFERS] = { 0 };
   for (uint32_t i = 0; i < command->n_buffers; i++) {
     const TinySpan *span = &command->buffers[i];
-    TINY_TRY (tiny_check_span (span, span->buffer->n_bytes, self->error));
+    TINY_TRY (check (self, span));
     if (span->n_bytes > limits->maxStorageBufferBindingSize
         || span->offset % limits->minStorageBufferOffsetAlignment != 0)
-      return tiny_fail (
-          self->error, TINY_STATUS_UNSUPPORTED,
-          "%s: buffer %u has %" PRIu64 " bytes from byte %" PRIu64
-          "; the device binds no more than %" PRIu64 " at a time, from multiples of %u",
-          program->name, i, span->n_bytes, span->offset, limits->maxStorageBufferBindingSize,
-          limits->minStorageBufferOffsetAlignment);
-    entries[i]
+      return tiny_fail (self->error, TINY_STATUS_UNSUPPORTED,
+                        "%s: buffer %u has %" PRIu64 " bytes from byte %" PRIu64
+                        "; the device binds %" PRIu64 ", from multiples of %u",
+                        program->name, i, span->n_bytes, span->offset,
+                        limits->maxStorageBufferBindingSize,
+                        limits->minStorageBufferOffsetAlignment);
+    self->entries[i]
         = (WGPUBindGroupEntry){ .binding = i,
-                                .buffer = span->buffer->handle,
+                                .buffer = (WGPUBuffer) span->buffer,
                                 .offset = span->offset,
                                 .size
                                 = span->n_bytes < 4 ? 4 : (span->n_bytes + 3) & ~UINT64_C (3) };
   }
-  bind (self, 0, program->buffers, entries, command->n_buffers);
+  bind (self, 0, program->buffers, command->n_buffers);
   return TINY_STATUS_OK;
 }
 
@@ -202,17 +199,16 @@ bind_buffers (Work *self, const TinyCommand *command)
 static void
 bind_variables (Work *self, const TinyCommand *command)
 {
-  WGPUBindGroupEntry entries[MAX_VARIABLES] = { 0 };
   for (uint32_t i = 0; i < command->n_variables; i++) {
     const int32_t value = (int32_t) command->variables[i];
     memcpy (self->device->numbers + self->n_uniform_bytes, &value, sizeof value);
-    entries[i] = (WGPUBindGroupEntry){ .binding = i,
-                                       .buffer = self->device->uniforms,
-                                       .offset = self->n_uniform_bytes,
-                                       .size = sizeof value };
+    self->entries[i] = (WGPUBindGroupEntry){ .binding = i,
+                                             .buffer = self->device->uniforms,
+                                             .offset = self->n_uniform_bytes,
+                                             .size = sizeof value };
     self->n_uniform_bytes += self->device->limits.minUniformBufferOffsetAlignment;
   }
-  bind (self, 1, command->program->variables, entries, command->n_variables);
+  bind (self, 1, command->program->variables, command->n_variables);
 }
 
 static TinyStatus
@@ -250,19 +246,20 @@ launch (Work *self, const TinyCommand *command)
 static TinyStatus
 run (Work *self, const TinyCommand *command)
 {
-  switch (command->type) {
-  case TINY_COMMAND_UPLOAD:
-    return upload (self, &command->dst, command->host);
-  case TINY_COMMAND_DOWNLOAD:
-    return download (self, &command->src, command->host);
-  case TINY_COMMAND_COPY:
-    return copy (self, &command->dst, &command->src);
-  case TINY_COMMAND_DISPATCH:
+  TINY_TRY (check (self, &command->dst));
+  TINY_TRY (check (self, &command->src));
+  if (command->type == TINY_COMMAND_DISPATCH)
     return launch (self, command);
-  default:
+  if (command->type == TINY_COMMAND_DOWNLOAD)
+    return download (self, &command->src, command->host);
+  if (command->type == TINY_COMMAND_UPLOAD)
+    upload (self, &command->dst, command->host);
+  else if (command->type == TINY_COMMAND_COPY)
+    copy (self, &command->dst, &command->src);
+  else
     return tiny_fail (self->error, TINY_STATUS_UNSUPPORTED, "a command of unknown type %u",
                       command->type);
-  }
+  return TINY_STATUS_OK;
 }
 
 /* Waits for a command by itself. A launch is timed on the device where that can. */

@@ -84,10 +84,13 @@ webgpu_points (const uint32_t group[3])
 }
 
 size_t
-webgpu_print_head (uint32_t points, uint32_t n_variables, uint32_t n_buffers, char out[80])
+webgpu_print_head (const uint32_t group[3],
+                   uint32_t n_variables,
+                   uint32_t n_buffers,
+                   char out[80])
 {
   return (size_t) snprintf (out, 80, "//tiny wgsl 1 points=%u variables=%u buffers=%u\n",
-                            points, n_variables, n_buffers);
+                            webgpu_points (group), n_variables, n_buffers);
 }
 
 TinyStatus
@@ -105,7 +108,7 @@ webgpu_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, Err
                       "%llu and %d at a time",
                       args->name, linear->n_params, linear->n_variables,
                       (unsigned long long) arch.buffers, MAX_VARIABLES);
-  size_t n = webgpu_print_head (points, linear->n_variables, linear->n_params, head);
+  size_t n = webgpu_print_head (linear->group, linear->n_variables, linear->n_params, head);
   n += (size_t) snprintf (
       head + n, sizeof head - n,
       "%s"

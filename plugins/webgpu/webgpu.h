@@ -12,7 +12,6 @@
 
 typedef TinyPluginError Error;
 typedef TinyPluginDevice Device;
-typedef TinyPluginBuffer Buffer;
 typedef TinyPluginProgram Program;
 
 /* ---- webgpu-library.c: the library, and waiting for it ---- */
@@ -47,16 +46,13 @@ typedef struct {
   {                                                                                            \
     .mode = WGPUCallbackMode_AllowProcessEvents, .callback = name, .userdata1 = answer         \
   }
-/* Defines the callback @name that fills a WebgpuAnswer; with a @value of that type, or without. */
-#define WEBGPU_ON_VALUE(name, Status, Value)                                                   \
-  static void name (Status status, Value value, WGPUStringView text, void *out, void *unused)  \
+/* Defines the callback @name that fills a WebgpuAnswer. @value: of it, when a parameter that follows
+ * gives one. */
+#define WEBGPU_ON(name, Status, value, ...)                                                    \
+  static void name (Status status, ##__VA_ARGS__, WGPUStringView text, void *out,              \
+                    void *unused)                                                              \
   {                                                                                            \
-    webgpu_answer (out, status == Status##_Success, (uintptr_t) value, text);                  \
-  }
-#define WEBGPU_ON(name, Status)                                                                \
-  static void name (Status status, WGPUStringView text, void *out, void *unused)               \
-  {                                                                                            \
-    webgpu_answer (out, status == Status##_Success, 0, text);                                  \
+    webgpu_answer (out, status == Status##_Success, (uintptr_t) (value), text);                \
   }
 void webgpu_answer (WebgpuAnswer *out, bool is_good, uintptr_t value, WGPUStringView text);
 /* Until the callback came, or for ten minutes; @device may be NULL. Sleeps in the library where that
@@ -84,15 +80,13 @@ TinyStatus webgpu_compile (const TinyCompileArgs *, void **out, uint64_t *out_si
  * the machine's vectors. */
 uint32_t webgpu_points (const uint32_t group[3]);
 /* Writes the first line of a compiled program, and says how long it is. */
-size_t
-webgpu_print_head (uint32_t points, uint32_t n_variables, uint32_t n_buffers, char out[80]);
+size_t webgpu_print_head (const uint32_t group[3],
+                          uint32_t n_variables,
+                          uint32_t n_buffers,
+                          char out[80]);
 
 /* ---- webgpu-device.c: devices, their memory and their complaints ---- */
 enum { MAX_UNIFORM_BYTES = 1 << 16, STAGING_BYTES = 1 << 23 };
-struct TinyPluginBuffer {
-  WGPUBuffer handle;
-  uint64_t n_bytes; /* in whole words of 4 bytes */
-};
 struct TinyPluginDevice {
   WGPUDevice handle;
   WGPUQueue queue;

