@@ -28,8 +28,15 @@ parse (const char *text, WebgpuArch *arch, Error *error)
       = { .buffers = 8, .local = 16384, .items = 256, .x = 256, .y = 256, .z = 64 };
   if (arch->buffers == 0)
     *arch = least;
-  return tiny_arch_parse ("wgsl", names, N, text, (const uint64_t *) &least, (uint64_t *) arch,
-                          error);
+  TINY_TRY (tiny_arch_parse ("wgsl", names, N, text, (const uint64_t *) &least,
+                             (uint64_t *) arch, error));
+  for (size_t i = 1; i < N; i++) {
+    const uint64_t value = ((const uint64_t *) arch)[i];
+    if (value == 0 || value > INT32_MAX)
+      return tiny_fail (error, TINY_STATUS_INVALID, "'%s': no adapter has %s=%llu", text,
+                        names[i], (unsigned long long) value);
+  }
+  return TINY_STATUS_OK;
 }
 
 /* ---- the target ---- */
