@@ -359,7 +359,11 @@ typedef struct TinyDeviceInfo {
   uint64_t max_buffer_bytes; /* the core asks for no more; 0: unknown */
   uint32_t alignment;     /* of buffers and of spans' offsets, a power of two */
   uint32_t n_threads;
-  uint64_t reserved[8];
+  uint32_t transfer_bytes; /* what uploads, downloads and copies move is a whole number of these, as is
+                            * where it lies; a power of two, at most 64; 0: any number of bytes. A buffer
+                            * then reaches to the next multiple */
+  uint32_t reserved0;
+  uint64_t reserved[7];
 } TinyDeviceInfo;
 
 /* A part of a buffer. Both in bytes. In a DISPATCH for a target that lacks dtypes of 1 or 2 bytes a whole
@@ -420,7 +424,8 @@ typedef struct TinyProgramArgs {
   uint64_t reserved[4];
 } TinyProgramArgs;
 
-/* Device functions. The first nine are required; a missing one refuses the plugin by name. */
+/* Device functions. The first nine are required, but for the queues'; a missing one refuses the plugin by
+ * name. */
 typedef struct TinyDeviceTable {
   uint32_t struct_size;
   uint32_t flags;
@@ -430,6 +435,7 @@ typedef struct TinyDeviceTable {
   TinyStatus (*alloc) (TinyPluginDevice *device, uint64_t n_bytes, TinyPluginBuffer **out,
                        TinyPluginError *error);
   void (*free) (TinyPluginDevice *device, TinyPluginBuffer *buffer);
+  /* NULL: submit() needs none and is given NULL. Then queue_destroy() is NULL as well. */
   TinyStatus (*queue_create) (TinyPluginDevice *device, TinyPluginQueue **out,
                               TinyPluginError *error);
   void (*queue_destroy) (TinyPluginDevice *device, TinyPluginQueue *queue);

@@ -204,10 +204,40 @@ prepare (TinyBuffer *self, const char *what, gsize offset, gsize n, GError **err
          && tiny_buffer_ensure (self, error);
 }
 
-static TinySpan
-part_of (TinyBuffer *self, gsize offset, gsize n)
+static gboolean
+move (
+    TinyBuffer *self, TinyCommandType type, gsize offset, guint8 *host, gsize n, GError **error)
 {
-  return (TinySpan){ tiny_buffer_get_handle (self), self->offset + offset, n };
+  TinyCommand command = { .struct_size = sizeof command, .type = type, .host = host };
+  *(type == TINY_COMMAND_UPLOAD ? &command.dst : &command.src)
+      = (TinySpan){ tiny_buffer_get_handle (self), self->offset + offset, n };
+  return tiny_device_transfer (self->device, &command, error);
+}
+
+/* What begins or ends within one of the device's units is taken out of the whole unit, or put into it. */
+static gboolean
+transfer (
+    TinyBuffer *self, TinyCommandType type, gsize offset, guint8 *host, gsize n, GError **error)
+{
+  const gsize unit = MAX (self->device->info.transfer_bytes, 1);
+  for (gsize size; n > 0; offset += size, host += size, n -= size) {
+    const gsize skip = (self->offset + offset) % unit;
+    const gboolean is_whole = skip == 0 && n >= unit;
+    guint8 bytes[64];
+    size = is_whole ? n - n % unit : MIN (n, unit - skip);
+    if (!(is_whole ? move (self, type, offset, host, size, error)
+                   : move (self, TINY_COMMAND_DOWNLOAD, offset - skip, bytes, unit, error)))
+      return FALSE;
+    if (is_whole)
+      continue;
+    if (type == TINY_COMMAND_DOWNLOAD)
+      memcpy (host, bytes + skip, size);
+    else
+      memcpy (bytes + skip, host, size);
+    if (type == TINY_COMMAND_UPLOAD && !move (self, type, offset - skip, bytes, unit, error))
+      return FALSE;
+  }
+  return TRUE;
 }
 
 static gboolean
@@ -222,13 +252,7 @@ upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **erro
       memcpy (host + offset, data, n);
     return TRUE;
   }
-  const TinyCommand command = {
-    .struct_size = sizeof command,
-    .type = TINY_COMMAND_UPLOAD,
-    .dst = part_of (self, offset, n),
-    .host = (void *) data,
-  };
-  return tiny_device_transfer (self->device, &command, error);
+  return transfer (self, TINY_COMMAND_UPLOAD, offset, (guint8 *) data, n, error);
 }
 
 static gboolean
@@ -242,13 +266,7 @@ download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
       memcpy (data, host + offset, n);
     return TRUE;
   }
-  const TinyCommand command = {
-    .struct_size = sizeof command,
-    .type = TINY_COMMAND_DOWNLOAD,
-    .src = part_of (self, offset, n),
-    .host = data,
-  };
-  return tiny_device_transfer (self->device, &command, error);
+  return transfer (self, TINY_COMMAND_DOWNLOAD, offset, data, n, error);
 }
 
 static void

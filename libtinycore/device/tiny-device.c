@@ -47,8 +47,8 @@ check_table (TinyDevice *self, GError **error)
     { table->info != NULL, "info" },
     { table->alloc != NULL, "alloc" },
     { table->free != NULL, "free" },
-    { table->queue_create != NULL, "queue_create" },
-    { table->queue_destroy != NULL, "queue_destroy" },
+    { table->queue_create != NULL || table->queue_destroy == NULL, "queue_create" },
+    { table->queue_destroy != NULL || table->queue_create == NULL, "queue_destroy" },
     { table->submit != NULL, "submit" },
     { table->program_load != NULL, "program_load" },
     { table->program_unload != NULL, "program_unload" },
@@ -103,12 +103,14 @@ read_info (TinyDevice *self, GError **error)
     return FALSE;
   self->info.name[sizeof self->info.name - 1] = 0;
   self->info.arch[sizeof self->info.arch - 1] = 0;
-  guint32 alignment = self->info.alignment;
-  if ((alignment & (alignment - 1)) != 0
+  guint32 alignment = self->info.alignment, unit = self->info.transfer_bytes;
+  if ((alignment & (alignment - 1)) != 0 || (unit & (unit - 1)) != 0 || unit > 64
       || (self->info.flags & ~(TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_OVERLAPS)) != 0) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "%s: info: alignment %u is no power of two, or flags 0x%x are unknown",
-                 self->name, alignment, self->info.flags);
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_PLUGIN,
+        "%s: info: alignment %u or transfer_bytes %u is no power of two, or flags 0x%x are "
+        "unknown",
+        self->name, alignment, unit, self->info.flags);
     return FALSE;
   }
   return TRUE;

@@ -69,14 +69,6 @@ allocate (TinyPool *self, gsize size, TinyStatus *out_status, TinyPluginError *p
 {
   TinyDevice *device = self->device;
   TinyPluginBuffer *handle = NULL;
-  if (device->info.max_buffer_bytes != 0 && size > device->info.max_buffer_bytes) {
-    g_snprintf (plugin_error->text, sizeof plugin_error->text,
-                "a buffer of %" G_GSIZE_FORMAT
-                " bytes; the device's largest has %" G_GUINT64_FORMAT,
-                size, device->info.max_buffer_bytes);
-    *out_status = TINY_STATUS_OUT_OF_MEMORY;
-    return NULL;
-  }
   *out_status = device->table.alloc (device->handle, size, &handle, plugin_error);
   if (*out_status >= 0 && handle == NULL) {
     g_strlcpy (plugin_error->text, "the plugin says OK and gives no buffer",

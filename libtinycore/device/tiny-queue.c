@@ -26,6 +26,8 @@ tiny_queue_new_own (TinyDevice *device, GError **error)
   tiny_plugin_error_init (&plugin_error);
   g_autoptr (TinyQueue) self = g_object_new (TINY_TYPE_QUEUE, NULL);
   self->device = device;
+  if (device->table.queue_create == NULL)
+    return g_steal_pointer (&self);
   TinyStatus status = device->table.queue_create (device->handle, &self->handle, &plugin_error);
   if (!tiny_device_check (device, status, &plugin_error, "making a queue", error))
     return NULL;

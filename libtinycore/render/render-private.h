@@ -16,6 +16,13 @@ typedef struct {
   gint64 arg;                                   /* $a, and $x: x y z */
 } RenderArgs;
 
+/* Of several items: a group of one shares nothing and waits for nobody. */
+static inline gboolean
+render_has_groups (const TinyLinear *linear)
+{
+  return linear->group[0] > 1 || linear->group[1] > 1 || linear->group[2] > 1;
+}
+
 /* NULL for a NULL template. */
 char *render_template (const char *template, const RenderArgs *args);
 

@@ -396,9 +396,8 @@ declare (Render *self, guint i)
     return;
   }
   self->texts[i] = new_name (self, "local", &self->n_locals);
-  const guint32 *group = self->linear->group;
   const char *sources[] = { self->texts[i] }, *shared = self->dialect->local_shared;
-  gboolean is_outside = shared != NULL && (group[0] > 1 || group[1] > 1 || group[2] > 1);
+  gboolean is_outside = shared != NULL && render_has_groups (self->linear);
   g_autofree char *text
       = spell (self, instr, is_outside ? shared : self->dialect->local_open, sources, 1);
   g_autofree char *line = g_strconcat (text, ";\n", NULL);
@@ -488,7 +487,7 @@ render_instr (Render *self, guint i)
   case TINY_INSTR_BARRIER:
     if (self->dialect->barrier == NULL)
       fail (self, instr, instr->dtype);
-    else if (self->dialect->barrier[0] != '\0')
+    else if (self->dialect->barrier[0] != '\0' && render_has_groups (self->linear))
       add_line (self, "%s;", self->dialect->barrier);
     return;
   default:

@@ -21,7 +21,7 @@ struct TinyPluginBuffer {
   char *data;
 };
 
-static char the_device, the_queue, the_program;
+static char the_device, the_program;
 
 static TinyStatus
 fail (TinyPluginError *error, TinyStatus status, const char *text)
@@ -78,18 +78,6 @@ map (TinyPluginDevice *device, TinyPluginBuffer *buffer, void **out, TinyPluginE
 {
   *out = buffer->data;
   return TINY_STATUS_OK;
-}
-
-static TinyStatus
-queue_create (TinyPluginDevice *device, TinyPluginQueue **out, TinyPluginError *error)
-{
-  *out = (TinyPluginQueue *) &the_queue;
-  return TINY_STATUS_OK;
-}
-
-static void
-queue_destroy (TinyPluginDevice *device, TinyPluginQueue *queue)
-{
 }
 
 static TinyStatus
@@ -150,8 +138,6 @@ static const TinyDeviceTable table = {
   .info = info,
   .alloc = alloc,
   .free = free_buffer,
-  .queue_create = queue_create,
-  .queue_destroy = queue_destroy,
   .submit = submit,
   .program_load = program_load,
   .program_unload = program_unload,

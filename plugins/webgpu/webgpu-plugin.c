@@ -1,76 +1,153 @@
 /* SPDX-License-Identifier: MIT
  *
- * webgpu-plugin.c: the module: what it is called, which adapters there are, its one renderer. */
-#include <stdio.h>
-#include <string.h>
-
+ * webgpu-plugin.c: the module: what it is called, which adapters there are, its one renderer.
+ *
+ * The standard gives one adapter for each wish (fast, sparing, software); wgpu-native's extension
+ * lists all. The order is the library's, so that WEBGPU:0 is what it would choose first. */
 #include "webgpu.h"
 
 TINY_PLUGIN_NOTE (0);
 
+enum { MAX_ADAPTERS = 32 };
+typedef struct {
+  WGPUAdapter handle;
+  TinyCandidate
+      candidate; /* id: "vulkan-10005-0:0": interface, vendor, device, how many before */
+} Adapter;
+
 const TinyHost *webgpu_host;
 
-static const TinyRenderer renderers[] = { {
-    .struct_size = sizeof (TinyRenderer),
-    .name = "WGSL",
-    .code_version = "1",
-    .dialect = &webgpu_dialect,
-    .target = webgpu_target,
-    .compile = webgpu_compile,
-} };
-
 static TinyStatus
-init (const TinyHost *host, TinyPluginError *error)
+init (const TinyHost *host, Error *error)
 {
   webgpu_host = host;
   return TINY_STATUS_OK;
 }
 
-static void
-fini (void)
+/* ---- adapters ---- */
+WEBGPU_ON (on_adapter, WGPURequestAdapterStatus, adapter, WGPUAdapter adapter)
+
+static size_t
+request_each (WGPUAdapter out[MAX_ADAPTERS], WebgpuAnswer *answer)
 {
-  webgpu_library_close ();
-  webgpu_host = NULL;
+  static const WGPURequestAdapterOptions wishes[]
+      = { { .powerPreference = WGPUPowerPreference_HighPerformance },
+          { .powerPreference = WGPUPowerPreference_LowPower },
+          { .forceFallbackAdapter = true } };
+  size_t n = 0;
+  for (size_t i = 0; i < TINY_KIT_N (wishes); i++) {
+    *answer = (WebgpuAnswer){ .text = "" };
+    const WGPURequestAdapterCallbackInfo info = WEBGPU_ASK (on_adapter, answer);
+    webgpu_wait (NULL, wgpu.InstanceRequestAdapter (wgpu_instance, &wishes[i], info), answer);
+    if (answer->value != 0)
+      out[n++] = (WGPUAdapter) answer->value;
+  }
+  return n;
 }
 
-static uint32_t
-class_of (WGPUAdapterType type)
+/* Describes @handle behind the @n in @all. False: the same hardware comes by way of OpenGL as well, and
+ * once for each wish. */
+static bool
+describe (WGPUAdapter handle, Adapter *all, uint32_t n)
 {
+  static const char *const interfaces[] = { [WGPUBackendType_WebGPU] = "web",
+                                            [WGPUBackendType_D3D11] = "d3d11",
+                                            [WGPUBackendType_D3D12] = "d3d12",
+                                            [WGPUBackendType_Metal] = "metal",
+                                            [WGPUBackendType_Vulkan] = "vulkan" };
+  WGPUAdapterInfo info = { 0 };
+  if (wgpu.AdapterGetInfo (handle, &info) != WGPUStatus_Success)
+    return false;
+  const unsigned type = info.backendType;
+  const char *interface = type < TINY_KIT_N (interfaces) ? interfaces[type] : NULL;
   /* Software in place of a device serves to test and is never the best there is. */
-  return type == WGPUAdapterType_CPU ? TINY_CLASS_SIMULATOR : TINY_CLASS_GPU;
+  all[n] = (Adapter){ .handle = handle,
+                      .candidate = { .struct_size = sizeof (TinyCandidate),
+                                     .device_class = info.adapterType == WGPUAdapterType_CPU
+                                                         ? TINY_CLASS_SIMULATOR
+                                                         : TINY_CLASS_GPU } };
+  TinyCandidate *out = &all[n].candidate;
+  int length = snprintf (out->id, sizeof out->id, "%s-%x-%x:", interface ? interface : "",
+                         info.vendorID, info.deviceID);
+  unsigned before = 0;
+  for (uint32_t i = 0; i < n; i++)
+    before += strncmp (all[i].candidate.id, out->id, (size_t) length) == 0;
+  snprintf (out->id + length, sizeof out->id - (size_t) length, "%u", before);
+  webgpu_copy_text (out->name, sizeof out->name, info.device);
+  webgpu_copy_text (out->driver, sizeof out->driver, info.description);
+  wgpu.AdapterInfoFreeMembers (info);
+  return interface != NULL && (before == 0 || wgpu.InstanceEnumerateAdapters != NULL);
+}
+
+/* The handles are the caller's to release. */
+static TinyStatus
+list (Adapter out[MAX_ADAPTERS], uint32_t *out_n, Error *error)
+{
+  const WGPUInstanceEnumerateAdapterOptions every = { 0 };
+  WGPUAdapter handles[MAX_ADAPTERS];
+  WebgpuAnswer answer = { 0 };
+  size_t n = 0;
+  TINY_TRY (webgpu_library_open (error));
+  if (wgpu.InstanceEnumerateAdapters == NULL)
+    n = request_each (handles, &answer);
+  else if (wgpu.InstanceEnumerateAdapters (wgpu_instance, &every, NULL) <= MAX_ADAPTERS)
+    n = wgpu.InstanceEnumerateAdapters (wgpu_instance, &every, handles);
+  *out_n = 0;
+  for (size_t i = 0; i < n; i++)
+    if (describe (handles[i], out, *out_n))
+      ++*out_n;
+    else
+      wgpu.AdapterRelease (handles[i]);
+  if (*out_n > 0)
+    return TINY_STATUS_OK;
+  return tiny_hint (tiny_fail (error, TINY_STATUS_NO_DEVICE,
+                               "the WebGPU library finds no adapter%s%s",
+                               answer.text[0] ? ": " : "", answer.text),
+                    error, "install a Vulkan driver, such as mesa-vulkan-drivers");
 }
 
 static TinyStatus
-scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
+scan (TinyCandidate *out, uint32_t *n, Error *error)
 {
-  WebgpuAdapter adapters[MAX_ADAPTERS];
-  uint32_t found, room = *n;
-  TinyStatus status = webgpu_adapters (adapters, &found, error);
-  if (status != TINY_STATUS_OK)
-    return status;
-  for (uint32_t i = 0; i < found; i++) {
-    const WebgpuAdapter *adapter = &adapters[i];
-    if (i < room) {
-      memcpy (out[i].id, adapter->id, sizeof out[i].id);
-      memcpy (out[i].name, adapter->name, sizeof out[i].name);
-      memcpy (out[i].driver, adapter->driver, sizeof out[i].driver);
-      out[i].device_class = class_of (adapter->type);
-    }
-    wgpu.AdapterRelease (adapter->handle);
+  Adapter adapters[MAX_ADAPTERS];
+  const uint32_t room = *n;
+  TINY_TRY (list (adapters, n, error));
+  for (uint32_t i = 0; i < *n; i++) {
+    if (i < room)
+      out[i] = adapters[i].candidate;
+    wgpu.AdapterRelease (adapters[i].handle);
   }
-  *n = found;
   return TINY_STATUS_OK;
 }
 
 static TinyStatus
-open_device (const char *id,
-             TinyPluginDevice **out,
-             const TinyDeviceTable **out_table,
-             TinyPluginError *error)
+open_device (const char *id, Device **out, const TinyDeviceTable **out_table, Error *error)
 {
+  Adapter adapters[MAX_ADAPTERS];
+  uint32_t n, found = 0;
   *out_table = &webgpu_device_table;
-  return webgpu_device_open (id, out, error);
+  TINY_TRY (list (adapters, &n, error));
+  while (found < n && *id != '\0' && strcmp (adapters[found].candidate.id, id) != 0)
+    found++;
+  TinyStatus status
+      = found < n
+            ? webgpu_device_open (adapters[found].handle, adapters[found].candidate.name, out,
+                                  error)
+            : tiny_fail (error, TINY_STATUS_NO_DEVICE, "there is no adapter “%s” any more", id);
+  for (uint32_t i = 0; i < n; i++)
+    wgpu.AdapterRelease (adapters[i].handle);
+  return status;
 }
+
+/* ---- the module ---- */
+static const TinyRenderer renderer = {
+  .struct_size = sizeof (TinyRenderer),
+  .name = "WGSL",
+  .code_version = "2",
+  .dialect = &webgpu_dialect,
+  .target = webgpu_target,
+  .compile = webgpu_compile,
+};
 
 static const TinyPluginModule module = {
   .struct_size = sizeof module,
@@ -81,18 +158,17 @@ static const TinyPluginModule module = {
   .vendor = "tinycore",
   .version = WEBGPU_VERSION,
   .license = "MIT",
-  .renderers = renderers,
+  .renderers = &renderer,
   .init = init,
-  .fini = fini,
+  .fini = webgpu_library_close,
   .scan = scan,
   .open = open_device,
 };
 
-TINY_PLUGIN_EXPORT const TinyPluginModule *tiny_plugin_entry_1 (uint32_t host_minor,
-                                                                TinyPluginError *error);
+TINY_PLUGIN_EXPORT const TinyPluginModule *tiny_plugin_entry_1 (uint32_t minor, Error *error);
 
 const TinyPluginModule *
-tiny_plugin_entry_1 (uint32_t host_minor, TinyPluginError *error)
+tiny_plugin_entry_1 (uint32_t minor, Error *error)
 {
   return &module;
 }

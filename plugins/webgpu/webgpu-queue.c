@@ -3,76 +3,48 @@
  * webgpu-queue.c: commands run.
  *
  * Launches are collected in one encoder and one pass and go off together; a copy ends the pass, an
- * upload or download sends off what came before it. Memory moves in words of 4 bytes: what does not
- * begin or end with one goes by way of the host. */
+ * upload or download sends off what came before it. Memory moves in words of 4 bytes, as the core was
+ * told. */
 #include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 
 #include "webgpu.h"
 
-enum {
-  MAX_LAUNCHES = 128, /* in one encoder */
-  MAX_UNIFORM_BYTES = 1 << 16,
-  MAX_STAGING_BYTES = 1 << 24,
-  MAX_WRITE_BYTES = 1 << 26,
-  MAX_GROUPS = 65535, /* along an axis; a grid goes along x, then y */
-};
+enum { MAX_LAUNCHES = 128 /* in one encoder */, MAX_WRITE_BYTES = 1 << 26 };
 
 /* What is under way. */
 typedef struct {
-  TinyPluginDevice *device;
+  Device *device;
+  Error *error;
   WGPUCommandEncoder encoder;
   WGPUComputePassEncoder pass;
   bool is_timed;
-  uint32_t n_launches; /* in the encoder */
-  uint64_t n_uniform_bytes;
-  unsigned char uniforms[MAX_UNIFORM_BYTES];
+  uint32_t n_launches, n_uniform_bytes; /* in the encoder */
+  WGPUBindGroupEntry entries[MAX_BUFFERS];
 } Work;
 
-static uint64_t
-word_up (uint64_t n)
-{
-  return (n + 3) & ~UINT64_C (3);
-}
+WEBGPU_ON (on_done, WGPUQueueWorkDoneStatus, 0)
+WEBGPU_ON (on_mapped, WGPUMapAsyncStatus, 0)
 
 /* ---- waiting ---- */
-static void
-on_done (WGPUQueueWorkDoneStatus status, WGPUStringView message, void *answer, void *unused)
-{
-  webgpu_answer (answer, status == WGPUQueueWorkDoneStatus_Success, NULL, message);
-}
-
-static void
-on_mapped (WGPUMapAsyncStatus status, WGPUStringView message, void *answer, void *unused)
-{
-  webgpu_answer (answer, status == WGPUMapAsyncStatus_Success, NULL, message);
-}
-
 static TinyStatus
-wait_for (TinyPluginDevice *device,
-          WGPUFuture future,
-          const WebgpuAnswer *answer,
-          TinyPluginError *error)
+wait_for (Work *self, WGPUFuture future, const WebgpuAnswer *answer)
 {
-  bool answered = webgpu_wait (device->handle, future, answer);
-  if (webgpu_is_lost (device))
+  webgpu_wait (self->device->handle, future, answer);
+  if (webgpu_is_lost (self->device))
     return TINY_STATUS_DEVICE_LOST; /* webgpu_scope_close() says why */
-  if (!answered)
-    return webgpu_fail (error, TINY_STATUS_TIMEOUT, "the device did not finish in ten minutes");
-  if (!answer->is_good)
-    return webgpu_fail (error, TINY_STATUS_LAUNCH, "the device did not finish its work: %s",
-                        answer->text);
-  return TINY_STATUS_OK;
+  if (answer->is_good)
+    return TINY_STATUS_OK;
+  return tiny_fail (self->error, answer->is_done ? TINY_STATUS_LAUNCH : TINY_STATUS_TIMEOUT,
+                    "the device did not finish its work: %s",
+                    answer->is_done ? answer->text : "it took more than ten minutes");
 }
 
 static TinyStatus
-wait_for_queue (TinyPluginDevice *device, TinyPluginError *error)
+wait_for_queue (Work *self)
 {
   WebgpuAnswer answer = { 0 };
-  const WGPUQueueWorkDoneCallbackInfo info = WEBGPU_ANSWER_MODE (on_done, &answer);
-  return wait_for (device, wgpu.QueueOnSubmittedWorkDone (device->queue, info), &answer, error);
+  const WGPUQueueWorkDoneCallbackInfo info = WEBGPU_ASK (on_done, &answer);
+  return wait_for (self, wgpu.QueueOnSubmittedWorkDone (self->device->queue, info), &answer);
 }
 
 /* ---- sending off ---- */
@@ -97,285 +69,174 @@ end_pass (Work *self)
 static void
 send (Work *self)
 {
+  const Device *device = self->device;
   end_pass (self);
   if (self->encoder == NULL)
     return;
   if (self->n_uniform_bytes > 0)
-    wgpu.QueueWriteBuffer (self->device->queue, self->device->uniforms, 0, self->uniforms,
+    wgpu.QueueWriteBuffer (device->queue, device->uniforms, 0, device->numbers,
                            self->n_uniform_bytes);
   WGPUCommandBuffer commands = wgpu.CommandEncoderFinish (self->encoder, NULL);
   wgpu.CommandEncoderRelease (self->encoder);
-  if (commands != NULL) {
-    if (!webgpu_is_lost (self->device))
-      wgpu.QueueSubmit (self->device->queue, 1, &commands);
-    wgpu.CommandBufferRelease (commands);
-  }
+  if (!webgpu_is_lost (self->device))
+    wgpu.QueueSubmit (device->queue, 1, &commands);
+  wgpu.CommandBufferRelease (commands);
   self->encoder = NULL;
-  self->n_launches = 0;
-  self->n_uniform_bytes = 0;
+  self->n_launches = self->n_uniform_bytes = 0;
 }
 
-/* ---- memory from and to the host ---- */
+/* ---- memory ---- */
 static TinyStatus
-check_span (const TinySpan *span, TinyPluginError *error)
+check (Work *self, const TinySpan *span)
 {
-  if (span->buffer != NULL && span->offset <= span->buffer->n_bytes
-      && span->n_bytes <= span->buffer->n_bytes - span->offset)
-    return TINY_STATUS_OK;
-  return webgpu_fail (error, TINY_STATUS_INVALID,
-                      "bytes %" PRIu64 " to %" PRIu64 " of a buffer that has %" PRIu64,
-                      span->offset, span->offset + span->n_bytes,
-                      span->buffer ? span->buffer->n_bytes : 0);
-}
-
-static TinyStatus
-ensure_staging (TinyPluginDevice *device, uint64_t n_bytes, TinyPluginError *error)
-{
-  if (device->staging_bytes >= n_bytes)
-    return TINY_STATUS_OK;
-  if (device->staging != NULL)
-    wgpu.BufferRelease (device->staging);
-  device->staging
-      = webgpu_new_buffer (device, n_bytes, WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst);
-  device->staging_bytes = device->staging != NULL ? n_bytes : 0;
-  return device->staging != NULL
-             ? TINY_STATUS_OK
-             : webgpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory to read back through");
-}
-
-/* Whole words from @buffer: what was asked for before is done by then. */
-static TinyStatus
-read_words (Work *self,
-            WGPUBuffer buffer,
-            uint64_t offset,
-            void *out,
-            uint64_t skip,
-            uint64_t n_bytes,
-            TinyPluginError *error)
-{
-  TinyPluginDevice *device = self->device;
-  uint64_t n_words = word_up (skip + n_bytes);
-  TinyStatus status = ensure_staging (device, n_words < 4096 ? 4096 : n_words, error);
-  if (status != TINY_STATUS_OK)
-    return status;
-  end_pass (self);
-  wgpu.CommandEncoderCopyBufferToBuffer (get_encoder (self), buffer, offset, device->staging, 0,
-                                         n_words);
-  send (self);
-  WebgpuAnswer answer = { 0 };
-  const WGPUBufferMapCallbackInfo info = WEBGPU_ANSWER_MODE (on_mapped, &answer);
-  status = wait_for (
-      device,
-      wgpu.BufferMapAsync (device->staging, WGPUMapMode_Read, 0, (size_t) n_words, info),
-      &answer, error);
-  if (status != TINY_STATUS_OK)
-    return status;
-  const char *mapped = wgpu.BufferGetConstMappedRange (device->staging, 0, (size_t) n_words);
-  if (mapped != NULL)
-    memcpy (out, mapped + skip, n_bytes);
-  wgpu.BufferUnmap (device->staging);
-  return mapped != NULL ? TINY_STATUS_OK
-                        : webgpu_fail (error, TINY_STATUS_DRIVER, "the library maps no memory");
-}
-
-static TinyStatus
-download (Work *self, const TinySpan *src, void *host, TinyPluginError *error)
-{
-  TinyStatus status = check_span (src, error);
-  uint64_t offset = src->offset, left = src->n_bytes;
-  char *to = host;
-  while (status == TINY_STATUS_OK && left > 0) {
-    uint64_t skip = offset % 4;
-    uint64_t n = left < MAX_STAGING_BYTES - skip ? left : MAX_STAGING_BYTES - skip;
-    status = read_words (self, src->buffer->handle, offset - skip, to, skip, n, error);
-    to += n;
-    offset += n;
-    left -= n;
-  }
-  return status;
-}
-
-/* The words around the bytes are read, changed and written back. */
-static TinyStatus
-write_part (Work *self, const TinySpan *dst, const char *from, TinyPluginError *error)
-{
-  uint64_t begin = dst->offset & ~UINT64_C (3), end = word_up (dst->offset + dst->n_bytes);
-  char *words = calloc (1, (size_t) (end - begin));
-  if (words == NULL)
-    return webgpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
-  WGPUBuffer buffer = dst->buffer->handle;
-  TinyStatus status = read_words (self, buffer, begin, words, 0, 4, error);
-  if (status == TINY_STATUS_OK && end - begin > 4)
-    status = read_words (self, buffer, end - 4, words + (end - begin) - 4, 0, 4, error);
-  if (status == TINY_STATUS_OK) {
-    memcpy (words + (dst->offset - begin), from, dst->n_bytes);
-    wgpu.QueueWriteBuffer (self->device->queue, buffer, begin, words, (size_t) (end - begin));
-  }
-  free (words);
-  return status;
-}
-
-static TinyStatus
-upload (Work *self, const TinySpan *dst, const char *from, TinyPluginError *error)
-{
-  TinyStatus status = check_span (dst, error);
-  if (status != TINY_STATUS_OK || dst->n_bytes == 0)
-    return status;
-  send (self);
-  TinySpan part = *dst;
-  if (part.offset % 4 == 0)
-    while (part.n_bytes >= 4) {
-      uint64_t n = part.n_bytes & ~UINT64_C (3);
-      n = n < MAX_WRITE_BYTES ? n : MAX_WRITE_BYTES;
-      wgpu.QueueWriteBuffer (self->device->queue, part.buffer->handle, part.offset, from,
-                             (size_t) n);
-      from += n;
-      part.offset += n;
-      part.n_bytes -= n;
-    }
-  return part.n_bytes > 0 ? write_part (self, &part, from, error) : TINY_STATUS_OK;
-}
-
-static TinyStatus
-copy (Work *self, const TinySpan *dst, const TinySpan *src, TinyPluginError *error)
-{
-  TinyStatus status = check_span (dst, error);
-  if (status == TINY_STATUS_OK)
-    status = check_span (src, error);
-  if (status != TINY_STATUS_OK || src->n_bytes == 0)
-    return status;
-  if (dst->n_bytes != src->n_bytes)
-    return webgpu_fail (error, TINY_STATUS_INVALID, "copy of spans of different sizes");
-  if (dst->buffer != src->buffer && (dst->offset | src->offset | src->n_bytes) % 4 == 0) {
-    end_pass (self);
-    wgpu.CommandEncoderCopyBufferToBuffer (get_encoder (self), src->buffer->handle, src->offset,
-                                           dst->buffer->handle, dst->offset, src->n_bytes);
-    return TINY_STATUS_OK;
-  }
-  char *host = malloc ((size_t) src->n_bytes);
-  if (host == NULL)
-    return webgpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
-  status = download (self, src, host, error);
-  if (status == TINY_STATUS_OK)
-    status = upload (self, dst, host, error);
-  free (host);
-  return status;
-}
-
-/* ---- launches ---- */
-static TinyStatus
-check_launch (Work *self, const TinyCommand *command, TinyPluginError *error)
-{
-  const TinyPluginProgram *program = command->program;
-  const WGPULimits *limits = &self->device->limits;
-  if (command->n_buffers != program->n_params || command->n_variables != program->n_variables)
-    return webgpu_fail (error, TINY_STATUS_INVALID,
-                        "%s: %u buffers and %u numbers for %u and %u", program->name,
-                        command->n_buffers, command->n_variables, program->n_params,
-                        program->n_variables);
-  for (uint32_t i = 0; i < command->n_buffers; i++) {
-    const TinySpan *span = &command->buffers[i];
-    TinyStatus status = check_span (span, error);
-    if (status != TINY_STATUS_OK)
-      return status;
-    if (span->n_bytes > limits->maxStorageBufferBindingSize)
-      return webgpu_fail (error, TINY_STATUS_UNSUPPORTED,
-                          "%s: buffer %u has %" PRIu64 " bytes, the device binds no more than "
-                          "%" PRIu64 " at a time",
-                          program->name, i, span->n_bytes, limits->maxStorageBufferBindingSize);
-    if (span->offset % limits->minStorageBufferOffsetAlignment != 0)
-      return webgpu_fail (
-          error, TINY_STATUS_INVALID,
-          "%s: buffer %u begins at byte %" PRIu64 ", which is no multiple of %u", program->name,
-          i, span->offset, limits->minStorageBufferOffsetAlignment);
-  }
-  for (uint32_t i = 0; i < command->n_variables; i++)
-    if (command->variables[i] < INT32_MIN || command->variables[i] > INT32_MAX)
-      return webgpu_fail (error, TINY_STATUS_INVALID, "%s: %" PRId64 " has more than 32 bits",
-                          program->name, command->variables[i]);
-  return TINY_STATUS_OK;
-}
-
-static WGPUBindGroup
-bind_buffers (Work *self, const TinyCommand *command)
-{
-  WGPUBindGroupEntry entries[MAX_BUFFERS] = { 0 };
-  for (uint32_t i = 0; i < command->n_buffers; i++) {
-    const TinySpan *span = &command->buffers[i];
-    entries[i].binding = i;
-    entries[i].buffer = span->buffer->handle;
-    entries[i].offset = span->offset;
-    entries[i].size = span->n_bytes < 4 ? 4 : word_up (span->n_bytes);
-  }
-  const WGPUBindGroupDescriptor descriptor = { .layout = command->program->buffers,
-                                               .entryCount = command->n_buffers,
-                                               .entries = entries };
-  return wgpu.DeviceCreateBindGroup (self->device->handle, &descriptor);
-}
-
-/* Each number has a place of its own, as far from the next as places may begin. */
-static WGPUBindGroup
-bind_variables (Work *self, const TinyCommand *command)
-{
-  WGPUBindGroupEntry entries[MAX_VARIABLES] = { 0 };
-  const uint32_t step = self->device->limits.minUniformBufferOffsetAlignment;
-  for (uint32_t i = 0; i < command->n_variables; i++) {
-    int32_t value = (int32_t) command->variables[i];
-    memcpy (self->uniforms + self->n_uniform_bytes, &value, sizeof value);
-    entries[i].binding = i;
-    entries[i].buffer = self->device->uniforms;
-    entries[i].offset = self->n_uniform_bytes;
-    entries[i].size = sizeof value;
-    self->n_uniform_bytes += step;
-  }
-  const WGPUBindGroupDescriptor descriptor = { .layout = command->program->variables,
-                                               .entryCount = command->n_variables,
-                                               .entries = entries };
-  return wgpu.DeviceCreateBindGroup (self->device->handle, &descriptor);
+  const WGPUBuffer buffer = (WGPUBuffer) span->buffer; /* NULL: one that the command has not */
+  return tiny_check_span (span, buffer != NULL ? wgpu.BufferGetSize (buffer) : 0, self->error);
 }
 
 static void
-set_group (Work *self, uint32_t place, WGPUBindGroup group)
+copy_words (Work *self, WGPUBuffer dst, uint64_t to, WGPUBuffer src, uint64_t from, uint64_t n)
 {
-  if (group == NULL)
+  end_pass (self);
+  wgpu.CommandEncoderCopyBufferToBuffer (get_encoder (self), src, from, dst, to, n);
+}
+
+/* What was asked for before is done by then. */
+static TinyStatus
+read_words (Work *self, WGPUBuffer buffer, uint64_t offset, void *out, size_t n)
+{
+  WGPUBuffer staging = self->device->staging;
+  WebgpuAnswer answer = { 0 };
+  const WGPUBufferMapCallbackInfo info = WEBGPU_ASK (on_mapped, &answer);
+  copy_words (self, staging, 0, buffer, offset, n);
+  send (self);
+  TINY_TRY (
+      wait_for (self, wgpu.BufferMapAsync (staging, WGPUMapMode_Read, 0, n, info), &answer));
+  const void *mapped = wgpu.BufferGetConstMappedRange (staging, 0, n);
+  if (mapped != NULL)
+    memcpy (out, mapped, n);
+  wgpu.BufferUnmap (staging);
+  return mapped != NULL
+             ? TINY_STATUS_OK
+             : tiny_fail (self->error, TINY_STATUS_DRIVER, "the library maps no memory");
+}
+
+static TinyStatus
+download (Work *self, const TinySpan *src, char *to)
+{
+  for (uint64_t at = 0, n; at < src->n_bytes; at += n) {
+    n = src->n_bytes - at < STAGING_BYTES ? src->n_bytes - at : STAGING_BYTES;
+    TINY_TRY (
+        read_words (self, (WGPUBuffer) src->buffer, src->offset + at, to + at, (size_t) n));
+  }
+  return TINY_STATUS_OK;
+}
+
+static void
+upload (Work *self, const TinySpan *dst, const char *from)
+{
+  send (self);
+  for (uint64_t at = 0, n; at < dst->n_bytes; at += n) {
+    n = dst->n_bytes - at < MAX_WRITE_BYTES ? dst->n_bytes - at : MAX_WRITE_BYTES;
+    wgpu.QueueWriteBuffer (self->device->queue, (WGPUBuffer) dst->buffer, dst->offset + at,
+                           from + at, (size_t) n);
+  }
+}
+
+static void
+copy (Work *self, const TinySpan *dst, const TinySpan *src)
+{
+  WGPUBuffer from = (WGPUBuffer) src->buffer, to = (WGPUBuffer) dst->buffer;
+  if (from != to || src->n_bytes == 0) {
+    copy_words (self, to, dst->offset, from, src->offset, src->n_bytes);
     return;
+  } /* else by way of another: a buffer is not copied to itself */
+  WGPUBuffer via = webgpu_new_buffer (self->device, src->n_bytes,
+                                      WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst);
+  copy_words (self, via, 0, from, src->offset, src->n_bytes);
+  copy_words (self, to, dst->offset, via, 0, src->n_bytes);
+  wgpu.BufferRelease (via); /* the encoder keeps it */
+}
+
+/* ---- launches ---- */
+static void
+bind (Work *self, uint32_t place, WGPUBindGroupLayout layout, uint32_t n)
+{
+  const WGPUBindGroupDescriptor descriptor
+      = { .layout = layout, .entryCount = n, .entries = self->entries };
+  WGPUBindGroup group = wgpu.DeviceCreateBindGroup (self->device->handle, &descriptor);
   wgpu.ComputePassEncoderSetBindGroup (self->pass, place, group, 0, NULL);
   wgpu.BindGroupRelease (group); /* the pass keeps it */
 }
 
-static void
-begin_pass (Work *self)
+static TinyStatus
+bind_buffers (Work *self, const TinyCommand *command)
 {
+  const WGPULimits *limits = &self->device->limits;
+  const Program *program = command->program;
+  for (uint32_t i = 0; i < command->n_buffers; i++) {
+    const TinySpan *span = &command->buffers[i];
+    TINY_TRY (check (self, span));
+    if (span->n_bytes > limits->maxStorageBufferBindingSize
+        || span->offset % limits->minStorageBufferOffsetAlignment != 0)
+      return tiny_fail (self->error, TINY_STATUS_UNSUPPORTED,
+                        "%s: buffer %u has %" PRIu64 " bytes from byte %" PRIu64
+                        "; the device binds %" PRIu64 ", from multiples of %u",
+                        program->name, i, span->n_bytes, span->offset,
+                        limits->maxStorageBufferBindingSize,
+                        limits->minStorageBufferOffsetAlignment);
+    self->entries[i]
+        = (WGPUBindGroupEntry){ .binding = i,
+                                .buffer = (WGPUBuffer) span->buffer,
+                                .offset = span->offset,
+                                .size
+                                = span->n_bytes < 4 ? 4 : (span->n_bytes + 3) & ~UINT64_C (3) };
+  }
+  bind (self, 0, program->buffers, command->n_buffers);
+  return TINY_STATUS_OK;
+}
+
+/* Each number has a place of its own, as far from the next as places may begin. */
+static void
+bind_variables (Work *self, const TinyCommand *command)
+{
+  for (uint32_t i = 0; i < command->n_variables; i++) {
+    const int32_t value = (int32_t) command->variables[i];
+    memcpy (self->device->numbers + self->n_uniform_bytes, &value, sizeof value);
+    self->entries[i] = (WGPUBindGroupEntry){ .binding = i,
+                                             .buffer = self->device->uniforms,
+                                             .offset = self->n_uniform_bytes,
+                                             .size = sizeof value };
+    self->n_uniform_bytes += self->device->limits.minUniformBufferOffsetAlignment;
+  }
+  bind (self, 1, command->program->variables, command->n_variables);
+}
+
+static TinyStatus
+launch (Work *self, const TinyCommand *command)
+{
+  const Program *program = command->program;
+  const WGPULimits *limits = &self->device->limits;
+  const uint32_t most = limits->maxComputeWorkgroupsPerDimension; /* along x, then y */
+  const double points = (double) command->grid[0] * command->grid[1] * command->grid[2];
+  const double groups = points / program->points_per_group;
+  if (points > UINT32_MAX || groups > (double) most * most)
+    return tiny_fail (self->error, TINY_STATUS_UNSUPPORTED,
+                      "%s: a grid of %.0f points is too large", program->name, points);
+  const uint32_t n_groups = ((uint32_t) points - 1) / program->points_per_group + 1;
+  const uint32_t x = n_groups < most ? n_groups : most;
+  if (self->n_launches == MAX_LAUNCHES
+      || self->n_uniform_bytes + MAX_VARIABLES * limits->minUniformBufferOffsetAlignment
+             > MAX_UNIFORM_BYTES)
+    send (self);
   const WGPUPassTimestampWrites ticks
       = { .querySet = self->device->queries, .endOfPassWriteIndex = 1 };
   const WGPUComputePassDescriptor descriptor
       = { .timestampWrites = self->is_timed && ticks.querySet != NULL ? &ticks : NULL };
-  self->pass = wgpu.CommandEncoderBeginComputePass (get_encoder (self), &descriptor);
-}
-
-static TinyStatus
-launch (Work *self, const TinyCommand *command, TinyPluginError *error)
-{
-  const TinyPluginProgram *program = command->program;
-  const uint32_t step = self->device->limits.minUniformBufferOffsetAlignment;
-  TinyStatus status = check_launch (self, command, error);
-  if (status != TINY_STATUS_OK)
-    return status;
-  if (self->n_launches == MAX_LAUNCHES
-      || self->n_uniform_bytes + (uint64_t) command->n_variables * step > MAX_UNIFORM_BYTES)
-    send (self);
-  double points = (double) command->grid[0] * command->grid[1] * command->grid[2];
-  if (points > UINT32_MAX)
-    return webgpu_fail (error, TINY_STATUS_UNSUPPORTED,
-                        "%s: a grid of %.0f points is too large", program->name, points);
-  uint32_t n_points = command->grid[0] * command->grid[1] * command->grid[2];
-  uint32_t n_groups = (n_points - 1) / program->points_per_group + 1;
-  uint32_t x = n_groups < MAX_GROUPS ? n_groups : MAX_GROUPS;
   if (self->pass == NULL)
-    begin_pass (self);
+    self->pass = wgpu.CommandEncoderBeginComputePass (get_encoder (self), &descriptor);
   wgpu.ComputePassEncoderSetPipeline (self->pass, program->pipeline);
-  set_group (self, 0, bind_buffers (self, command));
-  set_group (self, 1, bind_variables (self, command));
+  TINY_TRY (bind_buffers (self, command));
+  bind_variables (self, command);
   wgpu.ComputePassEncoderDispatchWorkgroups (self->pass, x, (n_groups - 1) / x + 1, 1);
   self->n_launches++;
   return TINY_STATUS_OK;
@@ -383,84 +244,64 @@ launch (Work *self, const TinyCommand *command, TinyPluginError *error)
 
 /* ---- a submission ---- */
 static TinyStatus
-run (Work *self, const TinyCommand *command, TinyPluginError *error)
+run (Work *self, const TinyCommand *command)
 {
-  switch (command->type) {
-  case TINY_COMMAND_UPLOAD:
-    return upload (self, &command->dst, command->host, error);
-  case TINY_COMMAND_DOWNLOAD:
-    return download (self, &command->src, command->host, error);
-  case TINY_COMMAND_COPY:
-    return copy (self, &command->dst, &command->src, error);
-  case TINY_COMMAND_DISPATCH:
-    return launch (self, command, error);
-  default:
-    return webgpu_fail (error, TINY_STATUS_UNSUPPORTED, "a command of unknown type %u",
-                        command->type);
-  }
+  TINY_TRY (check (self, &command->dst));
+  TINY_TRY (check (self, &command->src));
+  if (command->type == TINY_COMMAND_DISPATCH)
+    return launch (self, command);
+  if (command->type == TINY_COMMAND_DOWNLOAD)
+    return download (self, &command->src, command->host);
+  if (command->type == TINY_COMMAND_UPLOAD)
+    upload (self, &command->dst, command->host);
+  else if (command->type == TINY_COMMAND_COPY)
+    copy (self, &command->dst, &command->src);
+  else
+    return tiny_fail (self->error, TINY_STATUS_UNSUPPORTED, "a command of unknown type %u",
+                      command->type);
+  return TINY_STATUS_OK;
 }
 
 /* Waits for a command by itself. A launch is timed on the device where that can. */
 static TinyStatus
-measure (Work *self,
-         const TinyCommand *command,
-         uint64_t start,
-         uint64_t *out_ns,
-         TinyPluginError *error)
+measure (Work *self, const TinyCommand *command, uint64_t start, uint64_t *out_ns)
 {
-  TinyPluginDevice *device = self->device;
+  const Device *device = self->device;
   uint64_t ticks[2];
   if (command->type != TINY_COMMAND_DISPATCH || device->queries == NULL) {
     send (self);
-    TinyStatus status = wait_for_queue (device, error);
-    *out_ns = webgpu_now_ns () - start;
-    return status;
+    TINY_TRY (wait_for_queue (self));
+    *out_ns = tiny_now_ns () - start;
+    return TINY_STATUS_OK;
   }
   end_pass (self);
   wgpu.CommandEncoderResolveQuerySet (self->encoder, device->queries, 0, 2, device->ticks, 0);
-  TinyStatus status = read_words (self, device->ticks, 0, ticks, 0, sizeof ticks, error);
-  if (status == TINY_STATUS_OK)
-    *out_ns = (uint64_t) ((double) (ticks[1] - ticks[0]) * device->ns_per_tick);
-  return status;
+  TINY_TRY (read_words (self, device->ticks, 0, ticks, sizeof ticks));
+  *out_ns = (uint64_t) ((double) (ticks[1] - ticks[0]) * device->ns_per_tick);
+  return TINY_STATUS_OK;
 }
 
 static TinyStatus
-run_all (Work *self, const TinySubmit *submit, TinyPluginError *error)
+run_all (Work *self, const TinySubmit *submit)
 {
-  const char *at = (const char *) submit->commands;
-  TinyStatus status = TINY_STATUS_OK;
-  for (uint32_t i = 0; i < submit->n_commands && status == TINY_STATUS_OK; i++) {
-    const TinyCommand *command = (const TinyCommand *) at;
-    uint64_t start = self->is_timed ? webgpu_now_ns () : 0;
-    if (command->struct_size < sizeof *command)
-      return webgpu_fail (error, TINY_STATUS_INVALID, "command %u is too small", i);
-    status = run (self, command, error);
-    if (status == TINY_STATUS_OK && self->is_timed)
-      status = measure (self, command, start, &submit->out_ns[i], error);
-    at += command->struct_size;
+  const TinyCommand *command = submit->commands;
+  for (uint32_t i = 0; i < submit->n_commands; i++) {
+    const uint64_t start = self->is_timed ? tiny_now_ns () : 0;
+    TINY_TRY (run (self, command));
+    if (self->is_timed)
+      TINY_TRY (measure (self, command, start, &submit->out_ns[i]));
+    command = (const TinyCommand *) ((const char *) command + command->struct_size);
   }
   send (self);
-  return status;
+  return wait_for_queue (self);
 }
 
 TinyStatus
-webgpu_submit (TinyPluginDevice *device,
-               TinyPluginQueue *queue,
-               const TinySubmit *submit,
-               TinyPluginError *error)
+webgpu_submit (Device *device, TinyPluginQueue *queue, const TinySubmit *submit, Error *error)
 {
-  if (submit->struct_size < sizeof *submit)
-    return webgpu_fail (error, TINY_STATUS_INVALID, "submit is too small");
-  pthread_mutex_lock (&device->lock);
-  Work work = { .device = device, .is_timed = submit->out_ns != NULL };
+  Work work = { .device = device, .error = error, .is_timed = submit->out_ns != NULL };
   webgpu_scope_open (device);
-  if (device->uniforms == NULL)
-    device->uniforms = webgpu_new_buffer (device, MAX_UNIFORM_BYTES,
-                                          WGPUBufferUsage_Uniform | WGPUBufferUsage_CopyDst);
-  TinyStatus status = run_all (&work, submit, error);
-  if (status == TINY_STATUS_OK)
-    status = wait_for_queue (device, error);
-  TinyStatus said = webgpu_scope_close (device, "running commands", TINY_STATUS_LAUNCH, error);
-  pthread_mutex_unlock (&device->lock);
-  return said != TINY_STATUS_OK ? said : status;
+  TinyStatus status = run_all (&work, submit);
+  send (&work); /* what came before a command that failed */
+  return webgpu_scope_close (device, "running commands", TINY_STATUS_LAUNCH, status, error);
 }

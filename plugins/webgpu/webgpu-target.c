@@ -5,72 +5,38 @@
  *
  * WGSL has 32-bit integers and f32, bool that cannot be stored, and f16 as an extension. Its
  * functions are too inexact for what is asked of them here, but for division and square root: the
- * core makes the others. A compiled program is the source with a head that says what the loader
- * must know. */
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
+ * core makes the others. A compiled program is the source with a head that says how it is launched. */
 #include "webgpu.h"
 
-/* What the standard promises. */
-const WebgpuArch webgpu_least_arch = { .max_buffers = 8,
-                                       .max_groups = 65535,
-                                       .local_bytes = 16384,
-                                       .items = 256,
-                                       .items_per_axis = { 256, 256, 64 } };
+#define NAME(name) #name,
+static const char *const names[]
+    = { WEBGPU_FIELDS (NAME) }; /* of the numbers that WebgpuArch is */
+#undef NAME
+enum { N = TINY_KIT_N (names) };
 
-/* ---- the architecture's text ---- */
 void
-webgpu_arch_to_string (const WebgpuArch *arch, char out[256])
+webgpu_arch_print (const WebgpuArch *arch, char out[256])
 {
-  snprintf (out, 256, "wgsl%s,buffers=%u,groups=%u,local=%u,items=%u,x=%u,y=%u,z=%u",
-            arch->f16 ? ",f16" : "", arch->max_buffers, arch->max_groups, arch->local_bytes,
-            arch->items, arch->items_per_axis[0], arch->items_per_axis[1],
-            arch->items_per_axis[2]);
+  tiny_arch_print ("wgsl", names, N, (const uint64_t *) arch, out);
 }
 
-static bool
-read_number (const char *word, WebgpuArch *out)
+static TinyStatus
+parse (const char *text, WebgpuArch *arch, Error *error)
 {
-  const struct {
-    const char *name;
-    uint32_t *value;
-  } fields[] = { { "buffers=", &out->max_buffers }, { "groups=", &out->max_groups },
-                 { "local=", &out->local_bytes },   { "items=", &out->items },
-                 { "x=", &out->items_per_axis[0] }, { "y=", &out->items_per_axis[1] },
-                 { "z=", &out->items_per_axis[2] } };
-  for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
-    size_t n = strlen (fields[i].name);
-    if (strncmp (word, fields[i].name, n) != 0)
-      continue;
-    char *end;
-    unsigned long value = strtoul (word + n, &end, 10);
-    *fields[i].value = (uint32_t) value;
-    return end != word + n && *end == '\0' && value > 0 && value <= INT32_MAX;
+  /* What the standard promises. */
+  static const WebgpuArch least
+      = { .buffers = 8, .local = 16384, .items = 256, .x = 256, .y = 256, .z = 64 };
+  if (arch->buffers == 0)
+    *arch = least;
+  TINY_TRY (tiny_arch_parse ("wgsl", names, N, text, (const uint64_t *) &least,
+                             (uint64_t *) arch, error));
+  for (size_t i = 1; i < N; i++) {
+    const uint64_t value = ((const uint64_t *) arch)[i];
+    if (value == 0 || value > INT32_MAX)
+      return tiny_fail (error, TINY_STATUS_INVALID, "'%s': no adapter has %s=%llu", text,
+                        names[i], (unsigned long long) value);
   }
-  return false;
-}
-
-bool
-webgpu_arch_from_string (const char *text, WebgpuArch *out)
-{
-  char copy[256], *rest = copy;
-  if (text == NULL || *text == '\0')
-    return true;
-  if ((size_t) snprintf (copy, sizeof copy, "%s", text) >= sizeof copy)
-    return false;
-  const char *first = strsep (&rest, ",");
-  if (strcmp (first, "wgsl") != 0)
-    return false;
-  for (char *word = strsep (&rest, ","); word != NULL; word = strsep (&rest, ",")) {
-    if (strcmp (word, "f16") == 0)
-      out->f16 = true;
-    else if (!read_number (word, out))
-      return false;
-  }
-  return true;
+  return TINY_STATUS_OK;
 }
 
 /* ---- the target ---- */
@@ -85,22 +51,14 @@ static const uint64_t bool_ops
     = OP (CAST) | OP (CMPNE) | OP (CMPEQ) | OP (WHERE) | OP (AND) | OP (OR) | OP (XOR);
 
 TinyStatus
-webgpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
+webgpu_target (const char *text, TinyTarget *out, Error *error)
 {
-  WebgpuArch arch = webgpu_least_arch;
-  if (out == NULL || out->struct_size < sizeof *out)
-    return webgpu_fail (error, TINY_STATUS_INVALID, "target is too small");
-  if (!webgpu_arch_from_string (out->arch, &arch) || !webgpu_arch_from_string (text, &arch)) {
-    TinyStatus status
-        = webgpu_fail (error, TINY_STATUS_INVALID, "“%s” is no architecture of WGSL", text);
-    webgpu_hint (error, "it reads wgsl[,f16][,buffers=N][,groups=N][,local=BYTES][,items=N]"
-                        "[,x=N][,y=N][,z=N]");
-    return status;
-  }
-  uint32_t storage = TINY_DTYPE_BIT (TINY_DTYPE_I32) | TINY_DTYPE_BIT (TINY_DTYPE_U32)
-                     | TINY_DTYPE_BIT (TINY_DTYPE_F32);
-  if (arch.f16)
-    storage |= TINY_DTYPE_BIT (TINY_DTYPE_F16);
+  WebgpuArch arch = { 0 };
+  TINY_TRY (parse (out->arch, &arch, error));
+  TINY_TRY (parse (text, &arch, error));
+  const uint32_t storage = TINY_DTYPE_BIT (TINY_DTYPE_I32) | TINY_DTYPE_BIT (TINY_DTYPE_U32)
+                           | TINY_DTYPE_BIT (TINY_DTYPE_F32)
+                           | (arch.f16 ? TINY_DTYPE_BIT (TINY_DTYPE_F16) : 0);
   *out = (TinyTarget){
     .struct_size = sizeof *out,
     .flags = TINY_TARGET_GROUPS | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_REASSOCIATES,
@@ -109,84 +67,71 @@ webgpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
     .index_dtype = TINY_DTYPE_I32,
     .max_lanes = 1,
     .n_threads = 64,
-    .max_params = arch.max_buffers < MAX_BUFFERS ? arch.max_buffers : MAX_BUFFERS,
+    .max_params = arch.buffers < MAX_BUFFERS ? (uint32_t) arch.buffers : MAX_BUFFERS,
     .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
-    .max_group = { arch.items_per_axis[0], arch.items_per_axis[1], arch.items_per_axis[2] },
-    .max_group_total = arch.items,
-    .local_bytes = arch.local_bytes
+    .max_group = { (uint32_t) arch.x, (uint32_t) arch.y, (uint32_t) arch.z },
+    .max_group_total = (uint32_t) arch.items,
+    .local_bytes = (uint32_t) arch.local,
+    .ops = { [TINY_DTYPE_I32] = every_ops | integer_ops | OP (NEG),
+             [TINY_DTYPE_U32] = every_ops | integer_ops,
+             [TINY_DTYPE_F32]
+             = every_ops | float_ops | OP (BITCAST) | OP (RECIP) | OP (FDIV) | OP (SQRT),
+             [TINY_DTYPE_F16] = arch.f16 ? every_ops | float_ops : 0,
+             [TINY_DTYPE_BOOL] = bool_ops }
   };
-  webgpu_arch_to_string (&arch, out->arch);
-  out->ops[TINY_DTYPE_I32] = every_ops | integer_ops | OP (NEG);
-  out->ops[TINY_DTYPE_U32] = every_ops | integer_ops;
-  out->ops[TINY_DTYPE_F32]
-      = every_ops | float_ops | OP (BITCAST) | OP (RECIP) | OP (FDIV) | OP (SQRT);
-  out->ops[TINY_DTYPE_BOOL] = bool_ops;
-  if (arch.f16)
-    out->ops[TINY_DTYPE_F16] = every_ops | float_ops;
+  webgpu_arch_print (&arch, out->arch);
   return TINY_STATUS_OK;
 }
 
 /* ---- compiling ---- */
-
-/* How many grid points one work-group runs: where the kernel has no groups of its own, as many as
- * fill the machine's vectors. */
-static uint32_t
-points_per_group (const TinyLinear *linear)
+uint32_t
+webgpu_points (const uint32_t group[3])
 {
-  enum { POINTS = 64 };
-  for (uint32_t i = 0; i < linear->n_instrs; i++)
-    if (linear->instrs[i].op == TINY_INSTR_BARRIER)
-      return 1;
-  return linear->group[0] * linear->group[1] * linear->group[2] == 1 ? POINTS : 1;
+  return group[0] == 1 && group[1] == 1 && group[2] == 1 ? 64 : 1;
 }
 
-static int
-write_head (const TinyCompileArgs *args, const WebgpuArch *arch, char *out, size_t size)
+size_t
+webgpu_print_head (const uint32_t group[3],
+                   uint32_t n_variables,
+                   uint32_t n_buffers,
+                   char out[80])
 {
-  const TinyLinear *linear = args->linear;
-  uint32_t points = points_per_group (linear);
-  return snprintf (out, size,
-                   "//tiny wgsl 1 points=%u variables=%u buffers=%u\n"
-                   "%s"
-                   "const tiny_items_x = %uu;\n"
-                   "const tiny_items_y = %uu;\n"
-                   "const tiny_items_z = %uu;\n"
-                   "fn tiny_point_of (group: u32, item: u32) -> u32 { return %s; }\n",
-                   points, linear->n_variables, linear->n_params,
-                   arch->f16 ? "enable f16;\n" : "", points > 1 ? points : linear->group[0],
-                   linear->group[1], linear->group[2],
-                   points > 1 ? "group * tiny_items_x + item" : "group");
+  return (size_t) snprintf (out, 80, "//tiny wgsl 1 points=%u variables=%u buffers=%u\n",
+                            webgpu_points (group), n_variables, n_buffers);
 }
 
 TinyStatus
-webgpu_compile (const TinyCompileArgs *args,
-                void **out_data,
-                uint64_t *out_size,
-                TinyPluginError *error)
+webgpu_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, Error *error)
 {
-  WebgpuArch arch = webgpu_least_arch;
+  const TinyLinear *linear = args->linear;
+  const uint32_t points = webgpu_points (linear->group);
+  WebgpuArch arch = { 0 };
   char head[1024];
-  if (args->source == NULL || args->linear == NULL
-      || args->linear->struct_size < sizeof *args->linear)
-    return webgpu_fail (error, TINY_STATUS_INVALID, "compile needs source and linear program");
-  if (!webgpu_arch_from_string (args->arch, &arch))
-    return webgpu_fail (error, TINY_STATUS_INVALID, "“%s” is no architecture of WGSL",
-                        args->arch);
-  if (args->linear->n_variables > MAX_VARIABLES)
-    return webgpu_fail (error, TINY_STATUS_COMPILE, "%s: it has %u variables, more than %d",
-                        args->name, args->linear->n_variables, MAX_VARIABLES);
-  if (args->linear->n_params > arch.max_buffers)
-    return webgpu_fail (error, TINY_STATUS_COMPILE,
-                        "%s: it has %u buffers, the device binds no more than %u at a time",
-                        args->name, args->linear->n_params, arch.max_buffers);
-  uint64_t n = (uint64_t) write_head (args, &arch, head, sizeof head);
+  TINY_TRY (parse (args->arch, &arch, error));
+  if (linear->n_variables > MAX_VARIABLES || linear->n_params > MAX_BUFFERS
+      || linear->n_params > arch.buffers)
+    return tiny_fail (error, TINY_STATUS_COMPILE,
+                      "%s: it has %u buffers and %u variables; the device binds no more than "
+                      "%llu and %d at a time",
+                      args->name, linear->n_params, linear->n_variables,
+                      (unsigned long long) arch.buffers, MAX_VARIABLES);
+  size_t n = webgpu_print_head (linear->group, linear->n_variables, linear->n_params, head);
+  n += (size_t) snprintf (
+      head + n, sizeof head - n,
+      "%s"
+      "const tiny_items_x = %uu;\n"
+      "const tiny_items_y = %uu;\n"
+      "const tiny_items_z = %uu;\n"
+      "fn tiny_point_of (group: u32, item: u32) -> u32 { return %s; }\n",
+      arch.f16 ? "enable f16;\n" : "", points > 1 ? points : linear->group[0], linear->group[1],
+      linear->group[2], points > 1 ? "group * tiny_items_x + item" : "group");
   char *data = webgpu_host->alloc (n + args->source_size);
   if (data == NULL)
-    return webgpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to compile it",
-                        args->name);
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to compile it",
+                      args->name);
   memcpy (data, head, n);
   memcpy (data + n, args->source, args->source_size);
-  *out_data = data;
+  *out = data;
   *out_size = n + args->source_size;
   return TINY_STATUS_OK;
 }

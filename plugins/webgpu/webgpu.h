@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * webgpu.h: what the parts of the WebGPU backend give each other. */
+ * webgpu.h: what the parts of the WebGPU backend give each other. Everything here is hidden in the module. */
 #pragma once
 
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "tiny-plugin.h"
+#include "tiny-plugin-kit.h"
 #include "webgpu-api.h"
 
-/* ---- the library (webgpu-library.c) ---- */
+typedef TinyPluginError Error;
+typedef TinyPluginDevice Device;
+typedef TinyPluginProgram Program;
+
+/* ---- webgpu-library.c: the library, and waiting for it ---- */
 typedef struct {
 #define FUNCTION(result, name, parameters, arguments) result (*name) parameters;
 #define OPTIONAL                                      FUNCTION
@@ -24,131 +28,100 @@ extern WGPUInstance wgpu_instance; /* of the open library, else NULL */
 
 /* Opens the library and makes the instance unless that was done. Not thread-safe: the core calls
  * module functions one at a time. */
-TinyStatus webgpu_library_open (TinyPluginError *error);
+TinyStatus webgpu_library_open (Error *error);
 void webgpu_library_close (void);
-/* Whether the members of @limits lie where ours do, as far as numbers can tell. */
+/* False: the members of @limits do not lie where ours do, as far as numbers can tell. */
 bool webgpu_check_limits (WGPUAdapter adapter, WGPULimits *limits);
+/* Into @out, ended and shortened to its size. */
+void webgpu_copy_text (char *out, size_t size, WGPUStringView text);
 
 /* What a callback said. */
 typedef struct {
   atomic_bool is_done;
   bool is_good;
-  void *object; /* that was asked for */
-  WGPUErrorType error;
+  uintptr_t value; /* the object that was asked for, the kind of an error */
   char text[900];
 } WebgpuAnswer;
-#define WEBGPU_ANSWER_MODE(name, answer)                                                       \
+#define WEBGPU_ASK(name, answer)                                                               \
   {                                                                                            \
     .mode = WGPUCallbackMode_AllowProcessEvents, .callback = name, .userdata1 = answer         \
   }
-void webgpu_answer (WebgpuAnswer *answer, bool is_good, void *object, WGPUStringView text);
-/* Until the callback came; @device may be NULL. Sleeps in the library where that can wait. */
-bool webgpu_wait (WGPUDevice device, WGPUFuture future, const WebgpuAnswer *answer);
+/* Defines the callback @name that fills a WebgpuAnswer. @value: of it, when a parameter that follows
+ * gives one. */
+#define WEBGPU_ON(name, Status, value, ...)                                                    \
+  static void name (Status status, ##__VA_ARGS__, WGPUStringView text, void *out,              \
+                    void *unused)                                                              \
+  {                                                                                            \
+    webgpu_answer (out, status == Status##_Success, (uintptr_t) (value), text);                \
+  }
+void webgpu_answer (WebgpuAnswer *out, bool is_good, uintptr_t value, WGPUStringView text);
+/* Until the callback came, or for ten minutes; @device may be NULL. Sleeps in the library where that
+ * can wait. */
+void webgpu_wait (WGPUDevice device, WGPUFuture future, const WebgpuAnswer *answer);
 
-/* ---- errors (webgpu-error.c) ---- */
-TinyStatus webgpu_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
-    __attribute__ ((format (printf, 3, 4)));
-void webgpu_hint (TinyPluginError *error, const char *format, ...)
-    __attribute__ ((format (printf, 2, 3)));
-/* Into @out, ended and shortened to its size. */
-void webgpu_copy_text (char *out, size_t size, WGPUStringView text);
-uint64_t webgpu_now_ns (void);
+/* ---- webgpu-target.c, webgpu-dialect.c: what an adapter can do, and how it is spelt ---- */
 
-/* What the library complains of between these two becomes the answer of the second; @invalid is the
- * status of what it calls invalid. The device's lock is held. */
-void webgpu_scope_open (TinyPluginDevice *device);
-TinyStatus webgpu_scope_close (TinyPluginDevice *device,
-                               const char *what,
-                               TinyStatus invalid,
-                               TinyPluginError *error);
-/* Looks whether the device is lost, and remembers: wgpu-native ends the program when a lost one is given
- * work or asked for mapped memory, and its callback comes too late. */
-bool webgpu_is_lost (TinyPluginDevice *device);
-void webgpu_on_lost (const WGPUDevice *handle,
-                     WGPUDeviceLostReason reason,
-                     WGPUStringView message,
-                     void *device,
-                     void *unused);
-void webgpu_on_error (const WGPUDevice *handle,
-                      WGPUErrorType type,
-                      WGPUStringView message,
-                      void *device,
-                      void *unused);
-
-/* ---- adapters (webgpu-adapter.c) ---- */
-enum { MAX_ADAPTERS = 32 };
+/* What of an adapter matters to code, in the order of the architecture's text: 16-bit floats; the most
+ * buffers of a kernel; bytes of a work-group's memory; the most items of one, in all and along an axis. */
+#define WEBGPU_FIELDS(F)   F (f16) F (buffers) F (local) F (items) F (x) F (y) F (z)
+#define WEBGPU_FIELD(name) uint64_t name;
 typedef struct {
-  WGPUAdapter handle;
-  char id[64]; /* "vulkan-10005:0": interface, vendor's and device's number, how many before */
-  char name[128];
-  char driver[64];
-  WGPUAdapterType type;
-} WebgpuAdapter;
-/* Fills @out; the handles are the caller's to release. */
-TinyStatus webgpu_adapters (WebgpuAdapter *out, uint32_t *out_n, TinyPluginError *error);
-
-/* ---- the target (webgpu-target.c) ---- */
-/* What of an adapter matters to code; its text is the architecture. */
-typedef struct {
-  bool f16;
-  uint32_t max_buffers, max_groups, local_bytes, items, items_per_axis[3];
+  WEBGPU_FIELDS (WEBGPU_FIELD)
 } WebgpuArch;
-extern const WebgpuArch webgpu_least_arch; /* what every adapter has */
-void webgpu_arch_to_string (const WebgpuArch *arch, char out[256]);
-/* Changes in @out what @text names. */
-bool webgpu_arch_from_string (const char *text, WebgpuArch *out);
-
-TinyStatus webgpu_target (const char *arch, TinyTarget *out, TinyPluginError *error);
-TinyStatus webgpu_compile (const TinyCompileArgs *args,
-                           void **out_data,
-                           uint64_t *out_size,
-                           TinyPluginError *error);
-extern const TinyDialect webgpu_dialect;
-extern const TinyHost *webgpu_host;
-
-/* ---- devices ---- */
-struct TinyPluginBuffer {
-  WGPUBuffer handle;
-  uint64_t n_bytes; /* as asked for; the memory is a multiple of 4, and never none */
-};
+#undef WEBGPU_FIELD
 
 enum { MAX_BUFFERS = 64, MAX_VARIABLES = 12 }; /* of one program; the standard promises 12 */
-struct TinyPluginProgram {
-  WGPUComputePipeline pipeline;
-  WGPUBindGroupLayout buffers, variables;
-  char name[128];
-  uint32_t n_params, n_variables;
-  uint32_t points_per_group;
-};
+extern const TinyHost *webgpu_host;
+extern const TinyDialect webgpu_dialect;
+void webgpu_arch_print (const WebgpuArch *arch, char out[256]);
+TinyStatus webgpu_target (const char *arch, TinyTarget *out, Error *error);
+TinyStatus webgpu_compile (const TinyCompileArgs *, void **out, uint64_t *out_size, Error *);
+/* How many grid points one work-group runs: where the kernel has no groups of its own, as many as fill
+ * the machine's vectors. */
+uint32_t webgpu_points (const uint32_t group[3]);
+/* Writes the first line of a compiled program, and says how long it is. */
+size_t webgpu_print_head (const uint32_t group[3],
+                          uint32_t n_variables,
+                          uint32_t n_buffers,
+                          char out[80]);
 
+/* ---- webgpu-device.c: devices, their memory and their complaints ---- */
+enum { MAX_UNIFORM_BYTES = 1 << 16, STAGING_BYTES = 1 << 23 };
 struct TinyPluginDevice {
-  WGPUAdapter adapter;
   WGPUDevice handle;
   WGPUQueue queue;
   WGPULimits limits;
-  double ns_per_tick;
   TinyDeviceInfo info;
+  double ns_per_tick;
   pthread_mutex_t lock; /* held by every call that uses the queue or an error scope */
   WGPUBuffer staging;   /* for downloads; under the lock */
-  uint64_t staging_bytes;
   WGPUBuffer uniforms;  /* for the numbers that launches are given; under the lock */
-  WGPUQuerySet queries; /* two timestamps, and where they are resolved to; NULL: it has none */
-  WGPUBuffer ticks;
+  unsigned char numbers[MAX_UNIFORM_BYTES]; /* what will be there */
+  WGPUBuffer ticks;                         /* where the two timestamps are resolved to */
+  WGPUQuerySet queries;                     /* NULL: it has none */
   atomic_bool is_lost;
   char lost_text[256];
   char stray_text[512]; /* of an error that no scope caught */
 };
-
 extern const TinyDeviceTable webgpu_device_table;
-TinyStatus webgpu_device_open (const char *id, TinyPluginDevice **out, TinyPluginError *error);
-WGPUBuffer
-webgpu_new_buffer (TinyPluginDevice *device, uint64_t n_bytes, WGPUBufferUsage usage);
-TinyStatus webgpu_program_load (TinyPluginDevice *device,
-                                const TinyProgramArgs *args,
-                                TinyPluginProgram **out,
-                                TinyPluginError *error);
-void webgpu_program_unload (TinyPluginDevice *device, TinyPluginProgram *program);
-TinyStatus webgpu_submit (TinyPluginDevice *device,
-                          TinyPluginQueue *queue,
-                          const TinySubmit *submit,
-                          TinyPluginError *error);
+TinyStatus webgpu_device_open (WGPUAdapter, const char *name, Device **out, Error *error);
+WGPUBuffer webgpu_new_buffer (Device *self, uint64_t n_bytes, WGPUBufferUsage usage);
+/* The device is locked between these two. What the library complains of becomes the answer of the
+ * second, else that is @status; @invalid is for what the library calls invalid. */
+void webgpu_scope_open (Device *self);
+TinyStatus webgpu_scope_close (
+    Device *self, const char *what, TinyStatus invalid, TinyStatus status, Error *error);
+/* Looks whether the device is lost, and remembers: wgpu-native ends the program when a lost one is given
+ * work or asked for mapped memory, and its callback comes too late. */
+bool webgpu_is_lost (Device *self);
+
+/* ---- webgpu-program.c, webgpu-queue.c ---- */
+struct TinyPluginProgram {
+  WGPUComputePipeline pipeline;
+  WGPUBindGroupLayout buffers, variables;
+  char name[128];
+  uint32_t points_per_group;
+};
+TinyStatus webgpu_program_load (Device *, const TinyProgramArgs *, Program **out, Error *);
+void webgpu_program_unload (Device *device, Program *self);
+TinyStatus webgpu_submit (Device *, TinyPluginQueue *, const TinySubmit *submit, Error *error);

@@ -209,15 +209,12 @@ test_sizes (void)
   Rig rig;
   TinyPluginBuffer *buffer = NULL;
   g_assert_cmpint (try_open (&rig, "small"), ==, TINY_STATUS_OK);
-  g_assert_cmpint (rig.table->queue_create (rig.device, &rig.queue, &rig.error), ==, 0);
   g_assert_cmpint (rig.table->alloc (rig.device, UINT64_C (1) << 60, &buffer, &rig.error), ==,
                    TINY_STATUS_OUT_OF_MEMORY);
-  says (&rig.error, "larger than the device's limit");
-  g_assert_cmpint (rig.table->alloc (rig.device, UINT64_MAX, &buffer, &rig.error), ==,
-                   TINY_STATUS_OUT_OF_MEMORY);
+  says (&rig.error, "uffer size");
   g_assert_cmpint (run_add (&rig, 1 << 14), ==, TINY_STATUS_OK);
   g_assert_cmpint (run_add (&rig, (1 << 14) + 1), ==, TINY_STATUS_UNSUPPORTED);
-  says (&rig.error, "65540 bytes, the device binds no more than 65536 at a time");
+  says (&rig.error, "65540 bytes from byte 0; the device binds 65536, from");
   rig_close (&rig);
 }
 
@@ -257,7 +254,7 @@ test_shader (void)
   rig_close (&rig);
 }
 
-/* Spans outside their buffers, and launches that are not the program's. */
+/* Spans outside their buffers, and launches that the device cannot run. */
 static void
 test_commands (void)
 {
@@ -274,25 +271,25 @@ test_commands (void)
   const TinySpan wrapping = { buffer, UINT64_MAX - 3, 8 };
   TinyCommand command = webgpu_copy_command (TINY_COMMAND_UPLOAD, beyond, host);
   g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_INVALID);
-  says (&rig.error, "bytes 32 to 96 of a buffer that has 64");
+  says (&rig.error, "a span of 64 bytes from byte 32 is outside its buffer of 64");
   command = webgpu_copy_command (TINY_COMMAND_DOWNLOAD, wrapping, host);
   g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_INVALID);
   command = webgpu_copy_command (TINY_COMMAND_COPY, whole, NULL);
-  command.src.n_bytes = 60;
+  command.src.offset = 4;
   g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_INVALID);
-  command.type = 77;
+  command = webgpu_copy_command (77, whole, NULL);
   g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_UNSUPPORTED);
   command = (TinyCommand){ .struct_size = sizeof command,
                            .type = TINY_COMMAND_DISPATCH,
                            .program = program,
-                           .buffers = &whole,
+                           .buffers = &beyond,
+                           .n_buffers = 1,
                            .grid = { 10, 1, 1 } };
   g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_INVALID);
-  says (&rig.error, "0 buffers and 0 numbers for 1 and 0");
-  command.n_buffers = 1;
+  says (&rig.error, "a span of 64 bytes from byte 32 is outside its buffer of 64");
   command.buffers = &odd;
-  g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_INVALID);
-  says (&rig.error, "no multiple of");
+  g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_UNSUPPORTED);
+  says (&rig.error, "40 bytes from byte 4; the device binds");
   command.buffers = &whole;
   command.grid[0] = command.grid[1] = 1 << 17;
   g_assert_cmpint (webgpu_submit (&rig, &command, 1), ==, TINY_STATUS_UNSUPPORTED);

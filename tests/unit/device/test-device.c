@@ -22,6 +22,7 @@ static struct {
   gint n_overlaps;
   TinyStatus submit_status; /* answered instead of working */
 } toy;
+static guint32 toy_transfer_bytes; /* of the next toy that is opened */
 static char the_handle;
 
 static TinyStatus
@@ -43,6 +44,7 @@ toy_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
   g_strlcpy (out->name, "a toy", sizeof out->name);
   out->alignment = 16;
   out->max_buffer_bytes = 1 << 20;
+  out->transfer_bytes = toy_transfer_bytes;
   return TINY_STATUS_OK;
 }
 
@@ -89,6 +91,9 @@ static void
 run (const TinyCommand *command)
 {
   const TinySpan *dst = &command->dst, *src = &command->src;
+  if (toy_transfer_bytes != 0)
+    g_assert_cmpuint (
+        (dst->offset | dst->n_bytes | src->offset | src->n_bytes) % toy_transfer_bytes, ==, 0);
   if (command->type == TINY_COMMAND_UPLOAD)
     memcpy (dst->buffer->data + dst->offset, command->host, dst->n_bytes);
   if (command->type == TINY_COMMAND_DOWNLOAD)
@@ -296,6 +301,46 @@ test_whole (void)
   assert_all_gone ();
 }
 
+/* Every beginning and length on a device that moves words: what lies around them is left alone. */
+static void
+test_parts (void)
+{
+  enum { N = 24 };
+  g_autoptr (GError) error = NULL;
+  guint8 expected[N], found[N], got[12], bytes[12];
+  toy_transfer_bytes = 3;
+  g_assert_null (open_toy ("toy", NULL, NULL, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_PLUGIN);
+  g_clear_error (&error);
+  toy_transfer_bytes = 4;
+  TinyDevice *device = open_toy ("toy", NULL, NULL, &error);
+  TinyBuffer *buffer = tiny_buffer_new (device, N - 1);
+  TinyBuffer *view = tiny_buffer_new_view (buffer, 2, N - 3);
+  for (guint i = 0; i < sizeof bytes; i++)
+    bytes[i] = (guint8) (200 + i);
+  for (guint offset = 0; offset < 9; offset++)
+    for (guint n = 0; n <= sizeof bytes; n++) {
+      for (guint i = 0; i < N; i++)
+        expected[i] = (guint8) i;
+      g_assert_true (tiny_buffer_upload (buffer, 0, expected, N - 1, &error));
+      g_assert_true (tiny_buffer_upload (view, offset, bytes, n, &error));
+      memcpy (expected + 2 + offset, bytes, n);
+      g_assert_true (tiny_buffer_download (buffer, 0, found, N - 1, &error));
+      g_assert_cmpmem (found, N - 1, expected, N - 1);
+      g_assert_true (tiny_buffer_download (view, offset, got, n, &error));
+      g_assert_cmpmem (got, n, bytes, n);
+    }
+  toy.submit_status = TINY_STATUS_LAUNCH;
+  g_assert_false (tiny_buffer_upload (view, 1, bytes, 1, &error));
+  g_clear_error (&error);
+  toy.submit_status = TINY_STATUS_OK;
+  toy_transfer_bytes = 0;
+  g_object_unref (device);
+  tiny_buffer_unref (view);
+  tiny_buffer_unref (buffer);
+  assert_all_gone ();
+}
+
 static void
 test_opening (void)
 {
@@ -481,6 +526,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/device/whole", test_whole);
+  g_test_add_func ("/device/parts", test_parts);
   g_test_add_func ("/device/opening", test_opening);
   g_test_add_func ("/device/pool", test_pool);
   g_test_add_func ("/device/lost", test_lost);

@@ -22,7 +22,6 @@ webgpu_open (Rig *self)
   if (self->module->scan (&candidate, &n, &self->error) != TINY_STATUS_OK
       || self->module->open (candidate.id, &self->device, &self->table, &self->error) != 0)
     g_error ("%s (%s)", self->error.text, self->error.hint);
-  g_assert_cmpint (self->table->queue_create (self->device, &self->queue, &self->error), ==, 0);
 }
 
 static inline TinyStatus

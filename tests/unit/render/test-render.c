@@ -501,6 +501,24 @@ check_refused (const Script *s, const TinyDialect *dialect, const char *says)
   g_assert_nonnull (strstr (error->message, says));
 }
 
+/* One item waits for nobody. */
+static void
+test_barrier (void)
+{
+  g_autofree Script *s = g_new (Script, 1);
+  TinyDialect dialect = c_dialect;
+  dialect.barrier = "wait ()";
+  for (guint32 n = 1; n <= 2; n++) {
+    g_autoptr (GError) error = NULL;
+    script_init (s);
+    s->linear.group[1] = n;
+    emit_n (s, TINY_INSTR_BARRIER, 0, 1, 0, 0, NULL);
+    g_autofree char *text = tiny_render_source (&s->linear, &dialect, &error);
+    g_assert_no_error (error);
+    g_assert_cmpint (strstr (text, "wait ();") != NULL, ==, n == 2);
+  }
+}
+
 static void
 test_refused (void)
 {
@@ -535,6 +553,7 @@ main (int argc, char **argv)
   g_test_add_func ("/render/render/golden", test_golden);
   g_test_add_func ("/render/render/statements", test_statements);
   g_test_add_func ("/render/render/local", test_local);
+  g_test_add_func ("/render/render/barrier", test_barrier);
   g_test_add_func ("/render/render/refused", test_refused);
   g_test_add_data_func ("/render/render/values-gcc", "gcc", test_values);
   g_test_add_data_func ("/render/render/values-clang", "clang", test_values);

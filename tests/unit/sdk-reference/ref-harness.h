@@ -130,7 +130,8 @@ rig_open (Rig *self, const char *path, const char *id)
 static inline void
 rig_close (Rig *self)
 {
-  self->table->queue_destroy (self->device, self->queue);
+  if (self->table->queue_destroy != NULL)
+    self->table->queue_destroy (self->device, self->queue);
   self->table->close (self->device);
   self->module->fini ();
   dlclose (self->library);
