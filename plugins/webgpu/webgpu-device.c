@@ -19,9 +19,8 @@ on_lost (const WGPUDevice *handle,
          void *unused)
 {
   Device *self = device;
-  if (atomic_load (&self->is_lost))
-    return;
-  webgpu_copy_text (self->lost_text, sizeof self->lost_text, message);
+  if (!atomic_load (&self->is_lost))
+    webgpu_copy_text (self->lost_text, sizeof self->lost_text, message);
   atomic_store (&self->is_lost, true);
 }
 
@@ -53,15 +52,15 @@ webgpu_scope_open (Device *self)
 static WGPUErrorType
 pop (Device *self, char text[900])
 {
-  WebgpuAnswer answer = { .text = "the library does not answer" };
-  const WGPUPopErrorScopeCallbackInfo info = WEBGPU_ASK (on_popped, &answer);
-  webgpu_wait (self->handle, wgpu.DevicePopErrorScope (self->handle, info), &answer);
-  memcpy (text, answer.text, sizeof answer.text);
+  WebgpuAnswer *answer = webgpu_ask ();
+  const WGPUPopErrorScopeCallbackInfo info = WEBGPU_ASK (on_popped, answer);
+  webgpu_wait (self->handle, wgpu.DevicePopErrorScope (self->handle, info), answer);
+  memcpy (text, answer->text, sizeof answer->text);
   if (strstr (text, "Not enough memory left") != NULL) /* invalid, says wgpu-native */
     return WGPUErrorType_OutOfMemory;
-  return !answer.is_done  ? WGPUErrorType_Unknown
-         : answer.is_good ? (WGPUErrorType) answer.value
-                          : WGPUErrorType_NoError;
+  return !answer->is_done  ? WGPUErrorType_Unknown
+         : answer->is_good ? (WGPUErrorType) answer->value
+                           : WGPUErrorType_NoError;
 }
 
 bool
@@ -126,10 +125,9 @@ free_buffer (Device *self, TinyPluginBuffer *buffer)
 static TinyStatus
 alloc (Device *self, uint64_t n_bytes, TinyPluginBuffer **out, Error *error)
 {
-  enum { LEAST = 16 };
   webgpu_scope_open (self);
   *out = (TinyPluginBuffer *) webgpu_new_buffer (
-      self, n_bytes < LEAST ? LEAST : (n_bytes + 3) & ~UINT64_C (3),
+      self, n_bytes < 16 ? 16 : (n_bytes + 3) & ~UINT64_C (3),
       WGPUBufferUsage_Storage | WGPUBufferUsage_CopySrc | WGPUBufferUsage_CopyDst);
   TinyStatus status
       = webgpu_scope_close (self, "a buffer", TINY_STATUS_OUT_OF_MEMORY, TINY_STATUS_OK, error);
@@ -151,7 +149,7 @@ request_device (Device *self, WGPUAdapter adapter, Error *error)
     features[n_features++] = WGPUFeatureName_TimestampQuery;
   if (wgpu.AdapterHasFeature (adapter, WGPUFeatureName_ShaderF16))
     features[n_features++] = WGPUFeatureName_ShaderF16;
-  WebgpuAnswer answer = { .text = "the library does not answer" };
+  WebgpuAnswer *answer = webgpu_ask ();
   const WGPUDeviceDescriptor descriptor = {
     .requiredFeatureCount = n_features,
     .requiredFeatures = features,
@@ -160,15 +158,13 @@ request_device (Device *self, WGPUAdapter adapter, Error *error)
     = { .mode = WGPUCallbackMode_AllowSpontaneous, .callback = on_lost, .userdata1 = self },
     .uncapturedErrorCallbackInfo = { .callback = on_error, .userdata1 = self }
   };
-  const WGPURequestDeviceCallbackInfo info = WEBGPU_ASK (on_device, &answer);
-  webgpu_wait (NULL, wgpu.AdapterRequestDevice (adapter, &descriptor, info), &answer);
-  self->handle = (WGPUDevice) answer.value;
+  const WGPURequestDeviceCallbackInfo info = WEBGPU_ASK (on_device, answer);
+  webgpu_wait (NULL, wgpu.AdapterRequestDevice (adapter, &descriptor, info), answer);
+  self->handle = (WGPUDevice) answer->value;
   if (self->handle == NULL)
     return tiny_fail (error, TINY_STATUS_DRIVER, "%s: the adapter gives no device: %s",
-                      self->info.name, answer.text);
+                      self->info.name, answer->text);
   self->queue = wgpu.DeviceGetQueue (self->handle);
-  self->ns_per_tick
-      = wgpu.QueueGetTimestampPeriod != NULL ? wgpu.QueueGetTimestampPeriod (self->queue) : 1;
   webgpu_scope_open (self);
   self->staging = webgpu_new_buffer (self, STAGING_BYTES,
                                      WGPUBufferUsage_MapRead | WGPUBufferUsage_CopyDst);
@@ -211,7 +207,7 @@ webgpu_device_open (WGPUAdapter adapter, const char *name, Device **out, Error *
         error, "use a release of wgpu-native or Dawn of the end of 2025 or later");
   Device *self = calloc (1, sizeof *self);
   if (self == NULL)
-    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
+    return TINY_STATUS_OUT_OF_MEMORY;
   const WebgpuArch arch = { .f16 = wgpu.AdapterHasFeature (adapter, WGPUFeatureName_ShaderF16),
                             .buffers = limits.maxStorageBuffersPerShaderStage,
                             .local = limits.maxComputeWorkgroupStorageSize,
@@ -227,7 +223,7 @@ webgpu_device_open (WGPUAdapter adapter, const char *name, Device **out, Error *
                                  .n_threads = 64,
                                  .transfer_bytes = 4 };
   snprintf (self->info.name, sizeof self->info.name, "%s", name);
-  webgpu_arch_print (&arch, self->info.arch);
+  tiny_arch_print (WEBGPU_ARCH, (const uint64_t *) &arch, self->info.arch);
   TinyStatus status = request_device (self, adapter, error);
   if (status == TINY_STATUS_OK)
     *out = self;

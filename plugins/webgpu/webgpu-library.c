@@ -13,18 +13,15 @@ WGPUInstance wgpu_instance;
 
 static bool can_wait; /* by wgpuInstanceWaitAny() with a timeout */
 
-static const char *const names[] = {
-  "libwgpu_native.so",    "libwebgpu_dawn.so",    "libwebgpu.so",
-  "libwgpu_native.dylib", "libwebgpu_dawn.dylib", NULL,
-};
+static const char *const names[]
+    = { "libwgpu_native.so",    "libwebgpu_dawn.so",    "libwebgpu.so",
+        "libwgpu_native.dylib", "libwebgpu_dawn.dylib", NULL };
 static const TinySymbol symbols[] = {
 #define FUNCTION(result, name, parameters, arguments)                                          \
   { "wgpu" #name, offsetof (WebgpuFunctions, name), false },
 #define OPTIONAL(result, name, parameters, arguments)                                          \
   { "wgpu" #name, offsetof (WebgpuFunctions, name), true },
 #include "webgpu-symbols.def"
-#undef OPTIONAL
-#undef FUNCTION
 };
 
 TinyStatus
@@ -51,9 +48,9 @@ webgpu_library_open (Error *error)
           .requiredFeatureCount = can_wait,
           .requiredFeatures = &timed };
   wgpu_instance = wgpu.CreateInstance (&descriptor);
-  if (wgpu_instance == NULL)
-    return tiny_fail (error, TINY_STATUS_DRIVER, "wgpuCreateInstance gives no instance");
-  return TINY_STATUS_OK;
+  return wgpu_instance != NULL
+             ? TINY_STATUS_OK
+             : tiny_fail (error, TINY_STATUS_DRIVER, "wgpuCreateInstance gives no instance");
 }
 
 /* The library stays mapped: its threads and drivers may still be about. */
@@ -102,6 +99,16 @@ webgpu_copy_text (char *out, size_t size, WGPUStringView text)
   snprintf (out, size, "%.*s", (int) n, n > 0 ? text.data : "");
 }
 
+WebgpuAnswer *
+webgpu_ask (void)
+{
+  static WebgpuAnswer answers[64];
+  static atomic_uint n;
+  WebgpuAnswer *answer = &answers[atomic_fetch_add (&n, 1) % TINY_KIT_N (answers)];
+  *answer = (WebgpuAnswer){ .text = "the library does not answer" };
+  return answer;
+}
+
 void
 webgpu_answer (WebgpuAnswer *out, bool is_good, uintptr_t value, WGPUStringView text)
 {
@@ -119,14 +126,13 @@ webgpu_wait (WGPUDevice device, WGPUFuture future, const WebgpuAnswer *answer)
   struct timespec pause = { .tv_nsec = 1000 };
   while (!atomic_load (&answer->is_done) && tiny_now_ns () < end) {
     if (can_wait)
-      wgpu.InstanceWaitAny (wgpu_instance, 1, &info, end - tiny_now_ns ());
+      wgpu.InstanceWaitAny (wgpu_instance, 1, &info, 1000000000);
     else if (wgpu.DevicePoll != NULL && device != NULL)
       wgpu.DevicePoll (device, 1, NULL);
     else
       wgpu.InstanceProcessEvents (wgpu_instance);
-    if (atomic_load (&answer->is_done))
-      return;
-    nanosleep (&pause, NULL);
+    if (!atomic_load (&answer->is_done))
+      nanosleep (&pause, NULL);
     pause.tv_nsec = pause.tv_nsec < 500000 ? pause.tv_nsec * 2 : 1000000;
   }
 }

@@ -6,29 +6,19 @@
  * lists all. The order is the library's, so that WEBGPU:0 is what it would choose first. */
 #include "webgpu.h"
 
-TINY_PLUGIN_NOTE (0);
-
 enum { MAX_ADAPTERS = 32 };
+/* candidate.id: "vulkan-10005-0:0": interface, vendor, device, how many before */
 typedef struct {
   WGPUAdapter handle;
-  TinyCandidate
-      candidate; /* id: "vulkan-10005-0:0": interface, vendor, device, how many before */
+  TinyCandidate candidate;
 } Adapter;
-
-const TinyHost *webgpu_host;
-
-static TinyStatus
-init (const TinyHost *host, Error *error)
-{
-  webgpu_host = host;
-  return TINY_STATUS_OK;
-}
 
 /* ---- adapters ---- */
 WEBGPU_ON (on_adapter, WGPURequestAdapterStatus, adapter, WGPUAdapter adapter)
 
+/* @out_why: what the library said of the last. */
 static size_t
-request_each (WGPUAdapter out[MAX_ADAPTERS], WebgpuAnswer *answer)
+request_each (WGPUAdapter out[MAX_ADAPTERS], const char **out_why)
 {
   static const WGPURequestAdapterOptions wishes[]
       = { { .powerPreference = WGPUPowerPreference_HighPerformance },
@@ -36,9 +26,10 @@ request_each (WGPUAdapter out[MAX_ADAPTERS], WebgpuAnswer *answer)
           { .forceFallbackAdapter = true } };
   size_t n = 0;
   for (size_t i = 0; i < TINY_KIT_N (wishes); i++) {
-    *answer = (WebgpuAnswer){ .text = "" };
+    WebgpuAnswer *answer = webgpu_ask ();
     const WGPURequestAdapterCallbackInfo info = WEBGPU_ASK (on_adapter, answer);
     webgpu_wait (NULL, wgpu.InstanceRequestAdapter (wgpu_instance, &wishes[i], info), answer);
+    *out_why = answer->text;
     if (answer->value != 0)
       out[n++] = (WGPUAdapter) answer->value;
   }
@@ -50,11 +41,9 @@ request_each (WGPUAdapter out[MAX_ADAPTERS], WebgpuAnswer *answer)
 static bool
 describe (WGPUAdapter handle, Adapter *all, uint32_t n)
 {
-  static const char *const interfaces[] = { [WGPUBackendType_WebGPU] = "web",
-                                            [WGPUBackendType_D3D11] = "d3d11",
-                                            [WGPUBackendType_D3D12] = "d3d12",
-                                            [WGPUBackendType_Metal] = "metal",
-                                            [WGPUBackendType_Vulkan] = "vulkan" };
+  /* By WGPUBackendType; others show the same hardware again. */
+  static const char *const interfaces[]
+      = { NULL, NULL, "web", "d3d11", "d3d12", "metal", "vulkan" };
   WGPUAdapterInfo info = { 0 };
   if (wgpu.AdapterGetInfo (handle, &info) != WGPUStatus_Success)
     return false;
@@ -85,11 +74,11 @@ list (Adapter out[MAX_ADAPTERS], uint32_t *out_n, Error *error)
 {
   const WGPUInstanceEnumerateAdapterOptions every = { 0 };
   WGPUAdapter handles[MAX_ADAPTERS];
-  WebgpuAnswer answer = { 0 };
+  const char *why = "";
   size_t n = 0;
   TINY_TRY (webgpu_library_open (error));
   if (wgpu.InstanceEnumerateAdapters == NULL)
-    n = request_each (handles, &answer);
+    n = request_each (handles, &why);
   else if (wgpu.InstanceEnumerateAdapters (wgpu_instance, &every, NULL) <= MAX_ADAPTERS)
     n = wgpu.InstanceEnumerateAdapters (wgpu_instance, &every, handles);
   *out_n = 0;
@@ -101,8 +90,8 @@ list (Adapter out[MAX_ADAPTERS], uint32_t *out_n, Error *error)
   if (*out_n > 0)
     return TINY_STATUS_OK;
   return tiny_hint (tiny_fail (error, TINY_STATUS_NO_DEVICE,
-                               "the WebGPU library finds no adapter%s%s",
-                               answer.text[0] ? ": " : "", answer.text),
+                               "the WebGPU library finds no adapter%s%s", *why ? ": " : "",
+                               why),
                     error, "install a Vulkan driver, such as mesa-vulkan-drivers");
 }
 
@@ -110,14 +99,11 @@ static TinyStatus
 scan (TinyCandidate *out, uint32_t *n, Error *error)
 {
   Adapter adapters[MAX_ADAPTERS];
-  const uint32_t room = *n;
-  TINY_TRY (list (adapters, n, error));
-  for (uint32_t i = 0; i < *n; i++) {
-    if (i < room)
-      out[i] = adapters[i].candidate;
+  uint32_t found;
+  TINY_TRY (list (adapters, &found, error));
+  for (uint32_t i = 0; i < found; i++)
     wgpu.AdapterRelease (adapters[i].handle);
-  }
-  return TINY_STATUS_OK;
+  return tiny_scan_copy (&adapters[0].candidate, found, sizeof *adapters, out, n);
 }
 
 static TinyStatus
@@ -149,26 +135,13 @@ static const TinyRenderer renderer = {
   .compile = webgpu_compile,
 };
 
-static const TinyPluginModule module = {
-  .struct_size = sizeof module,
-  .abi_major = TINY_PLUGIN_ABI_MAJOR,
-  .abi_minor = TINY_PLUGIN_ABI_MINOR,
-  .n_renderers = 1,
-  .name = "WEBGPU",
-  .vendor = "tinycore",
-  .version = WEBGPU_VERSION,
-  .license = "MIT",
-  .renderers = &renderer,
-  .init = init,
-  .fini = webgpu_library_close,
-  .scan = scan,
-  .open = open_device,
-};
-
-TINY_PLUGIN_EXPORT const TinyPluginModule *tiny_plugin_entry_1 (uint32_t minor, Error *error);
-
-const TinyPluginModule *
-tiny_plugin_entry_1 (uint32_t minor, Error *error)
-{
-  return &module;
-}
+TINY_KIT_MODULE (webgpu_host,
+                 .name = "WEBGPU",
+                 .vendor = "tinycore",
+                 .version = WEBGPU_VERSION,
+                 .license = "MIT",
+                 .n_renderers = 1,
+                 .renderers = &renderer,
+                 .fini = webgpu_library_close,
+                 .scan = scan,
+                 .open = open_device)

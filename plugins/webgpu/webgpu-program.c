@@ -19,9 +19,7 @@ new_layout (Device *device, uint32_t n, WGPUBufferBindingType type)
 static void
 fill (Device *device, const TinyProgramArgs *args, Program *out)
 {
-  char entry[sizeof out->name + 8];
-  snprintf (entry, sizeof entry, "tiny_%s", args->name);
-  snprintf (out->name, sizeof out->name, "%s", args->name);
+  snprintf (out->entry, sizeof out->entry, WEBGPU_ENTRY "%s", args->name);
   WGPUShaderSourceWGSL source = { .chain = { .sType = WGPUSType_ShaderSourceWGSL },
                                   .code = { args->data, (size_t) args->size } };
   const WGPUShaderModuleDescriptor module
@@ -33,10 +31,10 @@ fill (Device *device, const TinyProgramArgs *args, Program *out)
   const WGPUPipelineLayoutDescriptor layout
       = { .bindGroupLayoutCount = 2, .bindGroupLayouts = groups };
   const WGPUComputePipelineDescriptor descriptor
-      = { .label = { out->name, WGPU_STRLEN },
+      = { .label = { out->entry, WGPU_STRLEN },
           .layout = wgpu.DeviceCreatePipelineLayout (device->handle, &layout),
           .compute = { .module = wgpu.DeviceCreateShaderModule (device->handle, &module),
-                       .entryPoint = { entry, WGPU_STRLEN } } };
+                       .entryPoint = { out->entry, WGPU_STRLEN } } };
   out->pipeline = wgpu.DeviceCreateComputePipeline (device->handle, &descriptor);
   wgpu.ShaderModuleRelease (descriptor.compute.module);
   wgpu.PipelineLayoutRelease (descriptor.layout);
@@ -56,13 +54,15 @@ TinyStatus
 webgpu_program_load (Device *device, const TinyProgramArgs *args, Program **out, Error *error)
 {
   char head[80];
-  const size_t n = webgpu_print_head (args->group, args->n_variables, args->n_params, head);
+  const size_t n
+      = (size_t) snprintf (head, sizeof head, WEBGPU_HEAD, webgpu_points (args->group),
+                           args->n_variables, args->n_params);
   if (args->size < n || memcmp (args->data, head, n) != 0)
     return tiny_fail (error, TINY_STATUS_CORRUPT, "%s: is not the program it is said to be",
                       args->name);
   *out = calloc (1, sizeof **out);
   if (*out == NULL)
-    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
+    return TINY_STATUS_OUT_OF_MEMORY;
   webgpu_scope_open (device);
   fill (device, args, *out);
   TinyStatus status

@@ -9,8 +9,6 @@
 
 #include "webgpu.h"
 
-enum { MAX_LAUNCHES = 128 /* in one encoder */, MAX_WRITE_BYTES = 1 << 26 };
-
 /* What is under way. */
 typedef struct {
   Device *device;
@@ -18,7 +16,7 @@ typedef struct {
   WGPUCommandEncoder encoder;
   WGPUComputePassEncoder pass;
   bool is_timed;
-  uint32_t n_launches, n_uniform_bytes; /* in the encoder */
+  uint32_t n_uniform_bytes; /* in the encoder */
   WGPUBindGroupEntry entries[MAX_BUFFERS];
 } Work;
 
@@ -35,27 +33,18 @@ wait_for (Work *self, WGPUFuture future, const WebgpuAnswer *answer)
   if (answer->is_good)
     return TINY_STATUS_OK;
   return tiny_fail (self->error, answer->is_done ? TINY_STATUS_LAUNCH : TINY_STATUS_TIMEOUT,
-                    "the device did not finish its work: %s",
-                    answer->is_done ? answer->text : "it took more than ten minutes");
+                    "the device did not finish its work: %s", answer->text);
 }
 
 static TinyStatus
 wait_for_queue (Work *self)
 {
-  WebgpuAnswer answer = { 0 };
-  const WGPUQueueWorkDoneCallbackInfo info = WEBGPU_ASK (on_done, &answer);
-  return wait_for (self, wgpu.QueueOnSubmittedWorkDone (self->device->queue, info), &answer);
+  WebgpuAnswer *answer = webgpu_ask ();
+  const WGPUQueueWorkDoneCallbackInfo info = WEBGPU_ASK (on_done, answer);
+  return wait_for (self, wgpu.QueueOnSubmittedWorkDone (self->device->queue, info), answer);
 }
 
 /* ---- sending off ---- */
-static WGPUCommandEncoder
-get_encoder (Work *self)
-{
-  if (self->encoder == NULL)
-    self->encoder = wgpu.DeviceCreateCommandEncoder (self->device->handle, NULL);
-  return self->encoder;
-}
-
 static void
 end_pass (Work *self)
 {
@@ -73,19 +62,20 @@ send (Work *self)
   end_pass (self);
   if (self->encoder == NULL)
     return;
-  if (self->n_uniform_bytes > 0)
-    wgpu.QueueWriteBuffer (device->queue, device->uniforms, 0, device->numbers,
-                           self->n_uniform_bytes);
+  wgpu.QueueWriteBuffer (device->queue, device->uniforms, 0, device->numbers,
+                         self->n_uniform_bytes);
   WGPUCommandBuffer commands = wgpu.CommandEncoderFinish (self->encoder, NULL);
   wgpu.CommandEncoderRelease (self->encoder);
   if (!webgpu_is_lost (self->device))
     wgpu.QueueSubmit (device->queue, 1, &commands);
   wgpu.CommandBufferRelease (commands);
   self->encoder = NULL;
-  self->n_launches = self->n_uniform_bytes = 0;
+  self->n_uniform_bytes = 0;
 }
 
 /* ---- memory ---- */
+
+/* wgpu-native ends the program at what lies beyond a buffer. */
 static TinyStatus
 check (Work *self, const TinySpan *span)
 {
@@ -97,7 +87,9 @@ static void
 copy_words (Work *self, WGPUBuffer dst, uint64_t to, WGPUBuffer src, uint64_t from, uint64_t n)
 {
   end_pass (self);
-  wgpu.CommandEncoderCopyBufferToBuffer (get_encoder (self), src, from, dst, to, n);
+  if (self->encoder == NULL)
+    self->encoder = wgpu.DeviceCreateCommandEncoder (self->device->handle, NULL);
+  wgpu.CommandEncoderCopyBufferToBuffer (self->encoder, src, from, dst, to, n);
 }
 
 /* What was asked for before is done by then. */
@@ -105,12 +97,12 @@ static TinyStatus
 read_words (Work *self, WGPUBuffer buffer, uint64_t offset, void *out, size_t n)
 {
   WGPUBuffer staging = self->device->staging;
-  WebgpuAnswer answer = { 0 };
-  const WGPUBufferMapCallbackInfo info = WEBGPU_ASK (on_mapped, &answer);
+  WebgpuAnswer *answer = webgpu_ask ();
+  const WGPUBufferMapCallbackInfo info = WEBGPU_ASK (on_mapped, answer);
   copy_words (self, staging, 0, buffer, offset, n);
   send (self);
   TINY_TRY (
-      wait_for (self, wgpu.BufferMapAsync (staging, WGPUMapMode_Read, 0, n, info), &answer));
+      wait_for (self, wgpu.BufferMapAsync (staging, WGPUMapMode_Read, 0, n, info), answer));
   const void *mapped = wgpu.BufferGetConstMappedRange (staging, 0, n);
   if (mapped != NULL)
     memcpy (out, mapped, n);
@@ -129,17 +121,6 @@ download (Work *self, const TinySpan *src, char *to)
         read_words (self, (WGPUBuffer) src->buffer, src->offset + at, to + at, (size_t) n));
   }
   return TINY_STATUS_OK;
-}
-
-static void
-upload (Work *self, const TinySpan *dst, const char *from)
-{
-  send (self);
-  for (uint64_t at = 0, n; at < dst->n_bytes; at += n) {
-    n = dst->n_bytes - at < MAX_WRITE_BYTES ? dst->n_bytes - at : MAX_WRITE_BYTES;
-    wgpu.QueueWriteBuffer (self->device->queue, (WGPUBuffer) dst->buffer, dst->offset + at,
-                           from + at, (size_t) n);
-  }
 }
 
 static void
@@ -171,25 +152,22 @@ bind (Work *self, uint32_t place, WGPUBindGroupLayout layout, uint32_t n)
 static TinyStatus
 bind_buffers (Work *self, const TinyCommand *command)
 {
-  const WGPULimits *limits = &self->device->limits;
+  const uint64_t most = self->device->limits.maxStorageBufferBindingSize;
   const Program *program = command->program;
   for (uint32_t i = 0; i < command->n_buffers; i++) {
     const TinySpan *span = &command->buffers[i];
     TINY_TRY (check (self, span));
-    if (span->n_bytes > limits->maxStorageBufferBindingSize
-        || span->offset % limits->minStorageBufferOffsetAlignment != 0)
-      return tiny_fail (self->error, TINY_STATUS_UNSUPPORTED,
-                        "%s: buffer %u has %" PRIu64 " bytes from byte %" PRIu64
-                        "; the device binds %" PRIu64 ", from multiples of %u",
-                        program->name, i, span->n_bytes, span->offset,
-                        limits->maxStorageBufferBindingSize,
-                        limits->minStorageBufferOffsetAlignment);
-    self->entries[i]
-        = (WGPUBindGroupEntry){ .binding = i,
-                                .buffer = (WGPUBuffer) span->buffer,
-                                .offset = span->offset,
-                                .size
-                                = span->n_bytes < 4 ? 4 : (span->n_bytes + 3) & ~UINT64_C (3) };
+    if (span->n_bytes > most || span->offset % self->device->info.alignment != 0)
+      return tiny_hint (tiny_fail (self->error, TINY_STATUS_UNSUPPORTED,
+                                   "%s: buffer %u has %" PRIu64
+                                   " bytes, the device binds no more than %" PRIu64,
+                                   program->entry + strlen (WEBGPU_ENTRY), i, span->n_bytes,
+                                   most),
+                        self->error, "split the tensor, or use another device");
+    self->entries[i] = (WGPUBindGroupEntry){ .binding = i,
+                                             .buffer = (WGPUBuffer) span->buffer,
+                                             .offset = span->offset,
+                                             .size = span->n_bytes > 0 ? span->n_bytes : 4 };
   }
   bind (self, 0, program->buffers, command->n_buffers);
   return TINY_STATUS_OK;
@@ -221,24 +199,25 @@ launch (Work *self, const TinyCommand *command)
   const double groups = points / program->points_per_group;
   if (points > UINT32_MAX || groups > (double) most * most)
     return tiny_fail (self->error, TINY_STATUS_UNSUPPORTED,
-                      "%s: a grid of %.0f points is too large", program->name, points);
+                      "%s: a grid of %.0f points is too large",
+                      program->entry + strlen (WEBGPU_ENTRY), points);
   const uint32_t n_groups = ((uint32_t) points - 1) / program->points_per_group + 1;
   const uint32_t x = n_groups < most ? n_groups : most;
-  if (self->n_launches == MAX_LAUNCHES
-      || self->n_uniform_bytes + MAX_VARIABLES * limits->minUniformBufferOffsetAlignment
-             > MAX_UNIFORM_BYTES)
+  if (self->n_uniform_bytes + MAX_VARIABLES * limits->minUniformBufferOffsetAlignment
+      > MAX_UNIFORM_BYTES)
     send (self);
   const WGPUPassTimestampWrites ticks
       = { .querySet = self->device->queries, .endOfPassWriteIndex = 1 };
   const WGPUComputePassDescriptor descriptor
       = { .timestampWrites = self->is_timed && ticks.querySet != NULL ? &ticks : NULL };
+  if (self->encoder == NULL)
+    self->encoder = wgpu.DeviceCreateCommandEncoder (self->device->handle, NULL);
   if (self->pass == NULL)
-    self->pass = wgpu.CommandEncoderBeginComputePass (get_encoder (self), &descriptor);
+    self->pass = wgpu.CommandEncoderBeginComputePass (self->encoder, &descriptor);
   wgpu.ComputePassEncoderSetPipeline (self->pass, program->pipeline);
   TINY_TRY (bind_buffers (self, command));
   bind_variables (self, command);
   wgpu.ComputePassEncoderDispatchWorkgroups (self->pass, x, (n_groups - 1) / x + 1, 1);
-  self->n_launches++;
   return TINY_STATUS_OK;
 }
 
@@ -252,13 +231,15 @@ run (Work *self, const TinyCommand *command)
     return launch (self, command);
   if (command->type == TINY_COMMAND_DOWNLOAD)
     return download (self, &command->src, command->host);
-  if (command->type == TINY_COMMAND_UPLOAD)
-    upload (self, &command->dst, command->host);
-  else if (command->type == TINY_COMMAND_COPY)
+  if (command->type == TINY_COMMAND_COPY) {
     copy (self, &command->dst, &command->src);
-  else
-    return tiny_fail (self->error, TINY_STATUS_UNSUPPORTED, "a command of unknown type %u",
-                      command->type);
+    return TINY_STATUS_OK;
+  }
+  if (command->type != TINY_COMMAND_UPLOAD)
+    return tiny_fail (self->error, TINY_STATUS_UNSUPPORTED, "command %u", command->type);
+  send (self);
+  wgpu.QueueWriteBuffer (self->device->queue, (WGPUBuffer) command->dst.buffer,
+                         command->dst.offset, command->host, command->dst.n_bytes);
   return TINY_STATUS_OK;
 }
 
@@ -267,6 +248,8 @@ static TinyStatus
 measure (Work *self, const TinyCommand *command, uint64_t start, uint64_t *out_ns)
 {
   const Device *device = self->device;
+  const double period
+      = wgpu.QueueGetTimestampPeriod != NULL ? wgpu.QueueGetTimestampPeriod (device->queue) : 1;
   uint64_t ticks[2];
   if (command->type != TINY_COMMAND_DISPATCH || device->queries == NULL) {
     send (self);
@@ -277,7 +260,7 @@ measure (Work *self, const TinyCommand *command, uint64_t start, uint64_t *out_n
   end_pass (self);
   wgpu.CommandEncoderResolveQuerySet (self->encoder, device->queries, 0, 2, device->ticks, 0);
   TINY_TRY (read_words (self, device->ticks, 0, ticks, sizeof ticks));
-  *out_ns = (uint64_t) ((double) (ticks[1] - ticks[0]) * device->ns_per_tick);
+  *out_ns = ticks[1] < ticks[0] ? 0 : (uint64_t) ((double) (ticks[1] - ticks[0]) * period);
   return TINY_STATUS_OK;
 }
 

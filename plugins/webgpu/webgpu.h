@@ -19,8 +19,6 @@ typedef struct {
 #define FUNCTION(result, name, parameters, arguments) result (*name) parameters;
 #define OPTIONAL                                      FUNCTION
 #include "webgpu-symbols.def"
-#undef OPTIONAL
-#undef FUNCTION
 } WebgpuFunctions;
 
 extern WebgpuFunctions wgpu;       /* filled by webgpu_library_open() */
@@ -54,6 +52,8 @@ typedef struct {
   {                                                                                            \
     webgpu_answer (out, status == Status##_Success, (uintptr_t) (value), text);                \
   }
+/* One of a few that are never freed: a callback that comes too late finds nothing of anybody's. */
+WebgpuAnswer *webgpu_ask (void);
 void webgpu_answer (WebgpuAnswer *out, bool is_good, uintptr_t value, WGPUStringView text);
 /* Until the callback came, or for ten minutes; @device may be NULL. Sleeps in the library where that
  * can wait. */
@@ -68,22 +68,20 @@ void webgpu_wait (WGPUDevice device, WGPUFuture future, const WebgpuAnswer *answ
 typedef struct {
   WEBGPU_FIELDS (WEBGPU_FIELD)
 } WebgpuArch;
-#undef WEBGPU_FIELD
+#define WEBGPU_NAME(name) #name,
+static const char *const webgpu_names[] = { WEBGPU_FIELDS (WEBGPU_NAME) };
+#define WEBGPU_ARCH "wgsl", webgpu_names, TINY_KIT_N (webgpu_names)
 
 enum { MAX_BUFFERS = 64, MAX_VARIABLES = 12 }; /* of one program; the standard promises 12 */
 extern const TinyHost *webgpu_host;
 extern const TinyDialect webgpu_dialect;
-void webgpu_arch_print (const WebgpuArch *arch, char out[256]);
 TinyStatus webgpu_target (const char *arch, TinyTarget *out, Error *error);
 TinyStatus webgpu_compile (const TinyCompileArgs *, void **out, uint64_t *out_size, Error *);
 /* How many grid points one work-group runs: where the kernel has no groups of its own, as many as fill
  * the machine's vectors. */
 uint32_t webgpu_points (const uint32_t group[3]);
-/* Writes the first line of a compiled program, and says how long it is. */
-size_t webgpu_print_head (const uint32_t group[3],
-                          uint32_t n_variables,
-                          uint32_t n_buffers,
-                          char out[80]);
+/* The first line of a compiled program: of webgpu_points(), variables and buffers. */
+#define WEBGPU_HEAD "//tiny wgsl 1 points=%u variables=%u buffers=%u\n"
 
 /* ---- webgpu-device.c: devices, their memory and their complaints ---- */
 enum { MAX_UNIFORM_BYTES = 1 << 16, STAGING_BYTES = 1 << 23 };
@@ -92,7 +90,6 @@ struct TinyPluginDevice {
   WGPUQueue queue;
   WGPULimits limits;
   TinyDeviceInfo info;
-  double ns_per_tick;
   pthread_mutex_t lock; /* held by every call that uses the queue or an error scope */
   WGPUBuffer staging;   /* for downloads; under the lock */
   WGPUBuffer uniforms;  /* for the numbers that launches are given; under the lock */
@@ -116,10 +113,11 @@ TinyStatus webgpu_scope_close (
 bool webgpu_is_lost (Device *self);
 
 /* ---- webgpu-program.c, webgpu-queue.c ---- */
+#define WEBGPU_ENTRY "tiny_"
 struct TinyPluginProgram {
   WGPUComputePipeline pipeline;
   WGPUBindGroupLayout buffers, variables;
-  char name[128];
+  char entry[128]; /* WEBGPU_ENTRY and the kernel's name */
   uint32_t points_per_group;
 };
 TinyStatus webgpu_program_load (Device *, const TinyProgramArgs *, Program **out, Error *);
