@@ -104,6 +104,49 @@ def compile_c(box):
         check(subprocess.run([program, box.path("none")], stdin=subprocess.DEVNULL).returncode == 3)
 
 
+X = "%{0} = param.f32{{slot=0, shape=[4]}}\n%{1} = param.f32{{slot=1, shape=[4]}}\n%y = sub.f32(%{0}, %{1})\nsink(%y)\n"
+NAMES = (  # a model, how its two inputs are called in C, how its output
+    (X.format("a.b", "a_b"), ("in_a_b", "in_a_b_2"), "out_y"),
+    (X.format("A", "a"), ("in_A", "in_a_2"), "out_y"),
+    (X.format("a_2", "a"), ("in_a_2", "in_a"), "out_y"),
+    (X.format("int", "while"), ("in_int", "in_while"), "out_y"),
+    (X.format("weights", "scratch"), ("in_weights", "in_scratch"), "out_y"),
+    (X.format("a", "b").replace("%y", "%return"), ("in_a", "in_b"), "out_return"),
+    (X.format("a", "b").replace("[4]", "[0]"), ("in_a", "in_b"), "out_y"),
+)
+NAMED_MAIN = """
+#include "{name}/{name}.h"
+int main (void) {{
+  static float a[{upper}_N_{0} + 4] = {{ 9, 8, 7, 6 }}, b[{upper}_N_{1} + 4] = {{ 1, 2, 3, 4 }}, c[{upper}_N_{2} + 4];
+  static char weights[{upper}_WEIGHTS_BYTES], scratch[{upper}_SCRATCH_BYTES];
+  {name}_run (weights, scratch, a, b, c);
+  for (int i = 0; i < {upper}_N_{2}; i++)
+    if (c[i] != a[i] - b[i])
+      return 1;
+  return {upper}_N_{0} != {upper}_N_{2};
+}}
+"""
+
+
+@test("names in C")
+def name_c(box):
+    for i, (text, inputs, output) in enumerate(NAMES):
+        name = ("net", "int", "in", "tiny")[i % 4]  # a keyword, what begins parameters, what begins our own
+        out = box.path(str(i), name)
+        box.folder(str(i))
+        box.run("export", box.write(f"{i}/m.tir", text), "--target", "c", "--output", out).quiet()
+        header = open(os.path.join(out, name + ".h")).read()
+        check(f"const float *{inputs[0]}, const float *{inputs[1]}, float *{output})" in header, header)
+        upper = [port.upper() for port in (*inputs, output)]
+        main_file = box.write(f"{i}/main.c", NAMED_MAIN.format(*upper, name=name, upper=name.upper()))
+        program = box.path(str(i), "program")
+        built = subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-o", program, main_file,
+                                os.path.join(out, name + ".c")], capture_output=True, text=True)
+        check(built.returncode == 0 and built.stderr == "", built.stderr[-2000:])
+        check(subprocess.run([program]).returncode == 0, f"{text}: it computes something else")
+        check(("which the model calls a_b" in header) == (i == 0), header)
+
+
 @test("page")
 def open_page(box):
     model, examples, ours = train(box)
