@@ -235,9 +235,9 @@ append_run (GString *out, const Program *program)
       g_autofree char *place = place_of (program, item->buffers[b]);
       g_string_append_printf (out, "%s%s", b > 0 ? ", " : "", place);
     }
-    g_string_append_printf (out, " };\n    %s (buffers, NULL, 0, %" G_GINT64_FORMAT ");\n  }\n",
-                            kernel->name,
-                            (gint64) kernel->grid[0] * kernel->grid[1] * kernel->grid[2]);
+    g_string_append_printf (
+        out, " };\n    tiny_kernel_%s (buffers, NULL, 0, %" G_GINT64_FORMAT ");\n  }\n",
+        kernel->name, (gint64) kernel->grid[0] * kernel->grid[1] * kernel->grid[2]);
   }
   /* no kernel may read an input, and none writes an output without elements */
   append_unused (out, program->inputs);

@@ -66,8 +66,8 @@ new_module (TinyPluginDevice *device, const TinyProgramArgs *args)
 static void
 make_pipeline (TinyPluginDevice *device, TinyPluginProgram *program, WGPUShaderModule module)
 {
-  char entry[sizeof program->name + 8];
-  snprintf (entry, sizeof entry, "tiny_%s", program->name);
+  char entry[sizeof program->name + 16];
+  snprintf (entry, sizeof entry, "tiny_kernel_%s", program->name);
   const WGPUBindGroupLayout groups[] = { program->buffers, program->variables };
   const WGPUPipelineLayoutDescriptor layout
       = { .bindGroupLayoutCount = 2, .bindGroupLayouts = groups };

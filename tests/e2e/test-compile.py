@@ -56,6 +56,17 @@ def forms(box):
                   "the same kernel gave other bytes")
 
 
+@test("a kernel is called as it likes")
+def names(box):
+    need("clang")
+    for name in ("float", "half", "main", "kernel", "memset", "int64_t", "whole", "fn"):
+        path = box.write("named.tir", KERNEL.replace("add_one", name))
+        for dev in ("CPU:C", "CPU:CLANG", "CPU:LLVM", "NULL:WEBGPU:WGSL"):
+            check(f" {name}" in box.run("compile", path, DEV=dev).quiet().out, dev)
+            result = box.run("compile", path, "--emit", "binary", DEV=dev)
+            check(result.status == 0 and result.err == "" and f"tiny_kernel_{name}".encode() in result.raw, f"{dev}: {result}")
+
+
 @test("--output writes the file and nothing else; several kernels are one text, not one binary")
 def output(box):
     path, out = box.write("k.tir", KERNEL), box.path("out.o")

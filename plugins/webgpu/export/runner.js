@@ -177,7 +177,7 @@ export class Model {
     const module = device.createShaderModule ({ label: kernel.name, code: kernel.source });
     const pipeline = await device.createComputePipelineAsync ({
       layout: device.createPipelineLayout ({ bindGroupLayouts: [layout] }),
-      compute: { module, entryPoint: `tiny_${kernel.name}` },
+      compute: { module, entryPoint: `tiny_kernel_${kernel.name}` },
     });
     return { pipeline, layout };
   }
