@@ -185,6 +185,54 @@ def open_without(box):
     note(page["status"])
 
 
+@test("page of numbers")
+def open_numbers(box):
+    """What is no picture runs on its examples, on what it is given, and on numbers to begin with."""
+    def export(name, *model):
+        box.run("export", *model, "--target", "webgpu", "--output", box.path(name)).quiet()
+        shutil.copy(os.path.join(HERE, "export-page.html"), box.path(name))
+        answer = browser.open_page(box.path(name), "export-page.html?fields")
+        check("error" not in answer, answer.get("error"))
+        check(answer["page"]["status"].startswith("Computed in") and answer["page"]["pictures"] == 0, answer)
+        check(answer["page"]["hasFields"] and answer["typed"]["status"].startswith("Computed in"), answer)
+        check("“x” is no number" in answer["bad"]["status"], answer)
+        return answer
+
+    page = export("plain", "softmax:8x16")["page"]
+    check(page["captions"] == ["result (8, 16): the first 100 of 128"] and len(page["rows"]) == 100, page)
+    near(sum(float(row[1]) for row in page["rows"][:16]), 1, 1e-3, "the sum of a row")
+    check(float(page["rows"][3][1]) > 10 * float(page["rows"][0][1]) > 0, page)
+    typed = export("two", "matmul:2x2x2")["typed"]
+    check([float(row[1]) for row in typed["rows"]] == [12, 24, 12, 24], typed)
+    data = struct.pack("<10f", *range(1, 11))
+    header = {"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]},
+              "examples.x": {"dtype": "F32", "shape": [2, 3], "data_offsets": [16, 40]}}
+    text = ("%x = param.f32{slot=0, shape=[3]}\n%a = mul.f32(%x, %x)\n%weights.w = param.f32{slot=1, shape=[4]}\n"
+            "%b = mul.f32(%weights.w, expand.f32{shape=[4]}(reduce.f32{op=add, axes=[0]}(%x)))\nsink(%a, %b)\n")
+    header = json.dumps(header).encode()
+    box.write("m/m.tir", text)
+    box.write("m/m.safetensors", struct.pack("<Q", len(header)) + header + data)
+    page = export("examples", box.path("m", "m.tir"))["page"]
+    check(page["buttons"] == 2 and page["captions"] == ["a (3)", "b (4)"], page)
+    check([float(row[1]) for row in page["rows"]] == [25, 36, 49, 18, 36, 54, 72], page)
+
+
+@test("page as a file")
+def open_file(box):
+    box.run("export", "matvec:64", "--target", "webgpu", "--output", box.path("web")).quiet()
+    said = browser.open_file(box.path("web", "index.html"))
+    check("Serve its folder by HTTP" in said and "Loading …</p>" not in said and 'class="failed"' in said, said)
+    # So it is where a module is missing, or is not what this browser can read.
+    shutil.copy(os.path.join(HERE, "export-page.html"), box.path("web"))
+    for name, text in (("runner.js", "export class Model { # no }"), ("page.js", None)):
+        if text is None:
+            os.unlink(box.path("web", name))
+        else:
+            box.write(f"web/{name}", text)
+        page = browser.open_page(box.path("web"), "export-page.html?page")["page"]
+        check("cannot run the modules of this page" in page["status"], f"{name}: {page}")
+
+
 @test("other targets")
 def export_others(box):
     box.run("export", "softmax:8x16", "--target", "CPU:CLANG", "--output", box.path("files"), "--name", "soft max").quiet()
