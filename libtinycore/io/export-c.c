@@ -2,11 +2,12 @@
  *
  * export-c.c: a model as NAME.h, NAME.c and NAME.safetensors, in C11 without a library.
  *
- * Kernels are functions (buffers, variables, begin, end) over grid points, as the CPU backend's
- * renderer C writes them. NAME_run () calls them in order; weights and temporaries lie in memory that
+ * Kernels are functions (buffers, variables, begin, end) over grid points, as docs/export.md asks of a
+ * renderer whose manifest wants this form. NAME_run () calls them in order; weights and temporaries lie in memory that
  * its caller gives, so it can run on several threads at once. */
 #include <string.h>
 
+#include "base/tiny-error.h"
 #include "io/export-private.h"
 
 static const char *const c_types[TINY_N_DTYPES] = {
@@ -267,9 +268,33 @@ make_source (const Program *program)
   return g_string_free (out, FALSE);
 }
 
+/* What of the form's demands on a renderer can be seen. */
+static gboolean
+check_kernels (const TinyExport *self, GError **error)
+{
+  for (guint i = 0; i < self->recipe->kernels->len; i++) {
+    const TinyRecipeKernel *kernel = self->recipe->kernels->pdata[i];
+    g_autofree char *head = g_strdup_printf ("tiny_kernel_%s (void *const *", kernel->name);
+    if (strstr (kernel->source, head) != NULL
+        && kernel->group[0] * kernel->group[1] * kernel->group[2] == 1)
+      continue;
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+        "its manifest wants the form “c”, but renderer %s does not write kernel %s as "
+        "“TINY_KERNEL void tiny_kernel_NAME (void *const *buffers, const int64_t "
+        "*variables, int64_t begin, int64_t end)” without work-groups (docs/export.md, "
+        "Forms)",
+        self->target->renderer->name, kernel->name);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 gboolean
 tiny_export_c (TinyExport *self, GError **error)
 {
+  if (!check_kernels (self, error))
+    return FALSE;
   g_auto (Program) program = { .export = self,
                                .inputs = name_ports (self->model->inputs, "in_"),
                                .outputs = name_ports (self->model->outputs, "out_") };

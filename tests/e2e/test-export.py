@@ -243,6 +243,29 @@ def export_others(box):
         check(open(box.path("files", kernel["file"]), "rb").read(4) == b"\x7fELF", kernel)
 
 
+@test("forms that a manifest may want")
+def refuse_forms(box):
+    """What a renderer does not write as the form wants it is refused; --help lists what the manifests have."""
+    folder = os.environ["TINY_PLUGIN_PATH"]
+    model = box.write("m.tir", "%x = param.f32{slot=0, shape=[4]}\nsink(mul.f32(%x, %x))\n")
+    for backend, renderer, form, part in (("webgpu", "WGSL", "c", "renderer WGSL does not write kernel"),
+                                          ("cpu", "CLANG", "c", "renderer CLANG does not write kernel"),
+                                          ("cpu", "LLVM", "c", "renderer LLVM makes code for one machine"),
+                                          ("cpu", "C", "elf", "wants the form “elf”")):
+        path = next(path for path in (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
+                    if json.load(open(path))["name"] == backend.upper())
+        manifest = json.load(open(path))
+        manifest["module"] = os.path.normpath(os.path.join(folder, manifest["module"]))
+        manifest["exports"] = {"odd": {"renderer": renderer, "form": form}}
+        box.write("plugins/odd.json", json.dumps(manifest))
+        plugins = {"TINY_PLUGIN_PATH": box.path("plugins")}
+        box.run("export", model, "--target", "odd", "--output", box.path("out"), **plugins).refused(part)
+        check(not os.path.exists(box.path("out")))
+        said = box.run("export", "--help", **plugins).quiet().out
+        check("what for: odd, or BACKEND" in said and "webgpu" not in said, said)
+    check("what for: c, webgpu, or" in box.run("export", "--help").quiet().out)
+
+
 GOOD = "%x = param.f32{slot=0, shape=[4]}\n%weights.w = param.f32{slot=1, shape=[4]}\n%y = mul.f32(%x, %weights.w)\nsink(%y)\n"
 
 
