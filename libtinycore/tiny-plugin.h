@@ -348,7 +348,8 @@ typedef struct TinyCandidate {
 
 enum {
   TINY_DEVICE_HOST_MEMORY = 1u, /* map() works on every buffer and costs nothing */
-  TINY_DEVICE_OVERLAPS = 2u     /* can run commands together: the core looks which may be */
+  TINY_DEVICE_OVERLAPS = 2u,    /* can run commands together: the core looks which may be */
+  TINY_DEVICE_RUNS_NOTHING = 4u /* a dispatch does nothing, so its time is no kernel's */
 };
 typedef struct TinyDeviceInfo {
   uint32_t struct_size;

@@ -167,6 +167,11 @@ def bench_others(box):
         for line in box.run("bench", "--json", "--runs", 1, "matmul:8", "softmax:4x8", "launch:3",
                             DEV=dev).quiet().lines():
             check(line["device"].startswith(dev), line)
+            check((line["gflops"] is None and line["gbps"] is None) == dev.startswith("NULL"), line)
+    for text, wanted in (("matmul:64", r"matmul:64 +[\d.]+ ms  not run +1 kernel"), ("launch:3", r"3 kernels, not run$")):
+        said = box.run("bench", "--runs", 1, text, DEV="NULL:CPU").quiet().out
+        check(re.search(wanted, said.strip()) and "GFLOP/s" not in said and "GB/s" not in said, said)
+    box.run("bench", "--roofline", "matmul:64", DEV="NULL:CPU").refused("NULL:CPU", "runs nothing")
 
 
 main()
