@@ -348,7 +348,8 @@ typedef struct TinyCandidate {
 
 enum {
   TINY_DEVICE_HOST_MEMORY = 1u, /* map() works on every buffer and costs nothing */
-  TINY_DEVICE_OVERLAPS = 2u     /* can run commands together: the core looks which may be */
+  TINY_DEVICE_OVERLAPS = 2u,    /* can run commands together: the core looks which may be */
+  TINY_DEVICE_RUNS_NOTHING = 4u /* a dispatch does nothing, so its time is no kernel's */
 };
 typedef struct TinyDeviceInfo {
   uint32_t struct_size;
@@ -447,12 +448,12 @@ typedef struct TinyDeviceTable {
   /* Optional: a host address of the whole buffer, valid until it is freed. */
   TinyStatus (*map) (TinyPluginDevice *device, TinyPluginBuffer *buffer, void **out,
                      TinyPluginError *error);
-  /* Optional: memory that the program made with the driver itself, by the driver's own handle (a
-   * cl_mem), as a buffer of its size; nothing is copied. It was made in what context() gives, is
+  /* Optional: memory that the program made with the driver itself, by the driver's own handle (such
+   * as a cl_mem), as a buffer of its size; nothing is copied. It was made in what context() gives, is
    * kept alive until free(), and map() need not work on it. */
   TinyStatus (*import) (TinyPluginDevice *device, void *handle, TinyPluginBuffer **out,
                         uint64_t *out_n_bytes, TinyPluginError *error);
-  /* Optional: the driver's own object in which such memory is made (a cl_context), valid as long as
+  /* Optional: the driver's own object in which such memory is made, valid as long as
    * the device is open. */
   TinyStatus (*context) (TinyPluginDevice *device, void **out, TinyPluginError *error);
   uint64_t reserved[14];

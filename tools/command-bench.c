@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/tiny-error.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
 #include "tensor/tiny-tensor-private.h"
@@ -25,6 +26,7 @@ typedef struct {
   BenchTimes times;
   double compile_ms;
   guint n_kernels;
+  gboolean runs; /* else the times are the core's own */
 } Result;
 
 /* Records the launches of one building and realising of the case, which write to the result. */
@@ -68,25 +70,37 @@ replay (gpointer data, GError **error)
   return bench_case_replay (self->bench, self->capture, error);
 }
 
+/* A device that runs nothing has no speed. */
+static char *
+format_speed (double gflops, double gbps, gboolean runs, gboolean json)
+{
+  if (json)
+    return runs ? g_strdup_printf ("\"gflops\": %.6g, \"gbps\": %.6g", gflops, gbps)
+                : g_strdup ("\"gflops\": null, \"gbps\": null");
+  return runs ? g_strdup_printf ("%8.1f %-8s", gflops > 0 ? gflops : gbps,
+                                 gflops > 0 ? "GFLOP/s" : "GB/s")
+              : g_strdup_printf ("%-17s", "not run");
+}
+
 static void
 print_result (const BenchCase *bench, const char *device, const Result *result, gboolean json)
 {
   double ms = bench_times_get_median (&result->times), s = ms * 1e-3;
   double gflops = bench->n_flops / s * 1e-9, gbps = bench->n_bytes / s * 1e-9;
+  g_autofree char *speed = format_speed (gflops, gbps, result->runs, json);
   if (json) {
     printf ("{\"case\": \"%s\", \"device\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, "
-            "\"gflops\": %.6g, \"gbps\": %.6g, \"kernels\": %u, \"compile_ms\": %.6g, \"ms\": ",
-            bench->text, device, ms, bench_times_get_min (&result->times), gflops, gbps,
+            "%s, \"kernels\": %u, \"compile_ms\": %.6g, \"ms\": ",
+            bench->text, device, ms, bench_times_get_min (&result->times), speed,
             result->n_kernels, result->compile_ms);
     bench_times_print (&result->times);
     puts ("}");
   } else if (bench->per > 1)
-    printf ("%-32s %10.4f ms  %8.3f us each, %u kernels\n", bench->text, ms,
-            ms * 1e3 / bench->per, result->n_kernels);
+    printf ("%-32s %10.4f ms  %8.3f us each, %u kernels%s\n", bench->text, ms,
+            ms * 1e3 / bench->per, result->n_kernels, result->runs ? "" : ", not run");
   else
-    printf ("%-32s %10.4f ms  %8.1f %-8s %u kernel%s, compiled in %.0f ms\n", bench->text, ms,
-            gflops > 0 ? gflops : gbps, gflops > 0 ? "GFLOP/s" : "GB/s", result->n_kernels,
-            result->n_kernels == 1 ? "" : "s", result->compile_ms);
+    printf ("%-32s %10.4f ms  %s %u kernel%s, compiled in %.0f ms\n", bench->text, ms, speed,
+            result->n_kernels, result->n_kernels == 1 ? "" : "s", result->compile_ms);
   fflush (stdout);
 }
 
@@ -101,7 +115,10 @@ run_case (const char *text, const Options *options, Roofline *roofline, GError *
   TinyCapture *capture = capture_case (bench, &output, &result.compile_ms, error);
   if (capture == NULL)
     return FALSE;
+  TinyDevice *device = tiny_engine_get_device (tiny_tensor_get_device (bench->inputs[0]), NULL);
   result.n_kernels = tiny_capture_get_n_kernels (capture);
+  result.runs
+      = device != NULL && !(tiny_device_get_info (device)->flags & TINY_DEVICE_RUNS_NOTHING);
   guint n_points = roofline ? roofline->points->len : 0, n_runs = (guint) options->n_runs;
   Replay measured = { bench, capture };
   gboolean good
@@ -126,6 +143,16 @@ run_cases (char **texts, const Options *options, Roofline *roofline, GError **er
   return TRUE;
 }
 
+static gboolean
+check_runs (TinyDevice *device, GError **error)
+{
+  if (!(tiny_device_get_info (device)->flags & TINY_DEVICE_RUNS_NOTHING))
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+               "%s runs nothing, so it has no speed to measure", tiny_device_get_name (device));
+  return FALSE;
+}
+
 /* The same under the roofs of the device. */
 static gboolean
 run_roofline (char **texts, const Options *options, GError **error)
@@ -133,7 +160,8 @@ run_roofline (char **texts, const Options *options, GError **error)
   Roofline roofline = { 0 };
   const char *name = tiny_runtime_get_default_device (error);
   TinyDevice *device = name ? tiny_engine_get_device (name, error) : NULL;
-  gboolean good = device != NULL && roofline_init (&roofline, device, options->again, error);
+  gboolean good = device != NULL && check_runs (device, error)
+                  && roofline_init (&roofline, device, options->again, error);
   if (good) {
     roofline_print_roofs (&roofline, options->json);
     good = run_cases (texts, options, &roofline, error);

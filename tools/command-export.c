@@ -23,10 +23,12 @@ int
 tinycore_export (int argc, char **argv)
 {
   g_autofree char *target = NULL, *output = NULL, *name = NULL;
+  g_autofree char *list = tiny_registry_list_code_targets (tiny_registry_get_default ());
+  g_autofree char *about
+      = g_strdup_printf ("what for: %s%sBACKEND:RENDERER[:ARCH]", list, list[0] ? ", or " : "");
   int status = 0;
   const GOptionEntry entries[] = {
-    { "target", 0, 0, G_OPTION_ARG_STRING, &target,
-      "what for: c, webgpu, or BACKEND:RENDERER[:ARCH]", "T" },
+    { "target", 0, 0, G_OPTION_ARG_STRING, &target, about, "T" },
     { "output", 'o', 0, G_OPTION_ARG_FILENAME, &output, "folder to write, new or empty",
       "DIR" },
     { "name", 0, 0, G_OPTION_ARG_STRING, &name, "what files and functions are called", "NAME" },
@@ -37,7 +39,6 @@ tinycore_export (int argc, char **argv)
                        &status))
     return status;
   if (argc != 2 || target == NULL || output == NULL) {
-    g_autofree char *list = tiny_registry_list_code_targets (tiny_registry_get_default ());
     g_printerr ("usage: tinycore export MODEL.tir|CASE --target T --output DIR [--name NAME]\n"
                 "targets: %s\n",
                 list);

@@ -23,7 +23,7 @@ TinyBuffer *tiny_buffer_new_view (TinyBuffer *base, gsize offset, gsize n_bytes)
 /**
  * tiny_buffer_new_import: (skip)
  * @device: a device
- * @handle: memory made with the device's own driver in tiny_device_get_context(): a cl_mem
+ * @handle: memory made with the device's own driver in tiny_device_get_context(), such as a cl_mem
  * @error: return location
  *
  * That memory as a buffer, of its size; nothing is copied, and the driver keeps it as long as the

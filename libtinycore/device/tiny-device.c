@@ -105,7 +105,9 @@ read_info (TinyDevice *self, GError **error)
   self->info.arch[sizeof self->info.arch - 1] = 0;
   guint32 alignment = self->info.alignment, unit = self->info.transfer_bytes;
   if ((alignment & (alignment - 1)) != 0 || (unit & (unit - 1)) != 0 || unit > 64
-      || (self->info.flags & ~(TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_OVERLAPS)) != 0) {
+      || (self->info.flags
+          & ~(TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_OVERLAPS | TINY_DEVICE_RUNS_NOTHING))
+             != 0) {
     g_set_error (
         error, TINY_ERROR, TINY_ERROR_PLUGIN,
         "%s: info: alignment %u or transfer_bytes %u is no power of two, or flags 0x%x are "

@@ -90,7 +90,7 @@ TinyQueue *tiny_device_get_queue (TinyDevice *self);
  * @self: a device
  * @error: return location
  *
- * The driver's own object in which a program makes memory for tiny_buffer_new_import(): a cl_context for OpenCL.
+ * The driver's own object in which a program makes memory for tiny_buffer_new_import().
  * Errors: %TINY_ERROR_UNSUPPORTED where there is none.
  *
  * Returns: (transfer none): the driver's handle, or %NULL

@@ -16,7 +16,7 @@ static const struct {
   gboolean (*write) (TinyExport *self, GError **error);
   gboolean wants_code, with_examples;
 } forms[] = {
-  /* one C file around kernels as cpu-portable.c writes them */
+  /* one C file around kernels that are C functions */
   { "c", tiny_export_c, .wants_code = FALSE, .with_examples = FALSE },
   /* a file for each kernel, and as JSON what to do with them */
   { "files", tiny_export_files, .wants_code = TRUE, .with_examples = TRUE },

@@ -480,8 +480,8 @@ open_text (TinyRegistry *self,
   return TRUE;
 }
 
-/* The class of the device that @found is opened with, which may be less than its manifest promises: an
- * OpenCL platform that has only processors. */
+/* The class of the device that @found is opened with, which may be less than its manifest promises: a
+ * driver for accelerators may have only processors. */
 static guint
 find_class (TinyRegistry *self, const TinyFound *found)
 {

@@ -14,7 +14,7 @@
  * Required: format_version, name, module, abi. Unknown keys are ignored.
  *
  * An export is a target of `tinycore export`: a renderer with a dialect, the form in which kernels
- * are written (io/tiny-export.h), and a folder, relative to this file, whose files go with them. */
+ * are written ("files" or "c"; docs/export.md says what each asks of the renderer), and a folder, relative to this file, whose files go with them. */
 #pragma once
 
 #include <glib.h>

@@ -106,7 +106,7 @@ typedef struct {
   TinyBackend *backend; /* whose renderer it is */
   const TinyRenderer *renderer;
   TinyTarget target;
-  char *form;   /* how kernels are written, see io/tiny-export.h */
+  char *form;   /* how kernels are written, see docs/export.md, Forms */
   char *folder; /* of files that go with them, or NULL */
 } TinyCodeTarget;
 void tiny_code_target_clear (TinyCodeTarget *self);

@@ -13,7 +13,7 @@ G_BEGIN_DECLS
  * @dtype: a dtype
  * @shape: (array length=n_dims): sizes
  * @n_dims: how many axes
- * @handle: the driver's own handle of memory with the elements in row-major order: a cl_mem
+ * @handle: the driver's own handle of memory with the elements in row-major order, such as a cl_mem
  *
  * A tensor in memory that the program made with the device's driver, in the context of
  * tiny_tensor_get_import_context(); nothing is copied. The driver keeps the memory as long as a tensor needs

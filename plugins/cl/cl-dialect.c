@@ -81,7 +81,7 @@ const TinyDialect cl_dialect = {
   .suffix = { DTYPE (F32) = "f", DTYPE (U32) = "u", DTYPE (I64) = "L", DTYPE (U64) = "UL" },
   .inf = "INFINITY", .neg_inf = "(-INFINITY)", .nan = "NAN",
   .vector_type = "$T$n",
-  .kernel_open = "__kernel __attribute__ ((TINY_GROUP)) void\ntiny_$name ($params)\n{\n",
+  .kernel_open = "__kernel __attribute__ ((TINY_GROUP)) void\ntiny_kernel_$name ($params)\n{\n",
   .kernel_close = "}\n",
   .param_read = "__global const $T *restrict $0",
   .param_write = "__global $T *restrict $0",

@@ -93,8 +93,7 @@ const TinyDialect cpu_dialect = {
                     "typedef $T $t_at __attribute__ ((vector_size (sizeof ($T) * $n), "
                     "aligned (__alignof__ ($T)), may_alias));\n",
   .kernel_open
-  = "void\n"
-    "$name (void **tiny_buffers, const long long *tiny_variables, "
+  = "void\n" CPU_ENTRY_PREFIX "$name (void **tiny_buffers, const long long *tiny_variables, "
     "long long tiny_begin, long long tiny_end)\n"
     "{\n"
     "  $params;\n"

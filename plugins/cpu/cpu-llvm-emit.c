@@ -57,7 +57,7 @@ add_points_function (Emitter *e, const char *name, LlvmRef *out_type)
   *out_type = llvm->FunctionType (llvm->VoidTypeInContext (e->context), types, n, 0);
 
   char full_name[512];
-  snprintf (full_name, sizeof full_name, "%s.points", name);
+  snprintf (full_name, sizeof full_name, CPU_ENTRY_PREFIX "%s.points", name);
   LlvmRef function = llvm->AddFunction (e->module, full_name, *out_type);
   llvm->SetLinkage (function, LLVM_LINKAGE_INTERNAL);
   add_function_attributes (e, function);
@@ -80,7 +80,9 @@ emit_kernel_function (Emitter *e, const char *name, LlvmRef points, LlvmRef poin
   LlvmRef i64 = llvm->IntTypeInContext (e->context, 64);
   LlvmRef types[4] = { pointer, pointer, i64, i64 };
   LlvmRef type = llvm->FunctionType (llvm->VoidTypeInContext (e->context), types, 4, 0);
-  LlvmRef function = llvm->AddFunction (e->module, name, type);
+  char full_name[512];
+  snprintf (full_name, sizeof full_name, CPU_ENTRY_PREFIX "%s", name);
+  LlvmRef function = llvm->AddFunction (e->module, full_name, type);
   add_function_attributes (e, function);
   llvm->PositionBuilderAtEnd (e->builder,
                               llvm->AppendBasicBlockInContext (e->context, function, ""));
@@ -106,7 +108,7 @@ emit_grid_global (Emitter *e, const char *name)
 {
   const Llvm *llvm = e->llvm;
   char full_name[512];
-  snprintf (full_name, sizeof full_name, "%s.grid", name);
+  snprintf (full_name, sizeof full_name, CPU_ENTRY_PREFIX "%s.grid", name);
   LlvmRef i32 = llvm->IntTypeInContext (e->context, 32), extents[3];
   for (int axis = 0; axis < 3; axis++)
     extents[axis] = emit_int (e, 32, e->linear->grid[axis]);

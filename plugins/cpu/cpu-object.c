@@ -411,7 +411,7 @@ relocate_all (Loader *l)
 static TinyStatus
 find_entry (Loader *l, const char *name, CpuObject *out)
 {
-  size_t n_name = strlen (name);
+  const size_t n_prefix = strlen (CPU_ENTRY_PREFIX), n_name = strlen (name);
   for (uint32_t i = 1; i < l->n_symbols; i++) {
     Elf64_Sym symbol;
     if (!read_symbol (l, i, &symbol) || symbol.st_shndx == SHN_UNDEF
@@ -419,8 +419,10 @@ find_entry (Loader *l, const char *name, CpuObject *out)
       continue;
     const Elf64_Shdr *s = &l->sections[symbol.st_shndx];
     const char *symbol_name = l->names + symbol.st_name;
-    if (strncmp (symbol_name, name, n_name) != 0)
+    if (strncmp (symbol_name, CPU_ENTRY_PREFIX, n_prefix) != 0
+        || strncmp (symbol_name + n_prefix, name, n_name) != 0)
       continue;
+    symbol_name += n_prefix;
     if (symbol.st_value > s->sh_size)
       return corrupt (l, "symbol outside its section");
     uint8_t *address = l->memory + l->offsets[symbol.st_shndx] + symbol.st_value;

@@ -112,7 +112,7 @@ const TinyDialect cpu_portable_dialect = {
              [TINY_DTYPE_F32] = "float",
              [TINY_DTYPE_F64] = "double" },
   .kernel_open
-  = "TINY_KERNEL void\n"
+  = "TINY_KERNEL void\n" CPU_ENTRY_PREFIX
     "$name (void *const *tiny_buffers, const int64_t *tiny_variables, int64_t tiny_begin, "
     "int64_t tiny_end)\n"
     "{\n"

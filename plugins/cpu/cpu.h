@@ -24,6 +24,9 @@ enum {
 enum { CPU_LOCAL_BYTES = 1 << 20 }; /* of LOCAL memory, on the stack of the thread that runs */
 enum { CPU_PORTABLE_LOCAL_BYTES = 32 << 10 }; /* the same, where the stack may be any */
 #define CPU_PORTABLE_ARCH "c11"
+/* Before a kernel's name in its function's: a kernel may be called float, main, memset or as a
+ * function of a prelude. */
+#define CPU_ENTRY_PREFIX "tiny_kernel_"
 
 typedef void (*CpuKernel) (void **buffers,
                            const int64_t *variables,

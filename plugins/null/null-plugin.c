@@ -39,7 +39,7 @@ close_device (TinyPluginDevice *device)
 static TinyStatus
 info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
-  out->flags = TINY_DEVICE_HOST_MEMORY;
+  out->flags = TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_RUNS_NOTHING;
   snprintf (out->name, sizeof out->name, "compiles and never runs");
   snprintf (out->arch, sizeof out->arch, "null");
   out->alignment = ALIGNMENT;

@@ -7,7 +7,8 @@
  * compiler, which refuses infinities and NaNs: these come from a function, which is never computed
  * so. Nor is != used: some compilers take it for “less or greater”, which a NaN is not. A
  * product with 0 would be 0 also of an infinity, were the 0 known: it is computed from the grid, which
- * has an extent of 1 along z. An access behind a gate may be made anyway: WGSL keeps it inside the buffer. */
+ * has an extent of 1 along z. A kernel may be called as a function of the prelude, hence the longer
+ * beginning of its function's name. An access behind a gate may be made anyway: WGSL keeps it inside the buffer. */
 #include "webgpu.h"
 
 static const char prelude[]
@@ -27,7 +28,7 @@ const TinyDialect webgpu_dialect = {
   .kernel_open
   = "$params\n"
     "@compute @workgroup_size (tiny_items_x, tiny_items_y, tiny_items_z)\n"
-    "fn tiny_$name (@builtin(workgroup_id) tiny_group: vec3<u32>,\n"
+    "fn tiny_kernel_$name (@builtin(workgroup_id) tiny_group: vec3<u32>,\n"
     "    @builtin(num_workgroups) tiny_groups: vec3<u32>,\n"
     "    @builtin(local_invocation_id) tiny_item: vec3<u32>) {\n"
     "  let tiny_point = tiny_point_of (tiny_group.x + tiny_group.y * tiny_groups.x, "

@@ -113,7 +113,7 @@ TinyStatus webgpu_scope_close (
 bool webgpu_is_lost (Device *self);
 
 /* ---- webgpu-program.c, webgpu-queue.c ---- */
-#define WEBGPU_ENTRY "tiny_"
+#define WEBGPU_ENTRY "tiny_kernel_"
 struct TinyPluginProgram {
   WGPUComputePipeline pipeline;
   WGPUBindGroupLayout buffers, variables;

@@ -31,11 +31,26 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
-def open_page(folder, page, flags=WEBGPU, timeout=60):
-    """What @page of @folder posts first. A machine without Chromium fails the test: ./setup test
-    installs it."""
+def find_browser():
+    """A machine without Chromium fails the test: ./setup test installs it."""
     command = next((path for path in map(shutil.which, NAMES) if path), None)
     check(command is not None, f"there is none of {', '.join(NAMES)}; ./setup test installs chromium")
+    return command
+
+
+def open_file(path, timeout=60):
+    """The document that a browser makes of a file, as text."""
+    with tempfile.TemporaryDirectory(prefix="tiny-browser-", ignore_cleanup_errors=True) as profile:
+        said = subprocess.run([find_browser(), *QUIET, f"--user-data-dir={profile}", "--dump-dom", f"file://{path}"],
+                              env={**os.environ, "XDG_RUNTIME_DIR": profile, "HOME": profile}, timeout=timeout,
+                              stdin=subprocess.DEVNULL, capture_output=True)
+    check(said.returncode == 0, said.stderr[-1500:])
+    return said.stdout.decode(errors="replace")
+
+
+def open_page(folder, page, flags=WEBGPU, timeout=60):
+    """What @page of @folder posts first."""
+    command = find_browser()
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # a browser may close what is being sent
     server = http.server.ThreadingHTTPServer(
         ("127.0.0.1", 0), lambda *args: Handler(*args, directory=folder))

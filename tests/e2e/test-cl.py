@@ -110,7 +110,7 @@ sink{name="add_one"}(store(%0, %1, add.f32(%2, 1.0)))
     for dev in ("CL", "CL:0", f"CL:@{entry(box)['id']}", "CL::groups", "CL::-fp64,bits=128", f"CL::{whole}",
                 "CL::params=500", "NULL:CL", "NULL:CL:cl,int64,groups,group=256,local=32768,params=16"):
         box.run("compile", tir, DEV=dev).quiet()
-    for name in ("kernel", "half", "float", "main", "local"):
+    for name in ("kernel", "half", "float", "main", "local", "mulacc_float"):
         named = box.write(f"{name}.tir", open(tir).read().replace("add_one", name))
         box.run("compile", named, DEV="CL").quiet()
     too_long = "cl," + ",".join(f"{name}=4294967295" for name in (

@@ -56,6 +56,17 @@ def forms(box):
                   "the same kernel gave other bytes")
 
 
+@test("a kernel is called as it likes")
+def names(box):
+    need("clang")
+    for name in ("float", "half", "main", "kernel", "memset", "int64_t", "whole", "fn"):
+        path = box.write("named.tir", KERNEL.replace("add_one", name))
+        for dev in ("CPU:C", "CPU:CLANG", "CPU:LLVM", "NULL:WEBGPU:WGSL"):
+            check(f" {name}" in box.run("compile", path, DEV=dev).quiet().out, dev)
+            result = box.run("compile", path, "--emit", "binary", DEV=dev)
+            check(result.status == 0 and result.err == "" and f"tiny_kernel_{name}".encode() in result.raw, f"{dev}: {result}")
+
+
 @test("--output writes the file and nothing else; several kernels are one text, not one binary")
 def output(box):
     path, out = box.write("k.tir", KERNEL), box.path("out.o")
@@ -156,6 +167,11 @@ def bench_others(box):
         for line in box.run("bench", "--json", "--runs", 1, "matmul:8", "softmax:4x8", "launch:3",
                             DEV=dev).quiet().lines():
             check(line["device"].startswith(dev), line)
+            check((line["gflops"] is None and line["gbps"] is None) == dev.startswith("NULL"), line)
+    for text, wanted in (("matmul:64", r"matmul:64 +[\d.]+ ms  not run +1 kernel"), ("launch:3", r"3 kernels, not run$")):
+        said = box.run("bench", "--runs", 1, text, DEV="NULL:CPU").quiet().out
+        check(re.search(wanted, said.strip()) and "GFLOP/s" not in said and "GB/s" not in said, said)
+    box.run("bench", "--roofline", "matmul:64", DEV="NULL:CPU").refused("NULL:CPU", "runs nothing")
 
 
 main()

@@ -104,6 +104,49 @@ def compile_c(box):
         check(subprocess.run([program, box.path("none")], stdin=subprocess.DEVNULL).returncode == 3)
 
 
+X = "%{0} = param.f32{{slot=0, shape=[4]}}\n%{1} = param.f32{{slot=1, shape=[4]}}\n%y = sub.f32(%{0}, %{1})\nsink(%y)\n"
+NAMES = (  # a model, how its two inputs are called in C, how its output
+    (X.format("a.b", "a_b"), ("in_a_b", "in_a_b_2"), "out_y"),
+    (X.format("A", "a"), ("in_A", "in_a_2"), "out_y"),
+    (X.format("a_2", "a"), ("in_a_2", "in_a"), "out_y"),
+    (X.format("int", "while"), ("in_int", "in_while"), "out_y"),
+    (X.format("weights", "scratch"), ("in_weights", "in_scratch"), "out_y"),
+    (X.format("a", "b").replace("%y", "%return"), ("in_a", "in_b"), "out_return"),
+    (X.format("a", "b").replace("[4]", "[0]"), ("in_a", "in_b"), "out_y"),
+)
+NAMED_MAIN = """
+#include "{name}/{name}.h"
+int main (void) {{
+  static float a[{upper}_N_{0} + 4] = {{ 9, 8, 7, 6 }}, b[{upper}_N_{1} + 4] = {{ 1, 2, 3, 4 }}, c[{upper}_N_{2} + 4];
+  static char weights[{upper}_WEIGHTS_BYTES], scratch[{upper}_SCRATCH_BYTES];
+  {name}_run (weights, scratch, a, b, c);
+  for (int i = 0; i < {upper}_N_{2}; i++)
+    if (c[i] != a[i] - b[i])
+      return 1;
+  return {upper}_N_{0} != {upper}_N_{2};
+}}
+"""
+
+
+@test("names in C")
+def name_c(box):
+    for i, (text, inputs, output) in enumerate(NAMES):
+        name = ("net", "int", "in", "tiny")[i % 4]  # a keyword, what begins parameters, what begins our own
+        out = box.path(str(i), name)
+        box.folder(str(i))
+        box.run("export", box.write(f"{i}/m.tir", text), "--target", "c", "--output", out).quiet()
+        header = open(os.path.join(out, name + ".h")).read()
+        check(f"const float *{inputs[0]}, const float *{inputs[1]}, float *{output})" in header, header)
+        upper = [port.upper() for port in (*inputs, output)]
+        main_file = box.write(f"{i}/main.c", NAMED_MAIN.format(*upper, name=name, upper=name.upper()))
+        program = box.path(str(i), "program")
+        built = subprocess.run(["gcc", "-std=c11", "-Wall", "-Wextra", "-Werror", "-O1", "-o", program, main_file,
+                                os.path.join(out, name + ".c")], capture_output=True, text=True)
+        check(built.returncode == 0 and built.stderr == "", built.stderr[-2000:])
+        check(subprocess.run([program]).returncode == 0, f"{text}: it computes something else")
+        check(("which the model calls a_b" in header) == (i == 0), header)
+
+
 @test("page")
 def open_page(box):
     model, examples, ours = train(box)
@@ -142,6 +185,54 @@ def open_without(box):
     note(page["status"])
 
 
+@test("page of numbers")
+def open_numbers(box):
+    """What is no picture runs on its examples, on what it is given, and on numbers to begin with."""
+    def export(name, *model):
+        box.run("export", *model, "--target", "webgpu", "--output", box.path(name)).quiet()
+        shutil.copy(os.path.join(HERE, "export-page.html"), box.path(name))
+        answer = browser.open_page(box.path(name), "export-page.html?fields")
+        check("error" not in answer, answer.get("error"))
+        check(answer["page"]["status"].startswith("Computed in") and answer["page"]["pictures"] == 0, answer)
+        check(answer["page"]["hasFields"] and answer["typed"]["status"].startswith("Computed in"), answer)
+        check("“x” is no number" in answer["bad"]["status"], answer)
+        return answer
+
+    page = export("plain", "softmax:8x16")["page"]
+    check(page["captions"] == ["result (8, 16): the first 100 of 128"] and len(page["rows"]) == 100, page)
+    near(sum(float(row[1]) for row in page["rows"][:16]), 1, 1e-3, "the sum of a row")
+    check(float(page["rows"][3][1]) > 10 * float(page["rows"][0][1]) > 0, page)
+    typed = export("two", "matmul:2x2x2")["typed"]
+    check([float(row[1]) for row in typed["rows"]] == [12, 24, 12, 24], typed)
+    data = struct.pack("<10f", *range(1, 11))
+    header = {"w": {"dtype": "F32", "shape": [4], "data_offsets": [0, 16]},
+              "examples.x": {"dtype": "F32", "shape": [2, 3], "data_offsets": [16, 40]}}
+    text = ("%x = param.f32{slot=0, shape=[3]}\n%a = mul.f32(%x, %x)\n%weights.w = param.f32{slot=1, shape=[4]}\n"
+            "%b = mul.f32(%weights.w, expand.f32{shape=[4]}(reduce.f32{op=add, axes=[0]}(%x)))\nsink(%a, %b)\n")
+    header = json.dumps(header).encode()
+    box.write("m/m.tir", text)
+    box.write("m/m.safetensors", struct.pack("<Q", len(header)) + header + data)
+    page = export("examples", box.path("m", "m.tir"))["page"]
+    check(page["buttons"] == 2 and page["captions"] == ["a (3)", "b (4)"], page)
+    check([float(row[1]) for row in page["rows"]] == [25, 36, 49, 18, 36, 54, 72], page)
+
+
+@test("page as a file")
+def open_file(box):
+    box.run("export", "matvec:64", "--target", "webgpu", "--output", box.path("web")).quiet()
+    said = browser.open_file(box.path("web", "index.html"))
+    check("Serve its folder by HTTP" in said and "Loading …</p>" not in said and 'class="failed"' in said, said)
+    # So it is where a module is missing, or is not what this browser can read.
+    shutil.copy(os.path.join(HERE, "export-page.html"), box.path("web"))
+    for name, text in (("runner.js", "export class Model { # no }"), ("page.js", None)):
+        if text is None:
+            os.unlink(box.path("web", name))
+        else:
+            box.write(f"web/{name}", text)
+        page = browser.open_page(box.path("web"), "export-page.html?page")["page"]
+        check("cannot run the modules of this page" in page["status"], f"{name}: {page}")
+
+
 @test("other targets")
 def export_others(box):
     box.run("export", "softmax:8x16", "--target", "CPU:CLANG", "--output", box.path("files"), "--name", "soft max").quiet()
@@ -150,6 +241,29 @@ def export_others(box):
     check([i["shape"] for i in model["inputs"]] == [[8, 16]] and model["outputs"][0]["shape"] == [8, 16], model)
     for kernel in model["kernels"]:
         check(open(box.path("files", kernel["file"]), "rb").read(4) == b"\x7fELF", kernel)
+
+
+@test("forms that a manifest may want")
+def refuse_forms(box):
+    """What a renderer does not write as the form wants it is refused; --help lists what the manifests have."""
+    folder = os.environ["TINY_PLUGIN_PATH"]
+    model = box.write("m.tir", "%x = param.f32{slot=0, shape=[4]}\nsink(mul.f32(%x, %x))\n")
+    for backend, renderer, form, part in (("webgpu", "WGSL", "c", "renderer WGSL does not write kernel"),
+                                          ("cpu", "CLANG", "c", "renderer CLANG does not write kernel"),
+                                          ("cpu", "LLVM", "c", "renderer LLVM makes code for one machine"),
+                                          ("cpu", "C", "elf", "wants the form “elf”")):
+        path = next(path for path in (os.path.join(folder, name) for name in sorted(os.listdir(folder)))
+                    if json.load(open(path))["name"] == backend.upper())
+        manifest = json.load(open(path))
+        manifest["module"] = os.path.normpath(os.path.join(folder, manifest["module"]))
+        manifest["exports"] = {"odd": {"renderer": renderer, "form": form}}
+        box.write("plugins/odd.json", json.dumps(manifest))
+        plugins = {"TINY_PLUGIN_PATH": box.path("plugins")}
+        box.run("export", model, "--target", "odd", "--output", box.path("out"), **plugins).refused(part)
+        check(not os.path.exists(box.path("out")))
+        said = box.run("export", "--help", **plugins).quiet().out
+        check("what for: odd, or BACKEND" in said and "webgpu" not in said, said)
+    check("what for: c, webgpu, or" in box.run("export", "--help").quiet().out)
 
 
 GOOD = "%x = param.f32{slot=0, shape=[4]}\n%weights.w = param.f32{slot=1, shape=[4]}\n%y = mul.f32(%x, %weights.w)\nsink(%y)\n"

@@ -229,10 +229,10 @@ test_shader (void)
     const char *says;
   } rows[] = {
     { "fn broken( {", TINY_STATUS_COMPILE, "expected" },
-    { "@compute @workgroup_size(64) fn tiny_add() { let x: u32 = 1.5f; }", TINY_STATUS_COMPILE,
-      "u32" },
+    { "@compute @workgroup_size(64) fn tiny_kernel_add() { let x: u32 = 1.5f; }",
+      TINY_STATUS_COMPILE, "u32" },
     { "@compute @workgroup_size(64) fn other() { }", TINY_STATUS_COMPILE, "add" },
-    { "@compute @workgroup_size(4096) fn tiny_add() { }", TINY_STATUS_COMPILE, "add" },
+    { "@compute @workgroup_size(4096) fn tiny_kernel_add() { }", TINY_STATUS_COMPILE, "add" },
   };
   Rig rig;
   g_autofree Script *s = g_new (Script, 1);

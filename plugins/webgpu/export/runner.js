@@ -10,7 +10,7 @@
 // goes wrong is an Error that says so in words: no WebGPU, no adapter, a limit that is too low, a file
 // that is missing, a lost device.
 
-const arrays = {
+export const arrays = {
   bool: Uint8Array, i8: Int8Array, u8: Uint8Array, i16: Int16Array, u16: Uint16Array,
   i32: Int32Array, u32: Uint32Array, i64: BigInt64Array, u64: BigUint64Array,
   f8e4m3: Uint8Array, f8e5m2: Uint8Array, f16: Uint16Array, bf16: Uint16Array,
@@ -177,7 +177,7 @@ export class Model {
     const module = device.createShaderModule ({ label: kernel.name, code: kernel.source });
     const pipeline = await device.createComputePipelineAsync ({
       layout: device.createPipelineLayout ({ bindGroupLayouts: [layout] }),
-      compute: { module, entryPoint: `tiny_${kernel.name}` },
+      compute: { module, entryPoint: `tiny_kernel_${kernel.name}` },
     });
     return { pipeline, layout };
   }

@@ -54,7 +54,7 @@ test_source (void)
       = "void *memset (void *, int, unsigned long);\n"
         "static const double table[4] = { 0.5, 1.5, 2.5, 3.5 };\n"
         "static int counters[64];\n"
-        "void kernel (void **buffers, const long long *variables, long long begin, long long end)\n"
+        "void tiny_kernel_kernel (void **buffers, const long long *variables, long long begin, long long end)\n"
         "{\n"
         "  double *out = buffers[0];\n"
         "  char *zeros = buffers[1];\n"
@@ -83,7 +83,7 @@ test_errors (void)
   TinyPluginError error;
   void *data = NULL;
   uint64_t size;
-  TinyStatus status = compile ("void kernel (void) { nonsense }\n", &data, &size, &error);
+  TinyStatus status = compile ("void tiny_kernel_kernel (void) { nonsense }\n", &data, &size, &error);
   if (is_missing (status, &error))
     return;
   g_assert_cmpint (status, ==, TINY_STATUS_COMPILE);
@@ -107,7 +107,7 @@ test_external (void)
   TinyPluginError error;
   void *data;
   uint64_t size;
-  TinyStatus status = compile ("void launch_rockets (void);\nvoid kernel (void) { launch_rockets (); }\n",
+  TinyStatus status = compile ("void launch_rockets (void);\nvoid tiny_kernel_kernel (void) { launch_rockets (); }\n",
                                &data, &size, &error);
   if (is_missing (status, &error))
     return;
@@ -179,7 +179,7 @@ check_op (unsigned op, unsigned dtype, unsigned lanes)
   g_autofree char *y = expand (load, y_names, type, scalar, lanes);
   g_autofree char *s = expand (store, out_names, result_type, d->types[result], lanes);
   g_string_append_printf (source,
-                          "void kernel (void **buffers, const long long *v, long long begin, long long end)\n"
+                          "void tiny_kernel_kernel (void **buffers, const long long *v, long long begin, long long end)\n"
                           "{ %s *out = buffers[0]; const %s *a = buffers[1], *b = buffers[2];\n"
                           "  const %s x = %s, y = %s; const %s r = %s; %s; }\n",
                           d->types[result], scalar, type, x, y, result_type, value, s);

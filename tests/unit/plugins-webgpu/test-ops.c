@@ -68,11 +68,11 @@ name_of (guint op)
 
 /* out[i] = x[i] op y[i], i the grid point; a bool as 1 or 0; shift counts below the width. */
 static void
-build (Script *s, const Case *test)
+build (Script *s, const Case *test, const char *name)
 {
   guint result = test->gives_bool ? TINY_DTYPE_I32 : test->dtype;
   script_init (s);
-  s->linear.name = "one_op";
+  s->linear.name = name;
   s->linear.grid[0] = N;
   guint32 out = emit_param (s, result, N), in[2], x[2];
   for (guint i = 0; i < 2; i++)
@@ -169,7 +169,7 @@ static void
 test_op (gconstpointer data)
 {
   g_autofree Script *s = g_new (Script, 1);
-  build (s, data);
+  build (s, data, "one_op");
   compare (s, data);
 }
 
@@ -296,6 +296,21 @@ test_formula (gconstpointer data)
   compare (s, &as_case);
 }
 
+/* A kernel may be called as what the source around it has. */
+static void
+test_names (void)
+{
+  static const char *const names[]
+      = { "float", "main",  "half", "kernel",   "xor_i32",    "items_x",
+          "point", "group", "fn",   "point_of", "tiny_float", "data0" };
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    const Case *test = &cases[0];
+    g_autofree Script *s = g_new (Script, 1);
+    build (s, test, names[i]);
+    compare (s, test);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -312,6 +327,7 @@ main (int argc, char **argv)
     g_autofree char *path = g_strconcat ("/plugins-webgpu/ops/", formulas[i].name, NULL);
     g_test_add_data_func (path, GSIZE_TO_POINTER (i), test_formula);
   }
+  g_test_add_func ("/plugins-webgpu/ops/names", test_names);
   int status = g_test_run ();
   rig_close (&ref);
   rig_close (&webgpu);
