@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * command-train.c: tinycore train fashion-mnist. */
+#include <glib/gstdio.h>
 #include <json-glib/json-glib.h>
 #include <math.h>
 #include <stdio.h>
@@ -302,6 +303,9 @@ check (const Options *options, int argc, char **argv)
     return "--batch is between 1 and 60000";
   if (options->save != NULL && !g_str_has_suffix (options->save, ".tir"))
     return "--save takes a file that ends in .tir";
+  g_autofree char *folder = options->save != NULL ? g_path_get_dirname (options->save) : NULL;
+  if (folder != NULL && g_access (folder, W_OK) != 0)
+    return "--save takes a file in a folder that is there and can be written to";
   if (!(options->rate > 0) || !isfinite (options->rate))
     return "--lr is a positive number";
   return NULL;

@@ -109,6 +109,7 @@ make_header (const Program *program)
   const TinyModel *model = self->model;
   const char *name = self->name;
   g_autofree char *upper = g_ascii_strup (name, -1), *run = signature (program);
+  const gboolean has_weights = tiny_export_get_n_bytes (self) > 0;
   GString *out = g_string_new (NULL);
   g_string_append_printf (
       out,
@@ -117,9 +118,10 @@ make_header (const Program *program)
       "scratch\n"
       " * for each:\n *\n"
       " *   void *weights = malloc (%s_WEIGHTS_BYTES), *scratch = malloc (%s_SCRATCH_BYTES);\n"
-      " *   if (%s_load (\"%s.safetensors\", weights) != 0) …\n"
+      " *   if (%s_load (%s%s%s, weights) != 0) …\n"
       " *\n * Arrays are row-major.\n",
-      name, TINY_VERSION, upper, upper, name, name);
+      name, TINY_VERSION, upper, upper, name, has_weights ? "\"" : "",
+      has_weights ? name : "NULL", has_weights ? ".safetensors\"" : "");
   describe_ports (out, model->inputs, program->inputs);
   describe_ports (out, model->outputs, program->outputs);
   g_string_append_printf (out,

@@ -322,6 +322,7 @@ def refuse(box):
     box.run("export", "nothing:5", "--target", "c", "--output", box.path("o")).refused("nothing")
     box.run("export").refused("usage:", "targets: ", status=2)
     box.run("train", "fashion-mnist", "--steps", "1", "--save", "x.bin").refused(".tir", status=2)
+    box.run("train", "fashion-mnist", "--steps", "1", "--save", "/nowhere/x.tir").refused("folder", status=2)
 
 
 main()
