@@ -339,7 +339,8 @@ compare_with_ref (const char *compiler,
 
   g_autofree char *source = tiny_render_source (&s->linear, dialect, &error);
   g_assert_no_error (error);
-  void *library = compile (compiler, flags, source), *symbol = dlsym (library, s->linear.name);
+  g_autofree char *entry = g_strconcat (is_chunk ? "tiny_kernel_" : "", s->linear.name, NULL);
+  void *library = compile (compiler, flags, source), *symbol = dlsym (library, entry);
   g_assert_nonnull (symbol);
   if (is_chunk)
     ((ChunkFunc) symbol) (found_at, (const long long *) variables, 0, s->linear.grid[0]);
