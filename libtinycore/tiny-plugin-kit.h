@@ -3,8 +3,8 @@
  * tiny-plugin-kit.h: what most plugins would write alike: errors, a library opened at run time,
  * architectures as text, binaries with a head that damage does not get past.
  *
- * Functions of the plugin's own, compiled into it: no part of the ABI, and nothing has to be used. C11 and
- * POSIX; tiny_open_library() wants the C library's dlopen(). Every function may be called from any
+ * Functions of the plugin's own, compiled into it: no part of the ABI, and nothing has to be used. C11 on
+ * Linux; tiny_open_library() wants the C library's dlopen(). Every function may be called from any
  * thread. A TinyPluginError may be NULL or shorter than ours: then nothing is written to it. */
 #pragma once
 
@@ -62,8 +62,8 @@ typedef struct {
   TinyStatus status;
 } TinyCode;
 
-/* 0 is TINY_STATUS_OK. Else what the driver answered when it was to do @what, by name, with the code's own status
- * or @status; the number becomes the error's vendor_code. */
+/* 0 is TINY_STATUS_OK. Else what the driver answered when it was to do @what, by name, with the code's
+ * own status or @status; the number becomes the error's vendor_code. */
 TINY_KIT TinyStatus
 tiny_check_code (TinyPluginError *error,
                  const TinyCode *codes,
@@ -176,7 +176,8 @@ tiny_open_library (const char *variable,
  * describes a device in TinyDeviceInfo.arch, is what a user changes in DEV=NAME::…, and is part of every
  * cache key, so that it must hold all that code depends on. */
 
-/* FALSE (0) and "" when it does not fit, as only numbers that nothing has make it. */
+/* Numbers from 2^32 on are printed as the one below. FALSE (0) and "" when it does not fit, as only numbers
+ * that nothing has make it. */
 TINY_KIT int
 tiny_arch_print (
     const char *head, const char *const *names, size_t n, const uint64_t *values, char out[256])
@@ -184,8 +185,9 @@ tiny_arch_print (
   size_t used = (size_t) snprintf (out, 256, "%s", head);
   for (size_t i = 0; i < n && used < 256; i++)
     if (values[i] != 0)
-      used += (size_t) snprintf (out + used, 256 - used, values[i] == 1 ? ",%s" : ",%s=%llu",
-                                 names[i], (unsigned long long) values[i]);
+      used += (size_t) snprintf (out + used, 256 - used, values[i] == 1 ? ",%s" : ",%s=%u",
+                                 names[i],
+                                 values[i] < UINT32_MAX ? (unsigned) values[i] : UINT32_MAX);
   if (used >= 256)
     out[0] = '\0';
   return used < 256;
@@ -207,8 +209,9 @@ tiny_arch_fail (const char *head,
   return tiny_hint (TINY_STATUS_INVALID, error, "NAME, -NAME or NAME=NUMBER of %s", all);
 }
 
-/* Reads such a text into @values, numbers below 2^32. One that begins with @head is whole, and all that it does not name becomes
- * @least, or 0 where that is NULL; any other changes what it names: "fp16,-fp64,bits=128". "" changes nothing. */
+/* Reads such a text into @values, numbers below 2^32. One that begins with @head is whole: all that it
+ * does not name becomes @least, or 0 where that is NULL. Any other changes what it names, such as
+ * "fp16,-fp64,bits=128"; "" changes nothing. */
 TINY_KIT TinyStatus
 tiny_arch_parse (const char *head,
                  const char *const *names,

@@ -13,8 +13,7 @@
 static inline gboolean
 device_is_absent (const TinyEntry *entry)
 {
-  static const char *const wants[]
-      = { "no library", "CL_PLATFORM_NOT_FOUND", "TINY_WEBGPU_LIBRARY" };
+  static const char *const wants[] = { "cannot open shared object", "CL_PLATFORM_NOT_FOUND" };
   gboolean is_absent = entry->state == TINY_ENTRY_NO_HARDWARE;
   for (guint i = 0; i < G_N_ELEMENTS (wants) && entry->reason != NULL; i++)
     is_absent |= entry->state == TINY_ENTRY_BROKEN && strstr (entry->reason, wants[i]) != NULL;

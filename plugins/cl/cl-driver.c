@@ -53,7 +53,7 @@ add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
   const uint64_t params = GET (MAX_PARAMETER_SIZE) / 8;
   int major = 0, minor = 0;
   sscanf (texts[VERSION], "OpenCL %d.%d", &major, &minor);
-  const char *lack = major == 1 && minor < 2     ? "has OpenCL before 1.2"
+  const char *lack = major * 10 + minor < 12     ? "has OpenCL before 1.2"
                      : !GET (AVAILABLE)          ? "is not available"
                      : !GET (COMPILER_AVAILABLE) ? "has no compiler"
                      : !GET (ENDIAN_LITTLE)      ? "is not little-endian"
@@ -66,6 +66,7 @@ add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
     return;
   }
   const bool is_cpu = device_class == TINY_CLASS_CPU;
+  const long l1 = sysconf (_SC_LEVEL1_DCACHE_SIZE), l2 = sysconf (_SC_LEVEL2_CACHE_SIZE);
   const bool is_full = strcmp (texts[PROFILE], "FULL_PROFILE") == 0;
   uint32_t hash = tiny_hash (tiny_hash (0, texts[PLATFORM], sizeof texts[0]), texts[NAME],
                              sizeof texts[0]);
@@ -97,15 +98,13 @@ add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
               .z = items[2],
               .local = GET (LOCAL_MEM_SIZE),
               /* room is left for variables and for what drivers add */
-              .params = params > CL_MAX_PARAMS + 8 ? CL_MAX_PARAMS
-                        : params > 16              ? params - 8
-                                                   : 8,
+              .params = params > 16 ? params - 8 : 8,
               /* a processor is the one that runs this, of which the C library knows more */
-              .l1 = is_cpu ? (uint64_t) sysconf (_SC_LEVEL1_DCACHE_SIZE) & INT64_MAX : 0,
-              .l2 = is_cpu ? (uint64_t) sysconf (_SC_LEVEL2_CACHE_SIZE) & INT64_MAX : 0,
+              .l1 = is_cpu && l1 > 0 ? (uint64_t) l1 : 0,
+              .l2 = is_cpu && l2 > 0 ? (uint64_t) l2 : 0,
               .l3 = GET (GLOBAL_MEM_CACHE_SIZE),
               .dev = tiny_hash (tiny_hash (hash, texts[PLATFORM_VERSION], sizeof texts[0]),
-                                texts[DRIVER], 4096) }
+                                texts[DRIVER], sizeof texts[0]) }
   };
   snprintf (self->candidate.id, sizeof self->candidate.id, "cl-%08x-%u", hash, twin);
   snprintf (self->candidate.name, sizeof self->candidate.name, "%.127s", texts[NAME]);

@@ -102,14 +102,16 @@ cl_program_load (ClDevice *device, const TinyProgramArgs *args, ClProgram **out,
   if (self.head.is_binary && self.head.dev != (uint32_t) device->arch.dev)
     return tiny_fail (error, TINY_STATUS_CORRUPT, "%s: made for another device", args->name);
   TINY_TRY (build (device, &self, args->name, data, size, error));
-  cl_int code = cl.CreateKernelsInProgram (self.program, 1, &self.kernel, NULL);
-  *out = code == CL_SUCCESS ? malloc (sizeof self) : NULL;
-  if (*out != NULL)
+  *out = malloc (sizeof self);
+  cl_int code = *out != NULL ? cl.CreateKernelsInProgram (self.program, 1, &self.kernel, NULL)
+                             : CL_OUT_OF_HOST_MEMORY;
+  if (code == CL_SUCCESS)
     **out = self;
-  else
+  else {
     cl.ReleaseProgram (self.program);
-  return *out != NULL ? TINY_STATUS_OK
-                      : cl_check (error, TINY_STATUS_OUT_OF_MEMORY, code, args->name);
+    free (*out);
+  }
+  return cl_check (error, TINY_STATUS_CORRUPT, code, args->name);
 }
 
 void

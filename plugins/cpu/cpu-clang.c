@@ -220,10 +220,10 @@ write_quietly (int fd, const char *data, size_t n)
 static bool
 converse (Run *run)
 {
-  uint64_t deadline = cpu_now_ns () + (uint64_t) TIMEOUT_MS * 1000000;
+  uint64_t deadline = tiny_now_ns () + (uint64_t) TIMEOUT_MS * 1000000;
   fcntl (run->in, F_SETFL, O_NONBLOCK);
   while (run->log >= 0) {
-    uint64_t now = cpu_now_ns ();
+    uint64_t now = tiny_now_ns ();
     if (now >= deadline)
       return false;
     struct pollfd fds[2] = { { run->log, POLLIN, 0 }, { run->in, POLLOUT, 0 } };
@@ -259,12 +259,12 @@ read_object (Run *run, void **out_data, uint64_t *out_size, TinyPluginError *err
 {
   struct stat info;
   if (fstat (run->object, &info) != 0 || info.st_size <= 0)
-    return cpu_fail (error, TINY_STATUS_COMPILE, "clang wrote no object");
+    return tiny_fail (error, TINY_STATUS_COMPILE, "clang wrote no object");
   *out_size = (uint64_t) info.st_size;
   char *data = *out_data = cpu_host->alloc (*out_size);
   if (data == NULL)
-    return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for an object of %llu bytes",
-                     (unsigned long long) *out_size);
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for an object of %llu bytes",
+                      (unsigned long long) *out_size);
   uint64_t done = 0;
   while (done < *out_size) {
     ssize_t n = pread (run->object, data + done, *out_size - done, (off_t) done);
@@ -276,7 +276,7 @@ read_object (Run *run, void **out_data, uint64_t *out_size, TinyPluginError *err
     return TINY_STATUS_OK;
   cpu_host->free (data);
   *out_data = NULL;
-  return cpu_fail (error, TINY_STATUS_INTERNAL, "clang's object cannot be read back");
+  return tiny_fail (error, TINY_STATUS_INTERNAL, "clang's object cannot be read back");
 }
 
 static TinyStatus
@@ -284,9 +284,9 @@ run_clang (Run *run, const CpuArch *arch, const char *name, TinyPluginError *err
 {
   int reason = spawn_any (arch, run);
   if (reason != 0) {
-    cpu_fail (error, TINY_STATUS_DRIVER, "no clang command: %s", strerror (reason));
-    cpu_hint (error, "install the package clang, or name the command in TINY_CLANG");
-    return TINY_STATUS_DRIVER;
+    tiny_fail (error, TINY_STATUS_DRIVER, "no clang command: %s", strerror (reason));
+    return tiny_hint (TINY_STATUS_DRIVER, error,
+                      "install the package clang, or name the command in TINY_CLANG");
   }
   bool in_time = converse (run);
   close_fd (&run->in);
@@ -298,18 +298,18 @@ run_clang (Run *run, const CpuArch *arch, const char *name, TinyPluginError *err
     ;
   run->text[run->n_text] = '\0';
   if (!in_time)
-    return cpu_fail (error, TINY_STATUS_TIMEOUT, "%s: clang took over %d s", name,
-                     TIMEOUT_MS / 1000);
+    return tiny_fail (error, TINY_STATUS_TIMEOUT, "%s: clang took over %d s", name,
+                      TIMEOUT_MS / 1000);
   if (WIFSIGNALED (exit_status))
-    return cpu_fail (error, TINY_STATUS_COMPILE, "%s: clang was ended by signal %d%s%s", name,
-                     WTERMSIG (exit_status), run->n_text > 0 ? ": " : "", run->text);
+    return tiny_fail (error, TINY_STATUS_COMPILE, "%s: clang was ended by signal %d%s%s", name,
+                      WTERMSIG (exit_status), run->n_text > 0 ? ": " : "", run->text);
   if (WEXITSTATUS (exit_status) == 0)
     return TINY_STATUS_OK;
   if (run->n_text == 0)
-    return cpu_fail (error, TINY_STATUS_COMPILE,
-                     "%s: clang ended with status %d and no message", name,
-                     WEXITSTATUS (exit_status));
-  return cpu_fail (error, TINY_STATUS_COMPILE, "%s: clang: %s", name, run->text);
+    return tiny_fail (error, TINY_STATUS_COMPILE,
+                      "%s: clang ended with status %d and no message", name,
+                      WEXITSTATUS (exit_status));
+  return tiny_fail (error, TINY_STATUS_COMPILE, "%s: clang: %s", name, run->text);
 }
 
 TinyStatus
@@ -320,7 +320,7 @@ cpu_clang_compile (const TinyCompileArgs *args,
 {
   if (args == NULL || args->struct_size < sizeof *args || args->source == NULL
       || args->name == NULL)
-    return cpu_fail (error, TINY_STATUS_INVALID, "compile: no source");
+    return tiny_fail (error, TINY_STATUS_INVALID, "compile: no source");
   CpuArch arch;
   TinyStatus status = cpu_arch_parse (args->arch, &arch, error);
   if (status != TINY_STATUS_OK)
@@ -329,7 +329,7 @@ cpu_clang_compile (const TinyCompileArgs *args,
   run.object = memfd_create ("tiny-cpu-object", MFD_CLOEXEC);
   raise_fd (&run.object);
   if (run.object < 0)
-    return cpu_fail (error, TINY_STATUS_INTERNAL, "no memory file: %s", strerror (errno));
+    return tiny_fail (error, TINY_STATUS_INTERNAL, "no memory file: %s", strerror (errno));
   status = run_clang (&run, &arch, args->name, error);
   if (status == TINY_STATUS_OK)
     status = read_object (&run, out_data, out_size, error);

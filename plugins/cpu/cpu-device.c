@@ -75,7 +75,7 @@ TinyStatus
 cpu_scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
 {
   if (n == NULL)
-    return cpu_fail (error, TINY_STATUS_INVALID, "scan: no count");
+    return tiny_fail (error, TINY_STATUS_INVALID, "scan: no count");
   uint32_t room = *n;
   *n = 1;
   if (room == 0 || out == NULL)
@@ -99,7 +99,7 @@ static TinyStatus
 device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
   if (out == NULL || out->struct_size < sizeof *out)
-    return cpu_fail (error, TINY_STATUS_INVALID, "info: struct_size too small");
+    return tiny_fail (error, TINY_STATUS_INVALID, "info: struct_size too small");
   *out = (TinyDeviceInfo){ .struct_size = sizeof *out, .flags = TINY_DEVICE_HOST_MEMORY };
   memcpy (out->name, device->name, sizeof out->name);
   memcpy (out->arch, device->arch, sizeof out->arch);
@@ -138,8 +138,8 @@ device_alloc (TinyPluginDevice *device,
   }
   if (buffer == NULL || buffer->data == NULL) {
     free (buffer);
-    return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for a buffer of %llu bytes",
-                     (unsigned long long) n_bytes);
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for a buffer of %llu bytes",
+                      (unsigned long long) n_bytes);
   }
   *out = buffer;
   return TINY_STATUS_OK;
@@ -164,7 +164,7 @@ device_map (TinyPluginDevice *device,
             TinyPluginError *error)
 {
   if (buffer == NULL || buffer->device != device)
-    return cpu_fail (error, TINY_STATUS_INVALID, "map: another device's buffer");
+    return tiny_fail (error, TINY_STATUS_INVALID, "map: another device's buffer");
   *out = buffer->data;
   return TINY_STATUS_OK;
 }
@@ -179,10 +179,10 @@ program_load (TinyPluginDevice *device,
 {
   if (args == NULL || args->struct_size < sizeof *args || args->data == NULL
       || args->name == NULL || args->arch == NULL)
-    return cpu_fail (error, TINY_STATUS_INVALID, "program: incomplete arguments");
+    return tiny_fail (error, TINY_STATUS_INVALID, "program: incomplete arguments");
   if (args->n_params > CPU_MAX_PARAMS)
-    return cpu_fail (error, TINY_STATUS_UNSUPPORTED, "%s: %u buffers, at most %d", args->name,
-                     args->n_params, CPU_MAX_PARAMS);
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "%s: %u buffers, at most %d", args->name,
+                      args->n_params, CPU_MAX_PARAMS);
   CpuArch arch;
   char missing[256];
   bool is_portable = strcmp (args->arch, CPU_PORTABLE_ARCH) == 0;
@@ -191,12 +191,12 @@ program_load (TinyPluginDevice *device,
   if (status != TINY_STATUS_OK)
     return status;
   if (cpu_arch_missing (&arch, missing))
-    return cpu_fail (error, TINY_STATUS_UNSUPPORTED, "%s: this processor lacks %s", args->name,
-                     missing);
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "%s: this processor lacks %s", args->name,
+                      missing);
 
   TinyPluginProgram *program = calloc (1, sizeof *program);
   if (program == NULL)
-    return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", args->name);
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", args->name);
   program->device = device;
   program->n_params = args->n_params;
   program->n_variables = args->n_variables;
@@ -225,7 +225,7 @@ queue_create (TinyPluginDevice *device, TinyPluginQueue **out, TinyPluginError *
 {
   TinyPluginQueue *queue = malloc (sizeof *queue);
   if (queue == NULL)
-    return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for a queue");
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for a queue");
   queue->device = device;
   *out = queue;
   return TINY_STATUS_OK;
@@ -257,11 +257,11 @@ run_copy (TinyPluginDevice *device, const TinyCommand *command, TinyPluginError 
   const void *src = has_src ? get_address (device, &command->src) : command->host;
   uint64_t n_bytes = has_dst ? command->dst.n_bytes : command->src.n_bytes;
   if (has_dst && has_src && command->src.n_bytes != n_bytes)
-    return cpu_fail (error, TINY_STATUS_INVALID, "copy of %llu bytes into %llu",
-                     (unsigned long long) command->src.n_bytes, (unsigned long long) n_bytes);
+    return tiny_fail (error, TINY_STATUS_INVALID, "copy of %llu bytes into %llu",
+                      (unsigned long long) command->src.n_bytes, (unsigned long long) n_bytes);
   if ((has_dst && dst == NULL) || (has_src && src == NULL)
       || (command->host == NULL && n_bytes > 0 && !(has_dst && has_src)))
-    return cpu_fail (error, TINY_STATUS_INVALID, "copy outside a buffer");
+    return tiny_fail (error, TINY_STATUS_INVALID, "copy outside a buffer");
   if (n_bytes > 0)
     memcpy (dst, src, n_bytes);
   return TINY_STATUS_OK;
@@ -275,12 +275,12 @@ check_dispatch (const TinyPluginDevice *device,
   const TinyPluginProgram *program = command->program;
   const uint32_t *grid = command->grid;
   if (program == NULL || program->device != device)
-    return cpu_fail (error, TINY_STATUS_INVALID, "dispatch: another device's program");
+    return tiny_fail (error, TINY_STATUS_INVALID, "dispatch: another device's program");
   if (command->n_buffers != program->n_params || command->n_variables != program->n_variables)
-    return cpu_fail (error, TINY_STATUS_INVALID,
-                     "dispatch: %u buffers and %u variables, the program has %u and %u",
-                     command->n_buffers, command->n_variables, program->n_params,
-                     program->n_variables);
+    return tiny_fail (error, TINY_STATUS_INVALID,
+                      "dispatch: %u buffers and %u variables, the program has %u and %u",
+                      command->n_buffers, command->n_variables, program->n_params,
+                      program->n_variables);
   /* The code divides by the first two extents as constants; a kernel of one axis has none. */
   const uint32_t *made_for = program->object.grid;
   if (grid[0] > INT32_MAX || grid[1] > INT32_MAX || grid[2] > INT32_MAX
@@ -289,9 +289,9 @@ check_dispatch (const TinyPluginDevice *device,
               || (grid[1] != made_for[1] && made_for[2] != 1)
               || (grid[1] != 1 && made_for[1] == 1) || (grid[2] != 1 && made_for[2] == 1)
               || (grid[0] != 1 && made_for[0] == 1))))
-    return cpu_fail (error, TINY_STATUS_INVALID,
-                     "dispatch of grid (%u, %u, %u), the program is made for (%u, %u, %u)",
-                     grid[0], grid[1], grid[2], made_for[0], made_for[1], made_for[2]);
+    return tiny_fail (error, TINY_STATUS_INVALID,
+                      "dispatch of grid (%u, %u, %u), the program is made for (%u, %u, %u)",
+                      grid[0], grid[1], grid[2], made_for[0], made_for[1], made_for[2]);
   return TINY_STATUS_OK;
 }
 
@@ -329,15 +329,15 @@ run_dispatch (TinyPluginDevice *device, const TinyCommand *command, TinyPluginEr
   for (uint32_t i = 0; i < command->n_buffers; i++) {
     buffers[i] = get_address (device, &command->buffers[i]);
     if (buffers[i] == NULL)
-      return cpu_fail (error, TINY_STATUS_INVALID, "dispatch: buffer %u is outside its memory",
-                       i);
+      return tiny_fail (error, TINY_STATUS_INVALID, "dispatch: buffer %u is outside its memory",
+                        i);
     if (command->buffers[i].offset % BUFFER_ALIGNMENT != 0) /* stores may rely on it */
-      return cpu_fail (error, TINY_STATUS_INVALID, "dispatch: buffer %u is not aligned to %d",
-                       i, BUFFER_ALIGNMENT);
+      return tiny_fail (error, TINY_STATUS_INVALID, "dispatch: buffer %u is not aligned to %d",
+                        i, BUFFER_ALIGNMENT);
   }
   uint64_t n_points = (uint64_t) command->grid[0] * command->grid[1];
   if (n_points > 0 && command->grid[2] > INT64_MAX / n_points)
-    return cpu_fail (error, TINY_STATUS_INVALID, "dispatch: the grid is too large");
+    return tiny_fail (error, TINY_STATUS_INVALID, "dispatch: the grid is too large");
   run_grid (device, command->program, buffers, command->variables,
             (int64_t) (n_points * command->grid[2]));
   return TINY_STATUS_OK;
@@ -354,7 +354,7 @@ run_command (TinyPluginDevice *device, const TinyCommand *command, TinyPluginErr
   case TINY_COMMAND_COPY:
     return run_copy (device, command, error);
   default:
-    return cpu_fail (error, TINY_STATUS_INVALID, "no command of type %u", command->type);
+    return tiny_fail (error, TINY_STATUS_INVALID, "no command of type %u", command->type);
   }
 }
 
@@ -366,18 +366,18 @@ device_submit (TinyPluginDevice *device,
 {
   if (submit == NULL || submit->struct_size < sizeof *submit || queue == NULL
       || queue->device != device)
-    return cpu_fail (error, TINY_STATUS_INVALID, "submit: incomplete arguments");
+    return tiny_fail (error, TINY_STATUS_INVALID, "submit: incomplete arguments");
   const char *at = (const char *) submit->commands;
   for (uint32_t i = 0; i < submit->n_commands; i++) {
     const TinyCommand *command = (const TinyCommand *) at;
     if (command->struct_size < sizeof *command)
-      return cpu_fail (error, TINY_STATUS_INVALID, "submit: command %u is too short", i);
-    uint64_t start = submit->out_ns != NULL ? cpu_now_ns () : 0;
+      return tiny_fail (error, TINY_STATUS_INVALID, "submit: command %u is too short", i);
+    uint64_t start = submit->out_ns != NULL ? tiny_now_ns () : 0;
     TinyStatus status = run_command (device, command, error);
     if (status != TINY_STATUS_OK)
       return status;
     if (submit->out_ns != NULL)
-      submit->out_ns[i] = cpu_now_ns () - start;
+      submit->out_ns[i] = tiny_now_ns () - start;
     at += command->struct_size; /* a newer core's commands are longer */
   }
   return TINY_STATUS_OK;
@@ -404,8 +404,8 @@ cpu_open (const char *id,
           TinyPluginError *error)
 {
   if (id == NULL || strcmp (id, "cpu") != 0)
-    return cpu_fail (error, TINY_STATUS_NO_DEVICE, "no CPU '%s', there is 'cpu'",
-                     id != NULL ? id : "");
+    return tiny_fail (error, TINY_STATUS_NO_DEVICE, "no CPU '%s', there is 'cpu'",
+                      id != NULL ? id : "");
   CpuArch arch;
   CpuThreads threads;
   TinyStatus status = cpu_arch_parse ("", &arch, error);
@@ -415,7 +415,7 @@ cpu_open (const char *id,
     return status;
   TinyPluginDevice *device = calloc (1, sizeof *device);
   if (device == NULL)
-    return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for the device");
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for the device");
   status = cpu_pool_new (&threads, &device->pool, error);
   if (status != TINY_STATUS_OK) {
     free (device);

@@ -205,10 +205,10 @@ cpu_llvm_emit (const Llvm *llvm,
   if (linear->n_params > CPU_MAX_PARAMS || linear->n_variables > CPU_MAX_VARIABLES
       || linear->grid[0] < 1 || linear->grid[1] < 1 || linear->grid[2] < 1
       || linear->group[0] != 1 || linear->group[1] != 1 || linear->group[2] != 1)
-    return cpu_fail (error, TINY_STATUS_INVALID,
-                     "%s: %u parameters, grid (%u, %u, %u), group (%u, %u, %u)", name,
-                     linear->n_params, linear->grid[0], linear->grid[1], linear->grid[2],
-                     linear->group[0], linear->group[1], linear->group[2]);
+    return tiny_fail (error, TINY_STATUS_INVALID,
+                      "%s: %u parameters, grid (%u, %u, %u), group (%u, %u, %u)", name,
+                      linear->n_params, linear->grid[0], linear->grid[1], linear->grid[2],
+                      linear->group[0], linear->group[1], linear->group[2]);
   Emitter e = { .llvm = llvm,
                 .context = context,
                 .module = module,
@@ -219,7 +219,7 @@ cpu_llvm_emit (const Llvm *llvm,
   if (cpu_arch_vector_bits (arch) == 512)
     e.tables = calloc (linear->n_instrs + 1, sizeof *e.tables); /* can do without */
   if (e.values == NULL)
-    return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", name);
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", name);
   if (error != NULL && error->struct_size >= sizeof *error)
     error->text[0] = '\0';
 

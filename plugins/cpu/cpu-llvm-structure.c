@@ -76,9 +76,10 @@ memory_type (const Emitter *e, unsigned dtype, unsigned lanes)
 LlvmRef
 emit_fail (Emitter *e, const TinyInstr *instr, const char *why)
 {
-  cpu_fail (e->error, TINY_STATUS_UNSUPPORTED,
-            "%s: instruction %u (op %u, dtype %u, %u lanes): %s", e->linear->name,
-            (unsigned) (instr - e->linear->instrs), instr->op, instr->dtype, instr->lanes, why);
+  tiny_fail (e->error, TINY_STATUS_UNSUPPORTED,
+             "%s: instruction %u (op %u, dtype %u, %u lanes): %s", e->linear->name,
+             (unsigned) (instr - e->linear->instrs), instr->op, instr->dtype, instr->lanes,
+             why);
   return NULL;
 }
 

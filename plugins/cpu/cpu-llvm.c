@@ -80,8 +80,8 @@ resolve_symbols (void *handle, Llvm *llvm, TinyPluginError *error)
   for (unsigned i = 0; i < CPU_ARRAY_SIZE (symbols); i++) {
     void *address = dlsym (handle, symbols[i].name);
     if (address == NULL)
-      return cpu_fail (error, TINY_STATUS_DRIVER, "this libLLVM has no %s: it is older than 15",
-                       symbols[i].name);
+      return tiny_fail (error, TINY_STATUS_DRIVER,
+                        "this libLLVM has no %s: it is older than 15", symbols[i].name);
     memcpy ((char *) llvm + symbols[i].offset, &address, sizeof address);
   }
   /* Only known since 16. */
@@ -139,9 +139,9 @@ get_llvm (const Llvm **out, TinyPluginError *error)
   if (library == NULL) {
     void *handle = open_library ();
     if (handle == NULL) {
-      status = cpu_fail (error, TINY_STATUS_DRIVER,
-                         "no LLVM library of version 15 or later: %s", dlerror ());
-      cpu_hint (error, "install libllvm19, or name the library in TINY_LLVM_LIBRARY");
+      status = tiny_fail (error, TINY_STATUS_DRIVER,
+                          "no LLVM library of version 15 or later: %s", dlerror ());
+      tiny_hint (status, error, "install libllvm19, or name the library in TINY_LLVM_LIBRARY");
     } else if ((status = resolve_symbols (handle, &opened, error)) != TINY_STATUS_OK) {
       dlclose (handle);
     } else {
@@ -193,7 +193,7 @@ create_machine (const Llvm *llvm, const CpuArch *arch, LlvmRef *out, TinyPluginE
   LlvmRef target = NULL;
   char *message = NULL;
   if (llvm->GetTargetFromTriple (triples[arch->kind], &target, &message)) {
-    TinyStatus status = cpu_fail (error, TINY_STATUS_UNSUPPORTED, "LLVM: %s", message);
+    TinyStatus status = tiny_fail (error, TINY_STATUS_UNSUPPORTED, "LLVM: %s", message);
     llvm->DisposeMessage (message);
     return status;
   }
@@ -203,8 +203,8 @@ create_machine (const Llvm *llvm, const CpuArch *arch, LlvmRef *out, TinyPluginE
   *out = llvm->CreateTargetMachine (target, triples[arch->kind], base_processors[arch->kind],
                                     features, level_default, relocation_pic, code_model_small);
   if (*out == NULL)
-    return cpu_fail (error, TINY_STATUS_INTERNAL, "LLVM has no target machine for %s",
-                     triples[arch->kind]);
+    return tiny_fail (error, TINY_STATUS_INTERNAL, "LLVM has no target machine for %s",
+                      triples[arch->kind]);
   return TINY_STATUS_OK;
 }
 
@@ -284,7 +284,7 @@ run_passes (const Llvm *llvm,
   if (failure == NULL)
     return TINY_STATUS_OK;
   char *message = llvm->GetErrorMessage (failure);
-  cpu_fail (error, TINY_STATUS_COMPILE, "LLVM %u passes: %s", llvm->version, message);
+  tiny_fail (error, TINY_STATUS_COMPILE, "LLVM %u passes: %s", llvm->version, message);
   llvm->DisposeErrorMessage (message);
   return TINY_STATUS_COMPILE;
 }
@@ -301,7 +301,7 @@ emit_object (const Llvm *llvm,
   LlvmRef buffer = NULL;
   char *message = NULL;
   if (llvm->TargetMachineEmitToMemoryBuffer (machine, module, 1, &message, &buffer)) {
-    cpu_fail (error, TINY_STATUS_COMPILE, "LLVM: %s", message);
+    tiny_fail (error, TINY_STATUS_COMPILE, "LLVM: %s", message);
     llvm->DisposeMessage (message);
     return TINY_STATUS_COMPILE;
   }
@@ -311,8 +311,9 @@ emit_object (const Llvm *llvm,
   if (*out_data != NULL)
     memcpy (*out_data, llvm->GetBufferStart (buffer), *out_size);
   else
-    status = cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY,
-                       "no memory for an object of %llu bytes", (unsigned long long) *out_size);
+    status
+        = tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for an object of %llu bytes",
+                     (unsigned long long) *out_size);
   llvm->DisposeMemoryBuffer (buffer);
   return status;
 }
@@ -337,8 +338,8 @@ compile_module (const Llvm *llvm,
   char *message = NULL;
   const int return_status = 2;
   if (llvm->VerifyModule (module, return_status, &message))
-    status = cpu_fail (error, TINY_STATUS_COMPILE, "%s: LLVM refuses its code: %s", args->name,
-                       message);
+    status = tiny_fail (error, TINY_STATUS_COMPILE, "%s: LLVM refuses its code: %s", args->name,
+                        message);
   llvm->DisposeMessage (message);
   return status != TINY_STATUS_OK ? status
                                   : run_passes (llvm, module, machine, args->linear, error);
@@ -365,7 +366,7 @@ compile_for (const Llvm *llvm,
     status = emit_object (llvm, module, machine, out_data, out_size, error);
   if (status == TINY_STATUS_OK && diagnostics.text[0] != '\0') {
     status
-        = cpu_fail (error, TINY_STATUS_COMPILE, "%s: LLVM: %s", args->name, diagnostics.text);
+        = tiny_fail (error, TINY_STATUS_COMPILE, "%s: LLVM: %s", args->name, diagnostics.text);
     cpu_host->free (*out_data);
     *out_data = NULL;
   }
@@ -383,7 +384,7 @@ cpu_llvm_compile (const TinyCompileArgs *args,
 {
   if (args == NULL || args->struct_size < sizeof *args || args->linear == NULL
       || args->linear->struct_size < sizeof *args->linear || args->name == NULL)
-    return cpu_fail (error, TINY_STATUS_INVALID, "compile: no linear program");
+    return tiny_fail (error, TINY_STATUS_INVALID, "compile: no linear program");
   CpuArch arch;
   const Llvm *llvm;
   TinyStatus status = cpu_arch_parse (args->arch, &arch, error);
@@ -394,7 +395,7 @@ cpu_llvm_compile (const TinyCompileArgs *args,
   if (setjmp (here.place) == 0) {
     status = compile_for (llvm, args, &arch, out_data, out_size, error);
   } else {
-    status = cpu_fail (error, TINY_STATUS_COMPILE, "%s: LLVM: %s", args->name, here.reason);
+    status = tiny_fail (error, TINY_STATUS_COMPILE, "%s: LLVM: %s", args->name, here.reason);
     /* LLVM 15 cannot select some broadcasts of 16 bits with this feature; few kernels gain by it. */
     if ((arch.features & CPU_BIT (AVX512FP16)) != 0 && setjmp (here.place) == 0) {
       arch.features &= ~CPU_BIT (AVX512FP16);
@@ -471,8 +472,8 @@ cpu_llvm_disassemble (const void *data, uint64_t size, char **out_text, TinyPlug
   listing.disassembler = listing.llvm->CreateDisasmCPUFeatures (
       triples[all.kind], base_processors[all.kind], features, NULL, 0, NULL, NULL);
   if (listing.disassembler == NULL)
-    return cpu_fail (error, TINY_STATUS_UNSUPPORTED, "this libLLVM cannot disassemble %s",
-                     triples[all.kind]);
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "this libLLVM cannot disassemble %s",
+                      triples[all.kind]);
   if (all.kind == CPU_ARCH_X86_64)
     listing.llvm->SetDisasmOptions (listing.disassembler, OPTION_ASM_VARIANT);
   status = cpu_object_for_each_code (data, size, &machine, list_section, &listing, error);
@@ -483,7 +484,7 @@ cpu_llvm_disassemble (const void *data, uint64_t size, char **out_text, TinyPlug
     memcpy (*out_text, listing.text != NULL ? listing.text : "", listing.used);
     (*out_text)[listing.used] = '\0';
   } else if (status == TINY_STATUS_OK) {
-    status = cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for the listing");
+    status = tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for the listing");
   }
   free (listing.text);
   return status;

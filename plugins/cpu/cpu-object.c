@@ -58,7 +58,7 @@ typedef struct {
 static TinyStatus
 corrupt (const Loader *l, const char *what)
 {
-  return cpu_fail (l->error, TINY_STATUS_CORRUPT, "damaged program: %s", what);
+  return tiny_fail (l->error, TINY_STATUS_CORRUPT, "damaged program: %s", what);
 }
 
 static bool
@@ -94,7 +94,7 @@ read_sections (Loader *l)
   l->sections = calloc (n, sizeof *l->sections);
   l->offsets = calloc (n, sizeof *l->offsets);
   if (l->sections == NULL || l->offsets == NULL)
-    return cpu_fail (l->error, TINY_STATUS_OUT_OF_MEMORY, "no memory for %u sections", n);
+    return tiny_fail (l->error, TINY_STATUS_OUT_OF_MEMORY, "no memory for %u sections", n);
   memcpy (l->sections, l->data + l->header.e_shoff, n * sizeof *l->sections);
   for (uint32_t i = 0; i < n; i++) {
     const Elf64_Shdr *s = &l->sections[i];
@@ -187,8 +187,8 @@ map_sections (Loader *l)
       = mmap (NULL, l->n_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (l->memory == MAP_FAILED) {
     l->memory = NULL;
-    return cpu_fail (l->error, TINY_STATUS_OUT_OF_MEMORY, "no memory for %llu bytes of code",
-                     (unsigned long long) l->n_bytes);
+    return tiny_fail (l->error, TINY_STATUS_OUT_OF_MEMORY, "no memory for %llu bytes of code",
+                      (unsigned long long) l->n_bytes);
   }
   for (uint32_t i = 0; i < l->header.e_shnum; i++) {
     const Elf64_Shdr *s = &l->sections[i];
@@ -217,8 +217,8 @@ resolve_symbol (Loader *l, uint32_t n, uint64_t *out, bool *out_is_far)
         return TINY_STATUS_OK;
       }
     }
-    return cpu_fail (l->error, TINY_STATUS_CORRUPT,
-                     "program calls '%.200s', which the CPU has not", name);
+    return tiny_fail (l->error, TINY_STATUS_CORRUPT,
+                      "program calls '%.200s', which the CPU has not", name);
   }
   if (symbol.st_shndx == SHN_ABS) {
     *out = symbol.st_value;
@@ -362,8 +362,8 @@ relocate (Loader *l, uint32_t section, const Elf64_Rela *rela)
          && (kinds[k].machine != l->header.e_machine || kinds[k].type != type))
     k++;
   if (k == CPU_ARRAY_SIZE (kinds))
-    return cpu_fail (l->error, TINY_STATUS_CORRUPT, "damaged program: relocation type %u",
-                     type);
+    return tiny_fail (l->error, TINY_STATUS_CORRUPT, "damaged program: relocation type %u",
+                      type);
   uint64_t width = kinds[k].field == FIELD_ABS64 || kinds[k].field == FIELD_PC64 ? 8 : 4;
   if (!is_inside (rela->r_offset, width, l->sections[section].sh_size))
     return corrupt (l, "relocation outside its section");
@@ -438,8 +438,8 @@ find_entry (Loader *l, const char *name, CpuObject *out)
   }
   if (out->entry != NULL)
     return TINY_STATUS_OK;
-  return cpu_fail (l->error, TINY_STATUS_CORRUPT, "damaged program: no function '%.200s'",
-                   name);
+  return tiny_fail (l->error, TINY_STATUS_CORRUPT, "damaged program: no function '%.200s'",
+                    name);
 }
 
 static TinyStatus
@@ -449,8 +449,8 @@ load (Loader *l, const char *name, CpuObject *out)
   if ((status = read_header (l)) != TINY_STATUS_OK)
     return status;
   if (l->header.e_machine != HOST_MACHINE)
-    return cpu_fail (l->error, TINY_STATUS_UNSUPPORTED,
-                     "a program for another kind of processor");
+    return tiny_fail (l->error, TINY_STATUS_UNSUPPORTED,
+                      "a program for another kind of processor");
   if ((status = read_sections (l)) != TINY_STATUS_OK
       || (status = find_symbols (l)) != TINY_STATUS_OK
       || (status = place_sections (l)) != TINY_STATUS_OK
@@ -459,8 +459,8 @@ load (Loader *l, const char *name, CpuObject *out)
       || (status = find_entry (l, name, out)) != TINY_STATUS_OK)
     return status;
   if (mprotect (l->memory, l->writable_at, PROT_READ | PROT_EXEC) != 0)
-    return cpu_fail (l->error, TINY_STATUS_PERMISSION,
-                     "the system lets no code be made executable");
+    return tiny_fail (l->error, TINY_STATUS_PERMISSION,
+                      "the system lets no code be made executable");
   __builtin___clear_cache ((char *) l->memory, (char *) l->memory + l->writable_at);
   return TINY_STATUS_OK;
 }

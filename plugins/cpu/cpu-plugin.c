@@ -12,7 +12,7 @@ init (const TinyHost *host, TinyPluginError *error)
 {
   if (host == NULL || host->struct_size < sizeof *host || host->alloc == NULL
       || host->free == NULL)
-    return cpu_fail (error, TINY_STATUS_INVALID, "init: incomplete host table");
+    return tiny_fail (error, TINY_STATUS_INVALID, "init: incomplete host table");
   cpu_host = host;
   return TINY_STATUS_OK;
 }

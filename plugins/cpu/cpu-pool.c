@@ -211,9 +211,9 @@ close_job (CpuPool *pool)
 static uint64_t
 run_alone (CpuKernel kernel, void **buffers, const int64_t *variables, int64_t n_points)
 {
-  uint64_t start = cpu_now_ns ();
+  uint64_t start = tiny_now_ns ();
   kernel (buffers, variables, 0, n_points);
-  uint64_t ps = (cpu_now_ns () - start) * 1000 / (uint64_t) (n_points > 0 ? n_points : 1);
+  uint64_t ps = (tiny_now_ns () - start) * 1000 / (uint64_t) (n_points > 0 ? n_points : 1);
   return ps > 0 ? ps : 1;
 }
 
@@ -235,9 +235,9 @@ cpu_pool_run (
     futex_wake (&pool->sequence,
                 n_points - 1 < (int64_t) n_sleeping ? (int) n_points - 1 : INT_MAX);
 
-  uint64_t start = cpu_now_ns ();
+  uint64_t start = tiny_now_ns ();
   int64_t n_done = take_chunks (pool, 0);
-  uint64_t ns = cpu_now_ns () - start;
+  uint64_t ns = tiny_now_ns () - start;
   close_job (pool);
   atomic_store_explicit (&pool->taken, 0, memory_order_release);
   return n_done > 0 ? ns * 1000 / (uint64_t) n_done : 0;
@@ -265,10 +265,10 @@ start_worker (Worker *worker, const CpuThreads *threads, TinyPluginError *error)
   }
   return status == 0 ? TINY_STATUS_OK
          : is_bound && status == EINVAL
-             ? cpu_fail (error, TINY_STATUS_INVALID,
-                         "TINY_AFFINITY: processor %u is none this process may use", processor)
-             : cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "cannot start worker thread %u: %s",
-                         worker->number, strerror (status));
+             ? tiny_fail (error, TINY_STATUS_INVALID,
+                          "TINY_AFFINITY: processor %u is none this process may use", processor)
+             : tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "cannot start worker thread %u: %s",
+                          worker->number, strerror (status));
 }
 
 /* Starts as many as the system gives; only a wrong place is an error. */
@@ -299,7 +299,7 @@ cpu_pool_new (const CpuThreads *threads, CpuPool **out, TinyPluginError *error)
 {
   CpuPool *pool = NULL;
   if (posix_memalign ((void **) &pool, 64, sizeof *pool) != 0)
-    return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for the worker threads");
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for the worker threads");
   *pool = (CpuPool){ .n_threads = threads->n_threads > 0 ? threads->n_threads : 1 };
   pool->workers = calloc (pool->n_threads, sizeof *pool->workers);
   if (posix_memalign ((void **) &pool->parts, 64, pool->n_threads * sizeof *pool->parts) != 0)
@@ -309,8 +309,8 @@ cpu_pool_new (const CpuThreads *threads, CpuPool **out, TinyPluginError *error)
   pool->is_parent = page != MAP_FAILED ? page : NULL;
   if (pool->workers == NULL || pool->parts == NULL || page == MAP_FAILED) {
     cpu_pool_free (pool);
-    return cpu_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for %u worker threads",
-                     threads->n_threads);
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for %u worker threads",
+                      threads->n_threads);
   }
   *page = 1;
   if (madvise (page, 4096, MADV_WIPEONFORK) != 0)

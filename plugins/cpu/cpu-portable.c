@@ -182,10 +182,11 @@ cpu_portable_target (const char *arch, TinyTarget *out, TinyPluginError *error)
       = OP (CMPLT) | OP (CMPNE) | OP (CMPEQ) | OP (CAST) | OP (RECIP) | OP (FDIV);
 #undef OP
   if (arch != NULL && arch[0] != '\0' && strcmp (arch, CPU_PORTABLE_ARCH) != 0)
-    return cpu_fail (error, TINY_STATUS_INVALID,
-                     "the renderer C has the architecture " CPU_PORTABLE_ARCH ", not %s", arch);
+    return tiny_fail (error, TINY_STATUS_INVALID,
+                      "the renderer C has the architecture " CPU_PORTABLE_ARCH ", not %s",
+                      arch);
   if (out == NULL || out->struct_size < sizeof *out)
-    return cpu_fail (error, TINY_STATUS_INVALID, "target: struct_size too small");
+    return tiny_fail (error, TINY_STATUS_INVALID, "target: struct_size too small");
   *out = (TinyTarget){ .struct_size = sizeof *out,
                        .flags = TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED,
                        .arch = CPU_PORTABLE_ARCH,
@@ -221,7 +222,7 @@ cpu_portable_compile (const TinyCompileArgs *args,
                       TinyPluginError *error)
 {
   if (args == NULL || args->struct_size < sizeof *args)
-    return cpu_fail (error, TINY_STATUS_INVALID, "compile: no source");
+    return tiny_fail (error, TINY_STATUS_INVALID, "compile: no source");
   TinyCompileArgs host = *args;
   host.arch = cpu_portable_host_arch;
   return cpu_clang_compile (&host, out_data, out_size, error);

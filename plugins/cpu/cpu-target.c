@@ -191,15 +191,15 @@ add_item (CpuArch *arch, const char *item, size_t n, TinyPluginError *error)
   if (n == 6 && memcmp (item, "native", 6) == 0) {
     CpuArch host;
     if (!cpu_arch_host (&host) || host.kind != arch->kind)
-      return cpu_fail (error, TINY_STATUS_INVALID, "native: this machine is no %s", arch_name);
+      return tiny_fail (error, TINY_STATUS_INVALID, "native: this machine is no %s", arch_name);
     arch->features |= host.features;
     return TINY_STATUS_OK;
   }
   if (n > 1 && (item[0] == '+' || item[0] == '-')) {
     int feature = find_feature (arch->kind, item + 1, n - 1);
     if (feature < 0)
-      return cpu_fail (error, TINY_STATUS_INVALID, "unknown %s feature '%.*s'", arch_name,
-                       (int) n - 1, item + 1);
+      return tiny_fail (error, TINY_STATUS_INVALID, "unknown %s feature '%.*s'", arch_name,
+                        (int) n - 1, item + 1);
     if (item[0] == '+')
       add_feature (arch, (unsigned) feature);
     else
@@ -208,12 +208,11 @@ add_item (CpuArch *arch, const char *item, size_t n, TinyPluginError *error)
   }
   if (n > 0 && add_named (arch, item, n))
     return TINY_STATUS_OK;
-  cpu_fail (error, TINY_STATUS_INVALID, "unknown %s processor or feature '%.*s'", arch_name,
-            (int) n, item);
-  cpu_hint (error, "ARCH,PROCESSOR,+feature,-feature, such as %s",
-            arch->kind == CPU_ARCH_X86_64 ? "x86_64,native,-avx512f or x86_64,x86-64-v3"
-                                          : "aarch64,native or aarch64,neoverse-n1");
-  return TINY_STATUS_INVALID;
+  tiny_fail (error, TINY_STATUS_INVALID, "unknown %s processor or feature '%.*s'", arch_name,
+             (int) n, item);
+  return tiny_hint (TINY_STATUS_INVALID, error, "ARCH,PROCESSOR,+feature,-feature, such as %s",
+                    arch->kind == CPU_ARCH_X86_64 ? "x86_64,native,-avx512f or x86_64,x86-64-v3"
+                                                  : "aarch64,native or aarch64,neoverse-n1");
 }
 
 TinyStatus
@@ -222,10 +221,10 @@ cpu_arch_parse (const char *text, CpuArch *out, TinyPluginError *error)
   if (text == NULL || text[0] == '\0' || strcmp (text, "native") == 0) {
     if (cpu_arch_host (out))
       return TINY_STATUS_OK;
-    return cpu_fail (error, TINY_STATUS_UNSUPPORTED, "no code generator for this processor");
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "no code generator for this processor");
   }
   if (strlen (text) > 1024)
-    return cpu_fail (error, TINY_STATUS_INVALID, "architecture string of over 1024 bytes");
+    return tiny_fail (error, TINY_STATUS_INVALID, "architecture string of over 1024 bytes");
 
   size_t n = strcspn (text, ",");
   unsigned i = 0;
@@ -233,9 +232,8 @@ cpu_arch_parse (const char *text, CpuArch *out, TinyPluginError *error)
          && (strlen (arch_names[i].name) != n || memcmp (arch_names[i].name, text, n) != 0))
     i++;
   if (i == CPU_ARRAY_SIZE (arch_names)) {
-    cpu_fail (error, TINY_STATUS_INVALID, "unknown architecture '%.*s'", (int) n, text);
-    cpu_hint (error, "x86_64 and aarch64 are known");
-    return TINY_STATUS_INVALID;
+    tiny_fail (error, TINY_STATUS_INVALID, "unknown architecture '%.*s'", (int) n, text);
+    return tiny_hint (TINY_STATUS_INVALID, error, "x86_64 and aarch64 are known");
   }
   *out = (CpuArch){ arch_names[i].kind, 0 };
   while (text[n] == ',') {
@@ -383,7 +381,7 @@ cpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
   if (status != TINY_STATUS_OK)
     return status;
   if (out == NULL || out->struct_size < sizeof *out)
-    return cpu_fail (error, TINY_STATUS_INVALID, "target: struct_size too small");
+    return tiny_fail (error, TINY_STATUS_INVALID, "target: struct_size too small");
 
   *out = (TinyTarget){ .struct_size = sizeof *out };
   out->flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED;

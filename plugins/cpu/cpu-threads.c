@@ -52,16 +52,16 @@ read_affinity (const char *text, CpuThreads *out, TinyPluginError *error)
   for (const char *p = text; out->n_processors == 0 || *p != '\0';) {
     long first, last;
     if ((out->n_processors > 0 && *p++ != ',') || !read_number (&p, CPU_SETSIZE - 1, &first))
-      return cpu_fail (error, TINY_STATUS_INVALID,
-                       "TINY_AFFINITY=%s: a list of processors such as 0-3,8 is wanted", text);
+      return tiny_fail (error, TINY_STATUS_INVALID,
+                        "TINY_AFFINITY=%s: a list of processors such as 0-3,8 is wanted", text);
     last = first;
     if (*p == '-' && (p++, !read_number (&p, CPU_SETSIZE - 1, &last) || last < first))
-      return cpu_fail (error, TINY_STATUS_INVALID,
-                       "TINY_AFFINITY=%s: a range is FIRST-LAST, such as 0-3", text);
+      return tiny_fail (error, TINY_STATUS_INVALID,
+                        "TINY_AFFINITY=%s: a range is FIRST-LAST, such as 0-3", text);
     for (long i = first; i <= last; i++) {
       if (out->n_processors == CPU_MAX_THREADS)
-        return cpu_fail (error, TINY_STATUS_INVALID, "TINY_AFFINITY: more than %d processors",
-                         CPU_MAX_THREADS);
+        return tiny_fail (error, TINY_STATUS_INVALID, "TINY_AFFINITY: more than %d processors",
+                          CPU_MAX_THREADS);
       out->processors[out->n_processors++] = (uint16_t) i;
     }
   }

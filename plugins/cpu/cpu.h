@@ -11,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "tiny-plugin.h"
+#include "tiny-plugin-kit.h"
 
 #define CPU_ARRAY_SIZE(array) (sizeof (array) / sizeof ((array)[0]))
 
@@ -35,14 +35,6 @@ typedef void (*CpuKernel) (void **buffers,
 
 /* The module's view of the core, set by init(). */
 extern const TinyHost *cpu_host;
-
-/* ---- cpu-error.c ---- */
-TinyStatus cpu_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
-    __attribute__ ((format (printf, 3, 4)));
-/* Adds to a failure just reported. */
-void cpu_hint (TinyPluginError *error, const char *format, ...)
-    __attribute__ ((format (printf, 2, 3)));
-uint64_t cpu_now_ns (void);
 
 /* ---- cpu-target.c: architectures as text ---- */
 typedef enum { CPU_ARCH_X86_64 = 0, CPU_ARCH_AARCH64 = 1, CPU_N_ARCHS = 2 } CpuArchKind;

@@ -5,13 +5,7 @@
  * It has host memory, takes every binary and skips every dispatch, so that kernels can be compiled
  * for hardware that is not there (DEV=NULL:CUDA:sm_90) and the core's own costs be measured. What
  * was never written reads as zeros. */
-#include "tiny-plugin.h"
-
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-TINY_PLUGIN_NOTE (0);
+#include "tiny-plugin-kit.h"
 
 enum { ALIGNMENT = 64 };
 
@@ -22,13 +16,6 @@ struct TinyPluginBuffer {
 };
 
 static char the_device, the_program;
-
-static TinyStatus
-fail (TinyPluginError *error, TinyStatus status, const char *text)
-{
-  snprintf (error->text, sizeof error->text, "%s", text);
-  return status;
-}
 
 /* ---- device ---- */
 static void
@@ -58,7 +45,7 @@ alloc (TinyPluginDevice *device,
   if (buffer == NULL || memory == NULL) {
     free (buffer);
     free (memory);
-    return fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
   }
   buffer->memory = memory;
   buffer->data = (char *) (((uintptr_t) memory + ALIGNMENT - 1) & ~(uintptr_t) (ALIGNMENT - 1));
@@ -97,7 +84,7 @@ run (const TinyCommand *command, TinyPluginError *error)
   case TINY_COMMAND_DISPATCH:
     return TINY_STATUS_OK;
   default:
-    return fail (error, TINY_STATUS_UNSUPPORTED, "unknown command");
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "unknown command");
   }
 }
 
@@ -146,17 +133,6 @@ static const TinyDeviceTable table = {
 
 /* ---- module ---- */
 static TinyStatus
-init (const TinyHost *host, TinyPluginError *error)
-{
-  return TINY_STATUS_OK;
-}
-
-static void
-fini (void)
-{
-}
-
-static TinyStatus
 scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
 {
   if (*n > 0) {
@@ -179,26 +155,11 @@ open_device (const char *id,
   return TINY_STATUS_OK;
 }
 
-static const TinyPluginModule module = {
-  .struct_size = sizeof module,
-  .flags = TINY_MODULE_ANY_RENDERER,
-  .abi_major = TINY_PLUGIN_ABI_MAJOR,
-  .abi_minor = TINY_PLUGIN_ABI_MINOR,
-  .name = "NULL",
-  .vendor = "tinycore",
-  .version = NULL_VERSION,
-  .license = "MIT",
-  .init = init,
-  .fini = fini,
-  .scan = scan,
-  .open = open_device,
-};
-
-TINY_PLUGIN_EXPORT const TinyPluginModule *tiny_plugin_entry_1 (uint32_t host_minor,
-                                                                TinyPluginError *error);
-
-TINY_PLUGIN_EXPORT const TinyPluginModule *
-tiny_plugin_entry_1 (uint32_t host_minor, TinyPluginError *error)
-{
-  return &module;
-}
+TINY_KIT_MODULE (null_host,
+                 .flags = TINY_MODULE_ANY_RENDERER,
+                 .name = "NULL",
+                 .vendor = "tinycore",
+                 .version = NULL_VERSION,
+                 .license = "MIT",
+                 .scan = scan,
+                 .open = open_device)

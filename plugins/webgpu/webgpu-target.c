@@ -77,7 +77,8 @@ webgpu_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, Err
   WebgpuArch arch = { 0 };
   char head[1024];
   TINY_TRY (parse (args->arch, &arch, error));
-  if (linear->n_variables > MAX_VARIABLES || linear->n_params > arch.buffers)
+  if (linear->n_variables > MAX_VARIABLES || linear->n_params > MAX_BUFFERS
+      || linear->n_params > arch.buffers)
     return tiny_fail (error, TINY_STATUS_COMPILE,
                       "%s: its %u buffers and %u variables are more than the device binds",
                       args->name, linear->n_params, linear->n_variables);

@@ -269,14 +269,14 @@ check_program (TinyPluginProgram *self, TinyStatus status, TinyPluginError *erro
   uint32_t open = 0;
   for (uint32_t i = 0; i < self->n_params; i++)
     if (self->params[i].dtype == TINY_DTYPE_VOID || self->params[i].dtype > TINY_DTYPE_F64)
-      return ref_fail (error, status, "%s: parameter %u has an unknown dtype", self->name, i);
+      return tiny_fail (error, status, "%s: parameter %u has an unknown dtype", self->name, i);
   for (uint32_t i = 0; i < self->n_instrs; i++) {
     const TinyInstr *instr = &self->instrs[i];
     const char *wrong = check_instr (self, i, &open);
     if (wrong != NULL) {
       const char *name = instr->op < TINY_N_INSTRS ? ref_ops[instr->op].name : NULL;
-      return ref_fail (error, status, "%s: instruction %u (%s %u) %s", self->name, i,
-                       name != NULL ? name : "op", instr->op, wrong);
+      return tiny_fail (error, status, "%s: instruction %u (%s %u) %s", self->name, i,
+                        name != NULL ? name : "op", instr->op, wrong);
     }
     self->slots[i] = (uint32_t) self->n_slots;
     if (instr->op == TINY_INSTR_LOCAL) {
@@ -288,7 +288,8 @@ check_program (TinyPluginProgram *self, TinyStatus status, TinyPluginError *erro
     self->n_slots += instr->lanes + (instr->op == TINY_INSTR_REGISTER);
   }
   if (open != 0)
-    return ref_fail (error, status, "%s: instruction %u is never closed", self->name, open - 1);
+    return tiny_fail (error, status, "%s: instruction %u is never closed", self->name,
+                      open - 1);
   return TINY_STATUS_OK;
 }
 
@@ -323,17 +324,17 @@ ref_program_new (const char *name,
 {
   Blob head;
   if (data == NULL || size < sizeof head)
-    return ref_fail (error, status, "%s: not a program of REF: too short", name);
+    return tiny_fail (error, status, "%s: not a program of REF: too short", name);
   memcpy (&head, data, sizeof head);
   if (memcmp (head.magic, blob_magic, sizeof head.magic) != 0)
-    return ref_fail (error, status, "%s: not a program of this version of REF", name);
+    return tiny_fail (error, status, "%s: not a program of this version of REF", name);
   if (head.checksum != checksum (data, size))
-    return ref_fail (error, status, "%s: the program is damaged", name);
+    return tiny_fail (error, status, "%s: the program is damaged", name);
   uint64_t n_items = (uint64_t) head.group[0] * head.group[1];
   if (head.n_instrs > MAX_INSTRS || head.n_params > MAX_PARAMS || head.reserved != 0
       || size != sizeof head + body_size (&head) || n_items == 0 || n_items > MAX_GROUP
       || head.group[2] == 0 || head.group[2] > MAX_GROUP || n_items * head.group[2] > MAX_GROUP)
-    return ref_fail (error, status, "%s: sizes in the program are wrong", name);
+    return tiny_fail (error, status, "%s: sizes in the program are wrong", name);
 
   TinyPluginProgram *self = calloc (1, sizeof *self);
   if (self != NULL) {
@@ -344,7 +345,7 @@ ref_program_new (const char *name,
   }
   if (self == NULL || self->blob == NULL || !self->slots || !self->partner || !self->scope) {
     ref_program_free (self);
-    return ref_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to load it", name);
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to load it", name);
   }
   snprintf (self->name, sizeof self->name, "%s", name);
   memcpy (self->blob, data, size);

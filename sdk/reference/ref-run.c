@@ -53,11 +53,11 @@ static TinyStatus
 run_fail (const Group *group, const Item *item, const char *what, TinyPluginError *error)
 {
   const TinyPluginProgram *program = group->program;
-  return ref_fail (error, TINY_STATUS_LAUNCH,
-                   "%s: instruction %u (%s) %s, at grid (%u, %u, %u), item (%u, %u, %u)",
-                   program->name, item->next, ref_ops[program->instrs[item->next].op].name,
-                   what, group->grid[0], group->grid[1], group->grid[2], item->index[0],
-                   item->index[1], item->index[2]);
+  return tiny_fail (error, TINY_STATUS_LAUNCH,
+                    "%s: instruction %u (%s) %s, at grid (%u, %u, %u), item (%u, %u, %u)",
+                    program->name, item->next, ref_ops[program->instrs[item->next].op].name,
+                    what, group->grid[0], group->grid[1], group->grid[2], item->index[0],
+                    item->index[1], item->index[2]);
 }
 
 static uint64_t
@@ -360,7 +360,7 @@ run_group (Group *group, Item *items, uint32_t n_items, TinyPluginError *error)
       if (status != TINY_STATUS_OK)
         return status;
       if (items[i].next != items[0].next)
-        return ref_fail (
+        return tiny_fail (
             error, TINY_STATUS_LAUNCH,
             "%s: item %u of group (%u, %u, %u) stops before instruction %u, item 0 before "
             "%u: not all items reach the same barrier",
@@ -435,16 +435,16 @@ ref_dispatch (const TinyCommand *command, TinyPluginError *error)
 {
   const TinyPluginProgram *program = command->program;
   if (program == NULL)
-    return ref_fail (error, TINY_STATUS_INVALID, "dispatch without a program");
+    return tiny_fail (error, TINY_STATUS_INVALID, "dispatch without a program");
   if (command->n_buffers != program->n_params || command->n_variables != program->n_variables)
-    return ref_fail (error, TINY_STATUS_INVALID,
-                     "%s: takes %u buffers and %u variables, was given %u and %u",
-                     program->name, program->n_params, program->n_variables, command->n_buffers,
-                     command->n_variables);
+    return tiny_fail (error, TINY_STATUS_INVALID,
+                      "%s: takes %u buffers and %u variables, was given %u and %u",
+                      program->name, program->n_params, program->n_variables,
+                      command->n_buffers, command->n_variables);
   for (uint32_t i = 0; i < command->n_buffers; i++)
     if (!ref_span_is_inside (&command->buffers[i]))
-      return ref_fail (error, TINY_STATUS_INVALID, "%s: span %u is outside its buffer",
-                       program->name, i);
+      return tiny_fail (error, TINY_STATUS_INVALID, "%s: span %u is outside its buffer",
+                        program->name, i);
 
   const uint32_t *size = program->group;
   uint32_t n_items = size[0] * size[1] * size[2];
@@ -453,8 +453,8 @@ ref_dispatch (const TinyCommand *command, TinyPluginError *error)
   Group group = { .program = program, .command = command };
   TinyStatus status;
   if (items == NULL || values == NULL || !group_init (&group, n_items)) {
-    status = ref_fail (error, TINY_STATUS_OUT_OF_MEMORY,
-                       "%s: no memory for the values of %u items", program->name, n_items);
+    status = tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY,
+                        "%s: no memory for the values of %u items", program->name, n_items);
   } else {
     for (uint32_t i = 0; i < n_items; i++) {
       items[i].values = values + i * program->n_slots;

@@ -139,16 +139,16 @@ apply_word (TinyTarget *target, const char *word, size_t length, TinyPluginError
     char *end;
     long number = strtol (word + n + 1, &end, 10);
     if (end != word + length || number < 1 || (uint32_t) number > words[i].most)
-      return ref_fail (error, TINY_STATUS_INVALID,
-                       "REF's \"%s\" takes a number from 1 to %" PRIu32 ", not \"%.*s\"",
-                       words[i].name, words[i].most, (int) length, word);
+      return tiny_fail (error, TINY_STATUS_INVALID,
+                        "REF's \"%s\" takes a number from 1 to %" PRIu32 ", not \"%.*s\"",
+                        words[i].name, words[i].most, (int) length, word);
     words[i].set (target, (uint32_t) number);
     return TINY_STATUS_OK;
   }
-  return ref_fail (error, TINY_STATUS_INVALID,
-                   "REF has no architecture \"%.*s\"; it knows ref, groups, items=N, local=N, "
-                   "grid=N, lanes=N, params=N, words, f16 and least, with commas between them",
-                   (int) length, word);
+  return tiny_fail (error, TINY_STATUS_INVALID,
+                    "REF has no architecture \"%.*s\"; it knows ref, groups, items=N, local=N, "
+                    "grid=N, lanes=N, params=N, words, f16 and least, with commas between them",
+                    (int) length, word);
 }
 
 TinyStatus
@@ -157,7 +157,7 @@ ref_target (const char *arch, TinyTarget *out, TinyPluginError *error)
   if (arch == NULL || *arch == '\0')
     arch = "ref";
   if (out == NULL || out->struct_size < sizeof *out)
-    return ref_fail (error, TINY_STATUS_INVALID, "target is too small");
+    return tiny_fail (error, TINY_STATUS_INVALID, "target is too small");
   *out = (TinyTarget){ .struct_size = sizeof *out,
                        .flags = TINY_TARGET_MASKED | TINY_TARGET_UNALIGNED,
                        .dtypes_storage = ALL,
@@ -176,7 +176,7 @@ ref_target (const char *arch, TinyTarget *out, TinyPluginError *error)
           && (ref_ops[op].dtypes & TINY_DTYPE_BIT (dtype)) != 0)
         out->ops[dtype] |= TINY_INSTR_BIT (op);
   if (strlen (arch) >= sizeof out->arch)
-    return ref_fail (error, TINY_STATUS_INVALID, "REF's architecture is too long");
+    return tiny_fail (error, TINY_STATUS_INVALID, "REF's architecture is too long");
   snprintf (out->arch, sizeof out->arch, "%s", arch);
   for (const char *word = arch;;) {
     size_t length = strcspn (word, ",");
@@ -217,13 +217,13 @@ ref_check_target (const char *arch, const TinyLinear *linear, TinyPluginError *e
   if (status != TINY_STATUS_OK)
     return status;
   if (linear->n_params > target.max_params)
-    return ref_fail (error, TINY_STATUS_COMPILE, "%s: has %u buffers, the target allows %u",
-                     linear->name, linear->n_params, target.max_params);
+    return tiny_fail (error, TINY_STATUS_COMPILE, "%s: has %u buffers, the target allows %u",
+                      linear->name, linear->n_params, target.max_params);
   for (uint32_t i = 0; i < linear->n_instrs; i++) {
     const char *wrong = check_instr (&target, linear, &linear->instrs[i]);
     if (wrong != NULL)
-      return ref_fail (error, TINY_STATUS_COMPILE, "%s: instruction %u (%s) %s", linear->name,
-                       i, ref_ops[linear->instrs[i].op].name, wrong);
+      return tiny_fail (error, TINY_STATUS_COMPILE, "%s: instruction %u (%s) %s", linear->name,
+                        i, ref_ops[linear->instrs[i].op].name, wrong);
   }
   return TINY_STATUS_OK;
 }

@@ -4,16 +4,12 @@
  * backend has. The others are what REF does in place of hardware. */
 #pragma once
 
-#include "tiny-plugin.h"
+#include "tiny-plugin-kit.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
 enum { MAX_LANES = 64, MAX_GROUP = 1024, MAX_PARAMS = 1024, MAX_INSTRS = 1 << 22 };
-
-/* Fills @error and returns @status, so that failing is one statement. */
-__attribute__ ((format (printf, 3, 4))) TinyStatus
-ref_fail (TinyPluginError *error, TinyStatus status, const char *format, ...);
 
 /* ---- ref-ops.c: numbers and what each op does with them ---- */
 typedef struct {

@@ -3,7 +3,7 @@
  * tiny-ref.c: the reference backend, a slow and obviously right interpreter of linear programs.
  *
  * It is also the shortest complete example of a backend: this file is what each has, written
- * against one header and no library but libc. Read it from the bottom: the entry point returns the
+ * against one header, its kit and no library but libc. Read it from the bottom: the entry point returns the
  * module table; the module opens a device; the device has buffers, a queue and programs; a
  * renderer makes a program from a linear program. This renderer has no dialect, so compile() gets
  * the instructions themselves. It checks them and writes them down as they are, where a backend
@@ -11,7 +11,6 @@
 #include "ref.h"
 
 #include <inttypes.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,18 +19,6 @@
 TINY_PLUGIN_NOTE (0);
 
 static const TinyHost *host;
-
-TinyStatus
-ref_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
-{
-  if (error != NULL && error->struct_size >= sizeof *error) {
-    va_list args;
-    va_start (args, format);
-    vsnprintf (error->text, sizeof error->text, format, args);
-    va_end (args);
-  }
-  return status;
-}
 
 /* ---- the device: memory is the host's ---- */
 struct TinyPluginDevice {
@@ -53,7 +40,7 @@ static TinyStatus
 device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
   if (out == NULL || out->struct_size < sizeof *out)
-    return ref_fail (error, TINY_STATUS_INVALID, "device info is too small");
+    return tiny_fail (error, TINY_STATUS_INVALID, "device info is too small");
   *out = (TinyDeviceInfo){ .struct_size = sizeof *out,
                            .flags = TINY_DEVICE_HOST_MEMORY,
                            .name = "reference interpreter",
@@ -76,8 +63,8 @@ device_alloc (TinyPluginDevice *device,
   if (buffer == NULL || data == NULL) {
     free (buffer);
     free (data);
-    return ref_fail (error, TINY_STATUS_OUT_OF_MEMORY,
-                     "no memory for a buffer of %" PRIu64 " bytes", n_bytes);
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY,
+                      "no memory for a buffer of %" PRIu64 " bytes", n_bytes);
   }
   *buffer = (TinyPluginBuffer){ data, n_bytes };
   *out = buffer;
@@ -122,7 +109,7 @@ copy (const TinyCommand *command, TinyPluginError *error)
   if ((writes && !ref_span_is_inside (dst)) || (reads && !ref_span_is_inside (src))
       || (writes && reads && dst->n_bytes != src->n_bytes)
       || (!(writes && reads) && command->host == NULL))
-    return ref_fail (error, TINY_STATUS_INVALID, "copy of spans that do not fit");
+    return tiny_fail (error, TINY_STATUS_INVALID, "copy of spans that do not fit");
   void *to = writes ? dst->buffer->data + dst->offset : command->host;
   const void *from = reads ? src->buffer->data + src->offset : command->host;
   memcpy (to, from, writes ? dst->n_bytes : src->n_bytes);
@@ -144,13 +131,13 @@ device_submit (TinyPluginDevice *device,
                TinyPluginError *error)
 {
   if (submit->struct_size < sizeof *submit)
-    return ref_fail (error, TINY_STATUS_INVALID, "submit is too small");
+    return tiny_fail (error, TINY_STATUS_INVALID, "submit is too small");
   /* A newer core's commands may be longer than ours: step by their own size. */
   const char *at = (const char *) submit->commands;
   for (uint32_t i = 0; i < submit->n_commands; i++) {
     const TinyCommand *command = (const TinyCommand *) at;
     if (command->struct_size < sizeof *command)
-      return ref_fail (error, TINY_STATUS_INVALID, "command %u is too small", i);
+      return tiny_fail (error, TINY_STATUS_INVALID, "command %u is too small", i);
     uint64_t start = now_ns ();
     TinyStatus status;
     if (command->type == TINY_COMMAND_DISPATCH)
@@ -158,8 +145,8 @@ device_submit (TinyPluginDevice *device,
     else if (command->type >= TINY_COMMAND_UPLOAD && command->type <= TINY_COMMAND_COPY)
       status = copy (command, error);
     else
-      status = ref_fail (error, TINY_STATUS_UNSUPPORTED, "command %u is of unknown type %u", i,
-                         command->type);
+      status = tiny_fail (error, TINY_STATUS_UNSUPPORTED, "command %u is of unknown type %u", i,
+                          command->type);
     if (status != TINY_STATUS_OK)
       return status;
     if (submit->out_ns != NULL)
@@ -176,7 +163,7 @@ program_load (TinyPluginDevice *device,
               TinyPluginError *error)
 {
   if (args->struct_size < sizeof *args)
-    return ref_fail (error, TINY_STATUS_INVALID, "program arguments are too small");
+    return tiny_fail (error, TINY_STATUS_INVALID, "program arguments are too small");
   TinyPluginProgram *program = NULL;
   TinyStatus status = ref_program_new (args->name, args->data, args->size, TINY_STATUS_CORRUPT,
                                        &program, error);
@@ -185,8 +172,8 @@ program_load (TinyPluginDevice *device,
   if (args->n_params != program->n_params || args->n_variables != program->n_variables
       || memcmp (args->group, program->group, sizeof program->group) != 0) {
     ref_program_free (program);
-    return ref_fail (error, TINY_STATUS_CORRUPT, "%s: is not the program it is said to be",
-                     args->name);
+    return tiny_fail (error, TINY_STATUS_CORRUPT, "%s: is not the program it is said to be",
+                      args->name);
   }
   *out = program;
   return TINY_STATUS_OK;
@@ -221,14 +208,14 @@ renderer_compile (const TinyCompileArgs *args,
 {
   const TinyLinear *linear = args->linear;
   if (linear == NULL || linear->struct_size < sizeof *linear)
-    return ref_fail (error, TINY_STATUS_INVALID, "compile needs the linear program");
+    return tiny_fail (error, TINY_STATUS_INVALID, "compile needs the linear program");
   if (linear->n_instrs > MAX_INSTRS)
-    return ref_fail (error, TINY_STATUS_COMPILE, "%s: the program is too long", linear->name);
+    return tiny_fail (error, TINY_STATUS_COMPILE, "%s: the program is too long", linear->name);
   uint64_t size = ref_blob_size (linear);
   void *data = host->alloc (size);
   if (data == NULL)
-    return ref_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to compile it",
-                     linear->name);
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory to compile it",
+                      linear->name);
   ref_blob_write (linear, data);
 
   /* Loading it once now tells the author of the program, not its user, what is wrong with it. */
@@ -291,8 +278,8 @@ module_open (const char *id,
              TinyPluginError *error)
 {
   if (strcmp (id, "ref") != 0)
-    return ref_fail (error, TINY_STATUS_NO_DEVICE, "REF has one device, \"ref\", and no \"%s\"",
-                     id);
+    return tiny_fail (error, TINY_STATUS_NO_DEVICE,
+                      "REF has one device, \"ref\", and no \"%s\"", id);
   *out = &the_device;
   *out_table = &device_table;
   return TINY_STATUS_OK;

@@ -23,7 +23,7 @@ def entry(box, **env):
 def need_device(box):
     found = entry(box)
     if found["state"] != "ready":
-        absent = ("no library", "CL_PLATFORM_NOT_FOUND", "no OpenCL platform has a device")
+        absent = ("cannot open shared object", "CL_PLATFORM_NOT_FOUND", "no OpenCL platform has a device")
         check(any(part in found["reason"] for part in absent), found)
         raise Skip(found["reason"])
     return found

@@ -80,6 +80,12 @@ test_arch_room (void)
   g_assert_false (tiny_arch_print ("hw", long_names, N, values, room.text));
   g_assert_cmpstr (room.text, ==, "");
   g_assert_cmpint (room.behind, ==, 77);
+  /* What is printed can be read. */
+  uint64_t large[N] = { 0, 0, UINT64_C (1) << 40, 1 };
+  TinyPluginError error;
+  g_assert_true (tiny_arch_print ("hw", names, N, large, room.text));
+  g_assert_cmpint (parse (room.text, large, &error), ==, TINY_STATUS_OK);
+  g_assert_cmpuint (large[2], ==, UINT32_MAX);
 }
 
 static TinyStatus
