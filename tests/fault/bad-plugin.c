@@ -147,7 +147,9 @@ static const TinyDeviceTable table = {
   .alloc = alloc,
 #endif
   .free = free_buffer,
+#ifndef FAULT_HALF_QUEUES
   .queue_create = queue_create,
+#endif
   .queue_destroy = queue_destroy,
   .submit = submit,
   .program_load = program_load,

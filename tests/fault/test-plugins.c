@@ -38,6 +38,8 @@ static const struct {
   { "future-minor-unnoted", TINY_ENTRY_BROKEN, TINY_ERROR_ABI, "plugin ABI 1.7 or newer" },
   { "no-scan", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "lacks the required slot scan" },
   { "no-alloc", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "lacks the required slot alloc" },
+  { "half-queues", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN,
+    "lacks the required slot queue_create" },
   { "no-compile", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "lacks the required slot compile" },
   { "reserved", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN,
     "the module table has reserved bits set" },
