@@ -104,7 +104,7 @@ free_buffer (TinyPluginDevice *device, TinyPluginBuffer *buffer)
   free (buffer);
 }
 
-static TinyStatus
+static UNUSED TinyStatus
 queue_create (TinyPluginDevice *device, TinyPluginQueue **out, TinyPluginError *error)
 {
   *out = NULL;
