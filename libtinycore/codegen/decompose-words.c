@@ -85,12 +85,17 @@ is_pair (const Walk *self, TinyDType dtype)
   return is_in_words (self, dtype) && dec_is_pair (dtype);
 }
 
+/* In which word a dtype is, where it is in one. */
+static TinyDType
+word_for (TinyDType dtype)
+{
+  return tiny_dtype_is_signed (dtype) && !dec_is_pair (dtype) ? TINY_DTYPE_I32 : TINY_DTYPE_U32;
+}
+
 static TinyDType
 word_of (const Walk *self, TinyDType dtype)
 {
-  if (!is_in_words (self, dtype))
-    return dtype;
-  return tiny_dtype_is_signed (dtype) && !dec_is_pair (dtype) ? TINY_DTYPE_I32 : TINY_DTYPE_U32;
+  return is_in_words (self, dtype) ? word_for (dtype) : dtype;
 }
 
 /* ---- what nodes have become ---- */
@@ -138,7 +143,7 @@ wrap (Walk *self, TinyNode *x, TinyDType dtype)
 {
   Decompose *d = self->d;
   guint n_bits = 8 * tiny_dtype_get_n_bytes (dtype);
-  x = dec_bits (d, x, word_of (self, dtype));
+  x = dec_bits (d, x, word_for (dtype));
   if (x->dtype == TINY_DTYPE_U32)
     return dec_with_int (d, TINY_OP_AND, x, (G_GINT64_CONSTANT (1) << n_bits) - 1);
   return dec_with_int (d, TINY_OP_SHR, dec_with_int (d, TINY_OP_SHL, x, 32 - n_bits),
@@ -166,7 +171,24 @@ convert_cast (Walk *self, TinyNode *node)
   add_part (self, narrows ? wrap (self, value, to) : value);
 }
 
-/* Between words, or between a word and a float of 16 bits that the target has. */
+/* The bits of @x, which the target has, in a word; all but the lowest ones are anything. */
+static TinyNode *
+word_from_native (Walk *self, TinyNode *x, TinyDType from)
+{
+  if (!tiny_dtype_is_float (from))
+    return dec_cast (self->d, x, TINY_DTYPE_U32);
+  return dec_float_to_code (self->d, dec_cast (self->d, x, TINY_DTYPE_F32), from);
+}
+
+static TinyNode *
+native_from_word (Walk *self, TinyNode *word, TinyDType to)
+{
+  if (!tiny_dtype_is_float (to))
+    return dec_cast (self->d, word, to);
+  return dec_cast (self->d, dec_float_from_code (self->d, word, to), to);
+}
+
+/* Between words, or between a word and a dtype of 8 or 16 bits that the target has. */
 static void
 convert_bitcast (Walk *self, TinyNode *node)
 {
@@ -178,14 +200,10 @@ convert_bitcast (Walk *self, TinyNode *node)
   else if (dec_is_pair (from))
     add_part (self, dec_fail (self->d, TINY_OP_BITCAST, TINY_DTYPE_F64, node->lanes));
   else if (!is_in_words (self, from))
-    add_part (self,
-              wrap (self,
-                    dec_float_to_code (self->d, dec_cast (self->d, x, TINY_DTYPE_F32), from),
-                    to));
-  else if (!is_in_words (self, to)) {
-    TinyNode *code = wrap (self, x, dec_unsigned (from));
-    add_part (self, dec_cast (self->d, dec_float_from_code (self->d, code, to), to));
-  } else
+    add_part (self, wrap (self, word_from_native (self, x, from), to));
+  else if (!is_in_words (self, to))
+    add_part (self, native_from_word (self, wrap (self, x, dec_unsigned (from)), to));
+  else
     add_part (self, word_of (self, from) == word_of (self, to) ? x : wrap (self, x, to));
 }
 

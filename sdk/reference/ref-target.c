@@ -63,19 +63,35 @@ set_params (TinyTarget *target, uint32_t number)
   target->max_params = number;
 }
 
-/* Leaves dtypes of 32 bits, and bools that are computed but not stored. */
+/* Leaves dtypes of @storage, and bools that are computed. */
+static void
+keep (TinyTarget *target, uint32_t storage)
+{
+  target->dtypes_storage = storage;
+  target->dtypes_compute = storage | BOOLS;
+  for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
+    if ((target->dtypes_compute & TINY_DTYPE_BIT (dtype)) == 0)
+      target->ops[dtype] = 0;
+}
+
+/* Leaves dtypes of 32 bits, and bools that are not stored. */
 static void
 set_words (TinyTarget *target, uint32_t number)
 {
   target->index_dtype = TINY_DTYPE_I32;
-  target->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_I32) | TINY_DTYPE_BIT (TINY_DTYPE_U32)
-                           | TINY_DTYPE_BIT (TINY_DTYPE_F32);
-  target->dtypes_compute = target->dtypes_storage | BOOLS;
-  for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
-    if ((target->dtypes_compute & TINY_DTYPE_BIT (dtype)) == 0)
-      target->ops[dtype] = 0;
+  keep (target, TINY_DTYPE_BIT (TINY_DTYPE_I32) | TINY_DTYPE_BIT (TINY_DTYPE_U32)
+                    | TINY_DTYPE_BIT (TINY_DTYPE_F32));
   target->ops[TINY_DTYPE_BOOL]
       &= ~(TINY_INSTR_BIT (TINY_INSTR_LOAD) | TINY_INSTR_BIT (TINY_INSTR_STORE));
+}
+
+/* Leaves what C has: integers of all sizes, f32 and f64, no smaller floats. */
+static void
+set_c (TinyTarget *target, uint32_t number)
+{
+  keep (target, ALL
+                    & ~(TINY_DTYPE_BIT (TINY_DTYPE_F8E4M3) | TINY_DTYPE_BIT (TINY_DTYPE_F8E5M2)
+                        | TINY_DTYPE_BIT (TINY_DTYPE_F16) | TINY_DTYPE_BIT (TINY_DTYPE_BF16)));
 }
 
 /* f16 stored and computed with, beside "words". */
@@ -118,6 +134,7 @@ static const struct {
   { "lanes", set_lanes, MAX_LANES },    /* of vectors, which the core then uses */
   { "params", set_params, MAX_PARAMS }, /* buffers of a program */
   { "words", set_words, 0 },            /* dtypes of 32 bits only */
+  { "c", set_c, 0 },                    /* dtypes of C only: no floats below 32 bits */
   { "f16", set_f16, 0 },                /* after "words": that one too */
   { "least", set_least, 0 },            /* the ops that every target has */
 };
@@ -145,10 +162,11 @@ apply_word (TinyTarget *target, const char *word, size_t length, TinyPluginError
     words[i].set (target, (uint32_t) number);
     return TINY_STATUS_OK;
   }
-  return tiny_fail (error, TINY_STATUS_INVALID,
-                    "REF has no architecture \"%.*s\"; it knows ref, groups, items=N, local=N, "
-                    "grid=N, lanes=N, params=N, words, f16 and least, with commas between them",
-                    (int) length, word);
+  return tiny_fail (
+      error, TINY_STATUS_INVALID,
+      "REF has no architecture \"%.*s\"; it knows ref, groups, items=N, local=N, "
+      "grid=N, lanes=N, params=N, words, c, f16 and least, with commas between them",
+      (int) length, word);
 }
 
 TinyStatus
