@@ -17,6 +17,7 @@ int tinycore_explain (int argc, char **argv);
 int tinycore_bench (int argc, char **argv);
 int tinycore_tune (int argc, char **argv);
 int tinycore_export (int argc, char **argv);
+int tinycore_new_plugin (int argc, char **argv);
 
 /* What `train` and `tune` know by name. */
 #define TINYCORE_TRAINABLE "fashion-mnist"
@@ -27,6 +28,10 @@ gboolean tinycore_train_briefly (const char *directory, GError **error);
 TinyDevice *tinycore_open_device (const char *dev, GError **error);
 /* Writes to the file of that name, or to standard output for NULL. */
 gboolean tinycore_write (const char *path, const void *data, gsize size, GError **error);
+
+/* A file or folder of ours: the one that environment variable @variable names, else @moved beside the
+ * library (a tree that was moved), else @installed. NULL: it is not there. */
+char *tinycore_find_installed (const char *variable, const char *installed, const char *moved);
 
 /* Prints the error, which it takes, and returns the status of failure. */
 int tinycore_fail (GError *error);

@@ -7,11 +7,13 @@
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-runtime.h"
+#include "plugin/tiny-discovery.h"
 
 static const struct {
   const char *name;
@@ -25,6 +27,7 @@ static const struct {
   { "export", tinycore_export, "write a model as a program that needs nothing of tinycore" },
   { "tune", tinycore_tune, "search for faster kernels of a model and write a file of them" },
   { "bench", tinycore_bench, "measure cases such as matmul:1024" },
+  { "new-plugin", tinycore_new_plugin, "make a backend to begin with" },
 };
 
 static void
@@ -32,7 +35,7 @@ print_help (FILE *out)
 {
   fputs ("usage: tinycore COMMAND [ARGS…]\n\n", out);
   for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    fprintf (out, "  %-9s %s\n", commands[i].name, commands[i].meaning);
+    fprintf (out, "  %-11s %s\n", commands[i].name, commands[i].meaning);
   fputs ("\nDEV=… chooses the device (DEV=help lists them), DEBUG=1…7 shows what happens.\n"
          "tinycore COMMAND --help says more; so does man tinycore.\n",
          out);
@@ -68,6 +71,18 @@ tinycore_write (const char *path, const void *data, gsize size, GError **error)
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path ? path : "standard output",
                  g_strerror (reason));
   return good;
+}
+
+char *
+tinycore_find_installed (const char *variable, const char *installed, const char *moved)
+{
+  const char *wanted = getauxval (AT_SECURE) ? NULL : g_getenv (variable);
+  if (wanted != NULL && wanted[0] != '\0')
+    return g_strdup (wanted);
+  char *beside = tiny_find_beside_library (moved);
+  if (beside != NULL)
+    return beside;
+  return g_file_test (installed, G_FILE_TEST_EXISTS) ? g_strdup (installed) : NULL;
 }
 
 gboolean

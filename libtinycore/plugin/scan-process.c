@@ -8,7 +8,6 @@
  * JSON at the end. Without the greeting the helper itself does not work, and nothing is held
  * against the plugin; with it, but without the last line, the plugin has failed, whatever the exit
  * status says. The time counts from the greeting on. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -19,28 +18,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "plugin/tiny-discovery.h"
 #include "plugin/tiny-json.h"
 #include "plugin/tiny-scan.h"
 
 enum { REPORT_FD = 3, MAX_REPORT = 1 << 20, MAX_SAID = 4096, STARTS_WITHIN_MS = 20000 };
-
-/* ---- finding the helper ---- */
-static char *
-find_beside_library (void)
-{
-  static const char *const ways[]
-      = { "../libexec/tinycore-1.0/tiny-scan", "../../libexec/tinycore-1.0/tiny-scan" };
-  Dl_info info;
-  if (dladdr ((void *) tiny_scan_run, &info) == 0)
-    return NULL;
-  g_autofree char *folder = g_path_get_dirname (info.dli_fname);
-  for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
-    g_autofree char *path = g_build_filename (folder, ways[i], NULL);
-    if (g_file_test (path, G_FILE_TEST_IS_EXECUTABLE))
-      return g_steal_pointer (&path);
-  }
-  return NULL;
-}
 
 char *
 tiny_scan_find_helper (GError **error)
@@ -56,7 +38,7 @@ tiny_scan_find_helper (GError **error)
   const char *installed = TINY_HELPER_DIR "/tiny-scan";
   if (g_file_test (installed, G_FILE_TEST_IS_EXECUTABLE))
     return g_strdup (installed);
-  char *found = find_beside_library ();
+  char *found = tiny_find_beside_library ("libexec/tinycore-1.0/tiny-scan");
   if (found == NULL)
     g_set_error (
         error, TINY_ERROR, TINY_ERROR_PLUGIN,

@@ -4,6 +4,7 @@
 #include "plugin/tiny-discovery.h"
 
 #include <dlfcn.h>
+#include <link.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -108,17 +109,41 @@ add_list (Search *search, const char *list, void add (Search *, const char *, gb
       add (search, parts[i], TRUE);
 }
 
+/* Of the program itself the dynamic linker knows only what argv[0] says, which anybody may have said. */
+static char *
+library_folder (void)
+{
+  Dl_info info;
+  struct link_map *map = NULL;
+  if (dladdr1 ((void *) tiny_discover, &info, (void **) &map, RTLD_DL_LINKMAP) != 0
+      && map->l_name[0] != '\0')
+    return g_path_get_dirname (map->l_name);
+  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
+  return program != NULL ? g_path_get_dirname (program) : NULL;
+}
+
+static const char *const above[] = { "", "..", "../.." };
+
+char *
+tiny_find_beside_library (const char *way)
+{
+  g_autofree char *folder = library_folder ();
+  for (guint i = 0; folder != NULL && i < G_N_ELEMENTS (above); i++) {
+    g_autofree char *path = g_build_filename (folder, above[i], way, NULL);
+    if (g_file_test (path, G_FILE_TEST_EXISTS))
+      return g_canonicalize_filename (path, NULL);
+  }
+  return NULL;
+}
+
 /* In a tree that was moved as a whole: wheels, conda, AppImages. */
 static void
 add_beside_library (Search *search)
 {
-  static const char *const ways[] = { "", "../share", "../../share" };
-  Dl_info info;
-  if (dladdr ((void *) tiny_discover, &info) == 0)
-    return;
-  g_autofree char *folder = g_path_get_dirname (info.dli_fname);
-  for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
-    g_autofree char *path = g_build_filename (folder, ways[i], SUBFOLDER, NULL);
+  g_autofree char *folder = library_folder ();
+  for (guint i = 0; folder != NULL && i < G_N_ELEMENTS (above); i++) {
+    g_autofree char *path
+        = g_build_filename (folder, above[i], i > 0 ? "share/" SUBFOLDER : SUBFOLDER, NULL);
     add_folder (search, path, FALSE);
   }
 }

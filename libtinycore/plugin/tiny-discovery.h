@@ -27,4 +27,8 @@ typedef struct {
  * (of char *) at their place. */
 GPtrArray *tiny_discover (const char *const *folders, const GPtrArray *added);
 
+/* @way from the library's folder, from the one above or from the second above, such as "libexec/…" or
+ * "share/…" of a tree that was moved as a whole; NULL where no such thing is. */
+char *tiny_find_beside_library (const char *way);
+
 G_END_DECLS

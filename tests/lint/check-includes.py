@@ -47,7 +47,8 @@ def main():
             why = breaches_of_room(room, included)
             if why:
                 found.append(f"{path.relative_to(root)} {why}")
-    for path in sorted([*root.glob("plugins/*/*.[ch]"), *root.glob("sdk/**/*.[ch]")]):
+    for path in sorted([*root.glob("plugins/*/*.[ch]"), *root.glob("sdk/reference/*.[ch]"),
+                        *root.glob("sdk/examples/**/*.[ch]")]):
         for included in INCLUDE.findall(path.read_text()):
             seen += 1
             why = breaches_of_plugin(path.parent, included)
