@@ -489,7 +489,7 @@ tiny_host_alloc (TinyPluginDevice *device,
                  TinyPluginBuffer **out,
                  TinyPluginError *error)
 {
-  *out = n_bytes < SIZE_MAX - 64
+  *out = n_bytes < PTRDIFF_MAX - 64
              ? (TinyPluginBuffer *) aligned_alloc (64, ((size_t) n_bytes / 64 + 1) * 64)
              : NULL;
   return *out != NULL ? TINY_STATUS_OK

@@ -194,6 +194,148 @@ test_errors (void)
   g_assert_nonnull (strstr (error.text, "outside its buffer of 8"));
 }
 
+static void *
+kit_alloc (uint64_t n_bytes)
+{
+  return g_malloc (n_bytes);
+}
+
+static guint
+count_files (const char *folder)
+{
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  guint n = 0;
+  while (g_dir_read_name (dir) != NULL)
+    n++;
+  return n;
+}
+
+/* A compiler that is a command: its result, its messages, and nothing left behind. */
+static void
+test_command (void)
+{
+  static const TinyHost host
+      = { .struct_size = sizeof host, .alloc = kit_alloc, .free = g_free };
+  static const struct {
+    const char *command, *says; /* NULL: it succeeds */
+  } rows[] = {
+    { "tr a-z A-Z <$in >$out", NULL },
+    { "echo seven is no eight; exit 3", "seven is no eight" },
+    { "no-such-compiler-here $in", "no-such-compiler-here" },
+    { "yes | head -c 100000; false", "y\ny" },
+    { "true", "cannot be read" }, /* an empty result is none */
+    { "rm $out", "cannot be read" },
+  };
+  g_autofree char *folder = g_dir_make_tmp ("tiny-kit-XXXXXX", NULL);
+  g_setenv ("TMPDIR", folder, TRUE);
+  const TinyCompileArgs args
+      = { .struct_size = sizeof args, .name = "kernel", .source = "hello", .source_size = 5 };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    TinyPluginError error;
+    g_autofree void *data = NULL;
+    uint64_t size = 0;
+    tiny_plugin_error_init (&error);
+    TinyStatus status
+        = tiny_compile_by_command (&host, rows[i].command, &args, &data, &size, &error);
+    g_assert_cmpint (status == TINY_STATUS_OK, ==, rows[i].says == NULL);
+    if (rows[i].says != NULL)
+      g_assert_nonnull (strstr (error.text, rows[i].says));
+    else
+      g_assert_cmpmem ((char *) data + size - 5, 5, "HELLO", 5);
+    g_assert_cmpuint (count_files (folder), ==, 0);
+  }
+  g_assert_cmpint (g_rmdir (folder), ==, 0);
+  TinyPluginError error;
+  g_autofree void *data = NULL;
+  uint64_t size = 0;
+  tiny_plugin_error_init (&error); /* the folder is gone */
+  g_assert_cmpint (tiny_compile_by_command (&host, "true", &args, &data, &size, &error), ==,
+                   TINY_STATUS_INTERNAL);
+  g_assert_nonnull (strstr (error.text, folder));
+  g_unsetenv ("TMPDIR");
+}
+
+/* A program that is no shared object is refused by name. */
+static void
+test_program (void)
+{
+  static const TinyHost host
+      = { .struct_size = sizeof host, .alloc = kit_alloc, .free = g_free };
+  void *bytes = NULL, *data;
+  uint64_t size;
+  TinyPacked *packed = tiny_pack (&host, "", 0, 5, &bytes);
+  memcpy (bytes, "hello", 5);
+  tiny_pack_end (packed, 5, &data, &size);
+  TinyProgramArgs args
+      = { .struct_size = sizeof args, .name = "kernel", .data = data, .size = size };
+  TinyPluginProgram *program;
+  TinyPluginError error;
+  tiny_plugin_error_init (&error);
+  g_assert_cmpint (tiny_library_load (NULL, &args, &program, &error), ==, TINY_STATUS_CORRUPT);
+  g_assert_nonnull (strstr (error.text, "kernel: "));
+  args.size--;
+  g_assert_cmpint (tiny_library_load (NULL, &args, &program, &error), ==, TINY_STATUS_CORRUPT);
+  g_assert_nonnull (strstr (error.text, "damaged"));
+  g_free (data);
+}
+
+static TinyStatus
+count_commands (void *context, const TinyCommand *command, TinyPluginError *error)
+{
+  guint *n = context;
+  (*n)++;
+  return command->type == TINY_COMMAND_DISPATCH
+             ? tiny_fail (error, TINY_STATUS_LAUNCH, "number %u", *n)
+             : tiny_host_copy (command, error);
+}
+
+/* Memory of the host, and commands longer than ours, as of a newer core. */
+static void
+test_host (void)
+{
+  struct {
+    TinyCommand command;
+    char of_later[32];
+  } commands[3] = { { .command = { .type = TINY_COMMAND_UPLOAD } },
+                    { .command = { .type = TINY_COMMAND_COPY } },
+                    { .command = { .type = TINY_COMMAND_DOWNLOAD } } };
+  char in[] = "abcdefgh", out[9] = "........";
+  guint64 ns[3] = { 0 };
+  guint n = 0;
+  TinyPluginBuffer *buffers[2], *huge;
+  TinyPluginError error;
+  tiny_plugin_error_init (&error);
+  for (guint i = 0; i < 2; i++)
+    g_assert_cmpint (tiny_host_alloc (NULL, 8, &buffers[i], &error), ==, TINY_STATUS_OK);
+  g_assert_cmpint (tiny_host_alloc (NULL, UINT64_MAX, &huge, &error), ==,
+                   TINY_STATUS_OUT_OF_MEMORY);
+  g_assert_cmpint (tiny_host_alloc (NULL, UINT64_MAX / 2, &huge, &error), ==,
+                   TINY_STATUS_OUT_OF_MEMORY);
+  const TinySpan spans[2] = { { buffers[0], 2, 4 }, { buffers[1], 4, 4 } };
+  for (guint i = 0; i < 3; i++)
+    commands[i].command.struct_size = sizeof commands[i];
+  commands[0].command.dst = commands[1].command.src = spans[0];
+  commands[1].command.dst = commands[2].command.src = spans[1];
+  commands[0].command.host = in;
+  commands[2].command.host = out + 1;
+  TinySubmit submit = { .struct_size = sizeof submit,
+                        .commands = &commands[0].command,
+                        .n_commands = 3,
+                        .out_ns = ns };
+  g_assert_cmpint (tiny_submit_each (&submit, count_commands, &n, &error), ==, TINY_STATUS_OK);
+  g_assert_cmpstr (out, ==, ".abcd...");
+  g_assert_cmpuint (n, ==, 3);
+  commands[1].command.type = TINY_COMMAND_DISPATCH;
+  g_assert_cmpint (tiny_submit_each (&submit, count_commands, &n, &error), ==,
+                   TINY_STATUS_LAUNCH);
+  g_assert_cmpstr (error.text, ==, "number 5");
+  commands[1].command.type = 77;
+  g_assert_cmpint (tiny_submit_each (&submit, count_commands, &n, &error), ==,
+                   TINY_STATUS_UNSUPPORTED);
+  for (guint i = 0; i < 2; i++)
+    tiny_host_free (NULL, buffers[i]);
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -204,5 +346,8 @@ main (int argc, char *argv[])
   g_test_add_func ("/kit/pack", test_pack);
   g_test_add_func ("/kit/library", test_library);
   g_test_add_func ("/kit/errors", test_errors);
+  g_test_add_func ("/kit/command", test_command);
+  g_test_add_func ("/kit/program", test_program);
+  g_test_add_func ("/kit/host", test_host);
   return g_test_run ();
 }
