@@ -14,8 +14,8 @@
  *  - Append only: a field never moves, a number never changes its meaning.
  *
  * Threads: module functions and target() are serialised by the core. Device functions may be called from any
- * thread at once, except that one queue is used by one thread at a time. compile() may be called
- * from several threads at once.
+ * thread at once, except that one queue is used by one thread at a time; wait() and reached() of a queue may
+ * be called from any threads, also during its submit(). compile() may be called from several threads at once.
  *
  * Process state: a plugin leaves signals, locale, floating-point modes, environment, directory and
  * standard streams as it found them, and installs nothing at load time.
@@ -349,7 +349,9 @@ typedef struct TinyCandidate {
 enum {
   TINY_DEVICE_HOST_MEMORY = 1u, /* map() works on every buffer and costs nothing */
   TINY_DEVICE_OVERLAPS = 2u,    /* can run commands together: the core looks which may be */
-  TINY_DEVICE_RUNS_NOTHING = 4u /* a dispatch does nothing, so its time is no kernel's */
+  TINY_DEVICE_RUNS_NOTHING = 4u, /* a dispatch does nothing, so its time is no kernel's */
+  TINY_DEVICE_NON_COHERENT = 8u  /* what host and device write in map()ped memory is seen by the other after
+                                  * sync(), which the device then has */
 };
 typedef struct TinyDeviceInfo {
   uint32_t struct_size;
@@ -399,17 +401,44 @@ typedef struct TinyCommand {
   uint64_t reserved[4];
 } TinyCommand;
 
-/* Work for a queue: commands run, or seem to, one after the other. Devices of this ABI minor are synchronous:
- * submit() returns when all of it is done and visible. */
+/* Work for a queue. Commands run, or seem to, one after the other, and submissions of a queue do so too;
+ * nothing orders those of different queues but the core, which waits on the host.
+ *
+ * Without wait() a device is synchronous: submit() returns when all of it is done and visible.
+ *
+ * With wait() it is asynchronous: submit() may return before the work is done, with this submission's point
+ * on the timeline of the queue, by which wait() and reached() name it.
+ *  - Points. Each is greater than those given before by the same queue; a new queue may begin anew. A point
+ *    is reached when its submission and all before it are done and what they wrote is visible to the host,
+ *    to other queues, and to later submissions. 0 is no point: *out_point left at 0 says that the work was
+ *    done when submit() returned, and so was all before it.
+ *  - How long things live. The submission, its commands, their spans and variables: during submit() only.
+ *    Host memory of transfers, out_ns, buffers and programs: until the point is reached, or has failed. The
+ *    core frees and unloads nothing before, and destroys no queue that still has work.
+ *  - At most TINY_MAX_IN_FLIGHT submissions of a queue are not reached: a ring of so many is enough.
+ *  - When submit() fails, none of its commands runs any more after it returned and there is no point; those
+ *    before go on.
+ *  - When work fails later, its point fails, and with it every later one of the queue: what was submitted
+ *    behind does not run. From then on the queue is broken: submit(), and wait() for these points, answer that
+ *    same failure, with the same text, however often they are asked. Points before stay reached. Other queues
+ *    are not concerned. A point has failed only when nothing of it runs or touches memory any more. The core
+ *    destroys a broken queue and makes another to go on, so that queue_create() is required.
+ *  - TINY_STATUS_DEVICE_LOST fails every point of every queue that was not reached, at once, and whoever
+ *    waits is woken with it. */
+enum { TINY_MAX_IN_FLIGHT = 64 };
 typedef struct TinySubmit {
   uint32_t struct_size;
   uint32_t flags;
   const TinyCommand *commands;
   uint32_t n_commands;
   uint32_t reserved0;
-  uint64_t *out_ns;    /* NULL, or room for each command's duration in nanoseconds */
-  uint64_t reserved[4];
+  uint64_t *out_ns;    /* NULL, or room for each command's duration in nanoseconds; filled when the work is done */
+  uint64_t *out_point; /* of a device with wait(): where the point goes, 0 on entry. Without: NULL */
+  uint64_t reserved[3];
 } TinySubmit;
+
+/* For sync(): who is to see what the other wrote. */
+enum { TINY_SYNC_TO_HOST = 1u, TINY_SYNC_TO_DEVICE = 2u };
 
 /* A program as load() gets it. */
 typedef struct TinyProgramArgs {
@@ -456,7 +485,26 @@ typedef struct TinyDeviceTable {
   /* Optional: the driver's own object in which such memory is made, valid as long as
    * the device is open. */
   TinyStatus (*context) (TinyPluginDevice *device, void **out, TinyPluginError *error);
-  uint64_t reserved[14];
+  /* Optional, both or neither: with them the device is asynchronous, see TinySubmit. They are called from any
+   * thread, also during submit() on the same queue, but never with a queue that is being destroyed.
+   * wait() returns TINY_STATUS_OK once @point, one that submit() gave, is reached; its failure if it failed;
+   * TINY_STATUS_TIMEOUT after @timeout_ns, which changes nothing: the work goes on and can be waited for again.
+   * UINT64_MAX is no limit, 0 only looks. reached() never blocks and sets *out_point to the last point that
+   * is reached, 0 before the first; it never goes back. Of a broken queue it sets it to the last point before
+   * the failure, and answers the failure. */
+  TinyStatus (*wait) (TinyPluginDevice *device, TinyPluginQueue *queue, uint64_t point,
+                      uint64_t timeout_ns, TinyPluginError *error);
+  TinyStatus (*reached) (TinyPluginDevice *device, TinyPluginQueue *queue, uint64_t *out_point,
+                         TinyPluginError *error);
+  /* Required with TINY_DEVICE_NON_COHERENT, else not called: makes the bytes of @span, in a buffer that was
+   * map()ped, that the device wrote visible to the host (TINY_SYNC_TO_HOST, before the host reads) or the
+   * other way round (TINY_SYNC_TO_DEVICE, after the host wrote). Nothing that is submitted uses these bytes
+   * meanwhile. The span may begin and end anywhere: what lies beside it on a cache line loses nothing that
+   * either side wrote. Of memory that was never synchronised the host sees anything. UPLOAD, DOWNLOAD and COPY
+   * need no sync(). */
+  TinyStatus (*sync) (TinyPluginDevice *device, const TinySpan *span, uint32_t direction,
+                      TinyPluginError *error);
+  uint64_t reserved[11];
 } TinyDeviceTable;
 
 /* ---- the module ---- */

@@ -54,6 +54,18 @@ g_cond_wait (GCond *cond, GMutex *mutex)
   __tsan_acquire (mutex);
 }
 
+gboolean
+g_cond_wait_until (GCond *cond, GMutex *mutex, gint64 end_time)
+{
+  static __typeof__ (&g_cond_wait_until) next;
+  if (next == NULL)
+    next = NEXT (g_cond_wait_until);
+  __tsan_release (mutex);
+  gboolean signalled = next (cond, mutex, end_time);
+  __tsan_acquire (mutex);
+  return signalled;
+}
+
 /* Whoever initialises happens before everyone who finds it done. */
 gboolean (g_once_init_enter) (volatile void *location)
 {

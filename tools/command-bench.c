@@ -61,13 +61,15 @@ capture_case (const BenchCase *bench,
 typedef struct {
   const BenchCase *bench;
   TinyCapture *capture;
+  TinyDevice *device;
 } Replay;
 
 static gboolean
 replay (gpointer data, GError **error)
 {
   const Replay *self = data;
-  return bench_case_replay (self->bench, self->capture, error);
+  return bench_case_replay (self->bench, self->capture, error)
+         && (self->device == NULL || tiny_device_wait (self->device, error));
 }
 
 /* A device that runs nothing has no speed. */
@@ -120,7 +122,7 @@ run_case (const char *text, const Options *options, Roofline *roofline, GError *
   result.runs
       = device != NULL && !(tiny_device_get_info (device)->flags & TINY_DEVICE_RUNS_NOTHING);
   guint n_points = roofline ? roofline->points->len : 0, n_runs = (guint) options->n_runs;
-  Replay measured = { bench, capture };
+  Replay measured = { bench, capture, device };
   gboolean good
       = roofline ? roofline_add (roofline, bench, capture, n_runs, error)
                  : bench_time (replay, &measured, n_runs, options->turns, &result.times, error);

@@ -57,9 +57,12 @@ tiny_device_check_alive (TinyDevice *self, const char *what, GError **error)
          || tiny_device_fail_lost (self, what, error);
 }
 
-/* As tiny_device_submit() for one copy to or from the host, without waiting for its turn between
- * kernels that run at the time. */
-gboolean tiny_device_transfer (TinyDevice *self, const TinyCommand *command, GError **error);
+/* As tiny_device_submit() for one copy to or from the host, after what is at @after on the device's own
+ * queue and fails if that did, without waiting for its turn between kernels that run at the time. */
+gboolean tiny_device_transfer (TinyDevice *self,
+                               const TinyCommand *command,
+                               guint64 after,
+                               GError **error);
 
 /* A queue that its device owns. */
 TinyQueue *tiny_queue_new_own (TinyDevice *device, GError **error);

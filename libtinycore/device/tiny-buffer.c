@@ -3,9 +3,10 @@
  * tiny-buffer.c: a piece of a device's memory.
  *
  * The block is set once and stays until the end, so whoever has seen it may use it without a lock;
- * only making it takes one. On devices with host memory, copies are memcpy(): submissions are
- * synchronous, so nothing is pending that a queue would have to order. On others they are commands on
- * a queue of their own, so that they run beside kernels. */
+ * only making it takes one. On devices with host memory, copies are memcpy(). On others they are
+ * commands on a queue of their own, so that they run beside kernels. Of kernels that run on an
+ * asynchronous device the block knows the last: copies wait for it, and nothing is pending when they
+ * return. */
 #include "device/tiny-buffer.h"
 
 #include <string.h>
@@ -176,6 +177,76 @@ tiny_buffer_map (TinyBuffer *self)
   return (guint8 *) block->host + self->offset;
 }
 
+/* ---- what the device still does ---- */
+static guint64
+get_point (const guint64 *point)
+{
+  return __atomic_load_n (point, __ATOMIC_ACQUIRE);
+}
+
+static void
+raise_point (guint64 *point, guint64 to)
+{
+  guint64 now = __atomic_load_n (point, __ATOMIC_RELAXED);
+  while (now < to
+         && !__atomic_compare_exchange_n (point, &now, to, TRUE, __ATOMIC_RELEASE,
+                                          __ATOMIC_RELAXED))
+    ;
+}
+
+void
+tiny_buffer_mark (TinyBuffer *self, guint64 point, gboolean is_written)
+{
+  TinyBlock *block = get_block (self);
+  raise_point (&block->used, point);
+  if (is_written)
+    raise_point (&block->written, point);
+}
+
+gboolean
+tiny_buffer_check (TinyBuffer *self, GError **error)
+{
+  const TinyBlock *block = get_block (self);
+  return block == NULL
+         || tiny_queue_check (self->device->queue, get_point (&block->written), error);
+}
+
+static gboolean
+sync_memory (TinyBuffer *self, gsize offset, gsize n, guint32 direction, GError **error)
+{
+  TinyDevice *device = self->device;
+  TinyPluginError plugin_error;
+  if ((device->info.flags & TINY_DEVICE_NON_COHERENT) == 0 || n == 0)
+    return TRUE;
+  tiny_plugin_error_init (&plugin_error);
+  const TinySpan span = { get_block (self)->handle, self->offset + offset, n };
+  TinyStatus status = device->table.sync (device->handle, &span, direction, &plugin_error);
+  return tiny_device_check (device, status, &plugin_error, "synchronising memory", error);
+}
+
+gboolean
+tiny_buffer_begin_access (
+    TinyBuffer *self, gboolean writes, gsize offset, gsize n, GError **error)
+{
+  TinyQueue *queue = self->device->queue;
+  TinyBlock *block = get_block (self);
+  if (!writes)
+    return tiny_queue_wait (queue, get_point (&block->written), G_MAXUINT64, error)
+           && sync_memory (self, offset, n, TINY_SYNC_TO_HOST, error);
+  tiny_queue_wait (queue, get_point (&block->used), G_MAXUINT64, NULL);
+  /* Values that were never computed are not missed any more if all of them come from the host now. */
+  if (n == (self->base ? self->base : self)->n_bytes)
+    __atomic_store_n (&block->written, 0, __ATOMIC_RELEASE);
+  return tiny_device_check_alive (self->device, "waiting to write", error);
+}
+
+gboolean
+tiny_buffer_end_access (
+    TinyBuffer *self, gboolean writes, gsize offset, gsize n, GError **error)
+{
+  return !writes || sync_memory (self, offset, n, TINY_SYNC_TO_DEVICE, error);
+}
+
 /* ---- versions ---- */
 void
 tiny_buffer_touch (TinyBuffer *self)
@@ -211,10 +282,11 @@ move (
   TinyCommand command = { .struct_size = sizeof command, .type = type, .host = host };
   *(type == TINY_COMMAND_UPLOAD ? &command.dst : &command.src)
       = (TinySpan){ tiny_buffer_get_handle (self), self->offset + offset, n };
-  return tiny_device_transfer (self->device, &command, error);
+  guint64 after = type == TINY_COMMAND_DOWNLOAD ? get_point (&get_block (self)->written) : 0;
+  return tiny_device_transfer (self->device, &command, after, error);
 }
 
-/* What begins or ends within one of the device's units is taken out of the whole unit, or put into it. */
+/* An upload finds nothing pending, see upload(). What begins or ends within one of the device's units is taken out of the whole unit, or put into it. */
 static gboolean
 transfer (
     TinyBuffer *self, TinyCommandType type, gsize offset, guint8 *host, gsize n, GError **error)
@@ -247,12 +319,14 @@ upload (TinyBuffer *self, gsize offset, const void *data, gsize n, GError **erro
     return FALSE;
   guint8 *host = tiny_buffer_map (self);
   tiny_buffer_touch (self);
-  if (n == 0 || host != NULL) {
-    if (n != 0)
-      memcpy (host + offset, data, n);
+  if (n == 0)
     return TRUE;
-  }
-  return transfer (self, TINY_COMMAND_UPLOAD, offset, (guint8 *) data, n, error);
+  if (!tiny_buffer_begin_access (self, TRUE, offset, n, error))
+    return FALSE;
+  if (host == NULL)
+    return transfer (self, TINY_COMMAND_UPLOAD, offset, (guint8 *) data, n, error);
+  memcpy (host + offset, data, n);
+  return tiny_buffer_end_access (self, TRUE, offset, n, error);
 }
 
 static gboolean
@@ -261,12 +335,14 @@ download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
   if (!prepare (self, "download", offset, n, error))
     return FALSE;
   const guint8 *host = tiny_buffer_map (self);
-  if (n == 0 || host != NULL) {
-    if (n != 0)
-      memcpy (data, host + offset, n);
+  if (n == 0)
     return TRUE;
-  }
-  return transfer (self, TINY_COMMAND_DOWNLOAD, offset, data, n, error);
+  if (host == NULL)
+    return transfer (self, TINY_COMMAND_DOWNLOAD, offset, data, n, error);
+  if (!tiny_buffer_begin_access (self, FALSE, offset, n, error))
+    return FALSE;
+  memcpy (data, host + offset, n);
+  return tiny_buffer_end_access (self, FALSE, offset, n, error);
 }
 
 static void

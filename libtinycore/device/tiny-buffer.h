@@ -58,8 +58,20 @@ tiny_buffer_upload (TinyBuffer *self, gsize offset, const void *data, gsize n, G
 gboolean
 tiny_buffer_download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error);
 /* A host address of its first byte, valid as long as the buffer, or NULL where the device has none or
- * is lost, or there is no memory. */
+ * is lost, or there is no memory. What is there may be read and written between the calls below. */
 void *tiny_buffer_map (TinyBuffer *self);
+/* Before and after the host touches @n mapped bytes from @offset on: waits for what the device still does with
+ * them, and makes them visible where memory is not coherent. Errors: those of tiny_queue_wait(), for reading only
+ * of what was to be written here. */
+gboolean tiny_buffer_begin_access (
+    TinyBuffer *self, gboolean writes, gsize offset, gsize n, GError **error);
+gboolean tiny_buffer_end_access (
+    TinyBuffer *self, gboolean writes, gsize offset, gsize n, GError **error);
+
+/* The device's own queue works on it until @point. */
+void tiny_buffer_mark (TinyBuffer *self, guint64 point, gboolean is_written);
+/* FALSE with its error when the values that it should have were never computed. Does not wait. */
+gboolean tiny_buffer_check (TinyBuffer *self, GError **error);
 
 /* Says that its bytes changed; an upload does so itself. The version is another one afterwards. */
 void tiny_buffer_touch (TinyBuffer *self);

@@ -52,6 +52,9 @@ check_table (TinyDevice *self, GError **error)
     { table->submit != NULL, "submit" },
     { table->program_load != NULL, "program_load" },
     { table->program_unload != NULL, "program_unload" },
+    { table->wait != NULL || table->reached == NULL, "wait" },
+    { table->reached != NULL || table->wait == NULL, "reached" },
+    { table->wait == NULL || table->queue_create != NULL, "queue_create" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (required); i++)
     if (!required[i].there) {
@@ -103,11 +106,17 @@ read_info (TinyDevice *self, GError **error)
     return FALSE;
   self->info.name[sizeof self->info.name - 1] = 0;
   self->info.arch[sizeof self->info.arch - 1] = 0;
+  const guint32 known = TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_OVERLAPS
+                        | TINY_DEVICE_RUNS_NOTHING | TINY_DEVICE_NON_COHERENT;
   guint32 alignment = self->info.alignment, unit = self->info.transfer_bytes;
+  if ((self->info.flags & TINY_DEVICE_NON_COHERENT) != 0 && self->table.sync == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: its memory is not coherent, and the device table lacks the slot sync",
+                 self->name);
+    return FALSE;
+  }
   if ((alignment & (alignment - 1)) != 0 || (unit & (unit - 1)) != 0 || unit > 64
-      || (self->info.flags
-          & ~(TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_OVERLAPS | TINY_DEVICE_RUNS_NOTHING))
-             != 0) {
+      || (self->info.flags & ~known) != 0) {
     g_set_error (
         error, TINY_ERROR, TINY_ERROR_PLUGIN,
         "%s: info: alignment %u or transfer_bytes %u is no power of two, or flags 0x%x are "
@@ -401,10 +410,45 @@ get_transfers (TinyDevice *self)
   return self->transfers;
 }
 
-gboolean
-tiny_device_transfer (TinyDevice *self, const TinyCommand *command, GError **error)
+typedef struct {
+  TinyQueue *queue;
+  guint64 point;
+} After;
+
+static gboolean
+check_after (gpointer data, GError **error)
 {
-  return tiny_queue_submit (get_transfers (self), command, 1, NULL, error);
+  const After *after = data;
+  return tiny_queue_check (after->queue, after->point, error);
+}
+
+/* What is to come right behind the last of the queue goes there: one wait instead of two. */
+gboolean
+tiny_device_transfer (TinyDevice *self,
+                      const TinyCommand *command,
+                      guint64 after,
+                      GError **error)
+{
+  After both = { self->queue, after };
+  const TinyWork work = { command, 1, NULL, check_after, &both };
+  guint64 point;
+  if (after != 0 && after == tiny_queue_get_last (self->queue))
+    return tiny_queue_enqueue (self->queue, &work, &point, error)
+           && tiny_queue_wait (self->queue, point, G_MAXUINT64, error);
+  return tiny_queue_wait (self->queue, after, G_MAXUINT64, error)
+         && tiny_queue_submit (get_transfers (self), command, 1, NULL, error);
+}
+
+gboolean
+tiny_device_wait (TinyDevice *self, GError **error)
+{
+  return tiny_queue_wait (self->queue, tiny_queue_get_last (self->queue), G_MAXUINT64, error);
+}
+
+gboolean
+tiny_device_is_asynchronous (TinyDevice *self)
+{
+  return self->table.wait != NULL;
 }
 
 TinyQueue *

@@ -84,6 +84,22 @@ gboolean tiny_device_submit (
     TinyDevice *self, const TinyCommand *commands, guint n, guint64 *out_ns, GError **error);
 /* The queue behind that (transfer none). */
 TinyQueue *tiny_device_get_queue (TinyDevice *self);
+/* Whether work goes on after it was submitted, see tiny-queue.h. */
+gboolean tiny_device_is_asynchronous (TinyDevice *self);
+
+/**
+ * tiny_device_wait:
+ * @self: a device
+ * @error: return location
+ *
+ * Waits until all that was realised on it so far is done. Reading values does so by itself: this is for measuring
+ * times, and for memory that other code uses as well. Errors: that of work that failed after it was submitted
+ * (%TINY_ERROR_LAUNCH, %TINY_ERROR_DEVICE_LOST, …), if that was the last or everything since has been waiting
+ * behind it.
+ *
+ * Returns: %TRUE if all is done
+ */
+TINY_API gboolean tiny_device_wait (TinyDevice *self, GError **error);
 
 /**
  * tiny_device_get_context: (skip)

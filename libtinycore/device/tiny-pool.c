@@ -60,6 +60,7 @@ class_of (gsize n_bytes)
 static void
 free_block (TinyPool *self, TinyBlock *block)
 {
+  tiny_queue_wait (self->device->queue, block->used, G_MAXUINT64, NULL);
   self->device->table.free (self->device->handle, block->handle);
   g_slice_free (TinyBlock, block);
 }
@@ -143,6 +144,8 @@ take_waiting (TinyPool *self, gsize size)
     unlink_block (self, block);
     count_live (self, size);
     self->memory.n_reuses++;
+    block->written
+        = 0; /* what became of the last user's values is nobody's business any more */
   }
   g_mutex_unlock (&self->lock);
   return block;

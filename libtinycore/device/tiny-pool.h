@@ -4,7 +4,10 @@
  *
  * Sizes are rounded up to classes an eighth apart. What comes back waits in its class, the newest
  * is taken first; when more waits than allowed, the oldest goes back to the plugin. When the
- * device has no more, everything that waits goes back and the allocation is tried once again. */
+ * device has no more, everything that waits goes back and the allocation is tried once again.
+ *
+ * A block may come back and be taken again while the device's queue works on it: what the next user
+ * submits runs behind that. Only the host, and the plugin's free(), have to wait for it. */
 #pragma once
 
 #include "device/tiny-device.h"
@@ -18,7 +21,8 @@ typedef struct {
   TinyPluginBuffer *handle;
   void *host; /* its address in host memory, or NULL */
   gsize n_bytes;
-  gboolean is_foreign;    /* the program's own: not for others when it comes back */
+  gboolean is_foreign;   /* the program's own: not for others when it comes back */
+  guint64 used, written; /* points on the device's own queue of the last work that touches it */
   GList in_class, in_age; /* links while it waits */
 } TinyBlock;
 

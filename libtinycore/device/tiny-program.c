@@ -58,8 +58,10 @@ static void
 tiny_program_finalize (GObject *object)
 {
   TinyProgram *self = TINY_PROGRAM (object);
-  if (self->is_loaded)
+  if (self->is_loaded) {
+    tiny_queue_drain (self->device->queue);
     self->device->table.program_unload (self->device->handle, self->handle);
+  }
   g_clear_object (&self->device);
   g_free (self->name);
   G_OBJECT_CLASS (tiny_program_parent_class)->finalize (object);

@@ -153,7 +153,10 @@ tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs,
   tiny_runtime_lock ();
   gboolean good = exchange_inputs (self, inputs, n_inputs, error);
   tiny_runtime_unlock ();
-  return good && thaw (self, error) && tiny_launches_submit (self->launches, error);
+  good = good && thaw (self, error) && tiny_launches_submit (self->launches, error);
+  if (!good) /* what is frozen may be what failed */
+    self->frozen_ran = FALSE;
+  return good;
 }
 
 guint

@@ -19,6 +19,10 @@ tiny_code_head_fill (TinyCodeHead *head, const TinyLinearProgram *program)
   head->n_variables = linear->n_variables;
   memcpy (head->grid, linear->grid, sizeof head->grid);
   memcpy (head->group, linear->group, sizeof head->group);
+  head->reads = 0;
+  for (guint i = 0; i < MIN (linear->n_params, 64); i++)
+    if (linear->params[i].flags & TINY_PARAM_READ)
+      head->reads |= G_GUINT64_CONSTANT (1) << i;
   head->n_flops = program->n_flops;
   head->dtype = program->dtype;
   head->n_bytes = program->n_bytes;

@@ -17,6 +17,7 @@ typedef struct {
   guint32 n_params, n_variables;
   guint32 grid[3], group[3];
   guint32 dtype;           /* that most of the arithmetic is in */
+  guint64 reads;           /* by parameter, of the first 64: a launch reads it */
   gint64 n_flops, n_bytes; /* estimates for one launch */
   char name[96];
   char opts[512];

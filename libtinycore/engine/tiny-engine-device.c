@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * tiny-engine-device.c: devices by name, opened on first use and kept. */
+#include <stdlib.h>
+
 #include "base/tiny-env.h"
 #include "base/tiny-timing.h"
 #include "base/tiny-error.h"
+#include "device/tiny-queue.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-runtime.h"
@@ -12,6 +15,24 @@
 static GMutex lock;
 static GHashTable *devices; /* name → TinyDevice */
 static const char *default_name;
+
+/* Devices stay open to the end of the process: what still runs then must not meet a driver that is
+ * being taken down. A device that hangs does not keep the process. */
+static void
+wait_for_devices (void)
+{
+  const guint64 timeout_ns = G_GUINT64_CONSTANT (2000000000);
+  GHashTableIter iter;
+  gpointer device;
+  if (!g_mutex_trylock (&lock))
+    return;
+  g_hash_table_iter_init (&iter, devices);
+  while (g_hash_table_iter_next (&iter, NULL, &device)) {
+    TinyQueue *queue = tiny_device_get_queue (device);
+    tiny_queue_wait (queue, tiny_queue_get_last (queue), timeout_ns, NULL);
+  }
+  g_mutex_unlock (&lock);
+}
 
 static TinyDevice *
 remember (TinyDevice *device)
@@ -25,6 +46,9 @@ remember (TinyDevice *device)
   }
   g_hash_table_insert (devices, (gpointer) g_intern_string (tiny_device_get_name (device)),
                        device);
+  if (tiny_device_is_asynchronous (device))
+    atexit (
+        wait_for_devices); /* for each, so that it comes before what the driver has registered */
   if (TINY_DEBUG (1))
     tiny_debug_print_device (device);
   return device;

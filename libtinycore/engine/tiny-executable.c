@@ -263,6 +263,7 @@ load_job (Job *job, GError **error)
   executable->n_params = head->n_params;
   executable->n_variables = head->n_variables;
   memcpy (executable->grid, head->grid, sizeof executable->grid);
+  executable->reads = head->reads;
   executable->n_flops = head->n_flops;
   executable->dtype = (TinyDType) head->dtype;
   executable->n_bytes = head->n_bytes;

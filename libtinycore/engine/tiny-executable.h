@@ -19,6 +19,7 @@ typedef struct {
   TinyProgram *program;
   guint n_params, n_variables;
   guint grid[3];
+  guint64 reads;           /* by parameter, of the first 64: a launch reads it */
   gint64 n_flops, n_bytes; /* estimates for one launch */
   TinyDType dtype;         /* that most of the arithmetic is in */
 } TinyExecutable;

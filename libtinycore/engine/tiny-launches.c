@@ -10,6 +10,7 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-trace.h"
+#include "device/tiny-queue.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-lanes.h"
@@ -294,9 +295,13 @@ run_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from, GE
   const gsize n = (gsize) from->n_bytes, at = (gsize) from->offset, there = (gsize) to->offset;
   guint8 *source = tiny_buffer_map (from->buffer), *target = tiny_buffer_map (to->buffer);
   if (source != NULL)
-    return tiny_buffer_upload (to->buffer, there, source + at, n, error);
+    return tiny_buffer_begin_access (from->buffer, FALSE, at, n, error)
+           && tiny_buffer_upload (to->buffer, there, source + at, n, error)
+           && tiny_buffer_end_access (from->buffer, FALSE, at, n, error);
   if (target != NULL)
-    return tiny_buffer_download (from->buffer, at, target + there, n, error);
+    return tiny_buffer_begin_access (to->buffer, TRUE, there, n, error)
+           && tiny_buffer_download (from->buffer, at, target + there, n, error)
+           && tiny_buffer_end_access (to->buffer, TRUE, there, n, error);
   if (self->n_staging < n) {
     g_free (self->staging);
     self->staging = g_try_malloc (n);
@@ -367,6 +372,82 @@ tiny_launches_get (TinyLaunches *self, guint i, TinyDevice **out_device, guint64
   return launch->executable;
 }
 
+/* ---- work that goes on after it was submitted ---- */
+
+/* Whether launches [first, end) write the memory of @buffer. */
+static gboolean
+run_writes (TinyLaunches *self, guint first, guint end, TinyBuffer *buffer)
+{
+  for (guint i = first; i < end; i++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, i);
+    for (guint j = 0; j < launch->n_written; j++)
+      if (tiny_buffer_get_handle (
+              g_array_index (self->bindings, TinyBinding, launch->first_binding + j).buffer)
+          == tiny_buffer_get_handle (buffer))
+        return TRUE;
+  }
+  return FALSE;
+}
+
+static gboolean
+launch_reads (const Launch *launch, guint binding)
+{
+  return binding >= 64 || (launch->executable->reads >> binding & 1) != 0;
+}
+
+typedef struct {
+  TinyLaunches *launches;
+  guint first, end;
+} Part;
+
+/* FALSE with its error when these launches would read what was to be written by work that failed after it
+ * was submitted. */
+static gboolean
+check_inputs (gpointer data, GError **error)
+{
+  const Part *part = data;
+  TinyLaunches *self = part->launches;
+  for (guint i = part->first; i < part->end; i++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, i);
+    const TinyBinding *bindings
+        = &g_array_index (self->bindings, TinyBinding, launch->first_binding);
+    for (guint j = 0; j < launch->n_bindings; j++)
+      if (!bindings[j].is_temporary && launch_reads (launch, j)
+          && !tiny_buffer_check (bindings[j].buffer, NULL)
+          && !run_writes (self, part->first, i, bindings[j].buffer))
+        return tiny_buffer_check (bindings[j].buffer, error);
+  }
+  return TRUE;
+}
+
+static void
+mark_buffers (TinyLaunches *self, guint first, guint end, guint64 point)
+{
+  for (guint i = first; i < end; i++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, i);
+    const TinyBinding *bindings
+        = &g_array_index (self->bindings, TinyBinding, launch->first_binding);
+    for (guint j = 0; j < launch->n_bindings; j++)
+      tiny_buffer_mark (bindings[j].buffer, point, j < launch->n_written);
+  }
+}
+
+/* Submits launches [first, end), which are on one device; waits only where @ns is wanted. */
+static gboolean
+enqueue_run (TinyLaunches *self, guint first, guint end, guint64 *ns, GError **error)
+{
+  TinyQueue *queue
+      = tiny_device_get_queue (g_array_index (self->launches, Launch, first).device);
+  Part part = { self, first, end };
+  const TinyWork work = { self->commands + first, end - first, ns, check_inputs, &part };
+  guint64 point;
+  if (!tiny_queue_enqueue (queue, &work, &point, error))
+    return FALSE;
+  if (point != 0)
+    mark_buffers (self, first, end, point);
+  return ns == NULL || tiny_queue_wait (queue, point, G_MAXUINT64, error);
+}
+
 /* Submits launches [first, end), which are on one device, and shows them when asked. */
 static gboolean
 submit_run (TinyLaunches *self, guint first, guint end, GError **error)
@@ -375,7 +456,7 @@ submit_run (TinyLaunches *self, guint first, guint end, GError **error)
   TinyDevice *device = launches[first].device;
   gint64 start = self->ns != NULL ? tiny_trace_begin () : 0;
   guint64 *ns = self->ns != NULL ? self->ns + first : NULL;
-  if (!tiny_device_submit (device, self->commands + first, end - first, ns, error))
+  if (!enqueue_run (self, first, end, ns, error))
     return FALSE;
   if (start != 0)
     trace_run (self, first, end, start);

@@ -237,7 +237,11 @@ make_buffers (Measuring *self, GError **error)
       return FALSE;
     void *host = tiny_buffer_map (self->buffers[i]);
     if (host != NULL) {
+      if (!tiny_buffer_begin_access (self->buffers[i], TRUE, 0, n_bytes, error))
+        return FALSE;
       memset (host, 0, n_bytes);
+      if (!tiny_buffer_end_access (self->buffers[i], TRUE, 0, n_bytes, error))
+        return FALSE;
       continue;
     }
     g_autofree void *zeros = g_try_malloc0 (MAX (n_bytes, 1));

@@ -283,7 +283,8 @@ tiny_tensor_kaiming_uniform (TinyDType dtype, const gint64 *shape, guint n_dims,
  * @self: a tensor
  * @error: return location
  *
- * Computes @self if it is not in memory yet.
+ * Computes @self if it is not in memory yet. An asynchronous device may still be at it when this returns; who
+ * reads the value waits, and is told when that work failed.
  * Errors: what the tensor carries; those of scheduling, compiling and running.
  *
  * Returns: whether it is in memory now

@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-asynchronous.c: launches on a device that goes on working after they were submitted: the CPU backend behind
+ * ../asynchronous.c, beside the same as it is. */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "../asynchronous.h"
+#include "base/tiny-error.h"
+#include "engine/tiny-plan.h"
+#include "ir/tiny-text.h"
+
+enum { N = 1000, N_BYTES = N * sizeof (float) };
+
+static const TinyPluginModule *own_module;
+static TinyDeviceTable table;
+static TinyDevice *near, *far; /* far: asynchronous */
+
+static TinyStatus
+open_far (const char *id,
+          TinyPluginDevice **out,
+          const TinyDeviceTable **out_table,
+          TinyPluginError *error)
+{
+  const TinyDeviceTable *own;
+  TinyStatus status = own_module->open (id, out, &own, error);
+  table = asynchronous_wrap (own);
+  *out_table = &table;
+  return status;
+}
+
+static TinyDevice *
+open_device (const char *name, gboolean is_far)
+{
+  g_autoptr (GError) error = NULL;
+  static TinyPluginModule modules[2];
+  TinyPluginError plugin_error = { .struct_size = sizeof plugin_error };
+  void *handle = dlopen (CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
+  g_assert_nonnull (handle);
+  TinyPluginEntry entry;
+  *(void **) &entry = dlsym (handle, TINY_PLUGIN_ENTRY_SYMBOL);
+  own_module = entry (0, &plugin_error);
+  modules[is_far] = *own_module;
+  if (is_far)
+    modules[is_far].open = open_far;
+  g_autoptr (TinyBackend) backend = tiny_backend_new (&modules[is_far], CPU_PLUGIN, &error);
+  g_assert_no_error (error);
+  const TinyDeviceOptions options = { .name = name, .id = "cpu" };
+  TinyDevice *device = tiny_device_new (backend, &options, &error);
+  g_assert_no_error (error);
+  return device;
+}
+
+/* ---- launches ---- */
+static void
+set_values (const TinyBinding *binding, float value)
+{
+  g_autoptr (GError) error = NULL;
+  float values[N];
+  for (guint i = 0; i < N; i++)
+    values[i] = value;
+  tiny_buffer_upload (binding->buffer, 0, values, N_BYTES, &error);
+  g_assert_no_error (error);
+}
+
+static TinyBinding
+new_memory (TinyDevice *device)
+{
+  TinyBinding binding = { tiny_buffer_new (device, N_BYTES), 0, N_BYTES, FALSE };
+  set_values (&binding, 1);
+  return binding;
+}
+
+static float
+get_value (const TinyBinding *binding)
+{
+  g_autoptr (GError) error = NULL;
+  float values[N];
+  tiny_buffer_download (binding->buffer, 0, values, N_BYTES, &error);
+  g_assert_no_error (error);
+  for (guint i = 1; i < N; i++)
+    g_assert_cmpfloat (values[i], ==, values[0]);
+  return values[0];
+}
+
+static void
+assert_failed (const TinyBinding *binding)
+{
+  g_autoptr (GError) error = NULL;
+  float values[N];
+  g_assert_false (tiny_buffer_download (binding->buffer, 0, values, N_BYTES, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_LAUNCH);
+  g_assert_cmpstr (error->message, ==, "FAR: running commands: a kernel failed");
+}
+
+/* %0 the output; what is doubled is its own old value where @from is NULL. */
+static const char twice_text[]
+    = "// stage: kernel\n"
+      "%%i = range.index{number=0, kind=loop}(1000)\n"
+      "%%x = load.f32(param.f32{slot=%d, shape=[1000]}, %%i)\n"
+      "sink{name=\"twice\"}(store(param.f32{slot=0, shape=[1000]}, %%i, add.f32(%%x, %%x)))\n";
+
+/* Adds: @to becomes twice @from, or twice itself. */
+static void
+add_twice (TinyLaunches *launches, const TinyBinding *to, const TinyBinding *from)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  g_autofree char *text = g_strdup_printf (twice_text, from != NULL ? 1 : 0);
+  TinyNode *kernel = tiny_graph_parse (graph, text, &error);
+  TinyExecutable *executable;
+  g_assert_no_error (error);
+  TinyDevice *device = tiny_buffer_get_device (to->buffer);
+  tiny_executables_get (device, graph, &kernel, 1, &executable, &error);
+  g_assert_no_error (error);
+  const TinyBinding both[] = { *to, from != NULL ? *from : *to };
+  tiny_launches_add_kernel (launches, device, executable, both, from != NULL ? 2 : 1, 1);
+}
+
+static void
+submit (TinyLaunches *launches)
+{
+  g_autoptr (GError) error = NULL;
+  tiny_launches_submit (launches, &error);
+  g_assert_no_error (error);
+}
+
+static void
+assert_refused (TinyLaunches *launches)
+{
+  g_autoptr (GError) error = NULL;
+  g_assert_false (tiny_launches_submit (launches, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_LAUNCH);
+}
+
+static void
+begin (void)
+{
+  tiny_device_wait (far, NULL);
+  asynchronous_reset ();
+}
+
+/* Submitting returns while nothing has run yet, a thing of the past does not hold its launches, and
+ * reading waits. */
+static void
+test_goes_on (void)
+{
+  begin ();
+  TinyBinding a = new_memory (far), b = new_memory (far);
+  TinyLaunches *launches = tiny_launches_new ();
+  add_twice (launches, &b, &a);
+  add_twice (launches, &b, NULL);
+  asynchronous_set_gate (0);
+  submit (launches);
+  submit (launches);
+  g_assert_cmpint (asynchronous.most_in_flight, ==, 2);
+  tiny_launches_free (launches);
+  GThread *gate = asynchronous_open_gate_later (20);
+  g_assert_cmpfloat (get_value (&b), ==, 4);
+  g_thread_join (gate);
+}
+
+/* Times are there when the call returns. */
+static void
+test_times (void)
+{
+  begin ();
+  TinyBinding a = new_memory (far), b = new_memory (far);
+  g_autoptr (TinyLaunches) launches = tiny_launches_new ();
+  add_twice (launches, &b, &a);
+  tiny_launches_keep_times (launches);
+  asynchronous_set_gate (0);
+  GThread *gate = asynchronous_open_gate_later (20);
+  submit (launches);
+  guint64 ns = 0;
+  TinyDevice *device;
+  tiny_launches_get (launches, 0, &device, &ns);
+  g_assert_cmpuint (ns, >, 0);
+  g_thread_join (gate);
+}
+
+/* Copies to another device and back wait for what they read and for what they overwrite. */
+static void
+test_copies (void)
+{
+  begin ();
+  g_autoptr (TinyLaunches) launches = tiny_launches_new ();
+  TinyBinding a = new_memory (far), b = new_memory (far), here = new_memory (near);
+  for (guint i = 0; i < 5; i++) {
+    add_twice (launches, &b, &a);
+    tiny_launches_add_copy (launches, &here, &b);
+    add_twice (launches, &here, NULL);
+    tiny_launches_add_copy (launches, &a, &here);
+  }
+  for (guint round = 0; round < 20; round++) {
+    set_values (&a, 1);
+    submit (launches);
+    g_assert_cmpfloat (get_value (&a), ==, 1024);
+    g_assert_cmpfloat (get_value (&here), ==, 1024);
+  }
+  /* A failure is the copy's: what it would have written is as it was. */
+  set_values (&a, 1);
+  asynchronous_fail (1);
+  assert_refused (launches);
+  g_assert_cmpfloat (get_value (&here), ==, 4);
+  submit (launches);
+  g_assert_cmpfloat (get_value (&here), ==, 4 * 1024);
+}
+
+/* What failed spoils what is computed from it, not what is computed anew; replays work again. */
+static void
+test_failure (void)
+{
+  begin ();
+  TinyBinding a = new_memory (far), b = new_memory (far), c = new_memory (far),
+              d = new_memory (far);
+  g_autoptr (TinyLaunches) chain = tiny_launches_new ();
+  add_twice (chain, &b, &a);
+  add_twice (chain, &c, &b);
+  g_autoptr (TinyLaunches) reads = tiny_launches_new ();
+  add_twice (reads, &d, &c);
+  g_autoptr (TinyLaunches) updates = tiny_launches_new ();
+  add_twice (updates, &c, NULL);
+  asynchronous_fail (0);
+  submit (chain);
+  assert_failed (&c);
+  assert_refused (reads);
+  assert_refused (updates);
+  g_assert_cmpfloat (get_value (&d), ==, 1);
+  g_assert_cmpfloat (get_value (&a), ==, 1);
+  submit (chain); /* reads b, which failed, but after it has written it */
+  submit (updates);
+  submit (reads);
+  g_assert_cmpfloat (get_value (&c), ==, 8);
+  g_assert_cmpfloat (get_value (&d), ==, 16);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  asynchronous_reset ();
+  near = open_device ("CPU", FALSE);
+  far = open_device ("FAR", TRUE);
+  g_test_add_func ("/engine/asynchronous/goes-on", test_goes_on);
+  g_test_add_func ("/engine/asynchronous/times", test_times);
+  g_test_add_func ("/engine/asynchronous/copies", test_copies);
+  g_test_add_func ("/engine/asynchronous/failure", test_failure);
+  return g_test_run ();
+}
