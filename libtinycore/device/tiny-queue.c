@@ -295,6 +295,30 @@ make_room (TinyQueue *self, GError **error)
                              G_MAXUINT64, error);
 }
 
+static void
+keep_buffer (TinyPluginDevice *device, TinyPluginBuffer *buffer)
+{
+}
+static void
+keep_program (TinyPluginDevice *device, TinyPluginProgram *program)
+{
+}
+static void
+keep_queue (TinyPluginDevice *device, TinyPluginQueue *queue)
+{
+}
+
+/* There is no way to wait for what runs, so nothing that it may use is ever given back. */
+static void
+abandon (TinyDevice *device)
+{
+  g_atomic_int_set (&device->lost, TRUE);
+  device->table.free = keep_buffer;
+  device->table.program_unload = keep_program;
+  device->table.queue_destroy = keep_queue;
+  device->table.close = NULL;
+}
+
 /* After a submission: our own point for the plugin's. */
 static gboolean
 keep_point (TinyQueue *self, guint64 point, guint64 *out_point, GError **error)
@@ -302,8 +326,8 @@ keep_point (TinyQueue *self, guint64 point, guint64 *out_point, GError **error)
   TinyDevice *device = self->device;
   const guint64 before = self->last - self->base;
   *out_point = 0;
-  if (point != 0 && point <= before) { /* there is no way to wait for it */
-    g_atomic_int_set (&device->lost, TRUE);
+  if (point != 0 && point <= before) {
+    abandon (device);
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
                  "%s: %s: the plugin gave point %" G_GUINT64_FORMAT " after %" G_GUINT64_FORMAT
                  "; the device is not used any more",
