@@ -1,49 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
  * command-devices.c: tinycore devices: what was found, and why some of it cannot be used. */
-#include <json-glib/json-glib.h>
 #include <stdio.h>
 
 #include "plugin/tiny-registry.h"
 #include "tools/commands.h"
 
 static void
-add_text (JsonBuilder *builder, const char *name, const char *value)
-{
-  json_builder_set_member_name (builder, name);
-  if (value != NULL)
-    json_builder_add_string_value (builder, value);
-  else
-    json_builder_add_null_value (builder);
-}
-
-static void
 print_json (const TinyEntry *entry)
 {
   g_autoptr (JsonBuilder) builder = json_builder_new ();
   json_builder_begin_object (builder);
-  add_text (builder, "name", entry->name);
+  tinycore_add_text (builder, "name", entry->name);
   json_builder_set_member_name (builder, "index");
   json_builder_add_int_value (builder, entry->index);
-  add_text (builder, "state", tiny_entry_state_to_string (entry->state));
+  tinycore_add_text (builder, "state", tiny_entry_state_to_string (entry->state));
   json_builder_set_member_name (builder, "renderers");
   json_builder_begin_array (builder);
   for (guint i = 0; entry->renderers != NULL && entry->renderers[i] != NULL; i++)
     json_builder_add_string_value (builder, entry->renderers[i]);
   json_builder_end_array (builder);
-  add_text (builder, "architecture", entry->arch);
+  tinycore_add_text (builder, "architecture", entry->arch);
   json_builder_set_member_name (builder, "memory_bytes");
   json_builder_add_int_value (builder, (gint64) entry->memory_bytes);
-  add_text (builder, "plugin", entry->module_path);
-  add_text (builder, "reason", entry->reason);
-  add_text (builder, "title", entry->title);
-  add_text (builder, "id", entry->id);
-  add_text (builder, "class", entry->device_class);
-  add_text (builder, "version", entry->version);
+  tinycore_add_text (builder, "plugin", entry->module_path);
+  tinycore_add_text (builder, "reason", entry->reason);
+  tinycore_add_text (builder, "title", entry->title);
+  tinycore_add_text (builder, "id", entry->id);
+  tinycore_add_text (builder, "class", entry->device_class);
+  tinycore_add_text (builder, "version", entry->version);
   json_builder_end_object (builder);
-  g_autoptr (JsonNode) root = json_builder_get_root (builder);
-  g_autofree char *text = json_to_string (root, FALSE);
-  puts (text);
+  tinycore_print_json (builder);
 }
 
 static void

@@ -3,7 +3,7 @@
  * commands.h: the subcommands of tinycore and what they share. */
 #pragma once
 
-#include <glib.h>
+#include <json-glib/json-glib.h>
 
 #include "device/tiny-device.h"
 
@@ -11,6 +11,7 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* Each gets its own name as argv[0] and returns the exit status. */
 int tinycore_devices (int argc, char **argv);
+int tinycore_abi_check (int argc, char **argv);
 int tinycore_train (int argc, char **argv);
 int tinycore_compile (int argc, char **argv);
 int tinycore_explain (int argc, char **argv);
@@ -27,6 +28,11 @@ gboolean tinycore_train_briefly (const char *directory, GError **error);
 TinyDevice *tinycore_open_device (const char *dev, GError **error);
 /* Writes to the file of that name, or to standard output for NULL. */
 gboolean tinycore_write (const char *path, const void *data, gsize size, GError **error);
+
+/* Adds a member to an object: a text, or null. */
+void tinycore_add_text (JsonBuilder *builder, const char *name, const char *value);
+/* Prints what was built as one line. */
+void tinycore_print_json (JsonBuilder *builder);
 
 /* Prints the error, which it takes, and returns the status of failure. */
 int tinycore_fail (GError *error);

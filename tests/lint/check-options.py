@@ -34,7 +34,7 @@ def options_of_page(page, command):
 
 def options_of_completion(text, command):
     """The words of the case branch whose pattern names the command."""
-    for pattern, body in re.findall(r"^  ([a-z| ]+)\)(.*?);;", text.split("case $command in")[1], re.M | re.S):
+    for pattern, body in re.findall(r"^  ([a-z| -]+)\)(.*?);;", text.split("case $command in")[1], re.M | re.S):
         if command in re.split(r"[ |]+", pattern):
             return set(OPTION.findall(body)) - {"--help"}
     return set()
@@ -45,7 +45,7 @@ def main():
     page = (root / "tools/tinycore.1").read_text()
     completion = (root / "tools/completion/tinycore").read_text()
     overview = options_of_help(tinycore, [])[1]
-    commands = re.findall(r"^  ([a-z]+) +\S", overview, re.M)
+    commands = re.findall(r"^  ([a-z-]+) +\S", overview, re.M)
     found = [] if len(commands) >= 5 else [f"--help lists only {commands}"]
     for command in commands:
         helped = options_of_help(tinycore, [command])[0]
