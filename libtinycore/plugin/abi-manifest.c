@@ -27,11 +27,11 @@ names_module (const char *manifest, const char *module)
   return read != NULL && is_same_file (read->module, module);
 }
 
-/* Beside the file: the one that names it, else the one that is called like it. */
+/* Beside the file. */
 static char *
 find_beside (const char *module)
 {
-  g_autofree char *folder = g_path_get_dirname (module), *base = g_path_get_basename (module);
+  g_autofree char *folder = g_path_get_dirname (module);
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
   for (const char *name = dir ? g_dir_read_name (dir) : NULL; name != NULL;
        name = g_dir_read_name (dir)) {
@@ -39,12 +39,20 @@ find_beside (const char *module)
     if (g_str_has_suffix (name, ".json") && names_module (path, module))
       return g_steal_pointer (&path);
   }
+  return NULL;
+}
+
+/* Beside the file and called like it, but for another: tiny-npu.so and npu.json. */
+static char *
+find_namesake (const char *module)
+{
+  g_autofree char *folder = g_path_get_dirname (module), *base = g_path_get_basename (module);
   if (g_str_has_suffix (base, ".so"))
     base[strlen (base) - strlen (".so")] = 0;
-  for (guint i = 0; i < 2; i++) {
-    const char *stem
-        = i == 0 && g_str_has_prefix (base, "tiny-") ? base + strlen ("tiny-") : base;
-    g_autofree char *name = g_strconcat (stem, ".json", NULL);
+  const char *const stems[]
+      = { g_str_has_prefix (base, "tiny-") ? base + strlen ("tiny-") : base, base };
+  for (guint i = 0; i < G_N_ELEMENTS (stems); i++) {
+    g_autofree char *name = g_strconcat (stems[i], ".json", NULL);
     g_autofree char *path = g_build_filename (folder, name, NULL);
     if (g_file_test (path, G_FILE_TEST_IS_REGULAR))
       return g_steal_pointer (&path);
@@ -52,21 +60,27 @@ find_beside (const char *module)
   return NULL;
 }
 
-static char *
-find_manifest (const TinyAbiSubject *self)
+/* One that names the file, beside it or installed, goes before one that is only called so. */
+char *
+tiny_abi_find_manifest (const char *path)
 {
-  if (self->manifest != NULL)
-    return g_canonicalize_filename (self->manifest, NULL);
-  char *beside = find_beside (self->path);
+  char *beside = find_beside (path);
   if (beside != NULL)
     return beside;
   g_autoptr (GPtrArray) all = tiny_discover (NULL, NULL);
   for (guint i = 0; i < all->len; i++) {
     const TinyFound *found = all->pdata[i];
-    if (found->manifest != NULL && is_same_file (found->manifest->module, self->path))
+    if (found->manifest != NULL && is_same_file (found->manifest->module, path))
       return g_strdup (found->path);
   }
-  return NULL;
+  return find_namesake (path);
+}
+
+static char *
+find_manifest (const TinyAbiSubject *self)
+{
+  return self->manifest != NULL ? g_canonicalize_filename (self->manifest, NULL)
+                                : tiny_abi_find_manifest (self->path);
 }
 
 /* ---- its members ---- */

@@ -37,6 +37,8 @@ const char *tiny_abi_describe_check (const char *check);
 /* Looks at the plugin @path. @manifest: the manifest to hold it against, NULL: one beside it, or else an installed one
  * that names it. Never NULL; elements are TinyAbiFinding, freed with the array. */
 GPtrArray *tiny_abi_check (const char *path, const char *manifest);
+/* The manifest of that plugin, as above (transfer full), or NULL. */
+char *tiny_abi_find_manifest (const char *path);
 /* Whether none has failed (or is unknown). */
 gboolean tiny_abi_is_good (const GPtrArray *findings);
 
