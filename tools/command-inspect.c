@@ -40,7 +40,7 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Subject, subject_clear)
 static gboolean
 find_by_name (const char *name, Subject *out, GError **error)
 {
-  g_autoptr (GPtrArray) all = tiny_discover (NULL, NULL);
+  g_autoptr (GPtrArray) all = tiny_discover (NULL, NULL, NULL);
   GString *names = g_string_new (NULL);
   const TinyFound *match = NULL;
   for (guint i = 0; i < all->len; i++) {

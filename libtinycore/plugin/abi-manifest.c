@@ -67,7 +67,7 @@ tiny_abi_find_manifest (const char *path)
   char *beside = find_beside (path);
   if (beside != NULL)
     return beside;
-  g_autoptr (GPtrArray) all = tiny_discover (NULL, NULL);
+  g_autoptr (GPtrArray) all = tiny_discover (NULL, NULL, NULL);
   for (guint i = 0; i < all->len; i++) {
     const TinyFound *found = all->pdata[i];
     if (found->manifest != NULL && is_same_file (found->manifest->module, path))

@@ -308,7 +308,7 @@ tiny_helper_run (const TinyHelperTask *task, TinyHelperResult *out, GError **err
   if (works) {
     out->report = g_strdup (process.report_text->str + strlen (TINY_SCAN_GREETING));
     judge (out, &process, timed_out, task);
-    out->took_ms = (guint) ((g_get_monotonic_time () - process.begin_us) / 1000);
+    out->took_us = (guint) (g_get_monotonic_time () - process.begin_us);
   } else {
     g_autofree char *said = quote_said (process.said_text);
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "the helper program %s does not work%s",
@@ -348,6 +348,6 @@ tiny_scan_run (const TinyManifest *manifest, GError **error)
       out = quarantine (TINY_ERROR_PLUGIN,
                         g_strdup_printf ("its report is damaged: %s", wrong->message));
   }
-  out->took_ms = result.took_ms;
+  out->took_us = result.took_us;
   return out;
 }

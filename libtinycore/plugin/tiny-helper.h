@@ -23,7 +23,7 @@ typedef struct {
   char *report;   /* what it wrote, up to where it ended */
   char *failure;  /* how the plugin ended it too early, or NULL */
   TinyError code; /* of failure */
-  guint took_ms;
+  guint took_us;
 } TinyHelperResult;
 
 /* Runs the helper and waits for it. FALSE is for a helper that cannot be run (%TINY_ERROR_PLUGIN); what
