@@ -1,49 +1,36 @@
 /* SPDX-License-Identifier: MIT
  *
  * command-devices.c: tinycore devices: what was found, and why some of it cannot be used. */
-#include <json-glib/json-glib.h>
 #include <stdio.h>
 
 #include "plugin/tiny-registry.h"
 #include "tools/commands.h"
 
 static void
-add_text (JsonBuilder *builder, const char *name, const char *value)
-{
-  json_builder_set_member_name (builder, name);
-  if (value != NULL)
-    json_builder_add_string_value (builder, value);
-  else
-    json_builder_add_null_value (builder);
-}
-
-static void
 print_json (const TinyEntry *entry)
 {
   g_autoptr (JsonBuilder) builder = json_builder_new ();
   json_builder_begin_object (builder);
-  add_text (builder, "name", entry->name);
+  tinycore_add_text (builder, "name", entry->name);
   json_builder_set_member_name (builder, "index");
   json_builder_add_int_value (builder, entry->index);
-  add_text (builder, "state", tiny_entry_state_to_string (entry->state));
+  tinycore_add_text (builder, "state", tiny_entry_state_to_string (entry->state));
   json_builder_set_member_name (builder, "renderers");
   json_builder_begin_array (builder);
   for (guint i = 0; entry->renderers != NULL && entry->renderers[i] != NULL; i++)
     json_builder_add_string_value (builder, entry->renderers[i]);
   json_builder_end_array (builder);
-  add_text (builder, "architecture", entry->arch);
+  tinycore_add_text (builder, "architecture", entry->arch);
   json_builder_set_member_name (builder, "memory_bytes");
   json_builder_add_int_value (builder, (gint64) entry->memory_bytes);
-  add_text (builder, "plugin", entry->module_path);
-  add_text (builder, "reason", entry->reason);
-  add_text (builder, "title", entry->title);
-  add_text (builder, "id", entry->id);
-  add_text (builder, "class", entry->device_class);
-  add_text (builder, "version", entry->version);
+  tinycore_add_text (builder, "plugin", entry->module_path);
+  tinycore_add_text (builder, "reason", entry->reason);
+  tinycore_add_text (builder, "title", entry->title);
+  tinycore_add_text (builder, "id", entry->id);
+  tinycore_add_text (builder, "class", entry->device_class);
+  tinycore_add_text (builder, "version", entry->version);
   json_builder_end_object (builder);
-  g_autoptr (JsonNode) root = json_builder_get_root (builder);
-  g_autofree char *text = json_to_string (root, FALSE);
-  puts (text);
+  tinycore_print_json (builder);
 }
 
 static void
@@ -67,13 +54,98 @@ print_text (const TinyEntry *entry)
     printf ("           reason       %s\n", entry->reason);
 }
 
+/* ---- --explain ---- */
+static void
+explain_as_json (const GPtrArray *candidacies, const GPtrArray *searched, const char *choice)
+{
+  for (guint i = 0; i < searched->len; i++) {
+    const TinySearched *place = searched->pdata[i];
+    g_autoptr (JsonBuilder) builder = json_builder_new ();
+    json_builder_begin_object (builder);
+    tinycore_add_text (builder, "searched", place->path);
+    tinycore_add_text (builder, "rule", place->rule);
+    tinycore_add_text (builder, "found", place->text);
+    json_builder_end_object (builder);
+    tinycore_print_json (builder);
+  }
+  for (guint i = 0; i < candidacies->len; i++) {
+    const TinyCandidacy *candidacy = candidacies->pdata[i];
+    g_autoptr (JsonBuilder) builder = json_builder_new ();
+    json_builder_begin_object (builder);
+    tinycore_add_text (builder, "name", candidacy->name);
+    tinycore_add_text (builder, "manifest", candidacy->manifest_path);
+    tinycore_add_text (builder, "rule", candidacy->rule);
+    tinycore_add_text (builder, "state", tiny_entry_state_to_string (candidacy->state));
+    json_builder_set_member_name (builder, "chosen");
+    json_builder_add_boolean_value (builder, candidacy->is_chosen);
+    tinycore_add_text (builder, "verdict", candidacy->verdict);
+    json_builder_set_member_name (builder, "rungs");
+    json_builder_begin_array (builder);
+    for (guint r = 0; r < candidacy->rungs->len; r++) {
+      const TinyRung *rung = candidacy->rungs->pdata[r];
+      json_builder_begin_object (builder);
+      tinycore_add_text (builder, "rung", rung->rung);
+      json_builder_set_member_name (builder, "good");
+      json_builder_add_boolean_value (builder, rung->is_good);
+      json_builder_set_member_name (builder, "recalled");
+      json_builder_add_boolean_value (builder, rung->is_recalled);
+      tinycore_add_text (builder, "text", rung->text);
+      json_builder_set_member_name (builder, "us");
+      json_builder_add_int_value (builder, (gint64) rung->took_us);
+      json_builder_end_object (builder);
+    }
+    json_builder_end_array (builder);
+    json_builder_end_object (builder);
+    tinycore_print_json (builder);
+  }
+  g_autoptr (JsonBuilder) builder = json_builder_new ();
+  json_builder_begin_object (builder);
+  tinycore_add_text (builder, "choice", choice);
+  json_builder_end_object (builder);
+  tinycore_print_json (builder);
+}
+
+static void
+explain_as_text (const GPtrArray *candidacies, const GPtrArray *searched, const char *choice)
+{
+  printf ("searched, in this order; of one name the first counts\n");
+  for (guint i = 0; i < searched->len; i++) {
+    const TinySearched *place = searched->pdata[i];
+    printf ("  %-27s %s: %s\n", place->rule, place->path, place->text);
+  }
+  for (guint i = 0; i < candidacies->len; i++) {
+    const TinyCandidacy *candidacy = candidacies->pdata[i];
+    printf ("\n%-10s %s\n  %-10s %s, by %s\n", candidacy->name, candidacy->verdict, "found",
+            candidacy->manifest_path, candidacy->rule);
+    for (guint r = 0; r < candidacy->rungs->len; r++) {
+      const TinyRung *rung = candidacy->rungs->pdata[r];
+      printf ("  %-10s %s%s (%s%.2f ms)\n", rung->rung,
+              rung->is_good ? "" : "stops here: ", rung->text,
+              rung->is_recalled ? "remembered; it took " : "", (double) rung->took_us / 1e3);
+    }
+  }
+  printf ("\n%s\n", choice);
+}
+
+static int
+explain (TinyRegistry *registry, gboolean json)
+{
+  g_autoptr (GPtrArray) searched = NULL;
+  g_autofree char *choice = NULL;
+  g_autoptr (GPtrArray) candidacies = tiny_registry_explain (registry, &searched, &choice);
+  (json ? explain_as_json : explain_as_text) (candidacies, searched, choice);
+  return 0;
+}
+
 int
 tinycore_devices (int argc, char **argv)
 {
-  gboolean json = FALSE, retry = FALSE;
+  gboolean json = FALSE, retry = FALSE, explains = FALSE;
   int status = 0;
   const GOptionEntry entries[] = {
     { "json", 0, 0, G_OPTION_ARG_NONE, &json, "one JSON object a line", NULL },
+    { "explain", 0, 0, G_OPTION_ARG_NONE, &explains,
+      "every candidate, what each was found to be, and why it is chosen or not", NULL },
     { "retry", 0, 0, G_OPTION_ARG_NONE, &retry, "look again at what crashed or hung before",
       NULL },
     G_OPTION_ENTRY_NULL,
@@ -85,13 +157,16 @@ tinycore_devices (int argc, char **argv)
                        entries, &status))
     return status;
   if (argc > 1) {
-    g_printerr ("tinycore: devices takes no “%s”; usage: tinycore devices [--json] [--retry]\n",
+    g_printerr ("tinycore: devices takes no “%s”; usage: tinycore devices [--json] [--retry] "
+                "[--explain]\n",
                 argv[1]);
     return EXIT_USAGE;
   }
   TinyRegistry *registry = tiny_registry_get_default ();
   if (retry)
     tiny_registry_retry (registry, NULL);
+  if (explains)
+    return explain (registry, json);
   g_autoptr (GPtrArray) list = tiny_registry_list (registry);
   for (guint i = 0; i < list->len; i++)
     if (json)

@@ -97,7 +97,7 @@ read_name (const char *name, Words *out, GError **error)
                  name, MAX_NAME);
     return FALSE;
   }
-  g_autoptr (GPtrArray) found = tiny_discover (NULL, NULL);
+  g_autoptr (GPtrArray) found = tiny_discover (NULL, NULL, NULL);
   for (guint i = 0; i < found->len; i++) {
     const TinyFound *other = found->pdata[i];
     if (g_ascii_strcasecmp (other->name, name) != 0)

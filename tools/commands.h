@@ -3,7 +3,7 @@
  * commands.h: the subcommands of tinycore and what they share. */
 #pragma once
 
-#include <glib.h>
+#include <json-glib/json-glib.h>
 
 #include "device/tiny-device.h"
 
@@ -11,6 +11,8 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 
 /* Each gets its own name as argv[0] and returns the exit status. */
 int tinycore_devices (int argc, char **argv);
+int tinycore_abi_check (int argc, char **argv);
+int tinycore_inspect (int argc, char **argv);
 int tinycore_train (int argc, char **argv);
 int tinycore_compile (int argc, char **argv);
 int tinycore_explain (int argc, char **argv);
@@ -32,6 +34,10 @@ gboolean tinycore_write (const char *path, const void *data, gsize size, GError 
 /* A file or folder of ours: the one that environment variable @variable names, else @moved beside the
  * library (a tree that was moved), else @installed. NULL: it is not there. */
 char *tinycore_find_installed (const char *variable, const char *installed, const char *moved);
+/* Adds a member to an object: a text, or null. */
+void tinycore_add_text (JsonBuilder *builder, const char *name, const char *value);
+/* Prints what was built as one line. */
+void tinycore_print_json (JsonBuilder *builder);
 
 /* Prints the error, which it takes, and returns the status of failure. */
 int tinycore_fail (GError *error);

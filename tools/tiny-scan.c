@@ -4,10 +4,11 @@
  * wants to try.
  *
  *   tiny-scan DESCRIPTOR SECONDS MODULE
+ *   tiny-scan DESCRIPTOR SECONDS MODULE inspect
  *   tiny-scan DESCRIPTOR trials
  *
  * Started by the core with standard streams of its own, as leader of a process group. Greets on
- * DESCRIPTOR, writes one line of JSON there when all went well up to the plugin's fini(), and
+ * DESCRIPTOR, writes one line of JSON there when all went well up to the plugin's fini() (to inspect: many, as it goes), and
  * leaves without running destructors: a plugin that fails in those has done its work before. Trials
  * begin and end with the other side of DESCRIPTOR, a socket. */
 #include <signal.h>
@@ -18,7 +19,9 @@
 #include <unistd.h>
 
 #include "engine/tiny-trial-host.h"
+#include "plugin/tiny-helper.h"
 #include "plugin/tiny-scan.h"
+#include "tools/inspect-module.h"
 
 enum { MAX_FILE_BYTES = 256 << 20 };
 
@@ -70,7 +73,8 @@ write_all (int descriptor, const char *text, size_t n)
 int
 main (int argc, char **argv)
 {
-  if (argc != 4 && (argc != 3 || strcmp (argv[2], TINY_SCAN_TRIALS) != 0))
+  gboolean inspects = argc == 5 && strcmp (argv[4], TINY_HELPER_INSPECT) == 0;
+  if (argc != 4 && !inspects && (argc != 3 || strcmp (argv[2], TINY_SCAN_TRIALS) != 0))
     return 2;
   int descriptor = atoi (argv[1]);
   die_plainly ();
@@ -84,6 +88,8 @@ main (int argc, char **argv)
   closefrom (descriptor + 1);
   if (write_all (descriptor, TINY_SCAN_GREETING, strlen (TINY_SCAN_GREETING)) != 0)
     return 1;
+  if (inspects)
+    _exit (inspect_module (argv[3], descriptor) ? 0 : 1);
   g_autoptr (TinyScan) scan = tiny_scan_module (argv[3]);
   g_autoptr (JsonNode) root = tiny_scan_to_json (scan);
   g_autofree char *text = json_to_string (root, FALSE);

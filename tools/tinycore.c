@@ -21,6 +21,8 @@ static const struct {
   const char *meaning;
 } commands[] = {
   { "devices", tinycore_devices, "list backends and devices, and why some cannot be used" },
+  { "inspect", tinycore_inspect, "show all that a plugin declares" },
+  { "abi-check", tinycore_abi_check, "look at a plugin's file before it is shipped" },
   { "train", tinycore_train, "train a network: tinycore train fashion-mnist" },
   { "compile", tinycore_compile, "compile the kernels of an IR file" },
   { "explain", tinycore_explain, "show how an IR file becomes kernels" },
@@ -102,6 +104,24 @@ tinycore_parse (int *argc,
   g_printerr ("tinycore: %s\n", error->message);
   *out_status = EXIT_USAGE;
   return FALSE;
+}
+
+void
+tinycore_add_text (JsonBuilder *builder, const char *name, const char *value)
+{
+  json_builder_set_member_name (builder, name);
+  if (value != NULL)
+    json_builder_add_string_value (builder, value);
+  else
+    json_builder_add_null_value (builder);
+}
+
+void
+tinycore_print_json (JsonBuilder *builder)
+{
+  g_autoptr (JsonNode) root = json_builder_get_root (builder);
+  g_autofree char *text = json_to_string (root, FALSE);
+  puts (text);
 }
 
 static int

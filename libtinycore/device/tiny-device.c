@@ -316,6 +316,12 @@ tiny_device_get_info (TinyDevice *self)
   return &self->info;
 }
 
+const TinyDeviceTable *
+tiny_device_get_table (TinyDevice *self)
+{
+  return &self->table;
+}
+
 const TinyTarget *
 tiny_device_get_target (TinyDevice *self)
 {

@@ -61,6 +61,8 @@ TINY_API const char *tiny_device_get_title (TinyDevice *self);
 /* The canonical architecture, that is get_target()->arch. */
 TINY_API const char *tiny_device_get_arch (TinyDevice *self);
 const TinyDeviceInfo *tiny_device_get_info (TinyDevice *self);
+/* The core's copy of the plugin's functions; what it leaves out is NULL. */
+const TinyDeviceTable *tiny_device_get_table (TinyDevice *self);
 const TinyTarget *tiny_device_get_target (TinyDevice *self);
 const TinyRenderer *tiny_device_get_renderer (TinyDevice *self);
 /* Changes whenever the plugin whose renderer makes this device's code changes. */

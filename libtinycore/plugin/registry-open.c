@@ -364,11 +364,11 @@ open_index (TinyRegistry *self, const Choice *choice, guint index, GError **erro
   return device;
 }
 
-/* Adds the devices of @target to @out: the first one, or all that it names. */
+/* Adds the devices of @target to @out: the first one, all that it names, or a name. */
 static gboolean
 open_target (TinyRegistry *self,
              const TinyDeviceTarget *target,
-             gboolean all,
+             TinyWant want,
              GPtrArray *out,
              GError **error)
 {
@@ -376,9 +376,10 @@ open_target (TinyRegistry *self,
   guint before = out->len;
   if (!choose (self, target, &choice, error))
     return FALSE;
-  for (guint i = 0; i < (all ? choice.indices->len : 1); i++) {
-    TinyDevice *device
-        = open_index (self, &choice, g_array_index (choice.indices, guint, i), error);
+  for (guint i = 0; i < (want == TINY_WANT_ALL ? choice.indices->len : 1); i++) {
+    guint index = g_array_index (choice.indices, guint, i);
+    gpointer device = want == TINY_WANT_NAME ? (gpointer) make_name (&choice, index)
+                                             : open_index (self, &choice, index, error);
     if (device == NULL) {
       g_ptr_array_set_size (out, (gint) before);
       return FALSE;
@@ -440,14 +441,14 @@ static gboolean
 open_chain (TinyRegistry *self,
             const GPtrArray *chain,
             const char *asked,
-            gboolean all,
+            TinyWant want,
             GPtrArray *out,
             GError **error)
 {
   g_auto (Failures) failures = { 0 };
   for (guint i = 0; i < chain->len; i++) {
     GError *why = NULL;
-    if (open_target (self, chain->pdata[i], all, out, &why))
+    if (open_target (self, chain->pdata[i], want, out, &why))
       return TRUE;
     add_failure (&failures, why);
   }
@@ -459,7 +460,7 @@ static gboolean
 open_text (TinyRegistry *self,
            const char *text,
            const char *variable,
-           gboolean all,
+           TinyWant want,
            GPtrArray *out,
            GError **error)
 {
@@ -474,8 +475,8 @@ open_text (TinyRegistry *self,
                  "%s: backends: %s; “tinycore devices” says more", asked, there);
     return FALSE;
   }
-  for (guint i = 0; i < (all ? spec->chains->len : 1); i++)
-    if (!open_chain (self, spec->chains->pdata[i], asked, all, out, error))
+  for (guint i = 0; i < (want == TINY_WANT_ALL ? spec->chains->len : 1); i++)
+    if (!open_chain (self, spec->chains->pdata[i], asked, want, out, error))
       return FALSE;
   return TRUE;
 }
@@ -499,11 +500,15 @@ find_class (TinyRegistry *self, const TinyFound *found)
 }
 
 static gboolean
-try_best (TinyRegistry *self, const TinyFound *found, GPtrArray *out, Failures *failures)
+try_best (TinyRegistry *self,
+          const TinyFound *found,
+          TinyWant want,
+          GPtrArray *out,
+          Failures *failures)
 {
   GError *why = NULL;
   TinyDeviceTarget target = { .name = found->name, .text = found->name };
-  if (open_target (self, &target, FALSE, out, &why))
+  if (open_target (self, &target, want, out, &why))
     return TRUE;
   add_failure (failures, why);
   return FALSE;
@@ -512,7 +517,7 @@ try_best (TinyRegistry *self, const TinyFound *found, GPtrArray *out, Failures *
 /* Nothing was asked for: the best class that works; simulators and remote devices never. Of one class
  * those that are made for it come first. */
 static gboolean
-open_best (TinyRegistry *self, GPtrArray *out, GError **error)
+open_best (TinyRegistry *self, TinyWant want, GPtrArray *out, GError **error)
 {
   static const guint order[] = { TINY_CLASS_GPU, TINY_CLASS_NPU, TINY_CLASS_CPU };
   g_auto (Failures) failures = { 0 };
@@ -526,12 +531,12 @@ open_best (TinyRegistry *self, GPtrArray *out, GError **error)
         continue;
       if (find_class (self, found) != order[o])
         g_ptr_array_add (later, found);
-      else if (try_best (self, found, out, &failures))
+      else if (try_best (self, found, want, out, &failures))
         return TRUE;
     }
     for (guint i = 0; i < later->len; i++)
       if (find_class (self, later->pdata[i]) == order[o]
-          && try_best (self, later->pdata[i], out, &failures))
+          && try_best (self, later->pdata[i], want, out, &failures))
         return TRUE;
   }
   report_failures (self, &failures, "no device", error);
@@ -539,8 +544,8 @@ open_best (TinyRegistry *self, GPtrArray *out, GError **error)
 }
 
 /* CUDA=1, tinygrad's oldest spelling; only for backends there are. */
-static const char *
-find_old_spelling (TinyRegistry *self)
+const char *
+tiny_registry_find_old_spelling (TinyRegistry *self)
 {
   const GPtrArray *all = tiny_registry_get_found (self);
   for (guint i = 0; i < all->len; i++) {
@@ -552,19 +557,20 @@ find_old_spelling (TinyRegistry *self)
   return NULL;
 }
 
-static gboolean
-open_any (TinyRegistry *self, const char *spec, gboolean all, GPtrArray *out, GError **error)
+gboolean
+tiny_registry_open_any (
+    TinyRegistry *self, const char *spec, TinyWant want, GPtrArray *out, GError **error)
 {
   const char *variable = NULL;
   if (spec == NULL && (spec = tiny_env_get_text (TINY_ENV_DEV)) != NULL)
     variable = "DEV";
   else if (spec == NULL && (spec = tiny_env_get_text (TINY_ENV_BACKEND)) != NULL)
     variable = "BACKEND";
-  else if (spec == NULL && (spec = find_old_spelling (self)) != NULL)
+  else if (spec == NULL && (spec = tiny_registry_find_old_spelling (self)) != NULL)
     variable = "DEV";
   if (spec == NULL || spec[0] == 0)
-    return open_best (self, out, error);
-  return open_text (self, spec, variable, all, out, error);
+    return open_best (self, want, out, error);
+  return open_text (self, spec, variable, want, out, error);
 }
 
 GPtrArray *
@@ -572,7 +578,7 @@ tiny_registry_open_all (TinyRegistry *self, const char *spec, GError **error)
 {
   g_autoptr (GPtrArray) out = g_ptr_array_new_with_free_func (g_object_unref);
   g_mutex_lock (&self->lock);
-  gboolean opened = open_any (self, spec, TRUE, out, error);
+  gboolean opened = tiny_registry_open_any (self, spec, TINY_WANT_ALL, out, error);
   g_mutex_unlock (&self->lock);
   return opened ? g_steal_pointer (&out) : NULL;
 }
@@ -582,7 +588,7 @@ tiny_registry_open (TinyRegistry *self, const char *spec, GError **error)
 {
   g_autoptr (GPtrArray) out = g_ptr_array_new_with_free_func (g_object_unref);
   g_mutex_lock (&self->lock);
-  gboolean opened = open_any (self, spec, FALSE, out, error);
+  gboolean opened = tiny_registry_open_any (self, spec, TINY_WANT_FIRST, out, error);
   g_mutex_unlock (&self->lock);
   return opened ? g_object_ref (out->pdata[0]) : NULL;
 }

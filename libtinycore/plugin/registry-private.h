@@ -13,9 +13,10 @@ G_BEGIN_DECLS
 struct _TinyRegistry {
   GObject parent_instance;
   GMutex lock;
-  char **folders;   /* searched instead of the usual places, or NULL */
-  GPtrArray *added; /* further folders, of char * */
-  GPtrArray *found; /* of TinyFound, once discovered */
+  char **folders;    /* searched instead of the usual places, or NULL */
+  GPtrArray *added;  /* further folders, of char * */
+  GPtrArray *found;  /* of TinyFound, once discovered */
+  GPtrArray *places; /* of TinyPlace: where that was */
   TinyScanCache *cache;
   GHashTable *scanned;  /* module paths that this very process has scanned */
   GHashTable *backends; /* module path → TinyBackend, loaded in this process */
@@ -27,6 +28,8 @@ const GPtrArray *tiny_registry_get_found (TinyRegistry *self);
 /* The one of that name (any case) that counts, or NULL. */
 const TinyFound *tiny_registry_find (TinyRegistry *self, const char *name);
 
+/* Whether its module's file is there, trusted, and a plugin of this core. */
+gboolean tiny_registry_check_module (const TinyFound *found, GError **error);
 /* The result of scanning the backend: remembered, or made now. NULL with the reason if its files
  * are not to be used. With @again a remembered failure is not taken for granted, once per process;
  * quarantine for a crash or exit is. */
@@ -40,6 +43,19 @@ gboolean tiny_scan_check_devices (const TinyScan *scan, const TinyFound *found, 
 
 /* Loads a backend that was scanned, once (transfer none). */
 TinyBackend *tiny_registry_load (TinyRegistry *self, const TinyFound *found, GError **error);
+
+/* What opening is to give. */
+typedef enum {
+  TINY_WANT_FIRST, /* the first device that the spec names */
+  TINY_WANT_ALL,
+  TINY_WANT_NAME, /* the first one's canonical name (char *): nothing is loaded */
+} TinyWant;
+/* @spec NULL: as the environment says, else the best. */
+gboolean tiny_registry_open_any (
+    TinyRegistry *self, const char *spec, TinyWant want, GPtrArray *out, GError **error);
+
+/* The backend that an older spelling of DEV=, such as CUDA=1, names, or NULL. */
+const char *tiny_registry_find_old_spelling (TinyRegistry *self);
 
 /* "CPU (ready), CUDA (no hardware: …)", for messages; runs nothing. */
 char *tiny_registry_summarise (TinyRegistry *self);

@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #include "plugin/tiny-discovery.h"
+#include "plugin/tiny-helper.h"
 #include "plugin/tiny-json.h"
 #include "plugin/tiny-scan.h"
 
@@ -73,12 +74,13 @@ close_pipe (int ends[2])
 }
 
 static int
-spawn (const char *helper, const TinyManifest *manifest, int report, int said, pid_t *out_pid)
+spawn (const char *helper, const TinyHelperTask *task, int report, int said, pid_t *out_pid)
 {
   char seconds[16], descriptor[16];
-  g_snprintf (seconds, sizeof seconds, "%u", manifest->timeout_ms / 1000 + 2);
+  g_snprintf (seconds, sizeof seconds, "%u", task->timeout_ms / 1000 + 2);
   g_snprintf (descriptor, sizeof descriptor, "%d", REPORT_FD);
-  char *argv[] = { (char *) helper, descriptor, seconds, manifest->module, NULL };
+  char *argv[] = { (char *) helper,       descriptor,          seconds,
+                   (char *) task->module, (char *) task->what, NULL };
   posix_spawn_file_actions_t files;
   posix_spawnattr_t how;
   sigset_t none, all;
@@ -115,14 +117,14 @@ move_up (int *fd)
 }
 
 static gboolean
-start (Process *self, const char *helper, const TinyManifest *manifest, GError **error)
+start (Process *self, const char *helper, const TinyHelperTask *task, GError **error)
 {
   int report[2] = { -1, -1 }, said[2] = { -1, -1 };
   int failure = 0;
   if (!make_pipe (report) || !make_pipe (said) || !move_up (&report[1]) || !move_up (&said[1]))
     failure = errno;
   else
-    failure = spawn (helper, manifest, report[1], said[1], &self->pid);
+    failure = spawn (helper, task, report[1], said[1], &self->pid);
   if (failure != 0) {
     close_pipe (report);
     close_pipe (said);
@@ -227,63 +229,68 @@ quote_said (const GString *said)
   return g_strdup_printf (", saying “%.200s”", lines[n - 1]);
 }
 
-static TinyScan *quarantine (TinyError code, const Process *process, const char *format, ...)
-    G_GNUC_PRINTF (3, 4);
+static void
+fail (TinyHelperResult *out, TinyError code, const Process *process, const char *format, ...)
+    G_GNUC_PRINTF (4, 5);
 
-static TinyScan *
-quarantine (TinyError code, const Process *process, const char *format, ...)
+static void
+fail (TinyHelperResult *out, TinyError code, const Process *process, const char *format, ...)
 {
   va_list arguments;
   va_start (arguments, format);
   g_autofree char *what = g_strdup_vprintf (format, arguments);
   va_end (arguments);
   g_autofree char *said = quote_said (process->said_text);
-  TinyScan *out = tiny_scan_new_failed (code, g_strconcat (what, said, NULL));
-  out->is_quarantined = TRUE;
-  return out;
+  out->code = code;
+  out->failure = g_strconcat (what, said, NULL);
 }
 
-static TinyScan *
-judge (Process *process, gboolean timed_out, guint timeout_ms)
+static void
+judge (TinyHelperResult *out,
+       const Process *process,
+       gboolean timed_out,
+       const TinyHelperTask *task)
 {
   int status = process->status;
+  gboolean is_whole
+      = g_str_has_suffix (out->report, task->what ? TINY_HELPER_INSPECT_END : "\n");
   if (timed_out)
-    return quarantine (TINY_ERROR_TIMEOUT, process, "it hung: not done after %u ms",
-                       timeout_ms);
-  if (status != -1 && WIFSIGNALED (status))
-    return quarantine (TINY_ERROR_PLUGIN, process, "it crashed with signal %d (%s)",
-                       WTERMSIG (status), g_strsignal (WTERMSIG (status)));
-  const char *packet = process->report_text->str + strlen (TINY_SCAN_GREETING);
-  const char *end = strchr (packet, '\n');
-  if (end == NULL || (status != -1 && WEXITSTATUS (status) != 0))
-    return quarantine (TINY_ERROR_PLUGIN, process,
-                       "it ended the process that loaded it, with exit status %d",
-                       status == -1 ? 0 : WEXITSTATUS (status));
-  g_autoptr (GError) error = NULL;
-  g_autoptr (JsonNode) root = tiny_json_parse (packet, end - packet, &error);
-  TinyScan *out = root ? tiny_scan_from_json (json_node_get_object (root), &error) : NULL;
-  return out ? out
-             : quarantine (TINY_ERROR_PLUGIN, process, "its report is damaged: %s",
-                           error->message);
+    fail (out, TINY_ERROR_TIMEOUT, process, "it hung: not done after %u ms", task->timeout_ms);
+  else if (status != -1 && WIFSIGNALED (status))
+    fail (out, TINY_ERROR_PLUGIN, process, "it crashed with signal %d (%s)", WTERMSIG (status),
+          g_strsignal (WTERMSIG (status)));
+  else if (!is_whole || (status != -1 && WEXITSTATUS (status) != 0))
+    fail (out, TINY_ERROR_PLUGIN, process,
+          "it ended the process that loaded it, with exit status %d",
+          status == -1 ? 0 : WEXITSTATUS (status));
 }
 
-TinyScan *
-tiny_scan_run (const TinyManifest *manifest, GError **error)
+void
+tiny_helper_result_clear (TinyHelperResult *self)
 {
+  g_clear_pointer (&self->report, g_free);
+  g_clear_pointer (&self->failure, g_free);
+}
+
+gboolean
+tiny_helper_run (const TinyHelperTask *task, TinyHelperResult *out, GError **error)
+{
+  *out = (TinyHelperResult){ NULL };
   g_autofree char *helper = tiny_scan_find_helper (error);
   Process process = { .report = -1, .said = -1 };
-  if (helper == NULL || !start (&process, helper, manifest, error))
-    return NULL;
+  if (helper == NULL || !start (&process, helper, task, error))
+    return FALSE;
   process.report_text = g_string_new (NULL);
   process.said_text = g_string_new (NULL);
   process.begin_us = g_get_monotonic_time ();
-  wait_for (&process, manifest->timeout_ms);
-  gboolean timed_out = !process.is_over;
+  wait_for (&process, task->timeout_ms);
+  gboolean timed_out = !process.is_over, works = FALSE;
   finish (&process);
-  TinyScan *out = NULL;
-  if (has_greeted (&process)) {
-    out = judge (&process, timed_out, manifest->timeout_ms);
-    out->took_ms = (guint) ((g_get_monotonic_time () - process.begin_us) / 1000);
+  works = has_greeted (&process);
+  if (works) {
+    out->report = g_strdup (process.report_text->str + strlen (TINY_SCAN_GREETING));
+    judge (out, &process, timed_out, task);
+    out->took_us = (guint) (g_get_monotonic_time () - process.begin_us);
   } else {
     g_autofree char *said = quote_said (process.said_text);
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "the helper program %s does not work%s",
@@ -291,5 +298,38 @@ tiny_scan_run (const TinyManifest *manifest, GError **error)
   }
   g_string_free (process.report_text, TRUE);
   g_string_free (process.said_text, TRUE);
+  return works;
+}
+
+/* ---- scans ---- */
+static TinyScan *
+quarantine (TinyError code, char *reason)
+{
+  TinyScan *out = tiny_scan_new_failed (code, reason);
+  out->is_quarantined = TRUE;
+  return out;
+}
+
+TinyScan *
+tiny_scan_run (const TinyManifest *manifest, GError **error)
+{
+  const TinyHelperTask task
+      = { .module = manifest->module, .timeout_ms = manifest->timeout_ms };
+  g_auto (TinyHelperResult) result = { NULL };
+  if (!tiny_helper_run (&task, &result, error))
+    return NULL;
+  TinyScan *out = NULL;
+  if (result.failure != NULL) {
+    out = quarantine (result.code, g_steal_pointer (&result.failure));
+  } else {
+    g_autoptr (GError) wrong = NULL;
+    g_autoptr (JsonNode) root
+        = tiny_json_parse (result.report, (gssize) strcspn (result.report, "\n"), &wrong);
+    out = root ? tiny_scan_from_json (json_node_get_object (root), &wrong) : NULL;
+    if (out == NULL)
+      out = quarantine (TINY_ERROR_PLUGIN,
+                        g_strdup_printf ("its report is damaged: %s", wrong->message));
+  }
+  out->took_us = result.took_us;
   return out;
 }

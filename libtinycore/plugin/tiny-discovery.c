@@ -3,8 +3,10 @@
  * tiny-discovery.c: the manifests there are, in the order in which they count. */
 #include "plugin/tiny-discovery.h"
 
+#include <dirent.h>
 #include <dlfcn.h>
 #include <link.h>
+#include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -16,8 +18,29 @@
 
 typedef struct {
   GPtrArray *all;      /* of TinyFound */
+  GPtrArray *places;   /* of TinyPlace */
   GHashTable *folders; /* canonical paths that were searched */
+  const char *rule;    /* of what is searched now */
 } Search;
+
+static void
+place_free (gpointer data)
+{
+  TinyPlace *self = data;
+  g_free (self->path);
+  g_free (self->error);
+  g_free (self);
+}
+
+static TinyPlace *
+add_place (Search *search, const char *path)
+{
+  TinyPlace *place = g_new0 (TinyPlace, 1);
+  place->rule = search->rule;
+  place->path = g_strdup (path);
+  g_ptr_array_add (search->places, place);
+  return place;
+}
 
 static void
 found_free (gpointer data)
@@ -56,10 +79,12 @@ find_shadower (const Search *search, TinyFound *found)
 }
 
 static void
-add_file (Search *search, const char *path, gboolean any_owner)
+read_file (Search *search, const char *path, gboolean any_owner)
 {
   TinyFound *found = g_new0 (TinyFound, 1);
   struct stat info;
+  gint64 before = g_get_monotonic_time ();
+  found->rule = search->rule;
   found->path = g_canonicalize_filename (path, NULL);
   found->any_owner = any_owner;
   /* A link to /dev/null masks as well; it is a file that is empty, after all. */
@@ -71,7 +96,30 @@ add_file (Search *search, const char *path, gboolean any_owner)
       g_prefix_error (&found->error, "%s: ", path);
   }
   found->name = found->manifest ? g_strdup (found->manifest->name) : stem_of (path);
+  found->took_us = (guint) (g_get_monotonic_time () - before);
   find_shadower (search, found);
+  g_ptr_array_add (search->all, found);
+}
+
+static void
+add_file (Search *search, const char *path, gboolean any_owner)
+{
+  TinyPlace *place = add_place (search, path);
+  place->is_there = g_file_test (path, G_FILE_TEST_EXISTS);
+  place->n_manifests = 1;
+  read_file (search, path, any_owner);
+}
+
+/* What may hold backends and cannot be looked into is said, not passed over. */
+static void
+add_unreadable (Search *search, TinyPlace *place)
+{
+  TinyFound *found = g_new0 (TinyFound, 1);
+  found->path = g_canonicalize_filename (place->path, NULL);
+  found->name = g_path_get_basename (found->path);
+  found->rule = search->rule;
+  g_set_error (&found->error, TINY_ERROR, TINY_ERROR_PERMISSION,
+               "the folder %s %s: chmod a+rx '%s'", place->path, place->error, place->path);
   g_ptr_array_add (search->all, found);
 }
 
@@ -87,16 +135,25 @@ add_folder (Search *search, const char *folder, gboolean any_owner)
   char *canonical = g_canonicalize_filename (folder, NULL);
   if (!g_hash_table_add (search->folders, canonical))
     return;
-  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  DIR *dir = opendir (folder);
+  int failure = dir ? 0 : errno;
+  TinyPlace *place = add_place (search, folder);
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
-  for (const char *name = dir ? g_dir_read_name (dir) : NULL; name != NULL;
-       name = g_dir_read_name (dir))
-    if (g_str_has_suffix (name, ".json") && name[0] != '.')
-      g_ptr_array_add (names, g_strdup (name));
+  place->is_there = dir != NULL || failure == EACCES;
+  if (failure == EACCES) {
+    place->error = g_strdup_printf ("cannot be read: %s", g_strerror (failure));
+    add_unreadable (search, place);
+  }
+  for (struct dirent *row = dir ? readdir (dir) : NULL; row != NULL; row = readdir (dir))
+    if (g_str_has_suffix (row->d_name, ".json") && row->d_name[0] != '.')
+      g_ptr_array_add (names, g_strdup (row->d_name));
+  if (dir != NULL)
+    closedir (dir);
   g_ptr_array_sort (names, compare_names);
+  place->n_manifests = names->len;
   for (guint i = 0; i < names->len; i++) {
     g_autofree char *path = g_build_filename (folder, names->pdata[i], NULL);
-    add_file (search, path, any_owner);
+    read_file (search, path, any_owner);
   }
 }
 
@@ -160,30 +217,44 @@ search_everywhere (Search *search, const GPtrArray *added)
 {
   gboolean privileged = getauxval (AT_SECURE) != 0;
   if (!privileged) {
+    search->rule = "TINY_PLUGIN_FILES";
     add_list (search, tiny_env_get_text (TINY_ENV_PLUGIN_FILES), add_file);
+    search->rule = "TINY_PLUGIN_PATH";
     add_list (search, tiny_env_get_text (TINY_ENV_PLUGIN_PATH), add_folder);
   }
+  search->rule = "named by the program";
   for (guint i = 0; added != NULL && i < added->len; i++)
     add_folder (search, added->pdata[i], TRUE);
+  search->rule = "the administrator's folder";
   add_folder (search, "/etc/" SUBFOLDER, FALSE);
+  search->rule = "beside the library";
   add_beside_library (search);
+  search->rule = "the user's data folder";
   if (!privileged)
     add_below (search, g_get_user_data_dir ());
+  search->rule = "where tinycore was installed";
   add_folder (search, TINY_MANIFEST_DIR, FALSE);
+  search->rule = "the system's data folders";
   const char *const *system_folders = g_get_system_data_dirs ();
   for (guint i = 0; !privileged && system_folders[i] != NULL; i++)
     add_below (search, system_folders[i]);
 }
 
 GPtrArray *
-tiny_discover (const char *const *folders, const GPtrArray *added)
+tiny_discover (const char *const *folders, const GPtrArray *added, GPtrArray **out_places)
 {
   Search search = { g_ptr_array_new_with_free_func (found_free),
-                    g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL) };
+                    g_ptr_array_new_with_free_func (place_free),
+                    g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+                    "named by the program" };
   for (guint i = 0; folders != NULL && folders[i] != NULL; i++)
     add_folder (&search, folders[i], TRUE);
   if (folders == NULL)
     search_everywhere (&search, added);
   g_hash_table_unref (search.folders);
+  if (out_places != NULL)
+    *out_places = search.places;
+  else
+    g_ptr_array_unref (search.places);
   return search.all;
 }

@@ -1,53 +1,22 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-elf.c: looks at a shared object without running any of it.
+ * tiny-elf.c: reads what the loader would read of a shared object. ELF: System V ABI, gABI 4.1,
+ * chapters 4 and 5; symbol versions and the GNU hash table: Linux Standard Base 5.0, chapter 10.
  *
- * The file is mapped; every structure is copied out of it through one function that checks the
- * bounds, so a truncated or forged file gives an error and nothing else. ELF: System V ABI, gABI
- * 4.1, chapters 4 and 5. */
+ * Nothing is mapped: a file that somebody shortens while it is mapped ends the program that looks. */
 #include "plugin/tiny-elf.h"
 
 #include <elf.h>
-#include <link.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/tiny-error.h"
-#include "tiny-plugin.h"
 
-#if defined(__x86_64__)
-#define OWN_MACHINE EM_X86_64
-#elif defined(__aarch64__)
-#define OWN_MACHINE EM_AARCH64
-#elif defined(__riscv)
-#define OWN_MACHINE EM_RISCV
-#elif defined(__i386__)
-#define OWN_MACHINE EM_386
-#elif defined(__powerpc64__)
-#define OWN_MACHINE EM_PPC64
-#elif defined(__s390x__)
-#define OWN_MACHINE EM_S390
-#elif defined(__arm__)
-#define OWN_MACHINE EM_ARM
-#elif defined(__loongarch__)
-#define OWN_MACHINE EM_LOONGARCH
-#else
-#define OWN_MACHINE EM_NONE /* then any is let through to the helper process */
-#endif
-
-typedef struct {
-  const guint8 *data;
-  gsize size;
-  ElfW (Ehdr) head;
-} File;
-
-static gboolean
-copy_out (const File *file, guint64 offset, void *out, gsize n)
-{
-  if (offset > file->size || n > file->size - offset)
-    return FALSE;
-  memcpy (out, file->data + offset, n);
-  return TRUE;
-}
+/* More than any table of a real file, so that a forged size asks for no memory. */
+enum { MAX_TABLE = 256 << 20 };
 
 static gboolean
 refuse (GError **error, const char *why)
@@ -56,162 +25,442 @@ refuse (GError **error, const char *why)
   return FALSE;
 }
 
-static const char *
-name_of_machine (guint machine)
+/* ---- bytes ---- */
+static gboolean
+read_at (const TinyElf *self, guint64 offset, void *out, guint64 n)
 {
-  static const struct {
-    guint machine;
-    const char *name;
-  } names[] = { { EM_X86_64, "x86_64" }, { EM_AARCH64, "aarch64" },    { EM_RISCV, "riscv" },
-                { EM_386, "i386" },      { EM_PPC64, "ppc64" },        { EM_S390, "s390" },
-                { EM_ARM, "arm" },       { EM_LOONGARCH, "loongarch" } };
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    if (names[i].machine == machine)
-      return names[i].name;
-  return "an unknown machine";
+  if (offset > self->size || n > self->size - offset)
+    return FALSE;
+  for (guint64 done = 0; done < n;) {
+    gssize got = pread (self->fd, (guint8 *) out + done, n - done, (off_t) (offset + done));
+    if (got < 0 && errno == EINTR)
+      continue;
+    if (got <= 0)
+      return FALSE;
+    done += (guint64) got;
+  }
+  return TRUE;
+}
+
+gpointer
+tiny_elf_read (const TinyElf *self, guint64 offset, guint64 n)
+{
+  if (offset > self->size || n > self->size - offset || n > MAX_TABLE)
+    return NULL;
+  g_autofree guint8 *out = g_malloc (n + 1); /* a text ends, whatever the file says */
+  out[n] = 0;
+  return read_at (self, offset, out, n) ? g_steal_pointer (&out) : NULL;
 }
 
 static gboolean
-check_head (File *file, GError **error)
+find_offset (const TinyElf *self, guint64 address, guint64 n, guint64 *out)
 {
-  const ElfW (Ehdr) *head = &file->head;
-  if (file->size < SELFMAG || memcmp (file->data, ELFMAG, SELFMAG) != 0)
-    return refuse (error, "not a shared object: it does not begin as an ELF file does");
-  if (!copy_out (file, 0, &file->head, sizeof file->head))
-    return refuse (error, "truncated: the ELF header is not complete");
-  guint8 own_data = G_BYTE_ORDER == G_LITTLE_ENDIAN ? ELFDATA2LSB : ELFDATA2MSB;
-  if (head->e_ident[EI_CLASS] != (sizeof (void *) == 8 ? ELFCLASS64 : ELFCLASS32)
-      || head->e_ident[EI_DATA] != own_data
-      || (OWN_MACHINE != EM_NONE && head->e_machine != OWN_MACHINE)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "built for %s (%s-bit), this program is %s", name_of_machine (head->e_machine),
-                 head->e_ident[EI_CLASS] == ELFCLASS64 ? "64" : "32",
-                 name_of_machine (OWN_MACHINE));
-    return FALSE;
+  for (guint i = 0; i < self->segments->len; i++) {
+    const ElfW (Phdr) *segment = &g_array_index (self->segments, ElfW (Phdr), i);
+    guint64 at = address - segment->p_vaddr;
+    if (segment->p_type != PT_LOAD || address < segment->p_vaddr || at > segment->p_filesz
+        || n > segment->p_filesz - at)
+      continue;
+    *out = segment->p_offset + at;
+    return TRUE;
   }
-  if (head->e_type != ET_DYN)
-    return refuse (error, "an ELF file, but not a shared object");
+  return FALSE;
+}
+
+gpointer
+tiny_elf_read_memory (const TinyElf *self, guint64 address, guint64 n)
+{
+  guint64 offset;
+  return find_offset (self, address, n, &offset) ? tiny_elf_read (self, offset, n) : NULL;
+}
+
+/* ---- the head ---- */
+static gboolean
+read_head (TinyElf *self, GError **error)
+{
+  char magic[SELFMAG];
+  if (!read_at (self, 0, magic, SELFMAG) || memcmp (magic, ELFMAG, SELFMAG) != 0)
+    return refuse (error, "not a shared object: it does not begin as an ELF file does");
+  if (!read_at (self, 0, &self->head, sizeof self->head))
+    return refuse (error, "truncated: the ELF header is not complete");
+  return TRUE;
+}
+
+static gboolean
+read_segments (TinyElf *self, GError **error)
+{
+  const ElfW (Ehdr) *head = &self->head;
   guint64 end = head->e_shoff + (guint64) head->e_shnum * head->e_shentsize;
   if (head->e_shnum != 0 && (head->e_shentsize != sizeof (ElfW (Shdr)) || end < head->e_shoff))
     return refuse (error, "damaged: the ELF section table is not as it should be");
-  if (head->e_shnum != 0 && end > file->size)
+  if (head->e_shnum != 0 && end > self->size)
     return refuse (error, "truncated: the ELF section table lies behind the end of the file");
+  g_array_set_size (self->sections, head->e_shnum);
+  if (head->e_shnum != 0
+      && !read_at (self, head->e_shoff, self->sections->data,
+                   head->e_shnum * sizeof (ElfW (Shdr))))
+    return refuse (error, "truncated: the ELF section table cannot be read");
+  if (head->e_phnum != 0 && head->e_phentsize != sizeof (ElfW (Phdr)))
+    return refuse (error, "damaged: the ELF program headers are not as they should be");
+  g_array_set_size (self->segments, head->e_phnum);
+  if (head->e_phnum != 0
+      && !read_at (self, head->e_phoff, self->segments->data,
+                   head->e_phnum * sizeof (ElfW (Phdr))))
+    return refuse (error, "truncated: the program headers lie behind the end of the file");
   return TRUE;
 }
 
 static gboolean
-get_section (const File *file, guint i, ElfW (Shdr) * out)
+read_dynamic (TinyElf *self, GError **error)
 {
-  return i < file->head.e_shnum
-         && copy_out (file, file->head.e_shoff + (guint64) i * sizeof *out, out, sizeof *out);
-}
-
-/* ---- the ABI note ---- */
-static gboolean
-check_note (const File *file, guint64 offset, guint64 size, GError **error)
-{
-  TinyPluginNote note;
-  const guint32 fixed = 3 * sizeof (guint32);
-  for (guint64 at = 0; at + fixed <= size;) {
-    guint32 sizes[3];
-    if (!copy_out (file, offset + at, sizes, sizeof sizes))
-      return refuse (error, "truncated: a note lies behind the end of the file");
-    guint64 name = ((guint64) sizes[0] + 3) & ~(guint64) 3;
-    guint64 desc = ((guint64) sizes[1] + 3) & ~(guint64) 3;
-    if (sizes[0] == 9 && sizes[1] >= 16 && copy_out (file, offset + at, &note, sizeof note)
-        && memcmp (note.name, "TINY-ABI", 9) == 0) {
-      if (note.abi_major == TINY_PLUGIN_ABI_MAJOR
-          && note.abi_minor_min <= TINY_PLUGIN_ABI_MINOR)
-        return TRUE;
-      g_set_error (error, TINY_ERROR, TINY_ERROR_ABI,
-                   "built for plugin ABI %u.%u (from %u.%u on), this core has %u.%u",
-                   note.abi_major, note.abi_minor, note.abi_major, note.abi_minor_min,
-                   TINY_PLUGIN_ABI_MAJOR, TINY_PLUGIN_ABI_MINOR);
-      return FALSE;
-    }
-    at += fixed + name + desc;
-  }
-  return TRUE;
-}
-
-/* ---- the entry symbol ---- */
-static gboolean
-symbol_is (const File *file, const ElfW (Shdr) * texts, guint32 name, char *out, gsize n)
-{
-  if (name >= texts->sh_size)
-    return FALSE;
-  gsize room = (gsize) MIN (texts->sh_size - name, n - 1);
-  if (!copy_out (file, texts->sh_offset + name, out, room))
-    return FALSE;
-  out[room] = 0;
-  return g_str_has_prefix (out, "tiny_plugin_entry_");
-}
-
-static gboolean
-check_symbols (const File *file, const ElfW (Shdr) * symbols, GError **error)
-{
-  ElfW (Shdr) texts;
-  char name[64], other[64] = "";
-  if (symbols->sh_entsize != sizeof (ElfW (Sym))
-      || !get_section (file, symbols->sh_link, &texts))
-    return refuse (error, "damaged: its symbol table is not as it should be");
-  guint64 n = symbols->sh_size / sizeof (ElfW (Sym));
-  for (guint64 i = 0; i < n; i++) {
-    ElfW (Sym) symbol;
-    if (!copy_out (file, symbols->sh_offset + i * sizeof symbol, &symbol, sizeof symbol))
-      return refuse (error, "truncated: its symbols lie behind the end of the file");
-    if (symbol.st_shndx == SHN_UNDEF
-        || !symbol_is (file, &texts, symbol.st_name, name, sizeof name))
+  for (guint i = 0; i < self->segments->len; i++) {
+    const ElfW (Phdr) *segment = &g_array_index (self->segments, ElfW (Phdr), i);
+    if (segment->p_type != PT_DYNAMIC)
       continue;
-    if (g_str_equal (name, TINY_PLUGIN_ENTRY_SYMBOL))
-      return TRUE;
-    memcpy (other, name, sizeof other);
+    guint64 n = segment->p_filesz / sizeof (ElfW (Dyn));
+    g_autofree ElfW (Dyn) *rows
+        = tiny_elf_read (self, segment->p_offset, n * sizeof (ElfW (Dyn)));
+    if (rows == NULL)
+      return refuse (error, "truncated: the dynamic section lies behind the end of the file");
+    for (guint64 row = 0; row < n && rows[row].d_tag != DT_NULL; row++)
+      g_array_append_val (self->dynamic, rows[row]);
+    return TRUE;
   }
-  if (other[0] != 0)
-    g_set_error (error, TINY_ERROR, TINY_ERROR_ABI,
-                 "built for another plugin ABI: it exports %s, this core wants %s", other,
-                 TINY_PLUGIN_ENTRY_SYMBOL);
-  else
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "a shared object, but no backend: it does not export %s",
-                 TINY_PLUGIN_ENTRY_SYMBOL);
-  return FALSE;
-}
-
-static gboolean
-check_file (File *file, GError **error)
-{
-  if (!check_head (file, error))
-    return FALSE;
-  ElfW (Shdr) section;
-  for (guint i = 0; get_section (file, i, &section); i++)
-    if (section.sh_type == SHT_NOTE
-        && !check_note (file, section.sh_offset, section.sh_size, error))
-      return FALSE;
-  for (guint i = 0; get_section (file, i, &section); i++)
-    if (section.sh_type == SHT_DYNSYM)
-      return check_symbols (file, &section, error);
-  return file->head.e_shnum == 0 || refuse (error, "a shared object without symbols");
+  return refuse (error, "a shared object without symbols");
 }
 
 gboolean
-tiny_elf_check (const char *path, GError **error)
+tiny_elf_find_tag (const TinyElf *self, gint64 tag, guint64 *out_value)
 {
-  g_autoptr (GError) why = NULL;
-  if (!g_file_test (path, G_FILE_TEST_IS_REGULAR)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: there is no such file", path);
-    return FALSE;
-  }
-  g_autoptr (GMappedFile) map = g_mapped_file_new (path, FALSE, &why);
-  if (map == NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: cannot be read: %s", path,
-                 why->message);
-    return FALSE;
-  }
-  File file = { .data = (const guint8 *) g_mapped_file_get_contents (map),
-                .size = g_mapped_file_get_length (map) };
-  if (check_file (&file, error))
+  for (guint i = 0; i < self->dynamic->len; i++) {
+    const ElfW (Dyn) *row = &g_array_index (self->dynamic, ElfW (Dyn), i);
+    if ((gint64) row->d_tag != tag)
+      continue;
+    *out_value = row->d_un.d_val;
     return TRUE;
-  g_prefix_error (error, "%s: ", path);
+  }
   return FALSE;
+}
+
+const char *
+tiny_elf_get_text (const TinyElf *self, guint64 offset)
+{
+  return offset < self->texts_size ? self->texts + offset : NULL;
+}
+
+static gboolean
+read_texts (TinyElf *self, GError **error)
+{
+  guint64 at = 0;
+  if (!tiny_elf_find_tag (self, DT_STRTAB, &at)
+      || !tiny_elf_find_tag (self, DT_STRSZ, &self->texts_size))
+    return refuse (error, "a shared object without symbols");
+  self->texts = tiny_elf_read_memory (self, at, self->texts_size);
+  if (self->texts == NULL)
+    return refuse (error, "truncated: its texts lie behind the end of the file");
+  for (guint i = 0; i < self->dynamic->len; i++) {
+    const ElfW (Dyn) *row = &g_array_index (self->dynamic, ElfW (Dyn), i);
+    const char *name
+        = row->d_tag == DT_NEEDED ? tiny_elf_get_text (self, row->d_un.d_val) : NULL;
+    if (name != NULL)
+      g_ptr_array_add (self->needed, (gpointer) name);
+  }
+  return TRUE;
+}
+
+/* ---- sections ---- */
+static gboolean
+get_section (const TinyElf *self, guint i, ElfW (Shdr) * out)
+{
+  if (i >= self->sections->len)
+    return FALSE;
+  *out = g_array_index (self->sections, ElfW (Shdr), i);
+  return TRUE;
+}
+
+/* The names of sections, NUL-terminated. */
+static char *
+read_section_names (const TinyElf *self, guint64 *out_size)
+{
+  ElfW (Shdr) names;
+  if (!get_section (self, self->head.e_shstrndx, &names) || names.sh_type != SHT_STRTAB)
+    return NULL;
+  *out_size = names.sh_size;
+  return tiny_elf_read (self, names.sh_offset, names.sh_size);
+}
+
+gpointer
+tiny_elf_read_section (const TinyElf *self,
+                       guint type,
+                       const char *name,
+                       ElfW (Shdr) * out_section)
+{
+  guint64 size = 0;
+  g_autofree char *names = name ? read_section_names (self, &size) : NULL;
+  ElfW (Shdr) section;
+  for (guint i = 0; get_section (self, i, &section); i++)
+    if (section.sh_type == type
+        && (name == NULL
+            || (names != NULL && section.sh_name < size
+                && g_str_equal (names + section.sh_name, name)))) {
+      if (out_section != NULL)
+        *out_section = section;
+      return tiny_elf_read (self, section.sh_offset, section.sh_size);
+    }
+  return NULL;
+}
+
+guint64
+tiny_elf_measure_sections (const TinyElf *self, const char *prefix)
+{
+  guint64 size = 0, sum = 0;
+  g_autofree char *names = read_section_names (self, &size);
+  ElfW (Shdr) section;
+  for (guint i = 0; names != NULL && get_section (self, i, &section); i++)
+    if (section.sh_name < size && g_str_has_prefix (names + section.sh_name, prefix))
+      sum += section.sh_size;
+  return sum;
+}
+
+/* ---- symbols ---- */
+/* How many rows the symbol table has: by the hash tables, which is all that the loader knows; an
+ * empty GNU table counts no undefined ones, but then there are sections. */
+static guint64
+count_symbols (const TinyElf *self)
+{
+  guint64 n = 0, at;
+  ElfW (Shdr) section;
+  for (guint i = 0; get_section (self, i, &section); i++)
+    if (section.sh_type == SHT_DYNSYM)
+      n = section.sh_size / sizeof (ElfW (Sym));
+  g_autofree guint32 *hash
+      = tiny_elf_find_tag (self, DT_HASH, &at) ? tiny_elf_read_memory (self, at, 8) : NULL;
+  if (hash != NULL)
+    n = MAX (n, hash[1]);
+  g_autofree guint32 *gnu
+      = tiny_elf_find_tag (self, DT_GNU_HASH, &at) ? tiny_elf_read_memory (self, at, 16) : NULL;
+  if (gnu == NULL || n > 0)
+    return n;
+  guint64 buckets_at = at + 16 + (guint64) gnu[2] * sizeof (ElfW (Addr));
+  guint64 chains_at = buckets_at + (guint64) gnu[0] * 4;
+  g_autofree guint32 *buckets = tiny_elf_read_memory (self, buckets_at, (guint64) gnu[0] * 4);
+  guint32 last = 0;
+  for (guint32 i = 0; buckets != NULL && i < gnu[0]; i++)
+    last = MAX (last, buckets[i]);
+  for (; last >= gnu[1] && last < G_MAXUINT32; last++) {
+    g_autofree guint32 *link
+        = tiny_elf_read_memory (self, chains_at + (guint64) (last - gnu[1]) * 4, 4);
+    if (link == NULL || (link[0] & 1) != 0)
+      return link != NULL ? (guint64) last + 1 : 0;
+  }
+  return gnu[1];
+}
+
+/* Names by version index. Entries of both tables are linked by distances from each to the next. */
+static void
+read_wanted (TinyElf *self, GHashTable *names)
+{
+  guint64 at, n_libraries;
+  if (!tiny_elf_find_tag (self, DT_VERNEED, &at)
+      || !tiny_elf_find_tag (self, DT_VERNEEDNUM, &n_libraries))
+    return;
+  for (guint64 i = 0; i < MIN (n_libraries, G_MAXUINT16); i++) {
+    g_autofree ElfW (Verneed) *row = tiny_elf_read_memory (self, at, sizeof *row);
+    if (row == NULL)
+      return;
+    guint64 entry_at = at + row->vn_aux;
+    for (guint j = 0; j < row->vn_cnt; j++) {
+      g_autofree ElfW (Vernaux) *entry = tiny_elf_read_memory (self, entry_at, sizeof *entry);
+      if (entry == NULL)
+        return;
+      TinyElfVersion wanted = { tiny_elf_get_text (self, row->vn_file),
+                                tiny_elf_get_text (self, entry->vna_name) };
+      if (wanted.library != NULL && wanted.version != NULL) {
+        g_array_append_val (self->wanted, wanted);
+        g_hash_table_insert (names, GUINT_TO_POINTER (entry->vna_other & 0x7fff),
+                             (gpointer) wanted.version);
+      }
+      if (entry->vna_next == 0)
+        break;
+      entry_at += entry->vna_next;
+    }
+    if (row->vn_next == 0)
+      return;
+    at += row->vn_next;
+  }
+}
+
+static void
+read_versions (TinyElf *self, GHashTable *names)
+{
+  guint64 at, n;
+  if (!tiny_elf_find_tag (self, DT_VERDEF, &at) || !tiny_elf_find_tag (self, DT_VERDEFNUM, &n))
+    return;
+  for (guint64 i = 0; i < MIN (n, G_MAXUINT16); i++) {
+    g_autofree ElfW (Verdef) *row = tiny_elf_read_memory (self, at, sizeof *row);
+    g_autofree ElfW (Verdaux) *entry
+        = row ? tiny_elf_read_memory (self, at + row->vd_aux, sizeof *entry) : NULL;
+    const char *name = entry ? tiny_elf_get_text (self, entry->vda_name) : NULL;
+    if (name == NULL)
+      return;
+    g_ptr_array_add (self->versions, (gpointer) name);
+    g_hash_table_insert (names, GUINT_TO_POINTER (row->vd_ndx & 0x7fff), (gpointer) name);
+    if (row->vd_next == 0)
+      return;
+    at += row->vd_next;
+  }
+}
+
+gboolean
+tiny_elf_read_symbols (TinyElf *self, GError **error)
+{
+  guint64 at, versions_at, n = count_symbols (self), row_size = sizeof (ElfW (Sym));
+  g_autoptr (GHashTable) names = g_hash_table_new (NULL, NULL);
+  if (!tiny_elf_find_tag (self, DT_SYMTAB, &at)
+      || (tiny_elf_find_tag (self, DT_SYMENT, &row_size) && row_size != sizeof (ElfW (Sym))))
+    return refuse (error, "damaged: its symbol table is not as it should be");
+  if (n > MAX_TABLE / sizeof (ElfW (Sym)))
+    return refuse (error, "damaged: its symbol table is larger than any");
+  g_autofree ElfW (Sym) *rows = tiny_elf_read_memory (self, at, n * sizeof *rows);
+  if (rows == NULL)
+    return refuse (error, "truncated: its symbols lie behind the end of the file");
+  read_wanted (self, names);
+  read_versions (self, names);
+  g_autofree guint16 *indices = tiny_elf_find_tag (self, DT_VERSYM, &versions_at)
+                                    ? tiny_elf_read_memory (self, versions_at, n * 2)
+                                    : NULL;
+  for (guint64 i = 1; i < n; i++) {
+    guint bind = ELF64_ST_BIND (rows[i].st_info); /* the same in both classes */
+    guint seen = ELF64_ST_VISIBILITY (rows[i].st_other);
+    TinyElfSymbol symbol = { .name = tiny_elf_get_text (self, rows[i].st_name),
+                             .value = rows[i].st_value,
+                             .is_defined = rows[i].st_shndx != SHN_UNDEF,
+                             .is_weak = bind == STB_WEAK };
+    if (symbol.name == NULL)
+      return refuse (error, "damaged: a symbol's name lies outside its texts");
+    symbol.is_exported = symbol.is_defined && bind != STB_LOCAL
+                         && (seen == STV_DEFAULT || seen == STV_PROTECTED);
+    if (indices != NULL)
+      symbol.version
+          = g_hash_table_lookup (names, GUINT_TO_POINTER ((guint) indices[i] & 0x7fff));
+    g_array_append_val (self->symbols, symbol);
+  }
+  return TRUE;
+}
+
+/* ---- notes ---- */
+/* The same way through sections and segments: each is a run of notes. */
+static gpointer
+find_note (const TinyElf *self,
+           guint64 offset,
+           guint64 size,
+           const char *owner,
+           guint type,
+           guint64 *out_size)
+{
+  const guint64 fixed = 3 * sizeof (guint32), length = strlen (owner) + 1;
+  for (guint64 at = 0; at + fixed <= size;) {
+    guint32 sizes[3];
+    if (!read_at (self, offset + at, sizes, sizeof sizes))
+      return NULL;
+    guint64 name = ((guint64) sizes[0] + 3) & ~(guint64) 3;
+    guint64 desc = ((guint64) sizes[1] + 3) & ~(guint64) 3;
+    g_autofree char *found = sizes[0] == length && sizes[2] == type
+                                 ? tiny_elf_read (self, offset + at + fixed, length)
+                                 : NULL;
+    if (found != NULL && memcmp (found, owner, length) == 0) {
+      *out_size = sizes[1];
+      return tiny_elf_read (self, offset + at + fixed + name, sizes[1]);
+    }
+    at += fixed + name + desc;
+  }
+  return NULL;
+}
+
+gpointer
+tiny_elf_read_note (const TinyElf *self, const char *owner, guint type, guint64 *out_size)
+{
+  gpointer found = NULL;
+  ElfW (Shdr) section;
+  for (guint i = 0; i < self->segments->len && found == NULL; i++) {
+    const ElfW (Phdr) *segment = &g_array_index (self->segments, ElfW (Phdr), i);
+    if (segment->p_type == PT_NOTE)
+      found = find_note (self, segment->p_offset, segment->p_filesz, owner, type, out_size);
+  }
+  for (guint i = 0; found == NULL && get_section (self, i, &section); i++)
+    if (section.sh_type == SHT_NOTE)
+      found = find_note (self, section.sh_offset, section.sh_size, owner, type, out_size);
+  return found;
+}
+
+char *
+tiny_elf_read_build_id (const TinyElf *self)
+{
+  guint64 n = 0;
+  g_autofree guint8 *bytes = tiny_elf_read_note (self, "GNU", NT_GNU_BUILD_ID, &n);
+  if (bytes == NULL || n == 0 || n > 64)
+    return NULL;
+  GString *out = g_string_new (NULL);
+  for (guint64 i = 0; i < n; i++)
+    g_string_append_printf (out, "%02x", bytes[i]);
+  return g_string_free (out, FALSE);
+}
+
+/* ---- life ---- */
+void
+tiny_elf_close (TinyElf *self)
+{
+  if (self == NULL)
+    return;
+  if (self->fd >= 0)
+    close (self->fd);
+  g_array_unref (self->segments);
+  g_array_unref (self->sections);
+  g_array_unref (self->dynamic);
+  g_array_unref (self->symbols);
+  g_array_unref (self->wanted);
+  g_ptr_array_unref (self->versions);
+  g_ptr_array_unref (self->needed);
+  g_free (self->texts);
+  g_free (self->path);
+  g_free (self);
+}
+
+static gboolean
+open_file (TinyElf *self, GError **error)
+{
+  struct stat info;
+  self->fd = open (self->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+  if (self->fd < 0 || fstat (self->fd, &info) < 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO,
+                 errno == ENOENT ? "there is no such file" : "cannot be read: %s",
+                 g_strerror (errno));
+    return FALSE;
+  }
+  if (!S_ISREG (info.st_mode)) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, "there is no such file");
+    return FALSE;
+  }
+  self->size = (guint64) info.st_size;
+  return TRUE;
+}
+
+TinyElf *
+tiny_elf_open (const char *path, GError **error)
+{
+  g_autoptr (TinyElf) self = g_new0 (TinyElf, 1);
+  self->fd = -1;
+  self->path = g_strdup (path);
+  self->segments = g_array_new (FALSE, TRUE, sizeof (ElfW (Phdr)));
+  self->sections = g_array_new (FALSE, TRUE, sizeof (ElfW (Shdr)));
+  self->dynamic = g_array_new (FALSE, FALSE, sizeof (ElfW (Dyn)));
+  self->symbols = g_array_new (FALSE, FALSE, sizeof (TinyElfSymbol));
+  self->wanted = g_array_new (FALSE, FALSE, sizeof (TinyElfVersion));
+  self->versions = g_ptr_array_new ();
+  self->needed = g_ptr_array_new ();
+  if (!open_file (self, error) || !read_head (self, error)
+      || !tiny_elf_check_machine (self, error) || !read_segments (self, error)
+      || !read_dynamic (self, error) || !read_texts (self, error))
+    return NULL;
+  return g_steal_pointer (&self);
 }

@@ -1,14 +1,92 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-elf.h: looks at a shared object without running any of it. */
+ * tiny-elf.h: looks at a shared object without running any of it.
+ *
+ * What is read is what the loader would read: program headers and the dynamic section, so that a
+ * file without sections is understood as well. Every part is copied out of the file within bounds: a
+ * file that is truncated, forged or rewritten meanwhile gives an error and nothing else. */
 #pragma once
+
+#include <link.h>
 
 #include <glib.h>
 
 G_BEGIN_DECLS
 
-/* Whether @path is a shared object for this machine that exports this ABI's entry symbol and, where
- * it has a note of the ABI it speaks (TINY_PLUGIN_NOTE), whether this core serves it.
+/* A row of the dynamic symbol table. Texts belong to the TinyElf. */
+typedef struct {
+  const char *name;
+  const char *version; /* that it has or asks for, or NULL */
+  guint64 value;
+  gboolean is_defined;
+  gboolean is_exported; /* defined, global or weak, and not hidden */
+  gboolean is_weak;
+} TinyElfSymbol;
+
+/* "libc.so.6 is to have GLIBC_2.34". */
+typedef struct {
+  const char *library, *version;
+} TinyElfVersion;
+
+typedef struct {
+  char *path;
+  int fd;
+  guint64 size;
+  ElfW (Ehdr) head;
+  GArray *segments; /* of ElfW (Phdr) */
+  GArray *sections; /* of ElfW (Shdr); there need be none */
+  GArray *dynamic;  /* of ElfW (Dyn), up to DT_NULL */
+  char *texts;      /* of the dynamic section, NUL-terminated */
+  guint64 texts_size;
+  GPtrArray *needed; /* of const char *: DT_NEEDED, in order */
+  /* What tiny_elf_read_symbols() adds. */
+  GArray *symbols;     /* of TinyElfSymbol, without the first row, which is empty */
+  GArray *wanted;      /* of TinyElfVersion: versions it asks of libraries */
+  GPtrArray *versions; /* of const char *: versions it has */
+} TinyElf;
+
+/* Errors: %TINY_ERROR_PLUGIN and %TINY_ERROR_IO, each saying what was found; the path is not in it. */
+TinyElf *tiny_elf_open (const char *path, GError **error);
+gboolean tiny_elf_read_symbols (TinyElf *self, GError **error);
+void tiny_elf_close (TinyElf *self);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyElf, tiny_elf_close)
+
+/* The first value of a tag of the dynamic section. */
+gboolean tiny_elf_find_tag (const TinyElf *self, gint64 tag, guint64 *out_value);
+/* A text of the dynamic section, or NULL. */
+const char *tiny_elf_get_text (const TinyElf *self, guint64 offset);
+/* @n bytes of the file, or of memory as it lies after loading (transfer full), or NULL. */
+gpointer tiny_elf_read (const TinyElf *self, guint64 offset, guint64 n);
+gpointer tiny_elf_read_memory (const TinyElf *self, guint64 address, guint64 n);
+
+/* A section's bytes, by type or by name (NULL: any), or NULL; @out_section may be NULL. */
+gpointer tiny_elf_read_section (const TinyElf *self,
+                                guint type,
+                                const char *name,
+                                ElfW (Shdr) * out_section);
+/* The bytes of all sections whose name begins so. */
+guint64 tiny_elf_measure_sections (const TinyElf *self, const char *prefix);
+
+/* The description of the first note of that owner and type, of @n bytes (transfer full), or NULL;
+ * *@out_size may be more than a caller wants of it. */
+gpointer
+tiny_elf_read_note (const TinyElf *self, const char *owner, guint type, guint64 *out_size);
+/* The linker's identification of the file as text, or NULL. */
+char *tiny_elf_read_build_id (const TinyElf *self);
+
+/* "x86_64", …, for e_machine. */
+const char *tiny_elf_name_machine (guint machine);
+/* The sanitizer that the file was built with and this program was not, "AddressSanitizer", or NULL. */
+const char *tiny_elf_find_sanitizer (const TinyElf *self);
+
+/* Whether @self is a shared object for this machine. */
+gboolean tiny_elf_check_machine (const TinyElf *self, GError **error);
+/* The ABI that its note (TINY_PLUGIN_NOTE) says it speaks, and whether this core serves it; a file
+ * without a note passes. */
+gboolean tiny_elf_check_note (const TinyElf *self, gboolean *out_has_note, GError **error);
+
+/* Whether @path is a shared object for this machine that exports this ABI's entry symbol, was built
+ * without a sanitizer that this program lacks, and, where it has a note, speaks an ABI that this core serves.
  * Errors: %TINY_ERROR_PLUGIN, %TINY_ERROR_ABI, %TINY_ERROR_IO, each saying what was found. */
 gboolean tiny_elf_check (const char *path, GError **error);
 

@@ -11,12 +11,7 @@
 #include "base/tiny-error.h"
 #include "plugin/tiny-json.h"
 
-enum {
-  FORMAT_VERSION = 1,
-  MAX_BYTES = 64 << 10,
-  DEFAULT_TIMEOUT_MS = 5000,
-  MAX_TIMEOUT_MS = 60000
-};
+enum { FORMAT_VERSION = 1, MAX_TEXT = 256, DEFAULT_TIMEOUT_MS = 5000, MAX_TIMEOUT_MS = 60000 };
 
 static const char *const classes[] = {
   [TINY_CLASS_CPU] = "cpu",
@@ -43,11 +38,39 @@ tiny_device_class_from_string (const char *text)
 }
 
 /* ---- reading ---- */
+/* Texts end up in messages and on terminals: short, and of characters that can be seen. */
+static void
+check_text (const char *text, const char *key, GError **error)
+{
+  glong length = g_utf8_strlen (text, -1);
+  gboolean is_plain = TRUE;
+  for (const char *c = text; *c != 0; c = g_utf8_next_char (c))
+    is_plain = is_plain && g_unichar_isprint (g_utf8_get_char (c));
+  if (*error != NULL || (length <= MAX_TEXT && is_plain))
+    return;
+  if (length > MAX_TEXT)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "“%s” has a text of %ld characters, %d are the most", key, length, MAX_TEXT);
+  else
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "“%s” has a text with a character that cannot be shown", key);
+}
+
 static char *
 dup_text (JsonObject *object, const char *key, GError **error)
 {
   const char *text = tiny_json_get_text (object, key, error);
+  check_text (text ? text : "", key, error);
   return g_strdup (text ? text : "");
+}
+
+static char **
+dup_texts (JsonObject *object, const char *key, GError **error)
+{
+  char **texts = tiny_json_get_texts (object, key, error);
+  for (guint i = 0; texts[i] != NULL; i++)
+    check_text (texts[i], key, error);
+  return texts;
 }
 
 static guint
@@ -157,16 +180,16 @@ read_members (TinyManifest *self, JsonObject *object, GError **error)
   }
   self->abi = read_uint (object, "abi", 0, G_MAXUINT16, error);
   self->abi_minor_min = read_uint (object, "abi_minor_min", 0, G_MAXUINT16, error);
-  self->renderers = tiny_json_get_texts (object, "renderers", error);
+  self->renderers = dup_texts (object, "renderers", error);
   JsonObject *match = tiny_json_get_object (object, "match", error);
-  self->modalias = tiny_json_get_texts (match, "modalias", error);
-  self->device_nodes = tiny_json_get_texts (match, "device_nodes", error);
-  self->cpu_features = tiny_json_get_texts (match, "cpu_features", error);
+  self->modalias = dup_texts (match, "modalias", error);
+  self->device_nodes = dup_texts (match, "device_nodes", error);
+  self->cpu_features = dup_texts (match, "cpu_features", error);
   JsonObject *probe = tiny_json_get_object (object, "probe", error);
   self->timeout_ms = read_uint (probe, "timeout_ms", DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, error);
   self->timeout_ms = self->timeout_ms ? self->timeout_ms : DEFAULT_TIMEOUT_MS;
-  self->probe_env = tiny_json_get_texts (probe, "env", error);
-  self->probe_files = tiny_json_get_texts (probe, "files", error);
+  self->probe_env = dup_texts (probe, "env", error);
+  self->probe_files = dup_texts (probe, "files", error);
   read_exports (self, object, error);
   g_autofree char *class_name = dup_text (object, "class", error);
   self->device_class
@@ -191,6 +214,45 @@ read_manifest (const char *path, JsonNode *root, GError **error)
   return NULL;
 }
 
+/* Every member that read_members() reads; "" are those of the root. */
+static const struct {
+  const char *object, *keys[16];
+} known[] = {
+  { "",
+    { "format_version", "name", "vendor", "version", "license", "package", "module", "abi",
+      "abi_minor_min", "class", "renderers", "match", "probe", "exports" } },
+  { "match", { "modalias", "device_nodes", "cpu_features" } },
+  { "probe", { "timeout_ms", "env", "files" } },
+  { "exports", { "renderer", "form", "folder" } },
+};
+
+static void
+add_unknown (JsonObject *object, const char *const *keys, const char *prefix, GPtrArray *out)
+{
+  g_autoptr (GList) members = json_object_get_members (object);
+  for (GList *at = members; at != NULL; at = at->next)
+    if (!g_strv_contains (keys, at->data))
+      g_ptr_array_add (out, g_strconcat (prefix, prefix[0] ? "." : "", at->data, NULL));
+}
+
+GPtrArray *
+tiny_manifest_find_unknown (JsonObject *root)
+{
+  GPtrArray *out = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < G_N_ELEMENTS (known); i++) {
+    const char *name = known[i].object;
+    JsonObject *object = name[0] ? tiny_json_get_object (root, name, NULL) : root;
+    gboolean by_name = g_str_equal (name, "exports"); /* its members are the exports' names */
+    g_autoptr (GList) entries = object && by_name ? json_object_get_values (object) : NULL;
+    if (object != NULL && !by_name)
+      add_unknown (object, known[i].keys, name, out);
+    for (GList *at = entries; at != NULL; at = at->next)
+      if (JSON_NODE_HOLDS_OBJECT ((JsonNode *) at->data))
+        add_unknown (json_node_get_object (at->data), known[i].keys, name, out);
+  }
+  return out;
+}
+
 TinyManifest *
 tiny_manifest_parse (const char *path, const char *text, gssize size, GError **error)
 {
@@ -201,7 +263,7 @@ tiny_manifest_parse (const char *path, const char *text, gssize size, GError **e
 TinyManifest *
 tiny_manifest_load (const char *path, GError **error)
 {
-  g_autoptr (JsonNode) root = tiny_json_load (path, MAX_BYTES, error);
+  g_autoptr (JsonNode) root = tiny_json_load (path, TINY_MANIFEST_MAX_BYTES, error);
   return root ? read_manifest (path, root, error) : NULL;
 }
 

@@ -17,7 +17,7 @@
  * are written ("files" or "c"; docs/export.md says what each asks of the renderer), and a folder, relative to this file, whose files go with them. */
 #pragma once
 
-#include <glib.h>
+#include <json-glib/json-glib.h>
 
 #include "tiny-plugin.h"
 
@@ -43,11 +43,16 @@ typedef struct {
   GPtrArray *exports; /* of TinyManifestExport */
 } TinyManifest;
 
+enum { TINY_MANIFEST_MAX_BYTES = 64 << 10 };
+
 /* Errors: %TINY_ERROR_FORMAT saying which member is wrong, %TINY_ERROR_IO, %TINY_ERROR_ABI. */
 TinyManifest *tiny_manifest_load (const char *path, GError **error);
 TinyManifest *
 tiny_manifest_parse (const char *path, const char *text, gssize size, GError **error);
 void tiny_manifest_free (TinyManifest *self);
+
+/* The members that no core reads, as "match.modalais", of char * (transfer full). */
+GPtrArray *tiny_manifest_find_unknown (JsonObject *root);
 
 /* "cpu", "gpu", …; 0 for an unknown word. */
 const char *tiny_device_class_to_string (guint device_class);

@@ -25,6 +25,13 @@ weak_ref_free (gpointer data)
 }
 
 static void
+forget_found (TinyRegistry *self)
+{
+  g_clear_pointer (&self->found, g_ptr_array_unref);
+  g_clear_pointer (&self->places, g_ptr_array_unref);
+}
+
+static void
 tiny_registry_init (TinyRegistry *self)
 {
   g_mutex_init (&self->lock);
@@ -42,7 +49,7 @@ tiny_registry_finalize (GObject *object)
   g_hash_table_unref (self->backends);
   g_hash_table_unref (self->scanned);
   g_clear_pointer (&self->cache, tiny_scan_cache_free);
-  g_clear_pointer (&self->found, g_ptr_array_unref);
+  forget_found (self);
   g_ptr_array_unref (self->added);
   g_strfreev (self->folders);
   g_mutex_clear (&self->lock);
@@ -83,7 +90,7 @@ tiny_registry_add_path (TinyRegistry *self, const char *folder)
 {
   g_mutex_lock (&self->lock);
   g_ptr_array_add (self->added, g_strdup (folder));
-  g_clear_pointer (&self->found, g_ptr_array_unref);
+  forget_found (self);
   g_mutex_unlock (&self->lock);
 }
 
@@ -91,7 +98,7 @@ void
 tiny_registry_retry (TinyRegistry *self, const char *name)
 {
   g_mutex_lock (&self->lock);
-  g_clear_pointer (&self->found, g_ptr_array_unref);
+  forget_found (self);
   const TinyFound *found = name ? tiny_registry_find (self, name) : NULL;
   if (name == NULL || (found != NULL && found->manifest != NULL))
     tiny_scan_cache_forget (self->cache, found ? found->manifest : NULL);
@@ -104,7 +111,8 @@ const GPtrArray *
 tiny_registry_get_found (TinyRegistry *self)
 {
   if (self->found == NULL)
-    self->found = tiny_discover ((const char *const *) self->folders, self->added);
+    self->found
+        = tiny_discover ((const char *const *) self->folders, self->added, &self->places);
   return self->found;
 }
 
@@ -139,8 +147,8 @@ tiny_registry_recall (TinyRegistry *self, const TinyFound *found)
 }
 
 /* A failure that the file itself explains is not remembered: looking costs microseconds. */
-static gboolean
-check_module (const TinyFound *found, GError **error)
+gboolean
+tiny_registry_check_module (const TinyFound *found, GError **error)
 {
   const char *module = found->manifest->module;
   if (!g_file_test (module, G_FILE_TEST_EXISTS)) {
@@ -158,7 +166,7 @@ check_module (const TinyFound *found, GError **error)
 const TinyScan *
 tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, GError **error)
 {
-  if (!check_found (found, error) || !check_module (found, error))
+  if (!check_found (found, error) || !tiny_registry_check_module (found, error))
     return NULL;
   const char *module = found->manifest->module;
   const TinyScan *known = tiny_scan_cache_get (self->cache, found->manifest);

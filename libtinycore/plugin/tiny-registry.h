@@ -80,6 +80,44 @@ TINY_API void tiny_registry_add_path (TinyRegistry *self, const char *folder);
  */
 TINY_API GPtrArray *tiny_registry_list (TinyRegistry *self);
 
+/* A rung of the ladder that a backend was on. */
+typedef struct {
+  const char *rung;     /* "manifest", "hardware", "file", "scan", "device"; static */
+  gboolean is_good;     /* it went on from here */
+  gboolean is_recalled; /* known from before: nothing was run */
+  char *text;           /* what was found */
+  guint64 took_us;      /* now, or when it was run */
+} TinyRung;
+
+/* What became of one manifest, or of a folder that cannot be read. */
+typedef struct {
+  char *name, *manifest_path;
+  const char *rule;     /* the place it was found in, static */
+  TinyEntryState state; /* of its best device */
+  gboolean is_chosen;   /* DEV=, or what is best, comes to it */
+  char *verdict;        /* why, or why not */
+  GPtrArray *rungs;     /* of TinyRung */
+} TinyCandidacy;
+
+/* Where manifests were looked for. */
+typedef struct {
+  char *rule, *path, *text; /* "TINY_PLUGIN_PATH", the folder, "3 manifests" */
+} TinySearched;
+
+/**
+ * tiny_registry_explain: (skip)
+ * @self: a registry
+ * @out_searched: (out) (optional) (element-type TinySearched): every place that was looked into
+ * @out_choice: (out) (optional): the name of the device that opening without a name would give, or the reason why there is none
+ *
+ * Every manifest that was found, in the order in which they count, with each rung that it was looked at on, and
+ * why it is chosen or not. Loads nothing in this process; what was not scanned before is scanned.
+ *
+ * Returns: (transfer full) (element-type TinyCandidacy): freed with the array
+ */
+TINY_API GPtrArray *
+tiny_registry_explain (TinyRegistry *self, GPtrArray **out_searched, char **out_choice);
+
 /**
  * tiny_registry_open:
  * @self: a registry

@@ -74,6 +74,7 @@ device_to_json (const TinyScanDevice *device)
   if (device->error != NULL)
     json_object_set_int_member (out, "code", device->code);
   set_text (out, "error", device->error);
+  json_object_set_int_member (out, "open_us", device->open_us);
   return out;
 }
 
@@ -96,7 +97,9 @@ tiny_scan_to_json (const TinyScan *self)
   json_object_set_array_member (out, "renderers", renderers);
   json_object_set_array_member (out, "devices", devices);
   json_object_set_int_member (out, "when", self->when);
-  json_object_set_int_member (out, "took_ms", self->took_ms);
+  json_object_set_int_member (out, "took_us", self->took_us);
+  json_object_set_int_member (out, "load_us", self->load_us);
+  json_object_set_int_member (out, "scan_us", self->scan_us);
   JsonNode *node = json_node_alloc ();
   json_node_init_object (node, out);
   json_object_unref (out);
@@ -130,6 +133,7 @@ device_from_json (JsonObject *object, GError **error)
   out->memory_bytes = (guint64) tiny_json_get_int (object, "memory_bytes", 0, error);
   out->error = g_strdup (tiny_json_get_text (object, "error", error));
   out->code = read_code (object, error);
+  out->open_us = (guint) tiny_json_get_int (object, "open_us", 0, error);
   return out;
 }
 
@@ -148,7 +152,9 @@ tiny_scan_from_json (JsonObject *object, GError **error)
   self->takes_any_renderer = tiny_json_get_bool (object, "any_renderer", &wrong);
   self->renderers = tiny_json_get_texts (object, "renderers", &wrong);
   self->when = tiny_json_get_int (object, "when", 0, &wrong);
-  self->took_ms = (guint) tiny_json_get_int (object, "took_ms", 0, &wrong);
+  self->took_us = (guint) tiny_json_get_int (object, "took_us", 0, &wrong);
+  self->load_us = (guint) tiny_json_get_int (object, "load_us", 0, &wrong);
+  self->scan_us = (guint) tiny_json_get_int (object, "scan_us", 0, &wrong);
   JsonArray *devices = tiny_json_get_array (object, "devices", &wrong);
   for (guint i = 0; devices != NULL && i < json_array_get_length (devices); i++) {
     JsonNode *node = json_array_get_element (devices, i);
@@ -178,7 +184,10 @@ scan_device (TinyBackend *backend, const TinyCandidate *candidate)
   out->id = g_utf8_make_valid (candidate->id, -1);
   out->driver = g_utf8_make_valid (candidate->driver, -1);
   out->device_class = candidate->device_class;
-  if (!tiny_backend_try_device (backend, candidate->id, &info, &error)) {
+  gint64 before = g_get_monotonic_time ();
+  gboolean good = tiny_backend_try_device (backend, candidate->id, &info, &error);
+  out->open_us = (guint) (g_get_monotonic_time () - before);
+  if (!good) {
     keep_error (error, &out->code, &out->error);
     out->title = g_utf8_make_valid (candidate->name, -1);
     out->arch = g_strdup ("");
@@ -195,7 +204,10 @@ tiny_scan_module (const char *module_path)
 {
   TinyScan *self = tiny_scan_new ();
   g_autoptr (GError) error = NULL;
+  gint64 before = g_get_monotonic_time ();
   g_autoptr (TinyBackend) backend = tiny_backend_load (module_path, &error);
+  gint64 loaded = g_get_monotonic_time ();
+  self->load_us = (guint) (loaded - before);
   if (backend == NULL) {
     keep_error (error, &self->code, &self->reason);
     return self;
@@ -212,6 +224,7 @@ tiny_scan_module (const char *module_path)
   self->takes_any_renderer = tiny_backend_takes_any_renderer (backend);
   self->is_loaded = TRUE;
   g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);
+  self->scan_us = (guint) (g_get_monotonic_time () - loaded);
   for (guint i = 0; candidates != NULL && i < candidates->len; i++)
     g_ptr_array_add (self->devices,
                      scan_device (backend, &g_array_index (candidates, TinyCandidate, i)));

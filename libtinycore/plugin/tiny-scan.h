@@ -18,6 +18,7 @@ typedef struct {
   guint64 memory_bytes;
   TinyError code; /* of error */
   char *error;    /* or NULL */
+  guint open_us;  /* that opening and closing it took */
 } TinyScanDevice;
 
 /* What came of scanning a module. */
@@ -29,9 +30,10 @@ typedef struct {
   char *name;              /* as the module's table says */
   gboolean takes_any_renderer;
   char **renderers;
-  GPtrArray *devices; /* of TinyScanDevice */
-  gint64 when;        /* seconds since 1970 */
-  guint took_ms;
+  GPtrArray *devices;     /* of TinyScanDevice */
+  gint64 when;            /* seconds since 1970 */
+  guint took_us;          /* of all, with the helper process */
+  guint load_us, scan_us; /* of that: the module up to init(), and scan() */
 } TinyScan;
 
 TinyScan *tiny_scan_new (void);

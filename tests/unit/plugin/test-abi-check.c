@@ -1,0 +1,185 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-abi-check.c: files that are damaged in any place give findings and nothing else. What right
+ * and wrong plugins are told is in tests/e2e/test-abi-check.py. */
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "plugin/tiny-abi-check.h"
+#include "plugin/tiny-elf.h"
+#include "plugin/tiny-library.h"
+#include "plugin/tiny-manifest.h"
+
+typedef struct {
+  char *folder, *path;
+  char *bytes; /* of a right plugin */
+  gsize size;
+} Fixture;
+
+static void
+set_up (Fixture *fixture, gconstpointer unused)
+{
+  fixture->folder = g_dir_make_tmp ("tiny-abi-XXXXXX", NULL);
+  fixture->path = g_build_filename (fixture->folder, "plugin.so", NULL);
+  g_assert_true (g_file_get_contents (REF_PLUGIN, &fixture->bytes, &fixture->size, NULL));
+}
+
+static void
+tear_down (Fixture *fixture, gconstpointer unused)
+{
+  g_unlink (fixture->path);
+  g_rmdir (fixture->folder);
+  g_free (fixture->folder);
+  g_free (fixture->path);
+  g_free (fixture->bytes);
+}
+
+static void
+look (const Fixture *fixture, const char *bytes, gsize n)
+{
+  g_assert_true (g_file_set_contents_full (fixture->path, bytes, (gssize) n,
+                                           G_FILE_SET_CONTENTS_NONE, 0644, NULL));
+  g_autoptr (GPtrArray) findings = tiny_abi_check (fixture->path, NULL);
+  const char *const *names = tiny_abi_list_checks ();
+  g_assert_cmpuint (findings->len, ==, g_strv_length ((char **) names));
+  for (guint i = 0; i < findings->len; i++) {
+    const TinyAbiFinding *finding = findings->pdata[i];
+    g_assert_cmpstr (finding->check, ==, names[i]);
+    g_assert_nonnull (tiny_abi_describe_check (names[i]));
+    g_assert_true (g_utf8_validate (finding->text, -1, NULL));
+    g_assert_cmpuint (strlen (finding->text), >, 0);
+  }
+  g_autoptr (GError) error = NULL;
+  if (!tiny_elf_check (fixture->path, &error))
+    g_assert_nonnull (error);
+}
+
+/* Where a file says how large and where its tables are, any number may stand. */
+static void
+test_bytes (Fixture *fixture, gconstpointer unused)
+{
+  guint rounds = g_test_slow () ? 4000 : 400;
+  for (guint r = 0; r < rounds; r++) {
+    g_autofree char *bytes = g_memdup2 (fixture->bytes, fixture->size);
+    guint n = (guint) g_test_rand_int_range (1, 6);
+    /* The head and the tables are in the first part; the dynamic section in the last. */
+    for (guint i = 0; i < n; i++) {
+      gsize room = g_test_rand_bit () ? 0x1000 : fixture->size;
+      gsize at = (gsize) g_test_rand_int_range (0, (gint32) room) & ~(gsize) 3;
+      guint32 word = g_test_rand_bit () ? (guint32) g_test_rand_int () : G_MAXUINT32;
+      memcpy (bytes + MIN (at, fixture->size - 4), &word, g_test_rand_bit () ? 4 : 1);
+    }
+    look (fixture, bytes, fixture->size);
+  }
+}
+
+static void
+test_lengths (Fixture *fixture, gconstpointer unused)
+{
+  for (gsize n = 0; n < fixture->size; n += 1 + fixture->size / 61)
+    look (fixture, fixture->bytes, n);
+}
+
+/* A file of sections only loses nothing when they go: the loader does not read them either. */
+static void
+test_no_sections (Fixture *fixture, gconstpointer unused)
+{
+  g_autofree char *bytes = g_memdup2 (fixture->bytes, fixture->size);
+  ElfW (Ehdr) head;
+  memcpy (&head, bytes, sizeof head);
+  head.e_shoff = 0;
+  head.e_shnum = head.e_shstrndx = 0;
+  memcpy (bytes, &head, sizeof head);
+  g_assert_true (g_file_set_contents (fixture->path, bytes, (gssize) fixture->size, NULL));
+  g_autoptr (TinyElf) cut = tiny_elf_open (fixture->path, NULL);
+  g_autoptr (TinyElf) whole = tiny_elf_open (REF_PLUGIN, NULL);
+  g_assert_true (tiny_elf_read_symbols (cut, NULL));
+  g_assert_true (tiny_elf_read_symbols (whole, NULL));
+  g_assert_cmpuint (whole->symbols->len, >, 5);
+  g_assert_cmpuint (cut->symbols->len, ==, whole->symbols->len);
+  g_autofree char *id = tiny_elf_read_build_id (cut), *its = tiny_elf_read_build_id (whole);
+  g_assert_cmpstr (id, ==, its);
+  g_autoptr (GError) error = NULL;
+  tiny_elf_check (fixture->path, &error);
+  g_assert_no_error (error);
+}
+
+/* The library that this very process has loaded is where the loader's rules say. */
+static void
+test_library (Fixture *fixture, gconstpointer unused)
+{
+  g_autoptr (TinyElf) elf = tiny_elf_open (REF_PLUGIN, NULL);
+  for (guint i = 0; i < elf->needed->len; i++) {
+    g_autofree char *path = tiny_library_find (elf, elf->needed->pdata[i]);
+    g_autofree char *maps = NULL;
+    g_assert_nonnull (path);
+    g_assert_true (g_file_get_contents ("/proc/self/maps", &maps, NULL, NULL));
+    g_autofree char *real = g_path_get_basename (path);
+    g_test_message ("%s", path);
+    g_assert_nonnull (strstr (maps, real));
+  }
+  g_assert_null (tiny_library_find (elf, "libtinycore-nobody-has-this.so.9"));
+  g_assert_null (tiny_library_find (elf, "/nowhere/libm.so.6"));
+  g_autofree char *needer = NULL;
+  g_assert_null (tiny_library_find_missing (REF_PLUGIN, &needer));
+}
+
+/* Each row of the table of known members is read: another type in it is an error. */
+static void
+test_members (void)
+{
+  static const char *const members[] = { "\"format_version\": [[]]",
+                                         "\"name\": [[]]",
+                                         "\"vendor\": [[]]",
+                                         "\"version\": [[]]",
+                                         "\"license\": [[]]",
+                                         "\"package\": [[]]",
+                                         "\"module\": [[]]",
+                                         "\"abi\": [[]]",
+                                         "\"abi_minor_min\": [[]]",
+                                         "\"class\": [[]]",
+                                         "\"renderers\": 1",
+                                         "\"match\": 1",
+                                         "\"probe\": 1",
+                                         "\"exports\": 1",
+                                         "\"match\": {\"modalias\": 1}",
+                                         "\"match\": {\"device_nodes\": 1}",
+                                         "\"match\": {\"cpu_features\": 1}",
+                                         "\"probe\": {\"timeout_ms\": [[]]}",
+                                         "\"probe\": {\"env\": 1}",
+                                         "\"probe\": {\"files\": 1}",
+                                         "\"exports\": {\"a\": {\"renderer\": 1}}",
+                                         "\"exports\": {\"a\": {\"form\": 1}}",
+                                         "\"exports\": {\"a\": {\"folder\": 1}}" };
+  for (guint i = 0; i < G_N_ELEMENTS (members); i++) {
+    g_autofree char *text
+        = g_strdup_printf ("{%s%s}", members[i], i == 0 ? "" : ", \"format_version\": 1");
+    g_autoptr (GError) error = NULL;
+    g_autoptr (JsonNode) root = json_from_string (text, &error);
+    g_assert_no_error (error);
+    g_autoptr (GPtrArray) unknown = tiny_manifest_find_unknown (json_node_get_object (root));
+    g_assert_cmpuint (unknown->len, ==, 0);
+    g_assert_null (tiny_manifest_parse ("/a.json", text, -1, &error));
+    g_test_message ("%s: %s", members[i], error->message);
+    g_assert_true (strstr (error->message, "is not") != NULL);
+  }
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  const struct {
+    const char *path;
+    void (*run) (Fixture *, gconstpointer);
+  } tests[] = {
+    { "/plugin/abi-check/bytes", test_bytes },
+    { "/plugin/abi-check/lengths", test_lengths },
+    { "/plugin/abi-check/no-sections", test_no_sections },
+    { "/plugin/abi-check/library", test_library },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (tests); i++)
+    g_test_add (tests[i].path, Fixture, NULL, set_up, tests[i].run, tear_down);
+  g_test_add_func ("/plugin/abi-check/members", test_members);
+  return g_test_run ();
+}
