@@ -25,6 +25,7 @@ static const struct {
   { "export", tinycore_export, "write a model as a program that needs nothing of tinycore" },
   { "tune", tinycore_tune, "search for faster kernels of a model and write a file of them" },
   { "bench", tinycore_bench, "measure cases such as matmul:1024" },
+  { "conformance", tinycore_conformance, "check a backend against the contract" },
 };
 
 static void
@@ -32,7 +33,7 @@ print_help (FILE *out)
 {
   fputs ("usage: tinycore COMMAND [ARGS…]\n\n", out);
   for (guint i = 0; i < G_N_ELEMENTS (commands); i++)
-    fprintf (out, "  %-9s %s\n", commands[i].name, commands[i].meaning);
+    fprintf (out, "  %-11s %s\n", commands[i].name, commands[i].meaning);
   fputs ("\nDEV=… chooses the device (DEV=help lists them), DEBUG=1…7 shows what happens.\n"
          "tinycore COMMAND --help says more; so does man tinycore.\n",
          out);
