@@ -178,7 +178,7 @@ ask_for_cases (ConfRunning *self, int *out_status)
 {
   g_autoptr (GError) error = NULL;
   g_autoptr (JsonObject) failure = NULL;
-  g_autoptr (ConfWorker) worker = conf_worker_new (&self->setup, FALSE, &error);
+  g_autoptr (ConfWorker) worker = conf_worker_new (&self->setup, CONF_WORKER_OPEN, &error);
   *out_status = CONF_EXIT_FAILED;
   if (worker == NULL) {
     g_printerr ("tinycore conformance: %s\n", error->message);

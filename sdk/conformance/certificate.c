@@ -3,8 +3,11 @@
  * certificate.c: what a run found, as one document. */
 #include "certificate.h"
 
+#include <glib/gstdio.h>
 #include <string.h>
 #include <sys/utsname.h>
+
+#include "elf-note.h"
 
 static const char *
 text_of (JsonObject *object, const char *name)
@@ -13,29 +16,40 @@ text_of (JsonObject *object, const char *name)
 }
 
 /* ---- the parts ---- */
-static char *
-hash_file (const char *path, gint64 *out_size)
+/* Of the device that was opened, as scan() said. */
+static const char *
+find_driver (const TinyScan *scan, const char *id)
 {
-  g_autofree char *data = NULL;
-  gsize size = 0;
-  if (path == NULL || !g_file_get_contents (path, &data, &size, NULL))
-    return g_strdup ("");
-  *out_size = (gint64) size;
-  return g_compute_checksum_for_data (G_CHECKSUM_SHA256, (const guchar *) data, size);
+  for (guint i = 0; scan != NULL && i < scan->devices->len; i++) {
+    const TinyScanDevice *device = scan->devices->pdata[i];
+    if (g_str_equal (device->id, id))
+      return device->driver;
+  }
+  return "";
+}
+
+static gint64
+size_of (const char *path)
+{
+  GStatBuf info = { 0 };
+  return g_stat (path, &info) == 0 ? info.st_size : 0;
 }
 
 static JsonObject *
 make_subject (const ConfRunning *running)
 {
   JsonObject *out = running->facts ? json_object_ref (running->facts) : json_object_new ();
-  const char *path = running->wanted ? running->wanted->path : NULL;
-  g_autofree char *file = path ? g_path_get_basename (path) : g_strdup ("");
-  gint64 size = 0;
-  g_autofree char *hash = hash_file (path, &size);
+  const char *path = running->wanted->path;
+  g_autofree char *file = g_path_get_basename (path);
+  g_autofree char *digest = conf_file_digest (path);
+  g_autofree char *build_id = conf_file_build_id (path);
   json_object_set_string_member (out, "spec", running->options->spec);
   json_object_set_string_member (out, "file", file);
-  json_object_set_string_member (out, "sha256", hash);
-  json_object_set_int_member (out, "bytes", size);
+  json_object_set_string_member (out, "sha256", digest);
+  json_object_set_string_member (out, "build_id", build_id);
+  json_object_set_string_member (out, "driver",
+                                 find_driver (running->scan, text_of (out, "id")));
+  json_object_set_int_member (out, "bytes", size_of (path));
   return out;
 }
 
@@ -61,14 +75,20 @@ make_run (const ConfRunning *running)
   json_object_set_double_member (
       out, "seconds", (double) (g_get_monotonic_time () - running->begin_us) / G_USEC_PER_SEC);
   json_object_set_string_member (out, "host", host);
+  guint n_kept = 0;
+  for (guint i = 0; i < running->planned->len; i++)
+    n_kept += ((const ConfPlanned *) running->planned->pdata[i])->was_kept;
+  json_object_set_int_member (out, "kept", n_kept); /* of an interrupted run */
   json_object_set_boolean_member (out, "complete", running->stop == 0);
   return out;
 }
 
 static JsonObject *
-make_suite (void)
+make_suite (const ConfRunning *running)
 {
   JsonObject *out = json_object_new ();
+  g_autofree char *build_id = conf_file_build_id (running->options->program);
+  json_object_set_string_member (out, "build_id", build_id);
   json_object_set_string_member (out, "version", TINY_VERSION);
   json_object_set_int_member (out, "abi_major", TINY_PLUGIN_ABI_MAJOR);
   json_object_set_int_member (out, "abi_minor", TINY_PLUGIN_ABI_MINOR);
@@ -127,8 +147,8 @@ conf_certificate_case (JsonArray *cases, guint i)
   return out;
 }
 
-static JsonObject *
-make_score (JsonArray *cases, JsonArray *absent)
+JsonObject *
+conf_score_new (JsonArray *cases, JsonArray *absent)
 {
   static const char *const counts[] = { "must",     "passed",  "failed",   "crashed", "hung",
                                         "expected", "not run", "recorded", "absent" };
@@ -176,12 +196,15 @@ conf_certificate_new (const ConfRunning *running)
   JsonArray *cases = make_cases (running);
   json_object_set_string_member (out, "format", CONF_FORMAT);
   json_object_set_object_member (out, "subject", make_subject (running));
-  json_object_set_object_member (out, "suite", make_suite ());
+  json_object_set_object_member (out, "suite", make_suite (running));
   json_object_set_object_member (out, "run", make_run (running));
-  json_object_set_object_member (out, "score", make_score (cases, running->absent));
+  json_object_set_object_member (out, "score", conf_score_new (cases, running->absent));
   json_object_set_string_member (out, "certified", certify (running, cases));
   json_object_set_array_member (out, "cases", cases);
   json_object_set_array_member (out, "absent", json_array_ref (running->absent));
+  json_object_set_array_member (out, "worst", conf_worst_errors_new (cases));
+  if (running->facts != NULL)
+    json_object_set_array_member (out, "capabilities", conf_capabilities_new (running->facts));
   json_object_set_int_member (out, "status", conf_certificate_status (out));
   return out;
 }

@@ -12,6 +12,8 @@ G_BEGIN_DECLS
 
 /* Of a run that is over. */
 JsonObject *conf_certificate_new (const ConfRunning *running);
+/* The score of these cases. */
+JsonObject *conf_score_new (JsonArray *cases, JsonArray *absent);
 /* The exit status that its score stands for. */
 int conf_certificate_status (JsonObject *certificate);
 
@@ -29,6 +31,15 @@ gint64 conf_certificate_score (JsonObject *certificate, const char *what);
 const char *conf_certificate_text (JsonObject *certificate, const char *part, const char *name);
 /* Element @i of the texts @name of @object, or NULL behind the last. */
 const char *conf_text_at (JsonObject *object, const char *name, guint i);
+
+/* What the subject has of each op (capabilities.c): [{"op", "dtypes": {"f32": "native", …}}], and the
+ * worst error of each op, dtype and unit: [{"op", "dtype", "unit", "worst", "most", "case"}]. */
+JsonArray *conf_capabilities_new (JsonObject *facts);
+JsonArray *conf_worst_errors_new (JsonArray *cases);
+
+/* As files (transfer full). */
+char *conf_report_junit (JsonObject *certificate);
+char *conf_report_html (JsonObject *certificate);
 
 /* Prints a summary for people, or TAP (report-text.c). */
 void conf_report_text (JsonObject *certificate);

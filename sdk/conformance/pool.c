@@ -114,7 +114,8 @@ begin (const ConfPool *self, Slot *slot, ConfPlanned *planned)
   if (slot->worker != NULL && (is_fresh || slot->worker->end != CONF_END_NONE))
     drop (slot);
   if (slot->worker == NULL)
-    slot->worker = conf_worker_new (self->setup, is_fresh, &error);
+    slot->worker = conf_worker_new (self->setup,
+                                    is_fresh ? CONF_WORKER_FRESH : CONF_WORKER_OPEN, &error);
   if (slot->worker == NULL) {
     set_result (self, planned, conf_result_new (planned->name, "failed", error->message));
     return;

@@ -41,12 +41,15 @@ typedef struct {
   GPtrArray *planned;    /* of ConfPlanned, in the order of the list */
   JsonArray *absent;     /* {"name", "reason"} */
   gint64 begin_us;
-  gint stop; /* somebody wants it to end */
+  gint stop;                   /* somebody wants it to end */
+  struct ConfJournal *journal; /* while it runs, or NULL */
 } ConfRunning;
 
 /* Finds the subject, looks at it and lists its cases. Gives FALSE with @out_status where there is
  * nothing to be run; what was seen of a subject that cannot be tested is in planned. */
 gboolean conf_running_begin (ConfRunning *self, const ConfOptions *options, int *out_status);
+/* Runs those of planned that have no result. */
+void conf_running_run (ConfRunning *self);
 void conf_running_end (ConfRunning *self);
 
 /* All of it. Returns the exit status. */

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/tiny-error.h"
+#include "ladder.h"
 #include "subject.h"
 #include "trial.h"
 
@@ -149,6 +150,24 @@ confine (void)
   prctl (PR_SET_PDEATHSIG, SIGKILL);
 }
 
+static void
+say_rung (const char *word, const char *text, gint64 number)
+{
+  JsonNode *node = json_node_alloc ();
+  if (text != NULL)
+    json_node_init_string (node, text);
+  else
+    json_node_init_int (node, number);
+  answer (word, node);
+}
+
+static void
+climb (const char *path)
+{
+  conf_climb (path, say_rung);
+  _exit (0);
+}
+
 int
 conf_serve (int argc, char **argv)
 {
@@ -162,6 +181,8 @@ conf_serve (int argc, char **argv)
   g_autoptr (GError) error = NULL;
   confine ();
   conf_crash_watch (CONF_WORKER_FD);
+  if (g_str_equal (argv[1], "climb"))
+    climb (bare.path);
   g_autoptr (ConfSubject) opened = is_fresh ? NULL : conf_subject_open (&bare, &error);
   if (error != NULL) {
     answer_error (error);

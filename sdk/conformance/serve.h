@@ -19,7 +19,7 @@ G_BEGIN_DECLS
 /* The descriptor that a worker finds its end on. */
 enum { CONF_WORKER_FD = 3 };
 
-/* argv: "--serve", "open" or "fresh", SPEC, PATH, ID, SEED. Returns the exit status. */
+/* argv: "--serve", "open", "fresh" or "climb", SPEC, PATH, ID, SEED. Returns the exit status. */
 int conf_serve (int argc, char **argv);
 
 /* crash.c: from here on a crash or exit writes its stack to @fd. */

@@ -37,7 +37,9 @@ read_seed (const char *text, guint64 *out)
 static int
 start (const ConfOptions *options)
 {
-  return conf_run (options);
+  return options->verify   ? conf_verify (options)
+         : options->ladder ? conf_ladder (options)
+                           : conf_run (options);
 }
 
 int
@@ -64,6 +66,16 @@ main (int argc, char **argv)
     { "manifest", 0, 0, G_OPTION_ARG_FILENAME, &options.manifest, "of the plugin's file",
       "FILE" },
     { "tap", 0, 0, G_OPTION_ARG_NONE, &options.tap, "print TAP", NULL },
+    { "junit", 0, 0, G_OPTION_ARG_FILENAME, &options.junit, "write JUnit's XML", "FILE" },
+    { "html", 0, 0, G_OPTION_ARG_FILENAME, &options.html, "write a page", "FILE" },
+    { "expect", 0, 0, G_OPTION_ARG_FILENAME, &options.expect, "failures that are known",
+      "FILE" },
+    { "resume", 0, 0, G_OPTION_ARG_NONE, &options.resume, "go on with an interrupted run",
+      NULL },
+    { "verify", 0, 0, G_OPTION_ARG_FILENAME, &options.verify,
+      "run a random part of a certificate again", "FILE" },
+    { "part", 0, 0, G_OPTION_ARG_DOUBLE, &options.part, "of it, 0 to 1 (0.05)", "X" },
+    { "ladder", 0, 0, G_OPTION_ARG_NONE, &options.ladder, "say what to write next", NULL },
     { "json", 0, 0, G_OPTION_ARG_FILENAME, &options.json, "write the certificate", "FILE" },
     G_OPTION_ENTRY_NULL,
   };
@@ -79,10 +91,10 @@ main (int argc, char **argv)
   g_option_context_add_main_entries (context, entries, NULL);
   if (!g_option_context_parse (context, &argc, &argv, &error))
     return fail_usage ("%s", error->message);
-  if (argc != 2)
+  if (argc != 2 && !(argc == 1 && options.verify != NULL))
     return fail_usage (argc < 2 ? "a device or a plugin's file is missing"
                                 : "one device or file is tested at a time");
-  options.spec = argv[1];
+  options.spec = argc > 1 ? argv[1] : NULL; /* then as the certificate says */
   options.filters = filters;
   options.n_jobs = (guint) n_jobs;
   options.level = level ? conf_level_from_string (level) : CONF_CORE;
@@ -94,5 +106,9 @@ main (int argc, char **argv)
     return fail_usage ("--timeout-scale %g is not from 0.01 to 1000", options.timeout_scale);
   if (!read_seed (seed, &options.seed))
     return fail_usage ("--seed “%s” is no number", seed);
+  if (!(options.part >= 0 && options.part <= 1))
+    return fail_usage ("--part %g is not from 0 to 1", options.part);
+  if (options.list + options.ladder + (options.verify != NULL) > 1)
+    return fail_usage ("--list, --ladder and --verify exclude each other");
   return start (&options);
 }

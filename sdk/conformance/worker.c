@@ -25,12 +25,13 @@ enum { MAX_SAID = 4096, MAX_STACK = 16 << 10, MAX_LINE = 8 << 20, ENDS_WITHIN_MS
 
 /* ---- starting ---- */
 static int
-spawn (const ConfWorkerSetup *setup, gboolean fresh, int socket, int said, pid_t *out_pid)
+spawn (const ConfWorkerSetup *setup, ConfWorkerKind kind, int socket, int said, pid_t *out_pid)
 {
+  static const char *const kinds[] = { "open", "fresh", "climb" };
   g_autofree char *seed = g_strdup_printf ("%" G_GUINT64_FORMAT, setup->seed);
   char *argv[] = { setup->program,
                    (char *) "--serve",
-                   (char *) (fresh ? "fresh" : "open"),
+                   (char *) kinds[kind],
                    setup->device,
                    setup->path,
                    setup->id,
@@ -75,12 +76,12 @@ make_ends (int ends[2], gboolean is_socket)
 }
 
 ConfWorker *
-conf_worker_new (const ConfWorkerSetup *setup, gboolean fresh, GError **error)
+conf_worker_new (const ConfWorkerSetup *setup, ConfWorkerKind kind, GError **error)
 {
   int sockets[2] = { -1, -1 }, said[2] = { -1, -1 };
   ConfWorker *self = g_new0 (ConfWorker, 1);
   int failure = make_ends (sockets, TRUE) && make_ends (said, FALSE)
-                    ? spawn (setup, fresh, sockets[1], said[1], &self->pid)
+                    ? spawn (setup, kind, sockets[1], said[1], &self->pid)
                     : errno;
   self->socket = sockets[0];
   self->said = said[0];

@@ -16,6 +16,13 @@ typedef struct {
   guint64 seed;
 } ConfWorkerSetup;
 
+/* What a worker is for. */
+typedef enum {
+  CONF_WORKER_OPEN,  /* cases, on the opened subject */
+  CONF_WORKER_FRESH, /* one case, in a process that has not loaded the plugin */
+  CONF_WORKER_CLIMB, /* the ladder */
+} ConfWorkerKind;
+
 /* What ended a worker. */
 typedef enum {
   CONF_END_NONE,   /* it is still there */
@@ -35,7 +42,7 @@ typedef struct {
 } ConfWorker;
 
 /* Errors: %TINY_ERROR_IO. */
-ConfWorker *conf_worker_new (const ConfWorkerSetup *setup, gboolean fresh, GError **error);
+ConfWorker *conf_worker_new (const ConfWorkerSetup *setup, ConfWorkerKind kind, GError **error);
 /* Kills it and whatever it started. */
 void conf_worker_free (ConfWorker *self);
 

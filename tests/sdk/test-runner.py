@@ -9,32 +9,7 @@ import os
 import shutil
 
 from e2e import check, main, test
-
-BAD = os.environ["TINY_SDK_BAD"]
-PASSED, FAILED, USAGE, BELOW, CRASHED, ABSENT = 0, 1, 2, 3, 4, 77
-
-
-def bad(name):
-    return os.path.join(BAD, f"bad-{name}.so")
-
-
-def conformance(box, *argv, status, **env):
-    result = box.run("conformance", *argv, **env)
-    check(result.status == status, f"exit status {status} wanted\n{result}")
-    return result
-
-
-def certificate(box, *argv, status, **env):
-    path = box.path("certificate.json")
-    result = conformance(box, *argv, "--json", path, status=status, **env)
-    with open(path, encoding="utf-8") as file:
-        return json.load(file), result
-
-
-def case(found, name):
-    cases = [c for c in found["cases"] if c["name"] == name]
-    check(len(cases) == 1, f"{len(cases)} cases {name}")
-    return cases[0]
+from suite import ABSENT, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case, certificate, conformance
 
 
 @test("core level on REF passes")
@@ -120,6 +95,20 @@ def tap(box):
     check(lines[0] == "TAP version 13" and len(plan) == 1 and int(plan[0][3:]) == len(results))
     listed = conformance(box, "REF", "--list", status=PASSED).out.splitlines()
     check(len({line.split()[-1] for line in listed}) == len(listed) > 10)
+
+
+@test("the ladder stops at what is missing, and at what crashes")
+def ladder(box):
+    check("It computes." in conformance(box, "--ladder", "REF", status=PASSED).out)
+    for name, last, words, status in [
+            ("no-symbol", "file", ["does not export tiny_plugin_entry_1"], FAILED),
+            ("no-scan", "scan", ["Next: scan()", "the slot scan"], FAILED), ("no-alloc", "alloc", ["Next: alloc()"], FAILED),
+            ("half-queues", "queue", ["fill both, or none"], FAILED), ("no-compile", "first copy", ["Next: submit()"], FAILED),
+            ("driver", "init", ["libbad.so.1"], FAILED), ("info-crash", "info", ["signal 11", "bad-info-crash.so"], CRASHED)]:
+        out = conformance(box, "--ladder", bad(name), status=status).out
+        rungs = [line for line in out.splitlines() if line.endswith((" yes", " no")) and line[0] != " "]
+        check(rungs[-1].split() == [*last.split(), "no"], f"{name}: {out}")
+        check(all(word in out for word in [*words, "Its contract:"]), f"{name}: {out}")
 
 
 @test("the command says what is missing when the suite is not installed")
