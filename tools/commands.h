@@ -20,6 +20,7 @@ int tinycore_bench (int argc, char **argv);
 int tinycore_tune (int argc, char **argv);
 int tinycore_export (int argc, char **argv);
 int tinycore_new_plugin (int argc, char **argv);
+int tinycore_conformance (int argc, char **argv);
 
 /* What `train` and `tune` know by name. */
 #define TINYCORE_TRAINABLE "fashion-mnist"

@@ -30,6 +30,7 @@ static const struct {
   { "tune", tinycore_tune, "search for faster kernels of a model and write a file of them" },
   { "bench", tinycore_bench, "measure cases such as matmul:1024" },
   { "new-plugin", tinycore_new_plugin, "make a backend to begin with" },
+  { "conformance", tinycore_conformance, "check a backend against the contract" },
 };
 
 static void

@@ -52,7 +52,10 @@ typedef void (*ConfRun) (ConfTrial *trial, const ConfSubject *subject, const Con
 
 enum {
   CONF_RECORD = 1u, /* measures and does not judge: no part of the score */
-  CONF_ALONE = 2u   /* measures time: no other case runs beside it */
+  CONF_ALONE = 2u,  /* measures time or takes all memory: no other case runs beside it */
+  /* Runs in a process of its own that has not loaded the plugin: of the subject only spec, path, id
+   * and seed are there. Its group lists it for such a subject as well. */
+  CONF_FRESH = 4u
 };
 struct _ConfCase {
   const char

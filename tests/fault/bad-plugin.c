@@ -122,6 +122,9 @@ submit (TinyPluginDevice *device,
         const TinySubmit *work,
         TinyPluginError *error)
 {
+#ifdef FAULT_SUBMIT
+  FAULT_SUBMIT ();
+#endif
   return TINY_STATUS_OK;
 }
 
@@ -163,6 +166,9 @@ static const TinyDeviceTable table = {
 static TinyStatus
 target (const char *arch, TinyTarget *out, TinyPluginError *error)
 {
+#ifdef FAULT_TARGET
+  FAULT_TARGET ();
+#endif
   snprintf (out->arch, sizeof out->arch, "bad");
   out->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_F32);
   out->max_lanes = 1;

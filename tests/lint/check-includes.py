@@ -47,8 +47,9 @@ def main():
             why = breaches_of_room(room, included)
             if why:
                 found.append(f"{path.relative_to(root)} {why}")
-    for path in sorted([*root.glob("plugins/*/*.[ch]"), *root.glob("sdk/reference/*.[ch]"),
-                        *root.glob("sdk/examples/**/*.[ch]")]):
+    # The conformance suite is a tool: it looks at plugins from the core's side.
+    of_sdk = [path for path in root.glob("sdk/**/*.[ch]") if "conformance" not in path.parts]
+    for path in sorted([*root.glob("plugins/*/*.[ch]"), *of_sdk]):
         for included in INCLUDE.findall(path.read_text()):
             seen += 1
             why = breaches_of_plugin(path.parent, included)

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * begin.c: the start of a run: the subject is found, looked at from a safe distance, opened in a
+ * worker, and asked for its cases.
+ *
+ * What goes wrong here is a case of the group "load", so that a plugin that crashes when it is
+ * loaded is a failed case as any other; a device that is not there is none. */
+#include <glib/gstdio.h>
+#include <string.h>
+
+#include "base/tiny-error.h"
+#include "run.h"
+
+enum { OPEN_SECONDS = 120 };
+
+static const char *const level_names[CONF_N_LEVELS] = { "core", "full", "models", "stress" };
+
+const char *
+conf_level_to_string (ConfLevel level)
+{
+  return level < CONF_N_LEVELS ? level_names[level] : "unknown";
+}
+
+ConfLevel
+conf_level_from_string (const char *text)
+{
+  for (guint i = 0; i < CONF_N_LEVELS; i++)
+    if (g_str_equal (text, level_names[i]))
+      return (ConfLevel) i;
+  return CONF_N_LEVELS;
+}
+
+/* ---- the group "load" ---- */
+static ConfPlanned *
+add_load (ConfRunning *self, const char *name, JsonObject *result)
+{
+  ConfPlanned *planned = g_new0 (ConfPlanned, 1);
+  planned->name = g_strdup (name);
+  planned->level = CONF_CORE;
+  planned->result = result;
+  g_ptr_array_add (self->planned, planned);
+  return planned;
+}
+
+static void
+pass_load (ConfRunning *self, const char *name)
+{
+  JsonObject *result = json_object_new ();
+  json_object_set_string_member (result, "name", name);
+  json_object_set_string_member (result, "outcome", "passed");
+  add_load (self, name, result);
+}
+
+static gboolean
+is_absence (gint code)
+{
+  return code == TINY_ERROR_NO_DEVICE || code == TINY_ERROR_DRIVER
+         || code == TINY_ERROR_PERMISSION;
+}
+
+static gboolean
+say_absent (const ConfRunning *self, const char *reason, int *out_status)
+{
+  g_printerr ("tinycore conformance: %s is not here: %s\n", self->options->spec, reason);
+  *out_status = CONF_EXIT_ABSENT;
+  return FALSE;
+}
+
+/* ---- looking ---- */
+static const char *
+outcome_of_scan (const TinyScan *scan)
+{
+  if (!scan->is_quarantined)
+    return "failed";
+  return scan->code == TINY_ERROR_TIMEOUT              ? "hung"
+         : g_str_has_prefix (scan->reason, "it ended") ? "ended"
+                                                       : "crashed";
+}
+
+/* Whether anything can be opened; if not, and it ought to be so, the case says why. */
+static gboolean
+judge_scan (ConfRunning *self, int *out_status)
+{
+  const TinyScan *scan = self->scan;
+  const TinyManifest *manifest = self->wanted->manifest;
+  g_autofree char *mismatch = NULL;
+  if (scan->is_loaded && g_ascii_strcasecmp (scan->name, manifest->name) != 0)
+    mismatch = g_strdup_printf ("the manifest %s says “%s”, the module says “%s”",
+                                manifest->path, manifest->name, scan->name);
+  const char *reason = mismatch ? mismatch : scan->reason;
+  if (reason == NULL)
+    return TRUE;
+  if (mismatch == NULL && !scan->is_quarantined && is_absence ((gint) scan->code))
+    return say_absent (self, reason, out_status);
+  add_load (self, "load/scan", conf_result_new ("load/scan", outcome_of_scan (scan), reason));
+  *out_status = CONF_EXIT_FAILED;
+  return FALSE;
+}
+
+static gboolean
+look (ConfRunning *self, int *out_status)
+{
+  g_autoptr (GError) error = NULL;
+  self->wanted = conf_wanted_new (self->options->spec, self->options->manifest, &error);
+  if (self->wanted != NULL)
+    self->scan = conf_wanted_scan (self->wanted, &error);
+  if (self->scan != NULL)
+    return judge_scan (self, out_status);
+  g_printerr ("tinycore conformance: %s\n", error->message);
+  *out_status = g_error_matches (error, TINY_ERROR, TINY_ERROR_INVALID)     ? CONF_EXIT_USAGE
+                : g_error_matches (error, TINY_ERROR, TINY_ERROR_NO_DEVICE) ? CONF_EXIT_ABSENT
+                                                                            : CONF_EXIT_FAILED;
+  return FALSE;
+}
+
+/* ---- workers ---- */
+/* The subject's manifest first, caches of this run's own, and nothing that makes the core search,
+ * print or record. */
+static char **
+make_environment (const ConfRunning *self)
+{
+  static const char *const unwanted[]
+      = { "BEAM", "DEBUG", "VIZ", "TINY_PROFILE", "TINY_TUNED", "BACKEND" };
+  char **out = g_get_environ ();
+  const char *files = g_environ_getenv (out, "TINY_PLUGIN_FILES");
+  const char *first = self->wanted->manifest_path;
+  for (guint i = 0; i < G_N_ELEMENTS (unwanted); i++)
+    out = g_environ_unsetenv (out, unwanted[i]);
+  if (first != NULL) {
+    g_autofree char *both = files ? g_strconcat (first, ":", files, NULL) : g_strdup (first);
+    out = g_environ_setenv (out, "TINY_PLUGIN_FILES", both, TRUE);
+  }
+  out = g_environ_setenv (out, "TINY_CACHE_DIR", self->folder, TRUE);
+  return g_environ_setenv (out, "DEV", self->wanted->device, TRUE);
+}
+
+static void
+add_case (ConfRunning *self, JsonObject *object)
+{
+  ConfPlanned *planned = g_new0 (ConfPlanned, 1);
+  planned->name = g_strdup (json_object_get_string_member (object, "name"));
+  planned->level = (ConfLevel) json_object_get_int_member (object, "level");
+  planned->flags = (guint) json_object_get_int_member (object, "flags");
+  planned->seconds = (guint) json_object_get_int_member (object, "seconds");
+  g_ptr_array_add (self->planned, planned);
+}
+
+/* Hears the whole list; FALSE where the worker does not come to its end. */
+static gboolean
+hear_list (ConfRunning *self, ConfWorker *worker, JsonObject **out_error)
+{
+  gint64 limit_us = (gint64) (self->options->timeout_scale * OPEN_SECONDS * G_USEC_PER_SEC);
+  conf_worker_ask (worker, "list");
+  for (;;) {
+    g_autoptr (JsonNode) answer = conf_worker_wait (worker, limit_us);
+    JsonObject *object = answer ? json_node_get_object (answer) : NULL;
+    if (object == NULL)
+      return FALSE;
+    if (json_object_has_member (object, "error")) {
+      *out_error = json_object_ref (json_object_get_object_member (object, "error"));
+      return FALSE;
+    }
+    if (json_object_has_member (object, "ready")) {
+      self->facts = json_object_ref (json_object_get_object_member (object, "ready"));
+      pass_load (self, "load/open");
+    } else if (json_object_has_member (object, "case"))
+      add_case (self, json_object_get_object_member (object, "case"));
+    else if (json_object_has_member (object, "absent"))
+      json_array_add_object_element (
+          self->absent, json_object_ref (json_object_get_object_member (object, "absent")));
+    else if (json_object_has_member (object, "end"))
+      return TRUE;
+  }
+}
+
+static gboolean
+ask_for_cases (ConfRunning *self, int *out_status)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (JsonObject) failure = NULL;
+  g_autoptr (ConfWorker) worker = conf_worker_new (&self->setup, CONF_WORKER_OPEN, &error);
+  *out_status = CONF_EXIT_FAILED;
+  if (worker == NULL) {
+    g_printerr ("tinycore conformance: %s\n", error->message);
+    return FALSE;
+  }
+  if (hear_list (self, worker, &failure)) {
+    *out_status = CONF_EXIT_PASSED;
+    return TRUE;
+  }
+  if (failure == NULL) {
+    const char *name = self->facts ? "load/list" : "load/open";
+    add_load (self, name, conf_result_new_ended (name, worker));
+    return FALSE;
+  }
+  const char *text = json_object_get_string_member (failure, "text");
+  if (is_absence ((gint) json_object_get_int_member (failure, "code")))
+    return say_absent (self, text, out_status);
+  add_load (self, "load/open", conf_result_new ("load/open", "failed", text));
+  return FALSE;
+}
+
+/* ---- all of it ---- */
+static char *
+first_id (const TinyScan *scan)
+{
+  return g_strdup (
+      scan->devices->len > 0 ? ((const TinyScanDevice *) scan->devices->pdata[0])->id : "");
+}
+
+gboolean
+conf_running_begin (ConfRunning *self, const ConfOptions *options, int *out_status)
+{
+  g_autoptr (GError) error = NULL;
+  self->options = options;
+  self->begin_us = g_get_monotonic_time ();
+  self->planned = g_ptr_array_new_with_free_func ((GDestroyNotify) conf_planned_free);
+  self->absent = json_array_new ();
+  if (!look (self, out_status))
+    return FALSE;
+  pass_load (self, "load/scan");
+  self->folder = g_dir_make_tmp ("tiny-conformance-XXXXXX", &error);
+  if (self->folder == NULL) {
+    g_printerr ("tinycore conformance: %s\n", error->message);
+    *out_status = CONF_EXIT_FAILED;
+    return FALSE;
+  }
+  self->setup = (ConfWorkerSetup){
+    .program = (char *) options->program,
+    .environment = make_environment (self),
+    .device = self->wanted->device,
+    .path = self->wanted->path,
+    .id = first_id (self->scan),
+    .seed = options->seed,
+  };
+  return ask_for_cases (self, out_status);
+}
+
+static void
+remove_tree (const char *path)
+{
+  g_autoptr (GDir) dir
+      = g_file_test (path, G_FILE_TEST_IS_SYMLINK) ? NULL : g_dir_open (path, 0, NULL);
+  for (const char *name = dir ? g_dir_read_name (dir) : NULL; name != NULL;
+       name = g_dir_read_name (dir)) {
+    g_autofree char *inner = g_build_filename (path, name, NULL);
+    remove_tree (inner);
+  }
+  g_remove (path);
+}
+
+void
+conf_running_end (ConfRunning *self)
+{
+  if (self->folder != NULL)
+    remove_tree (self->folder);
+  g_clear_pointer (&self->folder, g_free);
+  g_clear_pointer (&self->wanted, conf_wanted_free);
+  g_clear_pointer (&self->scan, tiny_scan_free);
+  g_clear_pointer (&self->setup.environment, g_strfreev);
+  g_clear_pointer (&self->setup.id, g_free);
+  g_clear_pointer (&self->facts, json_object_unref);
+  g_clear_pointer (&self->planned, g_ptr_array_unref);
+  g_clear_pointer (&self->absent, json_array_unref);
+}

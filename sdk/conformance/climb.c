@@ -1,0 +1,387 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * climb.c: the ladder, from inside a worker: calls what a program would call, one function after the
+ * other, and stops at the first that is not there or not right.
+ *
+ * It looks at the plugin's own tables, since the core's copy refuses a table that is not complete, and
+ * a table that is being written is not. */
+#include <dlfcn.h>
+#include <string.h>
+
+#include "ladder.h"
+#include "plugin/tiny-elf.h"
+#include "script.h"
+#include "device/tiny-table.h"
+
+enum { N_ELEMENTS = 64 };
+
+typedef struct {
+  const char *path;
+  char *gap; /* why it goes no further, or NULL */
+  void *library;
+  TinyPluginEntry entry;
+  const TinyPluginModule *module;
+  TinyPluginDevice *device;
+  const TinyDeviceTable *table;
+  TinyCandidate candidates[16];
+  TinyDeviceInfo info;
+  TinyPluginQueue *queue;
+  TinyTarget target;
+  ConfScript script;
+  GBytes *binary;
+  TinyPluginProgram *program;
+  TinyPluginError error;
+} Climb;
+
+typedef gboolean (*Step) (Climb *self);
+
+G_GNUC_PRINTF (2, 3)
+static gboolean
+give_way (Climb *self, const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  self->gap = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  return FALSE;
+}
+
+static TinyPluginError *
+fresh_error (Climb *self)
+{
+  tiny_plugin_error_init (&self->error);
+  return &self->error;
+}
+
+static gboolean
+is_ok (Climb *self, TinyStatus status, const char *what)
+{
+  if (status == TINY_STATUS_OK)
+    return TRUE;
+  self->error.text[sizeof self->error.text - 1] = 0;
+  return give_way (self, "%s answers %s: %s", what, conf_status_to_string (status),
+                   self->error.text[0] ? self->error.text : "and no text that says why");
+}
+
+/* ---- the module ---- */
+static gboolean
+step_file (Climb *self)
+{
+  g_autoptr (GError) error = NULL;
+  return tiny_elf_check (self->path, &error) || give_way (self, "%s", error->message);
+}
+
+static gboolean
+step_load (Climb *self)
+{
+  self->library = dlopen (self->path, RTLD_NOW | RTLD_LOCAL);
+  return self->library != NULL || give_way (self, "%s", dlerror ());
+}
+
+static gboolean
+step_entry (Climb *self)
+{
+  self->entry = (TinyPluginEntry) dlsym (self->library, TINY_PLUGIN_ENTRY_SYMBOL);
+  if (self->entry == NULL)
+    return give_way (self, "%s", dlerror ());
+  self->module = self->entry (TINY_PLUGIN_ABI_MINOR, fresh_error (self));
+  return self->module != NULL
+         || give_way (self, "it returns NULL: %s",
+                      self->error.text[0] ? self->error.text : "and no text that says why");
+}
+
+static gboolean
+step_table (Climb *self)
+{
+  const TinyPluginModule *module = self->module;
+  if (module->struct_size < G_STRUCT_OFFSET (TinyPluginModule, reserved))
+    return give_way (self,
+                     "its struct_size is %u: write .struct_size = sizeof (TinyPluginModule)",
+                     module->struct_size);
+  if (module->abi_major != TINY_PLUGIN_ABI_MAJOR)
+    return give_way (self, "its abi_major is %u: write .abi_major = TINY_PLUGIN_ABI_MAJOR",
+                     module->abi_major);
+  return (module->name != NULL && module->name[0] != 0)
+         || give_way (self, "its name is not set: users write it in DEV=");
+}
+
+static gboolean
+step_init (Climb *self)
+{
+  if (self->module->init == NULL)
+    return give_way (self, "the slot init of the module table is empty");
+  return is_ok (self, self->module->init (tiny_host_get (), fresh_error (self)), "init()");
+}
+
+static gboolean
+step_scan (Climb *self)
+{
+  uint32_t n = G_N_ELEMENTS (self->candidates);
+  if (self->module->scan == NULL)
+    return give_way (self, "the slot scan of the module table is empty");
+  for (guint i = 0; i < n; i++)
+    self->candidates[i].struct_size = sizeof self->candidates[i];
+  if (!is_ok (self, self->module->scan (self->candidates, &n, fresh_error (self)), "scan()"))
+    return FALSE;
+  if (n == 0)
+    return give_way (self, "scan() finds no device");
+  return memchr (self->candidates[0].id, 0, sizeof self->candidates[0].id) != NULL
+         || give_way (self, "the id of the first device has no NUL");
+}
+
+/* ---- the device ---- */
+static gboolean
+step_open (Climb *self)
+{
+  if (self->module->open == NULL)
+    return give_way (self, "the slot open of the module table is empty");
+  if (!is_ok (self,
+              self->module->open (self->candidates[0].id, &self->device, &self->table,
+                                  fresh_error (self)),
+              "open()"))
+    return FALSE;
+  if (self->table == NULL)
+    return give_way (self, "open() answers OK and sets no device table");
+  return self->table->struct_size >= G_STRUCT_OFFSET (TinyDeviceTable, map)
+         || give_way (self,
+                      "the device table's struct_size is %u: write .struct_size = sizeof "
+                      "(TinyDeviceTable)",
+                      self->table->struct_size);
+}
+
+static gboolean
+step_info (Climb *self)
+{
+  if (self->table->info == NULL)
+    return give_way (self, "the slot info of the device table is empty");
+  self->info.struct_size = sizeof self->info;
+  if (!is_ok (self, self->table->info (self->device, &self->info, fresh_error (self)),
+              "info()"))
+    return FALSE;
+  return self->info.arch[0] != 0 || give_way (self, "info() leaves arch empty");
+}
+
+static gboolean
+step_alloc (Climb *self)
+{
+  TinyPluginBuffer *buffer = NULL;
+  if (self->table->alloc == NULL || self->table->free == NULL)
+    return give_way (self, "the slot %s of the device table is empty",
+                     self->table->alloc == NULL ? "alloc" : "free");
+  if (!is_ok (self, self->table->alloc (self->device, 4096, &buffer, fresh_error (self)),
+              "alloc() of 4096 bytes"))
+    return FALSE;
+  if (buffer == NULL)
+    return give_way (self, "alloc() answers OK and sets no buffer");
+  self->table->free (self->device, buffer);
+  return TRUE;
+}
+
+static gboolean
+step_queue (Climb *self)
+{
+  const TinyDeviceTable *table = self->table;
+  if ((table->queue_create == NULL) != (table->queue_destroy == NULL))
+    return give_way (self,
+                     "of queue_create and queue_destroy one is empty: fill both, or none");
+  return table->queue_create == NULL
+         || is_ok (self, table->queue_create (self->device, &self->queue, fresh_error (self)),
+                   "queue_create()");
+}
+
+static gboolean
+submit (Climb *self, const TinyCommand *commands, guint n, const char *what)
+{
+  const TinySubmit work = { .struct_size = sizeof work, .commands = commands, .n_commands = n };
+  return is_ok (
+      self, self->table->submit (self->device, self->queue, &work, fresh_error (self)), what);
+}
+
+static gboolean
+copy_there_and_back (Climb *self, TinyPluginBuffer *buffer)
+{
+  guint32 there[N_ELEMENTS], back[N_ELEMENTS] = { 0 };
+  const TinySpan span = { buffer, 0, sizeof there };
+  for (guint i = 0; i < N_ELEMENTS; i++)
+    there[i] = 0x01020304u * (i + 1);
+  const TinyCommand up
+      = { .struct_size = sizeof up, .type = TINY_COMMAND_UPLOAD, .dst = span, .host = there };
+  const TinyCommand down = {
+    .struct_size = sizeof down, .type = TINY_COMMAND_DOWNLOAD, .src = span, .host = back
+  };
+  if (!submit (self, &up, 1, "submit() of an UPLOAD of 256 bytes")
+      || !submit (self, &down, 1, "submit() of a DOWNLOAD of 256 bytes"))
+    return FALSE;
+  for (guint i = 0; i < N_ELEMENTS; i++)
+    if (back[i] != there[i])
+      return give_way (self, "word %u was uploaded as 0x%08x and comes back as 0x%08x", i,
+                       there[i], back[i]);
+  return TRUE;
+}
+
+static gboolean
+step_copy (Climb *self)
+{
+  TinyPluginBuffer *buffer = NULL;
+  if (self->table->submit == NULL)
+    return give_way (self, "the slot submit of the device table is empty");
+  if (!is_ok (self, self->table->alloc (self->device, 256, &buffer, fresh_error (self)),
+              "alloc() of 256 bytes"))
+    return FALSE;
+  gboolean good = copy_there_and_back (self, buffer);
+  self->table->free (self->device, buffer);
+  return good;
+}
+
+/* ---- code ---- */
+static gboolean
+step_target (Climb *self)
+{
+  g_autoptr (GError) error = NULL;
+  const TinyRenderer *renderer = self->module->renderers;
+  if (self->module->n_renderers == 0 || renderer == NULL)
+    return give_way (self, "the module table has no renderers");
+  if (renderer->struct_size < G_STRUCT_OFFSET (TinyRenderer, disassemble))
+    return give_way (self,
+                     "the renderer's struct_size is %u: write .struct_size = sizeof "
+                     "(TinyRenderer)",
+                     renderer->struct_size);
+  if (renderer->name == NULL || renderer->target == NULL)
+    return give_way (self, "the slot %s of the renderer is empty",
+                     renderer->name == NULL ? "name" : "target");
+  memcpy (self->target.arch, self->info.arch, sizeof self->target.arch);
+  return tiny_renderer_read_target (renderer, "", self->module->name, &self->target, &error)
+         || give_way (self, "%s", error->message);
+}
+
+/* out[i] = in[i] + 5, of u32. */
+static void
+write_program (Climb *self)
+{
+  ConfScript *script = &self->script;
+  conf_script_init (script, "first_op");
+  conf_script_set_grid (script, 0, N_ELEMENTS);
+  guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, N_ELEMENTS);
+  guint32 in = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_READ, N_ELEMENTS);
+  guint32 i = conf_emit_index (script, 0);
+  guint32 x = CONF_EMIT (script, LOAD, U32, in, i);
+  guint32 five = conf_emit_int (script, TINY_DTYPE_U32, 5);
+  guint32 sum = CONF_EMIT (script, ADD, U32, x, five);
+  CONF_EMIT (script, STORE, VOID, out, i, sum);
+}
+
+static gboolean
+step_compile (Climb *self)
+{
+  g_autoptr (GError) error = NULL;
+  if (self->module->renderers->compile == NULL)
+    return give_way (self, "the slot compile of the renderer is empty");
+  write_program (self);
+  self->binary
+      = conf_linear_compile (self->module->renderers, &self->target, self->module->name,
+                             conf_script_get (&self->script), &error);
+  return self->binary != NULL || give_way (self, "%s", error->message);
+}
+
+static gboolean
+step_program (Climb *self)
+{
+  const TinyLinear *linear = conf_script_get (&self->script);
+  gsize size;
+  if (self->table->program_load == NULL || self->table->program_unload == NULL)
+    return give_way (self, "the slot %s of the device table is empty",
+                     self->table->program_load == NULL ? "program_load" : "program_unload");
+  const void *data = g_bytes_get_data (self->binary, &size);
+  const TinyProgramArgs args = { .struct_size = sizeof args,
+                                 .name = linear->name,
+                                 .arch = self->target.arch,
+                                 .data = data,
+                                 .size = size,
+                                 .n_params = linear->n_params,
+                                 .group = { 1, 1, 1 } };
+  return is_ok (
+      self, self->table->program_load (self->device, &args, &self->program, fresh_error (self)),
+      "program_load()");
+}
+
+static gboolean
+run_program (Climb *self, TinyPluginBuffer *const *buffers)
+{
+  guint32 in[N_ELEMENTS], out[N_ELEMENTS] = { 0 };
+  TinySpan spans[2];
+  for (guint i = 0; i < 2; i++)
+    spans[i] = (TinySpan){ buffers[i], 0, sizeof in };
+  for (guint i = 0; i < N_ELEMENTS; i++)
+    in[i] = 1000u * i;
+  const TinyCommand commands[] = {
+    { .struct_size = sizeof (TinyCommand),
+      .type = TINY_COMMAND_UPLOAD,
+      .dst = spans[1],
+      .host = in },
+    conf_dispatch (self->program, conf_script_get (&self->script), spans, NULL),
+    { .struct_size = sizeof (TinyCommand),
+      .type = TINY_COMMAND_DOWNLOAD,
+      .src = spans[0],
+      .host = out },
+  };
+  if (!submit (self, commands, G_N_ELEMENTS (commands),
+               "submit() of an UPLOAD, a DISPATCH and a DOWNLOAD"))
+    return FALSE;
+  for (guint i = 0; i < N_ELEMENTS; i++)
+    if (out[i] != in[i] + 5)
+      return give_way (self, "element %u of x + 5 is %u, for x = %u", i, out[i], in[i]);
+  return TRUE;
+}
+
+static gboolean
+step_op (Climb *self)
+{
+  TinyPluginBuffer *buffers[2] = { NULL, NULL };
+  gboolean good = TRUE;
+  for (guint i = 0; i < 2 && good; i++)
+    good = is_ok (self, self->table->alloc (self->device, 256, &buffers[i], fresh_error (self)),
+                  "alloc() of 256 bytes");
+  good = good && run_program (self, buffers);
+  for (guint i = 0; i < 2; i++)
+    if (buffers[i] != NULL)
+      self->table->free (self->device, buffers[i]);
+  return good;
+}
+
+static gboolean
+step_close (Climb *self)
+{
+  if (self->table->close == NULL)
+    return give_way (self, "the slot close of the device table is empty");
+  self->table->program_unload (self->device, self->program);
+  if (self->table->queue_destroy != NULL)
+    self->table->queue_destroy (self->device, self->queue);
+  self->table->close (self->device);
+  if (self->module->fini != NULL)
+    self->module->fini ();
+  return TRUE;
+}
+
+void
+conf_climb (const char *path, void (*say) (const char *word, const char *text, gint64 number))
+{
+  static const Step steps[CONF_N_RUNGS] = {
+    [CONF_RUNG_FILE] = step_file,       [CONF_RUNG_LOAD] = step_load,
+    [CONF_RUNG_ENTRY] = step_entry,     [CONF_RUNG_TABLE] = step_table,
+    [CONF_RUNG_INIT] = step_init,       [CONF_RUNG_SCAN] = step_scan,
+    [CONF_RUNG_OPEN] = step_open,       [CONF_RUNG_INFO] = step_info,
+    [CONF_RUNG_ALLOC] = step_alloc,     [CONF_RUNG_QUEUE] = step_queue,
+    [CONF_RUNG_COPY] = step_copy,       [CONF_RUNG_TARGET] = step_target,
+    [CONF_RUNG_COMPILE] = step_compile, [CONF_RUNG_PROGRAM] = step_program,
+    [CONF_RUNG_OP] = step_op,           [CONF_RUNG_CLOSE] = step_close,
+  };
+  Climb self = { .path = path };
+  for (guint i = 0; i < CONF_N_RUNGS; i++) {
+    say ("rung", NULL, i);
+    if (!steps[i](&self)) {
+      say ("gap", self.gap, 0);
+      return;
+    }
+  }
+  say ("top", NULL, 0);
+}

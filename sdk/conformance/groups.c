@@ -1,0 +1,8 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * groups.c: all groups, in the order in which they run. */
+#include "conformance.h"
+
+extern const ConfGroup conf_group_memory;
+
+const ConfGroup *const conf_groups[] = { &conf_group_memory, NULL };

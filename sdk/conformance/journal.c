@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * journal.c: a line of JSON for each finished case, in a file whose name is a digest of all that a
+ * result depends on. A line that is not whole, the last one of a run that was killed, counts as
+ * none. */
+#include "journal.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/tiny-env.h"
+#include "elf-note.h"
+
+struct ConfJournal {
+  char *path;
+  int fd;
+};
+
+static char *
+make_path (const ConfRunning *running)
+{
+  const char *wanted = tiny_env_get_text (TINY_ENV_CACHE_DIR);
+  g_autofree char *subject = conf_file_digest (running->wanted->path);
+  g_autofree char *suite = conf_file_digest (running->options->program);
+  g_autofree char *key
+      = g_strdup_printf ("%s %s %s %s %" G_GUINT64_FORMAT, running->wanted->path, subject,
+                         running->wanted->device, suite, running->options->seed);
+  g_autofree char *digest = g_compute_checksum_for_string (G_CHECKSUM_SHA256, key, -1);
+  g_autofree char *name = g_strdup_printf ("%.24s.jsonl", digest);
+  return wanted ? g_build_filename (wanted, "conformance", name, NULL)
+                : g_build_filename (g_get_user_cache_dir (), "tinycore-1.0", "conformance",
+                                    name, NULL);
+}
+
+/* ---- reading ---- */
+static GHashTable *
+read_results (const char *path)
+{
+  GHashTable *out = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
+                                           (GDestroyNotify) json_object_unref);
+  g_autofree char *text = NULL;
+  if (!g_file_get_contents (path, &text, NULL, NULL))
+    return out;
+  g_auto (GStrv) lines = g_strsplit (text, "\n", -1);
+  for (guint i = 0; lines[i] != NULL && lines[i + 1] != NULL; i++) {
+    g_autoptr (JsonNode) node = json_from_string (lines[i], NULL);
+    JsonObject *object
+        = node != NULL && JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
+    const char *name
+        = object ? json_object_get_string_member_with_default (object, "name", NULL) : NULL;
+    if (name != NULL && json_object_has_member (object, "outcome"))
+      g_hash_table_replace (out, g_strdup (name), json_object_ref (object));
+  }
+  return out;
+}
+
+static void
+take_results (ConfRunning *running, const char *path)
+{
+  g_autoptr (GHashTable) known = read_results (path);
+  for (guint i = 0; i < running->planned->len; i++) {
+    ConfPlanned *planned = running->planned->pdata[i];
+    JsonObject *result = g_hash_table_lookup (known, planned->name);
+    if (planned->result == NULL && result != NULL) {
+      planned->result = json_object_ref (result);
+      planned->was_kept = TRUE;
+    }
+  }
+}
+
+/* ---- writing ---- */
+ConfJournal *
+conf_journal_new (ConfRunning *running)
+{
+  g_autofree char *path = make_path (running);
+  g_autofree char *folder = g_path_get_dirname (path);
+  if (running->options->resume)
+    take_results (running, path);
+  g_mkdir_with_parents (folder, 0700);
+  int fd = g_open (path,
+                   O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC
+                       | (running->options->resume ? 0 : O_TRUNC),
+                   0600);
+  if (fd < 0) {
+    g_printerr ("tinycore conformance: %s: %s; this run cannot be resumed\n", path,
+                g_strerror (errno));
+    return NULL;
+  }
+  ConfJournal *self = g_new (ConfJournal, 1);
+  *self = (ConfJournal){ g_steal_pointer (&path), fd };
+  return self;
+}
+
+void
+conf_journal_add (ConfJournal *self, JsonObject *result)
+{
+  if (self == NULL)
+    return;
+  g_autoptr (JsonNode) node = json_node_new (JSON_NODE_OBJECT);
+  json_node_set_object (node, result);
+  g_autofree char *text = json_to_string (node, FALSE);
+  g_autofree char *line = g_strconcat (text, "\n", NULL);
+  gssize n = (gssize) strlen (line);
+  /* In one piece, so that what a reader finds is whole lines and at most a torn last one. */
+  if (write (self->fd, line, (gsize) n) != n)
+    g_printerr ("tinycore conformance: %s: %s\n", self->path, g_strerror (errno));
+}
+
+void
+conf_journal_free (ConfJournal *self, gboolean is_done)
+{
+  if (self == NULL)
+    return;
+  close (self->fd);
+  if (is_done)
+    g_unlink (self->path);
+  g_free (self->path);
+  g_free (self);
+}

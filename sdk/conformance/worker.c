@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * worker.c: starts a worker, hears it, and finds out what ended it.
+ *
+ * A worker leads a process group, which is killed as a whole, so that nothing that a plugin started
+ * stays behind. It has standard streams of its own, whose end is kept, and one socket for requests
+ * and answers; a line of it that does not begin as JSON belongs to the last words (crash.c). */
+#include "worker.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/tiny-error.h"
+#include "plugin/tiny-json.h"
+#include "serve.h"
+
+enum { MAX_SAID = 4096, MAX_STACK = 16 << 10, MAX_LINE = 8 << 20, ENDS_WITHIN_MS = 10000 };
+
+/* ---- starting ---- */
+static int
+spawn (const ConfWorkerSetup *setup, ConfWorkerKind kind, int socket, int said, pid_t *out_pid)
+{
+  static const char *const kinds[] = { "open", "fresh", "climb" };
+  g_autofree char *seed = g_strdup_printf ("%" G_GUINT64_FORMAT, setup->seed);
+  char *argv[] = { setup->program,
+                   (char *) "--serve",
+                   (char *) kinds[kind],
+                   setup->device,
+                   setup->path,
+                   setup->id,
+                   seed,
+                   NULL };
+  posix_spawn_file_actions_t files;
+  posix_spawnattr_t how;
+  sigset_t none, all;
+  sigemptyset (&none);
+  sigfillset (&all);
+  posix_spawn_file_actions_init (&files);
+  posix_spawnattr_init (&how);
+  posix_spawn_file_actions_addopen (&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2 (&files, said, 1);
+  posix_spawn_file_actions_adddup2 (&files, said, 2);
+  posix_spawn_file_actions_adddup2 (&files, socket, CONF_WORKER_FD);
+  posix_spawnattr_setpgroup (&how, 0);
+  posix_spawnattr_setsigmask (&how, &none);
+  posix_spawnattr_setsigdefault (&how, &all);
+  posix_spawnattr_setflags (&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
+                                      | POSIX_SPAWN_SETSIGDEF);
+  int failure = posix_spawn (out_pid, setup->program, &files, &how, argv, setup->environment);
+  posix_spawnattr_destroy (&how);
+  posix_spawn_file_actions_destroy (&files);
+  return failure;
+}
+
+/* Two ends above the numbers that the worker's are moved to. */
+static gboolean
+make_ends (int ends[2], gboolean is_socket)
+{
+  int raw[2];
+  if ((is_socket ? socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, raw)
+                 : pipe2 (raw, O_CLOEXEC))
+      != 0)
+    return FALSE;
+  for (guint i = 0; i < 2; i++) {
+    ends[i] = fcntl (raw[i], F_DUPFD_CLOEXEC, CONF_WORKER_FD + 1);
+    close (raw[i]);
+  }
+  return ends[0] >= 0 && ends[1] >= 0;
+}
+
+ConfWorker *
+conf_worker_new (const ConfWorkerSetup *setup, ConfWorkerKind kind, GError **error)
+{
+  int sockets[2] = { -1, -1 }, said[2] = { -1, -1 };
+  ConfWorker *self = g_new0 (ConfWorker, 1);
+  int failure = make_ends (sockets, TRUE) && make_ends (said, FALSE)
+                    ? spawn (setup, kind, sockets[1], said[1], &self->pid)
+                    : errno;
+  self->socket = sockets[0];
+  self->said = said[0];
+  self->received = g_string_new (NULL);
+  self->said_text = g_string_new (NULL);
+  for (guint i = 0; i < 2; i++) {
+    int other = i == 0 ? sockets[1] : said[1];
+    if (other >= 0)
+      close (other);
+  }
+  if (failure == 0) {
+    fcntl (self->socket, F_SETFL, O_NONBLOCK);
+    fcntl (self->said, F_SETFL, O_NONBLOCK);
+    return self;
+  }
+  g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s cannot be run: %s", setup->program,
+               g_strerror (failure));
+  self->end = CONF_END_EXIT; /* there is no process to be ended */
+  conf_worker_free (self);
+  return NULL;
+}
+
+/* ---- its end ---- */
+static void
+reap (ConfWorker *self, ConfEnd end)
+{
+  int status = 0;
+  if (self->end != CONF_END_NONE)
+    return;
+  kill (-self->pid, SIGKILL);
+  kill (self->pid, SIGKILL);
+  while (waitpid (self->pid, &status, 0) < 0 && errno == EINTR)
+    ;
+  self->status = status;
+  self->end = end;
+}
+
+/* Its socket is closed: it ends, or it closed a descriptor that is none of its business and is
+ * given some time. */
+static void
+see_end (ConfWorker *self)
+{
+  int status = 0;
+  pid_t got = 0;
+  for (guint i = 0; got == 0 && i < ENDS_WITHIN_MS / 10; i++) {
+    got = waitpid (self->pid, &status, WNOHANG);
+    if (got == 0)
+      g_usleep (10000);
+  }
+  if (got != self->pid) {
+    reap (self, CONF_END_TIME);
+    return;
+  }
+  kill (-self->pid, SIGKILL);
+  self->status = status;
+  self->end = WIFSIGNALED (status) ? CONF_END_SIGNAL : CONF_END_EXIT;
+}
+
+void
+conf_worker_stop (ConfWorker *self)
+{
+  reap (self, CONF_END_TIME);
+}
+
+void
+conf_worker_free (ConfWorker *self)
+{
+  if (self == NULL)
+    return;
+  reap (self, CONF_END_EXIT);
+  if (self->socket >= 0)
+    close (self->socket);
+  if (self->said >= 0)
+    close (self->said);
+  g_string_free (self->received, TRUE);
+  g_string_free (self->said_text, TRUE);
+  if (self->stack != NULL)
+    g_string_free (self->stack, TRUE);
+  g_free (self);
+}
+
+/* ---- hearing it ---- */
+gboolean
+conf_worker_ask (ConfWorker *self, const char *request)
+{
+  g_autofree char *line = g_strconcat (request, "\n", NULL);
+  gssize n = (gssize) strlen (line);
+  return send (self->socket, line, (gsize) n, MSG_NOSIGNAL) == n;
+}
+
+/* Takes what is there; FALSE at the end. */
+static gboolean
+drain (int fd, GString *text)
+{
+  char part[16384];
+  for (;;) {
+    gssize n = read (fd, part, sizeof part);
+    if (n < 0 && errno == EINTR)
+      continue;
+    if (n <= 0)
+      return n < 0 && errno == EAGAIN;
+    g_string_append_len (text, part, n);
+    if (text->len > MAX_LINE)
+      return TRUE;
+  }
+}
+
+/* Another process may hold its socket open. */
+static gboolean
+is_alive (const ConfWorker *self)
+{
+  siginfo_t info = { 0 };
+  return waitid (P_PID, (id_t) self->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0
+         || info.si_pid == 0;
+}
+
+void
+conf_worker_read (ConfWorker *self)
+{
+  if (self->end != CONF_END_NONE)
+    return;
+  g_string_erase (self->received, 0, (gssize) self->n_taken);
+  self->n_taken = 0;
+  gboolean is_open = is_alive (self);
+  is_open = drain (self->socket, self->received) && is_open;
+  drain (self->said, self->said_text);
+  if (self->said_text->len > MAX_SAID)
+    g_string_erase (self->said_text, 0, (gssize) (self->said_text->len - MAX_SAID));
+  if (!is_open) {
+    see_end (self);
+    drain (self->said, self->said_text);
+  }
+}
+
+JsonNode *
+conf_worker_take (ConfWorker *self)
+{
+  for (;;) {
+    const char *start = self->received->str + self->n_taken;
+    const char *end = memchr (start, '\n', self->received->len - self->n_taken);
+    if (end == NULL)
+      return NULL;
+    g_autofree char *line = g_strndup (start, (gsize) (end - start));
+    self->n_taken += (gsize) (end - start) + 1;
+    if (line[0] == '!' && self->stack == NULL)
+      self->stack = g_string_new (NULL);
+    JsonNode *node = line[0] == '{' ? json_from_string (line, NULL) : NULL;
+    if (node != NULL && JSON_NODE_HOLDS_OBJECT (node))
+      return node;
+    g_clear_pointer (&node, json_node_unref);
+    if (self->stack != NULL && line[0] != '!' && self->stack->len < MAX_STACK)
+      g_string_append_printf (self->stack, "%s\n", line);
+  }
+}
+
+JsonNode *
+conf_worker_wait (ConfWorker *self, gint64 timeout_us)
+{
+  gint64 end_us = g_get_monotonic_time () + timeout_us;
+  for (;;) {
+    conf_worker_read (self);
+    JsonNode *answer = conf_worker_take (self);
+    if (answer != NULL || self->end != CONF_END_NONE)
+      return answer;
+    gint64 left_us = end_us - g_get_monotonic_time ();
+    if (left_us <= 0) {
+      conf_worker_stop (self);
+      return NULL;
+    }
+    struct pollfd polled[] = { { self->socket, POLLIN, 0 }, { self->said, POLLIN, 0 } };
+    poll (polled, 2, (int) MIN (left_us / 1000 + 1, 60000));
+  }
+}
+
+/* ---- in words ---- */
+char *
+conf_worker_quote (const ConfWorker *self)
+{
+  char *valid
+      = g_utf8_make_valid (self->said_text->str, (gssize) strlen (self->said_text->str));
+  return g_strchomp (valid);
+}
+
+char *
+conf_worker_explain (const ConfWorker *self)
+{
+  g_autofree char *said = conf_worker_quote (self);
+  const char *last = strrchr (said, '\n') ? strrchr (said, '\n') + 1 : said;
+  GString *out = g_string_new (NULL);
+  if (self->end == CONF_END_SIGNAL)
+    g_string_printf (out, "crashed with signal %d (%s)", WTERMSIG (self->status),
+                     g_strsignal (WTERMSIG (self->status)));
+  else if (self->end == CONF_END_EXIT)
+    g_string_printf (out, "ended the process that it ran in, with exit status %d",
+                     WEXITSTATUS (self->status));
+  else
+    g_string_printf (out, "hung: it was not done in time");
+  if (last[0] != 0)
+    g_string_append_printf (out, ", saying “%.300s”", last);
+  return g_string_free (out, FALSE);
+}

@@ -1,0 +1,34 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the conformance suite share."""
+import json
+import os
+
+from e2e import check
+
+BAD = os.environ["TINY_SDK_BAD"]
+PASSED, FAILED, USAGE, BELOW, CRASHED, ABSENT = 0, 1, 2, 3, 4, 77
+
+
+def bad(name):
+    """The file of a plugin that is wrong in one way."""
+    return os.path.join(BAD, f"bad-{name}.so")
+
+
+def conformance(box, *argv, status, **env):
+    result = box.run("conformance", *argv, **env)
+    check(result.status == status, f"exit status {status} wanted\n{result}")
+    return result
+
+
+def certificate(box, *argv, status, **env):
+    """The certificate of a run, and what it printed."""
+    path = box.path("certificate.json")
+    result = conformance(box, *argv, "--json", path, status=status, **env)
+    with open(path, encoding="utf-8") as file:
+        return json.load(file), result
+
+
+def case(found, name):
+    cases = [c for c in found["cases"] if c["name"] == name]
+    check(len(cases) == 1, f"{len(cases)} cases {name}")
+    return cases[0]

@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The suite's runner: what a run's exit status says, and that no plugin ends it.
+
+Every way in which a plugin can go wrong while it is loaded, opened or used is one failed case here, with
+its stack; what is not there is 77, and a run in which nothing ran is no success."""
+import json
+import os
+import shutil
+
+from e2e import check, main, test
+from suite import ABSENT, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case, certificate, conformance
+
+
+@test("core level on REF passes")
+def core(box):
+    found, _ = certificate(box, "REF", status=PASSED)
+    score = found["score"]
+    check(score["must"] == score["passed"] > 10, score)
+    check(found["certified"] == "core", found["certified"])
+    check(len(found["subject"]["sha256"]) == 64 and found["subject"]["name"] == "REF")
+
+
+@test("a crash, exit or hang while it is loaded is a failed case")
+def load(box):
+    for name, at, outcome in [("constructor-crash", "load/scan", "crashed"), ("constructor-exit", "load/scan", "ended"),
+                              ("scan-crash", "load/scan", "crashed"), ("info-crash", "load/scan", "crashed"),
+                              ("fini-crash", "load/scan", "crashed"), ("target-crash", "load/open", "crashed")]:
+        found, _ = certificate(box, bad(name), status=CRASHED)
+        check(case(found, at)["outcome"] == outcome, f"{name}: {found['cases']}")
+        check(found["certified"] == "none")
+    found, _ = certificate(box, bad("no-alloc"), status=FAILED)
+    check("required slot alloc" in case(found, "load/open" if len(found["cases"]) > 1 else "load/scan")["messages"][0])
+
+
+@test("a crash, exit or hang of a function is one failed case with its stack, and the others run")
+def function(box):
+    for name, outcome, word in [("submit-crash", "crashed", "signal 11"), ("submit-exit", "ended", "exit status 0"),
+                                ("submit-hang", "hung", "not done in time")]:
+        found, result = certificate(box, bad(name), "--filter", "memory/size/1", "--filter", "memory/zero",
+                                    "--timeout-scale", "0.03", status=CRASHED)
+        one = case(found, "memory/size/1")
+        check(one["outcome"] == outcome and word in one["messages"][0], one)
+        if outcome != "hung":
+            check(f"bad-{name}.so" in one["stack"], one)
+            check(f"bad-{name}.so" in result.out, result)
+        check(case(found, "memory/zero")["outcome"] == "passed", found["cases"])
+
+
+@test("wrong results are status 1")
+def wrong(box):
+    found, result = certificate(box, bad("control"), "--filter", "memory/size/*", status=FAILED)
+    check(found["score"]["failed"] == found["score"]["must"] > 0, found["score"])
+    check("0 of " in result.out, result)
+
+
+@test("what is not there is 77, and no usage error is")
+def absent(box):
+    conformance(box, "NOSUCHBACKEND", status=ABSENT).refused("there is no backend", status=ABSENT)
+    conformance(box, "CPU:9", status=ABSENT).refused("there is no such device", status=ABSENT)
+    conformance(box, bad("driver"), status=ABSENT).refused("libbad.so.1", status=ABSENT)
+    for argv in [[], ["CPU", "REF"], ["CPU|REF"], ["CPU", "--level", "most"], ["CPU", "--jobs", "0"], [":1"],
+                 ["CPU", "--seed", "x"], ["./nothing.so"], ["CPU", "--timeout-scale", "nan"], ["CPU", "--manifest", "x"]]:
+        conformance(box, *argv, status=USAGE).refused(status=USAGE)
+
+
+@test("a run in which nothing ran is 3")
+def nothing(box):
+    found, _ = certificate(box, "REF", "--filter", "nosuch/*", status=BELOW)
+    check(found["score"]["must"] == 0 and found["certified"] == "none", found)
+
+
+@test("a file with a manifest, without one, and with a wrong one")
+def files(box):
+    copy = box.path("copy.so")
+    shutil.copy(bad("control"), copy)
+    run = ("--filter", "memory/zero")
+    found, _ = certificate(box, copy, *run, status=PASSED)
+    check(found["subject"]["name"] == "control")
+    manifest = {"format_version": 1, "name": "control", "abi": 1, "module": "copy.so"}
+    path = box.write("copy.json", json.dumps(manifest))
+    certificate(box, copy, *run, status=PASSED)
+    other = box.write("other/wrong.json", json.dumps({**manifest, "name": "other", "module": "../copy.so"}))
+    found, _ = certificate(box, copy, "--manifest", other, *run, status=FAILED)
+    check("the module says" in case(found, "load/scan")["messages"][0], found)
+    os.unlink(path)
+    conformance(box, copy, "--manifest", path, status=FAILED).refused("copy.json")
+
+
+@test("TAP names every case once")
+def tap(box):
+    lines = conformance(box, "REF", "--tap", status=PASSED).out.splitlines()
+    plan = [line for line in lines if line.startswith("1..")]
+    results = [line for line in lines if line.startswith(("ok ", "not ok "))]
+    check(lines[0] == "TAP version 13" and len(plan) == 1 and int(plan[0][3:]) == len(results))
+    listed = conformance(box, "REF", "--list", status=PASSED).out.splitlines()
+    check(len({line.split()[-1] for line in listed}) == len(listed) > 10)
+
+
+@test("the ladder stops at what is missing, and at what crashes")
+def ladder(box):
+    check("It computes." in conformance(box, "--ladder", "REF", status=PASSED).out)
+    for name, last, words, status in [
+            ("no-symbol", "file", ["does not export tiny_plugin_entry_1"], FAILED),
+            ("no-scan", "scan", ["Next: scan()", "the slot scan"], FAILED), ("no-alloc", "alloc", ["Next: alloc()"], FAILED),
+            ("half-queues", "queue", ["fill both, or none"], FAILED), ("no-compile", "first copy", ["Next: submit()"], FAILED),
+            ("driver", "init", ["libbad.so.1"], FAILED), ("info-crash", "info", ["signal 11", "bad-info-crash.so"], CRASHED)]:
+        out = conformance(box, "--ladder", bad(name), status=status).out
+        rungs = [line for line in out.splitlines() if line.endswith((" yes", " no")) and line[0] != " "]
+        check(rungs[-1].split() == [*last.split(), "no"], f"{name}: {out}")
+        check(all(word in out for word in [*words, "Its contract:"]), f"{name}: {out}")
+
+
+@test("the command says what is missing when the suite is not installed")
+def missing(box):
+    box.run("conformance", "REF", TINY_CONFORMANCE_HELPER="/nowhere/tiny-conformance").refused(
+        "/nowhere/tiny-conformance", "tinycore-sdk")
+
+
+main()
