@@ -14,6 +14,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/wait.h>
@@ -33,7 +34,9 @@ find_beside_library (void)
   Dl_info info;
   if (dladdr ((void *) tiny_scan_run, &info) == 0)
     return NULL;
-  g_autofree char *folder = g_path_get_dirname (info.dli_fname);
+  char *real = realpath (info.dli_fname, NULL); /* as tiny-discovery.c looks for manifests */
+  g_autofree char *folder = g_path_get_dirname (real ? real : info.dli_fname);
+  free (real);
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
     g_autofree char *path = g_build_filename (folder, ways[i], NULL);
     if (g_file_test (path, G_FILE_TEST_IS_EXECUTABLE))

@@ -4,6 +4,7 @@
 #include "plugin/tiny-discovery.h"
 
 #include <dlfcn.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -116,7 +117,10 @@ add_beside_library (Search *search)
   Dl_info info;
   if (dladdr ((void *) tiny_discover, &info) == 0)
     return;
-  g_autofree char *folder = g_path_get_dirname (info.dli_fname);
+  /* Where /lib is a link to /usr/lib, the library that was loaded from /lib lies in /usr. */
+  char *real = realpath (info.dli_fname, NULL);
+  g_autofree char *folder = g_path_get_dirname (real ? real : info.dli_fname);
+  free (real);
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
     g_autofree char *path = g_build_filename (folder, ways[i], SUBFOLDER, NULL);
     add_folder (search, path, FALSE);

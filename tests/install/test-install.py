@@ -78,7 +78,7 @@ def check_headers(moved, env):
 
 
 def check_examples(work, env):
-    """Returns the program that computes something."""
+    """Returns one of the programs."""
     programs = sorted([*(SOURCE / "examples").glob("*.c"), *(SOURCE / "examples").glob("*.cpp")])
     for path in programs:
         if path.suffix == ".c" or shutil.which("c++"):
@@ -89,7 +89,18 @@ def check_examples(work, env):
         if (work / name).exists():
             said = run([work / name], {**env, "DEV": "CPU"})
             assert answer in said, f"{name} printed {said}"
-    print(f"{len(programs)} examples compile, the first computes")
+    return work / "expression-c"
+
+
+def check_linked(moved, work, program, env):
+    """As /lib is a link to /usr/lib: the way up from there is the link's target's."""
+    libdir = pathlib.Path(env["LD_LIBRARY_PATH"])
+    (work / "root").mkdir()
+    (work / "root/lib").symlink_to(moved / "lib")
+    linked = work / "root/lib" / libdir.relative_to(moved / "lib")
+    said = run([program], {**env, "DEV": "CPU", "LD_LIBRARY_PATH": str(linked)})
+    assert "91" in said, f"through a link: {said}"
+    print("examples compile and compute, also with the library's folder behind a link")
 
 
 def check_plugin(moved, work, env):
@@ -111,7 +122,7 @@ def main():
         work = pathlib.Path(folder)
         moved, env = install(work, outside(work))
         check_headers(moved, env)
-        check_examples(work, env)
+        check_linked(moved, work, check_examples(work, env), env)
         check_plugin(moved, work, env)
 
 
