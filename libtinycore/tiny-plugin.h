@@ -85,10 +85,12 @@ typedef enum {
   TINY_DTYPE_BF16 = 13,
   TINY_DTYPE_F32 = 14,
   TINY_DTYPE_F64 = 15,
-  TINY_DTYPE_INDEX = 16, /* the core's own unbounded index type; a plugin never sees it */
-  TINY_N_DTYPES = 17
+  TINY_DTYPE_INDEX = 16 /* the core's own unbounded index type; a plugin never sees it */
 } TinyDType;
+#define TINY_N_DTYPES 17
 #define TINY_DTYPE_BIT(dtype) (1u << (dtype))
+
+#ifndef __GI_SCANNER__ /* of all this, other languages see the number formats */
 
 /* The contract: what an instruction of a linear program can be.
  *
@@ -542,6 +544,8 @@ typedef struct TinyPluginNote {
   __attribute__ ((section (".note.tiny.abi"), used, aligned (4))) static const TinyPluginNote      \
       tiny_plugin_note                                                                             \
       = { 9, 16, 1, "TINY-ABI", TINY_PLUGIN_ABI_MAJOR, TINY_PLUGIN_ABI_MINOR, (minor_min), 0 }
+
+#endif /* __GI_SCANNER__ */
 
 #ifdef __cplusplus
 }

@@ -19,17 +19,69 @@ typedef struct {
 
 extern const TinyDTypeInfo tiny_dtype_infos[TINY_N_DTYPES];
 
+/**
+ * tiny_dtype_to_string:
+ * @dtype: a dtype
+ *
+ * Returns: its name, such as "f32"
+ *
+ * Since: 0.1
+ */
 TINY_API const char *tiny_dtype_to_string (TinyDType dtype);
+
+/**
+ * tiny_dtype_from_string:
+ * @text: a name, such as "f32"
+ * @out_dtype: (out): the dtype of that name
+ *
+ * Returns: whether there is one
+ *
+ * Since: 0.1
+ */
 TINY_API gboolean tiny_dtype_from_string (const char *text, TinyDType *out_dtype);
+
+/**
+ * tiny_dtype_get_n_bytes:
+ * @dtype: a dtype
+ *
+ * Returns: the bytes of an element
+ *
+ * Since: 0.1
+ */
 TINY_API gsize tiny_dtype_get_n_bytes (TinyDType dtype);
 TINY_API gboolean tiny_dtype_is_float (TinyDType dtype);
 TINY_API gboolean tiny_dtype_is_signed (TinyDType dtype);
 TINY_API gboolean tiny_dtype_is_unsigned (TinyDType dtype);
-/* Signed, unsigned and index; not bool. */
+
+/**
+ * tiny_dtype_is_integer:
+ * @dtype: a dtype
+ *
+ * Returns: whether it is signed, unsigned or index; bool is none
+ *
+ * Since: 0.1
+ */
 TINY_API gboolean tiny_dtype_is_integer (TinyDType dtype);
-/* The smallest and largest value of an integer or bool dtype; u64's largest is given as G_MAXINT64,
- * index reaches to a quarter of the range of 64 bits so that sums of two bounds cannot overflow. */
-gint64 tiny_dtype_get_min (TinyDType dtype);
-gint64 tiny_dtype_get_max (TinyDType dtype);
+
+/**
+ * tiny_dtype_get_min:
+ * @dtype: an integer dtype or bool
+ *
+ * Returns: its smallest value; that of index is a quarter of 64 bits, so that sums of two bounds
+ *   cannot overflow
+ *
+ * Since: 0.1
+ */
+TINY_API gint64 tiny_dtype_get_min (TinyDType dtype);
+
+/**
+ * tiny_dtype_get_max:
+ * @dtype: an integer dtype or bool
+ *
+ * Returns: its largest value; u64's is given as %G_MAXINT64, index's is a quarter of 64 bits
+ *
+ * Since: 0.1
+ */
+TINY_API gint64 tiny_dtype_get_max (TinyDType dtype);
 
 G_END_DECLS

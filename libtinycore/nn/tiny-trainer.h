@@ -29,7 +29,7 @@ G_DECLARE_FINAL_TYPE (TinyTrainer, tiny_trainer, TINY, TRAINER, GObject)
 
 /**
  * tiny_trainer_new:
- * @module: (B, …) to scores (B, K)
+ * @module: from (B, …) to scores (B, K)
  * @optimizer: of @module's parameters
  *
  * Returns: (transfer full): a trainer

@@ -5,8 +5,9 @@
 
 #include <dirent.h>
 #include <dlfcn.h>
-#include <link.h>
 #include <errno.h>
+#include <link.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
@@ -173,8 +174,13 @@ library_folder (void)
   Dl_info info;
   struct link_map *map = NULL;
   if (dladdr1 ((void *) tiny_discover, &info, (void **) &map, RTLD_DL_LINKMAP) != 0
-      && map->l_name[0] != '\0')
-    return g_path_get_dirname (map->l_name);
+      && map->l_name[0] != '\0') {
+    /* Where /lib is a link to /usr/lib, a library that was loaded from /lib lies in /usr. */
+    char *real = realpath (map->l_name, NULL);
+    char *folder = g_path_get_dirname (real != NULL ? real : map->l_name);
+    free (real);
+    return folder;
+  }
   g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
   return program != NULL ? g_path_get_dirname (program) : NULL;
 }

@@ -38,9 +38,9 @@ TINY_API TinyTensor *tiny_tensor_dot (TinyTensor *self, TinyTensor *y);
 
 /**
  * tiny_tensor_linear:
- * @self: (…, I)
- * @weight: (O, I)
- * @bias: (nullable): (O)
+ * @self: of shape (…, I)
+ * @weight: of shape (O, I)
+ * @bias: (nullable): of shape (O)
  *
  * @self @ @weightᵀ + @bias, (…, O).
  *
@@ -53,9 +53,9 @@ tiny_tensor_linear (TinyTensor *self, TinyTensor *weight, TinyTensor *bias);
 
 /**
  * tiny_tensor_conv2d:
- * @self: (B, C, Y, X)
- * @weight: (O, C / @groups, KY, KX)
- * @bias: (nullable): (O)
+ * @self: of shape (B, C, Y, X)
+ * @weight: of shape (O, C / @groups, KY, KX)
+ * @bias: (nullable): of shape (O)
  * @stride: of both directions, at least 1
  * @padding: zeros on each side
  * @dilation: distance between taps, at least 1
@@ -78,7 +78,7 @@ TINY_API TinyTensor *tiny_tensor_conv2d (TinyTensor *self,
 
 /**
  * tiny_tensor_max_pool2d:
- * @self: (B, C, Y, X)
+ * @self: of shape (B, C, Y, X)
  * @kernel: side of the window
  * @stride: distance of windows; 0: @kernel
  * @padding: on each side, at most half of @kernel
@@ -94,7 +94,7 @@ tiny_tensor_max_pool2d (TinyTensor *self, gint64 kernel, gint64 stride, gint64 p
 
 /**
  * tiny_tensor_avg_pool2d:
- * @self: (B, C, Y, X)
+ * @self: of shape (B, C, Y, X)
  * @kernel: side of the window
  * @stride: distance of windows; 0: @kernel
  * @padding: on each side, at most half of @kernel
@@ -110,11 +110,11 @@ tiny_tensor_avg_pool2d (TinyTensor *self, gint64 kernel, gint64 stride, gint64 p
 
 /**
  * tiny_tensor_batch_norm:
- * @self: (B, C, …)
- * @weight: (nullable): (C)
- * @bias: (nullable): (C)
- * @mean: (C)
- * @var: (C)
+ * @self: of shape (B, C, …)
+ * @weight: of shape (nullable): (C)
+ * @bias: (nullable): of shape (C)
+ * @mean: of shape (C)
+ * @var: of shape (C)
  * @epsilon: added to @var
  *
  * (@self - @mean) / sqrt (@var + @epsilon) * @weight + @bias.
@@ -175,8 +175,8 @@ TINY_API TinyTensor *tiny_tensor_log_softmax (TinyTensor *self, gint axis);
 
 /**
  * tiny_tensor_cross_entropy:
- * @self: (B, K) scores before softmax
- * @labels: (B) integers from 0 to K-1
+ * @self: scores before softmax, (B, K)
+ * @labels: integers from 0 to K-1, (B)
  *
  * The mean over B of -log_softmax (@self) at the label. A label outside counts as 0 loss.
  *

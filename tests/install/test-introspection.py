@@ -1,0 +1,60 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Calls the API through its description for other languages, and makes the description again to see
+that the scanner has nothing to complain of.
+
+usage: test-introspection.py BUILD. Run in the build's environment."""
+import pathlib
+import subprocess
+import sys
+import tempfile
+
+BUILD = pathlib.Path(sys.argv[1])
+if not (BUILD / "libtinycore" / "Tiny-1.0.typelib").exists():
+    print("the build has no introspection: package gobject-introspection, option introspection, no sanitizer")
+    sys.exit(77)
+try:
+    import gi
+except ImportError:
+    print(f"{sys.executable} has no module gi (package python3-gi)")
+    sys.exit(77)
+gi.require_version("Tiny", "1.0")
+from gi.repository import GLib, Tiny  # noqa: E402
+
+
+def check_calls():
+    x = Tiny.Tensor.new_from_data(None, Tiny.DType.U8, [2, 3], bytes(range(6)))
+    assert x.get_shape() == [2, 3], x.get_shape()
+    total = x.cast(Tiny.DType.I32).sum([1], False)  # operations in between belong to the ones they are given to
+    assert total.to_string() == "[ 3, 12]", total.to_string()
+    assert total.get_data().get_data() == bytes([3, 0, 0, 0, 12, 0, 0, 0])
+    assert Tiny.dtype_from_string("bf16") == (True, Tiny.DType.BF16)
+    try:
+        x.matmul(x).realize()
+    except GLib.Error as error:
+        assert error.matches(Tiny.error_quark(), Tiny.Error.INVALID), error
+    else:
+        raise AssertionError("a wrong shape is no error")
+    layers = Tiny.sequential_new()
+    Tiny.sequential_append(layers, Tiny.linear_new(3, 4, True))
+    assert len(layers.get_parameters()) == 2
+    assert layers.forward(x.cast(Tiny.DType.F32)).get_shape() == [2, 4]
+
+
+def check_scanner():
+    """The command that made the description, into another file."""
+    commands = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", "libtinycore/Tiny-1.0.gir"],
+                              stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+    command = next(line for line in commands if "--nsversion" in line)
+    with tempfile.TemporaryDirectory() as folder:
+        again = command.replace("libtinycore/Tiny-1.0.gir", f"{folder}/Tiny-1.0.gir")
+        assert again != command, command
+        done = subprocess.run(again, shell=True, cwd=BUILD, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    warnings = [line for line in done.stdout.splitlines() if "Warning" in line or "syntax error" in line]
+    if done.returncode != 0 or warnings:
+        sys.exit("\n".join(warnings or [done.stdout]))
+
+
+check_calls()
+check_scanner()
+print("calls work, the scanner is content")
