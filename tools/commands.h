@@ -12,6 +12,7 @@ enum { EXIT_FAILED = 1, EXIT_USAGE = 2 };
 /* Each gets its own name as argv[0] and returns the exit status. */
 int tinycore_devices (int argc, char **argv);
 int tinycore_abi_check (int argc, char **argv);
+int tinycore_plugin (int argc, char **argv);
 int tinycore_inspect (int argc, char **argv);
 int tinycore_train (int argc, char **argv);
 int tinycore_compile (int argc, char **argv);

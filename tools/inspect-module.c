@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tiny-clean.h"
 #include "device/tiny-device.h"
 #include "ir/tiny-dtype.h"
 #include "plugin/tiny-manifest.h"
@@ -49,11 +50,10 @@ end (Inspection *self, JsonBuilder *line)
 }
 
 /* Texts of plugins may be anything, but they end where their field does. */
-static G_NO_INLINE void
+static void
 add_text (JsonBuilder *line, const char *name, const char *text)
 {
-  gsize length = text ? strnlen (text, MAX_TEXT) : 0;
-  g_autofree char *valid = g_utf8_make_valid (text ? text : "", (gssize) length);
+  g_autofree char *valid = tiny_clean_text (text, MAX_TEXT);
   json_builder_set_member_name (line, name);
   json_builder_add_string_value (line, valid);
 }

@@ -21,6 +21,7 @@ static const struct {
   const char *meaning;
 } commands[] = {
   { "devices", tinycore_devices, "list backends and devices, and why some cannot be used" },
+  { "plugin", tinycore_plugin, "install, remove and list vendors' plugins" },
   { "inspect", tinycore_inspect, "show all that a plugin declares" },
   { "abi-check", tinycore_abi_check, "look at a plugin's file before it is shipped" },
   { "train", tinycore_train, "train a network: tinycore train fashion-mnist" },

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-error.h"
 
 static const struct {
@@ -28,13 +29,6 @@ static const struct {
   { TINY_STATUS_INTERNAL, TINY_ERROR_PLUGIN, "internal error of the plugin" },
 };
 
-/* A text field of a plugin's, which may lack its NUL or be no UTF-8. */
-static char *
-read_text (const char *text, gsize size)
-{
-  return g_utf8_make_valid (text, (gssize) strnlen (text, size));
-}
-
 gboolean
 tiny_status_check (TinyStatus status,
                    const TinyPluginError *plugin_error,
@@ -49,8 +43,8 @@ tiny_status_check (TinyStatus status,
   TinyError code = TINY_ERROR_PLUGIN;
   g_autofree char *text = NULL, *hint = NULL;
   if (plugin_error != NULL) {
-    text = read_text (plugin_error->text, sizeof plugin_error->text);
-    hint = read_text (plugin_error->hint, sizeof plugin_error->hint);
+    text = tiny_clean_text (plugin_error->text, sizeof plugin_error->text);
+    hint = tiny_clean_text (plugin_error->hint, sizeof plugin_error->hint);
   }
   const char *said = text != NULL && text[0] != 0 ? text : NULL;
   g_autofree char *unknown = NULL;

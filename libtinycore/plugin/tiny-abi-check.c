@@ -6,9 +6,12 @@
 #include <elf.h>
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "plugin/abi-private.h"
 #include "plugin/tiny-library.h"
 #include "tiny-plugin.h"
+
+enum { MAX_TEXT = 8192 };
 
 /* ---- findings ---- */
 const char *
@@ -29,7 +32,7 @@ tiny_abi_say (
   g_free (self->text);
   g_free (self->hint);
   self->state = state;
-  self->text = g_utf8_make_valid (text, -1); /* names come out of files */
+  self->text = tiny_clean_text (text, MAX_TEXT); /* names come out of files */
   self->hint = g_strdup (hint);
 }
 

@@ -6,6 +6,7 @@
  * open, info, close, fini. What survives this in the helper process may be loaded for use. */
 #include "plugin/tiny-scan.h"
 
+#include "base/tiny-clean.h"
 #include "device/tiny-device.h"
 #include "plugin/tiny-json.h"
 
@@ -168,6 +169,10 @@ tiny_scan_from_json (JsonObject *object, GError **error)
 }
 
 /* ---- the scan ---- */
+/* A text field of a struct, which may lack its NUL. */
+#define CLEAN(field) tiny_clean_text (field, sizeof (field))
+enum { MAX_NAME = 256 };
+
 static void
 keep_error (GError *error, TinyError *out_code, char **out_text)
 {
@@ -181,20 +186,20 @@ scan_device (TinyBackend *backend, const TinyCandidate *candidate)
   TinyScanDevice *out = g_new0 (TinyScanDevice, 1);
   g_autoptr (GError) error = NULL;
   TinyDeviceInfo info;
-  out->id = g_utf8_make_valid (candidate->id, -1);
-  out->driver = g_utf8_make_valid (candidate->driver, -1);
+  out->id = CLEAN (candidate->id);
+  out->driver = CLEAN (candidate->driver);
   out->device_class = candidate->device_class;
   gint64 before = g_get_monotonic_time ();
   gboolean good = tiny_backend_try_device (backend, candidate->id, &info, &error);
   out->open_us = (guint) (g_get_monotonic_time () - before);
   if (!good) {
     keep_error (error, &out->code, &out->error);
-    out->title = g_utf8_make_valid (candidate->name, -1);
+    out->title = CLEAN (candidate->name);
     out->arch = g_strdup ("");
     return out;
   }
-  out->title = g_utf8_make_valid (info.name[0] ? info.name : candidate->name, -1);
-  out->arch = g_utf8_make_valid (info.arch, -1);
+  out->title = info.name[0] ? CLEAN (info.name) : CLEAN (candidate->name);
+  out->arch = CLEAN (info.arch);
   out->memory_bytes = info.memory_bytes;
   return out;
 }
@@ -215,12 +220,12 @@ tiny_scan_module (const char *module_path)
   const TinyPluginModule *module = tiny_backend_get_module (backend);
   GPtrArray *renderers = g_ptr_array_new ();
   for (guint i = 0; i < module->n_renderers; i++)
-    g_ptr_array_add (renderers, g_utf8_make_valid (module->renderers[i].name, -1));
+    g_ptr_array_add (renderers, tiny_clean_text (module->renderers[i].name, MAX_NAME));
   g_ptr_array_add (renderers, NULL);
   g_strfreev (self->renderers);
   self->renderers = (char **) g_ptr_array_free (renderers, FALSE);
   g_free (self->name);
-  self->name = g_utf8_make_valid (module->name, -1);
+  self->name = tiny_clean_text (module->name, MAX_NAME);
   self->takes_any_renderer = tiny_backend_takes_any_renderer (backend);
   self->is_loaded = TRUE;
   g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);

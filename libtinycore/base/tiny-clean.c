@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-clean.c: texts of others, made fit for messages and terminals. */
+#include "base/tiny-clean.h"
+
+#include <string.h>
+
+char *
+tiny_clean_text (const char *text, gsize size)
+{
+  if (text == NULL)
+    return g_strdup ("");
+  g_autofree char *valid = g_utf8_make_valid (text, (gssize) strnlen (text, size));
+  GString *out = g_string_sized_new (strlen (valid));
+  for (const char *c = valid; *c != 0; c = g_utf8_next_char (c)) {
+    gunichar letter = g_utf8_get_char (c);
+    gboolean steers = g_unichar_iscntrl (letter) || g_unichar_type (letter) == G_UNICODE_FORMAT;
+    g_string_append_unichar (out, steers && letter != '\n' && letter != '\t' ? '?' : letter);
+  }
+  return g_string_free (out, FALSE);
+}
