@@ -96,8 +96,8 @@ typedef enum {
  *
  * The first 25 are the contract ops. A target declares for which dtypes it has each of them
  * (TinyTarget.ops) and the core rewrites the others into those. All act lane by lane on vectors.
- * Integers wrap; IDIV and MOD truncate towards zero as in C; a shift count is below the width;
- * SHR is arithmetic on signed types; comparisons give BOOL; MAX returns the other operand of a
+ * Integers wrap, as does the least one divided by -1; IDIV and MOD truncate towards zero as in C; a
+ * shift count is below the width; SHR is arithmetic on signed types; comparisons give BOOL; MAX returns the other operand of a
  * NaN as IEEE 754-2019 maximumNumber does or NaN, as the target likes; MULACC is a*b+c with one
  * rounding or two. */
 typedef enum {

@@ -160,7 +160,8 @@ emit_mulacc (Emitter *e, const TinyInstr *instr)
 /* ---- integer division and shifts ---- */
 
 /* Integers of up to 32 bits divide exactly in double: the quotient of two of them is further from
- * the next integer than half an ulp. Vectors have no integer division, and this one cannot trap. */
+ * the next integer than half an ulp. Vectors have no integer division, and this one cannot trap. The
+ * one quotient that the dtype does not have, its least number's by -1, wraps: a negation does. */
 static LlvmRef
 divide_by_double (Emitter *e, unsigned dtype, unsigned lanes, LlvmRef left, LlvmRef right)
 {
@@ -171,7 +172,13 @@ divide_by_double (Emitter *e, unsigned dtype, unsigned lanes, LlvmRef left, Llvm
                             cast_to (e, to_real, right, real));
   LlvmRef whole = cast_to (e, is_signed ? LLVM_FPTOSI : LLVM_FPTOUI, quotient,
                            emit_type (e, dtype, lanes));
-  return e->llvm->BuildFreeze (e->builder, whole, "");
+  whole = e->llvm->BuildFreeze (e->builder, whole, "");
+  if (!is_signed)
+    return whole;
+  LlvmRef minus_one = emit_broadcast (e, emit_int (e, dtype_bits (dtype), -1), lanes);
+  LlvmRef zero = e->llvm->ConstNull (emit_type (e, dtype, lanes));
+  LlvmRef negates = e->llvm->BuildICmp (e->builder, LLVM_INT_EQ, right, minus_one, "");
+  return select_value (e, negates, binop (e, LLVM_SUB, zero, left), whole);
 }
 
 /* @right, but 1 where dividing @left by it would trap. */

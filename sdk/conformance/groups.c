@@ -3,6 +3,6 @@
  * groups.c: all groups, in the order in which they run. */
 #include "conformance.h"
 
-extern const ConfGroup conf_group_memory;
+extern const ConfGroup conf_group_memory, conf_group_numerics;
 
-const ConfGroup *const conf_groups[] = { &conf_group_memory, NULL };
+const ConfGroup *const conf_groups[] = { &conf_group_memory, &conf_group_numerics, NULL };
