@@ -206,7 +206,7 @@ read_manifest (const char *path, JsonNode *root, GError **error)
     return NULL;
   g_autoptr (TinyManifest) self = g_new0 (TinyManifest, 1);
   GError *wrong = NULL;
-  self->path = g_strdup (path);
+  self->path = g_canonicalize_filename (path, NULL);
   read_members (self, object, &wrong);
   if (wrong == NULL)
     return g_steal_pointer (&self);
