@@ -144,8 +144,7 @@ take_waiting (TinyPool *self, gsize size)
     unlink_block (self, block);
     count_live (self, size);
     self->memory.n_reuses++;
-    block->written
-        = 0; /* what became of the last user's values is nobody's business any more */
+    block->written = 0; /* of the last user's values nobody asks any more */
   }
   g_mutex_unlock (&self->lock);
   return block;

@@ -10,6 +10,7 @@
 
 #include "ladder.h"
 #include "plugin/tiny-elf.h"
+#include "raw.h"
 #include "script.h"
 #include "device/tiny-table.h"
 
@@ -192,9 +193,10 @@ step_queue (Climb *self)
 static gboolean
 submit (Climb *self, const TinyCommand *commands, guint n, const char *what)
 {
-  const TinySubmit work = { .struct_size = sizeof work, .commands = commands, .n_commands = n };
-  return is_ok (
-      self, self->table->submit (self->device, self->queue, &work, fresh_error (self)), what);
+  return is_ok (self,
+                conf_table_submit (self->table, self->device, self->queue, commands, n,
+                                   fresh_error (self)),
+                what);
 }
 
 static gboolean

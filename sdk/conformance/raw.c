@@ -60,14 +60,34 @@ conf_raw_end (ConfRaw *self)
     self->table->queue_destroy (self->device, self->queue);
 }
 
+TinyStatus
+conf_table_submit (const TinyDeviceTable *table,
+                   TinyPluginDevice *device,
+                   TinyPluginQueue *queue,
+                   const TinyCommand *commands,
+                   guint n,
+                   TinyPluginError *error)
+{
+  const gsize need = G_STRUCT_OFFSET (TinyDeviceTable, wait) + sizeof table->wait;
+  const gboolean waits = table->struct_size >= need && table->wait != NULL;
+  uint64_t point = 0;
+  const TinySubmit submit = { .struct_size = sizeof submit,
+                              .commands = commands,
+                              .n_commands = n,
+                              .out_point = waits ? &point : NULL };
+  TinyStatus status = table->submit (device, queue, &submit, error);
+  return status >= 0 && point != 0 ? table->wait (device, queue, point, UINT64_MAX, error)
+                                   : status;
+}
+
 gboolean
 conf_raw_submit (ConfRaw *self, const TinyCommand *commands, guint n, const char *what)
 {
-  const TinySubmit submit
-      = { .struct_size = sizeof submit, .commands = commands, .n_commands = n };
   clear_error (self);
-  return check (self, self->table->submit (self->device, self->queue, &submit, &self->error),
-                what);
+  return check (
+      self,
+      conf_table_submit (self->table, self->device, self->queue, commands, n, &self->error),
+      what);
 }
 
 TinyPluginBuffer *

@@ -22,6 +22,13 @@ typedef struct {
 gboolean conf_raw_begin (ConfRaw *self, ConfTrial *trial, const ConfSubject *subject);
 void conf_raw_end (ConfRaw *self);
 
+/* submit() of @table, which may be shorter than ours, and wait() where it has one: the work is done. */
+TinyStatus conf_table_submit (const TinyDeviceTable *table,
+                              TinyPluginDevice *device,
+                              TinyPluginQueue *queue,
+                              const TinyCommand *commands,
+                              guint n,
+                              TinyPluginError *error);
 /* Any command. Failure is @what's. */
 gboolean
 conf_raw_submit (ConfRaw *self, const TinyCommand *commands, guint n, const char *what);

@@ -165,8 +165,9 @@ submit (TinyPluginDevice *device,
   TinyStatus status = answer (queue, error);
   if (status >= 0) {
     Work *work = work_new (submit);
+    /* They need not be numbers in a row. */
     work->point
-        = asynchronous.goes_back ? 1 : queue->given + 3; /* they need not be numbers in a row */
+        = asynchronous.goes_back ? 1 : queue->given + 1 + asynchronous.n_submissions % 2 * 4;
     queue->given = *submit->out_point = work->point;
     work->fails = asynchronous.n_submissions++ == asynchronous.fail_at;
     g_queue_push_tail (&queue->pending, work);

@@ -162,6 +162,7 @@ test_failure (void)
   assert_failed (buffers[2]);
   assert_failed (buffers[3]); /* behind it */
   assert_failed (buffers[2]);
+  assert_value (buffers[1], 2);
   assert_value (buffers[0], 1); /* only read */
   assert_value (buffers[4], 1);
   g_assert_false (tiny_queue_wait (tiny_device_get_queue (device), failed, 0, &error));
@@ -184,6 +185,17 @@ test_failure (void)
   assert_value (buffers[3], 0);
   increment (buffers[2], buffers[3]);
   assert_value (buffers[2], 1);
+  /* Or the memory is another buffer's. */
+  asynchronous_fail (0);
+  increment (buffers[2], buffers[3]);
+  assert_failed (buffers[2]);
+  TinyPluginBuffer *handle = tiny_buffer_get_handle (buffers[2]);
+  guint8 any[N];
+  tiny_buffer_unref (buffers[2]);
+  buffers[2] = tiny_buffer_new (device, N);
+  g_assert_true (tiny_buffer_ensure (buffers[2], NULL));
+  g_assert_true (tiny_buffer_get_handle (buffers[2]) == handle);
+  g_assert_true (tiny_buffer_download (buffers[2], 0, any, N, NULL));
   for (guint i = 0; i < G_N_ELEMENTS (buffers); i++)
     tiny_buffer_unref (buffers[i]);
   g_object_unref (device);
