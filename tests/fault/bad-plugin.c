@@ -155,7 +155,7 @@ static const TinyDeviceTable table = {
   .program_load = program_load,
   .program_unload = program_unload,
 #ifdef FAULT_TABLE_RESERVED
-  .reserved[13] = 1,
+  .reserved[1] = 1,
 #endif
 };
 
