@@ -35,6 +35,7 @@ typedef struct {
   guint n_buffers, n_written;
   guint *buffers;                  /* in the plan's arena */
   Stage *stage;                    /* that it computes, or NULL */
+  const TinyOperation *operation;  /* that a unit computes instead of the kernel, or NULL */
   gboolean reads_target_elsewhere; /* reads buffers[0] at other places than it writes */
 } PlanItem;
 
