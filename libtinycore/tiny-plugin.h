@@ -301,7 +301,7 @@ typedef enum {
   TINY_OPERATION_MATMUL = 1,
   /* OUTPUT[b,g,o,y] = sum over c and w of A[b,g,c,y*step+w*dilation-padding] * B[g,o,c,w] where y and w are up to
    * three axes each and an A at a position below 0 or not below its window_input is 0. Axes: TINY_CONVOLUTION_*; A's
-   * strides along its OUT axes are those of its positions. A without in-channels of more than one per group is depthwise. */
+   * strides along its OUT axes are those of its positions, along WINDOW 0. A without in-channels of more than one per group is depthwise. */
   TINY_OPERATION_CONVOLUTION = 2,
   /* OUTPUT[kept] = combination by `reduce` of A[kept,reduced] over the reduced axes. Axes: TINY_REDUCTION_*. */
   TINY_OPERATION_REDUCTION = 3,

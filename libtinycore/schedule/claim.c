@@ -15,7 +15,10 @@
 #include "schedule/recognise.h"
 #include "schedule/work.h"
 
-enum { MAX_REGION = 48 }; /* nodes of an epilogue */
+enum {
+  MAX_REGION = 48,  /* nodes of an epilogue */
+  MAX_INSIDE = 200, /* of all that an operation could be */
+};
 
 typedef struct {
   Plan *plan;
@@ -204,13 +207,36 @@ is_whole (const Claims *self, GPtrArray *region, TinyNode *top)
   return g_hash_table_contains (below, region->pdata[0]);
 }
 
+/* Whether @top is no more than what is stored, one reduction and what is around it. */
+static gboolean
+is_small (TinyNode *top)
+{
+  g_autoptr (GPtrArray) inside = g_ptr_array_new ();
+  guint n_reduces = 0;
+  g_ptr_array_add (inside, top);
+  for (guint i = 0; i < inside->len; i++) {
+    const TinyNode *node = inside->pdata[i];
+    n_reduces += node->op == TINY_OP_REDUCE;
+    if (n_reduces > 1 || inside->len > MAX_INSIDE)
+      return FALSE;
+    for (guint s = 0; s < node->n_sources && (i == 0 || !is_stored (node)); s++)
+      if (!g_ptr_array_find (inside, node->sources[s], NULL))
+        g_ptr_array_add (inside, node->sources[s]);
+  }
+  return TRUE;
+}
+
 /* Lowers @top over what is stored, and offers it. */
 static gboolean
 is_accepted (Claims *self, TinyNode *top)
 {
+  if (!is_small (top))
+    return FALSE;
   Plan *scratch = &self->scratch;
   const char *device = schedule_get_device (self->plan, top);
-  Stage stage = { .node = top, .device = device != NULL ? device : self->plan->only_device };
+  Stage stage = { .node = top,
+                  .device = device != NULL ? device : self->plan->only_device,
+                  .keeps_axes = TRUE };
   stage.buffer = schedule_add_buffer (scratch, TINY_SCHEDULE_TEMPORARY, top->dtype,
                                       tiny_shape_get_n_elements (top->shape), stage.device, 0);
   g_ptr_array_add (self->leaves, NULL);

@@ -491,6 +491,7 @@ add_stages (Fusion *self)
     *stage = (Stage){ .node = node,
                       .device = device != NULL ? device : plan->only_device,
                       .buffer = SCHEDULE_NO_BUFFER,
+                      .keeps_axes = schedule_is_claimed (node),
                       .why = self->infos[i].why,
                       .cost_stored = self->infos[i].cost_stored,
                       .cost_again = self->infos[i].cost_again };

@@ -129,13 +129,14 @@ take_activation (Recognition *self, TinyNode *value)
 static TinyNode *
 take_bias (Recognition *self, TinyNode *value)
 {
+  Access *bias = &self->accesses[TINY_ROLE_BIAS];
   for (guint i = 0; i < 2 && value->op == TINY_OP_ADD; i++) {
     TinyNode *x = value->sources[i];
-    if (recognise_load (self, value->sources[1 - i], &self->bias) && self->bias.gate == NULL
+    if (recognise_load (self, value->sources[1 - i], bias) && bias->gate == NULL
         && x->op != TINY_OP_LOAD)
       return x;
   }
-  self->bias = (Access){ NULL };
+  *bias = (Access){ NULL };
   return value;
 }
 

@@ -122,14 +122,35 @@ count_positions (const TinyOperation *operation, guint mask)
 }
 
 /* ---- kinds ---- */
+
+/* The input of a convolution where the window is now; 0 around it. */
+static Element
+get_input (const Run *run)
+{
+  const TinyOperation *operation = run->operation;
+  Run moved = *run;
+  for (guint i = 0; i < 3; i++) {
+    gint64 *y = &moved.at[TINY_CONVOLUTION_OUT + i],
+           *w = &moved.at[TINY_CONVOLUTION_WINDOW + i];
+    *y = *y * operation->window_step[i] + *w * operation->window_dilation[i]
+         - operation->window_padding[i];
+    *w = 0;
+    if (*y < 0 || *y >= operation->window_input[i])
+      return element_get_identity (TINY_OP_ADD, operation->compute_dtype);
+  }
+  return get (&moved, TINY_ROLE_A);
+}
+
 static Element
 multiply (Run *run, guint summed)
 {
   Element sum = element_get_identity (TINY_OP_ADD, run->operation->compute_dtype);
   for (gint64 k = 0; k < count_positions (run->operation, summed); k++) {
     set_position (run, summed, k);
+    Element x = run->operation->kind == TINY_OPERATION_CONVOLUTION ? get_input (run)
+                                                                   : get (run, TINY_ROLE_A);
     sum = combine (run, TINY_OP_ADD, sum,
-                   combine (run, TINY_OP_MUL, get (run, TINY_ROLE_A), get (run, TINY_ROLE_B)));
+                   combine (run, TINY_OP_MUL, x, get (run, TINY_ROLE_B)));
   }
   return sum;
 }
@@ -139,6 +160,7 @@ compute (Run *run, guint inner)
 {
   switch (run->operation->kind) {
   case TINY_OPERATION_MATMUL:
+  case TINY_OPERATION_CONVOLUTION:
     return multiply (run, inner);
   default:
     g_assert_not_reached ();
@@ -148,7 +170,11 @@ compute (Run *run, guint inner)
 Array *
 evaluate_operation (const TinyOperation *operation, Array *const *slots)
 {
-  static const guint inner_axes[] = { [TINY_OPERATION_MATMUL] = 1u << TINY_MATMUL_K };
+  static const guint inner_axes[] = {
+    [TINY_OPERATION_MATMUL] = 1u << TINY_MATMUL_K,
+    [TINY_OPERATION_CONVOLUTION]
+    = 1u << TINY_CONVOLUTION_IN_CHANNEL | 7u << TINY_CONVOLUTION_WINDOW,
+  };
   const TinyOperandView *output = &operation->operands[0];
   g_assert_cmpuint (operation->struct_size, ==, sizeof *operation);
   g_assert_cmpuint (operation->kind, <, G_N_ELEMENTS (inner_axes));

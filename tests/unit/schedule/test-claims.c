@@ -4,216 +4,10 @@
  * one. evaluate_schedule() compares each with its kernel. */
 #include <string.h>
 
-#include "evaluate.h"
+#include "claims.h"
 #include "ir/tiny-shape.h"
-#include "schedule/weights.h"
 
 enum { N_ROUNDS = 400 };
-
-typedef struct {
-  TinyGraph *graph;
-  GRand *random;
-  GPtrArray *inputs;
-  GArray *offered;                   /* TinyOperation */
-  guint n_accepted, most_activation; /* accepts only so much of an epilogue */
-  gboolean takes_bias, takes_all;
-} Test;
-
-static void
-test_begin (Test *self, guint seed)
-{
-  *self = (Test){ .graph = tiny_graph_new (),
-                  .random = g_rand_new_with_seed (seed),
-                  .inputs = g_ptr_array_new_with_free_func ((GDestroyNotify) array_free),
-                  .offered = g_array_new (FALSE, FALSE, sizeof (TinyOperation)),
-                  .most_activation = TINY_ACTIVATION_GELU,
-                  .takes_bias = TRUE,
-                  .takes_all = TRUE };
-}
-
-static void
-test_end (Test *self)
-{
-  g_rand_free (self->random);
-  g_ptr_array_unref (self->inputs);
-  g_array_unref (self->offered);
-}
-
-static int
-pick (Test *self, int n)
-{
-  return g_rand_int_range (self->random, 0, n);
-}
-
-/* ---- graphs ---- */
-static TinyNode *
-add_input (Test *self, TinyDType dtype, const gint64 *dims, guint n)
-{
-  TinyNode *param
-      = tiny_node_new (self->graph, TINY_OP_PARAM, dtype, 1, 0, NULL, self->inputs->len,
-                       tiny_graph_ints (self->graph, dims, n), "UNIT");
-  Array *array = array_new (dtype, tiny_shape_get_n_elements (param->shape));
-  for (gint64 k = 0; k < array->n; k++)
-    if (tiny_dtype_is_float (dtype))
-      array->v[k].f = pick (self, 9) - 4;
-    else
-      array->v[k].i = pick (self, 9) - 4;
-  g_ptr_array_add (self->inputs, array);
-  return param;
-}
-
-static TinyNode *
-as_cast (Test *self, TinyNode *x, TinyDType dtype)
-{
-  return tiny_node_cast (self->graph, x, dtype);
-}
-
-/* A value of shape @dims that lies in memory in another order, flipped, cut out of a larger one, or
- * computed by something that is stored first. */
-static TinyNode *
-add_view (Test *self, TinyDType dtype, const gint64 *dims, guint n)
-{
-  gint64 order[8], back[8], stored[8], ints[16];
-  for (guint i = 0; i < n; i++)
-    order[i] = i;
-  for (guint i = 0; i < n; i++) {
-    guint j = pick (self, n);
-    gint64 other = order[i];
-    order[i] = order[j];
-    order[j] = other;
-  }
-  for (guint i = 0; i < n; i++) {
-    gint64 more = pick (self, 3) == 0 ? 1 + pick (self, 2) : 0;
-    back[order[i]] = i;
-    ints[2 * i] = more > 0 ? pick (self, (int) more + 1) : 0;
-    ints[2 * i + 1] = ints[2 * i] + dims[order[i]];
-    stored[i] = dims[order[i]] + more;
-  }
-  TinyNode *x = add_input (self, dtype, stored, n);
-  if (pick (self, 3) == 0)
-    x = tiny_node_unary (self->graph, TINY_OP_NEG, x);
-  x = tiny_node_shrink (self->graph, x, ints, n);
-  if (pick (self, 3) == 0)
-    x = tiny_node_flip (self->graph, x, (gint64[]){ pick (self, n) }, 1);
-  x = tiny_node_permute (self->graph, x, back, n);
-  if (pick (self, 3) == 0) /* what is computed in the view's own order */
-    x = tiny_node_binary (self->graph, TINY_OP_ADD, x, x);
-  return x;
-}
-
-/* (B, M, K) times (B, K, N): the sum over K of the product, as (B, M, N). */
-static TinyNode *
-multiply (Test *self, TinyNode *x, TinyNode *y, TinyDType wide)
-{
-  gint64 b = x->shape->v[0], m = x->shape->v[1], k = x->shape->v[2], n = y->shape->v[2];
-  TinyGraph *graph = self->graph;
-  x = tiny_node_reshape (graph, as_cast (self, x, wide), (gint64[]){ b, m, k, 1 }, 4);
-  y = tiny_node_reshape (graph, as_cast (self, y, wide), (gint64[]){ y->shape->v[0], 1, k, n },
-                         4);
-  x = tiny_node_expand (graph, x, (gint64[]){ b, m, k, n }, 4);
-  y = tiny_node_expand (graph, y, (gint64[]){ b, m, k, n }, 4);
-  TinyNode *product = tiny_node_binary (graph, TINY_OP_MUL, x, y);
-  product = tiny_node_reduce_axes (graph, product, TINY_OP_ADD, (gint64[]){ 2 }, 1);
-  return tiny_node_reshape (graph, product, (gint64[]){ b, m, n }, 3);
-}
-
-static TinyNode *
-number (Test *self, const TinyNode *like, double value)
-{
-  return tiny_node_const_float (self->graph, like->dtype, value);
-}
-
-static TinyNode *
-apply (Test *self, TinyOp op, TinyNode *x, double value)
-{
-  return tiny_node_binary (self->graph, op, x, number (self, x, value));
-}
-
-static TinyNode *
-add_sigmoid (Test *self, TinyNode *x)
-{
-  TinyNode *minus = tiny_node_unary (self->graph, TINY_OP_NEG, x);
-  TinyNode *power = tiny_node_unary (self->graph, TINY_OP_EXP2,
-                                     apply (self, TINY_OP_MUL, minus, 1 / G_LN2));
-  return tiny_node_unary (self->graph, TINY_OP_RECIP, apply (self, TINY_OP_ADD, power, 1));
-}
-
-/* As the tensor room writes them. */
-static TinyNode *
-add_activation (Test *self, TinyNode *x, guint activation)
-{
-  TinyGraph *graph = self->graph;
-  switch (activation) {
-  case TINY_ACTIVATION_RELU:
-    return apply (self, TINY_OP_MAX, x, 0);
-  case TINY_ACTIVATION_SIGMOID:
-    return add_sigmoid (self, x);
-  case TINY_ACTIVATION_TANH:
-    return apply (
-        self, TINY_OP_ADD,
-        apply (self, TINY_OP_MUL, add_sigmoid (self, apply (self, TINY_OP_MUL, x, 2)), 2), -1);
-  case TINY_ACTIVATION_SILU:
-    return tiny_node_binary (graph, TINY_OP_MUL, x, add_sigmoid (self, x));
-  case TINY_ACTIVATION_GELU: {
-    TinyNode *cube
-        = tiny_node_binary (graph, TINY_OP_MUL, x, tiny_node_binary (graph, TINY_OP_MUL, x, x));
-    TinyNode *inner
-        = tiny_node_binary (graph, TINY_OP_ADD, x, apply (self, TINY_OP_MUL, cube, 0.044715));
-    inner = apply (self, TINY_OP_MUL, inner, 0.7978845608028654);
-    return tiny_node_binary (graph, TINY_OP_MUL, x,
-                             add_sigmoid (self, apply (self, TINY_OP_MUL, inner, 2)));
-  }
-  default:
-    return x;
-  }
-}
-
-/* ---- running ---- */
-static gboolean
-offer (const char *device, const TinyOperation *operation, double own_ns, gpointer data)
-{
-  Test *self = data;
-  g_assert_cmpstr (device, ==, "UNIT");
-  if (operation == NULL)
-    return TRUE;
-  g_assert_cmpfloat (own_ns, >, 0);
-  g_array_append_vals (self->offered, operation, 1);
-  gboolean has_bias = operation->operands[operation->n_operands - 1].role == TINY_ROLE_BIAS;
-  return self->takes_all && operation->activation <= self->most_activation
-         && (!has_bias || self->takes_bias);
-}
-
-/* Schedules, compares all values, and returns the schedule. */
-static TinySchedule *
-run (Test *self, TinyNode *const *roots, guint n_roots)
-{
-  g_autoptr (GError) error = NULL;
-  TinyNode *sink = tiny_node_sink (self->graph, n_roots, roots, "UNIT");
-  const TinyScheduleOptions options = { .claim = offer, .data = self };
-  g_autoptr (GPtrArray) expected = evaluate_graph (self->graph, sink, self->inputs);
-  TinySchedule *schedule = tiny_schedule_new_with (self->graph, sink, &options, &error);
-  g_assert_no_error (error);
-  g_autoptr (GPtrArray) found = evaluate_schedule (schedule, self->inputs);
-  for (guint i = 0; i < found->len; i++) {
-    g_autofree char *difference = NULL;
-    if (!arrays_equal (expected->pdata[i], found->pdata[i], &difference))
-      g_error ("output %u: %s", i, difference);
-  }
-  return schedule;
-}
-
-/* The only operation in @schedule; NULL: there is none. */
-static const TinyOperation *
-find_operation (TinySchedule *schedule)
-{
-  const TinyOperation *found = NULL;
-  for (guint i = 0; i < schedule->n_items; i++)
-    if (schedule->items[i].operation != NULL) {
-      g_assert_null (found);
-      found = schedule->items[i].operation;
-    }
-  return found;
-}
 
 /* ---- matmul ---- */
 static void
@@ -221,31 +15,33 @@ check_matmul (guint seed)
 {
   Test self;
   test_begin (&self, seed);
-  gint64 b = 1 + pick (&self, 3), m = 1 + pick (&self, 4), k = 2 + pick (&self, 4),
-         n = 2 + pick (&self, 4);
-  const TinyDType dtype = pick (&self, 4) == 0   ? TINY_DTYPE_I32
-                          : pick (&self, 3) == 0 ? TINY_DTYPE_F16
-                                                 : TINY_DTYPE_F32;
+  gint64 b = 1 + claims_pick (&self, 3), m = 1 + claims_pick (&self, 4),
+         k = 2 + claims_pick (&self, 4), n = 2 + claims_pick (&self, 4);
+  const TinyDType dtype = claims_pick (&self, 4) == 0   ? TINY_DTYPE_I32
+                          : claims_pick (&self, 3) == 0 ? TINY_DTYPE_F16
+                                                        : TINY_DTYPE_F32;
   const TinyDType wide = dtype == TINY_DTYPE_F16 ? TINY_DTYPE_F32 : dtype;
-  TinyNode *x = add_view (&self, dtype, (gint64[]){ b, m, k }, 3);
-  TinyNode *y = add_view (&self, dtype, (gint64[]){ pick (&self, 2) ? b : 1, k, n }, 3);
-  TinyNode *value = multiply (&self, x, y, wide);
-  const guint activation
-      = dtype == TINY_DTYPE_I32 ? pick (&self, 2) : pick (&self, TINY_ACTIVATION_GELU + 1);
-  const gboolean has_scale = dtype != TINY_DTYPE_I32 && pick (&self, 3) == 0;
-  const gboolean has_bias = pick (&self, 2);
+  TinyNode *x = claims_add_view (&self, dtype, (gint64[]){ b, m, k }, 3);
+  TinyNode *y
+      = claims_add_view (&self, dtype, (gint64[]){ claims_pick (&self, 2) ? b : 1, k, n }, 3);
+  TinyNode *value = claims_multiply (&self, x, y, wide);
+  const guint activation = dtype == TINY_DTYPE_I32
+                               ? claims_pick (&self, 2)
+                               : claims_pick (&self, TINY_ACTIVATION_GELU + 1);
+  const gboolean has_scale = dtype != TINY_DTYPE_I32 && claims_pick (&self, 3) == 0;
+  const gboolean has_bias = claims_pick (&self, 2);
   if (has_scale)
-    value = apply (&self, TINY_OP_MUL, value, 0.5);
+    value = claims_apply (&self, TINY_OP_MUL, value, 0.5);
   if (has_bias) {
-    const gint64 dims[] = { pick (&self, 2) ? b : 1, pick (&self, 2) ? m : 1, n };
-    TinyNode *bias = as_cast (&self, add_input (&self, dtype, dims, 3), wide);
+    const gint64 dims[] = { claims_pick (&self, 2) ? b : 1, claims_pick (&self, 2) ? m : 1, n };
+    TinyNode *bias = claims_as_cast (&self, claims_add_input (&self, dtype, dims, 3), wide);
     bias = tiny_node_expand (self.graph, bias, (gint64[]){ b, m, n }, 3);
-    value = pick (&self, 2) ? tiny_node_binary (self.graph, TINY_OP_ADD, value, bias)
-                            : tiny_node_binary (self.graph, TINY_OP_ADD, bias, value);
+    value = claims_pick (&self, 2) ? tiny_node_binary (self.graph, TINY_OP_ADD, value, bias)
+                                   : tiny_node_binary (self.graph, TINY_OP_ADD, bias, value);
   }
-  value = as_cast (&self, add_activation (&self, value, activation), dtype);
-  g_autoptr (TinySchedule) schedule = run (&self, &value, 1);
-  const TinyOperation *found = find_operation (schedule);
+  value = claims_as_cast (&self, claims_add_activation (&self, value, activation), dtype);
+  g_autoptr (TinySchedule) schedule = claims_run (&self, &value, 1);
+  const TinyOperation *found = claims_find_operation (schedule);
   g_assert_nonnull (found);
   g_assert_cmpuint (found->kind, ==, TINY_OPERATION_MATMUL);
   g_assert_cmpuint (found->activation, ==, activation);
@@ -269,16 +65,16 @@ test_fields (void)
 {
   Test self;
   test_begin (&self, 1);
-  TinyNode *x = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
-  TinyNode *y = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 4, 5 }, 3);
-  TinyNode *bias = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 1, 4 }, 3);
+  TinyNode *x = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
+  TinyNode *y = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 4, 5 }, 3);
+  TinyNode *bias = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 1, 4 }, 3);
   y = tiny_node_permute (self.graph, y, (gint64[]){ 0, 2, 1 }, 3);
-  TinyNode *value = multiply (&self, x, y, TINY_DTYPE_F32);
+  TinyNode *value = claims_multiply (&self, x, y, TINY_DTYPE_F32);
   bias = tiny_node_expand (self.graph, bias, (gint64[]){ 1, 6, 4 }, 3);
-  value
-      = apply (&self, TINY_OP_MAX, tiny_node_binary (self.graph, TINY_OP_ADD, value, bias), 0);
-  g_autoptr (TinySchedule) schedule = run (&self, &value, 1);
-  const TinyOperation *found = find_operation (schedule);
+  value = claims_apply (&self, TINY_OP_MAX,
+                        tiny_node_binary (self.graph, TINY_OP_ADD, value, bias), 0);
+  g_autoptr (TinySchedule) schedule = claims_run (&self, &value, 1);
+  const TinyOperation *found = claims_find_operation (schedule);
   g_assert_nonnull (found);
   const struct {
     guint role;
@@ -302,6 +98,143 @@ test_fields (void)
   test_end (&self);
 }
 
+/* ---- convolution ---- */
+typedef struct {
+  gint64 b, g, o, c, n_axes; /* batch, groups, channels of one, places */
+  gint64 input[2], window[2], step[2], dilation[2], padding[2], out[2];
+} Shape;
+
+/* @x seen through a window along axis @axis; the window becomes the last axis. */
+static TinyNode *
+add_window (Test *self, TinyNode *x, guint axis, const Shape *shape, guint i)
+{
+  gint64 dims[8];
+  guint n = x->shape->n;
+  memcpy (dims, x->shape->v, n * sizeof *dims);
+  dims[n] = 1;
+  x = tiny_node_reshape (self->graph, x, dims, n + 1);
+  dims[n] = shape->window[i];
+  x = tiny_node_expand (self->graph, x, dims, n + 1);
+  return tiny_node_shear (self->graph, x, axis, n, shape->step[i], shape->dilation[i],
+                          -shape->padding[i], 1, shape->out[i]);
+}
+
+static TinyNode *
+convolve (Test *self, const Shape *s)
+{
+  TinyGraph *graph = self->graph;
+  guint n = (guint) s->n_axes;
+  gint64 dims[8] = { s->b, s->g * s->c, s->input[0], s->input[1] }, all[8], axes[4];
+  TinyNode *x = claims_add_view (self, TINY_DTYPE_F32, dims, 2 + n);
+  for (guint i = 0; i < n; i++)
+    x = add_window (self, x, 2 + i, s, i);
+  const gint64 of_w[] = { s->g, s->o, s->c, s->window[0], s->window[1] };
+  TinyNode *w = claims_add_view (self, TINY_DTYPE_F32, of_w, 3 + n);
+  /* B G O C out… window… */
+  const gint64 head[] = { s->b, s->g, s->o, s->c };
+  memcpy (all, head, sizeof head);
+  memcpy (dims, all, sizeof head);
+  dims[2] = 1;
+  for (guint i = 0; i < n; i++) {
+    all[4 + i] = dims[4 + i] = s->out[i];
+    all[4 + n + i] = dims[4 + n + i] = s->window[i];
+  }
+  x = tiny_node_expand (graph, tiny_node_reshape (graph, x, dims, 4 + 2 * n), all, 4 + 2 * n);
+  memcpy (dims, all, sizeof all);
+  dims[0] = 1;
+  for (guint i = 0; i < n; i++)
+    dims[4 + i] = 1;
+  w = tiny_node_expand (graph, tiny_node_reshape (graph, w, dims, 4 + 2 * n), all, 4 + 2 * n);
+  axes[0] = 3;
+  for (guint i = 0; i < n; i++)
+    axes[1 + i] = 4 + n + i;
+  TinyNode *product = tiny_node_binary (graph, TINY_OP_MUL, x, w);
+  return tiny_node_reduce_axes (graph, product, TINY_OP_ADD, axes, 1 + n);
+}
+
+static Shape
+make_shape (Test *self)
+{
+  Shape s = { .b = 1 + claims_pick (self, 3),
+              .g = claims_pick (self, 3) == 0 ? 2 : 1,
+              .o = 1 + claims_pick (self, 3),
+              .c = 1 + claims_pick (self, 3),
+              .n_axes = 1 + claims_pick (self, 2) };
+  for (guint i = 0; i < s.n_axes; i++) {
+    s.window[i] = 1 + claims_pick (self, 3);
+    s.step[i] = 1 + claims_pick (self, 2);
+    s.dilation[i] = 1 + claims_pick (self, 2);
+    s.padding[i] = claims_pick (self, 2);
+    s.out[i] = 1 + claims_pick (self, 4);
+    s.input[i] = (s.out[i] - 1) * s.step[i] + (s.window[i] - 1) * s.dilation[i] + 1
+                 - 2 * s.padding[i] + claims_pick (self, 2);
+    s.input[i] = MAX (s.input[i], 1);
+  }
+  return s;
+}
+
+static void
+test_convolution (void)
+{
+  guint n_found = 0;
+  for (guint seed = 1; seed <= N_ROUNDS; seed++) {
+    Test self;
+    test_begin (&self, seed);
+    const Shape s = make_shape (&self);
+    TinyNode *value = convolve (&self, &s);
+    const guint activation = claims_pick (&self, 2);
+    value = claims_add_activation (&self, value, activation);
+    g_autoptr (TinySchedule) schedule = claims_run (&self, &value, 1);
+    const TinyOperation *found = claims_find_operation (schedule);
+    n_found += found != NULL;
+    if (found != NULL)
+      g_assert_cmpuint (found->activation, ==, activation);
+    test_end (&self);
+  }
+  /* Windows of one place and channels of one leave products that are none of matrices. */
+  g_test_message ("%u of %u are operations", n_found, N_ROUNDS);
+  g_assert_cmpuint (n_found, >, N_ROUNDS * 3 / 4);
+}
+
+/* 3 groups, a window of 3 × 2, steps of 2 and 1, a dilation, padding: each number. */
+static void
+test_convolution_fields (void)
+{
+  Test self;
+  test_begin (&self, 1);
+  const Shape s = { .b = 2,
+                    .g = 3,
+                    .o = 4,
+                    .c = 5,
+                    .n_axes = 2,
+                    .input = { 7, 9 },
+                    .window = { 3, 2 },
+                    .step = { 2, 1 },
+                    .dilation = { 1, 2 },
+                    .padding = { 1, 1 },
+                    .out = { 4, 9 } };
+  TinyNode *value = convolve (&self, &s);
+  g_autoptr (TinySchedule) schedule = claims_run (&self, &value, 1);
+  const TinyOperation *found = claims_find_operation (schedule);
+  g_assert_nonnull (found);
+  g_assert_cmpuint (found->kind, ==, TINY_OPERATION_CONVOLUTION);
+  g_assert_cmpint (found->extents[TINY_CONVOLUTION_BATCH], ==, s.b);
+  g_assert_cmpint (found->extents[TINY_CONVOLUTION_GROUP], ==, s.g);
+  g_assert_cmpint (found->extents[TINY_CONVOLUTION_OUT_CHANNEL], ==, s.o);
+  g_assert_cmpint (found->extents[TINY_CONVOLUTION_IN_CHANNEL], ==, s.c);
+  for (guint i = 0; i < 2; i++) {
+    /* Views lie in any order, so that the places may be either way round. */
+    const guint at = found->extents[TINY_CONVOLUTION_WINDOW] == s.window[0] ? i : 1 - i;
+    g_assert_cmpint (found->extents[TINY_CONVOLUTION_OUT + at], ==, s.out[i]);
+    g_assert_cmpint (found->extents[TINY_CONVOLUTION_WINDOW + at], ==, s.window[i]);
+    g_assert_cmpint (found->window_step[at], ==, s.step[i]);
+    g_assert_cmpint (found->window_dilation[at], ==, s.dilation[i]);
+    g_assert_cmpint (found->window_padding[at], ==, s.padding[i]);
+    g_assert_cmpint (found->window_input[at], ==, s.input[i]);
+  }
+  test_end (&self);
+}
+
 /* ---- what is taken of an epilogue ---- */
 static void
 test_less (void)
@@ -311,14 +244,14 @@ test_less (void)
     test_begin (&self, seed);
     self.takes_bias = seed & 1;
     self.most_activation = seed & 2 ? TINY_ACTIVATION_RELU : TINY_ACTIVATION_NONE;
-    TinyNode *x = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
-    TinyNode *y = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 4 }, 3);
-    TinyNode *bias = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 4 }, 3);
-    TinyNode *value = multiply (&self, x, y, TINY_DTYPE_F32);
-    value = apply (&self, TINY_OP_MAX, tiny_node_binary (self.graph, TINY_OP_ADD, value, bias),
-                   0);
-    g_autoptr (TinySchedule) schedule = run (&self, &value, 1);
-    const TinyOperation *found = find_operation (schedule);
+    TinyNode *x = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
+    TinyNode *y = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 4 }, 3);
+    TinyNode *bias = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 4 }, 3);
+    TinyNode *value = claims_multiply (&self, x, y, TINY_DTYPE_F32);
+    value = claims_apply (&self, TINY_OP_MAX,
+                          tiny_node_binary (self.graph, TINY_OP_ADD, value, bias), 0);
+    g_autoptr (TinySchedule) schedule = claims_run (&self, &value, 1);
+    const TinyOperation *found = claims_find_operation (schedule);
     g_assert_nonnull (found);
     g_assert_cmpuint (found->n_operands, ==, self.takes_bias ? 4 : 3);
     g_assert_cmpuint (found->activation, ==, self.takes_bias ? self.most_activation : 0);
@@ -334,12 +267,12 @@ test_shared (void)
 {
   Test self;
   test_begin (&self, 1);
-  TinyNode *x = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
-  TinyNode *y = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 4 }, 3);
-  TinyNode *value = multiply (&self, x, y, TINY_DTYPE_F32);
-  TinyNode *roots[] = { apply (&self, TINY_OP_MAX, value, 0), value };
-  g_autoptr (TinySchedule) schedule = run (&self, roots, 2);
-  const TinyOperation *found = find_operation (schedule);
+  TinyNode *x = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
+  TinyNode *y = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 4 }, 3);
+  TinyNode *value = claims_multiply (&self, x, y, TINY_DTYPE_F32);
+  TinyNode *roots[] = { claims_apply (&self, TINY_OP_MAX, value, 0), value };
+  g_autoptr (TinySchedule) schedule = claims_run (&self, roots, 2);
+  const TinyOperation *found = claims_find_operation (schedule);
   g_assert_nonnull (found);
   g_assert_cmpuint (found->activation, ==, TINY_ACTIVATION_NONE);
   test_end (&self);
@@ -351,12 +284,12 @@ test_chain (void)
 {
   Test self;
   test_begin (&self, 1);
-  TinyNode *x = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
+  TinyNode *x = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
   for (guint i = 0; i < 3; i++) {
-    TinyNode *y = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 5 }, 3);
-    x = apply (&self, TINY_OP_MAX, multiply (&self, x, y, TINY_DTYPE_F32), 0);
+    TinyNode *y = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 5 }, 3);
+    x = claims_apply (&self, TINY_OP_MAX, claims_multiply (&self, x, y, TINY_DTYPE_F32), 0);
   }
-  g_autoptr (TinySchedule) schedule = run (&self, &x, 1);
+  g_autoptr (TinySchedule) schedule = claims_run (&self, &x, 1);
   g_assert_cmpuint (schedule->n_items, ==, 3);
   for (guint i = 0; i < 3; i++) {
     g_assert_nonnull (schedule->items[i].operation);
@@ -376,12 +309,13 @@ test_declined (void)
       g_autoptr (GError) error = NULL;
       test_begin (&self, seed);
       self.takes_all = FALSE;
-      TinyNode *x = add_view (&self, TINY_DTYPE_F32, (gint64[]){ 2, 4, 5 }, 3);
-      TinyNode *y = add_view (&self, TINY_DTYPE_F32, (gint64[]){ 2, 5, 3 }, 3);
-      TinyNode *value = multiply (&self, x, y, TINY_DTYPE_F32);
-      value = add_activation (&self, value, pick (&self, 6));
+      TinyNode *x = claims_add_view (&self, TINY_DTYPE_F32, (gint64[]){ 2, 4, 5 }, 3);
+      TinyNode *y = claims_add_view (&self, TINY_DTYPE_F32, (gint64[]){ 2, 5, 3 }, 3);
+      TinyNode *value = claims_multiply (&self, x, y, TINY_DTYPE_F32);
+      value = claims_add_activation (&self, value, claims_pick (&self, 6));
       TinyNode *sink = tiny_node_sink (self.graph, 1, &value, "UNIT");
-      const TinyScheduleOptions options = { .claim = i == 0 ? offer : NULL, .data = &self };
+      const TinyScheduleOptions options
+          = { .claim = i == 0 ? claims_offer : NULL, .data = &self };
       g_autoptr (TinySchedule) schedule
           = tiny_schedule_new_with (self.graph, sink, &options, &error);
       g_assert_no_error (error);
@@ -397,8 +331,8 @@ test_declined (void)
 static TinyNode *
 make_pair (Test *self, TinyNode **out_y)
 {
-  TinyNode *x = add_input (self, TINY_DTYPE_F32, (gint64[]){ 3, 4, 5 }, 3);
-  *out_y = add_input (self, TINY_DTYPE_F32, (gint64[]){ 3, 4, 5 }, 3);
+  TinyNode *x = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 3, 4, 5 }, 3);
+  *out_y = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 3, 4, 5 }, 3);
   return x;
 }
 
@@ -419,7 +353,7 @@ make_dots (Test *self)
 static TinyNode *
 make_squares (Test *self)
 {
-  TinyNode *x = add_input (self, TINY_DTYPE_F32, (gint64[]){ 3, 4, 5 }, 3);
+  TinyNode *x = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 3, 4, 5 }, 3);
   return sum (self, tiny_node_binary (self->graph, TINY_OP_MUL, x, x), 1);
 }
 
@@ -427,8 +361,8 @@ make_squares (Test *self)
 static TinyNode *
 make_like_matmul (Test *self, TinyOp reduce, TinyOp op, gboolean adds)
 {
-  TinyNode *x = add_input (self, TINY_DTYPE_F32, (gint64[]){ 4, 5, 1 }, 3);
-  TinyNode *y = add_input (self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 6 }, 3);
+  TinyNode *x = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 4, 5, 1 }, 3);
+  TinyNode *y = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 6 }, 3);
   x = tiny_node_expand (self->graph, x, (gint64[]){ 4, 5, 6 }, 3);
   y = tiny_node_expand (self->graph, y, (gint64[]){ 4, 5, 6 }, 3);
   TinyNode *product = tiny_node_binary (self->graph, op, x, y);
@@ -459,18 +393,18 @@ make_more_below (Test *self)
 static TinyNode *
 make_padded (Test *self)
 {
-  TinyNode *x = add_input (self, TINY_DTYPE_F32, (gint64[]){ 1, 4, 5 }, 3);
-  TinyNode *y = add_input (self, TINY_DTYPE_F32, (gint64[]){ 1, 7, 6 }, 3);
+  TinyNode *x = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 1, 4, 5 }, 3);
+  TinyNode *y = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 1, 7, 6 }, 3);
   x = tiny_node_pad (self->graph, x, (gint64[]){ 0, 0, 0, 0, 1, 1 }, 3);
-  return multiply (self, x, y, TINY_DTYPE_F32);
+  return claims_multiply (self, x, y, TINY_DTYPE_F32);
 }
 
 /* One loop that is summed is of one operand alone. */
 static TinyNode *
 make_summed_twice (Test *self)
 {
-  TinyNode *x = add_input (self, TINY_DTYPE_F32, (gint64[]){ 4, 5, 3, 1 }, 4);
-  TinyNode *y = add_input (self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 1, 6 }, 4);
+  TinyNode *x = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 4, 5, 3, 1 }, 4);
+  TinyNode *y = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 1, 6 }, 4);
   x = tiny_node_expand (self->graph, x, (gint64[]){ 4, 5, 3, 6 }, 4);
   y = tiny_node_expand (self->graph, y, (gint64[]){ 4, 5, 3, 6 }, 4);
   return tiny_node_reduce_axes (self->graph, tiny_node_binary (self->graph, TINY_OP_MUL, x, y),
@@ -487,7 +421,7 @@ test_alike (void)
     Test self;
     test_begin (&self, i);
     TinyNode *value = makers[i](&self);
-    g_autoptr (TinySchedule) schedule = run (&self, &value, 1);
+    g_autoptr (TinySchedule) schedule = claims_run (&self, &value, 1);
     for (guint j = 0; j < self.offered->len; j++)
       g_assert_cmpuint (g_array_index (self.offered, TinyOperation, j).kind, !=,
                         TINY_OPERATION_MATMUL);
@@ -501,13 +435,13 @@ test_other_activation (void)
 {
   Test self;
   test_begin (&self, 1);
-  TinyNode *x = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
-  TinyNode *y = add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 4 }, 3);
-  TinyNode *value = multiply (&self, x, y, TINY_DTYPE_F32);
+  TinyNode *x = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
+  TinyNode *y = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 4 }, 3);
+  TinyNode *value = claims_multiply (&self, x, y, TINY_DTYPE_F32);
   TinyNode *leaky = tiny_node_binary (self.graph, TINY_OP_MAX, value,
-                                      apply (&self, TINY_OP_MUL, value, 0.125));
-  g_autoptr (TinySchedule) schedule = run (&self, &leaky, 1);
-  const TinyOperation *found = find_operation (schedule);
+                                      claims_apply (&self, TINY_OP_MUL, value, 0.125));
+  g_autoptr (TinySchedule) schedule = claims_run (&self, &leaky, 1);
+  const TinyOperation *found = claims_find_operation (schedule);
   g_assert_nonnull (found);
   g_assert_cmpuint (found->activation, ==, TINY_ACTIVATION_NONE);
   g_assert_cmpfloat (found->scale, ==, 1);
@@ -520,6 +454,8 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/schedule/claims/matmul", test_matmul);
   g_test_add_func ("/schedule/claims/fields", test_fields);
+  g_test_add_func ("/schedule/claims/convolution", test_convolution);
+  g_test_add_func ("/schedule/claims/convolution/fields", test_convolution_fields);
   g_test_add_func ("/schedule/claims/less", test_less);
   g_test_add_func ("/schedule/claims/shared", test_shared);
   g_test_add_func ("/schedule/claims/chain", test_chain);
