@@ -60,6 +60,9 @@ class_of (gsize n_bytes)
 static void
 free_block (TinyPool *self, TinyBlock *block)
 {
+  TinyDevice *runner = self->device->runner;
+  if (block->beside != NULL)
+    runner->table.free (runner->handle, block->beside);
   self->device->table.free (self->device->handle, block->handle);
   g_slice_free (TinyBlock, block);
 }

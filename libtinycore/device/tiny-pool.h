@@ -18,6 +18,8 @@ typedef struct {
   TinyPluginBuffer *handle;
   void *host; /* its address in host memory, or NULL */
   gsize n_bytes;
+  TinyPluginBuffer
+      *beside;            /* the same memory as a buffer of the device's runner, once wanted */
   gboolean is_foreign;    /* the program's own: not for others when it comes back */
   GList in_class, in_age; /* links while it waits */
 } TinyBlock;
