@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""sdk/examples/offload, built against an installation: its unit computes what it claims, the processor the rest,
+and a network learns as it does on the processor alone."""
+import collections
+import os
+import re
+import shutil
+import tempfile
+
+import prefix
+import small_data
+from e2e import check, main, near, note, test
+
+EXAMPLE = os.path.join(os.environ["TINY_SDK_SOURCE"], "sdk", "examples", "offload")
+TRAIN = ("train", "fashion-mnist", "--steps", 4, "--batch", 24, "--json", "--data")
+installed = {}
+
+
+def installation():
+    """Made by the first test that wants it, for all."""
+    if not installed:
+        folder = installed["folder"] = tempfile.mkdtemp(prefix="tiny-sdk-")
+        tree = os.path.join(folder, "a-vendor")
+        shutil.copytree(EXAMPLE, tree)  # nothing of ours is beside it
+        here = installed["prefix"] = prefix.Prefix(os.path.join(folder, "system"))
+        installed["commands"] = here.install(tree, os.path.join(folder, "build"))
+    return installed["prefix"]
+
+
+def kernels(result):
+    """What ran, as DEBUG=2 shows it: names by device."""
+    found = collections.defaultdict(list)
+    for device, name in re.findall(r"^(\w+) +(\w+) +[0-9.]+ us", result.err, re.M):
+        found[device].append(name)
+    return found
+
+
+def losses(result):
+    return [line["loss"] for line in result.good().lines()], result.lines()[-1]["test_accuracy"]
+
+
+@test("it is built from the installation alone, and found")
+def is_found(box):
+    here = installation()
+    for command in installed["commands"]:
+        check(os.environ["TINY_SDK_SOURCE"] not in command and here.folder in command, command)
+    result = box.run("devices", **here.env).good()
+    check(re.search(r"^UNITS +ready", result.out, re.M), result)
+    result = box.run("train", "fashion-mnist", "--steps", 0, "--data", "x", DEV="UNITS", DEBUG=1, **here.env)
+    check(result.status != 0, result)
+
+
+@test("a network learns on it as on the processor: convolutions are the unit's, the rest is the processor's")
+def learns(box):
+    here = installation()
+    data = small_data.write(box, small_data.made(200, 48))
+    on_cpu = losses(box.run(*TRAIN, data, DEV="CPU", **here.env))
+    result = box.run(*TRAIN, data, DEV="UNITS", DEBUG=2, **here.env)
+    on_units = losses(result)
+    note(f"{on_cpu} on CPU, {on_units} on UNITS")
+    check(len(on_cpu[0]) == len(on_units[0]) >= 2, on_units)
+    # Sums are rounded in another order; a relu that goes the other way for it is a gradient that Adam makes larger.
+    near(on_cpu[0][0], on_units[0][0], 1e-5, "the first loss")
+    near(on_cpu[0][-1], on_units[0][-1], 0.01, "the last loss")
+    check(on_units[0][-1] < on_units[0][0] / 2, on_units)
+    near(on_cpu[1], on_units[1], 0.05, "accuracy")
+    ran = kernels(result)
+    note({device: len(names) for device, names in ran.items()})
+    check(set(ran) == {"UNITS", "CPU"}, result)
+    forward = [name for name in ran["UNITS"] if name.startswith("convolution") and name.endswith("bias_relu")]
+    check(len(set(forward)) >= 4, ran["UNITS"])
+    check(len(set(ran["UNITS"])) >= 9, "forward, and gradients of inputs and weights, of four convolutions")
+    check(not any(name.startswith(("convolution", "matmul")) for name in ran["CPU"]), ran["CPU"])
+    check("not worth it" in result.err and "tiles of 16 x 16 x 16" in result.err, result)
+    again = losses(box.run(*TRAIN, data, DEV="UNITS", **here.env))
+    check(again == on_units, f"{again} from the cache, {on_units} before")
+
+
+@test("TINY_NO_CLAIM=1 leaves all to the processor")
+def claims_nothing(box):
+    here = installation()
+    data = small_data.write(box, small_data.made(200, 48))
+    result = box.run(*TRAIN, data, DEV="UNITS", DEBUG=2, TINY_NO_CLAIM=1, **here.env)
+    check(set(kernels(result)) == {"CPU"}, result)
+    check(losses(result) == losses(box.run(*TRAIN, data, DEV="CPU", **here.env)), result)
+
+
+@test("without a backend for the rest there is an error that says so")
+def nothing_for_the_rest(box):
+    here = installation()
+    box.write("masks/cpu.json", "")
+    env = {**here.env, "TINY_PLUGIN_PATH": box.path("masks")}
+    box.run(*TRAIN, "x", DEV="UNITS", **env).refused("UNITS", "class cpu", "install")
+    box.run(*TRAIN, "x", DEV="UNITS:NOTHING", **here.env).refused("NOTHING", "CPU")
+
+
+@test("another backend can be named for the rest, if it can use the memory")
+def another_for_the_rest(box):
+    here = installation()
+    box.write("x.tir", '%0 = param.f32{slot=0, shape=[8], device="UNITS"}\nsink(add.f32(%0, 1.0))\n')
+    result = box.run("compile", box.path("x.tir"), "--dev", "UNITS:REF", DEBUG=1, **here.env).good()
+    check("REF" in result.err and "does not claim run on REF" in result.err, result)
+    result = box.run("compile", box.path("x.tir"), "--dev", "UNITS:NULL", **here.env)
+    check(result.status != 0, result)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    finally:
+        shutil.rmtree(installed.get("folder", "/nowhere"), ignore_errors=True)
