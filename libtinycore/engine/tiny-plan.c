@@ -109,6 +109,18 @@ show_verdicts (const GArray *verdicts)
   }
 }
 
+static struct {
+  TinyPlanWatcher call;
+  gpointer data;
+} watcher;
+
+void
+tiny_plan_set_watcher (TinyPlanWatcher call, gpointer data)
+{
+  watcher.call = call;
+  watcher.data = data;
+}
+
 TinyPlan *
 tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GError **error)
 {
@@ -118,8 +130,9 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GErr
     return NULL;
   }
   g_autoptr (GHashTable) devices = g_hash_table_new (g_str_hash, g_str_equal);
-  g_autoptr (GArray) verdicts
-      = TINY_DEBUG (2) ? g_array_new (FALSE, FALSE, sizeof (TinyVerdict)) : NULL;
+  g_autoptr (GArray) verdicts = TINY_DEBUG (2) || watcher.call != NULL
+                                    ? g_array_new (FALSE, FALSE, sizeof (TinyVerdict))
+                                    : NULL;
   Questions questions = { devices, verdicts };
   const TinyScheduleOptions options = {
     .find_target = find_target, .data = &questions, .constants = constants, .claim = claim
@@ -131,8 +144,10 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GErr
   tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
   if (schedule == NULL)
     return NULL;
-  if (verdicts != NULL)
+  if (TINY_DEBUG (2))
     show_verdicts (verdicts);
+  if (watcher.call != NULL)
+    watcher.call (schedule, verdicts, watcher.data);
   if (schedule->explanation != NULL)
     g_printerr ("%s", schedule->explanation);
   g_autoptr (TinyPlan) self = g_new0 (TinyPlan, 1);

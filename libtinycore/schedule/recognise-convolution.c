@@ -267,10 +267,22 @@ try_order (Recognition *self, gboolean overlaps)
          && describe_places (&window) && recognise_add_operands (self);
 }
 
+/* Whether an element of one operand meets several of the other: else it is a sum of products, used once. */
+static gboolean
+uses_elements_again (const Recognition *self)
+{
+  for (guint i = 0; i < self->n_loops; i++) {
+    const Loop *loop = &self->loops[i];
+    if (recognise_is_in (loop, TINY_ROLE_A) != recognise_is_in (loop, TINY_ROLE_B))
+      return TRUE;
+  }
+  return FALSE;
+}
+
 gboolean
 recognise_convolution (Recognition *self)
 {
-  if (!recognise_products (self) || !recognise_list_loops (self))
+  if (!recognise_products (self) || !recognise_list_loops (self) || !uses_elements_again (self))
     return FALSE;
   const TinyOperation begun = *self->out;
   for (guint i = 0; i < 4; i++) {

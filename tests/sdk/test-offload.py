@@ -3,6 +3,7 @@
 """sdk/examples/offload, built against an installation: its unit computes what it claims, the processor the rest,
 and a network learns as it does on the processor alone."""
 import collections
+import json
 import os
 import re
 import shutil
@@ -13,7 +14,12 @@ import small_data
 from e2e import check, main, near, note, test
 
 EXAMPLE = os.path.join(os.environ["TINY_SDK_SOURCE"], "sdk", "examples", "offload")
-TRAIN = ("train", "fashion-mnist", "--steps", 4, "--batch", 24, "--json", "--data")
+TRAIN = ("train", "fashion-mnist", "--steps", 4, "--batch", 16, "--json", "--data")
+MATMUL = """%0 = param.f32{slot=0, shape=[8, 9, 1], device="UNITS"}
+%1 = param.f32{slot=1, shape=[1, 9, 4], device="UNITS"}
+%2 = mul.f32(expand.f32{shape=[8, 9, 4]}(%0), expand.f32{shape=[8, 9, 4]}(%1))
+sink(reduce.f32{op=add, axes=[1]}(%2))
+"""
 installed = {}
 
 
@@ -75,6 +81,31 @@ def learns(box):
     check("not worth it" in result.err and "tiles of 16 x 16 x 16" in result.err, result)
     again = losses(box.run(*TRAIN, data, DEV="UNITS", **here.env))
     check(again == on_units, f"{again} from the cache, {on_units} before")
+
+
+@test("explain says what is computed where, as text and as JSON, for files, cases and models")
+def explains(box):
+    here = installation()
+    case = "conv:8x16x28x28:32x3x3"
+    text = box.run("explain", case, "--dev", "UNITS", **here.env).good().out
+    for part in ("on UNITS", "on CPU", "a unit computes convolution", "in_channel 16", "asked about", "accepted, ",
+                 "tiles of 16 x 16 x 16"):
+        check(part in text, f"“{part}” in\n{text}")
+    found = box.run("explain", case, "--dev", "UNITS", "--json", **here.env).good()
+    whole = json.loads(found.out)
+    check(whole["device"] == "UNITS" and whole["runner"] == "CPU", found)
+    taken = [each for schedule in whole["schedules"] for each in schedule["asked"] if each["taken"]]
+    check(len(taken) == 1 and 0 < taken[0]["cost_ns"] < taken[0]["own_ns"] and "tiles" in taken[0]["reason"], taken)
+    kernels_ = [each for schedule in whole["schedules"] for each in schedule["kernels"]]
+    check({each["runs_on"] for each in kernels_} == {"UNITS", "CPU"}, kernels_)
+    for each in kernels_:
+        check(("operation" in each) == (each["runs_on"] == "UNITS") != ("accesses" in each), each)
+    path = box.write("m.tir", MATMUL)
+    text = box.run("explain", path, "--dev", "UNITS", **here.env).good().out
+    check("kernel r_8_4_r9, on CPU" in text and "declined: its tiles" in text, text)
+    data = small_data.write(box, small_data.made(160, 140))
+    text = box.run("explain", "fashion-mnist", "--data", data, "--dev", "UNITS", TINY_NO_CLAIM=1, **here.env).good().out
+    check(text.count(", on CPU") >= 60 and "a unit computes" not in text, text)
 
 
 @test("TINY_NO_CLAIM=1 leaves all to the processor")
