@@ -87,7 +87,8 @@ read_loops (Window *window, Place *place)
       if (self->loops[i].range == term->atom)
         loop = &self->loops[i];
     if (loop == NULL || loop->is_used || term->mul <= 0
-        || (loop->is_reduced ? place->window : place->out) != NULL)
+        || (loop->is_reduced ? place->window : place->out) != NULL
+        || loop->is_reduced != recognise_is_in (loop, TINY_ROLE_B))
       return FALSE;
     const gint64 stride = loop->strides[TINY_ROLE_A] / term->mul;
     if (stride == 0 || stride * term->mul != loop->strides[TINY_ROLE_A]
@@ -124,7 +125,8 @@ can_move (Loop *out, Loop *window, Place *out_place)
 {
   const gint64 by_out = out->strides[TINY_ROLE_A], by_window = window->strides[TINY_ROLE_A];
   if (out->is_used || out->is_reduced || window->is_used || !window->is_reduced || by_out == 0
-      || recognise_is_in (out, TINY_ROLE_B) || (by_out < 0) != (by_window < 0))
+      || recognise_is_in (out, TINY_ROLE_B) || !recognise_is_in (window, TINY_ROLE_B)
+      || (by_out < 0) != (by_window < 0))
     return FALSE;
   const gint64 divisor = find_divisor (by_out, by_window);
   *out_place = (Place){ .out = out,

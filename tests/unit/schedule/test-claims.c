@@ -261,7 +261,7 @@ test_less (void)
   }
 }
 
-/* A value that is wanted before the activation as well is not lost. */
+/* A value that is wanted before the activation as well is the operation's, and not lost. */
 static void
 test_shared (void)
 {
@@ -269,12 +269,18 @@ test_shared (void)
   test_begin (&self, 1);
   TinyNode *x = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 5 }, 3);
   TinyNode *y = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 4 }, 3);
+  TinyNode *bias = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 4 }, 3);
   TinyNode *value = claims_multiply (&self, x, y, TINY_DTYPE_F32);
+  value = tiny_node_binary (self.graph, TINY_OP_ADD, value, bias);
   TinyNode *roots[] = { claims_apply (&self, TINY_OP_MAX, value, 0), value };
   g_autoptr (TinySchedule) schedule = claims_run (&self, roots, 2);
   const TinyOperation *found = claims_find_operation (schedule);
   g_assert_nonnull (found);
   g_assert_cmpuint (found->activation, ==, TINY_ACTIVATION_NONE);
+  g_assert_cmpuint (found->n_operands, ==, 4);
+  for (guint i = 0; i < self.offered->len; i++)
+    g_assert_cmpuint (g_array_index (self.offered, TinyOperation, i).activation, ==,
+                      TINY_ACTIVATION_NONE);
   test_end (&self);
 }
 
@@ -303,7 +309,7 @@ static void
 test_declined (void)
 {
   for (guint seed = 1; seed <= 40; seed++) {
-    g_autofree char *texts[2] = { NULL };
+    char *texts[2] = { NULL };
     for (guint i = 0; i < 2; i++) {
       Test self;
       g_autoptr (GError) error = NULL;
@@ -324,6 +330,8 @@ test_declined (void)
       test_end (&self);
     }
     g_assert_cmpstr (texts[0], ==, texts[1]);
+    g_free (texts[0]);
+    g_free (texts[1]);
   }
 }
 
@@ -408,6 +416,17 @@ make_padded (Test *self)
   return claims_multiply (self, x, y, TINY_DTYPE_F32);
 }
 
+/* What is summed is of one operand alone. */
+static TinyNode *
+make_summed_once (Test *self)
+{
+  TinyNode *x = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 4, 1, 1 }, 3);
+  TinyNode *y = claims_add_input (self, TINY_DTYPE_F32, (gint64[]){ 1, 5, 6 }, 3);
+  x = tiny_node_expand (self->graph, x, (gint64[]){ 4, 5, 6 }, 3);
+  y = tiny_node_expand (self->graph, y, (gint64[]){ 4, 5, 6 }, 3);
+  return sum (self, tiny_node_binary (self->graph, TINY_OP_MUL, x, y), 1);
+}
+
 /* One loop that is summed is of one operand alone. */
 static TinyNode *
 make_summed_twice (Test *self)
@@ -424,8 +443,9 @@ static void
 test_alike (void)
 {
   static TinyNode *(*const makers[]) (Test * self)
-      = { make_dots,        make_channel_sums, make_squares, make_sum_of_sums,
-          make_max_product, make_more_below,   make_padded,  make_summed_twice };
+      = { make_dots,       make_summed_once, make_channel_sums,
+          make_squares,    make_sum_of_sums, make_max_product,
+          make_more_below, make_padded,      make_summed_twice };
   for (guint i = 0; i < G_N_ELEMENTS (makers); i++) {
     Test self;
     test_begin (&self, i);
