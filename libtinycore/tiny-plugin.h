@@ -274,6 +274,139 @@ typedef struct TinyDialect {
   uint64_t reserved[8];
 } TinyDialect;
 
+/* ---- offload: a recognised operation, as data ----
+ *
+ * What a matrix unit, a fixed-function unit or a vendor's library does is more than an op: the core finds it in
+ * the tensor graph, describes it in a TinyOperation and asks the renderer's claim() who is to compute it. What
+ * is claimed is compiled by the renderer's compile() with TinyCompileArgs.operation set, loaded with
+ * program_load() and launched by a DISPATCH like any other program. What is declined becomes ordinary kernels.
+ *
+ * A TinyOperation is flat, has no pointers, and means the same wherever it is copied to. Its loops are its axes:
+ * extents[i] is the length of axis i, and what each axis number stands for is fixed for each kind (below). An axis that
+ * an operation does not have has extent 1. An operand is a view of a buffer, in elements of the operand's dtype: the element for
+ * axis positions p[0], p[1], … is element
+ *     offset + sum over i of p[i] * strides[i]
+ * of the buffer. Strides may be 0 (the operand is the same for all positions: broadcast) or negative (it is
+ * flipped), and a transposed matrix is one with its strides exchanged. Every element that an operand names lies in its buffer; the outputs' views
+ * name each element of their buffers once, and an output shares no memory with another operand.
+ *
+ * In the formulas below operands are written by their role; all arithmetic is in compute_dtype, to which operands
+ * are converted; sums may be made in any order, and a product and sum with one rounding or two. After the
+ * sum or other result r of the operation comes the epilogue, each part only where it is present:
+ *     r = r * scale;  r = r + BIAS;  r = activation (r);  OUTPUT = r converted to its dtype
+ *
+ * New kinds, axes, roles, activations and flags may be added by a minor version. A claim() declines what it
+ * does not know: any kind, role, activation, version or flag bit that it has no code for. */
+typedef enum {
+  /* OUTPUT[b,m,n] = sum over k of A[b,m,k] * B[b,k,n]. Axes: TINY_MATMUL_*. An operand without one of the batch
+   * axes has stride 0 there. */
+  TINY_OPERATION_MATMUL = 1,
+  /* OUTPUT[b,g,o,y] = sum over c and w of A[b,g,c,y*step+w*dilation-padding] * B[g,o,c,w] where y and w are up to
+   * three axes each and an A at a position below 0 or not below its window_input is 0. Axes: TINY_CONVOLUTION_*; A's
+   * strides along its OUT axes are those of its positions, along WINDOW 0. A without in-channels of more than one per group is depthwise. */
+  TINY_OPERATION_CONVOLUTION = 2,
+  /* OUTPUT[kept] = combination by `reduce` of A[kept,reduced] over the reduced axes. Axes: TINY_REDUCTION_*. */
+  TINY_OPERATION_REDUCTION = 3,
+  /* OUTPUT[kept,i] = exp (A[kept,i] * scale - m[kept]) / sum over j of exp (A[kept,j] * scale - m[kept]) with m any number that
+   * keeps it from overflow, such as the largest. Axes: TINY_SOFTMAX_*. No epilogue; scale is used as given here. */
+  TINY_OPERATION_SOFTMAX = 4,
+  /* OUTPUT[b,q,d] = sum over k of P[b,q,k] * B2[b,k,d] with P the softmax over k of scale * (sum over e of
+   * A[b,q,e] * B[b,k,e]) + MASK[b,q,k]. A is the query, B the key, B2 the value. With TINY_OPERATION_CAUSAL
+   * keys beyond the query's number, k > q + n_keys - n_queries, count for nothing. Axes: TINY_ATTENTION_*. */
+  TINY_OPERATION_ATTENTION = 5
+} TinyOperationKind;
+
+enum { TINY_OPERATION_MAX_AXES = 12, TINY_OPERATION_MAX_OPERANDS = 6 };
+/* What axis has what number. BATCH, KEPT and REDUCED: outermost first, unused ones of extent 1 at the end. */
+enum { TINY_MATMUL_BATCH = 0, TINY_MATMUL_M = 4, TINY_MATMUL_N = 5, TINY_MATMUL_K = 6 };
+enum {
+  TINY_CONVOLUTION_BATCH = 0,
+  TINY_CONVOLUTION_GROUP = 1,
+  TINY_CONVOLUTION_OUT_CHANNEL = 2, /* of one group */
+  TINY_CONVOLUTION_IN_CHANNEL = 3,  /* of one group; summed */
+  TINY_CONVOLUTION_OUT = 4,         /* 4 5 6: positions of the output, outermost first */
+  TINY_CONVOLUTION_WINDOW = 7       /* 7 8 9: positions in the window, in the order of OUT; summed */
+};
+enum { TINY_REDUCTION_KEPT = 0, TINY_REDUCTION_REDUCED = 4 };
+enum { TINY_SOFTMAX_KEPT = 0, TINY_SOFTMAX_AXIS = 4 };
+enum {
+  TINY_ATTENTION_BATCH = 0, /* 0 1 2: batch, heads, … */
+  TINY_ATTENTION_QUERY = 3,
+  TINY_ATTENTION_KEY = 4,
+  TINY_ATTENTION_DEPTH = 5, /* e: summed in the scores */
+  TINY_ATTENTION_VALUE = 6  /* d */
+};
+
+typedef enum {
+  TINY_ROLE_OUTPUT = 0,
+  TINY_ROLE_A = 1,
+  TINY_ROLE_B = 2,
+  TINY_ROLE_BIAS = 3,
+  TINY_ROLE_MASK = 4,
+  TINY_ROLE_B2 = 5
+} TinyOperandRole;
+
+typedef enum {
+  TINY_ACTIVATION_NONE = 0,
+  TINY_ACTIVATION_RELU = 1,    /* max (r, 0) */
+  TINY_ACTIVATION_SIGMOID = 2, /* 1 / (1 + exp (-r)) */
+  TINY_ACTIVATION_TANH = 3,
+  TINY_ACTIVATION_SILU = 4,    /* r * sigmoid (r) */
+  TINY_ACTIVATION_GELU = 5     /* r * (1 + tanh (sqrt (2 / pi) * (r + 0.044715 * r^3))) / 2 */
+} TinyActivation;
+
+typedef struct TinyOperandView {
+  uint32_t role;       /* TinyOperandRole; each at most once */
+  uint32_t dtype;      /* TinyDType of an element */
+  uint32_t buffer;     /* its number in TinyCommand.buffers; two operands that are read may have one */
+  uint32_t reserved0;
+  uint64_t n_elements; /* of that buffer */
+  int64_t offset;      /* in elements */
+  int64_t strides[TINY_OPERATION_MAX_AXES]; /* in elements, by axis */
+  uint64_t reserved[2];
+} TinyOperandView;
+
+enum { TINY_OPERATION_CAUSAL = 1u };
+enum { TINY_OPERATION_VERSION = 1 };
+typedef struct TinyOperation {
+  uint32_t struct_size;
+  uint32_t flags;          /* TINY_OPERATION_* */
+  uint32_t version;        /* of what the fields mean: TINY_OPERATION_VERSION */
+  uint32_t kind;           /* TinyOperationKind */
+  uint32_t n_axes;         /* of the kind; extents beyond are 1 */
+  uint32_t n_operands;     /* the OUTPUT is the first */
+  uint32_t n_buffers;      /* of a DISPATCH, which has no variables; at most n_operands */
+  uint32_t compute_dtype;  /* TinyDType */
+  uint32_t activation;     /* TinyActivation */
+  uint32_t reduce;         /* TinyInstrOp ADD, MUL or MAX: of a REDUCTION; else 0 */
+  double scale;            /* 1: none */
+  int64_t extents[TINY_OPERATION_MAX_AXES]; /* at least 1 each */
+  /* CONVOLUTION, for each of the OUT axes; else 0 */
+  int64_t window_input[3];    /* positions that A has */
+  int64_t window_step[3];     /* the stride of the convolution */
+  int64_t window_dilation[3];
+  int64_t window_padding[3];  /* before the first position; may be negative: what is cut off */
+  uint64_t reserved[16];
+  TinyOperandView operands[TINY_OPERATION_MAX_OPERANDS];
+} TinyOperation;
+
+/* What claim() answers. The core zeroes it, sets struct_size, and ignores what it says when claim() fails. */
+enum { TINY_CLAIM_DECLINED = 0, TINY_CLAIM_ACCEPTED = 1 };
+typedef struct TinyClaim {
+  uint32_t struct_size;
+  uint32_t flags;    /* 0 */
+  uint32_t verdict;  /* TINY_CLAIM_* */
+  uint32_t reserved0;
+  /* ACCEPTED: the nanoseconds that one launch is expected to take on a device of that arch, its own overhead and all
+   * conversions of layout included. The core takes the offer when that is less than its own estimate for the
+   * kernels that it replaces. 0: it is better in any case. */
+  uint64_t cost_ns;
+  uint64_t reserved[4];
+  /* For people, NUL-terminated UTF-8, lower case, no full stop: why it is declined, or what makes it
+   * cost so much. Shown by `tinycore explain` and DEBUG=2; of a declined one required. */
+  char reason[256];
+} TinyClaim;
+
 /* ---- code: how a kernel becomes a binary ---- */
 typedef struct TinyCompileArgs {
   uint32_t struct_size;
@@ -282,17 +415,23 @@ typedef struct TinyCompileArgs {
   const char *name;           /* the kernel's entry name */
   const char *source;         /* dialect renderers: the text; else NULL */
   uint64_t source_size;
-  const TinyLinear *linear;   /* always */
-  uint64_t reserved[4];
+  const TinyLinear *linear;   /* NULL: an operation */
+  /* What claim() accepted, to be compiled instead of a kernel: then source and linear are NULL. The program has as many
+   * buffer parameters as it says, no variables, and is dispatched with a grid of one. Valid during the call. */
+  const TinyOperation *operation;
+  uint64_t reserved[3];
 } TinyCompileArgs;
 
 typedef struct TinyHost TinyHost;
 
+/* TINY_RENDERER_CLAIMS_ONLY: compile() takes nothing but operations that claim() accepted; target() and dialect
+ * are NULL. Other kernels are made by another renderer: see TINY_MODULE_BESIDE_HOST. */
+enum { TINY_RENDERER_CLAIMS_ONLY = 1u };
 /* One way of turning kernels into programs. With a dialect the core renders source for compile();
  * without one compile() walks the linear program itself. Needs no device. */
 typedef struct TinyRenderer {
   uint32_t struct_size;
-  uint32_t flags;
+  uint32_t flags;             /* TINY_RENDERER_* */
   const char *name;           /* "LLVM", as after the colon in DEV=CPU:LLVM */
   const char *code_version;   /* changes when the same input may give other code; in the cache key */
   const TinyDialect *dialect; /* or NULL */
@@ -307,7 +446,13 @@ typedef struct TinyRenderer {
   /* Text of a binary for DEBUG=7, NUL-terminated from host->alloc. Optional. */
   TinyStatus (*disassemble) (const void *data, uint64_t size, char **out_text,
                              TinyPluginError *error);
-  uint64_t reserved[8];
+  /* Whether an operation is to be computed here. @arch is what compile() is given. Answers from @arch and
+   * @operation alone and gives the same answer each time, as schedules are kept; takes microseconds, runs nothing. Called from any thread, by
+   * several at once. A failure is taken as declined, with the error's text as the reason. Optional: without it no
+   * operations are looked for, and nothing is different from a core that cannot. */
+  TinyStatus (*claim) (const char *arch, const TinyOperation *operation, TinyClaim *out,
+                       TinyPluginError *error);
+  uint64_t reserved[7];
 } TinyRenderer;
 
 /* ---- what the core gives the plugin ---- */
@@ -506,11 +651,23 @@ typedef struct TinyDeviceTable {
    * need no sync(). */
   TinyStatus (*sync) (TinyPluginDevice *device, const TinySpan *span, uint32_t direction,
                       TinyPluginError *error);
-  uint64_t reserved[11];
+  /* Optional: host memory that belongs to somebody else, such as another backend's device, as a buffer: @n_bytes from @memory on, which
+   * is aligned as info() asks and stays there until free(), which leaves it alone. Nothing is copied: programs read and write that
+   * memory, and when submit() has returned what they wrote is there. For devices with TINY_DEVICE_HOST_MEMORY; one that has it can run the
+   * kernels that a module with TINY_MODULE_BESIDE_HOST does not claim. */
+  TinyStatus (*import_host) (TinyPluginDevice *device, void *memory, uint64_t n_bytes,
+                             TinyPluginBuffer **out, TinyPluginError *error);
+  uint64_t reserved[10];
 } TinyDeviceTable;
 
 /* ---- the module ---- */
-enum { TINY_MODULE_ANY_RENDERER = 1u }; /* takes programs of every other backend's renderers */
+enum {
+  TINY_MODULE_ANY_RENDERER = 1u, /* takes programs of every other backend's renderers */
+  /* Its renderers only claim operations (TINY_RENDERER_CLAIMS_ONLY), and its devices have TINY_DEVICE_HOST_MEMORY. All other kernels
+   * are made and run by another backend, the processor's unless DEV=NAME:SELECTOR:BACKEND says which, straight on the
+   * memory that map() gives. Nothing is copied, and commands of the two never run at the same time on the same buffer. */
+  TINY_MODULE_BESIDE_HOST = 2u
+};
 typedef struct TinyPluginModule {
   uint32_t struct_size;
   uint32_t flags;

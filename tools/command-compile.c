@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT
  *
- * command-compile.c: tinycore compile and tinycore explain, for files in the IR's text form. */
+ * command-compile.c: tinycore compile, for files in the IR's text form. */
 #include <stdio.h>
 #include <string.h>
 
-#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-executable.h"
 #include "ir/tiny-text.h"
 #include "render/tiny-render.h"
-#include "rewrite/tiny-affine.h"
 #include "tools/commands.h"
 #include "tools/kernel-files.h"
 
@@ -128,105 +126,4 @@ tinycore_compile (int argc, char **argv)
   }
   Emission emission = { .form = form };
   return compile_file (argv[1], dev, opts, &emission, output);
-}
-
-/* One access: its strides by range, offset and mask, where the index is affine. */
-static void
-explain_access (TinyGraph *graph, const TinyNode *access)
-{
-  const char *what = access->op == TINY_OP_LOAD ? "reads" : "writes";
-  g_autofree char *index = tiny_node_to_string (access->sources[1]);
-  printf ("    %s slot %" G_GINT64_FORMAT " at %s\n", what, access->sources[0]->arg, index);
-  TinyAffine affine;
-  if (tiny_affine (graph, access->sources[1], &affine) && affine.rest == NULL) {
-    printf ("      strides");
-    for (guint i = 0; i < affine.n_terms; i++)
-      printf (" %" G_GINT64_FORMAT "×range%u", affine.terms[i].stride,
-              tiny_range_get_number (affine.terms[i].range));
-    printf (", offset %" G_GINT64_FORMAT "\n", affine.offset);
-  }
-  TinyNode *gate = NULL;
-  if (access->op == TINY_OP_LOAD && access->n_sources > 2)
-    gate = access->sources[2];
-  if (access->op == TINY_OP_STORE && access->n_sources > 3)
-    gate = access->sources[3];
-  if (gate != NULL) {
-    g_autofree char *mask = tiny_node_to_string (gate);
-    printf ("      where %s\n", mask);
-  }
-}
-
-static gboolean
-explain_kernel (TinyDevice *device, TinyGraph *graph, TinyNode *kernel, GError **error)
-{
-  g_autoptr (TinyGraph) own = tiny_graph_new ();
-  TinyNode *sink = tiny_graph_import (own, kernel);
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (own, &sink, 1);
-  printf ("  kernel %s\n", sink->text ? sink->text : "");
-  for (guint i = 0; i < order->len; i++) {
-    const TinyNode *node = order->pdata[i];
-    if (node->op == TINY_OP_RANGE)
-      printf ("    range%u: %s, %" G_GINT64_FORMAT " times\n", tiny_range_get_number (node),
-              tiny_range_kind_to_string (tiny_range_get_kind (node)),
-              tiny_range_get_extent (node));
-  }
-  for (guint i = 0; i < order->len; i++) {
-    const TinyNode *node = order->pdata[i];
-    if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
-      explain_access (own, node);
-  }
-  g_autoptr (TinyLinearProgram) program
-      = tiny_codegen_compile (own, sink, tiny_device_get_target (device), NULL, 0, error);
-  if (program == NULL)
-    return FALSE;
-  printf ("    optimisations on %s: %s\n", tiny_device_get_name (device),
-          program->opts && program->opts[0] ? program->opts : "none");
-  printf ("    %u instructions, about %" G_GINT64_FORMAT " operations on %" G_GINT64_FORMAT
-          " bytes\n",
-          program->linear.n_instrs, program->n_flops, program->n_bytes);
-  return TRUE;
-}
-
-int
-tinycore_explain (int argc, char **argv)
-{
-  g_autofree char *dev = NULL;
-  gboolean fusion = FALSE;
-  int status = 0;
-  const GOptionEntry entries[] = {
-    { "dev", 0, 0, G_OPTION_ARG_STRING, &dev, "device to explain it for, as DEV=", "D" },
-    { "fusion", 0, 0, G_OPTION_ARG_NONE, &fusion,
-      "why each value between kernels is stored, and what it costs", NULL },
-    G_OPTION_ENTRY_NULL,
-  };
-  if (!tinycore_parse (&argc, &argv, "FILE.tir", "Shows how an IR file becomes kernels.",
-                       entries, &status))
-    return status;
-  if (argc != 2) {
-    g_printerr ("usage: tinycore explain FILE.tir [--dev D] [--fusion]\n");
-    return EXIT_USAGE;
-  }
-  GError *error = NULL;
-  g_auto (Kernels) kernels = { 0 };
-  TinyDevice *device = NULL;
-  if (fusion)
-    tiny_env_set_int (TINY_ENV_EXPLAIN, 1);
-  if ((device = tinycore_open_device (dev, &error)) == NULL
-      || !kernels_read (argv[1], device, &kernels, &error))
-    return tinycore_fail (error);
-  printf ("%s: %u kernel%s\n", argv[1], kernels.kernels->len,
-          kernels.kernels->len == 1 ? "" : "s");
-  for (guint i = 0; i < kernels.kernels->len; i++)
-    if (!explain_kernel (device, kernels_get_graph (&kernels), kernels.kernels->pdata[i],
-                         &error))
-      return tinycore_fail (error);
-  if (kernels.schedule != NULL) {
-    gint64 stored = 0;
-    for (guint i = 0; i < kernels.schedule->n_arenas; i++)
-      stored += kernels.schedule->arenas[i].n_bytes;
-    printf ("  temporaries: %" G_GINT64_FORMAT " bytes\n", stored);
-    if (kernels.schedule->explanation != NULL)
-      printf ("%s", kernels.schedule->explanation);
-  }
-  return 0;
 }

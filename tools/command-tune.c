@@ -27,7 +27,7 @@ tune_file (const char *path, GError **error)
   guint n = kernels.kernels->len;
   g_autofree TinyExecutable **executables = g_new (TinyExecutable *, n + 1);
   return tiny_executables_get (device, kernels_get_graph (&kernels),
-                               (TinyNode *const *) kernels.kernels->pdata, n, executables,
+                               (TinyNode *const *) kernels.kernels->pdata, NULL, n, executables,
                                error);
 }
 

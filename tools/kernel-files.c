@@ -17,6 +17,7 @@ kernels_clear (Kernels *self)
   g_clear_pointer (&self->graph, tiny_graph_free);
   g_clear_pointer (&self->schedule, tiny_schedule_free);
   g_clear_pointer (&self->kernels, g_ptr_array_unref);
+  g_clear_pointer (&self->verdicts, g_array_unref);
 }
 
 TinyGraph *
@@ -39,6 +40,24 @@ static const TinyTarget *
 get_target (const char *name, gpointer device)
 {
   return tiny_device_get_target (device);
+}
+
+typedef struct {
+  TinyDevice *device;
+  GArray *verdicts;
+} Asked;
+
+static const TinyTarget *
+find_target (const char *name, gpointer asked)
+{
+  return get_target (name, ((Asked *) asked)->device);
+}
+
+static gboolean
+claim (const char *name, const TinyOperation *operation, double own_ns, gpointer data)
+{
+  Asked *asked = data;
+  return tiny_claims_decide (asked->device, operation, own_ns, asked->verdicts);
 }
 
 gboolean
@@ -75,7 +94,10 @@ kernels_read (const char *path, TinyDevice *device, Kernels *out, GError **error
     g_ptr_array_add (out->kernels, root);
     return TRUE;
   }
-  const TinyScheduleOptions options = { .find_target = get_target, .data = device };
+  out->verdicts = g_array_new (FALSE, FALSE, sizeof (TinyVerdict));
+  Asked asked = { device, out->verdicts };
+  const TinyScheduleOptions options
+      = { .find_target = find_target, .data = &asked, .claim = claim };
   out->schedule = tiny_schedule_new_with (g_steal_pointer (&graph), root, &options, error);
   for (guint i = 0; out->schedule != NULL && i < out->schedule->n_items; i++)
     if (out->schedule->items[i].kind == TINY_SCHEDULE_KERNEL)

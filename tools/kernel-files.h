@@ -3,7 +3,7 @@
  * kernel-files.h: the kernels of a file in the IR's text form. */
 #pragma once
 
-#include "device/tiny-device.h"
+#include "engine/tiny-claims.h"
 #include "schedule/tiny-schedule.h"
 
 /* The kernels of a file. */
@@ -11,6 +11,7 @@ typedef struct {
   TinyGraph *graph;       /* of a kernel file; else NULL */
   TinySchedule *schedule; /* of a tensor graph; else NULL */
   GPtrArray *kernels;     /* SINKs */
+  GArray *verdicts;       /* TinyVerdict: what the device was asked, and said */
 } Kernels;
 
 /* Reads a kernel (SINK of STOREs), or a tensor graph, which is scheduled for @device. */

@@ -25,6 +25,7 @@ struct _TinyDevice {
                            it is first wanted; @queue where the device has no other */
   GMutex transfers_lock;
   TinyPool *pool;
+  TinyDevice *runner; /* of kernels, on this device's memory; NULL: it runs them itself */
   gint lost;
 };
 

@@ -59,10 +59,11 @@ check_module (const TinyPluginModule *module, const char *name, GError **error)
     { module->open != NULL, "open" },
     { module->n_renderers == 0 || module->renderers != NULL, "renderers" },
   };
-  if ((module->flags & ~TINY_MODULE_ANY_RENDERER) != 0) {
+  const guint32 unknown = module->flags & ~(TINY_MODULE_ANY_RENDERER | TINY_MODULE_BESIDE_HOST);
+  if (unknown != 0) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
                  "%s: the module table has flags 0x%x, which this core does not know", name,
-                 module->flags & ~TINY_MODULE_ANY_RENDERER);
+                 unknown);
     return FALSE;
   }
   for (guint i = 0; i < G_N_ELEMENTS (required); i++)
@@ -99,17 +100,38 @@ copy_renderer (TinyRenderer *to, const void *from, TinyDialect *dialect, GError 
                         G_STRUCT_OFFSET (TinyRenderer, reserved), G_N_ELEMENTS (to->reserved),
                         "the renderer", error))
     return FALSE;
+  const gboolean claims = (to->flags & TINY_RENDERER_CLAIMS_ONLY) != 0;
   const char *slot = to->name == NULL || to->name[0] == 0 ? "name"
-                     : to->target == NULL                 ? "target"
+                     : to->target == NULL && !claims      ? "target"
                      : to->compile == NULL                ? "compile"
+                     : to->claim == NULL && claims        ? "claim"
                                                           : NULL;
-  if (slot != NULL || to->flags != 0) {
+  if (slot != NULL || (to->flags & ~TINY_RENDERER_CLAIMS_ONLY) != 0) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "the renderer %s%s",
                  slot ? "lacks the required slot " : "has flags that this core does not know",
                  slot ? slot : "");
     return FALSE;
   }
   return copy_dialect (to, dialect, error);
+}
+
+/* A module has renderers that make kernels, or runs beside the host and has some that claim. */
+static gboolean
+check_renderers (TinyBackend *self, GError **error)
+{
+  const gboolean is_beside = (self->module.flags & TINY_MODULE_BESIDE_HOST) != 0;
+  const char *wrong = is_beside && self->module.n_renderers == 0
+                          ? "runs beside the host and has no renderer that claims operations"
+                      : is_beside && (self->module.flags & TINY_MODULE_ANY_RENDERER) != 0
+                          ? "runs beside the host and takes programs of any renderer"
+                          : NULL;
+  for (guint i = 0; i < self->module.n_renderers && wrong == NULL; i++)
+    if (((self->renderers[i].flags & TINY_RENDERER_CLAIMS_ONLY) != 0) != is_beside)
+      wrong = is_beside ? "runs beside the host and has a renderer for more than claims"
+                        : "has a renderer for claims alone and does not run beside the host";
+  if (wrong != NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: the module %s", self->name, wrong);
+  return wrong == NULL;
 }
 
 /* The plugin's array has elements as large as the plugin's own struct, not ours. */
@@ -128,7 +150,7 @@ copy_renderers (TinyBackend *self, GError **error)
     next += self->renderers[i].struct_size;
   }
   self->module.renderers = self->renderers;
-  return TRUE;
+  return check_renderers (self, error);
 }
 
 /* ---- life ---- */
@@ -264,7 +286,7 @@ tiny_backend_get_module (TinyBackend *self)
 const TinyRenderer *
 tiny_backend_find_renderer (TinyBackend *self, const char *name)
 {
-  for (guint i = 0; i < self->module.n_renderers; i++)
+  for (guint i = 0; i < self->module.n_renderers && !tiny_backend_runs_beside_host (self); i++)
     if (name == NULL || name[0] == 0 || g_ascii_strcasecmp (name, self->renderers[i].name) == 0)
       return &self->renderers[i];
   return NULL;
@@ -274,7 +296,7 @@ char *
 tiny_backend_list_renderers (TinyBackend *self)
 {
   GString *out = g_string_new (NULL);
-  for (guint i = 0; i < self->module.n_renderers; i++)
+  for (guint i = 0; i < self->module.n_renderers && !tiny_backend_runs_beside_host (self); i++)
     g_string_append_printf (out, "%s%s", i ? ", " : "", self->renderers[i].name);
   if (out->len == 0)
     g_string_append (out, "none");
@@ -285,6 +307,12 @@ gboolean
 tiny_backend_takes_any_renderer (TinyBackend *self)
 {
   return (self->module.flags & TINY_MODULE_ANY_RENDERER) != 0;
+}
+
+gboolean
+tiny_backend_runs_beside_host (TinyBackend *self)
+{
+  return (self->module.flags & TINY_MODULE_BESIDE_HOST) != 0;
 }
 
 /* ---- module functions ---- */

@@ -50,6 +50,8 @@ const TinyRenderer *tiny_backend_find_renderer (TinyBackend *self, const char *n
 char *tiny_backend_list_renderers (TinyBackend *self);
 /* TRUE if its devices take programs of every backend's renderers. */
 gboolean tiny_backend_takes_any_renderer (TinyBackend *self);
+/* Its devices only compute what they claim; another backend runs the rest on their memory. */
+gboolean tiny_backend_runs_beside_host (TinyBackend *self);
 
 /* Opens a device, asks it what it is and closes it again, without renderer and memory. */
 gboolean tiny_backend_try_device (TinyBackend *self,

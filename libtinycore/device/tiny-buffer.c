@@ -156,6 +156,37 @@ tiny_buffer_get_handle (TinyBuffer *self)
   return block ? block->handle : NULL;
 }
 
+static gboolean
+import_beside (TinyDevice *runner, TinyBlock *block, GError **error)
+{
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
+  const gsize alignment = MAX (runner->info.alignment, 1);
+  TinyStatus status = TINY_STATUS_INVALID;
+  if (block->host == NULL || GPOINTER_TO_SIZE (block->host) % alignment != 0)
+    g_snprintf (plugin_error.text, sizeof plugin_error.text,
+                "map() gave %p, wanted is host memory aligned to %" G_GSIZE_FORMAT, block->host,
+                alignment);
+  else
+    status = runner->table.import_host (runner->handle, block->host, block->n_bytes,
+                                        &block->beside, &plugin_error);
+  if (status >= 0 && block->beside == NULL)
+    status = TINY_STATUS_INTERNAL;
+  return tiny_device_check (runner, status, &plugin_error, "importing host memory", error);
+}
+
+TinyPluginBuffer *
+tiny_buffer_get_handle_on (TinyBuffer *self, TinyDevice *device, GError **error)
+{
+  TinyBlock *block = get_block (self);
+  if (device == self->device)
+    return block->handle;
+  g_mutex_lock (&ensure_lock);
+  const gboolean good = block->beside != NULL || import_beside (device, block, error);
+  g_mutex_unlock (&ensure_lock);
+  return good ? block->beside : NULL;
+}
+
 guint64
 tiny_buffer_get_offset (TinyBuffer *self)
 {

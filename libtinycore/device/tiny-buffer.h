@@ -47,6 +47,9 @@ gsize tiny_buffer_get_n_bytes (TinyBuffer *self);
 gboolean tiny_buffer_ensure (TinyBuffer *self, GError **error);
 /* The plugin's handle, NULL before tiny_buffer_ensure(), and where in it this buffer begins. */
 TinyPluginBuffer *tiny_buffer_get_handle (TinyBuffer *self);
+/* As a buffer of @device, which is its own or runs kernels on that one's memory; NULL on failure. */
+TinyPluginBuffer *
+tiny_buffer_get_handle_on (TinyBuffer *self, TinyDevice *device, GError **error);
 guint64 tiny_buffer_get_offset (TinyBuffer *self);
 /* The whole buffer as a span; it has memory. */
 TinySpan tiny_buffer_get_span (TinyBuffer *self);

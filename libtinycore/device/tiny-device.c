@@ -170,6 +170,32 @@ tiny_renderer_read_target (const TinyRenderer *renderer,
   return TRUE;
 }
 
+/* What runs beside the host computes what it claims in memory of the host, and has a device that runs
+ * kernels there. */
+static gboolean
+set_runner (TinyDevice *self, TinyDevice *runner, GError **error)
+{
+  const char *wrong = NULL;
+  if ((self->info.flags & TINY_DEVICE_HOST_MEMORY) == 0 || self->table.map == NULL)
+    wrong = "its memory is none of the host";
+  else if (runner == NULL)
+    wrong = "no device is given that runs the rest";
+  if (wrong != NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: runs beside the host, but %s",
+                 self->name, wrong);
+  else if (runner->table.import_host == NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "%s: device %s cannot run what is not claimed: it has no import_host(), so it "
+                 "cannot use this device's memory; name another one, such as DEV=%s:CPU",
+                 self->name, runner->name, tiny_backend_get_name (self->backend));
+  else {
+    self->runner = g_object_ref (runner);
+    self->renderer = runner->renderer;
+    self->target = runner->target;
+  }
+  return self->runner != NULL;
+}
+
 static gboolean
 find_renderer (TinyDevice *self, const char *name, GError **error)
 {
@@ -190,13 +216,16 @@ tiny_device_new (TinyBackend *backend, const TinyDeviceOptions *options, GError 
   self->backend = g_object_ref (backend);
   self->code = g_object_ref (options->code ? options->code : backend);
   self->name = g_strdup (options->name);
-  if (!find_renderer (self, options->renderer, error) || !open_handle (self, options->id, error)
-      || !read_info (self, error))
+  const gboolean is_beside = tiny_backend_runs_beside_host (backend);
+  if ((!is_beside && !find_renderer (self, options->renderer, error))
+      || !open_handle (self, options->id, error) || !read_info (self, error))
     return NULL;
   if (self->code == self->backend)
     memcpy (self->target.arch, self->info.arch, sizeof self->target.arch);
-  if (!tiny_renderer_read_target (self->renderer, options->arch ? options->arch : "",
-                                  self->name, &self->target, error))
+  if (!(is_beside
+            ? set_runner (self, options->runner, error)
+            : tiny_renderer_read_target (self->renderer, options->arch ? options->arch : "",
+                                         self->name, &self->target, error)))
     return NULL;
   self->queue = tiny_queue_new_own (self, error);
   if (self->queue == NULL)
@@ -231,6 +260,7 @@ tiny_device_finalize (GObject *object)
   g_mutex_clear (&self->transfers_lock);
   if (self->table.close != NULL)
     self->table.close (self->handle);
+  g_clear_object (&self->runner);
   g_clear_object (&self->code);
   g_clear_object (&self->backend);
   g_free (self->name);
@@ -334,6 +364,12 @@ tiny_device_get_renderer (TinyDevice *self)
   return self->renderer;
 }
 
+TinyDevice *
+tiny_device_get_runner (TinyDevice *self)
+{
+  return self->runner != NULL ? self->runner : self;
+}
+
 const char *
 tiny_device_get_code_stamp (TinyDevice *self)
 {
@@ -373,6 +409,71 @@ GBytes *
 tiny_device_compile (TinyDevice *self, const TinyCompileArgs *args, GError **error)
 {
   return tiny_renderer_compile (self->renderer, self->name, args, error);
+}
+
+/* ---- operations ---- */
+
+/* Whose claim() is asked. */
+static const TinyRenderer *
+get_claimer (TinyDevice *self)
+{
+  return self->runner != NULL ? &tiny_backend_get_module (self->backend)->renderers[0]
+                              : self->renderer;
+}
+
+static const char *
+get_claim_arch (TinyDevice *self)
+{
+  return self->runner != NULL ? self->info.arch : self->target.arch;
+}
+
+gboolean
+tiny_device_has_claims (TinyDevice *self)
+{
+  return get_claimer (self)->claim != NULL;
+}
+
+void
+tiny_device_claim (TinyDevice *self, const TinyOperation *operation, TinyClaim *out)
+{
+  TinyPluginError plugin_error;
+  tiny_plugin_error_init (&plugin_error);
+  *out = (TinyClaim){ .struct_size = sizeof *out };
+  TinyStatus status
+      = get_claimer (self)->claim (get_claim_arch (self), operation, out, &plugin_error);
+  out->reason[sizeof out->reason - 1] = 0;
+  if (status >= 0 && out->flags == 0 && out->verdict <= TINY_CLAIM_ACCEPTED)
+    return;
+  const gboolean has_text = status < 0 && plugin_error.text[0] != 0;
+  *out = (TinyClaim){ .struct_size = sizeof *out };
+  plugin_error.text[sizeof plugin_error.text - 1] = 0;
+  g_snprintf (out->reason, sizeof out->reason, "claim() %s%s",
+              status >= 0 ? "gave an answer that this core does not know" : "failed: ",
+              status >= 0 ? ""
+              : has_text  ? plugin_error.text
+                          : "it does not say why");
+}
+
+GBytes *
+tiny_device_compile_operation (TinyDevice *self,
+                               const TinyOperation *operation,
+                               const char *name,
+                               GError **error)
+{
+  const TinyCompileArgs args = { .struct_size = sizeof args,
+                                 .arch = get_claim_arch (self),
+                                 .name = name,
+                                 .operation = operation };
+  return tiny_renderer_compile (get_claimer (self), self->name, &args, error);
+}
+
+char *
+tiny_device_describe_claims (TinyDevice *self)
+{
+  const TinyRenderer *claimer = get_claimer (self);
+  return g_strdup_printf ("%s %s %s %s", claimer->name,
+                          claimer->code_version ? claimer->code_version : "",
+                          get_claim_arch (self), tiny_backend_get_stamp (self->backend));
 }
 
 char *

@@ -25,6 +25,7 @@ typedef struct {
   TinyBackend *code;    /* whose renderer makes its programs; NULL: the device's own */
   const char *renderer; /* "" or NULL: the first */
   const char *arch;     /* "" or NULL: the machine at hand */
+  TinyDevice *runner;   /* of kernels, where the backend runs beside the host; else NULL */
 } TinyDeviceOptions;
 
 /* Asks @renderer for the target of @arch ("": its default) and checks the answer; @target->arch is
@@ -65,6 +66,9 @@ const TinyDeviceInfo *tiny_device_get_info (TinyDevice *self);
 const TinyDeviceTable *tiny_device_get_table (TinyDevice *self);
 const TinyTarget *tiny_device_get_target (TinyDevice *self);
 const TinyRenderer *tiny_device_get_renderer (TinyDevice *self);
+/* The device that kernels of this one are made for and run on, with this one's memory: itself, or
+ * the one beside which it runs. Its target and renderer are this one's as well. */
+TinyDevice *tiny_device_get_runner (TinyDevice *self);
 /* Changes whenever the plugin whose renderer makes this device's code changes. */
 const char *tiny_device_get_code_stamp (TinyDevice *self);
 TINY_API gboolean tiny_device_is_lost (TinyDevice *self);
@@ -75,6 +79,19 @@ TINY_API gboolean tiny_device_is_lost (TinyDevice *self);
  * May be called from several threads at once. */
 GBytes *tiny_device_compile (TinyDevice *self, const TinyCompileArgs *args, GError **error);
 /* Text of a binary, or NULL with %TINY_ERROR_UNSUPPORTED. */
+/* ---- operations (tiny-plugin.h) ---- */
+/* Whether it claims any. */
+gboolean tiny_device_has_claims (TinyDevice *self);
+/* What its plugin says of @operation; a failure is in out->reason. Thread-safe. */
+void tiny_device_claim (TinyDevice *self, const TinyOperation *operation, TinyClaim *out);
+/* A binary of what was claimed, for a program called @name. */
+GBytes *tiny_device_compile_operation (TinyDevice *self,
+                                       const TinyOperation *operation,
+                                       const char *name,
+                                       GError **error);
+/* What makes those binaries: its name, version, architecture and file, as one text (transfer full). */
+char *tiny_device_describe_claims (TinyDevice *self);
+
 char *tiny_device_disassemble (TinyDevice *self, GBytes *binary, GError **error);
 
 /* ---- work ---- */

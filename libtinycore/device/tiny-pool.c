@@ -61,6 +61,9 @@ static void
 free_block (TinyPool *self, TinyBlock *block)
 {
   tiny_queue_wait (self->device->queue, block->used, G_MAXUINT64, NULL);
+  TinyDevice *runner = self->device->runner;
+  if (block->beside != NULL)
+    runner->table.free (runner->handle, block->beside);
   self->device->table.free (self->device->handle, block->handle);
   g_slice_free (TinyBlock, block);
 }

@@ -21,7 +21,9 @@ typedef struct {
   TinyPluginBuffer *handle;
   void *host; /* its address in host memory, or NULL */
   gsize n_bytes;
-  gboolean is_foreign;   /* the program's own: not for others when it comes back */
+  gboolean is_foreign; /* the program's own: not for others when it comes back */
+  TinyPluginBuffer
+      *beside;           /* the same memory as a buffer of the device's runner, once wanted */
   guint64 used, written; /* points on the device's own queue of the last work that touches it */
   GList in_class, in_age; /* links while it waits */
 } TinyBlock;

@@ -31,7 +31,7 @@ tiny_program_new (TinyDevice *device,
   TinyProgramArgs args = {
     .struct_size = sizeof args,
     .name = name,
-    .arch = device->target.arch,
+    .arch = device->runner != NULL ? device->info.arch : device->target.arch,
     .data = data,
     .size = size,
     .n_params = n_params,

@@ -8,6 +8,7 @@
 #include "base/tiny-env.h"
 #include "base/tiny-timing.h"
 #include "engine/tiny-cache.h"
+#include "engine/tiny-claims.h"
 #include "engine/tiny-debug.h"
 #include "render/tiny-render.h"
 
@@ -106,6 +107,30 @@ tiny_code_make (TinyCode *self,
   tiny_code_head_fill (&self->head, program);
   self->binary = tiny_code_compile (device, program, tag, error);
   self->ns_compile = tiny_debug_now_ns () - middle;
+  return self->binary != NULL;
+}
+
+gboolean
+tiny_code_make_operation (TinyCode *self,
+                          TinyDevice *device,
+                          const TinyOperation *operation,
+                          GError **error)
+{
+  gint64 start = tiny_debug_now_ns ();
+  g_autofree char *name = tiny_operation_to_name (operation);
+  self->head = (TinyCodeHead){ .n_params = operation->n_buffers,
+                               .grid = { 1, 1, 1 },
+                               .group = { 1, 1, 1 },
+                               .dtype = operation->compute_dtype,
+                               .n_flops = tiny_operation_count_flops (operation),
+                               .n_bytes = tiny_operation_count_bytes (operation) };
+  g_strlcpy (self->head.name, name, sizeof self->head.name);
+  TinyTiming timing = tiny_timing_begin ("compile", "operation");
+  self->binary = tiny_device_compile_operation (device, operation, self->head.name, error);
+  tiny_timing_end (&timing);
+  if (self->binary == NULL)
+    g_prefix_error (error, "operation %s, which it claimed: ", name);
+  self->ns_compile = tiny_debug_now_ns () - start;
   return self->binary != NULL;
 }
 

@@ -45,6 +45,11 @@ gboolean tiny_code_make (TinyCode *self,
                          guint n_opts,
                          const char *tag,
                          GError **error);
+/* The binary of what a unit of @device claimed. */
+gboolean tiny_code_make_operation (TinyCode *self,
+                                   TinyDevice *device,
+                                   const TinyOperation *operation,
+                                   GError **error);
 void tiny_code_clear (TinyCode *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyCode, tiny_code_clear)
 

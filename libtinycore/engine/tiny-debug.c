@@ -9,8 +9,12 @@
 void
 tiny_debug_print_device (TinyDevice *device)
 {
-  g_printerr ("device %s: renderer %s, architecture %s\n", tiny_device_get_name (device),
-              tiny_device_get_renderer (device)->name, tiny_device_get_target (device)->arch);
+  TinyDevice *runner = tiny_device_get_runner (device);
+  g_printerr ("device %s: %s%s%srenderer %s, architecture %s\n", tiny_device_get_name (device),
+              runner != device ? "kernels that it does not claim run on " : "",
+              runner != device ? tiny_device_get_name (runner) : "",
+              runner != device ? ", " : "", tiny_device_get_renderer (device)->name,
+              tiny_device_get_target (device)->arch);
 }
 
 void
@@ -18,7 +22,9 @@ tiny_debug_print_launch (TinyDevice *device, const TinyExecutable *executable, g
 {
   double at = (double) MAX (ns, 1), n_flops = (double) executable->n_flops,
          n_bytes = (double) executable->n_bytes;
-  const TinyRoof *roof = tiny_roof_find (device);
+  /* What a device beside another does by itself has no roof: kernels measured that. */
+  const TinyRoof *roof
+      = tiny_device_get_runner (device) == device ? tiny_roof_find (device) : NULL;
   char share[64] = "";
   if (roof != NULL) {
     TinyRoofBound bound = tiny_roof_bound (roof, executable->dtype, n_flops, n_bytes);

@@ -20,17 +20,19 @@
 #include "device/tiny-backend.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-cache.h"
+#include "engine/tiny-claims.h"
 #include "engine/tiny-code.h"
 #include "engine/tiny-tuned.h"
 
 /* One kernel on its way. */
 typedef struct {
   TinyDevice *device;
-  TinyNode *kernel;         /* of a shared graph, read only */
-  char digest[33], key[33]; /* of the kernel alone; of all that makes the binary */
-  char *opts;               /* a list that was found for it, or NULL */
-  const char *opts_file;    /* where that is from, or NULL */
-  guint n_nodes;            /* of the kernel as scheduled */
+  TinyNode *kernel;               /* of a shared graph, read only */
+  const TinyOperation *operation; /* to compute instead, or NULL */
+  char digest[33], key[33];       /* of the kernel alone; of all that makes the binary */
+  char *opts;                     /* a list that was found for it, or NULL */
+  const char *opts_file;          /* where that is from, or NULL */
+  guint n_nodes;                  /* of the kernel as scheduled */
   TinyCode code;
   GError *error;
   gboolean from_disk;
@@ -117,6 +119,19 @@ make_key (Job *job)
   tiny_executable_make_key (job->device, digest, 16, job->key);
 }
 
+/* Of what the device's plugin makes of the operation. */
+static void
+make_operation_key (Job *job)
+{
+  const TinyOperation *operation = job->operation;
+  g_autofree char *maker = tiny_device_describe_claims (job->device);
+  g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
+  g_checksum_update (sum, (const guchar *) operation, sizeof *operation);
+  g_checksum_update (sum, (const guchar *) get_build_id ()->str, (gssize) get_build_id ()->len);
+  g_checksum_update (sum, (const guchar *) maker, -1);
+  g_strlcpy (job->key, g_checksum_get_string (sum), sizeof job->key);
+}
+
 /* Asks for a list of optimisations that was found for the kernel, which changes the key. */
 static void
 find_opts (Job *job)
@@ -154,7 +169,9 @@ static void
 generate (Job *job)
 {
   TINY_TIMED ("engine", "kernel");
-  if (job->opts == NULL || !generate_tuned (job))
+  if (job->operation != NULL)
+    tiny_code_make_operation (&job->code, job->device, job->operation, &job->error);
+  else if (job->opts == NULL || !generate_tuned (job))
     tiny_code_make (&job->code, job->device, job->kernel, NULL, 0, job->key, &job->error);
 }
 
@@ -202,8 +219,8 @@ run_job (gpointer data, gpointer unused)
   const TinyTraceArg args[] = { { "device", tiny_device_get_name (job->device), 0 },
                                 { "from", job->from_disk ? "disk" : "codegen", 0 },
                                 { "optimisations", job->code.head.opts, 0 } };
-  tiny_trace_end (start, "compile", job->kernel->text ? job->kernel->text : "kernel", args,
-                  G_N_ELEMENTS (args));
+  const char *name = job->operation != NULL ? job->code.head.name : job->kernel->text;
+  tiny_trace_end (start, "compile", name ? name : "kernel", args, G_N_ELEMENTS (args));
 }
 
 /* The larger first, so that none is left to run alone at the end. */
@@ -293,6 +310,22 @@ finish_job (Job *job, GError **error)
   return executable;
 }
 
+static Job *
+job_new (TinyDevice *device, TinyNode *kernel, const TinyOperation *operation)
+{
+  Job *job = g_new0 (Job, 1);
+  job->device = operation != NULL ? device : tiny_device_get_runner (device);
+  job->kernel = kernel;
+  job->operation = operation;
+  if (operation != NULL) {
+    make_operation_key (job);
+  } else {
+    make_key (job);
+    find_opts (job);
+  }
+  return job;
+}
+
 static char *
 full_key (const Job *job)
 {
@@ -303,6 +336,7 @@ gboolean
 tiny_executables_get (TinyDevice *device,
                       TinyGraph *graph,
                       TinyNode *const *kernels,
+                      const TinyOperation *const *operations,
                       guint n,
                       TinyExecutable **out_executables,
                       GError **error)
@@ -314,11 +348,7 @@ tiny_executables_get (TinyDevice *device,
   if (loaded == NULL)
     loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   for (guint i = 0; i < n; i++) {
-    Job *job = g_new0 (Job, 1);
-    job->device = device;
-    job->kernel = kernels[i];
-    make_key (job);
-    find_opts (job);
+    Job *job = job_new (device, kernels[i], operations != NULL ? operations[i] : NULL);
     g_ptr_array_add (jobs, job);
     g_autofree char *key = full_key (job);
     if (!g_hash_table_contains (loaded, key) && g_hash_table_add (asked, g_strdup (key)))

@@ -26,12 +26,14 @@ typedef struct {
 
 /* Makes executables of @kernels (SINKs of @graph, which is only read), on all cores;
  * out_executables[i] is owned by the engine and lives as long as the process. @device is one that
- * is open.
+ * is open. Where operations[i] is not NULL (@operations may be) a unit of the device computes that instead. What
+ * runs an executable is its program's device: kernels of one that runs beside another run there.
  *
  * Errors: those of codegen, the plugin's compiler and its loader, naming the kernel. */
 gboolean tiny_executables_get (TinyDevice *device,
                                TinyGraph *graph,
                                TinyNode *const *kernels,
+                               const TinyOperation *const *operations,
                                guint n,
                                TinyExecutable **out_executables,
                                GError **error);

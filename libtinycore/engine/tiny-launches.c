@@ -141,17 +141,39 @@ count_touched (const TinyTarget *target, gint64 n_bytes)
   return packs ? (guint64) (n_bytes + 3) & ~G_GUINT64_CONSTANT (3) : (guint64) n_bytes;
 }
 
+/* What runs @launch: its device, or the one that runs kernels on that one's memory. */
+static TinyDevice *
+get_runner (const Launch *launch)
+{
+  return launch->device != NULL ? tiny_program_get_device (launch->executable->program) : NULL;
+}
+
 static gboolean
-fill_span (TinySpan *span, const TinyBinding *binding, GError **error)
+fill_span (TinySpan *span, const TinyBinding *binding, TinyDevice *runner, GError **error)
 {
   if (!tiny_buffer_ensure (binding->buffer, error))
     return FALSE;
+  TinyPluginBuffer *handle = runner != NULL
+                                 ? tiny_buffer_get_handle_on (binding->buffer, runner, error)
+                                 : tiny_buffer_get_handle (binding->buffer);
+  if (handle == NULL)
+    return FALSE;
   *span = (TinySpan){
-    .buffer = tiny_buffer_get_handle (binding->buffer),
+    .buffer = handle,
     .offset = (guint64) binding->offset + tiny_buffer_get_offset (binding->buffer),
     .n_bytes = count_touched (tiny_device_get_target (tiny_buffer_get_device (binding->buffer)),
                               binding->n_bytes)
   };
+  return TRUE;
+}
+
+static gboolean
+fill_spans (TinyLaunches *self, const Launch *launch, GError **error)
+{
+  for (guint i = launch->first_binding; i < launch->first_binding + launch->n_bindings; i++)
+    if (!fill_span (&self->spans[i], &g_array_index (self->bindings, TinyBinding, i),
+                    get_runner (launch), error))
+      return FALSE;
   return TRUE;
 }
 
@@ -185,8 +207,8 @@ mark_overlaps (TinyLaunches *self)
   enum { MAX_TOGETHER = 32 }; /* more fill no device, and each is compared with all */
   const Launch *launches = &g_array_index (self->launches, Launch, 0);
   for (guint i = 0, first = 0; i < self->launches->len; i++) {
-    TinyDevice *device = launches[i].device;
-    gboolean overlaps = device != NULL && launches[first].device == device
+    TinyDevice *device = get_runner (&launches[i]);
+    gboolean overlaps = device != NULL && get_runner (&launches[first]) == device
                         && (tiny_device_get_info (device)->flags & TINY_DEVICE_OVERLAPS) != 0
                         && i > first && i - first < MAX_TOGETHER;
     for (guint j = first; overlaps && j < i; j++)
@@ -202,16 +224,20 @@ tiny_launches_replace (TinyLaunches *self,
                        TinyBuffer *const *to,
                        guint n)
 {
-  for (guint i = 0; i < self->bindings->len; i++) {
-    TinyBinding *binding = &g_array_index (self->bindings, TinyBinding, i);
-    TinyBuffer *before = binding->buffer;
-    int at = find_buffer (before, from, n);
-    if (at < 0 || to[at] == before)
-      continue;
-    binding->buffer = tiny_buffer_ref (to[at]);
-    tiny_buffer_unref (before);
-    if (self->spans != NULL && !fill_span (&self->spans[i], binding, NULL))
-      forget_commands (self);
+  for (guint l = 0; l < self->launches->len; l++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, l);
+    for (guint i = launch->first_binding; i < launch->first_binding + launch->n_bindings; i++) {
+      TinyBinding *binding = &g_array_index (self->bindings, TinyBinding, i);
+      TinyBuffer *before = binding->buffer;
+      int at = find_buffer (before, from, n);
+      if (at < 0 || to[at] == before)
+        continue;
+      binding->buffer = tiny_buffer_ref (to[at]);
+      tiny_buffer_unref (before);
+      if (self->spans != NULL
+          && !fill_span (&self->spans[i], binding, get_runner (launch), NULL))
+        forget_commands (self);
+    }
   }
   /* Other memory, other waits. */
   if (self->commands != NULL)
@@ -245,8 +271,8 @@ build_commands (TinyLaunches *self, GError **error)
 {
   self->commands = g_new0 (TinyCommand, self->launches->len + 1);
   self->spans = g_new0 (TinySpan, self->bindings->len + 1);
-  for (guint i = 0; i < self->bindings->len; i++)
-    if (!fill_span (&self->spans[i], &g_array_index (self->bindings, TinyBinding, i), error)) {
+  for (guint i = 0; i < self->launches->len; i++)
+    if (!fill_spans (self, &g_array_index (self->launches, Launch, i), error)) {
       forget_commands (self);
       return FALSE;
     }
@@ -334,17 +360,18 @@ trace_run (TinyLaunches *self, guint first, guint end, gint64 start)
   for (guint i = first; i < end; i++)
     at -= (gint64) self->ns[i];
   const TinyTraceArg of_all[]
-      = { { "device", tiny_device_get_name (launches[first].device), 0 },
+      = { { "device", tiny_device_get_name (get_runner (&launches[first])), 0 },
           { "kernels", NULL, end - first } };
   tiny_trace_add (MIN (start, at), now, "submit", "submit", of_all, G_N_ELEMENTS (of_all));
   for (guint i = first; i < end; i++) {
     const TinyExecutable *executable = launches[i].executable;
     gint64 ns = (gint64) self->ns[i];
     double s = (double) MAX (ns, 1) * 1e-9;
-    const TinyTraceArg args[] = { { "device", tiny_device_get_name (launches[i].device), 0 },
-                                  { "GFLOP/s", NULL, (double) executable->n_flops / s * 1e-9 },
-                                  { "GB/s", NULL, (double) executable->n_bytes / s * 1e-9 },
-                                  { "optimisations", executable->opts, 0 } };
+    const TinyTraceArg args[]
+        = { { "device", tiny_device_get_name (get_runner (&launches[i])), 0 },
+            { "GFLOP/s", NULL, (double) executable->n_flops / s * 1e-9 },
+            { "GB/s", NULL, (double) executable->n_bytes / s * 1e-9 },
+            { "optimisations", executable->opts, 0 } };
     tiny_trace_add (at, at + ns, "kernel", executable->name, args, G_N_ELEMENTS (args));
     at += ns;
   }
@@ -432,12 +459,17 @@ mark_buffers (TinyLaunches *self, guint first, guint end, guint64 point)
   }
 }
 
-/* Submits launches [first, end), which are on one device; waits only where @ns is wanted. */
+/* Submits launches [first, end), which one device runs; waits where @ns is wanted, and where that device is not
+ * the one whose memory it is: what they do is not on one timeline. */
 static gboolean
 enqueue_run (TinyLaunches *self, guint first, guint end, guint64 *ns, GError **error)
 {
-  TinyQueue *queue
-      = tiny_device_get_queue (g_array_index (self->launches, Launch, first).device);
+  const Launch *launch = &g_array_index (self->launches, Launch, first);
+  TinyDevice *runner = get_runner (launch);
+  TinyQueue *queue = tiny_device_get_queue (launch->device);
+  if (runner != launch->device)
+    return tiny_queue_wait (queue, tiny_queue_get_last (queue), G_MAXUINT64, error)
+           && tiny_device_submit (runner, self->commands + first, end - first, ns, error);
   Part part = { self, first, end };
   const TinyWork work = { self->commands + first, end - first, ns, check_inputs, &part };
   guint64 point;
@@ -448,12 +480,12 @@ enqueue_run (TinyLaunches *self, guint first, guint end, guint64 *ns, GError **e
   return ns == NULL || tiny_queue_wait (queue, point, G_MAXUINT64, error);
 }
 
-/* Submits launches [first, end), which are on one device, and shows them when asked. */
+/* Submits launches [first, end), which one device runs, and shows them when asked. */
 static gboolean
 submit_run (TinyLaunches *self, guint first, guint end, GError **error)
 {
   const Launch *launches = &g_array_index (self->launches, Launch, 0);
-  TinyDevice *device = launches[first].device;
+  TinyDevice *device = get_runner (&launches[first]);
   gint64 start = self->ns != NULL ? tiny_trace_begin () : 0;
   guint64 *ns = self->ns != NULL ? self->ns + first : NULL;
   if (!enqueue_run (self, first, end, ns, error))
@@ -465,13 +497,29 @@ submit_run (TinyLaunches *self, guint first, guint end, GError **error)
   return TRUE;
 }
 
+/* Submits launches [first, end), which are on the memory of one device. What another one runs there is in turns with
+ * what itself does: each has ended when the next begins. */
+static gboolean
+submit_runs (TinyLaunches *self, guint first, guint end, GError **error)
+{
+  const Launch *launches = &g_array_index (self->launches, Launch, 0);
+  for (guint next; first < end; first = next) {
+    TinyDevice *runner = get_runner (&launches[first]);
+    for (next = first + 1; next < end && get_runner (&launches[next]) == runner;)
+      next++;
+    if (!submit_run (self, first, next, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 /* Runs launches [first, end): on one device, or one copy. */
 static gboolean
 run_step (TinyLaunches *self, guint first, guint end, GError **error)
 {
   const Launch *launch = &g_array_index (self->launches, Launch, first);
   if (launch->device != NULL)
-    return submit_run (self, first, end, error);
+    return submit_runs (self, first, end, error);
   const TinyBinding *both = &g_array_index (self->bindings, TinyBinding, launch->first_binding);
   gint64 start = tiny_trace_begin ();
   gboolean good = run_copy (self, &both[0], &both[1], error);

@@ -3,9 +3,11 @@
  * tiny-plan.c: a schedule whose kernels are compiled, run on given memory. */
 #include "engine/tiny-plan.h"
 
+#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
 #include "engine/runtime-private.h"
+#include "engine/tiny-claims.h"
 #include "engine/tiny-debug.h"
 #include "ir/tiny-verify.h"
 
@@ -22,6 +24,7 @@ compile_device (TinyPlan *self, const char *name, GError **error)
 {
   TinySchedule *schedule = self->schedule;
   g_autoptr (GPtrArray) kernels = g_ptr_array_new ();
+  g_autoptr (GPtrArray) operations = g_ptr_array_new ();
   g_autoptr (GArray) items = g_array_new (FALSE, FALSE, sizeof (guint));
   TinyDevice *device = tiny_engine_get_device (name, error);
   if (device == NULL)
@@ -33,11 +36,13 @@ compile_device (TinyPlan *self, const char *name, GError **error)
     if (schedule->items[i].kind != TINY_SCHEDULE_KERNEL)
       continue;
     g_ptr_array_add (kernels, schedule->items[i].kernel);
+    g_ptr_array_add (operations, schedule->items[i].operation);
     g_array_append_val (items, i);
   }
   g_autofree TinyExecutable **executables = g_new0 (TinyExecutable *, kernels->len + 1);
   if (!tiny_executables_get (device, schedule->graph, (TinyNode *const *) kernels->pdata,
-                             kernels->len, executables, error))
+                             (const TinyOperation *const *) operations->pdata, kernels->len,
+                             executables, error))
     return FALSE;
   for (guint i = 0; i < items->len; i++)
     self->executables[g_array_index (items, guint, i)] = executables[i];
@@ -60,18 +65,60 @@ verify_kernels (const TinySchedule *schedule, GError **error)
   return TRUE;
 }
 
+/* What a schedule asks about its devices. */
+typedef struct {
+  GHashTable *devices; /* name → TinyDevice, or NULL */
+  GArray *verdicts;    /* TinyVerdict, where they are to be shown; else NULL */
+} Questions;
+
 /* Asked for often; a device that cannot be opened is tried once here, and is an error later. */
-static const TinyTarget *
-find_target (const char *name, gpointer known)
+static TinyDevice *
+find_device (Questions *self, const char *name)
 {
-  gpointer target = NULL;
-  if (name == NULL || g_hash_table_lookup_extended (known, name, NULL, &target))
-    return target;
-  TinyDevice *device = tiny_engine_get_device (name, NULL);
-  if (device != NULL)
-    target = (gpointer) tiny_device_get_target (device);
-  g_hash_table_insert (known, (gpointer) name, target);
-  return target;
+  gpointer device = NULL;
+  if (name == NULL || g_hash_table_lookup_extended (self->devices, name, NULL, &device))
+    return device;
+  device = tiny_engine_get_device (name, NULL);
+  g_hash_table_insert (self->devices, (gpointer) name, device);
+  return device;
+}
+
+static const TinyTarget *
+find_target (const char *name, gpointer questions)
+{
+  TinyDevice *device = find_device (questions, name);
+  return device != NULL ? tiny_device_get_target (device) : NULL;
+}
+
+static gboolean
+claim (const char *name, const TinyOperation *operation, double own_ns, gpointer questions)
+{
+  TinyDevice *device = find_device (questions, name);
+  return device != NULL
+         && tiny_claims_decide (device, operation, own_ns, ((Questions *) questions)->verdicts);
+}
+
+static void
+show_verdicts (const GArray *verdicts)
+{
+  for (guint i = 0; i < verdicts->len; i++) {
+    const TinyVerdict *verdict = &g_array_index (verdicts, TinyVerdict, i);
+    g_autofree char *name = tiny_operation_to_name (&verdict->operation);
+    g_autofree char *text = tiny_verdict_to_string (verdict);
+    g_printerr ("operation %s: %s\n", name, text);
+  }
+}
+
+static struct {
+  TinyPlanWatcher call;
+  gpointer data;
+} watcher;
+
+void
+tiny_plan_set_watcher (TinyPlanWatcher call, gpointer data)
+{
+  watcher.call = call;
+  watcher.data = data;
 }
 
 TinyPlan *
@@ -82,9 +129,14 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GErr
     tiny_graph_free (graph);
     return NULL;
   }
-  g_autoptr (GHashTable) targets = g_hash_table_new (g_str_hash, g_str_equal);
-  const TinyScheduleOptions options
-      = { .find_target = find_target, .data = targets, .constants = constants };
+  g_autoptr (GHashTable) devices = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GArray) verdicts = TINY_DEBUG (2) || watcher.call != NULL
+                                    ? g_array_new (FALSE, FALSE, sizeof (TinyVerdict))
+                                    : NULL;
+  Questions questions = { devices, verdicts };
+  const TinyScheduleOptions options = {
+    .find_target = find_target, .data = &questions, .constants = constants, .claim = claim
+  };
   gint64 start = tiny_debug_now_ns ();
   TinyTiming timing = tiny_timing_begin ("engine", "schedule");
   TinySchedule *schedule = tiny_schedule_new_with (graph, sink, &options, error);
@@ -92,6 +144,10 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GErr
   tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
   if (schedule == NULL)
     return NULL;
+  if (TINY_DEBUG (2))
+    show_verdicts (verdicts);
+  if (watcher.call != NULL)
+    watcher.call (schedule, verdicts, watcher.data);
   if (schedule->explanation != NULL)
     g_printerr ("%s", schedule->explanation);
   g_autoptr (TinyPlan) self = g_new0 (TinyPlan, 1);

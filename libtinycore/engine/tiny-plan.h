@@ -24,6 +24,13 @@ TinyPlan *
 tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GError **error);
 void tiny_plan_free (TinyPlan *self);
 
+/* Has @watcher called for each schedule that is made from now on, with what was asked about it (TinyVerdict); NULL: no more. For
+ * tools, before any work is done. */
+typedef void (*TinyPlanWatcher) (const TinySchedule *schedule,
+                                 const GArray *verdicts,
+                                 gpointer data);
+void tiny_plan_set_watcher (TinyPlanWatcher watcher, gpointer data);
+
 /* Runs it on @inputs, by slot. out_outputs[i] (transfer full) is the memory of root i: new, or for
  * an ASSIGN the input's own. Nothing is returned on failure. */
 gboolean tiny_plan_run (TinyPlan *self,

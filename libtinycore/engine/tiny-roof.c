@@ -376,6 +376,7 @@ look_up (TinyDevice *device)
 const TinyRoof *
 tiny_roof_find (TinyDevice *device)
 {
+  device = tiny_device_get_runner (device);
   g_mutex_lock (&lock);
   const Known *found = look_up (device);
   const TinyRoof *roof = found->is_there ? &found->roof : NULL;
@@ -387,6 +388,7 @@ const TinyRoof *
 tiny_roof_measure (TinyDevice *device, gboolean again, GError **error)
 {
   TinyRoof roof;
+  device = tiny_device_get_runner (device);
   const TinyRoof *found = again ? NULL : tiny_roof_find (device);
   if (found != NULL)
     return found;

@@ -17,6 +17,7 @@ typedef struct {
   char *renderer;                /* or NULL: the default one */
   char *arch;                    /* or NULL */
   char *suffix;                  /* of the canonical name: ":CLANG", "::x86_64" */
+  gboolean is_beside;            /* a device of @code runs the kernels */
 } Choice;
 
 static void
@@ -117,15 +118,6 @@ select_devices (const TinyScan *scan,
 
 /* ---- whose code ---- */
 static const char *
-find_text (char *const *list, const char *text)
-{
-  for (guint i = 0; list[i] != NULL; i++)
-    if (g_ascii_strcasecmp (list[i], text) == 0)
-      return list[i];
-  return NULL;
-}
-
-static const char *
 field (const TinyDeviceTarget *target, guint i)
 {
   return i < target->n_fields ? target->fields[i] : "";
@@ -146,7 +138,8 @@ static gboolean
 choose_own (const TinyScan *scan, const TinyDeviceTarget *target, Choice *out, GError **error)
 {
   const char *wanted = field (target, 0), *arch = field (target, 1);
-  const char *renderer = wanted[0] ? find_text (scan->renderers, wanted) : scan->renderers[0];
+  const char *renderer
+      = wanted[0] ? tiny_registry_find_text (scan->renderers, wanted) : scan->renderers[0];
   if (renderer == NULL)
     return fail_renderer (scan, out->found->name, wanted, error);
   if (target->n_fields > 2) {
@@ -164,65 +157,6 @@ choose_own (const TinyScan *scan, const TinyDeviceTarget *target, Choice *out, G
   return TRUE;
 }
 
-static const TinyScan *
-scan_code (TinyRegistry *self, const TinyFound *found, GError **error)
-{
-  const TinyScan *scan = tiny_registry_scan (self, found, TRUE, error);
-  return scan != NULL && tiny_scan_check_loaded (scan, found, error) ? scan : NULL;
-}
-
-/* The backend whose default renderer stands in where nobody is named: a real one, else any. */
-static const TinyFound *
-find_default_code (TinyRegistry *self, const TinyFound *self_found)
-{
-  static const guint order[] = { TINY_CLASS_CPU, TINY_CLASS_GPU, TINY_CLASS_NPU,
-                                 TINY_CLASS_REMOTE, TINY_CLASS_SIMULATOR };
-  const GPtrArray *all = tiny_registry_get_found (self);
-  for (guint o = 0; o < G_N_ELEMENTS (order); o++)
-    for (guint i = 0; i < all->len; i++) {
-      const TinyFound *found = all->pdata[i];
-      if (found->shadower == NULL && found->manifest != NULL && found != self_found
-          && found->manifest->device_class == order[o] && found->manifest->renderers[0] != NULL
-          && scan_code (self, found, NULL) != NULL)
-        return found;
-    }
-  return NULL;
-}
-
-/* The backend whose manifest lists a renderer of that name. */
-static const TinyFound *
-find_by_renderer (TinyRegistry *self, const char *renderer)
-{
-  const GPtrArray *all = tiny_registry_get_found (self);
-  for (guint i = 0; i < all->len; i++) {
-    const TinyFound *found = all->pdata[i];
-    if (found->shadower == NULL && found->manifest != NULL
-        && find_text (found->manifest->renderers, renderer) != NULL)
-      return found;
-  }
-  return NULL;
-}
-
-static gboolean
-fail_foreign (TinyRegistry *self, const char *wanted, GError **error)
-{
-  GString *list = g_string_new (NULL);
-  const GPtrArray *all = tiny_registry_get_found (self);
-  for (guint i = 0; i < all->len; i++) {
-    const TinyFound *found = all->pdata[i];
-    if (found->shadower != NULL || found->manifest == NULL
-        || found->manifest->renderers[0] == NULL)
-      continue;
-    g_autofree char *renderers = g_strjoinv (", ", found->manifest->renderers);
-    g_string_append_printf (list, "%s%s (%s)", list->len ? "; " : "", found->name, renderers);
-  }
-  g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
-               "no backend or renderer is called “%s”; there is: %s", wanted,
-               list->len ? list->str : "none");
-  g_string_free (list, TRUE);
-  return FALSE;
-}
-
 /* [BACKEND|RENDERER][:RENDERER][:ARCH] of another backend. */
 static gboolean
 choose_foreign (TinyRegistry *self, const TinyDeviceTarget *target, Choice *out, GError **error)
@@ -231,28 +165,27 @@ choose_foreign (TinyRegistry *self, const TinyDeviceTarget *target, Choice *out,
   const char *renderer = "";
   gboolean by_backend = FALSE;
   if (wanted[0] == 0)
-    out->code = find_default_code (self, out->found);
+    out->code = tiny_registry_find_default_code (self, out->found, out->is_beside);
   else if ((out->code = tiny_registry_find (self, wanted)) != NULL)
     by_backend = TRUE;
-  else if ((out->code = find_by_renderer (self, wanted)) != NULL)
+  else if ((out->code = tiny_registry_find_by_renderer (self, wanted)) != NULL)
     renderer = wanted;
   if (out->code == NULL && wanted[0] == 0) {
-    g_set_error (
-        error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
-        "%s has no renderer of its own, and no other backend is usable for making code",
-        out->found->name);
+    tiny_registry_fail_default_code (out->found, out->is_beside, error);
     return FALSE;
   }
   if (out->code == NULL)
-    return fail_foreign (self, wanted, error);
-  const TinyScan *scan = scan_code (self, out->code, error);
+    return tiny_registry_fail_foreign (self, wanted, error);
+  const TinyScan *scan = tiny_registry_scan_code (self, out->code, error);
   if (scan == NULL)
     return FALSE;
-  if (by_backend && (target->n_fields > 2 || find_text (scan->renderers, second) != NULL)) {
+  if (by_backend
+      && (target->n_fields > 2 || tiny_registry_find_text (scan->renderers, second) != NULL)) {
     renderer = second;
     arch = field (target, 2);
   }
-  const char *known = renderer[0] ? find_text (scan->renderers, renderer) : scan->renderers[0];
+  const char *known
+      = renderer[0] ? tiny_registry_find_text (scan->renderers, renderer) : scan->renderers[0];
   if (known == NULL)
     return fail_renderer (scan, out->code->name, renderer, error);
   out->renderer = g_strdup (known);
@@ -304,8 +237,9 @@ choose (TinyRegistry *self, const TinyDeviceTarget *target, Choice *out, GError 
       || !select_devices (scan, target, out, error))
     return FALSE;
   gboolean is_own = field (target, 0)[0] != 0
-                        ? find_text (scan->renderers, field (target, 0)) != NULL
+                        ? tiny_registry_find_text (scan->renderers, field (target, 0)) != NULL
                         : scan->renderers[0] != NULL;
+  out->is_beside = scan->runs_beside_host;
   return is_own || !scan->takes_any_renderer ? choose_own (scan, target, out, error)
                                              : choose_foreign (self, target, out, error);
 }
@@ -334,6 +268,27 @@ remember_device (TinyRegistry *self, TinyDevice *device)
   g_hash_table_replace (self->devices, g_strdup (tiny_device_get_name (device)), ref);
 }
 
+static gboolean open_target (TinyRegistry *self,
+                             const TinyDeviceTarget *target,
+                             TinyWant want,
+                             GPtrArray *out,
+                             GError **error);
+
+/* The first device of the backend that runs kernels for the chosen one, which is beside it. */
+static TinyDevice *
+open_runner (TinyRegistry *self, const Choice *choice, GError **error)
+{
+  g_autoptr (GPtrArray) out = g_ptr_array_new_with_free_func (g_object_unref);
+  const TinyDeviceTarget target = { .name = choice->code->name,
+                                    .fields = { choice->renderer, choice->arch },
+                                    .n_fields = 2,
+                                    .text = choice->code->name };
+  if (open_target (self, &target, TINY_WANT_FIRST, out, error))
+    return g_object_ref (out->pdata[0]);
+  g_prefix_error (error, "%s runs beside %s: ", choice->found->name, choice->code->name);
+  return NULL;
+}
+
 static TinyDevice *
 open_index (TinyRegistry *self, const Choice *choice, guint index, GError **error)
 {
@@ -351,12 +306,16 @@ open_index (TinyRegistry *self, const Choice *choice, guint index, GError **erro
   g_autofree char *id = g_strdup (info ? info->id : "");
   TinyBackend *backend = tiny_registry_load (self, choice->found, error);
   TinyBackend *code = backend ? tiny_registry_load (self, choice->code, error) : NULL;
+  g_autoptr (TinyDevice) runner = NULL;
+  if (code != NULL && choice->is_beside && (runner = open_runner (self, choice, error)) == NULL)
+    return NULL;
   const TinyDeviceOptions options = {
     .name = name,
     .id = id,
     .code = code,
     .renderer = choice->renderer,
     .arch = choice->arch,
+    .runner = runner,
   };
   device = code ? tiny_device_new (backend, &options, error) : NULL;
   if (device != NULL)

@@ -60,4 +60,19 @@ const char *tiny_registry_find_old_spelling (TinyRegistry *self);
 /* "CPU (ready), CUDA (no hardware: …)", for messages; runs nothing. */
 char *tiny_registry_summarise (TinyRegistry *self);
 
+/* ---- registry-code.c ---- */
+
+/* @text as @list spells it, in any case of letters; or NULL. */
+const char *tiny_registry_find_text (char *const *list, const char *text);
+/* What scanning @found gave, if its renderers can be used. */
+const TinyScan *
+tiny_registry_scan_code (TinyRegistry *self, const TinyFound *found, GError **error);
+/* For @self_found, where nobody is named. What is to run kernels as well (@runs) is the processor's. */
+const TinyFound *tiny_registry_find_default_code (TinyRegistry *self,
+                                                  const TinyFound *self_found,
+                                                  gboolean runs);
+void tiny_registry_fail_default_code (const TinyFound *found, gboolean runs, GError **error);
+const TinyFound *tiny_registry_find_by_renderer (TinyRegistry *self, const char *renderer);
+gboolean tiny_registry_fail_foreign (TinyRegistry *self, const char *wanted, GError **error);
+
 G_END_DECLS

@@ -95,6 +95,7 @@ tiny_scan_to_json (const TinyScan *self)
   set_text (out, "reason", self->reason);
   set_text (out, "name", self->name);
   json_object_set_boolean_member (out, "any_renderer", self->takes_any_renderer);
+  json_object_set_boolean_member (out, "beside_host", self->runs_beside_host);
   json_object_set_array_member (out, "renderers", renderers);
   json_object_set_array_member (out, "devices", devices);
   json_object_set_int_member (out, "when", self->when);
@@ -151,6 +152,7 @@ tiny_scan_from_json (JsonObject *object, GError **error)
   self->code = read_code (object, &wrong);
   self->name = dup_text (object, "name", &wrong);
   self->takes_any_renderer = tiny_json_get_bool (object, "any_renderer", &wrong);
+  self->runs_beside_host = tiny_json_get_bool (object, "beside_host", &wrong);
   self->renderers = tiny_json_get_texts (object, "renderers", &wrong);
   self->when = tiny_json_get_int (object, "when", 0, &wrong);
   self->took_us = (guint) tiny_json_get_int (object, "took_us", 0, &wrong);
@@ -219,14 +221,16 @@ tiny_scan_module (const char *module_path)
   }
   const TinyPluginModule *module = tiny_backend_get_module (backend);
   GPtrArray *renderers = g_ptr_array_new ();
-  for (guint i = 0; i < module->n_renderers; i++)
+  const gboolean is_beside = tiny_backend_runs_beside_host (backend);
+  for (guint i = 0; i < module->n_renderers && !is_beside; i++)
     g_ptr_array_add (renderers, tiny_clean_text (module->renderers[i].name, MAX_NAME));
   g_ptr_array_add (renderers, NULL);
   g_strfreev (self->renderers);
   self->renderers = (char **) g_ptr_array_free (renderers, FALSE);
   g_free (self->name);
   self->name = tiny_clean_text (module->name, MAX_NAME);
-  self->takes_any_renderer = tiny_backend_takes_any_renderer (backend);
+  self->takes_any_renderer = tiny_backend_takes_any_renderer (backend) || is_beside;
+  self->runs_beside_host = is_beside;
   self->is_loaded = TRUE;
   g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);
   self->scan_us = (guint) (g_get_monotonic_time () - loaded);

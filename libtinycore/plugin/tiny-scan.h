@@ -28,7 +28,9 @@ typedef struct {
   TinyError code;          /* of reason */
   char *reason;            /* why there are no devices, or NULL */
   char *name;              /* as the module's table says */
-  gboolean takes_any_renderer;
+  gboolean
+      takes_any_renderer; /* of other backends: it runs their programs, or they do beside it */
+  gboolean runs_beside_host; /* they run them: its devices only compute what they claim */
   char **renderers;
   GPtrArray *devices;     /* of TinyScanDevice */
   gint64 when;            /* seconds since 1970 */

@@ -10,6 +10,7 @@
  * epilogue along. */
 #include <string.h>
 
+#include "schedule/claim.h"
 #include "schedule/plan.h"
 #include "schedule/weights.h"
 
@@ -34,7 +35,8 @@ typedef struct {
   gboolean is_assumed; /* by the estimates of its users: to be stored */
   gboolean is_forced;
   gboolean is_stored;
-  const char *why; /* it is stored */
+  gboolean is_claimed; /* part of what a unit computes in one */
+  const char *why;     /* it is stored */
   double cost_stored, cost_again;
   guint n_leaves;
   guint32 leaves[MAX_LEAVES]; /* ids of what it reads from memory */
@@ -289,8 +291,12 @@ find_reason (Fusion *self, Info *info)
   if (info->is_forced || info->contexts == NULL)
     return info->is_forced ? "it is a result, goes to another device, or keeps a kernel small"
                            : NULL;
+  if (schedule_is_claimed (node))
+    return "a unit of the device gives it";
   if (node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_COPY)
-    return "the program asks for it";
+    return node->arg > 0 ? "a unit of the device reads it" : "the program asks for it";
+  if (info->is_claimed)
+    return NULL;
   if ((!computes && !has_mask (node)) || is_recomputed (self, node))
     return NULL;
   if (info->has_reduce && computes)
@@ -448,6 +454,15 @@ limit_buffers (Fusion *self)
 
 /* ---- the pass ---- */
 static void
+find_claimed (Fusion *self)
+{
+  g_auto (TinyNodeMap) claimed = { 0 };
+  schedule_find_claimed (self->order, &claimed);
+  for (guint i = 0; i < self->order->len; i++)
+    self->infos[i].is_claimed = tiny_node_map_get (&claimed, self->infos[i].node) != NULL;
+}
+
+static void
 force_roots (Fusion *self)
 {
   Plan *plan = self->plan;
@@ -476,6 +491,7 @@ add_stages (Fusion *self)
     *stage = (Stage){ .node = node,
                       .device = device != NULL ? device : plan->only_device,
                       .buffer = SCHEDULE_NO_BUFFER,
+                      .keeps_axes = schedule_is_claimed (node),
                       .why = self->infos[i].why,
                       .cost_stored = self->infos[i].cost_stored,
                       .cost_again = self->infos[i].cost_again };
@@ -502,6 +518,7 @@ schedule_choose_stages (Plan *plan)
     for (guint j = 0; j < node->n_sources; j++)
       get_info (&self, node->sources[j])->n_users++;
   }
+  find_claimed (&self);
   force_roots (&self);
   for (guint i = 0; i < order->len; i++)
     estimate (&self, &self.infos[i]);

@@ -8,7 +8,7 @@
  *
  * A kernel is lowered up to three times. The first time finds every address and condition; where
  * these divide a loop's counter, the loop is split into the digits they want. Of the loops then,
- * neighbours that always run through memory like one are joined; the last time uses those. */
+ * neighbours that always run through memory like one are joined, unless the stage is to keep them; the last time uses those. */
 #include <math.h>
 #include <string.h>
 
@@ -544,7 +544,8 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   lower_once (&self);
   if (loops_split (&self.loops, used))
     lower_once (&self);
-  loops_join (&self.loops, used);
+  if (!stage->keeps_axes)
+    loops_join (&self.loops, used);
   TinyNode *store = lower_once (&self);
   /* What is read at positions that turn out not to matter is not read. */
   guint n_buffers

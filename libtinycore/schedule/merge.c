@@ -129,6 +129,7 @@ can_meet (Merge *self, guint a, guint b)
 {
   const PlanItem *first = &self->groups[a].item, *second = &self->groups[b].item;
   return a != b && first->kind == TINY_SCHEDULE_KERNEL && second->kind == TINY_SCHEDULE_KERNEL
+         && first->operation == NULL && second->operation == NULL
          && first->device == second->device && !is_way_between (self, a, b)
          && !is_way_between (self, b, a);
 }

@@ -298,7 +298,7 @@ schedule_pack_operands (Plan *plan)
   self.items = g_array_new (FALSE, FALSE, sizeof (PlanItem));
   for (guint i = 0; i < plan->items->len; i++) {
     self.item = g_array_index (plan->items, PlanItem, i);
-    if (self.item.kind == TINY_SCHEDULE_KERNEL) {
+    if (self.item.kind == TINY_SCHEDULE_KERNEL && self.item.operation == NULL) {
       gboolean gathers;
       g_autoptr (GArray) operands = find_operands (&self, &gathers);
       for (guint j = 0; j < operands->len; j++) {

@@ -185,7 +185,7 @@ look_at (Panels *self, guint i)
     slot++;
   if (slot == item->n_buffers)
     return TRUE;
-  if (item->kind != TINY_SCHEDULE_KERNEL)
+  if (item->kind != TINY_SCHEDULE_KERNEL || item->operation != NULL)
     return FALSE;
   TinyNode *kernel = item->kernel, *load = NULL;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &kernel, 1);

@@ -22,6 +22,7 @@ typedef struct {
   const TinyInts *order; /* order[i]: the axis stored i-th, outermost first; NULL: row-major */
   guint buffer;          /* in Plan.buffers, or SCHEDULE_NO_BUFFER */
   gboolean is_copied;    /* to another device: must be row-major */
+  gboolean keeps_axes;   /* its kernel has a loop for each axis, as recognise.h wants it */
   const char *why;       /* it is stored, in words */
   double cost_stored,
       cost_again; /* where that was weighed, in ScheduleWeights' units; else 0 */
@@ -35,6 +36,7 @@ typedef struct {
   guint n_buffers, n_written;
   guint *buffers;                  /* in the plan's arena */
   Stage *stage;                    /* that it computes, or NULL */
+  const TinyOperation *operation;  /* that a unit computes instead of the kernel, or NULL */
   gboolean reads_target_elsewhere; /* reads buffers[0] at other places than it writes */
 } PlanItem;
 

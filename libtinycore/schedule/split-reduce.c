@@ -11,6 +11,7 @@
  * then all tiles of a step find them near. What is computed row by row (recompute.c) stays whole. */
 #include <string.h>
 
+#include "schedule/claim.h"
 #include "schedule/plan.h"
 #include "schedule/rescale.h"
 #include "schedule/weights.h"
@@ -133,13 +134,14 @@ void
 schedule_split_reduces (Plan *plan)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
-  g_auto (TinyNodeMap) map = { NULL, 0 };
+  g_auto (TinyNodeMap) map = { NULL, 0 }, claimed = { NULL, 0 };
+  schedule_find_claimed (order, &claimed);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i], *sources[4];
     for (guint j = 0; j < node->n_sources; j++)
       sources[j] = tiny_node_map_get (&map, node->sources[j]);
     TinyNode *result = tiny_node_with_sources (plan->graph, node, sources);
-    if (result->op == TINY_OP_REDUCE
+    if (result->op == TINY_OP_REDUCE && tiny_node_map_get (&claimed, node) == NULL
         && tiny_node_map_get (&plan->recomputed, result->sources[0]) == NULL)
       result = split (plan, result);
     tiny_node_map_set (&map, node, result);

@@ -6,6 +6,7 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
+#include "schedule/claim.h"
 #include "schedule/plan.h"
 #include "schedule/weights.h"
 #include "schedule/work.h"
@@ -144,7 +145,8 @@ lower_stage (Plan *plan, Stage *stage)
   PlanItem item;
   if (!schedule_lower_stage (plan, stage, &item))
     return;
-  if (stage->order == NULL && schedule_gathers (plan, &item)) {
+  if (stage->order == NULL && !schedule_is_claimed (stage->node)
+      && schedule_gathers (plan, &item)) {
     PlanItem first;
     Stage *detour = schedule_detour_stage (plan, stage);
     if (detour != NULL && schedule_lower_stage (plan, detour, &first)) {
@@ -214,6 +216,8 @@ make_schedule (Plan *plan)
       .n_buffers = item->n_buffers,
       .buffers = g_memdup2 (item->buffers, item->n_buffers * sizeof (guint)),
       .n_written = item->n_written,
+      .operation
+      = item->operation != NULL ? g_memdup2 (item->operation, sizeof *item->operation) : NULL,
     };
   }
   self->n_inputs = plan->n_inputs;
@@ -291,6 +295,7 @@ lay_out (Plan *plan, gboolean *out_is_whole, GError **error)
   run_pass (plan, "layout", schedule_choose_layouts);
   run_pass (plan, "buffers", bind_buffers);
   run_pass (plan, "lower", lower_stages);
+  run_pass (plan, "claimed", schedule_mark_claims);
   if (!schedule_resolve_hazards (plan, error))
     return FALSE;
   run_pass (plan, "packing", schedule_pack_operands);
@@ -301,6 +306,7 @@ lay_out (Plan *plan, gboolean *out_is_whole, GError **error)
   *out_is_whole = TRUE;
   for (guint i = 0; i < plan->items->len; i++)
     if (g_array_index (plan->items, PlanItem, i).kind == TINY_SCHEDULE_KERNEL
+        && g_array_index (plan->items, PlanItem, i).operation == NULL
         && !schedule_share_values (plan, &g_array_index (plan->items, PlanItem, i)))
       *out_is_whole = FALSE;
   schedule_lay_panels (plan);
@@ -382,7 +388,10 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
   }
   if (!schedule_check_devices (plan, sink, error) || !read_roots (plan, sink, error))
     return FALSE;
-  run_pass (plan, "canonical", schedule_canonicalize);
+  if (schedule_has_claims (plan))
+    run_pass (plan, "claim", schedule_claim_operations);
+  else
+    run_pass (plan, "canonical", schedule_canonicalize);
   return lay_out_best (plan, error) && check_buffers (plan, error);
 }
 
@@ -424,8 +433,10 @@ tiny_schedule_free (TinySchedule *self)
 {
   if (self == NULL)
     return;
-  for (guint i = 0; i < self->n_items; i++)
+  for (guint i = 0; i < self->n_items; i++) {
     g_free (self->items[i].buffers);
+    g_free (self->items[i].operation);
+  }
   g_free (self->items);
   g_free (self->buffers);
   g_free (self->arenas);

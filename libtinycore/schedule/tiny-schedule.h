@@ -7,6 +7,7 @@
 #pragma once
 
 #include "ir/tiny-node.h"
+#include "tiny-plugin.h"
 
 G_BEGIN_DECLS
 
@@ -34,6 +35,8 @@ typedef struct {
   guint n_buffers;
   guint *buffers; /* indices in TinySchedule.buffers; those written come first */
   guint n_written;
+  TinyOperation
+      *operation; /* that a unit of the device computes instead of the kernel, or NULL */
 } TinyScheduleItem;
 
 typedef struct {
@@ -67,6 +70,12 @@ typedef struct {
   /* By slot, or NULL: inputs that stay as they are from run to run. What reads nothing else is kept
    * apart, as those who run it again and again need not run it again. */
   const gboolean *constants;
+  /* Whether a unit of @device is to compute @operation, which as a kernel would take about @own_ns;
+   * the same in every call. @operation NULL: whether it has units at all. NULL: no device has. */
+  gboolean (*claim) (const char *device,
+                     const TinyOperation *operation,
+                     double own_ns,
+                     gpointer data);
 } TinyScheduleOptions;
 
 /* As above; @options may be NULL. */

@@ -34,6 +34,7 @@ ScheduleWeights schedule_weights = {
   .workers = 8,
   .local_bytes = 1 << 18,
   .near_bytes = 1 << 20,
+  .steps_per_ns = 3,
 };
 
 enum { MAX_BUFFERS = 32 };

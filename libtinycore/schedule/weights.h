@@ -53,6 +53,8 @@ typedef struct {
   /* where no target is known */
   double lanes, workers;
   gint64 local_bytes, near_bytes;
+  /* claim.c */
+  double steps_per_ns; /* simple operations of a vector unit */
 } ScheduleWeights;
 
 extern ScheduleWeights schedule_weights;

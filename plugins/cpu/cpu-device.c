@@ -31,6 +31,7 @@ struct TinyPluginBuffer {
   TinyPluginDevice *device;
   void *data;
   uint64_t n_bytes, n_mapped;
+  bool is_foreign; /* the memory is somebody else's */
 };
 
 struct TinyPluginQueue {
@@ -152,9 +153,29 @@ device_free (TinyPluginDevice *device, TinyPluginBuffer *buffer)
     return;
   if (buffer->n_mapped > 0)
     munmap (buffer->data, buffer->n_mapped);
-  else
+  else if (!buffer->is_foreign)
     free (buffer->data);
   free (buffer);
+}
+
+static TinyStatus
+device_import_host (TinyPluginDevice *device,
+                    void *memory,
+                    uint64_t n_bytes,
+                    TinyPluginBuffer **out,
+                    TinyPluginError *error)
+{
+  if (memory == NULL || (uintptr_t) memory % BUFFER_ALIGNMENT != 0)
+    return tiny_fail (error, TINY_STATUS_INVALID,
+                      "host memory at %p is not aligned to %d bytes", memory, BUFFER_ALIGNMENT);
+  TinyPluginBuffer *buffer = calloc (1, sizeof *buffer);
+  if (buffer == NULL)
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for a buffer");
+  *buffer = (TinyPluginBuffer){
+    .device = device, .data = memory, .n_bytes = n_bytes, .is_foreign = true
+  };
+  *out = buffer;
+  return TINY_STATUS_OK;
 }
 
 static TinyStatus
@@ -395,6 +416,7 @@ static const TinyDeviceTable device_table = {
   .program_load = program_load,
   .program_unload = program_unload,
   .map = device_map,
+  .import_host = device_import_host,
 };
 
 TinyStatus

@@ -84,6 +84,7 @@ void ref_program_free (TinyPluginProgram *self);
 struct TinyPluginBuffer {
   unsigned char *data;
   uint64_t n_bytes;
+  bool is_foreign; /* the memory is somebody else's */
 };
 
 bool ref_span_is_inside (const TinySpan *span);

@@ -66,7 +66,7 @@ device_alloc (TinyPluginDevice *device,
     return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY,
                       "no memory for a buffer of %" PRIu64 " bytes", n_bytes);
   }
-  *buffer = (TinyPluginBuffer){ data, n_bytes };
+  *buffer = (TinyPluginBuffer){ .data = data, .n_bytes = n_bytes };
   *out = buffer;
   return TINY_STATUS_OK;
 }
@@ -74,8 +74,24 @@ device_alloc (TinyPluginDevice *device,
 static void
 device_free (TinyPluginDevice *device, TinyPluginBuffer *buffer)
 {
-  free (buffer->data);
+  if (!buffer->is_foreign)
+    free (buffer->data);
   free (buffer);
+}
+
+static TinyStatus
+device_import_host (TinyPluginDevice *device,
+                    void *memory,
+                    uint64_t n_bytes,
+                    TinyPluginBuffer **out,
+                    TinyPluginError *error)
+{
+  TinyPluginBuffer *buffer = malloc (sizeof *buffer);
+  if (buffer == NULL)
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for a buffer");
+  *buffer = (TinyPluginBuffer){ .data = memory, .n_bytes = n_bytes, .is_foreign = true };
+  *out = buffer;
+  return TINY_STATUS_OK;
 }
 
 static TinyStatus
@@ -197,6 +213,7 @@ static const TinyDeviceTable device_table = {
   .program_load = program_load,
   .program_unload = program_unload,
   .map = device_map,
+  .import_host = device_import_host,
 };
 
 /* ---- the renderer ---- */

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """tinycore compile, explain, bench and DEBUG: each form for each backend, and every kind of case."""
 import os
+import json
 import re
 
 from e2e import check, main, need, test
@@ -120,6 +121,11 @@ def explain(box):
           f"no reason for the boundary: {text}")
     text = box.run("explain", box.write("k.tir", KERNEL), "--dev", "CPU").quiet().out
     check("add_one" in text and "1024 times" in text, text)
+    found = box.run("explain", path, "--dev", "CPU", "--json").quiet()
+    kernel, = json.loads(found.out)["schedules"][0]["kernels"]
+    check(kernel["runs_on"] == "CPU" and len(kernel["ranges"]) == 3 and len(kernel["accesses"]) >= 3, found)
+    check(any(each["strides"].get("range2") for each in kernel["accesses"]), found)
+    box.run("explain", "matmul:32", "--dev", "REF").quiet()
 
 
 @test("each level of DEBUG adds what it promises, on standard error")

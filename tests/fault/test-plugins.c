@@ -45,7 +45,7 @@ static const struct {
     "the module table has reserved bits set" },
   { "table-reserved", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN,
     "the device table has reserved bits set" },
-  { "flags", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "flags 0x2" },
+  { "flags", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "flags 0x40000000" },
   { "short", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "says that it has 48 bytes" },
   { "name", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "the module it names says “other”" },
   { "refuses", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "this core is not good enough" },

@@ -17,6 +17,7 @@ LONG = {
     "libtinycore/tensor/tensor-elementwise.c": "a row or a few lines for each operation",
     "libtinycore/tensor/tiny-tensor-math.h": "documentation of public functions",
     "tests/abi/tiny-plugin-1.abi": "written by abidw",
+    "libtinycore/tiny-plugin.h": "the whole contract in one file that stands alone",
     "tests/differential/program.c": "one generator: what it makes, runs and shrinks must agree",
     "tests/unit/plugins-cpu/test-llvm.c": "tables of expected values",
 }

@@ -111,7 +111,7 @@ add_twice (TinyLaunches *launches, const TinyBinding *to, const TinyBinding *fro
   TinyExecutable *executable;
   g_assert_no_error (error);
   TinyDevice *device = tiny_buffer_get_device (to->buffer);
-  tiny_executables_get (device, graph, &kernel, 1, &executable, &error);
+  tiny_executables_get (device, graph, &kernel, NULL, 1, &executable, &error);
   g_assert_no_error (error);
   const TinyBinding both[] = { *to, from != NULL ? *from : *to };
   tiny_launches_add_kernel (launches, device, executable, both, from != NULL ? 2 : 1, 1);

@@ -145,7 +145,7 @@ add_twice (TinyLaunches *launches,
   TinyNode *kernel = tiny_graph_parse (graph, twice_text, &error);
   TinyExecutable *executable;
   g_assert_no_error (error);
-  tiny_executables_get (device, graph, &kernel, 1, &executable, &error);
+  tiny_executables_get (device, graph, &kernel, NULL, 1, &executable, &error);
   g_assert_no_error (error);
   const TinyBinding both[] = { *to, *from };
   tiny_launches_add_kernel (launches, device, executable, both, 2, 1);

@@ -3,6 +3,7 @@
  * What a schedule's kernels mean: their expressions, walked for every value of their loops. */
 #include "evaluate.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ir/tiny-shape.h"
@@ -231,6 +232,22 @@ verify_schedule (TinySchedule *schedule)
   }
 }
 
+/* What an operation gives is what the kernel gives that it stands for; with activations, as exp() is
+ * computed one way or the other. */
+static void
+check_claimed (const TinyOperation *operation, Array *found, const Array *kernel)
+{
+  g_autofree char *difference = NULL;
+  g_assert_cmpint (found->dtype, ==, kernel->dtype);
+  g_assert_cmpint (found->n, ==, kernel->n);
+  for (gint64 k = 0; k < found->n && tiny_dtype_is_float (found->dtype); k++)
+    if (fabs (found->v[k].f - kernel->v[k].f) <= 1e-6 * MAX (1, fabs (kernel->v[k].f)))
+      found->v[k].f = kernel->v[k].f;
+  if (!arrays_equal (kernel, found, &difference))
+    g_error ("operation of kind %u differs from its kernel: %s", operation->kind, difference);
+  array_free (found);
+}
+
 GPtrArray *
 evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs)
 {
@@ -272,8 +289,11 @@ evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs)
       memcpy (slots[0]->v, slots[1]->v, slots[0]->n * sizeof (Element));
       continue;
     }
+    Array *claimed = item->operation ? evaluate_operation (item->operation, slots) : NULL;
     Run run = { .buffers = slots, .n_buffers = item->n_buffers };
     run_kernel (schedule->graph, &run, item);
+    if (claimed != NULL)
+      check_claimed (item->operation, claimed, slots[0]);
   }
   for (guint r = 0; r < schedule->n_outputs; r++) {
     Array *value = arrays[schedule->outputs[r]];

@@ -4,7 +4,7 @@
  *
  * evaluate_graph() computes each tensor node in full from the definition of its op;
  * evaluate_schedule() runs a schedule's kernels by walking their expressions for every value of
- * their loops. Floats are doubles, everything else is 64-bit integers wrapped to the dtype. */
+ * their loops, and checks that an operation, where one stands for a kernel, gives the same. Floats are doubles, everything else is 64-bit integers wrapped to the dtype. */
 #pragma once
 
 #include "schedule/tiny-schedule.h"
@@ -37,6 +37,10 @@ GPtrArray *evaluate_graph (TinyGraph *graph, TinyNode *sink, GPtrArray *inputs);
 /* Runs @schedule on copies of @inputs. Returns the outputs; fails the test when a kernel reads or
  * writes outside its buffers or temporaries overlap in time. */
 GPtrArray *evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs);
+
+/* The output of @operation over @slots, by plain loops over its axes, as tiny-plugin.h defines it; fails the
+ * test when it names memory outside of its buffers, or does not write all of its output. */
+Array *evaluate_operation (const TinyOperation *operation, Array *const *slots);
 
 /* Fails the test unless every kernel is legal. */
 void verify_schedule (TinySchedule *schedule);

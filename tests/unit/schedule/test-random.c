@@ -9,6 +9,8 @@
 
 enum { N_PROGRAMS = 1500, MAX_ELEMENTS = 3000, MAX_DIMS = 5 };
 
+static guint n_offered;
+
 typedef struct {
   TinyGraph *graph;
   GRand *random;
@@ -306,8 +308,19 @@ make_program (Program *self)
   return tiny_node_sink (self->graph, n_roots, roots, NULL);
 }
 
+/* Takes what the seed says of what is recognised. */
+static gboolean
+claim (const char *device, const TinyOperation *operation, double own_ns, gpointer data)
+{
+  guint share = *(const guint *) data;
+  if (operation == NULL)
+    return TRUE;
+  n_offered++;
+  return share == 0 || (operation->activation + operation->n_operands) % share != 0;
+}
+
 static void
-run_program (guint seed)
+run_program_with (guint seed, const TinyScheduleOptions *options)
 {
   Program self = { .graph = tiny_graph_new (), .random = g_rand_new_with_seed (seed) };
   self.nodes = g_ptr_array_new ();
@@ -316,7 +329,8 @@ run_program (guint seed)
   TinyNode *sink = make_program (&self);
   g_autoptr (GError) error = NULL;
   g_autoptr (GPtrArray) expected = evaluate_graph (self.graph, sink, self.inputs);
-  g_autoptr (TinySchedule) schedule = tiny_schedule_new (self.graph, sink, &error);
+  g_autoptr (TinySchedule) schedule
+      = tiny_schedule_new_with (self.graph, sink, options, &error);
   g_assert_no_error (error);
   g_autoptr (GPtrArray) found = evaluate_schedule (schedule, self.inputs);
   g_assert_cmpuint (found->len, ==, expected->len);
@@ -332,6 +346,12 @@ run_program (guint seed)
   g_ptr_array_unref (self.params);
   g_ptr_array_unref (self.inputs);
   g_rand_free (self.random);
+}
+
+static void
+run_program (guint seed)
+{
+  run_program_with (seed, NULL);
 }
 
 /* With launches free and small limits, small tensors are stored, split and packed as large ones. */
@@ -376,11 +396,28 @@ test_programs (void)
     run_program (seed);
 }
 
+/* Units that take some of what is recognised; evaluate_schedule() compares each with its kernel. */
+static void
+test_claims (void)
+{
+  const char *only = g_getenv ("TINY_TEST_SEED");
+  n_offered = 0;
+  for (guint seed = 1; seed <= N_PROGRAMS; seed++) {
+    guint share = seed % 4;
+    const TinyScheduleOptions options = { .claim = claim, .data = &share };
+    if (only == NULL || g_ascii_strtoull (only, NULL, 10) == seed)
+      run_program_with (seed, &options);
+  }
+  if (only == NULL)
+    g_assert_cmpuint (n_offered, >, 100);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/schedule/random/programs", test_programs);
   g_test_add_func ("/schedule/random/large-programs", test_large_programs);
+  g_test_add_func ("/schedule/random/claims", test_claims);
   return g_test_run ();
 }

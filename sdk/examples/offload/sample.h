@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * sample.h: the two halves of the example: the tables (sample.c), and what the unit does. */
+#pragma once
+
+#include "tiny-plugin-kit.h"
+
+/* Whether the unit computes @operation; fills @out. */
+void sample_claim (const TinyOperation *operation, TinyClaim *out);
+/* Computes it; @memory is where each of its buffers begins. */
+void sample_run (const TinyOperation *operation, void *const *memory);

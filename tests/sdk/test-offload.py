@@ -1,0 +1,148 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""sdk/examples/offload, built against an installation: its unit computes what it claims, the processor the rest,
+and a network learns as it does on the processor alone."""
+import collections
+import json
+import os
+import re
+import shutil
+import tempfile
+
+import e2e
+import small_data
+from prefix import Prefix
+from e2e import check, main, near, note, test
+
+TRAIN = ("train", "fashion-mnist", "--steps", 4, "--batch", 16, "--json", "--data")
+MATMUL = """%0 = param.f32{slot=0, shape=[8, 9, 1], device="UNITS"}
+%1 = param.f32{slot=1, shape=[1, 9, 4], device="UNITS"}
+%2 = mul.f32(expand.f32{shape=[8, 9, 4]}(%0), expand.f32{shape=[8, 9, 4]}(%1))
+sink(reduce.f32{op=add, axes=[1]}(%2))
+"""
+installed = {}
+
+
+def installation():
+    """Made by the first test that wants it, for all."""
+    if not installed:
+        folder = installed["folder"] = tempfile.mkdtemp(prefix="tiny-sdk-")
+        here = installed["prefix"] = Prefix(os.path.join(folder, "system"))
+        env = here.environment({"HOME": folder})
+        here.call("tinycore", "new-plugin", "units", "--kind", "offload", folder=folder, env=env)
+        build = here.build(os.path.join(folder, "tiny-units"))
+        here.call("meson", "install", "-C", build, "--quiet", env=env)
+        installed["commands"] = [each["command"] for each in json.loads((build / "compile_commands.json").read_text())]
+        e2e.TINYCORE = str(here.root / "bin/tinycore")
+        here.env = {"TINY_SCAN_HELPER": here.root / "libexec/tinycore-1.0/tiny-scan", "TINY_PLUGIN_PATH": None,
+                    "LD_LIBRARY_PATH": here.packages.parent}
+    return installed["prefix"]
+
+
+def kernels(result):
+    """What ran, as DEBUG=2 shows it: names by device."""
+    found = collections.defaultdict(list)
+    for device, name in re.findall(r"^(\w+) +(\w+) +[0-9.]+ us", result.err, re.M):
+        found[device].append(name)
+    return found
+
+
+def losses(result):
+    return [line["loss"] for line in result.good().lines()], result.lines()[-1]["test_accuracy"]
+
+
+@test("it is built from the installation alone, and found")
+def is_found(box):
+    here = installation()
+    for command in installed["commands"]:
+        check(os.environ["TINY_SDK_EXAMPLES"] not in command and str(here.root) in command, command)
+    result = box.run("devices", **here.env).good()
+    check(re.search(r"^UNITS +ready", result.out, re.M), result)
+    result = box.run("train", "fashion-mnist", "--steps", 0, "--data", "x", DEV="UNITS", DEBUG=1, **here.env)
+    check(result.status != 0, result)
+
+
+@test("a network learns on it as on the processor: convolutions are the unit's, the rest is the processor's")
+def learns(box):
+    here = installation()
+    data = small_data.write(box, small_data.made(200, 48))
+    on_cpu = losses(box.run(*TRAIN, data, DEV="CPU", **here.env))
+    result = box.run(*TRAIN, data, DEV="UNITS", DEBUG=2, **here.env)
+    on_units = losses(result)
+    note(f"{on_cpu} on CPU, {on_units} on UNITS")
+    check(len(on_cpu[0]) == len(on_units[0]) >= 2, on_units)
+    # Sums are rounded in another order; a relu that goes the other way for it is a gradient that Adam makes larger.
+    near(on_cpu[0][0], on_units[0][0], 1e-5, "the first loss")
+    near(on_cpu[0][-1], on_units[0][-1], 0.01, "the last loss")
+    check(on_units[0][-1] < on_units[0][0] / 2, on_units)
+    near(on_cpu[1], on_units[1], 0.05, "accuracy")
+    ran = kernels(result)
+    note({device: len(names) for device, names in ran.items()})
+    check(set(ran) == {"UNITS", "CPU"}, result)
+    forward = [name for name in ran["UNITS"] if name.startswith("convolution") and name.endswith("bias_relu")]
+    check(len(set(forward)) >= 4, ran["UNITS"])
+    check(len(set(ran["UNITS"])) >= 9, "forward, and gradients of inputs and weights, of four convolutions")
+    check(not any(name.startswith(("convolution", "matmul")) for name in ran["CPU"]), ran["CPU"])
+    check("not worth it" in result.err and "tiles of 16 x 16 x 16" in result.err, result)
+    again = losses(box.run(*TRAIN, data, DEV="UNITS", **here.env))
+    check(again == on_units, f"{again} from the cache, {on_units} before")
+
+
+@test("explain says what is computed where, as text and as JSON, for files, cases and models")
+def explains(box):
+    here = installation()
+    case = "conv:8x16x28x28:32x3x3"
+    text = box.run("explain", case, "--dev", "UNITS", **here.env).good().out
+    for part in ("on UNITS", "on CPU", "a unit computes convolution", "in_channel 16", "asked about", "accepted, ",
+                 "tiles of 16 x 16 x 16"):
+        check(part in text, f"“{part}” in\n{text}")
+    found = box.run("explain", case, "--dev", "UNITS", "--json", **here.env).good()
+    whole = json.loads(found.out)
+    check(whole["device"] == "UNITS" and whole["runner"] == "CPU", found)
+    taken = [each for schedule in whole["schedules"] for each in schedule["asked"] if each["taken"]]
+    check(len(taken) == 1 and 0 < taken[0]["cost_ns"] < taken[0]["own_ns"] and "tiles" in taken[0]["reason"], taken)
+    kernels_ = [each for schedule in whole["schedules"] for each in schedule["kernels"]]
+    check({each["runs_on"] for each in kernels_} == {"UNITS", "CPU"}, kernels_)
+    for each in kernels_:
+        check(("operation" in each) == (each["runs_on"] == "UNITS") != ("accesses" in each), each)
+    path = box.write("m.tir", MATMUL)
+    text = box.run("explain", path, "--dev", "UNITS", **here.env).good().out
+    check("kernel r_8_4_r9, on CPU" in text and "declined: its tiles" in text, text)
+    data = small_data.write(box, small_data.made(160, 140))
+    text = box.run("explain", "fashion-mnist", "--data", data, "--dev", "UNITS", TINY_NO_CLAIM=1, **here.env).good().out
+    check(text.count(", on CPU") >= 60 and "a unit computes" not in text, text)
+
+
+@test("TINY_NO_CLAIM=1 leaves all to the processor")
+def claims_nothing(box):
+    here = installation()
+    data = small_data.write(box, small_data.made(200, 48))
+    result = box.run(*TRAIN, data, DEV="UNITS", DEBUG=2, TINY_NO_CLAIM=1, **here.env)
+    check(set(kernels(result)) == {"CPU"}, result)
+    check(losses(result) == losses(box.run(*TRAIN, data, DEV="CPU", **here.env)), result)
+
+
+@test("without a backend for the rest there is an error that says so")
+def nothing_for_the_rest(box):
+    here = installation()
+    box.write("masks/cpu.json", "")
+    env = {**here.env, "TINY_PLUGIN_PATH": box.path("masks")}
+    box.run(*TRAIN, "x", DEV="UNITS", **env).refused("UNITS", "class cpu", "install")
+    box.run(*TRAIN, "x", DEV="UNITS:NOTHING", **here.env).refused("NOTHING", "CPU")
+
+
+@test("another backend can be named for the rest, if it can use the memory")
+def another_for_the_rest(box):
+    here = installation()
+    box.write("x.tir", '%0 = param.f32{slot=0, shape=[8], device="UNITS"}\nsink(add.f32(%0, 1.0))\n')
+    result = box.run("compile", box.path("x.tir"), "--dev", "UNITS:REF", DEBUG=1, **here.env).good()
+    check("REF" in result.err and "does not claim run on REF" in result.err, result)
+    result = box.run("compile", box.path("x.tir"), "--dev", "UNITS:NULL", **here.env)
+    check(result.status != 0, result)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    finally:
+        shutil.rmtree(installed.get("folder", "/nowhere"), ignore_errors=True)
