@@ -9,6 +9,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -85,6 +86,50 @@ tiny_check_code (TinyPluginError *error,
     error->vendor_code = number;
   return status;
 }
+
+/* ---- the laws of structs ----
+ *
+ * What the host passes may be shorter than ours, and hold bits that nobody knew when the plugin was built:
+ * both are refused (the laws at the head of tiny-plugin.h). First thing in a function:
+ *
+ *   TINY_TRY (TINY_CHECK_IN (submit, 0, error));    read: its flags may be 0
+ *   TINY_TRY (TINY_CHECK_OUT (out, error));         filled */
+TINY_KIT TinyStatus
+tiny_check_struct (const void *given,
+                   size_t size,
+                   size_t flags,
+                   uint32_t known,
+                   size_t reserved,
+                   size_t n_reserved,
+                   const char *what,
+                   TinyPluginError *error)
+{
+  uint32_t has_size = 0, has_flags = 0;
+  if (given != NULL)
+    memcpy (&has_size, given, sizeof has_size);
+  if (has_size < size)
+    return tiny_fail (error, TINY_STATUS_INVALID, "%s: %u bytes, and %zu are needed", what,
+                      has_size, size);
+  if (n_reserved == 0)
+    return TINY_STATUS_OK;
+  memcpy (&has_flags, (const char *) given + flags, sizeof has_flags);
+  uint64_t bits = has_flags & ~known;
+  for (size_t i = 0; i < n_reserved; i += sizeof bits) {
+    uint64_t word;
+    memcpy (&word, (const char *) given + reserved + i, sizeof word);
+    bits |= word;
+  }
+  return bits == 0 ? TINY_STATUS_OK
+                   : tiny_fail (error, TINY_STATUS_INVALID,
+                                "%s: bits are set that this plugin does not know", what);
+}
+#define TINY_CHECK_IN(given, known, error)                                                     \
+  tiny_check_struct ((given), sizeof *(given),                                                 \
+                     (size_t) ((char *) &(given)->flags - (char *) (given)), (known),          \
+                     (size_t) ((char *) (given)->reserved - (char *) (given)),                 \
+                     sizeof (given)->reserved, #given, (error))
+#define TINY_CHECK_OUT(given, error)                                                           \
+  tiny_check_struct ((given), sizeof *(given), 0, 0, 0, 0, #given, (error))
 
 /* TINY_STATUS_INVALID unless @span lies in a buffer of @n_bytes. */
 TINY_KIT TinyStatus
@@ -168,6 +213,56 @@ tiny_open_library (const char *variable,
   }
   *out = library;
   return TINY_STATUS_OK;
+}
+
+/* ---- the process that a driver changes ----
+ *
+ * A plugin leaves signal handlers and the environment as it found them, and some drivers' libraries do
+ * not: what they change is put back around the calls in which they do, such as the first. Around module
+ * functions only, which run one at a time. */
+enum { TINY_KIT_SIGNALS = 65, TINY_KIT_VARIABLES = 1024 };
+typedef struct {
+  struct sigaction actions[TINY_KIT_SIGNALS];
+  const char *variables[TINY_KIT_VARIABLES]; /* as environ has them */
+  size_t n_variables;
+} TinyProcess;
+
+extern char **environ;
+
+TINY_KIT void
+tiny_process_keep (TinyProcess *self)
+{
+  for (int i = 1; i < TINY_KIT_SIGNALS; i++)
+    if (sigaction (i, NULL, &self->actions[i]) != 0)
+      self->actions[i].sa_flags = -1;
+  for (self->n_variables = 0; environ != NULL && environ[self->n_variables] != NULL
+                              && self->n_variables < TINY_KIT_VARIABLES;
+       self->n_variables++)
+    self->variables[self->n_variables] = environ[self->n_variables];
+}
+
+/* Puts the handlers back, and takes out the variables that were not there. */
+TINY_KIT void
+tiny_process_restore (const TinyProcess *self)
+{
+  char name[256];
+  for (int i = 1; i < TINY_KIT_SIGNALS; i++)
+    if (self->actions[i].sa_flags != -1)
+      sigaction (i, &self->actions[i], NULL);
+  for (size_t at = 0; environ != NULL && environ[at] != NULL;) {
+    const size_t length = strcspn (environ[at], "=");
+    size_t i = 0;
+    while (i < self->n_variables && self->variables[i] != environ[at])
+      i++;
+    if (i < self->n_variables || self->n_variables == TINY_KIT_VARIABLES
+        || length >= sizeof name) {
+      at++;
+      continue;
+    }
+    memcpy (name, environ[at], length);
+    name[length] = '\0';
+    unsetenv (name); /* what follows moves up */
+  }
 }
 
 /* ---- architectures as text ----
@@ -279,6 +374,8 @@ TINY_KIT TinyStatus
 tiny_scan_copy (
     const TinyCandidate *found, size_t n_found, size_t stride, TinyCandidate *out, uint32_t *n)
 {
+  if (*n > 0 && n_found > 0)
+    TINY_TRY (TINY_CHECK_OUT (out, NULL));
   for (size_t i = 0; i < n_found && i < *n; i++)
     out[i] = *(const TinyCandidate *) ((const char *) found + i * stride);
   *n = (uint32_t) n_found;
