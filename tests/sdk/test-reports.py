@@ -147,7 +147,7 @@ def verify(box):
             (lambda c: c["subject"].update(sha256="0123"), "another file"),
             (lambda c: c["suite"].update(version="9"), "another version of the suite"),
             # that all came out otherwise than it did
-            (lambda c: ([it.update(outcome="failed") for it in c["cases"]],
+            (lambda c: ([it.update(outcome="failed") for it in c["cases"] if it["outcome"] == "passed"],
                         c["score"].update(passed=0, failed=c["score"]["passed"])), "it says failed, and now it is passed")]:
         copy = json.loads(json.dumps(found))
         change(copy)
