@@ -184,10 +184,10 @@ run_exhausted (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
 static void
 list (const ConfSubject *subject, ConfList *out)
 {
-  const ConfCase largest = { .run = run_largest, .level = CONF_FULL, .flags = CONF_ALONE };
+  const ConfCase largest = { .run = run_largest, .flags = CONF_ALONE };
   const ConfCase wide
       = { .run = run_wide, .level = CONF_FULL, .flags = CONF_ALONE, .seconds = 120 };
-  const ConfCase exhausted = { .run = run_exhausted, .level = CONF_FULL, .flags = CONF_ALONE };
+  const ConfCase exhausted = { .run = run_exhausted, .flags = CONF_ALONE };
   if (subject->device == NULL)
     return;
   const TinyDeviceInfo *info = tiny_device_get_info (subject->device);

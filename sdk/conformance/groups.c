@@ -3,7 +3,7 @@
  * groups.c: all groups, in the order in which they run. */
 #include "conformance.h"
 
-/* clang-format off: one a line */
+/* clang-format off */
 extern const ConfGroup conf_group_hygiene;
 extern const ConfGroup conf_group_skew;
 extern const ConfGroup conf_group_lifecycle;
@@ -12,10 +12,24 @@ extern const ConfGroup conf_group_limits;
 extern const ConfGroup conf_group_order;
 extern const ConfGroup conf_group_exec;
 extern const ConfGroup conf_group_faults;
+extern const ConfGroup conf_group_replay;
+extern const ConfGroup conf_group_pair;
+extern const ConfGroup conf_group_soak;
+extern const ConfGroup conf_group_record;
 
 const ConfGroup *const conf_groups[] = {
-  &conf_group_hygiene, &conf_group_skew,   &conf_group_lifecycle,
-  &conf_group_memory,  &conf_group_limits, &conf_group_order,
-  &conf_group_exec,    &conf_group_faults, NULL,
+  &conf_group_hygiene,
+  &conf_group_skew,
+  &conf_group_lifecycle,
+  &conf_group_memory,
+  &conf_group_limits,
+  &conf_group_order,
+  &conf_group_exec,
+  &conf_group_faults,
+  &conf_group_replay,
+  &conf_group_pair,
+  &conf_group_soak,
+  &conf_group_record,
+  NULL,
 };
 /* clang-format on */
