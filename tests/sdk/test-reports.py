@@ -182,7 +182,7 @@ def resume(box):
 
 @test("a killed run leaves no worker behind")
 def orphans(box):
-    process = box.start("conformance", bad("submit-hang"), "--filter", "memory/size/1", "--jobs", "1")
+    process = box.start("conformance", bad("submit-hang"), "--filter", "memory/size/1", "--jobs", "1", TMPDIR=box.folder("tmp"))
     worker = None
     for _ in range(200):
         children = [pid for pid in os.listdir("/proc") if pid.isdigit() and is_worker_of(pid, process.pid)]
