@@ -9,6 +9,7 @@
 #pragma once
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,50 @@ tiny_check_code (TinyPluginError *error,
     error->vendor_code = number;
   return status;
 }
+
+/* ---- the laws of structs ----
+ *
+ * What the host passes may be shorter than ours, and hold bits that nobody knew when the plugin was built:
+ * both are refused (the laws at the head of tiny-plugin.h). First thing in a function:
+ *
+ *   TINY_TRY (TINY_CHECK_IN (submit, 0, error));    read: its flags may be 0
+ *   TINY_TRY (TINY_CHECK_OUT (out, error));         filled */
+TINY_KIT TinyStatus
+tiny_check_struct (const void *given,
+                   size_t size,
+                   size_t flags,
+                   uint32_t known,
+                   size_t reserved,
+                   size_t n_reserved,
+                   const char *what,
+                   TinyPluginError *error)
+{
+  uint32_t has_size = 0, has_flags = 0;
+  if (given != NULL)
+    memcpy (&has_size, given, sizeof has_size);
+  if (has_size < size)
+    return tiny_fail (error, TINY_STATUS_INVALID, "%s: %u bytes, and %zu are needed", what,
+                      has_size, size);
+  if (n_reserved == 0)
+    return TINY_STATUS_OK;
+  memcpy (&has_flags, (const char *) given + flags, sizeof has_flags);
+  uint64_t bits = has_flags & ~known;
+  for (size_t i = 0; i < n_reserved; i += sizeof bits) {
+    uint64_t word;
+    memcpy (&word, (const char *) given + reserved + i, sizeof word);
+    bits |= word;
+  }
+  return bits == 0 ? TINY_STATUS_OK
+                   : tiny_fail (error, TINY_STATUS_INVALID,
+                                "%s: bits are set that this plugin does not know", what);
+}
+#define TINY_CHECK_IN(given, known, error)                                                     \
+  tiny_check_struct ((given), sizeof *(given),                                                 \
+                     (size_t) ((char *) &(given)->flags - (char *) (given)), (known),          \
+                     (size_t) ((char *) (given)->reserved - (char *) (given)),                 \
+                     sizeof (given)->reserved, #given, (error))
+#define TINY_CHECK_OUT(given, error)                                                           \
+  tiny_check_struct ((given), sizeof *(given), 0, 0, 0, 0, #given, (error))
 
 /* TINY_STATUS_INVALID unless @span lies in a buffer of @n_bytes. */
 TINY_KIT TinyStatus
@@ -171,6 +216,56 @@ tiny_open_library (const char *variable,
   return TINY_STATUS_OK;
 }
 
+/* ---- the process that a driver changes ----
+ *
+ * A plugin leaves signal handlers and the environment as it found them, and some drivers' libraries do
+ * not: what they change is put back around the calls in which they do, such as the first. Around module
+ * functions only, which run one at a time. */
+enum { TINY_KIT_SIGNALS = 65, TINY_KIT_VARIABLES = 1024 };
+typedef struct {
+  struct sigaction actions[TINY_KIT_SIGNALS];
+  const char *variables[TINY_KIT_VARIABLES]; /* as environ has them */
+  size_t n_variables;
+} TinyProcess;
+
+extern char **environ;
+
+TINY_KIT void
+tiny_process_keep (TinyProcess *self)
+{
+  for (int i = 1; i < TINY_KIT_SIGNALS; i++)
+    if (sigaction (i, NULL, &self->actions[i]) != 0)
+      self->actions[i].sa_flags = -1;
+  for (self->n_variables = 0; environ != NULL && environ[self->n_variables] != NULL
+                              && self->n_variables < TINY_KIT_VARIABLES;
+       self->n_variables++)
+    self->variables[self->n_variables] = environ[self->n_variables];
+}
+
+/* Puts the handlers back, and takes out the variables that were not there. */
+TINY_KIT void
+tiny_process_restore (const TinyProcess *self)
+{
+  char name[256];
+  for (int i = 1; i < TINY_KIT_SIGNALS; i++)
+    if (self->actions[i].sa_flags != -1)
+      sigaction (i, &self->actions[i], NULL);
+  for (size_t at = 0; environ != NULL && environ[at] != NULL;) {
+    const size_t length = strcspn (environ[at], "=");
+    size_t i = 0;
+    while (i < self->n_variables && self->variables[i] != environ[at])
+      i++;
+    if (i < self->n_variables || self->n_variables == TINY_KIT_VARIABLES
+        || length >= sizeof name) {
+      at++;
+      continue;
+    }
+    memcpy (name, environ[at], length);
+    name[length] = '\0';
+    unsetenv (name); /* what follows moves up */
+  }
+}
+
 /* ---- architectures as text ----
  *
  * "HEAD,name,other=8": numbers with names, of which 0 is left out and 1 is not said. The same text
@@ -246,6 +341,16 @@ tiny_arch_parse (const char *head,
   return TINY_STATUS_OK;
 }
 
+/* For renderers with one architecture: "" and @only are it. */
+TINY_KIT TinyStatus
+tiny_check_arch (const char *arch, const char *only, TinyPluginError *error)
+{
+  if (arch[0] == '\0' || strcmp (arch, only) == 0)
+    return TINY_STATUS_OK;
+  return tiny_fail (error, TINY_STATUS_INVALID, "there is no architecture '%s', only '%s'",
+                    arch, only);
+}
+
 /* ---- targets and modules ---- */
 
 /* Declares what C compilers have: arithmetic of @compute, @extra ops of f32 beside those, and memory
@@ -280,10 +385,26 @@ TINY_KIT TinyStatus
 tiny_scan_copy (
     const TinyCandidate *found, size_t n_found, size_t stride, TinyCandidate *out, uint32_t *n)
 {
+  if (*n > 0 && n_found > 0)
+    TINY_TRY (TINY_CHECK_OUT (out, NULL));
   for (size_t i = 0; i < n_found && i < *n; i++)
     out[i] = *(const TinyCandidate *) ((const char *) found + i * stride);
   *n = (uint32_t) n_found;
   return TINY_STATUS_OK;
+}
+
+/* What open() does first, with the candidates of scan(): TINY_STATUS_NO_DEVICE unless @id is one of theirs. */
+TINY_KIT TinyStatus
+tiny_check_id (const TinyCandidate *found,
+               size_t n_found,
+               size_t stride,
+               const char *id,
+               TinyPluginError *error)
+{
+  for (size_t i = 0; i < n_found; i++)
+    if (strcmp (((const TinyCandidate *) ((const char *) found + i * stride))->id, id) == 0)
+      return TINY_STATUS_OK;
+  return tiny_fail (error, TINY_STATUS_NO_DEVICE, "there is no device '%s'", id);
 }
 
 /* Spellings of ops that C-like languages share, scalars and vectors alike unless TinyDialect.vector_ops
@@ -374,168 +495,6 @@ tiny_unpack (const TinyProgramArgs *args,
   return TINY_STATUS_OK;
 }
 
-/* ---- a compiler that is a command, and programs that are shared objects ---- */
-
-/* Makes a new file with @data; @path must then be unlinked and is "" where there is none. */
-TINY_KIT TinyStatus
-tiny_make_file (char path[64], const void *data, size_t size, TinyPluginError *error)
-{
-  const char *folder = getenv ("TMPDIR");
-  snprintf (path, 64, "%.40s/tiny-XXXXXX",
-            folder != NULL && folder[0] == '/' ? folder : "/tmp");
-  const int fd = mkstemp (path);
-  size_t n = 0;
-  for (ssize_t now = 1; fd >= 0 && n < size && now > 0; n += now > 0 ? (size_t) now : 0)
-    now = write (fd, (const char *) data + n, size - n);
-  const int is_closed = fd >= 0 && close (fd) == 0;
-  if (is_closed && n == size)
-    return TINY_STATUS_OK;
-  tiny_fail (error, TINY_STATUS_INTERNAL, "%s: cannot be written", path);
-  if (fd >= 0)
-    unlink (path);
-  path[0] = '\0';
-  return TINY_STATUS_INTERNAL;
-}
-
-/* Reads the file at @path as what compile() gives. */
-TINY_KIT TinyStatus
-tiny_pack_file (const TinyHost *host,
-                const char *path,
-                void **out_data,
-                uint64_t *out_size,
-                TinyPluginError *error)
-{
-  FILE *file = fopen (path, "r");
-  const long size = file != NULL && fseek (file, 0, SEEK_END) == 0 ? ftell (file) : -1;
-  void *bytes = NULL;
-  TinyPacked *packed = size > 0 ? tiny_pack (host, "", 0, (size_t) size, &bytes) : NULL;
-  const int is_whole = packed != NULL && fseek (file, 0, SEEK_SET) == 0
-                       && fread (bytes, 1, (size_t) size, file) == (size_t) size;
-  if (file != NULL)
-    fclose (file);
-  if (is_whole)
-    tiny_pack_end (packed, (size_t) size, out_data, out_size);
-  else if (packed != NULL)
-    host->free (packed);
-  return is_whole ? TINY_STATUS_OK
-                  : tiny_fail (error, TINY_STATUS_INTERNAL, "%s: cannot be read", path);
-}
-
-/* compile() by a command line of the shell, such as "cc -shared -o $out -x c $in": $in becomes the
- * path of a file with the source, $out that of one to write. What the command says goes into the error. */
-TINY_KIT TinyStatus
-tiny_compile_by_command (const TinyHost *host,
-                         const char *command,
-                         const TinyCompileArgs *args,
-                         void **out_data,
-                         uint64_t *out_size,
-                         TinyPluginError *error)
-{
-  char in[64] = "", out[64] = "", log[900] = "";
-  char *line = (char *) malloc (strlen (command) + 256);
-  TinyStatus status = tiny_make_file (in, args->source, (size_t) args->source_size, error);
-  if (status == TINY_STATUS_OK)
-    status = tiny_make_file (out, "", 0, error);
-  if (line == NULL)
-    status = tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", args->name);
-  if (status == TINY_STATUS_OK) {
-    snprintf (line, strlen (command) + 256, "in='%s' out='%s'; { %s; } 2>&1", in, out, command);
-    FILE *pipe = popen (line, "re");
-    const size_t n = pipe != NULL ? fread (log, 1, sizeof log - 1, pipe) : 0;
-    for (char rest[512]; n == sizeof log - 1 && fread (rest, 1, sizeof rest, pipe) > 0;)
-      ;
-    if (pipe == NULL || pclose (pipe) != 0)
-      status = tiny_fail (error, TINY_STATUS_COMPILE, "%s: %s", args->name, log);
-    else
-      status = tiny_pack_file (host, out, out_data, out_size, error);
-  }
-  free (line);
-  unlink (in);
-  unlink (out);
-  return status;
-}
-
-/* program_load() and program_unload() of such shared objects: a TinyPluginProgram is what dlsym() takes. */
-TINY_KIT TinyStatus
-tiny_library_load (TinyPluginDevice *device,
-                   const TinyProgramArgs *args,
-                   TinyPluginProgram **out,
-                   TinyPluginError *error)
-{
-  char path[64];
-  const void *data = NULL;
-  size_t size = 0;
-  TINY_TRY (tiny_unpack (args, path, 0, &data, &size, error));
-  TINY_TRY (tiny_make_file (path, data, size, error));
-  void *library = dlopen (path, RTLD_NOW | RTLD_LOCAL);
-  const char *why = library == NULL ? dlerror () : NULL;
-  unlink (path);
-  *out = (TinyPluginProgram *) library;
-  return library != NULL ? TINY_STATUS_OK
-                         : tiny_fail (error, TINY_STATUS_CORRUPT, "%s: %s", args->name,
-                                      why != NULL ? why : "cannot be opened");
-}
-
-TINY_KIT void
-tiny_library_unload (TinyPluginDevice *device, TinyPluginProgram *program)
-{
-  dlclose (program);
-}
-
-/* ---- devices whose memory is the host's: a TinyPluginBuffer is the address of its bytes ---- */
-TINY_KIT TinyStatus
-tiny_host_alloc (TinyPluginDevice *device,
-                 uint64_t n_bytes,
-                 TinyPluginBuffer **out,
-                 TinyPluginError *error)
-{
-  *out = n_bytes < PTRDIFF_MAX - 64
-             ? (TinyPluginBuffer *) aligned_alloc (64, ((size_t) n_bytes / 64 + 1) * 64)
-             : NULL;
-  return *out != NULL ? TINY_STATUS_OK
-                      : tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for %llu bytes",
-                                   (unsigned long long) n_bytes);
-}
-
-TINY_KIT void
-tiny_host_free (TinyPluginDevice *device, TinyPluginBuffer *buffer)
-{
-  free (buffer);
-}
-
-TINY_KIT TinyStatus
-tiny_host_map (TinyPluginDevice *device,
-               TinyPluginBuffer *buffer,
-               void **out,
-               TinyPluginError *error)
-{
-  *out = buffer;
-  return TINY_STATUS_OK;
-}
-
-TINY_KIT char *
-tiny_host_bytes (const TinySpan *span)
-{
-  return (char *) span->buffer + span->offset;
-}
-
-/* UPLOAD, DOWNLOAD and COPY of such buffers. */
-TINY_KIT TinyStatus
-tiny_host_copy (const TinyCommand *command, TinyPluginError *error)
-{
-  if (command->type == TINY_COMMAND_UPLOAD)
-    memcpy (tiny_host_bytes (&command->dst), command->host, (size_t) command->dst.n_bytes);
-  else if (command->type == TINY_COMMAND_DOWNLOAD)
-    memcpy (command->host, tiny_host_bytes (&command->src), (size_t) command->src.n_bytes);
-  else if (command->type == TINY_COMMAND_COPY)
-    memmove (tiny_host_bytes (&command->dst), tiny_host_bytes (&command->src),
-             (size_t) command->src.n_bytes);
-  else
-    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "a command of the unknown type %u",
-                      command->type);
-  return TINY_STATUS_OK;
-}
-
 /* submit() of a synchronous device: @run for each command, with its time. */
 TINY_KIT TinyStatus
 tiny_submit_each (const TinySubmit *submit,
@@ -545,13 +504,16 @@ tiny_submit_each (const TinySubmit *submit,
                   void *context,
                   TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_IN (submit, 0, error));
   const char *at = (const char *) submit->commands;
   for (uint32_t i = 0; i < submit->n_commands; i++) {
+    const TinyCommand *command = (const TinyCommand *) at;
     const uint64_t start = submit->out_ns != NULL ? tiny_now_ns () : 0;
-    TINY_TRY (run (context, (const TinyCommand *) at, error));
+    TINY_TRY (TINY_CHECK_IN (command, TINY_COMMAND_OVERLAPS, error));
+    TINY_TRY (run (context, command, error));
     if (submit->out_ns != NULL)
       submit->out_ns[i] = tiny_now_ns () - start;
-    at += ((const TinyCommand *) at)->struct_size; /* a newer core's may be longer */
+    at += command->struct_size; /* a newer core's may be longer */
   }
   return TINY_STATUS_OK;
 }

@@ -13,6 +13,7 @@ TinyStatus
 cl_target (const char *text, TinyTarget *out, ClError *error)
 {
   ClArch arch = { 0 };
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   if (out->arch[0] == '\0' && strncmp (text, "cl", 2) != 0)
     TINY_TRY (cl_find_devices (error));
   if (out->arch[0] == '\0' && cl_n_devices > 0)

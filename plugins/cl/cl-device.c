@@ -155,7 +155,9 @@ enqueue (Run *run, const TinyCommand *command, ClError *error)
   const size_t n_bytes = type == TINY_COMMAND_DOWNLOAD ? src->n_bytes : dst->n_bytes;
   const cl_event *after = n_after > 0 ? run->events + run->before : NULL;
   cl_event *event = &run->events[run->n];
-  cl_int code = CL_INVALID_OPERATION; /* a type that is not known */
+  cl_int code;
+  if (type < TINY_COMMAND_UPLOAD || type > TINY_COMMAND_DISPATCH)
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "a command of unknown type %u", type);
   if (type == TINY_COMMAND_DISPATCH)
     code = dispatch (run, command, n_after, after);
   else if (n_bytes == 0)
@@ -166,7 +168,7 @@ enqueue (Run *run, const TinyCommand *command, ClError *error)
   else if (type == TINY_COMMAND_DOWNLOAD)
     code = cl.EnqueueReadBuffer (run->queue, src->buffer->memory, CL_FALSE, src->offset,
                                  n_bytes, command->host, n_after, after, event);
-  else if (type == TINY_COMMAND_COPY)
+  else
     code = cl.EnqueueCopyBuffer (run->queue, src->buffer->memory, dst->buffer->memory,
                                  src->offset, dst->offset, n_bytes, n_after, after, event);
   return cl_check (error, TINY_STATUS_LAUNCH, code,
@@ -179,6 +181,7 @@ enqueue_all (Run *run, const TinySubmit *submit, ClError *error)
   const char *at = (const char *) submit->commands;
   for (; run->n < submit->n_commands; run->n++) {
     const TinyCommand *command = (const TinyCommand *) at;
+    TINY_TRY (TINY_CHECK_IN (command, TINY_COMMAND_OVERLAPS, error));
     if ((command->flags & TINY_COMMAND_OVERLAPS) == 0) {
       run->before = run->group;
       run->group = run->n;
@@ -197,6 +200,7 @@ static TinyStatus
 device_submit (ClDevice *device, ClQueue *queue, const TinySubmit *submit, ClError *error)
 {
   Run run = { .device = device, .queue = (cl_command_queue) queue };
+  TINY_TRY (TINY_CHECK_IN (submit, 0, error));
   run.events = malloc ((submit->n_commands + 1) * sizeof *run.events);
   if (run.events == NULL)
     return TINY_STATUS_OUT_OF_MEMORY;
@@ -220,6 +224,7 @@ device_submit (ClDevice *device, ClQueue *queue, const TinySubmit *submit, ClErr
 static TinyStatus
 device_info (ClDevice *device, TinyDeviceInfo *out, ClError *error)
 {
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   *out = device->info;
   return TINY_STATUS_OK;
 }

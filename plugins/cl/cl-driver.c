@@ -118,8 +118,8 @@ add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
   cl_n_devices++;
 }
 
-TinyStatus
-cl_find_devices (ClError *error)
+static TinyStatus
+find_devices (ClError *error)
 {
 #define SYMBOL(needed, type, name, parameters, arguments)                                      \
   { "cl" #name, offsetof (ClApi, name), !needed },
@@ -134,8 +134,6 @@ cl_find_devices (ClError *error)
   cl_device_id found[CL_MAX_DEVICES];
   cl_uint n_platforms = 0, n;
   reasons[0] = '\0';
-  if (cl_n_devices > 0)
-    return TINY_STATUS_OK;
   if (library == NULL)
     TINY_TRY (tiny_open_library ("TINY_OPENCL_LIBRARY", libraries, symbols,
                                  TINY_KIT_N (symbols), &cl, missing, &library, error));
@@ -157,4 +155,17 @@ cl_find_devices (ClError *error)
              ? TINY_STATUS_OK
              : tiny_fail (error, TINY_STATUS_NO_DEVICE,
                           "no OpenCL platform has a device that can be used%s", reasons);
+}
+
+/* Drivers set variables and install handlers when they are first asked: PoCL does both. */
+TinyStatus
+cl_find_devices (ClError *error)
+{
+  TinyProcess process;
+  if (cl_n_devices > 0)
+    return TINY_STATUS_OK;
+  tiny_process_keep (&process);
+  TinyStatus status = find_devices (error);
+  tiny_process_restore (&process);
+  return status;
 }

@@ -68,6 +68,8 @@ cl_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, ClError
   ClProgram self = { 0 };
   size_t size = 0;
   void *data;
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
   TINY_TRY (tiny_arch_parse (CL_ARCH, args->arch, NULL, (uint64_t *) &arch, error));
   fill_head (args->linear, &arch, &self.head);
   for (ClDevice *i = cl_devices; i < cl_devices + cl_n_devices && self.program == NULL; i++)
@@ -95,6 +97,7 @@ cl_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, ClError
 TinyStatus
 cl_program_load (ClDevice *device, const TinyProgramArgs *args, ClProgram **out, ClError *error)
 {
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
   ClProgram self = { .group = { args->group[0], args->group[1], args->group[2] } };
   const void *data = NULL;
   size_t size = 0;

@@ -318,8 +318,10 @@ cpu_clang_compile (const TinyCompileArgs *args,
                    uint64_t *out_size,
                    TinyPluginError *error)
 {
-  if (args == NULL || args->struct_size < sizeof *args || args->source == NULL
-      || args->name == NULL)
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  if (args->linear != NULL)
+    TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
+  if (args->source == NULL || args->name == NULL)
     return tiny_fail (error, TINY_STATUS_INVALID, "compile: no source");
   CpuArch arch;
   TinyStatus status = cpu_arch_parse (args->arch, &arch, error);

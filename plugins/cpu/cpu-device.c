@@ -81,6 +81,7 @@ cpu_scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
   *n = 1;
   if (room == 0 || out == NULL)
     return TINY_STATUS_OK;
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   *out = (TinyCandidate){ .struct_size = sizeof *out, .device_class = TINY_CLASS_CPU };
   snprintf (out->id, sizeof out->id, "cpu");
   read_processor_name (out->name, sizeof out->name);
@@ -99,8 +100,7 @@ device_close (TinyPluginDevice *device)
 static TinyStatus
 device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
-  if (out == NULL || out->struct_size < sizeof *out)
-    return tiny_fail (error, TINY_STATUS_INVALID, "info: struct_size too small");
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   *out = (TinyDeviceInfo){ .struct_size = sizeof *out, .flags = TINY_DEVICE_HOST_MEMORY };
   memcpy (out->name, device->name, sizeof out->name);
   memcpy (out->arch, device->arch, sizeof out->arch);
@@ -198,8 +198,8 @@ program_load (TinyPluginDevice *device,
               TinyPluginProgram **out,
               TinyPluginError *error)
 {
-  if (args == NULL || args->struct_size < sizeof *args || args->data == NULL
-      || args->name == NULL || args->arch == NULL)
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  if (args->data == NULL || args->name == NULL || args->arch == NULL)
     return tiny_fail (error, TINY_STATUS_INVALID, "program: incomplete arguments");
   if (args->n_params > CPU_MAX_PARAMS)
     return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "%s: %u buffers, at most %d", args->name,
@@ -385,14 +385,13 @@ device_submit (TinyPluginDevice *device,
                const TinySubmit *submit,
                TinyPluginError *error)
 {
-  if (submit == NULL || submit->struct_size < sizeof *submit || queue == NULL
-      || queue->device != device)
+  TINY_TRY (TINY_CHECK_IN (submit, 0, error));
+  if (queue == NULL || queue->device != device)
     return tiny_fail (error, TINY_STATUS_INVALID, "submit: incomplete arguments");
   const char *at = (const char *) submit->commands;
   for (uint32_t i = 0; i < submit->n_commands; i++) {
     const TinyCommand *command = (const TinyCommand *) at;
-    if (command->struct_size < sizeof *command)
-      return tiny_fail (error, TINY_STATUS_INVALID, "submit: command %u is too short", i);
+    TINY_TRY (TINY_CHECK_IN (command, TINY_COMMAND_OVERLAPS, error));
     uint64_t start = submit->out_ns != NULL ? tiny_now_ns () : 0;
     TinyStatus status = run_command (device, command, error);
     if (status != TINY_STATUS_OK)

@@ -382,8 +382,9 @@ cpu_llvm_compile (const TinyCompileArgs *args,
                   uint64_t *out_size,
                   TinyPluginError *error)
 {
-  if (args == NULL || args->struct_size < sizeof *args || args->linear == NULL
-      || args->linear->struct_size < sizeof *args->linear || args->name == NULL)
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
+  if (args->name == NULL)
     return tiny_fail (error, TINY_STATUS_INVALID, "compile: no linear program");
   CpuArch arch;
   const Llvm *llvm;

@@ -185,8 +185,7 @@ cpu_portable_target (const char *arch, TinyTarget *out, TinyPluginError *error)
     return tiny_fail (error, TINY_STATUS_INVALID,
                       "the renderer C has the architecture " CPU_PORTABLE_ARCH ", not %s",
                       arch);
-  if (out == NULL || out->struct_size < sizeof *out)
-    return tiny_fail (error, TINY_STATUS_INVALID, "target: struct_size too small");
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   *out = (TinyTarget){ .struct_size = sizeof *out,
                        .flags = TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED,
                        .arch = CPU_PORTABLE_ARCH,
@@ -221,8 +220,7 @@ cpu_portable_compile (const TinyCompileArgs *args,
                       uint64_t *out_size,
                       TinyPluginError *error)
 {
-  if (args == NULL || args->struct_size < sizeof *args)
-    return tiny_fail (error, TINY_STATUS_INVALID, "compile: no source");
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
   TinyCompileArgs host = *args;
   host.arch = cpu_portable_host_arch;
   return cpu_clang_compile (&host, out_data, out_size, error);

@@ -380,8 +380,7 @@ cpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
   TinyStatus status = cpu_arch_parse (text, &arch, error);
   if (status != TINY_STATUS_OK)
     return status;
-  if (out == NULL || out->struct_size < sizeof *out)
-    return tiny_fail (error, TINY_STATUS_INVALID, "target: struct_size too small");
+  TINY_TRY (TINY_CHECK_OUT (out, error));
 
   *out = (TinyTarget){ .struct_size = sizeof *out };
   out->flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED;

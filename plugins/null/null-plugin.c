@@ -26,6 +26,7 @@ close_device (TinyPluginDevice *device)
 static TinyStatus
 info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   out->flags = TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_RUNS_NOTHING;
   snprintf (out->name, sizeof out->name, "compiles and never runs");
   snprintf (out->arch, sizeof out->arch, "null");
@@ -94,12 +95,15 @@ submit (TinyPluginDevice *device,
         const TinySubmit *work,
         TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_IN (work, 0, error));
+  const char *at = (const char *) work->commands;
   for (uint32_t i = 0; i < work->n_commands; i++) {
-    TinyStatus status = run (&work->commands[i], error);
-    if (status != TINY_STATUS_OK)
-      return status;
+    const TinyCommand *command = (const TinyCommand *) at;
+    TINY_TRY (TINY_CHECK_IN (command, TINY_COMMAND_OVERLAPS, error));
+    TINY_TRY (run (command, error));
     if (work->out_ns != NULL)
       work->out_ns[i] = 0;
+    at += command->struct_size; /* a newer core's commands are longer */
   }
   return TINY_STATUS_OK;
 }
@@ -110,6 +114,7 @@ program_load (TinyPluginDevice *device,
               TinyPluginProgram **out,
               TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
   *out = (TinyPluginProgram *) &the_program;
   return TINY_STATUS_OK;
 }
@@ -136,6 +141,7 @@ static TinyStatus
 scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
 {
   if (*n > 0) {
+    TINY_TRY (TINY_CHECK_OUT (out, error));
     snprintf (out->id, sizeof out->id, "null");
     snprintf (out->name, sizeof out->name, "compiles and never runs");
     out->device_class = TINY_CLASS_SIMULATOR;

@@ -235,6 +235,7 @@ webgpu_device_open (WGPUAdapter adapter, const char *name, Device **out, Error *
 static TinyStatus
 get_info (Device *self, TinyDeviceInfo *out, Error *error)
 {
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   *out = self->info;
   return TINY_STATUS_OK;
 }

@@ -53,6 +53,7 @@ webgpu_program_unload (Device *device, Program *self)
 TinyStatus
 webgpu_program_load (Device *device, const TinyProgramArgs *args, Program **out, Error *error)
 {
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
   char head[80];
   const size_t n
       = (size_t) snprintf (head, sizeof head, WEBGPU_HEAD, webgpu_points (args->group),

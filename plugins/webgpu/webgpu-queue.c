@@ -270,6 +270,7 @@ run_all (Work *self, const TinySubmit *submit)
   const TinyCommand *command = submit->commands;
   for (uint32_t i = 0; i < submit->n_commands; i++) {
     const uint64_t start = self->is_timed ? tiny_now_ns () : 0;
+    TINY_TRY (TINY_CHECK_IN (command, TINY_COMMAND_OVERLAPS, self->error));
     TINY_TRY (run (self, command));
     if (self->is_timed)
       TINY_TRY (measure (self, command, start, &submit->out_ns[i]));
@@ -282,6 +283,7 @@ run_all (Work *self, const TinySubmit *submit)
 TinyStatus
 webgpu_submit (Device *device, TinyPluginQueue *queue, const TinySubmit *submit, Error *error)
 {
+  TINY_TRY (TINY_CHECK_IN (submit, 0, error));
   Work work = { .device = device, .error = error, .is_timed = submit->out_ns != NULL };
   webgpu_scope_open (device);
   TinyStatus status = run_all (&work, submit);

@@ -32,6 +32,7 @@ TinyStatus
 webgpu_target (const char *text, TinyTarget *out, Error *error)
 {
   WebgpuArch arch = { 0 };
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   TINY_TRY (parse (out->arch, &arch, error));
   TINY_TRY (parse (text, &arch, error));
 #define OP(name)  TINY_INSTR_BIT (TINY_INSTR_##name)
@@ -72,6 +73,8 @@ webgpu_points (const uint32_t group[3])
 TinyStatus
 webgpu_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, Error *error)
 {
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
   const TinyLinear *linear = args->linear;
   const uint32_t points = webgpu_points (linear->group);
   WebgpuArch arch = { 0 };

@@ -193,10 +193,11 @@ step_queue (Climb *self)
 static gboolean
 submit (Climb *self, const TinyCommand *commands, guint n, const char *what)
 {
-  return is_ok (self,
-                conf_table_submit (self->table, self->device, self->queue, commands, n,
-                                   fresh_error (self)),
-                what);
+  TinySubmit work = { .struct_size = sizeof work, .commands = commands, .n_commands = n };
+  return is_ok (
+      self,
+      conf_table_submit (self->table, self->device, self->queue, &work, fresh_error (self)),
+      what);
 }
 
 static gboolean

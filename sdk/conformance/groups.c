@@ -3,6 +3,35 @@
  * groups.c: all groups, in the order in which they run. */
 #include "conformance.h"
 
-extern const ConfGroup conf_group_memory, conf_group_numerics;
+/* clang-format off */
+extern const ConfGroup conf_group_hygiene;
+extern const ConfGroup conf_group_skew;
+extern const ConfGroup conf_group_lifecycle;
+extern const ConfGroup conf_group_memory;
+extern const ConfGroup conf_group_limits;
+extern const ConfGroup conf_group_order;
+extern const ConfGroup conf_group_exec;
+extern const ConfGroup conf_group_numerics;
+extern const ConfGroup conf_group_faults;
+extern const ConfGroup conf_group_replay;
+extern const ConfGroup conf_group_pair;
+extern const ConfGroup conf_group_soak;
+extern const ConfGroup conf_group_record;
 
-const ConfGroup *const conf_groups[] = { &conf_group_memory, &conf_group_numerics, NULL };
+const ConfGroup *const conf_groups[] = {
+  &conf_group_hygiene,
+  &conf_group_skew,
+  &conf_group_lifecycle,
+  &conf_group_memory,
+  &conf_group_limits,
+  &conf_group_order,
+  &conf_group_exec,
+  &conf_group_numerics,
+  &conf_group_faults,
+  &conf_group_replay,
+  &conf_group_pair,
+  &conf_group_soak,
+  &conf_group_record,
+  NULL,
+};
+/* clang-format on */

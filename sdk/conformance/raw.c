@@ -64,18 +64,15 @@ TinyStatus
 conf_table_submit (const TinyDeviceTable *table,
                    TinyPluginDevice *device,
                    TinyPluginQueue *queue,
-                   const TinyCommand *commands,
-                   guint n,
+                   TinySubmit *work,
                    TinyPluginError *error)
 {
-  const gsize need = G_STRUCT_OFFSET (TinyDeviceTable, wait) + sizeof table->wait;
-  const gboolean waits = table->struct_size >= need && table->wait != NULL;
+  const gsize of_table = G_STRUCT_OFFSET (TinyDeviceTable, wait) + sizeof table->wait;
+  const gsize of_work = G_STRUCT_OFFSET (TinySubmit, out_point) + sizeof work->out_point;
   uint64_t point = 0;
-  const TinySubmit submit = { .struct_size = sizeof submit,
-                              .commands = commands,
-                              .n_commands = n,
-                              .out_point = waits ? &point : NULL };
-  TinyStatus status = table->submit (device, queue, &submit, error);
+  if (table->struct_size >= of_table && table->wait != NULL && work->struct_size >= of_work)
+    work->out_point = &point;
+  TinyStatus status = table->submit (device, queue, work, error);
   return status >= 0 && point != 0 ? table->wait (device, queue, point, UINT64_MAX, error)
                                    : status;
 }
@@ -83,11 +80,11 @@ conf_table_submit (const TinyDeviceTable *table,
 gboolean
 conf_raw_submit (ConfRaw *self, const TinyCommand *commands, guint n, const char *what)
 {
+  TinySubmit work = { .struct_size = sizeof work, .commands = commands, .n_commands = n };
   clear_error (self);
-  return check (
-      self,
-      conf_table_submit (self->table, self->device, self->queue, commands, n, &self->error),
-      what);
+  return check (self,
+                conf_table_submit (self->table, self->device, self->queue, &work, &self->error),
+                what);
 }
 
 TinyPluginBuffer *

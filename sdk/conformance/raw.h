@@ -22,12 +22,12 @@ typedef struct {
 gboolean conf_raw_begin (ConfRaw *self, ConfTrial *trial, const ConfSubject *subject);
 void conf_raw_end (ConfRaw *self);
 
-/* submit() of @table, which may be shorter than ours, and wait() where it has one: the work is done. */
+/* submit() of @table, which may be shorter than ours, and wait() where it has one: the work is done. Fills
+ * @work's out_point, if it is that long. */
 TinyStatus conf_table_submit (const TinyDeviceTable *table,
                               TinyPluginDevice *device,
                               TinyPluginQueue *queue,
-                              const TinyCommand *commands,
-                              guint n,
+                              TinySubmit *work,
                               TinyPluginError *error);
 /* Any command. Failure is @what's. */
 gboolean

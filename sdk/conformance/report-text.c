@@ -82,7 +82,8 @@ group_length (const char *name)
 static guint
 print_group (JsonArray *cases, guint first)
 {
-  guint n = json_array_get_length (cases), good = 0, bad = 0, expected = 0, must = 0, i;
+  guint n = json_array_get_length (cases), good = 0, bad = 0, expected = 0, must = 0,
+        recorded = 0, i;
   const char *group = conf_certificate_case (cases, first).name;
   gsize length = group_length (group);
   for (i = first; i < n; i++) {
@@ -91,11 +92,14 @@ print_group (JsonArray *cases, guint first)
       break;
     gboolean is_must = json_object_get_boolean_member (it.object, "must");
     must += is_must;
+    recorded += g_str_equal (it.outcome, "recorded");
     bad += it.is_bad;
     expected += !it.is_bad && g_str_equal (it.outcome, "failed");
     good += is_must && !it.is_bad && g_str_equal (it.outcome, "passed");
   }
   printf ("  %-16.*s %6u of %-6u", (int) length, group, good, must);
+  if (recorded > 0)
+    printf (" %u recorded", recorded);
   if (bad > 0)
     printf (" %u failed", bad);
   if (expected > 0)

@@ -110,5 +110,10 @@ main (int argc, char **argv)
     return fail_usage ("--part %g is not from 0 to 1", options.part);
   if (options.list + options.ladder + (options.verify != NULL) > 1)
     return fail_usage ("--list, --ladder and --verify exclude each other");
-  return start (&options);
+  int status = start (&options);
+  const char *files[] = { options.manifest, options.expect, options.json,
+                          options.junit,    options.html,   options.verify };
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    g_free ((char *) files[i]);
+  return status;
 }

@@ -174,8 +174,7 @@ ref_target (const char *arch, TinyTarget *out, TinyPluginError *error)
 {
   if (arch == NULL || *arch == '\0')
     arch = "ref";
-  if (out == NULL || out->struct_size < sizeof *out)
-    return tiny_fail (error, TINY_STATUS_INVALID, "target is too small");
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   *out = (TinyTarget){ .struct_size = sizeof *out,
                        .flags = TINY_TARGET_MASKED | TINY_TARGET_UNALIGNED,
                        .dtypes_storage = ALL,

@@ -39,8 +39,7 @@ device_close (TinyPluginDevice *device)
 static TinyStatus
 device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
-  if (out == NULL || out->struct_size < sizeof *out)
-    return tiny_fail (error, TINY_STATUS_INVALID, "device info is too small");
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   *out = (TinyDeviceInfo){ .struct_size = sizeof *out,
                            .flags = TINY_DEVICE_HOST_MEMORY,
                            .name = "reference interpreter",
@@ -146,14 +145,12 @@ device_submit (TinyPluginDevice *device,
                const TinySubmit *submit,
                TinyPluginError *error)
 {
-  if (submit->struct_size < sizeof *submit)
-    return tiny_fail (error, TINY_STATUS_INVALID, "submit is too small");
+  TINY_TRY (TINY_CHECK_IN (submit, 0, error));
   /* A newer core's commands may be longer than ours: step by their own size. */
   const char *at = (const char *) submit->commands;
   for (uint32_t i = 0; i < submit->n_commands; i++) {
     const TinyCommand *command = (const TinyCommand *) at;
-    if (command->struct_size < sizeof *command)
-      return tiny_fail (error, TINY_STATUS_INVALID, "command %u is too small", i);
+    TINY_TRY (TINY_CHECK_IN (command, TINY_COMMAND_OVERLAPS, error));
     uint64_t start = now_ns ();
     TinyStatus status;
     if (command->type == TINY_COMMAND_DISPATCH)
@@ -178,8 +175,7 @@ program_load (TinyPluginDevice *device,
               TinyPluginProgram **out,
               TinyPluginError *error)
 {
-  if (args->struct_size < sizeof *args)
-    return tiny_fail (error, TINY_STATUS_INVALID, "program arguments are too small");
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
   TinyPluginProgram *program = NULL;
   TinyStatus status = ref_program_new (args->name, args->data, args->size, TINY_STATUS_CORRUPT,
                                        &program, error);
@@ -223,9 +219,9 @@ renderer_compile (const TinyCompileArgs *args,
                   uint64_t *out_size,
                   TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
   const TinyLinear *linear = args->linear;
-  if (linear == NULL || linear->struct_size < sizeof *linear)
-    return tiny_fail (error, TINY_STATUS_INVALID, "compile needs the linear program");
+  TINY_TRY (TINY_CHECK_IN (linear, 0, error));
   if (linear->n_instrs > MAX_INSTRS)
     return tiny_fail (error, TINY_STATUS_COMPILE, "%s: the program is too long", linear->name);
   uint64_t size = ref_blob_size (linear);
@@ -279,6 +275,8 @@ module_fini (void)
 static TinyStatus
 module_scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
 {
+  if (*n > 0)
+    TINY_TRY (TINY_CHECK_OUT (out, error));
   if (*n > 0)
     *out = (TinyCandidate){ .struct_size = sizeof *out,
                             .id = "ref",

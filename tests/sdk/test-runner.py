@@ -12,6 +12,16 @@ from e2e import check, main, test
 from suite import ABSENT, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case, certificate, conformance
 
 
+@test("every structural group of level core passes on CPU, with no false alarm and in its time")
+def core_cpu(box):
+    found, _ = certificate(box, "CPU", status=PASSED)
+    check(found["score"]["must"] == found["score"]["passed"] > 250, found["score"])
+    check(found["certified"] == "core" and found["run"]["seconds"] < 120, found["run"])
+    for group in ("load", "hygiene", "skew", "lifecycle", "memory", "limits", "order", "exec", "faults", "replay", "pair"):
+        check(any(c["name"].startswith(group + "/") and c["must"] for c in found["cases"]), group)
+    check({r["what"] for c in found["cases"] for r in c.get("records", [])} >= {"upload", "first result", "submit of one launch"})
+
+
 @test("core level on REF passes")
 def core(box):
     found, _ = certificate(box, "REF", status=PASSED)

@@ -5,7 +5,7 @@
  *
  * What to replace: the dialect and target() by your language and hardware, compile() by your
  * compiler, what begins with tiny_host_ and tiny_library_ by your driver. Read from the bottom. */
-#include <tiny-plugin-kit.h>
+#include <tiny-plugin-host.h>
 
 enum { MAX_PARAMS = 64 };
 extern const TinyHost *host; /* made at the end */
@@ -55,14 +55,12 @@ static const TinyDialect dialect = {
 static TinyStatus
 target (const char *arch, TinyTarget *out, TinyPluginError *error)
 {
-  if (arch[0] != '\0' && strcmp (arch, "c") != 0)
-    return tiny_fail (error, TINY_STATUS_INVALID, "there is no architecture '%s', only c",
-                      arch);
+  TINY_TRY (TINY_CHECK_OUT (out, error));
+  TINY_TRY (tiny_check_arch (arch, "c", error));
   *out = (TinyTarget){ .struct_size = sizeof *out,
                        .arch = "c",
                        .index_dtype = TINY_DTYPE_I64,
                        .max_lanes = 1,
-                       .n_threads = 1,
                        .max_params = MAX_PARAMS,
                        .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
                        .max_group = { 1, 1, 1 },
@@ -96,6 +94,7 @@ device_close (TinyPluginDevice *device)
 static TinyStatus
 device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   *out = (TinyDeviceInfo){ .struct_size = sizeof *out,
                            .flags = TINY_DEVICE_HOST_MEMORY,
                            .name = "this machine by cc",
@@ -155,6 +154,7 @@ open_device (const char *id,
              const TinyDeviceTable **out_table,
              TinyPluginError *error)
 {
+  TINY_TRY (tiny_check_id (&found, 1, sizeof found, id, error));
   *out = (TinyPluginDevice *) &device_table;
   *out_table = &device_table;
   return TINY_STATUS_OK;

@@ -19,9 +19,8 @@ enum {
 TinyStatus
 sample_target (const char *arch, TinyTarget *out, Error *error)
 {
-  if (arch[0] != '\0' && strcmp (arch, "sample16") != 0)
-    return tiny_fail (error, TINY_STATUS_INVALID,
-                      "there is no architecture '%s', only sample16", arch);
+  TINY_TRY (TINY_CHECK_OUT (out, error));
+  TINY_TRY (tiny_check_arch (arch, "sample16", error));
   *out = (TinyTarget){ .struct_size = sizeof *out,
                        .flags = TINY_TARGET_GROUPS,
                        .arch = "sample16",
@@ -326,6 +325,8 @@ finish (Compiler *self, void **out_data, uint64_t *out_size, Error *error)
 TinyStatus
 sample_compile (const TinyCompileArgs *args, void **out_data, uint64_t *out_size, Error *error)
 {
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
   const uint32_t n = args->linear->n_instrs;
   Compiler *self = calloc (1, sizeof *self);
   Value *values = calloc (n + 1, sizeof *values);

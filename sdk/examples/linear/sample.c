@@ -68,6 +68,7 @@ device_sync (Device *device, const TinySpan *span, uint32_t direction, Error *er
 static TinyStatus
 program_load (Device *device, const TinyProgramArgs *args, Program **out, Error *error)
 {
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
   Program *program = malloc (sizeof *program);
   const void *code = NULL;
   size_t size = 0;
@@ -152,47 +153,14 @@ translate_dispatch (const TinyCommand *command)
 static TinyStatus
 answer (const Queue *queue, BoardState state, Error *error)
 {
-  switch (state) {
-  case BOARD_OK:
+  if (state == BOARD_OK)
     return TINY_STATUS_OK;
-  case BOARD_TIMEOUT:
+  if (state == BOARD_TIMEOUT)
     return tiny_fail (error, TINY_STATUS_TIMEOUT, "not done in time");
-  case BOARD_FAULT:
+  if (state == BOARD_FAULT)
     return tiny_fail (error, TINY_STATUS_LAUNCH, "%s", board_ring_fault (queue->ring));
-  default:
-    tiny_fail (error, TINY_STATUS_DEVICE_LOST, "the board does not answer any more");
-    return tiny_hint (TINY_STATUS_DEVICE_LOST, error, "look whether it is still in its slot");
-  }
-}
-
-static TinyStatus
-device_submit (Device *device, Queue *queue, const TinySubmit *submit, Error *error)
-{
-  const char *at = (const char *) submit->commands;
-  BoardState state;
-  board_ring_reached (queue->ring, &state);
-  TINY_TRY (answer (queue, state, error));
-  for (uint32_t i = 0; i < submit->n_commands; i++) {
-    const TinyCommand *command = (const TinyCommand *) at;
-    RingCommand own = command->type == TINY_COMMAND_DISPATCH ? translate_dispatch (command)
-                                                             : translate_copy (command);
-    own.out_ns = submit->out_ns != NULL ? &submit->out_ns[i] : NULL;
-    if (command->type > TINY_COMMAND_DISPATCH || !board_ring_write (queue->ring, &own)) {
-      board_ring_rewind (queue->ring);
-      return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "no room for a command of type %u",
-                        command->type);
-    }
-    at += command->struct_size; /* a newer core's may be longer */
-  }
-  board_ring_doorbell (queue->ring, ++queue->fence);
-  *submit->out_point = queue->fence;
-  return TINY_STATUS_OK;
-}
-
-static TinyStatus
-device_wait (Device *device, Queue *queue, uint64_t point, uint64_t timeout_ns, Error *error)
-{
-  return answer (queue, board_ring_wait (queue->ring, point, timeout_ns), error);
+  tiny_fail (error, TINY_STATUS_DEVICE_LOST, "the board does not answer any more");
+  return tiny_hint (TINY_STATUS_DEVICE_LOST, error, "look whether it is still in its slot");
 }
 
 static TinyStatus
@@ -203,10 +171,51 @@ device_reached (Device *device, Queue *queue, uint64_t *out_point, Error *error)
   return answer (queue, state, error);
 }
 
+static TinyStatus
+write_command (Queue *queue, const TinyCommand *command, uint64_t *out_ns, Error *error)
+{
+  TINY_TRY (TINY_CHECK_IN (command, 0, error));
+  if (command->type - 1u >= TINY_COMMAND_DISPATCH)
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "a command of type %u", command->type);
+  RingCommand own = command->type == TINY_COMMAND_DISPATCH ? translate_dispatch (command)
+                                                           : translate_copy (command);
+  own.out_ns = out_ns;
+  return board_ring_write (queue->ring, &own)
+             ? TINY_STATUS_OK
+             : tiny_fail (error, TINY_STATUS_UNSUPPORTED, "the ring is full");
+}
+
+static TinyStatus
+device_submit (Device *device, Queue *queue, const TinySubmit *submit, Error *error)
+{
+  TINY_TRY (TINY_CHECK_IN (submit, 0, error));
+  const char *at = (const char *) submit->commands;
+  uint64_t reached;
+  TinyStatus status = device_reached (device, queue, &reached, error);
+  for (uint32_t i = 0; i < submit->n_commands && status == TINY_STATUS_OK; i++) {
+    const TinyCommand *command = (const TinyCommand *) at;
+    status = write_command (queue, command, submit->out_ns ? submit->out_ns + i : NULL, error);
+    at += command->struct_size; /* a newer core's may be longer */
+  }
+  if (status == TINY_STATUS_OK) {
+    board_ring_doorbell (queue->ring, ++queue->fence);
+    *submit->out_point = queue->fence;
+  } else
+    board_ring_rewind (queue->ring);
+  return status;
+}
+
+static TinyStatus
+device_wait (Device *device, Queue *queue, uint64_t point, uint64_t timeout_ns, Error *error)
+{
+  return answer (queue, board_ring_wait (queue->ring, point, timeout_ns), error);
+}
+
 /* ---- the device ---- */
 static TinyStatus
 device_info (Device *device, TinyDeviceInfo *out, Error *error)
 {
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   const bool has_windows = board_has_windows (board_of (device));
   *out = (TinyDeviceInfo){
     .struct_size = sizeof *out,
@@ -256,6 +265,7 @@ scan (TinyCandidate *out, uint32_t *n, Error *error)
 static TinyStatus
 open_device (const char *id, Device **out, const TinyDeviceTable **out_table, Error *error)
 {
+  TINY_TRY (tiny_check_id (&found, 1, sizeof found, id, error));
   *out = (Device *) board_open ();
   *out_table = &device_table;
   return *out != NULL ? TINY_STATUS_OK

@@ -7,14 +7,8 @@
  * made and run by another backend, on the memory that map() gives. */
 #include "sample.h"
 
-enum { ALIGNMENT = 64 }; /* what the processor's backend asks of memory it is to work on */
-
 extern const TinyHost *sample_host; /* what init() was given; see the end */
 
-struct TinyPluginBuffer {
-  unsigned char *data;
-  uint64_t n_bytes;
-};
 struct TinyPluginProgram {
   TinyOperation operation;
 };
@@ -23,6 +17,7 @@ struct TinyPluginProgram {
 static TinyStatus
 claim (const char *arch, const TinyOperation *operation, TinyClaim *out, TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   sample_claim (operation, out);
   return TINY_STATUS_OK;
 }
@@ -33,6 +28,8 @@ compile (const TinyCompileArgs *args,
          uint64_t *out_size,
          TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  TINY_TRY (TINY_CHECK_IN (args->operation, TINY_OPERATION_CAUSAL, error));
   void *none;
   TinyPacked *packed
       = tiny_pack (sample_host, args->operation, sizeof *args->operation, 0, &none);
@@ -48,6 +45,7 @@ program_load (TinyPluginDevice *device,
               TinyPluginProgram **out,
               TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
   const void *none;
   size_t size;
   TinyPluginProgram *program = calloc (1, sizeof *program);
@@ -68,74 +66,16 @@ program_unload (TinyPluginDevice *device, TinyPluginProgram *program)
   free (program);
 }
 
-/* ---- memory ---- */
+/* ---- work: memory is the host's ---- */
 static TinyStatus
-alloc (TinyPluginDevice *device,
-       uint64_t n_bytes,
-       TinyPluginBuffer **out,
-       TinyPluginError *error)
-{
-  TinyPluginBuffer *buffer = calloc (1, sizeof *buffer);
-  void *data = NULL;
-  if (buffer == NULL || n_bytes > INT64_MAX
-      || posix_memalign (&data, ALIGNMENT, n_bytes / ALIGNMENT * ALIGNMENT + ALIGNMENT) != 0) {
-    free (buffer);
-    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for a buffer of %llu bytes",
-                      (unsigned long long) n_bytes);
-  }
-  *buffer = (TinyPluginBuffer){ data, n_bytes };
-  *out = buffer;
-  return TINY_STATUS_OK;
-}
-
-static void
-free_buffer (TinyPluginDevice *device, TinyPluginBuffer *buffer)
-{
-  free (buffer->data);
-  free (buffer);
-}
-
-static TinyStatus
-map (TinyPluginDevice *device, TinyPluginBuffer *buffer, void **out, TinyPluginError *error)
-{
-  *out = buffer->data;
-  return TINY_STATUS_OK;
-}
-
-/* ---- work ---- */
-static TinyStatus
-dispatch (const TinyCommand *command, TinyPluginError *error)
+run (void *device, const TinyCommand *command, TinyPluginError *error)
 {
   void *memory[TINY_OPERATION_MAX_OPERANDS];
-  const TinyOperation *operation = &command->program->operation;
-  if (command->n_buffers != operation->n_buffers)
-    return tiny_fail (error, TINY_STATUS_INVALID, "%u buffers for an operation of %u",
-                      command->n_buffers, operation->n_buffers);
-  for (uint32_t i = 0; i < command->n_buffers; i++) {
-    const TinySpan *span = &command->buffers[i];
-    TINY_TRY (tiny_check_span (span, span->buffer->n_bytes, error));
-    memory[i] = span->buffer->data + span->offset;
-  }
-  sample_run (operation, memory);
-  return TINY_STATUS_OK;
-}
-
-static TinyStatus
-run (const TinyCommand *command, TinyPluginError *error)
-{
-  const TinySpan *dst = &command->dst, *src = &command->src;
-  if (command->type == TINY_COMMAND_DISPATCH)
-    return dispatch (command, error);
-  if (command->type != TINY_COMMAND_DOWNLOAD)
-    TINY_TRY (tiny_check_span (dst, dst->buffer->n_bytes, error));
-  if (command->type != TINY_COMMAND_UPLOAD)
-    TINY_TRY (tiny_check_span (src, src->buffer->n_bytes, error));
-  if (command->type == TINY_COMMAND_UPLOAD)
-    memcpy (dst->buffer->data + dst->offset, command->host, dst->n_bytes);
-  else if (command->type == TINY_COMMAND_DOWNLOAD)
-    memcpy (command->host, src->buffer->data + src->offset, src->n_bytes);
-  else
-    memcpy (dst->buffer->data + dst->offset, src->buffer->data + src->offset, src->n_bytes);
+  if (command->type != TINY_COMMAND_DISPATCH)
+    return tiny_host_copy (command, error);
+  for (uint32_t i = 0; i < command->n_buffers; i++)
+    memory[i] = tiny_host_bytes (&command->buffers[i]);
+  sample_run (&command->program->operation, memory);
   return TINY_STATUS_OK;
 }
 
@@ -145,29 +85,19 @@ submit (TinyPluginDevice *device,
         const TinySubmit *work,
         TinyPluginError *error)
 {
-  const char *at = (const char *) work->commands;
-  for (uint32_t i = 0; i < work->n_commands; i++) {
-    const TinyCommand *command = (const TinyCommand *) at;
-    const uint64_t start = tiny_now_ns ();
-    TINY_TRY (run (command, error));
-    if (work->out_ns != NULL)
-      work->out_ns[i] = tiny_now_ns () - start;
-    at += command->struct_size; /* a newer core's commands are longer */
-  }
-  return TINY_STATUS_OK;
+  return tiny_submit_each (work, run, device, error);
 }
 
 /* ---- the device and the module ---- */
-static int the_device;
-
 static TinyStatus
 info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
+  TINY_TRY (TINY_CHECK_OUT (out, error));
   *out = (TinyDeviceInfo){ .struct_size = sizeof *out,
                            .flags = TINY_DEVICE_HOST_MEMORY,
                            .name = "a matrix unit of 16 x 16, made up",
                            .arch = "units,tile=16",
-                           .alignment = ALIGNMENT,
+                           .alignment = 64,
                            .n_threads = 1 };
   return TINY_STATUS_OK;
 }
@@ -180,19 +110,22 @@ close_device (TinyPluginDevice *device)
 static const TinyDeviceTable table = { .struct_size = sizeof table,
                                        .close = close_device,
                                        .info = info,
-                                       .alloc = alloc,
-                                       .free = free_buffer,
+                                       .alloc = tiny_host_alloc,
+                                       .free = tiny_host_free,
                                        .submit = submit,
                                        .program_load = program_load,
                                        .program_unload = program_unload,
-                                       .map = map };
+                                       .map = tiny_host_map };
+
+static const TinyCandidate found = { .struct_size = sizeof found,
+                                     .id = "unit",
+                                     .name = "a matrix unit",
+                                     .device_class = TINY_CLASS_SIMULATOR };
 
 static TinyStatus
 scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
 {
-  static const TinyCandidate unit
-      = { .id = "unit", .name = "a matrix unit", .device_class = TINY_CLASS_SIMULATOR };
-  return tiny_scan_copy (&unit, 1, sizeof unit, out, n);
+  return tiny_scan_copy (&found, 1, sizeof found, out, n);
 }
 
 static TinyStatus
@@ -201,7 +134,8 @@ open_device (const char *id,
              const TinyDeviceTable **out_table,
              TinyPluginError *error)
 {
-  *out = (TinyPluginDevice *) &the_device;
+  TINY_TRY (tiny_check_id (&found, 1, sizeof found, id, error));
+  *out = (TinyPluginDevice *) &table;
   *out_table = &table;
   return TINY_STATUS_OK;
 }

@@ -3,7 +3,7 @@
  * sample.h: the two halves of the example: the tables (sample.c), and what the unit does. */
 #pragma once
 
-#include "tiny-plugin-kit.h"
+#include <tiny-plugin-host.h>
 
 /* Whether the unit computes @operation; fills @out. */
 void sample_claim (const TinyOperation *operation, TinyClaim *out);

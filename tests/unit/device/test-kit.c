@@ -6,7 +6,7 @@
 #include <glib/gstdio.h>
 
 #include "device/tiny-table.h"
-#include "tiny-plugin-kit.h"
+#include "tiny-plugin-host.h"
 
 static const char *const names[] = { "groups", "f16", "bits", "local" };
 static const uint64_t least[] = { 0, 0, 32, 0 };

@@ -1,0 +1,177 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-plugin-host.h: for backends that use the host: compilers that are commands, programs that are
+ * shared objects, memory that is the host's.
+ *
+ * Functions of the plugin's own, as those of the kit. A device of this kind is made of
+ * .alloc = tiny_host_alloc, .free = tiny_host_free, .map = tiny_host_map, .program_load = tiny_library_load,
+ * .program_unload = tiny_library_unload and a submit() of tiny_submit_each() and tiny_host_copy(). */
+#pragma once
+
+#include "tiny-plugin-kit.h"
+
+/* ---- a compiler that is a command, and programs that are shared objects ---- */
+
+/* Makes a new file with @data; @path must then be unlinked and is "" where there is none. */
+TINY_KIT TinyStatus
+tiny_make_file (char path[64], const void *data, size_t size, TinyPluginError *error)
+{
+  const char *folder = getenv ("TMPDIR");
+  snprintf (path, 64, "%.40s/tiny-XXXXXX",
+            folder != NULL && folder[0] == '/' ? folder : "/tmp");
+  const int fd = mkstemp (path);
+  size_t n = 0;
+  for (ssize_t now = 1; fd >= 0 && n < size && now > 0; n += now > 0 ? (size_t) now : 0)
+    now = write (fd, (const char *) data + n, size - n);
+  const int is_closed = fd >= 0 && close (fd) == 0;
+  if (is_closed && n == size)
+    return TINY_STATUS_OK;
+  tiny_fail (error, TINY_STATUS_INTERNAL, "%s: cannot be written", path);
+  if (fd >= 0)
+    unlink (path);
+  path[0] = '\0';
+  return TINY_STATUS_INTERNAL;
+}
+
+/* Reads the file at @path as what compile() gives. */
+TINY_KIT TinyStatus
+tiny_pack_file (const TinyHost *host,
+                const char *path,
+                void **out_data,
+                uint64_t *out_size,
+                TinyPluginError *error)
+{
+  FILE *file = fopen (path, "r");
+  const long size = file != NULL && fseek (file, 0, SEEK_END) == 0 ? ftell (file) : -1;
+  void *bytes = NULL;
+  TinyPacked *packed = size > 0 ? tiny_pack (host, "", 0, (size_t) size, &bytes) : NULL;
+  const int is_whole = packed != NULL && fseek (file, 0, SEEK_SET) == 0
+                       && fread (bytes, 1, (size_t) size, file) == (size_t) size;
+  if (file != NULL)
+    fclose (file);
+  if (is_whole)
+    tiny_pack_end (packed, (size_t) size, out_data, out_size);
+  else if (packed != NULL)
+    host->free (packed);
+  return is_whole ? TINY_STATUS_OK
+                  : tiny_fail (error, TINY_STATUS_INTERNAL, "%s: cannot be read", path);
+}
+
+/* compile() by a command line of the shell, such as "cc -shared -o $out -x c $in": $in becomes the
+ * path of a file with the source, $out that of one to write. What the command says goes into the error. */
+TINY_KIT TinyStatus
+tiny_compile_by_command (const TinyHost *host,
+                         const char *command,
+                         const TinyCompileArgs *args,
+                         void **out_data,
+                         uint64_t *out_size,
+                         TinyPluginError *error)
+{
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  if (args->linear != NULL)
+    TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
+  char in[64] = "", out[64] = "", log[900] = "";
+  char *line = (char *) malloc (strlen (command) + 256);
+  TinyStatus status = tiny_make_file (in, args->source, (size_t) args->source_size, error);
+  if (status == TINY_STATUS_OK)
+    status = tiny_make_file (out, "", 0, error);
+  if (line == NULL)
+    status = tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", args->name);
+  if (status == TINY_STATUS_OK) {
+    snprintf (line, strlen (command) + 256, "in='%s' out='%s'; { %s; } 2>&1", in, out, command);
+    FILE *pipe = popen (line, "re");
+    const size_t n = pipe != NULL ? fread (log, 1, sizeof log - 1, pipe) : 0;
+    for (char rest[512]; n == sizeof log - 1 && fread (rest, 1, sizeof rest, pipe) > 0;)
+      ;
+    if (pipe == NULL || pclose (pipe) != 0)
+      status = tiny_fail (error, TINY_STATUS_COMPILE, "%s: %s", args->name, log);
+    else
+      status = tiny_pack_file (host, out, out_data, out_size, error);
+  }
+  free (line);
+  unlink (in);
+  unlink (out);
+  return status;
+}
+
+/* program_load() and program_unload() of such shared objects: a TinyPluginProgram is what dlsym() takes. */
+TINY_KIT TinyStatus
+tiny_library_load (TinyPluginDevice *device,
+                   const TinyProgramArgs *args,
+                   TinyPluginProgram **out,
+                   TinyPluginError *error)
+{
+  TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  char path[64];
+  const void *data = NULL;
+  size_t size = 0;
+  TINY_TRY (tiny_unpack (args, path, 0, &data, &size, error));
+  TINY_TRY (tiny_make_file (path, data, size, error));
+  void *library = dlopen (path, RTLD_NOW | RTLD_LOCAL);
+  const char *why = library == NULL ? dlerror () : NULL;
+  unlink (path);
+  *out = (TinyPluginProgram *) library;
+  return library != NULL ? TINY_STATUS_OK
+                         : tiny_fail (error, TINY_STATUS_CORRUPT, "%s: %s", args->name,
+                                      why != NULL ? why : "cannot be opened");
+}
+
+TINY_KIT void
+tiny_library_unload (TinyPluginDevice *device, TinyPluginProgram *program)
+{
+  dlclose (program);
+}
+
+/* ---- devices whose memory is the host's: a TinyPluginBuffer is the address of its bytes ---- */
+TINY_KIT TinyStatus
+tiny_host_alloc (TinyPluginDevice *device,
+                 uint64_t n_bytes,
+                 TinyPluginBuffer **out,
+                 TinyPluginError *error)
+{
+  *out = n_bytes < PTRDIFF_MAX - 64
+             ? (TinyPluginBuffer *) aligned_alloc (64, ((size_t) n_bytes / 64 + 1) * 64)
+             : NULL;
+  return *out != NULL ? TINY_STATUS_OK
+                      : tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for %llu bytes",
+                                   (unsigned long long) n_bytes);
+}
+
+TINY_KIT void
+tiny_host_free (TinyPluginDevice *device, TinyPluginBuffer *buffer)
+{
+  free (buffer);
+}
+
+TINY_KIT TinyStatus
+tiny_host_map (TinyPluginDevice *device,
+               TinyPluginBuffer *buffer,
+               void **out,
+               TinyPluginError *error)
+{
+  *out = buffer;
+  return TINY_STATUS_OK;
+}
+
+TINY_KIT char *
+tiny_host_bytes (const TinySpan *span)
+{
+  return (char *) span->buffer + span->offset;
+}
+
+/* UPLOAD, DOWNLOAD and COPY of such buffers. */
+TINY_KIT TinyStatus
+tiny_host_copy (const TinyCommand *command, TinyPluginError *error)
+{
+  if (command->type == TINY_COMMAND_UPLOAD)
+    memcpy (tiny_host_bytes (&command->dst), command->host, (size_t) command->dst.n_bytes);
+  else if (command->type == TINY_COMMAND_DOWNLOAD)
+    memcpy (command->host, tiny_host_bytes (&command->src), (size_t) command->src.n_bytes);
+  else if (command->type == TINY_COMMAND_COPY)
+    memmove (tiny_host_bytes (&command->dst), tiny_host_bytes (&command->src),
+             (size_t) command->src.n_bytes);
+  else
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "a command of the unknown type %u",
+                      command->type);
+  return TINY_STATUS_OK;
+}

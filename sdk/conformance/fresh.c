@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fresh.c: opening and closing the subject in a process of one's own, and what that leaves behind. */
+#include "fresh.h"
+
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "serve.h"
+
+enum { N_ELEMENTS = 256 };
+
+gboolean
+conf_fresh_open (ConfTrial *trial, const ConfSubject *bare, ConfSubject *out)
+{
+  GError *error = NULL;
+  *out = *bare;
+  out->backend = tiny_backend_load (bare->path, &error);
+  if (!conf_check_error (trial, error, "load"))
+    return FALSE;
+  const TinyDeviceOptions options
+      = { .name = tiny_backend_get_name (out->backend), .id = bare->id };
+  out->device = tiny_device_new (out->backend, &options, &error);
+  if (!conf_check_error (trial, error, "open")) {
+    g_clear_object (&out->backend);
+    return FALSE;
+  }
+  out->target = tiny_device_get_target (out->device);
+  return TRUE;
+}
+
+void
+conf_fresh_close (ConfSubject *self)
+{
+  g_clear_object (&self->device);
+  g_clear_object (&self->backend);
+}
+
+/* ---- use ---- */
+static void
+write_program (ConfScript *script)
+{
+  conf_script_init (script, "add_five");
+  conf_script_set_grid (script, 0, N_ELEMENTS);
+  guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, N_ELEMENTS);
+  guint32 in = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_READ, N_ELEMENTS);
+  guint32 i = conf_emit_index (script, 0);
+  guint32 x = CONF_EMIT (script, LOAD, U32, in, i);
+  guint32 five = conf_emit_int (script, TINY_DTYPE_U32, 5);
+  guint32 sum = CONF_EMIT (script, ADD, U32, x, five);
+  CONF_EMIT (script, STORE, VOID, out, i, sum);
+}
+
+static void
+use_program (ConfRaw *raw, ConfScript *script, TinyPluginProgram *program)
+{
+  guint32 in[N_ELEMENTS], out[N_ELEMENTS] = { 0 };
+  TinyPluginBuffer *buffers[]
+      = { conf_raw_alloc (raw, sizeof out), conf_raw_alloc (raw, sizeof in) };
+  const TinySpan spans[] = { { buffers[0], 0, sizeof out }, { buffers[1], 0, sizeof in } };
+  const TinyCommand command = conf_dispatch (program, conf_script_get (script), spans, NULL);
+  for (guint i = 0; i < N_ELEMENTS; i++)
+    in[i] = 7 * i;
+  if (buffers[0] != NULL && buffers[1] != NULL
+      && conf_raw_upload (raw, buffers[1], 0, in, sizeof in)
+      && conf_raw_submit (raw, &command, 1, "dispatch")
+      && conf_raw_download (raw, buffers[0], 0, out, sizeof out))
+    for (guint i = 0; i < N_ELEMENTS; i++)
+      if (!conf_check (raw->trial, out[i] == in[i] + 5, "element %u of x + 5 is %u, for x = %u",
+                       i, out[i], in[i]))
+        break;
+  conf_raw_free (raw, buffers[0]);
+  conf_raw_free (raw, buffers[1]);
+}
+
+gboolean
+conf_fresh_use (ConfTrial *trial, const ConfSubject *subject)
+{
+  ConfRaw raw;
+  if (!conf_raw_begin (&raw, trial, subject))
+    return FALSE;
+  g_auto (ConfScript) script;
+  write_program (&script);
+  TinyPluginProgram *program = conf_raw_build (&raw, subject, &script);
+  if (program != NULL)
+    use_program (&raw, &script, program);
+  conf_raw_unload (&raw, program);
+  conf_raw_end (&raw);
+  return !conf_has_failed (trial);
+}
+
+void
+conf_child_exit (int status)
+{
+  conf_crash_expect_exit (); /* the worker's own last words are not meant */
+  exit (status);
+}
+
+/* ---- numbers ---- */
+static guint
+count_entries (const char *folder)
+{
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  guint n = 0;
+  while (dir != NULL && g_dir_read_name (dir) != NULL)
+    n++;
+  return n;
+}
+
+ConfUsage
+conf_usage_get (void)
+{
+  ConfUsage out = { .n_fds = count_entries ("/proc/self/fd"),
+                    .n_threads = count_entries ("/proc/self/task") };
+  g_autofree char *text = NULL;
+  if (g_file_get_contents ("/proc/self/statm", &text, NULL, NULL)) {
+    g_auto (GStrv) fields = g_strsplit (text, " ", 3);
+    if (g_strv_length (fields) == 3)
+      out.rss_bytes = g_ascii_strtoll (fields[1], NULL, 10) * sysconf (_SC_PAGESIZE);
+  }
+  struct mallinfo2 memory = mallinfo2 ();
+  out.malloc_bytes = (gint64) (memory.uordblks + memory.hblkhd);
+  return out;
+}
+
+void
+conf_check_growth (ConfTrial *trial,
+                   guint n,
+                   gint64 bytes,
+                   gboolean (*work) (ConfTrial *trial, gpointer data),
+                   gpointer data)
+{
+  ConfUsage before = { 0 }, after;
+  for (guint i = 0; i < 2 * n; i++) {
+    if (i == n)
+      before = conf_usage_get ();
+    if (!work (trial, data))
+      return;
+  }
+  after = conf_usage_get ();
+  conf_check (trial, after.n_fds <= before.n_fds, "%u times took %u file descriptors", n,
+              after.n_fds - before.n_fds);
+  conf_check (trial, after.n_threads <= before.n_threads, "%u times left %u threads", n,
+              after.n_threads - before.n_threads);
+  gint64 rss = after.rss_bytes - before.rss_bytes;
+  gint64 allocated = after.malloc_bytes - before.malloc_bytes;
+  /* What is only there, and not handed out, may be free memory that was not given back: it counts
+   * where it is much more. */
+  conf_check (trial, allocated <= bytes && rss <= 16 * bytes,
+              "%u times took %" G_GINT64_FORMAT " bytes of malloc(), %" G_GINT64_FORMAT
+              " of the process; %" G_GINT64_FORMAT " are allowed",
+              n, allocated, rss, bytes);
+}
+
+/* ---- guards ---- */
+static gsize
+guarded_size (gsize n)
+{
+  gsize page = (gsize) sysconf (_SC_PAGESIZE);
+  return (n + page - 1) / page * page + page;
+}
+
+gpointer
+conf_guarded_new (gsize n)
+{
+  gsize page = (gsize) sysconf (_SC_PAGESIZE), size = guarded_size (n);
+  guint8 *memory
+      = mmap (NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (memory == MAP_FAILED || mprotect (memory + size - page, page, PROT_NONE) != 0)
+    g_error ("no memory for a guarded block of %" G_GSIZE_FORMAT " bytes", n);
+  return memory + size - page - n;
+}
+
+void
+conf_guarded_free (gpointer memory, gsize n)
+{
+  gsize page = (gsize) sysconf (_SC_PAGESIZE), size = guarded_size (n);
+  munmap ((guint8 *) memory + n + page - size, size);
+}

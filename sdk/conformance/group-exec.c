@@ -1,0 +1,462 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * group-exec.c: programs: every point of a grid runs once and with what it was given, up to the limits
+ * that the target declares; what is no program is refused. */
+#include <string.h>
+
+#include "device/device-private.h"
+#include "fresh.h"
+
+enum { MAX_POINTS = 1 << 20, ZONE = 64 /* words */ };
+
+typedef struct {
+  ConfRaw raw;
+  ConfScript script;
+  TinyPluginProgram *program;
+} Rig;
+
+static void
+rig_end (Rig *self)
+{
+  conf_raw_unload (&self->raw, self->program);
+  conf_script_clear (&self->script);
+  conf_raw_end (&self->raw);
+}
+
+static gboolean
+rig_begin (Rig *self, ConfTrial *trial, const ConfSubject *subject, const char *name)
+{
+  memset (self, 0, sizeof *self);
+  if (!conf_raw_begin (&self->raw, trial, subject))
+    return FALSE;
+  conf_script_init (&self->script, name);
+  return TRUE;
+}
+
+/* Runs it on @n_buffers buffers of @sizes words, up from and down to @words. */
+static gboolean
+rig_run (Rig *self,
+         const ConfSubject *subject,
+         guint n_buffers,
+         guint32 *const *words,
+         const gsize *sizes,
+         const gint64 *variables)
+{
+  g_autofree TinySpan *spans = g_new0 (TinySpan, n_buffers);
+  self->program = conf_raw_build (&self->raw, subject, &self->script);
+  gboolean good = self->program != NULL;
+  for (guint i = 0; i < n_buffers && good; i++) {
+    gsize n_bytes = sizes[i] * sizeof (guint32);
+    spans[i] = (TinySpan){ conf_raw_alloc (&self->raw, n_bytes), 0, n_bytes };
+    good = spans[i].buffer != NULL
+           && conf_raw_upload (&self->raw, spans[i].buffer, 0, words[i], n_bytes);
+  }
+  const TinyCommand command
+      = conf_dispatch (self->program, conf_script_get (&self->script), spans, variables);
+  good = good && conf_raw_submit (&self->raw, &command, 1, self->script.name);
+  for (guint i = 0; i < n_buffers && good; i++)
+    good = conf_raw_download (&self->raw, spans[i].buffer, 0, words[i], spans[i].n_bytes);
+  for (guint i = 0; i < n_buffers; i++)
+    conf_raw_free (&self->raw, spans[i].buffer);
+  return good;
+}
+
+/* ---- grids ---- */
+/* The number of this point among all, counted along axis 0 first. */
+static guint32
+emit_number (ConfScript *script, const guint32 extents[3])
+{
+  guint32 x = conf_emit_index (script, 0), y = conf_emit_index (script, 1),
+          z = conf_emit_index (script, 2);
+  guint32 width = conf_emit_int (script, TINY_DTYPE_I32, extents[0]);
+  guint32 height = conf_emit_int (script, TINY_DTYPE_I32, extents[1]);
+  guint32 row = CONF_EMIT (script, MUL, I32, z, height);
+  row = CONF_EMIT (script, ADD, I32, row, y);
+  guint32 first = CONF_EMIT (script, MUL, I32, row, width);
+  return CONF_EMIT (script, ADD, I32, first, x);
+}
+
+/* out[number] = out[number] * 3 + number: each point once. args: grid, group. */
+static void
+run_grid (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  guint32 extents[3], n = 1;
+  Rig rig;
+  if (!rig_begin (&rig, trial, subject, "points"))
+    return;
+  ConfScript *script = &rig.script;
+  for (guint axis = 0; axis < 3; axis++) {
+    conf_script_set_grid (script, axis, (guint) self->args[axis]);
+    conf_script_set_group (script, axis, (guint) self->args[3 + axis]);
+    extents[axis] = (guint32) (self->args[axis] * self->args[3 + axis]);
+    n *= extents[axis];
+  }
+  gsize size = n + ZONE;
+  g_autofree guint32 *words = g_new (guint32, size);
+  guint32 out
+      = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_READ | TINY_PARAM_WRITE, size);
+  guint32 number = emit_number (script, extents);
+  guint32 x = CONF_EMIT (script, LOAD, U32, out, number);
+  guint32 three = conf_emit_int (script, TINY_DTYPE_U32, 3);
+  guint32 product = CONF_EMIT (script, MUL, U32, x, three);
+  guint32 position = CONF_EMIT (script, CAST, U32, number);
+  guint32 sum = CONF_EMIT (script, ADD, U32, product, position);
+  CONF_EMIT (script, STORE, VOID, out, number, sum);
+  for (gsize i = 0; i < size; i++)
+    words[i] = (guint32) i * 40503u + 1;
+  if (rig_run (&rig, subject, 1, &words, &size, NULL))
+    for (guint32 i = 0; i < size; i++) {
+      guint32 before = i * 40503u + 1, wanted = i < n ? before * 3 + i : before;
+      if (!conf_check (trial, words[i] == wanted, "word %u of %u points is %u, and %u is right",
+                       i, n, words[i], wanted))
+        break;
+    }
+  rig_end (&rig);
+}
+
+/* ---- parameters ---- */
+/* out[i] = the sum of (k + 1) * in[k][i]: no two may change places. */
+static void
+run_params (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { N = 64 };
+  guint n = (guint) self->args[0];
+  gsize sizes[512];
+  guint32 *words[512], params[512] = { 0 };
+  Rig rig;
+  if (!rig_begin (&rig, trial, subject, "many_params"))
+    return;
+  ConfScript *script = &rig.script;
+  conf_script_set_grid (script, 0, N);
+  for (guint k = 0; k < n; k++) {
+    params[k] = conf_emit_param (script, TINY_DTYPE_U32,
+                                 k == 0 ? TINY_PARAM_WRITE : TINY_PARAM_READ, N);
+    sizes[k] = N;
+    words[k] = g_new (guint32, N);
+    for (guint i = 0; i < N; i++)
+      words[k][i] = k * 977 + i * 13;
+  }
+  guint32 i = conf_emit_index (script, 0), sum = conf_emit_int (script, TINY_DTYPE_U32, 7);
+  for (guint k = 1; k < n; k++) {
+    guint32 x = CONF_EMIT (script, LOAD, U32, params[k], i);
+    guint32 weight = conf_emit_int (script, TINY_DTYPE_U32, k + 1);
+    guint32 product = CONF_EMIT (script, MUL, U32, x, weight);
+    sum = CONF_EMIT (script, ADD, U32, sum, product);
+  }
+  CONF_EMIT (script, STORE, VOID, params[0], i, sum);
+  if (rig_run (&rig, subject, n, words, sizes, NULL))
+    for (guint e = 0; e < N; e++) {
+      guint32 wanted = 7;
+      for (guint k = 1; k < n; k++)
+        wanted += (k + 1) * (k * 977 + e * 13);
+      if (!conf_check (trial, words[0][e] == wanted,
+                       "element %u of a sum of %u parameters is %u, and %u is right", e, n,
+                       words[0][e], wanted))
+        break;
+    }
+  for (guint k = 0; k < n; k++)
+    g_free (words[k]);
+  rig_end (&rig);
+}
+
+/* out[k] = variable k, at values at the ends of what an i32 holds. */
+static void
+run_variables (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  static const gint64 values[]
+      = { 0, 1, -1, G_MAXINT32, G_MININT32, 65536, -65536, 12345678, -7, 255, -256, 32767 };
+  enum { MOST = G_N_ELEMENTS (values) };
+  guint n = (guint) self->args[0];
+  gsize size = MOST;
+  guint32 *words = g_new0 (guint32, MOST);
+  Rig rig;
+  if (!rig_begin (&rig, trial, subject, "variables"))
+    return;
+  ConfScript *script = &rig.script;
+  guint32 variables[MOST];
+  guint32 out = conf_emit_param (script, TINY_DTYPE_I32, TINY_PARAM_WRITE, MOST);
+  for (guint k = 0; k < n; k++)
+    variables[k] = conf_emit_variable (script);
+  for (guint k = 0; k < n; k++) {
+    guint32 at = conf_emit_int (script, TINY_DTYPE_I32, k);
+    CONF_EMIT (script, STORE, VOID, out, at, variables[k]);
+  }
+  if (rig_run (&rig, subject, 1, &words, &size, values))
+    for (guint k = 0; k < n; k++)
+      conf_check (trial, (gint32) words[k] == values[k],
+                  "variable %u of %u is %d, and %" G_GINT64_FORMAT " was given", k, n,
+                  (gint32) words[k], values[k]);
+  g_free (words);
+  rig_end (&rig);
+}
+
+/* ---- spans ---- */
+/* Parameters that are parts of one buffer: what is around them stays as it was. */
+static void
+run_spans (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { N = 48 };
+  Rig rig;
+  if (!rig_begin (&rig, trial, subject, "spans"))
+    return;
+  ConfScript *script = &rig.script;
+  guint step = MAX (MAX (rig.raw.info->alignment, sizeof (guint32)), rig.raw.unit);
+  guint64 to = (guint64) self->args[0] * step, from = to + N * sizeof (guint32) + 64;
+  from = (from + step - 1) / step * step;
+  guint64 size = conf_raw_round (&rig.raw, from + N * sizeof (guint32) + 256);
+  g_autofree guint8 *before = g_malloc (size), *after = g_malloc (size);
+  conf_script_set_grid (script, 0, N);
+  guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, N);
+  guint32 in = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_READ, N);
+  guint32 i = conf_emit_index (script, 0);
+  guint32 x = CONF_EMIT (script, LOAD, U32, in, i);
+  CONF_EMIT (script, STORE, VOID, out, i, x);
+  rig.program = conf_raw_build (&rig.raw, subject, script);
+  TinyPluginBuffer *target = conf_raw_alloc (&rig.raw, size),
+                   *source = conf_raw_alloc (&rig.raw, size);
+  const TinySpan spans[]
+      = { { target, to, N * sizeof (guint32) }, { source, from, N * sizeof (guint32) } };
+  conf_fill (before, size, 1);
+  if (!conf_has_failed (trial) && conf_raw_upload (&rig.raw, target, 0, before, size)) {
+    conf_fill (after, size, 2);
+    const TinyCommand command
+        = conf_dispatch (rig.program, conf_script_get (script), spans, NULL);
+    if (conf_raw_upload (&rig.raw, source, 0, after, size)
+        && conf_raw_submit (&rig.raw, &command, 1, "a dispatch on spans")
+        && conf_raw_download (&rig.raw, target, 0, after, size)) {
+      guint64 end = to + N * sizeof (guint32);
+      conf_check_fill (trial, after, to, 1, 0, "before the span");
+      conf_check_fill (trial, after + to, end - to, 2, from, "the span");
+      conf_check_fill (trial, after + end, size - end, 1, end, "behind the span");
+    }
+  }
+  conf_raw_free (&rig.raw, target);
+  conf_raw_free (&rig.raw, source);
+  rig_end (&rig);
+}
+
+/* ---- structure ---- */
+/* out[i] = the sum of k * (k is odd ? 3 : 1) for k < i * variable, by loops, an IF and a register. */
+static void
+run_loops (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { N = 40 };
+  const gint64 factor = 3;
+  gsize size = N;
+  guint32 *words = g_new0 (guint32, N);
+  Rig rig;
+  if (!rig_begin (&rig, trial, subject, "loops"))
+    return;
+  ConfScript *s = &rig.script;
+  conf_script_set_grid (s, 0, N);
+  guint32 out = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_WRITE, N);
+  guint32 variable = conf_emit_variable (s), i = conf_emit_index (s, 0);
+  guint32 sum = conf_emit_arg (s, TINY_INSTR_REGISTER, TINY_DTYPE_U32, 0);
+  guint32 zero = conf_emit_int (s, TINY_DTYPE_U32, 0),
+          one = conf_emit_int (s, TINY_DTYPE_I32, 1);
+  guint32 no = conf_emit_int (s, TINY_DTYPE_I32, 0), two = conf_emit_int (s, TINY_DTYPE_U32, 2);
+  CONF_EMIT (s, STORE, VOID, sum, zero);
+  guint32 bound = CONF_EMIT (s, MUL, I32, i, variable);
+  guint32 k = CONF_EMIT (s, RANGE, I32, bound);
+  guint32 value = CONF_EMIT (s, CAST, U32, k);
+  guint32 now = CONF_EMIT (s, LOAD, U32, sum);
+  guint32 more = CONF_EMIT (s, ADD, U32, now, value);
+  CONF_EMIT (s, STORE, VOID, sum, more);
+  guint32 bit = CONF_EMIT (s, AND, I32, k, one);
+  guint32 odd = CONF_EMIT (s, CMPLT, BOOL, no, bit);
+  guint32 branch = CONF_EMIT (s, IF, VOID, odd);
+  guint32 again = CONF_EMIT (s, LOAD, U32, sum);
+  guint32 twice = CONF_EMIT (s, MUL, U32, value, two);
+  guint32 most = CONF_EMIT (s, ADD, U32, again, twice);
+  CONF_EMIT (s, STORE, VOID, sum, most);
+  CONF_EMIT (s, ENDIF, VOID, branch);
+  CONF_EMIT (s, END, VOID, k);
+  guint32 result = CONF_EMIT (s, LOAD, U32, sum);
+  CONF_EMIT (s, STORE, VOID, out, i, result);
+  if (rig_run (&rig, subject, 1, &words, &size, &factor))
+    for (guint e = 0; e < N; e++) {
+      guint32 wanted = 0;
+      for (guint t = 0; t < e * factor; t++)
+        wanted += t % 2 ? 3 * t : t;
+      conf_check (trial, words[e] == wanted, "element %u is %u, and %u is right", e, words[e],
+                  wanted);
+    }
+  g_free (words);
+  rig_end (&rig);
+}
+
+/* Local memory: items of a group write their own element, wait, and read that of the item opposite;
+ * without groups a point writes all and reads it back. args: items, elements of local memory, groups. */
+static void
+run_local (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  guint items = (guint) self->args[0], n_local = (guint) self->args[1],
+        groups = (guint) self->args[2];
+  gsize size = (gsize) items * groups;
+  guint rounds = n_local / items; /* elements of each item */
+  const gint64 n_rounds = rounds;
+  guint32 *words = g_new0 (guint32, size);
+  Rig rig;
+  if (!rig_begin (&rig, trial, subject, "local_memory"))
+    return;
+  ConfScript *s = &rig.script;
+  conf_script_set_grid (s, 0, groups);
+  conf_script_set_group (s, 0, items);
+  guint32 out = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_WRITE, size);
+  guint32 local = conf_emit_arg (s, TINY_INSTR_LOCAL, TINY_DTYPE_U32, n_local);
+  guint32 i = conf_emit_index (s, 0);
+  guint32 item = items > 1 ? conf_emit_arg (s, TINY_INSTR_GROUP, TINY_DTYPE_I32, 0)
+                           : conf_emit_int (s, TINY_DTYPE_I32, 0);
+  guint32 step = conf_emit_int (s, TINY_DTYPE_I32, items);
+  guint32 bound = conf_emit_variable (s); /* no compiler is to unroll it */
+  guint32 r = CONF_EMIT (s, RANGE, I32, bound);
+  guint32 row = CONF_EMIT (s, MUL, I32, r, step);
+  guint32 at = CONF_EMIT (s, ADD, I32, row, item);
+  guint32 both = CONF_EMIT (s, ADD, I32, at, i);
+  guint32 value = CONF_EMIT (s, CAST, U32, both);
+  CONF_EMIT (s, STORE, VOID, local, at, value);
+  CONF_EMIT (s, END, VOID, r);
+  if (items > 1)
+    conf_emit_arg (s, TINY_INSTR_BARRIER, TINY_DTYPE_VOID, 0);
+  guint32 sum = conf_emit_arg (s, TINY_INSTR_REGISTER, TINY_DTYPE_U32, 0);
+  guint32 zero = conf_emit_int (s, TINY_DTYPE_U32, 0);
+  guint32 last = conf_emit_int (s, TINY_DTYPE_I32, (gint64) items - 1);
+  guint32 minus = conf_emit_int (s, TINY_DTYPE_I32, -1);
+  guint32 negative = CONF_EMIT (s, MUL, I32, item, minus);
+  guint32 opposite = CONF_EMIT (s, ADD, I32, last, negative);
+  CONF_EMIT (s, STORE, VOID, sum, zero);
+  guint32 q = CONF_EMIT (s, RANGE, I32, bound);
+  guint32 other_row = CONF_EMIT (s, MUL, I32, q, step);
+  guint32 other = CONF_EMIT (s, ADD, I32, other_row, opposite);
+  guint32 x = CONF_EMIT (s, LOAD, U32, local, other);
+  guint32 now = CONF_EMIT (s, LOAD, U32, sum);
+  guint32 more = CONF_EMIT (s, ADD, U32, now, x);
+  CONF_EMIT (s, STORE, VOID, sum, more);
+  CONF_EMIT (s, END, VOID, q);
+  guint32 result = CONF_EMIT (s, LOAD, U32, sum);
+  CONF_EMIT (s, STORE, VOID, out, i, result);
+  if (rig_run (&rig, subject, 1, &words, &size, &n_rounds))
+    for (guint e = 0; e < size; e++) {
+      guint mirror = items - 1 - e % items, group = e / items;
+      guint32 wanted = 0;
+      for (guint t = 0; t < rounds; t++)
+        wanted += t * items + mirror + group * items + mirror;
+      if (!conf_check (trial, words[e] == wanted, "item %u of group %u: %u, and %u is right",
+                       e % items, group, words[e], wanted))
+        break;
+    }
+  g_free (words);
+  rig_end (&rig);
+}
+
+/* ---- lists ---- */
+static void
+list_grid (ConfList *out, const TinyTarget *target, ConfLevel level, const guint64 size[6])
+{
+  guint64 points = 1, items = size[3] * size[4] * size[5];
+  for (guint i = 0; i < 6; i++)
+    points *= size[i];
+  for (guint axis = 0; axis < 3; axis++)
+    if ((target->max_grid[axis] != 0 && size[axis] > target->max_grid[axis])
+        || (target->max_group[axis] != 0 && size[3 + axis] > target->max_group[axis]))
+      return;
+  if (points > MAX_POINTS || (items > 1 && (target->flags & TINY_TARGET_GROUPS) == 0)
+      || (target->max_group_total != 0 && items > target->max_group_total))
+    return;
+  const ConfCase it = { .run = run_grid,
+                        .level = level,
+                        .args = { (gint64) size[0], (gint64) size[1], (gint64) size[2],
+                                  (gint64) size[3], (gint64) size[4], (gint64) size[5] } };
+  conf_list_add (out, &it, "grid/%ux%ux%u/group/%ux%ux%u", (guint) size[0], (guint) size[1],
+                 (guint) size[2], (guint) size[3], (guint) size[4], (guint) size[5]);
+}
+
+static void
+list_grids (ConfList *out, const TinyTarget *target)
+{
+  static const guint extents[] = { 1, 2, 3, 7, 31, 64, 65, 255, 256, 1000, 1023, 1024, 65535 };
+  static const guint groups[] = { 2, 3, 7, 32, 33, 64, 100, 128, 255, 256, 512, 1024, 4096 };
+  const guint64 mixed[][6]
+      = { { 2, 3, 4, 1, 1, 1 },  { 5, 1, 7, 1, 1, 1 }, { 1, 13, 11, 1, 1, 1 },
+          { 3, 2, 2, 4, 2, 1 },  { 2, 2, 2, 2, 2, 2 }, { 1, 3, 5, 8, 4, 2 },
+          { 7, 1, 1, 16, 16, 1 } };
+  for (guint axis = 0; axis < 3; axis++) {
+    guint64 size[6] = { 1, 1, 1, 1, 1, 1 };
+    for (guint i = 0; i < G_N_ELEMENTS (extents); i++) {
+      size[axis] = extents[i];
+      if (i > 0 || axis == 0)
+        list_grid (out, target, i % 3 == 0 ? CONF_CORE : CONF_FULL, size);
+    }
+    size[axis] = MIN (target->max_grid[axis], MAX_POINTS);
+    if (size[axis] > 65535)
+      list_grid (out, target, CONF_CORE, size);
+    size[axis] = 3;
+    for (guint i = 0; i < G_N_ELEMENTS (groups); i++) {
+      size[3 + axis] = groups[i];
+      list_grid (out, target, i % 3 == 0 ? CONF_CORE : CONF_FULL, size);
+    }
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (mixed); i++)
+    list_grid (out, target, CONF_CORE, mixed[i]);
+}
+
+static void
+list_numbers (ConfList *out, const TinyTarget *target)
+{
+  static const guint params[] = { 1, 2, 3, 4, 5, 7, 8, 9, 10, 15, 16, 17, 24, 31, 32, 33, 64 };
+  guint most = MIN (target->max_params, 512);
+  for (guint i = 0; i < G_N_ELEMENTS (params); i++) {
+    const ConfCase it = { .run = run_params, .args = { params[i] } };
+    if (params[i] < most)
+      conf_list_add (out, &it, "params/%u", params[i]);
+  }
+  const ConfCase all = { .run = run_params, .args = { most } };
+  if (most > 0)
+    conf_list_add (out, &all, "params/%u", most);
+  for (guint n = 1; n <= 12; n += n < 4 ? 1 : 4) {
+    const ConfCase it = { .run = run_variables, .args = { n } };
+    conf_list_add (out, &it, "variables/%u", n);
+  }
+  for (guint n = 0; n < 8; n++) {
+    const ConfCase it = { .run = run_spans, .args = { n * n } };
+    conf_list_add (out, &it, "spans/%u", n * n);
+  }
+}
+
+static void
+list_locals (ConfList *out, const TinyTarget *target)
+{
+  gboolean has_groups = (target->flags & TINY_TARGET_GROUPS) != 0;
+  static const guint items[] = { 1, 2, 8, 31, 64, 256 };
+  guint most = target->local_bytes / sizeof (guint32);
+  if (most == 0) {
+    conf_list_absent (out, "the target has no local memory", "local");
+    return;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (items); i++) {
+    guint n = items[i];
+    const ConfCase little = { .run = run_local, .args = { n, 4 * n, 5 } };
+    const ConfCase full = { .run = run_local, .args = { n, most / n * n, 3 } };
+    if (n > 1 && (!has_groups || n > target->max_group_total || n > target->max_group[0]))
+      continue;
+    if (4 * n <= most)
+      conf_list_add (out, &little, "local/%u-items", n);
+    if (n > 1 || !has_groups) /* local_bytes is what a group shares, or a point has */
+      conf_list_add (out, &full, "local/%u-items-full", n);
+  }
+}
+
+static void
+list (const ConfSubject *subject, ConfList *out)
+{
+  const ConfCase loops = { .run = run_loops };
+  if (subject->device == NULL)
+    return;
+  list_grids (out, subject->target);
+  list_numbers (out, subject->target);
+  conf_list_add (out, &loops, "loops");
+  list_locals (out, subject->target);
+}
+
+const ConfGroup conf_group_exec
+    = { "exec", "every point of a grid runs once, with what it was given", list };

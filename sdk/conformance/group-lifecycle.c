@@ -1,0 +1,369 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * group-lifecycle.c: opened and closed in every order and many times, nothing is left; a process that
+ * forks or ends meanwhile does so unharmed. Each case has a process of its own. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device/device-private.h"
+#include "device/tiny-queue.h"
+#include "fresh.h"
+
+enum { LEAK_BYTES = 64 << 10, CHILD_SECONDS = 20 };
+
+/* ---- cycles ---- */
+static gboolean
+cycle_module (ConfTrial *trial, gpointer data)
+{
+  GError *error = NULL;
+  const ConfSubject *bare = data;
+  TinyBackend *backend = tiny_backend_load (bare->path, &error);
+  g_clear_object (&backend);
+  return conf_check_error (trial, error, "load");
+}
+
+static gboolean
+cycle_device (ConfTrial *trial, gpointer data)
+{
+  ConfSubject own;
+  if (!conf_fresh_open (trial, data, &own))
+    return FALSE;
+  conf_fresh_close (&own);
+  return TRUE;
+}
+
+static gboolean
+cycle_use (ConfTrial *trial, gpointer data)
+{
+  ConfSubject own;
+  if (!conf_fresh_open (trial, data, &own))
+    return FALSE;
+  conf_fresh_use (trial, &own);
+  conf_fresh_close (&own);
+  return !conf_has_failed (trial);
+}
+
+static void
+run_cycles (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  static gboolean (*const works[]) (ConfTrial *, gpointer)
+      = { cycle_module, cycle_device, cycle_use };
+  conf_check_growth (trial, (guint) self->args[1], LEAK_BYTES, works[self->args[0]],
+                     (gpointer) subject);
+}
+
+/* ---- objects of one device ---- */
+typedef struct {
+  ConfRaw raw;
+  const ConfSubject *subject;
+  ConfScript script;
+  GBytes *binary;
+  TinyPluginProgram *program;
+  TinyPluginBuffer *buffers[2];
+} Objects;
+
+static gboolean
+cycle_buffers (ConfTrial *trial, gpointer data)
+{
+  Objects *self = data;
+  TinyPluginBuffer *buffer = conf_raw_alloc (&self->raw, 5000);
+  conf_raw_free (&self->raw, buffer);
+  return buffer != NULL;
+}
+
+static gboolean
+cycle_queues (ConfTrial *trial, gpointer data)
+{
+  Objects *self = data;
+  ConfRaw other;
+  if (!conf_raw_begin (&other, trial, self->subject))
+    return FALSE;
+  conf_raw_end (&other);
+  return TRUE;
+}
+
+static gboolean
+cycle_launches (ConfTrial *trial, gpointer data)
+{
+  Objects *self = data;
+  const TinySpan spans[] = { { self->buffers[0], 0, 1024 }, { self->buffers[1], 0, 1024 } };
+  const TinyCommand command
+      = conf_dispatch (self->program, conf_script_get (&self->script), spans, NULL);
+  return conf_raw_submit (&self->raw, &command, 1, "dispatch");
+}
+
+/* Loaded, run and unloaded. */
+static gboolean
+cycle_programs (ConfTrial *trial, gpointer data)
+{
+  Objects *self = data;
+  TinyPluginProgram *program = NULL, *before = self->program;
+  gsize size;
+  const void *binary = g_bytes_get_data (self->binary, &size);
+  TinyStatus status = conf_raw_load (&self->raw, self->subject->target,
+                                     conf_script_get (&self->script), binary, size, &program);
+  if (!conf_check (trial, status == TINY_STATUS_OK, "program_load: %s", self->raw.error.text))
+    return FALSE;
+  self->program = program;
+  gboolean good = cycle_launches (trial, self);
+  self->program = before;
+  conf_raw_unload (&self->raw, program);
+  return good;
+}
+
+static gboolean
+cycle_copies (ConfTrial *trial, gpointer data)
+{
+  Objects *self = data;
+  guint8 bytes[1024] = { 0 };
+  return conf_raw_upload (&self->raw, self->buffers[0], 0, bytes, sizeof bytes)
+         && conf_raw_copy (&self->raw, self->buffers[1], 0, self->buffers[0], 0, sizeof bytes)
+         && conf_raw_download (&self->raw, self->buffers[1], 0, bytes, sizeof bytes);
+}
+
+static void
+write_copy (ConfScript *script)
+{
+  conf_script_init (script, "copy_words");
+  conf_script_set_grid (script, 0, 256);
+  guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, 256);
+  guint32 in = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_READ, 256);
+  guint32 i = conf_emit_index (script, 0);
+  guint32 x = CONF_EMIT (script, LOAD, U32, in, i);
+  CONF_EMIT (script, STORE, VOID, out, i, x);
+}
+
+static gboolean
+objects_begin (Objects *self, ConfTrial *trial, const ConfSubject *subject)
+{
+  g_autoptr (GError) error = NULL;
+  *self = (Objects){ .subject = subject };
+  if (!conf_raw_begin (&self->raw, trial, subject))
+    return FALSE;
+  write_copy (&self->script);
+  self->binary
+      = conf_linear_compile (tiny_device_get_renderer (subject->device), subject->target,
+                             "subject", conf_script_get (&self->script), &error);
+  if (self->binary == NULL)
+    return conf_check_error (trial, g_steal_pointer (&error), "compile");
+  self->program = conf_raw_build (&self->raw, subject, &self->script);
+  for (guint i = 0; i < 2; i++)
+    self->buffers[i] = conf_raw_alloc (&self->raw, 1024);
+  return !conf_has_failed (trial);
+}
+
+static void
+objects_end (Objects *self)
+{
+  for (guint i = 0; i < 2; i++)
+    conf_raw_free (&self->raw, self->buffers[i]);
+  conf_raw_unload (&self->raw, self->program);
+  g_clear_pointer (&self->binary, g_bytes_unref);
+  conf_script_clear (&self->script);
+  conf_raw_end (&self->raw);
+}
+
+static void
+run_objects (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  static gboolean (*const works[]) (ConfTrial *, gpointer)
+      = { cycle_buffers, cycle_queues, cycle_programs, cycle_launches, cycle_copies };
+  Objects objects;
+  ConfSubject own;
+  if (!conf_fresh_open (trial, subject, &own))
+    return;
+  if (objects_begin (&objects, trial, &own))
+    conf_check_growth (trial, (guint) self->args[1], LEAK_BYTES, works[self->args[0]],
+                       &objects);
+  objects_end (&objects);
+  conf_fresh_close (&own);
+}
+
+/* ---- orders of ending ---- */
+/* A buffer, a program and a queue, used and then ended in the order of a permutation, then the device. */
+static void
+run_ending (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  static const guint8 orders[6][3]
+      = { { 0, 1, 2 }, { 0, 2, 1 }, { 1, 0, 2 }, { 1, 2, 0 }, { 2, 0, 1 }, { 2, 1, 0 } };
+  Objects objects;
+  ConfSubject own;
+  if (!conf_fresh_open (trial, subject, &own))
+    return;
+  if (objects_begin (&objects, trial, &own))
+    cycle_launches (trial, &objects);
+  for (guint i = 0; i < 3; i++)
+    switch (orders[self->args[0]][i]) {
+    case 0:
+      for (guint b = 0; b < 2; b++)
+        conf_raw_free (&objects.raw, g_steal_pointer (&objects.buffers[b]));
+      break;
+    case 1:
+      conf_raw_unload (&objects.raw, g_steal_pointer (&objects.program));
+      break;
+    default:
+      conf_raw_end (&objects.raw);
+    }
+  g_clear_pointer (&objects.binary, g_bytes_unref);
+  conf_script_clear (&objects.script);
+  conf_fresh_close (&own);
+  if (!conf_has_failed (trial) && conf_fresh_open (trial, subject, &own)) {
+    conf_fresh_use (trial, &own);
+    conf_fresh_close (&own);
+  }
+}
+
+/* ---- twice at once ---- */
+/* A second opening of the same device works, or is refused with a reason; the first goes on. */
+static void
+run_twice (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  gboolean first_ends_first = self->args[0] != 0;
+  g_autoptr (GError) error = NULL;
+  ConfSubject first, second;
+  if (!conf_fresh_open (trial, subject, &first))
+    return;
+  second = first;
+  const TinyDeviceOptions options = { .name = "second", .id = subject->id };
+  second.backend = g_object_ref (first.backend);
+  second.device = tiny_device_new (first.backend, &options, &error);
+  if (second.device == NULL) {
+    conf_check (trial, strlen (error->message) > strlen ("second: open: "),
+                "a second opening is refused without a reason");
+    g_object_unref (second.backend);
+  } else {
+    second.target = tiny_device_get_target (second.device);
+    conf_fresh_use (trial, &second);
+    conf_fresh_use (trial, &first);
+    conf_fresh_close (first_ends_first ? &first : &second);
+    conf_fresh_use (trial, first_ends_first ? &second : &first);
+    if (first_ends_first)
+      first = second;
+  }
+  conf_fresh_use (trial, &first);
+  conf_fresh_close (&first);
+}
+
+/* Every device that scan() finds, all open at once. */
+static void
+run_all (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { MOST = 16 };
+  GError *error = NULL;
+  ConfSubject devices[MOST];
+  guint n = 0;
+  TinyBackend *backend = tiny_backend_load (subject->path, &error);
+  if (!conf_check_error (trial, error, "load"))
+    return;
+  g_autoptr (GArray) found = tiny_backend_scan (backend, NULL);
+  for (guint i = 0; found != NULL && i < found->len && n < MOST; i++) {
+    ConfSubject one = *subject;
+    one.id = g_array_index (found, TinyCandidate, i).id;
+    if (conf_fresh_open (trial, &one, &devices[n]))
+      n++;
+  }
+  for (guint i = 0; i < n; i++)
+    conf_fresh_use (trial, &devices[i]);
+  for (guint i = 0; i < n; i++) {
+    conf_fresh_close (&devices[i]);
+    if (i + 1 < n)
+      conf_fresh_use (trial, &devices[i + 1]);
+  }
+  g_object_unref (backend);
+}
+
+/* ---- fork and exit ---- */
+/* What became of a child; says so where it is not status 0. */
+static void
+check_child (ConfTrial *trial, pid_t pid, const char *what)
+{
+  int status = 0;
+  pid_t got = 0;
+  for (guint i = 0; i < CHILD_SECONDS * 100 && got == 0; i++) {
+    got = waitpid (pid, &status, WNOHANG);
+    if (got == 0)
+      g_usleep (10000);
+  }
+  if (got == 0) {
+    kill (pid, SIGKILL);
+    waitpid (pid, &status, 0);
+    conf_fail (trial, "%s: the child hangs", what);
+    return;
+  }
+  conf_check (trial, !WIFSIGNALED (status), "%s: the child crashes with signal %d (%s)", what,
+              WTERMSIG (status), g_strsignal (WTERMSIG (status)));
+  conf_check (trial, !WIFEXITED (status) || WEXITSTATUS (status) == 0,
+              "%s: the child ends with status %d", what, WEXITSTATUS (status));
+}
+
+/* A child of a program that has the device open, and does not touch it, ends as others do. */
+static void
+run_fork (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  ConfSubject own;
+  if (!conf_fresh_open (trial, subject, &own))
+    return;
+  conf_fresh_use (trial, &own);
+  pid_t pid = fork ();
+  if (pid == 0)
+    conf_child_exit (0);
+  check_child (trial, pid, "fork while the device is open");
+  conf_fresh_use (trial, &own);
+  conf_fresh_close (&own);
+}
+
+/* A program that ends with the device open, with all that it used still there, ends well. */
+static void
+run_exit (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  pid_t pid
+      = fork (); /* before anything was loaded, so that the child is a program of its own */
+  if (pid == 0) {
+    ConfSubject own;
+    Objects objects;
+    gboolean good = conf_fresh_open (trial, subject, &own)
+                    && objects_begin (&objects, trial, &own)
+                    && cycle_launches (trial, &objects);
+    conf_child_exit (good ? 0 : 3);
+  }
+  check_child (trial, pid, "exit() while the device is open");
+}
+
+static void
+list (const ConfSubject *subject, ConfList *out)
+{
+  static const struct {
+    const char *name;
+    ConfCase self;
+  } cases[] = {
+    { "cycle/init", { .run = run_cycles, .args = { 0, 50 } } },
+    { "cycle/open", { .run = run_cycles, .args = { 1, 50 } } },
+    { "cycle/use",
+      { .run = run_cycles, .level = CONF_FULL, .args = { 2, 25 }, .seconds = 180 } },
+    { "objects/buffers", { .run = run_objects, .args = { 0, 2000 } } },
+    { "objects/queues", { .run = run_objects, .args = { 1, 500 } } },
+    { "objects/programs", { .run = run_objects, .args = { 2, 200 } } },
+    { "objects/launches", { .run = run_objects, .args = { 3, 3000 } } },
+    { "objects/copies", { .run = run_objects, .args = { 4, 2000 } } },
+    { "twice/second-first", { .run = run_twice, .args = { 0 } } },
+    { "twice/first-first", { .run = run_twice, .args = { 1 } } },
+    { "all-devices", { .run = run_all } },
+    { "fork", { .run = run_fork } },
+    { "exit/open", { .run = run_exit } },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    ConfCase it = cases[i].self;
+    it.flags |= CONF_FRESH;
+    conf_list_add (out, &it, "%s", cases[i].name);
+  }
+  for (guint i = 0; i < 6; i++) {
+    const ConfCase it = { .run = run_ending, .flags = CONF_FRESH, .args = { i } };
+    conf_list_add (out, &it, "ending/%u", i);
+  }
+}
+
+const ConfGroup conf_group_lifecycle
+    = { "lifecycle", "opened and closed in every order and many times, nothing is left", list };

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * group-record.c: how fast it is: kept in the certificate, and judged by nobody here. */
+#include <string.h>
+
+#include "device/device-private.h"
+#include "fresh.h"
+#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor.h"
+
+enum { N_LAUNCHES = 300, N_BATCH = 64, COPY_BYTES = 32 << 20, LEAST_US = 150000 };
+
+static gint64
+now_us (void)
+{
+  return g_get_monotonic_time ();
+}
+
+/* ---- launches ---- */
+static void
+run_launches (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  TinyCommand commands[N_BATCH];
+  ConfRaw raw;
+  if (!conf_raw_begin (&raw, trial, subject))
+    return;
+  g_auto (ConfScript) script;
+  conf_script_init (&script, "nothing_much");
+  guint32 out = conf_emit_param (&script, TINY_DTYPE_U32, TINY_PARAM_WRITE, 1);
+  guint32 zero = conf_emit_int (&script, TINY_DTYPE_I32, 0);
+  guint32 value = conf_emit_int (&script, TINY_DTYPE_U32, 1);
+  CONF_EMIT (&script, STORE, VOID, out, zero, value);
+  TinyPluginProgram *program = conf_raw_build (&raw, subject, &script);
+  TinyPluginBuffer *buffer = conf_raw_alloc (&raw, 64);
+  const TinySpan span = { buffer, 0, 4 };
+  for (guint i = 0; i < N_BATCH && !conf_has_failed (trial); i++)
+    commands[i] = conf_dispatch (program, conf_script_get (&script), &span, NULL);
+  for (guint batch = 1; batch <= N_BATCH && !conf_has_failed (trial); batch += N_BATCH - 1) {
+    conf_raw_submit (&raw, commands, batch, "warming up");
+    gint64 begin = now_us ();
+    for (guint i = 0; i < N_LAUNCHES && !conf_has_failed (trial); i++)
+      conf_raw_submit (&raw, commands, batch, "launch");
+    conf_record (trial, batch == 1 ? "submit of one launch" : "launch in a submit of 64",
+                 (double) (now_us () - begin) * 1000 / N_LAUNCHES / batch, "ns");
+  }
+  conf_raw_free (&raw, buffer);
+  conf_raw_unload (&raw, program);
+  conf_raw_end (&raw);
+}
+
+/* ---- copies ---- */
+static gboolean
+copy_once (ConfRaw *raw, TinyPluginBuffer *const *buffers, guint8 *data, guint64 n, guint kind)
+{
+  return kind == 0   ? conf_raw_upload (raw, buffers[0], 0, data, n)
+         : kind == 1 ? conf_raw_download (raw, buffers[0], 0, data, n)
+                     : conf_raw_copy (raw, buffers[1], 0, buffers[0], 0, n);
+}
+
+static void
+run_copies (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  static const char *const names[] = { "upload", "download", "copy on the device" };
+  ConfRaw raw;
+  if (!conf_raw_begin (&raw, trial, subject))
+    return;
+  guint64 most = raw.info->max_buffer_bytes ? raw.info->max_buffer_bytes : COPY_BYTES;
+  guint64 n = MIN (most, COPY_BYTES) / 64 * 64;
+  g_autofree guint8 *data = g_malloc0 (n);
+  TinyPluginBuffer *buffers[] = { conf_raw_alloc (&raw, n), conf_raw_alloc (&raw, n) };
+  for (guint kind = 0; kind < 3 && !conf_has_failed (trial); kind++) {
+    guint times = 0;
+    copy_once (&raw, buffers, data, n, kind);
+    gint64 begin = now_us (), us = 0;
+    for (; us < LEAST_US && !conf_has_failed (trial); us = now_us () - begin, times++)
+      copy_once (&raw, buffers, data, n, kind);
+    conf_record (trial, names[kind], (double) n * times / (double) MAX (us, 1) / 1000, "GB/s");
+  }
+  conf_raw_free (&raw, buffers[0]);
+  conf_raw_free (&raw, buffers[1]);
+  conf_raw_end (&raw);
+}
+
+/* ---- a matrix product ---- */
+static TinyTensor *
+new_square (const ConfSubject *subject, gint64 n)
+{
+  const gint64 shape[] = { n, n };
+  gsize n_values = (gsize) (n * n);
+  g_autofree float *values = g_new (float, n_values);
+  for (gsize i = 0; i < n_values; i++)
+    values[i] = (float) (i % 17) / 16;
+  return g_object_ref_sink (tiny_tensor_new_from_data (tiny_device_get_name (subject->device),
+                                                       TINY_DTYPE_F32, shape, 2, values,
+                                                       n_values * sizeof *values));
+}
+
+static gint64
+time_product (ConfTrial *trial, TinyTensor *a, TinyTensor *b)
+{
+  GError *error = NULL;
+  gint64 begin = now_us ();
+  g_autoptr (TinyTensor) product = g_object_ref_sink (tiny_tensor_matmul (a, b));
+  tiny_tensor_realize (product, &error);
+  conf_check_error (trial, error, "matmul");
+  return now_us () - begin;
+}
+
+/* Larger ones until one takes its time. */
+static void
+run_product (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  for (gint64 n = 64; n <= 2048 && !conf_has_failed (trial); n *= 2) {
+    g_autoptr (TinyTensor) a = new_square (subject, n);
+    g_autoptr (TinyTensor) b = new_square (subject, n);
+    gint64 best = time_product (trial, a, b); /* compiles */
+    for (guint i = 0; i < 3 && best < 10 * LEAST_US; i++)
+      best = MIN (best, time_product (trial, a, b));
+    if (best < LEAST_US / 5 && n < 2048)
+      continue;
+    g_autofree char *what = g_strdup_printf ("matmul f32 %" G_GINT64_FORMAT, n);
+    conf_record (trial, what, 2e-3 * (double) (n * n * n) / (double) MAX (best, 1), "GFLOP/s");
+    return;
+  }
+}
+
+/* ---- from nothing to a result ---- */
+static void
+run_first (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  ConfSubject own;
+  GError *error = NULL;
+  gint64 begin = now_us ();
+  TinyBackend *backend = tiny_backend_load (subject->path, &error);
+  gint64 loaded = now_us ();
+  if (!conf_check_error (trial, error, "load"))
+    return;
+  if (conf_fresh_open (trial, subject, &own)) {
+    gint64 opened = now_us ();
+    conf_fresh_use (trial, &own);
+    gint64 used = now_us ();
+    conf_fresh_use (trial, &own);
+    conf_record (trial, "load and init", (double) (loaded - begin) / 1000, "ms");
+    conf_record (trial, "open", (double) (opened - loaded) / 1000, "ms");
+    conf_record (trial, "first result", (double) (used - opened) / 1000, "ms");
+    conf_record (trial, "second result", (double) (now_us () - used) / 1000, "ms");
+    conf_fresh_close (&own);
+  }
+  g_object_unref (backend);
+}
+
+static void
+list (const ConfSubject *subject, ConfList *out)
+{
+  const guint flags = CONF_RECORD | CONF_ALONE;
+  const ConfCase first = { .run = run_first, .flags = flags | CONF_FRESH };
+  const ConfCase launches = { .run = run_launches, .flags = flags };
+  const ConfCase copies = { .run = run_copies, .flags = flags };
+  const ConfCase product
+      = { .run = run_product, .level = CONF_FULL, .flags = flags, .seconds = 120 };
+  conf_list_add (out, &first, "first-result");
+  if (subject->device == NULL)
+    return;
+  conf_list_add (out, &launches, "launches");
+  conf_list_add (out, &copies, "copies");
+  if ((subject->target->ops[TINY_DTYPE_F32] & TINY_INSTR_BIT (TINY_INSTR_MUL)) != 0)
+    conf_list_add (out, &product, "matmul");
+}
+
+const ConfGroup conf_group_record = { "record", "how fast it is", list };
