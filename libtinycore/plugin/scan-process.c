@@ -8,7 +8,6 @@
  * JSON at the end. Without the greeting the helper itself does not work, and nothing is held
  * against the plugin; with it, but without the last line, the plugin has failed, whatever the exit
  * status says. The time counts from the greeting on. */
-#include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -21,6 +20,7 @@
 
 #include "plugin/tiny-helper.h"
 #include "plugin/tiny-json.h"
+#include "plugin/tiny-library.h"
 #include "plugin/tiny-scan.h"
 
 enum { REPORT_FD = 3, MAX_REPORT = 1 << 20, MAX_SAID = 4096, STARTS_WITHIN_MS = 20000 };
@@ -31,10 +31,10 @@ find_beside_library (void)
 {
   static const char *const ways[]
       = { "../libexec/tinycore-1.0/tiny-scan", "../../libexec/tinycore-1.0/tiny-scan" };
-  Dl_info info;
-  if (dladdr ((void *) tiny_scan_run, &info) == 0)
+  g_autofree char *own = tiny_library_get_own_path ();
+  if (own == NULL)
     return NULL;
-  g_autofree char *folder = g_path_get_dirname (info.dli_fname);
+  g_autofree char *folder = g_path_get_dirname (own);
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
     g_autofree char *path = g_build_filename (folder, ways[i], NULL);
     if (g_file_test (path, G_FILE_TEST_IS_EXECUTABLE))

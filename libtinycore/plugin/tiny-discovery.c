@@ -4,7 +4,6 @@
 #include "plugin/tiny-discovery.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
 #include <string.h>
 #include <sys/auxv.h>
@@ -12,6 +11,7 @@
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "plugin/tiny-library.h"
 
 #define SUBFOLDER "tinycore-1.0/plugins.d"
 
@@ -170,10 +170,10 @@ static void
 add_beside_library (Search *search)
 {
   static const char *const ways[] = { "", "../share", "../../share" };
-  Dl_info info;
-  if (dladdr ((void *) tiny_discover, &info) == 0)
+  g_autofree char *own = tiny_library_get_own_path ();
+  if (own == NULL)
     return;
-  g_autofree char *folder = g_path_get_dirname (info.dli_fname);
+  g_autofree char *folder = g_path_get_dirname (own);
   for (guint i = 0; i < G_N_ELEMENTS (ways); i++) {
     g_autofree char *path = g_build_filename (folder, ways[i], SUBFOLDER, NULL);
     add_folder (search, path, FALSE);

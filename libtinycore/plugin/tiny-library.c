@@ -139,6 +139,18 @@ tiny_library_find (const TinyElf *needer, const char *name)
   return found ? found : find_in_usual (needer, name);
 }
 
+char *
+tiny_library_get_own_path (void)
+{
+  Dl_info own, program;
+  if (dladdr ((void *) tiny_library_get_own_path, &own) == 0 || own.dli_fname == NULL)
+    return NULL;
+  if (dladdr ((void *) getauxval (AT_PHDR), &program) != 0
+      && program.dli_fbase == own.dli_fbase)
+    return g_file_read_link ("/proc/self/exe", NULL);
+  return g_strdup (own.dli_fname);
+}
+
 /* ---- what is missing ---- */
 char *
 tiny_library_find_missing (const char *path, char **out_needer)
