@@ -47,6 +47,7 @@ found_free (gpointer data)
   TinyFound *self = data;
   g_free (self->name);
   g_free (self->path);
+  g_free (self->stem);
   g_free (self->shadower);
   g_clear_pointer (&self->manifest, tiny_manifest_free);
   g_clear_error (&self->error);
@@ -66,12 +67,10 @@ stem_of (const char *path)
 static void
 find_shadower (const Search *search, TinyFound *found)
 {
-  g_autofree char *stem = stem_of (found->path);
   for (guint i = 0; i < search->all->len && found->shadower == NULL; i++) {
     const TinyFound *earlier = search->all->pdata[i];
-    g_autofree char *earlier_stem = stem_of (earlier->path);
     if (earlier->shadower == NULL
-        && (g_ascii_strcasecmp (stem, earlier_stem) == 0
+        && (g_ascii_strcasecmp (found->stem, earlier->stem) == 0
             || g_ascii_strcasecmp (found->name, earlier->name) == 0))
       found->shadower = g_strdup (earlier->path);
   }
@@ -85,6 +84,7 @@ read_file (Search *search, const char *path, gboolean any_owner)
   gint64 before = g_get_monotonic_time ();
   found->rule = search->rule;
   found->path = g_canonicalize_filename (path, NULL);
+  found->stem = stem_of (path);
   found->any_owner = any_owner;
   /* A link to /dev/null masks as well; it is a file that is empty, after all. */
   found->is_mask = stat (path, &info) == 0
@@ -94,7 +94,7 @@ read_file (Search *search, const char *path, gboolean any_owner)
     if (found->error != NULL)
       g_prefix_error (&found->error, "%s: ", path);
   }
-  found->name = found->manifest ? g_strdup (found->manifest->name) : stem_of (path);
+  found->name = found->manifest ? g_strdup (found->manifest->name) : g_strdup (found->stem);
   found->took_us = (guint) (g_get_monotonic_time () - before);
   find_shadower (search, found);
   g_ptr_array_add (search->all, found);
@@ -116,6 +116,7 @@ add_unreadable (Search *search, TinyPlace *place)
   TinyFound *found = g_new0 (TinyFound, 1);
   found->path = g_canonicalize_filename (place->path, NULL);
   found->name = g_path_get_basename (found->path);
+  found->stem = g_strdup (found->name);
   found->rule = search->rule;
   g_set_error (&found->error, TINY_ERROR, TINY_ERROR_PERMISSION,
                "the folder %s %s: chmod a+rx '%s'", place->path, place->error, place->path);
