@@ -674,7 +674,9 @@ typedef struct TinyPluginModule {
   uint32_t abi_major, abi_minor; /* what it was built against */
   uint32_t abi_minor_min;        /* serves cores of this minor and later */
   uint32_t n_renderers;
-  const char *name, *vendor, *version, *license; /* as in the manifest */
+  /* As in the manifest. The name is of up to 32 letters, digits, "-", "_" and ".", as are those of renderers;
+   * the others have up to 256 bytes. */
+  const char *name, *vendor, *version, *license;
   const TinyRenderer *renderers; /* the first is the default */
   /* No device access, under 50 ms. Required. */
   TinyStatus (*init) (const TinyHost *host, TinyPluginError *error);

@@ -24,6 +24,8 @@ struct _TinyBackend {
 
 G_DEFINE_FINAL_TYPE (TinyBackend, tiny_backend, G_TYPE_OBJECT)
 
+enum { MAX_NAME = 32, MAX_TEXT = 256 };
+
 static GMutex module_lock;
 
 /* ---- checks ---- */
@@ -44,6 +46,40 @@ check_abi (const TinyPluginModule *module, const char *name, GError **error)
     return FALSE;
   }
   return TRUE;
+}
+
+/* Names end up in messages, DEV= and keys of caches: short, and of characters that can be typed. */
+static gboolean
+is_name (const char *text)
+{
+  gsize n = strnlen (text, MAX_NAME + 1);
+  for (gsize i = 0; i < n; i++)
+    if (!g_ascii_isalnum (text[i]) && strchr ("_-.", text[i]) == NULL)
+      return FALSE;
+  return n > 0 && n <= MAX_NAME;
+}
+
+static gboolean
+check_texts (const TinyPluginModule *module, const char *name, GError **error)
+{
+  const struct {
+    const char *slot, *text;
+  } texts[] = { { "vendor", module->vendor },
+                { "version", module->version },
+                { "license", module->license } };
+  gboolean good = is_name (module->name);
+  const char *slot = "name";
+  for (guint i = 0; i < G_N_ELEMENTS (texts) && good; i++) {
+    slot = texts[i].slot;
+    good = texts[i].text == NULL || strnlen (texts[i].text, MAX_TEXT + 1) <= MAX_TEXT;
+  }
+  if (!good)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: the module table's %s is longer than %d characters%s", name, slot,
+                 g_str_equal (slot, "name") ? MAX_NAME : MAX_TEXT,
+                 g_str_equal (slot, "name") ? ", or not of letters, digits, “-”, “_” and “.”"
+                                            : "");
+  return good;
 }
 
 static gboolean
@@ -77,7 +113,7 @@ check_module (const TinyPluginModule *module, const char *name, GError **error)
                  module->n_renderers);
     return FALSE;
   }
-  return TRUE;
+  return check_texts (module, name, error);
 }
 
 static gboolean
@@ -110,6 +146,15 @@ copy_renderer (TinyRenderer *to, const void *from, TinyDialect *dialect, GError 
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "the renderer %s%s",
                  slot ? "lacks the required slot " : "has flags that this core does not know",
                  slot ? slot : "");
+    return FALSE;
+  }
+  if (!is_name (to->name)
+      || (to->code_version != NULL && strnlen (to->code_version, MAX_TEXT + 1) > MAX_TEXT)) {
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_PLUGIN,
+        "its name is not of up to %d letters, digits, “-”, “_” and “.”, or its code_version is "
+        "longer than %d characters",
+        MAX_NAME, MAX_TEXT);
     return FALSE;
   }
   return copy_dialect (to, dialect, error);
@@ -343,10 +388,17 @@ tiny_backend_scan (TinyBackend *self, GError **error)
   }
   g_array_set_size (found, MIN (n, found->len));
   for (guint i = 0; i < found->len; i++) {
-    TinyCandidate *candidate = &g_array_index (found, TinyCandidate, i);
-    candidate->id[sizeof candidate->id - 1] = 0;
-    candidate->name[sizeof candidate->name - 1] = 0;
-    candidate->driver[sizeof candidate->driver - 1] = 0;
+    const TinyCandidate *candidate = &g_array_index (found, TinyCandidate, i);
+    const char *endless = memchr (candidate->id, 0, sizeof candidate->id) == NULL       ? "id"
+                          : memchr (candidate->name, 0, sizeof candidate->name) == NULL ? "name"
+                          : memchr (candidate->driver, 0, sizeof candidate->driver) == NULL
+                              ? "driver"
+                              : NULL;
+    if (endless == NULL)
+      continue;
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: scan: candidate %u has an endless %s", self->name, i, endless);
+    return NULL;
   }
   return g_steal_pointer (&found);
 }

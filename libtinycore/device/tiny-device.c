@@ -104,8 +104,12 @@ read_info (TinyDevice *self, GError **error)
   TinyStatus status = self->table.info (self->handle, &self->info, &plugin_error);
   if (!tiny_status_check (status, &plugin_error, self->name, "info", error))
     return FALSE;
-  self->info.name[sizeof self->info.name - 1] = 0;
-  self->info.arch[sizeof self->info.arch - 1] = 0;
+  if (memchr (self->info.name, 0, sizeof self->info.name) == NULL
+      || memchr (self->info.arch, 0, sizeof self->info.arch) == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: info: an endless name or arch",
+                 self->name);
+    return FALSE;
+  }
   const guint32 known = TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_OVERLAPS
                         | TINY_DEVICE_RUNS_NOTHING | TINY_DEVICE_NON_COHERENT;
   guint32 alignment = self->info.alignment, unit = self->info.transfer_bytes;

@@ -5,9 +5,15 @@
  * A manifest that names modaliases or device nodes wants any one of them; every CPU feature it
  * names must be there; one that names nothing fits everywhere. Only names are read, no device is
  * opened. */
+#include <errno.h>
+#include <fcntl.h>
 #include <fnmatch.h>
 #include <glob.h>
+#include <grp.h>
+#include <pwd.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "plugin/tiny-manifest.h"
 
@@ -93,4 +99,59 @@ tiny_manifest_matches (const TinyManifest *self, char **out_reason)
   if (missing != NULL)
     *out_reason = g_strdup_printf ("this CPU has no %s", missing);
   return missing == NULL;
+}
+
+/* ---- permissions ---- */
+static char *
+name_group (gid_t group)
+{
+  char room[4096];
+  struct group entry, *found = NULL;
+  if (getgrgid_r (group, &entry, room, sizeof room, &found) == 0 && found != NULL)
+    return g_strdup (found->gr_name);
+  return g_strdup_printf ("%u", group);
+}
+
+static char *
+name_user (uid_t user)
+{
+  char room[4096];
+  struct passwd entry, *found = NULL;
+  if (getpwuid_r (user, &entry, room, sizeof room, &found) == 0 && found != NULL)
+    return g_strdup (found->pw_name);
+  return g_strdup_printf ("%u", user);
+}
+
+static char *
+describe_forbidden (const char *path)
+{
+  struct stat info;
+  if (faccessat (AT_FDCWD, path, R_OK | W_OK, AT_EACCESS) == 0 || errno != EACCES
+      || stat (path, &info) != 0)
+    return NULL;
+  g_autofree char *owner = name_user (info.st_uid), *group = name_group (info.st_gid);
+  g_autofree char *you = name_user (geteuid ());
+  gboolean by_group
+      = (info.st_mode & (S_IRGRP | S_IWGRP)) == (S_IRGRP | S_IWGRP) && info.st_gid != 0;
+  g_autofree char *repair
+      = by_group
+            ? g_strdup_printf ("sudo usermod -aG %s %s, then log in anew", group, you)
+            : g_strdup_printf ("an administrator has to let you, with a group and a udev rule");
+  return g_strdup_printf (
+      "%s belongs to %s:%s with mode %04o, and you (%s) may not open it: %s", path, owner,
+      group, info.st_mode & 07777, you, repair);
+}
+
+char *
+tiny_manifest_find_forbidden (const TinyManifest *self)
+{
+  char *out = NULL;
+  for (guint i = 0; self->device_nodes[i] != NULL && out == NULL; i++) {
+    glob_t paths = { 0 };
+    if (glob (self->device_nodes[i], 0, NULL, &paths) == 0)
+      for (gsize j = 0; j < paths.gl_pathc && out == NULL; j++)
+        out = describe_forbidden (paths.gl_pathv[j]);
+    globfree (&paths);
+  }
+  return out;
 }

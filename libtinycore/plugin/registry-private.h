@@ -20,6 +20,7 @@ struct _TinyRegistry {
   TinyScanCache *cache;
   GHashTable *scanned;  /* module paths that this very process has scanned */
   GHashTable *backends; /* module path → TinyBackend, loaded in this process */
+  GHashTable *loaded;   /* module path → TinyScan, as it was when it was loaded */
   GHashTable *devices;  /* name → GWeakRef of TinyDevice */
 };
 

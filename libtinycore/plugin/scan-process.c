@@ -21,6 +21,7 @@
 #include "plugin/tiny-discovery.h"
 #include "plugin/tiny-helper.h"
 #include "plugin/tiny-json.h"
+#include "plugin/tiny-library.h"
 #include "plugin/tiny-scan.h"
 
 enum { REPORT_FD = 3, MAX_REPORT = 1 << 20, MAX_SAID = 4096, STARTS_WITHIN_MS = 20000 };

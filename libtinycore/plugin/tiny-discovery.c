@@ -4,16 +4,14 @@
 #include "plugin/tiny-discovery.h"
 
 #include <dirent.h>
-#include <dlfcn.h>
 #include <errno.h>
-#include <link.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "plugin/tiny-library.h"
 
 #define SUBFOLDER "tinycore-1.0/plugins.d"
 
@@ -49,6 +47,7 @@ found_free (gpointer data)
   TinyFound *self = data;
   g_free (self->name);
   g_free (self->path);
+  g_free (self->stem);
   g_free (self->shadower);
   g_clear_pointer (&self->manifest, tiny_manifest_free);
   g_clear_error (&self->error);
@@ -68,12 +67,10 @@ stem_of (const char *path)
 static void
 find_shadower (const Search *search, TinyFound *found)
 {
-  g_autofree char *stem = stem_of (found->path);
   for (guint i = 0; i < search->all->len && found->shadower == NULL; i++) {
     const TinyFound *earlier = search->all->pdata[i];
-    g_autofree char *earlier_stem = stem_of (earlier->path);
     if (earlier->shadower == NULL
-        && (g_ascii_strcasecmp (stem, earlier_stem) == 0
+        && (g_ascii_strcasecmp (found->stem, earlier->stem) == 0
             || g_ascii_strcasecmp (found->name, earlier->name) == 0))
       found->shadower = g_strdup (earlier->path);
   }
@@ -87,6 +84,7 @@ read_file (Search *search, const char *path, gboolean any_owner)
   gint64 before = g_get_monotonic_time ();
   found->rule = search->rule;
   found->path = g_canonicalize_filename (path, NULL);
+  found->stem = stem_of (path);
   found->any_owner = any_owner;
   /* A link to /dev/null masks as well; it is a file that is empty, after all. */
   found->is_mask = stat (path, &info) == 0
@@ -96,7 +94,7 @@ read_file (Search *search, const char *path, gboolean any_owner)
     if (found->error != NULL)
       g_prefix_error (&found->error, "%s: ", path);
   }
-  found->name = found->manifest ? g_strdup (found->manifest->name) : stem_of (path);
+  found->name = found->manifest ? g_strdup (found->manifest->name) : g_strdup (found->stem);
   found->took_us = (guint) (g_get_monotonic_time () - before);
   find_shadower (search, found);
   g_ptr_array_add (search->all, found);
@@ -118,6 +116,7 @@ add_unreadable (Search *search, TinyPlace *place)
   TinyFound *found = g_new0 (TinyFound, 1);
   found->path = g_canonicalize_filename (place->path, NULL);
   found->name = g_path_get_basename (found->path);
+  found->stem = g_strdup (found->name);
   found->rule = search->rule;
   g_set_error (&found->error, TINY_ERROR, TINY_ERROR_PERMISSION,
                "the folder %s %s: chmod a+rx '%s'", place->path, place->error, place->path);
@@ -167,22 +166,11 @@ add_list (Search *search, const char *list, void add (Search *, const char *, gb
       add (search, parts[i], TRUE);
 }
 
-/* Of the program itself the dynamic linker knows only what argv[0] says, which anybody may have said. */
 static char *
 library_folder (void)
 {
-  Dl_info info;
-  struct link_map *map = NULL;
-  if (dladdr1 ((void *) tiny_discover, &info, (void **) &map, RTLD_DL_LINKMAP) != 0
-      && map->l_name[0] != '\0') {
-    /* Where /lib is a link to /usr/lib, a library that was loaded from /lib lies in /usr. */
-    char *real = realpath (map->l_name, NULL);
-    char *folder = g_path_get_dirname (real != NULL ? real : map->l_name);
-    free (real);
-    return folder;
-  }
-  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
-  return program != NULL ? g_path_get_dirname (program) : NULL;
+  g_autofree char *own = tiny_library_get_own_path ();
+  return own != NULL ? g_path_get_dirname (own) : NULL;
 }
 
 static const char *const above[] = { "", "..", "../.." };

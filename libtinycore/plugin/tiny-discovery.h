@@ -15,6 +15,7 @@ G_BEGIN_DECLS
 /* What stands for one manifest file. */
 typedef struct {
   char *name;       /* the manifest's, or the file's without .json where that cannot be read */
+  char *stem;       /* its file's name without .json */
   char *path;       /* of the manifest */
   char *shadower;   /* the path of the manifest that hides this one, or NULL */
   const char *rule; /* why it was found: TinyPlace.rule */

@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
 #include <unistd.h>
@@ -137,6 +138,22 @@ tiny_library_find (const TinyElf *needer, const char *name)
   if (found == NULL)
     found = find_in_cache (needer, name);
   return found ? found : find_in_usual (needer, name);
+}
+
+char *
+tiny_library_get_own_path (void)
+{
+  Dl_info own, program;
+  if (dladdr ((void *) tiny_library_get_own_path, &own) == 0 || own.dli_fname == NULL)
+    return NULL;
+  if (dladdr ((void *) getauxval (AT_PHDR), &program) != 0
+      && program.dli_fbase == own.dli_fbase)
+    return g_file_read_link ("/proc/self/exe", NULL);
+  /* Where /lib is a link to /usr/lib, a library that was loaded from /lib lies in /usr. */
+  char *real = realpath (own.dli_fname, NULL);
+  char *path = g_strdup (real != NULL ? real : own.dli_fname);
+  free (real);
+  return path;
 }
 
 /* ---- what is missing ---- */

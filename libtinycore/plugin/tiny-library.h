@@ -19,6 +19,10 @@ char *tiny_library_find_missing (const char *path, char **out_needer);
  * Runs those programs: takes a second at worst. */
 char *tiny_library_find_package (const char *name);
 
+/* The file that this code was loaded from (transfer full), or NULL; a program's is what the kernel says and not the
+ * name that its caller gave it. */
+char *tiny_library_get_own_path (void);
+
 /* The folders of a run path, "$ORIGIN" replaced (transfer full). */
 char **tiny_library_expand_path (const TinyElf *needer, const char *path);
 

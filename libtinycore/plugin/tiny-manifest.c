@@ -3,13 +3,13 @@
  * tiny-manifest.c: what a backend's package says of it, and whether to believe it. */
 #include "plugin/tiny-manifest.h"
 
-#include <dlfcn.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/tiny-error.h"
 #include "plugin/tiny-json.h"
+#include "plugin/tiny-library.h"
 
 enum { FORMAT_VERSION = 1, MAX_TEXT = 256, DEFAULT_TIMEOUT_MS = 5000, MAX_TIMEOUT_MS = 60000 };
 
@@ -290,10 +290,10 @@ owner_is_trusted (uid_t owner)
 {
   static gsize library_owner = 0; /* plus one */
   if (g_once_init_enter (&library_owner)) {
-    Dl_info info;
+    g_autofree char *own = tiny_library_get_own_path ();
     struct stat status;
     uid_t found = 0;
-    if (dladdr (&library_owner, &info) != 0 && stat (info.dli_fname, &status) == 0)
+    if (own != NULL && stat (own, &status) == 0)
       found = status.st_uid;
     g_once_init_leave (&library_owner, (gsize) found + 1);
   }

@@ -62,6 +62,10 @@ guint tiny_device_class_from_string (const char *text);
  * /sys, /proc and /dev's names. */
 gboolean tiny_manifest_matches (const TinyManifest *self, char **out_reason);
 
+/* The first device node that is there and that this user may not open, with its owner, its group and what to do
+ * (transfer full), or NULL. */
+char *tiny_manifest_find_forbidden (const TinyManifest *self);
+
 /* Refuses files, and the folders they are in, that somebody else could have written; the message
  * holds the command that repairs it. With @any_owner only the permissions count.
  * Errors: %TINY_ERROR_PERMISSION, %TINY_ERROR_IO. */

@@ -13,6 +13,7 @@
 #include "base/tiny-error.h"
 #include "plugin/registry-private.h"
 #include "plugin/tiny-elf.h"
+#include "plugin/tiny-library.h"
 
 G_DEFINE_FINAL_TYPE (TinyRegistry, tiny_registry, G_TYPE_OBJECT)
 
@@ -38,6 +39,8 @@ tiny_registry_init (TinyRegistry *self)
   self->added = g_ptr_array_new_with_free_func (g_free);
   self->scanned = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->backends = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_object_unref);
+  self->loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free,
+                                        (GDestroyNotify) tiny_scan_free);
   self->devices = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, weak_ref_free);
 }
 
@@ -46,6 +49,7 @@ tiny_registry_finalize (GObject *object)
 {
   TinyRegistry *self = TINY_REGISTRY (object);
   g_hash_table_unref (self->devices);
+  g_hash_table_unref (self->loaded);
   g_hash_table_unref (self->backends);
   g_hash_table_unref (self->scanned);
   g_clear_pointer (&self->cache, tiny_scan_cache_free);
@@ -143,7 +147,10 @@ check_found (const TinyFound *found, GError **error)
 const TinyScan *
 tiny_registry_recall (TinyRegistry *self, const TinyFound *found)
 {
-  return found->manifest ? tiny_scan_cache_get (self->cache, found->manifest) : NULL;
+  if (found->manifest == NULL)
+    return NULL;
+  const TinyScan *loaded = g_hash_table_lookup (self->loaded, found->manifest->module);
+  return loaded ? loaded : tiny_scan_cache_get (self->cache, found->manifest);
 }
 
 /* A failure that the file itself explains is not remembered: looking costs microseconds. */
@@ -163,9 +170,48 @@ tiny_registry_check_module (const TinyFound *found, GError **error)
   return FALSE;
 }
 
+static void
+append (char **text, const char *more)
+{
+  char *longer = g_strdup_printf ("%s; %s", *text, more);
+  g_free (*text);
+  *text = longer;
+}
+
+/* What this process can add to what went wrong in the helper: the package of a missing library, the
+ * device node that this user may not open. */
+static void
+diagnose (TinyScan *scan, const TinyManifest *manifest)
+{
+  g_autofree char *forbidden = tiny_manifest_find_forbidden (manifest);
+  gboolean has_package = manifest->package[0] != 0; /* it is said with every missing driver */
+  g_autofree char *package
+      = scan->missing && !has_package ? tiny_library_find_package (scan->missing) : NULL;
+  if (package != NULL) {
+    g_autofree char *text = g_strdup_printf ("the package %s has it", package);
+    append (&scan->reason, text);
+  }
+  if (forbidden != NULL && scan->reason != NULL && !scan->is_quarantined) {
+    append (&scan->reason, forbidden);
+    scan->code = TINY_ERROR_PERMISSION;
+  }
+  for (guint i = 0; forbidden != NULL && i < scan->devices->len; i++) {
+    TinyScanDevice *device = scan->devices->pdata[i];
+    if (device->error == NULL)
+      continue;
+    append (&device->error, forbidden);
+    device->code = TINY_ERROR_PERMISSION;
+  }
+}
+
 const TinyScan *
 tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, GError **error)
 {
+  /* What this process has loaded it goes on with, whatever lies at that path now. */
+  const TinyScan *loaded
+      = found->manifest ? g_hash_table_lookup (self->loaded, found->manifest->module) : NULL;
+  if (loaded != NULL)
+    return loaded;
   if (!check_found (found, error) || !tiny_registry_check_module (found, error))
     return NULL;
   const char *module = found->manifest->module;
@@ -183,6 +229,7 @@ tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, 
     g_prefix_error (error, "%s: ", found->name);
     return NULL;
   }
+  diagnose (scan, found->manifest);
   g_hash_table_add (self->scanned, g_strdup (module));
   return tiny_scan_cache_put (self->cache, found->manifest, scan);
 }
@@ -201,6 +248,29 @@ fail (GError **error, const TinyFound *found, TinyError code, const char *reason
   return FALSE;
 }
 
+/* A manifest and a module that are not of one package are a mistake, whichever of the two is right. */
+static gboolean
+check_agreement (const TinyScan *scan, const TinyFound *found, GError **error)
+{
+  const struct {
+    const char *what, *said, *is;
+  } texts[] = { { "name", found->name, scan->name },
+                { "vendor", found->manifest->vendor, scan->vendor },
+                { "version", found->manifest->version, scan->version } };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    gboolean is_said = texts[i].said[0] != 0 && (i == 0 || texts[i].is[0] != 0);
+    if (!is_said || g_ascii_strcasecmp (texts[i].said, texts[i].is) == 0)
+      continue;
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_PLUGIN,
+        "%s: the manifest %s says “%s”, the module it names says “%s” (%s); install both from "
+        "one package",
+        found->name, found->path, texts[i].said, texts[i].is, texts[i].what);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 gboolean
 tiny_scan_check_loaded (const TinyScan *scan, const TinyFound *found, GError **error)
 {
@@ -216,13 +286,7 @@ tiny_scan_check_loaded (const TinyScan *scan, const TinyFound *found, GError **e
   }
   if (!scan->is_loaded)
     return fail (error, found, scan->code, scan->reason ? scan->reason : "it cannot be loaded");
-  if (g_ascii_strcasecmp (scan->name, found->name) != 0) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "%s: the manifest %s says “%s”, the module it names says “%s”", found->name,
-                 found->path, found->name, scan->name);
-    return FALSE;
-  }
-  return TRUE;
+  return check_agreement (scan, found, error);
 }
 
 gboolean
@@ -243,8 +307,11 @@ tiny_registry_load (TinyRegistry *self, const TinyFound *found, GError **error)
   if (backend != NULL)
     return backend;
   backend = tiny_backend_load (module, error);
+  const TinyScan *scan = backend ? tiny_registry_recall (self, found) : NULL;
   if (backend != NULL)
     g_hash_table_insert (self->backends, g_strdup (module), backend);
+  if (scan != NULL)
+    g_hash_table_insert (self->loaded, g_strdup (module), tiny_scan_copy (scan));
   else
     g_prefix_error (error, "%s: ", found->name);
   return backend;

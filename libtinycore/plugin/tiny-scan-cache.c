@@ -9,7 +9,7 @@
 
 #include "plugin/tiny-json.h"
 
-enum { FORMAT = 1, MAX_BYTES = 4 << 20, FAILURE_LASTS_S = 24 * 3600 };
+enum { FORMAT = 2, MAX_BYTES = 4 << 20, FAILURE_LASTS_S = 24 * 3600 };
 
 typedef struct {
   char *key; /* what the result depends on */
@@ -90,6 +90,9 @@ make_key (const TinyManifest *manifest)
   GString *out = g_string_new (NULL);
   append_file (out, manifest->module);
   g_string_append_printf (out, " %u", manifest->timeout_ms);
+  g_autofree char *forbidden = tiny_manifest_find_forbidden (manifest);
+  if (forbidden != NULL) /* when it no longer is, the device may work */
+    g_string_append_printf (out, " (%s)", forbidden);
   for (guint i = 0; manifest->probe_env[i] != NULL; i++) {
     const char *value = g_getenv (manifest->probe_env[i]);
     g_string_append_printf (out, " %s", manifest->probe_env[i]);

@@ -9,6 +9,7 @@
 #include "base/tiny-clean.h"
 #include "device/tiny-device.h"
 #include "plugin/tiny-json.h"
+#include "plugin/tiny-library.h"
 
 static void
 device_free (gpointer data)
@@ -29,6 +30,8 @@ tiny_scan_new (void)
   self->devices = g_ptr_array_new_with_free_func (device_free);
   self->renderers = g_new0 (char *, 1);
   self->name = g_strdup ("");
+  self->vendor = g_strdup ("");
+  self->version = g_strdup ("");
   self->when = g_get_real_time () / G_USEC_PER_SEC;
   return self;
 }
@@ -50,6 +53,9 @@ tiny_scan_free (TinyScan *self)
   g_ptr_array_unref (self->devices);
   g_strfreev (self->renderers);
   g_free (self->name);
+  g_free (self->vendor);
+  g_free (self->version);
+  g_free (self->missing);
   g_free (self->reason);
   g_free (self);
 }
@@ -94,6 +100,9 @@ tiny_scan_to_json (const TinyScan *self)
     json_object_set_int_member (out, "code", self->code);
   set_text (out, "reason", self->reason);
   set_text (out, "name", self->name);
+  set_text (out, "vendor", self->vendor);
+  set_text (out, "version", self->version);
+  set_text (out, "missing", self->missing);
   json_object_set_boolean_member (out, "any_renderer", self->takes_any_renderer);
   json_object_set_boolean_member (out, "beside_host", self->runs_beside_host);
   json_object_set_array_member (out, "renderers", renderers);
@@ -145,12 +154,17 @@ tiny_scan_from_json (JsonObject *object, GError **error)
   g_autoptr (TinyScan) self = tiny_scan_new ();
   GError *wrong = NULL;
   g_clear_pointer (&self->name, g_free);
+  g_clear_pointer (&self->vendor, g_free);
+  g_clear_pointer (&self->version, g_free);
   g_clear_pointer (&self->renderers, g_strfreev);
   self->is_loaded = tiny_json_get_bool (object, "loaded", &wrong);
   self->is_quarantined = tiny_json_get_bool (object, "quarantined", &wrong);
   self->reason = g_strdup (tiny_json_get_text (object, "reason", &wrong));
   self->code = read_code (object, &wrong);
   self->name = dup_text (object, "name", &wrong);
+  self->vendor = dup_text (object, "vendor", &wrong);
+  self->version = dup_text (object, "version", &wrong);
+  self->missing = g_strdup (tiny_json_get_text (object, "missing", &wrong));
   self->takes_any_renderer = tiny_json_get_bool (object, "any_renderer", &wrong);
   self->runs_beside_host = tiny_json_get_bool (object, "beside_host", &wrong);
   self->renderers = tiny_json_get_texts (object, "renderers", &wrong);
@@ -168,6 +182,13 @@ tiny_scan_from_json (JsonObject *object, GError **error)
     return g_steal_pointer (&self);
   g_propagate_error (error, wrong);
   return NULL;
+}
+
+TinyScan *
+tiny_scan_copy (const TinyScan *self)
+{
+  g_autoptr (JsonNode) node = tiny_scan_to_json (self);
+  return tiny_scan_from_json (json_node_get_object (node), NULL);
 }
 
 /* ---- the scan ---- */
@@ -206,6 +227,20 @@ scan_device (TinyBackend *backend, const TinyCandidate *candidate)
   return out;
 }
 
+/* The loader names the library that is missing, but not always who wants it, nor in words for people. */
+static void
+find_missing (TinyScan *self, const char *module_path)
+{
+  g_autofree char *needer = NULL;
+  self->missing = tiny_library_find_missing (module_path, &needer);
+  if (self->missing == NULL)
+    return;
+  g_free (self->reason);
+  self->code = TINY_ERROR_DRIVER;
+  self->reason = g_strdup_printf ("it needs the library %s%s%s, which is not there",
+                                  self->missing, needer ? ", for " : "", needer ? needer : "");
+}
+
 TinyScan *
 tiny_scan_module (const char *module_path)
 {
@@ -217,6 +252,7 @@ tiny_scan_module (const char *module_path)
   self->load_us = (guint) (loaded - before);
   if (backend == NULL) {
     keep_error (error, &self->code, &self->reason);
+    find_missing (self, module_path);
     return self;
   }
   const TinyPluginModule *module = tiny_backend_get_module (backend);
@@ -227,8 +263,16 @@ tiny_scan_module (const char *module_path)
   g_ptr_array_add (renderers, NULL);
   g_strfreev (self->renderers);
   self->renderers = (char **) g_ptr_array_free (renderers, FALSE);
-  g_free (self->name);
-  self->name = tiny_clean_text (module->name, MAX_NAME);
+  const struct {
+    char **to;
+    const char *text;
+  } texts[] = { { &self->name, module->name },
+                { &self->vendor, module->vendor },
+                { &self->version, module->version } };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
+    g_free (*texts[i].to);
+    *texts[i].to = tiny_clean_text (texts[i].text, MAX_NAME);
+  }
   self->takes_any_renderer = tiny_backend_takes_any_renderer (backend) || is_beside;
   self->runs_beside_host = is_beside;
   self->is_loaded = TRUE;

@@ -27,7 +27,8 @@ typedef struct {
   gboolean is_quarantined; /* it crashed, ended or hung the helper process */
   TinyError code;          /* of reason */
   char *reason;            /* why there are no devices, or NULL */
-  char *name;              /* as the module's table says */
+  char *name, *vendor, *version; /* as the module's table says */
+  char *missing; /* the library for want of which it cannot be loaded, or NULL */
   gboolean
       takes_any_renderer; /* of other backends: it runs their programs, or they do beside it */
   gboolean runs_beside_host; /* they run them: its devices only compute what they claim */
@@ -40,6 +41,7 @@ typedef struct {
 
 TinyScan *tiny_scan_new (void);
 void tiny_scan_free (TinyScan *self);
+TinyScan *tiny_scan_copy (const TinyScan *self);
 /* A result that is nothing but a failure; takes @reason. */
 TinyScan *tiny_scan_new_failed (TinyError code, char *reason);
 

@@ -3,8 +3,11 @@
 """What discovery makes of folders, manifests and modules that are not as they should be, and how it says so."""
 import json
 import os
+import platform
+import shutil
+import subprocess
 
-from e2e import check, main, note, test
+from e2e import Skip, TINYCORE, check, main, note, test
 
 BAD = os.environ["TINY_E2E_BAD_DIR"]
 
@@ -16,9 +19,9 @@ def manifest(box, name, module="bad-control.so", folder="plugins", file=None, **
          "class": "simulator", "probe": {"timeout_ms": 700}, **more}))
 
 
-def explain(box, **env):
+def explain(box, before=(), **env):
     """Candidates by manifest, places, and the choice."""
-    lines = box.run("devices", "--explain", "--json", **{"TINY_PLUGIN_PATH": box.path("plugins"), **env}).good().lines()
+    lines = box.run("devices", "--explain", "--json", before=before, **{"TINY_PLUGIN_PATH": box.path("plugins"), **env}).good().lines()
     found = {line["manifest"]: line for line in lines if "manifest" in line}
     return found, [line for line in lines if "searched" in line], lines[-1]["choice"]
 
@@ -63,6 +66,159 @@ def explained(box):
     for part in ("searched, in this order", "control    chosen: DEV=control names it", "stops here: ", "remembered; it took"):
         check(part in text, text)
     note(text.split("\n\n")[1])
+
+
+def compiled(box, name, *flags):
+    """A right plugin of that name, compiled here; the manifest's module is a file beside it."""
+    path = box.path("plugins", f"{name}.so")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    done = subprocess.run([*os.environ["TINY_E2E_CC"].split(), "-shared", "-fPIC", "-O1", "-fvisibility=hidden",
+                           "-I" + os.environ["TINY_E2E_INCLUDE"], os.environ["TINY_E2E_BAD_PLUGIN"],
+                           f'-DNAME="{name}"', "-o", path, *flags], capture_output=True, text=True, check=False)
+    check(done.returncode == 0, done.stderr)
+    manifest(box, name, module=path)
+    return path
+
+
+def reason(box, name, before=(), **env):
+    """State and reason in the list, which no plugin ends, and the message of DEV=."""
+    env = {"TINY_PLUGIN_PATH": box.path("plugins"), **env}
+    entries = box.run("devices", "--json", before=before, **env).good().lines()
+    entry = next(e for e in entries if e["name"] == name)
+    result = box.run("bench", "--runs", 1, "elementwise:100", before=before, DEV=name, **env)
+    check(result.status == 1 and result.err.startswith("tinycore"), result)
+    note(f"{name}: {entry['state']}: {entry['reason']}")
+    return entry["state"], entry["reason"], result.err
+
+
+def nobody(box):
+    """A command in front that gives up root, where the tests run as root."""
+    if os.geteuid() != 0:
+        return ()
+    if shutil.which("setpriv") is None:
+        raise Skip("there is no setpriv to give up root with")
+    before = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    os.chmod(box.folder("cache"), 0o777)
+    if subprocess.run([*before, TINYCORE, "--version"], capture_output=True, check=False).returncode != 0:
+        raise Skip("the build folder is not open to other users")
+    return before
+
+
+@test("a plugin for another machine, with a sanitizer, or without its library")
+def foreign(box):
+    path = compiled(box, "machine")
+    with open(path, "r+b") as file:
+        file.seek(18)
+        file.write(b"\xb7\0" if platform.machine() != "aarch64" else b"\x3e\0")
+    state, why, err = reason(box, "machine")
+    check(state == "broken" and f"this program is {platform.machine()}" in why and why.split("for ")[1] in err, err)
+    if not os.environ.get("TINY_E2E_SANITIZED"):
+        compiled(box, "asan", "-fsanitize=address")
+        state, why, err = reason(box, "asan")
+        check(state == "broken" and "built with AddressSanitizer" in why and "without -fsanitize" in err, err)
+    library = box.path("libgone7.so.3")
+    subprocess.run([*os.environ["TINY_E2E_CC"].split(), "-shared", "-fPIC", "-xc", os.devnull, "-o", library,
+                    "-Wl,-soname,libgone7.so.3"], check=True)
+    compiled(box, "needy", "-Wl,--no-as-needed", library)
+    os.unlink(library)
+    program = box.write("bin/apt-cache", '#!/bin/sh\n[ "$3" = libgone7-3 ] && echo "Package: libgone7-3"\n')
+    os.chmod(program, 0o755)
+    state, why, err = reason(box, "needy", PATH=box.path("bin"))
+    for text in (why, err):
+        check("it needs the library libgone7.so.3, which is not there; the package libgone7-3 has it" in text, text)
+    manifest(box, "needy", module=box.path("plugins", "needy.so"), package="vendor-driver")
+    why = reason(box, "needy", TINY_CACHE_DIR=box.path("other"))[1]
+    check("libgone7.so.3, which is not there (its driver comes with the package vendor-driver)" in why, why)
+
+
+@test("manifests that lie, two of one name, texts that never end")
+def lies(box):
+    for name, parts in {"version": ("says “1”", "says “77”"), "name": ("says “name”", "says “other”"),
+                        "endless-id": ("endless id",), "huge-name": ("longer than 32",), "steers": ("????",)}.items():
+        manifest(box, name, module=f"bad-{name}.so", version="1")
+        state, why, err = reason(box, name)
+        check(state == "broken" and len(why) < 2500 and "\x1b" not in why + err, why)
+        for part in parts:
+            check(part in why and part in err, f"“{part}” wanted in {why}\n{err}")
+    for text in ('{"name": "', '{"name": "x', '"' * 3000, '{"format_version": 1, "name": "' + "x" * 60000 + '"}',
+                 '{"format_version": 1, "name": "A", "abi": 1, "module": "' + "x" * 60000 + '"}', "x" * 70000):
+        box.write("plugins/text.json", text)
+        state, why, err = reason(box, "text")
+        check(state == "broken" and len(why) < 500, f"{len(why)}: {why[:300]}")
+    box.write("plugins/text.json", "")
+    first, second = manifest(box, "twin", file="a-twin"), manifest(box, "TWIN", file="b-twin", module="bad-control.so")
+    other = manifest(box, "twin", folder="more", module="bad-control.so")
+    for _ in range(3):
+        found = explain(box, TINY_PLUGIN_PATH=box.path("plugins") + ":" + box.path("more"))[0]
+        check([found[path]["state"] == "shadowed" for path in (first, second, other)] == [False, True, True], found)
+        check(all(first in found[path]["rungs"][0]["text"] for path in (second, other)), found)
+    entries = box.run("devices", "--json", TINY_PLUGIN_PATH=box.path("plugins")).good().lines()
+    check(len([e for e in entries if e["name"].lower() == "twin"]) == 2, entries)
+
+
+@test("a device node, a folder and files without permission, each with the command that repairs it")
+def permissions(box):
+    before = nobody(box)
+    node = box.write("dev/accel0", "")
+    os.chmod(node, 0o660)
+    manifest(box, "no-device", module="bad-no-device.so", match={"device_nodes": [box.path("dev/accel*")]})
+    manifest(box, "driver", module="bad-driver.so", match={"device_nodes": [node]}, package="libbad1")
+    if before:
+        os.chown(node, 0, 4)
+        group = subprocess.run(["getent", "group", "4"], capture_output=True, text=True, check=False).stdout.split(":")[0]
+        for name in ("no-device", "driver"):
+            state, why, err = reason(box, name, before=before)
+            for part in (f"{node} belongs to root:{group} with mode 0660", f"usermod -aG {group} "):
+                check(state == "broken" and part in why and part in err, f"“{part}” wanted in {why}")
+        os.chmod(node, 0o666)  # and at once it is another matter
+        check("belongs" not in reason(box, "no-device", before=before)[1])
+    closed = box.folder("closed")
+    manifest(box, "control", folder="closed")
+    os.chmod(closed, 0 if before else 0o300)
+    path = {"TINY_PLUGIN_PATH": closed + ":" + box.path("plugins")}
+    entries = box.run("devices", "--json", before=before, **path).good().lines()
+    entry = next(e for e in entries if e["name"] == "closed")
+    check(entry["state"] == "broken" and "cannot be read: Permission denied: chmod a+rx" in entry["reason"], entry)
+    found, places, _ = explain(box, **path, before=before)
+    check(any("Permission denied" in p["found"] for p in places) and closed in found, places)
+    os.chmod(closed, 0o755)
+    for mode, part in ((0o777, "chmod "), (0o757, "chmod o-w")):
+        os.chmod(closed, mode)
+        entry = next(e for e in box.run("devices", "--json", **path).good().lines() if e["name"] == "control")
+        check("can be written by others" in entry["reason"] and part in entry["reason"], entry)
+        check(box.run("bench", "--runs", 1, "elementwise:9", DEV="control", **path).status == 1)
+    os.chmod(closed, 0o755)
+    check(explain(box, DEV="control", **path)[2] == "control")
+
+
+@test("a set-user-ID program does not look where its user says")
+def set_user_id(box):
+    if os.geteuid() != 0:
+        raise Skip("only root can make a program that runs as another user")
+    manifest(box, "control")
+    program = shutil.copy(TINYCORE, box.path("tinycore"))
+    os.chown(program, 65534, 65534)
+    os.chmod(program, 0o4755)
+    env = {"TINY_PLUGIN_PATH": box.path("plugins"), "TINY_PLUGIN_FILES": box.path("plugins/control.json"),
+           "XDG_DATA_HOME": box.path("data"), "XDG_DATA_DIRS": box.path("dirs")}
+    plain = subprocess.run([TINYCORE, "devices", "--explain", "--json"], capture_output=True, text=True, check=True,
+                           env=box.environment(env)).stdout
+    check("plugins/control.json" in plain and box.path("dirs") in plain, plain)
+    done = subprocess.run([program, "devices", "--explain", "--json"], capture_output=True, text=True, check=False,
+                          env=box.environment(env))
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    if done.returncode != 0 or not lines or "/etc/tinycore-1.0/plugins.d" not in done.stdout:
+        raise Skip(f"such a program does not run here: {done.stderr[:200]}")
+    if box.path("data") in done.stdout:
+        raise Skip("set-user-ID is without effect in this file system")
+    rules = {line["rule"] for line in lines if "searched" in line}
+    check(not any("TINY_PLUGIN" in rule for rule in rules) and "the user's data folder" not in rules, rules)
+    check(box.path("plugins") not in done.stdout and box.path("dirs") not in done.stdout, done.stdout)
+    # Nor is it led by the name that it was started with.
+    manifest(box, "control", folder="led/tinycore-1.0/plugins.d")
+    done = subprocess.run([box.path("led/tinycore"), "devices", "--explain"], executable=program, capture_output=True,
+                          text=True, check=False, env=box.environment(env))
+    check(done.returncode == 0 and box.path("led") not in done.stdout, done.stdout)
 
 
 @test("the built backends: what is said to be chosen is what is opened")

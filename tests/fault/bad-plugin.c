@@ -20,8 +20,15 @@
 #ifndef FAULT_MAJOR
 #define FAULT_MAJOR TINY_PLUGIN_ABI_MAJOR
 #endif
+#ifndef FAULT_VERSION
+#define FAULT_VERSION "1"
+#endif
 #ifndef FAULT_NAME
 #define FAULT_NAME NAME
+#endif
+
+#ifdef FAULT_HUGE /* a text of a million letters, of which the end is not near */
+static char huge[1 << 20];
 #endif
 
 #ifdef FAULT_NOTE
@@ -85,6 +92,9 @@ info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 #endif
   snprintf (out->name, sizeof out->name, "bad");
   snprintf (out->arch, sizeof out->arch, "bad");
+#ifdef FAULT_ENDLESS_INFO
+  memset (out->name, 'x', sizeof out->name);
+#endif
   return TINY_STATUS_OK;
 }
 
@@ -172,6 +182,9 @@ target (const char *arch, TinyTarget *out, TinyPluginError *error)
   snprintf (out->arch, sizeof out->arch, "bad");
   out->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_F32);
   out->max_lanes = 1;
+#ifdef FAULT_ENDLESS_TARGET
+  memset (out->arch, 'x', sizeof out->arch);
+#endif
   return TINY_STATUS_OK;
 }
 
@@ -181,9 +194,12 @@ compile (const TinyCompileArgs *args, void **data, uint64_t *size, TinyPluginErr
   return TINY_STATUS_UNSUPPORTED;
 }
 
+#ifndef FAULT_RENDERER
+#define FAULT_RENDERER "BAD"
+#endif
 static const TinyRenderer renderer = {
   .struct_size = sizeof renderer,
-  .name = "BAD",
+  .name = FAULT_RENDERER,
   .code_version = "1",
   .target = target,
 #ifndef FAULT_NO_COMPILE
@@ -195,7 +211,11 @@ static const TinyRenderer renderer = {
 static TinyStatus
 init (const TinyHost *host, TinyPluginError *error)
 {
-#ifdef FAULT_DRIVER
+#ifdef FAULT_STEERS
+  memset (error->text, 27, sizeof error->text);
+  memset (error->hint, 'h', sizeof error->hint);
+  return TINY_STATUS_DRIVER;
+#elif defined(FAULT_DRIVER)
   snprintf (error->text, sizeof error->text, "libbad.so.1 is not there");
   snprintf (error->hint, sizeof error->hint, "install it");
   return TINY_STATUS_DRIVER;
@@ -218,8 +238,15 @@ scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
 #ifdef FAULT_SCAN
   FAULT_SCAN ();
 #endif
+#ifdef FAULT_NO_DEVICE
+  *n = 0;
+  return TINY_STATUS_NO_DEVICE;
+#endif
   if (*n > 0)
     snprintf (out->id, sizeof out->id, "bad");
+#ifdef FAULT_ENDLESS_ID
+  memset (out->id, 'x', sizeof out->id);
+#endif
   *n = 1;
   return TINY_STATUS_OK;
 }
@@ -249,7 +276,7 @@ static const TinyPluginModule module = {
   .n_renderers = 1,
   .name = FAULT_NAME,
   .vendor = "tests",
-  .version = "1",
+  .version = FAULT_VERSION,
   .license = "MIT",
   .renderers = &renderer,
   .init = init,
@@ -277,6 +304,9 @@ FAULT_ENTRY (uint32_t host_minor, TinyPluginError *error)
   snprintf (error->text, sizeof error->text, "this core is not good enough");
   return NULL;
 #else
+#ifdef FAULT_HUGE
+  memset (huge, 'x', sizeof huge);
+#endif
   return &module;
 #endif
 }

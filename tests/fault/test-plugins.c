@@ -49,6 +49,15 @@ static const struct {
   { "short", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "says that it has 48 bytes" },
   { "name", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "the module it names says “other”" },
   { "refuses", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "this core is not good enough" },
+  { "no-device", TINY_ENTRY_NO_HARDWARE, TINY_ERROR_NO_DEVICE, "finds no device of its kind" },
+  { "steers", TINY_ENTRY_BROKEN, TINY_ERROR_DRIVER, "init: ????????" },
+  { "version", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "says “77” (version)" },
+  { "endless-id", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "candidate 0 has an endless id" },
+  { "endless-info", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "an endless name or arch" },
+  { "huge-name", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN,
+    "the module table's name is longer than 32" },
+  { "huge-version", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "version is longer than 256" },
+  { "huge-renderer", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "renderer 0: its name is not of" },
   { "driver", TINY_ENTRY_BROKEN, TINY_ERROR_DRIVER, "libbad.so.1 is not there (install it)" },
 };
 
@@ -63,7 +72,7 @@ write_manifest (const Fixture *fixture, const char *name, const char *module)
   g_autofree char *file = g_strdup_printf ("%s/%s.json", fixture->folder, name);
   g_autofree char *text = g_strdup_printf (
       "{\"format_version\": 1, \"name\": \"%s\", \"abi\": 1, \"module\": \"%s\", \"class\": "
-      "\"simulator\", \"probe\": {\"timeout_ms\": %d}}",
+      "\"simulator\", \"version\": \"1\", \"probe\": {\"timeout_ms\": %d}}",
       name, module, TIMEOUT_MS);
   g_assert_true (g_file_set_contents (file, text, -1, NULL));
 }
@@ -254,6 +263,47 @@ test_quarantine (Fixture *fixture, gconstpointer unused)
   g_unsetenv ("TINY_FAULT");
 }
 
+/* Its target is asked for when it is used: an error then, and the others go on. */
+static void
+test_endless_target (Fixture *fixture, gconstpointer unused)
+{
+  g_autofree char *module = module_of ("endless-target");
+  write_manifest (fixture, "endless-target", module);
+  g_autoptr (TinyRegistry) registry = new_registry (fixture);
+  g_autoptr (GError) error = NULL;
+  g_assert_null (tiny_registry_open (registry, "endless-target", &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_PLUGIN);
+  assert_has (error->message, "the target has an endless arch");
+}
+
+/* A program goes on with what it has loaded when a package puts another file in its place; the next
+ * program sees that one. */
+static void
+test_replaced (Fixture *fixture, gconstpointer unused)
+{
+  g_autofree char *good = module_of ("control"), *bad = module_of ("scan-crash");
+  g_autofree char *module = g_build_filename (fixture->cache, "module.so", NULL);
+  write_manifest (fixture, "control", module);
+  copy_file (good, module);
+  g_autoptr (TinyRegistry) registry = new_registry (fixture);
+  g_autoptr (GError) error = NULL;
+  TinyDevice *device = tiny_registry_open (registry, "control", &error);
+  g_assert_no_error (error);
+  copy_file (bad, module); /* another file under that name */
+  g_autoptr (TinyDevice) again = tiny_registry_open (registry, "control", &error);
+  g_assert_no_error (error);
+  g_assert_true (again == device);
+  g_clear_object (&device);
+  g_clear_object (&again);
+  g_autoptr (TinyDevice) anew = tiny_registry_open (registry, "control", &error);
+  g_assert_no_error (error);
+  g_autoptr (GPtrArray) list = tiny_registry_list (registry);
+  g_assert_cmpint (find_entry (list, "control")->state, ==, TINY_ENTRY_READY);
+  g_autoptr (TinyRegistry) next = new_registry (fixture);
+  g_autoptr (GPtrArray) its = tiny_registry_list (next);
+  g_assert_cmpint (find_entry (its, "control")->state, ==, TINY_ENTRY_QUARANTINED);
+}
+
 /* What a plugin starts in the helper ends with it. */
 static void
 test_orphans (Fixture *fixture, gconstpointer unused)
@@ -391,6 +441,8 @@ main (int argc, char **argv)
     { "/fault/plugins/listed", test_listed },
     { "/fault/plugins/opened", test_opened },
     { "/fault/plugins/quarantine", test_quarantine },
+    { "/fault/plugins/endless-target", test_endless_target },
+    { "/fault/plugins/replaced", test_replaced },
     { "/fault/plugins/orphans", test_orphans },
     { "/fault/plugins/no-helper", test_no_helper },
     { "/fault/plugins/files", test_files },

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * discovery.c: what plugins cost: start-up with 50 manifests, probing one, and the core's part of a submit.
+ *
+ *   bench-discovery FOLDER PLUGIN   FOLDER is empty and becomes one of manifests; PLUGIN has a renderer
+ *   bench-discovery FOLDER          one start-up with what is there, for strace
+ *
+ * Prints one JSON object. What is cold is a process that has
+ * not read a manifest before; the operating system's own caches are warm, as they are after the first program. */
+#include <glib/gstdio.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "device/tiny-device.h"
+#include "plugin/tiny-discovery.h"
+#include "plugin/tiny-scan.h"
+
+enum { N_MANIFESTS = 50, ROUNDS = 15, CALLS = 20000 };
+
+static gint
+compare (gconstpointer a, gconstpointer b)
+{
+  double x = *(const double *) a, y = *(const double *) b;
+  return (x > y) - (x < y);
+}
+
+static double
+median (double *values, guint n)
+{
+  qsort (values, n, sizeof *values, compare);
+  return values[n / 2];
+}
+
+static void
+write_manifests (const char *folder)
+{
+  for (guint i = 0; i < N_MANIFESTS; i++) {
+    g_autofree char *path = g_strdup_printf ("%s/vendor%02u.json", folder, i);
+    g_autofree char *text = g_strdup_printf (
+        "{\"format_version\": 1, \"name\": \"VENDOR%02u\", \"vendor\": \"vendor %u\", "
+        "\"version\": \"2.3.%u\",\n"
+        " \"license\": \"MIT\", \"module\": \"../lib/tiny-vendor%02u.so\", \"abi\": 1, "
+        "\"abi_minor_min\": 0,\n"
+        " \"class\": \"npu\", \"renderers\": [\"VEND\", \"C\"],\n"
+        " \"match\": {\"modalias\": [\"pci:v0000%04Xd*\", \"usb:v%04Xp*\"],\n"
+        "            \"device_nodes\": [\"/dev/accel/vendor%u*\"]},\n"
+        " \"probe\": {\"timeout_ms\": 5000, \"env\": [\"VENDOR_VISIBLE\"],\n"
+        "            \"files\": [\"/proc/driver/vendor%u/version\"]},\n"
+        " \"package\": \"libvendor%u\"}\n",
+        i, i, i, i, 0x1e40 + i, 0x1e40 + i, i, i, i);
+    g_assert_true (g_file_set_contents (path, text, -1, NULL));
+  }
+}
+
+/* Reads all manifests and matches them with the machine, in milliseconds. */
+static double
+start_up (const char *folder)
+{
+  const char *const folders[] = { folder, NULL };
+  gint64 before = g_get_monotonic_time ();
+  g_autoptr (GPtrArray) all = tiny_discover (folders, NULL, NULL);
+  for (guint i = 0; i < all->len; i++) {
+    const TinyFound *found = all->pdata[i];
+    g_autofree char *reason = NULL;
+    if (found->manifest != NULL)
+      tiny_manifest_matches (found->manifest, &reason);
+  }
+  return (double) (g_get_monotonic_time () - before) / 1e3;
+}
+
+/* In a process of its own. */
+static double
+start_up_anew (const char *folder)
+{
+  int ends[2];
+  double took = 0;
+  g_assert_cmpint (pipe (ends), ==, 0);
+  pid_t child = fork ();
+  if (child == 0) {
+    took = start_up (folder);
+    _exit (write (ends[1], &took, sizeof took) != sizeof took);
+  }
+  g_assert_cmpint (read (ends[0], &took, sizeof took), ==, sizeof took);
+  waitpid (child, NULL, 0);
+  close (ends[0]);
+  close (ends[1]);
+  return took;
+}
+
+/* The helper process, without what the plugin itself takes, in milliseconds. */
+static double
+probe (const char *module)
+{
+  g_autoptr (GError) error = NULL;
+  TinyManifest manifest = { .module = (char *) module, .timeout_ms = 5000 };
+  gint64 before = g_get_monotonic_time ();
+  g_autoptr (TinyScan) scan = tiny_scan_run (&manifest, &error);
+  gint64 took = g_get_monotonic_time () - before;
+  if (scan == NULL || !scan->is_loaded)
+    g_error ("%s", scan ? scan->reason : error->message);
+  took -= scan->load_us + scan->scan_us;
+  for (guint i = 0; i < scan->devices->len; i++)
+    took -= ((const TinyScanDevice *) scan->devices->pdata[i])->open_us;
+  return (double) took / 1e3;
+}
+
+typedef struct {
+  TinyDevice *device;
+  const TinyDeviceTable *table;
+  TinyPluginDevice *handle;
+  TinyPluginQueue *queue;
+  TinyCommand command;
+} Submits;
+
+/* Nanoseconds for each of many calls. */
+static double
+time_direct (const Submits *self)
+{
+  TinyPluginError error = { .struct_size = sizeof error };
+  const TinySubmit submit
+      = { .struct_size = sizeof submit, .commands = &self->command, .n_commands = 1 };
+  gint64 before = g_get_monotonic_time ();
+  for (guint i = 0; i < CALLS; i++)
+    self->table->submit (self->handle, self->queue, &submit, &error);
+  return (double) (g_get_monotonic_time () - before) * 1e3 / CALLS;
+}
+
+static double
+time_core (const Submits *self)
+{
+  gint64 before = g_get_monotonic_time ();
+  for (guint i = 0; i < CALLS; i++)
+    tiny_device_submit (self->device, &self->command, 1, NULL, NULL);
+  return (double) (g_get_monotonic_time () - before) * 1e3 / CALLS;
+}
+
+/* Both call the same plugin with the same command: a copy of no bytes. */
+static void
+measure_submits (TinyBackend *backend, double *out_direct, double *out_core)
+{
+  Submits self
+      = { .command = { .struct_size = sizeof (TinyCommand), .type = TINY_COMMAND_UPLOAD } };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);
+  const char *id = g_array_index (candidates, TinyCandidate, 0).id;
+  const TinyDeviceOptions options = { .name = "bench", .id = id };
+  TinyPluginError plugin_error = { .struct_size = sizeof plugin_error };
+  self.device = tiny_device_new (backend, &options, &error);
+  g_assert_no_error (error);
+  g_assert_cmpint (
+      tiny_backend_get_module (backend)->open (id, &self.handle, &self.table, &plugin_error),
+      ==, 0);
+  if (self.table->queue_create != NULL)
+    self.table->queue_create (self.handle, &self.queue, &plugin_error);
+  TinyPluginBuffer *buffer = NULL;
+  guint8 byte = 0;
+  self.table->alloc (self.handle, 64, &buffer, &plugin_error);
+  self.command.dst = (TinySpan){ buffer, 0, 0 };
+  self.command.host = &byte;
+  double direct[ROUNDS], core[ROUNDS];
+  for (guint i = 0; i < ROUNDS; i++) { /* in turns: a busy moment falls on both */
+    direct[i] = time_direct (&self);
+    core[i] = time_core (&self);
+  }
+  *out_direct = median (direct, ROUNDS);
+  *out_core = median (core, ROUNDS);
+}
+
+int
+main (int argc, char **argv)
+{
+  if (argc == 2)
+    return start_up (argv[1]) < 0;
+  if (argc != 3)
+    return 2;
+  double cold[ROUNDS], warm[ROUNDS], probes[ROUNDS], direct, core;
+  write_manifests (argv[1]);
+  for (guint i = 0; i < ROUNDS; i++)
+    cold[i] = start_up_anew (argv[1]);
+  for (guint i = 0; i < ROUNDS; i++)
+    warm[i] = start_up (argv[1]);
+  for (guint i = 0; i < ROUNDS; i++)
+    probes[i] = probe (argv[2]);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyBackend) backend = tiny_backend_load (argv[2], &error);
+  g_assert_no_error (error);
+  measure_submits (backend, &direct, &core);
+  printf ("{\"manifests\": %d, \"start_up_cold_ms\": %.3f, \"start_up_warm_ms\": %.3f, "
+          "\"probe_ms\": %.2f, "
+          "\"submit_direct_ns\": %.1f, \"submit_ns\": %.1f, \"submit_overhead_ns\": %.1f}\n",
+          N_MANIFESTS, median (cold, ROUNDS), median (warm, ROUNDS), median (probes, ROUNDS),
+          direct, core, core - direct);
+  return 0;
+}
