@@ -3,6 +3,8 @@
  * groups.c: all groups, in the order in which they run. */
 #include "conformance.h"
 
-extern const ConfGroup conf_group_memory, conf_group_numerics;
+extern const ConfGroup conf_group_memory, conf_group_numerics, conf_group_tensors,
+    conf_group_kernels;
 
-const ConfGroup *const conf_groups[] = { &conf_group_memory, &conf_group_numerics, NULL };
+const ConfGroup *const conf_groups[] = { &conf_group_memory, &conf_group_numerics,
+                                         &conf_group_tensors, &conf_group_kernels, NULL };

@@ -2,7 +2,7 @@
  *
  * test-differential.c: random tensor programs on two devices, against a model with error bounds.
  *
- *   test-differential [--seed N] [--count N] [--devices A,B] [--no-f64] [--sqrt-ulp N] [--verbose]
+ *   test-differential [--seed N] [--count N] [--devices A,B] [--no-f64] [--verbose]
  *
  * Each program is built alike on every device; each element of each output must be one that the
  * model admits: the very bits where nothing may round differently, within the bound of its
@@ -34,7 +34,7 @@ static gboolean option_verbose = FALSE, option_no_f64 = FALSE;
 
 static struct {
   const char *names[MAX_DEVICES];
-  guint32 flags[MAX_DEVICES]; /* of their targets */
+  const TinyTarget *targets[MAX_DEVICES];
   guint n;
 } devices;
 
@@ -136,7 +136,7 @@ run (const Program *program, GString *text)
     /* An assignment that has to be made while building leaves what this device computed. */
     g_auto (Expected) expected = { 0 };
     program_build (program, devices.names[d], values, d == 0 ? text : NULL);
-    model_reassociates = (devices.flags[d] & TINY_TARGET_REASSOCIATES) != 0;
+    model_target = devices.targets[d];
     if (!expect (program, values, &expected)) {
       program_clear (program, values);
       tally.n_skipped++;
@@ -232,8 +232,6 @@ static const GOptionEntry entries[] = {
   { "devices", 0, 0, G_OPTION_ARG_STRING, &option_devices, "devices besides the default one",
     "A,B" },
   { "no-f64", 0, 0, G_OPTION_ARG_NONE, &option_no_f64, "f32 in place of f64", NULL },
-  { "sqrt-ulp", 0, 0, G_OPTION_ARG_DOUBLE, &model_sqrt_ulp,
-    "what SQRT may be off where a device has it made of other operations", "N" },
   { "verbose", 0, 0, G_OPTION_ARG_NONE, &option_verbose, "print every program", NULL },
   { NULL },
 };
@@ -271,7 +269,7 @@ add_device (const char *name)
   TinyDevice *device
       = tiny_engine_get_device (name ? name : tiny_runtime_get_default_device (NULL), &error);
   g_assert_no_error (error);
-  devices.flags[devices.n] = tiny_device_get_target (device)->flags;
+  devices.targets[devices.n] = tiny_device_get_target (device);
   devices.names[devices.n++] = name;
 }
 
@@ -293,6 +291,7 @@ main (int argc, char *argv[])
     sigaction (signals[i],
                &(struct sigaction){ .sa_handler = on_signal, .sa_flags = SA_ONSTACK }, NULL);
   tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
+  model_rounds_correctly = TRUE; /* all devices of these tests' do */
   if (tiny_runtime_get_default_device (&error) == NULL) {
     printf ("skipped: %s\n", error->message);
     return EXIT_SKIP;

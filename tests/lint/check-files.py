@@ -16,7 +16,7 @@ LONG = {
     "libtinycore/ir/tiny-parse.c": "one grammar, one parser",
     "libtinycore/tensor/tensor-elementwise.c": "a row or a few lines for each operation",
     "libtinycore/tensor/tiny-tensor-math.h": "documentation of public functions",
-    "tests/differential/program.c": "one generator: what it makes, runs and shrinks must agree",
+    "sdk/conformance/program.c": "one generator: what it makes, runs and shrinks must agree",
     "tests/unit/plugins-cpu/test-llvm.c": "tables of expected values",
 }
 SOURCES = (".c", ".h", ".py", ".in")
