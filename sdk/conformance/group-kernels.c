@@ -359,6 +359,11 @@ list (const ConfSubject *subject, ConfList *out)
   list_buffers (subject, out);
   list_gates (subject, out);
   list_sums (subject, out);
+  /* One loop of more rounds than 16 bits count. */
+  const ConfCase loop = {
+    .run = run_dot, .level = CONF_STRESS, .args = { TINY_DTYPE_I32, 2, 70001 }, .data = "none"
+  };
+  conf_list_add (out, &loop, "loop/70001");
   for (gint64 k = 3; k <= 771; k *= 4) {
     const ConfCase self = { .run = run_rows, .args = { 29, k } };
     conf_list_add (out, &self, "rows/%" G_GINT64_FORMAT, k);
