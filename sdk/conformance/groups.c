@@ -4,8 +4,12 @@
 #include "conformance.h"
 
 extern const ConfGroup conf_group_memory, conf_group_numerics, conf_group_tensors,
-    conf_group_kernels, conf_group_claims;
+    conf_group_kernels, conf_group_claims, conf_group_random;
 
-const ConfGroup *const conf_groups[]
-    = { &conf_group_memory,  &conf_group_numerics, &conf_group_tensors,
-        &conf_group_kernels, &conf_group_claims,   NULL };
+const ConfGroup *const conf_groups[] = { &conf_group_memory,
+                                         &conf_group_numerics,
+                                         &conf_group_tensors,
+                                         &conf_group_kernels,
+                                         &conf_group_claims,
+                                         &conf_group_random,
+                                         NULL };
