@@ -247,7 +247,8 @@ judge_all (const ConfElementwise *self,
       tally->n_unspecified++;
       continue;
     }
-    tally->worst = MAX (tally->worst, judgement.ulps);
+    /* What is no number at all is as far off as can be said in a report. */
+    tally->worst = MAX (tally->worst, MIN (judgement.ulps, 0x1p1000));
     if (judgement.verdict == CONF_RIGHT) {
       tally->n_right++;
       continue;

@@ -148,7 +148,7 @@ run_buffers (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   check (trial, subject, &test);
 }
 
-/* ---- gates: a store where i is no multiple of 3, of a load where it is less than the half ---- */
+/* ---- gates: a store where i is no multiple of 3, of a load inside its buffer where it is none of 5 ---- */
 static void
 run_gates (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
@@ -161,14 +161,15 @@ run_gates (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   fill (&test, 1, subject->seed);
   for (gsize i = 0; i < n; i++) {
     test.before[i] = whole (dtype, 77);
-    test.values[0][i] = i % 3 == 0 ? whole (dtype, 77)
-                        : i < half ? test.values[1][i]
-                                   : whole (dtype, 5);
+    test.values[0][i] = i % 3 == 0               ? whole (dtype, 77)
+                        : i < half && i % 5 != 0 ? test.values[1][i]
+                                                 : whole (dtype, 5);
   }
   const char *five = tiny_dtype_is_float (dtype) ? "5.0" : "5";
   test.text = g_strdup_printf (
       "%%i = range.index{number=0, kind=loop}(576)\n"
-      "%%x = load.%s(param.%s{slot=1, shape=[301]}, %%i, cmplt.bool(%%i, 301), %s)\n"
+      "%%x = load.%s(param.%s{slot=1, shape=[301]}, %%i, "
+      "and.bool(cmplt.bool(%%i, 301), cmplt.bool(0, floormod.index(%%i, 5))), %s)\n"
       "sink{name=\"gates\"}(store(param.%s{slot=0, shape=[576]}, %%i, %%x, "
       "cmplt.bool(0, floormod.index(%%i, 3))))\n",
       d, d, five, d);

@@ -70,7 +70,9 @@ compare (TinyDType dtype, const Cell *cells, GBytes *data, gsize n)
     tally.n_known++;
     if (cells[i].bound > 0) {
       double error = fabs (conf_to_double (got) - conf_to_double (cells[i].bits));
-      tally.worst = MAX (tally.worst, isfinite (error) ? error / cells[i].bound : INFINITY);
+      /* Reports have no infinities. */
+      tally.worst = MAX (tally.worst,
+                         isfinite (error) ? MIN (error / cells[i].bound, 0x1p1000) : 0x1p1000);
     }
     if (model_admits (dtype, &cells[i], got))
       continue;
