@@ -6,6 +6,7 @@
 #include "bounds.h"
 #include "conformance.h"
 #include "data.h"
+#include "kernel.h"
 
 G_BEGIN_DECLS
 
@@ -30,11 +31,12 @@ conf_layout_fits (guint layout, const TinyTarget *target, TinyDType from, TinyDT
 
 typedef struct {
   TinyOp op;
-  TinyDType from, to; /* as in ConfOperation */
+  TinyDType from, to;       /* as in ConfOperation */
+  const TinyTarget *target; /* one that declares less than the device's; NULL: that */
   ConfClass data;
   guint layout;
   gsize
-      n; /* elements, where the layout is by heuristic or scalar; 0: as many as the data needs */
+      n; /* elements, where the layout is by heuristic or scalar; 0: as many as the data has */
 } ConfElementwise;
 
 /* Number of sources of @op. */
@@ -44,6 +46,10 @@ TinyDType conf_op_get_result (TinyOp op, TinyDType from);
 
 /* The kernel; free with g_free(). */
 char *conf_elementwise_to_text (const ConfElementwise *self);
+/* The same, compiled (transfer none). */
+ConfKernel *conf_elementwise_compile (const ConfElementwise *self,
+                                      const ConfSubject *subject,
+                                      GError **error);
 /* Runs it and says what is wrong. */
 void conf_elementwise_check (ConfTrial *trial,
                              const ConfSubject *subject,

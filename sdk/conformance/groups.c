@@ -12,6 +12,10 @@ extern const ConfGroup conf_group_limits;
 extern const ConfGroup conf_group_order;
 extern const ConfGroup conf_group_exec;
 extern const ConfGroup conf_group_numerics;
+extern const ConfGroup conf_group_tensors;
+extern const ConfGroup conf_group_kernels;
+extern const ConfGroup conf_group_claims;
+extern const ConfGroup conf_group_random;
 extern const ConfGroup conf_group_faults;
 extern const ConfGroup conf_group_replay;
 extern const ConfGroup conf_group_pair;
@@ -27,6 +31,10 @@ const ConfGroup *const conf_groups[] = {
   &conf_group_order,
   &conf_group_exec,
   &conf_group_numerics,
+  &conf_group_tensors,
+  &conf_group_kernels,
+  &conf_group_claims,
+  &conf_group_random,
   &conf_group_faults,
   &conf_group_replay,
   &conf_group_pair,

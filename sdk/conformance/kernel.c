@@ -19,6 +19,7 @@ enum { N_KEPT = 12, ZONE_BYTES = 256, ZONE_BYTE = 0xa5, MAX_PARAMS = 128 };
 
 struct ConfKernel {
   TinyDevice *device;
+  TinyTarget target;
   char *text, *asked_opts;
   TinyLinearProgram *made;
   TinyProgram *program;
@@ -47,7 +48,7 @@ conf_kernels_clear (void)
 
 /* ---- making one ---- */
 static TinyLinearProgram *
-generate (TinyDevice *device, const char *text, const char *opts_text, GError **error)
+generate (const TinyTarget *target, const char *text, const char *opts_text, GError **error)
 {
   g_autoptr (TinyGraph) graph = tiny_graph_new ();
   g_autofree TinyOpt *opts = NULL; /* of none is not NULL, which asks the heuristic */
@@ -57,22 +58,25 @@ generate (TinyDevice *device, const char *text, const char *opts_text, GError **
   TinyNode *sink = tiny_graph_parse (graph, text, error);
   if (sink == NULL || !tiny_graph_verify (graph, sink, TINY_STAGE_KERNEL, error))
     return NULL;
-  TinyLinearProgram *made = tiny_codegen_compile (graph, sink, tiny_device_get_target (device),
-                                                  opts, n_opts, error);
-  if (made != NULL
-      && !tiny_verify_linear (&made->linear, tiny_device_get_target (device), error))
+  TinyLinearProgram *made = tiny_codegen_compile (graph, sink, target, opts, n_opts, error);
+  if (made != NULL && !tiny_verify_linear (&made->linear, target, error))
     g_clear_pointer (&made, tiny_linear_program_free);
   return made;
 }
 
 static ConfKernel *
-kernel_new (TinyDevice *device, const char *text, const char *opts, GError **error)
+kernel_new (TinyDevice *device,
+            const TinyTarget *target,
+            const char *text,
+            const char *opts,
+            GError **error)
 {
   g_autoptr (ConfKernel) self = g_new0 (ConfKernel, 1);
   self->device = g_object_ref (device);
+  self->target = *target;
   self->text = g_strdup (text);
   self->asked_opts = g_strdup (opts);
-  self->made = generate (device, text, opts, error);
+  self->made = generate (target, text, opts, error);
   g_autoptr (GBytes) binary
       = self->made != NULL ? tiny_code_compile (device, self->made, NULL, error) : NULL;
   if (binary == NULL)
@@ -86,16 +90,27 @@ kernel_new (TinyDevice *device, const char *text, const char *opts, GError **err
 ConfKernel *
 conf_kernel_get (TinyDevice *device, const char *text, const char *opts, GError **error)
 {
+  return conf_kernel_get_for (device, tiny_device_get_target (device), text, opts, error);
+}
+
+ConfKernel *
+conf_kernel_get_for (TinyDevice *device,
+                     const TinyTarget *target,
+                     const char *text,
+                     const char *opts,
+                     GError **error)
+{
   for (GList *l = kept.head; l != NULL; l = l->next) {
     ConfKernel *self = l->data;
     if (self->device != device || strcmp (self->text, text) != 0
-        || g_strcmp0 (self->asked_opts, opts) != 0)
+        || g_strcmp0 (self->asked_opts, opts) != 0
+        || memcmp (&self->target, target, sizeof *target) != 0)
       continue;
     g_queue_unlink (&kept, l);
     g_queue_push_head_link (&kept, l);
     return self;
   }
-  ConfKernel *self = kernel_new (device, text, opts, error);
+  ConfKernel *self = kernel_new (device, target, text, opts, error);
   if (self == NULL)
     return NULL;
   g_queue_push_head (&kept, self);
@@ -167,7 +182,7 @@ place (ConfKernel *self,
   const TinyDeviceInfo *info = tiny_device_get_info (self->device);
   const gsize unit = MAX (info->alignment, 16);
   out->n_before = offset * unit;
-  out->n_span = count_bytes (tiny_device_get_target (self->device), param);
+  out->n_span = count_bytes (&self->target, param);
   out->n_all
       = (out->n_before + MAX (out->n_span, memory->n_bytes) + ZONE_BYTES + 63) & ~(gsize) 63;
   out->before = g_malloc (out->n_all);

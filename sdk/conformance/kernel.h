@@ -15,6 +15,12 @@ typedef struct ConfKernel ConfKernel;
  * are asked for. Errors: those of the parser, codegen, the renderer and the plugin. */
 ConfKernel *
 conf_kernel_get (TinyDevice *device, const char *text, const char *opts, GError **error);
+/* The same for a target that declares less than the device's. */
+ConfKernel *conf_kernel_get_for (TinyDevice *device,
+                                 const TinyTarget *target,
+                                 const char *text,
+                                 const char *opts,
+                                 GError **error);
 /* Lets go of all that are kept, and of their devices. */
 void conf_kernels_clear (void);
 

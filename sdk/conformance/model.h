@@ -12,10 +12,10 @@
 
 G_BEGIN_DECLS
 
-/* What SQRT may be off, in units of the last place: 0 where all devices have it. */
-extern double model_sqrt_ulp;
-/* Whether the device is one of TINY_TARGET_REASSOCIATES. */
-extern gboolean model_reassociates;
+/* What computes: how far its results may be off is in bounds.h. NULL: one that declares everything. */
+extern const TinyTarget *model_target;
+/* That its own FDIV, RECIP and SQRT are known to be rounded correctly. */
+extern gboolean model_rounds_correctly;
 
 typedef struct {
   gint64 bits;  /* as in a CONST (ir/tiny-eval.h) */

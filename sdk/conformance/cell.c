@@ -12,14 +12,36 @@
 #include <math.h>
 
 #include "base/tiny-float.h"
+#include "bounds.h"
 #include "ir/tiny-eval.h"
 
 #define UNKNOWN INFINITY
-/* What EXP2, LOG2 and SIN may be off, in units of the last place. */
-#define TRANSCENDENTAL_ULP 3.0
 
-double model_sqrt_ulp = 0;
-gboolean model_reassociates = FALSE;
+const TinyTarget *model_target = NULL;
+gboolean model_rounds_correctly = FALSE;
+
+static gboolean
+has_flag (guint32 flag)
+{
+  return model_target != NULL && (model_target->flags & flag) != 0;
+}
+
+static gboolean
+reassociates (void)
+{
+  return has_flag (TINY_TARGET_REASSOCIATES);
+}
+
+/* What @op may be off, in units of the last place, besides its rounding; sums of products are not here. */
+static double
+ulps_of (TinyOp op, TinyDType dtype)
+{
+  gboolean is_ieee = op == TINY_OP_FDIV || op == TINY_OP_RECIP || op == TINY_OP_SQRT;
+  if (op == TINY_OP_MULACC || op == TINY_OP_CAST
+      || (is_ieee && model_rounds_correctly && conf_is_native (model_target, op, dtype, dtype)))
+    return 0;
+  return conf_bound_get_ulps (op, dtype, model_target);
+}
 
 static inline double
 value_of (const Cell *cell)
@@ -105,8 +127,8 @@ not_finite (TinyOp op, TinyDType dtype, const double *x, const double *e, guint 
   double y = op == TINY_OP_NEG ? -x[0] : NAN;
   for (guint i = 0; i < n; i++)
     if (isnan (x[i]) && op != TINY_OP_MAX)
-      return model_reassociates ? cell_unknown ()
-                                : cell_exact (tiny_eval_from_double (dtype, NAN));
+      return reassociates () ? cell_unknown ()
+                             : cell_exact (tiny_eval_from_double (dtype, NAN));
   if (op == TINY_OP_ADD)
     y = x[0] + x[1];
   else if (op == TINY_OP_SUB)
@@ -114,6 +136,16 @@ not_finite (TinyOp op, TinyDType dtype, const double *x, const double *e, guint 
   else if (op == TINY_OP_MUL && fabs (x[0]) > e[0] && fabs (x[1]) > e[1])
     y = x[0] * x[1];
   return isnan (y) ? cell_unknown () : cell_exact (tiny_eval_from_double (dtype, y));
+}
+
+static Cell
+quotient (TinyOp op, TinyDType dtype, double a, double a_bound, double b, double b_bound)
+{
+  const double y = a / b;
+  if (!(fabs (b) > b_bound))
+    return cell_unknown ();
+  double bound = (a_bound + fabs (y) * b_bound) / (fabs (b) - b_bound);
+  return about (dtype, y, bound + ulps_of (op, dtype) * ulp_of (dtype, fabs (y) + bound));
 }
 
 static Cell
@@ -136,13 +168,9 @@ arithmetic (TinyOp op, TinyDType dtype, const double *x, const double *e, guint 
     return cell;
   }
   case TINY_OP_RECIP:
-    return fabs (x[0]) > e[0]
-               ? about (dtype, 1 / x[0], e[0] / fabs (x[0]) / (fabs (x[0]) - e[0]))
-               : cell_unknown ();
+    return quotient (op, dtype, 1, 0, x[0], e[0]);
   case TINY_OP_FDIV:
-    return fabs (x[1]) > e[1] ? about (
-               dtype, x[0] / x[1], (e[0] + fabs (x[0] / x[1]) * e[1]) / (fabs (x[1]) - e[1]))
-                              : cell_unknown ();
+    return quotient (op, dtype, x[0], e[0], x[1], e[1]);
   case TINY_OP_MAX: {
     guint larger = x[1] > x[0];
     gboolean apart = fabs (x[0] - x[1]) > e[0] + e[1];
@@ -150,16 +178,17 @@ arithmetic (TinyOp op, TinyDType dtype, const double *x, const double *e, guint 
                    apart ? e[larger] : MAX (e[0], e[1]), 0 };
   }
   case TINY_OP_SQRT:
-    return monotone (op, dtype, x[0], e[0], model_sqrt_ulp);
+    return monotone (op, dtype, x[0], e[0], ulps_of (op, dtype));
   case TINY_OP_TRUNC:
     return monotone (op, dtype, x[0], e[0], 0);
   case TINY_OP_EXP2:
   case TINY_OP_LOG2:
-    return monotone (op, dtype, x[0], e[0], TRANSCENDENTAL_ULP);
+    return monotone (op, dtype, x[0], e[0], ulps_of (op, dtype));
   case TINY_OP_SIN:
     return about (dtype, sin (x[0]),
                   MIN (e[0], 2)
-                      + TRANSCENDENTAL_ULP * ulp_of (dtype, MIN (1, fabs (sin (x[0])) + e[0])));
+                      + ulps_of (op, dtype)
+                            * ulp_of (dtype, MIN (1, fabs (sin (x[0])) + e[0])));
   default:
     return cell_unknown ();
   }
@@ -187,12 +216,6 @@ converted (TinyDType to, double x, double e)
     if (!tiny_eval_alu (TINY_OP_CAST, TINY_DTYPE_F64, to, &in[i], 1, &ends[i]))
       return cell_unknown ();
   return ends[0] == ends[1] ? cell_exact (ends[0]) : cell_unknown ();
-}
-
-static gboolean
-is_transcendental (TinyOp op)
-{
-  return op == TINY_OP_EXP2 || op == TINY_OP_LOG2 || op == TINY_OP_SIN;
 }
 
 /* Zeros of either sign are one value here, and so are NaNs: what tells them apart is not known. */
@@ -249,11 +272,10 @@ from_exact (TinyOp op, TinyDType from, TinyDType to, const gint64 *args, guint n
   if (!tiny_dtype_is_float (to))
     return cell;
   double y = tiny_eval_to_double (bits);
-  if (is_transcendental (op) && isfinite (y) && y != 0)
-    return about (to, y, TRANSCENDENTAL_ULP * ulp_of (to, y));
-  if (op == TINY_OP_SQRT && model_sqrt_ulp > 0 && isfinite (y) && y != 0)
-    return about (to, y, model_sqrt_ulp * ulp_of (to, y));
-  if (is_transcendental (op) && y == 0 && op == TINY_OP_EXP2)
+  double ulps = ulps_of (op, to);
+  if (ulps > 0 && isfinite (y) && y != 0)
+    return about (to, y, ulps * ulp_of (to, y));
+  if (y == 0 && op == TINY_OP_EXP2)
     cell.bound = least_of (to);
   if (op == TINY_OP_MUL) {
     /* A sum may take the product before it is rounded: one that overflowed need not be infinite. */
@@ -265,8 +287,36 @@ from_exact (TinyOp op, TinyDType from, TinyDType to, const gint64 *args, guint n
   return cell;
 }
 
-Cell
-cell_of (const TinyNode *node, const Cell *in, guint n)
+/* Whether a device that takes subnormal numbers for zeros may do so with one of the operands, whose bounds
+ * then reach to 0, or the result. */
+static gboolean
+may_flush (TinyOp op, TinyDType from, const double *x, double *e, guint n)
+{
+  gboolean any = FALSE;
+  if (!has_flag (TINY_TARGET_FLUSHES_SUBNORMALS) || !tiny_dtype_is_float (from)
+      || op == TINY_OP_BITCAST)
+    return FALSE;
+  for (guint i = 0; i < n; i++)
+    if (x[i] != 0 && fabs (x[i]) < conf_least_normal (from)) {
+      e[i] = MAX (e[i], fabs (x[i]));
+      any = TRUE;
+    }
+  return any;
+}
+
+/* @cell, or 0 where that is what becomes of so small a number. */
+static Cell
+flushed (TinyDType dtype, Cell cell)
+{
+  if (!has_flag (TINY_TARGET_FLUSHES_SUBNORMALS) || !tiny_dtype_is_float (dtype)
+      || value_of (&cell) == 0 || !(fabs (value_of (&cell)) < conf_least_normal (dtype)))
+    return cell;
+  cell.bound += conf_least_normal (dtype);
+  return cell;
+}
+
+static Cell
+computed (const TinyNode *node, const Cell *in, guint n)
 {
   TinyOp op = (TinyOp) node->op;
   TinyDType from = (TinyDType) node->sources[n > 1 ? 1 : 0]->dtype,
@@ -284,9 +334,11 @@ cell_of (const TinyNode *node, const Cell *in, guint n)
     x[i] = value_of (&in[i]);
     sum += e[i] = in[i].bound;
   }
+  if (may_flush (op, from, x, e, n))
+    sum += 1;
   if (sum == 0) {
     Cell cell = from_exact (op, from, to, args, n);
-    return model_reassociates && tiny_dtype_is_float (to) ? as_real (op, to, x, n, cell) : cell;
+    return reassociates () && tiny_dtype_is_float (to) ? as_real (op, to, x, n, cell) : cell;
   }
   if (!isfinite (sum) || !tiny_dtype_is_float (from))
     return cell_unknown ();
@@ -295,6 +347,14 @@ cell_of (const TinyNode *node, const Cell *in, guint n)
   if (op == TINY_OP_CAST)
     return converted (to, x[0], e[0]);
   return op == TINY_OP_BITCAST ? cell_unknown () : arithmetic (op, to, x, e, n);
+}
+
+Cell
+cell_of (const TinyNode *node, const Cell *in, guint n)
+{
+  Cell cell = computed (node, in, n);
+  gboolean moves = node->op == TINY_OP_WHERE || node->op == TINY_OP_BITCAST;
+  return moves ? cell : flushed ((TinyDType) node->dtype, cell);
 }
 
 /* ---- reductions: the cells that become one ---- */
@@ -332,8 +392,7 @@ sum_of (TinyDType dtype, const Cell *x, gsize n)
   if (!isfinite ((double) bound))
     return cell_unknown ();
   if (nan || (positive && negative))
-    return model_reassociates ? cell_unknown ()
-                              : cell_exact (tiny_eval_from_double (dtype, NAN));
+    return reassociates () ? cell_unknown () : cell_exact (tiny_eval_from_double (dtype, NAN));
   if (!isfinite (tiny_float_round (dtype, (double) (size + bound) * (1 + 1e-3))))
     return cell_unknown ();
   if (positive || negative)
