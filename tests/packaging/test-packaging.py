@@ -130,6 +130,8 @@ def check_without_backend(box, work, debs):
     check(ours == set(CORE), f"tinycore came with {sorted(ours)}")
     has(box.program("tinycore", "devices"), "no backends were found", "tinycore-plugin-cpu")
     has(box.program("tinycore", "bench", "matmul:64", good=(1,)), "none, since no manifest", "tinycore-plugin-cpu")
+    for command in (["conformance", "CPU"], ["new-plugin", "acme", "--kind", "dialect"]):
+        has(box.program("tinycore", *command, good=(1, 2, 3)), "tinycore-sdk")
     root = work / "development"
     root.mkdir()
     for name in ("libtinycore-dev", "libtinycore-1.0-0"):
@@ -171,6 +173,15 @@ def check_sdk(box):
         has(box.program(f"./{name}", AUTOPKGTEST_TMP=f"/home/{system.USER}"), "91" if name == "build-examples" else "6.")
 
 
+def check_template(box):
+    """What new-plugin makes builds from the installed packages alone, and is found."""
+    box.program("tinycore", "new-plugin", "acme", "--kind", "dialect")
+    box.program("meson", "setup", "build", folder="tiny-acme")
+    box.program("ninja", "-C", "build", folder="tiny-acme")
+    there = {"TINY_PLUGIN_FILES": f"/home/{system.USER}/tiny-acme/build/uninstalled.json", "DEV": "ACME"}
+    has(box.program("tinycore", "bench", "matmul:64", **there), "1 kernel")
+
+
 def check_vendor(box, work):
     """A package that knows only what is installed: built as a user, linted, installed, found."""
     home = box.root / "home" / system.USER
@@ -199,6 +210,7 @@ WRONG = (
     ('"name": "SAMPLE"', '"name": "OTHER"', "should be called other.json"),
     ('"@MODULE@"', '"../nowhere.so"', "is not in this package"),
     ('"format_version": 1,', '"format_version": 1', "no JSON"),
+    ('"abi_minor_min": 0', '"abi_minor_min": 1', "abi-check"),
 )
 
 
@@ -210,7 +222,8 @@ def check_refusals(box):
         check(before in text, f"the manifest has no {before}")
         (home / "sample/sample.json.in").write_text(text.replace(before, after))
         answer = box.program("dpkg-buildpackage", "-us", "-uc", "-b", good=(2, 25, 255), folder="sample")
-        has(answer, "dh_tinycore_plugin: error:", said)
+        has(answer, "dh_tinycore_plugin", said)
+        check("dpkg-deb: building" not in answer, f"a package in spite of {after or 'nothing for ' + before}")
 
 
 def check_purge(box, work, debs):
@@ -257,6 +270,7 @@ def steps(work):
     yield "without a backend, programs say which package to install", boxed(check_without_backend, work, "debs")
     yield "with the CPU backend they compute and train", boxed(check_cpu)
     yield "development files: examples, C++, Python", boxed(check_sdk)
+    yield "a project of new-plugin computes", boxed(check_template)
     yield "a vendor's package, built there, stands beside the CPU", boxed(check_vendor, work)
     yield "manifests that are wrong are refused", boxed(check_refusals)
     yield "purging leaves nothing", boxed(check_purge, FOLDER, "debs")
