@@ -101,7 +101,7 @@ scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
   if (*n > 0) {
     snprintf (out->id, sizeof out->id, "sample");
     snprintf (out->name, sizeof out->name, "sample accelerator");
-    out->device_class = TINY_CLASS_SIMULATOR;
+    out->device_class = TINY_CLASS_NPU;
   }
   *n = 1;
   return TINY_STATUS_OK;
