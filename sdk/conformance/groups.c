@@ -4,12 +4,8 @@
 #include "conformance.h"
 
 extern const ConfGroup conf_group_memory, conf_group_numerics, conf_group_tensors,
-    conf_group_kernels, conf_group_claims, conf_group_random;
+    conf_group_kernels, conf_group_claims, conf_group_random, conf_group_models;
 
-const ConfGroup *const conf_groups[] = { &conf_group_memory,
-                                         &conf_group_numerics,
-                                         &conf_group_tensors,
-                                         &conf_group_kernels,
-                                         &conf_group_claims,
-                                         &conf_group_random,
-                                         NULL };
+const ConfGroup *const conf_groups[]
+    = { &conf_group_memory, &conf_group_numerics, &conf_group_tensors, &conf_group_kernels,
+        &conf_group_claims, &conf_group_random,   &conf_group_models,  NULL };
