@@ -19,6 +19,7 @@ extern const ConfGroup conf_group_random;
 extern const ConfGroup conf_group_faults;
 extern const ConfGroup conf_group_replay;
 extern const ConfGroup conf_group_pair;
+extern const ConfGroup conf_group_models;
 extern const ConfGroup conf_group_soak;
 extern const ConfGroup conf_group_record;
 
@@ -38,6 +39,7 @@ const ConfGroup *const conf_groups[] = {
   &conf_group_faults,
   &conf_group_replay,
   &conf_group_pair,
+  &conf_group_models,
   &conf_group_soak,
   &conf_group_record,
   NULL,
