@@ -40,7 +40,66 @@ lay_over (void *table, const void *over, size_t first, size_t size)
   }
 }
 
-/* ---- compile and target ---- */
+/* ---- what a fault is shown ---- */
+
+/* Structs of another size, and what has no linear program, go past faults that are not about that: the fault is to
+ * be found, not what it makes of such arguments. */
+#define IS_OURS(given) ((given) != NULL && (given)->struct_size == sizeof *(given))
+
+static TinyRenderer wrong_renderer;
+static TinyDeviceTable wrong_table;
+
+static TinyStatus
+compile_shown (const TinyCompileArgs *args,
+               void **out_data,
+               uint64_t *out_size,
+               TinyPluginError *error)
+{
+  const int is_shown
+      = IS_OURS (args) && IS_OURS (error) && IS_OURS (args->linear) && args->operation == NULL;
+  const TinyRenderer *to = is_shown ? &wrong_renderer : inside.renderer;
+  return to->compile (args, out_data, out_size, error);
+}
+
+static TinyStatus
+target_shown (const char *arch, TinyTarget *out, TinyPluginError *error)
+{
+  const char *wanted = getenv ("TINY_BROKEN_ARCH");
+  const int is_shown = IS_OURS (out) && IS_OURS (error);
+  const TinyRenderer *to = is_shown ? &wrong_renderer : inside.renderer;
+  return to->target (*arch == '\0' && wanted != NULL ? wanted : arch, out, error);
+}
+
+static TinyStatus
+info_shown (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
+{
+  const int is_shown = IS_OURS (out) && IS_OURS (error);
+  return (is_shown ? &wrong_table : inside.device)->info (device, out, error);
+}
+
+static TinyStatus
+submit_shown (TinyPluginDevice *device,
+              TinyPluginQueue *queue,
+              const TinySubmit *submit,
+              TinyPluginError *error)
+{
+  int is_shown = IS_OURS (submit) && IS_OURS (error);
+  for (uint32_t i = 0; is_shown && i < submit->n_commands; i++)
+    is_shown = IS_OURS (&submit->commands[i]);
+  return (is_shown ? &wrong_table : inside.device)->submit (device, queue, submit, error);
+}
+
+static TinyStatus
+load_shown (TinyPluginDevice *device,
+            const TinyProgramArgs *args,
+            TinyPluginProgram **out,
+            TinyPluginError *error)
+{
+  const int is_shown = IS_OURS (args) && IS_OURS (error);
+  return (is_shown ? &wrong_table : inside.device)->program_load (device, args, out, error);
+}
+
+/* ---- compile ---- */
 static TinyStatus
 compile_source (const TinyCompileArgs *args,
                 void **out_data,
@@ -77,25 +136,22 @@ compile_rewritten (const TinyCompileArgs *args,
   return status;
 }
 
-static TinyStatus
-target_of_arch (const char *arch, TinyTarget *out, TinyPluginError *error)
-{
-  const char *wanted = getenv ("TINY_BROKEN_ARCH");
-  return inside.renderer->target (*arch == '\0' && wanted != NULL ? wanted : arch, out, error);
-}
-
 static void
 make_renderer (void)
 {
   const Fault *fault = inside.fault;
-  renderer = *inside.renderer;
-  if (getenv ("TINY_BROKEN_ARCH") != NULL)
-    renderer.target = target_of_arch;
+  wrong_renderer = *inside.renderer;
   if (fault->rewrite != NULL)
-    renderer.compile = compile_rewritten;
+    wrong_renderer.compile = compile_rewritten;
   if (fault->source != NULL)
-    renderer.compile = compile_source;
-  lay_over (&renderer, &fault->renderer, offsetof (TinyRenderer, target), sizeof renderer);
+    wrong_renderer.compile = compile_source;
+  lay_over (&wrong_renderer, &fault->renderer, offsetof (TinyRenderer, target),
+            sizeof renderer);
+  renderer = wrong_renderer;
+  if (renderer.compile != inside.renderer->compile)
+    renderer.compile = compile_shown;
+  if (!fault->is_of_sizes)
+    renderer.target = target_shown;
   snprintf (code_version, sizeof code_version, "%s+%s", renderer.code_version, fault->name);
   renderer.code_version = code_version;
 }
@@ -115,9 +171,16 @@ inside_open (const char *id,
              TinyPluginError *error)
 {
   TINY_TRY (inside.module->open (id, out, &inside.device, error));
-  device_table = *inside.device;
-  lay_over (&device_table, &inside.fault->device, offsetof (TinyDeviceTable, close),
-            sizeof device_table);
+  const TinyDeviceTable *over = &inside.fault->device;
+  wrong_table = *inside.device;
+  lay_over (&wrong_table, over, offsetof (TinyDeviceTable, close), sizeof wrong_table);
+  device_table = wrong_table;
+  if (!inside.fault->is_of_sizes) {
+    device_table.info = over->info != NULL ? info_shown : device_table.info;
+    device_table.submit = over->submit != NULL ? submit_shown : device_table.submit;
+    device_table.program_load
+        = over->program_load != NULL ? load_shown : device_table.program_load;
+  }
   *out_table = &device_table;
   return TINY_STATUS_OK;
 }

@@ -18,6 +18,7 @@ typedef struct {
    * much memory, "CL" for what is in source. @arch is the target's: DEV=REF::arch. */
   const char *around, *arch;
   const char *cases; /* globs of the cases that find it fastest, a hint: "memory/ *|queue/ *" */
+  int is_of_sizes; /* it is about structs of another size: else it is only shown those of ours */
   RewriteRule rewrite;
   /* Deletes from, or changes in place, the source of a dialect's renderer. */
   void (*source) (char *text);

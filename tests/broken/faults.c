@@ -3,14 +3,34 @@
  * faults.c: all faults, table by table. */
 #include "broken.h"
 
+/* ---- controls: the ways in which faults are put around a backend, with no fault ---- */
+static Value
+keep (Rewrite *r, const TinyInstr *instr, const Value *s)
+{
+  return KEEP;
+}
+
+static TinyStatus
+load (TinyPluginDevice *device,
+      const TinyProgramArgs *args,
+      TinyPluginProgram **out,
+      TinyPluginError *error)
+{
+  return inside.device->program_load (device, args, out, error);
+}
+
+EDIT (edit_nothing) { return 0; }
+
 static const Fault rows[] = {
-  /* clang-format off: one a line */
+  /* clang-format off */
   { "none", "nothing is wrong", "the measure of false alarms" },
+  { "none-rewritten", "nothing is wrong, programs are rewritten", "the measure of false alarms", .rewrite = keep },
+  { "none-edited", "nothing is wrong, submissions are copied", "the measure of false alarms", .device = { .submit = edit_nothing, .program_load = load } },
   /* clang-format on */
 };
 static FAULT_TABLE (faults_none);
 
-/* clang-format off: one a line */
+/* clang-format off */
 #define TABLES(X)                                                                              \
   X (floats)                                                                                   \
   X (integers)                                                                                 \

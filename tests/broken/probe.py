@@ -79,7 +79,7 @@ def main():
                 continue
             ours = good[fault['around'], fault['arch'], fault['section']]
             differs = bad != ours
-            is_right = differs == (name != 'none') and 'there is no fault' not in bad
+            is_right = differs == (not name.startswith('none')) and 'there is no fault' not in bad
             failed += not is_right
             print(f'{"ok" if is_right else "not ok"} {number} {name}: {difference(ours, bad) if differs else "the same"}', flush=True)
     return 1 if failed else 0
