@@ -504,6 +504,13 @@ tiny_backend_open_device (TinyBackend *self,
 
 /* ---- renderers ---- */
 
+/* A renderer straight from a plugin's table has no owner. */
+static TinyWatch *
+get_watch (const TinyBackend *owner)
+{
+  return owner != NULL ? owner->watch : NULL;
+}
+
 /* The number of one whose functions are elsewhere. */
 static guint
 get_number (const TinyBackend *owner, const TinyRenderer *renderer)
@@ -518,13 +525,13 @@ tiny_renderer_call_target (const TinyRenderer *renderer,
                            TinyPluginError *plugin_error)
 {
   const TinyBackend *owner = get_owner (renderer);
-  if (owner->proxy.target != NULL)
+  if (owner != NULL && owner->proxy.target != NULL)
     return owner->proxy.target (owner->proxy.data, get_number (owner, renderer), arch, target,
                                 plugin_error);
   g_mutex_lock (&module_lock);
-  const TinyWatchPlace before = tiny_watch_enter (owner->watch, "target");
+  const TinyWatchPlace before = tiny_watch_enter (get_watch (owner), "target");
   TinyStatus status = renderer->target (arch, target, plugin_error);
-  tiny_watch_leave (owner->watch, before);
+  tiny_watch_leave (get_watch (owner), before);
   g_mutex_unlock (&module_lock);
   return status;
 }
@@ -537,12 +544,12 @@ tiny_renderer_call_compile (const TinyRenderer *renderer,
                             TinyPluginError *plugin_error)
 {
   const TinyBackend *owner = get_owner (renderer);
-  if (owner->proxy.compile != NULL)
+  if (owner != NULL && owner->proxy.compile != NULL)
     return owner->proxy.compile (owner->proxy.data, get_number (owner, renderer), args,
                                  out_data, out_size, plugin_error);
-  const TinyWatchPlace before = tiny_watch_enter (owner->watch, "compile");
+  const TinyWatchPlace before = tiny_watch_enter (get_watch (owner), "compile");
   TinyStatus status = renderer->compile (args, out_data, out_size, plugin_error);
-  tiny_watch_leave (owner->watch, before);
+  tiny_watch_leave (get_watch (owner), before);
   return status;
 }
 
@@ -554,12 +561,12 @@ tiny_renderer_call_disassemble (const TinyRenderer *renderer,
                                 TinyPluginError *plugin_error)
 {
   const TinyBackend *owner = get_owner (renderer);
-  if (owner->proxy.disassemble != NULL)
+  if (owner != NULL && owner->proxy.disassemble != NULL)
     return owner->proxy.disassemble (owner->proxy.data, get_number (owner, renderer), data,
                                      size, out_text, plugin_error);
-  const TinyWatchPlace before = tiny_watch_enter (owner->watch, "disassemble");
+  const TinyWatchPlace before = tiny_watch_enter (get_watch (owner), "disassemble");
   TinyStatus status = renderer->disassemble (data, size, out_text, plugin_error);
-  tiny_watch_leave (owner->watch, before);
+  tiny_watch_leave (get_watch (owner), before);
   return status;
 }
 
@@ -571,11 +578,11 @@ tiny_renderer_call_claim (const TinyRenderer *renderer,
                           TinyPluginError *plugin_error)
 {
   const TinyBackend *owner = get_owner (renderer);
-  if (owner->proxy.claim != NULL)
+  if (owner != NULL && owner->proxy.claim != NULL)
     return owner->proxy.claim (owner->proxy.data, get_number (owner, renderer), arch, operation,
                                out, plugin_error);
-  const TinyWatchPlace before = tiny_watch_enter (owner->watch, "claim");
+  const TinyWatchPlace before = tiny_watch_enter (get_watch (owner), "claim");
   TinyStatus status = renderer->claim (arch, operation, out, plugin_error);
-  tiny_watch_leave (owner->watch, before);
+  tiny_watch_leave (get_watch (owner), before);
   return status;
 }

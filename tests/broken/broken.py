@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""broken.py: that the conformance suite fails for every broken backend, and passes the unbroken one.
+
+  broken.py --suite CONFORMANCE --probe PROBE --plugin BROKEN.so NAME=PLUGIN.so... [--level LEVEL] [--jobs N]
+            [--no-control] [--only GLOB...]
+
+A fault is caught when a case fails with it that passes without it. First the cases run that the fault's row names,
+then all cases but those of numbers, then all of the level core, then all of full; what was caught ends it. Prints TAP, and
+the table of what caught what."""
+import argparse
+import concurrent.futures
+import fnmatch
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+RUN_SECONDS = 300  # of one run of the suite; none is to take so long, whatever the backend does
+HANG_SCALE = 0.1   # what a case may take when it hangs, of what it may take otherwise
+# Cases of numbers are ten times as many as all others.
+WITHOUT_NUMBERS = ['load/*', 'hygiene/*', 'skew/*', 'lifecycle/*', 'memory/*', 'limits/*', 'order/*', 'exec/*',
+                   'faults/*', 'kernels/*', 'claims/*', 'replay/*', 'random/*']
+BAD = ('failed', 'crashed', 'hung', 'exited')
+
+
+class Suite:
+    def __init__(self, options):
+        self.program, self.plugin = options.suite, os.path.abspath(options.plugin)
+        self.around = {name: os.path.abspath(path) for name, path in (pair.split('=', 1) for pair in options.around)}
+        lines = subprocess.run([options.probe, '--list'], check=True, capture_output=True, text=True).stdout
+        self.faults = [json.loads(line) for line in lines.splitlines()]
+        self.good = {}  # by what it is put around: the cases that pass without a fault
+
+    def run(self, fault, name, level, globs):
+        """(exit status, {case: outcome}, seconds, what it printed) of a run of the suite."""
+        command = [self.program, self.plugin, '--level', level, '--jobs', '1']
+        for glob in globs:
+            command += ['--filter', glob]
+        if name.startswith('hang-'):
+            command += ['--timeout-scale', str(HANG_SCALE)]
+        started = time.monotonic()
+        with tempfile.TemporaryDirectory(prefix='tiny-broken-') as folder:
+            report = pathlib.Path(folder, 'report.json')
+            environment = dict(os.environ, TINY_BROKEN=name, TINY_BROKEN_AROUND=self.around[fault['around']],
+                               TINY_BROKEN_TRACE=f'{folder}/trace', XDG_CACHE_HOME=f'{folder}/cache', MALLOC_PERTURB_='0')
+            if fault['arch']:
+                environment['TINY_BROKEN_ARCH'] = fault['arch']
+            with tempfile.TemporaryFile() as out:
+                process = subprocess.Popen(command + ['--json', str(report)], stdin=subprocess.DEVNULL, stdout=out,
+                                           stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+                try:
+                    status = process.wait(RUN_SECONDS)
+                except subprocess.TimeoutExpired:
+                    os.killpg(process.pid, 9)
+                    process.wait()
+                    status = 'the suite hangs'
+                out.seek(0)
+                text = out.read().decode(errors='replace')
+            cases = {}
+            if report.exists():
+                cases = {case['name']: case['outcome'] for case in json.loads(report.read_text())['cases']}
+            return status, cases, time.monotonic() - started, text, pathlib.Path(folder, 'trace').exists()
+
+    def passes(self, fault, level, globs):
+        """The cases of that run that pass with nothing wrong."""
+        key = fault['around'], fault['arch'], level, tuple(globs)
+        if key not in self.good:
+            status, cases, *rest = self.run(fault, 'none', level, globs)
+            self.good[key] = {case for case, outcome in cases.items() if outcome == 'passed'}
+        return self.good[key]
+
+    def catch(self, fault, deepest):
+        """(cases that failed because of it, seconds, whether the fault has ever done anything, exit status)."""
+        hint = [glob for glob in fault['cases'].split('|') if glob]
+        stages = [('core', hint), ('core', WITHOUT_NUMBERS), ('core', []), ('full', [])][:deepest]
+        seconds, has_acted, status = 0, False, None
+        for level, globs in stages:
+            if not globs and level == 'core' and not hint:
+                continue
+            status, cases, took, text, acted = self.run(fault, fault['name'], level, globs)
+            seconds, has_acted = seconds + took, has_acted or acted
+            wrong = [case for case, outcome in cases.items() if outcome in BAD]
+            good = self.passes(fault, level, globs) if wrong else ()
+            caught = [case for case in wrong if case in good]
+            if caught and status not in (0, 77):
+                return caught, seconds, has_acted, status
+        return [], seconds, has_acted, status
+
+
+def control(suite, options):
+    """Nothing wrong, nothing found: in core and full, around each."""
+    failed = 0
+    wanted = [(around, level, 'none') for around in suite.around for level in ('core', 'full')]
+    wanted += [('REF', 'core', fault['name']) for fault in suite.faults if fault['name'].startswith('none-')]
+    for around, level, name in wanted:
+            fault = {'around': around, 'arch': '', 'cases': ''}
+            status, cases, seconds, text, acted = suite.run(fault, name, level, [])
+            wrong = [case for case, outcome in cases.items() if outcome in BAD]
+            is_right = status == 0 and not wrong and (not acted or name != 'none')
+            failed += not is_right
+            print(f'{"ok" if is_right else "not ok"} - {name} around {around}, {level}: {len(cases)} cases, status {status}, '
+                  f'{seconds:.0f} s{": " if wrong else ""}{", ".join(wrong[:5])}', flush=True)
+    return failed
+
+
+def main():
+    parser = argparse.ArgumentParser(description='catches broken backends')
+    for name in ('suite', 'probe', 'plugin'):
+        parser.add_argument('--' + name, required=True)
+    parser.add_argument('--stages', type=int, default=4, help='how far to look: hints, without numbers, core, full')
+    parser.add_argument('--jobs', type=int, default=2)
+    parser.add_argument('--no-control', action='store_true')
+    parser.add_argument('--only', nargs='+', default=['*'])
+    parser.add_argument('around', nargs='+')
+    options = parser.parse_args()
+    suite = Suite(options)
+    failed = 0 if options.no_control else control(suite, options)
+    faults = [fault for fault in suite.faults if not fault['name'].startswith('none') and fault['around'] in suite.around
+              and any(fnmatch.fnmatch(fault['name'], glob) for glob in options.only)]
+    n_seconds = 0
+    with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
+        for fault, (caught, seconds, has_acted, status) in zip(faults, pool.map(lambda one: suite.catch(one, options.stages), faults)):
+            failed += not caught
+            n_seconds += seconds
+            how = f'{caught[0]}' + (f' and {len(caught) - 1} more' if len(caught) > 1 else '') if caught else \
+                f'MISSED{"" if has_acted else ", it was never met"} (status {status})'
+            print(f'{"ok" if caught else "not ok"} - {fault["name"]}: {fault["what"]}: {how} [{seconds:.1f} s]', flush=True)
+    print(f'1..{len(faults) + (0 if options.no_control else 2 * len(suite.around))}')
+    print(f'# {len(faults)} broken backends, {failed} not as wanted, {n_seconds:.0f} s of runs')
+    return 1 if failed else 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())
