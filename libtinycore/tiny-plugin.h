@@ -654,7 +654,8 @@ typedef struct TinyDeviceTable {
   /* Optional: host memory that belongs to somebody else, such as another backend's device, as a buffer: @n_bytes from @memory on, which
    * is aligned as info() asks and stays there until free(), which leaves it alone. Nothing is copied: programs read and write that
    * memory, and when submit() has returned what they wrote is there. For devices with TINY_DEVICE_HOST_MEMORY; one that has it can run the
-   * kernels that a module with TINY_MODULE_BESIDE_HOST does not claim. */
+   * kernels that a module with TINY_MODULE_BESIDE_HOST does not claim, and shares its buffers with the program when it is in a process
+   * of its own (DEV=ISOLATED+NAME). */
   TinyStatus (*import_host) (TinyPluginDevice *device, void *memory, uint64_t n_bytes,
                              TinyPluginBuffer **out, TinyPluginError *error);
   uint64_t reserved[10];

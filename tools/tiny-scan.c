@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-scan.c: the helper that loads one plugin and reports what it finds, or that runs what a search
- * wants to try.
+ * tiny-scan.c: the helper that loads one plugin and reports what it finds, that runs what a search
+ * wants to try, or that runs a backend for a program (DEV=ISOLATED+NAME).
  *
  *   tiny-scan DESCRIPTOR SECONDS MODULE
  *   tiny-scan DESCRIPTOR SECONDS MODULE inspect
  *   tiny-scan DESCRIPTOR trials
+ *   tiny-scan DESCRIPTOR worker
  *
  * Started by the core with standard streams of its own, as leader of a process group. Greets on
  * DESCRIPTOR, writes one line of JSON there when all went well up to the plugin's fini() (to inspect: many, as it goes), and
  * leaves without running destructors: a plugin that fails in those has done its work before. Trials
- * begin and end with the other side of DESCRIPTOR, a socket. */
+ * and workers begin and end with the other side of DESCRIPTOR, a socket. */
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,6 +22,7 @@
 #include "engine/tiny-trial-host.h"
 #include "plugin/tiny-helper.h"
 #include "plugin/tiny-scan.h"
+#include "plugin/tiny-worker.h"
 #include "tools/inspect-module.h"
 
 enum { MAX_FILE_BYTES = 256 << 20 };
@@ -50,7 +52,6 @@ confine (unsigned seconds)
 static void
 die_plainly (void)
 {
-  limit (RLIMIT_CORE, 0);
   /* A crash is to look like one, whatever a sanitizer or a preloaded library has installed. */
   for (int number = 1; number < NSIG; number++)
     if (number != SIGKILL && number != SIGSTOP)
@@ -73,11 +74,18 @@ write_all (int descriptor, const char *text, size_t n)
 int
 main (int argc, char **argv)
 {
-  gboolean inspects = argc == 5 && strcmp (argv[4], TINY_HELPER_INSPECT) == 0;
-  if (argc != 4 && !inspects && (argc != 3 || strcmp (argv[2], TINY_SCAN_TRIALS) != 0))
+  const gboolean inspects = argc == 5 && strcmp (argv[4], TINY_HELPER_INSPECT) == 0;
+  const gboolean is_worker = argc == 3 && strcmp (argv[2], TINY_SCAN_WORKER) == 0;
+  if (argc != 4 && !inspects && !is_worker
+      && (argc != 3 || strcmp (argv[2], TINY_SCAN_TRIALS) != 0))
     return 2;
   int descriptor = atoi (argv[1]);
   die_plainly ();
+  if (is_worker) { /* a crash of it may leave a core file, as it would in the program */
+    closefrom (descriptor + 1);
+    tiny_worker_serve (descriptor);
+  }
+  limit (RLIMIT_CORE, 0);
   if (argc == 3) {
     closefrom (descriptor + 1);
     tiny_trial_serve (descriptor);

@@ -41,6 +41,22 @@ TinyStatus tiny_renderer_call_target (const TinyRenderer *renderer,
                                       const char *arch,
                                       TinyTarget *target,
                                       TinyPluginError *plugin_error);
+/* renderer.compile() and so on. All renderers that these are given are the copies of a backend. */
+TinyStatus tiny_renderer_call_compile (const TinyRenderer *renderer,
+                                       const TinyCompileArgs *args,
+                                       void **out_data,
+                                       uint64_t *out_size,
+                                       TinyPluginError *plugin_error);
+TinyStatus tiny_renderer_call_disassemble (const TinyRenderer *renderer,
+                                           const void *data,
+                                           uint64_t size,
+                                           char **out_text,
+                                           TinyPluginError *plugin_error);
+TinyStatus tiny_renderer_call_claim (const TinyRenderer *renderer,
+                                     const char *arch,
+                                     const TinyOperation *operation,
+                                     TinyClaim *out,
+                                     TinyPluginError *plugin_error);
 
 /* tiny_status_check() that remembers a lost device. */
 gboolean tiny_device_check (TinyDevice *self,

@@ -12,12 +12,15 @@
 
 #include "base/tiny-error.h"
 #include "device/device-private.h"
+#include "device/tiny-watch.h"
 
 struct _TinyBackend {
   GObject parent_instance;
   TinyPluginModule module;
   TinyRenderer *renderers; /* module.n_renderers copies */
   TinyDialect *dialects;   /* copies, by renderer; unused where it has none */
+  TinyWatch *watch;        /* or NULL */
+  TinyModuleProxy proxy;   /* or empty: the functions of the tables are called */
   char *name, *path, *stamp;
   gboolean initialised;
 };
@@ -179,6 +182,19 @@ check_renderers (TinyBackend *self, GError **error)
   return wrong == NULL;
 }
 
+/* Whose renderer the core's copy is, in a word that plugins leave 0. */
+static TinyBackend *
+get_owner (const TinyRenderer *renderer)
+{
+  return GSIZE_TO_POINTER (renderer->reserved[G_N_ELEMENTS (renderer->reserved) - 1]);
+}
+
+static void
+set_owner (TinyRenderer *renderer, TinyBackend *owner)
+{
+  renderer->reserved[G_N_ELEMENTS (renderer->reserved) - 1] = GPOINTER_TO_SIZE (owner);
+}
+
 /* The plugin's array has elements as large as the plugin's own struct, not ours. */
 static gboolean
 copy_renderers (TinyBackend *self, GError **error)
@@ -193,6 +209,7 @@ copy_renderers (TinyBackend *self, GError **error)
       return FALSE;
     }
     next += self->renderers[i].struct_size;
+    set_owner (&self->renderers[i], self);
   }
   self->module.renderers = self->renderers;
   return check_renderers (self, error);
@@ -216,18 +233,27 @@ initialise (TinyBackend *self, GError **error)
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   g_mutex_lock (&module_lock);
+  const TinyWatchPlace before = tiny_watch_enter (self->watch, "init");
   TinyStatus status = self->module.init (tiny_host_get (), &plugin_error);
+  tiny_watch_leave (self->watch, before);
   g_mutex_unlock (&module_lock);
   self->initialised = status >= 0;
   return tiny_status_check (status, &plugin_error, self->name, "init", error);
 }
 
-TinyBackend *
-tiny_backend_new (const TinyPluginModule *module, const char *path, GError **error)
+static TinyBackend *
+new_backend (const TinyPluginModule *module,
+             const char *path,
+             const TinyModuleProxy *proxy,
+             TinyWatch *watch,
+             GError **error)
 {
   g_autoptr (TinyBackend) self = g_object_new (TINY_TYPE_BACKEND, NULL);
   g_autofree char *file = path ? g_path_get_basename (path) : g_strdup ("plugin");
   self->path = g_strdup (path ? path : "");
+  self->watch = watch;
+  if (proxy != NULL)
+    self->proxy = *proxy;
   /* The ABI numbers stand where they stand in every ABI, so a foreign table says what it is even
    * when nothing else of it can be read. */
   if (!tiny_table_copy (&self->module, sizeof self->module, module,
@@ -242,13 +268,29 @@ tiny_backend_new (const TinyPluginModule *module, const char *path, GError **err
     return NULL;
   self->name = g_strdup (self->module.name);
   self->stamp = make_stamp (&self->module, path);
-  if (!copy_renderers (self, error) || !initialise (self, error))
+  if (!copy_renderers (self, error) || (proxy == NULL && !initialise (self, error)))
     return NULL;
   return g_steal_pointer (&self);
 }
 
 TinyBackend *
-tiny_backend_load (const char *path, GError **error)
+tiny_backend_new (const TinyPluginModule *module, const char *path, GError **error)
+{
+  return new_backend (module, path, NULL, NULL, error);
+}
+
+TinyBackend *
+tiny_backend_new_proxy (const TinyPluginModule *module,
+                        const char *path,
+                        const TinyModuleProxy *proxy,
+                        GError **error)
+{
+  return new_backend (module, path, proxy, NULL, error);
+}
+
+/* Loads the file and calls its entry; NULL with @error set. */
+static const TinyPluginModule *
+load_module (const char *path, GError **error)
 {
   TinyPluginEntry entry = NULL;
   GModule *module = g_module_open (path, G_MODULE_BIND_LOCAL);
@@ -264,15 +306,33 @@ tiny_backend_load (const char *path, GError **error)
   g_mutex_lock (&module_lock);
   const TinyPluginModule *table = entry (TINY_PLUGIN_ABI_MINOR, &plugin_error);
   g_mutex_unlock (&module_lock);
-  if (table == NULL) {
+  if (table == NULL)
     tiny_status_check (TINY_STATUS_INTERNAL, &plugin_error, file, TINY_PLUGIN_ENTRY_SYMBOL,
                        error);
+  return table;
+}
+
+TinyBackend *
+tiny_backend_load_watched (const char *path, TinyWatch *watch, GError **error)
+{
+  const TinyWatchPlace before = tiny_watch_enter (watch, "load");
+  const TinyPluginModule *table = load_module (path, error);
+  tiny_watch_leave (watch, before);
+  if (table == NULL) {
+    tiny_watch_free (watch);
     return NULL;
   }
-  TinyBackend *self = tiny_backend_new (table, path, error);
+  g_autofree char *file = g_path_get_basename (path);
+  TinyBackend *self = new_backend (table, path, NULL, watch, error);
   if (self == NULL && error != NULL && !g_str_has_prefix ((*error)->message, file))
     g_prefix_error (error, "%s: ", file);
   return self;
+}
+
+TinyBackend *
+tiny_backend_load (const char *path, GError **error)
+{
+  return tiny_backend_load_watched (path, NULL, error);
 }
 
 static void
@@ -281,9 +341,14 @@ tiny_backend_finalize (GObject *object)
   TinyBackend *self = TINY_BACKEND (object);
   if (self->initialised && self->module.fini != NULL) {
     g_mutex_lock (&module_lock);
+    const TinyWatchPlace before = tiny_watch_enter (self->watch, "fini");
     self->module.fini ();
+    tiny_watch_leave (self->watch, before);
     g_mutex_unlock (&module_lock);
   }
+  tiny_watch_free (self->watch);
+  if (self->proxy.free != NULL)
+    self->proxy.free (self->proxy.data);
   g_free (self->renderers);
   g_free (self->dialects);
   g_free (self->name);
@@ -360,7 +425,26 @@ tiny_backend_runs_beside_host (TinyBackend *self)
   return (self->module.flags & TINY_MODULE_BESIDE_HOST) != 0;
 }
 
+TinyWatch *
+tiny_backend_get_watch (TinyBackend *self)
+{
+  return self->watch;
+}
+
 /* ---- module functions ---- */
+static TinyStatus
+call_scan (TinyBackend *self, TinyCandidate *out, uint32_t *n, TinyPluginError *plugin_error)
+{
+  if (self->proxy.scan != NULL)
+    return self->proxy.scan (self->proxy.data, out, n, plugin_error);
+  g_mutex_lock (&module_lock);
+  const TinyWatchPlace before = tiny_watch_enter (self->watch, "scan");
+  TinyStatus status = self->module.scan (out, n, plugin_error);
+  tiny_watch_leave (self->watch, before);
+  g_mutex_unlock (&module_lock);
+  return status;
+}
+
 GArray *
 tiny_backend_scan (TinyBackend *self, GError **error)
 {
@@ -374,10 +458,8 @@ tiny_backend_scan (TinyBackend *self, GError **error)
     g_array_set_size (found, room);
     for (guint i = 0; i < room; i++)
       g_array_index (found, TinyCandidate, i).struct_size = sizeof (TinyCandidate);
-    g_mutex_lock (&module_lock);
     TinyStatus status
-        = self->module.scan ((TinyCandidate *) (void *) found->data, &n, &plugin_error);
-    g_mutex_unlock (&module_lock);
+        = call_scan (self, (TinyCandidate *) (void *) found->data, &n, &plugin_error);
     if (status == TINY_STATUS_NO_DEVICE && plugin_error.text[0] == 0)
       n = 0; /* nothing to add to that */
     else if (!tiny_status_check (status, &plugin_error, self->name, "scan", error))
@@ -404,26 +486,96 @@ tiny_backend_scan (TinyBackend *self, GError **error)
 }
 
 TinyStatus
-tiny_renderer_call_target (const TinyRenderer *renderer,
-                           const char *arch,
-                           TinyTarget *target,
-                           TinyPluginError *plugin_error)
-{
-  g_mutex_lock (&module_lock);
-  TinyStatus status = renderer->target (arch, target, plugin_error);
-  g_mutex_unlock (&module_lock);
-  return status;
-}
-
-TinyStatus
 tiny_backend_open_device (TinyBackend *self,
                           const char *id,
                           TinyPluginDevice **out,
                           const TinyDeviceTable **out_table,
                           TinyPluginError *plugin_error)
 {
+  if (self->proxy.open != NULL)
+    return self->proxy.open (self->proxy.data, id, out, out_table, plugin_error);
   g_mutex_lock (&module_lock);
+  const TinyWatchPlace before = tiny_watch_enter (self->watch, "open");
   TinyStatus status = self->module.open (id, out, out_table, plugin_error);
+  tiny_watch_leave (self->watch, before);
   g_mutex_unlock (&module_lock);
+  return status;
+}
+
+/* ---- renderers ---- */
+
+/* The number of one whose functions are elsewhere. */
+static guint
+get_number (const TinyBackend *owner, const TinyRenderer *renderer)
+{
+  return (guint) (renderer - owner->renderers);
+}
+
+TinyStatus
+tiny_renderer_call_target (const TinyRenderer *renderer,
+                           const char *arch,
+                           TinyTarget *target,
+                           TinyPluginError *plugin_error)
+{
+  const TinyBackend *owner = get_owner (renderer);
+  if (owner->proxy.target != NULL)
+    return owner->proxy.target (owner->proxy.data, get_number (owner, renderer), arch, target,
+                                plugin_error);
+  g_mutex_lock (&module_lock);
+  const TinyWatchPlace before = tiny_watch_enter (owner->watch, "target");
+  TinyStatus status = renderer->target (arch, target, plugin_error);
+  tiny_watch_leave (owner->watch, before);
+  g_mutex_unlock (&module_lock);
+  return status;
+}
+
+TinyStatus
+tiny_renderer_call_compile (const TinyRenderer *renderer,
+                            const TinyCompileArgs *args,
+                            void **out_data,
+                            uint64_t *out_size,
+                            TinyPluginError *plugin_error)
+{
+  const TinyBackend *owner = get_owner (renderer);
+  if (owner->proxy.compile != NULL)
+    return owner->proxy.compile (owner->proxy.data, get_number (owner, renderer), args,
+                                 out_data, out_size, plugin_error);
+  const TinyWatchPlace before = tiny_watch_enter (owner->watch, "compile");
+  TinyStatus status = renderer->compile (args, out_data, out_size, plugin_error);
+  tiny_watch_leave (owner->watch, before);
+  return status;
+}
+
+TinyStatus
+tiny_renderer_call_disassemble (const TinyRenderer *renderer,
+                                const void *data,
+                                uint64_t size,
+                                char **out_text,
+                                TinyPluginError *plugin_error)
+{
+  const TinyBackend *owner = get_owner (renderer);
+  if (owner->proxy.disassemble != NULL)
+    return owner->proxy.disassemble (owner->proxy.data, get_number (owner, renderer), data,
+                                     size, out_text, plugin_error);
+  const TinyWatchPlace before = tiny_watch_enter (owner->watch, "disassemble");
+  TinyStatus status = renderer->disassemble (data, size, out_text, plugin_error);
+  tiny_watch_leave (owner->watch, before);
+  return status;
+}
+
+TinyStatus
+tiny_renderer_call_claim (const TinyRenderer *renderer,
+                          const char *arch,
+                          const TinyOperation *operation,
+                          TinyClaim *out,
+                          TinyPluginError *plugin_error)
+{
+  const TinyBackend *owner = get_owner (renderer);
+  if (owner->proxy.claim != NULL)
+    return owner->proxy.claim (owner->proxy.data, get_number (owner, renderer), arch, operation,
+                               out, plugin_error);
+  const TinyWatchPlace before = tiny_watch_enter (owner->watch, "claim");
+  TinyStatus status = renderer->claim (arch, operation, out, plugin_error);
+  tiny_watch_leave (owner->watch, before);
   return status;
 }

@@ -34,9 +34,55 @@ G_DECLARE_FINAL_TYPE (TinyBackend, tiny_backend, TINY, BACKEND, GObject)
 TinyBackend *
 tiny_backend_new (const TinyPluginModule *module, const char *path, GError **error);
 
+/* What is called instead of a module's functions when they are elsewhere, such as in another process, each with
+ * @data; @renderer is the number of one. They serialise themselves. */
+typedef struct {
+  gpointer data;
+  void (*free) (gpointer data); /* with the backend */
+  TinyStatus (*scan) (gpointer data, TinyCandidate *out, uint32_t *n, TinyPluginError *error);
+  TinyStatus (*open) (gpointer data,
+                      const char *id,
+                      TinyPluginDevice **out,
+                      const TinyDeviceTable **out_table,
+                      TinyPluginError *error);
+  TinyStatus (*target) (
+      gpointer data, guint renderer, const char *arch, TinyTarget *out, TinyPluginError *error);
+  TinyStatus (*compile) (gpointer data,
+                         guint renderer,
+                         const TinyCompileArgs *args,
+                         void **out_data,
+                         uint64_t *out_size,
+                         TinyPluginError *error);
+  TinyStatus (*disassemble) (gpointer data,
+                             guint renderer,
+                             const void *code,
+                             uint64_t size,
+                             char **out_text,
+                             TinyPluginError *error);
+  TinyStatus (*claim) (gpointer data,
+                       guint renderer,
+                       const char *arch,
+                       const TinyOperation *operation,
+                       TinyClaim *out,
+                       TinyPluginError *error);
+} TinyModuleProxy;
+
+/* As tiny_backend_new() for a module that @module only describes: of its functions no more counts than which
+ * there are. @proxy is copied, and freed also on failure. */
+TinyBackend *tiny_backend_new_proxy (const TinyPluginModule *module,
+                                     const char *path,
+                                     const TinyModuleProxy *proxy,
+                                     GError **error);
+
+typedef struct TinyWatch TinyWatch;
+
 /* Opens a shared object and its module. The object stays loaded for the life of the process.
  * Errors as above, and %TINY_ERROR_PLUGIN if it cannot be loaded. */
 TinyBackend *tiny_backend_load (const char *path, GError **error);
+/* The same; @watch (nullable), which it takes, is told of every call. */
+TinyBackend *tiny_backend_load_watched (const char *path, TinyWatch *watch, GError **error);
+/* Or NULL. */
+TinyWatch *tiny_backend_get_watch (TinyBackend *self);
 
 TINY_API const char *tiny_backend_get_name (TinyBackend *self);
 TINY_API const char *tiny_backend_get_path (TinyBackend *self);

@@ -7,6 +7,7 @@
 
 #include "base/tiny-error.h"
 #include "device/device-private.h"
+#include "device/tiny-watch.h"
 
 enum { PROP_NAME = 1, PROP_TITLE, PROP_ARCH, PROP_BACKEND, PROP_LOST, N_PROPS };
 
@@ -36,43 +37,6 @@ tiny_device_fail_lost (TinyDevice *self, const char *what, GError **error)
 
 /* ---- opening ---- */
 static gboolean
-check_table (TinyDevice *self, GError **error)
-{
-  const TinyDeviceTable *table = &self->table;
-  const struct {
-    gboolean there;
-    const char *slot;
-  } required[] = {
-    { table->close != NULL, "close" },
-    { table->info != NULL, "info" },
-    { table->alloc != NULL, "alloc" },
-    { table->free != NULL, "free" },
-    { table->queue_create != NULL || table->queue_destroy == NULL, "queue_create" },
-    { table->queue_destroy != NULL || table->queue_create == NULL, "queue_destroy" },
-    { table->submit != NULL, "submit" },
-    { table->program_load != NULL, "program_load" },
-    { table->program_unload != NULL, "program_unload" },
-    { table->wait != NULL || table->reached == NULL, "wait" },
-    { table->reached != NULL || table->wait == NULL, "reached" },
-    { table->wait == NULL || table->queue_create != NULL, "queue_create" },
-  };
-  for (guint i = 0; i < G_N_ELEMENTS (required); i++)
-    if (!required[i].there) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                   "%s: the device table lacks the required slot %s", self->name,
-                   required[i].slot);
-      return FALSE;
-    }
-  if (table->flags != 0) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "%s: the device table has flags 0x%x, which this core does not know",
-                 self->name, table->flags);
-    return FALSE;
-  }
-  return TRUE;
-}
-
-static gboolean
 open_handle (TinyDevice *self, const char *id, GError **error)
 {
   TinyPluginError plugin_error;
@@ -83,16 +47,11 @@ open_handle (TinyDevice *self, const char *id, GError **error)
       = tiny_backend_open_device (self->backend, id ? id : "", &handle, &table, &plugin_error);
   if (!tiny_status_check (status, &plugin_error, self->name, "open", error))
     return FALSE;
-  if (!tiny_table_copy (&self->table, sizeof self->table, table,
-                        G_STRUCT_OFFSET (TinyDeviceTable, map),
-                        G_STRUCT_OFFSET (TinyDeviceTable, reserved),
-                        G_N_ELEMENTS (self->table.reserved), "the device table", error)) {
-    g_prefix_error (error, "%s: ", self->name);
-    return FALSE;
-  }
-  if (self->table.close != NULL)
-    self->handle = handle; /* from here on finalize closes it */
-  return check_table (self, error);
+  gboolean good = tiny_device_table_copy (&self->table, table, self->name, error);
+  if (good && tiny_backend_get_watch (self->backend) != NULL)
+    tiny_watch_device (tiny_backend_get_watch (self->backend), &handle, &self->table);
+  self->handle = handle; /* from here on finalize closes it, where it has a close() */
+  return good;
 }
 
 static gboolean
@@ -397,7 +356,7 @@ tiny_renderer_compile (const TinyRenderer *renderer,
   tiny_plugin_error_init (&plugin_error);
   void *data = NULL;
   uint64_t size = 0;
-  TinyStatus status = renderer->compile (args, &data, &size, &plugin_error);
+  TinyStatus status = tiny_renderer_call_compile (renderer, args, &data, &size, &plugin_error);
   if (!tiny_status_check (status, &plugin_error, name, "compile", error))
     return NULL;
   if (data == NULL && size != 0) {
@@ -443,8 +402,8 @@ tiny_device_claim (TinyDevice *self, const TinyOperation *operation, TinyClaim *
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   *out = (TinyClaim){ .struct_size = sizeof *out };
-  TinyStatus status
-      = get_claimer (self)->claim (get_claim_arch (self), operation, out, &plugin_error);
+  TinyStatus status = tiny_renderer_call_claim (get_claimer (self), get_claim_arch (self),
+                                                operation, out, &plugin_error);
   out->reason[sizeof out->reason - 1] = 0;
   if (status >= 0 && out->flags == 0 && out->verdict <= TINY_CLAIM_ACCEPTED)
     return;
@@ -493,7 +452,8 @@ tiny_device_disassemble (TinyDevice *self, GBytes *binary, GError **error)
   gsize size;
   const void *data = g_bytes_get_data (binary, &size);
   char *text = NULL;
-  TinyStatus status = self->renderer->disassemble (data, size, &text, &plugin_error);
+  TinyStatus status
+      = tiny_renderer_call_disassemble (self->renderer, data, size, &text, &plugin_error);
   if (!tiny_status_check (status, &plugin_error, self->name, "disassemble", error))
     return NULL;
   char *copy = text ? g_utf8_make_valid (text, -1) : g_strdup ("");

@@ -97,6 +97,56 @@ tiny_table_copy (void *to,
   return TRUE;
 }
 
+/* ---- devices ---- */
+static gboolean
+check_table (const TinyDeviceTable *table, const char *name, GError **error)
+{
+  const struct {
+    gboolean there;
+    const char *slot;
+  } required[] = {
+    { table->close != NULL, "close" },
+    { table->info != NULL, "info" },
+    { table->alloc != NULL, "alloc" },
+    { table->free != NULL, "free" },
+    { table->queue_create != NULL || table->queue_destroy == NULL, "queue_create" },
+    { table->queue_destroy != NULL || table->queue_create == NULL, "queue_destroy" },
+    { table->submit != NULL, "submit" },
+    { table->program_load != NULL, "program_load" },
+    { table->program_unload != NULL, "program_unload" },
+    { table->wait != NULL || table->reached == NULL, "wait" },
+    { table->reached != NULL || table->wait == NULL, "reached" },
+    { table->wait == NULL || table->queue_create != NULL, "queue_create" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (required); i++)
+    if (!required[i].there) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                   "%s: the device table lacks the required slot %s", name, required[i].slot);
+      return FALSE;
+    }
+  if (table->flags != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: the device table has flags 0x%x, which this core does not know", name,
+                 table->flags);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+gboolean
+tiny_device_table_copy (TinyDeviceTable *to,
+                        const TinyDeviceTable *from,
+                        const char *name,
+                        GError **error)
+{
+  if (tiny_table_copy (to, sizeof *to, from, G_STRUCT_OFFSET (TinyDeviceTable, map),
+                       G_STRUCT_OFFSET (TinyDeviceTable, reserved), G_N_ELEMENTS (to->reserved),
+                       "the device table", error))
+    return check_table (to, name, error);
+  g_prefix_error (error, "%s: ", name);
+  return FALSE;
+}
+
 /* ---- what plugins are given ---- */
 static void *
 host_alloc (uint64_t n_bytes)

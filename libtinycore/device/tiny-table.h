@@ -41,6 +41,12 @@ gboolean tiny_table_copy (void *to,
                           const char *what,
                           GError **error);
 
+/* Copies and checks a plugin's device table. Errors: %TINY_ERROR_PLUGIN, with @name before. */
+gboolean tiny_device_table_copy (TinyDeviceTable *to,
+                                 const TinyDeviceTable *from,
+                                 const char *name,
+                                 GError **error);
+
 /* What plugins are given. */
 const TinyHost *tiny_host_get (void);
 

@@ -73,7 +73,7 @@ load (TinyRegistry *self, const Writer *writer, TinyCodeTarget *out, GError **er
   const TinyScan *scan = tiny_registry_scan (self, writer->found, TRUE, error);
   if (scan == NULL || !tiny_scan_check_loaded (scan, writer->found, error))
     return FALSE;
-  TinyBackend *backend = tiny_registry_load (self, writer->found, error);
+  TinyBackend *backend = tiny_registry_load (self, writer->found, FALSE, error);
   if (backend == NULL)
     return FALSE;
   const TinyRenderer *renderer = tiny_backend_find_renderer (backend, writer->renderer);

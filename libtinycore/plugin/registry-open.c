@@ -18,6 +18,7 @@ typedef struct {
   char *arch;                    /* or NULL */
   char *suffix;                  /* of the canonical name: ":CLANG", "::x86_64" */
   gboolean is_beside;            /* a device of @code runs the kernels */
+  gboolean is_isolated;          /* in a process of its own */
 } Choice;
 
 static void
@@ -199,14 +200,14 @@ choose_foreign (TinyRegistry *self, const TinyDeviceTarget *target, Choice *out,
 }
 
 /* ---- a target ---- */
+/* MODE+ and ?KEY=VALUE. */
 static gboolean
-check_supported (const TinyDeviceTarget *target, GError **error)
+read_mode (const TinyDeviceTarget *target, Choice *out, GError **error)
 {
-  if (target->mode != NULL)
+  out->is_isolated = target->mode != NULL && g_ascii_strcasecmp (target->mode, "ISOLATED") == 0;
+  if (target->mode != NULL && !out->is_isolated)
     g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
-                 g_ascii_strcasecmp (target->mode, "ISOLATED") == 0
-                     ? "%s: devices in a process of their own (%s+) are not available"
-                     : "%s: there is no interface “%s”",
+                 "%s: there is no interface “%s” (the one mode there is: ISOLATED)",
                  target->text, target->mode);
   else if (target->options != NULL)
     g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
@@ -221,7 +222,7 @@ static gboolean
 choose (TinyRegistry *self, const TinyDeviceTarget *target, Choice *out, GError **error)
 {
   g_autofree char *reason = NULL;
-  if (!check_supported (target, error))
+  if (!read_mode (target, out, error))
     return FALSE;
   out->found = tiny_registry_find (self, target->name);
   if (out->found == NULL) {
@@ -247,9 +248,10 @@ choose (TinyRegistry *self, const TinyDeviceTarget *target, Choice *out, GError 
 static char *
 make_name (const Choice *choice, guint index)
 {
+  const char *mode = choice->is_isolated ? "ISOLATED+" : "";
   if (index == 0)
-    return g_strconcat (choice->found->name, choice->suffix, NULL);
-  return g_strdup_printf ("%s:%u%s", choice->found->name, index, choice->suffix);
+    return g_strconcat (mode, choice->found->name, choice->suffix, NULL);
+  return g_strdup_printf ("%s%s:%u%s", mode, choice->found->name, index, choice->suffix);
 }
 
 static TinyDevice *
@@ -304,8 +306,9 @@ open_index (TinyRegistry *self, const Choice *choice, guint index, GError **erro
     return NULL;
   }
   g_autofree char *id = g_strdup (info ? info->id : "");
-  TinyBackend *backend = tiny_registry_load (self, choice->found, error);
-  TinyBackend *code = backend ? tiny_registry_load (self, choice->code, error) : NULL;
+  TinyBackend *backend = tiny_registry_load (self, choice->found, choice->is_isolated, error);
+  TinyBackend *code
+      = backend ? tiny_registry_load (self, choice->code, choice->is_isolated, error) : NULL;
   g_autoptr (TinyDevice) runner = NULL;
   if (code != NULL && choice->is_beside && (runner = open_runner (self, choice, error)) == NULL)
     return NULL;

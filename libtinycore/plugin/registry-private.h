@@ -18,8 +18,9 @@ struct _TinyRegistry {
   GPtrArray *found;  /* of TinyFound, once discovered */
   GPtrArray *places; /* of TinyPlace: where that was */
   TinyScanCache *cache;
+  char *crashes;        /* the folder of notes of crashes, or NULL */
   GHashTable *scanned;  /* module paths that this very process has scanned */
-  GHashTable *backends; /* module path → TinyBackend, loaded in this process */
+  GHashTable *backends; /* [ISOLATED+]module path → TinyBackend, loaded here or in a worker */
   GHashTable *loaded;   /* module path → TinyScan, as it was when it was loaded */
   GHashTable *devices;  /* name → GWeakRef of TinyDevice */
 };
@@ -42,8 +43,11 @@ const TinyScan *tiny_registry_recall (TinyRegistry *self, const TinyFound *found
 gboolean tiny_scan_check_loaded (const TinyScan *scan, const TinyFound *found, GError **error);
 gboolean tiny_scan_check_devices (const TinyScan *scan, const TinyFound *found, GError **error);
 
-/* Loads a backend that was scanned, once (transfer none). */
-TinyBackend *tiny_registry_load (TinyRegistry *self, const TinyFound *found, GError **error);
+/* Loads a backend that was scanned, once (transfer none); with @isolated in a process of its own. */
+TinyBackend *tiny_registry_load (TinyRegistry *self,
+                                 const TinyFound *found,
+                                 gboolean isolated,
+                                 GError **error);
 
 /* What opening is to give. */
 typedef enum {

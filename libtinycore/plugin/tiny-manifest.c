@@ -11,7 +11,13 @@
 #include "plugin/tiny-json.h"
 #include "plugin/tiny-library.h"
 
-enum { FORMAT_VERSION = 1, MAX_TEXT = 256, DEFAULT_TIMEOUT_MS = 5000, MAX_TIMEOUT_MS = 60000 };
+enum {
+  FORMAT_VERSION = 1,
+  MAX_TEXT = 256,
+  DEFAULT_TIMEOUT_MS = 5000,
+  DEFAULT_CALL_TIMEOUT_MS = 120000,
+  MAX_TIMEOUT_MS = 60000
+};
 
 static const char *const classes[] = {
   [TINY_CLASS_CPU] = "cpu",
@@ -188,6 +194,9 @@ read_members (TinyManifest *self, JsonObject *object, GError **error)
   JsonObject *probe = tiny_json_get_object (object, "probe", error);
   self->timeout_ms = read_uint (probe, "timeout_ms", DEFAULT_TIMEOUT_MS, MAX_TIMEOUT_MS, error);
   self->timeout_ms = self->timeout_ms ? self->timeout_ms : DEFAULT_TIMEOUT_MS;
+  JsonObject *isolated = tiny_json_get_object (object, "isolated", error);
+  self->call_timeout_ms
+      = read_uint (isolated, "timeout_ms", DEFAULT_CALL_TIMEOUT_MS, G_MAXINT, error);
   self->probe_env = dup_texts (probe, "env", error);
   self->probe_files = dup_texts (probe, "files", error);
   read_exports (self, object, error);

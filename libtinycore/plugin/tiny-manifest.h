@@ -7,6 +7,7 @@
  *     "abi": 1, "abi_minor_min": 0, "class": "gpu", "renderers": ["PTX", "NVRTC"],
  *     "match": { "modalias": ["pci:v000010DE*"], "device_nodes": ["/dev/nvidia0"],
  *                "cpu_features": [] },
+ *     "isolated": { "timeout_ms": 120000 },
  *     "probe": { "timeout_ms": 5000, "env": ["CUDA_VISIBLE_DEVICES"], "files": ["/proc/…"] },
  *     "exports": { "ptx": { "renderer": "PTX", "form": "files", "folder": "export" } },
  *     "package": "libcuda1" }
@@ -39,6 +40,7 @@ typedef struct {
   char **renderers;
   char **modalias, **device_nodes, **cpu_features;
   guint timeout_ms;
+  guint call_timeout_ms; /* in a process of its own: of one call */
   char **probe_env, **probe_files;
   GPtrArray *exports; /* of TinyManifestExport */
 } TinyManifest;

@@ -12,8 +12,10 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "plugin/registry-private.h"
+#include "plugin/tiny-crash.h"
 #include "plugin/tiny-elf.h"
 #include "plugin/tiny-library.h"
+#include "plugin/tiny-worker.h"
 
 G_DEFINE_FINAL_TYPE (TinyRegistry, tiny_registry, G_TYPE_OBJECT)
 
@@ -56,6 +58,7 @@ tiny_registry_finalize (GObject *object)
   forget_found (self);
   g_ptr_array_unref (self->added);
   g_strfreev (self->folders);
+  g_free (self->crashes);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (tiny_registry_parent_class)->finalize (object);
 }
@@ -72,6 +75,7 @@ tiny_registry_new (const char *const *folders, const char *cache_dir)
   TinyRegistry *self = g_object_new (TINY_TYPE_REGISTRY, NULL);
   self->folders = g_strdupv ((char **) folders);
   self->cache = tiny_scan_cache_new (cache_dir);
+  self->crashes = cache_dir ? g_build_filename (cache_dir, "crashes", NULL) : NULL;
   return self;
 }
 
@@ -104,8 +108,10 @@ tiny_registry_retry (TinyRegistry *self, const char *name)
   g_mutex_lock (&self->lock);
   forget_found (self);
   const TinyFound *found = name ? tiny_registry_find (self, name) : NULL;
-  if (name == NULL || (found != NULL && found->manifest != NULL))
+  if (name == NULL || (found != NULL && found->manifest != NULL)) {
     tiny_scan_cache_forget (self->cache, found ? found->manifest : NULL);
+    tiny_crash_forget (self->crashes, found ? found->manifest : NULL);
+  }
   g_hash_table_remove_all (self->scanned);
   g_mutex_unlock (&self->lock);
 }
@@ -299,19 +305,42 @@ tiny_scan_check_devices (const TinyScan *scan, const TinyFound *found, GError **
   return fail (error, found, scan->code, scan->reason ? scan->reason : "it finds no device");
 }
 
-TinyBackend *
-tiny_registry_load (TinyRegistry *self, const TinyFound *found, GError **error)
+/* What a program before this one died of is not tried again in this. */
+static TinyBackend *
+load_suspect (const TinyFound *found, const TinyCrash *crash, GError **error)
 {
-  const char *module = found->manifest->module;
-  TinyBackend *backend = g_hash_table_lookup (self->backends, module);
+  g_autofree char *what = tiny_crash_to_string (crash);
+  g_warning (
+      "%s: %s, so it runs in a process of its own now, until its file changes or “tinycore "
+      "devices --retry” is given",
+      found->name, what);
+  return tiny_worker_load_backend (found->manifest, error);
+}
+
+TinyBackend *
+tiny_registry_load (TinyRegistry *self,
+                    const TinyFound *found,
+                    gboolean isolated,
+                    GError **error)
+{
+  const TinyManifest *manifest = found->manifest;
+  g_autofree char *key = g_strconcat (isolated ? "ISOLATED+" : "", manifest->module, NULL);
+  TinyBackend *backend = g_hash_table_lookup (self->backends, key);
   if (backend != NULL)
     return backend;
-  backend = tiny_backend_load (module, error);
+  g_autoptr (TinyCrash) crash = isolated ? NULL : tiny_crash_recall (self->crashes, manifest);
+  if (isolated)
+    backend = tiny_worker_load_backend (manifest, error);
+  else if (crash != NULL)
+    backend = load_suspect (found, crash, error);
+  else
+    backend = tiny_backend_load_watched (manifest->module,
+                                         tiny_crash_watch (self->crashes, manifest), error);
   const TinyScan *scan = backend ? tiny_registry_recall (self, found) : NULL;
+  if (scan != NULL && !g_hash_table_contains (self->loaded, manifest->module))
+    g_hash_table_insert (self->loaded, g_strdup (manifest->module), tiny_scan_copy (scan));
   if (backend != NULL)
-    g_hash_table_insert (self->backends, g_strdup (module), backend);
-  if (scan != NULL)
-    g_hash_table_insert (self->loaded, g_strdup (module), tiny_scan_copy (scan));
+    g_hash_table_insert (self->backends, g_steal_pointer (&key), backend);
   else
     g_prefix_error (error, "%s: ", found->name);
   return backend;
@@ -382,8 +411,21 @@ state_of (TinyError code)
   return code == TINY_ERROR_NO_DEVICE ? TINY_ENTRY_NO_HARDWARE : TINY_ENTRY_BROKEN;
 }
 
+/* A backend that works, but not in this process. */
+static char *
+explain_isolation (TinyRegistry *self, const TinyFound *found)
+{
+  g_autoptr (TinyCrash) crash = tiny_crash_recall (self->crashes, found->manifest);
+  g_autofree char *what = crash != NULL ? tiny_crash_to_string (crash) : NULL;
+  return what != NULL ? g_strdup_printf ("runs in a process of its own, as %s; until its file "
+                                         "changes or --retry is given",
+                                         what)
+                      : NULL;
+}
+
 static void
-add_device (GPtrArray *out, const TinyFound *found, const TinyScan *scan, guint i)
+add_device (
+    TinyRegistry *self, GPtrArray *out, const TinyFound *found, const TinyScan *scan, guint i)
 {
   const TinyScanDevice *device = scan->devices->pdata[i];
   if (device->error != NULL)
@@ -391,6 +433,8 @@ add_device (GPtrArray *out, const TinyFound *found, const TinyScan *scan, guint 
   else
     g_ptr_array_add (out, new_entry (found));
   TinyEntry *entry = out->pdata[out->len - 1];
+  if (device->error == NULL)
+    entry->reason = explain_isolation (self, found);
   entry->index = (int) i;
   g_strfreev (entry->renderers);
   entry->renderers = g_strdupv (scan->renderers);
@@ -440,7 +484,7 @@ add_found (TinyRegistry *self, GPtrArray *out, const TinyFound *found)
     add_failed (out, found, state_of ((TinyError) error->code), error->message);
   else
     for (guint i = 0; i < scan->devices->len; i++)
-      add_device (out, found, scan, i);
+      add_device (self, out, found, scan, i);
 }
 
 /* Ready ones first, then by class; within that as they were found. */

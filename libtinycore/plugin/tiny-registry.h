@@ -41,7 +41,7 @@ typedef struct {
   char *name; /* the backend's, "CUDA" */
   int index;  /* of the device, -1 where there is none */
   TinyEntryState state;
-  char *reason; /* why it is not ready, or NULL */
+  char *reason; /* why it is not ready, or runs in a process of its own though it is; or NULL */
   char *title;  /* of the device, for people */
   char *id;     /* stable over reboots */
   char *driver;

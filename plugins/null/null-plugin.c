@@ -69,6 +69,21 @@ map (TinyPluginDevice *device, TinyPluginBuffer *buffer, void **out, TinyPluginE
 }
 
 static TinyStatus
+import_host (TinyPluginDevice *device,
+             void *memory,
+             uint64_t n_bytes,
+             TinyPluginBuffer **out,
+             TinyPluginError *error)
+{
+  TinyPluginBuffer *buffer = calloc (1, sizeof *buffer);
+  if (buffer == NULL)
+    return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "out of host memory");
+  buffer->data = memory;
+  *out = buffer;
+  return TINY_STATUS_OK;
+}
+
+static TinyStatus
 run (const TinyCommand *command, TinyPluginError *error)
 {
   const TinySpan *dst = &command->dst, *src = &command->src;
@@ -134,6 +149,7 @@ static const TinyDeviceTable table = {
   .program_load = program_load,
   .program_unload = program_unload,
   .map = map,
+  .import_host = import_host,
 };
 
 /* ---- module ---- */

@@ -115,7 +115,7 @@ look (ConfRunning *self, int *out_status)
 
 /* ---- workers ---- */
 /* The subject's manifest first, caches of this run's own, and nothing that makes the core search,
- * print or record. */
+ * print or record, or isolate what crashed. */
 static char **
 make_environment (const ConfRunning *self)
 {
@@ -131,6 +131,7 @@ make_environment (const ConfRunning *self)
     out = g_environ_setenv (out, "TINY_PLUGIN_FILES", both, TRUE);
   }
   out = g_environ_setenv (out, "TINY_CACHE_DIR", self->folder, TRUE);
+  out = g_environ_setenv (out, "TINY_CRASH_NOTES", "0", TRUE);
   return g_environ_setenv (out, "DEV", self->wanted->device, TRUE);
 }
 

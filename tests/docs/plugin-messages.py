@@ -23,7 +23,7 @@ REQUESTS = {
     "unknown-renderer": ["CPU:NOPE"],
     "no-such-device": ["CPU:7"],
     "alternatives": ["NPU|REF:3"],
-    "unsupported": ["ISOLATED+CPU", "KFD+CPU", "CPU?cores=2"],
+    "unsupported": ["KFD+CPU", "CPU?cores=2"],
     "grammar": ["CPU|", "CPU:0:LLVM:x86_64:more"],
     "foreign": ["NULL:NOPE"],
 }

@@ -159,7 +159,7 @@ def spellings(box):
         "CPU:LLVM:x86_64:y": ["one field too many"],
         "NULL:CUDA:sm_90": ["“CUDA”", "LLVM"],
         "REF:LLVM": ["no renderer “LLVM”", "REF"],
-        "ISOLATED+CPU": ["ISOLATED"], "X+CPU": ["no interface “X”"],
+        "X+CPU": ["no interface “X”"],
         "CPU?a=b": ["no option “a=b”"],
         "CPU?a": ["key=value", "character 5"], ":": ["missing at character 1"],
         "CPU||REF": ["character 5"], "CPU:1-0": ["range"], "CPU:99999999": ["too large"],

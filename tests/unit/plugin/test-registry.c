@@ -194,7 +194,7 @@ static const struct {
   { "NULL:@x", TINY_ERROR_NO_DEVICE, "there is: NULL:0 (@null)" },
   { "NULL:NOPE", TINY_ERROR_NO_DEVICE, "no backend or renderer is called “NOPE”" },
   { "NULL:", TINY_ERROR_NO_DEVICE, "no other backend is usable for making code" },
-  { "ISOLATED+NULL", TINY_ERROR_UNSUPPORTED, "process of their own" },
+  { "KFD+NULL", TINY_ERROR_UNSUPPORTED, "there is no interface “KFD”" },
   { "USB+NULL", TINY_ERROR_UNSUPPORTED, "no interface “USB”" },
   { "NULL?a=b", TINY_ERROR_UNSUPPORTED, "no option “a=b”" },
   { "A|B", TINY_ERROR_NO_DEVICE, "“A”; there is no backend “B”; backends: NULL" },

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * worker-describe.h: what a module's tables hold beside functions, as bytes. */
+#pragma once
+
+#include <glib.h>
+
+#include "tiny-plugin.h"
+
+G_BEGIN_DECLS
+
+GByteArray *worker_description_write (const TinyPluginModule *module);
+/* Texts of what is filled belong to @bytes, the arrays to the caller. Functions that the module has are stubs.
+ * FALSE for bytes that are no description. */
+gboolean worker_description_read (GBytes *bytes,
+                                  TinyPluginModule *out,
+                                  TinyRenderer **out_renderers,
+                                  TinyDialect **out_dialects);
+
+G_END_DECLS
