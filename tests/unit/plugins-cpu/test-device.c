@@ -106,8 +106,8 @@ test_open_close (void)
   const TinyDeviceTable *table;
   g_assert_cmpint (h.module->open ("cpu:7", &device, &table, &error), ==,
                    TINY_STATUS_NO_DEVICE);
-  TinyCandidate candidates[2] = { { .struct_size = sizeof candidates[0] },
-                                  { .struct_size = sizeof candidates[0] } };
+  TinyCandidate candidates[2]
+      = { { .struct_size = sizeof candidates[0] }, { .struct_size = sizeof candidates[0] } };
   uint32_t n = 0;
   g_assert_cmpint (h.module->scan (NULL, &n, &error), ==, TINY_STATUS_OK);
   g_assert_cmpuint (n, ==, 1);
