@@ -400,9 +400,14 @@ run_host_memory (ConfTrial *trial, const ConfSubject *subject, const ConfCase *s
       guint8 *there = tiny_buffer_map (buffer);
       if (conf_check (trial, there != NULL,
                       "a buffer of %" G_GSIZE_FORMAT " bytes has no address", n)) {
-        conf_check (trial, memcmp (there, data, n) == 0, "what was uploaded is not there");
-        memset (there, 0x3c, n);
-        tiny_buffer_download (buffer, 0, data, n, &error);
+        if (tiny_buffer_begin_access (buffer, FALSE, 0, n, &error))
+          conf_check (trial, memcmp (there, data, n) == 0, "what was uploaded is not there");
+        if (error == NULL && tiny_buffer_begin_access (buffer, TRUE, 0, n, &error)) {
+          memset (there, 0x3c, n);
+          tiny_buffer_end_access (buffer, TRUE, 0, n, &error);
+        }
+        if (error == NULL)
+          tiny_buffer_download (buffer, 0, data, n, &error);
         conf_check (trial, data[0] == 0x3c && data[n - 1] == 0x3c,
                     "what was written at the address does not come down");
       }
