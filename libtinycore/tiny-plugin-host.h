@@ -17,8 +17,9 @@ TINY_KIT TinyStatus
 tiny_make_file (char path[64], const void *data, size_t size, TinyPluginError *error)
 {
   const char *folder = getenv ("TMPDIR");
-  snprintf (path, 64, "%.40s/tiny-XXXXXX",
-            folder != NULL && folder[0] == '/' ? folder : "/tmp");
+  const int is_usable = folder != NULL && folder[0] == '/' && strlen (folder) <= 40
+                        && strchr (folder, '\'') == NULL; /* path is quoted in command lines */
+  snprintf (path, 64, "%s/tiny-XXXXXX", is_usable ? folder : "/tmp");
   const int fd = mkstemp (path);
   size_t n = 0;
   for (ssize_t now = 1; fd >= 0 && n < size && now > 0; n += now > 0 ? (size_t) now : 0)

@@ -84,7 +84,7 @@ import_host (TinyPluginDevice *device,
 }
 
 static TinyStatus
-run (const TinyCommand *command, TinyPluginError *error)
+run (void *context, const TinyCommand *command, TinyPluginError *error)
 {
   const TinySpan *dst = &command->dst, *src = &command->src;
   switch (command->type) {
@@ -110,17 +110,7 @@ submit (TinyPluginDevice *device,
         const TinySubmit *work,
         TinyPluginError *error)
 {
-  TINY_TRY (TINY_CHECK_IN (work, 0, error));
-  const char *at = (const char *) work->commands;
-  for (uint32_t i = 0; i < work->n_commands; i++) {
-    const TinyCommand *command = (const TinyCommand *) at;
-    TINY_TRY (TINY_CHECK_IN (command, TINY_COMMAND_OVERLAPS, error));
-    TINY_TRY (run (command, error));
-    if (work->out_ns != NULL)
-      work->out_ns[i] = 0;
-    at += command->struct_size; /* a newer core's commands are longer */
-  }
-  return TINY_STATUS_OK;
+  return tiny_submit_each (work, run, device, error);
 }
 
 static TinyStatus

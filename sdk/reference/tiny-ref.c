@@ -14,7 +14,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
 TINY_PLUGIN_NOTE (0);
 
@@ -131,12 +130,15 @@ copy (const TinyCommand *command, TinyPluginError *error)
   return TINY_STATUS_OK;
 }
 
-static uint64_t
-now_ns (void)
+static TinyStatus
+run (void *context, const TinyCommand *command, TinyPluginError *error)
 {
-  struct timespec time;
-  timespec_get (&time, TIME_UTC);
-  return (uint64_t) time.tv_sec * 1000000000u + (uint64_t) time.tv_nsec;
+  if (command->type == TINY_COMMAND_DISPATCH)
+    return ref_dispatch (command, error);
+  if (command->type >= TINY_COMMAND_UPLOAD && command->type <= TINY_COMMAND_COPY)
+    return copy (command, error);
+  return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "a command of the unknown type %u",
+                    command->type);
 }
 
 static TinyStatus
@@ -145,28 +147,7 @@ device_submit (TinyPluginDevice *device,
                const TinySubmit *submit,
                TinyPluginError *error)
 {
-  TINY_TRY (TINY_CHECK_IN (submit, 0, error));
-  /* A newer core's commands may be longer than ours: step by their own size. */
-  const char *at = (const char *) submit->commands;
-  for (uint32_t i = 0; i < submit->n_commands; i++) {
-    const TinyCommand *command = (const TinyCommand *) at;
-    TINY_TRY (TINY_CHECK_IN (command, TINY_COMMAND_OVERLAPS, error));
-    uint64_t start = now_ns ();
-    TinyStatus status;
-    if (command->type == TINY_COMMAND_DISPATCH)
-      status = ref_dispatch (command, error);
-    else if (command->type >= TINY_COMMAND_UPLOAD && command->type <= TINY_COMMAND_COPY)
-      status = copy (command, error);
-    else
-      status = tiny_fail (error, TINY_STATUS_UNSUPPORTED, "command %u is of unknown type %u", i,
-                          command->type);
-    if (status != TINY_STATUS_OK)
-      return status;
-    if (submit->out_ns != NULL)
-      submit->out_ns[i] = now_ns () - start;
-    at += command->struct_size;
-  }
-  return TINY_STATUS_OK;
+  return tiny_submit_each (submit, run, device, error);
 }
 
 static TinyStatus

@@ -252,6 +252,16 @@ test_command (void)
   g_assert_cmpint (tiny_compile_by_command (&host, "true", &args, &data, &size, &error), ==,
                    TINY_STATUS_INTERNAL);
   g_assert_nonnull (strstr (error.text, folder));
+  /* A folder that cannot stand in a command line, or in a path of 64 bytes, is not used. */
+  static const char *const odd[]
+      = { "/it's", "relative", "/a-folder-whose-name-would-have-to-be-cut-short" };
+  for (guint i = 0; i < G_N_ELEMENTS (odd); i++) {
+    g_autofree void *copy = NULL;
+    g_setenv ("TMPDIR", odd[i], TRUE);
+    g_assert_cmpint (
+        tiny_compile_by_command (&host, "cat $in >$out", &args, &copy, &size, &error), ==,
+        TINY_STATUS_OK);
+  }
   g_unsetenv ("TMPDIR");
 }
 
