@@ -41,25 +41,17 @@ def main():
     if program is None:
         print(f"skipped: there is no clang-format {MAJOR}")
         return 77
-    found, n = [], 0
-    for path in tree.files(root):
-        if path.suffix not in (".c", ".h"):
-            continue
-        n += 1
-        old = path.read_bytes()
-        new = subprocess.run([program, "--style=file", f"--assume-filename={path}"], input=old,
-                             stdout=subprocess.PIPE, check=True).stdout
-        name = str(path.relative_to(root))
-        if name in BY_HAND:
-            if old == new:
-                found.append(f"check-format.py: {name} needs no exception any more")
-            continue
-        if old == new:
-            continue
-        found.append(f"{name}: run clang-format -i on it")
-        if fix:
-            path.write_bytes(new)
-    return tree.report("format", found, n, 200)
+    names = [str(path.relative_to(root)) for path in tree.files(root) if path.suffix in (".c", ".h")]
+    # One process for all: starting it takes longer than a file.
+    said = subprocess.run([program, "--style=file", "--dry-run", *names], cwd=root, check=True, text=True,
+                          stderr=subprocess.PIPE).stderr
+    wrong = set(re.findall(r"^([^\s:][^:\n]*):\d+:\d+: warning: code should be clang-formatted", said, flags=re.M))
+    found = [f"check-format.py: {name} needs no exception any more" for name in BY_HAND if name not in wrong]
+    wrong = sorted(wrong - BY_HAND.keys())
+    found += [f"{name}: run clang-format -i on it" for name in wrong]
+    if fix and wrong:
+        subprocess.run([program, "--style=file", "-i", *wrong], cwd=root, check=True)
+    return tree.report("format", found, len(names), 200)
 
 
 sys.exit(main())
