@@ -223,42 +223,51 @@ read_manifest (const char *path, JsonNode *root, GError **error)
   return NULL;
 }
 
-/* Every member that read_members() reads; "" are those of the root. */
+/* Every member that read_members() reads. */
 static const struct {
-  const char *object, *keys[16];
-} known[] = {
-  { "",
-    { "format_version", "name", "vendor", "version", "license", "package", "module", "abi",
-      "abi_minor_min", "class", "renderers", "match", "probe", "exports" } },
-  { "match", { "modalias", "device_nodes", "cpu_features" } },
-  { "probe", { "timeout_ms", "env", "files" } },
-  { "exports", { "renderer", "form", "folder" } },
+  const char *object, *key;
+} members[] = {
+#define TINY_MEMBER(object, key, type, otherwise, meaning) { object, key },
+#include "plugin/manifest-members.def"
+#undef TINY_MEMBER
 };
 
-static void
-add_unknown (JsonObject *object, const char *const *keys, const char *prefix, GPtrArray *out)
+static gboolean
+is_known (const char *object, const char *key)
 {
-  g_autoptr (GList) members = json_object_get_members (object);
-  for (GList *at = members; at != NULL; at = at->next)
-    if (!g_strv_contains (keys, at->data))
-      g_ptr_array_add (out, g_strconcat (prefix, prefix[0] ? "." : "", at->data, NULL));
+  for (guint i = 0; i < G_N_ELEMENTS (members); i++)
+    if (g_str_equal (members[i].object, object) && g_str_equal (members[i].key, key))
+      return TRUE;
+  return FALSE;
+}
+
+/* @name is the member that @object is of, or "". */
+static void
+add_unknown (JsonObject *object, const char *name, GPtrArray *out)
+{
+  g_autoptr (GList) keys = json_object_get_members (object);
+  for (GList *at = keys; at != NULL; at = at->next) {
+    const char *key = at->data;
+    JsonNode *value = json_object_get_member (object, key);
+    JsonObject *inner = JSON_NODE_HOLDS_OBJECT (value) ? json_node_get_object (value) : NULL;
+    gboolean by_name = g_str_equal (key, "exports"); /* its members are the exports' names */
+    g_autoptr (GList) exports = inner && by_name ? json_object_get_values (inner) : NULL;
+    if (!is_known (name, key))
+      g_ptr_array_add (out, g_strconcat (name, name[0] ? "." : "", key, NULL));
+    else if (inner != NULL && !by_name)
+      add_unknown (inner, key, out);
+    else
+      for (GList *export = exports; export != NULL; export = export->next)
+        if (JSON_NODE_HOLDS_OBJECT ((JsonNode *) export->data))
+          add_unknown (json_node_get_object (export->data), key, out);
+  }
 }
 
 GPtrArray *
 tiny_manifest_find_unknown (JsonObject *root)
 {
   GPtrArray *out = g_ptr_array_new_with_free_func (g_free);
-  for (guint i = 0; i < G_N_ELEMENTS (known); i++) {
-    const char *name = known[i].object;
-    JsonObject *object = name[0] ? tiny_json_get_object (root, name, NULL) : root;
-    gboolean by_name = g_str_equal (name, "exports"); /* its members are the exports' names */
-    g_autoptr (GList) entries = object && by_name ? json_object_get_values (object) : NULL;
-    if (object != NULL && !by_name)
-      add_unknown (object, known[i].keys, name, out);
-    for (GList *at = entries; at != NULL; at = at->next)
-      if (JSON_NODE_HOLDS_OBJECT ((JsonNode *) at->data))
-        add_unknown (json_node_get_object (at->data), known[i].keys, name, out);
-  }
+  add_unknown (root, "", out);
   return out;
 }
 

@@ -2,20 +2,7 @@
  *
  * tiny-manifest.h: what a backend's package says of it, read before anything of it is loaded.
  *
- *   { "format_version": 1, "name": "CUDA", "vendor": …, "version": …, "license": …,
- *     "module": "../../../lib/tinycore-1.0/plugins/tiny-cuda.so",      relative to this file
- *     "abi": 1, "abi_minor_min": 0, "class": "gpu", "renderers": ["PTX", "NVRTC"],
- *     "match": { "modalias": ["pci:v000010DE*"], "device_nodes": ["/dev/nvidia0"],
- *                "cpu_features": [] },
- *     "isolated": { "timeout_ms": 120000 },
- *     "probe": { "timeout_ms": 5000, "env": ["CUDA_VISIBLE_DEVICES"], "files": ["/proc/…"] },
- *     "exports": { "ptx": { "renderer": "PTX", "form": "files", "folder": "export" } },
- *     "package": "libcuda1" }
- *
- * Required: format_version, name, module, abi. Unknown keys are ignored.
- *
- * An export is a target of `tinycore export`: a renderer with a dialect, the form in which kernels
- * are written ("files" or "c"; docs/export.md says what each asks of the renderer), and a folder, relative to this file, whose files go with them. */
+ * manifest-members.def has its members; what is there besides is ignored. */
 #pragma once
 
 #include <json-glib/json-glib.h>

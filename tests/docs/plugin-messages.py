@@ -75,6 +75,18 @@ class Stage:
         print(f"<!-- generated: {block} -->\n```text\n{text.rstrip()}\n```\n")
 
 
+def show_manifest():
+    """The table of members, from the one that the core is built with."""
+    table = pathlib.Path(__file__).parents[2] / "libtinycore/plugin/manifest-members.def"
+    rows = re.findall(r'^TINY_MEMBER \("(.*?)",\s*"(.*?)",\s*"(.*?)",\s*(NULL|"(.*?)"),\s*"(.*)"\)$', table.read_text(), re.M)
+    print("<!-- generated: manifest -->\n| member | JSON | where it is left out | meaning |\n|---|---|---|---|")
+    for parent, key, kind, word, otherwise, meaning in rows:
+        name = {"": key, "exports": f"exports.NAME.{key}"}.get(parent, f"{parent}.{key}")
+        kind = "list of texts" if kind == "texts" else kind
+        print(f"| `{name}` | {kind} | {'it has to be there' if word == 'NULL' else otherwise} | {meaning} |")
+    print()
+
+
 def show_requests(stage):
     good = stage.folder / "good"
     good.mkdir()
@@ -119,6 +131,7 @@ def main():
             return 77
     with tempfile.TemporaryDirectory() as folder:
         stage = Stage(sys.argv[1:4], folder)
+        show_manifest()
         show_requests(stage)
         show_states(stage)
     return 0

@@ -128,41 +128,40 @@ test_library (Fixture *fixture, gconstpointer unused)
 static void
 test_members (void)
 {
-  static const char *const members[] = { "\"format_version\": [[]]",
-                                         "\"name\": [[]]",
-                                         "\"vendor\": [[]]",
-                                         "\"version\": [[]]",
-                                         "\"license\": [[]]",
-                                         "\"package\": [[]]",
-                                         "\"module\": [[]]",
-                                         "\"abi\": [[]]",
-                                         "\"abi_minor_min\": [[]]",
-                                         "\"class\": [[]]",
-                                         "\"renderers\": 1",
-                                         "\"match\": 1",
-                                         "\"probe\": 1",
-                                         "\"exports\": 1",
-                                         "\"match\": {\"modalias\": 1}",
-                                         "\"match\": {\"device_nodes\": 1}",
-                                         "\"match\": {\"cpu_features\": 1}",
-                                         "\"probe\": {\"timeout_ms\": [[]]}",
-                                         "\"probe\": {\"env\": 1}",
-                                         "\"probe\": {\"files\": 1}",
-                                         "\"exports\": {\"a\": {\"renderer\": 1}}",
-                                         "\"exports\": {\"a\": {\"form\": 1}}",
-                                         "\"exports\": {\"a\": {\"folder\": 1}}" };
+  static const struct {
+    const char *object, *key, *type;
+  } members[] = {
+#define TINY_MEMBER(object, key, type, otherwise, meaning) { object, key, type },
+#include "plugin/manifest-members.def"
+#undef TINY_MEMBER
+  };
   for (guint i = 0; i < G_N_ELEMENTS (members); i++) {
-    g_autofree char *text
-        = g_strdup_printf ("{%s%s}", members[i], i == 0 ? "" : ", \"format_version\": 1");
+    const char *object = members[i].object, *key = members[i].key;
+    gboolean is_list = strcmp (members[i].type, "texts") == 0;
+    g_autofree char *wrong = g_strdup_printf ("\"%s\": %s", key, is_list ? "1" : "[[]]");
+    g_autofree char *inside = g_strdup_printf (
+        strcmp (object, "exports") == 0 ? "\"%s\": {\"a\": {%s}}" : "\"%s\": {%s}", object,
+        wrong);
+    g_autofree char *text = g_strdup_printf ("{%s%s}", object[0] ? inside : wrong,
+                                             i == 0 ? "" : ", \"format_version\": 1");
     g_autoptr (GError) error = NULL;
     g_autoptr (JsonNode) root = json_from_string (text, &error);
     g_assert_no_error (error);
     g_autoptr (GPtrArray) unknown = tiny_manifest_find_unknown (json_node_get_object (root));
     g_assert_cmpuint (unknown->len, ==, 0);
     g_assert_null (tiny_manifest_parse ("/a.json", text, -1, &error));
-    g_test_message ("%s: %s", members[i], error->message);
+    g_test_message ("%s: %s", text, error->message);
     g_assert_true (strstr (error->message, "is not") != NULL);
   }
+  static const char all[] = "{\"modalais\": 1, \"match\": {\"modalais\": 1, \"modalias\": []},"
+                            " \"exports\": {\"a\": {\"from\": 1}}, \"isolated\": {\"env\": 1}}";
+  g_autoptr (JsonNode) root = json_from_string (all, NULL);
+  g_autoptr (GPtrArray) unknown = tiny_manifest_find_unknown (json_node_get_object (root));
+  static const char *const wanted[]
+      = { "modalais", "match.modalais", "exports.from", "isolated.env" };
+  g_assert_cmpuint (unknown->len, ==, G_N_ELEMENTS (wanted));
+  for (guint i = 0; i < unknown->len; i++)
+    g_assert_cmpstr (unknown->pdata[i], ==, wanted[i]);
 }
 
 int
