@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tiny-error.h"
 #include "plugin/tiny-abi-check.h"
+#include "plugin/tiny-elf.h"
 #include "tools/commands.h"
 
 static void
@@ -21,13 +23,45 @@ print_json (const TinyAbiFinding *finding)
   tinycore_print_json (builder);
 }
 
+/* What was not looked at is told in one line at the end. */
 static void
 print_text (const TinyAbiFinding *finding)
 {
+  if (finding->state == TINY_ABI_UNKNOWN)
+    return;
   printf ("%-8s %-12s %s\n", tiny_abi_state_to_string (finding->state), finding->check,
           finding->text);
   if (finding->hint != NULL)
     printf ("%-8s %-12s → %s\n", "", "", finding->hint);
+}
+
+static void
+print_findings (const GPtrArray *findings, gboolean json)
+{
+  guint n_unknown = 0;
+  for (guint i = 0; i < findings->len; i++) {
+    n_unknown += ((const TinyAbiFinding *) findings->pdata[i])->state == TINY_ABI_UNKNOWN;
+    if (json)
+      print_json (findings->pdata[i]);
+    else
+      print_text (findings->pdata[i]);
+  }
+  if (n_unknown > 0 && !json)
+    printf ("%-8s %-12s the %u other checks were not made, see “file”\n", "unknown", "",
+            n_unknown);
+}
+
+/* A path that is mistaken is one mistake and not one for each check. */
+static gboolean
+check_is_elf (const char *path)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyElf) elf = tiny_elf_open (path, &error);
+  if (!g_error_matches (error, TINY_ERROR, TINY_ERROR_IO)
+      && !g_error_matches (error, TINY_ERROR, TINY_ERROR_FORMAT))
+    return TRUE;
+  g_printerr ("tinycore abi-check: %s: %s\n", path, error->message);
+  return FALSE;
 }
 
 int
@@ -50,11 +84,9 @@ tinycore_abi_check (int argc, char **argv)
     g_printerr ("usage: tinycore abi-check FILE.so [--manifest FILE] [--json]\n");
     return EXIT_USAGE;
   }
+  if (!check_is_elf (argv[1]))
+    return EXIT_FAILED;
   g_autoptr (GPtrArray) findings = tiny_abi_check (argv[1], manifest);
-  for (guint i = 0; i < findings->len; i++)
-    if (json)
-      print_json (findings->pdata[i]);
-    else
-      print_text (findings->pdata[i]);
+  print_findings (findings, json);
   return tiny_abi_is_good (findings) ? 0 : EXIT_FAILED;
 }

@@ -203,7 +203,7 @@ check_abi (const char *module, const char *manifest, GPtrArray *notes, GError **
   return good;
 }
 
-/* A certificate is of one binary, which it names by its build-id. */
+/* A certificate is of one binary, which its subject names by its build-id. */
 static gboolean
 check_certificate (const Bundle *bundle, const char *module, GPtrArray *notes, GError **error)
 {
@@ -222,9 +222,22 @@ check_certificate (const Bundle *bundle, const char *module, GPtrArray *notes, G
   g_autoptr (TinyElf) elf = tiny_elf_open (module, error);
   g_autofree char *id = elf ? tiny_elf_read_build_id (elf) : NULL;
   g_autoptr (GError) wrong = NULL;
-  const char *its = tiny_json_get_text (json_node_get_object (root), "build_id", &wrong);
-  if (its != NULL && id != NULL && g_ascii_strcasecmp (its, id) == 0)
+  JsonObject *certificate = json_node_get_object (root);
+  const char *format = tiny_json_get_text (certificate, "format", &wrong);
+  JsonObject *subject = tiny_json_get_object (certificate, "subject", &wrong);
+  const char *its = tiny_json_get_text (subject, "build_id", &wrong);
+  const char *level = tiny_json_get_text (certificate, "certified", &wrong);
+  if (format == NULL || !g_str_has_prefix (format, "tinycore-conformance ")) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "%s is no certificate: tinycore conformance --json writes one",
+                 bundle->certificate_name);
+    return FALSE;
+  }
+  if (its != NULL && id != NULL && g_ascii_strcasecmp (its, id) == 0) {
+    if (level == NULL || g_str_equal (level, "none"))
+      g_ptr_array_add (notes, g_strdup ("its certificate is of a run that reached no level"));
     return TRUE;
+  }
   g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
                "its certificate %s is for another binary: build-id %s, the module's is %s",
                bundle->certificate_name, its ? its : "not said", id ? id : "none");

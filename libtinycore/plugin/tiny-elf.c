@@ -79,8 +79,11 @@ static gboolean
 read_head (TinyElf *self, GError **error)
 {
   char magic[SELFMAG];
-  if (!read_at (self, 0, magic, SELFMAG) || memcmp (magic, ELFMAG, SELFMAG) != 0)
-    return refuse (error, "not a shared object: it does not begin as an ELF file does");
+  if (!read_at (self, 0, magic, SELFMAG) || memcmp (magic, ELFMAG, SELFMAG) != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "not a shared object: it %s",
+                 self->size == 0 ? "is empty" : "does not begin as an ELF file does");
+    return FALSE;
+  }
   if (!read_at (self, 0, &self->head, sizeof self->head))
     return refuse (error, "truncated: the ELF header is not complete");
   return TRUE;
@@ -438,7 +441,9 @@ open_file (TinyElf *self, GError **error)
     return FALSE;
   }
   if (!S_ISREG (info.st_mode)) {
-    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, "there is no such file");
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO,
+                         S_ISDIR (info.st_mode) ? "it is a folder, not a shared object"
+                                                : "it is no file");
     return FALSE;
   }
   self->size = (guint64) info.st_size;

@@ -45,7 +45,8 @@ typedef struct {
   GPtrArray *versions; /* of const char *: versions it has */
 } TinyElf;
 
-/* Errors: %TINY_ERROR_PLUGIN and %TINY_ERROR_IO, each saying what was found; the path is not in it. */
+/* Errors, each saying what was found without the path: %TINY_ERROR_IO there is no file that can be read,
+ * %TINY_ERROR_FORMAT it is something else than ELF, %TINY_ERROR_PLUGIN it is no shared object for this machine, or damaged. */
 TinyElf *tiny_elf_open (const char *path, GError **error);
 gboolean tiny_elf_read_symbols (TinyElf *self, GError **error);
 void tiny_elf_close (TinyElf *self);
@@ -87,7 +88,7 @@ gboolean tiny_elf_check_note (const TinyElf *self, gboolean *out_has_note, GErro
 
 /* Whether @path is a shared object for this machine that exports this ABI's entry symbol, was built
  * without a sanitizer that this program lacks, and, where it has a note, speaks an ABI that this core serves.
- * Errors: %TINY_ERROR_PLUGIN, %TINY_ERROR_ABI, %TINY_ERROR_IO, each saying what was found. */
+ * Errors: those of tiny_elf_open() and %TINY_ERROR_ABI, each saying what was found. */
 gboolean tiny_elf_check (const char *path, GError **error);
 
 G_END_DECLS

@@ -195,14 +195,24 @@ def manifests(box):
 def no_plugins(box):
     with open(compile_c(box, "p/tiny-good.so", "-s"), "rb") as file:
         module = file.read()
-    kinds = {"text": b"#!/bin/sh\n", "empty": b"", "head": module[:40], "cut": module[:-200],
+    kinds = {"head": module[:40], "cut": module[:-200],
              "machine": module[:18] + b"\x08\0" + module[20:], "executable": module[:16] + b"\2" + module[17:]}
     for name, content in kinds.items():
         found = findings(box, box.write(f"{name}.so", content), status=1)
         note(f"{name}: {found['file']['text']}")
         check(found["file"]["state"] == "failed" and found["symbols"]["state"] == "unknown", found)
-    for path, part in ((box.path("gone.so"), "no such file"), (box.root, "no such file"), ("/dev/zero", "no such file")):
-        check(part in findings(box, path, status=1)["file"]["text"], path)
+        text = box.run("abi-check", box.path(f"{name}.so")).out
+        check(text.count("unknown") == 1 and "other checks were not made" in text, text)
+    closed = box.write("closed.so", module)
+    os.chmod(closed, 0)
+    for path, part in ((box.path("gone.so"), "there is no such file"), (box.root, "it is a folder"), ("/dev/zero", "it is no file"),
+                       (box.write("empty.so", ""), "it is empty"), (box.write("text.so", "#!/bin/sh\n"), "not begin as an ELF"),
+                       (closed, "Permission denied")):
+        # One line says it, whether for people or programs.
+        before = ["setpriv", "--reuid", "65534", "--clear-groups"] if path == closed and os.geteuid() == 0 else ()
+        for arguments in [], ["--json"]:
+            result = box.run("abi-check", path, *arguments, before=before).refused(f"tinycore abi-check: {path}: ", part)
+            check(result.out == "" and result.err.count("\n") == 1, result)
 
 
 main()

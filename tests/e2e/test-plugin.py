@@ -46,6 +46,10 @@ def good_members(**changes):
     return [("ref.json", json.dumps({**manifest, **changes}).encode()), ("tiny-ref.so", module)]
 
 
+def certificate_of(build_id):
+    return {"format": "tinycore-conformance 1", "subject": {"build_id": build_id}, "certified": "core"}
+
+
 def env(box):
     return {"XDG_DATA_HOME": box.path("data"), "XDG_DATA_DIRS": box.path("system"), "TINY_PLUGIN_PATH": None}
 
@@ -72,7 +76,7 @@ def life(box):
     box.write("src/ref.json", json.dumps({**manifest, "exports": {"w": {"renderer": "REF", "form": "files", "folder": "web"}}}))
     found = [p for p in (json.loads(line) for line in box.run("inspect", box.path("src/tiny-ref.so"), "--json").good()
                          .out.splitlines()) if p["part"] == "file"][0]
-    certificate = box.write("src/made.json", json.dumps({"build_id": found["build_id"], "level": "core"}))
+    certificate = box.write("src/made.json", json.dumps(certificate_of(found["build_id"])))
     for end in ("tar.gz", "tar.zst", "tar.xz", "tar", "zip"):
         output = box.path(f"ref.{end}")
         said = plugin(box, "bundle", box.path("src/ref.json"), "--output", output, "--certificate", certificate).quiet()
@@ -160,14 +164,16 @@ def hostile(box):
         "bad manifest": ([("ref.json", b"{"), good[1]], "ref.json: not JSON"),
         "name": (good_members(name="../x"), "“name” is “../x”"),
         "abi": (good_members(abi=2), "plugin ABI 2"),
-        "other binary": ([*good, ("ref.cert.json", b'{"build_id": "00"}')], "is for another binary: build-id 00"),
+        "other binary": ([*good, ("ref.cert.json", json.dumps(certificate_of("00")).encode())], "is for another binary: build-id 00"),
+        "no binary": ([*good, ("ref.cert.json", json.dumps({**certificate_of("00"), "subject": None}).encode())], "build-id not said"),
+        "something": ([*good, ("ref.cert.json", b'{"build_id": "00"}')], "ref.cert.json is no certificate"),
         "certificate": ([*good, ("ref.cert.json", b"[]")], "ref.cert.json: not a JSON object"),
         "no plugin": ([good[0], ("tiny-ref.so", b"text")], "does not begin as an ELF file"),
         "cut plugin": ([good[0], ("tiny-ref.so", module[:5000])], "truncated"),
         "disagrees": (good_members(version="77.1"), "“77.1”, which is nowhere in the file"),
     }
     for name, (members, part) in rows.items():
-        if SANITIZED and name in ("other binary", "certificate"):
+        if SANITIZED and name in ("other binary", "no binary", "something", "certificate"):
             continue  # abi-check comes first
         result = plugin(box, "install", archive(box, "bad.tar.gz", members))
         note(result.err.strip()[:200])

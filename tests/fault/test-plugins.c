@@ -359,14 +359,14 @@ test_files (Fixture *fixture, gconstpointer unused)
     const char *name, *reason;
   } cases[] = {
     { "text", "does not begin as an ELF file" },
-    { "empty", "does not begin as an ELF file" },
+    { "empty", "not a shared object: it is empty" },
     { "head", "truncated" },
     { "half", "truncated" },
     { "machine", "this program is" },
     { "bits", "(32-bit)" },
     { "executable", "not a shared object" },
     { "missing", "is not there" },
-    { "folder", "there is no such file" },
+    { "folder", "it is a folder, not a shared object" },
     { "writable", "chmod go-w" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {

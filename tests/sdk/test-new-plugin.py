@@ -65,11 +65,35 @@ def installed(box):
     prefix.call("meson", "install", "-C", build, "--quiet", env=env)
     check("1 kernel" in prefix.call("tinycore", "bench", "matmul:64", env={**env, "DEV": "ACME"}))
     new = [path for path in sorted(prefix.root.rglob("*")) if path not in before]
+    text = prefix.call("tinycore", "abi-check", next(path for path in new if path.suffix == ".so"), env=env)
+    check(not re.search("^(warning|failed|unknown)", text, re.M), text)
     check(sorted(p.name for p in new) == ["acme.json", "tiny-acme.so"], new)
     for path in new:
         path.unlink()
     text = prefix.call("tinycore", "bench", "matmul:64", env={**env, "DEV": "ACME"}, status=1)
     check("no backend “ACME”" in text, text)
+    check_bundle(prefix, {**env, "XDG_DATA_HOME": box.path("data")}, build, box)
+
+
+def check_bundle(prefix, env, build, box):
+    """The generated plugin with the certificate that the suite gives it, as users get it and are rid of it."""
+    run = ("conformance", build / "tiny-acme.so", "--manifest", build / "uninstalled.json", "--json")
+    prefix.call("tinycore", *run, box.path("part.json"), "--filter", "memory/zero", "--filter", "exec/add/f32/1", env=env)
+    bundle = ("plugin", "bundle", build / "uninstalled.json", "--output", box.path("acme.tar.gz"), "--certificate")
+    prefix.call("tinycore", *bundle, box.path("part.json"), env=env)
+    text = prefix.call("tinycore", "plugin", "install", box.path("acme.tar.gz"), env=env)
+    check("a run that reached no level" in text, text) # of a part of the cases
+    listed = [json.loads(line) for line in prefix.call("tinycore", "plugin", "list", "--json", env=env).splitlines()]
+    check([line["name"] for line in listed] == ["ACME"], listed)
+    kept = json.loads(pathlib.Path(listed[0]["certificate"]).read_text())
+    check(kept == json.loads(pathlib.Path(box.path("part.json")).read_text()), kept)
+    check("1 kernel" in prefix.call("tinycore", "bench", "matmul:64", env={**env, "DEV": "ACME"}))
+    prefix.call("tinycore", "plugin", "remove", "acme", env=env)
+    check(not box.files("data"), box.files("data"))
+    kept["subject"]["build_id"] = "00" + kept["subject"]["build_id"][2:]
+    prefix.call("tinycore", *bundle, box.write("other.json", json.dumps(kept)), env=env)
+    text = prefix.call("tinycore", "plugin", "install", box.path("acme.tar.gz"), env=env, status=1)
+    check("another binary" in text, text)
 
 
 @test("names, kinds and folders that cannot be are refused, and nothing is written")
