@@ -2,8 +2,9 @@
  *
  * command-new-plugin.c: tinycore new-plugin: a backend to begin with.
  *
- * A template is one of the examples of sdk/examples as it is installed: a project that builds and passes
- * conformance. "sample" in it, in any case of letters, becomes the new name. */
+ * A template is one of the examples of sdk/examples as it is installed, a project that builds and passes
+ * conformance, with the packaging that all have alike (every.d). "sample" in it, in any case of letters, becomes the
+ * new name. */
 #include <errno.h>
 #include <gio/gio.h>
 #include <glib/gstdio.h>
@@ -140,6 +141,19 @@ find_template (const char *kind, GError **error)
   return NULL;
 }
 
+/* The guide as it is installed, or in the tree. */
+static char *
+find_guide (const char *templates)
+{
+  static const char *const places[] = { "../../doc/tinycore-sdk/sdk/guide.md", "../guide.md" };
+  for (guint i = 0; i < G_N_ELEMENTS (places); i++) {
+    g_autofree char *path = g_canonicalize_filename (places[i], templates);
+    if (g_file_test (path, G_FILE_TEST_EXISTS))
+      return g_steal_pointer (&path);
+  }
+  return g_strdup ("sdk/guide.md");
+}
+
 static gboolean
 is_empty (const char *path)
 {
@@ -165,16 +179,21 @@ make_plugin (const char *name, const char *kind, const char *folder, GError **er
                  folder);
     return FALSE;
   }
-  if (!copy_folder (&words, template, folder, error))
+  g_autofree char *templates = g_path_get_dirname (template);
+  g_autofree char *every = g_build_filename (templates, "every.d", NULL);
+  if (!copy_folder (&words, template, folder, error)
+      || !copy_folder (&words, every, folder, error))
     return FALSE;
+  g_autofree char *guide = find_guide (templates);
   printf ("%s: a backend %s of kind %s that works as it stands. Next:\n\n"
           "  cd %s\n"
           "  meson setup build && ninja -C build\n"
           "  meson test -C build                   # conformance, level core\n"
           "  tinycore conformance --ladder --manifest build/uninstalled.json "
           "build/tiny-%s.so\n\n"
-          "README.md there says what to replace.\n",
-          folder, words.to[1], kind, folder, words.to[0]);
+          "README.md there says what to replace, the guide (%s) how.\n"
+          "dpkg-buildpackage -us -uc makes a Debian package of it.\n",
+          folder, words.to[1], kind, folder, words.to[0], guide);
   return TRUE;
 }
 

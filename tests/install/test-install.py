@@ -5,12 +5,12 @@ pkg-config, with nothing of the source tree or the build folder.
 
 usage: test-install.py SOURCE BUILD
 
-Every installed header compiles alone; the examples and a vendor's plugin (tests/packaging/plugin)
-compile, in C and C++; an example computes with the moved tree's CPU backend; the plugin appears beside
-it."""
+Every installed header compiles alone; the examples compile, in C and C++, and what new-plugin makes builds; an example computes with the moved tree's CPU backend; the plugin appears beside
+it; in the guide and what it links to no link is dead."""
 import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -107,7 +107,8 @@ def check_plugin(moved, work, env):
     plugin_dir, manifest_dir = (pathlib.Path(run(["pkg-config", f"--variable={name}", "tinycore-plugin-1.0"],
                                                  env).strip()) for name in ("plugindir", "manifestdir"))
     assert (plugin_dir / "tiny-cpu.so").exists() and (manifest_dir / "cpu.json").exists()
-    run(["meson", "setup", work / "plugin", SOURCE / "tests/packaging/plugin", "--werror"], env)
+    run([moved / "bin" / "tinycore", "new-plugin", "sample", "--kind", "linear", "--dir", work / "sample"], env)
+    run(["meson", "setup", work / "plugin", work / "sample", "--werror"], env)
     run(["ninja", "-C", work / "plugin", "install"], env)
     lines = run([moved / "bin" / "tinycore", "devices", "--json"], env).splitlines()
     found = {entry["name"]: entry for entry in map(json.loads, lines)}
@@ -117,10 +118,19 @@ def check_plugin(moved, work, env):
     print("a plugin built outside stands beside the others:", ", ".join(found))
 
 
+def check_documents(moved):
+    pages = sorted((moved / "share/doc/tinycore-sdk").rglob("*.md"))
+    dead = [f"{page}: {link}" for page in pages for link in re.findall(r"\]\(([^)#\s]+)", page.read_text())
+            if not re.match("[a-z]+:", link) and not (page.parent / link).exists()]
+    assert len(pages) > 10 and not dead, dead
+    print(f"{len(pages)} pages for those who write backends")
+
+
 def main():
     with tempfile.TemporaryDirectory(prefix="install-", dir=BUILD) as folder:
         work = pathlib.Path(folder)
         moved, env = install(work, outside(work))
+        check_documents(moved)
         check_headers(moved, env)
         check_linked(moved, work, check_examples(work, env), env)
         check_plugin(moved, work, env)
