@@ -23,6 +23,7 @@ extern const ConfGroup conf_group_models;
 extern const ConfGroup conf_group_soak;
 extern const ConfGroup conf_group_record;
 
+/* In this order: what is quick, and what the rest stands on, first. */
 const ConfGroup *const conf_groups[] = {
   &conf_group_hygiene,
   &conf_group_skew,
@@ -31,13 +32,13 @@ const ConfGroup *const conf_groups[] = {
   &conf_group_limits,
   &conf_group_order,
   &conf_group_exec,
+  &conf_group_faults,
+  &conf_group_replay,
   &conf_group_numerics,
   &conf_group_tensors,
   &conf_group_kernels,
   &conf_group_claims,
   &conf_group_random,
-  &conf_group_faults,
-  &conf_group_replay,
   &conf_group_pair,
   &conf_group_models,
   &conf_group_soak,
