@@ -32,10 +32,11 @@ tiny_cache_get_dir (void)
   return (const char *) dir;
 }
 
+/* In a privileged program the folder is another person's, who could put code there. */
 static gboolean
 is_off (void)
 {
-  return tiny_env_get_int (TINY_ENV_NO_CACHE) != 0;
+  return getauxval (AT_SECURE) != 0 || tiny_env_get_int (TINY_ENV_NO_CACHE) != 0;
 }
 
 static char *
@@ -168,6 +169,8 @@ tiny_cache_store (const char *key, GBytes *payload)
 char *
 tiny_cache_keep_failed (const char *name, const char *text)
 {
+  if (getauxval (AT_SECURE) != 0)
+    return NULL;
   char *path = g_build_filename (tiny_cache_get_dir (), "failed", name, NULL);
   if (write_file (path, NULL, 0, text, strlen (text))) {
     count_written (path, strlen (text), FAILED_PART);

@@ -17,39 +17,92 @@
 
 #include "plugin/tiny-manifest.h"
 
-/* The modaliases of all devices of the buses that accelerators hang on, read once. */
-static const GPtrArray *
-get_modaliases (void)
+/* Where these begin, fnmatch() and glob() have something to do; a backslash quotes. */
+#define WILDCARDS "*?[\\"
+
+/* The buses that accelerators hang on, and how the modaliases of their devices begin; NULL: in many ways, but not as those. */
+static const struct {
+  const char *folder, *begins;
+} buses[] = { { "/sys/bus/pci/devices", "pci:" },
+              { "/sys/bus/usb/devices", "usb:" },
+              { "/sys/bus/platform/devices", NULL } };
+
+static GPtrArray *
+read_modaliases (const char *folder)
 {
-  static gsize all = 0;
-  if (g_once_init_enter (&all)) {
-    static const char *const patterns[]
-        = { "/sys/bus/pci/devices/*/modalias", "/sys/bus/usb/devices/*/modalias",
-            "/sys/bus/platform/devices/*/modalias" };
-    GPtrArray *found = g_ptr_array_new_with_free_func (g_free);
-    glob_t paths = { 0 };
-    for (guint i = 0; i < G_N_ELEMENTS (patterns); i++)
-      glob (patterns[i], i ? GLOB_APPEND | GLOB_NOSORT : GLOB_NOSORT, NULL, &paths);
-    for (gsize i = 0; i < paths.gl_pathc; i++) {
-      char *text = NULL;
-      if (g_file_get_contents (paths.gl_pathv[i], &text, NULL, NULL))
-        g_ptr_array_add (found, g_strchomp (text));
-    }
-    globfree (&paths);
-    g_once_init_leave (&all, (gsize) found);
+  GPtrArray *out = g_ptr_array_new_with_free_func (g_free);
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  for (const char *name = dir ? g_dir_read_name (dir) : NULL; name != NULL;
+       name = g_dir_read_name (dir)) {
+    g_autofree char *path = g_build_filename (folder, name, "modalias", NULL);
+    char text[1024];
+    int fd = open (path, O_RDONLY | O_CLOEXEC);
+    gssize n = fd >= 0 ? read (fd, text, sizeof text) : 0;
+    if (fd >= 0)
+      close (fd);
+    if (n > 0)
+      g_ptr_array_add (out, g_strchomp (g_strndup (text, (gsize) n)));
   }
-  return (const GPtrArray *) all;
+  return out;
+}
+
+/* Those of a bus, read once, and only where some manifest asks for it: a start-up is to be short. */
+static const GPtrArray *
+get_modaliases (guint bus)
+{
+  static gsize all[G_N_ELEMENTS (buses)];
+  if (g_once_init_enter (&all[bus]))
+    g_once_init_leave (&all[bus], (gsize) read_modaliases (buses[bus].folder));
+  return (const GPtrArray *) all[bus];
+}
+
+static gboolean
+can_be_on (guint bus, const char *pattern, gsize n_plain)
+{
+  const char *begins = buses[bus].begins;
+  if (begins != NULL)
+    return strncmp (pattern, begins, MIN (n_plain, strlen (begins))) == 0;
+  for (guint i = 0; i < G_N_ELEMENTS (buses); i++)
+    if (buses[i].begins != NULL && g_str_has_prefix (pattern, buses[i].begins))
+      return FALSE;
+  return TRUE;
+}
+
+/* fnmatch() makes wide characters of both texts first; most differ before the first wildcard. */
+static gboolean
+has_one (const char *pattern)
+{
+  gsize n_plain = strcspn (pattern, WILDCARDS);
+  for (guint bus = 0; bus < G_N_ELEMENTS (buses); bus++) {
+    const GPtrArray *all = can_be_on (bus, pattern, n_plain) ? get_modaliases (bus) : NULL;
+    for (guint i = 0; all != NULL && i < all->len; i++) {
+      const char *text = all->pdata[i];
+      if (strncmp (pattern, text, n_plain) == 0
+          && fnmatch (pattern + n_plain, text + n_plain, 0) == 0)
+        return TRUE;
+    }
+  }
+  return FALSE;
 }
 
 static gboolean
 has_modalias (char *const *wanted)
 {
-  const GPtrArray *all = get_modaliases ();
   for (guint i = 0; wanted[i] != NULL; i++)
-    for (guint j = 0; j < all->len; j++)
-      if (fnmatch (wanted[i], all->pdata[j], 0) == 0)
-        return TRUE;
+    if (has_one (wanted[i]))
+      return TRUE;
   return FALSE;
+}
+
+/* Whether the folder in which a pattern's first wildcard is to be looked for is there: for most backends' it is not. */
+static gboolean
+can_match (const char *pattern)
+{
+  gsize n_plain = strcspn (pattern, WILDCARDS);
+  while (n_plain > 1 && pattern[n_plain - 1] != '/')
+    n_plain--;
+  g_autofree char *folder = g_strndup (pattern, n_plain);
+  return access (folder, F_OK) == 0;
 }
 
 static gboolean
@@ -57,7 +110,8 @@ has_node (char *const *wanted)
 {
   for (guint i = 0; wanted[i] != NULL; i++) {
     glob_t paths = { 0 };
-    gboolean found = glob (wanted[i], GLOB_NOSORT, NULL, &paths) == 0 && paths.gl_pathc > 0;
+    gboolean found = can_match (wanted[i]) && glob (wanted[i], GLOB_NOSORT, NULL, &paths) == 0
+                     && paths.gl_pathc > 0;
     globfree (&paths);
     if (found)
       return TRUE;

@@ -18,6 +18,7 @@ struct _TinyRegistry {
   GPtrArray *found;  /* of TinyFound, once discovered */
   GPtrArray *places; /* of TinyPlace: where that was */
   TinyScanCache *cache;
+  TinyManifestCache *manifests;
   char *crashes;       /* the folder of notes of crashes, or NULL */
   GHashTable *scanned; /* module paths that this very process has scanned */
   GHashTable *

@@ -19,7 +19,13 @@ typedef struct {
   GPtrArray *all;      /* of TinyFound */
   GPtrArray *places;   /* of TinyPlace */
   GHashTable *folders; /* canonical paths that were searched */
-  const char *rule;    /* of what is searched now */
+  /* Of those that are not shadowed, in lower case → their place in all, from 1 on. */
+  GHashTable *stems, *names;
+  const char *rule; /* of what is searched now */
+  TinyManifestCache *cache;
+  char *folder; /* whose files are read now; it is asked once about who may write it … */
+  gboolean any_owner;   /* … in this way */
+  GError *folder_error; /* or NULL: it is trusted */
 } Search;
 
 static void
@@ -65,39 +71,74 @@ stem_of (const char *path)
 
 /* An earlier manifest with the same file name or the same backend name hides this one. */
 static void
-find_shadower (const Search *search, TinyFound *found)
+add_found (Search *search, TinyFound *found)
 {
-  for (guint i = 0; i < search->all->len && found->shadower == NULL; i++) {
-    const TinyFound *earlier = search->all->pdata[i];
-    if (earlier->shadower == NULL
-        && (g_ascii_strcasecmp (found->stem, earlier->stem) == 0
-            || g_ascii_strcasecmp (found->name, earlier->name) == 0))
-      found->shadower = g_strdup (earlier->path);
+  g_autofree char *stem = g_ascii_strdown (found->stem, -1);
+  g_autofree char *name = g_ascii_strdown (found->name, -1);
+  guint by_stem = GPOINTER_TO_UINT (g_hash_table_lookup (search->stems, stem));
+  guint by_name = GPOINTER_TO_UINT (g_hash_table_lookup (search->names, name));
+  guint first = by_stem && by_name ? MIN (by_stem, by_name) : MAX (by_stem, by_name);
+  g_ptr_array_add (search->all, found);
+  if (first > 0) {
+    found->shadower = g_strdup (((const TinyFound *) search->all->pdata[first - 1])->path);
+    return;
   }
+  gpointer place = GUINT_TO_POINTER (search->all->len);
+  g_hash_table_insert (search->stems, g_steal_pointer (&stem), place);
+  g_hash_table_insert (search->names, g_steal_pointer (&name), place);
+}
+
+static gboolean
+stat_file (const char *path, struct stat *out, GError **error)
+{
+  if (stat (path, out) == 0)
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, g_strerror (errno));
+  return FALSE;
+}
+
+static gboolean
+check_folder (Search *search, const char *path, gboolean any_owner, GError **error)
+{
+  g_autofree char *folder = g_path_get_dirname (path);
+  struct stat info;
+  if (g_strcmp0 (search->folder, folder) != 0 || search->any_owner != any_owner) {
+    search->any_owner = any_owner;
+    g_clear_error (&search->folder_error);
+    g_free (search->folder);
+    search->folder = g_strdup (folder);
+    if (stat_file (folder, &info, &search->folder_error))
+      tiny_stat_check_trust (folder, &info, any_owner, &search->folder_error);
+  }
+  if (search->folder_error != NULL)
+    g_propagate_error (error, g_error_copy (search->folder_error));
+  return search->folder_error == NULL;
 }
 
 static void
 read_file (Search *search, const char *path, gboolean any_owner)
 {
   TinyFound *found = g_new0 (TinyFound, 1);
-  struct stat info;
+  struct stat info = { 0 };
   gint64 before = g_get_monotonic_time ();
   found->rule = search->rule;
   found->path = g_canonicalize_filename (path, NULL);
   found->stem = stem_of (path);
   found->any_owner = any_owner;
   /* A link to /dev/null masks as well; it is a file that is empty, after all. */
-  found->is_mask = stat (path, &info) == 0
-                   && ((S_ISREG (info.st_mode) && info.st_size == 0) || S_ISCHR (info.st_mode));
-  if (!found->is_mask && tiny_file_check_trust (path, any_owner, &found->error)) {
-    found->manifest = tiny_manifest_load (found->path, &found->error);
+  gboolean is_there = stat_file (path, &info, &found->error);
+  found->is_mask
+      = is_there && ((S_ISREG (info.st_mode) && info.st_size == 0) || S_ISCHR (info.st_mode));
+  if (is_there && !found->is_mask && check_folder (search, path, any_owner, &found->error)
+      && tiny_stat_check_trust (path, &info, any_owner, &found->error)) {
+    found->manifest
+        = tiny_manifest_cache_load (search->cache, found->path, &info, &found->error);
     if (found->error != NULL)
       g_prefix_error (&found->error, "%s: ", path);
   }
   found->name = found->manifest ? g_strdup (found->manifest->name) : g_strdup (found->stem);
   found->took_us = (guint) (g_get_monotonic_time () - before);
-  find_shadower (search, found);
-  g_ptr_array_add (search->all, found);
+  add_found (search, found);
 }
 
 static void
@@ -235,20 +276,40 @@ search_everywhere (Search *search, const GPtrArray *added)
 }
 
 GPtrArray *
-tiny_discover (const char *const *folders, const GPtrArray *added, GPtrArray **out_places)
+tiny_discover_cached (const char *const *folders,
+                      const GPtrArray *added,
+                      TinyManifestCache *cache,
+                      GPtrArray **out_places)
 {
-  Search search = { g_ptr_array_new_with_free_func (found_free),
-                    g_ptr_array_new_with_free_func (place_free),
-                    g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
-                    "named by the program" };
+  Search search = {
+    .all = g_ptr_array_new_with_free_func (found_free),
+    .places = g_ptr_array_new_with_free_func (place_free),
+    .folders = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+    .stems = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+    .names = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL),
+    .rule = "named by the program",
+    .cache = cache,
+  };
   for (guint i = 0; folders != NULL && folders[i] != NULL; i++)
     add_folder (&search, folders[i], TRUE);
   if (folders == NULL)
     search_everywhere (&search, added);
+  tiny_manifest_cache_save (search.cache);
+  g_clear_error (&search.folder_error);
+  g_free (search.folder);
   g_hash_table_unref (search.folders);
+  g_hash_table_unref (search.stems);
+  g_hash_table_unref (search.names);
   if (out_places != NULL)
     *out_places = search.places;
   else
     g_ptr_array_unref (search.places);
   return search.all;
+}
+
+GPtrArray *
+tiny_discover (const char *const *folders, const GPtrArray *added, GPtrArray **out_places)
+{
+  g_autoptr (TinyManifestCache) none = tiny_manifest_cache_new (NULL);
+  return tiny_discover_cached (folders, added, none, out_places);
 }

@@ -8,7 +8,7 @@
  * out. */
 #pragma once
 
-#include "plugin/tiny-manifest.h"
+#include "plugin/tiny-manifest-cache.h"
 
 G_BEGIN_DECLS
 
@@ -40,6 +40,11 @@ typedef struct {
  * @out_places (of TinyPlace, transfer full) may be NULL. */
 GPtrArray *
 tiny_discover (const char *const *folders, const GPtrArray *added, GPtrArray **out_places);
+/* The same; what is parsed is kept in @cache, and what was kept is not parsed. */
+GPtrArray *tiny_discover_cached (const char *const *folders,
+                                 const GPtrArray *added,
+                                 TinyManifestCache *cache,
+                                 GPtrArray **out_places);
 
 /* @way from the library's folder, from the one above or from the second above, such as "libexec/…" or
  * "share/…" of a tree that was moved as a whole; NULL where no such thing is. */

@@ -138,6 +138,15 @@ check_values (const TinyManifest *self, const char *class_name, GError **error)
 }
 
 static void
+check_export (const TinyManifestExport *export, GError **error)
+{
+  if (!is_name (export->name))
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "“exports” has “%s”, not a letter and up to 31 letters, digits, “-” or “_”",
+                 export->name);
+}
+
+static void
 export_free (gpointer data)
 {
   TinyManifestExport *self = data;
@@ -148,26 +157,58 @@ export_free (gpointer data)
   g_free (self);
 }
 
+TinyManifest *
+tiny_manifest_new_empty (void)
+{
+  TinyManifest *self = g_new0 (TinyManifest, 1);
+  self->exports = g_ptr_array_new_with_free_func (export_free);
+  return self;
+}
+
+void
+tiny_manifest_add_export (TinyManifest *self,
+                          const char *name,
+                          const char *renderer,
+                          const char *form,
+                          const char *folder)
+{
+  TinyManifestExport *export = g_new0 (TinyManifestExport, 1);
+  export->name = g_strdup (name);
+  export->renderer = g_strdup (renderer);
+  export->form = g_strdup (form);
+  export->folder = g_strdup (folder);
+  g_ptr_array_add (self->exports, export);
+}
+
+gboolean
+tiny_manifest_check (const TinyManifest *self, GError **error)
+{
+  GError *wrong = NULL;
+  const char *class_name = tiny_device_class_to_string (self->device_class);
+  gboolean has_class = tiny_device_class_from_string (class_name) == self->device_class;
+  check_values (self, class_name, &wrong);
+  for (guint i = 0; i < self->exports->len && wrong == NULL; i++)
+    check_export (self->exports->pdata[i], &wrong);
+  if (wrong != NULL)
+    g_propagate_error (error, wrong);
+  return wrong == NULL && has_class;
+}
+
 static void
 read_exports (TinyManifest *self, JsonObject *object, GError **error)
 {
-  self->exports = g_ptr_array_new_with_free_func (export_free);
   JsonObject *exports = tiny_json_get_object (object, "exports", error);
   g_autoptr (GList) names = exports != NULL ? json_object_get_members (exports) : NULL;
   for (GList *at = names; at != NULL && *error == NULL; at = at->next) {
     JsonObject *entry = tiny_json_get_object (exports, at->data, error);
-    TinyManifestExport *export = g_new0 (TinyManifestExport, 1);
-    g_ptr_array_add (self->exports, export);
-    export->name = g_strdup (at->data);
-    export->renderer = dup_text (entry, "renderer", error);
-    export->form = dup_text (entry, "form", error);
+    g_autofree char *renderer = dup_text (entry, "renderer", error);
+    g_autofree char *form = dup_text (entry, "form", error);
     g_autofree char *folder = dup_text (entry, "folder", error);
     g_autofree char *here = g_path_get_dirname (self->path);
-    export->folder = folder[0] != 0 ? g_canonicalize_filename (folder, here) : NULL;
-    if (*error == NULL && !is_name (export->name))
-      g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
-                   "“exports” has “%s”, not a letter and up to 31 letters, digits, “-” or “_”",
-                   export->name);
+    g_autofree char *absolute = folder[0] != 0 ? g_canonicalize_filename (folder, here) : NULL;
+    tiny_manifest_add_export (self, at->data, renderer, form, absolute);
+    if (*error == NULL)
+      check_export (self->exports->pdata[self->exports->len - 1], error);
   }
 }
 
@@ -213,7 +254,7 @@ read_manifest (const char *path, JsonNode *root, GError **error)
   JsonObject *object = json_node_get_object (root);
   if (!check_format (object, error))
     return NULL;
-  g_autoptr (TinyManifest) self = g_new0 (TinyManifest, 1);
+  g_autoptr (TinyManifest) self = tiny_manifest_new_empty ();
   GError *wrong = NULL;
   self->path = g_canonicalize_filename (path, NULL);
   read_members (self, object, &wrong);
@@ -318,33 +359,41 @@ owner_is_trusted (uid_t owner)
   return owner == 0 || owner == geteuid () || owner == (uid_t) (library_owner - 1);
 }
 
-static gboolean
-check_one (const char *path, gboolean any_owner, GError **error)
+gboolean
+tiny_stat_check_trust (const char *path,
+                       const struct stat *info,
+                       gboolean any_owner,
+                       GError **error)
 {
-  struct stat info;
-  if (stat (path, &info) < 0) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, g_strerror (errno));
-    return FALSE;
-  }
   /* A group that has its only member's number is no other person. */
-  gboolean own_group = info.st_gid == info.st_uid;
-  gboolean by_group = (info.st_mode & S_IWGRP) != 0 && !own_group;
-  gboolean by_others = (info.st_mode & S_IWOTH) != 0;
+  gboolean own_group = info->st_gid == info->st_uid;
+  gboolean by_group = (info->st_mode & S_IWGRP) != 0 && !own_group;
+  gboolean by_others = (info->st_mode & S_IWOTH) != 0;
   if (by_group || by_others) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_PERMISSION,
                  "%s can be written by others and is not trusted: chmod %s '%s'", path,
                  by_group ? "go-w" : "o-w", path);
     return FALSE;
   }
-  if (!any_owner && !owner_is_trusted (info.st_uid)) {
+  if (!any_owner && !owner_is_trusted (info->st_uid)) {
     g_set_error (
         error, TINY_ERROR, TINY_ERROR_PERMISSION,
         "%s belongs to user %u, neither to you nor to root, and is not trusted: chown %u "
         "'%s'",
-        path, info.st_uid, geteuid (), path);
+        path, info->st_uid, geteuid (), path);
     return FALSE;
   }
   return TRUE;
+}
+
+static gboolean
+check_one (const char *path, gboolean any_owner, GError **error)
+{
+  struct stat info;
+  if (stat (path, &info) == 0)
+    return tiny_stat_check_trust (path, &info, any_owner, error);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, g_strerror (errno));
+  return FALSE;
 }
 
 gboolean

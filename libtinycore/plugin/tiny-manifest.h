@@ -6,6 +6,7 @@
 #pragma once
 
 #include <json-glib/json-glib.h>
+#include <sys/stat.h>
 
 #include "tiny-plugin.h"
 
@@ -40,6 +41,16 @@ TinyManifest *
 tiny_manifest_parse (const char *path, const char *text, gssize size, GError **error);
 void tiny_manifest_free (TinyManifest *self);
 
+/* For who has the members from elsewhere: one with all NULL and no exports; what is added is copied (@folder: absolute, or
+ * NULL); whether the whole could have been parsed. */
+TinyManifest *tiny_manifest_new_empty (void);
+void tiny_manifest_add_export (TinyManifest *self,
+                               const char *name,
+                               const char *renderer,
+                               const char *form,
+                               const char *folder);
+gboolean tiny_manifest_check (const TinyManifest *self, GError **error);
+
 /* The members that no core reads, as "match.modalais", of char * (transfer full). */
 GPtrArray *tiny_manifest_find_unknown (JsonObject *root);
 
@@ -59,6 +70,11 @@ char *tiny_manifest_find_forbidden (const TinyManifest *self);
  * holds the command that repairs it. With @any_owner only the permissions count.
  * Errors: %TINY_ERROR_PERMISSION, %TINY_ERROR_IO. */
 gboolean tiny_file_check_trust (const char *path, gboolean any_owner, GError **error);
+/* The same for the file or folder @path alone, of which stat() says @info. */
+gboolean tiny_stat_check_trust (const char *path,
+                                const struct stat *info,
+                                gboolean any_owner,
+                                GError **error);
 
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyManifest, tiny_manifest_free)
 

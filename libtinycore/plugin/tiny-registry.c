@@ -55,6 +55,7 @@ tiny_registry_finalize (GObject *object)
   g_hash_table_unref (self->backends);
   g_hash_table_unref (self->scanned);
   g_clear_pointer (&self->cache, tiny_scan_cache_free);
+  g_clear_pointer (&self->manifests, tiny_manifest_cache_free);
   forget_found (self);
   g_ptr_array_unref (self->added);
   g_strfreev (self->folders);
@@ -75,6 +76,7 @@ tiny_registry_new (const char *const *folders, const char *cache_dir)
   TinyRegistry *self = g_object_new (TINY_TYPE_REGISTRY, NULL);
   self->folders = g_strdupv ((char **) folders);
   self->cache = tiny_scan_cache_new (cache_dir);
+  self->manifests = tiny_manifest_cache_new (cache_dir);
   self->crashes = cache_dir ? g_build_filename (cache_dir, "crashes", NULL) : NULL;
   return self;
 }
@@ -84,10 +86,13 @@ tiny_registry_get_default (void)
 {
   static TinyRegistry *registry = NULL;
   if (g_once_init_enter (&registry)) {
-    const char *wanted = getauxval (AT_SECURE) ? NULL : tiny_env_get_text (TINY_ENV_CACHE_DIR);
+    /* The environment names the folder: a privileged program neither believes nor writes what is there. */
+    gboolean privileged = getauxval (AT_SECURE) != 0;
+    const char *wanted = privileged ? NULL : tiny_env_get_text (TINY_ENV_CACHE_DIR);
     g_autofree char *folder
-        = wanted ? g_strdup (wanted)
-                 : g_build_filename (g_get_user_cache_dir (), "tinycore-1.0", NULL);
+        = privileged ? NULL
+          : wanted   ? g_strdup (wanted)
+                     : g_build_filename (g_get_user_cache_dir (), "tinycore-1.0", NULL);
     g_once_init_leave (&registry, tiny_registry_new (NULL, folder));
   }
   return registry;
@@ -121,8 +126,8 @@ const GPtrArray *
 tiny_registry_get_found (TinyRegistry *self)
 {
   if (self->found == NULL)
-    self->found
-        = tiny_discover ((const char *const *) self->folders, self->added, &self->places);
+    self->found = tiny_discover_cached ((const char *const *) self->folders, self->added,
+                                        self->manifests, &self->places);
   return self->found;
 }
 

@@ -6,6 +6,7 @@ import os
 import platform
 import shutil
 import subprocess
+import time
 
 from e2e import Skip, TINYCORE, check, main, note, test
 
@@ -214,6 +215,26 @@ def set_user_id(box):
     rules = {line["rule"] for line in lines if "searched" in line}
     check(not any("TINY_PLUGIN" in rule for rule in rules) and "the user's data folder" not in rules, rules)
     check(box.path("plugins") not in done.stdout and box.path("dirs") not in done.stdout, done.stdout)
+    # Nor does it believe, or write, what is kept in a folder that its user names.
+    caches = box.folder("caches")
+    os.chmod(caches, 0o777)
+    manifest(box, "control", folder="share/tinycore-1.0/plugins.d")
+    share = os.path.dirname(os.path.dirname(next(line["searched"] for line in lines if "searched" in line
+                                                 and line["rule"] == "where tinycore was installed")))
+    before = ("unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', box.path("share"), share)
+    env["XDG_CACHE_HOME"], env["TINY_CACHE_DIR"] = caches, None
+    time.sleep(0.2)  # a manifest of this moment is not remembered
+    for command, kept in ((TINYCORE, ["manifests.bin", "registry.json"]), (program, [])):
+        for _, _, names in os.walk(caches):
+            check(not names, names)
+        done = subprocess.run([*before, command, "devices", "--explain", "--json"], capture_output=True, text=True, check=False,
+                              env=box.environment({**env, "TINY_PLUGIN_PATH": None, "TINY_PLUGIN_FILES": None}))
+        if "mount:" in done.stderr or "unshare:" in done.stderr:
+            raise Skip(f"nothing can be mounted here: {done.stderr[:200]}")
+        check("share/tinycore-1.0/plugins.d/control.json" in done.stdout, done)
+        found = sorted(os.path.basename(path) for path in box.files("caches"))
+        check(found == kept, f"{command}: {found}")
+        shutil.rmtree(os.path.join(caches, "tinycore-1.0"), ignore_errors=True)
     # Nor is it led by the name that it was started with.
     manifest(box, "control", folder="led/tinycore-1.0/plugins.d")
     done = subprocess.run([box.path("led/tinycore"), "devices", "--explain"], executable=program, capture_output=True,

@@ -1,0 +1,429 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-manifest-cache.c: manifests as they were parsed, kept in one file between runs.
+ *
+ * The file, in this machine's byte order: MAGIC, the checksum of what follows, the stamp of the core, the number of
+ * entries, and the entries. Each begins with its size, the numbers that identify the manifest's file and its path; then come
+ * its members, one after the other: numbers as they are, texts with their zero, lists with their length first. What is
+ * read is read once, never mapped, and nothing of it is believed: every step stays inside the entry, every text is
+ * UTF-8, and a manifest has to pass the checks that one of JSON passes. */
+#include "plugin/tiny-manifest-cache.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/tiny-error.h"
+
+/* FORMAT counts changes of the members of TinyManifest and of what they mean. */
+enum { FORMAT = 1, MAX_BYTES = 4 << 20, MAX_ENTRIES = 1000, MAX_LIST = 4096, N_IDENTITY = 7 };
+
+/* A change within the file system's clock tick after reading leaves times as they were. */
+enum { TICK_NS = 100000000, COARSE_TICK_S = 2 };
+
+static const char MAGIC[8] = "TINYMAN";
+
+struct TinyManifestCache {
+  char *path; /* of the file, or NULL */
+  gboolean is_read, is_foreign, is_changed;
+  guint n_parsed;
+  GHashTable *entries; /* path → GBytes: an entry without its size */
+};
+
+TinyManifestCache *
+tiny_manifest_cache_new (const char *folder)
+{
+  TinyManifestCache *self = g_new0 (TinyManifestCache, 1);
+  self->path = folder ? g_build_filename (folder, "manifests.bin", NULL) : NULL;
+  self->entries
+      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) g_bytes_unref);
+  return self;
+}
+
+void
+tiny_manifest_cache_free (TinyManifestCache *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->path);
+  g_hash_table_unref (self->entries);
+  g_free (self);
+}
+
+guint
+tiny_manifest_cache_count_parsed (const TinyManifestCache *self)
+{
+  return self->n_parsed;
+}
+
+/* ---- bytes ---- */
+typedef struct {
+  const guint8 *at, *end;
+  gboolean is_bad; /* nothing more is given */
+} Reader;
+
+static gconstpointer
+take (Reader *self, gsize n)
+{
+  const guint8 *at = self->at;
+  if (self->is_bad || n > (gsize) (self->end - at)) {
+    self->is_bad = TRUE;
+    return NULL;
+  }
+  self->at += n;
+  return at;
+}
+
+static guint32
+take_uint (Reader *self)
+{
+  gconstpointer from = take (self, sizeof (guint32));
+  guint32 out = 0;
+  if (from != NULL)
+    memcpy (&out, from, sizeof out);
+  return out;
+}
+
+/* Transfer none; "" where there is none. */
+static const char *
+take_text (Reader *self)
+{
+  const guint8 *zero
+      = self->is_bad ? NULL : memchr (self->at, 0, (gsize) (self->end - self->at));
+  const char *text = (const char *) self->at;
+  if (zero == NULL || !g_utf8_validate (text, zero - self->at, NULL)) {
+    self->is_bad = TRUE;
+    return "";
+  }
+  self->at = zero + 1;
+  return text;
+}
+
+static char **
+take_texts (Reader *self)
+{
+  guint32 n = take_uint (self);
+  if (n > MAX_LIST || n > (gsize) (self->end - self->at)) {
+    self->is_bad = TRUE;
+    n = 0;
+  }
+  char **out = g_new0 (char *, n + 1);
+  for (guint32 i = 0; i < n; i++)
+    out[i] = g_strdup (take_text (self));
+  return out;
+}
+
+static void
+put_uint (GByteArray *out, guint32 value)
+{
+  g_byte_array_append (out, (const guint8 *) &value, sizeof value);
+}
+
+static void
+put_text (GByteArray *out, const char *text)
+{
+  g_byte_array_append (out, (const guint8 *) text, (guint) strlen (text) + 1);
+}
+
+static void
+put_texts (GByteArray *out, char *const *texts)
+{
+  guint n = g_strv_length ((char **) texts);
+  put_uint (out, n);
+  for (guint i = 0; i < n; i++)
+    put_text (out, texts[i]);
+}
+
+/* As FNV-1a, of eight bytes at a time; against damage, not against people. */
+static guint64
+sum_of (const guint8 *data, gsize n)
+{
+  guint64 sum = 0xcbf29ce484222325 ^ n;
+  for (gsize i = 0; i < n; i += sizeof (guint64)) {
+    guint64 word = 0;
+    memcpy (&word, data + i, MIN (sizeof word, n - i));
+    sum = (sum ^ word) * 0x100000001b3;
+    sum ^= sum >> 32;
+  }
+  return sum;
+}
+
+static char *
+core_stamp (void)
+{
+  return g_strdup_printf ("%s abi %u.%u format %d of %" G_GSIZE_FORMAT, TINY_VERSION,
+                          TINY_PLUGIN_ABI_MAJOR, TINY_PLUGIN_ABI_MINOR, FORMAT,
+                          sizeof (TinyManifest));
+}
+
+/* ---- a manifest ---- */
+static void
+identify (const struct stat *info, guint64 *out)
+{
+  out[0] = info->st_dev;
+  out[1] = info->st_ino;
+  out[2] = (guint64) info->st_size;
+  out[3] = (guint64) info->st_mtim.tv_sec;
+  out[4] = (guint64) info->st_mtim.tv_nsec;
+  out[5] = (guint64) info->st_ctim.tv_sec;
+  out[6] = (guint64) info->st_ctim.tv_nsec;
+}
+
+static void
+put_exports (GByteArray *out, const GPtrArray *exports)
+{
+  put_uint (out, exports->len);
+  for (guint i = 0; i < exports->len; i++) {
+    const TinyManifestExport *export = exports->pdata[i];
+    put_text (out, export->name);
+    put_text (out, export->renderer);
+    put_text (out, export->form);
+    put_text (out, export->folder ? export->folder : "");
+  }
+}
+
+static GBytes *
+manifest_to_bytes (const TinyManifest *self, const struct stat *info)
+{
+  GByteArray *out = g_byte_array_new ();
+  guint64 identity[N_IDENTITY];
+  identify (info, identity);
+  g_byte_array_append (out, (const guint8 *) identity, sizeof identity);
+  const char *const texts[] = { self->path,    self->module,  self->name,   self->vendor,
+                                self->version, self->license, self->package };
+  const guint32 numbers[] = { self->abi, self->abi_minor_min, self->device_class,
+                              self->timeout_ms, self->call_timeout_ms };
+  char *const *const lists[] = { self->renderers,    self->modalias,  self->device_nodes,
+                                 self->cpu_features, self->probe_env, self->probe_files };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    put_text (out, texts[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    put_uint (out, numbers[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    put_texts (out, lists[i]);
+  put_exports (out, self->exports);
+  return g_byte_array_free_to_bytes (out);
+}
+
+static void
+take_exports (Reader *reader, TinyManifest *self)
+{
+  guint32 n = take_uint (reader);
+  for (guint32 i = 0; i < n && !reader->is_bad; i++) {
+    const char *name = take_text (reader), *renderer = take_text (reader);
+    const char *form = take_text (reader), *folder = take_text (reader);
+    tiny_manifest_add_export (self, name, renderer, form, folder[0] ? folder : NULL);
+  }
+}
+
+/* NULL where the entry is not of that file as it is now, or damaged. */
+static TinyManifest *
+manifest_from_bytes (GBytes *bytes, const char *path, const struct stat *info)
+{
+  gsize size;
+  guint64 identity[N_IDENTITY];
+  const guint8 *data = g_bytes_get_data (bytes, &size);
+  Reader reader = { data, data + size, FALSE };
+  gconstpointer its = take (&reader, sizeof identity);
+  identify (info, identity);
+  if (its == NULL || memcmp (its, identity, sizeof identity) != 0)
+    return NULL;
+  g_autoptr (TinyManifest) self = tiny_manifest_new_empty ();
+  char **const texts[] = { &self->path,    &self->module,  &self->name,   &self->vendor,
+                           &self->version, &self->license, &self->package };
+  guint *const numbers[] = { &self->abi, &self->abi_minor_min, &self->device_class,
+                             &self->timeout_ms, &self->call_timeout_ms };
+  char ***const lists[] = { &self->renderers,    &self->modalias,  &self->device_nodes,
+                            &self->cpu_features, &self->probe_env, &self->probe_files };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    *texts[i] = g_strdup (take_text (&reader));
+  for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
+    *numbers[i] = take_uint (&reader);
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    *lists[i] = take_texts (&reader);
+  take_exports (&reader, self);
+  gboolean good = !reader.is_bad && reader.at == reader.end && g_str_equal (self->path, path)
+                  && g_path_is_absolute (self->module) && tiny_manifest_check (self, NULL);
+  return good ? g_steal_pointer (&self) : NULL;
+}
+
+/* ---- the file ---- */
+/* Its bytes if it is this user's alone; NULL without an error where there is none. */
+static GBytes *
+read_own (TinyManifestCache *self, GError **error)
+{
+  struct stat info;
+  int fd = open (self->path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0 || fstat (fd, &info) < 0 || !S_ISREG (info.st_mode) || info.st_uid != geteuid ()) {
+    self->is_foreign = fd >= 0 || errno != ENOENT; /* and stays as it is */
+    if (fd >= 0)
+      close (fd);
+    return NULL;
+  }
+  g_autofree guint8 *data = NULL;
+  gsize size = 0;
+  if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_PERMISSION, "others can write it");
+  else if (info.st_size > MAX_BYTES)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "larger than %d bytes", MAX_BYTES);
+  else {
+    data = g_malloc ((gsize) info.st_size + 1);
+    for (gssize got = 1; got > 0 && size<(gsize) info.st_size; size += got> 0 ? (gsize) got : 0)
+      got = read (fd, data + size, (gsize) info.st_size - size);
+  }
+  close (fd);
+  return size > 0 ? g_bytes_new_take (g_steal_pointer (&data), size) : NULL;
+}
+
+static gboolean
+read_entries (TinyManifestCache *self, GBytes *file)
+{
+  gsize size;
+  const guint8 *data = g_bytes_get_data (file, &size);
+  Reader reader = { data, data + size, FALSE };
+  gconstpointer magic = take (&reader, sizeof MAGIC), sum = take (&reader, sizeof (guint64));
+  guint64 here = sum ? sum_of (reader.at, (gsize) (reader.end - reader.at)) : 0;
+  if (sum == NULL || memcmp (magic, MAGIC, sizeof MAGIC) != 0
+      || memcmp (sum, &here, sizeof here) != 0)
+    return FALSE;
+  g_autofree char *stamp = core_stamp ();
+  if (!g_str_equal (take_text (&reader), stamp))
+    return !reader.is_bad; /* another version's is no damage, only of no use */
+  guint32 n = take_uint (&reader);
+  for (guint32 i = 0; i < n && !reader.is_bad; i++) {
+    guint32 length = take_uint (&reader);
+    const guint8 *entry = take (&reader, length);
+    Reader inside = { entry, entry ? entry + length : NULL, entry == NULL };
+    take (&inside, N_IDENTITY * sizeof (guint64));
+    const char *path = take_text (&inside);
+    reader.is_bad = reader.is_bad || inside.is_bad;
+    if (!reader.is_bad)
+      g_hash_table_replace (self->entries, g_strdup (path),
+                            g_bytes_new_from_bytes (file, (gsize) (entry - data), length));
+  }
+  return !reader.is_bad && reader.at == reader.end;
+}
+
+static void
+read_once (TinyManifestCache *self)
+{
+  g_autoptr (GError) error = NULL;
+  if (self->is_read)
+    return;
+  self->is_read = TRUE;
+  g_autoptr (GBytes) file = self->path != NULL ? read_own (self, &error) : NULL;
+  if (error == NULL && (file == NULL || read_entries (self, file)))
+    return;
+  g_warning ("%s is damaged and will be rebuilt: %s", self->path,
+             error ? error->message : "it does not hold together");
+  g_hash_table_remove_all (self->entries);
+  self->is_changed = TRUE;
+}
+
+/* ---- what others call ---- */
+/* Whether a later change of the file would show in what stat() says. */
+static gboolean
+is_settled (const struct stat *info)
+{
+  gint64 tick = info->st_mtim.tv_nsec == 0 && info->st_ctim.tv_nsec == 0
+                    ? (gint64) COARSE_TICK_S * G_USEC_PER_SEC
+                    : TICK_NS / 1000;
+  gint64 last
+      = MAX ((gint64) info->st_mtim.tv_sec * G_USEC_PER_SEC + info->st_mtim.tv_nsec / 1000,
+             (gint64) info->st_ctim.tv_sec * G_USEC_PER_SEC + info->st_ctim.tv_nsec / 1000);
+  return g_get_real_time () - last > tick;
+}
+
+static void
+remember (TinyManifestCache *self, const TinyManifest *manifest, const struct stat *before)
+{
+  struct stat after;
+  guint64 was[N_IDENTITY], is[N_IDENTITY];
+  if (self->path == NULL || self->is_foreign || !is_settled (before)
+      || stat (manifest->path, &after) != 0)
+    return;
+  identify (before, was);
+  identify (&after, is);
+  if (memcmp (was, is, sizeof was) != 0) /* it may be of the one or of the other */
+    return;
+  g_hash_table_replace (self->entries, g_strdup (manifest->path),
+                        manifest_to_bytes (manifest, before));
+  self->is_changed = TRUE;
+}
+
+TinyManifest *
+tiny_manifest_cache_load (TinyManifestCache *self,
+                          const char *path,
+                          const struct stat *info,
+                          GError **error)
+{
+  read_once (self);
+  GBytes *bytes = g_hash_table_lookup (self->entries, path);
+  TinyManifest *manifest = bytes ? manifest_from_bytes (bytes, path, info) : NULL;
+  if (manifest != NULL)
+    return manifest;
+  self->n_parsed++;
+  manifest = tiny_manifest_load (path, error);
+  if (manifest != NULL)
+    remember (self, manifest, info);
+  return manifest;
+}
+
+/* Manifests that are gone are forgotten; those of folders that this program does not search are kept. */
+static GByteArray *
+to_bytes (TinyManifestCache *self)
+{
+  GByteArray *out = g_byte_array_new ();
+  g_autofree char *stamp = core_stamp ();
+  GHashTableIter iter;
+  gpointer path, value;
+  g_hash_table_iter_init (&iter, self->entries);
+  while (g_hash_table_iter_next (&iter, &path, &value))
+    if (access (path, F_OK) != 0 || g_hash_table_size (self->entries) > MAX_ENTRIES)
+      g_hash_table_iter_remove (&iter);
+  put_text (out, stamp);
+  put_uint (out, g_hash_table_size (self->entries));
+  g_hash_table_iter_init (&iter, self->entries);
+  while (g_hash_table_iter_next (&iter, &path, &value)) {
+    put_uint (out, (guint32) g_bytes_get_size (value));
+    g_byte_array_append (out, g_bytes_get_data (value, NULL), (guint) g_bytes_get_size (value));
+  }
+  guint64 sum = sum_of (out->data, out->len);
+  g_byte_array_prepend (out, (const guint8 *) &sum, sizeof sum);
+  g_byte_array_prepend (out, (const guint8 *) MAGIC, sizeof MAGIC);
+  return out;
+}
+
+/* Complete or not at all for other processes. Nobody waits for the disk: a start-up is to be short, and what a power
+ * failure leaves has no right checksum. */
+static gboolean
+replace_file (const char *path, const guint8 *data, gsize n)
+{
+  g_autofree char *part = g_strconcat (path, ".XXXXXX", NULL);
+  int fd = g_mkstemp_full (part, O_WRONLY | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return FALSE;
+  gssize got = 1;
+  for (gsize done = 0; done < n && got > 0; done += got > 0 ? (gsize) got : 0)
+    got = write (fd, data + done, n - done);
+  gboolean good = close (fd) == 0 && got > 0 && g_rename (part, path) == 0;
+  if (!good)
+    g_unlink (part);
+  return good;
+}
+
+void
+tiny_manifest_cache_save (TinyManifestCache *self)
+{
+  if (self->path == NULL || self->is_foreign || !self->is_changed)
+    return;
+  self->is_changed = FALSE;
+  g_autoptr (GByteArray) bytes = to_bytes (self);
+  g_autofree char *folder = g_path_get_dirname (self->path);
+  g_mkdir_with_parents (folder, 0700);
+  if (bytes->len > MAX_BYTES || !replace_file (self->path, bytes->data, bytes->len))
+    g_debug ("manifests are not kept in %s: %s", self->path,
+             bytes->len > MAX_BYTES ? "there are too many" : g_strerror (errno));
+}
