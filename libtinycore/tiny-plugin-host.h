@@ -4,7 +4,7 @@
  * shared objects, memory that is the host's.
  *
  * Functions of the plugin's own, as those of the kit. A device of this kind is made of
- * .alloc = tiny_host_alloc, .free = tiny_host_free, .map = tiny_host_map, .program_load = tiny_library_load,
+ * .alloc = tiny_host_alloc, .free = tiny_host_free, .map = tiny_host_map, .import_host = tiny_host_import, .program_load = tiny_library_load,
  * .program_unload = tiny_library_unload and a submit() of tiny_submit_each() and tiny_host_copy(). */
 #pragma once
 
@@ -123,7 +123,8 @@ tiny_library_unload (TinyPluginDevice *device, TinyPluginProgram *program)
   dlclose (program);
 }
 
-/* ---- devices whose memory is the host's: a TinyPluginBuffer is the address of its bytes ---- */
+/* ---- devices whose memory is the host's: a TinyPluginBuffer is the address of its bytes, odd where they are somebody
+ * else's, so that addresses have to be even ---- */
 TINY_KIT TinyStatus
 tiny_host_alloc (TinyPluginDevice *device,
                  uint64_t n_bytes,
@@ -141,7 +142,21 @@ tiny_host_alloc (TinyPluginDevice *device,
 TINY_KIT void
 tiny_host_free (TinyPluginDevice *device, TinyPluginBuffer *buffer)
 {
-  free (buffer);
+  if (((uintptr_t) buffer & 1) == 0)
+    free (buffer);
+}
+
+TINY_KIT TinyStatus
+tiny_host_import (TinyPluginDevice *device,
+                  void *memory,
+                  uint64_t n_bytes,
+                  TinyPluginBuffer **out,
+                  TinyPluginError *error)
+{
+  if (((uintptr_t) memory & 1) != 0)
+    return tiny_fail (error, TINY_STATUS_INVALID, "memory at an odd address");
+  *out = (TinyPluginBuffer *) ((char *) memory + 1);
+  return TINY_STATUS_OK;
 }
 
 TINY_KIT TinyStatus
@@ -150,14 +165,14 @@ tiny_host_map (TinyPluginDevice *device,
                void **out,
                TinyPluginError *error)
 {
-  *out = buffer;
+  *out = (char *) buffer - ((uintptr_t) buffer & 1);
   return TINY_STATUS_OK;
 }
 
 TINY_KIT char *
 tiny_host_bytes (const TinySpan *span)
 {
-  return (char *) span->buffer + span->offset;
+  return (char *) span->buffer - ((uintptr_t) span->buffer & 1) + span->offset;
 }
 
 /* UPLOAD, DOWNLOAD and COPY of such buffers. */

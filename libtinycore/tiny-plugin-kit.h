@@ -132,6 +132,27 @@ tiny_check_struct (const void *given,
 #define TINY_CHECK_OUT(given, error)                                                           \
   tiny_check_struct ((given), sizeof *(given), 0, 0, 0, 0, #given, (error))
 
+/* What claim() and compile() begin with: the struct, its version, and each operand's reserved fields. @flags: those of
+ * TINY_OPERATION_* that the plugin has code for. A failure of claim() is taken as declined, with its text as the reason. Kinds, roles and
+ * activations are the plugin's own to look at. */
+TINY_KIT TinyStatus
+tiny_check_operation (const TinyOperation *operation, uint32_t flags, TinyPluginError *error)
+{
+  uint64_t bits = 0;
+  TINY_TRY (TINY_CHECK_IN (operation, flags, error));
+  if (operation->version != TINY_OPERATION_VERSION
+      || operation->n_operands > TINY_OPERATION_MAX_OPERANDS)
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED,
+                      "an operation of version %u, and this plugin knows %u",
+                      operation->version, (uint32_t) TINY_OPERATION_VERSION);
+  for (uint32_t i = 0; i < operation->n_operands; i++)
+    bits |= operation->operands[i].reserved0 | operation->operands[i].reserved[0]
+            | operation->operands[i].reserved[1];
+  return bits == 0 ? TINY_STATUS_OK
+                   : tiny_fail (error, TINY_STATUS_INVALID,
+                                "an operand has bits set that this plugin does not know");
+}
+
 /* TINY_STATUS_INVALID unless @span lies in a buffer of @n_bytes. */
 TINY_KIT TinyStatus
 tiny_check_span (const TinySpan *span, uint64_t n_bytes, TinyPluginError *error)

@@ -136,16 +136,20 @@ tiny_renderer_read_target (const TinyRenderer *renderer,
 /* What runs beside the host computes what it claims in memory of the host, and has a device that runs
  * kernels there. */
 static gboolean
-set_runner (TinyDevice *self, TinyDevice *runner, GError **error)
+set_runner (TinyDevice *self, const TinyDeviceOptions *options, GError **error)
 {
+  TinyDevice *runner = options->runner;
   const char *wrong = NULL;
   if ((self->info.flags & TINY_DEVICE_HOST_MEMORY) == 0 || self->table.map == NULL)
-    wrong = "its memory is none of the host";
-  else if (runner == NULL)
+    wrong = "its memory is none of the host (in a process of its own, DEV=ISOLATED+…, it is "
+            "where the plugin has an import_host())";
+  else if (runner == NULL && !options->is_alone)
     wrong = "no device is given that runs the rest";
   if (wrong != NULL)
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: runs beside the host, but %s",
                  self->name, wrong);
+  else if (runner == NULL)
+    return TRUE;
   else if (runner->table.import_host == NULL)
     g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
                  "%s: device %s cannot run what is not claimed: it has no import_host(), so it "
@@ -186,7 +190,7 @@ tiny_device_new (TinyBackend *backend, const TinyDeviceOptions *options, GError 
   if (self->code == self->backend)
     memcpy (self->target.arch, self->info.arch, sizeof self->target.arch);
   if (!(is_beside
-            ? set_runner (self, options->runner, error)
+            ? set_runner (self, options, error)
             : tiny_renderer_read_target (self->renderer, options->arch ? options->arch : "",
                                          self->name, &self->target, error)))
     return NULL;
@@ -376,24 +380,24 @@ tiny_device_compile (TinyDevice *self, const TinyCompileArgs *args, GError **err
 
 /* ---- operations ---- */
 
-/* Whose claim() is asked. */
-static const TinyRenderer *
-get_claimer (TinyDevice *self)
+const TinyRenderer *
+tiny_device_get_claimer (TinyDevice *self)
 {
-  return self->runner != NULL ? &tiny_backend_get_module (self->backend)->renderers[0]
-                              : self->renderer;
+  return tiny_backend_runs_beside_host (self->backend)
+             ? &tiny_backend_get_module (self->backend)->renderers[0]
+             : self->renderer;
 }
 
-static const char *
-get_claim_arch (TinyDevice *self)
+const char *
+tiny_device_get_claim_arch (TinyDevice *self)
 {
-  return self->runner != NULL ? self->info.arch : self->target.arch;
+  return tiny_backend_runs_beside_host (self->backend) ? self->info.arch : self->target.arch;
 }
 
 gboolean
 tiny_device_has_claims (TinyDevice *self)
 {
-  return get_claimer (self)->claim != NULL;
+  return tiny_device_get_claimer (self)->claim != NULL;
 }
 
 void
@@ -402,8 +406,9 @@ tiny_device_claim (TinyDevice *self, const TinyOperation *operation, TinyClaim *
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   *out = (TinyClaim){ .struct_size = sizeof *out };
-  TinyStatus status = tiny_renderer_call_claim (get_claimer (self), get_claim_arch (self),
-                                                operation, out, &plugin_error);
+  TinyStatus status = tiny_renderer_call_claim (tiny_device_get_claimer (self),
+                                                tiny_device_get_claim_arch (self), operation,
+                                                out, &plugin_error);
   out->reason[sizeof out->reason - 1] = 0;
   if (status >= 0 && out->flags == 0 && out->verdict <= TINY_CLAIM_ACCEPTED)
     return;
@@ -424,19 +429,19 @@ tiny_device_compile_operation (TinyDevice *self,
                                GError **error)
 {
   const TinyCompileArgs args = { .struct_size = sizeof args,
-                                 .arch = get_claim_arch (self),
+                                 .arch = tiny_device_get_claim_arch (self),
                                  .name = name,
                                  .operation = operation };
-  return tiny_renderer_compile (get_claimer (self), self->name, &args, error);
+  return tiny_renderer_compile (tiny_device_get_claimer (self), self->name, &args, error);
 }
 
 char *
 tiny_device_describe_claims (TinyDevice *self)
 {
-  const TinyRenderer *claimer = get_claimer (self);
-  return g_strdup_printf ("%s %s %s %s", claimer->name,
-                          claimer->code_version ? claimer->code_version : "",
-                          get_claim_arch (self), tiny_backend_get_stamp (self->backend));
+  const TinyRenderer *claimer = tiny_device_get_claimer (self);
+  return g_strdup_printf (
+      "%s %s %s %s", claimer->name, claimer->code_version ? claimer->code_version : "",
+      tiny_device_get_claim_arch (self), tiny_backend_get_stamp (self->backend));
 }
 
 char *

@@ -26,6 +26,8 @@ typedef struct {
   const char *renderer; /* "" or NULL: the first */
   const char *arch;     /* "" or NULL: the machine at hand */
   TinyDevice *runner;   /* of kernels, where the backend runs beside the host; else NULL */
+  gboolean
+      is_alone; /* such a backend's device without a runner: it has no target, and no kernel runs */
 } TinyDeviceOptions;
 
 /* Asks @renderer for the target of @arch ("": its default) and checks the answer; @target->arch is
@@ -80,6 +82,9 @@ TINY_API gboolean tiny_device_is_lost (TinyDevice *self);
 GBytes *tiny_device_compile (TinyDevice *self, const TinyCompileArgs *args, GError **error);
 /* Text of a binary, or NULL with %TINY_ERROR_UNSUPPORTED. */
 /* ---- operations (tiny-plugin.h) ---- */
+/* Whose claim() and compile() they are, and what arch these are given. */
+const TinyRenderer *tiny_device_get_claimer (TinyDevice *self);
+const char *tiny_device_get_claim_arch (TinyDevice *self);
 /* Whether it claims any. */
 gboolean tiny_device_has_claims (TinyDevice *self);
 /* What its plugin says of @operation; a failure is in out->reason. Thread-safe. */

@@ -33,7 +33,7 @@ tiny_claims_decide (TinyDevice *device,
   tiny_device_claim (device, operation, &verdict.claim);
   const guint64 cost = verdict.claim.cost_ns;
   verdict.is_taken
-      = verdict.claim.verdict == TINY_CLAIM_ACCEPTED && (cost == 0 || (double) cost < own_ns);
+      = verdict.claim.verdict == TINY_CLAIM_ACCEPTED && cost > 0 && (double) cost < own_ns;
   if (log != NULL && !is_known (log, &verdict))
     g_array_append_val (log, verdict);
   return verdict.is_taken;
@@ -49,7 +49,7 @@ tiny_verdict_to_string (const TinyVerdict *verdict)
     return g_strdup_printf ("declined%s%s", claim->reason[0] ? colon : ", no reason given",
                             reason);
   if (claim->cost_ns == 0)
-    return g_strdup_printf ("accepted%s%s", colon, reason);
+    return g_strdup_printf ("not taken, as no cost is given%s%s", colon, reason);
   return g_strdup_printf (
       "%s, %.1f us there, kernels %.1f us%s%s", verdict->is_taken ? "accepted" : "not worth it",
       (double) claim->cost_ns * 1e-3, verdict->own_ns * 1e-3, colon, reason);

@@ -57,6 +57,8 @@ JsonArray *
 conf_capabilities_new (JsonObject *facts)
 {
   JsonArray *out = json_array_new ();
+  if (json_object_get_boolean_member_with_default (facts, "only_claims", FALSE))
+    return out; /* what it has is operations, which are cases */
   JsonArray *ops = json_object_get_array_member (facts, "ops");
   guint64 f32 = (guint64) json_array_get_int_element (ops, TINY_DTYPE_F32);
   guint64 f64 = (guint64) json_array_get_int_element (ops, TINY_DTYPE_F64);

@@ -10,6 +10,7 @@
 
 #include "ladder.h"
 #include "plugin/tiny-elf.h"
+#include "operation.h"
 #include "raw.h"
 #include "script.h"
 #include "device/tiny-table.h"
@@ -28,6 +29,8 @@ typedef struct {
   TinyDeviceInfo info;
   TinyPluginQueue *queue;
   TinyTarget target;
+  gboolean only_claims;
+  TinyOperation operation; /* that it accepted, where it only claims */
   ConfScript script;
   GBytes *binary;
   TinyPluginProgram *program;
@@ -237,6 +240,35 @@ step_copy (Climb *self)
 }
 
 /* ---- code ---- */
+/* claim() accepts something of what the suite offers. */
+static gboolean
+find_operation (Climb *self)
+{
+  const TinyRenderer *renderer = self->module->renderers;
+  char reason[256] = "";
+  if ((self->module->flags & TINY_MODULE_BESIDE_HOST) == 0)
+    return give_way (self, "its renderer only claims: write .flags = TINY_MODULE_BESIDE_HOST");
+  if (renderer->struct_size < G_STRUCT_OFFSET (TinyRenderer, reserved)
+      || renderer->claim == NULL)
+    return give_way (self, "the slot claim of the renderer is empty");
+  for (guint i = 0; i < conf_offers_count (); i++) {
+    ConfOffer offer;
+    TinyClaim claim = { .struct_size = sizeof claim };
+    conf_offers_get (i, &offer);
+    if (!is_ok (self,
+                renderer->claim (self->info.arch, &offer.operation, &claim, fresh_error (self)),
+                "claim()"))
+      return FALSE;
+    if (claim.verdict == TINY_CLAIM_ACCEPTED) {
+      self->operation = offer.operation;
+      return TRUE;
+    }
+    g_strlcpy (reason, claim.reason, sizeof reason);
+  }
+  return give_way (self, "claim() accepts none of %u operations; of the last it says: %s",
+                   conf_offers_count (), reason[0] ? reason : "nothing");
+}
+
 static gboolean
 step_target (Climb *self)
 {
@@ -249,6 +281,9 @@ step_target (Climb *self)
                      "the renderer's struct_size is %u: write .struct_size = sizeof "
                      "(TinyRenderer)",
                      renderer->struct_size);
+  self->only_claims = (renderer->flags & TINY_RENDERER_CLAIMS_ONLY) != 0;
+  if (renderer->name != NULL && self->only_claims)
+    return find_operation (self);
   if (renderer->name == NULL || renderer->target == NULL)
     return give_way (self, "the slot %s of the renderer is empty",
                      renderer->name == NULL ? "name" : "target");
@@ -280,9 +315,15 @@ step_compile (Climb *self)
   if (self->module->renderers->compile == NULL)
     return give_way (self, "the slot compile of the renderer is empty");
   write_program (self);
+  const TinyCompileArgs args = { .struct_size = sizeof args,
+                                 .arch = self->info.arch,
+                                 .name = "first_op",
+                                 .operation = &self->operation };
   self->binary
-      = conf_linear_compile (self->module->renderers, &self->target, self->module->name,
-                             conf_script_get (&self->script), &error);
+      = self->only_claims
+            ? tiny_renderer_compile (self->module->renderers, self->module->name, &args, &error)
+            : conf_linear_compile (self->module->renderers, &self->target, self->module->name,
+                                   conf_script_get (&self->script), &error);
   return self->binary != NULL || give_way (self, "%s", error->message);
 }
 
@@ -295,13 +336,14 @@ step_program (Climb *self)
     return give_way (self, "the slot %s of the device table is empty",
                      self->table->program_load == NULL ? "program_load" : "program_unload");
   const void *data = g_bytes_get_data (self->binary, &size);
-  const TinyProgramArgs args = { .struct_size = sizeof args,
-                                 .name = linear->name,
-                                 .arch = self->target.arch,
-                                 .data = data,
-                                 .size = size,
-                                 .n_params = linear->n_params,
-                                 .group = { 1, 1, 1 } };
+  const TinyProgramArgs args
+      = { .struct_size = sizeof args,
+          .name = linear->name,
+          .arch = self->only_claims ? self->info.arch : self->target.arch,
+          .data = data,
+          .size = size,
+          .n_params = self->only_claims ? self->operation.n_buffers : linear->n_params,
+          .group = { 1, 1, 1 } };
   return is_ok (
       self, self->table->program_load (self->device, &args, &self->program, fresh_error (self)),
       "program_load()");
@@ -336,10 +378,59 @@ run_program (Climb *self, TinyPluginBuffer *const *buffers)
   return TRUE;
 }
 
+/* The same of the operation that was accepted, compared by a trial of its own. */
+static gboolean
+run_operation (Climb *self)
+{
+  TinyPluginBuffer *buffers[TINY_OPERATION_MAX_OPERANDS] = { NULL };
+  guint8 *memory[TINY_OPERATION_MAX_OPERANDS] = { NULL };
+  TinySpan spans[TINY_OPERATION_MAX_OPERANDS];
+  GArray *commands = g_array_new (FALSE, TRUE, sizeof (TinyCommand));
+  gboolean good = TRUE;
+  for (guint i = 0; i < self->operation.n_buffers && good; i++) {
+    const gsize n = (conf_operation_get_n_bytes (&self->operation, i) + 63) / 64 * 64;
+    memory[i] = g_malloc0 (n);
+    conf_operation_fill (&self->operation, i, CONF_NUMBERS_WHOLE, 1, memory[i]);
+    good = is_ok (self, self->table->alloc (self->device, n, &buffers[i], fresh_error (self)),
+                  "alloc() of an operand");
+    spans[i] = (TinySpan){ buffers[i], 0, n };
+    const TinyCommand up = {
+      .struct_size = sizeof up, .type = TINY_COMMAND_UPLOAD, .dst = spans[i], .host = memory[i]
+    };
+    g_array_append_val (commands, up);
+  }
+  const TinyCommand last[] = { { .struct_size = sizeof (TinyCommand),
+                                 .type = TINY_COMMAND_DISPATCH,
+                                 .program = self->program,
+                                 .buffers = spans,
+                                 .n_buffers = self->operation.n_buffers,
+                                 .grid = { 1, 1, 1 } },
+                               { .struct_size = sizeof (TinyCommand),
+                                 .type = TINY_COMMAND_DOWNLOAD,
+                                 .src = spans[0],
+                                 .host = memory[0] } };
+  g_array_append_vals (commands, last, 2);
+  good = good
+         && submit (self, (const TinyCommand *) (gconstpointer) commands->data, commands->len,
+                    "submit() of UPLOADs, a DISPATCH and a DOWNLOAD");
+  if (good && !conf_operation_check (NULL, &self->operation, memory, ""))
+    good = give_way (self, "what it accepted gives something else: tinycore conformance, group "
+                           "operations, says what");
+  for (guint i = 0; i < self->operation.n_buffers; i++) {
+    if (buffers[i] != NULL)
+      self->table->free (self->device, buffers[i]);
+    g_free (memory[i]);
+  }
+  g_array_unref (commands);
+  return good;
+}
+
 static gboolean
 step_op (Climb *self)
 {
   TinyPluginBuffer *buffers[2] = { NULL, NULL };
+  if (self->only_claims)
+    return run_operation (self);
   gboolean good = TRUE;
   for (guint i = 0; i < 2 && good; i++)
     good = is_ok (self, self->table->alloc (self->device, 256, &buffers[i], fresh_error (self)),

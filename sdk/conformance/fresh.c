@@ -11,8 +11,6 @@
 
 #include "serve.h"
 
-enum { N_ELEMENTS = 256 };
-
 gboolean
 conf_fresh_open (ConfTrial *trial, const ConfSubject *bare, ConfSubject *out)
 {
@@ -22,7 +20,7 @@ conf_fresh_open (ConfTrial *trial, const ConfSubject *bare, ConfSubject *out)
   if (!conf_check_error (trial, error, "load"))
     return FALSE;
   const TinyDeviceOptions options
-      = { .name = tiny_backend_get_name (out->backend), .id = bare->id };
+      = { .name = tiny_backend_get_name (out->backend), .id = bare->id, .is_alone = TRUE };
   out->device = tiny_device_new (out->backend, &options, &error);
   if (!conf_check_error (trial, error, "open")) {
     g_clear_object (&out->backend);
@@ -40,54 +38,19 @@ conf_fresh_close (ConfSubject *self)
 }
 
 /* ---- use ---- */
-static void
-write_program (ConfScript *script)
-{
-  conf_script_init (script, "add_five");
-  conf_script_set_grid (script, 0, N_ELEMENTS);
-  guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, N_ELEMENTS);
-  guint32 in = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_READ, N_ELEMENTS);
-  guint32 i = conf_emit_index (script, 0);
-  guint32 x = CONF_EMIT (script, LOAD, U32, in, i);
-  guint32 five = conf_emit_int (script, TINY_DTYPE_U32, 5);
-  guint32 sum = CONF_EMIT (script, ADD, U32, x, five);
-  CONF_EMIT (script, STORE, VOID, out, i, sum);
-}
-
-static void
-use_program (ConfRaw *raw, ConfScript *script, TinyPluginProgram *program)
-{
-  guint32 in[N_ELEMENTS], out[N_ELEMENTS] = { 0 };
-  TinyPluginBuffer *buffers[]
-      = { conf_raw_alloc (raw, sizeof out), conf_raw_alloc (raw, sizeof in) };
-  const TinySpan spans[] = { { buffers[0], 0, sizeof out }, { buffers[1], 0, sizeof in } };
-  const TinyCommand command = conf_dispatch (program, conf_script_get (script), spans, NULL);
-  for (guint i = 0; i < N_ELEMENTS; i++)
-    in[i] = 7 * i;
-  if (buffers[0] != NULL && buffers[1] != NULL
-      && conf_raw_upload (raw, buffers[1], 0, in, sizeof in)
-      && conf_raw_submit (raw, &command, 1, "dispatch")
-      && conf_raw_download (raw, buffers[0], 0, out, sizeof out))
-    for (guint i = 0; i < N_ELEMENTS; i++)
-      if (!conf_check (raw->trial, out[i] == in[i] + 5, "element %u of x + 5 is %u, for x = %u",
-                       i, out[i], in[i]))
-        break;
-  conf_raw_free (raw, buffers[0]);
-  conf_raw_free (raw, buffers[1]);
-}
-
 gboolean
 conf_fresh_use (ConfTrial *trial, const ConfSubject *subject)
 {
   ConfRaw raw;
+  ConfStep step;
   if (!conf_raw_begin (&raw, trial, subject))
     return FALSE;
-  g_auto (ConfScript) script;
-  write_program (&script);
-  TinyPluginProgram *program = conf_raw_build (&raw, subject, &script);
+  TinyPluginProgram *program
+      = conf_step_init (&step, trial, subject) ? conf_step_build (&step, &raw) : NULL;
   if (program != NULL)
-    use_program (&raw, &script, program);
+    conf_step_use (&step, &raw, program, 0);
   conf_raw_unload (&raw, program);
+  conf_step_clear (&step);
   conf_raw_end (&raw);
   return !conf_has_failed (trial);
 }

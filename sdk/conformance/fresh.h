@@ -4,7 +4,7 @@
  * and what the process looks like before and after. */
 #pragma once
 
-#include "script.h"
+#include "step.h"
 
 G_BEGIN_DECLS
 
@@ -13,7 +13,7 @@ G_BEGIN_DECLS
 gboolean conf_fresh_open (ConfTrial *trial, const ConfSubject *bare, ConfSubject *out);
 void conf_fresh_close (ConfSubject *self);
 
-/* Uploads, runs x + 5 on 256 elements, downloads, compares; makes and ends all that it needs. */
+/* Uploads, runs a step (step.h), downloads, compares; makes and ends all that it needs. */
 gboolean conf_fresh_use (ConfTrial *trial, const ConfSubject *subject);
 
 /* In a child of fork(): exit() as a program would. */

@@ -14,6 +14,7 @@
 #include "ir/tiny-check.h"
 #include "kernel.h"
 #include "oracle.h"
+#include "step.h"
 
 /* ---- an op that is declared is there ---- */
 static void
@@ -420,8 +421,17 @@ run_host_memory (ConfTrial *trial, const ConfSubject *subject, const ConfCase *s
 static void
 list (const ConfSubject *subject, ConfList *out)
 {
+  const ConfCase mapped = { .run = run_host_memory };
   if (subject->target == NULL)
     return;
+  if (tiny_device_get_info (subject->device)->flags & TINY_DEVICE_HOST_MEMORY)
+    conf_list_add (out, &mapped, "host-memory");
+  else
+    conf_list_absent (out, "not declared", "host-memory");
+  if (conf_only_claims (subject)) {
+    conf_list_absent (out, CONF_NO_KERNELS, "target");
+    return;
+  }
   list_native (subject, out);
   list_made (subject, out);
   list_storage (subject, out);
@@ -432,11 +442,6 @@ list (const ConfSubject *subject, ConfList *out)
                    expressions[i].name);
   }
   list_limits (subject, out);
-  const ConfCase mapped = { .run = run_host_memory };
-  if (tiny_device_get_info (subject->device)->flags & TINY_DEVICE_HOST_MEMORY)
-    conf_list_add (out, &mapped, "host-memory");
-  else
-    conf_list_absent (out, "not declared", "host-memory");
 }
 
 const ConfGroup conf_group_claims

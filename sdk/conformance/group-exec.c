@@ -452,6 +452,10 @@ list (const ConfSubject *subject, ConfList *out)
   const ConfCase loops = { .run = run_loops };
   if (subject->device == NULL)
     return;
+  if (conf_only_claims (subject)) {
+    conf_list_absent (out, CONF_NO_KERNELS, "kernels");
+    return;
+  }
   list_grids (out, subject->target);
   list_numbers (out, subject->target);
   conf_list_add (out, &loops, "loops");

@@ -61,12 +61,8 @@ compile (ConfTrial *trial, const ConfSubject *subject, ConfScript *script)
 /* A binary that is not what compile() made: it is refused. With @may_work it may be taken, where what is
  * wrong with it is nowhere seen; the core itself guards what it keeps by a checksum. It is not run. */
 static void
-check_refused (ConfRaw *raw,
-               const ConfSubject *subject,
-               ConfScript *script,
-               GBytes *binary,
-               gboolean may_work,
-               const char *what)
+check_refused (
+    ConfRaw *raw, ConfStep *step, GBytes *binary, gboolean may_work, const char *what)
 {
   gsize size;
   const void *data = g_bytes_get_data (binary, &size);
@@ -75,8 +71,7 @@ check_refused (ConfRaw *raw,
   TinyPluginProgram *program = NULL;
   if (size > 0)
     memcpy (copy, data, size);
-  TinyStatus status
-      = conf_raw_load (raw, subject->target, conf_script_get (script), copy, size, &program);
+  TinyStatus status = conf_step_load (step, raw, copy, size, &program);
   conf_guarded_free (copy, size);
   if (status == TINY_STATUS_OK)
     conf_raw_unload (raw, program);
@@ -93,18 +88,13 @@ check_refused (ConfRaw *raw,
 typedef enum { DAMAGE_TRUNCATE, DAMAGE_FLIP, DAMAGE_GARBAGE, DAMAGE_LONGER } Damage;
 
 static void
-damage (ConfRaw *raw,
-        const ConfSubject *subject,
-        ConfScript *script,
-        GBytes *binary,
-        Damage how,
-        guint64 salt)
+damage (ConfRaw *raw, ConfStep *step, GBytes *binary, Damage how, guint64 salt)
 {
   gsize size;
   const guint8 *data = g_bytes_get_data (binary, &size);
   g_autofree guint8 *copy = g_malloc (size + 64);
   guint8 random[8];
-  conf_fill (random, sizeof random, salt + subject->seed);
+  conf_fill (random, sizeof random, salt + step->subject->seed);
   guint64 draw;
   memcpy (&draw, random, sizeof draw);
   gsize at = size > 0 ? draw % size : 0;
@@ -125,8 +115,7 @@ damage (ConfRaw *raw,
     what = g_strdup ("a binary with 64 more bytes");
   }
   g_autoptr (GBytes) damaged = g_bytes_new (copy, size);
-  check_refused (raw, subject, script, damaged, how == DAMAGE_FLIP || how == DAMAGE_LONGER,
-                 what);
+  check_refused (raw, step, damaged, how == DAMAGE_FLIP || how == DAMAGE_LONGER, what);
 }
 
 static void
@@ -135,12 +124,14 @@ run_damage (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   ConfRaw raw;
   if (!conf_raw_begin (&raw, trial, subject))
     return;
-  g_auto (ConfScript) script;
-  write_program (&script, "damaged", 1);
-  g_autoptr (GBytes) binary = compile (trial, subject, &script);
+  g_auto (ConfStep) step;
+  GError *error = NULL;
+  g_autoptr (GBytes) binary
+      = conf_step_init (&step, trial, subject) ? conf_step_compile (&step, &error) : NULL;
+  conf_check_error (trial, error, "compile");
   for (guint i = 0; binary != NULL && i < (guint) self->args[1] && !conf_has_failed (trial);
        i++)
-    damage (&raw, subject, &script, binary, (Damage) self->args[0], i);
+    damage (&raw, &step, binary, (Damage) self->args[0], i);
   conf_raw_end (&raw);
   conf_fresh_use (trial, subject);
 }
@@ -151,10 +142,10 @@ run_empty_binary (ConfTrial *trial, const ConfSubject *subject, const ConfCase *
   ConfRaw raw;
   if (!conf_raw_begin (&raw, trial, subject))
     return;
-  g_auto (ConfScript) script;
-  write_program (&script, "nothing", 1);
+  g_auto (ConfStep) step;
   g_autoptr (GBytes) nothing = g_bytes_new (NULL, 0);
-  check_refused (&raw, subject, &script, nothing, FALSE, "a binary of no bytes");
+  if (conf_step_init (&step, trial, subject))
+    check_refused (&raw, &step, nothing, FALSE, "a binary of no bytes");
   conf_raw_end (&raw);
   conf_fresh_use (trial, subject);
 }
@@ -166,12 +157,14 @@ run_wrong_name (ConfTrial *trial, const ConfSubject *subject, const ConfCase *se
   ConfRaw raw;
   if (!conf_raw_begin (&raw, trial, subject))
     return;
-  g_auto (ConfScript) script, other;
+  g_auto (ConfScript) script;
+  ConfStep other = { .subject = subject };
   write_program (&script, "one_name", 1);
-  write_program (&other, "another_name", 1);
+  write_program (&other.script, "another_name", 1);
   g_autoptr (GBytes) binary = compile (trial, subject, &script);
   if (binary != NULL)
-    check_refused (&raw, subject, &other, binary, TRUE, "a binary without the program's name");
+    check_refused (&raw, &other, binary, TRUE, "a binary without the program's name");
+  conf_step_clear (&other);
   conf_raw_end (&raw);
 }
 
@@ -215,7 +208,58 @@ run_many_programs (ConfTrial *trial, const ConfSubject *subject, const ConfCase 
   conf_raw_end (&raw);
 }
 
+/* The same where names mean nothing: an operation many times, of which half go. */
+static void
+run_many_steps (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { MANY = 24 };
+  TinyPluginProgram *programs[MANY] = { NULL };
+  ConfRaw raw;
+  if (!conf_raw_begin (&raw, trial, subject))
+    return;
+  g_auto (ConfStep) step;
+  const gboolean good = conf_step_init (&step, trial, subject);
+  for (guint i = 0; i < MANY && good; i++)
+    programs[i] = conf_step_build (&step, &raw);
+  for (guint k = 0; k < 2 * MANY && !conf_has_failed (trial); k++) {
+    const guint i = k * 7 % MANY;
+    if (k >= MANY && i % 2 != 0)
+      conf_raw_unload (&raw, g_steal_pointer (&programs[i]));
+    else
+      conf_step_use (&step, &raw, programs[i], k);
+  }
+  for (guint i = 0; i < MANY; i++)
+    conf_raw_unload (&raw, programs[i]);
+  conf_raw_end (&raw);
+}
+
 /* ---- code ---- */
+/* What is no operation is nothing that compile() makes; args[0]: a kernel, or nothing at all. */
+static void
+run_no_operation (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  ConfRaw raw;
+  if (!conf_raw_begin (&raw, trial, subject))
+    return;
+  g_auto (ConfScript) script;
+  write_program (&script, "kernel", 1);
+  const TinyCompileArgs args = { .struct_size = sizeof args,
+                                 .arch = tiny_device_get_claim_arch (subject->device),
+                                 .name = "kernel",
+                                 .linear = self->args[0] ? conf_script_get (&script) : NULL };
+  void *data = NULL;
+  uint64_t size = 0;
+  fresh_error (&raw);
+  TinyStatus status
+      = tiny_device_get_claimer (subject->device)->compile (&args, &data, &size, &raw.error);
+  TinyStatus wanted = status == TINY_STATUS_INVALID ? status : TINY_STATUS_UNSUPPORTED;
+  conf_raw_check_failure (&raw, status, wanted, "compile() of what is no operation");
+  if (status == TINY_STATUS_OK)
+    tiny_host_get ()->free (data);
+  conf_raw_end (&raw);
+  conf_fresh_use (trial, subject);
+}
+
 /* Text that no compiler takes: compile() says so, or program_load() where that is where it is read. */
 static void
 run_bad_source (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
@@ -350,6 +394,38 @@ run_scan_room (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
   conf_guarded_free (room, sizeof *room);
 }
 
+/* Those of a device that runs kernels, whose code the core writes down. */
+static void
+list_code (const ConfSubject *subject, ConfList *out)
+{
+  static const gint64 ops[] = { 0, 39, 63, 200, 65535 };
+  const ConfCase source = { .run = run_bad_source }, name = { .run = run_wrong_name },
+                 arch = { .run = run_bad_arch };
+  conf_list_add (out, &name, "binary/wrong-name");
+  for (gint64 i = 0; i < 2; i++) {
+    const ConfCase many = { .run = run_many_programs, .args = { i } };
+    conf_list_add (out, &many, i ? "programs/same-name" : "programs/many");
+  }
+  conf_list_add (out, &arch, "arch");
+  if (tiny_device_get_renderer (subject->device)->dialect != NULL)
+    conf_list_add (out, &source, "compile/no-source");
+  else
+    for (guint i = 0; i < G_N_ELEMENTS (ops); i++) {
+      const ConfCase linear = { .run = run_bad_linear, .args = { ops[i] } };
+      conf_list_add (out, &linear, "compile/instruction-%d", (int) ops[i]);
+    }
+}
+
+static void
+list_operations (ConfList *out)
+{
+  const ConfCase many = { .run = run_many_steps }, nothing = { .run = run_no_operation },
+                 kernel = { .run = run_no_operation, .args = { 1 } };
+  conf_list_add (out, &many, "programs/many");
+  conf_list_add (out, &nothing, "compile/nothing");
+  conf_list_add (out, &kernel, "compile/kernel");
+}
+
 static void
 list (const ConfSubject *subject, ConfList *out)
 {
@@ -365,27 +441,17 @@ list (const ConfSubject *subject, ConfList *out)
     { "binary/changed", { .run = run_damage, .args = { DAMAGE_FLIP, 64 } } },
     { "binary/random", { .run = run_damage, .args = { DAMAGE_GARBAGE, 16 } } },
     { "binary/longer", { .run = run_damage, .args = { DAMAGE_LONGER, 1 } } },
-    { "binary/wrong-name", { .run = run_wrong_name } },
-    { "programs/many", { .run = run_many_programs, .args = { 0 } } },
-    { "programs/same-name", { .run = run_many_programs, .args = { 1 } } },
-    { "arch", { .run = run_bad_arch } },
     { "id", { .run = run_unknown_id } },
     { "scan-room", { .run = run_scan_room } },
   };
-  const ConfCase source = { .run = run_bad_source };
   if (subject->device == NULL)
     return;
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     conf_list_add (out, &cases[i].self, "%s", cases[i].name);
-  if (tiny_device_get_renderer (subject->device)->dialect != NULL) {
-    conf_list_add (out, &source, "compile/no-source");
-  } else {
-    static const gint64 ops[] = { 0, 39, 63, 200, 65535 };
-    for (guint i = 0; i < G_N_ELEMENTS (ops); i++) {
-      const ConfCase linear = { .run = run_bad_linear, .args = { ops[i] } };
-      conf_list_add (out, &linear, "compile/instruction-%d", (int) ops[i]);
-    }
-  }
+  if (conf_only_claims (subject))
+    list_operations (out);
+  else
+    list_code (subject, out);
 }
 
 const ConfGroup conf_group_faults

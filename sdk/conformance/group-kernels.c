@@ -9,6 +9,7 @@
 #include "element.h"
 #include "kernel.h"
 #include "oracle.h"
+#include "step.h"
 
 enum { MAX_BUFFERS = 64, MANY = 3000001 };
 
@@ -357,6 +358,10 @@ list (const ConfSubject *subject, ConfList *out)
 {
   if (subject->target == NULL)
     return;
+  if (conf_only_claims (subject)) {
+    conf_list_absent (out, CONF_NO_KERNELS, "kernels");
+    return;
+  }
   list_buffers (subject, out);
   list_gates (subject, out);
   list_sums (subject, out);

@@ -59,10 +59,10 @@ run_cycles (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 typedef struct {
   ConfRaw raw;
   const ConfSubject *subject;
-  ConfScript script;
+  ConfStep step;
   GBytes *binary;
   TinyPluginProgram *program;
-  TinyPluginBuffer *buffers[2];
+  TinyPluginBuffer *buffers[TINY_OPERATION_MAX_OPERANDS];
 } Objects;
 
 static gboolean
@@ -89,9 +89,9 @@ static gboolean
 cycle_launches (ConfTrial *trial, gpointer data)
 {
   Objects *self = data;
-  const TinySpan spans[] = { { self->buffers[0], 0, 1024 }, { self->buffers[1], 0, 1024 } };
-  const TinyCommand command
-      = conf_dispatch (self->program, conf_script_get (&self->script), spans, NULL);
+  TinySpan spans[TINY_OPERATION_MAX_OPERANDS];
+  conf_step_get_spans (&self->step, self->buffers, spans);
+  const TinyCommand command = conf_step_dispatch (&self->step, self->program, spans);
   return conf_raw_submit (&self->raw, &command, 1, "dispatch");
 }
 
@@ -103,8 +103,7 @@ cycle_programs (ConfTrial *trial, gpointer data)
   TinyPluginProgram *program = NULL, *before = self->program;
   gsize size;
   const void *binary = g_bytes_get_data (self->binary, &size);
-  TinyStatus status = conf_raw_load (&self->raw, self->subject->target,
-                                     conf_script_get (&self->script), binary, size, &program);
+  TinyStatus status = conf_step_load (&self->step, &self->raw, binary, size, &program);
   if (!conf_check (trial, status == TINY_STATUS_OK, "program_load: %s", self->raw.error.text))
     return FALSE;
   self->program = program;
@@ -119,21 +118,12 @@ cycle_copies (ConfTrial *trial, gpointer data)
 {
   Objects *self = data;
   guint8 bytes[1024] = { 0 };
-  return conf_raw_upload (&self->raw, self->buffers[0], 0, bytes, sizeof bytes)
-         && conf_raw_copy (&self->raw, self->buffers[1], 0, self->buffers[0], 0, sizeof bytes)
-         && conf_raw_download (&self->raw, self->buffers[1], 0, bytes, sizeof bytes);
-}
-
-static void
-write_copy (ConfScript *script)
-{
-  conf_script_init (script, "copy_words");
-  conf_script_set_grid (script, 0, 256);
-  guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, 256);
-  guint32 in = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_READ, 256);
-  guint32 i = conf_emit_index (script, 0);
-  guint32 x = CONF_EMIT (script, LOAD, U32, in, i);
-  CONF_EMIT (script, STORE, VOID, out, i, x);
+  gsize n = sizeof bytes;
+  for (guint i = 0; i < 2; i++)
+    n = MIN (n, conf_raw_round (&self->raw, self->step.n_bytes[i]));
+  return conf_raw_upload (&self->raw, self->buffers[0], 0, bytes, n)
+         && conf_raw_copy (&self->raw, self->buffers[1], 0, self->buffers[0], 0, n)
+         && conf_raw_download (&self->raw, self->buffers[1], 0, bytes, n);
 }
 
 static gboolean
@@ -143,26 +133,23 @@ objects_begin (Objects *self, ConfTrial *trial, const ConfSubject *subject)
   *self = (Objects){ .subject = subject };
   if (!conf_raw_begin (&self->raw, trial, subject))
     return FALSE;
-  write_copy (&self->script);
-  self->binary
-      = conf_linear_compile (tiny_device_get_renderer (subject->device), subject->target,
-                             "subject", conf_script_get (&self->script), &error);
+  if (!conf_step_init (&self->step, trial, subject))
+    return FALSE;
+  self->binary = conf_step_compile (&self->step, &error);
   if (self->binary == NULL)
     return conf_check_error (trial, g_steal_pointer (&error), "compile");
-  self->program = conf_raw_build (&self->raw, subject, &self->script);
-  for (guint i = 0; i < 2; i++)
-    self->buffers[i] = conf_raw_alloc (&self->raw, 1024);
+  self->program = conf_step_build (&self->step, &self->raw);
+  conf_step_alloc (&self->step, &self->raw, self->buffers);
   return !conf_has_failed (trial);
 }
 
 static void
 objects_end (Objects *self)
 {
-  for (guint i = 0; i < 2; i++)
-    conf_raw_free (&self->raw, self->buffers[i]);
+  conf_step_free (&self->step, &self->raw, self->buffers);
   conf_raw_unload (&self->raw, self->program);
   g_clear_pointer (&self->binary, g_bytes_unref);
-  conf_script_clear (&self->script);
+  conf_step_clear (&self->step);
   conf_raw_end (&self->raw);
 }
 
@@ -198,8 +185,7 @@ run_ending (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   for (guint i = 0; i < 3; i++)
     switch (orders[self->args[0]][i]) {
     case 0:
-      for (guint b = 0; b < 2; b++)
-        conf_raw_free (&objects.raw, g_steal_pointer (&objects.buffers[b]));
+      conf_step_free (&objects.step, &objects.raw, objects.buffers);
       break;
     case 1:
       conf_raw_unload (&objects.raw, g_steal_pointer (&objects.program));
@@ -208,7 +194,7 @@ run_ending (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
       conf_raw_end (&objects.raw);
     }
   g_clear_pointer (&objects.binary, g_bytes_unref);
-  conf_script_clear (&objects.script);
+  conf_step_clear (&objects.step);
   conf_fresh_close (&own);
   if (!conf_has_failed (trial) && conf_fresh_open (trial, subject, &own)) {
     conf_fresh_use (trial, &own);
@@ -227,7 +213,7 @@ run_twice (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   if (!conf_fresh_open (trial, subject, &first))
     return;
   second = first;
-  const TinyDeviceOptions options = { .name = "second", .id = subject->id };
+  const TinyDeviceOptions options = { .name = "second", .id = subject->id, .is_alone = TRUE };
   second.backend = g_object_ref (first.backend);
   second.device = tiny_device_new (first.backend, &options, &error);
   if (second.device == NULL) {

@@ -8,6 +8,7 @@
 #include "conformance.h"
 #include "element.h"
 #include "ir/tiny-check.h"
+#include "step.h"
 
 enum { DENSE = 1 << 19 };
 
@@ -137,6 +138,10 @@ list_numerics (const ConfSubject *subject, ConfList *list)
 {
   if (subject->target == NULL)
     return;
+  if (conf_only_claims (subject)) {
+    conf_list_absent (list, CONF_NO_KERNELS, "ops");
+    return;
+  }
   for (guint from = TINY_DTYPE_BOOL; from <= TINY_DTYPE_F64; from++) {
     for (guint op = TINY_OP_NEG; op <= TINY_OP_CMPEQ; op++)
       if (tiny_op_takes_dtype ((TinyOp) op, (TinyDType) from))

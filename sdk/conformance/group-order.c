@@ -280,6 +280,7 @@ typedef struct {
   const Rig *rig; /* whose program all of them run */
   guint number, shape;
   char *failure; /* trials are told by their own thread only */
+  ConfStep step; /* its own, that is compiled */
 } Worker;
 
 /* What a worker asks for goes through its own queue. */
@@ -420,11 +421,7 @@ compile_some (gpointer data)
   Worker *self = data;
   for (guint i = 0; i < 6 && self->failure == NULL; i++) {
     g_autoptr (GError) error = NULL;
-    g_auto (ConfScript) script;
-    write_program (&script);
-    g_autoptr (GBytes) binary = conf_linear_compile (
-        tiny_device_get_renderer (self->subject->device), self->subject->target,
-        tiny_device_get_name (self->subject->device), conf_script_get (&script), &error);
+    g_autoptr (GBytes) binary = conf_step_compile (&self->step, &error);
     if (binary == NULL)
       self->failure = g_strdup_printf ("thread %u: compile: %s", self->number, error->message);
   }
@@ -440,12 +437,14 @@ run_compilers (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
     return;
   for (guint i = 0; i < N_THREADS; i++) {
     workers[i] = (Worker){ .subject = subject, .number = i };
+    conf_step_init (&workers[i].step, trial, subject);
     threads[i] = g_thread_new ("conformance", compile_some, &workers[i]);
   }
   for (guint i = 0; i < N_THREADS; i++) {
     g_thread_join (threads[i]);
     conf_check (trial, workers[i].failure == NULL, "%s", workers[i].failure);
     g_free (workers[i].failure);
+    conf_step_clear (&workers[i].step);
   }
 }
 
@@ -468,9 +467,16 @@ list (const ConfSubject *subject, ConfList *out)
     { "threads/8", { .run = run_threads, .level = CONF_FULL, .args = { 8 } } },
     { "threads/compile", { .run = run_compilers } },
   };
-  const ConfCase overlaps = { .run = run_overlaps };
+  const ConfCase overlaps = { .run = run_overlaps }, empty = { .run = run_empty },
+                 compilers = { .run = run_compilers };
   if (subject->device == NULL)
     return;
+  if (conf_only_claims (subject)) {
+    conf_list_add (out, &empty, "empty");
+    conf_list_add (out, &compilers, "threads/compile");
+    conf_list_series (out);
+    return;
+  }
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     conf_list_add (out, &cases[i].self, "%s", cases[i].name);
   if ((tiny_device_get_info (subject->device)->flags & TINY_DEVICE_OVERLAPS) != 0)

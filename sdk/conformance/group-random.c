@@ -9,6 +9,7 @@
 #include "ir/tiny-text.h"
 #include "program-run.h"
 #include "random-kernel.h"
+#include "step.h"
 #include "tensor/tiny-tensor-private.h"
 
 enum { N_CORE = 100, N_FULL = 1000, N_STRESS = 10000, MAX_ATTEMPTS = 400 };
@@ -128,12 +129,17 @@ list (const ConfSubject *subject, ConfList *out)
 {
   if (subject->target == NULL)
     return;
+  /* Of most programs another device does all. */
+  const gint64 part = conf_only_claims (subject) ? 5 : 1;
   for (gint64 i = 0; i < N_STRESS; i++) {
-    const ConfLevel level = i < N_CORE ? CONF_CORE : i < N_FULL ? CONF_FULL : CONF_STRESS;
+    const ConfLevel level = i < N_CORE / part   ? CONF_CORE
+                            : i < N_FULL / part ? CONF_FULL
+                                                : CONF_STRESS;
     const ConfCase program = { .run = run_program, .level = level, .args = { i } },
                    kernel = { .run = run_kernel, .level = level, .args = { i } };
     conf_list_add (out, &program, "program/%" G_GINT64_FORMAT, i);
-    conf_list_add (out, &kernel, "kernel/%" G_GINT64_FORMAT, i);
+    if (!conf_only_claims (subject))
+      conf_list_add (out, &kernel, "kernel/%" G_GINT64_FORMAT, i);
   }
 }
 

@@ -17,24 +17,40 @@ now_us (void)
 }
 
 /* ---- launches ---- */
+/* Of a program that does next to nothing, where the device runs any. */
+static void
+write_little (ConfScript *script)
+{
+  conf_script_init (script, "nothing_much");
+  guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, 1);
+  guint32 zero = conf_emit_int (script, TINY_DTYPE_I32, 0);
+  guint32 value = conf_emit_int (script, TINY_DTYPE_U32, 1);
+  CONF_EMIT (script, STORE, VOID, out, zero, value);
+}
+
 static void
 run_launches (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
   TinyCommand commands[N_BATCH];
+  TinyPluginBuffer *buffers[TINY_OPERATION_MAX_OPERANDS] = { NULL };
+  TinySpan spans[TINY_OPERATION_MAX_OPERANDS];
   ConfRaw raw;
+  g_auto (ConfStep) step = { 0 };
   if (!conf_raw_begin (&raw, trial, subject))
     return;
-  g_auto (ConfScript) script;
-  conf_script_init (&script, "nothing_much");
-  guint32 out = conf_emit_param (&script, TINY_DTYPE_U32, TINY_PARAM_WRITE, 1);
-  guint32 zero = conf_emit_int (&script, TINY_DTYPE_I32, 0);
-  guint32 value = conf_emit_int (&script, TINY_DTYPE_U32, 1);
-  CONF_EMIT (&script, STORE, VOID, out, zero, value);
-  TinyPluginProgram *program = conf_raw_build (&raw, subject, &script);
-  TinyPluginBuffer *buffer = conf_raw_alloc (&raw, 64);
-  const TinySpan span = { buffer, 0, 4 };
+  if (conf_only_claims (subject)) {
+    conf_step_init (&step, trial, subject);
+  } else {
+    step = (ConfStep){ .subject = subject, .n_buffers = 1, .n_bytes = { 64 } };
+    write_little (&step.script);
+  }
+  TinyPluginProgram *program = conf_has_failed (trial) ? NULL : conf_step_build (&step, &raw);
+  conf_step_alloc (&step, &raw, buffers);
+  conf_step_get_spans (&step, buffers, spans);
+  if (!step.is_claimed)
+    spans[0].n_bytes = 4;
   for (guint i = 0; i < N_BATCH && !conf_has_failed (trial); i++)
-    commands[i] = conf_dispatch (program, conf_script_get (&script), &span, NULL);
+    commands[i] = conf_step_dispatch (&step, program, spans);
   for (guint batch = 1; batch <= N_BATCH && !conf_has_failed (trial); batch += N_BATCH - 1) {
     conf_raw_submit (&raw, commands, batch, "warming up");
     gint64 begin = now_us ();
@@ -43,7 +59,7 @@ run_launches (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self
     conf_record (trial, batch == 1 ? "submit of one launch" : "launch in a submit of 64",
                  (double) (now_us () - begin) * 1000 / N_LAUNCHES / batch, "ns");
   }
-  conf_raw_free (&raw, buffer);
+  conf_step_free (&step, &raw, buffers);
   conf_raw_unload (&raw, program);
   conf_raw_end (&raw);
 }

@@ -46,22 +46,34 @@ typedef struct {
   ConfTrial *trial;
   const ConfSubject *subject;
   ConfRaw raw;
-  ConfScript script;
+  ConfStep step;
   GBytes *binary;
   TinyPluginProgram *program;
-  TinyPluginBuffer *buffer;
-  TinySpan span;
-  guint32 words[16];
+  TinyPluginBuffer *buffers[TINY_OPERATION_MAX_OPERANDS];
+  TinySpan spans[TINY_OPERATION_MAX_OPERANDS];
+  guint8 *out;
 } Rig;
 
 static void
 rig_end (Rig *self)
 {
   conf_raw_unload (&self->raw, self->program);
-  conf_raw_free (&self->raw, self->buffer);
-  conf_script_clear (&self->script);
+  conf_step_free (&self->step, &self->raw, self->buffers);
+  conf_step_clear (&self->step);
   g_clear_pointer (&self->binary, g_bytes_unref);
+  g_free (self->out);
   conf_raw_end (&self->raw);
+}
+
+static void
+upload_inputs (Rig *self)
+{
+  for (guint i = 1; i < self->step.n_buffers && !conf_has_failed (self->trial); i++) {
+    const gsize n = conf_raw_round (&self->raw, self->step.n_bytes[i]);
+    g_autofree guint8 *data = g_malloc0 (n + 8);
+    conf_step_fill (&self->step, i, 1, data);
+    conf_raw_upload (&self->raw, self->buffers[i], 0, data, n);
+  }
 }
 
 static gboolean
@@ -73,22 +85,15 @@ rig_begin (Rig *self, ConfTrial *trial, const ConfSubject *subject)
   self->subject = subject;
   if (!conf_raw_begin (&self->raw, trial, subject))
     return FALSE;
-  ConfScript *script = &self->script;
-  conf_script_init (script, "skewed");
-  conf_script_set_grid (script, 0, 16);
-  guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, 16);
-  guint32 i = conf_emit_index (script, 0);
-  guint32 x = CONF_EMIT (script, CAST, U32, i);
-  guint32 five = conf_emit_int (script, TINY_DTYPE_U32, 5);
-  guint32 sum = CONF_EMIT (script, ADD, U32, x, five);
-  CONF_EMIT (script, STORE, VOID, out, i, sum);
-  self->binary
-      = conf_linear_compile (tiny_device_get_renderer (subject->device), subject->target,
-                             "skew", conf_script_get (script), &error);
-  conf_check_error (trial, error, "compile");
-  self->program = self->binary ? conf_raw_build (&self->raw, subject, script) : NULL;
-  self->buffer = conf_raw_alloc (&self->raw, sizeof self->words);
-  self->span = (TinySpan){ self->buffer, 0, sizeof self->words };
+  if (conf_step_init (&self->step, trial, subject)) {
+    self->binary = conf_step_compile (&self->step, &error);
+    conf_check_error (trial, error, "compile");
+    self->program = self->binary ? conf_step_build (&self->step, &self->raw) : NULL;
+    conf_step_alloc (&self->step, &self->raw, self->buffers);
+    conf_step_get_spans (&self->step, self->buffers, self->spans);
+    self->out = g_malloc0 (conf_raw_round (&self->raw, self->step.n_bytes[0]) + 8);
+    upload_inputs (self);
+  }
   if (!conf_has_failed (trial))
     return TRUE;
   rig_end (self);
@@ -98,25 +103,39 @@ rig_begin (Rig *self, ConfTrial *trial, const ConfSubject *subject)
 static TinyCommand
 rig_dispatch (Rig *self)
 {
-  return conf_dispatch (self->program, conf_script_get (&self->script), &self->span, NULL);
+  return conf_step_dispatch (&self->step, self->program, self->spans);
 }
 
 static TinyCommand
 rig_download (Rig *self)
 {
+  TinySpan whole = self->spans[0];
+  whole.n_bytes = conf_raw_round (&self->raw, whole.n_bytes);
   return (TinyCommand){ .struct_size = sizeof (TinyCommand),
                         .type = TINY_COMMAND_DOWNLOAD,
-                        .src = self->span,
-                        .host = self->words };
+                        .src = whole,
+                        .host = self->out };
 }
 
 static void
 rig_check (Rig *self, const char *what)
 {
-  for (guint i = 0; i < 16; i++)
-    if (!conf_check (self->trial, self->words[i] == i + 5, "%s: element %u is %u, not %u", what,
-                     i, self->words[i], i + 5))
-      break;
+  conf_step_check (&self->step, self->trial, self->out, 1, what);
+}
+
+/* Whose compile() the program is of: a renderer of kernels, or of operations. */
+static const TinyRenderer *
+rig_get_renderer (const Rig *self)
+{
+  return self->step.is_claimed ? tiny_device_get_claimer (self->subject->device)
+                               : tiny_device_get_renderer (self->subject->device);
+}
+
+static const char *
+rig_get_arch (const Rig *self)
+{
+  return self->step.is_claimed ? tiny_device_get_claim_arch (self->subject->device)
+                               : self->subject->target->arch;
 }
 
 /* ---- how each struct is passed ---- */
@@ -171,8 +190,7 @@ pass_compile (Rig *rig, gsize size, const void *given, gboolean is_good)
 {
   void *data = NULL;
   uint64_t n_bytes = 0;
-  TinyStatus status = tiny_device_get_renderer (rig->subject->device)
-                          ->compile (given, &data, &n_bytes, &rig->raw.error);
+  TinyStatus status = rig_get_renderer (rig)->compile (given, &data, &n_bytes, &rig->raw.error);
   if (status == TINY_STATUS_OK)
     tiny_host_get ()->free (data);
   return status;
@@ -232,6 +250,8 @@ typedef enum {
   STRUCT_PROGRAM,
   STRUCT_COMPILE,
   STRUCT_LINEAR,
+  STRUCT_OPERATION,
+  STRUCT_CLAIM,
   STRUCT_INFO,
   STRUCT_TARGET,
   STRUCT_CANDIDATE,
@@ -245,6 +265,8 @@ typedef union {
   TinyProgramArgs program;
   TinyCompileArgs compile;
   TinyLinear linear;
+  TinyOperation operation;
+  TinyClaim claim;
   TinyDeviceInfo info;
   TinyTarget target;
   TinyCandidate candidate;
@@ -258,15 +280,44 @@ pass_linear (Rig *rig, gsize size, const void *given, gboolean is_good)
   const TinyRenderer *renderer = tiny_device_get_renderer (rig->subject->device);
   g_autofree char *source
       = renderer->dialect
-            ? tiny_render_source (conf_script_get (&rig->script), renderer->dialect, NULL)
+            ? tiny_render_source (conf_script_get (&rig->step.script), renderer->dialect, NULL)
             : NULL;
   const TinyCompileArgs args = { .struct_size = sizeof args,
                                  .arch = rig->subject->target->arch,
-                                 .name = rig->script.name,
+                                 .name = rig->step.script.name,
                                  .source = source,
                                  .source_size = source ? strlen (source) : 0,
                                  .linear = given };
   return pass_compile (rig, sizeof args, &args, is_good);
+}
+
+/* claim() is given an operation of that size, and what it accepts of it goes to compile(). Declined is a way to refuse. */
+static TinyStatus
+pass_operation (Rig *rig, gsize size, const void *given, gboolean is_good)
+{
+  const TinyCompileArgs args = {
+    .struct_size = sizeof args, .arch = rig_get_arch (rig), .name = "skewed", .operation = given
+  };
+  TinyClaim claim = { .struct_size = sizeof claim };
+  TinyStatus status = tiny_renderer_call_claim (rig_get_renderer (rig), rig_get_arch (rig),
+                                                given, &claim, &rig->raw.error);
+  if (status == TINY_STATUS_OK && claim.verdict == TINY_CLAIM_DECLINED) {
+    g_strlcpy (rig->raw.error.text, claim.reason, sizeof rig->raw.error.text);
+    status = TINY_STATUS_UNSUPPORTED;
+  }
+  return status == TINY_STATUS_OK ? pass_compile (rig, sizeof args, &args, is_good) : status;
+}
+
+static TinyStatus
+pass_claim (Rig *rig, gsize size, const void *given, gboolean is_good)
+{
+  TinyClaim *claim = (TinyClaim *) given;
+  TinyStatus status = tiny_renderer_call_claim (rig_get_renderer (rig), rig_get_arch (rig),
+                                                &rig->step.operation, claim, &rig->raw.error);
+  if (status == TINY_STATUS_OK && is_good)
+    conf_check (rig->trial, claim->verdict == TINY_CLAIM_ACCEPTED,
+                "claim: what it accepted it declines");
+  return status;
 }
 
 #define KIND(name, type, is_input, pass)                                                       \
@@ -284,6 +335,8 @@ static const struct {
   [STRUCT_PROGRAM] = KIND ("program-args", TinyProgramArgs, TRUE, pass_program),
   [STRUCT_COMPILE] = KIND ("compile-args", TinyCompileArgs, TRUE, pass_compile),
   [STRUCT_LINEAR] = KIND ("linear", TinyLinear, TRUE, pass_linear),
+  [STRUCT_OPERATION] = KIND ("operation", TinyOperation, TRUE, pass_operation),
+  [STRUCT_CLAIM] = KIND ("claim", TinyClaim, FALSE, pass_claim),
   [STRUCT_INFO] = KIND ("device-info", TinyDeviceInfo, FALSE, pass_info),
   [STRUCT_TARGET] = KIND ("target", TinyTarget, FALSE, pass_target),
   [STRUCT_CANDIDATE] = KIND ("candidate", TinyCandidate, FALSE, pass_candidate),
@@ -294,15 +347,15 @@ static const struct {
 static void
 fill_struct (Rig *rig, StructKind kind, AnyStruct *out, TinyCommand commands[2], char **source)
 {
-  const TinyRenderer *renderer = tiny_device_get_renderer (rig->subject->device);
-  const TinyLinear *linear = conf_script_get (&rig->script);
+  const TinyLinear *linear = rig->step.is_claimed ? NULL : conf_script_get (&rig->step.script);
+  const char *name = linear ? linear->name : "step";
   gsize n_bytes;
   const void *data = g_bytes_get_data (rig->binary, &n_bytes);
   memset (out, 0, sizeof *out);
   commands[0] = rig_dispatch (rig);
   commands[1] = rig_download (rig);
-  if (kind == STRUCT_COMPILE && renderer->dialect != NULL)
-    *source = tiny_render_source (linear, renderer->dialect, NULL);
+  if (kind == STRUCT_COMPILE && rig_get_renderer (rig)->dialect != NULL)
+    *source = tiny_render_source (linear, rig_get_renderer (rig)->dialect, NULL);
   switch (kind) {
   case STRUCT_SUBMIT:
     out->submit = (TinySubmit){ .commands = commands, .n_commands = 2 };
@@ -311,22 +364,27 @@ fill_struct (Rig *rig, StructKind kind, AnyStruct *out, TinyCommand commands[2],
     out->command = commands[0];
     break;
   case STRUCT_PROGRAM:
-    out->program = (TinyProgramArgs){ .name = linear->name,
-                                      .arch = rig->subject->target->arch,
+    out->program = (TinyProgramArgs){ .name = name,
+                                      .arch = rig_get_arch (rig),
                                       .data = data,
                                       .size = n_bytes,
-                                      .n_params = linear->n_params,
+                                      .n_params = rig->step.n_buffers,
                                       .group = { 1, 1, 1 } };
     break;
   case STRUCT_COMPILE:
-    out->compile = (TinyCompileArgs){ .arch = rig->subject->target->arch,
-                                      .name = linear->name,
-                                      .source = *source,
-                                      .source_size = *source ? strlen (*source) : 0,
-                                      .linear = linear };
+    out->compile
+        = (TinyCompileArgs){ .arch = rig_get_arch (rig),
+                             .name = name,
+                             .source = *source,
+                             .source_size = *source ? strlen (*source) : 0,
+                             .linear = linear,
+                             .operation = linear == NULL ? &rig->step.operation : NULL };
     break;
   case STRUCT_LINEAR:
     out->linear = *linear;
+    break;
+  case STRUCT_OPERATION:
+    out->operation = rig->step.operation;
     break;
   case STRUCT_TARGET:
     memcpy (out->target.arch, rig->raw.info->arch, sizeof out->target.arch);
@@ -408,6 +466,7 @@ run_short_module (ConfTrial *trial, const ConfSubject *subject, const ConfCase *
     /* The renderers are the core's copies, as whole as before; they end with their backend. */
     module.n_renderers = 0;
     module.renderers = NULL;
+    module.flags = 0; /* one of these says that there are some */
     TinyPluginModule *cut = new_struct (&module, sizeof module, MAX (size, 8));
     cut->struct_size = (guint32) size;
     TinyBackend *backend = tiny_backend_new (cut, subject->path, &why);
@@ -456,8 +515,12 @@ list (const ConfSubject *subject, ConfList *out)
   conf_list_add (out, &module, "module/cut");
   if (subject->device == NULL)
     return;
-  for (guint kind = 0; kind < N_STRUCTS; kind++)
-    list_kind (out, (StructKind) kind);
+  for (guint kind = 0; kind < N_STRUCTS; kind++) {
+    const gboolean is_kernels = kind == STRUCT_LINEAR || kind == STRUCT_TARGET,
+                   is_operations = kind == STRUCT_OPERATION || kind == STRUCT_CLAIM;
+    if (conf_only_claims (subject) ? !is_kernels : !is_operations)
+      list_kind (out, (StructKind) kind);
+  }
 }
 
 const ConfGroup conf_group_skew

@@ -237,7 +237,7 @@ list (const ConfSubject *subject, ConfList *out)
   if (subject->device == NULL)
     return;
   for (guint i = 0; i < G_N_ELEMENTS (runs); i++) {
-    const ConfCase it = { .run = run_soak,
+    const ConfCase it = { .run = conf_only_claims (subject) ? conf_soak_series : run_soak,
                           .level = runs[i].level,
                           .seconds = (guint) runs[i].seconds + 60,
                           .args = { runs[i].threads, runs[i].seconds } };

@@ -7,6 +7,7 @@
  * Numerical Algorithms, section 3.1), never by a part of the largest element of the result. Where the terms are whole
  * numbers nothing is rounded, and one that is left out shows at any K. */
 #include "conformance.h"
+#include "step.h"
 #include "tensor-check.h"
 
 #define T(name)   tiny_tensor_##name
@@ -294,8 +295,14 @@ run (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 
 /* Integers have one class of these, whatever a row says of floats. */
 static gboolean
-is_wanted (guint row, TinyDType dtype, ConfClass data)
+is_wanted (const ConfSubject *subject, guint row, TinyDType dtype, ConfClass data)
 {
+  /* What may be claimed; all else is another device's. */
+  if (conf_only_claims (subject)
+      && ((dtype != TINY_DTYPE_F32 && dtype != TINY_DTYPE_F16)
+          || (rows[row].op != TINY_INSTR_MULACC && rows[row].op != TINY_INSTR_ADD
+              && rows[row].op != TINY_INSTR_EXP2)))
+    return FALSE;
   if (!tiny_dtype_is_float (dtype))
     return data == CONF_INTEGER;
   return (rows[row].classes >> data & 1) != 0;
@@ -318,7 +325,7 @@ list (const ConfSubject *subject, ConfList *out)
       for (ConfClass data = 0; data < CONF_ALL; data++) {
         const ConfCase self
             = { .run = run, .level = rows[row].level, .args = { row, dtype, data } };
-        if (is_wanted (row, dtype, data))
+        if (is_wanted (subject, row, dtype, data))
           conf_list_add (out, &self, "%s/%s/%s", rows[row].name, tiny_dtype_to_string (dtype),
                          conf_class_to_string (data));
       }

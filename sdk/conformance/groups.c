@@ -15,6 +15,7 @@ extern const ConfGroup conf_group_numerics;
 extern const ConfGroup conf_group_tensors;
 extern const ConfGroup conf_group_kernels;
 extern const ConfGroup conf_group_claims;
+extern const ConfGroup conf_group_operations;
 extern const ConfGroup conf_group_random;
 extern const ConfGroup conf_group_faults;
 extern const ConfGroup conf_group_replay;
@@ -38,6 +39,7 @@ const ConfGroup *const conf_groups[] = {
   &conf_group_tensors,
   &conf_group_kernels,
   &conf_group_claims,
+  &conf_group_operations,
   &conf_group_random,
   &conf_group_pair,
   &conf_group_models,

@@ -76,13 +76,16 @@ static const struct {
                        "is a buffer, an offset and a size in bytes. Refuse an unknown type "
                        "with TINY_STATUS_UNSUPPORTED, a span "
                        "outside its buffer with TINY_STATUS_INVALID." },
-  [CONF_RUNG_TARGET] = { "target", "the renderer's target()",
-                         "Fills the TinyTarget: arch, the ops that the hardware has for each "
-                         "dtype, dtypes_storage (at least i32 "
-                         "and u32), limits. The core makes every other op of these. It is "
-                         "data: no device need be there. The "
-                         "least is LOAD STORE CAST BITCAST ADD MUL CMPLT AND OR XOR SHL SHR "
-                         "WHERE on i32 and u32." },
+  [CONF_RUNG_TARGET]
+  = { "target", "the renderer's target()",
+      "Fills the TinyTarget: arch, the ops that the hardware has for each "
+      "dtype, dtypes_storage (at least i32 "
+      "and u32), limits. The core makes every other op of these. It is "
+      "data: no device need be there. The "
+      "least is LOAD STORE CAST BITCAST ADD MUL CMPLT AND OR XOR SHL SHR "
+      "WHERE on i32 and u32. A renderer with TINY_RENDERER_CLAIMS_ONLY has a "
+      "claim() instead, which accepts what the device computes, at a cost, and "
+      "declines all else with a reason." },
   [CONF_RUNG_COMPILE]
   = { "compile", "the renderer's compile()",
       "Makes a binary of a kernel: of args->source, which the core has rendered by your "

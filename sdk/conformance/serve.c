@@ -13,6 +13,7 @@
 
 #include "base/tiny-error.h"
 #include "ladder.h"
+#include "step.h"
 #include "subject.h"
 #include "trial.h"
 
@@ -93,8 +94,13 @@ describe (const ConfSubject *subject)
   set_text (out, "device", tiny_device_get_name (subject->device));
   set_text (out, "id", subject->id);
   set_text (out, "title", tiny_device_get_title (subject->device));
-  set_text (out, "arch", tiny_device_get_arch (subject->device));
-  set_text (out, "renderer", tiny_device_get_renderer (subject->device)->name);
+  /* Of a device that only claims, the target is another one's. */
+  const gboolean only_claims = conf_only_claims (subject);
+  set_text (out, "arch", tiny_device_get_claim_arch (subject->device));
+  set_text (out, "renderer",
+            only_claims ? tiny_device_get_claimer (subject->device)->name
+                        : tiny_device_get_renderer (subject->device)->name);
+  json_object_set_boolean_member (out, "only_claims", only_claims);
   json_object_set_int_member (out, "memory_bytes", (gint64) info->memory_bytes);
   json_object_set_int_member (out, "device_flags", info->flags);
   json_object_set_int_member (out, "target_flags", subject->target->flags);

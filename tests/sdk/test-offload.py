@@ -31,6 +31,7 @@ def installation():
         env = here.environment({"HOME": folder})
         here.call("tinycore", "new-plugin", "units", "--kind", "offload", folder=folder, env=env)
         build = here.build(os.path.join(folder, "tiny-units"))
+        installed["build"] = build
         here.call("meson", "install", "-C", build, "--quiet", env=env)
         installed["commands"] = [each["command"] for each in json.loads((build / "compile_commands.json").read_text())]
         e2e.TINYCORE = str(here.root / "bin/tinycore")
@@ -42,7 +43,7 @@ def installation():
 def kernels(result):
     """What ran, as DEBUG=2 shows it: names by device."""
     found = collections.defaultdict(list)
-    for device, name in re.findall(r"^(\w+) +(\w+) +[0-9.]+ us", result.err, re.M):
+    for device, name in re.findall(r"^([\w+]+) +(\w+) +[0-9.]+ us", result.err, re.M):
         found[device].append(name)
     return found
 
@@ -60,6 +61,37 @@ def is_found(box):
     check(re.search(r"^UNITS +ready", result.out, re.M), result)
     result = box.run("train", "fashion-mnist", "--steps", 0, "--data", "x", DEV="UNITS", DEBUG=1, **here.env)
     check(result.status != 0, result)
+
+
+@test("as it stands it passes conformance of level core, by its project's own test")
+def passes(box):
+    here = installation()
+    env = here.environment({"HOME": box.root, "TINY_CACHE_DIR": box.cache})
+    text = here.call("meson", "test", "-C", installed["build"], "--print-errorlogs", env=env)
+    check("conformance" in text and re.search(r"^Ok: +1\b", text, re.M), text)
+    report = box.path("certificate.json")
+    here.call("tinycore", "conformance", "--filter", "operations/*", "--json", report, "--manifest", installed["build"] / "uninstalled.json",
+              installed["build"] / "tiny-units.so", env=env)
+    with open(report, encoding="utf-8") as file:
+        found = json.load(file)
+    accepted = [case["name"] for case in found["cases"] if case["name"].startswith("operations/")]
+    declined = {case["name"]: case["reason"] for case in found["absent"] if case["name"].startswith("operations/")}
+    for name in ("matmul/transposed-b", "matmul/batch-shared", "matmul/bias-relu", "convolution/step-padding", "convolution/groups"):
+        check(f"operations/{name}" in accepted, f"{name} in {accepted}")
+    check("f32 operands" in declined["operations/matmul/f16"], declined)
+    check("relu" in declined["operations/matmul/bias-gelu"], declined)
+    check(found["capabilities"] == [], "the processor's are none of its own")
+
+
+@test("in a process of its own it gives the same, claim by claim")
+def isolated(box):
+    here = installation()
+    data = small_data.write(box, small_data.made(200, 48))
+    own = losses(box.run(*TRAIN, data, DEV="UNITS", **here.env))
+    result = box.run(*TRAIN, data, DEV="ISOLATED+UNITS", DEBUG=2, **here.env)
+    check(losses(result) == own, f"{result}\n{own} in the program's process")
+    check(any(name.startswith("convolution") for names in kernels(result).values() for name in names), result)
+    check("tiles of 16 x 16 x 16" in result.err, "the reasons of a process of its own\n" + str(result))
 
 
 @test("a network learns on it as on the processor: convolutions are the unit's, the rest is the processor's")

@@ -18,6 +18,7 @@ static TinyStatus
 claim (const char *arch, const TinyOperation *operation, TinyClaim *out, TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
+  TINY_TRY (tiny_check_operation (operation, 0, error));
   sample_claim (operation, out);
   return TINY_STATUS_OK;
 }
@@ -29,7 +30,10 @@ compile (const TinyCompileArgs *args,
          TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_IN (args, 0, error));
-  TINY_TRY (TINY_CHECK_IN (args->operation, TINY_OPERATION_CAUSAL, error));
+  if (args->operation == NULL)
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED,
+                      "%s: no operation, and the unit runs no kernels", args->name);
+  TINY_TRY (tiny_check_operation (args->operation, 0, error));
   void *none;
   TinyPacked *packed
       = tiny_pack (sample_host, args->operation, sizeof *args->operation, 0, &none);
@@ -115,7 +119,8 @@ static const TinyDeviceTable table = { .struct_size = sizeof table,
                                        .submit = submit,
                                        .program_load = program_load,
                                        .program_unload = program_unload,
-                                       .map = tiny_host_map };
+                                       .map = tiny_host_map,
+                                       .import_host = tiny_host_import };
 
 static const TinyCandidate found = { .struct_size = sizeof found,
                                      .id = "unit",

@@ -306,7 +306,7 @@ test_claims (void)
     const char *text;
   } rows[] = {
     { 0, TINY_CLAIM_ACCEPTED, 0, 10, TRUE, "accepted, 0.0 us there" },
-    { 0, TINY_CLAIM_ACCEPTED, 0, 0, TRUE, "accepted: why" },
+    { 0, TINY_CLAIM_ACCEPTED, 0, 0, FALSE, "no cost is given: why" },
     { 0, TINY_CLAIM_ACCEPTED, 0, 2000, FALSE, "not worth it" },
     { 0, TINY_CLAIM_DECLINED, 0, 10, FALSE, "declined: why" },
     { 0, 7, 0, 10, FALSE, "does not know" },

@@ -1,0 +1,269 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * operation-offers.c: the operations that the suite offers, one row each.
+ *
+ * Extents are of all sizes, as units take on some and not others: of few elements, of whole tiles, and of tiles and a rest. A
+ * row's operands lie packed in the order of its axes, unless the row says otherwise. */
+#include <string.h>
+
+#include "ir/tiny-dtype.h"
+#include "operation.h"
+
+enum { MAX_ORDER = 5 };
+
+/* How a matmul's operands lie. */
+enum {
+  A_TRANSPOSED = 1,
+  B_TRANSPOSED = 2,
+  B_SHARED = 4, /* by the whole batch */
+  PADDED = 8,   /* rows are longer than what is used of them */
+  FLIPPED = 16, /* A is read from its end */
+  OUT_TRANSPOSED = 32,
+};
+/* What follows. */
+enum { BIAS_COLUMN = 1, BIAS_ROW = 2, BIAS_FULL = 4, SCALED = 8, CAUSAL = 16, MASKED = 32 };
+
+typedef struct {
+  const char *name;
+  TinyOperationKind kind;
+  gint64 sizes
+      [10]; /* matmul: b m n k; convolution: see below; reduction: kept, kept, reduced, reduced … */
+  guint layout, after;
+  TinyActivation activation;
+  TinyDType from, wide, to; /* f32 where it is left out */
+  ConfLevel level;
+} Row;
+
+#define F(name)   TINY_DTYPE_##name
+#define ACT(name) TINY_ACTIVATION_##name
+static const Row rows[] = {
+  /* clang-format off */
+  /* b m n k */
+  { "matmul/square-16", TINY_OPERATION_MATMUL, { 1, 16, 16, 16 } },
+  { "matmul/square-32", TINY_OPERATION_MATMUL, { 1, 32, 32, 32 } },
+  { "matmul/square-64", TINY_OPERATION_MATMUL, { 1, 64, 64, 64 } },
+  { "matmul/square-128", TINY_OPERATION_MATMUL, { 1, 128, 128, 128 } },
+  { "matmul/small", TINY_OPERATION_MATMUL, { 1, 3, 2, 5 } },
+  { "matmul/vector", TINY_OPERATION_MATMUL, { 1, 1, 40, 64 } },
+  { "matmul/ragged", TINY_OPERATION_MATMUL, { 1, 33, 17, 29 } },
+  { "matmul/ragged-deep", TINY_OPERATION_MATMUL, { 1, 20, 24, 301 } },
+  { "matmul/wide", TINY_OPERATION_MATMUL, { 1, 16, 250, 48 } },
+  { "matmul/transposed-a", TINY_OPERATION_MATMUL, { 1, 32, 24, 40 }, A_TRANSPOSED },
+  { "matmul/transposed-b", TINY_OPERATION_MATMUL, { 1, 32, 24, 40 }, B_TRANSPOSED },
+  { "matmul/transposed-both", TINY_OPERATION_MATMUL, { 1, 32, 32, 32 }, A_TRANSPOSED | B_TRANSPOSED },
+  { "matmul/transposed-out", TINY_OPERATION_MATMUL, { 1, 24, 32, 32 }, OUT_TRANSPOSED },
+  { "matmul/padded-rows", TINY_OPERATION_MATMUL, { 1, 32, 32, 24 }, PADDED },
+  { "matmul/flipped", TINY_OPERATION_MATMUL, { 1, 16, 16, 32 }, FLIPPED },
+  { "matmul/batch-2", TINY_OPERATION_MATMUL, { 2, 16, 16, 16 } },
+  { "matmul/batch-5", TINY_OPERATION_MATMUL, { 5, 17, 19, 23 } },
+  { "matmul/batch-shared", TINY_OPERATION_MATMUL, { 3, 16, 24, 16 }, B_SHARED },
+  { "matmul/batch-transposed", TINY_OPERATION_MATMUL, { 3, 20, 16, 24 }, A_TRANSPOSED | B_TRANSPOSED },
+  { "matmul/scale", TINY_OPERATION_MATMUL, { 1, 32, 16, 24 }, 0, SCALED },
+  { "matmul/bias-columns", TINY_OPERATION_MATMUL, { 1, 32, 24, 24 }, 0, BIAS_COLUMN },
+  { "matmul/bias-rows", TINY_OPERATION_MATMUL, { 1, 32, 24, 24 }, 0, BIAS_ROW },
+  { "matmul/bias-full", TINY_OPERATION_MATMUL, { 2, 16, 24, 24 }, 0, BIAS_FULL },
+  { "matmul/scale-bias", TINY_OPERATION_MATMUL, { 1, 16, 24, 24 }, 0, SCALED | BIAS_COLUMN },
+  { "matmul/relu", TINY_OPERATION_MATMUL, { 1, 24, 24, 24 }, 0, 0, ACT (RELU) },
+  { "matmul/bias-relu", TINY_OPERATION_MATMUL, { 1, 33, 40, 24 }, 0, BIAS_COLUMN, ACT (RELU) },
+  { "matmul/sigmoid", TINY_OPERATION_MATMUL, { 1, 24, 24, 16 }, 0, 0, ACT (SIGMOID) },
+  { "matmul/bias-tanh", TINY_OPERATION_MATMUL, { 1, 24, 24, 16 }, 0, BIAS_COLUMN, ACT (TANH) },
+  { "matmul/bias-silu", TINY_OPERATION_MATMUL, { 1, 24, 24, 16 }, 0, BIAS_COLUMN, ACT (SILU) },
+  { "matmul/bias-gelu", TINY_OPERATION_MATMUL, { 1, 24, 24, 16 }, 0, BIAS_COLUMN, ACT (GELU) },
+  { "matmul/f16", TINY_OPERATION_MATMUL, { 1, 32, 32, 32 }, .from = F (F16), .wide = F (F32), .to = F (F16) },
+  { "matmul/f16-ragged", TINY_OPERATION_MATMUL, { 2, 17, 19, 33 }, B_TRANSPOSED, BIAS_COLUMN, ACT (RELU), F (F16), F (F32), F (F32) },
+  { "matmul/bf16", TINY_OPERATION_MATMUL, { 1, 32, 32, 32 }, .from = F (BF16), .wide = F (F32), .to = F (BF16) },
+  { "matmul/f64", TINY_OPERATION_MATMUL, { 1, 16, 16, 16 }, .from = F (F64), .wide = F (F64), .to = F (F64) },
+  { "matmul/i8", TINY_OPERATION_MATMUL, { 1, 32, 32, 32 }, .from = F (I8), .wide = F (I32), .to = F (I32) },
+  { "matmul/i32", TINY_OPERATION_MATMUL, { 1, 16, 16, 16 }, .from = F (I32), .wide = F (I32), .to = F (I32) },
+  { "matmul/square-256", TINY_OPERATION_MATMUL, { 1, 256, 256, 256 }, .level = CONF_FULL },
+  { "matmul/deep", TINY_OPERATION_MATMUL, { 1, 32, 32, 4099 }, .level = CONF_FULL },
+  { "matmul/batch-deep", TINY_OPERATION_MATMUL, { 7, 33, 31, 257 }, A_TRANSPOSED, BIAS_FULL, ACT (RELU), .level = CONF_FULL },
+  /* batch group out-channel in-channel, input, window, step, dilation, padding */
+  { "convolution/window-3", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 1, 0 } },
+  { "convolution/window-1", TINY_OPERATION_CONVOLUTION, { 2, 1, 16, 24, 6, 1, 1, 1, 0 } },
+  { "convolution/padding", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 1, 1 } },
+  { "convolution/padding-2", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 8, 6, 5, 1, 1, 2 } },
+  { "convolution/step", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 9, 3, 2, 1, 0 } },
+  { "convolution/step-padding", TINY_OPERATION_CONVOLUTION, { 2, 1, 16, 16, 8, 3, 2, 1, 1 } },
+  { "convolution/dilation", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 9, 3, 1, 2, 0 } },
+  { "convolution/dilation-padding", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 2, 2 } },
+  { "convolution/batch", TINY_OPERATION_CONVOLUTION, { 3, 1, 16, 16, 6, 3, 1, 1, 1 } },
+  { "convolution/groups", TINY_OPERATION_CONVOLUTION, { 2, 3, 8, 8, 6, 3, 1, 1, 1 } },
+  { "convolution/depthwise", TINY_OPERATION_CONVOLUTION, { 1, 16, 1, 1, 8, 3, 1, 1, 1 } },
+  { "convolution/ragged", TINY_OPERATION_CONVOLUTION, { 2, 1, 19, 5, 7, 3, 1, 1, 1 } },
+  { "convolution/bias-relu", TINY_OPERATION_CONVOLUTION, { 2, 1, 16, 16, 8, 3, 1, 1, 1 }, 0, BIAS_COLUMN, ACT (RELU) },
+  { "convolution/scale", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 1, 1 }, 0, SCALED },
+  { "convolution/bias-sigmoid", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 6, 3, 1, 1, 1 }, 0, BIAS_COLUMN, ACT (SIGMOID) },
+  { "convolution/channels-last", TINY_OPERATION_CONVOLUTION, { 2, 1, 16, 16, 7, 3, 1, 1, 1 }, A_TRANSPOSED },
+  { "convolution/f16", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 1, 1 }, .from = F (F16), .wide = F (F32), .to = F (F16) },
+  { "convolution/i8", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 1, 1 }, .from = F (I8), .wide = F (I32), .to = F (I32) },
+  { "convolution/everything", TINY_OPERATION_CONVOLUTION, { 3, 2, 17, 9, 15, 3, 2, 2, 3 }, 0, SCALED | BIAS_COLUMN, ACT (RELU), .level = CONF_FULL },
+  /* clang-format on */
+};
+
+/* ---- views ---- */
+typedef struct {
+  TinyOperation *operation;
+  TinyDType dtype;
+} Maker;
+
+/* An operand that lies packed along @n axes of @order, the first outermost, each as long as @lengths says. */
+static TinyOperandView *
+add_operand (
+    Maker *self, TinyOperandRole role, const guint *order, const gint64 *lengths, guint n)
+{
+  TinyOperation *operation = self->operation;
+  TinyOperandView *view = &operation->operands[operation->n_operands];
+  gint64 stride = 1;
+  view->role = role;
+  view->dtype = self->dtype;
+  view->buffer = operation->n_operands++;
+  for (guint i = n; i-- > 0;) {
+    view->strides[order[i]] = operation->extents[order[i]] > 1 || lengths[i] > 1 ? stride : 0;
+    stride *= lengths[i];
+  }
+  view->n_elements = (guint64) stride;
+  operation->n_buffers = operation->n_operands;
+  return view;
+}
+
+/* The same, of the axes' extents. */
+static TinyOperandView *
+add_packed (Maker *self, TinyOperandRole role, const guint *order, guint n)
+{
+  gint64 lengths[MAX_ORDER];
+  for (guint i = 0; i < n; i++)
+    lengths[i] = self->operation->extents[order[i]];
+  return add_operand (self, role, order, lengths, n);
+}
+
+/* ---- kinds ---- */
+static void
+make_matmul (const Row *row, Maker *self)
+{
+  TinyOperation *out = self->operation;
+  const guint b = TINY_MATMUL_BATCH, m = TINY_MATMUL_M, n = TINY_MATMUL_N, k = TINY_MATMUL_K;
+  out->n_axes = TINY_MATMUL_K + 1;
+  out->extents[b] = row->sizes[0];
+  out->extents[m] = row->sizes[1];
+  out->extents[n] = row->sizes[2];
+  out->extents[k] = row->sizes[3];
+  self->dtype = row->to;
+  add_packed (self, TINY_ROLE_OUTPUT,
+              row->layout & OUT_TRANSPOSED ? (guint[]){ b, n, m } : (guint[]){ b, m, n }, 3);
+  self->dtype = row->from;
+  const gint64 more = row->layout & PADDED ? 7 : 0;
+  TinyOperandView *a
+      = add_operand (self, TINY_ROLE_A,
+                     row->layout & A_TRANSPOSED ? (guint[]){ b, k, m } : (guint[]){ b, m, k },
+                     (gint64[]){ row->sizes[0], row->sizes[row->layout & A_TRANSPOSED ? 3 : 1],
+                                 row->sizes[row->layout & A_TRANSPOSED ? 1 : 3] + more },
+                     3);
+  if (row->layout & FLIPPED) {
+    a->offset = (gint64) a->n_elements - 1;
+    for (guint i = 0; i < TINY_OPERATION_MAX_AXES; i++)
+      a->strides[i] = -a->strides[i];
+  }
+  TinyOperandView *other
+      = add_operand (self, TINY_ROLE_B,
+                     row->layout & B_TRANSPOSED ? (guint[]){ b, n, k } : (guint[]){ b, k, n },
+                     (gint64[]){ row->layout & B_SHARED ? 1 : row->sizes[0],
+                                 row->sizes[row->layout & B_TRANSPOSED ? 2 : 3],
+                                 row->sizes[row->layout & B_TRANSPOSED ? 3 : 2] + more },
+                     3);
+  if (row->layout & B_SHARED)
+    other->strides[b] = 0;
+  if (row->after & BIAS_COLUMN)
+    add_packed (self, TINY_ROLE_BIAS, (guint[]){ n }, 1);
+  else if (row->after & BIAS_ROW)
+    add_packed (self, TINY_ROLE_BIAS, (guint[]){ m }, 1);
+  else if (row->after & BIAS_FULL)
+    add_packed (self, TINY_ROLE_BIAS, (guint[]){ b, m, n }, 3);
+}
+
+/* A, whose places are along the OUT axes; channels last where it is transposed. */
+static void
+add_input (const Row *row, Maker *self)
+{
+  const gint64 *s = row->sizes, input = s[4], wide = s[4] + 2;
+  const guint b = TINY_CONVOLUTION_BATCH, g = TINY_CONVOLUTION_GROUP,
+              c = TINY_CONVOLUTION_IN_CHANNEL, y = TINY_CONVOLUTION_OUT;
+  if (row->layout & A_TRANSPOSED)
+    add_operand (self, TINY_ROLE_A, (guint[]){ b, y, y + 1, g, c },
+                 (gint64[]){ s[0], input, wide, s[1], s[3] }, 5);
+  else
+    add_operand (self, TINY_ROLE_A, (guint[]){ b, g, c, y, y + 1 },
+                 (gint64[]){ s[0], s[1], s[3], input, wide }, 5);
+}
+
+static void
+make_convolution (const Row *row, Maker *self)
+{
+  TinyOperation *out = self->operation;
+  const gint64 *s = row->sizes;
+  const guint y = TINY_CONVOLUTION_OUT, w = TINY_CONVOLUTION_WINDOW;
+  out->n_axes = TINY_CONVOLUTION_WINDOW + 3;
+  out->extents[TINY_CONVOLUTION_BATCH] = s[0];
+  out->extents[TINY_CONVOLUTION_GROUP] = s[1];
+  out->extents[TINY_CONVOLUTION_OUT_CHANNEL] = s[2];
+  out->extents[TINY_CONVOLUTION_IN_CHANNEL] = s[3];
+  for (guint i = 0; i < 3; i++) {
+    const gboolean is_used = i < 2;
+    out->window_input[i] = is_used ? s[4] + (i == 1 ? 2 : 0) : 1; /* higher than wide */
+    out->window_step[i] = is_used ? s[6] : 1;
+    out->window_dilation[i] = is_used ? s[7] : 1;
+    out->window_padding[i] = is_used ? s[8] : 0;
+    out->extents[w + i] = is_used ? (i == 1 && s[5] > 1 ? s[5] - 1 : s[5]) : 1;
+    out->extents[y + i] = (out->window_input[i] + 2 * out->window_padding[i]
+                           - (out->extents[w + i] - 1) * out->window_dilation[i] - 1)
+                              / out->window_step[i]
+                          + 1;
+  }
+  self->dtype = row->to;
+  add_packed (self, TINY_ROLE_OUTPUT,
+              (guint[]){ TINY_CONVOLUTION_BATCH, TINY_CONVOLUTION_GROUP,
+                         TINY_CONVOLUTION_OUT_CHANNEL, y, y + 1 },
+              5);
+  self->dtype = row->from;
+  add_input (row, self);
+  add_packed (self, TINY_ROLE_B,
+              (guint[]){ TINY_CONVOLUTION_GROUP, TINY_CONVOLUTION_OUT_CHANNEL,
+                         TINY_CONVOLUTION_IN_CHANNEL, w, w + 1 },
+              5);
+  if (row->after & BIAS_COLUMN)
+    add_packed (self, TINY_ROLE_BIAS,
+                (guint[]){ TINY_CONVOLUTION_GROUP, TINY_CONVOLUTION_OUT_CHANNEL }, 2);
+}
+
+guint
+conf_offers_count (void)
+{
+  return G_N_ELEMENTS (rows);
+}
+
+void
+conf_offers_get (guint i, ConfOffer *out)
+{
+  Row row = rows[i];
+  if (row.from == TINY_DTYPE_VOID)
+    row.from = row.wide = row.to = TINY_DTYPE_F32;
+  *out = (ConfOffer){ .name = row.name, .level = row.level };
+  TinyOperation *operation = &out->operation;
+  Maker maker = { .operation = operation };
+  operation->struct_size = sizeof *operation;
+  operation->version = TINY_OPERATION_VERSION;
+  operation->kind = row.kind;
+  operation->compute_dtype = row.wide;
+  operation->activation = row.activation;
+  operation->scale = row.after & SCALED ? 0.375 : 1;
+  for (guint axis = 0; axis < TINY_OPERATION_MAX_AXES; axis++)
+    operation->extents[axis] = 1;
+  switch (row.kind) {
+  case TINY_OPERATION_MATMUL:
+    make_matmul (&row, &maker);
+    break;
+  default:
+    make_convolution (&row, &maker);
+    break;
+  }
+}
