@@ -46,7 +46,8 @@ class Suite:
         with tempfile.TemporaryDirectory(prefix='tiny-broken-') as folder:
             report = pathlib.Path(folder, 'report.json')
             environment = dict(os.environ, TINY_BROKEN=name, TINY_BROKEN_AROUND=self.around[fault['around']],
-                               TINY_BROKEN_TRACE=f'{folder}/trace', XDG_CACHE_HOME=f'{folder}/cache', MALLOC_PERTURB_='0')
+                               TINY_BROKEN_TRACE=f'{folder}/trace', XDG_CACHE_HOME=f'{folder}/cache', MALLOC_PERTURB_='0',
+                           SAMPLE_BOARD='latency=2000')
             if fault['arch']:
                 environment['TINY_BROKEN_ARCH'] = fault['arch']
             with tempfile.TemporaryFile() as out:

@@ -30,9 +30,18 @@ probe_alloc (Probe *self, uint64_t n_bytes)
 TinyStatus
 probe_submit_timed (Probe *self, const TinyCommand *commands, uint32_t n, uint64_t *ns)
 {
-  const TinySubmit submit
-      = { .struct_size = sizeof submit, .commands = commands, .n_commands = n, .out_ns = ns };
-  return self->table->submit (self->device, self->queue, &submit, &self->error);
+  uint64_t point = 0;
+  const int is_asynchronous = self->table->wait != NULL;
+  const TinySubmit submit = { .struct_size = sizeof submit,
+                              .commands = commands,
+                              .n_commands = n,
+                              .out_ns = ns,
+                              .out_point = is_asynchronous ? &point : NULL };
+  const TinyStatus status
+      = self->table->submit (self->device, self->queue, &submit, &self->error);
+  return status != TINY_STATUS_OK || point == 0
+             ? status
+             : self->table->wait (self->device, self->queue, point, UINT64_MAX, &self->error);
 }
 
 TinyStatus
@@ -233,6 +242,7 @@ probe_order (Probe *self)
 static void
 probe_longer (Probe *self)
 {
+  uint64_t point = 0;
   struct {
     TinyCommand command;
     uint64_t more[3];
@@ -247,10 +257,13 @@ probe_longer (Probe *self)
     TinySubmit submit;
     uint64_t more[3];
   } longer = { .submit = { .struct_size = sizeof longer,
+                           .out_point = self->table->wait != NULL ? &point : NULL,
                            .commands = &commands[0].command,
                            .n_commands = 2 } };
   say_status (self, "longer",
               self->table->submit (self->device, self->queue, &longer.submit, &self->error));
+  if (point != 0)
+    self->table->wait (self->device, self->queue, point, UINT64_MAX, &self->error);
   say_bytes (self, "longer", a, 64);
   self->table->free (self->device, a);
 }
@@ -316,4 +329,8 @@ probe_device (Probe *self)
   probe_early (self);
   probe_failures (self);
   probe_programs (self);
+  if (self->table->wait != NULL)
+    probe_points (self);
+  if (self->table->sync != NULL)
+    probe_sync (self);
 }
