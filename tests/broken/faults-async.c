@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * faults-async.c: points, waiting, and memory that host and device cache apart. */
+#include <pthread.h>
 #include <unistd.h>
 
 #include "broken.h"
@@ -75,12 +76,50 @@ REACHED (reached_nothing)
 }
 
 /* ---- points ---- */
-static _Atomic uint64_t last_point;
+enum { MANY = 64 };
+static struct {
+  const TinyPluginQueue *queue;
+  uint64_t point;
+} last_points[MANY]; /* of each queue */
+static pthread_mutex_t last_points_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static void
+put_last_point (const TinyPluginQueue *queue, uint64_t point)
+{
+  size_t i = 0;
+  pthread_mutex_lock (&last_points_lock);
+  while (i < MANY - 1 && last_points[i].queue != queue && last_points[i].queue != NULL)
+    i++;
+  last_points[i].queue = queue;
+  last_points[i].point = point;
+  pthread_mutex_unlock (&last_points_lock);
+}
+
+static uint64_t
+get_last_point (const TinyPluginQueue *queue)
+{
+  uint64_t point = 0;
+  pthread_mutex_lock (&last_points_lock);
+  for (size_t i = 0; i < MANY; i++)
+    if (last_points[i].queue == queue)
+      point = last_points[i].point;
+  pthread_mutex_unlock (&last_points_lock);
+  return point;
+}
+
+/* A new queue may lie where an old one lay. */
+static TinyStatus
+queue_new (TinyPluginDevice *device, TinyPluginQueue **out, TinyPluginError *error)
+{
+  TINY_TRY (inside.device->queue_create (device, out, error));
+  put_last_point (*out, 0);
+  return TINY_STATUS_OK;
+}
 
 SUBMIT (submit_and_note_point)
 {
   TINY_TRY (inside.device->submit (device, queue, submit, error));
-  last_point = submit->out_point != NULL ? *submit->out_point : 0;
+  put_last_point (queue, submit->out_point != NULL ? *submit->out_point : 0);
   return TINY_STATUS_OK;
 }
 
@@ -88,9 +127,10 @@ SUBMIT (submit_and_note_point)
 REACHED (reached_last)
 {
   TINY_TRY (inside.device->reached (device, queue, out_point, error));
-  if (last_point > *out_point) {
+  const uint64_t last = get_last_point (queue);
+  if (last > *out_point) {
     broken_note ();
-    *out_point = last_point;
+    *out_point = last;
   }
   return TINY_STATUS_OK;
 }
@@ -129,7 +169,12 @@ SUBMIT (point_goes_back)
   return TINY_STATUS_OK;
 }
 
-WAIT (wait_back) { return inside.device->wait (device, queue, TOP - point, timeout_ns, error); }
+/* Submissions of other sizes go past the fault. */
+WAIT (wait_back)
+{
+  const uint64_t inner = point > TOP / 2 ? TOP - point : point;
+  return inside.device->wait (device, queue, inner, timeout_ns, error);
+}
 
 REACHED (reached_back)
 {
@@ -141,8 +186,9 @@ REACHED (reached_back)
 SUBMIT (few_in_flight)
 {
   uint64_t reached = 0;
+  const uint64_t last = get_last_point (queue);
   TINY_TRY (inside.device->reached (device, queue, &reached, error));
-  if (reached < last_point && last_point - reached >= 4) {
+  if (reached < last && last - reached >= 4) {
     broken_note ();
     return tiny_fail (error, TINY_STATUS_BUSY, "the ring is full");
   }
@@ -257,11 +303,11 @@ static const Fault rows[] = {
   ROW ("hang-at-wait", "every 16th wait() does not return", "interrupts that get lost", .wait = wait_for_ever),
   ROW ("reached-goes-back", "reached() goes back", "two counters read at two times", .reached = reached_goes_back),
   ROW ("reached-nothing", "reached() is 0 for ever", "a stub", .reached = reached_nothing),
-  ROW ("reached-submitted", "reached() gives what was submitted", "the ring's head for its tail", .reached = reached_last, .submit = submit_and_note_point),
+  ROW ("reached-submitted", "reached() gives what was submitted", "the ring's head for its tail", .reached = reached_last, .submit = submit_and_note_point, .queue_create = queue_new),
   ROW ("point-missing", "submit() gives no point although the work goes on", "an out parameter forgotten", .submit = point_missing),
   ROW ("point-shared", "two submissions have one point, that of the first", "a counter advanced by batches", .submit = point_shared),
   ROW ("point-goes-back", "points count down", "unsigned numbers that wrap", .submit = point_goes_back, .wait = wait_back, .reached = reached_back),
-  ROW ("in-flight-4", "a fifth submission in flight fails", "rings that are short", .submit = few_in_flight),
+  ROW ("in-flight-4", "a fifth submission in flight fails", "rings that are short", .submit = few_in_flight, .queue_create = queue_new),
   ROW ("times-at-once", "times are written before the work is done", "time stamps read by the caller's thread", .submit = times_at_once),
   ROW ("sync-nothing", "sync() does nothing", "a stub on a machine that happened to be coherent", .sync = sync_nothing),
   ROW ("sync-not-to-host", "sync() to the host does nothing", "caches that are cleaned and not invalidated", .sync = sync_to_device_only),

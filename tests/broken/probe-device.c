@@ -27,6 +27,15 @@ probe_alloc (Probe *self, uint64_t n_bytes)
   return buffer;
 }
 
+/* What failed on an asynchronous device has broken its queue. */
+static void
+renew_queue (Probe *self)
+{
+  TinyPluginError error = { .struct_size = sizeof error };
+  self->table->queue_destroy (self->device, self->queue);
+  self->table->queue_create (self->device, &self->queue, &error);
+}
+
 TinyStatus
 probe_submit_timed (Probe *self, const TinyCommand *commands, uint32_t n, uint64_t *ns)
 {
@@ -37,11 +46,12 @@ probe_submit_timed (Probe *self, const TinyCommand *commands, uint32_t n, uint64
                               .n_commands = n,
                               .out_ns = ns,
                               .out_point = is_asynchronous ? &point : NULL };
-  const TinyStatus status
-      = self->table->submit (self->device, self->queue, &submit, &self->error);
-  return status != TINY_STATUS_OK || point == 0
-             ? status
-             : self->table->wait (self->device, self->queue, point, UINT64_MAX, &self->error);
+  TinyStatus status = self->table->submit (self->device, self->queue, &submit, &self->error);
+  if (status == TINY_STATUS_OK && point != 0)
+    status = self->table->wait (self->device, self->queue, point, UINT64_MAX, &self->error);
+  if (status != TINY_STATUS_OK && is_asynchronous)
+    renew_queue (self);
+  return status;
 }
 
 TinyStatus
