@@ -23,7 +23,7 @@ RUN_SECONDS = 300  # of one run of the suite; none is to take so long, whatever 
 HANG_SCALE = 0.1   # what a case may take when it hangs, of what it may take otherwise
 # Cases of numbers are ten times as many as all others.
 WITHOUT_NUMBERS = ['load/*', 'hygiene/*', 'skew/*', 'lifecycle/*', 'memory/*', 'limits/*', 'order/*', 'exec/*',
-                   'faults/*', 'kernels/*', 'claims/*', 'replay/*', 'random/*']
+                   'pair/*', 'faults/*', 'kernels/*', 'claims/*', 'replay/*', 'random/*']
 BAD = ('failed', 'crashed', 'hung', 'ended')
 
 
@@ -47,7 +47,7 @@ class Suite:
             report = pathlib.Path(folder, 'report.json')
             environment = dict(os.environ, TINY_BROKEN=name, TINY_BROKEN_AROUND=self.around[fault['around']],
                                TINY_BROKEN_TRACE=f'{folder}/trace', XDG_CACHE_HOME=f'{folder}/cache', MALLOC_PERTURB_='0',
-                           SAMPLE_BOARD='latency=2000')
+                               SAMPLE_BOARD='latency=2000')
             if fault['arch']:
                 environment['TINY_BROKEN_ARCH'] = fault['arch']
             with tempfile.TemporaryFile() as out:

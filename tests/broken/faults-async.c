@@ -208,6 +208,86 @@ SUBMIT (times_at_once)
   return TINY_STATUS_OK;
 }
 
+/* ---- submissions that fail ---- */
+/* What stood before the command that cannot be is run after all. */
+SUBMIT (failed_runs)
+{
+  uint64_t point = 0;
+  const TinyStatus status = inside.device->submit (device, queue, submit, error);
+  if (status == TINY_STATUS_OK || submit->n_commands < 2)
+    return status;
+  TinySubmit part = *submit;
+  part.n_commands = 1;
+  part.out_ns = NULL;
+  part.out_point = &point;
+  broken_note ();
+  TinyPluginError unheard = { .struct_size = sizeof unheard };
+  inside.device->submit (device, queue, &part, &unheard);
+  return status;
+}
+
+SUBMIT (failed_has_point)
+{
+  const TinyStatus status = inside.device->submit (device, queue, submit, error);
+  if (status != TINY_STATUS_OK && submit->out_point != NULL) {
+    broken_note ();
+    *submit->out_point = 1;
+  }
+  return status;
+}
+
+static const TinyPluginQueue *_Atomic given_up;
+
+SUBMIT (failed_for_good)
+{
+  if (queue == given_up) {
+    broken_note ();
+    return tiny_fail (error, TINY_STATUS_LAUNCH, "the queue is in error");
+  }
+  const TinyStatus status = inside.device->submit (device, queue, submit, error);
+  if (status != TINY_STATUS_OK)
+    given_up = queue;
+  return status;
+}
+
+static TinyStatus
+queue_new_or_again (TinyPluginDevice *device, TinyPluginQueue **out, TinyPluginError *error)
+{
+  TINY_TRY (inside.device->queue_create (device, out, error));
+  given_up = NULL;
+  return TINY_STATUS_OK;
+}
+
+/* ---- queues ---- */
+static TinyPluginQueue *_Atomic newest;
+
+static TinyStatus
+queue_newest (TinyPluginDevice *device, TinyPluginQueue **out, TinyPluginError *error)
+{
+  TINY_TRY (queue_new (device, out, error));
+  newest = *out;
+  return TINY_STATUS_OK;
+}
+
+static void
+queue_end (TinyPluginDevice *device, TinyPluginQueue *queue)
+{
+  if (queue == newest)
+    newest = NULL;
+  inside.device->queue_destroy (device, queue);
+}
+
+/* One fence for all queues: that of the one made last. */
+WAIT (wait_for_newest)
+{
+  TinyPluginQueue *other = newest;
+  if (other == NULL || other == queue)
+    return inside.device->wait (device, queue, point, timeout_ns, error);
+  const uint64_t last = get_last_point (other);
+  broken_note ();
+  return inside.device->wait (device, other, point < last ? point : last, timeout_ns, error);
+}
+
 /* ---- memory ---- */
 #define SYNC(name)                                                                             \
   static TinyStatus name (TinyPluginDevice *device, const TinySpan *span, uint32_t direction,  \
@@ -287,7 +367,7 @@ free_sized (TinyPluginDevice *device, TinyPluginBuffer *buffer)
   inside.device->free (device, buffer);
 }
 
-#define CASES "order/*|memory/*"
+#define CASES "points/*|memory/*|order/*"
 #define ROW(row_name, row_what, row_seen, ...)                                                 \
   {                                                                                            \
     .name = row_name, .what = row_what, .seen = row_seen, .around = "SAMPLE", .cases = CASES,  \
@@ -308,6 +388,10 @@ static const Fault rows[] = {
   ROW ("point-shared", "two submissions have one point, that of the first", "a counter advanced by batches", .submit = point_shared),
   ROW ("point-goes-back", "points count down", "unsigned numbers that wrap", .submit = point_goes_back, .wait = wait_back, .reached = reached_back),
   ROW ("in-flight-4", "a fifth submission in flight fails", "rings that are short", .submit = few_in_flight, .queue_create = queue_new),
+  ROW ("failed-runs", "what stood before a command that cannot be runs after submit() has failed", "a ring that is not rewound", .submit = failed_runs),
+  ROW ("failed-has-point", "a submit() that fails gives a point", "an out parameter written too early", .submit = failed_has_point),
+  ROW ("failed-for-good", "after a submit() that failed the queue takes nothing", "an error flag that nobody clears", .submit = failed_for_good, .queue_create = queue_new_or_again),
+  ROW ("wait-other-queue", "wait() waits for the queue made last", "one fence for all queues", .wait = wait_for_newest, .submit = submit_and_note_point, .queue_create = queue_newest, .queue_destroy = queue_end),
   ROW ("times-at-once", "times are written before the work is done", "time stamps read by the caller's thread", .submit = times_at_once),
   ROW ("sync-nothing", "sync() does nothing", "a stub on a machine that happened to be coherent", .sync = sync_nothing),
   ROW ("sync-not-to-host", "sync() to the host does nothing", "caches that are cleaned and not invalidated", .sync = sync_to_device_only),

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * probe-async.c: points, waiting, and memory that host and device cache apart. */
+#include <unistd.h>
+
 #include "probe.h"
 
 enum { N = 8, SIZE = 4096, SECOND = 1000000000 };
@@ -56,6 +58,62 @@ probe_points (Probe *self)
   say_status (self, "wait long", wait (self, points[N - 1], UINT64_C (1) * SECOND));
   self->table->free (self->device, a);
   self->table->free (self->device, b);
+}
+
+/* What is refused, and what comes of it; and the queue afterwards. */
+void
+probe_refused (Probe *self)
+{
+  TinyPluginBuffer *a = probe_alloc (self, 64);
+  uint64_t point = 0;
+  TinyCommand commands[2] = { command_upload (a, 0, probe_data, 64) };
+  commands[1] = commands[0];
+  commands[1].type = 99;
+  const TinySubmit submit = {
+    .struct_size = sizeof submit, .commands = commands, .n_commands = 2, .out_point = &point
+  };
+  probe_fill (probe_data, 64, 1);
+  probe_upload (self, a, 0, probe_data, 64);
+  const TinyCommand slow = command_copy (a, 0, a, 0, 64);
+  uint64_t points[N], ns[N] = { 0 };
+  submit_all (self, &slow, points, ns);
+  probe_fill (probe_data, 64, 2);
+  say_status (self, "refused",
+              self->table->submit (self->device, self->queue, &submit, &self->error));
+  probe_fill (probe_data, 64, 3);
+  say ("refused", "a point %d", point != 0);
+  say_status (self, "refused", wait (self, points[N - 1], UINT64_MAX));
+  say_status (self, "refused",
+              self->table->submit (self->device, self->queue,
+                                   &(TinySubmit){ .struct_size = sizeof submit,
+                                                  .commands = &slow,
+                                                  .n_commands = 1,
+                                                  .out_point = &point },
+                                   &self->error));
+  wait (self, point, UINT64_MAX);
+  say_bytes (self, "refused", a, 64);
+  self->table->free (self->device, a);
+}
+
+/* Work on two queues, of which the other is done. */
+void
+probe_two_queues (Probe *self)
+{
+  TinyPluginBuffer *a = probe_alloc (self, 64);
+  TinyPluginQueue *other = NULL;
+  unsigned char back[64] = { 0 };
+  uint64_t points[N], ns[N] = { 0 };
+  say_status (self, "two queues",
+              self->table->queue_create (self->device, &other, &self->error));
+  const TinyCommand command = command_download (a, 0, back, 64);
+  probe_fill (probe_data, 64, 1);
+  probe_upload (self, a, 0, probe_data, 64);
+  submit_all (self, &command, points, ns);
+  say_status (self, "two queues", wait (self, points[N - 1], UINT64_MAX));
+  say ("two queues", "%08x, %d", tiny_hash (0, back, 64), ns[N - 1] > 0);
+  usleep (50000);
+  self->table->queue_destroy (self->device, other);
+  self->table->free (self->device, a);
 }
 
 static void

@@ -339,8 +339,11 @@ probe_device (Probe *self)
   probe_early (self);
   probe_failures (self);
   probe_programs (self);
-  if (self->table->wait != NULL)
+  if (self->table->wait != NULL) {
     probe_points (self);
+    probe_refused (self);
+    probe_two_queues (self);
+  }
   if (self->table->sync != NULL)
     probe_sync (self);
 }
