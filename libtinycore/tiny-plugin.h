@@ -138,7 +138,8 @@ typedef enum {
   TINY_INSTR_GROUP = 44,     /* arg: axis 0..2; the index within the work-group */
   TINY_INSTR_LOCAL = 45,     /* arg: n elements; memory shared by a work-group, starts undefined */
   TINY_INSTR_REGISTER = 46,  /* a mutable variable of dtype and lanes; starts undefined */
-  TINY_INSTR_RANGE = 47,     /* (bound): loop 0 .. bound-1 up to the matching END; value: counter */
+  TINY_INSTR_RANGE = 47,     /* (bound): loop 0 .. bound-1 up to the matching END, not once where bound
+                              * is 0 or less; value: counter */
   TINY_INSTR_END = 48,       /* (range) */
   TINY_INSTR_IF = 49,        /* (bool scalar) up to the matching ENDIF */
   TINY_INSTR_ENDIF = 50,     /* (if) */
@@ -524,6 +525,7 @@ typedef struct TinySpan {
 } TinySpan;
 
 typedef enum {
+  /* Of 0 bytes the first three are done when they are reached, and touch nothing. */
   TINY_COMMAND_UPLOAD = 1,   /* host memory to dst */
   TINY_COMMAND_DOWNLOAD = 2, /* src to host memory */
   TINY_COMMAND_COPY = 3,     /* src to dst; they do not overlap */

@@ -75,6 +75,7 @@ special_edges (Edges *self)
   for (guint i = 0; i < G_N_ELEMENTS (values); i++)
     add_float (self, values[i]);
   add_bits (self, 0), self->v[self->n - 1] = conf_from_double (NAN);
+  add_bits (self, 0), self->v[self->n - 1] = conf_from_double (NAN); /* another in memory */
 }
 
 /* 1 and its neighbours, halves of units, where exponents and integers end. */
@@ -122,8 +123,13 @@ integer_edges (Edges *self)
     add_bits (self, G_GUINT64_CONSTANT (1) << width);
     add_bits (self, (G_GUINT64_CONSTANT (1) << width) - 1);
   }
-  if (n_bits == 64)
-    add_bits (self, (G_GUINT64_CONSTANT (1) << 53) + 1), add_bits (self, (top >> 1) + 1);
+  if (n_bits < 64)
+    return;
+  add_bits (self, (G_GUINT64_CONSTANT (1) << 53) + 1), add_bits (self, (top >> 1) + 1);
+  /* Halfway between two f32, and a bit that f64 has not. */
+  const guint64 one = 1, halfway = (one << 60) + (one << 36) + 1;
+  add_bits (self, halfway), add_bits (self, -halfway);
+  add_bits (self, (one << 63) + (one << 39) + 1);
 }
 
 static void

@@ -198,6 +198,20 @@ conf_elementwise_compile (const ConfElementwise *self,
   return conf_kernel_get_for (subject->device, get_target (self, subject), text, opts, error);
 }
 
+/* Every other NaN is one of ones only: what rounds by adding to the bits makes a number of it. A BITCAST shows
+ * which one it was. */
+static void
+put_operand (const ConfElementwise *self, TinyDType dtype, guint8 *data, gsize i, gint64 value)
+{
+  conf_encode (dtype, data, i, value);
+  if (!tiny_dtype_is_float (dtype) || self->op == TINY_OP_BITCAST || i % 2 == 0
+      || !isnan (conf_to_double (value)))
+    return;
+  const gsize n = tiny_dtype_get_n_bytes (dtype);
+  memset (data + i * n, 0xff, n);
+  data[(i + 1) * n - 1] = 0x7f;
+}
+
 static gboolean
 run_on (const ConfElementwise *self, const ConfSubject *subject, Run *run, GError **error)
 {
@@ -209,7 +223,7 @@ run_on (const ConfElementwise *self, const ConfSubject *subject, Run *run, GErro
     TinyDType dtype = operand_dtype (self, k);
     set_memory (&run->memory[k + 1], dtype, run->n);
     for (gsize i = 0; i < run->n; i++)
-      conf_encode (dtype, run->memory[k + 1].data, i, run->operands[k][i]);
+      put_operand (self, dtype, run->memory[k + 1].data, i, run->operands[k][i]);
   }
   return conf_kernel_run (kernel, run->memory, run->n_operands + 1,
                           conf_layouts[self->layout].offset, error);

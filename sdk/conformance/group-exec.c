@@ -6,6 +6,7 @@
 
 #include "device/device-private.h"
 #include "fresh.h"
+#include "oracle.h"
 
 enum { MAX_POINTS = 1 << 20, ZONE = 64 /* words */ };
 
@@ -190,6 +191,72 @@ run_variables (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
   rig_end (&rig);
 }
 
+/* Variables of 64 bits, where the target has such integers. */
+static void
+run_wide_variables (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  static const gint64 values[] = { G_MAXINT64,
+                                   G_MININT64,
+                                   -1,
+                                   G_GINT64_CONSTANT (1) << 32,
+                                   -(G_GINT64_CONSTANT (1) << 33) - 5,
+                                   0x123456789abcdef0 };
+  enum { MOST = G_N_ELEMENTS (values) };
+  gint64 found[MOST] = { 0 };
+  guint32 *words = (guint32 *) (gpointer) found;
+  gsize size = 2 * MOST;
+  Rig rig;
+  if (!rig_begin (&rig, trial, subject, "wide_variables"))
+    return;
+  ConfScript *script = &rig.script;
+  guint32 out = conf_emit_param (script, TINY_DTYPE_I64, TINY_PARAM_WRITE, MOST);
+  for (guint k = 0; k < MOST; k++) {
+    guint32 variable = conf_emit_variable_of (script, TINY_DTYPE_I64);
+    guint32 at = conf_emit_int (script, TINY_DTYPE_I32, k);
+    CONF_EMIT (script, STORE, VOID, out, at, variable);
+  }
+  if (rig_run (&rig, subject, 1, &words, &size, values))
+    for (guint k = 0; k < MOST; k++)
+      conf_check (trial, found[k] == values[k],
+                  "variable %u is %" G_GINT64_FORMAT ", and %" G_GINT64_FORMAT " was given", k,
+                  found[k], values[k]);
+  rig_end (&rig);
+}
+
+/* out[k] = constant k, each with every bit that it has. args: the dtype. */
+static void
+run_constants (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  static const gint64 integers[]
+      = { 0,          1,          -1,         0x123456789abcdef0, G_MAXINT64,
+          G_MININT64, G_MAXINT32, G_MININT32, G_MAXUINT32,        65537 };
+  static const double floats[]
+      = { 0.0, -0.0, 1.0 / 3, G_PI, -1e-30, 1e30, 16777217, -0x1p-126 };
+  const TinyDType dtype = (TinyDType) self->args[0];
+  const gboolean is_float = tiny_dtype_is_float (dtype);
+  const guint n = is_float ? G_N_ELEMENTS (floats) : G_N_ELEMENTS (integers);
+  guint64 wanted[16] = { 0 }, found[16] = { 0 };
+  guint32 *words = (guint32 *) (gpointer) found;
+  gsize size = n * tiny_dtype_get_n_bytes (dtype) / sizeof *words;
+  Rig rig;
+  if (!rig_begin (&rig, trial, subject, "constants"))
+    return;
+  ConfScript *script = &rig.script;
+  guint32 out = conf_emit_param (script, dtype, TINY_PARAM_WRITE, n);
+  for (guint k = 0; k < n; k++) {
+    conf_encode (dtype, wanted, k, is_float ? conf_from_double (floats[k]) : integers[k]);
+    guint32 constant = conf_emit_int (script, dtype, conf_decode (dtype, wanted, k));
+    guint32 at = conf_emit_int (script, TINY_DTYPE_I32, k);
+    CONF_EMIT (script, STORE, VOID, out, at, constant);
+  }
+  if (rig_run (&rig, subject, 1, &words, &size, NULL))
+    for (guint i = 0; i < size; i++)
+      conf_check (trial, words[i] == ((const guint32 *) wanted)[i],
+                  "32-bit word %u of %u constants is 0x%08x, and 0x%08x is right", i, n,
+                  words[i], ((const guint32 *) wanted)[i]);
+  rig_end (&rig);
+}
+
 /* ---- spans ---- */
 /* Parameters that are parts of one buffer: what is around them stays as it was. */
 static void
@@ -225,9 +292,9 @@ run_spans (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
         && conf_raw_submit (&rig.raw, &command, 1, "a dispatch on spans")
         && conf_raw_download (&rig.raw, target, 0, after, size)) {
       guint64 end = to + N * sizeof (guint32);
-      conf_check_fill (trial, after, to, 1, 0, "before the span");
-      conf_check_fill (trial, after + to, end - to, 2, from, "the span");
-      conf_check_fill (trial, after + end, size - end, 1, end, "behind the span");
+      conf_check_fill (trial, after, to, 1, 0, "output, before its span");
+      conf_check_fill (trial, after + to, end - to, 2, from, "output, its span");
+      conf_check_fill (trial, after + end, size - end, 1, end, "output, behind its span");
     }
   }
   conf_raw_free (&rig.raw, target);
@@ -282,6 +349,50 @@ run_loops (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
                   wanted);
     }
   g_free (words);
+  rig_end (&rig);
+}
+
+/* out: how often a loop of that bound runs, the sum of its counters. args: bound, whether it is a constant. */
+static void
+run_rounds (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  const gint64 bound = self->args[0];
+  gsize size = 2;
+  guint32 found[2] = { 99, 99 }, *words = found, wanted[2] = { 0 };
+  Rig rig;
+  if (!rig_begin (&rig, trial, subject, "rounds"))
+    return;
+  ConfScript *s = &rig.script;
+  guint32 out = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_WRITE, 2);
+  guint32 variable
+      = self->args[1] ? conf_emit_int (s, TINY_DTYPE_I32, bound) : conf_emit_variable (s);
+  guint32 registers[2], zero = conf_emit_int (s, TINY_DTYPE_U32, 0),
+                        one = conf_emit_int (s, TINY_DTYPE_U32, 1);
+  for (guint i = 0; i < 2; i++) {
+    registers[i] = conf_emit_arg (s, TINY_INSTR_REGISTER, TINY_DTYPE_U32, 0);
+    CONF_EMIT (s, STORE, VOID, registers[i], zero);
+  }
+  guint32 k = CONF_EMIT (s, RANGE, I32, variable);
+  guint32 counter = CONF_EMIT (s, CAST, U32, k);
+  for (guint i = 0; i < 2; i++) {
+    guint32 now = CONF_EMIT (s, LOAD, U32, registers[i]);
+    guint32 more = CONF_EMIT (s, ADD, U32, now, i == 0 ? one : counter);
+    CONF_EMIT (s, STORE, VOID, registers[i], more);
+  }
+  CONF_EMIT (s, END, VOID, k);
+  for (guint i = 0; i < 2; i++) {
+    guint32 at = conf_emit_int (s, TINY_DTYPE_I32, i);
+    guint32 result = CONF_EMIT (s, LOAD, U32, registers[i]);
+    CONF_EMIT (s, STORE, VOID, out, at, result);
+  }
+  for (; wanted[0] < MAX (bound, 0); wanted[0]++)
+    wanted[1] += wanted[0];
+  if (rig_run (&rig, subject, 1, &words, &size, &bound))
+    conf_check (
+        trial, found[0] == wanted[0] && found[1] == wanted[1],
+        "a loop of bound %d ran %u times, %u is right; its counters add up to %u, %u is "
+        "right",
+        (int) bound, found[0], wanted[0], found[1], wanted[1]);
   rig_end (&rig);
 }
 
@@ -405,21 +516,44 @@ list_numbers (ConfList *out, const TinyTarget *target)
 {
   static const guint params[] = { 1, 2, 3, 4, 5, 7, 8, 9, 10, 15, 16, 17, 24, 31, 32, 33, 64 };
   guint most = MIN (target->max_params, 512);
-  for (guint i = 0; i < G_N_ELEMENTS (params); i++) {
-    const ConfCase it = { .run = run_params, .args = { params[i] } };
-    if (params[i] < most)
-      conf_list_add (out, &it, "params/%u", params[i]);
+  for (guint i = 0; i <= G_N_ELEMENTS (params) && most > 0; i++) {
+    const guint n = i < G_N_ELEMENTS (params) ? params[i] : most; /* and all that it has */
+    const ConfCase it = { .run = run_params, .args = { n } };
+    if (n < most || i == G_N_ELEMENTS (params))
+      conf_list_add (out, &it, "params/%u", n);
   }
-  const ConfCase all = { .run = run_params, .args = { most } };
-  if (most > 0)
-    conf_list_add (out, &all, "params/%u", most);
   for (guint n = 1; n <= 12; n += n < 4 ? 1 : 4) {
     const ConfCase it = { .run = run_variables, .args = { n } };
     conf_list_add (out, &it, "variables/%u", n);
   }
-  for (guint n = 0; n < 8; n++) {
-    const ConfCase it = { .run = run_spans, .args = { n * n } };
-    conf_list_add (out, &it, "spans/%u", n * n);
+  for (guint n = 0; n < 8; n++)
+    conf_list_add (out, &(const ConfCase){ .run = run_spans, .args = { n * n } },
+                   "spans/at-%u-alignments", n * n);
+}
+
+static void
+list_constants (ConfList *out, const TinyTarget *target)
+{
+  static const TinyDType dtypes[] = { TINY_DTYPE_I32, TINY_DTYPE_U32, TINY_DTYPE_F32,
+                                      TINY_DTYPE_I64, TINY_DTYPE_U64, TINY_DTYPE_F64 };
+  static const gint64 bounds[] = { 0, 1, -1, 2, 255, 256, 257, 70001 };
+  for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
+    const ConfCase it = { .run = run_constants, .args = { dtypes[i] } };
+    const char *name = tiny_dtype_to_string (dtypes[i]);
+    const ConfCase wide = { .run = run_wide_variables };
+    if ((target->dtypes_storage & TINY_DTYPE_BIT (dtypes[i])) == 0) {
+      conf_list_absent (out, "the target does not store it", "constants/%s", name);
+      continue;
+    }
+    conf_list_add (out, &it, "constants/%s", name);
+    if (dtypes[i] == TINY_DTYPE_I64)
+      conf_list_add (out, &wide, "variables/i64");
+  }
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (bounds); i++) {
+    const gint64 bound = bounds[i / 2];
+    const ConfCase it = { .run = run_rounds, .args = { bound, i % 2 } };
+    conf_list_add (out, &it, "rounds/%s%s%d", i % 2 ? "constant-" : "",
+                   bound < 0 ? "minus-" : "", (int) ABS (bound));
   }
 }
 
@@ -449,7 +583,6 @@ list_locals (ConfList *out, const TinyTarget *target)
 static void
 list (const ConfSubject *subject, ConfList *out)
 {
-  const ConfCase loops = { .run = run_loops };
   if (subject->device == NULL)
     return;
   if (conf_only_claims (subject)) {
@@ -458,7 +591,8 @@ list (const ConfSubject *subject, ConfList *out)
   }
   list_grids (out, subject->target);
   list_numbers (out, subject->target);
-  conf_list_add (out, &loops, "loops");
+  list_constants (out, subject->target);
+  conf_list_add (out, &(const ConfCase){ .run = run_loops }, "loops");
   list_locals (out, subject->target);
 }
 

@@ -61,7 +61,7 @@ run_huge (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   conf_fresh_use (trial, subject);
 }
 
-/* The largest that info() allows: it is there to its last byte, or there is no memory. */
+/* The largest that info() allows: it is there to its last byte, or there is no memory; what others hold stays. */
 static void
 run_largest (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
@@ -70,6 +70,9 @@ run_largest (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   if (!conf_raw_begin (&raw, trial, subject))
     return;
   guint64 n = raw.info->max_buffer_bytes / MARK * MARK;
+  TinyPluginBuffer *before = conf_raw_alloc (&raw, MARK);
+  if (before != NULL)
+    write_mark (&raw, before, 0, 3);
   TinyStatus status = try_alloc (&raw, n, &buffer);
   if (status == TINY_STATUS_OK) {
     if (write_mark (&raw, buffer, 0, 1) && write_mark (&raw, buffer, n - MARK, 2)) {
@@ -81,6 +84,9 @@ run_largest (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
     conf_raw_check_failure (&raw, status, TINY_STATUS_OUT_OF_MEMORY,
                             "alloc of max_buffer_bytes");
   }
+  if (before != NULL)
+    check_mark (&raw, before, 0, 3);
+  conf_raw_free (&raw, before);
   conf_raw_end (&raw);
   conf_fresh_use (trial, subject);
 }

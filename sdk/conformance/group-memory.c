@@ -79,12 +79,12 @@ run_alignment (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
   conf_raw_end (&raw);
 }
 
-/* What is written by one way is read by the other. */
 /* What the core does before the host reads mapped memory, and after it wrote. */
 static gboolean
-synchronise (ConfRaw *raw, TinyPluginBuffer *buffer, guint64 n, guint32 direction)
+synchronise_part (
+    ConfRaw *raw, TinyPluginBuffer *buffer, guint64 at, guint64 n, guint32 direction)
 {
-  const TinySpan span = { buffer, 0, n };
+  const TinySpan span = { buffer, at, n };
   if ((raw->info->flags & TINY_DEVICE_NON_COHERENT) == 0)
     return TRUE;
   return conf_check (raw->trial,
@@ -92,6 +92,14 @@ synchronise (ConfRaw *raw, TinyPluginBuffer *buffer, guint64 n, guint32 directio
                          == TINY_STATUS_OK,
                      "sync(): %s", raw->error.text);
 }
+
+static gboolean
+synchronise (ConfRaw *raw, TinyPluginBuffer *buffer, guint64 n, guint32 direction)
+{
+  return synchronise_part (raw, buffer, 0, n, direction);
+}
+
+/* What is written by one way is read by the other. */
 
 static void
 run_map (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
@@ -113,6 +121,43 @@ run_map (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
     if (conf_raw_upload (&raw, buffer, 0, data, N)
         && synchronise (&raw, buffer, N, TINY_SYNC_TO_HOST))
       conf_check_fill (trial, at, N, 2, 0, "what map() shows of an upload");
+  }
+  conf_raw_free (&raw, buffer);
+  conf_raw_end (&raw);
+}
+
+/* Of a part that begins and ends within lines of a cache: beside it, on its first line, the device has written
+ * some bytes and the host others, which neither is to lose. */
+static void
+run_sync_part (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { N = 4096, OF_DEVICE = 960, OF_HOST = 984, BESIDE = 16, FROM = 1000, PART = 500 };
+  ConfRaw raw;
+  guint8 *at;
+  g_autofree guint8 *data = g_malloc (N);
+  if (!conf_raw_begin (&raw, trial, subject))
+    return;
+  TinyPluginBuffer *buffer = conf_raw_alloc (&raw, N);
+  conf_fill (data, N, 1);
+  gboolean good = buffer != NULL && map (&raw, buffer, &at)
+                  && conf_raw_upload (&raw, buffer, 0, data, N)
+                  && synchronise (&raw, buffer, N, TINY_SYNC_TO_HOST);
+  conf_fill (data, BESIDE, 2);
+  if (good && conf_raw_upload (&raw, buffer, OF_DEVICE, data, BESIDE)) {
+    conf_fill (at + OF_HOST, BESIDE, 3);
+    conf_fill (at + FROM, PART, 4);
+    if (synchronise_part (&raw, buffer, FROM, PART, TINY_SYNC_TO_DEVICE)
+        && conf_raw_download (&raw, buffer, 0, data, N)) {
+      conf_check_fill (trial, data + FROM, PART, 4, 0, "a part given to the device");
+      conf_check_fill (trial, data + OF_DEVICE, BESIDE, 2, 0,
+                       "what the device wrote beside it");
+    }
+    conf_fill (data, PART, 5);
+    if (conf_raw_upload (&raw, buffer, FROM, data, PART)
+        && synchronise_part (&raw, buffer, FROM, PART, TINY_SYNC_TO_HOST)) {
+      conf_check_fill (trial, at + FROM, PART, 5, 0, "a part given to the host");
+      conf_check_fill (trial, at + OF_HOST, BESIDE, 3, 0, "what the host wrote beside it");
+    }
   }
   conf_raw_free (&raw, buffer);
   conf_raw_end (&raw);
@@ -236,6 +281,55 @@ run_copy_inside (ConfTrial *trial, const ConfSubject *subject, const ConfCase *s
   conf_raw_end (&raw);
 }
 
+/* Beyond 16 bits: offsets of their own, sizes that are no whole pages. In units. */
+static void
+run_far (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { FAR = 70001, LONG = 66001 };
+  ConfRaw raw;
+  if (!conf_raw_begin (&raw, trial, subject))
+    return;
+  const guint64 far = (guint64) FAR * raw.unit, n = (guint64) LONG * raw.unit, size = far + n;
+  g_autofree guint8 *data = g_malloc (size);
+  TinyPluginBuffer *a = conf_raw_alloc (&raw, size), *b = conf_raw_alloc (&raw, size);
+  conf_fill (data, size, 1);
+  if (!conf_has_failed (trial) && conf_raw_upload (&raw, a, 0, data, size)
+      && conf_raw_upload (&raw, b, 0, data, size)) {
+    conf_fill (data, n, 2);
+    if (conf_raw_upload (&raw, a, far, data, n) && conf_raw_copy (&raw, b, 0, a, far, n)
+        && conf_raw_copy (&raw, b, far, a, 0, n) && conf_raw_download (&raw, a, far, data, n)) {
+      conf_check_fill (trial, data, n, 2, 0, "what was uploaded far behind");
+      if (conf_raw_download (&raw, b, 0, data, size)) {
+        conf_check_fill (trial, data, n, 2, 0, "a copy from far behind");
+        conf_check_fill (trial, data + n, far - n, 1, n, "what lies between copies");
+        conf_check_fill (trial, data + far, n, 1, 0, "a copy to far behind");
+      }
+    }
+  }
+  conf_raw_free (&raw, a);
+  conf_raw_free (&raw, b);
+  conf_raw_end (&raw);
+}
+
+/* Transfers and copies of no bytes are no failure, and touch nothing. */
+static void
+run_nothing (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  guint8 none = 0x5a;
+  ConfRaw raw;
+  if (!conf_raw_begin (&raw, trial, subject))
+    return;
+  TinyPluginBuffer *a = new_filled (&raw, 1), *b = new_filled (&raw, 2);
+  if (a != NULL && b != NULL && conf_raw_upload (&raw, a, 0, &none, 0)
+      && conf_raw_copy (&raw, a, 0, b, 0, 0) && conf_raw_download (&raw, a, 0, &none, 0)) {
+    check_zones (&raw, a, 1, 0, 0, 1, 0, "copies of no bytes");
+    conf_check (trial, none == 0x5a, "a download of no bytes writes one");
+  }
+  conf_raw_free (&raw, a);
+  conf_raw_free (&raw, b);
+  conf_raw_end (&raw);
+}
+
 /* ---- many ---- */
 /* Buffers of all sizes at once; every third is freed and made anew, and the others keep what they
  * had. */
@@ -308,12 +402,16 @@ list (const ConfSubject *subject, ConfList *out)
   const ConfCase few = { .run = run_many, .args = { 200 } };
   const ConfCase many = { .run = run_many, .level = CONF_FULL, .args = { 5000 } };
   const ConfCase alignment = { .run = run_alignment }, mapped = { .run = run_map };
+  const ConfCase far = { .run = run_far }, nothing = { .run = run_nothing };
+  const ConfCase part = { .run = run_sync_part };
   if (subject->device == NULL)
     return;
   conf_list_add (out, &zero, "zero");
   list_sizes (out);
   list_parts (out);
   conf_list_add (out, &inside, "copy/inside");
+  conf_list_add (out, &far, "copy/far");
+  conf_list_add (out, &nothing, "copy/nothing");
   conf_list_add (out, &few, "many/200");
   conf_list_add (out, &many, "many/5000");
   if (subject->device->table.map != NULL) {
@@ -323,6 +421,12 @@ list (const ConfSubject *subject, ConfList *out)
     conf_list_absent (out, "the device table has no map()", "map/alignment");
     conf_list_absent (out, "the device table has no map()", "map/coherent");
   }
+  const TinyDeviceInfo *info = tiny_device_get_info (subject->device);
+  if ((info->flags & TINY_DEVICE_NON_COHERENT) != 0 && info->transfer_bytes <= 4)
+    conf_list_add (out, &part, "map/sync-part");
+  else
+    conf_list_absent (out, "mapped memory is coherent, or transfers are of many bytes",
+                      "map/sync-part");
 }
 
 const ConfGroup conf_group_memory

@@ -264,6 +264,58 @@ run_times (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   rig_end (&rig);
 }
 
+/* How long a launch of that many rounds took here, and says that it took. */
+static gboolean
+time_launch (ConfRaw *raw,
+             const TinyCommand *command,
+             guint64 *out_here_ns,
+             guint64 *out_said_ns)
+{
+  TinySubmit work = {
+    .struct_size = sizeof work, .commands = command, .n_commands = 1, .out_ns = out_said_ns
+  };
+  gint64 begin = g_get_monotonic_time ();
+  TinyStatus status
+      = conf_table_submit (raw->table, raw->device, raw->queue, &work, &raw->error);
+  *out_here_ns = (guint64) (g_get_monotonic_time () - begin) * 1000;
+  return conf_check (raw->trial, status == TINY_STATUS_OK, "submit: %s", raw->error.text);
+}
+
+/* A launch so long that nothing else takes as much: its time is most of what passes here. */
+static void
+run_long_time (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { LONG_NS = 20000000, MOST_ROUNDS = 1 << 28, N_TRIES = 3 };
+  gint64 rounds = 1;
+  guint64 least_ns = 0, here_ns = 0, said_ns = 0;
+  gboolean good = FALSE;
+  Rig rig = { 0 };
+  if (!conf_raw_begin (&rig.raw, trial, subject))
+    return;
+  conf_script_init_stir (&rig.script, N);
+  rig.program = conf_raw_build (&rig.raw, subject, &rig.script);
+  TinyPluginBuffer *a = conf_raw_alloc (&rig.raw, N_BYTES),
+                   *b = conf_raw_alloc (&rig.raw, N_BYTES);
+  const TinySpan spans[] = { { a, 0, N_BYTES }, { b, 0, N_BYTES } };
+  const TinyCommand command
+      = conf_dispatch (rig.program, conf_script_get (&rig.script), spans, &rounds);
+  gboolean runs
+      = !conf_has_failed (trial) && time_launch (&rig.raw, &command, &least_ns, &said_ns);
+  for (; runs && rounds < MOST_ROUNDS && here_ns < MAX (LONG_NS, 10 * least_ns); rounds *= 4)
+    runs = time_launch (&rig.raw, &command, &here_ns, &said_ns);
+  for (guint i = 0; runs && i < N_TRIES && !good; i++) {
+    runs = time_launch (&rig.raw, &command, &here_ns, &said_ns);
+    good = said_ns >= here_ns / 5 && said_ns <= here_ns + 2000;
+  }
+  conf_check (trial, good || !runs,
+              "a launch that took %" G_GUINT64_FORMAT
+              " ns here is said to have taken %" G_GUINT64_FORMAT,
+              here_ns, said_ns);
+  conf_raw_free (&rig.raw, a);
+  conf_raw_free (&rig.raw, b);
+  rig_end (&rig);
+}
+
 static void
 run_empty (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
@@ -468,7 +520,8 @@ list (const ConfSubject *subject, ConfList *out)
     { "threads/compile", { .run = run_compilers } },
   };
   const ConfCase overlaps = { .run = run_overlaps }, empty = { .run = run_empty },
-                 compilers = { .run = run_compilers };
+                 compilers = { .run = run_compilers },
+                 times = { .run = run_long_time, .flags = CONF_ALONE };
   if (subject->device == NULL)
     return;
   if (conf_only_claims (subject)) {
@@ -477,6 +530,10 @@ list (const ConfSubject *subject, ConfList *out)
     conf_list_series (out);
     return;
   }
+  if ((tiny_device_get_info (subject->device)->flags & TINY_DEVICE_RUNS_NOTHING) == 0)
+    conf_list_add (out, &times, "times-of-long-ones");
+  else
+    conf_list_absent (out, "the device runs nothing", "times-of-long-ones");
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++)
     conf_list_add (out, &cases[i].self, "%s", cases[i].name);
   if ((tiny_device_get_info (subject->device)->flags & TINY_DEVICE_OVERLAPS) != 0)

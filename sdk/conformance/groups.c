@@ -10,6 +10,7 @@ extern const ConfGroup conf_group_lifecycle;
 extern const ConfGroup conf_group_memory;
 extern const ConfGroup conf_group_limits;
 extern const ConfGroup conf_group_order;
+extern const ConfGroup conf_group_points;
 extern const ConfGroup conf_group_exec;
 extern const ConfGroup conf_group_numerics;
 extern const ConfGroup conf_group_tensors;
@@ -32,6 +33,7 @@ const ConfGroup *const conf_groups[] = {
   &conf_group_memory,
   &conf_group_limits,
   &conf_group_order,
+  &conf_group_points,
   &conf_group_exec,
   &conf_group_faults,
   &conf_group_replay,

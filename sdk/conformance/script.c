@@ -69,9 +69,15 @@ conf_emit_param (ConfScript *self, TinyDType dtype, guint32 flags, guint64 n_ele
 }
 
 guint32
+conf_emit_variable_of (ConfScript *self, TinyDType dtype)
+{
+  return conf_emit_arg (self, TINY_INSTR_VARIABLE, dtype, self->linear.n_variables++);
+}
+
+guint32
 conf_emit_variable (ConfScript *self)
 {
-  return conf_emit_arg (self, TINY_INSTR_VARIABLE, TINY_DTYPE_I32, self->linear.n_variables++);
+  return conf_emit_variable_of (self, TINY_DTYPE_I32);
 }
 
 guint32
@@ -96,6 +102,46 @@ void
 conf_script_set_grid (ConfScript *self, guint axis, guint groups)
 {
   self->linear.grid[axis] = groups;
+}
+
+/* ---- a program that takes its time ---- */
+static const guint32 stir_factor = 1664525u, stir_increment = 1013904223u;
+
+void
+conf_script_init_stir (ConfScript *self, guint n)
+{
+  conf_script_init (self, "stir");
+  conf_script_set_grid (self, 0, n);
+  guint32 out = conf_emit_param (self, TINY_DTYPE_U32, TINY_PARAM_WRITE, n);
+  guint32 in = conf_emit_param (self, TINY_DTYPE_U32, TINY_PARAM_READ, n);
+  guint32 rounds = conf_emit_variable (self), i = conf_emit_index (self, 0);
+  guint32 x = conf_emit_arg (self, TINY_INSTR_REGISTER, TINY_DTYPE_U32, 0);
+  guint32 first = CONF_EMIT (self, LOAD, U32, in, i);
+  guint32 factor = conf_emit_int (self, TINY_DTYPE_U32, stir_factor);
+  guint32 increment = conf_emit_int (self, TINY_DTYPE_U32, stir_increment);
+  CONF_EMIT (self, STORE, VOID, x, first);
+  guint32 round = CONF_EMIT (self, RANGE, I32, rounds);
+  guint32 now = CONF_EMIT (self, LOAD, U32, x);
+  guint32 product = CONF_EMIT (self, MUL, U32, now, factor);
+  guint32 sum = CONF_EMIT (self, ADD, U32, product, increment);
+  CONF_EMIT (self, STORE, VOID, x, sum);
+  CONF_EMIT (self, END, VOID, round);
+  guint32 last = CONF_EMIT (self, LOAD, U32, x);
+  CONF_EMIT (self, STORE, VOID, out, i, last);
+}
+
+/* x -> a * x + c, @rounds times, by squaring. */
+guint32
+conf_stir (guint32 x, guint32 rounds)
+{
+  guint32 a = stir_factor, c = stir_increment;
+  for (; rounds > 0; rounds >>= 1) {
+    if (rounds & 1)
+      x = a * x + c;
+    c = a * c + c;
+    a *= a;
+  }
+  return x;
 }
 
 const TinyLinear *

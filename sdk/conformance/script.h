@@ -35,12 +35,18 @@ guint32 conf_emit_arg (ConfScript *self, TinyInstrOp op, TinyDType dtype, gint64
 guint32 conf_emit_int (ConfScript *self, TinyDType dtype, gint64 value);
 /* The next buffer parameter. */
 guint32 conf_emit_param (ConfScript *self, TinyDType dtype, guint32 flags, guint64 n_elements);
-/* The next variable, an i32. */
+/* The next variable, an i32 or another integer. */
 guint32 conf_emit_variable (ConfScript *self);
+guint32 conf_emit_variable_of (ConfScript *self, TinyDType dtype);
 /* @axis's index in the whole grid, an i32: GRID * group + GROUP. The group has to be set before. */
 guint32 conf_emit_index (ConfScript *self, guint axis);
 void conf_script_set_group (ConfScript *self, guint axis, guint items);
 void conf_script_set_grid (ConfScript *self, guint axis, guint groups);
+
+/* A program that takes as long as its variable says: out[i] = in[i], stirred so often, for @n elements of u32; the
+ * parameters are out, in. conf_stir() is what comes of one. */
+void conf_script_init_stir (ConfScript *self, guint n);
+guint32 conf_stir (guint32 x, guint32 rounds);
 
 /* The program so far; valid until the next instruction. */
 const TinyLinear *conf_script_get (ConfScript *self);

@@ -5,6 +5,7 @@
  * Its tables are those of the backend inside, and over them the functions of the fault's row. TINY_BROKEN_ARCH is
  * the architecture of which the target is, where none is asked for. */
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include "broken.h"
 
@@ -185,6 +186,28 @@ inside_open (const char *id,
   return TINY_STATUS_OK;
 }
 
+/* A copy of the library, which shares nothing with one that the process has loaded as itself. */
+static void *
+open_copy (const char *path)
+{
+  char bytes[1 << 16], name[64];
+  ssize_t n = 0;
+  void *library = NULL;
+  const int from = open (path, O_RDONLY | O_CLOEXEC);
+  const int to = from >= 0 ? memfd_create ("tiny-broken-inside", MFD_CLOEXEC) : -1;
+  while (to >= 0 && (n = read (from, bytes, sizeof bytes)) > 0)
+    if (write (to, bytes, (size_t) n) != n)
+      break;
+  snprintf (name, sizeof name, "/proc/self/fd/%d", to);
+  if (to >= 0 && n == 0)
+    library = dlopen (name, RTLD_NOW | RTLD_LOCAL);
+  if (from >= 0)
+    close (from);
+  if (to >= 0)
+    close (to);
+  return library;
+}
+
 static TinyStatus
 make_module (uint32_t host_minor, TinyPluginError *error)
 {
@@ -192,10 +215,10 @@ make_module (uint32_t host_minor, TinyPluginError *error)
   inside.fault = fault_find (name != NULL ? name : "none");
   if (inside.fault == NULL)
     return tiny_fail (error, TINY_STATUS_INVALID, "TINY_BROKEN: there is no fault '%s'", name);
-  void *library = path != NULL ? dlopen (path, RTLD_NOW | RTLD_LOCAL) : NULL;
+  void *library = path != NULL ? open_copy (path) : NULL;
   if (library == NULL)
     return tiny_fail (error, TINY_STATUS_DRIVER, "TINY_BROKEN_AROUND: %s",
-                      path != NULL ? dlerror () : "names no plugin's file");
+                      path != NULL ? "cannot be opened" : "names no plugin's file");
   const TinyPluginEntry entry = (TinyPluginEntry) dlsym (library, TINY_PLUGIN_ENTRY_SYMBOL);
   inside.module = entry != NULL ? entry (host_minor, error) : NULL;
   if (inside.module == NULL)

@@ -165,7 +165,6 @@ INFO (info_no_name, out->name[0] = '\0')
 INFO (info_endless_name, memset (out->name, 'a', sizeof out->name))
 INFO (info_not_utf8, memcpy (out->name, "\xff\xfe", 3))
 INFO (info_beyond, memset ((char *) out + out->struct_size, 0x5a, 16))
-INFO (info_small, out->memory_bytes = 1 << 20)
 INFO (info_no_buffer, out->max_buffer_bytes = 64)
 
 /* Writes all it knows although it was given less. */
@@ -246,7 +245,6 @@ static const Fault rows[] = {
   { "info-whole", "info() writes all it knows into a shorter struct", "struct_size that nobody reads", TELLS (info_whole), .is_of_sizes = 1 },
   { "info-nothing", "info() answers OK and writes nothing", "a stub", TELLS (info_nothing) },
   { "info-changes", "info() says something else each time", "state taken for a limit", TELLS (info_changes) },
-  { "info-memory", "memory_bytes is less than what alloc() gives", "a counter of 32 bits", TELLS (info_small) },
   { "info-max-buffer", "max_buffer_bytes is 64", "a limit of another kind", TELLS (info_no_buffer) },
   /* clang-format on */
 };

@@ -202,13 +202,6 @@ register_exit (void)
   atexit (crash_at_exit);
 }
 
-static void
-seed_random (void)
-{
-  srand (1);
-  srandom (1);
-}
-
 /* ---- when ---- */
 #define AT_OPEN(action)                                                                        \
   static TinyStatus action##_at_open (const char *id, TinyPluginDevice **out,                  \
@@ -293,7 +286,6 @@ AT_OPEN (set_timer)
 AT_OPEN (bind_thread)
 AT_OPEN (lower_priority)
 AT_OPEN (register_exit)
-AT_OPEN (seed_random)
 
 #define CASES            "hygiene/*|lifecycle/*"
 #define OPENS(action)    .module = { .open = action##_at_open }, .cases = CASES
@@ -334,7 +326,6 @@ static const Fault rows[] = {
   { "affinity", "open() binds the thread to one processor", "runtimes that pin their caller", OPENS (bind_thread) },
   { "priority", "open() lowers the priority", "runtimes that set their caller's priority", OPENS (lower_priority) },
   { "crash-at-exit", "the process crashes at exit", "handlers of a library that is torn down", OPENS (register_exit) },
-  { "seeds-random", "open() seeds rand()", "srand in a library", OPENS (seed_random) },
   /* clang-format on */
 };
 FAULT_TABLE (faults_process);

@@ -374,7 +374,7 @@ static const Fault rows[] = {
   ON ("group-axes-swapped", group_axes_swapped, NULL, GROUPS, "GROUP swaps axes 0 and 1", "row and column order", "exec/local/*|exec/grid/*|kernels/*"),
   ON ("group-last-item", group_last_item, NULL, GROUPS, "the last item of a group does the work of another", "masks that are one short", "exec/local/*|exec/grid/*|kernels/*"),
   ON ("barrier-dropped", barrier_dropped, NULL, GROUPS, "BARRIER does nothing", "barriers removed as dead code", "exec/local/*|exec/grid/*|kernels/*"),
-  { .name = "barrier-dropped-cl", .what = "barriers are not in the source", .seen = "barriers removed as dead code", .around = "CL", .source = without_barriers, .cases = "exec/local/*|exec/grid/*|kernels/*" },
+  { .name = "barrier-dropped-cl", .what = "barriers are not in the source", .seen = "barriers removed as dead code", .around = "CL", .arch = "groups,bits=128", .source = without_barriers, .cases = "exec/local/*" },
   /* clang-format on */
 };
 FAULT_TABLE (faults_structure);

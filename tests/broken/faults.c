@@ -40,6 +40,7 @@ static FAULT_TABLE (faults_none);
   X (copies)                                                                                   \
   X (submit)                                                                                   \
   X (launch)                                                                                   \
+  X (async)                                                                                    \
   X (claims)                                                                                   \
   X (module)                                                                                   \
   X (process)                                                                                  \

@@ -27,12 +27,31 @@ probe_alloc (Probe *self, uint64_t n_bytes)
   return buffer;
 }
 
+/* What failed on an asynchronous device has broken its queue. */
+static void
+renew_queue (Probe *self)
+{
+  TinyPluginError error = { .struct_size = sizeof error };
+  self->table->queue_destroy (self->device, self->queue);
+  self->table->queue_create (self->device, &self->queue, &error);
+}
+
 TinyStatus
 probe_submit_timed (Probe *self, const TinyCommand *commands, uint32_t n, uint64_t *ns)
 {
-  const TinySubmit submit
-      = { .struct_size = sizeof submit, .commands = commands, .n_commands = n, .out_ns = ns };
-  return self->table->submit (self->device, self->queue, &submit, &self->error);
+  uint64_t point = 0;
+  const int is_asynchronous = self->table->wait != NULL;
+  const TinySubmit submit = { .struct_size = sizeof submit,
+                              .commands = commands,
+                              .n_commands = n,
+                              .out_ns = ns,
+                              .out_point = is_asynchronous ? &point : NULL };
+  TinyStatus status = self->table->submit (self->device, self->queue, &submit, &self->error);
+  if (status == TINY_STATUS_OK && point != 0)
+    status = self->table->wait (self->device, self->queue, point, UINT64_MAX, &self->error);
+  if (status != TINY_STATUS_OK && is_asynchronous)
+    renew_queue (self);
+  return status;
 }
 
 TinyStatus
@@ -233,6 +252,7 @@ probe_order (Probe *self)
 static void
 probe_longer (Probe *self)
 {
+  uint64_t point = 0;
   struct {
     TinyCommand command;
     uint64_t more[3];
@@ -247,10 +267,13 @@ probe_longer (Probe *self)
     TinySubmit submit;
     uint64_t more[3];
   } longer = { .submit = { .struct_size = sizeof longer,
+                           .out_point = self->table->wait != NULL ? &point : NULL,
                            .commands = &commands[0].command,
                            .n_commands = 2 } };
   say_status (self, "longer",
               self->table->submit (self->device, self->queue, &longer.submit, &self->error));
+  if (point != 0)
+    self->table->wait (self->device, self->queue, point, UINT64_MAX, &self->error);
   say_bytes (self, "longer", a, 64);
   self->table->free (self->device, a);
 }
@@ -316,4 +339,11 @@ probe_device (Probe *self)
   probe_early (self);
   probe_failures (self);
   probe_programs (self);
+  if (self->table->wait != NULL) {
+    probe_points (self);
+    probe_refused (self);
+    probe_two_queues (self);
+  }
+  if (self->table->sync != NULL)
+    probe_sync (self);
 }

@@ -393,10 +393,9 @@ main (int argc, char **argv)
   say_handles (&self, id);
   say_losses (&self, id);
   say_process ("used");
-  if (strcmp (section, "device") != 0) {
-    probe_structure (&self);
+  probe_structure (&self);
+  if (strcmp (section, "device") != 0)
     probe_arithmetic (&self);
-  }
   if (strcmp (section, "ops") != 0)
     probe_device (&self);
   say_process ("done");

@@ -65,5 +65,9 @@ Value kernel_int (const Probe *probe, Rewrite *self, int64_t value);
 /* The sections. */
 void probe_device (Probe *self);
 void probe_programs (Probe *self);
+void probe_points (Probe *self);
+void probe_refused (Probe *self);
+void probe_two_queues (Probe *self);
+void probe_sync (Probe *self);
 void probe_arithmetic (Probe *self);
 void probe_structure (Probe *self);

@@ -29,7 +29,8 @@ class Probe:
         if path is None:
             return None
         # Memory is not to be filled: of one buffer, 4 GiB, only the end is used.
-        environment = dict(os.environ, TINY_BROKEN=name, TINY_BROKEN_AROUND=path, LC_ALL='C', MALLOC_PERTURB_='0')
+        environment = dict(os.environ, TINY_BROKEN=name, TINY_BROKEN_AROUND=path, LC_ALL='C', MALLOC_PERTURB_='0',
+                           SAMPLE_BOARD='latency=2000')
         if fault['arch']:
             environment['TINY_BROKEN_ARCH'] = fault['arch']
         limit = HANG_SECONDS if name.startswith('hang-') else LIMIT_SECONDS
