@@ -11,8 +11,9 @@
 enum { EXIT_NOTHING = 3 };
 
 typedef struct {
-  ReplayOptions options;
-  gint64 until; /* the last call; 0: all */
+  ReplayOptions options; /* of the device that is judged */
+  ReplayOptions beside;  /* of the one that it is compared with, where device is set */
+  gint64 until;          /* the last call; 0: all */
   gboolean json, list;
 } Command;
 
@@ -87,16 +88,20 @@ print_outcome_json (const ReplayPlayer *player, const ReplayDifference *differen
 }
 
 static void
-print_difference (const ReplayDifference *self)
+print_difference (const Command *command, const ReplayDifference *self)
 {
+  const gboolean is_beside = g_str_equal (self->function, "dispatch");
   printf ("differs: call %" G_GUINT64_FORMAT ", %s", self->call, self->function);
   if (self->buffer != 0)
     printf (" of buffer %" G_GUINT64_FORMAT " (command %u)%s%s", self->buffer, self->command,
-            self->kernel ? ", which kernel last wrote: " : "",
+            self->kernel == NULL ? ""
+            : is_beside          ? ", which is written by kernel "
+                                 : ", which kernel last wrote: ",
             self->kernel ? self->kernel : "");
   if (self->n_elements > 0)
     printf (": element %" G_GUINT64_FORMAT, self->element);
-  printf (": recorded %s, found %s", self->expected, self->found);
+  printf (": %s %s, found %s", is_beside ? command->beside.device : "recorded", self->expected,
+          self->found);
   if (self->n_elements > 0)
     printf ("; %" G_GUINT64_FORMAT " of %" G_GUINT64_FORMAT " elements differ",
             self->n_different, self->n_elements);
@@ -113,7 +118,7 @@ print_outcome (const Command *self,
   if (self->json)
     print_outcome_json (player, difference);
   else if (difference->function != NULL)
-    print_difference (difference);
+    print_difference (self, difference);
   else
     printf ("%s: %u calls on %s, %u answers compared\n",
             n_compared > 0 ? "same" : "nothing to compare", replay_player_get_n_calls (player),
@@ -128,12 +133,28 @@ is_about_record (TinyRecordKind kind)
   return kind == TINY_RECORD_HEAD || kind == TINY_RECORD_BACKEND || kind == TINY_RECORD_STOPPED;
 }
 
+/* One call on both devices, the one beside first. What fails or differs there ends it as well. */
+static gboolean
+step (ReplayPlayer *player,
+      ReplayPlayer *beside,
+      const TinyRecordFrame *frame,
+      ReplayDifference *difference,
+      GError **error)
+{
+  if (beside != NULL && frame->kind != TINY_RECORD_DOWNLOADED
+      && !replay_player_step (beside, frame, difference, error))
+    return FALSE;
+  return difference->function != NULL || replay_player_step (player, frame, difference, error);
+}
+
 static int
 replay (const Command *self)
 {
   const TinyRecord *record = self->options.record;
   const guint n = tiny_record_get_n_frames (record);
   g_autoptr (ReplayPlayer) player = replay_player_new (&self->options);
+  g_autoptr (ReplayPlayer) beside
+      = self->beside.device != NULL ? replay_player_new (&self->beside) : NULL;
   ReplayDifference difference = { 0 };
   GError *error = NULL;
   TinyRecordFrame frame;
@@ -144,7 +165,7 @@ replay (const Command *self)
     if (is_about_record (frame.kind))
       print_origin (self, &frame);
     fflush (stdout); /* before what may crash */
-    if (!replay_player_step (player, &frame, &difference, &error)) {
+    if (!step (player, beside, &frame, &difference, &error)) {
       replay_difference_clear (&difference);
       tinycore_fail (error);
       return EXIT_NOTHING;
@@ -177,7 +198,7 @@ run (Command *self, const char *path)
     return EXIT_USAGE;
   }
   tiny_env_set_text (TINY_ENV_RECORD, NULL); /* it may name this very file */
-  self->options.record = record;
+  self->options.record = self->beside.record = record;
   print_cut (self);
   return self->list ? list (self) : replay (self);
 }
@@ -185,13 +206,15 @@ run (Command *self, const char *path)
 int
 tinycore_replay (int argc, char **argv)
 {
-  g_autofree char *device = NULL, *tolerance = NULL;
+  g_autofree char *device = NULL, *beside = NULL, *tolerance = NULL;
   char *end = NULL;
   int status = 0;
   Command self = { .options = { .tolerance = -1 } };
   const GOptionEntry entries[] = {
     { "device", 0, 0, G_OPTION_ARG_STRING, &device,
       "the device to play on, as DEV=; else the one that was recorded", "D" },
+    { "beside", 0, 0, G_OPTION_ARG_STRING, &beside,
+      "another device that plays as well, with which each kernel is compared", "D" },
     { "until", 0, 0, G_OPTION_ARG_INT64, &self.until,
       "the last call to make, as --list numbers", "N" },
     { "tolerance", 0, 0, G_OPTION_ARG_STRING, &tolerance,
@@ -210,10 +233,19 @@ tinycore_replay (int argc, char **argv)
     self.options.tolerance = g_ascii_strtod (tolerance, &end);
   if (argc != 2 || self.until < 0
       || (tolerance != NULL && (end == tolerance || *end || !(self.options.tolerance >= 0)))) {
-    g_printerr ("usage: tinycore replay FILE [--device D] [--until N] [--tolerance T] "
-                "[--binaries] [--list] [--json]\n");
+    g_printerr ("usage: tinycore replay FILE [--device D] [--beside D] [--until N] "
+                "[--tolerance T] [--binaries] [--list] [--json]\n");
     return EXIT_USAGE;
   }
+  GQueue written = G_QUEUE_INIT;
   self.options.device = device;
-  return run (&self, argv[1]);
+  if (beside != NULL) {
+    self.options.written = &written;
+    self.beside = self.options;
+    self.beside.device = beside;
+    self.options.is_judged = TRUE;
+  }
+  status = run (&self, argv[1]);
+  g_queue_clear_full (&written, (GDestroyNotify) g_bytes_unref);
+  return status;
 }

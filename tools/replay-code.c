@@ -63,6 +63,8 @@ compile_again (ReplayCode *self,
   uint64_t size = 0;
   TinyStatus status = tiny_renderer_call_compile (tiny_device_get_renderer (device), args,
                                                   &data, &size, plugin_error);
+  if (status >= 0 && data == NULL && size != 0)
+    status = TINY_STATUS_INTERNAL; /* as the core has it */
   if (status >= 0)
     self->binary = g_bytes_new_with_free_func (data, size, tiny_host_get ()->free, data);
   return status;

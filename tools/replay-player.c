@@ -313,12 +313,17 @@ step_alloc (const Step *step)
       = is_large ? TINY_STATUS_OUT_OF_MEMORY
                  : device->table.alloc (device->handle, replay_round_up (player, n_bytes),
                                         &handle, &error);
+  if (status >= 0 && handle == NULL)
+    status = TINY_STATUS_INTERNAL; /* as the core has it */
   if (status >= 0) {
     Buffer *buffer = g_new0 (Buffer, 1);
     buffer->player = player;
     buffer->handle = handle;
     buffer->n_bytes = n_bytes;
     replay_keep (step->self->buffers, step->frame->call, buffer);
+    if (step->self->options->written != NULL
+        && !replay_clear_buffer (step, player, (TinySpan){ handle, 0, n_bytes }))
+      return FALSE;
   }
   return replay_compare_status (step, status, &error);
 }

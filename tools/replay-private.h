@@ -83,6 +83,15 @@ gpointer replay_look_up (GHashTable *table, guint64 number);
 /* To a whole number of what the device moves. */
 gsize replay_round_up (const Player *player, gsize n_bytes);
 
+/* ---- two players (replay-beside.c) ---- */
+gboolean replay_clear_buffer (const Step *step, const Player *player, TinySpan span);
+/* After dispatch @from, as it was submitted as @command, is done: keeps or compares what it wrote. */
+gboolean replay_note_written (const Step *step,
+                              const Player *player,
+                              guint index,
+                              const TinyRecordCommand *from,
+                              const TinyCommand *command);
+
 /* ---- queues, submissions and what comes back (replay-work.c) ---- */
 gboolean replay_step_queue (const Step *step);
 /* Waits for what was done when the program had waited, or seen, that @recorded was. */

@@ -189,6 +189,37 @@ make_copy (const Step *step,
   return TRUE;
 }
 
+/* One command after the other, each waited for and, if it runs a kernel, looked at. */
+static gboolean
+submit_singly (const Step *step,
+               Player *player,
+               Queue *queue,
+               TinyCommand *commands,
+               TinyStatus *out_status,
+               TinyPluginError *error)
+{
+  const TinyDevice *device = player->device;
+  TinyRecordField field = step->frame->fields[2];
+  TinyRecordCommand from;
+  *out_status = TINY_STATUS_OK;
+  for (guint i = 0; tiny_record_next_command (&field, &from) && *out_status >= 0; i++) {
+    guint64 point = 0;
+    commands[i].flags = 0;
+    const TinySubmit work = { .struct_size = sizeof work,
+                              .commands = &commands[i],
+                              .n_commands = 1,
+                              .out_point = device->table.wait ? &point : NULL };
+    *out_status = device->table.submit (device->handle, queue != NULL ? queue->handle : NULL,
+                                        &work, error);
+    if (*out_status >= 0 && queue != NULL)
+      *out_status = wait_for_point (queue, point, error);
+    if (*out_status >= 0 && from.type == TINY_COMMAND_DISPATCH
+        && !replay_note_written (step, player, i, &from, &commands[i]))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 /* Makes the commands and submits them; the data of what is moved stay in @submitted. */
 static gboolean
 submit (const Step *step,
@@ -226,6 +257,8 @@ submit (const Step *step,
     submitted->source[i] = command.src;
     submitted->n_downloads++;
   }
+  if (step->self->options->written != NULL)
+    return submit_singly (step, player, queue, commands, out_status, error);
   const TinyDevice *device = player->device;
   const TinySubmit work = { .struct_size = sizeof work,
                             .commands = commands,
@@ -300,9 +333,11 @@ compare_download (const Step *step, const Submitted *submitted)
   if (strcmp (digest, fields[3].bytes) == 0)
     return TRUE;
   const double given = step->self->options->tolerance;
-  const double tolerance = given >= 0                      ? given
-                           : submitted->player->is_foreign ? replay_get_tolerance (dtype)
-                                                           : 0;
+  const double tolerance
+      = given >= 0 ? given
+        : submitted->player->is_foreign || step->self->options->written != NULL
+            ? replay_get_tolerance (dtype)
+            : 0;
   ReplayDifference *difference = step->difference;
   if (expected == NULL) { /* too large to be kept: only that they differ is known */
     if (tolerance > 0) {

@@ -24,6 +24,10 @@ typedef struct {
   gboolean binaries;  /* loads the recorded binaries */
   double tolerance;   /* negative: by dtype; exact where the backend is the recorded one */
   TinyRecord *record;
+  /* Of two players, one beside the other, in turns: what the kernels of the first wrote, GBytes; NULL: one plays
+   * alone. The second takes them out and compares. */
+  GQueue *written;
+  gboolean is_judged; /* it is the second */
 } ReplayOptions;
 
 typedef struct ReplayPlayer ReplayPlayer;

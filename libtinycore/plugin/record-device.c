@@ -78,7 +78,7 @@ device_alloc (TinyPluginDevice *self,
       = record_call (TINY_RECORD_ALLOC, RECORD_NUMBER (self->number), RECORD_NUMBER (n_bytes));
   TinyStatus status = self->calls.alloc (self->inner, n_bytes, &buffer->inner, error);
   record_result (buffer->number, status, error, 0, 0);
-  if (status < 0)
+  if (status < 0 || buffer->inner == NULL) /* which the core refuses */
     g_clear_pointer (&buffer, g_free);
   *out = buffer;
   return status;

@@ -120,6 +120,12 @@ def broken(box):
     check(abs(found / expected - 1) > 0.004 and result["n_different"] <= result["n_elements"], result)
     text = box.run("replay", path, TINY_BROKEN="scale-1015", **env)
     check(f"which kernel last wrote: {result['kernel']}: element" in text.out, text)
+    beside = outcome(box.run("replay", path, "--json", "--beside", "REF", TINY_BROKEN="scale-1015", **env), 1)
+    check(beside["in"] == "dispatch" and beside["kernel"] and beside["call"] <= result["call"], (beside, result))
+    check(abs(float(beside["found"]) / float(beside["expected"]) - 1.015) < 1e-5, beside)
+    text = box.run("replay", path, "--beside", "REF", TINY_BROKEN="scale-1015", **env)
+    check(f"which is written by kernel {beside['kernel']}: element" in text.out and ": REF " in text.out, text)
+    check(outcome(box.run("replay", path, "--json", "--beside", "REF", TINY_BROKEN="none", **env).quiet(), 0)["n_compared"] > 20)
     # On REF the loss is the recorded one; of the broken backend it is not.
     bad = box.path("bad.rec")
     subprocess.run([PROGRAM], env=box.environment({"DEV": "BROKEN", "TINY_BROKEN": "scale-1015", "TINY_RECORD": bad, **env}),
