@@ -19,6 +19,7 @@ int tinycore_compile (int argc, char **argv);
 int tinycore_explain (int argc, char **argv);
 int tinycore_bench (int argc, char **argv);
 int tinycore_tune (int argc, char **argv);
+int tinycore_replay (int argc, char **argv);
 int tinycore_export (int argc, char **argv);
 int tinycore_new_plugin (int argc, char **argv);
 int tinycore_conformance (int argc, char **argv);

@@ -19,6 +19,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/tiny-env.h"
 #include "engine/tiny-trial-host.h"
 #include "plugin/tiny-helper.h"
 #include "plugin/tiny-scan.h"
@@ -81,6 +82,7 @@ main (int argc, char **argv)
     return 2;
   int descriptor = atoi (argv[1]);
   die_plainly ();
+  tiny_env_set_text (TINY_ENV_RECORD, NULL); /* the program's own */
   if (is_worker) { /* a crash of it may leave a core file, as it would in the program */
     closefrom (descriptor + 1);
     tiny_worker_serve (descriptor);

@@ -30,6 +30,7 @@ static const struct {
   { "export", tinycore_export, "write a model as a program that needs nothing of tinycore" },
   { "tune", tinycore_tune, "search for faster kernels of a model and write a file of them" },
   { "bench", tinycore_bench, "measure cases such as matmul:1024" },
+  { "replay", tinycore_replay, "play again what a program asked of its devices" },
   { "new-plugin", tinycore_new_plugin, "make a backend to begin with" },
   { "conformance", tinycore_conformance, "check a backend against the contract" },
 };

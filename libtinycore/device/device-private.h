@@ -29,7 +29,11 @@ struct _TinyDevice {
   gint lost;
 };
 
-/* module.open() under the lock of module functions. */
+/* module.scan() and module.open() under the lock of module functions. */
+TinyStatus tiny_backend_call_scan (TinyBackend *self,
+                                   TinyCandidate *out,
+                                   uint32_t *n,
+                                   TinyPluginError *plugin_error);
 TinyStatus tiny_backend_open_device (TinyBackend *self,
                                      const char *id,
                                      TinyPluginDevice **out,

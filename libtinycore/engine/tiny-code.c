@@ -10,6 +10,8 @@
 #include "engine/tiny-cache.h"
 #include "engine/tiny-claims.h"
 #include "engine/tiny-debug.h"
+#include "ir/tiny-text.h"
+#include "plugin/tiny-record.h"
 #include "render/tiny-render.h"
 
 void
@@ -81,6 +83,16 @@ tiny_code_compile (TinyDevice *device,
   return binary;
 }
 
+/* A record says of what IR a binary was made, so that others can make one of their own. */
+static void
+note_kernel (TinyGraph *graph, TinyNode *kernel, const TinyLinearProgram *program)
+{
+  if (!tiny_record_is_on ())
+    return;
+  g_autofree char *text = kernel != NULL ? tiny_graph_print (graph, kernel) : NULL;
+  tiny_record_set_kernel (text, program != NULL ? program->opts : NULL);
+}
+
 gboolean
 tiny_code_make (TinyCode *self,
                 TinyDevice *device,
@@ -105,7 +117,9 @@ tiny_code_make (TinyCode *self,
     return FALSE;
   }
   tiny_code_head_fill (&self->head, program);
+  note_kernel (own, imported, program);
   self->binary = tiny_code_compile (device, program, tag, error);
+  note_kernel (NULL, NULL, NULL);
   self->ns_compile = tiny_debug_now_ns () - middle;
   return self->binary != NULL;
 }

@@ -23,6 +23,7 @@
 #include "engine/tiny-claims.h"
 #include "engine/tiny-code.h"
 #include "engine/tiny-tuned.h"
+#include "plugin/tiny-record.h"
 
 /* One kernel on its way. */
 typedef struct {
@@ -179,7 +180,7 @@ static gboolean
 load_from_disk (Job *job)
 {
   TINY_TIMED ("engine", "cache read");
-  if (TINY_DEBUG (3)) /* the person wants to see code being made */
+  if (TINY_DEBUG (3) || tiny_record_is_on ()) /* a person wants to see code being made */
     return FALSE;
   g_autoptr (GBytes) entry = tiny_cache_load (job->key);
   gsize size;

@@ -12,6 +12,7 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "plugin/registry-private.h"
+#include "plugin/tiny-record.h"
 #include "plugin/tiny-crash.h"
 #include "plugin/tiny-elf.h"
 #include "plugin/tiny-library.h"
@@ -341,6 +342,8 @@ tiny_registry_load (TinyRegistry *self,
   else
     backend = tiny_backend_load_watched (manifest->module,
                                          tiny_crash_watch (self->crashes, manifest), error);
+  if (backend != NULL && tiny_record_is_on ())
+    backend = tiny_record_backend (backend, isolated || crash != NULL, error);
   const TinyScan *scan = backend ? tiny_registry_recall (self, found) : NULL;
   if (backend != NULL)
     g_hash_table_insert (self->backends, g_steal_pointer (&key), backend);
