@@ -439,7 +439,8 @@ typedef struct TinyRenderer {
   /* Fills @out for @arch as the user wrote it, "" when nothing was written. On entry out->arch is
    * the arch that info() gave for the device that is opened: what "" means, and what a text that
    * names a part of it changes. It is "" when no device of this module is opened; then "" is the
-   * machine at hand. Required. */
+   * machine at hand. TINY_STATUS_INVALID or _UNSUPPORTED for an @arch of which it knows no word. The same each
+   * time. Required. */
   TinyStatus (*target) (const char *arch, TinyTarget *out, TinyPluginError *error);
   /* Makes a binary; *out_data comes from host->alloc and becomes the core's. Required. */
   TinyStatus (*compile) (const TinyCompileArgs *args, void **out_data, uint64_t *out_size,
@@ -684,8 +685,9 @@ typedef struct TinyPluginModule {
   /* No device access, under 50 ms. Required. */
   TinyStatus (*init) (const TinyHost *host, TinyPluginError *error);
   void (*fini) (void); /* optional */
-  /* Fills up to *n candidates and sets *n to how many there are. No device access. None is no failure;
-   * TINY_STATUS_NO_DEVICE with a text says why there is none. Required. */
+  /* Fills up to *n candidates, all of each but their struct_size, and sets *n to how many there are; the same each
+   * time. No device access, so that it takes no longer than init() may. None is no failure, but
+   * TINY_STATUS_NO_DEVICE with a text says why there is none, as the conformance suite wants to know. Required. */
   TinyStatus (*scan) (TinyCandidate *out, uint32_t *n, TinyPluginError *error);
   /* Opens the device of that id. Required. */
   TinyStatus (*open) (const char *id, TinyPluginDevice **out, const TinyDeviceTable **out_table,

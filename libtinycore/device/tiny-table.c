@@ -62,6 +62,15 @@ tiny_status_check (TinyStatus status,
 }
 
 gboolean
+tiny_status_is_silent (TinyError code, const char *message)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (statuses); i++)
+    if (statuses[i].code == code && g_str_has_suffix (message, statuses[i].text))
+      return TRUE;
+  return FALSE;
+}
+
+gboolean
 tiny_table_copy (void *to,
                  gsize size,
                  const void *from,

@@ -6,6 +6,7 @@
 
 #include <glib.h>
 
+#include "base/tiny-error.h"
 #include "tiny-plugin.h"
 
 G_BEGIN_DECLS
@@ -28,6 +29,9 @@ gboolean tiny_status_check (TinyStatus status,
                             const char *device,
                             const char *what,
                             GError **error);
+
+/* Whether @message, of an error of tiny_status_check(), has nothing from the plugin. */
+gboolean tiny_status_is_silent (TinyError code, const char *message);
 
 /* Copies min(struct_size, size) bytes of a struct that begins with its size into zeroed @to and
  * touches nothing behind. A struct shorter than @least, or reserved words that are set, refuse it;

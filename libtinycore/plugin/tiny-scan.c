@@ -285,7 +285,7 @@ tiny_scan_module (const char *module_path)
     keep_error (error, &self->code, &self->reason);
   else if (candidates->len == 0) {
     self->code = TINY_ERROR_NO_DEVICE;
-    self->reason = g_strdup ("the plugin finds no device of its kind");
+    self->reason = g_strdup (TINY_SCAN_NO_REASON);
   }
   return self;
 }

@@ -39,6 +39,9 @@ typedef struct {
   guint load_us, scan_us; /* of that: the module up to init(), and scan() */
 } TinyScan;
 
+/* The reason where the plugin gives none. */
+#define TINY_SCAN_NO_REASON "the plugin finds no device of its kind"
+
 TinyScan *tiny_scan_new (void);
 void tiny_scan_free (TinyScan *self);
 TinyScan *tiny_scan_copy (const TinyScan *self);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "device/tiny-table.h"
 #include "run.h"
 
 enum { OPEN_SECONDS = 120 };
@@ -77,6 +78,23 @@ outcome_of_scan (const TinyScan *scan)
                                                        : "crashed";
 }
 
+/* A module that says itself why its device is not here is right. */
+static char *
+find_silence (const TinyScan *scan)
+{
+  if (scan->is_loaded && scan->reason == NULL && scan->renderers[0] == NULL
+      && !scan->takes_any_renderer)
+    return g_strdup ("the module has no renderer, and not TINY_MODULE_ANY_RENDERER");
+  if (scan->reason == NULL || scan->is_quarantined || !is_absence ((gint) scan->code))
+    return NULL;
+  if (scan->is_loaded && scan->code == TINY_ERROR_NO_DEVICE && scan->devices->len == 0
+      && g_str_equal (scan->reason, TINY_SCAN_NO_REASON))
+    return g_strconcat (scan->reason, ", and does not say why", NULL);
+  return tiny_status_is_silent (scan->code, scan->reason)
+             ? g_strconcat (scan->reason, ", and the plugin does not say why", NULL)
+             : NULL;
+}
+
 /* Whether anything can be opened; if not, and it ought to be so, the case says why. */
 static gboolean
 judge_scan (ConfRunning *self, int *out_status)
@@ -87,10 +105,11 @@ judge_scan (ConfRunning *self, int *out_status)
   if (scan->is_loaded && g_ascii_strcasecmp (scan->name, manifest->name) != 0)
     mismatch = g_strdup_printf ("the manifest %s says “%s”, the module says “%s”",
                                 manifest->path, manifest->name, scan->name);
-  const char *reason = mismatch ? mismatch : scan->reason;
+  g_autofree char *silence = find_silence (scan);
+  const char *reason = mismatch ? mismatch : silence ? silence : scan->reason;
   if (reason == NULL)
     return TRUE;
-  if (mismatch == NULL && !scan->is_quarantined && is_absence ((gint) scan->code))
+  if (reason == scan->reason && !scan->is_quarantined && is_absence ((gint) scan->code))
     return say_absent (self, reason, out_status);
   add_load (self, "load/scan", conf_result_new ("load/scan", outcome_of_scan (scan), reason));
   *out_status = CONF_EXIT_FAILED;

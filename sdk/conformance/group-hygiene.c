@@ -8,6 +8,7 @@
 #include <fenv.h>
 #include <locale.h>
 #include <math.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -16,10 +17,12 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/time.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include "device/device-private.h"
 #include "fresh.h"
+#include "plugin/tiny-abi-check.h"
 
 enum { FLAG_OF_LIBC = 0x04000000 }; /* SA_RESTORER: every handler that was set by it has that */
 
@@ -107,6 +110,27 @@ look_at_limits (void)
 }
 
 static char *
+look_at_processors (void)
+{
+  cpu_set_t set;
+  GString *out = g_string_new (NULL);
+  CPU_ZERO (&set);
+  sched_getaffinity (0, sizeof set, &set);
+  for (int i = 0; i < CPU_SETSIZE; i++)
+    if (CPU_ISSET (i, &set))
+      g_string_append_printf (out, "%d ", i);
+  return g_string_free (out, FALSE);
+}
+
+/* Children that nobody has waited for, or that still run. */
+static char *
+look_at_children (void)
+{
+  int status;
+  return g_strdup (waitpid (-1, &status, WNOHANG) < 0 ? "none" : "some");
+}
+
+static char *
 look_at_timers (void)
 {
   GString *out = g_string_new (NULL);
@@ -162,6 +186,8 @@ static const struct {
   { "umask", look_at_umask },
   { "limits", look_at_limits },
   { "timers", look_at_timers },
+  { "processors", look_at_processors },
+  { "children", look_at_children },
   { "streams", look_at_streams },
 };
 
@@ -195,6 +221,7 @@ run_state (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   check_same (trial, before, loaded, "after it was loaded");
   if (library == NULL || !conf_fresh_open (trial, subject, &own))
     return;
+  g_autoptr (GArray) found = tiny_backend_scan (own.backend, NULL);
   g_autofree char *opened = look ();
   check_same (trial, before, opened, "after the device was opened");
   conf_fresh_use (trial, &own);
@@ -219,6 +246,21 @@ run_own_floats (ConfTrial *trial, const ConfSubject *subject, const ConfCase *se
   fesetround (FE_TONEAREST);
   check_same (trial, before, after, "while the program rounds upwards");
   conf_fresh_close (&own);
+}
+
+/* ---- the file ---- */
+/* What tinycore abi-check says of it. args: which of its checks. */
+static void
+run_file (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  const char *check = tiny_abi_list_checks ()[self->args[0]];
+  g_autoptr (GPtrArray) findings = tiny_abi_check (subject->path, NULL);
+  for (guint i = 0; i < findings->len; i++) {
+    const TinyAbiFinding *finding = findings->pdata[i];
+    if (g_str_equal (finding->check, check))
+      conf_check (trial, finding->state < TINY_ABI_FAILED, "%s%s%s", finding->text,
+                  finding->hint ? ": " : "", finding->hint ? finding->hint : "");
+  }
 }
 
 /* The plugin's own threads leave signals to the program's. */
@@ -258,6 +300,10 @@ list (const ConfSubject *subject, ConfList *out)
   for (guint i = 0; i < G_N_ELEMENTS (states); i++) {
     const ConfCase it = { .run = run_state, .flags = CONF_FRESH, .args = { i } };
     conf_list_add (out, &it, "%s", states[i].name);
+  }
+  for (guint i = 0; tiny_abi_list_checks ()[i] != NULL; i++) {
+    const ConfCase it = { .run = run_file, .flags = CONF_FRESH, .args = { i } };
+    conf_list_add (out, &it, "file/%s", tiny_abi_list_checks ()[i]);
   }
   conf_list_add (out, &floats, "floats-of-the-program");
   conf_list_add (out, &threads, "threads-that-take-signals");

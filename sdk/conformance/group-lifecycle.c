@@ -114,6 +114,17 @@ cycle_programs (ConfTrial *trial, gpointer data)
 }
 
 static gboolean
+cycle_compiles (ConfTrial *trial, gpointer data)
+{
+  Objects *self = data;
+  GError *error = NULL;
+  g_autoptr (GBytes) binary = conf_linear_compile (
+      tiny_device_get_renderer (self->subject->device), self->subject->target, "subject",
+      conf_script_get (&self->script), &error);
+  return conf_check_error (trial, error, "compile");
+}
+
+static gboolean
 cycle_copies (ConfTrial *trial, gpointer data)
 {
   Objects *self = data;
@@ -157,7 +168,8 @@ static void
 run_objects (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
   static gboolean (*const works[]) (ConfTrial *, gpointer)
-      = { cycle_buffers, cycle_queues, cycle_programs, cycle_launches, cycle_copies };
+      = { cycle_buffers,  cycle_queues, cycle_programs,
+          cycle_launches, cycle_copies, cycle_compiles };
   Objects objects;
   ConfSubject own;
   if (!conf_fresh_open (trial, subject, &own))
@@ -334,6 +346,7 @@ list (const ConfSubject *subject, ConfList *out)
     { "objects/programs", { .run = run_objects, .args = { 2, 200 } } },
     { "objects/launches", { .run = run_objects, .args = { 3, 3000 } } },
     { "objects/copies", { .run = run_objects, .args = { 4, 2000 } } },
+    { "objects/compiles", { .run = run_objects, .args = { 5, 50 } } },
     { "twice/second-first", { .run = run_twice, .args = { 0 } } },
     { "twice/first-first", { .run = run_twice, .args = { 1 } } },
     { "all-devices", { .run = run_all } },

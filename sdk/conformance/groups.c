@@ -5,7 +5,9 @@
 
 /* clang-format off */
 extern const ConfGroup conf_group_hygiene;
+extern const ConfGroup conf_group_declared;
 extern const ConfGroup conf_group_skew;
+extern const ConfGroup conf_group_tables;
 extern const ConfGroup conf_group_lifecycle;
 extern const ConfGroup conf_group_memory;
 extern const ConfGroup conf_group_limits;
@@ -28,7 +30,9 @@ extern const ConfGroup conf_group_record;
 /* In this order: what is quick, and what the rest stands on, first. */
 const ConfGroup *const conf_groups[] = {
   &conf_group_hygiene,
+  &conf_group_declared,
   &conf_group_skew,
+  &conf_group_tables,
   &conf_group_lifecycle,
   &conf_group_memory,
   &conf_group_limits,
