@@ -432,8 +432,17 @@ tiny_backend_get_watch (TinyBackend *self)
 }
 
 /* ---- module functions ---- */
-static TinyStatus
-call_scan (TinyBackend *self, TinyCandidate *out, uint32_t *n, TinyPluginError *plugin_error)
+gboolean
+tiny_backend_is_proxy (const TinyBackend *self)
+{
+  return self->proxy.free != NULL;
+}
+
+TinyStatus
+tiny_backend_call_scan (TinyBackend *self,
+                        TinyCandidate *out,
+                        uint32_t *n,
+                        TinyPluginError *plugin_error)
 {
   if (self->proxy.scan != NULL)
     return self->proxy.scan (self->proxy.data, out, n, plugin_error);
@@ -458,8 +467,8 @@ tiny_backend_scan (TinyBackend *self, GError **error)
     g_array_set_size (found, room);
     for (guint i = 0; i < room; i++)
       g_array_index (found, TinyCandidate, i).struct_size = sizeof (TinyCandidate);
-    TinyStatus status
-        = call_scan (self, (TinyCandidate *) (void *) found->data, &n, &plugin_error);
+    TinyStatus status = tiny_backend_call_scan (self, (TinyCandidate *) (void *) found->data,
+                                                &n, &plugin_error);
     if (status == TINY_STATUS_NO_DEVICE && plugin_error.text[0] == 0)
       n = 0; /* nothing to add to that */
     else if (!tiny_status_check (status, &plugin_error, self->name, "scan", error))

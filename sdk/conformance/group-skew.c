@@ -457,7 +457,14 @@ list (const ConfSubject *subject, ConfList *out)
   if (subject->device == NULL)
     return;
   for (guint kind = 0; kind < N_STRUCTS; kind++)
-    list_kind (out, (StructKind) kind);
+    if (tiny_backend_is_proxy (subject->backend))
+      conf_list_absent (
+          out,
+          "the core's own tables stand between, of the core's own sizes: it is asked "
+          "of the plugin without ISOLATED",
+          "%s", kinds[kind].name);
+    else
+      list_kind (out, (StructKind) kind);
 }
 
 const ConfGroup conf_group_skew
