@@ -432,6 +432,12 @@ tiny_backend_get_watch (TinyBackend *self)
 }
 
 /* ---- module functions ---- */
+gboolean
+tiny_backend_is_proxy (const TinyBackend *self)
+{
+  return self->proxy.free != NULL;
+}
+
 TinyStatus
 tiny_backend_call_scan (TinyBackend *self,
                         TinyCandidate *out,

@@ -74,6 +74,9 @@ TinyBackend *tiny_backend_new_proxy (const TinyPluginModule *module,
                                      const TinyModuleProxy *proxy,
                                      GError **error);
 
+/* Whether it is such a one. */
+gboolean tiny_backend_is_proxy (const TinyBackend *self);
+
 typedef struct TinyWatch TinyWatch;
 
 /* Opens a shared object and its module. The object stays loaded for the life of the process.
@@ -105,6 +108,11 @@ gboolean tiny_backend_try_device (TinyBackend *self,
                                   TinyDeviceInfo *out_info,
                                   GError **error);
 
+/* The module's scan(), wherever that runs. */
+TinyStatus tiny_backend_call_scan (TinyBackend *self,
+                                   TinyCandidate *out,
+                                   uint32_t *n,
+                                   TinyPluginError *plugin_error);
 /* Looks for devices: an array of TinyCandidate (transfer full), possibly empty, or NULL. That there is none is an
  * error, %TINY_ERROR_NO_DEVICE, only where the plugin says more about it. */
 GArray *tiny_backend_scan (TinyBackend *self, GError **error);

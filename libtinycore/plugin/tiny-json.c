@@ -47,7 +47,11 @@ tiny_json_parse (const char *text, gssize size, GError **error)
     return NULL;
   g_autoptr (JsonParser) parser = json_parser_new_immutable ();
   if (!json_parser_load_from_data (parser, text, (gssize) length, &why)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: %s", why->message);
+    gboolean has_place
+        = g_str_has_prefix (why->message, "<data>:"); /* "<data>:LINE:COLUMN: …" */
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: %s%s",
+                 has_place ? "line " : "",
+                 has_place ? why->message + strlen ("<data>:") : why->message);
     return NULL;
   }
   JsonNode *root = json_parser_get_root (parser);

@@ -542,8 +542,9 @@ tiny_registry_summarise (TinyRegistry *self)
                         : !tiny_manifest_matches (found->manifest, &reason) ? "no hardware"
                         : scan == NULL                                      ? NULL
                         : scan->is_quarantined                              ? "quarantined"
-                        : scan->reason != NULL                              ? "not working"
-                                                                            : "ready";
+                        : scan->reason != NULL || !tiny_scan_check_loaded (scan, found, NULL)
+                            ? "not working"
+                            : "ready";
     g_string_append_printf (out, "%s%s", out->len ? ", " : "", found->name);
     if (state != NULL)
       g_string_append_printf (out, " (%s)", state);

@@ -281,7 +281,7 @@ run_bad_source (ConfTrial *trial, const ConfSubject *subject, const ConfCase *se
   void *data = NULL;
   uint64_t size = 0;
   fresh_error (&raw);
-  TinyStatus status = renderer->compile (&args, &data, &size, &raw.error);
+  TinyStatus status = tiny_renderer_call_compile (renderer, &args, &data, &size, &raw.error);
   if (status == TINY_STATUS_OK) {
     status = conf_raw_load (&raw, subject->target, conf_script_get (&script), data, size,
                             &program);
@@ -310,7 +310,7 @@ run_bad_linear (ConfTrial *trial, const ConfSubject *subject, const ConfCase *se
   void *data = NULL;
   uint64_t size = 0;
   fresh_error (&raw);
-  TinyStatus status = renderer->compile (&args, &data, &size, &raw.error);
+  TinyStatus status = tiny_renderer_call_compile (renderer, &args, &data, &size, &raw.error);
   TinyStatus wanted = status == TINY_STATUS_UNSUPPORTED || status == TINY_STATUS_INVALID
                           ? status
                           : TINY_STATUS_COMPILE;
@@ -375,17 +375,17 @@ run_unknown_id (ConfTrial *trial, const ConfSubject *subject, const ConfCase *se
 static void
 run_scan_room (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
-  const TinyPluginModule *module = tiny_backend_get_module (subject->backend);
   TinyPluginError error;
   tiny_plugin_error_init (&error);
   uint32_t none = 0, one = 1;
   TinyCandidate *room = conf_guarded_new (sizeof *room);
   memset (room, 0, sizeof *room);
   room->struct_size = sizeof *room;
-  TinyStatus status = module->scan ((TinyCandidate *) (room + 1), &none, &error);
+  TinyStatus status
+      = tiny_backend_call_scan (subject->backend, (TinyCandidate *) (room + 1), &none, &error);
   conf_check (trial, status == TINY_STATUS_OK && none >= 1,
               "scan() with no room: %s, %u devices", conf_status_to_string (status), none);
-  status = module->scan (room, &one, &error);
+  status = tiny_backend_call_scan (subject->backend, room, &one, &error);
   conf_check (trial, status == TINY_STATUS_OK && one == none,
               "scan() with room for one: %s, %u devices, and %u without room",
               conf_status_to_string (status), one, none);

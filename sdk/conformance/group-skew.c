@@ -518,7 +518,14 @@ list (const ConfSubject *subject, ConfList *out)
   for (guint kind = 0; kind < N_STRUCTS; kind++) {
     const gboolean is_kernels = kind == STRUCT_LINEAR || kind == STRUCT_TARGET,
                    is_operations = kind == STRUCT_OPERATION || kind == STRUCT_CLAIM;
-    if (conf_only_claims (subject) ? !is_kernels : !is_operations)
+    if (conf_only_claims (subject) ? is_kernels : is_operations)
+      continue;
+    if (tiny_backend_is_proxy (subject->backend))
+      conf_list_absent (out,
+                        "the core's own tables stand between, of the core's own sizes: it is "
+                        "asked of the plugin without ISOLATED",
+                        "%s", kinds[kind].name);
+    else
       list_kind (out, (StructKind) kind);
   }
 }

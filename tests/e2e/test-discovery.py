@@ -141,11 +141,17 @@ def lies(box):
         check(state == "broken" and len(why) < 2500 and "\x1b" not in why + err, why)
         for part in parts:
             check(part in why and part in err, f"“{part}” wanted in {why}\n{err}")
+        check(f"{name} (not working)" in err and f"{name} (ready)" not in err, err)  # in the list of what there is
     for text in ('{"name": "', '{"name": "x', '"' * 3000, '{"format_version": 1, "name": "' + "x" * 60000 + '"}',
                  '{"format_version": 1, "name": "A", "abi": 1, "module": "' + "x" * 60000 + '"}', "x" * 70000):
         box.write("plugins/text.json", text)
         state, why, err = reason(box, "text")
-        check(state == "broken" and len(why) < 500, f"{len(why)}: {why[:300]}")
+        check(state == "broken" and len(why) < 500 and "<data>" not in why, f"{len(why)}: {why[:300]}")
+    for name, part in (("pipe", "it is no file"), ("gone", "No such file"), ("loop", "symbolic links"), ("folder", "it is no file")):
+        path = box.path("plugins", f"{name}.json")
+        {"pipe": os.mkfifo, "gone": lambda p: os.symlink("/nowhere", p), "loop": lambda p: os.symlink(p, p), "folder": os.mkdir}[name](path)
+        state, why, err = reason(box, name)
+        check(state == "broken" and f"{path}: " in why and part in why and part in err, why)
     box.write("plugins/text.json", "")
     first, second = manifest(box, "twin", file="a-twin"), manifest(box, "TWIN", file="b-twin", module="bad-control.so")
     other = manifest(box, "twin", folder="more", module="bad-control.so")

@@ -20,6 +20,18 @@ def core_cpu(box):
     check({r["what"] for c in found["cases"] for r in c.get("records", [])} >= {"upload", "first result", "submit of one launch"})
 
 
+@test("behind a worker the same holds; what cannot be asked there is absent with its reason")
+def isolated(box):
+    groups = [word for group in ("skew", "memory", "order", "exec", "faults", "replay") for word in ("--filter", f"{group}/*")]
+    found, _ = certificate(box, "ISOLATED+CPU", *groups, status=PASSED)
+    bare, _ = certificate(box, "CPU", "--filter", "faults/*", status=PASSED)
+    check(found["score"]["must"] == found["score"]["passed"] > 100, found["score"])
+    faults = {c["name"] for c in bare["cases"]}
+    check(len(faults) > 10 and faults <= {c["name"] for c in found["cases"]}, faults)
+    skew = [row for row in found["absent"] if row["name"].startswith("skew/")]
+    check(len(skew) > 5 and all("without ISOLATED" in row["reason"] for row in skew), found["absent"])
+
+
 @test("a crash, exit or hang while it is loaded is a failed case")
 def load(box):
     for name, at, outcome in [("constructor-crash", "load/scan", "crashed"), ("constructor-exit", "load/scan", "ended"),
