@@ -118,9 +118,7 @@ cycle_compiles (ConfTrial *trial, gpointer data)
 {
   Objects *self = data;
   GError *error = NULL;
-  g_autoptr (GBytes) binary = conf_linear_compile (
-      tiny_device_get_renderer (self->subject->device), self->subject->target, "subject",
-      conf_script_get (&self->script), &error);
+  g_autoptr (GBytes) binary = conf_step_compile (&self->step, &error);
   return conf_check_error (trial, error, "compile");
 }
 
