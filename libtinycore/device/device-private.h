@@ -29,14 +29,18 @@ struct _TinyDevice {
   gint lost;
 };
 
-/* module.open() under the lock of module functions. */
+/* The lock of the module whose table, or entry, is at @key. It lives as long as the process, as modules do, and
+ * is the same for all backends of that module. */
+GMutex *tiny_module_find_lock (gconstpointer key);
+
+/* module.open() under the module's lock. */
 TinyStatus tiny_backend_open_device (TinyBackend *self,
                                      const char *id,
                                      TinyPluginDevice **out,
                                      const TinyDeviceTable **out_table,
                                      TinyPluginError *plugin_error);
 
-/* renderer.target() under the lock of module functions. */
+/* renderer.target() under the module's lock. */
 TinyStatus tiny_renderer_call_target (const TinyRenderer *renderer,
                                       const char *arch,
                                       TinyTarget *target,

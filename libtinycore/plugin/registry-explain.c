@@ -210,11 +210,11 @@ judge (const TinyCandidacy *self, const TinyFound *found, const char *choice, co
 }
 
 static GPtrArray *
-list_places (TinyRegistry *self)
+list_places (const GPtrArray *places)
 {
   GPtrArray *out = g_ptr_array_new_with_free_func (searched_free);
-  for (guint i = 0; i < self->places->len; i++) {
-    const TinyPlace *place = self->places->pdata[i];
+  for (guint i = 0; i < places->len; i++) {
+    const TinyPlace *place = places->pdata[i];
     TinySearched *searched = g_new0 (TinySearched, 1);
     searched->rule = g_strdup (place->rule);
     searched->path = g_strdup (place->path);
@@ -233,8 +233,8 @@ tiny_registry_explain (TinyRegistry *self, GPtrArray **out_searched, char **out_
   GPtrArray *out = g_ptr_array_new_with_free_func (candidacy_free);
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GError) error = NULL;
-  g_mutex_lock (&self->lock);
-  const GPtrArray *all = tiny_registry_get_found (self);
+  tiny_registry_enter (self);
+  const GPtrArray *all = tiny_registry_get_found (self), *places = self->places;
   for (guint i = 0; i < all->len; i++)
     g_ptr_array_add (out, climb (self, all->pdata[i]));
   g_autofree char *asked = find_asked (self);
@@ -248,8 +248,8 @@ tiny_registry_explain (TinyRegistry *self, GPtrArray **out_searched, char **out_
     candidacy->verdict = judge (candidacy, found, choice, asked);
   }
   if (out_searched != NULL)
-    *out_searched = list_places (self);
-  g_mutex_unlock (&self->lock);
+    *out_searched = list_places (places);
+  tiny_registry_leave (self);
   if (out_choice != NULL)
     *out_choice = g_strdup (choice ? choice : error->message);
   return out;
