@@ -188,14 +188,19 @@ static gboolean
 is_of (const char *choice, const char *name)
 {
   gsize length = strlen (name);
+  if (choice != NULL && choice[strcspn (choice, "+:")] == '+') /* ISOLATED+ */
+    choice = strchr (choice, '+') + 1;
   return choice != NULL && strncmp (choice, name, length) == 0
          && (choice[length] == 0 || choice[length] == ':');
 }
 
 static char *
-judge (const TinyCandidacy *self, const TinyFound *found, const char *choice, const char *asked)
+judge (TinyRegistry *registry,
+       const TinyCandidacy *self,
+       const TinyFound *found,
+       const char *choice,
+       const char *asked)
 {
-  guint class = found->manifest ? found->manifest->device_class : 0;
   if (self->is_chosen)
     return asked ? g_strdup_printf ("chosen: %s names it", asked)
                  : g_strdup ("chosen: the first that works, in the order gpu, npu, cpu");
@@ -203,6 +208,7 @@ judge (const TinyCandidacy *self, const TinyFound *found, const char *choice, co
     return g_strdup_printf ("not chosen: %s", tiny_entry_state_to_string (self->state));
   if (asked != NULL)
     return g_strdup_printf ("not chosen: %s names another", asked);
+  const guint class = tiny_registry_find_class (registry, found);
   if (class == TINY_CLASS_SIMULATOR || class == TINY_CLASS_REMOTE)
     return g_strdup_printf ("not chosen: a %s is used only where DEV= names it",
                             tiny_device_class_to_string (class));
@@ -245,7 +251,7 @@ tiny_registry_explain (TinyRegistry *self, GPtrArray **out_searched, char **out_
     const TinyFound *found = all->pdata[i];
     TinyCandidacy *candidacy = out->pdata[i];
     candidacy->is_chosen = found->shadower == NULL && is_of (choice, found->name);
-    candidacy->verdict = judge (candidacy, found, choice, asked);
+    candidacy->verdict = judge (self, candidacy, found, choice, asked);
   }
   if (out_searched != NULL)
     *out_searched = list_places (places);

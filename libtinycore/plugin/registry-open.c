@@ -458,10 +458,8 @@ open_text (TinyRegistry *self,
   return TRUE;
 }
 
-/* The class of the device that @found is opened with, which may be less than its manifest promises: a
- * driver for accelerators may have only processors. */
-static guint
-find_class (TinyRegistry *self, const TinyFound *found)
+guint
+tiny_registry_find_class (TinyRegistry *self, const TinyFound *found)
 {
   const guint promised = found->manifest ? found->manifest->device_class : TINY_CLASS_CPU;
   g_autofree char *reason = NULL;
@@ -506,13 +504,13 @@ open_best (TinyRegistry *self, TinyWant want, GPtrArray *out, GError **error)
       if (found->shadower != NULL || found->is_mask
           || (found->manifest ? found->manifest->device_class : TINY_CLASS_CPU) != order[o])
         continue;
-      if (find_class (self, found) != order[o])
+      if (tiny_registry_find_class (self, found) != order[o])
         g_ptr_array_add (later, found);
       else if (try_best (self, found, want, out, &failures))
         return TRUE;
     }
     for (guint i = 0; i < later->len; i++)
-      if (find_class (self, later->pdata[i]) == order[o]
+      if (tiny_registry_find_class (self, later->pdata[i]) == order[o]
           && try_best (self, later->pdata[i], want, out, &failures))
         return TRUE;
   }

@@ -76,6 +76,10 @@ typedef enum {
 gboolean tiny_registry_open_any (
     TinyRegistry *self, const char *spec, TinyWant want, GPtrArray *out, GError **error);
 
+/* The class of the device that @found is opened with, which may be less than its manifest promises: a
+ * driver for accelerators may have only processors. */
+guint tiny_registry_find_class (TinyRegistry *self, const TinyFound *found);
+
 /* The backend that an older spelling of DEV=, such as CUDA=1, names, or NULL. */
 const char *tiny_registry_find_old_spelling (TinyRegistry *self);
 

@@ -7,7 +7,6 @@
 #include "plugin/tiny-registry.h"
 
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
@@ -92,10 +91,11 @@ tiny_registry_get_default (void)
 {
   static TinyRegistry *registry = NULL;
   if (g_once_init_enter (&registry)) {
-    const char *wanted = getauxval (AT_SECURE) ? NULL : tiny_env_get_text (TINY_ENV_CACHE_DIR);
+    const char *wanted = tiny_env_get_text (TINY_ENV_CACHE_DIR);
     g_autofree char *folder
-        = wanted ? g_strdup (wanted)
-                 : g_build_filename (g_get_user_cache_dir (), "tinycore-1.0", NULL);
+        = tiny_env_is_privileged () ? NULL
+          : wanted                  ? g_strdup (wanted)
+                   : g_build_filename (g_get_user_cache_dir (), "tinycore-1.0", NULL);
     g_once_init_leave (&registry, tiny_registry_new (NULL, folder));
   }
   return registry;
