@@ -426,6 +426,12 @@ tiny_backend_runs_beside_host (TinyBackend *self)
   return (self->module.flags & TINY_MODULE_BESIDE_HOST) != 0;
 }
 
+gboolean
+tiny_backend_is_elsewhere (TinyBackend *self)
+{
+  return self->proxy.open != NULL;
+}
+
 TinyWatch *
 tiny_backend_get_watch (TinyBackend *self)
 {

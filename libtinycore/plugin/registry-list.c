@@ -73,10 +73,13 @@ state_of (TinyError code)
 
 /* A backend that works, but not in this process. */
 static char *
-explain_isolation (TinyRegistry *self, const TinyFound *found)
+explain_isolation (TinyRegistry *self, const TinyFound *found, const TinyScan *scan)
 {
   g_autoptr (TinyCrash) crash = tiny_crash_recall (self->crashes, found->manifest);
   g_autofree char *what = crash != NULL ? tiny_crash_to_string (crash) : NULL;
+  if (what != NULL && !tiny_scan_can_isolate (scan))
+    return g_strdup_printf (
+        "runs in the program itself though %s: its device lacks import_host()", what);
   return what != NULL ? g_strdup_printf ("runs in a process of its own, as %s; until its file "
                                          "changes or --retry is given",
                                          what)
@@ -94,7 +97,7 @@ add_device (
     g_ptr_array_add (out, new_entry (found));
   TinyEntry *entry = out->pdata[out->len - 1];
   if (device->error == NULL)
-    entry->reason = explain_isolation (self, found);
+    entry->reason = explain_isolation (self, found, scan);
   entry->index = (int) i;
   g_strfreev (entry->renderers);
   entry->renderers = g_strdupv (scan->renderers);

@@ -326,8 +326,7 @@ check_agreement (const TinyScan *scan, const TinyFound *found, GError **error)
                 { "vendor", found->manifest->vendor, scan->vendor },
                 { "version", found->manifest->version, scan->version } };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
-    gboolean is_said = texts[i].said[0] != 0 && (i == 0 || texts[i].is[0] != 0);
-    if (!is_said || g_ascii_strcasecmp (texts[i].said, texts[i].is) == 0)
+    if (texts[i].said[0] == 0 || g_ascii_strcasecmp (texts[i].said, texts[i].is) == 0)
       continue;
     g_set_error (
         error, TINY_ERROR, TINY_ERROR_PLUGIN,
@@ -367,11 +366,23 @@ tiny_scan_check_devices (const TinyScan *scan, const TinyFound *found, GError **
   return fail (error, found, scan->code, scan->reason ? scan->reason : "it finds no device");
 }
 
-/* What a program before this one died of is not tried again in this. */
+/* What a program before this one died of is not tried again in this, where there is another way. */
 static TinyBackend *
-load_suspect (const TinyFound *found, const TinyCrash *crash, GError **error)
+load_suspect (TinyRegistry *self,
+              const TinyFound *found,
+              const TinyCrash *crash,
+              gboolean can_isolate,
+              GError **error)
 {
   g_autofree char *what = tiny_crash_to_string (crash);
+  if (!can_isolate) {
+    g_warning ("%s: %s, and it cannot run in a process of its own, as its device lacks "
+               "import_host(): it is used in "
+               "this one again",
+               found->name, what);
+    return tiny_backend_load_watched (found->manifest->module,
+                                      tiny_crash_watch (self->crashes, found->manifest), error);
+  }
   g_warning (
       "%s: %s, so it runs in a process of its own now, until its file changes or “tinycore "
       "devices --retry” is given",
@@ -381,13 +392,17 @@ load_suspect (const TinyFound *found, const TinyCrash *crash, GError **error)
 
 /* Without the lock. */
 static TinyBackend *
-load_new (TinyRegistry *self, const TinyFound *found, gboolean isolated, GError **error)
+load_new (TinyRegistry *self,
+          const TinyFound *found,
+          gboolean isolated,
+          gboolean can_isolate,
+          GError **error)
 {
   const TinyManifest *manifest = found->manifest;
   if (isolated)
     return tiny_worker_load_backend (manifest, error);
   g_autoptr (TinyCrash) crash = tiny_crash_recall (self->crashes, manifest);
-  return crash != NULL ? load_suspect (found, crash, error)
+  return crash != NULL ? load_suspect (self, found, crash, can_isolate, error)
                        : tiny_backend_load_watched (
                            manifest->module, tiny_crash_watch (self->crashes, manifest), error);
 }
@@ -400,12 +415,14 @@ tiny_registry_load (TinyRegistry *self,
 {
   const char *module = found->manifest->module;
   g_autofree char *key = g_strconcat (isolated ? "ISOLATED+" : "", module, NULL);
+  const TinyScan *scanned = tiny_registry_recall (self, found);
+  const gboolean can_isolate = scanned == NULL || tiny_scan_can_isolate (scanned);
   TinyBackend *backend;
   do
     if ((backend = g_hash_table_lookup (self->backends, key)) != NULL)
       return backend;
   while (!tiny_registry_begin (self, "load", key));
-  backend = load_new (self, found, isolated, error);
+  backend = load_new (self, found, isolated, can_isolate, error);
   tiny_registry_end (self, "load", key);
   const TinyScan *scan = backend ? tiny_registry_recall (self, found) : NULL;
   if (backend != NULL)

@@ -9,7 +9,7 @@
 
 #include "plugin/tiny-json.h"
 
-enum { FORMAT = 2, MAX_BYTES = 4 << 20, FAILURE_LASTS_S = 24 * 3600 };
+enum { FORMAT = 3, MAX_BYTES = 4 << 20, FAILURE_LASTS_S = 24 * 3600 };
 
 typedef struct {
   char *key; /* what the result depends on */

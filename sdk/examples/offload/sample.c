@@ -115,7 +115,8 @@ static const TinyDeviceTable table = { .struct_size = sizeof table,
                                        .submit = submit,
                                        .program_load = program_load,
                                        .program_unload = program_unload,
-                                       .map = tiny_host_map };
+                                       .map = tiny_host_map,
+                                       .import_host = tiny_host_import };
 
 static const TinyCandidate found = { .struct_size = sizeof found,
                                      .id = "unit",
