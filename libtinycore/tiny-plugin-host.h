@@ -8,6 +8,9 @@
  * .program_unload = tiny_library_unload and a submit() of tiny_submit_each() and tiny_host_copy(). */
 #pragma once
 
+#include <errno.h>
+#include <sys/stat.h>
+
 #include "tiny-plugin-kit.h"
 
 /* ---- a compiler that is a command, and programs that are shared objects ---- */
@@ -16,7 +19,7 @@
 TINY_KIT TinyStatus
 tiny_make_file (char path[64], const void *data, size_t size, TinyPluginError *error)
 {
-  const char *folder = getenv ("TMPDIR");
+  const char *folder = tiny_getenv ("TMPDIR");
   const int is_usable = folder != NULL && folder[0] == '/' && strlen (folder) <= 40
                         && strchr (folder, '\'') == NULL; /* path is quoted in command lines */
   snprintf (path, 64, "%s/tiny-XXXXXX", is_usable ? folder : "/tmp");
@@ -58,8 +61,25 @@ tiny_pack_file (const TinyHost *host,
                   : tiny_fail (error, TINY_STATUS_INTERNAL, "%s: cannot be read", path);
 }
 
+/* Runs the shell's command line and puts the beginning of what it says into @log. -1 where there is no shell; else its
+ * exit status, 0 where nobody can say, as the program ignores its children (SIGCHLD). */
+TINY_KIT int
+tiny_run_command (const char *line, char *log, size_t n_log)
+{
+  FILE *pipe = popen (line, "re");
+  if (pipe == NULL)
+    return -1;
+  const size_t n = fread (log, 1, n_log - 1, pipe);
+  log[n] = '\0';
+  for (char rest[512]; fread (rest, 1, sizeof rest, pipe) > 0;)
+    ;
+  const int status = pclose (pipe);
+  return status == -1 && errno == ECHILD ? 0 : status;
+}
+
 /* compile() by a command line of the shell, such as "cc -shared -o $out -x c $in": $in becomes the
- * path of a file with the source, $out that of one to write. What the command says goes into the error. */
+ * path of a file with the source, $out that of one to write: one that is empty in the end is a failure, too. What the
+ * command says goes into the error. Privileged programs have the system's PATH. */
 TINY_KIT TinyStatus
 tiny_compile_by_command (const TinyHost *host,
                          const char *command,
@@ -72,19 +92,20 @@ tiny_compile_by_command (const TinyHost *host,
   if (args->linear != NULL)
     TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
   char in[64] = "", out[64] = "", log[900] = "";
-  char *line = (char *) malloc (strlen (command) + 256);
+  const size_t n_line = strlen (command) + 256;
+  char *line = (char *) malloc (n_line);
+  const char *path = getauxval (AT_SECURE) != 0 ? "PATH=/usr/bin:/bin; export PATH; " : "";
   TinyStatus status = tiny_make_file (in, args->source, (size_t) args->source_size, error);
   if (status == TINY_STATUS_OK)
     status = tiny_make_file (out, "", 0, error);
   if (line == NULL)
     status = tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", args->name);
   if (status == TINY_STATUS_OK) {
-    snprintf (line, strlen (command) + 256, "in='%s' out='%s'; { %s; } 2>&1", in, out, command);
-    FILE *pipe = popen (line, "re");
-    const size_t n = pipe != NULL ? fread (log, 1, sizeof log - 1, pipe) : 0;
-    for (char rest[512]; n == sizeof log - 1 && fread (rest, 1, sizeof rest, pipe) > 0;)
-      ;
-    if (pipe == NULL || pclose (pipe) != 0)
+    struct stat made;
+    snprintf (line, n_line, "%sin='%s' out='%s'; { %s; } 2>&1", path, in, out, command);
+    const int is_good = tiny_run_command (line, log, sizeof log) == 0;
+    const int is_empty = stat (out, &made) != 0 || made.st_size == 0;
+    if (!is_good || (is_empty && log[0] != '\0'))
       status = tiny_fail (error, TINY_STATUS_COMPILE, "%s: %s", args->name, log);
     else
       status = tiny_pack_file (host, out, out_data, out_size, error);
@@ -123,8 +144,16 @@ tiny_library_unload (TinyPluginDevice *device, TinyPluginProgram *program)
   dlclose (program);
 }
 
-/* ---- devices whose memory is the host's: a TinyPluginBuffer is the address of its bytes, odd where they are somebody
- * else's, so that addresses have to be even ---- */
+/* ---- devices whose memory is the host's: a TinyPluginBuffer is the address of its bytes, and in its last bit says that
+ * they are somebody else's ---- */
+enum { TINY_HOST_IS_IMPORTED = 1 };
+
+TINY_KIT char *
+tiny_host_address (const TinyPluginBuffer *buffer)
+{
+  return (char *) ((uintptr_t) buffer & ~(uintptr_t) TINY_HOST_IS_IMPORTED);
+}
+
 TINY_KIT TinyStatus
 tiny_host_alloc (TinyPluginDevice *device,
                  uint64_t n_bytes,
@@ -142,10 +171,11 @@ tiny_host_alloc (TinyPluginDevice *device,
 TINY_KIT void
 tiny_host_free (TinyPluginDevice *device, TinyPluginBuffer *buffer)
 {
-  if (((uintptr_t) buffer & 1) == 0)
+  if (((uintptr_t) buffer & TINY_HOST_IS_IMPORTED) == 0)
     free (buffer);
 }
 
+/* Takes memory of the program, or of a process that shares it (DEV=ISOLATED+NAME). */
 TINY_KIT TinyStatus
 tiny_host_import (TinyPluginDevice *device,
                   void *memory,
@@ -153,9 +183,9 @@ tiny_host_import (TinyPluginDevice *device,
                   TinyPluginBuffer **out,
                   TinyPluginError *error)
 {
-  if (((uintptr_t) memory & 1) != 0)
-    return tiny_fail (error, TINY_STATUS_INVALID, "memory at an odd address");
-  *out = (TinyPluginBuffer *) ((char *) memory + 1);
+  if (memory == NULL || ((uintptr_t) memory & TINY_HOST_IS_IMPORTED) != 0)
+    return tiny_fail (error, TINY_STATUS_INVALID, "memory at %p cannot be imported", memory);
+  *out = (TinyPluginBuffer *) ((uintptr_t) memory | TINY_HOST_IS_IMPORTED);
   return TINY_STATUS_OK;
 }
 
@@ -165,14 +195,14 @@ tiny_host_map (TinyPluginDevice *device,
                void **out,
                TinyPluginError *error)
 {
-  *out = (char *) buffer - ((uintptr_t) buffer & 1);
+  *out = tiny_host_address (buffer);
   return TINY_STATUS_OK;
 }
 
 TINY_KIT char *
 tiny_host_bytes (const TinySpan *span)
 {
-  return (char *) span->buffer - ((uintptr_t) span->buffer & 1) + span->offset;
+  return tiny_host_address (span->buffer) + span->offset;
 }
 
 /* UPLOAD, DOWNLOAD and COPY of such buffers. */

@@ -193,6 +193,15 @@ typedef struct {
   int is_optional; /* NULL where the library lacks it */
 } TinySymbol;
 
+/* An environment variable, or NULL where it is unset or empty, or the program is privileged: whoever runs it may not
+ * say what it loads, runs or writes. */
+TINY_KIT const char *
+tiny_getenv (const char *name)
+{
+  const char *value = getauxval (AT_SECURE) != 0 ? NULL : getenv (name);
+  return value != NULL && value[0] != '\0' ? value : NULL;
+}
+
 /* Opens the file that environment variable @variable names, else the first of the NULL-ended @names
  * that is there, and fills @table. The variable counts for nothing in a privileged program.
  * TINY_STATUS_DRIVER says what is missing; @hint, what to install. */
@@ -206,8 +215,8 @@ tiny_open_library (const char *variable,
                    void **out,
                    TinyPluginError *error)
 {
-  const char *const named[] = { getauxval (AT_SECURE) != 0 ? NULL : getenv (variable), NULL };
-  const int is_named = named[0] != NULL && named[0][0] != '\0';
+  const char *const named[] = { tiny_getenv (variable), NULL };
+  const int is_named = named[0] != NULL;
   char why[512] = "";
   void *library = NULL;
   for (names = is_named ? named : names; *names != NULL && library == NULL; names++)

@@ -13,7 +13,8 @@
  *    table and fills missing slots with stubs that return TINY_STATUS_UNSUPPORTED.
  *  - Append only: a field never moves, a number never changes its meaning.
  *
- * Threads: module functions and target() are serialised by the core. Device functions may be called from any
+ * Threads: module functions and target() of one module are serialised by the core; those of others may run at
+ * the same time. Device functions may be called from any
  * thread at once, except that one queue is used by one thread at a time; wait() and reached() of a queue may
  * be called from any threads, also during its submit(). compile() may be called from several threads at once.
  *

@@ -294,9 +294,10 @@ say_device (Inspection *self, const TinyCandidate *candidate)
   say_calling (self, "open");
   gboolean has_renderer = tiny_backend_get_module (self->backend)->n_renderers > 0;
   g_autoptr (TinyDevice) device = has_renderer ? open_device (self, candidate, &error) : NULL;
-  gboolean good = device != NULL
-                  || (!has_renderer
-                      && tiny_backend_try_device (self->backend, candidate->id, &info, &error));
+  gboolean good
+      = device != NULL
+        || (!has_renderer
+            && tiny_backend_try_device (self->backend, candidate->id, &info, NULL, &error));
   gint64 took_us = g_get_monotonic_time () - before;
   JsonBuilder *line = begin ("device");
   add_text (line, "id", candidate->id);

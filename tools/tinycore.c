@@ -7,7 +7,6 @@
 #include <locale.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
@@ -81,7 +80,7 @@ tinycore_write (const char *path, const void *data, gsize size, GError **error)
 char *
 tinycore_find_installed (const char *variable, const char *installed, const char *moved)
 {
-  const char *wanted = getauxval (AT_SECURE) ? NULL : g_getenv (variable);
+  const char *wanted = tiny_env_is_privileged () ? NULL : g_getenv (variable);
   if (wanted != NULL && wanted[0] != '\0')
     return g_strdup (wanted);
   char *beside = tiny_find_beside_library (moved);

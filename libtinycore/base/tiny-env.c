@@ -2,12 +2,13 @@
  *
  * tiny-env.c: environment variables, read once at first use.
  *
- * Variables that say where to find code (TINY_PLUGIN_*, TINY_CACHE_DIR) are ignored in privileged
- * programs by those who read them. */
+ * In privileged programs texts are ignored, as nearly all name files to read or write; those that name a device
+ * are not, as that is one of the program's own. */
 #include "base/tiny-env.h"
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 
 static struct {
   const char *name;
@@ -22,6 +23,19 @@ static struct {
 #undef TINY_ENV_INT
 #undef TINY_ENV_TEXT
 };
+
+gboolean
+tiny_env_is_privileged (void)
+{
+  return getauxval (AT_SECURE) != 0;
+}
+
+static gboolean
+is_heeded (guint row)
+{
+  return !tiny_env_is_privileged () || table[row].is_int || row == TINY_ENV_DEV
+         || row == TINY_ENV_BACKEND;
+}
 
 /* A text that is no number leaves the default. */
 static void
@@ -43,7 +57,7 @@ read_environment (void)
     return;
   for (guint i = 0; i < TINY_N_ENVS; i++) {
     const char *text = g_getenv (table[i].name);
-    if (text == NULL || text[0] == 0)
+    if (text == NULL || text[0] == 0 || !is_heeded (i))
       continue;
     if (table[i].is_int)
       read_int (i, text);

@@ -16,6 +16,11 @@ typedef enum {
   TINY_N_ENVS
 } TinyEnv;
 
+/* TRUE in a program that has more rights than whoever runs it, such as one that is set-user-ID: whatever the
+ * environment names is then that person's, not the program's. Only numbers, DEV and BACKEND are heeded there, nothing
+ * is kept on disk, and no other programs are asked. */
+gboolean tiny_env_is_privileged (void);
+
 int tiny_env_get_int (TinyEnv env);
 const char *tiny_env_get_text (TinyEnv env);
 const char *tiny_env_get_name (TinyEnv env);

@@ -24,12 +24,25 @@ struct _TinyDevice {
       *transfers; /* of copies to and from the host, which need not wait for kernels; made when
                            it is first wanted; @queue where the device has no other */
   GMutex transfers_lock;
+  GMutex units_lock; /* while a part of one of the memory's units is exchanged */
   TinyPool *pool;
   TinyDevice *runner; /* of kernels, on this device's memory; NULL: it runs them itself */
   gint lost;
+  gint
+      abandoned; /* there is no way to wait for what runs, so nothing that it may use is ever given back */
 };
 
-/* module.scan() and module.open() under the lock of module functions. */
+static inline gboolean
+tiny_device_is_abandoned (TinyDevice *self)
+{
+  return G_UNLIKELY (g_atomic_int_get (&self->abandoned));
+}
+
+/* The lock of the module whose table, or entry, is at @key. It lives as long as the process, as modules do, and
+ * is the same for all backends of that module. */
+GMutex *tiny_module_find_lock (gconstpointer key);
+
+/* module.scan() and module.open() under the module's lock. */
 TinyStatus tiny_backend_call_scan (TinyBackend *self,
                                    TinyCandidate *out,
                                    uint32_t *n,
@@ -40,7 +53,7 @@ TinyStatus tiny_backend_open_device (TinyBackend *self,
                                      const TinyDeviceTable **out_table,
                                      TinyPluginError *plugin_error);
 
-/* renderer.target() under the lock of module functions. */
+/* renderer.target() under the module's lock. */
 TinyStatus tiny_renderer_call_target (const TinyRenderer *renderer,
                                       const char *arch,
                                       TinyTarget *target,

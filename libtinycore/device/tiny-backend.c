@@ -2,8 +2,8 @@
  *
  * tiny-backend.c: one loaded plugin module: its tables checked, copied and initialised.
  *
- * Module functions are serialised here, by one lock for all backends: they are rare, and two
- * vendors' loaders that run at once have surprised each other before. */
+ * Module functions are serialised here, by one lock for each module: one that hangs does not keep the
+ * others. */
 #include "device/tiny-backend.h"
 
 #include <glib/gstdio.h>
@@ -22,14 +22,13 @@ struct _TinyBackend {
   TinyWatch *watch;        /* or NULL */
   TinyModuleProxy proxy;   /* or empty: the functions of the tables are called */
   char *name, *path, *stamp;
+  GMutex *lock; /* of module functions */
   gboolean initialised;
 };
 
 G_DEFINE_FINAL_TYPE (TinyBackend, tiny_backend, G_TYPE_OBJECT)
 
 enum { MAX_NAME = 32, MAX_TEXT = 256 };
-
-static GMutex module_lock;
 
 /* ---- checks ---- */
 static gboolean
@@ -232,11 +231,11 @@ initialise (TinyBackend *self, GError **error)
 {
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
-  g_mutex_lock (&module_lock);
+  g_mutex_lock (self->lock);
   const TinyWatchPlace before = tiny_watch_enter (self->watch, "init");
   TinyStatus status = self->module.init (tiny_host_get (), &plugin_error);
   tiny_watch_leave (self->watch, before);
-  g_mutex_unlock (&module_lock);
+  g_mutex_unlock (self->lock);
   self->initialised = status >= 0;
   return tiny_status_check (status, &plugin_error, self->name, "init", error);
 }
@@ -251,6 +250,7 @@ new_backend (const TinyPluginModule *module,
   g_autoptr (TinyBackend) self = g_object_new (TINY_TYPE_BACKEND, NULL);
   g_autofree char *file = path ? g_path_get_basename (path) : g_strdup ("plugin");
   self->path = g_strdup (path ? path : "");
+  self->lock = tiny_module_find_lock (module);
   self->watch = watch;
   if (proxy != NULL)
     self->proxy = *proxy;
@@ -303,9 +303,10 @@ load_module (const char *path, GError **error)
   g_autofree char *file = g_path_get_basename (path);
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
-  g_mutex_lock (&module_lock);
+  GMutex *lock = tiny_module_find_lock (module);
+  g_mutex_lock (lock);
   const TinyPluginModule *table = entry (TINY_PLUGIN_ABI_MINOR, &plugin_error);
-  g_mutex_unlock (&module_lock);
+  g_mutex_unlock (lock);
   if (table == NULL)
     tiny_status_check (TINY_STATUS_INTERNAL, &plugin_error, file, TINY_PLUGIN_ENTRY_SYMBOL,
                        error);
@@ -340,11 +341,11 @@ tiny_backend_finalize (GObject *object)
 {
   TinyBackend *self = TINY_BACKEND (object);
   if (self->initialised && self->module.fini != NULL) {
-    g_mutex_lock (&module_lock);
+    g_mutex_lock (self->lock);
     const TinyWatchPlace before = tiny_watch_enter (self->watch, "fini");
     self->module.fini ();
     tiny_watch_leave (self->watch, before);
-    g_mutex_unlock (&module_lock);
+    g_mutex_unlock (self->lock);
   }
   tiny_watch_free (self->watch);
   if (self->proxy.free != NULL)
@@ -425,6 +426,12 @@ tiny_backend_runs_beside_host (TinyBackend *self)
   return (self->module.flags & TINY_MODULE_BESIDE_HOST) != 0;
 }
 
+gboolean
+tiny_backend_is_elsewhere (TinyBackend *self)
+{
+  return self->proxy.open != NULL;
+}
+
 TinyWatch *
 tiny_backend_get_watch (TinyBackend *self)
 {
@@ -446,11 +453,11 @@ tiny_backend_call_scan (TinyBackend *self,
 {
   if (self->proxy.scan != NULL)
     return self->proxy.scan (self->proxy.data, out, n, plugin_error);
-  g_mutex_lock (&module_lock);
+  g_mutex_lock (self->lock);
   const TinyWatchPlace before = tiny_watch_enter (self->watch, "scan");
   TinyStatus status = self->module.scan (out, n, plugin_error);
   tiny_watch_leave (self->watch, before);
-  g_mutex_unlock (&module_lock);
+  g_mutex_unlock (self->lock);
   return status;
 }
 
@@ -503,11 +510,11 @@ tiny_backend_open_device (TinyBackend *self,
 {
   if (self->proxy.open != NULL)
     return self->proxy.open (self->proxy.data, id, out, out_table, plugin_error);
-  g_mutex_lock (&module_lock);
+  g_mutex_lock (self->lock);
   const TinyWatchPlace before = tiny_watch_enter (self->watch, "open");
   TinyStatus status = self->module.open (id, out, out_table, plugin_error);
   tiny_watch_leave (self->watch, before);
-  g_mutex_unlock (&module_lock);
+  g_mutex_unlock (self->lock);
   return status;
 }
 
@@ -537,11 +544,12 @@ tiny_renderer_call_target (const TinyRenderer *renderer,
   if (owner != NULL && owner->proxy.target != NULL)
     return owner->proxy.target (owner->proxy.data, get_number (owner, renderer), arch, target,
                                 plugin_error);
-  g_mutex_lock (&module_lock);
+  GMutex *lock = owner != NULL ? owner->lock : tiny_module_find_lock (renderer);
+  g_mutex_lock (lock);
   const TinyWatchPlace before = tiny_watch_enter (get_watch (owner), "target");
   TinyStatus status = renderer->target (arch, target, plugin_error);
   tiny_watch_leave (get_watch (owner), before);
-  g_mutex_unlock (&module_lock);
+  g_mutex_unlock (lock);
   return status;
 }
 

@@ -102,10 +102,15 @@ gboolean tiny_backend_takes_any_renderer (TinyBackend *self);
 /* Its devices only compute what they claim; another backend runs the rest on their memory. */
 gboolean tiny_backend_runs_beside_host (TinyBackend *self);
 
-/* Opens a device, asks it what it is and closes it again, without renderer and memory. */
+/* Its functions are in another process. */
+gboolean tiny_backend_is_elsewhere (TinyBackend *self);
+
+/* Opens a device, asks it what it is and closes it again, without renderer and memory.
+ * @out_imports_host: (optional): it takes memory of the host */
 gboolean tiny_backend_try_device (TinyBackend *self,
                                   const char *id,
                                   TinyDeviceInfo *out_info,
+                                  gboolean *out_imports_host,
                                   GError **error);
 
 /* The module's scan(), wherever that runs. */

@@ -59,6 +59,10 @@ tiny_buffer_new_import (TinyDevice *device, gpointer handle, GError **error)
   TinyStatus status = TINY_STATUS_UNSUPPORTED;
   if (device->table.import != NULL && handle != NULL)
     status = device->table.import (device->handle, handle, &imported, &n_bytes, &plugin_error);
+  if (status >= 0 && imported == NULL) {
+    status = TINY_STATUS_INTERNAL;
+    g_strlcpy (plugin_error.text, "import() gave no memory", sizeof plugin_error.text);
+  }
   if (!tiny_device_check (device, status, &plugin_error, "importing memory", error))
     return NULL;
   TinyBuffer *self = tiny_buffer_new (device, n_bytes);
@@ -317,7 +321,36 @@ move (
   return tiny_device_transfer (self->device, &command, after, error);
 }
 
-/* An upload finds nothing pending, see upload(). What begins or ends within one of the device's units is taken out of the whole unit, or put into it. */
+/* Bytes within one of the device's units: taken out of the whole unit, or put into it, which nobody else may do to
+ * that unit meanwhile. */
+static gboolean
+move_part (TinyBuffer *self,
+           TinyCommandType type,
+           gsize offset,
+           gsize skip,
+           guint8 *host,
+           gsize n,
+           GError **error)
+{
+  const gsize unit = self->device->info.transfer_bytes;
+  guint8 bytes[64];
+  if (type == TINY_COMMAND_DOWNLOAD) {
+    const gboolean good = move (self, type, offset - skip, bytes, unit, error);
+    if (good)
+      memcpy (host, bytes + skip, n);
+    return good;
+  }
+  g_mutex_lock (&self->device->units_lock);
+  gboolean good = move (self, TINY_COMMAND_DOWNLOAD, offset - skip, bytes, unit, error);
+  if (good) {
+    memcpy (bytes + skip, host, n);
+    good = move (self, type, offset - skip, bytes, unit, error);
+  }
+  g_mutex_unlock (&self->device->units_lock);
+  return good;
+}
+
+/* An upload finds nothing pending, see upload(). */
 static gboolean
 transfer (
     TinyBuffer *self, TinyCommandType type, gsize offset, guint8 *host, gsize n, GError **error)
@@ -326,18 +359,9 @@ transfer (
   for (gsize size; n > 0; offset += size, host += size, n -= size) {
     const gsize skip = (self->offset + offset) % unit;
     const gboolean is_whole = skip == 0 && n >= unit;
-    guint8 bytes[64];
     size = is_whole ? n - n % unit : MIN (n, unit - skip);
     if (!(is_whole ? move (self, type, offset, host, size, error)
-                   : move (self, TINY_COMMAND_DOWNLOAD, offset - skip, bytes, unit, error)))
-      return FALSE;
-    if (is_whole)
-      continue;
-    if (type == TINY_COMMAND_DOWNLOAD)
-      memcpy (host, bytes + skip, size);
-    else
-      memcpy (bytes + skip, host, size);
-    if (type == TINY_COMMAND_UPLOAD && !move (self, type, offset - skip, bytes, unit, error))
+                   : move_part (self, type, offset, skip, host, size, error)))
       return FALSE;
   }
   return TRUE;

@@ -141,8 +141,10 @@ set_runner (TinyDevice *self, const TinyDeviceOptions *options, GError **error)
   TinyDevice *runner = options->runner;
   const char *wrong = NULL;
   if ((self->info.flags & TINY_DEVICE_HOST_MEMORY) == 0 || self->table.map == NULL)
-    wrong = "its memory is none of the host (in a process of its own, DEV=ISOLATED+…, it is "
-            "where the plugin has an import_host())";
+    wrong = tiny_backend_is_elsewhere (self->backend)
+                ? "it is in a process of its own, which can share memory only with devices "
+                  "that have import_host()"
+                : "its memory is none of the host";
   else if (runner == NULL && !options->is_alone)
     wrong = "no device is given that runs the rest";
   if (wrong != NULL)
@@ -205,6 +207,7 @@ gboolean
 tiny_backend_try_device (TinyBackend *self,
                          const char *id,
                          TinyDeviceInfo *out_info,
+                         gboolean *out_imports_host,
                          GError **error)
 {
   g_autoptr (TinyDevice) device = g_object_new (TINY_TYPE_DEVICE, NULL);
@@ -213,6 +216,8 @@ tiny_backend_try_device (TinyBackend *self,
   if (!open_handle (device, id, error) || !read_info (device, error))
     return FALSE;
   *out_info = device->info;
+  if (out_imports_host != NULL)
+    *out_imports_host = device->table.import_host != NULL;
   return TRUE;
 }
 
@@ -225,7 +230,8 @@ tiny_device_finalize (GObject *object)
     g_clear_object (&self->transfers);
   g_clear_object (&self->queue);
   g_mutex_clear (&self->transfers_lock);
-  if (self->table.close != NULL)
+  g_mutex_clear (&self->units_lock);
+  if (self->table.close != NULL && !tiny_device_is_abandoned (self))
     self->table.close (self->handle);
   g_clear_object (&self->runner);
   g_clear_object (&self->code);
@@ -280,6 +286,7 @@ static void
 tiny_device_init (TinyDevice *self)
 {
   g_mutex_init (&self->transfers_lock);
+  g_mutex_init (&self->units_lock);
 }
 
 /* ---- what it is ---- */

@@ -62,9 +62,10 @@ free_block (TinyPool *self, TinyBlock *block)
 {
   tiny_queue_wait (self->device->queue, block->used, G_MAXUINT64, NULL);
   TinyDevice *runner = self->device->runner;
-  if (block->beside != NULL)
+  if (block->beside != NULL && !tiny_device_is_abandoned (runner))
     runner->table.free (runner->handle, block->beside);
-  self->device->table.free (self->device->handle, block->handle);
+  if (!tiny_device_is_abandoned (self->device))
+    self->device->table.free (self->device->handle, block->handle);
   g_slice_free (TinyBlock, block);
 }
 

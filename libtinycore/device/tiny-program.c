@@ -58,7 +58,7 @@ static void
 tiny_program_finalize (GObject *object)
 {
   TinyProgram *self = TINY_PROGRAM (object);
-  if (self->is_loaded) {
+  if (!tiny_device_is_abandoned (self->device) && self->is_loaded) {
     tiny_queue_drain (self->device->queue);
     self->device->table.program_unload (self->device->handle, self->handle);
   }

@@ -93,7 +93,7 @@ tiny_queue_finalize (GObject *object)
 {
   TinyQueue *self = TINY_QUEUE (object);
   tiny_queue_drain (self);
-  if (self->has_handle)
+  if (self->has_handle && !tiny_device_is_abandoned (self->device))
     self->device->table.queue_destroy (self->device->handle, self->handle);
   if (self->holds_device)
     g_object_unref (self->device);
@@ -269,7 +269,7 @@ exchange_handle (TinyQueue *self, GError **error)
   self->base = self->last;
   store (&self->reached, self->last);
   g_mutex_unlock (&self->state);
-  if (self->has_handle)
+  if (self->has_handle && !tiny_device_is_abandoned (device))
     device->table.queue_destroy (device->handle, self->handle);
   self->n_recent = 0;
   self->has_handle = FALSE;
@@ -296,27 +296,10 @@ make_room (TinyQueue *self, GError **error)
 }
 
 static void
-keep_buffer (TinyPluginDevice *device, TinyPluginBuffer *buffer)
-{
-}
-static void
-keep_program (TinyPluginDevice *device, TinyPluginProgram *program)
-{
-}
-static void
-keep_queue (TinyPluginDevice *device, TinyPluginQueue *queue)
-{
-}
-
-/* There is no way to wait for what runs, so nothing that it may use is ever given back. */
-static void
 abandon (TinyDevice *device)
 {
+  g_atomic_int_set (&device->abandoned, TRUE);
   g_atomic_int_set (&device->lost, TRUE);
-  device->table.free = keep_buffer;
-  device->table.program_unload = keep_program;
-  device->table.queue_destroy = keep_queue;
-  device->table.close = NULL;
 }
 
 /* After a submission: our own point for the plugin's. */

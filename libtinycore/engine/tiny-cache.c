@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <unistd.h>
 
 #include "base/tiny-env.h"
@@ -24,7 +23,7 @@ tiny_cache_get_dir (void)
 {
   static gsize dir = 0;
   if (g_once_init_enter (&dir)) {
-    const char *wanted = getauxval (AT_SECURE) ? NULL : tiny_env_get_text (TINY_ENV_CACHE_DIR);
+    const char *wanted = tiny_env_get_text (TINY_ENV_CACHE_DIR);
     char *path = wanted ? g_strdup (wanted)
                         : g_build_filename (g_get_user_cache_dir (), "tinycore-1.0", NULL);
     g_once_init_leave (&dir, (gsize) path);
@@ -32,11 +31,11 @@ tiny_cache_get_dir (void)
   return (const char *) dir;
 }
 
-/* In a privileged program the folder is another person's, who could put code there. */
+/* A privileged program would run what lies in a folder of its user. */
 static gboolean
 is_off (void)
 {
-  return getauxval (AT_SECURE) != 0 || tiny_env_get_int (TINY_ENV_NO_CACHE) != 0;
+  return tiny_env_get_int (TINY_ENV_NO_CACHE) != 0 || tiny_env_is_privileged ();
 }
 
 static char *
@@ -169,7 +168,7 @@ tiny_cache_store (const char *key, GBytes *payload)
 char *
 tiny_cache_keep_failed (const char *name, const char *text)
 {
-  if (getauxval (AT_SECURE) != 0)
+  if (tiny_env_is_privileged ())
     return NULL;
   char *path = g_build_filename (tiny_cache_get_dir (), "failed", name, NULL);
   if (write_file (path, NULL, 0, text, strlen (text))) {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-engine-device.c: devices by name, opened on first use and kept. */
+ * tiny-engine-device.c: devices by name, opened on first use and kept.
+ *
+ * Opening runs functions of a plugin, which may hang, so no lock is held meanwhile. */
 #include <stdlib.h>
 
 #include "base/tiny-env.h"
@@ -35,7 +37,7 @@ wait_for_devices (void)
 }
 
 static TinyDevice *
-remember (TinyDevice *device)
+remember_locked (TinyDevice *device)
 {
   if (devices == NULL)
     devices = g_hash_table_new (g_str_hash, g_str_equal);
@@ -54,19 +56,27 @@ remember (TinyDevice *device)
   return device;
 }
 
+/* Opens what @spec names, and keeps it unless another thread has meanwhile. */
+static TinyDevice *
+open_device (const char *spec, GError **error)
+{
+  TINY_TIMED ("engine", "open device");
+  TinyDevice *device = tiny_registry_open (tiny_registry_get_default (), spec, error);
+  if (device == NULL)
+    return NULL;
+  g_mutex_lock (&lock);
+  device = remember_locked (device);
+  g_mutex_unlock (&lock);
+  return device;
+}
+
 TinyDevice *
 tiny_engine_get_device (const char *name, GError **error)
 {
   g_mutex_lock (&lock);
   TinyDevice *device = devices ? g_hash_table_lookup (devices, name) : NULL;
-  if (device == NULL) {
-    TINY_TIMED ("engine", "open device");
-    device = tiny_registry_open (tiny_registry_get_default (), name, error);
-    if (device != NULL)
-      device = remember (device);
-  }
   g_mutex_unlock (&lock);
-  return device;
+  return device != NULL ? device : open_device (name, error);
 }
 
 gboolean
@@ -79,17 +89,22 @@ tiny_engine_owns_device (TinyDevice *device)
   return owns;
 }
 
+void
+tiny_runtime_open_default_device (void)
+{
+  tiny_runtime_get_default_device (NULL);
+}
+
 const char *
 tiny_runtime_get_default_device (GError **error)
 {
-  g_mutex_lock (&lock);
-  if (default_name == NULL) {
-    TINY_TIMED ("engine", "open device");
-    TinyDevice *device = tiny_registry_open (tiny_registry_get_default (), NULL, error);
-    if (device != NULL)
-      default_name = g_intern_string (tiny_device_get_name (remember (device)));
-  }
-  const char *name = default_name;
-  g_mutex_unlock (&lock);
-  return name;
+  const char *name = g_atomic_pointer_get (&default_name);
+  TinyDevice *device = name == NULL ? open_device (NULL, error) : NULL;
+  if (device == NULL)
+    return name;
+  name = g_intern_string (tiny_device_get_name (device));
+  /* The first that was found stays it. */
+  return g_atomic_pointer_compare_and_exchange (&default_name, NULL, name)
+             ? name
+             : g_atomic_pointer_get (&default_name);
 }

@@ -44,6 +44,10 @@ gboolean tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error);
  * interned. */
 const char *tiny_runtime_get_default_device (GError **error);
 
+/* Opens that device before the lock is taken for something that will need it: a plugin that hangs in opening keeps
+ * no others then. Errors come when it is used. */
+void tiny_runtime_open_default_device (void);
+
 /* ---- counters, for tests, bench and DEBUG ---- */
 typedef struct {
   guint64 n_kernels, n_schedules, n_schedule_hits, n_compiles, n_disk_hits, n_sweeps;

@@ -7,7 +7,6 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -120,7 +119,7 @@ read_files (void)
   static gsize done = 0;
   if (!g_once_init_enter (&done))
     return;
-  const char *wanted = getauxval (AT_SECURE) ? NULL : tiny_env_get_text (TINY_ENV_TUNED);
+  const char *wanted = tiny_env_get_text (TINY_ENV_TUNED);
   entries = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, file_entry_free);
   g_auto (GStrv) files = g_strsplit (wanted ? wanted : "", ":", -1);
   for (guint i = 0; files[i] != NULL; i++)
@@ -209,7 +208,7 @@ append_line (GString *text, const Found *found)
 static void
 write_out (const Found *found)
 {
-  const char *path = getauxval (AT_SECURE) ? NULL : tiny_env_get_text (TINY_ENV_TUNED_OUT);
+  const char *path = tiny_env_get_text (TINY_ENV_TUNED_OUT);
   if (path == NULL)
     return;
   static gboolean warned = FALSE;

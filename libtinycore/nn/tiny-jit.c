@@ -179,6 +179,7 @@ tiny_jit_call (TinyJit *self,
                GError **error)
 {
   g_return_val_if_fail (TINY_IS_JIT (self), FALSE);
+  tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   gboolean good = call_locked (self, inputs, n_inputs, error);
   tiny_runtime_unlock ();

@@ -188,14 +188,19 @@ static gboolean
 is_of (const char *choice, const char *name)
 {
   gsize length = strlen (name);
+  if (choice != NULL && choice[strcspn (choice, "+:")] == '+') /* ISOLATED+ */
+    choice = strchr (choice, '+') + 1;
   return choice != NULL && strncmp (choice, name, length) == 0
          && (choice[length] == 0 || choice[length] == ':');
 }
 
 static char *
-judge (const TinyCandidacy *self, const TinyFound *found, const char *choice, const char *asked)
+judge (TinyRegistry *registry,
+       const TinyCandidacy *self,
+       const TinyFound *found,
+       const char *choice,
+       const char *asked)
 {
-  guint class = found->manifest ? found->manifest->device_class : 0;
   if (self->is_chosen)
     return asked ? g_strdup_printf ("chosen: %s names it", asked)
                  : g_strdup ("chosen: the first that works, in the order gpu, npu, cpu");
@@ -203,6 +208,7 @@ judge (const TinyCandidacy *self, const TinyFound *found, const char *choice, co
     return g_strdup_printf ("not chosen: %s", tiny_entry_state_to_string (self->state));
   if (asked != NULL)
     return g_strdup_printf ("not chosen: %s names another", asked);
+  const guint class = tiny_registry_find_class (registry, found);
   if (class == TINY_CLASS_SIMULATOR || class == TINY_CLASS_REMOTE)
     return g_strdup_printf ("not chosen: a %s is used only where DEV= names it",
                             tiny_device_class_to_string (class));
@@ -210,11 +216,11 @@ judge (const TinyCandidacy *self, const TinyFound *found, const char *choice, co
 }
 
 static GPtrArray *
-list_places (TinyRegistry *self)
+list_places (const GPtrArray *places)
 {
   GPtrArray *out = g_ptr_array_new_with_free_func (searched_free);
-  for (guint i = 0; i < self->places->len; i++) {
-    const TinyPlace *place = self->places->pdata[i];
+  for (guint i = 0; i < places->len; i++) {
+    const TinyPlace *place = places->pdata[i];
     TinySearched *searched = g_new0 (TinySearched, 1);
     searched->rule = g_strdup (place->rule);
     searched->path = g_strdup (place->path);
@@ -233,8 +239,8 @@ tiny_registry_explain (TinyRegistry *self, GPtrArray **out_searched, char **out_
   GPtrArray *out = g_ptr_array_new_with_free_func (candidacy_free);
   g_autoptr (GPtrArray) names = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (GError) error = NULL;
-  g_mutex_lock (&self->lock);
-  const GPtrArray *all = tiny_registry_get_found (self);
+  tiny_registry_enter (self);
+  const GPtrArray *all = tiny_registry_get_found (self), *places = self->places;
   for (guint i = 0; i < all->len; i++)
     g_ptr_array_add (out, climb (self, all->pdata[i]));
   g_autofree char *asked = find_asked (self);
@@ -245,11 +251,11 @@ tiny_registry_explain (TinyRegistry *self, GPtrArray **out_searched, char **out_
     const TinyFound *found = all->pdata[i];
     TinyCandidacy *candidacy = out->pdata[i];
     candidacy->is_chosen = found->shadower == NULL && is_of (choice, found->name);
-    candidacy->verdict = judge (candidacy, found, choice, asked);
+    candidacy->verdict = judge (self, candidacy, found, choice, asked);
   }
   if (out_searched != NULL)
-    *out_searched = list_places (self);
-  g_mutex_unlock (&self->lock);
+    *out_searched = list_places (places);
+  tiny_registry_leave (self);
   if (out_choice != NULL)
     *out_choice = g_strdup (choice ? choice : error->message);
   return out;

@@ -61,9 +61,9 @@ list_exports (TinyRegistry *self)
 char *
 tiny_registry_list_code_targets (TinyRegistry *self)
 {
-  g_mutex_lock (&self->lock);
+  tiny_registry_enter (self);
   char *list = list_exports (self);
-  g_mutex_unlock (&self->lock);
+  tiny_registry_leave (self);
   return list;
 }
 
@@ -104,7 +104,7 @@ tiny_registry_find_code_target (TinyRegistry *self,
   Writer writer = { NULL };
   g_auto (GStrv) fields = g_strsplit (name, ":", 3);
   gboolean good = FALSE;
-  g_mutex_lock (&self->lock);
+  tiny_registry_enter (self);
   if (!find_export (self, name, &writer) && fields[0] != NULL) {
     guint n = g_strv_length (fields);
     writer = (Writer){ .found = tiny_registry_find (self, fields[0]),
@@ -124,6 +124,6 @@ tiny_registry_find_code_target (TinyRegistry *self,
         "that writes source",
         name, list[0] ? list : "none");
   }
-  g_mutex_unlock (&self->lock);
+  tiny_registry_leave (self);
   return good;
 }

@@ -291,26 +291,19 @@ open_runner (TinyRegistry *self, const Choice *choice, GError **error)
   return NULL;
 }
 
+/* Without the lock, except where backends are looked up. */
 static TinyDevice *
-open_index (TinyRegistry *self, const Choice *choice, guint index, GError **error)
+open_new (
+    TinyRegistry *self, const Choice *choice, const char *name, const char *id, GError **error)
 {
-  g_autofree char *name = make_name (choice, index);
-  TinyDevice *device = recall_device (self, name);
-  if (device != NULL)
-    return device;
-  const TinyScan *scan = tiny_registry_recall (self, choice->found);
-  const TinyScanDevice *info
-      = scan != NULL && index < scan->devices->len ? scan->devices->pdata[index] : NULL;
-  if (info != NULL && info->error != NULL) {
-    g_set_error_literal (error, TINY_ERROR, (gint) info->code, info->error);
-    return NULL;
-  }
-  g_autofree char *id = g_strdup (info ? info->id : "");
+  tiny_registry_enter (self);
   TinyBackend *backend = tiny_registry_load (self, choice->found, choice->is_isolated, error);
   TinyBackend *code
       = backend ? tiny_registry_load (self, choice->code, choice->is_isolated, error) : NULL;
-  g_autoptr (TinyDevice) runner = NULL;
-  if (code != NULL && choice->is_beside && (runner = open_runner (self, choice, error)) == NULL)
+  g_autoptr (TinyDevice) runner
+      = code != NULL && choice->is_beside ? open_runner (self, choice, error) : NULL;
+  tiny_registry_leave (self);
+  if (code == NULL || (choice->is_beside && runner == NULL))
     return NULL;
   const TinyDeviceOptions options = {
     .name = name,
@@ -320,7 +313,29 @@ open_index (TinyRegistry *self, const Choice *choice, guint index, GError **erro
     .arch = choice->arch,
     .runner = runner,
   };
-  device = code ? tiny_device_new (backend, &options, error) : NULL;
+  return tiny_device_new (backend, &options, error);
+}
+
+static TinyDevice *
+open_index (TinyRegistry *self, const Choice *choice, guint index, GError **error)
+{
+  g_autofree char *name = make_name (choice, index), *id = NULL;
+  TinyDevice *device;
+  do {
+    if ((device = recall_device (self, name)) != NULL)
+      return device;
+    const TinyScan *scan = tiny_registry_recall (self, choice->found);
+    const TinyScanDevice *info
+        = scan != NULL && index < scan->devices->len ? scan->devices->pdata[index] : NULL;
+    if (info != NULL && info->error != NULL) {
+      g_set_error_literal (error, TINY_ERROR, (gint) info->code, info->error);
+      return NULL;
+    }
+    g_free (id);
+    id = g_strdup (info ? info->id : "");
+  } while (!tiny_registry_begin (self, "open", name));
+  device = open_new (self, choice, name, id, error);
+  tiny_registry_end (self, "open", name);
   if (device != NULL)
     remember_device (self, device);
   return device;
@@ -443,10 +458,8 @@ open_text (TinyRegistry *self,
   return TRUE;
 }
 
-/* The class of the device that @found is opened with, which may be less than its manifest promises: a
- * driver for accelerators may have only processors. */
-static guint
-find_class (TinyRegistry *self, const TinyFound *found)
+guint
+tiny_registry_find_class (TinyRegistry *self, const TinyFound *found)
 {
   const guint promised = found->manifest ? found->manifest->device_class : TINY_CLASS_CPU;
   g_autofree char *reason = NULL;
@@ -491,13 +504,13 @@ open_best (TinyRegistry *self, TinyWant want, GPtrArray *out, GError **error)
       if (found->shadower != NULL || found->is_mask
           || (found->manifest ? found->manifest->device_class : TINY_CLASS_CPU) != order[o])
         continue;
-      if (find_class (self, found) != order[o])
+      if (tiny_registry_find_class (self, found) != order[o])
         g_ptr_array_add (later, found);
       else if (try_best (self, found, want, out, &failures))
         return TRUE;
     }
     for (guint i = 0; i < later->len; i++)
-      if (find_class (self, later->pdata[i]) == order[o]
+      if (tiny_registry_find_class (self, later->pdata[i]) == order[o]
           && try_best (self, later->pdata[i], want, out, &failures))
         return TRUE;
   }
@@ -539,9 +552,9 @@ GPtrArray *
 tiny_registry_open_all (TinyRegistry *self, const char *spec, GError **error)
 {
   g_autoptr (GPtrArray) out = g_ptr_array_new_with_free_func (g_object_unref);
-  g_mutex_lock (&self->lock);
+  tiny_registry_enter (self);
   gboolean opened = tiny_registry_open_any (self, spec, TINY_WANT_ALL, out, error);
-  g_mutex_unlock (&self->lock);
+  tiny_registry_leave (self);
   return opened ? g_steal_pointer (&out) : NULL;
 }
 
@@ -549,8 +562,8 @@ TinyDevice *
 tiny_registry_open (TinyRegistry *self, const char *spec, GError **error)
 {
   g_autoptr (GPtrArray) out = g_ptr_array_new_with_free_func (g_object_unref);
-  g_mutex_lock (&self->lock);
+  tiny_registry_enter (self);
   gboolean opened = tiny_registry_open_any (self, spec, TINY_WANT_FIRST, out, error);
-  g_mutex_unlock (&self->lock);
+  tiny_registry_leave (self);
   return opened ? g_object_ref (out->pdata[0]) : NULL;
 }

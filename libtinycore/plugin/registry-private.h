@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * registry-private.h: what the registry's files share. All of it under the registry's lock. */
+ * registry-private.h: what the registry's files share. All of it under the registry's lock.
+ *
+ * What may take long, as it runs a plugin, happens without the lock: whoever begins it says so by a key, such
+ * as a module's path, and only those who want the same wait for it. What is found and scanned stays in memory
+ * until nobody is in the registry any more. */
 #pragma once
 
 #include "plugin/tiny-device-spec.h"
@@ -13,10 +17,14 @@ G_BEGIN_DECLS
 struct _TinyRegistry {
   GObject parent_instance;
   GMutex lock;
-  char **folders;    /* searched instead of the usual places, or NULL */
-  GPtrArray *added;  /* further folders, of char * */
-  GPtrArray *found;  /* of TinyFound, once discovered */
-  GPtrArray *places; /* of TinyPlace: where that was */
+  guint n_users;      /* calls that are in progress, also without the lock */
+  GHashTable *begun;  /* keys of what some thread does without the lock */
+  GCond done;         /* one of them fewer */
+  GPtrArray *retired; /* arrays of found and places that users may still look at */
+  char **folders;     /* searched instead of the usual places, or NULL */
+  GPtrArray *added;   /* further folders, of char * */
+  GPtrArray *found;   /* of TinyFound, once discovered */
+  GPtrArray *places;  /* of TinyPlace: where that was */
   TinyScanCache *cache;
   TinyManifestCache *manifests;
   char *crashes;       /* the folder of notes of crashes, or NULL */
@@ -26,6 +34,14 @@ struct _TinyRegistry {
   GHashTable *loaded;  /* module path → TinyScan, as it was when it was loaded */
   GHashTable *devices; /* name → GWeakRef of TinyDevice */
 };
+
+/* Around every public function: the lock, and that what it finds stays. */
+void tiny_registry_enter (TinyRegistry *self);
+void tiny_registry_leave (TinyRegistry *self);
+/* Gives up the lock for what @kind and @key name, if no other thread is at it; else waits until that has
+ * ended, and is FALSE: it is to be looked up again. */
+gboolean tiny_registry_begin (TinyRegistry *self, const char *kind, const char *key);
+void tiny_registry_end (TinyRegistry *self, const char *kind, const char *key);
 
 /* Every manifest, of TinyFound. */
 const GPtrArray *tiny_registry_get_found (TinyRegistry *self);
@@ -60,6 +76,10 @@ typedef enum {
 /* @spec NULL: as the environment says, else the best. */
 gboolean tiny_registry_open_any (
     TinyRegistry *self, const char *spec, TinyWant want, GPtrArray *out, GError **error);
+
+/* The class of the device that @found is opened with, which may be less than its manifest promises: a
+ * driver for accelerators may have only processors. */
+guint tiny_registry_find_class (TinyRegistry *self, const TinyFound *found);
 
 /* The backend that an older spelling of DEV=, such as CUDA=1, names, or NULL. */
 const char *tiny_registry_find_old_spelling (TinyRegistry *self);

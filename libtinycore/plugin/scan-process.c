@@ -14,10 +14,10 @@
 #include <signal.h>
 #include <spawn.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tiny-env.h"
 #include "plugin/tiny-discovery.h"
 #include "plugin/tiny-helper.h"
 #include "plugin/tiny-json.h"
@@ -29,7 +29,7 @@ enum { REPORT_FD = 3, MAX_REPORT = 1 << 20, MAX_SAID = 4096, STARTS_WITHIN_MS = 
 char *
 tiny_scan_find_helper (GError **error)
 {
-  const char *wanted = getauxval (AT_SECURE) ? NULL : g_getenv ("TINY_SCAN_HELPER");
+  const char *wanted = tiny_env_is_privileged () ? NULL : g_getenv ("TINY_SCAN_HELPER");
   if (wanted != NULL && wanted[0] != 0) {
     if (g_file_test (wanted, G_FILE_TEST_IS_EXECUTABLE))
       return g_strdup (wanted);

@@ -6,7 +6,6 @@
 #include <dirent.h>
 #include <errno.h>
 #include <string.h>
-#include <sys/auxv.h>
 #include <sys/stat.h>
 
 #include "base/tiny-env.h"
@@ -250,7 +249,7 @@ add_below (Search *search, const char *data_folder)
 static void
 search_everywhere (Search *search, const GPtrArray *added)
 {
-  gboolean privileged = getauxval (AT_SECURE) != 0;
+  gboolean privileged = tiny_env_is_privileged ();
   if (!privileged) {
     search->rule = "TINY_PLUGIN_FILES";
     add_list (search, tiny_env_get_text (TINY_ENV_PLUGIN_FILES), add_file);

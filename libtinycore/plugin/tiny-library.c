@@ -5,17 +5,24 @@
 #include "plugin/tiny-library.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/auxv.h>
+#include <sys/wait.h>
 #include <unistd.h>
+
+#include "base/tiny-env.h"
 
 #define CACHE       "/etc/ld.so.cache"
 #define CACHE_MAGIC "glibc-ld.so.cache1.1"
 
-enum { MAX_LIBRARIES = 512 };
+enum { MAX_LIBRARIES = 512, ANSWERS_WITHIN_US = 1000000, MAX_ANSWER = 64 << 10 };
 
 /* ---- folders ---- */
 char **
@@ -128,7 +135,7 @@ tiny_library_find (const TinyElf *needer, const char *name)
   char *found = NULL;
   if (!tiny_elf_find_tag (needer, DT_RUNPATH, &unused))
     found = find_in_tag (needer, DT_RPATH, name);
-  const char *list = getauxval (AT_SECURE) ? NULL : g_getenv ("LD_LIBRARY_PATH");
+  const char *list = tiny_env_is_privileged () ? NULL : g_getenv ("LD_LIBRARY_PATH");
   if (found == NULL && list != NULL) {
     g_auto (GStrv) folders = g_strsplit_set (list, ":;", -1);
     found = find_in (needer, (const char *const *) folders, name);
@@ -182,20 +189,75 @@ tiny_library_find_missing (const char *path, char **out_needer)
 }
 
 /* ---- packages ---- */
-/* What a program says, or NULL where it is absent or fails; @name came out of a file. */
+static int
+spawn (const char *const *argv, int out, pid_t *out_pid)
+{
+  posix_spawn_file_actions_t files;
+  posix_spawn_file_actions_init (&files);
+  posix_spawn_file_actions_addopen (&files, 0, "/dev/null", O_RDONLY, 0);
+  posix_spawn_file_actions_adddup2 (&files, out, 1);
+  posix_spawn_file_actions_addopen (&files, 2, "/dev/null", O_WRONLY, 0);
+  int failure = posix_spawn (out_pid, argv[0], &files, NULL, (char **) argv, environ);
+  posix_spawn_file_actions_destroy (&files);
+  return failure;
+}
+
+/* All that is written to @fd before @end_us; FALSE where there may be more. */
+static gboolean
+read_until (int fd, gint64 end_us, GString *out)
+{
+  char part[4096];
+  for (;;) {
+    const gint64 left_us = end_us - g_get_monotonic_time ();
+    struct pollfd polled = { fd, POLLIN, 0 };
+    if (left_us <= 0 || out->len > MAX_ANSWER)
+      return FALSE;
+    if (poll (&polled, 1, (int) (left_us / 1000) + 1) <= 0)
+      continue;
+    const gssize n = read (fd, part, sizeof part);
+    if (n <= 0)
+      return n == 0;
+    g_string_append_len (out, part, n);
+  }
+}
+
+/* Ends it unless it ends by itself; FALSE where it did not, or failed. Where the program ignores its children, what
+ * it said counts alone. */
+static gboolean
+wait_until (pid_t pid, gint64 end_us)
+{
+  int status = 0;
+  pid_t got;
+  while ((got = waitpid (pid, &status, WNOHANG)) == 0 && g_get_monotonic_time () < end_us)
+    g_usleep (1000);
+  if (got == 0) {
+    kill (pid, SIGKILL);
+    waitpid (pid, &status, 0);
+    return FALSE;
+  }
+  return got < 0 || (WIFEXITED (status) && WEXITSTATUS (status) == 0);
+}
+
+/* The first line that a program says, or NULL where it is absent, fails or takes its time; @name came out of a
+ * file. */
 static char *
 ask (const char *program, const char *a, const char *b, const char *name)
 {
-  g_autofree char *path = g_find_program_in_path (program), *said = NULL;
+  const gint64 end_us = g_get_monotonic_time () + ANSWERS_WITHIN_US;
+  g_autofree char *path = g_find_program_in_path (program);
   const char *const argv[] = { path, a, b ? b : name, b ? name : NULL, NULL };
-  int status = 0;
-  if (path == NULL
-      || !g_spawn_sync (NULL, (char **) argv, NULL, G_SPAWN_STDERR_TO_DEV_NULL, NULL, NULL,
-                        &said, NULL, &status, NULL)
-      || !g_spawn_check_wait_status (status, NULL) || said[0] == 0)
+  int ends[2];
+  pid_t pid;
+  if (path == NULL || pipe2 (ends, O_CLOEXEC) != 0)
     return NULL;
-  said[strcspn (said, "\n")] = 0;
-  return g_steal_pointer (&said);
+  const int failure = spawn (argv, ends[1], &pid);
+  close (ends[1]);
+  g_autoptr (GString) said = g_string_new (NULL);
+  const gboolean good = failure == 0 && read_until (ends[0], end_us, said);
+  close (ends[0]);
+  if (failure != 0 || !wait_until (pid, good ? end_us : 0) || !good || said->len == 0)
+    return NULL;
+  return g_strndup (said->str, strcspn (said->str, "\n"));
 }
 
 /* Debian's name of a library's package: Policy Manual 8.1, "libfoo.so.1" → "libfoo1". */
@@ -227,7 +289,8 @@ is_plain (const char *name)
 char *
 tiny_library_find_package (const char *name)
 {
-  if (!is_plain (name))
+  /* The programs are found in PATH, which is not the privileged program's. */
+  if (!is_plain (name) || tiny_env_is_privileged ())
     return NULL;
   g_autofree char *pattern = g_strconcat ("*/", name, NULL);
   g_autofree char *installed = ask ("dpkg-query", "-S", NULL, pattern);

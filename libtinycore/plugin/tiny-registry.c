@@ -7,7 +7,6 @@
 #include "plugin/tiny-registry.h"
 
 #include <string.h>
-#include <sys/auxv.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
@@ -31,14 +30,19 @@ weak_ref_free (gpointer data)
 static void
 forget_found (TinyRegistry *self)
 {
-  g_clear_pointer (&self->found, g_ptr_array_unref);
-  g_clear_pointer (&self->places, g_ptr_array_unref);
+  GPtrArray **arrays[] = { &self->found, &self->places };
+  for (guint i = 0; i < G_N_ELEMENTS (arrays); i++)
+    if (*arrays[i] != NULL)
+      g_ptr_array_add (self->retired, g_steal_pointer (arrays[i]));
 }
 
 static void
 tiny_registry_init (TinyRegistry *self)
 {
   g_mutex_init (&self->lock);
+  g_cond_init (&self->done);
+  self->begun = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+  self->retired = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
   self->added = g_ptr_array_new_with_free_func (g_free);
   self->scanned = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   self->backends = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_object_unref);
@@ -58,9 +62,12 @@ tiny_registry_finalize (GObject *object)
   g_clear_pointer (&self->cache, tiny_scan_cache_free);
   g_clear_pointer (&self->manifests, tiny_manifest_cache_free);
   forget_found (self);
+  g_ptr_array_unref (self->retired);
+  g_hash_table_unref (self->begun);
   g_ptr_array_unref (self->added);
   g_strfreev (self->folders);
   g_free (self->crashes);
+  g_cond_clear (&self->done);
   g_mutex_clear (&self->lock);
   G_OBJECT_CLASS (tiny_registry_parent_class)->finalize (object);
 }
@@ -87,31 +94,70 @@ tiny_registry_get_default (void)
 {
   static TinyRegistry *registry = NULL;
   if (g_once_init_enter (&registry)) {
-    /* The environment names the folder: a privileged program neither believes nor writes what is there. */
-    gboolean privileged = getauxval (AT_SECURE) != 0;
-    const char *wanted = privileged ? NULL : tiny_env_get_text (TINY_ENV_CACHE_DIR);
+    const char *wanted = tiny_env_get_text (TINY_ENV_CACHE_DIR);
     g_autofree char *folder
-        = privileged ? NULL
-          : wanted   ? g_strdup (wanted)
-                     : g_build_filename (g_get_user_cache_dir (), "tinycore-1.0", NULL);
+        = tiny_env_is_privileged () ? NULL
+          : wanted                  ? g_strdup (wanted)
+                   : g_build_filename (g_get_user_cache_dir (), "tinycore-1.0", NULL);
     g_once_init_leave (&registry, tiny_registry_new (NULL, folder));
   }
   return registry;
 }
 
+/* ---- who is in it ---- */
+void
+tiny_registry_enter (TinyRegistry *self)
+{
+  g_mutex_lock (&self->lock);
+  self->n_users++;
+}
+
+void
+tiny_registry_leave (TinyRegistry *self)
+{
+  if (--self->n_users == 0) {
+    g_ptr_array_set_size (self->retired, 0);
+    tiny_scan_cache_settle (self->cache);
+  }
+  g_mutex_unlock (&self->lock);
+}
+
+gboolean
+tiny_registry_begin (TinyRegistry *self, const char *kind, const char *key)
+{
+  g_autofree char *name = g_strconcat (kind, " ", key, NULL);
+  if (!g_hash_table_contains (self->begun, name)) {
+    g_hash_table_add (self->begun, g_steal_pointer (&name));
+    g_mutex_unlock (&self->lock);
+    return TRUE;
+  }
+  while (g_hash_table_contains (self->begun, name))
+    g_cond_wait (&self->done, &self->lock);
+  return FALSE;
+}
+
+void
+tiny_registry_end (TinyRegistry *self, const char *kind, const char *key)
+{
+  g_autofree char *name = g_strconcat (kind, " ", key, NULL);
+  g_mutex_lock (&self->lock);
+  g_hash_table_remove (self->begun, name);
+  g_cond_broadcast (&self->done);
+}
+
 void
 tiny_registry_add_path (TinyRegistry *self, const char *folder)
 {
-  g_mutex_lock (&self->lock);
+  tiny_registry_enter (self);
   g_ptr_array_add (self->added, g_strdup (folder));
   forget_found (self);
-  g_mutex_unlock (&self->lock);
+  tiny_registry_leave (self);
 }
 
 void
 tiny_registry_retry (TinyRegistry *self, const char *name)
 {
-  g_mutex_lock (&self->lock);
+  tiny_registry_enter (self);
   forget_found (self);
   const TinyFound *found = name ? tiny_registry_find (self, name) : NULL;
   if (name == NULL || (found != NULL && found->manifest != NULL)) {
@@ -119,7 +165,7 @@ tiny_registry_retry (TinyRegistry *self, const char *name)
     tiny_crash_forget (self->crashes, found ? found->manifest : NULL);
   }
   g_hash_table_remove_all (self->scanned);
-  g_mutex_unlock (&self->lock);
+  tiny_registry_leave (self);
 }
 
 /* ---- manifests ---- */
@@ -216,17 +262,10 @@ diagnose (TinyScan *scan, const TinyManifest *manifest)
   }
 }
 
-const TinyScan *
-tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, GError **error)
+/* What is known and need not be looked for again, or NULL. */
+static const TinyScan *
+recall_settled (TinyRegistry *self, const TinyFound *found, gboolean again)
 {
-  /* What this process has loaded it goes on with, whatever lies at that path now. */
-  const TinyScan *loaded
-      = found->manifest ? g_hash_table_lookup (self->loaded, found->manifest->module) : NULL;
-  if (loaded != NULL)
-    return loaded;
-  if (!check_found (found, error) || !tiny_registry_check_module (found, error))
-    return NULL;
-  const char *module = found->manifest->module;
   const TinyScan *known = tiny_scan_cache_get (self->cache, found->manifest);
   /* A time-out may have been the machine's fault rather than the plugin's. */
   gboolean is_settled
@@ -234,14 +273,34 @@ tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, 
   gboolean good = known != NULL && (known->reason == NULL || is_settled);
   for (guint i = 0; good && known->reason == NULL && i < known->devices->len; i++)
     good = ((const TinyScanDevice *) known->devices->pdata[i])->error == NULL;
-  if (known != NULL && (good || !again || g_hash_table_contains (self->scanned, module)))
+  return good || !again || g_hash_table_contains (self->scanned, found->manifest->module)
+             ? known
+             : NULL;
+}
+
+const TinyScan *
+tiny_registry_scan (TinyRegistry *self, const TinyFound *found, gboolean again, GError **error)
+{
+  /* What this process has loaded it goes on with, whatever lies at that path now. */
+  const TinyScan *known
+      = found->manifest ? g_hash_table_lookup (self->loaded, found->manifest->module) : NULL;
+  if (known != NULL)
     return known;
+  if (!check_found (found, error) || !tiny_registry_check_module (found, error))
+    return NULL;
+  const char *module = found->manifest->module;
+  do
+    if ((known = recall_settled (self, found, again)) != NULL)
+      return known;
+  while (!tiny_registry_begin (self, "scan", module));
   TinyScan *scan = tiny_scan_run (found->manifest, error);
+  if (scan != NULL)
+    diagnose (scan, found->manifest);
+  tiny_registry_end (self, "scan", module);
   if (scan == NULL) {
     g_prefix_error (error, "%s: ", found->name);
     return NULL;
   }
-  diagnose (scan, found->manifest);
   g_hash_table_add (self->scanned, g_strdup (module));
   return tiny_scan_cache_put (self->cache, found->manifest, scan);
 }
@@ -270,8 +329,7 @@ check_agreement (const TinyScan *scan, const TinyFound *found, GError **error)
                 { "vendor", found->manifest->vendor, scan->vendor },
                 { "version", found->manifest->version, scan->version } };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++) {
-    gboolean is_said = texts[i].said[0] != 0 && (i == 0 || texts[i].is[0] != 0);
-    if (!is_said || g_ascii_strcasecmp (texts[i].said, texts[i].is) == 0)
+    if (texts[i].said[0] == 0 || g_ascii_strcasecmp (texts[i].said, texts[i].is) == 0)
       continue;
     g_set_error (
         error, TINY_ERROR, TINY_ERROR_PLUGIN,
@@ -311,16 +369,51 @@ tiny_scan_check_devices (const TinyScan *scan, const TinyFound *found, GError **
   return fail (error, found, scan->code, scan->reason ? scan->reason : "it finds no device");
 }
 
-/* What a program before this one died of is not tried again in this. */
+/* What a program before this one died of is not tried again in this, where there is another way. */
 static TinyBackend *
-load_suspect (const TinyFound *found, const TinyCrash *crash, GError **error)
+load_suspect (TinyRegistry *self,
+              const TinyFound *found,
+              const TinyCrash *crash,
+              gboolean can_isolate,
+              GError **error)
 {
   g_autofree char *what = tiny_crash_to_string (crash);
+  if (!can_isolate) {
+    g_warning ("%s: %s, and it cannot run in a process of its own, as its device lacks "
+               "import_host(): it is used in "
+               "this one again",
+               found->name, what);
+    return tiny_backend_load_watched (found->manifest->module,
+                                      tiny_crash_watch (self->crashes, found->manifest), error);
+  }
   g_warning (
       "%s: %s, so it runs in a process of its own now, until its file changes or “tinycore "
       "devices --retry” is given",
       found->name, what);
   return tiny_worker_load_backend (found->manifest, error);
+}
+
+/* Without the lock. */
+static TinyBackend *
+load_new (TinyRegistry *self,
+          const TinyFound *found,
+          gboolean isolated,
+          gboolean can_isolate,
+          GError **error)
+{
+  const TinyManifest *manifest = found->manifest;
+  g_autoptr (TinyCrash) crash = isolated ? NULL : tiny_crash_recall (self->crashes, manifest);
+  TinyBackend *backend;
+  if (isolated)
+    backend = tiny_worker_load_backend (manifest, error);
+  else if (crash != NULL)
+    backend = load_suspect (self, found, crash, can_isolate, error);
+  else
+    backend = tiny_backend_load_watched (manifest->module,
+                                         tiny_crash_watch (self->crashes, manifest), error);
+  return backend != NULL && tiny_record_is_on ()
+             ? tiny_record_backend (backend, isolated || crash != NULL, error)
+             : backend;
 }
 
 TinyBackend *
@@ -329,230 +422,23 @@ tiny_registry_load (TinyRegistry *self,
                     gboolean isolated,
                     GError **error)
 {
-  const TinyManifest *manifest = found->manifest;
-  g_autofree char *key = g_strconcat (isolated ? "ISOLATED+" : "", manifest->module, NULL);
-  TinyBackend *backend = g_hash_table_lookup (self->backends, key);
-  if (backend != NULL)
-    return backend;
-  g_autoptr (TinyCrash) crash = isolated ? NULL : tiny_crash_recall (self->crashes, manifest);
-  if (isolated)
-    backend = tiny_worker_load_backend (manifest, error);
-  else if (crash != NULL)
-    backend = load_suspect (found, crash, error);
-  else
-    backend = tiny_backend_load_watched (manifest->module,
-                                         tiny_crash_watch (self->crashes, manifest), error);
-  if (backend != NULL && tiny_record_is_on ())
-    backend = tiny_record_backend (backend, isolated || crash != NULL, error);
+  const char *module = found->manifest->module;
+  g_autofree char *key = g_strconcat (isolated ? "ISOLATED+" : "", module, NULL);
+  const TinyScan *scanned = tiny_registry_recall (self, found);
+  const gboolean can_isolate = scanned == NULL || tiny_scan_can_isolate (scanned);
+  TinyBackend *backend;
+  do
+    if ((backend = g_hash_table_lookup (self->backends, key)) != NULL)
+      return backend;
+  while (!tiny_registry_begin (self, "load", key));
+  backend = load_new (self, found, isolated, can_isolate, error);
+  tiny_registry_end (self, "load", key);
   const TinyScan *scan = backend ? tiny_registry_recall (self, found) : NULL;
   if (backend != NULL)
     g_hash_table_insert (self->backends, g_steal_pointer (&key), backend);
-  if (scan != NULL)
-    g_hash_table_insert (self->loaded, g_strdup (manifest->module), tiny_scan_copy (scan));
+  if (scan != NULL && !g_hash_table_contains (self->loaded, module))
+    g_hash_table_insert (self->loaded, g_strdup (module), tiny_scan_copy (scan));
   if (backend == NULL)
     g_prefix_error (error, "%s: ", found->name);
   return backend;
-}
-
-/* ---- listing ---- */
-const char *
-tiny_entry_state_to_string (TinyEntryState state)
-{
-  static const char *const names[]
-      = { "ready", "no hardware", "broken", "quarantined", "masked", "shadowed" };
-  return state < G_N_ELEMENTS (names) ? names[state] : "unknown";
-}
-
-void
-tiny_entry_free (TinyEntry *self)
-{
-  if (self == NULL)
-    return;
-  char **texts[]
-      = { &self->name,       &self->reason,       &self->title,   &self->id,
-          &self->driver,     &self->device_class, &self->arch,    &self->vendor,
-          &self->version,    &self->license,      &self->package, &self->manifest_path,
-          &self->module_path };
-  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
-    g_free (*texts[i]);
-  g_strfreev (self->renderers);
-  g_free (self);
-}
-
-static TinyEntry *
-new_entry (const TinyFound *found)
-{
-  const TinyManifest *manifest = found->manifest;
-  TinyEntry *out = g_new0 (TinyEntry, 1);
-  out->name = g_strdup (found->name);
-  out->index = -1;
-  out->title = g_strdup ("");
-  out->id = g_strdup ("");
-  out->driver = g_strdup ("");
-  out->arch = g_strdup ("");
-  out->device_class
-      = g_strdup (manifest ? tiny_device_class_to_string (manifest->device_class) : "");
-  out->renderers = manifest ? g_strdupv (manifest->renderers) : g_new0 (char *, 1);
-  out->vendor = g_strdup (manifest ? manifest->vendor : "");
-  out->version = g_strdup (manifest ? manifest->version : "");
-  out->license = g_strdup (manifest ? manifest->license : "");
-  out->package = g_strdup (manifest ? manifest->package : "");
-  out->module_path = g_strdup (manifest ? manifest->module : "");
-  out->manifest_path = g_strdup (found->path);
-  return out;
-}
-
-static void
-add_failed (GPtrArray *out, const TinyFound *found, TinyEntryState state, const char *reason)
-{
-  TinyEntry *entry = new_entry (found);
-  g_autofree char *prefix = g_strdup_printf ("%s: ", found->name);
-  entry->state = state;
-  entry->reason
-      = g_strdup (g_str_has_prefix (reason, prefix) ? reason + strlen (prefix) : reason);
-  g_ptr_array_add (out, entry);
-}
-
-static TinyEntryState
-state_of (TinyError code)
-{
-  return code == TINY_ERROR_NO_DEVICE ? TINY_ENTRY_NO_HARDWARE : TINY_ENTRY_BROKEN;
-}
-
-/* A backend that works, but not in this process. */
-static char *
-explain_isolation (TinyRegistry *self, const TinyFound *found)
-{
-  g_autoptr (TinyCrash) crash = tiny_crash_recall (self->crashes, found->manifest);
-  g_autofree char *what = crash != NULL ? tiny_crash_to_string (crash) : NULL;
-  return what != NULL ? g_strdup_printf ("runs in a process of its own, as %s; until its file "
-                                         "changes or --retry is given",
-                                         what)
-                      : NULL;
-}
-
-static void
-add_device (
-    TinyRegistry *self, GPtrArray *out, const TinyFound *found, const TinyScan *scan, guint i)
-{
-  const TinyScanDevice *device = scan->devices->pdata[i];
-  if (device->error != NULL)
-    add_failed (out, found, state_of (device->code), device->error);
-  else
-    g_ptr_array_add (out, new_entry (found));
-  TinyEntry *entry = out->pdata[out->len - 1];
-  if (device->error == NULL)
-    entry->reason = explain_isolation (self, found);
-  entry->index = (int) i;
-  g_strfreev (entry->renderers);
-  entry->renderers = g_strdupv (scan->renderers);
-  const struct {
-    char **to;
-    const char *text;
-  } texts[] = { { &entry->title, device->title },
-                { &entry->id, device->id },
-                { &entry->driver, device->driver },
-                { &entry->arch, device->arch },
-                { &entry->device_class, device->device_class
-                                            ? tiny_device_class_to_string (device->device_class)
-                                            : entry->device_class } };
-  for (guint t = 0; t < G_N_ELEMENTS (texts); t++) {
-    char *copy = g_strdup (texts[t].text);
-    g_free (*texts[t].to);
-    *texts[t].to = copy;
-  }
-  entry->memory_bytes = device->memory_bytes;
-}
-
-static void
-add_found (TinyRegistry *self, GPtrArray *out, const TinyFound *found)
-{
-  g_autofree char *reason = NULL;
-  g_autoptr (GError) error = NULL;
-  if (found->shadower != NULL) {
-    reason = g_strdup_printf ("hidden by %s", found->shadower);
-    add_failed (out, found, TINY_ENTRY_SHADOWED, reason);
-    return;
-  }
-  if (found->is_mask) {
-    reason = g_strdup_printf ("hidden by the empty file %s", found->path);
-    add_failed (out, found, TINY_ENTRY_MASKED, reason);
-    return;
-  }
-  if (found->manifest != NULL && !tiny_manifest_matches (found->manifest, &reason)) {
-    add_failed (out, found, TINY_ENTRY_NO_HARDWARE, reason);
-    return;
-  }
-  const TinyScan *scan = tiny_registry_scan (self, found, FALSE, &error);
-  if (scan == NULL)
-    add_failed (out, found, TINY_ENTRY_BROKEN, error->message);
-  else if (scan->is_quarantined)
-    add_failed (out, found, TINY_ENTRY_QUARANTINED, scan->reason ? scan->reason : "it failed");
-  else if (!tiny_scan_check_devices (scan, found, &error))
-    add_failed (out, found, state_of ((TinyError) error->code), error->message);
-  else
-    for (guint i = 0; i < scan->devices->len; i++)
-      add_device (self, out, found, scan, i);
-}
-
-/* Ready ones first, then by class; within that as they were found. */
-static int
-rank_of (const TinyEntry *entry)
-{
-  static const char *const classes[] = { "gpu", "npu", "cpu", "remote", "simulator" };
-  int rank = 10 * (int) entry->state;
-  for (guint i = 0; i < G_N_ELEMENTS (classes); i++)
-    if (g_str_equal (classes[i], entry->device_class))
-      return rank + (int) i;
-  return rank + (int) G_N_ELEMENTS (classes);
-}
-
-static gint
-compare_entries (gconstpointer a, gconstpointer b)
-{
-  return rank_of (*(TinyEntry *const *) a) - rank_of (*(TinyEntry *const *) b);
-}
-
-GPtrArray *
-tiny_registry_list (TinyRegistry *self)
-{
-  GPtrArray *out = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_entry_free);
-  g_mutex_lock (&self->lock);
-  const GPtrArray *all = tiny_registry_get_found (self);
-  for (guint i = 0; i < all->len; i++)
-    add_found (self, out, all->pdata[i]);
-  g_mutex_unlock (&self->lock);
-  g_ptr_array_sort (out, compare_entries);
-  return out;
-}
-
-char *
-tiny_registry_summarise (TinyRegistry *self)
-{
-  GString *out = g_string_new (NULL);
-  const GPtrArray *all = tiny_registry_get_found (self);
-  for (guint i = 0; i < all->len; i++) {
-    const TinyFound *found = all->pdata[i];
-    g_autofree char *reason = NULL;
-    if (found->shadower != NULL)
-      continue;
-    const TinyScan *scan = tiny_registry_recall (self, found);
-    const char *state = found->is_mask            ? "masked"
-                        : found->manifest == NULL ? "unusable manifest"
-                        : !tiny_manifest_matches (found->manifest, &reason) ? "no hardware"
-                        : scan == NULL                                      ? NULL
-                        : scan->is_quarantined                              ? "quarantined"
-                        : scan->reason != NULL || !tiny_scan_check_loaded (scan, found, NULL)
-                            ? "not working"
-                            : "ready";
-    g_string_append_printf (out, "%s%s", out->len ? ", " : "", found->name);
-    if (state != NULL)
-      g_string_append_printf (out, " (%s)", state);
-  }
-  if (out->len == 0)
-    g_string_append (
-        out, "none, since no manifest of a backend was found; install a package such as "
-             "tinycore-plugin-cpu, or name a folder of manifests in "
-             "TINY_PLUGIN_PATH; " TINY_MANIFEST_DIR " is searched too");
-  return g_string_free (out, FALSE);
 }

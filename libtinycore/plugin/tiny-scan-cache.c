@@ -9,17 +9,19 @@
 
 #include "plugin/tiny-json.h"
 
-enum { FORMAT = 2, MAX_BYTES = 4 << 20, FAILURE_LASTS_S = 24 * 3600 };
+enum { FORMAT = 3, MAX_BYTES = 4 << 20, FAILURE_LASTS_S = 24 * 3600 };
 
 typedef struct {
   char *key; /* what the result depends on */
   TinyScan *scan;
+  GPtrArray *retired; /* where the result goes in the end; the cache's */
 } Entry;
 
 struct TinyScanCache {
   char *path; /* of the file, or NULL */
   gboolean is_read;
   GHashTable *entries; /* module path → Entry */
+  GPtrArray *retired;  /* results that others may still look at */
 };
 
 static void
@@ -27,8 +29,18 @@ entry_free (gpointer data)
 {
   Entry *self = data;
   g_free (self->key);
-  g_clear_pointer (&self->scan, tiny_scan_free);
+  g_ptr_array_add (self->retired, self->scan);
+  g_ptr_array_unref (self->retired);
   g_free (self);
+}
+
+/* Takes both. */
+static Entry *
+new_entry (TinyScanCache *self, char *key, TinyScan *scan)
+{
+  Entry *entry = g_new0 (Entry, 1);
+  *entry = (Entry){ key, scan, g_ptr_array_ref (self->retired) };
+  return entry;
 }
 
 static GHashTable *
@@ -43,6 +55,7 @@ tiny_scan_cache_new (const char *folder)
   TinyScanCache *self = g_new0 (TinyScanCache, 1);
   self->path = folder ? g_build_filename (folder, "registry.json", NULL) : NULL;
   self->entries = new_table ();
+  self->retired = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_scan_free);
   return self;
 }
 
@@ -53,7 +66,14 @@ tiny_scan_cache_free (TinyScanCache *self)
     return;
   g_free (self->path);
   g_hash_table_unref (self->entries);
+  g_ptr_array_unref (self->retired);
   g_free (self);
+}
+
+void
+tiny_scan_cache_settle (TinyScanCache *self)
+{
+  g_ptr_array_set_size (self->retired, 0);
 }
 
 /* ---- what a result depends on ---- */
@@ -115,7 +135,7 @@ core_stamp (void)
 }
 
 static gboolean
-read_entries (JsonObject *root, GHashTable *out, GError **error)
+read_entries (TinyScanCache *self, JsonObject *root, GHashTable *out, GError **error)
 {
   GError *wrong = NULL;
   g_autofree char *stamp = core_stamp ();
@@ -137,10 +157,7 @@ read_entries (JsonObject *root, GHashTable *out, GError **error)
       TinyScan *scan = key != NULL ? tiny_scan_from_json (object, &wrong) : NULL;
       if (scan == NULL)
         continue;
-      Entry *entry = g_new0 (Entry, 1);
-      entry->key = g_strdup (key);
-      entry->scan = scan;
-      g_hash_table_replace (out, g_strdup (path), entry);
+      g_hash_table_replace (out, g_strdup (path), new_entry (self, g_strdup (key), scan));
     }
   }
   if (wrong == NULL)
@@ -157,7 +174,7 @@ read_file (TinyScanCache *self)
   if (self->path == NULL || g_access (self->path, F_OK) != 0)
     return out;
   g_autoptr (JsonNode) root = tiny_json_load (self->path, MAX_BYTES, &error);
-  if (root != NULL && read_entries (json_node_get_object (root), out, &error))
+  if (root != NULL && read_entries (self, json_node_get_object (root), out, &error))
     return out;
   if (!g_error_matches (error, TINY_ERROR, TINY_ERROR_IO))
     g_warning ("%s is damaged and will be rebuilt: %s", self->path, error->message);
@@ -256,10 +273,8 @@ const TinyScan *
 tiny_scan_cache_put (TinyScanCache *self, const TinyManifest *manifest, TinyScan *scan)
 {
   read_once (self);
-  Entry *entry = g_new0 (Entry, 1);
-  entry->key = make_key (manifest);
-  entry->scan = scan;
-  g_hash_table_replace (self->entries, g_strdup (manifest->module), entry);
+  g_hash_table_replace (self->entries, g_strdup (manifest->module),
+                        new_entry (self, make_key (manifest), scan));
   write_file (self, manifest->module);
   return scan;
 }

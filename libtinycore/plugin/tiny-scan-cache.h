@@ -19,11 +19,13 @@ typedef struct TinyScanCache TinyScanCache;
 TinyScanCache *tiny_scan_cache_new (const char *folder);
 void tiny_scan_cache_free (TinyScanCache *self);
 
-/* What is known of the manifest's module (transfer none, until the next call), or NULL. */
+/* What is known of the manifest's module (transfer none, until results settle), or NULL. */
 const TinyScan *tiny_scan_cache_get (TinyScanCache *self, const TinyManifest *manifest);
 /* Remembers a result, which it takes, and writes the file. */
 const TinyScan *
 tiny_scan_cache_put (TinyScanCache *self, const TinyManifest *manifest, TinyScan *scan);
+/* Frees results that were replaced or forgotten: nobody looks at any. */
+void tiny_scan_cache_settle (TinyScanCache *self);
 /* Forgets a module; NULL: all. */
 void tiny_scan_cache_forget (TinyScanCache *self, const TinyManifest *manifest);
 

@@ -60,6 +60,12 @@ tiny_scan_free (TinyScan *self)
   g_free (self);
 }
 
+gboolean
+tiny_scan_can_isolate (const TinyScan *self)
+{
+  return !self->runs_beside_host || self->imports_host;
+}
+
 /* ---- JSON ---- */
 static void
 set_text (JsonObject *object, const char *key, const char *text)
@@ -105,6 +111,7 @@ tiny_scan_to_json (const TinyScan *self)
   set_text (out, "missing", self->missing);
   json_object_set_boolean_member (out, "any_renderer", self->takes_any_renderer);
   json_object_set_boolean_member (out, "beside_host", self->runs_beside_host);
+  json_object_set_boolean_member (out, "imports_host", self->imports_host);
   json_object_set_array_member (out, "renderers", renderers);
   json_object_set_array_member (out, "devices", devices);
   json_object_set_int_member (out, "when", self->when);
@@ -167,6 +174,7 @@ tiny_scan_from_json (JsonObject *object, GError **error)
   self->missing = g_strdup (tiny_json_get_text (object, "missing", &wrong));
   self->takes_any_renderer = tiny_json_get_bool (object, "any_renderer", &wrong);
   self->runs_beside_host = tiny_json_get_bool (object, "beside_host", &wrong);
+  self->imports_host = tiny_json_get_bool (object, "imports_host", &wrong);
   self->renderers = tiny_json_get_texts (object, "renderers", &wrong);
   self->when = tiny_json_get_int (object, "when", 0, &wrong);
   self->took_us = (guint) tiny_json_get_int (object, "took_us", 0, &wrong);
@@ -204,16 +212,17 @@ keep_error (GError *error, TinyError *out_code, char **out_text)
 }
 
 static TinyScanDevice *
-scan_device (TinyBackend *backend, const TinyCandidate *candidate)
+scan_device (TinyBackend *backend, const TinyCandidate *candidate, gboolean *imports_host)
 {
   TinyScanDevice *out = g_new0 (TinyScanDevice, 1);
   g_autoptr (GError) error = NULL;
   TinyDeviceInfo info;
+  gboolean imports = FALSE;
   out->id = CLEAN (candidate->id);
   out->driver = CLEAN (candidate->driver);
   out->device_class = candidate->device_class;
   gint64 before = g_get_monotonic_time ();
-  gboolean good = tiny_backend_try_device (backend, candidate->id, &info, &error);
+  gboolean good = tiny_backend_try_device (backend, candidate->id, &info, &imports, &error);
   out->open_us = (guint) (g_get_monotonic_time () - before);
   if (!good) {
     keep_error (error, &out->code, &out->error);
@@ -224,6 +233,7 @@ scan_device (TinyBackend *backend, const TinyCandidate *candidate)
   out->title = info.name[0] ? CLEAN (info.name) : CLEAN (candidate->name);
   out->arch = CLEAN (info.arch);
   out->memory_bytes = info.memory_bytes;
+  *imports_host = *imports_host && imports;
   return out;
 }
 
@@ -275,12 +285,14 @@ tiny_scan_module (const char *module_path)
   }
   self->takes_any_renderer = tiny_backend_takes_any_renderer (backend) || is_beside;
   self->runs_beside_host = is_beside;
+  self->imports_host = TRUE;
   self->is_loaded = TRUE;
   g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);
   self->scan_us = (guint) (g_get_monotonic_time () - loaded);
   for (guint i = 0; candidates != NULL && i < candidates->len; i++)
     g_ptr_array_add (self->devices,
-                     scan_device (backend, &g_array_index (candidates, TinyCandidate, i)));
+                     scan_device (backend, &g_array_index (candidates, TinyCandidate, i),
+                                  &self->imports_host));
   if (candidates == NULL)
     keep_error (error, &self->code, &self->reason);
   else if (candidates->len == 0) {

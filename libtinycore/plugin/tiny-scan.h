@@ -32,6 +32,7 @@ typedef struct {
   gboolean
       takes_any_renderer; /* of other backends: it runs their programs, or they do beside it */
   gboolean runs_beside_host; /* they run them: its devices only compute what they claim */
+  gboolean imports_host;     /* all of its devices that can be opened take memory of the host */
   char **renderers;
   GPtrArray *devices;     /* of TinyScanDevice */
   gint64 when;            /* seconds since 1970 */
@@ -47,6 +48,9 @@ void tiny_scan_free (TinyScan *self);
 TinyScan *tiny_scan_copy (const TinyScan *self);
 /* A result that is nothing but a failure; takes @reason. */
 TinyScan *tiny_scan_new_failed (TinyError code, char *reason);
+
+/* Its devices can be used in a process of their own. */
+gboolean tiny_scan_can_isolate (const TinyScan *self);
 
 /* As JSON and back: the packet of the helper process, and what the registry's file keeps. */
 JsonNode *tiny_scan_to_json (const TinyScan *self);

@@ -13,7 +13,8 @@
 
 enum {
   LEAST = 256,
-  N_SMALL = 9,          /* sizes that are cut: 256 … 64 Ki */
+  N_SMALL = 9, /* sizes that are cut: 256 … 64 Ki */
+  MOST = LEAST << (N_SMALL - 1),
   SLAB_BYTES = 1 << 20, /* what they are cut from */
   HUGE_BYTES = 2 << 20, /* from here on large pages are worth asking for */
 };
@@ -43,7 +44,8 @@ fail (TinyPluginError *error, gsize n_bytes)
 
 /* ---- mappings ---- */
 static TinyStatus
-map_there (TinyWorker *worker, int fd, Mapping *mapping, TinyPluginError *error)
+map_there (
+    TinyWorker *worker, int fd, gsize alignment, Mapping *mapping, TinyPluginError *error)
 {
   TinyStatus status;
   TinyWorkerLane *lane = tiny_worker_begin (worker, &status, error);
@@ -51,6 +53,7 @@ map_there (TinyWorker *worker, int fd, Mapping *mapping, TinyPluginError *error)
     return status;
   WorkerHead *head = tiny_worker_lane_get_head (lane);
   head->numbers[0] = mapping->n_bytes;
+  head->numbers[1] = alignment;
   tiny_worker_lane_send (lane, fd);
   status = tiny_worker_lane_ask (lane, WORKER_MAP_MEMORY, 0, error);
   mapping->there = head->numbers[0];
@@ -71,22 +74,23 @@ mapping_free (TinyWorker *worker, Mapping *mapping)
 }
 
 static TinyStatus
-mapping_new (TinyWorker *worker, gsize n_bytes, Mapping **out, TinyPluginError *error)
+mapping_new (
+    TinyWorker *worker, gsize n_bytes, gsize alignment, Mapping **out, TinyPluginError *error)
 {
   int fd = worker_memory_new ("tiny-buffers", n_bytes);
   if (fd < 0)
     return fail (error, n_bytes);
   Mapping *self = g_new0 (Mapping, 1);
   self->n_bytes = n_bytes;
-  void *mapped = mmap (NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  void *mapped = worker_memory_map (fd, n_bytes, alignment);
   TinyStatus status = TINY_STATUS_OK;
-  if (mapped == MAP_FAILED)
+  if (mapped == NULL)
     status = fail (error, n_bytes);
   else {
     self->here = mapped;
     if (n_bytes >= HUGE_BYTES)
       madvise (mapped, n_bytes, MADV_HUGEPAGE);
-    status = map_there (worker, fd, self, error);
+    status = map_there (worker, fd, alignment, self, error);
   }
   close (fd);
   if (status >= 0) {
@@ -125,7 +129,8 @@ tiny_worker_memory_free (TinyWorkerMemory *self)
   g_free (self);
 }
 
-/* Which size is cut for @n_bytes at @alignment; N_SMALL: none. Pieces are aligned to their size. */
+/* Which size is cut for @n_bytes at @alignment; N_SMALL: none. Pieces are aligned to their size, as slabs are to
+ * that of the largest. */
 static guint
 class_of (gsize n_bytes, gsize alignment)
 {
@@ -141,7 +146,7 @@ cut_slab (TinyWorkerMemory *self, guint class_number, TinyPluginError *error)
 {
   Mapping *slab;
   gsize size = (gsize) LEAST << class_number;
-  TinyStatus status = mapping_new (self->worker, SLAB_BYTES, &slab, error);
+  TinyStatus status = mapping_new (self->worker, SLAB_BYTES, MOST, &slab, error);
   if (status < 0)
     return status;
   g_ptr_array_add (self->slabs, slab);
@@ -165,11 +170,12 @@ tiny_worker_memory_take (TinyWorkerMemory *self,
   if (class_number == N_SMALL) {
     const gsize page = (gsize) sysconf (_SC_PAGESIZE);
     Mapping *mapping = NULL;
-    errno = EINVAL;
-    if (alignment > page || n_bytes > G_MAXSSIZE - page)
+    errno = ENOMEM;
+    if (n_bytes > G_MAXSSIZE - page)
       status = fail (error, n_bytes);
     else
-      status = mapping_new (self->worker, (n_bytes + page - 1) & ~(page - 1), &mapping, error);
+      status = mapping_new (self->worker, (n_bytes + page - 1) & ~(page - 1), alignment,
+                            &mapping, error);
     if (status >= 0)
       *out = (TinyWorkerSpan){ mapping->here, mapping->there, n_bytes, FALSE, mapping };
     return status;

@@ -134,3 +134,31 @@ worker_memory_new (const char *name, gsize n_bytes)
   }
   return fd;
 }
+
+void *
+worker_memory_map (int fd, gsize n_bytes, gsize alignment)
+{
+  const gsize page = (gsize) sysconf (_SC_PAGESIZE), size = (n_bytes + page - 1) & ~(page - 1);
+  const gsize spare = alignment > page ? alignment - page : 0;
+  if (size < n_bytes || spare > G_MAXSSIZE - size) {
+    errno = ENOMEM;
+    return NULL;
+  }
+  /* Addresses first, then the memory in the part of them that fits; the rest goes back. */
+  guint8 *room = mmap (NULL, size + spare, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED)
+    return NULL;
+  const gsize skip = alignment > 1 ? -GPOINTER_TO_SIZE (room) & (alignment - 1) : 0;
+  if (mmap (room + skip, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, fd, 0)
+      == MAP_FAILED) {
+    const int reason = errno;
+    munmap (room, size + spare);
+    errno = reason;
+    return NULL;
+  }
+  if (skip > 0)
+    munmap (room, skip);
+  if (spare > skip)
+    munmap (room + skip + size, spare - skip);
+  return room + skip;
+}

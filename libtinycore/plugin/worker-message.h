@@ -82,5 +82,7 @@ gint64 worker_get_look_ns (void);
 
 /* Memory that can be shared by sending the descriptor; -1 with errno set. */
 int worker_memory_new (const char *name, gsize n_bytes);
+/* Maps all of it at a multiple of @alignment, a power of two; NULL with errno set. */
+void *worker_memory_map (int fd, gsize n_bytes, gsize alignment);
 
 G_END_DECLS

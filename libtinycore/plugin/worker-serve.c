@@ -188,12 +188,12 @@ map_memory (Lane *lane, TinyPluginError *error)
   while (lane->received < 0)
     if (worker_receive (lane->socket, &lane->received, 0) <= 0)
       _exit (0);
-  void *mapped = mmap (NULL, n_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, lane->received, 0);
-  if (mapped != MAP_FAILED && n_bytes >= 2 << 20)
+  void *mapped = worker_memory_map (lane->received, n_bytes, lane->head->numbers[1]);
+  if (mapped != NULL && n_bytes >= 2 << 20)
     madvise (mapped, n_bytes, MADV_HUGEPAGE);
   close (lane->received);
   lane->received = -1;
-  if (mapped == MAP_FAILED) {
+  if (mapped == NULL) {
     g_snprintf (error->text, sizeof error->text, "shared memory: %s", g_strerror (errno));
     return TINY_STATUS_OUT_OF_MEMORY;
   }

@@ -16,19 +16,40 @@
 
 /* ---- devices ---- */
 
-/* The device of that name as a sticky error knows it: NULL and an error in @self if there is none. */
-static TinyDevice *
-find_device (TinyBuild *self, const char *name)
+/* A device that is opened before tiny_build_begin(), which takes the lock of all tensors: opening may take
+ * long, and other threads do not wait for it. */
+typedef struct {
+  TinyDevice *device;
+  GError *error;
+} Opened;
+
+static void
+opened_clear (Opened *self)
 {
-  g_autoptr (GError) error = NULL;
+  g_clear_error (&self->error);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Opened, opened_clear)
+
+static Opened
+open_device (const char *name)
+{
+  Opened out = { NULL };
   if (name == NULL)
-    name = tiny_runtime_get_default_device (&error);
-  TinyDevice *device = name == NULL ? NULL : tiny_engine_get_device (name, &error);
-  if (device == NULL && self->error == NULL) {
-    g_prefix_error (&error, "%s: ", self->name);
-    self->error = g_steal_pointer (&error);
+    name = tiny_runtime_get_default_device (&out.error);
+  out.device = name == NULL ? NULL : tiny_engine_get_device (name, &out.error);
+  return out;
+}
+
+/* The device as a sticky error knows it: NULL and an error in @self if there is none. */
+static TinyDevice *
+find_device (TinyBuild *self, const Opened *opened)
+{
+  if (opened->device == NULL && self->error == NULL) {
+    self->error = g_error_copy (opened->error);
+    g_prefix_error (&self->error, "%s: ", self->name);
   }
-  return device;
+  return opened->device;
 }
 
 static const char *
@@ -54,7 +75,7 @@ fresh_buffer (
 /* ---- making ---- */
 static TinyNode *
 data_node (TinyBuild *self,
-           const char *device_name,
+           const Opened *opened,
            TinyDType dtype,
            const gint64 *shape,
            guint n,
@@ -74,7 +95,7 @@ data_node (TinyBuild *self,
   }
   if (n_bytes == 0)
     return tiny_node_broadcast (self->graph, tiny_build_number (self, dtype, 0), shape, n);
-  TinyDevice *device = find_device (self, device_name);
+  TinyDevice *device = find_device (self, opened);
   if (device == NULL)
     return NULL;
   TinyNode *node = fresh_buffer (self, device, dtype, shape, n);
@@ -95,14 +116,17 @@ tiny_tensor_new_from_data (const char *device,
 {
   TinyBuild b;
   TinyNode *node = NULL;
+  g_auto (Opened) opened = { NULL };
+  if (n_bytes > 0)
+    opened = open_device (device);
   if (tiny_build_begin (&b, "new_from_data", 0, NULL))
-    node = data_node (&b, device, dtype, shape, n_dims, data, n_bytes);
+    node = data_node (&b, &opened, dtype, shape, n_dims, data, n_bytes);
   return tiny_build_end (&b, node);
 }
 
 static TinyNode *
 imported_node (TinyBuild *self,
-               const char *device_name,
+               const Opened *opened,
                TinyDType dtype,
                const gint64 *shape,
                guint n,
@@ -110,7 +134,7 @@ imported_node (TinyBuild *self,
 {
   if (!tiny_build_check_dtype (self, dtype) || !tiny_build_check_shape (self, shape, n))
     return NULL;
-  TinyDevice *device = find_device (self, device_name);
+  TinyDevice *device = find_device (self, opened);
   if (device == NULL)
     return NULL;
   gsize wanted = tiny_dtype_get_n_bytes (dtype);
@@ -136,8 +160,9 @@ tiny_tensor_new_import (
 {
   TinyBuild b;
   TinyNode *node = NULL;
+  g_auto (Opened) opened = open_device (device);
   if (tiny_build_begin (&b, "new_import", 0, NULL))
-    node = imported_node (&b, device, dtype, shape, n_dims, handle);
+    node = imported_node (&b, &opened, dtype, shape, n_dims, handle);
   return tiny_build_end (&b, node);
 }
 
@@ -155,9 +180,10 @@ tiny_tensor_empty (TinyDType dtype, const gint64 *shape, guint n_dims)
 {
   TinyBuild b;
   TinyNode *node = NULL;
+  g_auto (Opened) opened = open_device (NULL);
   if (tiny_build_begin (&b, "empty", 0, NULL) && tiny_build_check_dtype (&b, dtype)
       && tiny_build_check_shape (&b, shape, n_dims)) {
-    TinyDevice *device = find_device (&b, NULL);
+    TinyDevice *device = find_device (&b, &opened);
     if (device != NULL) {
       node = fresh_buffer (&b, device, dtype, shape, n_dims);
       if (tiny_shape_get_n_elements (node->shape) > 0
@@ -173,9 +199,12 @@ tiny_tensor_to (TinyTensor *self, const char *device_name)
 {
   TinyBuild b;
   TinyNode *node = NULL;
+  g_auto (Opened) opened = open_device (device_name);
+  if (TINY_IS_TENSOR (self) && self->device == NULL)
+    tiny_runtime_open_default_device ();
   if (!tiny_build_begin (&b, "to", 1, &self))
     return tiny_build_end (&b, NULL);
-  TinyDevice *device = find_device (&b, device_name);
+  TinyDevice *device = find_device (&b, &opened);
   if (device != NULL) {
     const char *here = b.device != NULL ? b.device : tiny_runtime_get_default_device (NULL);
     const char *there = name_of (device);
@@ -223,6 +252,7 @@ realize_locked (TinyTensor *const *tensors, guint n, GError **error)
 gboolean
 tiny_tensor_realize_many (TinyTensor *const *tensors, guint n, GError **error)
 {
+  tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   gboolean good = realize_locked (tensors, n, error);
   tiny_runtime_unlock ();
@@ -258,6 +288,7 @@ gboolean
 tiny_tensor_copy_data (TinyTensor *self, gpointer out, gsize n_bytes, GError **error)
 {
   g_return_val_if_fail (out != NULL || n_bytes == 0, FALSE);
+  tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   gboolean good = copy_locked (self, out, n_bytes, error);
   tiny_runtime_unlock ();
@@ -268,6 +299,7 @@ gboolean
 tiny_tensor_write_data (TinyTensor *self, gconstpointer data, gsize n_bytes, GError **error)
 {
   g_return_val_if_fail (data != NULL || n_bytes == 0, FALSE);
+  tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   gboolean good = realize_locked (&self, 1, error);
   if (good && n_bytes != tiny_tensor_get_n_bytes (self)) {
@@ -400,6 +432,8 @@ begin_in_place (TinyTensor *self)
   gboolean floating = self != NULL && g_object_is_floating (self);
   if (floating)
     g_object_ref (self);
+  if (TINY_IS_TENSOR (self) && self->device == NULL)
+    tiny_runtime_open_default_device ();
   return floating;
 }
 
@@ -418,7 +452,8 @@ tiny_tensor_own_memory (TinyTensor *self, GError **error)
   gboolean begun = tiny_build_begin (&b, "own_memory", 1, &self);
   if (begun && self->root.node->op != TINY_OP_PARAM && tiny_tensor_get_n_elements (self) > 0
       && self->root.node->op != TINY_OP_ASSIGN && own_buffer (self) == NULL) {
-    TinyDevice *device = find_device (&b, self->device);
+    g_auto (Opened) opened = open_device (self->device); /* it is open, see begin_in_place() */
+    TinyDevice *device = find_device (&b, &opened);
     if (device != NULL) {
       TinyNode *buffer = fresh_buffer (&b, device, self->dtype, self->shape, self->n_dims);
       tiny_tensor_set_node (self, assignment (&b, buffer, b.x[0]));
@@ -476,7 +511,9 @@ tiny_tensor_assign (TinyTensor *self, TinyTensor *value, GError **error)
     if (buffer != NULL && tiny_tensor_get_n_elements (self) > 0) {
       new_value = assignment (&b, buffer, new_value);
     } else if (had_memory && tiny_tensor_get_n_elements (self) > 0) {
-      TinyDevice *device = find_device (&b, self->device);
+      g_auto (Opened) opened
+          = open_device (self->device); /* it is open, see begin_in_place() */
+      TinyDevice *device = find_device (&b, &opened);
       if (device != NULL)
         new_value = assignment (
             &b, fresh_buffer (&b, device, self->dtype, self->shape, self->n_dims), new_value);

@@ -165,8 +165,10 @@ spawn (const char *command, const CpuArch *arch, Run *run)
   posix_spawn_file_actions_adddup2 (&actions, in[0], 0);
   posix_spawn_file_actions_adddup2 (&actions, log[1], 1);
   posix_spawn_file_actions_adddup2 (&actions, log[1], 2);
-  int reason = posix_spawnp (&run->pid, command, &actions, &attributes,
-                             (char *const *) arguments.words, environ);
+  char usual[64]; /* PATH is not a privileged program's own */
+  snprintf (usual, sizeof usual, "/usr/bin/%s", command);
+  int reason = posix_spawnp (&run->pid, getauxval (AT_SECURE) != 0 ? usual : command, &actions,
+                             &attributes, (char *const *) arguments.words, environ);
   posix_spawn_file_actions_destroy (&actions);
   posix_spawnattr_destroy (&attributes);
   close_fd (&in[0]);
@@ -187,8 +189,8 @@ spawn_any (const CpuArch *arch, Run *run)
   static const char *const commands[]
       = { "clang",    "clang-19", "clang-22", "clang-21", "clang-20",
           "clang-18", "clang-17", "clang-16", "clang-15", "clang-14" };
-  const char *wanted = getenv ("TINY_CLANG");
-  if (wanted != NULL && wanted[0] != '\0')
+  const char *wanted = tiny_getenv ("TINY_CLANG");
+  if (wanted != NULL)
     return spawn (wanted, arch, run);
   int reason = ENOENT;
   for (unsigned i = 0; i < CPU_ARRAY_SIZE (commands) && reason == ENOENT; i++)

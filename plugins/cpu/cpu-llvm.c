@@ -43,8 +43,8 @@ static void *library;
 static void *
 open_library (void)
 {
-  const char *wanted = getenv ("TINY_LLVM_LIBRARY");
-  if (wanted != NULL && wanted[0] != '\0')
+  const char *wanted = tiny_getenv ("TINY_LLVM_LIBRARY");
+  if (wanted != NULL)
     return dlopen (wanted, RTLD_LAZY | RTLD_LOCAL);
   static const char *const patterns[] = { "libLLVM.so.%d.1",
                                           "libLLVM-%d.so.1",
@@ -273,8 +273,8 @@ run_passes (const Llvm *llvm,
             const TinyLinear *linear,
             TinyPluginError *error)
 {
-  const char *passes = getenv ("TINY_LLVM_PASSES");
-  if (passes == NULL || passes[0] == '\0')
+  const char *passes = tiny_getenv ("TINY_LLVM_PASSES");
+  if (passes == NULL)
     passes = !converts (linear)    ? passes_plain
              : llvm->version >= 18 ? passes_convert_18
                                    : passes_convert;

@@ -81,6 +81,14 @@ def compiled(box, name, *flags):
     return path
 
 
+def gone_library(box):
+    """For a plugin to be linked with; to be removed then."""
+    library = box.path("libgone7.so.3")
+    subprocess.run([*os.environ["TINY_E2E_CC"].split(), "-shared", "-fPIC", "-xc", os.devnull, "-o", library,
+                    "-Wl,-soname,libgone7.so.3"], check=True)
+    return library
+
+
 def reason(box, name, before=(), **env):
     """State and reason in the list, which no plugin ends, and the message of DEV=."""
     env = {"TINY_PLUGIN_PATH": box.path("plugins"), **env}
@@ -117,9 +125,7 @@ def foreign(box):
         compiled(box, "asan", "-fsanitize=address")
         state, why, err = reason(box, "asan")
         check(state == "broken" and "built with AddressSanitizer" in why and "without -fsanitize" in err, err)
-    library = box.path("libgone7.so.3")
-    subprocess.run([*os.environ["TINY_E2E_CC"].split(), "-shared", "-fPIC", "-xc", os.devnull, "-o", library,
-                    "-Wl,-soname,libgone7.so.3"], check=True)
+    library = gone_library(box)
     compiled(box, "needy", "-Wl,--no-as-needed", library)
     os.unlink(library)
     program = box.write("bin/apt-cache", '#!/bin/sh\n[ "$3" = libgone7-3 ] && echo "Package: libgone7-3"\n')
@@ -206,11 +212,26 @@ def set_user_id(box):
     program = shutil.copy(TINYCORE, box.path("tinycore"))
     os.chown(program, 65534, 65534)
     os.chmod(program, 0o4755)
+    # What the caller names is written to by a plain program, and run: by the other one not.
+    kept, asked = box.folder("kept"), box.path("asked")
+    for name in ("dpkg-query", "apt-cache", "rpm"):
+        os.chmod(box.write(f"bin/{name}", f"#!/bin/sh\ntouch {asked}\n"), 0o755)
+    for folder in (kept, box.path()):
+        os.chmod(folder, 0o777)
     env = {"TINY_PLUGIN_PATH": box.path("plugins"), "TINY_PLUGIN_FILES": box.path("plugins/control.json"),
-           "XDG_DATA_HOME": box.path("data"), "XDG_DATA_DIRS": box.path("dirs")}
+           "XDG_DATA_HOME": box.path("data"), "XDG_DATA_DIRS": box.path("dirs"), "XDG_CACHE_HOME": kept,
+           "TINY_CACHE_DIR": None, "TINY_PROFILE": box.path("kept/profile.json"), "PATH": box.path("bin") + ":" + os.environ["PATH"]}
+    needy = compiled(box, "needy", "-Wl,--no-as-needed", gone_library(box))
+    os.unlink(box.path("libgone7.so.3"))
     plain = subprocess.run([TINYCORE, "devices", "--explain", "--json"], capture_output=True, text=True, check=True,
                            env=box.environment(env)).stdout
     check("plugins/control.json" in plain and box.path("dirs") in plain, plain)
+    subprocess.run([TINYCORE, "abi-check", needy], capture_output=True, check=False, env=box.environment(env))
+    check(os.listdir(kept) and os.path.exists(asked), "a plain program keeps and asks")
+    shutil.rmtree(kept)
+    os.mkdir(kept)
+    os.chmod(kept, 0o777)
+    os.unlink(asked)
     done = subprocess.run([program, "devices", "--explain", "--json"], capture_output=True, text=True, check=False,
                           env=box.environment(env))
     lines = [json.loads(line) for line in done.stdout.splitlines()]
@@ -241,6 +262,12 @@ def set_user_id(box):
         found = sorted(os.path.basename(path) for path in box.files("caches"))
         check(found == kept, f"{command}: {found}")
         shutil.rmtree(os.path.join(caches, "tinycore-1.0"), ignore_errors=True)
+    done = subprocess.run([program, "abi-check", needy], capture_output=True, text=True, check=False, env=box.environment(env))
+    check("libgone7.so.3" in done.stdout + done.stderr, done)
+    done = subprocess.run([program, "bench", "--runs", "1", "elementwise:100"], capture_output=True, text=True, check=False,
+                          env=box.environment(env))
+    note(f"bench: {done.returncode} {done.stderr[:200]}")
+    check(not os.listdir(kept) and not os.path.exists(asked), f"{os.listdir(kept)} written, asked {os.path.exists(asked)}")
     # Nor is it led by the name that it was started with.
     manifest(box, "control", folder="led/tinycore-1.0/plugins.d")
     done = subprocess.run([box.path("led/tinycore"), "devices", "--explain"], executable=program, capture_output=True,
@@ -250,10 +277,21 @@ def set_user_id(box):
 
 @test("the built backends: what is said to be chosen is what is opened")
 def chosen(box):
-    for dev in (None, "REF", "NULL|CPU", "REF|CPU"):
+    for dev in (None, "REF", "NULL|CPU", "REF|CPU", "ISOLATED+REF"):
         choice = explain(box, TINY_PLUGIN_PATH=os.environ["TINY_PLUGIN_PATH"], DEV=dev)[2]
         said = box.run("bench", "--runs", 1, "--json", "elementwise:100", DEV=dev).good().lines()[0]["device"]
         check(said == choice, f"{dev}: {said} is opened, {choice} said to be chosen")
+    found = explain(box, TINY_PLUGIN_PATH=os.environ["TINY_PLUGIN_PATH"], DEV="ISOLATED+REF")[0]
+    verdicts = {line["name"]: line["verdict"] for line in found.values()}
+    check(verdicts["REF"] == "chosen: DEV=ISOLATED+REF names it" and "names another" in verdicts["CPU"], verdicts)
+    # A device says more of itself than a manifest does.
+    path = next(path for path, line in found.items() if line["name"] == "NULL")
+    with open(path, encoding="utf-8") as file:
+        told = {**json.load(file), "class": "npu"}
+    told["module"] = os.path.join(os.path.dirname(path), told["module"])
+    made = box.write("npu/null.json", json.dumps(told))
+    verdict = explain(box, TINY_PLUGIN_PATH=f"{box.path('npu')}:{os.environ['TINY_PLUGIN_PATH']}")[0][made]["verdict"]
+    check("a simulator is used only where DEV= names it" in verdict, verdict)
 
 
 main()

@@ -46,6 +46,20 @@ sleep_for_ever (void)
     pause ();
 }
 
+/* As long as the file that FAULT_HANG names is there; one beside it says that it has begun. */
+static UNUSED void
+hang_while_told (void)
+{
+  const char *path = getenv ("FAULT_HANG");
+  char begun[512];
+  if (path == NULL || access (path, F_OK) != 0)
+    return;
+  snprintf (begun, sizeof begun, "%s-begun", path);
+  fclose (fopen (begun, "w"));
+  while (access (path, F_OK) == 0)
+    usleep (1000);
+}
+
 static UNUSED void
 crash (void)
 {
@@ -257,6 +271,9 @@ open_device (const char *id,
              const TinyDeviceTable **out_table,
              TinyPluginError *error)
 {
+#ifdef FAULT_OPEN
+  FAULT_OPEN ();
+#endif
   *out = NULL;
   *out_table = &table;
   return TINY_STATUS_OK;

@@ -52,6 +52,7 @@ static const struct {
   { "no-device", TINY_ENTRY_NO_HARDWARE, TINY_ERROR_NO_DEVICE, "finds no device of its kind" },
   { "steers", TINY_ENTRY_BROKEN, TINY_ERROR_DRIVER, "init: ????????" },
   { "version", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "says “77” (version)" },
+  { "no-version", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "says “” (version)" },
   { "endless-id", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "candidate 0 has an endless id" },
   { "endless-info", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN, "an endless name or arch" },
   { "huge-name", TINY_ENTRY_BROKEN, TINY_ERROR_PLUGIN,

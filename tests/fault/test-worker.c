@@ -18,6 +18,7 @@
 #include "device/tiny-program.h"
 #include "device/tiny-queue.h"
 #include "plugin/tiny-registry.h"
+#include "plugin/tiny-worker.h"
 #include "process-state.h"
 #include "use-device.h"
 
@@ -514,6 +515,32 @@ test_signals (void)
   signal (SIGCHLD, SIG_DFL);
 }
 
+/* Memory is aligned as it was asked for, on both sides. */
+static void
+test_alignment (void)
+{
+  static const gsize sizes[] = { 1, 3000, 70000 };
+  g_autoptr (GError) error = NULL;
+  TinyPluginError plugin_error = { .struct_size = sizeof plugin_error };
+  TinyWorker *worker = tiny_worker_new (20000, &error);
+  g_assert_no_error (error);
+  TinyWorkerMemory *memory = tiny_worker_memory_new (worker);
+  for (gsize alignment = 1; alignment <= 4 << 20; alignment *= 2)
+    for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
+      TinyWorkerSpan span;
+      TinyStatus status
+          = tiny_worker_memory_take (memory, sizes[i], alignment, &span, &plugin_error);
+      if (status < 0)
+        g_error ("%s", plugin_error.text);
+      g_assert_cmpuint (GPOINTER_TO_SIZE (span.here) % alignment, ==, 0);
+      g_assert_cmpuint (span.there % alignment, ==, 0);
+      memset (span.here, 1, sizes[i]);
+      tiny_worker_memory_give (memory, &span);
+    }
+  tiny_worker_memory_free (memory);
+  tiny_worker_unref (worker);
+}
+
 static void
 write_manifest (const char *name, const char *module)
 {
@@ -554,6 +581,7 @@ main (int argc, char **argv)
   g_test_add_func ("/fault/worker/units", test_units);
   g_test_add_func ("/fault/worker/error", test_error);
   g_test_add_func ("/fault/worker/asynchronous", test_asynchronous);
+  g_test_add_func ("/fault/worker/alignment", test_alignment);
   g_test_add_func ("/fault/worker/killed", test_killed);
   g_test_add_func ("/fault/worker/threads", test_threads);
   g_test_add_func ("/fault/worker/threads-lost", test_threads_lost);

@@ -5,14 +5,16 @@ and a network learns as it does on the processor alone."""
 import collections
 import json
 import os
+import pathlib
 import re
 import shutil
+import signal
 import tempfile
 
 import e2e
 import small_data
 from prefix import Prefix
-from e2e import check, main, near, note, test
+from e2e import Skip, check, main, near, note, test
 
 TRAIN = ("train", "fashion-mnist", "--steps", 4, "--batch", 16, "--json", "--data")
 MATMUL = """%0 = param.f32{slot=0, shape=[8, 9, 1], device="UNITS"}
@@ -30,6 +32,7 @@ def installation():
         here = installed["prefix"] = Prefix(os.path.join(folder, "system"))
         env = here.environment({"HOME": folder})
         here.call("tinycore", "new-plugin", "units", "--kind", "offload", folder=folder, env=env)
+        make_mortal(os.path.join(folder, "tiny-units"))
         build = here.build(os.path.join(folder, "tiny-units"))
         installed["build"] = build
         here.call("meson", "install", "-C", build, "--quiet", env=env)
@@ -38,6 +41,18 @@ def installation():
         here.env = {"TINY_SCAN_HELPER": here.root / "libexec/tinycore-1.0/tiny-scan", "TINY_PLUGIN_PATH": None,
                     "LD_LIBRARY_PATH": here.packages.parent}
     return installed["prefix"]
+
+
+def make_mortal(folder):
+    """With UNITS_CRASH set it crashes in submit()."""
+    path = next(str(each) for each in pathlib.Path(folder).glob("*.c") if "tiny_submit_each (work" in each.read_text())
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    changed = text.replace("  return tiny_submit_each (work", '  if (getenv ("UNITS_CRASH"))\n    raise (SIGSEGV);\n'
+                           "  return tiny_submit_each (work")
+    check(changed != text, text)
+    with open(path, "w", encoding="utf-8") as file:
+        file.write(changed)
 
 
 def kernels(result):
@@ -118,6 +133,25 @@ def learns(box):
     check("not worth it" in result.err and "tiles of 16 x 16 x 16" in result.err, result)
     again = losses(box.run(*TRAIN, data, DEV="UNITS", **here.env))
     check(again == on_units, f"{again} from the cache, {on_units} before")
+
+
+@test("in a process of its own it computes the same: where DEV= asks for that, and after a crash")
+def isolated(box):
+    here = installation()
+    data = small_data.write(box, small_data.made(200, 48))
+    command = ("train", "fashion-mnist", "--steps", 2, "--batch", 16, "--json", "--data", data)
+    on_units = losses(box.run(*command, DEV="UNITS", **here.env))
+    asked = box.run(*command, DEV="ISOLATED+UNITS", **here.env)
+    check(losses(asked) == on_units, asked)
+    died = box.run(*command, DEV="UNITS", UNITS_CRASH=1, **here.env)
+    if died.status != -signal.SIGSEGV:
+        raise Skip(f"a crash is not one here: {died}")
+    after = box.run(*command, DEV="UNITS", **here.env)
+    check("runs in a process of its own now" in after.err, after)
+    check(losses(after) == on_units, after)
+    listed = box.run("devices", **here.env).good().out
+    check(re.search(r"^UNITS +ready.*process of its own", listed, re.M | re.S), listed)
+    box.run("devices", "--retry", **here.env).good()
 
 
 @test("explain says what is computed where, as text and as JSON, for files, cases and models")

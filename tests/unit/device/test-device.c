@@ -11,6 +11,10 @@
 #include "device/tiny-program.h"
 #include "device/tiny-queue.h"
 
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define IS_SANITIZED
+#endif
+
 struct TinyPluginBuffer {
   guint64 n_bytes;
   guint8 *data;
@@ -341,6 +345,43 @@ test_parts (void)
   assert_all_gone ();
 }
 
+/* Threads write every other byte of the same words; none of them is lost. */
+static struct {
+  TinyBuffer *buffer;
+  gint n_threads;
+} shared;
+
+static gpointer
+write_bytes (gpointer unused)
+{
+  const guint first = (guint) g_atomic_int_add (&shared.n_threads, 1);
+  for (guint8 round = 1; round <= 100; round++)
+    for (guint i = first; i < 8; i += 4) {
+      guint8 found = 0;
+      g_assert_true (tiny_buffer_upload (shared.buffer, i, &round, 1, NULL));
+      g_assert_true (tiny_buffer_download (shared.buffer, i, &found, 1, NULL));
+      g_assert_cmpuint (found, ==, round);
+    }
+  return NULL;
+}
+
+static void
+test_neighbours (void)
+{
+  toy_transfer_bytes = 4;
+  TinyDevice *device = open_toy ("toy", NULL, NULL, NULL);
+  shared.buffer = tiny_buffer_new (device, 8);
+  GThread *threads[4];
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    threads[i] = g_thread_new (NULL, write_bytes, NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (threads); i++)
+    g_thread_join (threads[i]);
+  toy_transfer_bytes = 0;
+  tiny_buffer_unref (shared.buffer);
+  g_object_unref (device);
+  assert_all_gone ();
+}
+
 static void
 test_opening (void)
 {
@@ -504,21 +545,23 @@ test_threads (void)
   g_assert_cmpint (toy.n_overlaps, ==, 0);
 }
 
-/* What the core adds to a submit: under 200 ns, measured as the best of many rounds. */
+/* What the core adds to a submit: under 200 ns, measured as the best of many rounds. The machine may be busy: some
+ * hundred rounds until one is good enough. Sanitizers' calls cost what they cost. */
 static void
 test_overhead (void)
 {
   g_autoptr (TinyDevice) device = open_toy ("toy", NULL, NULL, NULL);
   gint64 best = G_MAXINT64;
-  for (guint round = 0; round < 20; round++) {
+  for (guint round = 0; round < 20 || (best / 10 >= 200 && round < 400); round++) {
     gint64 begin = g_get_monotonic_time ();
     for (guint i = 0; i < 10000; i++)
       tiny_device_submit (device, NULL, 0, NULL, NULL);
     best = MIN (best, g_get_monotonic_time () - begin);
   }
   g_test_message ("%.0f ns for each submit, the toy's part included", (double) best / 10);
-  if (g_test_perf ())
-    g_assert_cmpint (best / 10, <, 200);
+#ifndef IS_SANITIZED
+  g_assert_cmpint (best / 10, <, 200);
+#endif
 }
 
 int
@@ -527,6 +570,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/device/whole", test_whole);
   g_test_add_func ("/device/parts", test_parts);
+  g_test_add_func ("/device/neighbours", test_neighbours);
   g_test_add_func ("/device/opening", test_opening);
   g_test_add_func ("/device/pool", test_pool);
   g_test_add_func ("/device/lost", test_lost);
