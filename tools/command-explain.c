@@ -184,6 +184,9 @@ name_axis (const TinyOperation *operation, guint axis)
     [TINY_OPERATION_MATMUL] = { "batch0", "batch1", "batch2", "batch3", "m", "n", "k" },
     [TINY_OPERATION_CONVOLUTION] = { "batch", "group", "out_channel", "in_channel", "out0",
                                      "out1", "out2", "window0", "window1", "window2" },
+    [TINY_OPERATION_REDUCTION]
+    = { "kept0", "kept1", "kept2", "kept3", "reduced0", "reduced1", "reduced2", "reduced3" },
+    [TINY_OPERATION_SOFTMAX] = { "kept0", "kept1", "kept2", "kept3", "axis" },
   };
   const char *name
       = operation->kind < G_N_ELEMENTS (names) ? names[operation->kind][axis] : NULL;

@@ -90,6 +90,51 @@ find_operands (TinyNode *reduce, GHashTable *out)
     g_hash_table_add (out, b);
 }
 
+/* ---- softmax ---- */
+static TinyNode *
+skip_movement (TinyNode *x)
+{
+  while (tiny_op_is_movement (x->op))
+    x = x->sources[0];
+  return x;
+}
+
+/* Whether @node may be powers of something divided by their sum. */
+static gboolean
+is_softmax_like (const TinyNode *node)
+{
+  for (guint i = 0; i < 2 && node->op == TINY_OP_MUL; i++) {
+    const TinyNode *inverse = skip_movement (node->sources[i]);
+    const TinyNode *sum
+        = inverse->op == TINY_OP_RECIP ? skip_movement (inverse->sources[0]) : NULL;
+    if (sum != NULL && sum->op == TINY_OP_REDUCE && sum->arg == TINY_OP_ADD
+        && skip_movement (sum->sources[0])->op == TINY_OP_EXP2
+        && skip_movement (node->sources[1 - i])->op == TINY_OP_EXP2)
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* What the powers are of, to be stored if a unit computes the softmax. */
+static void
+find_softmax_operand (TinyNode *top, GHashTable *out)
+{
+  TinyNode *x = skip_movement (top->sources[0]);
+  x = x->op == TINY_OP_EXP2 ? x : skip_movement (top->sources[1]);
+  for (TinyNode *before = NULL; x != before;) {
+    before = x;
+    x = strip (x);
+    if (x->op == TINY_OP_EXP2 || x->op == TINY_OP_SUB)
+      x = x->sources[0];
+    else if (x->op == TINY_OP_MUL && tiny_node_is_const (skip_movement (x->sources[1])))
+      x = x->sources[0];
+    else if (x->op == TINY_OP_MUL && tiny_node_is_const (skip_movement (x->sources[0])))
+      x = x->sources[1];
+  }
+  if (computes (x))
+    g_hash_table_add (out, x);
+}
+
 /* The roots with a cut above each node that is a key of @cuts, whose value is the cut's number. What is cut
  * already stays so. */
 static void
@@ -207,9 +252,9 @@ is_whole (const Claims *self, GPtrArray *region, TinyNode *top)
   return g_hash_table_contains (below, region->pdata[0]);
 }
 
-/* Whether @top is no more than what is stored, one reduction and what is around it. */
+/* Whether @top is no more than what is stored, a reduction, or so many, and what is around it. */
 static gboolean
-is_small (TinyNode *top)
+is_small (TinyNode *top, guint most_reduces)
 {
   g_autoptr (GPtrArray) inside = g_ptr_array_new ();
   guint n_reduces = 0;
@@ -217,7 +262,7 @@ is_small (TinyNode *top)
   for (guint i = 0; i < inside->len; i++) {
     const TinyNode *node = inside->pdata[i];
     n_reduces += node->op == TINY_OP_REDUCE;
-    if (n_reduces > 1 || inside->len > MAX_INSIDE)
+    if (n_reduces > most_reduces || inside->len > MAX_INSIDE)
       return FALSE;
     for (guint s = 0; s < node->n_sources && (i == 0 || !is_stored (node)); s++)
       if (!g_ptr_array_find (inside, node->sources[s], NULL))
@@ -228,9 +273,9 @@ is_small (TinyNode *top)
 
 /* Lowers @top over what is stored, and offers it. */
 static gboolean
-is_accepted (Claims *self, TinyNode *top)
+is_accepted (Claims *self, TinyNode *top, guint most_reduces)
 {
-  if (!is_small (top))
+  if (!is_small (top, most_reduces))
     return FALSE;
   Plan *scratch = &self->scratch;
   const char *device = schedule_get_device (self->plan, top);
@@ -251,12 +296,29 @@ is_accepted (Claims *self, TinyNode *top)
   return TRUE;
 }
 
+/* A reduction of what is stored, which nobody else reads: what else reads it would read it in the same kernel. */
 static gboolean
-is_candidate (const TinyNode *node)
+is_plain_reduction (const Claims *self, const TinyNode *reduce)
 {
-  return node->op == TINY_OP_REDUCE && node->arg == TINY_OP_ADD
-         && node->sources[0]->op == TINY_OP_MUL
-         && tiny_shape_get_n_elements (node->sources[0]->shape) > 0;
+  TinyNode *x = reduce->sources[0];
+  for (;; x = x->sources[0]) {
+    const GPtrArray *users = self->users[x->id];
+    if (users == NULL || users->len != 1)
+      return FALSE;
+    if (is_stored (x))
+      return TRUE;
+    if (!tiny_op_is_movement (x->op) && x->op != TINY_OP_CAST)
+      return FALSE;
+  }
+}
+
+static gboolean
+is_candidate (const Claims *self, const TinyNode *node)
+{
+  if (node->op != TINY_OP_REDUCE || tiny_shape_get_n_elements (node->sources[0]->shape) == 0)
+    return FALSE;
+  return (node->arg == TINY_OP_ADD && node->sources[0]->op == TINY_OP_MUL)
+         || is_plain_reduction (self, node);
 }
 
 /* Offers what @reduce gives with as much of what follows as is taken. */
@@ -267,7 +329,7 @@ try_candidate (Claims *self, TinyNode *reduce)
   for (guint i = region->len; i-- > 0;) {
     TinyNode *top = region->pdata[i];
     if (tiny_op_is_movement (top->op) || !is_whole (self, region, top)
-        || !is_accepted (self, top))
+        || !is_accepted (self, top, 1))
       continue;
     g_ptr_array_add (self->accepted, top);
     return;
@@ -332,8 +394,11 @@ offer_candidates (Claims *self)
   find_users (self);
   store_cuts (self);
   for (guint i = 0; i < self->order->len; i++)
-    if (is_candidate (self->order->pdata[i]))
+    if (is_candidate (self, self->order->pdata[i]))
       try_candidate (self, self->order->pdata[i]);
+    else if (is_softmax_like (self->order->pdata[i])
+             && is_accepted (self, self->order->pdata[i], 2))
+      g_ptr_array_add (self->accepted, self->order->pdata[i]);
   for (guint i = 0; i < n_nodes; i++)
     g_clear_pointer (&self->users[i], g_ptr_array_unref);
   g_clear_pointer (&self->users, g_free);
@@ -378,6 +443,8 @@ schedule_claim_operations (Plan *plan)
   for (guint i = 0; i < order->len; i++)
     if (((TinyNode *) order->pdata[i])->op == TINY_OP_REDUCE)
       find_operands (order->pdata[i], operands);
+    else if (is_softmax_like (order->pdata[i]))
+      find_softmax_operand (order->pdata[i], operands);
   for (guint i = 0; i < order->len; i++) /* in an order that is the same each time */
     if (g_hash_table_contains (operands, order->pdata[i]))
       g_hash_table_insert (cuts, order->pdata[i], GINT_TO_POINTER (++self.n_cuts));
@@ -414,7 +481,11 @@ schedule_offer (Plan *plan, const PlanItem *item)
   const TinyScheduleOptions *options = &plan->options;
   if (!schedule_recognise (plan->graph, &plan->affines, item->kernel, &operation))
     return NULL;
-  KernelWork work = schedule_measure_kernel (plan, item);
+  /* What a kernel of several reductions computes again and again it would compute once. */
+  PlanItem shared = *item;
+  if (operation.kind >= TINY_OPERATION_SOFTMAX)
+    schedule_share_values (plan, &shared);
+  KernelWork work = schedule_measure_kernel (plan, &shared);
   double lanes = schedule_get_machine (plan, item->device).lanes;
   double ns = schedule_get_time (&work) / (lanes * schedule_weights.steps_per_ns);
   if (!options->claim (item->device, &operation, ns, options->data))

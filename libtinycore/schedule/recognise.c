@@ -211,7 +211,7 @@ gboolean
 schedule_recognise (TinyGraph *graph, AffinePool *pool, TinyNode *kernel, TinyOperation *out)
 {
   static gboolean (*const kinds[]) (Recognition * self)
-      = { recognise_matmul, recognise_convolution };
+      = { recognise_matmul, recognise_convolution, recognise_reduction, recognise_softmax };
   if (kernel->n_sources != 1 || kernel->sources[0]->n_sources != 3
       || kernel->sources[0]->sources[0]->op != TINY_OP_PARAM)
     return FALSE;

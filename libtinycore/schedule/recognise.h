@@ -72,5 +72,7 @@ gboolean recognise_add_operands (Recognition *self);
 
 gboolean recognise_matmul (Recognition *self);
 gboolean recognise_convolution (Recognition *self);
+gboolean recognise_reduction (Recognition *self);
+gboolean recognise_softmax (Recognition *self);
 
 G_END_DECLS

@@ -32,6 +32,7 @@ typedef struct {
   TinyActivation activation;
   TinyDType from, wide, to; /* f32 where it is left out */
   ConfLevel level;
+  TinyInstrOp reduce;
 } Row;
 
 #define F(name)   TINY_DTYPE_##name
@@ -97,6 +98,23 @@ static const Row rows[] = {
   { "convolution/channels-last", TINY_OPERATION_CONVOLUTION, { 2, 1, 16, 16, 7, 3, 1, 1, 1 }, A_TRANSPOSED },
   { "convolution/f16", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 1, 1 }, .from = F (F16), .wide = F (F32), .to = F (F16) },
   { "convolution/i8", TINY_OPERATION_CONVOLUTION, { 1, 1, 16, 16, 8, 3, 1, 1, 1 }, .from = F (I8), .wide = F (I32), .to = F (I32) },
+  /* kept kept reduced reduced; or kept kept axis */
+  { "reduction/sum", TINY_OPERATION_REDUCTION, { 16, 1, 64, 1 }, .reduce = TINY_INSTR_ADD },
+  { "reduction/sum-all", TINY_OPERATION_REDUCTION, { 1, 1, 1000, 1 }, .reduce = TINY_INSTR_ADD },
+  { "reduction/mean", TINY_OPERATION_REDUCTION, { 7, 3, 33, 1 }, 0, SCALED, .reduce = TINY_INSTR_ADD },
+  { "reduction/sum-of-columns", TINY_OPERATION_REDUCTION, { 33, 1, 65, 1 }, A_TRANSPOSED, .reduce = TINY_INSTR_ADD },
+  { "reduction/sum-of-two-axes", TINY_OPERATION_REDUCTION, { 5, 4, 9, 17 }, A_TRANSPOSED, .reduce = TINY_INSTR_ADD },
+  { "reduction/max", TINY_OPERATION_REDUCTION, { 16, 2, 64, 3 }, .reduce = TINY_INSTR_MAX },
+  { "reduction/max-of-columns", TINY_OPERATION_REDUCTION, { 33, 1, 17, 1 }, A_TRANSPOSED, .reduce = TINY_INSTR_MAX },
+  { "reduction/product", TINY_OPERATION_REDUCTION, { 9, 1, 7, 1 }, .reduce = TINY_INSTR_MUL },
+  { "reduction/f16", TINY_OPERATION_REDUCTION, { 16, 1, 64, 1 }, .from = F (F16), .wide = F (F32), .to = F (F16), .reduce = TINY_INSTR_ADD },
+  { "reduction/i32", TINY_OPERATION_REDUCTION, { 16, 1, 64, 1 }, .from = F (I32), .wide = F (I32), .to = F (I32), .reduce = TINY_INSTR_ADD },
+  { "softmax/rows", TINY_OPERATION_SOFTMAX, { 16, 1, 64 } },
+  { "softmax/ragged", TINY_OPERATION_SOFTMAX, { 3, 5, 33 } },
+  { "softmax/columns", TINY_OPERATION_SOFTMAX, { 4, 16, 40 }, A_TRANSPOSED },
+  { "softmax/scale", TINY_OPERATION_SOFTMAX, { 8, 8, 64 }, 0, SCALED },
+  { "softmax/long", TINY_OPERATION_SOFTMAX, { 2, 1, 2049 } },
+  { "softmax/f16", TINY_OPERATION_SOFTMAX, { 16, 1, 64 }, .from = F (F16), .wide = F (F32), .to = F (F16) },
   { "convolution/everything", TINY_OPERATION_CONVOLUTION, { 3, 2, 17, 9, 15, 3, 2, 2, 3 }, 0, SCALED | BIAS_COLUMN, ACT (RELU), .level = CONF_FULL },
   /* clang-format on */
 };
@@ -235,6 +253,28 @@ make_convolution (const Row *row, Maker *self)
                 (guint[]){ TINY_CONVOLUTION_GROUP, TINY_CONVOLUTION_OUT_CHANNEL }, 2);
 }
 
+/* Transposed: the reduced axes, or the softmax's, are outermost. */
+static void
+make_reduction (const Row *row, Maker *self)
+{
+  TinyOperation *out = self->operation;
+  const gboolean is_softmax = row->kind == TINY_OPERATION_SOFTMAX;
+  const guint axes[] = { 0, 1, 4, 5 }, n = is_softmax ? 3 : 4; /* of both kinds */
+  out->n_axes = is_softmax ? TINY_SOFTMAX_AXIS + 1 : TINY_REDUCTION_REDUCED + 4;
+  out->reduce = row->reduce;
+  for (guint i = 0; i < n; i++)
+    out->extents[axes[i]] = row->sizes[i];
+  const guint turned[] = { axes[2], axes[3], axes[0], axes[1] },
+              turned_softmax[] = { axes[2], axes[0], axes[1] };
+  const guint *order = !(row->layout & A_TRANSPOSED) ? axes
+                       : is_softmax                  ? turned_softmax
+                                                     : turned;
+  self->dtype = row->to;
+  add_packed (self, TINY_ROLE_OUTPUT, is_softmax ? order : axes, is_softmax ? n : 2);
+  self->dtype = row->from;
+  add_packed (self, TINY_ROLE_A, order, n);
+}
+
 guint
 conf_offers_count (void)
 {
@@ -261,6 +301,10 @@ conf_offers_get (guint i, ConfOffer *out)
   switch (row.kind) {
   case TINY_OPERATION_MATMUL:
     make_matmul (&row, &maker);
+    break;
+  case TINY_OPERATION_REDUCTION:
+  case TINY_OPERATION_SOFTMAX:
+    make_reduction (&row, &maker);
     break;
   default:
     make_convolution (&row, &maker);

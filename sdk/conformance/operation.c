@@ -223,6 +223,61 @@ multiply (Walk *self, guint summed)
   return (Result){ sum, bound_of_sum (self->operation, n, sizes) };
 }
 
+/* Maxima are exact; a product of K numbers is rounded K - 1 times. */
+static Result
+reduce (Walk *self, guint reduced)
+{
+  const TinyOperation *operation = self->operation;
+  const double u = conf_operation_get_roundoff ((TinyDType) operation->compute_dtype);
+  long double sum = 0, sizes = 0, product = 1, most = -INFINITY;
+  gint64 n = 0;
+  gboolean is_whole = TRUE;
+  do {
+    const long double x = get (self, TINY_ROLE_A);
+    is_whole = is_whole && x == rintl (x);
+    sum += x;
+    sizes += fabsl (x);
+    product *= x;
+    most = MAX (most, x);
+    n++;
+  } while (step (self, reduced));
+  if (operation->reduce == TINY_INSTR_MAX)
+    return (Result){ most, 0 };
+  if (operation->reduce == TINY_INSTR_MUL)
+    return (Result){ product, is_whole && fabsl (product) * u <= 1
+                                  ? 0
+                                  : bound_of_sum (operation, n, fabsl (product)) };
+  return (Result){ sum, is_whole && sizes * u <= 1 ? 0 : bound_of_sum (operation, n, sizes) };
+}
+
+/* Each power is off by what the rounding of its exponent, of x · scale and of the distance from the maximum, makes of it, and by 3 units
+ * of EXP2 (bounds.def); the sum of K powers is off by as much and K units more, and its reciprocal by 2.5. What is below the
+ * least normal number may be lost. */
+static Result
+divide_powers (Walk *self)
+{
+  const TinyOperation *operation = self->operation;
+  const double u = conf_operation_get_roundoff ((TinyDType) operation->compute_dtype);
+  const long double scale = operation->scale, own = get (self, TINY_ROLE_A) * scale;
+  const gint64 at = self->at[TINY_SOFTMAX_AXIS], n = operation->extents[TINY_SOFTMAX_AXIS];
+  long double sum = 0, most = -INFINITY, largest = 0;
+  for (gint64 pass = 0; pass < 2; pass++)
+    for (gint64 k = 0; k < n; k++) {
+      self->at[TINY_SOFTMAX_AXIS] = k;
+      const long double x = get (self, TINY_ROLE_A) * scale;
+      most = pass == 0 ? MAX (most, x) : most;
+      largest = MAX (largest, fabsl (x));
+      sum += pass == 0 ? 0 : expl (x - most);
+    }
+  self->at[TINY_SOFTMAX_AXIS] = at;
+  const long double value = expl (own - most) / sum;
+  /* Exponents: two roundings of x · scale, one of the distance, two of its way to base 2. */
+  const long double each = u * (4 * largest + 6 * largest + 6);
+  const long double relative = 2 * each + bound_of_sum (operation, n, 1) + 8 * u;
+  return (Result){ value, relative / (1 - MIN (relative, 0.5L)) * value
+                              + conf_least_normal ((TinyDType) operation->compute_dtype) };
+}
+
 /* An activation f, the most that it stretches an error, and how far off it is itself: it is made of at most three
  * EXP2 or RECIP, each off by 3 units of its result (bounds.def), and of about as many products and sums, all of numbers no larger than
  * 2 or the result's: 16 units cover them. */
@@ -287,6 +342,11 @@ compute (Walk *self)
   case TINY_OPERATION_CONVOLUTION:
     r = multiply (self, 1u << TINY_CONVOLUTION_IN_CHANNEL | 7u << TINY_CONVOLUTION_WINDOW);
     break;
+  case TINY_OPERATION_REDUCTION:
+    r = reduce (self, 15u << TINY_REDUCTION_REDUCED);
+    break;
+  case TINY_OPERATION_SOFTMAX:
+    return divide_powers (self);
   default:
     return r;
   }
@@ -301,6 +361,10 @@ find_outer (const TinyOperation *operation)
   switch (operation->kind) {
   case TINY_OPERATION_MATMUL:
     return ALL & ~(1u << TINY_MATMUL_K);
+  case TINY_OPERATION_REDUCTION:
+    return ALL & ~(15u << TINY_REDUCTION_REDUCED);
+  case TINY_OPERATION_SOFTMAX:
+    return ALL;
   default:
     return ALL & ~(1u << TINY_CONVOLUTION_IN_CHANNEL | 7u << TINY_CONVOLUTION_WINDOW);
   }

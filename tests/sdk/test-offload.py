@@ -22,6 +22,12 @@ MATMUL = """%0 = param.f32{slot=0, shape=[8, 9, 1], device="UNITS"}
 %2 = mul.f32(expand.f32{shape=[8, 9, 4]}(%0), expand.f32{shape=[8, 9, 4]}(%1))
 sink(reduce.f32{op=add, axes=[1]}(%2))
 """
+SOFTMAX = """%0 = param.f32{slot=0, shape=[512, 64], device="UNITS"}
+%1 = expand.f32{shape=[512, 64]}(reduce.f32{op=max, axes=[1]}(%0))
+%2 = exp2.f32(mul.f32(sub.f32(%0, %1), 1.4426950408889634))
+%3 = recip.f32(reduce.f32{op=add, axes=[1]}(%2))
+sink(mul.f32(%2, expand.f32{shape=[512, 64]}(%3)))
+"""
 installed = {}
 
 
@@ -177,6 +183,16 @@ def explains(box):
     data = small_data.write(box, small_data.made(160, 140))
     text = box.run("explain", "fashion-mnist", "--data", data, "--dev", "UNITS", TINY_NO_CLAIM=1, **here.env).good().out
     check(text.count(", on CPU") >= 60 and "a unit computes" not in text, text)
+
+
+@test("a softmax, which is three kernels' worth of reductions, is one operation")
+def softmax(box):
+    here = installation()
+    path = box.write("s.tir", SOFTMAX)
+    text = box.run("explain", path, "--dev", "UNITS", **here.env).good().out
+    for part in ("a unit computes softmax", "kept0 512 axis 64", "rows of 64 in one pass"):
+        check(part in text, f"“{part}” in\n{text}")
+    check("on CPU" not in text, text)
 
 
 @test("TINY_NO_CLAIM=1 leaves all to the processor")

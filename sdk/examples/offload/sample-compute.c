@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * sample-compute.c: a made-up unit that multiplies matrices in tiles, and what it takes on.
+ * sample-compute.c: a made-up unit that multiplies matrices in tiles, another one for softmax, and what they take on.
  *
  * A convolution is a product of matrices as well: its rows are output positions, its columns output channels, and
  * what is summed are input channels and places in the window. So both kinds are four lists of axes, and one loop over tiles. In
  * hardware load_tile() would be a DMA engine and multiply_tiles() the unit. */
+#include <math.h>
+
 #include "sample.h"
 
 enum { TILE = 16 };
@@ -60,12 +62,28 @@ decline (TinyClaim *out, const char *why)
   snprintf (out->reason, sizeof out->reason, "%s", why);
 }
 
+static const int softmax_rows[] = { 0, 1, 2, 3 };
+
+/* A row at a time: as if it began in 1 us and did 16 elements in a nanosecond. */
+static void
+claim_softmax (const TinyOperation *operation, TinyClaim *out)
+{
+  const int64_t n = operation->extents[TINY_SOFTMAX_AXIS];
+  if (n < TILE) {
+    decline (out, "its rows are too short to fill the pipeline");
+    return;
+  }
+  out->verdict = TINY_CLAIM_ACCEPTED;
+  out->cost_ns = 1000 + (uint64_t) (count (operation, softmax_rows) * n) / 16;
+  snprintf (out->reason, sizeof out->reason, "rows of %lld in one pass", (long long) n);
+}
+
 void
 sample_claim (const TinyOperation *operation, TinyClaim *out)
 {
   const Axes *axes = find_axes (operation);
-  if (axes == NULL) {
-    decline (out, "the unit multiplies matrices and convolves, nothing else");
+  if (axes == NULL && operation->kind != TINY_OPERATION_SOFTMAX) {
+    decline (out, "the units multiply matrices, convolve and compute softmax, nothing else");
     return;
   }
   for (uint32_t i = 0; i < operation->n_operands; i++)
@@ -77,6 +95,10 @@ sample_claim (const TinyOperation *operation, TinyClaim *out)
   if (operation->compute_dtype != TINY_DTYPE_F32
       || operation->activation > TINY_ACTIVATION_RELU) {
     decline (out, "its output stage has a scale, a bias and relu, in f32");
+    return;
+  }
+  if (axes == NULL) {
+    claim_softmax (operation, out);
     return;
   }
   const int64_t rows = count (operation, axes->rows),
@@ -247,10 +269,39 @@ store_tile (const Run *run, int64_t row, int64_t column, float sums[TILE][TILE])
     }
 }
 
+/* ---- softmax: of a row the largest, the sum of powers, and each power's part of it ---- */
+static void
+run_softmax (const TinyOperation *operation, void *const *memory)
+{
+  const TinyOperandView *input = find_operand (operation, TINY_ROLE_A),
+                        *output = &operation->operands[0];
+  const int64_t n = operation->extents[TINY_SOFTMAX_AXIS],
+                in_step = input->strides[TINY_SOFTMAX_AXIS],
+                out_step = output->strides[TINY_SOFTMAX_AXIS];
+  for (int64_t row = 0; row < count (operation, softmax_rows); row++) {
+    const float *x = (const float *) memory[input->buffer] + input->offset
+                     + find_step (operation, input, softmax_rows, row).offset;
+    float *y = (float *) memory[output->buffer] + output->offset
+               + find_step (operation, output, softmax_rows, row).offset;
+    const float scale = (float) operation->scale;
+    float largest = -HUGE_VALF, sum = 0;
+    for (int64_t i = 0; i < n; i++)
+      largest = fmaxf (largest, x[i * in_step] * scale);
+    for (int64_t i = 0; i < n; i++)
+      sum += y[i * out_step] = expf (x[i * in_step] * scale - largest);
+    for (int64_t i = 0; i < n; i++)
+      y[i * out_step] /= sum;
+  }
+}
+
 void
 sample_run (const TinyOperation *operation, void *const *memory)
 {
   const Axes *axes = find_axes (operation);
+  if (axes == NULL) {
+    run_softmax (operation, memory);
+    return;
+  }
   const int64_t n_outer = count (operation, axes->outer);
   float a[TILE][TILE], b[TILE][TILE], sums[TILE][TILE];
   Run run = { operation,

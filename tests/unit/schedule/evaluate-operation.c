@@ -156,12 +156,44 @@ multiply (Run *run, guint summed)
 }
 
 static Element
+reduce (Run *run, guint reduced)
+{
+  const TinyOp op = run->operation->reduce == TINY_INSTR_ADD   ? TINY_OP_ADD
+                    : run->operation->reduce == TINY_INSTR_MUL ? TINY_OP_MUL
+                                                               : TINY_OP_MAX;
+  g_assert_true (op != TINY_OP_MAX || run->operation->reduce == TINY_INSTR_MAX);
+  Element result = element_get_identity (op, run->operation->compute_dtype);
+  for (gint64 k = 0; k < count_positions (run->operation, reduced); k++) {
+    set_position (run, reduced, k);
+    result = combine (run, op, result, get (run, TINY_ROLE_A));
+  }
+  return result;
+}
+
+/* Of the element that the axes are at, along @axis. */
+static Element
+get_softmax (Run *run, guint axis)
+{
+  const double scale = run->operation->scale, own = get (run, TINY_ROLE_A).f * scale;
+  double sum = 0;
+  Run other = *run;
+  for (gint64 k = 0; k < count_positions (run->operation, axis); k++) {
+    set_position (&other, axis, k);
+    sum += exp (get (&other, TINY_ROLE_A).f * scale - own);
+  }
+  return convert ((Element){ .f = 1 / sum }, run->operation->compute_dtype,
+                  run->operation->operands[0].dtype);
+}
+
+static Element
 compute (Run *run, guint inner)
 {
   switch (run->operation->kind) {
   case TINY_OPERATION_MATMUL:
   case TINY_OPERATION_CONVOLUTION:
     return multiply (run, inner);
+  case TINY_OPERATION_REDUCTION:
+    return reduce (run, inner);
   default:
     g_assert_not_reached ();
   }
@@ -174,6 +206,8 @@ evaluate_operation (const TinyOperation *operation, Array *const *slots)
     [TINY_OPERATION_MATMUL] = 1u << TINY_MATMUL_K,
     [TINY_OPERATION_CONVOLUTION]
     = 1u << TINY_CONVOLUTION_IN_CHANNEL | 7u << TINY_CONVOLUTION_WINDOW,
+    [TINY_OPERATION_REDUCTION] = 15u << TINY_REDUCTION_REDUCED,
+    [TINY_OPERATION_SOFTMAX] = 0,
   };
   const TinyOperandView *output = &operation->operands[0];
   g_assert_cmpuint (operation->struct_size, ==, sizeof *operation);
@@ -190,7 +224,9 @@ evaluate_operation (const TinyOperation *operation, Array *const *slots)
   for (gint64 k = 0; k < n; k++) {
     set_position (&run, inner, 0);
     set_position (&run, all & ~inner, k);
-    Element result = finish (&run, compute (&run, inner));
+    Element result = operation->kind == TINY_OPERATION_SOFTMAX
+                         ? get_softmax (&run, 1u << TINY_SOFTMAX_AXIS)
+                         : finish (&run, compute (&run, inner));
     set_position (&run, inner, 0);
     gint64 at = find_place (&run, output);
     g_assert_false (is_written[at]);
