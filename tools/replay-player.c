@@ -167,14 +167,16 @@ replay_compare_status (const Step *step, TinyStatus status, const TinyPluginErro
 
 /* ---- devices ---- */
 
-/* The first frame of that kind behind @offset. */
+/* The first frame of that kind behind the step's whose first field is @first, or anything for 0. */
 static gboolean
-find_after (const TinyRecord *record, guint64 offset, TinyRecordKind kind, TinyRecordFrame *out)
+find_after (const Step *step, TinyRecordKind kind, guint64 first, TinyRecordFrame *out)
 {
+  const TinyRecord *record = step->self->options->record;
   const guint n = tiny_record_get_n_frames (record);
   for (guint i = 0; i < n; i++) {
     tiny_record_get_frame (record, i, out);
-    if (out->kind == kind && out->offset > offset)
+    if (out->kind == kind && out->offset > step->frame->offset
+        && (first == 0 || out->fields[0].number == first))
       return TRUE;
   }
   return FALSE;
@@ -206,8 +208,7 @@ name_device (const Step *step, const Maker *maker, guint index)
 {
   TinyRecordFrame target;
   const char *renderer = "", *arch = "";
-  if (find_after (step->self->options->record, step->frame->offset, TINY_RECORD_TARGET,
-                  &target)) {
+  if (find_after (step, TINY_RECORD_TARGET, 0, &target)) {
     const Maker *code = replay_look_up (step->self->makers, target.fields[0].number);
     renderer = code == NULL || g_str_equal (code->name, maker->name) ? target.fields[1].bytes
                                                                      : code->name;
@@ -225,13 +226,12 @@ open_device (const Step *step, const Maker *maker, guint index, GError **error)
   return tiny_registry_open (tiny_registry_get_default (), given != NULL ? given : name, error);
 }
 
-/* The architecture that the record's programs are for. */
+/* The architecture that the record's programs on this device are for, "" where there are none. */
 static const char *
 find_arch (const Step *step)
 {
   TinyRecordFrame load;
-  return find_after (step->self->options->record, step->frame->offset, TINY_RECORD_PROGRAM_LOAD,
-                     &load)
+  return find_after (step, TINY_RECORD_PROGRAM_LOAD, step->frame->call, &load)
              ? load.fields[2].bytes
              : "";
 }
@@ -355,6 +355,8 @@ step_compile (const Step *step)
   TinyRecordFrame result;
   if (player == NULL)
     return replay_fail (step, "no device is open that would compile it");
+  if (player->is_foreign && step->frame->fields[8].number == 0)
+    return TRUE; /* it matters only if it is loaded: a search compiles much that is not */
   tiny_plugin_error_init (&plugin_error);
   GError *error = NULL;
   ReplayCode *code = replay_code_make (self->options, player->device, player->is_foreign,
@@ -395,7 +397,9 @@ fill_args (const Step *step, const Player *player, const ReplayCode *code, TinyP
     code = NULL;
   if (code == NULL && player->is_foreign)
     return replay_fail (
-        step, "the record has only a binary of this program, not what it was made of");
+        step,
+        "the record has no IR of this program, of which one for this device could be made: it "
+        "is an operation that was claimed, or a trial of a search");
   if (code == NULL) {
     if (!tiny_record_get_data (step->self->options->record, fields[3].number, &data, &size,
                                step->error))

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -87,7 +88,7 @@ has_room (gsize n_bytes)
   record_put_number (file.payload, sizeof reason);
   g_byte_array_append (file.payload, (const guint8 *) reason, sizeof reason);
   g_byte_array_set_size (file.payload, (file.payload->len + 7u) & ~7u);
-  append (TINY_RECORD_STOPPED, 0, file.payload);
+  append (TINY_RECORD_STOPPED, ++file.n_calls, file.payload);
   if (g_atomic_int_get (&file.is_on))
     stop (reason);
   return FALSE;
@@ -307,7 +308,7 @@ tiny_record_is_on (void)
 {
   static gsize is_started;
   if (g_once_init_enter (&is_started)) {
-    const char *pattern = tiny_env_get_text (TINY_ENV_RECORD);
+    const char *pattern = getauxval (AT_SECURE) ? NULL : tiny_env_get_text (TINY_ENV_RECORD);
     if (pattern != NULL && pattern[0] != 0)
       start (pattern);
     g_once_init_leave (&is_started, 1);

@@ -29,7 +29,7 @@ struct TinyRecord {
   GMappedFile *map;
   const guint8 *bytes;
   gsize size;
-  guint64 cut;
+  guint64 cut, last_call;
   GArray *frames;      /* guint64: offsets */
   GHashTable *results; /* of pairs: a call, and the offset of its result */
   GArray *blocks;      /* Block, by number - 1 */
@@ -186,6 +186,9 @@ add_frame (TinyRecord *self, const TinyRecordFrame *frame, GError **error)
                  frame->kind != TINY_RECORD_HEAD
                      ? "a record begins with a frame that says of what"
                      : "it was made by another version, whose format this one does not know");
+  if (frame->kind != TINY_RECORD_RESULT && frame->call <= self->last_call)
+    return fail (self, frame->offset, error, "a call has a number out of order");
+  self->last_call = MAX (self->last_call, frame->call);
   if (frame->kind == TINY_RECORD_DATA) {
     const Block block = { fields[2].bytes, fields[2].n_bytes, fields[1].bytes };
     if (fields[0].number != self->blocks->len + 1)
