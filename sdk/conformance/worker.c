@@ -242,8 +242,12 @@ conf_worker_wait (ConfWorker *self, gint64 timeout_us)
 {
   gint64 end_us = g_get_monotonic_time () + timeout_us;
   for (;;) {
-    conf_worker_read (self);
     JsonNode *answer = conf_worker_take (self);
+    if (answer
+        == NULL) { /* only then: reading moves what was received to the front, thousands of lines of a list */
+      conf_worker_read (self);
+      answer = conf_worker_take (self);
+    }
     if (answer != NULL || self->end != CONF_END_NONE)
       return answer;
     gint64 left_us = end_us - g_get_monotonic_time ();
