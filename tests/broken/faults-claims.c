@@ -197,7 +197,7 @@ info_changes (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *er
   return TINY_STATUS_OK;
 }
 
-#define CASES              "claims/*|exec/*|hygiene/*|lifecycle/*"
+#define CASES              "declared/*|claims/*|exec/*|hygiene/*|lifecycle/*"
 #define SAYS(function)     .renderer = { .target = function }, .cases = CASES
 #define COMPILES(function) .renderer = { .compile = function }, .cases = CASES
 #define TELLS(function)    .device = { .info = function }, .cases = CASES

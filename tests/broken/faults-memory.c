@@ -350,7 +350,7 @@ MAP (map_once)
   return inside.device->map (device, buffer, out, error);
 }
 
-#define CASES       "memory/*"
+#define CASES       "memory/*|limits/*"
 #define DEVICE(...) .device = { __VA_ARGS__ }, .cases = CASES
 
 static const Fault rows[] = {

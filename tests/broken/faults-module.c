@@ -352,7 +352,7 @@ renderer_reserved (TinyPluginModule *module, TinyRenderer *renderer)
   broken_note ();
 }
 
-#define CASES             "lifecycle/*|hygiene/*|skew/*"
+#define CASES             "declared/*|tables/*|lifecycle/*|hygiene/*|skew/*"
 #define MODULE(...)       .module = { __VA_ARGS__ }, .cases = CASES
 #define CHANGES(function) .change = function, .cases = CASES
 static const Fault rows[] = {
