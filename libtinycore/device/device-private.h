@@ -24,7 +24,8 @@ struct _TinyDevice {
       *transfers; /* of copies to and from the host, which need not wait for kernels; made when
                            it is first wanted; @queue where the device has no other */
   GMutex transfers_lock;
-  GMutex units_lock; /* while a part of one of the memory's units is exchanged */
+  GMutex
+      memory_lock; /* while a part of one of its units is exchanged, or a block is imported beside */
   TinyPool *pool;
   TinyDevice *runner; /* of kernels, on this device's memory; NULL: it runs them itself */
   gint lost;

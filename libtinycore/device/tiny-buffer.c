@@ -185,9 +185,9 @@ tiny_buffer_get_handle_on (TinyBuffer *self, TinyDevice *device, GError **error)
   TinyBlock *block = get_block (self);
   if (device == self->device)
     return block->handle;
-  g_mutex_lock (&ensure_lock);
+  g_mutex_lock (&self->device->memory_lock);
   const gboolean good = block->beside != NULL || import_beside (device, block, error);
-  g_mutex_unlock (&ensure_lock);
+  g_mutex_unlock (&self->device->memory_lock);
   return good ? block->beside : NULL;
 }
 
@@ -340,13 +340,13 @@ move_part (TinyBuffer *self,
       memcpy (host, bytes + skip, n);
     return good;
   }
-  g_mutex_lock (&self->device->units_lock);
+  g_mutex_lock (&self->device->memory_lock);
   gboolean good = move (self, TINY_COMMAND_DOWNLOAD, offset - skip, bytes, unit, error);
   if (good) {
     memcpy (bytes + skip, host, n);
     good = move (self, type, offset - skip, bytes, unit, error);
   }
-  g_mutex_unlock (&self->device->units_lock);
+  g_mutex_unlock (&self->device->memory_lock);
   return good;
 }
 

@@ -230,7 +230,7 @@ tiny_device_finalize (GObject *object)
     g_clear_object (&self->transfers);
   g_clear_object (&self->queue);
   g_mutex_clear (&self->transfers_lock);
-  g_mutex_clear (&self->units_lock);
+  g_mutex_clear (&self->memory_lock);
   if (self->table.close != NULL && !tiny_device_is_abandoned (self))
     self->table.close (self->handle);
   g_clear_object (&self->runner);
@@ -286,7 +286,7 @@ static void
 tiny_device_init (TinyDevice *self)
 {
   g_mutex_init (&self->transfers_lock);
-  g_mutex_init (&self->units_lock);
+  g_mutex_init (&self->memory_lock);
 }
 
 /* ---- what it is ---- */

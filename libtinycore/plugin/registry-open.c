@@ -358,7 +358,9 @@ open_target (TinyRegistry *self,
     gpointer device = want == TINY_WANT_NAME ? (gpointer) make_name (&choice, index)
                                              : open_index (self, &choice, index, error);
     if (device == NULL) {
+      g_mutex_unlock (&self->lock); /* closing runs the plugin */
       g_ptr_array_set_size (out, (gint) before);
+      g_mutex_lock (&self->lock);
       return FALSE;
     }
     g_ptr_array_add (out, device);

@@ -4,6 +4,7 @@
 import json
 import os
 import subprocess
+import time
 
 from e2e import check, main, note, test
 
@@ -142,6 +143,10 @@ def libraries(box):
         os.chmod(program, 0o755)
         bad(findings(box, path, PATH=box.path(tool)), "needs", f"libgone2.so.1, of the package {package}")
     bad(findings(box, path, PATH=box.path("nothing")), "needs", "not there: libgone2.so.1")
+    os.chmod(box.write("slow/dpkg-query", "#!/bin/sh\nexec /bin/sleep 60\n"), 0o755)
+    start = time.monotonic()
+    bad(findings(box, path, PATH=box.path("slow")), "needs", "not there: libgone2.so.1")
+    check(time.monotonic() - start < 30, "an answer is waited for for a second")
     with open(compile_c(box, "p/tiny-good.so"), "rb") as file:
         data = file.read()
     at = data.index(b"\0GLIBC_2.") + 1

@@ -48,17 +48,23 @@ def eager_steps(box):
     check(result["rss_peak_bytes"] <= 1.5 * result["live_bytes"] + ROOM, result)
 
 
-@test("plugins: start-up with 50 manifests, probing one, the core's part of a submit")
+@test("plugins: start-up with 50 manifests, probing one, the core's part of a submit, a submit to another process")
 def plugins(box):
     need_plain()
     folder = box.folder("plugins.d")
-    result, _ = run(box, DISCOVERY, folder, REF_PLUGIN)
-    note(f"{result} (bars 3, 0.5 and 10 ms, 200 ns)")
-    # Medians; a busy machine may be some times as slow. What a start-up asks of the system is counted as well.
-    check(result["start_up_cold_ms"] <= 50 and result["start_up_warm_ms"] <= 5 and result["probe_ms"] <= 80, result)
-    check(result["parsed_cold"] == result["manifests"] and result["parsed_warm"] == 0, result)
-    check(result["start_up_warm_ms"] <= result["start_up_cold_ms"] / 2, result)
-    check(result["submit_overhead_ns"] <= 800, result)
+    bars = {"start_up_cold_ms": 3, "start_up_warm_ms": 0.5, "probe_ms": 10, "submit_overhead_ns": 200, "submit_worker_us": 15}
+    best = {}
+    # A busy machine may be some times as slow for a while, and is measured again; what a start-up asks of the system is counted as well.
+    for attempt in range(12):
+        result, _ = run(box, DISCOVERY, box.folder(f"plugins.d/{attempt}"), REF_PLUGIN)
+        best = {name: min(result[name], best.get(name, result[name])) for name in bars}
+        check(result["parsed_cold"] == result["manifests"] and result["parsed_warm"] == 0, result)
+        if all(best[name] <= bar for name, bar in bars.items()):
+            break
+        time.sleep(attempt)
+    note(f"{best} in {attempt + 1} attempts (bars {bars})")
+    check(all(best[name] <= bar for name, bar in bars.items()), best)
+    folder = box.path("plugins.d", "0")
     strace = shutil.which("strace")
     if strace is None:
         raise Skip("there is no strace")

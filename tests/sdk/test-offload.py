@@ -14,7 +14,7 @@ import tempfile
 import e2e
 import small_data
 from prefix import Prefix
-from e2e import Skip, check, main, near, note, test
+from e2e import check, main, near, note, test
 
 TRAIN = ("train", "fashion-mnist", "--steps", 4, "--batch", 16, "--json", "--data")
 MATMUL = """%0 = param.f32{slot=0, shape=[8, 9, 1], device="UNITS"}
@@ -144,17 +144,23 @@ def learns(box):
 @test("in a process of its own it computes the same: where DEV= asks for that, and after a crash")
 def isolated(box):
     here = installation()
-    data = small_data.write(box, small_data.made(200, 48))
-    command = ("train", "fashion-mnist", "--steps", 2, "--batch", 16, "--json", "--data", data)
-    on_units = losses(box.run(*command, DEV="UNITS", **here.env))
-    asked = box.run(*command, DEV="ISOLATED+UNITS", **here.env)
-    check(losses(asked) == on_units, asked)
-    died = box.run(*command, DEV="UNITS", UNITS_CRASH=1, **here.env)
-    if died.status != -signal.SIGSEGV:
-        raise Skip(f"a crash is not one here: {died}")
-    after = box.run(*command, DEV="UNITS", **here.env)
-    check("runs in a process of its own now" in after.err, after)
-    check(losses(after) == on_units, after)
+    numbers = []
+
+    def bench(**env):
+        path = box.path(f"numbers-{len(numbers)}")
+        result = box.run("bench", "--runs", 1, "--output", path, "matmul:96", DEBUG=2, **{"DEV": "UNITS", **env, **here.env}).good()
+        check(re.search(r"^(ISOLATED\+)?UNITS +matmul", result.err, re.M), result)
+        with open(path, "rb") as file:
+            numbers.append(file.read())
+        return result
+
+    bench()
+    bench(DEV="ISOLATED+UNITS")
+    process = box.start("bench", "--runs", 1, "matmul:96", DEV="UNITS", UNITS_CRASH=1, **here.env)
+    said = process.communicate()[1]
+    check(process.returncode == -signal.SIGSEGV, said)
+    check("runs in a process of its own now" in bench().err, "no warning")
+    check(len(numbers[0]) >= 4 * 96 * 96 and len(set(numbers)) == 1, [len(each) for each in numbers])
     listed = box.run("devices", **here.env).good().out
     check(re.search(r"^UNITS +ready.*process of its own", listed, re.M | re.S), listed)
     box.run("devices", "--retry", **here.env).good()

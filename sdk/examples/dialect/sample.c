@@ -131,7 +131,6 @@ static const TinyDeviceTable device_table = { .struct_size = sizeof device_table
                                               .alloc = tiny_host_alloc,
                                               .free = tiny_host_free,
                                               .map = tiny_host_map,
-                                              .import_host = tiny_host_import,
                                               .submit = submit,
                                               .program_load = tiny_library_load,
                                               .program_unload = tiny_library_unload };

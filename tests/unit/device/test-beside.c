@@ -292,6 +292,31 @@ test_no_import (void)
   table.import_host = toy_import_host;
 }
 
+static TinyStatus
+import_nothing (TinyPluginDevice *device,
+                void *handle,
+                TinyPluginBuffer **out,
+                uint64_t *out_n_bytes,
+                TinyPluginError *error)
+{
+  *out_n_bytes = 16;
+  return TINY_STATUS_OK;
+}
+
+/* A driver's memory that was imported is there, whatever the plugin answers. */
+static void
+test_import (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyDevice) runner = NULL;
+  table.import = import_nothing;
+  g_autoptr (TinyDevice) device = open_beside (&runner, NULL);
+  table.import = NULL;
+  g_assert_null (tiny_buffer_new_import (device, &table, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_PLUGIN);
+  g_assert_nonnull (strstr (error->message, "import() gave no memory"));
+}
+
 static void
 test_claims (void)
 {
@@ -344,6 +369,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device/beside/memory", test_memory);
   g_test_add_func ("/device/beside/bad-memory", test_bad_memory);
   g_test_add_func ("/device/beside/no-import", test_no_import);
+  g_test_add_func ("/device/beside/import", test_import);
   g_test_add_func ("/device/beside/claims", test_claims);
   return g_test_run ();
 }
