@@ -99,10 +99,12 @@ gboolean tiny_backend_takes_any_renderer (TinyBackend *self);
 /* Its devices only compute what they claim; another backend runs the rest on their memory. */
 gboolean tiny_backend_runs_beside_host (TinyBackend *self);
 
-/* Opens a device, asks it what it is and closes it again, without renderer and memory. */
+/* Opens a device, asks it what it is and closes it again, without renderer and memory. @out_table, if not NULL, is
+ * its table, to be looked at: there is no device any more that its functions could be called with. */
 gboolean tiny_backend_try_device (TinyBackend *self,
                                   const char *id,
                                   TinyDeviceInfo *out_info,
+                                  TinyDeviceTable *out_table,
                                   GError **error);
 
 /* Looks for devices: an array of TinyCandidate (transfer full), possibly empty, or NULL. That there is none is an

@@ -201,6 +201,7 @@ gboolean
 tiny_backend_try_device (TinyBackend *self,
                          const char *id,
                          TinyDeviceInfo *out_info,
+                         TinyDeviceTable *out_table,
                          GError **error)
 {
   g_autoptr (TinyDevice) device = g_object_new (TINY_TYPE_DEVICE, NULL);
@@ -209,6 +210,8 @@ tiny_backend_try_device (TinyBackend *self,
   if (!open_handle (device, id, error) || !read_info (device, error))
     return FALSE;
   *out_info = device->info;
+  if (out_table != NULL)
+    *out_table = device->table;
   return TRUE;
 }
 

@@ -213,7 +213,7 @@ scan_device (TinyBackend *backend, const TinyCandidate *candidate)
   out->driver = CLEAN (candidate->driver);
   out->device_class = candidate->device_class;
   gint64 before = g_get_monotonic_time ();
-  gboolean good = tiny_backend_try_device (backend, candidate->id, &info, &error);
+  gboolean good = tiny_backend_try_device (backend, candidate->id, &info, NULL, &error);
   out->open_us = (guint) (g_get_monotonic_time () - before);
   if (!good) {
     keep_error (error, &out->code, &out->error);
