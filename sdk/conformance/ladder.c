@@ -164,7 +164,10 @@ follow (ConfWorker *worker, const ConfOptions *options)
       break;
     rung = (int) json_object_get_int_member (object, "rung");
   }
-  printf ("\nIt computes. Next: tinycore conformance %s\n", options->spec);
+  g_autofree char *manifest
+      = options->manifest ? g_strconcat ("--manifest ", options->manifest, " ", NULL) : NULL;
+  printf ("\nIt computes. Next: tinycore conformance %s%s\n", manifest ? manifest : "",
+          options->spec);
   return CONF_EXIT_PASSED;
 }
 
