@@ -99,58 +99,79 @@ check_case (JsonObject *object, GError **error)
                                "expectation.", expectation, G_N_ELEMENTS (expectation), error));
 }
 
+/* Numbers, whatever they are called. */
+static gboolean
+check_score_form (JsonObject *score, GError **error)
+{
+  g_autoptr (GList) names = json_object_get_members (score);
+  for (GList *at = names; at != NULL; at = at->next) {
+    const Member member = { at->data, G_TYPE_INT64, FALSE };
+    if (!check_members (score, "score.", &member, 1, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+static const Member of_whole[]
+    = { { "subject", G_TYPE_NONE, FALSE },     { "suite", G_TYPE_NONE, FALSE },
+        { "run", G_TYPE_NONE, FALSE },         { "score", G_TYPE_NONE, FALSE },
+        { "certified", G_TYPE_STRING, FALSE }, { "status", G_TYPE_INT64, FALSE },
+        { "cases", G_TYPE_INVALID, FALSE },    { "absent", G_TYPE_INVALID, FALSE },
+        { "worst", G_TYPE_INVALID, FALSE },    { "capabilities", G_TYPE_INVALID, TRUE } };
+static const Member of_subject[] = { { "spec", G_TYPE_STRING, FALSE },
+                                     { "sha256", G_TYPE_STRING, FALSE },
+                                     { "build_id", G_TYPE_STRING, FALSE } };
+static const Member of_suite[]
+    = { { "version", G_TYPE_STRING, FALSE }, { "build_id", G_TYPE_STRING, FALSE } };
+static const Member of_run[] = { { "level", G_TYPE_STRING, FALSE },
+                                 { "seed", G_TYPE_STRING, FALSE },
+                                 { "filters", G_TYPE_INVALID, FALSE },
+                                 { "complete", G_TYPE_BOOLEAN, FALSE } };
+static const Member of_absent[]
+    = { { "name", G_TYPE_STRING, FALSE }, { "reason", G_TYPE_STRING, FALSE } };
+static const Member of_case[]
+    = { { "name", G_TYPE_STRING, FALSE },   { "outcome", G_TYPE_STRING, FALSE },
+        { "level", G_TYPE_STRING, FALSE },  { "must", G_TYPE_BOOLEAN, FALSE },
+        { "stack", G_TYPE_STRING, TRUE },   { "messages", G_TYPE_INVALID, TRUE },
+        { "errors", G_TYPE_INVALID, TRUE }, { "expectation", G_TYPE_NONE, TRUE } };
+
+static gboolean
+check_run (JsonObject *object, GError **error)
+{
+  return check_members (object, "run.", of_run, G_N_ELEMENTS (of_run), error)
+         && check_word (object, "level", levels, error)
+         && check_array (object, "filters", NULL, 0, error);
+}
+
+static gboolean
+check_parts (JsonObject *certificate, GError **error)
+{
+  return check_members (certificate, "", of_whole, G_N_ELEMENTS (of_whole), error)
+         && check_score_form (json_object_get_object_member (certificate, "score"), error)
+         && check_members (json_object_get_object_member (certificate, "subject"), "subject.",
+                           of_subject, G_N_ELEMENTS (of_subject), error)
+         && check_members (json_object_get_object_member (certificate, "suite"), "suite.",
+                           of_suite, G_N_ELEMENTS (of_suite), error)
+         && check_run (json_object_get_object_member (certificate, "run"), error)
+         && check_array (certificate, "absent", of_absent, G_N_ELEMENTS (of_absent), error)
+         && check_array (certificate, "cases", of_case, G_N_ELEMENTS (of_case), error);
+}
+
 gboolean
 conf_certificate_check_form (JsonObject *certificate, GError **error)
 {
-  static const Member whole[]
-      = { { "format", G_TYPE_STRING, FALSE },      { "subject", G_TYPE_NONE, FALSE },
-          { "suite", G_TYPE_NONE, FALSE },         { "run", G_TYPE_NONE, FALSE },
-          { "score", G_TYPE_NONE, FALSE },         { "certified", G_TYPE_STRING, FALSE },
-          { "status", G_TYPE_INT64, FALSE },       { "cases", G_TYPE_INVALID, FALSE },
-          { "absent", G_TYPE_INVALID, FALSE },     { "worst", G_TYPE_INVALID, FALSE },
-          { "capabilities", G_TYPE_INVALID, TRUE } };
-  static const Member subject[] = { { "spec", G_TYPE_STRING, FALSE },
-                                    { "sha256", G_TYPE_STRING, FALSE },
-                                    { "build_id", G_TYPE_STRING, FALSE } };
-  static const Member suite[]
-      = { { "version", G_TYPE_STRING, FALSE }, { "build_id", G_TYPE_STRING, FALSE } };
-  static const Member run[] = { { "level", G_TYPE_STRING, FALSE },
-                                { "seed", G_TYPE_STRING, FALSE },
-                                { "filters", G_TYPE_INVALID, FALSE },
-                                { "complete", G_TYPE_BOOLEAN, FALSE } };
-  static const Member absent[]
-      = { { "name", G_TYPE_STRING, FALSE }, { "reason", G_TYPE_STRING, FALSE } };
-  static const Member cases[]
-      = { { "name", G_TYPE_STRING, FALSE },   { "outcome", G_TYPE_STRING, FALSE },
-          { "level", G_TYPE_STRING, FALSE },  { "must", G_TYPE_BOOLEAN, FALSE },
-          { "stack", G_TYPE_STRING, TRUE },   { "messages", G_TYPE_INVALID, TRUE },
-          { "errors", G_TYPE_INVALID, TRUE }, { "expectation", G_TYPE_NONE, TRUE } };
-  const struct {
-    const char *name, *where;
-    const Member *members;
-    guint n;
-  } parts[] = { { "subject", "subject.", subject, G_N_ELEMENTS (subject) },
-                { "suite", "suite.", suite, G_N_ELEMENTS (suite) },
-                { "run", "run.", run, G_N_ELEMENTS (run) } };
-  if (g_strcmp0 (text_of (certificate, "format"), CONF_FORMAT) != 0) {
+  static const Member format = { "format", G_TYPE_STRING, FALSE };
+  if (!check_members (certificate, "", &format, 1, error))
+    return FALSE;
+  if (!g_str_equal (text_of (certificate, "format"), CONF_FORMAT)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "its format is not “%s”", CONF_FORMAT);
     return FALSE;
   }
-  if (!check_members (certificate, "", whole, G_N_ELEMENTS (whole), error))
+  if (!check_parts (certificate, error))
     return FALSE;
-  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
-    if (!check_members (json_object_get_object_member (certificate, parts[i].name),
-                        parts[i].where, parts[i].members, parts[i].n, error))
-      return FALSE;
-  JsonObject *its_run = json_object_get_object_member (certificate, "run");
-  if (!check_word (its_run, "level", levels, error)
-      || !check_array (its_run, "filters", NULL, 0, error)
-      || !check_array (certificate, "absent", absent, G_N_ELEMENTS (absent), error)
-      || !check_array (certificate, "cases", cases, G_N_ELEMENTS (cases), error))
-    return FALSE;
-  JsonArray *all = conf_certificate_cases (certificate);
-  for (guint i = 0; i < json_array_get_length (all); i++)
-    if (!check_case (json_array_get_object_element (all, i), error)) {
+  JsonArray *cases = conf_certificate_cases (certificate);
+  for (guint i = 0; i < json_array_get_length (cases); i++)
+    if (!check_case (json_array_get_object_element (cases, i), error)) {
       g_prefix_error (error, "cases[%u].", i);
       return FALSE;
     }
