@@ -21,11 +21,13 @@ static TinyDevice *
 find_device (TinyBuild *self, const char *name)
 {
   g_autoptr (GError) error = NULL;
-  if (name == NULL)
+  const gboolean is_default = name == NULL;
+  if (is_default)
     name = tiny_runtime_get_default_device (&error);
   TinyDevice *device = name == NULL ? NULL : tiny_engine_get_device (name, &error);
   if (device == NULL && self->error == NULL) {
-    g_prefix_error (&error, "%s: ", self->name);
+    if (!is_default) /* else it is said of DEV, which no operation named */
+      g_prefix_error (&error, "%s: ", self->name);
     self->error = g_steal_pointer (&error);
   }
   return device;
