@@ -90,12 +90,13 @@ static const struct {
       "args->linear, a flat list of instructions. The binary comes from host->alloc() and "
       "becomes the core's. A "
       "compiler's log goes into the error's text with TINY_STATUS_COMPILE." },
-  [CONF_RUNG_PROGRAM] = { "program", "program_load() and program_unload()",
-                          "Loads a binary that compile() made, in this process or another one "
-                          "long ago: check it, and answer "
-                          "TINY_STATUS_CORRUPT to one that is damaged or foreign (tiny_blob_… "
-                          "in the kit). The data may be "
-                          "gone after the call." },
+  [CONF_RUNG_PROGRAM]
+  = { "program", "program_load() and program_unload()",
+      "Loads a binary that compile() made, in this process or another one "
+      "long ago: check it, and answer "
+      "TINY_STATUS_CORRUPT to one that is damaged or foreign (tiny_pack() and "
+      "tiny_unpack() in the kit). The data may be "
+      "gone after the call." },
   [CONF_RUNG_OP] = { "first op", "submit() of a DISPATCH",
                      "Runs the program over the grid: grid[0] * grid[1] * grid[2] work-groups, "
                      "each of the group that the program "

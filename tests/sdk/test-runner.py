@@ -6,6 +6,7 @@ Every way in which a plugin can go wrong while it is loaded, opened or used is o
 its stack; what is not there is 77, and a run in which nothing ran is no success."""
 import json
 import os
+import pathlib
 import re
 import shutil
 
@@ -122,6 +123,16 @@ def ladder(box):
         rungs = [line for line in out.splitlines() if line.endswith((" yes", " no")) and line[0] != " "]
         check(rungs[-1].split() == [*last.split(), "no"], f"{name}: {out}")
         check(all(word in out for word in [*words, "Its contract:"]), f"{name}: {out}")
+
+
+@test("what the ladder names is in the headers")
+def ladder_names(_box):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    texts = " ".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', (root / "sdk/conformance/ladder.c").read_text()))
+    headers = "".join(path.read_text() for path in (root / "libtinycore").glob("tiny-plugin*.h"))
+    named = set(re.findall(r"\b(?:tiny|TINY)_\w+", texts)) | set(re.findall(r"\bTiny[A-Z]\w+", texts))
+    missing = sorted(name for name in named if not re.search(rf"\b{name}\b", headers))
+    check(len(named) > 15 and not missing, missing)
 
 
 @test("the command says what is missing when the suite is not installed")
