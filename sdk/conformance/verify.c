@@ -189,18 +189,22 @@ check_names (Verify *self, const ConfRunning *running)
 }
 
 /* ---- running a part ---- */
-/* Keeps of running's cases a random part of those that the certificate has. */
+/* Keeps of running's cases a random part of those that have run for the certificate. */
 static void
 choose_part (Verify *self, ConfRunning *running, double part)
 {
   g_autoptr (GHashTable) chosen = g_hash_table_new (g_str_hash, g_str_equal);
-  guint n = json_array_get_length (self->cases);
-  guint n_wanted = MIN (n, MAX ((guint) (part * n), MIN_CASES));
-  for (guint i = 0; i < n; i++) { /* each of those that are left with the same chance */
+  g_autoptr (GPtrArray) ran = g_ptr_array_new ();
+  for (guint i = 0; i < json_array_get_length (self->cases); i++) {
     ConfReported it = conf_certificate_case (self->cases, i);
+    if (!g_str_equal (it.outcome, "not run"))
+      g_ptr_array_add (ran, (gpointer) it.name);
+  }
+  guint n_wanted = MIN (ran->len, MAX ((guint) (part * ran->len), MIN_CASES));
+  for (guint i = 0; i < ran->len; i++) { /* each of those that are left with the same chance */
     guint n_left = n_wanted - MIN (n_wanted, g_hash_table_size (chosen));
-    if (g_random_int_range (0, (gint32) (n - i)) < (gint32) n_left)
-      g_hash_table_add (chosen, (gpointer) it.name);
+    if (g_random_int_range (0, (gint32) (ran->len - i)) < (gint32) n_left)
+      g_hash_table_add (chosen, ran->pdata[i]);
   }
   for (guint i = running->planned->len; i-- > 0;)
     if (!g_hash_table_contains (chosen,

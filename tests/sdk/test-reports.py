@@ -227,7 +227,8 @@ def forged(box):
 def resume(box):
     """One case of the plugin hangs; the run is ended while it does."""
     argv = ("conformance", bad("submit-hang"), "--filter", "memory/size/1", "--filter", "memory/zero", "--jobs", "1")
-    process = box.start(*argv)
+    half = box.path("half.json")
+    process = box.start(*argv, "--json", half)
     journal = []
     for _ in range(200):
         journal = [path for path in box.files("cache") if path.endswith(".jsonl") and os.path.getsize(path) > 0]
@@ -238,6 +239,8 @@ def resume(box):
     process.send_signal(signal.SIGINT)
     result = box.finish(process, 30)
     check(result.status == BELOW and re.search("^  memory +1 of 2 +1 not run$", result.out, re.M), result)
+    out = conformance(box, "--verify", half, status=PASSED).out
+    check("holds: 1 of its 2 cases ran again" in out and "certifies nothing" in out, out)
     # Another run, of other cases or in another environment, neither ends that one nor takes its results.
     certificate(box, bad("submit-hang"), "--filter", "memory/zero", status=PASSED)
     found, _ = certificate(box, *argv[1:], "--resume", "--timeout-scale", "0.03", status=CRASHED, TINY_THREADS="1")
