@@ -105,6 +105,24 @@ rewrite_manifest (const TinyManifest *manifest, const char *path, GError **error
   return json_to_string (root, TRUE);
 }
 
+/* Where the manifest says, or beside it: the one that a build makes to be installed already says where the module
+ * will be. */
+static char *
+find_module (const TinyManifest *manifest, const char *path, GError **error)
+{
+  g_autofree char *folder = g_path_get_dirname (path);
+  g_autofree char *name = g_path_get_basename (manifest->module);
+  g_autofree char *beside = g_build_filename (folder, name, NULL);
+  if (g_file_test (manifest->module, G_FILE_TEST_IS_REGULAR))
+    return g_strdup (manifest->module);
+  if (g_file_test (beside, G_FILE_TEST_IS_REGULAR))
+    return g_steal_pointer (&beside);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_IO,
+               "the module of %s is neither %s nor %s: build it first", path, manifest->module,
+               beside);
+  return NULL;
+}
+
 static gboolean
 add_all (Writer *self,
          const TinyManifest *manifest,
@@ -117,8 +135,9 @@ add_all (Writer *self,
   g_autofree char *top = g_strconcat (lower, ".json", NULL);
   g_autofree char *beside = g_strconcat (lower, ".cert.json", NULL);
   g_autofree char *module = g_path_get_basename (manifest->module);
-  if (text == NULL || !add_bytes (self, top, text, strlen (text), error)
-      || !add_file (self, module, manifest->module, error)
+  g_autofree char *its_file = find_module (manifest, path, error);
+  if (its_file == NULL || text == NULL || !add_bytes (self, top, text, strlen (text), error)
+      || !add_file (self, module, its_file, error)
       || (certificate != NULL && !add_file (self, beside, certificate, error)))
     return FALSE;
   for (guint i = 0; i < manifest->exports->len; i++) {

@@ -188,7 +188,7 @@ make_plugin (const char *name, const char *kind, const char *folder, GError **er
   printf ("%s: a backend %s of kind %s that works as it stands. Next:\n\n"
           "  cd %s\n"
           "  meson setup build && ninja -C build\n"
-          "  meson test -C build                   # conformance, level core\n"
+          "  meson test -C build                   # conformance, level core: minutes\n"
           "  tinycore conformance --ladder --manifest build/uninstalled.json "
           "build/tiny-%s.so\n\n"
           "README.md there says what to replace, the guide (%s) how.\n"

@@ -75,19 +75,31 @@ add_ints (JsonBuilder *line, const char *name, const guint32 *values, guint n)
   json_builder_end_array (line);
 }
 
-typedef struct {
-  guint32 bit;
-  const char *name;
-} Flag;
-
+/* The flags of @of, "MODULE" or the like, as inspect-flags.def has them: TINY_MODULE_ANY_RENDERER is
+ * "any-renderer". A bit that is none of them is a number. */
 static void
-add_flags (JsonBuilder *line, const char *name, guint32 flags, const Flag *known, guint n)
+add_flags (JsonBuilder *line, const char *member, const char *of, guint32 flags)
 {
-  json_builder_set_member_name (line, name);
+  static const struct {
+    const char *of, *name;
+    guint32 bit;
+  } known[] = {
+#define TINY_INSPECT_FLAG(part, flag) { #part, #flag, TINY_##part##_##flag },
+#include "tools/inspect-flags.def"
+#undef TINY_INSPECT_FLAG
+  };
+  json_builder_set_member_name (line, member);
   json_builder_begin_array (line);
-  for (guint i = 0; i < n; i++)
-    if ((flags & known[i].bit) != 0)
-      json_builder_add_string_value (line, known[i].name);
+  for (guint i = 0; i < G_N_ELEMENTS (known); i++)
+    if (g_str_equal (known[i].of, of) && (flags & known[i].bit) != 0) {
+      g_autofree char *name = g_ascii_strdown (known[i].name, -1);
+      json_builder_add_string_value (line, g_strdelimit (name, "_", '-'));
+      flags &= ~known[i].bit;
+    }
+  if (flags != 0) {
+    g_autofree char *rest = g_strdup_printf ("0x%x", flags);
+    json_builder_add_string_value (line, rest);
+  }
   json_builder_end_array (line);
 }
 
@@ -169,12 +181,6 @@ add_ops (Inspection *self, JsonBuilder *line, const TinyTarget *target)
 static void
 add_target (Inspection *self, JsonBuilder *line, const TinyTarget *target)
 {
-  static const Flag flags[] = { { TINY_TARGET_MASKED, "masked" },
-                                { TINY_TARGET_GROUPS, "groups" },
-                                { TINY_TARGET_GRID_CHUNKS, "grid-chunks" },
-                                { TINY_TARGET_FLUSHES_SUBNORMALS, "flushes-subnormals" },
-                                { TINY_TARGET_UNALIGNED, "unaligned" },
-                                { TINY_TARGET_REASSOCIATES, "reassociates" } };
   const struct {
     const char *name;
     guint64 value;
@@ -185,10 +191,8 @@ add_target (Inspection *self, JsonBuilder *line, const TinyTarget *target)
                   { "max_params", target->max_params },
                   { "max_group_total", target->max_group_total },
                   { "local_bytes", target->local_bytes } };
-  const guint32 caches[] = { (guint32) target->cache_bytes[0], (guint32) target->cache_bytes[1],
-                             (guint32) MIN (target->cache_bytes[2], G_MAXUINT32) };
   add_text (line, "arch", target->arch);
-  add_flags (line, "flags", target->flags, flags, G_N_ELEMENTS (flags));
+  add_flags (line, "flags", "TARGET", target->flags);
   add_dtypes (line, "dtypes_storage", target->dtypes_storage);
   add_dtypes (line, "dtypes_compute", target->dtypes_compute);
   add_text (line, "index_dtype",
@@ -199,15 +203,25 @@ add_target (Inspection *self, JsonBuilder *line, const TinyTarget *target)
     add_int (line, numbers[i].name, numbers[i].value);
   add_ints (line, "max_grid", target->max_grid, 3);
   add_ints (line, "max_group", target->max_group, 3);
-  add_ints (line, "cache_bytes", caches, 3);
+  json_builder_set_member_name (line, "cache_bytes");
+  json_builder_begin_array (line);
+  for (guint i = 0; i < G_N_ELEMENTS (target->cache_bytes); i++)
+    json_builder_add_int_value (line, (gint64) MIN (target->cache_bytes[i], G_MAXINT64));
+  json_builder_end_array (line);
   add_ops (self, line, target);
 }
 
 /* ---- the parts ---- */
 static void
+add_boolean (JsonBuilder *line, const char *name, gboolean value)
+{
+  json_builder_set_member_name (line, name);
+  json_builder_add_boolean_value (line, value);
+}
+
+static void
 say_module (Inspection *self, gint64 took_us)
 {
-  static const Flag flags[] = { { TINY_MODULE_ANY_RENDERER, "any-renderer" } };
   const TinyPluginModule *module = tiny_backend_get_module (self->backend);
   JsonBuilder *line = begin ("module");
   add_text (line, "name", module->name);
@@ -218,14 +232,19 @@ say_module (Inspection *self, gint64 took_us)
   add_int (line, "abi_minor", module->abi_minor);
   add_int (line, "abi_minor_min", module->abi_minor_min);
   add_int (line, "struct_size", module->struct_size);
-  add_flags (line, "flags", module->flags, flags, G_N_ELEMENTS (flags));
-  json_builder_set_member_name (line, "fini");
-  json_builder_add_boolean_value (line, module->fini != NULL);
+  add_flags (line, "flags", "MODULE", module->flags);
+  add_boolean (line, "fini", module->fini != NULL);
   add_int (line, "load_us", (guint64) took_us);
   end (self, line);
 }
 
-/* @target NULL: it gives none, for the reason in @error. */
+static gboolean
+only_claims (const TinyRenderer *renderer)
+{
+  return (renderer->flags & TINY_RENDERER_CLAIMS_ONLY) != 0;
+}
+
+/* @target NULL: it has none, or gives none, for the reason in @error. */
 static void
 say_renderer (Inspection *self,
               const TinyRenderer *renderer,
@@ -235,69 +254,79 @@ say_renderer (Inspection *self,
   JsonBuilder *line = begin ("renderer");
   add_text (line, "name", renderer->name);
   add_text (line, "code_version", renderer->code_version);
-  add_text (line, "way", renderer->dialect ? "dialect" : "linear");
-  json_builder_set_member_name (line, "disassembles");
-  json_builder_add_boolean_value (line, renderer->disassemble != NULL);
+  add_text (line, "way",
+            only_claims (renderer) ? "claims"
+            : renderer->dialect    ? "dialect"
+                                   : "linear");
+  add_flags (line, "renderer_flags", "RENDERER", renderer->flags);
+  add_boolean (line, "claims", renderer->claim != NULL);
+  add_boolean (line, "disassembles", renderer->disassemble != NULL);
   if (target != NULL)
     add_target (self, line, target);
-  else
+  else if (error != NULL)
     add_text (line, "error", error->message);
   end (self, line);
 }
 
 static void
-add_device (JsonBuilder *line, TinyDevice *device)
+add_functions (JsonBuilder *line, const TinyDeviceTable *table)
 {
-  static const Flag flags[] = { { TINY_DEVICE_HOST_MEMORY, "host-memory" },
-                                { TINY_DEVICE_OVERLAPS, "overlaps" },
-                                { TINY_DEVICE_RUNS_NOTHING, "runs-nothing" } };
-  const TinyDeviceInfo *info = tiny_device_get_info (device);
-  const TinyDeviceTable *table = tiny_device_get_table (device);
-  const struct {
-    gboolean there;
-    const char *name;
-  } slots[] = { { table->queue_create != NULL, "queue_create" },
-                { table->map != NULL, "map" },
-                { table->import != NULL, "import" },
-                { table->context != NULL, "context" } };
+  json_builder_set_member_name (line, "functions");
+  json_builder_begin_array (line);
+#define TINY_DEVICE_CALL(name, ...)                                                            \
+  if (table->name != NULL)                                                                     \
+    json_builder_add_string_value (line, #name);
+#define TINY_DEVICE_VOID TINY_DEVICE_CALL
+#include "device/device-calls.def"
+#undef TINY_DEVICE_CALL
+#undef TINY_DEVICE_VOID
+  json_builder_end_array (line);
+}
+
+static void
+add_device (JsonBuilder *line, const TinyDeviceInfo *info, const TinyDeviceTable *table)
+{
   add_text (line, "title", info->name);
   add_text (line, "arch", info->arch);
-  add_flags (line, "flags", info->flags, flags, G_N_ELEMENTS (flags));
+  add_flags (line, "flags", "DEVICE", info->flags);
   add_int (line, "memory_bytes", info->memory_bytes);
   add_int (line, "max_buffer_bytes", info->max_buffer_bytes);
   add_int (line, "alignment", info->alignment);
   add_int (line, "n_threads", info->n_threads);
   add_int (line, "transfer_bytes", info->transfer_bytes);
-  json_builder_set_member_name (line, "optional");
-  json_builder_begin_array (line);
-  for (guint i = 0; i < G_N_ELEMENTS (slots); i++)
-    if (slots[i].there)
-      json_builder_add_string_value (line, slots[i].name);
-  json_builder_end_array (line);
+  add_functions (line, table);
 }
 
-/* Opens the device with its default renderer, or, where it has none, as it is. */
-static TinyDevice *
-open_device (Inspection *self, const TinyCandidate *candidate, GError **error)
+/* Opens it with its default renderer, which looks at the target too; or as it is, where it has none that makes
+ * kernels. */
+static gboolean
+open_device (Inspection *self,
+             const char *id,
+             TinyDeviceInfo *out_info,
+             TinyDeviceTable *out_table,
+             GError **error)
 {
-  const TinyDeviceOptions options
-      = { .name = tiny_backend_get_name (self->backend), .id = candidate->id };
-  return tiny_device_new (self->backend, &options, error);
+  const TinyDeviceOptions options = { .name = tiny_backend_get_name (self->backend), .id = id };
+  if (tiny_backend_get_module (self->backend)->n_renderers == 0
+      || tiny_backend_runs_beside_host (self->backend))
+    return tiny_backend_try_device (self->backend, id, out_info, out_table, error);
+  g_autoptr (TinyDevice) device = tiny_device_new (self->backend, &options, error);
+  if (device == NULL)
+    return FALSE;
+  *out_info = *tiny_device_get_info (device);
+  *out_table = *tiny_device_get_table (device);
+  return TRUE;
 }
 
 static void
 say_device (Inspection *self, const TinyCandidate *candidate)
 {
   g_autoptr (GError) error = NULL;
-  gint64 before = g_get_monotonic_time ();
   TinyDeviceInfo info;
+  TinyDeviceTable table;
+  gint64 before = g_get_monotonic_time ();
   say_calling (self, "open");
-  gboolean has_renderer = tiny_backend_get_module (self->backend)->n_renderers > 0;
-  g_autoptr (TinyDevice) device = has_renderer ? open_device (self, candidate, &error) : NULL;
-  gboolean good
-      = device != NULL
-        || (!has_renderer
-            && tiny_backend_try_device (self->backend, candidate->id, &info, NULL, &error));
+  gboolean good = open_device (self, candidate->id, &info, &table, &error);
   gint64 took_us = g_get_monotonic_time () - before;
   JsonBuilder *line = begin ("device");
   add_text (line, "id", candidate->id);
@@ -305,32 +334,36 @@ say_device (Inspection *self, const TinyCandidate *candidate)
   add_text (line, "driver", candidate->driver);
   add_text (line, "class", tiny_device_class_to_string (candidate->device_class));
   add_int (line, "open_us", (guint64) took_us);
-  if (device != NULL)
-    add_device (line, device);
-  else if (good)
-    add_text (line, "title", info.name);
+  if (good)
+    add_device (line, &info, &table);
   else
     add_text (line, "error", error->message);
   end (self, line);
 }
 
-/* The target that the first device gives it, else the one of no device. */
-static void
-inspect_renderer (Inspection *self, const TinyRenderer *renderer, const char *id)
+/* The target that the first device gives it, else the one of no device; none of one that only claims. */
+static TinyTarget *
+find_target (Inspection *self, const TinyRenderer *renderer, const char *id, GError **error)
 {
-  g_autoptr (GError) error = NULL;
   const TinyDeviceOptions options
       = { .name = tiny_backend_get_name (self->backend), .id = id, .renderer = renderer->name };
-  TinyTarget *target = NULL;
   g_autofree char *calling = g_strdup_printf ("target of renderer %.64s", renderer->name);
   say_calling (self, calling);
   g_autoptr (TinyDevice) device
       = id != NULL ? tiny_device_new (self->backend, &options, NULL) : NULL;
   TinyTarget own = { 0 };
   if (device != NULL)
-    target = g_memdup2 (tiny_device_get_target (device), sizeof *target);
-  else if (tiny_renderer_read_target (renderer, "", options.name, &own, &error))
-    target = g_memdup2 (&own, sizeof own);
+    return g_memdup2 (tiny_device_get_target (device), sizeof own);
+  return tiny_renderer_read_target (renderer, "", options.name, &own, error)
+             ? g_memdup2 (&own, sizeof own)
+             : NULL;
+}
+
+static void
+inspect_renderer (Inspection *self, const TinyRenderer *renderer, const char *id)
+{
+  g_autoptr (GError) error = NULL;
+  TinyTarget *target = only_claims (renderer) ? NULL : find_target (self, renderer, id, &error);
   say_renderer (self, renderer, target, error);
   g_ptr_array_add (self->targets, target);
 }

@@ -18,6 +18,7 @@
 #include "plugin/tiny-json.h"
 #include "plugin/tiny-registry.h"
 #include "plugin/tiny-scan.h"
+#include "sdk/conformance/verdict.h"
 
 #define RECORD "record.json"
 
@@ -203,6 +204,61 @@ check_abi (const char *module, const char *manifest, GPtrArray *notes, GError **
   return good;
 }
 
+/* The certificate of a bundle that has one (transfer full). */
+static JsonNode *
+read_certificate (const Bundle *bundle, GError **error)
+{
+  gsize size;
+  const char *name = bundle->certificate_name;
+  const char *text = g_bytes_get_data (g_hash_table_lookup (bundle->files, name), &size);
+  g_autoptr (GError) why = NULL;
+  g_autoptr (JsonNode) root = tiny_json_parse (text ? text : "", (gssize) size, error);
+  if (root == NULL)
+    g_prefix_error (error, "%s: ", name);
+  else if (!conf_certificate_check_form (json_node_get_object (root), &why))
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "%s is no certificate: tinycore conformance --json writes one (%s)", name,
+                 why->message);
+  else
+    return g_steal_pointer (&root);
+  return NULL;
+}
+
+/* What its cases say, whatever else it says: one of a run that failed is refused, and what certifies nothing is
+ * shown as that. Whether its cases come out so is not known before they are run again (--verify). */
+static gboolean
+judge_certificate (const char *name, JsonObject *certificate, GPtrArray *notes, GError **error)
+{
+  g_autoptr (GPtrArray) wrong = conf_certificate_contradictions (certificate);
+  const char *level = conf_certified_level (certificate);
+  gint64 failed = 0;
+  static const char *const failures[] = { "failed", "crashed", "hung" };
+  if (wrong->len > 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "its certificate %s was changed: %s",
+                 name, (const char *) wrong->pdata[0]);
+    return FALSE;
+  }
+  for (guint i = 0; i < G_N_ELEMENTS (failures); i++)
+    failed += conf_certificate_score (certificate, failures[i]);
+  if (failed > 0 && g_str_equal (level, "none")) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "its certificate %s is of a run that failed: %" G_GINT64_FORMAT
+                 " cases failed, and %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT
+                 " that must pass did",
+                 name, failed, conf_certificate_score (certificate, "passed"),
+                 conf_certificate_score (certificate, "must"));
+    return FALSE;
+  }
+  if (g_str_equal (level, "none"))
+    g_ptr_array_add (notes, g_strdup ("its certificate is of a part of the suite, or of a run "
+                                      "that did not end: it certifies nothing"));
+  else if (failed > 0)
+    g_ptr_array_add (notes, g_strdup_printf ("its certificate is of level %s; of what is above "
+                                             "that, %" G_GINT64_FORMAT " cases failed",
+                                             level, failed));
+  return TRUE;
+}
+
 /* A certificate is of one binary, which its subject names by its build-id. */
 static gboolean
 check_certificate (const Bundle *bundle, const char *module, GPtrArray *notes, GError **error)
@@ -211,36 +267,18 @@ check_certificate (const Bundle *bundle, const char *module, GPtrArray *notes, G
     g_ptr_array_add (notes, g_strdup ("it brings no certificate of conformance"));
     return TRUE;
   }
-  gsize size;
-  const char *text
-      = g_bytes_get_data (g_hash_table_lookup (bundle->files, bundle->certificate_name), &size);
-  g_autoptr (JsonNode) root = tiny_json_parse (text ? text : "", (gssize) size, error);
-  if (root == NULL) {
-    g_prefix_error (error, "%s: ", bundle->certificate_name);
+  g_autoptr (JsonNode) root = read_certificate (bundle, error);
+  g_autoptr (TinyElf) elf = root ? tiny_elf_open (module, error) : NULL;
+  if (elf == NULL)
     return FALSE;
-  }
-  g_autoptr (TinyElf) elf = tiny_elf_open (module, error);
-  g_autofree char *id = elf ? tiny_elf_read_build_id (elf) : NULL;
-  g_autoptr (GError) wrong = NULL;
   JsonObject *certificate = json_node_get_object (root);
-  const char *format = tiny_json_get_text (certificate, "format", &wrong);
-  JsonObject *subject = tiny_json_get_object (certificate, "subject", &wrong);
-  const char *its = tiny_json_get_text (subject, "build_id", &wrong);
-  const char *level = tiny_json_get_text (certificate, "certified", &wrong);
-  if (format == NULL || !g_str_has_prefix (format, "tinycore-conformance ")) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
-                 "%s is no certificate: tinycore conformance --json writes one",
-                 bundle->certificate_name);
-    return FALSE;
-  }
-  if (its != NULL && id != NULL && g_ascii_strcasecmp (its, id) == 0) {
-    if (level == NULL || g_str_equal (level, "none"))
-      g_ptr_array_add (notes, g_strdup ("its certificate is of a run that reached no level"));
-    return TRUE;
-  }
+  g_autofree char *id = tiny_elf_read_build_id (elf);
+  const char *its = conf_certificate_text (certificate, "subject", "build_id");
+  if (id != NULL && g_ascii_strcasecmp (its, id) == 0)
+    return judge_certificate (bundle->certificate_name, certificate, notes, error);
   g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
                "its certificate %s is for another binary: build-id %s, the module's is %s",
-               bundle->certificate_name, its ? its : "not said", id ? id : "none");
+               bundle->certificate_name, its[0] ? its : "not said", id ? id : "none");
   return FALSE;
 }
 

@@ -43,11 +43,7 @@ tiny_device_is_abandoned (TinyDevice *self)
  * is the same for all backends of that module. */
 GMutex *tiny_module_find_lock (gconstpointer key);
 
-/* module.scan() and module.open() under the module's lock. */
-TinyStatus tiny_backend_call_scan (TinyBackend *self,
-                                   TinyCandidate *out,
-                                   uint32_t *n,
-                                   TinyPluginError *plugin_error);
+/* module.open() under the module's lock. */
 TinyStatus tiny_backend_open_device (TinyBackend *self,
                                      const char *id,
                                      TinyPluginDevice **out,

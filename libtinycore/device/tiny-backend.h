@@ -105,12 +105,12 @@ gboolean tiny_backend_runs_beside_host (TinyBackend *self);
 /* Its functions are in another process. */
 gboolean tiny_backend_is_elsewhere (TinyBackend *self);
 
-/* Opens a device, asks it what it is and closes it again, without renderer and memory.
- * @out_imports_host: (optional): it takes memory of the host */
+/* Opens a device, asks it what it is and closes it again, without renderer and memory. @out_table, if not NULL, is
+ * its table, to be looked at: there is no device any more that its functions could be called with. */
 gboolean tiny_backend_try_device (TinyBackend *self,
                                   const char *id,
                                   TinyDeviceInfo *out_info,
-                                  gboolean *out_imports_host,
+                                  TinyDeviceTable *out_table,
                                   GError **error);
 
 /* The module's scan(), wherever that runs. */

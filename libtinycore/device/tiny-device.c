@@ -207,7 +207,7 @@ gboolean
 tiny_backend_try_device (TinyBackend *self,
                          const char *id,
                          TinyDeviceInfo *out_info,
-                         gboolean *out_imports_host,
+                         TinyDeviceTable *out_table,
                          GError **error)
 {
   g_autoptr (TinyDevice) device = g_object_new (TINY_TYPE_DEVICE, NULL);
@@ -216,8 +216,8 @@ tiny_backend_try_device (TinyBackend *self,
   if (!open_handle (device, id, error) || !read_info (device, error))
     return FALSE;
   *out_info = device->info;
-  if (out_imports_host != NULL)
-    *out_imports_host = device->table.import_host != NULL;
+  if (out_table != NULL)
+    *out_table = device->table;
   return TRUE;
 }
 

@@ -42,7 +42,7 @@ tiny_abi_join (const GPtrArray *names)
   const guint most = 8;
   GString *out = g_string_new (NULL);
   for (guint i = 0; i < names->len && i < most; i++)
-    g_string_append_printf (out, "%s%.96s", i ? ", " : "", (const char *) names->pdata[i]);
+    g_string_append_printf (out, "%s%.512s", i ? ", " : "", (const char *) names->pdata[i]);
   if (names->len > most)
     g_string_append_printf (out, " and %u more", names->len - most);
   return g_string_free (out, FALSE);

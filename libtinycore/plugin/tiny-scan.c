@@ -217,12 +217,12 @@ scan_device (TinyBackend *backend, const TinyCandidate *candidate, gboolean *imp
   TinyScanDevice *out = g_new0 (TinyScanDevice, 1);
   g_autoptr (GError) error = NULL;
   TinyDeviceInfo info;
-  gboolean imports = FALSE;
+  TinyDeviceTable table;
   out->id = CLEAN (candidate->id);
   out->driver = CLEAN (candidate->driver);
   out->device_class = candidate->device_class;
   gint64 before = g_get_monotonic_time ();
-  gboolean good = tiny_backend_try_device (backend, candidate->id, &info, &imports, &error);
+  gboolean good = tiny_backend_try_device (backend, candidate->id, &info, &table, &error);
   out->open_us = (guint) (g_get_monotonic_time () - before);
   if (!good) {
     keep_error (error, &out->code, &out->error);
@@ -233,7 +233,7 @@ scan_device (TinyBackend *backend, const TinyCandidate *candidate, gboolean *imp
   out->title = info.name[0] ? CLEAN (info.name) : CLEAN (candidate->name);
   out->arch = CLEAN (info.arch);
   out->memory_bytes = info.memory_bytes;
-  *imports_host = *imports_host && imports;
+  *imports_host = *imports_host && table.import_host != NULL;
   return out;
 }
 

@@ -21,6 +21,7 @@
 typedef struct {
   TinyDevice *device;
   GError *error;
+  gboolean is_default;
 } Opened;
 
 static void
@@ -34,8 +35,8 @@ G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Opened, opened_clear)
 static Opened
 open_device (const char *name)
 {
-  Opened out = { NULL };
-  if (name == NULL)
+  Opened out = { .is_default = name == NULL };
+  if (out.is_default)
     name = tiny_runtime_get_default_device (&out.error);
   out.device = name == NULL ? NULL : tiny_engine_get_device (name, &out.error);
   return out;
@@ -47,7 +48,8 @@ find_device (TinyBuild *self, const Opened *opened)
 {
   if (opened->device == NULL && self->error == NULL) {
     self->error = g_error_copy (opened->error);
-    g_prefix_error (&self->error, "%s: ", self->name);
+    if (!opened->is_default) /* else it is said of DEV, which no operation named */
+      g_prefix_error (&self->error, "%s: ", self->name);
   }
   return opened->device;
 }

@@ -19,15 +19,46 @@ struct ConfJournal {
   int fd;
 };
 
+static gint
+compare_texts (gconstpointer a, gconstpointer b)
+{
+  return strcmp (*(char *const *) a, *(char *const *) b);
+}
+
+/* The variables that tinycore and the plugin look at, sorted; those that say where files are kept are none. */
+static char *
+read_environment (const ConfRunning *running)
+{
+  char **all = running->setup.environment;
+  char *const *probed = running->wanted->manifest->probe_env;
+  g_autoptr (GPtrArray) rows = g_ptr_array_new ();
+  for (guint i = 0; all[i] != NULL; i++) {
+    g_autofree char *name = g_strndup (all[i], strcspn (all[i], "="));
+    if ((g_str_has_prefix (name, "TINY_") && !g_str_equal (name, "TINY_CACHE_DIR")
+         && !g_str_equal (name, "TINY_PLUGIN_FILES"))
+        || g_strv_contains ((const char *const *) probed, name))
+      g_ptr_array_add (rows, all[i]);
+  }
+  g_ptr_array_sort (rows, compare_texts);
+  g_ptr_array_add (rows, NULL);
+  return g_strjoinv ("\n", (char **) rows->pdata);
+}
+
 static char *
 make_path (const ConfRunning *running)
 {
   const char *wanted = tiny_env_get_text (TINY_ENV_CACHE_DIR);
   g_autofree char *subject = conf_file_digest (running->wanted->path);
   g_autofree char *suite = conf_file_digest (running->options->program);
-  g_autofree char *key
-      = g_strdup_printf ("%s %s %s %s %" G_GUINT64_FORMAT, running->wanted->path, subject,
-                         running->wanted->device, suite, running->options->seed);
+  g_autofree char *environment = read_environment (running);
+  g_autofree char *filters = running->options->filters
+                                 ? g_strjoinv ("\n", running->options->filters)
+                                 : g_strdup ("");
+  g_autofree char *key = g_strdup_printf (
+      "%s\n%s\n%s\n%s\n%s\n%s %" G_GUINT64_FORMAT "\n%s\n\n%s", running->wanted->path, subject,
+      running->wanted->device, conf_running_get_driver (running), suite,
+      conf_level_to_string (running->options->level), running->options->seed, filters,
+      environment);
   g_autofree char *digest = g_compute_checksum_for_string (G_CHECKSUM_SHA256, key, -1);
   g_autofree char *name = g_strdup_printf ("%.24s.jsonl", digest);
   return wanted ? g_build_filename (wanted, "conformance", name, NULL)

@@ -9,7 +9,8 @@ G_BEGIN_DECLS
 
 typedef struct ConfJournal ConfJournal;
 
-/* The journal of runs of this very file, device, seed and suite. With resume the results that it holds
+/* The journal of runs of this very file, device, driver, suite, level, seed, filters and environment, so that
+ * another run neither takes its results nor ends it. With resume the results that it holds
  * become those of @running's cases; without, it begins anew. Gives NULL, after a warning, where it cannot
  * be written: the run is only not to be resumed then. */
 ConfJournal *conf_journal_new (ConfRunning *running);

@@ -93,12 +93,13 @@ static const struct {
       "args->linear, a flat list of instructions. The binary comes from host->alloc() and "
       "becomes the core's. A "
       "compiler's log goes into the error's text with TINY_STATUS_COMPILE." },
-  [CONF_RUNG_PROGRAM] = { "program", "program_load() and program_unload()",
-                          "Loads a binary that compile() made, in this process or another one "
-                          "long ago: check it, and answer "
-                          "TINY_STATUS_CORRUPT to one that is damaged or foreign (tiny_blob_… "
-                          "in the kit). The data may be "
-                          "gone after the call." },
+  [CONF_RUNG_PROGRAM]
+  = { "program", "program_load() and program_unload()",
+      "Loads a binary that compile() made, in this process or another one "
+      "long ago: check it, and answer "
+      "TINY_STATUS_CORRUPT to one that is damaged or foreign (tiny_pack() and "
+      "tiny_unpack() in the kit). The data may be "
+      "gone after the call." },
   [CONF_RUNG_OP] = { "first op", "submit() of a DISPATCH",
                      "Runs the program over the grid: grid[0] * grid[1] * grid[2] work-groups, "
                      "each of the group that the program "
@@ -167,7 +168,10 @@ follow (ConfWorker *worker, const ConfOptions *options)
       break;
     rung = (int) json_object_get_int_member (object, "rung");
   }
-  printf ("\nIt computes. Next: tinycore conformance %s\n", options->spec);
+  g_autofree char *manifest
+      = options->manifest ? g_strconcat ("--manifest ", options->manifest, " ", NULL) : NULL;
+  printf ("\nIt computes. Next: tinycore conformance %s%s\n", manifest ? manifest : "",
+          options->spec);
   return CONF_EXIT_PASSED;
 }
 

@@ -205,6 +205,7 @@ run_some (const ConfPool *self, GQueue *queue, Slot *slots, guint n)
     if (n_busy == 0 || stop)
       return;
     wait_for_any (slots, n);
+    self->tick (self->data);
     for (guint i = 0; i < n; i++)
       if (slots[i].now != NULL)
         attend (self, &slots[i]);

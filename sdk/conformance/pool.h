@@ -28,6 +28,8 @@ typedef struct {
   /* Called once for each case, after its result was set; once more if that was changed by what
    * happened to its process later. */
   void (*done) (ConfPlanned *planned, gpointer data);
+  /* Called now and then while cases run, several times a second. */
+  void (*tick) (gpointer data);
   gpointer data;
 } ConfPool;
 

@@ -54,12 +54,19 @@ print_tap (guint number, const ConfReported *it)
 }
 
 void
+conf_report_tap_begin (void)
+{
+  printf ("TAP version 13\n");
+  fflush (stdout);
+}
+
+void
 conf_report_tap (JsonObject *certificate)
 {
   JsonArray *cases = conf_certificate_cases (certificate);
   JsonArray *absent = json_object_get_array_member (certificate, "absent");
   guint n = json_array_get_length (cases), n_absent = json_array_get_length (absent);
-  printf ("TAP version 13\n1..%u\n", n + n_absent);
+  printf ("1..%u\n", n + n_absent);
   for (guint i = 0; i < n; i++) {
     ConfReported it = conf_certificate_case (cases, i);
     print_tap (i + 1, &it);
@@ -83,19 +90,19 @@ static guint
 print_group (JsonArray *cases, guint first)
 {
   guint n = json_array_get_length (cases), good = 0, bad = 0, expected = 0, must = 0,
-        recorded = 0, i;
+        recorded = 0, not_run = 0, i;
   const char *group = conf_certificate_case (cases, first).name;
   gsize length = group_length (group);
   for (i = first; i < n; i++) {
     ConfReported it = conf_certificate_case (cases, i);
     if (group_length (it.name) != length || strncmp (it.name, group, length) != 0)
       break;
-    gboolean is_must = json_object_get_boolean_member (it.object, "must");
-    must += is_must;
+    must += it.must;
     recorded += g_str_equal (it.outcome, "recorded");
+    not_run += g_str_equal (it.outcome, "not run");
     bad += it.is_bad;
     expected += !it.is_bad && g_str_equal (it.outcome, "failed");
-    good += is_must && !it.is_bad && g_str_equal (it.outcome, "passed");
+    good += it.must && !it.is_bad && g_str_equal (it.outcome, "passed");
   }
   printf ("  %-16.*s %6u of %-6u", (int) length, group, good, must);
   if (recorded > 0)
@@ -104,6 +111,8 @@ print_group (JsonArray *cases, guint first)
     printf (" %u failed", bad);
   if (expected > 0)
     printf (" %u expected to fail", expected);
+  if (not_run > 0)
+    printf (" %u not run", not_run);
   printf ("\n");
   return i;
 }
@@ -145,12 +154,20 @@ conf_report_text (JsonObject *certificate)
           conf_certificate_text (certificate, "run", "level"),
           conf_certificate_score (certificate, "passed"),
           conf_certificate_score (certificate, "must"));
-  static const char *const others[]
-      = { "failed", "crashed", "hung", "expected", "not run", "recorded", "absent" };
+  static const struct {
+    const char *name, *meaning;
+  } others[] = { { "failed", "" },
+                 { "crashed", "" },
+                 { "hung", "" },
+                 { "expected", " to fail" },
+                 { "not run", "" },
+                 { "recorded", " (measured, judged by nobody)" },
+                 { "absent", " (not declared, so not asked for)" } };
   for (guint i = 0; i < G_N_ELEMENTS (others); i++)
-    if (conf_certificate_score (certificate, others[i]) > 0)
-      printf (", %" G_GINT64_FORMAT " %s", conf_certificate_score (certificate, others[i]),
-              others[i]);
+    if (conf_certificate_score (certificate, others[i].name) > 0)
+      printf (", %" G_GINT64_FORMAT " %s%s",
+              conf_certificate_score (certificate, others[i].name), others[i].name,
+              others[i].meaning);
   printf ("; %.1f s; certified: %s\n",
           json_object_get_double_member (json_object_get_object_member (certificate, "run"),
                                          "seconds"),

@@ -13,14 +13,14 @@
 #include "journal.h"
 
 /* ---- what is run ---- */
-static gboolean
-is_wanted (const ConfOptions *options, const ConfPlanned *planned)
+gboolean
+conf_is_wanted (const ConfPlanned *planned, ConfLevel level, char *const *filters)
 {
-  if (planned->level > options->level)
+  if (planned->level > level)
     return FALSE;
-  gboolean any = options->filters == NULL;
-  for (guint i = 0; !any && options->filters[i] != NULL; i++)
-    any = g_pattern_match_simple (options->filters[i], planned->name);
+  gboolean any = filters == NULL || filters[0] == NULL;
+  for (guint i = 0; !any && filters[i] != NULL; i++)
+    any = g_pattern_match_simple (filters[i], planned->name);
   return any;
 }
 
@@ -32,7 +32,7 @@ narrow (ConfRunning *self)
     const ConfPlanned *planned = self->planned->pdata[i];
     gboolean has_failed
         = planned->result != NULL && json_object_has_member (planned->result, "messages");
-    if (!has_failed && !is_wanted (self->options, planned))
+    if (!has_failed && !conf_is_wanted (planned, self->options->level, self->options->filters))
       g_ptr_array_remove_index (self->planned, i);
   }
 }
@@ -48,14 +48,54 @@ on_interrupt (int number)
 }
 
 static void
-show_progress (ConfPlanned *planned, gpointer data)
+count_done (const ConfRunning *self, guint *out_done, guint *out_failed, guint *out_kept)
+{
+  *out_done = *out_failed = *out_kept = 0;
+  for (guint i = 0; i < self->planned->len; i++) {
+    const ConfPlanned *planned = self->planned->pdata[i];
+    if (planned->result == NULL)
+      continue;
+    const char *outcome = json_object_get_string_member (planned->result, "outcome");
+    *out_done += 1;
+    *out_failed += !g_str_equal (outcome, "passed") && !g_str_equal (outcome, "recorded");
+    *out_kept += planned->was_kept;
+  }
+}
+
+/* Now and then, as a line of its own: for logs, where a run would say nothing for minutes. */
+static void
+say_progress (gpointer data)
 {
   ConfRunning *self = data;
-  static guint n_done;
-  n_done++;
+  gint64 now = g_get_monotonic_time ();
+  double seconds = (double) (now - self->begin_us) / G_USEC_PER_SEC;
+  guint n_done, n_failed, n_kept;
+  if (self->options->progress <= 0 || (isatty (2) && !self->options->tap)
+      || (double) (now - self->said_us) < self->options->progress * G_USEC_PER_SEC)
+    return;
+  self->said_us = now;
+  count_done (self, &n_done, &n_failed, &n_kept);
+  FILE *to = self->options->tap ? stdout : stderr;
+  double rate = (n_done - n_kept) / MAX (seconds, 0.1);
+  fprintf (to, "%s%u of %u cases done, %u failed, %.1f a second",
+           self->options->tap ? "# " : "", n_done, self->planned->len, n_failed, rate);
+  if (n_done > n_kept)
+    fprintf (to, ", about %.0f s left", (self->planned->len - n_done) / rate);
+  fputc ('\n', to);
+  fflush (to);
+}
+
+static void
+show_done (ConfPlanned *planned, gpointer data)
+{
+  ConfRunning *self = data;
+  guint n_done, n_failed, n_kept;
   conf_journal_add (self->journal, planned->result);
-  if (isatty (2) && !self->options->tap)
-    fprintf (stderr, "\r\033[K%u of %u  %.60s\r", n_done, self->planned->len, planned->name);
+  if (!isatty (2) || self->options->tap)
+    return;
+  count_done (self, &n_done, &n_failed, &n_kept);
+  fprintf (stderr, "\r\033[K%u of %u, %u failed  %.60s\r", n_done, self->planned->len, n_failed,
+           planned->name);
 }
 
 void
@@ -65,9 +105,11 @@ conf_running_run (ConfRunning *self)
                           .n_jobs = self->options->n_jobs,
                           .timeout_scale = self->options->timeout_scale,
                           .stop = &self->stop,
-                          .done = show_progress,
+                          .done = show_done,
+                          .tick = say_progress,
                           .data = self };
   interrupted = self;
+  self->said_us = g_get_monotonic_time ();
   signal (SIGINT, on_interrupt);
   signal (SIGTERM, on_interrupt);
   conf_pool_run (&pool, self->planned);
@@ -106,7 +148,7 @@ static int
 report (ConfRunning *self)
 {
   g_autoptr (JsonObject) certificate = conf_certificate_new (self);
-  int status = conf_certificate_status (certificate);
+  int status = (int) json_object_get_int_member (certificate, "status");
   if (self->options->tap)
     conf_report_tap (certificate);
   else
@@ -144,6 +186,8 @@ run_listed (ConfRunning *self, ConfExpect *expect)
     print_list (self);
     return CONF_EXIT_PASSED;
   }
+  if (self->options->tap)
+    conf_report_tap_begin ();
   self->journal = conf_journal_new (self);
   conf_running_run (self);
   conf_journal_free (g_steal_pointer (&self->journal), has_finished (self));
@@ -167,8 +211,11 @@ conf_run (const ConfOptions *options)
   if (conf_running_begin (&self, options, &status))
     status = run_listed (&self, expect);
   else if (status != CONF_EXIT_ABSENT
-           && self.planned->len > 0) /* what was seen of it is a failure */
+           && self.planned->len > 0) { /* what was seen of it is a failure */
+    if (options->tap)
+      conf_report_tap_begin ();
     status = report (&self);
+  }
   conf_running_end (&self);
   return status;
 }

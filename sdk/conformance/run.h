@@ -5,18 +5,9 @@
 
 #include "pool.h"
 #include "subject.h"
+#include "verdict.h"
 
 G_BEGIN_DECLS
-
-/* plugins.md calls it C10; README.md says what each is. */
-enum {
-  CONF_EXIT_PASSED = 0,
-  CONF_EXIT_FAILED = 1,
-  CONF_EXIT_USAGE = 2,
-  CONF_EXIT_BELOW = 3, /* nothing ran, or not all that must pass has passed */
-  CONF_EXIT_CRASHED = 4,
-  CONF_EXIT_ABSENT = 77
-};
 
 typedef struct {
   const char *program; /* our own file */
@@ -29,6 +20,8 @@ typedef struct {
   gboolean resume, list, tap, ladder;
   const char *expect, *json, *junit, *html, *verify;
   double part; /* of a certificate that is run again */
+  double
+      progress; /* seconds between two lines that say how far it is, where nobody sees a terminal; 0: none */
 } ConfOptions;
 
 typedef struct {
@@ -41,13 +34,19 @@ typedef struct {
   GPtrArray *planned;    /* of ConfPlanned, in the order of the list */
   JsonArray *absent;     /* {"name", "reason"} */
   gint64 begin_us;
+  gint64 said_us;              /* when it was said how far it is */
   gint stop;                   /* somebody wants it to end */
   struct ConfJournal *journal; /* while it runs, or NULL */
 } ConfRunning;
 
+/* What the driver of the device that is tested is called, as scan() said, or "". */
+const char *conf_running_get_driver (const ConfRunning *self);
+
 /* Finds the subject, looks at it and lists its cases. Gives FALSE with @out_status where there is
  * nothing to be run; what was seen of a subject that cannot be tested is in planned. */
 gboolean conf_running_begin (ConfRunning *self, const ConfOptions *options, int *out_status);
+/* Whether @planned is of @level or one before it, and matches one of @filters (NULL: all do). */
+gboolean conf_is_wanted (const ConfPlanned *planned, ConfLevel level, char *const *filters);
 /* Runs those of planned that have no result. */
 void conf_running_run (ConfRunning *self);
 void conf_running_end (ConfRunning *self);

@@ -42,78 +42,120 @@ start (const ConfOptions *options)
                            : conf_run (options);
 }
 
+/* As they are written on the command line. */
+typedef struct {
+  ConfOptions options;
+  char *level, *seed;
+  char **filters;
+  int n_jobs;
+} CommandLine;
+
+static gboolean
+parse (CommandLine *self, int *argc, char ***argv, GError **error)
+{
+  ConfOptions *options = &self->options;
+  const GOptionEntry entries[] = {
+    { "level", 0, 0, G_OPTION_ARG_STRING, &self->level, "core, full, models or stress",
+      "LEVEL" },
+    { "filter", 0, 0, G_OPTION_ARG_STRING_ARRAY, &self->filters, "run these cases only",
+      "GLOB" },
+    { "list", 0, 0, G_OPTION_ARG_NONE, &options->list, "name the cases and run none", NULL },
+    { "jobs", 'j', 0, G_OPTION_ARG_INT, &self->n_jobs, "workers at once", "N" },
+    { "seed", 0, 0, G_OPTION_ARG_STRING, &self->seed,
+      "of everything random: a number, or “random”", "N" },
+    { "timeout-scale", 0, 0, G_OPTION_ARG_DOUBLE, &options->timeout_scale,
+      "times as long as usual", "X" },
+    { "manifest", 0, 0, G_OPTION_ARG_FILENAME, &options->manifest,
+      "of the plugin's file; else one beside it, or an installed one that names it", "FILE" },
+    { "progress", 0, 0, G_OPTION_ARG_DOUBLE, &options->progress,
+      "seconds between lines that say how far it is, without a terminal (15; 0: none)", "S" },
+    { "tap", 0, 0, G_OPTION_ARG_NONE, &options->tap, "print TAP", NULL },
+    { "junit", 0, 0, G_OPTION_ARG_FILENAME, &options->junit, "write JUnit's XML", "FILE" },
+    { "html", 0, 0, G_OPTION_ARG_FILENAME, &options->html, "write a page", "FILE" },
+    { "expect", 0, 0, G_OPTION_ARG_FILENAME, &options->expect, "failures that are known",
+      "FILE" },
+    { "resume", 0, 0, G_OPTION_ARG_NONE, &options->resume, "go on with an interrupted run",
+      NULL },
+    { "verify", 0, 0, G_OPTION_ARG_FILENAME, &options->verify,
+      "run a random part of a certificate again", "FILE" },
+    { "part", 0, 0, G_OPTION_ARG_DOUBLE, &options->part, "of it, 0 to 1 (0.05)", "X" },
+    { "ladder", 0, 0, G_OPTION_ARG_NONE, &options->ladder, "say what to write next", NULL },
+    { "json", 0, 0, G_OPTION_ARG_FILENAME, &options->json, "write the certificate", "FILE" },
+    G_OPTION_ENTRY_NULL,
+  };
+  g_autoptr (GOptionContext) context = g_option_context_new ("DEVICE|FILE.so");
+  g_option_context_set_summary (
+      context,
+      "Checks a backend against the contract: a device, named as in DEV=, or a "
+      "plugin's file.\nExit status: 0 all that must pass passed, 1 something failed, 2 "
+      "wrong command line,\n3 nothing ran or not all, 4 a crash or hang among the "
+      "failures, 77 the device is not here.\nOf cases, “recorded” are measured and judged by "
+      "nobody, “absent” are about what the device\ndoes not declare; neither counts.");
+  g_option_context_add_main_entries (context, entries, NULL);
+  return g_option_context_parse (context, argc, argv, error);
+}
+
+/* CONF_EXIT_PASSED where all of it can be meant. */
+static int
+check (CommandLine *self)
+{
+  ConfOptions *options = &self->options;
+  options->filters = self->filters;
+  options->n_jobs = (guint) self->n_jobs;
+  options->level = self->level ? conf_level_from_string (self->level) : CONF_CORE;
+  if (options->level == CONF_N_LEVELS)
+    return fail_usage ("there is no level “%s”: core, full, models, stress", self->level);
+  if (self->n_jobs < 1 || self->n_jobs > 256)
+    return fail_usage ("--jobs %d is not from 1 to 256", self->n_jobs);
+  if (!(options->timeout_scale >= 0.01 && options->timeout_scale <= 1000))
+    return fail_usage ("--timeout-scale %g is not from 0.01 to 1000", options->timeout_scale);
+  if (!(options->progress >= 0 && options->progress <= 86400))
+    return fail_usage ("--progress %g is not from 0 to 86400", options->progress);
+  if (!read_seed (self->seed, &options->seed))
+    return fail_usage ("--seed “%s” is no number", self->seed);
+  if (!(options->part >= 0 && options->part <= 1))
+    return fail_usage ("--part %g is not from 0 to 1", options->part);
+  if (options->list + options->ladder + (options->verify != NULL) > 1)
+    return fail_usage ("--list, --ladder and --verify exclude each other");
+  return CONF_EXIT_PASSED;
+}
+
+static void
+clear (CommandLine *self)
+{
+  const ConfOptions *options = &self->options;
+  const char *texts[] = { options->manifest, options->expect, options->json, options->junit,
+                          options->html,     options->verify, self->level,   self->seed };
+  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+    g_free ((char *) texts[i]);
+  g_strfreev (self->filters);
+}
+
 int
 main (int argc, char **argv)
 {
   if (argc > 1 && g_str_equal (argv[1], "--serve"))
     return conf_serve (argc - 1, argv + 1);
   setlocale (LC_ALL, "");
-  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
-  g_autofree char *level = NULL, *seed = NULL;
-  g_auto (GStrv) filters = NULL;
-  int n_jobs = (int) MIN (g_get_num_processors (), 4);
-  ConfOptions options
-      = { .program = program ? program : argv[0], .seed = 1, .timeout_scale = 1, .part = 0.05 };
-  const GOptionEntry entries[] = {
-    { "level", 0, 0, G_OPTION_ARG_STRING, &level, "core, full, models or stress", "LEVEL" },
-    { "filter", 0, 0, G_OPTION_ARG_STRING_ARRAY, &filters, "run these cases only", "GLOB" },
-    { "list", 0, 0, G_OPTION_ARG_NONE, &options.list, "name the cases and run none", NULL },
-    { "jobs", 'j', 0, G_OPTION_ARG_INT, &n_jobs, "workers at once", "N" },
-    { "seed", 0, 0, G_OPTION_ARG_STRING, &seed, "of everything random: a number, or “random”",
-      "N" },
-    { "timeout-scale", 0, 0, G_OPTION_ARG_DOUBLE, &options.timeout_scale,
-      "times as long as usual", "X" },
-    { "manifest", 0, 0, G_OPTION_ARG_FILENAME, &options.manifest, "of the plugin's file",
-      "FILE" },
-    { "tap", 0, 0, G_OPTION_ARG_NONE, &options.tap, "print TAP", NULL },
-    { "junit", 0, 0, G_OPTION_ARG_FILENAME, &options.junit, "write JUnit's XML", "FILE" },
-    { "html", 0, 0, G_OPTION_ARG_FILENAME, &options.html, "write a page", "FILE" },
-    { "expect", 0, 0, G_OPTION_ARG_FILENAME, &options.expect, "failures that are known",
-      "FILE" },
-    { "resume", 0, 0, G_OPTION_ARG_NONE, &options.resume, "go on with an interrupted run",
-      NULL },
-    { "verify", 0, 0, G_OPTION_ARG_FILENAME, &options.verify,
-      "run a random part of a certificate again", "FILE" },
-    { "part", 0, 0, G_OPTION_ARG_DOUBLE, &options.part, "of it, 0 to 1 (0.05)", "X" },
-    { "ladder", 0, 0, G_OPTION_ARG_NONE, &options.ladder, "say what to write next", NULL },
-    { "json", 0, 0, G_OPTION_ARG_FILENAME, &options.json, "write the certificate", "FILE" },
-    G_OPTION_ENTRY_NULL,
-  };
   g_set_prgname ("tinycore conformance");
-  g_autoptr (GOptionContext) context = g_option_context_new ("DEVICE|FILE.so");
+  g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
   g_autoptr (GError) error = NULL;
-  g_option_context_set_summary (
-      context,
-      "Checks a backend against the contract: a device, named as in DEV=, or a "
-      "plugin's file.\nExit status: 0 all that must pass passed, 1 something failed, 2 "
-      "wrong command line,\n3 nothing ran or not all, 4 a crash or hang among the "
-      "failures, 77 the device is not here.");
-  g_option_context_add_main_entries (context, entries, NULL);
-  if (!g_option_context_parse (context, &argc, &argv, &error))
-    return fail_usage ("%s", error->message);
-  if (argc != 2 && !(argc == 1 && options.verify != NULL))
-    return fail_usage (argc < 2 ? "a device or a plugin's file is missing"
-                                : "one device or file is tested at a time");
-  options.spec = argc > 1 ? argv[1] : NULL; /* then as the certificate says */
-  options.filters = filters;
-  options.n_jobs = (guint) n_jobs;
-  options.level = level ? conf_level_from_string (level) : CONF_CORE;
-  if (options.level == CONF_N_LEVELS)
-    return fail_usage ("there is no level “%s”: core, full, models, stress", level);
-  if (n_jobs < 1 || n_jobs > 256)
-    return fail_usage ("--jobs %d is not from 1 to 256", n_jobs);
-  if (!(options.timeout_scale >= 0.01 && options.timeout_scale <= 1000))
-    return fail_usage ("--timeout-scale %g is not from 0.01 to 1000", options.timeout_scale);
-  if (!read_seed (seed, &options.seed))
-    return fail_usage ("--seed “%s” is no number", seed);
-  if (!(options.part >= 0 && options.part <= 1))
-    return fail_usage ("--part %g is not from 0 to 1", options.part);
-  if (options.list + options.ladder + (options.verify != NULL) > 1)
-    return fail_usage ("--list, --ladder and --verify exclude each other");
-  int status = start (&options);
-  const char *files[] = { options.manifest, options.expect, options.json,
-                          options.junit,    options.html,   options.verify };
-  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
-    g_free ((char *) files[i]);
+  CommandLine line = { .n_jobs = (int) MIN (g_get_num_processors (), 4),
+                       .options = { .program = program ? program : argv[0],
+                                    .seed = 1,
+                                    .timeout_scale = 1,
+                                    .part = 0.05,
+                                    .progress = 15 } };
+  int status;
+  if (!parse (&line, &argc, &argv, &error))
+    status = fail_usage ("%s", error->message);
+  else if (argc != 2 && !(argc == 1 && line.options.verify != NULL))
+    status = fail_usage (argc < 2 ? "a device or a plugin's file is missing"
+                                  : "one device or file is tested at a time");
+  else if ((status = check (&line)) == CONF_EXIT_PASSED) {
+    line.options.spec = argc > 1 ? argv[1] : NULL; /* then as the certificate says */
+    status = start (&line.options);
+  }
+  clear (&line);
   return status;
 }

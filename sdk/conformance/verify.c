@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * verify.c: whether a certificate holds: it is of this very binary and suite, it names every case that
- * there is, its score is that of its cases, and a random part of them comes out as it says. */
+ * verify.c: whether a certificate holds: it is of this very binary and suite, what it says of the subject is so
+ * here, it names every case that its run had and what each is, all that follows from them (score, status,
+ * level, worst errors) is what it says, and a random part of them comes out as it says. Nothing that can be
+ * known here is taken from the certificate. */
 #include <stdio.h>
 #include <string.h>
 
@@ -31,43 +33,14 @@ object_to (Verify *self, const char *format, ...)
 }
 
 /* ---- reading it ---- */
-static gboolean
-has_parts (JsonObject *object)
-{
-  static const struct {
-    const char *name;
-    JsonNodeType type;
-  } parts[] = { { "subject", JSON_NODE_OBJECT }, { "suite", JSON_NODE_OBJECT },
-                { "run", JSON_NODE_OBJECT },     { "score", JSON_NODE_OBJECT },
-                { "cases", JSON_NODE_ARRAY },    { "absent", JSON_NODE_ARRAY } };
-  if (g_strcmp0 (json_object_get_string_member_with_default (object, "format", ""), CONF_FORMAT)
-      != 0)
-    return FALSE;
-  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
-    if (!json_object_has_member (object, parts[i].name)
-        || json_node_get_node_type (json_object_get_member (object, parts[i].name))
-               != parts[i].type)
-      return FALSE;
-  JsonArray *cases = json_object_get_array_member (object, "cases");
-  for (guint i = 0; i < json_array_get_length (cases); i++) {
-    JsonNode *node = json_array_get_element (cases, i);
-    JsonObject *it = JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
-    if (it == NULL || !json_object_has_member (it, "name")
-        || !json_object_has_member (it, "outcome") || !json_object_has_member (it, "must"))
-      return FALSE;
-  }
-  return TRUE;
-}
-
 static JsonNode *
 load (const char *path, GError **error)
 {
   g_autoptr (JsonNode) root = tiny_json_load (path, MAX_BYTES, error);
   if (root == NULL)
     g_prefix_error (error, "%s: ", path);
-  else if (!has_parts (json_node_get_object (root)))
-    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "%s: this is no certificate (%s)", path,
-                 CONF_FORMAT);
+  else if (!conf_certificate_check_form (json_node_get_object (root), error))
+    g_prefix_error (error, "%s: this is no certificate: ", path);
   else
     return g_steal_pointer (&root);
   return NULL;
@@ -86,66 +59,152 @@ check_identity (Verify *self, const ConfRunning *running)
 {
   g_autofree char *digest = conf_file_digest (running->wanted->path);
   g_autofree char *build_id = conf_file_build_id (running->wanted->path);
+  g_autofree char *suite = conf_file_build_id (running->options->program);
   compare_text (self, "build of the plugin",
                 conf_certificate_text (self->certificate, "subject", "build_id"), build_id);
   compare_text (self, "file", conf_certificate_text (self->certificate, "subject", "sha256"),
                 digest);
   compare_text (self, "version of the suite",
                 conf_certificate_text (self->certificate, "suite", "version"), TINY_VERSION);
+  compare_text (self, "build of the suite",
+                conf_certificate_text (self->certificate, "suite", "build_id"), suite);
 }
 
 static void
-check_score (Verify *self)
+compare_node (Verify *self, const char *what, JsonNode *said, JsonNode *found)
 {
-  JsonArray *absent = json_object_get_array_member (self->certificate, "absent");
-  g_autoptr (JsonObject) score = conf_score_new (self->cases, absent);
-  g_autoptr (GList) names = json_object_get_members (score);
+  if (said != NULL && json_node_equal (said, found))
+    return;
+  g_autofree char *its = said ? json_to_string (said, FALSE) : g_strdup ("nothing");
+  g_autofree char *ours = json_to_string (found, FALSE);
+  object_to (self, "of the subject it says %s %.200s, and here it is %.200s", what, its, ours);
+}
+
+/* What the opened subject says of itself. The name of a device and how much memory it has are of the machine,
+ * and the certificate is as good on another. */
+static void
+check_subject (Verify *self, const ConfRunning *running)
+{
+  static const char *const of_machine[] = { "device", "id", "title", "memory_bytes", NULL };
+  JsonObject *said = json_object_get_object_member (self->certificate, "subject");
+  g_autoptr (GList) names = json_object_get_members (running->facts);
   for (GList *at = names; at != NULL; at = at->next) {
-    gint64 here = json_object_get_int_member (score, at->data);
-    if (here != conf_certificate_score (self->certificate, at->data))
-      object_to (self, "its score says %" G_GINT64_FORMAT " %s, its cases %" G_GINT64_FORMAT,
-                 conf_certificate_score (self->certificate, at->data), (const char *) at->data,
-                 here);
+    JsonNode *its = json_object_get_member (said, at->data);
+    JsonNode *ours = json_object_get_member (running->facts, at->data);
+    if (!g_strv_contains (of_machine, at->data))
+      compare_node (self, at->data, its, ours);
+    else if (its == NULL || !json_node_equal (its, ours)) {
+      g_autofree char *text = its ? json_to_string (its, FALSE) : g_strdup ("nothing");
+      g_autofree char *here = json_to_string (ours, FALSE);
+      printf ("  note: its %s is %.200s, and here it is %.200s\n", (const char *) at->data,
+              text, here);
+    }
   }
 }
 
-/* That each has the cases of the other, which a run without filters has. */
+/* What follows from its cases, and from the subject. */
 static void
-check_names (Verify *self, const ConfRunning *running, ConfLevel level)
+check_conclusions (Verify *self, const ConfRunning *running)
 {
+  g_autoptr (GPtrArray) wrong = conf_certificate_contradictions (self->certificate);
+  g_autoptr (JsonNode) worst = json_node_new (JSON_NODE_ARRAY);
+  g_autoptr (JsonNode) able = json_node_new (JSON_NODE_ARRAY);
+  for (guint i = 0; i < wrong->len; i++)
+    object_to (self, "%s", (const char *) wrong->pdata[i]);
+  json_node_take_array (worst, conf_worst_errors_new (self->cases));
+  json_node_take_array (able, conf_capabilities_new (running->facts));
+  if (!json_node_equal (worst, json_object_get_member (self->certificate, "worst")))
+    object_to (self, "its worst errors are not those of its cases");
+  compare_node (self, "capabilities",
+                json_object_get_member (self->certificate, "capabilities"), able);
+}
+
+/* Both have the same names with the same reasons, in whatever order. */
+static void
+check_absent (Verify *self, const ConfRunning *running)
+{
+  JsonArray *said = json_object_get_array_member (self->certificate, "absent");
   g_autoptr (GHashTable) here = g_hash_table_new (g_str_hash, g_str_equal);
   g_autoptr (GHashTable) there = g_hash_table_new (g_str_hash, g_str_equal);
-  JsonObject *run = json_object_get_object_member (self->certificate, "run");
-  gboolean is_whole
-      = json_array_get_length (json_object_get_array_member (run, "filters")) == 0;
-  for (guint i = 0; i < running->planned->len; i++)
-    g_hash_table_add (here, ((const ConfPlanned *) running->planned->pdata[i])->name);
+  for (guint i = 0; i < json_array_get_length (running->absent); i++) {
+    JsonObject *it = json_array_get_object_element (running->absent, i);
+    g_hash_table_insert (here, (gpointer) json_object_get_string_member (it, "name"),
+                         (gpointer) json_object_get_string_member (it, "reason"));
+  }
+  for (guint i = 0; i < json_array_get_length (said); i++) {
+    JsonObject *it = json_array_get_object_element (said, i);
+    const char *name = json_object_get_string_member (it, "name");
+    const char *reason = g_hash_table_lookup (here, name);
+    if (g_strcmp0 (reason, json_object_get_string_member (it, "reason")) != 0)
+      object_to (self, "it says that %s is absent: %s; here %s", name,
+                 json_object_get_string_member (it, "reason"), reason ? reason : "it is not");
+    g_hash_table_add (there, (gpointer) name);
+  }
+  GHashTableIter iter;
+  gpointer name;
+  g_hash_table_iter_init (&iter, here);
+  while (g_hash_table_iter_next (&iter, &name, NULL))
+    if (!g_hash_table_contains (there, name))
+      object_to (self, "it does not say that %s is absent", (const char *) name);
+}
+
+static void
+check_case (Verify *self, const ConfReported *it, const ConfPlanned *planned)
+{
+  if (planned == NULL) {
+    object_to (self, "it has a case %s, which there is not", it->name);
+    return;
+  }
+  if (!g_str_equal (it->level, conf_level_to_string (planned->level)))
+    object_to (self, "it says that %s is of level %s, which is %s", it->name, it->level,
+               conf_level_to_string (planned->level));
+  if (it->must != ((planned->flags & CONF_RECORD) == 0))
+    object_to (self, "it says that %s %s pass, which %s", it->name,
+               it->must ? "must" : "need not", it->must ? "need not" : "must");
+}
+
+/* That it has the cases that a run like its own has, each once and as what it is. */
+static void
+check_names (Verify *self, const ConfRunning *running)
+{
+  const ConfOptions *options = running->options;
+  g_autoptr (GHashTable) here = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GHashTable) there = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < running->planned->len; i++) {
+    ConfPlanned *planned = running->planned->pdata[i];
+    g_hash_table_insert (here, planned->name, planned);
+  }
   for (guint i = 0; i < json_array_get_length (self->cases); i++) {
     ConfReported it = conf_certificate_case (self->cases, i);
-    g_hash_table_add (there, (gpointer) it.name);
-    if (!g_hash_table_contains (here, it.name))
-      object_to (self, "it has a case %s, which there is not", it.name);
+    if (!g_hash_table_add (there, (gpointer) it.name))
+      object_to (self, "it has the case %s twice", it.name);
+    check_case (self, &it, g_hash_table_lookup (here, it.name));
   }
-  for (guint i = 0; i < running->planned->len && is_whole; i++) {
+  for (guint i = 0; i < running->planned->len; i++) {
     const ConfPlanned *planned = running->planned->pdata[i];
-    if (planned->level <= level && !g_hash_table_contains (there, planned->name))
+    if (conf_is_wanted (planned, options->level, options->filters)
+        && !g_hash_table_contains (there, planned->name))
       object_to (self, "it leaves out the case %s", planned->name);
   }
 }
 
 /* ---- running a part ---- */
-/* Keeps of running's cases a random part of those that the certificate has. */
+/* Keeps of running's cases a random part of those that have run for the certificate. */
 static void
 choose_part (Verify *self, ConfRunning *running, double part)
 {
   g_autoptr (GHashTable) chosen = g_hash_table_new (g_str_hash, g_str_equal);
-  guint n = json_array_get_length (self->cases);
-  guint n_wanted = MIN (n, MAX ((guint) (part * n), MIN_CASES));
-  for (guint i = 0; i < n; i++) { /* each of those that are left with the same chance */
+  g_autoptr (GPtrArray) ran = g_ptr_array_new ();
+  for (guint i = 0; i < json_array_get_length (self->cases); i++) {
     ConfReported it = conf_certificate_case (self->cases, i);
+    if (!g_str_equal (it.outcome, "not run"))
+      g_ptr_array_add (ran, (gpointer) it.name);
+  }
+  guint n_wanted = MIN (ran->len, MAX ((guint) (part * ran->len), MIN_CASES));
+  for (guint i = 0; i < ran->len; i++) { /* each of those that are left with the same chance */
     guint n_left = n_wanted - MIN (n_wanted, g_hash_table_size (chosen));
-    if (g_random_int_range (0, (gint32) (n - i)) < (gint32) n_left)
-      g_hash_table_add (chosen, (gpointer) it.name);
+    if (g_random_int_range (0, (gint32) (ran->len - i)) < (gint32) n_left)
+      g_hash_table_add (chosen, ran->pdata[i]);
   }
   for (guint i = running->planned->len; i-- > 0;)
     if (!g_hash_table_contains (chosen,
@@ -181,6 +240,25 @@ compare_results (Verify *self, const ConfRunning *running)
   }
 }
 
+/* What it is worth, which is not the same as that it holds. */
+static void
+print_verdict (const Verify *self, const ConfRunning *running)
+{
+  const char *level = conf_certified_level (self->certificate);
+  if (self->n_wrong > 0) {
+    printf ("the certificate does not hold\n");
+    return;
+  }
+  printf ("the certificate holds: %u of its %u cases ran again and came out the same\n",
+          running->planned->len, json_array_get_length (self->cases));
+  if (running->options->filters[0] != NULL)
+    printf ("it is of a filtered run and certifies nothing\n");
+  else if (g_str_equal (level, "none"))
+    printf ("it is of a run that did not pass and certifies nothing\n");
+  else
+    printf ("it certifies level %s\n", level);
+}
+
 static int
 verify_running (Verify *self, ConfRunning *running)
 {
@@ -188,22 +266,44 @@ verify_running (Verify *self, ConfRunning *running)
   printf ("%s: %s, level %s, seed %" G_GUINT64_FORMAT "\n", options->verify, options->spec,
           conf_level_to_string (options->level), options->seed);
   check_identity (self, running);
-  check_score (self);
-  check_names (self, running, options->level);
+  check_subject (self, running);
+  check_names (self, running);
+  check_absent (self, running);
+  check_conclusions (self, running);
   if (self->n_wrong == 0) {
     choose_part (self, running, options->part);
     conf_running_run (running);
     compare_results (self, running);
   }
-  guint n_all = json_array_get_length (self->cases);
-  if (self->n_wrong > 0)
-    printf ("the certificate does not hold\n");
-  else
-    printf ("the certificate holds: %u of its %u cases ran again and came out the same\n",
-            running->planned->len, n_all);
+  print_verdict (self, running);
   return self->n_wrong > 0           ? CONF_EXIT_FAILED
          : running->planned->len > 0 ? CONF_EXIT_PASSED
                                      : CONF_EXIT_BELOW;
+}
+
+/* The options of the run that it is of. */
+static ConfOptions
+options_of (const ConfOptions *options, JsonObject *certificate, char **filters)
+{
+  ConfOptions out = *options;
+  out.level = conf_level_from_string (conf_certificate_text (certificate, "run", "level"));
+  out.seed = g_ascii_strtoull (conf_certificate_text (certificate, "run", "seed"), NULL, 10);
+  if (out.spec == NULL)
+    out.spec = conf_certificate_text (certificate, "subject", "spec");
+  out.filters = filters;
+  return out;
+}
+
+static char **
+read_filters (JsonObject *certificate)
+{
+  JsonArray *array = json_object_get_array_member (
+      json_object_get_object_member (certificate, "run"), "filters");
+  guint n = json_array_get_length (array);
+  char **out = g_new0 (char *, n + 1);
+  for (guint i = 0; i < n; i++)
+    out[i] = g_strdup (json_array_get_string_element (array, i));
+  return out;
 }
 
 int
@@ -218,16 +318,9 @@ conf_verify (const ConfOptions *options)
     return CONF_EXIT_USAGE;
   }
   Verify self = { .certificate = json_node_get_object (root) };
-  ConfOptions own = *options;
   self.cases = conf_certificate_cases (self.certificate);
-  own.level = conf_level_from_string (conf_certificate_text (self.certificate, "run", "level"));
-  own.seed
-      = g_ascii_strtoull (conf_certificate_text (self.certificate, "run", "seed"), NULL, 10);
-  if (own.spec == NULL)
-    own.spec = conf_certificate_text (self.certificate, "subject", "spec");
-  own.filters = NULL;
-  if (own.level == CONF_N_LEVELS)
-    own.level = CONF_CORE;
+  g_auto (GStrv) filters = read_filters (self.certificate);
+  const ConfOptions own = options_of (options, self.certificate, filters);
   if (conf_running_begin (&running, &own, &status))
     status = verify_running (&self, &running);
   else if (running.planned != NULL && running.planned->len > 0)

@@ -178,6 +178,7 @@ def manifests(box):
         ("agreement", "failed", {"version": "1.2.3"}, "“version”"),
         ("agreement", "failed", {"renderers": ["BAD", "WORSE"]}, "“WORSE”"),
         ("agreement", "failed", {"module": "tiny-else.so"}, "another file or none"),
+        ("agreement", "failed", {"module": f"tiny-{'e' * 150}.so"}, "e.so, another file or none"),
     ]
     for name, state, changes, part in rows:
         manifest = with_manifest(box, "m", **{"module": "../p/tiny-good.so", **changes})

@@ -3,6 +3,7 @@
 """tinycore inspect: what a plugin declares, what the core makes for it, and plugins that crash meanwhile."""
 import json
 import os
+import pathlib
 import re
 
 from e2e import check, main, note, test
@@ -36,14 +37,29 @@ def fields(box):
     check([r["name"] for r in found["renderer"]] == manifest["renderers"] == ["LLVM", "CLANG", "C"], manifest)
     check([r["way"] for r in found["renderer"]] == ["linear", "dialect", "dialect"], found)
     check(found["renderer"][1]["ops_as"] == "LLVM" and "f32" in found["renderer"][2]["dtypes_compute"], found)
+    check(all(not r["renderer_flags"] and not r["claims"] for r in found["renderer"]), found)
     device = found["device"][0]
-    check(device["id"] == "cpu" and "map" in device["optional"] and device["memory_bytes"] > 1 << 28, device)
+    check({"map", "submit"} < set(device["functions"]) and "sync" not in device["functions"], device)
+    check(device["id"] == "cpu", device)
+    check(device["flags"][0] == "host-memory" and device["memory_bytes"] > 1 << 28, device)
     again, _ = inspect(box, file["path"])
     for part in ("manifest", "file", "renderer"):
         check(again[part] == found[part], part)
     text = box.run("inspect", "cpu").quiet().out
     for part in ("manifest /", "module CPU", "renderer LLVM", "device cpu", "  mulacc ", "made of, in the core:"):
         check(part in text, text)
+
+
+@test("every flag and function of the contract has its row")
+def flags(_box):
+    tests = pathlib.Path(__file__).resolve().parents[1]
+    frozen = (tests / "abi/frozen-1.txt").read_text(encoding="utf-8")
+    wanted = set(re.findall(r"^number TINY_(MODULE|RENDERER|TARGET|DEVICE)_([A-Z_]+) ", frozen, re.M))
+    rows = (tests.parent / "tools/inspect-flags.def").read_text(encoding="utf-8")
+    check(set(re.findall(r"^TINY_INSPECT_FLAG \((\w+), (\w+)\)", rows, re.M)) == wanted and len(wanted) > 10, wanted)
+    functions = set(re.findall(r"^field TinyDeviceTable\.(\w+) .*\(\*", frozen, re.M)) - {"close"}
+    calls = (tests.parent / "libtinycore/device/device-calls.def").read_text(encoding="utf-8")
+    check(set(re.findall(r"^TINY_DEVICE_(?:CALL|VOID) \((\w+)", calls, re.M)) == functions and len(functions) > 10, functions)
 
 
 @test("what is made of what is what a kernel becomes")

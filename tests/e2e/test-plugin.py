@@ -46,8 +46,19 @@ def good_members(**changes):
     return [("ref.json", json.dumps({**manifest, **changes}).encode()), ("tiny-ref.so", module)]
 
 
-def certificate_of(build_id):
-    return {"format": "tinycore-conformance 1", "subject": {"build_id": build_id}, "certified": "core"}
+def certificate_of(build_id, **changes):
+    """One of a whole run, of a single case."""
+    score = {name: 0 for name in ("must", "passed", "failed", "crashed", "hung", "expected", "not run", "recorded", "absent")}
+    made = {"format": "tinycore-conformance 1", "subject": {"spec": "REF", "sha256": "00", "build_id": build_id},
+            "suite": {"version": "1", "build_id": "00"}, "run": {"level": "core", "seed": "1", "filters": [], "complete": True},
+            "score": {**score, "must": 1, "passed": 1}, "certified": "core", "status": 0, "absent": [], "worst": [],
+            "capabilities": [], "cases": [{"name": "load/open", "outcome": "passed", "level": "core", "must": True}]}
+    return {**made, **changes}
+
+
+def build_id_of(box, path):
+    lines = box.run("inspect", path, "--json").good().lines()
+    return next(line["build_id"] for line in lines if line["part"] == "file")
 
 
 def env(box):
@@ -74,9 +85,8 @@ def life(box):
     box.write("src/tiny-ref.so", module)
     box.write("src/web/page.html", "page")
     box.write("src/ref.json", json.dumps({**manifest, "exports": {"w": {"renderer": "REF", "form": "files", "folder": "web"}}}))
-    found = [p for p in (json.loads(line) for line in box.run("inspect", box.path("src/tiny-ref.so"), "--json").good()
-                         .out.splitlines()) if p["part"] == "file"][0]
-    certificate = box.write("src/made.json", json.dumps(certificate_of(found["build_id"])))
+    build_id = build_id_of(box, box.path("src/tiny-ref.so"))
+    certificate = box.write("src/made.json", json.dumps(certificate_of(build_id)))
     for end in ("tar.gz", "tar.zst", "tar.xz", "tar", "zip"):
         output = box.path(f"ref.{end}")
         said = plugin(box, "bundle", box.path("src/ref.json"), "--output", output, "--certificate", certificate).quiet()
@@ -128,6 +138,42 @@ def system(box):
     check(box.files("system") == [] and list(listed(box)) == ["REF"], box.files("system"))
 
 
+@test("a certificate of this module is believed as far as its own cases bear it out")
+def certificates(box):
+    if SANITIZED:
+        raise Skip("what a sanitizer instruments is not to be shipped, and refused")
+    whole = certificate_of(build_id_of(box, box.write("tiny-ref.so", ref()[1])))
+    (passed,) = whole["cases"]
+
+    def changed(**changes):
+        return {**whole, **changes}
+
+    def failed(level, **changes):
+        return changed(cases=[passed, {**passed, "name": "memory/zero", "level": level, "outcome": "failed"}], status=1,
+                       score={**whole["score"], "must": 2, "failed": 1}, **changes)
+
+    refusals = {
+        "certified": (changed(certified="models"), "it says certified: models, and by its cases it is core"),
+        "status": (changed(status=1), "its status is 1, and by its cases 0"),
+        "score": (changed(score={**whole["score"], "passed": 9}), "its score says 9 passed"),
+        "cases": (changed(cases=[]), "was changed"),
+        "outcome": (changed(cases=[{**passed, "outcome": "crashed"}]), "was changed"),
+        "unknown": (changed(cases=[{**passed, "outcome": "fine"}]), "cases[0].outcome is “fine”"),
+        "filters": (changed(run={**whole["run"], "filters": ["load/*"]}), "by its cases it is none"),
+        "type": (changed(absent=3), "absent is of another type"),
+        "failed": (failed("core", certified="none"), "is of a run that failed: 1 cases failed, and 1 of 2"),
+    }
+    for name, (certificate, part) in refusals.items():
+        members = [*good_members(), ("ref.cert.json", json.dumps(certificate).encode())]
+        plugin(box, "install", archive(box, "ref.tar.gz", members)).refused(part)
+        check(box.files("data") == [], name)
+    for certificate, part in ((changed(run={**whole["run"], "filters": ["load/*"]}, certified="none"), "it certifies nothing"),
+                              (failed("full", run={**whole["run"], "level": "full"}), "is of level core; of what is above")):
+        members = [*good_members(), ("ref.cert.json", json.dumps(certificate).encode())]
+        said = plugin(box, "install", archive(box, "ref.tar.gz", members)).quiet()
+        check("note: its certificate" in said.out and part in said.out, said)
+
+
 @test("hostile archives are refused by the member, and nothing is written")
 def hostile(box):
     manifest, module = ref()
@@ -165,7 +211,7 @@ def hostile(box):
         "name": (good_members(name="../x"), "“name” is “../x”"),
         "abi": (good_members(abi=2), "plugin ABI 2"),
         "other binary": ([*good, ("ref.cert.json", json.dumps(certificate_of("00")).encode())], "is for another binary: build-id 00"),
-        "no binary": ([*good, ("ref.cert.json", json.dumps({**certificate_of("00"), "subject": None}).encode())], "build-id not said"),
+        "no binary": ([*good, ("ref.cert.json", json.dumps(certificate_of("")).encode())], "build-id not said"),
         "something": ([*good, ("ref.cert.json", b'{"build_id": "00"}')], "ref.cert.json is no certificate"),
         "certificate": ([*good, ("ref.cert.json", b"[]")], "ref.cert.json: not a JSON object"),
         "no plugin": ([good[0], ("tiny-ref.so", b"text")], "does not begin as an ELF file"),

@@ -74,6 +74,11 @@ def check_headers(moved, env):
     include("tiny-plugin.h", ["cc", "-std=c11", "-pedantic", "-x", "c", *of_plugins], env)
     if shutil.which("c++"):
         include("tiny-plugin.h", ["c++", "-std=c++17", "-pedantic", "-x", "c++", *of_plugins], env)
+    built = flags("tinycore-plugin-1.0", {**env, "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled")}, ["--cflags"])
+    for header in ("tiny-plugin-host.h", "tiny-plugin-kit.h"):
+        for found in (of_plugins, built):
+            include(header, ["cc", "-std=gnu11", "-x", "c", *found], env)
+    assert str(SOURCE / "libtinycore") in " ".join(built), built
     print(f"{len(headers)} headers compile alone")
 
 

@@ -28,6 +28,8 @@ def passes(box, kind, whole=True):
     found = {**env, "TINY_PLUGIN_FILES": str(build / "uninstalled.json")}
     listed = [json.loads(line) for line in prefix.call("tinycore", "devices", "--json", env=found).splitlines()]
     check(("ACME", "ready") in [(d["name"], d["state"]) for d in listed], listed)
+    shown = [json.loads(line) for line in prefix.call("tinycore", "inspect", "acme", "--json", env=found).splitlines()]
+    check([line["way"] for line in shown if line["part"] == "renderer"] == [kind], shown)
     if not whole:
         groups = [f"--filter={group}/*" for group in ("load", "hygiene", "lifecycle", "memory", "limits", "order",
                                                       "exec", "faults", "pair")]
@@ -40,12 +42,15 @@ def passes(box, kind, whole=True):
     check("certified" in (build / "meson-logs/testlog.txt").read_text() or re.search(r"[0-9]{4} subtests passed", text), text)
 
 
-@test("a dialect plugin builds, is found, and passes conformance")
+WHOLE = os.environ.get("TINY_SDK_WHOLE") == "1"
+
+
+@test("a dialect plugin builds, is found, and passes " + ("level core" if WHOLE else "level core but for its numbers and skew"))
 def dialect(box):
-    passes(box, "dialect", whole=os.environ.get("TINY_SDK_WHOLE") == "1")
+    passes(box, "dialect", whole=WHOLE)
 
 
-@test("a linear plugin does")
+@test("a linear plugin builds, is found, and passes level core")
 def linear(box):
     passes(box, "linear")
 
@@ -60,6 +65,9 @@ def short(box):
 @test("an installed one is found without a variable, and removed without a trace")
 def installed(box):
     prefix, env, folder = make(box, "acme", "dialect")
+    source = folder / "acme.c"  # a row behind the common ones takes the place of one of them, without a warning
+    source.write_text(source.read_text().replace("TINY_C_OPS,", 'TINY_C_OPS, [TINY_INSTR_XOR] = "(($t) ($1 ^ $0))",', 1))
+    check("$1 ^ $0" in source.read_text())
     before = sorted(prefix.root.rglob("*"))
     build = prefix.build(folder)
     prefix.call("meson", "install", "-C", build, "--quiet", env=env)
@@ -71,7 +79,7 @@ def installed(box):
     for path in new:
         path.unlink()
     text = prefix.call("tinycore", "bench", "matmul:64", env={**env, "DEV": "ACME"}, status=1)
-    check("no backend “ACME”" in text, text)
+    check("no backend “ACME”" in text and "empty" not in text, text)
     check_bundle(prefix, {**env, "XDG_DATA_HOME": box.path("data")}, build, box)
 
 
@@ -79,10 +87,12 @@ def check_bundle(prefix, env, build, box):
     """The generated plugin with the certificate that the suite gives it, as users get it and are rid of it."""
     run = ("conformance", build / "tiny-acme.so", "--manifest", build / "uninstalled.json", "--json")
     prefix.call("tinycore", *run, box.path("part.json"), "--filter", "memory/zero", "--filter", "exec/add/f32/1", env=env)
-    bundle = ("plugin", "bundle", build / "uninstalled.json", "--output", box.path("acme.tar.gz"), "--certificate")
+    text = prefix.call("tinycore", "plugin", "bundle", build / "uninstalled.json", "-o", box.path("acme.tar.gz"), env=env)
+    check("acme.tar.gz: ACME 1.0, 2 files" in text, text)
+    bundle = ("plugin", "bundle", build / "acme.json", "--output", box.path("acme.tar.gz"), "--certificate")
     prefix.call("tinycore", *bundle, box.path("part.json"), env=env)
     text = prefix.call("tinycore", "plugin", "install", box.path("acme.tar.gz"), env=env)
-    check("a run that reached no level" in text, text) # of a part of the cases
+    check("of a part of the suite" in text and "certifies nothing" in text, text)
     listed = [json.loads(line) for line in prefix.call("tinycore", "plugin", "list", "--json", env=env).splitlines()]
     check([line["name"] for line in listed] == ["ACME"], listed)
     kept = json.loads(pathlib.Path(listed[0]["certificate"]).read_text())

@@ -80,6 +80,12 @@ def is_found(box):
         check(os.environ["TINY_SDK_EXAMPLES"] not in command and str(here.root) in command, command)
     result = box.run("devices", **here.env).good()
     check(re.search(r"^UNITS +ready", result.out, re.M), result)
+    # A renderer that only claims has no target to look at.
+    shown = {line["part"]: line for line in box.run("inspect", "UNITS", "--json", **here.env).quiet().lines()}
+    renderer, device = shown["renderer"], shown["device"]
+    check(shown["module"]["flags"] == ["beside-host"] and renderer["renderer_flags"] == ["claims-only"], shown)
+    check(renderer["way"] == "claims" and renderer["claims"] and "ops" not in renderer and "error" not in renderer, renderer)
+    check("error" not in device and "host-memory" in device["flags"] and "map" in device["functions"], device)
     result = box.run("train", "fashion-mnist", "--steps", 0, "--data", "x", DEV="UNITS", DEBUG=1, **here.env)
     check(result.status != 0, result)
 

@@ -6,6 +6,8 @@ Every way in which a plugin can go wrong while it is loaded, opened or used is o
 its stack; what is not there is 77, and a run in which nothing ran is no success."""
 import json
 import os
+import pathlib
+import re
 import shutil
 
 from e2e import check, main, test
@@ -40,6 +42,11 @@ def load(box):
         found, _ = certificate(box, bad(name), status=CRASHED)
         check(case(found, at)["outcome"] == outcome, f"{name}: {found['cases']}")
         check(found["certified"] == "none")
+    for name in ("constructor-hang", "scan-hang"):
+        manifest = {"format_version": 1, "name": name, "abi": 1, "module": bad(name), "probe": {"timeout_ms": 300}}
+        path = box.write("hangs.json", json.dumps(manifest))
+        found, _ = certificate(box, bad(name), "--manifest", path, status=CRASHED)
+        check(case(found, "load/scan")["outcome"] == "hung" and found["certified"] == "none", f"{name}: {found['cases']}")
     found, _ = certificate(box, bad("no-alloc"), status=FAILED)
     check("required slot alloc" in case(found, "load/open" if len(found["cases"]) > 1 else "load/scan")["messages"][0])
 
@@ -49,10 +56,12 @@ def function(box):
     for name, outcome, word in [("submit-crash", "crashed", "signal 11"), ("submit-exit", "ended", "exit status 0"),
                                 ("submit-hang", "hung", "not done in time")]:
         found, result = certificate(box, bad(name), "--filter", "memory/size/1", "--filter", "memory/zero",
-                                    "--timeout-scale", "0.03", status=CRASHED)
+                                    "--timeout-scale", "0.03", "--progress", "0.5", status=CRASHED)
         one = case(found, "memory/size/1")
         check(one["outcome"] == outcome and word in one["messages"][0], one)
-        if outcome != "hung":
+        if outcome == "hung":  # nothing ends for two seconds, and yet it says how far it is
+            check(re.search(r"^[01] of 2 cases done, [01] failed, [0-9.]+ a second", result.err, re.M), result)
+        else:
             check(f"bad-{name}.so" in one["stack"], one)
             check(f"bad-{name}.so" in result.out, result)
         check(case(found, "memory/zero")["outcome"] == "passed", found["cases"])
@@ -100,7 +109,8 @@ def files(box):
 
 @test("TAP names every case once")
 def tap(box):
-    lines = conformance(box, "REF", "--tap", "--filter", "memory/*", status=PASSED).out.splitlines()
+    lines = conformance(box, "REF", "--tap", "--progress", "0.01", "--filter", "memory/*", status=PASSED).out.splitlines()
+    check(any(re.match("# [0-9]+ of [0-9]+ cases done, 0 failed", line) for line in lines), lines[:5])
     plan = [line for line in lines if line.startswith("1..")]
     results = [line for line in lines if line.startswith(("ok ", "not ok "))]
     check(lines[0] == "TAP version 13" and len(plan) == 1 and int(plan[0][3:]) == len(results))
@@ -110,7 +120,12 @@ def tap(box):
 
 @test("the ladder stops at what is missing, and at what crashes")
 def ladder(box):
-    check("It computes." in conformance(box, "--ladder", "REF", status=PASSED).out)
+    check("It computes. Next: tinycore conformance REF\n" in conformance(box, "--ladder", "REF", status=PASSED).out)
+    manifest = os.path.join(os.environ["TINY_PLUGIN_PATH"], "ref.json")
+    with open(manifest, encoding="utf-8") as file:
+        module = os.path.realpath(os.path.join(os.environ["TINY_PLUGIN_PATH"], json.load(file)["module"]))
+    out = conformance(box, "--ladder", module, "--manifest", manifest, status=PASSED).out
+    check(f"Next: tinycore conformance --manifest {manifest} {module}\n" in out, out)
     for name, last, words, status in [
             ("no-symbol", "file", ["does not export tiny_plugin_entry_1"], FAILED),
             ("no-scan", "scan", ["Next: scan()", "the slot scan"], FAILED), ("no-alloc", "alloc", ["Next: alloc()"], FAILED),
@@ -120,6 +135,16 @@ def ladder(box):
         rungs = [line for line in out.splitlines() if line.endswith((" yes", " no")) and line[0] != " "]
         check(rungs[-1].split() == [*last.split(), "no"], f"{name}: {out}")
         check(all(word in out for word in [*words, "Its contract:"]), f"{name}: {out}")
+
+
+@test("what the ladder names is in the headers")
+def ladder_names(_box):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    texts = " ".join(re.findall(r'"((?:[^"\\\n]|\\.)*)"', (root / "sdk/conformance/ladder.c").read_text()))
+    headers = "".join(path.read_text() for path in (root / "libtinycore").glob("tiny-plugin*.h"))
+    named = set(re.findall(r"\b(?:tiny|TINY)_\w+", texts)) | set(re.findall(r"\bTiny[A-Z]\w+", texts))
+    missing = sorted(name for name in named if not re.search(rf"\b{name}\b", headers))
+    check(len(named) > 15 and not missing, missing)
 
 
 @test("the command says what is missing when the suite is not installed")

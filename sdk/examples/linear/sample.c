@@ -82,7 +82,7 @@ program_load (Device *device, const TinyProgramArgs *args, Program **out, Error 
     memcpy (program->group, args->group, sizeof program->group);
   else
     free (program);
-  *out = program;
+  *out = status == TINY_STATUS_OK ? program : NULL;
   return status;
 }
 
@@ -182,7 +182,7 @@ write_command (Queue *queue, const TinyCommand *command, uint64_t *out_ns, Error
   own.out_ns = out_ns;
   return board_ring_write (queue->ring, &own)
              ? TINY_STATUS_OK
-             : tiny_fail (error, TINY_STATUS_UNSUPPORTED, "the ring is full");
+             : tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "no memory for a command");
 }
 
 static TinyStatus

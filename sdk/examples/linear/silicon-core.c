@@ -148,7 +148,48 @@ convert (Register *d, const Register *a, const uint32_t *mask, const SampleInstr
     EACH (u, to_u32 (F (a)));
 }
 
-/* What computes, lane by lane. */
+/* What compares and what works on bits, lane by lane. */
+static void
+compute_bits (Core *core, const SampleInstr *in)
+{
+  const uint32_t *mask = core->mask[core->depth];
+  Register *d = &core->registers[in->d];
+  const Register *a = &core->registers[in->a], *b = &core->registers[in->b],
+                 *c = &core->registers[in->c];
+  switch (in->op) {
+  case SAMPLE_LESS:
+    BY_TYPE (u, F (a) < F (b), I (a) < I (b), U (a) < U (b));
+    break;
+  case SAMPLE_DIFFERS:
+    BY_TYPE (u, F (a) != F (b), U (a) != U (b), U (a) != U (b));
+    break;
+  case SAMPLE_EQUALS:
+    BY_TYPE (u, F (a) == F (b), U (a) == U (b), U (a) == U (b));
+    break;
+  case SAMPLE_AND:
+    EACH (u, U (a) & U (b));
+    break;
+  case SAMPLE_OR:
+    EACH (u, U (a) | U (b));
+    break;
+  case SAMPLE_XOR:
+    EACH (u, U (a) ^ U (b));
+    break;
+  case SAMPLE_SHL:
+    EACH (u, U (a) << (U (b) & 31));
+    break;
+  case SAMPLE_SHR:
+    BY_TYPE (u, 0, (uint32_t) (I (a) >> (U (b) & 31)), U (a) >> (U (b) & 31));
+    break;
+  case SAMPLE_SELECT:
+    EACH (u, U (a) ? U (b) : U (c));
+    break;
+  default:
+    break;
+  }
+}
+
+/* What computes numbers, lane by lane. */
 static void
 compute (Core *core, const SampleInstr *in)
 {
@@ -198,38 +239,11 @@ compute (Core *core, const SampleInstr *in)
     BY_TYPE (f, F (a) > F (b) || F (b) != F (b) ? F (a) : F (b), I (a) > I (b) ? U (a) : U (b),
              U (a) > U (b) ? U (a) : U (b));
     break;
-  case SAMPLE_LESS:
-    BY_TYPE (u, F (a) < F (b), I (a) < I (b), U (a) < U (b));
-    break;
-  case SAMPLE_DIFFERS:
-    BY_TYPE (u, F (a) != F (b), U (a) != U (b), U (a) != U (b));
-    break;
-  case SAMPLE_EQUALS:
-    BY_TYPE (u, F (a) == F (b), U (a) == U (b), U (a) == U (b));
-    break;
-  case SAMPLE_AND:
-    EACH (u, U (a) & U (b));
-    break;
-  case SAMPLE_OR:
-    EACH (u, U (a) | U (b));
-    break;
-  case SAMPLE_XOR:
-    EACH (u, U (a) ^ U (b));
-    break;
-  case SAMPLE_SHL:
-    EACH (u, U (a) << (U (b) & 31));
-    break;
-  case SAMPLE_SHR:
-    BY_TYPE (u, 0, (uint32_t) (I (a) >> (U (b) & 31)), U (a) >> (U (b) & 31));
-    break;
-  case SAMPLE_SELECT:
-    EACH (u, U (a) ? U (b) : U (c));
-    break;
   case SAMPLE_MULACC:
     EACH (f, fmaf (F (a), F (b), F (c)));
     break;
   default:
-    break;
+    compute_bits (core, in);
   }
 }
 
