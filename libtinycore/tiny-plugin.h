@@ -690,7 +690,8 @@ typedef struct TinyDeviceTable {
   /* Of what alloc(), import() and import_host() gave: nothing that was submitted uses it any more. From any thread. */
   void (*free) (TinyPluginDevice *device, TinyPluginBuffer *buffer);
   /* NULL: submit() needs none, is given NULL and may come from several threads at once. Then queue_destroy() is
-   * NULL as well. Each device has one to three queues, and more where a program makes them. From any thread. */
+   * NULL as well. The core makes one queue for work and one for transfers, and more where a program asks for them;
+   * the device fails where the first cannot be made. From any thread. */
   TinyStatus (*queue_create) (TinyPluginDevice *device, TinyPluginQueue **out,
                               TinyPluginError *error);
   /* No work of it is left, or it is broken. From any thread. */
@@ -706,8 +707,8 @@ typedef struct TinyDeviceTable {
                               TinyPluginProgram **out, TinyPluginError *error);
   /* Nothing that was submitted runs it any more. From any thread. */
   void (*program_unload) (TinyPluginDevice *device, TinyPluginProgram *program);
-  /* Optional: a host address of the whole buffer, valid until it is freed, and the same each time. Required with
-   * TINY_DEVICE_HOST_MEMORY; without that a failure, such as UNSUPPORTED, means transfers by commands. */
+  /* Optional: a host address of the whole buffer, valid until it is freed. Used where info() says
+   * TINY_DEVICE_HOST_MEMORY, right after alloc(); otherwise, or where it fails, transfers are commands. */
   TinyStatus (*map) (TinyPluginDevice *device, TinyPluginBuffer *buffer, void **out,
                      TinyPluginError *error);
   /* Optional: memory that the program made with the driver itself, by the driver's own handle (such
@@ -772,8 +773,8 @@ typedef struct TinyPluginModule {
   const char *license;    /* an SPDX expression; or NULL */
   const TinyRenderer *renderers; /* one behind the other, each as long as its own struct_size; the first is the
                                   * default */
-  /* The first call, once, before all others. @host holds until fini(). A failure: the backend is not there, for
-   * the reason that is told. No device access, under 50 ms. Required. */
+  /* The first call, before all others; after fini() it may come again. @host holds until fini(). A failure: the
+   * backend is not there, for the reason that is told. No device access, under 50 ms. Required. */
   TinyStatus (*init) (const TinyHost *host, TinyPluginError *error);
   /* The last call: all devices are closed. Only where init() succeeded. Optional. */
   void (*fini) (void);

@@ -248,6 +248,73 @@ test_module (void)
   }
 }
 
+/* ---- what reaches the core by its own ways ---- */
+static TinyCandidate given;
+
+static TinyStatus
+scan_given (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
+{
+  *n = 1;
+  *out = given;
+  return TINY_STATUS_OK;
+}
+
+/* The module of a backend, whose parts are wrong in one way each. */
+static char *
+find_wrong (const char *name, const TinyDialect *dialect, const TinyCandidate *candidate)
+{
+  const TinyRenderer renderer = { .struct_size = sizeof renderer,
+                                  .name = "C",
+                                  .dialect = dialect,
+                                  .target = target,
+                                  .compile = compile };
+  const TinyPluginModule module = { .struct_size = sizeof module,
+                                    .abi_major = TINY_PLUGIN_ABI_MAJOR,
+                                    .n_renderers = 1,
+                                    .name = name,
+                                    .renderers = &renderer,
+                                    .init = init,
+                                    .scan = scan_given,
+                                    .open = open_device };
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyBackend) backend = tiny_backend_new (&module, NULL, &error);
+  given = *candidate;
+  g_autoptr (GArray) found = backend != NULL ? tiny_backend_scan (backend, &error) : NULL;
+  g_assert_true ((found == NULL) == (error != NULL));
+  return g_strdup (error != NULL ? error->message : "");
+}
+
+static void
+test_ways (void)
+{
+  const TinyDialect dialect = { .struct_size = sizeof dialect },
+                    flagged = { .struct_size = sizeof flagged, .flags = 1 };
+  const TinyCandidate good = { .struct_size = sizeof good, .id = "a" },
+                      nameless = { .struct_size = sizeof good },
+                      padded = { .struct_size = sizeof good, .id = "a", .reserved0 = 1 },
+                      odd = { .struct_size = sizeof good, .flags = 2, .id = "a" };
+  const struct {
+    const char *name;
+    const TinyDialect *dialect;
+    const TinyCandidate *candidate;
+    const char *says; /* after the plugin's name */
+  } cases[] = {
+    { "ACME", &dialect, &good, "" },
+    { "ACME", &flagged, &good, "renderer 0: C: the dialect has flags 0x1" },
+    { "ACME", &dialect, &nameless, "scan: candidate 0 has an empty id" },
+    { "ACME", &dialect, &padded, "scan: number 0: a candidate has reserved bits set" },
+    { "ACME", &dialect, &odd, "scan: number 0: a candidate has flags 0x2" },
+    { "A.B", &dialect, &good, "the module table's name is" },
+    { "2B", &dialect, &good, "the module table's name is" },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
+    g_autofree char *text = find_wrong (cases[i].name, cases[i].dialect, cases[i].candidate);
+    const char *colon = strstr (text, ": ");
+    g_assert_true (g_str_has_prefix (colon != NULL ? colon + 2 : "", cases[i].says));
+    g_assert_cmpint (text[0] == 0, ==, cases[i].says[0] == 0);
+  }
+}
+
 static void
 test_status (void)
 {
@@ -280,6 +347,7 @@ main (int argc, char **argv)
   g_test_add_func ("/device/table/rows", test_rows);
   g_test_add_func ("/device/table/values", test_values);
   g_test_add_func ("/device/table/module", test_module);
+  g_test_add_func ("/device/table/ways", test_ways);
   g_test_add_func ("/device/table/status", test_status);
   return g_test_run ();
 }
