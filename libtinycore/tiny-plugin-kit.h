@@ -177,8 +177,8 @@ tiny_fill_struct (void *out, const void *from, size_t size)
   tiny_fill_struct ((out), &(const __typeof__ (*(out))){ __VA_ARGS__ }, sizeof *(out))
 
 /* What claim() and compile() begin with: the struct, its version, and each operand's reserved fields. @flags: those of
- * TINY_OPERATION_* that the plugin has code for. A failure of claim() is taken as declined, with its text as the reason. Kinds, roles and
- * activations are the plugin's own to look at. */
+ * TINY_OPERATION_* that the plugin has code for. A failure of claim() is taken as declined, with its text as
+ * the reason. Kinds, roles and activations are the plugin's own to look at. */
 TINY_KIT TinyStatus
 tiny_check_operation (const TinyOperation *operation, uint32_t flags, TinyPluginError *error)
 {

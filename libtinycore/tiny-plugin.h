@@ -436,8 +436,8 @@ typedef struct TinyClaim {
   uint32_t verdict;     /* TINY_CLAIM_* */
   uint32_t reserved0;   /* 0 */
   /* ACCEPTED: the nanoseconds that one launch is expected to take on a device of that arch, its own overhead and all
-   * conversions of layout included, at least 1. The core takes the offer when that is less than its own estimate for the
-   * kernels that it replaces; one without a cost it does not take. */
+   * conversions of layout included, at least 1. The core takes the offer when that is less than its own estimate
+   * for the kernels that it replaces; one without a cost it does not take. */
   uint64_t cost_ns;
   uint64_t reserved[4]; /* 0 */
   /* For people, NUL-terminated UTF-8, lower case, no full stop: why it is declined, or what makes it
