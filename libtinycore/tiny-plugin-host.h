@@ -4,8 +4,9 @@
  * shared objects, memory that is the host's.
  *
  * Functions of the plugin's own, as those of the kit. A device of this kind is made of
- * .alloc = tiny_host_alloc, .free = tiny_host_free, .map = tiny_host_map, .import_host = tiny_host_import, .program_load = tiny_library_load,
- * .program_unload = tiny_library_unload and a submit() of tiny_submit_each() and tiny_host_copy(). */
+ * .alloc = tiny_host_alloc, .free = tiny_host_free, .map = tiny_host_map, .import_host = tiny_host_import,
+ * .program_load = tiny_library_load, .program_unload = tiny_library_unload and a submit() of
+ * tiny_submit_each() and tiny_host_copy(). */
 #pragma once
 
 #include <errno.h>
@@ -144,8 +145,8 @@ tiny_library_unload (TinyPluginDevice *device, TinyPluginProgram *program)
   dlclose (program);
 }
 
-/* ---- devices whose memory is the host's: a TinyPluginBuffer is the address of its bytes, and in its last bit says that
- * they are somebody else's ---- */
+/* ---- devices whose memory is the host's: a TinyPluginBuffer is the address of its bytes, and in its
+ * last bit says that they are somebody else's ---- */
 enum { TINY_HOST_IS_IMPORTED = 1 };
 
 TINY_KIT char *

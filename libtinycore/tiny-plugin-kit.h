@@ -33,7 +33,7 @@
 static __attribute__ ((unused, format (printf, 3, 4))) TinyStatus
 tiny_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
 {
-  if (error == NULL || error->struct_size < sizeof *error)
+  if (error == NULL || error->struct_size < TINY_SIZE_0_PLUGIN_ERROR)
     return status;
   va_list arguments;
   va_start (arguments, format);
@@ -48,7 +48,7 @@ tiny_fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
 static __attribute__ ((unused, format (printf, 3, 4))) TinyStatus
 tiny_hint (TinyStatus status, TinyPluginError *error, const char *format, ...)
 {
-  if (error == NULL || error->struct_size < sizeof *error)
+  if (error == NULL || error->struct_size < TINY_SIZE_0_PLUGIN_ERROR)
     return status;
   va_list arguments;
   va_start (arguments, format);
@@ -83,21 +83,47 @@ tiny_check_code (TinyPluginError *error,
       status = codes[i].status != 0 ? codes[i].status : status;
     }
   tiny_fail (error, status, "%s: %s (%lld)", what, name, (long long) number);
-  if (error != NULL && error->struct_size >= sizeof *error)
+  if (error != NULL && error->struct_size >= TINY_SIZE_0_PLUGIN_ERROR)
     error->vendor_code = number;
   return status;
 }
 
 /* ---- the laws of structs ----
  *
- * What the host passes may be shorter than ours, and hold bits that nobody knew when the plugin was built:
- * both are refused (the laws at the head of tiny-plugin.h). First thing in a function:
+ * What the host passes may be shorter or longer than ours, and hold bits that nobody knew when the plugin was built.
+ * Refused is what is shorter than it was in the least core that the plugin serves, and unknown bits (the laws at the
+ * head of tiny-plugin.h). First thing in a function:
  *
  *   TINY_TRY (TINY_CHECK_IN (submit, 0, error));    read: its flags may be 0
- *   TINY_TRY (TINY_CHECK_OUT (out, error));         filled */
+ *   TINY_TRY (TINY_CHECK_OUT (out, error));         filled, by
+ *   TINY_FILL (out, .flags = …, .name = "…");       which writes no more than there is room for
+ *
+ * A field that came later than that core is used behind TINY_HAS (submit, field). */
+/* The least minor of the cores that are served: a number defined before this file is included. */
+#ifndef TINY_KIT_MINOR_MIN
+#define TINY_KIT_MINOR_MIN 0
+#endif
+/* Bytes that the struct had in that minor. One that grew in minor 1 gets
+ * TINY_KIT_MINOR_MIN < 1 ? TINY_SIZE_0_SUBMIT : TINY_SIZE_1_SUBMIT. */
+/* clang-format off */
+#define TINY_KIT_LEAST(given)                                                                  \
+  ((size_t) _Generic (*(given),                                                                \
+                      TinyLinear: TINY_SIZE_0_LINEAR,                                          \
+                      TinyTarget: TINY_SIZE_0_TARGET,                                          \
+                      TinyOperation: TINY_SIZE_0_OPERATION,                                    \
+                      TinyClaim: TINY_SIZE_0_CLAIM,                                            \
+                      TinyCompileArgs: TINY_SIZE_0_COMPILE_ARGS,                               \
+                      TinyHost: TINY_SIZE_0_HOST,                                              \
+                      TinyCandidate: TINY_SIZE_0_CANDIDATE,                                    \
+                      TinyDeviceInfo: TINY_SIZE_0_DEVICE_INFO,                                 \
+                      TinyCommand: TINY_SIZE_0_COMMAND,                                        \
+                      TinySubmit: TINY_SIZE_0_SUBMIT,                                          \
+                      TinyProgramArgs: TINY_SIZE_0_PROGRAM_ARGS))
+/* clang-format on */
+
 TINY_KIT TinyStatus
 tiny_check_struct (const void *given,
-                   size_t size,
+                   size_t least,
                    size_t flags,
                    uint32_t known,
                    size_t reserved,
@@ -108,14 +134,15 @@ tiny_check_struct (const void *given,
   uint32_t has_size = 0, has_flags = 0;
   if (given != NULL)
     memcpy (&has_size, given, sizeof has_size);
-  if (has_size < size)
+  if (has_size < least)
     return tiny_fail (error, TINY_STATUS_INVALID, "%s: %u bytes, and %zu are needed", what,
-                      has_size, size);
+                      has_size, least);
   if (n_reserved == 0)
     return TINY_STATUS_OK;
   memcpy (&has_flags, (const char *) given + flags, sizeof has_flags);
   uint64_t bits = has_flags & ~known;
-  for (size_t i = 0; i < n_reserved; i += sizeof bits) {
+  for (size_t i = 0; i < n_reserved && reserved + i + sizeof bits <= has_size;
+       i += sizeof bits) {
     uint64_t word;
     memcpy (&word, (const char *) given + reserved + i, sizeof word);
     bits |= word;
@@ -125,16 +152,33 @@ tiny_check_struct (const void *given,
                                 "%s: bits are set that this plugin does not know", what);
 }
 #define TINY_CHECK_IN(given, known, error)                                                     \
-  tiny_check_struct ((given), sizeof *(given),                                                 \
+  tiny_check_struct ((given), TINY_KIT_LEAST (given),                                          \
                      (size_t) ((char *) &(given)->flags - (char *) (given)), (known),          \
                      (size_t) ((char *) (given)->reserved - (char *) (given)),                 \
                      sizeof (given)->reserved, #given, (error))
 #define TINY_CHECK_OUT(given, error)                                                           \
-  tiny_check_struct ((given), sizeof *(given), 0, 0, 0, 0, #given, (error))
+  tiny_check_struct ((given), TINY_KIT_LEAST (given), 0, 0, 0, 0, #given, (error))
+/* Whether @given has @field, for fields that came later than the least core served. */
+#define TINY_HAS(given, field)                                                                 \
+  ((given)->struct_size >= (size_t) ((char *) (&(given)->field + 1) - (char *) (given)))
+
+/* Fills @out, whose struct_size stays, with as much of the @size bytes of @from as it has room for. */
+TINY_KIT void
+tiny_fill_struct (void *out, const void *from, size_t size)
+{
+  uint32_t room = 0;
+  memcpy (&room, out, sizeof room);
+  if (room > sizeof room)
+    memcpy ((char *) out + sizeof room, (const char *) from + sizeof room,
+            (room < size ? room : size) - sizeof room);
+}
+/* The fields as in an initialiser; those that are not named become 0. */
+#define TINY_FILL(out, ...)                                                                    \
+  tiny_fill_struct ((out), &(const __typeof__ (*(out))){ __VA_ARGS__ }, sizeof *(out))
 
 /* What claim() and compile() begin with: the struct, its version, and each operand's reserved fields. @flags: those of
- * TINY_OPERATION_* that the plugin has code for. A failure of claim() is taken as declined, with its text as the reason. Kinds, roles and
- * activations are the plugin's own to look at. */
+ * TINY_OPERATION_* that the plugin has code for. A failure of claim() is taken as declined, with its text as
+ * the reason. Kinds, roles and activations are the plugin's own to look at. */
 TINY_KIT TinyStatus
 tiny_check_operation (const TinyOperation *operation, uint32_t flags, TinyPluginError *error)
 {
@@ -410,7 +454,8 @@ tiny_target_declare (TinyTarget *target, uint32_t compute, uint32_t storage, uin
 #undef OP
 }
 
-/* What scan() does with the @n_found candidates that there are, @stride bytes apart. */
+/* What scan() does with the @n_found candidates that there are, @stride bytes apart. Those of the core lie as far apart
+ * as it says that they are long. */
 TINY_KIT TinyStatus
 tiny_scan_copy (
     const TinyCandidate *found, size_t n_found, size_t stride, TinyCandidate *out, uint32_t *n)
@@ -418,7 +463,8 @@ tiny_scan_copy (
   if (*n > 0 && n_found > 0)
     TINY_TRY (TINY_CHECK_OUT (out, NULL));
   for (size_t i = 0; i < n_found && i < *n; i++)
-    out[i] = *(const TinyCandidate *) ((const char *) found + i * stride);
+    tiny_fill_struct ((char *) out + i * out->struct_size, (const char *) found + i * stride,
+                      sizeof *found);
   *n = (uint32_t) n_found;
   return TINY_STATUS_OK;
 }
@@ -448,11 +494,12 @@ tiny_check_id (const TinyCandidate *found,
   [TINY_INSTR_XOR] = "(($t) ($0 ^ $1))", [TINY_INSTR_SHL] = "(($t) ($0 << $1))",               \
   [TINY_INSTR_SHR] = "(($t) ($0 >> $1))", [TINY_INSTR_MAX] = "(($t) ($0 > $1 ? $0 : $1))"
 
-/* The module's table, its one exported symbol and its note; defines @host, which init() fills. What
+/* The module's table, its one exported symbol and its note, for cores from TINY_KIT_MINOR_MIN on;
+ * defines @host, which init() fills. What
  * follows are fields of TinyPluginModule: TINY_KIT_MODULE (host, .name = "NPU", .scan = scan, …);
  * with a fini() of its own where it needs one. */
 #define TINY_KIT_MODULE(host, ...)                                                             \
-  TINY_PLUGIN_NOTE (0);                                                                        \
+  TINY_PLUGIN_NOTE (TINY_KIT_MINOR_MIN);                                                       \
   const TinyHost *host;                                                                        \
   static TinyStatus tiny_kit_init (const TinyHost *given, TinyPluginError *error)              \
   {                                                                                            \
@@ -462,6 +509,7 @@ tiny_check_id (const TinyCandidate *found,
   static const TinyPluginModule tiny_kit_module = { .struct_size = sizeof (TinyPluginModule),  \
                                                     .abi_major = TINY_PLUGIN_ABI_MAJOR,        \
                                                     .abi_minor = TINY_PLUGIN_ABI_MINOR,        \
+                                                    .abi_minor_min = TINY_KIT_MINOR_MIN,       \
                                                     .init = tiny_kit_init,                     \
                                                     __VA_ARGS__ };                             \
   TINY_PLUGIN_EXPORT const TinyPluginModule *tiny_plugin_entry_1 (uint32_t host_minor,         \

@@ -6,12 +6,27 @@
  * constant table of functions and data. The header is plain C11 (and C++17), stands alone, and is
  * all there is: a plugin links neither the core nor GLib.
  *
- * Laws that hold for every struct here:
- *  - The first two fields are struct_size (bytes the writer knows of) and flags. Structs end in
+ * Laws of the structs that begin with struct_size:
+ *  - struct_size is the bytes that the writer knows of; flags follows (in a TinyCommand, type does). They have
  *    reserved fields; reserved fields and unknown flag bits are zero, and receivers refuse others.
  *  - A receiver touches no byte beyond struct_size. The core copies what it knows of a plugin's
  *    table and fills missing slots with stubs that return TINY_STATUS_UNSUPPORTED.
+ *  - A receiver asks for no more bytes than the struct had in the least minor version that it serves
+ *    (TINY_SIZE_0_*), and looks at struct_size before it uses a field that came later.
+ *  - Where the core gives room to fill, struct_size says how much there is. The plugin fills what fits, which may be
+ *    less than its own struct, and leaves struct_size as it is.
+ *  - Of an array of such structs each element is struct_size bytes behind the one before: the commands of a
+ *    submission and the renderers of a module by each element's own, the candidates of scan() by the first
+ *    one's, which all have.
  *  - Append only: a field never moves, a number never changes its meaning.
+ *
+ * TinyInstr, TinyParam, TinySpan, TinyOperandView and TinyPluginNote have no struct_size: arrays of them lie densely,
+ * and they never grow. What such a thing lacks comes one day as another array beside it.
+ *
+ * Ownership: what a pointer names belongs to whoever made it, and lives during the call that it is passed to unless
+ * something else is said. Tables and texts of a module, its renderers, dialects and devices are constants: they hold
+ * until the process ends. Handles (TinyPluginDevice and the others) are the plugin's, and the core frees each one
+ * that it was given, once. Numbers are in bytes, nanoseconds or elements, as their names say.
  *
  * Threads: module functions and target() of one module are serialised by the core; those of others may run at
  * the same time. Device functions may be called from any
@@ -30,66 +45,71 @@
 extern "C" {
 #endif
 
-#define TINY_PLUGIN_ABI_MAJOR 1u
-#define TINY_PLUGIN_ABI_MINOR 0u
-#define TINY_PLUGIN_ENTRY_SYMBOL "tiny_plugin_entry_1"
+#define TINY_PLUGIN_ABI_MAJOR 1u /* part of the entry symbol's name: another one is another contract */
+#define TINY_PLUGIN_ABI_MINOR 0u /* what was appended: grows with releases that append something */
+#define TINY_PLUGIN_ENTRY_SYMBOL "tiny_plugin_entry_1" /* the one exported symbol, a TinyPluginEntry */
+/* Before the definition of that symbol: it stays visible where all else is hidden. */
 #if defined(_WIN32)
 #define TINY_PLUGIN_EXPORT __declspec (dllexport)
 #else
 #define TINY_PLUGIN_EXPORT __attribute__ ((visibility ("default")))
 #endif
 
-/* What a function answers. Negative values are failures and come with a filled TinyPluginError. */
+/* What a function answers. Negative values are failures, come with a filled TinyPluginError and leave nothing behind:
+ * what out-parameters point to is not looked at. Positive ones are reserved; a core takes them for OK. A number that is
+ * not here is TINY_STATUS_INTERNAL to the core, and so is one that makes no sense for its function. Which
+ * function answers what, and what becomes of it, is a table in docs/abi.md. */
 typedef int32_t TinyStatus;
 enum {
-  TINY_STATUS_OK = 0,
+  TINY_STATUS_OK = 0,             /* done */
   TINY_STATUS_UNSUPPORTED = -1,   /* never possible with these arguments; nothing happened */
-  TINY_STATUS_INVALID = -2,       /* the caller's mistake */
+  TINY_STATUS_INVALID = -2,       /* the caller's mistake: a text, number or struct that the function does not take */
   TINY_STATUS_OUT_OF_MEMORY = -3, /* device memory; may work after buffers were freed */
   TINY_STATUS_BUSY = -4,          /* another process holds the device; may work later */
-  TINY_STATUS_TIMEOUT = -5,
-  TINY_STATUS_PERMISSION = -6,  /* hint says which node and group */
-  TINY_STATUS_NO_DEVICE = -7,
-  TINY_STATUS_DRIVER = -8,      /* driver or library absent or of a wrong version; text says which */
-  TINY_STATUS_DEVICE_LOST = -9, /* sticky: every later call on this device returns it */
-  TINY_STATUS_COMPILE = -10,    /* text carries the compiler's log */
-  TINY_STATUS_CORRUPT = -11,    /* damaged or foreign program binary */
-  TINY_STATUS_LAUNCH = -12,     /* the device refused or failed a launch */
-  TINY_STATUS_INTERNAL = -13
+  TINY_STATUS_TIMEOUT = -5,       /* of wait(): the point is not reached yet. Elsewhere: it took too long and
+                                   * was given up */
+  TINY_STATUS_PERMISSION = -6,    /* hint says which node and group */
+  TINY_STATUS_NO_DEVICE = -7,     /* of scan() and open(): there is none, or none of that id */
+  TINY_STATUS_DRIVER = -8,        /* driver or library absent or of a wrong version; text says which */
+  TINY_STATUS_DEVICE_LOST = -9,   /* sticky: every later call on this device returns it */
+  TINY_STATUS_COMPILE = -10,      /* text carries the compiler's log */
+  TINY_STATUS_CORRUPT = -11,      /* damaged or foreign program binary */
+  TINY_STATUS_LAUNCH = -12,       /* the device refused or failed a launch */
+  TINY_STATUS_INTERNAL = -13      /* a bug of the plugin's, or anything that no other number says */
 };
 
-/* Why a call failed. Owned by the caller, usually on its stack: reporting never allocates. */
+/* Why a call failed. Owned by the caller, usually on its stack: reporting never allocates. May be NULL. */
 typedef struct TinyPluginError {
-  uint32_t struct_size;
-  uint32_t flags;
+  uint32_t struct_size; /* set by the caller; one too short for text and hint is left alone */
+  uint32_t flags;       /* 0 */
   int64_t vendor_code; /* the driver's own number, or 0 */
-  uint64_t reserved[2];
+  uint64_t reserved[2]; /* 0 */
   char text[1024]; /* what failed, NUL-terminated UTF-8, lower case, no full stop */
   char hint[256];  /* what to do about it, or "" */
 } TinyPluginError;
 
 /* Number formats. The numbers are part of the ABI. */
 typedef enum {
-  TINY_DTYPE_VOID = 0,
-  TINY_DTYPE_BOOL = 1,
-  TINY_DTYPE_I8 = 2,
-  TINY_DTYPE_U8 = 3,
-  TINY_DTYPE_I16 = 4,
-  TINY_DTYPE_U16 = 5,
-  TINY_DTYPE_I32 = 6,
-  TINY_DTYPE_U32 = 7,
-  TINY_DTYPE_I64 = 8,
-  TINY_DTYPE_U64 = 9,
-  TINY_DTYPE_F8E4M3 = 10,
-  TINY_DTYPE_F8E5M2 = 11,
-  TINY_DTYPE_F16 = 12,
-  TINY_DTYPE_BF16 = 13,
-  TINY_DTYPE_F32 = 14,
-  TINY_DTYPE_F64 = 15,
+  TINY_DTYPE_VOID = 0,     /* no value */
+  TINY_DTYPE_BOOL = 1,     /* a byte, 0 or 1 */
+  TINY_DTYPE_I8 = 2,       /* signed, two's complement, as all of these */
+  TINY_DTYPE_U8 = 3,       /* unsigned */
+  TINY_DTYPE_I16 = 4,      /* 2 bytes, little-endian, as all of these */
+  TINY_DTYPE_U16 = 5,      /* 2 bytes */
+  TINY_DTYPE_I32 = 6,      /* 4 bytes */
+  TINY_DTYPE_U32 = 7,      /* 4 bytes */
+  TINY_DTYPE_I64 = 8,      /* 8 bytes */
+  TINY_DTYPE_U64 = 9,      /* 8 bytes */
+  TINY_DTYPE_F8E4M3 = 10,  /* OCP 8-bit float E4M3: no infinities, 448 is the largest */
+  TINY_DTYPE_F8E5M2 = 11,  /* OCP 8-bit float E5M2 */
+  TINY_DTYPE_F16 = 12,     /* IEEE 754 binary16 */
+  TINY_DTYPE_BF16 = 13,    /* bfloat16: the upper half of an f32 */
+  TINY_DTYPE_F32 = 14,     /* IEEE 754 binary32 */
+  TINY_DTYPE_F64 = 15,     /* IEEE 754 binary64 */
   TINY_DTYPE_INDEX = 16 /* the core's own unbounded index type; a plugin never sees it */
 } TinyDType;
-#define TINY_N_DTYPES 17
-#define TINY_DTYPE_BIT(dtype) (1u << (dtype))
+#define TINY_N_DTYPES 17                      /* tables by dtype have room for 32 */
+#define TINY_DTYPE_BIT(dtype) (1u << (dtype)) /* in sets of dtypes */
 
 #ifndef __GI_SCANNER__ /* of all this, other languages see the number formats */
 
@@ -98,43 +118,44 @@ typedef enum {
  * The first 25 are the contract ops. A target declares for which dtypes it has each of them
  * (TinyTarget.ops) and the core rewrites the others into those. All act lane by lane on vectors.
  * Integers wrap, as does the least one divided by -1; IDIV and MOD truncate towards zero as in C; a
- * shift count is below the width; SHR is arithmetic on signed types; comparisons give BOOL; MAX returns the other operand of a
- * NaN as IEEE 754-2019 maximumNumber does or NaN, as the target likes; MULACC is a*b+c with one
- * rounding or two. */
+ * shift count is below the width; SHR is arithmetic on signed types; comparisons give BOOL; MAX returns the
+ * other operand of a NaN as IEEE 754-2019 maximumNumber does or NaN, as the target likes; MULACC is a*b+c with
+ * one rounding or two. */
 typedef enum {
   TINY_INSTR_LOAD = 1,  /* (buffer, index [, gate, alternative]); (register) */
   TINY_INSTR_STORE = 2, /* (buffer, index, value [, gate]); (register, value) */
-  TINY_INSTR_CAST = 3,  /* float to int truncates; out of range is unspecified but no trap */
-  TINY_INSTR_BITCAST = 4,
-  TINY_INSTR_NEG = 5,
-  TINY_INSTR_RECIP = 6,
-  TINY_INSTR_SQRT = 7,
-  TINY_INSTR_EXP2 = 8,
-  TINY_INSTR_LOG2 = 9,
-  TINY_INSTR_SIN = 10,
-  TINY_INSTR_ADD = 11,
-  TINY_INSTR_SUB = 12,
-  TINY_INSTR_MUL = 13,
-  TINY_INSTR_IDIV = 14,
-  TINY_INSTR_MOD = 15,
-  TINY_INSTR_MAX = 16,
-  TINY_INSTR_CMPLT = 17,
-  TINY_INSTR_CMPNE = 18,
-  TINY_INSTR_AND = 19,
-  TINY_INSTR_OR = 20,
-  TINY_INSTR_XOR = 21,
-  TINY_INSTR_SHL = 22,
-  TINY_INSTR_SHR = 23,
+  TINY_INSTR_CAST = 3,  /* (x): float to int truncates; out of range is unspecified but no trap */
+  TINY_INSTR_BITCAST = 4, /* (x): the same bits in another dtype of the same size */
+  TINY_INSTR_NEG = 5,     /* (x) */
+  TINY_INSTR_RECIP = 6,   /* (x): 1/x */
+  TINY_INSTR_SQRT = 7,    /* (x) */
+  TINY_INSTR_EXP2 = 8,    /* (x): 2^x */
+  TINY_INSTR_LOG2 = 9,    /* (x) */
+  TINY_INSTR_SIN = 10,    /* (x), in radians */
+  TINY_INSTR_ADD = 11,    /* (x, y); bool: or */
+  TINY_INSTR_SUB = 12,    /* (x, y) */
+  TINY_INSTR_MUL = 13,    /* (x, y); bool: and */
+  TINY_INSTR_IDIV = 14,   /* (x, y): x/y towards zero */
+  TINY_INSTR_MOD = 15,    /* (x, y): what IDIV leaves, of x's sign */
+  TINY_INSTR_MAX = 16,    /* (x, y); bool: or */
+  TINY_INSTR_CMPLT = 17,  /* (x, y): x < y */
+  TINY_INSTR_CMPNE = 18,  /* (x, y): x != y; of a NaN: true */
+  TINY_INSTR_AND = 19,    /* (x, y): bit by bit */
+  TINY_INSTR_OR = 20,     /* (x, y): bit by bit */
+  TINY_INSTR_XOR = 21,    /* (x, y): bit by bit */
+  TINY_INSTR_SHL = 22,    /* (x, count) */
+  TINY_INSTR_SHR = 23,    /* (x, count) */
   TINY_INSTR_WHERE = 24,  /* (bool, if true, if false) */
   TINY_INSTR_MULACC = 25, /* (a, b, c): a*b+c */
   /* extensions: only for targets that declare them */
   TINY_INSTR_TRUNC = 26, /* float: round towards zero */
-  TINY_INSTR_FDIV = 27,
-  TINY_INSTR_CMPEQ = 28,
+  TINY_INSTR_FDIV = 27,   /* (x, y): x/y of floats */
+  TINY_INSTR_CMPEQ = 28,  /* (x, y): x == y; of a NaN: false */
   /* structure: every backend has these */
   TINY_INSTR_CONST = 40,     /* arg: the value, splat over the lanes; floats as f64 bits */
   TINY_INSTR_PARAM = 41,     /* arg: n; the n-th buffer parameter; dtype is the element's */
-  TINY_INSTR_VARIABLE = 42,  /* arg: n; the n-th scalar parameter, an integer; i32: it fits */
+  TINY_INSTR_VARIABLE = 42,  /* arg: n; the n-th scalar parameter, of i32 or i64: its value, a TinyCommand's
+                              * int64_t, fits into the dtype. A target without ADD of i64 gets i32 alone */
   TINY_INSTR_GRID = 43,      /* arg: axis 0..2; this work-group's index, i32 or i64 */
   TINY_INSTR_GROUP = 44,     /* arg: axis 0..2; the index within the work-group */
   TINY_INSTR_LOCAL = 45,     /* arg: n elements; memory shared by a work-group, starts undefined */
@@ -144,12 +165,12 @@ typedef enum {
   TINY_INSTR_END = 48,       /* (range) */
   TINY_INSTR_IF = 49,        /* (bool scalar) up to the matching ENDIF */
   TINY_INSTR_ENDIF = 50,     /* (if) */
-  TINY_INSTR_BARRIER = 51,
+  TINY_INSTR_BARRIER = 51, /* all of a work-group get here before any goes on, and see what was stored */
   TINY_INSTR_VECTOR = 52,    /* one source: broadcast; else `lanes` scalars, lane 0 first */
   TINY_INSTR_EXTRACT = 53,   /* (vector), arg: lane */
-  TINY_N_INSTRS = 64
+  TINY_N_INSTRS = 64         /* tables by op have so many rows */
 } TinyInstrOp;
-#define TINY_INSTR_BIT(op) (UINT64_C (1) << (op))
+#define TINY_INSTR_BIT(op) (UINT64_C (1) << (op)) /* in TinyTarget.ops */
 
 /* One instruction. Its value is named by its position in TinyLinear.instrs. */
 typedef struct TinyInstr {
@@ -157,35 +178,42 @@ typedef struct TinyInstr {
   uint8_t dtype;      /* of the result; for STORE and structure without value: VOID */
   uint8_t reserved;   /* 0 */
   uint16_t lanes;     /* 1 is a scalar; LOAD and STORE of more touch consecutive elements */
-  uint16_t n_sources;
+  uint16_t n_sources; /* how many it has */
   uint32_t sources;   /* where its sources start in TinyLinear.sources */
   uint32_t reserved2; /* 0 */
-  int64_t arg;
+  int64_t arg;        /* as the op says; else 0 */
 } TinyInstr;
 
-enum { TINY_PARAM_READ = 1u, TINY_PARAM_WRITE = 2u };
+enum {
+  TINY_PARAM_READ = 1u, /* the kernel loads from it */
+  TINY_PARAM_WRITE = 2u /* the kernel stores to it; both may be set */
+};
 
 /* One buffer parameter of a program. What a target cannot store is u32 here: bytes and halves as they
  * lie in memory, four or two in a word, the last word whole; a 64-bit integer as two words, low first. */
 typedef struct TinyParam {
   uint32_t dtype; /* TinyDType of its elements */
   uint32_t flags; /* TINY_PARAM_* */
-  uint64_t n_elements;
+  uint64_t n_elements; /* that the kernel may touch: from the span's start on */
 } TinyParam;
 
 /* A kernel as a flat list in execution order: what a plugin compiles or interprets.
  * Position independent of the core's memory; valid during the call it is passed to. */
 typedef struct TinyLinear {
-  uint32_t struct_size;
-  uint32_t flags;
-  const char *name; /* a C identifier */
-  const TinyInstr *instrs;
+  uint32_t struct_size;    /* of the core's */
+  uint32_t flags;          /* 0 */
+  const char *name;        /* a C identifier */
+  const TinyInstr *instrs; /* in execution order */
   const uint32_t *sources; /* indices of instructions, all smaller than the user's own */
-  const TinyParam *params;
-  uint32_t n_instrs, n_sources, n_params, n_variables;
+  const TinyParam *params; /* buffer parameters, by number */
+  uint32_t n_instrs;       /* how many there are, */
+  uint32_t n_sources;      /* of sources of all of them, */
+  uint32_t n_params;       /* of buffers, at most TinyTarget.max_params, */
+  uint32_t n_variables;    /* of variables: one for each extent that is bound at launch, mostly none. The core knows
+                            * no most; compile() answers UNSUPPORTED for more than it can pass */
   uint32_t grid[3];  /* work-groups per axis, at least 1 each */
   uint32_t group[3]; /* work-items per group and axis, at least 1 each */
-  uint64_t reserved[4];
+  uint64_t reserved[4]; /* 0 */
 } TinyLinear;
 
 /* ---- the target: what a piece of hardware can do, as data ---- */
@@ -193,30 +221,31 @@ enum {
   TINY_TARGET_MASKED = 1u,       /* LOAD and STORE take a gate of as many lanes as the access */
   TINY_TARGET_GROUPS = 2u,       /* has work-groups, LOCAL memory and BARRIER */
   TINY_TARGET_GRID_CHUNKS = 4u,  /* runs runs of grid points on one thread: wants few, long ones */
-  TINY_TARGET_FLUSHES_SUBNORMALS = 8u,
+  TINY_TARGET_FLUSHES_SUBNORMALS = 8u, /* arithmetic may take and give zeros for subnormals */
   TINY_TARGET_UNALIGNED = 16u,   /* vector accesses need only the element's alignment */
   TINY_TARGET_REASSOCIATES = 32u /* its compiler takes floats for real numbers: x + c - c is x */
 };
 typedef struct TinyTarget {
-  uint32_t struct_size;
-  uint32_t flags;
-  char arch[256];              /* canonical: names the code, part of every cache key */
+  uint32_t struct_size;        /* of the core's; stays */
+  uint32_t flags;              /* TINY_TARGET_* */
+  char arch[256];              /* canonical: names the code, part of every cache key; not empty */
   /* By TinyDType: TINY_INSTR_BIT of the ops it has for operands of it. A CAST has to be declared
    * for both dtypes; of f16, bf16 and f8 outside dtypes_compute, only from and to f32 is meant. */
   uint64_t ops[32];
   uint32_t dtypes_storage;     /* TINY_DTYPE_BIT: may be loaded, stored and cast; at least i32, u32 */
   uint32_t dtypes_compute;     /* arithmetic as declared in ops; bools need not be stored */
   uint32_t index_dtype;        /* TINY_DTYPE_I32 or _I64: preferred for addresses */
-  uint32_t vector_bits;        /* of a vector register, 0 for scalar machines */
-  uint32_t n_vector_registers;
-  uint32_t max_lanes;          /* the most lanes an instruction may have */
+  uint32_t vector_bits;        /* of a vector register, a power of two from 8 on; 0 for scalar machines */
+  uint32_t n_vector_registers; /* how many a kernel's values fit into, a hint; 0: unknown */
+  uint32_t max_lanes;          /* the most lanes an instruction may have, from 1 to 65535 */
   uint32_t n_threads;          /* how many grid points run at once, a hint */
-  uint32_t max_params;         /* buffer parameters of one program */
-  uint32_t max_grid[3], max_group[3];
-  uint32_t max_group_total;
+  uint32_t max_params;         /* buffer parameters of one program, at least 1 */
+  uint32_t max_grid[3];        /* work-groups per axis, at least 1 each */
+  uint32_t max_group[3];       /* work-items of a group per axis; with GROUPS at least 1 each */
+  uint32_t max_group_total;    /* and in all; without GROUPS these are not looked at */
   uint32_t local_bytes;        /* of LOCAL memory in one program; without GROUPS: a grid point's own */
   uint64_t cache_bytes[3];     /* L1, L2, L3 seen by one thread, 0 unknown */
-  uint64_t reserved[8];
+  uint64_t reserved[8];        /* 0; docs/abi.md says what for */
 } TinyTarget;
 
 /* ---- the dialect: from which the core renders C-like source ----
@@ -230,32 +259,36 @@ typedef struct TinyTarget {
  * that begins with tiny_ is the dialect's own. A NULL op is one that the target does not declare.
  *
  * Fixed are `if (…) {`, assignments, braces, semicolons and the names: data0
- * buffers, var0 variables (of i64), gidx0 and lidx0 indices, ridx0 loops, acc0 registers, local0, val0.
- * A vector type is defined, by vector_typedef, when an instruction has it. Without load_vector,
- * store_vector, load_masked or store_masked such an access goes lane by lane, by extract.
- * A literal of i8 to u16 is one of i32 and cast; a small float whose suffix is NULL is a BITCAST of
- * its bits; inf, neg_inf and nan are cast for f64, or the bits of each dtype where they are NULL.
+ * buffers, var0 variables, gidx0 and lidx0 indices, ridx0 loops, acc0 registers, local0, val0. A variable is
+ * of i64 where a VARIABLE of i64 is used; one of i32 is cast from it, so that a language without 64-bit
+ * integers declares it of 32 bits and passes the lower half: a target without ADD of i64 is asked for nothing
+ * else. A driver that binds whole buffers only adds a span's offset once, where param_read and param_write name
+ * the pointer: "device $T *$0 = (device $T *) (base$a + offsets[$a])"; a linear one does it in PARAM. A vector
+ * type is defined, by vector_typedef, when an instruction has it. Without load_vector, store_vector,
+ * load_masked or store_masked such an access goes lane by lane, by extract. A literal of i8 to u16 is one of
+ * i32 and cast; a small float whose suffix is NULL is a BITCAST of its bits; inf, neg_inf and nan are cast for
+ * f64, or the bits of each dtype where they are NULL.
  *
  * In param_read, param_write and variable $0 is the parameter's name, in kernel_open and grid $0 $1 $2
  * are the grid's extents. An access with a scalar gate is spelt as the plain one inside
- * choose (scalar loads; $0 the gate, $1 the load, $2 the alternative) or if; the gate of a masked vector access has as many lanes as the access, and so has every
- * source of a vector op. */
+ * choose (scalar loads; $0 the gate, $1 the load, $2 the alternative) or if; the gate of a masked vector
+ * access has as many lanes as the access, and so has every source of a vector op. */
 typedef struct TinyDialect {
-  uint32_t struct_size;
-  uint32_t flags;
+  uint32_t struct_size;               /* of the plugin's */
+  uint32_t flags;                     /* 0 */
   const char *prelude;                /* start of every source: includes, helpers */
   const char *types[32];              /* by TinyDType: scalar type names */
   const char *vector_type;            /* "$T$n"; NULL: no vectors */
   const char *vector_typedef;         /* a definition made once for each used vector type, or NULL */
   const char *kernel_open;            /* "$name" and "$params" stand for themselves */
-  const char *kernel_close;
+  const char *kernel_close;           /* "}": after the body */
   const char *param_read;             /* one read-only buffer parameter: $T $a */
-  const char *param_write;
+  const char *param_write;            /* one that is written, or both */
   const char *param_separator;        /* ", " */
   const char *variable;               /* a scalar parameter */
   const char *grid, *group;           /* the index along axis $a (also $x: x, y or z) */
   const char *local_open;             /* declares $T $0[$a] in shared memory */
-  const char *barrier;
+  const char *barrier;                /* a statement for BARRIER; NULL without TINY_TARGET_GROUPS */
   const char *ops[64];                /* by TinyInstrOp: "($0+$1)" */
   const char *vector_ops[64];         /* where a vector is spelt differently from a scalar */
   const char *load_vector, *store_vector;           /* $0 buffer, $1 index, $2 value */
@@ -273,7 +306,7 @@ typedef struct TinyDialect {
   const char *truth[2];               /* "0", "1": literals of bool */
   const char *local_shared;           /* as local_open, before the kernel, for groups of several items */
   const char *zero;                   /* f32's 0 where compilers drop x * 0.0; NULL: a literal */
-  uint64_t reserved[8];
+  uint64_t reserved[8];               /* 0 */
 } TinyDialect;
 
 /* ---- offload: a recognised operation, as data ----
@@ -285,12 +318,13 @@ typedef struct TinyDialect {
  *
  * A TinyOperation is flat, has no pointers, and means the same wherever it is copied to. Its loops are its axes:
  * extents[i] is the length of axis i, and what each axis number stands for is fixed for each kind (below). An axis that
- * an operation does not have has extent 1. An operand is a view of a buffer, in elements of the operand's dtype: the element for
- * axis positions p[0], p[1], … is element
+ * an operation does not have has extent 1. An operand is a view of a buffer, in elements of the operand's
+ * dtype: the element for axis positions p[0], p[1], … is element
  *     offset + sum over i of p[i] * strides[i]
  * of the buffer. Strides may be 0 (the operand is the same for all positions: broadcast) or negative (it is
- * flipped), and a transposed matrix is one with its strides exchanged. Every element that an operand names lies in its buffer; the outputs' views
- * name each element of their buffers once, and an output shares no memory with another operand.
+ * flipped), and a transposed matrix is one with its strides exchanged. Every element that an operand names lies
+ * in its buffer; the outputs' views name each element of their buffers once, and an output shares no memory
+ * with another operand.
  *
  * In the formulas below operands are written by their role; all arithmetic is in compute_dtype, to which operands
  * are converted; sums may be made in any order, and a product and sum with one rounding or two. After the
@@ -305,12 +339,14 @@ typedef enum {
   TINY_OPERATION_MATMUL = 1,
   /* OUTPUT[b,g,o,y] = sum over c and w of A[b,g,c,y*step+w*dilation-padding] * B[g,o,c,w] where y and w are up to
    * three axes each and an A at a position below 0 or not below its window_input is 0. Axes: TINY_CONVOLUTION_*; A's
-   * strides along its OUT axes are those of its positions, along WINDOW 0. A without in-channels of more than one per group is depthwise. */
+   * strides along its OUT axes are those of its positions, along WINDOW 0. A without in-channels of more than
+   * one per group is depthwise. */
   TINY_OPERATION_CONVOLUTION = 2,
   /* OUTPUT[kept] = combination by `reduce` of A[kept,reduced] over the reduced axes. Axes: TINY_REDUCTION_*. */
   TINY_OPERATION_REDUCTION = 3,
-  /* OUTPUT[kept,i] = exp (A[kept,i] * scale - m[kept]) / sum over j of exp (A[kept,j] * scale - m[kept]) with m any number that
-   * keeps it from overflow, such as the largest. Axes: TINY_SOFTMAX_*. No epilogue; scale is used as given here. */
+  /* OUTPUT[kept,i] = exp (A[kept,i] * scale - m[kept]) / sum over j of exp (A[kept,j] * scale - m[kept]) with
+   * m any number that keeps it from overflow, such as the largest. Axes: TINY_SOFTMAX_*. No epilogue; scale is
+   * used as given here. */
   TINY_OPERATION_SOFTMAX = 4,
   /* OUTPUT[b,q,d] = sum over k of P[b,q,k] * B2[b,k,d] with P the softmax over k of scale * (sum over e of
    * A[b,q,e] * B[b,k,e]) + MASK[b,q,k]. A is the query, B the key, B2 the value. With TINY_OPERATION_CAUSAL
@@ -318,41 +354,41 @@ typedef enum {
   TINY_OPERATION_ATTENTION = 5
 } TinyOperationKind;
 
-enum { TINY_OPERATION_MAX_AXES = 12, TINY_OPERATION_MAX_OPERANDS = 6 };
+enum { TINY_OPERATION_MAX_AXES = 12, TINY_OPERATION_MAX_OPERANDS = 6 }; /* of any operation */
 /* What axis has what number. BATCH, KEPT and REDUCED: outermost first, unused ones of extent 1 at the end. */
 enum { TINY_MATMUL_BATCH = 0, TINY_MATMUL_M = 4, TINY_MATMUL_N = 5, TINY_MATMUL_K = 6 };
 enum {
-  TINY_CONVOLUTION_BATCH = 0,
-  TINY_CONVOLUTION_GROUP = 1,
+  TINY_CONVOLUTION_BATCH = 0,       /* images */
+  TINY_CONVOLUTION_GROUP = 1,       /* of channels */
   TINY_CONVOLUTION_OUT_CHANNEL = 2, /* of one group */
   TINY_CONVOLUTION_IN_CHANNEL = 3,  /* of one group; summed */
   TINY_CONVOLUTION_OUT = 4,         /* 4 5 6: positions of the output, outermost first */
   TINY_CONVOLUTION_WINDOW = 7       /* 7 8 9: positions in the window, in the order of OUT; summed */
 };
-enum { TINY_REDUCTION_KEPT = 0, TINY_REDUCTION_REDUCED = 4 };
-enum { TINY_SOFTMAX_KEPT = 0, TINY_SOFTMAX_AXIS = 4 };
+enum { TINY_REDUCTION_KEPT = 0, TINY_REDUCTION_REDUCED = 4 }; /* the first of each */
+enum { TINY_SOFTMAX_KEPT = 0, TINY_SOFTMAX_AXIS = 4 };        /* the first kept; the one summed over */
 enum {
   TINY_ATTENTION_BATCH = 0, /* 0 1 2: batch, heads, … */
-  TINY_ATTENTION_QUERY = 3,
-  TINY_ATTENTION_KEY = 4,
+  TINY_ATTENTION_QUERY = 3, /* q */
+  TINY_ATTENTION_KEY = 4,   /* k: summed in the result */
   TINY_ATTENTION_DEPTH = 5, /* e: summed in the scores */
   TINY_ATTENTION_VALUE = 6  /* d */
 };
 
 typedef enum {
-  TINY_ROLE_OUTPUT = 0,
-  TINY_ROLE_A = 1,
-  TINY_ROLE_B = 2,
-  TINY_ROLE_BIAS = 3,
-  TINY_ROLE_MASK = 4,
-  TINY_ROLE_B2 = 5
+  TINY_ROLE_OUTPUT = 0, /* written; the others are read */
+  TINY_ROLE_A = 1,      /* the first input, as in the formulas */
+  TINY_ROLE_B = 2,      /* the second */
+  TINY_ROLE_BIAS = 3,   /* added in the epilogue */
+  TINY_ROLE_MASK = 4,   /* added to an ATTENTION's scores */
+  TINY_ROLE_B2 = 5      /* an ATTENTION's value */
 } TinyOperandRole;
 
 typedef enum {
-  TINY_ACTIVATION_NONE = 0,
+  TINY_ACTIVATION_NONE = 0,    /* r */
   TINY_ACTIVATION_RELU = 1,    /* max (r, 0) */
   TINY_ACTIVATION_SIGMOID = 2, /* 1 / (1 + exp (-r)) */
-  TINY_ACTIVATION_TANH = 3,
+  TINY_ACTIVATION_TANH = 3,    /* tanh (r) */
   TINY_ACTIVATION_SILU = 4,    /* r * sigmoid (r) */
   TINY_ACTIVATION_GELU = 5     /* r * (1 + tanh (sqrt (2 / pi) * (r + 0.044715 * r^3))) / 2 */
 } TinyActivation;
@@ -361,17 +397,17 @@ typedef struct TinyOperandView {
   uint32_t role;       /* TinyOperandRole; each at most once */
   uint32_t dtype;      /* TinyDType of an element */
   uint32_t buffer;     /* its number in TinyCommand.buffers; two operands that are read may have one */
-  uint32_t reserved0;
+  uint32_t reserved0;  /* 0 */
   uint64_t n_elements; /* of that buffer */
   int64_t offset;      /* in elements */
   int64_t strides[TINY_OPERATION_MAX_AXES]; /* in elements, by axis */
-  uint64_t reserved[2];
+  uint64_t reserved[2]; /* 0 */
 } TinyOperandView;
 
-enum { TINY_OPERATION_CAUSAL = 1u };
-enum { TINY_OPERATION_VERSION = 1 };
+enum { TINY_OPERATION_CAUSAL = 1u };  /* of an ATTENTION */
+enum { TINY_OPERATION_VERSION = 1 };  /* of all that is said here of operations */
 typedef struct TinyOperation {
-  uint32_t struct_size;
+  uint32_t struct_size;    /* of the core's */
   uint32_t flags;          /* TINY_OPERATION_* */
   uint32_t version;        /* of what the fields mean: TINY_OPERATION_VERSION */
   uint32_t kind;           /* TinyOperationKind */
@@ -388,22 +424,22 @@ typedef struct TinyOperation {
   int64_t window_step[3];     /* the stride of the convolution */
   int64_t window_dilation[3];
   int64_t window_padding[3];  /* before the first position; may be negative: what is cut off */
-  uint64_t reserved[16];
-  TinyOperandView operands[TINY_OPERATION_MAX_OPERANDS];
+  uint64_t reserved[16];      /* 0 */
+  TinyOperandView operands[TINY_OPERATION_MAX_OPERANDS]; /* n_operands of them; the others are 0 */
 } TinyOperation;
 
 /* What claim() answers. The core zeroes it, sets struct_size, and ignores what it says when claim() fails. */
 enum { TINY_CLAIM_DECLINED = 0, TINY_CLAIM_ACCEPTED = 1 };
 typedef struct TinyClaim {
-  uint32_t struct_size;
-  uint32_t flags;    /* 0 */
-  uint32_t verdict;  /* TINY_CLAIM_* */
-  uint32_t reserved0;
+  uint32_t struct_size; /* of the core's; stays */
+  uint32_t flags;       /* 0 */
+  uint32_t verdict;     /* TINY_CLAIM_* */
+  uint32_t reserved0;   /* 0 */
   /* ACCEPTED: the nanoseconds that one launch is expected to take on a device of that arch, its own overhead and all
-   * conversions of layout included, at least 1. The core takes the offer when that is less than its own estimate for the
-   * kernels that it replaces; one without a cost it does not take. */
+   * conversions of layout included, at least 1. The core takes the offer when that is less than its own estimate
+   * for the kernels that it replaces; one without a cost it does not take. */
   uint64_t cost_ns;
-  uint64_t reserved[4];
+  uint64_t reserved[4]; /* 0 */
   /* For people, NUL-terminated UTF-8, lower case, no full stop: why it is declined, or what makes it
    * cost so much. Shown by `tinycore explain` and DEBUG=2; of a declined one required. */
   char reason[256];
@@ -411,17 +447,17 @@ typedef struct TinyClaim {
 
 /* ---- code: how a kernel becomes a binary ---- */
 typedef struct TinyCompileArgs {
-  uint32_t struct_size;
-  uint32_t flags;
+  uint32_t struct_size;       /* of the core's */
+  uint32_t flags;             /* 0 */
   const char *arch;           /* TinyTarget.arch as target() filled it */
   const char *name;           /* the kernel's entry name */
   const char *source;         /* dialect renderers: the text; else NULL */
-  uint64_t source_size;
+  uint64_t source_size;       /* in bytes, without the 0 at its end */
   const TinyLinear *linear;   /* NULL: an operation */
   /* What claim() accepted, to be compiled instead of a kernel: then source and linear are NULL. The program has as many
    * buffer parameters as it says, no variables, and is dispatched with a grid of one. Valid during the call. */
   const TinyOperation *operation;
-  uint64_t reserved[3];
+  uint64_t reserved[3];       /* 0 */
 } TinyCompileArgs;
 
 typedef struct TinyHost TinyHost;
@@ -432,68 +468,85 @@ enum { TINY_RENDERER_CLAIMS_ONLY = 1u };
 /* One way of turning kernels into programs. With a dialect the core renders source for compile();
  * without one compile() walks the linear program itself. Needs no device. */
 typedef struct TinyRenderer {
-  uint32_t struct_size;
+  uint32_t struct_size;       /* of the plugin's */
   uint32_t flags;             /* TINY_RENDERER_* */
-  const char *name;           /* "LLVM", as after the colon in DEV=CPU:LLVM */
+  const char *name;           /* "LLVM", as after the colon in DEV=CPU:LLVM; a letter, then letters, digits, "-", "_" */
   const char *code_version;   /* changes when the same input may give other code; in the cache key */
   const TinyDialect *dialect; /* or NULL */
   /* Fills @out for @arch as the user wrote it, "" when nothing was written. On entry out->arch is
    * the arch that info() gave for the device that is opened: what "" means, and what a text that
    * names a part of it changes. It is "" when no device of this module is opened; then "" is the
-   * machine at hand. TINY_STATUS_INVALID or _UNSUPPORTED for an @arch of which it knows no word. The same each
-   * time. Required. */
+   * machine at hand. INVALID or UNSUPPORTED for an @arch of which it knows no word. The same each time. Serialised
+   * with the module's functions. Required. */
   TinyStatus (*target) (const char *arch, TinyTarget *out, TinyPluginError *error);
-  /* Makes a binary; *out_data comes from host->alloc and becomes the core's. Required. */
+  /* Makes a binary; *out_data comes from host->alloc and becomes the core's, which keeps it on disk and loads it in
+   * other processes. COMPILE with the compiler's log, or UNSUPPORTED: this kernel cannot be, which a search takes for a
+   * candidate less and any other caller for an error. From any thread, by several at once. Required. */
   TinyStatus (*compile) (const TinyCompileArgs *args, void **out_data, uint64_t *out_size,
                          TinyPluginError *error);
-  /* Text of a binary for DEBUG=7, NUL-terminated from host->alloc. Optional. */
+  /* Text of a binary for DEBUG=7, NUL-terminated from host->alloc; becomes the core's. CORRUPT of what
+   * compile() did not make. From any thread, by several at once. Optional: without it the text is left out. */
   TinyStatus (*disassemble) (const void *data, uint64_t size, char **out_text,
                              TinyPluginError *error);
   /* Whether an operation is to be computed here. @arch is what compile() is given. Answers from @arch and
-   * @operation alone and gives the same answer each time, as schedules are kept; takes microseconds, runs nothing. Called from any thread, by
-   * several at once. A failure is taken as declined, with the error's text as the reason. Optional: without it no
-   * operations are looked for, and nothing is different from a core that cannot. */
+   * @operation alone and gives the same answer each time, as schedules are kept; takes microseconds, runs
+   * nothing. Called from any thread, by several at once. A failure is taken as declined, with the error's text
+   * as the reason. Optional: without it no operations are looked for, and nothing is different from a core that
+   * cannot. */
   TinyStatus (*claim) (const char *arch, const TinyOperation *operation, TinyClaim *out,
                        TinyPluginError *error);
-  uint64_t reserved[7];
+  uint64_t reserved[7]; /* 0 */
 } TinyRenderer;
 
 /* ---- what the core gives the plugin ---- */
-enum { TINY_LOG_ERROR = 0, TINY_LOG_WARNING = 1, TINY_LOG_INFO = 2, TINY_LOG_DEBUG = 3 };
+enum {
+  TINY_LOG_ERROR = 0,   /* something failed; what is answered by a status is not logged as well */
+  TINY_LOG_WARNING = 1, /* it works, and somebody ought to know */
+  TINY_LOG_INFO = 2,    /* shown where the program shows information */
+  TINY_LOG_DEBUG = 3    /* shown where the program shows debugging messages */
+};
+/* Given to init(); holds until fini() has returned. Its functions may be called from any thread at any time between
+ * them, also inside of the plugin's own functions. */
 struct TinyHost {
-  uint32_t struct_size;
-  uint32_t flags;
-  uint32_t abi_major, abi_minor;
-  void *(*alloc) (uint64_t n_bytes); /* host memory, aligned to 64; NULL when there is none */
+  uint32_t struct_size; /* of the core's */
+  uint32_t flags;       /* 0 */
+  uint32_t abi_major;   /* the core's, as TINY_PLUGIN_ABI_MAJOR */
+  uint32_t abi_minor;   /* the core's: no field that came later is there */
+  /* Host memory, aligned to 64, uninitialised; of 0 bytes an address as well. NULL when there is none. */
+  void *(*alloc) (uint64_t n_bytes);
+  /* Of what alloc() gave, or NULL. */
   void (*free) (void *memory);
+  /* One message for people, at @level (TINY_LOG_*), under @domain (NULL: "tinycore-plugin"): @text is one or
+   * more lines of UTF-8 without a line feed at the end, and is copied. */
   void (*log) (int32_t level, const char *domain, const char *text);
-  uint64_t reserved[8];
+  uint64_t reserved[8]; /* 0 */
 };
 
 /* ---- devices ---- */
-typedef struct TinyPluginDevice TinyPluginDevice;
-typedef struct TinyPluginBuffer TinyPluginBuffer;
-typedef struct TinyPluginQueue TinyPluginQueue;
-typedef struct TinyPluginProgram TinyPluginProgram;
+typedef struct TinyPluginDevice TinyPluginDevice;   /* what open() gave: never NULL, else whatever the plugin likes */
+typedef struct TinyPluginBuffer TinyPluginBuffer;   /* of a device, as are the others */
+typedef struct TinyPluginQueue TinyPluginQueue;     /* NULL for devices without queue_create() */
+typedef struct TinyPluginProgram TinyPluginProgram; /* a loaded binary */
 
+/* What a device is, by which the core chooses where nobody did. */
 enum {
-  TINY_CLASS_CPU = 1,
-  TINY_CLASS_GPU = 2,
-  TINY_CLASS_NPU = 3,
-  TINY_CLASS_REMOTE = 4,
+  TINY_CLASS_CPU = 1,       /* the host's processor */
+  TINY_CLASS_GPU = 2,       /* a graphics processor, or what is programmed like one */
+  TINY_CLASS_NPU = 3,       /* an accelerator of another kind */
+  TINY_CLASS_REMOTE = 4,    /* on another machine */
   TINY_CLASS_SIMULATOR = 5, /* never chosen unless asked for */
 };
 
 /* What scan() found, without opening anything. */
 typedef struct TinyCandidate {
-  uint32_t struct_size;
-  uint32_t flags;
-  char id[64];     /* stable over reboots: "cpu", "pci-0000:c1:00.0" */
-  char name[128];  /* for people */
-  char driver[64]; /* "nvidia 580.82.07", or "" */
-  uint32_t device_class;
-  uint32_t reserved0;
-  uint64_t reserved[4];
+  uint32_t struct_size;  /* of the core's; stays, and is how far apart the elements of the array are */
+  uint32_t flags;        /* 0 */
+  char id[64];           /* what open() is given; stable over reboots: "cpu", "pci-0000:c1:00.0"; not empty */
+  char name[128];        /* for people */
+  char driver[64];       /* "nvidia 580.82.07", or "" */
+  uint32_t device_class; /* TINY_CLASS_* */
+  uint32_t reserved0;    /* 0 */
+  uint64_t reserved[4];  /* 0 */
 } TinyCandidate;
 
 enum {
@@ -503,27 +556,33 @@ enum {
   TINY_DEVICE_NON_COHERENT = 8u  /* what host and device write in map()ped memory is seen by the other after
                                   * sync(), which the device then has */
 };
+/* Spans begin at multiples of this, so that no device may ask for more. */
+enum { TINY_SPAN_ALIGNMENT = 512 };
 typedef struct TinyDeviceInfo {
-  uint32_t struct_size;
-  uint32_t flags;
-  char name[128];
+  uint32_t struct_size;   /* of the core's; stays */
+  uint32_t flags;         /* TINY_DEVICE_* */
+  char name[128];         /* for people */
   char arch[256];         /* of this device; target() of the module's renderers is given it */
   uint64_t memory_bytes;  /* 0: unknown */
   uint64_t max_buffer_bytes; /* the core asks for no more; 0: unknown */
-  uint32_t alignment;     /* of buffers and of spans' offsets, a power of two */
-  uint32_t n_threads;
+  uint32_t alignment;     /* of buffers and of a DISPATCH's spans' offsets, a power of two up to
+                           * TINY_SPAN_ALIGNMENT; 0: 1 */
+  uint32_t n_threads;     /* that run a kernel at once, for people; 0: unknown */
   uint32_t transfer_bytes; /* what uploads, downloads and copies move is a whole number of these, as is
                             * where it lies; a power of two, at most 64; 0: any number of bytes. A buffer
                             * then reaches to the next multiple */
-  uint32_t reserved0;
-  uint64_t reserved[7];
+  uint32_t reserved0;     /* 0 */
+  uint64_t reserved[7];   /* 0 */
 } TinyDeviceInfo;
 
-/* A part of a buffer. Both in bytes. In a DISPATCH for a target that lacks dtypes of 1 or 2 bytes a whole
+/* A part of a buffer. In a DISPATCH for a target that lacks dtypes of 1 or 2 bytes a whole
  * number of words, of which the last may be more than the tensor. */
 typedef struct TinySpan {
-  TinyPluginBuffer *buffer;
-  uint64_t offset, n_bytes;
+  TinyPluginBuffer *buffer; /* of the device */
+  uint64_t offset;          /* in bytes. Temporaries share a buffer, so that a DISPATCH has offsets other than
+                             * 0: multiples
+                             * of info()'s alignment. A driver that binds whole buffers passes the offset beside */
+  uint64_t n_bytes;         /* from there on; offset + n_bytes lie in the buffer */
 } TinySpan;
 
 typedef enum {
@@ -531,25 +590,28 @@ typedef enum {
   TINY_COMMAND_UPLOAD = 1,   /* host memory to dst */
   TINY_COMMAND_DOWNLOAD = 2, /* src to host memory */
   TINY_COMMAND_COPY = 3,     /* src to dst; they do not overlap */
-  TINY_COMMAND_DISPATCH = 4
+  TINY_COMMAND_DISPATCH = 4  /* runs a program */
 } TinyCommandType;
 
-enum { TINY_COMMAND_OVERLAPS = 1u };
-/* The core has seen that copies have sizes that fit and dispatches what their programs take. */
+enum { TINY_COMMAND_OVERLAPS = 1u }; /* see flags */
+/* The core has seen that copies have sizes that fit and dispatches what their programs take. A type that the
+ * plugin does not know is UNSUPPORTED; what comes before it in the submission may have run. */
 typedef struct TinyCommand {
-  uint32_t struct_size;
+  uint32_t struct_size;       /* of the core's: the next command is so many bytes on */
   uint32_t type;              /* TinyCommandType */
-  TinySpan dst, src;          /* copies */
+  TinySpan dst;               /* UPLOAD, COPY: what is written */
+  TinySpan src;               /* DOWNLOAD, COPY: what is read; as long as dst */
   void *host;                 /* UPLOAD (read only), DOWNLOAD */
   TinyPluginProgram *program; /* DISPATCH */
   const TinySpan *buffers;    /* as many as the program has parameters, in their order */
-  const int64_t *variables;
-  uint32_t n_buffers, n_variables;
-  uint32_t grid[3];
+  const int64_t *variables;   /* DISPATCH: as many as the program has, in their order */
+  uint32_t n_buffers;         /* how many spans, */
+  uint32_t n_variables;       /* and variables there are */
+  uint32_t grid[3];           /* DISPATCH: work-groups per axis, as the program was compiled for (TinyLinear.grid) */
   /* TINY_COMMAND_OVERLAPS: may run together with the one before it and with those that one may run
    * together with. Set for devices with TINY_DEVICE_OVERLAPS; without it the command waits for all before it. */
   uint32_t flags;
-  uint64_t reserved[4];
+  uint64_t reserved[4];       /* 0 */
 } TinyCommand;
 
 /* Work for a queue. Commands run, or seem to, one after the other, and submissions of a queue do so too;
@@ -567,8 +629,9 @@ typedef struct TinyCommand {
  *    Host memory of transfers, out_ns, buffers and programs: until the point is reached, or has failed. The
  *    core frees and unloads nothing before, and destroys no queue that still has work.
  *  - At most TINY_MAX_IN_FLIGHT submissions of a queue are not reached: a ring of so many is enough.
- *  - When submit() fails, none of its commands runs any more after it returned and there is no point; those
- *    before go on.
+ *  - When submit() fails, some of its commands may have run, those before the one that failed, and what they
+ *    were to write holds anything. None runs any more after it returned, and there is no point; submissions before
+ *    go on.
  *  - When work fails later, its point fails, and with it every later one of the queue: what was submitted
  *    behind does not run. From then on the queue is broken: submit(), and wait() for these points, answer that
  *    same failure, with the same text, however often they are asked. Points before stay reached. Other queues
@@ -576,56 +639,76 @@ typedef struct TinyCommand {
  *    destroys a broken queue and makes another to go on, so that queue_create() is required.
  *  - TINY_STATUS_DEVICE_LOST fails every point of every queue that was not reached, at once, and whoever
  *    waits is woken with it. */
-enum { TINY_MAX_IN_FLIGHT = 64 };
+enum { TINY_MAX_IN_FLIGHT = 64 }; /* submissions of a queue that are not reached */
 typedef struct TinySubmit {
-  uint32_t struct_size;
-  uint32_t flags;
-  const TinyCommand *commands;
-  uint32_t n_commands;
-  uint32_t reserved0;
+  uint32_t struct_size; /* of the core's */
+  uint32_t flags;       /* 0 */
+  const TinyCommand *commands; /* one behind the other, each as long as its own struct_size */
+  uint32_t n_commands;  /* may be 0: then there is a point, but no work */
+  uint32_t reserved0;   /* 0 */
   uint64_t *out_ns;    /* NULL, or room for each command's duration in nanoseconds; filled when the work is done */
   uint64_t *out_point; /* of a device with wait(): where the point goes, 0 on entry. Without: NULL */
-  uint64_t reserved[3];
+  uint64_t reserved[3]; /* 0 */
 } TinySubmit;
 
 /* For sync(): who is to see what the other wrote. */
-enum { TINY_SYNC_TO_HOST = 1u, TINY_SYNC_TO_DEVICE = 2u };
+enum {
+  TINY_SYNC_TO_HOST = 1u,  /* before the host reads what the device wrote */
+  TINY_SYNC_TO_DEVICE = 2u /* after the host wrote what the device will read */
+};
 
-/* A program as load() gets it. */
+/* A program as program_load() gets it. All of it is valid during the call: what is needed later is copied. */
 typedef struct TinyProgramArgs {
-  uint32_t struct_size;
-  uint32_t flags;
-  const char *name; /* entry */
-  const char *arch; /* what it was compiled for */
-  const void *data;
-  uint64_t size;
-  uint32_t n_params, n_variables;
-  uint32_t group[3];
-  uint32_t reserved0;
-  uint64_t reserved[4];
+  uint32_t struct_size; /* of the core's */
+  uint32_t flags;       /* 0 */
+  const char *name;     /* the kernel's entry name, as compile() was given it */
+  const char *arch;     /* what it was compiled for */
+  const void *data;     /* what compile() gave, perhaps in another process or year; at any alignment */
+  uint64_t size;        /* of data, in bytes */
+  uint32_t n_params;    /* buffers that a DISPATCH will have, */
+  uint32_t n_variables; /* and variables */
+  uint32_t group[3];    /* work-items per group and axis that the kernel was compiled for, as in TinyLinear */
+  uint32_t reserved0;   /* 0 */
+  uint64_t reserved[4]; /* 0 */
 } TinyProgramArgs;
 
 /* Device functions. The first nine are required, but for the queues'; a missing one refuses the plugin by
- * name. */
+ * name. Those that answer nothing cannot fail; after DEVICE_LOST only these are called. */
 typedef struct TinyDeviceTable {
-  uint32_t struct_size;
-  uint32_t flags;
+  uint32_t struct_size; /* of the plugin's */
+  uint32_t flags;       /* 0 */
+  /* The last call for the device: its queues, programs and buffers are gone before, and no other function runs. */
   void (*close) (TinyPluginDevice *device);
+  /* Fills @out, whose fields are 0 but for its size. Called after open() before anything else; what it says
+   * holds until close(). */
   TinyStatus (*info) (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error);
-  /* n_bytes may be 0 and the result is still a buffer; contents are undefined. At most max_buffer_bytes. */
+  /* n_bytes may be 0 and the result is still a buffer; contents are undefined. At most max_buffer_bytes.
+   * OUT_OF_MEMORY: the core frees what it keeps for later and asks once more. From any thread, by several at
+   * once. */
   TinyStatus (*alloc) (TinyPluginDevice *device, uint64_t n_bytes, TinyPluginBuffer **out,
                        TinyPluginError *error);
+  /* Of what alloc(), import() and import_host() gave: nothing that was submitted uses it any more. From any thread. */
   void (*free) (TinyPluginDevice *device, TinyPluginBuffer *buffer);
-  /* NULL: submit() needs none and is given NULL. Then queue_destroy() is NULL as well. */
+  /* NULL: submit() needs none, is given NULL and may come from several threads at once. Then queue_destroy() is
+   * NULL as well. The core makes one queue for work and one for transfers, and more where a program asks for them;
+   * the device fails where the first cannot be made. From any thread. */
   TinyStatus (*queue_create) (TinyPluginDevice *device, TinyPluginQueue **out,
                               TinyPluginError *error);
+  /* No work of it is left, or it is broken. From any thread. */
   void (*queue_destroy) (TinyPluginDevice *device, TinyPluginQueue *queue);
+  /* Does the work, or begins it: see TinySubmit. INVALID and UNSUPPORTED of what it does not take, LAUNCH
+   * where the driver refuses, DEVICE_LOST. One thread at a time for each queue that is not NULL. */
   TinyStatus (*submit) (TinyPluginDevice *device, TinyPluginQueue *queue, const TinySubmit *submit,
                         TinyPluginError *error);
+  /* Makes a program of a binary; @args and its data are the caller's again when it returns. CORRUPT of what
+   * this plugin's compile() did not make, or not for this arch: one that the core had kept on disk is compiled
+   * again. From any thread, by several at once. */
   TinyStatus (*program_load) (TinyPluginDevice *device, const TinyProgramArgs *args,
                               TinyPluginProgram **out, TinyPluginError *error);
+  /* Nothing that was submitted runs it any more. From any thread. */
   void (*program_unload) (TinyPluginDevice *device, TinyPluginProgram *program);
-  /* Optional: a host address of the whole buffer, valid until it is freed. */
+  /* Optional: a host address of the whole buffer, valid until it is freed. Used where info() says
+   * TINY_DEVICE_HOST_MEMORY, right after alloc(); otherwise, or where it fails, transfers are commands. */
   TinyStatus (*map) (TinyPluginDevice *device, TinyPluginBuffer *buffer, void **out,
                      TinyPluginError *error);
   /* Optional: memory that the program made with the driver itself, by the driver's own handle (such
@@ -645,6 +728,7 @@ typedef struct TinyDeviceTable {
    * the failure, and answers the failure. */
   TinyStatus (*wait) (TinyPluginDevice *device, TinyPluginQueue *queue, uint64_t point,
                       uint64_t timeout_ns, TinyPluginError *error);
+  /* See wait(). */
   TinyStatus (*reached) (TinyPluginDevice *device, TinyPluginQueue *queue, uint64_t *out_point,
                          TinyPluginError *error);
   /* Required with TINY_DEVICE_NON_COHERENT, else not called: makes the bytes of @span, in a buffer that was
@@ -655,56 +739,96 @@ typedef struct TinyDeviceTable {
    * need no sync(). */
   TinyStatus (*sync) (TinyPluginDevice *device, const TinySpan *span, uint32_t direction,
                       TinyPluginError *error);
-  /* Optional: host memory that belongs to somebody else, such as another backend's device, as a buffer: @n_bytes from @memory on, which
-   * is aligned as info() asks and stays there until free(), which leaves it alone. Nothing is copied: programs read and write that
-   * memory, and when submit() has returned what they wrote is there. For devices with TINY_DEVICE_HOST_MEMORY; one that has it can run the
-   * kernels that a module with TINY_MODULE_BESIDE_HOST does not claim, and shares its buffers with the program when it is in a process
-   * of its own (DEV=ISOLATED+NAME). */
+  /* Optional: host memory that belongs to somebody else, such as another backend's device, as a buffer:
+   * @n_bytes from @memory on, which is aligned as info() asks and stays there until free(), which leaves it
+   * alone. Nothing is copied: programs read and write that memory, and when submit() has returned what they
+   * wrote is there. For devices with TINY_DEVICE_HOST_MEMORY; one that has it can run the kernels that a module
+   * with TINY_MODULE_BESIDE_HOST does not claim, and shares its buffers with the program when it is in a
+   * process of its own (DEV=ISOLATED+NAME). */
   TinyStatus (*import_host) (TinyPluginDevice *device, void *memory, uint64_t n_bytes,
                              TinyPluginBuffer **out, TinyPluginError *error);
-  uint64_t reserved[10];
+  uint64_t reserved[10]; /* 0; docs/abi.md says what for */
 } TinyDeviceTable;
 
 /* ---- the module ---- */
 enum {
   TINY_MODULE_ANY_RENDERER = 1u, /* takes programs of every other backend's renderers */
-  /* Its renderers only claim operations (TINY_RENDERER_CLAIMS_ONLY), and its devices have TINY_DEVICE_HOST_MEMORY. All other kernels
+  /* Its renderers only claim operations (TINY_RENDERER_CLAIMS_ONLY), and its devices have
+   * TINY_DEVICE_HOST_MEMORY. All other kernels
    * are made and run by another backend, the processor's unless DEV=NAME:SELECTOR:BACKEND says which, straight on the
-   * memory that map() gives. Nothing is copied, and commands of the two never run at the same time on the same buffer. */
+   * memory that map() gives. Nothing is copied, and commands of the two never run at the same time on the
+   * same buffer. */
   TINY_MODULE_BESIDE_HOST = 2u
 };
 typedef struct TinyPluginModule {
-  uint32_t struct_size;
-  uint32_t flags;
-  uint32_t abi_major, abi_minor; /* what it was built against */
-  uint32_t abi_minor_min;        /* serves cores of this minor and later */
-  uint32_t n_renderers;
-  /* As in the manifest. The name is of up to 32 letters, digits, "-", "_" and ".", as are those of renderers;
-   * the others have up to 256 bytes. */
-  const char *name, *vendor, *version, *license;
-  const TinyRenderer *renderers; /* the first is the default */
-  /* No device access, under 50 ms. Required. */
+  uint32_t struct_size;   /* of the plugin's */
+  uint32_t flags;         /* TINY_MODULE_* */
+  uint32_t abi_major;     /* what it was built against: TINY_PLUGIN_ABI_MAJOR */
+  uint32_t abi_minor;     /* and TINY_PLUGIN_ABI_MINOR */
+  uint32_t abi_minor_min; /* serves cores of this minor and later */
+  uint32_t n_renderers;   /* how many there are, at most 256 */
+  const char *name;       /* as in the manifest: a letter, then letters, digits, "-" and "_", at most 32 in all */
+  const char *vendor;     /* as in the manifest, up to 256 bytes, as are the next two; or NULL */
+  const char *version;    /* of the plugin; or NULL */
+  const char *license;    /* an SPDX expression; or NULL */
+  const TinyRenderer *renderers; /* one behind the other, each as long as its own struct_size; the first is the
+                                  * default */
+  /* The first call, before all others; after fini() it may come again. @host holds until fini(). A failure: the
+   * backend is not there, for the reason that is told. No device access, under 50 ms. Required. */
   TinyStatus (*init) (const TinyHost *host, TinyPluginError *error);
-  void (*fini) (void); /* optional */
+  /* The last call: all devices are closed. Only where init() succeeded. Optional. */
+  void (*fini) (void);
   /* Fills up to *n candidates, all of each but their struct_size, and sets *n to how many there are; the same each
-   * time. No device access, so that it takes no longer than init() may. None is no failure, but
-   * TINY_STATUS_NO_DEVICE with a text says why there is none, as the conformance suite wants to know. Required. */
+   * time. Elements of @out are as far apart as the first one's struct_size says. No device access, so that it takes
+   * no longer than init() may. None is no failure, but TINY_STATUS_NO_DEVICE with a text says why there is none, as
+   * the conformance suite wants to know, and so do DRIVER and PERMISSION. Called again with more room where there
+   * are more than that. Required. */
   TinyStatus (*scan) (TinyCandidate *out, uint32_t *n, TinyPluginError *error);
-  /* Opens the device of that id. Required. */
+  /* Opens the device of that id, several times where it is asked to. NO_DEVICE of another id; BUSY,
+   * PERMISSION and DRIVER say why it cannot be had, and the next one that the user named is tried. Required. */
   TinyStatus (*open) (const char *id, TinyPluginDevice **out, const TinyDeviceTable **out_table,
                       TinyPluginError *error);
-  uint64_t reserved[16];
+  uint64_t reserved[16]; /* 0; docs/abi.md says what for */
 } TinyPluginModule;
 
-/* The one exported symbol. Returns NULL with @error filled when it cannot serve @host_minor. */
+/* The one exported symbol. Returns the table, the same each time and constant until the process ends, or NULL
+ * with @error filled when it cannot serve @host_minor. */
 typedef const TinyPluginModule *(*TinyPluginEntry) (uint32_t host_minor, TinyPluginError *error);
+
+/* What the structs had in minor version 0, in bytes: so much is there, whoever wrote it. When one grows, its row
+ * stays, and TINY_SIZE_1_… (the minor's number) comes beside it. */
+#define TINY_BYTES_TO(type, field) (offsetof (type, field) + sizeof (((type *) 0)->field))
+enum {
+  TINY_SIZE_0_PLUGIN_ERROR = TINY_BYTES_TO (TinyPluginError, hint),
+  TINY_SIZE_0_LINEAR = TINY_BYTES_TO (TinyLinear, reserved),
+  TINY_SIZE_0_TARGET = TINY_BYTES_TO (TinyTarget, reserved),
+  TINY_SIZE_0_DIALECT = TINY_BYTES_TO (TinyDialect, reserved),
+  TINY_SIZE_0_OPERATION = TINY_BYTES_TO (TinyOperation, operands),
+  TINY_SIZE_0_CLAIM = TINY_BYTES_TO (TinyClaim, reason),
+  TINY_SIZE_0_COMPILE_ARGS = TINY_BYTES_TO (TinyCompileArgs, reserved),
+  TINY_SIZE_0_RENDERER = TINY_BYTES_TO (TinyRenderer, reserved),
+  TINY_SIZE_0_HOST = TINY_BYTES_TO (TinyHost, reserved),
+  TINY_SIZE_0_CANDIDATE = TINY_BYTES_TO (TinyCandidate, reserved),
+  TINY_SIZE_0_DEVICE_INFO = TINY_BYTES_TO (TinyDeviceInfo, reserved),
+  TINY_SIZE_0_COMMAND = TINY_BYTES_TO (TinyCommand, reserved),
+  TINY_SIZE_0_SUBMIT = TINY_BYTES_TO (TinySubmit, reserved),
+  TINY_SIZE_0_PROGRAM_ARGS = TINY_BYTES_TO (TinyProgramArgs, reserved),
+  TINY_SIZE_0_DEVICE_TABLE = TINY_BYTES_TO (TinyDeviceTable, reserved),
+  TINY_SIZE_0_PLUGIN_MODULE = TINY_BYTES_TO (TinyPluginModule, reserved)
+};
 
 /* Readable by packagers without running anything: readelf -n */
 typedef struct TinyPluginNote {
-  uint32_t name_size, desc_size, type;
-  char name[12];
-  uint32_t abi_major, abi_minor, abi_minor_min, reserved;
+  uint32_t name_size;     /* 9: of name, with its 0 */
+  uint32_t desc_size;     /* 16: of what follows the name */
+  uint32_t type;          /* 1 */
+  char name[12];          /* "TINY-ABI" */
+  uint32_t abi_major;     /* as in TinyPluginModule, as are the next two */
+  uint32_t abi_minor;     /* what it was built against */
+  uint32_t abi_minor_min; /* the least core that it serves */
+  uint32_t reserved;      /* 0 */
 } TinyPluginNote;
+/* Once in a plugin, with the least minor that it serves. */
 #define TINY_PLUGIN_NOTE(minor_min)                                                                \
   __attribute__ ((section (".note.tiny.abi"), used, aligned (4))) static const TinyPluginNote      \
       tiny_plugin_note                                                                             \

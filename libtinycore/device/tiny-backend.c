@@ -56,9 +56,9 @@ is_name (const char *text)
 {
   gsize n = strnlen (text, MAX_NAME + 1);
   for (gsize i = 0; i < n; i++)
-    if (!g_ascii_isalnum (text[i]) && strchr ("_-.", text[i]) == NULL)
+    if (!g_ascii_isalnum (text[i]) && text[i] != '_' && text[i] != '-')
       return FALSE;
-  return n > 0 && n <= MAX_NAME;
+  return n > 0 && n <= MAX_NAME && g_ascii_isalpha (text[0]);
 }
 
 static gboolean
@@ -79,8 +79,9 @@ check_texts (const TinyPluginModule *module, const char *name, GError **error)
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
                  "%s: the module table's %s is longer than %d characters%s", name, slot,
                  g_str_equal (slot, "name") ? MAX_NAME : MAX_TEXT,
-                 g_str_equal (slot, "name") ? ", or not of letters, digits, “-”, “_” and “.”"
-                                            : "");
+                 g_str_equal (slot, "name")
+                     ? ", or not a letter and then letters, digits, “-” and “_”"
+                     : "");
   return good;
 }
 
@@ -97,13 +98,6 @@ check_module (const TinyPluginModule *module, const char *name, GError **error)
     { module->open != NULL, "open" },
     { module->n_renderers == 0 || module->renderers != NULL, "renderers" },
   };
-  const guint32 unknown = module->flags & ~(TINY_MODULE_ANY_RENDERER | TINY_MODULE_BESIDE_HOST);
-  if (unknown != 0) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "%s: the module table has flags 0x%x, which this core does not know", name,
-                 unknown);
-    return FALSE;
-  }
   for (guint i = 0; i < G_N_ELEMENTS (required); i++)
     if (!required[i].there) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
@@ -123,9 +117,7 @@ copy_dialect (TinyRenderer *renderer, TinyDialect *to, GError **error)
 {
   if (renderer->dialect == NULL)
     return TRUE;
-  if (!tiny_table_copy (to, sizeof *to, renderer->dialect, G_STRUCT_OFFSET (TinyDialect, types),
-                        G_STRUCT_OFFSET (TinyDialect, reserved), G_N_ELEMENTS (to->reserved),
-                        "the dialect", error))
+  if (!tiny_table_take (TINY_TABLE_DIALECT, to, renderer->dialect, renderer->name, error))
     return FALSE;
   renderer->dialect = to;
   return TRUE;
@@ -134,9 +126,7 @@ copy_dialect (TinyRenderer *renderer, TinyDialect *to, GError **error)
 static gboolean
 copy_renderer (TinyRenderer *to, const void *from, TinyDialect *dialect, GError **error)
 {
-  if (!tiny_table_copy (to, sizeof *to, from, G_STRUCT_OFFSET (TinyRenderer, disassemble),
-                        G_STRUCT_OFFSET (TinyRenderer, reserved), G_N_ELEMENTS (to->reserved),
-                        "the renderer", error))
+  if (!tiny_table_take (TINY_TABLE_RENDERER, to, from, NULL, error))
     return FALSE;
   const gboolean claims = (to->flags & TINY_RENDERER_CLAIMS_ONLY) != 0;
   const char *slot = to->name == NULL || to->name[0] == 0 ? "name"
@@ -144,19 +134,18 @@ copy_renderer (TinyRenderer *to, const void *from, TinyDialect *dialect, GError 
                      : to->compile == NULL                ? "compile"
                      : to->claim == NULL && claims        ? "claim"
                                                           : NULL;
-  if (slot != NULL || (to->flags & ~TINY_RENDERER_CLAIMS_ONLY) != 0) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "the renderer %s%s",
-                 slot ? "lacks the required slot " : "has flags that this core does not know",
-                 slot ? slot : "");
+  if (slot != NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "the renderer lacks the required slot %s", slot);
     return FALSE;
   }
   if (!is_name (to->name)
       || (to->code_version != NULL && strnlen (to->code_version, MAX_TEXT + 1) > MAX_TEXT)) {
-    g_set_error (
-        error, TINY_ERROR, TINY_ERROR_PLUGIN,
-        "its name is not of up to %d letters, digits, “-”, “_” and “.”, or its code_version is "
-        "longer than %d characters",
-        MAX_NAME, MAX_TEXT);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "its name is not of a letter, then letters, digits, “-” and “_”, up to %d, or "
+                 "its code_version is "
+                 "longer than %d characters",
+                 MAX_NAME, MAX_TEXT);
     return FALSE;
   }
   return copy_dialect (to, dialect, error);
@@ -257,13 +246,10 @@ new_backend (const TinyPluginModule *module,
   /* The ABI numbers stand where they stand in every ABI, so a foreign table says what it is even
    * when nothing else of it can be read. */
   if (!tiny_table_copy (&self->module, sizeof self->module, module,
-                        G_STRUCT_OFFSET (TinyPluginModule, n_renderers), 0, 0,
-                        "the module table", error)
+                        G_STRUCT_OFFSET (TinyPluginModule, n_renderers), "the module table",
+                        error)
       || !check_abi (&self->module, file, error)
-      || !tiny_table_copy (&self->module, sizeof self->module, module,
-                           G_STRUCT_OFFSET (TinyPluginModule, reserved),
-                           G_STRUCT_OFFSET (TinyPluginModule, reserved),
-                           G_N_ELEMENTS (self->module.reserved), "the module table", error)
+      || !tiny_table_take (TINY_TABLE_MODULE, &self->module, module, file, error)
       || !check_module (&self->module, file, error))
     return NULL;
   self->name = g_strdup (self->module.name);
@@ -487,6 +473,15 @@ tiny_backend_scan (TinyBackend *self, GError **error)
   g_array_set_size (found, MIN (n, found->len));
   for (guint i = 0; i < found->len; i++) {
     const TinyCandidate *candidate = &g_array_index (found, TinyCandidate, i);
+    g_autofree char *who = g_strdup_printf ("%s: scan: number %u", self->name, i);
+    if (!tiny_table_check (TINY_TABLE_CANDIDATE, candidate, who, error))
+      return NULL;
+    if (candidate->id[0] == 0) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                   "%s: scan: candidate %u has an empty id, so that nothing can open it",
+                   self->name, i);
+      return NULL;
+    }
     const char *endless = memchr (candidate->id, 0, sizeof candidate->id) == NULL       ? "id"
                           : memchr (candidate->name, 0, sizeof candidate->name) == NULL ? "name"
                           : memchr (candidate->driver, 0, sizeof candidate->driver) == NULL

@@ -69,8 +69,8 @@ read_info (TinyDevice *self, GError **error)
                  self->name);
     return FALSE;
   }
-  const guint32 known = TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_OVERLAPS
-                        | TINY_DEVICE_RUNS_NOTHING | TINY_DEVICE_NON_COHERENT;
+  if (!tiny_table_check (TINY_TABLE_INFO, &self->info, self->name, error))
+    return FALSE;
   guint32 alignment = self->info.alignment, unit = self->info.transfer_bytes;
   if ((self->info.flags & TINY_DEVICE_NON_COHERENT) != 0 && self->table.sync == NULL) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
@@ -78,25 +78,15 @@ read_info (TinyDevice *self, GError **error)
                  self->name);
     return FALSE;
   }
-  if ((alignment & (alignment - 1)) != 0 || (unit & (unit - 1)) != 0 || unit > 64
-      || (self->info.flags & ~known) != 0) {
-    g_set_error (
-        error, TINY_ERROR, TINY_ERROR_PLUGIN,
-        "%s: info: alignment %u or transfer_bytes %u is no power of two, or flags 0x%x are "
-        "unknown",
-        self->name, alignment, unit, self->info.flags);
+  if ((alignment & (alignment - 1)) != 0 || alignment > TINY_SPAN_ALIGNMENT
+      || (unit & (unit - 1)) != 0 || unit > 64) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s: info: alignment %u or transfer_bytes %u is no power of two, or more than "
+                 "%d or 64",
+                 self->name, alignment, unit, TINY_SPAN_ALIGNMENT);
     return FALSE;
   }
   return TRUE;
-}
-
-static gboolean
-is_zero (const guint64 *words, guint n)
-{
-  guint64 all = 0;
-  for (guint i = 0; i < n; i++)
-    all |= words[i];
-  return all == 0;
 }
 
 gboolean
@@ -106,9 +96,6 @@ tiny_renderer_read_target (const TinyRenderer *renderer,
                            TinyTarget *target,
                            GError **error)
 {
-  const guint32 known = TINY_TARGET_MASKED | TINY_TARGET_GROUPS | TINY_TARGET_GRID_CHUNKS
-                        | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_UNALIGNED
-                        | TINY_TARGET_REASSOCIATES;
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   target->struct_size = sizeof *target;
@@ -118,19 +105,9 @@ tiny_renderer_read_target (const TinyRenderer *renderer,
                      : g_strdup_printf ("renderer %s", renderer->name);
   if (!tiny_status_check (status, &plugin_error, name, what, error))
     return FALSE;
-  const char *wrong = memchr (target->arch, 0, sizeof target->arch) == NULL ? "an endless arch"
-                      : target->arch[0] == 0                                ? "no arch"
-                      : (target->flags & ~known) != 0                       ? "unknown flags"
-                      : !is_zero (target->reserved, G_N_ELEMENTS (target->reserved))
-                          ? "reserved bits set"
-                      : target->dtypes_storage == 0 ? "no dtypes"
-                                                    : NULL;
-  if (wrong != NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "%s: %s: the target has %s", name, what,
-                 wrong);
-    return FALSE;
-  }
-  return TRUE;
+  g_autofree char *who = g_strdup_printf ("%s: %s", name, what);
+  return tiny_table_check (TINY_TABLE_TARGET, target, who, error)
+         && tiny_target_check (target, who, error);
 }
 
 /* What runs beside the host computes what it claims in memory of the host, and has a device that runs
@@ -417,7 +394,8 @@ tiny_device_claim (TinyDevice *self, const TinyOperation *operation, TinyClaim *
                                                 tiny_device_get_claim_arch (self), operation,
                                                 out, &plugin_error);
   out->reason[sizeof out->reason - 1] = 0;
-  if (status >= 0 && out->flags == 0 && out->verdict <= TINY_CLAIM_ACCEPTED)
+  if (status >= 0 && tiny_table_check (TINY_TABLE_CLAIM, out, NULL, NULL)
+      && out->verdict <= TINY_CLAIM_ACCEPTED)
     return;
   const gboolean has_text = status < 0 && plugin_error.text[0] != 0;
   *out = (TinyClaim){ .struct_size = sizeof *out };

@@ -71,14 +71,8 @@ tiny_status_is_silent (TinyError code, const char *message)
 }
 
 gboolean
-tiny_table_copy (void *to,
-                 gsize size,
-                 const void *from,
-                 gsize least,
-                 gsize reserved_offset,
-                 guint n_reserved,
-                 const char *what,
-                 GError **error)
+tiny_table_copy (
+    void *to, gsize size, const void *from, gsize least, const char *what, GError **error)
 {
   guint32 given = 0;
   memset (to, 0, size);
@@ -94,16 +88,95 @@ tiny_table_copy (void *to,
     return FALSE;
   }
   memcpy (to, from, MIN (given, size));
-  const guint8 *reserved = (const guint8 *) to + reserved_offset;
-  for (guint i = 0; i < n_reserved * sizeof (guint64); i++)
-    if (reserved[i] != 0) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                   "%s has reserved bits set (byte %" G_GSIZE_FORMAT "), which this core does "
-                   "not know",
-                   what, reserved_offset + i);
-      return FALSE;
-    }
   return TRUE;
+}
+
+/* ---- the laws, by struct ---- */
+#define ROW(name, type, least, flags, padding)                                                 \
+  {                                                                                            \
+    name, sizeof (type), least, flags, G_STRUCT_OFFSET (type, reserved),                       \
+        sizeof (((type *) NULL)->reserved) / sizeof (guint64), padding                         \
+  }
+const TinyTableRow tiny_table_rows[TINY_N_TABLES] = {
+  [TINY_TABLE_MODULE] = ROW ("the module table",
+                             TinyPluginModule,
+                             G_STRUCT_OFFSET (TinyPluginModule, reserved),
+                             TINY_MODULE_ANY_RENDERER | TINY_MODULE_BESIDE_HOST,
+                             0),
+  [TINY_TABLE_RENDERER] = ROW ("the renderer",
+                               TinyRenderer,
+                               G_STRUCT_OFFSET (TinyRenderer, disassemble),
+                               TINY_RENDERER_CLAIMS_ONLY,
+                               0),
+  [TINY_TABLE_DIALECT]
+  = ROW ("the dialect", TinyDialect, G_STRUCT_OFFSET (TinyDialect, types), 0, 0),
+  [TINY_TABLE_DEVICE]
+  = ROW ("the device table", TinyDeviceTable, G_STRUCT_OFFSET (TinyDeviceTable, map), 0, 0),
+  [TINY_TABLE_INFO] = ROW ("info",
+                           TinyDeviceInfo,
+                           0,
+                           TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_OVERLAPS
+                               | TINY_DEVICE_RUNS_NOTHING | TINY_DEVICE_NON_COHERENT,
+                           G_STRUCT_OFFSET (TinyDeviceInfo, reserved0)),
+  [TINY_TABLE_TARGET] = ROW ("the target",
+                             TinyTarget,
+                             0,
+                             TINY_TARGET_MASKED | TINY_TARGET_GROUPS | TINY_TARGET_GRID_CHUNKS
+                                 | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_UNALIGNED
+                                 | TINY_TARGET_REASSOCIATES,
+                             0),
+  [TINY_TABLE_CANDIDATE]
+  = ROW ("a candidate", TinyCandidate, 0, 0, G_STRUCT_OFFSET (TinyCandidate, reserved0)),
+  [TINY_TABLE_CLAIM]
+  = ROW ("the claim", TinyClaim, 0, 0, G_STRUCT_OFFSET (TinyClaim, reserved0)),
+};
+#undef ROW
+
+static guint32
+read_word (const void *table, gsize offset)
+{
+  guint32 word;
+  memcpy (&word, (const guint8 *) table + offset, sizeof word);
+  return word;
+}
+
+gboolean
+tiny_table_check (TinyTableKind kind, const void *table, const char *who, GError **error)
+{
+  const TinyTableRow *row = &tiny_table_rows[kind];
+  const char *before = who != NULL ? who : "", *colon = who != NULL ? ": " : "";
+  const guint32 flags = read_word (table, sizeof (guint32)) & ~row->flags;
+  if (flags != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s%s%s has flags 0x%x, which this core does not know", before, colon,
+                 row->name, flags);
+    return FALSE;
+  }
+  const guint8 *bytes = table;
+  const gsize n = row->n_reserved * sizeof (guint64);
+  gboolean is_set = row->padding != 0 && read_word (table, row->padding) != 0;
+  gsize at = is_set ? row->padding : row->reserved;
+  while (!is_set && at < row->reserved + n && !(is_set = bytes[at] != 0))
+    at++;
+  if (is_set)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "%s%s%s has reserved bits set (byte %" G_GSIZE_FORMAT
+                 "), which this core does "
+                 "not know",
+                 before, colon, row->name, at);
+  return !is_set;
+}
+
+gboolean
+tiny_table_take (
+    TinyTableKind kind, void *to, const void *from, const char *who, GError **error)
+{
+  const TinyTableRow *row = &tiny_table_rows[kind];
+  if (tiny_table_copy (to, row->size, from, row->least, row->name, error))
+    return tiny_table_check (kind, to, who, error);
+  if (who != NULL)
+    g_prefix_error (error, "%s: ", who);
+  return FALSE;
 }
 
 /* ---- devices ---- */
@@ -133,12 +206,6 @@ check_table (const TinyDeviceTable *table, const char *name, GError **error)
                    "%s: the device table lacks the required slot %s", name, required[i].slot);
       return FALSE;
     }
-  if (table->flags != 0) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
-                 "%s: the device table has flags 0x%x, which this core does not know", name,
-                 table->flags);
-    return FALSE;
-  }
   return TRUE;
 }
 
@@ -148,12 +215,8 @@ tiny_device_table_copy (TinyDeviceTable *to,
                         const char *name,
                         GError **error)
 {
-  if (tiny_table_copy (to, sizeof *to, from, G_STRUCT_OFFSET (TinyDeviceTable, map),
-                       G_STRUCT_OFFSET (TinyDeviceTable, reserved), G_N_ELEMENTS (to->reserved),
-                       "the device table", error))
-    return check_table (to, name, error);
-  g_prefix_error (error, "%s: ", name);
-  return FALSE;
+  return tiny_table_take (TINY_TABLE_DEVICE, to, from, name, error)
+         && check_table (to, name, error);
 }
 
 /* ---- what plugins are given ---- */

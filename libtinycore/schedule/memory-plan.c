@@ -4,10 +4,8 @@
  *
  * Every device has one arena. A temporary lives from the item that writes it to the last that
  * reads it; the largest are placed first, each in the smallest gap that fits between those placed
- * before that live at the same time. */
+ * before that live at the same time, at a multiple of what any device may ask for. */
 #include "schedule/plan.h"
-
-enum { ALIGNMENT = 256 };
 
 typedef struct {
   guint buffer, first, last;
@@ -47,7 +45,8 @@ find_lives (Plan *plan)
       if (life_of[b] < 0) {
         gint64 n_bytes = buffer->n_elements * (gint64) tiny_dtype_get_n_bytes (buffer->dtype);
         life_of[b] = lives->len;
-        n_bytes = (n_bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+        n_bytes
+            = (n_bytes + TINY_SPAN_ALIGNMENT - 1) / TINY_SPAN_ALIGNMENT * TINY_SPAN_ALIGNMENT;
         g_array_append_val (lives, ((Life){ b, i, i, n_bytes, 0 }));
       }
       g_array_index (lives, Life, life_of[b]).last = i;

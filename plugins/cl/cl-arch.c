@@ -28,24 +28,22 @@ cl_target (const char *text, TinyTarget *out, ClError *error)
 #define OP(name) TINY_INSTR_BIT (TINY_INSTR_##name)
   const uint64_t math = arch.math ? OP (EXP2) | OP (LOG2) | OP (SIN) : 0;
   const uint32_t group = arch.groups && arch.group ? (uint32_t) arch.group : 1;
-  *out = (TinyTarget){
-    .struct_size = sizeof *out,
-    .flags = TINY_TARGET_MASKED | TINY_TARGET_UNALIGNED
-             | (arch.groups ? TINY_TARGET_GROUPS : TINY_TARGET_GRID_CHUNKS)
-             | (arch.flush ? TINY_TARGET_FLUSHES_SUBNORMALS : 0),
-    /* a processor adds to addresses as they are, a GPU has 32-bit arithmetic */
-    .index_dtype = arch.groups || !arch.int64 ? TINY_DTYPE_I32 : TINY_DTYPE_I64,
-    .vector_bits = (uint32_t) arch.bits,
-    .n_vector_registers = arch.groups || arch.bits >= 512 ? 32 : 16,
-    .max_lanes = 16,
-    .n_threads = (uint32_t) arch.threads,
-    .max_params = arch.params - 1 < CL_MAX_PARAMS ? (uint32_t) arch.params : CL_MAX_PARAMS,
-    .max_grid = { INT_MAX, INT_MAX, INT_MAX },
-    .max_group = { group, group, arch.z && arch.z < group ? (uint32_t) arch.z : group },
-    .max_group_total = group,
-    .local_bytes = (uint32_t) (arch.local < INT_MAX ? arch.local : INT_MAX),
-    .cache_bytes = { arch.l1, arch.l2, arch.l3 }
-  };
+  TINY_FILL (
+      out,
+      .flags = TINY_TARGET_MASKED | TINY_TARGET_UNALIGNED
+               | (arch.groups ? TINY_TARGET_GROUPS : TINY_TARGET_GRID_CHUNKS)
+               | (arch.flush ? TINY_TARGET_FLUSHES_SUBNORMALS : 0),
+      /* a processor adds to addresses as they are, a GPU has 32-bit arithmetic */
+      .index_dtype = arch.groups || !arch.int64 ? TINY_DTYPE_I32 : TINY_DTYPE_I64,
+      .vector_bits = (uint32_t) arch.bits,
+      .n_vector_registers = arch.groups || arch.bits >= 512 ? 32 : 16, .max_lanes = 16,
+      .n_threads = (uint32_t) arch.threads,
+      .max_params = arch.params - 1 < CL_MAX_PARAMS ? (uint32_t) arch.params : CL_MAX_PARAMS,
+      .max_grid = { INT_MAX, INT_MAX, INT_MAX },
+      .max_group = { group, group, arch.z && arch.z < group ? (uint32_t) arch.z : group },
+      .max_group_total = group,
+      .local_bytes = (uint32_t) (arch.local < INT_MAX ? arch.local : INT_MAX),
+      .cache_bytes = { arch.l1, arch.l2, arch.l3 });
   if (!tiny_arch_print (CL_ARCH, (const uint64_t *) &arch, out->arch))
     return tiny_fail (error, TINY_STATUS_INVALID, "an architecture of more than 255 letters");
   tiny_target_declare (out, compute, storage, math);

@@ -225,7 +225,7 @@ static TinyStatus
 device_info (ClDevice *device, TinyDeviceInfo *out, ClError *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  *out = device->info;
+  tiny_fill_struct (out, &device->info, sizeof *out);
   return TINY_STATUS_OK;
 }
 

@@ -82,7 +82,7 @@ cpu_scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
   if (room == 0 || out == NULL)
     return TINY_STATUS_OK;
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  *out = (TinyCandidate){ .struct_size = sizeof *out, .device_class = TINY_CLASS_CPU };
+  TINY_FILL (out, .device_class = TINY_CLASS_CPU);
   snprintf (out->id, sizeof out->id, "cpu");
   read_processor_name (out->name, sizeof out->name);
   return TINY_STATUS_OK;
@@ -101,7 +101,7 @@ static TinyStatus
 device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  *out = (TinyDeviceInfo){ .struct_size = sizeof *out, .flags = TINY_DEVICE_HOST_MEMORY };
+  TINY_FILL (out, .flags = TINY_DEVICE_HOST_MEMORY);
   memcpy (out->name, device->name, sizeof out->name);
   memcpy (out->arch, device->arch, sizeof out->arch);
   out->memory_bytes = out->max_buffer_bytes = device->memory_bytes;

@@ -220,7 +220,7 @@ cpu_llvm_emit (const Llvm *llvm,
     e.tables = calloc (linear->n_instrs + 1, sizeof *e.tables); /* can do without */
   if (e.values == NULL)
     return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", name);
-  if (error != NULL && error->struct_size >= sizeof *error)
+  if (error != NULL && error->struct_size >= TINY_SIZE_0_PLUGIN_ERROR)
     error->text[0] = '\0';
 
   LlvmRef points_type;

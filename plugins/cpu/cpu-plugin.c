@@ -10,7 +10,7 @@ const TinyHost *cpu_host;
 static TinyStatus
 init (const TinyHost *host, TinyPluginError *error)
 {
-  if (host == NULL || host->struct_size < sizeof *host || host->alloc == NULL
+  if (host == NULL || host->struct_size < TINY_SIZE_0_HOST || host->alloc == NULL
       || host->free == NULL)
     return tiny_fail (error, TINY_STATUS_INVALID, "init: incomplete host table");
   cpu_host = host;

@@ -186,19 +186,12 @@ cpu_portable_target (const char *arch, TinyTarget *out, TinyPluginError *error)
                       "the renderer C has the architecture " CPU_PORTABLE_ARCH ", not %s",
                       arch);
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  *out = (TinyTarget){ .struct_size = sizeof *out,
-                       .flags = TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED,
-                       .arch = CPU_PORTABLE_ARCH,
-                       .index_dtype = TINY_DTYPE_I64,
-                       .n_vector_registers = 16,
-                       .max_lanes = 1,
-                       .n_threads = 1,
-                       .max_params = CPU_MAX_PARAMS,
-                       .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
-                       .max_group = { 1, 1, 1 },
-                       .max_group_total = 1,
-                       .local_bytes = CPU_PORTABLE_LOCAL_BYTES,
-                       .cache_bytes = { 32 << 10, 1 << 20, 8 << 20 } };
+  TINY_FILL (out, .flags = TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED,
+             .arch = CPU_PORTABLE_ARCH, .index_dtype = TINY_DTYPE_I64, .n_vector_registers = 16,
+             .max_lanes = 1, .n_threads = 1, .max_params = CPU_MAX_PARAMS,
+             .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX }, .max_group = { 1, 1, 1 },
+             .max_group_total = 1, .local_bytes = CPU_PORTABLE_LOCAL_BYTES,
+             .cache_bytes = { 32 << 10, 1 << 20, 8 << 20 });
   out->ops[TINY_DTYPE_BOOL] = memory | logic;
   for (unsigned dtype = TINY_DTYPE_I8; dtype <= TINY_DTYPE_U64; dtype++)
     out->ops[dtype] = memory | logic | arithmetic | ints;

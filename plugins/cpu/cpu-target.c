@@ -382,8 +382,8 @@ cpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
     return status;
   TINY_TRY (TINY_CHECK_OUT (out, error));
 
-  *out = (TinyTarget){ .struct_size = sizeof *out };
-  out->flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED;
+  TINY_FILL (out,
+             .flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED);
   cpu_arch_to_string (&arch, out->arch);
   fill_ops (&arch, out);
   out->index_dtype = TINY_DTYPE_I64;

@@ -236,7 +236,7 @@ static TinyStatus
 get_info (Device *self, TinyDeviceInfo *out, Error *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  *out = self->info;
+  tiny_fill_struct (out, &self->info, sizeof *out);
   return TINY_STATUS_OK;
 }
 

@@ -37,18 +37,14 @@ webgpu_target (const char *text, TinyTarget *out, Error *error)
   TINY_TRY (parse (text, &arch, error));
 #define OP(name)  TINY_INSTR_BIT (TINY_INSTR_##name)
 #define BIT(name) TINY_DTYPE_BIT (TINY_DTYPE_##name)
-  *out = (TinyTarget){
-    .struct_size = sizeof *out,
-    .flags = TINY_TARGET_GROUPS | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_REASSOCIATES,
-    .index_dtype = TINY_DTYPE_I32,
-    .max_lanes = 1,
-    .n_threads = 64,
-    .max_params = arch.buffers < MAX_BUFFERS ? (uint32_t) arch.buffers : MAX_BUFFERS,
-    .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
-    .max_group = { (uint32_t) arch.x, (uint32_t) arch.y, (uint32_t) arch.z },
-    .max_group_total = (uint32_t) arch.items,
-    .local_bytes = (uint32_t) arch.local
-  };
+  TINY_FILL (out,
+             .flags
+             = TINY_TARGET_GROUPS | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_REASSOCIATES,
+             .index_dtype = TINY_DTYPE_I32, .max_lanes = 1, .n_threads = 64,
+             .max_params = arch.buffers < MAX_BUFFERS ? (uint32_t) arch.buffers : MAX_BUFFERS,
+             .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
+             .max_group = { (uint32_t) arch.x, (uint32_t) arch.y, (uint32_t) arch.z },
+             .max_group_total = (uint32_t) arch.items, .local_bytes = (uint32_t) arch.local);
   tiny_target_declare (
       out, BIT (BOOL) | BIT (I32) | BIT (U32) | BIT (F32) | (arch.f16 ? BIT (F16) : 0), 0, 0);
   /* What WGSL lacks of C's, or is too inexact. */

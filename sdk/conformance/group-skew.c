@@ -426,6 +426,44 @@ run_size (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   conf_fresh_use (trial, subject);
 }
 
+/* Several candidates, args[0] bytes longer than the plugin knows: each lies where the core's length says. */
+static void
+run_candidates (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { ROOM = 4 };
+  const gsize known = sizeof (TinyCandidate), size = known + (gsize) self->args[0];
+  const TinyPluginModule *module = tiny_backend_get_module (subject->backend);
+  TinyCandidate plain[ROOM] = { 0 };
+  TinyPluginError error = { .struct_size = sizeof error };
+  uint32_t n = ROOM, n_longer = ROOM;
+  guint8 *longer = conf_guarded_new (ROOM * size);
+  memset (longer, POISON, ROOM * size);
+  for (guint i = 0; i < ROOM; i++) {
+    const TinyCandidate empty = { .struct_size = (guint32) size };
+    plain[i].struct_size = sizeof *plain;
+    memcpy (longer + i * size, &empty, known);
+  }
+  TinyStatus status = module->scan (plain, &n, &error);
+  if (status == TINY_STATUS_OK)
+    status = module->scan ((TinyCandidate *) (gpointer) longer, &n_longer, &error);
+  conf_check (trial, status == TINY_STATUS_OK, "scan: %s: %s", conf_status_to_string (status),
+              error.text);
+  conf_check (trial, n == n_longer, "scan: there are %u candidates, then %u", n, n_longer);
+  for (guint i = 0; i < MIN (n, ROOM) && !conf_has_failed (trial); i++) {
+    const TinyCandidate *one = (const TinyCandidate *) (gconstpointer) (longer + i * size);
+    conf_check (trial, strcmp (one->id, plain[i].id) == 0,
+                "candidate %u of %" G_GSIZE_FORMAT " bytes each is “%.64s”, not “%s”", i, size,
+                one->id, plain[i].id);
+    for (gsize at = known; at < size; at++)
+      if (!conf_check (trial, longer[i * size + at] == POISON,
+                       "candidate %u: byte %" G_GSIZE_FORMAT
+                       " behind what it knows was written",
+                       i, at - known))
+        break;
+  }
+  conf_guarded_free (longer, ROOM * size);
+}
+
 /* A bit that nobody knows yet: args[1] the byte, from the struct's start. */
 static void
 run_bit (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
@@ -528,6 +566,9 @@ list (const ConfSubject *subject, ConfList *out)
     else
       list_kind (out, (StructKind) kind);
   }
+  const ConfCase several = { .run = run_candidates, .args = { TAIL } };
+  if (!tiny_backend_is_proxy (subject->backend))
+    conf_list_add (out, &several, "candidate/several");
 }
 
 const ConfGroup conf_group_skew

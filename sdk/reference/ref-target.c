@@ -175,18 +175,11 @@ ref_target (const char *arch, TinyTarget *out, TinyPluginError *error)
   if (arch == NULL || *arch == '\0')
     arch = "ref";
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  *out = (TinyTarget){ .struct_size = sizeof *out,
-                       .flags = TINY_TARGET_MASKED | TINY_TARGET_UNALIGNED,
-                       .dtypes_storage = ALL,
-                       .dtypes_compute = ALL,
-                       .index_dtype = TINY_DTYPE_I64,
-                       .max_lanes = MAX_LANES,
-                       .n_threads = 1,
-                       .max_params = MAX_PARAMS,
-                       .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
-                       .max_group = { 1, 1, 1 },
-                       .max_group_total = 1,
-                       .local_bytes = 1 << 20 };
+  TINY_FILL (out, .flags = TINY_TARGET_MASKED | TINY_TARGET_UNALIGNED, .dtypes_storage = ALL,
+             .dtypes_compute = ALL, .index_dtype = TINY_DTYPE_I64, .max_lanes = MAX_LANES,
+             .n_threads = 1, .max_params = MAX_PARAMS,
+             .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX }, .max_group = { 1, 1, 1 },
+             .max_group_total = 1, .local_bytes = 1 << 20);
   for (unsigned op = 0; op < TINY_N_INSTRS; op++)
     for (unsigned dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
       if ((ref_ops[op].form == 'E' || ref_ops[op].form == 'M')

@@ -39,13 +39,9 @@ static TinyStatus
 device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  *out = (TinyDeviceInfo){ .struct_size = sizeof *out,
-                           .flags = TINY_DEVICE_HOST_MEMORY,
-                           .name = "reference interpreter",
-                           .arch = "ref",
-                           .max_buffer_bytes = UINT64_C (1) << 40,
-                           .alignment = 8,
-                           .n_threads = 1 };
+  TINY_FILL (out, .flags = TINY_DEVICE_HOST_MEMORY, .name = "reference interpreter",
+             .arch = "ref", .max_buffer_bytes = UINT64_C (1) << 40, .alignment = 8,
+             .n_threads = 1);
   return TINY_STATUS_OK;
 }
 
@@ -259,10 +255,8 @@ module_scan (TinyCandidate *out, uint32_t *n, TinyPluginError *error)
   if (*n > 0)
     TINY_TRY (TINY_CHECK_OUT (out, error));
   if (*n > 0)
-    *out = (TinyCandidate){ .struct_size = sizeof *out,
-                            .id = "ref",
-                            .name = "reference interpreter",
-                            .device_class = TINY_CLASS_SIMULATOR };
+    TINY_FILL (out, .id = "ref", .name = "reference interpreter",
+               .device_class = TINY_CLASS_SIMULATOR);
   *n = 1;
   return TINY_STATUS_OK;
 }

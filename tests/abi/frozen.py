@@ -4,8 +4,8 @@
 
 usage: frozen.py HEADER FROZEN CC [--update | --begin]
 
-FROZEN has a line for each struct (its size), field (offset, size, declaration) and number of the header. A line
-that is there stays as it is, but for reserved fields: what is new takes their place, from their start, or comes after the
+FROZEN has a line for each struct (its size), field (offset, size, declaration), number and macro (its text, but for the
+minor version) of the header. A line that is there stays as it is, but for reserved fields: what is new takes their place, from their start, or comes after the
 end. --update adds what is new, and refuses what changes the rest; --begin writes the file anew, as before the first
 release. Exits 1 where they differ; checks itself first on made-up breaches."""
 import pathlib
@@ -17,6 +17,9 @@ import tempfile
 COMMENT = re.compile(r"/\*.*?\*/", re.S)
 STRUCT = re.compile(r"typedef struct (\w+) \{(.*?)\n\} \1;|\nstruct (\w+) \{(.*?)\n\};", re.S)
 ENUM = re.compile(r"enum \{(.*?)\}", re.S)
+MACRO = re.compile(r"^#define (TINY_\w+)((?:\([^)]*\))?)[ \t]+(.*)$", re.M)
+GROWS = ("TINY_PLUGIN_ABI_MINOR",)
+COUNTS = ("TINY_N_DTYPES",) # may become more
 FUNCTION = re.compile(r"^(?P<type>.*?)\(\*(?P<name>\w+)\) *\((?P<rest>.*)\)$", re.S)
 
 
@@ -47,6 +50,15 @@ def read_header(text):
     return structs, list(dict.fromkeys(numbers))
 
 
+def read_macros(text):
+    """Lines of the macros, whose text is part of what a plugin was compiled of."""
+    found = {}
+    for name, arguments, body in MACRO.findall(COMMENT.sub("", text).replace("\\\n", " ")):
+        if name not in GROWS:
+            found.setdefault(name, []).append(" ".join((arguments + " " + body).split()))
+    return [f"macro {name} 0 0 {' | '.join(bodies)}" for name, bodies in found.items()]
+
+
 def measure(header, compiler):
     """The lines of a header, as its compiler sees it."""
     structs, numbers = read_header(header.read_text())
@@ -61,7 +73,8 @@ def measure(header, compiler):
         program = pathlib.Path(folder, "measure")
         subprocess.run([compiler, "-std=c11", "-w", "-x", "c", "-o", program, "-"], text=True, check=True,
                        input="\n".join([*lines, "return 0; }"]))
-        return subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True).stdout.splitlines()
+        done = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True)
+        return done.stdout.splitlines() + read_macros(header.read_text())
 
 
 def parse(lines):
@@ -93,6 +106,8 @@ def breaches(old, new):
         elif kind == "struct":
             if now[0] < was[0]:
                 found.append(f"{name} has become smaller: {was[0]} bytes, now {now[0]}")
+        elif kind == "macro" and name in COUNTS and now[2].isdecimal() and int(now[2]) >= int(was[2]):
+            continue
         elif now != was:
             found.append(f"{kind} {name} was {was}, now is {now}")
     for (kind, name), now in new.items():
@@ -106,18 +121,24 @@ def breaches(old, new):
 
 
 def check_itself():
-    old = parse(["struct A 24", "field A.x 0 8 int64_t x", "field A.reserved 8 16 uint64_t reserved[2]", "number N 3"])
+    old = parse(["struct A 24", "field A.x 0 8 int64_t x", "field A.reserved 8 16 uint64_t reserved[2]", "number N 3",
+                 "macro M 0 0 (x) 1 << x"])
+    same = "macro M 0 0 (x) 1 << x"
     for lines in (["struct A 24", "field A.x 0 8 int64_t x", "field A.y 8 8 int64_t y",
-                   "field A.reserved 16 8 uint64_t reserved[1]", "number N 3", "number M 4"],
+                   "field A.reserved 16 8 uint64_t reserved[1]", "number N 3", "number M 4", same],
                   ["struct A 32", "field A.x 0 8 int64_t x", "field A.y 8 16 char y[16]",
-                   "field A.reserved 24 8 uint64_t reserved[1]", "number N 3"]):
+                   "field A.reserved 24 8 uint64_t reserved[1]", "number N 3", same]):
         assert not breaches(old, parse(lines)), breaches(old, parse(lines))
-    for lines in (["struct A 24", "field A.x 0 8 uint64_t x", "field A.reserved 8 16 uint64_t reserved[2]", "number N 3"],
+    count = [parse([f"macro TINY_N_DTYPES 0 0 {n}"]) for n in (17, 18)]
+    assert not breaches(count[0], count[1]) and breaches(count[1], count[0])
+    for lines in (["struct A 24", "field A.x 0 8 uint64_t x", "field A.reserved 8 16 uint64_t reserved[2]", "number N 3", same],
                   ["struct A 24", "field A.y 0 8 int64_t y", "field A.x 8 8 int64_t x",
-                   "field A.reserved 16 8 uint64_t reserved[1]", "number N 3"],
-                  ["struct A 16", "field A.x 0 8 int64_t x", "field A.reserved 8 8 uint64_t reserved[1]", "number N 3"],
-                  ["struct A 24", "field A.x 0 8 int64_t x", "field A.reserved 8 16 uint64_t reserved[2]", "number N 4"],
-                  ["struct A 24", "field A.x 0 8 int64_t x", "field A.reserved 8 16 uint64_t reserved[2]"]):
+                   "field A.reserved 16 8 uint64_t reserved[1]", "number N 3", same],
+                  ["struct A 16", "field A.x 0 8 int64_t x", "field A.reserved 8 8 uint64_t reserved[1]", "number N 3", same],
+                  ["struct A 24", "field A.x 0 8 int64_t x", "field A.reserved 8 16 uint64_t reserved[2]", "number N 4", same],
+                  ["struct A 24", "field A.x 0 8 int64_t x", "field A.reserved 8 16 uint64_t reserved[2]", "number N 3",
+                   "macro M 0 0 (x) 2 << x"],
+                  ["struct A 24", "field A.x 0 8 int64_t x", "field A.reserved 8 16 uint64_t reserved[2]", same]):
         assert breaches(old, parse(lines)), lines
 
 

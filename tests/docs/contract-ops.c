@@ -20,6 +20,17 @@ static const struct {
 #include "ir/contract.def"
 };
 
+static const struct {
+  TinyOp op;
+  double made, made_f64;
+  int least, most;
+} bounds[] = {
+#define CONF_BOUND(op, f64, f32, f16, small, made, made_f64, least, most)                      \
+  { TINY_OP_##op, made, made_f64, least, most },
+#include "bounds.def"
+#undef CONF_BOUND
+};
+
 /* Operands worth a line: floats as they are, integers as their values. */
 typedef struct {
   TinyOp op;
@@ -55,24 +66,31 @@ static const Special specials[] = {
   F32 (RECIP, 1, { 0 }),
   F32 (RECIP, 1, { -0.0 }),
   F32 (RECIP, 1, { -INFINITY }),
+  F32 (RECIP, 1, { NAN }),
   F32 (SQRT, 1, { -0.0 }),
   F32 (SQRT, 1, { -1 }),
   F32 (SQRT, 1, { INFINITY }),
+  F32 (SQRT, 1, { NAN }),
   F32 (EXP2, 1, { -INFINITY }),
   F32 (EXP2, 1, { 128 }),
   F32 (EXP2, 1, { -150 }),
+  F32 (EXP2, 1, { NAN }),
   F32 (LOG2, 1, { 0 }),
   F32 (LOG2, 1, { -1 }),
   F32 (LOG2, 1, { INFINITY }),
+  F32 (LOG2, 1, { NAN }),
   F32 (SIN, 1, { -0.0 }),
   F32 (SIN, 1, { INFINITY }),
+  F32 (SIN, 1, { NAN }),
   I32 (ADD, 2, { 2147483647, 1 }),
   F32 (ADD, 2, { INFINITY, -INFINITY }),
   F32 (ADD, 2, { 0, -0.0 }),
+  F32 (ADD, 2, { NAN, 1 }),
   { TINY_OP_ADD, TINY_DTYPE_BOOL, TINY_DTYPE_VOID, 2, { 1, 1 } },
   F32 (SUB, 2, { 1, 1 }),
   I32 (SUB, 2, { LEAST_INT, 1 }),
   F32 (MUL, 2, { 0, INFINITY }),
+  F32 (MUL, 2, { NAN, 0 }),
   F32 (MUL, 2, { 1e-30, 1e-15 }),
   I32 (MUL, 2, { 65536, 65537 }),
   I32 (IDIV, 2, { -7, 2 }),
@@ -95,8 +113,10 @@ static const Special specials[] = {
   F32 (MULACC, 3, { 1.000244140625, 1.000244140625, -1.00048828125 }),
   F32 (TRUNC, 1, { -0.5 }),
   F32 (TRUNC, 1, { 1e30 }),
+  F32 (TRUNC, 1, { NAN }),
   F32 (FDIV, 2, { 0, 0 }),
   F32 (FDIV, 2, { -1, 0 }),
+  F32 (FDIV, 2, { 1, NAN }),
 };
 
 /* ---- how values are written ---- */
@@ -139,13 +159,27 @@ print_ops (void)
             or_dash (ops[i].rounding), or_dash (ops[i].open));
 }
 
+/* What is promised of an op that the core makes of others. */
+static void
+print_made (TinyOp op)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (bounds); i++)
+    if (bounds[i].op == op && bounds[i].least == bounds[i].most)
+      printf (" %g | %g | all |\n", bounds[i].made_f64, bounds[i].made);
+    else if (bounds[i].op == op)
+      printf (" %g | %g | the last one's size from 2^%d to 2^%d; else nothing is promised |\n",
+              bounds[i].made_f64, bounds[i].made, bounds[i].least, bounds[i].most);
+}
+
 static void
 print_bounds (void)
 {
   static const TinyDType dtypes[]
       = { TINY_DTYPE_F64, TINY_DTYPE_F32, TINY_DTYPE_F16, TINY_DTYPE_BF16 };
-  puts ("\n<!-- generated: bounds -->\n"
-        "| op | f64 | f32 | f16 | bf16, f8 |\n|---|---|---|---|---|");
+  puts (
+      "\n<!-- generated: bounds -->\n"
+      "| op | f64 | f32 | f16 | bf16, f8 | made, f64 | made, f32 | of operands, where made |\n"
+      "|---|---|---|---|---|---|---|---|");
   for (guint i = 0; i < G_N_ELEMENTS (ops); i++) {
     double sum = 0;
     for (guint d = 0; d < G_N_ELEMENTS (dtypes); d++)
@@ -155,7 +189,7 @@ print_bounds (void)
     printf ("| %s |", tiny_op_to_string (ops[i].op));
     for (guint d = 0; d < G_N_ELEMENTS (dtypes); d++)
       printf (" %g |", conf_bound_get_ulps (ops[i].op, dtypes[d], NULL));
-    putchar ('\n');
+    print_made (ops[i].op);
   }
 }
 

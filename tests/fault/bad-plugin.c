@@ -194,8 +194,11 @@ target (const char *arch, TinyTarget *out, TinyPluginError *error)
   FAULT_TARGET ();
 #endif
   snprintf (out->arch, sizeof out->arch, "bad");
-  out->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_F32);
-  out->max_lanes = 1;
+  out->index_dtype = TINY_DTYPE_I32;
+  out->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_F32) | TINY_DTYPE_BIT (TINY_DTYPE_I32)
+                        | TINY_DTYPE_BIT (TINY_DTYPE_U32);
+  out->max_lanes = out->max_params = 1;
+  out->max_grid[0] = out->max_grid[1] = out->max_grid[2] = 1;
 #ifdef FAULT_ENDLESS_TARGET
   memset (out->arch, 'x', sizeof out->arch);
 #endif

@@ -274,7 +274,7 @@ test_endless_target (Fixture *fixture, gconstpointer unused)
   g_autoptr (GError) error = NULL;
   g_assert_null (tiny_registry_open (registry, "endless-target", &error));
   g_assert_error (error, TINY_ERROR, TINY_ERROR_PLUGIN);
-  assert_has (error->message, "the target has an endless arch");
+  assert_has (error->message, "the target's arch is endless");
 }
 
 /* A program goes on with what it has loaded when a package puts another file in its place; the next

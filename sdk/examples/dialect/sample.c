@@ -57,14 +57,9 @@ target (const char *arch, TinyTarget *out, TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
   TINY_TRY (tiny_check_arch (arch, "c", error));
-  *out = (TinyTarget){ .struct_size = sizeof *out,
-                       .arch = "c",
-                       .index_dtype = TINY_DTYPE_I64,
-                       .max_lanes = 1,
-                       .max_params = MAX_PARAMS,
-                       .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
-                       .max_group = { 1, 1, 1 },
-                       .max_group_total = 1 };
+  TINY_FILL (out, .arch = "c", .index_dtype = TINY_DTYPE_I64, .max_lanes = 1,
+             .max_params = MAX_PARAMS, .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
+             .max_group = { 1, 1, 1 }, .max_group_total = 1);
   uint32_t dtypes = 0;
   for (uint32_t dtype = 0; dtype < TINY_N_DTYPES; dtype++)
     dtypes |= dialect.types[dtype] != NULL ? TINY_DTYPE_BIT (dtype) : 0;
@@ -95,11 +90,8 @@ static TinyStatus
 device_info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  *out = (TinyDeviceInfo){ .struct_size = sizeof *out,
-                           .flags = TINY_DEVICE_HOST_MEMORY,
-                           .name = "this machine by cc",
-                           .arch = "c",
-                           .alignment = 64 };
+  TINY_FILL (out, .flags = TINY_DEVICE_HOST_MEMORY, .name = "this machine by cc", .arch = "c",
+             .alignment = 64);
   return TINY_STATUS_OK;
 }
 

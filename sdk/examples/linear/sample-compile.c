@@ -21,18 +21,13 @@ sample_target (const char *arch, TinyTarget *out, Error *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
   TINY_TRY (tiny_check_arch (arch, "sample16", error));
-  *out = (TinyTarget){ .struct_size = sizeof *out,
-                       .flags = TINY_TARGET_GROUPS,
-                       .arch = "sample16",
-                       .index_dtype = TINY_DTYPE_I32,
-                       .n_vector_registers = SAMPLE_REGISTERS - FIRST_PLACE,
-                       .max_lanes = 1, /* of one item: the hardware's lanes are the items */
-                       .n_threads = 1,
-                       .max_params = SAMPLE_BUFFERS,
-                       .max_grid = { 1 << 20, 1 << 16, 1 << 16 },
-                       .max_group = { SAMPLE_LANES, SAMPLE_LANES, SAMPLE_LANES },
-                       .max_group_total = SAMPLE_LANES,
-                       .local_bytes = SAMPLE_LOCAL_WORDS * 4 };
+  TINY_FILL (
+      out, .flags = TINY_TARGET_GROUPS, .arch = "sample16", .index_dtype = TINY_DTYPE_I32,
+      .n_vector_registers = SAMPLE_REGISTERS - FIRST_PLACE,
+      .max_lanes = 1, /* of one item: the hardware's lanes are the items */
+      .n_threads = 1, .max_params = SAMPLE_BUFFERS, .max_grid = { 1 << 20, 1 << 16, 1 << 16 },
+      .max_group = { SAMPLE_LANES, SAMPLE_LANES, SAMPLE_LANES },
+      .max_group_total = SAMPLE_LANES, .local_bytes = SAMPLE_LOCAL_WORDS * 4);
   const uint32_t words = TINY_DTYPE_BIT (TINY_DTYPE_I32) | TINY_DTYPE_BIT (TINY_DTYPE_U32)
                          | TINY_DTYPE_BIT (TINY_DTYPE_F32);
   tiny_target_declare (out, words | TINY_DTYPE_BIT (TINY_DTYPE_BOOL), 0, 0);

@@ -217,15 +217,11 @@ device_info (Device *device, TinyDeviceInfo *out, Error *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
   const bool has_windows = board_has_windows (board_of (device));
-  *out = (TinyDeviceInfo){
-    .struct_size = sizeof *out,
-    .flags = has_windows ? TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_NON_COHERENT : 0,
-    .name = "Sample 16, simulated",
-    .arch = "sample16",
-    .memory_bytes = board_memory_bytes (board_of (device)),
-    .max_buffer_bytes = (uint64_t) INT32_MAX + 1, /* indices have 32 bits */
-    .alignment = 64,
-  };
+  TINY_FILL (out, .flags = has_windows ? TINY_DEVICE_HOST_MEMORY | TINY_DEVICE_NON_COHERENT : 0,
+             .name = "Sample 16, simulated", .arch = "sample16",
+             .memory_bytes = board_memory_bytes (board_of (device)),
+             .max_buffer_bytes = (uint64_t) INT32_MAX + 1, /* indices have 32 bits */
+             .alignment = 64);
   return TINY_STATUS_OK;
 }
 

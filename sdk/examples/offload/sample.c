@@ -35,8 +35,9 @@ compile (const TinyCompileArgs *args,
                       "%s: no operation, and the unit runs no kernels", args->name);
   TINY_TRY (tiny_check_operation (args->operation, 0, error));
   void *none;
-  TinyPacked *packed
-      = tiny_pack (sample_host, args->operation, sizeof *args->operation, 0, &none);
+  TinyOperation operation = { .struct_size = sizeof operation };
+  tiny_fill_struct (&operation, args->operation, args->operation->struct_size);
+  TinyPacked *packed = tiny_pack (sample_host, &operation, sizeof operation, 0, &none);
   if (packed == NULL)
     return tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", args->name);
   tiny_pack_end (packed, 0, out_data, out_size);
@@ -97,12 +98,8 @@ static TinyStatus
 info (TinyPluginDevice *device, TinyDeviceInfo *out, TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  *out = (TinyDeviceInfo){ .struct_size = sizeof *out,
-                           .flags = TINY_DEVICE_HOST_MEMORY,
-                           .name = "a matrix unit of 16 x 16, made up",
-                           .arch = "units,tile=16",
-                           .alignment = 64,
-                           .n_threads = 1 };
+  TINY_FILL (out, .flags = TINY_DEVICE_HOST_MEMORY, .name = "a matrix unit of 16 x 16, made up",
+             .arch = "units,tile=16", .alignment = 64, .n_threads = 1);
   return TINY_STATUS_OK;
 }
 

@@ -167,7 +167,11 @@ toy_target (const char *arch, TinyTarget *out, TinyPluginError *error)
   if (g_str_equal (arch, "wrong"))
     return say (error, TINY_STATUS_UNSUPPORTED, "no such thing");
   g_strlcpy (out->arch, arch[0] ? arch : "toy1", sizeof out->arch);
-  out->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_U8);
+  out->index_dtype = TINY_DTYPE_I32;
+  out->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_U8) | TINY_DTYPE_BIT (TINY_DTYPE_I32)
+                        | TINY_DTYPE_BIT (TINY_DTYPE_U32);
+  out->max_lanes = out->max_params = 1;
+  out->max_grid[0] = out->max_grid[1] = out->max_grid[2] = 1;
   if (g_str_equal (arch, "reserved"))
     out->reserved[7] = 1;
   if (g_str_equal (arch, "endless"))
@@ -396,9 +400,10 @@ test_opening (void)
     { "toy", "", "wrong", TINY_ERROR_UNSUPPORTED,
       "TOY: renderer TOYC: architecture “wrong”: no such thing" },
     { "toy", "", "reserved", TINY_ERROR_PLUGIN,
-      "TOY: renderer TOYC: architecture “reserved”: the target has reserved bits set" },
+      "TOY: renderer TOYC: architecture “reserved”: the target has reserved bits set "
+      "(byte 664), which this core does not know" },
     { "toy", "", "endless", TINY_ERROR_PLUGIN,
-      "TOY: renderer TOYC: architecture “endless”: the target has an endless arch" },
+      "TOY: renderer TOYC: architecture “endless”: the target's arch is endless" },
   };
   for (guint i = 0; i < G_N_ELEMENTS (cases); i++) {
     g_autoptr (GError) error = NULL;

@@ -363,6 +363,61 @@ test_host (void)
                    TINY_STATUS_INVALID);
 }
 
+/* ---- structs of other cores ---- */
+
+/* A newer core's candidates are longer, and so are a newer plugin's: neither writes over the other's. */
+static void
+test_scan (void)
+{
+  struct {
+    TinyCandidate known;
+    guint64 later[3];
+  } out[3], found[2] = { { .known = { .struct_size = sizeof found[0], .id = "a" } },
+                         { .known = { .struct_size = sizeof found[0], .id = "b" } } };
+  uint32_t n = 3;
+  memset (out, 0x55, sizeof out);
+  for (guint i = 0; i < 3; i++)
+    out[i].known.struct_size = sizeof out[0];
+  g_assert_cmpint (tiny_scan_copy (&found[0].known, 2, sizeof found[0], &out[0].known, &n), ==,
+                   TINY_STATUS_OK);
+  g_assert_cmpuint (n, ==, 2);
+  for (guint i = 0; i < 2; i++) {
+    g_assert_cmpstr (out[i].known.id, ==, found[i].known.id);
+    g_assert_cmpuint (out[i].known.struct_size, ==, sizeof out[0]);
+    for (guint k = 0; k < 3; k++)
+      g_assert_cmphex (out[i].later[k], ==, G_GUINT64_CONSTANT (0x5555555555555555));
+  }
+  g_assert_cmphex ((guint8) out[2].known.id[0], ==, 0x55);
+}
+
+/* What is as long as minor 0 had it is taken, and filled no further than it is long. */
+static void
+test_fill (void)
+{
+  struct {
+    TinyDeviceInfo known;
+    guint64 later;
+  } out = { .known.struct_size = TINY_SIZE_0_DEVICE_INFO, .later = 7 };
+  const struct {
+    TinyDeviceInfo known;
+    guint64 later;
+  } from = { .known.alignment = 64, .later = 9 };
+  TinyPluginError error;
+  tiny_plugin_error_init (&error);
+  g_assert_cmpint (TINY_CHECK_OUT (&out.known, &error), ==, TINY_STATUS_OK);
+  tiny_fill_struct (&out, &from, sizeof from);
+  g_assert_cmpuint (out.known.alignment, ==, 64);
+  g_assert_cmpuint (out.known.struct_size, ==, TINY_SIZE_0_DEVICE_INFO);
+  g_assert_cmpuint (out.later, ==, 7);
+  TINY_FILL (&out.known, .n_threads = 3);
+  g_assert_cmpuint (out.known.n_threads, ==, 3);
+  g_assert_cmpuint (out.known.alignment, ==, 0);
+  g_assert_true (TINY_HAS (&out.known, reserved));
+  out.known.struct_size--;
+  g_assert_false (TINY_HAS (&out.known, reserved));
+  g_assert_cmpint (TINY_CHECK_OUT (&out.known, &error), ==, TINY_STATUS_INVALID);
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -376,5 +431,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/kit/command", test_command);
   g_test_add_func ("/kit/program", test_program);
   g_test_add_func ("/kit/host", test_host);
+  g_test_add_func ("/kit/scan", test_scan);
+  g_test_add_func ("/kit/fill", test_fill);
   return g_test_run ();
 }

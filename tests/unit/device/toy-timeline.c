@@ -135,7 +135,11 @@ static TinyStatus
 toy_target (const char *arch, TinyTarget *out, TinyPluginError *error)
 {
   g_strlcpy (out->arch, "toy1", sizeof out->arch);
-  out->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_U8);
+  out->index_dtype = TINY_DTYPE_I32;
+  out->dtypes_storage = TINY_DTYPE_BIT (TINY_DTYPE_U8) | TINY_DTYPE_BIT (TINY_DTYPE_I32)
+                        | TINY_DTYPE_BIT (TINY_DTYPE_U32);
+  out->max_lanes = out->max_params = 1;
+  out->max_grid[0] = out->max_grid[1] = out->max_grid[2] = 1;
   return TINY_STATUS_OK;
 }
 

@@ -552,7 +552,7 @@ test_commands (void)
   g_assert_cmpint (rig.table->submit (rig.device, rig.queue, &submit, &rig.error), ==,
                    TINY_STATUS_UNSUPPORTED);
   rig.table->free (rig.device, buffer);
-  TinyCandidate candidate;
+  TinyCandidate candidate = { .struct_size = sizeof candidate };
   guint32 n = 1;
   g_assert_cmpint (rig.module->scan (&candidate, &n, &rig.error), ==, 0);
   g_assert_cmpint (candidate.device_class, ==, TINY_CLASS_SIMULATOR);
