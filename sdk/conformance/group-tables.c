@@ -8,24 +8,23 @@
 #include "device/device-private.h"
 #include "device/tiny-table.h"
 #include "fresh.h"
+#include "step.h"
 
 enum { POISON = 0xa5 };
 
 typedef struct {
   const char *name;
   gsize at;
+  gboolean of_claims; /* what runs beside the host and only claims needs it */
 } Slot;
-#define DEVICE_SLOT(name)                                                                      \
-  {                                                                                            \
-#name, G_STRUCT_OFFSET(TinyDeviceTable, name)                                              \
-  }
-#define RENDERER_SLOT(name)                                                                    \
-  {                                                                                            \
-#name, G_STRUCT_OFFSET(TinyRenderer, name)                                                 \
-  }
-static const Slot device_slots[] = { DEVICE_SLOT (map), DEVICE_SLOT (import),
-                                     DEVICE_SLOT (context), DEVICE_SLOT (import_host) };
-static const Slot renderer_slots[] = { RENDERER_SLOT (disassemble), RENDERER_SLOT (claim) };
+#define DEVICE_SLOT(name)   #name, G_STRUCT_OFFSET(TinyDeviceTable, name)
+#define RENDERER_SLOT(name) #name, G_STRUCT_OFFSET(TinyRenderer, name)
+static const Slot device_slots[] = { { DEVICE_SLOT (map), TRUE },
+                                     { DEVICE_SLOT (import) },
+                                     { DEVICE_SLOT (context) },
+                                     { DEVICE_SLOT (import_host) } };
+static const Slot renderer_slots[]
+    = { { RENDERER_SLOT (disassemble) }, { RENDERER_SLOT (claim), TRUE } };
 
 /* How the tables are changed; of this process, which has one case. */
 static struct {
@@ -67,7 +66,7 @@ use_changed (ConfTrial *trial,
   g_autoptr (GError) error = NULL;
   ConfSubject own = *subject;
   own.backend = tiny_backend_new (module, subject->path, &error);
-  const TinyDeviceOptions options = { .name = "changed", .id = subject->id };
+  const TinyDeviceOptions options = { .name = "changed", .id = subject->id, .is_alone = TRUE };
   own.device = own.backend ? tiny_device_new (own.backend, &options, &error) : NULL;
   conf_check (trial, own.device != NULL, "%s: %s", what, error ? error->message : "");
   if (own.device != NULL) {
@@ -129,7 +128,8 @@ run_renderer (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self
       || !conf_check (trial, whole->n_renderers > 0, "the module has no renderer"))
     return;
   const gsize size = MIN (whole->renderers[0].struct_size, sizeof (TinyRenderer));
-  for (guint is_cut = 0; is_cut < 2; is_cut++) {
+  const guint n = conf_only_claims (subject) ? 1 : 2; /* which needs what follows: claim() */
+  for (guint is_cut = 0; is_cut < n; is_cut++) {
     g_autofree char *what = g_strdup_printf (
         is_cut ? "a renderer that ends before %s" : "a renderer without %s", slot->name);
     TinyRenderer *changed_one = conf_guarded_new (is_cut ? slot->at : size);
@@ -173,6 +173,25 @@ run_host (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   conf_guarded_free (host, size);
 }
 
+/* What is optional, but where the device runs beside the host and only claims. */
+static void
+list_slots (const ConfSubject *subject,
+            ConfList *out,
+            ConfCase self,
+            const char *table,
+            const Slot *slots,
+            guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    self.args[0] = i;
+    if (conf_only_claims (subject) && slots[i].of_claims)
+      conf_list_absent (out, "what runs beside the host needs it", "%s/without-%s", table,
+                        slots[i].name);
+    else
+      conf_list_add (out, &self, "%s/without-%s", table, slots[i].name);
+  }
+}
+
 static void
 list (const ConfSubject *subject, ConfList *out)
 {
@@ -181,14 +200,11 @@ list (const ConfSubject *subject, ConfList *out)
     const ConfCase host = { .run = run_host, .flags = CONF_FRESH, .args = { longer[i] } };
     conf_list_add (out, &host, "host/longer-%d", longer[i]);
   }
-  for (guint i = 0; i < G_N_ELEMENTS (device_slots); i++) {
-    const ConfCase it = { .run = run_device_table, .flags = CONF_FRESH, .args = { i } };
-    conf_list_add (out, &it, "device/without-%s", device_slots[i].name);
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (renderer_slots); i++) {
-    const ConfCase it = { .run = run_renderer, .flags = CONF_FRESH, .args = { i } };
-    conf_list_add (out, &it, "renderer/without-%s", renderer_slots[i].name);
-  }
+  const ConfCase device = { .run = run_device_table, .flags = CONF_FRESH },
+                 renderer = { .run = run_renderer, .flags = CONF_FRESH };
+  list_slots (subject, out, device, "device", device_slots, G_N_ELEMENTS (device_slots));
+  list_slots (subject, out, renderer, "renderer", renderer_slots,
+              G_N_ELEMENTS (renderer_slots));
 }
 
 const ConfGroup conf_group_tables
