@@ -128,7 +128,8 @@ run_renderer (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self
       || !conf_check (trial, whole->n_renderers > 0, "the module has no renderer"))
     return;
   const gsize size = MIN (whole->renderers[0].struct_size, sizeof (TinyRenderer));
-  const guint n = conf_only_claims (subject) ? 1 : 2; /* which needs what follows: claim() */
+  /* One that only claims needs what follows: claim(). */
+  const guint n = whole->renderers[0].flags & TINY_RENDERER_CLAIMS_ONLY ? 1 : 2;
   for (guint is_cut = 0; is_cut < n; is_cut++) {
     g_autofree char *what = g_strdup_printf (
         is_cut ? "a renderer that ends before %s" : "a renderer without %s", slot->name);
