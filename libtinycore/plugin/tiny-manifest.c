@@ -369,6 +369,12 @@ tiny_stat_check_trust (const char *path,
   gboolean own_group = info->st_gid == info->st_uid;
   gboolean by_group = (info->st_mode & S_IWGRP) != 0 && !own_group;
   gboolean by_others = (info->st_mode & S_IWOTH) != 0;
+  if ((by_group || by_others) && (info->st_mode & S_ISVTX) != 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PERMISSION,
+                 "%s can be written by others and is not trusted: use a folder of your own",
+                 path); /* such as /tmp, which has to stay as it is */
+    return FALSE;
+  }
   if (by_group || by_others) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_PERMISSION,
                  "%s can be written by others and is not trusted: chmod %s '%s'", path,

@@ -197,6 +197,6 @@ conf_check_fill (ConfTrial *trial,
   return conf_check (trial, n_wrong == 0,
                      "%s: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
                      " bytes are wrong, the first is byte %" G_GSIZE_FORMAT
-                     ": 0x%02x, and 0x%02x was written",
+                     ": 0x%02x, not 0x%02x",
                      what, n_wrong, n_bytes, where, data[where], byte_at (salt, first + where));
 }

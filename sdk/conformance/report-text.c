@@ -117,22 +117,35 @@ print_group (JsonArray *cases, guint first)
   return i;
 }
 
+/* A few of each group: one cause may fail hundreds of cases, and the next group may have the one that tells. */
 static void
-print_failures (JsonArray *cases)
+print_failures (JsonArray *cases, const char *spec)
 {
-  enum { MOST = 50 };
-  guint n_shown = 0, n_bad = 0;
-  for (guint i = 0; i < json_array_get_length (cases); i++) {
-    ConfReported it = conf_certificate_case (cases, i);
-    n_bad += it.is_bad;
-    if (!it.is_bad || n_shown >= MOST)
-      continue;
-    n_shown++;
-    printf ("\n%s %s\n", it.name, it.outcome);
-    print_details (&it, "  ");
+  enum { MOST_OF_GROUP = 4, MANY = 20 };
+  const guint n = json_array_get_length (cases);
+  guint n_all = 0;
+  for (guint first = 0, next; first < n; first = next) {
+    const char *group = conf_certificate_case (cases, first).name;
+    const gsize length = group_length (group) + 1;
+    guint n_bad = 0;
+    for (next = first; next < n; next++) {
+      ConfReported it = conf_certificate_case (cases, next);
+      if (strncmp (it.name, group, length) != 0)
+        break;
+      if (!it.is_bad || n_bad++ >= MOST_OF_GROUP)
+        continue;
+      printf ("\n%s %s\n", it.name, it.outcome);
+      print_details (&it, "  ");
+    }
+    if (n_bad > MOST_OF_GROUP)
+      printf ("\nand %u more of %.*s; --tap and --json name all\n", n_bad - MOST_OF_GROUP,
+              (int) length - 1, group);
+    n_all += n_bad;
   }
-  if (n_bad > n_shown)
-    printf ("\nand %u more; --tap and --json name all\n", n_bad - n_shown);
+  if (n_all > MANY)
+    printf ("\nSo many have few causes: “tinycore conformance --ladder %s” stops at the first "
+            "thing that does not work.\n",
+            spec);
 }
 
 void
@@ -149,7 +162,7 @@ conf_report_text (JsonObject *certificate)
           conf_certificate_text (certificate, "run", "seed"));
   for (guint i = 0; i < json_array_get_length (cases);)
     i = print_group (cases, i);
-  print_failures (cases);
+  print_failures (cases, conf_certificate_text (certificate, "subject", "spec"));
   printf ("\nlevel %s: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " that must pass did",
           conf_certificate_text (certificate, "run", "level"),
           conf_certificate_score (certificate, "passed"),

@@ -153,6 +153,8 @@ report (ConfRunning *self)
     conf_report_tap (certificate);
   else
     conf_report_text (certificate);
+  if (self->planned->len == 0)
+    g_printerr ("tinycore conformance: no case is called so; --list names all\n");
   gboolean written = write_files (self->options, certificate);
   return written || status != CONF_EXIT_PASSED ? status : CONF_EXIT_FAILED;
 }

@@ -195,7 +195,7 @@ def permissions(box):
     found, places, _ = explain(box, **path, before=before)
     check(any("Permission denied" in p["found"] for p in places) and closed in found, places)
     os.chmod(closed, 0o755)
-    for mode, part in ((0o777, "chmod "), (0o757, "chmod o-w")):
+    for mode, part in ((0o777, "chmod "), (0o757, "chmod o-w"), (0o1777, "a folder of your own")):
         os.chmod(closed, mode)
         entry = next(e for e in box.run("devices", "--json", **path).good().lines() if e["name"] == "control")
         check("can be written by others" in entry["reason"] and part in entry["reason"], entry)
@@ -251,7 +251,7 @@ def set_user_id(box):
     before = ("unshare", "-m", "sh", "-c", 'mount --bind "$0" "$1" && shift && exec "$@"', box.path("share"), share)
     env["XDG_CACHE_HOME"], env["TINY_CACHE_DIR"] = caches, None
     time.sleep(0.2)  # a manifest of this moment is not remembered
-    for command, kept in ((TINYCORE, ["manifests.bin", "registry.json"]), (program, [])):
+    for command, wanted in ((TINYCORE, ["manifests.bin", "registry.json"]), (program, [])):
         for _, _, names in os.walk(caches):
             check(not names, names)
         done = subprocess.run([*before, command, "devices", "--explain", "--json"], capture_output=True, text=True, check=False,
@@ -260,7 +260,7 @@ def set_user_id(box):
             raise Skip(f"nothing can be mounted here: {done.stderr[:200]}")
         check("share/tinycore-1.0/plugins.d/control.json" in done.stdout, done)
         found = sorted(os.path.basename(path) for path in box.files("caches"))
-        check(found == kept, f"{command}: {found}")
+        check(found == wanted, f"{command}: {found}")
         shutil.rmtree(os.path.join(caches, "tinycore-1.0"), ignore_errors=True)
     done = subprocess.run([program, "abi-check", needy], capture_output=True, text=True, check=False, env=box.environment(env))
     check("libgone7.so.3" in done.stdout + done.stderr, done)

@@ -74,6 +74,18 @@ def wrong(box):
     check("0 of " in result.out, result)
 
 
+@test("of many failures a few of each group are shown, and where to begin")
+def many(box):
+    found, result = certificate(box, bad("control"), "--filter", "memory/size/*", "--filter", "exec/grid/*", status=FAILED)
+    failed = [c["name"] for c in found["cases"] if c["outcome"] != "passed"]
+    shown = [name for name in failed if f"\n{name} failed\n" in result.out]
+    groups = {name.split("/")[0] for name in failed}
+    check(groups == {name.split("/")[0] for name in shown} and len(failed) > 6 and len(shown) <= 8, f"{shown} of {failed}")
+    check("more of memory" in result.out, result)
+    found, result = certificate(box, bad("control"), "--filter", "memory/*", status=FAILED)
+    check(found["score"]["failed"] > 20 and "conformance --ladder" in result.out, result)
+
+
 @test("what is not there is 77, and no usage error is")
 def absent(box):
     conformance(box, "NOSUCHBACKEND", status=ABSENT).refused("there is no backend", status=ABSENT)
@@ -86,7 +98,8 @@ def absent(box):
 
 @test("a run in which nothing ran is 3")
 def nothing(box):
-    found, _ = certificate(box, "REF", "--filter", "nosuch/*", status=BELOW)
+    found, result = certificate(box, "REF", "--filter", "nosuch/*", status=BELOW)
+    check("no case is called so" in result.err, result)
     check(found["score"]["must"] == 0 and found["certified"] == "none", found)
 
 
