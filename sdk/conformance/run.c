@@ -54,6 +54,12 @@ show_progress (ConfPlanned *planned, gpointer data)
   static guint n_done;
   n_done++;
   conf_journal_add (self->journal, planned->result);
+  const char *outcome = json_object_get_string_member (planned->result, "outcome");
+  if (self->options->fail_fast && !g_str_equal (outcome, "passed")
+      && !g_str_equal (outcome, "recorded")) {
+    self->has_failed = TRUE;
+    g_atomic_int_set (&self->stop, 1);
+  }
   if (isatty (2) && !self->options->tap)
     fprintf (stderr, "\r\033[K%u of %u  %.60s\r", n_done, self->planned->len, planned->name);
 }

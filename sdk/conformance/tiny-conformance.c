@@ -65,6 +65,8 @@ main (int argc, char **argv)
       "times as long as usual", "X" },
     { "manifest", 0, 0, G_OPTION_ARG_FILENAME, &options.manifest, "of the plugin's file",
       "FILE" },
+    { "fail-fast", 0, 0, G_OPTION_ARG_NONE, &options.fail_fast,
+      "stop at the first case that fails", NULL },
     { "tap", 0, 0, G_OPTION_ARG_NONE, &options.tap, "print TAP", NULL },
     { "junit", 0, 0, G_OPTION_ARG_FILENAME, &options.junit, "write JUnit's XML", "FILE" },
     { "html", 0, 0, G_OPTION_ARG_FILENAME, &options.html, "write a page", "FILE" },
