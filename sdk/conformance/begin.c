@@ -5,7 +5,6 @@
  *
  * What goes wrong here is a case of the group "load", so that a plugin that crashes when it is
  * loaded is a failed case as any other; a device that is not there is none. */
-#include <glib/gstdio.h>
 #include <string.h>
 
 #include "base/tiny-error.h"
@@ -149,7 +148,7 @@ make_environment (const ConfRunning *self)
     g_autofree char *both = files ? g_strconcat (first, ":", files, NULL) : g_strdup (first);
     out = g_environ_setenv (out, "TINY_PLUGIN_FILES", both, TRUE);
   }
-  out = g_environ_setenv (out, "TINY_CACHE_DIR", self->folder, TRUE);
+  out = g_environ_setenv (out, "TINY_CACHE_DIR", conf_folder_get_path (self->folder), TRUE);
   out = g_environ_setenv (out, "TINY_CRASH_NOTES", "0", TRUE);
   return g_environ_setenv (out, "DEV", self->wanted->device, TRUE);
 }
@@ -239,7 +238,7 @@ conf_running_begin (ConfRunning *self, const ConfOptions *options, int *out_stat
   if (!look (self, out_status))
     return FALSE;
   pass_load (self, "load/scan");
-  self->folder = g_dir_make_tmp ("tiny-conformance-XXXXXX", &error);
+  self->folder = conf_folder_new (&error);
   if (self->folder == NULL) {
     g_printerr ("tinycore conformance: %s\n", error->message);
     *out_status = CONF_EXIT_FAILED;
@@ -256,25 +255,10 @@ conf_running_begin (ConfRunning *self, const ConfOptions *options, int *out_stat
   return ask_for_cases (self, out_status);
 }
 
-static void
-remove_tree (const char *path)
-{
-  g_autoptr (GDir) dir
-      = g_file_test (path, G_FILE_TEST_IS_SYMLINK) ? NULL : g_dir_open (path, 0, NULL);
-  for (const char *name = dir ? g_dir_read_name (dir) : NULL; name != NULL;
-       name = g_dir_read_name (dir)) {
-    g_autofree char *inner = g_build_filename (path, name, NULL);
-    remove_tree (inner);
-  }
-  g_remove (path);
-}
-
 void
 conf_running_end (ConfRunning *self)
 {
-  if (self->folder != NULL)
-    remove_tree (self->folder);
-  g_clear_pointer (&self->folder, g_free);
+  g_clear_pointer (&self->folder, conf_folder_free);
   g_clear_pointer (&self->wanted, conf_wanted_free);
   g_clear_pointer (&self->scan, tiny_scan_free);
   g_clear_pointer (&self->setup.environment, g_strfreev);

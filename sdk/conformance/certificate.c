@@ -72,6 +72,8 @@ make_run (const ConfRunning *running)
     n_kept += ((const ConfPlanned *) running->planned->pdata[i])->was_kept;
   json_object_set_int_member (out, "kept", n_kept); /* of an interrupted run */
   json_object_set_boolean_member (out, "complete", running->stop == 0);
+  if (running->has_failed)
+    json_object_set_string_member (out, "stopped", "at the first case that failed");
   return out;
 }
 

@@ -8,11 +8,11 @@
  * hides in a loss. */
 #include <math.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "autograd/tiny-gradient.h"
 #include "conformance.h"
 #include "engine/tiny-runtime.h"
+#include "folder.h"
 #include "tensor-check.h"
 
 #define T(name) tiny_tensor_##name
@@ -261,10 +261,10 @@ run_saved (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
   static const char *const in[] = { "x" }, *const out[] = { "y" };
   g_autoptr (GError) error = NULL;
-  g_autofree char *folder = g_dir_make_tmp ("tiny-conformance-XXXXXX", &error);
+  ConfFolder *folder = conf_folder_new (&error);
   if (!conf_check_error (trial, g_steal_pointer (&error), "a temporary folder"))
     return;
-  g_autofree char *path = g_build_filename (folder, "saved.tir", NULL);
+  g_autofree char *path = g_build_filename (conf_folder_get_path (folder), "saved.tir", NULL);
   g_autoptr (TinyTensor) drawn = WEIGHTS (1, 1.0, 24, 9), drawn_x = WEIGHTS (2, 1.0, 7, 24);
   g_autoptr (TinyTensor) w = kept (trial, subject, drawn), x = kept (trial, subject, drawn_x);
   g_autoptr (TinyTensor) y = g_object_ref_sink (recorded_result (x, w));
@@ -281,8 +281,7 @@ run_saved (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
                 "the loaded model gives other numbers");
   }
   conf_check_error (trial, g_steal_pointer (&error), "saving and loading");
-  unlink (path);
-  rmdir (folder);
+  conf_folder_free (folder);
 }
 
 static void

@@ -196,13 +196,13 @@ run_some (const ConfPool *self, GQueue *queue, Slot *slots, guint n)
 {
   for (;;) {
     guint n_busy = 0;
-    gboolean stop = g_atomic_int_get (self->stop) != 0;
     for (guint i = 0; i < n; i++) {
-      while (slots[i].now == NULL && !stop && !g_queue_is_empty (queue))
+      while (slots[i].now == NULL && g_atomic_int_get (self->stop) == 0
+             && !g_queue_is_empty (queue))
         begin (self, &slots[i], g_queue_pop_head (queue));
       n_busy += slots[i].now != NULL;
     }
-    if (n_busy == 0 || stop)
+    if (n_busy == 0 || g_atomic_int_get (self->stop) != 0)
       return;
     wait_for_any (slots, n);
     self->tick (self->data);

@@ -181,6 +181,9 @@ conf_report_text (JsonObject *certificate)
       printf (", %" G_GINT64_FORMAT " %s%s",
               conf_certificate_score (certificate, others[i].name), others[i].name,
               others[i].meaning);
+  const char *stopped = conf_certificate_text (certificate, "run", "stopped");
+  if (stopped[0] != 0)
+    printf ("; stopped %s", stopped);
   printf ("; %.1f s; certified: %s\n",
           json_object_get_double_member (json_object_get_object_member (certificate, "run"),
                                          "seconds"),

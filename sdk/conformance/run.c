@@ -91,6 +91,12 @@ show_done (ConfPlanned *planned, gpointer data)
   ConfRunning *self = data;
   guint n_done, n_failed, n_kept;
   conf_journal_add (self->journal, planned->result);
+  const char *outcome = json_object_get_string_member (planned->result, "outcome");
+  if (self->options->fail_fast && !g_str_equal (outcome, "passed")
+      && !g_str_equal (outcome, "recorded")) {
+    self->has_failed = TRUE;
+    g_atomic_int_set (&self->stop, 1);
+  }
   if (!isatty (2) || self->options->tap)
     return;
   count_done (self, &n_done, &n_failed, &n_kept);

@@ -17,7 +17,7 @@ typedef struct {
   guint n_jobs;
   guint64 seed;
   double timeout_scale;
-  gboolean resume, list, tap, ladder;
+  gboolean resume, list, tap, ladder, fail_fast;
   const char *expect, *json, *junit, *html, *verify;
   double part; /* of a certificate that is run again */
   double
@@ -28,7 +28,7 @@ typedef struct {
   const ConfOptions *options;
   ConfWanted *wanted;
   TinyScan *scan;
-  char *folder;          /* of this run's own files, removed at its end */
+  ConfFolder *folder;    /* of this run's own files, removed at its end */
   ConfWorkerSetup setup; /* of workers */
   JsonObject *facts;     /* of the opened subject, as a worker tells them; or NULL */
   GPtrArray *planned;    /* of ConfPlanned, in the order of the list */
@@ -36,6 +36,7 @@ typedef struct {
   gint64 begin_us;
   gint64 said_us;              /* when it was said how far it is */
   gint stop;                   /* somebody wants it to end */
+  gboolean has_failed;         /* a case, with fail_fast: that stops it */
   struct ConfJournal *journal; /* while it runs, or NULL */
 } ConfRunning;
 

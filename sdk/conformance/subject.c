@@ -4,7 +4,6 @@
 #include "subject.h"
 
 #include <dlfcn.h>
-#include <glib/gstdio.h>
 #include <string.h>
 
 #include "base/tiny-error.h"
@@ -21,16 +20,12 @@ conf_wanted_free (ConfWanted *self)
 {
   if (self == NULL)
     return;
-  if (self->made_folder != NULL) {
-    g_unlink (self->manifest_path);
-    g_rmdir (self->made_folder);
-  }
   g_clear_pointer (&self->manifest, tiny_manifest_free);
   g_free (self->spec);
   g_free (self->device);
   g_free (self->path);
   g_free (self->manifest_path);
-  g_free (self->made_folder);
+  conf_folder_free (self->made_folder);
   g_free (self);
 }
 
@@ -196,10 +191,11 @@ make_manifest (ConfWanted *self, const char *name, GError **error)
   json_builder_end_object (builder);
   g_autoptr (JsonNode) root = json_builder_get_root (builder);
   g_autofree char *text = json_to_string (root, TRUE);
-  self->made_folder = g_dir_make_tmp ("tiny-conformance-XXXXXX", error);
+  self->made_folder = conf_folder_new (error);
   if (self->made_folder == NULL)
     return FALSE;
-  self->manifest_path = g_build_filename (self->made_folder, "subject.json", NULL);
+  self->manifest_path
+      = g_build_filename (conf_folder_get_path (self->made_folder), "subject.json", NULL);
   if (!g_file_set_contents (self->manifest_path, text, -1, error))
     return FALSE;
   self->manifest = tiny_manifest_load (self->manifest_path, error);

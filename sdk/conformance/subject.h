@@ -7,18 +7,19 @@
 #pragma once
 
 #include "conformance.h"
+#include "folder.h"
 #include "plugin/tiny-scan.h"
 
 G_BEGIN_DECLS
 
 /* What was asked for, found without running any of it. */
 typedef struct {
-  char *spec;             /* as written */
-  char *device;           /* in the grammar of DEV=, for workers; NULL until it was scanned */
-  TinyManifest *manifest; /* or NULL: a file without one that was not scanned yet */
-  char *path;             /* of the plugin's file, absolute */
-  char *manifest_path;    /* one that discovery does not find by itself, or NULL */
-  char *made_folder;      /* of a manifest that was made, removed at the end; or NULL */
+  char *spec;              /* as written */
+  char *device;            /* in the grammar of DEV=, for workers; NULL until it was scanned */
+  TinyManifest *manifest;  /* or NULL: a file without one that was not scanned yet */
+  char *path;              /* of the plugin's file, absolute */
+  char *manifest_path;     /* one that discovery does not find by itself, or NULL */
+  ConfFolder *made_folder; /* of a manifest that was made, removed at the end; or NULL */
 } ConfWanted;
 
 /* Errors: %TINY_ERROR_INVALID for what cannot be meant, %TINY_ERROR_NO_DEVICE for what is not

@@ -69,6 +69,8 @@ parse (CommandLine *self, int *argc, char ***argv, GError **error)
       "of the plugin's file; else one beside it, or an installed one that names it", "FILE" },
     { "progress", 0, 0, G_OPTION_ARG_DOUBLE, &options->progress,
       "seconds between lines that say how far it is, without a terminal (15; 0: none)", "S" },
+    { "fail-fast", 0, 0, G_OPTION_ARG_NONE, &options->fail_fast,
+      "stop at the first case that fails", NULL },
     { "tap", 0, 0, G_OPTION_ARG_NONE, &options->tap, "print TAP", NULL },
     { "junit", 0, 0, G_OPTION_ARG_FILENAME, &options->junit, "write JUnit's XML", "FILE" },
     { "html", 0, 0, G_OPTION_ARG_FILENAME, &options->html, "write a page", "FILE" },

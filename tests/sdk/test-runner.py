@@ -9,6 +9,8 @@ import os
 import pathlib
 import re
 import shutil
+import signal
+import time
 
 from e2e import check, main, test
 from suite import ABSENT, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case, certificate, conformance, every_group_passed
@@ -84,6 +86,34 @@ def many(box):
     check("more of memory" in result.out, result)
     found, result = certificate(box, bad("control"), "--filter", "memory/*", status=FAILED)
     check(found["score"]["failed"] > 20 and "conformance --ladder" in result.out, result)
+
+
+@test("--fail-fast ends a run at the first case that fails; it says so and certifies nothing")
+def fail_fast(box):
+    found, result = certificate(box, bad("control"), "--filter", "memory/size/*", "--fail-fast", "--jobs", "1", status=FAILED)
+    score = found["score"]
+    check(score["failed"] == 1 and score["not run"] == score["must"] - 1 > 5, score)
+    check(found["certified"] == "none" and not found["run"]["complete"], found["run"])
+    check("stopped at the first case that failed" in result.out, result)
+    found, result = certificate(box, "REF", "--filter", "memory/size/*", "--fail-fast", status=PASSED)
+    check(found["score"]["not run"] == 0 and found["run"]["complete"] and "stopped" not in result.out, found["score"])
+
+
+@test("what a run that was killed leaves behind, the next one removes; what is still used it leaves")
+def killed(box):
+    temporary = box.folder("temporary")
+    process = box.start("conformance", bad("submit-hang"), "--filter", "memory/size/1", TMPDIR=temporary)
+    for _ in range(200):
+        folders = os.listdir(temporary)
+        if len(folders) == 2:  # one of its own, one of the manifest that was made
+            break
+        time.sleep(0.05)
+    conformance(box, "REF", "--filter", "memory/zero", status=PASSED, TMPDIR=temporary)
+    check(len(folders) == 2 and set(os.listdir(temporary)) == set(folders), folders)
+    os.kill(process.pid, signal.SIGKILL)
+    process.communicate()
+    conformance(box, "REF", "--filter", "memory/zero", status=PASSED, TMPDIR=temporary)
+    check(not os.listdir(temporary), os.listdir(temporary))
 
 
 @test("what is not there is 77, and no usage error is")
