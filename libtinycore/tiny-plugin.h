@@ -350,7 +350,9 @@ typedef enum {
   TINY_OPERATION_SOFTMAX = 4,
   /* OUTPUT[b,q,d] = sum over k of P[b,q,k] * B2[b,k,d] with P the softmax over k of scale * (sum over e of
    * A[b,q,e] * B[b,k,e]) + MASK[b,q,k]. A is the query, B the key, B2 the value. With TINY_OPERATION_CAUSAL
-   * keys beyond the query's number, k > q + n_keys - n_queries, count for nothing. Axes: TINY_ATTENTION_*. */
+   * keys beyond the query's number, k > q + n_keys - n_queries, count for nothing; there are then no fewer keys than queries, so
+   * that each query has one. Axes: TINY_ATTENTION_*; an operand without one of the batch axes has
+   * stride 0. No epilogue; scale is used as given here. */
   TINY_OPERATION_ATTENTION = 5
 } TinyOperationKind;
 

@@ -12,12 +12,15 @@
  * kernels is then decided around the accepted ones, whose kernels are recognised once again as they are. */
 #include "schedule/claim.h"
 
+#include "schedule/groups.h"
 #include "schedule/recognise.h"
 #include "schedule/work.h"
 
 enum {
   MAX_REGION = 48,  /* nodes of an epilogue */
   MAX_INSIDE = 200, /* of all that an operation could be */
+  SOFTMAX_REDUCES = 2,
+  ATTENTION_REDUCES = 4,
 };
 
 typedef struct {
@@ -25,11 +28,13 @@ typedef struct {
   Plan scratch; /* a layout in which every cut is stored */
   GPtrArray *order;
   GPtrArray **users; /* of each node by id, or NULL */
+  guint n_users;     /* ids that it has */
   TinyNodeMap is_root;
   GPtrArray *leaves;   /* by buffer of the scratch plan; NULL for inputs */
   GPtrArray *accepted; /* the nodes that operations give */
   gboolean *wanted;    /* by number of the cut: an accepted operation reads it */
   guint n_cuts;
+  GPtrArray *attentions; /* AttentionGroup: what is accepted as such */
 } Claims;
 
 gboolean
@@ -44,27 +49,12 @@ schedule_has_claims (Plan *plan)
   return options->claim (plan->only_device, NULL, 0, options->data);
 }
 
-/* ---- cuts ---- */
-static TinyNode *
-make_cut (TinyGraph *graph, TinyNode *x, gint64 number)
-{
-  return tiny_node_new (graph, TINY_OP_CONTIGUOUS, x->dtype, 1, 1, &x, number, NULL, NULL);
-}
-
+/* ---- operands ---- */
 static gboolean
 is_stored (const TinyNode *node)
 {
   return node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_COPY
          || node->op == TINY_OP_PARAM;
-}
-
-/* What @x is a view of, in the same numbers or less wide ones. */
-static TinyNode *
-strip (TinyNode *x)
-{
-  while (tiny_op_is_movement (x->op) || x->op == TINY_OP_CAST || x->op == TINY_OP_DETACH)
-    x = x->sources[0];
-  return x;
 }
 
 static gboolean
@@ -78,102 +68,16 @@ computes (const TinyNode *node)
 static void
 find_operands (TinyNode *reduce, GHashTable *out)
 {
-  TinyNode *product = strip (reduce->sources[0]);
+  TinyNode *product = groups_strip (reduce->sources[0]);
   if (reduce->arg != TINY_OP_ADD || product->op != TINY_OP_MUL)
     return;
-  TinyNode *a = strip (product->sources[0]), *b = strip (product->sources[1]);
+  TinyNode *a = groups_strip (product->sources[0]), *b = groups_strip (product->sources[1]);
   if (a->op == TINY_OP_CONST || b->op == TINY_OP_CONST)
     return;
   if (computes (a))
     g_hash_table_add (out, a);
   if (computes (b))
     g_hash_table_add (out, b);
-}
-
-/* ---- softmax ---- */
-static TinyNode *
-skip_movement (TinyNode *x)
-{
-  while (tiny_op_is_movement (x->op))
-    x = x->sources[0];
-  return x;
-}
-
-/* Whether @node may be powers of something divided by their sum. */
-static gboolean
-is_softmax_like (const TinyNode *node)
-{
-  for (guint i = 0; i < 2 && node->op == TINY_OP_MUL; i++) {
-    const TinyNode *inverse = skip_movement (node->sources[i]);
-    const TinyNode *sum
-        = inverse->op == TINY_OP_RECIP ? skip_movement (inverse->sources[0]) : NULL;
-    if (sum != NULL && sum->op == TINY_OP_REDUCE && sum->arg == TINY_OP_ADD
-        && skip_movement (sum->sources[0])->op == TINY_OP_EXP2
-        && skip_movement (node->sources[1 - i])->op == TINY_OP_EXP2)
-      return TRUE;
-  }
-  return FALSE;
-}
-
-/* What the powers are of, to be stored if a unit computes the softmax. */
-static void
-find_softmax_operand (TinyNode *top, GHashTable *out)
-{
-  TinyNode *x = skip_movement (top->sources[0]);
-  x = x->op == TINY_OP_EXP2 ? x : skip_movement (top->sources[1]);
-  for (TinyNode *before = NULL; x != before;) {
-    before = x;
-    x = strip (x);
-    if (x->op == TINY_OP_EXP2 || x->op == TINY_OP_SUB)
-      x = x->sources[0];
-    else if (x->op == TINY_OP_MUL && tiny_node_is_const (skip_movement (x->sources[1])))
-      x = x->sources[0];
-    else if (x->op == TINY_OP_MUL && tiny_node_is_const (skip_movement (x->sources[0])))
-      x = x->sources[1];
-  }
-  if (computes (x))
-    g_hash_table_add (out, x);
-}
-
-/* The roots with a cut above each node that is a key of @cuts, whose value is the cut's number. What is cut
- * already stays so. */
-static void
-cut_roots (Plan *plan, TinyNode *const *roots, GHashTable *cuts)
-{
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, roots, plan->n_roots);
-  g_auto (TinyNodeMap) map = { 0 };
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i], *result = node, *sources[4];
-    gpointer number;
-    for (guint j = 0; j < node->n_sources; j++)
-      sources[j] = tiny_node_map_get (&map, node->sources[j]);
-    if (node->op == TINY_OP_CONTIGUOUS && sources[0]->op == TINY_OP_CONTIGUOUS)
-      result = sources[0];
-    else if (node->n_sources > 0)
-      result = tiny_node_with_sources (plan->graph, node, sources);
-    if (g_hash_table_lookup_extended (cuts, node, NULL, &number)
-        && result->op != TINY_OP_CONTIGUOUS)
-      result = make_cut (plan->graph, result, GPOINTER_TO_INT (number));
-    tiny_node_map_set (&map, node, result);
-    schedule_get_device (plan, result);
-  }
-  for (guint r = 0; r < plan->n_roots; r++)
-    plan->roots[r] = tiny_node_map_get (&map, roots[r]);
-}
-
-/* Whoever reads what has a cut reads the cut: the graph has been rewritten since. */
-static void
-share_cuts (Plan *plan)
-{
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
-  g_autoptr (GHashTable) cuts = g_hash_table_new (NULL, NULL);
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
-    if (node->op == TINY_OP_CONTIGUOUS && node->arg > 0)
-      g_hash_table_insert (cuts, node->sources[0], GINT_TO_POINTER (node->arg));
-  }
-  g_autofree TinyNode **roots = g_memdup2 (plan->roots, plan->n_roots * sizeof (TinyNode *));
-  cut_roots (plan, roots, cuts);
 }
 
 /* ---- candidates, alone ---- */
@@ -369,7 +273,8 @@ store_cuts (Claims *self)
 static void
 find_users (Claims *self)
 {
-  self->users = g_new0 (GPtrArray *, tiny_graph_get_n_nodes (self->plan->graph) + 1);
+  self->n_users = tiny_graph_get_n_nodes (self->plan->graph) + 1;
+  self->users = g_new0 (GPtrArray *, self->n_users);
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     for (guint s = 0; s < node->n_sources; s++) {
@@ -383,23 +288,21 @@ find_users (Claims *self)
     tiny_node_map_set (&self->is_root, self->plan->roots[r], self);
 }
 
-/* Offers all candidates of the plan's graph. */
+/* The plan's graph with every cut stored, in which what is asked about is lowered. */
 static void
-offer_candidates (Claims *self)
+begin_offers (Claims *self)
 {
   Plan *plan = self->plan;
-  guint n_nodes = tiny_graph_get_n_nodes (plan->graph) + 1;
   self->order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
   self->leaves = g_ptr_array_new ();
   find_users (self);
   store_cuts (self);
-  for (guint i = 0; i < self->order->len; i++)
-    if (is_candidate (self, self->order->pdata[i]))
-      try_candidate (self, self->order->pdata[i]);
-    else if (is_softmax_like (self->order->pdata[i])
-             && is_accepted (self, self->order->pdata[i], 2))
-      g_ptr_array_add (self->accepted, self->order->pdata[i]);
-  for (guint i = 0; i < n_nodes; i++)
+}
+
+static void
+end_offers (Claims *self)
+{
+  for (guint i = 0; i < self->n_users; i++)
     g_clear_pointer (&self->users[i], g_ptr_array_unref);
   g_clear_pointer (&self->users, g_free);
   tiny_node_map_clear (&self->is_root);
@@ -412,6 +315,25 @@ offer_candidates (Claims *self)
   affine_pool_clear (&self->scratch.affines);
 }
 
+/* Offers all candidates of the plan's graph. */
+static void
+offer_candidates (Claims *self)
+{
+  g_auto (TinyNodeMap) claimed = { 0 };
+  begin_offers (self);
+  schedule_find_claimed (self->order, &claimed);
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->order->pdata[i];
+    if (tiny_node_map_get (&claimed, node) != NULL)
+      continue;
+    if (is_candidate (self, node))
+      try_candidate (self, node);
+    else if (groups_is_softmax (node) && is_accepted (self, node, SOFTMAX_REDUCES))
+      g_ptr_array_add (self->accepted, node);
+  }
+  end_offers (self);
+}
+
 /* ---- the pass ---- */
 
 /* The canonical graph of @roots with @cuts, and what is accepted in it. */
@@ -419,16 +341,117 @@ static void
 cut_and_offer (Claims *self, TinyNode *const *roots, GHashTable *cuts)
 {
   g_ptr_array_set_size (self->accepted, 0);
-  cut_roots (self->plan, roots, cuts);
+  claim_cut_roots (self->plan, roots, cuts);
   schedule_canonicalize (self->plan);
-  share_cuts (self->plan);
+  claim_share_cuts (self->plan);
   offer_candidates (self);
 }
 
 static gboolean
 drop_unwanted (gpointer node, gpointer number, gpointer wanted)
 {
-  return !((const gboolean *) wanted)[GPOINTER_TO_INT (number)];
+  const gint i = GPOINTER_TO_INT (number);
+  return i != SCHEDULE_CLAIMED && !((const gboolean *) wanted)[i];
+}
+
+static void
+add_cut (Claims *self, GHashTable *cuts, TinyNode *node)
+{
+  if (!g_hash_table_contains (cuts, node))
+    g_hash_table_insert (cuts, node, GINT_TO_POINTER (++self->n_cuts));
+}
+
+/* ---- attention ---- */
+
+/* Whether what is between its sums is used for nothing else, such as its gradient. */
+static gboolean
+is_alone (const Claims *self, const AttentionGroup *group)
+{
+  GHashTableIter iter;
+  gpointer node;
+  g_hash_table_iter_init (&iter, group->inside);
+  while (g_hash_table_iter_next (&iter, &node, NULL))
+    if (node != group->top && !is_user_inside (self, node, group->inside))
+      return FALSE;
+  return TRUE;
+}
+
+static void
+find_attentions (Claims *self, GPtrArray *order)
+{
+  for (guint i = 0; i < order->len; i++) {
+    AttentionGroup *group = groups_find_attention (order->pdata[i]);
+    if (group != NULL)
+      g_ptr_array_add (self->attentions, group);
+  }
+  if (self->attentions->len == 0)
+    return;
+  begin_offers (self);
+  for (guint i = self->attentions->len; i-- > 0;)
+    if (!is_alone (self, self->attentions->pdata[i]))
+      g_ptr_array_remove_index (self->attentions, i);
+  end_offers (self);
+}
+
+/* Offers what may be attention with its operands stored; keeps of it what is accepted. */
+static void
+offer_attentions (Claims *self, TinyNode *const *roots)
+{
+  g_autoptr (GHashTable) cuts = g_hash_table_new (NULL, NULL);
+  for (guint i = 0; i < self->attentions->len; i++) /* these have the first numbers */
+    add_cut (self, cuts, ((AttentionGroup *) self->attentions->pdata[i])->top);
+  for (guint i = 0; i < self->attentions->len; i++) {
+    const AttentionGroup *group = self->attentions->pdata[i];
+    for (guint k = 0; k < group->operands->len; k++)
+      if (computes (group->operands->pdata[k]))
+        add_cut (self, cuts, group->operands->pdata[k]);
+  }
+  self->wanted = g_new0 (gboolean, self->n_cuts + 1);
+  g_autofree gboolean *taken = g_new0 (gboolean, self->n_cuts + 1);
+  claim_cut_roots (self->plan, roots, cuts);
+  schedule_canonicalize (self->plan);
+  claim_share_cuts (self->plan);
+  begin_offers (self);
+  for (guint i = 0; i < self->order->len; i++) {
+    const TinyNode *node = self->order->pdata[i];
+    if (node->op == TINY_OP_CONTIGUOUS && node->arg > 0 && node->arg <= self->attentions->len)
+      taken[node->arg] = is_accepted (self, node->sources[0], ATTENTION_REDUCES);
+  }
+  end_offers (self);
+  for (guint i = self->attentions->len; i-- > 0;) {
+    const AttentionGroup *group = self->attentions->pdata[i];
+    if (!taken[GPOINTER_TO_INT (g_hash_table_lookup (cuts, group->top))])
+      g_ptr_array_remove_index (self->attentions, i);
+  }
+  g_clear_pointer (&self->wanted, g_free);
+  self->n_cuts = 0;
+}
+
+/* What is computed and would be an operand, of all that is in no attention. */
+static void
+find_all_operands (const Claims *self, const GPtrArray *order, GHashTable *out)
+{
+  g_autoptr (GHashTable) inside = g_hash_table_new (NULL, NULL);
+  for (guint i = 0; i < self->attentions->len; i++) {
+    const AttentionGroup *group = self->attentions->pdata[i];
+    GHashTableIter iter;
+    gpointer node;
+    g_hash_table_iter_init (&iter, group->inside);
+    while (g_hash_table_iter_next (&iter, &node, NULL))
+      g_hash_table_add (inside, node);
+    for (guint k = 0; k < group->operands->len; k++)
+      if (computes (group->operands->pdata[k]))
+        g_hash_table_add (out, group->operands->pdata[k]);
+  }
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (g_hash_table_contains (inside, node))
+      continue;
+    if (node->op == TINY_OP_REDUCE)
+      find_operands (node, out);
+    else if (groups_is_softmax (node) && computes (groups_get_softmax_operand (node)))
+      g_hash_table_add (out, groups_get_softmax_operand (node));
+  }
 }
 
 void
@@ -439,16 +462,25 @@ schedule_claim_operations (Plan *plan)
   g_autoptr (GHashTable) operands = g_hash_table_new (NULL, NULL);
   g_autoptr (GHashTable) cuts = g_hash_table_new (NULL, NULL);
   g_autoptr (GPtrArray) accepted = g_ptr_array_new ();
-  Claims self = { .plan = plan, .accepted = accepted };
-  for (guint i = 0; i < order->len; i++)
-    if (((TinyNode *) order->pdata[i])->op == TINY_OP_REDUCE)
-      find_operands (order->pdata[i], operands);
-    else if (is_softmax_like (order->pdata[i]))
-      find_softmax_operand (order->pdata[i], operands);
+  g_autoptr (GPtrArray) attentions
+      = g_ptr_array_new_with_free_func ((GDestroyNotify) groups_free_attention);
+  Claims self = { .plan = plan, .accepted = accepted, .attentions = attentions };
+  find_attentions (&self, order);
+  if (attentions->len > 0)
+    offer_attentions (&self, roots);
+  find_all_operands (&self, order, operands);
   for (guint i = 0; i < order->len; i++) /* in an order that is the same each time */
     if (g_hash_table_contains (operands, order->pdata[i]))
-      g_hash_table_insert (cuts, order->pdata[i], GINT_TO_POINTER (++self.n_cuts));
+      add_cut (&self, cuts, order->pdata[i]);
   g_autofree gboolean *wanted = self.wanted = g_new0 (gboolean, self.n_cuts + 1);
+  for (guint i = 0; i < attentions->len; i++) {
+    const AttentionGroup *group = attentions->pdata[i];
+    for (guint k = 0; k < group->operands->len; k++)
+      wanted[GPOINTER_TO_INT (g_hash_table_lookup (cuts, group->operands->pdata[k]))] = TRUE;
+  }
+  for (guint i = 0; i < attentions->len; i++)
+    g_hash_table_insert (cuts, ((AttentionGroup *) attentions->pdata[i])->top,
+                         GINT_TO_POINTER (SCHEDULE_CLAIMED));
   cut_and_offer (&self, roots, cuts);
   if (g_hash_table_foreach_remove (cuts, drop_unwanted, wanted) > 0)
     cut_and_offer (&self, roots, cuts);
@@ -457,7 +489,8 @@ schedule_claim_operations (Plan *plan)
     g_hash_table_insert (cuts, accepted->pdata[i], GINT_TO_POINTER (SCHEDULE_CLAIMED));
   g_autofree TinyNode **canonical
       = g_memdup2 (plan->roots, plan->n_roots * sizeof (TinyNode *));
-  cut_roots (plan, canonical, cuts);
+  claim_cut_roots (plan, canonical, cuts);
+  claim_lift_roots (plan);
 }
 
 void

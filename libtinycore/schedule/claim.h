@@ -23,6 +23,16 @@ schedule_is_claimed (const TinyNode *node)
 {
   return node->op == TINY_OP_CONTIGUOUS && node->arg == SCHEDULE_CLAIMED;
 }
+
+/* ---- cuts, for claim.c ---- */
+/* The roots with a cut above each node that is a key of @cuts, whose value is the cut's number. What is cut
+ * already stays so. */
+void claim_cut_roots (Plan *plan, TinyNode *const *roots, GHashTable *cuts);
+/* Whoever reads what has a cut reads the cut: the graph has been rewritten since. */
+void claim_share_cuts (Plan *plan);
+/* A result that is what a unit gives but for axes of extent 1 is given by the unit, not copied. */
+void claim_lift_roots (Plan *plan);
+
 /* Adds the nodes of @order, sources before users, that are computed within something claimed. */
 void schedule_find_claimed (const GPtrArray *order, TinyNodeMap *out);
 

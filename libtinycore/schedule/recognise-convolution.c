@@ -90,9 +90,9 @@ read_loops (Window *window, Place *place)
         || (loop->is_reduced ? place->window : place->out) != NULL
         || loop->is_reduced != recognise_is_in (loop, TINY_ROLE_B))
       return FALSE;
+    /* 0 where A has one position, which is where it begins. */
     const gint64 stride = loop->strides[TINY_ROLE_A] / term->mul;
-    if (stride == 0 || stride * term->mul != loop->strides[TINY_ROLE_A]
-        || (place->stride != 0 && place->stride != stride))
+    if (stride * term->mul != loop->strides[TINY_ROLE_A] || (t > 0 && place->stride != stride))
       return FALSE;
     place->stride = stride;
     loop->is_used = TRUE;
@@ -211,7 +211,7 @@ sort_places (Window *window)
     }
 }
 
-/* Writes down the places; the unused ones are of one position. */
+/* Writes down the places; the unused ones are of one position. FALSE: no window moves, and nothing is around A. */
 static gboolean
 describe_places (Window *window)
 {
@@ -241,7 +241,7 @@ describe_places (Window *window)
     out->window_padding[i] = padding;
     out->window_input[i] = input;
     self->accesses[TINY_ROLE_A].moved += padding * place->stride;
-    is_moved = is_moved || place->window != NULL;
+    is_moved = is_moved || place->window != NULL || place->base != NULL;
   }
   return is_moved;
 }

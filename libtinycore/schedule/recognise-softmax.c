@@ -18,35 +18,47 @@ typedef struct {
   Access x;
 } Sum;
 
-static gboolean
-add_terms (Recognition *self, TinyNode *node, double factor, Sum *out)
+gboolean
+recognise_terms (TinyNode *node, double factor, Terms *out)
 {
   TinyNode *const *s = node->sources;
-  switch (node->op) {
-  case TINY_OP_NEG:
-    return add_terms (self, s[0], -factor, out);
-  case TINY_OP_ADD:
-    return add_terms (self, s[0], factor, out) && add_terms (self, s[1], factor, out);
-  case TINY_OP_SUB:
-    return add_terms (self, s[0], factor, out) && add_terms (self, s[1], -factor, out);
-  case TINY_OP_MUL:
-    for (guint i = 0; i < 2; i++)
-      if (tiny_node_is_const (s[i]))
-        return add_terms (self, s[1 - i], factor * tiny_node_get_float (s[i]), out);
+  if (node->op == TINY_OP_NEG)
+    return recognise_terms (s[0], -factor, out);
+  if (node->op == TINY_OP_ADD || node->op == TINY_OP_SUB)
+    return recognise_terms (s[0], factor, out)
+           && recognise_terms (s[1], node->op == TINY_OP_ADD ? factor : -factor, out);
+  for (guint i = 0; i < 2 && node->op == TINY_OP_MUL; i++)
+    if (tiny_node_is_const (s[i]))
+      return recognise_terms (s[1 - i], factor * tiny_node_get_float (s[i]), out);
+  guint i = 0;
+  while (i < out->n && out->terms[i].node != node)
+    i++;
+  if (i == RECOGNISE_MAX_TERMS)
     return FALSE;
-  case TINY_OP_REDUCE:
-    if (out->maximum != NULL && out->maximum != node)
-      return FALSE;
-    out->maximum = node;
-    out->by_maximum += factor;
-    return TRUE;
-  default:
-    if (out->load != NULL && out->load != node)
-      return FALSE;
-    out->by_x += factor;
-    out->load = node;
-    return recognise_load (self, node, &out->x) && out->x.gate == NULL;
+  out->n = MAX (out->n, i + 1);
+  out->terms[i].node = node;
+  out->terms[i].factor += factor;
+  return TRUE;
+}
+
+static gboolean
+read_sum (Recognition *self, TinyNode *node, Sum *out)
+{
+  Terms terms = { 0 };
+  if (!recognise_terms (node, 1, &terms) || terms.n > 2)
+    return FALSE;
+  for (guint i = 0; i < terms.n; i++) {
+    TinyNode *term = terms.terms[i].node;
+    if (term->op == TINY_OP_REDUCE) {
+      out->maximum = term;
+      out->by_maximum = terms.terms[i].factor;
+    } else {
+      out->load = term;
+      out->by_x = terms.terms[i].factor;
+    }
   }
+  return out->load != NULL && terms.n == 1u + (out->maximum != NULL)
+         && recognise_load (self, out->load, &out->x) && out->x.gate == NULL;
 }
 
 /* An exponential whose exponent is at most 0 but for rounding: what is taken off is the maximum of the same. */
@@ -60,12 +72,12 @@ read_exponential (Recognition *self, TinyNode *node, Exponential *out)
 {
   *out = (Exponential){ { NULL } };
   Sum *exponent = &out->exponent, *inside = &out->inside;
-  if (node->op != TINY_OP_EXP2 || !add_terms (self, node->sources[0], 1, exponent)
-      || exponent->load == NULL || exponent->maximum == NULL)
+  if (node->op != TINY_OP_EXP2 || !read_sum (self, node->sources[0], exponent)
+      || exponent->maximum == NULL)
     return FALSE;
   const TinyNode *maximum = exponent->maximum;
   if (maximum->arg != TINY_OP_MAX || maximum->n_sources != 2
-      || !add_terms (self, maximum->sources[0], 1, inside) || inside->maximum != NULL)
+      || !read_sum (self, maximum->sources[0], inside) || inside->maximum != NULL)
     return FALSE;
   out->range = maximum->sources[1];
   /* Factors are rounded one by one, and what is taken off cancels: it need not be to the bit. */
@@ -116,9 +128,8 @@ fits (const Exponential *own, TinyNode *axis, const Exponential *summed, TinyNod
          && is_same (&own->exponent.x, axis, &summed->inside.x, summed->range);
 }
 
-/* x / sum, however it is written; in @out_sum the REDUCE. */
-static TinyNode *
-read_quotient (TinyNode *value, TinyNode **out_sum)
+TinyNode *
+recognise_quotient (TinyNode *value, TinyNode **out_sum)
 {
   TinyNode *x = NULL;
   if (value->op == TINY_OP_FDIV) {
@@ -141,7 +152,7 @@ recognise_softmax (Recognition *self)
 {
   TinyOperation *out = self->out;
   Exponential own, summed;
-  TinyNode *sum = NULL, *power = read_quotient (self->core, &sum);
+  TinyNode *sum = NULL, *power = recognise_quotient (self->core, &sum);
   if (power == NULL || out->activation != TINY_ACTIVATION_NONE || out->scale != 1
       || self->accesses[TINY_ROLE_BIAS].param != NULL
       || !tiny_dtype_is_float (out->compute_dtype) || !read_exponential (self, power, &own)

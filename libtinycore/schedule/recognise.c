@@ -105,6 +105,9 @@ recognise_list_loops (Recognition *self)
   for (guint i = 1; self->core->op == TINY_OP_REDUCE && i < self->core->n_sources; i++)
     if (!add_loop (self, self->core->sources[i], TRUE))
       return FALSE;
+  for (guint i = 1; self->inner != NULL && i < self->inner->n_sources; i++)
+    if (!add_loop (self, self->inner->sources[i], TRUE))
+      return FALSE;
   sort_loops (self);
   for (guint role = 0; role < RECOGNISE_N_ROLES; role++) {
     guint n = 0;
@@ -188,6 +191,7 @@ begin (Recognition *self)
   const Access output = self->accesses[TINY_ROLE_OUTPUT];
   memset (self->out, 0, sizeof *self->out);
   memset (self->accesses, 0, sizeof self->accesses);
+  self->inner = NULL;
   self->accesses[TINY_ROLE_OUTPUT] = output;
   self->out->struct_size = sizeof *self->out;
   self->out->version = TINY_OPERATION_VERSION;
@@ -211,7 +215,8 @@ gboolean
 schedule_recognise (TinyGraph *graph, AffinePool *pool, TinyNode *kernel, TinyOperation *out)
 {
   static gboolean (*const kinds[]) (Recognition * self)
-      = { recognise_matmul, recognise_convolution, recognise_reduction, recognise_softmax };
+      = { recognise_matmul, recognise_convolution, recognise_reduction, recognise_softmax,
+          recognise_attention };
   if (kernel->n_sources != 1 || kernel->sources[0]->n_sources != 3
       || kernel->sources[0]->sources[0]->op != TINY_OP_PARAM)
     return FALSE;

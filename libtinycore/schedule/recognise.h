@@ -39,6 +39,7 @@ typedef struct {
   TinyGraph *graph;
   AffinePool *pool;
   TinyNode *store, *core; /* core: of the value, what the epilogue is around */
+  TinyNode *inner;        /* a REDUCE inside of it whose loop counts as well, or NULL */
   Access accesses[RECOGNISE_N_ROLES];
   Loop loops[RECOGNISE_MAX_LOOPS];
   guint n_loops;
@@ -51,6 +52,19 @@ gboolean recognise_load (Recognition *self, TinyNode *node, Access *out);
 void recognise_epilogue (Recognition *self);
 /* Takes the sum of products of two loads that @core is: A and B as they come. */
 gboolean recognise_products (Recognition *self);
+/* A sum as multiples of what is no sum. */
+enum { RECOGNISE_MAX_TERMS = 4 };
+typedef struct {
+  guint n;
+  struct {
+    TinyNode *node;
+    double factor;
+  } terms[RECOGNISE_MAX_TERMS];
+} Terms;
+/* Adds the terms of @factor times @node. FALSE: they are too many. */
+gboolean recognise_terms (TinyNode *node, double factor, Terms *out);
+/* x of x / sum, however it is written, and in @out_sum the REDUCE; NULL: it is none. */
+TinyNode *recognise_quotient (TinyNode *value, TinyNode **out_sum);
 /* Exchanges A and B. */
 void recognise_swap (Recognition *self);
 /* Lists the loops of the accesses, the output's first, outermost first. FALSE: not all that they depend on are loops of the
@@ -74,5 +88,6 @@ gboolean recognise_matmul (Recognition *self);
 gboolean recognise_convolution (Recognition *self);
 gboolean recognise_reduction (Recognition *self);
 gboolean recognise_softmax (Recognition *self);
+gboolean recognise_attention (Recognition *self);
 
 G_END_DECLS

@@ -26,8 +26,7 @@ enum { BIAS_COLUMN = 1, BIAS_ROW = 2, BIAS_FULL = 4, SCALED = 8, CAUSAL = 16, MA
 typedef struct {
   const char *name;
   TinyOperationKind kind;
-  gint64 sizes
-      [10]; /* matmul: b m n k; convolution: see below; reduction: kept, kept, reduced, reduced … */
+  gint64 sizes[10]; /* matmul: b m n k; the others: see below */
   guint layout, after;
   TinyActivation activation;
   TinyDType from, wide, to; /* f32 where it is left out */
@@ -115,6 +114,19 @@ static const Row rows[] = {
   { "softmax/scale", TINY_OPERATION_SOFTMAX, { 8, 8, 64 }, 0, SCALED },
   { "softmax/long", TINY_OPERATION_SOFTMAX, { 2, 1, 2049 } },
   { "softmax/f16", TINY_OPERATION_SOFTMAX, { 16, 1, 64 }, .from = F (F16), .wide = F (F32), .to = F (F16) },
+  /* batch heads query key depth value */
+  { "attention/square", TINY_OPERATION_ATTENTION, { 1, 2, 16, 16, 16, 16 }, 0, SCALED },
+  { "attention/ragged", TINY_OPERATION_ATTENTION, { 1, 3, 7, 13, 5, 9 } },
+  { "attention/one-query", TINY_OPERATION_ATTENTION, { 2, 4, 1, 33, 8, 8 }, 0, SCALED },
+  { "attention/mask", TINY_OPERATION_ATTENTION, { 1, 2, 12, 17, 8, 8 }, 0, SCALED | MASKED },
+  { "attention/causal", TINY_OPERATION_ATTENTION, { 1, 2, 16, 16, 8, 8 }, 0, SCALED | CAUSAL },
+  { "attention/causal-more-keys", TINY_OPERATION_ATTENTION, { 2, 1, 5, 19, 8, 8 }, 0, CAUSAL },
+  { "attention/mask-causal", TINY_OPERATION_ATTENTION, { 1, 2, 9, 11, 8, 8 }, 0, MASKED | CAUSAL },
+  { "attention/heads-inside", TINY_OPERATION_ATTENTION, { 2, 3, 8, 8, 8, 8 }, A_TRANSPOSED, SCALED },
+  { "attention/keys-transposed", TINY_OPERATION_ATTENTION, { 1, 2, 8, 12, 8, 8 }, B_TRANSPOSED, SCALED },
+  { "attention/keys-shared", TINY_OPERATION_ATTENTION, { 2, 4, 8, 8, 8, 8 }, B_SHARED, SCALED },
+  { "attention/f16", TINY_OPERATION_ATTENTION, { 1, 2, 16, 16, 16, 16 }, 0, SCALED, .from = F (F16), .wide = F (F32), .to = F (F16) },
+  { "attention/long", TINY_OPERATION_ATTENTION, { 1, 1, 33, 257, 16, 8 }, 0, SCALED | CAUSAL, .level = CONF_FULL },
   { "convolution/everything", TINY_OPERATION_CONVOLUTION, { 3, 2, 17, 9, 15, 3, 2, 2, 3 }, 0, SCALED | BIAS_COLUMN, ACT (RELU), .level = CONF_FULL },
   /* clang-format on */
 };
@@ -275,6 +287,43 @@ make_reduction (const Row *row, Maker *self)
   add_packed (self, TINY_ROLE_A, order, n);
 }
 
+/* Heads inside where A is transposed: as a product with the weights of all heads leaves them. Keys and values are the same for all heads
+ * where B is shared, and keys lie by depth where it is transposed. */
+static void
+make_attention (const Row *row, Maker *self)
+{
+  TinyOperation *out = self->operation;
+  const guint b = 0, h = 1, q = TINY_ATTENTION_QUERY, k = TINY_ATTENTION_KEY,
+              e = TINY_ATTENTION_DEPTH, d = TINY_ATTENTION_VALUE;
+  const guint axes[] = { b, h, q, k, e, d };
+  const gboolean is_inside = (row->layout & A_TRANSPOSED) != 0,
+                 is_shared = (row->layout & B_SHARED) != 0;
+  out->n_axes = TINY_ATTENTION_VALUE + 1;
+  out->flags = row->after & CAUSAL ? TINY_OPERATION_CAUSAL : 0;
+  for (guint i = 0; i < G_N_ELEMENTS (axes); i++)
+    out->extents[axes[i]] = row->sizes[i];
+  self->dtype = row->to;
+  add_packed (self, TINY_ROLE_OUTPUT,
+              is_inside ? (guint[]){ b, q, h, d } : (guint[]){ b, h, q, d }, 4);
+  self->dtype = row->from;
+  add_packed (self, TINY_ROLE_A, is_inside ? (guint[]){ b, q, h, e } : (guint[]){ b, h, q, e },
+              4);
+  const guint *of_keys = row->layout & B_TRANSPOSED ? (guint[]){ b, h, e, k }
+                         : is_inside                ? (guint[]){ b, k, h, e }
+                                                    : (guint[]){ b, h, k, e };
+  if (is_shared)
+    add_packed (self, TINY_ROLE_B, (guint[]){ b, k, e }, 3);
+  else
+    add_packed (self, TINY_ROLE_B, of_keys, 4);
+  if (row->after & MASKED)
+    add_packed (self, TINY_ROLE_MASK, (guint[]){ q, k }, 2);
+  if (is_shared)
+    add_packed (self, TINY_ROLE_B2, (guint[]){ b, k, d }, 3);
+  else
+    add_packed (self, TINY_ROLE_B2,
+                is_inside ? (guint[]){ b, k, h, d } : (guint[]){ b, h, k, d }, 4);
+}
+
 guint
 conf_offers_count (void)
 {
@@ -305,6 +354,9 @@ conf_offers_get (guint i, ConfOffer *out)
   case TINY_OPERATION_REDUCTION:
   case TINY_OPERATION_SOFTMAX:
     make_reduction (&row, &maker);
+    break;
+  case TINY_OPERATION_ATTENTION:
+    make_attention (&row, &maker);
     break;
   default:
     make_convolution (&row, &maker);

@@ -278,6 +278,71 @@ divide_powers (Walk *self)
                               + conf_least_normal ((TinyDType) operation->compute_dtype) };
 }
 
+/* The score of the key that the axes are at, before the softmax; -∞ where it does not count. In @out_size, what all that it is made
+ * of is together. */
+static Result
+find_score (Walk *self, long double *out_size)
+{
+  const TinyOperation *operation = self->operation;
+  const long double u = conf_operation_get_roundoff ((TinyDType) operation->compute_dtype);
+  const long double scale = fabsl ((long double) operation->scale);
+  const gint64 n = operation->extents[TINY_ATTENTION_DEPTH];
+  long double sum = 0, sizes = 0, mask = 0;
+  *out_size = 0;
+  if (operation->flags & TINY_OPERATION_CAUSAL
+      && self->at[TINY_ATTENTION_KEY] > self->at[TINY_ATTENTION_QUERY]
+                                            + operation->extents[TINY_ATTENTION_KEY]
+                                            - operation->extents[TINY_ATTENTION_QUERY])
+    return (Result){ -INFINITY, 0 };
+  do {
+    const long double product = get (self, TINY_ROLE_A) * get (self, TINY_ROLE_B);
+    sum += product;
+    sizes += fabsl (product);
+  } while (step (self, 1u << TINY_ATTENTION_DEPTH));
+  if (find_operand (operation, TINY_ROLE_MASK) != NULL)
+    mask = get (self, TINY_ROLE_MASK);
+  *out_size = sizes * scale + fabsl (mask);
+  /* The sum, its scale, which may be taken of a factor as well, and the mask. */
+  return (Result){ sum * operation->scale + mask,
+                   bound_of_sum (operation, n, sizes * scale) + 4 * u * *out_size };
+}
+
+/* Weights are a softmax, of scores that are off themselves; then a sum of products, in which each weight is off by as much of itself. */
+static Result
+attend (Walk *self)
+{
+  const TinyOperation *operation = self->operation;
+  const double u = conf_operation_get_roundoff ((TinyDType) operation->compute_dtype);
+  const gint64 n = operation->extents[TINY_ATTENTION_KEY];
+  gint64 *key = &self->at[TINY_ATTENTION_KEY];
+  g_autofree long double *scores = g_new (long double, n);
+  long double most = -INFINITY, largest = 0, off = 0, powers = 0, sum = 0, sizes = 0,
+              values = 0;
+  for (*key = 0; *key < n; ++*key) {
+    long double size;
+    const Result score = find_score (self, &size);
+    scores[*key] = score.value;
+    most = MAX (most, score.value);
+    largest = MAX (largest, size);
+    off = MAX (off, score.bound);
+  }
+  for (*key = 0; *key < n; ++*key) {
+    const long double power = expl (scores[*key] - most), value = get (self, TINY_ROLE_B2);
+    powers += power;
+    sum += power * value;
+    sizes += power * fabsl (value);
+    values += fabsl (value);
+  }
+  *key = 0;
+  /* Exponents as in divide_powers(). */
+  const long double each = off + u * (10 * largest + 6);
+  const long double relative = 2 * each + bound_of_sum (operation, n, 1) + 8 * u;
+  return (Result){ sum / powers,
+                   (relative / (1 - MIN (relative, 0.5L)) + bound_of_sum (operation, n + 1, 1))
+                           * (sizes / powers)
+                       + values * conf_least_normal ((TinyDType) operation->compute_dtype) };
+}
+
 /* An activation f, the most that it stretches an error, and how far off it is itself: it is made of at most three
  * EXP2 or RECIP, each off by 3 units of its result (bounds.def), and of about as many products and sums, all of numbers no larger than
  * 2 or the result's: 16 units cover them. */
@@ -347,6 +412,8 @@ compute (Walk *self)
     break;
   case TINY_OPERATION_SOFTMAX:
     return divide_powers (self);
+  case TINY_OPERATION_ATTENTION:
+    return attend (self);
   default:
     return r;
   }
@@ -365,6 +432,8 @@ find_outer (const TinyOperation *operation)
     return ALL & ~(15u << TINY_REDUCTION_REDUCED);
   case TINY_OPERATION_SOFTMAX:
     return ALL;
+  case TINY_OPERATION_ATTENTION:
+    return ALL & ~(1u << TINY_ATTENTION_KEY | 1u << TINY_ATTENTION_DEPTH);
   default:
     return ALL & ~(1u << TINY_CONVOLUTION_IN_CHANNEL | 7u << TINY_CONVOLUTION_WINDOW);
   }

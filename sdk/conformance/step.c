@@ -28,6 +28,13 @@ conf_claim (ConfTrial *trial,
   TinyStatus status = tiny_renderer_call_claim (tiny_device_get_claimer (subject->device),
                                                 tiny_device_get_claim_arch (subject->device),
                                                 operation, out, &error);
+  /* One that knows no such flag may fail: that is declined, and says why. */
+  if (operation->flags != 0 && error.text[0] != 0
+      && (status == TINY_STATUS_INVALID || status == TINY_STATUS_UNSUPPORTED)) {
+    *out = (TinyClaim){ .struct_size = sizeof *out };
+    g_snprintf (out->reason, sizeof out->reason, "%.200s", error.text);
+    return TRUE;
+  }
   return conf_check (trial, status == TINY_STATUS_OK, "claim(): %s: %s",
                      conf_status_to_string (status), error.text);
 }

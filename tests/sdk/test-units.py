@@ -3,10 +3,15 @@
 """Claims that are wrong in one way each: the conformance suite catches every one, and the plugin without a fault passes. All
 in the suite broken, a few of all kinds by default."""
 import os
+import re
+import subprocess
 
 from e2e import check, main, note, test
 from suite import BELOW, FAILED, PASSED, certificate
 
+MEANS = """%0 = param.f32{slot=0, shape=[64, 33], device="SAMPLE"}
+sink(mul.f32(reduce.f32{op=add, axes=[1]}(%0), 0.25))
+"""
 FAULTS = {
     "no-cost": "claim/answers", "cost-of-nan": "claim/answers", "no-reason": "claim/answers", "endless-reason": "claim/answers",
     "unknown-verdict": "claim/answers", "any-activation": "matmul/sigmoid", "any-kind": "claim/unknown-kind",
@@ -15,6 +20,8 @@ FAULTS = {
     "last-k": "matmul/ragged", "one-batch": "matmul/batch-2", "no-offset": "matmul/flipped", "no-step": "convolution/step",
     "no-dilation": "convolution/dilation", "no-padding": "convolution/padding", "writes-outside": "matmul/square-32",
     "not-divided": "softmax/rows", "writes-input": "matmul/square-32",
+    "no-mask": "attention/mask", "not-causal": "attention/causal", "last-key": "attention/ragged",
+    "sum-for-product": "reduction/product",
 }
 
 
@@ -30,10 +37,27 @@ def failed(found):
 @test("without a fault it passes")
 def passes(box):
     found = run(box, None, PASSED)
-    check(len(found["cases"]) > 40, f"{len(found['cases'])} cases")
+    for kind, n in {"matmul": 20, "convolution": 12, "reduction": 8, "softmax": 5, "attention": 9}.items():
+        ran = [case["name"] for case in found["cases"] if case["name"].startswith(f"operations/{kind}/")]
+        check(len(ran) >= n, f"{kind}: {ran}")
 
 
-FEW = ("no-cost", "no-reason", "not-transposed", "no-bias", "last-k", "no-padding")
+@test("programs find their attention and sums there, and nothing between is stored")
+def programs(box):
+    with open(os.environ["TINY_UNITS_MANIFEST"], encoding="utf-8") as file:
+        box.write("manifests/units.json", file.read())
+    env = {"TINY_PLUGIN_PATH": os.environ["TINY_PLUGIN_PATH"] + ":" + box.path("manifests"), "DEV": "SAMPLE", "DEBUG": "2"}
+    for name, ending in {"forward": "_scale", "forward-masked": "_mask", "forward-causal": "_causal"}.items():
+        words = (os.environ["TINY_STRESS_ATTENTION"], "-p", f"/stress/attention/{name}")
+        result = subprocess.run(words, env=box.environment(env), capture_output=True, text=True, timeout=240, check=False)
+        launched = re.findall(r"^SAMPLE +(attention\w+)", result.stderr, re.M)
+        check(result.returncode == 0 and any(each.endswith(ending) for each in launched), f"{launched}\n{result}")
+    path = box.write("m.tir", MEANS)
+    text = box.run("explain", path, "--dev", "SAMPLE", **env).good().out
+    check("a unit computes reduction" in text and "on CPU" not in text, text)
+
+
+FEW = ("no-cost", "no-reason", "not-transposed", "no-bias", "last-k", "no-padding", "not-causal")
 for name, case in FAULTS.items():
     if name not in FEW and os.environ.get("TINY_SDK_WHOLE") != "1":
         continue

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * units-broken.c: the example of an offload plugin, wrong in one way that TINY_UNITS_FAULT names: its claims, or what
+ * units-broken.c: the example of an offload plugin with more units (units-more.c), wrong in one way that TINY_UNITS_FAULT names: its claims, or what
  * it computes of what it accepted. Stands between its two files. */
 #include <stdlib.h>
 
-#include "sample.h"
+#include "units-more.h"
 
 /* sample-compute.c, under other names. */
 void inner_claim (const TinyOperation *operation, TinyClaim *out);
@@ -21,7 +21,8 @@ void
 sample_claim (const TinyOperation *operation, TinyClaim *out)
 {
   static _Atomic unsigned n;
-  inner_claim (operation, out);
+  if (!more_claim (operation, out))
+    inner_claim (operation, out);
   const int is_accepted = out->verdict == TINY_CLAIM_ACCEPTED;
   if (is ("no-cost") && is_accepted)
     out->cost_ns = 0;
@@ -89,6 +90,14 @@ change (TinyOperation *o)
     o->extents[0] = 1;
   if (is ("no-offset"))
     o->operands[1].offset = 0;
+  if (is ("no-mask") && o->kind == TINY_OPERATION_ATTENTION)
+    drop_operand (o, TINY_ROLE_MASK);
+  if (is ("not-causal"))
+    o->flags = 0;
+  if (is ("last-key") && o->kind == TINY_OPERATION_ATTENTION)
+    o->extents[TINY_ATTENTION_KEY]--;
+  if (is ("sum-for-product") && o->kind == TINY_OPERATION_REDUCTION)
+    o->reduce = TINY_INSTR_ADD;
   for (int i = 0; i < 3 && !is_matmul; i++) {
     o->window_step[i] = is ("no-step") ? 1 : o->window_step[i];
     o->window_dilation[i] = is ("no-dilation") ? 1 : o->window_dilation[i];
@@ -105,7 +114,10 @@ sample_run (const TinyOperation *operation, void *const *memory)
     ((float *) memory[0])[operation->operands[0].n_elements] = 1;
   if (is ("writes-input"))
     ((float *) memory[1])[0] += 1;
-  if (operation->kind <= TINY_OPERATION_SOFTMAX)
+  if (operation->kind == TINY_OPERATION_REDUCTION
+      || operation->kind == TINY_OPERATION_ATTENTION)
+    more_run (&changed, memory);
+  else if (operation->kind <= TINY_OPERATION_SOFTMAX)
     inner_run (&changed, memory);
   if (is ("not-divided") && operation->kind == TINY_OPERATION_SOFTMAX)
     ((float *) memory[0])[0] *= 1.00001f;

@@ -13,7 +13,8 @@ enum { N_INPUTS = 4 };
 typedef struct {
   gint64 heads, rows, columns, width; /* rows of q; of k and v */
   gboolean stores;                    /* the scores */
-  gboolean masks;                     /* what comes later */
+  gboolean masks;                     /* what comes later, with numbers that are added */
+  gboolean is_causal;                 /* the same by where() */
 } Case;
 
 static gsize
@@ -59,6 +60,13 @@ formula (const Case *self, TinyTensor *const *in)
   scores = tiny_tensor_mul_number (scores, 1 / sqrt ((double) self->width));
   if (self->masks)
     scores = tiny_tensor_add (scores, make_mask (self));
+  if (self->is_causal) {
+    TinyTensor *row = tiny_tensor_arange (TINY_DTYPE_I32, 0, (double) self->rows, 1);
+    TinyTensor *column = tiny_tensor_arange (TINY_DTYPE_I32, 0, (double) self->columns, 1);
+    row = tiny_tensor_reshape (row, (gint64[]){ self->rows, 1 }, 2);
+    scores = tiny_tensor_where (tiny_tensor_le (column, row), scores,
+                                tiny_tensor_scalar_float (-INFINITY));
+  }
   if (self->stores)
     scores = tiny_tensor_contiguous (scores);
   TinyTensor *weights = tiny_tensor_softmax (scores, -1);
@@ -196,7 +204,8 @@ test_masked_softmax (void)
 
 /* Sizes that no tile divides; one matrix of scores is larger than all else together. The long rows
  * fit the memory of a kernel, but not so often as a tile would copy them. */
-static const Case plain = { 63, 274, 274, 5 }, masked = { 63, 274, 274, 5, FALSE, TRUE };
+static const Case plain = { 63, 274, 274, 5 }, masked = { 63, 274, 274, 5, FALSE, TRUE },
+                  causal = { 63, 274, 274, 5, FALSE, FALSE, TRUE };
 static const Case long_rows = { 1, 500, 12000, 7 }, longer = { 1, 300, 17001, 7 };
 
 int
@@ -205,6 +214,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_data_func ("/stress/attention/forward", &plain, test_forward);
   g_test_add_data_func ("/stress/attention/forward-masked", &masked, test_forward);
+  g_test_add_data_func ("/stress/attention/forward-causal", &causal, test_forward);
   g_test_add_data_func ("/stress/attention/forward-long", &longer, test_forward);
   g_test_add_data_func ("/stress/attention/backward", &plain, test_backward);
   g_test_add_data_func ("/stress/attention/backward-masked", &masked, test_backward);

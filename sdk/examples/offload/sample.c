@@ -18,7 +18,7 @@ static TinyStatus
 claim (const char *arch, const TinyOperation *operation, TinyClaim *out, TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_OUT (out, error));
-  TINY_TRY (tiny_check_operation (operation, 0, error));
+  TINY_TRY (tiny_check_operation (operation, SAMPLE_FLAGS, error));
   sample_claim (operation, out);
   return TINY_STATUS_OK;
 }
@@ -33,7 +33,7 @@ compile (const TinyCompileArgs *args,
   if (args->operation == NULL)
     return tiny_fail (error, TINY_STATUS_UNSUPPORTED,
                       "%s: no operation, and the unit runs no kernels", args->name);
-  TINY_TRY (tiny_check_operation (args->operation, 0, error));
+  TINY_TRY (tiny_check_operation (args->operation, SAMPLE_FLAGS, error));
   void *none;
   TinyOperation operation = { .struct_size = sizeof operation };
   tiny_fill_struct (&operation, args->operation, args->operation->struct_size);

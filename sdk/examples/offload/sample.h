@@ -5,6 +5,11 @@
 
 #include <tiny-plugin-host.h>
 
+/* TINY_OPERATION_* that there is code for. */
+#ifndef SAMPLE_FLAGS
+#define SAMPLE_FLAGS 0
+#endif
+
 /* Whether the unit computes @operation; fills @out. */
 void sample_claim (const TinyOperation *operation, TinyClaim *out);
 /* Computes it; @memory is where each of its buffers begins. */

@@ -170,8 +170,8 @@ claims_offer (const char *device, const TinyOperation *operation, double own_ns,
   g_assert_cmpfloat (own_ns, >, 0);
   g_array_append_vals (self->offered, operation, 1);
   gboolean has_bias = operation->operands[operation->n_operands - 1].role == TINY_ROLE_BIAS;
-  return self->takes_all && operation->activation <= self->most_activation
-         && (!has_bias || self->takes_bias);
+  return self->takes_all && !(self->without >> operation->kind & 1)
+         && operation->activation <= self->most_activation && (!has_bias || self->takes_bias);
 }
 
 /* Schedules, compares all values, and returns the schedule. */

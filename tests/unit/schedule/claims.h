@@ -12,6 +12,7 @@ typedef struct {
   GArray *offered;                   /* TinyOperation */
   guint n_accepted, most_activation; /* accepts only so much of an epilogue */
   gboolean takes_bias, takes_all;
+  guint without; /* 1 << kind: it has no unit for these */
 } Test;
 
 void test_begin (Test *self, guint seed);

@@ -175,13 +175,53 @@ static Element
 get_softmax (Run *run, guint axis)
 {
   const double scale = run->operation->scale, own = get (run, TINY_ROLE_A).f * scale;
-  double sum = 0;
+  double sum = 0, largest = own;
   Run other = *run;
-  for (gint64 k = 0; k < count_positions (run->operation, axis); k++) {
-    set_position (&other, axis, k);
-    sum += exp (get (&other, TINY_ROLE_A).f * scale - own);
+  for (guint pass = 0; pass < 2; pass++)
+    for (gint64 k = 0; k < count_positions (run->operation, axis); k++) {
+      set_position (&other, axis, k);
+      const double x = get (&other, TINY_ROLE_A).f * scale;
+      largest = MAX (largest, x);
+      sum += pass == 0 ? 0 : exp (x - largest);
+    }
+  return convert ((Element){ .f = exp (own - largest) / sum }, run->operation->compute_dtype,
+                  run->operation->operands[0].dtype);
+}
+
+/* The score of the key that the axes are at; -∞ where it is beyond the query. */
+static double
+get_score (Run *run)
+{
+  const TinyOperation *operation = run->operation;
+  const gint64 *extents = operation->extents, key = run->at[TINY_ATTENTION_KEY];
+  double sum = 0;
+  if (operation->flags & TINY_OPERATION_CAUSAL
+      && key > run->at[TINY_ATTENTION_QUERY] + extents[TINY_ATTENTION_KEY]
+                   - extents[TINY_ATTENTION_QUERY])
+    return -INFINITY;
+  for (gint64 e = 0; e < extents[TINY_ATTENTION_DEPTH]; e++) {
+    run->at[TINY_ATTENTION_DEPTH] = e;
+    sum += get (run, TINY_ROLE_A).f * get (run, TINY_ROLE_B).f;
   }
-  return convert ((Element){ .f = 1 / sum }, run->operation->compute_dtype,
+  run->at[TINY_ATTENTION_DEPTH] = 0;
+  sum *= operation->scale;
+  return find_operand (operation, TINY_ROLE_MASK) ? sum + get (run, TINY_ROLE_MASK).f : sum;
+}
+
+static Element
+get_attention (Run *run)
+{
+  const gint64 n = run->operation->extents[TINY_ATTENTION_KEY];
+  double largest = -INFINITY, weights = 0, sum = 0;
+  gint64 *key = &run->at[TINY_ATTENTION_KEY];
+  for (*key = 0; *key < n; ++*key)
+    largest = MAX (largest, get_score (run));
+  for (*key = 0; *key < n; ++*key) {
+    const double weight = exp (get_score (run) - largest);
+    weights += weight;
+    sum += weight * get (run, TINY_ROLE_B2).f;
+  }
+  return convert ((Element){ .f = sum / weights }, run->operation->compute_dtype,
                   run->operation->operands[0].dtype);
 }
 
@@ -208,6 +248,7 @@ evaluate_operation (const TinyOperation *operation, Array *const *slots)
     = 1u << TINY_CONVOLUTION_IN_CHANNEL | 7u << TINY_CONVOLUTION_WINDOW,
     [TINY_OPERATION_REDUCTION] = 15u << TINY_REDUCTION_REDUCED,
     [TINY_OPERATION_SOFTMAX] = 0,
+    [TINY_OPERATION_ATTENTION] = 1u << TINY_ATTENTION_KEY | 1u << TINY_ATTENTION_DEPTH,
   };
   const TinyOperandView *output = &operation->operands[0];
   g_assert_cmpuint (operation->struct_size, ==, sizeof *operation);
@@ -226,6 +267,8 @@ evaluate_operation (const TinyOperation *operation, Array *const *slots)
     set_position (&run, all & ~inner, k);
     Element result = operation->kind == TINY_OPERATION_SOFTMAX
                          ? get_softmax (&run, 1u << TINY_SOFTMAX_AXIS)
+                     : operation->kind == TINY_OPERATION_ATTENTION
+                         ? get_attention (&run)
                          : finish (&run, compute (&run, inner));
     set_position (&run, inner, 0);
     gint64 at = find_place (&run, output);
