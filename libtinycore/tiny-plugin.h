@@ -443,7 +443,8 @@ typedef struct TinyRenderer {
    * machine at hand. TINY_STATUS_INVALID or _UNSUPPORTED for an @arch of which it knows no word. The same each
    * time. Required. */
   TinyStatus (*target) (const char *arch, TinyTarget *out, TinyPluginError *error);
-  /* Makes a binary; *out_data comes from host->alloc and becomes the core's. Required. */
+  /* Makes a binary; *out_data comes from host->alloc and becomes the core's. TINY_STATUS_COMPILE, or
+   * TINY_STATUS_UNSUPPORTED, for instructions that it does not know or cannot make. Required. */
   TinyStatus (*compile) (const TinyCompileArgs *args, void **out_data, uint64_t *out_size,
                          TinyPluginError *error);
   /* Text of a binary for DEBUG=7, NUL-terminated from host->alloc. Optional. */
@@ -532,6 +533,7 @@ typedef enum {
   TINY_COMMAND_DOWNLOAD = 2, /* src to host memory */
   TINY_COMMAND_COPY = 3,     /* src to dst; they do not overlap */
   TINY_COMMAND_DISPATCH = 4
+  /* Minor versions may add others: what it does not know submit() refuses with TINY_STATUS_UNSUPPORTED. */
 } TinyCommandType;
 
 enum { TINY_COMMAND_OVERLAPS = 1u };
@@ -622,6 +624,9 @@ typedef struct TinyDeviceTable {
   void (*queue_destroy) (TinyPluginDevice *device, TinyPluginQueue *queue);
   TinyStatus (*submit) (TinyPluginDevice *device, TinyPluginQueue *queue, const TinySubmit *submit,
                         TinyPluginError *error);
+  /* TINY_STATUS_CORRUPT for what cannot be a whole binary of compile(): of no bytes, cut off, or something
+   * else; TINY_STATUS_COMPILE as well where it is the source of a dialect, which only the driver reads. A changed
+   * bit, or bytes behind its end, it need not see: what the core keeps has a checksum. */
   TinyStatus (*program_load) (TinyPluginDevice *device, const TinyProgramArgs *args,
                               TinyPluginProgram **out, TinyPluginError *error);
   void (*program_unload) (TinyPluginDevice *device, TinyPluginProgram *program);
