@@ -482,8 +482,9 @@ typedef struct TinyRenderer {
    * with the module's functions. Required. */
   TinyStatus (*target) (const char *arch, TinyTarget *out, TinyPluginError *error);
   /* Makes a binary; *out_data comes from host->alloc and becomes the core's, which keeps it on disk and loads it in
-   * other processes. COMPILE with the compiler's log, or UNSUPPORTED: this kernel cannot be, which a search takes for a
-   * candidate less and any other caller for an error. From any thread, by several at once. Required. */
+   * other processes. COMPILE with the compiler's log, or UNSUPPORTED for instructions that it does not know or cannot
+   * make: this kernel cannot be, which a search takes for a candidate less and any other caller for an error. From any
+   * thread, by several at once. Required. */
   TinyStatus (*compile) (const TinyCompileArgs *args, void **out_data, uint64_t *out_size,
                          TinyPluginError *error);
   /* Text of a binary for DEBUG=7, NUL-terminated from host->alloc; becomes the core's. CORRUPT of what
@@ -593,6 +594,7 @@ typedef enum {
   TINY_COMMAND_DOWNLOAD = 2, /* src to host memory */
   TINY_COMMAND_COPY = 3,     /* src to dst; they do not overlap */
   TINY_COMMAND_DISPATCH = 4  /* runs a program */
+  /* Minor versions may add others: what it does not know submit() refuses with UNSUPPORTED. */
 } TinyCommandType;
 
 enum { TINY_COMMAND_OVERLAPS = 1u }; /* see flags */
@@ -702,9 +704,11 @@ typedef struct TinyDeviceTable {
    * where the driver refuses, DEVICE_LOST. One thread at a time for each queue that is not NULL. */
   TinyStatus (*submit) (TinyPluginDevice *device, TinyPluginQueue *queue, const TinySubmit *submit,
                         TinyPluginError *error);
-  /* Makes a program of a binary; @args and its data are the caller's again when it returns. CORRUPT of what
-   * this plugin's compile() did not make, or not for this arch: one that the core had kept on disk is compiled
-   * again. From any thread, by several at once. */
+  /* Makes a program of a binary; @args and its data are the caller's again when it returns. CORRUPT of what cannot
+   * be a whole binary of this plugin's compile(): of no bytes, cut off, something else, or not for this arch; one that
+   * the core had kept on disk is compiled again. COMPILE as well where it is the source of a dialect, which only the
+   * driver reads. A changed bit, or bytes behind its end, it need not see: what the core keeps has a checksum. From any
+   * thread, by several at once. */
   TinyStatus (*program_load) (TinyPluginDevice *device, const TinyProgramArgs *args,
                               TinyPluginProgram **out, TinyPluginError *error);
   /* Nothing that was submitted runs it any more. From any thread. */

@@ -375,7 +375,7 @@ run_command (TinyPluginDevice *device, const TinyCommand *command, TinyPluginErr
   case TINY_COMMAND_COPY:
     return run_copy (device, command, error);
   default:
-    return tiny_fail (error, TINY_STATUS_INVALID, "no command of type %u", command->type);
+    return tiny_fail (error, TINY_STATUS_UNSUPPORTED, "no command of type %u", command->type);
   }
 }
 

@@ -49,6 +49,16 @@ webgpu_program_unload (Device *device, Program *self)
   free (self);
 }
 
+/* What the core renders is ASCII; implementations have ended the process over bytes that are no text. */
+static int
+is_text (const char *data, size_t n)
+{
+  for (size_t i = 0; i < n; i++)
+    if (data[i] != '\n' && data[i] != '\t' && (data[i] < ' ' || data[i] > '~'))
+      return 0;
+  return 1;
+}
+
 /* Of a shader and a pipeline that are both refused, a scope keeps the first complaint: the shader's. */
 TinyStatus
 webgpu_program_load (Device *device, const TinyProgramArgs *args, Program **out, Error *error)
@@ -58,7 +68,8 @@ webgpu_program_load (Device *device, const TinyProgramArgs *args, Program **out,
   const size_t n
       = (size_t) snprintf (head, sizeof head, WEBGPU_HEAD, webgpu_points (args->group),
                            args->n_variables, args->n_params);
-  if (args->size < n || memcmp (args->data, head, n) != 0)
+  if (args->size < n || memcmp (args->data, head, n) != 0
+      || !is_text (args->data, (size_t) args->size))
     return tiny_fail (error, TINY_STATUS_CORRUPT, "%s: is not the program it is said to be",
                       args->name);
   *out = calloc (1, sizeof **out);

@@ -78,7 +78,8 @@ typedef struct {
 void conf_list_add (ConfList *list, const ConfCase *self, const char *format, ...)
     G_GNUC_PRINTF (3, 4);
 /* That something is listed as not there: the device does not declare it, which is its right. It is
- * counted and shown, and is no part of the score. */
+ * counted and shown, and is no part of the score. The name is a case's, or the start of some before a
+ * slash, or has * for any letters. Every name that another subject has is a case or absent: none goes in silence. */
 void conf_list_absent (ConfList *list, const char *reason, const char *format, ...)
     G_GNUC_PRINTF (3, 4);
 

@@ -103,6 +103,9 @@ list_made (const ConfSubject *subject, ConfList *out)
           && !conf_is_native (&least, (TinyOp) op, from, to))
         conf_list_add (out, &self, "made/%s/%s", tiny_op_to_string ((TinyOp) op),
                        tiny_dtype_to_string (from));
+      else if (tiny_op_takes_dtype ((TinyOp) op, from))
+        conf_list_absent (out, "not declared, or every target has it", "made/%s/%s",
+                          tiny_op_to_string ((TinyOp) op), tiny_dtype_to_string (from));
     }
 }
 
@@ -175,16 +178,26 @@ run_lanes (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 static void
 list_storage (const ConfSubject *subject, ConfList *out)
 {
+  enum { MOST_LANES = 1024 };
   const TinyTarget *target = subject->target;
+  if (!(target->flags & TINY_TARGET_UNALIGNED))
+    conf_list_absent (out, "the target has not TINY_TARGET_UNALIGNED", "unaligned");
+  for (guint lanes = 2; lanes <= MOST_LANES; lanes *= 2)
+    if (lanes > target->max_lanes) {
+      conf_list_absent (out, "the target has not so many lanes", "lanes/*/%u", lanes);
+      conf_list_absent (out, "the target has not so many lanes", "unaligned/*/%u", lanes);
+    }
   for (TinyDType dtype = TINY_DTYPE_I8; dtype <= TINY_DTYPE_F64; dtype++) {
     const char *d = tiny_dtype_to_string (dtype);
     if (!(target->dtypes_storage & TINY_DTYPE_BIT (dtype))) {
-      conf_list_absent (out, "not declared: it lies in words", "storage/%s", d);
+      static const char *const names[] = { "storage", "lanes", "unaligned" };
+      for (guint i = 0; i < G_N_ELEMENTS (names); i++)
+        conf_list_absent (out, "not declared: it lies in words", "%s/%s", names[i], d);
       continue;
     }
     const ConfCase storage = { .run = run_storage, .args = { dtype } };
     conf_list_add (out, &storage, "storage/%s", d);
-    for (guint lanes = 2; lanes <= target->max_lanes && lanes <= 1024; lanes *= 2) {
+    for (guint lanes = 2; lanes <= MIN (target->max_lanes, MOST_LANES); lanes *= 2) {
       const gboolean is_core = lanes * 2 > target->max_lanes || lanes == 4;
       ConfCase self = { .run = run_lanes,
                         .level = is_core ? CONF_CORE : CONF_FULL,
@@ -379,11 +392,14 @@ list_limits (const ConfSubject *subject, ConfList *out)
     conf_list_absent (out, "the target has no work-groups", "group");
     return;
   }
-  for (guint items = 2; items <= target->max_group_total && items <= target->max_group[0];
-       items *= 2) {
+  for (guint items = 2; items <= 1024; items *= 2) {
     const ConfCase self = { .run = run_group, .args = { items * 4, items } };
-    if (items * 4 <= target->local_bytes)
+    if (items <= target->max_group_total && items <= target->max_group[0]
+        && items * 4 <= target->local_bytes)
       conf_list_add (out, &self, "group/%u", items);
+    else
+      conf_list_absent (out, "the target has not so many items of a group, or local memory",
+                        "group/%u", items);
   }
 }
 

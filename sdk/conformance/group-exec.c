@@ -461,25 +461,49 @@ run_local (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 }
 
 /* ---- lists ---- */
-static void
-list_grid (ConfList *out, const TinyTarget *target, ConfLevel level, const guint64 size[6])
+/* Why a target has no such grid, or NULL. */
+static const char *
+find_limit (const TinyTarget *target, const guint64 size[6])
 {
-  guint64 points = 1, items = size[3] * size[4] * size[5];
-  for (guint i = 0; i < 6; i++)
-    points *= size[i];
+  const guint64 items = size[3] * size[4] * size[5];
+  if (items > 1 && (target->flags & TINY_TARGET_GROUPS) == 0)
+    return "the target has no work-groups";
   for (guint axis = 0; axis < 3; axis++)
     if ((target->max_grid[axis] != 0 && size[axis] > target->max_grid[axis])
         || (target->max_group[axis] != 0 && size[3 + axis] > target->max_group[axis]))
-      return;
-  if (points > MAX_POINTS || (items > 1 && (target->flags & TINY_TARGET_GROUPS) == 0)
-      || (target->max_group_total != 0 && items > target->max_group_total))
-    return;
+      return "more than the target has along an axis";
+  return target->max_group_total != 0 && items > target->max_group_total
+             ? "more items than a group of the target has"
+             : NULL;
+}
+
+static void
+list_grid (ConfList *out, const TinyTarget *target, ConfLevel level, const guint64 size[6])
+{
+  const char *limit = find_limit (target, size);
+  g_autofree char *name
+      = g_strdup_printf ("grid/%ux%ux%u/group/%ux%ux%u", (guint) size[0], (guint) size[1],
+                         (guint) size[2], (guint) size[3], (guint) size[4], (guint) size[5]);
   const ConfCase it = { .run = run_grid,
                         .level = level,
                         .args = { (gint64) size[0], (gint64) size[1], (gint64) size[2],
                                   (gint64) size[3], (gint64) size[4], (gint64) size[5] } };
-  conf_list_add (out, &it, "grid/%ux%ux%u/group/%ux%ux%u", (guint) size[0], (guint) size[1],
-                 (guint) size[2], (guint) size[3], (guint) size[4], (guint) size[5]);
+  if (limit != NULL)
+    conf_list_absent (out, limit, "%s", name);
+  else
+    conf_list_add (out, &it, "%s", name);
+}
+
+/* One axis as long as the target declares, up to what a buffer can show. */
+static void
+list_longest (ConfList *out, const TinyTarget *target, guint axis)
+{
+  ConfCase it = { .run = run_grid, .args = { 1, 1, 1, 1, 1, 1 } };
+  it.args[axis] = MIN (target->max_grid[axis], MAX_POINTS);
+  if (it.args[axis] > 65535)
+    conf_list_add (out, &it, "grid/longest/axis%u", axis);
+  else
+    conf_list_absent (out, "the target has no more than 65535", "grid/longest/axis%u", axis);
 }
 
 static void
@@ -498,9 +522,7 @@ list_grids (ConfList *out, const TinyTarget *target)
       if (i > 0 || axis == 0)
         list_grid (out, target, i % 3 == 0 ? CONF_CORE : CONF_FULL, size);
     }
-    size[axis] = MIN (target->max_grid[axis], MAX_POINTS);
-    if (size[axis] > 65535)
-      list_grid (out, target, CONF_CORE, size);
+    list_longest (out, target, axis);
     size[axis] = 3;
     for (guint i = 0; i < G_N_ELEMENTS (groups); i++) {
       size[3 + axis] = groups[i];
@@ -516,12 +538,16 @@ list_numbers (ConfList *out, const TinyTarget *target)
 {
   static const guint params[] = { 1, 2, 3, 4, 5, 7, 8, 9, 10, 15, 16, 17, 24, 31, 32, 33, 64 };
   guint most = MIN (target->max_params, 512);
-  for (guint i = 0; i <= G_N_ELEMENTS (params) && most > 0; i++) {
-    const guint n = i < G_N_ELEMENTS (params) ? params[i] : most; /* and all that it has */
-    const ConfCase it = { .run = run_params, .args = { n } };
-    if (n < most || i == G_N_ELEMENTS (params))
-      conf_list_add (out, &it, "params/%u", n);
+  for (guint i = 0; i < G_N_ELEMENTS (params); i++) {
+    const ConfCase it = { .run = run_params, .args = { params[i] } };
+    if (params[i] <= most)
+      conf_list_add (out, &it, "params/%u", params[i]);
+    else
+      conf_list_absent (out, "the target takes not so many buffers", "params/%u", params[i]);
   }
+  const ConfCase all = { .run = run_params, .args = { most } };
+  if (most > 0)
+    conf_list_add (out, &all, "params/all");
   for (guint n = 1; n <= 12; n += n < 4 ? 1 : 4) {
     const ConfCase it = { .run = run_variables, .args = { n } };
     conf_list_add (out, &it, "variables/%u", n);
@@ -543,6 +569,8 @@ list_constants (ConfList *out, const TinyTarget *target)
     const ConfCase wide = { .run = run_wide_variables };
     if ((target->dtypes_storage & TINY_DTYPE_BIT (dtypes[i])) == 0) {
       conf_list_absent (out, "the target does not store it", "constants/%s", name);
+      if (dtypes[i] == TINY_DTYPE_I64)
+        conf_list_absent (out, "the target does not store it", "variables/i64");
       continue;
     }
     conf_list_add (out, &it, "constants/%s", name);
@@ -560,7 +588,6 @@ list_constants (ConfList *out, const TinyTarget *target)
 static void
 list_locals (ConfList *out, const TinyTarget *target)
 {
-  gboolean has_groups = (target->flags & TINY_TARGET_GROUPS) != 0;
   static const guint items[] = { 1, 2, 8, 31, 64, 256 };
   guint most = target->local_bytes / sizeof (guint32);
   if (most == 0) {
@@ -571,11 +598,22 @@ list_locals (ConfList *out, const TinyTarget *target)
     guint n = items[i];
     const ConfCase little = { .run = run_local, .args = { n, 4 * n, 5 } };
     const ConfCase full = { .run = run_local, .args = { n, most / n * n, 3 } };
-    if (n > 1 && (!has_groups || n > target->max_group_total || n > target->max_group[0]))
+    const guint64 size[6] = { 3, 1, 1, n, 1, 1 };
+    const char *limit = find_limit (target, size);
+    if (limit == NULL && 4 * n > most)
+      limit = "the target has less local memory";
+    if (limit != NULL) {
+      conf_list_absent (out, limit, "local/%u-items", n);
+      conf_list_absent (out, limit, "local/%u-items-full", n);
       continue;
-    if (4 * n <= most)
-      conf_list_add (out, &little, "local/%u-items", n);
-    if (n > 1 || !has_groups) /* local_bytes is what a group shares, or a point has */
+    }
+    conf_list_add (out, &little, "local/%u-items", n);
+    /* A dialect declares it in the point's own memory then (local_open), and shader compilers take minutes for
+     * an array of that size there. */
+    if (n == 1 && (target->flags & TINY_TARGET_GROUPS) != 0)
+      conf_list_absent (out, "the target has work-groups: full local memory is asked of those",
+                        "local/1-items-full");
+    else
       conf_list_add (out, &full, "local/%u-items-full", n);
   }
 }

@@ -27,8 +27,7 @@ run_unknown_command (ConfTrial *trial, const ConfSubject *subject, const ConfCas
     return;
   fresh_error (&raw);
   TinyStatus status = conf_table_submit (raw.table, raw.device, raw.queue, &work, &raw.error);
-  TinyStatus wanted = status == TINY_STATUS_INVALID ? status : TINY_STATUS_UNSUPPORTED;
-  conf_raw_check_failure (&raw, status, wanted, "a command of unknown type");
+  conf_raw_check_failure (&raw, status, TINY_STATUS_UNSUPPORTED, "a command of unknown type");
   conf_raw_end (&raw);
   conf_fresh_use (trial, subject);
 }
@@ -81,7 +80,10 @@ check_refused (
   g_autofree char *valid
       = g_utf8_make_valid (raw->error.text, strnlen (raw->error.text, sizeof raw->error.text));
   g_strlcpy (raw->error.text, valid, sizeof raw->error.text - 4);
-  TinyStatus wanted = status == TINY_STATUS_COMPILE ? status : TINY_STATUS_CORRUPT;
+  const gboolean has_source = !conf_only_claims (step->subject)
+                              && tiny_device_get_renderer (step->subject->device)->dialect;
+  const TinyStatus wanted
+      = has_source && status == TINY_STATUS_COMPILE ? status : TINY_STATUS_CORRUPT;
   conf_raw_check_failure (raw, status, wanted, what);
 }
 
@@ -252,8 +254,8 @@ run_no_operation (ConfTrial *trial, const ConfSubject *subject, const ConfCase *
   fresh_error (&raw);
   TinyStatus status
       = tiny_device_get_claimer (subject->device)->compile (&args, &data, &size, &raw.error);
-  TinyStatus wanted = status == TINY_STATUS_INVALID ? status : TINY_STATUS_UNSUPPORTED;
-  conf_raw_check_failure (&raw, status, wanted, "compile() of what is no operation");
+  conf_raw_check_failure (&raw, status, TINY_STATUS_UNSUPPORTED,
+                          "compile() of what is no operation");
   if (status == TINY_STATUS_OK)
     tiny_host_get ()->free (data);
   conf_raw_end (&raw);
@@ -311,9 +313,8 @@ run_bad_linear (ConfTrial *trial, const ConfSubject *subject, const ConfCase *se
   uint64_t size = 0;
   fresh_error (&raw);
   TinyStatus status = tiny_renderer_call_compile (renderer, &args, &data, &size, &raw.error);
-  TinyStatus wanted = status == TINY_STATUS_UNSUPPORTED || status == TINY_STATUS_INVALID
-                          ? status
-                          : TINY_STATUS_COMPILE;
+  const TinyStatus wanted
+      = status == TINY_STATUS_COMPILE ? TINY_STATUS_COMPILE : TINY_STATUS_UNSUPPORTED;
   conf_raw_check_failure (&raw, status, wanted, "a linear program with an unknown instruction");
   if (status == TINY_STATUS_OK)
     tiny_host_get ()->free (data);
@@ -407,13 +408,19 @@ list_code (const ConfSubject *subject, ConfList *out)
     conf_list_add (out, &many, i ? "programs/same-name" : "programs/many");
   }
   conf_list_add (out, &arch, "arch");
-  if (tiny_device_get_renderer (subject->device)->dialect != NULL)
+  const gboolean has_source = tiny_device_get_renderer (subject->device)->dialect != NULL;
+  if (has_source)
     conf_list_add (out, &source, "compile/no-source");
   else
-    for (guint i = 0; i < G_N_ELEMENTS (ops); i++) {
-      const ConfCase linear = { .run = run_bad_linear, .args = { ops[i] } };
+    conf_list_absent (out, "the renderer has no dialect", "compile/no-source");
+  for (guint i = 0; i < G_N_ELEMENTS (ops); i++) {
+    const ConfCase linear = { .run = run_bad_linear, .args = { ops[i] } };
+    if (has_source)
+      conf_list_absent (out, "compile() is given source", "compile/instruction-%d",
+                        (int) ops[i]);
+    else
       conf_list_add (out, &linear, "compile/instruction-%d", (int) ops[i]);
-    }
+  }
 }
 
 static void

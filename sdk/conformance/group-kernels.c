@@ -264,7 +264,11 @@ static void
 list_buffers (const ConfSubject *subject, ConfList *out)
 {
   const guint most = MIN (subject->target->max_params, MAX_BUFFERS);
-  for (guint n = 2; n <= most; n++) {
+  for (guint n = 2; n <= MAX_BUFFERS; n++) {
+    if (n > most) {
+      conf_list_absent (out, "the target takes not so many buffers", "buffers/%u", n);
+      continue;
+    }
     const ConfCase self = { .run = run_buffers,
                             .level = n <= 12 || n % 8 < 2 || n == most ? CONF_CORE : CONF_FULL,
                             .args = { n } };
@@ -291,6 +295,11 @@ list_gates (const ConfSubject *subject, ConfList *out)
       if (ways[i].lanes <= subject->target->max_lanes && (is_stored || ways[i].opts == NULL))
         conf_list_add (out, &self, "gates/%s/%s", tiny_dtype_to_string (dtypes[d]),
                        ways[i].name);
+      else
+        conf_list_absent (out,
+                          is_stored ? "the target has not so many lanes"
+                                    : "the target does not store it: it lies in words",
+                          "gates/%s/%s", tiny_dtype_to_string (dtypes[d]), ways[i].name);
     }
 }
 
@@ -310,6 +319,8 @@ list_sums (const ConfSubject *subject, ConfList *out)
         conf_list_add (out, &self, "dot/%s/%" G_GINT64_FORMAT, tiny_dtype_to_string (dtypes[d]),
                        lengths[i]);
     }
+  if ((subject->target->dtypes_compute & TINY_DTYPE_BIT (TINY_DTYPE_F64)) == 0)
+    conf_list_absent (out, "the device does not compute with f64", "dot/f64");
 }
 
 static void
@@ -331,8 +342,10 @@ list_groups (const ConfSubject *subject, ConfList *out)
         = { .run = run_dot, .args = { TINY_DTYPE_I32, 37, 1024 }, .data = sums[i].opts };
     if (sums[i].items > subject->target->max_group_total
         || sums[i].items * 4 > subject->target->local_bytes)
-      continue;
-    conf_list_add (out, &sum, "groups/%s", sums[i].name);
+      conf_list_absent (out, "the target has not so many items of a group, or local memory",
+                        "groups/%s", sums[i].name);
+    else
+      conf_list_add (out, &sum, "groups/%s", sums[i].name);
   }
 }
 

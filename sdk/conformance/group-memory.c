@@ -414,18 +414,20 @@ list (const ConfSubject *subject, ConfList *out)
   conf_list_add (out, &nothing, "copy/nothing");
   conf_list_add (out, &few, "many/200");
   conf_list_add (out, &many, "many/5000");
-  if (subject->device->table.map != NULL) {
+  /* A map() need not work where the flag is not. */
+  const TinyDeviceInfo *info = tiny_device_get_info (subject->device);
+  const gboolean is_mapped = (info->flags & TINY_DEVICE_HOST_MEMORY) != 0;
+  if (is_mapped) {
     conf_list_add (out, &alignment, "map/alignment");
     conf_list_add (out, &mapped, "map/coherent");
   } else {
-    conf_list_absent (out, "the device table has no map()", "map/alignment");
-    conf_list_absent (out, "the device table has no map()", "map/coherent");
+    conf_list_absent (out, "the device has not TINY_DEVICE_HOST_MEMORY", "map/alignment");
+    conf_list_absent (out, "the device has not TINY_DEVICE_HOST_MEMORY", "map/coherent");
   }
-  const TinyDeviceInfo *info = tiny_device_get_info (subject->device);
-  if ((info->flags & TINY_DEVICE_NON_COHERENT) != 0 && info->transfer_bytes <= 4)
+  if (is_mapped && (info->flags & TINY_DEVICE_NON_COHERENT) != 0 && info->transfer_bytes <= 4)
     conf_list_add (out, &part, "map/sync-part");
   else
-    conf_list_absent (out, "mapped memory is coherent, or transfers are of many bytes",
+    conf_list_absent (out, "memory is not mapped or coherent, or transfers are of many bytes",
                       "map/sync-part");
 }
 

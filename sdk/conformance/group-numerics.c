@@ -103,6 +103,28 @@ list_layouts (ConfElementwise element,
   }
 }
 
+/* Layouts that no kernel here has; op and class of data are any. */
+static void
+list_no_layouts (const ConfSubject *subject, ConfList *list)
+{
+  const TinyTarget *target = subject->target;
+  for (guint i = CONF_LAYOUT_SCALAR; i < conf_n_layouts; i++) {
+    const char *name = conf_layouts[i].name;
+    if (!conf_layout_fits (i, target, TINY_DTYPE_I32, TINY_DTYPE_I32)) {
+      conf_list_absent (list, "the target has not so many lanes or items of a group", "*-%s",
+                        name);
+      continue;
+    }
+    for (TinyDType dtype = TINY_DTYPE_BOOL; dtype <= TINY_DTYPE_F64; dtype++)
+      if (is_computed (target, dtype) && !conf_layout_fits (i, target, dtype, dtype))
+        conf_list_absent (list, "the target does not store it: it lies in words", "*/%s/*-%s",
+                          tiny_dtype_to_string (dtype), name);
+    if (!conf_layout_fits (i, target, TINY_DTYPE_I32, TINY_DTYPE_BOOL))
+      conf_list_absent (list, "the target does not store bool: it lies in words", "cmp*-%s",
+                        name);
+  }
+}
+
 static void
 list_op (TinyOp op, TinyDType from, TinyDType to, const ConfSubject *subject, ConfList *list)
 {
@@ -142,6 +164,7 @@ list_numerics (const ConfSubject *subject, ConfList *list)
     conf_list_absent (list, CONF_NO_KERNELS, "ops");
     return;
   }
+  list_no_layouts (subject, list);
   for (guint from = TINY_DTYPE_BOOL; from <= TINY_DTYPE_F64; from++) {
     for (guint op = TINY_OP_NEG; op <= TINY_OP_CMPEQ; op++)
       if (tiny_op_takes_dtype ((TinyOp) op, (TinyDType) from))

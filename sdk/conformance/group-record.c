@@ -181,6 +181,8 @@ list (const ConfSubject *subject, ConfList *out)
   conf_list_add (out, &copies, "copies");
   if ((subject->target->ops[TINY_DTYPE_F32] & TINY_INSTR_BIT (TINY_INSTR_MUL)) != 0)
     conf_list_add (out, &product, "matmul");
+  else
+    conf_list_absent (out, "the target does not multiply f32", "matmul");
 }
 
 const ConfGroup conf_group_record = { "record", "how fast it is", list };

@@ -87,6 +87,17 @@ def boards(box):
         loom.run(name, board="latency=50")
 
 
+@test("level core's cases of memory and queues pass on boards without windows, and on late ones")
+def conforms(box):
+    groups = [word for name in ("memory", "limits", "order", "points", "claims") for word in ("--filter", f"{name}/*")]
+    for board, is_mapped in ("card", False), ("latency=50", True):
+        path = box.path("certificate.json")
+        prefix.call("tinycore", "conformance", "LOOM", *groups, "--json", path, env={**loom.env, "LOOM_BOARD": board})
+        found = json.loads(pathlib.Path(path).read_text())
+        check(found["score"]["must"] == found["score"]["passed"] > 100, found["score"])
+        check(any(row["name"] == "memory/map/coherent" for row in found["absent"]) != is_mapped, f"{board}: {found['absent']}")
+
+
 @test("values that find no register are kept in the stash")
 def few_registers(box):
     with loom.changed("loom-isa.h", "LOOM_REGISTERS = 64", "LOOM_REGISTERS = 6"):

@@ -4,6 +4,7 @@
 
 Every way in which a plugin can go wrong while it is loaded, opened or used is one failed case here, with
 its stack; what is not there is 77, and a run in which nothing ran is no success."""
+import fnmatch
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import signal
 import time
 
 from e2e import check, main, test
-from suite import ABSENT, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case, certificate, conformance, every_group_passed
+from suite import ABSENT, BAD, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case, certificate, conformance, every_group_passed
 
 
 @test("level core passes on CPU, every group of it, with no false alarm and in its time")
@@ -159,6 +160,29 @@ def tap(box):
     check(lines[0] == "TAP version 13" and len(plan) == 1 and int(plan[0][3:]) == len(results))
     listed = conformance(box, "REF", "--list", "--filter", "memory/*", status=PASSED).out.splitlines()
     check(len({line.split()[-1] for line in listed}) == len(listed) > 10)
+
+
+@test("what one subject is asked every other is as well, or it is absent with a reason: nothing goes in silence")
+def names(box):
+    cases, absent = {}, {}
+    for subject in ("REF", "CPU", "REF::words,least,lanes=4,params=4", "REF::groups,items=64", os.path.join(BAD, "sample-linear.so")):
+        listed = conformance(box, subject, "--level", "stress", "--list", status=PASSED).out
+        cases[subject] = {line.split()[-1] for line in listed.splitlines()}
+        found, _ = certificate(box, subject, "--level", "stress", "--filter", "nosuch/*", status=BELOW)
+        absent[subject] = [row["name"] for row in found["absent"]]
+        check(all(row["reason"] for row in found["absent"]) and len(set(absent[subject])) == len(absent[subject]), subject)
+    everything = set().union(*cases.values())
+    check(len(everything) > 20000)
+    for subject, own in cases.items():
+        whole = {name for name in absent[subject] if "*" not in name}
+        globs = [re.compile(fnmatch.translate(name)) for name in absent[subject] if "*" in name]
+
+        def is_absent(name):
+            starts = (name[:i] for i in range(len(name) + 1) if i == len(name) or name[i] == "/")
+            return any(start in whole for start in starts) or any(glob.match(name) for glob in globs)
+
+        silent, both = sorted(filter(lambda name: not is_absent(name), everything - own)), sorted(filter(is_absent, own))
+        check(not silent and not both, f"{subject}: in silence {silent[:9]}, a case and absent {both[:9]}")
 
 
 @test("the ladder stops at what is missing, and at what crashes")
