@@ -187,6 +187,8 @@ name_axis (const TinyOperation *operation, guint axis)
     [TINY_OPERATION_REDUCTION]
     = { "kept0", "kept1", "kept2", "kept3", "reduced0", "reduced1", "reduced2", "reduced3" },
     [TINY_OPERATION_SOFTMAX] = { "kept0", "kept1", "kept2", "kept3", "axis" },
+    [TINY_OPERATION_ATTENTION]
+    = { "batch0", "batch1", "batch2", "query", "key", "depth", "value" },
   };
   const char *name
       = operation->kind < G_N_ELEMENTS (names) ? names[operation->kind][axis] : NULL;

@@ -12,6 +12,18 @@ from suite import BELOW, FAILED, PASSED, certificate
 MEANS = """%0 = param.f32{slot=0, shape=[64, 33], device="SAMPLE"}
 sink(mul.f32(reduce.f32{op=add, axes=[1]}(%0), 0.25))
 """
+ATTENTION = """%0 = param.f32{slot=0, shape=[16, 1, 8], device="SAMPLE"}
+%1 = param.f32{slot=1, shape=[1, 12, 8], device="SAMPLE"}
+%2 = param.f32{slot=2, shape=[1, 12, 4], device="SAMPLE"}
+%3 = mul.f32(expand.f32{shape=[16, 12, 8]}(%0), expand.f32{shape=[16, 12, 8]}(%1))
+%4 = reduce.f32{op=add, axes=[2]}(%3)
+%5 = expand.f32{shape=[16, 12, 1]}(reduce.f32{op=max, axes=[1]}(%4))
+%6 = exp2.f32(mul.f32(sub.f32(%4, %5), 1.4426950408889634))
+%7 = recip.f32(reduce.f32{op=add, axes=[1]}(%6))
+%8 = mul.f32(%6, expand.f32{shape=[16, 12, 1]}(%7))
+%9 = mul.f32(expand.f32{shape=[16, 12, 4]}(%8), expand.f32{shape=[16, 12, 4]}(%2))
+sink(reduce.f32{op=add, axes=[1]}(%9))
+"""
 FAULTS = {
     "no-cost": "claim/answers", "cost-of-nan": "claim/answers", "no-reason": "claim/answers", "endless-reason": "claim/answers",
     "unknown-verdict": "claim/answers", "any-activation": "matmul/sigmoid", "any-kind": "claim/unknown-kind",
@@ -52,9 +64,9 @@ def programs(box):
         result = subprocess.run(words, env=box.environment(env), capture_output=True, text=True, timeout=240, check=False)
         launched = re.findall(r"^SAMPLE +(attention\w+)", result.stderr, re.M)
         check(result.returncode == 0 and any(each.endswith(ending) for each in launched), f"{launched}\n{result}")
-    path = box.write("m.tir", MEANS)
-    text = box.run("explain", path, "--dev", "SAMPLE", **env).good().out
-    check("a unit computes reduction" in text and "on CPU" not in text, text)
+    for program, part in {MEANS: "a unit computes reduction", ATTENTION: "query 16 key 12 depth 8 value 4"}.items():
+        text = box.run("explain", box.write("m.tir", program), "--dev", "SAMPLE", **env).good().out
+        check(part in text and "on CPU" not in text, text)
 
 
 FEW = ("no-cost", "no-reason", "not-transposed", "no-bias", "last-k", "no-padding", "not-causal")

@@ -172,7 +172,8 @@ make_attention (Test *self, const Attention *shape)
   TinyNode *x = claims_add_view (self, TINY_DTYPE_F32, (gint64[]){ h, q, e }, 3);
   TinyNode *y = claims_add_view (self, TINY_DTYPE_F32,
                                  (gint64[]){ shape->shares_keys ? 1 : h, e, k }, 3);
-  TinyNode *z = claims_add_view (self, TINY_DTYPE_F32, (gint64[]){ h, k, shape->width }, 3);
+  TinyNode *z = claims_add_view (self, TINY_DTYPE_F32,
+                                 (gint64[]){ shape->shares_keys ? 1 : h, k, shape->width }, 3);
   if (shape->scales_query)
     x = claims_apply (self, TINY_OP_MUL, x, shape->scale);
   TinyNode *scores = claims_multiply (self, x, y, TINY_DTYPE_F32);
