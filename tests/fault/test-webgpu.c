@@ -232,6 +232,7 @@ test_shader (void)
     { "@compute @workgroup_size(64) fn tiny_kernel_add() { let x: u32 = 1.5f; }",
       TINY_STATUS_COMPILE, "u32" },
     { "@compute @workgroup_size(64) fn other() { }", TINY_STATUS_COMPILE, "add" },
+    { "fn tiny_kernel_add() { \xff }", TINY_STATUS_CORRUPT, "is not the program" },
     { "@compute @workgroup_size(4096) fn tiny_kernel_add() { }", TINY_STATUS_COMPILE, "add" },
   };
   Rig rig;
