@@ -8,6 +8,7 @@
 #include "base/tiny-env.h"
 #include "base/tiny-timing.h"
 #include "base/tiny-error.h"
+#include "base/tiny-trace.h"
 #include "device/tiny-queue.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
@@ -60,6 +61,7 @@ remember_locked (TinyDevice *device)
 static TinyDevice *
 open_device (const char *spec, GError **error)
 {
+  tiny_trace_open (); /* devices come before the runtime */
   TINY_TIMED ("engine", "open device");
   TinyDevice *device = tiny_registry_open (tiny_registry_get_default (), spec, error);
   if (device == NULL)
