@@ -17,6 +17,14 @@
 
 enum { N_ELEMENTS = 64 };
 
+/* x + 5, and x + 7, of one name; the first is the accepted operation where only that is claimed. */
+typedef struct {
+  ConfScript script;
+  GBytes *binary;
+  TinyPluginProgram *program;
+} Kernel;
+static const guint addends[] = { 5, 7 };
+
 typedef struct {
   const char *path;
   char *gap; /* why it goes no further, or NULL */
@@ -31,9 +39,7 @@ typedef struct {
   TinyTarget target;
   gboolean only_claims;
   TinyOperation operation; /* that it accepted, where it only claims */
-  ConfScript script;
-  GBytes *binary;
-  TinyPluginProgram *program;
+  Kernel kernels[2];
   TinyPluginError error;
 } Climb;
 
@@ -63,8 +69,13 @@ is_ok (Climb *self, TinyStatus status, const char *what)
   if (status == TINY_STATUS_OK)
     return TRUE;
   self->error.text[sizeof self->error.text - 1] = 0;
-  return give_way (self, "%s answers %s: %s", what, conf_status_to_string (status),
-                   self->error.text[0] ? self->error.text : "and no text that says why");
+  self->error.hint[sizeof self->error.hint - 1] = 0;
+  const gboolean is_machine = status == TINY_STATUS_DRIVER || status == TINY_STATUS_PERMISSION;
+  return give_way (
+      self, "%s answers %s: %s%s%s%s%s", what, conf_status_to_string (status),
+      self->error.text[0] ? self->error.text : "and no text that says why",
+      self->error.hint[0] ? " (" : "", self->error.hint, self->error.hint[0] ? ")" : "",
+      is_machine ? ". If that is so, it is for this machine to mend, not for code" : "");
 }
 
 /* ---- the module ---- */
@@ -292,50 +303,55 @@ step_target (Climb *self)
          || give_way (self, "%s", error->message);
 }
 
-/* out[i] = in[i] + 5, of u32. */
+/* out[i] = in[i] + 5, or 7, of u32. */
 static void
-write_program (Climb *self)
+write_kernel (Climb *self, guint k)
 {
-  ConfScript *script = &self->script;
-  conf_script_init (script, "first_op");
+  ConfScript *script = &self->kernels[k].script;
+  conf_script_init (script, "op");
   conf_script_set_grid (script, 0, N_ELEMENTS);
   guint32 out = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_WRITE, N_ELEMENTS);
   guint32 in = conf_emit_param (script, TINY_DTYPE_U32, TINY_PARAM_READ, N_ELEMENTS);
   guint32 i = conf_emit_index (script, 0);
   guint32 x = CONF_EMIT (script, LOAD, U32, in, i);
-  guint32 five = conf_emit_int (script, TINY_DTYPE_U32, 5);
-  guint32 sum = CONF_EMIT (script, ADD, U32, x, five);
+  guint32 addend = conf_emit_int (script, TINY_DTYPE_U32, addends[k]);
+  guint32 sum = CONF_EMIT (script, ADD, U32, x, addend);
   CONF_EMIT (script, STORE, VOID, out, i, sum);
+}
+
+static gboolean
+compile_kernel (Climb *self, guint k)
+{
+  g_autoptr (GError) error = NULL;
+  Kernel *kernel = &self->kernels[k];
+  write_kernel (self, k);
+  const TinyCompileArgs args = { .struct_size = sizeof args,
+                                 .arch = self->info.arch,
+                                 .name = "op",
+                                 .operation = &self->operation };
+  kernel->binary
+      = self->only_claims
+            ? tiny_renderer_compile (self->module->renderers, self->module->name, &args, &error)
+            : conf_linear_compile (self->module->renderers, &self->target, self->module->name,
+                                   conf_script_get (&kernel->script), &error);
+  return kernel->binary != NULL || give_way (self, "%s", error->message);
 }
 
 static gboolean
 step_compile (Climb *self)
 {
-  g_autoptr (GError) error = NULL;
   if (self->module->renderers->compile == NULL)
     return give_way (self, "the slot compile of the renderer is empty");
-  write_program (self);
-  const TinyCompileArgs args = { .struct_size = sizeof args,
-                                 .arch = self->info.arch,
-                                 .name = "first_op",
-                                 .operation = &self->operation };
-  self->binary
-      = self->only_claims
-            ? tiny_renderer_compile (self->module->renderers, self->module->name, &args, &error)
-            : conf_linear_compile (self->module->renderers, &self->target, self->module->name,
-                                   conf_script_get (&self->script), &error);
-  return self->binary != NULL || give_way (self, "%s", error->message);
+  return compile_kernel (self, 0);
 }
 
 static gboolean
-step_program (Climb *self)
+load_kernel (Climb *self, guint k)
 {
-  const TinyLinear *linear = conf_script_get (&self->script);
+  Kernel *kernel = &self->kernels[k];
+  const TinyLinear *linear = conf_script_get (&kernel->script);
   gsize size;
-  if (self->table->program_load == NULL || self->table->program_unload == NULL)
-    return give_way (self, "the slot %s of the device table is empty",
-                     self->table->program_load == NULL ? "program_load" : "program_unload");
-  const void *data = g_bytes_get_data (self->binary, &size);
+  const void *data = g_bytes_get_data (kernel->binary, &size);
   const TinyProgramArgs args
       = { .struct_size = sizeof args,
           .name = linear->name,
@@ -345,25 +361,37 @@ step_program (Climb *self)
           .n_params = self->only_claims ? self->operation.n_buffers : linear->n_params,
           .group = { 1, 1, 1 } };
   return is_ok (
-      self, self->table->program_load (self->device, &args, &self->program, fresh_error (self)),
+      self,
+      self->table->program_load (self->device, &args, &kernel->program, fresh_error (self)),
       "program_load()");
 }
 
 static gboolean
-run_program (Climb *self, TinyPluginBuffer *const *buffers)
+step_program (Climb *self)
+{
+  if (self->table->program_load == NULL || self->table->program_unload == NULL)
+    return give_way (self, "the slot %s of the device table is empty",
+                     self->table->program_load == NULL ? "program_load" : "program_unload");
+  return load_kernel (self, 0);
+}
+
+/* Both spans begin at @offset of their buffers. */
+static gboolean
+run_kernel (Climb *self, guint k, TinyPluginBuffer *const *buffers, guint64 offset)
 {
   guint32 in[N_ELEMENTS], out[N_ELEMENTS] = { 0 };
   TinySpan spans[2];
   for (guint i = 0; i < 2; i++)
-    spans[i] = (TinySpan){ buffers[i], 0, sizeof in };
+    spans[i] = (TinySpan){ buffers[i], offset, sizeof in };
   for (guint i = 0; i < N_ELEMENTS; i++)
-    in[i] = 1000u * i;
+    in[i] = 1000u * i + 1;
   const TinyCommand commands[] = {
     { .struct_size = sizeof (TinyCommand),
       .type = TINY_COMMAND_UPLOAD,
       .dst = spans[1],
       .host = in },
-    conf_dispatch (self->program, conf_script_get (&self->script), spans, NULL),
+    conf_dispatch (self->kernels[k].program, conf_script_get (&self->kernels[k].script), spans,
+                   NULL),
     { .struct_size = sizeof (TinyCommand),
       .type = TINY_COMMAND_DOWNLOAD,
       .src = spans[0],
@@ -373,9 +401,28 @@ run_program (Climb *self, TinyPluginBuffer *const *buffers)
                "submit() of an UPLOAD, a DISPATCH and a DOWNLOAD"))
     return FALSE;
   for (guint i = 0; i < N_ELEMENTS; i++)
-    if (out[i] != in[i] + 5)
-      return give_way (self, "element %u of x + 5 is %u, for x = %u", i, out[i], in[i]);
+    if (out[i] != in[i] + addends[k])
+      return give_way (self, "element %u of x + %u is %u, not %u", i, addends[k], out[i],
+                       in[i] + addends[k]);
   return TRUE;
+}
+
+/* The kernels of @order, on buffers of their own, whose spans begin at @offset. */
+static gboolean
+run_kernels (Climb *self, const guint *order, guint n, guint64 offset)
+{
+  TinyPluginBuffer *buffers[2] = { NULL, NULL };
+  gboolean good = TRUE;
+  for (guint i = 0; i < 2 && good; i++)
+    good = is_ok (
+        self, self->table->alloc (self->device, offset + 256, &buffers[i], fresh_error (self)),
+        "alloc()");
+  for (guint i = 0; i < n && good; i++)
+    good = run_kernel (self, order[i], buffers, offset);
+  for (guint i = 0; i < 2; i++)
+    if (buffers[i] != NULL)
+      self->table->free (self->device, buffers[i]);
+  return good;
 }
 
 /* The same of the operation that was accepted, compared by a trial of its own. */
@@ -401,7 +448,7 @@ run_operation (Climb *self)
   }
   const TinyCommand last[] = { { .struct_size = sizeof (TinyCommand),
                                  .type = TINY_COMMAND_DISPATCH,
-                                 .program = self->program,
+                                 .program = self->kernels[0].program,
                                  .buffers = spans,
                                  .n_buffers = self->operation.n_buffers,
                                  .grid = { 1, 1, 1 } },
@@ -428,18 +475,23 @@ run_operation (Climb *self)
 static gboolean
 step_op (Climb *self)
 {
-  TinyPluginBuffer *buffers[2] = { NULL, NULL };
+  return self->only_claims ? run_operation (self) : run_kernels (self, (guint[]){ 0 }, 1, 0);
+}
+
+static gboolean
+step_offset (Climb *self)
+{
+  const guint64 offset = MAX (self->info.alignment, 64);
+  return self->only_claims || run_kernels (self, (guint[]){ 0 }, 1, offset);
+}
+
+static gboolean
+step_second (Climb *self)
+{
   if (self->only_claims)
-    return run_operation (self);
-  gboolean good = TRUE;
-  for (guint i = 0; i < 2 && good; i++)
-    good = is_ok (self, self->table->alloc (self->device, 256, &buffers[i], fresh_error (self)),
-                  "alloc() of 256 bytes");
-  good = good && run_program (self, buffers);
-  for (guint i = 0; i < 2; i++)
-    if (buffers[i] != NULL)
-      self->table->free (self->device, buffers[i]);
-  return good;
+    return TRUE;
+  return compile_kernel (self, 1) && load_kernel (self, 1)
+         && run_kernels (self, (guint[]){ 0, 1, 0 }, 3, 0);
 }
 
 static gboolean
@@ -447,7 +499,9 @@ step_close (Climb *self)
 {
   if (self->table->close == NULL)
     return give_way (self, "the slot close of the device table is empty");
-  self->table->program_unload (self->device, self->program);
+  for (guint k = 0; k < G_N_ELEMENTS (self->kernels); k++)
+    if (self->kernels[k].program != NULL)
+      self->table->program_unload (self->device, self->kernels[k].program);
   if (self->table->queue_destroy != NULL)
     self->table->queue_destroy (self->device, self->queue);
   self->table->close (self->device);
@@ -467,7 +521,8 @@ conf_climb (const char *path, void (*say) (const char *word, const char *text, g
     [CONF_RUNG_ALLOC] = step_alloc,     [CONF_RUNG_QUEUE] = step_queue,
     [CONF_RUNG_COPY] = step_copy,       [CONF_RUNG_TARGET] = step_target,
     [CONF_RUNG_COMPILE] = step_compile, [CONF_RUNG_PROGRAM] = step_program,
-    [CONF_RUNG_OP] = step_op,           [CONF_RUNG_CLOSE] = step_close,
+    [CONF_RUNG_OP] = step_op,           [CONF_RUNG_OFFSET] = step_offset,
+    [CONF_RUNG_SECOND] = step_second,   [CONF_RUNG_CLOSE] = step_close,
   };
   Climb self = { .path = path };
   for (guint i = 0; i < CONF_N_RUNGS; i++) {

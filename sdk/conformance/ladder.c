@@ -106,6 +106,15 @@ static const struct {
                      "was loaded with. Parameter n is buffers[n]: its buffer from its offset "
                      "on. Variables are int64_t. The "
                      "results are visible to the next command." },
+  [CONF_RUNG_OFFSET]
+  = { "offset", "submit() of a DISPATCH",
+      "A span begins anywhere in its buffer, at a multiple of info's alignment. A driver that "
+      "takes whole buffers has to be given the offset beside the handle, and the kernel adds "
+      "it." },
+  [CONF_RUNG_SECOND]
+  = { "second", "program_load()",
+      "Several programs are loaded at once, each its own, also where a driver or the system's "
+      "loader finds them by name or path: give each a name or file of its own." },
   [CONF_RUNG_CLOSE] = { "close", "close() and fini()",
                         "close() ends the device after all of its buffers, programs and queues "
                         "are gone: it joins its threads and "

@@ -204,6 +204,15 @@ def ladder(box):
         check(all(word in out for word in [*words, "Its contract:"]), f"{name}: {out}")
 
 
+@test("nor do launches at an offset, nor programs that are one, come by it")
+def ladder_launches(box):
+    for fault, last in (("none", None), ("span-offset", "offset"), ("load-by-name", "second"), ("load-first-again", "second")):
+        out = conformance(box, "--ladder", os.environ["TINY_SDK_BROKEN"], status=FAILED if last else PASSED, TINY_BROKEN=fault,
+                          TINY_BROKEN_AROUND=os.environ["TINY_SDK_REF"]).out
+        rungs = [line.split() for line in out.splitlines() if line.endswith((" yes", " no")) and line[0] != " "]
+        check(rungs[-1] == ([last, "no"] if last else ["close", "yes"]), f"{fault}: {out}")
+
+
 @test("what the ladder names is in the headers")
 def ladder_names(_box):
     root = pathlib.Path(__file__).resolve().parents[2]
