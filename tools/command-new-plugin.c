@@ -57,7 +57,12 @@ copy_file (const Words *words, const char *from, const char *to, GError **error)
   g_autofree char *changed = replace (words, text);
   if (!g_file_set_contents (to, changed, -1, error))
     return FALSE;
-  return (g_stat (from, &status) == 0 && g_chmod (to, status.st_mode & 0777 & ~022) == 0)
+  /* In a template that is installed nothing is a program. */
+  const gboolean is_script = g_str_has_prefix (text, "#!");
+  return (g_stat (to, &status) == 0
+          && g_chmod (to,
+                      (status.st_mode & 0777) | (is_script ? (status.st_mode & 0444) >> 2 : 0))
+                 == 0)
          || fail_io (error, to);
 }
 
