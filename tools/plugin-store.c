@@ -170,7 +170,8 @@ write_record (const Bundle *bundle, const char *home, GError **error)
   g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
   g_autofree char *when = g_date_time_format_iso8601 (now);
   g_autofree char *path = g_build_filename (home, RECORD, NULL);
-  json_object_set_string_member (record, "source", bundle->path);
+  g_autofree char *source = g_utf8_make_valid (bundle->path, -1); /* as JSON has to be */
+  json_object_set_string_member (record, "source", source);
   json_object_set_string_member (record, "sha256", bundle->hash);
   json_object_set_string_member (record, "when", when);
   if (bundle->certificate_name != NULL)

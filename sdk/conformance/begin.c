@@ -10,6 +10,7 @@
 #include "base/tiny-error.h"
 #include "device/tiny-table.h"
 #include "run.h"
+#include "elf-note.h"
 
 enum { OPEN_SECONDS = 120 };
 
@@ -235,15 +236,18 @@ conf_running_begin (ConfRunning *self, const ConfOptions *options, int *out_stat
   self->begin_us = g_get_monotonic_time ();
   self->planned = g_ptr_array_new_with_free_func ((GDestroyNotify) conf_planned_free);
   self->absent = json_array_new ();
-  if (!look (self, out_status))
-    return FALSE;
-  pass_load (self, "load/scan");
   self->folder = conf_folder_new (&error);
   if (self->folder == NULL) {
-    g_printerr ("tinycore conformance: %s\n", error->message);
+    g_printerr (
+        "tinycore conformance: no folder for temporary files: %s; TMPDIR names another\n",
+        error->message);
     *out_status = CONF_EXIT_FAILED;
     return FALSE;
   }
+  if (!look (self, out_status))
+    return FALSE;
+  self->digest = conf_file_digest (self->wanted->path);
+  pass_load (self, "load/scan");
   self->setup = (ConfWorkerSetup){
     .program = (char *) options->program,
     .environment = make_environment (self),
@@ -259,6 +263,7 @@ void
 conf_running_end (ConfRunning *self)
 {
   g_clear_pointer (&self->folder, conf_folder_free);
+  g_clear_pointer (&self->digest, g_free);
   g_clear_pointer (&self->wanted, conf_wanted_free);
   g_clear_pointer (&self->scan, tiny_scan_free);
   g_clear_pointer (&self->setup.environment, g_strfreev);

@@ -28,6 +28,7 @@ typedef struct {
   const ConfOptions *options;
   ConfWanted *wanted;
   TinyScan *scan;
+  char *digest;          /* of the plugin's file, as it was when it was looked at */
   ConfFolder *folder;    /* of this run's own files, removed at its end */
   ConfWorkerSetup setup; /* of workers */
   JsonObject *facts;     /* of the opened subject, as a worker tells them; or NULL */

@@ -71,6 +71,10 @@ find_file (ConfWanted *self, const char *manifest, GError **error)
                  self->spec);
     return FALSE;
   }
+  if (!g_file_test (self->path, G_FILE_TEST_IS_REGULAR)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: it is no file", self->spec);
+    return FALSE;
+  }
   if (manifest == NULL) {
     find_manifest (self);
   } else {

@@ -122,6 +122,32 @@ check (CommandLine *self)
   return CONF_EXIT_PASSED;
 }
 
+/* No output takes the place of what is read, or of another output. */
+static int
+check_outputs (const ConfOptions *options)
+{
+  const char *files[] = { options->json,     options->junit,  options->html,  options->spec,
+                          options->manifest, options->expect, options->verify };
+  enum { N_OUTPUTS = 3 };
+  char *paths[G_N_ELEMENTS (files)];
+  int status = CONF_EXIT_PASSED;
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++) {
+    char *real = files[i] ? realpath (files[i], NULL) : NULL;
+    paths[i] = real || files[i] == NULL ? real : g_canonicalize_filename (files[i], NULL);
+  }
+  for (guint i = 0; i < N_OUTPUTS && status == CONF_EXIT_PASSED; i++)
+    for (guint j = i + 1; j < G_N_ELEMENTS (files) && status == CONF_EXIT_PASSED; j++)
+      if (paths[i] != NULL && g_strcmp0 (paths[i], paths[j]) == 0
+          && (j >= N_OUTPUTS || g_file_test (paths[i], G_FILE_TEST_IS_REGULAR)
+              || !g_file_test (paths[i], G_FILE_TEST_EXISTS)))
+        status = fail_usage (j < N_OUTPUTS ? "%s is to be two reports"
+                                           : "%s would be lost: it is read as well",
+                             files[i]);
+  for (guint i = 0; i < G_N_ELEMENTS (files); i++)
+    free (paths[i]);
+  return status;
+}
+
 static void
 clear (CommandLine *self)
 {
@@ -156,8 +182,14 @@ main (int argc, char **argv)
                                   : "one device or file is tested at a time");
   else if ((status = check (&line)) == CONF_EXIT_PASSED) {
     line.options.spec = argc > 1 ? argv[1] : NULL; /* then as the certificate says */
-    status = start (&line.options);
+    status = check_outputs (&line.options);
+    if (status == CONF_EXIT_PASSED)
+      status = start (&line.options);
   }
   clear (&line);
+  if ((fflush (stdout) != 0 || ferror (stdout)) && status == CONF_EXIT_PASSED) {
+    g_printerr ("tinycore conformance: standard output cannot be written\n");
+    status = CONF_EXIT_FAILED;
+  }
   return status;
 }

@@ -11,9 +11,11 @@ import pathlib
 import re
 import shutil
 import signal
+import stat
+import subprocess
 import time
 
-from e2e import check, main, test
+from e2e import TINYCORE, check, main, test
 from suite import ABSENT, BAD, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case, certificate, conformance, every_group_passed
 
 
@@ -211,6 +213,50 @@ def ladder_launches(box):
                           TINY_BROKEN_AROUND=os.environ["TINY_SDK_REF"]).out
         rungs = [line.split() for line in out.splitlines() if line.endswith((" yes", " no")) and line[0] != " "]
         check(rungs[-1] == ([last, "no"] if last else ["close", "yes"]), f"{fault}: {out}")
+
+
+@test("reports go where links lead, into devices, and over nothing that is read")
+def outputs(box):
+    run = ("--filter", "memory/zero")
+    copy = box.path("copy.so")
+    shutil.copy(bad("control"), copy)
+    with open(copy, "rb") as file:
+        before = file.read()
+    for argv in ((copy, "--json", copy), ("REF", "--json", box.path("x"), "--html", box.path("x"))):
+        conformance(box, *argv, *run, status=USAGE)
+    with open(copy, "rb") as file:
+        check(file.read() == before, "the plugin was written over")
+    real = box.write("real.json", "")
+    os.symlink(real, box.path("link.json"))
+    conformance(box, "REF", *run, "--json", box.path("link.json"), status=PASSED)
+    check(os.path.islink(box.path("link.json")) and os.path.getsize(real) > 1000, "the link was replaced")
+    node = box.path("full")
+    try:
+        os.mknod(node, 0o666 | stat.S_IFCHR, os.makedev(1, 7))
+    except PermissionError:
+        node = "/dev/full"
+    result = conformance(box, "REF", *run, "--json", node, status=FAILED)
+    check("No space left" in result.err and stat.S_ISCHR(os.stat(node).st_mode), result)
+    with open("/dev/full", "w", encoding="utf-8") as full:
+        done = subprocess.run([TINYCORE, "conformance", "REF", *run], stdout=full, stderr=subprocess.PIPE, text=True, check=False,
+                              env=box.environment())
+    check(done.returncode == FAILED and "standard output cannot be written" in done.stderr, done)
+
+
+@test("no folder for temporary files, a pipe, and a file that changes meanwhile end a run with a message and no success")
+def ends(box):
+    result = conformance(box, "REF", "--filter", "memory/zero", status=FAILED, TMPDIR=box.path("nowhere"))
+    check("TMPDIR names another" in result.err and "passed" not in result.out, result)
+    os.mkfifo(box.path("pipe.so"))
+    conformance(box, box.path("pipe.so"), status=USAGE).refused("it is no file", status=USAGE)
+    copy = box.path("copy.so")
+    shutil.copy(bad("submit-hang"), copy)
+    process = box.start("conformance", copy, "--filter", "memory/size/1", "--timeout-scale", "0.05", "--json", box.path("c.json"))
+    time.sleep(1.5)  # it is loaded, and its one case hangs for three seconds
+    with open(copy, "ab") as file:
+        file.write(b"x")
+    result = box.finish(process)
+    check(result.status == FAILED and "changed during the run" in result.err and not os.path.exists(box.path("c.json")), result)
 
 
 @test("what the ladder names is in the headers")
