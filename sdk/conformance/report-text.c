@@ -184,6 +184,8 @@ conf_report_text (JsonObject *certificate)
   const char *stopped = conf_certificate_text (certificate, "run", "stopped");
   if (stopped[0] != 0)
     printf ("; stopped %s", stopped);
+  else if (conf_certificate_score (certificate, "not run") > 0)
+    printf ("; interrupted, --resume goes on");
   printf ("; %.1f s; certified: %s\n",
           json_object_get_double_member (json_object_get_object_member (certificate, "run"),
                                          "seconds"),

@@ -119,6 +119,10 @@ check (CommandLine *self)
     return fail_usage ("--part %g is not from 0 to 1", options->part);
   if (options->list + options->ladder + (options->verify != NULL) > 1)
     return fail_usage ("--list, --ladder and --verify exclude each other");
+  if ((options->list || options->ladder || options->verify != NULL)
+      && (options->json != NULL || options->junit != NULL || options->html != NULL))
+    return fail_usage ("--json, --junit and --html are of a run, which --list, --ladder and "
+                       "--verify are not");
   return CONF_EXIT_PASSED;
 }
 

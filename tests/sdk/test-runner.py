@@ -125,7 +125,7 @@ def absent(box):
     conformance(box, "CPU:9", status=ABSENT).refused("there is no such device", status=ABSENT)
     conformance(box, bad("driver"), status=ABSENT).refused("libbad.so.1", status=ABSENT)
     for argv in [[], ["CPU", "REF"], ["CPU|REF"], ["CPU", "--level", "most"], ["CPU", "--jobs", "0"], [":1"],
-                 ["CPU", "--seed", "x"], ["./nothing.so"], ["CPU", "--timeout-scale", "nan"], ["CPU", "--manifest", "x"]]:
+                 ["CPU", "--seed", "x"], ["CPU", "--ladder", "--json", "x"], ["CPU", "--list", "--html", "x"], ["./nothing.so"], ["CPU", "--timeout-scale", "nan"], ["CPU", "--manifest", "x"]]:
         conformance(box, *argv, status=USAGE).refused(status=USAGE)
 
 
