@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * command-plugin.c: tinycore plugin install, remove, list and bundle. */
+#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -97,9 +98,15 @@ bundle (const char *manifest, const Options *options)
   }
   if (!bundle_make (manifest, options->certificate, options->output, &error))
     return tinycore_fail (error);
+  /* What nobody could install is not made. */
+  g_autoptr (GPtrArray) notes = g_ptr_array_new_with_free_func (g_free);
   g_autoptr (Bundle) made = bundle_read (options->output, &error);
-  if (made == NULL)
+  if (made == NULL || !plugin_store_check (made, notes, &error)) {
+    g_unlink (options->output);
     return tinycore_fail (error);
+  }
+  for (guint i = 0; i < notes->len; i++)
+    printf ("note: %s\n", (const char *) notes->pdata[i]);
   printf ("%s: %s %s, %u files\n", options->output, made->manifest->name,
           made->manifest->version, made->names->len);
   return 0;

@@ -305,8 +305,8 @@ check_scan (const TinyManifest *manifest, GPtrArray *notes, GError **error)
 }
 
 /* All of it in a folder that nobody else can look into, and that is gone afterwards. */
-static gboolean
-check_all (const Bundle *bundle, GPtrArray *notes, GError **error)
+gboolean
+plugin_store_check (const Bundle *bundle, GPtrArray *notes, GError **error)
 {
   g_autofree char *stage = g_dir_make_tmp ("tinycore-plugin-XXXXXX", error);
   if (stage == NULL)
@@ -438,7 +438,7 @@ plugin_store_install (const Bundle *bundle,
   g_autofree char *manifest = find_manifest (folder, bundle->manifest->name);
   g_autofree char *manifests = g_path_get_dirname (manifest), *old_home = NULL;
   if (!check_place (folder, manifest, &old_home, error)
-      || !check_all (bundle, out_notes, error))
+      || !plugin_store_check (bundle, out_notes, error))
     return FALSE;
   int lock = -1;
   gboolean good = make_folder (manifests, error) && (lock = lock_folder (folder, error)) >= 0

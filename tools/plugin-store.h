@@ -26,8 +26,11 @@ typedef struct {
 /* The folder DATA/tinycore-1.0 (transfer full). */
 char *plugin_store_get_folder (gboolean is_system);
 
-/* Checks the bundle in every way there is before it writes anything: names, manifest, abi-check, certificate,
- * a scan in the helper process. @out_notes (of char *) gets what is worth knowing. Errors say which. */
+/* Whether the bundle may be installed: names, manifest, abi-check, certificate, a scan in the helper process.
+ * @out_notes (of char *) gets what is worth knowing. Errors say which. */
+gboolean plugin_store_check (const Bundle *bundle, GPtrArray *out_notes, GError **error);
+
+/* Checks the bundle so before it writes anything. */
 gboolean plugin_store_install (const Bundle *bundle,
                                gboolean is_system,
                                GPtrArray *out_notes,
