@@ -55,7 +55,8 @@ class Loom:
                               errors="replace")
         said = f"{name}, board “{board}”: status {done.returncode}\n{done.stdout[-2000:]}"
         if not good: # a number is not what it should be; a crash of the program would be no notice
-            check(re.search(r"ERROR:.*assertion failed \(.*: \(\S+ == \S+\)$", done.stdout, re.M), f"nobody noticed: {said}")
+            compared = r"ERROR:.*assertion failed \(.*: \(\S+ == \S+\)$|: element \d+ is \S+ on the device, \S+ by the oracle$"
+            check(re.search(compared, done.stdout, re.M), f"nobody noticed: {said}")
             return
         check(done.returncode == 0, said)
         note(f"{name}, board “{board}”: {time.monotonic() - start:.1f} s")
