@@ -5,27 +5,21 @@
 #include <string.h>
 
 #include "device/device-private.h"
-#include "fresh.h"
+#include "exec.h"
 #include "oracle.h"
 
 enum { MAX_POINTS = 1 << 20, ZONE = 64 /* words */ };
 
-typedef struct {
-  ConfRaw raw;
-  ConfScript script;
-  TinyPluginProgram *program;
-} Rig;
-
-static void
-rig_end (Rig *self)
+void
+conf_rig_end (ConfRig *self)
 {
   conf_raw_unload (&self->raw, self->program);
   conf_script_clear (&self->script);
   conf_raw_end (&self->raw);
 }
 
-static gboolean
-rig_begin (Rig *self, ConfTrial *trial, const ConfSubject *subject, const char *name)
+gboolean
+conf_rig_begin (ConfRig *self, ConfTrial *trial, const ConfSubject *subject, const char *name)
 {
   memset (self, 0, sizeof *self);
   if (!conf_raw_begin (&self->raw, trial, subject))
@@ -34,14 +28,13 @@ rig_begin (Rig *self, ConfTrial *trial, const ConfSubject *subject, const char *
   return TRUE;
 }
 
-/* Runs it on @n_buffers buffers of @sizes words, up from and down to @words. */
-static gboolean
-rig_run (Rig *self,
-         const ConfSubject *subject,
-         guint n_buffers,
-         guint32 *const *words,
-         const gsize *sizes,
-         const gint64 *variables)
+gboolean
+conf_rig_run (ConfRig *self,
+              const ConfSubject *subject,
+              guint n_buffers,
+              guint32 *const *words,
+              const gsize *sizes,
+              const gint64 *variables)
 {
   g_autofree TinySpan *spans = g_new0 (TinySpan, n_buffers);
   self->program = conf_raw_build (&self->raw, subject, &self->script);
@@ -82,8 +75,8 @@ static void
 run_grid (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
   guint32 extents[3], n = 1;
-  Rig rig;
-  if (!rig_begin (&rig, trial, subject, "points"))
+  ConfRig rig;
+  if (!conf_rig_begin (&rig, trial, subject, "points"))
     return;
   ConfScript *script = &rig.script;
   for (guint axis = 0; axis < 3; axis++) {
@@ -105,14 +98,14 @@ run_grid (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   CONF_EMIT (script, STORE, VOID, out, number, sum);
   for (gsize i = 0; i < size; i++)
     words[i] = (guint32) i * 40503u + 1;
-  if (rig_run (&rig, subject, 1, &words, &size, NULL))
+  if (conf_rig_run (&rig, subject, 1, &words, &size, NULL))
     for (guint32 i = 0; i < size; i++) {
       guint32 before = i * 40503u + 1, wanted = i < n ? before * 3 + i : before;
       if (!conf_check (trial, words[i] == wanted, "word %u of %u points is %u, and %u is right",
                        i, n, words[i], wanted))
         break;
     }
-  rig_end (&rig);
+  conf_rig_end (&rig);
 }
 
 /* ---- parameters ---- */
@@ -122,10 +115,10 @@ run_params (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
   enum { N = 64 };
   guint n = (guint) self->args[0];
-  gsize sizes[512];
-  guint32 *words[512], params[512] = { 0 };
-  Rig rig;
-  if (!rig_begin (&rig, trial, subject, "many_params"))
+  gsize sizes[512] = { 0 };
+  guint32 *words[512] = { NULL }, params[512] = { 0 };
+  ConfRig rig;
+  if (!conf_rig_begin (&rig, trial, subject, "many_params"))
     return;
   ConfScript *script = &rig.script;
   conf_script_set_grid (script, 0, N);
@@ -145,7 +138,7 @@ run_params (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
     sum = CONF_EMIT (script, ADD, U32, sum, product);
   }
   CONF_EMIT (script, STORE, VOID, params[0], i, sum);
-  if (rig_run (&rig, subject, n, words, sizes, NULL))
+  if (conf_rig_run (&rig, subject, n, words, sizes, NULL))
     for (guint e = 0; e < N; e++) {
       guint32 wanted = 7;
       for (guint k = 1; k < n; k++)
@@ -157,7 +150,7 @@ run_params (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
     }
   for (guint k = 0; k < n; k++)
     g_free (words[k]);
-  rig_end (&rig);
+  conf_rig_end (&rig);
 }
 
 /* out[k] = variable k, at values at the ends of what an i32 holds. */
@@ -170,8 +163,8 @@ run_variables (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
   guint n = (guint) self->args[0];
   gsize size = MOST;
   guint32 *words = g_new0 (guint32, MOST);
-  Rig rig;
-  if (!rig_begin (&rig, trial, subject, "variables"))
+  ConfRig rig;
+  if (!conf_rig_begin (&rig, trial, subject, "variables"))
     return;
   ConfScript *script = &rig.script;
   guint32 variables[MOST];
@@ -182,13 +175,13 @@ run_variables (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
     guint32 at = conf_emit_int (script, TINY_DTYPE_I32, k);
     CONF_EMIT (script, STORE, VOID, out, at, variables[k]);
   }
-  if (rig_run (&rig, subject, 1, &words, &size, values))
+  if (conf_rig_run (&rig, subject, 1, &words, &size, values))
     for (guint k = 0; k < n; k++)
       conf_check (trial, (gint32) words[k] == values[k],
                   "variable %u of %u is %d, and %" G_GINT64_FORMAT " was given", k, n,
                   (gint32) words[k], values[k]);
   g_free (words);
-  rig_end (&rig);
+  conf_rig_end (&rig);
 }
 
 /* Variables of 64 bits, where the target has such integers. */
@@ -205,8 +198,8 @@ run_wide_variables (ConfTrial *trial, const ConfSubject *subject, const ConfCase
   gint64 found[MOST] = { 0 };
   guint32 *words = (guint32 *) (gpointer) found;
   gsize size = 2 * MOST;
-  Rig rig;
-  if (!rig_begin (&rig, trial, subject, "wide_variables"))
+  ConfRig rig;
+  if (!conf_rig_begin (&rig, trial, subject, "wide_variables"))
     return;
   ConfScript *script = &rig.script;
   guint32 out = conf_emit_param (script, TINY_DTYPE_I64, TINY_PARAM_WRITE, MOST);
@@ -215,12 +208,12 @@ run_wide_variables (ConfTrial *trial, const ConfSubject *subject, const ConfCase
     guint32 at = conf_emit_int (script, TINY_DTYPE_I32, k);
     CONF_EMIT (script, STORE, VOID, out, at, variable);
   }
-  if (rig_run (&rig, subject, 1, &words, &size, values))
+  if (conf_rig_run (&rig, subject, 1, &words, &size, values))
     for (guint k = 0; k < MOST; k++)
       conf_check (trial, found[k] == values[k],
                   "variable %u is %" G_GINT64_FORMAT ", and %" G_GINT64_FORMAT " was given", k,
                   found[k], values[k]);
-  rig_end (&rig);
+  conf_rig_end (&rig);
 }
 
 /* out[k] = constant k, each with every bit that it has. args: the dtype. */
@@ -238,8 +231,8 @@ run_constants (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
   guint64 wanted[16] = { 0 }, found[16] = { 0 };
   guint32 *words = (guint32 *) (gpointer) found;
   gsize size = n * tiny_dtype_get_n_bytes (dtype) / sizeof *words;
-  Rig rig;
-  if (!rig_begin (&rig, trial, subject, "constants"))
+  ConfRig rig;
+  if (!conf_rig_begin (&rig, trial, subject, "constants"))
     return;
   ConfScript *script = &rig.script;
   guint32 out = conf_emit_param (script, dtype, TINY_PARAM_WRITE, n);
@@ -249,12 +242,12 @@ run_constants (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
     guint32 at = conf_emit_int (script, TINY_DTYPE_I32, k);
     CONF_EMIT (script, STORE, VOID, out, at, constant);
   }
-  if (rig_run (&rig, subject, 1, &words, &size, NULL))
+  if (conf_rig_run (&rig, subject, 1, &words, &size, NULL))
     for (guint i = 0; i < size; i++)
       conf_check (trial, words[i] == ((const guint32 *) wanted)[i],
                   "32-bit word %u of %u constants is 0x%08x, and 0x%08x is right", i, n,
                   words[i], ((const guint32 *) wanted)[i]);
-  rig_end (&rig);
+  conf_rig_end (&rig);
 }
 
 /* ---- spans ---- */
@@ -263,8 +256,8 @@ static void
 run_spans (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
   enum { N = 48 };
-  Rig rig;
-  if (!rig_begin (&rig, trial, subject, "spans"))
+  ConfRig rig;
+  if (!conf_rig_begin (&rig, trial, subject, "spans"))
     return;
   ConfScript *script = &rig.script;
   guint step = MAX (MAX (rig.raw.info->alignment, sizeof (guint32)), rig.raw.unit);
@@ -299,171 +292,12 @@ run_spans (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   }
   conf_raw_free (&rig.raw, target);
   conf_raw_free (&rig.raw, source);
-  rig_end (&rig);
-}
-
-/* ---- structure ---- */
-/* out[i] = the sum of k * (k is odd ? 3 : 1) for k < i * variable, by loops, an IF and a register. */
-static void
-run_loops (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
-{
-  enum { N = 40 };
-  const gint64 factor = 3;
-  gsize size = N;
-  guint32 *words = g_new0 (guint32, N);
-  Rig rig;
-  if (!rig_begin (&rig, trial, subject, "loops"))
-    return;
-  ConfScript *s = &rig.script;
-  conf_script_set_grid (s, 0, N);
-  guint32 out = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_WRITE, N);
-  guint32 variable = conf_emit_variable (s), i = conf_emit_index (s, 0);
-  guint32 sum = conf_emit_arg (s, TINY_INSTR_REGISTER, TINY_DTYPE_U32, 0);
-  guint32 zero = conf_emit_int (s, TINY_DTYPE_U32, 0),
-          one = conf_emit_int (s, TINY_DTYPE_I32, 1);
-  guint32 no = conf_emit_int (s, TINY_DTYPE_I32, 0), two = conf_emit_int (s, TINY_DTYPE_U32, 2);
-  CONF_EMIT (s, STORE, VOID, sum, zero);
-  guint32 bound = CONF_EMIT (s, MUL, I32, i, variable);
-  guint32 k = CONF_EMIT (s, RANGE, I32, bound);
-  guint32 value = CONF_EMIT (s, CAST, U32, k);
-  guint32 now = CONF_EMIT (s, LOAD, U32, sum);
-  guint32 more = CONF_EMIT (s, ADD, U32, now, value);
-  CONF_EMIT (s, STORE, VOID, sum, more);
-  guint32 bit = CONF_EMIT (s, AND, I32, k, one);
-  guint32 odd = CONF_EMIT (s, CMPLT, BOOL, no, bit);
-  guint32 branch = CONF_EMIT (s, IF, VOID, odd);
-  guint32 again = CONF_EMIT (s, LOAD, U32, sum);
-  guint32 twice = CONF_EMIT (s, MUL, U32, value, two);
-  guint32 most = CONF_EMIT (s, ADD, U32, again, twice);
-  CONF_EMIT (s, STORE, VOID, sum, most);
-  CONF_EMIT (s, ENDIF, VOID, branch);
-  CONF_EMIT (s, END, VOID, k);
-  guint32 result = CONF_EMIT (s, LOAD, U32, sum);
-  CONF_EMIT (s, STORE, VOID, out, i, result);
-  if (rig_run (&rig, subject, 1, &words, &size, &factor))
-    for (guint e = 0; e < N; e++) {
-      guint32 wanted = 0;
-      for (guint t = 0; t < e * factor; t++)
-        wanted += t % 2 ? 3 * t : t;
-      conf_check (trial, words[e] == wanted, "element %u is %u, and %u is right", e, words[e],
-                  wanted);
-    }
-  g_free (words);
-  rig_end (&rig);
-}
-
-/* out: how often a loop of that bound runs, the sum of its counters. args: bound, whether it is a constant. */
-static void
-run_rounds (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
-{
-  const gint64 bound = self->args[0];
-  gsize size = 2;
-  guint32 found[2] = { 99, 99 }, *words = found, wanted[2] = { 0 };
-  Rig rig;
-  if (!rig_begin (&rig, trial, subject, "rounds"))
-    return;
-  ConfScript *s = &rig.script;
-  guint32 out = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_WRITE, 2);
-  guint32 variable
-      = self->args[1] ? conf_emit_int (s, TINY_DTYPE_I32, bound) : conf_emit_variable (s);
-  guint32 registers[2], zero = conf_emit_int (s, TINY_DTYPE_U32, 0),
-                        one = conf_emit_int (s, TINY_DTYPE_U32, 1);
-  for (guint i = 0; i < 2; i++) {
-    registers[i] = conf_emit_arg (s, TINY_INSTR_REGISTER, TINY_DTYPE_U32, 0);
-    CONF_EMIT (s, STORE, VOID, registers[i], zero);
-  }
-  guint32 k = CONF_EMIT (s, RANGE, I32, variable);
-  guint32 counter = CONF_EMIT (s, CAST, U32, k);
-  for (guint i = 0; i < 2; i++) {
-    guint32 now = CONF_EMIT (s, LOAD, U32, registers[i]);
-    guint32 more = CONF_EMIT (s, ADD, U32, now, i == 0 ? one : counter);
-    CONF_EMIT (s, STORE, VOID, registers[i], more);
-  }
-  CONF_EMIT (s, END, VOID, k);
-  for (guint i = 0; i < 2; i++) {
-    guint32 at = conf_emit_int (s, TINY_DTYPE_I32, i);
-    guint32 result = CONF_EMIT (s, LOAD, U32, registers[i]);
-    CONF_EMIT (s, STORE, VOID, out, at, result);
-  }
-  for (; wanted[0] < MAX (bound, 0); wanted[0]++)
-    wanted[1] += wanted[0];
-  if (rig_run (&rig, subject, 1, &words, &size, &bound))
-    conf_check (
-        trial, found[0] == wanted[0] && found[1] == wanted[1],
-        "a loop of bound %d ran %u times, %u is right; its counters add up to %u, %u is "
-        "right",
-        (int) bound, found[0], wanted[0], found[1], wanted[1]);
-  rig_end (&rig);
-}
-
-/* Local memory: items of a group write their own element, wait, and read that of the item opposite;
- * without groups a point writes all and reads it back. args: items, elements of local memory, groups. */
-static void
-run_local (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
-{
-  guint items = (guint) self->args[0], n_local = (guint) self->args[1],
-        groups = (guint) self->args[2];
-  gsize size = (gsize) items * groups;
-  guint rounds = n_local / items; /* elements of each item */
-  const gint64 n_rounds = rounds;
-  guint32 *words = g_new0 (guint32, size);
-  Rig rig;
-  if (!rig_begin (&rig, trial, subject, "local_memory"))
-    return;
-  ConfScript *s = &rig.script;
-  conf_script_set_grid (s, 0, groups);
-  conf_script_set_group (s, 0, items);
-  guint32 out = conf_emit_param (s, TINY_DTYPE_U32, TINY_PARAM_WRITE, size);
-  guint32 local = conf_emit_arg (s, TINY_INSTR_LOCAL, TINY_DTYPE_U32, n_local);
-  guint32 i = conf_emit_index (s, 0);
-  guint32 item = items > 1 ? conf_emit_arg (s, TINY_INSTR_GROUP, TINY_DTYPE_I32, 0)
-                           : conf_emit_int (s, TINY_DTYPE_I32, 0);
-  guint32 step = conf_emit_int (s, TINY_DTYPE_I32, items);
-  guint32 bound = conf_emit_variable (s); /* no compiler is to unroll it */
-  guint32 r = CONF_EMIT (s, RANGE, I32, bound);
-  guint32 row = CONF_EMIT (s, MUL, I32, r, step);
-  guint32 at = CONF_EMIT (s, ADD, I32, row, item);
-  guint32 both = CONF_EMIT (s, ADD, I32, at, i);
-  guint32 value = CONF_EMIT (s, CAST, U32, both);
-  CONF_EMIT (s, STORE, VOID, local, at, value);
-  CONF_EMIT (s, END, VOID, r);
-  if (items > 1)
-    conf_emit_arg (s, TINY_INSTR_BARRIER, TINY_DTYPE_VOID, 0);
-  guint32 sum = conf_emit_arg (s, TINY_INSTR_REGISTER, TINY_DTYPE_U32, 0);
-  guint32 zero = conf_emit_int (s, TINY_DTYPE_U32, 0);
-  guint32 last = conf_emit_int (s, TINY_DTYPE_I32, (gint64) items - 1);
-  guint32 minus = conf_emit_int (s, TINY_DTYPE_I32, -1);
-  guint32 negative = CONF_EMIT (s, MUL, I32, item, minus);
-  guint32 opposite = CONF_EMIT (s, ADD, I32, last, negative);
-  CONF_EMIT (s, STORE, VOID, sum, zero);
-  guint32 q = CONF_EMIT (s, RANGE, I32, bound);
-  guint32 other_row = CONF_EMIT (s, MUL, I32, q, step);
-  guint32 other = CONF_EMIT (s, ADD, I32, other_row, opposite);
-  guint32 x = CONF_EMIT (s, LOAD, U32, local, other);
-  guint32 now = CONF_EMIT (s, LOAD, U32, sum);
-  guint32 more = CONF_EMIT (s, ADD, U32, now, x);
-  CONF_EMIT (s, STORE, VOID, sum, more);
-  CONF_EMIT (s, END, VOID, q);
-  guint32 result = CONF_EMIT (s, LOAD, U32, sum);
-  CONF_EMIT (s, STORE, VOID, out, i, result);
-  if (rig_run (&rig, subject, 1, &words, &size, &n_rounds))
-    for (guint e = 0; e < size; e++) {
-      guint mirror = items - 1 - e % items, group = e / items;
-      guint32 wanted = 0;
-      for (guint t = 0; t < rounds; t++)
-        wanted += t * items + mirror + group * items + mirror;
-      if (!conf_check (trial, words[e] == wanted, "item %u of group %u: %u, and %u is right",
-                       e % items, group, words[e], wanted))
-        break;
-    }
-  g_free (words);
-  rig_end (&rig);
+  conf_rig_end (&rig);
 }
 
 /* ---- lists ---- */
-/* Why a target has no such grid, or NULL. */
-static const char *
-find_limit (const TinyTarget *target, const guint64 size[6])
+const char *
+conf_find_grid_limit (const TinyTarget *target, const guint64 size[6])
 {
   const guint64 items = size[3] * size[4] * size[5];
   if (items > 1 && (target->flags & TINY_TARGET_GROUPS) == 0)
@@ -480,7 +314,7 @@ find_limit (const TinyTarget *target, const guint64 size[6])
 static void
 list_grid (ConfList *out, const TinyTarget *target, ConfLevel level, const guint64 size[6])
 {
-  const char *limit = find_limit (target, size);
+  const char *limit = conf_find_grid_limit (target, size);
   g_autofree char *name
       = g_strdup_printf ("grid/%ux%ux%u/group/%ux%ux%u", (guint) size[0], (guint) size[1],
                          (guint) size[2], (guint) size[3], (guint) size[4], (guint) size[5]);
@@ -562,7 +396,6 @@ list_constants (ConfList *out, const TinyTarget *target)
 {
   static const TinyDType dtypes[] = { TINY_DTYPE_I32, TINY_DTYPE_U32, TINY_DTYPE_F32,
                                       TINY_DTYPE_I64, TINY_DTYPE_U64, TINY_DTYPE_F64 };
-  static const gint64 bounds[] = { 0, 1, -1, 2, 255, 256, 257, 70001 };
   for (guint i = 0; i < G_N_ELEMENTS (dtypes); i++) {
     const ConfCase it = { .run = run_constants, .args = { dtypes[i] } };
     const char *name = tiny_dtype_to_string (dtypes[i]);
@@ -576,45 +409,6 @@ list_constants (ConfList *out, const TinyTarget *target)
     conf_list_add (out, &it, "constants/%s", name);
     if (dtypes[i] == TINY_DTYPE_I64)
       conf_list_add (out, &wide, "variables/i64");
-  }
-  for (guint i = 0; i < 2 * G_N_ELEMENTS (bounds); i++) {
-    const gint64 bound = bounds[i / 2];
-    const ConfCase it = { .run = run_rounds, .args = { bound, i % 2 } };
-    conf_list_add (out, &it, "rounds/%s%s%d", i % 2 ? "constant-" : "",
-                   bound < 0 ? "minus-" : "", (int) ABS (bound));
-  }
-}
-
-static void
-list_locals (ConfList *out, const TinyTarget *target)
-{
-  static const guint items[] = { 1, 2, 8, 31, 64, 256 };
-  guint most = target->local_bytes / sizeof (guint32);
-  if (most == 0) {
-    conf_list_absent (out, "the target has no local memory", "local");
-    return;
-  }
-  for (guint i = 0; i < G_N_ELEMENTS (items); i++) {
-    guint n = items[i];
-    const ConfCase little = { .run = run_local, .args = { n, 4 * n, 5 } };
-    const ConfCase full = { .run = run_local, .args = { n, most / n * n, 3 } };
-    const guint64 size[6] = { 3, 1, 1, n, 1, 1 };
-    const char *limit = find_limit (target, size);
-    if (limit == NULL && 4 * n > most)
-      limit = "the target has less local memory";
-    if (limit != NULL) {
-      conf_list_absent (out, limit, "local/%u-items", n);
-      conf_list_absent (out, limit, "local/%u-items-full", n);
-      continue;
-    }
-    conf_list_add (out, &little, "local/%u-items", n);
-    /* A dialect declares it in the point's own memory then (local_open), and shader compilers take minutes for
-     * an array of that size there. */
-    if (n == 1 && (target->flags & TINY_TARGET_GROUPS) != 0)
-      conf_list_absent (out, "the target has work-groups: full local memory is asked of those",
-                        "local/1-items-full");
-    else
-      conf_list_add (out, &full, "local/%u-items-full", n);
   }
 }
 
@@ -630,8 +424,7 @@ list (const ConfSubject *subject, ConfList *out)
   list_grids (out, subject->target);
   list_numbers (out, subject->target);
   list_constants (out, subject->target);
-  conf_list_add (out, &(const ConfCase){ .run = run_loops }, "loops");
-  list_locals (out, subject->target);
+  conf_list_structure (out, subject->target);
 }
 
 const ConfGroup conf_group_exec

@@ -11,72 +11,7 @@
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-eval.h"
 #include "ir/tiny-shape.h"
-
-enum { MAX_RANK = 32 };
-
-/* ---- positions ---- */
-static void
-unravel (const TinyInts *shape, gsize i, gint64 *out)
-{
-  for (guint axis = shape->n; axis-- > 0;) {
-    out[axis] = (gint64) (i % (gsize) shape->v[axis]);
-    i /= (gsize) shape->v[axis];
-  }
-}
-
-static gsize
-ravel (const TinyInts *shape, const gint64 *at)
-{
-  gsize i = 0;
-  for (guint axis = 0; axis < shape->n; axis++)
-    i = i * (gsize) shape->v[axis] + (gsize) at[axis];
-  return i;
-}
-
-/* Where a movement reads for its element at @at, by the definition in ops.def; FALSE: a 0. */
-static gboolean
-move (const TinyNode *node, gint64 *at)
-{
-  const TinyInts *in = node->sources[0]->shape;
-  const gint64 *v = node->ints->v;
-  gint64 before[MAX_RANK];
-  memcpy (before, at, node->shape->n * sizeof *at);
-  switch (node->op) {
-  case TINY_OP_RESHAPE:
-    unravel (in, ravel (node->shape, before), at);
-    return TRUE;
-  case TINY_OP_EXPAND:
-    for (guint i = 0; i < in->n; i++)
-      at[i] = in->v[i] == 1 ? 0 : before[i];
-    return TRUE;
-  case TINY_OP_PERMUTE:
-    for (guint i = 0; i < in->n; i++)
-      at[v[i]] = before[i];
-    return TRUE;
-  case TINY_OP_PAD:
-    for (guint i = 0; i < in->n; i++) {
-      at[i] -= v[2 * i];
-      if (at[i] < 0 || at[i] >= in->v[i])
-        return FALSE;
-    }
-    return TRUE;
-  case TINY_OP_SHRINK:
-    for (guint i = 0; i < in->n; i++)
-      at[i] += v[2 * i];
-    return TRUE;
-  case TINY_OP_FLIP:
-    for (guint i = 0; i < node->ints->n; i++)
-      at[v[i]] = in->v[v[i]] - 1 - at[v[i]];
-    return TRUE;
-  case TINY_OP_SHEAR: {
-    gint64 numerator = before[v[0]] * v[2] + before[v[1]] * v[3] + v[4];
-    at[v[0]] = numerator / v[5];
-    return numerator % v[5] == 0 && at[v[0]] >= 0 && at[v[0]] < in->v[v[0]];
-  }
-  default:
-    g_error ("model: no movement %s", tiny_op_to_string ((TinyOp) node->op));
-  }
-}
+#include "position.h"
 
 /* ---- whole nodes ---- */
 gint64
@@ -99,11 +34,11 @@ eval_reduce (const TinyNode *node, const Cell *x, Cell *out, gsize n_out)
   g_autofree Cell *groups = g_new (Cell, n_in + 1);
   g_autofree gsize *filled = g_new0 (gsize, n_out + 1);
   for (gsize i = 0; i < n_in; i++) {
-    gint64 at[MAX_RANK];
-    unravel (in, i, at);
+    gint64 at[POSITION_MAX_RANK];
+    position_unravel (in, i, at);
     for (guint j = 0; j < node->ints->n; j++)
       at[node->ints->v[j]] = 0;
-    gsize to = ravel (node->shape, at);
+    gsize to = position_ravel (node->shape, at);
     groups[to * n_each + filled[to]++] = x[i];
   }
   for (gsize i = 0; i < n_out; i++)
@@ -115,15 +50,15 @@ static void
 eval_gather (const TinyNode *node, Cell *const *in, Cell *out, gsize n)
 {
   const TinyInts *from = node->sources[0]->shape;
-  gint64 at[MAX_RANK];
+  gint64 at[POSITION_MAX_RANK];
   for (gsize i = 0; i < n; i++) {
     const Cell *position = &in[1][i];
-    unravel (node->shape, i, at);
+    position_unravel (node->shape, i, at);
     at[node->arg] = position->bits;
     out[i] = position->bound != 0 ? cell_unknown ()
              : position->bits < 0 || position->bits >= from->v[node->arg]
                  ? cell_exact (0)
-                 : in[0][ravel (from, at)];
+                 : in[0][position_ravel (from, at)];
   }
 }
 
@@ -143,7 +78,7 @@ eval_buffer (TinyNode *node, Cell *out, gsize n)
 static void
 eval_node (TinyNode *node, Cell *const *in, Cell *out, gsize n)
 {
-  gint64 at[MAX_RANK];
+  gint64 at[POSITION_MAX_RANK];
   switch (node->op) {
   case TINY_OP_CONST:
     out[0] = cell_exact (node->arg);
@@ -174,8 +109,9 @@ eval_node (TinyNode *node, Cell *const *in, Cell *out, gsize n)
   }
   for (gsize i = 0; i < n; i++) {
     if (tiny_op_is_movement ((TinyOp) node->op)) {
-      unravel (node->shape, i, at);
-      out[i] = move (node, at) ? in[0][ravel (node->sources[0]->shape, at)] : cell_exact (0);
+      position_unravel (node->shape, i, at);
+      out[i] = position_move (node, at) ? in[0][position_ravel (node->sources[0]->shape, at)]
+                                        : cell_exact (0);
     } else {
       Cell v[3];
       for (guint s = 0; s < node->n_sources; s++)

@@ -18,7 +18,6 @@ LONG = {
     "libtinycore/tensor/tiny-tensor-math.h": "documentation of public functions",
     "tests/abi/tiny-plugin-1.abi": "written by abidw",
     "libtinycore/tiny-plugin.h": "the whole contract in one file that stands alone",
-    "sdk/conformance/group-exec.c": "one group: kernels written by hand, and what a target has of them",
     "sdk/conformance/program.c": "one generator: what it makes, runs and shrinks must agree",
     "tests/unit/plugins-cpu/test-llvm.c": "tables of expected values",
 }

@@ -13,11 +13,10 @@
 #include "device/tiny-buffer.h"
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-shape.h"
+#include "sdk/conformance/position.h"
 #include "tensor/tiny-tensor-private.h"
 
 typedef long double Value;
-
-enum { MAX_RANK = 32 };
 
 /* What @dtype makes of an exact value. */
 static Value
@@ -122,70 +121,6 @@ alu (const TinyNode *node, const Value *v)
   }
 }
 
-/* ---- positions ---- */
-static void
-unravel (const TinyInts *shape, gsize i, gint64 *out)
-{
-  for (guint axis = shape->n; axis-- > 0;) {
-    out[axis] = (gint64) (i % (gsize) shape->v[axis]);
-    i /= (gsize) shape->v[axis];
-  }
-}
-
-static gsize
-ravel (const TinyInts *shape, const gint64 *at)
-{
-  gsize i = 0;
-  for (guint axis = 0; axis < shape->n; axis++)
-    i = i * (gsize) shape->v[axis] + (gsize) at[axis];
-  return i;
-}
-
-/* Where a movement reads for its element at @at, by the definition in ops.def; FALSE: a 0. */
-static gboolean
-move (const TinyNode *node, gint64 *at)
-{
-  const TinyInts *in = node->sources[0]->shape;
-  const gint64 *v = node->ints->v;
-  gint64 before[MAX_RANK];
-  memcpy (before, at, node->shape->n * sizeof *at);
-  switch (node->op) {
-  case TINY_OP_RESHAPE:
-    unravel (in, ravel (node->shape, before), at);
-    return TRUE;
-  case TINY_OP_EXPAND:
-    for (guint i = 0; i < in->n; i++)
-      at[i] = in->v[i] == 1 ? 0 : before[i];
-    return TRUE;
-  case TINY_OP_PERMUTE:
-    for (guint i = 0; i < in->n; i++)
-      at[v[i]] = before[i];
-    return TRUE;
-  case TINY_OP_PAD:
-    for (guint i = 0; i < in->n; i++) {
-      at[i] -= v[2 * i];
-      if (at[i] < 0 || at[i] >= in->v[i])
-        return FALSE;
-    }
-    return TRUE;
-  case TINY_OP_SHRINK:
-    for (guint i = 0; i < in->n; i++)
-      at[i] += v[2 * i];
-    return TRUE;
-  case TINY_OP_FLIP:
-    for (guint i = 0; i < node->ints->n; i++)
-      at[v[i]] = in->v[v[i]] - 1 - at[v[i]];
-    return TRUE;
-  case TINY_OP_SHEAR: {
-    gint64 numerator = before[v[0]] * v[2] + before[v[1]] * v[3] + v[4];
-    at[v[0]] = numerator / v[5];
-    return numerator % v[5] == 0 && at[v[0]] >= 0 && at[v[0]] < in->v[v[0]];
-  }
-  default:
-    g_error ("oracle: no movement %s", tiny_op_to_string ((TinyOp) node->op));
-  }
-}
-
 /* ---- whole nodes ---- */
 static void
 eval_reduce (const TinyNode *node, const Value *x, Value *out, gsize n_out)
@@ -195,11 +130,11 @@ eval_reduce (const TinyNode *node, const Value *x, Value *out, gsize n_out)
   for (gsize i = 0; i < n_out; i++)
     out[i] = node->arg == TINY_OP_MUL ? 1 : node->arg == TINY_OP_MAX ? -INFINITY : 0;
   for (gsize i = 0; i < n_in; i++) {
-    gint64 at[MAX_RANK];
-    unravel (in, i, at);
+    gint64 at[POSITION_MAX_RANK];
+    position_unravel (in, i, at);
     for (guint j = 0; j < node->ints->n; j++)
       at[node->ints->v[j]] = 0;
-    Value *sum = &out[ravel (node->shape, at)];
+    Value *sum = &out[position_ravel (node->shape, at)];
     *sum = node->arg == TINY_OP_ADD   ? *sum + x[i]
            : node->arg == TINY_OP_MUL ? multiply ((TinyDType) node->dtype, *sum, x[i])
                                       : MAX (*sum, x[i]);
@@ -213,11 +148,11 @@ eval_gather (const TinyNode *node, Value *const *in, Value *out, gsize n)
 {
   const TinyInts *from = node->sources[0]->shape;
   for (gsize i = 0; i < n; i++) {
-    gint64 at[MAX_RANK];
+    gint64 at[POSITION_MAX_RANK];
     gboolean inside = in[1][i] >= 0 && in[1][i] < from->v[node->arg];
-    unravel (node->shape, i, at);
+    position_unravel (node->shape, i, at);
     at[node->arg] = inside ? (gint64) in[1][i] : 0;
-    out[i] = inside ? in[0][ravel (from, at)] : 0;
+    out[i] = inside ? in[0][position_ravel (from, at)] : 0;
   }
 }
 
@@ -300,9 +235,10 @@ eval_one (const Oracle *self, TinyNode *node, Value *const *in, Value *out, gsiz
   }
   for (gsize i = 0; i < n; i++) {
     if (tiny_op_is_movement ((TinyOp) node->op)) {
-      gint64 at[MAX_RANK];
-      unravel (node->shape, i, at);
-      out[i] = move (node, at) ? in[0][ravel (node->sources[0]->shape, at)] : 0;
+      gint64 at[POSITION_MAX_RANK];
+      position_unravel (node->shape, i, at);
+      out[i]
+          = position_move (node, at) ? in[0][position_ravel (node->sources[0]->shape, at)] : 0;
     } else if (node->op == TINY_OP_BITCAST) {
       out[i] = bit_cast ((TinyDType) node->sources[0]->dtype, (TinyDType) node->dtype,
                          in[0][node->sources[0]->shape->n == 0 ? 0 : i]);
