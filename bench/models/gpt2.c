@@ -175,10 +175,10 @@ forward (TinyTensor *const *inputs,
           ? tiny_tensor_le (counter (config->in_view, 0), position)
           : tiny_tensor_le (counter (config->prompt, 0), counter (config->prompt, 1)));
   TinyTensor *positions = parts->positions;
-  TinyTensor *places = config->decode ? tiny_tensor_gather (positions, 0, position)
+  TinyTensor *places = config->decode ? tiny_tensor_index_select (positions, 0, position)
                                       : tiny_tensor_slice (positions, 0, 0, config->prompt, 1);
   g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_add (
-      tiny_tensor_gather (numbers (config, &parts->tokens), 0, inputs[0]), places));
+      tiny_tensor_index_select (numbers (config, &parts->tokens), 0, inputs[0]), places));
   g_autoptr (GPtrArray) results = g_ptr_array_new ();
   for (gint64 i = 0; i < config->n_layers; i++) {
     TinyTensor *next = layer_forward (config, &parts->layers[i], x, position, sees, error);

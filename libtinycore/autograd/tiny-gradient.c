@@ -9,7 +9,7 @@
 #include "autograd/gradient-rules.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
 /* Elementwise sources of shape () stand for one value everywhere: they get the sum. */

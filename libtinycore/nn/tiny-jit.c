@@ -7,7 +7,7 @@
 
 #include "engine/tiny-capture.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-shape.h"
+#include "tensor/tiny-tensor-operations.h"
 
 struct _TinyJit {
   GObject parent_instance;

@@ -5,9 +5,7 @@
 
 #include <math.h>
 
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
-#include "tensor/tiny-tensor-shape.h"
+#include "tensor/tiny-tensor-operations.h"
 
 /* A final subclass of TinyModule whose forward is camel_forward(). */
 #define LAYER(Camel, lower)                                                                    \
@@ -160,7 +158,7 @@ LAYER (TinyEmbedding, tiny_embedding)
 static TinyTensor *
 tiny_embedding_forward (TinyModule *module, TinyTensor *x)
 {
-  return tiny_tensor_gather (((TinyEmbedding *) module)->weight, 0, x);
+  return tiny_tensor_index_select (((TinyEmbedding *) module)->weight, 0, x);
 }
 
 TinyModule *

@@ -69,7 +69,7 @@ TINY_API TinyModule *tiny_batch_norm2d_new (gint64 n);
  * @size: features of a row
  *
  * Integers (…) to (…, D): the rows of tensor "weight" (V, D), drawn from the normal distribution, by
- * tiny_tensor_gather(): a token outside of the table is a row of zeros.
+ * tiny_tensor_index_select(): a token outside of the table is a row of zeros.
  *
  * Returns: (transfer full): a module
  *

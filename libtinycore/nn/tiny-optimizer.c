@@ -6,9 +6,8 @@
  * captured step stays right when it is replayed. */
 #include "nn/tiny-optimizer.h"
 
-#include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-shape.h"
 
 typedef enum { SGD, ADAM } Kind;
 
@@ -184,7 +183,7 @@ adam_scales (TinyOptimizer *self, TinyTensor *out[2], GError **error)
   for (guint i = 0; i < 2; i++) {
     TinyTensor *power
         = tiny_tensor_reshape (tiny_tensor_slice (self->powers, 0, i, i + 1, 1), NULL, 0);
-    TinyTensor *rest = tiny_tensor_recip (tiny_tensor_sub (tiny_tensor_scalar (1), power));
+    TinyTensor *rest = tiny_tensor_reciprocal (tiny_tensor_sub (tiny_tensor_scalar (1), power));
     out[i] = g_object_ref_sink (i == 0 ? tiny_tensor_mul (rest, self->lr) : rest);
   }
   return TRUE;

@@ -6,9 +6,7 @@
 #include "autograd/tiny-gradient.h"
 #include "nn/tiny-jit.h"
 #include "nn/tiny-layers.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
-#include "tensor/tiny-tensor-shape.h"
+#include "tensor/tiny-tensor-operations.h"
 
 /* ---- the network ---- */
 

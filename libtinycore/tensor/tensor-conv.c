@@ -8,9 +8,9 @@
 #include <math.h>
 
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-build.h"
+#include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 
 /* (B, C, Y, X) as (B, Y, X, C). */
 static TinyNode *

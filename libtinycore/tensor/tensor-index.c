@@ -3,9 +3,9 @@
  * tensor-index.c: picking by position: labels compared with a counter, and reads at positions that
  * are data, which become the address of a load. */
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-build.h"
+#include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-shape.h"
+#include "tensor/tiny-tensor-operations.h"
 
 /* labels (…, 1) == (0 1 … n-1) */
 TinyNode *
@@ -20,20 +20,15 @@ tiny_build_one_hot (TinyBuild *self, TinyNode *labels, gint64 n)
   return tiny_build_binary (self, TINY_OP_CMPEQ, column, tiny_build_iota (self, dtype, n));
 }
 
-TinyTensor *
-tiny_tensor_one_hot (TinyTensor *self, gint64 n_classes)
+TinyNode *
+op_one_hot (TinyBuild *b, TinyNode *self, gint64 num_classes)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "one_hot", 1, &self)
-      && tiny_build_check_shape (&b, &n_classes, 1)) {
-    if (!tiny_dtype_is_integer (b.x[0]->dtype))
-      tiny_build_fail (&b, "labels are integers, not %s",
-                       tiny_dtype_to_string ((TinyDType) b.x[0]->dtype));
-    else
-      node = tiny_build_cast (&b, tiny_build_one_hot (&b, b.x[0], n_classes), TINY_DTYPE_I32);
-  }
-  return tiny_build_end (&b, node);
+  if (!tiny_build_check_shape (b, &num_classes, 1))
+    return NULL;
+  if (!tiny_dtype_is_integer (self->dtype))
+    return tiny_build_fail (b, "labels are integers, not %s",
+                            tiny_dtype_to_string ((TinyDType) self->dtype));
+  return tiny_build_cast (b, tiny_build_one_hot (b, self, num_classes), TINY_DTYPE_I32);
 }
 
 /* ---- reading at positions ---- */
@@ -48,8 +43,8 @@ check_positions (TinyBuild *self, TinyNode *indices)
 }
 
 /* x (…, N, R…), indices I: as a vector, repeated over the other axes of x; then I where N was. */
-static TinyNode *
-gather_node (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
+TinyNode *
+op_index_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
 {
   gint64 dims[TINY_MAX_RANK + 1], n = tiny_shape_get_n_elements (indices->shape);
   guint rank = x->shape->n, n_inner = indices->shape->n, total = rank + n_inner - 1;
@@ -74,20 +69,8 @@ gather_node (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
   return tiny_build_reshape (self, found, dims, total);
 }
 
-TinyTensor *
-tiny_tensor_gather (TinyTensor *self, gint axis, TinyTensor *indices)
-{
-  TinyBuild b;
-  TinyTensor *both[] = { self, indices };
-  TinyNode *node = NULL;
-  guint at;
-  if (tiny_build_begin (&b, "gather", 2, both) && tiny_build_axis (&b, b.x[0], axis, &at))
-    node = gather_node (&b, b.x[0], at, b.x[1]);
-  return tiny_build_end (&b, node);
-}
-
-static TinyNode *
-take_along_axis_node (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
+TinyNode *
+op_gather (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
 {
   gint64 dims[TINY_MAX_RANK];
   guint rank = x->shape->n;
@@ -100,17 +83,4 @@ take_along_axis_node (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indice
     dims[i] = i == axis ? indices->shape->v[i] : x->shape->v[i];
   TinyNode *positions = tiny_build_expand (self, indices, dims, rank);
   return positions == NULL ? NULL : tiny_node_gather (self->graph, x, axis, positions);
-}
-
-TinyTensor *
-tiny_tensor_take_along_axis (TinyTensor *self, gint axis, TinyTensor *indices)
-{
-  TinyBuild b;
-  TinyTensor *both[] = { self, indices };
-  TinyNode *node = NULL;
-  guint at;
-  if (tiny_build_begin (&b, "take_along_axis", 2, both)
-      && tiny_build_axis (&b, b.x[0], axis, &at))
-    node = take_along_axis_node (&b, b.x[0], at, b.x[1]);
-  return tiny_build_end (&b, node);
 }

@@ -3,9 +3,9 @@
  * tensor-matmul.c: products of matrices, as a product broadcast over (…, M, N, K) and its sum over
  * K. The kernel compiler finds the matrix product in it. */
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-build.h"
+#include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 
 TinyNode *
 tiny_build_matmul (TinyBuild *self, TinyNode *x, TinyNode *y)
@@ -54,36 +54,17 @@ tiny_build_matmul (TinyBuild *self, TinyNode *x, TinyNode *y)
   return wide == dtype ? sum : tiny_build_cast (self, sum, dtype);
 }
 
-TinyTensor *
-tiny_tensor_matmul (TinyTensor *self, TinyTensor *y)
+TinyNode *
+op_matmul (TinyBuild *b, TinyNode *self, TinyNode *other)
 {
-  TinyBuild b;
-  TinyTensor *both[] = { self, y };
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "matmul", 2, both))
-    node = tiny_build_matmul (&b, b.x[0], b.x[1]);
-  return tiny_build_end (&b, node);
+  return tiny_build_matmul (b, self, other);
 }
 
-TinyTensor *
-tiny_tensor_dot (TinyTensor *self, TinyTensor *y)
+TinyNode *
+op_linear (TinyBuild *b, TinyNode *self, TinyNode *weight, TinyNode *bias)
 {
-  return tiny_tensor_matmul (self, y);
-}
-
-TinyTensor *
-tiny_tensor_linear (TinyTensor *self, TinyTensor *weight, TinyTensor *bias)
-{
-  TinyBuild b;
-  TinyTensor *all[] = { self, weight, bias };
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "linear", bias == NULL ? 2 : 3, all)) {
-    if (b.x[1]->shape->n != 2)
-      tiny_build_fail (&b, "the weight has %u axes, not 2", b.x[1]->shape->n);
-    else
-      node = tiny_build_matmul (&b, b.x[0], tiny_build_transpose (&b, b.x[1], 0, 1));
-    if (bias != NULL)
-      node = tiny_build_add (&b, node, b.x[2]);
-  }
-  return tiny_build_end (&b, node);
+  if (weight->shape->n != 2)
+    return tiny_build_fail (b, "the weight has %u axes, not 2", weight->shape->n);
+  TinyNode *product = tiny_build_matmul (b, self, tiny_build_transpose (b, weight, 0, 1));
+  return bias == NULL ? product : tiny_build_add (b, product, bias);
 }

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-build.h"
+#include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-shape.h"
+#include "tensor/tiny-tensor-operations.h"
 
 enum { MAX_BUILD_RANK = 32 };
 
@@ -220,8 +220,8 @@ tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
 }
 
 /* ---- public functions ---- */
-static TinyNode *
-reshape_checked (TinyBuild *self, TinyNode *x, const gint64 *shape, guint n)
+TinyNode *
+op_reshape (TinyBuild *self, TinyNode *x, const gint64 *shape, guint n)
 {
   gint64 dims[TINY_MAX_RANK], known = 1;
   gint open = -1;
@@ -248,192 +248,133 @@ reshape_checked (TinyBuild *self, TinyNode *x, const gint64 *shape, guint n)
   return tiny_build_reshape (self, x, dims, n);
 }
 
-TinyTensor *
-tiny_tensor_reshape (TinyTensor *self, const gint64 *shape, guint n_dims)
+TinyNode *
+op_permute (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "reshape", 1, &self))
-    node = reshape_checked (&b, b.x[0], shape, n_dims);
-  return tiny_build_end (&b, node);
+  if (n_axes != self->shape->n)
+    return tiny_build_fail (b, "%u axes named, the tensor has %u", n_axes, self->shape->n);
+  return tiny_build_permute (b, self, axes, n_axes);
 }
 
-TinyTensor *
-tiny_tensor_permute (TinyTensor *self, const gint *axes, guint n_axes)
+TinyNode *
+op_transpose (TinyBuild *b, TinyNode *self, guint dim0, guint dim1)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  gint64 order[TINY_MAX_RANK + 1];
-  guint n;
-  if (tiny_build_begin (&b, "permute", 1, &self)) {
-    if (n_axes != b.x[0]->shape->n)
-      tiny_build_fail (&b, "%u axes named, the tensor has %u", n_axes, b.x[0]->shape->n);
-    else if (tiny_build_axes (&b, b.x[0], axes, n_axes, order, &n))
-      node = tiny_build_permute (&b, b.x[0], order, n);
-  }
-  return tiny_build_end (&b, node);
+  return tiny_build_transpose (b, self, dim0, dim1);
 }
 
-TinyTensor *
-tiny_tensor_transpose (TinyTensor *self, gint a, gint b)
+TinyNode *
+op_expand (TinyBuild *b, TinyNode *self, const gint64 *shape, guint n_dims)
 {
-  TinyBuild build;
-  TinyNode *node = NULL;
-  guint first, second;
-  if (tiny_build_begin (&build, "transpose", 1, &self)
-      && tiny_build_axis (&build, build.x[0], a, &first)
-      && tiny_build_axis (&build, build.x[0], b, &second))
-    node = tiny_build_transpose (&build, build.x[0], first, second);
-  return tiny_build_end (&build, node);
-}
-
-TinyTensor *
-tiny_tensor_expand (TinyTensor *self, const gint64 *shape, guint n_dims)
-{
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "expand", 1, &self)) {
-    gint64 checked[TINY_MAX_RANK];
-    for (guint i = 0; i < MIN (n_dims, TINY_MAX_RANK) && shape != NULL; i++)
-      checked[i] = shape[i] == -1 ? 1 : shape[i];
-    if (tiny_build_check_shape (&b, shape == NULL ? NULL : checked, n_dims))
-      node = tiny_build_expand (&b, b.x[0], shape, n_dims);
-  }
-  return tiny_build_end (&b, node);
+  gint64 checked[TINY_MAX_RANK];
+  for (guint i = 0; i < MIN (n_dims, TINY_MAX_RANK) && shape != NULL; i++)
+    checked[i] = shape[i] == -1 ? 1 : shape[i];
+  if (!tiny_build_check_shape (b, shape == NULL ? NULL : checked, n_dims))
+    return NULL;
+  return tiny_build_expand (b, self, shape, n_dims);
 }
 
 static gboolean
-check_pairs (TinyBuild *self, const gint64 *pairs, guint n_pairs)
+check_pairs (TinyBuild *b, TinyNode *x, const gint64 *pairs, guint n_pairs)
 {
-  if (pairs != NULL && n_pairs == 2 * self->x[0]->shape->n)
+  guint rank = x->shape->n;
+  if ((pairs != NULL && n_pairs == 2 * rank) || (n_pairs == 0 && rank == 0))
     return TRUE;
-  if (n_pairs == 0 && self->x[0]->shape->n == 0)
-    return TRUE;
-  tiny_build_fail (self, "%u numbers given, two for each of %u axes wanted",
-                   pairs == NULL ? 0 : n_pairs, self->x[0]->shape->n);
+  tiny_build_fail (b, "%u numbers given, two for each of %u axes wanted",
+                   pairs == NULL ? 0 : n_pairs, rank);
   return FALSE;
 }
 
-TinyTensor *
-tiny_tensor_pad (TinyTensor *self, const gint64 *pairs, guint n_pairs, double value)
+TinyNode *
+op_pad (TinyBuild *b, TinyNode *self, const gint64 *pairs, guint n_pairs, double value)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "pad", 1, &self) && check_pairs (&b, pairs, n_pairs))
-    node = tiny_build_pad (&b, b.x[0], pairs, value);
-  return tiny_build_end (&b, node);
+  return check_pairs (b, self, pairs, n_pairs) ? tiny_build_pad (b, self, pairs, value) : NULL;
 }
 
-TinyTensor *
-tiny_tensor_shrink (TinyTensor *self, const gint64 *pairs, guint n_pairs)
+TinyNode *
+op_shrink (TinyBuild *b, TinyNode *self, const gint64 *pairs, guint n_pairs)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "shrink", 1, &self) && check_pairs (&b, pairs, n_pairs))
-    node = tiny_build_shrink (&b, b.x[0], pairs);
-  return tiny_build_end (&b, node);
+  return check_pairs (b, self, pairs, n_pairs) ? tiny_build_shrink (b, self, pairs) : NULL;
 }
 
-TinyTensor *
-tiny_tensor_flip (TinyTensor *self, const gint *axes, guint n_axes)
+TinyNode *
+op_flip (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  gint64 order[TINY_MAX_RANK + 1];
-  guint n;
-  if (tiny_build_begin (&b, "flip", 1, &self)
-      && tiny_build_axes (&b, b.x[0], axes, n_axes, order, &n))
-    node = tiny_node_flip (b.graph, b.x[0], order, n);
-  return tiny_build_end (&b, node);
+  return tiny_node_flip (b->graph, self, axes, n_axes);
 }
 
-TinyTensor *
-tiny_tensor_squeeze (TinyTensor *self, gint axis)
+TinyNode *
+op_squeeze (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  guint at;
-  if (tiny_build_begin (&b, "squeeze", 1, &self) && tiny_build_axis (&b, b.x[0], axis, &at)) {
-    if (b.x[0]->shape->v[at] != 1)
-      tiny_build_fail (&b, "axis %d has size %" G_GINT64_FORMAT ", not 1", axis,
-                       b.x[0]->shape->v[at]);
-    else
-      node = tiny_build_squeeze (&b, b.x[0], (gint64[]){ at }, 1);
-  }
-  return tiny_build_end (&b, node);
-}
-
-TinyTensor *
-tiny_tensor_unsqueeze (TinyTensor *self, gint axis)
-{
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "unsqueeze", 1, &self)) {
-    gint rank = (gint) b.x[0]->shape->n;
-    if (axis < -rank - 1 || axis > rank)
-      tiny_build_fail (&b, "axis %d is outside of %d to %d", axis, -rank - 1, rank);
-    else
-      node = tiny_build_unsqueeze (&b, b.x[0], (guint) (axis < 0 ? axis + rank + 1 : axis));
-  }
-  return tiny_build_end (&b, node);
-}
-
-TinyTensor *
-tiny_tensor_flatten (TinyTensor *self, gint start, gint end)
-{
-  TinyBuild b;
-  TinyNode *node = NULL;
-  guint first, last;
-  gint64 dims[TINY_MAX_RANK + 1];
+  gint64 ones[TINY_MAX_RANK];
   guint n = 0;
-  if (!tiny_build_begin (&b, "flatten", 1, &self))
-    return tiny_build_end (&b, NULL);
-  TinyNode *x = b.x[0];
-  if (x->shape->n == 0) {
-    node = tiny_build_reshape (&b, x, (gint64[]){ 1 }, 1);
-  } else if (tiny_build_axis (&b, x, start, &first) && tiny_build_axis (&b, x, end, &last)) {
-    if (first > last)
-      tiny_build_fail (&b, "axis %d comes after axis %d", start, end);
-    for (guint i = 0; i < x->shape->n; i++)
-      if (i > first && i <= last)
-        dims[n - 1] *= x->shape->v[i];
-      else
-        dims[n++] = x->shape->v[i];
-    node = tiny_build_reshape (&b, x, dims, n);
-  }
-  return tiny_build_end (&b, node);
+  for (guint i = 0; i < n_axes; i++)
+    if (self->shape->v[axes[i]] == 1)
+      ones[n++] = axes[i];
+  return n == 0 ? self : tiny_build_squeeze (b, self, ones, n);
 }
 
-TinyTensor *
-tiny_tensor_slice (TinyTensor *self, gint axis, gint64 start, gint64 stop, gint64 step)
+/* Where a new axis among @rank others goes. */
+static gboolean
+new_axis (TinyBuild *b, gint64 dim, gint64 rank, guint *out_axis)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  guint at;
-  if (!tiny_build_begin (&b, "slice", 1, &self) || !tiny_build_axis (&b, b.x[0], axis, &at))
-    return tiny_build_end (&b, NULL);
-  gint64 size = b.x[0]->shape->v[at];
-  if (step == 0 || step == G_MININT64) {
-    tiny_build_fail (&b, "step is %s", step == 0 ? "0" : "too far below 0");
-  } else {
-    /* As Python's slice.indices(): from the end when negative, then into reach. */
-    gint64 lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
-    if (start < 0)
-      start = start < -size ? lowest : start + size;
-    start = CLAMP (start, lowest, highest);
-    if (stop < 0)
-      stop = stop < -size ? lowest : stop + size;
-    stop = CLAMP (stop, lowest, highest);
-    gint64 span = step > 0 ? stop - start : start - stop;
-    gint64 stride = step > 0 ? step : -step;
-    gint64 n = span <= 0 ? 0 : (span - 1) / stride + 1;
-    node = tiny_build_slice (&b, b.x[0], at, start, step, n);
-  }
-  return tiny_build_end (&b, node);
+  *out_axis = (guint) (dim < 0 ? dim + rank + 1 : dim);
+  if (dim >= -rank - 1 && dim <= rank)
+    return TRUE;
+  tiny_build_fail (
+      b, "axis %" G_GINT64_FORMAT " is outside of %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT,
+      dim, -rank - 1, rank);
+  return FALSE;
 }
 
-static TinyNode *
-repeat_node (TinyBuild *self, TinyNode *x, const gint64 *repeats, guint n)
+TinyNode *
+op_unsqueeze (TinyBuild *b, TinyNode *self, gint64 dim)
+{
+  guint at;
+  return new_axis (b, dim, self->shape->n, &at) ? tiny_build_unsqueeze (b, self, at) : NULL;
+}
+
+TinyNode *
+op_flatten (TinyBuild *b, TinyNode *self, gint64 start_dim, gint64 end_dim)
+{
+  guint first, last, n = 0;
+  gint64 dims[TINY_MAX_RANK + 1];
+  if (self->shape->n == 0)
+    return tiny_build_reshape (b, self, (gint64[]){ 1 }, 1);
+  if (!tiny_build_axis (b, self, (gint) CLAMP (start_dim, G_MININT, G_MAXINT), &first)
+      || !tiny_build_axis (b, self, (gint) CLAMP (end_dim, G_MININT, G_MAXINT), &last))
+    return NULL;
+  if (first > last)
+    return tiny_build_fail (b, "axis %u comes after axis %u", first, last);
+  for (guint i = 0; i < self->shape->n; i++)
+    if (i > first && i <= last)
+      dims[n - 1] *= self->shape->v[i];
+    else
+      dims[n++] = self->shape->v[i];
+  return tiny_build_reshape (b, self, dims, n);
+}
+
+TinyNode *
+op_slice (TinyBuild *b, TinyNode *self, guint axis, gint64 start, gint64 stop, gint64 step)
+{
+  gint64 size = self->shape->v[axis];
+  if (step == 0 || step == G_MININT64)
+    return tiny_build_fail (b, "step is %s", step == 0 ? "0" : "too far below 0");
+  /* As Python's slice.indices(): from the end when negative, then into reach. */
+  gint64 lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
+  if (start < 0)
+    start = start < -size ? lowest : start + size;
+  start = CLAMP (start, lowest, highest);
+  if (stop < 0)
+    stop = stop < -size ? lowest : stop + size;
+  stop = CLAMP (stop, lowest, highest);
+  gint64 span = step > 0 ? stop - start : start - stop;
+  gint64 stride = step > 0 ? step : -step;
+  gint64 n = span <= 0 ? 0 : (span - 1) / stride + 1;
+  return tiny_build_slice (b, self, axis, start, step, n);
+}
+
+TinyNode *
+op_repeat (TinyBuild *self, TinyNode *x, const gint64 *repeats, guint n)
 {
   gint64 apart[2 * TINY_MAX_RANK], spread[2 * TINY_MAX_RANK], dims[TINY_MAX_RANK];
   if (n > TINY_MAX_RANK || n < x->shape->n || repeats == NULL)
@@ -458,53 +399,25 @@ repeat_node (TinyBuild *self, TinyNode *x, const gint64 *repeats, guint n)
   return tiny_build_reshape (self, x, dims, n);
 }
 
-TinyTensor *
-tiny_tensor_repeat (TinyTensor *self, const gint64 *repeats, guint n_repeats)
+TinyNode *
+op_cat (TinyBuild *b, TinyNode *const *tensors, guint n_tensors, guint axis)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "repeat", 1, &self))
-    node = repeat_node (&b, b.x[0], repeats, n_repeats);
-  return tiny_build_end (&b, node);
+  return tiny_build_cat (b, tensors, n_tensors, axis);
 }
 
-TinyTensor *
-tiny_tensor_cat (TinyTensor *const *tensors, guint n, gint axis)
+TinyNode *
+op_stack (TinyBuild *b, TinyNode *const *tensors, guint n_tensors, gint64 dim)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
   guint at;
-  if (tiny_build_begin (&b, "cat", n, tensors)) {
-    if (n == 0)
-      tiny_build_fail (&b, "nothing to put together");
-    else if (tiny_build_axis (&b, b.x[0], axis, &at))
-      node = tiny_build_cat (&b, b.x, n, at);
+  if (n_tensors == 0)
+    return tiny_build_fail (b, "nothing to put together");
+  if (!new_axis (b, dim, tensors[0]->shape->n, &at))
+    return NULL;
+  g_autofree TinyNode **raised = g_new (TinyNode *, n_tensors);
+  for (guint i = 0; i < n_tensors; i++) {
+    if (!tiny_shape_equal (tensors[i]->shape, tensors[0]->shape))
+      return tiny_build_fail (b, "tensor %u has another shape than the first", i);
+    raised[i] = tiny_build_unsqueeze (b, tensors[i], at);
   }
-  return tiny_build_end (&b, node);
-}
-
-TinyTensor *
-tiny_tensor_stack (TinyTensor *const *tensors, guint n, gint axis)
-{
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "stack", n, tensors)) {
-    gint rank = n > 0 ? (gint) b.x[0]->shape->n : 0;
-    if (n == 0) {
-      tiny_build_fail (&b, "nothing to put together");
-    } else if (axis < -rank - 1 || axis > rank) {
-      tiny_build_fail (&b, "axis %d is outside of %d to %d", axis, -rank - 1, rank);
-    } else {
-      guint at = (guint) (axis < 0 ? axis + rank + 1 : axis);
-      for (guint i = 0; i < n; i++)
-        if (tiny_shape_equal (b.x[i]->shape, b.x[0]->shape) || i == 0)
-          continue;
-        else
-          tiny_build_fail (&b, "tensor %u has another shape than the first", i);
-      for (guint i = 0; b.error == NULL && i < n; i++)
-        b.x[i] = tiny_build_unsqueeze (&b, b.x[i], at);
-      node = b.error == NULL ? tiny_build_cat (&b, b.x, n, at) : NULL;
-    }
-  }
-  return tiny_build_end (&b, node);
+  return tiny_build_cat (b, raised, n_tensors, at);
 }

@@ -2,9 +2,9 @@
  *
  * tensor-nn.c: softmax, losses, normalisations. */
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-build.h"
+#include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 
 /* x - max (x) has the same softmax and cannot overflow; the shift has no gradient. */
 static TinyNode *
@@ -20,33 +20,22 @@ TinyNode *
 tiny_build_log_softmax (TinyBuild *self, TinyNode *x, guint axis)
 {
   x = shifted (self, tiny_build_float (self, x), axis);
-  TinyNode *sum = tiny_build_sum (self, tiny_build_exp (self, x), (gint64[]){ axis }, 1);
-  return tiny_build_sub (self, x, tiny_build_log (self, sum));
+  TinyNode *sum = tiny_build_sum (self, op_exp (self, x), (gint64[]){ axis }, 1);
+  return tiny_build_sub (self, x, op_log (self, sum));
 }
 
-TinyTensor *
-tiny_tensor_softmax (TinyTensor *self, gint axis)
+TinyNode *
+op_softmax (TinyBuild *b, TinyNode *self, guint axis)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  guint at;
-  if (tiny_build_begin (&b, "softmax", 1, &self) && tiny_build_axis (&b, b.x[0], axis, &at)) {
-    TinyNode *x = tiny_build_exp (&b, shifted (&b, tiny_build_float (&b, b.x[0]), at));
-    TinyNode *sum = tiny_build_sum (&b, x, (gint64[]){ at }, 1);
-    node = tiny_build_mul (&b, x, tiny_build_unary (&b, TINY_OP_RECIP, sum));
-  }
-  return tiny_build_end (&b, node);
+  TinyNode *x = op_exp (b, shifted (b, self, axis));
+  TinyNode *sum = tiny_build_sum (b, x, (gint64[]){ axis }, 1);
+  return tiny_build_mul (b, x, tiny_build_unary (b, TINY_OP_RECIP, sum));
 }
 
-TinyTensor *
-tiny_tensor_log_softmax (TinyTensor *self, gint axis)
+TinyNode *
+op_log_softmax (TinyBuild *b, TinyNode *self, guint axis)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  guint at;
-  if (tiny_build_begin (&b, "log_softmax", 1, &self) && tiny_build_axis (&b, b.x[0], axis, &at))
-    node = tiny_build_log_softmax (&b, b.x[0], at);
-  return tiny_build_end (&b, node);
+  return tiny_build_log_softmax (b, self, axis);
 }
 
 /* x (B, K): mean over B of log (sum (exp (x - m))) - (x - m)[label] */
@@ -150,7 +139,7 @@ tiny_tensor_batch_norm (TinyTensor *self,
 
 TinyTensor *
 tiny_tensor_layer_norm (
-    TinyTensor *self, guint n_axes, TinyTensor *weight, TinyTensor *bias, double epsilon)
+    TinyTensor *self, gint64 n_axes, TinyTensor *weight, TinyTensor *bias, double epsilon)
 {
   TinyBuild b;
   TinyTensor *all[3] = { self };
@@ -163,14 +152,16 @@ tiny_tensor_layer_norm (
   if (!tiny_build_begin (&b, "layer_norm", n, all))
     return tiny_build_end (&b, NULL);
   TinyNode *x = tiny_build_float (&b, b.x[0]);
-  if (n_axes == 0 || n_axes > x->shape->n) {
-    tiny_build_fail (&b, "%u axes of %u cannot be normalised together", n_axes, x->shape->n);
+  if (n_axes < 1 || n_axes > x->shape->n) {
+    tiny_build_fail (&b, "%" G_GINT64_FORMAT " axes of %u cannot be normalised together",
+                     n_axes, x->shape->n);
   } else {
     gint64 axes[TINY_MAX_RANK];
-    for (guint i = 0; i < n_axes; i++)
-      axes[i] = x->shape->n - n_axes + i;
-    TinyNode *mean = tiny_build_mean (&b, x, axes, n_axes);
-    TinyNode *variance = tiny_build_var (&b, x, mean, axes, n_axes, 0);
+    guint n_last = (guint) n_axes;
+    for (guint i = 0; i < n_last; i++)
+      axes[i] = x->shape->n - n_last + i;
+    TinyNode *mean = tiny_build_mean (&b, x, axes, n_last);
+    TinyNode *variance = tiny_build_var (&b, x, mean, axes, n_last, 0);
     TinyNode *scale = tiny_build_unary (
         &b, TINY_OP_RECIP,
         tiny_build_unary (

@@ -12,7 +12,7 @@
 
 #include "base/tiny-float.h"
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-build.h"
+#include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-private.h"
 

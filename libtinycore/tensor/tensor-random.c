@@ -11,10 +11,10 @@
 #include <math.h>
 
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-build.h"
+#include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 
 static const guint rotations[8] = { 13, 15, 26, 6, 17, 29, 16, 24 };
 #define PARITY 0x1BD11BDAu
@@ -145,115 +145,91 @@ uniform_node (
   return tiny_build_add (self, unit, tiny_build_like (self, unit, low));
 }
 
-TinyTensor *
-tiny_tensor_rand (TinyDType dtype, const gint64 *shape, guint n_dims)
+TinyNode *
+op_rand (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "rand", 0, NULL))
-    node = uniform_node (&b, dtype, shape, n_dims, 0, 1);
-  return tiny_build_end (&b, node);
+  return uniform_node (b, dtype, shape, n_dims, 0, 1);
 }
 
-TinyTensor *
-tiny_tensor_uniform (
-    TinyDType dtype, const gint64 *shape, guint n_dims, double low, double high)
+TinyNode *
+op_uniform (
+    TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims, double low, double high)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "uniform", 0, NULL)) {
-    if (!isfinite (low) || !isfinite (high) || low > high)
-      tiny_build_fail (&b, "nothing lies from %g up to %g", low, high);
-    else
-      node = uniform_node (&b, dtype, shape, n_dims, low, high);
-  }
-  return tiny_build_end (&b, node);
+  if (!isfinite (low) || !isfinite (high) || low > high)
+    return tiny_build_fail (b, "nothing lies from %g up to %g", low, high);
+  return uniform_node (b, dtype, shape, n_dims, low, high);
 }
 
-TinyTensor *
-tiny_tensor_kaiming_uniform (TinyDType dtype, const gint64 *shape, guint n_dims, double a)
+TinyNode *
+op_kaiming_uniform (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims, double a)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "kaiming_uniform", 0, NULL)
-      && tiny_build_check_shape (&b, shape, n_dims)) {
-    double fan_in = 1;
-    for (guint i = 1; i < n_dims; i++)
-      fan_in *= (double) shape[i];
-    double bound = sqrt (6 / (1 + a * a) / MAX (fan_in, 1));
-    node = uniform_node (&b, dtype, shape, n_dims, -bound, bound);
-  }
-  return tiny_build_end (&b, node);
+  if (!tiny_build_check_shape (b, shape, n_dims))
+    return NULL;
+  double fan_in = 1;
+  for (guint i = 1; i < n_dims; i++)
+    fan_in *= (double) shape[i];
+  double bound = sqrt (6 / (1 + a * a) / MAX (fan_in, 1));
+  return uniform_node (b, dtype, shape, n_dims, -bound, bound);
 }
 
 /* sqrt (-2 ln (1 - u)) cos (2 π v) of two uniform u and v. */
-TinyTensor *
-tiny_tensor_randn (TinyDType dtype, const gint64 *shape, guint n_dims)
+TinyNode *
+op_randn (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims)
 {
-  TinyBuild b;
-  TinyNode *node = NULL, *words[2], *more[2];
-  if (tiny_build_begin (&b, "randn", 0, NULL) && tiny_build_check_dtype (&b, dtype)) {
-    TinyDType wide = dtype == TINY_DTYPE_F64 ? dtype : TINY_DTYPE_F32;
-    if (!tiny_dtype_is_float (dtype)) {
-      tiny_build_fail (&b, "takes a float dtype, not %s", tiny_dtype_to_string (dtype));
-    } else if (draw (&b, shape, n_dims, words) && draw (&b, shape, n_dims, more)) {
-      TinyNode *u = unit_interval (&b, wide, words), *v = unit_interval (&b, wide, more);
-      TinyNode *log = tiny_build_log (&b, tiny_build_sub (&b, tiny_build_like (&b, u, 1), u));
-      TinyNode *radius = tiny_build_unary (
-          &b, TINY_OP_SQRT, tiny_build_mul (&b, log, tiny_build_like (&b, log, -2)));
-      TinyNode *angle = tiny_build_mul (&b, v, tiny_build_like (&b, v, 2 * G_PI));
-      node = tiny_build_mul (&b, radius, tiny_build_cos (&b, angle));
-      node = tiny_build_cast (&b, node, dtype);
-    }
-  }
-  return tiny_build_end (&b, node);
+  TinyNode *words[2], *more[2];
+  if (!tiny_build_check_dtype (b, dtype))
+    return NULL;
+  if (!tiny_dtype_is_float (dtype))
+    return tiny_build_fail (b, "takes a float dtype, not %s", tiny_dtype_to_string (dtype));
+  if (!draw (b, shape, n_dims, words) || !draw (b, shape, n_dims, more))
+    return NULL;
+  TinyDType wide = dtype == TINY_DTYPE_F64 ? dtype : TINY_DTYPE_F32;
+  TinyNode *u = unit_interval (b, wide, words), *v = unit_interval (b, wide, more);
+  TinyNode *log = op_log (b, tiny_build_sub (b, tiny_build_like (b, u, 1), u));
+  TinyNode *radius = tiny_build_unary (b, TINY_OP_SQRT,
+                                       tiny_build_mul (b, log, tiny_build_like (b, log, -2)));
+  TinyNode *angle = tiny_build_mul (b, v, tiny_build_like (b, v, 2 * G_PI));
+  return tiny_build_cast (b, tiny_build_mul (b, radius, op_cos (b, angle)), dtype);
 }
 
 /* low + floor (word * span / 2^32) */
-TinyTensor *
-tiny_tensor_randint (
-    TinyDType dtype, const gint64 *shape, guint n_dims, gint64 low, gint64 high)
+TinyNode *
+op_randint (
+    TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims, gint64 low, gint64 high)
 {
-  TinyBuild b;
-  TinyNode *node = NULL, *words[2];
-  if (tiny_build_begin (&b, "randint", 0, NULL) && tiny_build_check_dtype (&b, dtype)) {
-    guint64 span = (guint64) high - (guint64) low;
-    if (high <= low || span > (guint64) 1 << 32) {
-      tiny_build_fail (
-          &b, "%" G_GINT64_FORMAT " up to %" G_GINT64_FORMAT " holds no or too many numbers",
-          low, high);
-    } else if (!tiny_dtype_is_integer (dtype)) {
-      tiny_build_fail (&b, "takes an integer dtype, not %s", tiny_dtype_to_string (dtype));
-    } else if (draw (&b, shape, n_dims, words)) {
-      TinyNode *wide = tiny_layout_cast (b.graph, words[0], TINY_DTYPE_U64);
-      TinyNode *factor = tiny_node_const_int (b.graph, TINY_DTYPE_U64, (gint64) span);
-      TinyNode *shift = tiny_node_const_int (b.graph, TINY_DTYPE_U64, 32);
-      wide = tiny_build_binary (&b, TINY_OP_SHR, tiny_build_mul (&b, wide, factor), shift);
-      node = tiny_build_cast (&b, wide, dtype);
-      node = tiny_build_add (&b, node, tiny_node_const_int (b.graph, dtype, low));
-    }
-  }
-  return tiny_build_end (&b, node);
+  TinyNode *words[2];
+  guint64 span = (guint64) high - (guint64) low;
+  if (!tiny_build_check_dtype (b, dtype))
+    return NULL;
+  if (high <= low || span > (guint64) 1 << 32)
+    return tiny_build_fail (
+        b, "%" G_GINT64_FORMAT " up to %" G_GINT64_FORMAT " holds no or too many numbers", low,
+        high);
+  if (!tiny_dtype_is_integer (dtype))
+    return tiny_build_fail (b, "takes an integer dtype, not %s", tiny_dtype_to_string (dtype));
+  if (!draw (b, shape, n_dims, words))
+    return NULL;
+  TinyNode *wide = tiny_layout_cast (b->graph, words[0], TINY_DTYPE_U64);
+  TinyNode *factor = tiny_node_const_int (b->graph, TINY_DTYPE_U64, (gint64) span);
+  TinyNode *shift = tiny_node_const_int (b->graph, TINY_DTYPE_U64, 32);
+  wide = tiny_build_binary (b, TINY_OP_SHR, tiny_build_mul (b, wide, factor), shift);
+  return tiny_build_add (b, tiny_build_cast (b, wide, dtype),
+                         tiny_node_const_int (b->graph, dtype, low));
 }
 
-TinyTensor *
-tiny_tensor_dropout (TinyTensor *self, double p)
+TinyNode *
+op_dropout (TinyBuild *b, TinyNode *self, double p)
 {
-  TinyBuild b;
-  TinyNode *node = NULL, *words[2];
-  if (tiny_build_begin (&b, "dropout", 1, &self)) {
-    TinyNode *x = tiny_build_float (&b, b.x[0]);
-    if (!(p >= 0 && p < 1))
-      tiny_build_fail (&b, "the probability %g is not from 0 to below 1", p);
-    else if (p == 0)
-      node = x;
-    else if (draw (&b, x->shape->v, x->shape->n, words)) {
-      TinyNode *keep
-          = tiny_build_binary (&b, TINY_OP_CMPLT, tiny_build_number (&b, TINY_DTYPE_F32, p),
-                               unit_interval (&b, TINY_DTYPE_F32, words));
-      TinyNode *scaled = tiny_build_mul (&b, x, tiny_build_like (&b, x, 1 / (1 - p)));
-      node = tiny_build_where (&b, keep, scaled, tiny_build_like (&b, x, 0));
-    }
-  }
-  return tiny_build_end (&b, node);
+  TinyNode *words[2];
+  if (!(p >= 0 && p < 1))
+    return tiny_build_fail (b, "the probability %g is not from 0 to below 1", p);
+  if (p == 0)
+    return self;
+  if (!draw (b, self->shape->v, self->shape->n, words))
+    return NULL;
+  TinyNode *keep
+      = tiny_build_binary (b, TINY_OP_CMPLT, tiny_build_number (b, TINY_DTYPE_F32, p),
+                           unit_interval (b, TINY_DTYPE_F32, words));
+  TinyNode *scaled = tiny_build_mul (b, self, tiny_build_like (b, self, 1 / (1 - p)));
+  return tiny_build_where (b, keep, scaled, tiny_build_like (b, self, 0));
 }

@@ -4,9 +4,9 @@
 #include <math.h>
 
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-build.h"
+#include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-operations.h"
 
 /* ---- building blocks ---- */
 gint64
@@ -88,169 +88,104 @@ tiny_build_var (TinyBuild *self,
   return tiny_build_cast (self, tiny_build_mul (self, sum, scale), dtype);
 }
 
-/* ---- public functions ---- */
-typedef TinyNode *(*Combine) (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);
-
-static TinyNode *
-max_node (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
+/* ---- operations ---- */
+TinyNode *
+op_sum (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  if (x->dtype != TINY_DTYPE_BOOL)
-    return tiny_build_reduce (self, TINY_OP_MAX, x, axes, n);
-  TinyNode *numbers = tiny_build_cast (self, x, TINY_DTYPE_I32);
-  return tiny_build_cast (self, tiny_build_reduce (self, TINY_OP_MAX, numbers, axes, n),
+  return tiny_build_sum (b, self, axes, n_axes);
+}
+
+TinyNode *
+op_mean (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
+{
+  return tiny_build_mean (b, self, axes, n_axes);
+}
+
+TinyNode *
+op_max (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
+{
+  if (self == NULL || self->dtype != TINY_DTYPE_BOOL)
+    return tiny_build_reduce (b, TINY_OP_MAX, self, axes, n_axes);
+  TinyNode *numbers = tiny_build_cast (b, self, TINY_DTYPE_I32);
+  return tiny_build_cast (b, tiny_build_reduce (b, TINY_OP_MAX, numbers, axes, n_axes),
                           TINY_DTYPE_BOOL);
 }
 
 /* An order-reversing map that is its own inverse: negation, of integers reversal of the bits. */
 static TinyNode *
-reversed (TinyBuild *self, TinyNode *x)
+reversed (TinyBuild *b, TinyNode *x)
 {
-  if (x == NULL || tiny_dtype_is_float (x->dtype))
-    return tiny_build_unary (self, TINY_OP_NEG, x);
-  if (x->dtype == TINY_DTYPE_BOOL)
-    return tiny_build_not (self, x);
-  return tiny_build_binary (self, TINY_OP_XOR, x,
-                            tiny_node_const_int (self->graph, (TinyDType) x->dtype, -1));
+  return x != NULL && tiny_dtype_is_float (x->dtype) ? tiny_build_unary (b, TINY_OP_NEG, x)
+                                                     : op_bitwise_not (b, x);
 }
 
-static TinyNode *
-min_node (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
+TinyNode *
+op_min (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  return reversed (self, max_node (self, reversed (self, x), axes, n));
+  return reversed (b, op_max (b, reversed (b, self), axes, n_axes));
 }
 
-static TinyNode *
-prod_node (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
+TinyNode *
+op_prod (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  x = tiny_build_cast (self, x, sum_dtype ((TinyDType) x->dtype));
-  return tiny_build_reduce (self, TINY_OP_MUL, x, axes, n);
+  TinyNode *wide = tiny_build_cast (b, self, sum_dtype ((TinyDType) self->dtype));
+  return tiny_build_reduce (b, TINY_OP_MUL, wide, axes, n_axes);
 }
 
-static TinyNode *
-any_node (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
+TinyNode *
+op_any (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  x = tiny_build_cast (self, x, TINY_DTYPE_BOOL);
-  if (tiny_shape_get_n_elements (x->shape) == 0)
-    return tiny_build_reduce (self, TINY_OP_ADD, x, axes, n);
-  return max_node (self, x, axes, n);
+  self = tiny_build_cast (b, self, TINY_DTYPE_BOOL);
+  if (self != NULL && tiny_shape_get_n_elements (self->shape) == 0)
+    return tiny_build_reduce (b, TINY_OP_ADD, self, axes, n_axes);
+  return op_max (b, self, axes, n_axes);
 }
 
-static TinyNode *
-all_node (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
+TinyNode *
+op_all (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  return tiny_build_not (self, any_node (self, tiny_build_not (self, x), axes, n));
+  return tiny_build_not (b, op_any (b, tiny_build_not (b, self), axes, n_axes));
 }
 
-static TinyTensor *
-combine (const char *name,
-         Combine function,
-         TinyTensor *x,
-         const gint *axes,
-         guint n_axes,
-         gboolean keepdim)
+TinyNode *
+op_var (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes, gint64 correction)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  gint64 order[TINY_MAX_RANK + 1];
-  guint n;
-  if (tiny_build_begin (&b, name, 1, &x)
-      && tiny_build_axes (&b, b.x[0], axes, n_axes, order, &n)) {
-    node = function (&b, b.x[0], order, n);
-    if (!keepdim)
-      node = tiny_build_squeeze (&b, node, order, n);
-  }
-  return tiny_build_end (&b, node);
+  TinyNode *mean = tiny_build_mean (b, self, axes, n_axes);
+  return tiny_build_var (b, self, mean, axes, n_axes, correction);
 }
 
-#define REDUCTION(name, function)                                                              \
-  TinyTensor *tiny_tensor_##name (TinyTensor *self, const gint *axes, guint n_axes,            \
-                                  gboolean keepdim)                                            \
-  {                                                                                            \
-    return combine (#name, function, self, axes, n_axes, keepdim);                             \
-  }
-
-/* clang-format off */
-REDUCTION (sum, tiny_build_sum)
-REDUCTION (mean, tiny_build_mean)
-REDUCTION (max, max_node)
-REDUCTION (min, min_node)
-REDUCTION (prod, prod_node)
-REDUCTION (any, any_node)
-REDUCTION (all, all_node)
-/* clang-format on */
-
-static TinyTensor *
-spread (const char *name,
-        gboolean root,
-        TinyTensor *x,
-        const gint *axes,
-        guint n_axes,
-        gint correction,
-        gboolean keepdim)
+TinyNode *
+op_std (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes, gint64 correction)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  gint64 order[TINY_MAX_RANK + 1];
-  guint n;
-  if (tiny_build_begin (&b, name, 1, &x)
-      && tiny_build_axes (&b, b.x[0], axes, n_axes, order, &n)) {
-    TinyNode *mean = tiny_build_mean (&b, b.x[0], order, n);
-    node = tiny_build_var (&b, b.x[0], mean, order, n, correction);
-    if (root)
-      node = tiny_build_unary (&b, TINY_OP_SQRT, node);
-    if (!keepdim)
-      node = tiny_build_squeeze (&b, node, order, n);
-  }
-  return tiny_build_end (&b, node);
-}
-
-TinyTensor *
-tiny_tensor_var (
-    TinyTensor *self, const gint *axes, guint n_axes, gint correction, gboolean keepdim)
-{
-  return spread ("var", FALSE, self, axes, n_axes, correction, keepdim);
-}
-
-TinyTensor *
-tiny_tensor_std (
-    TinyTensor *self, const gint *axes, guint n_axes, gint correction, gboolean keepdim)
-{
-  return spread ("std", TRUE, self, axes, n_axes, correction, keepdim);
+  return tiny_build_unary (b, TINY_OP_SQRT, op_var (b, self, axes, n_axes, correction));
 }
 
 /* Where the largest is, n - i; the largest of those belongs to the first of them. */
-static TinyTensor *
-position (const char *name, gboolean largest, TinyTensor *x, gint axis, gboolean keepdim)
+static TinyNode *
+position (TinyBuild *b, TinyNode *x, TinyNode *best, guint axis)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  guint at;
-  if (tiny_build_begin (&b, name, 1, &x) && tiny_build_axis (&b, b.x[0], axis, &at)) {
-    gint64 axes[] = { at }, dims[32], size = b.x[0]->shape->v[at];
-    TinyNode *best = largest ? max_node (&b, b.x[0], axes, 1) : min_node (&b, b.x[0], axes, 1);
-    for (guint i = 0; i < b.x[0]->shape->n; i++)
-      dims[i] = i == at ? size : 1;
-    TinyNode *n = tiny_build_number (&b, TINY_DTYPE_I32, (double) size);
-    TinyNode *left = tiny_build_sub (&b, n, tiny_build_iota (&b, TINY_DTYPE_I32, size));
-    left = tiny_build_reshape (&b, left, dims, b.x[0]->shape->n);
-    TinyNode *is_best = tiny_build_binary (&b, TINY_OP_CMPEQ, b.x[0], best);
-    TinyNode *scores
-        = tiny_build_where (&b, is_best, left, tiny_build_number (&b, TINY_DTYPE_I32, 0));
-    node = tiny_build_sub (&b, n, tiny_build_reduce (&b, TINY_OP_MAX, scores, axes, 1));
-    if (!keepdim)
-      node = tiny_build_squeeze (&b, node, axes, 1);
-  }
-  return tiny_build_end (&b, node);
+  if (best == NULL)
+    return NULL;
+  gint64 axes[] = { axis }, dims[32], size = x->shape->v[axis];
+  for (guint i = 0; i < x->shape->n; i++)
+    dims[i] = i == axis ? size : 1;
+  TinyNode *n = tiny_build_number (b, TINY_DTYPE_I32, (double) size);
+  TinyNode *left = tiny_build_sub (b, n, tiny_build_iota (b, TINY_DTYPE_I32, size));
+  left = tiny_build_reshape (b, left, dims, x->shape->n);
+  TinyNode *is_best = tiny_build_binary (b, TINY_OP_CMPEQ, x, best);
+  TinyNode *scores
+      = tiny_build_where (b, is_best, left, tiny_build_number (b, TINY_DTYPE_I32, 0));
+  return tiny_build_sub (b, n, tiny_build_reduce (b, TINY_OP_MAX, scores, axes, 1));
 }
 
-TinyTensor *
-tiny_tensor_argmax (TinyTensor *self, gint axis, gboolean keepdim)
+TinyNode *
+op_argmax (TinyBuild *b, TinyNode *self, guint axis)
 {
-  return position ("argmax", TRUE, self, axis, keepdim);
+  return position (b, self, op_max (b, self, (gint64[]){ axis }, 1), axis);
 }
 
-TinyTensor *
-tiny_tensor_argmin (TinyTensor *self, gint axis, gboolean keepdim)
+TinyNode *
+op_argmin (TinyBuild *b, TinyNode *self, guint axis)
 {
-  return position ("argmin", FALSE, self, axis, keepdim);
+  return position (b, self, op_min (b, self, (gint64[]){ axis }, 1), axis);
 }

@@ -95,12 +95,13 @@ resolve_weak (TinyBuild *self)
 {
   TinyDType strong = TINY_DTYPE_VOID;
   for (guint i = 0; i < self->n; i++) {
+    if (self->x[i] == NULL || self->tensors[i]->weak != TINY_WEAK_NONE)
+      continue;
     TinyDType dtype = (TinyDType) self->x[i]->dtype;
-    if (self->tensors[i]->weak == TINY_WEAK_NONE)
-      strong = strong == TINY_DTYPE_VOID ? dtype : tiny_dtype_promote (strong, dtype);
+    strong = strong == TINY_DTYPE_VOID ? dtype : tiny_dtype_promote (strong, dtype);
   }
   for (guint i = 0; i < self->n && strong != TINY_DTYPE_VOID; i++)
-    if (self->tensors[i]->weak != TINY_WEAK_NONE)
+    if (self->x[i] != NULL && self->tensors[i]->weak != TINY_WEAK_NONE)
       self->x[i] = tiny_build_number (self, weak_dtype (self->tensors[i]->weak, strong),
                                       self->tensors[i]->weak_value);
 }
@@ -109,7 +110,7 @@ static void
 meet_devices (TinyBuild *self)
 {
   for (guint i = 0; i < self->n; i++) {
-    const char *device = self->tensors[i]->device;
+    const char *device = self->tensors[i] != NULL ? self->tensors[i]->device : NULL;
     if (device == NULL || device == self->device)
       continue;
     if (self->device != NULL)
@@ -123,6 +124,17 @@ meet_devices (TinyBuild *self)
 gboolean
 tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const *tensors)
 {
+  return tiny_build_begin_some (self, name, n, tensors, 0, TINY_TAKES_ANY);
+}
+
+gboolean
+tiny_build_begin_some (TinyBuild *self,
+                       const char *name,
+                       guint n,
+                       TinyTensor *const *tensors,
+                       guint optional,
+                       TinyTakes takes)
+{
   *self = (TinyBuild){ .name = name, .n = n };
   gboolean few = n <= G_N_ELEMENTS (self->few_x);
   self->tensors = few ? self->few_tensors : g_new0 (TinyTensor *, n);
@@ -134,6 +146,9 @@ tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const 
   tiny_runtime_lock ();
   self->graph = tiny_runtime_get_graph ();
   for (guint i = 0; i < n; i++) {
+    gboolean is_absent = tensors != NULL && tensors[i] == NULL;
+    if (is_absent && i < 32 && (optional >> i & 1))
+      continue;
     if (self->tensors[i] == NULL)
       tiny_build_fail (self, "argument %u is no tensor", i + 1);
     else if (self->tensors[i]->error != NULL && self->error == NULL)
@@ -145,7 +160,7 @@ tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const 
     meet_devices (self);
   if (self->error == NULL)
     resolve_weak (self);
-  return self->error == NULL;
+  return self->error == NULL && tiny_build_take (self, takes, n, self->x);
 }
 
 /* What a result has to be before a tensor may hold it. */
@@ -161,15 +176,21 @@ check_result (TinyBuild *self, TinyNode *node)
   return tiny_node_broadcast (self->graph, zero, node->shape->v, node->shape->n);
 }
 
-TinyTensor *
-tiny_build_end (TinyBuild *self, TinyNode *node)
+/* (transfer floating): of @node; without one of the error, which is given away or copied. */
+static TinyTensor *
+result_of (TinyBuild *self, TinyNode *node)
 {
   node = self->error == NULL ? check_result (self, node) : NULL;
   if (node == NULL && self->error == NULL)
     tiny_build_fail (self, "no result");
-  TinyTensor *result = node != NULL && self->error == NULL
-                           ? tiny_tensor_new_for_node (node, self->device)
-                           : tiny_tensor_new_for_error (self->error);
+  return node != NULL && self->error == NULL
+             ? tiny_tensor_new_for_node (node, self->device)
+             : tiny_tensor_new_for_error (g_error_copy (self->error));
+}
+
+static void
+finish (TinyBuild *self)
+{
   tiny_runtime_unlock ();
   for (guint i = 0; i < self->n; i++)
     g_clear_object (&self->tensors[i]);
@@ -177,10 +198,50 @@ tiny_build_end (TinyBuild *self, TinyNode *node)
     g_free (self->tensors);
   if (self->x != self->few_x)
     g_free (self->x);
+  g_clear_error (&self->error);
+}
+
+TinyTensor *
+tiny_build_end (TinyBuild *self, TinyNode *node)
+{
+  TinyTensor *result = result_of (self, node);
+  finish (self);
   return result;
 }
 
+void
+tiny_build_end_many (TinyBuild *self,
+                     guint n,
+                     TinyNode *const *nodes,
+                     TinyTensor **const *results)
+{
+  for (guint i = 0; i < n; i++)
+    if (results[i] != NULL)
+      *results[i] = g_object_ref_sink (result_of (self, nodes[i]));
+  finish (self);
+}
+
+GPtrArray *
+tiny_build_end_list (TinyBuild *self, GPtrArray *nodes)
+{
+  GPtrArray *results = g_ptr_array_new_with_free_func (g_object_unref);
+  guint n = self->error == NULL ? nodes->len : 1;
+  for (guint i = 0; i < n; i++)
+    g_ptr_array_add (results, g_object_ref_sink (result_of (
+                                  self, self->error == NULL ? nodes->pdata[i] : NULL)));
+  finish (self);
+  return results;
+}
+
 /* ---- checks ---- */
+gboolean
+tiny_build_check_any (TinyBuild *self)
+{
+  if (self->n == 0)
+    tiny_build_fail (self, "no tensors are given");
+  return self->n > 0;
+}
+
 gboolean
 tiny_build_axis (TinyBuild *self, TinyNode *x, gint axis, guint *out_axis)
 {
@@ -195,6 +256,39 @@ tiny_build_axis (TinyBuild *self, TinyNode *x, gint axis, guint *out_axis)
   }
   *out_axis = (guint) (axis < 0 ? axis + n : axis);
   return TRUE;
+}
+
+gboolean
+tiny_build_one_axis (TinyBuild *self, TinyNode **x, gint axis, guint *out_axis)
+{
+  *out_axis = 0;
+  if (axis != TINY_NO_AXIS)
+    return tiny_build_axis (self, *x, axis, out_axis);
+  *x = *x == NULL ? NULL
+                  : tiny_build_reshape (
+                      self, *x, (gint64[]){ tiny_shape_get_n_elements ((*x)->shape) }, 1);
+  return *x != NULL;
+}
+
+TinyNode *
+tiny_build_keep_all (TinyBuild *self, TinyNode *x, TinyTensor *tensor)
+{
+  gint64 ones[TINY_MAX_RANK];
+  for (guint i = 0; i < TINY_MAX_RANK; i++)
+    ones[i] = 1;
+  return tensor == NULL ? x : tiny_build_reshape (self, x, ones, tensor->n_dims);
+}
+
+gboolean
+tiny_build_word (TinyBuild *self, const char *word, const char *words, guint *out_which)
+{
+  g_auto (GStrv) known = g_strsplit (words, "|", -1);
+  for (*out_which = 0; known[*out_which] != NULL; (*out_which)++)
+    if (g_strcmp0 (word, known[*out_which]) == 0)
+      return TRUE;
+  g_autofree char *all = g_strjoinv (", ", known);
+  tiny_build_fail (self, "“%s” is none of %s", word != NULL ? word : "(null)", all);
+  return FALSE;
 }
 
 gboolean

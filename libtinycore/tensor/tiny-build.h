@@ -31,17 +31,48 @@ typedef struct {
 /* Whether building may go on. tiny_build_end() is due in either case. */
 gboolean
 tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const *tensors);
+/* The same for a row of the table of operations: the tensors in the bits of @optional may be NULL,
+ * and are as nodes; the others become what the operation @takes. */
+typedef enum {
+  TINY_TAKES_ANY,
+  TINY_TAKES_NUMBER,   /* bool becomes i32 */
+  TINY_TAKES_FLOAT,    /* f32 when none is a float */
+  TINY_TAKES_INTEGRAL, /* floats are an error */
+  TINY_TAKES_INTEGER,  /* floats and bool are */
+} TinyTakes;
+gboolean tiny_build_begin_some (TinyBuild *self,
+                                const char *name,
+                                guint n,
+                                TinyTensor *const *tensors,
+                                guint optional,
+                                TinyTakes takes);
 /* (transfer floating): of @node, or of the error when it is NULL. */
 TinyTensor *tiny_build_end (TinyBuild *self, TinyNode *node);
+/* (transfer full): @n results, or so many tensors with the error. A NULL among @results is not wanted. */
+void tiny_build_end_many (TinyBuild *self,
+                          guint n,
+                          TinyNode *const *nodes,
+                          TinyTensor **const *results);
+/* (transfer full): a list of any length; of one tensor with the error. */
+GPtrArray *tiny_build_end_list (TinyBuild *self, GPtrArray *nodes);
 /* Sets the error unless there is one; returns NULL. */
 TinyNode *tiny_build_fail (TinyBuild *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
 /* ---- checks ---- */
+/* That a list of tensors is not empty. */
+gboolean tiny_build_check_any (TinyBuild *self);
 /* -1 is the last axis. */
 gboolean tiny_build_axis (TinyBuild *self, TinyNode *x, gint axis, guint *out_axis);
 /* Distinct normalised axes; all of them when @n is 0 and @axes is NULL. */
 gboolean tiny_build_axes (
     TinyBuild *self, TinyNode *x, const gint *axes, guint n, gint64 *out_axes, guint *out_n);
+/* As tiny_build_axis(); TINY_NO_AXIS makes a vector of @x. */
+gboolean tiny_build_one_axis (TinyBuild *self, TinyNode **x, gint axis, guint *out_axis);
+/* @x, of one element, with the rank of @tensor; @x itself when that is NULL. */
+TinyNode *tiny_build_keep_all (TinyBuild *self, TinyNode *x, TinyTensor *tensor);
+/* Which of @words, separated by |, @word is. */
+gboolean
+tiny_build_word (TinyBuild *self, const char *word, const char *words, guint *out_which);
 /* Sizes at least 0 whose product is small enough. */
 gboolean tiny_build_check_shape (TinyBuild *self, const gint64 *shape, guint n);
 gboolean tiny_build_check_dtype (TinyBuild *self, TinyDType dtype);
@@ -57,19 +88,14 @@ TinyNode *tiny_build_iota (TinyBuild *self, TinyDType dtype, gint64 n);
 
 /* ---- elementwise; shapes broadcast, dtypes promote ---- */
 TinyNode *tiny_build_cast (TinyBuild *self, TinyNode *x, TinyDType dtype);
+/* Makes them what an operation takes; absent ones stay. */
+gboolean tiny_build_take (TinyBuild *self, TinyTakes takes, guint n, TinyNode **x);
 /* Integers and bool as f32. */
 TinyNode *tiny_build_float (TinyBuild *self, TinyNode *x);
 TinyNode *tiny_build_unary (TinyBuild *self, TinyOp op, TinyNode *x);
 TinyNode *tiny_build_binary (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y);
 TinyNode *tiny_build_where (TinyBuild *self, TinyNode *gate, TinyNode *x, TinyNode *y);
 TinyNode *tiny_build_not (TinyBuild *self, TinyNode *x);
-TinyNode *tiny_build_exp (TinyBuild *self, TinyNode *x);
-TinyNode *tiny_build_log (TinyBuild *self, TinyNode *x);
-TinyNode *tiny_build_cos (TinyBuild *self, TinyNode *x);
-TinyNode *tiny_build_sigmoid (TinyBuild *self, TinyNode *x);
-TinyNode *tiny_build_tanh (TinyBuild *self, TinyNode *x);
-TinyNode *tiny_build_floor (TinyBuild *self, TinyNode *x);
-TinyNode *tiny_build_abs (TinyBuild *self, TinyNode *x);
 static inline TinyNode *
 tiny_build_add (TinyBuild *self, TinyNode *x, TinyNode *y)
 {

@@ -34,6 +34,13 @@ G_DECLARE_FINAL_TYPE (TinyTensor, tiny_tensor, TINY, TENSOR, GInitiallyUnowned)
  */
 #define TINY_SLICE_END G_MAXINT64
 
+/**
+ * TINY_NO_AXIS:
+ *
+ * Where an axis may be left out: all elements, as if the tensor were a vector.
+ */
+#define TINY_NO_AXIS G_MININT
+
 /* ---- making ---- */
 /**
  * tiny_tensor_new_from_data:
@@ -59,34 +66,6 @@ TINY_API TinyTensor *tiny_tensor_new_from_data (const char *device,
                                                 gsize n_bytes);
 
 /**
- * tiny_tensor_zeros:
- * @dtype: a dtype
- * @shape: (array length=n_dims): sizes
- * @n_dims: how many axes
- *
- * All 0.
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *tiny_tensor_zeros (TinyDType dtype, const gint64 *shape, guint n_dims);
-
-/**
- * tiny_tensor_ones:
- * @dtype: a dtype
- * @shape: (array length=n_dims): sizes
- * @n_dims: how many axes
- *
- * All 1.
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *tiny_tensor_ones (TinyDType dtype, const gint64 *shape, guint n_dims);
-
-/**
  * tiny_tensor_empty:
  * @dtype: a dtype
  * @shape: (array length=n_dims): sizes
@@ -99,22 +78,6 @@ TINY_API TinyTensor *tiny_tensor_ones (TinyDType dtype, const gint64 *shape, gui
  * Since: 0.1
  */
 TINY_API TinyTensor *tiny_tensor_empty (TinyDType dtype, const gint64 *shape, guint n_dims);
-
-/**
- * tiny_tensor_full:
- * @dtype: a dtype
- * @shape: (array length=n_dims): sizes
- * @n_dims: how many axes
- * @value: a number
- *
- * All @value.
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *
-tiny_tensor_full (TinyDType dtype, const gint64 *shape, guint n_dims, double value);
 
 /**
  * tiny_tensor_scalar:
@@ -142,53 +105,6 @@ TINY_API TinyTensor *tiny_tensor_scalar (double value);
 TINY_API TinyTensor *tiny_tensor_scalar_float (double value);
 
 /**
- * tiny_tensor_arange:
- * @dtype: a dtype
- * @start: the first
- * @stop: not reached
- * @step: not 0
- *
- * @start, @start + @step, … up to before @stop, a vector.
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *
-tiny_tensor_arange (TinyDType dtype, double start, double stop, double step);
-
-/**
- * tiny_tensor_linspace:
- * @dtype: a dtype
- * @start: the first
- * @stop: the last
- * @n: how many
- *
- * @n numbers from @start to @stop at equal distances.
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *
-tiny_tensor_linspace (TinyDType dtype, double start, double stop, gint64 n);
-
-/**
- * tiny_tensor_eye:
- * @dtype: a dtype
- * @n: rows
- * @m: columns
- *
- * 1 on the diagonal, 0 elsewhere.
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *tiny_tensor_eye (TinyDType dtype, gint64 n, gint64 m);
-
-/* ---- random numbers: threefry2x32-20, counter based, the same on every device ---- */
-/**
  * tiny_tensor_manual_seed:
  * @seed: any number
  *
@@ -197,85 +113,6 @@ TINY_API TinyTensor *tiny_tensor_eye (TinyDType dtype, gint64 n, gint64 m);
  * Since: 0.1
  */
 TINY_API void tiny_tensor_manual_seed (guint64 seed);
-
-/**
- * tiny_tensor_rand:
- * @dtype: a float dtype
- * @shape: (array length=n_dims): sizes
- * @n_dims: how many axes
- *
- * Uniform over [0, 1).
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *tiny_tensor_rand (TinyDType dtype, const gint64 *shape, guint n_dims);
-
-/**
- * tiny_tensor_randn:
- * @dtype: a float dtype
- * @shape: (array length=n_dims): sizes
- * @n_dims: how many axes
- *
- * Normal with mean 0 and variance 1 (Box and Muller 1958).
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *tiny_tensor_randn (TinyDType dtype, const gint64 *shape, guint n_dims);
-
-/**
- * tiny_tensor_uniform:
- * @dtype: a float dtype
- * @shape: (array length=n_dims): sizes
- * @n_dims: how many axes
- * @low: the least
- * @high: not reached
- *
- * Uniform over [@low, @high).
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *tiny_tensor_uniform (
-    TinyDType dtype, const gint64 *shape, guint n_dims, double low, double high);
-
-/**
- * tiny_tensor_randint:
- * @dtype: an integer dtype
- * @shape: (array length=n_dims): sizes
- * @n_dims: how many axes
- * @low: the least
- * @high: not reached, at most 2³² more than @low
- *
- * Integers from @low up to before @high.
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *tiny_tensor_randint (
-    TinyDType dtype, const gint64 *shape, guint n_dims, gint64 low, gint64 high);
-
-/**
- * tiny_tensor_kaiming_uniform:
- * @dtype: a float dtype
- * @shape: (array length=n_dims): sizes
- * @n_dims: how many axes
- * @a: slope of the leaky rectifier; sqrt (5) gives ±1 / sqrt (fan-in)
- *
- * Uniform over ±sqrt (6 / (1 + @a²) / fan-in), fan-in being the product of all sizes but the first
- * (He et al. 2015).
- *
- * Returns: (transfer floating): the result
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *
-tiny_tensor_kaiming_uniform (TinyDType dtype, const gint64 *shape, guint n_dims, double a);
 
 /* ---- reading ---- */
 /**

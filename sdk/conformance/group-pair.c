@@ -7,7 +7,7 @@
 #include "fresh.h"
 #include "plugin/tiny-discovery.h"
 #include "plugin/tiny-registry.h"
-#include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor.h"
 
 enum { N = 5000 };

@@ -5,7 +5,7 @@
 
 #include "device/device-private.h"
 #include "fresh.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor.h"
 
 enum { N_LAUNCHES = 300, N_BATCH = 64, COPY_BYTES = 32 << 20, LEAST_US = 150000 };

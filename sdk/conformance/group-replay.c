@@ -7,9 +7,7 @@
 
 #include "conformance.h"
 #include "nn/tiny-jit.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
-#include "tensor/tiny-tensor-shape.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor.h"
 
 enum { SIDE = 24, N_CALLS = 8, N_VALUES = SIDE * SIDE };

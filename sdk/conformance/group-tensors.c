@@ -193,15 +193,15 @@ static TinyTensor *
 make_gather (const Maker *self)
 {
   TinyTensor *x = LEAF (0, self->p[0], self->p[1]);
-  return T (gather) (x, 0,
-                     T (reshape) (positions (self, 1, 77, self->p[0]), (gint64[]){ 77 }, 1));
+  return T (index_select) (
+      x, 0, T (reshape) (positions (self, 1, 77, self->p[0]), (gint64[]){ 77 }, 1));
 }
 
 static TinyTensor *
 make_take (const Maker *self)
 {
   TinyTensor *x = LEAF (0, self->p[0], self->p[1]);
-  return T (take_along_axis) (x, 1, positions (self, self->p[0], 19, self->p[1]));
+  return T (gather) (x, 1, positions (self, self->p[0], 19, self->p[1]));
 }
 
 /* Sums into rows that positions name: out[r] = sum of x[i] with at[i] = r */

@@ -307,7 +307,7 @@ make_randint (Maker *self)
                      as_integer (partner (self, self->x[0], self->x[1])));                     \
   }
 /* clang-format off */
-UNARY (neg) UNARY (recip) UNARY (sqrt) UNARY (rsqrt) UNARY (exp) UNARY (exp2) UNARY (log) UNARY (log2)
+UNARY (neg) UNARY (reciprocal) UNARY (sqrt) UNARY (rsqrt) UNARY (exp) UNARY (exp2) UNARY (log) UNARY (log2)
 UNARY (sin) UNARY (cos) UNARY (tan) UNARY (tanh) UNARY (sigmoid) UNARY (relu) UNARY (gelu) UNARY (silu)
 UNARY (abs) UNARY (sign) UNARY (square) UNARY (floor) UNARY (ceil) UNARY (round) UNARY (trunc)
 UNARY (logical_not) UNARY (isnan) UNARY (isinf) UNARY (contiguous) UNARY (detach)
@@ -337,7 +337,7 @@ divisor (Maker *self)
 static TinyTensor *
 make_idiv (Maker *self)
 {
-  return T (idiv) (self->x[0], divisor (self));
+  return T (floor_divide) (self->x[0], divisor (self));
 }
 
 static TinyTensor *
@@ -354,7 +354,7 @@ make_shift (Maker *self)
              *y = as_integer (partner (self, self->x[0], self->x[1]));
   if (number (self, 2, 8) != 0)
     y = T (bitwise_and) (y, T (scalar) (7));
-  return number (self, 3, 2) ? T (shift_left) (x, y) : T (shift_right) (x, y);
+  return number (self, 3, 2) ? T (lshift) (x, y) : T (rshift) (x, y);
 }
 
 static TinyTensor *
@@ -420,7 +420,7 @@ make_by_number (Maker *self)
   case 2:
     return T (mod) (self->x[0], T (scalar) (1 + number (self, 1, 9)));
   case 3:
-    return T (idiv) (self->x[0], T (scalar) (1 + number (self, 1, 9)));
+    return T (floor_divide) (self->x[0], T (scalar) (1 + number (self, 1, 9)));
   case 4:
     return T (div) (self->x[0], T (scalar) (1 + number (self, 1, 9)));
   default:
@@ -544,7 +544,7 @@ make_squeeze (Maker *self)
 {
   for (guint i = 0; i < rank_of (self->x[0]); i++)
     if (size_of (self->x[0], i) == 1)
-      return T (squeeze) (self->x[0], (gint) i);
+      return T (squeeze) (self->x[0], (gint[]){ (gint) i }, 1);
   return self->x[0];
 }
 
@@ -620,7 +620,7 @@ make_gather (Maker *self)
     return self->x[0];
   gint axis = axis_of (self, 0, self->x[0]);
   gint64 size = 1 + number (self, 1, 5);
-  return T (gather) (self->x[0], axis, fitted (as_integer (self->x[1]), &size, 1));
+  return T (index_select) (self->x[0], axis, fitted (as_integer (self->x[1]), &size, 1));
 }
 
 /* Positions for each place along the others. */
@@ -635,7 +635,7 @@ make_take_along (Maker *self)
   gint64 size = 1 + number (self, 1, 5);
   for (guint i = 0; i < n; i++)
     shape[i] = (gint) i == axis ? size : size_of (self->x[0], i);
-  return T (take_along_axis) (self->x[0], axis, fitted (as_integer (self->x[1]), shape, n));
+  return T (gather) (self->x[0], axis, fitted (as_integer (self->x[1]), shape, n));
 }
 
 static TinyTensor *
@@ -820,7 +820,7 @@ static const struct {
   ROW (arange, 0, 3),      ROW (eye, 0, 1),
   ROW (full, 0, 2),        ROW (rand, 0, 3),
   ROW (randint, 0, 2),     ROW (neg, 1, 1),
-  ROW (recip, 1, 1),       ROW (sqrt, 1, 1),
+  ROW (reciprocal, 1, 1),  ROW (sqrt, 1, 1),
   ROW (rsqrt, 1, 1),       ROW (exp, 1, 1),
   ROW (exp2, 1, 1),        ROW (log, 1, 1),
   ROW (log2, 1, 1),        ROW (sin, 1, 1),

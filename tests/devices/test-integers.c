@@ -10,7 +10,7 @@
 static TinyTensor *
 f_idiv (TinyTensor *x, TinyTensor *y)
 {
-  return T (idiv) (x, y);
+  return T (floor_divide) (x, y);
 }
 static TinyTensor *
 f_mod (TinyTensor *x, TinyTensor *y)

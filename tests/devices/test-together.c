@@ -105,7 +105,7 @@ check_mixed (const char *a, const char *b)
   check_refused (T (add) (here, there), a, b);
   check_refused (T (where) (T (lt) (here, T (scalar) (3)), here, there), a, b);
   check_refused (T (cat) (both, 2, 0), a, b);
-  check_refused (T (gather) (here, 0, T (cast) (there, TINY_DTYPE_I32)), a, b);
+  check_refused (T (index_select) (here, 0, T (cast) (there, TINY_DTYPE_I32)), a, b);
   check_refused (T (matmul) (T (reshape) (here, (gint64[]){ 4, 4 }, 2),
                              T (reshape) (there, (gint64[]){ 4, 4 }, 2)),
                  a, b);

@@ -75,13 +75,13 @@ static void
 test_dtypes (void)
 {
   REFUSED (tiny_tensor_bitwise_and (FLOATS (3), FLOATS (3)), INVALID, "bitwise_and", "f32");
-  REFUSED (tiny_tensor_shift_left (FLOATS (3), FLOATS (3)), INVALID, "shift_left", "f32");
+  REFUSED (tiny_tensor_lshift (FLOATS (3), FLOATS (3)), INVALID, "lshift", "f32");
   REFUSED (tiny_tensor_uniform (TINY_DTYPE_I32, SHAPE (3), 0, 1), INVALID, "uniform", "i32");
   REFUSED (tiny_tensor_cross_entropy (FLOATS (4, 10), FLOATS (4)), INVALID, "cross_entropy",
            "f32");
   REFUSED (tiny_tensor_one_hot (FLOATS (4), 3), INVALID, "one_hot", "f32");
   REFUSED (tiny_tensor_bitcast (FLOATS (3), TINY_DTYPE_F64), INVALID, "bitcast", "f32", "f64");
-  REFUSED (tiny_tensor_gather (FLOATS (4), 0, FLOATS (4)), INVALID, "gather", "f32");
+  REFUSED (tiny_tensor_index_select (FLOATS (4), 0, FLOATS (4)), INVALID, "index_select", "f32");
 }
 
 static void

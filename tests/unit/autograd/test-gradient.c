@@ -13,10 +13,8 @@
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-shape.h"
 
 static gint64
 n_elements (const gint64 *shape, guint *out_rank)

@@ -9,7 +9,7 @@
 #include "../tensor/cases.h"
 #include "engine/tiny-runtime.h"
 #include "io/tiny-model.h"
-#include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
 static char *folder;

@@ -6,10 +6,8 @@
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-shape.h"
 
 #define FUNCTION(name, expression)                                                             \
   static TinyTensor *f_##name (TinyTensor *const *x) { return expression; }
@@ -59,7 +57,7 @@ FUNCTION (minimum, T (minimum) (x[0], x[1]))
 FUNCTION (mod, T (mod) (x[0], T (scalar) (3)))
 FUNCTION (where, T (where) (T (gt) (x[0], T (scalar) (0)), x[1], x[2]))
 FUNCTION (neg, T (neg) (x[0]))
-FUNCTION (recip, T (recip) (x[0]))
+FUNCTION (recip, T (reciprocal) (x[0]))
 FUNCTION (sqrt, T (sqrt) (x[0]))
 FUNCTION (rsqrt, T (rsqrt) (x[0]))
 FUNCTION (exp, T (exp) (x[0]))
@@ -108,9 +106,9 @@ FUNCTION (shear_negative, shear (x[0], SIZES (0, 1, -2, 1, 5, 1, 4)))
 FUNCTION (repeat, T (repeat) (x[0], SIZES (2, 3), 2))
 FUNCTION (cat, T (cat) (x, 2, 1))
 FUNCTION (stack, T (stack) (x, 2, 1))
-FUNCTION (gather, T (gather) (x[0], 0, T (arange) (TINY_DTYPE_I32, 3, -1, -2)))
-FUNCTION (gather_rows, T (gather) (x[0], 0, T (mod) (T (arange) (TINY_DTYPE_I32, 0, 15, 3), T (scalar) (9))))
-FUNCTION (take_along_axis, T (take_along_axis) (x[0], 1, T (reshape) (T (mod) (T (arange) (TINY_DTYPE_I32, 0, 18, 2), T (scalar) (5)), SIZES (3, 3), 2)))
+FUNCTION (gather, T (index_select) (x[0], 0, T (arange) (TINY_DTYPE_I32, 3, -1, -2)))
+FUNCTION (gather_rows, T (index_select) (x[0], 0, T (mod) (T (arange) (TINY_DTYPE_I32, 0, 15, 3), T (scalar) (9))))
+FUNCTION (take_along_axis, T (gather) (x[0], 1, T (reshape) (T (mod) (T (arange) (TINY_DTYPE_I32, 0, 18, 2), T (scalar) (5)), SIZES (3, 3), 2)))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], 1, 0, 1, 1))

@@ -9,10 +9,8 @@
 #include "cases.h"
 #include "engine/tiny-runtime.h"
 #include "oracle.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-shape.h"
 
 #define T(name) tiny_tensor_##name
 

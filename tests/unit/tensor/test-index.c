@@ -8,10 +8,8 @@
 #include "autograd/tiny-gradient.h"
 #include "engine/tiny-runtime.h"
 #include "oracle.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-shape.h"
 
 #define T(name) tiny_tensor_##name
 #define SIZES(...)                                                                             \
@@ -91,12 +89,12 @@ test_dtypes (void)
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
     const char *name = tiny_dtype_to_string (rows[i].dtype);
     TinyTensor *at = positions (rows[i].dtype, rows[i].data, rows[i].n);
-    check (name, T (gather) (table (7, 20), 0, at));
+    check (name, T (index_select) (table (7, 20), 0, at));
     at = positions (rows[i].dtype, rows[i].data, rows[i].n);
-    check (name, T (gather) (table (3, 7), 1, at));
+    check (name, T (index_select) (table (3, 7), 1, at));
     /* More rows than an 8-bit position reaches. */
     at = positions (rows[i].dtype, rows[i].data, rows[i].n);
-    check (name, T (gather) (table (300, 2), 0, at));
+    check (name, T (index_select) (table (300, 2), 0, at));
   }
 }
 
@@ -106,16 +104,18 @@ test_empty (void)
   if (skips_without_device ())
     return;
   const gint32 at[] = { 0, 1, -1 };
-  check ("no rows", T (gather) (T (zeros) (TINY_DTYPE_F32, SIZES (0, 4), 2), 0,
-                                positions (TINY_DTYPE_I32, at, 3)));
-  check ("no columns", T (gather) (T (zeros) (TINY_DTYPE_F32, SIZES (4, 0), 2), 0,
-                                   positions (TINY_DTYPE_I32, at, 3)));
+  check ("no rows", T (index_select) (T (zeros) (TINY_DTYPE_F32, SIZES (0, 4), 2), 0,
+                                      positions (TINY_DTYPE_I32, at, 3)));
+  check ("no columns", T (index_select) (T (zeros) (TINY_DTYPE_F32, SIZES (4, 0), 2), 0,
+                                         positions (TINY_DTYPE_I32, at, 3)));
   check ("no positions",
-         T (gather) (table (4, 4), 0, T (zeros) (TINY_DTYPE_I32, SIZES (0), 1)));
-  check ("one of one", T (gather) (table (1, 5), 0, positions (TINY_DTYPE_I32, at, 3)));
+         T (index_select) (table (4, 4), 0, T (zeros) (TINY_DTYPE_I32, SIZES (0), 1)));
+  check ("one of one", T (index_select) (table (1, 5), 0, positions (TINY_DTYPE_I32, at, 3)));
   /* Constants know that they are inside. */
-  check ("constants", T (gather) (table (4, 3), 0, T (full) (TINY_DTYPE_I32, SIZES (2), 1, 3)));
-  check ("outside", T (gather) (table (4, 3), 0, T (full) (TINY_DTYPE_I32, SIZES (2), 1, 4)));
+  check ("constants",
+         T (index_select) (table (4, 3), 0, T (full) (TINY_DTYPE_I32, SIZES (2), 1, 3)));
+  check ("outside",
+         T (index_select) (table (4, 3), 0, T (full) (TINY_DTYPE_I32, SIZES (2), 1, 4)));
 }
 
 static void
@@ -125,16 +125,17 @@ test_shapes (void)
     return;
   const guint8 at[] = { 2, 0, 1, 1, 2, 9 };
   TinyTensor *square = T (reshape) (positions (TINY_DTYPE_U8, at, 6), SIZES (2, 3), 2);
-  check ("two axes", T (gather) (table (3, 4), 0, square));
-  check ("a number", T (gather) (table (3, 4), -1, T (full) (TINY_DTYPE_I32, NULL, 0, 2)));
+  check ("two axes", T (index_select) (table (3, 4), 0, square));
+  check ("a number",
+         T (index_select) (table (3, 4), -1, T (full) (TINY_DTYPE_I32, NULL, 0, 2)));
   square = T (reshape) (positions (TINY_DTYPE_U8, at, 6), SIZES (2, 3), 2);
-  check ("along", T (take_along_axis) (table (4, 3), 0, square));
+  check ("along", T (gather) (table (4, 3), 0, square));
   TinyTensor *column = T (reshape) (positions (TINY_DTYPE_U8, at, 6), SIZES (6, 1), 2);
-  check ("labels", T (take_along_axis) (table (6, 3), 1, column));
-  g_autoptr (TinyTensor) refused = g_object_ref_sink (
-      T (take_along_axis) (table (6, 3), 1, positions (TINY_DTYPE_U8, at, 6)));
+  check ("labels", T (gather) (table (6, 3), 1, column));
+  g_autoptr (TinyTensor) refused
+      = g_object_ref_sink (T (gather) (table (6, 3), 1, positions (TINY_DTYPE_U8, at, 6)));
   g_assert_cmpstr (T (get_error) (refused)->message, ==,
-                   "take_along_axis: the indices have 1 axes, the tensor 2");
+                   "gather: the indices have 1 axes, the tensor 2");
 }
 
 /* Neighbours are computed in the same kernel, on both sides of the read. */
@@ -146,14 +147,14 @@ test_fused (void)
   const gint32 at[] = { 4, 0, 4, -2, 3 };
   TinyTensor *doubled = T (mul_number) (table (5, 33), 2);
   TinyTensor *moved = T (add_number) (positions (TINY_DTYPE_I32, at, 5), 1);
-  check ("fused", T (relu) (T (sub) (T (gather) (doubled, 0, moved), table (5, 33))));
+  check ("fused", T (relu) (T (sub) (T (index_select) (doubled, 0, moved), table (5, 33))));
   TinyTensor *scores = T (matmul) (table (6, 4), table (4, 3));
-  check ("of a product", T (gather) (scores, 0, positions (TINY_DTYPE_I32, at, 5)));
+  check ("of a product", T (index_select) (scores, 0, positions (TINY_DTYPE_I32, at, 5)));
   TinyTensor *best = T (argmax) (T (mod) (table (4, 7), T (scalar) (5)), 1, FALSE);
-  check ("by argmax", T (gather) (table (7, 3), 0, best));
-  TinyTensor *once = T (gather) (table (5, 5), 0, positions (TINY_DTYPE_I32, at, 5));
-  check ("twice", T (gather) (once, 1, positions (TINY_DTYPE_I32, at, 5)));
-  TinyTensor *rows = T (gather) (table (5, 64), 0, positions (TINY_DTYPE_I32, at, 5));
+  check ("by argmax", T (index_select) (table (7, 3), 0, best));
+  TinyTensor *once = T (index_select) (table (5, 5), 0, positions (TINY_DTYPE_I32, at, 5));
+  check ("twice", T (index_select) (once, 1, positions (TINY_DTYPE_I32, at, 5)));
+  TinyTensor *rows = T (index_select) (table (5, 64), 0, positions (TINY_DTYPE_I32, at, 5));
   check ("summed", T (sum) (rows, (gint[]){ 1 }, 1, FALSE));
 }
 
@@ -163,7 +164,7 @@ check_gradient (const char *name, gint64 rows, gint64 columns, const gint32 *at,
   g_autoptr (TinyTensor) x = g_object_ref_sink (table (rows, columns));
   g_autoptr (GError) error = NULL;
   g_assert_true (T (realize) (x, &error));
-  TinyTensor *read = T (gather) (x, 0, positions (TINY_DTYPE_I32, at, n));
+  TinyTensor *read = T (index_select) (x, 0, positions (TINY_DTYPE_I32, at, n));
   g_autoptr (TinyTensor) loss = g_object_ref_sink (T (sum) (T (square) (read), NULL, 0, FALSE));
   TinyTensor *gradient;
   g_assert_true (tiny_gradient (loss, &x, 1, &gradient, &error));

@@ -6,10 +6,8 @@
 #include <string.h>
 
 #include "engine/tiny-runtime.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-quant.h"
-#include "tensor/tiny-tensor-shape.h"
 
 #define T(name) tiny_tensor_##name
 

@@ -1,0 +1,304 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Makes C of the table of operations: make-operations.py header|private|source OUTPUT.
+
+header   tiny-tensor-operations.h, what programs include
+private  operations-private.h: op_NAME(), which builds the nodes of each operation inside of a frame
+source   operations.c: the frame of each operation, and op_NAME() of those that the table defines"""
+import ast
+import pathlib
+import sys
+import textwrap
+
+import operations_table as table
+
+HEAD = "/* SPDX-License-Identifier: MIT\n *\n * {0}: made from operations.pyi; change that. */\n"
+
+
+# ---- the public header ----
+def prototype(operation, ending):
+    parameters = [table.KINDS[a.kind][0].format(a.c_name) for a in operation.arguments]
+    if operation.returns and operation.returns != ["[]"]:
+        parameters += [f"TinyTensor **out_{name}" for name in operation.returns]
+        result = "void "
+    else:
+        result = "GPtrArray *" if operation.returns else "TinyTensor *"
+    return f"{result}tiny_tensor_{operation.name} ({', '.join(parameters) or 'void'}){ending}"
+
+
+def documentation(operation):
+    lines = [f"tiny_tensor_{operation.name}:"]
+    for a in operation.arguments:
+        notes = []
+        if a.kind in table.COUNTS:
+            notes.append(f"(array length={table.COUNTS[a.kind].format(a.name)})")
+        if a.optional and a.kind in ("Tensor", "Axes", "Sizes", "Shape", "str"):
+            notes.append("(nullable)")
+        text = a.doc or table.KINDS[a.kind][2]
+        if a.name == "keepdim" and not a.doc:
+            text = "whether reduced axes stay, of size 1"
+        if a.kind == "Axes" and a.optional:
+            text += "; %NULL: all"
+        elif a.kind == "Axis" and a.optional:
+            text += "; %TINY_NO_AXIS: @self as a vector"
+        elif a.kind == "DType" and a.optional:
+            text += "; %TINY_DTYPE_VOID: the default"
+        lines.append(f"@{a.c_name}: {' '.join(notes)}{': ' if notes else ''}{text}")
+        if a.kind in table.COUNTS:
+            lines.append(f"@{table.COUNTS[a.kind].format(a.name)}: how many")
+    lines += [f"@out_{name}: (out) (transfer full): {name}" for name in operation.returns if name != "[]"]
+    lines += ["", *operation.doc.splitlines(), ""]
+    if operation.returns == ["[]"]:
+        lines += ["Returns: (transfer full) (element-type TinyTensor): the results", ""]
+    elif not operation.returns:
+        lines += ["Returns: (transfer floating): the result", ""]
+    lines.append("Since: 0.1")
+    return "/**\n" + "".join(f" * {line}".rstrip() + "\n" for line in lines) + " */\n"
+
+
+def header(families):
+    out = [HEAD.format("tiny-tensor-operations.h"), "#pragma once\n\n#include \"tensor/tiny-tensor.h\"\n\nG_BEGIN_DECLS\n"]
+    for family in families:
+        comment = "\n * ".join(textwrap.wrap(family.doc.replace("\n", " "), 92))
+        out.append(f"\n/* ---- {family.name}: {comment} */\n")
+        for operation in family.operations:
+            out.append("\n" + documentation(operation) + "TINY_API " + prototype(operation, ";\n"))
+    return "".join(out) + "\nG_END_DECLS\n"
+
+
+# ---- blocks ----
+def block_prototype(operation, ending):
+    parameters = ["TinyBuild *b"]
+    parameters += [table.KINDS[a.kind][1].format(a.c_name) for a in operation.arguments if a.name != "keepdim"]
+    result = "TinyNode *"
+    if operation.returns:
+        result = "void "
+        parameters.append("GPtrArray *out" if operation.returns == ["[]"] else "TinyNode **out")
+    return f"{result}op_{operation.name} ({', '.join(parameters)}){ending}"
+
+
+def private(families):
+    out = [HEAD.format("operations-private.h"), """\
+#pragma once
+
+#include "tensor/tiny-build.h"
+
+G_BEGIN_DECLS
+
+/* Axes are normalised; reduced ones stay, of size 1; an absent tensor is NULL. Several results go to @out. */
+"""]
+    for operation in every(families):
+        if not operation.framed:
+            out.append(block_prototype(operation, ";\n"))
+    return "".join(out) + "\nG_END_DECLS\n"
+
+
+# ---- frames ----
+def frame(operation):
+    """The public function: begins, normalises axes, builds, ends."""
+    tensors, lines = operation.tensors, []
+    name = operation.name
+    several = operation.returns and operation.returns != ["[]"]
+    lines.append("  TinyBuild build, *b = &build;")
+    if any(a.kind == "Tensors" for a in tensors):
+        if len(tensors) > 1:
+            raise table.TableError(f"line {operation.line}: a list of tensors is the only tensor argument")
+        count, array = f"n_{tensors[0].name}", tensors[0].name
+    elif tensors:
+        count, array = str(len(tensors)), "tensors"
+        lines.append(f"  TinyTensor *tensors[] = {{ {', '.join(a.name for a in tensors)} }};")
+    else:
+        count, array = "0", "NULL"
+    optional = sum(1 << i for i, a in enumerate(tensors) if a.optional)
+    if several:
+        lines.append(f"  TinyNode *nodes[{len(operation.returns)}] = {{ NULL }};")
+        lines.append(f"  TinyTensor **results[] = {{ {', '.join('out_' + r for r in operation.returns)} }};")
+    elif operation.returns:
+        lines.append("  g_autoptr (GPtrArray) nodes = g_ptr_array_new ();")
+    else:
+        lines.append("  TinyNode *node = NULL;")
+    axes = [a for a in operation.arguments if a.kind in ("Axis", "Axes")]
+    for a in axes:
+        lines.append("  gint64 at_axes[TINY_MAX_RANK + 1];\n  guint n_at = 0;" if a.kind == "Axes"
+                     else f"  guint at_{a.name} = 0;")
+    keepdim = operation.has_keepdim and axes
+    if keepdim:
+        lines.append("  gboolean whole = FALSE;" if axes[0].kind == "Axis" and axes[0].optional else "")
+    conditions = [f'tiny_build_begin_some (b, "{name}", {count}, {array}, 0x{optional:x}, TINY_TAKES_{operation.takes.upper()})']
+    if any(a.kind == "Tensors" for a in tensors):
+        conditions.append("tiny_build_check_any (b)")
+    for a in axes:
+        if a.kind == "Axes":
+            conditions.append("tiny_build_axes (b, b->x[0], axes, n_axes, at_axes, &n_at)")
+        elif a.optional:
+            conditions.append(f"tiny_build_one_axis (b, &b->x[0], {a.name}, &at_{a.name})")
+        else:
+            conditions.append(f"tiny_build_axis (b, b->x[0], {a.name}, &at_{a.name})")
+    arguments, n = ["b"], 0
+    for a in operation.arguments:
+        if a.kind == "Tensor":
+            arguments.append(f"b->x[{n}]")
+            n += 1
+        elif a.kind == "Tensors":
+            arguments += ["b->x", f"n_{a.name}"]
+        elif a.kind == "Axes":
+            arguments += ["at_axes", "n_at"]
+        elif a.kind == "Axis":
+            arguments.append(f"at_{a.name}")
+        elif a.kind in table.COUNTS:
+            arguments += [a.name, table.COUNTS[a.kind].format(a.name)]
+        elif a.name != "keepdim":
+            arguments.append(a.name)
+    call = f"op_{name} ({', '.join(arguments + (['nodes'] if operation.returns else []))})"
+    lines.append(f"  if ({' && '.join(conditions)})" + (" {" if keepdim else ""))
+    lines.append(f"    {'' if operation.returns else 'node = '}{call};")
+    if keepdim:
+        a = axes[0]
+        where = "at_axes, n_at" if a.kind == "Axes" else f"(gint64[]){{ at_{a.name} }}, 1"
+        if a.kind == "Axis" and a.optional:
+            raise_rank = f"tiny_build_keep_all (b, %s, {a.name} == TINY_NO_AXIS ? tensors[0] : NULL)"
+        else:
+            raise_rank = "%s"
+        for target in [f"nodes[{i}]" for i in range(len(operation.returns))] if several else ["node"]:
+            lines.append("    if (!keepdim)")
+            lines.append(f"      {target} = tiny_build_squeeze (b, {target}, {where});")
+            if raise_rank != "%s":
+                lines.append(f"    else\n      {target} = {raise_rank % target};")
+        lines.append("  }")
+    lines = [line for line in lines if line and "whole" not in line]
+    if several:
+        lines.append(f"  tiny_build_end_many (b, {len(operation.returns)}, nodes, results);")
+    elif operation.returns:
+        lines.append("  return tiny_build_end_list (b, nodes);")
+    else:
+        lines.append("  return tiny_build_end (b, node);")
+    return prototype(operation, "\n") + "{\n" + "\n".join(lines) + "\n}\n"
+
+
+# ---- bodies ----
+BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.BitAnd: "bitwise_and",
+          ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.Mod: "mod", ast.FloorDiv: "floor_divide"}
+COMPARE = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
+NUMBERS = {"pi": "G_PI", "inf": "INFINITY", "nan": "NAN"}
+
+
+class Body:
+    """C statements of a row's statements: every node gets a name, so that nothing is built twice."""
+
+    def __init__(self, operation, by_name):
+        self.operation, self.by_name = operation, by_name
+        self.lines, self.names, self.n = [], {}, 0
+        for a in operation.arguments:
+            self.names[a.name] = ("node" if a.kind == "Tensor" else "number" if a.kind in ("float", "int") else a.kind,
+                                  a.name)
+
+    def fail(self, node, text):
+        raise table.TableError(f"{table.TABLE.name}:{node.lineno}: {self.operation.name}: {text}")
+
+    def keep(self, text):
+        self.n += 1
+        self.lines.append(f"TinyNode *t{self.n} = {text};")
+        return ("node", f"t{self.n}")
+
+    def as_node(self, value, like):
+        if value[0] == "node":
+            return value[1]
+        return f"tiny_build_like (b, {like}, {value[1]})"
+
+    def binary(self, name, x, y):
+        like = x[1] if x[0] == "node" else y[1]
+        return self.keep(f"op_{name} (b, {self.as_node(x, like)}, {self.as_node(y, like)})")
+
+    def value(self, node):
+        if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
+            return ("number", repr(float(node.value)))
+        if isinstance(node, ast.Name):
+            if node.id in NUMBERS:
+                return ("number", NUMBERS[node.id])
+            if node.id not in self.names:
+                self.fail(node, f"{node.id} is unknown")
+            return self.names[node.id]
+        if isinstance(node, ast.UnaryOp):
+            x = self.value(node.operand)
+            if isinstance(node.op, ast.USub):
+                return ("number", f"-({x[1]})") if x[0] == "number" else self.keep(f"op_neg (b, {x[1]})")
+            return self.keep(f"op_{'logical' if isinstance(node.op, ast.Not) else 'bitwise'}_not (b, {x[1]})")
+        if isinstance(node, ast.BinOp):
+            x, y, name = self.value(node.left), self.value(node.right), BINARY[type(node.op)]
+            if x[0] == "number" and y[0] == "number":
+                return ("number", f"({x[1]} {SIGNS[name]} {y[1]})")
+            return self.binary(name, x, y)
+        if isinstance(node, ast.Compare) and len(node.ops) == 1:
+            return self.binary(COMPARE[type(node.ops[0])], self.value(node.left), self.value(node.comparators[0]))
+        if isinstance(node, ast.Call):
+            return self.call(node)
+        self.fail(node, f"{ast.unparse(node)} is not understood")
+
+    def call(self, node):
+        name, given = ast.unparse(node.func), [self.value(a) for a in node.args]
+        if all(v[0] == "number" for v in given):
+            return ("number", f"{name} ({', '.join(v[1] for v in given)})")
+        like = next(v[1] for v in given if v[0] == "node")
+        if name.isupper():
+            function = "tiny_build_unary" if len(given) == 1 else "tiny_build_binary"
+            return self.keep(f"{function} (b, TINY_OP_{name}, {', '.join(self.as_node(v, like) for v in given)})")
+        callee = self.by_name.get(name)
+        if callee is None or len(callee.arguments) != len(given):
+            self.fail(node, f"there is no {name} of {len(given)} arguments")
+        texts = [self.as_node(v, like) if a.kind == "Tensor" else v[1] for a, v in zip(callee.arguments, given)]
+        return self.keep(f"op_{name} (b, {', '.join(texts)})")
+
+    def statements(self):
+        if self.operation.takes != "any":
+            names = [a.name for a in self.operation.tensors]
+            self.lines.append(f"TinyNode *taken[] = {{ {', '.join(names)} }};")
+            self.lines.append(f"tiny_build_take (b, TINY_TAKES_{self.operation.takes.upper()}, {len(names)}, taken);")
+            self.names.update({name: ("node", f"taken[{i}]") for i, name in enumerate(names)})
+        for node in self.operation.body:
+            if isinstance(node, ast.Assign):
+                self.names[node.targets[0].id] = self.value(node.value)
+            elif isinstance(node, ast.Return):
+                result = self.value(node.value)
+                self.lines.append(f"return {result[1]};")
+            else:
+                self.fail(node, "only assignments and a return")
+        return self.lines
+
+
+def block(operation, by_name):
+    lines = Body(operation, by_name).statements()
+    return block_prototype(operation, "\n") + "{\n" + "".join(f"  {line}\n" for line in lines) + "}\n"
+
+
+def every(families):
+    return [operation for family in families for operation in family.operations]
+
+
+def source(families):
+    by_name = {operation.name: operation for operation in every(families)}
+    out = [HEAD.format("operations.c"), """\
+#include "tensor/tiny-tensor-operations.h"
+
+#include <math.h>
+
+#include "tensor/operations-private.h"
+"""]
+    for operation in every(families):
+        if operation.body:
+            out.append("\n" + block(operation, by_name))
+        if not operation.framed:
+            out.append("\n" + frame(operation))
+    return "".join(out)
+
+
+def main():
+    kind, output = sys.argv[1:]
+    try:
+        text = {"header": header, "private": private, "source": source}[kind](table.read())
+    except table.TableError as error:
+        sys.exit(f"make-operations: {error}")
+    pathlib.Path(output).write_text(text)
+
+
+main()
