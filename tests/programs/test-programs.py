@@ -1,0 +1,193 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Random tensor programs here and in NumPy: test-programs.py [--seed N] [--count N] [--steps N].
+
+A program is a list of steps (steps.py) over a few inputs; its last values are compared. One that differs is made smaller, by
+leaving out steps and shrinking inputs as long as it still differs, and printed as a program to run."""
+import argparse
+import pathlib
+import sys
+
+import numpy
+
+sys.path.insert(0, str(pathlib.Path(__file__).parent))
+from steps import DTYPES, STEPS, Value  # noqa: E402
+
+TOLERANCE = 2e-5  # of the larger of 1 and the value, for values that are not exact
+
+
+class Program:
+    """@inputs: arrays. @lines: (step, operands, parameters); an operand is the number of an input or of a line after them."""
+
+    def __init__(self, inputs, lines):
+        self.inputs, self.lines = inputs, lines
+
+    def values(self):
+        """As NumPy has them; None where a line cannot be (any more)."""
+        values = [Value(a, True) for a in self.inputs]
+        for step, operands, parameters in self.lines:
+            given = [values[i] for i in operands]
+            try:
+                array = numpy.array(step.numpy(parameters, *[v.array for v in given]))
+            except (ValueError, IndexError):
+                return None
+            keeps = all(v.exact for v in given) and (step.keeps or array.dtype.kind != "f")
+            values.append(Value(array, keeps))
+        return values
+
+    def run(self, Tensor):
+        tensors = [Tensor(a) for a in self.inputs]
+        for step, operands, parameters in self.lines:
+            tensors.append(step.ours(parameters, *[tensors[i] for i in operands]))
+        roots = self.roots()
+        Tensor.realize(*[tensors[i] for i in roots])
+        return {i: tensors[i].numpy() for i in roots}
+
+    def roots(self):
+        """Values that nothing uses; at least the last."""
+        used = {i for _, operands, _ in self.lines for i in operands}
+        n = len(self.inputs)
+        return [i for i in range(n, n + len(self.lines)) if i not in used] or [n + len(self.lines) - 1]
+
+    def __str__(self):
+        out = []
+        for i, a in enumerate(self.inputs):
+            out.append(f"v{i} = numpy.array({a.tolist()}, '{a.dtype}').reshape({a.shape})")
+        for i, (step, operands, parameters) in enumerate(self.lines, len(self.inputs)):
+            out.append(f"v{i} = {step.name}({', '.join(f'v{o}' for o in operands)}) {parameters or ''}")
+        return "\n".join(out)
+
+
+def difference(program, Tensor):
+    """What differs, or None; None as well for a program that NumPy cannot run."""
+    values = program.values()
+    if values is None:
+        return None
+    try:
+        found = program.run(Tensor)
+    except Exception as error:  # noqa: BLE001: a refusal is a difference as well
+        return f"{type(error).__name__}: {error}"
+    for i, array in found.items():
+        wanted = values[i]
+        if array.shape != wanted.array.shape or array.dtype != wanted.array.dtype:
+            return f"v{i} is {array.dtype} {array.shape}, not {wanted.array.dtype} {wanted.array.shape}"
+        if wanted.exact:
+            wrong = array != wanted.array
+        else:
+            f, w = array.astype("float64"), wanted.array.astype("float64")
+            wrong = ~((numpy.abs(f - w) <= TOLERANCE * numpy.maximum(1, numpy.abs(w))) | (f == w)
+                      | (numpy.isnan(f) & numpy.isnan(w)))
+        if wrong.any():
+            at = tuple(numpy.argwhere(wrong)[0])
+            return f"v{i}{list(at)} is {array[at]}, not {wanted.array[at]}"
+    return None
+
+
+# ---- making ----
+def make_input(rng):
+    shape = tuple(int(x) for x in rng.randint(0 if rng.randint(12) == 0 else 1, 7, size=rng.randint(0, 4)))
+    dtype = DTYPES[rng.randint(len(DTYPES))]
+    if dtype == "float32":
+        return numpy.asarray(rng.randint(-40, 41, size=shape) / 4, dtype=dtype)
+    if dtype == "bool":
+        return numpy.asarray(rng.rand(*shape) < 0.5)
+    return numpy.asarray(rng.randint(0 if dtype == "uint8" else -9, 10, size=shape), dtype=dtype)
+
+
+def pick(rng, values, n):
+    """Numbers of values; mostly of one dtype, as most steps want."""
+    first = int(rng.randint(len(values)))
+    like = [i for i, v in enumerate(values) if v.array.dtype == values[first].array.dtype]
+    return [first] + [like[rng.randint(len(like))] if rng.randint(4) else int(rng.randint(len(values)))
+                      for _ in range(n - 1)]
+
+
+def make(rng, n_steps):
+    inputs = [make_input(rng) for _ in range(rng.randint(2, 5))]
+    if rng.randint(3) == 0:  # operands that fit a product
+        m, k, n = (int(x) for x in rng.randint(1, 6, size=3))
+        inputs += [numpy.asarray(rng.randint(-8, 9, size=s) / 4, dtype="float32") for s in ((m, k), (k, n))]
+    if rng.randint(2) == 0:  # and some that fit each other
+        inputs.append(rng.permutation(inputs[0].ravel()).reshape(inputs[0].shape))
+    program = Program(inputs, [])
+    values = program.values()
+    for _ in range(60):
+        if len(program.lines) == n_steps:
+            break
+        step = STEPS[rng.randint(len(STEPS))]
+        operands = pick(rng, values, step.arity)
+        parameters = step.fits(rng, [values[i] for i in operands])
+        if parameters is None:
+            continue
+        program.lines.append((step, operands, parameters))
+        new = program.values()
+        if new is None or new[-1].array.size > 4096:
+            program.lines.pop()
+        else:
+            values = new
+    return program
+
+
+# ---- making smaller ----
+def without(program, at):
+    """@program without line @at: what used it uses its first operand instead."""
+    n = len(program.inputs)
+    instead = program.lines[at][1][0]
+    lines = [(s, [instead if o == n + at else o - (o > n + at) for o in operands], p)
+             for i, (s, operands, p) in enumerate(program.lines) if i != at]
+    return Program(program.inputs, lines)
+
+
+def cut(program, n_lines):
+    return Program(program.inputs, program.lines[:n_lines])
+
+
+def shrink(program, Tensor):
+    """As small a program as removing lines gives that still differs."""
+    for n in range(1, len(program.lines)):
+        if difference(cut(program, n), Tensor):
+            program = cut(program, n)
+            break
+    again = True
+    while again:
+        again = False
+        for at in reversed(range(len(program.lines) - 1)):
+            smaller = without(program, at)
+            if len(smaller.lines) and difference(smaller, Tensor):
+                program, again = smaller, True
+                break
+    used = sorted({o for _, operands, _ in program.lines for o in operands if o < len(program.inputs)})
+    place = {o: i for i, o in enumerate(used)}
+    gone = len(program.inputs) - len(used)
+    lines = [(s, [place[o] if o in place else o - gone for o in operands], p) for s, operands, p in program.lines]
+    return Program([program.inputs[i] for i in used], lines)
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--steps", type=int, default=8)
+    arguments = parser.parse_args()
+    from tinycore import Tensor
+    seen, n_failed = {}, 0
+    print("1..1")
+    for seed in range(arguments.seed, arguments.seed + arguments.count):
+        rng = numpy.random.RandomState(seed)
+        program = make(rng, 1 + int(rng.randint(arguments.steps)))
+        for step, _, _ in program.lines:
+            seen[step.name] = seen.get(step.name, 0) + 1
+        if program.lines and difference(program, Tensor):
+            small = shrink(program, Tensor)
+            why = difference(small, Tensor) or "differs only in the whole program"
+            print(f"# seed {seed}: {why}\n#   " + str(small).replace("\n", "\n#   "), flush=True)
+            n_failed += 1
+    unseen = [s.name for s in STEPS if s.name not in seen]
+    if unseen and arguments.count >= 500:
+        print(f"# never made: {', '.join(unseen)}")
+        n_failed += 1
+    print(f"{'not ' if n_failed else ''}ok 1 {arguments.count} programs, {sum(seen.values())} steps of {len(seen)} kinds")
+    return 1 if n_failed else 0
+
+
+sys.exit(main())

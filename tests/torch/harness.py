@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: MIT
+"""Cases of tensor methods: the same function of the same numbers here and in PyTorch.
+
+A family's cases are a module cases_NAME.py of calls of case(), each() and refuses(). Values are compared with
+what PyTorch computes in f64 from the same (f32) numbers, so that its own rounding does not count; the result's dtype with
+what it gives for the dtypes themselves. Gradients are those of the sum of the result with random weights."""
+import dataclasses
+import zlib
+
+import numpy
+import torch
+
+FORWARD, GRADIENT = 1e-6, 1e-4  # of the larger of 1 and the value
+
+
+@dataclasses.dataclass
+class Case:
+    operation: str  # the row of operations.pyi
+    inputs: list
+    ours: object
+    theirs: object
+    gradient: bool
+    forward: float
+    backward: float
+    same_dtype: bool
+    wrong: bool  # both are to refuse
+    label: str
+
+    def __str__(self):
+        shapes = " ".join(f"{x.dtype}{list(x.shape)}" if isinstance(x, numpy.ndarray) else repr(x) for x in self.inputs)
+        return f"{self.operation} {self.label or shapes}"
+
+
+CASES = []
+
+
+def numbers(shape, low=-2.0, high=2.0, dtype="float32", seed=0):
+    """Random numbers that depend on the arguments alone."""
+    key = zlib.crc32(repr((shape, low, high, str(dtype), seed)).encode())
+    random = numpy.random.RandomState(key)
+    if numpy.dtype(dtype) == numpy.bool_:
+        return random.rand(*shape) < 0.5
+    if numpy.issubdtype(numpy.dtype(dtype), numpy.integer):
+        return numpy.asarray(random.randint(int(low), int(high), size=shape), dtype=dtype)
+    return numpy.asarray(random.uniform(low, high, size=shape), dtype=dtype)
+
+
+def case(operation, inputs, ours, theirs=None, *, gradient=None, low=-2.0, high=2.0, dtype="float32", forward=FORWARD,
+         backward=GRADIENT, same_dtype=True, label=""):
+    """One case. An input is a shape (random numbers from @low to @high), or an array. @theirs is @ours where both libraries
+    spell it alike. @gradient: None where all float inputs have one."""
+    arrays = [numbers(x, low, high, dtype, i) if isinstance(x, tuple) else numpy.asarray(x) for i, x in enumerate(inputs)]
+    if gradient is None:
+        gradient = any(numpy.issubdtype(x.dtype, numpy.floating) for x in arrays)
+    CASES.append(Case(operation, arrays, ours, theirs or ours, gradient, forward, backward, same_dtype, False, label))
+
+
+def each(operation, many, ours, theirs=None, **options):
+    """The same function of several lists of inputs."""
+    for inputs in many:
+        case(operation, inputs if isinstance(inputs, list) else [inputs], ours, theirs, **options)
+
+
+def refuses(operation, inputs, ours, theirs=None, label=""):
+    """What neither library does: an exception, not a crash or a number."""
+    arrays = [numbers(x) if isinstance(x, tuple) else numpy.asarray(x) for x in inputs]
+    CASES.append(Case(operation, arrays, ours, theirs or ours, False, 0, 0, True, True, label))
+
+
+def several(result):
+    return list(result) if isinstance(result, (tuple, list)) else [result]
+
+
+def weights(arrays):
+    return [numbers(tuple(a.shape), 0.5, 1.5, "float64", 77 + i) for i, a in enumerate(arrays)]
+
+
+# ---- PyTorch ----
+def run_theirs(case, wide):
+    inputs = [torch.from_numpy(x.copy()) for x in case.inputs]
+    if wide:
+        inputs = [x.double() if x.is_floating_point() else x for x in inputs]
+    gradient = case.gradient and wide
+    for x in inputs:
+        x.requires_grad_(gradient and x.is_floating_point())
+    results = several(case.theirs(*inputs))
+    if not gradient:
+        return results, []
+    loss = 0
+    for result, weight in zip(results, weights(results)):
+        if result.is_floating_point() and result.requires_grad:
+            loss = loss + (result * torch.from_numpy(weight)).sum()
+    if torch.is_tensor(loss):
+        loss.backward()
+    return results, [x.grad if x.grad is not None else torch.zeros_like(x) for x in inputs if x.is_floating_point()]
+
+
+# ---- here ----
+def run_ours(case, Tensor):
+    inputs = [Tensor(x) for x in case.inputs]
+    floats = [t for t, x in zip(inputs, case.inputs) if numpy.issubdtype(x.dtype, numpy.floating)]
+    if case.gradient:
+        for x in floats:
+            x.requires_grad = True
+    results = several(case.ours(*inputs))
+    if not case.gradient:
+        return [r.numpy() for r in results], []
+    loss = None
+    for result, weight in zip(results, weights(results)):
+        if result.dtype.is_float:
+            part = (result * Tensor(weight.astype("float32"))).sum()
+            loss = part if loss is None else loss + part
+    if loss is not None:
+        loss.backward()
+    grads = [x.grad for x in floats]
+    Tensor.realize(*results, *[g for g in grads if g is not None])
+    return [r.numpy() for r in results], [numpy.zeros(x.shape) if g is None else g.numpy() for x, g in zip(floats, grads)]
+
+
+# ---- comparison ----
+def differs(found, wanted, tolerance):
+    """Why, or None. NaNs and infinities are to be the same ones."""
+    found, wanted = numpy.asarray(found), numpy.asarray(wanted)
+    if found.shape != wanted.shape:
+        return f"shape {found.shape}, not {wanted.shape}"
+    if wanted.dtype.kind in "biu":
+        wrong = found.astype("int64") != wanted.astype("int64") if found.dtype.kind in "biu" else found != wanted
+    else:
+        f, w = found.astype("float64"), wanted.astype("float64")
+        with numpy.errstate(invalid="ignore"):
+            near = numpy.abs(f - w) <= tolerance * numpy.maximum(1, numpy.abs(w))
+        wrong = ~(near | (f == w) | (numpy.isnan(f) & numpy.isnan(w)))
+    if not wrong.any():
+        return None
+    at = tuple(numpy.argwhere(wrong)[0])
+    return f"{int(wrong.sum())} of {wrong.size} differ, at {at} {found[at]} and not {wanted[at]}"
+
+
+def check_refusal(case, Tensor):
+    for name, run in (("PyTorch", lambda: run_theirs(case, False)), ("tinycore", lambda: run_ours(case, Tensor))):
+        try:
+            run()
+        except Exception as error:  # noqa: BLE001: any exception is a refusal
+            if name == "tinycore" and not str(error):
+                return "the exception says nothing"
+            continue
+        return f"{name} does not refuse"
+    return None
+
+
+def check(case, Tensor):
+    """Why the case fails, or None."""
+    if case.wrong:
+        return check_refusal(case, Tensor)
+    narrow, _ = run_theirs(case, False)
+    wide, gradients = run_theirs(case, True)
+    results, our_gradients = run_ours(case, Tensor)
+    if len(results) != len(wide):
+        return f"{len(results)} results, not {len(wide)}"
+    for i, (found, same, wanted) in enumerate(zip(results, narrow, wide)):
+        wanted_dtype = same.detach().numpy().dtype
+        if case.same_dtype and found.dtype != wanted_dtype:
+            return f"result {i} is {found.dtype}, not {wanted_dtype}"
+        tolerance = case.forward if wanted_dtype != numpy.float16 else max(case.forward, 2e-3)
+        why = differs(found, wanted.detach().numpy(), tolerance)
+        if why:
+            return f"result {i}: {why}"
+    for i, (found, wanted) in enumerate(zip(our_gradients, gradients)):
+        why = differs(found, wanted.numpy(), case.backward)
+        if why:
+            return f"gradient {i}: {why}"
+    return None
