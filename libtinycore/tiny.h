@@ -5,7 +5,9 @@
 
 #include "base/tiny-error.h"
 #include "base/tiny-macros.h"
+#include "base/tiny-settings.h"
 #include "ir/tiny-dtype.h"
+#include "engine/tiny-devices.h"
 #include "tensor/tiny-tensor.h"
 #include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-operations.h"

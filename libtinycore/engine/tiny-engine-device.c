@@ -11,6 +11,7 @@
 #include "base/tiny-trace.h"
 #include "device/tiny-queue.h"
 #include "engine/tiny-debug.h"
+#include "engine/tiny-devices.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-runtime.h"
 #include "plugin/tiny-registry.h"
@@ -109,4 +110,65 @@ tiny_runtime_get_default_device (GError **error)
   return g_atomic_pointer_compare_and_exchange (&default_name, NULL, name)
              ? name
              : g_atomic_pointer_get (&default_name);
+}
+
+/* ---- for programs ---- */
+static TinyDevice *
+find_named (const char *name, GError **error)
+{
+  if (name != NULL && name[0] != 0)
+    return tiny_engine_get_device (name, error);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "a device without a name: try \"CPU\"");
+  return NULL;
+}
+
+const char *
+tiny_get_default_device (GError **error)
+{
+  return tiny_runtime_get_default_device (error);
+}
+
+gboolean
+tiny_set_default_device (const char *name, GError **error)
+{
+  TinyDevice *device = find_named (name, error);
+  if (device == NULL)
+    return FALSE;
+  g_atomic_pointer_set (&default_name, g_intern_string (tiny_device_get_name (device)));
+  return TRUE;
+}
+
+const char *
+tiny_open_device (const char *name, GError **error)
+{
+  TinyDevice *device = find_named (name, error);
+  return device != NULL ? g_intern_string (tiny_device_get_name (device)) : NULL;
+}
+
+char **
+tiny_list_devices (void)
+{
+  g_autoptr (GPtrArray) entries = tiny_registry_list (tiny_registry_get_default ());
+  GPtrArray *names = g_ptr_array_new ();
+  for (guint i = 0; i < entries->len; i++) {
+    const TinyEntry *entry = g_ptr_array_index (entries, i);
+    if (entry->state == TINY_ENTRY_READY)
+      g_ptr_array_add (names, entry->index > 0
+                                  ? g_strdup_printf ("%s:%d", entry->name, entry->index)
+                                  : g_strdup (entry->name));
+  }
+  g_ptr_array_add (names, NULL);
+  return (char **) g_ptr_array_free (names, FALSE);
+}
+
+gboolean
+tiny_synchronize (const char *name, GError **error)
+{
+  if (name == NULL && (name = tiny_runtime_get_default_device (error)) == NULL)
+    return FALSE;
+  TinyDevice *device = find_named (name, error);
+  if (device == NULL)
+    return FALSE;
+  TinyQueue *queue = tiny_device_get_queue (device);
+  return tiny_queue_wait (queue, tiny_queue_get_last (queue), G_MAXUINT64, error);
 }

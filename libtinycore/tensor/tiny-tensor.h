@@ -149,7 +149,7 @@ TINY_API gboolean tiny_tensor_realize_many (TinyTensor *const *tensors,
 /**
  * tiny_tensor_copy_data:
  * @self: a tensor
- * @out: (array length=n_bytes) (element-type guint8): where to put the elements in row-major order
+ * @out: where to put the elements in row-major order; other languages give the address
  * @n_bytes: exactly tiny_tensor_get_n_bytes()
  * @error: return location
  *

@@ -31,7 +31,7 @@ def run(command, env, **more):
 def outside(work):
     """The environment without anything that leads into the build folder."""
     env = {name: text for name, text in os.environ.items()
-           if not name.startswith("TINY_") and name not in ("DEV", "DEBUG", "LD_LIBRARY_PATH", "GI_TYPELIB_PATH",
+           if not name.startswith("TINY_") and name not in ("DEV", "DEBUG", "LD_LIBRARY_PATH", "GI_TYPELIB_PATH", "PYTHONPATH",
                                                             "PKG_CONFIG_PATH", "MALLOC_PERTURB_")}
     env["PATH"] = os.pathsep.join(part for part in env["PATH"].split(os.pathsep)
                                   if BUILD not in [pathlib.Path(part), *pathlib.Path(part).parents])

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""Modes that are entered with "with" or that decorate a function."""
+from contextlib import ContextDecorator
+
+from .errors import call
+from .library import Tiny
+
+
+class Training(ContextDecorator):
+    """with Tensor.train (): dropout drops, batch statistics are the batch's."""
+
+    def __init__(self, mode=True):
+        self.mode, self.before = bool(mode), []
+
+    def __enter__(self):
+        from .tensor import Tensor
+        self.before.append(Tensor.training)
+        Tensor.training = self.mode
+        return self
+
+    def __exit__(self, *error):
+        from .tensor import Tensor
+        Tensor.training = self.before.pop()
+
+
+class Context(ContextDecorator):
+    """with Context (DEBUG=2): settings of the library, for a while. Their names are the environment variables'."""
+
+    def __init__(self, **settings):
+        self.settings, self.before = settings, []
+
+    def __enter__(self):
+        before = {name: Tiny.get_setting(name) for name in self.settings}
+        self.before.append(before)
+        try:
+            for name, value in self.settings.items():
+                call(Tiny.set_setting, name, None if value is None else str(value))
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *error):
+        for name, value in self.before.pop().items():
+            if value is not None or Tiny.get_setting(name) is not None:
+                call(Tiny.set_setting, name, value)

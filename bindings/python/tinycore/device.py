@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: MIT
+"""Device: where tensors are computed. Device.DEFAULT, Device["CPU"], Device.get_available_devices ()."""
+from .errors import call
+from .library import Tiny
+
+
+class OpenDevice:
+    """A device that is open."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name):
+        self.name = name
+
+    def synchronize(self):
+        """Waits until it has done all that it was given."""
+        call(Tiny.synchronize, self.name)
+
+    def __repr__(self):
+        return f"Device[{self.name!r}]"
+
+
+class Devices:
+    """All devices. DEFAULT is the one that tensors are made on; it can be set."""
+
+    @property
+    def DEFAULT(self):
+        return call(Tiny.get_default_device)
+
+    @DEFAULT.setter
+    def DEFAULT(self, name):
+        call(Tiny.set_default_device, name)
+
+    def __getitem__(self, name):
+        return OpenDevice(call(Tiny.open_device, name))
+
+    def canonicalize(self, name=None):
+        """The name of a device as tensors have it; opens it."""
+        return self.DEFAULT if name is None else call(Tiny.open_device, name)
+
+    def get_available_devices(self):
+        """The names of all devices that can be used."""
+        return list(Tiny.list_devices())
+
+    def synchronize(self, name=None):
+        """Waits until a device has done all that it was given."""
+        call(Tiny.synchronize, name)
+
+
+Device = Devices()

@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: MIT
+"""Number formats, under the names that PyTorch, NumPy and tinygrad have for them."""
+from .library import Tiny
+
+
+class DType:
+    """A number format; equal ones are the same object."""
+
+    __slots__ = ("value", "name", "itemsize", "kind", "fmt")
+
+    def __init__(self, value, name, itemsize, kind, fmt):
+        self.value = value  # of the library's enumeration
+        self.name = name
+        self.itemsize = itemsize
+        self.kind = kind  # 'b' bool, 'i' signed, 'u' unsigned, 'f' float
+        self.fmt = fmt  # of struct and memoryview; None where Python has no such number
+
+    def __repr__(self):
+        return f"dtypes.{self.name}"
+
+    def __reduce__(self):
+        return (as_dtype, (self.name,))
+
+    @property
+    def bitsize(self):
+        return self.itemsize * 8
+
+    @property
+    def is_floating_point(self):
+        return self.kind == "f"
+
+    @property
+    def is_signed(self):
+        return self.kind in "if"
+
+
+T = Tiny.DType
+ALL = [DType(*row) for row in (
+    (T.BOOL, "bool", 1, "b", "?"),
+    (T.I8, "int8", 1, "i", "b"),
+    (T.U8, "uint8", 1, "u", "B"),
+    (T.I16, "int16", 2, "i", "h"),
+    (T.U16, "uint16", 2, "u", "H"),
+    (T.I32, "int32", 4, "i", "i"),
+    (T.U32, "uint32", 4, "u", "I"),
+    (T.I64, "int64", 8, "i", "q"),
+    (T.U64, "uint64", 8, "u", "Q"),
+    (T.F8E4M3, "fp8e4m3", 1, "f", None),
+    (T.F8E5M2, "fp8e5m2", 1, "f", None),
+    (T.F16, "float16", 2, "f", "e"),
+    (T.BF16, "bfloat16", 2, "f", None),
+    (T.F32, "float32", 4, "f", "f"),
+    (T.F64, "float64", 8, "f", "d"),
+)]
+ALIASES = {
+    "half": "float16", "float": "float32", "double": "float64", "char": "int8", "uchar": "uint8", "short": "int16",
+    "ushort": "uint16", "int": "int32", "uint": "uint32", "long": "int64", "ulong": "uint64", "float8_e4m3fn": "fp8e4m3",
+    "float8_e5m2": "fp8e5m2", "bool_": "bool",
+}
+by_value = {int(dtype.value): dtype for dtype in ALL}
+by_name = {dtype.name: dtype for dtype in ALL}
+by_name.update({alias: by_name[name] for alias, name in ALIASES.items()})
+by_type = {bool: by_name["bool"], int: by_name["int32"], float: by_name["float32"]}
+
+
+def as_dtype(dtype):
+    """The DType that @dtype means: one of ours, a name, a Python type, or what NumPy or PyTorch has."""
+    if type(dtype) is DType:
+        return dtype
+    if isinstance(dtype, str):
+        found = by_name.get(dtype.rpartition(".")[2])
+    elif isinstance(dtype, type) and dtype in by_type:
+        found = by_type[dtype]
+    elif isinstance(dtype, T):
+        found = by_value.get(int(dtype))
+    else:  # numpy.dtype and numpy.float32 have a name, torch.float32 reads as its name
+        name = getattr(dtype, "name", None) or getattr(dtype, "__name__", None) or str(dtype)
+        found = by_name.get(name.rpartition(".")[2]) if isinstance(name, str) else None
+    if found is None:
+        raise TypeError(f"{dtype!r} is no dtype: one of {', '.join(d.name for d in ALL)}")
+    return found
+
+
+class dtypes:
+    """The number formats there are, and what may be asked of them."""
+
+    default_float = by_name["float32"]
+    default_int = by_name["int32"]
+    floats = tuple(d for d in ALL if d.kind == "f")
+    ints = tuple(d for d in ALL if d.kind in "iu")
+    uints = tuple(d for d in ALL if d.kind == "u")
+    sints = tuple(d for d in ALL if d.kind == "i")
+    all = tuple(ALL)
+
+    @staticmethod
+    def is_float(dtype):
+        return as_dtype(dtype).kind == "f"
+
+    @staticmethod
+    def is_int(dtype):
+        return as_dtype(dtype).kind in "iu"
+
+    @staticmethod
+    def is_unsigned(dtype):
+        return as_dtype(dtype).kind == "u"
+
+    @staticmethod
+    def is_bool(dtype):
+        return as_dtype(dtype).kind == "b"
+
+    @staticmethod
+    def from_name(name):
+        return as_dtype(name)
+
+
+for name, found in by_name.items():
+    setattr(dtypes, name, found)
+del name, found

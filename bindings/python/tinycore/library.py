@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+"""The library as introspection describes it: the one place that opens it."""
+try:
+    import gi
+except ImportError as error:
+    raise ImportError("tinycore needs PyGObject, the module gi: package python3-gi, or PyGObject from an index",
+                      name="gi") from error
+try:
+    gi.require_version("Tiny", "1.0")
+    from gi.repository import Tiny
+except (ImportError, ValueError) as error:
+    raise ImportError("tinycore needs the description of libtinycore, Tiny-1.0.typelib: package gir1.2-tiny-1.0, or "
+                      f"GI_TYPELIB_PATH where the library lies elsewhere ({error})", name="Tiny") from error
+
+GLibError = gi._error.GError
+__all__ = ["GLibError", "Tiny"]

@@ -1,0 +1,364 @@
+# SPDX-License-Identifier: MIT
+"""Tensor: the library's tensor as Python's arrays are.
+
+The class is the wrapper that PyGObject itself makes for a TinyTensor, so what the library returns is a Tensor
+without another object around it. Operations come from the table (operations.py), creation from creation.py."""
+import struct
+from array import array
+
+from . import indexing
+from .context import Training
+from .convert import Base, number_tensor, operand
+from .creation import Creation
+from .data import TYPECODES, tensor_of
+from .dtypes import as_dtype, by_value, dtypes
+from .errors import InvalidError, call, checked
+from .operations import Operations
+
+NUMBERS = (bool, int, float)
+
+
+def is_operand(value):
+    return isinstance(value, NUMBERS) or hasattr(value, "__array__")
+
+
+def operator(function, name):
+    """The method of an operator, and the one for the tensor on its right."""
+    def left(self, other):
+        if not isinstance(other, Base):
+            if not is_operand(other):
+                return NotImplemented
+            other = operand(other, name)
+        return checked(function(self, other))
+
+    def right(self, other):
+        return checked(function(operand(other, name), self)) if is_operand(other) else NotImplemented
+
+    def in_place(self, other):
+        if not isinstance(other, Base):
+            if not is_operand(other):
+                return NotImplemented
+            other = operand(other, name)
+        return self.assign(checked(function(self, other)))
+
+    return left, right, in_place
+
+
+def nested(flat, shape):
+    """Lists in lists."""
+    for size in reversed(shape[1:]):
+        flat = [flat[i:i + size] for i in range(0, len(flat), size)] if size > 0 else None
+    return flat
+
+
+def nested_empty(shape):
+    return [] if not shape or shape[0] == 0 else [nested_empty(shape[1:]) for _ in range(shape[0])]
+
+
+class Tensor(Operations, Creation, Base):
+    """An array of numbers, computed when it is asked for.
+
+    Tensor(data, device=None, dtype=None, requires_grad=None): @data is a number, nested lists, a NumPy array, bytes,
+    a memoryview, a path, or a tensor."""
+
+    __gtype__ = Base.__gtype__
+    __array_ufunc__ = None  # NumPy leaves array + tensor to us
+    __array_priority__ = 1000
+    training = False
+
+    def __new__(cls, data=None, device=None, dtype=None, requires_grad=None):
+        dtype = None if dtype is None else as_dtype(dtype)
+        if isinstance(data, Base):
+            tensor = data if dtype is None else data.cast(dtype)
+            tensor = checked(tensor.detach()) if device is None else tensor.to(device)
+        else:
+            tensor = tensor_of(data, dtype, device)
+        if requires_grad:
+            tensor.requires_grad = True
+        return tensor
+
+    def __init__(self, *arguments, **more):
+        pass
+
+    def __init_subclass__(cls, **more):
+        raise TypeError("Tensor cannot be derived from: hold one in an object of your own")
+
+    # ---- what is known without computing ----
+    @property
+    def shape(self):
+        return tuple(self.get_shape())
+
+    @property
+    def dtype(self):
+        return by_value[int(self.get_dtype())]
+
+    @property
+    def device(self):
+        """Where it is or will be computed."""
+        name = self.get_device()
+        if name is None:
+            from .device import Device
+            name = Device.DEFAULT
+        return name
+
+    @property
+    def ndim(self):
+        return self.get_n_dims()
+
+    dim = Base.get_n_dims
+
+    def numel(self):
+        """How many elements there are."""
+        return self.get_n_elements()
+
+    nelement = numel
+
+    def nbytes(self):
+        """The bytes of all elements."""
+        return self.get_n_bytes()
+
+    def element_size(self):
+        """The bytes of one element."""
+        return self.dtype.itemsize
+
+    itemsize = property(element_size)
+
+    def is_floating_point(self):
+        return self.dtype.kind == "f"
+
+    def size(self, dim=None):
+        """The sizes, or that of one axis."""
+        return self.shape if dim is None else self.shape[dim]
+
+    @property
+    def T(self):
+        return self.permute(*range(self.ndim)[::-1])
+
+    @property
+    def data_ptr(self):
+        raise AttributeError("a tensor has no address of its own; see __dlpack__()")
+
+    # ---- reading ----
+    def realize(self, *others):
+        """Computes this and @others together."""
+        call(Base.realize_many, [self, *others])
+        return self
+
+    def bytes_of(self):
+        return call(Base.get_data, self).get_data() or b""
+
+    def data(self):
+        """The elements on the host as a memoryview."""
+        dtype, shape = self.dtype, self.shape
+        if dtype.fmt is None:
+            raise TypeError(f"Python has no number like {dtype.name}: cast first")
+        view = memoryview(self.bytes_of())
+        return view.cast(dtype.fmt, shape) if all(shape) else view.cast(dtype.fmt)
+
+    def numpy(self):
+        """A NumPy array with the elements; what NumPy has no dtype for comes as float32."""
+        import numpy
+        dtype = self.dtype
+        if dtype.fmt is None:
+            return self.cast(dtypes.float32).numpy()
+        out = numpy.empty(self.shape, dtype.name)
+        call(Base.copy_data, self, out.__array_interface__["data"][0], out.nbytes)
+        return out
+
+    def __array__(self, dtype=None, copy=None):
+        return self.numpy() if dtype is None else self.numpy().astype(dtype)
+
+    def flat(self):
+        """All elements as Python's numbers."""
+        dtype = self.dtype
+        if dtype.fmt is None:
+            return self.cast(dtypes.float32).flat()
+        data = self.bytes_of()
+        if dtype.name in TYPECODES:
+            return array(dtype.fmt, data).tolist()
+        return list(struct.unpack(f"={len(data) // dtype.itemsize}{dtype.fmt}", data))
+
+    def tolist(self):
+        """The elements as numbers in nested lists; one number when there are no axes."""
+        shape = self.shape
+        if not all(shape):
+            return nested_empty(shape)
+        flat = self.flat()
+        return nested(flat, shape) if shape else flat[0]
+
+    def item(self):
+        """The element of a tensor that has one."""
+        if self.get_n_elements() != 1:
+            raise InvalidError(f"item: the tensor has {self.get_n_elements()} elements, not 1")
+        return self.flat()[0]
+
+    def __len__(self):
+        if self.get_n_dims() == 0:
+            raise TypeError("a tensor without axes has no length")
+        return self.get_shape()[0]
+
+    def __iter__(self):
+        return (self[i] for i in range(len(self)))
+
+    def __bool__(self):
+        if self.get_n_elements() != 1:
+            raise TypeError(f"a tensor of {self.get_n_elements()} elements is neither true nor false: use any() or all()")
+        return bool(self.item())
+
+    def __int__(self):
+        return int(self.item())
+
+    def __float__(self):
+        return float(self.item())
+
+    def __index__(self):
+        if self.dtype.kind == "f":
+            raise TypeError(f"a tensor of {self.dtype.name} is no index")
+        return int(self.item())
+
+    def __contains__(self, value):
+        return bool((self == value).any().item())
+
+    def __repr__(self):
+        text = self.to_string().replace("\n", "\n       ")
+        return f"Tensor({text}, {self.dtype!r}, device={self.device!r})"
+
+    def __str__(self):
+        return repr(self)
+
+    def __format__(self, spec):
+        return format(self.item(), spec) if spec and self.get_n_elements() == 1 else format(str(self), spec)
+
+    __hash__ = Base.__hash__
+
+    # ---- copies ----
+    def clone(self):
+        """The same values in memory of their own."""
+        return self.contiguous() if not self.is_realized() else (self + 0).contiguous()
+
+    def __copy__(self):
+        return self.detach()
+
+    def __deepcopy__(self, memo):
+        copy = Tensor(self.bytes_of(), dtype=self.dtype, device=self.get_device()).reshape(self.shape)
+        copy.requires_grad = self.requires_grad
+        return copy
+
+    def __reduce__(self):
+        return (restored, (self.bytes_of(), self.dtype, self.shape, self.requires_grad))
+
+    # ---- memory ----
+    def contiguous(self):
+        """In memory of its own in row-major order."""
+        return checked(Base.contiguous(self))
+
+    def detach(self):
+        """The same values, through which no gradient flows."""
+        return checked(Base.detach(self))
+
+    def to(self, device=None, dtype=None):
+        """On another device, or as another dtype."""
+        if dtype is not None:
+            self = self.cast(dtype)
+        if device is None:
+            return self
+        if not isinstance(device, str):
+            return self.cast(device)
+        return checked(Base.to(self, device))
+
+    def cpu(self):
+        return self.to("CPU")
+
+    def assign(self, value):
+        """Makes @value the contents of this tensor."""
+        if not isinstance(value, Base):
+            value = operand(value, "assign") if is_operand(value) else Tensor(value)
+            value = value.expand(self.shape)
+        call(Base.assign, self, value)
+        return self
+
+    def replace(self, value):
+        return self.assign(value)
+
+    def copy_(self, value):
+        return self.assign(value)
+
+    def fill_(self, value):
+        return self.assign(self.full_like(value))
+
+    def zero_(self):
+        return self.fill_(0)
+
+    def type(self, dtype):
+        return self.cast(dtype)
+
+    def type_as(self, other):
+        return self.cast(other.dtype)
+
+    # ---- gradients ----
+    @property
+    def requires_grad(self):
+        return self.get_requires_grad()
+
+    @requires_grad.setter
+    def requires_grad(self, requires_grad):
+        self.set_requires_grad(bool(requires_grad))
+        checked(self)
+
+    def requires_grad_(self, requires_grad=True):
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def grad(self):
+        return self.get_grad()
+
+    @grad.setter
+    def grad(self, grad):
+        if grad is not None:
+            raise TypeError("a gradient is made by backward(); only None can be set")
+        self.clear_grad()
+
+    def backward(self):
+        """Leaves its gradient in .grad of every tensor that requires one."""
+        call(Base.backward, self)
+        return self
+
+    train = staticmethod(Training)
+
+    # ---- indexing ----
+    def __getitem__(self, key):
+        return indexing.get(self, key)
+
+    def __setitem__(self, key, value):
+        indexing.put(self, key, value)
+
+
+def restored(data, dtype, shape, requires_grad):
+    """A tensor of what __reduce__() gave."""
+    return Tensor(data, dtype=dtype, requires_grad=None).reshape(shape).requires_grad_(requires_grad)
+
+
+OPERATORS = {
+    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "mod", "pow": "pow",
+    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "lshift",
+    "rshift": "rshift",
+}
+for sign, name in OPERATORS.items():
+    left, right, in_place = operator(getattr(Base, name), name)
+    setattr(Tensor, f"__{sign}__", left)
+    setattr(Tensor, f"__r{sign}__", right)
+    setattr(Tensor, f"__i{sign}__", in_place)
+    setattr(Tensor, f"{name}_", in_place)
+for name in ("eq", "ne", "lt", "le", "gt", "ge"):
+    setattr(Tensor, f"__{name}__", operator(getattr(Base, name), name)[0])
+Tensor.__neg__ = Operations.neg
+Tensor.__invert__ = Operations.bitwise_not
+Tensor.__abs__ = Operations.abs
+Tensor.__pos__ = lambda self: self
+for found in dtypes.all:
+    setattr(Tensor, found.name, lambda self, dtype=found: self.cast(dtype))
+for name in ("float", "half", "int", "bool", "long", "double", "short"):
+    setattr(Tensor, name, lambda self, dtype=as_dtype(name): self.cast(dtype))
+del sign, name, left, right, in_place, found
+Base.__gtype__.pytype = Tensor  # from now on the library's tensors are these

@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The Tensor of Python: made from data, operators, slices, reading, protocols, errors.
+
+TAP. Run in the build's environment, by the interpreter that has PyGObject."""
+import copy
+import pickle
+
+import checks
+from tinycore import Context, Device, Tensor, TinyError, dtypes
+
+
+def test_lists():
+    for data, dtype in (([[1, 2], [3, 4]], dtypes.int32), ([1, 2.5], dtypes.float32), ([True, False], dtypes.bool),
+                        ([[[]]], dtypes.float32), (7, dtypes.int32), (True, dtypes.bool), ((1, (2)), dtypes.int32)):
+        tensor = Tensor(data)
+        checks.equal(tensor.dtype, dtype)
+        checks.equal(tensor.tolist(), list(data) if isinstance(data, tuple) else data)
+    checks.equal(Tensor(range(3)).tolist(), [0, 1, 2])
+    checks.equal(Tensor([2**40], dtype=dtypes.int64).item(), 2**40)
+    checks.equal(Tensor(2**64 - 1, dtype="uint64").item(), 2**64 - 1)
+    checks.equal(Tensor([Tensor([1, 2]), Tensor([3, 4])]).tolist(), [[1, 2], [3, 4]])
+    for dtype in dtypes.all:
+        checks.equal(Tensor([0, 1], dtype=dtype).dtype, dtype)
+        checks.equal(Tensor([0, 1], dtype=dtype).tolist(), [0, 1])
+
+
+def test_bytes():
+    checks.equal(Tensor(b"\1\2").tolist(), [1, 2])
+    checks.equal(Tensor(bytearray(b"\1\0\2\0"), dtype=dtypes.int16).tolist(), [1, 2])
+    view = memoryview(bytes(8)).cast("H", (2, 2))
+    checks.equal((Tensor(view).dtype, Tensor(view).shape), (dtypes.uint16, (2, 2)))
+    checks.equal(Tensor([1.0, 2.0]).data().tolist(), [1.0, 2.0])
+
+
+def test_bad_data():
+    inside = []
+    inside.append(inside)
+    for data in ("text", object(), [object()], [[1], [1, 2]], [1, [2]], [[1], 2], inside, 1j, [None], {1: 2}, {1, 2},
+                 [[1, 2], "ab"], lambda: 0, [float], b"abc", [[]] + [[1]]):
+        dtype = dtypes.int32 if data == b"abc" else None
+        checks.raises((TypeError, ValueError), Tensor, data, dtype=dtype)
+    checks.raises(OverflowError, Tensor, 2**31)
+    checks.raises(OverflowError, Tensor, [2**70])
+    checks.raises(OverflowError, Tensor, [-1], dtype="uint8")
+    checks.raises((OverflowError, ValueError), Tensor, [float("inf")], dtype="int32")
+    checks.raises(TypeError, Tensor, [1], dtype="float31")
+    checks.raises(TypeError, type, "Mine", (Tensor,), {})
+
+
+def test_operators():
+    x, y = Tensor([1, 2, 3]), Tensor([4, 5, 6])
+    for text in ("x + y", "x - y", "x * y", "y // x", "y % x", "x & y", "x | y", "x ^ y", "x << y", "y >> x", "-x",
+                 "~x", "abs(-x)", "x + 2", "2 - x", "2 * x", "7 // x", "7 % x", "2 << x", "x == y", "x != 2", "x < 2",
+                 "x >= 2", "x > y", "x <= y", "6 & y", "1 | y", "1 ^ x", "True & (x < 2)"):
+        wanted = [eval(text, {"x": a, "y": b}) for a, b in ((1, 4), (2, 5), (3, 6))]
+        checks.equal(eval(text, {"x": x, "y": y}).tolist(), wanted, text)
+    checks.equal((x / 2).tolist(), [0.5, 1, 1.5])
+    checks.equal((6 / x).tolist(), [6, 3, 2])
+    checks.equal((x ** 2.0).tolist(), [1, 4, 9])
+    checks.equal((x @ y).item(), 32)
+    checks.equal((x + 0.5).dtype, dtypes.float32)
+    checks.equal((x.half() + 0.5).dtype, dtypes.float16)
+    checks.equal((Tensor([1], dtype="int64") + 2**60).tolist(), [2**60 + 1])
+    checks.equal(str((Tensor([1.0]) * -0.0).item()), "-0.0")
+    checks.equal(str((Tensor([1.0]) * 0.0).item()), "0.0")
+    kept = x
+    x += 1
+    x *= y
+    checks.equal((x is kept, x.tolist()), (True, [8, 15, 24]))
+    for bad in ("x + None", "x + 'a'", "None - x", "x @ [1]", "x < 'a'", "x ** {}", "x + [1, 2, 3]"):
+        checks.raises(TypeError, eval, bad, {"x": x})
+
+
+def test_slices():
+    data = [[[100 * i + 10 * j + k for k in range(4)] for j in range(3)] for i in range(2)]
+    tensor = Tensor(data)
+    for key, wanted in ((0, data[0]), (-1, data[-1]), ((1, 2, 3), 123), ((0, slice(None, None, -1)), data[0][::-1]),
+                        (slice(5, 9), []), ((Ellipsis, 0), [[row[0] for row in part] for part in data]),
+                        ((1, slice(0, 3, 2), slice(3, 0, -2)), [row[3:0:-2] for row in data[1][0:3:2]]),
+                        (slice(-1, None), data[-1:]), (Ellipsis, data), ((0, ..., -1), [row[-1] for row in data[0]])):
+        checks.equal(tensor[key].tolist(), wanted, key)
+    checks.equal(tensor[None].shape, (1, 2, 3, 4))
+    checks.equal(tensor[:, None, 0, ..., None].shape, (2, 1, 4, 1))
+    checks.equal(tensor[2**70:].shape, (0, 3, 4))
+    for key in (2, -3, (0, 3), (0, 0, 0, 0), "a", 1.5, (..., ...), True, object(), 2**70):
+        checks.raises(IndexError, tensor.__getitem__, key)
+    checks.raises(ValueError, tensor.__getitem__, slice(None, None, 0))
+    checks.equal([part.tolist() for part in tensor], data)
+    checks.equal(len(tensor), 2)
+    checks.raises(TypeError, len, Tensor(1))
+
+
+def test_assigning():
+    tensor = Tensor.zeros(3, 4).contiguous().realize()
+    tensor[1] = 5
+    tensor[:, 0] = Tensor([1.0, 2.0, 3.0])
+    tensor[::-2, -1:1:-1] = [[7, 8], [9, 10]]
+    checks.equal(tensor.tolist(), [[1, 0, 10, 9], [2, 5, 5, 5], [3, 0, 8, 7]])
+    tensor[...] = 1
+    tensor[5:] = 3
+    checks.equal(tensor.sum().item(), 12)
+    checks.raises(ValueError, tensor.__setitem__, 0, [1, 2, 3])
+    checks.raises(IndexError, tensor.__setitem__, 3, 0)
+
+
+def test_names():
+    x = Tensor([[3.0, 1.0], [2.0, 4.0]])
+    checks.equal(x.sum(axis=0).tolist(), x.sum(dim=0).tolist())
+    checks.equal(x.sum((0, 1)).item(), 10)
+    checks.equal(x.max(-1, keepdim=True).shape, (2, 1))
+    checks.equal(x.reshape(4).shape, x.reshape((4,)).shape)
+    checks.equal(x.permute(1, 0).tolist(), x.T.tolist())
+    checks.equal(Tensor.cat(x, x, dim=1).tolist(), Tensor.cat([x, x], 1).tolist())
+    checks.equal(Tensor.stack([x, x]).shape, (2, 2, 2))
+    checks.equal((x > 1.5).where(x, 0).tolist(), [[3, 0], [2, 4]])
+    checks.equal(x.subtract(1).tolist(), (x - 1).tolist())
+    checks.raises(TypeError, x.sum, axis=0.5)
+    checks.raises(TypeError, x.reshape, 2.5)
+    checks.raises(TypeError, x.reshape, "ab")
+    checks.raises(TypeError, x.cast, "complex64")
+    checks.raises(TypeError, Tensor.cat, [x], [x], [x])
+    checks.raises(TypeError, x.sum, 0, True, 3)
+
+
+def test_errors():
+    x = Tensor([[1, 2]])
+    for call, text in ((lambda: x @ x, "inner sizes"), (lambda: x.reshape(3), "does not fit"), (lambda: x.sum(2), "axis 2"),
+                       (lambda: x + Tensor([1, 2, 3]), "(3,)"), (lambda: Tensor.zeros(-1), "negative"),
+                       (lambda: Tensor.zeros(2**40, 2**40), "2^48"), (lambda: Tensor.zeros([1] * 17), "16")):
+        error = checks.raises(ValueError, call)
+        checks.true(isinstance(error, TinyError) and text in str(error), repr(error))
+    checks.raises((OverflowError, ValueError), Tensor.zeros, 2**70)
+    checks.raises(LookupError, Tensor, [1], device="NO-SUCH")
+    checks.raises(MemoryError, lambda: Tensor.empty(2**47))
+    for wrong in (None, 3, "x", object()):
+        checks.raises(TypeError, Tensor.relu, wrong)
+        checks.raises(TypeError, x.matmul, wrong) if wrong != 3 else None
+
+
+def test_reading():
+    x = Tensor([[1, 2], [3, 4]])
+    checks.equal((x.shape, x.ndim, x.numel(), len(x), x.size(0), x.nbytes(), x.element_size()), ((2, 2), 2, 4, 2, 2, 16, 4))
+    checks.equal(repr(Tensor([1.5])), f"Tensor([1.5], dtypes.float32, device={Device.DEFAULT!r})")
+    checks.equal((int(x[0, 0]), float(x[1, 1]), bool(x[0, 0]), [5, 6][x[0, 0]]), (1, 4.0, True, 6))
+    checks.equal(f"{Tensor(1.25):.1f}", "1.2")
+    checks.true(3 in x and 5 not in x)
+    checks.raises(TypeError, bool, x)
+    checks.raises(ValueError, x.item)
+    checks.raises(TypeError, lambda: [1][Tensor(0.0)])
+    for dtype in dtypes.all:
+        again = pickle.loads(pickle.dumps(Tensor([0, 1], dtype=dtype)))
+        checks.equal((again.dtype, again.tolist()), (dtype, [0, 1]))
+    checks.equal(copy.deepcopy(x).tolist(), x.tolist())
+    checks.equal({x: 1}[x], 1)
+
+
+def test_gradients():
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    (w * w).sum().backward()
+    checks.equal(w.grad.tolist(), [2, 4])
+    w.grad = None
+    checks.equal((w.grad, w.requires_grad), (None, True))
+    checks.raises(ValueError, (Tensor([1.0]) * 2).sum().backward)
+    checks.raises(ValueError, (w * w).backward)
+
+
+def test_modes():
+    checks.equal(Tensor.training, False)
+    with Tensor.train():
+        checks.equal(Tensor.training, True)
+        with Tensor.train(False):
+            checks.equal(Tensor.training, False)
+    checks.equal(Tensor.train()(lambda: Tensor.training)(), True)
+    checks.equal(Tensor.training, False)
+    with Context(TINY_NO_OPT=1):
+        checks.equal(Context(TINY_NO_OPT=2).__enter__().before, [{"TINY_NO_OPT": "1"}])
+    checks.raises(ValueError, Context(NO_SUCH=1).__enter__)
+    checks.raises(ValueError, Context(DEBUG="loud").__enter__)
+
+
+def test_devices():
+    name = Device.DEFAULT
+    checks.true(name in Device.get_available_devices())
+    Device[name].synchronize()
+    checks.equal(Tensor([1]).device, name)
+    checks.equal(Tensor.ones(2).to(name).device, name)
+    checks.raises(LookupError, lambda: Device["NO-SUCH"])
+    checks.raises(LookupError, setattr, Device, "DEFAULT", "NO-SUCH")
+    checks.raises(ValueError, lambda: Device[""])
+    checks.raises(TypeError, lambda: Device[3])
+    checks.equal(Device.DEFAULT, name)
+
+
+checks.run(globals())
