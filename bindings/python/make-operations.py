@@ -126,7 +126,7 @@ class Signature:
 def function(operation):
     signature = Signature(operation)
     name, out = operation.name, []
-    if not signature.is_method:
+    if not signature.is_method and signature.list is None:  # a list of tensors may begin with self: a.cat(b)
         out.append("    @staticmethod\n")
     out.append(f"    def {name}({signature.parameters(False)}):\n")
     out.append(docstring(operation, "        "))
@@ -156,7 +156,7 @@ def stub(operation):
     signature = Signature(operation)
     result = "Tensor" if not operation.returns else "list[Tensor]" if operation.returns == ["[]"] else \
         f"tuple[{', '.join(['Tensor'] * len(operation.returns))}]"
-    out = [] if signature.is_method else ["    @staticmethod\n"]
+    out = [] if signature.is_method or signature.list else ["    @staticmethod\n"]
     out.append(f"    def {operation.name}({signature.parameters(True)}) -> {result}: ...\n")
     out += [f"    {alias} = {operation.name}\n" for alias in operation.aliases]
     return "".join(out)

@@ -107,7 +107,7 @@ def run_ours(case, Tensor):
         return [r.numpy() for r in results], []
     loss = None
     for result, weight in zip(results, weights(results)):
-        if result.dtype.is_float:
+        if result.is_floating_point():
             part = (result * Tensor(weight.astype("float32"))).sum()
             loss = part if loss is None else loss + part
     if loss is not None:
