@@ -36,6 +36,9 @@ TinyTensor *tiny_build_end (TinyBuild *self, TinyNode *node);
 /* Sets the error unless there is one; returns NULL. */
 TinyNode *tiny_build_fail (TinyBuild *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
+/* @x, through which no gradient flows. */
+TinyNode *tiny_build_detach (TinyBuild *self, TinyNode *x);
+
 /* ---- checks ---- */
 /* -1 is the last axis. */
 gboolean tiny_build_axis (TinyBuild *self, TinyNode *x, gint axis, guint *out_axis);
