@@ -1,141 +1,94 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-gradient.c: walks the graph under a loss from users to sources and adds up gradients.
- *
- * There is no tape: the graph that computes the loss is all that is needed. Only nodes of float
- * dtype on a path from a wanted tensor to the loss are visited. */
+ * tiny-gradient.c: gradients of tensors: what is asked for, checked, and whether to have any. */
 #include "autograd/tiny-gradient.h"
 
-#include "autograd/gradient-rules.h"
+#include "autograd/function-call.h"
+#include "autograd/gradient-walk.h"
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
-/* Elementwise sources of shape () stand for one value everywhere: they get the sum. */
+/* ---- checks ---- */
+static gboolean
+check_tensor (TinyTensor *tensor, const char *what, guint i, GError **error)
+{
+  if (tensor == NULL || !TINY_IS_TENSOR (tensor)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "gradient: %s %u is no tensor", what,
+                 i);
+    return FALSE;
+  }
+  if (tiny_tensor_get_error (tensor) == NULL)
+    return TRUE;
+  g_propagate_error (error, g_error_copy (tiny_tensor_get_error (tensor)));
+  return FALSE;
+}
+
+/* What output @y is weighted with: 1 where nothing is given. */
 static TinyNode *
-fit_to_source (TinyGraph *graph, TinyNode *gradient, const TinyNode *source)
+find_seed (TinyTensor *y, TinyTensor *given, GError **error)
 {
-  if (gradient->shape->n == source->shape->n || source->shape->n != 0)
-    return gradient;
-  gint64 axes[32];
-  for (guint i = 0; i < gradient->shape->n; i++)
-    axes[i] = i;
-  gradient = tiny_layout_reduce (graph, gradient, TINY_OP_ADD, axes, gradient->shape->n);
-  return tiny_node_reshape (graph, gradient, NULL, 0);
-}
-
-static TinyNode *
-fit_to_node (TinyGraph *graph, TinyNode *gradient, const TinyNode *node)
-{
-  if (tiny_shape_equal (gradient->shape, node->shape))
-    return gradient;
-  return tiny_node_broadcast (graph, gradient, node->shape->v, node->shape->n);
-}
-
-static void
-pass_on (TinyGraph *graph, TinyNode *node, const guint8 *wanted, TinyNodeMap *gradients)
-{
-  TinyGradientRule rule = tiny_gradient_rule ((TinyOp) node->op);
-  TinyNode *out[4] = { NULL };
-  TinyNode *gradient = tiny_node_map_get (gradients, node);
-  if (rule == NULL)
-    return;
-  rule (graph, node, fit_to_node (graph, gradient, node), out);
-  for (guint i = 0; i < node->n_sources && i < G_N_ELEMENTS (out); i++) {
-    TinyNode *source = node->sources[i];
-    if (out[i] == NULL || !wanted[source->id])
-      continue;
-    TinyNode *part = fit_to_source (graph, out[i], source);
-    TinyNode *before = tiny_node_map_get (gradients, source);
-    if (before != NULL)
-      part = tiny_layout_binary (graph, TINY_OP_ADD, fit_to_node (graph, before, source),
-                                 fit_to_node (graph, part, source));
-    tiny_node_map_set (gradients, source, part);
+  TinyNode *node = tiny_tensor_get_node (y);
+  g_autofree char *shape = tiny_shape_to_string (node->shape);
+  const char *dtype = tiny_dtype_to_string (tiny_tensor_get_dtype (y));
+  if (given == NULL) {
+    if (tiny_dtype_is_float (node->dtype) && tiny_tensor_get_n_elements (y) == 1)
+      return tiny_node_const_float (tiny_runtime_get_graph (), (TinyDType) node->dtype, 1);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "gradient: the loss is one float, not %s of %s", shape, dtype);
+    return NULL;
   }
-}
-
-/* The gradient of @loss for each of @targets; NULL where it does not depend on one. */
-static void
-compute_gradients (
-    TinyGraph *graph, TinyNode *loss, guint n, TinyNode *const *targets, TinyNode **out)
-{
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &loss, 1);
-  g_autofree guint8 *wanted = g_new0 (guint8, tiny_graph_get_n_nodes (graph));
-  for (guint i = 0; i < n; i++)
-    wanted[targets[i]->id] = 1;
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
-    if (!tiny_dtype_is_float (node->dtype) || tiny_gradient_rule ((TinyOp) node->op) == NULL)
-      continue;
-    for (guint s = 0; s < node->n_sources && !wanted[node->id]; s++)
-      wanted[node->id] = wanted[node->sources[s]->id];
-  }
-  g_auto (TinyNodeMap) gradients = { 0 };
-  if (wanted[loss->id])
-    tiny_node_map_set (&gradients, loss,
-                       tiny_node_const_float (graph, (TinyDType) loss->dtype, 1));
-  for (guint i = order->len; i-- > 0;)
-    if (tiny_node_map_get (&gradients, order->pdata[i]) != NULL)
-      pass_on (graph, order->pdata[i], wanted, &gradients);
-  for (guint i = 0; i < n; i++) {
-    out[i] = tiny_node_map_get (&gradients, targets[i]);
-    if (out[i] != NULL)
-      out[i] = fit_to_node (graph, out[i], targets[i]);
-  }
+  if (!check_tensor (given, "the gradient of output", 0, error))
+    return NULL;
+  TinyNode *seed = tiny_tensor_get_node (given);
+  if (tiny_dtype_is_float (node->dtype) && seed->dtype == node->dtype
+      && tiny_shape_equal (seed->shape, node->shape))
+    return seed;
+  g_autofree char *other = tiny_shape_to_string (seed->shape);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+               "gradient: a gradient of %s of %s is given for %s of %s", other,
+               tiny_dtype_to_string ((TinyDType) seed->dtype), shape, dtype);
+  return NULL;
 }
 
 static gboolean
-check_loss (TinyTensor *loss, GError **error)
+find_targets (TinyTensor *const *xs, guint n, TinyNode **out, GError **error)
 {
-  if (tiny_tensor_get_error (loss) != NULL) {
-    g_propagate_error (error, g_error_copy (tiny_tensor_get_error (loss)));
-    return FALSE;
-  }
-  if (!tiny_dtype_is_float (tiny_tensor_get_dtype (loss))
-      || tiny_tensor_get_n_elements (loss) != 1) {
-    g_autofree char *shape = tiny_shape_to_string (tiny_tensor_get_node (loss)->shape);
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "gradient: the loss is one float, not %s of %s", shape,
-                 tiny_dtype_to_string (tiny_tensor_get_dtype (loss)));
-    return FALSE;
+  for (guint i = 0; i < n; i++) {
+    if (!check_tensor (xs != NULL ? xs[i] : NULL, "x", i, error))
+      return FALSE;
+    out[i] = tiny_tensor_get_node (xs[i]);
+    if (!tiny_dtype_is_float (out[i]->dtype)) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "gradient: x %u is of %s, which has no gradient", i,
+                   tiny_dtype_to_string ((TinyDType) out[i]->dtype));
+      return FALSE;
+    }
   }
   return TRUE;
 }
 
+/* ---- gradients ---- */
 static gboolean
-gradient_locked (
-    TinyTensor *loss, TinyTensor *const *xs, guint n, TinyTensor **out_grads, GError **error)
+gradient_locked (TinyTensor *loss,
+                 TinyTensor *seed,
+                 TinyTensor *const *xs,
+                 guint n,
+                 TinyTensor **out_grads,
+                 GError **error)
 {
-  if (!check_loss (loss, error))
+  if (!check_tensor (loss, "output", 0, error))
     return FALSE;
   TinyGraph *graph = tiny_runtime_get_graph ();
+  TinyNode *weight = find_seed (loss, seed, error), *output = tiny_tensor_get_node (loss);
   g_autofree TinyNode **targets = g_new0 (TinyNode *, n + 1);
   g_autofree TinyNode **found = g_new0 (TinyNode *, n + 1);
-  for (guint i = 0; i < n; i++) {
-    if (xs[i] == NULL || !TINY_IS_TENSOR (xs[i]) || tiny_tensor_get_error (xs[i]) != NULL) {
-      if (xs[i] != NULL && TINY_IS_TENSOR (xs[i]))
-        g_propagate_error (error, g_error_copy (tiny_tensor_get_error (xs[i])));
-      else
-        g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "gradient: x %u is no tensor", i);
-      return FALSE;
-    }
-    targets[i] = tiny_tensor_get_node (xs[i]);
-    if (!tiny_dtype_is_float (targets[i]->dtype)) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                   "gradient: x %u is of %s, which has no gradient", i,
-                   tiny_dtype_to_string ((TinyDType) targets[i]->dtype));
-      return FALSE;
-    }
-  }
-  compute_gradients (graph, tiny_tensor_get_node (loss), n, targets, found);
-  for (guint i = 0; i < n; i++) {
-    if (found[i] == NULL)
-      found[i] = fit_to_node (
-          graph, tiny_node_const_float (graph, (TinyDType) targets[i]->dtype, 0), targets[i]);
-    out_grads[i] = g_object_ref_sink (
-        tiny_tensor_new_for_node (found[i], tiny_tensor_get_device (xs[i])));
-  }
+  if (weight == NULL || !find_targets (xs, n, targets, error)
+      || !tiny_gradients_of_nodes (graph, 1, &output, &weight, n, targets, found, error))
+    return FALSE;
+  for (guint i = 0; i < n; i++)
+    out_grads[i] = g_object_ref_sink (tiny_tensor_new_for_node (
+        tiny_gradient_or_zeros (graph, found[i], targets[i]), tiny_tensor_get_device (xs[i])));
   return TRUE;
 }
 
@@ -145,11 +98,35 @@ tiny_gradient (
 {
   g_return_val_if_fail (TINY_IS_TENSOR (loss), FALSE);
   tiny_runtime_lock ();
-  gboolean good = gradient_locked (loss, xs, n, out_grads, error);
+  gboolean good = gradient_locked (loss, NULL, xs, n, out_grads, error);
   tiny_runtime_unlock ();
   return good;
 }
 
+GPtrArray *
+tiny_tensor_gradient (TinyTensor *self,
+                      TinyTensor *const *targets,
+                      guint n_targets,
+                      TinyTensor *gradient)
+{
+  GError *error = NULL;
+  g_autofree TinyTensor **found = g_new0 (TinyTensor *, n_targets + 1);
+  GPtrArray *results = tensor_list_new ();
+  g_autoptr (TinyTensor) owned_self = TINY_IS_TENSOR (self) ? g_object_ref_sink (self) : NULL;
+  g_autoptr (TinyTensor) owned_gradient
+      = TINY_IS_TENSOR (gradient) ? g_object_ref_sink (gradient) : NULL;
+  tiny_runtime_lock ();
+  gboolean good = gradient_locked (self, gradient, targets, n_targets, found, &error);
+  for (guint i = 0; i < MAX (n_targets, !good); i++)
+    g_ptr_array_add (
+        results,
+        good ? found[i] : g_object_ref_sink (tiny_tensor_new_for_error (g_error_copy (error))));
+  tiny_runtime_unlock ();
+  g_clear_error (&error);
+  return results;
+}
+
+/* ---- variables ---- */
 /* What was there plus what came. */
 static void
 accumulate (TinyTensor *variable, TinyTensor *gradient)
@@ -163,21 +140,29 @@ accumulate (TinyTensor *variable, TinyTensor *gradient)
   g_object_unref (sum);
 }
 
-static gboolean
-backward_locked (TinyTensor *loss, GError **error)
+/* The tensors that require gradients and lie under @loss. */
+static GPtrArray *
+find_variables (TinyTensor *loss)
 {
-  if (!check_loss (loss, error))
-    return FALSE;
   TinyGraph *graph = tiny_runtime_get_graph ();
   TinyNode *root = tiny_tensor_get_node (loss);
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
   guint32 seen = tiny_graph_begin_mark (graph);
   for (guint i = 0; i < order->len; i++)
     ((TinyNode *) order->pdata[i])->mark = seen;
-  g_autoptr (GPtrArray) variables = g_ptr_array_new ();
+  GPtrArray *variables = g_ptr_array_new_with_free_func (g_object_unref);
   for (TinyTensor *t = tiny_tensor_get_first_variable (); t != NULL; t = t->next)
     if (tiny_dtype_is_float (t->dtype) && tiny_tensor_get_node (t)->mark == seen)
-      g_ptr_array_add (variables, t);
+      g_ptr_array_add (variables, g_object_ref (t));
+  return variables;
+}
+
+static gboolean
+backward_locked (TinyTensor *loss, TinyTensor *seed, GError **error)
+{
+  if (!check_tensor (loss, "output", 0, error) || find_seed (loss, seed, error) == NULL)
+    return FALSE;
+  g_autoptr (GPtrArray) variables = find_variables (loss);
   if (variables->len == 0) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
                          "gradient: the loss depends on no tensor that requires one; once "
@@ -185,8 +170,8 @@ backward_locked (TinyTensor *loss, GError **error)
     return FALSE;
   }
   g_autofree TinyTensor **gradients = g_new0 (TinyTensor *, variables->len + 1);
-  if (!gradient_locked (loss, (TinyTensor *const *) variables->pdata, variables->len, gradients,
-                        error))
+  if (!gradient_locked (loss, seed, (TinyTensor *const *) variables->pdata, variables->len,
+                        gradients, error))
     return FALSE;
   for (guint i = 0; i < variables->len; i++) {
     accumulate (variables->pdata[i], gradients[i]);
@@ -198,9 +183,17 @@ backward_locked (TinyTensor *loss, GError **error)
 gboolean
 tiny_tensor_backward (TinyTensor *loss, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TENSOR (loss), FALSE);
+  return tiny_tensor_backward_with (loss, NULL, error);
+}
+
+gboolean
+tiny_tensor_backward_with (TinyTensor *self, TinyTensor *gradient, GError **error)
+{
+  g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
+  g_autoptr (TinyTensor) owned
+      = TINY_IS_TENSOR (gradient) ? g_object_ref_sink (gradient) : NULL;
   tiny_runtime_lock ();
-  gboolean good = backward_locked (loss, error);
+  gboolean good = backward_locked (self, gradient, error);
   tiny_runtime_unlock ();
   return good;
 }

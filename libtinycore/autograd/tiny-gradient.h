@@ -27,6 +27,27 @@ G_BEGIN_DECLS
 TINY_API gboolean tiny_tensor_backward (TinyTensor *loss, GError **error);
 
 /**
+ * tiny_tensor_backward_with:
+ * @self: a float tensor
+ * @gradient: (nullable): the gradient of what is computed from @self with respect to it, of its
+ *   shape and dtype; %NULL: @self is the loss itself, of one element
+ * @error: return location
+ *
+ * As tiny_tensor_backward(), for a tensor that is no loss: adds the gradient of the sum of @self
+ * times @gradient.
+ *
+ * Errors: as those of tiny_tensor_backward(); what @gradient carries; %TINY_ERROR_INVALID when it
+ * does not fit.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_backward_with (TinyTensor *self,
+                                             TinyTensor *gradient,
+                                             GError **error);
+
+/**
  * tiny_gradient:
  * @loss: a float tensor of one element
  * @xs: (array length=n): tensors
@@ -47,5 +68,30 @@ TINY_API gboolean tiny_tensor_backward (TinyTensor *loss, GError **error);
  */
 TINY_API gboolean tiny_gradient (
     TinyTensor *loss, TinyTensor *const *xs, guint n, TinyTensor **out_grads, GError **error);
+
+/**
+ * tiny_tensor_gradient:
+ * @self: a float tensor
+ * @targets: (array length=n_targets): tensors of float dtypes
+ * @n_targets: how many
+ * @gradient: (nullable): the gradient of what is computed from @self with respect to it, of its
+ *   shape and dtype; %NULL: @self has one element, and it is 1
+ *
+ * The gradient of the sum of @self times @gradient with respect to each of @targets: zeros for
+ * what @self does not depend on. Gradients are lazy tensors, of which gradients can be taken again.
+ *
+ * They follow the graph as it is: they go through what was assigned to a tensor and stop at
+ * tiny_tensor_detach(), at what was made while gradients were disabled
+ * (tiny_set_grad_enabled()), and at what was realised.
+ *
+ * Returns: (transfer container) (element-type TinyTensor): as many gradients as targets; in error
+ *   state when an argument is or does not fit
+ *
+ * Since: 0.1
+ */
+TINY_API GPtrArray *tiny_tensor_gradient (TinyTensor *self,
+                                          TinyTensor *const *targets,
+                                          guint n_targets,
+                                          TinyTensor *gradient);
 
 G_END_DECLS

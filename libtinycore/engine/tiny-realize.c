@@ -81,6 +81,28 @@ absorb (Digest *digest, guint64 value)
   digest->word[1] ^= digest->word[1] >> 31;
 }
 
+/* Whether @node stands for a value that is not there: an argument of a function that is being
+ * transformed (autograd/). */
+static gboolean
+is_placeholder (const TinyNode *node)
+{
+  return node->op == TINY_OP_PARAM;
+}
+
+static gboolean
+check_placeholders (const Request *self, GError **error)
+{
+  for (guint i = 0; i < self->order->len; i++)
+    if (is_placeholder (self->order->pdata[i])) {
+      g_set_error_literal (
+          error, TINY_ERROR, TINY_ERROR_INVALID,
+          "realize: the value depends on an argument of a function that vmap, jvp or the like "
+          "was given: it stands for others, and has a shape and a dtype, but no value");
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* Lists what lies under the nodes, numbers the buffers, digests the structure. */
 static void
 survey (Request *self)
@@ -220,10 +242,13 @@ reads_old_value (TinyNode *root, GHashTable *assigned, TinyGraph *graph)
   if (node->op == TINY_OP_BUFFER || node->op == TINY_OP_ASSIGN)
     return FALSE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
-  for (guint i = 0; i < order->len; i++)
-    if (g_hash_table_contains (assigned, order->pdata[i]))
-      return TRUE;
-  return FALSE;
+  gboolean reads = FALSE;
+  for (guint i = 0; i < order->len; i++) {
+    if (is_placeholder (order->pdata[i]))
+      return FALSE;
+    reads = reads || g_hash_table_contains (assigned, order->pdata[i]);
+  }
+  return reads;
 }
 
 static void
@@ -344,6 +369,8 @@ realize_locked (TinyRoot *const *roots, guint n, GError **error)
     return TRUE;
   add_readers_of_old_values (&request);
   survey (&request);
+  if (!check_placeholders (&request, error))
+    return FALSE;
   find_constants (&request);
   TinyPlan *plan = find_plan (&request, error);
   if (plan == NULL)

@@ -11,6 +11,7 @@
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
+#include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -508,6 +509,8 @@ tiny_tensor_assign (TinyTensor *self, TinyTensor *value, GError **error)
   }
   if (begun && b.error == NULL && check_assign (self, &b)) {
     TinyNode *new_value = tiny_build_cast (&b, b.x[1], self->dtype);
+    if (!tiny_is_grad_enabled ())
+      new_value = tiny_build_detach (&b, new_value);
     TinyNode *buffer = own_buffer (self);
     gboolean had_memory = tiny_tensor_is_realized (self);
     if (buffer != NULL && tiny_tensor_get_n_elements (self) > 0) {

@@ -6,6 +6,8 @@
 #include <math.h>
 
 #include "ir/tiny-shape.h"
+#include "tensor/tiny-grad-mode.h"
+#include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-private.h"
 
 /* Sizes in bytes and sums of indices stay far from the end of 64 bits. */
@@ -176,11 +178,22 @@ check_result (TinyBuild *self, TinyNode *node)
   return tiny_node_broadcast (self->graph, zero, node->shape->v, node->shape->n);
 }
 
+TinyNode *
+tiny_build_detach (TinyBuild *self, TinyNode *x)
+{
+  if (x == NULL || !tiny_dtype_is_float (x->dtype) || x->n_sources == 0
+      || x->op == TINY_OP_DETACH)
+    return x;
+  return tiny_layout_unary (self->graph, TINY_OP_DETACH, x);
+}
+
 /* (transfer floating): of @node; without one of the error, which is given away or copied. */
 static TinyTensor *
 result_of (TinyBuild *self, TinyNode *node)
 {
   node = self->error == NULL ? check_result (self, node) : NULL;
+  if (!tiny_is_grad_enabled ())
+    node = tiny_build_detach (self, node);
   if (node == NULL && self->error == NULL)
     tiny_build_fail (self, "no result");
   return node != NULL && self->error == NULL

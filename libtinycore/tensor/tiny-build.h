@@ -58,6 +58,9 @@ GPtrArray *tiny_build_end_list (TinyBuild *self, GPtrArray *nodes);
 /* Sets the error unless there is one; returns NULL. */
 TinyNode *tiny_build_fail (TinyBuild *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
 
+/* @x, through which no gradient flows. */
+TinyNode *tiny_build_detach (TinyBuild *self, TinyNode *x);
+
 /* ---- checks ---- */
 /* That a list of tensors is not empty. */
 gboolean tiny_build_check_any (TinyBuild *self);

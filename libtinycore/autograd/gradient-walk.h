@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * gradient-walk.h: gradients of nodes. */
+#pragma once
+
+#include "ir/tiny-node.h"
+
+G_BEGIN_DECLS
+
+/* For each of @targets the sum over the outputs of their gradients, of output i weighted with
+ * seeds[i], which has its shape or is one value for all; NULL where no output depends on it. */
+gboolean tiny_gradients_of_nodes (TinyGraph *graph,
+                                  guint n_outputs,
+                                  TinyNode *const *outputs,
+                                  TinyNode *const *seeds,
+                                  guint n,
+                                  TinyNode *const *targets,
+                                  TinyNode **out,
+                                  GError **error);
+
+/* @x, or zeros where it is NULL, in the shape of @like. */
+TinyNode *tiny_gradient_or_zeros (TinyGraph *graph, TinyNode *x, const TinyNode *like);
+
+G_END_DECLS

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tangent-rules.c: derivatives forward, along with the values.
+ *
+ * Most rules are those of the gradient, read the other way. An elementwise op multiplies by the same
+ * factor in both directions, so its gradient rule, given a source's tangent in place of the result's
+ * gradient, gives that source's part. What is linear in its first source is applied to the tangent. A
+ * reduction that is not linear sums what the gradient rule says each element counts. */
+#include "autograd/tangent-rules.h"
+
+#include "autograd/gradient-rules.h"
+#include "ir/tiny-shape.h"
+#include "tensor/tiny-layout.h"
+
+enum { MOST_SOURCES = 4 }; /* of what has a rule */
+
+#define RULE(name) static TinyNode *name (TinyGraph *graph, TinyNode *node, TinyNode *const *t)
+
+static TinyNode *
+fit (TinyGraph *graph, TinyNode *x, const TinyNode *like)
+{
+  if (x == NULL || tiny_shape_equal (x->shape, like->shape))
+    return x;
+  return tiny_node_broadcast (graph, x, like->shape->v, like->shape->n);
+}
+
+RULE (rule_elementwise)
+{
+  TinyGradientRule rule = tiny_gradient_rule ((TinyOp) node->op);
+  TinyNode *sum = NULL;
+  for (guint i = 0; i < node->n_sources; i++) {
+    TinyNode *parts[MOST_SOURCES] = { NULL };
+    if (t[i] == NULL)
+      continue;
+    rule (graph, node, fit (graph, t[i], node), parts);
+    if (parts[i] != NULL)
+      sum = sum == NULL ? parts[i] : tiny_layout_binary (graph, TINY_OP_ADD, sum, parts[i]);
+  }
+  return sum;
+}
+
+RULE (rule_cast)
+{
+  return t[0] == NULL ? NULL : tiny_layout_cast (graph, t[0], (TinyDType) node->dtype);
+}
+
+RULE (rule_where)
+{
+  if (t[1] == NULL && t[2] == NULL)
+    return NULL;
+  TinyNode *zero = tiny_node_const_float (graph, (TinyDType) node->dtype, 0);
+  return tiny_layout_where (graph, node->sources[0], t[1] != NULL ? t[1] : zero,
+                            t[2] != NULL ? t[2] : zero);
+}
+
+RULE (rule_linear)
+{
+  TinyNode *sources[MOST_SOURCES];
+  if (t[0] == NULL)
+    return NULL;
+  for (guint i = 0; i < node->n_sources; i++)
+    sources[i] = i == 0 ? t[0] : node->sources[i];
+  return tiny_node_with_sources (graph, node, sources);
+}
+
+/* What counts nothing gives an exact 0: multiplying would make NaN of an infinity. */
+RULE (rule_reduce)
+{
+  if (node->arg == TINY_OP_ADD || t[0] == NULL)
+    return rule_linear (graph, node, t);
+  TinyDType dtype = (TinyDType) node->dtype;
+  TinyNode *one = tiny_node_const_float (graph, dtype, 1), *counts[MOST_SOURCES] = { NULL };
+  tiny_gradient_rule (TINY_OP_REDUCE) (graph, node, fit (graph, one, node), counts);
+  TinyNode *zero = tiny_node_const_float (graph, dtype, 0);
+  TinyNode *nothing = tiny_layout_binary (graph, TINY_OP_CMPEQ, counts[0], zero);
+  TinyNode *part = tiny_layout_binary (graph, TINY_OP_MUL, counts[0], t[0]);
+  return tiny_layout_reduce (graph, tiny_layout_where (graph, nothing, zero, part), TINY_OP_ADD,
+                             node->ints->v, node->ints->n);
+}
+
+RULE (rule_assign) { return t[1]; }
+
+/* Comparisons, bits, integer arithmetic, TRUNC and DETACH have no rule: nothing flows. */
+static const TinyTangentRule rules[TINY_N_OPS] = {
+  [TINY_OP_CAST] = rule_cast,          [TINY_OP_NEG] = rule_elementwise,
+  [TINY_OP_RECIP] = rule_elementwise,  [TINY_OP_SQRT] = rule_elementwise,
+  [TINY_OP_EXP2] = rule_elementwise,   [TINY_OP_LOG2] = rule_elementwise,
+  [TINY_OP_SIN] = rule_elementwise,    [TINY_OP_ADD] = rule_elementwise,
+  [TINY_OP_SUB] = rule_elementwise,    [TINY_OP_MUL] = rule_elementwise,
+  [TINY_OP_FDIV] = rule_elementwise,   [TINY_OP_MAX] = rule_elementwise,
+  [TINY_OP_MULACC] = rule_elementwise, [TINY_OP_WHERE] = rule_where,
+  [TINY_OP_REDUCE] = rule_reduce,      [TINY_OP_CONTIGUOUS] = rule_linear,
+  [TINY_OP_ASSIGN] = rule_assign,      [TINY_OP_COPY] = rule_linear,
+  [TINY_OP_RESHAPE] = rule_linear,     [TINY_OP_EXPAND] = rule_linear,
+  [TINY_OP_PERMUTE] = rule_linear,     [TINY_OP_PAD] = rule_linear,
+  [TINY_OP_SHRINK] = rule_linear,      [TINY_OP_FLIP] = rule_linear,
+  [TINY_OP_SHEAR] = rule_linear,       [TINY_OP_GATHER] = rule_linear,
+};
+
+TinyTangentRule
+tiny_tangent_rule (TinyOp op)
+{
+  return rules[op];
+}
+
+/* ---- the walk ---- */
+static TinyNode *
+find_tangent (TinyGraph *graph, TinyNode *node, const TinyNodeMap *tangents)
+{
+  TinyTangentRule rule = tiny_tangent_rule ((TinyOp) node->op);
+  TinyNode *t[MOST_SOURCES] = { NULL };
+  gboolean flows = FALSE;
+  if (rule == NULL || !tiny_dtype_is_float (node->dtype))
+    return NULL;
+  for (guint i = 0; i < node->n_sources; i++) {
+    t[i] = tiny_node_map_get (tangents, node->sources[i]);
+    flows = flows || t[i] != NULL;
+  }
+  return flows ? fit (graph, rule (graph, node, t), node) : NULL;
+}
+
+gboolean
+tiny_tangents_of_nodes (TinyGraph *graph,
+                        guint n,
+                        TinyNode *const *nodes,
+                        guint n_from,
+                        TinyNode *const *from,
+                        TinyNode *const *to,
+                        TinyNode **out,
+                        GError **error)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, nodes, n);
+  g_auto (TinyNodeMap) tangents = { 0 };
+  for (guint i = 0; i < n_from; i++)
+    tiny_node_map_set (&tangents, from[i], to[i]);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (tiny_node_map_get (&tangents, node) == NULL)
+      tiny_node_map_set (&tangents, node, find_tangent (graph, node, &tangents));
+  }
+  for (guint i = 0; i < n; i++)
+    out[i] = tiny_node_map_get (&tangents, nodes[i]);
+  return TRUE;
+}
