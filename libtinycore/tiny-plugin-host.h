@@ -9,6 +9,7 @@
  * tiny_submit_each() and tiny_host_copy(). */
 #pragma once
 
+#include <dirent.h>
 #include <errno.h>
 #include <sys/stat.h>
 
@@ -16,14 +17,50 @@
 
 /* ---- a compiler that is a command, and programs that are shared objects ---- */
 
+/* Where temporary files are: TMPDIR, where it can be quoted in a command line and has @most bytes at most. */
+TINY_KIT const char *
+tiny_find_temporary (size_t most)
+{
+  const char *folder = tiny_getenv ("TMPDIR");
+  const int is_usable = folder != NULL && folder[0] == '/' && strlen (folder) <= most
+                        && strchr (folder, '\'') == NULL;
+  return is_usable ? folder : "/tmp";
+}
+
+enum { TINY_FOLDER_BYTES = 240 }; /* of a path */
+
+/* Makes a new folder, to be the TMPDIR of a command that may be stopped half way; @path is then for
+ * tiny_remove_folder(), and "" where there is none. */
+TINY_KIT TinyStatus
+tiny_make_folder (char path[TINY_FOLDER_BYTES], TinyPluginError *error)
+{
+  snprintf (path, TINY_FOLDER_BYTES, "%s/tiny-XXXXXX",
+            tiny_find_temporary (TINY_FOLDER_BYTES - 16));
+  if (mkdtemp (path) != NULL)
+    return TINY_STATUS_OK;
+  tiny_fail (error, TINY_STATUS_INTERNAL, "%s: cannot be made: %s", path, strerror (errno));
+  path[0] = '\0';
+  return TINY_STATUS_INTERNAL;
+}
+
+/* Removes it with the files that are left in it. */
+TINY_KIT void
+tiny_remove_folder (const char *path)
+{
+  DIR *dir = path[0] != '\0' ? opendir (path) : NULL;
+  for (struct dirent *entry; dir != NULL && (entry = readdir (dir)) != NULL;)
+    unlinkat (dirfd (dir), entry->d_name, 0);
+  if (dir != NULL)
+    closedir (dir);
+  if (path[0] != '\0')
+    rmdir (path);
+}
+
 /* Makes a new file with @data; @path must then be unlinked and is "" where there is none. */
 TINY_KIT TinyStatus
 tiny_make_file (char path[64], const void *data, size_t size, TinyPluginError *error)
 {
-  const char *folder = tiny_getenv ("TMPDIR");
-  const int is_usable = folder != NULL && folder[0] == '/' && strlen (folder) <= 40
-                        && strchr (folder, '\'') == NULL; /* path is quoted in command lines */
-  snprintf (path, 64, "%s/tiny-XXXXXX", is_usable ? folder : "/tmp");
+  snprintf (path, 64, "%s/tiny-XXXXXX", tiny_find_temporary (48));
   const int fd = mkstemp (path);
   size_t n = 0;
   for (ssize_t now = 1; fd >= 0 && n < size && now > 0; n += now > 0 ? (size_t) now : 0)
@@ -36,6 +73,18 @@ tiny_make_file (char path[64], const void *data, size_t size, TinyPluginError *e
     unlink (path);
   path[0] = '\0';
   return TINY_STATUS_INTERNAL;
+}
+
+/* Writes @data to the file at @path. */
+TINY_KIT TinyStatus
+tiny_write_file (const char *path, const void *data, size_t size, TinyPluginError *error)
+{
+  FILE *file = fopen (path, "we");
+  const int is_whole = file != NULL && fwrite (data, 1, size, file) == size;
+  const int is_closed = file != NULL && fclose (file) == 0;
+  return is_whole && is_closed
+             ? TINY_STATUS_OK
+             : tiny_fail (error, TINY_STATUS_INTERNAL, "%s: cannot be written", path);
 }
 
 /* Reads the file at @path as what compile() gives. */
@@ -79,8 +128,8 @@ tiny_run_command (const char *line, char *log, size_t n_log)
 }
 
 /* compile() by a command line of the shell, such as "cc -shared -o $out -x c $in": $in becomes the
- * path of a file with the source, $out that of one to write: one that is empty in the end is a failure, too. What the
- * command says goes into the error. Privileged programs have the system's PATH. */
+ * path of a file with the source, $out that of one to write: one that is empty in the end is a failure, too. TMPDIR is a
+ * folder of its own, which goes with what it leaves there. What the command says goes into the error. Privileged programs have the system's PATH. */
 TINY_KIT TinyStatus
 tiny_compile_by_command (const TinyHost *host,
                          const char *command,
@@ -92,18 +141,24 @@ tiny_compile_by_command (const TinyHost *host,
   TINY_TRY (TINY_CHECK_IN (args, 0, error));
   if (args->linear != NULL)
     TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
-  char in[64] = "", out[64] = "", log[900] = "";
-  const size_t n_line = strlen (command) + 256;
+  char own[TINY_FOLDER_BYTES] = "", in[TINY_FOLDER_BYTES + 8], out[TINY_FOLDER_BYTES + 8],
+       log[900] = "";
+  const size_t n_line = strlen (command) + 4 * sizeof out;
   char *line = (char *) malloc (n_line);
   const char *path = getauxval (AT_SECURE) != 0 ? "PATH=/usr/bin:/bin; export PATH; " : "";
-  TinyStatus status = tiny_make_file (in, args->source, (size_t) args->source_size, error);
+  TinyStatus status = tiny_make_folder (own, error);
+  snprintf (in, sizeof in, "%s/in", own);
+  snprintf (out, sizeof out, "%s/out", own);
   if (status == TINY_STATUS_OK)
-    status = tiny_make_file (out, "", 0, error);
+    status = tiny_write_file (in, args->source, (size_t) args->source_size, error);
+  if (status == TINY_STATUS_OK)
+    status = tiny_write_file (out, "", 0, error);
   if (line == NULL)
     status = tiny_fail (error, TINY_STATUS_OUT_OF_MEMORY, "%s: no memory", args->name);
   if (status == TINY_STATUS_OK) {
     struct stat made;
-    snprintf (line, n_line, "%sin='%s' out='%s'; { %s; } 2>&1", path, in, out, command);
+    snprintf (line, n_line, "%sTMPDIR='%s'; export TMPDIR; in='%s' out='%s'; { %s; } 2>&1",
+              path, own, in, out, command);
     const int is_good = tiny_run_command (line, log, sizeof log) == 0;
     const int is_empty = stat (out, &made) != 0 || made.st_size == 0;
     if (!is_good || (is_empty && log[0] != '\0'))
@@ -112,8 +167,7 @@ tiny_compile_by_command (const TinyHost *host,
       status = tiny_pack_file (host, out, out_data, out_size, error);
   }
   free (line);
-  unlink (in);
-  unlink (out);
+  tiny_remove_folder (own);
   return status;
 }
 

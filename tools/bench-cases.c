@@ -232,16 +232,27 @@ read_case (const char *text, gint64 *sizes, Format *format, GError **error)
     good = good && read_format (rest, row, sizes, format);
     if (good)
       return (int) row;
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: “%s” does not read as %s[:DTYPE]",
-                 text, table[row].form);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "“%s” does not read as the case %s[:DTYPE], with sizes from 1 on", text,
+                 table[row].form);
     return -1;
   }
   g_autoptr (GString) known = g_string_new (NULL);
   for (guint i = 0; i < G_N_ELEMENTS (table); i++)
     g_string_append_printf (known, "%s%s", i ? ", " : "", table[i].name);
-  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "bench: no case “%s”; there are %s", text,
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "there is no case “%s”; there are %s", text,
                known->str);
   return -1;
+}
+
+gboolean
+bench_case_is_named (const char *text)
+{
+  const gsize length = strcspn (text, ":");
+  for (guint row = 0; row < G_N_ELEMENTS (table); row++)
+    if (strlen (table[row].name) == length && strncmp (table[row].name, text, length) == 0)
+      return TRUE;
+  return FALSE;
 }
 
 gboolean

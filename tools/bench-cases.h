@@ -20,6 +20,8 @@ typedef struct {
   gint64 sizes[8];
 } BenchCase;
 
+/* Whether @text begins as a case does, so that it is one or a mistaken one. */
+gboolean bench_case_is_named (const char *text);
 /* Whether @text reads as a case. Errors: %TINY_ERROR_INVALID with what would fit. */
 gboolean bench_case_check (const char *text, GError **error);
 /* Reads @text and makes the inputs. Errors: %TINY_ERROR_INVALID with what would fit. */

@@ -21,8 +21,11 @@ static gboolean
 fail_archive (const Writer *self, GError **error)
 {
   const char *why = archive_error_string (self->archive);
-  g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", self->output,
-               why ? why : "cannot be written");
+  const int reason = archive_errno (self->archive); /* of the system, or the library's own */
+  const gboolean is_system = reason > 0;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s%s%s", self->output,
+               why ? why : "cannot be written", is_system ? ": " : "",
+               is_system ? g_strerror (reason) : "");
   return FALSE;
 }
 

@@ -290,11 +290,17 @@ bundle_read (const char *path, GError **error)
   self->files
       = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) g_bytes_unref);
   struct archive *archive = archive_read_new ();
-  gboolean good
-      = g_file_test (path, G_FILE_TEST_IS_REGULAR) || !g_file_test (path, G_FILE_TEST_EXISTS);
-  if (!good)
+  GStatBuf info = { 0 };
+  gboolean good = FALSE;
+  if (g_stat (path, &info) != 0)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s", g_strerror (errno));
+  else if (!(good = S_ISREG (info.st_mode)))
     fail (error, "it is no file");
-  good = good && hash_file (self, error) && read_archive (self, archive, error);
+  else if (info.st_size > MAX_BYTES)
+    good
+        = fail (error, "it has more than %d MiB, which a bundle may not have", MAX_BYTES >> 20);
+  /* What is none is seen before it is read as a whole. */
+  good = good && read_archive (self, archive, error) && hash_file (self, error);
   archive_read_free (archive);
   if (good) {
     strip_folder (self);

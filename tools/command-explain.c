@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "codegen/tiny-codegen.h"
@@ -275,10 +276,12 @@ explain_verdict (const Explanation *self, const TinyVerdict *verdict)
   g_autofree char *name = tiny_operation_to_name (&verdict->operation);
   g_autofree char *text = tiny_verdict_to_string (verdict);
   if (json == NULL) {
-    printf ("    %s: %s\n", name, text);
+    g_autofree char *clean = tiny_clean_text (text, strlen (text)); /* the plugin's words */
+    printf ("    %s: %s\n", name, clean);
     return;
   }
-  g_autofree char *reason = g_utf8_make_valid (verdict->claim.reason, -1);
+  g_autofree char *reason
+      = tiny_clean_text (verdict->claim.reason, sizeof verdict->claim.reason);
   json_builder_begin_object (json);
   add_text (json, "operation", name);
   json_builder_set_member_name (json, "taken");
@@ -439,14 +442,30 @@ end_json (Explanation *self)
   printf ("%s\n", text);
 }
 
+/* FALSE for what is neither a file nor anything by name. */
+static gboolean
+check_source (const char *source, gboolean *out_is_file, GError **error)
+{
+  const gboolean is_case = bench_case_is_named (source);
+  *out_is_file = !is_case && !g_str_equal (source, TINYCORE_TRAINABLE);
+  if (*out_is_file && !g_str_has_suffix (source, ".tir")
+      && !g_file_test (source, G_FILE_TEST_EXISTS)) {
+    bench_case_check (source, error);
+    g_prefix_error (error, "there is no file %s, and ", source);
+    return FALSE;
+  }
+  return !is_case || bench_case_check (source, error);
+}
+
 static int
 explain (Explanation *self, const char *dev, const char *directory)
 {
   GError *error = NULL;
-  gboolean good;
-  const gboolean is_file = g_str_has_suffix (self->source, ".tir")
-                           || (!g_str_equal (self->source, TINYCORE_TRAINABLE)
-                               && !bench_case_check (self->source, NULL));
+  gboolean good, is_file;
+  if (!check_source (self->source, &is_file, &error)) {
+    tinycore_fail (error);
+    return EXIT_USAGE;
+  }
   if (!is_file && dev != NULL)
     g_setenv ("DEV", dev, TRUE);
   if ((self->device = tinycore_open_device (is_file ? dev : NULL, &error)) == NULL)

@@ -15,7 +15,7 @@
 #include "plugin/tiny-discovery.h"
 #include "tools/commands.h"
 
-enum { MAX_NAME = 24 };
+enum { MAX_NAME = 32 }; /* as of manifests */
 
 /* What of a template's text becomes what. */
 typedef struct {

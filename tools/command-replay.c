@@ -1,42 +1,50 @@
 /* SPDX-License-Identifier: MIT
  *
  * command-replay.c: tinycore replay: what a program asked of its devices, without the program. */
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-env.h"
 #include "tools/commands.h"
 #include "tools/replay.h"
 
 enum { EXIT_NOTHING = 3 };
+#define ALL_CALLS G_MININT64
 
 typedef struct {
   ReplayOptions options; /* of the device that is judged */
   ReplayOptions beside;  /* of the one that it is compared with, where device is set */
-  gint64 until;          /* the last call; 0: all */
+  gint64 until;          /* the last call; ALL_CALLS: all */
   gboolean json, list;
 } Command;
 
 /* ---- what is said of the record ---- */
+/* Others wrote it, and a terminal is not theirs to steer. */
 static void
 print_origin (const Command *self, const TinyRecordFrame *frame)
 {
   const TinyRecordField *fields = frame->fields;
+  g_autofree char *text = NULL;
   if (self->json) {
     replay_list_frame (self->options.record, frame, TRUE);
     return;
   }
   if (frame->kind == TINY_RECORD_HEAD)
-    printf ("recorded by %s with tinycore %s on %s, %s\n", (const char *) fields[2].bytes,
-            (const char *) fields[1].bytes, (const char *) fields[5].bytes,
-            (const char *) fields[4].bytes);
+    text = g_strdup_printf ("recorded by %s with tinycore %s on %s, %s",
+                            (const char *) fields[2].bytes, (const char *) fields[1].bytes,
+                            (const char *) fields[5].bytes, (const char *) fields[4].bytes);
   else if (frame->kind == TINY_RECORD_BACKEND)
-    printf ("backend %s %s of %s, %s, build-id %s\n", (const char *) fields[0].bytes,
-            (const char *) fields[2].bytes, (const char *) fields[1].bytes,
-            (const char *) fields[3].bytes,
-            ((const char *) fields[4].bytes)[0] ? (const char *) fields[4].bytes : "none");
+    text = g_strdup_printf ("backend %s %s of %s, %s, build-id %s",
+                            (const char *) fields[0].bytes, (const char *) fields[2].bytes,
+                            (const char *) fields[1].bytes, (const char *) fields[3].bytes,
+                            ((const char *) fields[4].bytes)[0] ? (const char *) fields[4].bytes
+                                                                : "none");
   else
-    printf ("the record ends here: %s\n", (const char *) fields[0].bytes);
+    text = g_strconcat ("the record ends here: ", fields[0].bytes, NULL);
+  g_autofree char *clean = tiny_clean_text (text, strlen (text));
+  puts (clean);
 }
 
 static void
@@ -91,13 +99,14 @@ static void
 print_difference (const Command *command, const ReplayDifference *self)
 {
   const gboolean is_beside = g_str_equal (self->function, "dispatch");
+  g_autofree char *kernel = tiny_clean_text (self->kernel, G_MAXINT);
   printf ("differs: call %" G_GUINT64_FORMAT ", %s", self->call, self->function);
   if (self->buffer != 0)
     printf (" of buffer %" G_GUINT64_FORMAT " (command %u)%s%s", self->buffer, self->command,
             self->kernel == NULL ? ""
             : is_beside          ? ", which is written by kernel "
                                  : ", which kernel last wrote: ",
-            self->kernel ? self->kernel : "");
+            kernel);
   if (self->n_elements > 0)
     printf (": element %" G_GUINT64_FORMAT, self->element);
   printf (": %s %s, found %s", is_beside ? command->beside.device : "recorded", self->expected,
@@ -114,7 +123,7 @@ print_outcome (const Command *self,
                const ReplayDifference *difference)
 {
   const guint n_compared = replay_player_get_n_compared (player);
-  const char *device = replay_player_get_device_name (player);
+  g_autofree char *device = tiny_clean_text (replay_player_get_device_name (player), G_MAXINT);
   if (self->json)
     print_outcome_json (player, difference);
   else if (difference->function != NULL)
@@ -122,7 +131,7 @@ print_outcome (const Command *self,
   else
     printf ("%s: %u calls on %s, %u answers compared\n",
             n_compared > 0 ? "same" : "nothing to compare", replay_player_get_n_calls (player),
-            device ? device : "no device", n_compared);
+            device[0] ? device : "no device", n_compared);
   return difference->function != NULL ? EXIT_FAILED : n_compared > 0 ? 0 : EXIT_NOTHING;
 }
 
@@ -160,7 +169,7 @@ replay (const Command *self)
   TinyRecordFrame frame;
   for (guint i = 0; i < n && difference.function == NULL; i++) {
     tiny_record_get_frame (record, i, &frame);
-    if (self->until != 0 && frame.call > (guint64) self->until)
+    if (self->until != ALL_CALLS && frame.call > (guint64) self->until)
       break;
     if (is_about_record (frame.kind))
       print_origin (self, &frame);
@@ -182,7 +191,7 @@ list (const Command *self)
   TinyRecordFrame frame;
   for (guint i = 0; i < tiny_record_get_n_frames (self->options.record); i++) {
     tiny_record_get_frame (self->options.record, i, &frame);
-    if (self->until == 0 || frame.call <= (guint64) self->until)
+    if (self->until == ALL_CALLS || frame.call <= (guint64) self->until)
       replay_list_frame (self->options.record, &frame, self->json);
   }
   return 0;
@@ -203,13 +212,20 @@ run (Command *self, const char *path)
   return self->list ? list (self) : replay (self);
 }
 
+static gboolean
+read_tolerance (const char *text, double *out)
+{
+  char *end = NULL;
+  *out = g_ascii_strtod (text, &end);
+  return end != text && *end == 0 && isfinite (*out) && *out >= 0;
+}
+
 int
 tinycore_replay (int argc, char **argv)
 {
   g_autofree char *device = NULL, *beside = NULL, *tolerance = NULL;
-  char *end = NULL;
   int status = 0;
-  Command self = { .options = { .tolerance = -1 } };
+  Command self = { .options = { .tolerance = -1 }, .until = ALL_CALLS };
   const GOptionEntry entries[] = {
     { "device", 0, 0, G_OPTION_ARG_STRING, &device,
       "the device to play on, as DEV=; else the one that was recorded", "D" },
@@ -229,14 +245,18 @@ tinycore_replay (int argc, char **argv)
                        "Plays again what a program asked of its devices with TINY_RECORD=FILE.",
                        entries, &status))
     return status;
-  if (tolerance != NULL)
-    self.options.tolerance = g_ascii_strtod (tolerance, &end);
-  if (argc != 2 || self.until < 0
-      || (tolerance != NULL && (end == tolerance || *end || !(self.options.tolerance >= 0)))) {
+  if (argc != 2) {
     g_printerr ("usage: tinycore replay FILE [--device D] [--beside D] [--until N] "
                 "[--tolerance T] [--binaries] [--list] [--json]\n");
     return EXIT_USAGE;
   }
+  if (self.until < 1 && self.until != ALL_CALLS)
+    return tinycore_fail_usage ("--until %" G_GINT64_FORMAT
+                                " is no call: the first is 1, and --list numbers them",
+                                self.until);
+  if (tolerance != NULL && !read_tolerance (tolerance, &self.options.tolerance))
+    return tinycore_fail_usage ("--tolerance “%s” is no number from 0 on, such as 0.001",
+                                tolerance);
   GQueue written = G_QUEUE_INIT;
   self.options.device = device;
   if (beside != NULL) {

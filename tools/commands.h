@@ -45,6 +45,9 @@ void tinycore_print_json (JsonBuilder *builder);
 /* Prints the error, which it takes, and returns the status of failure. */
 int tinycore_fail (GError *error);
 
+/* Prints what is wrong with the command line and where it is said, and returns the status of that. */
+int tinycore_fail_usage (const char *format, ...) G_GNUC_PRINTF (1, 2);
+
 /* Reads options; prints what is wrong and sets @out_status if they are. */
 gboolean tinycore_parse (int *argc,
                          char ***argv,

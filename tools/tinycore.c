@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tiny-arguments.h"
+#include "base/tiny-clean.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "engine/tiny-plan.h"
@@ -52,6 +54,18 @@ tinycore_fail (GError *error)
   g_printerr ("tinycore: %s\n", error->message);
   g_error_free (error);
   return EXIT_FAILED;
+}
+
+int
+tinycore_fail_usage (const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  fflush (stdout);
+  g_printerr ("%s: %s; see --help\n", g_get_prgname (), text);
+  return EXIT_USAGE;
 }
 
 TinyDevice *
@@ -101,7 +115,8 @@ tinycore_parse (int *argc,
   g_autoptr (GError) error = NULL;
   g_option_context_set_summary (context, summary);
   g_option_context_add_main_entries (context, entries, NULL);
-  if (g_option_context_parse (context, argc, argv, &error))
+  if (tiny_arguments_check (entries, *argc, *argv, &error)
+      && g_option_context_parse (context, argc, argv, &error))
     return TRUE;
   g_printerr ("tinycore: %s\n", error->message);
   *out_status = EXIT_USAGE;
@@ -157,6 +172,7 @@ int
 main (int argc, char **argv)
 {
   setlocale (LC_ALL, "");
+  tiny_clean_printerr ();
   int status = run (argc, argv);
   gboolean written = fflush (stdout) == 0 && !ferror (stdout);
   if (!written)

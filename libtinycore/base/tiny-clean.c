@@ -3,6 +3,7 @@
  * tiny-clean.c: texts of others, made fit for messages and terminals. */
 #include "base/tiny-clean.h"
 
+#include <stdio.h>
 #include <string.h>
 
 char *
@@ -18,4 +19,23 @@ tiny_clean_text (const char *text, gsize size)
     g_string_append_unichar (out, steers && letter != '\n' && letter != '\t' ? '?' : letter);
   }
   return g_string_free (out, FALSE);
+}
+
+static void
+print (const char *text)
+{
+  const char *charset = NULL;
+  g_autofree char *clean = tiny_clean_text (text, strlen (text));
+  g_autofree char *converted
+      = g_get_console_charset (&charset)
+            ? NULL
+            : g_convert_with_fallback (clean, -1, charset, "UTF-8", "?", NULL, NULL, NULL);
+  fputs (converted ? converted : clean, stderr);
+  fflush (stderr);
+}
+
+void
+tiny_clean_printerr (void)
+{
+  g_set_printerr_handler (print);
 }

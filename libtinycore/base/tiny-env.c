@@ -42,11 +42,16 @@ static void
 read_int (guint row, const char *text)
 {
   char *end;
-  gint64 value = g_ascii_strtoll (text, &end, 10);
-  if (*end == 0 && value >= G_MININT && value <= G_MAXINT)
+  const gint64 value = g_ascii_strtoll (text, &end, 10); /* the nearest where it is beyond */
+  const gboolean is_number = end != text && *end == 0;
+  if (is_number && value >= G_MININT && value <= G_MAXINT)
     table[row].int_value = (int) value;
+  else if (is_number)
+    g_warning ("%s=%.99s is not from %d to %d; %d is used", table[row].name, text, G_MININT,
+               G_MAXINT, table[row].int_value);
   else
-    g_warning ("%s=%s is no number and is ignored", table[row].name, text);
+    g_warning ("%s=%.99s is no whole number; %d is used", table[row].name, text,
+               table[row].int_value);
 }
 
 static void

@@ -2,7 +2,8 @@
  *
  * record-file.c: the file of a record, written as the program goes.
  *
- * One lock for all threads. What cannot be written whole is taken back, so that the file ends with a frame, and
+ * The file is made when there is something to be written, so that a program whose backends cannot be recorded leaves
+ * none. One lock for all threads. What cannot be written whole is taken back, so that the file ends with a frame, and
  * recording ends with one warning; the program goes on. A process that was forked records nothing. */
 #include <errno.h>
 #include <fcntl.h>
@@ -11,11 +12,14 @@
 #include <sys/auxv.h>
 #include <sys/file.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
 #include "base/tiny-env.h"
 #include "plugin/record-private.h"
+
+enum { LEAST_BYTES = 16 << 10, DEFAULT_MB = 4096 };
 
 static struct {
   GMutex lock;
@@ -24,6 +28,7 @@ static struct {
   char *path;
   pid_t pid;
   guint64 n_bytes, most_bytes;
+  const char *most_reason; /* what is said where it has them */
   guint64 n_calls;
   guint64 n_data;
   GHashTable *data;    /* digest → number */
@@ -81,12 +86,13 @@ static gboolean
 has_room (gsize n_bytes)
 {
   enum { SPARE = 4096 };
-  static const char reason[] = "it has as many MiB as TINY_RECORD_MB allows";
+  const char *reason = file.most_reason;
+  const guint size = (guint) strlen (reason) + 1;
   if (file.n_bytes + n_bytes + SPARE <= file.most_bytes)
     return TRUE;
   g_byte_array_set_size (file.payload, 0);
-  record_put_number (file.payload, sizeof reason);
-  g_byte_array_append (file.payload, (const guint8 *) reason, sizeof reason);
+  record_put_number (file.payload, size);
+  g_byte_array_append (file.payload, (const guint8 *) reason, size);
   g_byte_array_set_size (file.payload, (file.payload->len + 7u) & ~7u);
   append (TINY_RECORD_STOPPED, ++file.n_calls, file.payload);
   if (g_atomic_int_get (&file.is_on))
@@ -138,6 +144,8 @@ write_locked (TinyRecordKind kind, guint64 call, const RecordValue *values)
   return call;
 }
 
+static gboolean open_file (void);
+
 /* Whether this process records now; takes the lock if so. */
 static gboolean
 begin (void)
@@ -145,7 +153,7 @@ begin (void)
   if (!g_atomic_int_get (&file.is_on))
     return FALSE;
   g_mutex_lock (&file.lock);
-  if (g_atomic_int_get (&file.is_on) && file.pid == getpid ())
+  if (g_atomic_int_get (&file.is_on) && file.pid == getpid () && (file.fd >= 0 || open_file ()))
     return TRUE;
   g_mutex_unlock (&file.lock);
   return FALSE;
@@ -220,6 +228,7 @@ describe_environment (void)
   return g_string_free (out, FALSE);
 }
 
+/* Under the lock. */
 static void
 write_head (void)
 {
@@ -233,31 +242,41 @@ write_head (void)
             : g_strdup ("");
   const char *program
       = g_get_prgname () != NULL ? g_get_prgname () : program_invocation_short_name;
-  record_call (TINY_RECORD_HEAD, RECORD_NUMBER (TINY_RECORD_FORMAT), RECORD_TEXT (TINY_VERSION),
-               RECORD_TEXT (program), RECORD_NUMBER (getpid ()), RECORD_TEXT (time),
-               RECORD_TEXT (where), RECORD_TEXT (environment));
+  const RecordValue values[]
+      = { RECORD_NUMBER (TINY_RECORD_FORMAT), RECORD_TEXT (TINY_VERSION), RECORD_TEXT (program),
+          RECORD_NUMBER (getpid ()),          RECORD_TEXT (time),         RECORD_TEXT (where),
+          RECORD_TEXT (environment) };
+  write_locked (TINY_RECORD_HEAD, 0, values);
 }
 
 static void
 finish (void)
 {
-  if (!begin ())
-    return;
-  write_locked (TINY_RECORD_END, 0, NULL);
+  g_mutex_lock (&file.lock);
+  const gboolean is_begun = file.fd >= 0 && file.pid == getpid ();
+  if (is_begun && g_atomic_int_get (&file.is_on))
+    write_locked (TINY_RECORD_END, 0, NULL);
   g_atomic_int_set (&file.is_on, FALSE);
   g_mutex_unlock (&file.lock);
 }
 
 /* A write beyond what the process may write would end it with a signal. */
-static guint64
-get_most_bytes (void)
+static void
+find_most_bytes (void)
 {
   struct rlimit most;
-  const int mib = tiny_env_get_int (TINY_ENV_RECORD_MB);
-  guint64 n_bytes = mib > 0 ? (guint64) mib << 20 : G_MAXINT64;
-  if (getrlimit (RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY)
-    n_bytes = MIN (n_bytes, most.rlim_cur);
-  return n_bytes;
+  int mib = tiny_env_get_int (TINY_ENV_RECORD_MB);
+  if (mib < 0)
+    g_warning ("TINY_RECORD_MB=%d is no size, which is from 0, no limit, on; it is ignored",
+               mib);
+  mib = mib < 0 ? DEFAULT_MB : mib;
+  file.most_bytes = mib > 0 ? (guint64) mib << 20 : G_MAXINT64;
+  file.most_reason = "it has as many MiB as TINY_RECORD_MB allows";
+  if (getrlimit (RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY
+      && most.rlim_cur < file.most_bytes) {
+    file.most_bytes = most.rlim_cur;
+    file.most_reason = "it has as many bytes as the process may write to a file (ulimit -f)";
+  }
 }
 
 /* "%p" in the name is the process's number. */
@@ -271,11 +290,16 @@ make_path (const char *pattern)
 
 /* NULL, or what is wrong with the file. */
 static const char *
-open_file (void)
+open_path (void)
 {
-  file.fd = open (file.path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY, 0600);
+  struct stat info;
+  if (file.most_bytes < LEAST_BYTES)
+    return "the process may write too few bytes to a file (ulimit -f)";
+  file.fd = open (file.path, O_WRONLY | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NONBLOCK, 0600);
   if (file.fd < 0)
     return g_strerror (errno);
+  if (fstat (file.fd, &info) != 0 || !S_ISREG (info.st_mode))
+    return "it is no plain file, which a record has to be";
   if (flock (file.fd, LOCK_EX | LOCK_NB) != 0)
     return "another process records into it (“%p” in the name is the process's number)";
   if (ftruncate (file.fd, 0) != 0
@@ -285,21 +309,32 @@ open_file (void)
   return NULL;
 }
 
+/* Under the lock. FALSE: there will be no record, which was said. */
+static gboolean
+open_file (void)
+{
+  const char *wrong = open_path ();
+  if (wrong == NULL) {
+    write_head ();
+    return g_atomic_int_get (&file.is_on);
+  }
+  g_atomic_int_set (&file.is_on, FALSE);
+  if (file.fd >= 0)
+    close (file.fd);
+  file.fd = -1;
+  g_warning ("TINY_RECORD=%s: %s; nothing is recorded", file.path, wrong);
+  return FALSE;
+}
+
 static void
 start (const char *pattern)
 {
   file.path = make_path (pattern);
-  const char *wrong = open_file ();
-  if (wrong != NULL) {
-    g_warning ("TINY_RECORD=%s: %s; nothing is recorded", file.path, wrong);
-    return;
-  }
   file.pid = getpid ();
-  file.most_bytes = get_most_bytes ();
+  find_most_bytes ();
   file.data = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   file.payload = g_byte_array_new ();
   g_atomic_int_set (&file.is_on, TRUE);
-  write_head ();
   atexit (finish);
 }
 

@@ -201,16 +201,19 @@ tiny_record_backend (TinyBackend *inner, gboolean isolated, GError **error)
 {
   if (tiny_backend_runs_beside_host (inner)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
-                 "it computes in memory of the host beside another backend, which cannot be "
-                 "recorded: unset TINY_RECORD");
+                 "it computes in memory of the host beside another backend (offload), which "
+                 "cannot be recorded: unset TINY_RECORD, or choose another device with DEV=");
     g_object_unref (inner);
     return NULL;
   }
+  const guint64 number = write_backend (inner, isolated);
+  if (number == 0)
+    return inner; /* there is no file to write, which was said */
   Module *self = g_new0 (Module, 1);
   TinyPluginModule module = *tiny_backend_get_module (inner);
   self->inner = inner;
   self->renderers = copy_renderers (&module);
-  self->number = write_backend (inner, isolated);
+  self->number = number;
   module.struct_size = sizeof module;
   module.renderers = self->renderers;
   const TinyModuleProxy proxy = { .data = self,

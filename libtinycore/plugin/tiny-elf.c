@@ -25,6 +25,18 @@ refuse (GError **error, const char *why)
   return FALSE;
 }
 
+/* Who names a disk image by mistake waits for nobody to read it. */
+static gboolean
+check_size (const TinyElf *self, GError **error)
+{
+  if (self->size <= TINY_ELF_MAX_BYTES)
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+               "it has %" G_GUINT64_FORMAT " bytes, and a plugin's file %d MiB at most",
+               self->size, TINY_ELF_MAX_BYTES >> 20);
+  return FALSE;
+}
+
 /* ---- bytes ---- */
 static gboolean
 read_at (const TinyElf *self, guint64 offset, void *out, guint64 n)
@@ -464,8 +476,9 @@ tiny_elf_open (const char *path, GError **error)
   self->versions = g_ptr_array_new ();
   self->needed = g_ptr_array_new ();
   if (!open_file (self, error) || !read_head (self, error)
-      || !tiny_elf_check_machine (self, error) || !read_segments (self, error)
-      || !read_dynamic (self, error) || !read_texts (self, error))
+      || !tiny_elf_check_machine (self, error) || !check_size (self, error)
+      || !read_segments (self, error) || !read_dynamic (self, error)
+      || !read_texts (self, error))
     return NULL;
   return g_steal_pointer (&self);
 }

@@ -3,7 +3,9 @@
  * tiny-json.c: reading small JSON files that may be damaged or hostile. */
 #include "plugin/tiny-json.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -12,19 +14,51 @@
 
 enum { MAX_DEPTH = 32 };
 
-/* The parser recurses, so a text of brackets could exhaust its stack. */
+/* Of what is beyond its types the parser makes another number. @out_n: how long it is. */
 static gboolean
-check_depth (const char *text, gsize size, GError **error)
+check_number (const char *text, gsize size, gsize at, gsize *out_n, GError **error)
+{
+  gsize n = 0;
+  while (at + n < size && strchr ("+-.0123456789eE", text[at + n]) != NULL)
+    n++;
+  g_autofree char *number = g_strndup (text + at, n);
+  const gboolean is_whole = strpbrk (number, ".eE") == NULL;
+  *out_n = n;
+  errno = 0;
+  if (is_whole)
+    g_ascii_strtoll (number, NULL, 10);
+  if (is_whole ? errno != ERANGE : isfinite (g_ascii_strtod (number, NULL)))
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+               "the number %.40s at byte %" G_GSIZE_FORMAT " is beyond all that are read",
+               number, at);
+  return FALSE;
+}
+
+/* The parser recurses, so a text of brackets could exhaust its stack; a text that a NUL is written in it
+ * would cut off there. */
+static gboolean
+check_tokens (const char *text, gsize size, GError **error)
 {
   guint depth = 0;
   gboolean in_string = FALSE;
   for (gsize i = 0; i < size; i++) {
     char c = text[i];
-    if (in_string && c == '\\')
+    gsize n = 0;
+    if (in_string && c == '\\') {
+      if (size - i >= 6 && strncmp (text + i, "\\u0000", 6) == 0) {
+        g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                     "a text with \\u0000 at byte %" G_GSIZE_FORMAT ", which ends texts", i);
+        return FALSE;
+      }
       i++;
-    else if (c == '"')
+    } else if (c == '"')
       in_string = !in_string;
-    else if (!in_string && (c == '[' || c == '{') && ++depth > MAX_DEPTH) {
+    else if (!in_string && (g_ascii_isdigit (c) || c == '-')) {
+      if (!check_number (text, size, i, &n, error))
+        return FALSE;
+      i += n - 1;
+    } else if (!in_string && (c == '[' || c == '{') && ++depth > MAX_DEPTH) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
                    "nested deeper than %d at byte %" G_GSIZE_FORMAT, MAX_DEPTH, i);
       return FALSE;
@@ -43,7 +77,7 @@ tiny_json_parse (const char *text, gssize size, GError **error)
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: it is no UTF-8 text");
     return NULL;
   }
-  if (!check_depth (text, length, error))
+  if (!check_tokens (text, length, error))
     return NULL;
   g_autoptr (JsonParser) parser = json_parser_new_immutable ();
   if (!json_parser_load_from_data (parser, text, (gssize) length, &why)) {

@@ -3,9 +3,11 @@
  * cpu-clang.c: the CLANG renderer's compiler: C source to object file by the clang command.
  *
  * The source goes to clang's standard input, its messages come back through a pipe, the object through
- * a memory file. No shell is involved, and nothing is written to disk. The target's features
+ * a memory file. No shell is involved, and nothing is written to disk but by a clang that needs temporary files: their
+ * folder is its own, so that one that is stopped leaves none. The target's features
  * are given one by one, so that the code never needs more than its architecture string says. */
 #include "cpu.h"
+#include "tiny-plugin-host.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -27,7 +29,8 @@ enum { TIMEOUT_MS = 60000, MAX_ARGUMENTS = 96 };
 /* A running clang: what it still has to read, and what it has said. */
 typedef struct {
   pid_t pid;
-  int in, log, object; /* our ends; -1: closed */
+  int in, log, object;               /* our ends; -1: closed */
+  char temporary[TINY_FOLDER_BYTES]; /* clang's TMPDIR */
   const char *source;
   uint64_t n_source, n_written;
   char text[900];
@@ -135,6 +138,25 @@ open_pipe (int ends[2])
   return ends[0] >= 0 && ends[1] >= 0;
 }
 
+/* Ours, with TMPDIR @temporary if that is one, put into @variable; NULL where there is no memory. */
+static char **
+make_environment (const char *temporary, char variable[TINY_FOLDER_BYTES + 8])
+{
+  size_t n = 0, kept = 0;
+  while (environ[n] != NULL)
+    n++;
+  char **out = malloc ((n + 2) * sizeof *out);
+  snprintf (variable, TINY_FOLDER_BYTES + 8, "TMPDIR=%s", temporary);
+  for (size_t i = 0; i < n && out != NULL; i++)
+    if (temporary[0] == '\0' || strncmp (environ[i], "TMPDIR=", 7) != 0)
+      out[kept++] = environ[i];
+  if (out != NULL && temporary[0] != '\0')
+    out[kept++] = variable;
+  if (out != NULL)
+    out[kept] = NULL;
+  return out;
+}
+
 /* 0, or the reason why the command did not start. */
 static int
 spawn (const char *command, const CpuArch *arch, Run *run)
@@ -167,8 +189,14 @@ spawn (const char *command, const CpuArch *arch, Run *run)
   posix_spawn_file_actions_adddup2 (&actions, log[1], 2);
   char usual[64]; /* PATH is not a privileged program's own */
   snprintf (usual, sizeof usual, "/usr/bin/%s", command);
-  int reason = posix_spawnp (&run->pid, getauxval (AT_SECURE) != 0 ? usual : command, &actions,
-                             &attributes, (char *const *) arguments.words, environ);
+  char variable[TINY_FOLDER_BYTES + 8];
+  char **environment = make_environment (run->temporary, variable);
+  int reason
+      = environment == NULL
+            ? ENOMEM
+            : posix_spawnp (&run->pid, getauxval (AT_SECURE) != 0 ? usual : command, &actions,
+                            &attributes, (char *const *) arguments.words, environment);
+  free (environment);
   posix_spawn_file_actions_destroy (&actions);
   posix_spawnattr_destroy (&attributes);
   close_fd (&in[0]);
@@ -334,7 +362,10 @@ cpu_clang_compile (const TinyCompileArgs *args,
   raise_fd (&run.object);
   if (run.object < 0)
     return tiny_fail (error, TINY_STATUS_INTERNAL, "no memory file: %s", strerror (errno));
+  TinyPluginError ignored = { .struct_size = sizeof ignored };
+  tiny_make_folder (run.temporary, &ignored); /* most of the time clang needs none */
   status = run_clang (&run, &arch, args->name, error);
+  tiny_remove_folder (run.temporary);
   if (status == TINY_STATUS_OK)
     status = read_object (&run, out_data, out_size, error);
   close_fd (&run.object);

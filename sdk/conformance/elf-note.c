@@ -7,6 +7,8 @@
 #include <link.h>
 #include <string.h>
 
+#include "plugin/tiny-elf.h"
+
 static gboolean
 copy_out (GMappedFile *file, guint64 offset, void *out, gsize n)
 {
@@ -67,8 +69,13 @@ char *
 conf_file_digest (const char *path)
 {
   g_autoptr (GMappedFile) file = g_mapped_file_new (path, FALSE, NULL);
-  return file ? g_compute_checksum_for_data (G_CHECKSUM_SHA256,
-                                             (const guchar *) g_mapped_file_get_contents (file),
-                                             g_mapped_file_get_length (file))
-              : g_strdup ("");
+  char magic[SELFMAG];
+  const gboolean is_elf = file != NULL && copy_out (file, 0, magic, sizeof magic)
+                          && memcmp (magic, ELFMAG, SELFMAG) == 0
+                          && g_mapped_file_get_length (file) <= TINY_ELF_MAX_BYTES;
+  return is_elf
+             ? g_compute_checksum_for_data (G_CHECKSUM_SHA256,
+                                            (const guchar *) g_mapped_file_get_contents (file),
+                                            g_mapped_file_get_length (file))
+             : g_strdup ("");
 }

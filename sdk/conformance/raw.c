@@ -194,7 +194,9 @@ conf_check_fill (ConfTrial *trial,
       n_wrong++;
       where = i;
     }
-  return conf_check (trial, n_wrong == 0,
+  if (n_wrong == 0)
+    return TRUE; /* of no bytes there is none to quote */
+  return conf_check (trial, FALSE,
                      "%s: %" G_GSIZE_FORMAT " of %" G_GSIZE_FORMAT
                      " bytes are wrong, the first is byte %" G_GSIZE_FORMAT
                      ": 0x%02x, not 0x%02x",

@@ -194,6 +194,13 @@ def compilers(box):
         result = box.run(*JOB, DEV="CPU:CLANG", TINY_CLANG=script(text)).refused("tinycore:", *parts)
         note(f"{text}: {result.err.strip()[:200]}")
         check(not result.err.rstrip().endswith(":"), f"a reason wanted\n{result}")
+    # What it leaves where it is told to keep temporary files goes with it.
+    temporary = box.folder("t")
+    stopped = script('cat >/dev/null; echo half >"$TMPDIR/cc1.s"; echo "$TMPDIR" >"$0.told"; kill -KILL $$')
+    box.run(*JOB, DEV="CPU:CLANG", TINY_CLANG=stopped, TMPDIR=temporary).refused("signal 9")
+    with open(stopped + ".told", encoding="utf-8") as file:
+        check(os.path.dirname(file.read().strip()) == temporary, "a folder of its own was wanted")
+    check(os.listdir(temporary) == [], os.listdir(temporary))
     shutil.rmtree(box.path("bin"))
 
 

@@ -35,6 +35,17 @@ def usage(box):
             (["compile"], ["usage"]), (["compile", tir, tir], ["usage"]),
             (["compile", tir, "--emit", "x"], ["usage", "source|binary|linear"]),
             (["explain"], ["usage"]), (["explain", tir, "--emit", "linear"], ["--emit"]),
+            (["explain", "matmul:0"], ["“matmul:0”", "sizes from 1"]), (["explain", "nope"], ["no file nope", "“nope”", "matmul"]),
+            (["compile", tir, "--emit", "linear", "--emit=source"], ["--emit is given twice"]),
+            (["new-plugin", "x", "--kind", "linear", "--kind", "offload"], ["--kind is given twice"]),
+            (["compile", tir, "-o", "a", "--output", "b"], ["--output is given twice"]),
+            *((argv, [argv[-2] if argv[-2].startswith("--") else "“”", "empty"]) for argv in (
+                ["new-plugin", "x", "--dir", ""], ["plugin", "install", ""], ["replay", ""], ["replay", "x", "--device", ""],
+                ["replay", "x", "--beside", ""], ["compile", tir, "--dev", ""], ["train", "fashion-mnist", "--data", ""])),
+            (["compile", tir, "--output="], ["--output", "empty"]), (["compile", tir, "--dev", "\udcff"], ["--dev", "\\377"]),
+            *((["replay", "x", option, value], [f"{option} ", value]) for option, value in (
+                ("--until", "0"), ("--until", "-1"), ("--tolerance", "nan"), ("--tolerance", "-1"), ("--tolerance", "inf"),
+                ("--tolerance", "x"))),
             (["bench"], ["usage"]), (["bench", "--runs", "0", "sum:2x2"], ["usage"]),
             (["bench", "--runs", "x", "sum:2x2"], ["--runs"]),
             *((["bench", "sum:2x2", case], [f"“{case}”"]) for case in (
@@ -67,6 +78,7 @@ def environment(box):
     for name, value in (("DEBUG", "x"), ("DEBUG", "1e"), ("DEBUG", "9" * 20), ("TINY_NO_OPT", "yes")):
         result = box.run("compile", tir, **{name: value}).good()
         check(result.err.count(f"{name}={value}") == 1 and len(result.err) < 300, result)
+        check(("is not from -2147483648 to" if value.isdigit() else "is no whole number") in result.err, result)
     for threads in ("-3", "0", "100000", "1"):
         box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_THREADS=threads).quiet()
 
@@ -119,7 +131,7 @@ def fit(box):
 
 @test("missing data: which file, which package, which option")
 def missing(box):
-    for folder in (box.folder("empty"), box.path("none"), box.write("file", "x"), "", box.folder("a b €")):
+    for folder in (box.folder("empty"), box.path("none"), box.write("file", "x"), box.folder("a b €")):
         result = box.run("train", "fashion-mnist", "--data", folder, DEV="CPU")
         result.refused(IMAGES, "dataset-fashion-mnist", "--data")
     files = small_data.made(8, 4)

@@ -9,6 +9,7 @@ import shutil
 import subprocess
 import tarfile
 import threading
+import time
 import zipfile
 
 from e2e import Skip, check, main, note, test
@@ -239,6 +240,11 @@ def hostile(box):
         note(result.err.strip()[:200])
         result.refused(f"{name}.tar.gz", part)
     plugin(box, "install", box.path("gone.tar")).refused("gone.tar", "No such file")
+    with open(box.path("huge.tar"), "wb") as file:
+        file.truncate(6 << 30)
+    start = time.monotonic()
+    plugin(box, "install", box.path("huge.tar")).refused("huge.tar", "more than 512 MiB")
+    check(time.monotonic() - start < 5, "it was read")
     plugin(box, "install", box.root).refused("it is no file")
     with zipfile.ZipFile(box.path("link.zip"), "w") as made:
         for member, data in good:
@@ -315,6 +321,8 @@ def places(box):
     plugin(box, "bundle", box.path("gone.json")).refused("--output", status=2)
     plugin(box, "bundle", os.path.join(os.environ["TINY_PLUGIN_PATH"].split(":")[0], "ref.json"), "-o",
            box.path("x.rar")).refused(".tar.gz, .tar.zst")
+    plugin(box, "bundle", os.path.join(os.environ["TINY_PLUGIN_PATH"].split(":")[0], "ref.json"), "-o",
+           box.path("nowhere", "x.zip")).refused("nowhere/x.zip", "No such file or directory")
 
 
 main()

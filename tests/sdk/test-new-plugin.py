@@ -112,7 +112,7 @@ def refused(box):
     full = box.folder("work", "full")
     pathlib.Path(full, "file").write_text("mine")
     for words, wanted, status in ((["9x"], "cannot be a backend's name", 1), (["a-b"], "a letter, then", 1),
-                                  (["a" * 25], "24 in all", 1), (["cpu"], "there is a backend CPU already", 1),
+                                  (["a" * 33], "32 in all", 1), (["cpu"], "there is a backend CPU already", 1),
                                   (["foo", "--kind", "bar"], "there is no kind “bar”; there is:", 1),
                                   (["foo", "--kind", "../kind"], "there is no kind", 1),
                                   (["foo", "--dir", full], "not an empty folder", 1),

@@ -108,6 +108,9 @@ def passes(box):
     check("f32 operands" in declined["operations/matmul/f16"], declined)
     check("relu" in declined["operations/matmul/bias-gelu"], declined)
     check(found["capabilities"] == [], "the processor's are none of its own")
+    unrecorded = box.run("bench", "matmul:16", DEV="UNITS", TINY_RECORD=box.path("units.rec"), **here.env)
+    unrecorded.refused("(offload), which cannot be recorded: unset TINY_RECORD")
+    check(not os.path.exists(box.path("units.rec")), "a record of nothing")
 
 
 @test("in a process of its own it gives the same, claim by claim")

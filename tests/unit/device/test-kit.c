@@ -225,6 +225,7 @@ test_command (void)
     { "yes | head -c 100000; false", "y\ny" },
     { "true", "cannot be read" }, /* an empty result is none */
     { "rm $out", "cannot be read" },
+    { "echo half >$TMPDIR/cc.s; echo stopped; kill -9 $$", "stopped" },
   };
   g_autofree char *folder = g_dir_make_tmp ("tiny-kit-XXXXXX", NULL);
   g_setenv ("TMPDIR", folder, TRUE);
@@ -256,9 +257,9 @@ test_command (void)
   g_assert_cmpint (tiny_compile_by_command (&host, "true", &args, &data, &size, &error), ==,
                    TINY_STATUS_INTERNAL);
   g_assert_nonnull (strstr (error.text, folder));
-  /* A folder that cannot stand in a command line, or in a path of 64 bytes, is not used. */
-  static const char *const odd[]
-      = { "/it's", "relative", "/a-folder-whose-name-would-have-to-be-cut-short" };
+  /* A folder that cannot stand in a command line, or in a path of 240 bytes, is not used. */
+  g_autofree char *endless = g_strnfill (240, '/');
+  const char *const odd[] = { "/it's", "relative", endless };
   for (guint i = 0; i < G_N_ELEMENTS (odd); i++) {
     g_autofree void *copy = NULL;
     g_setenv ("TMPDIR", odd[i], TRUE);

@@ -70,6 +70,11 @@ static const struct {
   { HEAD ", \"match\": []}", TINY_ERROR_FORMAT, "“match” is not an object" },
   { HEAD ", \"probe\": {\"timeout_ms\": 1e9}}", TINY_ERROR_FORMAT, "“timeout_ms”" },
   { HEAD ", \"probe\": {\"timeout_ms\": 99999999}}", TINY_ERROR_FORMAT, "not from 0 to 60000" },
+  { HEAD ", \"abi_minor_min\": 18446744073709551616}", TINY_ERROR_FORMAT,
+    "the number 18446744073709551616 at byte " },
+  { HEAD ", \"abi_minor_min\": -9223372036854775809}", TINY_ERROR_FORMAT, "beyond all" },
+  { HEAD ", \"later\": [1e999]}", TINY_ERROR_FORMAT, "the number 1e999 at byte " },
+  { HEAD ", \"vendor\": \"a\\u0000b\"}", TINY_ERROR_FORMAT, "a text with \\u0000 at byte " },
 };
 
 static void
