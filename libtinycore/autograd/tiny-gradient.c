@@ -140,7 +140,8 @@ accumulate (TinyTensor *variable, TinyTensor *gradient)
   g_object_unref (sum);
 }
 
-/* The tensors that require gradients and lie under @loss. */
+/* The tensors that require gradients and lie under @loss. Graphs do not hold empty ones: each of
+ * those counts, and gets an empty gradient. */
 static GPtrArray *
 find_variables (TinyTensor *loss)
 {
@@ -152,7 +153,8 @@ find_variables (TinyTensor *loss)
     ((TinyNode *) order->pdata[i])->mark = seen;
   GPtrArray *variables = g_ptr_array_new_with_free_func (g_object_unref);
   for (TinyTensor *t = tiny_tensor_get_first_variable (); t != NULL; t = t->next)
-    if (tiny_dtype_is_float (t->dtype) && tiny_tensor_get_node (t)->mark == seen)
+    if (tiny_dtype_is_float (t->dtype)
+        && (tiny_tensor_get_node (t)->mark == seen || tiny_tensor_get_n_elements (t) == 0))
       g_ptr_array_add (variables, g_object_ref (t));
   return variables;
 }
