@@ -238,9 +238,7 @@ conf_running_begin (ConfRunning *self, const ConfOptions *options, int *out_stat
   self->absent = json_array_new ();
   self->folder = conf_folder_new (&error);
   if (self->folder == NULL) {
-    g_printerr (
-        "tinycore conformance: no folder for temporary files: %s; TMPDIR names another\n",
-        error->message);
+    conf_folder_fail (error);
     *out_status = CONF_EXIT_FAILED;
     return FALSE;
   }
@@ -251,6 +249,7 @@ conf_running_begin (ConfRunning *self, const ConfOptions *options, int *out_stat
   self->setup = (ConfWorkerSetup){
     .program = (char *) options->program,
     .environment = make_environment (self),
+    .folder = conf_folder_get_path (self->folder),
     .device = self->wanted->device,
     .path = self->wanted->path,
     .id = first_id (self->scan),

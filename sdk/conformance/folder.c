@@ -22,15 +22,15 @@ struct ConfFolder {
   int lock; /* open and locked, or -1 */
 };
 
-static void
-remove_tree (const char *path)
+void
+conf_folder_remove_tree (const char *path)
 {
   g_autoptr (GDir) dir
       = g_file_test (path, G_FILE_TEST_IS_SYMLINK) ? NULL : g_dir_open (path, 0, NULL);
   for (const char *name = dir ? g_dir_read_name (dir) : NULL; name != NULL;
        name = g_dir_read_name (dir)) {
     g_autofree char *inner = g_build_filename (path, name, NULL);
-    remove_tree (inner);
+    conf_folder_remove_tree (inner);
   }
   g_remove (path);
 }
@@ -60,7 +60,7 @@ remove_left (void)
        name = g_dir_read_name (dir)) {
     g_autofree char *path = g_build_filename (around, name, NULL);
     if (g_str_has_prefix (name, PREFIX) && is_left (path))
-      remove_tree (path);
+      conf_folder_remove_tree (path);
   }
 }
 
@@ -93,9 +93,16 @@ conf_folder_free (ConfFolder *self)
 {
   if (self == NULL)
     return;
-  remove_tree (self->path);
+  conf_folder_remove_tree (self->path);
   if (self->lock >= 0)
     close (self->lock);
   g_free (self->path);
   g_free (self);
+}
+
+void
+conf_folder_fail (const GError *error)
+{
+  g_printerr ("tinycore conformance: no folder for temporary files: %s; TMPDIR names another\n",
+              error->message);
 }

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-error.h"
 #include "run.h"
 
@@ -143,10 +144,13 @@ print_wrapped (const char *text)
 static int
 print_gap (guint rung, const char *why, const char *stack)
 {
+  g_autofree char *clean = tiny_clean_text (why, strlen (why)); /* of the plugin's words */
   printf ("%-12s no\n\nNext: %s\n\n", rungs[rung].name, rungs[rung].function);
-  print_wrapped (why);
-  if (stack != NULL)
-    printf ("\n%s", stack);
+  print_wrapped (clean);
+  if (stack != NULL) {
+    g_autofree char *frames = tiny_clean_text (stack, strlen (stack));
+    printf ("\n%s", frames);
+  }
   printf ("\nIts contract:\n");
   print_wrapped (rungs[rung].contract);
   return CONF_EXIT_FAILED;
@@ -195,7 +199,13 @@ conf_ladder (const ConfOptions *options)
                                                                      : CONF_EXIT_USAGE;
   }
   g_auto (GStrv) environment = g_get_environ ();
+  g_autoptr (ConfFolder) folder = conf_folder_new (&error);
+  if (folder == NULL) {
+    conf_folder_fail (error);
+    return CONF_EXIT_FAILED;
+  }
   const ConfWorkerSetup setup = { .program = (char *) options->program,
+                                  .folder = conf_folder_get_path (folder),
                                   .environment = environment,
                                   .device = (char *) "",
                                   .path = wanted->path,

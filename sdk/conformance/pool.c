@@ -9,7 +9,9 @@
 
 #include <errno.h>
 #include <poll.h>
+#include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-error.h"
 
 enum { CASE_SECONDS = 60, START_SECONDS = 60, POLL_MS = 200 };
@@ -36,8 +38,8 @@ conf_result_new (const char *name, const char *outcome, const char *message)
 {
   JsonObject *out = json_object_new ();
   JsonArray *messages = json_array_new ();
-  g_autofree char *valid = g_utf8_make_valid (message, -1);
-  json_array_add_string_element (messages, valid);
+  g_autofree char *clean = tiny_clean_text (message, strlen (message));
+  json_array_add_string_element (messages, clean);
   json_object_set_string_member (out, "name", name);
   json_object_set_string_member (out, "outcome", outcome);
   json_object_set_array_member (out, "messages", messages);
@@ -52,7 +54,7 @@ conf_result_new_ended (const char *name, const ConfWorker *worker)
   g_autofree char *said = conf_worker_quote (worker);
   JsonObject *out = conf_result_new (name, outcomes[worker->end], message);
   if (worker->stack != NULL) {
-    g_autofree char *stack = g_utf8_make_valid (worker->stack->str, -1);
+    g_autofree char *stack = tiny_clean_text (worker->stack->str, worker->stack->len);
     json_object_set_string_member (out, "stack", stack);
   }
   if (said[0] != 0)

@@ -26,6 +26,41 @@ conf_is_wanted (const ConfPlanned *planned, ConfLevel level, char *const *filter
   return any;
 }
 
+/* Whether a text can match both globs. */
+static gboolean
+do_meet (const char *a, const char *b)
+{
+  if (a[0] == '*')
+    return do_meet (a + 1, b) || (b[0] != 0 && do_meet (a, b + 1));
+  if (b[0] == '*')
+    return do_meet (b, a);
+  if (a[0] == 0 || b[0] == 0)
+    return a[0] == b[0];
+  return (a[0] == b[0] || a[0] == '?' || b[0] == '?') && do_meet (a + 1, b + 1);
+}
+
+/* What is absent is named by a whole name, the start of names, or a glob. */
+void
+conf_running_narrow_absent (ConfRunning *self)
+{
+  char *const *filters = self->options->filters;
+  if (filters == NULL || filters[0] == NULL)
+    return;
+  JsonArray *kept = json_array_new ();
+  for (guint i = 0; i < json_array_get_length (self->absent); i++) {
+    JsonObject *row = json_array_get_object_element (self->absent, i);
+    const char *name = json_object_get_string_member (row, "name");
+    g_autofree char *below = g_strconcat (name, "/*", NULL);
+    gboolean is_wanted = FALSE;
+    for (guint k = 0; filters[k] != NULL && !is_wanted; k++)
+      is_wanted = do_meet (filters[k], name) || do_meet (filters[k], below);
+    if (is_wanted)
+      json_array_add_object_element (kept, json_object_ref (row));
+  }
+  json_array_unref (self->absent);
+  self->absent = kept;
+}
+
 /* What is not wanted is no part of the run, except what was seen while it began. */
 static void
 narrow (ConfRunning *self)
@@ -37,6 +72,7 @@ narrow (ConfRunning *self)
     if (!has_failed && !conf_is_wanted (planned, self->options->level, self->options->filters))
       g_ptr_array_remove_index (self->planned, i);
   }
+  conf_running_narrow_absent (self);
 }
 
 /* ---- while it runs ---- */
@@ -174,7 +210,7 @@ write_files (const ConfOptions *options, JsonObject *certificate)
 static int
 report (ConfRunning *self)
 {
-  g_autofree char *digest = conf_file_digest (self->wanted->path);
+  g_autofree char *digest = self->digest ? conf_file_digest (self->wanted->path) : NULL;
   if (self->digest != NULL && !g_str_equal (digest, self->digest)) {
     /* Some cases ran on one file and some on another. */
     if (self->options->tap)
@@ -202,6 +238,11 @@ print_list (const ConfRunning *self)
   for (guint i = 0; i < self->planned->len; i++) {
     const ConfPlanned *planned = self->planned->pdata[i];
     printf ("%-8s%s\n", conf_level_to_string (planned->level), planned->name);
+  }
+  for (guint i = 0; i < json_array_get_length (self->absent); i++) {
+    JsonObject *row = json_array_get_object_element (self->absent, i);
+    printf ("absent  %s: %s\n", json_object_get_string_member (row, "name"),
+            json_object_get_string_member (row, "reason"));
   }
 }
 

@@ -49,6 +49,8 @@ const char *conf_running_get_driver (const ConfRunning *self);
 gboolean conf_running_begin (ConfRunning *self, const ConfOptions *options, int *out_status);
 /* Whether @planned is of @level or one before it, and matches one of @filters (NULL: all do). */
 gboolean conf_is_wanted (const ConfPlanned *planned, ConfLevel level, char *const *filters);
+/* Keeps of what is absent that which the run's filters choose. */
+void conf_running_narrow_absent (ConfRunning *self);
 /* Runs those of planned that have no result. */
 void conf_running_run (ConfRunning *self);
 void conf_running_end (ConfRunning *self);

@@ -11,6 +11,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-error.h"
 #include "ladder.h"
 #include "step.h"
@@ -56,23 +57,23 @@ answer_object (const char *word, JsonObject *object)
 }
 
 static void
+set_text (JsonObject *object, const char *name, const char *text)
+{
+  g_autofree char *clean = tiny_clean_text (text, G_MAXINT);
+  json_object_set_string_member (object, name, clean);
+}
+
+static void
 answer_error (const GError *error)
 {
   JsonObject *object = json_object_new ();
-  json_object_set_string_member (object, "text", error->message);
+  set_text (object, "text", error->message);
   json_object_set_int_member (object, "code",
                               error->domain == TINY_ERROR ? error->code : TINY_ERROR_PLUGIN);
   answer_object ("error", object);
 }
 
 /* ---- what the subject is ---- */
-static void
-set_text (JsonObject *object, const char *name, const char *text)
-{
-  g_autofree char *valid = g_utf8_make_valid (text ? text : "", -1);
-  json_object_set_string_member (object, name, valid);
-}
-
 static JsonArray *
 list_ops (const TinyTarget *target)
 {

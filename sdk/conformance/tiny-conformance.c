@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tiny-arguments.h"
+#include "base/tiny-clean.h"
 #include "run.h"
 #include "serve.h"
 
@@ -47,8 +49,28 @@ typedef struct {
   ConfOptions options;
   char *level, *seed;
   char **filters;
+  const char **given; /* the options */
   int n_jobs;
 } CommandLine;
+
+/* What is asked for, and which options say how; those that are not here go with everything. */
+enum { OF_RUN = 1 << 0, OF_LIST = 1 << 1, OF_LADDER = 1 << 2, OF_VERIFY = 1 << 3 };
+static const struct {
+  const char *option;
+  guint with;
+} companions[] = {
+  { "level", OF_RUN | OF_LIST },
+  { "filter", OF_RUN | OF_LIST },
+  { "seed", OF_RUN | OF_LIST },
+  { "expect", OF_RUN | OF_LIST },
+  { "fail-fast", OF_RUN },
+  { "resume", OF_RUN },
+  { "tap", OF_RUN },
+  { "json", OF_RUN },
+  { "junit", OF_RUN },
+  { "html", OF_RUN },
+  { "part", OF_VERIFY },
+};
 
 static gboolean
 parse (CommandLine *self, int *argc, char ***argv, GError **error)
@@ -94,7 +116,35 @@ parse (CommandLine *self, int *argc, char ***argv, GError **error)
       "failures, 77 the device is not here.\nOf cases, “recorded” are measured and judged by "
       "nobody, “absent” are about what the device\ndoes not declare; neither counts.");
   g_option_context_add_main_entries (context, entries, NULL);
-  return g_option_context_parse (context, argc, argv, error);
+  self->given = tiny_arguments_list_given (entries, *argc, *argv);
+  return tiny_arguments_check (entries, *argc, *argv, error)
+         && g_option_context_parse (context, argc, argv, error);
+}
+
+/* CONF_EXIT_PASSED where no option would be ignored. */
+static int
+check_companions (const CommandLine *self)
+{
+  const ConfOptions *options = &self->options;
+  const guint what = options->list             ? OF_LIST
+                     : options->ladder         ? OF_LADDER
+                     : options->verify != NULL ? OF_VERIFY
+                                               : OF_RUN;
+  const char *name = what == OF_LIST     ? "--list"
+                     : what == OF_LADDER ? "--ladder"
+                     : what == OF_VERIFY ? "--verify"
+                                         : "a run";
+  if (options->list + options->ladder + (options->verify != NULL) > 1)
+    return fail_usage ("--list, --ladder and --verify exclude each other");
+  for (guint i = 0; i < G_N_ELEMENTS (companions); i++) {
+    if ((companions[i].with & what) != 0
+        || !g_strv_contains (self->given, companions[i].option))
+      continue;
+    if (companions[i].with == OF_VERIFY)
+      return fail_usage ("--%s goes with --verify CERTIFICATE alone", companions[i].option);
+    return fail_usage ("--%s is of a run, and %s would ignore it", companions[i].option, name);
+  }
+  return CONF_EXIT_PASSED;
 }
 
 /* CONF_EXIT_PASSED where all of it can be meant. */
@@ -114,16 +164,12 @@ check (CommandLine *self)
   if (!(options->progress >= 0 && options->progress <= 86400))
     return fail_usage ("--progress %g is not from 0 to 86400", options->progress);
   if (!read_seed (self->seed, &options->seed))
-    return fail_usage ("--seed “%s” is no number", self->seed);
+    return fail_usage ("--seed “%s” is neither a number from 0 to %" G_GUINT64_FORMAT
+                       " nor “random”",
+                       self->seed, G_MAXUINT64);
   if (!(options->part >= 0 && options->part <= 1))
     return fail_usage ("--part %g is not from 0 to 1", options->part);
-  if (options->list + options->ladder + (options->verify != NULL) > 1)
-    return fail_usage ("--list, --ladder and --verify exclude each other");
-  if ((options->list || options->ladder || options->verify != NULL)
-      && (options->json != NULL || options->junit != NULL || options->html != NULL))
-    return fail_usage ("--json, --junit and --html are of a run, which --list, --ladder and "
-                       "--verify are not");
-  return CONF_EXIT_PASSED;
+  return check_companions (self);
 }
 
 /* No output takes the place of what is read, or of another output. */
@@ -161,6 +207,7 @@ clear (CommandLine *self)
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
     g_free ((char *) texts[i]);
   g_strfreev (self->filters);
+  g_free (self->given);
 }
 
 int
@@ -169,6 +216,7 @@ main (int argc, char **argv)
   if (argc > 1 && g_str_equal (argv[1], "--serve"))
     return conf_serve (argc - 1, argv + 1);
   setlocale (LC_ALL, "");
+  tiny_clean_printerr ();
   g_set_prgname ("tinycore conformance");
   g_autofree char *program = g_file_read_link ("/proc/self/exe", NULL);
   g_autoptr (GError) error = NULL;

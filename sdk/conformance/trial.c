@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "base/tiny-clean.h"
+
 enum { MAX_MESSAGES = 20, MAX_TEXT = 64 << 10, MAX_RECORDS = 2000, MAX_FILES = 4 };
 
 /* ---- lists ---- */
@@ -32,7 +34,9 @@ static char *
 make_name (const ConfList *list, const char *format, va_list arguments)
 {
   g_autofree char *own = g_strdup_vprintf (format, arguments);
-  return g_strconcat (list->group->name, "/", own, NULL);
+  g_autofree char *clean
+      = tiny_clean_text (own, strlen (own)); /* it may hold a plugin's word */
+  return g_strconcat (list->group->name, "/", g_strdelimit (clean, "\n\t ", '?'), NULL);
 }
 
 void
@@ -57,7 +61,10 @@ conf_list_absent (ConfList *list, const char *reason, const char *format, ...)
   ConfAbsent *absent = g_new (ConfAbsent, 1);
   va_list arguments;
   va_start (arguments, format);
-  *absent = (ConfAbsent){ make_name (list, format, arguments), g_strdup (reason) };
+  g_autofree char *clean
+      = tiny_clean_text (reason, strlen (reason)); /* of a claim() that declined */
+  *absent = (ConfAbsent){ make_name (list, format, arguments),
+                          g_strdup (g_strdelimit (clean, "\n\t", ' ')) };
   va_end (arguments);
   g_ptr_array_add (list->absent, absent);
 }
@@ -108,8 +115,8 @@ say (ConfTrial *trial, const char *format, va_list arguments)
   if (trial->n_failures++ >= MAX_MESSAGES)
     return;
   g_autofree char *text = g_strdup_vprintf (format, arguments);
-  g_autofree char *valid = g_utf8_make_valid (text, (gssize) strnlen (text, MAX_TEXT));
-  json_array_add_string_element (trial->messages, valid);
+  g_autofree char *clean = tiny_clean_text (text, MAX_TEXT);
+  json_array_add_string_element (trial->messages, clean);
 }
 
 void

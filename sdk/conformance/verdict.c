@@ -118,22 +118,27 @@ static const Member of_whole[]
         { "certified", G_TYPE_STRING, FALSE }, { "status", G_TYPE_INT64, FALSE },
         { "cases", G_TYPE_INVALID, FALSE },    { "absent", G_TYPE_INVALID, FALSE },
         { "worst", G_TYPE_INVALID, FALSE },    { "capabilities", G_TYPE_INVALID, TRUE } };
-static const Member of_subject[] = { { "spec", G_TYPE_STRING, FALSE },
-                                     { "sha256", G_TYPE_STRING, FALSE },
-                                     { "build_id", G_TYPE_STRING, FALSE } };
-static const Member of_suite[]
-    = { { "version", G_TYPE_STRING, FALSE }, { "build_id", G_TYPE_STRING, FALSE } };
-static const Member of_run[] = { { "level", G_TYPE_STRING, FALSE },
-                                 { "seed", G_TYPE_STRING, FALSE },
-                                 { "filters", G_TYPE_INVALID, FALSE },
-                                 { "complete", G_TYPE_BOOLEAN, FALSE } };
+static const Member of_subject[]
+    = { { "spec", G_TYPE_STRING, FALSE },     { "sha256", G_TYPE_STRING, FALSE },
+        { "build_id", G_TYPE_STRING, FALSE }, { "file", G_TYPE_STRING, TRUE },
+        { "driver", G_TYPE_STRING, TRUE },    { "bytes", G_TYPE_INT64, TRUE } };
+static const Member of_suite[] = { { "version", G_TYPE_STRING, FALSE },
+                                   { "build_id", G_TYPE_STRING, FALSE },
+                                   { "abi_major", G_TYPE_INT64, TRUE },
+                                   { "abi_minor", G_TYPE_INT64, TRUE } };
+static const Member of_run[]
+    = { { "level", G_TYPE_STRING, FALSE },    { "seed", G_TYPE_STRING, FALSE },
+        { "filters", G_TYPE_INVALID, FALSE }, { "complete", G_TYPE_BOOLEAN, FALSE },
+        { "date", G_TYPE_STRING, TRUE },      { "host", G_TYPE_STRING, TRUE },
+        { "seconds", G_TYPE_DOUBLE, TRUE },   { "kept", G_TYPE_INT64, TRUE } };
 static const Member of_absent[]
     = { { "name", G_TYPE_STRING, FALSE }, { "reason", G_TYPE_STRING, FALSE } };
 static const Member of_case[]
     = { { "name", G_TYPE_STRING, FALSE },   { "outcome", G_TYPE_STRING, FALSE },
         { "level", G_TYPE_STRING, FALSE },  { "must", G_TYPE_BOOLEAN, FALSE },
         { "stack", G_TYPE_STRING, TRUE },   { "messages", G_TYPE_INVALID, TRUE },
-        { "errors", G_TYPE_INVALID, TRUE }, { "expectation", G_TYPE_NONE, TRUE } };
+        { "errors", G_TYPE_INVALID, TRUE }, { "expectation", G_TYPE_NONE, TRUE },
+        { "us", G_TYPE_INT64, TRUE } };
 
 static gboolean
 check_run (JsonObject *object, GError **error)

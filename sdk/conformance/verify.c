@@ -3,10 +3,13 @@
  * verify.c: whether a certificate holds: it is of this very binary and suite, what it says of the subject is so
  * here, it names every case that its run had and what each is, all that follows from them (score, status,
  * level, worst errors) is what it says, and a random part of them comes out as it says. Nothing that can be
- * known here is taken from the certificate. */
+ * known here is taken from the certificate; what cannot (when, where and how long it ran, and with which seed) is looked at for
+ * what could not be, and printed as what nobody has verified. */
+#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-error.h"
 #include "certificate.h"
 #include "elf-note.h"
@@ -20,6 +23,19 @@ typedef struct {
   guint n_wrong;
 } Verify;
 
+/* A certificate is somebody else's, and so are its words. */
+G_GNUC_PRINTF (1, 2)
+static void
+say (const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  g_autofree char *text = g_strdup_vprintf (format, arguments);
+  va_end (arguments);
+  g_autofree char *clean = tiny_clean_text (text, strlen (text));
+  puts (clean);
+}
+
 G_GNUC_PRINTF (2, 3)
 static void
 object_to (Verify *self, const char *format, ...)
@@ -29,7 +45,7 @@ object_to (Verify *self, const char *format, ...)
   g_autofree char *text = g_strdup_vprintf (format, arguments);
   va_end (arguments);
   if (self->n_wrong++ < 20)
-    printf ("  %s\n", text);
+    say ("  %s", text);
 }
 
 /* ---- reading it ---- */
@@ -96,10 +112,106 @@ check_subject (Verify *self, const ConfRunning *running)
     else if (its == NULL || !json_node_equal (its, ours)) {
       g_autofree char *text = its ? json_to_string (its, FALSE) : g_strdup ("nothing");
       g_autofree char *here = json_to_string (ours, FALSE);
-      printf ("  note: its %s is %.200s, and here it is %.200s\n", (const char *) at->data,
-              text, here);
+      say ("  note: its %s is %.200s, and here it is %.200s", (const char *) at->data, text,
+           here);
     }
   }
+}
+
+/* ---- what only its writer knows ---- */
+/* The longest of its cases, in seconds. */
+static double
+find_longest (const Verify *self)
+{
+  double longest = 0;
+  for (guint i = 0; i < json_array_get_length (self->cases); i++) {
+    JsonObject *it = json_array_get_object_element (self->cases, i);
+    longest
+        = MAX (longest, (double) json_object_get_int_member_with_default (it, "us", 0) / 1e6);
+  }
+  return longest;
+}
+
+static void
+check_date (Verify *self, const char *text)
+{
+  g_autoptr (GDateTime) date = g_date_time_new_from_iso8601 (text, NULL);
+  g_autoptr (GDateTime) now = g_date_time_new_now_utc ();
+  if (date == NULL)
+    object_to (self, "its run.date “%.60s” is no date as 2026-01-31T12:00:00Z", text);
+  else if (g_date_time_difference (date, now) > G_TIME_SPAN_DAY)
+    object_to (self, "its run.date %.60s is yet to come", text); /* a clock may be a day off */
+}
+
+/* What could not be of any run. That the rest is true nobody can tell but who wrote it. */
+static void
+check_run (Verify *self)
+{
+  JsonObject *run = json_object_get_object_member (self->certificate, "run");
+  const char *seed = conf_certificate_text (self->certificate, "run", "seed");
+  const double seconds = json_object_get_double_member_with_default (run, "seconds", -1);
+  const gint64 kept = json_object_get_int_member_with_default (run, "kept", -1);
+  const guint n_cases = json_array_get_length (self->cases);
+  check_date (self, conf_certificate_text (self->certificate, "run", "date"));
+  if (!g_ascii_string_to_unsigned (seed, 10, 0, G_MAXUINT64, NULL, NULL))
+    object_to (self, "its run.seed “%.60s” is no number of 64 bits", seed);
+  if (conf_certificate_text (self->certificate, "run", "host")[0] == 0)
+    object_to (self, "its run.host is missing");
+  if (kept < 0 || kept > n_cases)
+    object_to (self, "its run.kept is %" G_GINT64_FORMAT ", and it has %u cases", kept,
+               n_cases);
+  if (!(seconds >= 0 && seconds < 1e9))
+    object_to (self, "its run.seconds is %g, which is no time", seconds);
+  else if (kept == 0 && seconds < find_longest (self))
+    object_to (self, "its run.seconds is %g, and one of its cases took %g s", seconds,
+               find_longest (self));
+}
+
+/* Names of the file, and the driver, may be others elsewhere. */
+static void
+note_text (const Verify *self, const char *name, const char *found)
+{
+  const char *said = conf_certificate_text (self->certificate, "subject", name);
+  if (!g_str_equal (said, found))
+    say ("  note: its %s is “%.200s”, and here it is “%.200s”", name, said, found);
+}
+
+static void
+check_file (Verify *self, const ConfRunning *running)
+{
+  JsonObject *subject = json_object_get_object_member (self->certificate, "subject");
+  JsonObject *suite = json_object_get_object_member (self->certificate, "suite");
+  g_autofree char *file = g_path_get_basename (running->wanted->path);
+  GStatBuf info = { 0 };
+  const gint64 said = json_object_get_int_member_with_default (subject, "bytes", -1);
+  const gint64 major = json_object_get_int_member_with_default (suite, "abi_major", -1);
+  const gint64 minor = json_object_get_int_member_with_default (suite, "abi_minor", -1);
+  if (g_stat (running->wanted->path, &info) != 0 || said != info.st_size)
+    object_to (self,
+               "it is of a file of %" G_GINT64_FORMAT
+               " bytes, and here it has %" G_GINT64_FORMAT,
+               said, (gint64) info.st_size);
+  if (major != TINY_PLUGIN_ABI_MAJOR || minor != TINY_PLUGIN_ABI_MINOR)
+    object_to (self,
+               "it is of plugin ABI %" G_GINT64_FORMAT ".%" G_GINT64_FORMAT
+               ", and here it is %d.%d",
+               major, minor, TINY_PLUGIN_ABI_MAJOR, TINY_PLUGIN_ABI_MINOR);
+  note_text (self, "spec", running->options->spec);
+  note_text (self, "file", file);
+  note_text (self, "driver", conf_running_get_driver (running));
+}
+
+static void
+print_unverified (const Verify *self)
+{
+  JsonObject *run = json_object_get_object_member (self->certificate, "run");
+  say ("taken at its word, as nothing here can tell: that it ran on %s, for %.1f s, with seed "
+       "%s, on “%s”; and of "
+       "cases that did not run again now, their outcome, messages and times",
+       conf_certificate_text (self->certificate, "run", "date"),
+       json_object_get_double_member_with_default (run, "seconds", 0),
+       conf_certificate_text (self->certificate, "run", "seed"),
+       conf_certificate_text (self->certificate, "run", "host"));
 }
 
 /* What follows from its cases, and from the subject. */
@@ -257,15 +369,19 @@ print_verdict (const Verify *self, const ConfRunning *running)
     printf ("it is of a run that did not pass and certifies nothing\n");
   else
     printf ("it certifies level %s\n", level);
+  print_unverified (self);
 }
 
 static int
 verify_running (Verify *self, ConfRunning *running)
 {
   const ConfOptions *options = running->options;
-  printf ("%s: %s, level %s, seed %" G_GUINT64_FORMAT "\n", options->verify, options->spec,
-          conf_level_to_string (options->level), options->seed);
+  say ("%s: %s, level %s, seed %" G_GUINT64_FORMAT, options->verify, options->spec,
+       conf_level_to_string (options->level), options->seed);
+  conf_running_narrow_absent (running);
   check_identity (self, running);
+  check_file (self, running);
+  check_run (self);
   check_subject (self, running);
   check_names (self, running);
   check_absent (self, running);

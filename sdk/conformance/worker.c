@@ -3,7 +3,8 @@
  * worker.c: starts a worker, hears it, and finds out what ended it.
  *
  * A worker leads a process group, which is killed as a whole, so that nothing that a plugin started
- * stays behind. It has standard streams of its own, whose end is kept, and one socket for requests
+ * stays behind, and has a folder for temporary files, which is removed then with what a compiler that was
+ * stopped left in it. It has standard streams of its own, whose end is kept, and one socket for requests
  * and answers; a line of it that does not begin as JSON belongs to the last words (crash.c). */
 #include "worker.h"
 
@@ -17,16 +18,25 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tiny-clean.h"
 #include "base/tiny-error.h"
 #include "plugin/tiny-json.h"
+#include "folder.h"
 #include "serve.h"
 
 enum { MAX_SAID = 4096, MAX_STACK = 16 << 10, MAX_LINE = 8 << 20, ENDS_WITHIN_MS = 10000 };
 
 /* ---- starting ---- */
 static int
-spawn (const ConfWorkerSetup *setup, ConfWorkerKind kind, int socket, int said, pid_t *out_pid)
+spawn (const ConfWorkerSetup *setup,
+       ConfWorkerKind kind,
+       int socket,
+       int said,
+       const char *temporary,
+       pid_t *out_pid)
 {
+  g_auto (GStrv) environment
+      = g_environ_setenv (g_strdupv (setup->environment), "TMPDIR", temporary, TRUE);
   static const char *const kinds[] = { "open", "fresh", "climb" };
   g_autofree char *seed = g_strdup_printf ("%" G_GUINT64_FORMAT, setup->seed);
   char *argv[] = { setup->program,
@@ -53,7 +63,7 @@ spawn (const ConfWorkerSetup *setup, ConfWorkerKind kind, int socket, int said, 
   posix_spawnattr_setsigdefault (&how, &all);
   posix_spawnattr_setflags (&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
                                       | POSIX_SPAWN_SETSIGDEF);
-  int failure = posix_spawn (out_pid, setup->program, &files, &how, argv, setup->environment);
+  int failure = posix_spawn (out_pid, setup->program, &files, &how, argv, environment);
   posix_spawnattr_destroy (&how);
   posix_spawn_file_actions_destroy (&files);
   return failure;
@@ -80,9 +90,11 @@ conf_worker_new (const ConfWorkerSetup *setup, ConfWorkerKind kind, GError **err
 {
   int sockets[2] = { -1, -1 }, said[2] = { -1, -1 };
   ConfWorker *self = g_new0 (ConfWorker, 1);
-  int failure = make_ends (sockets, TRUE) && make_ends (said, FALSE)
-                    ? spawn (setup, kind, sockets[1], said[1], &self->pid)
-                    : errno;
+  self->temporary = g_build_filename (setup->folder, "XXXXXX", NULL);
+  int failure
+      = make_ends (sockets, TRUE) && make_ends (said, FALSE) && g_mkdtemp (self->temporary)
+            ? spawn (setup, kind, sockets[1], said[1], self->temporary, &self->pid)
+            : errno;
   self->socket = sockets[0];
   self->said = said[0];
   self->received = g_string_new (NULL);
@@ -160,6 +172,8 @@ conf_worker_free (ConfWorker *self)
   g_string_free (self->said_text, TRUE);
   if (self->stack != NULL)
     g_string_free (self->stack, TRUE);
+  conf_folder_remove_tree (self->temporary);
+  g_free (self->temporary);
   g_free (self);
 }
 
@@ -264,9 +278,7 @@ conf_worker_wait (ConfWorker *self, gint64 timeout_us)
 char *
 conf_worker_quote (const ConfWorker *self)
 {
-  char *valid
-      = g_utf8_make_valid (self->said_text->str, (gssize) strlen (self->said_text->str));
-  return g_strchomp (valid);
+  return g_strchomp (tiny_clean_text (self->said_text->str, self->said_text->len));
 }
 
 char *

@@ -11,7 +11,8 @@ G_BEGIN_DECLS
 /* What every worker of a run is started with. */
 typedef struct {
   char *program;      /* our own file */
-  char **environment; /* whole */
+  char **environment; /* whole, but TMPDIR */
+  const char *folder; /* where each gets one for its temporary files */
   char *device, *path, *id;
   guint64 seed;
 } ConfWorkerSetup;
@@ -34,6 +35,7 @@ typedef enum {
 typedef struct {
   pid_t pid;
   int socket, said; /* our ends */
+  char *temporary;  /* its folder for temporary files, which goes with it */
   GString *received, *said_text;
   gsize n_taken;  /* bytes of @received that were taken */
   GString *stack; /* what it said of its end, or NULL */

@@ -154,6 +154,12 @@ def verify(box):
     path = box.path("certificate.json")
     part, _ = certificate(box, "REF", *PART, status=PASSED)
     out = conformance(box, "--verify", path, "--part", "1", "REF", status=PASSED).out
+    check("taken at its word" in out and part["run"]["date"] in out and part["run"]["host"] in out, out)
+    moved = json.loads(json.dumps(part))
+    moved["subject"].update(file="other.so", driver="9\x1b[2J")
+    out = conformance(box, "--verify", box.write("moved.json", json.dumps(moved)), status=PASSED).out
+    check("note: its file is “other.so”, and here it is “tiny-ref.so”" in out and "note: its driver is “9?[2J”" in out, out)
+    check("\x1b" not in out, out)
     check("holds" in out and "it is of a filtered run and certifies nothing" in out, out)
     out = conformance(box, "--verify", box.write("whole.json", json.dumps(of_ref(box))), status=PASSED).out
     check("holds" in out and "it certifies level core" in out, out)
@@ -190,7 +196,16 @@ def forged(box):
          (lambda c: c["subject"].update(vendor="Acme"), 'it says vendor "Acme"'),
          (lambda c: c["subject"].pop("ops"), "it says ops nothing"),
          (lambda c: c["suite"].update(version="9"), "another version of the suite: 9"),
-         (lambda c: c["suite"].update(build_id="89ab"), "another build of the suite: 89ab")],
+         (lambda c: c["suite"].update(build_id="89ab"), "another build of the suite: 89ab"),
+         (lambda c: c["suite"].update(abi_minor=99), "it is of plugin ABI 1.99"),
+         (lambda c: c["subject"].update(bytes=7), "it is of a file of 7 bytes"),
+         (lambda c: c["run"].update(date=day(9) + "T00:00:00Z"), "is yet to come"),
+         (lambda c: c["run"].update(kept=10 ** 6), "its run.kept is 1000000"),
+         (lambda c: c["run"].update(host=""), "its run.host is missing"),
+         (lambda c: c["run"].update(seconds=-1), "its run.seconds is -1")],
+        [(lambda c: c["run"].update(date="today"), "its run.date “today” is no date"),
+         (lambda c: c["run"].update(seed="1x"), "its run.seed “1x”"),
+         (lambda c: c["run"].update(seconds=1e-9), "and one of its cases took")],
         [(lambda c: c["cases"].append({**one(c), "name": "memory/more"}), "a case memory/more, which there is not"),
          (lambda c: c["cases"].append(dict(c["cases"][0])), "twice"),
          (lambda c: one(c).update(must=False), f"{ONE} need not pass, which must"),

@@ -127,6 +127,12 @@ def absent(box):
     for argv in [[], ["CPU", "REF"], ["CPU|REF"], ["CPU", "--level", "most"], ["CPU", "--jobs", "0"], [":1"],
                  ["CPU", "--seed", "x"], ["CPU", "--ladder", "--json", "x"], ["CPU", "--list", "--html", "x"], ["./nothing.so"], ["CPU", "--timeout-scale", "nan"], ["CPU", "--manifest", "x"]]:
         conformance(box, *argv, status=USAGE).refused(status=USAGE)
+    for argv, words in ((["CPU", "--part", "0.5"], ["--part", "--verify"]), (["CPU", "--ladder", "--filter", "x"], ["--filter", "--ladder"]),
+                        (["--verify", "x", "--tap"], ["--tap", "--verify"]), (["CPU", "--list", "--fail-fast"], ["--fail-fast", "--list"]),
+                        (["CPU", "--filter", "\udcff"], ["--filter", "\\377"]), (["CPU", "--filter", ""], ["--filter", "empty"]),
+                        (["CPU", "--level", "core", "--level", "full"], ["--level is given twice"]), ([""], ["empty"]),
+                        (["CPU", "--seed", "9" * 30], ["--seed", "18446744073709551615"])):
+        conformance(box, *argv, status=USAGE).refused(*words, status=USAGE)
 
 
 @test("a run in which nothing ran is 3")
@@ -161,18 +167,64 @@ def tap(box):
     results = [line for line in lines if line.startswith(("ok ", "not ok "))]
     check(lines[0] == "TAP version 13" and len(plan) == 1 and int(plan[0][3:]) == len(results))
     listed = conformance(box, "REF", "--list", "--filter", "memory/*", status=PASSED).out.splitlines()
-    check(len({line.split()[-1] for line in listed}) == len(listed) > 10)
+    names = [line.split()[1] for line in listed if not line.startswith("absent ")]
+    check(len(set(names)) == len(names) > 10)
+    check(all(line.split()[1].startswith("memory/") for line in listed), "what the filter does not choose is not listed")
+
+
+@test("what is absent is counted as far as the filter chooses it")
+def absent_chosen(box):
+    found, result = certificate(box, "REF", "--filter", "memory/*", status=PASSED)
+    names = [row["name"] for row in found["absent"]]
+    check(0 < len(names) == found["score"]["absent"] < 5 and all(name.startswith("memory/") for name in names), names)
+    check(f"{len(names)} absent" in result.out, result)
+    one, _ = certificate(box, "REF", "--filter", names[0] + "/x?y", status=BELOW)
+    check([row["name"] for row in one["absent"]] == names[:1], "what begins so is absent as well")
+
+
+@test("a file of gigabytes is refused by its header or its size, not read; what steers a terminal does not")
+def hostile_files(box):
+    start = time.monotonic()
+    for name, head, words in (("huge.so", b"", "does not begin as an ELF file"), ("large.so", None, "1024 MiB at most")):
+        if head is None:
+            shutil.copy(bad("control"), box.path(name))
+        with open(box.path(name), "ab") as file:
+            file.truncate(6 << 30)
+        found, _ = certificate(box, box.path(name), status=FAILED)
+        check(words in case(found, "load/scan")["messages"][0] and found["subject"]["sha256"] == "", found)
+    check(time.monotonic() - start < 10, "it was read")
+    for argv in ((), ("--ladder",), ("--tap",)):
+        result = box.run("conformance", bad("steers"), *argv)
+        check("\x1b" not in result.out + result.err and "???" in result.out + result.err, result)
+    copy = box.path("steer.so")
+    with open(bad("control"), "rb") as file:
+        content = file.read()
+    with open(copy, "wb") as file:  # what scan() and info() call it
+        file.write(content.replace(b"\0tests\0", b"\0t\x1b]0;\0"))
+    found, result = certificate(box, copy, "--filter", "memory/zero", status=PASSED)
+    check(found["subject"]["vendor"] == "t?]0;", found["subject"])
+
+
+@test("what a compiler that is stopped leaves among temporary files goes with its worker")
+def stopped_compilers(box):
+    temporary, clang = box.folder("t"), box.write("clang", '#!/bin/sh\necho "$TMPDIR" >>"$0.told"; echo half >"$TMPDIR/half"; exec sleep 60\n')
+    os.chmod(clang, 0o755)
+    found, _ = certificate(box, "CPU:CLANG", "--filter", "exec/grid/*", "--timeout-scale", "0.02", "--fail-fast", status=CRASHED,
+                           TINY_CLANG=clang, TMPDIR=temporary)
+    check(found["score"]["hung"] > 0 and os.listdir(temporary) == [], (found["score"], os.listdir(temporary)))
+    with open(clang + ".told", encoding="utf-8") as file:
+        check(all(line.startswith(temporary + "/tiny-conformance-") for line in file), "the worker's own folder was wanted")
 
 
 @test("what one subject is asked every other is as well, or it is absent with a reason: nothing goes in silence")
 def names(box):
     cases, absent = {}, {}
     for subject in ("REF", "CPU", "REF::words,least,lanes=4,params=4", "REF::groups,items=64", os.path.join(BAD, "sample-linear.so")):
-        listed = conformance(box, subject, "--level", "stress", "--list", status=PASSED).out
-        cases[subject] = {line.split()[-1] for line in listed.splitlines()}
-        found, _ = certificate(box, subject, "--level", "stress", "--filter", "nosuch/*", status=BELOW)
-        absent[subject] = [row["name"] for row in found["absent"]]
-        check(all(row["reason"] for row in found["absent"]) and len(set(absent[subject])) == len(absent[subject]), subject)
+        listed = conformance(box, subject, "--level", "stress", "--list", status=PASSED).out.splitlines()
+        cases[subject] = {line.split()[1] for line in listed if not line.startswith("absent ")}
+        rows = [line[8:].split(": ", 1) for line in listed if line.startswith("absent ")]
+        absent[subject] = [row[0] for row in rows]
+        check(all(len(row) == 2 and row[1] for row in rows) and len(set(absent[subject])) == len(absent[subject]), subject)
     everything = set().union(*cases.values())
     check(len(everything) > 20000)
     for subject, own in cases.items():
