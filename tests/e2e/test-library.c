@@ -81,7 +81,8 @@ test_dtypes (void)
            "f32");
   REFUSED (tiny_tensor_one_hot (FLOATS (4), 3), INVALID, "one_hot", "f32");
   REFUSED (tiny_tensor_bitcast (FLOATS (3), TINY_DTYPE_F64), INVALID, "bitcast", "f32", "f64");
-  REFUSED (tiny_tensor_index_select (FLOATS (4), 0, FLOATS (4)), INVALID, "index_select", "f32");
+  REFUSED (tiny_tensor_index_select (FLOATS (4), 0, FLOATS (4)), INVALID, "index_select",
+           "f32");
 }
 
 static void
