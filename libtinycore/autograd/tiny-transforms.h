@@ -12,15 +12,6 @@
 G_BEGIN_DECLS
 
 /**
- * TINY_NO_AXIS:
- *
- * In place of an axis of tiny_vmap(): the same for the whole batch.
- *
- * Since: 0.1
- */
-#define TINY_NO_AXIS G_MININT
-
-/**
  * tiny_vmap:
  * @function: (scope call) (closure user_data): what is done with each element of the batch
  * @user_data: for @function

@@ -37,7 +37,10 @@ G_DECLARE_FINAL_TYPE (TinyTensor, tiny_tensor, TINY, TENSOR, GInitiallyUnowned)
 /**
  * TINY_NO_AXIS:
  *
- * Where an axis may be left out: all elements, as if the tensor were a vector.
+ * Where an axis may be left out: all elements, as if the tensor were a vector. In tiny_vmap(): the
+ * same for the whole batch.
+ *
+ * Since: 0.1
  */
 #define TINY_NO_AXIS G_MININT
 
