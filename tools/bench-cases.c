@@ -47,19 +47,19 @@ build_softmax (TinyTensor *const *in, const gint64 *sizes)
 static TinyTensor *
 build_layernorm (TinyTensor *const *in, const gint64 *sizes)
 {
-  return tiny_tensor_layer_norm (in[0], 1, in[1], in[2], 1e-5);
+  return tiny_tensor_layer_norm (in[0], &sizes[1], 1, in[1], in[2], 1e-5);
 }
 
 static TinyTensor *
 build_conv (TinyTensor *const *in, const gint64 *sizes)
 {
-  return tiny_tensor_conv2d (in[0], in[1], NULL, 1, sizes[5] / 2, 1, 1);
+  return tiny_tensor_conv2d (in[0], in[1], NULL, NULL, 0, (gint64[]){ sizes[5] / 2 }, 1, NULL, 0, 1);
 }
 
 static TinyTensor *
 build_depthwise (TinyTensor *const *in, const gint64 *sizes)
 {
-  return tiny_tensor_conv2d (in[0], in[1], NULL, 1, sizes[4] / 2, 1, sizes[1]);
+  return tiny_tensor_conv2d (in[0], in[1], NULL, NULL, 0, (gint64[]){ sizes[4] / 2 }, 1, NULL, 0, sizes[1]);
 }
 
 /* N dependent kernels: each result is realised before the next uses it, so that however kernels are

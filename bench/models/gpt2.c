@@ -136,9 +136,11 @@ layer_forward (const Config *config,
                TinyTensor *sees,
                GError **error)
 {
-  g_autoptr (TinyTensor) qkv = g_object_ref_sink (linear (
-      config, tiny_tensor_layer_norm (x, 1, layer->norm1_weight, layer->norm1_bias, 1e-5),
-      &layer->attention_weight, layer->attention_bias));
+  g_autoptr (TinyTensor) qkv = g_object_ref_sink (
+      linear (config,
+              tiny_tensor_layer_norm (x, &config->width, 1, layer->norm1_weight,
+                                      layer->norm1_bias, 1e-5),
+              &layer->attention_weight, layer->attention_bias));
   if (!remember (config, layer->keys, part_of (qkv, 1), position, error)
       || !remember (config, layer->values, part_of (qkv, 2), position, error))
     return NULL;
@@ -149,9 +151,11 @@ layer_forward (const Config *config,
   TinyTensor *mixed = attention (config, part_of (qkv, 0), k, v, sees);
   g_autoptr (TinyTensor) middle = g_object_ref_sink (
       tiny_tensor_add (x, linear (config, mixed, &layer->project_weight, layer->project_bias)));
-  TinyTensor *up = linear (
-      config, tiny_tensor_layer_norm (middle, 1, layer->norm2_weight, layer->norm2_bias, 1e-5),
-      &layer->up_weight, layer->up_bias);
+  TinyTensor *up
+      = linear (config,
+                tiny_tensor_layer_norm (middle, &config->width, 1, layer->norm2_weight,
+                                        layer->norm2_bias, 1e-5),
+                &layer->up_weight, layer->up_bias);
   TinyTensor *down
       = linear (config, tiny_tensor_gelu (up), &layer->down_weight, layer->down_bias);
   return g_object_ref_sink (tiny_tensor_add (middle, down));
@@ -190,9 +194,11 @@ forward (TinyTensor *const *inputs,
     g_ptr_array_add (results, parts->layers[i].values);
   }
   TinyTensor *last = tiny_tensor_slice (x, 0, -1, TINY_SLICE_END, 1);
-  outputs[0] = g_object_ref_sink (linear (
-      config, tiny_tensor_layer_norm (last, 1, parts->norm_weight, parts->norm_bias, 1e-5),
-      &parts->tokens, NULL));
+  outputs[0] = g_object_ref_sink (
+      linear (config,
+              tiny_tensor_layer_norm (last, &config->width, 1, parts->norm_weight,
+                                      parts->norm_bias, 1e-5),
+              &parts->tokens, NULL));
   g_ptr_array_add (results, outputs[0]);
   return tiny_tensor_realize_many ((TinyTensor *const *) results->pdata, results->len, error);
 }

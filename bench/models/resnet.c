@@ -35,9 +35,10 @@ typedef struct {
 static TinyTensor *
 unit_forward (const Unit *unit, TinyTensor *x)
 {
-  x = tiny_tensor_conv2d (x, unit->weight, NULL, unit->stride, unit->padding, 1, 1);
-  return tiny_tensor_batch_norm (x, unit->norm_weight, unit->norm_bias, unit->mean,
-                                 unit->variance, 1e-5);
+  x = tiny_tensor_conv2d (x, unit->weight, NULL, &unit->stride, 1, &unit->padding, 1, NULL, 0,
+                          1);
+  return tiny_tensor_batch_norm (x, unit->mean, unit->variance, unit->norm_weight,
+                                 unit->norm_bias, FALSE, 1e-5);
 }
 
 static TinyTensor *
@@ -61,7 +62,8 @@ forward (TinyTensor *const *inputs,
 {
   const Parts *parts = ((Model *) user_data)->parts;
   TinyTensor *stem = tiny_tensor_relu (unit_forward (&parts->stem, inputs[0]));
-  g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_max_pool2d (stem, 3, 2, 1));
+  g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_max_pool2d (
+      stem, (gint64[]){ 3 }, 1, (gint64[]){ 2 }, 1, (gint64[]){ 1 }, 1, NULL, 0, FALSE));
   for (guint i = 0; i < parts->n_blocks; i++) {
     TinyTensor *next = g_object_ref_sink (block_forward (&parts->blocks[i], x));
     g_object_unref (x);

@@ -65,8 +65,8 @@ static TinyTensor *
 tiny_conv2d_forward (TinyModule *module, TinyTensor *x)
 {
   TinyConv2d *self = (TinyConv2d *) module;
-  return tiny_tensor_conv2d (x, self->weight, self->bias, self->stride, self->padding, 1,
-                             self->groups);
+  return tiny_tensor_conv2d (x, self->weight, self->bias, &self->stride, 1, &self->padding, 1,
+                             NULL, 0, self->groups);
 }
 
 TinyModule *
@@ -118,7 +118,8 @@ tiny_batch_norm2d_forward (TinyModule *module, TinyTensor *x)
 {
   TinyBatchNorm2d *self = (TinyBatchNorm2d *) module;
   if (!tiny_module_get_training (module))
-    return tiny_tensor_batch_norm (x, self->weight, self->bias, self->mean, self->var, EPSILON);
+    return tiny_tensor_batch_norm (x, self->mean, self->var, self->weight, self->bias, FALSE,
+                                   EPSILON);
   static const gint axes[] = { 0, 2, 3 };
   g_autoptr (TinyTensor) input = g_object_ref_sink (x);
   g_autoptr (TinyTensor) mean
@@ -129,7 +130,7 @@ tiny_batch_norm2d_forward (TinyModule *module, TinyTensor *x)
              / MAX (1.0, (double) tiny_tensor_get_n_elements (self->mean));
   move_running (self->mean, mean);
   move_running (self->var, tiny_tensor_mul_number (var, n / MAX (1.0, n - 1)));
-  return tiny_tensor_batch_norm (input, self->weight, self->bias, mean, var, EPSILON);
+  return tiny_tensor_batch_norm (input, mean, var, self->weight, self->bias, FALSE, EPSILON);
 }
 
 TinyModule *

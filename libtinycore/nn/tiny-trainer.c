@@ -21,7 +21,7 @@ normalise (TinyTensor *x)
 static TinyTensor *
 max_pool_2 (TinyTensor *x)
 {
-  return tiny_tensor_max_pool2d (x, 2, 2, 0);
+  return tiny_tensor_max_pool2d (x, (gint64[]){ 2 }, 1, NULL, 0, NULL, 0, NULL, 0, FALSE);
 }
 
 static TinyTensor *
@@ -97,8 +97,8 @@ train (TinyTensor *const *inputs,
   TinyTrainer *self = user_data;
   g_autoptr (GPtrArray) others = tiny_module_get_state (self->module);
   tiny_module_set_training (self->module, TRUE);
-  g_autoptr (TinyTensor) loss = g_object_ref_sink (
-      tiny_tensor_cross_entropy (tiny_module_forward (self->module, inputs[0]), inputs[1]));
+  g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_cross_entropy (
+      tiny_module_forward (self->module, inputs[0]), inputs[1], NULL, -100, "mean", 0));
   if (!tiny_tensor_backward (loss, error))
     return FALSE;
   g_ptr_array_add (others, loss);

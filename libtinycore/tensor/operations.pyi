@@ -479,41 +479,257 @@ class Products:
 
         @self @ @weightᵀ + @bias, (…, O)."""
 
-    @op(framed=True)
-    def conv2d(self, weight: Tensor, bias: Tensor | None = None, stride: int = 1, padding: int = 0, dilation: int = 1,
-               groups: int = 1):
-        """@self: of shape (B, C, Y, X)
-        @weight: of shape (O, C / @groups, KY, KX)
+
+class Convolution:
+    """Windows of images times weights. An image is (B, C, S…) or (C, S…), with a size for each direction. Sizes are one
+    number for all directions or one for each; padding may also be two for each, before and after, the last direction
+    first. Nothing is flipped. Results are stored channels-last."""
+
+    def conv1d(self, weight: Tensor, bias: Tensor | None = None, stride: Sizes | None = 1, padding: Sizes | None = 0,
+               dilation: Sizes | None = 1, groups: int = 1):
+        """@self: of shape (B, C, X) or (C, X)
+        @weight: of shape (O, C / @groups, K)
         @bias: of shape (O)
-        @stride: of both directions, at least 1
+        @stride: distance of windows, at least 1
         @padding: zeros on each side
         @dilation: distance between taps, at least 1
         @groups: divides C and O
 
-        The convolution (without flipping the kernel) of images, (B, O, Y', X') with
-        Y' = (Y + 2 padding - dilation (KY - 1) - 1) / stride + 1. The result is stored channels-last."""
+        tiny_tensor_conv2d() in one direction."""
+
+    def conv2d(self, weight: Tensor, bias: Tensor | None = None, stride: Sizes | None = 1, padding: Sizes | None = 0,
+               dilation: Sizes | None = 1, groups: int = 1):
+        """@self: of shape (B, C, Y, X) or (C, Y, X)
+        @weight: of shape (O, C / @groups, KY, KX)
+        @bias: of shape (O)
+        @stride: distance of windows, at least 1
+        @padding: zeros on each side
+        @dilation: distance between taps, at least 1
+        @groups: divides C and O
+
+        The convolution of images, (B, O, Y', X') with Y' = (Y + 2 padding - dilation (KY - 1) - 1) / stride + 1.
+        A weight of other rank, up to 7, is of as many directions."""
+
+    def conv3d(self, weight: Tensor, bias: Tensor | None = None, stride: Sizes | None = 1, padding: Sizes | None = 0,
+               dilation: Sizes | None = 1, groups: int = 1):
+        """@self: of shape (B, C, Z, Y, X) or (C, Z, Y, X)
+        @weight: of shape (O, C / @groups, KZ, KY, KX)
+        @bias: of shape (O)
+        @stride: distance of windows, at least 1
+        @padding: zeros on each side
+        @dilation: distance between taps, at least 1
+        @groups: divides C and O
+
+        tiny_tensor_conv2d() in three directions."""
+
+    def conv_transpose1d(self, weight: Tensor, bias: Tensor | None = None, stride: Sizes | None = 1, padding: Sizes | None = 0,
+                         output_padding: Sizes | None = 0, groups: int = 1, dilation: Sizes | None = 1):
+        """@self: of shape (B, C, X) or (C, X)
+        @weight: of shape (C, O / @groups, K)
+        @bias: of shape (O)
+        @stride: distance of windows in the result, at least 1
+        @padding: what is cut off on each side
+        @output_padding: more elements at the end, fewer than a stride or dilation
+        @groups: divides C and O
+        @dilation: distance between taps, at least 1
+
+        tiny_tensor_conv_transpose2d() in one direction."""
+
+    def conv_transpose2d(self, weight: Tensor, bias: Tensor | None = None, stride: Sizes | None = 1, padding: Sizes | None = 0,
+                         output_padding: Sizes | None = 0, groups: int = 1, dilation: Sizes | None = 1):
+        """@self: of shape (B, C, Y, X) or (C, Y, X)
+        @weight: of shape (C, O / @groups, KY, KX)
+        @bias: of shape (O)
+        @stride: distance of windows in the result, at least 1
+        @padding: what is cut off on each side
+        @output_padding: more elements at the end, fewer than a stride or dilation
+        @groups: divides C and O
+        @dilation: distance between taps, at least 1
+
+        What tiny_tensor_conv2d() with the same numbers does to a gradient: each element is spread over its window,
+        (B, O, Y', X') with Y' = (Y - 1) stride - 2 padding + dilation (KY - 1) + output padding + 1. A weight of
+        other rank, up to 7, is of as many directions."""
+
+    def conv_transpose3d(self, weight: Tensor, bias: Tensor | None = None, stride: Sizes | None = 1, padding: Sizes | None = 0,
+                         output_padding: Sizes | None = 0, groups: int = 1, dilation: Sizes | None = 1):
+        """@self: of shape (B, C, Z, Y, X) or (C, Z, Y, X)
+        @weight: of shape (C, O / @groups, KZ, KY, KX)
+        @bias: of shape (O)
+        @stride: distance of windows in the result, at least 1
+        @padding: what is cut off on each side
+        @output_padding: more elements at the end, fewer than a stride or dilation
+        @groups: divides C and O
+        @dilation: distance between taps, at least 1
+
+        tiny_tensor_conv_transpose2d() in three directions."""
 
 
 class Pooling:
-    """Windows of images combined."""
+    """Windows of images combined. Images and sizes are as of convolutions; the number of a window's sizes, if it has more
+    than one, is that of directions."""
 
-    @op(framed=True, gradient="kinks")
-    def max_pool2d(self, kernel_size: int, stride: int = 0, padding: int = 0):
-        """@self: of shape (B, C, Y, X)
-        @kernel_size: side of the window
-        @stride: distance of windows; 0: @kernel_size
+    @op(gradient="kinks")
+    def max_pool1d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, dilation: Sizes | None = 1,
+                   ceil_mode: bool = False):
+        """@self: of shape (B, C, X) or (C, X)
+        @kernel_size: sides of the window
+        @stride: distance of windows; none: @kernel_size
         @padding: on each side, at most half of @kernel_size
+        @dilation: distance between elements of a window
+        @ceil_mode: whether a last window that is not all inside counts
+
+        tiny_tensor_max_pool2d() in one direction."""
+
+    @op(gradient="kinks")
+    def max_pool1d_with_indices(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0,
+                                dilation: Sizes | None = 1, ceil_mode: bool = False) -> (values, indices):
+        """@self: of shape (B, C, X) or (C, X)
+        @kernel_size: sides of the window
+        @stride: distance of windows; none: @kernel_size
+        @padding: on each side, at most half of @kernel_size
+        @dilation: distance between elements of a window
+        @ceil_mode: whether a last window that is not all inside counts
+
+        tiny_tensor_max_pool1d(), and where the first of the largest is, counted in row-major order of the
+        image, as i64."""
+
+    @op(gradient="kinks")
+    def max_pool2d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, dilation: Sizes | None = 1,
+                   ceil_mode: bool = False):
+        """@self: of shape (B, C, Y, X) or (C, Y, X)
+        @kernel_size: sides of the window
+        @stride: distance of windows; none: @kernel_size
+        @padding: on each side, at most half of @kernel_size
+        @dilation: distance between elements of a window
+        @ceil_mode: whether a last window that is not all inside counts
 
         The largest of each window; padding never wins."""
 
-    @op(framed=True)
-    def avg_pool2d(self, kernel_size: int, stride: int = 0, padding: int = 0):
-        """@self: of shape (B, C, Y, X)
-        @kernel_size: side of the window
-        @stride: distance of windows; 0: @kernel_size
+    @op(gradient="kinks")
+    def max_pool2d_with_indices(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0,
+                                dilation: Sizes | None = 1, ceil_mode: bool = False) -> (values, indices):
+        """@self: of shape (B, C, Y, X) or (C, Y, X)
+        @kernel_size: sides of the window
+        @stride: distance of windows; none: @kernel_size
         @padding: on each side, at most half of @kernel_size
+        @dilation: distance between elements of a window
+        @ceil_mode: whether a last window that is not all inside counts
 
-        The mean of each window; padding counts as zeros."""
+        tiny_tensor_max_pool2d(), and where the first of the largest is, counted in row-major order of the
+        image, as i64."""
+
+    @op(gradient="kinks")
+    def max_pool3d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, dilation: Sizes | None = 1,
+                   ceil_mode: bool = False):
+        """@self: of shape (B, C, Z, Y, X) or (C, Z, Y, X)
+        @kernel_size: sides of the window
+        @stride: distance of windows; none: @kernel_size
+        @padding: on each side, at most half of @kernel_size
+        @dilation: distance between elements of a window
+        @ceil_mode: whether a last window that is not all inside counts
+
+        tiny_tensor_max_pool2d() in three directions."""
+
+    @op(gradient="kinks")
+    def max_pool3d_with_indices(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0,
+                                dilation: Sizes | None = 1, ceil_mode: bool = False) -> (values, indices):
+        """@self: of shape (B, C, Z, Y, X) or (C, Z, Y, X)
+        @kernel_size: sides of the window
+        @stride: distance of windows; none: @kernel_size
+        @padding: on each side, at most half of @kernel_size
+        @dilation: distance between elements of a window
+        @ceil_mode: whether a last window that is not all inside counts
+
+        tiny_tensor_max_pool3d(), and where the first of the largest is, counted in row-major order of the
+        image, as i64."""
+
+    def avg_pool1d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, ceil_mode: bool = False,
+                   count_include_pad: bool = True, divisor_override: int = 0):
+        """@self: of shape (B, C, X) or (C, X)
+        @kernel_size: sides of the window
+        @stride: distance of windows; none: @kernel_size
+        @padding: on each side, at most half of @kernel_size
+        @ceil_mode: whether a last window that is not all inside counts
+        @count_include_pad: whether padding counts, as zeros
+        @divisor_override: what sums are divided by instead; 0: how many are counted
+
+        tiny_tensor_avg_pool2d() in one direction."""
+
+    def avg_pool2d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, ceil_mode: bool = False,
+                   count_include_pad: bool = True, divisor_override: int = 0):
+        """@self: of shape (B, C, Y, X) or (C, Y, X)
+        @kernel_size: sides of the window
+        @stride: distance of windows; none: @kernel_size
+        @padding: on each side, at most half of @kernel_size
+        @ceil_mode: whether a last window that is not all inside counts
+        @count_include_pad: whether padding counts, as zeros
+        @divisor_override: what sums are divided by instead; 0: how many are counted
+
+        The mean of each window."""
+
+    def avg_pool3d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, ceil_mode: bool = False,
+                   count_include_pad: bool = True, divisor_override: int = 0):
+        """@self: of shape (B, C, Z, Y, X) or (C, Z, Y, X)
+        @kernel_size: sides of the window
+        @stride: distance of windows; none: @kernel_size
+        @padding: on each side, at most half of @kernel_size
+        @ceil_mode: whether a last window that is not all inside counts
+        @count_include_pad: whether padding counts, as zeros
+        @divisor_override: what sums are divided by instead; 0: how many are counted
+
+        tiny_tensor_avg_pool2d() in three directions."""
+
+    def max_unpool2d(self, indices: Tensor, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0,
+                     output_size: Sizes | None = None):
+        """@self: of shape (B, C, Y, X) or (C, Y, X)
+        @indices: places as of tiny_tensor_max_pool2d_with_indices()
+        @kernel_size: of the pooling
+        @stride: of the pooling; none: @kernel_size
+        @padding: of the pooling
+        @output_size: Y and X of the result; none: what the pooling could have been of
+
+        Elements where they were before pooling, zeros elsewhere. Those of equal places add up."""
+
+    def adaptive_avg_pool1d(self, output_size: Sizes):
+        """@self: of shape (B, C, X) or (C, X)
+        @output_size: sizes of the result
+
+        tiny_tensor_adaptive_avg_pool2d() in one direction."""
+
+    @op(gradient="kinks")
+    def adaptive_max_pool1d(self, output_size: Sizes):
+        """@self: of shape (B, C, X) or (C, X)
+        @output_size: sizes of the result
+
+        tiny_tensor_adaptive_max_pool2d() in one direction."""
+
+    def adaptive_avg_pool2d(self, output_size: Sizes):
+        """@self: of shape (B, C, Y, X) or (C, Y, X)
+        @output_size: sizes of the result
+
+        The mean of each of as many parts as asked for, part i being of the elements floor (i Y / Y') up to before
+        ceil ((i + 1) Y / Y')."""
+
+    @op(gradient="kinks")
+    def adaptive_max_pool2d(self, output_size: Sizes):
+        """@self: of shape (B, C, Y, X) or (C, Y, X)
+        @output_size: sizes of the result
+
+        The largest of each of as many parts as asked for, part i being of the elements floor (i Y / Y') up to before
+        ceil ((i + 1) Y / Y')."""
+
+    def adaptive_avg_pool3d(self, output_size: Sizes):
+        """@self: of shape (B, C, Z, Y, X) or (C, Z, Y, X)
+        @output_size: sizes of the result
+
+        tiny_tensor_adaptive_avg_pool2d() in three directions."""
+
+    @op(gradient="kinks")
+    def adaptive_max_pool3d(self, output_size: Sizes):
+        """@self: of shape (B, C, Z, Y, X) or (C, Z, Y, X)
+        @output_size: sizes of the result
+
+        tiny_tensor_adaptive_max_pool2d() in three directions."""
 
 
 class Normalisation:
@@ -527,38 +743,272 @@ class Normalisation:
     def log_softmax(self, axis: Axis = -1):
         """The logarithm of tiny_tensor_softmax()."""
 
-    @op(framed=True)
-    def batch_norm(self, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor, eps: float = 1e-5):
+    def batch_norm(self, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+                   bias: Tensor | None = None, training: bool = False, eps: float = 1e-5):
         """@self: of shape (B, C, …)
+        @running_mean: of shape (C)
+        @running_var: of shape (C)
         @weight: of shape (C)
         @bias: of shape (C)
-        @mean: of shape (C)
-        @var: of shape (C)
-        @eps: added to @var
+        @training: whether mean and variance are those of @self over all axes but C
+        @eps: added to the variance
 
-        (@self - @mean) / sqrt (@var + @eps) * @weight + @bias."""
+        (@self - mean) / sqrt (variance + @eps) * @weight + @bias. What is running does not change here:
+        that is a layer's."""
 
-    @op(framed=True)
-    def layer_norm(self, n_axes: int = 1, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5):
-        """@n_axes: how many of the last axes are normalised together
-        @weight: of the shape of those axes
-        @bias: likewise
+    def instance_norm(self, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+                      weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
+                      eps: float = 1e-5):
+        """@self: of shape (B, C, S…)
+        @running_mean: of shape (C)
+        @running_var: of shape (C)
+        @weight: of shape (C)
+        @bias: of shape (C)
+        @use_input_stats: whether mean and variance are those of @self over S
+        @eps: added to the variance
+
+        tiny_tensor_batch_norm() of each image by itself."""
+
+    def group_norm(self, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5):
+        """@self: of shape (B, C, …)
+        @num_groups: divides C
+        @weight: of shape (C)
+        @bias: of shape (C)
+        @eps: added to the variance
+
+        Mean 0 and variance 1 over each group of channels, times @weight plus @bias (Wu and He 2018)."""
+
+    def layer_norm(self, normalized_shape: Shape, weight: Tensor | None = None, bias: Tensor | None = None,
+                   eps: float = 1e-5):
+        """@normalized_shape: the last axes of @self, which are normalised together
+        @weight: of that shape
+        @bias: of that shape
         @eps: added to the variance
 
         @self with mean 0 and variance 1 over its last axes, times @weight plus @bias."""
 
+    def rms_norm(self, normalized_shape: Shape, weight: Tensor | None = None, eps: float = 0):
+        """@normalized_shape: the last axes of @self, which are normalised together
+        @weight: of that shape
+        @eps: added to the mean square; 0: the distance of 1 to the next number, of f32 but for f64
 
-class Losses:
-    """How far from what was wanted."""
+        @self divided by the root of the mean of its squares, times @weight (Zhang and Sennrich 2019)."""
+
+    def local_response_norm(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1):
+        """@self: of shape (B, C, …)
+        @size: how many channels, around each
+        @alpha: factor of their mean square
+        @beta: power
+        @k: added to it
+
+        @self / (@k + @alpha * mean of squares) ** @beta; channels that there are not count as 0."""
+
+    @op(gradient="kinks", alias="linalg_norm vector_norm")
+    def norm(self, p: float = 2, axis: Axes | None = None, keepdim: bool = False):
+        """@p: any number; 0 counts what is not zero, an infinity is for the largest or smallest
+
+        The sum of |@self| ** @p over @axes to the power 1 / @p. The gradient of a length of 0 is 0."""
+
+    @op(gradient="kinks")
+    def normalize(self, p: float = 2, axis: Axis = 1, eps: float = 1e-12):
+        """@p: as of tiny_tensor_norm()
+        @eps: the least length
+
+        @self divided by its length along @axis."""
+
+
+class Attention:
+    """Values weighed by how well their keys fit."""
 
     takes = "float"
 
-    @op(framed=True)
-    def cross_entropy(self, labels: Tensor):
-        """@self: scores before softmax, (B, K)
-        @labels: integers from 0 to K-1, (B)
+    def scaled_dot_product_attention(self, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
+                                     dropout_p: float = 0, is_causal: bool = False, scale: float = 0,
+                                     enable_gqa: bool = False):
+        """@self: queries, (…, L, E)
+        @key: of shape (…, S, E)
+        @value: of shape (…, S, V)
+        @attn_mask: broadcasts to (…, L, S): bool, false where a key is not seen, or floats that are added to scores
+        @dropout_p: probability of dropping a weight, below 1
+        @is_causal: whether key j is seen by queries from j on only; not with @attn_mask
+        @scale: factor of scores; 0: 1 / sqrt (E)
+        @enable_gqa: whether a key's head may be shared by several of the query's (…, H, L, E)
 
-        The mean over B of -log_softmax (@self) at the label. A label outside counts as 0 loss."""
+        softmax (@self @ keyᵀ * @scale) @ @value, (…, L, V) (Vaswani et al. 2017). A query that sees no key gives NaNs.
+        Where a device has an operation for attention this is it, unless weights are dropped."""
+
+
+class Losses:
+    """How far from what was wanted. A reduction is "mean", "sum", both over all elements, or "none"."""
+
+    takes = "float"
+
+    @op(takes="any")
+    def cross_entropy(self, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+                      label_smoothing: float = 0):
+        """@self: scores before softmax, (B, K, …) or (K)
+        @target: integers from 0 to K-1, (B, …), or probabilities as floats of the shape of @self
+        @weight: of each class, (K)
+        @ignore_index: a label that does not count
+        @reduction: mean, sum or none
+        @label_smoothing: how much of the target, from 0 to 1, is shared by all classes
+
+        -log_softmax (@self) at the label, or times @target and summed over classes. The mean of labels is weighted. A
+        label outside counts as 0 loss."""
+
+    @op(takes="any")
+    def nll_loss(self, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
+        """@self: logarithms of probabilities, (B, K, …) or (K)
+        @target: integers from 0 to K-1, (B, …)
+        @weight: of each class, (K)
+        @ignore_index: a label that does not count
+        @reduction: mean, sum or none
+
+        -@self at the label. The mean is weighted. A label outside counts as 0 loss."""
+
+    @op(takes="any")
+    def sparse_categorical_crossentropy(self, target: Tensor, ignore_index: int = -1, label_smoothing: float = 0,
+                                        reduction: str = "mean"):
+        """@self: scores before softmax, (…, K)
+        @target: integers from 0 to K-1, (…)
+        @ignore_index: a label that does not count
+        @label_smoothing: how much of the target, from 0 to 1, is shared by all classes
+        @reduction: mean, sum or none
+
+        tiny_tensor_cross_entropy() with the classes last."""
+
+    @op(alias="binary_cross_entropy")
+    def binary_crossentropy(self, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"):
+        """@self: probabilities
+        @target: wanted probabilities, of the same shape
+        @weight: broadcasts to that
+        @reduction: mean, sum or none
+
+        -@target log (@self) - (1 - @target) log (1 - @self); logarithms are at least -100, without gradient there."""
+
+    @op(alias="binary_cross_entropy_with_logits")
+    def binary_crossentropy_logits(self, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
+                                   pos_weight: Tensor | None = None):
+        """@self: scores before sigmoid
+        @target: wanted probabilities, of the same shape
+        @weight: broadcasts to that
+        @reduction: mean, sum or none
+        @pos_weight: factor of what is wanted, broadcasts
+
+        tiny_tensor_binary_crossentropy() of sigmoid (@self), without overflow."""
+
+    def mse_loss(self, target: Tensor, reduction: str = "mean"):
+        """@target: what was wanted
+        @reduction: mean, sum or none
+
+        (@self - @target)²."""
+
+    @op(gradient="kinks")
+    def l1_loss(self, target: Tensor, reduction: str = "mean"):
+        """@target: what was wanted
+        @reduction: mean, sum or none
+
+        |@self - @target|."""
+
+    @op(gradient="kinks")
+    def smooth_l1_loss(self, target: Tensor, reduction: str = "mean", beta: float = 1):
+        """@target: what was wanted
+        @reduction: mean, sum or none
+        @beta: where the square begins; 0: tiny_tensor_l1_loss()
+
+        tiny_tensor_huber_loss() with delta @beta, divided by it."""
+
+    @op(gradient="kinks")
+    def huber_loss(self, target: Tensor, reduction: str = "mean", delta: float = 1):
+        """@target: what was wanted
+        @reduction: mean, sum or none
+        @delta: where the square begins, above 0
+
+        d² / 2 of distances d below @delta, @delta (d - @delta / 2) of others (Huber 1964)."""
+
+    def kl_div(self, target: Tensor, reduction: str = "mean", log_target: bool = False):
+        """@self: logarithms of probabilities
+        @target: wanted probabilities
+        @reduction: mean, sum, none, or batchmean: the sum divided by the first size
+        @log_target: whether @target is of logarithms as well
+
+        @target (log (@target) - @self), 0 where @target is 0 (Kullback and Leibler 1951)."""
+
+    @op(gradient="kinks")
+    def poisson_nll_loss(self, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8,
+                         reduction: str = "mean"):
+        """@self: expected counts, or their logarithms
+        @target: counts
+        @log_input: whether @self is of logarithms
+        @full: whether Stirling's approximation of log (@target!) is added
+        @eps: added before a logarithm is taken
+        @reduction: mean, sum or none
+
+        exp (@self) - @target @self, or @self - @target log (@self + @eps)."""
+
+    @op(gradient="kinks")
+    def gaussian_nll_loss(self, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6,
+                          reduction: str = "mean"):
+        """@self: expected values
+        @target: values
+        @var: variances, perhaps without the last axis
+        @full: whether log (2π) / 2 is added
+        @eps: the least variance
+        @reduction: mean, sum or none
+
+        (log (@var) + (@self - @target)² / @var) / 2."""
+
+    def cosine_similarity(self, other: Tensor, axis: Axis = 1, eps: float = 1e-8):
+        """@eps: the least length
+
+        The product of the directions of @self and @other along @axis. Shapes broadcast."""
+
+    @op(gradient="kinks")
+    def cosine_embedding_loss(self, other: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"):
+        """@self: vectors, (B, N) or (N)
+        @other: vectors of the same shape
+        @target: 1 where they should be alike, -1 where they should not
+        @margin: how alike the latter may be
+        @reduction: mean, sum or none
+
+        1 - cos for a target of 1, max (0, cos - @margin) for one of -1."""
+
+    @op(gradient="kinks")
+    def hinge_embedding_loss(self, target: Tensor, margin: float = 1, reduction: str = "mean"):
+        """@self: distances
+        @target: 1 where they should be small, -1 where they should not
+        @margin: how large is large enough
+        @reduction: mean, sum or none
+
+        @self for a target of 1, max (0, @margin - @self) for one of -1."""
+
+    @op(gradient="kinks")
+    def margin_ranking_loss(self, other: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"):
+        """@target: 1 where @self should be larger, -1 where @other should
+        @margin: by how much
+        @reduction: mean, sum or none
+
+        max (0, @margin - @target (@self - @other))."""
+
+    def soft_margin_loss(self, target: Tensor, reduction: str = "mean"):
+        """@target: 1 or -1
+        @reduction: mean, sum or none
+
+        log (1 + exp (-@target @self))."""
+
+    @op(gradient="kinks")
+    def triplet_margin_loss(self, positive: Tensor, negative: Tensor, margin: float = 1, p: float = 2, eps: float = 1e-6,
+                            swap: bool = False, reduction: str = "mean"):
+        """@self: vectors, (…, N)
+        @positive: what should be near
+        @negative: what should be far
+        @margin: by how much
+        @p: of the distance, as of tiny_tensor_norm()
+        @eps: added to differences
+        @swap: whether the distance of @positive and @negative counts where it is smaller
+        @reduction: mean, sum or none
+
+        max (0, near - far + @margin) of the distances along the last axis."""
 
 
 class Creation:

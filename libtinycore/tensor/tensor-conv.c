@@ -1,234 +1,308 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor-conv.c: convolutions and pooling of images.
+ * tensor-conv.c: convolutions in any number of directions, and their adjoints.
  *
- * Users see (B, C, Y, X); inside, channels come last, which is how results are stored. Windows are
- * views: a new axis for the tap is repeated and sheared, so that position y and tap k read row
- * y * stride + k * dilation. A convolution is then a product and a sum over taps and channels. */
-#include <math.h>
-
+ * A convolution is the product of windows (tiny-windows.h) and weights and its sum over taps and
+ * channels. Its adjoint reads, for position q and tap k, what a window at
+ * p = (q + before - k * dilation) / stride would have read there, where that p is one. */
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
-#include "tensor/tiny-layout.h"
-#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-windows.h"
 
-/* (B, C, Y, X) as (B, Y, X, C). */
-static TinyNode *
-channels_last (TinyBuild *self, TinyNode *x)
+/* Sizes by letter: batch B, groups G, channels I into and O out of each group. */
+typedef struct {
+  TinyWindows windows;
+  TinyDType dtype, wide; /* of the result, and what is added up in */
+  gint64 batch, groups, in, out;
+  gboolean has_batch; /* the user's image has an axis for it */
+} Convolution;
+
+static gint64
+get_n_elements (const TinyNode *x)
 {
-  return tiny_build_permute (self, x, (gint64[]){ 0, 2, 3, 1 }, 4);
+  return tiny_shape_get_n_elements (x->shape);
 }
 
-static TinyNode *
-channels_second (TinyBuild *self, TinyNode *x)
+/* What is the same of both kinds: a weight (W0, W1, K…), where W0 or W1 is I of all groups. */
+static gboolean
+begin (TinyBuild *b,
+       Convolution *self,
+       TinyNode **x,
+       TinyNode *w,
+       TinyNode *bias,
+       gboolean transposed)
 {
-  return tiny_build_permute (self, x, (gint64[]){ 0, 3, 1, 2 }, 4);
+  TinyWindows *windows = &self->windows;
+  g_autofree char *x_text = tiny_shape_to_string ((*x)->shape);
+  g_autofree char *w_text = tiny_shape_to_string (w->shape);
+  for (guint i = 0; i < windows->n; i++) {
+    windows->kernel[i] = w->shape->v[2 + i];
+    if (windows->kernel[i] < 1 || windows->kernel[i] > 1 << 24)
+      return tiny_build_fail (b, "a weight of shape %s has no window", w_text) != NULL;
+  }
+  if (!tiny_windows_take_image (b, windows, x, &self->has_batch))
+    return FALSE;
+  gint64 first = w->shape->v[0], second = w->shape->v[1], channels = (*x)->shape->v[1];
+  gint64 grouped = transposed ? channels : first;
+  if (self->groups < 1 || self->groups > MAX (grouped, 1) || first % self->groups != 0
+      || channels % self->groups != 0
+      || (transposed ? channels != first : channels / self->groups != second))
+    return tiny_build_fail (b,
+                            "channels of %s and %s do not fit for %" G_GINT64_FORMAT " groups",
+                            x_text, w_text, self->groups)
+           != NULL;
+  self->batch = (*x)->shape->v[0];
+  self->in = channels / self->groups;
+  self->out = transposed ? second : first / self->groups;
+  self->dtype = tiny_dtype_promote ((TinyDType) (*x)->dtype, (TinyDType) w->dtype);
+  self->wide = tiny_dtype_is_float (self->dtype) && tiny_dtype_get_n_bytes (self->dtype) < 4
+                   ? TINY_DTYPE_F32
+                   : self->dtype;
+  gint64 n_out = self->out * self->groups;
+  if (bias != NULL && (bias->shape->n != 1 || bias->shape->v[0] != n_out)) {
+    g_autofree char *text = tiny_shape_to_string (bias->shape);
+    tiny_build_fail (b, "a bias is (O) = (%" G_GINT64_FORMAT ",), not %s", n_out, text);
+  }
+  return b->error == NULL;
+}
+
+/* Axes first, S…, K…, then last: how many there are. */
+static guint
+join (gint64 *dims, gint64 first, const gint64 *s, const gint64 *k, guint n, const gint64 *last)
+{
+  guint rank = 0;
+  dims[rank++] = first;
+  for (guint i = 0; i < n; i++)
+    dims[rank++] = s != NULL ? s[i] : 1;
+  for (guint i = 0; i < n; i++)
+    dims[rank++] = k != NULL ? k[i] : 1;
+  for (guint i = 0; i < 3; i++)
+    dims[rank++] = last[i];
+  return rank;
+}
+
+/* x (B, C, S…) as (B, S…, 1…, I, G, 1) */
+static TinyNode *
+split_image (TinyBuild *b, const Convolution *self, TinyNode *x)
+{
+  guint n = self->windows.n, rank = 0;
+  gint64 dims[32];
+  x = tiny_windows_channels_last (b, tiny_build_cast (b, x, self->wide));
+  if (x == NULL)
+    return NULL;
+  dims[rank++] = self->batch;
+  for (guint i = 0; i < n; i++)
+    dims[rank++] = x->shape->v[1 + i];
+  const gint64 *sizes = x->shape->v + 1;
+  dims[rank++] = self->groups;
+  dims[rank++] = self->in;
+  x = tiny_build_transpose (b, tiny_build_reshape (b, x, dims, rank), rank - 2, rank - 1);
+  rank = join (dims, self->batch, sizes, NULL, n, (gint64[]){ self->in, self->groups, 1 });
+  return tiny_build_reshape (b, x, dims, rank);
+}
+
+/* The sum of @x (B, S…, K…, I, G, 1) times @w (1, 1…, K…, I, G, O) over K… and I, as (B, C, S…). */
+static TinyNode *
+finish (TinyBuild *b,
+        const Convolution *self,
+        TinyNode *x,
+        TinyNode *w,
+        TinyNode *bias,
+        gint64 *out)
+{
+  guint n = self->windows.n, rank = 0;
+  gint64 dims[32], axes[TINY_MAX_DIRECTIONS + 1];
+  for (guint i = 0; i <= n; i++)
+    axes[i] = 1 + n + i;
+  dims[rank++] = self->batch;
+  for (guint i = 0; i < n; i++)
+    dims[rank++] = out[i];
+  dims[rank++] = self->groups * self->out;
+  TinyNode *sum;
+  if (x == NULL)
+    sum = tiny_node_broadcast (b->graph, tiny_build_number (b, self->dtype, 0), dims, rank);
+  else
+    sum = tiny_build_reshape (b, tiny_build_sum (b, tiny_build_mul (b, x, w), axes, n + 1),
+                              dims, rank);
+  sum = tiny_build_cast (b, sum, self->dtype);
+  if (bias != NULL)
+    sum = tiny_build_add (b, sum, bias);
+  sum = tiny_windows_channels_second (b, sum);
+  return self->has_batch ? sum : tiny_build_squeeze (b, sum, (gint64[]){ 0 }, 1);
+}
+
+/* ---- convolution ---- */
+
+/* w (O of all groups, I, K…) stored as (K…, I, O), which is what the inner loop reads in order. */
+static TinyNode *
+conv_weight (TinyBuild *b, const Convolution *self, TinyNode *w)
+{
+  guint n = self->windows.n;
+  gint64 axes[TINY_MAX_DIRECTIONS + 2], dims[32];
+  for (guint i = 0; i < n; i++)
+    axes[i] = 2 + i;
+  axes[n] = 1;
+  axes[n + 1] = 0;
+  w = tiny_build_permute (b, tiny_build_cast (b, w, self->wide), axes, n + 2);
+  w = tiny_node_new (b->graph, TINY_OP_CONTIGUOUS, self->wide, 1, 1, &w, 0, NULL, NULL);
+  guint rank = join (dims, 1, NULL, self->windows.kernel, n,
+                     (gint64[]){ self->in, self->groups, self->out });
+  return tiny_build_reshape (b, w, dims, rank);
 }
 
 typedef struct {
-  gint64 kernel[2], stride, padding, dilation; /* kernel: rows, columns */
-  gint64 out[2];                               /* positions per direction */
-} Window;
+  const gint64 *stride, *padding, *dilation;
+  guint n_stride, n_padding, n_dilation;
+  gint64 groups;
+} Options;
 
 static gboolean
-check_image (TinyBuild *self, TinyNode *x, Window *window)
+take_options (TinyBuild *b, Convolution *self, TinyNode *w, guint n, const Options *options)
 {
-  g_autofree char *text = tiny_shape_to_string (x->shape);
-  if (x->shape->n != 4)
-    return tiny_build_fail (self, "images are (B, C, Y, X), not %s", text) != NULL;
-  const gint64 most = 1 << 24;
-  if (window->stride < 1 || window->dilation < 1 || window->padding < 0 || window->stride > most
-      || window->dilation > most || window->padding > most)
-    return tiny_build_fail (self,
-                            "stride %" G_GINT64_FORMAT ", dilation %" G_GINT64_FORMAT
-                            " and padding %" G_GINT64_FORMAT " do not make windows",
-                            window->stride, window->dilation, window->padding)
-           != NULL;
-  for (guint i = 0; i < 2; i++) {
-    gint64 size = x->shape->v[2 + i] + 2 * window->padding;
-    if (window->kernel[i] < 1 || window->kernel[i] > most
-        || size < window->dilation * (window->kernel[i] - 1) + 1)
-      return tiny_build_fail (self,
-                              "a window of %" G_GINT64_FORMAT " with dilation %" G_GINT64_FORMAT
-                              " and padding %" G_GINT64_FORMAT " does not fit %s",
-                              window->kernel[i], window->dilation, window->padding, text)
-             != NULL;
-    window->out[i]
-        = (size - window->dilation * (window->kernel[i] - 1) - 1) / window->stride + 1;
+  if (n == 0)
+    n = w->shape->n >= 3 && w->shape->n <= TINY_MAX_DIRECTIONS + 2 ? w->shape->n - 2 : 0;
+  if (n == 0 || w->shape->n != n + 2) {
+    g_autofree char *text = tiny_shape_to_string (w->shape);
+    tiny_build_fail (b, "a weight of %u directions has two axes more, not %s", MAX (n, 1),
+                     text);
+    return FALSE;
+  }
+  *self = (Convolution){ .windows.n = n, .groups = options->groups };
+  return tiny_windows_take (b, "stride", options->stride, options->n_stride, n, 1, 1,
+                            self->windows.stride)
+         && tiny_windows_take (b, "dilation", options->dilation, options->n_dilation, n, 1, 1,
+                               self->windows.dilation)
+         && tiny_windows_take_padding (b, &self->windows, options->padding, options->n_padding);
+}
+
+/* @n directions; 0: those of the weight. */
+static TinyNode *
+convolve (
+    TinyBuild *b, TinyNode *x, TinyNode *w, TinyNode *bias, guint n, const Options *options)
+{
+  Convolution self;
+  if (!take_options (b, &self, w, n, options) || !begin (b, &self, &x, w, bias, FALSE)
+      || !tiny_windows_fit (b, &self.windows, x, FALSE))
+    return NULL;
+  if (get_n_elements (x) == 0 || get_n_elements (w) == 0)
+    return finish (b, &self, NULL, NULL, bias, self.windows.out);
+  x = tiny_windows_view (b, &self.windows, split_image (b, &self, x), 0);
+  return x == NULL ? NULL
+                   : finish (b, &self, x, conv_weight (b, &self, w), bias, self.windows.out);
+}
+
+#define CONVOLUTION(name, n)                                                                   \
+  TinyNode *op_##name (TinyBuild *b, TinyNode *self, TinyNode *weight, TinyNode *bias,         \
+                       const gint64 *stride, guint n_stride, const gint64 *padding,            \
+                       guint n_padding, const gint64 *dilation, guint n_dilation,              \
+                       gint64 groups)                                                          \
+  {                                                                                            \
+    const Options options                                                                      \
+        = { stride, padding, dilation, n_stride, n_padding, n_dilation, groups };              \
+    return convolve (b, self, weight, bias, n, &options);                                      \
+  }
+
+CONVOLUTION (conv1d, 1)
+CONVOLUTION (conv2d, 0)
+CONVOLUTION (conv3d, 3)
+
+/* ---- its adjoint ---- */
+
+/* w (I of all groups, O, K…) as (1, 1…, K…, I, G, O), stored so. */
+static TinyNode *
+transposed_weight (TinyBuild *b, const Convolution *self, TinyNode *w)
+{
+  guint n = self->windows.n;
+  gint64 axes[TINY_MAX_DIRECTIONS + 3], dims[32] = { self->groups, self->in, self->out };
+  for (guint i = 0; i < n; i++) {
+    dims[3 + i] = self->windows.kernel[i];
+    axes[i] = 3 + i;
+  }
+  axes[n] = 1;
+  axes[n + 1] = 0;
+  axes[n + 2] = 2;
+  w = tiny_build_reshape (b, tiny_build_cast (b, w, self->wide), dims, n + 3);
+  w = tiny_build_permute (b, w, axes, n + 3);
+  w = tiny_node_new (b->graph, TINY_OP_CONTIGUOUS, self->wide, 1, 1, &w, 0, NULL, NULL);
+  guint rank = join (dims, 1, NULL, self->windows.kernel, n,
+                     (gint64[]){ self->in, self->groups, self->out });
+  return tiny_build_reshape (b, w, dims, rank);
+}
+
+/* How many positions there are: out = (size - 1) stride - before - after + width + more. */
+static gboolean
+count_positions (TinyBuild *b, Convolution *self, TinyNode *x, const gint64 *more, gint64 *out)
+{
+  const TinyWindows *windows = &self->windows;
+  for (guint i = 0; i < windows->n; i++) {
+    gint64 size = x->shape->v[2 + i];
+    if (more[i] >= MAX (windows->stride[i], windows->dilation[i])) {
+      tiny_build_fail (b, "output padding %" G_GINT64_FORMAT " is not below stride or dilation",
+                       more[i]);
+      return FALSE;
+    }
+    out[i] = size > 1 << 24
+                 ? -1
+                 : (size - 1) * windows->stride[i] - windows->before[i] - windows->after[i]
+                       + windows->dilation[i] * (windows->kernel[i] - 1) + more[i] + 1;
+    if (out[i] < 0) {
+      g_autofree char *text = tiny_shape_to_string (x->shape);
+      tiny_build_fail (b, "padding leaves nothing of %s", text);
+      return FALSE;
+    }
   }
   return TRUE;
 }
 
-/* The windows of @x, which has the rows on axis 1 and the columns on axis 2, and size 1 on axes 3
- * and 4, where the taps go. */
 static TinyNode *
-windows (TinyBuild *self, TinyNode *x, const Window *window)
+convolve_transposed (TinyBuild *b,
+                     TinyNode *x,
+                     TinyNode *w,
+                     TinyNode *bias,
+                     guint n,
+                     const Options *options,
+                     const gint64 *output_padding,
+                     guint n_output_padding)
 {
-  gint64 dims[16], pairs[32] = { 0 };
-  for (guint i = 0; i < 2; i++)
-    pairs[2 * (1 + i)] = pairs[2 * (1 + i) + 1] = window->padding;
-  x = tiny_build_pad (self, x, pairs, 0);
-  if (x == NULL)
+  Convolution self;
+  const TinyWindows *windows = &self.windows;
+  gint64 more[TINY_MAX_DIRECTIONS], out[TINY_MAX_DIRECTIONS], dims[32];
+  if (!take_options (b, &self, w, n, options)
+      || !tiny_windows_take (b, "output padding", output_padding, n_output_padding, windows->n,
+                             0, 0, more)
+      || !begin (b, &self, &x, w, bias, TRUE) || !count_positions (b, &self, x, more, out))
     return NULL;
-  for (guint i = 0; i < x->shape->n; i++)
-    dims[i] = x->shape->v[i];
-  dims[3] = window->kernel[0];
-  dims[4] = window->kernel[1];
-  x = tiny_node_expand (self->graph, x, dims, x->shape->n);
-  for (guint i = 0; i < 2; i++)
-    x = tiny_node_shear (self->graph, x, 1 + i, 3 + i, window->stride, window->dilation, 0, 1,
-                         window->out[i]);
-  return x;
+  n = windows->n;
+  gint64 n_out = self.batch;
+  for (guint i = 0; i < n; i++)
+    n_out *= MIN (out[i], 1);
+  if (get_n_elements (x) == 0 || get_n_elements (w) == 0 || n_out == 0)
+    return finish (b, &self, NULL, NULL, bias, out);
+  const gint64 *sizes = x->shape->v + 2;
+  x = split_image (b, &self, x);
+  guint rank = join (dims, self.batch, sizes, windows->kernel, n,
+                     (gint64[]){ self.in, self.groups, 1 });
+  x = tiny_build_check_shape (b, dims, MIN (rank, TINY_MAX_RANK))
+          ? tiny_build_expand (b, x, dims, rank)
+          : NULL;
+  for (guint i = 0; i < n && x != NULL; i++)
+    x = tiny_node_shear (b->graph, x, 1 + i, 1 + n + i, 1, -windows->dilation[i],
+                         windows->before[i], windows->stride[i], out[i]);
+  return x == NULL ? NULL : finish (b, &self, x, transposed_weight (b, &self, w), bias, out);
 }
 
-/* x (B, Y, X, 1, 1, C/G, G, 1) windows to (B, Y', X', KY, KX, C/G, G, 1), times
- * w (1, 1, 1, KY, KX, C/G, G, O/G), summed over KY, KX and C/G. */
-static TinyNode *
-conv_node (TinyBuild *self, TinyNode *x, TinyNode *w, Window *window, gint64 groups)
-{
-  g_autofree char *x_text = tiny_shape_to_string (x->shape);
-  g_autofree char *w_text = tiny_shape_to_string (w->shape);
-  if (w->shape->n != 4)
-    return tiny_build_fail (self, "a weight is (O, C, KY, KX), not %s", w_text);
-  window->kernel[0] = w->shape->v[2];
-  window->kernel[1] = w->shape->v[3];
-  if (!check_image (self, x, window))
-    return NULL;
-  gint64 out = w->shape->v[0], in = w->shape->v[1], batch = x->shape->v[0];
-  if (groups < 1 || groups > out || out % groups != 0 || x->shape->v[1] % groups != 0
-      || x->shape->v[1] / groups != in)
-    return tiny_build_fail (self,
-                            "channels of %s and %s do not fit for %" G_GINT64_FORMAT " groups",
-                            x_text, w_text, groups);
-  TinyDType dtype = tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) w->dtype);
-  TinyDType wide = tiny_dtype_is_float (dtype) && tiny_dtype_get_n_bytes (dtype) < 4
-                       ? TINY_DTYPE_F32
-                       : dtype;
-  if (tiny_shape_get_n_elements (x->shape) == 0 || tiny_shape_get_n_elements (w->shape) == 0)
-    return tiny_node_broadcast (self->graph, tiny_build_number (self, dtype, 0),
-                                (gint64[]){ batch, out, window->out[0], window->out[1] }, 4);
-  x = channels_last (self, tiny_build_cast (self, x, wide));
-  gint64 apart[] = { batch, x->shape->v[1], x->shape->v[2], groups, in };
-  x = tiny_build_transpose (self, tiny_build_reshape (self, x, apart, 5), 3, 4);
-  x = tiny_build_reshape (self, x, (gint64[]){ batch, apart[1], apart[2], 1, 1, in, groups, 1 },
-                          8);
-  x = windows (self, x, window);
-  /* (O, C/G, KY, KX) in memory as (KY, KX, C/G, O): what the inner loop reads is consecutive. */
-  w = tiny_build_permute (self, tiny_build_cast (self, w, wide), (gint64[]){ 2, 3, 1, 0 }, 4);
-  w = tiny_node_new (self->graph, TINY_OP_CONTIGUOUS, wide, 1, 1, &w, 0, NULL, NULL);
-  w = tiny_build_reshape (
-      self, w,
-      (gint64[]){ 1, 1, 1, window->kernel[0], window->kernel[1], in, groups, out / groups }, 8);
-  TinyNode *sum = tiny_build_sum (self, tiny_build_mul (self, x, w), (gint64[]){ 3, 4, 5 }, 3);
-  sum = tiny_build_reshape (self, sum, (gint64[]){ batch, window->out[0], window->out[1], out },
-                            4);
-  return wide == dtype ? sum : tiny_build_cast (self, sum, dtype);
-}
-
-TinyTensor *
-tiny_tensor_conv2d (TinyTensor *self,
-                    TinyTensor *weight,
-                    TinyTensor *bias,
-                    gint64 stride,
-                    gint64 padding,
-                    gint64 dilation,
-                    gint64 groups)
-{
-  TinyBuild b;
-  TinyTensor *all[] = { self, weight, bias };
-  TinyNode *node = NULL;
-  Window window = { .stride = stride, .padding = padding, .dilation = dilation };
-  if (tiny_build_begin (&b, "conv2d", bias == NULL ? 2 : 3, all)) {
-    gint64 out = b.x[1]->shape->n > 0 ? b.x[1]->shape->v[0] : 0;
-    if (bias != NULL && (b.x[2]->shape->n != 1 || b.x[2]->shape->v[0] != out)) {
-      g_autofree char *text = tiny_shape_to_string (b.x[2]->shape);
-      tiny_build_fail (&b, "a bias is (O) = (%" G_GINT64_FORMAT ",), not %s", out, text);
-    } else {
-      node = conv_node (&b, b.x[0], b.x[1], &window, groups);
-      if (bias != NULL && node != NULL && node->shape->n == 4
-          && tiny_shape_get_n_elements (node->shape) > 0)
-        node = tiny_build_add (&b, node, b.x[2]);
-      if (node != NULL && tiny_shape_get_n_elements (node->shape) > 0)
-        node = channels_second (&b, node);
-    }
+#define TRANSPOSED(name, n)                                                                    \
+  TinyNode *op_##name (TinyBuild *b, TinyNode *self, TinyNode *weight, TinyNode *bias,         \
+                       const gint64 *stride, guint n_stride, const gint64 *padding,            \
+                       guint n_padding, const gint64 *output_padding, guint n_output_padding,  \
+                       gint64 groups, const gint64 *dilation, guint n_dilation)                \
+  {                                                                                            \
+    const Options options                                                                      \
+        = { stride, padding, dilation, n_stride, n_padding, n_dilation, groups };              \
+    return convolve_transposed (b, self, weight, bias, n, &options, output_padding,            \
+                                n_output_padding);                                             \
   }
-  return tiny_build_end (&b, node);
-}
 
-/* ---- pooling ---- */
-
-/* (B, Y, X, C) as windows (B, Y', X', KY, KX, C). Windows side by side are a reshape. */
-static TinyNode *
-pool_windows (TinyBuild *self, TinyNode *x, const Window *window, gint64 out_axes[2])
-{
-  gint64 k = window->kernel[0];
-  const gint64 *in = x->shape->v;
-  if (window->stride == k && window->padding == 0) {
-    gint64 pairs[] = { 0, in[0], 0, window->out[0] * k, 0, window->out[1] * k, 0, in[3] };
-    x = tiny_build_shrink (self, x, pairs);
-    out_axes[0] = 2;
-    out_axes[1] = 4;
-    return tiny_build_reshape (
-        self, x, (gint64[]){ in[0], window->out[0], k, window->out[1], k, in[3] }, 6);
-  }
-  out_axes[0] = 3;
-  out_axes[1] = 4;
-  x = tiny_build_reshape (self, x, (gint64[]){ in[0], in[1], in[2], 1, 1, in[3] }, 6);
-  return windows (self, x, window);
-}
-
-static TinyTensor *
-pool (const char *name,
-      gboolean largest,
-      TinyTensor *tensor,
-      gint64 kernel,
-      gint64 stride,
-      gint64 padding)
-{
-  TinyBuild b;
-  TinyNode *node = NULL;
-  Window window = { .kernel = { kernel, kernel },
-                    .stride = stride == 0 ? kernel : stride,
-                    .padding = padding,
-                    .dilation = 1 };
-  if (tiny_build_begin (&b, name, 1, &tensor) && check_image (&b, b.x[0], &window)) {
-    TinyNode *x = b.x[0];
-    if (padding > kernel / 2) {
-      tiny_build_fail (&b,
-                       "padding %" G_GINT64_FORMAT " is more than half of %" G_GINT64_FORMAT,
-                       padding, kernel);
-    } else if (tiny_shape_get_n_elements (x->shape) == 0) {
-      node = tiny_node_broadcast (
-          b.graph, tiny_build_like (&b, x, 0),
-          (gint64[]){ x->shape->v[0], x->shape->v[1], window.out[0], window.out[1] }, 4);
-    } else {
-      gint64 axes[2];
-      x = channels_last (&b, largest ? x : tiny_build_float (&b, x));
-      if (largest && padding > 0) {
-        double lowest = tiny_dtype_is_float (x->dtype)
-                            ? -INFINITY
-                            : (double) tiny_dtype_get_min ((TinyDType) x->dtype);
-        x = tiny_build_pad (&b, x, (gint64[]){ 0, 0, padding, padding, padding, padding, 0, 0 },
-                            lowest);
-        window.padding = 0;
-      }
-      x = pool_windows (&b, x, &window, axes);
-      node = largest ? tiny_build_reduce (&b, TINY_OP_MAX, x, axes, 2)
-                     : tiny_build_mean (&b, x, axes, 2);
-      node = channels_second (&b, tiny_build_squeeze (&b, node, axes, 2));
-    }
-  }
-  return tiny_build_end (&b, node);
-}
-
-TinyTensor *
-tiny_tensor_max_pool2d (TinyTensor *self, gint64 kernel, gint64 stride, gint64 padding)
-{
-  return pool ("max_pool2d", TRUE, self, kernel, stride, padding);
-}
-
-TinyTensor *
-tiny_tensor_avg_pool2d (TinyTensor *self, gint64 kernel, gint64 stride, gint64 padding)
-{
-  return pool ("avg_pool2d", FALSE, self, kernel, stride, padding);
-}
+TRANSPOSED (conv_transpose1d, 1)
+TRANSPOSED (conv_transpose2d, 0)
+TRANSPOSED (conv_transpose3d, 3)

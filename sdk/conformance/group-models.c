@@ -94,8 +94,10 @@ enum { N_STATE = 4 };
 static TinyTensor *
 loss_of (TinyTensor *x, TinyTensor *y, TinyTensor *const *w)
 {
-  TinyTensor *h = T (relu) (T (conv2d) (x, w[0], w[1], 2, 1, 1, 1));
-  return T (cross_entropy) (T (linear) (T (flatten) (h, 1, 3), w[2], w[3]), y);
+  TinyTensor *h = T (relu) (
+      T (conv2d) (x, w[0], w[1], (gint64[]){ 2 }, 1, (gint64[]){ 1 }, 1, NULL, 0, 1));
+  return T (cross_entropy) (T (linear) (T (flatten) (h, 1, 3), w[2], w[3]), y, NULL, -100,
+                            "mean", 0);
 }
 
 /* A tensor of its own with what @value is. */

@@ -61,7 +61,7 @@ make_conv (const Maker *self)
 {
   const gint64 *p = self->p;
   TinyTensor *x = LEAF (0, p[0], p[1], p[3], p[3] + 2), *weight = LEAF (1, p[2], p[1], 3, 3);
-  return T (conv2d) (x, weight, LEAF (2, p[2]), 1, 1, 1, 1);
+  return T (conv2d) (x, weight, LEAF (2, p[2]), NULL, 0, (gint64[]){ 1 }, 1, NULL, 0, 1);
 }
 
 static TinyTensor *
@@ -69,13 +69,15 @@ make_strided_conv (const Maker *self)
 {
   const gint64 *p = self->p;
   TinyTensor *x = LEAF (0, p[0], p[1], p[3], p[3]), *weight = LEAF (1, p[2], p[1] / 2, 3, 3);
-  return T (conv2d) (x, weight, NULL, 2, 2, 2, 2);
+  return T (conv2d) (x, weight, NULL, (gint64[]){ 2 }, 1, (gint64[]){ 2 }, 1, (gint64[]){ 2 },
+                     1, 2);
 }
 
 static TinyTensor *
 make_pool (const Maker *self)
 {
-  return T (max_pool2d) (LEAF (0, 2, 3, self->p[0], self->p[0]), 3, 2, 1);
+  return T (max_pool2d) (LEAF (0, 2, 3, self->p[0], self->p[0]), (gint64[]){ 3 }, 1,
+                         (gint64[]){ 2 }, 1, (gint64[]){ 1 }, 1, NULL, 0, FALSE);
 }
 
 /* ---- reductions of (p0, p1, p2) over axis p3, or all ---- */
@@ -134,7 +136,7 @@ static TinyTensor *
 make_layer_norm (const Maker *self)
 {
   TinyTensor *x = LEAF (0, self->p[0], self->p[1]);
-  return T (layer_norm) (x, 1, LEAF (1, self->p[1]), LEAF (2, self->p[1]), 1e-5);
+  return T (layer_norm) (x, &self->p[1], 1, LEAF (1, self->p[1]), LEAF (2, self->p[1]), 1e-5);
 }
 
 /* x / sqrt (mean (x^2)), as transformers have it */

@@ -726,7 +726,8 @@ make_conv2d (Maker *self)
   note_sizes (self, shape, 4);
   note_number (self, (double) stride), note_number (self, (double) padding),
       note_number (self, (double) dilation), note_number (self, (double) groups);
-  return T (conv2d) (x, fitted (self->x[1], shape, 4), NULL, stride, padding, dilation, groups);
+  return T (conv2d) (x, fitted (self->x[1], shape, 4), NULL, &stride, 1, &padding, 1, &dilation,
+                     1, groups);
 }
 
 static TinyTensor *
@@ -737,8 +738,9 @@ make_pool (Maker *self)
   TinyTensor *x = images (self, &channels);
   note_number (self, (double) kernel), note_number (self, (double) stride),
       note_number (self, (double) padding);
-  return number (self, 4, 2) ? T (max_pool2d) (x, kernel, stride, padding)
-                             : T (avg_pool2d) (x, kernel, stride, padding);
+  return number (self, 4, 2)
+             ? T (max_pool2d) (x, &kernel, 1, &stride, 1, &padding, 1, NULL, 0, FALSE)
+             : T (avg_pool2d) (x, &kernel, 1, &stride, 1, &padding, 1, FALSE, TRUE, 0);
 }
 
 static TinyTensor *
@@ -756,7 +758,8 @@ make_layer_norm (Maker *self)
 {
   if (rank_of (self->x[0]) == 0)
     return self->x[0];
-  return T (layer_norm) (self->x[0], 1, NULL, NULL, 1e-3);
+  gint64 width = size_of (self->x[0], rank_of (self->x[0]) - 1);
+  return T (layer_norm) (self->x[0], &width, 1, NULL, NULL, 1e-3);
 }
 
 static TinyTensor *
@@ -767,7 +770,7 @@ make_cross_entropy (Maker *self)
   gint64 n = size_of (self->x[0], 0);
   TinyTensor *labels = T (mod) (as_integer (fitted (self->x[1], &n, 1)),
                                 T (scalar) ((double) MAX (size_of (self->x[0], 1), 1)));
-  return T (cross_entropy) (as_float (self->x[0]), labels);
+  return T (cross_entropy) (as_float (self->x[0]), labels, NULL, -100, "mean", 0);
 }
 
 /* The gradient of the sum of squares of the first with respect to the second. */

@@ -59,12 +59,14 @@ test_shapes (void)
            "(3, 4)");
   REFUSED (tiny_tensor_sum (FLOATS (3, 4), (const gint[]){ 2 }, 1, FALSE), INVALID, "sum", "2",
            "(3, 4)");
-  REFUSED (tiny_tensor_conv2d (FLOATS (1, 3, 8, 8), FLOATS (4, 2, 3, 3), NULL, 1, 0, 1, 1),
+  REFUSED (tiny_tensor_conv2d (FLOATS (1, 3, 8, 8), FLOATS (4, 2, 3, 3), NULL, NULL, 0, NULL, 0,
+                               NULL, 0, 1),
            INVALID, "conv2d", "(1, 3, 8, 8)", "(4, 2, 3, 3)");
-  REFUSED (tiny_tensor_conv2d (FLOATS (1, 1, 2, 2), FLOATS (1, 1, 5, 5), NULL, 1, 0, 1, 1),
+  REFUSED (tiny_tensor_conv2d (FLOATS (1, 1, 2, 2), FLOATS (1, 1, 5, 5), NULL, NULL, 0, NULL, 0,
+                               NULL, 0, 1),
            INVALID, "conv2d");
-  REFUSED (tiny_tensor_cross_entropy (FLOATS (4, 10), INTS (5)), INVALID, "cross_entropy",
-           "(4, 10)", "(5,)");
+  REFUSED (tiny_tensor_cross_entropy (FLOATS (4, 10), INTS (5), NULL, -100, "mean", 0), INVALID,
+           "cross_entropy", "(4, 10)", "(5,)");
   REFUSED (tiny_tensor_matmul (FLOATS (3, 4), tiny_tensor_full (TINY_DTYPE_F32, NULL, 0, 1)),
            INVALID, "matmul", "(3, 4)", "()");
   TinyTensor *parts[] = { FLOATS (2, 3), FLOATS (2, 4) };
@@ -77,8 +79,8 @@ test_dtypes (void)
   REFUSED (tiny_tensor_bitwise_and (FLOATS (3), FLOATS (3)), INVALID, "bitwise_and", "f32");
   REFUSED (tiny_tensor_lshift (FLOATS (3), FLOATS (3)), INVALID, "lshift", "f32");
   REFUSED (tiny_tensor_uniform (TINY_DTYPE_I32, SHAPE (3), 0, 1), INVALID, "uniform", "i32");
-  REFUSED (tiny_tensor_cross_entropy (FLOATS (4, 10), FLOATS (4)), INVALID, "cross_entropy",
-           "f32");
+  REFUSED (tiny_tensor_cross_entropy (FLOATS (4, 10), FLOATS (4), NULL, -100, "mean", 0),
+           INVALID, "cross_entropy", "f32");
   REFUSED (tiny_tensor_one_hot (FLOATS (4), 3), INVALID, "one_hot", "f32");
   REFUSED (tiny_tensor_bitcast (FLOATS (3), TINY_DTYPE_F64), INVALID, "bitcast", "f32", "f64");
   REFUSED (tiny_tensor_index_select (FLOATS (4), 0, FLOATS (4)), INVALID, "index_select",

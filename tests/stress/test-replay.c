@@ -221,7 +221,8 @@ print_values (void)
   print_tensor ("rows", tiny_tensor_sum (large, (gint[]){ 1 }, 1, FALSE));
   print_tensor ("columns", tiny_tensor_sum (large, (gint[]){ 0 }, 1, FALSE));
   print_tensor ("softmax", tiny_tensor_softmax (large, -1));
-  print_tensor ("conv", tiny_tensor_conv2d (image, filter, NULL, 1, 1, 1, 1));
+  print_tensor ("conv", tiny_tensor_conv2d (image, filter, NULL, NULL, 0, (gint64[]){ 1 }, 1,
+                                            NULL, 0, 1));
   Trained trained = { 0 };
   set_up (&trained);
   g_autoptr (TinyTensor) x = some_tensor (6, (gint64[]){ BATCH, N_IN }, 2);

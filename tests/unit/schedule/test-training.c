@@ -52,7 +52,7 @@ static TinyTensor *
 conv (Network *self, TinyTensor *x, gint64 in, gint64 out, gint64 k)
 {
   TinyTensor *w = WEIGHT (out, in, k, k), *b = WEIGHT (out);
-  return T (relu) (T (conv2d) (x, w, b, 1, 0, 1, 1));
+  return T (relu) (T (conv2d) (x, w, b, NULL, 0, NULL, 0, NULL, 0, 1));
 }
 
 static TinyTensor *
@@ -62,7 +62,7 @@ batch_norm (Network *self, TinyTensor *x, gint64 channels)
   g_object_ref_sink (x);
   TinyTensor *mean = T (mean) (x, AXES (0, 2, 3), 3, FALSE);
   TinyTensor *var = T (var) (x, AXES (0, 2, 3), 3, 0, FALSE);
-  TinyTensor *y = T (batch_norm) (x, w, b, mean, var, 1e-5);
+  TinyTensor *y = T (batch_norm) (x, mean, var, w, b, FALSE, 1e-5);
   g_object_ref_sink (y);
   g_object_unref (x);
   return y;
@@ -109,19 +109,19 @@ make_step (Network *self, TinyGraph *graph, gint64 batch, gint64 size, gint64 ch
   gint64 c = channels, k = size > 20 ? 5 : 3, s = size - 2 * (k - 1);
   TinyTensor *y = conv (self, x, 1, c, k);
   y = batch_norm (self, conv (self, y, c, c, k), c);
-  y = T (max_pool2d) (y, 2, 0, 0);
+  y = T (max_pool2d) (y, (gint64[]){ 2 }, 1, NULL, 0, NULL, 0, NULL, 0, FALSE);
   s /= 2;
   if (size > 20) {
     y = conv (self, y, c, 2 * c, 3);
     y = batch_norm (self, conv (self, y, 2 * c, 2 * c, 3), 2 * c);
-    y = T (max_pool2d) (y, 2, 0, 0);
+    y = T (max_pool2d) (y, (gint64[]){ 2 }, 1, NULL, 0, NULL, 0, NULL, 0, FALSE);
     c *= 2;
     s = (s - 4) / 2;
   }
   y = T (reshape) (y, (gint64[]){ batch, c * s * s }, 2);
   TinyTensor *w = WEIGHT (10, c * s * s), *b = WEIGHT (10);
   y = T (linear) (y, w, b);
-  TinyTensor *loss = g_object_ref_sink (T (cross_entropy) (y, labels));
+  TinyTensor *loss = g_object_ref_sink (T (cross_entropy) (y, labels, NULL, -100, "mean", 0));
   TinyTensor *xs[MAX_PARAMS];
   for (guint i = 0; i < self->n_weights; i++)
     xs[i] = self->tensors[self->weights[i]];
@@ -295,8 +295,9 @@ test_windows (gconstpointer large)
     TinyTensor *x = WEIGHT (2, 4, 7, 7), *w = WEIGHT (4, 4 / v[3], 3, 3),
                *u = WEIGHT (2, 4, 2, 2);
     tiny_runtime_lock ();
-    TinyTensor *y = T (relu) (T (conv2d) (x, w, NULL, v[0], v[1], v[2], v[3]));
-    y = T (max_pool2d) (T (conv2d) (y, u, NULL, 1, 1, 1, 1), 2, 1, 0);
+    TinyTensor *y = T (relu) (T (conv2d) (x, w, NULL, &v[0], 1, &v[1], 1, &v[2], 1, v[3]));
+    y = T (max_pool2d) (T (conv2d) (y, u, NULL, NULL, 0, (gint64[]){ 1 }, 1, NULL, 0, 1),
+                        (gint64[]){ 2 }, 1, (gint64[]){ 1 }, 1, NULL, 0, NULL, 0, FALSE);
     TinyTensor *loss = g_object_ref_sink (T (sum) (T (square) (y), NULL, 0, FALSE));
     tiny_gradient (loss, (TinyTensor *[]){ x, w, u }, 3, grads, &error);
     g_assert_no_error (error);

@@ -3,6 +3,8 @@
  * cases.c: a row and a function for each operation. */
 #include "cases.h"
 
+#include <math.h>
+
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
@@ -111,20 +113,68 @@ FUNCTION (gather_rows, T (index_select) (x[0], 0, T (mod) (T (arange) (TINY_DTYP
 FUNCTION (take_along_axis, T (gather) (x[0], 1, T (reshape) (T (mod) (T (arange) (TINY_DTYPE_I32, 0, 18, 2), T (scalar) (5)), SIZES (3, 3), 2)))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
-FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], 1, 0, 1, 1))
-FUNCTION (conv2d_stride, T (conv2d) (x[0], x[1], x[2], 2, 1, 1, 1))
-FUNCTION (conv2d_dilation, T (conv2d) (x[0], x[1], NULL, 1, 2, 2, 1))
-FUNCTION (conv2d_groups, T (conv2d) (x[0], x[1], x[2], 2, 1, 1, 2))
-FUNCTION (conv2d_chain, T (conv2d) (T (relu) (T (conv2d) (x[0], x[1], NULL, 1, 1, 1, 1)), x[2], NULL, 1, 0, 1, 1))
-FUNCTION (max_pool2d, T (max_pool2d) (x[0], 2, 0, 0))
-FUNCTION (max_pool2d_overlap, T (max_pool2d) (x[0], 3, 2, 1))
-FUNCTION (avg_pool2d, T (avg_pool2d) (x[0], 2, 0, 0))
-FUNCTION (avg_pool2d_overlap, T (avg_pool2d) (x[0], 3, 1, 1))
-FUNCTION (batch_norm, T (batch_norm) (x[0], x[1], x[2], T (mean) (x[0], AXES (0, 2), 2, FALSE), T (var) (x[0], AXES (0, 2), 2, 0, FALSE), 1e-3))
-FUNCTION (layer_norm, T (layer_norm) (x[0], 2, x[1], x[2], 1e-3))
+FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], NULL, 0, NULL, 0, NULL, 0, 1))
+FUNCTION (conv2d_stride, T (conv2d) (x[0], x[1], x[2], SIZES (2), 1, SIZES (1), 1, NULL, 0, 1))
+FUNCTION (conv2d_dilation, T (conv2d) (x[0], x[1], NULL, NULL, 0, SIZES (2), 1, SIZES (2), 1, 1))
+FUNCTION (conv2d_groups, T (conv2d) (x[0], x[1], x[2], SIZES (2), 1, SIZES (1), 1, NULL, 0, 2))
+FUNCTION (conv2d_chain, T (conv2d) (T (relu) (T (conv2d) (x[0], x[1], NULL, NULL, 0, SIZES (1), 1, NULL, 0, 1)), x[2], NULL, NULL, 0, NULL, 0, NULL, 0, 1))
+FUNCTION (max_pool2d, T (max_pool2d) (x[0], SIZES (2), 1, NULL, 0, NULL, 0, NULL, 0, FALSE))
+FUNCTION (max_pool2d_overlap, T (max_pool2d) (x[0], SIZES (3), 1, SIZES (2), 1, SIZES (1), 1, NULL, 0, FALSE))
+FUNCTION (avg_pool2d, T (avg_pool2d) (x[0], SIZES (2), 1, NULL, 0, NULL, 0, FALSE, TRUE, 0))
+FUNCTION (avg_pool2d_overlap, T (avg_pool2d) (x[0], SIZES (3), 1, SIZES (1), 1, SIZES (1), 1, FALSE, TRUE, 0))
+#define CONV_TRANSPOSE(stride, padding, more, groups, dilation) SIZES (stride), 1, SIZES (padding), 1, SIZES (more), 1, groups, SIZES (dilation), 1
+FUNCTION (conv1d, T (conv1d) (x[0], x[1], x[2], SIZES (2), 1, SIZES (0, 1), 2, NULL, 0, 1))
+FUNCTION (conv2d_each, T (conv2d) (x[0], x[1], NULL, SIZES (1, 2), 2, SIZES (2, 1, 0, 1), 4, SIZES (2, 1), 2, 1))
+FUNCTION (conv3d, T (conv3d) (x[0], x[1], NULL, NULL, 0, SIZES (1, 0, 1), 3, NULL, 0, 2))
+FUNCTION (conv_transpose1d, T (conv_transpose1d) (x[0], x[1], x[2], CONV_TRANSPOSE (2, 1, 1, 1, 1)))
+FUNCTION (conv_transpose2d, T (conv_transpose2d) (x[0], x[1], x[2], CONV_TRANSPOSE (2, 1, 1, 2, 1)))
+FUNCTION (conv_transpose2d_dilation, T (conv_transpose2d) (x[0], x[1], NULL, CONV_TRANSPOSE (1, 0, 0, 1, 2)))
+FUNCTION (conv_transpose3d, T (conv_transpose3d) (x[0], x[1], NULL, CONV_TRANSPOSE (1, 0, 0, 1, 1)))
+FUNCTION (max_pool1d, T (max_pool1d) (x[0], SIZES (3), 1, SIZES (2), 1, SIZES (1), 1, SIZES (2), 1, TRUE))
+FUNCTION (max_pool3d, T (max_pool3d) (x[0], SIZES (2), 1, NULL, 0, NULL, 0, NULL, 0, FALSE))
+FUNCTION (avg_pool2d_ceil, T (avg_pool2d) (x[0], SIZES (3, 2), 2, SIZES (2), 1, SIZES (1, 0), 2, TRUE, FALSE, 0))
+FUNCTION (avg_pool2d_ceil_pad, T (avg_pool2d) (x[0], SIZES (3), 1, SIZES (2), 1, SIZES (1), 1, TRUE, TRUE, 0))
+FUNCTION (avg_pool3d, T (avg_pool3d) (x[0], SIZES (2), 1, SIZES (1), 1, NULL, 0, FALSE, TRUE, 3))
+FUNCTION (max_unpool2d, T (max_unpool2d) (x[0], T (reshape) (T (arange) (TINY_DTYPE_I64, 1, 16, 4), SIZES (1, 1, 2, 2), 4), SIZES (2), 1, NULL, 0, NULL, 0, NULL, 0))
+FUNCTION (adaptive_avg_pool2d, T (adaptive_avg_pool2d) (x[0], SIZES (2, 3), 2))
+FUNCTION (adaptive_max_pool2d, T (adaptive_max_pool2d) (x[0], SIZES (2, 3), 2))
+FUNCTION (batch_norm_train, T (batch_norm) (x[0], NULL, NULL, x[1], x[2], TRUE, 1e-3))
+FUNCTION (instance_norm, T (instance_norm) (x[0], NULL, NULL, x[1], x[2], TRUE, 1e-3))
+FUNCTION (group_norm, T (group_norm) (x[0], 2, x[1], x[2], 1e-3))
+FUNCTION (rms_norm, T (rms_norm) (x[0], SIZES (3), 1, x[1], 0))
+FUNCTION (local_response_norm, T (local_response_norm) (x[0], 3, 0.1, 0.75, 1))
+FUNCTION (norm, T (norm) (x[0], 2, AXES (1), 1, FALSE))
+FUNCTION (norm_3, T (norm) (x[0], 3, NULL, 0, TRUE))
+FUNCTION (norm_inf, T (norm) (x[0], INFINITY, AXES (0), 1, FALSE))
+FUNCTION (normalize, T (normalize) (x[0], 2, 1, 1e-12))
+FUNCTION (attention, T (scaled_dot_product_attention) (x[0], x[1], x[2], NULL, 0, FALSE, 0, FALSE))
+FUNCTION (attention_causal, T (scaled_dot_product_attention) (x[0], x[1], x[2], NULL, 0, TRUE, 0.3, TRUE))
+FUNCTION (attention_mask, T (scaled_dot_product_attention) (x[0], x[0], x[1], x[2], 0, FALSE, 0, FALSE))
+FUNCTION (batch_norm, T (batch_norm) (x[0], T (mean) (x[0], AXES (0, 2), 2, FALSE), T (var) (x[0], AXES (0, 2), 2, 0, FALSE), x[1], x[2], FALSE, 1e-3))
+FUNCTION (layer_norm, T (layer_norm) (x[0], SIZES (3, 2), 2, x[1], x[2], 1e-3))
 FUNCTION (softmax, T (softmax) (x[0], 1))
 FUNCTION (log_softmax, T (log_softmax) (x[0], 0))
-FUNCTION (cross_entropy, T (cross_entropy) (x[0], T (arange) (TINY_DTYPE_I32, 0, 3, 1)))
+FUNCTION (cross_entropy, T (cross_entropy) (x[0], T (arange) (TINY_DTYPE_I32, 0, 3, 1), NULL, -100, "mean", 0))
+FUNCTION (cross_entropy_weight, T (cross_entropy) (x[0], T (reshape) (T (arange) (TINY_DTYPE_I32, 0, 4, 1), SIZES (2, 2), 2), x[1], 2, "mean", 0.2))
+FUNCTION (cross_entropy_shares, T (cross_entropy) (x[0], x[1], NULL, -100, "sum", 0.1))
+FUNCTION (nll_loss, T (nll_loss) (x[0], T (arange) (TINY_DTYPE_I64, 0, 3, 1), x[1], 1, "mean"))
+FUNCTION (sparse_crossentropy, T (sparse_categorical_crossentropy) (x[0], T (arange) (TINY_DTYPE_I32, -1, 2, 1), -1, 0.1, "mean"))
+FUNCTION (binary_crossentropy, T (binary_crossentropy) (x[0], x[1], x[2], "mean"))
+FUNCTION (binary_crossentropy_logits, T (binary_crossentropy_logits) (x[0], x[1], NULL, "none", x[2]))
+FUNCTION (mse_loss, T (mse_loss) (x[0], x[1], "mean"))
+FUNCTION (l1_loss, T (l1_loss) (x[0], x[1], "none"))
+FUNCTION (smooth_l1_loss, T (smooth_l1_loss) (x[0], x[1], "sum", 0.5))
+FUNCTION (huber_loss, T (huber_loss) (x[0], x[1], "mean", 0.4))
+FUNCTION (kl_div, T (kl_div) (x[0], x[1], "batchmean", FALSE))
+FUNCTION (kl_div_log, T (kl_div) (x[0], x[1], "mean", TRUE))
+FUNCTION (poisson_nll_loss, T (poisson_nll_loss) (x[0], T (mul) (x[1], T (scalar) (3)), FALSE, TRUE, 1e-8, "mean"))
+FUNCTION (gaussian_nll_loss, T (gaussian_nll_loss) (x[0], x[1], x[2], TRUE, 1e-6, "mean"))
+FUNCTION (cosine_similarity, T (cosine_similarity) (x[0], x[1], -1, 1e-8))
+FUNCTION (cosine_embedding_loss, T (cosine_embedding_loss) (x[0], x[1], T (linspace) (TINY_DTYPE_F64, -1, 1, 2), -0.9, "mean"))
+FUNCTION (hinge_embedding_loss, T (hinge_embedding_loss) (x[0], T (linspace) (TINY_DTYPE_F64, -1, 1, 2), 0.5, "mean"))
+FUNCTION (margin_ranking_loss, T (margin_ranking_loss) (x[0], x[1], T (linspace) (TINY_DTYPE_F64, -1, 1, 2), 0.1, "sum"))
+FUNCTION (soft_margin_loss, T (soft_margin_loss) (x[0], x[1], "mean"))
+FUNCTION (triplet_margin_loss, T (triplet_margin_loss) (x[0], x[1], x[2], 1, 2, 1e-6, TRUE, "mean"))
 FUNCTION (scalar_source, T (mul) (T (sum) (x[0], NULL, 0, FALSE), x[1]))
 
 const Case cases[] = {
@@ -205,11 +255,58 @@ const Case cases[] = {
   CASE (max_pool2d_overlap, 1, -1, 1, { 1, 2, 5, 5 }),
   CASE (avg_pool2d, 1, -1, 1, { 1, 2, 4, 4 }),
   CASE (avg_pool2d_overlap, 1, -1, 1, { 1, 2, 4, 4 }),
+  CASE (conv1d, 3, -1, 1, { 2, 2, 6 }, { 3, 2, 3 }, { 3 }),
+  CASE (conv2d_each, 2, -1, 1, { 1, 2, 5, 5 }, { 2, 2, 2, 3 }),
+  CASE (conv3d, 2, -1, 1, { 1, 2, 2, 3, 3 }, { 2, 1, 2, 2, 2 }),
+  CASE (conv_transpose1d, 3, -1, 1, { 2, 2, 4 }, { 2, 3, 3 }, { 3 }),
+  CASE (conv_transpose2d, 3, -1, 1, { 1, 4, 3, 2 }, { 4, 1, 3, 2 }, { 2 }),
+  CASE (conv_transpose2d_dilation, 2, -1, 1, { 1, 2, 3, 3 }, { 2, 2, 2, 2 }),
+  CASE (conv_transpose3d, 2, -1, 1, { 1, 1, 2, 2, 3 }, { 1, 2, 2, 1, 2 }),
+  CASE (max_pool1d, 1, -1, 1, { 2, 2, 8 }),
+  CASE (max_pool3d, 1, -1, 1, { 1, 1, 2, 4, 5 }),
+  CASE (avg_pool2d_ceil, 1, -1, 1, { 1, 2, 4, 5 }),
+  CASE (avg_pool2d_ceil_pad, 1, -1, 1, { 1, 2, 4, 4 }),
+  CASE (avg_pool3d, 1, -1, 1, { 1, 1, 2, 3, 3 }),
+  CASE (max_unpool2d, 1, -1, 1, { 1, 1, 2, 2 }),
+  CASE (adaptive_avg_pool2d, 1, -1, 1, { 1, 2, 4, 5 }),
+  CASE (adaptive_max_pool2d, 1, -1, 1, { 1, 2, 4, 5 }),
+  CASE (batch_norm_train, 3, -1, 1, { 2, 3, 4 }, { 3 }, { 3 }),
+  CASE (instance_norm, 3, -1, 1, { 2, 3, 4 }, { 3 }, { 3 }),
+  CASE (group_norm, 3, -1, 1, { 2, 4, 3 }, { 4 }, { 4 }),
+  CASE (rms_norm, 2, 0.3, 1, { 2, 3 }, { 3 }),
+  CASE (local_response_norm, 1, -1, 1, { 1, 4, 3 }),
+  CASE (norm, 1, -1, 1, { 3, 4 }),
+  CASE (norm_3, 1, -1, 1, { 3, 2 }),
+  CASE (norm_inf, 1, -1, 1, { 4, 3 }),
+  CASE (normalize, 1, -1, 1, { 3, 4 }),
+  CASE (attention, 3, -1, 1, { 2, 3, 4 }, { 2, 5, 4 }, { 2, 5, 3 }),
+  CASE (attention_causal, 3, -1, 1, { 1, 4, 3, 2 }, { 1, 2, 3, 2 }, { 1, 2, 3, 2 }),
+  CASE (attention_mask, 3, -1, 1, { 2, 3, 4 }, { 2, 3, 2 }, { 3, 3 }),
   CASE (batch_norm, 3, -1, 1, { 2, 3, 4 }, { 3 }, { 3 }),
-  CASE (layer_norm, 3, -1, 1, { 2, 3, 2 }, { 3, 2 }, { 2 }),
+  CASE (layer_norm, 3, -1, 1, { 2, 3, 2 }, { 3, 2 }, { 3, 2 }),
   CASE (softmax, 1, -1, 1, { 2, 4 }),
   CASE (log_softmax, 1, -1, 1, { 4, 2 }),
   CASE (cross_entropy, 1, -1, 1, { 3, 4 }),
+  CASE (cross_entropy_weight, 2, 0.1, 1, { 2, 4, 2 }, { 4 }),
+  CASE (cross_entropy_shares, 2, -1, 1, { 3, 4 }, { 3, 4 }),
+  CASE (nll_loss, 2, 0.1, 1, { 3, 4 }, { 4 }),
+  CASE (sparse_crossentropy, 1, -1, 1, { 3, 4 }),
+  CASE (binary_crossentropy, 3, 0.1, 0.9, { 2, 3 }, { 2, 3 }, { 3 }),
+  CASE (binary_crossentropy_logits, 3, -1, 1, { 2, 3 }, { 2, 3 }, { 3 }),
+  CASE (mse_loss, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (l1_loss, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (smooth_l1_loss, 2, -1, 1, { 2, 4 }, { 2, 4 }),
+  CASE (huber_loss, 2, -1, 1, { 2, 4 }, { 2, 4 }),
+  CASE (kl_div, 2, 0.1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (kl_div_log, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (poisson_nll_loss, 2, 0.5, 1, { 2, 3 }, { 2, 3 }),
+  CASE (gaussian_nll_loss, 3, 0.5, 1, { 2, 3 }, { 2, 3 }, { 2 }),
+  CASE (cosine_similarity, 2, -1, 1, { 3, 4 }, { 3, 4 }),
+  CASE (cosine_embedding_loss, 2, -1, 1, { 2, 4 }, { 2, 4 }),
+  CASE (hinge_embedding_loss, 1, -1, 1, { 3, 2 }),
+  CASE (margin_ranking_loss, 2, -1, 1, { 3, 2 }, { 3, 2 }),
+  CASE (soft_margin_loss, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (triplet_margin_loss, 3, -1, 1, { 2, 3 }, { 2, 3 }, { 2, 3 }),
   CASE (scalar_source, 2, -1, 1, { 4 }, { 2, 3 }),
 };
 /* clang-format on */

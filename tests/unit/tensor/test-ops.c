@@ -323,8 +323,8 @@ test_conv (gconstpointer data)
   Oracle oracle = { 2, { x, w } };
   TinyTensor *tx = oracle_param (0, TINY_DTYPE_F64, SIZES (B, C, Y, X), 4);
   TinyTensor *tw = oracle_param (1, TINY_DTYPE_F64, SIZES (O, n_in, KY, KX), 4);
-  g_autoptr (TinyTensor) result
-      = g_object_ref_sink (T (conv2d) (tx, tw, NULL, stride, padding, dilation, groups));
+  g_autoptr (TinyTensor) result = g_object_ref_sink (
+      T (conv2d) (tx, tw, NULL, &stride, 1, &padding, 1, &dilation, 1, groups));
   g_autofree double *found = oracle_eval (&oracle, result, NULL);
   g_assert_cmpint (T (get_n_elements) (result), ==, B * O * oy * ox);
   gsize at = 0;
@@ -350,17 +350,23 @@ test_conv (gconstpointer data)
 static void
 test_nn (void)
 {
-  CHECK (T (max_pool2d) (COUNT (0, 1, 1, 2, 4), 2, 0, 0), "1 1 1 2", 5, 7);
-  CHECK (T (max_pool2d) (T (neg) (COUNT (1, 1, 1, 2, 2)), 3, 2, 1), "1 1 1 1", -1);
-  CHECK (T (avg_pool2d) (COUNT (0, 1, 1, 2, 4), 2, 0, 0), "1 1 1 2", 2.5, 4.5);
+  CHECK (T (max_pool2d) (COUNT (0, 1, 1, 2, 4), SIZES (2), 1, NULL, 0, NULL, 0, NULL, 0, FALSE),
+         "1 1 1 2", 5, 7);
+  CHECK (T (max_pool2d) (T (neg) (COUNT (1, 1, 1, 2, 2)), SIZES (3), 1, SIZES (2), 1, SIZES (1),
+                         1, NULL, 0, FALSE),
+         "1 1 1 1", -1);
+  CHECK (T (avg_pool2d) (COUNT (0, 1, 1, 2, 4), SIZES (2), 1, NULL, 0, NULL, 0, FALSE, TRUE, 0),
+         "1 1 1 2", 2.5, 4.5);
   double e1 = exp (-1.0), s = 1 + e1;
   CHECK (T (softmax) (COUNT (1000, 2), 0), "2", e1 / s, 1 / s);
   CHECK (T (log_softmax) (COUNT (1000, 2), 0), "2", -1 - log (s), -log (s));
-  CHECK (T (cross_entropy) (COUNT (0, 2, 2), T (arange) (TINY_DTYPE_U8, 0, 2, 1)), "",
-         0.5 * (1 + log (s) + log (s)));
-  CHECK (T (layer_norm) (COUNT (0, 1, 2), 1, NULL, NULL, 0), "1 2", -1, 1);
-  CHECK (T (batch_norm) (COUNT (0, 1, 2), COUNT (2, 2), COUNT (5, 2), COUNT (0, 2),
-                         T (full) (TINY_DTYPE_F64, SIZES (2), 1, 4), 0),
+  CHECK (T (cross_entropy) (COUNT (0, 2, 2), T (arange) (TINY_DTYPE_U8, 0, 2, 1), NULL, -100,
+                            "mean", 0),
+         "", 0.5 * (1 + log (s) + log (s)));
+  CHECK (T (layer_norm) (COUNT (0, 1, 2), SIZES (2), 1, NULL, NULL, 0), "1 2", -1, 1);
+  CHECK (T (batch_norm) (COUNT (0, 1, 2), COUNT (0, 2),
+                         T (full) (TINY_DTYPE_F64, SIZES (2), 1, 4), COUNT (2, 2), COUNT (5, 2),
+                         FALSE, 0),
          "1 2", 5, 6);
 }
 
@@ -464,11 +470,13 @@ test_errors (void)
   check_error (T (bitwise_and) (COUNT (0, 2), COUNT (0, 2)),
                "bitwise_and: takes integers or bool, not f64");
   check_error (T (slice) (COUNT (0, 2), 0, 0, 1, 0), "slice: step is 0");
-  check_error (T (conv2d) (COUNT (0, 1, 2, 4, 4), COUNT (0, 1, 3, 2, 2), NULL, 1, 0, 1, 1),
+  check_error (T (conv2d) (COUNT (0, 1, 2, 4, 4), COUNT (0, 1, 3, 2, 2), NULL, NULL, 0, NULL, 0,
+                           NULL, 0, 1),
                "conv2d: channels of (1, 2, 4, 4) and (1, 3, 2, 2) do not fit for 1 groups");
-  check_error (T (conv2d) (COUNT (0, 1, 2, 4, 4), COUNT (0, 1, 2, 5, 5), NULL, 1, 0, 1, 1),
+  check_error (T (conv2d) (COUNT (0, 1, 2, 4, 4), COUNT (0, 1, 2, 5, 5), NULL, NULL, 0, NULL, 0,
+                           NULL, 0, 1),
                "conv2d: a window of 5 with dilation 1 and padding 0 does not fit (1, 2, 4, 4)");
-  check_error (T (cross_entropy) (COUNT (0, 2, 2), COUNT (0, 2)),
+  check_error (T (cross_entropy) (COUNT (0, 2, 2), COUNT (0, 2), NULL, -100, "mean", 0),
                "cross_entropy: labels are integers, not f64");
   check_error (T (rand) (TINY_DTYPE_I32, SIZES (2), 1), "rand: takes a float dtype, not i32");
   check_error (T (new_from_data) (NULL, TINY_DTYPE_F32, SIZES (2), 1, "abc", 3),

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tensor-attention.c: softmax, and what it weighs.
+ *
+ * The scheduler finds attention in the nodes made here (schedule/recognise-attention.c): one product,
+ * its softmax and another product, with a mask added or of counters. */
+#include <math.h>
+
+#include "ir/tiny-shape.h"
+#include "tensor/operations-private.h"
+#include "tensor/tiny-layout.h"
+
+/* x - max (x) has the same softmax and cannot overflow; the shift has no gradient. */
+static TinyNode *
+shifted (TinyBuild *self, TinyNode *x, guint axis)
+{
+  TinyNode *largest = tiny_build_reduce (self, TINY_OP_MAX, x, (gint64[]){ axis }, 1);
+  if (largest == NULL)
+    return NULL;
+  return tiny_build_sub (self, x, tiny_layout_unary (self->graph, TINY_OP_DETACH, largest));
+}
+
+TinyNode *
+tiny_build_log_softmax (TinyBuild *self, TinyNode *x, guint axis)
+{
+  x = shifted (self, tiny_build_float (self, x), axis);
+  TinyNode *sum = tiny_build_sum (self, op_exp (self, x), (gint64[]){ axis }, 1);
+  return tiny_build_sub (self, x, op_log (self, sum));
+}
+
+TinyNode *
+op_softmax (TinyBuild *b, TinyNode *self, guint axis)
+{
+  TinyNode *x = op_exp (b, shifted (b, self, axis));
+  TinyNode *sum = tiny_build_sum (b, x, (gint64[]){ axis }, 1);
+  return tiny_build_mul (b, x, tiny_build_unary (b, TINY_OP_RECIP, sum));
+}
+
+TinyNode *
+op_log_softmax (TinyBuild *b, TinyNode *self, guint axis)
+{
+  return tiny_build_log_softmax (b, self, axis);
+}
+
+/* ---- attention ---- */
+
+/* x (…, H, N, E) with each of its heads @times one after the other. */
+static TinyNode *
+repeat_heads (TinyBuild *b, TinyNode *x, gint64 times)
+{
+  gint64 dims[TINY_MAX_RANK + 1];
+  guint rank = x->shape->n, head = rank - 3;
+  x = tiny_build_unsqueeze (b, x, head + 1);
+  for (guint i = 0; i <= rank; i++)
+    dims[i] = i == head + 1 ? times : x->shape->v[i];
+  x = tiny_build_expand (b, x, dims, rank + 1);
+  dims[head] *= times;
+  for (guint i = head + 1; i < rank; i++)
+    dims[i] = x->shape->v[i + 1];
+  return tiny_build_reshape (b, x, dims, rank);
+}
+
+static gboolean
+share_heads (TinyBuild *b, TinyNode *query, TinyNode **x, const char *what)
+{
+  guint rank = query->shape->n;
+  if (rank < 3 || (*x)->shape->n != rank)
+    return tiny_build_fail (b, "shared heads are of (…, H, N, E), in query and %s", what)
+           != NULL;
+  gint64 n = query->shape->v[rank - 3], n_shared = (*x)->shape->v[rank - 3];
+  if (n_shared < 1 || n % n_shared != 0)
+    return tiny_build_fail (b,
+                            "%" G_GINT64_FORMAT " heads of the query do not share "
+                            "%" G_GINT64_FORMAT " of the %s",
+                            n, n_shared, what)
+           != NULL;
+  if (n != n_shared)
+    *x = repeat_heads (b, *x, n / n_shared);
+  return TRUE;
+}
+
+/* Whether key j is not after query i, (L, S). */
+static TinyNode *
+is_earlier (TinyBuild *b, gint64 n_queries, gint64 n_keys)
+{
+  TinyNode *query = tiny_build_iota (b, TINY_DTYPE_I32, n_queries);
+  query = tiny_build_reshape (b, query, (gint64[]){ n_queries, 1 }, 2);
+  return op_le (b, tiny_build_iota (b, TINY_DTYPE_I32, n_keys), query);
+}
+
+TinyNode *
+op_scaled_dot_product_attention (TinyBuild *b,
+                                 TinyNode *self,
+                                 TinyNode *key,
+                                 TinyNode *value,
+                                 TinyNode *attn_mask,
+                                 double dropout_p,
+                                 gboolean is_causal,
+                                 double scale,
+                                 gboolean enable_gqa)
+{
+  guint rank = self->shape->n;
+  if (rank < 2 || key->shape->n < 2 || value->shape->n < 2)
+    return tiny_build_fail (b, "query, key and value are (…, N, E)");
+  if (attn_mask != NULL && is_causal)
+    return tiny_build_fail (b, "a mask and is_causal exclude each other");
+  if (enable_gqa
+      && (!share_heads (b, self, &key, "key") || !share_heads (b, self, &value, "value")))
+    return NULL;
+  gint64 depth = self->shape->v[rank - 1];
+  if (scale == 0)
+    scale = 1 / sqrt ((double) MAX (depth, 1));
+  TinyNode *scores = tiny_build_matmul (
+      b, self, tiny_build_transpose (b, key, key->shape->n - 2, key->shape->n - 1));
+  if (scores == NULL)
+    return NULL;
+  scores = tiny_build_mul (b, scores, tiny_build_like (b, scores, scale));
+  TinyNode *nothing = tiny_build_like (b, scores, -INFINITY);
+  if (is_causal) {
+    const gint64 *sizes = scores->shape->v + scores->shape->n - 2;
+    scores = tiny_build_where (b, is_earlier (b, sizes[0], sizes[1]), scores, nothing);
+  } else if (attn_mask != NULL && attn_mask->dtype == TINY_DTYPE_BOOL) {
+    scores = tiny_build_where (b, attn_mask, scores, nothing);
+  } else if (attn_mask != NULL) {
+    scores = tiny_build_add (b, scores, attn_mask);
+  }
+  if (scores == NULL)
+    return NULL;
+  if (tiny_shape_get_n_elements (scores->shape) > 0)
+    scores = op_softmax (b, scores, scores->shape->n - 1);
+  return tiny_build_matmul (b, op_dropout (b, scores, dropout_p), value);
+}

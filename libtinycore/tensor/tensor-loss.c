@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tensor-loss.c: how far from what was wanted: losses element by element, then combined. */
+#include <math.h>
+
+#include "ir/tiny-shape.h"
+#include "tensor/operations-private.h"
+#include "tensor/tiny-layout.h"
+
+typedef enum { MEAN, SUM, NONE } Reduction;
+
+static gboolean
+take_reduction (TinyBuild *b, const char *word, Reduction *out)
+{
+  guint which = 0;
+  gboolean known = tiny_build_word (b, word, "mean|sum|none", &which);
+  *out = (Reduction) which;
+  return known;
+}
+
+/* The sum of all elements, of shape (). */
+static TinyNode *
+total (TinyBuild *b, TinyNode *x)
+{
+  gint64 axes[TINY_MAX_RANK];
+  if (x == NULL || x->shape->n == 0)
+    return x;
+  for (guint i = 0; i < x->shape->n; i++)
+    axes[i] = i;
+  return tiny_build_squeeze (b, tiny_build_sum (b, x, axes, x->shape->n), axes, x->shape->n);
+}
+
+static TinyNode *
+reduce (TinyBuild *b, TinyNode *loss, const char *reduction)
+{
+  Reduction how;
+  gint64 axes[TINY_MAX_RANK];
+  if (!take_reduction (b, reduction, &how) || loss == NULL || how == NONE
+      || loss->shape->n == 0)
+    return b->error == NULL ? loss : NULL;
+  if (how == SUM)
+    return total (b, loss);
+  for (guint i = 0; i < loss->shape->n; i++)
+    axes[i] = i;
+  return tiny_build_squeeze (b, tiny_build_mean (b, loss, axes, loss->shape->n), axes,
+                             loss->shape->n);
+}
+
+static TinyNode *
+times (TinyBuild *b, TinyNode *x, double factor)
+{
+  return tiny_build_mul (b, x, tiny_build_like (b, x, factor));
+}
+
+static TinyNode *
+plus (TinyBuild *b, TinyNode *x, double number)
+{
+  return tiny_build_add (b, x, tiny_build_like (b, x, number));
+}
+
+static TinyNode *
+less (TinyBuild *b, TinyNode *x, TinyNode *y)
+{
+  return tiny_build_binary (b, TINY_OP_CMPLT, x, y);
+}
+
+static TinyNode *
+at_least (TinyBuild *b, TinyNode *x, double number)
+{
+  return op_maximum (b, x, tiny_build_like (b, x, number));
+}
+
+/* ---- by distance ---- */
+TinyNode *
+op_mse_loss (TinyBuild *b, TinyNode *self, TinyNode *target, const char *reduction)
+{
+  return reduce (b, op_square (b, tiny_build_sub (b, self, target)), reduction);
+}
+
+TinyNode *
+op_l1_loss (TinyBuild *b, TinyNode *self, TinyNode *target, const char *reduction)
+{
+  return reduce (b, op_abs (b, tiny_build_sub (b, self, target)), reduction);
+}
+
+/* d²/2 where d is below @delta, beyond that the tangent. */
+static TinyNode *
+huber (TinyBuild *b, TinyNode *x, TinyNode *y, double delta)
+{
+  TinyNode *d = op_abs (b, tiny_build_sub (b, x, y));
+  return tiny_build_where (b, less (b, d, tiny_build_like (b, d, delta)),
+                           times (b, tiny_build_mul (b, d, d), 0.5),
+                           times (b, plus (b, d, -0.5 * delta), delta));
+}
+
+TinyNode *
+op_huber_loss (
+    TinyBuild *b, TinyNode *self, TinyNode *target, const char *reduction, double delta)
+{
+  if (!(delta > 0))
+    return tiny_build_fail (b, "delta %g is not above 0", delta);
+  return reduce (b, huber (b, self, target, delta), reduction);
+}
+
+TinyNode *
+op_smooth_l1_loss (
+    TinyBuild *b, TinyNode *self, TinyNode *target, const char *reduction, double beta)
+{
+  if (!(beta >= 0))
+    return tiny_build_fail (b, "beta %g is not 0 or more", beta);
+  if (beta == 0)
+    return op_l1_loss (b, self, target, reduction);
+  return reduce (b, times (b, huber (b, self, target, beta), 1 / beta), reduction);
+}
+
+/* ---- between probabilities ---- */
+
+/* log (x), at least -100 so that a loss stays finite; there without a gradient. */
+static TinyNode *
+bounded_log (TinyBuild *b, TinyNode *x)
+{
+  TinyNode *zero = tiny_build_like (b, x, 0);
+  TinyNode *is_zero = tiny_build_binary (b, TINY_OP_CMPEQ, x, zero);
+  TinyNode *log = op_log (b, tiny_build_where (b, is_zero, tiny_build_like (b, x, 1), x));
+  return at_least (b, tiny_build_where (b, is_zero, tiny_build_like (b, x, -100), log), -100);
+}
+
+static gboolean
+check_same (TinyBuild *b, const TinyNode *x, const TinyNode *y)
+{
+  if (tiny_shape_equal (x->shape, y->shape))
+    return TRUE;
+  g_autofree char *first = tiny_shape_to_string (x->shape);
+  g_autofree char *second = tiny_shape_to_string (y->shape);
+  tiny_build_fail (b, "predictions and targets are of one shape, not %s and %s", first, second);
+  return FALSE;
+}
+
+TinyNode *
+op_binary_crossentropy (
+    TinyBuild *b, TinyNode *self, TinyNode *target, TinyNode *weight, const char *reduction)
+{
+  if (!check_same (b, self, target))
+    return NULL;
+  TinyNode *other = plus (b, op_neg (b, self), 1);
+  TinyNode *hit = tiny_build_mul (b, target, bounded_log (b, self));
+  TinyNode *miss = tiny_build_mul (b, plus (b, op_neg (b, target), 1), bounded_log (b, other));
+  TinyNode *loss = op_neg (b, tiny_build_add (b, hit, miss));
+  return reduce (b, weight == NULL ? loss : tiny_build_mul (b, loss, weight), reduction);
+}
+
+/* log (1 + exp (-x)): with m the larger of 0 and -x it is m + log (exp (-m) + exp (-x - m)), whose
+ * powers are at most 1; m itself cancels, so it has no gradient. */
+static TinyNode *
+softplus_of_negative (TinyBuild *b, TinyNode *x)
+{
+  TinyNode *negative = op_neg (b, x), *m = at_least (b, negative, 0);
+  if (m == NULL)
+    return NULL;
+  m = tiny_layout_unary (b->graph, TINY_OP_DETACH, m);
+  TinyNode *sum = tiny_build_add (b, op_exp (b, op_neg (b, m)),
+                                  op_exp (b, tiny_build_sub (b, negative, m)));
+  return tiny_build_add (b, m, op_log (b, sum));
+}
+
+TinyNode *
+op_binary_crossentropy_logits (TinyBuild *b,
+                               TinyNode *self,
+                               TinyNode *target,
+                               TinyNode *weight,
+                               const char *reduction,
+                               TinyNode *pos_weight)
+{
+  if (!check_same (b, self, target))
+    return NULL;
+  TinyNode *rest
+      = tiny_build_mul (b, plus (b, op_neg (b, target), 1), tiny_build_float (b, self));
+  TinyNode *soft = softplus_of_negative (b, self);
+  if (pos_weight != NULL)
+    soft = tiny_build_mul (b, soft,
+                           plus (b, tiny_build_mul (b, plus (b, pos_weight, -1), target), 1));
+  TinyNode *loss = tiny_build_add (b, rest, soft);
+  return reduce (b, weight == NULL ? loss : tiny_build_mul (b, loss, weight), reduction);
+}
+
+/* Where a target is 0 there is no loss, whatever the logarithm. */
+TinyNode *
+op_kl_div (
+    TinyBuild *b, TinyNode *self, TinyNode *target, const char *reduction, gboolean log_target)
+{
+  TinyNode *zero = tiny_build_like (b, target, 0), *loss;
+  if (log_target) {
+    loss = tiny_build_mul (b, op_exp (b, target), tiny_build_sub (b, target, self));
+  } else {
+    TinyNode *is_some = less (b, zero, target);
+    TinyNode *safe = tiny_build_where (b, is_some, target, tiny_build_like (b, target, 1));
+    TinyNode *own
+        = tiny_build_where (b, is_some, tiny_build_mul (b, target, op_log (b, safe)), zero);
+    loss = tiny_build_sub (b, own, tiny_build_mul (b, target, self));
+  }
+  if (g_strcmp0 (reduction, "batchmean") != 0 || loss == NULL)
+    return reduce (b, loss, reduction);
+  gint64 n = loss->shape->n > 0 ? loss->shape->v[0] : 1;
+  return times (b, total (b, loss), 1.0 / (double) n);
+}
+
+TinyNode *
+op_poisson_nll_loss (TinyBuild *b,
+                     TinyNode *self,
+                     TinyNode *target,
+                     gboolean log_input,
+                     gboolean full,
+                     double eps,
+                     const char *reduction)
+{
+  TinyNode *loss
+      = log_input ? tiny_build_sub (b, op_exp (b, self), tiny_build_mul (b, target, self))
+                  : tiny_build_sub (
+                      b, self, tiny_build_mul (b, target, op_log (b, plus (b, self, eps))));
+  if (full) {
+    /* Stirling's approximation of log (target!), of what is above 1. */
+    TinyNode *one = tiny_build_like (b, target, 1), *is_large = less (b, one, target);
+    TinyNode *n = tiny_build_where (b, is_large, target, one);
+    TinyNode *stirling = tiny_build_sub (b, tiny_build_mul (b, n, op_log (b, n)), n);
+    stirling = tiny_build_add (b, stirling, times (b, op_log (b, times (b, n, 2 * G_PI)), 0.5));
+    loss = tiny_build_add (b, loss,
+                           tiny_build_where (b, is_large, stirling, tiny_build_like (b, n, 0)));
+  }
+  return reduce (b, loss, reduction);
+}
+
+TinyNode *
+op_gaussian_nll_loss (TinyBuild *b,
+                      TinyNode *self,
+                      TinyNode *target,
+                      TinyNode *var,
+                      gboolean full,
+                      double eps,
+                      const char *reduction)
+{
+  if (var->shape->n + 1 == self->shape->n)
+    var = tiny_build_unsqueeze (b, var, var->shape->n);
+  /* The bound has no gradient of its own: a variance below it is treated as it. */
+  TinyNode *bound = at_least (b, var, eps);
+  TinyNode *square = op_square (b, tiny_build_sub (b, self, target));
+  TinyNode *loss = times (
+      b, tiny_build_add (b, op_log (b, bound), tiny_build_div (b, square, bound)), 0.5);
+  return reduce (b, full ? plus (b, loss, 0.5 * log (2 * G_PI)) : loss, reduction);
+}
+
+/* ---- of pairs ---- */
+static TinyNode *
+dot_along (TinyBuild *b, TinyNode *x, TinyNode *y, guint axis)
+{
+  gint64 axes[] = { axis };
+  return tiny_build_squeeze (b, tiny_build_sum (b, tiny_build_mul (b, x, y), axes, 1), axes, 1);
+}
+
+TinyNode *
+op_cosine_similarity (TinyBuild *b, TinyNode *self, TinyNode *other, guint axis, double eps)
+{
+  TinyNode *sum = tiny_build_add (b, self, other); /* of the shape both broadcast to */
+  if (sum == NULL)
+    return NULL;
+  axis += sum->shape->n - self->shape->n;
+  self = tiny_build_expand (b, self, sum->shape->v, sum->shape->n);
+  other = tiny_build_expand (b, other, sum->shape->v, sum->shape->n);
+  TinyNode *lengths
+      = tiny_build_mul (b, at_least (b, dot_along (b, self, self, axis), eps * eps),
+                        at_least (b, dot_along (b, other, other, axis), eps * eps));
+  return tiny_build_div (b, dot_along (b, self, other, axis), op_sqrt (b, lengths));
+}
+
+/* @near where the target is 1, @far where it is -1, 0 elsewhere. */
+static TinyNode *
+by_sign (TinyBuild *b, TinyNode *target, TinyNode *near, TinyNode *far)
+{
+  TinyNode *zero = tiny_build_like (b, near, 0);
+  TinyNode *is_near
+      = tiny_build_binary (b, TINY_OP_CMPEQ, target, tiny_build_like (b, target, 1));
+  TinyNode *is_far
+      = tiny_build_binary (b, TINY_OP_CMPEQ, target, tiny_build_like (b, target, -1));
+  return tiny_build_where (b, is_near, near, tiny_build_where (b, is_far, far, zero));
+}
+
+TinyNode *
+op_cosine_embedding_loss (TinyBuild *b,
+                          TinyNode *self,
+                          TinyNode *other,
+                          TinyNode *target,
+                          double margin,
+                          const char *reduction)
+{
+  if (self->shape->n < 1)
+    return tiny_build_fail (b, "takes vectors, not a number");
+  TinyNode *cosine = op_cosine_similarity (b, self, other, self->shape->n - 1, 1e-6);
+  TinyNode *near = plus (b, op_neg (b, cosine), 1);
+  TinyNode *far = at_least (b, plus (b, cosine, -margin), 0);
+  return near == NULL ? NULL : reduce (b, by_sign (b, target, near, far), reduction);
+}
+
+TinyNode *
+op_hinge_embedding_loss (
+    TinyBuild *b, TinyNode *self, TinyNode *target, double margin, const char *reduction)
+{
+  TinyNode *far = at_least (b, plus (b, op_neg (b, self), margin), 0);
+  return reduce (b, by_sign (b, target, self, far), reduction);
+}
+
+TinyNode *
+op_margin_ranking_loss (TinyBuild *b,
+                        TinyNode *self,
+                        TinyNode *other,
+                        TinyNode *target,
+                        double margin,
+                        const char *reduction)
+{
+  TinyNode *above = tiny_build_mul (b, target, tiny_build_sub (b, self, other));
+  return reduce (b, at_least (b, plus (b, op_neg (b, above), margin), 0), reduction);
+}
+
+TinyNode *
+op_soft_margin_loss (TinyBuild *b, TinyNode *self, TinyNode *target, const char *reduction)
+{
+  return reduce (b, softplus_of_negative (b, tiny_build_mul (b, self, target)), reduction);
+}
+
+/* The length of each difference along the last axis. */
+static TinyNode *
+distance (TinyBuild *b, TinyNode *x, TinyNode *y, double p, double eps)
+{
+  TinyNode *d = plus (b, tiny_build_sub (b, x, y), eps);
+  if (d == NULL || d->shape->n == 0)
+    return tiny_build_fail (b, "takes vectors, not numbers");
+  gint64 axes[] = { d->shape->n - 1 };
+  return tiny_build_squeeze (b, op_norm (b, d, p, axes, 1), axes, 1);
+}
+
+TinyNode *
+op_triplet_margin_loss (TinyBuild *b,
+                        TinyNode *self,
+                        TinyNode *positive,
+                        TinyNode *negative,
+                        double margin,
+                        double p,
+                        double eps,
+                        gboolean swap,
+                        const char *reduction)
+{
+  TinyNode *near = distance (b, self, positive, p, eps);
+  TinyNode *far = distance (b, self, negative, p, eps);
+  if (swap)
+    far = op_minimum (b, far, distance (b, positive, negative, p, eps));
+  return reduce (b, at_least (b, plus (b, tiny_build_sub (b, near, far), margin), 0),
+                 reduction);
+}
