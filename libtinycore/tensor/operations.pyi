@@ -435,6 +435,35 @@ class Movement:
 class Indexing:
     """Elements picked by positions that are data. Indices are integers; no kernel stops for one that is outside."""
 
+    @op(framed=True)
+    def index(self, pattern: str, numbers: Sizes | None = None, tensors: Tensors | None = None):
+        """@pattern: what the subscript consists of, one letter for each part
+        @numbers: of the parts i and s, in order
+        @tensors: of the parts t, in order
+
+        `@self[…]` of Python. The parts are: `i` a number, which takes its axis away; `s` a slice (start, stop and step as
+        in tiny_tensor_slice()); `:` a whole axis; `n` a new axis of size 1; `.` as many whole axes as are left (there may
+        be one; without it they are at the end); `t` a tensor. So x[2, ..., None, ::2] is "i.ns" with the numbers
+        2, %TINY_SLICE_BEGIN, %TINY_SLICE_END, 2 (a start far below the first is the first).
+
+        Tensors of integers pick along their axis, negative ones from the end; several broadcast and are one pick,
+        whose axes come where the first one was, or first of all when a slice parts them (PyTorch's rule: numbers and
+        tensors without axes part nothing). Positions outside give 0 and have no gradient. A bool tensor of rank k
+        stands for the positions of what is true in it along the next k axes; how many they are is a size, so it is
+        realised.
+
+        A number outside of its axis, more parts than axes, index tensors that do not broadcast and a mask of
+        another shape are errors."""
+
+    @op(framed=True)
+    def index_put(self, indices: Tensors, values: Tensor, accumulate: bool = False):
+        """@indices: integers or bool, one for each of the first axes
+        @values: what to write, broadcast to what tiny_tensor_index() gives
+        @accumulate: whether to add instead
+
+        @self with @values at @indices, in @self's dtype. Of several at one position the last wins, or with
+        @accumulate all are added."""
+
     @op(gradient="none")
     def one_hot(self, num_classes: int):
         """@self: integers

@@ -353,23 +353,32 @@ op_flatten (TinyBuild *b, TinyNode *self, gint64 start_dim, gint64 end_dim)
   return tiny_build_reshape (b, self, dims, n);
 }
 
-TinyNode *
-op_slice (TinyBuild *b, TinyNode *self, guint axis, gint64 start, gint64 stop, gint64 step)
+/* As Python's slice.indices(): from the end when negative, then into reach. */
+gboolean
+tiny_build_slice_bounds (
+    TinyBuild *self, gint64 size, gint64 *start, gint64 stop, gint64 step, gint64 *out_n)
 {
-  gint64 size = self->shape->v[axis];
+  *out_n = 0;
   if (step == 0 || step == G_MININT64)
-    return tiny_build_fail (b, "step is %s", step == 0 ? "0" : "too far below 0");
-  /* As Python's slice.indices(): from the end when negative, then into reach. */
+    return tiny_build_fail (self, "step is %s", step == 0 ? "0" : "too far below 0") != NULL;
   gint64 lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
-  if (start < 0)
-    start = start < -size ? lowest : start + size;
-  start = CLAMP (start, lowest, highest);
+  if (*start < 0)
+    *start = *start < -size ? lowest : *start + size;
+  *start = CLAMP (*start, lowest, highest);
   if (stop < 0)
     stop = stop < -size ? lowest : stop + size;
   stop = CLAMP (stop, lowest, highest);
-  gint64 span = step > 0 ? stop - start : start - stop;
-  gint64 stride = step > 0 ? step : -step;
-  gint64 n = span <= 0 ? 0 : (span - 1) / stride + 1;
+  gint64 span = step > 0 ? stop - *start : *start - stop;
+  *out_n = span <= 0 ? 0 : (span - 1) / (step > 0 ? step : -step) + 1;
+  return TRUE;
+}
+
+TinyNode *
+op_slice (TinyBuild *b, TinyNode *self, guint axis, gint64 start, gint64 stop, gint64 step)
+{
+  gint64 n;
+  if (!tiny_build_slice_bounds (b, self->shape->v[axis], &start, stop, step, &n))
+    return NULL;
   return tiny_build_slice (b, self, axis, start, step, n);
 }
 

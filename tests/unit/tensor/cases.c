@@ -43,6 +43,29 @@ shear (TinyTensor *x, const gint64 *v)
   return result;
 }
 
+#define TENSORS(...)                                                                           \
+  (TinyTensor *[]) { __VA_ARGS__ }
+
+/* 0 @step 2 @step … modulo @size, @n of them */
+static TinyTensor *
+at (gint64 n, gint64 step, gint64 size)
+{
+  TinyTensor *counted = T (arange) (TINY_DTYPE_I32, 0, (double) (n * step), (double) step);
+  return T (mod) (counted, T (scalar) ((double) size));
+}
+
+/* x[-1::-2, None] = y, then x[[-1 + 0, -1 + 2 …]] = z, on a tensor that is computed. */
+static TinyTensor *
+set_index (TinyTensor *const *x)
+{
+  TinyTensor *self = T (mul_number) (x[0], 2), *row = T (sub) (at (2, 2, 4), T (scalar) (1));
+  gint64 back[] = { -1, TINY_SLICE_BEGIN, -2 };
+  gboolean good = T (set_index) (self, "sn", back, 3, NULL, 0, x[1], NULL)
+                  && T (set_index) (self, "t", NULL, 0, &row, 1, x[2], NULL);
+  g_assert_true (good);
+  return self;
+}
+
 /* clang-format off */
 FUNCTION (add, T (add) (x[0], x[1]))
 FUNCTION (sub, T (sub) (x[0], x[1]))
@@ -109,6 +132,13 @@ FUNCTION (stack, T (stack) (x, 2, 1))
 FUNCTION (gather, T (index_select) (x[0], 0, T (arange) (TINY_DTYPE_I32, 3, -1, -2)))
 FUNCTION (gather_rows, T (index_select) (x[0], 0, T (mod) (T (arange) (TINY_DTYPE_I32, 0, 15, 3), T (scalar) (9))))
 FUNCTION (take_along_axis, T (gather) (x[0], 1, T (reshape) (T (mod) (T (arange) (TINY_DTYPE_I32, 0, 18, 2), T (scalar) (5)), SIZES (3, 3), 2)))
+FUNCTION (index_view, T (index) (x[0], "ins.", SIZES (-1, 2, TINY_SLICE_BEGIN, -2), 4, NULL, 0))
+FUNCTION (index_pick, T (index) (x[0], ":t", NULL, 0, TENSORS (T (reshape) (at (4, 2, 3), SIZES (2, 2), 2)), 1))
+FUNCTION (index_picks, T (index) (x[0], "st.t", SIZES (1, 3, 1), 3, TENSORS (at (3, 2, 3), T (sub) (at (3, 1, 2), T (scalar) (1))), 2))
+FUNCTION (index_put, T (index_put) (x[0], TENSORS (at (3, 2, 4), at (3, 1, 2)), 2, x[1], FALSE))
+FUNCTION (index_put_equal, T (index_put) (x[0], TENSORS (at (5, 2, 4)), 1, x[1], FALSE))
+FUNCTION (index_put_add, T (index_put) (x[0], TENSORS (at (5, 2, 4)), 1, x[1], TRUE))
+FUNCTION (set_index, set_index (x))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], 1, 0, 1, 1))
@@ -194,6 +224,13 @@ const Case cases[] = {
   CASE (gather, 1, -1, 1, { 4, 2 }),
   CASE (gather_rows, 1, -1, 1, { 12, 4 }),
   CASE (take_along_axis, 1, -1, 1, { 3, 4 }),
+  CASE (index_view, 1, -1, 1, { 2, 5, 3 }),
+  CASE (index_pick, 1, -1, 1, { 2, 3, 2 }),
+  CASE (index_picks, 1, -1, 1, { 3, 3, 2, 2 }),
+  CASE (index_put, 2, -1, 1, { 4, 2, 2 }, { 3, 1 }),
+  CASE (index_put_equal, 2, -1, 1, { 4, 3 }, { 5, 3 }),
+  CASE (index_put_add, 2, -1, 1, { 4, 3 }, { 5, 3 }),
+  CASE (set_index, 3, -1, 1, { 4, 3 }, { 2, 1, 3 }, { 3 }),
   CASE (matmul, 2, -1, 1, { 2, 3, 4 }, { 4, 2 }),
   CASE (linear, 3, -1, 1, { 2, 3 }, { 4, 3 }, { 4 }),
   CASE (conv2d, 3, -1, 1, { 2, 2, 4, 5 }, { 3, 2, 3, 3 }, { 3 }),
