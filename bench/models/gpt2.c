@@ -123,7 +123,7 @@ remember (const Config *config,
     value = tiny_tensor_where (tiny_tensor_eq (counter (config->context, 1), position), rows,
                                cache);
   else
-    value = tiny_tensor_pad (rows, (gint64[]){ 0, rest, 0, 0 }, 4, 0);
+    value = tiny_tensor_pad (rows, (gint64[]){ 0, rest, 0, 0 }, 4, "constant", 0);
   return tiny_tensor_assign (cache, value, error);
 }
 

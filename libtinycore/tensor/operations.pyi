@@ -378,11 +378,24 @@ class Movement:
     def expand(self, shape: Shape):
         """@self broadcast to @shape; -1 keeps a size."""
 
-    def pad(self, pairs: Sizes, value: float = 0):
+    def pad(self, pairs: Sizes, mode: str = "constant", value: float = 0):
         """@pairs: before and after of each axis; negative ones cut off
+        @mode: constant, reflect (without the edge), replicate (the edge) or circular
+        @value: what to pad with; of mode constant only
+
+        @self with more around it. What is cut off is cut after the others were added. Reflect continues by less than an
+        axis has, circular by no more."""
+
+    def pad_to(self, shape: Sizes, value: float = 0):
+        """@shape: sizes, none smaller than @self's; -1 keeps one
         @value: what to pad with
 
-        @self with @value around it."""
+        @self at the beginning of a tensor of @shape."""
+
+    def shrink_to(self, shape: Sizes):
+        """@shape: sizes, none larger than @self's; -1 keeps one
+
+        The beginning of @self."""
 
     def shrink(self, pairs: Sizes):
         """@pairs: begin and end of each axis
@@ -400,6 +413,7 @@ class Movement:
 
         @self with a new axis of size 1 at @dim."""
 
+    @op(alias="ravel")
     def flatten(self, start_dim: int = 0, end_dim: int = -1):
         """@start_dim: the first axis
         @end_dim: the last axis
@@ -419,6 +433,104 @@ class Movement:
 
         @self laid side by side @repeats times."""
 
+    def tile(self, repeats: Sizes):
+        """@repeats: how often, for each of the last axes
+
+        As tiny_tensor_repeat(), whichever has more axes."""
+
+    def repeat_interleave(self, repeats: int, axis: Axis | None = None):
+        """@repeats: how often
+
+        Every element along @axis @repeats times in a row."""
+
+    def roll(self, shifts: Sizes, dims: Sizes | None = None):
+        """@shifts: how far, for each of @dims
+        @dims: axes, negative ones from the end; without them the elements roll as one row
+
+        @self moved along @dims; what leaves at the end comes in at the beginning."""
+
+    def rot90(self, k: int = 1, axis: Axes = (0, 1)):
+        """@k: how many quarters of a turn
+        @axis: two axes
+
+        @self turned from the first of @axes to the second."""
+
+    def flipud(self):
+        """@self with its first axis reversed."""
+
+    def fliplr(self):
+        """@self with its second axis reversed."""
+
+    @op(alias="moveaxis")
+    def movedim(self, source: Sizes, destination: Sizes):
+        """@source: axes, negative ones from the end
+        @destination: where they go, as many
+
+        @self with some axes elsewhere; the others keep their order."""
+
+    def unflatten(self, axis: Axis, sizes: Sizes):
+        """@sizes: at least one; one of them may be -1
+
+        @axis made several."""
+
+    def rearrange(self, formula: str, names: str | None = None, sizes: Sizes | None = None):
+        """@formula: axes before and after, as "b (h w) c -> b c h w"
+        @names: of axes whose sizes are given, separated by spaces
+        @sizes: their sizes
+
+        @self reshaped, permuted and reshaped as @formula says (Rogozhnikov 2022): names in parentheses are one axis, "..."
+        are those not named, 1 is an axis of size 1. In each parenthesis on the left all sizes but one are given."""
+
+    def narrow(self, axis: Axis, start: int, length: int):
+        """@start: the first, a negative one from the end
+        @length: how many
+
+        @length elements along @axis."""
+
+    def select(self, axis: Axis, index: int):
+        """@index: a negative one counts from the end
+
+        The part of @self at @index, without @axis."""
+
+    def split(self, sizes: Sizes, axis: Axis = 0) -> Tensors:
+        """@sizes: one size of all pieces, of which the last may be smaller; or that of each
+
+        @self cut into pieces along @axis."""
+
+    def chunk(self, chunks: int, axis: Axis = 0) -> Tensors:
+        """@chunks: how many at most
+
+        @self cut into equal pieces along @axis, of which the last may be smaller."""
+
+    def unbind(self, axis: Axis = 0) -> Tensors:
+        """The parts of @self along @axis, without it."""
+
+    def unfold(self, axis: Axis, size: int, step: int):
+        """@size: of a window
+        @step: from one to the next, at least 1
+
+        Windows along @axis, their elements a new last axis."""
+
+    def diagonal(self, offset: int = 0, dim1: Axis = 0, dim2: Axis = 1):
+        """@offset: how far above the main diagonal
+
+        The diagonals of the matrices along @dim1 and @dim2, as a new last axis."""
+
+    def diag(self, diagonal: int = 0):
+        """@diagonal: how far above the main one
+
+        A vector as the diagonal of a square matrix; of a matrix its diagonal."""
+
+    def triu(self, diagonal: int = 0):
+        """@diagonal: how far above the main one the triangle begins
+
+        Matrices with 0 below a diagonal."""
+
+    def tril(self, diagonal: int = 0):
+        """@diagonal: how far above the main one the triangle ends
+
+        Matrices with 0 above a diagonal."""
+
     @op(alias="concat concatenate")
     def cat(tensors: Tensors, axis: Axis = 0):
         """@tensors: at least one, equal in all sizes but that of @axis
@@ -431,9 +543,60 @@ class Movement:
 
         The tensors side by side along a new axis."""
 
+    def hstack(tensors: Tensors):
+        """@tensors: at least one
+
+        The tensors one after the other along the second axis, or the first of vectors."""
+
+    @op(alias="row_stack")
+    def vstack(tensors: Tensors):
+        """@tensors: at least one
+
+        The tensors one below the other; a vector is a row."""
+
+    def dstack(tensors: Tensors):
+        """@tensors: at least one
+
+        The tensors one behind the other along the third axis."""
+
+    def meshgrid(tensors: Tensors, indexing: str = "ij") -> Tensors:
+        """@tensors: vectors, or numbers
+        @indexing: ij, or xy, which exchanges the first two axes
+
+        Each tensor along its axis of a grid of all."""
+
 
 class Indexing:
     """Elements picked by positions that are data. Indices are integers; no kernel stops for one that is outside."""
+
+    @op(framed=True)
+    def index(self, pattern: str, numbers: Sizes | None = None, tensors: Tensors | None = None):
+        """@pattern: what the subscript consists of, one letter for each part
+        @numbers: of the parts i and s, in order
+        @tensors: of the parts t, in order
+
+        `@self[…]` of Python. The parts are: `i` a number, which takes its axis away; `s` a slice (start, stop and step as
+        in tiny_tensor_slice()); `:` a whole axis; `n` a new axis of size 1; `.` as many whole axes as are left (there may
+        be one; without it they are at the end); `t` a tensor. So x[2, ..., None, ::2] is "i.ns" with the numbers
+        2, %TINY_SLICE_BEGIN, %TINY_SLICE_END, 2 (a start far below the first is the first).
+
+        Tensors of integers pick along their axis, negative ones from the end; several broadcast and are one pick,
+        whose axes come where the first one was, or first of all when a slice parts them (PyTorch's rule: numbers and
+        tensors without axes part nothing). Positions outside give 0 and have no gradient. A bool tensor of rank k
+        stands for the positions of what is true in it along the next k axes; how many they are is a size, so it is
+        realised.
+
+        A number outside of its axis, more parts than axes, index tensors that do not broadcast and a mask of
+        another shape are errors."""
+
+    @op(framed=True)
+    def index_put(self, indices: Tensors, values: Tensor, accumulate: bool = False):
+        """@indices: integers or bool, one for each of the first axes
+        @values: what to write, broadcast to what tiny_tensor_index() gives
+        @accumulate: whether to add instead
+
+        @self with @values at @indices, in @self's dtype. Of several at one position the last wins, or with
+        @accumulate all are added."""
 
     @op(gradient="none")
     def one_hot(self, num_classes: int):

@@ -5,6 +5,7 @@
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
+#include "tensor/tiny-positions.h"
 #include "tensor/tiny-tensor-operations.h"
 
 /* labels (…, 1) == (0 1 … n-1) */
@@ -40,6 +41,38 @@ check_positions (TinyBuild *self, TinyNode *indices)
   tiny_build_fail (self, "the indices are integers, not %s",
                    tiny_dtype_to_string ((TinyDType) indices->dtype));
   return FALSE;
+}
+
+TinyNode *
+tiny_build_from_end (TinyBuild *self, TinyNode *positions, gint64 size)
+{
+  if (positions == NULL)
+    return NULL;
+  gboolean wide = tiny_dtype_get_n_bytes ((TinyDType) positions->dtype) > 4
+                  || positions->dtype == TINY_DTYPE_U32 || size > G_MAXINT32;
+  if (positions->dtype == TINY_DTYPE_U64) /* what is beyond i64 would seem to be negative */
+    return positions;
+  TinyNode *at = tiny_build_cast (self, positions, wide ? TINY_DTYPE_I64 : TINY_DTYPE_I32);
+  if (tiny_dtype_is_unsigned (positions->dtype))
+    return at;
+  TinyNode *end = tiny_node_const_int (self->graph, (TinyDType) at->dtype, size);
+  TinyNode *before = tiny_build_binary (self, TINY_OP_CMPLT, at, tiny_build_like (self, at, 0));
+  return tiny_build_where (self, before, tiny_build_add (self, at, end), at);
+}
+
+TinyNode *
+tiny_build_is_inside (TinyBuild *self, TinyNode *positions, gint64 size)
+{
+  if (positions == NULL)
+    return NULL;
+  TinyNode *end = tiny_node_const_int (self->graph, (TinyDType) positions->dtype, size);
+  TinyNode *below = tiny_build_binary (self, TINY_OP_CMPLT, positions, end);
+  if (tiny_dtype_is_unsigned (positions->dtype))
+    return below;
+  return tiny_build_binary (self, TINY_OP_AND, below,
+                            tiny_build_binary (self, TINY_OP_CMPLT,
+                                               tiny_build_like (self, positions, -1),
+                                               positions));
 }
 
 /* x (…, N, R…), indices I: as a vector, repeated over the other axes of x; then I where N was. */

@@ -273,29 +273,6 @@ op_expand (TinyBuild *b, TinyNode *self, const gint64 *shape, guint n_dims)
   return tiny_build_expand (b, self, shape, n_dims);
 }
 
-static gboolean
-check_pairs (TinyBuild *b, TinyNode *x, const gint64 *pairs, guint n_pairs)
-{
-  guint rank = x->shape->n;
-  if ((pairs != NULL && n_pairs == 2 * rank) || (n_pairs == 0 && rank == 0))
-    return TRUE;
-  tiny_build_fail (b, "%u numbers given, two for each of %u axes wanted",
-                   pairs == NULL ? 0 : n_pairs, rank);
-  return FALSE;
-}
-
-TinyNode *
-op_pad (TinyBuild *b, TinyNode *self, const gint64 *pairs, guint n_pairs, double value)
-{
-  return check_pairs (b, self, pairs, n_pairs) ? tiny_build_pad (b, self, pairs, value) : NULL;
-}
-
-TinyNode *
-op_shrink (TinyBuild *b, TinyNode *self, const gint64 *pairs, guint n_pairs)
-{
-  return check_pairs (b, self, pairs, n_pairs) ? tiny_build_shrink (b, self, pairs) : NULL;
-}
-
 TinyNode *
 op_flip (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
@@ -353,23 +330,53 @@ op_flatten (TinyBuild *b, TinyNode *self, gint64 start_dim, gint64 end_dim)
   return tiny_build_reshape (b, self, dims, n);
 }
 
-TinyNode *
-op_slice (TinyBuild *b, TinyNode *self, guint axis, gint64 start, gint64 stop, gint64 step)
+/* As Python's slice.indices(): from the end when negative, then into reach. */
+gboolean
+tiny_build_slice_bounds (
+    TinyBuild *self, gint64 size, gint64 *start, gint64 stop, gint64 step, gint64 *out_n)
 {
-  gint64 size = self->shape->v[axis];
+  *out_n = 0;
   if (step == 0 || step == G_MININT64)
-    return tiny_build_fail (b, "step is %s", step == 0 ? "0" : "too far below 0");
-  /* As Python's slice.indices(): from the end when negative, then into reach. */
+    return tiny_build_fail (self, "step is %s", step == 0 ? "0" : "too far below 0") != NULL;
   gint64 lowest = step > 0 ? 0 : -1, highest = step > 0 ? size : size - 1;
-  if (start < 0)
-    start = start < -size ? lowest : start + size;
-  start = CLAMP (start, lowest, highest);
+  if (*start < 0)
+    *start = *start < -size ? lowest : *start + size;
+  *start = CLAMP (*start, lowest, highest);
   if (stop < 0)
     stop = stop < -size ? lowest : stop + size;
   stop = CLAMP (stop, lowest, highest);
-  gint64 span = step > 0 ? stop - start : start - stop;
-  gint64 stride = step > 0 ? step : -step;
-  gint64 n = span <= 0 ? 0 : (span - 1) / stride + 1;
+  gint64 span = step > 0 ? stop - *start : *start - stop;
+  *out_n = span <= 0 ? 0 : (span - 1) / (step > 0 ? step : -step) + 1;
+  return TRUE;
+}
+
+TinyNode *
+op_unflatten (TinyBuild *b, TinyNode *self, guint axis, const gint64 *sizes, guint n_sizes)
+{
+  gint64 dims[2 * TINY_MAX_RANK];
+  guint n = 0;
+  if (n_sizes == 0 || n_sizes > TINY_MAX_RANK || sizes == NULL)
+    return tiny_build_fail (b, "%u sizes given, 1 to %d wanted", n_sizes, TINY_MAX_RANK);
+  /* One that is open follows from this axis alone, not from others, which may be empty. */
+  TinyNode *one = tiny_build_iota (b, TINY_DTYPE_I32, self->shape->v[axis]);
+  one = op_reshape (b, one, sizes, n_sizes);
+  if (one == NULL)
+    return NULL;
+  for (guint i = 0; i < self->shape->n; i++) {
+    if (i != axis)
+      dims[n++] = self->shape->v[i];
+    for (guint j = 0; i == axis && j < n_sizes; j++)
+      dims[n++] = one->shape->v[j];
+  }
+  return tiny_build_check_shape (b, dims, n) ? tiny_build_reshape (b, self, dims, n) : NULL;
+}
+
+TinyNode *
+op_slice (TinyBuild *b, TinyNode *self, guint axis, gint64 start, gint64 stop, gint64 step)
+{
+  gint64 n;
+  if (!tiny_build_slice_bounds (b, self->shape->v[axis], &start, stop, step, &n))
+    return NULL;
   return tiny_build_slice (b, self, axis, start, step, n);
 }
 

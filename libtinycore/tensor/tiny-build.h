@@ -134,6 +134,9 @@ TinyNode *tiny_build_transpose (TinyBuild *self, TinyNode *x, guint a, guint b);
 /* The part of @x along @axis at @start, @start + @step, … (@n of them). */
 TinyNode *tiny_build_slice (
     TinyBuild *self, TinyNode *x, guint axis, gint64 start, gint64 step, gint64 n);
+/* What start:stop:step of Python takes of an axis of @size: @start inside and how many. */
+gboolean tiny_build_slice_bounds (
+    TinyBuild *self, gint64 size, gint64 *start, gint64 stop, gint64 step, gint64 *out_n);
 TinyNode *tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis);
 
 /* ---- reductions; @axes are normalised, and are left as size 1 ---- */

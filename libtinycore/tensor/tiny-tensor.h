@@ -375,6 +375,36 @@ TINY_API gboolean tiny_tensor_write_data (TinyTensor *self,
                                           gsize n_bytes,
                                           GError **error);
 
+/**
+ * tiny_tensor_set_index:
+ * @self: a tensor
+ * @pattern: what the subscript consists of, see tiny_tensor_index()
+ * @numbers: (array length=n_numbers) (nullable): of the parts i and s, in order
+ * @n_numbers: how many
+ * @tensors: (array length=n_tensors) (nullable): of the parts t, in order
+ * @n_tensors: how many
+ * @value: what broadcasts to what tiny_tensor_index() gives; cast to @self's dtype
+ * @error: return location
+ *
+ * `@self[…] = @value` of Python: @self becomes, by tiny_tensor_assign(), what it is with @value there. Of several
+ * values at one position the last wins; positions outside are left out. A mask is realised, unless @value has one
+ * element. Gradients flow to @value and to what is left of @self.
+ *
+ * Tensors are values: what was made of @self before, its views too, keeps the old contents.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_set_index (TinyTensor *self,
+                                         const char *pattern,
+                                         const gint64 *numbers,
+                                         guint n_numbers,
+                                         TinyTensor *const *tensors,
+                                         guint n_tensors,
+                                         TinyTensor *value,
+                                         GError **error);
+
 /* ---- gradients ---- */
 /**
  * tiny_tensor_set_requires_grad:

@@ -222,7 +222,7 @@ make_moved (const Maker *self)
   TinyTensor *x = LEAF (0, self->p[0], self->p[1], self->p[2]);
   x = T (permute) (x, (gint[]){ 2, 0, 1 }, 3);
   x = T (flip) (x, (gint[]){ 1 }, 1);
-  x = T (pad) (x, (gint64[]){ 1, 2, 0, 3, 2, 1 }, 6, 5);
+  x = T (pad) (x, (gint64[]){ 1, 2, 0, 3, 2, 1 }, 6, "constant", 5);
   return T (slice) (x, 2, 1, self->p[1] + 2, 2);
 }
 

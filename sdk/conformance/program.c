@@ -499,7 +499,7 @@ make_pad (Maker *self)
   for (guint i = 0; i < 2 * n; i++)
     pairs[i] = (self->step->p[0] >> (i * 3 % 27) & 7) % 4 * (i < 6);
   note_sizes (self, pairs, 2 * n);
-  return T (pad) (self->x[0], pairs, 2 * n, number (self, 1, 3) == 0 ? 1 : 0);
+  return T (pad) (self->x[0], pairs, 2 * n, "constant", number (self, 1, 3) == 0 ? 1 : 0);
 }
 
 static TinyTensor *

@@ -45,6 +45,39 @@ shear (TinyTensor *x, const gint64 *v)
   return result;
 }
 
+#define TENSORS(...)                                                                           \
+  (TinyTensor *[]) { __VA_ARGS__ }
+
+/* 0 @step 2 @step … modulo @size, @n of them */
+static TinyTensor *
+at (gint64 n, gint64 step, gint64 size)
+{
+  TinyTensor *counted = T (arange) (TINY_DTYPE_I32, 0, (double) (n * step), (double) step);
+  return T (mod) (counted, T (scalar) ((double) size));
+}
+
+/* Result @i of several, consumed. */
+static TinyTensor *
+nth (GPtrArray *results, guint i)
+{
+  TinyTensor *result = g_object_ref (results->pdata[i]);
+  g_ptr_array_unref (results);
+  g_object_force_floating (G_OBJECT (result));
+  return result;
+}
+
+/* x[-1::-2, None] = y, then x[[-1 + 0, -1 + 2 …]] = z, on a tensor that is computed. */
+static TinyTensor *
+set_index (TinyTensor *const *x)
+{
+  TinyTensor *self = T (mul_number) (x[0], 2), *row = T (sub) (at (2, 2, 4), T (scalar) (1));
+  gint64 back[] = { -1, TINY_SLICE_BEGIN, -2 };
+  gboolean good = T (set_index) (self, "sn", back, 3, NULL, 0, x[1], NULL)
+                  && T (set_index) (self, "t", NULL, 0, &row, 1, x[2], NULL);
+  g_assert_true (good);
+  return self;
+}
+
 /* clang-format off */
 FUNCTION (add, T (add) (x[0], x[1]))
 FUNCTION (sub, T (sub) (x[0], x[1]))
@@ -96,8 +129,8 @@ FUNCTION (reshape, T (reshape) (x[0], SIZES (4, -1), 2))
 FUNCTION (permute, T (permute) (x[0], AXES (2, 0, 1), 3))
 FUNCTION (transpose, T (transpose) (x[0], 0, -1))
 FUNCTION (expand, T (expand) (x[0], SIZES (2, 4, 3), 3))
-FUNCTION (pad, T (pad) (x[0], SIZES (1, 2, 0, 1), 4, 0))
-FUNCTION (pad_value, T (pad) (x[0], SIZES (1, -1, 0, 1), 4, 7))
+FUNCTION (pad, T (pad) (x[0], SIZES (1, 2, 0, 1), 4, "constant", 0))
+FUNCTION (pad_value, T (pad) (x[0], SIZES (1, -1, 0, 1), 4, "constant", 7))
 FUNCTION (shrink, T (shrink) (x[0], SIZES (1, 3, 0, 2), 4))
 FUNCTION (flip, T (flip) (x[0], AXES (0, 1), 2))
 FUNCTION (slice, T (slice) (x[0], 0, 1, 8, 3))
@@ -108,9 +141,44 @@ FUNCTION (shear_negative, shear (x[0], SIZES (0, 1, -2, 1, 5, 1, 4)))
 FUNCTION (repeat, T (repeat) (x[0], SIZES (2, 3), 2))
 FUNCTION (cat, T (cat) (x, 2, 1))
 FUNCTION (stack, T (stack) (x, 2, 1))
+FUNCTION (pad_reflect, T (pad) (x[0], SIZES (0, 0, 3, 2), 4, "reflect", 0))
+FUNCTION (pad_replicate, T (pad) (x[0], SIZES (2, -1, 0, 3), 4, "replicate", 0))
+FUNCTION (pad_circular, T (pad) (x[0], SIZES (2, 3, 0, 0), 4, "circular", 0))
+FUNCTION (pad_to, T (pad_to) (x[0], SIZES (3, -1), 2, 2))
+FUNCTION (shrink_to, T (shrink_to) (x[0], SIZES (-1, 1), 2))
+FUNCTION (tile, T (tile) (x[0], SIZES (2), 1))
+FUNCTION (repeat_interleave, T (repeat_interleave) (x[0], 2, 0))
+FUNCTION (roll, T (roll) (x[0], SIZES (1, -1), 2, SIZES (0, 1), 2))
+FUNCTION (rot90, T (rot90) (x[0], 3, AXES (0, -1), 2))
+FUNCTION (flipud, T (flipud) (x[0]))
+FUNCTION (fliplr, T (fliplr) (x[0]))
+FUNCTION (movedim, T (movedim) (x[0], SIZES (0, 1), 2, SIZES (-1, 0), 2))
+FUNCTION (unflatten, T (unflatten) (x[0], 1, SIZES (2, -1), 2))
+FUNCTION (rearrange, T (rearrange) (x[0], "a (b c) ... -> ... (c a) b 1", "b", SIZES (2), 1))
+FUNCTION (narrow, T (narrow) (x[0], 1, -2, 1))
+FUNCTION (select, T (select) (x[0], 0, -1))
+FUNCTION (split, nth (T (split) (x[0], SIZES (2, 1), 2, 1), 0))
+FUNCTION (chunk, nth (T (chunk) (x[0], 2, 0), 1))
+FUNCTION (unbind, nth (T (unbind) (x[0], 1), 2))
+FUNCTION (unfold, T (unfold) (x[0], 0, 3, 2))
+FUNCTION (diagonal, T (diagonal) (x[0], -1, 2, 0))
+FUNCTION (diag, T (diag) (x[0], -1))
+FUNCTION (triu, T (triu) (x[0], -1))
+FUNCTION (tril, T (tril) (x[0], 1))
+FUNCTION (hstack, T (hstack) (x, 2))
+FUNCTION (vstack, T (vstack) (x, 2))
+FUNCTION (dstack, T (dstack) (x, 2))
+FUNCTION (meshgrid, nth (T (meshgrid) (x, 2, "xy"), 0))
 FUNCTION (gather, T (index_select) (x[0], 0, T (arange) (TINY_DTYPE_I32, 3, -1, -2)))
 FUNCTION (gather_rows, T (index_select) (x[0], 0, T (mod) (T (arange) (TINY_DTYPE_I32, 0, 15, 3), T (scalar) (9))))
 FUNCTION (take_along_axis, T (gather) (x[0], 1, T (reshape) (T (mod) (T (arange) (TINY_DTYPE_I32, 0, 18, 2), T (scalar) (5)), SIZES (3, 3), 2)))
+FUNCTION (index_view, T (index) (x[0], "ins.", SIZES (-1, 2, TINY_SLICE_BEGIN, -2), 4, NULL, 0))
+FUNCTION (index_pick, T (index) (x[0], ":t", NULL, 0, TENSORS (T (reshape) (at (4, 2, 3), SIZES (2, 2), 2)), 1))
+FUNCTION (index_picks, T (index) (x[0], "st.t", SIZES (1, 3, 1), 3, TENSORS (at (3, 2, 3), T (sub) (at (3, 1, 2), T (scalar) (1))), 2))
+FUNCTION (index_put, T (index_put) (x[0], TENSORS (at (3, 2, 4), at (3, 1, 2)), 2, x[1], FALSE))
+FUNCTION (index_put_equal, T (index_put) (x[0], TENSORS (at (5, 2, 4)), 1, x[1], FALSE))
+FUNCTION (index_put_add, T (index_put) (x[0], TENSORS (at (5, 2, 4)), 1, x[1], TRUE))
+FUNCTION (set_index, set_index (x))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], NULL, 0, NULL, 0, NULL, 0, 1))
@@ -241,9 +309,44 @@ const Case cases[] = {
   CASE (repeat, 1, -1, 1, { 2, 2 }),
   CASE (cat, 2, -1, 1, { 2, 3 }, { 2, 2 }),
   CASE (stack, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (pad_reflect, 1, -1, 1, { 2, 4 }),
+  CASE (pad_replicate, 1, -1, 1, { 3, 2 }),
+  CASE (pad_circular, 1, -1, 1, { 3, 2 }),
+  CASE (pad_to, 1, -1, 1, { 2, 3 }),
+  CASE (shrink_to, 1, -1, 1, { 2, 3 }),
+  CASE (tile, 1, -1, 1, { 2, 3 }),
+  CASE (repeat_interleave, 1, -1, 1, { 2, 3 }),
+  CASE (roll, 1, -1, 1, { 2, 3 }),
+  CASE (rot90, 1, -1, 1, { 2, 3 }),
+  CASE (flipud, 1, -1, 1, { 2, 3 }),
+  CASE (fliplr, 1, -1, 1, { 2, 3 }),
+  CASE (movedim, 1, -1, 1, { 2, 3, 2 }),
+  CASE (unflatten, 1, -1, 1, { 2, 4 }),
+  CASE (rearrange, 1, -1, 1, { 2, 4, 3 }),
+  CASE (narrow, 1, -1, 1, { 2, 3 }),
+  CASE (select, 1, -1, 1, { 2, 3 }),
+  CASE (split, 1, -1, 1, { 2, 3 }),
+  CASE (chunk, 1, -1, 1, { 3, 2 }),
+  CASE (unbind, 1, -1, 1, { 2, 3 }),
+  CASE (unfold, 1, -1, 1, { 7, 2 }),
+  CASE (diagonal, 1, -1, 1, { 3, 2, 4 }),
+  CASE (diag, 1, -1, 1, { 3 }),
+  CASE (triu, 1, -1, 1, { 3, 2 }),
+  CASE (tril, 1, -1, 1, { 2, 4 }),
+  CASE (hstack, 2, -1, 1, { 2, 3 }, { 2, 1 }),
+  CASE (vstack, 2, -1, 1, { 3 }, { 2, 3 }),
+  CASE (dstack, 2, -1, 1, { 3 }, { 1, 3, 2 }),
+  CASE (meshgrid, 2, -1, 1, { 3 }, { 2 }),
   CASE (gather, 1, -1, 1, { 4, 2 }),
   CASE (gather_rows, 1, -1, 1, { 12, 4 }),
   CASE (take_along_axis, 1, -1, 1, { 3, 4 }),
+  CASE (index_view, 1, -1, 1, { 2, 5, 3 }),
+  CASE (index_pick, 1, -1, 1, { 2, 3, 2 }),
+  CASE (index_picks, 1, -1, 1, { 3, 3, 2, 2 }),
+  CASE (index_put, 2, -1, 1, { 4, 2, 2 }, { 3, 1 }),
+  CASE (index_put_equal, 2, -1, 1, { 4, 3 }, { 5, 3 }),
+  CASE (index_put_add, 2, -1, 1, { 4, 3 }, { 5, 3 }),
+  CASE (set_index, 3, -1, 1, { 4, 3 }, { 2, 1, 3 }, { 3 }),
   CASE (matmul, 2, -1, 1, { 2, 3, 4 }, { 4, 2 }),
   CASE (linear, 3, -1, 1, { 2, 3 }, { 4, 3 }, { 4 }),
   CASE (conv2d, 3, -1, 1, { 2, 2, 4, 5 }, { 3, 2, 3, 3 }, { 3 }),

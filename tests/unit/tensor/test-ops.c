@@ -246,8 +246,8 @@ test_movement (void)
 {
   CHECK (T (permute) (COUNT (0, 1, 2, 3), AXES (2, 0, 1), 3), "3 1 2", 0, 3, 1, 4, 2, 5);
   CHECK (T (reshape) (COUNT (0, 2, 3), SIZES (3, -1), 2), "3 2", 0, 1, 2, 3, 4, 5);
-  CHECK (T (pad) (COUNT (1, 2), SIZES (1, 2), 2, 9), "5", 9, 1, 2, 9, 9);
-  CHECK (T (pad) (COUNT (1, 4), SIZES (-1, 1), 2, 0), "4", 2, 3, 4, 0);
+  CHECK (T (pad) (COUNT (1, 2), SIZES (1, 2), 2, "constant", 9), "5", 9, 1, 2, 9, 9);
+  CHECK (T (pad) (COUNT (1, 4), SIZES (-1, 1), 2, "constant", 0), "4", 2, 3, 4, 0);
   CHECK (T (flip) (COUNT (0, 2, 2), AXES (-1), 1), "2 2", 1, 0, 3, 2);
   CHECK (T (slice) (COUNT (0, 7), 0, 1, TINY_SLICE_END, 2), "3", 1, 3, 5);
   CHECK (T (slice) (COUNT (0, 7), 0, -1, TINY_SLICE_BEGIN, -3), "3", 6, 3, 0);

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-positions.h: building blocks of what reads and writes at positions that are data.
+ *
+ * There is no store at a computed address: an element that is written finds who writes it, by
+ * comparing its own position with those given. */
+#pragma once
+
+#include "tensor/tiny-build.h"
+
+G_BEGIN_DECLS
+
+/* @positions as they count from the start of an axis of @size; those outside stay outside. */
+TinyNode *tiny_build_from_end (TinyBuild *self, TinyNode *positions, gint64 size);
+/* Where @positions are from 0 to below @size. */
+TinyNode *tiny_build_is_inside (TinyBuild *self, TinyNode *positions, gint64 size);
+/* 0 1 … n-1 along @axis of @rank, the other axes being 1. */
+TinyNode *
+tiny_build_count_along (TinyBuild *self, TinyDType dtype, guint axis, gint64 n, guint rank);
+/* For each of n positions along @axis: @op over the elements of @x whose @positions are it, @none
+ * where there is none. (…, M, …), (…, M, …) to (…, n, …); other axes of @positions may be 1. */
+TinyNode *tiny_build_combine (TinyBuild *self,
+                              TinyNode *positions,
+                              TinyNode *x,
+                              guint axis,
+                              gint64 n,
+                              TinyOp op,
+                              double none);
+/* @x (…, N, …) with @values (…, M, …) at @positions (…, M, …), whose other axes may be 1. The last
+ * of those at one position wins; positions outside write nothing. */
+TinyNode *tiny_build_put (
+    TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values);
+/* The sums of @values at each position, in the shape of @x; arguments as above. */
+TinyNode *tiny_build_scatter_sum (
+    TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values);
+
+G_END_DECLS

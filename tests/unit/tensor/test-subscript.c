@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-subscript.c: what x[…] reads and writes, against values written down here: PyTorch's. */
+#include <string.h>
+
+#include "engine/tiny-runtime.h"
+#include "ir/tiny-shape.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-private.h"
+
+#define T(name) tiny_tensor_##name
+#define FIRST   TINY_SLICE_BEGIN
+#define LAST    TINY_SLICE_END
+
+/* Consumes @tensor: "(2): 3 4", or the error. */
+static char *
+text_of (TinyTensor *tensor)
+{
+  g_autoptr (TinyTensor) owned = g_object_ref_sink (tensor);
+  if (T (get_error) (owned) != NULL)
+    return g_strdup (T (get_error) (owned)->message);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) data = T (get_data) (owned, &error);
+  g_assert_no_error (error);
+  GString *text = g_string_new ("(");
+  for (guint i = 0; i < owned->n_dims; i++)
+    g_string_append_printf (text, "%s%d", i > 0 ? ", " : "", (int) owned->shape[i]);
+  g_string_append (text, "):");
+  for (gint64 i = 0; i < T (get_n_elements) (owned); i++)
+    g_string_append_printf (
+        text, " %g",
+        tiny_tensor_decode (owned->dtype, g_bytes_get_data (data, NULL), (gsize) i));
+  return g_string_free (text, FALSE);
+}
+
+static TinyTensor *
+counted (gint64 a, gint64 b, gint64 c)
+{
+  TinyTensor *row = T (arange) (TINY_DTYPE_F32, 0, (double) (a * b * c), 1);
+  return T (contiguous) (T (reshape) (row, (gint64[]){ a, b, c }, 3));
+}
+
+/* "0 -1/2" is (2, 1); "7" without an axis is "=7"; "1 0 1?" is bool */
+static TinyTensor *
+parse_tensor (const char *text)
+{
+  gint32 values[16];
+  guint n = 0, rows = 0;
+  gboolean is_mask = g_str_has_suffix (text, "?");
+  if (text[0] == '=')
+    return T (full) (is_mask ? TINY_DTYPE_BOOL : TINY_DTYPE_I32, NULL, 0, atoi (text + 1));
+  g_auto (GStrv) lines = g_strsplit (text, "/", -1);
+  for (; lines[rows] != NULL; rows++) {
+    g_auto (GStrv) numbers = g_strsplit (lines[rows], " ", -1);
+    for (guint i = 0; numbers[i] != NULL && numbers[i][0] != '\0'; i++)
+      values[n++] = atoi (numbers[i]);
+  }
+  gint64 dims[] = { rows, n / MAX (rows, 1) };
+  TinyTensor *read = T (new_from_data) (NULL, TINY_DTYPE_I32, rows > 1 ? dims : dims + 1,
+                                        rows > 1 ? 2 : 1, values, n * sizeof (gint32));
+  return is_mask ? T (cast) (read, TINY_DTYPE_BOOL) : read;
+}
+
+typedef struct {
+  const char *pattern;
+  gint64 numbers[6];
+  const char *tensors[3];
+  const char *expected;
+} Row;
+
+static guint
+count_numbers (const Row *row)
+{
+  guint n = 0;
+  for (const char *c = row->pattern; *c != '\0'; c++)
+    n += *c == 'i' ? 1 : *c == 's' ? 3 : 0;
+  return n;
+}
+
+static guint
+parse_tensors (const Row *row, TinyTensor **out)
+{
+  guint n = 0;
+  for (; n < 3 && row->tensors[n] != NULL; n++)
+    out[n] = parse_tensor (row->tensors[n]);
+  return n;
+}
+
+static gboolean
+skips_without_device (void)
+{
+  g_autoptr (GError) error = NULL;
+  if (tiny_runtime_get_default_device (&error) != NULL)
+    return FALSE;
+  g_test_skip (error->message);
+  return TRUE;
+}
+
+/* x is (2, 2, 3): 0 … 11 */
+static void
+test_read (void)
+{
+  const Row rows[] = {
+    { "iii", { 1, -1, -3 }, { NULL }, "(): 9" },
+    { "i", { -1 }, { NULL }, "(2, 3): 6 7 8 9 10 11" },
+    { "ni.i", { 0, 1 }, { NULL }, "(1, 2): 1 4" },
+    { ".s", { FIRST, LAST, 2 }, { NULL }, "(2, 2, 2): 0 2 3 5 6 8 9 11" },
+    { "isi", { 0, LAST, FIRST, -1, 0 }, { NULL }, "(2): 3 0" },
+    { "i:s", { 0, -1, FIRST, -2 }, { NULL }, "(2, 2): 2 0 5 3" },
+    { "s", { 1, 1, 1 }, { NULL }, "(0, 2, 3):" },
+    { "t", { 0 }, { "1 1" }, "(2, 2, 3): 6 7 8 9 10 11 6 7 8 9 10 11" },
+    { "::t", { 0 }, { "-1/0" }, "(2, 2, 2, 1): 2 0 5 3 8 6 11 9" },
+    /* Neighbours stay in place, others come to the front; a number parts nothing. */
+    { ":tt", { 0 }, { "0 1 1", "0 -1 0" }, "(2, 3): 0 5 3 6 11 9" },
+    { "t:t", { 0 }, { "0 1 1", "0 -1 0" }, "(3, 2): 0 3 8 11 6 9" },
+    { "i:t", { 1 }, { "0 2" }, "(2, 2): 6 8 9 11" },
+    { "tit", { 0 }, { "0 1", "0 2" }, "(2): 0 8" },
+    { "t:t", { 0 }, { "=1", "0 2" }, "(2, 2): 6 8 9 11" },
+    /* Outside on either side. */
+    { "t::", { 0 }, { "2 -3 -2" }, "(3, 2, 3): 0 0 0 0 0 0 0 0 0 0 0 0 0 1 2 3 4 5" },
+    { "tit", { 1 }, { "0 1 2", "3 -4 0" }, "(3): 0 0 0" },
+    { "t", { 0 }, { "1 0?" }, "(1, 2, 3): 0 1 2 3 4 5" },
+    { ":t", { 0 }, { "0 1 0/1 0 1?" }, "(2, 3): 1 3 5 7 9 11" },
+    { ":t", { 0 }, { "0 0 0/0 0 0?" }, "(2, 0):" },
+    { "it", { 0 }, { "=1?" }, "(1, 2, 3): 0 1 2 3 4 5" },
+    { "i", { 2 }, { NULL }, "index: index 2 is out of range for axis 0 of size 2" },
+    { "iiii", { 0 }, { NULL }, "index: too many indices for shape (2, 2, 3)" },
+    { "s", { 0, 1, 0 }, { NULL }, "index: step is 0" },
+    { "..", { 0 }, { NULL }, "index: “..” has more than one ellipsis" },
+    { "x", { 0 }, { NULL }, "index: “x” has “x”, which is none of i s : n . t" },
+    { "t", { 0 }, { NULL }, "index: “t” wants 0 numbers and 1 tensors, 0 and 0 are given" },
+    { "t",
+      { 0 },
+      { "1 0 1?" },
+      "index: a mask of shape (3,) does not fit shape (2, 2, 3) at axis 0" },
+    { "tt", { 0 }, { "0 1", "0 1 0" }, "index: shapes (2,) and (3,) do not broadcast" },
+  };
+  if (skips_without_device ())
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    TinyTensor *tensors[3];
+    guint n = parse_tensors (&rows[i], tensors);
+    g_autofree char *found
+        = text_of (T (index) (counted (2, 2, 3), rows[i].pattern, rows[i].numbers,
+                              count_numbers (&rows[i]), tensors, n));
+    g_assert_cmpstr (found, ==, rows[i].expected);
+  }
+}
+
+/* -1 -2 … is written into (1, 2, 3): 0 … 5. */
+static void
+test_write (void)
+{
+  const struct {
+    Row row;
+    gint64 n_values; /* 0: a number */
+  } rows[] = {
+    { { "iii", { 0, 1, -1 }, { NULL }, "(1, 2, 3): 0 1 2 3 4 -1" }, 0 },
+    { { "i:s", { 0, FIRST, LAST, 2 }, { NULL }, "(1, 2, 3): -1 1 -2 -1 4 -2" }, 2 },
+    { { ".s", { LAST, 0, -1 }, { NULL }, "(1, 2, 3): 0 -2 -1 3 -2 -1" }, 2 },
+    { { "..s", { 1, 1, 1 }, { NULL }, "set_index: “..s” has more than one ellipsis" }, 0 },
+    { { ".s", { 1, 1, 1 }, { NULL }, "(1, 2, 3): 0 1 2 3 4 5" }, 0 },
+    { { ".", { 0 }, { NULL }, "(1, 2, 3): -1 -2 -3 -1 -2 -3" }, 3 },
+    /* The last of equal positions; those outside are left out. */
+    { { "::t", { 0 }, { "0 0 -1 3" }, "(1, 2, 3): -2 1 -3 -2 4 -3" }, 4 },
+    { { "itt", { 0 }, { "0 1", "1 1" }, "(1, 2, 3): 0 -1 2 3 -2 5" }, 2 },
+    { { ":t", { 0 }, { "0 1 0/1 0 1?" }, "(1, 2, 3): 0 -1 2 -2 4 -3" }, 3 },
+    { { ":t", { 0 }, { "0 1 0/1 0 1?" }, "(1, 2, 3): 0 -1 2 -1 4 -1" }, 0 },
+    { { ":i", { 0 }, { NULL }, "set_index: (2,) does not broadcast to (1, 3)" }, 2 },
+  };
+  if (skips_without_device ())
+    return;
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    const Row *row = &rows[i].row;
+    TinyTensor *tensors[3];
+    guint n = parse_tensors (row, tensors);
+    double count = (double) rows[i].n_values;
+    g_autoptr (TinyTensor) x = g_object_ref_sink (counted (1, 2, 3));
+    g_autoptr (TinyTensor) before = g_object_ref_sink (T (index) (x, ".", NULL, 0, NULL, 0));
+    g_autoptr (GError) error = NULL;
+    TinyTensor *value
+        = count == 0 ? T (scalar) (-1) : T (arange) (TINY_DTYPE_F32, -1, -1 - count, -1);
+    gboolean good = T (set_index) (x, row->pattern, row->numbers, count_numbers (row), tensors,
+                                   n, value, &error);
+    g_assert_true (good == (error == NULL));
+    g_autofree char *found = good ? text_of (x) : g_strdup (error->message);
+    g_assert_cmpstr (found, ==, row->expected);
+    g_autofree char *kept = text_of (before);
+    g_assert_cmpstr (kept, ==, "(1, 2, 3): 0 1 2 3 4 5");
+  }
+}
+
+/* What is written may be read from the same memory; a floating tensor stays one. */
+static void
+test_in_place (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyTensor) x
+      = g_object_ref_sink (T (contiguous) (T (arange) (TINY_DTYPE_F32, 0, 5, 1)));
+  g_autoptr (GError) error = NULL;
+  g_assert_true (T (realize) (x, &error));
+  TinyTensor *part = T (index) (x, "s", (gint64[]){ 0, 4, 1 }, 3, NULL, 0);
+  g_assert_true (T (set_index) (x, "s", (gint64[]){ 1, 5, 1 }, 3, NULL, 0, part, &error));
+  g_autofree char *found = text_of (x);
+  g_assert_cmpstr (found, ==, "(5): 0 0 1 2 3");
+  TinyTensor *y = counted (1, 1, 2);
+  g_assert_true (T (set_index) (y, ".i", (gint64[]){ 1 }, 1, NULL, 0, T (scalar) (7), &error));
+  g_assert_true (g_object_is_floating (y));
+  g_autofree char *written = text_of (y);
+  g_assert_cmpstr (written, ==, "(1, 1, 2): 0 7");
+}
+
+int
+main (int argc, char *argv[])
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/tensor/subscript/read", test_read);
+  g_test_add_func ("/tensor/subscript/write", test_write);
+  g_test_add_func ("/tensor/subscript/in-place", test_in_place);
+  return g_test_run ();
+}
