@@ -9,6 +9,7 @@
 #include "ir/tiny-dtype.h"
 #include "engine/tiny-devices.h"
 #include "tensor/tiny-grad-mode.h"
+#include "tensor/tiny-dlpack.h"
 #include "tensor/tiny-tensor.h"
 #include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-operations.h"

@@ -134,10 +134,6 @@ class Tensor(Operations, Creation, Base):
     def T(self):
         return self.permute(*range(self.ndim)[::-1])
 
-    @property
-    def data_ptr(self):
-        raise AttributeError("a tensor has no address of its own; see __dlpack__()")
-
     # ---- reading ----
     def realize(self, *others):
         """Computes this and @others together."""
@@ -294,6 +290,26 @@ class Tensor(Operations, Creation, Base):
 
     def type_as(self, other):
         return self.cast(other.dtype)
+
+    # ---- shared with other libraries ----
+    def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
+        from .dlpack import HOST, export
+        if stream is not None:
+            raise BufferError("memory of the host has no streams")
+        if dl_device not in (None, HOST):
+            raise BufferError(f"only memory of the host is exported, DLPack's device {HOST}, not {dl_device}")
+        return export(self.clone() if copy else self, max_version)
+
+    def __dlpack_device__(self):
+        from .dlpack import HOST
+        return HOST
+
+    @staticmethod
+    def from_dlpack(source, device=None, copy=None):
+        """A tensor that shares the memory of another library's array where that can be; @copy: False never copies,
+        True always."""
+        from .dlpack import take
+        return take(source, device, copy)
 
     # ---- gradients ----
     @property
