@@ -22,6 +22,7 @@
 #include "nn/tiny-loader.h"
 #include "nn/tiny-module.h"
 #include "nn/tiny-optimizer.h"
+#include "nn/tiny-recorder.h"
 #include "nn/tiny-trainer.h"
 #include "io/tiny-data-set.h"
 #include "io/tiny-idx.h"

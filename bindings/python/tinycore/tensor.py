@@ -13,6 +13,7 @@ from .creation import Creation
 from .data import TYPECODES, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
 from .errors import InvalidError, call, checked
+from .jit import refuse_reading
 from .operations import Operations
 
 NUMBERS = (bool, int, float)
@@ -141,6 +142,7 @@ class Tensor(Operations, Creation, Base):
         return self
 
     def bytes_of(self):
+        refuse_reading()
         return call(Base.get_data, self).get_data() or b""
 
     def data(self):
@@ -157,6 +159,7 @@ class Tensor(Operations, Creation, Base):
         dtype = self.dtype
         if dtype.fmt is None:
             return self.cast(dtypes.float32).numpy()
+        refuse_reading()
         out = numpy.empty(self.shape, dtype.name)
         call(Base.copy_data, self, out.__array_interface__["data"][0], out.nbytes)
         return out
