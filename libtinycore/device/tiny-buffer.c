@@ -22,6 +22,7 @@ struct _TinyBuffer {
   gsize offset, n_bytes;
   TinyBlock *block; /* not of views */
   guint version;    /* not of views */
+  gint is_shared;   /* not of views */
 };
 
 G_DEFINE_FINAL_TYPE (TinyBuffer, tiny_buffer, G_TYPE_OBJECT)
@@ -67,6 +68,44 @@ tiny_buffer_new_import (TinyDevice *device, gpointer handle, GError **error)
     return NULL;
   TinyBuffer *self = tiny_buffer_new (device, n_bytes);
   self->block = tiny_pool_adopt (device->pool, imported, n_bytes);
+  return self;
+}
+
+gboolean
+tiny_buffer_can_be_host (TinyDevice *device, gconstpointer memory)
+{
+  return device->table.import_host != NULL && memory != NULL
+         && (device->info.flags & TINY_DEVICE_HOST_MEMORY) != 0
+         && GPOINTER_TO_SIZE (memory) % MAX (device->info.alignment, 1) == 0;
+}
+
+TinyBuffer *
+tiny_buffer_new_host (TinyDevice *device,
+                      gpointer memory,
+                      gsize n_bytes,
+                      GDestroyNotify destroy,
+                      gpointer owner,
+                      GError **error)
+{
+  TinyPluginError plugin_error;
+  TinyPluginBuffer *imported = NULL;
+  tiny_plugin_error_init (&plugin_error);
+  if (!tiny_device_check_alive (device, "importing host memory", error))
+    return NULL;
+  TinyStatus status = TINY_STATUS_UNSUPPORTED;
+  if (tiny_buffer_can_be_host (device, memory))
+    status
+        = device->table.import_host (device->handle, memory, n_bytes, &imported, &plugin_error);
+  if (status >= 0 && imported == NULL)
+    status = TINY_STATUS_INTERNAL;
+  if (!tiny_device_check (device, status, &plugin_error, "importing host memory", error))
+    return NULL;
+  TinyBuffer *self = tiny_buffer_new (device, n_bytes);
+  self->block = tiny_pool_adopt (device->pool, imported, n_bytes);
+  self->block->host = memory;
+  self->block->destroy = destroy;
+  self->block->owner = owner;
+  tiny_buffer_share (self);
   return self;
 }
 
@@ -289,9 +328,17 @@ tiny_buffer_touch (TinyBuffer *self)
   g_atomic_int_inc ((gint *) &(self->base ? self->base : self)->version);
 }
 
+void
+tiny_buffer_share (TinyBuffer *self)
+{
+  g_atomic_int_set (&(self->base ? self->base : self)->is_shared, TRUE);
+}
+
 guint
 tiny_buffer_get_version (TinyBuffer *self)
 {
+  if (g_atomic_int_get (&(self->base ? self->base : self)->is_shared))
+    tiny_buffer_touch (self);
   return (guint) g_atomic_int_get ((gint *) &(self->base ? self->base : self)->version);
 }
 

@@ -35,6 +35,17 @@ TinyBuffer *tiny_buffer_new_view (TinyBuffer *base, gsize offset, gsize n_bytes)
  */
 TINY_API TinyBuffer *
 tiny_buffer_new_import (TinyDevice *device, gpointer handle, GError **error);
+/* Host memory of somebody else's, which calls @destroy (@owner) when it is not needed any more, from any thread. It
+ * is shared, see tiny_buffer_share(). Errors, after which @destroy is not called: %TINY_ERROR_UNSUPPORTED where the device
+ * takes no such memory, %TINY_ERROR_INVALID for memory that is not aligned as it wants, %TINY_ERROR_DEVICE_LOST. */
+TinyBuffer *tiny_buffer_new_host (TinyDevice *device,
+                                  gpointer memory,
+                                  gsize n_bytes,
+                                  GDestroyNotify destroy,
+                                  gpointer owner,
+                                  GError **error);
+/* Whether tiny_buffer_new_host() can work for that memory. */
+gboolean tiny_buffer_can_be_host (TinyDevice *device, gconstpointer memory);
 TinyBuffer *tiny_buffer_ref (TinyBuffer *self);
 void tiny_buffer_unref (TinyBuffer *self); /* NULL is fine */
 
@@ -79,5 +90,7 @@ gboolean tiny_buffer_check (TinyBuffer *self, GError **error);
 /* Says that its bytes changed; an upload does so itself. The version is another one afterwards. */
 void tiny_buffer_touch (TinyBuffer *self);
 guint tiny_buffer_get_version (TinyBuffer *self);
+/* Others may write to its memory at any time from now on: whoever asks for its version finds another one each time. */
+void tiny_buffer_share (TinyBuffer *self);
 
 G_END_DECLS

@@ -66,6 +66,8 @@ free_block (TinyPool *self, TinyBlock *block)
     runner->table.free (runner->handle, block->beside);
   if (!tiny_device_is_abandoned (self->device))
     self->device->table.free (self->device->handle, block->handle);
+  if (block->destroy != NULL)
+    block->destroy (block->owner);
   g_slice_free (TinyBlock, block);
 }
 

@@ -22,6 +22,9 @@ typedef struct {
   void *host; /* its address in host memory, or NULL */
   gsize n_bytes;
   gboolean is_foreign; /* the program's own: not for others when it comes back */
+  GDestroyNotify
+      destroy; /* of foreign memory: called with @owner when the plugin has let go of it */
+  gpointer owner;
   TinyPluginBuffer
       *beside;           /* the same memory as a buffer of the device's runner, once wanted */
   guint64 used, written; /* points on the device's own queue of the last work that touches it */

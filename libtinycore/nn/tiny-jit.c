@@ -1,23 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-jit.c: the object around the engine's capture, in the terms of tensors. */
+ * tiny-jit.c: a function of the program around a recorder. */
 #include "nn/tiny-jit.h"
 
-#include <string.h>
-
-#include "engine/tiny-capture.h"
-#include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-operations.h"
+#include "engine/tiny-runtime.h"
+#include "nn/tiny-recorder.h"
 
 struct _TinyJit {
   GObject parent_instance;
   TinyJitFunction function;
   gpointer user_data;
   GDestroyNotify destroy;
-  TinyCapture *capture;
+  TinyRecorder *recorder;
   guint n_calls, n_outputs;
-  GPtrArray *inputs;    /* of the recording: what later ones have to look like */
-  TinyNode **nodes;     /* room for the nodes of as many, so that replaying allocates nothing */
+  gboolean is_recorded;
   TinyTensor **outputs; /* of the last call */
 };
 
@@ -34,11 +30,9 @@ static void
 tiny_jit_finalize (GObject *object)
 {
   TinyJit *self = TINY_JIT (object);
-  g_clear_pointer (&self->capture, tiny_capture_free);
-  g_clear_pointer (&self->inputs, g_ptr_array_unref);
+  g_clear_object (&self->recorder);
   drop_outputs (self);
   g_free (self->outputs);
-  g_free (self->nodes);
   if (self->destroy != NULL)
     self->destroy (self->user_data);
   G_OBJECT_CLASS (tiny_jit_parent_class)->finalize (object);
@@ -53,6 +47,7 @@ tiny_jit_class_init (TinyJitClass *class)
 static void
 tiny_jit_init (TinyJit *self)
 {
+  self->recorder = tiny_recorder_new ();
 }
 
 TinyJit *
@@ -68,7 +63,6 @@ tiny_jit_new (TinyJitFunction function,
   self->destroy = destroy;
   self->n_outputs = n_outputs;
   self->outputs = g_new0 (TinyTensor *, n_outputs + 1);
-  self->inputs = g_ptr_array_new_with_free_func (g_object_unref);
   return self;
 }
 
@@ -81,84 +75,32 @@ run (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
   return tiny_tensor_realize_many (self->outputs, self->n_outputs, error);
 }
 
+/* Later inputs are others: a result that is an input is another tensor of the same values. */
 static void
-nodes_of (TinyTensor *const *tensors, guint n, TinyNode **out)
+part_from_inputs (TinyJit *self, TinyTensor *const *inputs, guint n)
 {
-  for (guint i = 0; i < n; i++)
-    out[i] = tiny_tensor_get_node (tensors[i]);
-}
-
-static TinyBuffer *
-get_memory (TinyTensor *tensor)
-{
-  TinyNode *node = tiny_tensor_get_node (tensor);
-  while (node->op == TINY_OP_RESHAPE)
-    node = node->sources[0];
-  return tiny_runtime_get_buffer (node);
-}
-
-/* An output that is an input, or a view of one, becomes a copy: later inputs are others. */
-static gboolean
-own_outputs (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
-{
-  for (guint i = 0; i < self->n_outputs; i++) {
-    TinyTensor *output = self->outputs[i];
-    gboolean is_own = TRUE;
+  for (guint i = 0; i < self->n_outputs; i++)
     for (guint j = 0; j < n; j++)
-      is_own = is_own && get_memory (output) != get_memory (inputs[j]);
-    if (is_own)
-      continue;
-    TinyTensor *copy = tiny_tensor_contiguous (tiny_tensor_unsqueeze (output, 0));
-    self->outputs[i]
-        = g_object_ref_sink (tiny_tensor_reshape (copy, output->shape, output->n_dims));
-    g_object_unref (output);
-  }
-  return tiny_tensor_realize_many (self->outputs, self->n_outputs, error);
+      if (self->outputs[i] == inputs[j]) {
+        TinyTensor *other = g_object_ref_sink (tiny_tensor_detach (inputs[j]));
+        g_object_unref (self->outputs[i]);
+        self->outputs[i] = other;
+      }
 }
 
 static gboolean
 record (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  g_free (self->nodes);
-  self->nodes = g_new0 (TinyNode *, n + 1);
-  nodes_of (inputs, n, self->nodes);
-  self->capture = tiny_capture_begin (self->nodes, n, error);
-  if (self->capture == NULL)
+  if (!tiny_recorder_begin (self->recorder, inputs, n, error))
     return FALSE;
-  gboolean good = run (self, inputs, n, error) && own_outputs (self, inputs, n, error);
-  good = tiny_capture_end (self->capture, good ? error : NULL) && good;
-  if (!good) {
-    g_clear_pointer (&self->capture, tiny_capture_free);
-    return FALSE;
-  }
-  for (guint i = 0; i < n; i++)
-    g_ptr_array_add (self->inputs, g_object_ref (inputs[i]));
-  return TRUE;
-}
-
-static gboolean
-same_kind (const TinyTensor *a, const TinyTensor *b)
-{
-  return a->dtype == b->dtype && a->device == b->device && a->n_dims == b->n_dims
-         && memcmp (a->shape, b->shape, a->n_dims * sizeof *a->shape) == 0;
-}
-
-static gboolean
-replay (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
-{
-  gboolean fits = n == self->inputs->len;
-  guint i = 0;
-  while (fits && i < n && same_kind (inputs[i], self->inputs->pdata[i]))
-    i++;
-  if (!fits || i < n) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 fits ? "jit: input %u has another shape, dtype or device than when recorded"
-                      : "jit: %u inputs given, not as many as when recorded",
-                 fits ? i : n);
-    return FALSE;
-  }
-  nodes_of (inputs, n, self->nodes);
-  return tiny_capture_replay (self->capture, self->nodes, n, error);
+  gboolean good = run (self, inputs, n, error);
+  if (good)
+    part_from_inputs (self, inputs, n);
+  self->is_recorded
+      = good && tiny_recorder_end (self->recorder, self->outputs, self->n_outputs, error);
+  if (!self->is_recorded)
+    tiny_recorder_cancel (self->recorder);
+  return self->is_recorded;
 }
 
 static gboolean
@@ -166,8 +108,8 @@ call_locked (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
   if (!tiny_tensor_realize_many (inputs, n, error))
     return FALSE;
-  if (self->capture != NULL)
-    return replay (self, inputs, n, error);
+  if (self->is_recorded)
+    return tiny_recorder_replay (self->recorder, inputs, n, error);
   return self->n_calls++ == 0 ? run (self, inputs, n, error) : record (self, inputs, n, error);
 }
 
@@ -192,5 +134,5 @@ guint
 tiny_jit_get_n_kernels (TinyJit *self)
 {
   g_return_val_if_fail (TINY_IS_JIT (self), 0);
-  return self->capture == NULL ? 0 : tiny_capture_get_n_kernels (self->capture);
+  return tiny_recorder_get_n_kernels (self->recorder);
 }

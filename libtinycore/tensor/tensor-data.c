@@ -127,6 +127,17 @@ tiny_tensor_new_from_data (const char *device,
   return tiny_build_end (&b, node);
 }
 
+TinyTensor *
+tiny_tensor_new_from_memory (const char *device,
+                             TinyDType dtype,
+                             const gint64 *shape,
+                             guint n_dims,
+                             gconstpointer memory,
+                             gsize n_bytes)
+{
+  return tiny_tensor_new_from_data (device, dtype, shape, n_dims, memory, n_bytes);
+}
+
 static TinyNode *
 imported_node (TinyBuild *self,
                const Opened *opened,

@@ -69,6 +69,28 @@ TINY_API TinyTensor *tiny_tensor_new_from_data (const char *device,
                                                 gsize n_bytes);
 
 /**
+ * tiny_tensor_new_from_memory:
+ * @device: (nullable): where to put it; %NULL: the default device
+ * @dtype: a dtype
+ * @shape: (array length=n_dims): sizes
+ * @n_dims: how many axes
+ * @memory: elements in row-major order; other languages give the address
+ * @n_bytes: exactly the elements' size
+ *
+ * As tiny_tensor_new_from_data(), for languages that would copy an array once more to hand it over.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_new_from_memory (const char *device,
+                                                  TinyDType dtype,
+                                                  const gint64 *shape,
+                                                  guint n_dims,
+                                                  gconstpointer memory,
+                                                  gsize n_bytes);
+
+/**
  * tiny_tensor_empty:
  * @dtype: a dtype
  * @shape: (array length=n_dims): sizes

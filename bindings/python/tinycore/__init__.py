@@ -6,6 +6,7 @@ from .context import Context
 from .device import Device
 from .dtypes import dtypes
 from .errors import TinyError
+from .jit import TinyJit
 from .tensor import Tensor
 
-__all__ = ["Context", "Device", "Tensor", "TinyError", "dtypes"]
+__all__ = ["Context", "Device", "Tensor", "TinyError", "TinyJit", "dtypes"]

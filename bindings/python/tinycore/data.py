@@ -12,13 +12,15 @@ from .errors import InvalidError, checked
 from .library import Tiny
 
 MOST_AXES = 16
-new_from_data = Tiny.Tensor.new_from_data
+new_from_data, new_from_memory = Tiny.Tensor.new_from_data, Tiny.Tensor.new_from_memory
 BOOL, INT, FLOAT = by_name["bool"], by_name["int32"], by_name["float32"]
 TYPECODES = {name: dtype.fmt for name, dtype in by_name.items() if dtype.fmt not in (None, "?", "e")}
 
 
 def raw(device, dtype, shape, data):
     """A tensor of bytes in row-major order."""
+    if isinstance(data, array):
+        return checked(new_from_memory(device, dtype.value, shape, data.buffer_info()[0], len(data) * data.itemsize))
     return checked(new_from_data(device, dtype.value, shape, bytes(data)))
 
 
@@ -119,7 +121,10 @@ def from_array(held, dtype, device):
     if held.ndim > MOST_AXES:
         raise InvalidError(f"the array has {held.ndim} axes, at most {MOST_AXES} are possible")
     own = as_dtype(held.dtype)
-    tensor = raw(device, own, list(held.shape), held.tobytes())
+    if not held.flags.c_contiguous:
+        held = held.copy("C")
+    address = held.__array_interface__["data"][0] if held.size > 0 else 0
+    tensor = checked(new_from_memory(device, own.value, held.shape, address, held.nbytes))
     return tensor if dtype in (None, own) else checked(tensor.cast(dtype.value))
 
 
@@ -143,7 +148,7 @@ def tensor_of(data, dtype, device):
     """A new tensor of @data; @dtype is ours or None."""
     if data is None:
         return from_numbers([], [0], dtype, device)
-    if isinstance(data, (bool, int, float)):
+    if isinstance(data, (bool, int, float)) and not hasattr(data, "dtype"):  # NumPy's numbers have one of their own
         return from_numbers([data], [], dtype, device)
     if isinstance(data, (list, tuple)):
         return from_lists(data, dtype, device)

@@ -13,6 +13,7 @@ from .creation import Creation
 from .data import TYPECODES, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
 from .errors import InvalidError, call, checked
+from .jit import refuse_reading
 from .operations import Operations
 
 NUMBERS = (bool, int, float)
@@ -134,10 +135,6 @@ class Tensor(Operations, Creation, Base):
     def T(self):
         return self.permute(*range(self.ndim)[::-1])
 
-    @property
-    def data_ptr(self):
-        raise AttributeError("a tensor has no address of its own; see __dlpack__()")
-
     # ---- reading ----
     def realize(self, *others):
         """Computes this and @others together."""
@@ -145,6 +142,7 @@ class Tensor(Operations, Creation, Base):
         return self
 
     def bytes_of(self):
+        refuse_reading()
         return call(Base.get_data, self).get_data() or b""
 
     def data(self):
@@ -161,6 +159,7 @@ class Tensor(Operations, Creation, Base):
         dtype = self.dtype
         if dtype.fmt is None:
             return self.cast(dtypes.float32).numpy()
+        refuse_reading()
         out = numpy.empty(self.shape, dtype.name)
         call(Base.copy_data, self, out.__array_interface__["data"][0], out.nbytes)
         return out
@@ -294,6 +293,26 @@ class Tensor(Operations, Creation, Base):
 
     def type_as(self, other):
         return self.cast(other.dtype)
+
+    # ---- shared with other libraries ----
+    def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
+        from .dlpack import HOST, export
+        if stream is not None:
+            raise BufferError("memory of the host has no streams")
+        if dl_device not in (None, HOST):
+            raise BufferError(f"only memory of the host is exported, DLPack's device {HOST}, not {dl_device}")
+        return export(self.clone() if copy else self, max_version)
+
+    def __dlpack_device__(self):
+        from .dlpack import HOST
+        return HOST
+
+    @staticmethod
+    def from_dlpack(source, device=None, copy=None):
+        """A tensor that shares the memory of another library's array where that can be; @copy: False never copies,
+        True always."""
+        from .dlpack import take
+        return take(source, device, copy)
 
     # ---- gradients ----
     @property

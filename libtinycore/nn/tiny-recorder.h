@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-recorder.h: what a stretch of a program computes, recorded once and replayed.
+ *
+ * #TinyJit is this around a C function; here the program says itself where the stretch begins and ends, as
+ * languages do whose functions throw. */
+#pragma once
+
+#include "tensor/tiny-tensor.h"
+
+G_BEGIN_DECLS
+
+#define TINY_TYPE_RECORDER (tiny_recorder_get_type ())
+TINY_API
+G_DECLARE_FINAL_TYPE (TinyRecorder, tiny_recorder, TINY, RECORDER, GObject)
+
+/**
+ * tiny_recorder_new:
+ *
+ * Returns: (transfer full): a recorder without a recording
+ *
+ * Since: 0.1
+ */
+TINY_API TinyRecorder *tiny_recorder_new (void);
+
+/**
+ * tiny_recorder_begin:
+ * @self: a recorder without a recording
+ * @inputs: (array length=n_inputs): tensors that replays will exchange, realised here in memory of their own
+ * @n_inputs: how many
+ * @error: return location
+ *
+ * Begins to record all that this thread realises, until tiny_recorder_end() or tiny_recorder_cancel() on the same
+ * thread. What the host reads meanwhile and decides on is frozen in the recording.
+ *
+ * Errors: what an input carries, those of realising; %TINY_ERROR_INVALID when there is a recording, this thread
+ * records already, or an input has no elements or is there twice.
+ *
+ * Returns: whether it records now
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_recorder_begin (TinyRecorder *self,
+                                       TinyTensor *const *inputs,
+                                       guint n_inputs,
+                                       GError **error);
+
+/**
+ * tiny_recorder_end:
+ * @self: a recorder that records
+ * @outputs: (array length=n_outputs): the results, realised here as part of the recording
+ * @n_outputs: how many
+ * @error: return location
+ *
+ * Ends recording. Each replay computes @outputs anew, in the same memory; one that is a view of an input gets memory
+ * of its own.
+ *
+ * Errors: what an output carries, those of realising; %TINY_ERROR_INVALID when nothing is being recorded or an output is
+ * one of the inputs itself; there is no recording then.
+ *
+ * Returns: whether there is a recording now
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_recorder_end (TinyRecorder *self,
+                                     TinyTensor *const *outputs,
+                                     guint n_outputs,
+                                     GError **error);
+
+/**
+ * tiny_recorder_cancel:
+ * @self: a recorder
+ *
+ * Forgets what is being recorded, or was.
+ *
+ * Since: 0.1
+ */
+TINY_API void tiny_recorder_cancel (TinyRecorder *self);
+
+/**
+ * tiny_recorder_replay:
+ * @self: a recorder with a recording
+ * @inputs: (array length=n_inputs): in the place of those that were recorded, realised here if they are not
+ * @n_inputs: how many
+ * @error: return location
+ *
+ * Computes what was recorded with other inputs. The outputs of the recording have the results.
+ *
+ * Errors: %TINY_ERROR_INVALID when there is no recording, or an input has another shape, dtype or device than in it;
+ * those of running.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_recorder_replay (TinyRecorder *self,
+                                        TinyTensor *const *inputs,
+                                        guint n_inputs,
+                                        GError **error);
+
+/**
+ * tiny_recorder_get_n_kernels:
+ * @self: a recorder
+ *
+ * Returns: how many kernels a replay launches; 0 without a recording
+ *
+ * Since: 0.1
+ */
+TINY_API guint tiny_recorder_get_n_kernels (TinyRecorder *self);
+
+G_END_DECLS

@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""TinyJit: the third call replays what the second recorded, with other inputs; what does not fit is refused.
+
+TAP. Run in the build's environment, by the interpreter that has PyGObject."""
+import threading
+
+import checks
+from tinycore import Tensor, TinyJit
+
+
+def test_replay():
+    calls = []
+
+    @TinyJit
+    def twice(x):
+        """Doubles."""
+        calls.append(1)
+        return x * 2
+
+    for i in range(5):
+        checks.equal(twice(Tensor([1.0, i])).tolist(), [2.0, 2.0 * i])
+    checks.equal((len(calls), twice.captured, twice.n_kernels), (2, True, 1))
+    checks.equal((twice.__name__, twice.__doc__), ("twice", "Doubles."))
+    twice.reset()
+    checks.equal(twice(Tensor([1.0, 2.0, 3.0])).tolist(), [2, 4, 6])
+    checks.equal(len(calls), 3)
+
+
+def test_structure():
+    """Inputs and results may be in lists and dicts."""
+    @TinyJit
+    def both(pair, scale=1, *, named):
+        return {"sum": pair[0] + pair[1], "all": [pair[0] * scale, (named["x"],)], "text": "kept"}
+
+    for i in range(4):
+        x, y, z = (Tensor([float(i + k)]) for k in range(3))
+        result = both([x, y], 3, named={"x": z})
+        checks.equal((result["sum"].item(), result["all"][0].item(), result["all"][1][0].item(), result["text"]),
+                     (2.0 * i + 1, 3.0 * i, i + 2.0, "kept"))
+    checks.raises(ValueError, both, [x, y], 4, named={"x": z})
+    checks.raises(ValueError, both, (x, y), 3, named={"x": z})
+    checks.raises(ValueError, both, [x, y], 3.0, named={"x": z})
+    checks.raises(ValueError, both, [x], 3, named={"x": z})
+    checks.equal(both([x, y], 3, named={"x": z})["sum"].item(), 7)
+
+
+def test_state():
+    """What the function assigns is assigned again by each replay."""
+    counter = Tensor.zeros(1).contiguous().realize()
+
+    @TinyJit
+    def count(x):
+        counter.assign(counter + x).realize()
+        return counter + 0
+
+    for i in range(1, 6):
+        checks.equal(count(Tensor([2.0])).item(), 2.0 * i)
+
+
+def test_methods():
+    class Model:
+        def __init__(self, weight):
+            self.weight = Tensor([weight])
+
+        @TinyJit
+        def apply(self, x):
+            return self.weight * x
+
+    first = Model(3.0)
+    for i in range(4):
+        checks.equal(first.apply(Tensor([float(i)])).item(), 3.0 * i)
+    checks.raises(ValueError, Model(4.0).apply, Tensor([1.0]))
+
+
+def test_refused():
+    add = TinyJit(lambda x, y: x + y)
+    x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
+    checks.equal(add(x, y).tolist(), [4, 6])
+    checks.raises(ValueError, add, x, x)
+    for _ in range(3):
+        checks.equal(add(x, y).tolist(), [4, 6])
+    for other in (Tensor([1.0]), Tensor([1, 2]), Tensor([[1.0, 2.0]]), 3.0):
+        checks.raises(ValueError, add, x, other)
+    checks.equal(add(y, y).tolist(), [6, 8])
+    checks.raises(TypeError, TinyJit, 3)
+    reads = TinyJit(lambda x: x if x.sum().item() > 0 else -x)
+    checks.equal(reads(x).tolist(), [1, 2])
+    for read in (lambda x: x.sum().item(), Tensor.numpy, Tensor.tolist, bool, lambda x: x.sum() > 3 and x):
+        function = TinyJit(read)
+        one = Tensor([1.0])
+        function(one)
+        checks.raises(ValueError, function, one)
+    fails = TinyJit(lambda x: x.reshape(3))
+    for _ in range(3):
+        checks.raises(ValueError, fails, x)
+    checks.equal((Tensor([1.0]) + 1).item(), 2)  # nothing is recorded any more
+    nothing = TinyJit(lambda x: x + 1)
+    empty = Tensor([])
+    nothing(empty)
+    checks.raises(ValueError, nothing, empty)
+
+
+def test_equal_inputs():
+    """Inputs that are equal expressions are different memory."""
+    add = TinyJit(lambda x, y: x + 2 * y)
+    for _ in range(3):
+        checks.equal(add(Tensor.ones(2), Tensor.ones(2)).tolist(), [3, 3])
+    same = TinyJit(lambda x: (x, x.reshape(1, 2)))
+    for i in range(4):
+        given = Tensor([float(i), 1.0])
+        found = same(given)
+        checks.equal((found[0].tolist(), found[1].tolist(), given.tolist()), ([i, 1], [[i, 1]], [i, 1]))
+
+
+def test_nested():
+    inner = TinyJit(lambda x: x + 1)
+    outer = TinyJit(lambda x: inner(x) * 2)
+    for i in range(4):
+        checks.equal(outer(Tensor([float(i)])).item(), 2.0 * i + 2)
+
+
+def test_threads():
+    """Each thread records its own function."""
+    failures = []
+
+    def work(scale):
+        function = TinyJit(lambda x: (x * scale).sum())
+        for i in range(20):
+            found = function(Tensor([float(i), 1.0])).item()
+            if found != scale * (i + 1):
+                failures.append((scale, i, found))
+
+    threads = [threading.Thread(target=work, args=(scale,)) for scale in range(1, 5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    checks.equal(failures, [])
+
+
+checks.run(globals())
