@@ -13,6 +13,7 @@
 #include "tensor/tiny-tensor-nn.h"
 #include "tensor/tiny-tensor-quant.h"
 #include "tensor/tiny-tensor-shape.h"
+#include "autograd/tiny-custom.h"
 #include "autograd/tiny-function.h"
 #include "autograd/tiny-gradient.h"
 #include "autograd/tiny-transforms.h"

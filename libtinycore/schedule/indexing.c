@@ -35,6 +35,7 @@ typedef struct {
   GHashTable *memo;
   GArray *buffers; /* guint: slot → buffer */
   GPtrArray *used; /* Affine: every address and condition */
+  GArray *waits;   /* guint: buffers to be written before, beside those that are read */
   Loops loops;
 } Lowering;
 
@@ -405,6 +406,36 @@ lower_gather (
   return (Value){ tiny_node_where (self->graph, condition, value.node, zero), valid == NULL };
 }
 
+/* Adds the buffers of what is stored of @node, or below it: all of it is there once they are. */
+static void
+add_waits (Lowering *self, TinyNode *node)
+{
+  g_autoptr (GPtrArray) stack = g_ptr_array_new ();
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  g_ptr_array_add (stack, node);
+  while (stack->len > 0) {
+    TinyNode *top = g_ptr_array_steal_index (stack, stack->len - 1);
+    const Stage *stored = tiny_node_map_get (&self->plan->stage_of, top);
+    if (stored != NULL) {
+      g_array_append_val (self->waits, stored->buffer);
+      continue;
+    }
+    for (guint i = 0; i < top->n_sources; i++)
+      if (g_hash_table_add (seen, top->sources[i]))
+        g_ptr_array_add (stack, top->sources[i]);
+  }
+}
+
+/* The value itself; what reads it is computed when the others have been. */
+static Value
+lower_after (
+    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+{
+  for (guint i = 1; i < node->n_sources; i++)
+    add_waits (self, node->sources[i]);
+  return lower (self, node->sources[0], index, valid, depth);
+}
+
 static Value
 compute (
     Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
@@ -418,6 +449,8 @@ compute (
     return lower_reduce (self, node, index, valid, depth);
   case TINY_OP_GATHER:
     return lower_gather (self, node, index, valid, depth);
+  case TINY_OP_AFTER:
+    return lower_after (self, node, index, valid, depth);
   case TINY_OP_CONST:
     return (Value){ node, node->arg == 0 };
   case TINY_OP_IOTA:
@@ -492,6 +525,7 @@ lower_once (Lowering *self)
   g_hash_table_remove_all (self->memo);
   g_ptr_array_set_size (self->used, 0);
   g_array_set_size (self->buffers, 0);
+  g_array_set_size (self->waits, 0);
   get_slot (self, self->stage->buffer);
   for (guint i = 0, j = 0; i < node->shape->n; i++) {
     guint axis = self->stage->order != NULL ? self->stage->order->v[i] : i;
@@ -529,11 +563,13 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   g_autoptr (TinyArena) arena = tiny_arena_new ();
   g_autoptr (GHashTable) memo = g_hash_table_new (hash_key, equal_keys);
   g_autoptr (GArray) buffers = g_array_new (FALSE, FALSE, sizeof (guint));
+  g_autoptr (GArray) waits = g_array_new (FALSE, FALSE, sizeof (guint));
   g_autoptr (GPtrArray) used = g_ptr_array_new ();
   g_autoptr (GPtrArray) groups = g_ptr_array_new ();
-  Lowering self = { plan,    plan->graph, &plan->affines,
-                    stage,   arena,       memo,
-                    buffers, used,        { plan->graph, &plan->affines, arena, groups, 0 } };
+  Lowering self = {
+    plan, plan->graph, &plan->affines, stage, arena,
+    memo, buffers,     used,           waits, { plan->graph, &plan->affines, arena, groups, 0 }
+  };
 
   for (guint i = 0; i < node->shape->n; i++) {
     gint64 extent = node->shape->v[stage->order != NULL ? stage->order->v[i] : i];
@@ -551,15 +587,20 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   guint n_buffers
       = schedule_drop_unused (plan, &store, 1, (guint *) (void *) buffers->data, buffers->len);
   g_autofree char *name = make_name (&self);
-  *out_item = (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
-                          .kernel = tiny_node_sink (plan->graph, 1, &store, name),
-                          .device = stage->device,
-                          .n_buffers = n_buffers,
-                          .n_written = 1,
-                          .buffers = tiny_arena_copy (plan->arena, buffers->data,
-                                                      n_buffers * sizeof (guint)),
-                          .stage = stage,
-                          .reads_target_elsewhere = reads_elsewhere (&self, store) };
+  *out_item = (PlanItem){
+    .kind = TINY_SCHEDULE_KERNEL,
+    .kernel = tiny_node_sink (plan->graph, 1, &store, name),
+    .device = stage->device,
+    .n_buffers = n_buffers,
+    .n_written = 1,
+    .buffers = tiny_arena_copy (plan->arena, buffers->data, n_buffers * sizeof (guint)),
+    .stage = stage,
+    .reads_target_elsewhere = reads_elsewhere (&self, store),
+    .n_waits = waits->len,
+    .waits = waits->len == 0
+                 ? NULL
+                 : tiny_arena_copy (plan->arena, waits->data, waits->len * sizeof (guint))
+  };
   return TRUE;
 }
 

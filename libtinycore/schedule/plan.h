@@ -38,7 +38,16 @@ typedef struct {
   Stage *stage;                    /* that it computes, or NULL */
   const TinyOperation *operation;  /* that a unit computes instead of the kernel, or NULL */
   gboolean reads_target_elsewhere; /* reads buffers[0] at other places than it writes */
+  guint n_waits;                   /* buffers that are to be written before, … */
+  guint *waits;                    /* … and are not read (AFTER) */
 } PlanItem;
+
+/* How many of @node's sources it computes with; others only have to be there before. */
+static inline guint
+schedule_count_values (const TinyNode *node)
+{
+  return node->op == TINY_OP_AFTER ? 1 : node->n_sources;
+}
 
 typedef struct {
   TinyGraph *graph;
