@@ -406,36 +406,6 @@ lower_gather (
   return (Value){ tiny_node_where (self->graph, condition, value.node, zero), valid == NULL };
 }
 
-/* Adds the buffers of what is stored of @node, or below it: all of it is there once they are. */
-static void
-add_waits (Lowering *self, TinyNode *node)
-{
-  g_autoptr (GPtrArray) stack = g_ptr_array_new ();
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
-  g_ptr_array_add (stack, node);
-  while (stack->len > 0) {
-    TinyNode *top = g_ptr_array_steal_index (stack, stack->len - 1);
-    const Stage *stored = tiny_node_map_get (&self->plan->stage_of, top);
-    if (stored != NULL) {
-      g_array_append_val (self->waits, stored->buffer);
-      continue;
-    }
-    for (guint i = 0; i < top->n_sources; i++)
-      if (g_hash_table_add (seen, top->sources[i]))
-        g_ptr_array_add (stack, top->sources[i]);
-  }
-}
-
-/* The value itself; what reads it is computed when the others have been. */
-static Value
-lower_after (
-    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
-{
-  for (guint i = 1; i < node->n_sources; i++)
-    add_waits (self, node->sources[i]);
-  return lower (self, node->sources[0], index, valid, depth);
-}
-
 static Value
 compute (
     Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
@@ -450,7 +420,8 @@ compute (
   case TINY_OP_GATHER:
     return lower_gather (self, node, index, valid, depth);
   case TINY_OP_AFTER:
-    return lower_after (self, node, index, valid, depth);
+    schedule_add_waits (self->plan, node, self->waits);
+    return lower (self, node->sources[0], index, valid, depth);
   case TINY_OP_CONST:
     return (Value){ node, node->arg == 0 };
   case TINY_OP_IOTA:
@@ -563,7 +534,7 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   g_autoptr (TinyArena) arena = tiny_arena_new ();
   g_autoptr (GHashTable) memo = g_hash_table_new (hash_key, equal_keys);
   g_autoptr (GArray) buffers = g_array_new (FALSE, FALSE, sizeof (guint));
-  g_autoptr (GArray) waits = g_array_new (FALSE, FALSE, sizeof (guint));
+  g_autoptr (GArray) waits = g_array_sized_new (FALSE, FALSE, sizeof (guint), 4);
   g_autoptr (GPtrArray) used = g_ptr_array_new ();
   g_autoptr (GPtrArray) groups = g_ptr_array_new ();
   Lowering self = {

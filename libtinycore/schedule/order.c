@@ -91,6 +91,26 @@ schedule_find_waits (Plan *plan)
   return before;
 }
 
+void
+schedule_add_waits (Plan *plan, TinyNode *after, GArray *buffers)
+{
+  g_autoptr (GPtrArray) stack = g_ptr_array_new ();
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  for (guint i = 1; i < after->n_sources; i++)
+    g_ptr_array_add (stack, after->sources[i]);
+  while (stack->len > 0) {
+    TinyNode *top = g_ptr_array_steal_index (stack, stack->len - 1);
+    const Stage *stored = tiny_node_map_get (&plan->stage_of, top);
+    if (stored != NULL) {
+      g_array_append_val (buffers, stored->buffer);
+      continue;
+    }
+    for (guint i = 0; i < top->n_sources; i++)
+      if (g_hash_table_add (seen, top->sources[i]))
+        g_ptr_array_add (stack, top->sources[i]);
+  }
+}
+
 /* A heap of item numbers, the smallest on top. */
 static void
 heap_push (GArray *heap, guint value)

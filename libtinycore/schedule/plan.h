@@ -113,6 +113,9 @@ gboolean schedule_resolve_hazards (Plan *plan, GError **error);
  * could not be placed, from index n - that number on. */
 guint schedule_order_items (Plan *plan);
 
+/* Adds the buffers of what is stored of the sources that @after waits for, or below them. */
+void schedule_add_waits (Plan *plan, TinyNode *after, GArray *buffers);
+
 /* Of each item: the numbers of those that must run before it (GArray of guint; the caller frees). */
 GArray **schedule_find_waits (Plan *plan);
 
