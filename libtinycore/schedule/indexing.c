@@ -558,20 +558,17 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   guint n_buffers
       = schedule_drop_unused (plan, &store, 1, (guint *) (void *) buffers->data, buffers->len);
   g_autofree char *name = make_name (&self);
-  *out_item = (PlanItem){
-    .kind = TINY_SCHEDULE_KERNEL,
-    .kernel = tiny_node_sink (plan->graph, 1, &store, name),
-    .device = stage->device,
-    .n_buffers = n_buffers,
-    .n_written = 1,
-    .buffers = tiny_arena_copy (plan->arena, buffers->data, n_buffers * sizeof (guint)),
-    .stage = stage,
-    .reads_target_elsewhere = reads_elsewhere (&self, store),
-    .n_waits = waits->len,
-    .waits = waits->len == 0
-                 ? NULL
-                 : tiny_arena_copy (plan->arena, waits->data, waits->len * sizeof (guint))
-  };
+  *out_item = (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
+                          .kernel = tiny_node_sink (plan->graph, 1, &store, name),
+                          .device = stage->device,
+                          .n_buffers = n_buffers,
+                          .n_written = 1,
+                          .buffers = tiny_arena_copy (plan->arena, buffers->data,
+                                                      n_buffers * sizeof (guint)),
+                          .stage = stage,
+                          .reads_target_elsewhere = reads_elsewhere (&self, store),
+                          .n_waits = waits->len };
+  out_item->waits = tiny_arena_copy (plan->arena, waits->data, waits->len * sizeof (guint));
   return TRUE;
 }
 
