@@ -14,6 +14,7 @@
 #include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-quant.h"
+#include "autograd/tiny-custom.h"
 #include "autograd/tiny-function.h"
 #include "autograd/tiny-gradient.h"
 #include "autograd/tiny-transforms.h"

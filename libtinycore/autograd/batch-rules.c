@@ -5,6 +5,7 @@
  * What is the same for the whole batch stays as it is until it meets what is not. */
 #include "autograd/batch-rules.h"
 
+#include "autograd/custom-rules.h"
 #include "base/tiny-error.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
@@ -116,6 +117,19 @@ RULE (rule_assign)
   return NULL;
 }
 
+/* What it waits for may be batched or not. */
+RULE (rule_after)
+{
+  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
+  for (guint i = 0; i < node->n_sources; i++)
+    g_ptr_array_add (sources, i == 0         ? batched (graph, node->sources[0], x[0], size)
+                              : x[i] != NULL ? x[i]
+                                             : node->sources[i]);
+  return tiny_node_with_sources (graph, node, (TinyNode *const *) sources->pdata);
+}
+
+RULE (rule_gradient) { return custom_make_batched (graph, node, x, size); }
+
 #define ELEMENTWISE(op) [TINY_OP_##op] = rule_elementwise
 #define MOVEMENT(op)    [TINY_OP_##op] = rule_movement
 #define SAME(op)        [TINY_OP_##op] = rule_same
@@ -161,6 +175,8 @@ static const TinyBatchRule rules[TINY_N_OPS] = {
   [TINY_OP_REDUCE] = rule_reduce,
   [TINY_OP_GATHER] = rule_gather,
   [TINY_OP_ASSIGN] = rule_assign,
+  [TINY_OP_AFTER] = rule_after,
+  [TINY_OP_GRADIENT] = rule_gradient,
 };
 
 TinyBatchRule

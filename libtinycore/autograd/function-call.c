@@ -14,10 +14,16 @@ static gint64 next_slot = FIRST_SLOT;         /* under the runtime's lock */
 static _Thread_local FunctionCall *innermost; /* of this thread's */
 
 /* ---- lists of tensors ---- */
+static void
+unref_any (gpointer tensor)
+{
+  g_clear_object (&tensor);
+}
+
 GPtrArray *
 tensor_list_new (void)
 {
-  return g_ptr_array_new_with_free_func (g_object_unref);
+  return g_ptr_array_new_with_free_func (unref_any);
 }
 
 GPtrArray *
@@ -40,51 +46,50 @@ tiny_tensors (TinyTensor *first, ...)
   return list;
 }
 
-static gboolean
-check_list (const char *name, GPtrArray *list, GError **error)
+/* Element @i of what a callback gave, which is ours; NULL with an error where it is no good one. */
+static TinyTensor *
+take_tensor (const char *name, gpointer given, gsize i, GError **error)
 {
-  for (guint i = 0; i < list->len; i++) {
-    TinyTensor *tensor = list->pdata[i];
-    if (tensor == NULL || !TINY_IS_TENSOR (tensor)) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                   "%s: result %u of the function is no tensor", name, i);
-      return FALSE;
-    }
-    if (tensor->error != NULL) {
-      g_propagate_error (error, g_error_copy (tensor->error));
-      return FALSE;
-    }
+  if (given == NULL || !TINY_IS_TENSOR (given)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "%s: result %" G_GSIZE_FORMAT " of the function is no tensor", name, i);
+    return NULL;
   }
-  return TRUE;
+  TinyTensor *tensor = g_object_is_floating (given) ? g_object_ref_sink (given) : given;
+  if (tensor->error == NULL)
+    return tensor;
+  g_propagate_error (error, g_error_copy (tensor->error));
+  g_object_unref (tensor);
+  return NULL;
 }
 
 GPtrArray *
-tensor_list_check (const char *name, GPtrArray *given, GError *failure, GError **error)
+tensor_list_check (
+    const char *name, GPtrArray *given, gboolean may_lack, GError *failure, GError **error)
 {
   g_autoptr (GPtrArray) list = tensor_list_new ();
+  if (given == NULL && failure == NULL)
+    failure = g_error_new (TINY_ERROR, TINY_ERROR_INVALID,
+                           "%s: the function returned nothing, and no error", name);
   if (given != NULL) {
     /* Bindings make arrays that own nothing, C ones that do: the elements are ours in any case. */
     gsize n;
     g_autofree gpointer *tensors = g_ptr_array_steal (given, &n);
     g_ptr_array_unref (given);
-    for (gsize i = 0; i < n; i++)
-      if (tensors[i] != NULL && failure == NULL && TINY_IS_TENSOR (tensors[i]))
-        g_ptr_array_add (list, g_object_is_floating (tensors[i])
-                                   ? g_object_ref_sink (tensors[i])
-                                   : tensors[i]);
-      else if (failure == NULL)
-        failure = g_error_new (TINY_ERROR, TINY_ERROR_INVALID,
-                               "%s: result %" G_GSIZE_FORMAT " of the function is no tensor",
-                               name, i);
+    for (gsize i = 0; i < n; i++) {
+      gboolean lacks = tensors[i] == NULL && may_lack;
+      GError *wrong = NULL;
+      g_ptr_array_add (list, lacks ? NULL : take_tensor (name, tensors[i], i, &wrong));
+      if (failure == NULL)
+        failure = wrong;
+      else
+        g_clear_error (&wrong);
+    }
   }
-  if (failure == NULL && given == NULL)
-    failure = g_error_new (TINY_ERROR, TINY_ERROR_INVALID,
-                           "%s: the function returned nothing, and no error", name);
-  if (failure != NULL) {
-    g_propagate_error (error, failure);
-    return NULL;
-  }
-  return check_list (name, list, error) ? g_steal_pointer (&list) : NULL;
+  if (failure == NULL)
+    return g_steal_pointer (&list);
+  g_propagate_error (error, failure);
+  return NULL;
 }
 
 GPtrArray *
@@ -97,7 +102,7 @@ function_call_checked (const char *name,
 {
   GError *failure = NULL;
   GPtrArray *given = function (inputs, n, user_data, &failure);
-  return tensor_list_check (name, given, failure, error);
+  return tensor_list_check (name, given, FALSE, failure, error);
 }
 
 /* ---- a call ---- */
@@ -164,6 +169,13 @@ function_call_add_placeholder (FunctionCall *self, const gint64 *dims, guint n)
                                   tiny_graph_ints (graph, dims, n), input->device);
   g_ptr_array_add (self->arguments,
                    g_object_ref_sink (tiny_tensor_new_for_node (node, input->device)));
+}
+
+TinyNode *
+function_call_make_placeholder (const TinyNode *like)
+{
+  return tiny_node_new (tiny_runtime_get_graph (), TINY_OP_PARAM, (TinyDType) like->dtype, 1, 0,
+                        NULL, next_slot++, like->shape, NULL);
 }
 
 static gboolean

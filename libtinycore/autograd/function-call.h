@@ -34,6 +34,8 @@ gboolean function_call_begin (FunctionCall *self,
 void function_call_pass_input (FunctionCall *self);
 /* The next argument stands for the next input or a part of it, of shape @dims. */
 void function_call_add_placeholder (FunctionCall *self, const gint64 *dims, guint n);
+/* A node like @like that nothing else is. Under the lock. */
+TinyNode *function_call_make_placeholder (const TinyNode *like);
 /* Runs @function; from here to the end the runtime is locked, and nodes stay where they are. */
 gboolean function_call_run (FunctionCall *self, TinyFunction function, gpointer user_data);
 /* @results (transfer full), TinyTensors; a list of the error alone when there is one. */
@@ -69,8 +71,9 @@ GPtrArray *function_call_checked (const char *name,
                                   TinyTensor *const *inputs,
                                   guint n,
                                   GError **error);
-/* Makes a list of what @function (a callback) returned with @error, which it takes. */
-GPtrArray *
-tensor_list_check (const char *name, GPtrArray *given, GError *failure, GError **error);
+/* Makes a list of what a callback returned with @failure; takes both. With @may_lack there may be
+ * NULLs in it. */
+GPtrArray *tensor_list_check (
+    const char *name, GPtrArray *given, gboolean may_lack, GError *failure, GError **error);
 
 G_END_DECLS

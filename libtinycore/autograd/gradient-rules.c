@@ -211,8 +211,8 @@ RULE (rule_pass) { out[0] = g; }
 RULE (rule_assign) { out[1] = g; }
 
 /* Where the memory under @node is, or NULL when there is none. */
-static const char *
-find_device (TinyGraph *graph, TinyNode *node)
+const char *
+tiny_gradient_find_device (TinyGraph *graph, TinyNode *node)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &node, 1);
   for (guint i = order->len; i-- > 0;) {
@@ -226,7 +226,7 @@ find_device (TinyGraph *graph, TinyNode *node)
 /* Back to where it came from. */
 RULE (rule_copy)
 {
-  const char *device = find_device (graph, node->sources[0]);
+  const char *device = tiny_gradient_find_device (graph, node->sources[0]);
   out[0] = device == NULL ? g
                           : tiny_node_new (graph, TINY_OP_COPY, (TinyDType) g->dtype, 1, 1, &g,
                                            0, NULL, device);
@@ -377,7 +377,8 @@ RULE (rule_gather)
   out[0] = tiny_node_gather (graph, summed, axis, spread (graph, last, x));
 }
 
-/* Comparisons, bits, integer arithmetic, TRUNC and DETACH have no rule: nothing flows. */
+/* Comparisons, bits, integer arithmetic, TRUNC and DETACH have no rule: nothing flows. What a GRADIENT
+ * does is in custom-rules.c. */
 static const TinyGradientRule rules[TINY_N_OPS] = {
   [TINY_OP_CAST] = rule_cast,       [TINY_OP_NEG] = rule_neg,
   [TINY_OP_RECIP] = rule_recip,     [TINY_OP_SQRT] = rule_sqrt,
@@ -392,6 +393,7 @@ static const TinyGradientRule rules[TINY_N_OPS] = {
   [TINY_OP_PERMUTE] = rule_permute, [TINY_OP_PAD] = rule_pad,
   [TINY_OP_SHRINK] = rule_shrink,   [TINY_OP_FLIP] = rule_flip,
   [TINY_OP_SHEAR] = rule_shear,     [TINY_OP_GATHER] = rule_gather,
+  [TINY_OP_AFTER] = rule_pass,
 };
 
 TinyGradientRule

@@ -17,4 +17,7 @@ typedef void (*TinyGradientRule) (TinyGraph *graph,
 /* NULL: no gradient flows through the op. */
 TinyGradientRule tiny_gradient_rule (TinyOp op);
 
+/* Where the memory under @node is, or NULL when there is none. */
+const char *tiny_gradient_find_device (TinyGraph *graph, TinyNode *node);
+
 G_END_DECLS

@@ -6,6 +6,7 @@
  * dtype on a path from a wanted node to an output are visited. */
 #include "autograd/gradient-walk.h"
 
+#include "autograd/custom-rules.h"
 #include "autograd/gradient-rules.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
@@ -42,6 +43,8 @@ tiny_gradient_or_zeros (TinyGraph *graph, TinyNode *x, const TinyNode *like)
 typedef struct {
   TinyGraph *graph;
   guint8 *wanted;        /* by node id: a target is below */
+  guint8 *ends;          /* by node id: nothing goes further; or NULL */
+  GPtrArray *customs;    /* GRADIENTs, sources before users */
   TinyNodeMap gradients; /* what has come for a node so far */
 } Walk;
 
@@ -71,6 +74,57 @@ pass_on (Walk *self, TinyNode *node)
       add_gradient (self, node->sources[i], out[i]);
 }
 
+/* Fills @out with the gradients of all outputs of the call of @node, if this is the first GRADIENT
+ * of it in the order, so that none can come any more, and there are any. */
+static gboolean
+collect_gradients (Walk *self, TinyNode *node, TinyNode **out)
+{
+  gboolean is_first = TRUE, any = FALSE;
+  for (guint i = 0; i < self->customs->len; i++) {
+    TinyNode *other = self->customs->pdata[i];
+    if (!custom_is_same_call (other, node))
+      continue;
+    if (is_first && other != node)
+      return FALSE;
+    is_first = FALSE;
+    if (self->ends == NULL || !self->ends[other->id])
+      out[other->ints->v[0]] = tiny_node_map_get (&self->gradients, other);
+    any = any || out[other->ints->v[0]] != NULL;
+  }
+  return any;
+}
+
+static gboolean
+pass_on_custom (Walk *self, TinyNode *node, GError **error)
+{
+  guint n = custom_count_outputs (node), n_inputs = custom_count_inputs (node);
+  TinyNode *const *inputs = custom_get_inputs (node);
+  g_autofree TinyNode **gradients = g_new0 (TinyNode *, n + 1);
+  g_autofree TinyNode **out = g_new0 (TinyNode *, n_inputs + 1);
+  if (!collect_gradients (self, node, gradients))
+    return TRUE;
+  for (guint i = 0; i < n; i++) {
+    TinyNode *zero = tiny_node_const_int (self->graph, (TinyDType) node->sources[i]->dtype, 0);
+    gradients[i] = fit_to_node (self->graph, gradients[i] != NULL ? gradients[i] : zero,
+                                node->sources[i]);
+  }
+  if (!custom_find_gradients (self->graph, node, gradients, out, error))
+    return FALSE;
+  for (guint k = 0; k < n_inputs; k++)
+    if (out[k] != NULL && self->wanted[inputs[k]->id])
+      add_gradient (self, inputs[k], out[k]);
+  return TRUE;
+}
+
+/* Whether gradients flow from @node to its source @i. */
+static gboolean
+flows_to (const TinyNode *node, guint i)
+{
+  if (node->op == TINY_OP_GRADIENT)
+    return i >= custom_count_outputs (node);
+  return tiny_gradient_rule ((TinyOp) node->op) != NULL;
+}
+
 static void
 find_wanted (Walk *self, GPtrArray *order, guint n, TinyNode *const *targets)
 {
@@ -78,11 +132,62 @@ find_wanted (Walk *self, GPtrArray *order, guint n, TinyNode *const *targets)
     self->wanted[targets[i]->id] = 1;
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
-    if (!tiny_dtype_is_float (node->dtype) || tiny_gradient_rule ((TinyOp) node->op) == NULL)
-      continue;
-    for (guint s = 0; s < node->n_sources && !self->wanted[node->id]; s++)
-      self->wanted[node->id] = self->wanted[node->sources[s]->id];
+    if (node->op == TINY_OP_GRADIENT)
+      g_ptr_array_add (self->customs, node);
+    for (guint s = 0;
+         tiny_dtype_is_float (node->dtype) && s < node->n_sources && !self->wanted[node->id];
+         s++)
+      self->wanted[node->id] = flows_to (node, s) && self->wanted[node->sources[s]->id];
   }
+}
+
+static gboolean
+walk (Walk *self, GPtrArray *order, GError **error)
+{
+  for (guint i = order->len; i-- > 0;) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_GRADIENT) {
+      if (!pass_on_custom (self, node, error))
+        return FALSE;
+    } else if (tiny_node_map_get (&self->gradients, node) != NULL
+               && (self->ends == NULL || !self->ends[node->id])) {
+      pass_on (self, node);
+    }
+  }
+  return TRUE;
+}
+
+static gboolean
+find_gradients (TinyGraph *graph,
+                guint n_outputs,
+                TinyNode *const *outputs,
+                TinyNode *const *seeds,
+                guint n,
+                TinyNode *const *targets,
+                gboolean is_partial,
+                TinyNode **out,
+                GError **error)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, outputs, n_outputs);
+  guint n_nodes = tiny_graph_get_n_nodes (graph);
+  g_autofree guint8 *wanted = g_new0 (guint8, n_nodes);
+  g_autofree guint8 *ends = is_partial ? g_new0 (guint8, n_nodes) : NULL;
+  g_autoptr (GPtrArray) customs = g_ptr_array_new ();
+  Walk self = { graph, wanted, ends, customs, { 0 } };
+  for (guint i = 0; is_partial && i < n; i++)
+    ends[targets[i]->id] = 1;
+  find_wanted (&self, order, n, targets);
+  for (guint i = 0; i < n_outputs; i++)
+    if (wanted[outputs[i]->id])
+      add_gradient (&self, outputs[i], seeds[i]);
+  gboolean good = walk (&self, order, error);
+  for (guint i = 0; good && i < n; i++) {
+    out[i] = tiny_node_map_get (&self.gradients, targets[i]);
+    if (out[i] != NULL)
+      out[i] = fit_to_node (graph, out[i], targets[i]);
+  }
+  tiny_node_map_clear (&self.gradients);
+  return good;
 }
 
 gboolean
@@ -95,21 +200,18 @@ tiny_gradients_of_nodes (TinyGraph *graph,
                          TinyNode **out,
                          GError **error)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, outputs, n_outputs);
-  g_autofree guint8 *wanted = g_new0 (guint8, tiny_graph_get_n_nodes (graph));
-  Walk self = { graph, wanted, { 0 } };
-  find_wanted (&self, order, n, targets);
-  for (guint i = 0; i < n_outputs; i++)
-    if (wanted[outputs[i]->id])
-      add_gradient (&self, outputs[i], seeds[i]);
-  for (guint i = order->len; i-- > 0;)
-    if (tiny_node_map_get (&self.gradients, order->pdata[i]) != NULL)
-      pass_on (&self, order->pdata[i]);
-  for (guint i = 0; i < n; i++) {
-    out[i] = tiny_node_map_get (&self.gradients, targets[i]);
-    if (out[i] != NULL)
-      out[i] = fit_to_node (graph, out[i], targets[i]);
-  }
-  tiny_node_map_clear (&self.gradients);
-  return TRUE;
+  return find_gradients (graph, n_outputs, outputs, seeds, n, targets, FALSE, out, error);
+}
+
+gboolean
+tiny_partial_gradients_of_nodes (TinyGraph *graph,
+                                 guint n_outputs,
+                                 TinyNode *const *outputs,
+                                 TinyNode *const *seeds,
+                                 guint n,
+                                 TinyNode *const *targets,
+                                 TinyNode **out,
+                                 GError **error)
+{
+  return find_gradients (graph, n_outputs, outputs, seeds, n, targets, TRUE, out, error);
 }

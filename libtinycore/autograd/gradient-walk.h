@@ -18,6 +18,17 @@ gboolean tiny_gradients_of_nodes (TinyGraph *graph,
                                   TinyNode **out,
                                   GError **error);
 
+/* As above, where no target is computed from another: what an output depends on through one of them
+ * counts for that one only. */
+gboolean tiny_partial_gradients_of_nodes (TinyGraph *graph,
+                                          guint n_outputs,
+                                          TinyNode *const *outputs,
+                                          TinyNode *const *seeds,
+                                          guint n,
+                                          TinyNode *const *targets,
+                                          TinyNode **out,
+                                          GError **error);
+
 /* @x, or zeros where it is NULL, in the shape of @like. */
 TinyNode *tiny_gradient_or_zeros (TinyGraph *graph, TinyNode *x, const TinyNode *like);
 

@@ -8,6 +8,7 @@
  * reduction that is not linear sums what the gradient rule says each element counts. */
 #include "autograd/tangent-rules.h"
 
+#include "autograd/custom-rules.h"
 #include "autograd/gradient-rules.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
@@ -80,7 +81,10 @@ RULE (rule_reduce)
 
 RULE (rule_assign) { return t[1]; }
 
-/* Comparisons, bits, integer arithmetic, TRUNC and DETACH have no rule: nothing flows. */
+RULE (rule_pass) { return t[0]; }
+
+/* Comparisons, bits, integer arithmetic, TRUNC and DETACH have no rule: nothing flows. What a GRADIENT
+ * does is in custom-rules.c. */
 static const TinyTangentRule rules[TINY_N_OPS] = {
   [TINY_OP_CAST] = rule_cast,          [TINY_OP_NEG] = rule_elementwise,
   [TINY_OP_RECIP] = rule_elementwise,  [TINY_OP_SQRT] = rule_elementwise,
@@ -95,6 +99,7 @@ static const TinyTangentRule rules[TINY_N_OPS] = {
   [TINY_OP_PERMUTE] = rule_linear,     [TINY_OP_PAD] = rule_linear,
   [TINY_OP_SHRINK] = rule_linear,      [TINY_OP_FLIP] = rule_linear,
   [TINY_OP_SHEAR] = rule_linear,       [TINY_OP_GATHER] = rule_linear,
+  [TINY_OP_AFTER] = rule_pass,
 };
 
 TinyTangentRule
@@ -104,19 +109,33 @@ tiny_tangent_rule (TinyOp op)
 }
 
 /* ---- the walk ---- */
-static TinyNode *
-find_tangent (TinyGraph *graph, TinyNode *node, const TinyNodeMap *tangents)
+static gboolean
+find_tangent (TinyGraph *graph,
+              TinyNode *node,
+              const TinyNodeMap *tangents,
+              TinyNode **out,
+              GError **error)
 {
+  g_autofree TinyNode **many
+      = node->n_sources > MOST_SOURCES ? g_new0 (TinyNode *, node->n_sources) : NULL;
+  TinyNode *few[MOST_SOURCES] = { NULL }, **t = many != NULL ? many : few;
   TinyTangentRule rule = tiny_tangent_rule ((TinyOp) node->op);
-  TinyNode *t[MOST_SOURCES] = { NULL };
-  gboolean flows = FALSE;
-  if (rule == NULL || !tiny_dtype_is_float (node->dtype))
-    return NULL;
+  gboolean is_custom = node->op == TINY_OP_GRADIENT, flows = FALSE;
+  *out = NULL;
+  if ((rule == NULL && !is_custom) || !tiny_dtype_is_float (node->dtype))
+    return TRUE;
   for (guint i = 0; i < node->n_sources; i++) {
     t[i] = tiny_node_map_get (tangents, node->sources[i]);
     flows = flows || t[i] != NULL;
   }
-  return flows ? fit (graph, rule (graph, node, t), node) : NULL;
+  if (!flows)
+    return TRUE;
+  if (!is_custom)
+    *out = rule (graph, node, t);
+  else if (!custom_find_tangent (graph, node, t, out, error))
+    return FALSE;
+  *out = fit (graph, *out, node);
+  return TRUE;
 }
 
 gboolean
@@ -134,9 +153,12 @@ tiny_tangents_of_nodes (TinyGraph *graph,
   for (guint i = 0; i < n_from; i++)
     tiny_node_map_set (&tangents, from[i], to[i]);
   for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
-    if (tiny_node_map_get (&tangents, node) == NULL)
-      tiny_node_map_set (&tangents, node, find_tangent (graph, node, &tangents));
+    TinyNode *node = order->pdata[i], *tangent;
+    if (tiny_node_map_get (&tangents, node) != NULL)
+      continue;
+    if (!find_tangent (graph, node, &tangents, &tangent, error))
+      return FALSE;
+    tiny_node_map_set (&tangents, node, tangent);
   }
   for (guint i = 0; i < n; i++)
     out[i] = tiny_node_map_get (&tangents, nodes[i]);

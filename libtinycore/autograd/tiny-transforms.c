@@ -402,14 +402,6 @@ make_basis (TinyGraph *graph, const TinyNode *like)
                             dims, like->shape->n + 1);
 }
 
-/* A node like @like that nothing else is. */
-static TinyNode *
-make_direction (FunctionCall *self, const TinyNode *like)
-{
-  return tiny_node_new (tiny_runtime_get_graph (), TINY_OP_PARAM, (TinyDType) like->dtype, 1, 0,
-                        NULL, -1 - self->first_slot, like->shape, NULL);
-}
-
 static gboolean
 check_size (FunctionCall *self, const TinyNode *y, const TinyNode *x)
 {
@@ -457,7 +449,7 @@ static TinyNode *
 derive_forward (FunctionCall *self, TinyNode *y, TinyNode *x)
 {
   TinyGraph *graph = tiny_runtime_get_graph ();
-  TinyNode *direction = make_direction (self, x), *tangent;
+  TinyNode *direction = function_call_make_placeholder (x), *tangent;
   if (!tiny_tangents_of_nodes (graph, 1, &y, 1, &x, &direction, &tangent, &self->error))
     return NULL;
   TinyNode *columns = over_basis (self, or_zeros (tangent, y), direction, x);
@@ -471,7 +463,7 @@ static TinyNode *
 derive_in_reverse (FunctionCall *self, TinyNode *y, TinyNode *x)
 {
   TinyGraph *graph = tiny_runtime_get_graph ();
-  TinyNode *direction = make_direction (self, y), *gradient;
+  TinyNode *direction = function_call_make_placeholder (y), *gradient;
   if (!tiny_gradients_of_nodes (graph, 1, &y, &direction, 1, &x, &gradient, &self->error))
     return NULL;
   TinyNode *rows = over_basis (self, or_zeros (gradient, x), direction, y);

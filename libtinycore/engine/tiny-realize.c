@@ -121,6 +121,8 @@ survey (Request *self)
       arg = self->buffers->len;
       g_ptr_array_add (self->buffers, node);
     }
+    if (node->op == TINY_OP_GRADIENT) /* says nothing of the value */
+      arg = 0;
     absorb (&self->digest,
             node->op | (guint64) node->dtype << 16 | (guint64) node->lanes << 32);
     absorb (&self->digest, node->n_sources);
@@ -171,6 +173,10 @@ normalise (const Request *self, TinyGraph *graph, const char *device)
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     gboolean is_buffer = node->op == TINY_OP_BUFFER;
+    if (node->op == TINY_OP_GRADIENT) {
+      tiny_node_map_set (&map, node, tiny_node_map_get (&map, node->sources[node->ints->v[0]]));
+      continue;
+    }
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
@@ -289,6 +295,8 @@ find_devices (GPtrArray *order, const char **out, guint n_nodes)
     const TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_BUFFER || node->op == TINY_OP_COPY)
       out[node->id] = node->text;
+    if (node->op == TINY_OP_GRADIENT)
+      out[node->id] = out[node->sources[node->ints->v[0]]->id];
     for (guint s = 0; s < node->n_sources && out[node->id] == NULL; s++)
       out[node->id] = out[node->sources[s]->id];
   }

@@ -18,6 +18,12 @@ enum {
   SWEEP_GROWTH = 3,       /* … nor one that grew less than this since the last sweep */
   SWEEP_BYTES = 32 << 20, /* memory that may wait for a sweep */
 };
+#define FIRST_ATTACHED ((gint64) 1 << 8) /* smaller numbers are rules of our own */
+
+typedef struct {
+  gpointer data;
+  GDestroyNotify destroy;
+} Attached;
 
 static struct {
   GRecMutex lock;
@@ -26,6 +32,10 @@ static struct {
   TinyRoot roots;      /* head of a ring */
   GHashTable *buffers; /* id of a BUFFER node → TinyBuffer */
   gint64 next_buffer;
+  GHashTable *attached; /* id → Attached, that GRADIENT nodes name */
+  GPtrArray *detached;  /* Attached, to be destroyed when the lock is free */
+  gint64 next_attached;
+  guint n_holds;
   guint live_nodes;    /* after the last sweep */
   gsize waiting_bytes; /* of buffers made since, and of roots dropped since */
   TinyCounters counters;
@@ -43,6 +53,9 @@ set_up (void)
   runtime.roots.next = runtime.roots.previous = &runtime.roots;
   runtime.buffers = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free,
                                            (GDestroyNotify) tiny_buffer_unref);
+  runtime.attached = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
+  runtime.detached = g_ptr_array_new ();
+  runtime.next_attached = FIRST_ATTACHED;
   g_once_init_leave (&done, 1);
 }
 
@@ -54,15 +67,65 @@ tiny_runtime_lock (void)
   runtime.depth++;
 }
 
+static void
+attached_free (Attached *self)
+{
+  if (self->destroy != NULL)
+    self->destroy (self->data);
+  g_free (self);
+}
+
 /* Here nobody holds a node outside a root: what a program builds and drops without realising
  * anything is swept now. */
 void
 tiny_runtime_unlock (void)
 {
-  if (runtime.depth == 1)
+  g_autoptr (GPtrArray) detached = NULL;
+  if (runtime.depth == 1) {
     tiny_runtime_sweep (FALSE);
+    if (runtime.detached->len > 0) {
+      detached = runtime.detached;
+      runtime.detached = g_ptr_array_new ();
+    }
+  }
   runtime.depth--;
   g_rec_mutex_unlock (&runtime.lock);
+  for (guint i = 0; detached != NULL && i < detached->len; i++)
+    attached_free (detached->pdata[i]);
+}
+
+gint64
+tiny_runtime_attach (gpointer data, GDestroyNotify destroy)
+{
+  tiny_runtime_lock ();
+  gint64 id = runtime.next_attached++;
+  Attached attached = { data, destroy };
+  g_hash_table_insert (runtime.attached, g_memdup2 (&id, sizeof id),
+                       g_memdup2 (&attached, sizeof attached));
+  tiny_runtime_unlock ();
+  return id;
+}
+
+gpointer
+tiny_runtime_get_attached (gint64 id)
+{
+  tiny_runtime_lock ();
+  const Attached *attached = g_hash_table_lookup (runtime.attached, &id);
+  gpointer data = attached != NULL ? attached->data : NULL;
+  tiny_runtime_unlock ();
+  return data;
+}
+
+void
+tiny_runtime_hold (void)
+{
+  runtime.n_holds++;
+}
+
+void
+tiny_runtime_release (void)
+{
+  runtime.n_holds--;
 }
 
 TinyGraph *
@@ -178,11 +241,12 @@ copy_live (void)
   return graph;
 }
 
-/* Releases buffers that no node of the new graph names. */
+/* Releases buffers and what is attached that no node of the new graph names. */
 static void
-release_dead_buffers (TinyGraph *graph)
+release_dead (TinyGraph *graph)
 {
   g_autoptr (GHashTable) alive = g_hash_table_new (g_int64_hash, g_int64_equal);
+  g_autoptr (GHashTable) attached = g_hash_table_new (g_int64_hash, g_int64_equal);
   g_autoptr (GPtrArray) live = g_ptr_array_new ();
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     g_ptr_array_add (live, root->node);
@@ -192,13 +256,21 @@ release_dead_buffers (TinyGraph *graph)
     TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_BUFFER)
       g_hash_table_add (alive, &node->arg);
+    if (node->op == TINY_OP_GRADIENT)
+      g_hash_table_add (attached, &node->arg);
   }
   GHashTableIter iter;
-  gpointer id;
+  gpointer id, data;
   g_hash_table_iter_init (&iter, runtime.buffers);
   while (g_hash_table_iter_next (&iter, &id, NULL))
     if (!g_hash_table_contains (alive, id))
       g_hash_table_iter_remove (&iter);
+  g_hash_table_iter_init (&iter, runtime.attached);
+  while (g_hash_table_iter_next (&iter, &id, &data))
+    if (!g_hash_table_contains (attached, id)) {
+      g_ptr_array_add (runtime.detached, data);
+      g_hash_table_iter_remove (&iter);
+    }
 }
 
 void
@@ -208,9 +280,9 @@ tiny_runtime_sweep (gboolean force)
   g_rec_mutex_lock (&runtime.lock);
   guint n_nodes = tiny_graph_get_n_nodes (runtime.graph);
   gboolean grown = n_nodes > SWEEP_NODES && n_nodes > runtime.live_nodes * SWEEP_GROWTH;
-  if (force || grown || runtime.waiting_bytes > SWEEP_BYTES) {
+  if (runtime.n_holds == 0 && (force || grown || runtime.waiting_bytes > SWEEP_BYTES)) {
     TinyGraph *graph = copy_live ();
-    release_dead_buffers (graph);
+    release_dead (graph);
     tiny_graph_free (runtime.graph);
     runtime.graph = graph;
     runtime.live_nodes = tiny_graph_get_n_nodes (graph);

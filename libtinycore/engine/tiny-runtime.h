@@ -26,6 +26,16 @@ typedef struct TinyRoot {
 void tiny_runtime_add_root (TinyRoot *root, TinyNode *node);
 void tiny_runtime_remove_root (TinyRoot *root);
 
+/* Data that GRADIENT nodes with that arg refer to, the caller's own until there is one: it goes to
+ * @destroy some time after the last of them is gone, without the lock. */
+gint64 tiny_runtime_attach (gpointer data, GDestroyNotify destroy);
+gpointer tiny_runtime_get_attached (gint64 id);
+
+/* Between them nodes stay where they are, whatever is realised by what is called meanwhile. Under
+ * the lock. */
+void tiny_runtime_hold (void);
+void tiny_runtime_release (void);
+
 /* A BUFFER node of that shape for @buffer, of which the graph takes a reference until the node is
  * swept. */
 TinyNode *

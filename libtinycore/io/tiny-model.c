@@ -199,7 +199,10 @@ copy_node (TinyModel *self,
   }
   case TINY_OP_COPY:
   case TINY_OP_DETACH:
+  case TINY_OP_AFTER:
     return sources[0];
+  case TINY_OP_GRADIENT:
+    return sources[node->ints->v[0]];
   case TINY_OP_ASSIGN:
     g_set_error_literal (
         error, TINY_ERROR, TINY_ERROR_INVALID,

@@ -200,6 +200,24 @@ check_gather (TinyNode *const *sources, gint64 axis)
   return check_size (at->v, at->n);
 }
 
+/* Which of the sources it is, how many are outputs, how many of the others are made again. */
+static char *
+check_gradient (guint n_sources, TinyNode *const *sources, const TinyInts *ints)
+{
+  if (ints == NULL || ints->n != 3)
+    FAIL ("wants three numbers");
+  const gint64 *v = ints->v;
+  if (v[1] < 1 || v[1] > (gint64) n_sources || v[0] < 0 || v[0] >= v[1] || v[2] < 0
+      || v[2] > (gint64) n_sources - v[1])
+    FAIL ("output %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
+          " of the others, where there are %u sources",
+          v[0], v[1], v[2], n_sources);
+  for (guint i = 0; i < n_sources; i++)
+    if (sources[i]->shape == NULL)
+      FAIL ("source %u has no shape", i + 1);
+  return NULL;
+}
+
 char *
 tiny_check_shapes (
     TinyOp op, guint n_sources, TinyNode *const *sources, gint64 arg, const TinyInts *ints)
@@ -231,6 +249,8 @@ tiny_check_shapes (
     return check_moved (op, sources[0], ints);
   case TINY_OP_ASSIGN:
     return check_assign (sources);
+  case TINY_OP_GRADIENT:
+    return check_gradient (n_sources, sources, ints);
   case TINY_OP_GATHER:
     return check_gather (sources, arg);
   default:

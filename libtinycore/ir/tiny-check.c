@@ -283,6 +283,7 @@ static const struct {
   [TINY_OP_DETACH] = { check_same_as_first, VALUE, TRUE },
   [TINY_OP_COPY] = { check_same_as_first, VALUE, TRUE },
   [TINY_OP_ASSIGN] = { check_assign, VALUE, TRUE },
+  [TINY_OP_GRADIENT] = { NULL, VALUE, TRUE }, /* of one of its sources: tiny_check_shapes() */
 };
 
 char *
@@ -329,5 +330,9 @@ tiny_check_node (TinyOp op,
     operands[i] = (TinyOperand){ sources[i]->op, sources[i]->dtype, sources[i]->lanes,
                                  sources[i]->arg };
   char *why = tiny_check_operands (&self, operands, n_sources);
-  return why != NULL ? why : tiny_check_shapes (op, n_sources, sources, arg, ints);
+  if (why == NULL)
+    why = tiny_check_shapes (op, n_sources, sources, arg, ints);
+  if (why == NULL && op == TINY_OP_GRADIENT)
+    why = check_dtype (&operands[ints->v[0]], (guint) ints->v[0], dtype);
+  return why;
 }

@@ -43,7 +43,10 @@ tiny_shape_of_node (TinyGraph *graph, const TinyNode *node)
   case TINY_OP_DETACH:
   case TINY_OP_COPY:
   case TINY_OP_ASSIGN:
+  case TINY_OP_AFTER:
     return in;
+  case TINY_OP_GRADIENT:
+    return node->sources[ints->v[0]]->shape;
   case TINY_OP_GATHER:
     return node->sources[1]->shape;
   default:

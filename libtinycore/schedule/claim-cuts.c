@@ -13,12 +13,15 @@ void
 claim_cut_roots (Plan *plan, TinyNode *const *roots, GHashTable *cuts)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, roots, plan->n_roots);
+  g_autoptr (GPtrArray) list = g_ptr_array_new ();
   g_auto (TinyNodeMap) map = { 0 };
   for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i], *result = node, *sources[4];
+    TinyNode *node = order->pdata[i], *result = node;
     gpointer number;
+    g_ptr_array_set_size (list, 0);
     for (guint j = 0; j < node->n_sources; j++)
-      sources[j] = tiny_node_map_get (&map, node->sources[j]);
+      g_ptr_array_add (list, tiny_node_map_get (&map, node->sources[j]));
+    TinyNode *const *sources = (TinyNode *const *) list->pdata;
     if (node->op == TINY_OP_CONTIGUOUS && sources[0]->op == TINY_OP_CONTIGUOUS)
       result = sources[0];
     else if (node->n_sources > 0)

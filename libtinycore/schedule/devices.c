@@ -38,7 +38,7 @@ check_node (Plan *plan, TinyNode *node, GError **error)
   if (node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY) {
     device = node->text;
   } else {
-    for (guint i = 0; i < node->n_sources; i++) {
+    for (guint i = 0; i < schedule_count_values (node); i++) {
       const char *other = schedule_get_device (plan, node->sources[i]);
       if (device == NULL)
         device = other;

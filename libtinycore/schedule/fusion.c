@@ -133,7 +133,7 @@ estimate (Fusion *self, Info *info)
 {
   TinyNode *node = info->node;
   gboolean computes = tiny_op_is_elementwise (node->op) || node->op == TINY_OP_REDUCE;
-  for (guint i = 0; i < node->n_sources; i++) {
+  for (guint i = 0; i < schedule_count_values (node); i++) {
     Info *source = get_info (self, node->sources[i]);
     if (node->op == TINY_OP_EXPAND && !source->is_assumed
         && is_better_stored (source, info->n)) {
@@ -199,7 +199,7 @@ pass_contexts (Fusion *self, Info *info)
 {
   TinyNode *node = info->node;
   for (guint c = 0; c < info->contexts->len; c++) {
-    for (guint i = 0; i < node->n_sources; i++) {
+    for (guint i = 0; i < schedule_count_values (node); i++) {
       TinyNode *source = node->sources[i];
       Context context = g_array_index (info->contexts, Context, c);
       if (is_recomputed (self, node)) { /* by rows, in memory of the kernel */
@@ -370,7 +370,7 @@ look_inside (Fusion *self, TinyNode *root, Inside *out)
   g_hash_table_insert (out->number, root, GUINT_TO_POINTER (G_MAXUINT));
   while (stack->len > 0) {
     Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
-    if (frame->next == frame->node->n_sources) {
+    if (frame->next == schedule_count_values (frame->node)) {
       g_ptr_array_add (out->fused, frame->node);
       g_hash_table_insert (out->number, frame->node, GUINT_TO_POINTER (out->fused->len));
       g_array_set_size (stack, stack->len - 1);
@@ -401,7 +401,7 @@ find_node_to_store (Fusion *self, const Inside *inside, guint limit)
     TinyNode *node = inside->fused->pdata[i];
     guint64 *set = sets + (gsize) i * n_words;
     guint n = 0;
-    for (guint s = 0; s < node->n_sources; s++) {
+    for (guint s = 0; s < schedule_count_values (node); s++) {
       gpointer key = node->sources[s];
       if (is_read (self, key)) {
         guint number = GPOINTER_TO_UINT (g_hash_table_lookup (inside->reads, key));
@@ -515,7 +515,7 @@ schedule_choose_stages (Plan *plan)
     info->n = (double) tiny_shape_get_n_elements (node->shape);
     info->n_bytes = info->n * (double) tiny_dtype_get_n_bytes (node->dtype);
     self.position[node->id] = i;
-    for (guint j = 0; j < node->n_sources; j++)
+    for (guint j = 0; j < schedule_count_values (node); j++)
       get_info (&self, node->sources[j])->n_users++;
   }
   find_claimed (&self);

@@ -35,6 +35,7 @@ typedef struct {
   GHashTable *memo;
   GArray *buffers; /* guint: slot → buffer */
   GPtrArray *used; /* Affine: every address and condition */
+  GArray *waits;   /* guint: buffers to be written before, beside those that are read */
   Loops loops;
 } Lowering;
 
@@ -418,6 +419,9 @@ compute (
     return lower_reduce (self, node, index, valid, depth);
   case TINY_OP_GATHER:
     return lower_gather (self, node, index, valid, depth);
+  case TINY_OP_AFTER:
+    schedule_add_waits (self->plan, node, self->waits);
+    return lower (self, node->sources[0], index, valid, depth);
   case TINY_OP_CONST:
     return (Value){ node, node->arg == 0 };
   case TINY_OP_IOTA:
@@ -492,6 +496,7 @@ lower_once (Lowering *self)
   g_hash_table_remove_all (self->memo);
   g_ptr_array_set_size (self->used, 0);
   g_array_set_size (self->buffers, 0);
+  g_array_set_size (self->waits, 0);
   get_slot (self, self->stage->buffer);
   for (guint i = 0, j = 0; i < node->shape->n; i++) {
     guint axis = self->stage->order != NULL ? self->stage->order->v[i] : i;
@@ -529,11 +534,13 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   g_autoptr (TinyArena) arena = tiny_arena_new ();
   g_autoptr (GHashTable) memo = g_hash_table_new (hash_key, equal_keys);
   g_autoptr (GArray) buffers = g_array_new (FALSE, FALSE, sizeof (guint));
+  g_autoptr (GArray) waits = g_array_sized_new (FALSE, FALSE, sizeof (guint), 4);
   g_autoptr (GPtrArray) used = g_ptr_array_new ();
   g_autoptr (GPtrArray) groups = g_ptr_array_new ();
-  Lowering self = { plan,    plan->graph, &plan->affines,
-                    stage,   arena,       memo,
-                    buffers, used,        { plan->graph, &plan->affines, arena, groups, 0 } };
+  Lowering self = {
+    plan, plan->graph, &plan->affines, stage, arena,
+    memo, buffers,     used,           waits, { plan->graph, &plan->affines, arena, groups, 0 }
+  };
 
   for (guint i = 0; i < node->shape->n; i++) {
     gint64 extent = node->shape->v[stage->order != NULL ? stage->order->v[i] : i];
@@ -559,7 +566,9 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
                           .buffers = tiny_arena_copy (plan->arena, buffers->data,
                                                       n_buffers * sizeof (guint)),
                           .stage = stage,
-                          .reads_target_elsewhere = reads_elsewhere (&self, store) };
+                          .reads_target_elsewhere = reads_elsewhere (&self, store),
+                          .n_waits = waits->len };
+  out_item->waits = tiny_arena_copy (plan->arena, waits->data, waits->len * sizeof (guint));
   return TRUE;
 }
 

@@ -118,7 +118,13 @@ unite (Merge *self, guint a, guint b, const PlanItem *item, const KernelWork *wo
   count_readers (self, &second->item, -1);
   count_readers (self, item, 1);
   first->into = b;
-  second->item = *item;
+  PlanItem both = *item;
+  both.n_waits = first->item.n_waits + second->item.n_waits;
+  both.waits = tiny_arena_alloc (self->plan->arena, (both.n_waits + 1) * sizeof (guint));
+  for (guint i = 0; i < both.n_waits; i++)
+    both.waits[i] = i < first->item.n_waits ? first->item.waits[i]
+                                            : second->item.waits[i - first->item.n_waits];
+  second->item = both;
   second->is_constant = first->is_constant && second->is_constant;
   second->work = *work;
   g_array_append_vals (second->before, first->before->data, first->before->len);

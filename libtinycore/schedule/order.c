@@ -5,7 +5,8 @@
  * A reader runs after the writer of what it reads; the writer into an input runs after all who
  * read the input's old contents. Where both cannot be had, the new contents go to a temporary
  * first and are copied at the end, which always can. Among items that are free to run the one
- * made first is taken, so that the order is the same every time. */
+ * made first is taken, so that the order is the same every time; where memory is to be saved, one
+ * that gives some back. */
 #include <string.h>
 
 #include "base/tiny-error.h"
@@ -66,6 +67,9 @@ find_waits (Plan *plan)
                && (guint) assigners[buffer] != i)
         add_wait (waits, i, assigners[buffer]);
     }
+    for (guint j = 0; j < item->n_waits; j++)
+      if (writers[item->waits[j]] != NONE && (guint) writers[item->waits[j]] != i)
+        add_wait (waits, writers[item->waits[j]], i);
   }
   return waits;
 }
@@ -85,6 +89,26 @@ schedule_find_waits (Plan *plan)
   }
   g_free (waits);
   return before;
+}
+
+void
+schedule_add_waits (Plan *plan, TinyNode *after, GArray *buffers)
+{
+  g_autoptr (GPtrArray) stack = g_ptr_array_new ();
+  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  for (guint i = 1; i < after->n_sources; i++)
+    g_ptr_array_add (stack, after->sources[i]);
+  while (stack->len > 0) {
+    TinyNode *top = g_ptr_array_steal_index (stack, stack->len - 1);
+    const Stage *stored = tiny_node_map_get (&plan->stage_of, top);
+    if (stored != NULL) {
+      g_array_append_val (buffers, stored->buffer);
+      continue;
+    }
+    for (guint i = 0; i < top->n_sources; i++)
+      if (g_hash_table_add (seen, top->sources[i]))
+        g_ptr_array_add (stack, top->sources[i]);
+  }
 }
 
 /* A heap of item numbers, the smallest on top. */
@@ -118,18 +142,81 @@ heap_pop (GArray *heap)
   return top;
 }
 
+/* ---- with little memory ----
+ * Where something waits so that memory is not held (AFTER), what gives back more than it takes
+ * runs as soon as it can. */
+static gboolean
+saves_memory (Plan *plan)
+{
+  for (guint i = 0; i < plan->items->len; i++)
+    if (get_item (plan, i)->n_waits > 0)
+      return TRUE;
+  return FALSE;
+}
+
+/* How many items that did not run yet read each buffer. */
+static guint *
+count_readers (Plan *plan)
+{
+  guint *n_readers = g_new0 (guint, plan->buffers->len + 1);
+  for (guint i = 0; i < plan->items->len; i++) {
+    const PlanItem *item = get_item (plan, i);
+    for (guint j = item->n_written; j < item->n_buffers; j++)
+      n_readers[item->buffers[j]]++;
+  }
+  return n_readers;
+}
+
+/* Bytes of temporaries that are there after @item and were not before. */
+static gint64
+count_growth (Plan *plan, const PlanItem *item, const guint *n_readers)
+{
+  gint64 n_bytes = 0;
+  for (guint j = 0; j < item->n_buffers; j++) {
+    const TinyScheduleBuffer *buffer = schedule_get_buffer (plan, item->buffers[j]);
+    gint64 size = buffer->n_elements * (gint64) tiny_dtype_get_n_bytes (buffer->dtype);
+    if (buffer->kind == TINY_SCHEDULE_TEMPORARY)
+      n_bytes += j < item->n_written ? size : n_readers[item->buffers[j]] == 1 ? -size : 0;
+  }
+  return n_bytes;
+}
+
+/* Takes the item that shrinks most out of @ready, or the first that was made if none does. */
+static guint
+take_thriftiest (Plan *plan, GArray *ready, guint *n_readers)
+{
+  guint best = 0;
+  gint64 best_growth = 0;
+  for (guint k = 0; k < ready->len; k++) {
+    guint i = g_array_index (ready, guint, k);
+    gint64 growth = MIN (count_growth (plan, get_item (plan, i), n_readers), 0);
+    if (k == 0 || growth < best_growth
+        || (growth == best_growth && i < g_array_index (ready, guint, best))) {
+      best = k;
+      best_growth = growth;
+    }
+  }
+  guint taken = g_array_index (ready, guint, best);
+  const PlanItem *item = get_item (plan, taken);
+  for (guint j = item->n_written; j < item->n_buffers; j++)
+    n_readers[item->buffers[j]]--;
+  g_array_remove_index_fast (ready, best);
+  return taken;
+}
+
 guint
 schedule_order_items (Plan *plan)
 {
   guint n = plan->items->len;
   Wait *waits = find_waits (plan);
+  g_autofree guint *n_readers = saves_memory (plan) ? count_readers (plan) : NULL;
   g_autoptr (GArray) heap = g_array_new (FALSE, FALSE, sizeof (guint));
   GArray *ordered = g_array_sized_new (FALSE, FALSE, sizeof (PlanItem), n);
   for (guint i = 0; i < n; i++)
     if (waits[i].n_waits == 0)
       heap_push (heap, i);
   while (heap->len > 0) {
-    guint i = heap_pop (heap);
+    guint i = n_readers != NULL ? take_thriftiest (plan, heap, n_readers) : heap_pop (heap);
     g_array_append_val (ordered, *get_item (plan, i));
     for (guint j = 0; waits[i].users != NULL && j < waits[i].users->len; j++) {
       guint user = g_array_index (waits[i].users, guint, j);

@@ -233,6 +233,8 @@ clean (Canonical *self, TinyNode *node, TinyNode *const *sources)
   switch (node->op) {
   case TINY_OP_DETACH:
     return sources[0];
+  case TINY_OP_GRADIENT:
+    return sources[node->ints->v[0]];
   case TINY_OP_ASSIGN:
     return sources[1];
   case TINY_OP_COPY:
@@ -266,6 +268,7 @@ void
 schedule_canonicalize (Plan *plan)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   g_auto (TinyNodeMap) map = { NULL, 0 };
   g_autofree guint *users = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
   Canonical self = { plan, plan->graph, { NULL, 0 }, { NULL, 0 } };
@@ -278,10 +281,11 @@ schedule_canonicalize (Plan *plan)
   for (guint r = 0; r < plan->n_roots; r++)
     users[plan->roots[r]->id] += 2;
   for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i], *sources[4];
+    TinyNode *node = order->pdata[i];
+    g_ptr_array_set_size (sources, 0);
     for (guint j = 0; j < node->n_sources; j++)
-      sources[j] = tiny_node_map_get (&map, node->sources[j]);
-    TinyNode *result = clean (&self, node, sources);
+      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[j]));
+    TinyNode *result = clean (&self, node, (TinyNode *const *) sources->pdata);
     tiny_node_map_set (&map, node, result);
     schedule_get_device (plan, result); /* here its sources are known: no deep walk later */
     tiny_node_map_set (&self.users, result,

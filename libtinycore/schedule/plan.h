@@ -38,7 +38,16 @@ typedef struct {
   Stage *stage;                    /* that it computes, or NULL */
   const TinyOperation *operation;  /* that a unit computes instead of the kernel, or NULL */
   gboolean reads_target_elsewhere; /* reads buffers[0] at other places than it writes */
+  guint n_waits;                   /* buffers that are to be written before, … */
+  guint *waits;                    /* … and are not read (AFTER) */
 } PlanItem;
+
+/* How many of @node's sources it computes with; others only have to be there before. */
+static inline guint
+schedule_count_values (const TinyNode *node)
+{
+  return node->op == TINY_OP_AFTER ? 1 : node->n_sources;
+}
 
 typedef struct {
   TinyGraph *graph;
@@ -103,6 +112,9 @@ gboolean schedule_resolve_hazards (Plan *plan, GError **error);
 /* Puts plan->items in an order in which every read sees what it should. Returns the number that
  * could not be placed, from index n - that number on. */
 guint schedule_order_items (Plan *plan);
+
+/* Adds the buffers of what is stored of the sources that @after waits for, or below them. */
+void schedule_add_waits (Plan *plan, TinyNode *after, GArray *buffers);
 
 /* Of each item: the numbers of those that must run before it (GArray of guint; the caller frees). */
 GArray **schedule_find_waits (Plan *plan);

@@ -81,7 +81,7 @@ count_leaf_bytes (Search *self, TinyNode *root)
                            && !tiny_node_map_get (self->found, node));
     if (is_leaf)
       n_bytes += node->op == TINY_OP_CONST ? 0 : count_bytes (node);
-    for (guint s = 0; s < node->n_sources && !is_leaf; s++)
+    for (guint s = 0; s < schedule_count_values (node) && !is_leaf; s++)
       if (g_hash_table_add (seen, node->sources[s]))
         g_ptr_array_add (stack, node->sources[s]);
   }
@@ -103,7 +103,7 @@ schedule_find_recomputed (Plan *plan)
     TinyNode *node = order->pdata[i];
     Info *info = &self.infos[i];
     info->has_reduce = node->op == TINY_OP_REDUCE;
-    for (guint s = 0; s < node->n_sources; s++)
+    for (guint s = 0; s < schedule_count_values (node); s++)
       info->has_reduce = info->has_reduce || get_info (&self, node->sources[s])->has_reduce;
     if (!computes (node) || !info->has_reduce || !info->by_rows
         || count_bytes (node) < schedule_weights.recompute_bytes

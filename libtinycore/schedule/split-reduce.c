@@ -134,13 +134,16 @@ void
 schedule_split_reduces (Plan *plan)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   g_auto (TinyNodeMap) map = { NULL, 0 }, claimed = { NULL, 0 };
   schedule_find_claimed (order, &claimed);
   for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i], *sources[4];
+    TinyNode *node = order->pdata[i];
+    g_ptr_array_set_size (sources, 0);
     for (guint j = 0; j < node->n_sources; j++)
-      sources[j] = tiny_node_map_get (&map, node->sources[j]);
-    TinyNode *result = tiny_node_with_sources (plan->graph, node, sources);
+      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[j]));
+    TinyNode *result
+        = tiny_node_with_sources (plan->graph, node, (TinyNode *const *) sources->pdata);
     if (result->op == TINY_OP_REDUCE && tiny_node_map_get (&claimed, node) == NULL
         && tiny_node_map_get (&plan->recomputed, result->sources[0]) == NULL)
       result = split (plan, result);

@@ -226,6 +226,17 @@ guess_other (Maker *self, TinyOp op, Guess *g)
       g->sources[g->n++] = pick_op (self, TINY_OP_RANGE);
     return;
   }
+  case TINY_OP_GRADIENT: {
+    guint n_outputs = 1 + below (self, 2), output = below (self, n_outputs);
+    g->n = n_outputs + below (self, 3);
+    for (guint i = 0; i < g->n; i++)
+      g->sources[i] = pick (self, NULL, TRUE);
+    g->dtype = g->sources[output]->dtype;
+    g->arg = below (self, 1000);
+    g->ints = tiny_graph_ints (
+        self->graph, (gint64[]){ output, n_outputs, below (self, g->n - n_outputs + 1) }, 3);
+    return;
+  }
   default: /* leaves and roots: sources of any kind */
     g->n = tiny_op_infos[op].most < 0 ? (guint) tiny_op_infos[op].least + below (self, 4)
                                       : (guint) tiny_op_infos[op].least;

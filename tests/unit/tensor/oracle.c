@@ -225,7 +225,11 @@ eval_one (const Oracle *self, TinyNode *node, Value *const *in, Value *out, gsiz
   case TINY_OP_CONTIGUOUS:
   case TINY_OP_DETACH:
   case TINY_OP_COPY:
+  case TINY_OP_AFTER:
     memcpy (out, in[0], n * sizeof *out);
+    return;
+  case TINY_OP_GRADIENT:
+    memcpy (out, in[node->ints->v[0]], n * sizeof *out);
     return;
   case TINY_OP_ASSIGN:
     memcpy (out, in[1], n * sizeof *out);
@@ -259,7 +263,7 @@ oracle_eval_node (const Oracle *self, TinyNode *root, gsize *out_n)
   g_auto (TinyNodeMap) values = { 0 };
   for (guint k = 0; k < order->len; k++) {
     TinyNode *node = order->pdata[k];
-    Value *in[3] = { NULL };
+    g_autofree Value **in = g_new0 (Value *, node->n_sources + 1);
     gsize n = (gsize) tiny_shape_get_n_elements (node->shape);
     Value *out = g_new0 (Value, n + 1);
     for (guint s = 0; s < node->n_sources; s++)
