@@ -19,7 +19,7 @@ HAND_FAMILIES = ("Creation", "Random")
 # How a value of each kind goes to C. {0} is the value, {1} the function's name.
 CONVERT = {
     "Tensor": "{0} if isinstance({0}, Base) else operand({0}, {1!r})",
-    "Tensors": "tensors",
+    "Tensors": "tensors_of([{0}], None, {1!r})[0]",
     "Axis": "as_int({0})",
     "Axes": "axes_of({0})",
     "Shape": "sizes_of({0})",
@@ -72,9 +72,10 @@ class Signature:
         self.is_method = arguments and arguments[0].kind == "Tensor" and arguments[0].name == "self"
         rest = arguments[1:] if self.is_method else arguments
         self.spread = None
-        if rest and rest[0].kind in SPREAD and not rest[0].optional and all(a.default is not None for a in rest[1:]):
+        # What follows could not be told from one more size: split (2, 1) is along axis 1.
+        if len(rest) == 1 and rest[0].kind in SPREAD and not rest[0].optional:
             self.spread = rest[0]
-        self.list = next((a for a in rest if a.kind == "Tensors"), None)
+        self.list = next((a for a in rest if a.kind == "Tensors" and not self.is_method), None)
         self.rest = rest
         self.other = next((a for a in rest if a.name in OTHER_NAME and a is not self.spread), None)
 
@@ -108,13 +109,13 @@ class Signature:
             lines += [f"if {name} is not UNSET:", f"    {self.other.name} = {name}"]
         if self.list is not None:
             dim = self.other.name if self.other is not None else None
-            lines.append(f"{'tensors, ' + dim if dim else 'tensors'} = tensors_of({self.list.name}, {dim}, {self.operation.name!r})")
+            lines.append(f"tensors, {dim or '_'} = tensors_of({self.list.name}, {dim}, {self.operation.name!r})")
         return lines
 
     def values(self):
         out = ["self"] if self.is_method else []
         for a in self.rest:
-            value = CONVERT[a.kind].format(a.name, self.operation.name)
+            value = "tensors" if a is self.list else CONVERT[a.kind].format(a.name, self.operation.name)
             if a.kind in ("Shape", "Sizes", "Floats", "Axes") and a is self.spread:
                 value = f"spread({a.name})"
             if a.optional and a.kind != "Axes":

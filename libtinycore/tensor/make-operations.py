@@ -49,7 +49,7 @@ def documentation(operation):
     lines += [f"@out_{name}: (out) (transfer full): {name}" for name in operation.returns if name != "[]"]
     lines += ["", *operation.doc.splitlines(), ""]
     if operation.returns == ["[]"]:
-        lines += ["Returns: (transfer full) (element-type TinyTensor): the results", ""]
+        lines += ["Returns: (transfer container) (element-type TinyTensor): the results, which the array unrefs", ""]
     elif not operation.returns:
         lines += ["Returns: (transfer floating): the result", ""]
     lines.append("Since: 0.1")

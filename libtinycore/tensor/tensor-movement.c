@@ -237,7 +237,11 @@ op_reshape (TinyBuild *self, TinyNode *x, const gint64 *shape, guint n)
   for (guint i = 0; i < n; i++)
     known *= dims[i];
   gint64 n_elements = tiny_shape_get_n_elements (x->shape);
-  if (open >= 0 && known > 0)
+  if (open >= 0 && known == 0) {
+    g_autofree char *to = shape_text (self, shape, n);
+    return tiny_build_fail (self, "-1 in %s could be any size", to);
+  }
+  if (open >= 0)
     dims[open] = n_elements / known;
   if (known * (open >= 0 ? dims[open] : 1) != n_elements) {
     g_autofree char *from = tiny_shape_to_string (x->shape);
@@ -406,10 +410,17 @@ op_repeat (TinyBuild *self, TinyNode *x, const gint64 *repeats, guint n)
   return tiny_build_reshape (self, x, dims, n);
 }
 
+/* As in PyTorch a vector of nothing goes with any shape. */
 TinyNode *
 op_cat (TinyBuild *b, TinyNode *const *tensors, guint n_tensors, guint axis)
 {
-  return tiny_build_cat (b, tensors, n_tensors, axis);
+  g_autofree TinyNode **kept = g_new (TinyNode *, n_tensors);
+  guint n = 0;
+  for (guint i = 0; i < n_tensors; i++)
+    if (tensors[i]->shape->n != 1 || tensors[i]->shape->v[0] > 0)
+      kept[n++] = tensors[i];
+  return n == 0 ? tiny_build_cat (b, tensors, n_tensors, axis)
+                : tiny_build_cat (b, kept, n, axis);
 }
 
 TinyNode *
