@@ -199,6 +199,7 @@ copy_node (TinyModel *self,
   }
   case TINY_OP_COPY:
   case TINY_OP_DETACH:
+  case TINY_OP_SLOPED:
     return sources[0];
   case TINY_OP_ASSIGN:
     g_set_error_literal (
