@@ -157,7 +157,7 @@ layer_forward (const Config *config,
                                         layer->norm2_bias, 1e-5),
                 &layer->up_weight, layer->up_bias);
   TinyTensor *down
-      = linear (config, tiny_tensor_gelu (up), &layer->down_weight, layer->down_bias);
+      = linear (config, tiny_tensor_gelu (up, "tanh"), &layer->down_weight, layer->down_bias);
   return g_object_ref_sink (tiny_tensor_add (middle, down));
 }
 

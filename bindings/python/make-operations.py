@@ -32,10 +32,12 @@ CONVERT = {
     "str": "{0}",
 }
 ABSENT = {"Axis": "NO_AXIS", "DType": "VOID"}  # else None
+INT = "builtins.int"  # int is a method of a tensor
 TYPES = {
-    "Tensor": "Tensor | Number", "Tensors": "Sequence[Tensor]", "Axis": "int", "Axes": "int | Sequence[int]",
-    "Shape": "int | Sequence[int]", "Sizes": "int | Sequence[int]", "Floats": "float | Sequence[float]",
-    "DType": "DTypeLike", "int": "int", "float": "float", "bool": "bool", "str": "str",
+    "Tensor": "Tensor | Number", "Tensors": "Sequence[Tensor]", "Axis": INT, "Axes": f"{INT} | Sequence[{INT}]",
+    "Shape": f"{INT} | Sequence[{INT}]", "Sizes": f"{INT} | Sequence[{INT}]",
+    "Floats": "builtins.float | Sequence[builtins.float]", "DType": "DTypeLike", "int": INT, "float": "builtins.float",
+    "bool": "builtins.bool", "str": "str",
 }
 # One argument under the names that it has in PyTorch and in tinygrad or NumPy.
 OTHER_NAME = {"axis": "dim", "dim": "axis"}
@@ -165,6 +167,7 @@ def stub(operation):
 
 def stubs(operations):
     out = [HEAD.format("operations.pyi"), textwrap.dedent("""\
+        import builtins
         from collections.abc import Sequence
 
         from .dtypes import DTypeLike

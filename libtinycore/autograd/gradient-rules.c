@@ -16,12 +16,6 @@ enum { MAX_RANK = 32 };
   static void name (TinyGraph *graph, TinyNode *node, TinyNode *g, TinyNode **out)
 
 static TinyNode *
-add (TinyGraph *graph, TinyNode *x, TinyNode *y)
-{
-  return tiny_layout_binary (graph, TINY_OP_ADD, x, y);
-}
-
-static TinyNode *
 mul (TinyGraph *graph, TinyNode *x, TinyNode *y)
 {
   return tiny_layout_binary (graph, TINY_OP_MUL, x, y);
@@ -86,13 +80,20 @@ RULE (rule_exp2) { out[0] = scale (graph, mul (graph, g, node), G_LN2); }
 /* y = log2 x: g / (x ln 2) */
 RULE (rule_log2) { out[0] = divide (graph, scale (graph, g, 1 / G_LN2), node->sources[0]); }
 
-/* y = sin x: g sin (x + π/2) */
+/* y = sin x: g cos x, where cos x = 1 - 2 sin² (x/2), which loses nothing of a large x as x + π/2
+ * would. The same nodes as of the operation cos in operations.pyi. */
 RULE (rule_sin)
 {
   TinyNode *x = node->sources[0];
-  TinyNode *turned = add (graph, x, number (graph, x, G_PI_2));
-  out[0] = mul (graph, g, tiny_layout_unary (graph, TINY_OP_SIN, turned));
+  TinyNode *half = tiny_layout_unary (graph, TINY_OP_SIN, scale (graph, x, 0.5));
+  TinyNode *cosine = tiny_layout_binary (graph, TINY_OP_SUB, number (graph, x, 1),
+                                         scale (graph, mul (graph, half, half), 2));
+  TinyNode *sources[] = { cosine, x, neg (graph, node) };
+  cosine = tiny_layout_elementwise (graph, TINY_OP_SLOPED, (TinyDType) x->dtype, 3, sources);
+  out[0] = mul (graph, g, cosine);
 }
+
+RULE (rule_sloped) { out[1] = mul (graph, g, node->sources[2]); }
 
 RULE (rule_add) { out[0] = out[1] = g; }
 
@@ -394,6 +395,7 @@ static const TinyGradientRule rules[TINY_N_OPS] = {
   [TINY_OP_SHRINK] = rule_shrink,   [TINY_OP_FLIP] = rule_flip,
   [TINY_OP_SHEAR] = rule_shear,     [TINY_OP_GATHER] = rule_gather,
   [TINY_OP_AFTER] = rule_pass,
+  [TINY_OP_SLOPED] = rule_sloped,
 };
 
 TinyGradientRule

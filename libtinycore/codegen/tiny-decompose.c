@@ -259,9 +259,31 @@ is_computed (TinyNode *node)
   return tiny_op_is_elementwise (node->op) && node->n_sources >= 1;
 }
 
+static gboolean
+is_constant (const TinyNode *node)
+{
+  while (node->op == TINY_OP_VECTOR && node->n_sources == 1)
+    node = node->sources[0];
+  return node->op == TINY_OP_CONST;
+}
+
+/* The larger of x and a number is a choice: what MAX gives of a NaN targets do not agree on, and
+ * a rectified NaN is one. (Of two numbers that are no constants the operation sees to it.) */
+static TinyNode *
+max_with_number (Decompose *d, TinyNode *const *sources)
+{
+  guint at = is_constant (sources[0]) ? 0 : 1;
+  TinyNode *x = sources[1 - at], *number = sources[at];
+  TinyNode *is_below[] = { x, number };
+  return dec_where (d, dec_op (d, TINY_OP_CMPLT, TINY_DTYPE_BOOL, 2, is_below), number, x);
+}
+
 static TinyNode *
 decompose_node (Decompose *d, TinyNode *node, TinyNode *const *sources)
 {
+  if (node->op == TINY_OP_MAX && tiny_dtype_is_float (node->dtype)
+      && (is_constant (sources[0]) || is_constant (sources[1])))
+    return max_with_number (d, sources);
   if (is_computed (node))
     return dec_op (d, node->op, node->dtype, node->n_sources, sources);
   if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE) {

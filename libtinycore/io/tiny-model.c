@@ -200,6 +200,7 @@ copy_node (TinyModel *self,
   case TINY_OP_COPY:
   case TINY_OP_DETACH:
   case TINY_OP_AFTER:
+  case TINY_OP_SLOPED:
     return sources[0];
   case TINY_OP_GRADIENT:
     return sources[node->ints->v[0]];

@@ -235,6 +235,12 @@ check_assign (const TinyOperand *self, const TinyOperand *x, guint n)
 }
 
 static char *
+check_sloped (const TinyOperand *self, const TinyOperand *x, guint n)
+{
+  return check_alike (x, 0, 3, self->dtype, self->lanes);
+}
+
+static char *
 check_gather (const TinyOperand *self, const TinyOperand *x, guint n)
 {
   if (!tiny_dtype_is_integer (x[1].dtype) || x[1].dtype == TINY_DTYPE_INDEX)
@@ -281,6 +287,7 @@ static const struct {
   [TINY_OP_GATHER] = { check_gather, VALUE, TRUE },
   [TINY_OP_CONTIGUOUS] = { check_same_as_first, VALUE, TRUE },
   [TINY_OP_DETACH] = { check_same_as_first, VALUE, TRUE },
+  [TINY_OP_SLOPED] = { check_sloped, VALUE, TRUE },
   [TINY_OP_COPY] = { check_same_as_first, VALUE, TRUE },
   [TINY_OP_ASSIGN] = { check_assign, VALUE, TRUE },
   [TINY_OP_GRADIENT] = { NULL, VALUE, TRUE }, /* of one of its sources: tiny_check_shapes() */

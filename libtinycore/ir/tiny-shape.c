@@ -41,6 +41,7 @@ tiny_shape_of_node (TinyGraph *graph, const TinyNode *node)
     return ints;
   case TINY_OP_CONTIGUOUS:
   case TINY_OP_DETACH:
+  case TINY_OP_SLOPED:
   case TINY_OP_COPY:
   case TINY_OP_ASSIGN:
   case TINY_OP_AFTER:

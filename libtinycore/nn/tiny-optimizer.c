@@ -161,7 +161,7 @@ adam_change (TinyOptimizer *self,
     return NULL;
   TinyTensor *size = tiny_tensor_sqrt (tiny_tensor_mul (v, scales[1]));
   TinyTensor *change = tiny_tensor_div (tiny_tensor_mul (m, scales[0]),
-                                        tiny_tensor_add_number (size, self->epsilon));
+                                        tiny_tensor_add_number (size, self->epsilon), NULL);
   if (self->weight_decay == 0)
     return change;
   TinyTensor *decay

@@ -2,7 +2,7 @@
  *
  * pass-canonical.c: the tensor graph in the form that fusion wants.
  *
- * What only matters before scheduling goes away (DETACH, an ASSIGN that is read, a COPY to where
+ * What only matters before scheduling goes away (DETACH, SLOPED, an ASSIGN that is read, a COPY to where
  * the value is). A root that is a leaf or a view of one is wrapped in CONTIGUOUS: it needs memory
  * of its own, but no one else should read that.
  *
@@ -232,6 +232,7 @@ clean (Canonical *self, TinyNode *node, TinyNode *const *sources)
 {
   switch (node->op) {
   case TINY_OP_DETACH:
+  case TINY_OP_SLOPED:
     return sources[0];
   case TINY_OP_GRADIENT:
     return sources[node->ints->v[0]];

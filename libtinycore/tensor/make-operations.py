@@ -125,6 +125,8 @@ def frame(operation):
     if keepdim:
         lines.append("  gboolean whole = FALSE;" if axes[0].kind == "Axis" and axes[0].optional else "")
     conditions = [f'tiny_build_begin_some (b, "{name}", {count}, {array}, 0x{optional:x}, TINY_TAKES_{operation.takes.upper()})']
+    if operation.wide:
+        conditions.append("tiny_build_widen (b)")
     if any(a.kind == "Tensors" for a in tensors):
         conditions.append("tiny_build_check_any (b)")
     for a in axes:
@@ -179,8 +181,10 @@ def frame(operation):
 BINARY = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.BitAnd: "bitwise_and",
           ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.Mod: "mod", ast.FloorDiv: "floor_divide"}
 COMPARE = {ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge", ast.Eq: "eq", ast.NotEq: "ne"}
+C_COMPARE = {ast.Lt: "<", ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=", ast.Eq: "==", ast.NotEq: "!="}
 SIGNS = {"add": "+", "sub": "-", "mul": "*", "div": "/"}
-NUMBERS = {"pi": "G_PI", "inf": "INFINITY", "nan": "NAN"}
+NUMBERS = {"pi": "G_PI", "inf": "INFINITY", "nan": "NAN", "None": "NULL"}
+DTYPES = ("BOOL", "I8", "U8", "I16", "U16", "I32", "U32", "I64", "U64", "F16", "BF16", "F32", "F64")
 
 
 class Body:
@@ -190,8 +194,9 @@ class Body:
         self.operation, self.by_name = operation, by_name
         self.lines, self.names, self.n = [], {}, 0
         for a in operation.arguments:
-            self.names[a.name] = ("node" if a.kind == "Tensor" else "number" if a.kind in ("float", "int") else a.kind,
-                                  a.name)
+            kind = "node" if a.kind == "Tensor" else "number" if a.kind in ("float", "int") else a.kind
+            text = f"{a.c_name}, {table.COUNTS[a.kind].format(a.name)}" if a.kind in table.COUNTS else a.name
+            self.names[a.name] = (kind, text)
 
     def fail(self, node, text):
         raise table.TableError(f"{table.TABLE.name}:{node.lineno}: {self.operation.name}: {text}")
@@ -206,48 +211,109 @@ class Body:
             return value[1]
         return f"tiny_build_like (b, {like}, {value[1]})"
 
+    def nodes(self, values):
+        like = next((v[1] for v in values if v[0] == "node"), self.names["self"][1])
+        return ", ".join(self.as_node(v, like) for v in values)
+
     def binary(self, name, x, y):
-        like = x[1] if x[0] == "node" else y[1]
-        return self.keep(f"op_{name} (b, {self.as_node(x, like)}, {self.as_node(y, like)})")
+        if name == "div":
+            return self.keep(f"tiny_build_div (b, {self.nodes([x, y])})")
+        return self.keep(f"op_{name} (b, {self.nodes([x, y])})")
+
+    def name(self, node):
+        if node.id in NUMBERS:
+            return ("number", NUMBERS[node.id])
+        if node.id in DTYPES:
+            return ("DType", f"TINY_DTYPE_{node.id}")
+        if node.id not in self.names:
+            self.fail(node, f"{node.id} is unknown")
+        return self.names[node.id]
+
+    def unary(self, node):
+        x = self.value(node.operand)
+        if isinstance(node.op, ast.USub):
+            return ("number", f"-({x[1]})") if x[0] == "number" else self.keep(f"op_neg (b, {x[1]})")
+        return self.keep(f"op_{'logical' if isinstance(node.op, ast.Not) else 'bitwise'}_not (b, {x[1]})")
+
+    def choice(self, node):
+        """x if test else y: of elements, or, where the test is of numbers, of what is built."""
+        test, x, y = self.value(node.test), self.value(node.body), self.value(node.orelse)
+        if test[0] == "number":
+            kind = "number" if x[0] == y[0] == "number" else "node"
+            if kind == "node":
+                like = x[1] if x[0] == "node" else y[1]
+                x, y = (kind, self.as_node(x, like)), (kind, self.as_node(y, like))
+            return (kind, f"({test[1]} ? {x[1]} : {y[1]})")
+        return self.keep(f"tiny_build_where (b, {test[1]}, {self.nodes([x, y])})")
 
     def value(self, node):
+        if isinstance(node, ast.Constant) and node.value is None:
+            return ("number", "NULL")
         if isinstance(node, ast.Constant) and isinstance(node.value, (int, float)):
             return ("number", repr(float(node.value)))
         if isinstance(node, ast.Name):
-            if node.id in NUMBERS:
-                return ("number", NUMBERS[node.id])
-            if node.id not in self.names:
-                self.fail(node, f"{node.id} is unknown")
-            return self.names[node.id]
+            return self.name(node)
+        if isinstance(node, ast.List):
+            return ("list", f"(const double[]){{ {', '.join(self.value(e)[1] for e in node.elts)} }}, {len(node.elts)}")
         if isinstance(node, ast.UnaryOp):
-            x = self.value(node.operand)
-            if isinstance(node.op, ast.USub):
-                return ("number", f"-({x[1]})") if x[0] == "number" else self.keep(f"op_neg (b, {x[1]})")
-            return self.keep(f"op_{'logical' if isinstance(node.op, ast.Not) else 'bitwise'}_not (b, {x[1]})")
+            return self.unary(node)
         if isinstance(node, ast.BinOp):
             x, y, name = self.value(node.left), self.value(node.right), BINARY[type(node.op)]
             if x[0] == "number" and y[0] == "number":
                 return ("number", f"({x[1]} {SIGNS[name]} {y[1]})")
             return self.binary(name, x, y)
+        if isinstance(node, ast.BoolOp):
+            name, values = "and" if isinstance(node.op, ast.And) else "or", [self.value(v) for v in node.values]
+            result = values[0]
+            for value in values[1:]:
+                result = self.binary(f"logical_{name}", result, value)
+            return result
         if isinstance(node, ast.Compare) and len(node.ops) == 1:
-            return self.binary(COMPARE[type(node.ops[0])], self.value(node.left), self.value(node.comparators[0]))
+            x, y = self.value(node.left), self.value(node.comparators[0])
+            if x[0] == y[0] == "number":
+                return ("number", f"({x[1]} {C_COMPARE[type(node.ops[0])]} {y[1]})")
+            return self.binary(COMPARE[type(node.ops[0])], x, y)
+        if isinstance(node, ast.IfExp):
+            return self.choice(node)
         if isinstance(node, ast.Call):
             return self.call(node)
         self.fail(node, f"{ast.unparse(node)} is not understood")
 
+    def arguments(self, node, callee, given):
+        """The C arguments of a call of another row; defaults are filled in."""
+        wanted = [a for a in callee.arguments if a.name != "keepdim"]
+        named = {k.arg: self.value(k.value) for k in node.keywords}
+        texts, like = [], next((v[1] for v in given if v[0] == "node"), self.names["self"][1])
+        for i, a in enumerate(wanted):
+            if i < len(given):
+                value = given[i]
+            elif a.name in named:
+                value = named.pop(a.name)
+            elif a.default is not None:
+                value = self.value(a.default)
+            else:
+                self.fail(node, f"{callee.name} has no {a.name}")
+            absent = value == ("number", "NULL")
+            texts.append(self.as_node(value, like) if a.kind == "Tensor" and not absent
+                         else f"(gint64) {value[1]}" if a.kind == "int" else value[1])
+        if named or len(given) > len(wanted):
+            self.fail(node, f"{callee.name} has other arguments")
+        return texts
+
     def call(self, node):
         name, given = ast.unparse(node.func), [self.value(a) for a in node.args]
+        if name == "polynomial":
+            return self.keep(f"tiny_build_polynomial (b, {', '.join(v[1] for v in given)})")
         if all(v[0] == "number" for v in given):
             return ("number", f"{name} ({', '.join(v[1] for v in given)})")
-        like = next(v[1] for v in given if v[0] == "node")
         if name.isupper():
-            function = "tiny_build_unary" if len(given) == 1 else "tiny_build_binary"
-            return self.keep(f"{function} (b, TINY_OP_{name}, {', '.join(self.as_node(v, like) for v in given)})")
+            function = ("unary", "binary", "sloped")[len(given) - 1]
+            op = "" if len(given) == 3 else f"TINY_OP_{name}, "
+            return self.keep(f"tiny_build_{function} (b, {op}{self.nodes(given)})")
         callee = self.by_name.get(name)
-        if callee is None or len(callee.arguments) != len(given):
-            self.fail(node, f"there is no {name} of {len(given)} arguments")
-        texts = [self.as_node(v, like) if a.kind == "Tensor" else v[1] for a, v in zip(callee.arguments, given)]
-        return self.keep(f"op_{name} (b, {', '.join(texts)})")
+        if callee is None or callee.returns:
+            self.fail(node, f"there is no {name} of one result")
+        return self.keep(f"op_{name} ({', '.join(['b'] + self.arguments(node, callee, given))})")
 
     def statements(self):
         if self.operation.takes != "any":

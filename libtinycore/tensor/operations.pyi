@@ -23,10 +23,13 @@ A family's or a row's words (@op (…)):
               or bool, floats are an error; integer: bool is an error as well
   gradient    smooth: of any order; kinks: wherever it exists; none: there is none, or it is 0
   alias       other names in Python
+  wide        f16 and narrower floats are computed in f32 and rounded once
   framed      C has the whole function, not just op_NAME() of operations-private.h
 
-A body is the definition: + - * / ** and comparisons of tensors and numbers, other rows by name, IR ops in
-capitals. Rows without one are op_NAME() in the tensor-*.c of their kind."""
+A body is the definition: + - * / ** and comparisons of tensors and numbers, and, or, not, "x if where else y", other
+rows by name, IR ops and dtypes in capitals. SLOPED (value, x, slope) has its gradient told rather than found;
+polynomial (x, [f32's coefficients], [f64's]) begins with the constant. Rows without a body are op_NAME() in the
+tensor-*.c of their kind."""
 
 
 class Arithmetic:
@@ -47,10 +50,17 @@ class Arithmetic:
         """@self * @other. On bool: and."""
         return MUL(self, other)
 
-    @op(takes="float", alias="divide true_divide")
-    def div(self, other: Tensor):
-        """@self / @other as floats; integers become f32 first."""
-        return FDIV(self, other)
+    @op(alias="divide true_divide")
+    def div(self, other: Tensor, rounding_mode: str | None = None):
+        """@rounding_mode: %NULL, "trunc" or "floor"
+
+        @self / @other as floats, where integers become f32 first; or rounded towards zero or down, where integers stay
+        what they are, and one divided by zero is unspecified."""
+
+    @op(takes="number", gradient="kinks")
+    def fmod(self, other: Tensor):
+        """@self - @other * trunc (@self / @other): has the sign of @self. Of floats it is as good as the quotient: exact
+        while that is, below 2^24 in f32. An integer divided by zero is unspecified."""
 
     @op(takes="number", gradient="none")
     def floor_divide(self, other: Tensor):
@@ -58,19 +68,32 @@ class Arithmetic:
 
     @op(takes="number", gradient="kinks", alias="remainder")
     def mod(self, other: Tensor):
-        """@self - @other * floor (@self / @other): has the sign of @other."""
-        return self - other * floor_divide(self, other)
+        """@self - @other * floor (@self / @other): has the sign of @other. As tiny_tensor_fmod() otherwise."""
+        rest = fmod(self, other)
+        return rest + other if rest != 0 and (rest < 0) != (other < 0) else rest
 
+    @op(takes="number")
     def pow(self, other: Tensor):
-        """@self to the power @other, as floats. A negative base has a value where the exponent is whole."""
+        """@self to the power @other. A negative base has a value where the exponent is whole. Integers to the power of
+        integers stay integers, of which a negative power is 0 but for 1 and -1."""
 
     @op(gradient="kinks")
     def maximum(self, other: Tensor):
-        """The larger of @self and @other."""
+        """The larger of @self and @other; NaN where either is. Equals share the gradient."""
 
     @op(gradient="kinks")
     def minimum(self, other: Tensor):
-        """The smaller of @self and @other."""
+        """The smaller of @self and @other; NaN where either is. Equals share the gradient."""
+
+    @op(gradient="kinks")
+    def fmax(self, other: Tensor):
+        """The larger of @self and @other; the other one where one is NaN."""
+        return self if isnan(other) or ge(self, other) else other
+
+    @op(gradient="kinks")
+    def fmin(self, other: Tensor):
+        """The smaller of @self and @other; the other one where one is NaN."""
+        return self if isnan(other) or le(self, other) else other
 
     @op(takes="number", alias="negative")
     def neg(self):
@@ -94,20 +117,93 @@ class Arithmetic:
         """@self * @self."""
         return self * self
 
-    @op(framed=True, gradient="kinks", alias="clip")
-    def clamp(self, min: float = -inf, max: float = inf):
-        """@min: the least value
-        @max: the greatest value
+    @op(gradient="kinks", alias="clip")
+    def clamp(self, min: Tensor | None = None, max: Tensor | None = None):
+        """@min: the least values
+        @max: the largest values
 
-        @self with what is outside @min … @max moved to the nearer of them. Infinite bounds bound nothing."""
+        @self with what is below @min or above @max moved there; NaNs stay. Where @min is larger, it is @max."""
 
-    @op(framed=True)
+    @op(gradient="kinks")
+    def clamp_min(self, min: Tensor):
+        """@min: the least values
+
+        The larger of @self and @min."""
+        return maximum(self, min)
+
+    @op(gradient="kinks")
+    def clamp_max(self, max: Tensor):
+        """@max: the largest values
+
+        The smaller of @self and @max."""
+        return minimum(self, max)
+
     def add_number(self, other: float):
         """@self + @other in @self's dtype, or f32 when that is an integer's and @other is not whole."""
 
-    @op(framed=True)
     def mul_number(self, other: float):
         """@self * @other, dtypes as in tiny_tensor_add_number()."""
+
+    def lerp(self, end: Tensor, weight: Tensor):
+        """@end: where @weight is 1
+        @weight: how far to go
+
+        @self + @weight * (@end - @self)."""
+        return self + weight * (end - self)
+
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, value: float = 1):
+        """@tensor1: a factor
+        @tensor2: a factor
+        @value: of the product
+
+        @self + @value * @tensor1 * @tensor2."""
+        return self + mul_number(tensor1, value) * tensor2
+
+    @op(takes="float")
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, value: float = 1):
+        """@tensor1: a numerator
+        @tensor2: a denominator
+        @value: of the quotient
+
+        @self + @value * @tensor1 / @tensor2."""
+        return self + tensor1 / tensor2 * value
+
+    @op(takes="float")
+    def copysign(self, other: Tensor):
+        """The size of @self with the sign of @other, of zeros as well."""
+
+    @op(takes="float", gradient="kinks")
+    def hypot(self, other: Tensor):
+        """sqrt (@self² + @other²), which does not overflow before the result does."""
+        x = abs(self)
+        y = abs(other)
+        large = maximum(x, y)
+        small = minimum(x, y)
+        none = large == 0
+        ratio = small / (1 if none else large)
+        return inf if isinf(self) or isinf(other) else large * sqrt(ratio * ratio + 1)
+
+    @op(takes="float")
+    def logaddexp(self, other: Tensor):
+        """log (exp (@self) + exp (@other)), which does not overflow."""
+        difference = 0 if isinf(self) and self == other else self - other
+        return maximum(self, other) + log1p(exp(-abs(difference)))
+
+    def deg2rad(self):
+        """Degrees as radians."""
+        return mul_number(self, pi / 180)
+
+    def rad2deg(self):
+        """Radians as degrees."""
+        return mul_number(self, 180 / pi)
+
+    @op(gradient="smooth")
+    def nan_to_num(self, nan: float = 0, posinf: float = inf, neginf: float = -inf):
+        """@nan: for NaNs
+        @posinf: for infinity, itself: the largest number
+        @neginf: for minus infinity, itself: the least number
+
+        @self with what is not finite replaced."""
 
 
 class Comparison:
@@ -119,21 +215,26 @@ class Comparison:
         """Where @self equals @other."""
         return CMPEQ(self, other)
 
+    @op(alias="not_equal")
     def ne(self, other: Tensor):
         """Where @self differs from @other; a NaN differs from everything."""
         return CMPNE(self, other)
 
+    @op(alias="less")
     def lt(self, other: Tensor):
         """Where @self < @other."""
         return CMPLT(self, other)
 
+    @op(alias="less_equal")
     def le(self, other: Tensor):
         """Where @self <= @other."""
 
+    @op(alias="greater")
     def gt(self, other: Tensor):
         """Where @self > @other."""
         return CMPLT(other, self)
 
+    @op(alias="greater_equal")
     def ge(self, other: Tensor):
         """Where @self >= @other."""
         return le(other, self)
@@ -144,6 +245,29 @@ class Comparison:
 
     def isinf(self):
         """Where @self is infinite."""
+
+    def isfinite(self):
+        """Where @self is neither infinite nor NaN."""
+        return not (isnan(self) or isinf(self))
+
+    def isposinf(self):
+        """Where @self is infinity."""
+        return isinf(self) and self > 0
+
+    def isneginf(self):
+        """Where @self is minus infinity."""
+        return isinf(self) and self < 0
+
+    def signbit(self):
+        """Where @self is below zero or is -0."""
+
+    @op(takes="number")
+    def isclose(self, other: Tensor, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False):
+        """@rtol: of the size of @other
+        @atol: in any case
+        @equal_nan: whether NaNs equal one another
+
+        Where @self is within @atol + @rtol * |@other| of @other; infinities equal themselves only."""
 
 
 class Logic:
@@ -199,6 +323,14 @@ class Logic:
 
         @input where @self is true, @other elsewhere. All broadcast."""
 
+    @op(gradient="smooth")
+    def masked_fill(self, mask: Tensor, value: Tensor):
+        """@mask: a tensor, taken as bool
+        @value: what goes there
+
+        @self with @value where @mask is true."""
+        return value if mask else self
+
 
 class Rounding:
     """To whole numbers, in the same dtype. Integers are whole already."""
@@ -214,14 +346,21 @@ class Rounding:
     def round(self):
         """Rounded to the nearest whole number, halves to the even one."""
 
+    @op(alias="fix")
     def trunc(self):
         """Rounded towards zero."""
+
+    @op(takes="float", gradient="kinks")
+    def frac(self):
+        """What tiny_tensor_trunc() takes away, with the sign of @self."""
+        return self - trunc(self)
 
 
 class Exponential:
     """Roots, exponentials and logarithms."""
 
     takes = "float"
+    wide = True
 
     def sqrt(self):
         """The square root; NaN below zero."""
@@ -233,11 +372,20 @@ class Exponential:
 
     def exp(self):
         """e to the power @self."""
-        return EXP2(self * (1 / log(2)))
 
     def exp2(self):
         """2 to the power @self."""
         return EXP2(self)
+
+    def expm1(self):
+        """exp (@self) - 1, without loss where @self is small."""
+        power = exp(self)
+        small = polynomial(self, [1, 0.5000000425920544, 0.16666667139493802, 0.041665304193438314, 0.008333182071584195,
+                                  0.0013997773379590332, 0.000199621762266955],
+                           [1, 0.5, 0.16666666666666666, 0.041666666666667664, 0.0083333333333334, 0.0013888888888569297,
+                            0.0001984126984105686, 2.480158773980975e-05, 2.755731951602831e-06, 2.7557027169443954e-07,
+                            2.50519137456348e-08, 2.0970151215169475e-09, 1.6121291390767837e-10])
+        return SLOPED(self * small if abs(self) < 0.5 else power - 1, self, power)
 
     def log(self):
         """The natural logarithm; -infinity at zero, NaN below."""
@@ -247,11 +395,60 @@ class Exponential:
         """The logarithm to base 2."""
         return LOG2(self)
 
+    def log10(self):
+        """The logarithm to base 10."""
+        return LOG2(self) * log10(2)
+
+    def log1p(self):
+        """log (1 + @self), without loss where @self is small."""
+        sum = self + 1
+        lost = (self - (sum - 1)) / sum if sum > 0 and sum < inf else 0
+        return SLOPED(log(sum) + lost, self, RECIP(sum))
+
+    def logit(self, eps: float = -1):
+        """@eps: @self is moved to @eps … 1 - @eps first; below 0: it is not
+
+        log (@self / (1 - @self)), the inverse of tiny_tensor_sigmoid()."""
+        x = minimum(maximum(self, eps), 1 - eps) if eps >= 0 else self
+        return log(x / (1 - x))
+
+    def erf(self):
+        """The error function, 2/√π times the integral of exp (-t²) from 0 to @self."""
+        z = self * self
+        small = polynomial(z, [1.1283791658483509, -0.37612626666720334, 0.11283594715160218, -0.026854212010626412,
+                               0.005189087423433974, -0.000801686428716587, 7.875875062685488e-05],
+                           [1.1283791670955126, -0.3761263890318375, 0.11283791670954879, -0.026866170645076792,
+                            0.0052239776248180145, -0.000854832698083379, 0.0001205533111164271, -1.4925595266831182e-05,
+                            1.6461000484121368e-06, -1.6350312701054695e-07, 1.4659775274047436e-08, -1.1372848856791674e-09,
+                            5.957176147748911e-11])
+        rest = erfc(abs(self))
+        large = rest - 1 if self < 0 else 1 - rest
+        return SLOPED(self * small if abs(self) < 1 else large, self, EXP2(z * (-1 / log(2))) * (2 / sqrt(pi)))
+
+    def erfc(self):
+        """1 - erf (@self), without loss where @self is large: exp (-x²) / (1 + 2 x) times a polynomial of (x - 5/2) /
+        (x + 5/2) (after Shepherd and Laframboise 1981)."""
+        x = 30 if abs(self) > 30 else abs(self)
+        t = polynomial((x - 2.5) / (x + 2.5),
+                       [1.2648381750594375, -0.1223566976090898, -0.09902343270241899, 0.15763056673058923,
+                        -0.10298310725152204, 0.03274362729663657, 0.001005850317023289, -0.004297876976838966,
+                        0.0003574513945168582, 0.00047536122320328907],
+                       [1.2648381843668615, -0.12235676308241021, -0.09902453957359433, 0.1576299190238029,
+                        -0.10296705603832851, 0.03276089325176055, 0.0009318927999630807, -0.004382078118856267,
+                        0.0004918661224964486, 0.0006321227763326519, -8.848191448646052e-05, -0.00011351593708868566,
+                        6.279294477323549e-06, 2.268416900018375e-05, 2.5685368491703385e-06, -4.198150059434337e-06,
+                        -1.5082746092832717e-06, 5.212546429655839e-07, 4.4322133741279245e-07, 1.5327064075852607e-08,
+                        -6.504151152633106e-08, -1.7014734066252077e-08])
+        power = exp(-(x * x))
+        value = power * t / (x * 2 + 1)
+        return SLOPED(2 - value if self < 0 else value, self, power * (-2 / sqrt(pi)))
+
 
 class Trigonometric:
-    """Of angles in radians."""
+    """Of angles in radians, and of hyperbolas."""
 
     takes = "float"
+    wide = True
 
     def sin(self):
         """The sine."""
@@ -259,40 +456,241 @@ class Trigonometric:
 
     def cos(self):
         """The cosine."""
-        return SIN(self + pi / 2)
+        half = SIN(self * 0.5)
+        return SLOPED(1 - half * half * 2, self, -SIN(self))
 
     def tan(self):
         """The tangent."""
-        return SIN(self) / cos(self)
+        sine = SIN(self)
+        is_small = abs(sine) < 0.7 or abs(self) > 1e38
+        cosine = cos(self) if is_small else SIN(self * 2) / (1 if is_small else sine * 2)
+        value = sine / cosine
+        return SLOPED(value, self, RECIP(cos(self) * cos(self)))
+
+    @op(alias="arcsin")
+    def asin(self):
+        """The angle from -π/2 to π/2 with this sine; NaN outside of -1 … 1."""
+        cosine = sqrt((1 - self) * (1 + self))
+        return SLOPED(atan(self / (cosine + 1)) * 2, self, RECIP(cosine))
+
+    @op(alias="arccos")
+    def acos(self):
+        """The angle from 0 to π with this cosine; NaN outside of -1 … 1."""
+        sine = sqrt((1 - self) * (1 + self))
+        return SLOPED(atan(sqrt((1 - self) / (1 + self))) * 2, self, -RECIP(sine))
+
+    @op(alias="arctan")
+    def atan(self):
+        """The angle from -π/2 to π/2 with this tangent."""
+        is_large = abs(self) > 1
+        x = 1 / (self if is_large else 1) if is_large else self
+        half = x / (sqrt(x * x + 1) + 1)
+        z = half * half
+        angle = half * 2 * polynomial(z, [0.9999999993708759, -0.33333306880874064, 0.19998182384330435,
+                                          -0.14239520496655997, 0.10569738024915738, -0.06026070970504976],
+                                      [1, -0.3333333333333312, 0.19999999999940837, -0.14285714279244968,
+                                       0.11111110744657099, -0.09090896801472813, 0.07692045194561481, -0.06662950246036792,
+                                       0.05846866752275139, -0.05035049795312439, 0.03796390316111083,
+                                       -0.017803896394812564])
+        rest = pi / 2 - angle if self > 0 else -pi / 2 - angle
+        return SLOPED(rest if is_large else angle, self, RECIP(self * self + 1))
+
+    @op(alias="arctan2")
+    def atan2(self, other: Tensor):
+        """The angle from -π to π of the point @other, @self; signs of zeros count."""
+        y = copysign(1, self) if isinf(self) and isinf(other) else self
+        x = copysign(1, other) if isinf(self) and isinf(other) else other
+        is_steep = abs(y) > abs(x)
+        longer = y if is_steep else x
+        ratio = atan((x if is_steep else y) / (1 if longer == 0 else longer))
+        turn = copysign(pi, self)
+        flat = ratio + turn if signbit(x) else ratio
+        is_zero = self == 0 and other == other
+        level = turn if signbit(x) else self
+        value = turn * 0.5 - ratio if is_steep else (level if is_zero else flat)
+        size = self * self + other * other
+        return SLOPED(value, self, other / size) + SLOPED(-0.0, other, -self / size)
+
+    def sinh(self):
+        """The hyperbolic sine."""
+        is_small = abs(self) < 1
+        z = self * self if is_small else 0
+        small = self * polynomial(z, [1, 1 / 6, 1 / 120, 1 / 5040, 1 / 362880],
+                                  [1, 1 / 6, 1 / 120, 1 / 5040, 1 / 362880, 1 / 39916800, 1 / 6227020800,
+                                   1 / 1307674368000, 1 / 355687428096000])
+        half = exp(self * 0.5)
+        large = half * 0.5 * half - 0.5 / half / half
+        return SLOPED(small if is_small else large, self, cosh(self))
+
+    def cosh(self):
+        """The hyperbolic cosine."""
+        half = exp(self * 0.5)
+        return half * 0.5 * half + 0.5 / half / half
 
     def tanh(self):
         """The hyperbolic tangent."""
         return sigmoid(self * 2) * 2 + -1
+
+    @op(alias="arcsinh")
+    def asinh(self):
+        """What has this hyperbolic sine."""
+        x = -self if self < -0.5 else self
+        is_large = x > 1e9
+        y = 1 if is_large else x
+        value = log(x) + log(2) if is_large else log1p(y + y * (y / (sqrt(y * y + 1) + 1)))
+        return SLOPED(-value if self < -0.5 else value, self, rsqrt(self * self + 1))
+
+    @op(alias="arccosh")
+    def acosh(self):
+        """What is at least 0 and has this hyperbolic cosine; NaN below 1."""
+        is_large = self > 1e9
+        y = 1 if is_large else self - 1
+        value = log(self) + log(2) if is_large else log1p(y + sqrt(y * (y + 2)))
+        return SLOPED(nan if self < 1 else value, self, rsqrt(self - 1) * rsqrt(self + 1))
+
+    @op(alias="arctanh")
+    def atanh(self):
+        """What has this hyperbolic tangent; NaN outside of -1 … 1."""
+        value = (log1p(self) - log1p(-self)) * 0.5
+        return SLOPED(value, self, RECIP((1 - self) * (1 + self)))
+
+    def sinc(self):
+        """sin (π @self) / (π @self), 1 at 0."""
+        x = self * pi
+        is_zero = x == 0
+        return 1 if is_zero else sin(x) / (1 if is_zero else x)
 
 
 class Activations:
     """What networks put between their layers."""
 
     takes = "float"
+    wide = True
 
     @op(takes="any", gradient="kinks")
     def relu(self):
         """max (@self, 0)."""
         return maximum(self, 0)
 
+    @op(takes="any", gradient="kinks")
+    def relu6(self):
+        """@self moved to 0 … 6."""
+        return minimum(maximum(self, 0), 6)
+
+    @op(takes="any", gradient="kinks")
+    def hardtanh(self, min_val: float = -1, max_val: float = 1):
+        """@min_val: the least value
+        @max_val: the largest value
+
+        @self moved to @min_val … @max_val."""
+        return minimum(maximum(self, min_val), max_val)
+
+    @op(gradient="kinks")
+    def hardsigmoid(self):
+        """(@self + 3) / 6 moved to 0 … 1."""
+        return relu6(self + 3) * (1 / 6)
+
+    @op(gradient="kinks")
+    def hardswish(self):
+        """@self * hardsigmoid (@self)."""
+        return self * relu6(self + 3) * (1 / 6)
+
+    @op(gradient="kinks")
+    def leaky_relu(self, negative_slope: float = 0.01):
+        """@negative_slope: below zero
+
+        @self above 0, @self * @negative_slope elsewhere."""
+        return self if self > 0 else self * negative_slope
+
+    @op(gradient="kinks")
+    def prelu(self, weight: Tensor):
+        """@weight: of shape (C), C the size of axis 1, or of one element
+
+        @self above 0, @self * @weight elsewhere."""
+
+    @op(gradient="kinks")
+    def elu(self, alpha: float = 1):
+        """@alpha: minus the value at -infinity
+
+        @self above 0, @alpha * (exp (@self) - 1) elsewhere."""
+        return self if self > 0 else expm1(0 if self > 0 else self) * alpha
+
+    @op(gradient="kinks")
+    def celu(self, alpha: float = 1):
+        """@alpha: minus the value at -infinity
+
+        @self above 0, @alpha * (exp (@self / @alpha) - 1) elsewhere."""
+        return self if self > 0 else expm1((0 if self > 0 else self) * (1 / alpha)) * alpha
+
+    @op(gradient="kinks")
+    def selu(self):
+        """tiny_tensor_elu() with the constants that keep mean 0 and variance 1 (Klambauer et al. 2017)."""
+        return elu(self, 1.6732632423543772) * 1.0507009873554805
+
     def sigmoid(self):
         """1 / (1 + exp (-@self))."""
-        return RECIP(exp(-self) + 1)
+        return RECIP(EXP2(-self * (1 / log(2))) + 1)
 
-    def gelu(self):
-        """@self * Φ (@self) by the approximation with tanh (Hendrycks and Gimpel 2016)."""
-        inner = (self + self * (self * self) * 0.044715) * sqrt(2 / pi)
-        return self * sigmoid(inner * 2)
+    def logsigmoid(self):
+        """log (sigmoid (@self)), without loss where @self is large."""
+        rest = log1p(exp(self if self < 0 else -self))
+        return self - rest if self < 0 else -rest
+
+    def softplus(self, beta: float = 1, threshold: float = 20):
+        """@beta: how sharp the bend is
+        @threshold: where @self * @beta is larger, the result is @self
+
+        log (1 + exp (@self * @beta)) / @beta."""
+        x = self * beta
+        is_large = x > threshold
+        return self if is_large else log1p(exp(0 if is_large else x)) * (1 / beta)
+
+    def mish(self):
+        """@self * tanh (softplus (@self)) (Misra 2019)."""
+        return self * tanh(softplus(self))
+
+    def softsign(self):
+        """@self / (1 + |@self|)."""
+        return self / (abs(self) + 1)
+
+    def gelu(self, approximate: str = "none"):
+        """@approximate: "none" or "tanh"
+
+        @self * Φ (@self), or its approximation with tanh (Hendrycks and Gimpel 2016)."""
+
+    def quick_gelu(self):
+        """@self * sigmoid (1.702 @self)."""
+        return self * sigmoid(self * 1.702)
 
     @op(alias="swish")
     def silu(self):
         """@self * sigmoid (@self)."""
         return self * sigmoid(self)
+
+    @op(takes="any", gradient="kinks")
+    def threshold(self, threshold: float, value: float):
+        """@threshold: the largest that is replaced
+        @value: by this
+
+        @self above @threshold, @value elsewhere."""
+        return value if self <= threshold else self
+
+    @op(gradient="kinks")
+    def hardshrink(self, lambd: float = 0.5):
+        """@lambd: the largest size that becomes 0
+
+        @self where |@self| > @lambd, 0 elsewhere."""
+        return 0 if abs(self) <= lambd else self
+
+    @op(gradient="kinks")
+    def softshrink(self, lambd: float = 0.5):
+        """@lambd: how far all move towards 0, at most to it
+
+        @self less @lambd in size."""
+        return 0 if abs(self) <= lambd else self - sign(self) * lambd
+
+    def glu(self, axis: Axis = -1):
+        """The first half along @axis times the sigmoid of the second."""
 
 
 class Conversion:
@@ -306,6 +704,38 @@ class Conversion:
         """@dtype: a dtype of the same size
 
         The bits taken as another dtype."""
+
+    def bool(self):
+        """What is not 0."""
+        return cast(self, BOOL)
+
+    def short(self):
+        """As i16."""
+        return cast(self, I16)
+
+    def int(self):
+        """As i32."""
+        return cast(self, I32)
+
+    def long(self):
+        """As i64."""
+        return cast(self, I64)
+
+    def half(self):
+        """As f16."""
+        return cast(self, F16)
+
+    def bfloat16(self):
+        """As bf16."""
+        return cast(self, BF16)
+
+    def float(self):
+        """As f32."""
+        return cast(self, F32)
+
+    def double(self):
+        """As f64."""
+        return cast(self, F64)
 
 
 class Reductions:

@@ -60,6 +60,7 @@ class Operation:
     aliases: list
     body: list  # statements that define it; empty: written in C
     framed: bool  # C writes its frame as well
+    wide: bool  # narrow floats are computed in f32
     line: int
 
     @property
@@ -136,7 +137,7 @@ def returns_of(node):
 
 def operation_of(node, family, defaults):
     words = {**defaults, **words_of(node)}
-    unknown = set(words) - {"takes", "gradient", "alias", "framed"}
+    unknown = set(words) - {"takes", "gradient", "alias", "framed", "wide"}
     if unknown or words["takes"] not in TAKES or words["gradient"] not in GRADIENTS:
         fail(node, f"{node.name}: {words} is not understood")
     given = node.args.args
@@ -145,7 +146,7 @@ def operation_of(node, family, defaults):
     doc = split_doc(ast.get_docstring(node), arguments, node)
     body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
     return Operation(node.name, family, arguments, returns_of(node), doc, words["takes"], words["gradient"],
-                     words.get("alias", "").split(), body, words.get("framed", False), node.lineno)
+                     words.get("alias", "").split(), body, words.get("framed", False), words.get("wide", False), node.lineno)
 
 
 def read(path=TABLE):

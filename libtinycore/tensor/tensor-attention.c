@@ -24,14 +24,14 @@ TinyNode *
 tiny_build_log_softmax (TinyBuild *self, TinyNode *x, guint axis)
 {
   x = shifted (self, tiny_build_float (self, x), axis);
-  TinyNode *sum = tiny_build_sum (self, op_exp (self, x), (gint64[]){ axis }, 1);
+  TinyNode *sum = tiny_build_sum (self, tiny_build_exp (self, x), (gint64[]){ axis }, 1);
   return tiny_build_sub (self, x, op_log (self, sum));
 }
 
 TinyNode *
 op_softmax (TinyBuild *b, TinyNode *self, guint axis)
 {
-  TinyNode *x = op_exp (b, shifted (b, self, axis));
+  TinyNode *x = tiny_build_exp (b, shifted (b, self, axis));
   TinyNode *sum = tiny_build_sum (b, x, (gint64[]){ axis }, 1);
   return tiny_build_mul (b, x, tiny_build_unary (b, TINY_OP_RECIP, sum));
 }

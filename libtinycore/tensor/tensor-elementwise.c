@@ -135,6 +135,48 @@ tiny_build_not (TinyBuild *self, TinyNode *x)
                             tiny_build_number (self, TINY_DTYPE_BOOL, 1));
 }
 
+TinyNode *
+tiny_build_sloped (TinyBuild *self, TinyNode *value, TinyNode *x, TinyNode *slope)
+{
+  if (value == NULL || x == NULL || slope == NULL)
+    return NULL;
+  TinyNode *sources[] = { value, x, slope };
+  gint64 shape[32];
+  guint rank;
+  if (!broadcast_shape (self, 3, sources, shape, &rank))
+    return NULL;
+  for (guint i = 0; i < 3; i++)
+    sources[i] = tiny_node_broadcast (
+        self->graph, tiny_build_cast (self, sources[i], (TinyDType) value->dtype), shape, rank);
+  return tiny_layout_elementwise (self->graph, TINY_OP_SLOPED, (TinyDType) value->dtype, 3,
+                                  sources);
+}
+
+TinyNode *
+tiny_build_polynomial (TinyBuild *self,
+                       TinyNode *x,
+                       const double *narrow,
+                       guint n_narrow,
+                       const double *wide,
+                       guint n_wide)
+{
+  if (x == NULL)
+    return NULL;
+  const double *c = x->dtype == TINY_DTYPE_F64 ? wide : narrow;
+  guint n = x->dtype == TINY_DTYPE_F64 ? n_wide : n_narrow;
+  TinyNode *sum = tiny_build_like (self, x, c[n - 1]);
+  for (guint i = n - 1; i-- > 0;)
+    sum = tiny_build_add (self, tiny_build_mul (self, sum, x), tiny_build_like (self, x, c[i]));
+  return sum;
+}
+
+TinyNode *
+tiny_build_exp (TinyBuild *self, TinyNode *x)
+{
+  return tiny_build_unary (self, TINY_OP_EXP2,
+                           tiny_build_mul (self, x, tiny_build_like (self, x, 1 / G_LN2)));
+}
+
 static TinyNode *
 compare (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
 {
@@ -166,24 +208,6 @@ mul_number (TinyBuild *self, TinyNode *x, double value)
 }
 
 TinyNode *
-op_trunc (TinyBuild *self, TinyNode *x)
-{
-  return x == NULL || !tiny_dtype_is_float (x->dtype)
-             ? x
-             : tiny_build_unary (self, TINY_OP_TRUNC, x);
-}
-
-TinyNode *
-op_floor (TinyBuild *self, TinyNode *x)
-{
-  if (x == NULL || !tiny_dtype_is_float (x->dtype))
-    return x;
-  TinyNode *whole = op_trunc (self, x);
-  return tiny_build_where (self, compare (self, TINY_OP_CMPLT, x, whole),
-                           add_number (self, whole, -1), whole);
-}
-
-TinyNode *
 op_abs (TinyBuild *self, TinyNode *x)
 {
   if (x == NULL || tiny_dtype_is_unsigned (x->dtype) || x->dtype == TINY_DTYPE_BOOL)
@@ -191,127 +215,21 @@ op_abs (TinyBuild *self, TinyNode *x)
   return tiny_build_binary (self, TINY_OP_MAX, x, tiny_build_unary (self, TINY_OP_NEG, x));
 }
 
-/* ---- what each operation is ---- */
-/* Bool counts as i32 where a number is asked for. */
+static gboolean
+is_number (TinyNode *x)
+{
+  return tiny_node_is_const (x) && !isnan (tiny_node_get_float (x));
+}
+
+/* The larger of x and y, NaN where either is: MAX itself may drop it, but beside a number. */
 static TinyNode *
-numeric (TinyBuild *self, TinyNode *x)
+larger (TinyBuild *self, TinyNode *x, TinyNode *y)
 {
-  return x != NULL && x->dtype == TINY_DTYPE_BOOL ? tiny_build_cast (self, x, TINY_DTYPE_I32)
-                                                  : x;
-}
-
-TinyNode *
-op_ceil (TinyBuild *self, TinyNode *x)
-{
-  if (x == NULL || !tiny_dtype_is_float (x->dtype))
-    return x;
-  TinyNode *whole = op_trunc (self, x);
-  return tiny_build_where (self, compare (self, TINY_OP_CMPLT, whole, x),
-                           add_number (self, whole, 1), whole);
-}
-
-TinyNode *
-op_round (TinyBuild *self, TinyNode *x)
-{
-  if (x == NULL || !tiny_dtype_is_float (x->dtype))
-    return x;
-  TinyNode *below = op_floor (self, x);
-  TinyNode *rest = tiny_build_sub (self, x, below);
-  TinyNode *half = tiny_build_like (self, x, 0.5);
-  TinyNode *halved = tiny_build_mul (self, below, half);
-  TinyNode *odd = compare (self, TINY_OP_CMPNE, op_floor (self, halved), halved);
-  TinyNode *tie_up
-      = tiny_build_binary (self, TINY_OP_AND, compare (self, TINY_OP_CMPEQ, rest, half), odd);
-  TinyNode *up
-      = tiny_build_binary (self, TINY_OP_OR, compare (self, TINY_OP_CMPLT, half, rest), tie_up);
-  return tiny_build_where (self, up, add_number (self, below, 1), below);
-}
-
-/* Rounded down: one less than the truncated quotient where the signs differ and a rest is left. */
-TinyNode *
-op_floor_divide (TinyBuild *self, TinyNode *x, TinyNode *y)
-{
-  if (x == NULL || y == NULL)
-    return NULL;
-  TinyDType dtype = tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) y->dtype);
-  x = tiny_build_cast (self, x, dtype);
-  y = tiny_build_cast (self, y, dtype);
-  if (tiny_dtype_is_float (dtype))
-    return op_floor (self, tiny_build_div (self, x, y));
-  TinyNode *quotient = tiny_build_binary (self, TINY_OP_IDIV, x, y);
-  if (tiny_dtype_is_unsigned (dtype))
-    return quotient;
-  TinyNode *zero = tiny_build_number (self, dtype, 0);
-  TinyNode *rest = tiny_build_binary (self, TINY_OP_MOD, x, y);
-  TinyNode *differ = compare (self, TINY_OP_CMPNE, compare (self, TINY_OP_CMPLT, x, zero),
-                              compare (self, TINY_OP_CMPLT, y, zero));
-  TinyNode *lower = tiny_build_binary (self, TINY_OP_AND,
-                                       compare (self, TINY_OP_CMPNE, rest, zero), differ);
-  return tiny_build_where (self, lower, add_number (self, quotient, -1), quotient);
-}
-
-/* x^n by squaring, for a whole number n. */
-static TinyNode *
-power_whole (TinyBuild *self, TinyNode *x, guint n)
-{
-  TinyNode *result = NULL;
-  for (TinyNode *square = x; n > 0; n >>= 1) {
-    if (n & 1)
-      result = result == NULL ? square : tiny_build_mul (self, result, square);
-    if (n > 1)
-      square = tiny_build_mul (self, square, square);
-  }
-  if (result != NULL)
-    return result;
-  return tiny_node_broadcast (self->graph, tiny_build_like (self, x, 1), x->shape->v,
-                              x->shape->n);
-}
-
-/* 2^(y log2 |x|), with the sign of an odd power and no value for a broken one. */
-static TinyNode *
-power_general (TinyBuild *self, TinyNode *x, TinyNode *y)
-{
-  TinyNode *zero = tiny_build_like (self, x, 0), *one = tiny_build_like (self, x, 1);
-  TinyNode *is_zero = compare (self, TINY_OP_CMPEQ, x, zero);
-  /* log2 (0) would poison the gradient of the branch that is not taken. */
-  TinyNode *base = tiny_build_where (self, is_zero, one, op_abs (self, x));
-  TinyNode *size = tiny_build_unary (
-      self, TINY_OP_EXP2,
-      tiny_build_mul (self, y, tiny_build_unary (self, TINY_OP_LOG2, base)));
-  TinyNode *half = mul_number (self, y, 0.5);
-  TinyNode *whole = compare (self, TINY_OP_CMPEQ, y, op_trunc (self, y));
-  TinyNode *even = compare (self, TINY_OP_CMPEQ, half, op_trunc (self, half));
-  TinyNode *negative = tiny_build_where (
-      self, whole,
-      tiny_build_where (self, even, size, tiny_build_unary (self, TINY_OP_NEG, size)),
-      tiny_build_like (self, x, NAN));
-  TinyNode *of_zero
-      = tiny_build_where (self, compare (self, TINY_OP_CMPLT, zero, y), zero,
-                          tiny_build_where (self, compare (self, TINY_OP_CMPEQ, y, zero), one,
-                                            tiny_build_like (self, x, INFINITY)));
-  TinyNode *of_others
-      = tiny_build_where (self, compare (self, TINY_OP_CMPLT, x, zero), negative, size);
-  return tiny_build_where (self, is_zero, of_zero, of_others);
-}
-
-TinyNode *
-op_pow (TinyBuild *self, TinyNode *x, TinyNode *y)
-{
-  x = tiny_build_float (self, x);
-  if (x == NULL || y == NULL)
-    return NULL;
-  if (tiny_node_is_const (y)) {
-    double n = tiny_node_get_float (y);
-    if (n == floor (n) && fabs (n) <= 64) {
-      TinyNode *power = power_whole (self, x, (guint) fabs (n));
-      return n < 0 ? tiny_build_unary (self, TINY_OP_RECIP, power) : power;
-    }
-    if (n == 0.5)
-      return tiny_build_unary (self, TINY_OP_SQRT, x);
-  }
-  TinyDType dtype = tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) y->dtype);
-  return power_general (self, tiny_build_cast (self, x, dtype),
-                        tiny_build_cast (self, y, dtype));
+  TinyNode *largest = tiny_build_binary (self, TINY_OP_MAX, x, y);
+  if (!tiny_dtype_is_float (x->dtype) || is_number (x) || is_number (y))
+    return largest;
+  TinyNode *is_nan = op_logical_or (self, op_isnan (self, x), op_isnan (self, y));
+  return tiny_build_where (self, is_nan, tiny_build_add (self, x, y), largest);
 }
 
 /* The smaller is the larger of the negatives; of integers, of the reversed bits, which cannot
@@ -322,24 +240,30 @@ op_minimum (TinyBuild *self, TinyNode *x, TinyNode *y)
   if (x == NULL || y == NULL)
     return NULL;
   TinyDType dtype = tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) y->dtype);
+  gboolean x_is_number = is_number (x), y_is_number = is_number (y);
   x = tiny_build_cast (self, x, dtype);
   y = tiny_build_cast (self, y, dtype);
   if (dtype == TINY_DTYPE_BOOL)
     return tiny_build_binary (self, TINY_OP_AND, x, y);
   if (!tiny_dtype_is_float (dtype))
     return tiny_build_where (self, compare (self, TINY_OP_CMPLT, x, y), x, y);
-  return tiny_build_unary (self, TINY_OP_NEG,
-                           tiny_build_binary (self, TINY_OP_MAX,
-                                              tiny_build_unary (self, TINY_OP_NEG, x),
-                                              tiny_build_unary (self, TINY_OP_NEG, y)));
+  /* The negative of a number as a number. */
+  TinyNode *minus_x = x_is_number ? tiny_build_number (self, dtype, -tiny_node_get_float (x))
+                                  : tiny_build_unary (self, TINY_OP_NEG, x);
+  TinyNode *minus_y = y_is_number ? tiny_build_number (self, dtype, -tiny_node_get_float (y))
+                                  : tiny_build_unary (self, TINY_OP_NEG, y);
+  return tiny_build_unary (self, TINY_OP_NEG, larger (self, minus_x, minus_y));
 }
 
 TinyNode *
 op_maximum (TinyBuild *self, TinyNode *x, TinyNode *y)
 {
-  if (x != NULL && y != NULL && x->dtype == TINY_DTYPE_BOOL && y->dtype == TINY_DTYPE_BOOL)
+  if (x == NULL || y == NULL)
+    return NULL;
+  TinyDType dtype = tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) y->dtype);
+  if (dtype == TINY_DTYPE_BOOL)
     return tiny_build_binary (self, TINY_OP_OR, x, y);
-  return tiny_build_binary (self, TINY_OP_MAX, x, y);
+  return larger (self, tiny_build_cast (self, x, dtype), tiny_build_cast (self, y, dtype));
 }
 
 TinyNode *
@@ -366,95 +290,11 @@ op_isinf (TinyBuild *self, TinyNode *x)
   return compare (self, TINY_OP_CMPEQ, op_abs (self, x), tiny_build_like (self, x, INFINITY));
 }
 
-static TinyNode *
-bits_node (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
-{
-  if (x == NULL || y == NULL)
-    return NULL;
-  if (tiny_dtype_is_float (tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) y->dtype)))
-    return tiny_build_fail (self, "no integer dtype holds %s and %s: cast one of them",
-                            tiny_dtype_to_string ((TinyDType) x->dtype),
-                            tiny_dtype_to_string ((TinyDType) y->dtype));
-  return tiny_build_binary (self, op, x, y);
-}
-
-static TinyNode *
-shift_node (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
-{
-  x = numeric (self, x);
-  return x == NULL
-             ? NULL
-             : tiny_build_binary (self, op, x, tiny_build_cast (self, y, (TinyDType) x->dtype));
-}
-
 TinyNode *
-op_bitwise_not (TinyBuild *self, TinyNode *x)
+tiny_build_numeric (TinyBuild *self, TinyNode *x)
 {
-  if (x == NULL || x->dtype == TINY_DTYPE_BOOL)
-    return tiny_build_not (self, x);
-  return tiny_build_binary (self, TINY_OP_XOR, x,
-                            tiny_node_const_int (self->graph, (TinyDType) x->dtype, -1));
-}
-
-static TinyNode *
-logical (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
-{
-  return tiny_build_binary (self, op, tiny_build_cast (self, x, TINY_DTYPE_BOOL),
-                            tiny_build_cast (self, y, TINY_DTYPE_BOOL));
-}
-
-TinyNode *
-op_logical_and (TinyBuild *b, TinyNode *self, TinyNode *other)
-{
-  return logical (b, TINY_OP_AND, self, other);
-}
-
-TinyNode *
-op_logical_or (TinyBuild *b, TinyNode *self, TinyNode *other)
-{
-  return logical (b, TINY_OP_OR, self, other);
-}
-
-TinyNode *
-op_logical_xor (TinyBuild *b, TinyNode *self, TinyNode *other)
-{
-  return logical (b, TINY_OP_CMPNE, self, other);
-}
-
-TinyNode *
-op_logical_not (TinyBuild *b, TinyNode *self)
-{
-  return tiny_build_not (b, self);
-}
-
-TinyNode *
-op_bitwise_and (TinyBuild *b, TinyNode *self, TinyNode *other)
-{
-  return bits_node (b, TINY_OP_AND, self, other);
-}
-
-TinyNode *
-op_bitwise_or (TinyBuild *b, TinyNode *self, TinyNode *other)
-{
-  return bits_node (b, TINY_OP_OR, self, other);
-}
-
-TinyNode *
-op_bitwise_xor (TinyBuild *b, TinyNode *self, TinyNode *other)
-{
-  return bits_node (b, TINY_OP_XOR, self, other);
-}
-
-TinyNode *
-op_lshift (TinyBuild *b, TinyNode *self, TinyNode *other)
-{
-  return shift_node (b, TINY_OP_SHL, self, other);
-}
-
-TinyNode *
-op_rshift (TinyBuild *b, TinyNode *self, TinyNode *other)
-{
-  return shift_node (b, TINY_OP_SHR, self, other);
+  return x != NULL && x->dtype == TINY_DTYPE_BOOL ? tiny_build_cast (self, x, TINY_DTYPE_I32)
+                                                  : x;
 }
 
 /* The dtype that a plain number's partner gets: its own, unless it cannot hold it. */
@@ -463,48 +303,29 @@ ready_for_number (TinyBuild *self, TinyNode *x, double value)
 {
   if (!tiny_dtype_is_float (x->dtype) && value != floor (value))
     return tiny_build_float (self, x);
-  return numeric (self, x);
+  return tiny_build_numeric (self, x);
 }
 
-TinyTensor *
-tiny_tensor_add_number (TinyTensor *self, double y)
+TinyNode *
+op_add_number (TinyBuild *b, TinyNode *self, double other)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "add_number", 1, &self))
-    node = add_number (&b, ready_for_number (&b, b.x[0], y), y);
-  return tiny_build_end (&b, node);
+  return add_number (b, ready_for_number (b, self, other), other);
 }
 
-TinyTensor *
-tiny_tensor_mul_number (TinyTensor *self, double y)
+TinyNode *
+op_mul_number (TinyBuild *b, TinyNode *self, double other)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "mul_number", 1, &self))
-    node = mul_number (&b, ready_for_number (&b, b.x[0], y), y);
-  return tiny_build_end (&b, node);
+  return mul_number (b, ready_for_number (b, self, other), other);
 }
 
-TinyTensor *
-tiny_tensor_clamp (TinyTensor *self, double low, double high)
+TinyNode *
+op_clamp (TinyBuild *b, TinyNode *self, TinyNode *min, TinyNode *max)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "clamp", 1, &self)) {
-    node = b.x[0];
-    if (isfinite (low)) {
-      node = ready_for_number (&b, node, low);
-      node = op_maximum (&b, node, tiny_build_like (&b, node, low));
-    }
-    if (isfinite (high)) {
-      node = ready_for_number (&b, node, high);
-      node = op_minimum (&b, node, tiny_build_like (&b, node, high));
-    }
-    if (isnan (low) || isnan (high) || low > high)
-      node = tiny_build_fail (&b, "no value is between %g and %g", low, high);
-  }
-  return tiny_build_end (&b, node);
+  if (min == NULL && max == NULL)
+    return tiny_build_fail (b, "at least one of min and max is wanted");
+  if (min != NULL)
+    self = op_maximum (b, self, min);
+  return max != NULL ? op_minimum (b, self, max) : self;
 }
 
 TinyNode *

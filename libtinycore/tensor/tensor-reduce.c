@@ -101,11 +101,26 @@ op_mean (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
   return tiny_build_mean (b, self, axes, n_axes);
 }
 
+/* Whether a NaN is among what is combined. */
+static TinyNode *
+has_nan (TinyBuild *b, TinyNode *x, const gint64 *axes, guint n)
+{
+  TinyNode *ones = tiny_build_cast (b, op_isnan (b, x), TINY_DTYPE_I32);
+  return tiny_build_cast (b, tiny_build_reduce (b, TINY_OP_MAX, ones, axes, n),
+                          TINY_DTYPE_BOOL);
+}
+
+/* MAX of floats may drop NaNs. */
 TinyNode *
 op_max (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  if (self == NULL || self->dtype != TINY_DTYPE_BOOL)
-    return tiny_build_reduce (b, TINY_OP_MAX, self, axes, n_axes);
+  if (self == NULL || self->dtype != TINY_DTYPE_BOOL) {
+    TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, self, axes, n_axes);
+    if (largest == NULL || largest == self || !tiny_dtype_is_float (self->dtype))
+      return largest;
+    return tiny_build_where (b, has_nan (b, self, axes, n_axes), tiny_build_like (b, self, NAN),
+                             largest);
+  }
   TinyNode *numbers = tiny_build_cast (b, self, TINY_DTYPE_I32);
   return tiny_build_cast (b, tiny_build_reduce (b, TINY_OP_MAX, numbers, axes, n_axes),
                           TINY_DTYPE_BOOL);
@@ -173,6 +188,8 @@ position (TinyBuild *b, TinyNode *x, TinyNode *best, guint axis)
   TinyNode *left = tiny_build_sub (b, n, tiny_build_iota (b, TINY_DTYPE_I32, size));
   left = tiny_build_reshape (b, left, dims, x->shape->n);
   TinyNode *is_best = tiny_build_binary (b, TINY_OP_CMPEQ, x, best);
+  if (tiny_dtype_is_float (x->dtype)) /* NaN is the best there is */
+    is_best = op_logical_or (b, is_best, op_isnan (b, x));
   TinyNode *scores
       = tiny_build_where (b, is_best, left, tiny_build_number (b, TINY_DTYPE_I32, 0));
   return tiny_build_sub (b, n, tiny_build_reduce (b, TINY_OP_MAX, scores, axes, 1));

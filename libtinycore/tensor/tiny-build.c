@@ -165,6 +165,24 @@ tiny_build_begin_some (TinyBuild *self,
   return self->error == NULL && tiny_build_take (self, takes, n, self->x);
 }
 
+gboolean
+tiny_build_widen (TinyBuild *self)
+{
+  TinyDType dtype = TINY_DTYPE_VOID;
+  for (guint i = 0; i < self->n; i++)
+    if (self->x[i] != NULL && tiny_dtype_is_float (self->x[i]->dtype))
+      dtype = dtype == TINY_DTYPE_VOID
+                  ? (TinyDType) self->x[i]->dtype
+                  : tiny_dtype_promote (dtype, (TinyDType) self->x[i]->dtype);
+  if (dtype == TINY_DTYPE_VOID || tiny_dtype_get_n_bytes (dtype) >= 4)
+    return TRUE;
+  self->narrow = dtype;
+  for (guint i = 0; i < self->n; i++)
+    if (self->x[i] != NULL && tiny_dtype_is_float (self->x[i]->dtype))
+      self->x[i] = tiny_build_cast (self, self->x[i], TINY_DTYPE_F32);
+  return TRUE;
+}
+
 /* What a result has to be before a tensor may hold it. */
 static TinyNode *
 check_result (TinyBuild *self, TinyNode *node)
@@ -191,6 +209,8 @@ tiny_build_detach (TinyBuild *self, TinyNode *x)
 static TinyTensor *
 result_of (TinyBuild *self, TinyNode *node)
 {
+  if (node != NULL && self->narrow != TINY_DTYPE_VOID && node->dtype == TINY_DTYPE_F32)
+    node = tiny_build_cast (self, node, self->narrow);
   node = self->error == NULL ? check_result (self, node) : NULL;
   if (!tiny_is_grad_enabled ())
     node = tiny_build_detach (self, node);

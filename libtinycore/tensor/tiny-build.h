@@ -23,6 +23,7 @@ typedef struct {
   TinyTensor **tensors;
   TinyNode **x;       /* the node of each argument */
   const char *device; /* where they are; NULL: anywhere */
+  TinyDType narrow;   /* what tiny_build_widen() widened; VOID: nothing */
   GError *error;
   TinyTensor *few_tensors[4];
   TinyNode *few_x[4];
@@ -46,6 +47,8 @@ gboolean tiny_build_begin_some (TinyBuild *self,
                                 TinyTensor *const *tensors,
                                 guint optional,
                                 TinyTakes takes);
+/* f16, bf16 and 8-bit floats become f32 where no wider float is among them; results of f32 are rounded back. */
+gboolean tiny_build_widen (TinyBuild *self);
 /* (transfer floating): of @node, or of the error when it is NULL. */
 TinyTensor *tiny_build_end (TinyBuild *self, TinyNode *node);
 /* (transfer full): @n results, or so many tensors with the error. A NULL among @results is not wanted. */
@@ -93,10 +96,23 @@ TinyNode *tiny_build_iota (TinyBuild *self, TinyDType dtype, gint64 n);
 TinyNode *tiny_build_cast (TinyBuild *self, TinyNode *x, TinyDType dtype);
 /* Makes them what an operation takes; absent ones stay. */
 gboolean tiny_build_take (TinyBuild *self, TinyTakes takes, guint n, TinyNode **x);
+/* Bool as i32. */
+TinyNode *tiny_build_numeric (TinyBuild *self, TinyNode *x);
 /* Integers and bool as f32. */
 TinyNode *tiny_build_float (TinyBuild *self, TinyNode *x);
 TinyNode *tiny_build_unary (TinyBuild *self, TinyOp op, TinyNode *x);
 TinyNode *tiny_build_binary (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y);
+/* @value, whose derivative by @x is @slope; of floats. */
+TinyNode *tiny_build_sloped (TinyBuild *self, TinyNode *value, TinyNode *x, TinyNode *slope);
+/* c[0] + x (c[1] + x (c[2] + …)), of @wide in f64 and of @narrow otherwise. */
+TinyNode *tiny_build_polynomial (TinyBuild *self,
+                                 TinyNode *x,
+                                 const double *narrow,
+                                 guint n_narrow,
+                                 const double *wide,
+                                 guint n_wide);
+/* e to the power @x in one step, good where @x is no larger than a few: a large one loses |x| / 2^24. */
+TinyNode *tiny_build_exp (TinyBuild *self, TinyNode *x);
 TinyNode *tiny_build_where (TinyBuild *self, TinyNode *gate, TinyNode *x, TinyNode *y);
 TinyNode *tiny_build_not (TinyBuild *self, TinyNode *x);
 static inline TinyNode *

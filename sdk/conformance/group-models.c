@@ -195,7 +195,7 @@ fed_forward (const ConfSubject *subject, TinyTensor *x, guint layer)
 {
   g_autoptr (TinyTensor) up = WEIGHTS (23 + layer * 8, 0.3, WIDTH, 4 * WIDTH);
   g_autoptr (TinyTensor) down = WEIGHTS (24 + layer * 8, 0.2, 4 * WIDTH, WIDTH);
-  return T (add) (x, T (matmul) (T (gelu) (T (matmul) (normed (x), up)), down));
+  return T (add) (x, T (matmul) (T (gelu) (T (matmul) (normed (x), up), "tanh"), down));
 }
 
 static void

@@ -166,7 +166,7 @@ make_attention (const Maker *self)
 static TinyTensor *
 make_gelu (const Maker *self)
 {
-  return T (gelu) (LEAF (0, self->p[0]));
+  return T (gelu) (LEAF (0, self->p[0]), "tanh");
 }
 
 static TinyTensor *

@@ -98,6 +98,7 @@ eval_node (TinyNode *node, Cell *const *in, Cell *out, gsize n)
     return;
   case TINY_OP_CONTIGUOUS:
   case TINY_OP_DETACH:
+  case TINY_OP_SLOPED:
   case TINY_OP_COPY:
     memcpy (out, in[0], n * sizeof *out);
     return;

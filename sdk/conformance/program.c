@@ -116,7 +116,9 @@ as_float (TinyTensor *x)
 static TinyTensor *
 as_integer (TinyTensor *x)
 {
-  return is_float (x) ? T (cast) (T (clamp) (x, -100, 100), TINY_DTYPE_I32) : x;
+  return is_float (x)
+             ? T (cast) (T (clamp) (x, T (scalar) (-100), T (scalar) (100)), TINY_DTYPE_I32)
+             : x;
 }
 
 static TinyTensor *
@@ -308,10 +310,10 @@ make_randint (Maker *self)
   }
 /* clang-format off */
 UNARY (neg) UNARY (reciprocal) UNARY (sqrt) UNARY (rsqrt) UNARY (exp) UNARY (exp2) UNARY (log) UNARY (log2)
-UNARY (sin) UNARY (cos) UNARY (tan) UNARY (tanh) UNARY (sigmoid) UNARY (relu) UNARY (gelu) UNARY (silu)
+UNARY (sin) UNARY (cos) UNARY (tan) UNARY (tanh) UNARY (sigmoid) UNARY (relu) UNARY (silu)
 UNARY (abs) UNARY (sign) UNARY (square) UNARY (floor) UNARY (ceil) UNARY (round) UNARY (trunc)
 UNARY (logical_not) UNARY (isnan) UNARY (isinf) UNARY (contiguous) UNARY (detach)
-BINARY (add) BINARY (sub) BINARY (mul) BINARY (div) BINARY (pow) BINARY (maximum) BINARY (minimum)
+BINARY (add) BINARY (sub) BINARY (mul) BINARY (pow) BINARY (maximum) BINARY (minimum)
 BINARY (eq) BINARY (ne) BINARY (lt) BINARY (le) BINARY (gt) BINARY (ge)
 BINARY (logical_and) BINARY (logical_or) BINARY (logical_xor)
 BITS (bitwise_and) BITS (bitwise_or) BITS (bitwise_xor)
@@ -320,6 +322,18 @@ BITS (bitwise_and) BITS (bitwise_or) BITS (bitwise_xor)
     static TinyTensor *make_bitwise_not (Maker *self)
 {
   return T (bitwise_not) (as_integer (self->x[0]));
+}
+
+static TinyTensor *
+make_div (Maker *self)
+{
+  return T (div) (self->x[0], partner (self, self->x[0], self->x[1]), NULL);
+}
+
+static TinyTensor *
+make_gelu (Maker *self)
+{
+  return T (gelu) (self->x[0], "tanh");
 }
 
 /* Mostly by something that is not 0. */
@@ -422,7 +436,7 @@ make_by_number (Maker *self)
   case 3:
     return T (floor_divide) (self->x[0], T (scalar) (1 + number (self, 1, 9)));
   case 4:
-    return T (div) (self->x[0], T (scalar) (1 + number (self, 1, 9)));
+    return T (div) (self->x[0], T (scalar) (1 + number (self, 1, 9)), NULL);
   default:
     return T (pow) (self->x[0], T (scalar) (number (self, 1, 4)));
   }
@@ -431,7 +445,7 @@ make_by_number (Maker *self)
 static TinyTensor *
 make_clamp (Maker *self)
 {
-  return T (clamp) (self->x[0], -1.5, 2);
+  return T (clamp) (self->x[0], T (scalar) (-1.5), T (scalar) (2));
 }
 
 /* ---- movement ---- */

@@ -364,7 +364,10 @@ OPERATORS = {
     "rshift": "rshift",
 }
 for sign, name in OPERATORS.items():
-    left, right, in_place = operator(getattr(Base, name), name)
+    function = getattr(Base, name)
+    if name == "div":
+        function = lambda left, right: Base.div(left, right, None)  # noqa: E731: of no rounding mode
+    left, right, in_place = operator(function, name)
     setattr(Tensor, f"__{sign}__", left)
     setattr(Tensor, f"__r{sign}__", right)
     setattr(Tensor, f"__i{sign}__", in_place)
@@ -379,5 +382,5 @@ for found in dtypes.all:
     setattr(Tensor, found.name, lambda self, dtype=found: self.cast(dtype))
 for name in ("float", "half", "int", "bool", "long", "double", "short"):
     setattr(Tensor, name, lambda self, dtype=as_dtype(name): self.cast(dtype))
-del sign, name, left, right, in_place, found
+del sign, name, function, left, right, in_place, found
 Base.__gtype__.pytype = Tensor  # from now on the library's tensors are these

@@ -82,7 +82,7 @@ set_index (TinyTensor *const *x)
 FUNCTION (add, T (add) (x[0], x[1]))
 FUNCTION (sub, T (sub) (x[0], x[1]))
 FUNCTION (mul, T (mul) (x[0], x[1]))
-FUNCTION (div, T (div) (x[0], x[1]))
+FUNCTION (div, T (div) (x[0], x[1], NULL))
 FUNCTION (pow, T (pow) (x[0], x[1]))
 FUNCTION (pow_3, T (pow) (x[0], T (scalar) (3)))
 FUNCTION (pow_minus_2, T (pow) (x[0], T (scalar) (-2)))
@@ -105,13 +105,62 @@ FUNCTION (tan, T (tan) (x[0]))
 FUNCTION (tanh, T (tanh) (x[0]))
 FUNCTION (sigmoid, T (sigmoid) (x[0]))
 FUNCTION (relu, T (relu) (x[0]))
-FUNCTION (gelu, T (gelu) (x[0]))
+FUNCTION (gelu, T (gelu) (x[0], "none"))
+FUNCTION (gelu_tanh, T (gelu) (x[0], "tanh"))
 FUNCTION (silu, T (silu) (x[0]))
 FUNCTION (abs, T (abs) (x[0]))
 FUNCTION (square, T (square) (x[0]))
-FUNCTION (clamp, T (clamp) (x[0], -0.5, 0.7))
+FUNCTION (clamp, T (clamp) (x[0], T (scalar) (-0.5), T (scalar) (0.7)))
 FUNCTION (floor, T (mul) (x[0], T (floor) (x[0])))
 FUNCTION (sign, T (mul) (x[0], T (sign) (x[0])))
+FUNCTION (exp_large, T (exp) (x[0]))
+FUNCTION (expm1, T (expm1) (x[0]))
+FUNCTION (log10, T (log10) (x[0]))
+FUNCTION (log1p, T (log1p) (x[0]))
+FUNCTION (erf, T (erf) (x[0]))
+FUNCTION (erfc, T (erfc) (x[0]))
+FUNCTION (asin, T (asin) (x[0]))
+FUNCTION (acos, T (acos) (x[0]))
+FUNCTION (atan, T (atan) (x[0]))
+FUNCTION (sinh, T (sinh) (x[0]))
+FUNCTION (cosh, T (cosh) (x[0]))
+FUNCTION (asinh, T (asinh) (x[0]))
+FUNCTION (acosh, T (acosh) (x[0]))
+FUNCTION (atanh, T (atanh) (x[0]))
+FUNCTION (sinc, T (sinc) (x[0]))
+FUNCTION (tan_far, T (tan) (x[0]))
+FUNCTION (relu6, T (relu6) (x[0]))
+FUNCTION (hardsigmoid, T (hardsigmoid) (x[0]))
+FUNCTION (hardswish, T (hardswish) (x[0]))
+FUNCTION (selu, T (selu) (x[0]))
+FUNCTION (logsigmoid, T (logsigmoid) (x[0]))
+FUNCTION (mish, T (mish) (x[0]))
+FUNCTION (softsign, T (softsign) (x[0]))
+FUNCTION (quick_gelu, T (quick_gelu) (x[0]))
+FUNCTION (frac, T (frac) (x[0]))
+FUNCTION (leaky_relu, T (leaky_relu) (x[0], 0.1))
+FUNCTION (elu, T (elu) (x[0], 1.5))
+FUNCTION (celu, T (celu) (x[0], 1.5))
+FUNCTION (softplus, T (softplus) (x[0], 2, 3))
+FUNCTION (hardshrink, T (hardshrink) (x[0], 0.5))
+FUNCTION (softshrink, T (softshrink) (x[0], 0.5))
+FUNCTION (threshold, T (threshold) (x[0], 0.1, 3))
+FUNCTION (logit, T (logit) (x[0], 0.1))
+FUNCTION (glu, T (glu) (x[0], 1))
+FUNCTION (prelu, T (prelu) (x[0], x[1]))
+FUNCTION (fmod, T (fmod) (x[0], x[1]))
+FUNCTION (mod_both, T (mod) (x[0], x[1]))
+FUNCTION (atan2, T (atan2) (x[0], x[1]))
+FUNCTION (hypot, T (hypot) (x[0], x[1]))
+FUNCTION (copysign, T (copysign) (x[0], x[1]))
+FUNCTION (logaddexp, T (logaddexp) (x[0], x[1]))
+FUNCTION (fmax, T (fmax) (x[0], x[1]))
+FUNCTION (fmin, T (fmin) (x[0], x[1]))
+FUNCTION (lerp, T (lerp) (x[0], x[1], x[2]))
+FUNCTION (addcmul, T (addcmul) (x[0], x[1], x[2], 0.5))
+FUNCTION (addcdiv, T (addcdiv) (x[0], x[1], x[2], 0.5))
+FUNCTION (clamp_both, T (clamp) (x[0], x[1], x[2]))
+FUNCTION (masked_fill, T (masked_fill) (x[0], T (gt) (x[0], x[1]), T (scalar) (2)))
 FUNCTION (mulacc, raw (x, TINY_OP_MULACC, 3))
 FUNCTION (cast, T (cast) (T (cast) (x[0], TINY_DTYPE_F64), TINY_DTYPE_F64))
 FUNCTION (detach, T (add) (T (mul) (x[0], x[1]), T (sub) (T (detach) (x[0]), T (detach) (x[0]))))
@@ -274,12 +323,61 @@ const Case cases[] = {
   CASE (sigmoid, 1, -2, 2, { 5 }),
   CASE (relu, 1, -1, 1, { 8 }),
   CASE (gelu, 1, -2, 2, { 5 }),
+  CASE (gelu_tanh, 1, -2, 2, { 5 }),
   CASE (silu, 1, -2, 2, { 5 }),
   CASE (abs, 1, -1, 1, { 8 }),
   CASE (square, 1, -1, 1, { 5 }),
   CASE (clamp, 1, -1, 1, { 8 }),
   CASE (floor, 1, -2, 2, { 8 }),
   CASE (sign, 1, -1, 1, { 8 }),
+  CASE (exp_large, 1, 20, 30, { 8 }),
+  CASE (expm1, 1, -1, 1, { 8 }),
+  CASE (log10, 1, 0.5, 2, { 8 }),
+  CASE (log1p, 1, -0.5, 1, { 8 }),
+  CASE (erf, 1, -2, 2, { 8 }),
+  CASE (erfc, 1, -1, 3, { 8 }),
+  CASE (asin, 1, -0.9, 0.9, { 8 }),
+  CASE (acos, 1, -0.9, 0.9, { 8 }),
+  CASE (atan, 1, -3, 3, { 8 }),
+  CASE (sinh, 1, -2, 2, { 8 }),
+  CASE (cosh, 1, -2, 2, { 8 }),
+  CASE (asinh, 1, -2, 2, { 8 }),
+  CASE (acosh, 1, 1.2, 4, { 8 }),
+  CASE (atanh, 1, -0.9, 0.9, { 8 }),
+  CASE (sinc, 1, -2, 2, { 8 }),
+  CASE (tan_far, 1, 1.7, 4, { 8 }),
+  CASE (relu6, 1, -1, 8, { 8 }),
+  CASE (hardsigmoid, 1, -4, 4, { 8 }),
+  CASE (hardswish, 1, -4, 4, { 8 }),
+  CASE (selu, 1, -2, 2, { 8 }),
+  CASE (logsigmoid, 1, -3, 3, { 8 }),
+  CASE (mish, 1, -3, 3, { 8 }),
+  CASE (softsign, 1, -2, 2, { 8 }),
+  CASE (quick_gelu, 1, -2, 2, { 8 }),
+  CASE (frac, 1, -2.9, 2.9, { 8 }),
+  CASE (leaky_relu, 1, -1, 1, { 8 }),
+  CASE (elu, 1, -2, 2, { 8 }),
+  CASE (celu, 1, -2, 2, { 8 }),
+  CASE (softplus, 1, -3, 3, { 8 }),
+  CASE (hardshrink, 1, -1, 1, { 8 }),
+  CASE (softshrink, 1, -1, 1, { 8 }),
+  CASE (threshold, 1, -1, 1, { 8 }),
+  CASE (logit, 1, 0.01, 0.99, { 8 }),
+  CASE (glu, 1, -1, 1, { 3, 4 }),
+  CASE (prelu, 2, -1, 1, { 2, 3, 2 }, { 3 }),
+  CASE (fmod, 2, 1, 3, { 5 }, { 5 }),
+  CASE (mod_both, 2, 1, 3, { 5 }, { 5 }),
+  CASE (atan2, 2, -2, 2, { 2, 5 }, { 5 }),
+  CASE (hypot, 2, -2, 2, { 2, 5 }, { 5 }),
+  CASE (copysign, 2, -2, 2, { 2, 5 }, { 5 }),
+  CASE (logaddexp, 2, -2, 2, { 2, 5 }, { 5 }),
+  CASE (fmax, 2, -2, 2, { 2, 5 }, { 5 }),
+  CASE (fmin, 2, -2, 2, { 2, 5 }, { 5 }),
+  CASE (lerp, 3, -1, 1, { 2, 3 }, { 3 }, { 2, 1 }),
+  CASE (addcmul, 3, -1, 1, { 2, 3 }, { 3 }, { 2, 1 }),
+  CASE (addcdiv, 3, 0.5, 2, { 2, 3 }, { 3 }, { 2, 1 }),
+  CASE (clamp_both, 3, -1, 1, { 2, 5 }, { 5 }, { 2, 1 }),
+  CASE (masked_fill, 2, -1, 1, { 2, 5 }, { 5 }),
   CASE (mulacc, 3, -1, 1, { 2, 3 }, { 2, 3 }, { 2, 3 }),
   CASE (cast, 1, -1, 1, { 5 }),
   CASE (detach, 2, -1, 1, { 5 }, { 5 }),

@@ -224,6 +224,7 @@ eval_one (const Oracle *self, TinyNode *node, Value *const *in, Value *out, gsiz
     return;
   case TINY_OP_CONTIGUOUS:
   case TINY_OP_DETACH:
+  case TINY_OP_SLOPED:
   case TINY_OP_COPY:
   case TINY_OP_AFTER:
     memcpy (out, in[0], n * sizeof *out);
