@@ -14,8 +14,8 @@
 #include "autograd/gradient-walk.h"
 #include "autograd/tiny-transforms.h"
 #include "ir/tiny-shape.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
 /* A function of the program, and what is made of it for batches. */

@@ -9,10 +9,10 @@
 #include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
 #include "function-cases.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-shape.h"
+#include "tensor/tiny-tensor-operations.h"
 
 #define T(name) tiny_tensor_##name
 
@@ -70,7 +70,7 @@ FUNCTION (round_up, T (ceil) (x[0]))
 BACKWARD (as_it_comes, g[0])
 FUNCTION (square, T (square) (x[0]))
 BACKWARD (thrice, T (mul) (g[0], T (mul) (x[0], T (scalar) (3))))
-BACKWARD (limited, T (clamp) (g[0], -1, 1))
+BACKWARD (limited, T (clamp) (g[0], T (scalar) (-1), T (scalar) (1)))
 
 static GPtrArray *
 custom (TinyFunction function, TinyBackwardFunction backward, TinyTensor *const *x, guint n)
