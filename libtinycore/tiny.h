@@ -10,6 +10,7 @@
 #include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-quant.h"
+#include "tensor/tiny-variable.h"
 #include "autograd/tiny-gradient.h"
 #include "nn/tiny-jit.h"
 #include "nn/tiny-layers.h"

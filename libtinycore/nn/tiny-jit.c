@@ -88,10 +88,13 @@ nodes_of (TinyTensor *const *tensors, guint n, TinyNode **out)
     out[i] = tiny_tensor_get_node (tensors[i]);
 }
 
+/* NULL: none, it is a variable. */
 static TinyBuffer *
 get_memory (TinyTensor *tensor)
 {
   TinyNode *node = tiny_tensor_get_node (tensor);
+  if (node->op == TINY_OP_VARIABLE)
+    return NULL;
   while (node->op == TINY_OP_RESHAPE)
     node = node->sources[0];
   return tiny_runtime_get_buffer (node);
@@ -136,36 +139,80 @@ record (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
   return TRUE;
 }
 
-static gboolean
-same_kind (const TinyTensor *a, const TinyTensor *b)
+static char *
+describe (TinyTensor *tensor)
 {
-  return a->dtype == b->dtype && a->device == b->device && a->n_dims == b->n_dims
-         && memcmp (a->shape, b->shape, a->n_dims * sizeof *a->shape) == 0;
+  GString *text = g_string_new ("(");
+  for (guint i = 0; i < tensor->n_dims; i++)
+    g_string_append_printf (text, i > 0 ? ", %" G_GINT64_FORMAT : "%" G_GINT64_FORMAT,
+                            tensor->shape[i]);
+  g_string_append_printf (text, "%s of %s on %s", tensor->n_dims == 1 ? ",)" : ")",
+                          tiny_dtype_to_string (tensor->dtype),
+                          tensor->device != NULL ? tensor->device : "any device");
+  return g_string_free (text, FALSE);
+}
+
+/* Whether input @i, @now, is of the kind that it was in the recording. */
+static gboolean
+check_kind (guint i, TinyTensor *before, TinyTensor *now, GError **error)
+{
+  if (now->dtype == before->dtype && now->device == before->device
+      && now->n_dims == before->n_dims
+      && memcmp (now->shape, before->shape, now->n_dims * sizeof *now->shape) == 0)
+    return TRUE;
+  g_autofree char *was = describe (before), *is = describe (now);
+  g_set_error (
+      error, TINY_ERROR, TINY_ERROR_INVALID,
+      "jit: input %u was recorded as %s and is now %s: record anew with tiny_jit_reset ()", i,
+      was, is);
+  return FALSE;
 }
 
 static gboolean
 replay (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  gboolean fits = n == self->inputs->len;
-  guint i = 0;
-  while (fits && i < n && same_kind (inputs[i], self->inputs->pdata[i]))
-    i++;
-  if (!fits || i < n) {
+  if (n != self->inputs->len) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 fits ? "jit: input %u has another shape, dtype or device than when recorded"
-                      : "jit: %u inputs given, not as many as when recorded",
-                 fits ? i : n);
+                 "jit: recorded with %u inputs, called with %u", self->inputs->len, n);
     return FALSE;
   }
+  for (guint i = 0; i < n; i++)
+    if (!check_kind (i, self->inputs->pdata[i], inputs[i], error))
+      return FALSE;
   nodes_of (inputs, n, self->nodes);
   return tiny_capture_replay (self->capture, self->nodes, n, error);
 }
 
 static gboolean
+is_variable (TinyTensor *tensor)
+{
+  TinyNode *node = tiny_tensor_get_node (tensor);
+  return node != NULL && node->op == TINY_OP_VARIABLE;
+}
+
+/* A variable stays one, whatever else is in memory. */
+static gboolean
+prepare_input (guint i, TinyTensor *input, GError **error)
+{
+  if (TINY_IS_TENSOR (input) && is_variable (input))
+    return TRUE;
+  if (!tiny_tensor_realize (input, error)) {
+    g_prefix_error (error, "jit: input %u: ", i);
+    return FALSE;
+  }
+  if (tiny_tensor_get_n_elements (input) == 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "jit: input %u has no elements", i);
+    return FALSE;
+  }
+  return TRUE;
+}
+
+static gboolean
 call_locked (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  if (!tiny_tensor_realize_many (inputs, n, error))
-    return FALSE;
+  for (guint i = 0; i < n; i++)
+    if (!prepare_input (i, inputs[i], error))
+      return FALSE;
   if (self->capture != NULL)
     return replay (self, inputs, n, error);
   return self->n_calls++ == 0 ? run (self, inputs, n, error) : record (self, inputs, n, error);
@@ -186,6 +233,17 @@ tiny_jit_call (TinyJit *self,
   for (guint i = 0; good && outputs != NULL && i < self->n_outputs; i++)
     outputs[i] = self->outputs[i];
   return good;
+}
+
+void
+tiny_jit_reset (TinyJit *self)
+{
+  g_return_if_fail (TINY_IS_JIT (self));
+  tiny_runtime_lock ();
+  g_clear_pointer (&self->capture, tiny_capture_free);
+  g_ptr_array_set_size (self->inputs, 0);
+  self->n_calls = MIN (self->n_calls, 1);
+  tiny_runtime_unlock ();
 }
 
 guint

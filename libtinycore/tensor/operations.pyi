@@ -414,6 +414,13 @@ class Movement:
         The part of @self along @axis that Python's start:stop:step takes: negative positions count from the end,
         those outside are moved inside. Use %TINY_SLICE_END and %TINY_SLICE_BEGIN for an open stop."""
 
+    def narrow(self, axis: Axis, start: Tensor, length: int):
+        """@start: an integer without axes: a variable (tiny_variable_bind()), or one in memory
+        @length: how many
+
+        The @length elements of @self along @axis from @start on. Where @start is calculated from variables and numbers,
+        positions that it could reach outside of @self are an error; where it is data they give zeros."""
+
     def repeat(self, repeats: Sizes):
         """@repeats: how often, for each axis; at least as many as @self has
 
