@@ -16,6 +16,7 @@
 #include "tensor/tiny-tensor-quant.h"
 #include "autograd/tiny-custom.h"
 #include "autograd/tiny-function.h"
+#include "tensor/tiny-variable.h"
 #include "autograd/tiny-gradient.h"
 #include "autograd/tiny-transforms.h"
 #include "nn/tiny-jit.h"

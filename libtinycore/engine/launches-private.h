@@ -12,24 +12,37 @@ typedef struct {
   TinyExecutable *executable;
   guint first_binding, n_bindings;
   guint n_written; /* the first so many bindings */
+  guint first_variable, n_variables;
 } Launch;
+
+/* A launch's variable. */
+typedef struct {
+  TinyBoundVariable bound;
+  guint number; /* of the recording's, see tiny_launches_number_variables() */
+} LaunchVariable;
 
 struct TinyLaunches {
   GArray *launches;      /* Launch */
   GArray *bindings;      /* TinyBinding, each with a reference to its buffer */
+  GArray *variables;     /* LaunchVariable */
   TinyCommand *commands; /* one per launch, once built */
   TinySpan *spans;       /* one per binding */
+  gint64 *values;        /* one per variable */
   guint64 *ns;           /* one per launch: what it took, where that is shown or recorded */
   void *staging;         /* for copies that neither device lets the host reach */
   gsize n_staging;
   guint n_kernels;
   struct TinyLanes *lanes; /* once built */
+  gboolean was_touched;    /* by the host, while recording */
   const GPtrArray *inputs; /* while recording: TinyBuffer, what changes from run to run */
 };
 
 /* Whether they have memory in common. */
 gboolean tiny_bindings_overlap (const TinyBinding *x, const TinyBinding *y);
-/* Appends a copy of @launch with other bindings. */
-void tiny_launches_add (TinyLaunches *self, Launch launch, const TinyBinding *bindings);
+/* Appends a copy of @launch with other bindings; its variables are those of launches @from. */
+void tiny_launches_add (TinyLaunches *self,
+                        Launch launch,
+                        const TinyBinding *bindings,
+                        TinyLaunches *from);
 
 G_END_DECLS

@@ -16,7 +16,37 @@ struct TinyCapture {
   GPtrArray *inputs;    /* TinyBuffer in use for each input; each with a reference */
   GPtrArray *next;      /* TinyBuffer for each input of the coming replay; likewise */
   GPtrArray *copies;    /* TinyBuffer or NULL: of inputs that may not be used themselves */
+  GArray *numbers;      /* guint: what the caller calls each of those inputs */
+  GArray *variables;    /* TinyBoundVariable: inputs that are variables, as recorded */
+  GArray *bound;        /* TinyBoundVariable: the same for the coming replay */
+  guint n_inputs;       /* of both kinds */
 };
+
+static gboolean
+is_variable (const TinyNode *input)
+{
+  return input->op == TINY_OP_VARIABLE;
+}
+
+/* Takes input @i of a recording that begins. */
+static gboolean
+add_input (TinyCapture *self, guint i, TinyNode *input, GError **error)
+{
+  if (is_variable (input)) {
+    TinyBoundVariable variable = tiny_runtime_get_variable (input);
+    g_array_append_val (self->variables, variable);
+    return TRUE;
+  }
+  TinyBuffer *buffer = tiny_runtime_get_buffer (input);
+  if (g_ptr_array_find (self->inputs, buffer, NULL)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "jit: input %u shares its memory with another input", i);
+    return FALSE;
+  }
+  g_ptr_array_add (self->inputs, tiny_buffer_ref (buffer));
+  g_array_append_val (self->numbers, i);
+  return TRUE;
+}
 
 TinyCapture *
 tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error)
@@ -30,18 +60,18 @@ tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error)
   self->inputs = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_buffer_unref);
   self->next = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_buffer_unref);
   self->copies = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_buffer_unref);
-  g_ptr_array_set_size (self->next, (gint) n_inputs);
-  g_ptr_array_set_size (self->copies, (gint) n_inputs);
-  for (guint i = 0; i < n_inputs; i++) {
-    TinyBuffer *buffer = tiny_runtime_get_buffer (inputs[i]);
-    if (g_ptr_array_find (self->inputs, buffer, NULL)) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                   "jit: input %u shares its memory with another input", i);
+  self->numbers = g_array_new (FALSE, FALSE, sizeof (guint));
+  self->variables = g_array_new (FALSE, FALSE, sizeof (TinyBoundVariable));
+  self->bound = g_array_new (FALSE, TRUE, sizeof (TinyBoundVariable));
+  self->n_inputs = n_inputs;
+  for (guint i = 0; i < n_inputs; i++)
+    if (!add_input (self, i, inputs[i], error)) {
       tiny_capture_free (self);
       return NULL;
     }
-    g_ptr_array_add (self->inputs, tiny_buffer_ref (buffer));
-  }
+  g_ptr_array_set_size (self->next, (gint) self->inputs->len);
+  g_ptr_array_set_size (self->copies, (gint) self->inputs->len);
+  g_array_set_size (self->bound, self->variables->len);
   self->launches = tiny_launches_new ();
   tiny_launches_set_inputs (self->launches, self->inputs);
   *tiny_launches_get_recorder () = self->launches;
@@ -54,6 +84,24 @@ tiny_capture_end (TinyCapture *self, GError **error)
   g_return_val_if_fail (*tiny_launches_get_recorder () == self->launches, FALSE);
   *tiny_launches_get_recorder () = NULL;
   tiny_launches_set_inputs (self->launches, NULL);
+  if (tiny_launches_was_touched (self->launches)) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                         "jit: the function reads or writes a tensor on the host, which no "
+                         "replay would do again: "
+                         "do so outside of it");
+    return FALSE;
+  }
+  TinyBoundVariable other;
+  if (!tiny_launches_number_variables (
+          self->launches, (const TinyBoundVariable *) (void *) self->variables->data,
+          self->variables->len, &other)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "jit: variable %s (%" G_GINT64_FORMAT
+                 " here) is used but is no input, so that its value would be "
+                 "frozen in the recording: pass it as one",
+                 other.name, other.value);
+    return FALSE;
+  }
   self->frozen = tiny_launches_freeze (
       self->launches, (TinyBuffer *const *) self->inputs->pdata, self->inputs->len);
   return TRUE;
@@ -108,8 +156,9 @@ choose_input (TinyCapture *self, guint i, TinyNode *input, GError **error)
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "jit: input %u was captured with %" G_GSIZE_FORMAT
                  " bytes on %s and is now %" G_GSIZE_FORMAT " on %s",
-                 i, tiny_buffer_get_n_bytes (before), tiny_buffer_get_device_name (before),
-                 tiny_buffer_get_n_bytes (now), tiny_buffer_get_device_name (now));
+                 g_array_index (self->numbers, guint, i), tiny_buffer_get_n_bytes (before),
+                 tiny_buffer_get_device_name (before), tiny_buffer_get_n_bytes (now),
+                 tiny_buffer_get_device_name (now));
     return FALSE;
   }
   if (!may_use (self, i, now))
@@ -123,26 +172,78 @@ choose_input (TinyCapture *self, guint i, TinyNode *input, GError **error)
 
 /* Puts the memory of @inputs in the place of what was used before. Under the runtime's lock. */
 static gboolean
-exchange_inputs (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
+exchange_inputs (TinyCapture *self, TinyNode *const *inputs, GError **error)
 {
-  if (n_inputs != self->inputs->len) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "jit: captured with %u inputs, called with %u", self->inputs->len, n_inputs);
-    return FALSE;
-  }
   gboolean moves = FALSE;
-  for (guint i = 0; i < n_inputs; i++) {
-    if (!choose_input (self, i, inputs[i], error))
+  for (guint i = 0; i < self->inputs->len; i++) {
+    if (!choose_input (self, i, inputs[g_array_index (self->numbers, guint, i)], error))
       return FALSE;
     moves = moves || self->next->pdata[i] != self->inputs->pdata[i];
   }
   if (!moves)
     return TRUE;
   tiny_launches_replace (self->launches, (TinyBuffer *const *) self->inputs->pdata,
-                         (TinyBuffer *const *) self->next->pdata, n_inputs);
+                         (TinyBuffer *const *) self->next->pdata, self->inputs->len);
   GPtrArray *before = self->inputs;
   self->inputs = self->next;
   self->next = before;
+  return TRUE;
+}
+
+/* Input @i, variable @at of the recording, has another value now. */
+static gboolean
+choose_value (TinyCapture *self, guint i, guint at, TinyNode *input, GError **error)
+{
+  const TinyBoundVariable *all = (const TinyBoundVariable *) (void *) self->variables->data;
+  TinyBoundVariable now = tiny_runtime_get_variable (input);
+  if (!tiny_bound_variable_is_same (&all[at], &now)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "jit: input %u was captured as variable %s of %" G_GINT64_FORMAT
+                 " … %" G_GINT64_FORMAT " and is now %s of %" G_GINT64_FORMAT
+                 " … %" G_GINT64_FORMAT,
+                 i, all[at].name, all[at].min, all[at].max, now.name, now.min, now.max);
+    return FALSE;
+  }
+  g_array_index (self->bound, TinyBoundVariable, at) = now;
+  /* What was one variable of one value in the recording has one there for good. */
+  for (guint j = 0; j < at; j++)
+    if (tiny_bound_variable_is_same (&all[j], &now) && all[j].value == all[at].value
+        && g_array_index (self->bound, TinyBoundVariable, j).value != now.value) {
+      g_set_error (
+          error, TINY_ERROR, TINY_ERROR_INVALID,
+          "jit: variable %s was captured with one value for several inputs and has two now",
+          now.name);
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* Takes the inputs of a replay, or refuses them all. */
+static gboolean
+take_inputs (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
+{
+  if (n_inputs != self->n_inputs) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "jit: captured with %u inputs, called with %u", self->n_inputs, n_inputs);
+    return FALSE;
+  }
+  guint n_buffers = 0, n_variables = 0;
+  for (guint i = 0; i < n_inputs; i++) {
+    gboolean was_variable = n_buffers == self->numbers->len
+                            || g_array_index (self->numbers, guint, n_buffers) != i;
+    if (was_variable != is_variable (inputs[i])) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "jit: input %u was captured as a %s and is now a %s", i,
+                   was_variable ? "variable" : "tensor", was_variable ? "tensor" : "variable");
+      return FALSE;
+    }
+    if (was_variable && !choose_value (self, i, n_variables++, inputs[i], error))
+      return FALSE;
+    n_buffers += !was_variable;
+  }
+  if (!exchange_inputs (self, inputs, error))
+    return FALSE;
+  tiny_launches_bind (self->launches, (const TinyBoundVariable *) (void *) self->bound->data);
   return TRUE;
 }
 
@@ -151,7 +252,7 @@ tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs,
 {
   TINY_TIMED ("engine", "replay");
   tiny_runtime_lock ();
-  gboolean good = exchange_inputs (self, inputs, n_inputs, error);
+  gboolean good = take_inputs (self, inputs, n_inputs, error);
   tiny_runtime_unlock ();
   good = good && thaw (self, error) && tiny_launches_submit (self->launches, error);
   if (!good) /* what is frozen may be what failed */
@@ -183,5 +284,8 @@ tiny_capture_free (TinyCapture *self)
   g_clear_pointer (&self->inputs, g_ptr_array_unref);
   g_clear_pointer (&self->next, g_ptr_array_unref);
   g_clear_pointer (&self->copies, g_ptr_array_unref);
+  g_clear_pointer (&self->numbers, g_array_unref);
+  g_clear_pointer (&self->variables, g_array_unref);
+  g_clear_pointer (&self->bound, g_array_unref);
   g_free (self);
 }

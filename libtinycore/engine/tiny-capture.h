@@ -13,10 +13,12 @@ G_BEGIN_DECLS
 typedef struct TinyCapture TinyCapture;
 
 /* Between begin and end all launches of this thread are recorded. @inputs are realised buffers
- * that replays will exchange. Errors: %TINY_ERROR_INVALID when a capture is already running. */
+ * and VARIABLEs, which replays will exchange and bind anew. Errors: %TINY_ERROR_INVALID when a capture is already running. */
 TinyCapture *tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error);
+/* Errors: %TINY_ERROR_INVALID when what was recorded uses a variable that is no input, or the host
+ * touched a tensor meanwhile. */
 gboolean tiny_capture_end (TinyCapture *self, GError **error);
-/* Runs the recorded launches with @inputs (BUFFER nodes of the same dtypes and sizes). */
+/* Runs the recorded launches with @inputs (BUFFER nodes of the same dtypes and sizes, VARIABLEs with other values). */
 gboolean tiny_capture_replay (TinyCapture *self,
                               TinyNode *const *inputs,
                               guint n_inputs,

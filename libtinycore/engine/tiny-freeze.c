@@ -2,7 +2,7 @@
  *
  * tiny-freeze.c: what a replay need not compute again.
  *
- * A launch that reads only memory which no replay changes (weights, not inputs) gives the same each
+ * A launch that reads only memory which no replay changes (weights, not inputs), and no variable, gives the same each
  * time: packed or cast weights, tables. Such launches are taken out in one walk over the list. Their
  * results were in temporary memory, which others use later in the step; they get memory of their own,
  * and the launches that read them are pointed there. */
@@ -15,6 +15,7 @@ typedef struct {
 
 typedef struct {
   TinyLaunches *frozen, *rest;
+  TinyLaunches *from;
   GHashTable *changing; /* plugin buffers that replays are given or write */
   GArray *moved;        /* Moved */
 } Freeze;
@@ -70,7 +71,7 @@ is_constant (Freeze *self, const TinyBinding *read)
 static gboolean
 can_freeze (Freeze *self, const Launch *launch, const TinyBinding *bindings)
 {
-  gboolean can = TRUE;
+  gboolean can = launch->n_variables == 0;
   for (guint i = 0; i < launch->n_bindings && can; i++)
     can = i < launch->n_written ? bindings[i].is_temporary : is_constant (self, &bindings[i]);
   return can;
@@ -111,7 +112,7 @@ place_launch (Freeze *self, const Launch *launch, const TinyBinding *given)
     return FALSE;
   for (guint i = 0; i < launch->n_written && !freezes; i++)
     forget_moved (self, &bindings[i]);
-  tiny_launches_add (freezes ? self->frozen : self->rest, *launch, bindings);
+  tiny_launches_add (freezes ? self->frozen : self->rest, *launch, bindings, self->from);
   return TRUE;
 }
 
@@ -135,7 +136,7 @@ TinyLaunches *
 tiny_launches_freeze (TinyLaunches *self, TinyBuffer *const *inputs, guint n_inputs)
 {
   g_auto (Freeze) freeze
-      = { tiny_launches_new (), tiny_launches_new (), g_hash_table_new (NULL, NULL),
+      = { tiny_launches_new (), tiny_launches_new (), self, g_hash_table_new (NULL, NULL),
           g_array_new (FALSE, FALSE, sizeof (Moved)) };
   find_changing (&freeze, self, inputs, n_inputs);
   for (guint i = 0; i < self->launches->len; i++) {

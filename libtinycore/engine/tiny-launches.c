@@ -21,6 +21,7 @@ tiny_launches_new (void)
   TinyLaunches *self = g_new0 (TinyLaunches, 1);
   self->launches = g_array_new (FALSE, FALSE, sizeof (Launch));
   self->bindings = g_array_new (FALSE, FALSE, sizeof (TinyBinding));
+  self->variables = g_array_new (FALSE, FALSE, sizeof (LaunchVariable));
   return self;
 }
 
@@ -39,6 +40,7 @@ forget_commands (TinyLaunches *self)
   g_clear_pointer (&self->lanes, tiny_lanes_free);
   g_clear_pointer (&self->commands, g_free);
   g_clear_pointer (&self->spans, g_free);
+  g_clear_pointer (&self->values, g_free);
   g_clear_pointer (&self->ns, g_free);
 }
 
@@ -51,14 +53,23 @@ tiny_launches_free (TinyLaunches *self)
     tiny_buffer_unref (g_array_index (self->bindings, TinyBinding, i).buffer);
   g_array_unref (self->launches);
   g_array_unref (self->bindings);
+  g_array_unref (self->variables);
   forget_commands (self);
   g_free (self->staging);
   g_free (self);
 }
 
 void
-tiny_launches_add (TinyLaunches *self, Launch launch, const TinyBinding *bindings)
+tiny_launches_add (TinyLaunches *self,
+                   Launch launch,
+                   const TinyBinding *bindings,
+                   TinyLaunches *from)
 {
+  guint first_variable = self->variables->len;
+  for (guint i = 0; i < launch.n_variables; i++)
+    g_array_append_val (self->variables, g_array_index (from->variables, LaunchVariable,
+                                                        launch.first_variable + i));
+  launch.first_variable = first_variable;
   launch.first_binding = self->bindings->len;
   g_array_append_val (self->launches, launch);
   g_array_append_vals (self->bindings, bindings, launch.n_bindings);
@@ -72,6 +83,7 @@ void
 tiny_launches_add_kernel (TinyLaunches *self,
                           TinyDevice *device,
                           TinyExecutable *executable,
+                          const TinyBoundVariable *variables,
                           const TinyBinding *bindings,
                           guint n_bindings,
                           guint n_written)
@@ -79,14 +91,19 @@ tiny_launches_add_kernel (TinyLaunches *self,
   Launch launch = {
     .device = device, .executable = executable, .n_bindings = n_bindings, .n_written = n_written
   };
-  tiny_launches_add (self, launch, bindings);
+  tiny_launches_add (self, launch, bindings, NULL);
+  Launch *added = &g_array_index (self->launches, Launch, self->launches->len - 1);
+  added->first_variable = self->variables->len;
+  added->n_variables = executable->n_variables;
+  for (guint i = 0; i < executable->n_variables; i++)
+    g_array_append_val (self->variables, ((LaunchVariable){ variables[i], 0 }));
 }
 
 void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from)
 {
   TinyBinding both[] = { *to, *from };
-  tiny_launches_add (self, (Launch){ .n_bindings = 2, .n_written = 1 }, both);
+  tiny_launches_add (self, (Launch){ .n_bindings = 2, .n_written = 1 }, both, NULL);
 }
 
 guint
@@ -101,7 +118,8 @@ tiny_launches_append (TinyLaunches *self, TinyLaunches *other)
   for (guint i = 0; i < other->launches->len; i++) {
     Launch launch = g_array_index (other->launches, Launch, i);
     tiny_launches_add (self, launch,
-                       &g_array_index (other->bindings, TinyBinding, launch.first_binding));
+                       &g_array_index (other->bindings, TinyBinding, launch.first_binding),
+                       other);
   }
 }
 
@@ -271,6 +289,9 @@ build_commands (TinyLaunches *self, GError **error)
 {
   self->commands = g_new0 (TinyCommand, self->launches->len + 1);
   self->spans = g_new0 (TinySpan, self->bindings->len + 1);
+  self->values = g_new0 (gint64, self->variables->len + 1);
+  for (guint i = 0; i < self->variables->len; i++)
+    self->values[i] = g_array_index (self->variables, LaunchVariable, i).bound.value;
   for (guint i = 0; i < self->launches->len; i++)
     if (!fill_spans (self, &g_array_index (self->launches, Launch, i), error)) {
       forget_commands (self);
@@ -286,6 +307,8 @@ build_commands (TinyLaunches *self, GError **error)
     command->program = tiny_program_get_handle (launch->executable->program);
     command->buffers = &self->spans[launch->first_binding];
     command->n_buffers = launch->n_bindings;
+    command->variables = &self->values[launch->first_variable];
+    command->n_variables = launch->n_variables;
     memcpy (command->grid, launch->executable->grid, sizeof command->grid);
   }
   mark_overlaps (self);

@@ -176,6 +176,7 @@ tiny_plan_free (TinyPlan *self)
 /* One run's memory: what stands behind each buffer of the schedule. */
 typedef struct {
   TinyBinding *bindings;
+  const TinyBoundVariable *variables;
   GPtrArray *owned; /* fresh buffers, released when the run is over */
 } Memory;
 
@@ -236,13 +237,14 @@ add_item (TinyPlan *self, guint i, const Memory *memory, TinyLaunches *launches)
   if (item->kind == TINY_SCHEDULE_COPY)
     tiny_launches_add_copy (launches, &bindings[0], &bindings[1]);
   else
-    tiny_launches_add_kernel (launches, self->devices[i], self->executables[i], bindings,
-                              item->n_buffers, item->n_written);
+    tiny_launches_add_kernel (launches, self->devices[i], self->executables[i],
+                              memory->variables, bindings, item->n_buffers, item->n_written);
 }
 
 gboolean
 tiny_plan_run (TinyPlan *self,
                TinyBuffer *const *inputs,
+               const TinyBoundVariable *variables,
                TinyBuffer **out_outputs,
                GError **error)
 {
@@ -250,7 +252,7 @@ tiny_plan_run (TinyPlan *self,
   g_autofree TinyBinding *bindings = g_new0 (TinyBinding, schedule->n_buffers + 1);
   g_autoptr (GPtrArray) owned
       = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_buffer_unref);
-  Memory memory = { bindings, owned };
+  Memory memory = { bindings, variables, owned };
   if (!bind (self, inputs, &memory, error))
     return FALSE;
   g_autoptr (TinyLaunches) launches = tiny_launches_new ();

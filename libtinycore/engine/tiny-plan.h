@@ -5,6 +5,7 @@
 
 #include "device/tiny-buffer.h"
 #include "engine/tiny-executable.h"
+#include "engine/tiny-runtime.h"
 #include "schedule/tiny-schedule.h"
 
 G_BEGIN_DECLS
@@ -31,10 +32,11 @@ typedef void (*TinyPlanWatcher) (const TinySchedule *schedule,
                                  gpointer data);
 void tiny_plan_set_watcher (TinyPlanWatcher watcher, gpointer data);
 
-/* Runs it on @inputs, by slot. out_outputs[i] (transfer full) is the memory of root i: new, or for
+/* Runs it on @inputs, by slot, with @variables, by number. out_outputs[i] (transfer full) is the memory of root i: new, or for
  * an ASSIGN the input's own. Nothing is returned on failure. */
 gboolean tiny_plan_run (TinyPlan *self,
                         TinyBuffer *const *inputs,
+                        const TinyBoundVariable *variables,
                         TinyBuffer **out_outputs,
                         GError **error);
 
@@ -45,9 +47,11 @@ typedef struct TinyLaunches TinyLaunches;
 
 TinyLaunches *tiny_launches_new (void);
 void tiny_launches_free (TinyLaunches *self);
+/* @variables: as many as @executable has; or NULL where it has none. */
 void tiny_launches_add_kernel (TinyLaunches *self,
                                TinyDevice *device,
                                TinyExecutable *executable,
+                               const TinyBoundVariable *variables,
                                const TinyBinding *bindings,
                                guint n_bindings,
                                guint n_written);
@@ -60,6 +64,13 @@ void tiny_launches_replace (TinyLaunches *self,
                             TinyBuffer *const *from,
                             TinyBuffer *const *to,
                             guint n);
+/* Says which of @variables each variable of the launches is. FALSE: one of them, @out_other, is none of those. */
+gboolean tiny_launches_number_variables (TinyLaunches *self,
+                                         const TinyBoundVariable *variables,
+                                         guint n,
+                                         TinyBoundVariable *out_other);
+/* From now on variable i of those has the value of @variables[i]. */
+void tiny_launches_bind (TinyLaunches *self, const TinyBoundVariable *variables);
 /* Whether launches write in the memory of @buffer through another buffer than those of @except. */
 gboolean tiny_launches_write (TinyLaunches *self,
                               TinyBuffer *buffer,
@@ -92,6 +103,10 @@ void tiny_launches_set_inputs (TinyLaunches *self, const GPtrArray *inputs);
 /* Whether @buffer may be another one, or have another content, in the next run: one of the inputs, or
  * written so far. */
 gboolean tiny_launches_changes (TinyLaunches *self, TinyBuffer *buffer);
+
+/* The host reads or writes a tensor while this is recorded. */
+void tiny_launches_touch (TinyLaunches *self);
+gboolean tiny_launches_was_touched (TinyLaunches *self);
 
 /* While not NULL, the launches of this thread's plan runs are appended here as well. */
 TinyLaunches **tiny_launches_get_recorder (void);

@@ -55,6 +55,7 @@ typedef struct {
   GPtrArray *nodes;   /* distinct nodes to realise, in order */
   GPtrArray *order;   /* all nodes under them, sources first */
   GPtrArray *buffers; /* BUFFER nodes among those, by slot */
+  GArray *variables;  /* TinyBoundVariable: of VARIABLE nodes, by number */
   gboolean
       *constants; /* of a recording, by slot: stays as it is from replay to replay; or NULL */
   Digest digest;
@@ -66,6 +67,7 @@ request_clear (Request *self)
   g_clear_pointer (&self->nodes, g_ptr_array_unref);
   g_clear_pointer (&self->order, g_ptr_array_unref);
   g_clear_pointer (&self->buffers, g_ptr_array_unref);
+  g_clear_pointer (&self->variables, g_array_unref);
   g_clear_pointer (&self->constants, g_free);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Request, request_clear)
@@ -103,7 +105,7 @@ check_placeholders (const Request *self, GError **error)
   return TRUE;
 }
 
-/* Lists what lies under the nodes, numbers the buffers, digests the structure. */
+/* Lists what lies under the nodes, numbers buffers and variables, digests the structure. */
 static void
 survey (Request *self)
 {
@@ -111,15 +113,22 @@ survey (Request *self)
   self->order
       = tiny_graph_toposort (graph, (TinyNode *const *) self->nodes->pdata, self->nodes->len);
   self->buffers = g_ptr_array_new ();
+  self->variables = g_array_new (FALSE, FALSE, sizeof (TinyBoundVariable));
   self->digest = (Digest){ { self->nodes->len, self->order->len } };
   g_autofree guint *position = g_new (guint, tiny_graph_get_n_nodes (graph));
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     guint64 arg = (guint64) node->arg;
+    const char *text = node->text;
     position[node->id] = i;
     if (node->op == TINY_OP_BUFFER) {
       arg = self->buffers->len;
       g_ptr_array_add (self->buffers, node);
+    } else if (node->op == TINY_OP_VARIABLE) {
+      arg = self->variables->len;
+      text = NULL; /* the same program, whatever the name and the value */
+      g_array_append_val (self->variables,
+                          ((TinyBoundVariable[]){ tiny_runtime_get_variable (node) })[0]);
     }
     if (node->op == TINY_OP_GRADIENT) /* says nothing of the value */
       arg = 0;
@@ -127,11 +136,11 @@ survey (Request *self)
             node->op | (guint64) node->dtype << 16 | (guint64) node->lanes << 32);
     absorb (&self->digest, node->n_sources);
     absorb (&self->digest, node->ints ? node->ints->n + 1 : 0);
-    absorb (&self->digest, node->text ? strlen (node->text) + 1 : 0);
+    absorb (&self->digest, text ? strlen (text) + 1 : 0);
     absorb (&self->digest, arg);
     for (guint k = 0; node->ints != NULL && k < node->ints->n; k++)
       absorb (&self->digest, (guint64) node->ints->v[k] + 1);
-    for (const char *c = node->text; c != NULL && *c != 0; c++)
+    for (const char *c = text; c != NULL && *c != 0; c++)
       absorb (&self->digest, (guint8) *c);
     for (guint s = 0; s < node->n_sources; s++)
       absorb (&self->digest, position[node->sources[s]->id]);
@@ -162,14 +171,14 @@ find_constants (Request *self)
     absorb (&self->digest, (guint64) self->constants[i]);
 }
 
-/* The same structure in a graph of its own, with PARAMs for BUFFERs; what no leaf places is computed
+/* The same structure in a graph of its own, with PARAMs for BUFFERs and numbers for variables; what no leaf places is computed
  * on @device. */
 static TinyNode *
 normalise (const Request *self, TinyGraph *graph, const char *device)
 {
   g_auto (TinyNodeMap) map = { 0 };
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
-  guint slot = 0;
+  guint slot = 0, number = 0;
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     gboolean is_buffer = node->op == TINY_OP_BUFFER;
@@ -177,6 +186,7 @@ normalise (const Request *self, TinyGraph *graph, const char *device)
       tiny_node_map_set (&map, node, tiny_node_map_get (&map, node->sources[node->ints->v[0]]));
       continue;
     }
+    gboolean is_variable = node->op == TINY_OP_VARIABLE;
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
@@ -184,7 +194,10 @@ normalise (const Request *self, TinyGraph *graph, const char *device)
                        tiny_node_new (graph, is_buffer ? TINY_OP_PARAM : node->op, node->dtype,
                                       node->lanes, node->n_sources,
                                       (TinyNode *const *) sources->pdata,
-                                      is_buffer ? slot++ : node->arg, node->ints, node->text));
+                                      is_buffer     ? slot++
+                                      : is_variable ? number++
+                                                    : node->arg,
+                                      node->ints, is_variable ? NULL : node->text));
   }
   g_ptr_array_set_size (sources, 0);
   for (guint i = 0; i < self->nodes->len; i++)
@@ -337,8 +350,8 @@ replace_in_roots (const Request *request, TinyNode *const *buffers)
     TinyNode *node = order->pdata[i], *buffer = tiny_node_map_get (&realized, node);
     const char *device = devices[node->id];
     gboolean is_away = device != NULL && g_strcmp0 (device, home) != 0;
-    /* Constants stay constants for those who compute with them. */
-    if (node->op == TINY_OP_CONST)
+    /* Constants and variables stay what they are for those who compute with them. */
+    if (node->op == TINY_OP_CONST || node->op == TINY_OP_VARIABLE)
       buffer = node;
     TinyNode *local = buffer != NULL ? buffer
                       : is_away && node->op != TINY_OP_COPY
@@ -388,7 +401,9 @@ realize_locked (TinyRoot *const *roots, guint n, GError **error)
   g_autofree TinyBuffer **outputs = g_new0 (TinyBuffer *, n_nodes + 1);
   for (guint i = 0; i < request.buffers->len; i++)
     inputs[i] = tiny_runtime_get_buffer (request.buffers->pdata[i]);
-  if (!tiny_plan_run (plan, inputs, outputs, error))
+  if (!tiny_plan_run (plan, inputs,
+                      (const TinyBoundVariable *) (void *) request.variables->data, outputs,
+                      error))
     return FALSE;
   g_autofree TinyNode **nodes = g_new (TinyNode *, n_nodes);
   for (guint i = 0; i < n_nodes; i++) {

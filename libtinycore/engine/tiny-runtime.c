@@ -214,6 +214,20 @@ tiny_runtime_get_buffer (TinyNode *node)
   return buffer;
 }
 
+TinyBoundVariable
+tiny_runtime_get_variable (const TinyNode *node)
+{
+  g_assert (node->op == TINY_OP_VARIABLE && node->ints != NULL && node->ints->n == 2);
+  return (TinyBoundVariable){ g_intern_string (node->text), node->ints->v[0], node->ints->v[1],
+                              node->arg };
+}
+
+gboolean
+tiny_bound_variable_is_same (const TinyBoundVariable *a, const TinyBoundVariable *b)
+{
+  return a->name == b->name && a->min == b->min && a->max == b->max;
+}
+
 /* Copies what the roots reach into a new graph; one memo serves all roots. */
 static TinyGraph *
 copy_live (void)

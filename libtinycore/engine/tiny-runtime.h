@@ -43,6 +43,17 @@ tiny_runtime_buffer_node (TinyBuffer *buffer, TinyDType dtype, const gint64 *dim
 /* (transfer none): the memory behind a BUFFER node. */
 TinyBuffer *tiny_runtime_get_buffer (TinyNode *node);
 
+/* A variable with the value that it has in one run. In the tensor graph of the process a VARIABLE's arg is its value: what
+ * a tensor computes depends on nothing that changes later. */
+typedef struct {
+  const char *name; /* interned */
+  gint64 min, max, value;
+} TinyBoundVariable;
+/* That of a VARIABLE node of that graph. */
+TinyBoundVariable tiny_runtime_get_variable (const TinyNode *node);
+/* Whether both are the same variable, of whatever value. */
+gboolean tiny_bound_variable_is_same (const TinyBoundVariable *a, const TinyBoundVariable *b);
+
 /* Makes the values of @roots exist: afterwards each root's node is a BUFFER, or a RESHAPE of one,
  * and every other root that shared a realised part reads it from memory. An ASSIGN root becomes
  * its buffer; unrealised roots elsewhere that read the old contents are realised first.

@@ -4,7 +4,7 @@
 #include "nn/tiny-jit.h"
 
 #include "engine/tiny-runtime.h"
-#include "nn/tiny-recorder.h"
+#include "nn/recorder-private.h"
 
 struct _TinyJit {
   GObject parent_instance;
@@ -106,7 +106,7 @@ record (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 static gboolean
 call_locked (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  if (!tiny_tensor_realize_many (inputs, n, error))
+  if (!recorder_realize_inputs (inputs, n, error))
     return FALSE;
   if (self->is_recorded)
     return tiny_recorder_replay (self->recorder, inputs, n, error);
@@ -128,6 +128,17 @@ tiny_jit_call (TinyJit *self,
   for (guint i = 0; good && outputs != NULL && i < self->n_outputs; i++)
     outputs[i] = self->outputs[i];
   return good;
+}
+
+void
+tiny_jit_reset (TinyJit *self)
+{
+  g_return_if_fail (TINY_IS_JIT (self));
+  tiny_runtime_lock ();
+  tiny_recorder_cancel (self->recorder);
+  self->is_recorded = FALSE;
+  self->n_calls = MIN (self->n_calls, 1);
+  tiny_runtime_unlock ();
 }
 
 guint

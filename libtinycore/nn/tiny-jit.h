@@ -21,7 +21,8 @@ TINY_API G_DECLARE_FINAL_TYPE (TinyJit, tiny_jit, TINY, JIT, GObject)
  * @error: return location
  *
  * What is captured. It realises all that it computes, and reads nothing back: values that the
- * host decides on are frozen in the recording.
+ * host decides on would be frozen in the recording. What changes from call to call is among @inputs: tensors, and
+ * variables (tiny_variable_bind()).
  *
  * Returns: whether it worked
  */
@@ -51,17 +52,19 @@ TINY_API TinyJit *tiny_jit_new (TinyJitFunction function,
 /**
  * tiny_jit_call:
  * @self: a function
- * @inputs: (array length=n_inputs): tensors, realised here if they are not
+ * @inputs: (array length=n_inputs): tensors, realised here if they are not, and variables with their values
  * @n_inputs: how many, the same in every call
  * @outputs: (array) (out caller-allocates) (nullable): where to put the results, borrowed: their
  *   contents change with the next call
  * @error: return location
  *
  * The first call runs the function, the second runs and records it, later ones replay the recording
- * with the new inputs in place of the old.
+ * with the new inputs in place of the old. A variable has its new value there, and nothing is compiled for it.
  *
- * Errors: those of the function; %TINY_ERROR_INVALID when an input has another shape, dtype or
- * device than in the recording, or two inputs share their memory.
+ * Errors: those of the function. %TINY_ERROR_INVALID, with the reason, when there are more or fewer inputs than in the
+ * recording, or one has another shape, dtype or device, or is another variable; and of the recording itself: two inputs share their
+ * memory, one is empty, the function uses a variable that is no input, or reads or writes a tensor on the host. Nothing is
+ * recorded then, and the next call records again.
  *
  * Returns: whether it worked
  *
@@ -72,6 +75,16 @@ TINY_API gboolean tiny_jit_call (TinyJit *self,
                                  guint n_inputs,
                                  TinyTensor **outputs,
                                  GError **error);
+
+/**
+ * tiny_jit_reset:
+ * @self: a function
+ *
+ * Forgets the recording: the next call records anew, whatever its inputs look like.
+ *
+ * Since: 0.1
+ */
+TINY_API void tiny_jit_reset (TinyJit *self);
 
 /**
  * tiny_jit_get_n_kernels:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * tiny-recorder.c: the engine's capture, in the terms of tensors. */
-#include "nn/tiny-recorder.h"
+#include "nn/recorder-private.h"
 
 #include <string.h>
 
@@ -76,17 +76,36 @@ get_memory (TinyTensor *tensor)
 
 /* ---- recording ---- */
 
+static gboolean
+is_variable (TinyTensor *tensor)
+{
+  const TinyNode *node = TINY_IS_TENSOR (tensor) ? tiny_tensor_get_node (tensor) : NULL;
+  return node != NULL && node->op == TINY_OP_VARIABLE;
+}
+
+gboolean
+recorder_realize_inputs (TinyTensor *const *inputs, guint n, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    if (!is_variable (inputs[i]) && !tiny_tensor_realize (inputs[i], error)) {
+      g_prefix_error (error, "jit: input %u: ", i);
+      return FALSE;
+    }
+  return TRUE;
+}
+
 /* Inputs that are equal expressions would have the same memory. */
 static gboolean
 own_inputs (TinyTensor *const *inputs, guint n, GError **error)
 {
   for (guint i = 0; i < n; i++)
-    if (TINY_IS_TENSOR (inputs[i]) && !tiny_tensor_own_memory (inputs[i], error))
+    if (TINY_IS_TENSOR (inputs[i]) && !is_variable (inputs[i])
+        && !tiny_tensor_own_memory (inputs[i], error))
       return FALSE;
-  if (!tiny_tensor_realize_many (inputs, n, error))
+  if (!recorder_realize_inputs (inputs, n, error))
     return FALSE;
   for (guint i = 0; i < n; i++)
-    if (get_memory (inputs[i]) == NULL) {
+    if (!is_variable (inputs[i]) && get_memory (inputs[i]) == NULL) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "jit: input %u has no elements", i);
       return FALSE;
     }
@@ -170,11 +189,33 @@ tiny_recorder_end (TinyRecorder *self, TinyTensor *const *outputs, guint n, GErr
 }
 
 /* ---- replaying ---- */
-static gboolean
-same_kind (const TinyTensor *a, const TinyTensor *b)
+static char *
+describe (const TinyTensor *tensor)
 {
-  return a->dtype == b->dtype && a->device == b->device && a->n_dims == b->n_dims
-         && memcmp (a->shape, b->shape, a->n_dims * sizeof *a->shape) == 0;
+  GString *text = g_string_new ("(");
+  for (guint i = 0; i < tensor->n_dims; i++)
+    g_string_append_printf (text, i > 0 ? ", %" G_GINT64_FORMAT : "%" G_GINT64_FORMAT,
+                            tensor->shape[i]);
+  g_string_append_printf (text, "%s of %s on %s", tensor->n_dims == 1 ? ",)" : ")",
+                          tiny_dtype_to_string (tensor->dtype),
+                          tensor->device != NULL ? tensor->device : "any device");
+  return g_string_free (text, FALSE);
+}
+
+/* Whether input @i, @now, is of the kind that it was in the recording. */
+static gboolean
+check_kind (guint i, const TinyTensor *before, const TinyTensor *now, GError **error)
+{
+  if (now->dtype == before->dtype && now->device == before->device
+      && now->n_dims == before->n_dims
+      && memcmp (now->shape, before->shape, now->n_dims * sizeof *now->shape) == 0)
+    return TRUE;
+  g_autofree char *was = describe (before), *is = describe (now);
+  g_set_error (
+      error, TINY_ERROR, TINY_ERROR_INVALID,
+      "jit: input %u was recorded as %s and is now %s: record anew with tiny_jit_reset ()", i,
+      was, is);
+  return FALSE;
 }
 
 static gboolean
@@ -184,17 +225,15 @@ check_inputs (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **e
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID, "jit: there is no recording");
     return FALSE;
   }
-  gboolean fits = n == self->inputs->len;
-  guint i = 0;
-  while (fits && i < n && same_kind (inputs[i], self->inputs->pdata[i]))
-    i++;
-  if (fits && i == n)
-    return TRUE;
-  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-               fits ? "jit: input %u has another shape, dtype or device than when recorded"
-                    : "jit: %u inputs given, not as many as when recorded",
-               fits ? i : n);
-  return FALSE;
+  if (n != self->inputs->len) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "jit: recorded with %u inputs, called with %u", self->inputs->len, n);
+    return FALSE;
+  }
+  for (guint i = 0; i < n; i++)
+    if (!check_kind (i, self->inputs->pdata[i], inputs[i], error))
+      return FALSE;
+  return TRUE;
 }
 
 gboolean
@@ -203,7 +242,7 @@ tiny_recorder_replay (TinyRecorder *self, TinyTensor *const *inputs, guint n, GE
   g_return_val_if_fail (TINY_IS_RECORDER (self), FALSE);
   tiny_runtime_lock ();
   gboolean good
-      = tiny_tensor_realize_many (inputs, n, error) && check_inputs (self, inputs, n, error);
+      = recorder_realize_inputs (inputs, n, error) && check_inputs (self, inputs, n, error);
   if (good) {
     nodes_of (inputs, n, self->nodes);
     good = tiny_capture_replay (self->capture, self->nodes, n, error);

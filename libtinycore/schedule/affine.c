@@ -454,3 +454,34 @@ affine_get_mul (const Affine *x, TinyNode *atom)
       return x->terms[i].mul;
   return 0;
 }
+
+/* @position as an INDEX, calculated with as such where it cannot wrap: what counts on by one is seen to do so. */
+static TinyNode *
+as_index (TinyGraph *graph, TinyNode *position)
+{
+  gint64 lo, hi;
+  tiny_node_get_bounds (position, &lo, &hi);
+  gboolean wraps = lo <= tiny_dtype_get_min (position->dtype)
+                   || hi >= tiny_dtype_get_max (position->dtype)
+                   || hi > tiny_dtype_get_max (TINY_DTYPE_INDEX);
+  if (position->op == TINY_OP_CAST && position->sources[0]->dtype == TINY_DTYPE_INDEX && !wraps)
+    return position->sources[0];
+  if ((position->op != TINY_OP_ADD && position->op != TINY_OP_MUL) || wraps)
+    return tiny_node_cast (graph, position, TINY_DTYPE_INDEX);
+  return tiny_node_binary (graph, position->op, as_index (graph, position->sources[0]),
+                           as_index (graph, position->sources[1]));
+}
+
+const Affine *
+affine_read_position (AffinePool *pool, TinyNode *position)
+{
+  return affine_read (pool, as_index (pool->graph, position));
+}
+
+gboolean
+affine_is_position_within (TinyNode *position, gint64 size)
+{
+  gint64 lo, hi;
+  tiny_node_get_bounds (position, &lo, &hi);
+  return lo >= 0 && hi < size && position->dtype != TINY_DTYPE_U64;
+}

@@ -59,6 +59,10 @@ const Affine *affine_mod (AffinePool *pool, const Affine *x, gint64 divisor);
 TinyNode *affine_to_node (AffinePool *pool, const Affine *x);
 /* The sum that an address is; NULL where it is none. */
 const Affine *affine_read (AffinePool *pool, TinyNode *node);
+/* Whether @position, of any integer dtype, can only be one of 0 .. size-1. */
+gboolean affine_is_position_within (TinyNode *position, gint64 size);
+/* The same of @position, of any integer dtype and within 0 and what INDEX holds. */
+const Affine *affine_read_position (AffinePool *pool, TinyNode *position);
 /* @x with each RANGE that is a key of @to replaced by its Affine. */
 const Affine *affine_replace (AffinePool *pool, const Affine *x, GHashTable *to);
 /* The multiple of @atom in @x. */

@@ -87,7 +87,7 @@ schedule_check_devices (Plan *plan, TinyNode *sink, GError **error)
                    tiny_op_to_string (node->op), node->shape->n, SCHEDULE_MAX_RANK);
       return FALSE;
     }
-    if (node->op == TINY_OP_BUFFER || node->op == TINY_OP_VARIABLE
+    if (node->op == TINY_OP_BUFFER
         || (node->op == TINY_OP_PARAM && (node->arg < 0 || node->arg > G_MAXUINT16))) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                    "schedule: %s is no leaf of a tensor graph in numbered form",

@@ -370,6 +370,8 @@ inside (Lowering *self, TinyNode *position, gint64 size)
 {
   TinyNode *above = NULL, *below = NULL;
   TinyDType dtype = position->dtype;
+  if (affine_is_position_within (position, size))
+    return NULL;
   if (tiny_dtype_is_signed (dtype))
     above = tiny_node_binary (self->graph, TINY_OP_CMPLT,
                               tiny_node_const_int (self->graph, dtype, -1), position);
@@ -398,8 +400,11 @@ lower_gather (
     safe = tiny_node_where (self->graph, condition, position,
                             tiny_node_const_int (self->graph, position->dtype, 0));
   memcpy (inner, index, node->shape->n * sizeof *inner);
-  inner[axis] = affine_opaque (self->pool, tiny_node_cast (self->graph, safe, TINY_DTYPE_INDEX),
-                               0, MIN (size - 1, tiny_dtype_get_max (position->dtype)));
+  inner[axis] = condition == NULL ? affine_read_position (self->pool, position) : NULL;
+  if (inner[axis] == NULL)
+    inner[axis]
+        = affine_opaque (self->pool, tiny_node_cast (self->graph, safe, TINY_DTYPE_INDEX), 0,
+                         MIN (size - 1, tiny_dtype_get_max (position->dtype)));
   Value value = lower (self, source, inner, both (self, valid, condition), depth);
   if (condition == NULL || value.zero)
     return value;
@@ -424,6 +429,8 @@ compute (
     return lower (self, node->sources[0], index, valid, depth);
   case TINY_OP_CONST:
     return (Value){ node, node->arg == 0 };
+  case TINY_OP_VARIABLE:
+    return (Value){ node, FALSE };
   case TINY_OP_IOTA:
     return (Value){ tiny_node_cast (self->graph, use (self, index[0]), node->dtype), FALSE };
   default: /* CONTIGUOUS, COPY and the like are their source */

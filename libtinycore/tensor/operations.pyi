@@ -911,11 +911,13 @@ class Movement:
         @self reshaped, permuted and reshaped as @formula says (Rogozhnikov 2022): names in parentheses are one axis, "..."
         are those not named, 1 is an axis of size 1. In each parenthesis on the left all sizes but one are given."""
 
-    def narrow(self, axis: Axis, start: int, length: int):
-        """@start: the first, a negative one from the end
+    def narrow(self, axis: Axis, start: Tensor, length: int):
+        """@start: an integer without axes: a variable (tiny_variable_bind()), or one in memory; a plain negative
+            number counts from the end
         @length: how many
 
-        @length elements along @axis."""
+        The @length elements of @self along @axis from @start on. Where @start is calculated from variables and numbers,
+        positions that it could reach outside of @self are an error; where it is data they give zeros."""
 
     def select(self, axis: Axis, index: int):
         """@index: a negative one counts from the end

@@ -280,9 +280,18 @@ tiny_tensor_realize (TinyTensor *self, GError **error)
 }
 
 /* ---- reading ---- */
+static void
+note_access (void)
+{
+  TinyLaunches *recorder = *tiny_launches_get_recorder ();
+  if (recorder != NULL)
+    tiny_launches_touch (recorder);
+}
+
 static gboolean
 copy_locked (TinyTensor *self, gpointer out, gsize n_bytes, GError **error)
 {
+  note_access ();
   if (!realize_locked (&self, 1, error))
     return FALSE;
   if (n_bytes != tiny_tensor_get_n_bytes (self)) {
@@ -315,6 +324,7 @@ tiny_tensor_write_data (TinyTensor *self, gconstpointer data, gsize n_bytes, GEr
   g_return_val_if_fail (data != NULL || n_bytes == 0, FALSE);
   tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
+  note_access ();
   gboolean good = realize_locked (&self, 1, error);
   if (good && n_bytes != tiny_tensor_get_n_bytes (self)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,

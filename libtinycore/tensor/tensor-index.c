@@ -102,6 +102,38 @@ op_index_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
   return tiny_build_reshape (self, found, dims, total);
 }
 
+/* x[start : start + length] along @axis: at start + (0 1 … length-1) */
+TinyNode *
+op_narrow (TinyBuild *self, TinyNode *x, guint axis, TinyNode *start, gint64 length)
+{
+  gint64 dims[TINY_MAX_RANK], size = x->shape->v[axis], lo, hi;
+  if (!tiny_build_get_bounds (self, start, &lo, &hi))
+    return tiny_build_fail (self, "the start is no single integer");
+  gboolean is_data = lo > hi;
+  if (lo == hi && lo < 0)
+    lo = hi = lo + size;
+  if (length < 0 || length > size || (!is_data && (lo < 0 || hi > size - length)))
+    return tiny_build_fail (self,
+                            "%" G_GINT64_FORMAT " elements from %" G_GINT64_FORMAT
+                            " … %" G_GINT64_FORMAT " on leave axis %u of %" G_GINT64_FORMAT,
+                            length, is_data ? 0 : lo, is_data ? 0 : hi, axis, size);
+  if (!is_data && lo == hi)
+    return tiny_build_slice (self, x, axis, lo, 1, length);
+  TinyNode *positions
+      = tiny_build_add (self, tiny_build_iota (self, TINY_DTYPE_I32, length), start);
+  for (guint i = 0; i < x->shape->n; i++)
+    dims[i] = i == axis ? length : 1;
+  positions = tiny_build_reshape (self, positions, dims, x->shape->n);
+  for (guint i = 0; i < x->shape->n; i++)
+    dims[i] = i == axis ? length : x->shape->v[i];
+  positions = tiny_build_expand (self, positions, dims, x->shape->n);
+  if (positions == NULL || tiny_shape_get_n_elements (positions->shape) == 0)
+    return positions == NULL ? NULL
+                             : tiny_node_broadcast (self->graph, tiny_build_like (self, x, 0),
+                                                    dims, x->shape->n);
+  return tiny_node_gather (self->graph, x, axis, positions);
+}
+
 TinyNode *
 op_gather (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
 {

@@ -8,19 +8,6 @@
 
 /* ---- along one axis ---- */
 TinyNode *
-op_narrow (TinyBuild *b, TinyNode *self, guint axis, gint64 start, gint64 length)
-{
-  gint64 size = self->shape->v[axis];
-  gint64 begin = start < 0 ? start + size : start;
-  if (start < -size || begin > size || length < 0 || length > size - begin)
-    return tiny_build_fail (b,
-                            "%" G_GINT64_FORMAT " from %" G_GINT64_FORMAT
-                            " is outside of axis %u of size %" G_GINT64_FORMAT,
-                            length, start, axis, size);
-  return tiny_build_slice (b, self, axis, begin, 1, length);
-}
-
-TinyNode *
 op_select (TinyBuild *b, TinyNode *self, guint axis, gint64 index)
 {
   gint64 size = self->shape->v[axis];

@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "ir/tiny-shape.h"
+#include "rewrite/tiny-bounds.h"
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-private.h"
@@ -384,6 +385,37 @@ tiny_build_check_dtype (TinyBuild *self, TinyDType dtype)
     return TRUE;
   tiny_build_fail (self, "%u is no dtype of a tensor", (guint) dtype);
   return FALSE;
+}
+
+/* Whether @x is calculated from numbers and variables alone. */
+static gboolean
+is_known (const TinyNode *x)
+{
+  if (x->op == TINY_OP_CONST || x->op == TINY_OP_VARIABLE)
+    return TRUE;
+  gboolean known = tiny_op_is_elementwise (x->op) || x->op == TINY_OP_RESHAPE;
+  for (guint i = 0; known && i < x->n_sources; i++)
+    known = is_known (x->sources[i]);
+  return known;
+}
+
+gboolean
+tiny_build_get_bounds (TinyBuild *self, TinyNode *x, gint64 *out_lo, gint64 *out_hi)
+{
+  *out_lo = 1;
+  *out_hi = 0;
+  if (x == NULL || x->shape->n > 0)
+    return FALSE;
+  if (x->op == TINY_OP_CONST && tiny_dtype_is_float (x->dtype)) {
+    double value = tiny_node_get_float (x);
+    *out_lo = *out_hi = fabs (value) < (double) ((gint64) 1 << 53) ? (gint64) value : 0;
+    return (double) *out_lo == value;
+  }
+  if (!tiny_dtype_is_integer (x->dtype))
+    return FALSE;
+  if (is_known (x))
+    tiny_node_get_bounds (x, out_lo, out_hi);
+  return TRUE;
 }
 
 /* ---- values ---- */

@@ -82,6 +82,9 @@ tiny_build_word (TinyBuild *self, const char *word, const char *words, guint *ou
 /* Sizes at least 0 whose product is small enough. */
 gboolean tiny_build_check_shape (TinyBuild *self, const gint64 *shape, guint n);
 gboolean tiny_build_check_dtype (TinyBuild *self, TinyDType dtype);
+/* FALSE: @x is no integer without axes. Else its least and largest value where it is calculated from numbers and
+ * variables alone; lo > hi where it is data. A plain number among floats has become one of those, and counts. */
+gboolean tiny_build_get_bounds (TinyBuild *self, TinyNode *x, gint64 *out_lo, gint64 *out_hi);
 
 /* ---- values ---- */
 /* The smallest dtype that both go into. */

@@ -114,7 +114,7 @@ add_twice (TinyLaunches *launches, const TinyBinding *to, const TinyBinding *fro
   tiny_executables_get (device, graph, &kernel, NULL, 1, &executable, &error);
   g_assert_no_error (error);
   const TinyBinding both[] = { *to, from != NULL ? *from : *to };
-  tiny_launches_add_kernel (launches, device, executable, both, from != NULL ? 2 : 1, 1);
+  tiny_launches_add_kernel (launches, device, executable, NULL, both, from != NULL ? 2 : 1, 1);
 }
 
 static void

@@ -148,7 +148,7 @@ add_twice (TinyLaunches *launches,
   tiny_executables_get (device, graph, &kernel, NULL, 1, &executable, &error);
   g_assert_no_error (error);
   const TinyBinding both[] = { *to, *from };
-  tiny_launches_add_kernel (launches, device, executable, both, 2, 1);
+  tiny_launches_add_kernel (launches, device, executable, NULL, both, 2, 1);
 }
 
 static double

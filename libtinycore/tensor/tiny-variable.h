@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-variable.h: a whole number that programs on a device are given when they are launched. */
+#pragma once
+
+#include "tensor/tiny-tensor.h"
+
+G_BEGIN_DECLS
+
+#define TINY_TYPE_VARIABLE (tiny_variable_get_type ())
+TINY_API
+G_DECLARE_FINAL_TYPE (TinyVariable, tiny_variable, TINY, VARIABLE, GObject)
+
+/**
+ * tiny_variable_new:
+ * @name: what messages call it; two variables of one name and the same bounds are the same variable
+ * @min: the least value
+ * @max: the largest value
+ *
+ * Returns: (transfer full): a variable
+ *
+ * Since: 0.1
+ */
+TINY_API TinyVariable *tiny_variable_new (const char *name, gint64 min, gint64 max);
+
+/**
+ * tiny_variable_get_name:
+ * @self: a variable
+ *
+ * Returns: its name
+ *
+ * Since: 0.1
+ */
+TINY_API const char *tiny_variable_get_name (TinyVariable *self);
+
+/**
+ * tiny_variable_get_min:
+ * @self: a variable
+ *
+ * Returns: the least value
+ *
+ * Since: 0.1
+ */
+TINY_API gint64 tiny_variable_get_min (TinyVariable *self);
+
+/**
+ * tiny_variable_get_max:
+ * @self: a variable
+ *
+ * Returns: the largest value
+ *
+ * Since: 0.1
+ */
+TINY_API gint64 tiny_variable_get_max (TinyVariable *self);
+
+/**
+ * tiny_variable_bind:
+ * @self: a variable
+ * @value: from its least to its largest
+ *
+ * @self with that value: an i32 tensor without axes. What is computed with it has that value for good, and is
+ * compiled once for all values: programs get the value when they are launched. It is a size in
+ * tiny_tensor_shorten(), a position in tiny_tensor_narrow(), and an input of a #TinyJit, which takes other values of the
+ * same variable later.
+ *
+ * A @value outside of the bounds, and bounds that are none of i32, are the tensor's error.
+ *
+ * Returns: (transfer floating): the value as a tensor
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_variable_bind (TinyVariable *self, gint64 value);
+
+G_END_DECLS

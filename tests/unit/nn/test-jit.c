@@ -1,0 +1,316 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-jit.c: variables, and recordings that take them: each value gives what a program for that value gives, and none is
+ * compiled for it; what a recording cannot take is refused with the reason, and leaves it as it was. */
+#include <math.h>
+#include <string.h>
+#include <tiny.h>
+
+#include "engine/tiny-runtime.h"
+
+enum { ROWS = 24, WIDTH = 6 };
+
+static gboolean
+skips_without_device (void)
+{
+  g_autoptr (GError) error = NULL;
+  if (tiny_runtime_get_default_device (&error) != NULL)
+    return FALSE;
+  g_test_skip (error->message);
+  return TRUE;
+}
+
+static TinyTensor *
+ramp (gint64 rows, gint64 width)
+{
+  g_autofree float *data = g_new (float, rows *width);
+  for (gint64 i = 0; i < rows * width; i++)
+    data[i] = (float) (i * 37 % 101) / 8 - 5;
+  return g_object_ref_sink (tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32,
+                                                       (gint64[]){ rows, width }, 2, data,
+                                                       sizeof *data * (gsize) (rows * width)));
+}
+
+static void
+assert_same (TinyTensor *x, TinyTensor *y)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) first = g_object_ref_sink (x), second = g_object_ref_sink (y);
+  g_autoptr (GBytes) a = tiny_tensor_get_data (first, &error);
+  g_assert_no_error (error);
+  g_autoptr (GBytes) b = tiny_tensor_get_data (second, &error);
+  g_assert_no_error (error);
+  gsize n, m;
+  const float *got = g_bytes_get_data (a, &n), *wanted = g_bytes_get_data (b, &m);
+  g_assert_cmpuint (n, ==, m);
+  for (gsize i = 0; i < n / sizeof *got; i++)
+    g_assert_cmpfloat_with_epsilon (got[i], wanted[i], 1e-5 * MAX (1, fabsf (wanted[i])));
+}
+
+static void
+assert_error (TinyTensor *x, const char *part)
+{
+  g_autoptr (TinyTensor) kept = g_object_ref_sink (x);
+  g_assert_nonnull (tiny_tensor_get_error (kept));
+  g_assert_nonnull (strstr (tiny_tensor_get_error (kept)->message, part));
+}
+
+static guint64
+count_made (void)
+{
+  TinyCounters counters;
+  tiny_runtime_get_counters (&counters);
+  return counters.n_compiles + counters.n_disk_hits + counters.n_schedules;
+}
+
+/* ---- variables ---- */
+static void
+test_narrow (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyVariable) start = tiny_variable_new ("start", 0, ROWS - 5);
+  g_autoptr (TinyTensor) x = ramp (ROWS, WIDTH);
+  guint64 made = 0;
+  for (gint64 at = 0; at <= ROWS - 5; at++) {
+    g_autoptr (TinyTensor) v = g_object_ref_sink (tiny_variable_bind (start, at));
+    g_autoptr (TinyTensor) part = g_object_ref_sink (tiny_tensor_narrow (x, 0, v, 5));
+    /* What is computed with a value keeps it, whatever other values there are later. */
+    g_autoptr (TinyTensor) later = g_object_ref_sink (
+        tiny_tensor_mul (tiny_tensor_sum (part, (gint[]){ 0 }, 1, FALSE), v));
+    g_autoptr (TinyTensor) other
+        = g_object_ref_sink (tiny_variable_bind (start, ROWS - 5 - at));
+    g_autoptr (TinyTensor) shifted = g_object_ref_sink (tiny_tensor_narrow (x, 0, other, 5));
+    g_assert_true (
+        tiny_tensor_realize_many ((TinyTensor *[]){ part, shifted, later }, 3, NULL));
+    if (at == 1)
+      made = count_made ();
+    else if (at > 1 && at != ROWS - 5 - at)
+      g_assert_cmpuint (count_made (), ==, made);
+    float sums[WIDTH], values[5 * WIDTH];
+    g_assert_true (tiny_tensor_copy_data (part, values, sizeof values, NULL));
+    g_assert_true (tiny_tensor_copy_data (later, sums, sizeof sums, NULL));
+    for (gint64 i = 0; i < 5 * WIDTH; i++)
+      g_assert_cmpfloat (values[i], ==, (float) ((at * WIDTH + i) * 37 % 101) / 8 - 5);
+    for (gint64 i = 0; i < WIDTH; i++) {
+      float sum = 0;
+      for (gint64 row = 0; row < 5; row++)
+        sum += values[row * WIDTH + i];
+      g_assert_cmpfloat_with_epsilon (sums[i], sum * (float) at, 1e-3);
+    }
+    g_assert_true (tiny_tensor_copy_data (shifted, values, sizeof values, NULL));
+    g_assert_cmpfloat (values[0], ==, (float) ((ROWS - 5 - at) * WIDTH * 37 % 101) / 8 - 5);
+  }
+}
+
+static void
+test_wrong_variables (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyVariable) v = tiny_variable_new ("row", 2, 9);
+  g_autoptr (TinyVariable) bad = tiny_variable_new ("bad", 5, 4);
+  g_autoptr (TinyTensor) x = ramp (10, 3);
+  g_assert_cmpstr (tiny_variable_get_name (v), ==, "row");
+  g_assert_cmpint (tiny_variable_get_min (v), ==, 2);
+  g_assert_cmpint (tiny_variable_get_max (v), ==, 9);
+  assert_error (tiny_variable_bind (v, 10), "10 is outside of variable row");
+  assert_error (tiny_variable_bind (v, 1), "1 is outside of variable row");
+  assert_error (tiny_variable_bind (bad, 5), "not in order");
+  assert_error (tiny_tensor_add (x, tiny_variable_bind (v, 11)), "11 is outside");
+  /* Whatever the value is, the largest has to fit. */
+  assert_error (tiny_tensor_narrow (x, 0, tiny_variable_bind (v, 2), 2), "leave axis 0 of 10");
+  assert_error (tiny_tensor_narrow (x, 0, x, 2), "no single integer");
+  assert_error (tiny_tensor_narrow (x, 0, tiny_tensor_scalar_float (0.5), 2),
+                "no single integer");
+  assert_error (tiny_tensor_narrow (x, 0, tiny_tensor_scalar (9), 2), "leave axis 0");
+  assert_same (tiny_tensor_narrow (x, 0, tiny_tensor_scalar (3), 2),
+               tiny_tensor_slice (x, 0, 3, 5, 1));
+  assert_same (tiny_tensor_narrow (x, 0, tiny_variable_bind (v, 9), 1),
+               tiny_tensor_slice (x, 0, 9, 10, 1));
+}
+
+/* ---- recordings ---- */
+
+/* inputs: a row, its position; writes the row there and gives the sum of the rows up to it. */
+static gboolean
+remember (TinyTensor *const *inputs,
+          guint n_inputs,
+          TinyTensor **outputs,
+          guint n_outputs,
+          gpointer cache,
+          GError **error)
+{
+  TinyTensor *places
+      = tiny_tensor_unsqueeze (tiny_tensor_arange (TINY_DTYPE_I32, 0, ROWS, 1), 1);
+  g_autoptr (TinyTensor) counter = g_object_ref_sink (places);
+  if (!tiny_tensor_assign (
+          cache, tiny_tensor_where (tiny_tensor_eq (counter, inputs[1]), inputs[0], cache),
+          error))
+    return FALSE;
+  TinyTensor *seen = tiny_tensor_where (tiny_tensor_le (counter, inputs[1]), cache,
+                                        tiny_tensor_scalar_float (0));
+  outputs[0] = g_object_ref_sink (tiny_tensor_sum (seen, (gint[]){ 0 }, 1, FALSE));
+  return tiny_tensor_realize_many ((TinyTensor *[]){ cache, outputs[0] }, 2, error);
+}
+
+static TinyTensor *
+row_of (float value)
+{
+  float data[WIDTH];
+  for (int i = 0; i < WIDTH; i++)
+    data[i] = value + (float) i;
+  return g_object_ref_sink (tiny_tensor_new_from_data (
+      NULL, TINY_DTYPE_F32, (gint64[]){ 1, WIDTH }, 2, data, sizeof data));
+}
+
+static TinyTensor *
+new_cache (void)
+{
+  TinyTensor *cache = g_object_ref_sink (tiny_tensor_contiguous (
+      tiny_tensor_zeros (TINY_DTYPE_F32, (gint64[]){ ROWS, WIDTH }, 2)));
+  g_assert_true (tiny_tensor_realize (cache, NULL));
+  return cache;
+}
+
+static void
+test_positions (void)
+{
+  g_autoptr (GError) error = NULL;
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyVariable) position = tiny_variable_new ("position", 0, ROWS - 1);
+  g_autoptr (TinyTensor) cache = new_cache ();
+  g_autoptr (TinyJit) jit = tiny_jit_new (remember, cache, NULL, 1);
+  guint64 made = 0;
+  float sum = 0;
+  for (gint64 at = 0; at < ROWS; at++) {
+    g_autoptr (TinyTensor) row = row_of ((float) at * 10);
+    g_autoptr (TinyTensor) v = g_object_ref_sink (tiny_variable_bind (position, at));
+    TinyTensor *output = NULL;
+    float values[WIDTH];
+    tiny_jit_call (jit, (TinyTensor *[]){ row, v }, 2, &output, &error);
+    g_assert_no_error (error);
+    g_assert_true (tiny_tensor_copy_data (output, values, sizeof values, &error));
+    sum += (float) at * 10;
+    for (int i = 0; i < WIDTH; i++)
+      g_assert_cmpfloat (values[i], ==, sum + (float) i * (float) (at + 1));
+    if (at == 1)
+      made = count_made ();
+    if (at > 1)
+      g_assert_cmpuint (count_made (), ==, made);
+  }
+  float all[ROWS * WIDTH];
+  g_assert_true (tiny_tensor_copy_data (cache, all, sizeof all, &error));
+  for (int i = 0; i < ROWS * WIDTH; i++)
+    g_assert_cmpfloat (all[i], ==, (float) (i / WIDTH * 10 + i % WIDTH));
+}
+
+static void
+assert_refused (TinyJit *jit, guint n, TinyTensor *const *inputs, const char *part)
+{
+  g_autoptr (GError) error = NULL;
+  g_assert_false (tiny_jit_call (jit, inputs, n, NULL, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  if (strstr (error->message, part) == NULL)
+    g_error ("“%s” does not say “%s”", error->message, part);
+}
+
+static void
+test_refusals (void)
+{
+  g_autoptr (GError) error = NULL;
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyVariable) position = tiny_variable_new ("position", 0, ROWS - 1);
+  g_autoptr (TinyVariable) place = tiny_variable_new ("place", 0, ROWS - 1);
+  g_autoptr (TinyTensor) cache = new_cache (), row = row_of (1), wide = ramp (2, WIDTH);
+  g_autoptr (TinyTensor) v = g_object_ref_sink (tiny_variable_bind (position, 3));
+  g_autoptr (TinyTensor) other = g_object_ref_sink (tiny_variable_bind (place, 3));
+  g_autoptr (TinyTensor) outside = g_object_ref_sink (tiny_variable_bind (position, ROWS));
+  g_autoptr (TinyTensor) whole = g_object_ref_sink (tiny_tensor_cast (row, TINY_DTYPE_I32));
+  g_autoptr (TinyTensor) empty
+      = g_object_ref_sink (tiny_tensor_zeros (TINY_DTYPE_F32, (gint64[]){ 0, WIDTH }, 2));
+  g_autoptr (TinyTensor) number = g_object_ref_sink (
+      tiny_tensor_new_from_data (NULL, TINY_DTYPE_I32, NULL, 0, &(gint32){ 3 }, 4));
+  g_autoptr (TinyJit) jit = tiny_jit_new (remember, cache, NULL, 1);
+  for (int i = 0; i < 3; i++)
+    tiny_jit_call (jit, (TinyTensor *[]){ row, v }, 2, NULL, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (tiny_jit_get_n_kernels (jit), >, 0);
+  assert_refused (jit, 1, (TinyTensor *[]){ row }, "recorded with 2 inputs, called with 1");
+  assert_refused (jit, 2, (TinyTensor *[]){ wide, v },
+                  "input 0 was recorded as (1, 6) of f32 on ");
+  assert_refused (jit, 2, (TinyTensor *[]){ whole, v }, "is now (1, 6) of i32");
+  assert_refused (jit, 2, (TinyTensor *[]){ empty, v }, "is now (0, 6)");
+  assert_refused (jit, 2, (TinyTensor *[]){ row, other }, "is now place");
+  assert_refused (jit, 2, (TinyTensor *[]){ row, number }, "input 1");
+  assert_refused (jit, 2, (TinyTensor *[]){ row, outside },
+                  "24 is outside of variable position");
+  assert_refused (jit, 2, (TinyTensor *[]){ NULL, v }, "input 0");
+  tiny_jit_call (jit, (TinyTensor *[]){ row, v }, 2, NULL, &error);
+  g_assert_no_error (error);
+  /* Recorded anew it takes what it refused, and no longer what it took. */
+  tiny_jit_reset (jit);
+  g_assert_cmpuint (tiny_jit_get_n_kernels (jit), ==, 0);
+  for (int i = 0; i < 2; i++)
+    tiny_jit_call (jit, (TinyTensor *[]){ row, number }, 2, NULL, &error);
+  g_assert_no_error (error);
+  assert_refused (jit, 2, (TinyTensor *[]){ row, v }, "input 1");
+}
+
+typedef struct {
+  TinyTensor *bound; /* used though it is no input */
+  gboolean reads;
+} Careless;
+
+static gboolean
+add_careless (TinyTensor *const *inputs,
+              guint n_inputs,
+              TinyTensor **outputs,
+              guint n_outputs,
+              gpointer user_data,
+              GError **error)
+{
+  const Careless *self = user_data;
+  double value = 1;
+  g_autoptr (TinyTensor) sum = g_object_ref_sink (tiny_tensor_sum (inputs[0], NULL, 0, FALSE));
+  if (self->reads && !tiny_tensor_item (sum, &value, error))
+    return FALSE;
+  TinyTensor *more = self->bound != NULL ? tiny_tensor_add (inputs[0], self->bound) : inputs[0];
+  outputs[0] = g_object_ref_sink (tiny_tensor_mul_number (more, value));
+  return TRUE;
+}
+
+static void
+test_what_would_freeze (void)
+{
+  g_autoptr (GError) error = NULL;
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyVariable) v = tiny_variable_new ("n", 0, 7);
+  g_autoptr (TinyTensor) x = ramp (3, 3), bound = g_object_ref_sink (tiny_variable_bind (v, 2));
+  Careless careless = { bound, FALSE };
+  g_autoptr (TinyJit) jit = tiny_jit_new (add_careless, &careless, NULL, 1);
+  g_assert_true (tiny_jit_call (jit, &x, 1, NULL, &error));
+  assert_refused (jit, 1, &x, "variable n (2 here) is used but is no input");
+  g_assert_true (tiny_jit_call (jit, (TinyTensor *[]){ x, bound }, 2, NULL, &error));
+  careless = (Careless){ NULL, TRUE };
+  tiny_jit_reset (jit);
+  assert_refused (jit, 1, &x, "reads or writes a tensor on the host");
+  careless.reads = FALSE;
+  g_assert_true (tiny_jit_call (jit, &x, 1, NULL, &error));
+  g_assert_no_error (error);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/nn/jit/narrow", test_narrow);
+  g_test_add_func ("/nn/jit/wrong-variables", test_wrong_variables);
+  g_test_add_func ("/nn/jit/positions", test_positions);
+  g_test_add_func ("/nn/jit/refusals", test_refusals);
+  g_test_add_func ("/nn/jit/what-would-freeze", test_what_would_freeze);
+  return g_test_run ();
+}
