@@ -9,6 +9,7 @@
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-tensor.h"
 #include "tensor/tiny-tensor-import.h"
+#include "tensor/tiny-tensor-kernel.h"
 #include "tensor/tiny-tensor-math.h"
 #include "tensor/tiny-tensor-nn.h"
 #include "tensor/tiny-tensor-quant.h"
