@@ -194,6 +194,46 @@ rebuild (Rebuild *self, TinyNode *root, TinyNode *(*make) (Rebuild *self, TinyNo
 }
 
 /* ---- the whole ---- */
+/* @root with PARAMs of one axis, if it is legal in a kernel; else NULL. */
+static TinyNode *
+flatten (TinyGraph *graph, TinyNode *root, GError **error)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
+  g_autoptr (GPtrArray) from = g_ptr_array_new (), to = g_ptr_array_new ();
+  Rebuild way = { .graph = graph };
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op != TINY_OP_PARAM)
+      continue;
+    g_ptr_array_add (from, node);
+    g_ptr_array_add (to, make_param (&way, node));
+  }
+  root = tiny_graph_substitute (graph, root, (TinyNode *const *) from->pdata,
+                                (TinyNode *const *) to->pdata, from->len);
+  return tiny_graph_verify (graph, root, TINY_STAGE_KERNEL, error) ? root : NULL;
+}
+
+/* The line of the first statement that is not legal: that up to which @text is not; 0: none. */
+static guint
+find_line (const char *text)
+{
+  guint line = 1, first = 1;
+  for (const char *end = text; *end != 0; end++) {
+    if (*end != '\n')
+      continue;
+    line++;
+    g_autoptr (TinyGraph) graph = tiny_graph_new ();
+    g_autofree char *head = g_strndup (text, (gsize) (end - text) + 1);
+    TinyNode *root = tiny_graph_parse (graph, head, NULL);
+    if (root == NULL) /* a statement of several lines, or none yet */
+      continue;
+    if (flatten (graph, root, NULL) == NULL)
+      return first;
+    first = line;
+  }
+  return 0;
+}
+
 gboolean
 kernel_text_parse (
     KernelText *self, TinyGraph *graph, const char *text, guint n_inputs, GError **error)
@@ -208,16 +248,16 @@ kernel_text_parse (
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
   if (!find_params (self, order, n_inputs, error))
     return FALSE;
-  TinyNode *from[KERNEL_TEXT_MAX_PARAMS], *to[KERNEL_TEXT_MAX_PARAMS];
-  Rebuild way = { .graph = graph };
-  for (guint i = 0; i < self->n_params; i++) {
-    from[i] = self->params[i];
-    to[i] = make_param (&way, from[i]);
-  }
-  TinyNode *flat = tiny_graph_substitute (graph, root, from, to, self->n_params);
-  if (!tiny_graph_verify (graph, flat, TINY_STAGE_KERNEL, error)
-      || !check_accesses (self, order, error))
+  TinyNode *flat = flatten (graph, root, error);
+  if (flat == NULL) {
+    guint line = find_line (text);
+    if (line > 0)
+      g_prefix_error (error, "%u:1: ", line);
     return FALSE;
+  }
+  if (!check_accesses (self, order, error))
+    return FALSE;
+  Rebuild way = { .graph = graph };
   self->sink = rebuild (&way, flat, make_param);
   return TRUE;
 }

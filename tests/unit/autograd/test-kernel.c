@@ -293,8 +293,12 @@ static const struct {
   { Y X I "%m = local.f32{number=0, size=[6]}(%i)\n"
           "sink(store(%m, %i, 1.0), store(%y, %i, load.f32(%m, 1000)))\n",
     "custom_kernel: it has local memory; which values are kept there is found out later" },
-  { Y X I "sink(store(%y, %i, expand.f32{shape=[6]}(1.0)), store(%y, %i, load.f32(%x, %i)))\n",
-    "custom_kernel: " },
+  { Y X I "%v = iota.f32{size=[6]}\nsink(store(%y, %i, load.f32(%x, %i)),\n"
+          "  store(%y, %i, 1.0))\n",
+    "custom_kernel: there are two stores to output 0" },
+  { Y X I "%v = iota.f32{size=[6]}\n%w = add.f32(load.f32(%x, %i), 1.0)\n"
+          "sink(store(%y, %i, add.f32(%v, %w)),\n  end(%i))\n",
+    "custom_kernel: 4:1: kernel stage: iota.f32{size=[6]}: does not belong to this stage" },
 };
 
 static void
