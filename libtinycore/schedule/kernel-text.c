@@ -140,7 +140,8 @@ guard_access (Rebuild *self, TinyNode *node, TinyNode *const *sources)
   TinyNode *gate = make_gate (self, sources[1], sources[0]->shape->v[0]);
   if (gate == NULL)
     return tiny_node_with_sources (self->graph, node, sources);
-  all[2] = sources[2];
+  if (!loads)
+    all[2] = sources[2];
   all[at] = n > at ? tiny_node_binary (self->graph, TINY_OP_AND, sources[at], gate) : gate;
   if (loads)
     all[3] = n > 3 ? sources[3] : tiny_node_const_int (self->graph, (TinyDType) node->dtype, 0);
