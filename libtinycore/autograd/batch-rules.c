@@ -8,6 +8,7 @@
 #include "autograd/custom-rules.h"
 #include "base/tiny-error.h"
 #include "ir/tiny-shape.h"
+#include "schedule/kernel-text.h"
 #include "tensor/tiny-layout.h"
 
 enum { MAX_RANK = 32 };
@@ -128,6 +129,27 @@ RULE (rule_after)
   return tiny_node_with_sources (graph, node, (TinyNode *const *) sources->pdata);
 }
 
+/* One kernel with a loop over the batch. */
+RULE (rule_kernel)
+{
+  gint64 dims[MAX_RANK + 1] = { size };
+  g_autofree gboolean *is_batched = g_new0 (gboolean, node->n_sources + 1);
+  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
+  for (guint i = 0; i < node->n_sources; i++) {
+    is_batched[i] = x[i] != NULL;
+    g_ptr_array_add (sources, x[i] != NULL ? x[i] : node->sources[i]);
+  }
+  for (guint i = 0; i < node->shape->n; i++)
+    dims[i + 1] = node->shape->v[i];
+  g_autofree char *text
+      = kernel_text_batch (node->text, node->n_sources, is_batched, size, error);
+  if (text == NULL)
+    return NULL;
+  return tiny_node_new (graph, TINY_OP_KERNEL, (TinyDType) node->dtype, 1, node->n_sources,
+                        (TinyNode *const *) sources->pdata, node->arg,
+                        tiny_graph_ints (graph, dims, node->shape->n + 1), text);
+}
+
 RULE (rule_gradient) { return custom_make_batched (graph, node, x, size); }
 
 #define ELEMENTWISE(op) [TINY_OP_##op] = rule_elementwise
@@ -178,6 +200,7 @@ static const TinyBatchRule rules[TINY_N_OPS] = {
   [TINY_OP_ASSIGN] = rule_assign,
   [TINY_OP_AFTER] = rule_after,
   [TINY_OP_GRADIENT] = rule_gradient,
+  [TINY_OP_KERNEL] = rule_kernel,
 };
 
 TinyBatchRule

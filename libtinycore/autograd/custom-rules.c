@@ -209,6 +209,14 @@ custom_find_gradients (TinyGraph *graph,
   return found != NULL;
 }
 
+void
+custom_refuse_kernel (GError **error)
+{
+  g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                       "custom_kernel: nothing is known of its derivative; call it inside of "
+                       "tiny_custom_gradient ()");
+}
+
 /* ---- forward ---- */
 static gboolean
 depends_on_any (TinyGraph *graph, TinyNode *node, TinyNode *const *others, guint n)

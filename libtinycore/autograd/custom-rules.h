@@ -59,6 +59,8 @@ gboolean custom_find_gradients (TinyGraph *graph,
                                 TinyNode *const *gradients,
                                 TinyNode **out,
                                 GError **error);
+/* What is said where a KERNEL would need a derivative. */
+void custom_refuse_kernel (GError **error);
 /* The tangent of @node in *@out, or NULL where it is 0, given those of its sources. */
 gboolean custom_find_tangent (TinyGraph *graph,
                               TinyNode *node,

@@ -122,7 +122,8 @@ flows_to (const TinyNode *node, guint i)
 {
   if (node->op == TINY_OP_GRADIENT)
     return i >= custom_count_outputs (node);
-  return tiny_gradient_rule ((TinyOp) node->op) != NULL;
+  /* To a KERNEL they would: walk() says so. */
+  return tiny_gradient_rule ((TinyOp) node->op) != NULL || node->op == TINY_OP_KERNEL;
 }
 
 static void
@@ -142,6 +143,15 @@ find_wanted (Walk *self, GPtrArray *order, guint n, TinyNode *const *targets)
 }
 
 static gboolean
+reads_wanted (Walk *self, const TinyNode *node)
+{
+  for (guint i = 0; i < node->n_sources; i++)
+    if (self->wanted[node->sources[i]->id])
+      return TRUE;
+  return FALSE;
+}
+
+static gboolean
 walk (Walk *self, GPtrArray *order, GError **error)
 {
   for (guint i = order->len; i-- > 0;) {
@@ -149,6 +159,10 @@ walk (Walk *self, GPtrArray *order, GError **error)
     if (node->op == TINY_OP_GRADIENT) {
       if (!pass_on_custom (self, node, error))
         return FALSE;
+    } else if (node->op == TINY_OP_KERNEL && tiny_node_map_get (&self->gradients, node) != NULL
+               && (self->ends == NULL || !self->ends[node->id]) && reads_wanted (self, node)) {
+      custom_refuse_kernel (error);
+      return FALSE;
     } else if (tiny_node_map_get (&self->gradients, node) != NULL
                && (self->ends == NULL || !self->ends[node->id])) {
       pass_on (self, node);

@@ -122,8 +122,9 @@ find_tangent (TinyGraph *graph,
   TinyNode *few[MOST_SOURCES] = { NULL }, **t = many != NULL ? many : few;
   TinyTangentRule rule = tiny_tangent_rule ((TinyOp) node->op);
   gboolean is_custom = node->op == TINY_OP_GRADIENT, flows = FALSE;
+  gboolean is_kernel = node->op == TINY_OP_KERNEL;
   *out = NULL;
-  if ((rule == NULL && !is_custom) || !tiny_dtype_is_float (node->dtype))
+  if ((rule == NULL && !is_custom && !is_kernel) || !tiny_dtype_is_float (node->dtype))
     return TRUE;
   for (guint i = 0; i < node->n_sources; i++) {
     t[i] = tiny_node_map_get (tangents, node->sources[i]);
@@ -131,6 +132,10 @@ find_tangent (TinyGraph *graph,
   }
   if (!flows)
     return TRUE;
+  if (is_kernel) {
+    custom_refuse_kernel (error);
+    return FALSE;
+  }
   if (!is_custom)
     *out = rule (graph, node, t);
   else if (!custom_find_tangent (graph, node, t, out, error))

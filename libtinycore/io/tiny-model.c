@@ -212,7 +212,8 @@ copy_node (TinyModel *self,
     return NULL;
   default:
     return tiny_node_new (self->graph, node->op, node->dtype, node->lanes, node->n_sources,
-                          sources, node->arg, node->ints, NULL);
+                          sources, node->arg, node->ints,
+                          node->op == TINY_OP_KERNEL ? node->text : NULL);
   }
 }
 

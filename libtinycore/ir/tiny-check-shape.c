@@ -230,10 +230,14 @@ tiny_check_shapes (
   case TINY_OP_PARAM:
   case TINY_OP_BUFFER:
   case TINY_OP_IOTA:
+  case TINY_OP_KERNEL:
     if (ints == NULL)
       FAIL ("has no shape");
     if (op == TINY_OP_IOTA && ints->n != 1)
       FAIL ("has one axis, not %u", ints->n);
+    for (guint i = 0; i < n_sources; i++)
+      if (sources[i]->shape == NULL)
+        FAIL ("source %u has no shape", i + 1);
     return check_size (ints->v, ints->n);
   case TINY_OP_LOCAL:
   case TINY_OP_GRID:

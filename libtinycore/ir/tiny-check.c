@@ -290,6 +290,7 @@ static const struct {
   [TINY_OP_SLOPED] = { check_sloped, VALUE, TRUE },
   [TINY_OP_COPY] = { check_same_as_first, VALUE, TRUE },
   [TINY_OP_ASSIGN] = { check_assign, VALUE, TRUE },
+  [TINY_OP_KERNEL] = { NULL, VALUE, TRUE },
   [TINY_OP_GRADIENT] = { NULL, VALUE, TRUE }, /* of one of its sources: tiny_check_shapes() */
 };
 
@@ -339,6 +340,8 @@ tiny_check_node (TinyOp op,
   char *why = tiny_check_operands (&self, operands, n_sources);
   if (why == NULL)
     why = tiny_check_shapes (op, n_sources, sources, arg, ints);
+  if (why == NULL && op == TINY_OP_KERNEL && text == NULL)
+    why = g_strdup ("has no code");
   if (why == NULL && op == TINY_OP_GRADIENT)
     why = check_dtype (&operands[ints->v[0]], (guint) ints->v[0], dtype);
   return why;

@@ -38,6 +38,7 @@ tiny_shape_of_node (TinyGraph *graph, const TinyNode *node)
   case TINY_OP_PARAM:
   case TINY_OP_BUFFER:
   case TINY_OP_IOTA:
+  case TINY_OP_KERNEL:
     return ints;
   case TINY_OP_CONTIGUOUS:
   case TINY_OP_DETACH:

@@ -54,7 +54,7 @@ static gboolean
 is_stored (const TinyNode *node)
 {
   return node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_COPY
-         || node->op == TINY_OP_PARAM;
+         || node->op == TINY_OP_KERNEL || node->op == TINY_OP_PARAM;
 }
 
 static gboolean

@@ -155,7 +155,7 @@ estimate (Fusion *self, Info *info)
   if (info->depth >= schedule_weights.max_depth && tiny_op_is_elementwise (node->op))
     info->is_forced = TRUE;
   info->is_assumed = info->is_forced || node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY
-                     || node->op == TINY_OP_CONTIGUOUS
+                     || node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_KERNEL
                      || (computes && info->has_reduce && info->n_users > 1);
 }
 
@@ -293,6 +293,8 @@ find_reason (Fusion *self, Info *info)
                            : NULL;
   if (schedule_is_claimed (node))
     return "a unit of the device gives it";
+  if (node->op == TINY_OP_KERNEL)
+    return "a kernel of the program gives it";
   if (node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_COPY)
     return node->arg > 0 ? "a unit of the device reads it" : "the program asks for it";
   if (info->is_claimed)

@@ -247,6 +247,8 @@ clean (Canonical *self, TinyNode *node, TinyNode *const *sources)
         || sources[0]->op == TINY_OP_COPY || sources[0]->op == TINY_OP_CONST)
       return sources[0];
     break;
+  case TINY_OP_KERNEL:
+    return schedule_clean_custom (self->plan, node, sources);
   case TINY_OP_REDUCE:
     return clean_reduce (self, node, sources[0]);
   case TINY_OP_MUL:
@@ -294,7 +296,8 @@ schedule_canonicalize (Plan *plan)
   }
   for (guint r = 0; r < plan->n_roots; r++) {
     TinyNode *root = tiny_node_map_get (&map, plan->roots[r]);
-    if (root->n_sources == 0 || tiny_op_is_movement (root->op))
+    gboolean assigns = root->op == TINY_OP_KERNEL && plan->targets[r] != NULL;
+    if (root->n_sources == 0 || tiny_op_is_movement (root->op) || assigns)
       root = tiny_node_new (plan->graph, TINY_OP_CONTIGUOUS, root->dtype, 1, 1, &root, 0, NULL,
                             NULL);
     plan->roots[r] = root;

@@ -28,6 +28,10 @@ typedef struct {
       cost_again; /* where that was weighed, in ScheduleWeights' units; else 0 */
 } Stage;
 
+/* Of an item: a kernel that a program wrote (custom.c). It is a KERNEL in the schedule that comes of
+ * the plan, but none for the passes here: it keeps to none of their laws. */
+#define SCHEDULE_CUSTOM ((TinyScheduleItemKind) 2)
+
 /* A kernel or copy before it is ordered. */
 typedef struct {
   TinyScheduleItemKind kind;
@@ -76,6 +80,13 @@ const char *schedule_get_device (Plan *plan, TinyNode *node);
 
 /* What is known of @device (NULL: nothing). */
 ScheduleMachine schedule_get_machine (Plan *plan, const char *device);
+
+/* custom.c: whether all KERNELs are kernels, over what they say they are. */
+gboolean schedule_check_customs (Plan *plan, GError **error);
+/* KERNEL @node over memory for each of @sources. */
+TinyNode *schedule_clean_custom (Plan *plan, TinyNode *node, TinyNode *const *sources);
+/* The item that computes KERNEL @stage and the others of its call; FALSE when there is one already. */
+gboolean schedule_lower_custom (Plan *plan, Stage *stage, PlanItem *out_item);
 
 /* pass-canonical.c: rewrites plan->roots. */
 void schedule_canonicalize (Plan *plan);

@@ -76,7 +76,7 @@ count_leaf_bytes (Search *self, TinyNode *root)
   while (stack->len > 0) {
     TinyNode *node = g_ptr_array_steal_index (stack, stack->len - 1);
     gboolean is_leaf = node->n_sources == 0 || node->op == TINY_OP_COPY
-                       || node->op == TINY_OP_CONTIGUOUS
+                       || node->op == TINY_OP_KERNEL || node->op == TINY_OP_CONTIGUOUS
                        || (node != root && node->op == TINY_OP_REDUCE
                            && !tiny_node_map_get (self->found, node));
     if (is_leaf)

@@ -143,6 +143,11 @@ static void
 lower_stage (Plan *plan, Stage *stage)
 {
   PlanItem item;
+  if (stage->node->op == TINY_OP_KERNEL) {
+    if (schedule_lower_custom (plan, stage, &item))
+      add_item (plan, item);
+    return;
+  }
   if (!schedule_lower_stage (plan, stage, &item))
     return;
   if (stage->order == NULL && !schedule_is_claimed (stage->node)
@@ -210,7 +215,7 @@ make_schedule (Plan *plan)
   for (guint i = 0; i < self->n_items; i++) {
     const PlanItem *item = &g_array_index (plan->items, PlanItem, i);
     self->items[i] = (TinyScheduleItem){
-      .kind = item->kind,
+      .kind = item->kind == SCHEDULE_CUSTOM ? TINY_SCHEDULE_KERNEL : item->kind,
       .kernel = item->kernel,
       .device = item->device,
       .n_buffers = item->n_buffers,
@@ -367,7 +372,7 @@ check_buffers (Plan *plan, GError **error)
   for (guint i = 0; i < plan->items->len; i++) {
     const PlanItem *item = &g_array_index (plan->items, PlanItem, i);
     guint most = schedule_get_machine (plan, item->device).max_buffers;
-    if (item->kind != TINY_SCHEDULE_KERNEL || item->n_buffers <= most)
+    if (item->kind == TINY_SCHEDULE_COPY || item->n_buffers <= most)
       continue;
     g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
                  "schedule: a kernel wants %u buffers, device %s allows %u; make parts of the "
@@ -386,7 +391,8 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
                  tiny_op_to_string (sink->op));
     return FALSE;
   }
-  if (!schedule_check_devices (plan, sink, error) || !read_roots (plan, sink, error))
+  if (!schedule_check_devices (plan, sink, error) || !read_roots (plan, sink, error)
+      || !schedule_check_customs (plan, error))
     return FALSE;
   if (schedule_has_claims (plan))
     run_pass (plan, "claim", schedule_claim_operations);

@@ -41,6 +41,42 @@ def check_calls():
     assert layers.forward(x.cast(Tiny.DType.F32)).get_shape() == [2, 4]
 
 
+def raise_error(function):
+    try:
+        function()
+    except GLib.Error as error:
+        return error.message
+    raise AssertionError("there is no error")
+
+
+def check_functions():
+    """Functions of the program are called with lists of tensors, and give lists."""
+    x = Tiny.Tensor.arange(Tiny.DType.F32, 0, 6, 1).reshape([3, 2])
+    [squares] = Tiny.vmap(lambda x, *rest: [x[0].square()], None, [x], None, None)
+    assert squares.to_string() == x.square().to_string(), squares.to_string()
+    [slope], [value] = Tiny.jvp(lambda x, *rest: [x[0].square()], None, [x], [x])
+    assert value.to_string() == squares.to_string()
+    assert slope.to_string() == squares.add(squares).to_string()
+
+    def backward(gradients, n, inputs, *rest):
+        return [gradients[0].mul(inputs[0])]
+
+    [y] = Tiny.custom_gradient(lambda x, *rest: [x[0].square()], None, backward, None, [x])
+    [gradient] = y.sum(None, False).gradient([x], None)
+    assert gradient.to_string() == x.to_string(), gradient.to_string()
+    [y] = Tiny.checkpoint(lambda x, *rest: [x[0].square()], None, [x])
+    [gradient] = y.sum(None, False).gradient([x], None)
+    assert gradient.to_string() == x.add(x).to_string(), gradient.to_string()
+
+    def fail(x, *rest):
+        raise GLib.Error("no more paper")
+
+    [broken] = Tiny.vmap(fail, None, [x], None, None)
+    assert raise_error(broken.realize) == "no more paper"
+    [broken] = Tiny.vmap(lambda x, *rest: [None], None, [x], None, None)
+    assert raise_error(broken.realize) == "vmap: result 0 of the function is no tensor"
+
+
 def check_scanner():
     """The command that made the description, into another file."""
     commands = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", "libtinycore/Tiny-1.0.gir"],
@@ -56,5 +92,6 @@ def check_scanner():
 
 
 check_calls()
+check_functions()
 check_scanner()
 print("calls work, the scanner is content")

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * custom.c: KERNEL nodes, which a program wrote, as items.
+ *
+ * The KERNELs of one call are its outputs. Their item is no KERNEL to the other passes: it writes and
+ * reads where it likes, so that nothing can be joined to it or laid out for it. */
+#include "base/tiny-error.h"
+#include "schedule/kernel-text.h"
+#include "schedule/plan.h"
+
+static gboolean
+check_kernel (Plan *plan, TinyNode *node, GError **error)
+{
+  KernelText kernel;
+  guint n = node->n_sources;
+  if (!kernel_text_parse (&kernel, plan->graph, node->text, n, error)) {
+    g_prefix_error_literal (error, "kernel: ");
+    return FALSE;
+  }
+  for (guint i = 0; i < kernel.n_params; i++) {
+    const TinyNode *param = kernel.params[i], *tensor = node;
+    if (i >= kernel.n_outputs)
+      tensor = node->sources[i - kernel.n_outputs];
+    else if (node->arg != i)
+      continue;
+    if (tensor->dtype != param->dtype
+        || tiny_shape_get_n_elements (tensor->shape)
+               != tiny_shape_get_n_elements (param->shape)) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "kernel: param %u is not like the tensor that is there for it", i);
+      return FALSE;
+    }
+  }
+  if (node->arg >= 0 && node->arg < kernel.n_outputs)
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+               "kernel: there is no output %" G_GINT64_FORMAT " of %u", node->arg,
+               kernel.n_outputs);
+  return FALSE;
+}
+
+gboolean
+schedule_check_customs (Plan *plan, GError **error)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_KERNEL && !check_kernel (plan, node, error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+TinyNode *
+schedule_clean_custom (Plan *plan, TinyNode *node, TinyNode *const *sources)
+{
+  g_autoptr (GPtrArray) stored = g_ptr_array_new ();
+  for (guint i = 0; i < node->n_sources; i++) {
+    TinyNode *x = sources[i];
+    while (x->op == TINY_OP_RESHAPE)
+      x = x->sources[0];
+    if (x->op != TINY_OP_PARAM && x->op != TINY_OP_KERNEL && x->op != TINY_OP_CONTIGUOUS)
+      x = tiny_node_new (plan->graph, TINY_OP_CONTIGUOUS, (TinyDType) x->dtype, 1, 1, &x, 0,
+                         NULL, NULL);
+    g_ptr_array_add (stored, x);
+  }
+  return tiny_node_with_sources (plan->graph, node, (TinyNode *const *) stored->pdata);
+}
+
+static gboolean
+is_same_call (const TinyNode *a, const TinyNode *b)
+{
+  gboolean same = b->op == TINY_OP_KERNEL && a->text == b->text && a->n_sources == b->n_sources;
+  for (guint i = 0; same && i < a->n_sources; i++)
+    same = a->sources[i] == b->sources[i];
+  return same;
+}
+
+static guint
+find_buffer (Plan *plan, TinyNode *source)
+{
+  const Stage *stage = tiny_node_map_get (&plan->stage_of, source);
+  g_assert (stage != NULL || source->op == TINY_OP_PARAM);
+  return stage != NULL ? stage->buffer : (guint) source->arg;
+}
+
+gboolean
+schedule_lower_custom (Plan *plan, Stage *stage, PlanItem *out_item)
+{
+  TinyNode *node = stage->node;
+  KernelText kernel;
+  g_autofree guint *buffers = NULL;
+  for (guint i = 0; i < plan->stages->len; i++) {
+    Stage *other = plan->stages->pdata[i];
+    if (is_same_call (node, other->node)) {
+      if (other != stage)
+        return FALSE; /* the first of them makes all */
+      break;
+    }
+  }
+  if (!kernel_text_parse (&kernel, plan->graph, node->text, node->n_sources, NULL))
+    g_assert_not_reached (); /* schedule_check_customs() did */
+  buffers = g_new (guint, kernel.n_params);
+  for (guint i = 0; i < kernel.n_outputs; i++)
+    buffers[i] = SCHEDULE_NO_BUFFER;
+  for (guint i = 0; i < plan->stages->len; i++) {
+    const Stage *other = plan->stages->pdata[i];
+    if (is_same_call (node, other->node))
+      buffers[other->node->arg] = other->buffer;
+  }
+  for (guint i = 0; i < kernel.n_outputs; i++)
+    if (buffers[i] == SCHEDULE_NO_BUFFER)
+      buffers[i] = schedule_add_buffer (
+          plan, TINY_SCHEDULE_TEMPORARY, (TinyDType) kernel.params[i]->dtype,
+          tiny_shape_get_n_elements (kernel.params[i]->shape), stage->device, 0);
+  for (guint i = 0; i < node->n_sources; i++)
+    buffers[kernel.n_outputs + i] = find_buffer (plan, node->sources[i]);
+  *out_item = (PlanItem){ .kind = SCHEDULE_CUSTOM,
+                          .kernel = kernel.sink,
+                          .device = stage->device,
+                          .n_buffers = kernel.n_params,
+                          .n_written = kernel.n_outputs,
+                          .buffers = tiny_arena_copy (plan->arena, buffers,
+                                                      kernel.n_params * sizeof (guint)),
+                          .stage = stage };
+  return TRUE;
+}

@@ -1,0 +1,334 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-kernel.c: kernels in IR text: alone, among other operations, recorded, batched and with a
+ * gradient; that they reach no memory but their own; and what is said of wrong ones. */
+#include "autograd/tiny-custom.h"
+#include "autograd/tiny-gradient.h"
+#include "autograd/tiny-transforms.h"
+#include "function-cases.h"
+#include "nn/tiny-jit.h"
+#include "tensor/tiny-tensor-kernel.h"
+#include "tensor/tiny-tensor-math.h"
+#include "tensor/tiny-tensor-nn.h"
+#include "tensor/tiny-tensor-shape.h"
+
+#define T(name) tiny_tensor_##name
+
+/* x + 1, of 2 rows of 3. */
+static const char add_one[]
+    = "%y = param.f32{slot=0, shape=[2, 3]}\n"
+      "%x = param.f32{slot=1, shape=[6]}\n"
+      "%i = range.index{number=0, kind=loop}(6)\n"
+      "sink{name=\"add_one\"}(store(%y, %i, add.f32(load.f32(%x, %i), 1.0)))\n";
+
+/* The sum of each row of x times w, and the largest of it. */
+static const char rows[]
+    = "%sum = param.f32{slot=0, shape=[2]}\n"
+      "%most = param.f32{slot=1, shape=[2]}\n"
+      "%x = param.f32{slot=2, shape=[2, 3]}\n"
+      "%w = param.f32{slot=3, shape=[3]}\n"
+      "%i = range.index{number=0, kind=loop}(2)\n"
+      "%j = range.index{number=1, kind=reduce}(3)\n"
+      "%v = mul.f32(load.f32(%x, add.index(mul.index(%i, 3), %j)), load.f32(%w, %j))\n"
+      "sink{name=\"rows\"}(store(%sum, %i, reduce.f32{op=add}(%v, %j)),\n"
+      "  store(%most, %i, reduce.f32{op=max}(%v, %j)))\n";
+
+static TinyTensor *
+count (double first, const gint64 *shape, guint n)
+{
+  gint64 size = 1;
+  for (guint i = 0; i < n; i++)
+    size *= shape[i];
+  return g_object_ref_sink (
+      T (reshape) (T (arange) (TINY_DTYPE_F32, first, first + (double) size, 1), shape, n));
+}
+#define COUNT(first, ...)                                                                      \
+  count (first, (gint64[]){ __VA_ARGS__ }, G_N_ELEMENTS (((gint64[]){ __VA_ARGS__ })))
+
+static void
+check_values (TinyTensor *tensor, guint n, const float *expected)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) owned = g_object_ref_sink (tensor);
+  g_autoptr (GBytes) data = T (get_data) (owned, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (g_bytes_get_size (data), ==, n * sizeof (float));
+  const float *found = g_bytes_get_data (data, NULL);
+  for (guint i = 0; i < n; i++)
+    g_assert_cmpfloat (found[i], ==, expected[i]);
+}
+#define CHECK(tensor, ...)                                                                     \
+  check_values (tensor, G_N_ELEMENTS (((float[]){ __VA_ARGS__ })), (float[]){ __VA_ARGS__ })
+
+static TinyTensor *
+only (GPtrArray *list)
+{
+  g_assert_cmpuint (list->len, ==, 1);
+  g_assert_no_error (T (get_error) (list->pdata[0]));
+  TinyTensor *tensor = g_object_ref (list->pdata[0]);
+  g_ptr_array_unref (list);
+  return tensor;
+}
+
+static TinyTensor *
+plus_one (TinyTensor *x)
+{
+  return only (tiny_custom_kernel (add_one, &x, 1));
+}
+
+static void
+test_alone (void)
+{
+  g_autoptr (TinyTensor) x = COUNT (0, 2, 3);
+  g_autoptr (TinyTensor) y = plus_one (x);
+  guint rank;
+  const gint64 *shape = T (get_shape) (y, &rank);
+  g_assert_cmpuint (rank, ==, 2);
+  g_assert_cmpint (shape[0], ==, 2);
+  CHECK (y, 1, 2, 3, 4, 5, 6);
+}
+
+/* Inputs that are computed first, views and numbers; results that are used; one that is not. */
+static void
+test_among_others (void)
+{
+  g_autoptr (TinyTensor) x = COUNT (0, 3, 2);
+  g_autoptr (TinyTensor) turned = g_object_ref_sink (T (permute) (x, (gint[]){ 1, 0 }, 2));
+  g_autoptr (TinyTensor) y = plus_one (turned);
+  CHECK (T (mul) (y, y), 1, 9, 25, 4, 16, 36);
+  g_autoptr (TinyTensor) squares = g_object_ref_sink (T (square) (x));
+  g_autoptr (TinyTensor) twice = plus_one (squares);
+  g_autoptr (TinyTensor) again = plus_one (twice);
+  CHECK (T (add) (again, turned), 2, 5, 10, 12, 21, 32);
+  TinyTensor *inputs[] = { turned, COUNT (1, 3) };
+  g_autoptr (GPtrArray) found = tiny_custom_kernel (rows, inputs, 2);
+  g_assert_cmpuint (found->len, ==, 2);
+  CHECK (T (add) (found->pdata[0], found->pdata[1]), 16 + 12, 22 + 15);
+  g_autoptr (TinyTensor) ones
+      = g_object_ref_sink (T (ones) (TINY_DTYPE_F32, (gint64[]){ 3 }, 1));
+  TinyTensor *others[] = { turned, ones };
+  g_autoptr (GPtrArray) most = tiny_custom_kernel (rows, others, 2);
+  CHECK (most->pdata[1], 4, 5);
+  g_object_unref (inputs[1]);
+}
+
+/* The same tensor as two inputs; and a result that becomes the input. */
+static void
+test_same_memory (void)
+{
+  static const char product[]
+      = "%y = param.f32{slot=0, shape=[3]}\n"
+        "%a = param.f32{slot=1, shape=[3]}\n"
+        "%b = param.f32{slot=2, shape=[3]}\n"
+        "%i = range.index{number=0, kind=loop}(3)\n"
+        "%back = sub.index(2, %i)\n"
+        "sink(store(%y, %i, mul.f32(load.f32(%a, %i), load.f32(%b, %back))))\n";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) x = COUNT (1, 3);
+  g_assert_true (T (realize) (x, &error));
+  TinyTensor *both[] = { x, x };
+  g_autoptr (TinyTensor) y = only (tiny_custom_kernel (product, both, 2));
+  g_assert_true (T (assign) (x, y, &error));
+  g_assert_no_error (error);
+  CHECK (x, 3, 4, 3);
+}
+
+/* An address outside of the memory reads 0, and nothing is stored there. */
+static void
+test_outside (void)
+{
+  static const char shifted[]
+      = "%y = param.f32{slot=0, shape=[4]}\n"
+        "%x = param.f32{slot=1, shape=[4]}\n"
+        "%at = param.i32{slot=2, shape=[6]}\n"
+        "%i = range.index{number=0, kind=loop}(6)\n"
+        "%v = load.f32(%x, cast.index(load.i32(%at, %i)))\n"
+        "sink(store(%y, %i, add.f32(%v, load.f32(%x, sub.index(%i, 2)))))\n";
+  static const gint32 positions[] = { -1, 3, G_MAXINT32, 1, G_MININT32, 0 };
+  TinyTensor *inputs[]
+      = { COUNT (1, 4),
+          g_object_ref_sink (tiny_tensor_new_from_data (NULL, TINY_DTYPE_I32, (gint64[]){ 6 },
+                                                        1, positions, sizeof positions)) };
+  g_autoptr (TinyTensor) y = only (tiny_custom_kernel (shifted, inputs, 2));
+  CHECK (y, 0, 4, 1, 4);
+  g_object_unref (inputs[0]);
+  g_object_unref (inputs[1]);
+}
+
+/* ---- with the rest ---- */
+static gboolean
+step (TinyTensor *const *inputs,
+      guint n_inputs,
+      TinyTensor **outputs,
+      guint n_outputs,
+      gpointer user_data,
+      GError **error)
+{
+  outputs[0] = plus_one (inputs[0]);
+  return T (realize) (outputs[0], error);
+}
+
+static void
+test_recorded (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyJit) jit = tiny_jit_new (step, NULL, NULL, 1);
+  for (guint i = 0; i < 4; i++) {
+    TinyTensor *x = COUNT (10 * i, 2, 3), *y;
+    float first = 10.f * (float) i;
+    g_assert_true (tiny_jit_call (jit, &x, 1, &y, &error));
+    CHECK (y, first + 1, first + 2, first + 3, first + 4, first + 5, first + 6);
+    g_object_unref (x);
+  }
+  g_assert_cmpuint (tiny_jit_get_n_kernels (jit), ==, 1);
+}
+
+static GPtrArray *
+call_rows (TinyTensor *const *x, guint n, gpointer data, GError **error)
+{
+  return tiny_custom_kernel (rows, x, n);
+}
+
+static void
+test_batched (void)
+{
+  g_autoptr (TinyTensor) x = COUNT (0, 2, 2, 3);
+  g_autoptr (TinyTensor) w = COUNT (1, 3);
+  g_autoptr (TinyTensor) several = COUNT (1, 2, 3);
+  gint axes[] = { 0, TINY_NO_AXIS };
+  g_autoptr (GPtrArray) shared
+      = tiny_vmap (call_rows, NULL, (TinyTensor *[]){ x, w }, 2, axes, 2, NULL, 0);
+  CHECK (shared->pdata[0], 8, 26, 44, 62);
+  CHECK (shared->pdata[1], 6, 15, 24, 33);
+  g_autoptr (GPtrArray) own
+      = tiny_vmap (call_rows, NULL, (TinyTensor *[]){ x, several }, 2, NULL, 0, NULL, 0);
+  CHECK (own->pdata[0], 8, 26, 107, 152);
+  g_autoptr (TinyTensor) matrix = COUNT (0, 2, 3);
+  axes[0] = TINY_NO_AXIS;
+  axes[1] = 0;
+  g_autoptr (GPtrArray) weights
+      = tiny_vmap (call_rows, NULL, (TinyTensor *[]){ matrix, several }, 2, axes, 2, NULL, 0);
+  CHECK (weights->pdata[0], 8, 26, 17, 62);
+}
+
+static GPtrArray *
+gradient_of_rows (TinyTensor *const *g,
+                  guint n_g,
+                  TinyTensor *const *x,
+                  guint n_x,
+                  TinyTensor *const *y,
+                  guint n_y,
+                  gpointer data,
+                  GError **error)
+{
+  TinyTensor *column = T (reshape) (g[0], (gint64[]){ 2, 1 }, 2);
+  GPtrArray *list = tiny_tensors (T (mul) (column, x[1]), NULL);
+  g_ptr_array_add (list, NULL);
+  return list;
+}
+
+static void
+test_gradient (void)
+{
+  TinyTensor *x[] = { COUNT (0, 2, 3), COUNT (1, 3) };
+  g_autoptr (GPtrArray) y
+      = tiny_custom_gradient (call_rows, NULL, gradient_of_rows, NULL, NULL, x, 2);
+  g_autoptr (GPtrArray) found
+      = T (gradient) (T (sum) (T (square) (y->pdata[0]), NULL, 0, FALSE), x, 1, NULL);
+  CHECK (found->pdata[0], 16, 32, 48, 52, 104, 156);
+  g_autoptr (GPtrArray) plain = tiny_custom_kernel (rows, x, 2);
+  g_assert_only_error (T (gradient) (T (sum) (plain->pdata[0], NULL, 0, FALSE), x, 1, NULL),
+                       "custom_kernel: nothing is known of its derivative; call it inside of "
+                       "tiny_custom_gradient ()");
+  g_assert_only_error (tiny_jvp (call_rows, NULL, x, 2, x, 2, NULL),
+                       "custom_kernel: nothing is known of its derivative; call it inside of "
+                       "tiny_custom_gradient ()");
+  /* What does not depend on what is asked for needs none. */
+  TinyTensor *other = COUNT (5, 2);
+  g_autoptr (GPtrArray) beside = T (gradient) (
+      T (sum) (T (mul) (plain->pdata[0], other), NULL, 0, FALSE), &other, 1, NULL);
+  CHECK (beside->pdata[0], 8, 26);
+  g_object_unref (other);
+  g_object_unref (x[0]);
+  g_object_unref (x[1]);
+}
+
+/* ---- wrong texts ---- */
+#define Y "%y = param.f32{slot=0, shape=[6]}\n"
+#define X "%x = param.f32{slot=1, shape=[6]}\n"
+#define I "%i = range.index{number=0, kind=loop}(6)\n"
+static const struct {
+  const char *text, *message;
+} wrong[] = {
+  { NULL, "custom_kernel: there is no text" },
+  { Y "%x = parm.f32{slot=1}\n", "custom_kernel: 2:6: " },
+  { Y X I "add.index(%i, 1)\n",
+    "custom_kernel: the last statement is a add, not the sink of the kernel's stores" },
+  { Y I "sink(store(%y, %i, 1.0))\n",
+    "custom_kernel: there are 1 params, for 1 inputs and at least one output" },
+  { Y "%x = param.f32{slot=2, shape=[6]}\n" I "sink(store(%y, %i, load.f32(%x, %i)))\n",
+    "custom_kernel: there is no param of slot 1, but one of slot 2" },
+  { Y X I "sink(store(%x, %i, load.f32(%y, %i)))\n",
+    "custom_kernel: it loads from param 0, which is an output" },
+  { Y X I "sink(store(%y, %i, load.f32(%x, %i)), store(%x, %i, 1.0))\n",
+    "custom_kernel: it stores to param 1, which is an input" },
+  { Y X I "sink(store(%y, %i, load.f32(%x, %i)), store(%y, %i, 1.0))\n",
+    "custom_kernel: there are two stores to output 0" },
+  { "%y = param.f32{slot=0, shape=[6], device=\"CPU\"}\n" X I
+    "sink(store(%y, %i, load.f32(%x, %i)))\n",
+    "custom_kernel: param 0 names a device; a kernel runs where its inputs are" },
+  { Y "%x = param.i32{slot=1, shape=[6]}\n" I
+      "sink(store(%y, %i, cast.f32(load.i32(%x, %i))))\n",
+    "custom_kernel: input 0 is (2, 3) of f32, param 1 of the kernel (6,) of i32" },
+  { Y "%x = param.f32{slot=1, shape=[5]}\n" I "sink(store(%y, %i, load.f32(%x, 0)))\n",
+    "custom_kernel: input 0 is (2, 3) of f32, param 1 of the kernel (5,) of f32" },
+  { Y "%x = param.f32{slot=99, shape=[6]}\n" I "sink(store(%y, %i, load.f32(%x, %i)))\n",
+    "custom_kernel: slot 99 is not between 0 and 31" },
+  { Y X "%n = variable.index{number=0, bounds=[1, 6]}\n"
+        "sink(store(%y, %n, load.f32(%x, %n)))\n",
+    "custom_kernel: a variable has no value here" },
+  { Y X "%i = range.index{number=3, kind=lanes}(6)\nsink(store(%y, %i, load.f32(%x, %i)))\n",
+    "custom_kernel: range 3 is of kind lanes; it is a loop or a reduce, what that becomes is "
+    "decided later" },
+  { Y X I "%m = local.f32{number=0, size=[6]}(%i)\n"
+          "sink(store(%m, %i, 1.0), store(%y, %i, load.f32(%m, 1000)))\n",
+    "custom_kernel: it has local memory; which values are kept there is found out later" },
+  { Y X I "%v = iota.f32{size=[6]}\nsink(store(%y, %i, load.f32(%x, %i)),\n"
+          "  store(%y, %i, 1.0))\n",
+    "custom_kernel: there are two stores to output 0" },
+  { Y X I "%v = iota.f32{size=[6]}\n%w = add.f32(load.f32(%x, %i), 1.0)\n"
+          "sink(store(%y, %i, add.f32(%v, %w)),\n  end(%i))\n",
+    "custom_kernel: 4:1: kernel stage: iota.f32{size=[6]}: does not belong to this stage" },
+};
+
+static void
+test_wrong (void)
+{
+  g_autoptr (TinyTensor) x = COUNT (0, 2, 3);
+  for (guint i = 0; i < G_N_ELEMENTS (wrong); i++) {
+    g_autoptr (GPtrArray) found = tiny_custom_kernel (wrong[i].text, &x, 1);
+    g_assert_cmpuint (found->len, ==, 1);
+    const GError *error = T (get_error) (found->pdata[0]);
+    g_assert_nonnull (error);
+    if (!g_str_has_prefix (error->message, wrong[i].message))
+      g_error ("text %u: “%s”, not “%s”", i, error->message, wrong[i].message);
+  }
+  g_assert_only_error (tiny_custom_kernel (add_one, NULL, 1),
+                       "custom_kernel: argument 1 is no tensor");
+}
+
+int
+main (int argc, char *argv[])
+{
+  g_test_init (&argc, &argv, NULL);
+#define ADD(name, function) g_test_add_func ("/autograd/kernel/" name, function)
+  ADD ("alone", test_alone);
+  ADD ("among-others", test_among_others);
+  ADD ("same-memory", test_same_memory);
+  ADD ("outside", test_outside);
+  ADD ("recorded", test_recorded);
+  ADD ("batched", test_batched);
+  ADD ("gradient", test_gradient);
+  ADD ("wrong", test_wrong);
+  return g_test_run ();
+}
