@@ -616,12 +616,64 @@ class Indexing:
         result, whatever the size of @self."""
 
     def gather(self, axis: Axis, index: Tensor):
-        """@index: integers with as many axes as @self
+        """@index: integers with as many axes as @self, on the others of which it is no larger
 
-        The elements of @self whose position along @axis is what @index says and along the other axes is
-        that of the index; there @index broadcasts to the sizes of @self. The score of each row's label
-        is `gather (scores (B, K), 1, labels (B, 1))`, (B, 1). NumPy's `take_along_axis`, ONNX's `GatherElements`.
-        Positions outside and gradients: as tiny_tensor_index_select()."""
+        The elements of @self whose position along @axis is what @index says and along the other axes is that of the
+        index, in @index's shape: of scores (B, K) the label's is gather (scores, 1, labels (B, 1)), (B, 1). ONNX's
+        `GatherElements`. Positions outside and gradients: as tiny_tensor_index_select()."""
+
+    def take_along_dim(self, indices: Tensor, axis: Axis | None = None):
+        """@indices: integers with as many axes as @self
+
+        As tiny_tensor_gather(), but on the other axes both broadcast. NumPy's `take_along_axis`."""
+
+    def take(self, index: Tensor):
+        """@index: integers, negative ones from the end
+
+        The elements of @self, as a vector, at @index."""
+
+    def scatter(self, axis: Axis, index: Tensor, src: Tensor, reduce: str | None = None):
+        """@index: integers with as many axes as @self, no larger than @self on the others
+        @src: as large as @index at least, or a number; cast to @self's dtype
+        @reduce: add or multiply, instead of writing over
+
+        @self with the elements of @src at the positions along @axis that @index says. Of several at one position the last
+        wins; those outside of @self write nothing. The work is that of comparing every position of @self along @axis with
+        every one of @index."""
+
+    def scatter_add(self, axis: Axis, index: Tensor, src: Tensor):
+        """@index: as in tiny_tensor_scatter()
+        @src: as in tiny_tensor_scatter()
+
+        The elements of @src added to @self at the positions along @axis that @index says."""
+
+    @op(gradient="kinks")
+    def scatter_reduce(self, axis: Axis, index: Tensor, src: Tensor, reduce: str, include_self: bool = True):
+        """@index: as in tiny_tensor_scatter()
+        @src: as in tiny_tensor_scatter()
+        @reduce: sum, prod, mean, amax or amin
+        @include_self: whether @self counts where something is written
+
+        The elements of @src combined with @self, or with each other, at the positions along @axis that @index says."""
+
+    def index_add(self, axis: Axis, index: Tensor, source: Tensor, alpha: float = 1):
+        """@index: a vector of integers
+        @source: of @self's shape but along @axis, where it is as long as @index
+        @alpha: a factor
+
+        @alpha * @source added to @self at the positions @index along @axis."""
+
+    def index_copy(self, axis: Axis, index: Tensor, source: Tensor):
+        """@index: a vector of integers
+        @source: of @self's shape but along @axis, where it is as long as @index
+
+        @self with @source at the positions @index along @axis."""
+
+    def index_fill(self, axis: Axis, index: Tensor, value: Tensor):
+        """@index: a vector of integers, negative ones from the end
+        @value: of shape ()
+
+        @self with @value at the positions @index along @axis."""
 
 
 class Products:

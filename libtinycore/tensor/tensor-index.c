@@ -101,19 +101,3 @@ op_index_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
                                    : x->shape->v[i + 1 - n_inner];
   return tiny_build_reshape (self, found, dims, total);
 }
-
-TinyNode *
-op_gather (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
-{
-  gint64 dims[TINY_MAX_RANK];
-  guint rank = x->shape->n;
-  if (!check_positions (self, indices))
-    return NULL;
-  if (indices->shape->n != rank)
-    return tiny_build_fail (self, "the indices have %u axes, the tensor %u", indices->shape->n,
-                            rank);
-  for (guint i = 0; i < rank; i++)
-    dims[i] = i == axis ? indices->shape->v[i] : x->shape->v[i];
-  TinyNode *positions = tiny_build_expand (self, indices, dims, rank);
-  return positions == NULL ? NULL : tiny_node_gather (self->graph, x, axis, positions);
-}
