@@ -676,6 +676,67 @@ class Indexing:
         @self with @value at the positions @index along @axis."""
 
 
+class Sorting:
+    """Elements in order, from the least or with @descending from the greatest; NaNs are greater than all. Positions
+    are i32. Equal elements keep their order."""
+
+    gradient = "kinks"
+
+    def sort(self, axis: Axis = -1, descending: bool = False, stable: bool = False) -> (values, indices):
+        """@descending: from the greatest to the least
+        @stable: it always is; for PyTorch's sake
+
+        @self in order along @axis, and where each element was. A merge sort: n log² n reads along an axis of n."""
+
+    @op(gradient="none")
+    def argsort(self, axis: Axis = -1, descending: bool = False, stable: bool = False):
+        """@descending: from the greatest to the least
+        @stable: it always is; for PyTorch's sake
+
+        The positions along @axis that put @self in order, as i32."""
+
+    def msort(self):
+        """@self in order along its first axis."""
+
+    def topk(self, k: int, axis: Axis = -1, largest: bool = True, sorted: bool = True) -> (values, indices):
+        """@k: how many, at most as many as the axis has
+        @largest: or the least
+        @sorted: they always are; for PyTorch's sake
+
+        The @k largest along @axis in order, the first of equals first, and where they were."""
+
+    def kthvalue(self, k: int, axis: Axis = -1, keepdim: bool = False) -> (values, indices):
+        """@k: which one, from 1
+
+        The @k-th least along @axis, and where it was."""
+
+    def median(self, axis: Axis | None = None, keepdim: bool = False) -> (values, indices):
+        """The element in the middle along @axis, the lower of two, a NaN where there is one; and where it was."""
+
+    @op(gradient="none")
+    def searchsorted(self, values: Tensor, right: bool = False, sorter: Tensor | None = None):
+        """@self: in order along its last axis
+        @values: of any shape; or where @self has more axes than one, of the same but for the last
+        @right: whether to go behind equal ones
+        @sorter: integers that put @self in order, if it is not
+
+        Where each of @values belongs in @self, as i32: how many are less than it, or with @right not greater."""
+
+    @op(gradient="none")
+    def bucketize(self, boundaries: Tensor, right: bool = False):
+        """@boundaries: a vector in order
+        @right: whether a boundary belongs to what is above it
+
+        Between which of @boundaries each element is, as i32: tiny_tensor_searchsorted() the other way round."""
+
+    @op(gradient="none")
+    def isin(self, test_elements: Tensor, invert: bool = False):
+        """@test_elements: a tensor
+        @invert: whether to tell what is not
+
+        Which elements of @self are among @test_elements, as bool."""
+
+
 class Products:
     """Sums of products."""
 

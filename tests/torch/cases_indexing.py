@@ -3,7 +3,7 @@
 import numpy
 import torch
 
-from harness import case, each, numbers, refuses
+from harness import case, numbers, refuses
 
 FIRST, LAST = -(1 << 63), (1 << 63) - 1
 

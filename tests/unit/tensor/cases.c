@@ -54,6 +54,25 @@ at (gint64 n, gint64 step, gint64 size)
   return T (mod) (counted, T (scalar) ((double) size));
 }
 
+typedef enum { SORT, TOPK, KTHVALUE, MEDIAN } Sorted;
+
+/* The values of what gives positions as well. */
+static TinyTensor *
+first (TinyTensor *x, Sorted what, gint64 k, gint axis)
+{
+  TinyTensor *values = NULL;
+  if (what == SORT)
+    T (sort) (x, axis, TRUE, FALSE, &values, NULL);
+  else if (what == TOPK)
+    T (topk) (x, k, axis, TRUE, TRUE, &values, NULL);
+  else if (what == KTHVALUE)
+    T (kthvalue) (x, k, axis, FALSE, &values, NULL);
+  else
+    T (median) (x, axis, FALSE, &values, NULL);
+  g_object_force_floating (G_OBJECT (values));
+  return values;
+}
+
 /* Result @i of several, consumed. */
 static TinyTensor *
 nth (GPtrArray *results, guint i)
@@ -188,6 +207,12 @@ FUNCTION (index_put, T (index_put) (x[0], TENSORS (at (3, 2, 4), at (3, 1, 2)), 
 FUNCTION (index_put_equal, T (index_put) (x[0], TENSORS (at (5, 2, 4)), 1, x[1], FALSE))
 FUNCTION (index_put_add, T (index_put) (x[0], TENSORS (at (5, 2, 4)), 1, x[1], TRUE))
 FUNCTION (set_index, set_index (x))
+FUNCTION (sort, first (x[0], SORT, 0, 1))
+FUNCTION (sort_merged, first (x[0], SORT, 0, 0))
+FUNCTION (msort, T (msort) (x[0]))
+FUNCTION (topk, first (x[0], TOPK, 3, 0))
+FUNCTION (kthvalue, first (x[0], KTHVALUE, 2, 1))
+FUNCTION (median, first (x[0], MEDIAN, 0, 1))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], 1, 0, 1, 1))
@@ -319,6 +344,12 @@ const Case cases[] = {
   CASE (index_put_equal, 2, -1, 1, { 4, 3 }, { 5, 3 }),
   CASE (index_put_add, 2, -1, 1, { 4, 3 }, { 5, 3 }),
   CASE (set_index, 3, -1, 1, { 4, 3 }, { 2, 1, 3 }, { 3 }),
+  CASE (sort, 1, -1, 1, { 2, 5 }),
+  CASE (sort_merged, 1, -1, 1, { 35 }),
+  CASE (msort, 1, -1, 1, { 5, 2 }),
+  CASE (topk, 1, -1, 1, { 5, 2 }),
+  CASE (kthvalue, 1, -1, 1, { 2, 5 }),
+  CASE (median, 1, -1, 1, { 2, 4 }),
   CASE (matmul, 2, -1, 1, { 2, 3, 4 }, { 4, 2 }),
   CASE (linear, 3, -1, 1, { 2, 3 }, { 4, 3 }, { 4 }),
   CASE (conv2d, 3, -1, 1, { 2, 2, 4, 5 }, { 3, 2, 3, 3 }, { 3 }),
