@@ -1048,12 +1048,125 @@ class Indexing:
         result, whatever the size of @self."""
 
     def gather(self, axis: Axis, index: Tensor):
-        """@index: integers with as many axes as @self
+        """@index: integers with as many axes as @self, on the others of which it is no larger
 
-        The elements of @self whose position along @axis is what @index says and along the other axes is
-        that of the index; there @index broadcasts to the sizes of @self. The score of each row's label
-        is `gather (scores (B, K), 1, labels (B, 1))`, (B, 1). NumPy's `take_along_axis`, ONNX's `GatherElements`.
-        Positions outside and gradients: as tiny_tensor_index_select()."""
+        The elements of @self whose position along @axis is what @index says and along the other axes is that of the
+        index, in @index's shape: of scores (B, K) the label's is gather (scores, 1, labels (B, 1)), (B, 1). ONNX's
+        `GatherElements`. Positions outside and gradients: as tiny_tensor_index_select()."""
+
+    def take_along_dim(self, indices: Tensor, axis: Axis | None = None):
+        """@indices: integers with as many axes as @self
+
+        As tiny_tensor_gather(), but on the other axes both broadcast. NumPy's `take_along_axis`."""
+
+    def take(self, index: Tensor):
+        """@index: integers, negative ones from the end
+
+        The elements of @self, as a vector, at @index."""
+
+    def scatter(self, axis: Axis, index: Tensor, src: Tensor, reduce: str | None = None):
+        """@index: integers with as many axes as @self, no larger than @self on the others
+        @src: as large as @index at least, or a number; cast to @self's dtype
+        @reduce: add or multiply, instead of writing over
+
+        @self with the elements of @src at the positions along @axis that @index says. Of several at one position the last
+        wins; those outside of @self write nothing. The work is that of comparing every position of @self along @axis with
+        every one of @index."""
+
+    def scatter_add(self, axis: Axis, index: Tensor, src: Tensor):
+        """@index: as in tiny_tensor_scatter()
+        @src: as in tiny_tensor_scatter()
+
+        The elements of @src added to @self at the positions along @axis that @index says."""
+
+    @op(gradient="kinks")
+    def scatter_reduce(self, axis: Axis, index: Tensor, src: Tensor, reduce: str, include_self: bool = True):
+        """@index: as in tiny_tensor_scatter()
+        @src: as in tiny_tensor_scatter()
+        @reduce: sum, prod, mean, amax or amin
+        @include_self: whether @self counts where something is written
+
+        The elements of @src combined with @self, or with each other, at the positions along @axis that @index says."""
+
+    def index_add(self, axis: Axis, index: Tensor, source: Tensor, alpha: float = 1):
+        """@index: a vector of integers
+        @source: of @self's shape but along @axis, where it is as long as @index
+        @alpha: a factor
+
+        @alpha * @source added to @self at the positions @index along @axis."""
+
+    def index_copy(self, axis: Axis, index: Tensor, source: Tensor):
+        """@index: a vector of integers
+        @source: of @self's shape but along @axis, where it is as long as @index
+
+        @self with @source at the positions @index along @axis."""
+
+    def index_fill(self, axis: Axis, index: Tensor, value: Tensor):
+        """@index: a vector of integers, negative ones from the end
+        @value: of shape ()
+
+        @self with @value at the positions @index along @axis."""
+
+
+class Sorting:
+    """Elements in order, from the least or with @descending from the greatest; NaNs are greater than all. Positions
+    are i32. Equal elements keep their order."""
+
+    gradient = "kinks"
+
+    def sort(self, axis: Axis = -1, descending: bool = False, stable: bool = False) -> (values, indices):
+        """@descending: from the greatest to the least
+        @stable: it always is; for PyTorch's sake
+
+        @self in order along @axis, and where each element was. A merge sort: n log² n reads along an axis of n."""
+
+    @op(gradient="none")
+    def argsort(self, axis: Axis = -1, descending: bool = False, stable: bool = False):
+        """@descending: from the greatest to the least
+        @stable: it always is; for PyTorch's sake
+
+        The positions along @axis that put @self in order, as i32."""
+
+    def msort(self):
+        """@self in order along its first axis."""
+
+    def topk(self, k: int, axis: Axis = -1, largest: bool = True, sorted: bool = True) -> (values, indices):
+        """@k: how many, at most as many as the axis has
+        @largest: or the least
+        @sorted: they always are; for PyTorch's sake
+
+        The @k largest along @axis in order, the first of equals first, and where they were."""
+
+    def kthvalue(self, k: int, axis: Axis = -1, keepdim: bool = False) -> (values, indices):
+        """@k: which one, from 1
+
+        The @k-th least along @axis, and where it was."""
+
+    def median(self, axis: Axis | None = None, keepdim: bool = False) -> (values, indices):
+        """The element in the middle along @axis, the lower of two, a NaN where there is one; and where it was."""
+
+    @op(gradient="none")
+    def searchsorted(self, values: Tensor, right: bool = False, sorter: Tensor | None = None):
+        """@self: in order along its last axis
+        @values: of any shape; or where @self has more axes than one, of the same but for the last
+        @right: whether to go behind equal ones
+        @sorter: integers that put @self in order, if it is not
+
+        Where each of @values belongs in @self, as i32: how many are less than it, or with @right not greater."""
+
+    @op(gradient="none")
+    def bucketize(self, boundaries: Tensor, right: bool = False):
+        """@boundaries: a vector in order
+        @right: whether a boundary belongs to what is above it
+
+        Between which of @boundaries each element is, as i32: tiny_tensor_searchsorted() the other way round."""
+
+    @op(gradient="none")
+    def isin(self, test_elements: Tensor, invert: bool = False):
+        """@test_elements: a tensor
+        @invert: whether to tell what is not
+
+        Which elements of @self are among @test_elements, as bool."""
 
 
 class Products:

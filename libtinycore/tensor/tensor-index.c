@@ -133,19 +133,3 @@ op_narrow (TinyBuild *self, TinyNode *x, guint axis, TinyNode *start, gint64 len
                                                     dims, x->shape->n);
   return tiny_node_gather (self->graph, x, axis, positions);
 }
-
-TinyNode *
-op_gather (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
-{
-  gint64 dims[TINY_MAX_RANK];
-  guint rank = x->shape->n;
-  if (!check_positions (self, indices))
-    return NULL;
-  if (indices->shape->n != rank)
-    return tiny_build_fail (self, "the indices have %u axes, the tensor %u", indices->shape->n,
-                            rank);
-  for (guint i = 0; i < rank; i++)
-    dims[i] = i == axis ? indices->shape->v[i] : x->shape->v[i];
-  TinyNode *positions = tiny_build_expand (self, indices, dims, rank);
-  return positions == NULL ? NULL : tiny_node_gather (self->graph, x, axis, positions);
-}

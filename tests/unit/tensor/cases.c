@@ -56,6 +56,25 @@ at (gint64 n, gint64 step, gint64 size)
   return T (mod) (counted, T (scalar) ((double) size));
 }
 
+typedef enum { SORT, TOPK, KTHVALUE, MEDIAN } Sorted;
+
+/* The values of what gives positions as well. */
+static TinyTensor *
+first (TinyTensor *x, Sorted what, gint64 k, gint axis)
+{
+  TinyTensor *values = NULL;
+  if (what == SORT)
+    T (sort) (x, axis, TRUE, FALSE, &values, NULL);
+  else if (what == TOPK)
+    T (topk) (x, k, axis, TRUE, TRUE, &values, NULL);
+  else if (what == KTHVALUE)
+    T (kthvalue) (x, k, axis, FALSE, &values, NULL);
+  else
+    T (median) (x, axis, FALSE, &values, NULL);
+  g_object_force_floating (G_OBJECT (values));
+  return values;
+}
+
 /* Result @i of several, consumed. */
 static TinyTensor *
 nth (GPtrArray *results, guint i)
@@ -220,7 +239,18 @@ FUNCTION (dstack, T (dstack) (x, 2))
 FUNCTION (meshgrid, nth (T (meshgrid) (x, 2, "xy"), 0))
 FUNCTION (gather, T (index_select) (x[0], 0, T (arange) (TINY_DTYPE_I32, 3, -1, -2)))
 FUNCTION (gather_rows, T (index_select) (x[0], 0, T (mod) (T (arange) (TINY_DTYPE_I32, 0, 15, 3), T (scalar) (9))))
-FUNCTION (take_along_axis, T (gather) (x[0], 1, T (reshape) (T (mod) (T (arange) (TINY_DTYPE_I32, 0, 18, 2), T (scalar) (5)), SIZES (3, 3), 2)))
+FUNCTION (gather_along, T (gather) (x[0], 1, T (reshape) (T (mod) (T (arange) (TINY_DTYPE_I32, 0, 18, 2), T (scalar) (5)), SIZES (3, 3), 2)))
+FUNCTION (take_along_dim, T (take_along_dim) (x[0], T (reshape) (at (3, 2, 4), SIZES (3, 1), 2), 1))
+FUNCTION (take, T (take) (x[0], T (sub) (at (4, 5, 6), T (scalar) (1))))
+FUNCTION (scatter, T (scatter) (x[0], 0, T (reshape) (at (6, 2, 5), SIZES (3, 2), 2), x[1], NULL))
+FUNCTION (scatter_multiply, T (scatter) (x[0], 1, T (reshape) (at (6, 1, 2), SIZES (2, 3), 2), x[1], "multiply"))
+FUNCTION (scatter_add, T (scatter_add) (x[0], 1, T (reshape) (at (6, 2, 4), SIZES (2, 3), 2), x[1]))
+FUNCTION (scatter_mean, T (scatter_reduce) (x[0], 0, T (reshape) (at (6, 2, 5), SIZES (3, 2), 2), x[1], "mean", TRUE))
+FUNCTION (scatter_amax, T (scatter_reduce) (x[0], 1, T (reshape) (at (6, 1, 2), SIZES (2, 3), 2), x[1], "amax", FALSE))
+FUNCTION (scatter_amin, T (scatter_reduce) (x[0], 1, T (reshape) (at (6, 1, 2), SIZES (2, 3), 2), x[1], "amin", TRUE))
+FUNCTION (index_add, T (index_add) (x[0], 0, at (3, 1, 2), x[1], 0.5))
+FUNCTION (index_copy, T (index_copy) (x[0], 1, at (2, 2, 3), x[1]))
+FUNCTION (index_fill, T (index_fill) (x[0], 1, at (2, 2, 3), T (reshape) (x[1], NULL, 0)))
 FUNCTION (index_view, T (index) (x[0], "ins.", SIZES (-1, 2, TINY_SLICE_BEGIN, -2), 4, NULL, 0))
 FUNCTION (index_pick, T (index) (x[0], ":t", NULL, 0, TENSORS (T (reshape) (at (4, 2, 3), SIZES (2, 2), 2)), 1))
 FUNCTION (index_picks, T (index) (x[0], "st.t", SIZES (1, 3, 1), 3, TENSORS (at (3, 2, 3), T (sub) (at (3, 1, 2), T (scalar) (1))), 2))
@@ -228,6 +258,12 @@ FUNCTION (index_put, T (index_put) (x[0], TENSORS (at (3, 2, 4), at (3, 1, 2)), 
 FUNCTION (index_put_equal, T (index_put) (x[0], TENSORS (at (5, 2, 4)), 1, x[1], FALSE))
 FUNCTION (index_put_add, T (index_put) (x[0], TENSORS (at (5, 2, 4)), 1, x[1], TRUE))
 FUNCTION (set_index, set_index (x))
+FUNCTION (sort, first (x[0], SORT, 0, 1))
+FUNCTION (sort_merged, first (x[0], SORT, 0, 0))
+FUNCTION (msort, T (msort) (x[0]))
+FUNCTION (topk, first (x[0], TOPK, 3, 0))
+FUNCTION (kthvalue, first (x[0], KTHVALUE, 2, 1))
+FUNCTION (median, first (x[0], MEDIAN, 0, 1))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], NULL, 0, NULL, 0, NULL, 0, 1))
@@ -437,7 +473,18 @@ const Case cases[] = {
   CASE (meshgrid, 2, -1, 1, { 3 }, { 2 }),
   CASE (gather, 1, -1, 1, { 4, 2 }),
   CASE (gather_rows, 1, -1, 1, { 12, 4 }),
-  CASE (take_along_axis, 1, -1, 1, { 3, 4 }),
+  CASE (gather_along, 1, -1, 1, { 3, 4 }),
+  CASE (take_along_dim, 1, -1, 1, { 3, 4 }),
+  CASE (take, 1, -1, 1, { 2, 3 }),
+  CASE (scatter, 2, -1, 1, { 4, 3 }, { 3, 3 }),
+  CASE (scatter_multiply, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (scatter_add, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (scatter_mean, 2, -1, 1, { 4, 2 }, { 3, 2 }),
+  CASE (scatter_amax, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (scatter_amin, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (index_add, 2, -1, 1, { 4, 2 }, { 3, 2 }),
+  CASE (index_copy, 2, -1, 1, { 2, 3 }, { 2, 2 }),
+  CASE (index_fill, 2, -1, 1, { 2, 3 }, { 1 }),
   CASE (index_view, 1, -1, 1, { 2, 5, 3 }),
   CASE (index_pick, 1, -1, 1, { 2, 3, 2 }),
   CASE (index_picks, 1, -1, 1, { 3, 3, 2, 2 }),
@@ -445,6 +492,12 @@ const Case cases[] = {
   CASE (index_put_equal, 2, -1, 1, { 4, 3 }, { 5, 3 }),
   CASE (index_put_add, 2, -1, 1, { 4, 3 }, { 5, 3 }),
   CASE (set_index, 3, -1, 1, { 4, 3 }, { 2, 1, 3 }, { 3 }),
+  CASE (sort, 1, -1, 1, { 2, 5 }),
+  CASE (sort_merged, 1, -1, 1, { 35 }),
+  CASE (msort, 1, -1, 1, { 5, 2 }),
+  CASE (topk, 1, -1, 1, { 5, 2 }),
+  CASE (kthvalue, 1, -1, 1, { 2, 5 }),
+  CASE (median, 1, -1, 1, { 2, 4 }),
   CASE (matmul, 2, -1, 1, { 2, 3, 4 }, { 4, 2 }),
   CASE (linear, 3, -1, 1, { 2, 3 }, { 4, 3 }, { 4 }),
   CASE (conv2d, 3, -1, 1, { 2, 2, 4, 5 }, { 3, 2, 3, 3 }, { 3 }),
