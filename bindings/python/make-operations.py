@@ -72,7 +72,8 @@ class Signature:
         self.is_method = arguments and arguments[0].kind == "Tensor" and arguments[0].name == "self"
         rest = arguments[1:] if self.is_method else arguments
         self.spread = None
-        if rest and rest[0].kind in SPREAD and not rest[0].optional and all(a.default is not None for a in rest[1:]):
+        if rest and rest[0].kind in SPREAD and not rest[0].optional \
+                and all(a.default is not None and a.kind not in ("Tensor", "Sizes") for a in rest[1:]):
             self.spread = rest[0]
         self.list = next((a for a in rest if a.kind == "Tensors"), None)
         self.rest = rest
