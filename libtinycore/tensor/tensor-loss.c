@@ -5,7 +5,6 @@
 
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
-#include "tensor/tiny-layout.h"
 
 typedef enum { MEAN, SUM, NONE } Reduction;
 
@@ -68,6 +67,13 @@ static TinyNode *
 at_least (TinyBuild *b, TinyNode *x, double number)
 {
   return op_maximum (b, x, tiny_build_like (b, x, number));
+}
+
+/* Integers as @like's floats: a target may count, or be 0 or 1. */
+static TinyNode *
+as_float (TinyBuild *b, TinyNode *x, const TinyNode *like)
+{
+  return tiny_dtype_is_float (x->dtype) ? x : tiny_build_cast (b, x, (TinyDType) like->dtype);
 }
 
 /* ---- by distance ---- */
@@ -140,6 +146,7 @@ TinyNode *
 op_binary_crossentropy (
     TinyBuild *b, TinyNode *self, TinyNode *target, TinyNode *weight, const char *reduction)
 {
+  target = as_float (b, target, self);
   if (!check_same (b, self, target))
     return NULL;
   TinyNode *other = plus (b, op_neg (b, self), 1);
@@ -149,20 +156,17 @@ op_binary_crossentropy (
   return reduce (b, weight == NULL ? loss : tiny_build_mul (b, loss, weight), reduction);
 }
 
-/* log (1 + exp (-x)): with m the larger of 0 and -x it is m + log (exp (-m) + exp (-x - m)), whose
- * powers are at most 1; m itself cancels, so it has no gradient. */
+/* log (1 + exp (-|x|)), and where x is negative. Written without |x|, whose gradient at 0 is 0. */
 static TinyNode *
-softplus_of_negative (TinyBuild *b, TinyNode *x)
+soft_part (TinyBuild *b, TinyNode *x, TinyNode **is_negative)
 {
-  TinyNode *negative = op_neg (b, x), *m = at_least (b, negative, 0);
-  if (m == NULL)
-    return NULL;
-  m = tiny_layout_unary (b->graph, TINY_OP_DETACH, m);
-  TinyNode *sum = tiny_build_add (b, op_exp (b, op_neg (b, m)),
-                                  op_exp (b, tiny_build_sub (b, negative, m)));
-  return tiny_build_add (b, m, op_log (b, sum));
+  *is_negative = less (b, x, tiny_build_like (b, x, 0));
+  return op_log (b,
+                 plus (b, op_exp (b, tiny_build_where (b, *is_negative, x, op_neg (b, x))), 1));
 }
 
+/* (1 - y) x + p log (1 + exp (-x)) with p = 1 + (pos_weight - 1) y; of a negative x the logarithm is
+ * -x + log (1 + exp (x)), and that -x is taken off first, as it would cancel. */
 TinyNode *
 op_binary_crossentropy_logits (TinyBuild *b,
                                TinyNode *self,
@@ -171,14 +175,17 @@ op_binary_crossentropy_logits (TinyBuild *b,
                                const char *reduction,
                                TinyNode *pos_weight)
 {
+  target = as_float (b, target, self);
   if (!check_same (b, self, target))
     return NULL;
-  TinyNode *rest
-      = tiny_build_mul (b, plus (b, op_neg (b, target), 1), tiny_build_float (b, self));
-  TinyNode *soft = softplus_of_negative (b, self);
-  if (pos_weight != NULL)
-    soft = tiny_build_mul (b, soft,
-                           plus (b, tiny_build_mul (b, plus (b, pos_weight, -1), target), 1));
+  TinyNode *is_negative, *soft = soft_part (b, self, &is_negative);
+  TinyNode *rest = plus (b, op_neg (b, target), 1), *of_negative = op_neg (b, target);
+  if (pos_weight != NULL) {
+    TinyNode *p = plus (b, tiny_build_mul (b, plus (b, pos_weight, -1), target), 1);
+    of_negative = tiny_build_sub (b, rest, p);
+    soft = tiny_build_mul (b, soft, p);
+  }
+  rest = tiny_build_mul (b, tiny_build_where (b, is_negative, of_negative, rest), self);
   TinyNode *loss = tiny_build_add (b, rest, soft);
   return reduce (b, weight == NULL ? loss : tiny_build_mul (b, loss, weight), reduction);
 }
@@ -188,6 +195,7 @@ TinyNode *
 op_kl_div (
     TinyBuild *b, TinyNode *self, TinyNode *target, const char *reduction, gboolean log_target)
 {
+  target = as_float (b, target, self);
   TinyNode *zero = tiny_build_like (b, target, 0), *loss;
   if (log_target) {
     loss = tiny_build_mul (b, op_exp (b, target), tiny_build_sub (b, target, self));
@@ -213,6 +221,7 @@ op_poisson_nll_loss (TinyBuild *b,
                      double eps,
                      const char *reduction)
 {
+  target = as_float (b, target, self);
   TinyNode *loss
       = log_input ? tiny_build_sub (b, op_exp (b, self), tiny_build_mul (b, target, self))
                   : tiny_build_sub (
@@ -238,6 +247,7 @@ op_gaussian_nll_loss (TinyBuild *b,
                       double eps,
                       const char *reduction)
 {
+  target = as_float (b, target, self);
   if (var->shape->n + 1 == self->shape->n)
     var = tiny_build_unsqueeze (b, var, var->shape->n);
   /* The bound has no gradient of its own: a variance below it is treated as it. */
@@ -291,6 +301,7 @@ op_cosine_embedding_loss (TinyBuild *b,
                           double margin,
                           const char *reduction)
 {
+  target = as_float (b, target, self);
   if (self->shape->n < 1)
     return tiny_build_fail (b, "takes vectors, not a number");
   TinyNode *cosine = op_cosine_similarity (b, self, other, self->shape->n - 1, 1e-6);
@@ -303,6 +314,7 @@ TinyNode *
 op_hinge_embedding_loss (
     TinyBuild *b, TinyNode *self, TinyNode *target, double margin, const char *reduction)
 {
+  target = as_float (b, target, self);
   TinyNode *far = at_least (b, plus (b, op_neg (b, self), margin), 0);
   return reduce (b, by_sign (b, target, self, far), reduction);
 }
@@ -315,6 +327,7 @@ op_margin_ranking_loss (TinyBuild *b,
                         double margin,
                         const char *reduction)
 {
+  target = as_float (b, target, self);
   TinyNode *above = tiny_build_mul (b, target, tiny_build_sub (b, self, other));
   return reduce (b, at_least (b, plus (b, op_neg (b, above), margin), 0), reduction);
 }
@@ -322,7 +335,11 @@ op_margin_ranking_loss (TinyBuild *b,
 TinyNode *
 op_soft_margin_loss (TinyBuild *b, TinyNode *self, TinyNode *target, const char *reduction)
 {
-  return reduce (b, softplus_of_negative (b, tiny_build_mul (b, self, target)), reduction);
+  target = as_float (b, target, self);
+  TinyNode *x = tiny_build_mul (b, self, target), *is_negative,
+           *soft = soft_part (b, x, &is_negative);
+  TinyNode *rest = tiny_build_where (b, is_negative, op_neg (b, x), tiny_build_like (b, x, 0));
+  return reduce (b, tiny_build_add (b, rest, soft), reduction);
 }
 
 /* The length of each difference along the last axis. */

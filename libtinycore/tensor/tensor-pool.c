@@ -274,26 +274,26 @@ op_max_unpool2d (TinyBuild *b,
 
 /* ---- the mean ---- */
 
-/* How many of a window's elements count along direction @i, (S'…) of rank @n + 2: those of the
- * image, and of the padding that was asked for when @includes. */
+/* How many of a window's elements count along direction @i, as (1…, S', 1…) of rank n + 2: those of
+ * the image, and of the padding that was asked for when @includes. At least 1, so that a window that
+ * is all padding has mean 0. */
 static TinyNode *
 counted (TinyBuild *b, const Pool *self, guint i, gint64 size, gint64 after, gboolean includes)
 {
   const TinyWindows *windows = &self->windows;
   gint64 dims[TINY_MAX_DIRECTIONS + 2] = { 1, 1, 1, 1, 1, 1, 1 };
-  gint64 n_counting = size + (includes ? windows->before[i] + after : 0);
-  TinyWindows one = { .n = 1,
-                      .kernel = { windows->kernel[i] },
-                      .stride = { windows->stride[i] },
-                      .dilation = { windows->dilation[i] },
-                      .before = { includes ? 0 : windows->before[i] },
-                      .after = { windows->after[i] - (includes ? after : 0) },
-                      .out = { windows->out[i] } };
-  TinyNode *ones = tiny_node_broadcast (b->graph, tiny_build_number (b, TINY_DTYPE_F32, 1),
-                                        (gint64[]){ 1, n_counting, 1 }, 3);
-  TinyNode *sum = tiny_build_sum (b, tiny_windows_view (b, &one, ones, 0), (gint64[]){ 2 }, 1);
+  double least = includes ? (double) -windows->before[i] : 0;
+  double most = (double) (size + (includes ? after : 0));
+  TinyNode *begin = tiny_build_iota (b, TINY_DTYPE_I64, windows->out[i]);
+  begin = tiny_build_mul (b, begin, tiny_build_like (b, begin, (double) windows->stride[i]));
+  begin = tiny_build_sub (b, begin, tiny_build_like (b, begin, (double) windows->before[i]));
+  TinyNode *end
+      = tiny_build_add (b, begin, tiny_build_like (b, begin, (double) windows->kernel[i]));
+  TinyNode *n = tiny_build_sub (b, op_minimum (b, end, tiny_build_like (b, end, most)),
+                                op_maximum (b, begin, tiny_build_like (b, begin, least)));
+  n = op_maximum (b, n, tiny_build_like (b, n, 1));
   dims[1 + i] = windows->out[i];
-  return tiny_build_reshape (b, sum, dims, windows->n + 2);
+  return tiny_build_reshape (b, n, dims, windows->n + 2);
 }
 
 static TinyNode *
