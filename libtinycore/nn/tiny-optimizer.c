@@ -6,6 +6,7 @@
  * captured step stays right when it is replayed. */
 #include "nn/tiny-optimizer.h"
 
+#include "nn/module-private.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -240,9 +241,12 @@ tiny_optimizer_step (TinyOptimizer *self,
   gboolean good = realize_state (self, error) && assign_all (self, changed, error);
   for (guint i = 0; i < n_others; i++)
     g_ptr_array_add (changed, others[i]);
+  tiny_module_collect_moved (changed);
   good
       = good
         && tiny_tensor_realize_many ((TinyTensor *const *) changed->pdata, changed->len, error);
+  if (good)
+    tiny_module_forget_moved ();
   for (guint i = 0; i < self->parameters->len; i++)
     tiny_tensor_clear_grad (self->parameters->pdata[i]);
   tiny_runtime_unlock ();
