@@ -50,6 +50,9 @@ GPtrArray *tiny_kept_new (void);
 /* Uniform over ±bound, f32. */
 TinyTensor *tiny_uniform_around (const gint64 *shape, guint n_dims, double bound);
 
+/* Copies the values of @state into the tensors of @own: tiny_module_load_state_dict(). */
+gboolean tiny_state_copy (GHashTable *own, GHashTable *state, gboolean strict, GError **error);
+
 /* (transfer none): adds what tiny_module_move_buffer() has moved since it was last realised. Under the
  * runtime's lock; tiny_module_forget_moved() once it is. */
 void tiny_module_collect_moved (GPtrArray *tensors);

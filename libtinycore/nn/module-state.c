@@ -255,6 +255,18 @@ load (GHashTable *own, GHashTable *state, GError **error)
 }
 
 gboolean
+tiny_state_copy (GHashTable *own, GHashTable *state, gboolean strict, GError **error)
+{
+  if (!check_state (own, state, strict, error))
+    return FALSE;
+  tiny_runtime_open_default_device ();
+  tiny_runtime_lock ();
+  gboolean good = load (own, state, error);
+  tiny_runtime_unlock ();
+  return good;
+}
+
+gboolean
 tiny_module_load_state_dict (TinyModule *self,
                              GHashTable *state,
                              gboolean strict,
@@ -267,13 +279,7 @@ tiny_module_load_state_dict (TinyModule *self,
     return FALSE;
   }
   g_autoptr (GHashTable) own = tiny_module_get_state_dict (self);
-  if (!check_state (own, state, strict, error))
-    return FALSE;
-  tiny_runtime_open_default_device ();
-  tiny_runtime_lock ();
-  gboolean good = load (own, state, error);
-  tiny_runtime_unlock ();
-  return good;
+  return tiny_state_copy (own, state, strict, error);
 }
 
 /* ---- replacing all tensors ---- */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nn/module-private.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
 typedef struct {
