@@ -5,6 +5,7 @@
 
 #include "base/tiny-error.h"
 #include "base/tiny-macros.h"
+#include "base/tiny-progress.h"
 #include "base/tiny-settings.h"
 #include "ir/tiny-dtype.h"
 #include "engine/tiny-devices.h"

@@ -7,7 +7,7 @@ usage: test-training.py [NAME…]. Run in the build's environment."""
 import sys
 
 import nn_reference as reference
-from nn_reference import Tiny, np, random, torch
+from nn_reference import GLib, Tiny, np, random, torch
 
 SHAPES = [(4, 3), (3,), (2, 3, 2), (5, 2)]
 
@@ -295,6 +295,26 @@ def check_accumulation():
         a.mul(a).sum([0], False).backward()
     optimizer.step([])
     reference.close("accumulated", a, np.array([1 - 0.4, 2 - 0.8], np.float32), 1e-6, 1e-6)
+
+
+def check_loader():
+    """A function in Python read from a thread, errors of it, arrays."""
+    loader = Tiny.Loader.new_empty(10, 4)
+    loader.add_field(Tiny.DType.F32, [2])
+    loader.add_array(Tiny.DType.I32, [], GLib.Bytes.new(np.arange(10, dtype=np.int32).tobytes()))
+    loader.set_function(lambda i, *_: GLib.Bytes.new(np.array([i, 2 * i], np.float32).tobytes()))
+    loader.set_shuffle(True, 3)
+    loader.set_prefetch(2)
+    for epoch in range(2):
+        loader.start_epoch(epoch)
+        seen = []
+        while batch := loader.next_batch():
+            x, y = map(reference.to_numpy, batch)
+            assert (x[:, 0] == y).all() and (x[:, 1] == 2 * y).all()
+            seen += y.tolist()
+        assert sorted(seen) == list(range(10)) and seen != list(range(10)), seen
+    loader.set_function(lambda i, *_: None)
+    reference.raises("gave nothing", loader.next_batch)
 
 
 def check_bad_input():
