@@ -62,10 +62,9 @@ tiny_clip_grad_norm (TinyTensor *const *parameters, guint n, double max_norm, do
   g_autoptr (TinyTensor) all = g_object_ref_sink (norm_of_all (parameters, n, norm));
   if (all->error != NULL)
     return tiny_tensor_new_alias (all);
-  g_autoptr (TinyTensor) scale = g_object_ref_sink (tiny_tensor_clamp (
-      tiny_tensor_mul_number (tiny_tensor_reciprocal (tiny_tensor_add_number (all, 1e-6)),
-                              max_norm),
-      -INFINITY, 1));
+  TinyTensor *part = tiny_tensor_reciprocal (tiny_tensor_add_number (all, 1e-6));
+  g_autoptr (TinyTensor) scale = g_object_ref_sink (tiny_tensor_minimum (
+      tiny_tensor_mul_number (part, max_norm), tiny_tensor_scalar_float (1)));
   for (guint i = 0; i < n; i++) {
     TinyTensor *gradient = parameters[i] == NULL ? NULL : parameters[i]->grad;
     if (gradient != NULL)
@@ -87,7 +86,10 @@ tiny_clip_grad_value (TinyTensor *const *parameters, guint n, double value, GErr
   for (guint i = 0; i < n; i++) {
     TinyTensor *gradient = parameters[i] == NULL ? NULL : parameters[i]->grad;
     if (gradient != NULL)
-      set_grad (parameters[i], tiny_tensor_clamp (gradient, -value, value));
+      set_grad (
+          parameters[i],
+          tiny_tensor_maximum (tiny_tensor_minimum (gradient, tiny_tensor_scalar_float (value)),
+                               tiny_tensor_scalar_float (-value)));
   }
   return TRUE;
 }

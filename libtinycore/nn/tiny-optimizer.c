@@ -400,9 +400,12 @@ step (TinyOptimizer *self, TinyTensor *const *others, guint n_others, GError **e
   for (guint i = 0; i < n_others; i++)
     g_ptr_array_add (changed, others[i]);
   tiny_module_collect_moved (changed);
-  if (!tiny_tensor_realize_many ((TinyTensor *const *) changed->pdata, changed->len, error))
-    return FALSE;
+  gboolean good
+      = tiny_tensor_realize_many ((TinyTensor *const *) changed->pdata, changed->len, error);
+  /* Also after a failure, or one module's would be that of all steps to come. */
   tiny_module_forget_moved ();
+  if (!good)
+    return FALSE;
   self->has_stepped = TRUE;
   return TRUE;
 }

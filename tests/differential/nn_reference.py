@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What tests of layers and optimisers share: NumPy, PyTorch and our tensors on the same numbers."""
 import sys
+import warnings
 
 try:
     import gi
@@ -12,6 +13,7 @@ except (ImportError, ValueError) as why:
     print(f"{sys.executable}: {why} (packages python3-gi, python3-numpy, python3-torch; a build with introspection)")
     sys.exit(77)
 
+warnings.simplefilter("ignore")  # PyTorch warns of its own ways
 torch.set_num_threads(1)
 torch.manual_seed(3)
 generator = np.random.default_rng(5)
