@@ -51,7 +51,7 @@ set_up (Run *self, GError **error)
 static gboolean
 step (Run *self, double *out_loss, GError **error)
 {
-  g_autoptr (GPtrArray) others = tiny_module_get_state (self->net);
+  g_autoptr (GPtrArray) others = tiny_module_get_buffers (self->net);
   g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_cross_entropy (
       tiny_module_forward (self->net, self->x), self->y, NULL, -100, "mean", 0));
   if (!tiny_tensor_backward (loss, error))

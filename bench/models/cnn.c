@@ -20,7 +20,7 @@ step (TinyTensor *const *inputs,
       GError **error)
 {
   const Parts *parts = ((Model *) user_data)->parts;
-  g_autoptr (GPtrArray) others = tiny_module_get_state (parts->net);
+  g_autoptr (GPtrArray) others = tiny_module_get_buffers (parts->net);
   g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_cross_entropy (
       tiny_module_forward (parts->net, inputs[0]), inputs[1], NULL, -100, "mean", 0));
   if (!tiny_tensor_backward (loss, error))

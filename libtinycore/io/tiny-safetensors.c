@@ -11,6 +11,7 @@
 #include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/tiny-error.h"
 #include "plugin/tiny-json.h"
@@ -34,7 +35,7 @@ tiny_array_new (
   self->dtype = dtype;
   self->shape = g_memdup2 (shape, n_dims * sizeof *shape);
   self->n_dims = n_dims;
-  self->data = g_bytes_ref (data);
+  self->data = data == NULL ? NULL : g_bytes_ref (data);
   return self;
 }
 
@@ -117,17 +118,16 @@ read_numbers (JsonObject *entry, const char *key, GError **error)
 
 /* The bytes that an array of that shape has, -1 when they are more than @most. */
 static gint64
-count_bytes (TinyDType dtype, const GArray *shape, gint64 most)
+count_bytes (TinyDType dtype, const gint64 *shape, guint n_dims, gint64 most)
 {
   gint64 n = (gint64) tiny_dtype_get_n_bytes (dtype);
-  for (guint i = 0; i < shape->len; i++)
-    if (g_array_index (shape, gint64, i) == 0)
+  for (guint i = 0; i < n_dims; i++)
+    if (shape[i] == 0)
       return 0;
-  for (guint i = 0; i < shape->len; i++) {
-    gint64 size = g_array_index (shape, gint64, i);
-    if (n > most / size)
+  for (guint i = 0; i < n_dims; i++) {
+    if (n > most / shape[i])
       return -1;
-    n *= size;
+    n *= shape[i];
   }
   return n;
 }
@@ -150,7 +150,8 @@ read_array (const char *name, JsonObject *entry, GBytes *file, gsize start, GErr
                  begin, end, n_data);
     return NULL;
   }
-  gint64 wanted = count_bytes (dtype, shape, n_data);
+  gint64 wanted
+      = count_bytes (dtype, (const gint64 *) (void *) shape->data, shape->len, n_data);
   if (wanted != end - begin) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
                  "its shape and its %" G_GINT64_FORMAT " bytes of data disagree", end - begin);
@@ -254,6 +255,13 @@ compare_arrays (gconstpointer a, gconstpointer b)
   return x_bytes != y_bytes ? y_bytes - x_bytes : strcmp (x->name, y->name);
 }
 
+/* What is written for @array. */
+static gsize
+get_size (const TinyArray *array)
+{
+  return (gsize) count_bytes (array->dtype, array->shape, array->n_dims, G_MAXINT64);
+}
+
 static void
 add_array (JsonBuilder *json, const TinyArray *array, gsize offset)
 {
@@ -269,7 +277,7 @@ add_array (JsonBuilder *json, const TinyArray *array, gsize offset)
   json_builder_set_member_name (json, "data_offsets");
   json_builder_begin_array (json);
   json_builder_add_int_value (json, (gint64) offset);
-  json_builder_add_int_value (json, (gint64) (offset + g_bytes_get_size (array->data)));
+  json_builder_add_int_value (json, (gint64) (offset + get_size (array)));
   json_builder_end_array (json);
   json_builder_end_object (json);
 }
@@ -300,7 +308,7 @@ make_header (TinySafetensors *self)
     add_metadata (json, self->metadata);
   for (guint i = 0; i < self->arrays->len; i++) {
     add_array (json, self->arrays->pdata[i], offset);
-    offset += g_bytes_get_size (((TinyArray *) self->arrays->pdata[i])->data);
+    offset += get_size (self->arrays->pdata[i]);
   }
   json_builder_end_object (json);
   g_autoptr (JsonNode) root = json_builder_get_root (json);
@@ -310,15 +318,103 @@ make_header (TinySafetensors *self)
 }
 
 static gboolean
-write_all (const TinySafetensors *self, const char *header, FILE *file)
+fail_io (const char *path, GError **error)
+{
+  int reason = errno;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, g_strerror (reason));
+  return FALSE;
+}
+
+static gboolean
+write_array (const TinyArray *array,
+             TinyArrayReader reader,
+             gpointer user_data,
+             FILE *file,
+             GError **error)
+{
+  g_autoptr (GBytes) data
+      = array->data != NULL ? g_bytes_ref (array->data) : reader (array, user_data, error);
+  if (data == NULL)
+    return FALSE;
+  gsize size;
+  const void *bytes = g_bytes_get_data (data, &size);
+  if (size != get_size (array)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "“%s” has %" G_GSIZE_FORMAT " bytes, not the %" G_GSIZE_FORMAT " of its shape",
+                 array->name, size, get_size (array));
+    return FALSE;
+  }
+  return size == 0 || fwrite (bytes, 1, size, file) == size || fail_io (array->name, error);
+}
+
+static gboolean
+write_all (const TinySafetensors *self,
+           const char *header,
+           TinyArrayReader reader,
+           gpointer user_data,
+           FILE *file,
+           GError **error)
 {
   guint64 length = GUINT64_TO_LE ((guint64) strlen (header));
-  gboolean good = fwrite (&length, sizeof length, 1, file) == 1 && fputs (header, file) >= 0;
-  for (guint i = 0; good && i < self->arrays->len; i++) {
-    gsize size;
-    const void *data = g_bytes_get_data (((TinyArray *) self->arrays->pdata[i])->data, &size);
-    good = size == 0 || fwrite (data, 1, size, file) == size;
+  if (fwrite (&length, sizeof length, 1, file) != 1 || fputs (header, file) < 0)
+    return fail_io ("its header", error);
+  for (guint i = 0; i < self->arrays->len; i++)
+    if (!write_array (self->arrays->pdata[i], reader, user_data, file, error))
+      return FALSE;
+  if (fflush (file) != 0 || fsync (fileno (file)) != 0)
+    return fail_io ("its data", error);
+  return TRUE;
+}
+
+static gboolean
+check_names (const TinySafetensors *self, GError **error)
+{
+  g_autoptr (GHashTable) seen = g_hash_table_new (g_str_hash, g_str_equal);
+  for (guint i = 0; i < self->arrays->len; i++) {
+    const TinyArray *array = self->arrays->pdata[i];
+    const char *why = !g_utf8_validate (array->name, -1, NULL) ? "is no name in UTF-8"
+                      : g_str_equal (array->name, "__metadata__")
+                          ? "is a name of the format's own"
+                      : !g_hash_table_add (seen, (gpointer) array->name) ? "is there twice"
+                      : dtype_names[array->dtype] == NULL ? "has a dtype that the format lacks"
+                                                          : NULL;
+    if (why != NULL) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "“%s” %s", array->name, why);
+      return FALSE;
+    }
   }
+  return TRUE;
+}
+
+gboolean
+tiny_safetensors_write_streamed (TinySafetensors *self,
+                                 const char *path,
+                                 TinyArrayReader reader,
+                                 gpointer user_data,
+                                 gsize *out_data_offset,
+                                 GError **error)
+{
+  if (!check_names (self, error)) {
+    g_prefix_error (error, "%s: ", path);
+    return FALSE;
+  }
+  g_autofree char *header = make_header (self);
+  g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
+  int fd = g_mkstemp_full (beside, O_RDWR | O_CLOEXEC, 0666);
+  FILE *file = fd >= 0 ? fdopen (fd, "wb") : NULL;
+  gboolean good = file != NULL || fail_io ("it cannot be made", error);
+  good = good && write_all (self, header, reader, user_data, file, error);
+  if (file != NULL && fclose (file) != 0 && good)
+    good = fail_io ("its data", error);
+  if (good && g_rename (beside, path) != 0)
+    good = fail_io ("it cannot be put in place", error);
+  if (!good) {
+    g_prefix_error (error, "%s: ", path);
+    if (fd >= 0)
+      g_unlink (beside);
+  }
+  if (out_data_offset != NULL)
+    *out_data_offset = sizeof (guint64) + strlen (header);
   return good;
 }
 
@@ -328,26 +424,5 @@ tiny_safetensors_write (TinySafetensors *self,
                         gsize *out_data_offset,
                         GError **error)
 {
-  g_autofree char *header = make_header (self);
-  g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
-  int fd = g_mkstemp_full (beside, O_RDWR | O_CLOEXEC, 0666);
-  FILE *file = fd >= 0 ? fdopen (fd, "wb") : NULL;
-  gboolean good = file != NULL && write_all (self, header, file) && fflush (file) == 0;
-  int reason = errno;
-  if (file != NULL && fclose (file) != 0 && good) {
-    good = FALSE;
-    reason = errno;
-  }
-  if (good && g_rename (beside, path) != 0) {
-    good = FALSE;
-    reason = errno;
-  }
-  if (!good) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, g_strerror (reason));
-    if (fd >= 0)
-      g_unlink (beside);
-  }
-  if (out_data_offset != NULL)
-    *out_data_offset = sizeof (guint64) + strlen (header);
-  return good;
+  return tiny_safetensors_write_streamed (self, path, NULL, NULL, out_data_offset, error);
 }

@@ -10,7 +10,7 @@
 
 G_BEGIN_DECLS
 
-/* One array; @data is of row-major elements, little-endian. */
+/* One array; @data is of row-major elements, little-endian, or NULL where it is read when it is written. */
 typedef struct {
   char *name;
   TinyDType dtype;
@@ -37,9 +37,21 @@ TinyArray *tiny_safetensors_find (const TinySafetensors *self, const char *name)
  * %TINY_ERROR_IO, %TINY_ERROR_FORMAT with the file, the array and what is wrong. */
 TinySafetensors *tiny_safetensors_load (const char *path, GError **error);
 
+/* (transfer full): the data of an array that has none. */
+typedef GBytes *(*TinyArrayReader) (const TinyArray *array, gpointer user_data, GError **error);
+
+/* As tiny_safetensors_write(), with the data of one array in memory at a time. */
+gboolean tiny_safetensors_write_streamed (TinySafetensors *self,
+                                          const char *path,
+                                          TinyArrayReader reader,
+                                          gpointer user_data,
+                                          gsize *out_data_offset,
+                                          GError **error);
+
 /* Writes the file, which is there whole or not at all; @out_data_offset (optional): where in it the
  * data begins. Wide elements come first, so that every array is aligned to its elements as long as
- * the data is to eight bytes; @self's arrays are in that order afterwards. Errors: %TINY_ERROR_IO. */
+ * the data is to eight bytes; @self's arrays are in that order afterwards. Errors: %TINY_ERROR_IO;
+ * %TINY_ERROR_INVALID for names and dtypes that the format cannot hold. */
 gboolean tiny_safetensors_write (TinySafetensors *self,
                                  const char *path,
                                  gsize *out_data_offset,

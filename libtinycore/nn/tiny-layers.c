@@ -1,196 +1,343 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-layers.c: one kind of module each, as small final types. */
+ * tiny-layers.c: the plain layers, as small final types. */
 #include "nn/tiny-layers.h"
 
 #include <math.h>
 
+#include "nn/module-private.h"
+#include "tensor/tiny-build.h"
+#include "tensor/tiny-random.h"
 #include "tensor/tiny-tensor-operations.h"
-
-/* A final subclass of TinyModule whose forward is camel_forward(). */
-#define LAYER(Camel, lower)                                                                    \
-  typedef TinyModuleClass Camel##Class;                                                        \
-  static GType lower##_get_type (void);                                                        \
-  G_DEFINE_TYPE (Camel, lower, TINY_TYPE_MODULE)                                               \
-  static TinyTensor *lower##_forward (TinyModule *self, TinyTensor *x);                        \
-  static void lower##_class_init (Camel##Class *class) { class->forward = lower##_forward; }   \
-  static void lower##_init (Camel *self) {}
 
 /* ---- linear ---- */
 typedef struct {
   TinyModule parent_instance;
-  TinyTensor *weight, *bias; /* owned by the base */
 } TinyLinearLayer;
 
-LAYER (TinyLinearLayer, tiny_linear_layer)
+TINY_DEFINE_LAYER (TinyLinearLayer, tiny_linear_layer)
 
 static TinyTensor *
-tiny_linear_layer_forward (TinyModule *module, TinyTensor *x)
+tiny_linear_layer_forward (TinyModule *self, TinyTensor *x)
 {
-  TinyLinearLayer *self = (TinyLinearLayer *) module;
-  return tiny_tensor_linear (x, self->weight, self->bias);
+  return tiny_tensor_linear (x, tiny_module_own (self, "weight"),
+                             tiny_module_own (self, "bias"));
 }
 
-static TinyTensor *
-add_bias (TinyModule *self, gint64 n, double fan_in)
+static void
+tiny_linear_layer_class_init (TinyLinearLayerClass *class)
 {
-  double bound = 1 / sqrt (MAX (fan_in, 1));
-  return tiny_module_add_tensor (
-      self, "bias", tiny_tensor_uniform (TINY_DTYPE_F32, &n, 1, -bound, bound), TRUE);
+  class->forward = tiny_linear_layer_forward;
 }
 
 TinyModule *
 tiny_linear_new (gint64 n_in, gint64 n_out, gboolean bias)
 {
-  TinyLinearLayer *self = g_object_new (tiny_linear_layer_get_type (), NULL);
-  TinyModule *module = TINY_MODULE (self);
-  TinyTensor *weight
-      = tiny_tensor_kaiming_uniform (TINY_DTYPE_F32, (gint64[]){ n_out, n_in }, 2, sqrt (5));
-  self->weight = tiny_module_add_tensor (module, "weight", weight, TRUE);
+  TinyModule *self = g_object_new (tiny_linear_layer_get_type (), NULL);
+  if (n_in < 0 || n_out < 0) {
+    tiny_module_fail (self, "linear: %" G_GINT64_FORMAT " features to %" G_GINT64_FORMAT, n_in,
+                      n_out);
+    return self;
+  }
+  double bound = 1 / sqrt ((double) MAX (n_in, 1));
+  tiny_module_init_parameter (self, "weight",
+                              tiny_uniform_around ((gint64[]){ n_out, n_in }, 2, bound));
   if (bias)
-    self->bias = add_bias (module, n_out, (double) n_in);
-  return module;
-}
-
-/* ---- convolution ---- */
-typedef struct {
-  TinyModule parent_instance;
-  TinyTensor *weight, *bias;
-  gint64 stride, padding, groups;
-} TinyConv2d;
-
-LAYER (TinyConv2d, tiny_conv2d)
-
-static TinyTensor *
-tiny_conv2d_forward (TinyModule *module, TinyTensor *x)
-{
-  TinyConv2d *self = (TinyConv2d *) module;
-  return tiny_tensor_conv2d (x, self->weight, self->bias, &self->stride, 1, &self->padding, 1,
-                             NULL, 0, self->groups);
-}
-
-TinyModule *
-tiny_conv2d_new (gint64 n_in,
-                 gint64 n_out,
-                 gint64 kernel,
-                 gint64 stride,
-                 gint64 padding,
-                 gint64 groups,
-                 gboolean bias)
-{
-  TinyConv2d *self = g_object_new (tiny_conv2d_get_type (), NULL);
-  TinyModule *module = TINY_MODULE (self);
-  gint64 shape[] = { n_out, groups > 0 ? n_in / groups : n_in, kernel, kernel };
-  self->stride = stride;
-  self->padding = padding;
-  self->groups = groups;
-  self->weight = tiny_module_add_tensor (
-      module, "weight", tiny_tensor_kaiming_uniform (TINY_DTYPE_F32, shape, 4, sqrt (5)), TRUE);
-  if (bias)
-    self->bias
-        = add_bias (module, n_out, (double) shape[1] * (double) kernel * (double) kernel);
-  return module;
-}
-
-/* ---- batch normalisation ---- */
-typedef struct {
-  TinyModule parent_instance;
-  TinyTensor *weight, *bias, *mean, *var;
-} TinyBatchNorm2d;
-
-LAYER (TinyBatchNorm2d, tiny_batch_norm2d)
-
-#define MOMENTUM 0.1
-#define EPSILON  1e-5
-
-/* running += MOMENTUM * (now - running), which waits until it is realised. What stops it stops the
- * result as well, which is made of the same statistics. */
-static void
-move_running (TinyTensor *running, TinyTensor *now)
-{
-  TinyTensor *kept = tiny_tensor_mul_number (running, 1 - MOMENTUM);
-  TinyTensor *added = tiny_tensor_mul_number (tiny_tensor_detach (now), MOMENTUM);
-  tiny_tensor_assign (running, tiny_tensor_add (kept, added), NULL);
-}
-
-static TinyTensor *
-tiny_batch_norm2d_forward (TinyModule *module, TinyTensor *x)
-{
-  TinyBatchNorm2d *self = (TinyBatchNorm2d *) module;
-  if (!tiny_module_get_training (module))
-    return tiny_tensor_batch_norm (x, self->mean, self->var, self->weight, self->bias, FALSE,
-                                   EPSILON);
-  static const gint axes[] = { 0, 2, 3 };
-  g_autoptr (TinyTensor) input = g_object_ref_sink (x);
-  g_autoptr (TinyTensor) mean
-      = g_object_ref_sink (tiny_tensor_mean (input, axes, G_N_ELEMENTS (axes), FALSE));
-  g_autoptr (TinyTensor) var
-      = g_object_ref_sink (tiny_tensor_var (input, axes, G_N_ELEMENTS (axes), 0, FALSE));
-  double n = (double) tiny_tensor_get_n_elements (input)
-             / MAX (1.0, (double) tiny_tensor_get_n_elements (self->mean));
-  move_running (self->mean, mean);
-  move_running (self->var, tiny_tensor_mul_number (var, n / MAX (1.0, n - 1)));
-  return tiny_tensor_batch_norm (input, mean, var, self->weight, self->bias, FALSE, EPSILON);
-}
-
-TinyModule *
-tiny_batch_norm2d_new (gint64 n)
-{
-  TinyBatchNorm2d *self = g_object_new (tiny_batch_norm2d_get_type (), NULL);
-  TinyModule *module = TINY_MODULE (self);
-  const TinyDType f32 = TINY_DTYPE_F32;
-  self->weight = tiny_module_add_tensor (module, "weight", tiny_tensor_ones (f32, &n, 1), TRUE);
-  self->bias = tiny_module_add_tensor (module, "bias", tiny_tensor_zeros (f32, &n, 1), TRUE);
-  self->mean
-      = tiny_module_add_tensor (module, "running_mean", tiny_tensor_zeros (f32, &n, 1), FALSE);
-  self->var
-      = tiny_module_add_tensor (module, "running_var", tiny_tensor_ones (f32, &n, 1), FALSE);
-  return module;
+    tiny_module_init_parameter (self, "bias", tiny_uniform_around (&n_out, 1, bound));
+  return self;
 }
 
 /* ---- embedding ---- */
 typedef struct {
   TinyModule parent_instance;
-  TinyTensor *weight;
-} TinyEmbedding;
+} TinyEmbeddingLayer;
 
-LAYER (TinyEmbedding, tiny_embedding)
+TINY_DEFINE_LAYER (TinyEmbeddingLayer, tiny_embedding_layer)
 
 static TinyTensor *
-tiny_embedding_forward (TinyModule *module, TinyTensor *x)
+tiny_embedding_layer_forward (TinyModule *self, TinyTensor *x)
 {
-  return tiny_tensor_index_select (((TinyEmbedding *) module)->weight, 0, x);
+  return tiny_tensor_index_select (tiny_module_own (self, "weight"), 0, x);
+}
+
+static void
+tiny_embedding_layer_class_init (TinyEmbeddingLayerClass *class)
+{
+  class->forward = tiny_embedding_layer_forward;
 }
 
 TinyModule *
 tiny_embedding_new (gint64 n, gint64 size)
 {
-  TinyEmbedding *self = g_object_new (tiny_embedding_get_type (), NULL);
+  TinyModule *self = g_object_new (tiny_embedding_layer_get_type (), NULL);
   gint64 shape[] = { n, size };
-  self->weight = tiny_module_add_tensor (TINY_MODULE (self), "weight",
-                                         tiny_tensor_randn (TINY_DTYPE_F32, shape, 2), TRUE);
+  if (n < 0 || size < 0)
+    tiny_module_fail (self, "embedding: %" G_GINT64_FORMAT " rows of %" G_GINT64_FORMAT, n,
+                      size);
+  else
+    tiny_module_init_parameter (self, "weight", tiny_tensor_randn (TINY_DTYPE_F32, shape, 2));
+  return self;
+}
+
+/* ---- dropout ---- */
+typedef struct {
+  TinyModule parent_instance;
+  double p;
+} TinyDropoutLayer;
+
+TINY_DEFINE_LAYER (TinyDropoutLayer, tiny_dropout_layer)
+
+/* x / (1 - p) where a random number is at least p. The number of element i is threefry's first word
+ * for (i, counter); the counter starts at random, which keeps layers apart. */
+static TinyTensor *
+drop (TinyTensor *tensor, TinyTensor *counter, double p)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  TinyTensor *both[] = { tensor, counter };
+  if (tiny_build_begin (&b, "dropout", 2, both)) {
+    const guint32 key[2] = { 0xD20F0117u, 0x5EEDu };
+    TinyNode *x = tiny_build_float (&b, b.x[0]);
+    const gint64 *dims = x->shape->v;
+    guint rank = x->shape->n;
+    gint64 n = 1;
+    for (guint i = 0; i < rank; i++)
+      n *= dims[i];
+    if (n == 0) {
+      node = x;
+    } else if (n > G_MAXUINT32) {
+      tiny_build_fail (&b, "at most 2^32 elements can be dropped from at once");
+    } else {
+      TinyNode *words[2]
+          = { tiny_build_iota (&b, TINY_DTYPE_U32, n), tiny_build_expand (&b, b.x[1], &n, 1) };
+      tiny_build_threefry (&b, key, words);
+      /* 24 bits, through i32, which machines without unsigned conversions have. */
+      TinyNode *eight = tiny_build_number (&b, TINY_DTYPE_U32, 8);
+      TinyNode *bits = tiny_build_binary (&b, TINY_OP_SHR, words[0], eight);
+      TinyNode *least
+          = tiny_build_number (&b, TINY_DTYPE_I32, MIN (ceil (ldexp (p, 24)), 1 << 24));
+      TinyNode *is_dropped = tiny_build_binary (
+          &b, TINY_OP_CMPLT, tiny_build_cast (&b, bits, TINY_DTYPE_I32), least);
+      is_dropped = tiny_build_reshape (&b, is_dropped, dims, rank);
+      TinyNode *scaled
+          = tiny_build_mul (&b, x, tiny_build_like (&b, x, p < 1 ? 1 / (1 - p) : 0));
+      node = tiny_build_where (&b, is_dropped, tiny_build_like (&b, x, 0), scaled);
+    }
+  }
+  return tiny_build_end (&b, node);
+}
+
+static TinyTensor *
+tiny_dropout_layer_forward (TinyModule *module, TinyTensor *x)
+{
+  TinyDropoutLayer *self = (TinyDropoutLayer *) module;
+  g_autoptr (GError) error = NULL;
+  if (self->p == 0 || !tiny_module_get_training (module))
+    return g_object_ref (x);
+  TinyTensor *counter = tiny_module_own (module, "counter");
+  g_autoptr (TinyTensor) result = g_object_ref_sink (drop (x, counter, self->p));
+  tiny_module_move_buffer (module, "counter", tiny_tensor_add_number (counter, 1), &error);
+  return error == NULL ? g_steal_pointer (&result)
+                       : tiny_tensor_new_invalid ("dropout: %s", error->message);
+}
+
+static void
+tiny_dropout_layer_class_init (TinyDropoutLayerClass *class)
+{
+  class->forward = tiny_dropout_layer_forward;
+}
+
+TinyModule *
+tiny_dropout_new (double p)
+{
+  TinyDropoutLayer *self = g_object_new (tiny_dropout_layer_get_type (), NULL);
+  const gint64 one = 1;
+  self->p = p;
+  if (!(p >= 0 && p <= 1))
+    tiny_module_fail (TINY_MODULE (self), "dropout: the probability %g is not from 0 to 1", p);
+  else if (p > 0)
+    tiny_module_init_buffer (TINY_MODULE (self), "counter",
+                             tiny_tensor_randint (TINY_DTYPE_U32, &one, 1, 0, (gint64) 1 << 32),
+                             FALSE);
   return TINY_MODULE (self);
+}
+
+/* ---- activations ---- */
+typedef struct {
+  TinyModule parent_instance;
+  TinyModuleFunction function;
+} TinyActivationLayer;
+
+TINY_DEFINE_LAYER (TinyActivationLayer, tiny_activation_layer)
+
+/* x σ(2 √(2/π) (x + 0.044715 x³)), which is the form with tanh: (1 + tanh (z)) / 2 is σ(2 z). */
+static TinyTensor *
+gelu_tanh (TinyTensor *x)
+{
+  g_autoptr (TinyTensor) kept = g_object_ref_sink (x);
+  TinyTensor *cube = tiny_tensor_mul (tiny_tensor_square (kept), kept);
+  TinyTensor *inner = tiny_tensor_add (kept, tiny_tensor_mul_number (cube, 0.044715));
+  inner = tiny_tensor_mul_number (inner, 2 * sqrt (2 / G_PI));
+  return tiny_tensor_mul (kept, tiny_tensor_sigmoid (inner));
+}
+
+static TinyTensor *
+softmax_last (TinyTensor *x)
+{
+  return tiny_tensor_softmax (x, -1);
+}
+
+static TinyTensor *
+log_softmax_last (TinyTensor *x)
+{
+  return tiny_tensor_log_softmax (x, -1);
+}
+
+/* Of the same length, in the same order. */
+static const char *const activation_names[]
+    = { "relu", "gelu_tanh", "silu", "sigmoid", "tanh", "softmax", "log_softmax", NULL };
+static const TinyModuleFunction activations[]
+    = { tiny_tensor_relu, gelu_tanh,    tiny_tensor_silu, tiny_tensor_sigmoid,
+        tiny_tensor_tanh, softmax_last, log_softmax_last };
+G_STATIC_ASSERT (G_N_ELEMENTS (activation_names) == G_N_ELEMENTS (activations) + 1);
+
+static TinyTensor *
+tiny_activation_layer_forward (TinyModule *module, TinyTensor *x)
+{
+  return ((TinyActivationLayer *) module)->function (x);
+}
+
+static void
+tiny_activation_layer_class_init (TinyActivationLayerClass *class)
+{
+  class->forward = tiny_activation_layer_forward;
+}
+
+const char *const *
+tiny_activation_list (void)
+{
+  return activation_names;
+}
+
+TinyModule *
+tiny_activation_new (const char *name)
+{
+  TinyActivationLayer *self = g_object_new (tiny_activation_layer_get_type (), NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (activations); i++)
+    if (g_strcmp0 (name, activation_names[i]) == 0)
+      self->function = activations[i];
+  if (self->function == NULL) {
+    g_autofree char *known = g_strjoinv (", ", (char **) activation_names);
+    tiny_module_fail (TINY_MODULE (self), "activation: “%s” is none of %s", name ? name : "",
+                      known);
+  }
+  return TINY_MODULE (self);
+}
+
+/* ---- shapes ---- */
+typedef struct {
+  TinyModule parent_instance;
+  gint start, end;
+} TinyFlattenLayer;
+
+TINY_DEFINE_LAYER (TinyFlattenLayer, tiny_flatten_layer)
+
+static TinyTensor *
+tiny_flatten_layer_forward (TinyModule *module, TinyTensor *x)
+{
+  TinyFlattenLayer *self = (TinyFlattenLayer *) module;
+  return tiny_tensor_flatten (x, self->start, self->end);
+}
+
+static void
+tiny_flatten_layer_class_init (TinyFlattenLayerClass *class)
+{
+  class->forward = tiny_flatten_layer_forward;
+}
+
+TinyModule *
+tiny_flatten_new (gint start, gint end)
+{
+  TinyFlattenLayer *self = g_object_new (tiny_flatten_layer_get_type (), NULL);
+  self->start = start;
+  self->end = end;
+  return TINY_MODULE (self);
+}
+
+/* ---- pooling ---- */
+typedef struct {
+  TinyModule parent_instance;
+  gboolean largest;
+  gint64 kernel, stride, padding;
+} TinyPool2dLayer;
+
+TINY_DEFINE_LAYER (TinyPool2dLayer, tiny_pool2d_layer)
+
+static TinyTensor *
+tiny_pool2d_layer_forward (TinyModule *module, TinyTensor *x)
+{
+  TinyPool2dLayer *self = (TinyPool2dLayer *) module;
+  const gint64 *stride = self->stride == 0 ? &self->kernel : &self->stride;
+  return self->largest ? tiny_tensor_max_pool2d (x, &self->kernel, 1, stride, 1, &self->padding,
+                                                 1, NULL, 0, FALSE)
+                       : tiny_tensor_avg_pool2d (x, &self->kernel, 1, stride, 1, &self->padding,
+                                                 1, FALSE, TRUE, 0);
+}
+
+static void
+tiny_pool2d_layer_class_init (TinyPool2dLayerClass *class)
+{
+  class->forward = tiny_pool2d_layer_forward;
+}
+
+static TinyModule *
+pool_new (gboolean largest, gint64 kernel, gint64 stride, gint64 padding)
+{
+  TinyPool2dLayer *self = g_object_new (tiny_pool2d_layer_get_type (), NULL);
+  self->largest = largest;
+  self->kernel = kernel;
+  self->stride = stride;
+  self->padding = padding;
+  return TINY_MODULE (self);
+}
+
+TinyModule *
+tiny_max_pool2d_new (gint64 kernel, gint64 stride, gint64 padding)
+{
+  return pool_new (TRUE, kernel, stride, padding);
+}
+
+TinyModule *
+tiny_avg_pool2d_new (gint64 kernel, gint64 stride, gint64 padding)
+{
+  return pool_new (FALSE, kernel, stride, padding);
 }
 
 /* ---- plain functions ---- */
 typedef struct {
   TinyModule parent_instance;
   TinyModuleFunction function;
-} TinyFunction;
+} TinyFunctionLayer;
 
-LAYER (TinyFunction, tiny_function)
+TINY_DEFINE_LAYER (TinyFunctionLayer, tiny_function_layer)
 
 static TinyTensor *
-tiny_function_forward (TinyModule *module, TinyTensor *x)
+tiny_function_layer_forward (TinyModule *module, TinyTensor *x)
 {
-  return ((TinyFunction *) module)->function (x);
+  return ((TinyFunctionLayer *) module)->function (x);
+}
+
+static void
+tiny_function_layer_class_init (TinyFunctionLayerClass *class)
+{
+  class->forward = tiny_function_layer_forward;
 }
 
 TinyModule *
 tiny_function_new (TinyModuleFunction function)
 {
   g_return_val_if_fail (function != NULL, NULL);
-  TinyFunction *self = g_object_new (tiny_function_get_type (), NULL);
+  TinyFunctionLayer *self = g_object_new (tiny_function_layer_get_type (), NULL);
   self->function = function;
   return TINY_MODULE (self);
 }
@@ -198,53 +345,42 @@ tiny_function_new (TinyModuleFunction function)
 /* ---- chains ---- */
 typedef struct {
   TinyModule parent_instance;
-  GPtrArray *modules; /* owned by the base */
-} TinySequential;
+} TinySequentialLayer;
 
-typedef TinyModuleClass TinySequentialClass;
-static GType tiny_sequential_get_type (void);
-G_DEFINE_TYPE (TinySequential, tiny_sequential, TINY_TYPE_MODULE)
+TINY_DEFINE_LAYER (TinySequentialLayer, tiny_sequential_layer)
 
 static TinyTensor *
-tiny_sequential_forward (TinyModule *module, TinyTensor *x)
+tiny_sequential_layer_forward (TinyModule *self, TinyTensor *x)
 {
-  TinySequential *self = (TinySequential *) module;
-  for (guint i = 0; i < self->modules->len; i++)
-    x = tiny_module_forward (self->modules->pdata[i], x);
-  return x;
+  GArray *entries = tiny_module_get_entries (self);
+  g_autoptr (TinyTensor) at = g_object_ref (x);
+  for (guint i = 0; i < entries->len; i++) {
+    TinyModule *child = g_array_index (entries, TinyEntry, i).child;
+    TinyTensor *next = child == NULL ? NULL : tiny_module_forward (child, at);
+    if (next != NULL) {
+      g_object_unref (at);
+      at = g_object_ref_sink (next);
+    }
+  }
+  return g_steal_pointer (&at);
 }
 
 static void
-tiny_sequential_finalize (GObject *object)
+tiny_sequential_layer_class_init (TinySequentialLayerClass *class)
 {
-  g_ptr_array_unref (((TinySequential *) object)->modules);
-  G_OBJECT_CLASS (tiny_sequential_parent_class)->finalize (object);
-}
-
-static void
-tiny_sequential_class_init (TinySequentialClass *class)
-{
-  class->forward = tiny_sequential_forward;
-  G_OBJECT_CLASS (class)->finalize = tiny_sequential_finalize;
-}
-
-static void
-tiny_sequential_init (TinySequential *self)
-{
-  self->modules = g_ptr_array_new ();
+  class->forward = tiny_sequential_layer_forward;
 }
 
 TinyModule *
 tiny_sequential_new (void)
 {
-  return g_object_new (tiny_sequential_get_type (), NULL);
+  return g_object_new (tiny_sequential_layer_get_type (), NULL);
 }
 
 void
-tiny_sequential_append (TinyModule *module, TinyModule *child)
+tiny_sequential_append (TinyModule *self, TinyModule *module)
 {
-  g_return_if_fail (G_TYPE_CHECK_INSTANCE_TYPE (module, tiny_sequential_get_type ()));
-  TinySequential *self = (TinySequential *) module;
-  g_autofree char *name = g_strdup_printf ("%u", self->modules->len);
-  g_ptr_array_add (self->modules, tiny_module_add_child (module, name, child));
+  g_return_if_fail (G_TYPE_CHECK_INSTANCE_TYPE (self, tiny_sequential_layer_get_type ()));
+  g_autofree char *name = g_strdup_printf ("%u", tiny_module_get_entries (self)->len);
+  tiny_module_init_child (self, name, module);
 }

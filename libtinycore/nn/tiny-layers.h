@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-layers.h: the layers there are.
+ * tiny-layers.h: the plain layers: linear, embedding, dropout, activations, shapes, chains.
  *
- * Weights are drawn from the process's sequence of random numbers (tiny_tensor_manual_seed()) when
- * a layer is made, uniform over ±1 / sqrt (fan-in) where the layer does not say otherwise. */
+ * Names, shapes and distributions of tensors are those of PyTorch's layers, whose state dicts load
+ * (tiny_module_load_state_dict()). Weights are f32 and drawn from the process's sequence of random
+ * numbers (tiny_tensor_manual_seed()) when a layer is made, uniform over ±1 / sqrt (fan-in) where the
+ * layer does not say otherwise. A layer made with sizes that cannot be gives tensors that say so
+ * (tiny_module_get_error()). */
 #pragma once
 
 #include "nn/tiny-module.h"
@@ -25,45 +28,6 @@ G_BEGIN_DECLS
 TINY_API TinyModule *tiny_linear_new (gint64 n_in, gint64 n_out, gboolean bias);
 
 /**
- * tiny_conv2d_new:
- * @n_in: channels of the input
- * @n_out: channels of the output
- * @kernel: side of the kernel
- * @stride: distance of windows
- * @padding: zeros on each side
- * @groups: groups of channels
- * @bias: whether there is a bias
- *
- * tiny_tensor_conv2d() with tensors "weight" (O, C/G, K, K) and "bias" (O).
- *
- * Returns: (transfer full): a module
- *
- * Since: 0.1
- */
-TINY_API TinyModule *tiny_conv2d_new (gint64 n_in,
-                                      gint64 n_out,
-                                      gint64 kernel,
-                                      gint64 stride,
-                                      gint64 padding,
-                                      gint64 groups,
-                                      gboolean bias);
-
-/**
- * tiny_batch_norm2d_new:
- * @n: channels
- *
- * tiny_tensor_batch_norm() with epsilon 1e-5 and tensors "weight" and "bias". In training mode with
- * the batch's statistics, which move "running_mean" and "running_var" by a tenth at each forward;
- * else with those. The moved statistics are computed when they are next realised, as
- * #TinyTrainer does with every step.
- *
- * Returns: (transfer full): a module
- *
- * Since: 0.1
- */
-TINY_API TinyModule *tiny_batch_norm2d_new (gint64 n);
-
-/**
  * tiny_embedding_new:
  * @n: how many rows, such as tokens of a vocabulary
  * @size: features of a row
@@ -78,18 +42,99 @@ TINY_API TinyModule *tiny_batch_norm2d_new (gint64 n);
 TINY_API TinyModule *tiny_embedding_new (gint64 n, gint64 size);
 
 /**
+ * tiny_dropout_new:
+ * @p: the part of the elements that become 0, from 0 to 1
+ *
+ * In training mode each element becomes 0 with probability @p and the others are scaled by
+ * 1 / (1 - @p); else nothing changes. What is dropped follows from a counter in device memory,
+ * which moves at each forward: a recording (#TinyJit) that ends with a step of an optimiser drops others in
+ * every replay.
+ *
+ * Returns: (transfer full): a module
+ *
+ * Since: 0.1
+ */
+TINY_API TinyModule *tiny_dropout_new (double p);
+
+/**
+ * tiny_activation_new:
+ * @name: such as "relu"; tiny_activation_list() has all
+ *
+ * An element-wise function without parameters, by its name, with PyTorch's defaults.
+ *
+ * Returns: (transfer full): a module
+ *
+ * Since: 0.1
+ */
+TINY_API TinyModule *tiny_activation_new (const char *name);
+
+/**
+ * tiny_activation_list:
+ *
+ * Returns: (transfer none) (array zero-terminated=1): the names that tiny_activation_new() knows
+ *
+ * Since: 0.1
+ */
+TINY_API const char *const *tiny_activation_list (void);
+
+/**
+ * tiny_flatten_new:
+ * @start: the first axis, such as 1
+ * @end: the last, such as -1
+ *
+ * Joins axes: tiny_tensor_flatten().
+ *
+ * Returns: (transfer full): a module
+ *
+ * Since: 0.1
+ */
+TINY_API TinyModule *tiny_flatten_new (gint start, gint end);
+
+/**
+ * tiny_max_pool2d_new:
+ * @kernel: side of the windows
+ * @stride: distance of windows; 0: that of @kernel
+ * @padding: what surrounds each side
+ *
+ * tiny_tensor_max_pool2d().
+ *
+ * Returns: (transfer full): a module
+ *
+ * Since: 0.1
+ */
+TINY_API TinyModule *tiny_max_pool2d_new (gint64 kernel, gint64 stride, gint64 padding);
+
+/**
+ * tiny_avg_pool2d_new:
+ * @kernel: side of the windows
+ * @stride: distance of windows; 0: that of @kernel
+ * @padding: zeros on each side, which count
+ *
+ * tiny_tensor_avg_pool2d().
+ *
+ * Returns: (transfer full): a module
+ *
+ * Since: 0.1
+ */
+TINY_API TinyModule *tiny_avg_pool2d_new (gint64 kernel, gint64 stride, gint64 padding);
+
+/**
  * TinyModuleFunction:
  * @x: an input
  *
  * A layer without parameters, such as tiny_tensor_relu().
  *
  * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
  */
 typedef TinyTensor *(*TinyModuleFunction) (TinyTensor *x);
 
 /**
  * tiny_function_new:
  * @function: (scope forever): what forward does
+ *
+ * A layer of a function in C; other languages subclass #TinyModule.
  *
  * Returns: (transfer full): a module
  *
@@ -100,7 +145,7 @@ TINY_API TinyModule *tiny_function_new (TinyModuleFunction function);
 /**
  * tiny_sequential_new:
  *
- * A chain of modules, empty at first.
+ * A chain of modules, empty at first, which gives its input as it is.
  *
  * Returns: (transfer full): a module
  *
@@ -112,6 +157,8 @@ TINY_API TinyModule *tiny_sequential_new (void);
  * tiny_sequential_append:
  * @self: what tiny_sequential_new() made
  * @module: (transfer full): the next module, named by its number
+ *
+ * What cannot be appended, such as @self, makes @self fail when it is applied.
  *
  * Since: 0.1
  */

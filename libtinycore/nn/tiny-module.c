@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-module.c: the base of layers: named tensors, named children, the training flag. */
+ * tiny-module.c: the base of layers: what a module is made of, and applying it.
+ *
+ * A module is a list of named entries: parameters, buffers, children. Layers look their tensors up by
+ * name when they are applied, because moving a module to another device replaces them. */
 #include "nn/tiny-module.h"
 
+#include <string.h>
+
+#include "nn/module-private.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
 typedef struct {
-  char *name;
-  TinyTensor *tensor; /* or */
-  TinyModule *child;
-  gboolean trainable;
-} Entry;
-
-typedef struct {
   GArray *entries;
+  GError *error;
   gboolean training;
 } TinyModulePrivate;
 
@@ -21,11 +22,20 @@ G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (TinyModule, tiny_module, G_TYPE_OBJECT)
 
 #define PRIVATE(self) ((TinyModulePrivate *) tiny_module_get_instance_private (self))
 
+/* Buffers with an assignment that waits; owned by their modules. Under the runtime's lock. */
+static GHashTable *moved;
+
 static void
 entry_clear (gpointer data)
 {
-  Entry *entry = data;
+  TinyEntry *entry = data;
   g_free (entry->name);
+  if (entry->tensor != NULL) {
+    tiny_runtime_lock ();
+    if (moved != NULL)
+      g_hash_table_remove (moved, entry->tensor);
+    tiny_runtime_unlock ();
+  }
   g_clear_object (&entry->tensor);
   g_clear_object (&entry->child);
 }
@@ -33,13 +43,64 @@ entry_clear (gpointer data)
 static void
 tiny_module_finalize (GObject *object)
 {
-  g_array_unref (PRIVATE (TINY_MODULE (object))->entries);
+  TinyModulePrivate *private = PRIVATE (TINY_MODULE (object));
+  g_array_unref (private->entries);
+  g_clear_error (&private->error);
   G_OBJECT_CLASS (tiny_module_parent_class)->finalize (object);
+}
+
+/* ---- applying ---- */
+TinyTensor *
+tiny_tensor_new_invalid (const char *format, ...)
+{
+  va_list arguments;
+  va_start (arguments, format);
+  GError *error = g_error_new_valist (TINY_ERROR, TINY_ERROR_INVALID, format, arguments);
+  va_end (arguments);
+  return tiny_tensor_new_for_error (error);
+}
+
+TinyTensor *
+tiny_tensor_new_alias (TinyTensor *tensor)
+{
+  tiny_runtime_lock ();
+  TinyTensor *alias
+      = tensor->error != NULL
+            ? tiny_tensor_new_for_error (g_error_copy (tensor->error))
+            : tiny_tensor_new_for_node (tiny_tensor_get_node (tensor), tensor->device);
+  alias->weak = tensor->weak;
+  alias->weak_value = tensor->weak_value;
+  tiny_runtime_unlock ();
+  return alias;
+}
+
+/* What an implementation gave, floating: another object when others may hold it. */
+static TinyTensor *
+as_floating (TinyModule *self, TinyTensor *result)
+{
+  if (result == NULL)
+    return tiny_tensor_new_invalid ("%s: forward gave no tensor", G_OBJECT_TYPE_NAME (self));
+  if (g_object_is_floating (result))
+    return result;
+  TinyTensor *alias = tiny_tensor_new_alias (result);
+  g_object_unref (result);
+  return alias;
+}
+
+static TinyTensor *
+forward_one_only (TinyModule *self, TinyTensor *x)
+{
+  if (TINY_MODULE_GET_CLASS (self)->forward_many == NULL)
+    return tiny_tensor_new_invalid ("%s implements neither forward nor forward_many",
+                                    G_OBJECT_TYPE_NAME (self));
+  g_autoptr (GPtrArray) results = tiny_module_call (self, &x, 1);
+  return g_object_ref (results->pdata[0]);
 }
 
 static void
 tiny_module_class_init (TinyModuleClass *class)
 {
+  class->forward = forward_one_only;
   G_OBJECT_CLASS (class)->finalize = tiny_module_finalize;
 }
 
@@ -47,16 +108,87 @@ static void
 tiny_module_init (TinyModule *self)
 {
   TinyModulePrivate *private = PRIVATE (self);
-  private->entries = g_array_new (FALSE, TRUE, sizeof (Entry));
+  private->entries = g_array_new (FALSE, TRUE, sizeof (TinyEntry));
   g_array_set_clear_func (private->entries, entry_clear);
   private->training = TRUE;
+}
+
+/* (transfer full) (nullable): why the module cannot be applied. In training mode its buffers get the values
+ * that wait for them: when forward moves one, what has read the value before would have to be computed at
+ * once, and know no gradients any more. */
+static GError *
+prepare (TinyModule *self)
+{
+  TinyModulePrivate *private = PRIVATE (self);
+  GError *error = NULL;
+  if (private->error != NULL)
+    return g_error_copy (private->error);
+  g_autoptr (GPtrArray) waiting = g_ptr_array_new ();
+  for (guint i = 0; private->training && i < private->entries->len; i++) {
+    const TinyEntry *entry = &g_array_index (private->entries, TinyEntry, i);
+    if (entry->kind == TINY_ENTRY_BUFFER && !tiny_tensor_is_realized (entry->tensor))
+      g_ptr_array_add (waiting, entry->tensor);
+  }
+  if (waiting->len > 0)
+    tiny_tensor_realize_many ((TinyTensor *const *) waiting->pdata, waiting->len, &error);
+  return error;
 }
 
 TinyTensor *
 tiny_module_forward (TinyModule *self, TinyTensor *x)
 {
   g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
-  return TINY_MODULE_GET_CLASS (self)->forward (self, x);
+  if (x == NULL)
+    return tiny_tensor_new_invalid ("%s: the input is NULL", G_OBJECT_TYPE_NAME (self));
+  g_autoptr (TinyTensor) input = g_object_ref_sink (x);
+  GError *error = prepare (self);
+  if (error != NULL)
+    return tiny_tensor_new_for_error (error);
+  return as_floating (self, TINY_MODULE_GET_CLASS (self)->forward (self, input));
+}
+
+static GPtrArray *
+call_implementation (TinyModule *self, GPtrArray *inputs)
+{
+  const TinyModuleClass *class = TINY_MODULE_GET_CLASS (self);
+  if (class->forward_many != NULL)
+    return class->forward_many (self, inputs);
+  GPtrArray *results = g_ptr_array_new ();
+  g_ptr_array_add (results, inputs->len == 1 ? class->forward (self, inputs->pdata[0])
+                                             : tiny_tensor_new_invalid (
+                                                 "%s takes 1 input, not %u",
+                                                 G_OBJECT_TYPE_NAME (self), inputs->len));
+  return results;
+}
+
+GPtrArray *
+tiny_module_call (TinyModule *self, TinyTensor *const *inputs, guint n_inputs)
+{
+  g_return_val_if_fail (TINY_IS_MODULE (self) && (inputs != NULL || n_inputs == 0), NULL);
+  g_autoptr (GPtrArray) given = tiny_kept_new ();
+  GPtrArray *results = tiny_kept_new ();
+  GError *error = prepare (self);
+  for (guint i = 0; i < n_inputs; i++)
+    g_ptr_array_add (given, inputs[i] == NULL ? NULL : g_object_ref_sink (inputs[i]));
+  GPtrArray *made = error == NULL ? call_implementation (self, given) : NULL;
+  for (guint i = 0; made != NULL && i < made->len; i++)
+    tiny_keep (results, as_floating (self, made->pdata[i]));
+  if (made != NULL) {
+    g_ptr_array_set_free_func (made, NULL); /* its elements have been taken */
+    g_ptr_array_unref (made);
+  }
+  if (error != NULL)
+    tiny_keep (results, tiny_tensor_new_for_error (error));
+  else if (results->len == 0)
+    tiny_keep (results, as_floating (self, NULL));
+  return results;
+}
+
+const GError *
+tiny_module_get_error (TinyModule *self)
+{
+  g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
+  return PRIVATE (self)->error;
 }
 
 void
@@ -66,7 +198,7 @@ tiny_module_set_training (TinyModule *self, gboolean training)
   TinyModulePrivate *private = PRIVATE (self);
   private->training = training != FALSE;
   for (guint i = 0; i < private->entries->len; i++) {
-    Entry *entry = &g_array_index (private->entries, Entry, i);
+    TinyEntry *entry = &g_array_index (private->entries, TinyEntry, i);
     if (entry->child != NULL)
       tiny_module_set_training (entry->child, training);
   }
@@ -79,81 +211,287 @@ tiny_module_get_training (TinyModule *self)
   return PRIVATE (self)->training;
 }
 
-TinyTensor *
-tiny_module_add_tensor (TinyModule *self,
-                        const char *name,
-                        TinyTensor *tensor,
-                        gboolean trainable)
+/* ---- making ---- */
+GArray *
+tiny_module_get_entries (TinyModule *self)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self) && name != NULL && TINY_IS_TENSOR (tensor), NULL);
-  Entry entry = { .name = g_strdup (name),
-                  .tensor = g_object_ref_sink (tensor),
-                  .trainable = trainable };
-  g_autoptr (GError) error = NULL;
-  if (trainable)
+  return PRIVATE (self)->entries;
+}
+
+static TinyEntry *
+find_own (TinyModule *self, const char *name, gsize length)
+{
+  GArray *entries = PRIVATE (self)->entries;
+  for (guint i = 0; i < entries->len; i++) {
+    TinyEntry *entry = &g_array_index (entries, TinyEntry, i);
+    if (strncmp (entry->name, name, length) == 0 && entry->name[length] == 0)
+      return entry;
+  }
+  return NULL;
+}
+
+static gboolean
+check_name (TinyModule *self, const char *name, GError **error)
+{
+  const char *why = name == NULL || *name == 0                     ? "is empty"
+                    : strchr (name, '.') != NULL                   ? "has a dot"
+                    : find_own (self, name, strlen (name)) != NULL ? "is taken"
+                    : !g_utf8_validate (name, -1, NULL)            ? "is not UTF-8"
+                                                                   : NULL;
+  if (why != NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: the name “%s” %s",
+                 G_OBJECT_TYPE_NAME (self), name == NULL ? "" : name, why);
+  return why == NULL;
+}
+
+static TinyTensor *
+add_tensor (TinyModule *self,
+            const char *name,
+            TinyTensor *tensor,
+            TinyEntryKind kind,
+            gboolean persistent,
+            GError **error)
+{
+  if (tensor == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: the tensor “%s” is NULL",
+                 G_OBJECT_TYPE_NAME (self), name == NULL ? "" : name);
+    return NULL;
+  }
+  g_autoptr (TinyTensor) owned = g_object_ref_sink (tensor);
+  g_autoptr (GError) wrong = NULL;
+  if (tensor->error != NULL)
+    wrong = g_error_copy (tensor->error);
+  else if (!check_name (self, name, error))
+    return NULL;
+  else if (kind == TINY_ENTRY_PARAMETER && !tiny_dtype_is_float (tensor->dtype))
+    g_set_error (&wrong, TINY_ERROR, TINY_ERROR_INVALID,
+                 "a parameter is of floats, not %s: make it a buffer",
+                 tiny_dtype_to_string (tensor->dtype));
+  else if (tiny_tensor_own_memory (tensor, &wrong) && kind == TINY_ENTRY_PARAMETER)
     tiny_tensor_set_requires_grad (tensor, TRUE);
-  else
-    tiny_tensor_own_memory (tensor, &error); /* a failure shows when it is realised */
+  if (wrong != NULL) {
+    g_propagate_prefixed_error (error, g_steal_pointer (&wrong),
+                                "%s: “%s”: ", G_OBJECT_TYPE_NAME (self),
+                                name == NULL ? "" : name);
+    return NULL;
+  }
+  TinyEntry entry = { .name = g_strdup (name),
+                      .kind = kind,
+                      .tensor = g_steal_pointer (&owned),
+                      .persistent = persistent };
   g_array_append_val (PRIVATE (self)->entries, entry);
   return tensor;
 }
 
-TinyModule *
-tiny_module_add_child (TinyModule *self, const char *name, TinyModule *child)
+TinyTensor *
+tiny_module_add_parameter (TinyModule *self,
+                           const char *name,
+                           TinyTensor *tensor,
+                           GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self) && name != NULL && TINY_IS_MODULE (child), NULL);
-  Entry entry = { .name = g_strdup (name), .child = child };
+  g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
+  return add_tensor (self, name, tensor, TINY_ENTRY_PARAMETER, TRUE, error);
+}
+
+TinyTensor *
+tiny_module_add_buffer (
+    TinyModule *self, const char *name, TinyTensor *tensor, gboolean persistent, GError **error)
+{
+  g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
+  return add_tensor (self, name, tensor, TINY_ENTRY_BUFFER, persistent, error);
+}
+
+static gboolean
+contains (TinyModule *self, TinyModule *other)
+{
+  GArray *entries = PRIVATE (self)->entries;
+  for (guint i = 0; i < entries->len && self != other; i++) {
+    TinyModule *child = g_array_index (entries, TinyEntry, i).child;
+    if (child != NULL && contains (child, other))
+      return TRUE;
+  }
+  return self == other;
+}
+
+TinyModule *
+tiny_module_add_child (TinyModule *self, const char *name, TinyModule *child, GError **error)
+{
+  g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
+  g_return_val_if_fail (child == NULL || TINY_IS_MODULE (child), NULL);
+  g_autoptr (TinyModule) owned = child;
+  if (!check_name (self, name, error))
+    return NULL;
+  if (child == NULL || contains (child, self)) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: the module “%s” %s",
+                 G_OBJECT_TYPE_NAME (self), name,
+                 child == NULL ? "is NULL" : "contains the one that it is put into");
+    return NULL;
+  }
+  TinyEntry entry = { .name = g_strdup (name),
+                      .kind = TINY_ENTRY_CHILD,
+                      .child = g_steal_pointer (&owned) };
   g_array_append_val (PRIVATE (self)->entries, entry);
   return child;
 }
 
-static void
-visit (TinyModule *self, const char *prefix, TinyModuleVisitor visitor, gpointer user_data)
+void
+tiny_module_fail (TinyModule *self, const char *format, ...)
 {
-  GArray *entries = PRIVATE (self)->entries;
-  for (guint i = 0; i < entries->len; i++) {
-    Entry *entry = &g_array_index (entries, Entry, i);
-    g_autofree char *name = g_strconcat (prefix, *prefix ? "." : "", entry->name, NULL);
-    if (entry->child != NULL)
-      visit (entry->child, name, visitor, user_data);
-    else
-      visitor (name, entry->tensor, entry->trainable, user_data);
-  }
+  TinyModulePrivate *private = PRIVATE (self);
+  if (private->error != NULL)
+    return;
+  va_list arguments;
+  va_start (arguments, format);
+  private->error = g_error_new_valist (TINY_ERROR, TINY_ERROR_INVALID, format, arguments);
+  va_end (arguments);
+}
+
+/* Keeps @error as what is wrong with the module, unless something was. */
+static void
+keep_error (TinyModule *self, GError *error)
+{
+  if (PRIVATE (self)->error == NULL)
+    PRIVATE (self)->error = error;
+  else
+    g_clear_error (&error);
 }
 
 void
-tiny_module_visit (TinyModule *self, TinyModuleVisitor visitor, gpointer user_data)
+tiny_module_init_parameter (TinyModule *self, const char *name, TinyTensor *value)
 {
-  g_return_if_fail (TINY_IS_MODULE (self) && visitor != NULL);
-  visit (self, "", visitor, user_data);
+  GError *error = NULL;
+  if (tiny_module_add_parameter (self, name, value, &error) == NULL)
+    keep_error (self, error);
+}
+
+void
+tiny_module_init_buffer (TinyModule *self,
+                         const char *name,
+                         TinyTensor *value,
+                         gboolean persistent)
+{
+  GError *error = NULL;
+  if (tiny_module_add_buffer (self, name, value, persistent, &error) == NULL)
+    keep_error (self, error);
+}
+
+void
+tiny_module_init_child (TinyModule *self, const char *name, TinyModule *child)
+{
+  GError *error = NULL;
+  const GError *wrong = child == NULL ? NULL : tiny_module_get_error (child);
+  if (wrong != NULL)
+    keep_error (self, g_error_copy (wrong));
+  if (tiny_module_add_child (self, name, child, &error) == NULL)
+    keep_error (self, error);
+}
+
+TinyTensor *
+tiny_module_own (TinyModule *self, const char *name)
+{
+  TinyEntry *entry = find_own (self, name, strlen (name));
+  return entry == NULL ? NULL : entry->tensor;
+}
+
+TinyTensor *
+tiny_keep (GPtrArray *kept, TinyTensor *tensor)
+{
+  g_ptr_array_add (kept, g_object_ref_sink (tensor));
+  return tensor;
 }
 
 static void
-collect_parameter (const char *name, TinyTensor *tensor, gboolean trainable, gpointer user_data)
+unref_or_null (gpointer object)
 {
-  if (trainable)
-    g_ptr_array_add (user_data, tensor);
-}
-
-static void
-collect_state (const char *name, TinyTensor *tensor, gboolean trainable, gpointer user_data)
-{
-  if (!trainable)
-    g_ptr_array_add (user_data, tensor);
+  if (object != NULL)
+    g_object_unref (object);
 }
 
 GPtrArray *
-tiny_module_get_parameters (TinyModule *self)
+tiny_kept_new (void)
 {
-  GPtrArray *result = g_ptr_array_new ();
-  tiny_module_visit (self, collect_parameter, result);
-  return result;
+  return g_ptr_array_new_with_free_func (unref_or_null);
 }
 
-GPtrArray *
-tiny_module_get_state (TinyModule *self)
+TinyTensor *
+tiny_uniform_around (const gint64 *shape, guint n_dims, double bound)
 {
-  GPtrArray *result = g_ptr_array_new ();
-  tiny_module_visit (self, collect_state, result);
-  return result;
+  return tiny_tensor_uniform (TINY_DTYPE_F32, shape, n_dims, -bound, bound);
+}
+
+/* ---- by name ---- */
+static TinyEntry *
+find (TinyModule *self, const char *path)
+{
+  for (const char *dot; (dot = strchr (path, '.')) != NULL; path = dot + 1) {
+    TinyEntry *entry = find_own (self, path, (gsize) (dot - path));
+    if (entry == NULL || entry->child == NULL)
+      return NULL;
+    self = entry->child;
+  }
+  return find_own (self, path, strlen (path));
+}
+
+TinyTensor *
+tiny_module_get_parameter (TinyModule *self, const char *path)
+{
+  g_return_val_if_fail (TINY_IS_MODULE (self) && path != NULL, NULL);
+  TinyEntry *entry = find (self, path);
+  return entry == NULL || entry->kind != TINY_ENTRY_PARAMETER ? NULL : entry->tensor;
+}
+
+TinyTensor *
+tiny_module_get_buffer (TinyModule *self, const char *path)
+{
+  g_return_val_if_fail (TINY_IS_MODULE (self) && path != NULL, NULL);
+  TinyEntry *entry = find (self, path);
+  return entry == NULL || entry->kind != TINY_ENTRY_BUFFER ? NULL : entry->tensor;
+}
+
+TinyModule *
+tiny_module_get_child (TinyModule *self, const char *path)
+{
+  g_return_val_if_fail (TINY_IS_MODULE (self) && path != NULL, NULL);
+  TinyEntry *entry = *path == 0 ? NULL : find (self, path);
+  return *path == 0 ? self : entry == NULL ? NULL : entry->child;
+}
+
+gboolean
+tiny_module_move_buffer (TinyModule *self, const char *name, TinyTensor *value, GError **error)
+{
+  g_return_val_if_fail (TINY_IS_MODULE (self) && name != NULL && TINY_IS_TENSOR (value), FALSE);
+  g_autoptr (TinyTensor) held = g_object_ref_sink (value);
+  TinyTensor *buffer = tiny_module_get_buffer (self, name);
+  if (buffer == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: there is no buffer “%s”",
+                 G_OBJECT_TYPE_NAME (self), name);
+    return FALSE;
+  }
+  tiny_runtime_lock ();
+  gboolean good = tiny_tensor_assign (buffer, tiny_tensor_detach (held), error);
+  if (moved == NULL)
+    moved = g_hash_table_new (NULL, NULL);
+  if (good)
+    g_hash_table_add (moved, buffer);
+  tiny_runtime_unlock ();
+  return good;
+}
+
+void
+tiny_module_collect_moved (GPtrArray *tensors)
+{
+  GHashTableIter at;
+  gpointer tensor;
+  if (moved == NULL)
+    return;
+  g_hash_table_iter_init (&at, moved);
+  while (g_hash_table_iter_next (&at, &tensor, NULL))
+    g_ptr_array_add (tensors, tensor);
+}
+
+void
+tiny_module_forget_moved (void)
+{
+  if (moved != NULL)
+    g_hash_table_remove_all (moved);
 }

@@ -4,8 +4,10 @@
 #include "nn/tiny-trainer.h"
 
 #include "autograd/tiny-gradient.h"
+#include "nn/tiny-conv-layers.h"
 #include "nn/tiny-jit.h"
 #include "nn/tiny-layers.h"
+#include "nn/tiny-norm-layers.h"
 #include "tensor/tiny-tensor-operations.h"
 
 /* ---- the network ---- */
@@ -95,7 +97,7 @@ train (TinyTensor *const *inputs,
        GError **error)
 {
   TinyTrainer *self = user_data;
-  g_autoptr (GPtrArray) others = tiny_module_get_state (self->module);
+  g_autoptr (GPtrArray) others = tiny_module_get_buffers (self->module);
   tiny_module_set_training (self->module, TRUE);
   g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_cross_entropy (
       tiny_module_forward (self->module, inputs[0]), inputs[1], NULL, -100, "mean", 0));

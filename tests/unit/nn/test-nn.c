@@ -83,7 +83,7 @@ test_adam (void)
       expected[i] = x;
     }
     g_autoptr (TinyTensor) p = variable (3);
-    g_autoptr (TinyOptimizer) adam = tiny_adam_new (&p, 1, 0.1, 0.9, 0.99, 1e-8, decay);
+    g_autoptr (TinyOptimizer) adam = tiny_adamw_new (&p, 1, 0.1, 0.9, 0.99, 1e-8, decay);
     check_steps (p, adam, expected, 5);
   }
 }

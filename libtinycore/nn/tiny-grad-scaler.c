@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-grad-scaler.c: the scale and the count of good steps as tensors that each step assigns. */
+#include "nn/tiny-grad-scaler.h"
+
+#include <math.h>
+
+#include "nn/module-private.h"
+#include "nn/optimizer-private.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-private.h"
+
+struct _TinyGradScaler {
+  GObject parent_instance;
+  TinyTensor *scale;  /* f32, () */
+  TinyTensor *n_good; /* f32, (): steps since the scale last moved */
+  TinyTensor
+      *is_bad; /* (nullable): bool, (): since unscale(), whether a gradient is not finite */
+  TinyOptimizer *last; /* (unowned): whose gradients that is about */
+  double growth, backoff;
+  guint interval;
+  GError *error;
+};
+
+G_DEFINE_FINAL_TYPE (TinyGradScaler, tiny_grad_scaler, G_TYPE_OBJECT)
+
+static void
+tiny_grad_scaler_finalize (GObject *object)
+{
+  TinyGradScaler *self = TINY_GRAD_SCALER (object);
+  g_clear_object (&self->scale);
+  g_clear_object (&self->n_good);
+  g_clear_object (&self->is_bad);
+  g_clear_error (&self->error);
+  G_OBJECT_CLASS (tiny_grad_scaler_parent_class)->finalize (object);
+}
+
+static void
+tiny_grad_scaler_class_init (TinyGradScalerClass *class)
+{
+  G_OBJECT_CLASS (class)->finalize = tiny_grad_scaler_finalize;
+}
+
+static void
+tiny_grad_scaler_init (TinyGradScaler *self)
+{
+}
+
+static TinyTensor *
+number_new (float value)
+{
+  return g_object_ref_sink (
+      tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, NULL, 0, &value, sizeof value));
+}
+
+TinyGradScaler *
+tiny_grad_scaler_new (double scale, double growth, double backoff, guint interval)
+{
+  TinyGradScaler *self = g_object_new (TINY_TYPE_GRAD_SCALER, NULL);
+  self->growth = growth;
+  self->backoff = backoff;
+  self->interval = interval;
+  if (!(scale > 0 && isfinite (scale)) || !(growth > 1 && isfinite (growth))
+      || !(backoff > 0 && backoff < 1) || interval < 1 || interval > 1 << 24)
+    g_set_error (&self->error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "grad_scaler: a scale of %g that grows by %g every %u steps and shrinks by %g",
+                 scale, growth, interval, backoff);
+  self->scale = number_new ((float) scale);
+  self->n_good = number_new (0);
+  return self;
+}
+
+static gboolean
+check (TinyGradScaler *self, GError **error)
+{
+  if (self->error != NULL)
+    g_propagate_error (error, g_error_copy (self->error));
+  return self->error == NULL;
+}
+
+TinyTensor *
+tiny_grad_scaler_scale (TinyGradScaler *self, TinyTensor *loss)
+{
+  g_return_val_if_fail (TINY_IS_GRAD_SCALER (self) && TINY_IS_TENSOR (loss), NULL);
+  if (self->error == NULL)
+    return tiny_tensor_mul (loss, self->scale);
+  g_object_unref (g_object_ref_sink (loss));
+  return tiny_tensor_new_for_error (g_error_copy (self->error));
+}
+
+/* Whether an element is infinite or NaN: neither is less than infinity. */
+static TinyTensor *
+find_bad (TinyTensor *gradient)
+{
+  TinyTensor *is_finite
+      = tiny_tensor_lt (tiny_tensor_abs (gradient), tiny_tensor_scalar_float (INFINITY));
+  return tiny_tensor_any (tiny_tensor_logical_not (is_finite), NULL, 0, FALSE);
+}
+
+/* @parameter's gradient divided by the scale; whether it was good is added to @bad (nullable). */
+static TinyTensor *
+unscale_one (TinyTensor *parameter, TinyTensor *inverse, TinyTensor *bad)
+{
+  TinyTensor *gradient = parameter->grad;
+  if (gradient == NULL)
+    return bad;
+  TinyTensor *found = find_bad (gradient);
+  TinyTensor *value = tiny_tensor_cast (tiny_tensor_mul (gradient, inverse), gradient->dtype);
+  g_object_ref_sink (value);
+  g_object_unref (parameter->grad);
+  parameter->grad = value;
+  return bad == NULL ? found : tiny_tensor_logical_or (bad, found);
+}
+
+gboolean
+tiny_grad_scaler_unscale (TinyGradScaler *self, TinyOptimizer *optimizer, GError **error)
+{
+  g_return_val_if_fail (TINY_IS_GRAD_SCALER (self) && TINY_IS_OPTIMIZER (optimizer), FALSE);
+  if (!check (self, error))
+    return FALSE;
+  if (self->is_bad != NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "grad_scaler: gradients have been unscaled since the last step");
+    return FALSE;
+  }
+  tiny_runtime_lock ();
+  g_autoptr (TinyTensor) inverse = g_object_ref_sink (tiny_tensor_reciprocal (self->scale));
+  TinyTensor *bad = NULL;
+  for (guint k = 0; k < optimizer->groups->len; k++) {
+    const TinyGroup *group = optimizer->groups->pdata[k];
+    for (guint i = 0; i < group->parameters->len; i++)
+      bad = unscale_one (group->parameters->pdata[i], inverse, bad);
+  }
+  if (bad == NULL)
+    bad = tiny_tensor_full (TINY_DTYPE_BOOL, NULL, 0, 0);
+  self->is_bad = g_object_ref_sink (bad);
+  self->last = optimizer;
+  tiny_runtime_unlock ();
+  return TRUE;
+}
+
+/* scale, n_good = bad: scale * backoff, 0; after interval good ones: scale * growth, 0; else scale, n_good + 1 */
+static gboolean
+move (TinyGradScaler *self, GError **error)
+{
+  g_autoptr (TinyTensor) good = g_object_ref_sink (tiny_tensor_add_number (self->n_good, 1));
+  g_autoptr (TinyTensor) grows = g_object_ref_sink (
+      tiny_tensor_ge (good, tiny_tensor_scalar_float ((double) self->interval)));
+  TinyTensor *scale = tiny_tensor_where (
+      grows, tiny_tensor_mul_number (self->scale, self->growth), self->scale);
+  scale = tiny_tensor_where (self->is_bad, tiny_tensor_mul_number (self->scale, self->backoff),
+                             scale);
+  TinyTensor *n = tiny_tensor_where (tiny_tensor_logical_or (grows, self->is_bad),
+                                     tiny_tensor_scalar_float (0), good);
+  return tiny_tensor_assign (self->scale, scale, error)
+         && tiny_tensor_assign (self->n_good, n, error);
+}
+
+static gboolean
+step (TinyGradScaler *self,
+      TinyOptimizer *optimizer,
+      TinyTensor *const *others,
+      guint n_others,
+      GError **error)
+{
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
+  for (guint i = 0; i < n_others; i++)
+    g_ptr_array_add (all, others[i]);
+  g_ptr_array_add (all, self->scale);
+  g_ptr_array_add (all, self->n_good);
+  return move (self, error)
+         && tiny_optimizer_step_unless (optimizer, self->is_bad,
+                                        (TinyTensor *const *) all->pdata, all->len, error);
+}
+
+gboolean
+tiny_grad_scaler_step (TinyGradScaler *self,
+                       TinyOptimizer *optimizer,
+                       TinyTensor *const *others,
+                       guint n_others,
+                       GError **error)
+{
+  g_return_val_if_fail (TINY_IS_GRAD_SCALER (self) && TINY_IS_OPTIMIZER (optimizer), FALSE);
+  g_return_val_if_fail (others != NULL || n_others == 0, FALSE);
+  if (self->is_bad == NULL && !tiny_grad_scaler_unscale (self, optimizer, error))
+    return FALSE;
+  if (self->last != optimizer) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "grad_scaler: the gradients that were unscaled are another optimiser's");
+    return FALSE;
+  }
+  tiny_runtime_lock ();
+  gboolean good = step (self, optimizer, others, n_others, error);
+  g_clear_object (&self->is_bad);
+  tiny_runtime_unlock ();
+  return good;
+}
+
+gboolean
+tiny_grad_scaler_get_scale (TinyGradScaler *self, double *out_scale, GError **error)
+{
+  g_return_val_if_fail (TINY_IS_GRAD_SCALER (self) && out_scale != NULL, FALSE);
+  return check (self, error) && tiny_tensor_item (self->scale, out_scale, error);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-grad-scaler.h: scaling of a loss, so that gradients in small formats do not vanish. */
+#pragma once
+
+#include "nn/tiny-optimizer.h"
+
+G_BEGIN_DECLS
+
+#define TINY_TYPE_GRAD_SCALER (tiny_grad_scaler_get_type ())
+TINY_API
+G_DECLARE_FINAL_TYPE (TinyGradScaler, tiny_grad_scaler, TINY, GRAD_SCALER, GObject)
+
+/**
+ * TinyGradScaler:
+ *
+ * A scale that grows while gradients are finite and shrinks when they are not (Micikevicius et al. 2018). It lives
+ * in device memory, and so does the choice to skip a step: #TinyJit can capture both.
+ *
+ * Since: 0.1
+ */
+
+/**
+ * tiny_grad_scaler_new:
+ * @scale: the scale at the start, such as 65536
+ * @growth: what it is multiplied by after @interval steps with finite gradients, such as 2
+ * @backoff: what it is multiplied by where a gradient is not finite, such as 0.5
+ * @interval: how many steps, such as 2000
+ *
+ * Numbers that cannot be are the error of the first step.
+ *
+ * Returns: (transfer full): a scaler
+ *
+ * Since: 0.1
+ */
+TINY_API TinyGradScaler *
+tiny_grad_scaler_new (double scale, double growth, double backoff, guint interval);
+
+/**
+ * tiny_grad_scaler_scale:
+ * @self: a scaler
+ * @loss: a loss
+ *
+ * @loss times the scale, for tiny_tensor_backward().
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_grad_scaler_scale (TinyGradScaler *self, TinyTensor *loss);
+
+/**
+ * tiny_grad_scaler_unscale:
+ * @self: a scaler
+ * @optimizer: an optimiser with gradients of a scaled loss
+ * @error: return location
+ *
+ * Divides the gradients by the scale, for what comes before the step, such as tiny_clip_grad_norm(). Nothing
+ * runs.
+ *
+ * Errors: %TINY_ERROR_INVALID when it was done since the last step; what the scaler was made with.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_grad_scaler_unscale (TinyGradScaler *self,
+                                            TinyOptimizer *optimizer,
+                                            GError **error);
+
+/**
+ * tiny_grad_scaler_step:
+ * @self: a scaler
+ * @optimizer: an optimiser with gradients of a scaled loss
+ * @others: (array length=n_others) (nullable): tensors to realise along with the new parameters
+ * @n_others: how many
+ * @error: return location
+ *
+ * tiny_grad_scaler_unscale(), if it was not done, and tiny_optimizer_step(), which changes nothing where a
+ * gradient is not finite; then the scale moves.
+ *
+ * Returns: whether it worked; a step that was skipped did
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_grad_scaler_step (TinyGradScaler *self,
+                                         TinyOptimizer *optimizer,
+                                         TinyTensor *const *others,
+                                         guint n_others,
+                                         GError **error);
+
+/**
+ * tiny_grad_scaler_get_scale:
+ * @self: a scaler
+ * @out_scale: (out): the scale
+ * @error: return location
+ *
+ * Reads the scale, which waits for the device.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_grad_scaler_get_scale (TinyGradScaler *self,
+                                              double *out_scale,
+                                              GError **error);
+
+G_END_DECLS
