@@ -19,7 +19,7 @@ HAND_FAMILIES = ("Creation", "Random")
 # How a value of each kind goes to C. {0} is the value, {1} the function's name.
 CONVERT = {
     "Tensor": "{0} if isinstance({0}, Base) else operand({0}, {1!r})",
-    "Tensors": "tensors_of([{0}], None, {1!r})[0]",
+    "Tensors": "list_of({0}, {1!r})",
     "Axis": "as_int({0})",
     "Axes": "axes_of({0})",
     "Shape": "sizes_of({0})",
@@ -32,12 +32,10 @@ CONVERT = {
     "str": "{0}",
 }
 ABSENT = {"Axis": "NO_AXIS", "DType": "VOID"}  # else None
-INT = "builtins.int"  # int is a method of a tensor
 TYPES = {
-    "Tensor": "Tensor | Number", "Tensors": "Sequence[Tensor]", "Axis": INT, "Axes": f"{INT} | Sequence[{INT}]",
-    "Shape": f"{INT} | Sequence[{INT}]", "Sizes": f"{INT} | Sequence[{INT}]",
-    "Floats": "builtins.float | Sequence[builtins.float]", "DType": "DTypeLike", "int": INT, "float": "builtins.float",
-    "bool": "builtins.bool", "str": "str",
+    "Tensor": "Tensor | Number", "Tensors": "Sequence[Tensor]", "Axis": "int", "Axes": "int | Sequence[int]",
+    "Shape": "int | Sequence[int]", "Sizes": "int | Sequence[int]", "Floats": "float | Sequence[float]",
+    "DType": "DTypeLike", "int": "int", "float": "float", "bool": "bool", "str": "str",
 }
 # One argument under the names that it has in PyTorch and in tinygrad or NumPy.
 OTHER_NAME = {"axis": "dim", "dim": "axis"}
@@ -73,11 +71,9 @@ class Signature:
         arguments = operation.arguments
         self.is_method = arguments and arguments[0].kind == "Tensor" and arguments[0].name == "self"
         rest = arguments[1:] if self.is_method else arguments
-        self.spread = None
-        # What follows could not be told from one more size: split (2, 1) is along axis 1.
-        if len(rest) == 1 and rest[0].kind in SPREAD and not rest[0].optional:
-            self.spread = rest[0]
-        self.list = next((a for a in rest if a.kind == "Tensors" and not self.is_method), None)
+        # What may be given one by one: the only argument, or the tensors that a method without self is about.
+        self.spread = rest[0] if len(rest) == 1 and rest[0].kind in SPREAD and not rest[0].optional else None
+        self.list = rest[0] if rest and rest[0].kind == "Tensors" and not self.is_method else None
         self.rest = rest
         self.other = next((a for a in rest if a.name in OTHER_NAME and a is not self.spread), None)
 
@@ -111,13 +107,15 @@ class Signature:
             lines += [f"if {name} is not UNSET:", f"    {self.other.name} = {name}"]
         if self.list is not None:
             dim = self.other.name if self.other is not None else None
-            lines.append(f"tensors, {dim or '_'} = tensors_of({self.list.name}, {dim}, {self.operation.name!r})")
+            lines.append(f"tensors, {dim or 'nothing'} = tensors_of({self.list.name}, {dim}, {self.operation.name!r})")
         return lines
 
     def values(self):
         out = ["self"] if self.is_method else []
         for a in self.rest:
-            value = "tensors" if a is self.list else CONVERT[a.kind].format(a.name, self.operation.name)
+            value = CONVERT[a.kind].format(a.name, self.operation.name)
+            if a is self.list:
+                value = "tensors"
             if a.kind in ("Shape", "Sizes", "Floats", "Axes") and a is self.spread:
                 value = f"spread({a.name})"
             if a.optional and a.kind != "Axes":
@@ -143,7 +141,7 @@ def function(operation):
 def code(operations):
     out = [HEAD.format("operations.py"), '"""The methods of a tensor."""\n', """\
 from .dtypes import as_dtype
-from .convert import INFINITY, NO_AXIS, UNSET, VOID, as_int, axes_of, checked_all, floats_of, operand, sizes_of, spread, tensors_of
+from .convert import INFINITY, NO_AXIS, UNSET, VOID, as_int, axes_of, checked_all, floats_of, list_of, operand, sizes_of, spread, tensors_of
 from .errors import checked
 from .library import Tiny
 
@@ -167,7 +165,6 @@ def stub(operation):
 
 def stubs(operations):
     out = [HEAD.format("operations.pyi"), textwrap.dedent("""\
-        import builtins
         from collections.abc import Sequence
 
         from .dtypes import DTypeLike

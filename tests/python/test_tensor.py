@@ -7,7 +7,7 @@ import copy
 import pickle
 
 import checks
-from tinycore import Context, Device, Tensor, TinyError, dtypes
+from tinycore import Context, Device, Tensor, TinyError, dtypes, no_grad
 
 
 def test_lists():
@@ -83,12 +83,31 @@ def test_slices():
     checks.equal(tensor[None].shape, (1, 2, 3, 4))
     checks.equal(tensor[:, None, 0, ..., None].shape, (2, 1, 4, 1))
     checks.equal(tensor[2**70:].shape, (0, 3, 4))
-    for key in (2, -3, (0, 3), (0, 0, 0, 0), "a", 1.5, (..., ...), True, object(), 2**70):
+    for key in (2, -3, (0, 3), (0, 0, 0, 0), "a", 1.5, (..., ...), object(), 2**70):
         checks.raises(IndexError, tensor.__getitem__, key)
     checks.raises(ValueError, tensor.__getitem__, slice(None, None, 0))
     checks.equal([part.tolist() for part in tensor], data)
     checks.equal(len(tensor), 2)
     checks.raises(TypeError, len, Tensor(1))
+
+
+def test_positions():
+    data = [[10 * i + j for j in range(4)] for i in range(3)]
+    tensor = Tensor(data)
+    checks.equal(tensor[[2, 0]].tolist(), [data[2], data[0]])
+    checks.equal(tensor[Tensor([2, -1]), Tensor([0, 1])].tolist(), [20, 21])
+    checks.equal(tensor[:, Tensor([[1], [3]])].shape, (3, 2, 1))
+    checks.equal(tensor[tensor > 20].tolist(), [21, 22, 23])
+    checks.equal(tensor[[True, False, True]].tolist(), [data[0], data[2]])
+    checks.equal(tensor[[]].shape, (0, 4))
+    checks.equal(tensor[Tensor(1)].tolist(), data[1])
+    for key in ([0.5], Tensor([0.5]), ["a"], [[1], [1, 2]], Tensor([True]), (Tensor([0, 1]), Tensor([0, 1, 2]))):
+        checks.raises((IndexError, TypeError, ValueError), tensor.__getitem__, key)
+    tensor[tensor > 12] = -1
+    tensor[[0, 0], [1, 2]] = Tensor([7, 8])
+    checks.equal(tensor.tolist(), [[0, 7, 8, 3], [10, 11, 12, -1], [-1, -1, -1, -1]])
+    tensor[Tensor([2])] = [[1, 2, 3, 4]]
+    checks.equal(tensor[2].tolist(), [1, 2, 3, 4])
 
 
 def test_assigning():
@@ -115,6 +134,19 @@ def test_names():
     checks.equal(Tensor.stack([x, x]).shape, (2, 2, 2))
     checks.equal((x > 1.5).where(x, 0).tolist(), [[3, 0], [2, 4]])
     checks.equal(x.subtract(1).tolist(), (x - 1).tolist())
+    checks.equal(x.pad((1, 0)).tolist(), [[0, 3, 1], [0, 2, 4]])
+    checks.equal(x.pad((0, 0, 1, 0), value=5).tolist(), [[5, 5], [3, 1], [2, 4]])
+    checks.equal(x.pad(((0, 1), None)).tolist(), [[3, 1], [2, 4], [0, 0]])
+    checks.equal(x.shrink((None, (1, 2))).tolist(), [[1], [4]])
+    checks.equal(x.rearrange("(a b) c -> c a b", a=2).shape, (2, 2, 1))
+    checks.equal([part.tolist() for part in x.split(1, 1)], [[[3], [2]], [[1], [4]]])
+    checks.equal(x.cat(x, dim=1).shape, (2, 4))
+    checks.equal(x.repeat(2, 1).shape, (4, 2))
+    checks.equal([one.shape for one in x.reshape(1, 1, 2, 2).max_pool2d(2, return_indices=True)], [(1, 1, 1, 1)] * 2)
+    checks.equal(x.sequential([Tensor.relu, lambda t: t + 1]).tolist(), [[4, 2], [3, 5]])
+    checks.raises((TypeError, ValueError), x.pad, 3)
+    checks.raises(ValueError, x.pad, (1, 2, 3))
+    checks.raises(ValueError, x.shrink, ((0, 1),))
     checks.raises(TypeError, x.sum, axis=0.5)
     checks.raises(TypeError, x.reshape, 2.5)
     checks.raises(TypeError, x.reshape, "ab")
@@ -161,6 +193,17 @@ def test_gradients():
     checks.equal(w.grad.tolist(), [2, 4])
     w.grad = None
     checks.equal((w.grad, w.requires_grad), (None, True))
+    grad, = (w * w).sum().gradient(w)
+    checks.equal(grad.tolist(), [2, 4])
+    (w * w).backward(Tensor([1.0, 0.5]))
+    checks.equal(w.grad.tolist(), [2, 2])
+    with no_grad():
+        frozen = w * w
+    w.grad = None
+    (w * frozen).sum().backward()
+    checks.equal(w.grad.tolist(), [1, 4])
+    w.grad = None
+    checks.raises(TypeError, setattr, w, "grad", w)
     checks.raises(ValueError, (Tensor([1.0]) * 2).sum().backward)
     checks.raises(ValueError, (w * w).backward)
 

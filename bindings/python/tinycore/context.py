@@ -23,6 +23,36 @@ class Training(ContextDecorator):
         Tensor.training = self.before.pop()
 
 
+class GradMode(ContextDecorator):
+    """with no_grad (): no gradient flows through what is computed on this thread."""
+
+    enabled = False
+
+    def __init__(self, enabled=None):
+        if callable(enabled):
+            raise TypeError(f"write @{type(self).__name__}() before a function")
+        if enabled is not None:
+            self.enabled = bool(enabled)
+        self.before = []
+
+    def __enter__(self):
+        self.before.append(Tiny.set_grad_enabled(self.enabled))
+        return self
+
+    def __exit__(self, *error):
+        Tiny.set_grad_enabled(self.before.pop())
+
+
+class no_grad(GradMode):
+    """with no_grad (): no gradient flows through what is computed on this thread."""
+
+
+class enable_grad(GradMode):
+    """with enable_grad (): gradients flow, within no_grad()."""
+
+    enabled = True
+
+
 class Context(ContextDecorator):
     """with Context (DEBUG=2): settings of the library, for a while. Their names are the environment variables'."""
 

@@ -86,20 +86,23 @@ def spread(sizes):
     return list(map(as_int, sizes))
 
 
+def list_of(given, name):
+    return [one if isinstance(one, Base) else operand(one, name) for one in given]
+
+
 def tensors_of(given, dim, name):
     """Tensors that were given one by one, or as a list that an axis may follow, and the axis."""
     if given and isinstance(given[0], (list, tuple)):
-        if len(given) == 2:
+        if len(given) == 2 and dim is not None:
             dim = given[1]
-        elif len(given) > 2:
-            raise TypeError(f"{name}: one list of tensors and an axis are wanted, not {len(given)} arguments")
+        elif len(given) > 1:
+            raise TypeError(f"{name}: one list of tensors is wanted, not {len(given)} arguments")
         given = given[0]
-    tensors = [one if isinstance(one, Base) else operand(one, name) for one in given]
-    return tensors, dim
+    return list_of(given, name), dim
 
 
 def checked_all(results):
     """Several results, unless one carries an error."""
     for one in results:
         checked(one)
-    return tuple(results) if not isinstance(results, list) else results
+    return results if isinstance(results, list) else tuple(results)

@@ -17,8 +17,8 @@ def placed(tensor, device, requires_grad):
     checked(tensor)
     if device is not None:
         tensor = checked(tensor.to(device))
-    if requires_grad:
-        tensor.requires_grad = True
+    if requires_grad is not None:
+        tensor.requires_grad = requires_grad
     return tensor
 
 

@@ -8,7 +8,7 @@ from array import array
 
 from . import indexing
 from .context import Training
-from .convert import Base, number_tensor, operand
+from .convert import Base, checked_all, operand
 from .creation import Creation
 from .data import TYPECODES, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
@@ -56,6 +56,30 @@ def nested_empty(shape):
     return [] if not shape or shape[0] == 0 else [nested_empty(shape[1:]) for _ in range(shape[0])]
 
 
+def pairs_of(tensor, padding):
+    """Numbers before and after each axis, the first axis first."""
+    n = tensor.ndim
+    if isinstance(padding, int):
+        raise TypeError("pad: a list of numbers or of pairs is wanted, not one number")
+    if all(pair is None or isinstance(pair, (list, tuple)) for pair in padding):
+        pairs = [(0, 0) if pair is None else tuple(pair) for pair in padding]
+        if len(pairs) > n or any(len(pair) != 2 for pair in pairs):
+            raise ValueError(f"pad: {padding} are not {n} pairs")
+        pairs = [(0, 0)] * (n - len(pairs)) + pairs
+    else:
+        if len(padding) % 2 != 0 or len(padding) > 2 * n:
+            raise ValueError(f"pad: {len(padding)} numbers are not two for each of at most {n} axes")
+        pairs = [(0, 0)] * (n - len(padding) // 2) + [(padding[i], padding[i + 1]) for i in range(len(padding) - 2, -1, -2)]
+    return [number for pair in pairs for number in pair]
+
+
+def checked_p(p, tensor):
+    """dropout() of everything, which C refuses."""
+    if p != 1:
+        raise InvalidError(f"dropout: a probability of {p} is not from 0 to 1")
+    return tensor * 0
+
+
 class Tensor(Operations, Creation, Base):
     """An array of numbers, computed when it is asked for.
 
@@ -74,8 +98,8 @@ class Tensor(Operations, Creation, Base):
             tensor = checked(tensor.detach()) if device is None else tensor.to(device)
         else:
             tensor = tensor_of(data, dtype, device)
-        if requires_grad:
-            tensor.requires_grad = True
+        if requires_grad is not None:
+            tensor.requires_grad = requires_grad
         return tensor
 
     def __init__(self, *arguments, **more):
@@ -240,7 +264,8 @@ class Tensor(Operations, Creation, Base):
 
     def __deepcopy__(self, memo):
         copy = Tensor(self.bytes_of(), dtype=self.dtype, device=self.get_device()).reshape(self.shape)
-        copy.requires_grad = self.requires_grad
+        if self.requires_grad:
+            copy.requires_grad = True
         return copy
 
     def __reduce__(self):
@@ -294,6 +319,43 @@ class Tensor(Operations, Creation, Base):
     def type_as(self, other):
         return self.cast(other.dtype)
 
+    # ---- called in another way than in C ----
+    def pad(self, padding, mode="constant", value=0.0):
+        """With more around it. @padding: numbers before and after as in PyTorch, the last axis first; or a pair for each axis,
+        None for none."""
+        return Operations.pad(self, pairs_of(self, padding), mode, value)
+
+    def shrink(self, bounds):
+        """The part from a begin to before an end: a pair for each axis, None for all of it."""
+        pairs = []
+        for size, pair in zip(self.shape, bounds, strict=True):
+            pairs += (0, size) if pair is None else pair
+        return Operations.shrink(self, pairs)
+
+    def rearrange(self, formula, **sizes):
+        """Reshaped, permuted and reshaped as "b (h w) c -> b c h w" says, with the sizes of some axes by name."""
+        return Operations.rearrange(self, formula, " ".join(sizes), list(sizes.values()))
+
+    def max_pool2d(self, kernel_size=(2, 2), stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+        """The largest of each window, and its position when @return_indices."""
+        function = Operations.max_pool2d_with_indices if return_indices else Operations.max_pool2d
+        return function(self, kernel_size, stride, padding, dilation, ceil_mode)
+
+    def avg_pool2d(self, kernel_size=(2, 2), *settings, **more):
+        return Operations.avg_pool2d(self, kernel_size, *settings, **more)
+
+    def dropout(self, p=0.5, training=None):
+        """Zeroes elements with probability @p and scales the others, where Tensor.training or @training says so."""
+        if not (Tensor.training if training is None else training):
+            return self
+        return Operations.dropout(self, p) if 0 <= p < 1 else checked_p(p, self)
+
+    def sequential(self, functions):
+        """What a list of functions makes of it, one after the other."""
+        for function in functions:
+            self = function(self)
+        return self
+
     # ---- shared with other libraries ----
     def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
         from .dlpack import HOST, export
@@ -319,10 +381,16 @@ class Tensor(Operations, Creation, Base):
     def requires_grad(self):
         return self.get_requires_grad()
 
+    is_frozen = False  # whether it was said that no optimiser changes it
+
     @requires_grad.setter
     def requires_grad(self, requires_grad):
         self.set_requires_grad(bool(requires_grad))
         checked(self)
+        if not requires_grad:
+            self.is_frozen = True
+        elif self.is_frozen:
+            self.is_frozen = False
 
     def requires_grad_(self, requires_grad=True):
         self.requires_grad = requires_grad
@@ -338,10 +406,14 @@ class Tensor(Operations, Creation, Base):
             raise TypeError("a gradient is made by backward(); only None can be set")
         self.clear_grad()
 
-    def backward(self):
-        """Leaves its gradient in .grad of every tensor that requires one."""
-        call(Base.backward, self)
+    def backward(self, gradient=None):
+        """Adds its gradient, or that of what @gradient is the gradient of, to .grad of every tensor that requires one."""
+        call(Base.backward_with, self, gradient if gradient is None or isinstance(gradient, Base) else Tensor(gradient))
         return self
+
+    def gradient(self, *targets, gradient=None):
+        """Its gradient with respect to each of @targets, as a list."""
+        return checked_all(Base.gradient(self, list(targets), gradient))
 
     train = staticmethod(Training)
 
@@ -355,7 +427,8 @@ class Tensor(Operations, Creation, Base):
 
 def restored(data, dtype, shape, requires_grad):
     """A tensor of what __reduce__() gave."""
-    return Tensor(data, dtype=dtype, requires_grad=None).reshape(shape).requires_grad_(requires_grad)
+    tensor = Tensor(data, dtype=dtype).reshape(shape)
+    return tensor.requires_grad_() if requires_grad else tensor
 
 
 OPERATORS = {
