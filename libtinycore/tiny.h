@@ -15,8 +15,6 @@
 #include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-kernel.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
 #include "tensor/tiny-tensor-quant.h"
 #include "autograd/tiny-custom.h"
 #include "autograd/tiny-function.h"

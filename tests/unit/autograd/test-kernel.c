@@ -8,9 +8,9 @@
 #include "function-cases.h"
 #include "nn/tiny-jit.h"
 #include "tensor/tiny-tensor-kernel.h"
-#include "tensor/tiny-tensor-math.h"
-#include "tensor/tiny-tensor-nn.h"
-#include "tensor/tiny-tensor-shape.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-operations.h"
 
 #define T(name) tiny_tensor_##name
 
