@@ -74,6 +74,18 @@ find_params (KernelText *self, GPtrArray *order, guint n_inputs, GError **error)
   return TRUE;
 }
 
+/* Memory is no value: it stands where a LOAD or STORE has it, nowhere else. */
+static gboolean
+check_memory (const TinyNode *node, GError **error)
+{
+  gboolean accesses = node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE;
+  for (guint s = accesses; s < node->n_sources; s++)
+    if (node->sources[s]->op == TINY_OP_PARAM)
+      FAIL ("a %s has param %" G_GINT64_FORMAT " as a value; load from it",
+            tiny_op_to_string ((TinyOp) node->op), node->sources[s]->arg);
+  return TRUE;
+}
+
 /* One STORE to each output, no LOAD of one, none to an input. */
 static gboolean
 check_accesses (KernelText *self, GPtrArray *order, GError **error)
@@ -82,6 +94,8 @@ check_accesses (KernelText *self, GPtrArray *order, GError **error)
   for (guint i = 0; i < order->len; i++) {
     const TinyNode *node = order->pdata[i];
     gboolean loads = node->op == TINY_OP_LOAD;
+    if (!check_memory (node, error))
+      return FALSE;
     if ((!loads && node->op != TINY_OP_STORE) || node->sources[0]->op != TINY_OP_PARAM)
       continue;
     guint slot = (guint) node->sources[0]->arg;

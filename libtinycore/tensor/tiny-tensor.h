@@ -42,7 +42,7 @@ G_DECLARE_FINAL_TYPE (TinyTensor, tiny_tensor, TINY, TENSOR, GInitiallyUnowned)
  *
  * Since: 0.1
  */
-#define TINY_NO_AXIS G_MININT
+#define TINY_NO_AXIS (-2147483647 - 1)
 
 /* ---- making ---- */
 /**

@@ -54,6 +54,8 @@ def check_functions():
     x = Tiny.Tensor.arange(Tiny.DType.F32, 0, 6, 1).reshape([3, 2])
     [squares] = Tiny.vmap(lambda x, *rest: [x[0].square()], None, [x], None, None)
     assert squares.to_string() == x.square().to_string(), squares.to_string()
+    [both] = Tiny.vmap(lambda x, *rest: [x[0].add(x[1])], None, [x, x], [0, Tiny.NO_AXIS], None)
+    assert both.get_shape() == [3, 3, 2], both.get_shape()
     [slope], [value] = Tiny.jvp(lambda x, *rest: [x[0].square()], None, [x], [x])
     assert value.to_string() == squares.to_string()
     assert slope.to_string() == squares.add(squares).to_string()

@@ -507,6 +507,55 @@ test_other_activation (void)
   test_end (&self);
 }
 
+/* Beside kernels of the program, and after what has to come first: two products of matrices, with one
+ * added in between. */
+static TinyNode *
+multiply_twice (Test *self, TinyNode *x, TinyNode *y, gboolean by_kernel)
+{
+  static const char code[] = "%y = param.f32{slot=0, shape=[36]}\n"
+                             "%x = param.f32{slot=1, shape=[36]}\n"
+                             "%i = range.index{number=0, kind=loop}(36)\n"
+                             "sink(store(%y, %i, add.f32(load.f32(%x, %i), 1.0)))\n";
+  TinyGraph *graph = self->graph;
+  TinyNode *product = claims_multiply (self, x, y, TINY_DTYPE_F32);
+  TinyNode *more = tiny_node_binary (graph, TINY_OP_ADD, product,
+                                     tiny_node_const_float (graph, TINY_DTYPE_F32, 1));
+  if (by_kernel) {
+    more = tiny_node_new (graph, TINY_OP_KERNEL, TINY_DTYPE_F32, 1, 1, &product, 0,
+                          product->shape, code);
+    y = tiny_node_new (graph, TINY_OP_AFTER, TINY_DTYPE_F32, 1, 2, (TinyNode *[]){ y, product },
+                       0, NULL, NULL);
+  }
+  return claims_multiply (self, more, y, TINY_DTYPE_F32);
+}
+
+static void
+test_custom (void)
+{
+  Test self;
+  test_begin (&self, 1);
+  TinyNode *x = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 6 }, 3);
+  TinyNode *y = claims_add_input (&self, TINY_DTYPE_F32, (gint64[]){ 1, 6, 6 }, 3);
+  TinyNode *plain = multiply_twice (&self, x, y, FALSE);
+  TinyNode *with_kernel = multiply_twice (&self, x, y, TRUE);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GPtrArray) expected = evaluate_graph (
+      self.graph, tiny_node_sink (self.graph, 1, &plain, "UNIT"), self.inputs);
+  const TinyScheduleOptions options = { .claim = claims_offer, .data = &self };
+  g_autoptr (TinySchedule) schedule = tiny_schedule_new_with (
+      self.graph, tiny_node_sink (self.graph, 1, &with_kernel, "UNIT"), &options, &error);
+  g_assert_no_error (error);
+  g_autoptr (GPtrArray) found = evaluate_schedule (schedule, self.inputs);
+  g_autofree char *difference = NULL;
+  if (!arrays_equal (expected->pdata[0], found->pdata[0], &difference))
+    g_error ("%s", difference);
+  guint n_claimed = 0;
+  for (guint i = 0; i < schedule->n_items; i++)
+    n_claimed += schedule->items[i].operation != NULL;
+  g_assert_cmpuint (n_claimed, >=, 1);
+  test_end (&self);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -520,6 +569,7 @@ main (int argc, char **argv)
   g_test_add_func ("/schedule/claims/chain", test_chain);
   g_test_add_func ("/schedule/claims/declined", test_declined);
   g_test_add_func ("/schedule/claims/alike", test_alike);
+  g_test_add_func ("/schedule/claims/custom", test_custom);
   g_test_add_func ("/schedule/claims/other-activation", test_other_activation);
   return g_test_run ();
 }
