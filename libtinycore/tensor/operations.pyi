@@ -1030,10 +1030,10 @@ class Indexing:
         @self with @values at @indices, in @self's dtype. Of several at one position the last wins, or with
         @accumulate all are added."""
 
-    @op(gradient="none")
-    def one_hot(self, num_classes: int):
+    @op(framed=True, gradient="none")
+    def one_hot(self, num_classes: int = -1):
         """@self: integers
-        @num_classes: how many classes
+        @num_classes: how many classes; -1: one more than the largest label, which is read then
 
         A new last axis that is 1 at the position the label says and 0 elsewhere, as i32."""
 
@@ -1106,6 +1106,61 @@ class Indexing:
         @value: of shape ()
 
         @self with @value at the positions @index along @axis."""
+
+    @op(framed=True, gradient="none", alias="argwhere")
+    def nonzero(self):
+        """The positions of what is not zero, one in each row of a matrix, as i32. How many they are is a size: @self is
+        realised and read."""
+
+    @op(framed=True)
+    def masked_select(self, mask: Tensor):
+        """@mask: bool
+
+        The elements of @self where @mask is true, as a vector; both broadcast. @mask is realised and read."""
+
+    @op(framed=True)
+    def masked_scatter(self, mask: Tensor, source: Tensor):
+        """@mask: bool; both broadcast
+        @source: at least as many elements as are true
+
+        @self with the elements of @source, one after the other, where @mask is true. @mask is realised and read."""
+
+    @op(framed=True, gradient="none")
+    def bincount(self, weights: Tensor | None = None, minlength: int = 0):
+        """@self: a vector of integers from 0
+        @weights: what each counts; without it 1, as i32
+        @minlength: how long the result is at least
+
+        How often each number is in @self. The largest is read."""
+
+    @op(gradient="none")
+    def histc(self, bins: int = 100, min: float = 0, max: float = 0):
+        """@bins: how many
+        @min: where the first begins
+        @max: where the last ends; if it is @min, they are those of @self
+
+        How many elements are in each of @bins intervals of equal width, in @self's dtype; those outside do not count."""
+
+    @op(framed=True)
+    def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
+               axis: Axis | None = None) -> Tensors:
+        """@sorted: they always are; for PyTorch's sake
+        @return_inverse: whether to tell where each element of @self is among them
+        @return_counts: whether to tell how often each is there
+        @axis: of parts to be compared as a whole
+
+        The different elements of @self in order, then what else is asked for, as i32. Every NaN differs from all others.
+        @self is realised and compared on the host."""
+
+    @op(framed=True)
+    def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False,
+                           axis: Axis | None = None) -> Tensors:
+        """@return_inverse: whether to tell where each element of @self is among them
+        @return_counts: whether to tell how often each is there in a row
+        @axis: of parts to be compared as a whole
+
+        @self without elements that equal the one before, then what else is asked for, as i32. @self is realised and
+        compared on the host."""
 
 
 class Sorting:

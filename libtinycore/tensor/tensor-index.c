@@ -21,17 +21,6 @@ tiny_build_one_hot (TinyBuild *self, TinyNode *labels, gint64 n)
   return tiny_build_binary (self, TINY_OP_CMPEQ, column, tiny_build_iota (self, dtype, n));
 }
 
-TinyNode *
-op_one_hot (TinyBuild *b, TinyNode *self, gint64 num_classes)
-{
-  if (!tiny_build_check_shape (b, &num_classes, 1))
-    return NULL;
-  if (!tiny_dtype_is_integer (self->dtype))
-    return tiny_build_fail (b, "labels are integers, not %s",
-                            tiny_dtype_to_string ((TinyDType) self->dtype));
-  return tiny_build_cast (b, tiny_build_one_hot (b, self, num_classes), TINY_DTYPE_I32);
-}
-
 /* ---- reading at positions ---- */
 static gboolean
 check_positions (TinyBuild *self, TinyNode *indices)

@@ -8,6 +8,8 @@
  * before it (the merge path, Green, McColl and Bader 2012), so a pass over n elements is one kernel
  * of log n reads each and two that move them. Only what is asked for is kept of each merge: the k
  * largest of n take n + k log n reads. */
+#include <math.h>
+
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-order.h"
@@ -451,4 +453,49 @@ op_isin (TinyBuild *b, TinyNode *self, TinyNode *test_elements, gboolean invert)
   found
       = tiny_build_reshape (b, invert ? tiny_build_not (b, found) : found, shape->v, shape->n);
   return found;
+}
+
+/* ---- counting ---- */
+
+/* Which of @bins between two ends, -1 outside. */
+static TinyNode *
+bin_of (TinyBuild *b, TinyNode *x, TinyNode *low, TinyNode *high, gint64 bins)
+{
+  TinyNode *n = tiny_build_like (b, x, (double) bins);
+  TinyNode *share = tiny_build_div (b, tiny_build_mul (b, tiny_build_sub (b, x, low), n),
+                                    tiny_build_sub (b, high, low));
+  TinyNode *inside = both (b, op_le (b, low, x), op_le (b, x, high));
+  TinyNode *none = tiny_build_number (b, TINY_DTYPE_I32, -1);
+  TinyNode *last = tiny_build_number (b, TINY_DTYPE_I32, (double) bins - 1);
+  share = tiny_build_where (b, inside, share, tiny_build_like (b, x, 0));
+  TinyNode *bin = op_minimum (b, tiny_build_cast (b, share, TINY_DTYPE_I32), last);
+  return tiny_build_where (b, inside, bin, none);
+}
+
+TinyNode *
+op_histc (TinyBuild *b, TinyNode *self, gint64 bins, double min, double max)
+{
+  gint64 n = tiny_shape_get_n_elements (self->shape);
+  if (!tiny_dtype_is_float (self->dtype))
+    return tiny_build_fail (b, "takes floats, not %s",
+                            tiny_dtype_to_string ((TinyDType) self->dtype));
+  if (bins < 1 || bins > G_MAXINT32 || !(min <= max) || isinf (min) || isinf (max))
+    return tiny_build_fail (b, "%" G_GINT64_FORMAT " bins from %g to %g", bins, min, max);
+  if (n == 0)
+    return tiny_node_broadcast (b->graph, tiny_build_like (b, self, 0), &bins, 1);
+  TinyNode *x = tiny_build_reshape (b, self, &n, 1);
+  TinyNode *low = tiny_build_like (b, x, min), *high = tiny_build_like (b, x, max);
+  if (min == max) {
+    low = tiny_build_reshape (b, op_min (b, x, (gint64[]){ 0 }, 1), NULL, 0);
+    high = tiny_build_reshape (b, op_max (b, x, (gint64[]){ 0 }, 1), NULL, 0);
+    TinyNode *is_point = tiny_build_binary (b, TINY_OP_CMPEQ, low, high);
+    TinyNode *one = tiny_build_like (b, x, 1);
+    low = tiny_build_where (b, is_point, tiny_build_sub (b, low, one), low);
+    high = tiny_build_where (b, is_point, tiny_build_add (b, high, one), high);
+  }
+  TinyNode *bin = stored (b, bin_of (b, x, low, high, bins));
+  TinyNode *one
+      = tiny_node_broadcast (b->graph, tiny_build_number (b, TINY_DTYPE_I32, 1), &n, 1);
+  return tiny_build_cast (b, tiny_build_combine (b, bin, one, 0, bins, TINY_OP_ADD, 0),
+                          (TinyDType) self->dtype);
 }

@@ -264,6 +264,8 @@ FUNCTION (msort, T (msort) (x[0]))
 FUNCTION (topk, first (x[0], TOPK, 3, 0))
 FUNCTION (kthvalue, first (x[0], KTHVALUE, 2, 1))
 FUNCTION (median, first (x[0], MEDIAN, 0, 1))
+FUNCTION (masked_select, T (masked_select) (x[0], T (eq) (at (4, 1, 2), T (scalar) (1))))
+FUNCTION (masked_scatter, T (masked_scatter) (x[0], T (eq) (at (4, 1, 2), T (scalar) (1)), x[1]))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], NULL, 0, NULL, 0, NULL, 0, 1))
@@ -498,6 +500,8 @@ const Case cases[] = {
   CASE (topk, 1, -1, 1, { 5, 2 }),
   CASE (kthvalue, 1, -1, 1, { 2, 5 }),
   CASE (median, 1, -1, 1, { 2, 4 }),
+  CASE (masked_select, 1, -1, 1, { 2, 4 }),
+  CASE (masked_scatter, 2, -1, 1, { 2, 4 }, { 5 }),
   CASE (matmul, 2, -1, 1, { 2, 3, 4 }, { 4, 2 }),
   CASE (linear, 3, -1, 1, { 2, 3 }, { 4, 3 }, { 4 }),
   CASE (conv2d, 3, -1, 1, { 2, 2, 4, 5 }, { 3, 2, 3, 3 }, { 3 }),
