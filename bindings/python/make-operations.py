@@ -55,7 +55,8 @@ def text_of(operation):
 
 def docstring(operation, indent):
     lines = text_of(operation).splitlines()
-    return f'{indent}"""' + f"\n{indent}".join(lines).replace(f"\n{indent}\n", "\n\n") + '"""\n'
+    text = f"\n{indent}".join(lines).replace(f"\n{indent}\n", "\n\n")
+    return f'{indent}"""{text}' + (f"\n{indent}" if text.endswith('"') else "") + '"""\n'
 
 
 def default_of(argument):

@@ -96,6 +96,15 @@ RULE (rule_movement)
                         tiny_graph_ints (graph, v, n), NULL);
 }
 
+/* Its shape is that of the first source, which may be the one that is not batched. */
+RULE (rule_sloped)
+{
+  TinyNode *sources[3];
+  for (guint i = 0; i < 3; i++)
+    sources[i] = batched (graph, node->sources[i], x[i], size);
+  return tiny_node_with_sources (graph, node, sources);
+}
+
 RULE (rule_reduce)
 {
   gint64 axes[MAX_RANK];
@@ -179,7 +188,6 @@ static const TinyBatchRule rules[TINY_N_OPS] = {
   ELEMENTWISE (SHR),
   ELEMENTWISE (WHERE),
   ELEMENTWISE (MULACC),
-  ELEMENTWISE (SLOPED),
   ELEMENTWISE (TRUNC),
   ELEMENTWISE (FDIV),
   ELEMENTWISE (CMPEQ),
@@ -195,6 +203,7 @@ static const TinyBatchRule rules[TINY_N_OPS] = {
   SAME (CONTIGUOUS),
   SAME (DETACH),
   SAME (COPY),
+  [TINY_OP_SLOPED] = rule_sloped,
   [TINY_OP_REDUCE] = rule_reduce,
   [TINY_OP_GATHER] = rule_gather,
   [TINY_OP_ASSIGN] = rule_assign,

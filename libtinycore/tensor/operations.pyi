@@ -748,13 +748,17 @@ class Reductions:
     def mean(self, axis: Axes | None = None, keepdim: bool = False):
         """The mean over @axes."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", alias="amax")
     def max(self, axis: Axes | None = None, keepdim: bool = False):
-        """The largest over @axes, none of which may be empty."""
+        """The largest over @axes, none of which may be empty; NaN where there is one. Equals share the gradient."""
+
+    @op(gradient="kinks", alias="amin")
+    def min(self, axis: Axes | None = None, keepdim: bool = False):
+        """The smallest over @axes, none of which may be empty; NaN where there is one. Equals share the gradient."""
 
     @op(gradient="kinks")
-    def min(self, axis: Axes | None = None, keepdim: bool = False):
-        """The smallest over @axes, none of which may be empty."""
+    def aminmax(self, axis: Axes | None = None, keepdim: bool = False) -> (min, max):
+        """The smallest and the largest over @axes."""
 
     def prod(self, axis: Axes | None = None, keepdim: bool = False):
         """The product over @axes."""
@@ -779,6 +783,39 @@ class Reductions:
 
         The square root of tiny_tensor_var()."""
 
+    @op(takes="float")
+    def var_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (var, mean):
+        """@correction: 1 for the unbiased estimate, 0 for the population's
+
+        tiny_tensor_var() and tiny_tensor_mean()."""
+
+    @op(takes="float")
+    def std_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (std, mean):
+        """@correction: 1 for the unbiased estimate, 0 for the population's
+
+        tiny_tensor_std() and tiny_tensor_mean()."""
+
+    @op(takes="float", wide=True)
+    def logsumexp(self, axis: Axes | None = None, keepdim: bool = False):
+        """log (sum (exp (@self))) over @axes, which does not overflow."""
+        largest = DETACH(max(self, axis))
+        shift = largest if isfinite(largest) else 0
+        return log(sum(EXP2((self - shift) * (1 / log(2))), axis)) + shift
+
+    @op(gradient="none")
+    def count_nonzero(self, axis: Axes | None = None, keepdim: bool = False):
+        """How many over @axes are not 0, as i32."""
+        return sum(self != 0, axis)
+
+    def nansum(self, axis: Axes | None = None, keepdim: bool = False):
+        """The sum over @axes of what is no NaN."""
+        return sum(0 if isnan(self) else self, axis)
+
+    @op(takes="float")
+    def nanmean(self, axis: Axes | None = None, keepdim: bool = False):
+        """The mean over @axes of what is no NaN."""
+        return nansum(self, axis) / sum(self == self, axis)
+
     @op(gradient="none")
     def argmax(self, axis: Axis | None = None, keepdim: bool = False):
         """The position of the largest along @axis, the first of equals, as i32."""
@@ -786,6 +823,33 @@ class Reductions:
     @op(gradient="none")
     def argmin(self, axis: Axis | None = None, keepdim: bool = False):
         """The position of the smallest along @axis, the first of equals, as i32."""
+
+
+class Scans:
+    """What has come together up to each position along an axis."""
+
+    def cumsum(self, axis: Axis):
+        """The sum of all up to each position. Narrow integers and bool add up in 32 bits."""
+
+    def cumprod(self, axis: Axis):
+        """The product of all up to each position. Narrow integers and bool multiply in 32 bits."""
+
+    @op(gradient="kinks")
+    def cummax(self, axis: Axis) -> (values, indices):
+        """The largest up to each position, and where it is, the last of equals, as i32."""
+
+    @op(gradient="kinks")
+    def cummin(self, axis: Axis) -> (values, indices):
+        """The smallest up to each position, and where it is, the last of equals, as i32."""
+
+    @op(takes="float", wide=True)
+    def logcumsumexp(self, axis: Axis):
+        """log (cumsum (exp (@self))), which does not overflow."""
+
+    def diff(self, n: int = 1, axis: Axis = -1):
+        """@n: how often, at least 0
+
+        Differences of neighbours along @axis, which becomes @n shorter."""
 
 
 class Movement:
@@ -1506,6 +1570,10 @@ class Normalisation:
     def log_softmax(self, axis: Axis = -1):
         """The logarithm of tiny_tensor_softmax()."""
 
+    def softmin(self, axis: Axis = -1):
+        """The softmax of -@self."""
+        return softmax(-self, axis)
+
     def batch_norm(self, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                    bias: Tensor | None = None, training: bool = False, eps: float = 1e-5):
         """@self: of shape (B, C, …)
@@ -1808,6 +1876,15 @@ class Creation:
 
         1 on the diagonal, 0 elsewhere."""
 
+    def full_like(self, fill_value: float, dtype: DType | None = None):
+        """All @fill_value in the shape and, unless another is given, the dtype of @self."""
+
+    def zeros_like(self, dtype: DType | None = None):
+        """All 0 in the shape and, unless another is given, the dtype of @self."""
+
+    def ones_like(self, dtype: DType | None = None):
+        """All 1 in the shape and, unless another is given, the dtype of @self."""
+
 
 class Random:
     """Random numbers: threefry2x32-20, counter based, the same on every device (Salmon et al. 2011)."""
@@ -1823,6 +1900,59 @@ class Random:
         """@dtype: a float dtype
 
         Normal with mean 0 and variance 1 (Box and Muller 1958)."""
+
+    def random_bits(shape: Shape):
+        """Random words, of u32."""
+
+    def normal(dtype: DType, shape: Shape, mean: float = 0, std: float = 1):
+        """@dtype: a float dtype
+        @mean: in the middle
+        @std: standard deviation, at least 0
+
+        Normal."""
+
+    def rand_like(self, dtype: DType | None = None):
+        """Uniform over [0, 1) in the shape and, unless another is given, the dtype of @self."""
+
+    def randn_like(self, dtype: DType | None = None):
+        """Normal with mean 0 and variance 1 in the shape and, unless another is given, the dtype of @self."""
+
+    def randperm(dtype: DType, n: int):
+        """@dtype: one that holds @n
+        @n: from 0 to 2³¹
+
+        0 … @n - 1 in random order."""
+
+    @op(takes="float")
+    def multinomial(self, num_samples: int = 1, replacement: bool = False):
+        """@self: weights, at least 0, of shape (K) or (B, K)
+        @num_samples: how many, N
+        @replacement: whether one may be drawn again
+
+        Positions drawn by weight, (N) or (B, N), as i32. Without replacement K² pairs are compared."""
+
+    @op(takes="float")
+    def bernoulli(self):
+        """@self: probabilities
+
+        1 with that probability, 0 otherwise."""
+
+    def scaled_uniform(dtype: DType, shape: Shape):
+        """@dtype: a float dtype
+
+        Uniform over ±1 / sqrt (number of elements)."""
+
+    def glorot_uniform(dtype: DType, shape: Shape):
+        """@dtype: a float dtype
+
+        Uniform over ±sqrt (6 / (fan-in + fan-out)), the fans being the product of all sizes but the first, and the first
+        (Glorot and Bengio 2010)."""
+
+    def kaiming_normal(dtype: DType, shape: Shape, a: float = 0.01):
+        """@dtype: a float dtype
+        @a: slope of the leaky rectifier
+
+        Normal with variance 2 / (1 + @a²) / fan-in, see tiny_tensor_kaiming_uniform()."""
 
     def uniform(dtype: DType, shape: Shape, low: float = 0, high: float = 1):
         """@dtype: a float dtype

@@ -28,6 +28,25 @@ op_ones (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims)
   return op_full (b, dtype, shape, n_dims, 1);
 }
 
+TinyNode *
+op_full_like (TinyBuild *b, TinyNode *self, double fill_value, TinyDType dtype)
+{
+  dtype = dtype == TINY_DTYPE_VOID ? (TinyDType) self->dtype : dtype;
+  return op_full (b, dtype, self->shape->v, self->shape->n, fill_value);
+}
+
+TinyNode *
+op_zeros_like (TinyBuild *b, TinyNode *self, TinyDType dtype)
+{
+  return op_full_like (b, self, 0, dtype);
+}
+
+TinyNode *
+op_ones_like (TinyBuild *b, TinyNode *self, TinyDType dtype)
+{
+  return op_full_like (b, self, 1, dtype);
+}
+
 static TinyTensor *
 weak (TinyWeak kind, double value)
 {

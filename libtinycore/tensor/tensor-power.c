@@ -59,8 +59,10 @@ power_whole (TinyBuild *self, TinyNode *x, guint n)
   }
   if (result != NULL)
     return result;
-  return tiny_node_broadcast (self->graph, tiny_build_like (self, x, 1), x->shape->v,
-                              x->shape->n);
+  TinyNode *one = tiny_build_like (self, x, 1);
+  if (tiny_dtype_is_float (x->dtype))
+    return tiny_build_sloped (self, one, x, tiny_build_like (self, x, 0));
+  return tiny_node_broadcast (self->graph, one, x->shape->v, x->shape->n);
 }
 
 /* 2^(y log2 |x|), with the sign of an odd power and no value for a broken one. */
@@ -82,10 +84,11 @@ power_general (TinyBuild *self, TinyNode *x, TinyNode *y)
   TinyNode *negative
       = tiny_build_where (self, odd, tiny_build_unary (self, TINY_OP_NEG, size), size);
   negative = tiny_build_where (self, broken, tiny_build_like (self, x, NAN), negative);
-  TinyNode *of_zero
-      = tiny_build_where (self, compare (self, TINY_OP_CMPLT, zero, y), zero,
-                          tiny_build_where (self, compare (self, TINY_OP_CMPEQ, y, zero), one,
-                                            tiny_build_like (self, x, INFINITY)));
+  TinyNode *of_zero = tiny_build_where (self, compare (self, TINY_OP_CMPLT, y, zero),
+                                        tiny_build_like (self, x, INFINITY), y);
+  of_zero = tiny_build_where (self, compare (self, TINY_OP_CMPLT, zero, y), zero, of_zero);
+  of_zero = tiny_build_where (self, compare (self, TINY_OP_CMPEQ, y, zero), one, of_zero);
+  of_zero = tiny_layout_unary (self->graph, TINY_OP_DETACH, of_zero);
   of_zero = tiny_build_where (self, odd, op_copysign (self, of_zero, x), of_zero);
   TinyNode *of_others
       = tiny_build_where (self, compare (self, TINY_OP_CMPLT, x, zero), negative, size);
@@ -93,8 +96,11 @@ power_general (TinyBuild *self, TinyNode *x, TinyNode *y)
   /* x^0 and 1^y are 1 even of what is not finite. */
   TinyNode *empty = op_logical_and (self, compare (self, TINY_OP_CMPEQ, y, zero),
                                     tiny_build_not (self, op_isfinite (self, x)));
-  TinyNode *of_one = op_logical_and (self, compare (self, TINY_OP_CMPEQ, x, one),
-                                     tiny_build_not (self, op_isfinite (self, y)));
+  TinyNode *of_one = op_logical_and (self, compare (self, TINY_OP_CMPEQ, op_abs (self, x), one),
+                                     op_isinf (self, y));
+  TinyNode *of_nan
+      = op_logical_and (self, compare (self, TINY_OP_CMPEQ, x, one), op_isnan (self, y));
+  of_one = op_logical_or (self, of_one, of_nan);
   return tiny_build_where (self, op_logical_or (self, empty, of_one), one, power);
 }
 

@@ -84,6 +84,13 @@ tiny_tensor_manual_seed (guint64 value)
   tiny_runtime_unlock ();
 }
 
+void
+tiny_random_key (guint32 key[2])
+{
+  guint32 seeds[2] = { (guint32) seed, (guint32) (seed >> 32) };
+  tiny_threefry2x32 (seeds, (guint32[]){ G_MAXUINT32, n_draws++ }, key);
+}
+
 /* Two random words for each of the elements of @shape. */
 static gboolean
 draw (TinyBuild *self, const gint64 *shape, guint n, TinyNode *out[2])
@@ -160,15 +167,42 @@ op_uniform (
   return uniform_node (b, dtype, shape, n_dims, low, high);
 }
 
+/* The product of all sizes but the first. */
+static double
+fan_in (const gint64 *shape, guint n)
+{
+  double fan = 1;
+  for (guint i = 1; i < n; i++)
+    fan *= (double) shape[i];
+  return fan;
+}
+
 TinyNode *
 op_kaiming_uniform (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims, double a)
 {
   if (!tiny_build_check_shape (b, shape, n_dims))
     return NULL;
-  double fan_in = 1;
-  for (guint i = 1; i < n_dims; i++)
-    fan_in *= (double) shape[i];
-  double bound = sqrt (6 / (1 + a * a) / MAX (fan_in, 1));
+  double bound = sqrt (6 / (1 + a * a) / MAX (fan_in (shape, n_dims), 1));
+  return uniform_node (b, dtype, shape, n_dims, -bound, bound);
+}
+
+TinyNode *
+op_glorot_uniform (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims)
+{
+  if (!tiny_build_check_shape (b, shape, n_dims))
+    return NULL;
+  double fan_out = n_dims > 0 ? (double) shape[0] : 1;
+  double bound = sqrt (6 / MAX (fan_in (shape, n_dims) + fan_out, 1));
+  return uniform_node (b, dtype, shape, n_dims, -bound, bound);
+}
+
+TinyNode *
+op_scaled_uniform (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims)
+{
+  if (!tiny_build_check_shape (b, shape, n_dims))
+    return NULL;
+  double n = n_dims > 0 ? fan_in (shape, n_dims) * (double) shape[0] : 1;
+  double bound = 1 / sqrt (MAX (n, 1));
   return uniform_node (b, dtype, shape, n_dims, -bound, bound);
 }
 
@@ -190,6 +224,48 @@ op_randn (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims)
                                        tiny_build_mul (b, log, tiny_build_like (b, log, -2)));
   TinyNode *angle = tiny_build_mul (b, v, tiny_build_like (b, v, 2 * G_PI));
   return tiny_build_cast (b, tiny_build_mul (b, radius, op_cos (b, angle)), dtype);
+}
+
+TinyNode *
+op_normal (
+    TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims, double mean, double std)
+{
+  if (!isfinite (mean) || !isfinite (std) || std < 0)
+    return tiny_build_fail (b, "no distribution has mean %g and standard deviation %g", mean,
+                            std);
+  TinyNode *x = op_randn (b, dtype, shape, n_dims);
+  x = tiny_build_mul (b, x, tiny_build_like (b, x, std));
+  return tiny_build_add (b, x, tiny_build_like (b, x, mean));
+}
+
+TinyNode *
+op_kaiming_normal (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_dims, double a)
+{
+  if (!tiny_build_check_shape (b, shape, n_dims))
+    return NULL;
+  return op_normal (b, dtype, shape, n_dims, 0,
+                    sqrt (2 / (1 + a * a) / MAX (fan_in (shape, n_dims), 1)));
+}
+
+TinyNode *
+op_random_bits (TinyBuild *b, const gint64 *shape, guint n_dims)
+{
+  TinyNode *words[2];
+  return draw (b, shape, n_dims, words) ? words[0] : NULL;
+}
+
+TinyNode *
+op_rand_like (TinyBuild *b, TinyNode *self, TinyDType dtype)
+{
+  return op_rand (b, dtype == TINY_DTYPE_VOID ? (TinyDType) self->dtype : dtype, self->shape->v,
+                  self->shape->n);
+}
+
+TinyNode *
+op_randn_like (TinyBuild *b, TinyNode *self, TinyDType dtype)
+{
+  return op_randn (b, dtype == TINY_DTYPE_VOID ? (TinyDType) self->dtype : dtype,
+                   self->shape->v, self->shape->n);
 }
 
 /* low + floor (word * span / 2^32) */

@@ -36,9 +36,8 @@ tiny_build_reduce (TinyBuild *self, TinyOp op, TinyNode *x, const gint64 *axes, 
   return tiny_node_broadcast (self->graph, neutral, dims, x->shape->n);
 }
 
-/* What narrow integers are added up in. */
-static TinyDType
-sum_dtype (TinyDType dtype)
+TinyDType
+tiny_build_sum_dtype (TinyDType dtype)
 {
   if (tiny_dtype_is_float (dtype) || tiny_dtype_get_n_bytes (dtype) >= 4)
     return dtype;
@@ -50,7 +49,7 @@ tiny_build_sum (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
 {
   if (x == NULL)
     return NULL;
-  x = tiny_build_cast (self, x, sum_dtype ((TinyDType) x->dtype));
+  x = tiny_build_cast (self, x, tiny_build_sum_dtype ((TinyDType) x->dtype));
   return tiny_build_reduce (self, TINY_OP_ADD, x, axes, n);
 }
 
@@ -143,7 +142,7 @@ op_min (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 TinyNode *
 op_prod (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  TinyNode *wide = tiny_build_cast (b, self, sum_dtype ((TinyDType) self->dtype));
+  TinyNode *wide = tiny_build_cast (b, self, tiny_build_sum_dtype ((TinyDType) self->dtype));
   return tiny_build_reduce (b, TINY_OP_MUL, wide, axes, n_axes);
 }
 
@@ -205,4 +204,50 @@ TinyNode *
 op_argmin (TinyBuild *b, TinyNode *self, guint axis)
 {
   return position (b, self, op_min (b, self, (gint64[]){ axis }, 1), axis);
+}
+
+void
+op_aminmax (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes, TinyNode **out)
+{
+  out[0] = op_min (b, self, axes, n_axes);
+  out[1] = op_max (b, self, axes, n_axes);
+}
+
+void
+op_var_mean (TinyBuild *b,
+             TinyNode *self,
+             const gint64 *axes,
+             guint n_axes,
+             gint64 correction,
+             TinyNode **out)
+{
+  out[1] = tiny_build_mean (b, self, axes, n_axes);
+  out[0] = tiny_build_var (b, self, out[1], axes, n_axes, correction);
+}
+
+void
+op_std_mean (TinyBuild *b,
+             TinyNode *self,
+             const gint64 *axes,
+             guint n_axes,
+             gint64 correction,
+             TinyNode **out)
+{
+  op_var_mean (b, self, axes, n_axes, correction, out);
+  out[0] = tiny_build_unary (b, TINY_OP_SQRT, out[0]);
+}
+
+TinyNode *
+op_diff (TinyBuild *b, TinyNode *self, gint64 n, guint axis)
+{
+  if (n < 0)
+    return tiny_build_fail (b, "%" G_GINT64_FORMAT " times cannot be", n);
+  for (; n > 0 && self != NULL && self->shape->v[axis] > 0; n--) {
+    gint64 rest = self->shape->v[axis] - 1;
+    TinyNode *after = tiny_build_slice (b, self, axis, 1, 1, rest);
+    TinyNode *before = tiny_build_slice (b, self, axis, 0, 1, rest);
+    self = self->dtype == TINY_DTYPE_BOOL ? op_logical_xor (b, after, before)
+                                          : tiny_build_sub (b, after, before);
+  }
+  return self;
 }

@@ -161,6 +161,8 @@ TinyNode *tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint ax
 /* ---- reductions; @axes are normalised, and are left as size 1 ---- */
 TinyNode *
 tiny_build_reduce (TinyBuild *self, TinyOp op, TinyNode *x, const gint64 *axes, guint n);
+/* What narrow integers are added up in. */
+TinyDType tiny_build_sum_dtype (TinyDType dtype);
 /* With the dtype of accumulation that sums have: at least 32 bits for integers. */
 TinyNode *tiny_build_sum (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);
 TinyNode *tiny_build_mean (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);

@@ -97,6 +97,23 @@ set_index (TinyTensor *const *x)
   return self;
 }
 
+/* One of several results; the other goes. */
+static TinyTensor *
+one_of (TinyTensor *wanted, TinyTensor *other)
+{
+  g_object_unref (other);
+  g_object_force_floating (G_OBJECT (wanted));
+  return wanted;
+}
+
+#define PAIR(name, call, arguments, which)                                                     \
+  static TinyTensor *f_##name (TinyTensor *const *x)                                           \
+  {                                                                                            \
+    TinyTensor *y[2];                                                                          \
+    tiny_tensor_##call arguments;                                                              \
+    return one_of (y[which], y[1 - (which)]);                                                  \
+  }
+
 /* clang-format off */
 FUNCTION (add, T (add) (x[0], x[1]))
 FUNCTION (sub, T (sub) (x[0], x[1]))
@@ -193,6 +210,20 @@ FUNCTION (min, T (min) (x[0], AXES (0), 1, FALSE))
 FUNCTION (prod, T (prod) (x[0], AXES (1), 1, FALSE))
 FUNCTION (var, T (var) (x[0], AXES (1), 1, 1, FALSE))
 FUNCTION (std, T (std) (x[0], AXES (0, 1), 2, 0, FALSE))
+FUNCTION (cumsum, T (cumsum) (x[0], 1))
+FUNCTION (cumprod, T (cumprod) (x[0], 0))
+FUNCTION (logcumsumexp, T (logcumsumexp) (x[0], 1))
+FUNCTION (logsumexp, T (logsumexp) (x[0], AXES (1), 1, FALSE))
+FUNCTION (nansum, T (nansum) (x[0], AXES (1), 1, FALSE))
+FUNCTION (nanmean, T (nanmean) (x[0], AXES (1), 1, FALSE))
+FUNCTION (diff, T (diff) (x[0], 2, 1))
+FUNCTION (softmin, T (softmin) (x[0], 1))
+PAIR (cummax, cummax, (x[0], 1, &y[0], &y[1]), 0)
+PAIR (cummin, cummin, (x[0], 0, &y[0], &y[1]), 0)
+PAIR (var_of_both, var_mean, (x[0], AXES (1), 1, 1, FALSE, &y[0], &y[1]), 0)
+PAIR (std_of_both, std_mean, (x[0], AXES (1), 1, 1, FALSE, &y[0], &y[1]), 0)
+PAIR (mean_of_both, std_mean, (x[0], AXES (1), 1, 1, FALSE, &y[0], &y[1]), 1)
+PAIR (aminmax, aminmax, (x[0], AXES (1), 1, FALSE, &y[0], &y[1]), 1)
 FUNCTION (reshape, T (reshape) (x[0], SIZES (4, -1), 2))
 FUNCTION (permute, T (permute) (x[0], AXES (2, 0, 1), 3))
 FUNCTION (transpose, T (transpose) (x[0], 0, -1))
@@ -429,6 +460,20 @@ const Case cases[] = {
   CASE (prod, 1, 0.5, 2, { 3, 4 }),
   CASE (var, 1, -1, 1, { 3, 4 }),
   CASE (std, 1, -1, 1, { 3, 4, 2 }),
+  CASE (cumsum, 1, -1, 1, { 2, 70 }),
+  CASE (cumprod, 1, 0.9, 1.1, { 5, 2 }),
+  CASE (logcumsumexp, 1, -2, 2, { 2, 66 }),
+  CASE (logsumexp, 1, -2, 2, { 2, 5 }),
+  CASE (nansum, 1, -2, 2, { 2, 5 }),
+  CASE (nanmean, 1, -2, 2, { 2, 5 }),
+  CASE (diff, 1, -2, 2, { 2, 5 }),
+  CASE (softmin, 1, -1, 1, { 2, 4 }),
+  CASE (cummax, 1, -1, 1, { 2, 70 }),
+  CASE (cummin, 1, -1, 1, { 5, 2 }),
+  CASE (var_of_both, 1, -1, 1, { 2, 5 }),
+  CASE (std_of_both, 1, -1, 1, { 2, 5 }),
+  CASE (mean_of_both, 1, -1, 1, { 2, 5 }),
+  CASE (aminmax, 1, -1, 1, { 3, 5 }),
   CASE (reshape, 1, -1, 1, { 2, 6 }),
   CASE (permute, 1, -1, 1, { 2, 3, 4 }),
   CASE (transpose, 1, -1, 1, { 2, 3, 4 }),

@@ -277,6 +277,22 @@ test_fp8 (void)
   }
 }
 
+/* Every device draws the same numbers. */
+static void
+test_draws (void)
+{
+  if (skips_without_device ())
+    return;
+  T (manual_seed) (7);
+  g_autoptr (TinyTensor) order = g_object_ref_sink (T (randperm) (TINY_DTYPE_I32, 77));
+  compare ("randperm", order, 0);
+  g_autoptr (TinyTensor) bits = g_object_ref_sink (T (random_bits) ((gint64[]){ 9 }, 1));
+  compare ("random_bits", bits, 0);
+  TinyTensor *weights = T (full) (TINY_DTYPE_F32, (gint64[]){ 2, 9 }, 2, 0.25);
+  g_autoptr (TinyTensor) some = g_object_ref_sink (T (multinomial) (weights, 5, FALSE));
+  compare ("multinomial", some, 0);
+}
+
 /* Rows of halves and bytes that begin in the middle of a word, with values that a row has once. */
 static void
 test_odd_rows (void)
@@ -320,6 +336,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/device/text", test_text);
   g_test_add_func ("/tensor/device/dtypes", test_dtypes);
   g_test_add_func ("/tensor/device/fp8", test_fp8);
+  g_test_add_func ("/tensor/device/draws", test_draws);
   g_test_add_func ("/tensor/device/odd-rows", test_odd_rows);
   return g_test_run ();
 }
