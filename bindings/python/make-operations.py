@@ -109,7 +109,7 @@ class Signature:
             lines += [f"if {name} is not UNSET:", f"    {self.other.name} = {name}"]
         if self.list is not None:
             dim = self.other.name if self.other is not None else None
-            lines.append(f"{'tensors, ' + dim if dim else 'tensors'} = tensors_of({self.list.name}, {dim}, {self.operation.name!r})")
+            lines.append(f"{'tensors, ' + (dim or '_')} = tensors_of({self.list.name}, {dim}, {self.operation.name!r})")
         return lines
 
     def values(self):
