@@ -32,7 +32,7 @@ def documentation(operation):
         notes = []
         if a.kind in table.COUNTS:
             notes.append(f"(array length={table.COUNTS[a.kind].format(a.name)})")
-        if a.optional and a.kind in ("Tensor", "Tensors", "Axes", "Sizes", "Shape", "str"):
+        if a.optional and a.kind in ("Tensor", "Tensors", "Axes", "Sizes", "Shape", "Floats", "str"):
             notes.append("(nullable)")
         text = a.doc or table.KINDS[a.kind][2]
         if a.name == "keepdim" and not a.doc:

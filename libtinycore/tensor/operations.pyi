@@ -1299,6 +1299,68 @@ class Products:
         """The same as tiny_tensor_matmul()."""
         return matmul(self, other)
 
+    def mm(self, mat2: Tensor):
+        """tiny_tensor_matmul() of matrices."""
+
+    def mv(self, vec: Tensor):
+        """tiny_tensor_matmul() of a matrix and a vector."""
+
+    def bmm(self, mat2: Tensor):
+        """@self: of shape (B, M, K)
+        @mat2: of shape (B, K, N)
+
+        tiny_tensor_matmul() of as many matrices, (B, M, N)."""
+
+    @op(alias="ger")
+    def outer(self, vec2: Tensor):
+        """@self: a vector (M)
+        @vec2: a vector (N)
+
+        Each element times each, (M, N)."""
+
+    def inner(self, other: Tensor):
+        """The sum of products over the last axes of both; with a scalar the product."""
+
+    def tensordot(self, other: Tensor, dims: int = 2, self_dims: Sizes | None = None, other_dims: Sizes | None = None):
+        """@dims: how many of the last axes of @self and first of @other are summed
+        @self_dims: those axes of @self instead
+        @other_dims: and of @other
+
+        The sum of products over axes of both; the others follow each other."""
+
+    def kron(self, other: Tensor):
+        """The product of Kronecker: each element of @self times all of @other, in blocks."""
+
+    def trace(self):
+        """@self: a matrix
+
+        The sum of its diagonal."""
+
+    @op(alias="linalg_cross")
+    def cross(self, other: Tensor, axis: Axis = -1):
+        """@axis: of size 3
+
+        The vector at right angles to both, along @axis."""
+
+    def addmm(self, mat1: Tensor, mat2: Tensor, beta: float = 1, alpha: float = 1):
+        """@beta: factor of @self; 0: it is not read
+        @alpha: factor of the product
+
+        @beta @self + @alpha @mat1 @ @mat2."""
+
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, beta: float = 1, alpha: float = 1):
+        """@beta: factor of @self; 0: it is not read
+        @alpha: factor of the product
+
+        @beta @self + @alpha tiny_tensor_bmm (@batch1, @batch2)."""
+
+    def einsum(equation: str, operands: Tensors):
+        """@equation: letters for the axes of each operand, with commas between them, and after -> those of the result
+
+        The sum of products over letters that the result has not. "..." is for any axes, which broadcast; a letter twice in
+        one operand takes its diagonal. Without -> the result has the axes of "...", then the letters written once in
+        order of the alphabet, capitals first. Pairs with the smallest product are multiplied first."""
+
     def linear(self, weight: Tensor, bias: Tensor | None = None):
         """@self: of shape (…, I)
         @weight: of shape (O, I)
@@ -1840,6 +1902,76 @@ class Losses:
         @reduction: mean, sum or none
 
         max (0, near - far + @margin) of the distances along the last axis."""
+
+
+class LinearAlgebra:
+    """Of matrices (…, M, N), each by itself. The last two axes are rows and columns. Meant for sizes up to some 64: a method
+    walks over columns one by one."""
+
+    takes = "float"
+
+    @op(alias="linalg_cholesky")
+    def cholesky(self, upper: bool = False):
+        """@self: symmetric matrices with positive eigenvalues; of others the result has NaNs
+        @upper: whether Lᵀ is wanted
+
+        The lower triangular L with L Lᵀ = @self."""
+
+    @op(alias="linalg_solve")
+    def solve(self, right: Tensor):
+        """@self: of shape (…, N, N)
+        @right: of shape (…, N, M), or (…, N) or (N)
+
+        X with @self X = @right, by Gauss and Jordan's elimination with pivots. NaNs where there is no one X."""
+
+    @op(alias="linalg_solve_triangular")
+    def solve_triangular(self, right: Tensor, upper: bool, left: bool = True, unitriangular: bool = False):
+        """@self: of shape (…, N, N), of which the other triangle is not read
+        @right: of shape (…, N, M)
+        @upper: which triangle
+        @left: whether @self X = @right is solved; else X @self = @right
+        @unitriangular: whether the diagonal is taken as 1
+
+        X by substitution."""
+
+    @op(alias="inverse linalg_inv")
+    def inv(self):
+        """The inverse, as tiny_tensor_solve() gives it."""
+
+    @op(alias="linalg_det")
+    def det(self):
+        """The determinant, the product of pivots; (…)."""
+
+    @op(alias="linalg_slogdet")
+    def slogdet(self) -> (sign, logabsdet):
+        """The sign of the determinant and the logarithm of its size."""
+
+    @op(alias="linalg_qr")
+    def qr(self, mode: str = "reduced") -> (q, r):
+        """@mode: reduced, or complete for a square Q
+
+        Q with columns at right angles, of length 1, and R upper triangular with Q R = @self, by Householder's
+        reflections. Signs are LAPACK's."""
+
+    @op(alias="linalg_lstsq")
+    def lstsq(self, right: Tensor):
+        """@self: of shape (…, M, N), of full rank
+        @right: of shape (…, M, K)
+
+        X for which the length of each column of @self X - @right is least, or if many are, X itself."""
+
+    @op(alias="linalg_matrix_power")
+    def matrix_power(self, n: int):
+        """@n: any number; below 0 the inverse is multiplied
+
+        The product of @n times the same matrix."""
+
+    def newton_schulz(self, steps: int = 5, params: Floats | None = None, eps: float = 1e-7):
+        """@steps: 0 to 1000
+        @params: factors of X, X Xᵀ X, …; none: 2, -1.5, 0.5
+        @eps: added to the length that @self is divided by first
+
+        An orthogonal matrix near @self: singular values go to 1 (Jordan et al. 2024)."""
 
 
 class Creation:

@@ -114,6 +114,18 @@ one_of (TinyTensor *wanted, TinyTensor *other)
     return one_of (y[which], y[1 - (which)]);                                                  \
   }
 
+/* Q of the factors of @x, and R, side by side. */
+static TinyTensor *
+tall_q (TinyTensor *x)
+{
+  TinyTensor *q, *r;
+  T (qr) (x, "reduced", &q, &r);
+  TinyTensor *both = T (cat) ((TinyTensor *[]){ q, r }, 2, 0);
+  g_object_unref (q);
+  g_object_unref (r);
+  return both;
+}
+
 /* clang-format off */
 FUNCTION (add, T (add) (x[0], x[1]))
 FUNCTION (sub, T (sub) (x[0], x[1]))
@@ -298,6 +310,24 @@ FUNCTION (median, first (x[0], MEDIAN, 0, 1))
 FUNCTION (masked_select, T (masked_select) (x[0], T (eq) (at (4, 1, 2), T (scalar) (1))))
 FUNCTION (masked_scatter, T (masked_scatter) (x[0], T (eq) (at (4, 1, 2), T (scalar) (1)), x[1]))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
+FUNCTION (einsum, T (einsum) ("bij,bjk->bki", x, 2))
+FUNCTION (einsum_diagonal, T (einsum) ("ii,ij...->j...", x, 2))
+FUNCTION (einsum_three, T (einsum) ("ia,ib,ab", x, 3))
+FUNCTION (tensordot, T (tensordot) (x[0], x[1], 2, NULL, 0, NULL, 0))
+FUNCTION (kron, T (kron) (x[0], x[1]))
+FUNCTION (trace, T (trace) (T (mul) (x[0], x[0])))
+FUNCTION (cross, T (cross) (x[0], x[1], 1))
+FUNCTION (addmm, T (addmm) (x[0], x[1], x[2], 0.5, 2))
+#define REGULAR(x) T (add) (x, T (mul_number) (T (eye) (TINY_DTYPE_F64, 3, 3), 4))
+FUNCTION (cholesky, T (cholesky) (T (matmul) (REGULAR (x[0]), T (transpose) (REGULAR (x[0]), -1, -2)), FALSE))
+FUNCTION (solve, T (solve) (REGULAR (x[0]), x[1]))
+FUNCTION (solve_triangular, T (solve_triangular) (REGULAR (x[0]), x[1], TRUE, TRUE, FALSE))
+FUNCTION (inv, T (inv) (REGULAR (x[0])))
+FUNCTION (det, T (det) (x[0]))
+FUNCTION (qr_q, tall_q (x[0]))
+FUNCTION (lstsq, T (lstsq) (x[0], x[1]))
+FUNCTION (matrix_power, T (matrix_power) (x[0], 3))
+FUNCTION (newton_schulz, T (newton_schulz) (REGULAR (x[0]), 2, NULL, 0, 1e-7))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], NULL, 0, NULL, 0, NULL, 0, 1))
 FUNCTION (conv2d_stride, T (conv2d) (x[0], x[1], x[2], SIZES (2), 1, SIZES (1), 1, NULL, 0, 1))
@@ -548,6 +578,23 @@ const Case cases[] = {
   CASE (masked_select, 1, -1, 1, { 2, 4 }),
   CASE (masked_scatter, 2, -1, 1, { 2, 4 }, { 5 }),
   CASE (matmul, 2, -1, 1, { 2, 3, 4 }, { 4, 2 }),
+  CASE (einsum, 2, -1, 1, { 2, 3, 2 }, { 2, 2, 3 }),
+  CASE (einsum_diagonal, 2, -1, 1, { 3, 3 }, { 3, 2, 2 }),
+  CASE (einsum_three, 3, -1, 1, { 3, 2 }, { 3, 2 }, { 2, 2 }),
+  CASE (tensordot, 2, -1, 1, { 2, 3, 2 }, { 3, 2, 2 }),
+  CASE (kron, 2, -1, 1, { 2, 2 }, { 2, 3 }),
+  CASE (trace, 1, -1, 1, { 3, 4 }),
+  CASE (cross, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (addmm, 3, -1, 1, { 3 }, { 2, 2 }, { 2, 3 }),
+  CASE (cholesky, 1, -1, 1, { 3, 3 }),
+  CASE (solve, 2, -1, 1, { 3, 3 }, { 3, 2 }),
+  CASE (solve_triangular, 2, -1, 1, { 3, 3 }, { 3, 2 }),
+  CASE (inv, 1, -1, 1, { 3, 3 }),
+  CASE (det, 1, -1, 1, { 2, 3, 3 }),
+  CASE (qr_q, 1, -1, 1, { 3, 2 }),
+  CASE (lstsq, 2, -1, 1, { 3, 2 }, { 3, 2 }),
+  CASE (matrix_power, 1, -1, 1, { 2, 2 }),
+  CASE (newton_schulz, 1, -1, 1, { 3, 3 }),
   CASE (linear, 3, -1, 1, { 2, 3 }, { 4, 3 }, { 4 }),
   CASE (conv2d, 3, -1, 1, { 2, 2, 4, 5 }, { 3, 2, 3, 3 }, { 3 }),
   CASE (conv2d_stride, 3, -1, 1, { 1, 2, 6, 5 }, { 2, 2, 3, 2 }, { 2 }),

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tensor-linalg.c: factors of matrices and what they solve.
+ *
+ * Each method walks over the columns. So that all steps are the same kernels, which are compiled
+ * once, the column at hand is always the first: a step stores the matrix with rows and columns moved
+ * up, zeros or results coming in at the end. Every step has a gradient, and so has the whole. Inside,
+ * all matrices are (B, M, N). */
+#include <math.h>
+
+#include "ir/tiny-shape.h"
+#include "tensor/operations-private.h"
+#include "tensor/tiny-layout.h"
+#include "tensor/tiny-matrix.h"
+
+static TinyNode *
+times (TinyBuild *b, TinyNode *x, double factor)
+{
+  return tiny_build_mul (b, x, tiny_build_like (b, x, factor));
+}
+
+static TinyNode *
+sum_along (TinyBuild *b, TinyNode *x, guint axis)
+{
+  return tiny_build_sum (b, x, (gint64[]){ axis }, 1);
+}
+
+/* ---- Cholesky: A = L Lᵀ ---- */
+TinyNode *
+op_cholesky (TinyBuild *b, TinyNode *self, gboolean upper)
+{
+  TinyNode *a = tiny_matrix_take (b, self, TRUE);
+  if (a == NULL || tiny_shape_get_n_elements (a->shape) == 0)
+    return a == NULL ? NULL : self;
+  gint64 n = a->shape->v[TINY_ROW];
+  TinyNode *rest = times (b, tiny_build_add (b, a, tiny_matrix_transposed (b, a)), 0.5);
+  TinyNode *columns = tiny_matrix_zeros (b, a, n, n);
+  for (gint64 k = 0; k < n && b->error == NULL; k++) {
+    rest = tiny_matrix_store (b, rest);
+    TinyNode *scale = op_rsqrt (
+        b, tiny_matrix_first (b, tiny_matrix_first (b, rest, TINY_ROW), TINY_COLUMN));
+    TinyNode *row = tiny_build_mul (b, tiny_matrix_first (b, rest, TINY_ROW), scale);
+    TinyNode *column = tiny_build_mul (b, tiny_matrix_first (b, rest, TINY_COLUMN), scale);
+    columns = tiny_matrix_store (b, tiny_matrix_move_up (b, columns, TINY_ROW, row));
+    rest = tiny_build_sub (b, rest, tiny_build_mul (b, column, row));
+    rest = tiny_matrix_move_up (b, tiny_matrix_move_up (b, rest, TINY_ROW, NULL), TINY_COLUMN,
+                                NULL);
+  }
+  TinyNode *factor = tiny_matrix_move_back (b, columns);
+  return tiny_matrix_give (b, upper ? factor : tiny_matrix_transposed (b, factor), self, 0);
+}
+
+/* ---- Gauss and Jordan's elimination, with the largest of a column as pivot ---- */
+typedef struct {
+  TinyNode *right; /* (B, N, M) with rows in the order of columns: A⁻¹ times what was given */
+  TinyNode *pivots; /* (B, N, N): pivot k at the row it was in, column k */
+} Elimination;
+
+/* 1 where the row not yet used has the largest of the first column, the first of equals. */
+static TinyNode *
+find_pivot (TinyBuild *b, TinyNode *column, TinyNode *used)
+{
+  gint64 n = column->shape->v[TINY_ROW], axes[] = { TINY_ROW };
+  TinyNode *size = tiny_layout_unary (b->graph, TINY_OP_DETACH, op_abs (b, column));
+  size = tiny_build_where (b, used, tiny_build_like (b, size, -1), size);
+  TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, size, axes, 1);
+  TinyNode *left = op_neg (b, tiny_build_iota (b, TINY_DTYPE_I32, n));
+  left = tiny_build_reshape (b, left, (gint64[]){ 1, n, 1 }, 3);
+  TinyNode *nobody = tiny_build_number (b, TINY_DTYPE_I32, (double) -n);
+  TinyNode *is_free = tiny_build_not (b, used);
+  TinyNode *is_largest = tiny_build_binary (
+      b, TINY_OP_AND, tiny_build_binary (b, TINY_OP_CMPEQ, size, largest), is_free);
+  TinyNode *scores = tiny_build_where (b, is_largest, left, nobody);
+  TinyNode *best = tiny_build_reduce (b, TINY_OP_MAX, scores, axes, 1);
+  return tiny_build_binary (b, TINY_OP_CMPEQ, left, best);
+}
+
+/* @a (B, N, N), @right (B, N, M) or NULL. A pivot of 0 leaves the row as it is. */
+static gboolean
+eliminate (TinyBuild *b, TinyNode *a, TinyNode *right, Elimination *out)
+{
+  gint64 n = a->shape->v[TINY_ROW], m = right == NULL ? 0 : right->shape->v[TINY_COLUMN];
+  TinyNode *all
+      = right == NULL ? a : tiny_build_cat (b, (TinyNode *[]){ a, right }, 2, TINY_COLUMN);
+  TinyNode *used = tiny_build_cast (b, tiny_matrix_zeros (b, a, n, 1), TINY_DTYPE_BOOL);
+  TinyNode *zero = tiny_build_like (b, a, 0), *one = tiny_build_like (b, a, 1);
+  for (gint64 k = 0; k < n && b->error == NULL; k++) {
+    all = tiny_matrix_store (b, all);
+    TinyNode *column = tiny_matrix_first (b, all, TINY_COLUMN);
+    TinyNode *is_pivot = tiny_matrix_store (b, find_pivot (b, column, used));
+    TinyNode *row = tiny_matrix_store (
+        b, sum_along (b, tiny_build_where (b, is_pivot, all, zero), TINY_ROW));
+    TinyNode *pivot = tiny_matrix_first (b, row, TINY_COLUMN);
+    TinyNode *divisor
+        = tiny_build_where (b, tiny_build_binary (b, TINY_OP_CMPEQ, pivot, zero), one, pivot);
+    used = tiny_matrix_store (b, tiny_build_binary (b, TINY_OP_OR, used, is_pivot));
+    TinyNode *factor
+        = tiny_build_sub (b, column, tiny_build_cast (b, is_pivot, (TinyDType) a->dtype));
+    all = tiny_build_sub (b, all, tiny_build_mul (b, factor, tiny_build_div (b, row, divisor)));
+    all = tiny_matrix_move_up (b, all, TINY_COLUMN,
+                               tiny_build_where (b, is_pivot, pivot, zero));
+  }
+  if (b->error != NULL)
+    return FALSE;
+  all = tiny_matrix_store (b, all);
+  out->pivots = tiny_matrix_part (b, all, TINY_COLUMN, m, m + n);
+  out->right = NULL;
+  if (right == NULL)
+    return TRUE;
+  TinyNode *place = tiny_build_cast (b, tiny_build_binary (b, TINY_OP_CMPNE, out->pivots, zero),
+                                     (TinyDType) a->dtype);
+  TinyNode *solved = tiny_build_matmul (b, tiny_matrix_transposed (b, place),
+                                        tiny_matrix_part (b, all, TINY_COLUMN, 0, m));
+  /* A column without a pivot: there is no solution, or there are many. */
+  TinyNode *is_singular
+      = tiny_build_binary (b, TINY_OP_CMPEQ, sum_along (b, place, TINY_ROW), zero);
+  is_singular = op_any (b, is_singular, (gint64[]){ TINY_ROW, TINY_COLUMN }, 2);
+  out->right = tiny_build_where (b, is_singular, tiny_build_like (b, a, NAN), solved);
+  return out->right != NULL;
+}
+
+/* (B, N, 1): pivot k. */
+static TinyNode *
+pivots_of (TinyBuild *b, const Elimination *self)
+{
+  return tiny_matrix_transposed (b, sum_along (b, self->pivots, TINY_ROW));
+}
+
+/* 1 or -1, (B, 1, 1): whether the rows of pivots are an even permutation, by counting inversions. */
+static TinyNode *
+parity (TinyBuild *b, const Elimination *self)
+{
+  gint64 n = self->pivots->shape->v[TINY_ROW];
+  TinyNode *at = tiny_build_iota (b, TINY_DTYPE_I32, n);
+  TinyNode *row = tiny_build_reshape (b, at, (gint64[]){ n, 1 }, 2);
+  TinyNode *is_here = tiny_build_binary (b, TINY_OP_CMPNE, self->pivots,
+                                         tiny_build_like (b, self->pivots, 0));
+  TinyNode *zero = tiny_build_number (b, TINY_DTYPE_I32, 0);
+  TinyNode *place = tiny_matrix_store (
+      b, sum_along (b, tiny_build_where (b, is_here, row, zero), TINY_ROW));
+  TinyNode *is_inverted = tiny_build_binary (
+      b, TINY_OP_AND,
+      tiny_build_binary (b, TINY_OP_CMPLT, place, tiny_matrix_transposed (b, place)),
+      tiny_build_binary (b, TINY_OP_CMPLT, row, at));
+  TinyNode *count = tiny_build_sum (b, is_inverted, (gint64[]){ TINY_ROW, TINY_COLUMN }, 2);
+  TinyNode *odd = tiny_build_binary (b, TINY_OP_AND, count, tiny_build_like (b, count, 1));
+  return tiny_build_cast (b,
+                          tiny_build_sub (b, tiny_build_like (b, count, 1), times (b, odd, 2)),
+                          (TinyDType) self->pivots->dtype);
+}
+
+TinyNode *
+op_det (TinyBuild *b, TinyNode *self)
+{
+  Elimination done;
+  TinyNode *a = tiny_matrix_take (b, self, TRUE);
+  if (a == NULL)
+    return NULL;
+  if (a->shape->v[TINY_ROW] == 0)
+    return tiny_matrix_give (b,
+                             tiny_build_expand (b, tiny_build_like (b, a, 1),
+                                                (gint64[]){ a->shape->v[TINY_BATCH], 1, 1 }, 3),
+                             self, 2);
+  if (a->shape->v[TINY_BATCH] == 0)
+    return tiny_matrix_give (b, tiny_matrix_zeros (b, a, 1, 1), self, 2);
+  if (!eliminate (b, a, NULL, &done))
+    return NULL;
+  TinyNode *product = op_prod (b, pivots_of (b, &done), (gint64[]){ TINY_ROW }, 1);
+  return tiny_matrix_give (b, tiny_build_mul (b, product, parity (b, &done)), self, 2);
+}
+
+void
+op_slogdet (TinyBuild *b, TinyNode *self, TinyNode **out)
+{
+  Elimination done;
+  gint64 rows[] = { TINY_ROW };
+  TinyNode *a = tiny_matrix_take (b, self, TRUE);
+  if (a == NULL)
+    return;
+  if (tiny_shape_get_n_elements (a->shape) == 0) {
+    TinyNode *nothing = tiny_matrix_give (b, tiny_matrix_zeros (b, a, 1, 1), self, 2);
+    out[0]
+        = nothing == NULL ? NULL : tiny_build_add (b, nothing, tiny_build_like (b, nothing, 1));
+    out[1] = nothing;
+    return;
+  }
+  if (!eliminate (b, a, NULL, &done))
+    return;
+  TinyNode *pivots = pivots_of (b, &done);
+  TinyNode *sign = op_prod (b, op_sign (b, pivots), rows, 1);
+  out[0] = tiny_matrix_give (b, tiny_build_mul (b, sign, parity (b, &done)), self, 2);
+  out[1] = tiny_matrix_give (b, tiny_build_sum (b, op_log (b, op_abs (b, pivots)), rows, 1),
+                             self, 2);
+}
+
+/* ---- solving ---- */
+
+static TinyNode *
+give_solution (TinyBuild *b, TinyNode *x, const TinyNode *like, gboolean is_vector)
+{
+  return tiny_matrix_give (b, x, like, is_vector ? 1 : 0);
+}
+
+TinyNode *
+op_solve (TinyBuild *b, TinyNode *self, TinyNode *right)
+{
+  Elimination done;
+  TinyNode *both[2];
+  gboolean is_vector;
+  if (tiny_matrix_take (b, self, TRUE) == NULL
+      || !tiny_matrix_take_both (b, self, right, both, &is_vector))
+    return NULL;
+  TinyNode *a = tiny_matrix_take (b, both[0], TRUE), *y = tiny_matrix_take (b, both[1], FALSE);
+  if (a == NULL || y == NULL)
+    return NULL;
+  if (tiny_shape_get_n_elements (y->shape) == 0)
+    return give_solution (b, y, both[1], is_vector);
+  return eliminate (b, a, y, &done) ? give_solution (b, done.right, both[1], is_vector) : NULL;
+}
+
+TinyNode *
+op_inv (TinyBuild *b, TinyNode *self)
+{
+  Elimination done;
+  TinyNode *a = tiny_matrix_take (b, self, TRUE);
+  if (a == NULL || tiny_shape_get_n_elements (a->shape) == 0)
+    return a == NULL ? NULL : self;
+  return eliminate (b, a, tiny_matrix_identity (b, a, a->shape->v[TINY_ROW]), &done)
+             ? tiny_matrix_give (b, done.right, self, 0)
+             : NULL;
+}
+
+/* X of A X = Y with A lower triangular: what is known goes to the end of Y's rows. */
+static TinyNode *
+substitute (TinyBuild *b, TinyNode *a, TinyNode *y, gboolean unit)
+{
+  for (gint64 k = 0, n = a->shape->v[TINY_ROW]; k < n && b->error == NULL; k++) {
+    a = tiny_matrix_store (b, a);
+    y = tiny_matrix_store (b, y);
+    TinyNode *x = tiny_matrix_first (b, y, TINY_ROW);
+    if (!unit)
+      x = tiny_build_div (
+          b, x, tiny_matrix_first (b, tiny_matrix_first (b, a, TINY_ROW), TINY_COLUMN));
+    TinyNode *below
+        = tiny_build_sub (b, y, tiny_build_mul (b, tiny_matrix_first (b, a, TINY_COLUMN), x));
+    y = tiny_matrix_move_up (b, below, TINY_ROW, x);
+    a = tiny_matrix_move_up (b, tiny_matrix_move_up (b, a, TINY_ROW, NULL), TINY_COLUMN, NULL);
+  }
+  return y;
+}
+
+static TinyNode *
+flipped (TinyBuild *b, TinyNode *x, gboolean columns)
+{
+  return x == NULL ? NULL
+                   : tiny_node_flip (b->graph, x, (gint64[]){ TINY_ROW, TINY_COLUMN },
+                                     columns ? 2 : 1);
+}
+
+TinyNode *
+op_solve_triangular (TinyBuild *b,
+                     TinyNode *self,
+                     TinyNode *right,
+                     gboolean upper,
+                     gboolean left,
+                     gboolean unitriangular)
+{
+  TinyNode *both[2];
+  gboolean is_vector;
+  if (tiny_matrix_take (b, self, TRUE) == NULL || right->shape->n < 2)
+    return tiny_build_fail (b, "the right side is (…, N, M)");
+  if (!left) {
+    self = tiny_matrix_transposed (b, self);
+    right = tiny_matrix_transposed (b, right);
+    upper = !upper;
+  }
+  if (!tiny_matrix_take_both (b, self, right, both, &is_vector))
+    return NULL;
+  TinyNode *a = tiny_matrix_take (b, both[0], TRUE), *y = tiny_matrix_take (b, both[1], FALSE);
+  if (a == NULL || y == NULL)
+    return NULL;
+  if (tiny_shape_get_n_elements (y->shape) > 0)
+    y = upper ? flipped (
+            b, substitute (b, flipped (b, a, TRUE), flipped (b, y, FALSE), unitriangular),
+            FALSE)
+              : substitute (b, a, y, unitriangular);
+  y = give_solution (b, y, both[1], is_vector);
+  return left ? y : tiny_matrix_transposed (b, y);
+}

@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Factors of matrices and what they solve. Matrices are made well conditioned, by what is added to a diagonal."""
+import numpy
+import torch
+
+from harness import case, numbers, refuses
+
+BATCHES = [(), (2,), (2, 1, 3)]
+CLOSE = {"forward": 2e-5, "backward": 1e-3}
+
+
+def regular(batch, n, seed=0):
+    return numpy.asarray(numbers(batch + (n, n), seed=seed) + 3 * numpy.eye(n, dtype="float32"), "float32")
+
+
+def definite(batch, n):
+    x = numbers(batch + (n, n))
+    return numpy.asarray(x @ x.swapaxes(-1, -2) / n + numpy.eye(n, dtype="float32"), "float32")
+
+
+for batch in BATCHES:
+    for n in (1, 2, 3, 5, 8):
+        case("cholesky", [definite(batch, n)], lambda x: x.cholesky(), torch.linalg.cholesky, **CLOSE)
+        case("inv", [regular(batch, n)], lambda x: x.inv(), torch.linalg.inv, **CLOSE)
+        case("det", [numbers(batch + (n, n), -1.5, 1.5)], lambda x: x.det(), torch.linalg.det, **CLOSE)
+        case("slogdet", [regular(batch, n)], lambda x: x.slogdet(), torch.linalg.slogdet, **CLOSE)
+        case("solve", [regular(batch, n), batch + (n, 3)], lambda x, y: x.solve(y), torch.linalg.solve, **CLOSE)
+        if n > 1:  # PyTorch 1.13 fails at the gradient of one number
+            case("solve", [regular(batch, n, 1), batch + (n,)], lambda x, y: x.solve(y), torch.linalg.solve, **CLOSE)
+        for upper in (False, True):
+            case("solve_triangular", [regular(batch, n), batch + (n, 2)], lambda x, y, u=upper: x.solve_triangular(y, u),
+                 lambda x, y, u=upper: torch.linalg.solve_triangular(x, y, upper=u), **CLOSE)
+    for m, n in ((3, 3), (5, 3), (3, 5), (1, 4), (4, 1)):
+        case("qr", [numbers(batch + (m, n), seed=4)], lambda x: x.qr(), torch.linalg.qr, gradient=m >= n, forward=2e-5, backward=5e-3)
+    case("qr", [batch + (5, 3)], lambda x: x.qr("complete"), lambda x: torch.linalg.qr(x, "complete"), gradient=False, forward=2e-5)
+    case("lstsq", [numbers(batch + (6, 3)), batch + (6, 2)], lambda x, y: x.lstsq(y), lambda x, y: torch.linalg.lstsq(x, y).solution, **CLOSE)
+    case("lstsq", [numbers(batch + (3, 6)), batch + (3, 2)], lambda x, y: x.lstsq(y), lambda x, y: torch.linalg.pinv(x) @ y, **CLOSE)
+    for power in (0, 1, 2, 5, -2):
+        case("matrix_power", [regular(batch, 3) / numpy.float32(3)], lambda x, p=power: x.matrix_power(p),
+             lambda x, p=power: torch.linalg.matrix_power(x, p), gradient=power != 0, **CLOSE)
+for upper in (False, True):
+    case("solve_triangular", [regular((), 4), (2, 4)], lambda x, y, u=upper: x.solve_triangular(y, u, left=False),
+         lambda x, y, u=upper: torch.linalg.solve_triangular(x, y, upper=u, left=False), **CLOSE)
+    case("solve_triangular", [(4, 4), (4, 2)], lambda x, y, u=upper: x.solve_triangular(y, u, unitriangular=True),
+         lambda x, y, u=upper: torch.linalg.solve_triangular(x, y, upper=u, unitriangular=True), low=-0.5, high=0.5, **CLOSE)
+    case("cholesky", [definite((2,), 4)], lambda x, u=upper: x.cholesky(u), lambda x, u=upper: torch.linalg.cholesky(x, upper=u), **CLOSE)
+case("solve", [regular((2,), 3), (3, 2)], lambda x, y: x.solve(y), torch.linalg.solve, **CLOSE)
+case("det", [numpy.array([[1, 2], [2, 4]], "float32")], lambda x: x.det(), torch.linalg.det, gradient=False)
+case("det", [numpy.zeros((0, 0), "float32")], lambda x: x.det(), torch.linalg.det, gradient=False)
+case("inv", [numpy.array([[0, 1], [1, 0]], "float32")], lambda x: x.inv(), torch.linalg.inv)
+case("inv", [regular((), 24)], lambda x: x.inv(), torch.linalg.inv, **CLOSE)
+case("cholesky", [definite((), 24)], lambda x: x.cholesky(), torch.linalg.cholesky, **CLOSE)
+for name in ("inv", "det", "cholesky"):
+    refuses(name, [(3, 4)], lambda x, n=name: getattr(x, n)(), lambda x, n=name: getattr(torch.linalg, n)(x))
+    refuses(name, [(3,)], lambda x, n=name: getattr(x, n)(), lambda x, n=name: getattr(torch.linalg, n)(x))
+refuses("solve", [(3, 3), (4, 2)], lambda x, y: x.solve(y), torch.linalg.solve)
+refuses("qr", [(3,)], lambda x: x.qr(), torch.linalg.qr)
+refuses("qr", [(3, 3)], lambda x: x.qr("thin"), lambda x: torch.linalg.qr(x, "thin"))
