@@ -81,7 +81,8 @@ lars_ratio (TinyOptimizer *self, TinyGroup *group, TinyTensor *p, TinyTensor *g)
   g_autoptr (TinyTensor) g_norm = g_object_ref_sink (norm_of (g));
   TinyTensor *both
       = tiny_tensor_add (g_norm, tiny_tensor_mul_number (p_norm, group->weight_decay));
-  TinyTensor *ratio = tiny_tensor_div (tiny_tensor_mul_number (p_norm, self->trust), both);
+  TinyTensor *ratio
+      = tiny_tensor_div (tiny_tensor_mul_number (p_norm, self->trust), both, NULL);
   TinyTensor *is_good
       = tiny_tensor_logical_and (tiny_tensor_gt (p_norm, tiny_tensor_scalar (0)),
                                  tiny_tensor_gt (g_norm, tiny_tensor_scalar (0)));
@@ -107,7 +108,7 @@ orthogonal (TinyOptimizer *self, TinyTensor *x)
   g_autoptr (GPtrArray) kept = tiny_kept_new ();
   gboolean is_tall = x->error == NULL && x->n_dims == 2 && x->shape[0] > x->shape[1];
   tiny_keep (kept, x);
-  x = tiny_tensor_div (x, tiny_tensor_add_number (norm_of (x), 1e-7));
+  x = tiny_tensor_div (x, tiny_tensor_add_number (norm_of (x), 1e-7), NULL);
   x = tiny_keep (kept, is_tall ? tiny_tensor_transpose (x, 0, 1) : x);
   for (guint step = 0; step < self->n_steps; step++) {
     TinyTensor *a = tiny_keep (kept, tiny_tensor_matmul (x, tiny_tensor_transpose (x, 0, 1)));
@@ -166,7 +167,7 @@ lamb_scaled (TinyTensor *p, TinyTensor *change)
   TinyTensor *is_good
       = tiny_tensor_logical_and (tiny_tensor_gt (p_norm, tiny_tensor_scalar (0)),
                                  tiny_tensor_gt (u_norm, tiny_tensor_scalar (0)));
-  TinyTensor *ratio = tiny_tensor_where (is_good, tiny_tensor_div (p_norm, u_norm),
+  TinyTensor *ratio = tiny_tensor_where (is_good, tiny_tensor_div (p_norm, u_norm, NULL),
                                          tiny_tensor_scalar_float (1));
   return tiny_tensor_mul (u, ratio);
 }
@@ -191,7 +192,7 @@ adam_change (TinyOptimizer *self,
     return NULL;
   TinyTensor *size = tiny_tensor_sqrt (tiny_tensor_mul (v, scales[1]));
   TinyTensor *change = tiny_tensor_div (tiny_tensor_mul (m, scales[0]),
-                                        tiny_tensor_add_number (size, self->epsilon));
+                                        tiny_tensor_add_number (size, self->epsilon), NULL);
   if (self->rule != TINY_RULE_ADAM && group->weight_decay != 0)
     change = tiny_tensor_add (change, tiny_tensor_mul_number (p, group->weight_decay));
   if (self->rule == TINY_RULE_LAMB)
