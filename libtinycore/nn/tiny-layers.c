@@ -170,36 +170,53 @@ typedef struct {
 
 TINY_DEFINE_LAYER (TinyActivationLayer, tiny_activation_layer)
 
-/* x σ(2 √(2/π) (x + 0.044715 x³)), which is the form with tanh: (1 + tanh (z)) / 2 is σ(2 z). */
-static TinyTensor *
-gelu_tanh (TinyTensor *x)
-{
-  g_autoptr (TinyTensor) kept = g_object_ref_sink (x);
-  TinyTensor *cube = tiny_tensor_mul (tiny_tensor_square (kept), kept);
-  TinyTensor *inner = tiny_tensor_add (kept, tiny_tensor_mul_number (cube, 0.044715));
-  inner = tiny_tensor_mul_number (inner, 2 * sqrt (2 / G_PI));
-  return tiny_tensor_mul (kept, tiny_tensor_sigmoid (inner));
-}
+/* Functions of one tensor that have more arguments, with PyTorch's defaults. */
+#define WITH_DEFAULTS(name, call)                                                              \
+  static TinyTensor *name##_of (TinyTensor *x) { return call; }
+/* clang-format off */
+WITH_DEFAULTS (celu, tiny_tensor_celu (x, 1))
+WITH_DEFAULTS (elu, tiny_tensor_elu (x, 1))
+WITH_DEFAULTS (gelu, tiny_tensor_gelu (x, "none"))
+WITH_DEFAULTS (gelu_tanh, tiny_tensor_gelu (x, "tanh"))
+WITH_DEFAULTS (glu, tiny_tensor_glu (x, -1))
+WITH_DEFAULTS (hardshrink, tiny_tensor_hardshrink (x, 0.5))
+WITH_DEFAULTS (hardtanh, tiny_tensor_hardtanh (x, -1, 1))
+WITH_DEFAULTS (leaky_relu, tiny_tensor_leaky_relu (x, 0.01))
+WITH_DEFAULTS (log_softmax, tiny_tensor_log_softmax (x, -1))
+WITH_DEFAULTS (softmax, tiny_tensor_softmax (x, -1))
+WITH_DEFAULTS (softplus, tiny_tensor_softplus (x, 1, 20))
+WITH_DEFAULTS (softshrink, tiny_tensor_softshrink (x, 0.5))
+/* clang-format on */
 
-static TinyTensor *
-softmax_last (TinyTensor *x)
-{
-  return tiny_tensor_softmax (x, -1);
-}
-
-static TinyTensor *
-log_softmax_last (TinyTensor *x)
-{
-  return tiny_tensor_log_softmax (x, -1);
-}
-
-/* Of the same length, in the same order. */
-static const char *const activation_names[]
-    = { "relu", "gelu_tanh", "silu", "sigmoid", "tanh", "softmax", "log_softmax", NULL };
-static const TinyModuleFunction activations[]
-    = { tiny_tensor_relu, gelu_tanh,    tiny_tensor_silu, tiny_tensor_sigmoid,
-        tiny_tensor_tanh, softmax_last, log_softmax_last };
-G_STATIC_ASSERT (G_N_ELEMENTS (activation_names) == G_N_ELEMENTS (activations) + 1);
+static const struct {
+  const char *name;
+  TinyModuleFunction function;
+} activations[] = {
+  { "celu", celu_of },
+  { "elu", elu_of },
+  { "gelu", gelu_of },
+  { "gelu_tanh", gelu_tanh_of },
+  { "glu", glu_of },
+  { "hardshrink", hardshrink_of },
+  { "hardsigmoid", tiny_tensor_hardsigmoid },
+  { "hardswish", tiny_tensor_hardswish },
+  { "hardtanh", hardtanh_of },
+  { "leaky_relu", leaky_relu_of },
+  { "log_softmax", log_softmax_of },
+  { "logsigmoid", tiny_tensor_logsigmoid },
+  { "mish", tiny_tensor_mish },
+  { "quick_gelu", tiny_tensor_quick_gelu },
+  { "relu", tiny_tensor_relu },
+  { "relu6", tiny_tensor_relu6 },
+  { "selu", tiny_tensor_selu },
+  { "sigmoid", tiny_tensor_sigmoid },
+  { "silu", tiny_tensor_silu },
+  { "softmax", softmax_of },
+  { "softplus", softplus_of },
+  { "softshrink", softshrink_of },
+  { "softsign", tiny_tensor_softsign },
+  { "tanh", tiny_tensor_tanh },
+};
 
 static TinyTensor *
 tiny_activation_layer_forward (TinyModule *module, TinyTensor *x)
@@ -216,7 +233,14 @@ tiny_activation_layer_class_init (TinyActivationLayerClass *class)
 const char *const *
 tiny_activation_list (void)
 {
-  return activation_names;
+  static const char *names[G_N_ELEMENTS (activations) + 1];
+  static gsize is_made;
+  if (g_once_init_enter (&is_made)) {
+    for (guint i = 0; i < G_N_ELEMENTS (activations); i++)
+      names[i] = activations[i].name;
+    g_once_init_leave (&is_made, 1);
+  }
+  return names;
 }
 
 TinyModule *
@@ -224,14 +248,45 @@ tiny_activation_new (const char *name)
 {
   TinyActivationLayer *self = g_object_new (tiny_activation_layer_get_type (), NULL);
   for (guint i = 0; i < G_N_ELEMENTS (activations); i++)
-    if (g_strcmp0 (name, activation_names[i]) == 0)
-      self->function = activations[i];
+    if (g_strcmp0 (name, activations[i].name) == 0)
+      self->function = activations[i].function;
   if (self->function == NULL) {
-    g_autofree char *known = g_strjoinv (", ", (char **) activation_names);
+    g_autofree char *known = g_strjoinv (", ", (char **) tiny_activation_list ());
     tiny_module_fail (TINY_MODULE (self), "activation: “%s” is none of %s", name ? name : "",
                       known);
   }
   return TINY_MODULE (self);
+}
+
+/* ---- a rectifier whose slope is learnt ---- */
+typedef struct {
+  TinyModule parent_instance;
+} TinyPreluLayer;
+
+TINY_DEFINE_LAYER (TinyPreluLayer, tiny_prelu_layer)
+
+static TinyTensor *
+tiny_prelu_layer_forward (TinyModule *self, TinyTensor *x)
+{
+  return tiny_tensor_prelu (x, tiny_module_own (self, "weight"));
+}
+
+static void
+tiny_prelu_layer_class_init (TinyPreluLayerClass *class)
+{
+  class->forward = tiny_prelu_layer_forward;
+}
+
+TinyModule *
+tiny_prelu_new (gint64 n, double slope)
+{
+  TinyModule *self = g_object_new (tiny_prelu_layer_get_type (), NULL);
+  if (n < 1)
+    tiny_module_fail (self, "prelu: %" G_GINT64_FORMAT " slopes", n);
+  else
+    tiny_module_init_parameter (self, "weight",
+                                tiny_tensor_full (TINY_DTYPE_F32, &n, 1, slope));
+  return self;
 }
 
 /* ---- shapes ---- */

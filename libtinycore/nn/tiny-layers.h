@@ -58,9 +58,9 @@ TINY_API TinyModule *tiny_dropout_new (double p);
 
 /**
  * tiny_activation_new:
- * @name: such as "relu"; tiny_activation_list() has all
+ * @name: such as "relu" or "gelu"; tiny_activation_list() has all
  *
- * An element-wise function without parameters, by its name, with PyTorch's defaults.
+ * A function without parameters, by its name, with PyTorch's defaults and over the last axis where it takes one.
  *
  * Returns: (transfer full): a module
  *
@@ -76,6 +76,19 @@ TINY_API TinyModule *tiny_activation_new (const char *name);
  * Since: 0.1
  */
 TINY_API const char *const *tiny_activation_list (void);
+
+/**
+ * tiny_prelu_new:
+ * @n: 1, or how many channels there are
+ * @slope: its value at the start, such as 0.25
+ *
+ * tiny_tensor_prelu() with tensor "weight" (N): x where it is positive, a slope times x elsewhere.
+ *
+ * Returns: (transfer full): a module
+ *
+ * Since: 0.1
+ */
+TINY_API TinyModule *tiny_prelu_new (gint64 n, double slope);
 
 /**
  * tiny_flatten_new:

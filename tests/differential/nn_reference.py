@@ -170,6 +170,11 @@ class LayerNorm2d(torch.nn.Module):
         return torch.nn.functional.layer_norm(x.permute(0, 2, 3, 1), self.weight.shape, self.weight, self.bias).permute(0, 3, 1, 2)
 
 
+class QuickGELU(torch.nn.Module):
+    def forward(self, x):
+        return x * torch.sigmoid(1.702 * x)
+
+
 class RMSNorm(torch.nn.Module):
     def __init__(self, n):
         super().__init__()

@@ -35,10 +35,16 @@ def layers():
     yield "layer_norm-bare", Tiny.layer_norm_new([5], 1e-3, False), nn.LayerNorm(5, 1e-3, False), [(2, 5)]
     yield "layer_norm2d", Tiny.layer_norm2d_new(3, 1e-5, True), reference.LayerNorm2d(3), [(2, 3, 4, 5)]
     yield "rms_norm", Tiny.rms_norm_new(6, 1e-6, True), reference.RMSNorm(6), [(2, 3, 6)]
-    for name, theirs in {"relu": nn.ReLU(), "silu": nn.SiLU(), "sigmoid": nn.Sigmoid(), "tanh": nn.Tanh(),
-                         "gelu_tanh": nn.GELU(approximate="tanh"), "softmax": nn.Softmax(-1),
-                         "log_softmax": nn.LogSoftmax(-1)}.items():
-        yield name, Tiny.activation_new(name), theirs, [(3, 7)]
+    theirs = {"celu": nn.CELU(), "elu": nn.ELU(), "gelu": nn.GELU(), "gelu_tanh": nn.GELU(approximate="tanh"), "glu": nn.GLU(),
+              "hardshrink": nn.Hardshrink(), "hardsigmoid": nn.Hardsigmoid(), "hardswish": nn.Hardswish(),
+              "hardtanh": nn.Hardtanh(), "leaky_relu": nn.LeakyReLU(), "log_softmax": nn.LogSoftmax(-1),
+              "logsigmoid": nn.LogSigmoid(), "mish": nn.Mish(), "quick_gelu": reference.QuickGELU(), "relu": nn.ReLU(),
+              "relu6": nn.ReLU6(), "selu": nn.SELU(), "sigmoid": nn.Sigmoid(), "silu": nn.SiLU(), "softmax": nn.Softmax(-1),
+              "softplus": nn.Softplus(), "softshrink": nn.Softshrink(), "softsign": nn.Softsign(), "tanh": nn.Tanh()}
+    assert list(theirs) == Tiny.activation_list()
+    for name in theirs:
+        yield name, Tiny.activation_new(name), theirs[name], [(3, 8)]
+    yield "prelu", Tiny.prelu_new(3, 0.25), nn.PReLU(3), [(2, 3, 4)]
     yield "flatten", Tiny.flatten_new(1, -1), nn.Flatten(), [(2, 3, 4)]
     yield "max_pool2d", Tiny.max_pool2d_new(3, 2, 1), nn.MaxPool2d(3, 2, 1), [(2, 3, 7, 8)]
     yield "avg_pool2d", Tiny.avg_pool2d_new(2, 0, 1), nn.AvgPool2d(2, padding=1), [(2, 3, 7, 8)]
@@ -191,7 +197,7 @@ def check_bad_input():
     reference.raises("is empty", layer.add_child, "", Tiny.linear_new(1, 1, True))
     reference.raises("contains", layer.add_child, "self", layer)
     reference.raises("-1 features", Tiny.linear_new(-1, 3, True).forward(state["bias"]).realize)
-    reference.raises("none of relu", Tiny.activation_new("no").forward(state["bias"]).realize)
+    reference.raises("none of celu", Tiny.activation_new("no").forward(state["bias"]).realize)
     reference.raises("2 values or more", Tiny.batch_norm2d_new(3).forward(reference.to_tiny(np.ones((1, 3), np.float32))).realize)
     reference.raises("do not belong", Tiny.multihead_attention_new(4, 2, 0, True, 4, 4, True).call(
         [reference.to_tiny(np.ones((1, n, 4), np.float32)) for n in (2, 3, 4)])[0].realize)

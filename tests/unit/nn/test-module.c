@@ -231,6 +231,10 @@ test_bad_sizes (void)
     tiny_dropout_new (1.5),
     tiny_dropout_new (0.0 / 0.0),
     tiny_activation_new (NULL),
+    tiny_prelu_new (0, 0.25),
+    tiny_conv_new (2, 3, 4, (gint64[]){ 1, 2, 3 }, 3, NULL, 0, NULL, 0, NULL, 0, 1, TRUE),
+    tiny_conv_new (9, 3, 4, (gint64[]){ 1 }, 1, NULL, 0, NULL, 0, NULL, 0, 1, TRUE),
+    tiny_conv_transpose_new (1, 3, 4, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 1, TRUE),
     tiny_conv2d_new (3, 4, 3, 1, 0, 2, TRUE),
     tiny_conv2d_new (3, 4, 0, 1, 0, 1, TRUE),
     tiny_conv2d_new (big, 4, big, 1, 0, 1, TRUE),
@@ -404,6 +408,8 @@ test_captured_state (void)
     TinyTensor *output;
     tiny_jit_call (jit, &x, 1, &output, &error);
     g_assert_no_error (error);
+    /* Moved with the step, not some time later. */
+    g_assert_true (tiny_tensor_is_realized (tiny_module_get_buffer (net, "0.running_mean")));
     g_assert_true (tiny_tensor_copy_data (output, found, sizeof found, &error));
     for (guint k = 0; k < 256; k++)
       masks[i][k / 64] |= (guint64) (found[k] == 0) << k % 64;
