@@ -16,7 +16,7 @@ from .tensor import Tensor
 
 __all__ = ["Context", "DType", "Device", "JitError", "Tensor", "TinyError", "TinyJit", "dtypes", "enable_grad", "nn", "no_grad",
            "set_grad_enabled"]
-LATER = {"nn": ".nn", "optim": ".nn.optim"}  # loaded when they are used: a first result is sooner
+LATER = {"func": ".func", "nn": ".nn", "optim": ".nn.optim"}  # loaded when they are used: a first result is sooner
 
 
 def tensor(data, dtype=None, device=None, requires_grad=None):
