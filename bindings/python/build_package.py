@@ -16,7 +16,7 @@ import zipfile
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parent.parent
 TABLE = TREE / "libtinycore" / "tensor"
-MADE = {"operations.py": "code", "operations.pyi": "stubs"}
+MADE = {"operations.py": "code", "operations.pyi": "stubs", "tensor.pyi": "class"}
 BEGINNING = (1980, 1, 1, 0, 0, 0)  # of zip's time: equal trees make equal files
 
 

@@ -4,9 +4,10 @@
 
 code   operations.py, class Operations: plain functions with the table's names, defaults and text
 stubs  operations.pyi, the same for type checkers
+class  tensor.pyi, class Tensor for them, from what is written by hand
 
-A row without self is a static method. What Python calls in another way than C (zeros (2, 3), dropout in training)
-is written by hand in class Tensor, which is derived from this one; HAND names such rows, and they get no text here."""
+A row without self is a static method, or takes its tensors one by one. What Python calls in another way than C, such
+as dropout, which only drops in training, is written once more by hand in class Tensor, which is derived from this one."""
 import ast
 import pathlib
 import re
@@ -14,8 +15,6 @@ import sys
 import textwrap
 
 HEAD = "# SPDX-License-Identifier: MIT\n# {0}: made from operations.pyi of the tensor's room; change that.\n"
-# Families whose rows begin with a dtype: creation.py has them in Python's order.
-HAND_FAMILIES = ("Creation", "Random")
 # How a value of each kind goes to C. {0} is the value, {1} the function's name.
 CONVERT = {
     "Tensor": "{0} if isinstance({0}, Base) else operand({0}, {1!r})",
@@ -32,10 +31,12 @@ CONVERT = {
     "str": "{0}",
 }
 ABSENT = {"Axis": "NO_AXIS", "DType": "VOID"}  # else None
+INT = "builtins.int"  # int is a method of a tensor
 TYPES = {
-    "Tensor": "Tensor | Number", "Tensors": "Sequence[Tensor]", "Axis": "int", "Axes": "int | Sequence[int]",
-    "Shape": "int | Sequence[int]", "Sizes": "int | Sequence[int]", "Floats": "float | Sequence[float]",
-    "DType": "DTypeLike", "int": "int", "float": "float", "bool": "bool", "str": "str",
+    "Tensor": "Tensor | Number", "Tensors": "Sequence[Tensor]", "Axis": INT, "Axes": f"{INT} | Sequence[{INT}]",
+    "Shape": f"{INT} | Sequence[{INT}]", "Sizes": f"{INT} | Sequence[{INT}]",
+    "Floats": "builtins.float | Sequence[builtins.float]", "DType": "DTypeLike", "int": INT, "float": "builtins.float",
+    "bool": "builtins.bool", "str": "str",
 }
 # One argument under the names that it has in PyTorch and in tinygrad or NumPy.
 OTHER_NAME = {"axis": "dim", "dim": "axis"}
@@ -50,7 +51,8 @@ def text_of(operation):
     text = re.sub(r"tiny_tensor_(\w+) \(\)|tiny_tensor_(\w+)\(\)", lambda m: (m[1] or m[2]) + "()", text)
     text = re.sub(r"[@#](?:Tiny)?(\w+)", r"\1", text)
     text = re.sub(r"%TINY_(?:ERROR_|DTYPE_)?(\w+)", r"\1", text)
-    return text.replace("\\", "\\\\").replace('"""', "'''")
+    text = text.replace("%NULL", "None").replace("\\", "\\\\").replace('"""', "'''")
+    return text + " " if text.endswith('"') else text
 
 
 def docstring(operation, indent):
@@ -72,7 +74,8 @@ class Signature:
         arguments = operation.arguments
         self.is_method = arguments and arguments[0].kind == "Tensor" and arguments[0].name == "self"
         rest = arguments[1:] if self.is_method else arguments
-        # What may be given one by one: the only argument, or the tensors that a method without self is about.
+        # What may be given one by one: the only argument (split (2, 1) is along axis 1), or the tensors that a method
+        # without self is about.
         self.spread = rest[0] if len(rest) == 1 and rest[0].kind in SPREAD and not rest[0].optional else None
         self.list = rest[0] if rest and rest[0].kind == "Tensors" and not self.is_method else None
         self.rest = rest
@@ -114,9 +117,7 @@ class Signature:
     def values(self):
         out = ["self"] if self.is_method else []
         for a in self.rest:
-            value = CONVERT[a.kind].format(a.name, self.operation.name)
-            if a is self.list:
-                value = "tensors"
+            value = "tensors" if a is self.list else CONVERT[a.kind].format(a.name, self.operation.name)
             if a.kind in ("Shape", "Sizes", "Floats", "Axes") and a is self.spread:
                 value = f"spread({a.name})"
             if a.optional and a.kind != "Axes":
@@ -166,14 +167,74 @@ def stub(operation):
 
 def stubs(operations):
     out = [HEAD.format("operations.pyi"), textwrap.dedent("""\
+        import builtins
         from collections.abc import Sequence
 
-        from .dtypes import DTypeLike
-        from .tensor import Number, Tensor
+        from .tensor import DTypeLike, Number, Tensor
 
         class Operations:
         """)]
     return "".join(out + [stub(operation) for operation in operations])
+
+
+# ---- what is written by hand ----
+HAND = pathlib.Path(__file__).with_name("tinycore")
+RESULTS = {  # of methods that give no tensor
+    **dict.fromkeys(("numel", "nelement", "nbytes", "element_size", "ndim", "dim", "itemsize", "__len__", "__int__", "__index__",
+                     "__hash__"), INT),
+    **dict.fromkeys(("is_floating_point", "requires_grad", "is_frozen", "training", "__bool__", "__contains__"), "builtins.bool"),
+    **dict.fromkeys(("device", "__repr__", "__str__", "__format__"), "str"),
+    **dict.fromkeys(("__init__", "__init_subclass__", "manual_seed", "__setitem__"), "None"),
+    **dict.fromkeys(("tolist", "numpy", "__array__", "__dlpack__", "__reduce__", "size", "max_pool2d", "train"), "Any"),
+    "shape": f"tuple[{INT}, ...]", "dtype": "DType", "item": "Number", "__float__": "builtins.float", "data": "memoryview",
+    "bytes_of": "bytes", "flat": "list[Any]", "__iter__": "Iterator[Tensor]", "__dlpack_device__": f"tuple[{INT}, {INT}]",
+    "gradient": "list[Tensor]", "grad": "Tensor | None",
+}
+OPERATORS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+
+
+def hand_stub(node):
+    """A method that is written by hand: its names and defaults, and what it gives."""
+    out = [f"    @{ast.unparse(one)}\n" for one in node.decorator_list]
+    for a in [*node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]:
+        if a is not None and a.arg not in ("self", "cls"):
+            a.annotation = ast.Name("Any")
+    some = lambda defaults: [one and ast.Constant(...) for one in defaults]  # noqa: E731
+    node.args.defaults, node.args.kw_defaults = some(node.args.defaults), some(node.args.kw_defaults)
+    return "".join([*out, f"    def {node.name}({ast.unparse(node.args)}) -> {RESULTS.get(node.name, 'Tensor')}: ...\n"])
+
+
+def class_stubs():
+    out = [HEAD.format("tensor.pyi").replace("operations.pyi of the tensor's room", "tensor.py and creation.py"), textwrap.dedent("""\
+        import builtins
+        from collections.abc import Iterator
+        from typing import Any, TypeAlias, Union
+
+        from .dtypes import DType
+        from .operations import Operations
+
+        Number: TypeAlias = Union[builtins.bool, builtins.int, builtins.float]
+        DTypeLike: TypeAlias = Union[DType, str, type, Any]
+
+        class Tensor(Operations):
+            __hash__: Any
+            __array_ufunc__: None
+            training: builtins.bool
+            is_frozen: builtins.bool
+        """)]
+    for file, name in (("creation.py", "Creation"), ("tensor.py", "Tensor")):
+        body = next(node for node in ast.parse((HAND / file).read_text()).body if isinstance(node, ast.ClassDef) and node.name == name)
+        out += [hand_stub(node) for node in body.body if isinstance(node, ast.FunctionDef)]
+    for sign in OPERATORS:
+        out += [f"    def __{side}{sign}__(self, other: Any) -> Tensor: ...\n" for side in ("", "r", "i")]
+    out += [f"    def __{sign}__(self, other: Any) -> Tensor: ...  # type: ignore[override]\n" for sign in ("eq", "ne", "lt", "le", "gt", "ge")]
+    out += [f"    def __{sign}__(self) -> Tensor: ...\n" for sign in ("neg", "invert", "abs", "pos")]
+    return "".join(out)
+
+
+def is_creation(operation):
+    """Whether it makes a tensor of a dtype and sizes: creation.py has such rows in Python's order."""
+    return bool(operation.arguments) and operation.arguments[0].kind == "DType"
 
 
 def main():
@@ -181,11 +242,10 @@ def main():
     sys.path.insert(0, room)
     import operations_table as table
     try:
-        operations = [operation for family in table.read() if family.name not in HAND_FAMILIES
-                      for operation in family.operations]
+        operations = [operation for family in table.read() for operation in family.operations if not is_creation(operation)]
     except table.TableError as error:
         sys.exit(f"make-operations: {error}")
-    pathlib.Path(output).write_text({"code": code, "stubs": stubs}[kind](operations))
+    pathlib.Path(output).write_text(class_stubs() if kind == "class" else {"code": code, "stubs": stubs}[kind](operations))
 
 
 main()

@@ -18,6 +18,8 @@ typedef struct {
   TinyDType dtype;
 } ElementType;
 
+G_STATIC_ASSERT (G_N_ELEMENTS (((TinyIdx *) NULL)->shape) == TINY_IDX_MAX_DIMS);
+
 static const ElementType element_types[] = {
   { 0x08, TINY_DTYPE_U8 },  { 0x09, TINY_DTYPE_I8 },  { 0x0B, TINY_DTYPE_I16 },
   { 0x0C, TINY_DTYPE_I32 }, { 0x0D, TINY_DTYPE_F32 }, { 0x0E, TINY_DTYPE_F64 },
@@ -204,4 +206,13 @@ void
 tiny_idx_clear (TinyIdx *self)
 {
   g_clear_pointer (&self->data, g_bytes_unref);
+}
+
+TinyTensor *
+tiny_idx_to_tensor (const TinyIdx *self, const char *device)
+{
+  gsize n_bytes = 0;
+  gconstpointer data = self->data != NULL ? g_bytes_get_data (self->data, &n_bytes) : NULL;
+  return tiny_tensor_new_from_data (device, self->dtype, self->shape, self->n_dims, data,
+                                    n_bytes);
 }

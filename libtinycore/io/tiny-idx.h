@@ -7,6 +7,7 @@
 
 #include "base/tiny-error.h"
 #include "ir/tiny-dtype.h"
+#include "tensor/tiny-tensor.h"
 
 G_BEGIN_DECLS
 
@@ -24,7 +25,7 @@ enum { TINY_IDX_MAX_DIMS = 8 };
 typedef struct {
   TinyDType dtype;
   guint n_dims;
-  gint64 shape[TINY_IDX_MAX_DIMS];
+  gint64 shape[8]; /* TINY_IDX_MAX_DIMS, in a form that the scanner for other languages reads */
   GBytes *data;
 } TinyIdx;
 
@@ -49,6 +50,19 @@ TINY_API gboolean tiny_idx_load (const char *path,
                                  gsize max_bytes,
                                  TinyIdx *out_idx,
                                  GError **error);
+
+/**
+ * tiny_idx_to_tensor:
+ * @self: an array
+ * @device: (nullable): where to put it; %NULL: the default device
+ *
+ * A tensor with a copy of the elements.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_idx_to_tensor (const TinyIdx *self, const char *device);
 
 /**
  * tiny_idx_clear:

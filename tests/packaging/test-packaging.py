@@ -26,10 +26,10 @@ sys.path[:0] = [str(SOURCE / "tests/e2e"), str(SOURCE / "tests/lint")]
 import small_data  # noqa: E402
 import tree  # noqa: E402
 
-TOOLS = ("dpkg-buildpackage", "dh", "dh_girepository", "dpkg-scanpackages", "lintian", "mmdebstrap", "appstreamcli",
+TOOLS = ("dpkg-buildpackage", "dh", "dh_girepository", "dh_python3", "dpkg-scanpackages", "lintian", "mmdebstrap", "appstreamcli",
          "meson", "git")
 CORE = ("libtinycore-1.0-0", "tinycore")
-ALL = {*CORE, "libtinycore-dev", "gir1.2-tiny-1.0", "tinycore-sdk", "tinycore-plugin-cpu", "tinycore-plugin-cl",
+ALL = {*CORE, "libtinycore-dev", "gir1.2-tiny-1.0", "python3-tinycore", "tinycore-sdk", "tinycore-plugin-cpu", "tinycore-plugin-cl",
        "tinycore-plugin-webgpu"}
 VENDOR = "tinycore-plugin-orbit"
 CACHE = ".cache/tinycore-1.0"
@@ -159,18 +159,18 @@ def check_cpu(box):
 
 
 def check_sdk(box):
-    box.install("tinycore-sdk", "tinycore-plugin-webgpu", "tinycore-plugin-cl", "python3-gi", "build-essential",
-                "debhelper", "meson", "pkgconf")
+    box.install("tinycore-sdk", "tinycore-plugin-webgpu", "tinycore-plugin-cl", "python3-tinycore", "python3-numpy",
+                "build-essential", "debhelper", "meson", "pkgconf")
     states = devices(box)
     wanted = {"CPU": "ready", "REF": "ready", "NULL": "ready", "CL": "broken", "WEBGPU": "broken"}
     check(states == wanted, f"devices: {states}")
     has(box.program("tinycore", "devices"), "CL_PLATFORM_NOT_FOUND", "pocl-opencl-icd", "TINY_WEBGPU_LIBRARY")
     box.program("tinycore", "export", "matmul:64", "--target", "webgpu", "--output", "page")
     check((box.root / "home" / system.USER / "page/index.html").exists(), "no page was exported")
-    for name in ("build-examples", "introspection"):
+    for name, wanted in (("build-examples", "91"), ("introspection", "6."), ("python", "[[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]")):
         script = box.root / "home" / system.USER / name
         shutil.copy(SOURCE / "debian/tests" / name, script)
-        has(box.program(f"./{name}", AUTOPKGTEST_TMP=f"/home/{system.USER}"), "91" if name == "build-examples" else "6.")
+        has(box.program(f"./{name}", AUTOPKGTEST_TMP=f"/home/{system.USER}"), wanted)
 
 
 def check_template(box):

@@ -3,11 +3,18 @@
 """The Tensor of Python: made from data, operators, slices, reading, protocols, errors.
 
 TAP. Run in the build's environment, by the interpreter that has PyGObject."""
+import ast
 import copy
+import inspect
+import os
 import pickle
+import types
 
 import checks
+import tinycore
 from tinycore import Context, Device, Tensor, TinyError, dtypes, no_grad
+from tinycore.creation import Creation
+from tinycore.operations import Operations
 
 
 def test_lists():
@@ -233,6 +240,38 @@ def test_devices():
     checks.raises(ValueError, lambda: Device[""])
     checks.raises(TypeError, lambda: Device[3])
     checks.equal(Device.DEFAULT, name)
+
+
+def stub_of(name):
+    """The methods in a stub file, with the names of their arguments."""
+    text = open(os.path.join(os.path.dirname(tinycore.__file__), name)).read()
+    found, body = {}, next(node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)).body
+    for node in body:
+        if isinstance(node, ast.FunctionDef):
+            if any(ast.unparse(one).endswith(".setter") for one in node.decorator_list):
+                continue
+            a = node.args
+            found[node.name] = [one.arg for one in (*a.posonlyargs, *a.args, a.vararg, *a.kwonlyargs, a.kwarg) if one is not None]
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            found[node.targets[0].id] = found[node.value.id]
+    return found
+
+
+def test_stubs():
+    """Type checkers see every method with the arguments that it has."""
+    stubs, seen = {**stub_of("operations.pyi"), **stub_of("tensor.pyi")}, 0
+    for one in (Operations, Creation, Tensor):
+        for name, what in vars(one).items():
+            function = what.__func__ if isinstance(what, staticmethod) else what.fget if isinstance(what, property) else what
+            if name in vars(Tensor) and one is not Tensor:
+                continue
+            if name.startswith("_") or not isinstance(function, types.FunctionType) or function.__name__ not in (name, *stubs):
+                continue
+            if function.__name__ != name and name not in stubs:
+                continue  # x.add_ and other forms of an operator
+            seen += 1
+            checks.equal(stubs.get(name), list(inspect.signature(function).parameters), f"the stub of {name}")
+    checks.true(seen > 250, seen)
 
 
 checks.run(globals())

@@ -53,6 +53,18 @@ class enable_grad(GradMode):
     enabled = True
 
 
+class set_grad_enabled(GradMode):
+    """Gradients flow from now on, or do not; with "with" for a while."""
+
+    def __init__(self, mode):
+        super().__init__(mode)
+        self.first = [Tiny.set_grad_enabled(self.enabled)]
+
+    def __enter__(self):
+        self.before.append(self.first.pop() if self.first else Tiny.set_grad_enabled(self.enabled))
+        return self
+
+
 class Context(ContextDecorator):
     """with Context (DEBUG=2): settings of the library, for a while. Their names are the environment variables'."""
 

@@ -91,6 +91,7 @@ class dtypes:
     uints = tuple(d for d in ALL if d.kind == "u")
     sints = tuple(d for d in ALL if d.kind == "i")
     all = tuple(ALL)
+    names = frozenset(by_name)
 
     @staticmethod
     def is_float(dtype):

@@ -316,6 +316,14 @@ class Tensor(Operations, Creation, Base):
     def type(self, dtype):
         return self.cast(dtype)
 
+    def view_as(self, other):
+        return self.reshape(other.shape)
+
+    reshape_as = view_as
+
+    def expand_as(self, other):
+        return self.expand(other.shape)
+
     def type_as(self, other):
         return self.cast(other.dtype)
 

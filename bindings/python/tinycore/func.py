@@ -1,0 +1,108 @@
+# SPDX-License-Identifier: MIT
+"""Functions made of functions, under torch.func's names: vmap, jvp, vjp, grad, jacrev, hessian; and checkpoint.
+
+A function takes tensors and gives one, or a tuple of them. What it is called with stands for other values: it has a
+shape and a dtype, and cannot be read."""
+from .convert import NO_AXIS, checked_all, operand
+from .library import Tiny
+
+Base = Tiny.Tensor
+
+
+class Traced:
+    """A Python function as the library calls it. What it raises is raised again where the library was called."""
+
+    def __init__(self, function, name):
+        self.function, self.name, self.error, self.is_one = function, name, None, True
+
+    def __call__(self, inputs, *rest):
+        try:
+            results = self.function(*inputs)
+            self.is_one = isinstance(results, Base)
+            results = [results] if self.is_one else list(results)
+            if not results or not all(isinstance(one, Base) for one in results):
+                raise TypeError(f"{self.name}: the function gives a tensor or a tuple of them, not {results!r:.80}")
+            return results
+        except BaseException as error:
+            self.error = error
+            return [Base.zeros(Tiny.DType.F32, [-1])]  # a tensor that carries an error
+
+    def run(self, transform, *arguments):
+        results = transform(self, None, *arguments)
+        if self.error is not None:
+            raise self.error
+        return results
+
+    def unpack(self, results):
+        checked_all(results)
+        return results[0] if self.is_one else tuple(results)
+
+
+def tensors_of(values, name):
+    return [one if isinstance(one, Base) else operand(one, name) for one in values]
+
+
+def axes_of(dims, n):
+    dims = [dims] * n if dims is None or isinstance(dims, int) else list(dims)
+    return [NO_AXIS if one is None else one for one in dims]
+
+
+def vmap(function, in_dims=0, out_dims=0):
+    """@function for every element along an axis of its arguments; None: the same for all."""
+    def batched(*inputs):
+        traced = Traced(function, "vmap")
+        inputs = tensors_of(inputs, "vmap")
+        outs = [out_dims] if isinstance(out_dims, int) else list(out_dims)
+        return traced.unpack(traced.run(Tiny.vmap, inputs, axes_of(in_dims, len(inputs)), outs))
+    return batched
+
+
+def jvp(function, primals, tangents):
+    """The value of @function, and how it changes along @tangents."""
+    traced = Traced(function, "jvp")
+    derivatives, values = traced.run(Tiny.jvp, tensors_of(primals, "jvp"), tensors_of(tangents, "jvp"))
+    return traced.unpack(values), traced.unpack(derivatives)
+
+
+def grad(function):
+    """The gradient of a function of one element's result with respect to its first argument."""
+    def gradient(first, *others):
+        loss = function(first, *others)
+        return loss.gradient(first)[0]
+    return gradient
+
+
+def vjp(function, *primals):
+    """The value of @function, and the function from its gradient to the arguments' gradients."""
+    def pull(*gradients):
+        traced = Traced(function, "vjp")
+        found, _ = traced.run(Tiny.vjp, tensors_of(primals, "vjp"), tensors_of(gradients, "vjp"))
+        checked_all(found)
+        return found[0] if len(found) == 1 else tuple(found)
+    return function(*primals), pull
+
+
+def jacrev(function):
+    """All derivatives of all results with respect to the argument."""
+    def jacobian(*inputs):
+        traced = Traced(function, "jacrev")
+        found = traced.run(Tiny.jacobian, tensors_of(inputs, "jacrev"))
+        checked_all(found)
+        return found[0] if len(found) == 1 else tuple(found)
+    return jacobian
+
+
+def checkpoint(function, *inputs):
+    """What @function gives; in the backward pass it is computed once more instead of kept."""
+    traced = Traced(function, "checkpoint")
+    return traced.unpack(traced.run(Tiny.checkpoint, tensors_of(inputs, "checkpoint")))
+
+
+def hessian(function):
+    """All second derivatives of a function that gives one number."""
+    def second(*inputs):
+        traced = Traced(function, "hessian")
+        found = traced.run(Tiny.hessian, tensors_of(inputs, "hessian"))
+        checked_all(found)
+        return found[0] if len(found) == 1 else tuple(found)
+    return second
