@@ -81,7 +81,8 @@ lars_ratio (TinyOptimizer *self, TinyGroup *group, TinyTensor *p, TinyTensor *g)
   g_autoptr (TinyTensor) g_norm = g_object_ref_sink (norm_of (g));
   TinyTensor *both
       = tiny_tensor_add (g_norm, tiny_tensor_mul_number (p_norm, group->weight_decay));
-  TinyTensor *ratio = tiny_tensor_div (tiny_tensor_mul_number (p_norm, self->trust), both, NULL);
+  TinyTensor *ratio
+      = tiny_tensor_div (tiny_tensor_mul_number (p_norm, self->trust), both, NULL);
   TinyTensor *is_good
       = tiny_tensor_logical_and (tiny_tensor_gt (p_norm, tiny_tensor_scalar (0)),
                                  tiny_tensor_gt (g_norm, tiny_tensor_scalar (0)));
