@@ -394,8 +394,7 @@ static const TinyGradientRule rules[TINY_N_OPS] = {
   [TINY_OP_PERMUTE] = rule_permute, [TINY_OP_PAD] = rule_pad,
   [TINY_OP_SHRINK] = rule_shrink,   [TINY_OP_FLIP] = rule_flip,
   [TINY_OP_SHEAR] = rule_shear,     [TINY_OP_GATHER] = rule_gather,
-  [TINY_OP_AFTER] = rule_pass,
-  [TINY_OP_SLOPED] = rule_sloped,
+  [TINY_OP_AFTER] = rule_pass,      [TINY_OP_SLOPED] = rule_sloped,
 };
 
 TinyGradientRule

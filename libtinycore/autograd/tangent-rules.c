@@ -93,14 +93,13 @@ static const TinyTangentRule rules[TINY_N_OPS] = {
   [TINY_OP_SUB] = rule_elementwise,    [TINY_OP_MUL] = rule_elementwise,
   [TINY_OP_FDIV] = rule_elementwise,   [TINY_OP_MAX] = rule_elementwise,
   [TINY_OP_MULACC] = rule_elementwise, [TINY_OP_SLOPED] = rule_elementwise,
-  [TINY_OP_WHERE] = rule_where,
-  [TINY_OP_REDUCE] = rule_reduce,      [TINY_OP_CONTIGUOUS] = rule_linear,
-  [TINY_OP_ASSIGN] = rule_assign,      [TINY_OP_COPY] = rule_linear,
-  [TINY_OP_RESHAPE] = rule_linear,     [TINY_OP_EXPAND] = rule_linear,
-  [TINY_OP_PERMUTE] = rule_linear,     [TINY_OP_PAD] = rule_linear,
-  [TINY_OP_SHRINK] = rule_linear,      [TINY_OP_FLIP] = rule_linear,
-  [TINY_OP_SHEAR] = rule_linear,       [TINY_OP_GATHER] = rule_linear,
-  [TINY_OP_AFTER] = rule_pass,
+  [TINY_OP_WHERE] = rule_where,        [TINY_OP_REDUCE] = rule_reduce,
+  [TINY_OP_CONTIGUOUS] = rule_linear,  [TINY_OP_ASSIGN] = rule_assign,
+  [TINY_OP_COPY] = rule_linear,        [TINY_OP_RESHAPE] = rule_linear,
+  [TINY_OP_EXPAND] = rule_linear,      [TINY_OP_PERMUTE] = rule_linear,
+  [TINY_OP_PAD] = rule_linear,         [TINY_OP_SHRINK] = rule_linear,
+  [TINY_OP_FLIP] = rule_linear,        [TINY_OP_SHEAR] = rule_linear,
+  [TINY_OP_GATHER] = rule_linear,      [TINY_OP_AFTER] = rule_pass,
 };
 
 TinyTangentRule

@@ -19,6 +19,7 @@ LONG = {
     "libtinycore/tiny-plugin.h": "the whole contract in one file that stands alone",
     "sdk/conformance/program.c": "one generator: what it makes, runs and shrinks must agree",
     "tests/unit/plugins-cpu/test-llvm.c": "tables of expected values",
+    "tests/unit/tensor/cases.c": "a row and a function for each operation",
 }
 SOURCES = (".c", ".h", ".cpp", ".py", ".pm", ".in", "debian/rules")
 NO_LICENCE_LINE = ("json.in",)

@@ -16,6 +16,8 @@ typedef struct {
   guint n;
   gint64 shapes[3][5]; /* ended by 0 */
   double low, high;
+  gboolean
+      is_formula; /* made of operations that have cases: one dtype is enough for a device */
 } Case;
 
 extern const Case cases[];
