@@ -1974,6 +1974,72 @@ class LinearAlgebra:
         An orthogonal matrix near @self: singular values go to 1 (Jordan et al. 2024)."""
 
 
+class Fourier:
+    """Transforms of any size (Cooley and Tukey 1965, Bluestein 1970). There is no complex dtype: a complex number is a real and
+    an imaginary part on a last axis of size 2, as of PyTorch's view_as_real()."""
+
+    takes = "float"
+
+    def fft(self, n: int = 0, dim: int = -1, norm: str = "backward"):
+        """@self: complex numbers (…, 2)
+        @n: cut or filled up with zeros to so many first; 0: as many as there are
+        @dim: along which axis, not counting the pairs'
+        @norm: backward, ortho or forward: whether the inverse is divided by the number, both by its root, or the other
+
+        Number k of the result is the sum of element j times exp (-2πi j k / n)."""
+
+    def ifft(self, n: int = 0, dim: int = -1, norm: str = "backward"):
+        """@self: complex numbers (…, 2)
+        @n: cut or filled up with zeros to so many first; 0: as many as there are
+        @dim: along which axis, not counting the pairs'
+        @norm: backward, ortho or forward: whether the inverse is divided by the number, both by its root, or the other
+
+        The inverse of tiny_tensor_fft()."""
+
+    def rfft(self, n: int = 0, dim: int = -1, norm: str = "backward"):
+        """@self: real numbers
+        @n: cut or filled up with zeros to so many first; 0: as many as there are
+        @dim: along which axis, not counting the pairs'
+        @norm: backward, ortho or forward: whether the inverse is divided by the number, both by its root, or the other
+
+        The first n / 2 + 1 numbers of tiny_tensor_fft(), (…, 2): the others are their conjugates."""
+
+    def irfft(self, n: int = 0, dim: int = -1, norm: str = "backward"):
+        """@self: complex numbers (…, 2) as of tiny_tensor_rfft()
+        @n: how many the result has; 0: 2 (M - 1) for M numbers
+        @dim: along which axis, not counting the pairs'
+        @norm: backward, ortho or forward: whether the inverse is divided by the number, both by its root, or the other
+
+        The inverse of tiny_tensor_rfft(), real numbers."""
+
+    def fftn(self, dims: Sizes | None = None, norm: str = "backward"):
+        """@self: complex numbers (…, 2)
+        @dims: axes, not counting the pairs'; none: all
+        @norm: as of tiny_tensor_fft()
+
+        tiny_tensor_fft() along each of @dims."""
+
+    def ifftn(self, dims: Sizes | None = None, norm: str = "backward"):
+        """@self: complex numbers (…, 2)
+        @dims: axes, not counting the pairs'; none: all
+        @norm: as of tiny_tensor_fft()
+
+        The inverse of tiny_tensor_fftn()."""
+
+    def rfftn(self, dims: Sizes | None = None, norm: str = "backward"):
+        """@self: real numbers
+        @dims: axes, not counting the pairs'; none: all
+        @norm: as of tiny_tensor_fft()
+
+        tiny_tensor_rfft() along the last of @dims, tiny_tensor_fft() along the others."""
+
+    def complex_mul(self, other: Tensor):
+        """@self: complex numbers (…, 2)
+        @other: complex numbers (…, 2)
+
+        Their products. Shapes broadcast."""
+
+
 class Creation:
     """Tensors of constants and counters: they have no memory until realised."""
 

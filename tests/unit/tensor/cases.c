@@ -328,6 +328,12 @@ FUNCTION (qr_q, tall_q (x[0]))
 FUNCTION (lstsq, T (lstsq) (x[0], x[1]))
 FUNCTION (matrix_power, T (matrix_power) (x[0], 3))
 FUNCTION (newton_schulz, T (newton_schulz) (REGULAR (x[0]), 2, NULL, 0, 1e-7))
+FUNCTION (fft, T (fft) (x[0], 0, -1, "backward"))
+FUNCTION (fft_prime, T (ifft) (x[0], 17, 0, "backward"))
+FUNCTION (fft_radix, T (rfft) (x[0], 24, 0, "ortho"))
+FUNCTION (irfft, T (irfft) (x[0], 5, -1, "forward"))
+FUNCTION (rfftn, T (rfftn) (x[0], NULL, 0, "backward"))
+FUNCTION (complex_mul, T (complex_mul) (x[0], x[1]))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], NULL, 0, NULL, 0, NULL, 0, 1))
 FUNCTION (conv2d_stride, T (conv2d) (x[0], x[1], x[2], SIZES (2), 1, SIZES (1), 1, NULL, 0, 1))
@@ -596,6 +602,12 @@ const Case cases[] = {
   CASE (lstsq, 2, -1, 1, { 3, 2 }, { 3, 2 }),
   CASE (matrix_power, 1, -1, 1, { 2, 2 }),
   CASE (newton_schulz, 1, -1, 1, { 3, 3 }),
+  CASE (fft, 1, -1, 1, { 2, 6, 2 }),
+  CASE (fft_prime, 1, -1, 1, { 3, 2 }),
+  CASE (fft_radix, 1, -1, 1, { 5 }),
+  CASE (irfft, 1, -1, 1, { 2, 3, 2 }),
+  CASE (rfftn, 1, -1, 1, { 3, 4 }),
+  CASE (complex_mul, 2, -1, 1, { 3, 2 }, { 2, 1, 2 }),
   CASE (linear, 3, -1, 1, { 2, 3 }, { 4, 3 }, { 4 }),
   CASE (conv2d, 3, -1, 1, { 2, 2, 4, 5 }, { 3, 2, 3, 3 }, { 3 }),
   CASE (conv2d_stride, 3, -1, 1, { 1, 2, 6, 5 }, { 2, 2, 3, 2 }, { 2 }),
