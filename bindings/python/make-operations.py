@@ -77,7 +77,9 @@ class Signature:
         # What may be given one by one: the only argument (split (2, 1) is along axis 1), or the tensors that a method
         # without self is about.
         self.spread = rest[0] if len(rest) == 1 and rest[0].kind in SPREAD and not rest[0].optional else None
-        self.list = rest[0] if rest and rest[0].kind == "Tensors" and not self.is_method else None
+        self.list = next((a for a in rest[:1] + rest[-1:] if a.kind == "Tensors" and not self.is_method), None)
+        # A list that comes first may begin with self: a.cat(b).
+        self.is_static = not self.is_method and (self.list is None or self.list is not rest[0])
         self.rest = rest
         self.other = next((a for a in rest if a.name in OTHER_NAME and a is not self.spread), None)
 
@@ -129,7 +131,7 @@ class Signature:
 def function(operation):
     signature = Signature(operation)
     name, out = operation.name, []
-    if not signature.is_method and signature.list is None:  # a list of tensors may begin with self: a.cat(b)
+    if signature.is_static:
         out.append("    @staticmethod\n")
     out.append(f"    def {name}({signature.parameters(False)}):\n")
     out.append(docstring(operation, "        "))
@@ -159,7 +161,7 @@ def stub(operation):
     signature = Signature(operation)
     result = "Tensor" if not operation.returns else "list[Tensor]" if operation.returns == ["[]"] else \
         f"tuple[{', '.join(['Tensor'] * len(operation.returns))}]"
-    out = [] if signature.is_method or signature.list else ["    @staticmethod\n"]
+    out = ["    @staticmethod\n"] if signature.is_static else []
     out.append(f"    def {operation.name}({signature.parameters(True)}) -> {result}: ...\n")
     out += [f"    {alias} = {operation.name}\n" for alias in operation.aliases]
     return "".join(out)
