@@ -60,6 +60,12 @@ tiny_build_put (TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, T
     return x;
   guint rank = x->shape->n;
   positions = wide_enough (self, positions, x->shape->v[axis]);
+  if (positions->shape->v[axis] == 1) { /* one writes, or nobody: nothing to look for */
+    TinyNode *place = tiny_build_count_along (self, (TinyDType) positions->dtype, axis,
+                                              x->shape->v[axis], rank);
+    return tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPEQ, place, positions),
+                             values, x);
+  }
   TinyNode *order
       = tiny_build_count_along (self, TINY_DTYPE_I32, axis, positions->shape->v[axis], rank);
   TinyNode *last
