@@ -1620,6 +1620,17 @@ class Pooling:
 
         tiny_tensor_adaptive_max_pool2d() in three directions."""
 
+    @op(takes="any", gradient="kinks")
+    def interpolate(self, size: Sizes | None = None, scale_factor: Floats | None = None, mode: str = "nearest",
+                    align_corners: bool = False):
+        """@self: of shape (B, C, S…)
+        @size: of the result, one number or one for each direction
+        @scale_factor: instead of @size: result's size by source's
+        @mode: nearest, nearest-exact, linear, bilinear or trilinear: the latter three for one, two and three directions
+        @align_corners: of linear modes: whether the centres of corners, not the corners, stay where they are
+
+        The image in another size, of elements read at rounded down positions, or mixed of two in each direction."""
+
 
 class Normalisation:
     """Values brought to a common scale."""

@@ -318,7 +318,7 @@ avg_pool (TinyBuild *b,
   n = windows->n;
   for (guint i = 0; i < n; i++) {
     after[i] = windows->before[i];
-    if (options->n_padding == 2 * n)
+    if (options->padding != NULL && options->n_padding == 2 * n)
       after[i] = options->padding[2 * (n - 1 - i) + 1];
     varies = varies || windows->after[i] != after[i]
              || (!includes && (after[i] > 0 || windows->before[i] > 0));

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Pools, their inverse, and those to a size."""
+"""Pools, their inverse, those to a size, and images in other sizes."""
 import itertools
 
 import torch.nn.functional as F
@@ -48,6 +48,19 @@ for options in ({"kernel_size": 2}, {"kernel_size": 2, "stride": 1}, {"kernel_si
         x.max_pool2d_with_indices(**o)[1], output_size=(6, 7), **o) if o.get("stride", 9) >= 3 else x.max_pool2d(**o),
         lambda x, o=options: F.max_unpool2d(*F.max_pool2d_with_indices(x, **o), output_size=(6, 7), **o)
         if o.get("stride", 9) >= 3 else F.max_pool2d(x, **o), label=str(options))
+SHAPES = {"linear": (2, 2, 5), "bilinear": (1, 2, 4, 5), "trilinear": (1, 1, 3, 4, 2), "nearest": (2, 2, 4, 5), "nearest-exact": (2, 2, 4, 5)}
+for mode, shape in SHAPES.items():
+    for options in ({"size": 7}, {"size": 3}, {"size": 1}, {"scale_factor": 2}, {"scale_factor": 1.5}, {"scale_factor": 0.6}):
+        for align in (False, True) if mode.endswith("linear") else (False,):
+            case("interpolate", [shape], lambda x, o=options, m=mode, a=align: x.interpolate(mode=m, align_corners=a, **o),
+                 lambda x, o=options, m=mode, a=align: F.interpolate(x, mode=m, align_corners=a if m.endswith("linear") else None, **o),
+                 label=f"{shape} {mode} {align} {options}", forward=2e-6)
+case("interpolate", [(1, 2, 6, 9)], lambda x: x.interpolate((3, 12), mode="bilinear"), lambda x: F.interpolate(x, (3, 12), mode="bilinear"), forward=2e-6)
+case("interpolate", [(1, 1, 4, 4)], lambda x: x.interpolate(scale_factor=(2, 3)), lambda x: F.interpolate(x, scale_factor=(2, 3)))
+refuses("interpolate", [(1, 1, 4, 4)], lambda x: x.interpolate(), lambda x: F.interpolate(x))
+refuses("interpolate", [(1, 1, 4, 4)], lambda x: x.interpolate(3, mode="linear"), lambda x: F.interpolate(x, 3, mode="linear"))
+refuses("interpolate", [(1, 1, 4, 4)], lambda x: x.interpolate(0), lambda x: F.interpolate(x, 0))
+refuses("interpolate", [(4, 4)], lambda x: x.interpolate(2), lambda x: F.interpolate(x, 2))
 for options in ({"kernel_size": 0}, {"kernel_size": 2, "stride": -1}, {"kernel_size": 2, "padding": 2}, {"kernel_size": 9},
                 {"kernel_size": (2, 2), "stride": (1, 1, 1)}):
     refuses("max_pool2d", [(1, 1, 4, 4)], lambda x, o=options: x.max_pool2d(**o), lambda x, o=options: F.max_pool2d(x, **o), label=str(options))

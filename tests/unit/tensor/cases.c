@@ -334,6 +334,8 @@ FUNCTION (fft_radix, T (rfft) (x[0], 24, 0, "ortho"))
 FUNCTION (irfft, T (irfft) (x[0], 5, -1, "forward"))
 FUNCTION (rfftn, T (rfftn) (x[0], NULL, 0, "backward"))
 FUNCTION (complex_mul, T (complex_mul) (x[0], x[1]))
+FUNCTION (interpolate, T (interpolate) (x[0], SIZES (5, 3), 2, NULL, 0, "bilinear", FALSE))
+FUNCTION (interpolate_nearest, T (interpolate) (x[0], NULL, 0, (double[]){ 1.5 }, 1, "nearest-exact", FALSE))
 FUNCTION (linear, T (linear) (x[0], x[1], x[2]))
 FUNCTION (conv2d, T (conv2d) (x[0], x[1], x[2], NULL, 0, NULL, 0, NULL, 0, 1))
 FUNCTION (conv2d_stride, T (conv2d) (x[0], x[1], x[2], SIZES (2), 1, SIZES (1), 1, NULL, 0, 1))
@@ -608,6 +610,8 @@ const Case cases[] = {
   CASE (irfft, 1, -1, 1, { 2, 3, 2 }),
   CASE (rfftn, 1, -1, 1, { 3, 4 }),
   CASE (complex_mul, 2, -1, 1, { 3, 2 }, { 2, 1, 2 }),
+  CASE (interpolate, 1, -1, 1, { 1, 2, 3, 4 }),
+  CASE (interpolate_nearest, 1, -1, 1, { 1, 2, 4 }),
   CASE (linear, 3, -1, 1, { 2, 3 }, { 4, 3 }, { 4 }),
   CASE (conv2d, 3, -1, 1, { 2, 2, 4, 5 }, { 3, 2, 3, 3 }, { 3 }),
   CASE (conv2d_stride, 3, -1, 1, { 1, 2, 6, 5 }, { 2, 2, 3, 2 }, { 2 }),
