@@ -104,6 +104,20 @@ check_loss (TinyTensor *loss, GError **error)
 }
 
 static gboolean
+check_sizes (TinyGraph *graph, TinyNode *loss, GError **error)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &loss, 1);
+  for (guint i = 0; i < order->len; i++)
+    if (((TinyNode *) order->pdata[i])->op == TINY_OP_LIMIT) {
+      g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                           "gradient: the loss depends on an axis whose size is a variable, "
+                           "through which there is none");
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
 gradient_locked (
     TinyTensor *loss, TinyTensor *const *xs, guint n, TinyTensor **out_grads, GError **error)
 {
@@ -128,6 +142,8 @@ gradient_locked (
       return FALSE;
     }
   }
+  if (!check_sizes (graph, tiny_tensor_get_node (loss), error))
+    return FALSE;
   compute_gradients (graph, tiny_tensor_get_node (loss), n, targets, found);
   for (guint i = 0; i < n; i++) {
     if (found[i] == NULL)

@@ -13,6 +13,7 @@
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 
 enum { MAX_PLANS = 512 }; /* plans kept; the oldest use goes first */
@@ -162,6 +163,10 @@ normalise (const Request *self, TinyGraph *graph, const char *device)
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
+    if (node->op == TINY_OP_LIMIT) { /* what it means is in the masks that were made with it */
+      tiny_node_map_set (&map, node, sources->pdata[0]);
+      continue;
+    }
     tiny_node_map_set (&map, node,
                        tiny_node_new (graph, is_buffer ? TINY_OP_PARAM : node->op, node->dtype,
                                       node->lanes, node->n_sources,
@@ -343,7 +348,9 @@ node_of_output (TinyNode *node, TinyBuffer *buffer)
 {
   if (node->op == TINY_OP_ASSIGN)
     return node->sources[0];
-  return tiny_runtime_buffer_node (buffer, node->dtype, node->shape->v, node->shape->n);
+  TinyNode *whole
+      = tiny_runtime_buffer_node (buffer, node->dtype, node->shape->v, node->shape->n);
+  return tiny_node_limit_like (tiny_runtime_get_graph (), whole, node, 0);
 }
 
 static gboolean

@@ -40,6 +40,7 @@ struct TinyNode {
   const TinyInts *ints;  /* or NULL */
   const char *text;      /* interned in the graph, or NULL */
   const TinyInts *shape; /* tensor stage; else NULL */
+  TinyNode *limits;      /* see ir/tiny-limit.h; mostly NULL */
   gint64 vmin, vmax;     /* of integers, memo of the range analysis */
   TinyNode *const *ranges; /* memo of tiny_node_get_ranges(); NULL: not known yet */
   TinyNode *const *sources;

@@ -42,6 +42,7 @@ tiny_shape_of_node (TinyGraph *graph, const TinyNode *node)
   case TINY_OP_CONTIGUOUS:
   case TINY_OP_DETACH:
   case TINY_OP_COPY:
+  case TINY_OP_LIMIT:
   case TINY_OP_ASSIGN:
     return in;
   case TINY_OP_GATHER:

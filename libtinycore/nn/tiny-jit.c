@@ -73,6 +73,13 @@ tiny_jit_new (TinyJitFunction function,
 }
 
 static gboolean
+is_variable (TinyTensor *tensor)
+{
+  TinyNode *node = tiny_tensor_get_node (tensor);
+  return node != NULL && node->op == TINY_OP_VARIABLE;
+}
+
+static gboolean
 run (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
   drop_outputs (self);
@@ -95,7 +102,7 @@ get_memory (TinyTensor *tensor)
   TinyNode *node = tiny_tensor_get_node (tensor);
   if (node->op == TINY_OP_VARIABLE)
     return NULL;
-  while (node->op == TINY_OP_RESHAPE)
+  while (node->op == TINY_OP_RESHAPE || node->op == TINY_OP_LIMIT)
     node = node->sources[0];
   return tiny_runtime_get_buffer (node);
 }
@@ -168,6 +175,22 @@ check_kind (guint i, TinyTensor *before, TinyTensor *now, GError **error)
   return FALSE;
 }
 
+/* Sizes of outputs that are variables have the new values. */
+static void
+resize_outputs (TinyJit *self, TinyTensor *const *inputs, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    TinyTensor *before = self->inputs->pdata[i];
+    if (!is_variable (inputs[i])
+        || tiny_tensor_get_node (before) == tiny_tensor_get_node (inputs[i]))
+      continue;
+    for (guint k = 0; k < self->n_outputs; k++)
+      tiny_tensor_resize (self->outputs[k], tiny_tensor_get_node (before),
+                          tiny_tensor_get_node (inputs[i]));
+    g_set_object ((TinyTensor **) &self->inputs->pdata[i], inputs[i]);
+  }
+}
+
 static gboolean
 replay (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
@@ -180,14 +203,10 @@ replay (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
     if (!check_kind (i, self->inputs->pdata[i], inputs[i], error))
       return FALSE;
   nodes_of (inputs, n, self->nodes);
-  return tiny_capture_replay (self->capture, self->nodes, n, error);
-}
-
-static gboolean
-is_variable (TinyTensor *tensor)
-{
-  TinyNode *node = tiny_tensor_get_node (tensor);
-  return node != NULL && node->op == TINY_OP_VARIABLE;
+  if (!tiny_capture_replay (self->capture, self->nodes, n, error))
+    return FALSE;
+  resize_outputs (self, inputs, n);
+  return TRUE;
 }
 
 /* A variable stays one, whatever else is in memory. */
@@ -198,6 +217,13 @@ prepare_input (guint i, TinyTensor *input, GError **error)
     return TRUE;
   if (!tiny_tensor_realize (input, error)) {
     g_prefix_error (error, "jit: input %u: ", i);
+    return FALSE;
+  }
+  if (tiny_tensor_get_node (input)->limits != NULL) {
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_INVALID,
+        "jit: input %u has a size that is a variable: pass all of the tensor, and the variable",
+        i);
     return FALSE;
   }
   if (tiny_tensor_get_n_elements (input) == 0) {

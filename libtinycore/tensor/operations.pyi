@@ -22,6 +22,8 @@ A family's or a row's words (@op (…)):
   takes       any; number: bool counts as i32; float: integers and bool become f32; integral: integers
               or bool, floats are an error; integer: bool is an error as well
   gradient    smooth: of any order; kinks: wherever it exists; none: there is none, or it is 0
+  symbolic    takes axes whose size is a variable (shorten); others refuse such tensors. True where what the row builds goes by
+              the limits of its arguments (ir/tiny-limit.h) and never by the largest sizes, which their shapes have
   alias       other names in Python
   framed      C has the whole function, not just op_NAME() of operations-private.h
 
@@ -33,6 +35,7 @@ class Arithmetic:
     """Shapes broadcast as in NumPy. Dtypes promote: bool to integers to floats, two of different width to the
     smallest that holds both; a scalar (tiny_tensor_scalar()) takes the other side's dtype."""
 
+    symbolic = True
     def add(self, other: Tensor):
         """@self + @other. On bool: or."""
         return ADD(self, other)
@@ -113,6 +116,7 @@ class Arithmetic:
 class Comparison:
     """Bool results; shapes broadcast, dtypes promote. A NaN is neither less than, equal to nor greater than anything."""
 
+    symbolic = True
     gradient = "none"
 
     def eq(self, other: Tensor):
@@ -149,6 +153,7 @@ class Comparison:
 class Logic:
     """Truth values and bits."""
 
+    symbolic = True
     gradient = "none"
 
     def logical_and(self, other: Tensor):
@@ -203,6 +208,7 @@ class Logic:
 class Rounding:
     """To whole numbers, in the same dtype. Integers are whole already."""
 
+    symbolic = True
     gradient = "none"
 
     def floor(self):
@@ -221,6 +227,7 @@ class Rounding:
 class Exponential:
     """Roots, exponentials and logarithms."""
 
+    symbolic = True
     takes = "float"
 
     def sqrt(self):
@@ -251,6 +258,7 @@ class Exponential:
 class Trigonometric:
     """Of angles in radians."""
 
+    symbolic = True
     takes = "float"
 
     def sin(self):
@@ -273,6 +281,7 @@ class Trigonometric:
 class Activations:
     """What networks put between their layers."""
 
+    symbolic = True
     takes = "float"
 
     @op(takes="any", gradient="kinks")
@@ -298,6 +307,7 @@ class Activations:
 class Conversion:
     """The same numbers, or the same bits, in another dtype."""
 
+    symbolic = True
     def cast(self, dtype: DType):
         """The values in another dtype. Floats to integers truncate; to bool: what is not zero."""
 
@@ -311,6 +321,7 @@ class Conversion:
 class Reductions:
     """Axes combined to one element each."""
 
+    symbolic = True
     def sum(self, axis: Axes | None = None, keepdim: bool = False):
         """The sum over @axes. Narrow integers and bool add up in 32 bits, f16 and bf16 accumulate in f32."""
 
@@ -361,51 +372,59 @@ class Reductions:
 class Movement:
     """Other shapes of the same elements: none of these copies."""
 
-    @op(alias="view")
+    @op(alias="view", symbolic=True)
     def reshape(self, shape: Shape):
         """The elements in row-major order in another shape; one size may be -1 and follows from the others."""
 
+    @op(symbolic=True)
     def permute(self, axis: Axes):
         """@axis: a permutation
 
         Axis @axes[i] becomes axis i."""
 
-    @op(alias="swapaxes swapdims")
+    @op(alias="swapaxes swapdims", symbolic=True)
     def transpose(self, dim0: Axis = 1, dim1: Axis = 0):
         """Axes @dim0 and @dim1 exchanged."""
 
-    @op(alias="broadcast_to")
+    @op(alias="broadcast_to", symbolic=True)
     def expand(self, shape: Shape):
         """@self broadcast to @shape; -1 keeps a size."""
 
+    @op(symbolic=True)
     def pad(self, pairs: Sizes, value: float = 0):
         """@pairs: before and after of each axis; negative ones cut off
         @value: what to pad with
 
         @self with @value around it."""
 
+    @op(symbolic=True)
     def shrink(self, pairs: Sizes):
         """@pairs: begin and end of each axis
 
         The part of @self from begin up to before end."""
 
+    @op(symbolic=True)
     def flip(self, axis: Axes):
         """@self with @axes reversed."""
 
+    @op(symbolic=True)
     def squeeze(self, axis: Axes | None = None):
         """@self without those of @axes that have size 1."""
 
+    @op(symbolic=True)
     def unsqueeze(self, dim: int):
         """@dim: where, from -rank-1 to rank
 
         @self with a new axis of size 1 at @dim."""
 
+    @op(symbolic=True)
     def flatten(self, start_dim: int = 0, end_dim: int = -1):
         """@start_dim: the first axis
         @end_dim: the last axis
 
         Axes @start_dim to @end_dim made one."""
 
+    @op(symbolic=True)
     def slice(self, axis: Axis, start: int, stop: int, step: int = 1):
         """@start: where to start
         @stop: where to stop, not included
@@ -414,6 +433,14 @@ class Movement:
         The part of @self along @axis that Python's start:stop:step takes: negative positions count from the end,
         those outside are moved inside. Use %TINY_SLICE_END and %TINY_SLICE_BEGIN for an open stop."""
 
+    @op(symbolic=True)
+    def shorten(self, axis: Axis, size: Tensor):
+        """@size: an integer without axes, calculated from variables (tiny_variable_bind()) and numbers by + and *
+
+        The first @size elements of @self along @axis: an axis whose size is a variable. Programs are made once, for the
+        largest @size, and are given the size when they are launched; memory has room for the largest. Reading gives what the value is. What
+        cannot be computed for such an axis is an error."""
+
     def narrow(self, axis: Axis, start: Tensor, length: int):
         """@start: an integer without axes: a variable (tiny_variable_bind()), or one in memory
         @length: how many
@@ -421,17 +448,19 @@ class Movement:
         The @length elements of @self along @axis from @start on. Where @start is calculated from variables and numbers,
         positions that it could reach outside of @self are an error; where it is data they give zeros."""
 
+    @op(symbolic=True)
     def repeat(self, repeats: Sizes):
         """@repeats: how often, for each axis; at least as many as @self has
 
         @self laid side by side @repeats times."""
 
-    @op(alias="concat concatenate")
+    @op(alias="concat concatenate", symbolic=True)
     def cat(tensors: Tensors, axis: Axis = 0):
         """@tensors: at least one, equal in all sizes but that of @axis
 
         The tensors one after the other along @axis."""
 
+    @op(symbolic=True)
     def stack(tensors: Tensors, dim: int = 0):
         """@tensors: at least one, of equal shape
         @dim: where the new axis goes, from -rank-1 to rank
@@ -449,6 +478,7 @@ class Indexing:
 
         A new last axis that is 1 at the position the label says and 0 elsewhere, as i32."""
 
+    @op(symbolic=True)
     def index_select(self, axis: Axis, index: Tensor):
         """@index: integers of any shape
 
@@ -471,14 +501,17 @@ class Indexing:
 class Products:
     """Sums of products."""
 
+    @op(symbolic=True)
     def matmul(self, other: Tensor):
         """The matrix product (…, M, K) @ (…, K, N) = (…, M, N); leading axes broadcast, a vector is a row on
         the left and a column on the right. f16 and bf16 accumulate in f32."""
 
+    @op(symbolic=True)
     def dot(self, other: Tensor):
         """The same as tiny_tensor_matmul()."""
         return matmul(self, other)
 
+    @op(symbolic=True)
     def linear(self, weight: Tensor, bias: Tensor | None = None):
         """@self: of shape (…, I)
         @weight: of shape (O, I)
@@ -528,9 +561,11 @@ class Normalisation:
 
     takes = "float"
 
+    @op(symbolic=True)
     def softmax(self, axis: Axis = -1):
         """exp (@self) / sum (exp (@self)) over @axis."""
 
+    @op(symbolic=True)
     def log_softmax(self, axis: Axis = -1):
         """The logarithm of tiny_tensor_softmax()."""
 
