@@ -54,7 +54,9 @@ make (TinyGraph *graph, TinyNode *const *limits, guint n)
 static gint64
 get_least (const TinyNode *size)
 {
-  return size->op == TINY_OP_VARIABLE ? size->ints->v[0] : 0;
+  return size->op == TINY_OP_VARIABLE && size->ints != NULL && size->ints->n == 2
+             ? size->ints->v[0]
+             : 0;
 }
 
 gint64
@@ -136,6 +138,8 @@ of_reshape (TinyGraph *graph, const TinyNode *node)
   const TinyNode *x = node->sources[0];
   const TinyInts *from = x->shape, *to = node->shape;
   TinyNode *out[MAX_RANK] = { NULL };
+  if (tiny_shape_get_n_elements (from) == 0)
+    return refuse (graph, "there are no elements");
   for (guint i = 0, j = 0; i < from->n || j < to->n;) {
     gint64 a = i < from->n ? from->v[i] : 1, b = j < to->n ? to->v[j] : 1;
     guint i_end = MIN (i + 1, from->n), j_end = MIN (j + 1, to->n);
