@@ -148,6 +148,29 @@ find_constants (Request *self)
     absorb (&self->digest, (guint64) self->constants[i]);
 }
 
+/* What @root has become in @graph, of which nothing needs to be stored beyond sizes that are variables. */
+static TinyNode *
+leave_open (TinyGraph *graph, const TinyNode *root, const TinyNodeMap *map)
+{
+  TinyNode *x = tiny_node_map_get (map, root);
+  for (guint i = 0; root->limits != NULL && i < root->shape->n; i++) {
+    TinyNode *limit = tiny_limit_get (root, i);
+    TinyNode *size = limit != NULL ? tiny_node_map_get (map, limit) : NULL;
+    if (size == NULL) /* one that the limit was calculated to */
+      continue;
+    gint64 dims[TINY_LIMIT_MAX_RANK];
+    for (guint k = 0; k < root->shape->n; k++)
+      dims[k] = k == i ? root->shape->v[i] : 1;
+    TinyNode *at = tiny_node_new (graph, TINY_OP_IOTA, TINY_DTYPE_I32, 1, 0, NULL, 0,
+                                  tiny_graph_ints (graph, &root->shape->v[i], 1), NULL);
+    TinyNode *is_there = tiny_node_binary (graph, TINY_OP_CMPLT, at, size);
+    is_there = tiny_node_reshape (graph, is_there, dims, root->shape->n);
+    is_there = tiny_node_broadcast (graph, is_there, root->shape->v, root->shape->n);
+    x = tiny_node_where (graph, is_there, x, tiny_node_open (graph, (TinyDType) root->dtype));
+  }
+  return x;
+}
+
 /* The same structure in a graph of its own, with PARAMs for BUFFERs and numbers for variables; what no leaf places is computed
  * on @device. */
 static TinyNode *
@@ -178,7 +201,7 @@ normalise (const Request *self, TinyGraph *graph, const char *device)
   }
   g_ptr_array_set_size (sources, 0);
   for (guint i = 0; i < self->nodes->len; i++)
-    g_ptr_array_add (sources, tiny_node_map_get (&map, self->nodes->pdata[i]));
+    g_ptr_array_add (sources, leave_open (graph, self->nodes->pdata[i], &map));
   return tiny_node_sink (graph, sources->len, (TinyNode *const *) sources->pdata, device);
 }
 

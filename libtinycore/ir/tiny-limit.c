@@ -7,7 +7,7 @@
 
 #include "ir/tiny-shape.h"
 
-enum { MAX_RANK = 32 };
+enum { MAX_RANK = TINY_LIMIT_MAX_RANK };
 
 static gboolean
 is_refused (const TinyNode *limits)

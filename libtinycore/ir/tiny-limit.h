@@ -19,6 +19,8 @@
 
 G_BEGIN_DECLS
 
+enum { TINY_LIMIT_MAX_RANK = 32 };
+
 TinyNode *tiny_limits_of_node (TinyGraph *graph, const TinyNode *node);
 /* The size of @node along @axis, of variables; NULL: that of its shape. */
 TinyNode *tiny_limit_get (const TinyNode *node, guint axis);

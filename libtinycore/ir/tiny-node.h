@@ -92,6 +92,9 @@ TinyNode *tiny_node_cast (TinyGraph *graph, TinyNode *x, TinyDType dtype); /* x 
 /* Integers wrap to the dtype, bool becomes 0 or 1; works for floats too. */
 TinyNode *tiny_node_const_int (TinyGraph *graph, TinyDType dtype, gint64 value);
 TinyNode *tiny_node_const_float (TinyGraph *graph, TinyDType dtype, double value);
+/* A 0 for which any other value would do as well: nobody looks at it. */
+TinyNode *tiny_node_open (TinyGraph *graph, TinyDType dtype);
+gboolean tiny_node_is_open (const TinyNode *node);
 TinyNode *tiny_node_const_index (TinyGraph *graph, gint64 value);
 TinyNode *tiny_node_range (TinyGraph *graph, guint number, TinyRangeKind kind, TinyNode *bound);
 TinyNode *tiny_node_range_const (TinyGraph *graph, guint number, TinyRangeKind kind, gint64 extent);

@@ -424,7 +424,7 @@ compute (
   case TINY_OP_GATHER:
     return lower_gather (self, node, index, valid, depth);
   case TINY_OP_CONST:
-    return (Value){ node, node->arg == 0 };
+    return (Value){ node, node->arg == 0 && !tiny_node_is_open (node) };
   case TINY_OP_VARIABLE:
     return (Value){ node, FALSE };
   case TINY_OP_IOTA:

@@ -41,6 +41,22 @@ tiny_build_mask (TinyBuild *self, TinyNode *x, TinyNode *value, const gint64 *ax
   return x;
 }
 
+/* @x, of which nothing needs to be computed or stored where it is of no account. */
+static TinyNode *
+leave_open (TinyBuild *self, TinyNode *x)
+{
+  const TinyNode *limited = x;
+  for (guint i = 0; x != NULL && i < limited->shape->n; i++) {
+    TinyNode *limit = tiny_limit_get (limited, i);
+    if (limit == NULL)
+      continue;
+    x = tiny_build_mask (self, x, tiny_node_open (self->graph, (TinyDType) x->dtype),
+                         (gint64[]){ i }, 1);
+    x = x != NULL ? tiny_node_limit (self->graph, x, i, limit) : NULL;
+  }
+  return x;
+}
+
 /* What is of no account adds nothing. */
 static TinyNode *
 reduce_limited (TinyBuild *self, TinyOp op, TinyNode *x, const gint64 *axes, guint n)
@@ -66,7 +82,7 @@ reduce_limited (TinyBuild *self, TinyOp op, TinyNode *x, const gint64 *axes, gui
     identity = tiny_node_const_int (self->graph, (TinyDType) x->dtype,
                                     tiny_dtype_get_min ((TinyDType) x->dtype));
   x = tiny_build_mask (self, x, identity, axes, n);
-  return x == NULL ? NULL : tiny_layout_reduce (self->graph, x, op, axes, n);
+  return x == NULL ? NULL : leave_open (self, tiny_layout_reduce (self->graph, x, op, axes, n));
 }
 
 TinyNode *

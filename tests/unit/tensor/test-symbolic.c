@@ -258,6 +258,89 @@ test_random (void)
   }
 }
 
+static void
+assert_error (TinyTensor *x, const char *part)
+{
+  g_autoptr (TinyTensor) kept = g_object_ref_sink (x);
+  const GError *error = tiny_tensor_get_error (kept);
+  g_assert_nonnull (error);
+  if (strstr (error->message, part) == NULL)
+    g_error ("“%s” does not say “%s”", error->message, part);
+}
+
+static void
+test_refused (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyVariable) any = tiny_variable_new ("any", 0, ROWS);
+  g_autoptr (TinyVariable) much = tiny_variable_new ("much", 0, ROWS + 1);
+  g_autoptr (TinyTensor) v = g_object_ref_sink (tiny_variable_bind (rows, 9));
+  g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_shorten (base[0], 0, v));
+  g_autoptr (TinyTensor) maybe_none
+      = g_object_ref_sink (tiny_tensor_shorten (base[0], 0, tiny_variable_bind (any, 9)));
+  assert_error (tiny_tensor_shorten (base[0], 0, tiny_variable_bind (much, 3)),
+                "more than axis 0");
+  assert_error (tiny_tensor_shorten (base[0], 0, base[1]), "no number and no variable");
+  assert_error (tiny_tensor_shorten (x, 0, v), "a variable already");
+  assert_error (tiny_tensor_add (x, base[0]), "differ");
+  assert_error (tiny_tensor_add (x, maybe_none), "differ");
+  assert_error (tiny_tensor_matmul (tiny_tensor_transpose (x, 0, 1), base[0]), "differ");
+  /* Another value of the same variable is another size. */
+  assert_error (tiny_tensor_add (x, cut (0, 8, TRUE)), "differ");
+  assert_error (tiny_tensor_flip (x, (gint[]){ 0 }, 1), "reversed");
+  assert_error (tiny_tensor_pad (x, (gint64[]){ 1, 0, 0, 0 }, 4, 0), "padded");
+  assert_error (tiny_tensor_slice (x, 0, 3, TINY_SLICE_END, 1), "cut");
+  assert_error (tiny_tensor_slice (x, 0, -3, -1, 1), "from its end");
+  assert_error (tiny_tensor_reshape (x, (gint64[]){ ROWS, WIDTH }, 2), "give it as -1");
+  assert_error (tiny_tensor_flatten (tiny_tensor_transpose (x, 0, 1), 0, 1), "joined");
+  assert_error (tiny_tensor_max (maybe_none, NULL, 0, FALSE), "may be 0");
+  assert_error (tiny_tensor_argmax (x, 0, FALSE), "differ");
+  assert_error (tiny_tensor_cat ((TinyTensor *[]){ x, x }, 2, 0), "padded");
+  assert_error (tiny_tensor_dropout (x, 0.5), "does not take");
+  assert_error (tiny_tensor_layer_norm (x, 1, NULL, NULL, 1e-5), "does not take");
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) target = make (ROWS, 3),
+                         sum = g_object_ref_sink (tiny_tensor_sum (x, NULL, 0, FALSE));
+  g_assert_false (tiny_tensor_assign (target, x, &error));
+  g_clear_error (&error);
+  TinyTensor *gradient = NULL;
+  g_assert_false (tiny_gradient (sum, &base[0], 1, &gradient, &error));
+  g_assert_nonnull (strstr (error->message, "size is a variable"));
+  g_clear_error (&error);
+  float zero[ROWS * WIDTH] = { 0 };
+  g_assert_false (tiny_tensor_write_data (x, zero, 9 * WIDTH * sizeof *zero, &error));
+}
+
+/* What is there for every value is a part of a size that is a number; no rows at all are none. */
+static void
+test_edges (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyVariable) any = tiny_variable_new ("any", 0, ROWS);
+  g_autoptr (TinyTensor) first
+      = g_object_ref_sink (tiny_tensor_slice (cut (0, 9, TRUE), 0, 0, 1, 1));
+  g_autoptr (TinyTensor) wanted = g_object_ref_sink (tiny_tensor_slice (base[0], 0, 0, 1, 1));
+  assert_same (first, wanted);
+  g_autoptr (TinyTensor) all
+      = g_object_ref_sink (tiny_tensor_shorten (base[0], 0, tiny_tensor_scalar (5)));
+  g_autoptr (TinyTensor) five = g_object_ref_sink (tiny_tensor_slice (base[0], 0, 0, 5, 1));
+  assert_same (all, five);
+  g_autoptr (TinyTensor) none
+      = g_object_ref_sink (tiny_tensor_shorten (base[0], 0, tiny_variable_bind (any, 0)));
+  g_assert_cmpint (tiny_tensor_get_n_elements (none), ==, 0);
+  g_autoptr (TinyTensor) sum
+      = g_object_ref_sink (tiny_tensor_sum (none, (gint[]){ 0 }, 1, FALSE));
+  g_autoptr (TinyTensor) zeros
+      = g_object_ref_sink (tiny_tensor_zeros (TINY_DTYPE_F32, (gint64[]){ WIDTH }, 1));
+  assert_same (sum, zeros);
+  double value;
+  g_autoptr (TinyTensor) bound = g_object_ref_sink (tiny_variable_bind (any, 7));
+  g_assert_true (tiny_tensor_item (bound, &value, NULL));
+  g_assert_cmpfloat (value, ==, 7);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -267,6 +350,8 @@ main (int argc, char **argv)
   base[1] = make (ROWS, 1000);
   base[2] = make (WIDTH, 2000);
   g_test_add_func ("/tensor/symbolic/random", test_random);
+  g_test_add_func ("/tensor/symbolic/refused", test_refused);
+  g_test_add_func ("/tensor/symbolic/edges", test_edges);
   int result = g_test_run ();
   for (guint i = 0; i < G_N_ELEMENTS (base); i++)
     g_object_unref (base[i]);
