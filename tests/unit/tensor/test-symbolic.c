@@ -8,7 +8,7 @@
 
 #include "engine/tiny-runtime.h"
 
-enum { ROWS = 37, WIDTH = 6, MAX_STEPS = 5 };
+enum { ROWS = 48, WIDTH = 6, MAX_STEPS = 5 };
 
 static TinyTensor *base[3]; /* (ROWS, WIDTH), then (WIDTH, WIDTH) */
 static TinyVariable *rows;
