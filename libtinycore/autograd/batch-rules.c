@@ -127,6 +127,13 @@ RULE (rule_assign)
   return NULL;
 }
 
+RULE (rule_limit)
+{
+  g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                       "an axis whose size is a variable, which is not the same for a batch");
+  return NULL;
+}
+
 /* What it waits for may be batched or not. */
 RULE (rule_after)
 {
@@ -208,6 +215,7 @@ static const TinyBatchRule rules[TINY_N_OPS] = {
   [TINY_OP_GATHER] = rule_gather,
   [TINY_OP_ASSIGN] = rule_assign,
   [TINY_OP_AFTER] = rule_after,
+  [TINY_OP_LIMIT] = rule_limit,
   [TINY_OP_GRADIENT] = rule_gradient,
   [TINY_OP_KERNEL] = rule_kernel,
 };

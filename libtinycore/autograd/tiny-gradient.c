@@ -70,6 +70,20 @@ find_targets (TinyTensor *const *xs, guint n, TinyNode **out, GError **error)
 
 /* ---- gradients ---- */
 static gboolean
+check_sizes (TinyGraph *graph, TinyNode *loss, GError **error)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &loss, 1);
+  for (guint i = 0; i < order->len; i++)
+    if (((TinyNode *) order->pdata[i])->op == TINY_OP_LIMIT) {
+      g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                           "gradient: the loss depends on an axis whose size is a variable, "
+                           "through which there is none");
+      return FALSE;
+    }
+  return TRUE;
+}
+
+static gboolean
 gradient_locked (TinyTensor *loss,
                  TinyTensor *seed,
                  TinyTensor *const *xs,
@@ -84,6 +98,7 @@ gradient_locked (TinyTensor *loss,
   g_autofree TinyNode **targets = g_new0 (TinyNode *, n + 1);
   g_autofree TinyNode **found = g_new0 (TinyNode *, n + 1);
   if (weight == NULL || !find_targets (xs, n, targets, error)
+      || !check_sizes (graph, output, error)
       || !tiny_gradients_of_nodes (graph, 1, &output, &weight, n, targets, found, error))
     return FALSE;
   for (guint i = 0; i < n; i++)

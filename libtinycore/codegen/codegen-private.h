@@ -29,6 +29,7 @@ gboolean tiny_pass_stores (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_decompose (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_optimise (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_expand (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_bound (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_reduce (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_index (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_linearise (TinyCodegen *cg, GError **error);

@@ -157,8 +157,10 @@ static TinyNode *
 lower_counter (Index *self, TinyNode *node, TinyNode **sources)
 {
   for (guint i = 0; i < node->n_sources; i++)
-    if (sources[i]->dtype == TINY_DTYPE_I64)
+    if (sources[i]->dtype == TINY_DTYPE_I64 && sources[i]->op == TINY_OP_CONST)
       sources[i] = tiny_node_const_int (self->graph, TINY_DTYPE_I32, sources[i]->arg);
+    else
+      sources[i] = tiny_node_cast (self->graph, sources[i], TINY_DTYPE_I32);
   TinyNode *counter = tiny_node_new (self->graph, node->op, TINY_DTYPE_I32, 1, node->n_sources,
                                      sources, node->arg, node->ints, node->text);
   return tiny_node_cast (self->graph, counter, TINY_DTYPE_I64);

@@ -35,6 +35,8 @@ static const struct {
     "axes are split, padded and spread for the target" },
   { "expand", tiny_pass_expand, TINY_STAGE_EXPANDED,
     "copies and vectors take the place of split axes" },
+  { "bound", tiny_pass_bound, TINY_STAGE_EXPANDED,
+    "loops end where a variable says that nothing follows" },
   { "reduce", tiny_pass_reduce, TINY_STAGE_EXPANDED,
     "REDUCE becomes a register and loops; stores get their loops" },
   { "index", tiny_pass_index, TINY_STAGE_EXPANDED,

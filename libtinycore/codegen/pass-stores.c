@@ -2,6 +2,8 @@
  *
  * pass-stores.c: a STORE writes what changes, and loops over nothing else.
  *
+ * Of an axis whose size is a variable only the elements are stored that there are: where (i < n, value, open).
+ *
  * An assignment to a part of a tensor comes as the whole of it: where (here, new, old), stored over
  * old. The elements outside need no store: `here` becomes its gate. Where the gate pins a loop to one
  * round (row = position), there is no loop. A store that others in its loops wait for, or that waits for
@@ -28,10 +30,40 @@ gate_store (TinyGraph *graph, TinyNode *store, TinyNode *value, TinyNode *gate)
   return tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 4, sources, 0, NULL, NULL);
 }
 
+/* @value where it is of account, which is where @out_gate is true; NULL there: everywhere. What is calculated from
+ * any value is any value. */
+static TinyNode *
+close_value (TinyGraph *graph, TinyNode *value, guint depth, TinyNode **out_gate)
+{
+  enum { MAX_DEPTH = 24 };
+  TinyNode *sources[3];
+  *out_gate = NULL;
+  if (value->op == TINY_OP_WHERE && tiny_node_is_open (value->sources[2])) {
+    TinyNode *inner = close_value (graph, value->sources[1], depth + 1, out_gate);
+    *out_gate = *out_gate == NULL || *out_gate == value->sources[0]
+                    ? value->sources[0]
+                    : tiny_fold_binary (graph, TINY_OP_AND, value->sources[0], *out_gate);
+    return inner;
+  }
+  if (!tiny_op_is_elementwise (value->op) || value->op == TINY_OP_WHERE || depth == MAX_DEPTH)
+    return value;
+  for (guint i = 0; i < value->n_sources; i++) {
+    TinyNode *gate;
+    sources[i] = close_value (graph, value->sources[i], depth + 1, &gate);
+    if (*out_gate == NULL || gate == *out_gate)
+      *out_gate = gate != NULL ? gate : *out_gate;
+    else if (gate != NULL)
+      *out_gate = tiny_fold_binary (graph, TINY_OP_AND, *out_gate, gate);
+  }
+  return tiny_node_with_sources (graph, value, sources);
+}
+
 static TinyNode *
 leave_what_is_there (TinyGraph *graph, TinyNode *store)
 {
-  TinyNode *value = store->sources[2];
+  TinyNode *gate, *value = close_value (graph, store->sources[2], 0, &gate);
+  if (gate != NULL)
+    return gate_store (graph, store, value, gate);
   if (value->op != TINY_OP_WHERE)
     return store;
   TinyNode *condition = value->sources[0];

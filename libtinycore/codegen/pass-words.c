@@ -160,11 +160,29 @@ has_packed (const TinyCodegen *cg)
   return FALSE;
 }
 
+/* Of a word that holds several elements some are of account and some may not be: it has a value. */
+static void
+close_values (TinyCodegen *cg)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);
+  g_autoptr (GPtrArray) from = g_ptr_array_new (), to = g_ptr_array_new ();
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (!tiny_node_is_open (node))
+      continue;
+    g_ptr_array_add (from, node);
+    g_ptr_array_add (to, tiny_node_const_int (cg->graph, (TinyDType) node->dtype, 0));
+  }
+  cg->root = tiny_graph_substitute (cg->graph, cg->root, (TinyNode *const *) from->pdata,
+                                    (TinyNode *const *) to->pdata, from->len);
+}
+
 gboolean
 tiny_pass_words (TinyCodegen *cg, GError **error)
 {
   if (!has_packed (cg))
     return TRUE;
+  close_values (cg);
   TinyNode *root = tiny_words_rewrite_stores (cg, error);
   if (root == NULL)
     return FALSE;

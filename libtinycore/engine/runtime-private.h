@@ -10,7 +10,7 @@ G_BEGIN_DECLS
 /* The head of the ring of all roots. */
 TinyRoot *tiny_runtime_get_roots (void);
 TinyCounters *tiny_runtime_counters (void);
-/* A BUFFER, or a RESHAPE of one. */
+/* A BUFFER, or a RESHAPE or LIMIT of one. */
 gboolean tiny_runtime_is_realized (const TinyNode *node);
 /* Drops dead nodes and the buffers that only they held, when it is worth it or @force. Every
  * node that is not reached through a root is invalid afterwards. */

@@ -13,6 +13,7 @@
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 
 enum { MAX_PLANS = 512 }; /* plans kept; the oldest use goes first */
@@ -171,6 +172,29 @@ find_constants (Request *self)
     absorb (&self->digest, (guint64) self->constants[i]);
 }
 
+/* What @root has become in @graph, of which nothing needs to be stored beyond sizes that are variables. */
+static TinyNode *
+leave_open (TinyGraph *graph, const TinyNode *root, const TinyNodeMap *map)
+{
+  TinyNode *x = tiny_node_map_get (map, root);
+  for (guint i = 0; root->limits != NULL && i < root->shape->n; i++) {
+    TinyNode *limit = tiny_limit_get (root, i);
+    TinyNode *size = limit != NULL ? tiny_node_map_get (map, limit) : NULL;
+    if (size == NULL) /* one that the limit was calculated to */
+      continue;
+    gint64 dims[TINY_LIMIT_MAX_RANK];
+    for (guint k = 0; k < root->shape->n; k++)
+      dims[k] = k == i ? root->shape->v[i] : 1;
+    TinyNode *at = tiny_node_new (graph, TINY_OP_IOTA, TINY_DTYPE_I32, 1, 0, NULL, 0,
+                                  tiny_graph_ints (graph, &root->shape->v[i], 1), NULL);
+    TinyNode *is_there = tiny_node_binary (graph, TINY_OP_CMPLT, at, size);
+    is_there = tiny_node_reshape (graph, is_there, dims, root->shape->n);
+    is_there = tiny_node_broadcast (graph, is_there, root->shape->v, root->shape->n);
+    x = tiny_node_where (graph, is_there, x, tiny_node_open (graph, (TinyDType) root->dtype));
+  }
+  return x;
+}
+
 /* The same structure in a graph of its own, with PARAMs for BUFFERs and numbers for variables; what no leaf places is computed
  * on @device. */
 static TinyNode *
@@ -190,6 +214,10 @@ normalise (const Request *self, TinyGraph *graph, const char *device)
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
+    if (node->op == TINY_OP_LIMIT) { /* what it means is in the masks that were made with it */
+      tiny_node_map_set (&map, node, sources->pdata[0]);
+      continue;
+    }
     tiny_node_map_set (&map, node,
                        tiny_node_new (graph, is_buffer ? TINY_OP_PARAM : node->op, node->dtype,
                                       node->lanes, node->n_sources,
@@ -201,7 +229,7 @@ normalise (const Request *self, TinyGraph *graph, const char *device)
   }
   g_ptr_array_set_size (sources, 0);
   for (guint i = 0; i < self->nodes->len; i++)
-    g_ptr_array_add (sources, tiny_node_map_get (&map, self->nodes->pdata[i]));
+    g_ptr_array_add (sources, leave_open (graph, self->nodes->pdata[i], &map));
   return tiny_node_sink (graph, sources->len, (TinyNode *const *) sources->pdata, device);
 }
 
@@ -376,7 +404,9 @@ node_of_output (TinyNode *node, TinyBuffer *buffer)
 {
   if (node->op == TINY_OP_ASSIGN)
     return node->sources[0];
-  return tiny_runtime_buffer_node (buffer, node->dtype, node->shape->v, node->shape->n);
+  TinyNode *whole
+      = tiny_runtime_buffer_node (buffer, node->dtype, node->shape->v, node->shape->n);
+  return tiny_node_limit_like (tiny_runtime_get_graph (), whole, node, 0);
 }
 
 static gboolean

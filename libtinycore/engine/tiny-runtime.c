@@ -162,7 +162,7 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
 gboolean
 tiny_runtime_is_realized (const TinyNode *node)
 {
-  while (node->op == TINY_OP_RESHAPE)
+  while (node->op == TINY_OP_RESHAPE || node->op == TINY_OP_LIMIT)
     node = node->sources[0];
   return node->op == TINY_OP_BUFFER;
 }
@@ -206,7 +206,7 @@ TinyBuffer *
 tiny_runtime_get_buffer (TinyNode *node)
 {
   tiny_runtime_lock ();
-  while (node->op == TINY_OP_RESHAPE)
+  while (node->op == TINY_OP_RESHAPE || node->op == TINY_OP_LIMIT)
     node = node->sources[0];
   g_assert (node->op == TINY_OP_BUFFER);
   TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, &node->arg);

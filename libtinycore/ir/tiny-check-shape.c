@@ -181,6 +181,16 @@ check_assign (TinyNode *const *sources)
   return NULL;
 }
 
+static char *
+check_limit (TinyNode *const *sources, gint64 axis)
+{
+  if (sources[0]->shape == NULL || sources[1]->shape == NULL || sources[1]->shape->n > 0)
+    FAIL ("wants a tensor and a size without axes");
+  if (axis < 0 || axis >= (gint64) sources[0]->shape->n)
+    FAIL ("axis %" G_GINT64_FORMAT " of %u", axis, sources[0]->shape->n);
+  return NULL;
+}
+
 /* Positions have the axes of what they are in; all but one are of the same size. */
 static char *
 check_gather (TinyNode *const *sources, gint64 axis)
@@ -257,6 +267,8 @@ tiny_check_shapes (
     return check_gradient (n_sources, sources, ints);
   case TINY_OP_GATHER:
     return check_gather (sources, arg);
+  case TINY_OP_LIMIT:
+    return check_limit (sources, arg);
   default:
     return NULL;
   }

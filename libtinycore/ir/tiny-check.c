@@ -249,6 +249,14 @@ check_gather (const TinyOperand *self, const TinyOperand *x, guint n)
 }
 
 static char *
+check_limit (const TinyOperand *self, const TinyOperand *x, guint n)
+{
+  if (!tiny_dtype_is_integer (x[1].dtype))
+    FAIL ("a size is an integer, not %s", name_of (x[1].dtype));
+  return check_alike (x, 0, 1, self->dtype, self->lanes);
+}
+
+static char *
 check_constant (const TinyOperand *self, const TinyOperand *x, guint n)
 {
   if (!tiny_eval_is_canonical (self->dtype, self->arg))
@@ -289,6 +297,7 @@ static const struct {
   [TINY_OP_DETACH] = { check_same_as_first, VALUE, TRUE },
   [TINY_OP_SLOPED] = { check_sloped, VALUE, TRUE },
   [TINY_OP_COPY] = { check_same_as_first, VALUE, TRUE },
+  [TINY_OP_LIMIT] = { check_limit, VALUE, TRUE },
   [TINY_OP_ASSIGN] = { check_assign, VALUE, TRUE },
   [TINY_OP_KERNEL] = { NULL, VALUE, TRUE },
   [TINY_OP_GRADIENT] = { NULL, VALUE, TRUE }, /* of one of its sources: tiny_check_shapes() */

@@ -10,6 +10,7 @@
 
 #include "base/tiny-arena.h"
 #include "base/tiny-stats.h"
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 
 /* One step of an iterative depth-first walk. */
@@ -232,6 +233,7 @@ tiny_node_new (TinyGraph *graph,
   table->nodes[slot] = node;
   if (graph->n_nodes * 2 > table->size)
     grow_nodes (table);
+  node->limits = tiny_limits_of_node (graph, node);
   return node;
 }
 

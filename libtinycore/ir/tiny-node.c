@@ -69,6 +69,18 @@ tiny_node_const_float (TinyGraph *graph, TinyDType dtype, double value)
 }
 
 TinyNode *
+tiny_node_open (TinyGraph *graph, TinyDType dtype)
+{
+  return tiny_node_new (graph, TINY_OP_CONST, dtype, 1, 0, NULL, 0, NULL, "open");
+}
+
+gboolean
+tiny_node_is_open (const TinyNode *node)
+{
+  return node->op == TINY_OP_CONST && node->text != NULL;
+}
+
+TinyNode *
 tiny_node_const_index (TinyGraph *graph, gint64 value)
 {
   return tiny_node_const_int (graph, TINY_DTYPE_INDEX, value);

@@ -40,6 +40,7 @@ struct TinyNode {
   const TinyInts *ints;  /* or NULL */
   const char *text;      /* interned in the graph, or NULL */
   const TinyInts *shape; /* tensor stage; else NULL */
+  TinyNode *limits;      /* see ir/tiny-limit.h; mostly NULL */
   gint64 vmin, vmax;     /* of integers, memo of the range analysis */
   TinyNode *const *ranges; /* memo of tiny_node_get_ranges(); NULL: not known yet */
   TinyNode *const *sources;
@@ -91,6 +92,9 @@ TinyNode *tiny_node_cast (TinyGraph *graph, TinyNode *x, TinyDType dtype); /* x 
 /* Integers wrap to the dtype, bool becomes 0 or 1; works for floats too. */
 TinyNode *tiny_node_const_int (TinyGraph *graph, TinyDType dtype, gint64 value);
 TinyNode *tiny_node_const_float (TinyGraph *graph, TinyDType dtype, double value);
+/* A 0 for which any other value would do as well: nobody looks at it. */
+TinyNode *tiny_node_open (TinyGraph *graph, TinyDType dtype);
+gboolean tiny_node_is_open (const TinyNode *node);
 TinyNode *tiny_node_const_index (TinyGraph *graph, gint64 value);
 TinyNode *tiny_node_range (TinyGraph *graph, guint number, TinyRangeKind kind, TinyNode *bound);
 TinyNode *tiny_node_range_const (TinyGraph *graph, guint number, TinyRangeKind kind, gint64 extent);

@@ -161,11 +161,13 @@ verify_local (GHashTable *filled, const TinyNode *node)
 
 /* How often a store or the inside of a reduction happens must be countable. */
 static char *
-verify_extent (TinyGraph *graph, TinyNode *node)
+verify_extent (TinyGraph *graph, TinyNode *node, TinyStage stage)
 {
-  if (node->op == TINY_OP_RANGE) {
-    if (node->sources[0]->op != TINY_OP_CONST)
+  /* Once loops have their form it may be calculated from variables. */
+  if (node->op == TINY_OP_RANGE && node->sources[0]->op != TINY_OP_CONST) {
+    if (stage == TINY_STAGE_KERNEL)
       FAIL ("its bound is no constant");
+  } else if (node->op == TINY_OP_RANGE) {
     if (node->sources[0]->arg < 0
         || node->sources[0]->arg > tiny_dtype_get_max (TINY_DTYPE_INDEX))
       FAIL ("counts to %" G_GINT64_FORMAT, node->sources[0]->arg);
@@ -176,6 +178,9 @@ verify_extent (TinyGraph *graph, TinyNode *node)
   gint64 count = 1;
   TinyNode *const *ranges
       = tiny_node_get_ranges (graph, node->op == TINY_OP_STORE ? node : node->sources[0], &n);
+  for (guint i = 0; i < n; i++)
+    if (ranges[i]->sources[0]->op != TINY_OP_CONST)
+      return NULL; /* it was counted when it was one */
   for (guint i = 0; i < n; i++)
     if (__builtin_mul_overflow (count, MAX (tiny_range_get_extent (ranges[i]), 1), &count)
         || count > tiny_dtype_get_max (TINY_DTYPE_INDEX))
@@ -217,7 +222,7 @@ tiny_graph_verify (TinyGraph *graph, TinyNode *root, TinyStage stage, GError **e
     if (why == NULL && stage == TINY_STAGE_KERNEL)
       why = verify_local (numbers.filled, node);
     if (why == NULL && stage != TINY_STAGE_TENSOR)
-      why = verify_extent (graph, node);
+      why = verify_extent (graph, node, stage);
     if (why != NULL)
       return refuse (stage, node, why, error);
   }

@@ -13,7 +13,8 @@ struct _TinyRecorder {
   GObject parent_instance;
   TinyCapture *capture;
   gboolean is_recording;
-  GPtrArray *inputs; /* of the recording: what later ones have to look like */
+  GPtrArray *inputs;  /* of the recording: what later ones have to look like */
+  GPtrArray *outputs; /* of the recording: their sizes may be variables */
   TinyNode **nodes;  /* room for the nodes of as many, so that replaying allocates nothing */
 };
 
@@ -28,6 +29,7 @@ tiny_recorder_cancel (TinyRecorder *self)
   self->is_recording = FALSE;
   g_clear_pointer (&self->capture, tiny_capture_free);
   g_ptr_array_set_size (self->inputs, 0);
+  g_ptr_array_set_size (self->outputs, 0);
 }
 
 static void
@@ -36,6 +38,7 @@ tiny_recorder_finalize (GObject *object)
   TinyRecorder *self = TINY_RECORDER (object);
   tiny_recorder_cancel (self);
   g_ptr_array_unref (self->inputs);
+  g_ptr_array_unref (self->outputs);
   g_free (self->nodes);
   G_OBJECT_CLASS (tiny_recorder_parent_class)->finalize (object);
 }
@@ -50,6 +53,7 @@ static void
 tiny_recorder_init (TinyRecorder *self)
 {
   self->inputs = g_ptr_array_new_with_free_func (g_object_unref);
+  self->outputs = g_ptr_array_new_with_free_func (g_object_unref);
 }
 
 TinyRecorder *
@@ -69,7 +73,7 @@ static TinyBuffer *
 get_memory (TinyTensor *tensor)
 {
   TinyNode *node = tiny_tensor_get_node (tensor);
-  while (node->op == TINY_OP_RESHAPE)
+  while (node->op == TINY_OP_RESHAPE || node->op == TINY_OP_LIMIT)
     node = node->sources[0];
   return node->op == TINY_OP_BUFFER ? tiny_runtime_get_buffer (node) : NULL;
 }
@@ -86,11 +90,21 @@ is_variable (TinyTensor *tensor)
 gboolean
 recorder_realize_inputs (TinyTensor *const *inputs, guint n, GError **error)
 {
-  for (guint i = 0; i < n; i++)
-    if (!is_variable (inputs[i]) && !tiny_tensor_realize (inputs[i], error)) {
+  for (guint i = 0; i < n; i++) {
+    if (is_variable (inputs[i]))
+      continue;
+    if (!tiny_tensor_realize (inputs[i], error)) {
       g_prefix_error (error, "jit: input %u: ", i);
       return FALSE;
     }
+    if (tiny_tensor_get_node (inputs[i])->limits != NULL) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                   "jit: input %u has a size that is a variable: pass all of the tensor, and the "
+                   "variable",
+                   i);
+      return FALSE;
+    }
+  }
   return TRUE;
 }
 
@@ -182,6 +196,8 @@ tiny_recorder_end (TinyRecorder *self, TinyTensor *const *outputs, guint n, GErr
       = tiny_tensor_realize_many (outputs, n, error) && own_outputs (self, outputs, n, error);
   self->is_recording = FALSE;
   good = tiny_capture_end (self->capture, good ? error : NULL) && good;
+  for (guint i = 0; good && i < n; i++)
+    g_ptr_array_add (self->outputs, g_object_ref (outputs[i]));
   if (!good)
     tiny_recorder_cancel (self);
   tiny_runtime_unlock ();
@@ -236,6 +252,22 @@ check_inputs (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **e
   return TRUE;
 }
 
+/* Sizes of outputs that are variables have the new values. */
+static void
+resize_outputs (TinyRecorder *self, TinyTensor *const *inputs, guint n)
+{
+  for (guint i = 0; i < n; i++) {
+    TinyTensor *before = self->inputs->pdata[i];
+    if (!is_variable (inputs[i])
+        || tiny_tensor_get_node (before) == tiny_tensor_get_node (inputs[i]))
+      continue;
+    for (guint k = 0; k < self->outputs->len; k++)
+      tiny_tensor_resize (self->outputs->pdata[k], tiny_tensor_get_node (before),
+                          tiny_tensor_get_node (inputs[i]));
+    g_set_object ((TinyTensor **) &self->inputs->pdata[i], inputs[i]);
+  }
+}
+
 gboolean
 tiny_recorder_replay (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
 {
@@ -246,6 +278,8 @@ tiny_recorder_replay (TinyRecorder *self, TinyTensor *const *inputs, guint n, GE
   if (good) {
     nodes_of (inputs, n, self->nodes);
     good = tiny_capture_replay (self->capture, self->nodes, n, error);
+    if (good)
+      resize_outputs (self, inputs, n);
   }
   tiny_runtime_unlock ();
   return good;

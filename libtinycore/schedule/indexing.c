@@ -428,7 +428,7 @@ compute (
     schedule_add_waits (self->plan, node, self->waits);
     return lower (self, node->sources[0], index, valid, depth);
   case TINY_OP_CONST:
-    return (Value){ node, node->arg == 0 };
+    return (Value){ node, node->arg == 0 && !tiny_node_is_open (node) };
   case TINY_OP_VARIABLE:
     return (Value){ node, FALSE };
   case TINY_OP_IOTA:

@@ -53,6 +53,29 @@ is_small_contraction (TinyNode *node)
          && count_operands (node->sources[0]) > 0;
 }
 
+static gboolean
+has_variable (const TinyNode *node, guint depth)
+{
+  enum { MAX_DEPTH = 12 };
+  if (node->op == TINY_OP_VARIABLE)
+    return TRUE;
+  for (guint i = 0; depth < MAX_DEPTH && i < node->n_sources; i++)
+    if (has_variable (node->sources[i], depth + 1))
+      return TRUE;
+  return FALSE;
+}
+
+/* Whether how much there is to combine is known at launch: one loop ends there (codegen/pass-bound.c), the steps of
+ * a split one would all be made. */
+static gboolean
+ends_at_variable (const TinyNode *x)
+{
+  while (tiny_op_is_movement (x->op) || x->op == TINY_OP_CAST)
+    x = x->sources[0];
+  return x->op == TINY_OP_WHERE && x->sources[0]->dtype == TINY_DTYPE_BOOL
+         && has_variable (x->sources[0], 0);
+}
+
 /* Into how many steps at most the reduction @node is worth splitting; 0: not at all. */
 static gint64
 most_steps (Plan *plan, TinyNode *node)
@@ -62,7 +85,7 @@ most_steps (Plan *plan, TinyNode *node)
   gint64 n_total = tiny_shape_get_n_elements (x->shape);
   if (n_outputs == 0 || n_total < schedule_weights.split_min_total
       || n_total / n_outputs < schedule_weights.split_min_reduced
-      || x->shape->n >= SCHEDULE_MAX_RANK)
+      || x->shape->n >= SCHEDULE_MAX_RANK || ends_at_variable (x))
     return 0;
   if (n_outputs <= schedule_weights.split_max_outputs)
     return is_small_contraction (node) ? schedule_weights.split_contraction

@@ -124,7 +124,8 @@ def frame(operation):
     keepdim = operation.has_keepdim and axes
     if keepdim:
         lines.append("  gboolean whole = FALSE;" if axes[0].kind == "Axis" and axes[0].optional else "")
-    conditions = [f'tiny_build_begin_some (b, "{name}", {count}, {array}, 0x{optional:x}, TINY_TAKES_{operation.takes.upper()})']
+    takes = f"TINY_TAKES_{operation.takes.upper()}" + (" | TINY_TAKES_SYMBOLIC" if operation.symbolic else "")
+    conditions = [f'tiny_build_begin_some (b, "{name}", {count}, {array}, 0x{optional:x}, {takes})']
     if operation.wide:
         conditions.append("tiny_build_widen (b)")
     if any(a.kind == "Tensors" for a in tensors):

@@ -22,6 +22,8 @@ A family's or a row's words (@op (…)):
   takes       any; number: bool counts as i32; float: integers and bool become f32; integral: integers
               or bool, floats are an error; integer: bool is an error as well
   gradient    smooth: of any order; kinks: wherever it exists; none: there is none, or it is 0
+  symbolic    takes axes whose size is a variable (shorten); others refuse such tensors. True where what the row builds goes by
+              the limits of its arguments (ir/tiny-limit.h) and never by the largest sizes, which their shapes have
   alias       other names in Python
   wide        f16 and narrower floats are computed in f32 and rounded once
   framed      C has the whole function, not just op_NAME() of operations-private.h
@@ -36,6 +38,7 @@ class Arithmetic:
     """Shapes broadcast as in NumPy. Dtypes promote: bool to integers to floats, two of different width to the
     smallest that holds both; a scalar (tiny_tensor_scalar()) takes the other side's dtype."""
 
+    symbolic = True
     def add(self, other: Tensor):
         """@self + @other. On bool: or."""
         return ADD(self, other)
@@ -209,6 +212,7 @@ class Arithmetic:
 class Comparison:
     """Bool results; shapes broadcast, dtypes promote. A NaN is neither less than, equal to nor greater than anything."""
 
+    symbolic = True
     gradient = "none"
 
     def eq(self, other: Tensor):
@@ -273,6 +277,7 @@ class Comparison:
 class Logic:
     """Truth values and bits."""
 
+    symbolic = True
     gradient = "none"
 
     def logical_and(self, other: Tensor):
@@ -335,6 +340,7 @@ class Logic:
 class Rounding:
     """To whole numbers, in the same dtype. Integers are whole already."""
 
+    symbolic = True
     gradient = "none"
 
     def floor(self):
@@ -359,6 +365,7 @@ class Rounding:
 class Exponential:
     """Roots, exponentials and logarithms."""
 
+    symbolic = True
     takes = "float"
     wide = True
 
@@ -447,6 +454,7 @@ class Exponential:
 class Trigonometric:
     """Of angles in radians, and of hyperbolas."""
 
+    symbolic = True
     takes = "float"
     wide = True
 
@@ -564,6 +572,7 @@ class Trigonometric:
 class Activations:
     """What networks put between their layers."""
 
+    symbolic = True
     takes = "float"
     wide = True
 
@@ -696,6 +705,7 @@ class Activations:
 class Conversion:
     """The same numbers, or the same bits, in another dtype."""
 
+    symbolic = True
     def cast(self, dtype: DType):
         """The values in another dtype. Floats to integers truncate; to bool: what is not zero."""
 
@@ -741,18 +751,19 @@ class Conversion:
 class Reductions:
     """Axes combined to one element each."""
 
+    @op(symbolic=True)
     def sum(self, axis: Axes | None = None, keepdim: bool = False):
         """The sum over @axes. Narrow integers and bool add up in 32 bits, f16 and bf16 accumulate in f32."""
 
-    @op(takes="float")
+    @op(takes="float", symbolic=True)
     def mean(self, axis: Axes | None = None, keepdim: bool = False):
         """The mean over @axes."""
 
-    @op(gradient="kinks", alias="amax")
+    @op(gradient="kinks", alias="amax", symbolic=True)
     def max(self, axis: Axes | None = None, keepdim: bool = False):
         """The largest over @axes, none of which may be empty; NaN where there is one. Equals share the gradient."""
 
-    @op(gradient="kinks", alias="amin")
+    @op(gradient="kinks", alias="amin", symbolic=True)
     def min(self, axis: Axes | None = None, keepdim: bool = False):
         """The smallest over @axes, none of which may be empty; NaN where there is one. Equals share the gradient."""
 
@@ -760,24 +771,25 @@ class Reductions:
     def aminmax(self, axis: Axes | None = None, keepdim: bool = False) -> (min, max):
         """The smallest and the largest over @axes."""
 
+    @op(symbolic=True)
     def prod(self, axis: Axes | None = None, keepdim: bool = False):
         """The product over @axes."""
 
-    @op(gradient="none")
+    @op(gradient="none", symbolic=True)
     def any(self, axis: Axes | None = None, keepdim: bool = False):
         """Whether any over @axes is not zero, as bool."""
 
-    @op(gradient="none")
+    @op(gradient="none", symbolic=True)
     def all(self, axis: Axes | None = None, keepdim: bool = False):
         """Whether none over @axes is zero, as bool."""
 
-    @op(takes="float")
+    @op(takes="float", symbolic=True)
     def var(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         The variance over @axes: squared distances to the mean, their sum divided by the count less @correction."""
 
-    @op(takes="float")
+    @op(takes="float", symbolic=True)
     def std(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
@@ -855,23 +867,25 @@ class Scans:
 class Movement:
     """Other shapes of the same elements: none of these copies."""
 
-    @op(alias="view")
+    @op(alias="view", symbolic=True)
     def reshape(self, shape: Shape):
         """The elements in row-major order in another shape; one size may be -1 and follows from the others."""
 
+    @op(symbolic=True)
     def permute(self, axis: Axes):
         """@axis: a permutation
 
         Axis @axes[i] becomes axis i."""
 
-    @op(alias="swapaxes swapdims")
+    @op(alias="swapaxes swapdims", symbolic=True)
     def transpose(self, dim0: Axis = 1, dim1: Axis = 0):
         """Axes @dim0 and @dim1 exchanged."""
 
-    @op(alias="broadcast_to")
+    @op(alias="broadcast_to", symbolic=True)
     def expand(self, shape: Shape):
         """@self broadcast to @shape; -1 keeps a size."""
 
+    @op(symbolic=True)
     def pad(self, pairs: Sizes, mode: str = "constant", value: float = 0):
         """@pairs: before and after of each axis; negative ones cut off
         @mode: constant, reflect (without the edge), replicate (the edge) or circular
@@ -891,29 +905,34 @@ class Movement:
 
         The beginning of @self."""
 
+    @op(symbolic=True)
     def shrink(self, pairs: Sizes):
         """@pairs: begin and end of each axis
 
         The part of @self from begin up to before end."""
 
+    @op(symbolic=True)
     def flip(self, axis: Axes):
         """@self with @axes reversed."""
 
+    @op(symbolic=True)
     def squeeze(self, axis: Axes | None = None):
         """@self without those of @axes that have size 1."""
 
+    @op(symbolic=True)
     def unsqueeze(self, dim: int):
         """@dim: where, from -rank-1 to rank
 
         @self with a new axis of size 1 at @dim."""
 
-    @op(alias="ravel")
+    @op(alias="ravel", symbolic=True)
     def flatten(self, start_dim: int = 0, end_dim: int = -1):
         """@start_dim: the first axis
         @end_dim: the last axis
 
         Axes @start_dim to @end_dim made one."""
 
+    @op(symbolic=True)
     def slice(self, axis: Axis, start: int, stop: int, step: int = 1):
         """@start: where to start
         @stop: where to stop, not included
@@ -922,6 +941,7 @@ class Movement:
         The part of @self along @axis that Python's start:stop:step takes: negative positions count from the end,
         those outside are moved inside. Use %TINY_SLICE_END and %TINY_SLICE_BEGIN for an open stop."""
 
+    @op(symbolic=True)
     def repeat(self, repeats: Sizes):
         """@repeats: how often, for each axis; at least as many as @self has
 
@@ -975,6 +995,15 @@ class Movement:
         @self reshaped, permuted and reshaped as @formula says (Rogozhnikov 2022): names in parentheses are one axis, "..."
         are those not named, 1 is an axis of size 1. In each parenthesis on the left all sizes but one are given."""
 
+    @op(symbolic=True)
+    def shorten(self, axis: Axis, size: Tensor):
+        """@size: an integer without axes, calculated from variables (tiny_variable_bind()) and numbers by + and *
+
+        The first @size elements of @self along @axis: an axis whose size is a variable. Programs are made once, for the
+        largest @size, and are given the size when they are launched; memory has room for the largest. Reading gives what the value is. What
+        cannot be computed for such an axis is an error."""
+
+
     def narrow(self, axis: Axis, start: Tensor, length: int):
         """@start: an integer without axes: a variable (tiny_variable_bind()), or one in memory; a plain negative
             number counts from the end
@@ -1027,12 +1056,13 @@ class Movement:
 
         Matrices with 0 above a diagonal."""
 
-    @op(alias="concat concatenate")
+    @op(alias="concat concatenate", symbolic=True)
     def cat(tensors: Tensors, axis: Axis = 0):
         """@tensors: at least one, equal in all sizes but that of @axis
 
         The tensors one after the other along @axis."""
 
+    @op(symbolic=True)
     def stack(tensors: Tensors, dim: int = 0):
         """@tensors: at least one, of equal shape
         @dim: where the new axis goes, from -rank-1 to rank
@@ -1101,6 +1131,7 @@ class Indexing:
 
         A new last axis that is 1 at the position the label says and 0 elsewhere, as i32."""
 
+    @op(symbolic=True)
     def index_select(self, axis: Axis, index: Tensor):
         """@index: integers of any shape
 
@@ -1291,10 +1322,12 @@ class Sorting:
 class Products:
     """Sums of products."""
 
+    @op(symbolic=True)
     def matmul(self, other: Tensor):
         """The matrix product (…, M, K) @ (…, K, N) = (…, M, N); leading axes broadcast, a vector is a row on
         the left and a column on the right. f16 and bf16 accumulate in f32."""
 
+    @op(symbolic=True)
     def dot(self, other: Tensor):
         """The same as tiny_tensor_matmul()."""
         return matmul(self, other)
@@ -1361,6 +1394,7 @@ class Products:
         one operand takes its diagonal. Without -> the result has the axes of "...", then the letters written once in
         order of the alphabet, capitals first. Pairs with the smallest product are multiplied first."""
 
+    @op(symbolic=True)
     def linear(self, weight: Tensor, bias: Tensor | None = None):
         """@self: of shape (…, I)
         @weight: of shape (O, I)
@@ -1637,9 +1671,11 @@ class Normalisation:
 
     takes = "float"
 
+    @op(symbolic=True)
     def softmax(self, axis: Axis = -1):
         """exp (@self) / sum (exp (@self)) over @axis."""
 
+    @op(symbolic=True)
     def log_softmax(self, axis: Axis = -1):
         """The logarithm of tiny_tensor_softmax()."""
 

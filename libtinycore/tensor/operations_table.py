@@ -61,6 +61,7 @@ class Operation:
     body: list  # statements that define it; empty: written in C
     framed: bool  # C writes its frame as well
     wide: bool  # narrow floats are computed in f32
+    symbolic: bool  # takes axes whose size is a variable
     line: int
 
     @property
@@ -137,7 +138,7 @@ def returns_of(node):
 
 def operation_of(node, family, defaults):
     words = {**defaults, **words_of(node)}
-    unknown = set(words) - {"takes", "gradient", "alias", "framed", "wide"}
+    unknown = set(words) - {"takes", "gradient", "alias", "framed", "symbolic", "wide"}
     if unknown or words["takes"] not in TAKES or words["gradient"] not in GRADIENTS:
         fail(node, f"{node.name}: {words} is not understood")
     given = node.args.args
@@ -146,7 +147,8 @@ def operation_of(node, family, defaults):
     doc = split_doc(ast.get_docstring(node), arguments, node)
     body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
     return Operation(node.name, family, arguments, returns_of(node), doc, words["takes"], words["gradient"],
-                     words.get("alias", "").split(), body, words.get("framed", False), words.get("wide", False), node.lineno)
+                     words.get("alias", "").split(), body, words.get("framed", False), words.get("wide", False),
+                     words["symbolic"], node.lineno)
 
 
 def read(path=TABLE):
@@ -155,7 +157,7 @@ def read(path=TABLE):
         if not isinstance(node, ast.ClassDef):
             continue
         family = Family(node.name, ast.get_docstring(node), [])
-        defaults = {"takes": "any", "gradient": "smooth"}
+        defaults = {"takes": "any", "gradient": "smooth", "symbolic": False}
         for row in node.body:
             if isinstance(row, ast.Assign):
                 defaults[row.targets[0].id] = ast.literal_eval(row.value)

@@ -9,6 +9,7 @@
 #include "base/tiny-float.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-grad-mode.h"
@@ -216,7 +217,7 @@ tiny_tensor_to (TinyTensor *self, const char *device_name)
   g_auto (Opened) opened = open_device (device_name);
   if (TINY_IS_TENSOR (self) && self->device == NULL)
     tiny_runtime_open_default_device ();
-  if (!tiny_build_begin (&b, "to", 1, &self))
+  if (!tiny_build_begin_some (&b, "to", 1, &self, 0, TINY_TAKES_SYMBOLIC))
     return tiny_build_end (&b, NULL);
   TinyDevice *device = find_device (&b, &opened);
   if (device != NULL) {
@@ -257,7 +258,8 @@ realize_locked (TinyTensor *const *tensors, guint n, GError **error)
   if (n_roots > 0 && !tiny_runtime_realize (roots, n_roots, error))
     return FALSE;
   for (guint i = 0; i < n; i++)
-    if (tensors[i]->device == NULL && tiny_tensor_get_n_elements (tensors[i]) > 0)
+    if (tensors[i]->device == NULL && tiny_tensor_get_n_elements (tensors[i]) > 0
+        && tensors[i]->root.node->op != TINY_OP_VARIABLE)
       tensors[i]->device = g_intern_string (
           tiny_buffer_get_device_name (tiny_runtime_get_buffer (tensors[i]->root.node)));
   return TRUE;
@@ -288,6 +290,39 @@ note_access (void)
     tiny_launches_touch (recorder);
 }
 
+/* The elements that are meant of a tensor whose memory has room for more. */
+static gboolean
+copy_part (TinyTensor *self, gpointer out, GError **error)
+{
+  const TinyNode *node = self->root.node;
+  gsize size = tiny_dtype_get_n_bytes (self->dtype), n = size;
+  gsize n_whole = (gsize) tiny_shape_get_n_elements (node->shape) * size;
+  g_autofree guint8 *whole = g_try_malloc (n_whole);
+  if (whole == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY,
+                 "copy_data: no host memory for %" G_GSIZE_FORMAT " bytes", n_whole);
+    return FALSE;
+  }
+  if (!tiny_buffer_download (tiny_runtime_get_buffer (self->root.node), 0, whole, n_whole,
+                             error))
+    return FALSE;
+  gint64 at[TINY_MAX_RANK] = { 0 }, n_elements = tiny_tensor_get_n_elements (self);
+  guint last = self->n_dims - 1;
+  n *= (gsize) self->shape[last];
+  for (gint64 i = 0; i < n_elements; i += self->shape[last]) {
+    gsize from = 0;
+    for (guint k = 0; k <= last; k++)
+      from = from * (gsize) node->shape->v[k] + (gsize) at[k];
+    memcpy ((guint8 *) out + (gsize) i * size, whole + from * size, n);
+    for (guint k = last; k-- > 0;) {
+      if (++at[k] < self->shape[k])
+        break;
+      at[k] = 0;
+    }
+  }
+  return TRUE;
+}
+
 static gboolean
 copy_locked (TinyTensor *self, gpointer out, gsize n_bytes, GError **error)
 {
@@ -303,6 +338,12 @@ copy_locked (TinyTensor *self, gpointer out, gsize n_bytes, GError **error)
   }
   if (n_bytes == 0)
     return TRUE;
+  if (self->root.node->op == TINY_OP_VARIABLE) {
+    memcpy (out, &(gint32){ (gint32) self->root.node->arg }, n_bytes);
+    return TRUE;
+  }
+  if (self->root.node->limits != NULL)
+    return copy_part (self, out, error);
   return tiny_buffer_download (tiny_runtime_get_buffer (self->root.node), 0, out, n_bytes,
                                error);
 }
@@ -326,6 +367,11 @@ tiny_tensor_write_data (TinyTensor *self, gconstpointer data, gsize n_bytes, GEr
   tiny_runtime_lock ();
   note_access ();
   gboolean good = realize_locked (&self, 1, error);
+  if (good && (self->root.node->limits != NULL || self->root.node->op == TINY_OP_VARIABLE)) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                         "write_data: the tensor is a variable, or has a size that is one");
+    good = FALSE;
+  }
   if (good && n_bytes != tiny_tensor_get_n_bytes (self)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "write_data: the tensor has %" G_GSIZE_FORMAT " bytes, %" G_GSIZE_FORMAT

@@ -5,6 +5,7 @@
  * Building blocks, then the operations whose definition is more than a formula in operations.pyi. */
 #include <math.h>
 
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
@@ -12,7 +13,12 @@
 
 /* ---- broadcasting ---- */
 static gboolean
-broadcast_shape (TinyBuild *self, guint n, TinyNode *const *x, gint64 *out, guint *out_rank)
+broadcast_shape (TinyBuild *self,
+                 guint n,
+                 TinyNode *const *x,
+                 gint64 *out,
+                 TinyNode **out_limits,
+                 guint *out_rank)
 {
   guint rank = 0;
   for (guint i = 0; i < n; i++)
@@ -20,6 +26,7 @@ broadcast_shape (TinyBuild *self, guint n, TinyNode *const *x, gint64 *out, guin
   *out_rank = rank;
   for (guint axis = 0; axis < rank; axis++) {
     out[axis] = 1;
+    out_limits[axis] = NULL;
     for (guint i = 0; i < n; i++) {
       guint missing = rank - x[i]->shape->n;
       gint64 size = axis < missing ? 1 : x[i]->shape->v[axis - missing];
@@ -33,10 +40,32 @@ broadcast_shape (TinyBuild *self, guint n, TinyNode *const *x, gint64 *out, guin
                          c ? c : "", b);
         return FALSE;
       }
+      TinyNode *limit = tiny_limit_get (x[i], axis - missing);
+      if (out[axis] != 1 && out_limits[axis] != limit) {
+        tiny_build_fail (
+            self, "sizes along axis %u differ: one is a variable, or both are different ones",
+            axis);
+        return FALSE;
+      }
       out[axis] = size;
+      out_limits[axis] = limit;
     }
   }
   return TRUE;
+}
+
+/* @x in that shape, where it is repeated along a limited axis with its limit. */
+static TinyNode *
+broadcast (
+    TinyBuild *self, TinyNode *x, const gint64 *shape, TinyNode *const *limits, guint rank)
+{
+  if (x->shape->n == 0)
+    return x;
+  x = tiny_node_broadcast (self->graph, x, shape, rank);
+  for (guint i = 0; i < rank; i++)
+    if (limits[i] != NULL)
+      x = tiny_node_limit (self->graph, x, i, limits[i]);
+  return x;
 }
 
 /* An elementwise @op whose sources have the right dtypes already. */
@@ -44,14 +73,14 @@ static TinyNode *
 elementwise (TinyBuild *self, TinyOp op, TinyDType dtype, guint n, TinyNode **x)
 {
   gint64 shape[32];
+  TinyNode *limits[32];
   guint rank;
-  if (!broadcast_shape (self, n, x, shape, &rank)
+  if (!broadcast_shape (self, n, x, shape, limits, &rank)
       || !tiny_build_check_shape (self, shape, MIN (rank, TINY_MAX_RANK)))
     return NULL;
   TinyNode *sources[3];
   for (guint i = 0; i < n; i++)
-    sources[i]
-        = x[i]->shape->n == 0 ? x[i] : tiny_node_broadcast (self->graph, x[i], shape, rank);
+    sources[i] = broadcast (self, x[i], shape, limits, rank);
   return tiny_layout_elementwise (self->graph, op, dtype, n, sources);
 }
 
@@ -140,14 +169,17 @@ tiny_build_sloped (TinyBuild *self, TinyNode *value, TinyNode *x, TinyNode *slop
 {
   if (value == NULL || x == NULL || slope == NULL)
     return NULL;
-  TinyNode *sources[] = { value, x, slope };
+  TinyNode *sources[] = { value, x, slope }, *limits[32];
   gint64 shape[32];
   guint rank;
-  if (!broadcast_shape (self, 3, sources, shape, &rank))
+  if (!broadcast_shape (self, 3, sources, shape, limits, &rank))
     return NULL;
-  for (guint i = 0; i < 3; i++)
-    sources[i] = tiny_node_broadcast (
-        self->graph, tiny_build_cast (self, sources[i], (TinyDType) value->dtype), shape, rank);
+  for (guint i = 0; i < 3; i++) {
+    sources[i] = tiny_build_cast (self, sources[i], (TinyDType) value->dtype);
+    if (sources[i]->shape->n == 0)
+      sources[i] = tiny_node_broadcast (self->graph, sources[i], shape, rank);
+    sources[i] = broadcast (self, sources[i], shape, limits, rank);
+  }
   return tiny_layout_elementwise (self->graph, TINY_OP_SLOPED, (TinyDType) value->dtype, 3,
                                   sources);
 }

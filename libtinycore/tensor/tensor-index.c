@@ -2,6 +2,7 @@
  *
  * tensor-index.c: picking by position: labels compared with a counter, and reads at positions that
  * are data, which become the address of a load. */
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
@@ -83,12 +84,47 @@ op_index_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
   if (!tiny_build_check_shape (self, dims, rank))
     return NULL;
   positions = tiny_build_expand (self, positions, dims, rank);
+  if (positions != NULL)
+    positions = tiny_node_limit_like (self->graph, positions, x, 1u << axis);
   TinyNode *found = tiny_node_gather (self->graph, x, axis, positions);
   for (guint i = 0; i < total; i++)
     dims[i] = i < axis             ? x->shape->v[i]
               : i < axis + n_inner ? indices->shape->v[i - axis]
                                    : x->shape->v[i + 1 - n_inner];
   return tiny_build_reshape (self, found, dims, total);
+}
+
+/* Whether @size is what tiny_limit_evaluate() knows. */
+static gboolean
+is_size (const TinyNode *size)
+{
+  if (size->op == TINY_OP_CONST || size->op == TINY_OP_VARIABLE)
+    return TRUE;
+  return (size->op == TINY_OP_ADD || size->op == TINY_OP_MUL) && is_size (size->sources[0])
+         && is_size (size->sources[1]);
+}
+
+TinyNode *
+op_shorten (TinyBuild *self, TinyNode *x, guint axis, TinyNode *size)
+{
+  gint64 lo, hi, whole = x->shape->v[axis];
+  if (!tiny_build_get_bounds (self, size, &lo, &hi) || lo > hi)
+    return tiny_build_fail (self, "the size is no number and no variable");
+  if (lo < 0 || hi > whole)
+    return tiny_build_fail (self,
+                            "%" G_GINT64_FORMAT " … %" G_GINT64_FORMAT
+                            " elements are more than axis %u of %" G_GINT64_FORMAT " has",
+                            lo, hi, axis, whole);
+  if (tiny_limit_get (x, axis) != NULL)
+    return tiny_build_fail (self, "the size of axis %u is a variable already", axis);
+  TinyNode *part = tiny_build_slice (self, x, axis, 0, 1, hi);
+  if (lo == hi || part == NULL)
+    return part;
+  if (!is_size (size) || hi < 2)
+    return tiny_build_fail (
+        self, hi < 2 ? "a size of at most 1 is no variable one"
+                     : "the size is more than sums and products of variables and numbers");
+  return tiny_node_limit (self->graph, part, axis, size);
 }
 
 /* x[start : start + length] along @axis: at start + (0 1 … length-1) */

@@ -3,6 +3,7 @@
  * tensor-movement.c: views: other shapes, orders and parts of the same elements. */
 #include <string.h>
 
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
@@ -163,6 +164,7 @@ tiny_build_pad (TinyBuild *self, TinyNode *x, const gint64 *pairs, double value)
     return padded;
   TinyNode *inside = tiny_node_broadcast (
       self->graph, tiny_build_number (self, TINY_DTYPE_BOOL, 1), x->shape->v, rank);
+  inside = tiny_node_limit_like (self->graph, inside, x, 0);
   inside = tiny_node_pad (self->graph, inside, add, rank);
   return tiny_layout_where (self->graph, inside, padded, tiny_build_like (self, x, value));
 }
@@ -219,6 +221,16 @@ tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
   return result;
 }
 
+/* A number that is asked for is no size that is a variable, even where it is the largest. */
+static TinyNode *
+check_open (TinyBuild *self, TinyNode *x, const gint64 *shape, guint n)
+{
+  for (guint i = 0; x != NULL && i < n; i++)
+    if (tiny_limit_get (x, i) != NULL && shape[i] != -1)
+      return tiny_build_fail (self, "the size of axis %u is a variable: give it as -1", i);
+  return x;
+}
+
 /* ---- public functions ---- */
 TinyNode *
 op_reshape (TinyBuild *self, TinyNode *x, const gint64 *shape, guint n)
@@ -249,7 +261,7 @@ op_reshape (TinyBuild *self, TinyNode *x, const gint64 *shape, guint n)
     return tiny_build_fail (self, "%s of %" G_GINT64_FORMAT " elements does not fit %s", from,
                             n_elements, to);
   }
-  return tiny_build_reshape (self, x, dims, n);
+  return check_open (self, tiny_build_reshape (self, x, dims, n), shape, n);
 }
 
 TinyNode *
@@ -274,7 +286,7 @@ op_expand (TinyBuild *b, TinyNode *self, const gint64 *shape, guint n_dims)
     checked[i] = shape[i] == -1 ? 1 : shape[i];
   if (!tiny_build_check_shape (b, shape == NULL ? NULL : checked, n_dims))
     return NULL;
-  return tiny_build_expand (b, self, shape, n_dims);
+  return check_open (b, tiny_build_expand (b, self, shape, n_dims), shape, n_dims);
 }
 
 TinyNode *
@@ -379,6 +391,9 @@ TinyNode *
 op_slice (TinyBuild *b, TinyNode *self, guint axis, gint64 start, gint64 stop, gint64 step)
 {
   gint64 n;
+  if (tiny_limit_get (self, axis) != NULL && (start < 0 || stop < 0 || step < 0))
+    return tiny_build_fail (
+        b, "the size of axis %u is a variable: positions do not count from its end", axis);
   if (!tiny_build_slice_bounds (b, self->shape->v[axis], &start, stop, step, &n))
     return NULL;
   return tiny_build_slice (b, self, axis, start, step, n);

@@ -3,7 +3,9 @@
  * tensor-reduce.c: sums and other combinations over axes. */
 #include <math.h>
 
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
+#include "rewrite/tiny-bounds.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -19,12 +21,104 @@ tiny_build_count (TinyNode *x, const gint64 *axes, guint n)
 }
 
 TinyNode *
+tiny_build_mask (TinyBuild *self, TinyNode *x, TinyNode *value, const gint64 *axes, guint n)
+{
+  for (guint i = 0; x != NULL && i < n; i++) {
+    guint axis = (guint) axes[i];
+    TinyNode *limit = tiny_limit_get (x, axis);
+    gint64 dims[32], size = x->shape->v[axis];
+    if (limit == NULL)
+      continue;
+    for (guint k = 0; k < x->shape->n; k++)
+      dims[k] = k == axis ? size : 1;
+    TinyNode *counter = tiny_build_iota (self, TINY_DTYPE_I32, size);
+    TinyNode *is_there = tiny_build_binary (self, TINY_OP_CMPLT, counter, limit);
+    is_there = tiny_build_reshape (self, is_there, dims, x->shape->n);
+    is_there = tiny_node_limit (self->graph, is_there, axis, limit);
+    x = tiny_build_where (self, is_there, x, value);
+    x = x != NULL ? tiny_node_limit (self->graph, x, axis, NULL) : NULL;
+  }
+  return x;
+}
+
+/* @x, of which nothing needs to be computed or stored where it is of no account. */
+static TinyNode *
+leave_open (TinyBuild *self, TinyNode *x)
+{
+  const TinyNode *limited = x;
+  for (guint i = 0; x != NULL && i < limited->shape->n; i++) {
+    TinyNode *limit = tiny_limit_get (limited, i);
+    if (limit == NULL)
+      continue;
+    x = tiny_build_mask (self, x, tiny_node_open (self->graph, (TinyDType) x->dtype),
+                         (gint64[]){ i }, 1);
+    x = x != NULL ? tiny_node_limit (self->graph, x, i, limit) : NULL;
+  }
+  return x;
+}
+
+/* What is of no account adds nothing. */
+static TinyNode *
+reduce_limited (TinyBuild *self, TinyOp op, TinyNode *x, const gint64 *axes, guint n)
+{
+  if (x->limits == NULL)
+    return tiny_layout_reduce (self->graph, x, op, axes, n);
+  for (guint i = 0; i < n && op == TINY_OP_MAX; i++) {
+    TinyNode *limit = tiny_limit_get (x, (guint) axes[i]);
+    gint64 lo = 1, hi;
+    if (limit != NULL)
+      tiny_node_get_bounds (limit, &lo, &hi);
+    if (lo < 1)
+      return tiny_build_fail (
+          self,
+          "there is no largest or smallest of no elements, and the size of axis %u, "
+          "a variable, may be 0",
+          (guint) axes[i]);
+  }
+  TinyNode *identity = tiny_build_like (self, x, op == TINY_OP_MUL ? 1 : 0);
+  if (op == TINY_OP_MAX && tiny_dtype_is_float (x->dtype))
+    identity = tiny_build_like (self, x, -INFINITY);
+  else if (op == TINY_OP_MAX)
+    identity = tiny_node_const_int (self->graph, (TinyDType) x->dtype,
+                                    tiny_dtype_get_min ((TinyDType) x->dtype));
+  x = tiny_build_mask (self, x, identity, axes, n);
+  return x == NULL ? NULL : leave_open (self, tiny_layout_reduce (self->graph, x, op, axes, n));
+}
+
+TinyNode *
+tiny_build_count_in (TinyBuild *self,
+                     TinyNode *like,
+                     TinyNode *x,
+                     const gint64 *axes,
+                     guint n,
+                     gint64 correction)
+{
+  if (like == NULL || x == NULL)
+    return NULL;
+  gint64 known = 1;
+  TinyNode *count = NULL;
+  for (guint i = 0; i < n; i++) {
+    TinyNode *limit = tiny_limit_get (x, (guint) axes[i]);
+    if (limit == NULL)
+      known *= x->shape->v[axes[i]];
+    else
+      count = count == NULL ? limit : tiny_build_mul (self, count, limit);
+  }
+  if (count == NULL)
+    return tiny_build_like (self, like, (double) MAX (known - correction, 0));
+  count = tiny_build_cast (self, count, (TinyDType) like->dtype);
+  count = tiny_build_mul (self, count, tiny_build_like (self, like, (double) known));
+  count = tiny_build_sub (self, count, tiny_build_like (self, like, (double) correction));
+  return tiny_build_binary (self, TINY_OP_MAX, count, tiny_build_like (self, like, 0));
+}
+
+TinyNode *
 tiny_build_reduce (TinyBuild *self, TinyOp op, TinyNode *x, const gint64 *axes, guint n)
 {
   if (x == NULL)
     return NULL;
   if (tiny_shape_get_n_elements (x->shape) > 0)
-    return tiny_layout_reduce (self->graph, x, op, axes, n);
+    return reduce_limited (self, op, x, axes, n);
   if (op == TINY_OP_MAX && tiny_build_count (x, axes, n) == 0)
     return tiny_build_fail (self, "there is no largest or smallest of no elements");
   gint64 dims[32];
@@ -53,6 +147,22 @@ tiny_build_sum (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
   return tiny_build_reduce (self, TINY_OP_ADD, x, axes, n);
 }
 
+/* 1 / (the number of elements less @correction), by which sums are multiplied. */
+static TinyNode *
+inverse_count (TinyBuild *self,
+               TinyNode *like,
+               TinyNode *x,
+               const gint64 *axes,
+               guint n,
+               gint64 correction)
+{
+  if (x->limits == NULL)
+    return tiny_build_like (self, like,
+                            1.0 / (double) MAX (tiny_build_count (x, axes, n) - correction, 0));
+  return tiny_build_unary (self, TINY_OP_RECIP,
+                           tiny_build_count_in (self, like, x, axes, n, correction));
+}
+
 /* Narrow floats stay wide until they are divided, so that large sums do not overflow. */
 TinyNode *
 tiny_build_mean (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
@@ -62,7 +172,7 @@ tiny_build_mean (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
   TinyDType dtype = tiny_dtype_is_float (x->dtype) ? (TinyDType) x->dtype : TINY_DTYPE_F32;
   TinyNode *wide = tiny_build_cast (self, x, dtype == TINY_DTYPE_F64 ? dtype : TINY_DTYPE_F32);
   TinyNode *sum = tiny_build_reduce (self, TINY_OP_ADD, wide, axes, n);
-  TinyNode *scale = tiny_build_like (self, sum, 1.0 / (double) tiny_build_count (x, axes, n));
+  TinyNode *scale = inverse_count (self, sum, x, axes, n, 0);
   return tiny_build_cast (self, tiny_build_mul (self, sum, scale), dtype);
 }
 
@@ -82,8 +192,7 @@ tiny_build_var (TinyBuild *self,
   TinyNode *distance = tiny_build_cast (self, tiny_build_sub (self, x, mean), wide);
   TinyNode *sum = tiny_build_reduce (self, TINY_OP_ADD,
                                      tiny_build_mul (self, distance, distance), axes, n);
-  gint64 count = tiny_build_count (x, axes, n) - correction;
-  TinyNode *scale = tiny_build_like (self, sum, 1.0 / (double) MAX (count, 0));
+  TinyNode *scale = inverse_count (self, sum, x, axes, n, correction);
   return tiny_build_cast (self, tiny_build_mul (self, sum, scale), dtype);
 }
 

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "rewrite/tiny-bounds.h"
 #include "tensor/tiny-grad-mode.h"
@@ -124,6 +125,18 @@ meet_devices (TinyBuild *self)
   }
 }
 
+static void
+refuse_limits (TinyBuild *self)
+{
+  for (guint i = 0; i < self->n; i++)
+    for (guint axis = 0; self->x[i] != NULL && axis < self->x[i]->shape->n; axis++)
+      if (tiny_limit_get (self->x[i], axis) != NULL)
+        tiny_build_fail (self,
+                         "axis %u of argument %u has a size that is a variable, which this "
+                         "operation does not take",
+                         axis, i + 1);
+}
+
 gboolean
 tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const *tensors)
 {
@@ -159,6 +172,9 @@ tiny_build_begin_some (TinyBuild *self,
     else
       self->x[i] = self->tensors[i]->root.node;
   }
+  if ((takes & TINY_TAKES_SYMBOLIC) == 0)
+    refuse_limits (self);
+  takes &= ~TINY_TAKES_SYMBOLIC;
   if (self->error == NULL)
     meet_devices (self);
   if (self->error == NULL)
@@ -190,6 +206,8 @@ check_result (TinyBuild *self, TinyNode *node)
 {
   if (node == NULL || !tiny_build_check_shape (self, node->shape->v, node->shape->n))
     return NULL;
+  if (tiny_limit_get_refusal (node) != NULL)
+    return tiny_build_fail (self, "%s", tiny_limit_get_refusal (node));
   if (tiny_shape_get_n_elements (node->shape) > 0)
     return node;
   /* Nothing to compute: neither the scheduler nor a device ever sees an empty tensor. */

@@ -40,6 +40,8 @@ typedef enum {
   TINY_TAKES_FLOAT,    /* f32 when none is a float */
   TINY_TAKES_INTEGRAL, /* floats are an error */
   TINY_TAKES_INTEGER,  /* floats and bool are */
+  TINY_TAKES_SYMBOLIC
+  = 0x100, /* besides: axes whose size is a variable; to others these are an error */
 } TinyTakes;
 gboolean tiny_build_begin_some (TinyBuild *self,
                                 const char *name,
@@ -139,6 +141,18 @@ tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y)
   return tiny_build_binary (self, TINY_OP_FDIV, tiny_build_float (self, x),
                             tiny_build_float (self, y));
 }
+
+/* ---- sizes that are variables (ir/tiny-limit.h) ---- */
+/* @x, @value where an element is of no account along one of @axes; all of these are meant from here on. */
+TinyNode *
+tiny_build_mask (TinyBuild *self, TinyNode *x, TinyNode *value, const gint64 *axes, guint n);
+/* The number of elements along @axes less @correction, at least 0, in @like's dtype. */
+TinyNode *tiny_build_count_in (TinyBuild *self,
+                               TinyNode *like,
+                               TinyNode *x,
+                               const gint64 *axes,
+                               guint n,
+                               gint64 correction);
 
 /* ---- movement ---- */
 TinyNode *tiny_build_reshape (TinyBuild *self, TinyNode *x, const gint64 *dims, guint n);

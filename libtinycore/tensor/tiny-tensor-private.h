@@ -37,6 +37,8 @@ TinyTensor *tiny_tensor_new_for_error (GError *error);
 /* Its node; NULL when there is an error. Under the runtime's lock. */
 TinyNode *tiny_tensor_get_node (TinyTensor *self);
 void tiny_tensor_set_node (TinyTensor *self, TinyNode *node);
+/* Sizes of @self in which variable @from was have @to there, another value of the same. */
+void tiny_tensor_resize (TinyTensor *self, TinyNode *from, TinyNode *to);
 /* The first of the tensors that require gradients. Under the runtime's lock. */
 TinyTensor *tiny_tensor_get_first_variable (void);
 /* Makes the tensor's memory its own: nothing else shares it, so that it can be assigned to. */

@@ -6,6 +6,7 @@
  * device never do. Tensors that require gradients are chained so that backward() finds them. */
 #include "tensor/tiny-tensor.h"
 
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-layout.h"
@@ -54,6 +55,15 @@ tiny_tensor_init (TinyTensor *self)
 {
 }
 
+/* Sizes that are variables count with their value. */
+static void
+read_limits (TinyTensor *self, const TinyNode *node)
+{
+  for (guint i = 0; node->limits != NULL && i < self->n_dims; i++)
+    if (tiny_limit_get (node, i) != NULL)
+      self->shape[i] = tiny_limit_evaluate (tiny_limit_get (node, i));
+}
+
 TinyTensor *
 tiny_tensor_new_for_node (TinyNode *node, const char *device)
 {
@@ -62,6 +72,7 @@ tiny_tensor_new_for_node (TinyNode *node, const char *device)
   self->dtype = (TinyDType) node->dtype;
   self->n_dims = node->shape->n;
   self->shape = g_memdup2 (node->shape->v, MAX (node->shape->n, 1) * sizeof (gint64));
+  read_limits (self, node);
   tiny_runtime_add_root (&self->root, node);
   return self;
 }
@@ -86,6 +97,16 @@ tiny_tensor_set_node (TinyTensor *self, TinyNode *node)
   g_assert (self->root.node != NULL && node->dtype == self->dtype);
   tiny_runtime_remove_root (&self->root);
   tiny_runtime_add_root (&self->root, node);
+}
+
+void
+tiny_tensor_resize (TinyTensor *self, TinyNode *from, TinyNode *to)
+{
+  if (self->root.node == NULL || self->root.node->limits == NULL)
+    return;
+  tiny_tensor_set_node (
+      self, tiny_graph_substitute (tiny_runtime_get_graph (), self->root.node, &from, &to, 1));
+  read_limits (self, self->root.node);
 }
 
 TinyTensor *
@@ -157,10 +178,11 @@ tiny_tensor_is_realized (TinyTensor *self)
   g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
   tiny_runtime_lock ();
   const TinyNode *node = self->root.node;
-  while (node != NULL && node->op == TINY_OP_RESHAPE)
+  while (node != NULL && (node->op == TINY_OP_RESHAPE || node->op == TINY_OP_LIMIT))
     node = node->sources[0];
-  gboolean realized
-      = node != NULL && (node->op == TINY_OP_BUFFER || tiny_tensor_get_n_elements (self) == 0);
+  gboolean realized = node != NULL
+                      && (node->op == TINY_OP_BUFFER || node->op == TINY_OP_VARIABLE
+                          || tiny_tensor_get_n_elements (self) == 0);
   tiny_runtime_unlock ();
   return realized;
 }
@@ -171,7 +193,7 @@ tiny_tensor_contiguous (TinyTensor *self)
 {
   TinyBuild b;
   TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "contiguous", 1, &self)) {
+  if (tiny_build_begin_some (&b, "contiguous", 1, &self, 0, TINY_TAKES_SYMBOLIC)) {
     node = b.x[0];
     if (node->op != TINY_OP_CONTIGUOUS && node->op != TINY_OP_BUFFER)
       node = tiny_node_new (b.graph, TINY_OP_CONTIGUOUS, (TinyDType) node->dtype, 1, 1, &node,
@@ -185,7 +207,7 @@ tiny_tensor_detach (TinyTensor *self)
 {
   TinyBuild b;
   TinyNode *node = NULL;
-  if (tiny_build_begin (&b, "detach", 1, &self))
+  if (tiny_build_begin_some (&b, "detach", 1, &self, 0, TINY_TAKES_SYMBOLIC))
     node = tiny_layout_unary (b.graph, TINY_OP_DETACH, b.x[0]);
   return tiny_build_end (&b, node);
 }

@@ -80,7 +80,7 @@ def checked_p(p, tensor):
     return tensor * 0
 
 
-class Tensor(Operations, Creation, Base):
+class Tensor(Creation, Operations, Base):
     """An array of numbers, computed when it is asked for.
 
     Tensor(data, device=None, dtype=None, requires_grad=None): @data is a number, nested lists, a NumPy array, bytes,

@@ -202,6 +202,15 @@ guess_other (Maker *self, TinyOp op, Guess *g)
     if (g->sources[0]->shape != NULL && g->sources[0]->shape->n > 0)
       g->arg = below (self, g->sources[0]->shape->n);
     return;
+  case TINY_OP_LIMIT:
+    g->n = 2;
+    g->sources[0] = pick (self, NULL, TRUE);
+    g->sources[1] = below (self, 2) ? pick_op (self, TINY_OP_VARIABLE)
+                                    : tiny_node_const_int (self->graph, TINY_DTYPE_I32, 3);
+    g->dtype = g->sources[0]->dtype;
+    if (g->sources[0]->shape != NULL && g->sources[0]->shape->n > 0)
+      g->arg = below (self, g->sources[0]->shape->n);
+    return;
   case TINY_OP_VECTOR:
     g->lanes = 2 + below (self, 3);
     g->n = below (self, 2) ? 1 : g->lanes;
