@@ -15,7 +15,7 @@ struct _TinyRecorder {
   gboolean is_recording;
   GPtrArray *inputs;  /* of the recording: what later ones have to look like */
   GPtrArray *outputs; /* of the recording: their sizes may be variables */
-  TinyNode **nodes;  /* room for the nodes of as many, so that replaying allocates nothing */
+  TinyNode **nodes;   /* room for the nodes of as many, so that replaying allocates nothing */
 };
 
 G_DEFINE_FINAL_TYPE (TinyRecorder, tiny_recorder, G_TYPE_OBJECT)
@@ -98,10 +98,11 @@ recorder_realize_inputs (TinyTensor *const *inputs, guint n, GError **error)
       return FALSE;
     }
     if (tiny_tensor_get_node (inputs[i])->limits != NULL) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                   "jit: input %u has a size that is a variable: pass all of the tensor, and the "
-                   "variable",
-                   i);
+      g_set_error (
+          error, TINY_ERROR, TINY_ERROR_INVALID,
+          "jit: input %u has a size that is a variable: pass all of the tensor, and the "
+          "variable",
+          i);
       return FALSE;
     }
   }

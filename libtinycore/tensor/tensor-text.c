@@ -7,6 +7,41 @@
 
 #include "tensor/tiny-tensor-private.h"
 
+double
+tiny_tensor_decode (TinyDType dtype, gconstpointer data, gsize i)
+{
+#define ELEMENT(type) (double) ((const type *) data)[i]
+  switch (dtype) {
+  case TINY_DTYPE_BOOL:
+  case TINY_DTYPE_U8:
+    return ELEMENT (guint8);
+  case TINY_DTYPE_I8:
+    return ELEMENT (gint8);
+  case TINY_DTYPE_I16:
+    return ELEMENT (gint16);
+  case TINY_DTYPE_U16:
+    return ELEMENT (guint16);
+  case TINY_DTYPE_I32:
+    return ELEMENT (gint32);
+  case TINY_DTYPE_U32:
+    return ELEMENT (guint32);
+  case TINY_DTYPE_I64:
+    return ELEMENT (gint64);
+  case TINY_DTYPE_U64:
+    return ELEMENT (guint64);
+  case TINY_DTYPE_F32:
+    return ELEMENT (float);
+  case TINY_DTYPE_F64:
+    return ELEMENT (double);
+  case TINY_DTYPE_F16:
+  case TINY_DTYPE_BF16:
+    return tiny_float_from_bits (dtype, ((const guint16 *) data)[i]);
+  default:
+    return tiny_float_from_bits (dtype, ((const guint8 *) data)[i]);
+  }
+#undef ELEMENT
+}
+
 enum { THRESHOLD = 1000, EDGE = 3 };
 
 typedef struct {

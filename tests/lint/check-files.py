@@ -15,6 +15,7 @@ MOST_LINES = 600
 LONG = {
     "libtinycore/ir/tiny-parse.c": "one grammar, one parser",
     "libtinycore/tensor/operations.pyi": "a row for each operation",
+    "libtinycore/schedule/indexing.c": "one recursion over a stage's graph, a case for each kind of op",
     "tests/abi/tiny-plugin-1.abi": "written by abidw",
     "libtinycore/tiny-plugin.h": "the whole contract in one file that stands alone",
     "sdk/conformance/program.c": "one generator: what it makes, runs and shrinks must agree",

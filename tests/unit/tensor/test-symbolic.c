@@ -298,7 +298,8 @@ test_refused (void)
   assert_error (tiny_tensor_argmax (x, 0, FALSE), "does not take");
   assert_error (tiny_tensor_cat ((TinyTensor *[]){ x, x }, 2, 0), "padded");
   assert_error (tiny_tensor_dropout (x, 0.5), "does not take");
-  assert_error (tiny_tensor_layer_norm (x, (gint64[]){ 4 }, 1, NULL, NULL, 1e-5), "does not take");
+  assert_error (tiny_tensor_layer_norm (x, (gint64[]){ 4 }, 1, NULL, NULL, 1e-5),
+                "does not take");
   g_autoptr (GError) error = NULL;
   g_autoptr (TinyTensor) target = make (ROWS, 3),
                          sum = g_object_ref_sink (tiny_tensor_sum (x, NULL, 0, FALSE));
