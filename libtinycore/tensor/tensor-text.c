@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/tiny-float.h"
 #include "tensor/tiny-tensor-private.h"
 
 double
