@@ -100,6 +100,19 @@ emit_binary (Emitter *e, const TinyInstr *instr)
   return binop (e, opcode, emit_source (e, instr, 0), emit_source (e, instr, 1));
 }
 
+/* LLVM's code generator (15 and others) takes a lane for 0 where both operands are, a quotient's too:
+ * it would drop the choice that keeps an unwanted 0 / 0 out of a result. What lies behind a fence it
+ * cannot know; the fence is no instruction of the processor. */
+static LlvmRef
+emit_float_divide (Emitter *e, const TinyInstr *instr)
+{
+  LlvmRef quotient = emit_binary (e, instr);
+  if (quotient == NULL || instr->lanes == 1)
+    return quotient;
+  return emit_intrinsic (e, "llvm.arithmetic.fence", emit_type (e, instr->dtype, instr->lanes),
+                         &quotient, 1);
+}
+
 static LlvmRef
 emit_max (Emitter *e, const TinyInstr *instr)
 {
@@ -456,7 +469,7 @@ const EmitFunc emit_ops[TINY_N_INSTRS] = {
   [TINY_INSTR_ADD] = emit_binary,
   [TINY_INSTR_SUB] = emit_binary,
   [TINY_INSTR_MUL] = emit_binary,
-  [TINY_INSTR_FDIV] = emit_binary,
+  [TINY_INSTR_FDIV] = emit_float_divide,
   [TINY_INSTR_AND] = emit_binary,
   [TINY_INSTR_OR] = emit_binary,
   [TINY_INSTR_XOR] = emit_binary,

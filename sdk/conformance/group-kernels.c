@@ -177,6 +177,86 @@ run_gates (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   check (trial, subject, &test);
 }
 
+/* ---- masks that differ from lane to lane and are known when the kernel is compiled ----
+ *
+ * Elements (r, l) with l in lanes: %p, %q and %t are constant vectors of bools, %s is the same for all
+ * lanes of a row and comes from memory. Where the mask is false both operands of the quotient are 0, so
+ * that a mask that is lost leaves a NaN; of integers they are multiplied. */
+typedef struct {
+  const char *name, *text;
+} Mask;
+
+static const Mask masks[] = { { "constant", "%p" },
+                              { "and", "and.bool(%s, %p)" },
+                              { "or", "or.bool(%s, %p)" },
+                              { "xor", "xor.bool(%s, %t)" },
+                              { "cmpne", "cmpne.bool(%s, %q)" },
+                              { "where", "where.bool(%s, %p, %q)" },
+                              { "where-constants", "where.bool(%p, %s, %t)" },
+                              { "and-constants", "and.bool(%s, xor.bool(%q, %t))" },
+                              { "or-constants", "and.bool(%s, or.bool(%p, %q))" } };
+
+static gboolean
+mask_at (guint mask, gboolean s, guint lane, guint lanes)
+{
+  const gboolean p = lane < 1, q = lane % 2 != 0, t = lane + 1 < lanes;
+  const gboolean values[G_N_ELEMENTS (masks)]
+      = { p, s && p, s || p, s != t, s != q, s ? p : q, p ? s : t, s && q != t, s && (p || q) };
+  return values[mask];
+}
+
+/* args: dtype, mask, lanes, whether operands are one for a row or one for an element. */
+static void
+run_masks (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
+{
+  enum { ROWS = 6 };
+  const TinyDType dtype = (TinyDType) self->args[0];
+  const char *d = tiny_dtype_to_string (dtype);
+  const guint mask = (guint) self->args[1], lanes = (guint) self->args[2];
+  const gboolean is_float = tiny_dtype_is_float (dtype), is_wide = self->args[3] != 0;
+  const guint width = is_wide ? lanes : 1; /* elements of a row of the operands */
+  g_autofree char *opts = lanes > 1 ? g_strdup_printf ("lanes(1,%u)", lanes) : NULL;
+  g_auto (Test) test = { .opts = opts != NULL ? opts : "none" };
+  add_buffer (&test, dtype, (gsize) ROWS * lanes);
+  add_buffer (&test, dtype, (gsize) ROWS * width);
+  add_buffer (&test, dtype, (gsize) ROWS * width);
+  if (strstr (masks[mask].text, "%s") != NULL)
+    add_buffer (&test, TINY_DTYPE_I32, ROWS);
+  for (guint r = 0; r < ROWS; r++) {
+    if (test.n == 4)
+      test.values[3][r] = r % 2;
+    for (guint i = r * width; i < (r + 1) * width; i++) {
+      test.values[1][i] = whole (dtype, 8 * (1 + i % 7));
+      test.values[2][i] = whole (dtype, 2);
+    }
+    for (guint lane = 0; lane < lanes; lane++) {
+      const gint64 x = number_of (dtype, test.values[1][r * width + (is_wide ? lane : 0)]);
+      const gboolean is_chosen = mask_at (mask, r % 2 != 0, lane, lanes);
+      test.values[0][r * lanes + lane] = whole (dtype, !is_chosen ? 0
+                                                       : is_float ? x / 2
+                                                                  : x * 2);
+    }
+  }
+  const char *zero = is_float ? "0.0" : "0";
+  test.text = g_strdup_printf (
+      "%%r = range.index{number=0, kind=loop}(%u)\n"
+      "%%l = range.index{number=1, kind=loop}(%u)\n"
+      "%%s = cmplt.bool(0, load.i32(param.i32{slot=3, shape=[%u]}, %%r))\n"
+      "%%p = cmplt.bool(%%l, 1)\n"
+      "%%q = cmpne.bool(floormod.index(%%l, 2), 0)\n"
+      "%%t = cmplt.bool(%%l, %u)\n"
+      "%%at = add.index(mul.index(%%r, %u), %%l)\n"
+      "%%mask = %s\n"
+      "%%x = load.%s(param.%s{slot=1, shape=[%u]}, %s, %%mask, %s)\n"
+      "%%y = load.%s(param.%s{slot=2, shape=[%u]}, %s, %%mask, %s)\n"
+      "sink{name=\"masks\"}(store(param.%s{slot=0, shape=[%u]}, %%at, "
+      "where.%s(%%mask, %s.%s(%%x, %%y), %s)))\n",
+      ROWS, lanes, ROWS, lanes - 1, lanes, masks[mask].text, d, d, ROWS * width,
+      is_wide ? "%at" : "%r", zero, d, d, ROWS * width, is_wide ? "%at" : "%r", zero, d,
+      ROWS * lanes, d, is_float ? "fdiv" : "mul", d, zero);
+  check (trial, subject, &test);
+}
+
 /* ---- sums over rows: out[r] = sum over k of a[r, k] b[k] ---- */
 static void
 run_dot (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
@@ -304,6 +384,33 @@ list_gates (const ConfSubject *subject, ConfList *out)
 }
 
 static void
+list_masks (const ConfSubject *subject, ConfList *out)
+{
+  static const TinyDType dtypes[] = { TINY_DTYPE_F32, TINY_DTYPE_I32, TINY_DTYPE_F64 };
+  for (guint d = 0; d < G_N_ELEMENTS (dtypes); d++)
+    for (guint lanes = 2; lanes <= 16; lanes *= 2)
+      for (guint i = 0; i < 2 * G_N_ELEMENTS (masks); i++) {
+        const ConfCase self
+            = { .run = run_masks,
+                .level = d == 0 && lanes == 2 && i % 2 == 0 ? CONF_CORE : CONF_FULL,
+                .args = { dtypes[d], i / 2, lanes, i % 2 } };
+        g_autofree char *name
+            = g_strdup_printf ("masks/%s/%s-%s%u", tiny_dtype_to_string (dtypes[d]),
+                               masks[i / 2].name, i % 2 ? "lanes" : "row", lanes);
+        const gboolean has_dtype
+            = dtypes[d] != TINY_DTYPE_F64
+              || (subject->target->dtypes_compute & TINY_DTYPE_BIT (TINY_DTYPE_F64)) != 0;
+        if (has_dtype && lanes <= subject->target->max_lanes)
+          conf_list_add (out, &self, "%s", name);
+        else
+          conf_list_absent (out,
+                            has_dtype ? "the target has not so many lanes"
+                                      : "the device does not compute with f64",
+                            "%s", name);
+      }
+}
+
+static void
 list_sums (const ConfSubject *subject, ConfList *out)
 {
   static const gint64 lengths[]
@@ -377,6 +484,7 @@ list (const ConfSubject *subject, ConfList *out)
   }
   list_buffers (subject, out);
   list_gates (subject, out);
+  list_masks (subject, out);
   list_sums (subject, out);
   /* One loop of more rounds than 16 bits count. */
   const ConfCase loop = {

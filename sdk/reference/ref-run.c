@@ -207,11 +207,15 @@ run_access (const Group *group,
       return run_fail (group, item, what, error);
     }
     Use *use = !is_param ? group->local_uses : group->buffer_uses[target->arg];
-    bool changes = !is_param || !stores
+    if (use != NULL)
+      use += is_param ? at : (uint64_t) (memory - group->local) + at * n_bytes;
+    /* Writing what is there already is no race; but a buffer begins with anything, so what lies in an
+     * element that nobody has used yet says nothing. */
+    bool changes = use == NULL || !is_param || !stores
+                   || (use->write_phase == 0 && use->read_phase == 0)
                    || read_element (memory + at * n_bytes, n_bytes)
                           != (operand (program, item, instr, 2)[i] & ref_mask (target->dtype));
     if (use != NULL && changes) {
-      use += is_param ? at : (uint64_t) (memory - group->local) + at * n_bytes;
       TinyStatus status = note_use (group, item, stores, !is_param, use, error);
       if (status != TINY_STATUS_OK)
         return status;

@@ -685,6 +685,32 @@ test_grid_if (void)
         g_assert_cmpint (data[z][y][x], ==, y != 0 ? z * 100 + y * 10 + x : -1);
 }
 
+/* A choice by constants of which the other lane is 0 / 0, as a gate that is false leaves it: a code
+ * generator that takes such a quotient for 0 drops the choice, and stores a NaN. */
+static void
+test_constant_choice (void)
+{
+  g_autofree Program *p = program_new ("constant_choice");
+  uint32_t out = program_param (p, TINY_DTYPE_F32, 2, TINY_PARAM_WRITE);
+  uint32_t in = program_param (p, TINY_DTYPE_F32, 2, TINY_PARAM_READ);
+  uint32_t yes = ADD (CONST, BOOL, 1, 1), no = ADD (CONST, BOOL, 1, 0);
+  uint32_t chosen = ADD (VECTOR, BOOL, 2, 0, yes, no);
+  uint32_t at = ADD (CONST, I64, 1, 0), next = ADD (CONST, I64, 1, 1);
+  uint32_t zero = ADD (CONST, F32, 1, 0), nothing = ADD (CONST, F32, 2, 0);
+  uint32_t x = ADD (LOAD, F32, 1, 0, in, at), y = ADD (LOAD, F32, 1, 0, in, next);
+  uint32_t xs = ADD (VECTOR, F32, 2, 0, x, zero), ys = ADD (VECTOR, F32, 2, 0, y, zero);
+  uint32_t quotient = ADD (FDIV, F32, 2, 0, xs, ys);
+  uint32_t result = ADD (WHERE, F32, 2, 0, chosen, quotient, nothing);
+  ADD (STORE, VOID, 2, 0, out, at, result);
+  float data[2][2] = { { 7, 7 }, { 6, 4 } };
+  Array arrays[2] = { { data[0], sizeof data[0] }, { data[1], sizeof data[1] } };
+  TinyPluginProgram *program = program_build (p);
+  program_run (program, arrays, 2, NULL, 0, one_point);
+  program_unload (program);
+  g_assert_cmpfloat (data[0][0], ==, 1.5f);
+  g_assert_cmpfloat (data[0][1], ==, 0);
+}
+
 static void
 test_16_bit_constants (void)
 {
@@ -814,6 +840,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugins-cpu/llvm/cast-out-of-range", test_cast_out_of_range);
   g_test_add_func ("/plugins-cpu/llvm/gates", test_gates);
   g_test_add_func ("/plugins-cpu/llvm/grid-if", test_grid_if);
+  g_test_add_func ("/plugins-cpu/llvm/constant-choice", test_constant_choice);
   g_test_add_func ("/plugins-cpu/llvm/16-bit-constants", test_16_bit_constants);
   g_test_add_func ("/plugins-cpu/llvm/refusals", test_refusals);
   g_test_add_func ("/plugins-cpu/llvm/conversions", test_conversions);
