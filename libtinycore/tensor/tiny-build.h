@@ -133,12 +133,8 @@ tiny_build_mul (TinyBuild *self, TinyNode *x, TinyNode *y)
 {
   return tiny_build_binary (self, TINY_OP_MUL, x, y);
 }
-static inline TinyNode *
-tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y)
-{
-  return tiny_build_binary (self, TINY_OP_FDIV, tiny_build_float (self, x),
-                            tiny_build_float (self, y));
-}
+/* As floats: of integers f32. */
+TinyNode *tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y);
 
 /* ---- movement ---- */
 TinyNode *tiny_build_reshape (TinyBuild *self, TinyNode *x, const gint64 *dims, guint n);
