@@ -119,3 +119,10 @@ tiny_float_round (TinyDType dtype, double value)
     return (float) value;
   return tiny_float_from_bits (dtype, tiny_float_to_bits (dtype, value));
 }
+
+double
+tiny_float_get_largest (TinyDType dtype)
+{
+  g_return_val_if_fail (formats[dtype].mantissa_bits > 0, 0);
+  return tiny_float_from_bits (dtype, first_special (&formats[dtype]) - 1);
+}

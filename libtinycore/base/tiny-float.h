@@ -19,6 +19,8 @@ guint64 tiny_float_to_bits (TinyDType dtype, double value);
 double tiny_float_from_bits (TinyDType dtype, guint64 bits);
 /* The nearest value of @dtype. */
 double tiny_float_round (TinyDType dtype, double value);
+/* The largest finite number of @dtype. */
+double tiny_float_get_largest (TinyDType dtype);
 
 static inline guint16
 tiny_f16_from_double (double value)

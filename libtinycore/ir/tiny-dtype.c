@@ -3,7 +3,10 @@
  * tiny-dtype.c: the table of number formats, made from dtypes.def. */
 #include "ir/tiny-dtype.h"
 
+#include <math.h>
 #include <string.h>
+
+#include "base/tiny-float.h"
 
 const TinyDTypeInfo tiny_dtype_infos[TINY_N_DTYPES] = {
 #define TINY_DTYPE(id, text, n_bytes, kind, mantissa, exponent)                                \
@@ -79,4 +82,25 @@ tiny_dtype_get_max (TinyDType dtype)
     return 1;
   guint n_bits = 8 * tiny_dtype_get_n_bytes (dtype) - (tiny_dtype_is_signed (dtype) ? 1 : 0);
   return n_bits >= 63 ? G_MAXINT64 : ((gint64) 1 << n_bits) - 1;
+}
+
+double
+tiny_dtype_get_largest (TinyDType dtype)
+{
+  g_return_val_if_fail (tiny_dtype_is_float (dtype), 0);
+  return tiny_float_get_largest (dtype);
+}
+
+double
+tiny_dtype_get_smallest_normal (TinyDType dtype)
+{
+  g_return_val_if_fail (tiny_dtype_is_float (dtype), 0);
+  return ldexp (1, 2 - (1 << (tiny_dtype_infos[dtype].exponent_bits - 1)));
+}
+
+double
+tiny_dtype_get_epsilon (TinyDType dtype)
+{
+  g_return_val_if_fail (tiny_dtype_is_float (dtype), 0);
+  return ldexp (1, -(int) tiny_dtype_infos[dtype].mantissa_bits);
 }

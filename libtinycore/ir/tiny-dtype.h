@@ -84,4 +84,34 @@ TINY_API gint64 tiny_dtype_get_min (TinyDType dtype);
  */
 TINY_API gint64 tiny_dtype_get_max (TinyDType dtype);
 
+/**
+ * tiny_dtype_get_largest:
+ * @dtype: a float dtype
+ *
+ * Returns: its largest finite number; the least is the negative of that
+ *
+ * Since: 0.1
+ */
+TINY_API double tiny_dtype_get_largest (TinyDType dtype);
+
+/**
+ * tiny_dtype_get_smallest_normal:
+ * @dtype: a float dtype
+ *
+ * Returns: its smallest positive number of full precision; subnormals are below
+ *
+ * Since: 0.1
+ */
+TINY_API double tiny_dtype_get_smallest_normal (TinyDType dtype);
+
+/**
+ * tiny_dtype_get_epsilon:
+ * @dtype: a float dtype
+ *
+ * Returns: the distance from 1 to the next larger number
+ *
+ * Since: 0.1
+ */
+TINY_API double tiny_dtype_get_epsilon (TinyDType dtype);
+
 G_END_DECLS

@@ -19,7 +19,7 @@ Lines "@name: …" at the start of the text are about that argument. The rest sa
 letter, what happens at the edges, errors beyond a wrong shape or dtype, and the source of a method.
 
 A family's or a row's words (@op (…)):
-  takes       any; number: bool counts as i32; float: integers and bool become f32; integral: integers
+  takes       any; number: bool becomes the others' dtype, or i32; float: integers and bool become f32; integral: integers
               or bool, floats are an error; integer: bool is an error as well
   gradient    smooth: of any order; kinks: wherever it exists; none: there is none, or it is 0
   symbolic    takes axes whose size is a variable (shorten); others refuse such tensors. True where what the row builds goes by

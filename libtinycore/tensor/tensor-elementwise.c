@@ -109,14 +109,21 @@ gboolean
 tiny_build_take (TinyBuild *self, TinyTakes takes, guint n, TinyNode **x)
 {
   gboolean has_float = FALSE;
-  for (guint i = 0; i < n; i++)
+  TinyDType number = TINY_DTYPE_VOID; /* what bool becomes: the others' dtype */
+  for (guint i = 0; i < n; i++) {
     has_float = has_float || (x[i] != NULL && tiny_dtype_is_float (x[i]->dtype));
+    if (x[i] != NULL && x[i]->dtype != TINY_DTYPE_BOOL)
+      number = number == TINY_DTYPE_VOID ? (TinyDType) x[i]->dtype
+                                         : tiny_dtype_promote (number, (TinyDType) x[i]->dtype);
+  }
+  if (number == TINY_DTYPE_VOID)
+    number = TINY_DTYPE_I32;
   for (guint i = 0; i < n; i++) {
     if (x[i] == NULL)
       continue;
     TinyDType dtype = (TinyDType) x[i]->dtype;
     if (takes == TINY_TAKES_NUMBER && dtype == TINY_DTYPE_BOOL)
-      x[i] = tiny_build_cast (self, x[i], TINY_DTYPE_I32);
+      x[i] = tiny_build_cast (self, x[i], number);
     else if (takes == TINY_TAKES_FLOAT && !has_float)
       x[i] = tiny_build_cast (self, x[i], TINY_DTYPE_F32);
     else if ((takes == TINY_TAKES_INTEGRAL && tiny_dtype_is_float (dtype))
@@ -144,6 +151,19 @@ tiny_build_binary (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
   if (tiny_op_infos[op].op_class == TINY_OP_CLASS_COMPARE)
     dtype = TINY_DTYPE_BOOL;
   return elementwise (self, op, dtype, 2, sources);
+}
+
+TinyNode *
+tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y)
+{
+  if (x == NULL || y == NULL)
+    return NULL;
+  /* An integer takes the other side's float dtype, so they meet before they become floats. */
+  TinyDType dtype = tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) y->dtype);
+  if (!tiny_dtype_is_float (dtype))
+    dtype = TINY_DTYPE_F32;
+  return tiny_build_binary (self, TINY_OP_FDIV, tiny_build_cast (self, x, dtype),
+                            tiny_build_cast (self, y, dtype));
 }
 
 TinyNode *

@@ -158,13 +158,10 @@ power_of_integers (TinyBuild *b, TinyNode *x, TinyNode *y)
 TinyNode *
 op_pow (TinyBuild *b, TinyNode *self, TinyNode *other)
 {
+  TinyDType dtype = tiny_dtype_promote ((TinyDType) self->dtype, (TinyDType) other->dtype);
   if (tiny_dtype_is_float (self->dtype) || tiny_dtype_is_float (other->dtype))
-    return power_of_floats (b, tiny_build_float (b, self), other);
+    return power_of_floats (b, tiny_build_cast (b, self, dtype), other);
   if (tiny_node_is_const (other) && other->arg >= 0 && other->arg <= 64)
-    return power_whole (
-        b,
-        tiny_build_cast (
-            b, self, tiny_dtype_promote ((TinyDType) self->dtype, (TinyDType) other->dtype)),
-        (guint) other->arg);
+    return power_whole (b, tiny_build_cast (b, self, dtype), (guint) other->arg);
   return power_of_integers (b, self, other);
 }

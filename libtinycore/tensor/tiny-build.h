@@ -135,12 +135,8 @@ tiny_build_mul (TinyBuild *self, TinyNode *x, TinyNode *y)
 {
   return tiny_build_binary (self, TINY_OP_MUL, x, y);
 }
-static inline TinyNode *
-tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y)
-{
-  return tiny_build_binary (self, TINY_OP_FDIV, tiny_build_float (self, x),
-                            tiny_build_float (self, y));
-}
+/* As floats: of integers f32. */
+TinyNode *tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y);
 
 /* ---- sizes that are variables (ir/tiny-limit.h) ---- */
 /* @x, @value where an element is of no account along one of @axes; all of these are meant from here on. */

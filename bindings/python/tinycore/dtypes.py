@@ -81,8 +81,44 @@ def as_dtype(dtype):
     return found
 
 
+class IntegerInfo:
+    """The limits of an integer format, as torch.iinfo."""
+
+    def __init__(self, dtype):
+        self.dtype = as_dtype(dtype)
+        if self.dtype.kind not in "iu":
+            raise TypeError(f"iinfo: {self.dtype!r} is no integer format; dtypes.finfo is for floats")
+        self.bits = self.dtype.bitsize
+        self.max = (1 << (self.bits - (self.dtype.kind == "i"))) - 1
+        self.min = -self.max - 1 if self.dtype.kind == "i" else 0
+
+    def __repr__(self):
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype.name})"
+
+
+class FloatInfo:
+    """The limits of a float format, as torch.finfo."""
+
+    def __init__(self, dtype):
+        self.dtype = as_dtype(dtype)
+        if self.dtype.kind != "f":
+            raise TypeError(f"finfo: {self.dtype!r} is no float format; dtypes.iinfo is for integers")
+        self.bits = self.dtype.bitsize
+        self.max = Tiny.dtype_get_largest(self.dtype.value)
+        self.min = -self.max
+        self.eps = Tiny.dtype_get_epsilon(self.dtype.value)
+        self.tiny = self.smallest_normal = Tiny.dtype_get_smallest_normal(self.dtype.value)
+        self.smallest_subnormal = self.tiny * self.eps
+
+    def __repr__(self):
+        return f"finfo(min={self.min}, max={self.max}, eps={self.eps}, tiny={self.tiny}, dtype={self.dtype.name})"
+
+
 class dtypes:
     """The number formats there are, and what may be asked of them."""
+
+    finfo = FloatInfo
+    iinfo = IntegerInfo
 
     default_float = by_name["float32"]
     default_int = by_name["int32"]
@@ -112,6 +148,20 @@ class dtypes:
     @staticmethod
     def from_name(name):
         return as_dtype(name)
+
+    @staticmethod
+    def min(dtype):
+        """The least number; of floats minus infinity, or where there is none the least finite one."""
+        dtype = as_dtype(dtype)
+        return -dtypes.max(dtype) if dtype.kind == "f" else False if dtype.kind == "b" else IntegerInfo(dtype).min
+
+    @staticmethod
+    def max(dtype):
+        """The largest number; of floats infinity, or where there is none the largest finite one."""
+        dtype = as_dtype(dtype)
+        if dtype.kind == "f":
+            return FloatInfo(dtype).max if dtype.name == "fp8e4m3" else float("inf")
+        return True if dtype.kind == "b" else IntegerInfo(dtype).max
 
 
 for name, found in by_name.items():

@@ -17,6 +17,7 @@ from .jit import refuse_reading
 from .operations import Operations
 
 NUMBERS = (bool, int, float)
+KINDS = {"b": 0, "u": 1, "i": 1, "f": 2}  # a kind holds those below it
 
 
 def is_operand(value):
@@ -40,9 +41,18 @@ def operator(function, name):
             if not is_operand(other):
                 return NotImplemented
             other = operand(other, name)
-        return self.assign(checked(function(self, other)))
+        return self.assign(kept_kind(self, checked(function(self, other)), name))
 
     return left, right, in_place
+
+
+def kept_kind(self, result, name):
+    """@result, unless it is of a kind that @self's dtype would cut off: floats for integers, numbers for bool."""
+    wanted, found = self.dtype, result.dtype
+    if KINDS[found.kind] > KINDS[wanted.kind]:
+        raise TypeError(f"{name}: the result is {found.name}, which cannot be kept in a tensor of {wanted.name}: "
+                        "cast one of them")
+    return result
 
 
 def nested(flat, shape):
