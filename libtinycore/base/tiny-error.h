@@ -15,6 +15,8 @@ G_BEGIN_DECLS
  * TINY_ERROR:
  *
  * The error domain of everything in tinycore; codes are #TinyError.
+ *
+ * Since: 0.1
  */
 #define TINY_ERROR (tiny_error_quark ())
 
@@ -36,6 +38,8 @@ G_BEGIN_DECLS
  * @TINY_ERROR_IO: the system could not read or write
  *
  * Codes of %TINY_ERROR.
+ *
+ * Since: 0.1
  */
 typedef enum {
   TINY_ERROR_NO_DEVICE,
@@ -54,6 +58,13 @@ typedef enum {
   TINY_ERROR_IO,
 } TinyError;
 
+/**
+ * tiny_error_quark:
+ *
+ * Returns: what %TINY_ERROR is
+ *
+ * Since: 0.1
+ */
 TINY_API GQuark tiny_error_quark (void);
 
 G_END_DECLS

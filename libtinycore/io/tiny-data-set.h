@@ -16,6 +16,8 @@ G_BEGIN_DECLS
  * @n_classes: one more than the largest label
  *
  * What tiny_data_set_load() read.
+ *
+ * Since: 0.1
  */
 typedef struct {
   TinyIdx images, labels, test_images, test_labels;

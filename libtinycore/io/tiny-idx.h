@@ -21,6 +21,8 @@ enum { TINY_IDX_MAX_DIMS = 8 };
  * @data: the elements in row-major order, in this machine's byte order
  *
  * An array read from an IDX file.
+ *
+ * Since: 0.1
  */
 typedef struct {
   TinyDType dtype;

@@ -12,6 +12,13 @@
 
 G_BEGIN_DECLS
 
+/**
+ * TinyModel:
+ *
+ * A computation with its weights, as it is saved and exported.
+ *
+ * Since: 0.1
+ */
 #define TINY_TYPE_MODEL (tiny_model_get_type ())
 TINY_API
 G_DECLARE_FINAL_TYPE (TinyModel, tiny_model, TINY, MODEL, GObject)

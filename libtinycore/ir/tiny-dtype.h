@@ -10,10 +10,55 @@
 
 G_BEGIN_DECLS
 
+/**
+ * TinyDType:
+ * @TINY_DTYPE_VOID: no value; where a dtype is an argument, the default that it names
+ * @TINY_DTYPE_BOOL: false or true, in a byte
+ * @TINY_DTYPE_I8: integers of 8 bits
+ * @TINY_DTYPE_U8: unsigned integers of 8 bits
+ * @TINY_DTYPE_I16: integers of 16 bits
+ * @TINY_DTYPE_U16: unsigned integers of 16 bits
+ * @TINY_DTYPE_I32: integers of 32 bits
+ * @TINY_DTYPE_U32: unsigned integers of 32 bits
+ * @TINY_DTYPE_I64: integers of 64 bits
+ * @TINY_DTYPE_U64: unsigned integers of 64 bits
+ * @TINY_DTYPE_F8E4M3: floats of 4 bits of exponent and 3 of mantissa
+ * @TINY_DTYPE_F8E5M2: floats of 5 bits of exponent and 2 of mantissa
+ * @TINY_DTYPE_F16: floats of half precision
+ * @TINY_DTYPE_BF16: the upper half of an f32
+ * @TINY_DTYPE_F32: floats of single precision
+ * @TINY_DTYPE_F64: floats of double precision
+ * @TINY_DTYPE_INDEX: the compiler's own integers, which no tensor has
+ *
+ * What an element of a tensor is.
+ *
+ * Since: 0.1
+ */
+
+/**
+ * TINY_N_DTYPES:
+ *
+ * How many dtypes there are.
+ *
+ * Since: 0.1
+ */
+
+/**
+ * TinyDTypeInfo:
+ * @text: its name, such as "f32"
+ * @n_bytes: the bytes of an element
+ * @kind: B bool, I signed, U unsigned, F float, N neither
+ * @mantissa_bits: of a float, without the hidden one
+ * @exponent_bits: of a float
+ *
+ * What is known of a dtype.
+ *
+ * Since: 0.1
+ */
 typedef struct {
   const char *text;
   guint n_bytes;
-  char kind; /* 'B' bool, 'I' signed, 'U' unsigned, 'F' float, 'N' neither */
+  char kind;
   guint mantissa_bits, exponent_bits;
 } TinyDTypeInfo;
 
@@ -49,8 +94,35 @@ TINY_API gboolean tiny_dtype_from_string (const char *text, TinyDType *out_dtype
  * Since: 0.1
  */
 TINY_API gsize tiny_dtype_get_n_bytes (TinyDType dtype);
+
+/**
+ * tiny_dtype_is_float:
+ * @dtype: a dtype
+ *
+ * Returns: whether it is a float
+ *
+ * Since: 0.1
+ */
 TINY_API gboolean tiny_dtype_is_float (TinyDType dtype);
+
+/**
+ * tiny_dtype_is_signed:
+ * @dtype: a dtype
+ *
+ * Returns: whether it is a signed integer or index
+ *
+ * Since: 0.1
+ */
 TINY_API gboolean tiny_dtype_is_signed (TinyDType dtype);
+
+/**
+ * tiny_dtype_is_unsigned:
+ * @dtype: a dtype
+ *
+ * Returns: whether it is an unsigned integer
+ *
+ * Since: 0.1
+ */
 TINY_API gboolean tiny_dtype_is_unsigned (TinyDType dtype);
 
 /**

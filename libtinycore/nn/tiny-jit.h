@@ -7,6 +7,13 @@
 
 G_BEGIN_DECLS
 
+/**
+ * TinyJit:
+ *
+ * A function whose kernels are recorded at its second call and replayed from the third on.
+ *
+ * Since: 0.1
+ */
 #define TINY_TYPE_JIT (tiny_jit_get_type ())
 TINY_API G_DECLARE_FINAL_TYPE (TinyJit, tiny_jit, TINY, JIT, GObject)
 
@@ -25,6 +32,8 @@ TINY_API G_DECLARE_FINAL_TYPE (TinyJit, tiny_jit, TINY, JIT, GObject)
  * variables (tiny_variable_bind()).
  *
  * Returns: whether it worked
+ *
+ * Since: 0.1
  */
     typedef gboolean (*TinyJitFunction) (TinyTensor *const *inputs,
                                          guint n_inputs,

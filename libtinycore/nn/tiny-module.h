@@ -42,8 +42,12 @@ struct _TinyModuleClass {
    * @self: a module
    * @x: (transfer none): the input, never floating
    *
+   * What the module makes of one tensor.
+   *
    * Returns: (transfer full): the result, floating or with a reference of its own: an input or a
    *   parameter is given with g_object_ref()
+   *
+   * Since: 0.1
    */
   TinyTensor *(*forward) (TinyModule *self, TinyTensor *x);
 
@@ -52,8 +56,12 @@ struct _TinyModuleClass {
    * @self: a module
    * @inputs: (element-type TinyTensor) (transfer none): the inputs, none floating
    *
+   * What the module makes of several tensors.
+   *
    * Returns: (element-type TinyTensor) (transfer full): the results, each floating or with a reference
    *   of its own
+   *
+   * Since: 0.1
    */
   GPtrArray *(*forward_many) (TinyModule *self, GPtrArray *inputs);
 

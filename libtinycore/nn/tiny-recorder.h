@@ -10,6 +10,13 @@
 
 G_BEGIN_DECLS
 
+/**
+ * TinyRecorder:
+ *
+ * A recording that the program itself begins and ends.
+ *
+ * Since: 0.1
+ */
 #define TINY_TYPE_RECORDER (tiny_recorder_get_type ())
 TINY_API
 G_DECLARE_FINAL_TYPE (TinyRecorder, tiny_recorder, TINY, RECORDER, GObject)

@@ -23,6 +23,13 @@ G_BEGIN_DECLS
  */
 TINY_API TinyModule *tiny_image_classifier_new (gint64 n_classes);
 
+/**
+ * TinyTrainer:
+ *
+ * A classifier and its optimiser, whose step is recorded and replayed.
+ *
+ * Since: 0.1
+ */
 #define TINY_TYPE_TRAINER (tiny_trainer_get_type ())
 TINY_API
 G_DECLARE_FINAL_TYPE (TinyTrainer, tiny_trainer, TINY, TRAINER, GObject)

@@ -17,6 +17,14 @@
 
 G_BEGIN_DECLS
 
+/**
+ * TinyTensor:
+ *
+ * An array that is computed when it is realised or read. Operations give floating references and take those of
+ * their arguments; what is wrong with one is an error that the tensor carries.
+ *
+ * Since: 0.1
+ */
 #define TINY_TYPE_TENSOR (tiny_tensor_get_type ())
 TINY_API
 G_DECLARE_FINAL_TYPE (TinyTensor, tiny_tensor, TINY, TENSOR, GInitiallyUnowned)

@@ -7,6 +7,13 @@
 
 G_BEGIN_DECLS
 
+/**
+ * TinyVariable:
+ *
+ * A whole number with bounds that programs are given when they are launched.
+ *
+ * Since: 0.1
+ */
 #define TINY_TYPE_VARIABLE (tiny_variable_get_type ())
 TINY_API
 G_DECLARE_FINAL_TYPE (TinyVariable, tiny_variable, TINY, VARIABLE, GObject)
