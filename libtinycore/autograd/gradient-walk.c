@@ -8,6 +8,7 @@
 
 #include "autograd/custom-rules.h"
 #include "autograd/gradient-rules.h"
+#include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
 
@@ -39,6 +40,8 @@ tiny_gradient_or_zeros (TinyGraph *graph, TinyNode *x, const TinyNode *like)
     x = tiny_node_const_float (graph, (TinyDType) like->dtype, 0);
   return fit_to_node (graph, x, like);
 }
+
+enum { WANTED_STALE = 2 }; /* something may be below what is gone, see engine/tiny-history.h */
 
 typedef struct {
   TinyGraph *graph;
@@ -133,12 +136,18 @@ find_wanted (Walk *self, GPtrArray *order, guint n, TinyNode *const *targets)
     self->wanted[targets[i]->id] = 1;
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
+    gboolean is_stale;
+    const TinyNode *history = tiny_history_get (node, &is_stale);
     if (node->op == TINY_OP_GRADIENT)
       g_ptr_array_add (self->customs, node);
+    if (is_stale && !self->wanted[node->id])
+      self->wanted[node->id] = WANTED_STALE;
+    if (history != NULL && self->wanted[history->id])
+      self->wanted[node->id] = TRUE;
     for (guint s = 0;
          tiny_dtype_is_float (node->dtype) && s < node->n_sources && !self->wanted[node->id];
          s++)
-      self->wanted[node->id] = flows_to (node, s) && self->wanted[node->sources[s]->id];
+      self->wanted[node->id] = flows_to (node, s) && self->wanted[node->sources[s]->id] != 0;
   }
 }
 
@@ -149,6 +158,30 @@ reads_wanted (Walk *self, const TinyNode *node)
     if (self->wanted[node->sources[i]->id])
       return TRUE;
   return FALSE;
+}
+
+void
+tiny_gradient_refuse_stale (GError **error)
+{
+  g_set_error_literal (
+      error, TINY_ERROR, TINY_ERROR_INVALID,
+      "gradient: a tensor that was realised is made of one that was assigned to "
+      "since, by an optimiser's step perhaps: take gradients before that, or "
+      "detach() what is kept from step to step");
+}
+
+/* To the expression that realised @node was. */
+static gboolean
+pass_to_history (Walk *self, TinyNode *node, GError **error)
+{
+  TinyNode *history = tiny_history_get (node, NULL);
+  if (self->wanted[node->id] == WANTED_STALE) {
+    tiny_gradient_refuse_stale (error);
+    return FALSE;
+  }
+  if (history != NULL && self->wanted[history->id])
+    add_gradient (self, history, tiny_node_map_get (&self->gradients, node));
+  return TRUE;
 }
 
 static gboolean
@@ -163,6 +196,11 @@ walk (Walk *self, GPtrArray *order, GError **error)
                && (self->ends == NULL || !self->ends[node->id]) && reads_wanted (self, node)) {
       custom_refuse_kernel (error);
       return FALSE;
+    } else if (node->op == TINY_OP_BUFFER) {
+      if (tiny_node_map_get (&self->gradients, node) != NULL
+          && (self->ends == NULL || !self->ends[node->id])
+          && !pass_to_history (self, node, error))
+        return FALSE;
     } else if (tiny_node_map_get (&self->gradients, node) != NULL
                && (self->ends == NULL || !self->ends[node->id])) {
       pass_on (self, node);
@@ -182,7 +220,7 @@ find_gradients (TinyGraph *graph,
                 TinyNode **out,
                 GError **error)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, outputs, n_outputs);
+  g_autoptr (GPtrArray) order = tiny_history_toposort (graph, outputs, n_outputs);
   guint n_nodes = tiny_graph_get_n_nodes (graph);
   g_autofree guint8 *wanted = g_new0 (guint8, n_nodes);
   g_autofree guint8 *ends = is_partial ? g_new0 (guint8, n_nodes) : NULL;

@@ -32,4 +32,7 @@ gboolean tiny_partial_gradients_of_nodes (TinyGraph *graph,
 /* @x, or zeros where it is NULL, in the shape of @like. */
 TinyNode *tiny_gradient_or_zeros (TinyGraph *graph, TinyNode *x, const TinyNode *like);
 
+/* What is said where gradients would flow to what is gone, see engine/tiny-history.h. */
+void tiny_gradient_refuse_stale (GError **error);
+
 G_END_DECLS

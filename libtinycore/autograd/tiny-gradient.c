@@ -5,6 +5,7 @@
 
 #include "autograd/function-call.h"
 #include "autograd/gradient-walk.h"
+#include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
@@ -155,17 +156,28 @@ accumulate (TinyTensor *variable, TinyTensor *gradient)
   g_object_unref (sum);
 }
 
-/* The tensors that require gradients and lie under @loss. Graphs do not hold empty ones: each of
- * those counts, and gets an empty gradient. */
+/* The tensors that require gradients and lie under @loss where nothing is detached. Graphs do not hold
+ * empty ones: each of those counts, and gets an empty gradient. */
 static GPtrArray *
-find_variables (TinyTensor *loss)
+find_variables (TinyTensor *loss, gboolean *out_is_stale)
 {
+  gboolean is_stale;
   TinyGraph *graph = tiny_runtime_get_graph ();
   TinyNode *root = tiny_tensor_get_node (loss);
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
+  g_autoptr (GPtrArray) order = tiny_history_toposort (graph, &root, 1);
   guint32 seen = tiny_graph_begin_mark (graph);
-  for (guint i = 0; i < order->len; i++)
-    ((TinyNode *) order->pdata[i])->mark = seen;
+  root->mark = seen;
+  for (guint i = order->len; i-- > 0;) {
+    TinyNode *node = order->pdata[i], *history = tiny_history_get (node, &is_stale);
+    if (node->mark != seen)
+      continue;
+    *out_is_stale = *out_is_stale || is_stale;
+    if (history != NULL)
+      history->mark = seen;
+    for (guint s = 0; s < node->n_sources; s++)
+      if (tiny_history_flows (node, s))
+        node->sources[s]->mark = seen;
+  }
   GPtrArray *variables = g_ptr_array_new_with_free_func (g_object_unref);
   for (TinyTensor *t = tiny_tensor_get_first_variable (); t != NULL; t = t->next)
     if (tiny_dtype_is_float (t->dtype)
@@ -179,11 +191,16 @@ backward_locked (TinyTensor *loss, TinyTensor *seed, GError **error)
 {
   if (!check_tensor (loss, "output", 0, error) || find_seed (loss, seed, error) == NULL)
     return FALSE;
-  g_autoptr (GPtrArray) variables = find_variables (loss);
+  gboolean is_stale = FALSE;
+  g_autoptr (GPtrArray) variables = find_variables (loss, &is_stale);
+  if (variables->len == 0 && is_stale) {
+    tiny_gradient_refuse_stale (error);
+    return FALSE;
+  }
   if (variables->len == 0) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
-                         "gradient: the loss depends on no tensor that requires one; once "
-                         "realised, a loss no longer knows what it was made of");
+                         "gradient: the loss depends on no tensor that requires one, or only "
+                         "through what was detached, as all is while gradients are disabled");
     return FALSE;
   }
   g_autofree TinyTensor **gradients = g_new0 (TinyTensor *, variables->len + 1);

@@ -14,11 +14,13 @@ G_BEGIN_DECLS
  *
  * Adds the gradient of @loss to what tiny_tensor_get_grad() gives for every tensor that @loss is
  * computed from and that requires one (tiny_tensor_set_requires_grad()). Nothing runs: gradients
- * are lazy tensors, of which gradients can be taken again. Call it before @loss is realised or read:
- * a realised tensor is memory and no longer knows what it was made of.
+ * are lazy tensors, of which gradients can be taken again. What was realised or read before keeps
+ * what it was made of, until something of that is assigned to or written: a loss is no use after the
+ * step of an optimiser.
  *
- * Errors: what @loss carries; %TINY_ERROR_INVALID when it is not one float or depends on no tensor
- * that requires a gradient.
+ * Errors: what @loss carries; %TINY_ERROR_INVALID when it is not one float, depends on no tensor
+ * that requires a gradient or only through what was detached or made while gradients were disabled, or on
+ * something realised of what was assigned to since.
  *
  * Returns: whether it worked
  *
@@ -82,7 +84,8 @@ TINY_API gboolean tiny_gradient (
  *
  * They follow the graph as it is: they go through what was assigned to a tensor and stop at
  * tiny_tensor_detach(), at what was made while gradients were disabled
- * (tiny_set_grad_enabled()), and at what was realised.
+ * (tiny_set_grad_enabled()), at results of a captured function (#TinyJit), and at what was assigned and
+ * realised if it read its own old value. They go through what was realised otherwise.
  *
  * Returns: (transfer container) (element-type TinyTensor): as many gradients as targets; in error
  *   state when an argument is or does not fit

@@ -6,6 +6,7 @@
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
 #include "engine/runtime-private.h"
+#include "engine/tiny-history.h"
 #include "engine/tiny-plan.h"
 
 struct TinyCapture {
@@ -20,6 +21,7 @@ struct TinyCapture {
   GArray *variables;    /* TinyBoundVariable: inputs that are variables, as recorded */
   GArray *bound;        /* TinyBoundVariable: the same for the coming replay */
   guint n_inputs;       /* of both kinds */
+  guint64 n_histories;  /* that began before it did */
 };
 
 static gboolean
@@ -72,6 +74,7 @@ tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error)
   g_ptr_array_set_size (self->next, (gint) self->inputs->len);
   g_ptr_array_set_size (self->copies, (gint) self->inputs->len);
   g_array_set_size (self->bound, self->variables->len);
+  self->n_histories = tiny_history_count ();
   self->launches = tiny_launches_new ();
   tiny_launches_set_inputs (self->launches, self->inputs);
   *tiny_launches_get_recorder () = self->launches;
@@ -84,6 +87,7 @@ tiny_capture_end (TinyCapture *self, GError **error)
   g_return_val_if_fail (*tiny_launches_get_recorder () == self->launches, FALSE);
   *tiny_launches_get_recorder () = NULL;
   tiny_launches_set_inputs (self->launches, NULL);
+  tiny_history_forget_since (self->n_histories); /* replays are of other inputs */
   if (tiny_launches_was_touched (self->launches)) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
                          "jit: the function reads or writes a tensor on the host, which no "
@@ -247,12 +251,21 @@ take_inputs (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError 
   return TRUE;
 }
 
+/* A TinyHistoryPredicate. */
+static gboolean
+is_rewritten (TinyBuffer *buffer, gconstpointer data)
+{
+  return tiny_launches_write ((TinyLaunches *) data, buffer, NULL, 0);
+}
+
 gboolean
 tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
 {
   TINY_TIMED ("engine", "replay");
   tiny_runtime_lock ();
   gboolean good = take_inputs (self, inputs, n_inputs, error);
+  if (good)
+    tiny_history_expire (is_rewritten, self->launches);
   tiny_runtime_unlock ();
   good = good && thaw (self, error) && tiny_launches_submit (self->launches, error);
   if (!good) /* what is frozen may be what failed */

@@ -12,6 +12,7 @@
 #include "base/tiny-timing.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
+#include "engine/tiny-history.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
@@ -353,17 +354,118 @@ over_sources (TinyNode *node, const TinyNodeMap *map, GPtrArray *sources)
                                  (TinyNode *const *) sources->pdata);
 }
 
-/* Exchanges realised nodes for their buffers under every root. What no memory places was realised
- * on the default device: roots on other devices go on computing it. */
+/* What has to be known of a node before its value takes its place, by its id. */
+enum {
+  FACT_FLOWS = 1,     /* gradients flow to a root that wants them */
+  FACT_IS_WANTED = 2, /* it is that of such a root */
+  FACT_IS_OLD = 4,    /* it reads memory that holds something else now */
+};
+
+static guint8 *
+find_facts (const Request *request, GPtrArray *order)
+{
+  guint8 *facts = g_new0 (guint8, tiny_graph_get_n_nodes (tiny_runtime_get_graph ()));
+  TinyRoot *head = tiny_runtime_get_roots ();
+  for (TinyRoot *root = head->next; root != head; root = root->next)
+    if (root->wants_gradients)
+      facts[root->node->id] = FACT_FLOWS | FACT_IS_WANTED;
+  for (guint i = 0; i < request->nodes->len; i++) {
+    const TinyNode *node = request->nodes->pdata[i];
+    if (node->op == TINY_OP_ASSIGN)
+      facts[node->sources[0]->id] |= FACT_IS_OLD;
+  }
+  for (guint i = 0; i < order->len; i++) {
+    const TinyNode *node = order->pdata[i];
+    gboolean is_stale, is_assign = node->op == TINY_OP_ASSIGN;
+    if (tiny_history_get (node, &is_stale) != NULL || is_stale)
+      facts[node->id] |= FACT_FLOWS;
+    for (guint s = 0; s < node->n_sources; s++) {
+      guint8 source = facts[node->sources[s]->id];
+      facts[node->id] |= tiny_history_flows (node, s) ? source & FACT_FLOWS : 0;
+      facts[node->id] |= is_assign && s == 0 ? 0 : source & FACT_IS_OLD;
+    }
+  }
+  return facts;
+}
+
+/* What is memory now was @expression. An assignment that read what it wrote over leaves nothing: a
+ * step of an optimiser is no link of a chain. */
+static void
+keep_history (const TinyNode *node, guint8 facts, const TinyNode *buffer, TinyNode *expression)
+{
+  gboolean is_assign = node->op == TINY_OP_ASSIGN, is_old = (facts & FACT_IS_OLD) != 0;
+  if (is_assign)
+    tiny_history_forget (buffer);
+  if (!(facts & FACT_FLOWS) || (facts & FACT_IS_WANTED) || !tiny_dtype_is_float (node->dtype)
+      || (is_assign && is_old))
+    return;
+  tiny_history_keep (buffer, is_old ? NULL : is_assign ? expression->sources[1] : expression);
+}
+
+/* Whether histories are kept, or would be. */
+static gboolean
+are_gradients_wanted (void)
+{
+  TinyRoot *head = tiny_runtime_get_roots ();
+  for (TinyRoot *root = head->next; root != head; root = root->next)
+    if (root->wants_gradients)
+      return TRUE;
+  return !tiny_history_is_empty ();
+}
+
+/* Drops the histories of what is dead, and adds the expressions of others to @pending. */
+static void
+add_histories (GPtrArray *pending)
+{
+  if (tiny_history_is_empty ())
+    return;
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
+  TinyRoot *head = tiny_runtime_get_roots ();
+  for (TinyRoot *root = head->next; root != head; root = root->next)
+    g_ptr_array_add (all, root->node);
+  g_autoptr (GPtrArray) order = tiny_history_toposort (
+      tiny_runtime_get_graph (), (TinyNode *const *) all->pdata, all->len);
+  tiny_history_retain (order);
+  g_autoptr (GPtrArray) expressions = tiny_history_list ();
+  g_ptr_array_extend (pending, expressions, NULL, NULL);
+}
+
+typedef struct {
+  GHashTable *assigned; /* TinyBuffer */
+} Overwritten;
+
+static gboolean
+is_overwritten (TinyBuffer *buffer, gconstpointer data)
+{
+  return g_hash_table_contains (((const Overwritten *) data)->assigned, buffer);
+}
+
+static void
+expire_histories (const Request *request)
+{
+  g_autoptr (GHashTable) assigned = g_hash_table_new (NULL, NULL);
+  for (guint i = 0; i < request->nodes->len; i++) {
+    const TinyNode *node = request->nodes->pdata[i];
+    if (node->op == TINY_OP_ASSIGN)
+      g_hash_table_add (assigned, tiny_runtime_get_buffer (node->sources[0]));
+  }
+  if (g_hash_table_size (assigned) > 0)
+    tiny_history_expire (is_overwritten, &(Overwritten){ assigned });
+}
+
+/* Exchanges realised nodes for their buffers under every root and in histories. What no memory places
+ * was realised on the default device: roots on other devices go on computing it. */
 static void
 replace_in_roots (const Request *request, TinyNode *const *buffers)
 {
   TinyGraph *graph = tiny_runtime_get_graph ();
   TinyRoot *head = tiny_runtime_get_roots ();
   g_autoptr (GPtrArray) pending = g_ptr_array_new ();
+  expire_histories (request);
   for (TinyRoot *root = head->next; root != head; root = root->next)
     if (!tiny_runtime_is_realized (root->node))
       g_ptr_array_add (pending, root->node);
+  add_histories (pending);
   g_auto (TinyNodeMap) here = { 0 }, away = { 0 }, realized = { 0 };
   for (guint i = 0; i < request->nodes->len; i++)
     tiny_node_map_set (&realized, request->nodes->pdata[i], buffers[i]);
@@ -372,6 +474,8 @@ replace_in_roots (const Request *request, TinyNode *const *buffers)
   guint n_nodes = tiny_graph_get_n_nodes (graph);
   g_autofree const char **devices = g_new (const char *, n_nodes);
   find_devices (order, devices, n_nodes);
+  g_autofree guint8 *facts = are_gradients_wanted () ? find_facts (request, order) : NULL;
+  g_autoptr (GPtrArray) kept = g_ptr_array_new (); /* node, its buffer, its expression */
   const char *home = tiny_runtime_get_default_device (NULL);
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   for (guint i = 0; i < order->len; i++) {
@@ -381,10 +485,16 @@ replace_in_roots (const Request *request, TinyNode *const *buffers)
     /* Constants and variables stay what they are for those who compute with them. */
     if (node->op == TINY_OP_CONST || node->op == TINY_OP_VARIABLE)
       buffer = node;
-    TinyNode *local = buffer != NULL ? buffer
-                      : is_away && node->op != TINY_OP_COPY
-                          ? over_sources (node, &away, sources)
-                          : over_sources (node, &here, sources);
+    gboolean keeps = buffer != NULL && facts != NULL && (facts[node->id] & FACT_FLOWS);
+    TinyNode *local = buffer;
+    if (buffer == NULL || keeps)
+      local = over_sources (node, is_away && node->op != TINY_OP_COPY ? &away : &here, sources);
+    if (buffer != NULL) {
+      g_ptr_array_add (kept, node);
+      g_ptr_array_add (kept, buffer);
+      g_ptr_array_add (kept, local);
+      local = buffer;
+    }
     tiny_node_map_set (&here, node, local);
     tiny_node_map_set (&away, node,
                        device != NULL ? local : over_sources (node, &away, sources));
@@ -396,6 +506,10 @@ replace_in_roots (const Request *request, TinyNode *const *buffers)
     if (replacement != NULL)
       root->node = replacement;
   }
+  tiny_history_replace (&here);
+  for (guint i = 0; facts != NULL && i < kept->len; i += 3)
+    keep_history (kept->pdata[i], facts[((TinyNode *) kept->pdata[i])->id], kept->pdata[i + 1],
+                  kept->pdata[i + 2]);
 }
 
 /* The BUFFER node of a realised node: a new one, or what an ASSIGN wrote to. */

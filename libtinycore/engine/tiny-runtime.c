@@ -11,6 +11,7 @@
 
 #include "base/tiny-trace.h"
 #include "engine/runtime-private.h"
+#include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
 
 enum {
@@ -152,6 +153,7 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
 {
   tiny_runtime_lock ();
   root->node = node;
+  root->wants_gradients = FALSE;
   root->next = runtime.roots.next;
   root->previous = &runtime.roots;
   root->next->previous = root;
@@ -237,7 +239,7 @@ copy_live (void)
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     g_ptr_array_add (live, root->node);
   g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (runtime.graph, (TinyNode *const *) live->pdata, live->len);
+      = tiny_history_toposort (runtime.graph, (TinyNode *const *) live->pdata, live->len);
   g_auto (TinyNodeMap) map = { 0 };
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   for (guint i = 0; i < order->len; i++) {
@@ -252,6 +254,8 @@ copy_live (void)
   }
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     root->node = tiny_node_map_get (&map, root->node);
+  tiny_history_retain (order);
+  tiny_history_replace (&map);
   return graph;
 }
 
@@ -265,7 +269,7 @@ release_dead (TinyGraph *graph)
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     g_ptr_array_add (live, root->node);
   g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (graph, (TinyNode *const *) live->pdata, live->len);
+      = tiny_history_toposort (graph, (TinyNode *const *) live->pdata, live->len);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_BUFFER)

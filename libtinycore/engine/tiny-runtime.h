@@ -22,6 +22,7 @@ TinyGraph *tiny_runtime_get_graph (void);
 typedef struct TinyRoot {
   TinyNode *node;
   struct TinyRoot *next, *previous;
+  gboolean wants_gradients; /* what is made of it keeps its history, see tiny-history.h */
 } TinyRoot;
 void tiny_runtime_add_root (TinyRoot *root, TinyNode *node);
 void tiny_runtime_remove_root (TinyRoot *root);

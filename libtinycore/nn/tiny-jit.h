@@ -29,7 +29,8 @@ TINY_API G_DECLARE_FINAL_TYPE (TinyJit, tiny_jit, TINY, JIT, GObject)
  *
  * What is captured. It realises all that it computes, and reads nothing back: values that the
  * host decides on would be frozen in the recording. What changes from call to call is among @inputs: tensors, and
- * variables (tiny_variable_bind()).
+ * variables (tiny_variable_bind()). Random numbers are drawn anew by each replay, those that a plain call
+ * would draw in its place, after whatever tiny_tensor_manual_seed() said; tiny_tensor_randperm() is refused.
  *
  * Returns: whether it worked
  *

@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "engine/tiny-capture.h"
+#include "tensor/tiny-random.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
 struct _TinyRecorder {
   GObject parent_instance;
   TinyCapture *capture;
+  TinyRandomCapture *random; /* what its replays draw */
   gboolean is_recording;
   GPtrArray *inputs;  /* of the recording: what later ones have to look like */
   GPtrArray *outputs; /* of the recording: their sizes may be variables */
@@ -28,6 +30,7 @@ tiny_recorder_cancel (TinyRecorder *self)
     tiny_capture_end (self->capture, NULL);
   self->is_recording = FALSE;
   g_clear_pointer (&self->capture, tiny_capture_free);
+  g_clear_pointer (&self->random, tiny_random_capture_free);
   g_ptr_array_set_size (self->inputs, 0);
   g_ptr_array_set_size (self->outputs, 0);
 }
@@ -142,6 +145,8 @@ begin_locked (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **e
   nodes_of (inputs, n, self->nodes);
   self->capture = tiny_capture_begin (self->nodes, n, error);
   self->is_recording = self->capture != NULL;
+  if (self->is_recording)
+    self->random = tiny_random_capture_begin ();
   for (guint i = 0; i < n && self->is_recording; i++)
     g_ptr_array_add (self->inputs, g_object_ref (inputs[i]));
   return self->is_recording;
@@ -193,8 +198,9 @@ tiny_recorder_end (TinyRecorder *self, TinyTensor *const *outputs, guint n, GErr
     return FALSE;
   }
   tiny_runtime_lock ();
-  gboolean good
-      = tiny_tensor_realize_many (outputs, n, error) && own_outputs (self, outputs, n, error);
+  gboolean good = tiny_tensor_realize_many (outputs, n, error)
+                  && own_outputs (self, outputs, n, error)
+                  && tiny_random_capture_end (self->random, error);
   self->is_recording = FALSE;
   good = tiny_capture_end (self->capture, good ? error : NULL) && good;
   for (guint i = 0; good && i < n; i++)
@@ -278,9 +284,12 @@ tiny_recorder_replay (TinyRecorder *self, TinyTensor *const *inputs, guint n, GE
       = recorder_realize_inputs (inputs, n, error) && check_inputs (self, inputs, n, error);
   if (good) {
     nodes_of (inputs, n, self->nodes);
-    good = tiny_capture_replay (self->capture, self->nodes, n, error);
+    good = tiny_random_capture_before_replay (self->random, error)
+           && tiny_capture_replay (self->capture, self->nodes, n, error);
     if (good)
       resize_outputs (self, inputs, n);
+    else
+      tiny_random_capture_note_failure (self->random);
   }
   tiny_runtime_unlock ();
   return good;

@@ -38,7 +38,8 @@ TINY_API TinyRecorder *tiny_recorder_new (void);
  * @error: return location
  *
  * Begins to record all that this thread realises, until tiny_recorder_end() or tiny_recorder_cancel() on the same
- * thread. What the host reads meanwhile and decides on is frozen in the recording.
+ * thread. What the host reads meanwhile and decides on is frozen in the recording; random numbers
+ * are not: each replay draws those that would be drawn in its place.
  *
  * Errors: what an input carries, those of realising; %TINY_ERROR_INVALID when there is a recording, this thread
  * records already, or an input has no elements or is there twice.

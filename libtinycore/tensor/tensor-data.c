@@ -8,6 +8,7 @@
 
 #include "base/tiny-float.h"
 #include "engine/runtime-private.h"
+#include "engine/tiny-history.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
@@ -359,6 +360,12 @@ tiny_tensor_copy_data (TinyTensor *self, gpointer out, gsize n_bytes, GError **e
   return good;
 }
 
+static gboolean
+is_same_memory (TinyBuffer *buffer, gconstpointer other)
+{
+  return buffer == other;
+}
+
 gboolean
 tiny_tensor_write_data (TinyTensor *self, gconstpointer data, gsize n_bytes, GError **error)
 {
@@ -379,9 +386,12 @@ tiny_tensor_write_data (TinyTensor *self, gconstpointer data, gsize n_bytes, GEr
                  tiny_tensor_get_n_bytes (self), n_bytes);
     good = FALSE;
   }
-  if (good && n_bytes > 0)
-    good = tiny_buffer_upload (tiny_runtime_get_buffer (self->root.node), 0, data, n_bytes,
-                               error);
+  if (good && n_bytes > 0) {
+    TinyBuffer *buffer = tiny_runtime_get_buffer (self->root.node);
+    tiny_history_forget (self->root.node);
+    tiny_history_expire (is_same_memory, buffer);
+    good = tiny_buffer_upload (buffer, 0, data, n_bytes, error);
+  }
   tiny_runtime_unlock ();
   return good;
 }

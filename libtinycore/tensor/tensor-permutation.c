@@ -37,6 +37,11 @@ op_randperm (TinyBuild *b, TinyDType dtype, gint64 n)
     return NULL;
   if (n < 0 || n > G_MAXINT32)
     return tiny_build_fail (b, "%" G_GINT64_FORMAT " is not from 0 to 2^31", n);
+  if (tiny_random_capture_is_on ()) /* its constants are drawn here and now */
+    return tiny_build_fail (
+        b,
+        "each replay of a captured function would give the same permutation: make it outside "
+        "and pass it, or sort: tiny_tensor_argsort () of tiny_tensor_rand ()");
   guint32 key[2];
   tiny_random_key (key);
   TinyNode *x = tiny_build_iota (b, TINY_DTYPE_U32, n);

@@ -19,8 +19,7 @@
 static const guint rotations[8] = { 13, 15, 26, 6, 17, 29, 16, 24 };
 #define PARITY 0x1BD11BDAu
 
-static guint64 seed; /* these two under the runtime's lock */
-static guint32 n_draws;
+static TinyRandomState state; /* under the runtime's lock */
 
 void
 tiny_threefry2x32 (const guint32 key[2], const guint32 counter[2], guint32 out[2])
@@ -53,12 +52,26 @@ u32 (TinyBuild *self, TinyOp op, TinyNode *x, guint32 value)
   return tiny_layout_binary (self->graph, op, x, word (self, value));
 }
 
-void
-tiny_build_threefry (TinyBuild *self, const guint32 key[2], TinyNode *x[2])
+/* A word of a key: a number, or a node that is not known before it runs. */
+typedef struct {
+  guint32 value;
+  TinyNode *node; /* or NULL */
+} KeyWord;
+
+/* @x + the word + @more */
+static TinyNode *
+add_key (TinyBuild *self, TinyNode *x, KeyWord key, guint32 more)
 {
-  guint32 keys[3] = { key[0], key[1], PARITY ^ key[0] ^ key[1] };
-  TinyNode *a = u32 (self, TINY_OP_ADD, x[0], keys[0]);
-  TinyNode *b = u32 (self, TINY_OP_ADD, x[1], keys[1]);
+  if (key.node != NULL)
+    x = tiny_layout_binary (self->graph, TINY_OP_ADD, x, key.node);
+  return key.node != NULL && more == 0 ? x : u32 (self, TINY_OP_ADD, x, key.value + more);
+}
+
+static void
+build_rounds (TinyBuild *self, const KeyWord keys[3], TinyNode *x[2])
+{
+  TinyNode *a = add_key (self, x[0], keys[0], 0);
+  TinyNode *b = add_key (self, x[1], keys[1], 0);
   for (guint round = 0; round < 20; round++) {
     guint r = rotations[round % 8];
     a = tiny_layout_binary (self->graph, TINY_OP_ADD, a, b);
@@ -67,8 +80,8 @@ tiny_build_threefry (TinyBuild *self, const guint32 key[2], TinyNode *x[2])
     b = tiny_layout_binary (self->graph, TINY_OP_XOR, b, a);
     if (round % 4 == 3) {
       guint i = round / 4 + 1;
-      a = u32 (self, TINY_OP_ADD, a, keys[i % 3]);
-      b = u32 (self, TINY_OP_ADD, b, keys[(i + 1) % 3] + i);
+      a = add_key (self, a, keys[i % 3], 0);
+      b = add_key (self, b, keys[(i + 1) % 3], i);
     }
   }
   x[0] = a;
@@ -76,19 +89,54 @@ tiny_build_threefry (TinyBuild *self, const guint32 key[2], TinyNode *x[2])
 }
 
 void
+tiny_build_threefry (TinyBuild *self, const guint32 key[2], TinyNode *x[2])
+{
+  const KeyWord keys[3]
+      = { { key[0], NULL }, { key[1], NULL }, { PARITY ^ key[0] ^ key[1], NULL } };
+  build_rounds (self, keys, x);
+}
+
+/* The same for @n counters, with what a capture keeps in memory (random-capture.c). */
+static void
+build_captured (
+    TinyBuild *self, TinyNode *const words[3], guint32 n_before, gint64 n, TinyNode *x[2])
+{
+  TinyNode *mixed = tiny_layout_binary (self->graph, TINY_OP_XOR, words[0], words[1]);
+  TinyNode *keys[3] = { words[0], words[1], u32 (self, TINY_OP_XOR, mixed, PARITY) };
+  KeyWord spread[3];
+  for (guint i = 0; i < 3; i++)
+    spread[i] = (KeyWord){ 0, tiny_build_expand (self, keys[i], &n, 1) };
+  x[1] = u32 (self, TINY_OP_ADD, words[2], state.n_draws - 1 - n_before);
+  x[1] = tiny_build_expand (self, x[1], &n, 1);
+  build_rounds (self, spread, x);
+}
+
+void
 tiny_tensor_manual_seed (guint64 value)
 {
   tiny_runtime_lock ();
-  seed = value;
-  n_draws = 0;
+  state = (TinyRandomState){ value, 0 };
+  tiny_random_capture_note_seed ();
   tiny_runtime_unlock ();
+}
+
+TinyRandomState
+tiny_random_get_state (void)
+{
+  return state;
+}
+
+void
+tiny_random_set_state (TinyRandomState value)
+{
+  state = value;
 }
 
 void
 tiny_random_key (guint32 key[2])
 {
-  guint32 seeds[2] = { (guint32) seed, (guint32) (seed >> 32) };
-  tiny_threefry2x32 (seeds, (guint32[]){ G_MAXUINT32, n_draws++ }, key);
+  guint32 seeds[2] = { (guint32) state.seed, (guint32) (state.seed >> 32) };
+  tiny_threefry2x32 (seeds, (guint32[]){ G_MAXUINT32, state.n_draws++ }, key);
 }
 
 /* Two random words for each of the elements of @shape. */
@@ -102,11 +150,16 @@ draw (TinyBuild *self, const gint64 *shape, guint n, TinyNode *out[2])
     n_elements *= shape[i];
   if (n_elements > G_MAXUINT32)
     return tiny_build_fail (self, "at most 2^32 elements can be drawn at once") != NULL;
-  guint32 key[2] = { (guint32) seed, (guint32) (seed >> 32) };
+  guint32 key[2] = { (guint32) state.seed, (guint32) (state.seed >> 32) }, n_before;
+  TinyNode *words[3];
   out[0] = tiny_build_iota (self, TINY_DTYPE_U32, n_elements);
-  out[1] = word (self, n_draws++);
-  if (n_elements > 0)
+  out[1] = word (self, state.n_draws++);
+  if (n_elements > 0 && tiny_random_capture_get_words (self, words, &n_before))
+    build_captured (self, words, n_before, n_elements, out);
+  else if (n_elements > 0)
     tiny_build_threefry (self, key, out);
+  if (self->error != NULL)
+    return FALSE;
   out[0] = tiny_node_reshape (self->graph, out[0], shape, n);
   out[1] = n_elements > 0 ? tiny_node_reshape (self->graph, out[1], shape, n) : out[0];
   return TRUE;

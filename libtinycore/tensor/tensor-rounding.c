@@ -112,7 +112,11 @@ op_div (TinyBuild *b, TinyNode *self, TinyNode *other, const char *rounding_mode
 TinyNode *
 op_fmod (TinyBuild *b, TinyNode *self, TinyNode *other)
 {
-  if (!tiny_dtype_is_float (self->dtype) && !tiny_dtype_is_float (other->dtype))
+  /* u64 and a signed integer have no common one: they meet in f32. */
+  TinyDType dtype = tiny_dtype_promote ((TinyDType) self->dtype, (TinyDType) other->dtype);
+  self = tiny_build_cast (b, self, dtype);
+  other = tiny_build_cast (b, other, dtype);
+  if (!tiny_dtype_is_float (dtype))
     return tiny_build_binary (b, TINY_OP_MOD, self, other);
   TinyNode *whole = truncated_quotient (b, self, other);
   TinyNode *rest = tiny_build_sub (b, self, tiny_build_mul (b, other, whole));

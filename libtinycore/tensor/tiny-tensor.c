@@ -6,6 +6,7 @@
  * device never do. Tensors that require gradients are chained so that backward() finds them. */
 #include "tensor/tiny-tensor.h"
 
+#include "engine/tiny-history.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
@@ -97,6 +98,7 @@ tiny_tensor_set_node (TinyTensor *self, TinyNode *node)
   g_assert (self->root.node != NULL && node->dtype == self->dtype);
   tiny_runtime_remove_root (&self->root);
   tiny_runtime_add_root (&self->root, node);
+  self->root.wants_gradients = self->requires_grad;
 }
 
 void
@@ -222,7 +224,8 @@ tiny_tensor_set_requires_grad (TinyTensor *self, gboolean requires_grad)
   if (requires_grad && self->error == NULL && !tiny_tensor_own_memory (self, &self->error))
     tiny_runtime_remove_root (&self->root);
   if (requires_grad != self->requires_grad && self->error == NULL) {
-    self->requires_grad = requires_grad;
+    self->requires_grad = self->root.wants_gradients = requires_grad;
+    tiny_history_forget (self->root.node); /* gradients end at it */
     if (!requires_grad) {
       unchain (self);
     } else {

@@ -4,7 +4,7 @@
 
 TAP. Run in the build's environment, by the interpreter that has PyGObject."""
 import checks
-from tinycore import Tensor, func
+from tinycore import Tensor, func, no_grad
 
 
 def test_vmap():
@@ -28,6 +28,21 @@ def test_derivatives():
     w = Tensor([2.0], requires_grad=True)
     func.checkpoint(lambda t: t * t * 3, w).sum().backward()
     checks.equal(w.grad.tolist(), [12])
+
+
+def test_read_before():
+    """What is read before backward() has the gradient of what was not."""
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    h = w * w
+    a, b = h * 3, h * 5
+    checks.equal((a.tolist(), str(h) != ""), ([3, 12], True))
+    loss = (a + b).sum()
+    checks.equal(loss.item(), 40)
+    loss.backward()
+    checks.equal(w.grad.tolist(), [16, 32])
+    with no_grad():
+        cut = (w * 2).sum()
+    checks.raises(ValueError, cut.backward)
 
 
 def test_errors():

@@ -58,6 +58,20 @@ def test_state():
         checks.equal(count(Tensor([2.0])).item(), 2.0 * i)
 
 
+def test_random():
+    """A replay draws anew, and what a plain call would draw."""
+    def draw(x):
+        return x + Tensor.rand(3), Tensor.randint(4, low=0, high=100)
+
+    def draw_all(function):
+        Tensor.manual_seed(3)
+        return [[t.tolist() for t in function(Tensor([0.0]))] for i in range(6)]
+
+    plain = draw_all(draw)
+    checks.equal(draw_all(TinyJit(draw)), plain)
+    checks.equal(len({str(numbers) for numbers in plain}), 6)
+
+
 def test_methods():
     class Model:
         def __init__(self, weight):

@@ -8,7 +8,7 @@
 
 #include "engine/tiny-runtime.h"
 
-enum { ROWS = 24, WIDTH = 6 };
+enum { ROWS = 24, WIDTH = 6, CALLS = 4 };
 
 static gboolean
 skips_without_device (void)
@@ -376,6 +376,109 @@ test_what_would_freeze (void)
   g_assert_no_error (error);
 }
 
+/* Draws of several kinds, some of them on the way to an input's gradient or in an assignment. */
+static gboolean
+draw (TinyTensor *const *inputs,
+      guint n_inputs,
+      TinyTensor **outputs,
+      guint n_outputs,
+      gpointer data,
+      GError **error)
+{
+  const gint64 shape[] = { ROWS, WIDTH };
+  (void) n_inputs;
+  if (data != NULL)
+    tiny_tensor_manual_seed (7);
+  for (guint i = 0; i < n_outputs; i++) {
+    TinyTensor *numbers
+        = i == 0 ? tiny_tensor_randn (TINY_DTYPE_F32, shape, 2)
+                 : tiny_tensor_mul (
+                     tiny_tensor_dropout (inputs[0], 0.5),
+                     tiny_tensor_cast (tiny_tensor_randint (TINY_DTYPE_I32, shape, 2, 0, 1000),
+                                       TINY_DTYPE_F32));
+    outputs[i] = g_object_ref_sink (tiny_tensor_add (inputs[0], numbers));
+    if (i == 0 && !tiny_tensor_realize (outputs[i], error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Calls as one function or another makes them, with draws and a seed between. */
+static void
+draw_all (TinyJit *jit, TinyTensor *x, gpointer data, GBytes *found[CALLS][2])
+{
+  tiny_tensor_manual_seed (5);
+  for (guint i = 0; i < CALLS; i++) {
+    g_autoptr (GError) error = NULL;
+    TinyTensor *outputs[2];
+    g_assert_true (jit != NULL ? tiny_jit_call (jit, &x, 1, outputs, &error)
+                               : draw (&x, 1, outputs, 2, data, &error));
+    for (guint k = 0; k < 2; k++) {
+      found[i][k] = tiny_tensor_get_data (outputs[k], &error);
+      g_assert_no_error (error);
+      if (jit == NULL)
+        g_object_unref (outputs[k]);
+    }
+    if (i == 2)
+      g_object_unref (g_object_ref_sink (tiny_tensor_rand (TINY_DTYPE_F32, NULL, 0)));
+    if (i == 2)
+      tiny_tensor_manual_seed (G_GUINT64_CONSTANT (0x123456789abcdef0));
+  }
+}
+
+/* A replay draws what a plain call in its place would. */
+static void
+test_random (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyTensor) x = ramp (ROWS, WIDTH);
+  for (guint seeds = 0; seeds < 2; seeds++) {
+    gpointer data = GUINT_TO_POINTER (seeds);
+    GBytes *plain[CALLS][2], *replayed[CALLS][2];
+    g_autoptr (TinyJit) jit = tiny_jit_new (draw, data, NULL, 2);
+    draw_all (NULL, x, data, plain);
+    draw_all (jit, x, data, replayed);
+    for (guint i = 0; i < CALLS; i++)
+      for (guint k = 0; k < 2; k++) {
+        g_assert_true (g_bytes_equal (plain[i][k], replayed[i][k]));
+        g_assert_true (i == 0
+                       || g_bytes_equal (replayed[i][k], replayed[i - 1][k]) == (seeds == 1));
+      }
+    for (guint i = 0; i < 2 * CALLS; i++) {
+      g_bytes_unref (plain[i / 2][i % 2]);
+      g_bytes_unref (replayed[i / 2][i % 2]);
+    }
+  }
+}
+
+static gboolean
+shuffle (TinyTensor *const *inputs,
+         guint n_inputs,
+         TinyTensor **outputs,
+         guint n_outputs,
+         gpointer data,
+         GError **error)
+{
+  (void) n_inputs, (void) n_outputs, (void) data, (void) error;
+  outputs[0] = g_object_ref_sink (
+      tiny_tensor_add (inputs[0], tiny_tensor_randperm (TINY_DTYPE_I32, 6)));
+  return TRUE;
+}
+
+static void
+test_permutation (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) x = ramp (ROWS, WIDTH);
+  g_autoptr (TinyJit) jit = tiny_jit_new (shuffle, NULL, NULL, 1);
+  g_assert_true (tiny_jit_call (jit, &x, 1, NULL, &error));
+  g_assert_false (tiny_jit_call (jit, &x, 1, NULL, &error));
+  g_assert_nonnull (strstr (error->message, "each replay of a captured function"));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -386,5 +489,7 @@ main (int argc, char **argv)
   g_test_add_func ("/nn/jit/decode", test_decode);
   g_test_add_func ("/nn/jit/refusals", test_refusals);
   g_test_add_func ("/nn/jit/what-would-freeze", test_what_would_freeze);
+  g_test_add_func ("/nn/jit/random", test_random);
+  g_test_add_func ("/nn/jit/permutation", test_permutation);
   return g_test_run ();
 }

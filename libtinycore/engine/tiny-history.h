@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-history.h: what realised values were made of, for gradients.
+ *
+ * The node of what was realised is a BUFFER: all that computes reads that. Beside it, a history keeps
+ * the expression, if that depends on a root that wants gradients, for as long as something that is
+ * alive reads the BUFFER. When memory that the expression reads is overwritten it becomes stale: the
+ * expression goes, and whoever would need it gets an error. All of it under the runtime's lock. */
+#pragma once
+
+#include "engine/tiny-runtime.h"
+
+G_BEGIN_DECLS
+
+/* The expression that BUFFER @node was, or NULL. *@out_is_stale: there was one, and it is gone. */
+TinyNode *tiny_history_get (const TinyNode *node, gboolean *out_is_stale);
+/* All nodes under @roots, and under the expressions that BUFFERs among them were: each after its
+ * sources and its expression. */
+GPtrArray *tiny_history_toposort (TinyGraph *graph, TinyNode *const *roots, guint n);
+/* @node is a value like one that a program gave, from here on. */
+void tiny_history_forget (const TinyNode *node);
+/* Those that began after that many, which count up, are forgotten. */
+guint64 tiny_history_count (void);
+void tiny_history_forget_since (guint64 count);
+/* The memory for which @is_written says so holds something else now. */
+typedef gboolean (*TinyHistoryPredicate) (TinyBuffer *buffer, gconstpointer data);
+void tiny_history_expire (TinyHistoryPredicate is_written, gconstpointer data);
+
+/* For the engine. */
+gboolean tiny_history_is_empty (void);
+/* A NULL @expression makes it stale. */
+void tiny_history_keep (const TinyNode *node, TinyNode *expression);
+/* Drops all but those of the BUFFERs in @order. */
+void tiny_history_retain (GPtrArray *order);
+/* Gives all what @map has for them. */
+void tiny_history_replace (const TinyNodeMap *map);
+/* The expressions, for those who look at them all. */
+GPtrArray *tiny_history_list (void);
+/* Whether a gradient may flow from @node to its source @i. */
+gboolean tiny_history_flows (const TinyNode *node, guint i);
+
+G_END_DECLS

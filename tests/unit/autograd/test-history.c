@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-history.c: gradients of what was realised before: they are those of what was not, nothing is
+ * computed twice forward, memory does not grow over steps, and what is stale is refused. */
+#include <math.h>
+
+#include "autograd/tiny-gradient.h"
+#include "engine/tiny-history.h"
+#include "tensor/tiny-grad-mode.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-private.h"
+
+#define T(name) tiny_tensor_##name
+
+static TinyTensor *
+variable (float value)
+{
+  TinyTensor *tensor = g_object_ref_sink (
+      T (new_from_data) (NULL, TINY_DTYPE_F32, (gint64[]){ 1 }, 1, &value, sizeof value));
+  T (set_requires_grad) (tensor, TRUE);
+  return tensor;
+}
+
+static double
+read_value (TinyTensor *tensor)
+{
+  g_autoptr (GError) error = NULL;
+  double value = NAN;
+  T (item) (tensor, &value, &error);
+  g_assert_no_error (error);
+  return value;
+}
+
+static void
+check_backward (TinyTensor *loss, TinyTensor *x, double expected)
+{
+  g_autoptr (GError) error = NULL;
+  T (clear_grad) (x);
+  T (backward) (loss, &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat_with_epsilon (read_value (T (get_grad) (x)), expected, 1e-5);
+}
+
+static void
+check_refused (TinyTensor *loss, const char *part)
+{
+  g_autoptr (GError) error = NULL;
+  g_assert_false (T (backward) (loss, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, part));
+}
+
+#define OWN(name, value) g_autoptr (TinyTensor) name = g_object_ref_sink (value)
+
+/* In each order of reading, of values that one another is made of. */
+static void
+test_values (void)
+{
+  for (guint order = 0; order < 8; order++) {
+    g_autoptr (TinyTensor) w = variable (2);
+    OWN (h, T (mul) (w, w));
+    OWN (a, T (mul_number) (h, 3));
+    OWN (b, T (exp) (T (mul_number) (h, 0.25)));
+    OWN (loss, T (add) (a, b));
+    TinyTensor *parts[] = { order & 4 ? loss : a, order & 4 ? h : b, order & 4 ? a : h };
+    for (guint i = 0; i < 3; i++)
+      if (order & 1 << i)
+        read_value (parts[i]);
+    g_assert_cmpfloat_with_epsilon (read_value (loss), 12 + exp (1), 1e-5);
+    check_backward (loss, w, 12 + exp (1));
+    g_autoptr (GError) error = NULL;
+    TinyTensor *of_h = NULL;
+    tiny_gradient (loss, &h, 1, &of_h, &error);
+    g_assert_no_error (error);
+    g_assert_cmpfloat_with_epsilon (read_value (of_h), 3 + 0.25 * exp (1), 1e-5);
+    g_object_unref (of_h);
+  }
+}
+
+/* The value is read from memory. */
+static void
+test_kernels (void)
+{
+  g_autoptr (TinyTensor) w = variable (2);
+  TinyCounters before, after;
+  OWN (h, T (exp) (w));
+  read_value (h);
+  OWN (x, T (mul_number) (h, 2));
+  tiny_runtime_get_counters (&before);
+  g_assert_cmpfloat_with_epsilon (read_value (x), 2 * exp (2), 1e-4);
+  tiny_runtime_get_counters (&after);
+  g_assert_cmpuint (after.n_kernels - before.n_kernels, ==, 1);
+  g_assert_true (T (is_realized) (h));
+}
+
+static void
+test_ends (void)
+{
+  g_autoptr (TinyTensor) w = variable (2);
+  OWN (cut, T (detach) (w));
+  OWN (x, T (mul_number) (cut, 2));
+  read_value (x);
+  check_refused (x, "depends on no tensor that requires one");
+  gboolean before = tiny_set_grad_enabled (FALSE);
+  OWN (y, T (mul_number) (w, 2));
+  tiny_set_grad_enabled (before);
+  check_refused (y, "detached");
+  read_value (y);
+  check_refused (y, "detached");
+  g_assert_null (T (get_grad) (w));
+}
+
+static void
+test_stale (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) w = variable (2);
+  OWN (x, T (mul) (w, w));
+  OWN (y, T (mul) (w, w));
+  read_value (x);
+  T (assign) (w, T (mul_number) (w, 2), &error);
+  g_assert_no_error (error);
+  read_value (w);
+  check_refused (x, "assigned to since");
+  check_refused (y, "assigned to since"); /* realised by the assignment */
+  OWN (z, T (mul) (w, w));
+  read_value (z);
+  check_backward (z, w, 8);
+  const float three = 3;
+  T (write_data) (w, &three, sizeof three, &error);
+  g_assert_no_error (error);
+  check_refused (z, "assigned to since");
+}
+
+/* Steps of a training loop, in each of which the loss is read. */
+static void
+test_growth (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) w = variable (2);
+  OWN (mean, T (zeros) (TINY_DTYPE_F32, (gint64[]){ 1 }, 1));
+  guint settled = 0;
+  for (guint i = 0; i < 60; i++) {
+    OWN (loss, T (square) (T (add_number) (w, -1)));
+    read_value (loss);
+    check_backward (loss, w, 2 * (read_value (w) - 1));
+    T (assign) (mean, T (add) (T (mul_number) (mean, 0.9), T (get_grad) (w)), &error);
+    T (assign) (w, T (sub) (w, T (mul_number) (mean, 0.01)), &error);
+    g_assert_no_error (error);
+    read_value (w);
+    g_autoptr (GPtrArray) kept = tiny_history_list ();
+    settled = i == 9 ? kept->len : settled;
+    if (i > 9)
+      g_assert_cmpuint (kept->len, <=, settled);
+  }
+  g_assert_cmpfloat (read_value (w), <, 1.9);
+}
+
+int
+main (int argc, char *argv[])
+{
+  g_test_init (&argc, &argv, NULL);
+#define ADD(name, function) g_test_add_func ("/autograd/history/" name, function)
+  ADD ("values", test_values);
+  ADD ("kernels", test_kernels);
+  ADD ("ends", test_ends);
+  ADD ("stale", test_stale);
+  ADD ("growth", test_growth);
+  return g_test_run ();
+}
