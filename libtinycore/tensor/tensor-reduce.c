@@ -82,8 +82,8 @@ tiny_build_var (TinyBuild *self,
   TinyNode *distance = tiny_build_cast (self, tiny_build_sub (self, x, mean), wide);
   TinyNode *sum = tiny_build_reduce (self, TINY_OP_ADD,
                                      tiny_build_mul (self, distance, distance), axes, n);
-  gint64 count = tiny_build_count (x, axes, n) - correction;
-  TinyNode *scale = tiny_build_like (self, sum, 1.0 / (double) MAX (count, 0));
+  double count = (double) tiny_build_count (x, axes, n) - (double) correction;
+  TinyNode *scale = tiny_build_like (self, sum, 1.0 / MAX (count, 0));
   return tiny_build_cast (self, tiny_build_mul (self, sum, scale), dtype);
 }
 
