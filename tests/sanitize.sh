@@ -4,7 +4,7 @@
 #
 #   tests/sanitize.sh address|thread FOLDER     (meson test --suite sanitize)
 #
-# address: AddressSanitizer with LeakSanitizer, and UndefinedBehaviourSanitizer, over the unit, gradient
+# address: AddressSanitizer with LeakSanitizer, and UndefinedBehaviourSanitizer, over the unit, gradient, nonsense
 # and stress tests and a share of the random programs. thread: ThreadSanitizer over what has threads: devices, the engine
 # with search, lanes and replay, training, the stress tests and some random programs.
 # The first run compiles everything, later ones what has changed. 77: the compiler has no sanitizers.
@@ -36,7 +36,7 @@ export LSAN_OPTIONS=suppressions=$source/tests/lsan.supp:print_suppressions=0
 export TSAN_OPTIONS=suppressions=$source/tests/tsan.supp:halt_on_error=1:second_deadlock_stack=1
 
 if [ "$kind" = address ]; then
-  meson test -C "$folder" --print-errorlogs --timeout-multiplier 10 --suite unit --suite gradient --suite stress
+  meson test -C "$folder" --print-errorlogs --timeout-multiplier 10 --suite unit --suite gradient --suite nonsense --suite stress
   programs=300
 else
   # GLib's own allocator gives memory from thread to thread without a word.

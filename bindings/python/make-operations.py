@@ -184,7 +184,7 @@ HAND = pathlib.Path(__file__).with_name("tinycore")
 RESULTS = {  # of methods that give no tensor
     **dict.fromkeys(("numel", "nelement", "nbytes", "element_size", "ndim", "dim", "itemsize", "__len__", "__int__", "__index__",
                      "__hash__"), INT),
-    **dict.fromkeys(("is_floating_point", "requires_grad", "is_frozen", "training", "__bool__", "__contains__"), "builtins.bool"),
+    **dict.fromkeys(("is_floating_point", "requires_grad", "is_frozen", "training", "allclose", "__bool__", "__contains__"), "builtins.bool"),
     **dict.fromkeys(("device", "__repr__", "__str__", "__format__"), "str"),
     **dict.fromkeys(("__init__", "__init_subclass__", "manual_seed", "__setitem__"), "None"),
     **dict.fromkeys(("tolist", "numpy", "__array__", "__dlpack__", "__reduce__", "size", "max_pool2d", "train"), "Any"),

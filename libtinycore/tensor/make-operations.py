@@ -130,6 +130,10 @@ def frame(operation):
         conditions.append("tiny_build_widen (b)")
     if any(a.kind == "Tensors" for a in tensors):
         conditions.append("tiny_build_check_any (b)")
+    for a in operation.arguments:
+        if a.kind in ("Sizes", "Floats") or a.kind == "Shape" and operation.tensors:
+            count_name = table.COUNTS[a.kind].format(a.name)
+            conditions.append(f'tiny_build_check_list (b, "{a.name}", {a.name}, {count_name})')
     for a in axes:
         if a.kind == "Axes":
             conditions.append("tiny_build_axes (b, b->x[0], axes, n_axes, at_axes, &n_at)")

@@ -33,6 +33,8 @@ op_cholesky (TinyBuild *b, TinyNode *self, gboolean upper)
   if (a == NULL || tiny_shape_get_n_elements (a->shape) == 0)
     return a == NULL ? NULL : self;
   gint64 n = a->shape->v[TINY_ROW];
+  if (!tiny_matrix_check_steps (b, n))
+    return NULL;
   TinyNode *rest = times (b, tiny_build_add (b, a, tiny_matrix_transposed (b, a)), 0.5);
   TinyNode *columns = tiny_matrix_zeros (b, a, n, n);
   for (gint64 k = 0; k < n && b->error == NULL; k++) {
@@ -80,6 +82,8 @@ static gboolean
 eliminate (TinyBuild *b, TinyNode *a, TinyNode *right, Elimination *out)
 {
   gint64 n = a->shape->v[TINY_ROW], m = right == NULL ? 0 : right->shape->v[TINY_COLUMN];
+  if (!tiny_matrix_check_steps (b, n))
+    return FALSE;
   TinyNode *all
       = right == NULL ? a : tiny_build_cat (b, (TinyNode *[]){ a, right }, 2, TINY_COLUMN);
   TinyNode *used = tiny_build_cast (b, tiny_matrix_zeros (b, a, n, 1), TINY_DTYPE_BOOL);
@@ -234,7 +238,10 @@ op_inv (TinyBuild *b, TinyNode *self)
 static TinyNode *
 substitute (TinyBuild *b, TinyNode *a, TinyNode *y, gboolean unit)
 {
-  for (gint64 k = 0, n = a->shape->v[TINY_ROW]; k < n && b->error == NULL; k++) {
+  gint64 n = a->shape->v[TINY_ROW];
+  if (!tiny_matrix_check_steps (b, n))
+    return NULL;
+  for (gint64 k = 0; k < n && b->error == NULL; k++) {
     a = tiny_matrix_store (b, a);
     y = tiny_matrix_store (b, y);
     TinyNode *x = tiny_matrix_first (b, y, TINY_ROW);
@@ -267,7 +274,7 @@ op_solve_triangular (TinyBuild *b,
 {
   TinyNode *both[2];
   gboolean is_vector;
-  if (tiny_matrix_take (b, self, TRUE) == NULL || right->shape->n < 2)
+  if (tiny_matrix_take (b, self, TRUE) == NULL || right == NULL || right->shape->n < 2)
     return tiny_build_fail (b, "the right side is (…, N, M)");
   if (!left) {
     self = tiny_matrix_transposed (b, self);

@@ -22,6 +22,8 @@ op_select (TinyBuild *b, TinyNode *self, guint axis, gint64 index)
 void
 op_unbind (TinyBuild *b, TinyNode *self, guint axis, GPtrArray *out)
 {
+  if (!tiny_build_check_n_results (b, self->shape->v[axis]))
+    return;
   for (gint64 i = 0; i < self->shape->v[axis]; i++)
     g_ptr_array_add (out, op_select (b, self, axis, i));
 }
@@ -31,6 +33,8 @@ static void
 split_evenly (TinyBuild *b, TinyNode *x, guint axis, gint64 size, GPtrArray *out)
 {
   gint64 whole = x->shape->v[axis];
+  if (!tiny_build_check_n_results (b, whole > 0 ? (whole - 1) / size + 1 : 1))
+    return;
   for (gint64 at = 0; at < whole; at += MIN (size, whole - at))
     g_ptr_array_add (out, tiny_build_slice (b, x, axis, at, 1, MIN (size, whole - at)));
   if (whole == 0)
@@ -70,10 +74,12 @@ op_chunk (TinyBuild *b, TinyNode *self, gint64 chunks, guint axis, GPtrArray *ou
   gint64 size = self->shape->v[axis];
   if (chunks <= 0)
     tiny_build_fail (b, "%" G_GINT64_FORMAT " chunks, at least 1 is possible", chunks);
+  else if (!tiny_build_check_n_results (b, size > 0 ? 1 : chunks))
+    return;
   else if (size > 0)
     split_evenly (b, self, axis, (size - 1) / chunks + 1, out);
   else /* PyTorch gives as many empty ones as asked for */
-    for (gint64 i = 0; i < MIN (chunks, G_MAXINT16); i++)
+    for (gint64 i = 0; i < chunks; i++)
       g_ptr_array_add (out, self);
 }
 

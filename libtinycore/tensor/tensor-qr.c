@@ -46,6 +46,8 @@ static gboolean
 factorise (TinyBuild *b, TinyNode *a, gboolean complete, TinyNode **q, TinyNode **r)
 {
   gint64 m = a->shape->v[TINY_ROW], n = a->shape->v[TINY_COLUMN], k = MIN (m, n);
+  if (!tiny_matrix_check_steps (b, k))
+    return FALSE;
   TinyNode *eye = tiny_matrix_identity (b, a, m);
   TinyNode *all = tiny_build_cat (b, (TinyNode *[]){ a, eye }, 2, TINY_COLUMN);
   TinyNode *done = tiny_matrix_zeros (b, a, k, n + m);

@@ -156,9 +156,10 @@ inverse_count (TinyBuild *self,
                guint n,
                gint64 correction)
 {
-  if (x->limits == NULL)
-    return tiny_build_like (self, like,
-                            1.0 / (double) MAX (tiny_build_count (x, axes, n) - correction, 0));
+  if (x->limits == NULL) {
+    double count = (double) tiny_build_count (x, axes, n) - (double) correction;
+    return tiny_build_like (self, like, 1.0 / MAX (count, 0));
+  }
   return tiny_build_unary (self, TINY_OP_RECIP,
                            tiny_build_count_in (self, like, x, axes, n, correction));
 }

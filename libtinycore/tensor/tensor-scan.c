@@ -154,6 +154,8 @@ op_logcumsumexp (TinyBuild *b, TinyNode *self, guint axis)
 static TinyNode *
 scan_largest (TinyBuild *b, TinyNode *x, guint axis)
 {
+  if (x == NULL)
+    return NULL;
   TinyDType dtype = (TinyDType) x->dtype;
   TinyNode *least = tiny_dtype_is_float (dtype)
                         ? tiny_build_number (b, dtype, -INFINITY)
@@ -189,6 +191,11 @@ extremes (TinyBuild *b, TinyNode *self, TinyNode *x, guint axis, TinyNode **out)
   if (self->shape->v[axis] == 0) {
     out[0] = self;
     out[1] = tiny_build_cast (b, self, TINY_DTYPE_I32);
+    return;
+  }
+  if (self->shape->v[axis] > G_MAXINT32) {
+    tiny_build_fail (b, "positions are i32: axis %u of %" G_GINT64_FORMAT " is too long", axis,
+                     self->shape->v[axis]);
     return;
   }
   out[1] = latest_record (b, x, axis);

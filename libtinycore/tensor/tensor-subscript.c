@@ -54,10 +54,11 @@ pick_up (TinyTensor *const *first,
   for (guint i = 0; i < n_first; i++)
     g_ptr_array_add (self.tensors,
                      TINY_IS_TENSOR (first[i]) ? g_object_ref_sink (first[i]) : NULL);
-  for (guint i = 0; i < n; i++) {
-    TinyTensor *tensor = tensors != NULL && TINY_IS_TENSOR (tensors[i])
-                             ? g_object_ref_sink (tensors[i])
-                             : NULL;
+  if (n > 0 && tensors == NULL)
+    self.error
+        = g_error_new (TINY_ERROR, TINY_ERROR_INVALID, "%u tensors wanted, none given", n);
+  for (guint i = 0; tensors != NULL && i < n; i++) {
+    TinyTensor *tensor = TINY_IS_TENSOR (tensors[i]) ? g_object_ref_sink (tensors[i]) : NULL;
     TinySubscriptGiven given
         = { .is_mask = !keeps_masks && tensor != NULL
                        && tiny_tensor_get_dtype (tensor) == TINY_DTYPE_BOOL };
@@ -434,6 +435,6 @@ tiny_tensor_index_put (TinyTensor *self,
                        TinyTensor *values,
                        gboolean accumulate)
 {
-  g_autofree char *pattern = g_strnfill (n_indices, 't');
+  g_autofree char *pattern = g_strnfill (indices != NULL ? n_indices : 0, 't');
   return written ("index_put", self, pattern, NULL, 0, indices, n_indices, values, accumulate);
 }

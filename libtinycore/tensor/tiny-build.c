@@ -14,6 +14,8 @@
 
 /* Sizes in bytes and sums of indices stay far from the end of 64 bits. */
 #define LARGEST_N_ELEMENTS ((gint64) 1 << 48)
+/* A tensor each: more would be a mistake that fills the memory. */
+enum { LARGEST_N_RESULTS = 1 << 16 };
 
 /* ---- dtypes ----
  * The lattice, as bits of what each dtype goes into; the least common one is the result. Rows from
@@ -151,19 +153,23 @@ tiny_build_begin_some (TinyBuild *self,
                        guint optional,
                        TinyTakes takes)
 {
-  *self = (TinyBuild){ .name = name, .n = n };
+  gboolean is_missing = n > 0 && tensors == NULL;
+  *self = (TinyBuild){ .name = name, .n = is_missing ? 0 : n };
+  guint n_wanted = n;
+  n = self->n;
   gboolean few = n <= G_N_ELEMENTS (self->few_x);
   self->tensors = few ? self->few_tensors : g_new0 (TinyTensor *, n);
   self->x = few ? self->few_x : g_new0 (TinyNode *, n);
   for (guint i = 0; i < n; i++)
-    self->tensors[i] = tensors != NULL && tensors[i] != NULL && TINY_IS_TENSOR (tensors[i])
+    self->tensors[i] = tensors[i] != NULL && TINY_IS_TENSOR (tensors[i])
                            ? g_object_ref_sink (tensors[i])
                            : NULL;
   tiny_runtime_lock ();
   self->graph = tiny_runtime_get_graph ();
+  if (is_missing)
+    tiny_build_fail (self, "%u tensors wanted, none given", n_wanted);
   for (guint i = 0; i < n; i++) {
-    gboolean is_absent = tensors != NULL && tensors[i] == NULL;
-    if (is_absent && i < 32 && (optional >> i & 1))
+    if (tensors[i] == NULL && i < 32 && (optional >> i & 1))
       continue;
     if (self->tensors[i] == NULL)
       tiny_build_fail (self, "argument %u is no tensor", i + 1);
@@ -292,6 +298,23 @@ tiny_build_check_any (TinyBuild *self)
   if (self->n == 0)
     tiny_build_fail (self, "no tensors are given");
   return self->n > 0;
+}
+
+gboolean
+tiny_build_check_list (TinyBuild *self, const char *name, gconstpointer list, guint n)
+{
+  if (n > 0 && list == NULL)
+    tiny_build_fail (self, "%s: %u numbers wanted, none given", name, n);
+  return n == 0 || list != NULL;
+}
+
+gboolean
+tiny_build_check_n_results (TinyBuild *self, gint64 n)
+{
+  if (n > LARGEST_N_RESULTS)
+    tiny_build_fail (self, "%" G_GINT64_FORMAT " results, at most %d are possible", n,
+                     LARGEST_N_RESULTS);
+  return n <= LARGEST_N_RESULTS;
 }
 
 gboolean

@@ -69,6 +69,10 @@ TinyNode *tiny_build_detach (TinyBuild *self, TinyNode *x);
 /* ---- checks ---- */
 /* That a list of tensors is not empty. */
 gboolean tiny_build_check_any (TinyBuild *self);
+/* That a list of numbers is there when @n is not 0. */
+gboolean tiny_build_check_list (TinyBuild *self, const char *name, gconstpointer list, guint n);
+/* That a method does not give more results than a program can want. */
+gboolean tiny_build_check_n_results (TinyBuild *self, gint64 n);
 /* -1 is the last axis. */
 gboolean tiny_build_axis (TinyBuild *self, TinyNode *x, gint axis, guint *out_axis);
 /* Distinct normalised axes; all of them when @n is 0 and @axes is NULL. */

@@ -83,6 +83,19 @@ tiny_matrix_move_back (TinyBuild *b, TinyNode *x)
 
 /* ---- taking and giving ---- */
 
+/* Every column is a step of some ten nodes. */
+enum { LARGEST_N_STEPS = 4096 };
+
+gboolean
+tiny_matrix_check_steps (TinyBuild *b, gint64 n)
+{
+  if (n > LARGEST_N_STEPS)
+    tiny_build_fail (b,
+                     "%" G_GINT64_FORMAT " columns, one by one, are too many: %d are possible",
+                     n, LARGEST_N_STEPS);
+  return n <= LARGEST_N_STEPS;
+}
+
 /* (…, M, N) as (B, M, N); narrow floats as f32. */
 TinyNode *
 tiny_matrix_take (TinyBuild *b, TinyNode *x, gboolean square)
@@ -145,6 +158,10 @@ tiny_matrix_take_both (
     for (guint i = 0; i < rank; i++) {
       gint64 size = i + shape->n < rank ? 1 : shape->v[i + shape->n - rank];
       gint64 wanted = i + other->n < rank ? 1 : other->v[i + other->n - rank];
+      if (i + 2 < rank && size != wanted && size != 1 && wanted != 1) {
+        tiny_build_fail (b, "the batches of %s and %s do not broadcast", x_text, y_text);
+        return FALSE;
+      }
       dims[i] = i + 2 >= rank || size != 1 ? size : wanted;
     }
     out[k] = tiny_build_expand (b, tiny_build_cast (b, both[k], dtype), dims, rank);

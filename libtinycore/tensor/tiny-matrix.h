@@ -23,6 +23,8 @@ TinyNode *tiny_matrix_store (TinyBuild *b, TinyNode *x);
 TinyNode *tiny_matrix_zeros (TinyBuild *b, TinyNode *like, gint64 rows, gint64 columns);
 TinyNode *tiny_matrix_identity (TinyBuild *b, TinyNode *like, gint64 n);
 TinyNode *tiny_matrix_transposed (TinyBuild *b, TinyNode *x);
+/* That @n columns are few enough to walk over them. */
+gboolean tiny_matrix_check_steps (TinyBuild *b, gint64 n);
 /* Elements @from up to before @to along @axis. */
 TinyNode *tiny_matrix_part (TinyBuild *b, TinyNode *x, guint axis, gint64 from, gint64 to);
 TinyNode *tiny_matrix_first (TinyBuild *b, TinyNode *x, guint axis);

@@ -274,4 +274,9 @@ def test_stubs():
     checks.true(seen > 250, seen)
 
 
+def test_allclose():
+    x = Tensor([1.0, float("nan")])
+    checks.equal((x.allclose(x), x.allclose(x, equal_nan=True), x.allclose(x + 1, equal_nan=True)), (False, True, False))
+
+
 checks.run(globals())

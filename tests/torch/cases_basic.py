@@ -2,7 +2,7 @@
 """Arithmetic, comparisons, rounding and reductions that every program meets first."""
 import torch
 
-from harness import case, each, refuses
+from harness import case, each, numbers, refuses
 
 PAIRS = [[(45, 65), (45, 65)], [(5,), (4, 5)], [(4, 1, 3), (2, 1)], [(), (3,)], [(), ()], [(0, 3), (1, 3)]]
 
@@ -26,3 +26,6 @@ for axis in (None, 0, 1, -1, (0, 2)):
             case("mean", [(3, 4, 5)], lambda a: a.mean())
 refuses("add", [(3, 4), (5,)], lambda a, b: a + b)
 refuses("sum", [(3, 4)], lambda a: a.sum(2))
+for name, shift in (("lshift", lambda a, b: a << b), ("rshift", lambda a, b: a >> b)):
+    for dtype in ("int32", "int64", "int16"):
+        case(name, [numbers((3, 4), -90, 90, dtype), numbers((4,), 0, 7, dtype)], shift)

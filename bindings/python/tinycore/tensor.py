@@ -368,6 +368,10 @@ class Tensor(Creation, Operations, Base):
             return self
         return Operations.dropout(self, p) if 0 <= p < 1 else checked_p(p, self)
 
+    def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+        """Whether isclose() holds everywhere; reads the answer."""
+        return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
+
     def sequential(self, functions):
         """What a list of functions makes of it, one after the other."""
         for function in functions:

@@ -463,6 +463,11 @@ test_errors (void)
   check_error (T (zeros) (99, NULL, 0), "zeros: 99 is no dtype of a tensor");
   check_error (T (add) (NULL, COUNT (0, 2)), "add: argument 1 is no tensor");
   check_error (T (cat) (NULL, 0, 0), "cat: no tensors are given");
+  check_error (T (cat) (NULL, G_MAXUINT, 0), "cat: 4294967295 tensors wanted, none given");
+  check_error (T (index_put) (COUNT (0, 2), NULL, G_MAXUINT, COUNT (0, 2), FALSE),
+               "index_put: 4294967295 tensors wanted, none given");
+  check_error (T (repeat) (COUNT (0, 2), NULL, 1),
+               "repeat: repeats: 1 numbers wanted, none given");
   check_error (T (reshape) (COUNT (0, 6), SIZES (4, -1), 2),
                "reshape: (6,) of 6 elements does not fit (4, -1)");
   check_error (T (permute) (COUNT (0, 2, 3), AXES (0), 1),
