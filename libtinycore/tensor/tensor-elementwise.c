@@ -264,7 +264,13 @@ op_abs (TinyBuild *self, TinyNode *x)
 {
   if (x == NULL || tiny_dtype_is_unsigned (x->dtype) || x->dtype == TINY_DTYPE_BOOL)
     return x;
-  return tiny_build_binary (self, TINY_OP_MAX, x, tiny_build_unary (self, TINY_OP_NEG, x));
+  if (!tiny_dtype_is_float (x->dtype))
+    return tiny_build_binary (self, TINY_OP_MAX, x, tiny_build_unary (self, TINY_OP_NEG, x));
+  /* 0 - x is +0 for both zeros, whose slope is 0. */
+  TinyNode *zero = tiny_build_like (self, x, 0);
+  TinyNode *value = tiny_build_where (self, compare (self, TINY_OP_CMPLT, zero, x), x,
+                                      tiny_build_sub (self, zero, x));
+  return tiny_build_sloped (self, value, x, op_sign (self, x));
 }
 
 static gboolean
