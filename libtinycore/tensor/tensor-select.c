@@ -34,9 +34,13 @@ positions_along (
 }
 
 gboolean
-tiny_select_positions (TinyTensor *mask, GPtrArray *out, GError **error)
+tiny_select_positions (TinyTensor *mask, TinyTensor *like, GPtrArray *out, GError **error)
 {
   guint rank;
+  /* Reading puts a mask that may be anywhere on the default device. */
+  const char *device = tiny_tensor_get_device (mask);
+  if (device == NULL && like != NULL)
+    device = tiny_tensor_get_device (like);
   g_autoptr (GBytes) bytes = tiny_tensor_get_data (mask, error);
   if (bytes == NULL)
     return FALSE;
@@ -46,7 +50,6 @@ tiny_select_positions (TinyTensor *mask, GPtrArray *out, GError **error)
   gint64 n = 0, inner = (gint64) n_all;
   for (gsize i = 0; i < n_all; i++)
     n += values[i] != 0;
-  const char *device = tiny_tensor_get_device (mask);
   if (rank == 0)
     g_ptr_array_add (out, positions_along (device, values, n_all, n, 1, 1));
   for (guint i = 0; i < rank; i++) {
@@ -103,7 +106,7 @@ tiny_tensor_nonzero (TinyTensor *self)
   TinyTensor *bad = unusable ("nonzero", mask);
   if (bad != NULL)
     return bad;
-  if (!tiny_select_positions (mask, positions, &error))
+  if (!tiny_select_positions (mask, NULL, positions, &error))
     return failed ("nonzero", error);
   if (mask->n_dims == 0) {
     gint64 dims[] = { tiny_tensor_get_n_elements (positions->pdata[0]), 0 };
@@ -172,7 +175,7 @@ tiny_tensor_masked_scatter (TinyTensor *self, TinyTensor *mask, TinyTensor *sour
   if (!common_shape (x, chosen, dims, &n_dims))
     return refused ("masked_scatter", "the shapes of mask and tensor do not broadcast");
   g_autoptr (TinyTensor) wide = sunk (tiny_tensor_expand (chosen, dims, n_dims));
-  if (!tiny_select_positions (wide, positions, &error))
+  if (!tiny_select_positions (wide, x, positions, &error))
     return failed ("masked_scatter", error);
   gint64 n = tiny_tensor_get_n_elements (positions->pdata[0]);
   gint64 n_values = tiny_tensor_get_n_elements (values);
