@@ -568,3 +568,19 @@ tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error)
   tiny_runtime_unlock ();
   return good;
 }
+
+gboolean
+tiny_runtime_realize_assignments (GError **error)
+{
+  g_autoptr (GPtrArray) waiting = g_ptr_array_new ();
+  TinyRoot *head = tiny_runtime_get_roots ();
+  for (TinyRoot *root = head->next; root != head; root = root->next) {
+    const TinyNode *node = root->node;
+    while (node->op == TINY_OP_RESHAPE)
+      node = node->sources[0];
+    if (node->op == TINY_OP_ASSIGN)
+      g_ptr_array_add (waiting, root);
+  }
+  return waiting->len == 0
+         || tiny_runtime_realize ((TinyRoot *const *) waiting->pdata, waiting->len, error);
+}

@@ -138,7 +138,8 @@ begin_locked (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **e
                          "jit: there is a recording already");
     return FALSE;
   }
-  if (!own_inputs (inputs, n, error))
+  /* What was assigned before is not the recording's to compute; what is assigned meanwhile is. */
+  if (!own_inputs (inputs, n, error) || !tiny_runtime_realize_assignments (error))
     return FALSE;
   g_free (self->nodes);
   self->nodes = g_new0 (TinyNode *, n + 1);
@@ -199,6 +200,7 @@ tiny_recorder_end (TinyRecorder *self, TinyTensor *const *outputs, guint n, GErr
   }
   tiny_runtime_lock ();
   gboolean good = tiny_tensor_realize_many (outputs, n, error)
+                  && tiny_runtime_realize_assignments (error)
                   && own_outputs (self, outputs, n, error)
                   && tiny_random_capture_end (self->random, error);
   self->is_recording = FALSE;

@@ -58,6 +58,37 @@ def test_state():
         checks.equal(count(Tensor([2.0])).item(), 2.0 * i)
 
 
+def test_pending():
+    """What a function assigns and leaves to be computed later is computed by each replay."""
+    @TinyJit
+    def grow(a):
+        a += 1
+        return a * 1
+
+    a = Tensor.ones(1).contiguous().realize()
+    checks.equal([grow(a).item() for i in range(5)] + [a.item()], [2, 3, 4, 5, 6, 6])
+    total = Tensor.zeros(1).contiguous().realize()
+
+    @TinyJit
+    def add(x):
+        total.assign(total + x)
+        return x * 2
+
+    for i in range(5):
+        checks.equal(add(Tensor([10.0 ** i])).item(), 2 * 10.0 ** i)
+    checks.equal(total.item(), 11111)
+    cache = Tensor.zeros(3).contiguous().realize()
+
+    @TinyJit
+    def keep(x):
+        cache[1] = x[0]
+        return x + 0
+
+    for i in range(5):
+        keep(Tensor([float(i)]))
+        checks.equal(cache.tolist(), [0, float(i), 0])
+
+
 def test_random():
     """A replay draws anew, and what a plain call would draw."""
     def draw(x):
