@@ -141,6 +141,7 @@ function_call_begin (FunctionCall *self,
   *self = (FunctionCall){ .name = name,
                           .inputs = tensor_list_new (),
                           .arguments = tensor_list_new (),
+                          .placeholders = tensor_list_new (),
                           .outer = innermost };
   for (guint i = 0; i < n; i++)
     add_input (self, inputs != NULL ? inputs[i] : NULL);
@@ -153,10 +154,20 @@ function_call_begin (FunctionCall *self,
   return self->error == NULL;
 }
 
+static void
+keep_placeholder (FunctionCall *self, TinyNode *node, const char *device)
+{
+  g_ptr_array_add (self->placeholders,
+                   g_object_ref_sink (tiny_tensor_new_for_node (node, device)));
+}
+
 void
 function_call_pass_input (FunctionCall *self)
 {
-  g_ptr_array_add (self->arguments, g_object_ref (self->inputs->pdata[self->arguments->len]));
+  TinyTensor *input = self->inputs->pdata[self->arguments->len];
+  g_ptr_array_add (self->arguments, g_object_ref (input));
+  if (input->error == NULL)
+    keep_placeholder (self, tiny_tensor_get_node (input), input->device);
 }
 
 void
@@ -169,6 +180,7 @@ function_call_add_placeholder (FunctionCall *self, const gint64 *dims, guint n)
                                   tiny_graph_ints (graph, dims, n), input->device);
   g_ptr_array_add (self->arguments,
                    g_object_ref_sink (tiny_tensor_new_for_node (node, input->device)));
+  keep_placeholder (self, node, input->device);
 }
 
 TinyNode *
@@ -235,6 +247,7 @@ function_call_end (FunctionCall *self, GPtrArray *results)
   }
   g_ptr_array_unref (self->inputs);
   g_ptr_array_unref (self->arguments);
+  g_ptr_array_unref (self->placeholders);
   g_clear_pointer (&self->outputs, g_ptr_array_unref);
   return results;
 }
@@ -249,7 +262,7 @@ function_call_get_input (FunctionCall *self, guint i)
 TinyNode *
 function_call_get_argument (FunctionCall *self, guint i)
 {
-  return tiny_tensor_get_node (self->arguments->pdata[i]);
+  return tiny_tensor_get_node (self->placeholders->pdata[i]);
 }
 
 TinyNode *

@@ -13,9 +13,11 @@
 G_BEGIN_DECLS
 
 typedef struct FunctionCall {
-  const char *name;           /* of the transform, begins every message */
-  GPtrArray *inputs;          /* TinyTensor: what the caller gave */
-  GPtrArray *arguments;       /* TinyTensor: what the function gets for them */
+  const char *name;  /* of the transform, begins every message */
+  GPtrArray *inputs; /* TinyTensor: what the caller gave */
+  GPtrArray
+      *arguments; /* TinyTensor: what the function gets for them, and may change in place */
+  GPtrArray *placeholders;    /* TinyTensor: what they were when it got them */
   GPtrArray *outputs;         /* TinyTensor: what it gave; NULL before it ran */
   gint64 first_slot;          /* of this call's placeholders … */
   guint n_slots;              /* … and how many */

@@ -66,8 +66,8 @@ pick_up (TinyTensor *const *first,
       const gint64 *dims = tiny_tensor_get_shape (tensor, &given.mask_rank);
       memcpy (given.mask_dims, dims, given.mask_rank * sizeof (gint64));
       if (self.error == NULL)
-        tiny_select_positions (tensor, n_first > 0 ? self.tensors->pdata[0] : NULL, self.tensors,
-                               &self.error);
+        tiny_select_positions (tensor, n_first > 0 ? self.tensors->pdata[0] : NULL,
+                               self.tensors, &self.error);
       g_object_unref (tensor);
     } else {
       g_ptr_array_add (self.tensors, tensor);

@@ -30,6 +30,30 @@ def test_derivatives():
     checks.equal(w.grad.tolist(), [12])
 
 
+def test_in_place():
+    """A function may change what it was given: that is its own."""
+    def one_more(a):
+        a += 1
+        return a
+
+    def set_first(a):
+        a[0] = 5
+        return a
+
+    def twice(a):
+        a *= 2
+        return a
+
+    x = Tensor([1.0, 2.0])
+    checks.equal(func.vmap(one_more)(x).tolist(), [2, 3])
+    checks.equal(func.vmap(set_first)(Tensor.zeros(2, 2)).tolist(), [[5, 0], [5, 0]])
+    value, tangent = func.jvp(one_more, (x,), (x,))
+    checks.equal((value.tolist(), tangent.tolist()), ([2, 3], [1, 2]))
+    checks.equal(func.jacrev(twice)(x).tolist(), [[2, 0], [0, 2]])
+    checks.equal(func.hessian(lambda a: (twice(a) * a).sum())(x).tolist(), [[8, 0], [0, 8]])
+    checks.equal(x.tolist(), [1, 2])
+
+
 def test_read_before():
     """What is read before backward() has the gradient of what was not."""
     w = Tensor([1.0, 2.0], requires_grad=True)
