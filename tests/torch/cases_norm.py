@@ -34,9 +34,9 @@ for size, shape in itertools.product((1, 2, 3, 5), [(2, 6, 4), (1, 4, 3, 3)]):
     case("local_response_norm", [shape], lambda x, s=size: x.local_response_norm(s, 0.1, 0.75, 1.5),
          lambda x, s=size: F.local_response_norm(x, s, 0.1, 0.75, 1.5))
 for p, axis in itertools.product((1, 2, 3, 0.5, 0, float("inf"), float("-inf"), -1), (0, 1, -1)):
-    case("norm", [(4, 5, 3)], lambda x, p=p, a=axis: x.norm(p, a), lambda x, p=p, a=axis: torch.linalg.vector_norm(x, p, a), low=0.2, label=f"{p} {axis}")
+    case("norm", [(4, 5, 3)], lambda x, p=p, a=axis: x.norm(p, a), lambda x, p=p, a=axis: torch.linalg.vector_norm(x, p, a), low=0.2, gradient=p != 0, label=f"{p} {axis}")
     case("norm", [(4, 5, 3)], lambda x, p=p, a=axis: x.norm(p, a, keepdim=True),
-         lambda x, p=p, a=axis: torch.linalg.vector_norm(x, p, a, keepdim=True), low=0.2, high=0.9, label=f"{p} {axis} kept")
+         lambda x, p=p, a=axis: torch.linalg.vector_norm(x, p, a, keepdim=True), low=0.2, high=0.9, gradient=p != 0, label=f"{p} {axis} kept")
 each("norm", [(3, 4), (5,), ()], lambda x: x.norm(), lambda x: torch.linalg.vector_norm(x))
 case("norm", [numbers((2, 3)) * 0], lambda x: x.norm(2, 1), lambda x: torch.linalg.vector_norm(x, 2, 1))
 for p, axis in itertools.product((1, 2, 3), (0, 1, -1)):

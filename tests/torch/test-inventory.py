@@ -47,7 +47,7 @@ UNCASED = set("""
 add_number mul_number bfloat16 bitcast cast newton_schulz
 arange eye full full_like linspace ones ones_like zeros zeros_like
 bernoulli dropout glorot_uniform kaiming_normal kaiming_uniform multinomial normal rand rand_like randint randn randn_like random_bits
-randperm scaled_uniform uniform""".split())
+randperm scaled_uniform uniform shorten""".split())
 
 
 def same(found, listed, what):
