@@ -15,7 +15,6 @@
 #include "autograd/tiny-transforms.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
 /* A function of the program, and what is made of it for batches. */

@@ -15,12 +15,6 @@ typedef struct {
   double smoothing;
 } Classes;
 
-static TinyNode *
-times (TinyBuild *b, TinyNode *x, double factor)
-{
-  return tiny_build_mul (b, x, tiny_build_like (b, x, factor));
-}
-
 /* A vector (K) along the axis of classes. */
 static TinyNode *
 along_classes (TinyBuild *b, const Classes *self, TinyNode *vector)
@@ -117,11 +111,12 @@ loss_of_labels (TinyBuild *b, const Classes *self, TinyNode *labels, gint64 igno
   TinyNode *weighted
       = self->weight != NULL ? tiny_build_mul (b, self->log, self->weight) : self->log;
   TinyNode *is_class = is_label (b, self, labels);
-  TinyNode *loss
-      = tiny_build_where (b, is_class, times (b, weighted, self->smoothing - 1), zero);
+  TinyNode *loss = tiny_build_where (
+      b, is_class, tiny_build_mul_number (b, weighted, self->smoothing - 1), zero);
   if (self->smoothing > 0)
-    loss = tiny_build_sub (b, loss,
-                           times (b, weighted, self->smoothing / (double) MAX (self->n, 1)));
+    loss = tiny_build_sub (
+        b, loss,
+        tiny_build_mul_number (b, weighted, self->smoothing / (double) MAX (self->n, 1)));
   TinyNode *counts = tiny_build_binary (
       b, TINY_OP_CMPNE, labels,
       tiny_node_const_int (b->graph, (TinyDType) labels->dtype, ignore_index));
@@ -144,7 +139,7 @@ static TinyNode *
 loss_of_probabilities (TinyBuild *b, const Classes *self, TinyNode *target)
 {
   if (self->smoothing > 0) {
-    target = times (b, target, 1 - self->smoothing);
+    target = tiny_build_mul_number (b, target, 1 - self->smoothing);
     target = tiny_build_add (
         b, target, tiny_build_like (b, target, self->smoothing / (double) MAX (self->n, 1)));
   }
@@ -157,7 +152,7 @@ loss_of_probabilities (TinyBuild *b, const Classes *self, TinyNode *target)
   loss = sum_all (b, loss);
   return g_str_equal (self->reduction, "sum")
              ? loss
-             : times (b, loss, 1.0 / (double) count_rows (self));
+             : tiny_build_mul_number (b, loss, 1.0 / (double) count_rows (self));
 }
 
 static gboolean

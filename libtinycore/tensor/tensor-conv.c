@@ -144,7 +144,7 @@ conv_weight (TinyBuild *b, const Convolution *self, TinyNode *w)
   axes[n] = 1;
   axes[n + 1] = 0;
   w = tiny_build_permute (b, tiny_build_cast (b, w, self->wide), axes, n + 2);
-  w = tiny_node_new (b->graph, TINY_OP_CONTIGUOUS, self->wide, 1, 1, &w, 0, NULL, NULL);
+  w = tiny_build_store (b, w);
   guint rank = join (dims, 1, NULL, self->windows.kernel, n,
                      (gint64[]){ self->in, self->groups, self->out });
   return tiny_build_reshape (b, w, dims, rank);
@@ -223,7 +223,7 @@ transposed_weight (TinyBuild *b, const Convolution *self, TinyNode *w)
   axes[n + 2] = 2;
   w = tiny_build_reshape (b, tiny_build_cast (b, w, self->wide), dims, n + 3);
   w = tiny_build_permute (b, w, axes, n + 3);
-  w = tiny_node_new (b->graph, TINY_OP_CONTIGUOUS, self->wide, 1, 1, &w, 0, NULL, NULL);
+  w = tiny_build_store (b, w);
   guint rank = join (dims, 1, NULL, self->windows.kernel, n,
                      (gint64[]){ self->in, self->groups, self->out });
   return tiny_build_reshape (b, w, dims, rank);

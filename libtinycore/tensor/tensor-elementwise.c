@@ -229,12 +229,6 @@ tiny_build_exp (TinyBuild *self, TinyNode *x)
                            tiny_build_mul (self, x, tiny_build_like (self, x, 1 / G_LN2)));
 }
 
-static TinyNode *
-compare (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
-{
-  return tiny_build_binary (self, op, x, y);
-}
-
 /* x <= y. Of integers the opposite of y < x; of floats that would be true of a NaN. */
 TinyNode *
 op_le (TinyBuild *self, TinyNode *x, TinyNode *y)
@@ -242,21 +236,9 @@ op_le (TinyBuild *self, TinyNode *x, TinyNode *y)
   if (x == NULL || y == NULL)
     return NULL;
   if (!tiny_dtype_is_float (x->dtype) && !tiny_dtype_is_float (y->dtype))
-    return tiny_build_not (self, compare (self, TINY_OP_CMPLT, y, x));
-  return tiny_build_binary (self, TINY_OP_OR, compare (self, TINY_OP_CMPLT, x, y),
-                            compare (self, TINY_OP_CMPEQ, x, y));
-}
-
-static TinyNode *
-add_number (TinyBuild *self, TinyNode *x, double value)
-{
-  return tiny_build_add (self, x, tiny_build_like (self, x, value));
-}
-
-static TinyNode *
-mul_number (TinyBuild *self, TinyNode *x, double value)
-{
-  return tiny_build_mul (self, x, tiny_build_like (self, x, value));
+    return tiny_build_not (self, tiny_build_binary (self, TINY_OP_CMPLT, y, x));
+  return tiny_build_binary (self, TINY_OP_OR, tiny_build_binary (self, TINY_OP_CMPLT, x, y),
+                            tiny_build_binary (self, TINY_OP_CMPEQ, x, y));
 }
 
 TinyNode *
@@ -268,7 +250,7 @@ op_abs (TinyBuild *self, TinyNode *x)
     return tiny_build_binary (self, TINY_OP_MAX, x, tiny_build_unary (self, TINY_OP_NEG, x));
   /* 0 - x is +0 for both zeros, whose slope is 0. */
   TinyNode *zero = tiny_build_like (self, x, 0);
-  TinyNode *value = tiny_build_where (self, compare (self, TINY_OP_CMPLT, zero, x), x,
+  TinyNode *value = tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPLT, zero, x), x,
                                       tiny_build_sub (self, zero, x));
   return tiny_build_sloped (self, value, x, op_sign (self, x));
 }
@@ -304,7 +286,7 @@ op_minimum (TinyBuild *self, TinyNode *x, TinyNode *y)
   if (dtype == TINY_DTYPE_BOOL)
     return tiny_build_binary (self, TINY_OP_AND, x, y);
   if (!tiny_dtype_is_float (dtype))
-    return tiny_build_where (self, compare (self, TINY_OP_CMPLT, x, y), x, y);
+    return tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPLT, x, y), x, y);
   /* The negative of a number as a number. */
   TinyNode *minus_x = x_is_number ? tiny_build_number (self, dtype, -tiny_node_get_float (x))
                                   : tiny_build_unary (self, TINY_OP_NEG, x);
@@ -330,13 +312,14 @@ op_sign (TinyBuild *self, TinyNode *x)
   if (x == NULL)
     return NULL;
   TinyNode *zero = tiny_build_like (self, x, 0), *one = tiny_build_like (self, x, 1);
-  TinyNode *positive = compare (self, TINY_OP_CMPLT, zero, x);
+  TinyNode *positive = tiny_build_binary (self, TINY_OP_CMPLT, zero, x);
   if (tiny_dtype_is_unsigned (x->dtype))
     return tiny_build_where (self, positive, one, zero);
   /* Zeros keep their sign and NaNs stay; none of it has a gradient. */
   TinyNode *rest = tiny_layout_unary (self->graph, TINY_OP_DETACH, x);
   return tiny_build_where (self, positive, one,
-                           tiny_build_where (self, compare (self, TINY_OP_CMPLT, x, zero),
+                           tiny_build_where (self,
+                                             tiny_build_binary (self, TINY_OP_CMPLT, x, zero),
                                              tiny_build_like (self, x, -1), rest));
 }
 
@@ -344,8 +327,9 @@ TinyNode *
 op_isinf (TinyBuild *self, TinyNode *x)
 {
   if (x == NULL || !tiny_dtype_is_float (x->dtype))
-    return x == NULL ? NULL : compare (self, TINY_OP_CMPNE, x, x);
-  return compare (self, TINY_OP_CMPEQ, op_abs (self, x), tiny_build_like (self, x, INFINITY));
+    return x == NULL ? NULL : tiny_build_binary (self, TINY_OP_CMPNE, x, x);
+  return tiny_build_binary (self, TINY_OP_CMPEQ, op_abs (self, x),
+                            tiny_build_like (self, x, INFINITY));
 }
 
 TinyNode *
@@ -367,13 +351,13 @@ ready_for_number (TinyBuild *self, TinyNode *x, double value)
 TinyNode *
 op_add_number (TinyBuild *b, TinyNode *self, double other)
 {
-  return add_number (b, ready_for_number (b, self, other), other);
+  return tiny_build_add_number (b, ready_for_number (b, self, other), other);
 }
 
 TinyNode *
 op_mul_number (TinyBuild *b, TinyNode *self, double other)
 {
-  return mul_number (b, ready_for_number (b, self, other), other);
+  return tiny_build_mul_number (b, ready_for_number (b, self, other), other);
 }
 
 TinyNode *

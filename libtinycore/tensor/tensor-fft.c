@@ -19,21 +19,6 @@ typedef struct {
   TinyNode *re, *im; /* im: NULL for 0 */
 } Pair;
 
-static TinyNode *
-store (TinyBuild *b, TinyNode *x)
-{
-  if (x == NULL || tiny_shape_get_n_elements (x->shape) == 0)
-    return x;
-  return tiny_node_new (b->graph, TINY_OP_CONTIGUOUS, (TinyDType) x->dtype, 1, 1, &x, 0, NULL,
-                        NULL);
-}
-
-static TinyNode *
-times (TinyBuild *b, TinyNode *x, double factor)
-{
-  return x == NULL ? NULL : tiny_build_mul (b, x, tiny_build_like (b, x, factor));
-}
-
 static Pair
 multiply (TinyBuild *b, Pair x, Pair y)
 {
@@ -59,7 +44,8 @@ turns (TinyBuild *b, TinyNode *r, gint64 n, gint sign, TinyDType dtype)
       = tiny_build_binary (b, TINY_OP_IDIV, twice, tiny_build_like (b, four, 2.0 * (double) n));
   TinyNode *rest = tiny_build_sub (
       b, four, tiny_build_mul (b, quarter, tiny_build_like (b, quarter, (double) n)));
-  TinyNode *angle = times (b, tiny_build_cast (b, rest, dtype), G_PI_2 / (double) n);
+  TinyNode *angle
+      = tiny_build_mul_number (b, tiny_build_cast (b, rest, dtype), G_PI_2 / (double) n);
   TinyNode *sine = op_sin (b, angle), *cosine = op_cos (b, angle);
   TinyNode *one = tiny_build_like (b, quarter, 1), *zero = tiny_build_like (b, quarter, 0);
   TinyNode *is_odd = tiny_build_binary (b, TINY_OP_CMPNE,
@@ -73,7 +59,8 @@ turns (TinyBuild *b, TinyNode *r, gint64 n, gint sign, TinyDType dtype)
   TinyNode *is_below = tiny_build_binary (b, TINY_OP_CMPNE, half, zero);
   re = tiny_build_where (b, is_left, op_neg (b, re), re);
   im = tiny_build_where (b, is_below, op_neg (b, im), im);
-  return (Pair){ store (b, re), store (b, sign < 0 ? op_neg (b, im) : im) };
+  return (Pair){ tiny_build_store (b, re),
+                 tiny_build_store (b, sign < 0 ? op_neg (b, im) : im) };
 }
 
 /* Turns of (row times column) / n, (rows, columns). */
@@ -107,9 +94,10 @@ by_matrix (TinyBuild *b, Pair x, gint sign)
   Pair y = { tiny_build_unsqueeze (b, x.re, 1),
              x.im == NULL ? NULL : tiny_build_unsqueeze (b, x.im, 1) };
   y = multiply (b, y, wide);
-  return (
-      Pair){ store (b, tiny_build_squeeze (b, tiny_build_sum (b, y.re, axes, 1), axes, 1)),
-             store (b, tiny_build_squeeze (b, tiny_build_sum (b, y.im, axes, 1), axes, 1)) };
+  return (Pair){
+    tiny_build_store (b, tiny_build_squeeze (b, tiny_build_sum (b, y.re, axes, 1), axes, 1)),
+    tiny_build_store (b, tiny_build_squeeze (b, tiny_build_sum (b, y.im, axes, 1), axes, 1))
+  };
 }
 
 static Pair transform (TinyBuild *b, Pair x, gint sign);
@@ -150,8 +138,8 @@ by_chirp (TinyBuild *b, Pair x, gint sign)
   y = transform (b, multiply (b, y, filter), 1);
   if (y.re == NULL || y.im == NULL)
     return (Pair){ NULL, NULL };
-  y.re = times (b, tiny_build_slice (b, y.re, 1, 0, 1, n), 1 / (double) m);
-  y.im = times (b, tiny_build_slice (b, y.im, 1, 0, 1, n), 1 / (double) m);
+  y.re = tiny_build_mul_number (b, tiny_build_slice (b, y.re, 1, 0, 1, n), 1 / (double) m);
+  y.im = tiny_build_mul_number (b, tiny_build_slice (b, y.im, 1, 0, 1, n), 1 / (double) m);
   return multiply (b, y, chirp);
 }
 
@@ -184,8 +172,9 @@ transform (TinyBuild *b, Pair x, gint sign)
     x = multiply (b, x, table (b, p, q, n, sign, (TinyDType) x.re->dtype));
     x = transform (
         b,
-        (Pair){ tiny_build_reshape (b, store (b, x.re), (gint64[]){ batch * p, q }, 2),
-                tiny_build_reshape (b, store (b, x.im), (gint64[]){ batch * p, q }, 2) },
+        (Pair){
+            tiny_build_reshape (b, tiny_build_store (b, x.re), (gint64[]){ batch * p, q }, 2),
+            tiny_build_reshape (b, tiny_build_store (b, x.im), (gint64[]){ batch * p, q }, 2) },
         sign);
     /* Result k1 + P k2 is at (k1, k2). */
     x.re = tiny_build_transpose (b, shaped (b, x.re, batch, p, q), 1, 2);
@@ -280,7 +269,7 @@ along (TinyBuild *b, Pair x, gint64 dim, gint64 n, const Options *options)
   x = transform (b, x, options->sign);
   TinyNode **parts[] = { &x.re, &x.im };
   for (guint i = 0; i < 2; i++) {
-    TinyNode *y = times (b, *parts[i], scale_of (options, n));
+    TinyNode *y = tiny_build_mul_number (b, *parts[i], scale_of (options, n));
     *parts[i]
         = tiny_build_transpose (b, tiny_build_reshape (b, y, shape->v, shape->n), axis, last);
   }

@@ -14,12 +14,6 @@
 #include "tensor/tiny-matrix.h"
 
 static TinyNode *
-times (TinyBuild *b, TinyNode *x, double factor)
-{
-  return tiny_build_mul (b, x, tiny_build_like (b, x, factor));
-}
-
-static TinyNode *
 sum_along (TinyBuild *b, TinyNode *x, guint axis)
 {
   return tiny_build_sum (b, x, (gint64[]){ axis }, 1);
@@ -35,15 +29,16 @@ op_cholesky (TinyBuild *b, TinyNode *self, gboolean upper)
   gint64 n = a->shape->v[TINY_ROW];
   if (!tiny_matrix_check_steps (b, n))
     return NULL;
-  TinyNode *rest = times (b, tiny_build_add (b, a, tiny_matrix_transposed (b, a)), 0.5);
+  TinyNode *rest
+      = tiny_build_mul_number (b, tiny_build_add (b, a, tiny_matrix_transposed (b, a)), 0.5);
   TinyNode *columns = tiny_matrix_zeros (b, a, n, n);
   for (gint64 k = 0; k < n && b->error == NULL; k++) {
-    rest = tiny_matrix_store (b, rest);
+    rest = tiny_build_store (b, rest);
     TinyNode *scale = op_rsqrt (
         b, tiny_matrix_first (b, tiny_matrix_first (b, rest, TINY_ROW), TINY_COLUMN));
     TinyNode *row = tiny_build_mul (b, tiny_matrix_first (b, rest, TINY_ROW), scale);
     TinyNode *column = tiny_build_mul (b, tiny_matrix_first (b, rest, TINY_COLUMN), scale);
-    columns = tiny_matrix_store (b, tiny_matrix_move_up (b, columns, TINY_ROW, row));
+    columns = tiny_build_store (b, tiny_matrix_move_up (b, columns, TINY_ROW, row));
     rest = tiny_build_sub (b, rest, tiny_build_mul (b, column, row));
     rest = tiny_matrix_move_up (b, tiny_matrix_move_up (b, rest, TINY_ROW, NULL), TINY_COLUMN,
                                 NULL);
@@ -89,15 +84,15 @@ eliminate (TinyBuild *b, TinyNode *a, TinyNode *right, Elimination *out)
   TinyNode *used = tiny_build_cast (b, tiny_matrix_zeros (b, a, n, 1), TINY_DTYPE_BOOL);
   TinyNode *zero = tiny_build_like (b, a, 0), *one = tiny_build_like (b, a, 1);
   for (gint64 k = 0; k < n && b->error == NULL; k++) {
-    all = tiny_matrix_store (b, all);
+    all = tiny_build_store (b, all);
     TinyNode *column = tiny_matrix_first (b, all, TINY_COLUMN);
-    TinyNode *is_pivot = tiny_matrix_store (b, find_pivot (b, column, used));
-    TinyNode *row = tiny_matrix_store (
+    TinyNode *is_pivot = tiny_build_store (b, find_pivot (b, column, used));
+    TinyNode *row = tiny_build_store (
         b, sum_along (b, tiny_build_where (b, is_pivot, all, zero), TINY_ROW));
     TinyNode *pivot = tiny_matrix_first (b, row, TINY_COLUMN);
     TinyNode *divisor
         = tiny_build_where (b, tiny_build_binary (b, TINY_OP_CMPEQ, pivot, zero), one, pivot);
-    used = tiny_matrix_store (b, tiny_build_binary (b, TINY_OP_OR, used, is_pivot));
+    used = tiny_build_store (b, tiny_build_binary (b, TINY_OP_OR, used, is_pivot));
     TinyNode *factor
         = tiny_build_sub (b, column, tiny_build_cast (b, is_pivot, (TinyDType) a->dtype));
     all = tiny_build_sub (b, all, tiny_build_mul (b, factor, tiny_build_div (b, row, divisor)));
@@ -106,7 +101,7 @@ eliminate (TinyBuild *b, TinyNode *a, TinyNode *right, Elimination *out)
   }
   if (b->error != NULL)
     return FALSE;
-  all = tiny_matrix_store (b, all);
+  all = tiny_build_store (b, all);
   out->pivots = tiny_matrix_part (b, all, TINY_COLUMN, m, m + n);
   out->right = NULL;
   if (right == NULL)
@@ -140,17 +135,17 @@ parity (TinyBuild *b, const Elimination *self)
   TinyNode *is_here = tiny_build_binary (b, TINY_OP_CMPNE, self->pivots,
                                          tiny_build_like (b, self->pivots, 0));
   TinyNode *zero = tiny_build_number (b, TINY_DTYPE_I32, 0);
-  TinyNode *place = tiny_matrix_store (
-      b, sum_along (b, tiny_build_where (b, is_here, row, zero), TINY_ROW));
+  TinyNode *place
+      = tiny_build_store (b, sum_along (b, tiny_build_where (b, is_here, row, zero), TINY_ROW));
   TinyNode *is_inverted = tiny_build_binary (
       b, TINY_OP_AND,
       tiny_build_binary (b, TINY_OP_CMPLT, place, tiny_matrix_transposed (b, place)),
       tiny_build_binary (b, TINY_OP_CMPLT, row, at));
   TinyNode *count = tiny_build_sum (b, is_inverted, (gint64[]){ TINY_ROW, TINY_COLUMN }, 2);
   TinyNode *odd = tiny_build_binary (b, TINY_OP_AND, count, tiny_build_like (b, count, 1));
-  return tiny_build_cast (b,
-                          tiny_build_sub (b, tiny_build_like (b, count, 1), times (b, odd, 2)),
-                          (TinyDType) self->pivots->dtype);
+  return tiny_build_cast (
+      b, tiny_build_sub (b, tiny_build_like (b, count, 1), tiny_build_mul_number (b, odd, 2)),
+      (TinyDType) self->pivots->dtype);
 }
 
 TinyNode *
@@ -242,8 +237,8 @@ substitute (TinyBuild *b, TinyNode *a, TinyNode *y, gboolean unit)
   if (!tiny_matrix_check_steps (b, n))
     return NULL;
   for (gint64 k = 0; k < n && b->error == NULL; k++) {
-    a = tiny_matrix_store (b, a);
-    y = tiny_matrix_store (b, y);
+    a = tiny_build_store (b, a);
+    y = tiny_build_store (b, y);
     TinyNode *x = tiny_matrix_first (b, y, TINY_ROW);
     if (!unit)
       x = tiny_build_div (

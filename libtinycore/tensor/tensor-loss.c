@@ -46,24 +46,6 @@ reduce (TinyBuild *b, TinyNode *loss, const char *reduction)
 }
 
 static TinyNode *
-times (TinyBuild *b, TinyNode *x, double factor)
-{
-  return tiny_build_mul (b, x, tiny_build_like (b, x, factor));
-}
-
-static TinyNode *
-plus (TinyBuild *b, TinyNode *x, double number)
-{
-  return tiny_build_add (b, x, tiny_build_like (b, x, number));
-}
-
-static TinyNode *
-less (TinyBuild *b, TinyNode *x, TinyNode *y)
-{
-  return tiny_build_binary (b, TINY_OP_CMPLT, x, y);
-}
-
-static TinyNode *
 at_least (TinyBuild *b, TinyNode *x, double number)
 {
   return op_maximum (b, x, tiny_build_like (b, x, number));
@@ -94,9 +76,10 @@ static TinyNode *
 huber (TinyBuild *b, TinyNode *x, TinyNode *y, double delta)
 {
   TinyNode *d = op_abs (b, tiny_build_sub (b, x, y));
-  return tiny_build_where (b, less (b, d, tiny_build_like (b, d, delta)),
-                           times (b, tiny_build_mul (b, d, d), 0.5),
-                           times (b, plus (b, d, -0.5 * delta), delta));
+  return tiny_build_where (
+      b, tiny_build_less (b, d, tiny_build_like (b, d, delta)),
+      tiny_build_mul_number (b, tiny_build_mul (b, d, d), 0.5),
+      tiny_build_mul_number (b, tiny_build_add_number (b, d, -0.5 * delta), delta));
 }
 
 TinyNode *
@@ -116,7 +99,8 @@ op_smooth_l1_loss (
     return tiny_build_fail (b, "beta %g is not 0 or more", beta);
   if (beta == 0)
     return op_l1_loss (b, self, target, reduction);
-  return reduce (b, times (b, huber (b, self, target, beta), 1 / beta), reduction);
+  return reduce (b, tiny_build_mul_number (b, huber (b, self, target, beta), 1 / beta),
+                 reduction);
 }
 
 /* ---- between probabilities ---- */
@@ -149,9 +133,10 @@ op_binary_crossentropy (
   target = as_float (b, target, self);
   if (!check_same (b, self, target))
     return NULL;
-  TinyNode *other = plus (b, op_neg (b, self), 1);
+  TinyNode *other = tiny_build_add_number (b, op_neg (b, self), 1);
   TinyNode *hit = tiny_build_mul (b, target, bounded_log (b, self));
-  TinyNode *miss = tiny_build_mul (b, plus (b, op_neg (b, target), 1), bounded_log (b, other));
+  TinyNode *miss = tiny_build_mul (b, tiny_build_add_number (b, op_neg (b, target), 1),
+                                   bounded_log (b, other));
   TinyNode *loss = op_neg (b, tiny_build_add (b, hit, miss));
   return reduce (b, weight == NULL ? loss : tiny_build_mul (b, loss, weight), reduction);
 }
@@ -160,9 +145,10 @@ op_binary_crossentropy (
 static TinyNode *
 soft_part (TinyBuild *b, TinyNode *x, TinyNode **is_negative)
 {
-  *is_negative = less (b, x, tiny_build_like (b, x, 0));
+  *is_negative = tiny_build_less (b, x, tiny_build_like (b, x, 0));
   return op_log (b,
-                 plus (b, op_exp (b, tiny_build_where (b, *is_negative, x, op_neg (b, x))), 1));
+                 tiny_build_add_number (
+                     b, op_exp (b, tiny_build_where (b, *is_negative, x, op_neg (b, x))), 1));
 }
 
 /* (1 - y) x + p log (1 + exp (-x)) with p = 1 + (pos_weight - 1) y; of a negative x the logarithm is
@@ -179,9 +165,11 @@ op_binary_crossentropy_logits (TinyBuild *b,
   if (!check_same (b, self, target))
     return NULL;
   TinyNode *is_negative, *soft = soft_part (b, self, &is_negative);
-  TinyNode *rest = plus (b, op_neg (b, target), 1), *of_negative = op_neg (b, target);
+  TinyNode *rest = tiny_build_add_number (b, op_neg (b, target), 1),
+           *of_negative = op_neg (b, target);
   if (pos_weight != NULL) {
-    TinyNode *p = plus (b, tiny_build_mul (b, plus (b, pos_weight, -1), target), 1);
+    TinyNode *p = tiny_build_add_number (
+        b, tiny_build_mul (b, tiny_build_add_number (b, pos_weight, -1), target), 1);
     of_negative = tiny_build_sub (b, rest, p);
     soft = tiny_build_mul (b, soft, p);
   }
@@ -200,7 +188,7 @@ op_kl_div (
   if (log_target) {
     loss = tiny_build_mul (b, op_exp (b, target), tiny_build_sub (b, target, self));
   } else {
-    TinyNode *is_some = less (b, zero, target);
+    TinyNode *is_some = tiny_build_less (b, zero, target);
     TinyNode *safe = tiny_build_where (b, is_some, target, tiny_build_like (b, target, 1));
     TinyNode *own
         = tiny_build_where (b, is_some, tiny_build_mul (b, target, op_log (b, safe)), zero);
@@ -209,7 +197,7 @@ op_kl_div (
   if (g_strcmp0 (reduction, "batchmean") != 0 || loss == NULL)
     return reduce (b, loss, reduction);
   gint64 n = loss->shape->n > 0 ? loss->shape->v[0] : 1;
-  return times (b, total (b, loss), 1.0 / (double) n);
+  return tiny_build_mul_number (b, total (b, loss), 1.0 / (double) n);
 }
 
 TinyNode *
@@ -223,15 +211,20 @@ op_poisson_nll_loss (TinyBuild *b,
 {
   target = as_float (b, target, self);
   TinyNode *loss
-      = log_input ? tiny_build_sub (b, op_exp (b, self), tiny_build_mul (b, target, self))
-                  : tiny_build_sub (
-                      b, self, tiny_build_mul (b, target, op_log (b, plus (b, self, eps))));
+      = log_input
+            ? tiny_build_sub (b, op_exp (b, self), tiny_build_mul (b, target, self))
+            : tiny_build_sub (
+                b, self,
+                tiny_build_mul (b, target, op_log (b, tiny_build_add_number (b, self, eps))));
   if (full) {
     /* Stirling's approximation of log (target!), of what is above 1. */
-    TinyNode *one = tiny_build_like (b, target, 1), *is_large = less (b, one, target);
+    TinyNode *one = tiny_build_like (b, target, 1),
+             *is_large = tiny_build_less (b, one, target);
     TinyNode *n = tiny_build_where (b, is_large, target, one);
     TinyNode *stirling = tiny_build_sub (b, tiny_build_mul (b, n, op_log (b, n)), n);
-    stirling = tiny_build_add (b, stirling, times (b, op_log (b, times (b, n, 2 * G_PI)), 0.5));
+    stirling = tiny_build_add (
+        b, stirling,
+        tiny_build_mul_number (b, op_log (b, tiny_build_mul_number (b, n, 2 * G_PI)), 0.5));
     loss = tiny_build_add (b, loss,
                            tiny_build_where (b, is_large, stirling, tiny_build_like (b, n, 0)));
   }
@@ -253,9 +246,10 @@ op_gaussian_nll_loss (TinyBuild *b,
   /* The bound has no gradient of its own: a variance below it is treated as it. */
   TinyNode *bound = at_least (b, var, eps);
   TinyNode *square = op_square (b, tiny_build_sub (b, self, target));
-  TinyNode *loss = times (
+  TinyNode *loss = tiny_build_mul_number (
       b, tiny_build_add (b, op_log (b, bound), tiny_build_div (b, square, bound)), 0.5);
-  return reduce (b, full ? plus (b, loss, 0.5 * log (2 * G_PI)) : loss, reduction);
+  return reduce (b, full ? tiny_build_add_number (b, loss, 0.5 * log (2 * G_PI)) : loss,
+                 reduction);
 }
 
 /* ---- of pairs ---- */
@@ -305,8 +299,8 @@ op_cosine_embedding_loss (TinyBuild *b,
   if (self->shape->n < 1)
     return tiny_build_fail (b, "takes vectors, not a number");
   TinyNode *cosine = op_cosine_similarity (b, self, other, self->shape->n - 1, 1e-6);
-  TinyNode *near = plus (b, op_neg (b, cosine), 1);
-  TinyNode *far = at_least (b, plus (b, cosine, -margin), 0);
+  TinyNode *near = tiny_build_add_number (b, op_neg (b, cosine), 1);
+  TinyNode *far = at_least (b, tiny_build_add_number (b, cosine, -margin), 0);
   return near == NULL ? NULL : reduce (b, by_sign (b, target, near, far), reduction);
 }
 
@@ -315,7 +309,7 @@ op_hinge_embedding_loss (
     TinyBuild *b, TinyNode *self, TinyNode *target, double margin, const char *reduction)
 {
   target = as_float (b, target, self);
-  TinyNode *far = at_least (b, plus (b, op_neg (b, self), margin), 0);
+  TinyNode *far = at_least (b, tiny_build_add_number (b, op_neg (b, self), margin), 0);
   return reduce (b, by_sign (b, target, self, far), reduction);
 }
 
@@ -329,7 +323,8 @@ op_margin_ranking_loss (TinyBuild *b,
 {
   target = as_float (b, target, self);
   TinyNode *above = tiny_build_mul (b, target, tiny_build_sub (b, self, other));
-  return reduce (b, at_least (b, plus (b, op_neg (b, above), margin), 0), reduction);
+  return reduce (b, at_least (b, tiny_build_add_number (b, op_neg (b, above), margin), 0),
+                 reduction);
 }
 
 TinyNode *
@@ -346,7 +341,7 @@ op_soft_margin_loss (TinyBuild *b, TinyNode *self, TinyNode *target, const char 
 static TinyNode *
 distance (TinyBuild *b, TinyNode *x, TinyNode *y, double p, double eps)
 {
-  TinyNode *d = plus (b, tiny_build_sub (b, x, y), eps);
+  TinyNode *d = tiny_build_add_number (b, tiny_build_sub (b, x, y), eps);
   if (d == NULL || d->shape->n == 0)
     return tiny_build_fail (b, "takes vectors, not numbers");
   gint64 axes[] = { d->shape->n - 1 };
@@ -368,6 +363,7 @@ op_triplet_margin_loss (TinyBuild *b,
   TinyNode *far = distance (b, self, negative, p, eps);
   if (swap)
     far = op_minimum (b, far, distance (b, positive, negative, p, eps));
-  return reduce (b, at_least (b, plus (b, tiny_build_sub (b, near, far), margin), 0),
-                 reduction);
+  return reduce (
+      b, at_least (b, tiny_build_add_number (b, tiny_build_sub (b, near, far), margin), 0),
+      reduction);
 }

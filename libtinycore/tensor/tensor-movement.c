@@ -17,12 +17,6 @@ empty_like (TinyBuild *self, TinyNode *x, double value, const gint64 *dims, guin
   return tiny_node_broadcast (self->graph, tiny_build_like (self, x, value), dims, n);
 }
 
-static gboolean
-is_empty (const TinyNode *x)
-{
-  return tiny_shape_get_n_elements (x->shape) == 0;
-}
-
 static char *
 shape_text (TinyBuild *self, const gint64 *dims, guint n)
 {
@@ -157,7 +151,7 @@ tiny_build_pad (TinyBuild *self, TinyNode *x, const gint64 *pairs, double value)
     return NULL;
   if (cuts)
     x = tiny_build_shrink (self, x, cut);
-  if (is_empty (x))
+  if (tiny_build_is_empty (x))
     return empty_like (self, x, value, dims, rank);
   TinyNode *padded = tiny_node_pad (self->graph, x, add, rank);
   if (padded == x || value == 0)
@@ -180,7 +174,7 @@ tiny_build_slice (TinyBuild *self, TinyNode *x, guint axis, gint64 start, gint64
     pairs[2 * i] = i == axis ? start : 0;
     pairs[2 * i + 1] = i == axis ? start + n : x->shape->v[i];
   }
-  if (n == 0 || is_empty (x))
+  if (n == 0 || tiny_build_is_empty (x))
     return empty_like (self, x, 0, dims, x->shape->n);
   if (step == 1 || n == 1)
     return tiny_node_shrink (self->graph, x, pairs, x->shape->n);
@@ -213,7 +207,7 @@ tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
     pairs[2 * axis] = at;
     pairs[2 * axis + 1] = total - at - size;
     at += size;
-    if (is_empty (x[i]) && (i + 1 < n || result != NULL))
+    if (tiny_build_is_empty (x[i]) && (i + 1 < n || result != NULL))
       continue;
     TinyNode *part = tiny_build_pad (self, tiny_build_cast (self, x[i], dtype), pairs, 0);
     result = result == NULL ? part : tiny_build_add (self, result, part);

@@ -20,12 +20,6 @@ typedef struct {
   gint64 axes[TINY_MAX_DIRECTIONS]; /* of the taps in what view() gives */
 } Pool;
 
-static gboolean
-is_empty (const TinyNode *x)
-{
-  return tiny_shape_get_n_elements (x->shape) == 0;
-}
-
 /* Of @n directions, or as many as the kernel has sizes. */
 static gboolean
 begin (TinyBuild *b, Pool *self, TinyNode **x, guint n, const Options *options)
@@ -116,23 +110,15 @@ nothing (TinyBuild *b, const Pool *self, TinyNode *x, TinyDType dtype)
                               self->windows.n + 2 - skip);
 }
 
-/* ---- the largest ---- */
-static double
-lowest (const TinyNode *x)
-{
-  return tiny_dtype_is_float (x->dtype) ? -INFINITY
-                                        : (double) tiny_dtype_get_min ((TinyDType) x->dtype);
-}
-
 static TinyNode *
 max_pool (TinyBuild *b, TinyNode *x, guint n, const Options *options)
 {
   Pool self;
   if (!begin (b, &self, &x, n, options))
     return NULL;
-  if (is_empty (x))
+  if (tiny_build_is_empty (x))
     return nothing (b, &self, x, (TinyDType) x->dtype);
-  x = view (b, &self, tiny_windows_channels_last (b, x), lowest (x));
+  x = view (b, &self, tiny_windows_channels_last (b, x), tiny_build_get_lowest (x));
   return finish (b, &self, tiny_build_reduce (b, TINY_OP_MAX, x, self.axes, self.windows.n));
 }
 
@@ -157,14 +143,14 @@ max_pool_with_places (
   Pool self;
   if (!begin (b, &self, &x, n, options))
     return;
-  if (is_empty (x)) {
+  if (tiny_build_is_empty (x)) {
     out[0] = nothing (b, &self, x, (TinyDType) x->dtype);
     out[1] = nothing (b, &self, x, TINY_DTYPE_I64);
     return;
   }
   n = self.windows.n;
   x = tiny_windows_channels_last (b, x);
-  TinyNode *windows = view (b, &self, x, lowest (x));
+  TinyNode *windows = view (b, &self, x, tiny_build_get_lowest (x));
   TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, windows, self.axes, n);
   TinyNode *is_largest = tiny_build_binary (b, TINY_OP_CMPEQ, windows, largest);
   /* Padding may be as low as an element; it is no place. */
@@ -260,7 +246,7 @@ op_max_unpool2d (TinyBuild *b,
               : (MIN (dims[lead + i], 1 << 24) - 1) * step[i] - 2 * around[i] + kernel[i];
   if (!tiny_build_check_shape (b, dims, rank))
     return NULL;
-  if (is_empty (self) || dims[lead] * dims[lead + 1] == 0)
+  if (tiny_build_is_empty (self) || dims[lead] * dims[lead + 1] == 0)
     return tiny_node_broadcast (b->graph, tiny_build_like (b, self, 0), dims, rank);
   gint64 flat[3];
   memcpy (flat, self->shape->v, lead * sizeof *flat);
@@ -311,7 +297,7 @@ avg_pool (TinyBuild *b,
   if (!begin (b, &self, &x, n, options))
     return NULL;
   x = tiny_build_float (b, x);
-  if (is_empty (x))
+  if (tiny_build_is_empty (x))
     return nothing (b, &self, x, (TinyDType) x->dtype);
   const TinyWindows *windows = &self.windows;
   gboolean varies = FALSE; /* how many are counted */
@@ -403,7 +389,8 @@ adapt (TinyBuild *b, TinyNode *x, guint axis, gint64 out, gboolean largest)
     shape[i] = i == axis ? out : i == axis + 1 ? size : 1;
   is_part = tiny_build_reshape (b, is_part, shape, rank + 1);
   shape[axis + 1] = 1;
-  x = tiny_build_where (b, is_part, x, tiny_build_like (b, x, largest ? lowest (x) : 0));
+  x = tiny_build_where (b, is_part, x,
+                        tiny_build_like (b, x, largest ? tiny_build_get_lowest (x) : 0));
   if (largest)
     return tiny_build_squeeze (b, tiny_build_reduce (b, TINY_OP_MAX, x, inner, 1), inner, 1);
   TinyNode *n = tiny_build_reshape (b, tiny_build_sub (b, end, begin), shape, rank + 1);
@@ -430,7 +417,7 @@ adaptive (TinyBuild *b,
     if (x->shape->v[2 + i] == 0)
       return tiny_build_fail (b, "there is nothing in an image of size 0");
   memcpy (self.windows.out, out, sizeof out);
-  if (is_empty (x))
+  if (tiny_build_is_empty (x))
     return nothing (b, &self, x, (TinyDType) x->dtype);
   for (guint i = 0; i < n && x != NULL; i++)
     x = adapt (b, x, 2 + i, out[i], largest);

@@ -7,18 +7,6 @@
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
 
-static TinyNode *
-compare (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
-{
-  return tiny_build_binary (self, op, x, y);
-}
-
-static TinyNode *
-mul_number (TinyBuild *self, TinyNode *x, double value)
-{
-  return tiny_build_mul (self, x, tiny_build_like (self, x, value));
-}
-
 /* 2^(x / ln 2). The product is rounded, which costs |x| units of the last place: with t the product,
  * e^x = 2^t e^(x - t ln 2), and e^d = 1 + d for so small a d. It is found without a longer format:
  * t is split into 12 bits and the rest, and so is ln 2, so that x - head * high is exact. */
@@ -28,18 +16,18 @@ op_exp (TinyBuild *b, TinyNode *self)
   if (self == NULL || self->dtype != TINY_DTYPE_F32)
     return tiny_build_exp (b, self);
   const double high = 2839.0 / 4096, low = G_LN2 - high;
-  TinyNode *power = mul_number (b, self, 1 / G_LN2);
+  TinyNode *power = tiny_build_mul_number (b, self, 1 / G_LN2);
   TinyNode *bits = op_bitcast (b, power, TINY_DTYPE_I32);
   TinyNode *mask = tiny_node_const_int (b->graph, TINY_DTYPE_I32, -4096);
   TinyNode *head
       = op_bitcast (b, tiny_build_binary (b, TINY_OP_AND, bits, mask), TINY_DTYPE_F32);
   TinyNode *tail = tiny_build_sub (b, power, head);
-  TinyNode *lost = tiny_build_sub (b, self, mul_number (b, head, high));
-  lost = tiny_build_sub (b, lost, mul_number (b, head, low));
-  lost = tiny_build_sub (b, lost, mul_number (b, tail, G_LN2));
+  TinyNode *lost = tiny_build_sub (b, self, tiny_build_mul_number (b, head, high));
+  lost = tiny_build_sub (b, lost, tiny_build_mul_number (b, head, low));
+  lost = tiny_build_sub (b, lost, tiny_build_mul_number (b, tail, G_LN2));
   /* Beyond, the result is 0 or infinite; infinities have no difference. */
   TinyNode *is_near
-      = compare (b, TINY_OP_CMPLT, op_abs (b, self), tiny_build_like (b, self, 128));
+      = tiny_build_binary (b, TINY_OP_CMPLT, op_abs (b, self), tiny_build_like (b, self, 128));
   lost = tiny_build_where (b, is_near, lost, tiny_build_like (b, self, 0));
   lost = tiny_build_unary (b, TINY_OP_DETACH, lost);
   return tiny_build_mul (b, tiny_build_unary (b, TINY_OP_EXP2, power),
@@ -70,36 +58,38 @@ static TinyNode *
 power_general (TinyBuild *self, TinyNode *x, TinyNode *y)
 {
   TinyNode *zero = tiny_build_like (self, x, 0), *one = tiny_build_like (self, x, 1);
-  TinyNode *is_zero = compare (self, TINY_OP_CMPEQ, x, zero);
+  TinyNode *is_zero = tiny_build_binary (self, TINY_OP_CMPEQ, x, zero);
   /* log2 (0) would poison the gradient of the branch that is not taken. */
   TinyNode *base = tiny_build_where (self, is_zero, one, op_abs (self, x));
   TinyNode *size = tiny_build_unary (
       self, TINY_OP_EXP2,
       tiny_build_mul (self, y, tiny_build_unary (self, TINY_OP_LOG2, base)));
-  TinyNode *half = mul_number (self, y, 0.5);
-  TinyNode *whole = compare (self, TINY_OP_CMPEQ, y, op_trunc (self, y));
-  TinyNode *even = compare (self, TINY_OP_CMPEQ, half, op_trunc (self, half));
+  TinyNode *half = tiny_build_mul_number (self, y, 0.5);
+  TinyNode *whole = tiny_build_binary (self, TINY_OP_CMPEQ, y, op_trunc (self, y));
+  TinyNode *even = tiny_build_binary (self, TINY_OP_CMPEQ, half, op_trunc (self, half));
   TinyNode *odd = op_logical_and (self, whole, tiny_build_not (self, even));
   TinyNode *broken = op_logical_and (self, tiny_build_not (self, whole), op_isfinite (self, x));
   TinyNode *negative
       = tiny_build_where (self, odd, tiny_build_unary (self, TINY_OP_NEG, size), size);
   negative = tiny_build_where (self, broken, tiny_build_like (self, x, NAN), negative);
-  TinyNode *of_zero = tiny_build_where (self, compare (self, TINY_OP_CMPLT, y, zero),
+  TinyNode *of_zero = tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPLT, y, zero),
                                         tiny_build_like (self, x, INFINITY), y);
-  of_zero = tiny_build_where (self, compare (self, TINY_OP_CMPLT, zero, y), zero, of_zero);
-  of_zero = tiny_build_where (self, compare (self, TINY_OP_CMPEQ, y, zero), one, of_zero);
+  of_zero = tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPLT, zero, y), zero,
+                              of_zero);
+  of_zero
+      = tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPEQ, y, zero), one, of_zero);
   of_zero = tiny_layout_unary (self->graph, TINY_OP_DETACH, of_zero);
   of_zero = tiny_build_where (self, odd, op_copysign (self, of_zero, x), of_zero);
-  TinyNode *of_others
-      = tiny_build_where (self, compare (self, TINY_OP_CMPLT, x, zero), negative, size);
+  TinyNode *of_others = tiny_build_where (
+      self, tiny_build_binary (self, TINY_OP_CMPLT, x, zero), negative, size);
   TinyNode *power = tiny_build_where (self, is_zero, of_zero, of_others);
   /* x^0 and 1^y are 1 even of what is not finite. */
-  TinyNode *empty = op_logical_and (self, compare (self, TINY_OP_CMPEQ, y, zero),
+  TinyNode *empty = op_logical_and (self, tiny_build_binary (self, TINY_OP_CMPEQ, y, zero),
                                     tiny_build_not (self, op_isfinite (self, x)));
-  TinyNode *of_one = op_logical_and (self, compare (self, TINY_OP_CMPEQ, op_abs (self, x), one),
-                                     op_isinf (self, y));
-  TinyNode *of_nan
-      = op_logical_and (self, compare (self, TINY_OP_CMPEQ, x, one), op_isnan (self, y));
+  TinyNode *of_one = op_logical_and (
+      self, tiny_build_binary (self, TINY_OP_CMPEQ, op_abs (self, x), one), op_isinf (self, y));
+  TinyNode *of_nan = op_logical_and (self, tiny_build_binary (self, TINY_OP_CMPEQ, x, one),
+                                     op_isnan (self, y));
   of_one = op_logical_or (self, of_one, of_nan);
   return tiny_build_where (self, op_logical_or (self, empty, of_one), one, power);
 }
@@ -149,10 +139,10 @@ power_of_integers (TinyBuild *b, TinyNode *x, TinyNode *y)
   TinyNode *minus = tiny_node_const_int (b->graph, dtype, -1);
   TinyNode *of_minus = tiny_build_where (b, is_odd, minus, one);
   TinyNode *inverse = tiny_build_where (
-      b, compare (b, TINY_OP_CMPEQ, x, one), one,
-      tiny_build_where (b, compare (b, TINY_OP_CMPEQ, x, minus), of_minus, zero));
-  return tiny_build_where (b, compare (b, TINY_OP_CMPLT, y, tiny_build_like (b, y, 0)), inverse,
-                           result);
+      b, tiny_build_binary (b, TINY_OP_CMPEQ, x, one), one,
+      tiny_build_where (b, tiny_build_binary (b, TINY_OP_CMPEQ, x, minus), of_minus, zero));
+  return tiny_build_where (
+      b, tiny_build_binary (b, TINY_OP_CMPLT, y, tiny_build_like (b, y, 0)), inverse, result);
 }
 
 TinyNode *

@@ -34,10 +34,9 @@ reflect (TinyBuild *b, TinyNode *all)
   TinyNode *larger = tiny_build_where (b, is_negative, tiny_build_sub (b, size, alpha),
                                        tiny_build_add (b, size, alpha));
   TinyNode *tau = tiny_build_div (b, one, tiny_build_mul (b, size, larger));
-  v = tiny_matrix_store (b, v);
+  v = tiny_build_store (b, v);
   TinyNode *dot = tiny_build_sum (b, tiny_build_mul (b, v, all), rows, 1);
-  dot = tiny_matrix_store (b,
-                           tiny_build_mul (b, dot, tiny_build_where (b, is_done, zero, tau)));
+  dot = tiny_build_store (b, tiny_build_mul (b, dot, tiny_build_where (b, is_done, zero, tau)));
   return tiny_build_sub (b, all, tiny_build_mul (b, v, dot));
 }
 
@@ -52,8 +51,8 @@ factorise (TinyBuild *b, TinyNode *a, gboolean complete, TinyNode **q, TinyNode 
   TinyNode *all = tiny_build_cat (b, (TinyNode *[]){ a, eye }, 2, TINY_COLUMN);
   TinyNode *done = tiny_matrix_zeros (b, a, k, n + m);
   for (gint64 i = 0; i < k && b->error == NULL; i++) {
-    all = reflect (b, tiny_matrix_store (b, all));
-    done = tiny_matrix_store (
+    all = reflect (b, tiny_build_store (b, all));
+    done = tiny_build_store (
         b, tiny_matrix_move_up (b, done, TINY_ROW, tiny_matrix_first (b, all, TINY_ROW)));
     all = tiny_matrix_move_up (b, tiny_matrix_move_up (b, all, TINY_ROW, NULL), TINY_COLUMN,
                                NULL);
@@ -137,9 +136,9 @@ op_matrix_power (TinyBuild *b, TinyNode *self, gint64 n)
   guint64 left = n < 0 ? (guint64) -n : (guint64) n;
   for (; left > 0; left >>= 1) {
     if (left & 1)
-      result = result == NULL ? a : tiny_matrix_store (b, tiny_build_matmul (b, result, a));
+      result = result == NULL ? a : tiny_build_store (b, tiny_build_matmul (b, result, a));
     if (left > 1)
-      a = tiny_matrix_store (b, tiny_build_matmul (b, a, a));
+      a = tiny_build_store (b, tiny_build_matmul (b, a, a));
   }
   return tiny_matrix_give (b, result, self, 0);
 }
@@ -166,15 +165,15 @@ op_newton_schulz (TinyBuild *b,
   x = tiny_build_div (b, x, tiny_build_add (b, size, tiny_build_like (b, size, eps)));
   x = is_tall ? tiny_matrix_transposed (b, x) : x;
   for (gint64 i = 0; i < steps && b->error == NULL; i++) {
-    x = tiny_matrix_store (b, x);
+    x = tiny_build_store (b, x);
     TinyNode *square
-        = tiny_matrix_store (b, tiny_build_matmul (b, x, tiny_matrix_transposed (b, x)));
+        = tiny_build_store (b, tiny_build_matmul (b, x, tiny_matrix_transposed (b, x)));
     TinyNode *power = x, *sum = NULL;
     for (guint k = 0; k < n_params; k++) {
       TinyNode *part = tiny_build_mul (b, power, tiny_build_like (b, power, params[k]));
       sum = sum == NULL ? part : tiny_build_add (b, sum, part);
       if (k + 1 < n_params)
-        power = tiny_matrix_store (b, tiny_build_matmul (b, square, power));
+        power = tiny_build_store (b, tiny_build_matmul (b, square, power));
     }
     x = sum;
   }

@@ -235,9 +235,8 @@ op_max (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
                           TINY_DTYPE_BOOL);
 }
 
-/* An order-reversing map that is its own inverse: negation, of integers reversal of the bits. */
-static TinyNode *
-reversed (TinyBuild *b, TinyNode *x)
+TinyNode *
+tiny_build_reversed (TinyBuild *b, TinyNode *x)
 {
   return x != NULL && tiny_dtype_is_float (x->dtype) ? tiny_build_unary (b, TINY_OP_NEG, x)
                                                      : op_bitwise_not (b, x);
@@ -246,7 +245,7 @@ reversed (TinyBuild *b, TinyNode *x)
 TinyNode *
 op_min (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
-  return reversed (b, op_max (b, reversed (b, self), axes, n_axes));
+  return tiny_build_reversed (b, op_max (b, tiny_build_reversed (b, self), axes, n_axes));
 }
 
 TinyNode *

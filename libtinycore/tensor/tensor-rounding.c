@@ -6,18 +6,6 @@
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
 
-static TinyNode *
-compare (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
-{
-  return tiny_build_binary (self, op, x, y);
-}
-
-static TinyNode *
-add_number (TinyBuild *self, TinyNode *x, double value)
-{
-  return tiny_build_add (self, x, tiny_build_like (self, x, value));
-}
-
 TinyNode *
 op_trunc (TinyBuild *self, TinyNode *x)
 {
@@ -32,8 +20,8 @@ op_floor (TinyBuild *self, TinyNode *x)
   if (x == NULL || !tiny_dtype_is_float (x->dtype))
     return x;
   TinyNode *whole = op_trunc (self, x);
-  return tiny_build_where (self, compare (self, TINY_OP_CMPLT, x, whole),
-                           add_number (self, whole, -1), whole);
+  return tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPLT, x, whole),
+                           tiny_build_add_number (self, whole, -1), whole);
 }
 
 TinyNode *
@@ -42,8 +30,8 @@ op_ceil (TinyBuild *self, TinyNode *x)
   if (x == NULL || !tiny_dtype_is_float (x->dtype))
     return x;
   TinyNode *whole = op_trunc (self, x);
-  return tiny_build_where (self, compare (self, TINY_OP_CMPLT, whole, x),
-                           add_number (self, whole, 1), whole);
+  return tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPLT, whole, x),
+                           tiny_build_add_number (self, whole, 1), whole);
 }
 
 TinyNode *
@@ -55,12 +43,12 @@ op_round (TinyBuild *self, TinyNode *x)
   TinyNode *rest = tiny_build_sub (self, x, below);
   TinyNode *half = tiny_build_like (self, x, 0.5);
   TinyNode *halved = tiny_build_mul (self, below, half);
-  TinyNode *odd = compare (self, TINY_OP_CMPNE, op_floor (self, halved), halved);
-  TinyNode *tie_up
-      = tiny_build_binary (self, TINY_OP_AND, compare (self, TINY_OP_CMPEQ, rest, half), odd);
-  TinyNode *up
-      = tiny_build_binary (self, TINY_OP_OR, compare (self, TINY_OP_CMPLT, half, rest), tie_up);
-  return tiny_build_where (self, up, add_number (self, below, 1), below);
+  TinyNode *odd = tiny_build_binary (self, TINY_OP_CMPNE, op_floor (self, halved), halved);
+  TinyNode *tie_up = tiny_build_binary (
+      self, TINY_OP_AND, tiny_build_binary (self, TINY_OP_CMPEQ, rest, half), odd);
+  TinyNode *up = tiny_build_binary (
+      self, TINY_OP_OR, tiny_build_binary (self, TINY_OP_CMPLT, half, rest), tie_up);
+  return tiny_build_where (self, up, tiny_build_add_number (self, below, 1), below);
 }
 
 /* Rounded down: one less than the truncated quotient where the signs differ and a rest is left. */
@@ -79,11 +67,12 @@ op_floor_divide (TinyBuild *self, TinyNode *x, TinyNode *y)
     return quotient;
   TinyNode *zero = tiny_build_number (self, dtype, 0);
   TinyNode *rest = tiny_build_binary (self, TINY_OP_MOD, x, y);
-  TinyNode *differ = compare (self, TINY_OP_CMPNE, compare (self, TINY_OP_CMPLT, x, zero),
-                              compare (self, TINY_OP_CMPLT, y, zero));
-  TinyNode *lower = tiny_build_binary (self, TINY_OP_AND,
-                                       compare (self, TINY_OP_CMPNE, rest, zero), differ);
-  return tiny_build_where (self, lower, add_number (self, quotient, -1), quotient);
+  TinyNode *differ = tiny_build_binary (self, TINY_OP_CMPNE,
+                                        tiny_build_binary (self, TINY_OP_CMPLT, x, zero),
+                                        tiny_build_binary (self, TINY_OP_CMPLT, y, zero));
+  TinyNode *lower = tiny_build_binary (
+      self, TINY_OP_AND, tiny_build_binary (self, TINY_OP_CMPNE, rest, zero), differ);
+  return tiny_build_where (self, lower, tiny_build_add_number (self, quotient, -1), quotient);
 }
 
 /* The quotient rounded towards zero. */

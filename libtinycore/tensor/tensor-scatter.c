@@ -207,24 +207,6 @@ prepare (TinyBuild *b,
 
 enum { REDUCE_SUM, REDUCE_PROD, REDUCE_MEAN, REDUCE_AMAX, REDUCE_AMIN };
 
-static double
-lowest (TinyDType dtype)
-{
-  if (tiny_dtype_is_float (dtype))
-    return -INFINITY;
-  return tiny_dtype_is_unsigned (dtype)
-             ? 0
-             : -ldexp (1, 8 * (int) tiny_dtype_get_n_bytes (dtype) - 1);
-}
-
-/* Turns the order round and back. */
-static TinyNode *
-reversed (TinyBuild *b, TinyNode *x)
-{
-  return x != NULL && tiny_dtype_is_float (x->dtype) ? tiny_build_unary (b, TINY_OP_NEG, x)
-                                                     : op_bitwise_not (b, x);
-}
-
 /* @x and the values combined, where there are any. */
 static TinyNode *
 combine_with (TinyBuild *b,
@@ -242,7 +224,7 @@ combine_with (TinyBuild *b,
   TinyOp op = reduce == REDUCE_PROD   ? TINY_OP_MUL
               : reduce == REDUCE_AMAX ? TINY_OP_MAX
                                       : TINY_OP_ADD;
-  double none = op == TINY_OP_MUL ? 1 : op == TINY_OP_MAX ? lowest ((TinyDType) x->dtype) : 0;
+  double none = op == TINY_OP_MUL ? 1 : op == TINY_OP_MAX ? tiny_build_get_lowest (x) : 0;
   TinyNode *found = op == TINY_OP_ADD
                         ? tiny_build_scatter_sum (b, x, axis, positions, values)
                         : tiny_build_combine (b, positions, values, axis, n, op, none);
@@ -286,8 +268,9 @@ op_scatter_reduce (TinyBuild *b,
     src = tiny_build_cast (b, src, TINY_DTYPE_I32);
   }
   if (which == REDUCE_AMIN)
-    x = reversed (b, combine_with (b, reversed (b, x), axis, positions, reversed (b, src),
-                                   REDUCE_AMAX, include_self));
+    x = tiny_build_reversed (b, combine_with (b, tiny_build_reversed (b, x), axis, positions,
+                                              tiny_build_reversed (b, src), REDUCE_AMAX,
+                                              include_self));
   else
     x = combine_with (b, x, axis, positions, src, which, include_self);
   return is_bool ? tiny_build_cast (b, x, TINY_DTYPE_BOOL) : x;

@@ -17,26 +17,10 @@
 
 enum { MAX_BLOCK = 32 };
 
-/* @x, stored: what is read at computed positions is not computed again for each. */
-static TinyNode *
-stored (TinyBuild *b, TinyNode *x)
-{
-  if (x == NULL || x->op == TINY_OP_CONTIGUOUS || x->op == TINY_OP_BUFFER)
-    return x;
-  return tiny_node_new (b->graph, TINY_OP_CONTIGUOUS, (TinyDType) x->dtype, 1, 1, &x, 0, NULL,
-                        NULL);
-}
-
 static TinyNode *
 integer (TinyBuild *b, const TinyNode *like, gint64 value)
 {
   return tiny_node_const_int (b->graph, (TinyDType) like->dtype, value);
-}
-
-static TinyNode *
-less (TinyBuild *b, TinyNode *x, TinyNode *y)
-{
-  return tiny_build_binary (b, TINY_OP_CMPLT, x, y);
 }
 
 static TinyNode *
@@ -59,7 +43,8 @@ float_key (TinyBuild *b, TinyNode *x)
   TinyNode *bits = op_bitcast (b, tiny_build_where (b, is_zero, zero, x), dtype);
   gint64 most = is_double ? G_MAXINT64 : G_MAXINT32;
   TinyNode *reversed = tiny_build_binary (b, TINY_OP_XOR, bits, integer (b, bits, most));
-  TinyNode *key = tiny_build_where (b, less (b, bits, integer (b, bits, 0)), reversed, bits);
+  TinyNode *key
+      = tiny_build_where (b, tiny_build_less (b, bits, integer (b, bits, 0)), reversed, bits);
   TinyNode *is_nan = tiny_build_binary (b, TINY_OP_CMPNE, x, x);
   return tiny_build_where (b, is_nan, integer (b, bits, most), key);
 }
@@ -98,8 +83,8 @@ pad_keys (TinyBuild *b, TinyNode *keys, gint64 n)
   if (n == have)
     return keys;
   TinyNode *padded = tiny_build_pad (b, keys, (gint64[]){ 0, 0, 0, n - have }, 0);
-  TinyNode *inside = less (b, tiny_build_count_along (b, TINY_DTYPE_I32, 1, n, 2),
-                           tiny_build_number (b, TINY_DTYPE_I32, (double) have));
+  TinyNode *inside = tiny_build_less (b, tiny_build_count_along (b, TINY_DTYPE_I32, 1, n, 2),
+                                      tiny_build_number (b, TINY_DTYPE_I32, (double) have));
   return tiny_build_where (b, inside, padded, integer (b, keys, last_key (keys)));
 }
 
@@ -126,10 +111,12 @@ order_block (TinyBuild *b, TinyNode *keys, gint64 keep)
   TinyNode *one = tiny_build_unsqueeze (b, keys, 2), *other = tiny_build_unsqueeze (b, keys, 1);
   TinyNode *i = tiny_build_count_along (b, TINY_DTYPE_I32, 1, block, 3);
   TinyNode *j = tiny_build_count_along (b, TINY_DTYPE_I32, 2, block, 3);
-  TinyNode *is_tie = both (b, tiny_build_binary (b, TINY_OP_CMPEQ, other, one), less (b, j, i));
-  TinyNode *is_before = tiny_build_binary (b, TINY_OP_OR, less (b, other, one), is_tie);
+  TinyNode *is_tie
+      = both (b, tiny_build_binary (b, TINY_OP_CMPEQ, other, one), tiny_build_less (b, j, i));
+  TinyNode *is_before
+      = tiny_build_binary (b, TINY_OP_OR, tiny_build_less (b, other, one), is_tie);
   TinyNode *rank = tiny_build_sum (b, is_before, last, 1); /* (K, B, 1) */
-  rank = stored (b, tiny_build_squeeze (b, rank, last, 1));
+  rank = tiny_build_store (b, tiny_build_squeeze (b, rank, last, 1));
   TinyNode *place = tiny_build_count_along (b, TINY_DTYPE_I32, 1, keep, 3);
   TinyNode *is_there
       = tiny_build_binary (b, TINY_OP_CMPEQ, tiny_build_unsqueeze (b, rank, 1), place);
@@ -142,20 +129,20 @@ sort_blocks (TinyBuild *b, TinyNode *keys, gint64 block, gint64 keep, Runs *out)
 {
   gint64 n_rows = keys->shape->v[0], n_runs = keys->shape->v[1] / block;
   gint64 length = MIN (block, keep);
-  keys = reshape_runs (b, stored (b, keys), n_rows * n_runs, block);
+  keys = reshape_runs (b, tiny_build_store (b, keys), n_rows * n_runs, block);
   TinyNode *order = order_block (b, keys, length);
   *out = (Runs){ NULL, NULL, n_rows, n_runs, length };
   if (order == NULL)
     return;
   if (n_runs > 1) {
-    order = stored (b, order);
-    out->keys = stored (b, tiny_node_gather (b->graph, keys, 1, order));
+    order = tiny_build_store (b, order);
+    out->keys = tiny_build_store (b, tiny_node_gather (b->graph, keys, 1, order));
   }
   TinyNode *base = tiny_build_count_along (b, TINY_DTYPE_I32, 1, n_runs, 3);
   base = tiny_build_mul (b, base, tiny_build_like (b, base, (double) block));
   order = tiny_build_reshape (b, order, (gint64[]){ n_rows, n_runs, length }, 3);
   out->from = tiny_build_add (b, order, base);
-  out->from = stored (b, reshape_runs (b, out->from, n_rows * n_runs, length));
+  out->from = tiny_build_store (b, reshape_runs (b, out->from, n_rows * n_runs, length));
 }
 
 /* How many of the first run are among the first p of both, for each p below @n; keys (K, 2L).
@@ -173,8 +160,8 @@ merge_path (TinyBuild *b, TinyNode *keys, gint64 length, TinyNode *p)
         b, tiny_build_add (b, p, tiny_build_like (b, p, (double) length - 1)), middle);
     TinyNode *first = tiny_node_gather (b->graph, keys, 1, middle);
     TinyNode *second = tiny_node_gather (b->graph, keys, 1, opposite);
-    TinyNode *is_open = less (b, low, high);
-    TinyNode *is_after = less (b, second, first);
+    TinyNode *is_open = tiny_build_less (b, low, high);
+    TinyNode *is_after = tiny_build_less (b, second, first);
     low = tiny_build_where (b, both (b, is_open, tiny_build_not (b, is_after)),
                             tiny_build_add (b, middle, one), low);
     high = tiny_build_where (b, both (b, is_open, is_after), middle, high);
@@ -196,20 +183,20 @@ merge_runs (TinyBuild *b, Runs *runs, gint64 keep)
     runs->keys = runs->from = NULL;
     return;
   }
-  i = stored (b, i);
+  i = tiny_build_store (b, i);
   TinyNode *n = tiny_build_like (b, i, (double) length);
   TinyNode *j = tiny_build_sub (b, p, i), *second = tiny_build_add (b, j, n);
-  TinyNode *is_after = less (b, tiny_node_gather (b->graph, keys, 1, second),
-                             tiny_node_gather (b->graph, keys, 1, i));
-  TinyNode *only_first = tiny_build_not (b, less (b, j, n));
+  TinyNode *is_after = tiny_build_less (b, tiny_node_gather (b->graph, keys, 1, second),
+                                        tiny_node_gather (b->graph, keys, 1, i));
+  TinyNode *only_first = tiny_build_not (b, tiny_build_less (b, j, n));
   TinyNode *takes_first
-      = both (b, less (b, i, n),
+      = both (b, tiny_build_less (b, i, n),
               tiny_build_binary (b, TINY_OP_OR, only_first, tiny_build_not (b, is_after)));
   TinyNode *source = tiny_build_where (b, takes_first, i, second);
   runs->n_runs /= 2;
   runs->length = dims[1];
-  runs->keys = stored (b, tiny_node_gather (b->graph, keys, 1, source));
-  runs->from = stored (b, tiny_node_gather (b->graph, from, 1, source));
+  runs->keys = tiny_build_store (b, tiny_node_gather (b->graph, keys, 1, source));
+  runs->from = tiny_build_store (b, tiny_node_gather (b->graph, from, 1, source));
 }
 
 /* @x (R, N): where its first @keep in order are. */
@@ -376,10 +363,12 @@ tiny_build_rank_in (
     TinyNode *next = tiny_build_add (self, found, integer (self, found, step));
     TinyNode *before = tiny_build_add (self, found, integer (self, found, step - 1));
     TinyNode *here = tiny_node_gather (self->graph, sorted, axis, before);
-    TinyNode *passed = right ? op_le (self, here, values) : less (self, here, values);
+    TinyNode *passed
+        = right ? op_le (self, here, values) : tiny_build_less (self, here, values);
     if (is_nan != NULL) /* it comes after all */
       passed = tiny_build_binary (self, TINY_OP_OR, passed, is_nan);
-    found = tiny_build_where (self, both (self, less (self, next, end), passed), next, found);
+    found = tiny_build_where (self, both (self, tiny_build_less (self, next, end), passed),
+                              next, found);
   }
   return tiny_build_cast (self, found, TINY_DTYPE_I32);
 }
@@ -441,7 +430,7 @@ op_isin (TinyBuild *b, TinyNode *self, TinyNode *test_elements, gboolean invert)
   } else {
     TinyNode *sorted[2] = { NULL };
     take_first (b, tests, 0, n, FALSE, sorted);
-    sorted[0] = stored (b, sorted[0]);
+    sorted[0] = tiny_build_store (b, sorted[0]);
     TinyNode *place = tiny_build_rank_in (b, sorted[0], x, 0, FALSE);
     found = place == NULL
                 ? NULL
@@ -493,7 +482,7 @@ op_histc (TinyBuild *b, TinyNode *self, gint64 bins, double min, double max)
     low = tiny_build_where (b, is_point, tiny_build_sub (b, low, one), low);
     high = tiny_build_where (b, is_point, tiny_build_add (b, high, one), high);
   }
-  TinyNode *bin = stored (b, bin_of (b, x, low, high, bins));
+  TinyNode *bin = tiny_build_store (b, bin_of (b, x, low, high, bins));
   TinyNode *one
       = tiny_node_broadcast (b->graph, tiny_build_number (b, TINY_DTYPE_I32, 1), &n, 1);
   return tiny_build_cast (b, tiny_build_combine (b, bin, one, 0, bins, TINY_OP_ADD, 0),

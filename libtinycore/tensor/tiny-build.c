@@ -496,3 +496,26 @@ tiny_build_iota (TinyBuild *self, TinyDType dtype, gint64 n)
                                   tiny_graph_ints (self->graph, &n, 1), NULL);
   return tiny_node_cast (self->graph, iota, dtype);
 }
+
+double
+tiny_build_get_lowest (const TinyNode *x)
+{
+  return tiny_dtype_is_float (x->dtype) ? -INFINITY
+                                        : (double) tiny_dtype_get_min ((TinyDType) x->dtype);
+}
+
+gboolean
+tiny_build_is_empty (const TinyNode *x)
+{
+  return tiny_shape_get_n_elements (x->shape) == 0;
+}
+
+TinyNode *
+tiny_build_store (TinyBuild *self, TinyNode *x)
+{
+  if (x == NULL || x->op == TINY_OP_CONTIGUOUS || x->op == TINY_OP_BUFFER
+      || tiny_build_is_empty (x))
+    return x;
+  return tiny_node_new (self->graph, TINY_OP_CONTIGUOUS, (TinyDType) x->dtype, 1, 1, &x, 0,
+                        NULL, NULL);
+}

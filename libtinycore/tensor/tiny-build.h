@@ -154,6 +154,29 @@ TinyNode *tiny_build_count_in (TinyBuild *self,
                                guint n,
                                gint64 correction);
 
+static inline TinyNode *
+tiny_build_add_number (TinyBuild *self, TinyNode *x, double number)
+{
+  return tiny_build_add (self, x, tiny_build_like (self, x, number));
+}
+static inline TinyNode *
+tiny_build_mul_number (TinyBuild *self, TinyNode *x, double number)
+{
+  return tiny_build_mul (self, x, tiny_build_like (self, x, number));
+}
+static inline TinyNode *
+tiny_build_less (TinyBuild *self, TinyNode *x, TinyNode *y)
+{
+  return tiny_build_binary (self, TINY_OP_CMPLT, x, y);
+}
+/* By an order-reversing map that is its own inverse: negation, of integers reversal of the bits. */
+TinyNode *tiny_build_reversed (TinyBuild *self, TinyNode *x);
+/* What is below every other number of @x's dtype. */
+double tiny_build_get_lowest (const TinyNode *x);
+/* @x in memory, where it is not: what is read more than once is not computed for each. */
+TinyNode *tiny_build_store (TinyBuild *self, TinyNode *x);
+gboolean tiny_build_is_empty (const TinyNode *x);
+
 /* ---- movement ---- */
 TinyNode *tiny_build_reshape (TinyBuild *self, TinyNode *x, const gint64 *dims, guint n);
 TinyNode *tiny_build_permute (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);

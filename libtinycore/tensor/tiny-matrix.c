@@ -8,15 +8,6 @@
 #include "ir/tiny-shape.h"
 
 /* ---- parts of matrices ---- */
-TinyNode *
-tiny_matrix_store (TinyBuild *b, TinyNode *x)
-{
-  if (x == NULL || tiny_shape_get_n_elements (x->shape) == 0)
-    return x;
-  return tiny_node_new (b->graph, TINY_OP_CONTIGUOUS, (TinyDType) x->dtype, 1, 1, &x, 0, NULL,
-                        NULL);
-}
-
 /* Elements @from up to @to along @axis. */
 TinyNode *
 tiny_matrix_part (TinyBuild *b, TinyNode *x, guint axis, gint64 from, gint64 to)

@@ -18,8 +18,6 @@ gboolean tiny_matrix_take_both (
 /* @x (B, M, N) with the leading axes and dtype of @like; @drop of its last axes, of size 1, go. */
 TinyNode *tiny_matrix_give (TinyBuild *b, TinyNode *x, const TinyNode *like, guint drop);
 
-/* Computed before what needs it. */
-TinyNode *tiny_matrix_store (TinyBuild *b, TinyNode *x);
 TinyNode *tiny_matrix_zeros (TinyBuild *b, TinyNode *like, gint64 rows, gint64 columns);
 TinyNode *tiny_matrix_identity (TinyBuild *b, TinyNode *like, gint64 n);
 TinyNode *tiny_matrix_transposed (TinyBuild *b, TinyNode *x);
