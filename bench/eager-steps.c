@@ -54,6 +54,7 @@ step (Run *self, double *out_loss, GError **error)
   g_autoptr (GPtrArray) others = tiny_module_get_buffers (self->net);
   g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_cross_entropy (
       tiny_module_forward (self->net, self->x), self->y, NULL, -100, "mean", 0));
+  tiny_optimizer_zero_grad (self->adam);
   if (!tiny_tensor_backward (loss, error))
     return FALSE;
   g_ptr_array_add (others, loss);

@@ -16,6 +16,7 @@ for (let i = 0; i < 60; i++) {
   const loss = slope.mul(x).add(offset).mse_loss(y, 'mean');
   loss.backward();
   descent.step([]);
+  descent.zero_grad();
 }
 print(`${slope.item()[1].toFixed(2)} x + ${offset.item()[1].toFixed(2)}`);
 

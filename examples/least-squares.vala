@@ -16,6 +16,7 @@ int main () {
       var loss = slope.mul (x).add (offset).mse_loss (y, "mean");
       loss.backward ();
       descent.step (null);
+      descent.zero_grad ();
     }
     double a, b;
     slope.item (out a);

@@ -197,6 +197,16 @@ tiny_check_operation (const TinyOperation *operation, uint32_t flags, TinyPlugin
                                 "an operand has bits set that this plugin does not know");
 }
 
+/* The operand of @operation that has @role, of TINY_ROLE_*, or NULL. */
+TINY_KIT const TinyOperandView *
+tiny_find_operand (const TinyOperation *operation, uint32_t role)
+{
+  for (uint32_t i = 0; i < operation->n_operands; i++)
+    if (operation->operands[i].role == role)
+      return &operation->operands[i];
+  return NULL;
+}
+
 /* TINY_STATUS_INVALID unless @span lies in a buffer of @n_bytes. */
 TINY_KIT TinyStatus
 tiny_check_span (const TinySpan *span, uint64_t n_bytes, TinyPluginError *error)

@@ -9,6 +9,7 @@
 #include "base/tiny-settings.h"
 #include "ir/tiny-dtype.h"
 #include "engine/tiny-devices.h"
+#include "tensor/tiny-default-float.h"
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-dlpack.h"
 #include "tensor/tiny-tensor.h"

@@ -4,9 +4,10 @@
 #
 #   tests/sanitize.sh address|thread FOLDER     (meson test --suite sanitize)
 #
-# address: AddressSanitizer with LeakSanitizer, and UndefinedBehaviourSanitizer, over the unit, gradient, nonsense
-# and stress tests and a share of the random programs. thread: ThreadSanitizer over what has threads: devices, the engine
-# with search, lanes and replay, training, the stress tests and some random programs.
+# address: AddressSanitizer with LeakSanitizer, and UndefinedBehaviourSanitizer, over the unit tests (tensors, autograd, nn and
+# files among them), the gradient, nonsense and stress tests, a share of the random programs and, without LeakSanitizer, which
+# knows nothing of an interpreter, the Python package. thread: ThreadSanitizer over what has threads: devices, the engine
+# with search, lanes and replay, loaders, training, the stress tests and some random programs.
 # The first run compiles everything, later ones what has changed. 77: the compiler has no sanitizers.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
@@ -42,7 +43,7 @@ else
   # GLib's own allocator gives memory from thread to thread without a word.
   export G_SLICE=always-malloc
   # Device, engine with search and lanes, capture and training; random programs below.
-  tests=(device/device device/table device/timeline engine/asynchronous engine/cache engine/lanes engine/profile engine/realize engine/roof engine/search fault/apart nn/nn)
+  tests=(device/device device/table device/timeline engine/asynchronous engine/cache engine/lanes engine/profile engine/realize engine/roof engine/search fault/apart nn/jit nn/loader nn/nn)
   meson test -C "$folder" --print-errorlogs --timeout-multiplier 10 "${tests[@]}"
   meson test -C "$folder" --print-errorlogs --timeout-multiplier 10 --suite stress
   programs=100
@@ -53,3 +54,24 @@ random_programs() { # DEV, arguments
 }
 random_programs CPU
 random_programs REF::groups,words,items=1024 --no-f64
+
+# The interpreter is not instrumented: the sanitizers' libraries have to be there before it. Half an hour at most.
+python_package() {
+  local python=/usr/bin/python3 end=$((SECONDS + 1800)) row
+  if [ ! -f "$folder/libtinycore/Tiny-1.0.typelib" ] || ! $python -c 'import gi, numpy, torch' 2>/dev/null; then
+    echo "sanitize: the Python package is skipped: no introspection, or $python lacks gi, numpy or torch"
+    return
+  fi
+  for row in python/test_{refusals,tensor,exchange,func,jit,nonsense}.py "python/test_threads.py CPU" \
+    "torch/test-torch.py basic" "torch/test-torch.py indexing" "torch/test-torch.py loss" "programs/test-programs.py --count 100"; do
+    local script=${row%% *} arguments=() device=REF
+    [ "$row" = "$script" ] || read -ra arguments <<<"${row#* }"
+    [ "${arguments[*]}" != CPU ] || { device=CPU arguments=(); } # too much for an interpreter
+    echo "sanitize: tests/$row"
+    (cd "$source/tests/${script%/*}" && env DEV=$device "TINY_PLUGIN_PATH=$folder/plugins.d" "TINY_SCAN_HELPER=$folder/tools/tiny-scan" \
+      "GI_TYPELIB_PATH=$folder/libtinycore" "PYTHONPATH=$folder/bindings/python" "LD_LIBRARY_PATH=$folder/libtinycore" \
+      "ASAN_OPTIONS=detect_leaks=0" "LD_PRELOAD=$(${CC:-cc} -print-file-name=libasan.so) $(${CC:-cc} -print-file-name=libubsan.so)" \
+      timeout $((end - SECONDS)) $python "${script#*/}" "${arguments[@]}" | grep -v '^ok')
+  done
+}
+[ "$kind" = thread ] || python_package

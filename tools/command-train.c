@@ -23,7 +23,37 @@ enum {
   N_EXAMPLES = 16, /* that go with a saved network */
   UNSET = G_MININT
 };
-#define DEFAULT_RATE 1e-3
+
+static TinyOptimizer *
+make_adam (TinyTensor *const *parameters, guint n, double rate)
+{
+  return tiny_adam_new (parameters, n, rate, 0.9, 0.999, 1e-8, 0);
+}
+
+static TinyOptimizer *
+make_sgd (TinyTensor *const *parameters, guint n, double rate)
+{
+  return tiny_sgd_new (parameters, n, rate, 0.9, 0, FALSE);
+}
+
+/* What --optimizer names, with the rate each has without --lr. */
+typedef struct {
+  const char *name;
+  double rate;
+  TinyOptimizer *(*make) (TinyTensor *const *parameters, guint n, double rate);
+} Optimizer;
+static const Optimizer optimizers[]
+    = { { "adam", 1e-3, make_adam }, { "sgd", 1e-2, make_sgd } };
+
+/* The first one for no name, NULL for one that is not there. */
+static const Optimizer *
+find_optimizer (const char *name)
+{
+  for (guint i = 0; i < G_N_ELEMENTS (optimizers); i++)
+    if (name == NULL || g_str_equal (name, optimizers[i].name))
+      return &optimizers[i];
+  return NULL;
+}
 
 /* By label, as the data set's authors call them. */
 static const char class_names[] = "T-shirt/top\nTrouser\nPullover\nDress\nCoat\nSandal\nShirt\n"
@@ -32,8 +62,8 @@ static const char class_names[] = "T-shirt/top\nTrouser\nPullover\nDress\nCoat\n
 typedef struct {
   int n_epochs, n_steps, batch;
   gint64 seed;
-  double rate;
-  char *directory, *save;
+  double rate; /* UNSET: the optimizer's own */
+  char *optimizer, *directory, *save;
   gboolean json, is_silent;
 } Options;
 
@@ -114,8 +144,9 @@ set_up (Run *self, GError **error)
   tiny_tensor_manual_seed ((guint64) options->seed);
   self->net = tiny_image_classifier_new (self->data.n_classes);
   g_autoptr (GPtrArray) parameters = tiny_module_get_parameters (self->net);
-  self->optimizer = tiny_adam_new ((TinyTensor *const *) parameters->pdata, parameters->len,
-                                   options->rate, 0.9, 0.999, 1e-8, 0);
+  const Optimizer *optimizer = find_optimizer (options->optimizer);
+  self->optimizer = optimizer->make ((TinyTensor *const *) parameters->pdata, parameters->len,
+                                     options->rate == UNSET ? optimizer->rate : options->rate);
   self->trainer = tiny_trainer_new (self->net, self->optimizer);
   self->n_steps = options->n_steps != UNSET
                       ? (guint) options->n_steps
@@ -276,7 +307,7 @@ tinycore_train_briefly (const char *directory, GError **error)
                             .n_steps = 2,
                             .batch = DEFAULT_BATCH,
                             .seed = DEFAULT_SEED,
-                            .rate = DEFAULT_RATE,
+                            .rate = UNSET,
                             .directory = (char *) directory,
                             .is_silent = TRUE };
   g_auto (Run) self = { .options = &options };
@@ -306,8 +337,10 @@ check (const Options *options, int argc, char **argv)
   g_autofree char *folder = options->save != NULL ? g_path_get_dirname (options->save) : NULL;
   if (folder != NULL && g_access (folder, W_OK) != 0)
     return "--save takes a file in a folder that is there and can be written to";
-  if (!(options->rate > 0) || !isfinite (options->rate))
+  if (options->rate != UNSET && (!(options->rate > 0) || !isfinite (options->rate)))
     return "--lr is a positive number";
+  if (find_optimizer (options->optimizer) == NULL)
+    return "--optimizer is adam or sgd";
   return NULL;
 }
 
@@ -318,13 +351,16 @@ tinycore_train (int argc, char **argv)
                       .n_steps = UNSET,
                       .batch = DEFAULT_BATCH,
                       .seed = DEFAULT_SEED,
-                      .rate = DEFAULT_RATE };
+                      .rate = UNSET };
   int status = 0;
   const GOptionEntry entries[] = {
     { "epochs", 0, 0, G_OPTION_ARG_INT, &options.n_epochs, "times through the data (1)", "N" },
     { "steps", 0, 0, G_OPTION_ARG_INT, &options.n_steps, "steps instead of epochs", "N" },
     { "batch", 0, 0, G_OPTION_ARG_INT, &options.batch, "images a step (128)", "N" },
-    { "lr", 0, 0, G_OPTION_ARG_DOUBLE, &options.rate, "learning rate of Adam (0.001)", "X" },
+    { "optimizer", 0, 0, G_OPTION_ARG_STRING, &options.optimizer,
+      "adam, or sgd with a momentum of 0.9 (adam)", "NAME" },
+    { "lr", 0, 0, G_OPTION_ARG_DOUBLE, &options.rate, "learning rate (adam 0.001, sgd 0.01)",
+      "X" },
     { "seed", 0, 0, G_OPTION_ARG_INT64, &options.seed, "of weights and data order (1)", "N" },
     { "data", 0, 0, G_OPTION_ARG_FILENAME, &options.directory, "folder of the IDX files",
       "DIR" },
@@ -344,6 +380,7 @@ tinycore_train (int argc, char **argv)
   } else {
     status = run (&options);
   }
+  g_free (options.optimizer);
   g_free (options.directory);
   g_free (options.save);
   return status;

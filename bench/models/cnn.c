@@ -23,6 +23,7 @@ step (TinyTensor *const *inputs,
   g_autoptr (GPtrArray) others = tiny_module_get_buffers (parts->net);
   g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_cross_entropy (
       tiny_module_forward (parts->net, inputs[0]), inputs[1], NULL, -100, "mean", 0));
+  tiny_optimizer_zero_grad (parts->adam);
   if (!tiny_tensor_backward (loss, error))
     return FALSE;
   g_ptr_array_add (others, loss);

@@ -27,6 +27,7 @@ main (void)
     double value;
     g_autoptr (TinyTensor) loss = g_object_ref_sink (
         tiny_tensor_cross_entropy (tiny_module_forward (model, x), y, NULL, -100, "mean", 0));
+    tiny_optimizer_zero_grad (adam);
     if (!tiny_tensor_backward (loss, &error) || !tiny_optimizer_step (adam, &loss, 1, &error)
         || !tiny_tensor_item (loss, &value, &error)) {
       fprintf (stderr, "%s\n", error->message);

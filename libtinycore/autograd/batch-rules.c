@@ -8,6 +8,7 @@
 #include "autograd/custom-rules.h"
 #include "base/tiny-error.h"
 #include "ir/tiny-shape.h"
+#include "ir/tiny-shard.h"
 #include "schedule/kernel-text.h"
 #include "tensor/tiny-layout.h"
 
@@ -166,6 +167,17 @@ RULE (rule_kernel)
                         tiny_graph_ints (graph, dims, node->shape->n + 1), text);
 }
 
+/* The axis that pieces are cut along comes after that of the batch. */
+RULE (rule_unshard)
+{
+  g_autofree TinyNode **pieces = g_new (TinyNode *, node->n_sources);
+  for (guint i = 0; i < node->n_sources; i++)
+    pieces[i] = batched (graph, node->sources[i], x[i], size);
+  return tiny_node_new (graph, TINY_OP_UNSHARD, (TinyDType) node->dtype, 1, node->n_sources,
+                        pieces, node->arg == TINY_SHARD_WHOLE ? node->arg : node->arg + 1, NULL,
+                        node->text);
+}
+
 RULE (rule_gradient) { return custom_make_batched (graph, node, x, size); }
 
 #define ELEMENTWISE(op) [TINY_OP_##op] = rule_elementwise
@@ -218,6 +230,7 @@ static const TinyBatchRule rules[TINY_N_OPS] = {
   [TINY_OP_LIMIT] = rule_limit,
   [TINY_OP_GRADIENT] = rule_gradient,
   [TINY_OP_KERNEL] = rule_kernel,
+  [TINY_OP_UNSHARD] = rule_unshard,
 };
 
 TinyBatchRule

@@ -14,6 +14,7 @@
 #include "autograd/gradient-walk.h"
 #include "autograd/tiny-transforms.h"
 #include "ir/tiny-shape.h"
+#include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -122,6 +123,27 @@ find_checkpoint_gradients (TinyGraph *graph,
   return TRUE;
 }
 
+/* ---- sums at positions ---- */
+
+/* y (…, N, …) are sums of x (…, M, …) at positions (…, M, …): to each of x the gradient where it went, over all
+ * of a batch for which it is the same. */
+static TinyNode *
+find_scatter_gradient (TinyGraph *graph, TinyNode *node, TinyNode *gradient)
+{
+  TinyNode *x = custom_get_inputs (node)[0], *positions = custom_get_inputs (node)[1];
+  guint rank = gradient->shape->n, axis = rank - 1 - (guint) (node->arg - CUSTOM_SCATTER);
+  gint64 dims[TINY_MAX_RANK * 2], axes[TINY_MAX_RANK * 2];
+  guint n_more = rank - x->shape->n;
+  for (guint i = 0; i < rank; i++) {
+    dims[i] = i == axis ? x->shape->v[axis - n_more] : gradient->shape->v[i];
+    axes[i] = i;
+  }
+  TinyNode *found = tiny_node_gather (graph, gradient, axis,
+                                      tiny_node_broadcast (graph, positions, dims, rank));
+  found = tiny_layout_reduce (graph, found, TINY_OP_ADD, axes, n_more);
+  return tiny_node_reshape (graph, found, x->shape->v, x->shape->n);
+}
+
 /* ---- functions of the program ---- */
 static GPtrArray *
 wrap_nodes (TinyGraph *graph, TinyNode *const *nodes, guint n)
@@ -188,6 +210,10 @@ custom_find_gradients (TinyGraph *graph,
                             0, NULL, NULL);
     return TRUE;
   }
+  if (node->arg >= CUSTOM_SCATTER && node->arg < CUSTOM_N_RULES) {
+    out[0] = find_scatter_gradient (graph, node, gradients[0]);
+    return TRUE;
+  }
   Custom *custom = tiny_runtime_get_attached (node->arg);
   g_assert (custom != NULL);
   g_autoptr (GPtrArray) ours = wrap_nodes (graph, gradients, n);
@@ -212,8 +238,8 @@ void
 custom_refuse_kernel (GError **error)
 {
   g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
-                       "custom_kernel: nothing is known of its derivative; call it inside of "
-                       "tiny_custom_gradient ()");
+                       "custom_kernel: nothing is known of its derivative; call it in a function with a "
+                       "custom gradient");
 }
 
 /* ---- forward ---- */
@@ -329,8 +355,8 @@ call_batched (TinyTensor *const *gradients,
   }
   for (guint i = 0; i < n_outputs; i++)
     g_ptr_array_add (all, outputs[i]);
-  GPtrArray *found
-      = tiny_vmap (call_each, &each, (TinyTensor *const *) all->pdata, n, axes, n, NULL, 0);
+  GPtrArray *found = tiny_vmap_with_randomness (
+      call_each, &each, (TinyTensor *const *) all->pdata, n, axes, n, NULL, 0, "same");
   for (guint i = 0; found->len == n_inputs && i < n_inputs; i++)
     if (self->kinds[i] == 's') {
       TinyTensor *sum = tiny_tensor_sum (found->pdata[i], (gint[]){ 0 }, 1, FALSE);

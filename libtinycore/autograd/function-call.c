@@ -150,7 +150,7 @@ function_call_begin (FunctionCall *self,
   innermost = self;
   tiny_runtime_lock ();
   self->first_slot = next_slot;
-  next_slot += n;
+  next_slot += n + 1;
   return self->error == NULL;
 }
 
@@ -181,6 +181,16 @@ function_call_add_placeholder (FunctionCall *self, const gint64 *dims, guint n)
   g_ptr_array_add (self->arguments,
                    g_object_ref_sink (tiny_tensor_new_for_node (node, input->device)));
   keep_placeholder (self, node, input->device);
+}
+
+TinyTensor *
+function_call_add_hidden (FunctionCall *self, TinyDType dtype)
+{
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  TinyNode *node = tiny_node_new (graph, TINY_OP_PARAM, dtype, 1, 0, NULL,
+                                  self->first_slot + self->n_slots++,
+                                  tiny_graph_ints (graph, NULL, 0), NULL);
+  return g_object_ref_sink (tiny_tensor_new_for_node (node, NULL));
 }
 
 TinyNode *

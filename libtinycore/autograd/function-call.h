@@ -36,6 +36,8 @@ gboolean function_call_begin (FunctionCall *self,
 void function_call_pass_input (FunctionCall *self);
 /* The next argument stands for the next input or a part of it, of shape @dims. */
 void function_call_add_placeholder (FunctionCall *self, const gint64 *dims, guint n);
+/* (transfer full): one more placeholder, without axes, which the function does not get; once in a call. */
+TinyTensor *function_call_add_hidden (FunctionCall *self, TinyDType dtype);
 /* A node like @like that nothing else is. Under the lock. */
 TinyNode *function_call_make_placeholder (const TinyNode *like);
 /* Runs @function; from here to the end the runtime is locked, and nodes stay where they are. */

@@ -8,7 +8,9 @@
 #include "autograd/gradient-rules.h"
 
 #include "ir/tiny-shape.h"
+#include "ir/tiny-shard.h"
 #include "tensor/tiny-layout.h"
+#include "tensor/tiny-positions.h"
 
 enum { MAX_RANK = 32 };
 
@@ -218,7 +220,8 @@ tiny_gradient_find_device (TinyGraph *graph, TinyNode *node)
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &node, 1);
   for (guint i = order->len; i-- > 0;) {
     TinyNode *found = order->pdata[i];
-    if (found->op == TINY_OP_BUFFER || found->op == TINY_OP_COPY || found->op == TINY_OP_PARAM)
+    if (found->op == TINY_OP_BUFFER || found->op == TINY_OP_COPY || found->op == TINY_OP_PARAM
+        || found->op == TINY_OP_UNSHARD)
       return found->text;
   }
   return NULL;
@@ -228,9 +231,15 @@ tiny_gradient_find_device (TinyGraph *graph, TinyNode *node)
 RULE (rule_copy)
 {
   const char *device = tiny_gradient_find_device (graph, node->sources[0]);
-  out[0] = device == NULL ? g
-                          : tiny_node_new (graph, TINY_OP_COPY, (TinyDType) g->dtype, 1, 1, &g,
-                                           0, NULL, device);
+  out[0] = device == NULL ? g : tiny_node_to (graph, g, device, TINY_SHARD_WHOLE);
+}
+
+/* Each piece gets its part of g. Where each is the whole value, any of them is it: the first gets all. */
+RULE (rule_unshard)
+{
+  const TinyNode *parts = tiny_node_to_like (graph, g, node);
+  for (guint i = 0; i < node->n_sources; i++)
+    out[i] = i == 0 || node->arg != TINY_SHARD_WHOLE ? parts->sources[i] : NULL;
 }
 
 /* ---- movement: the adjoint moves back, and adds up what was read more than once ---- */
@@ -359,6 +368,12 @@ RULE (rule_gather)
   TinyNode *rows = p->op == TINY_OP_EXPAND ? p->sources[0] : p;
   TinyNode *zero = number (graph, g, 0);
   gboolean whole = tiny_shape_get_n_elements (rows->shape) == m && rows->shape->v[axis] == m;
+  TinyBuild build = { .name = "gradient", .graph = graph };
+  if (tiny_build_is_sorted (whole ? rows : p, axis, n, g)) {
+    out[0] = tiny_build_scatter_sum (&build, x, axis, whole ? rows : p, g);
+    g_assert (build.error == NULL); /* sizes were checked when y was made */
+    return;
+  }
   if (!whole || (double) m * row + n + row >= (double) n * row) {
     TinyNode *wanted = count_along (graph, counts, axis, x->shape->v, rank);
     out[0] = combine_equal (graph, wanted, tiny_layout_cast (graph, p, counts), g, zero, axis,
@@ -395,6 +410,7 @@ static const TinyGradientRule rules[TINY_N_OPS] = {
   [TINY_OP_SHRINK] = rule_shrink,   [TINY_OP_FLIP] = rule_flip,
   [TINY_OP_SHEAR] = rule_shear,     [TINY_OP_GATHER] = rule_gather,
   [TINY_OP_AFTER] = rule_pass,      [TINY_OP_SLOPED] = rule_sloped,
+  [TINY_OP_UNSHARD] = rule_unshard,
 };
 
 TinyGradientRule

@@ -10,6 +10,7 @@
 #include "autograd/gradient-rules.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
+#include "ir/tiny-shard.h"
 #include "tensor/tiny-layout.h"
 
 /* Elementwise sources of shape () stand for one value everywhere: they get the sum. */
@@ -67,12 +68,15 @@ static void
 pass_on (Walk *self, TinyNode *node)
 {
   TinyGradientRule rule = tiny_gradient_rule ((TinyOp) node->op);
-  TinyNode *out[4] = { NULL };
+  TinyNode *few[4] = { NULL };
   TinyNode *gradient = tiny_node_map_get (&self->gradients, node);
   if (rule == NULL)
     return;
+  const gboolean is_few = node->n_sources <= G_N_ELEMENTS (few);
+  g_autofree TinyNode **many = is_few ? NULL : g_new0 (TinyNode *, node->n_sources);
+  TinyNode **out = is_few ? few : many;
   rule (self->graph, node, fit_to_node (self->graph, gradient, node), out);
-  for (guint i = 0; i < node->n_sources && i < G_N_ELEMENTS (out); i++)
+  for (guint i = 0; i < node->n_sources; i++)
     if (out[i] != NULL && self->wanted[node->sources[i]->id])
       add_gradient (self, node->sources[i], out[i]);
 }
@@ -196,7 +200,7 @@ walk (Walk *self, GPtrArray *order, GError **error)
                && (self->ends == NULL || !self->ends[node->id]) && reads_wanted (self, node)) {
       custom_refuse_kernel (error);
       return FALSE;
-    } else if (node->op == TINY_OP_BUFFER) {
+    } else if (tiny_runtime_is_memory (node)) {
       if (tiny_node_map_get (&self->gradients, node) != NULL
           && (self->ends == NULL || !self->ends[node->id])
           && !pass_to_history (self, node, error))
@@ -207,6 +211,15 @@ walk (Walk *self, GPtrArray *order, GError **error)
     }
   }
   return TRUE;
+}
+
+/* The UNSHARD that target @x is, or writes to: its gradient is cut alike. */
+static const TinyNode *
+find_shards (const TinyNode *x)
+{
+  if (x->op == TINY_OP_ASSIGN)
+    x = x->sources[0];
+  return x->op == TINY_OP_UNSHARD ? x : NULL;
 }
 
 static gboolean
@@ -237,6 +250,8 @@ find_gradients (TinyGraph *graph,
     out[i] = tiny_node_map_get (&self.gradients, targets[i]);
     if (out[i] != NULL)
       out[i] = fit_to_node (graph, out[i], targets[i]);
+    if (out[i] != NULL && find_shards (targets[i]) != NULL)
+      out[i] = tiny_node_to_like (graph, out[i], find_shards (targets[i]));
   }
   tiny_node_map_clear (&self.gradients);
   return good;

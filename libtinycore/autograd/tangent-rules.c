@@ -79,6 +79,17 @@ RULE (rule_reduce)
                              node->ints->v, node->ints->n);
 }
 
+/* What has no tangent has 0. */
+RULE (rule_unshard)
+{
+  g_autofree TinyNode **pieces = g_new (TinyNode *, node->n_sources);
+  for (guint i = 0; i < node->n_sources; i++) {
+    TinyNode *zero = tiny_node_const_float (graph, (TinyDType) node->dtype, 0);
+    pieces[i] = fit (graph, t[i] != NULL ? t[i] : zero, node->sources[i]);
+  }
+  return tiny_node_with_sources (graph, node, pieces);
+}
+
 RULE (rule_assign) { return t[1]; }
 
 RULE (rule_pass) { return t[0]; }
@@ -100,6 +111,7 @@ static const TinyTangentRule rules[TINY_N_OPS] = {
   [TINY_OP_PAD] = rule_linear,         [TINY_OP_SHRINK] = rule_linear,
   [TINY_OP_FLIP] = rule_linear,        [TINY_OP_SHEAR] = rule_linear,
   [TINY_OP_GATHER] = rule_linear,      [TINY_OP_AFTER] = rule_pass,
+  [TINY_OP_UNSHARD] = rule_unshard,
 };
 
 TinyTangentRule

@@ -14,13 +14,14 @@
 static gboolean
 check_tensor (TinyTensor *tensor, const char *what, guint i, GError **error)
 {
-  if (tensor == NULL || !TINY_IS_TENSOR (tensor)) {
+  if (tensor == NULL || !TINY_IS_TENSOR (tensor)
+      || (tiny_tensor_get_error (tensor) == NULL && tiny_tensor_get_node (tensor) == NULL)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "gradient: %s %u is no tensor", what,
                  i);
     return FALSE;
   }
   if (tiny_tensor_get_error (tensor) == NULL)
-    return TRUE;
+    return tiny_runtime_check (error);
   g_propagate_error (error, g_error_copy (tiny_tensor_get_error (tensor)));
   return FALSE;
 }
@@ -36,7 +37,9 @@ find_seed (TinyTensor *y, TinyTensor *given, GError **error)
     if (tiny_dtype_is_float (node->dtype) && tiny_tensor_get_n_elements (y) == 1)
       return tiny_node_const_float (tiny_runtime_get_graph (), (TinyDType) node->dtype, 1);
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "gradient: the loss is one float, not %s of %s", shape, dtype);
+                 "gradient: the loss is one float, not %s of %s: take its sum() or mean(), or "
+                 "give a gradient",
+                 shape, dtype);
     return NULL;
   }
   if (!check_tensor (given, "the gradient of output", 0, error))
@@ -156,10 +159,25 @@ accumulate (TinyTensor *variable, TinyTensor *gradient)
   g_object_unref (sum);
 }
 
+/* Whether what @variable was before it was assigned to, which waits, has the @seen mark. */
+static gboolean
+was_seen (TinyTensor *variable, const GPtrArray *order, guint32 seen)
+{
+  const TinyNode *node = tiny_tensor_get_node (variable);
+  while (node->op == TINY_OP_RESHAPE)
+    node = node->sources[0];
+  gboolean found = node->op == TINY_OP_ASSIGN && node->sources[0]->mark == seen;
+  for (guint i = 0; node->op == TINY_OP_DETACH && !found && i < order->len; i++) {
+    const TinyNode *other = order->pdata[i]; /* see tiny_view_read() */
+    found = other->op == TINY_OP_DETACH && other->mark == seen && other->arg == node->arg;
+  }
+  return found;
+}
+
 /* The tensors that require gradients and lie under @loss where nothing is detached. Graphs do not hold
  * empty ones: each of those counts, and gets an empty gradient. */
 static GPtrArray *
-find_variables (TinyTensor *loss, gboolean *out_is_stale)
+find_variables (TinyTensor *loss, gboolean *out_is_stale, gboolean *out_is_old)
 {
   gboolean is_stale;
   TinyGraph *graph = tiny_runtime_get_graph ();
@@ -183,6 +201,8 @@ find_variables (TinyTensor *loss, gboolean *out_is_stale)
     if (tiny_dtype_is_float (t->dtype)
         && (tiny_tensor_get_node (t)->mark == seen || tiny_tensor_get_n_elements (t) == 0))
       g_ptr_array_add (variables, g_object_ref (t));
+    else if (tiny_tensor_get_node (t) != NULL)
+      *out_is_old = *out_is_old || was_seen (t, order, seen);
   return variables;
 }
 
@@ -191,16 +211,20 @@ backward_locked (TinyTensor *loss, TinyTensor *seed, GError **error)
 {
   if (!check_tensor (loss, "output", 0, error) || find_seed (loss, seed, error) == NULL)
     return FALSE;
-  gboolean is_stale = FALSE;
-  g_autoptr (GPtrArray) variables = find_variables (loss, &is_stale);
+  gboolean is_stale = FALSE, is_old = FALSE;
+  g_autoptr (GPtrArray) variables = find_variables (loss, &is_stale, &is_old);
   if (variables->len == 0 && is_stale) {
     tiny_gradient_refuse_stale (error);
     return FALSE;
   }
   if (variables->len == 0) {
-    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
-                         "gradient: the loss depends on no tensor that requires one, or only "
-                         "through what was detached, as all is while gradients are disabled");
+    g_set_error_literal (
+        error, TINY_ERROR, TINY_ERROR_INVALID,
+        is_old ? "gradient: the loss was made of a tensor that requires one before that was "
+                 "assigned to: take gradients before assigning, or make the loss anew"
+               : "gradient: the loss depends on no tensor that requires one, or only "
+                 "through what was detached, as all is while gradients are disabled, or on "
+                 "what one was before it was assigned to");
     return FALSE;
   }
   g_autofree TinyTensor **gradients = g_new0 (TinyTensor *, variables->len + 1);

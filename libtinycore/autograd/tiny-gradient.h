@@ -82,9 +82,9 @@ TINY_API gboolean tiny_gradient (
  * The gradient of the sum of @self times @gradient with respect to each of @targets: zeros for
  * what @self does not depend on. Gradients are lazy tensors, of which gradients can be taken again.
  *
- * They follow the graph as it is: they go through what was assigned to a tensor and stop at
- * tiny_tensor_detach(), at what was made while gradients were disabled
- * (tiny_set_grad_enabled()), at results of a captured function (#TinyJit), and at what was assigned and
+ * They follow the graph as it is: they go through what was assigned to a tensor, unless that requires
+ * gradients itself, and stop at tiny_tensor_detach(), at what was made while gradients were disabled
+ * (tiny_set_grad_enabled()), at results of a captured function (#TinyJit), and in one at what was assigned and
  * realised if it read its own old value. They go through what was realised otherwise.
  *
  * Returns: (transfer container) (element-type TinyTensor): as many gradients as targets; in error

@@ -26,7 +26,7 @@ G_BEGIN_DECLS
  *
  * Applies @function to each element of a batch, all at once: it is called with tensors that stand
  * for one element, and each operation of what it gives is replaced by one on the whole batch.
- * Random numbers are drawn once, the same for each element.
+ * It cannot draw random numbers: see tiny_vmap_with_randomness().
  *
  * Errors: what an input carries, what @function fails with; %TINY_ERROR_INVALID when axes do not
  * fit, sizes of the batch differ, or @function assigns to a tensor from outside.
@@ -44,6 +44,38 @@ TINY_API GPtrArray *tiny_vmap (TinyFunction function,
                                guint n_in_axes,
                                const gint *out_axes,
                                guint n_out_axes);
+
+/**
+ * tiny_vmap_with_randomness:
+ * @function: (scope call) (closure user_data): what is done with each element of the batch
+ * @user_data: for @function
+ * @inputs: (array length=n_inputs): tensors
+ * @n_inputs: how many
+ * @in_axes: (array length=n_in_axes) (nullable): as of tiny_vmap()
+ * @n_in_axes: as many as there are inputs, or 0
+ * @out_axes: (array length=n_out_axes) (nullable): as of tiny_vmap()
+ * @n_out_axes: as many as @function gives results, or 0
+ * @randomness: (nullable): what random numbers that @function draws are: "error": refused; "different": each
+ *   element of the batch has its own, those that a draw of the whole batch would give, (B, …) for (…); "same": they are
+ *   drawn once for all. %NULL: error
+ *
+ * As tiny_vmap(), for functions that draw random numbers. Of calls in calls each has its own rule.
+ *
+ * Errors: as those of tiny_vmap(); %TINY_ERROR_INVALID for another word. tiny_tensor_randperm() cannot be different.
+ *
+ * Returns: (transfer container) (element-type TinyTensor): as of tiny_vmap()
+ *
+ * Since: 0.1
+ */
+TINY_API GPtrArray *tiny_vmap_with_randomness (TinyFunction function,
+                                               gpointer user_data,
+                                               TinyTensor *const *inputs,
+                                               guint n_inputs,
+                                               const gint *in_axes,
+                                               guint n_in_axes,
+                                               const gint *out_axes,
+                                               guint n_out_axes,
+                                               const char *randomness);
 
 /**
  * tiny_jvp:

@@ -61,6 +61,8 @@ typedef enum {
 /**
  * tiny_error_quark:
  *
+ * The domain of the library's errors, as GLib registers it; programs write %TINY_ERROR.
+ *
  * Returns: what %TINY_ERROR is
  *
  * Since: 0.1

@@ -22,45 +22,4 @@ double tiny_float_round (TinyDType dtype, double value);
 /* The largest finite number of @dtype. */
 double tiny_float_get_largest (TinyDType dtype);
 
-static inline guint16
-tiny_f16_from_double (double value)
-{
-  return (guint16) tiny_float_to_bits (TINY_DTYPE_F16, value);
-}
-static inline double
-tiny_f16_to_double (guint16 bits)
-{
-  return tiny_float_from_bits (TINY_DTYPE_F16, bits);
-}
-static inline guint16
-tiny_bf16_from_double (double value)
-{
-  return (guint16) tiny_float_to_bits (TINY_DTYPE_BF16, value);
-}
-static inline double
-tiny_bf16_to_double (guint16 bits)
-{
-  return tiny_float_from_bits (TINY_DTYPE_BF16, bits);
-}
-static inline guint8
-tiny_f8e4m3_from_double (double value)
-{
-  return (guint8) tiny_float_to_bits (TINY_DTYPE_F8E4M3, value);
-}
-static inline double
-tiny_f8e4m3_to_double (guint8 bits)
-{
-  return tiny_float_from_bits (TINY_DTYPE_F8E4M3, bits);
-}
-static inline guint8
-tiny_f8e5m2_from_double (double value)
-{
-  return (guint8) tiny_float_to_bits (TINY_DTYPE_F8E5M2, value);
-}
-static inline double
-tiny_f8e5m2_to_double (guint8 bits)
-{
-  return tiny_float_from_bits (TINY_DTYPE_F8E5M2, bits);
-}
-
 G_END_DECLS

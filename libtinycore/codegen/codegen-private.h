@@ -30,6 +30,7 @@ gboolean tiny_pass_decompose (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_optimise (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_expand (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_bound (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_blocks (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_reduce (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_index (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_linearise (TinyCodegen *cg, GError **error);
@@ -83,6 +84,9 @@ TinyNode *tiny_reduce_identity (TinyGraph *graph, TinyOp op, TinyDType dtype, gu
 /* Whether node(range = l) is node(range = 0) + stride * l for every l of the range. */
 gboolean
 tiny_index_stride (TinyGraph *graph, TinyNode *node, TinyNode *range, gint64 *out_stride);
+
+/* How many MULACCs in a row add @value to an accumulator on @target; 0: it is added as it is. */
+guint tiny_codegen_count_products (const TinyTarget *target, TinyNode *value);
 
 /* The number of the highest RANGE under @root, plus one. */
 guint tiny_codegen_count_ranges (TinyGraph *graph, TinyNode *root);

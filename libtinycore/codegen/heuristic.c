@@ -416,6 +416,31 @@ can_spread (Plan *plan, TinyNode *origin)
   return TRUE;
 }
 
+static gboolean
+has_variable (Plan *plan, TinyNode *condition)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &condition, 1);
+  for (guint i = 0; i < order->len; i++)
+    if (((TinyNode *) order->pdata[i])->op == TINY_OP_VARIABLE)
+      return TRUE;
+  return FALSE;
+}
+
+/* Whether a variable says from where on along @origin nothing is stored: a loop ends there (pass-bound.c), points of the
+ * grid do all of their work. */
+static gboolean
+ends_early (Plan *plan, TinyNode *origin)
+{
+  const TinyNode *sink = plan->axes->root;
+  for (guint i = 0; i < sink->n_sources; i++) {
+    const TinyNode *store = sink->sources[i];
+    if (store->n_sources < 4 || !tiny_node_depends_on (plan->graph, store->sources[3], origin)
+        || !has_variable (plan, store->sources[3]))
+      return FALSE;
+  }
+  return sink->n_sources > 0;
+}
+
 static void
 choose_grid (Plan *plan)
 {
@@ -428,7 +453,8 @@ choose_grid (Plan *plan)
     gint64 extent = axis->extent, below = plan->work / (points * extent), keep = 1;
     if (extent == 1 || !can_spread (plan, axis->origin))
       continue;
-    while (chunks && keep < extent && below * keep < MIN_POINT_WORK) {
+    gboolean ends = ends_early (plan, axis->origin);
+    while (chunks && keep < extent && (ends || below * keep < MIN_POINT_WORK)) {
       gint64 next = keep + 1;
       while (next < extent && extent % next != 0)
         next++;

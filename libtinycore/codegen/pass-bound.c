@@ -8,7 +8,8 @@
  * A store whose gate is such a condition does nothing from there on either.
  *
  * The bound is calculated from variables, constants and the place of the grid point alone, so it is the same for all items of a
- * work-group, which meet at barriers.
+ * work-group, which meet at barriers. Where there is no local memory nobody waits for others: there it may also be a number that the
+ * kernel reads for the loops around, such as how many of a list belong to a row (tensor/tiny-positions.c).
  * It is the largest of those of all that happens in the loop; anything in it without one leaves it as it is. */
 #include "codegen/codegen-private.h"
 
@@ -21,6 +22,7 @@ typedef struct {
   TinyNode *range;
   TinyOp op;          /* of the REDUCE; of no account in conditions */
   TinyNode *identity; /* scalar */
+  TinyNode *reduce;   /* whose bound may be read from memory; or NULL */
 } Search;
 
 /* range * mul + place + something of at least min, place the same for all of a grid point, or NULL */
@@ -50,19 +52,35 @@ skip_conversions (TinyNode *node)
   }
 }
 
-/* Whether @node is calculated from variables, constants and where the grid point is; the last is not let in where
- * @out_varies is wanted, which says whether there is a variable. */
+/* Whether what @load reads is there before the loops that the REDUCE closes, and stays. */
 static gboolean
-is_uniform (const TinyNode *node, gboolean *out_varies)
+is_read_before (const Search *self, TinyNode *load)
 {
+  if (self->reduce == NULL || load->lanes > 1 || load->sources[0]->op != TINY_OP_PARAM)
+    return FALSE;
+  for (guint i = 1; i < self->reduce->n_sources; i++)
+    if (tiny_node_depends_on (self->graph, load, self->reduce->sources[i]))
+      return FALSE;
+  return TRUE;
+}
+
+/* Whether @node is calculated from variables, constants and where the grid point is; the last is not let in where
+ * @out_varies is wanted, which says whether there is a variable, or something that is read. */
+static gboolean
+is_uniform (const Search *self, TinyNode *node, gboolean *out_varies)
+{
+  gboolean is_read
+      = out_varies != NULL && node->op == TINY_OP_LOAD && is_read_before (self, node);
   if (out_varies != NULL)
-    *out_varies = *out_varies || node->op == TINY_OP_VARIABLE;
+    *out_varies = *out_varies || node->op == TINY_OP_VARIABLE || is_read;
+  if (is_read)
+    return TRUE;
   if (node->op == TINY_OP_VARIABLE || node->op == TINY_OP_CONST || node->op == TINY_OP_GRID)
     return out_varies == NULL || node->op != TINY_OP_GRID;
   if (!tiny_op_is_elementwise (node->op) || node->lanes > 1)
     return FALSE;
   for (guint i = 0; i < node->n_sources; i++)
-    if (!is_uniform (node->sources[i], out_varies))
+    if (!is_uniform (self, node->sources[i], out_varies))
       return FALSE;
   return TRUE;
 }
@@ -74,13 +92,13 @@ add (TinyGraph *graph, TinyNode *x, gint64 number)
 }
 
 static gboolean
-read_rest (TinyNode *node, Line *out)
+read_rest (const Search *self, TinyNode *node, Line *out)
 {
   gint64 hi;
   if (tiny_dtype_is_float (node->dtype) || node->dtype == TINY_DTYPE_U64)
     return FALSE;
   if (node->op != TINY_OP_CONST && node->dtype == TINY_DTYPE_INDEX && node->lanes == 1
-      && is_uniform (node, NULL)) {
+      && is_uniform (self, node, NULL)) {
     out->place = node;
     return TRUE;
   }
@@ -108,7 +126,7 @@ read_line (const Search *self, TinyNode *node, Line *out)
     return TRUE;
   out->mul = 0;
   if (!tiny_node_depends_on (self->graph, node, self->range) && node->op != TINY_OP_ADD)
-    return read_rest (node, out);
+    return read_rest (self, node, out);
   if ((node->op != TINY_OP_ADD && node->op != TINY_OP_MUL)
       || !read_line (self, node->sources[0], &x) || !read_line (self, node->sources[1], &y))
     return FALSE;
@@ -129,7 +147,7 @@ end_of_less (const Search *self, TinyNode *x, TinyNode *y, gint64 more)
   Line line;
   gboolean varies = FALSE;
   y = skip_conversions (y);
-  if (!read_line (self, x, &line) || line.mul <= 0 || !is_uniform (y, &varies) || !varies
+  if (!read_line (self, x, &line) || line.mul <= 0 || !is_uniform (self, y, &varies) || !varies
       || ABS (line.min) > G_MAXINT32 || line.mul > G_MAXINT32
       || !tiny_dtype_is_signed (y->dtype))
     return NULL;
@@ -214,13 +232,14 @@ end_of_value (const Search *self, TinyNode *node)
 
 /* The end of @range in what @user, a REDUCE or STORE, does; NULL: all rounds count. */
 static TinyNode *
-end_for (TinyGraph *graph, TinyNode *user, TinyNode *range)
+end_for (TinyGraph *graph, TinyNode *user, TinyNode *range, gboolean may_read)
 {
   Search search = { .graph = graph, .range = range };
   if (user->op == TINY_OP_STORE)
     return user->n_sources == 4 && user->sources[0]->op == TINY_OP_PARAM
                ? end_of_gate (&search, user->sources[3], FALSE)
                : NULL;
+  search.reduce = may_read ? user : NULL;
   search.op = (TinyOp) user->arg;
   search.identity = tiny_reduce_identity (graph, search.op, user->dtype, 1);
   return end_of_value (&search, user->sources[0]);
@@ -239,7 +258,7 @@ is_loop_of (TinyGraph *graph, TinyNode *user, TinyNode *range)
 
 /* @range with the bound that all of its users allow, or itself. */
 static TinyNode *
-bound (TinyGraph *graph, GPtrArray *users, TinyNode *range)
+bound (TinyGraph *graph, GPtrArray *users, TinyNode *range, gboolean may_read)
 {
   TinyNode *end = NULL, *whole = range->sources[0];
   TinyRangeKind kind = tiny_range_get_kind (range);
@@ -249,7 +268,7 @@ bound (TinyGraph *graph, GPtrArray *users, TinyNode *range)
   for (guint i = 0; i < users->len; i++) {
     if (!is_loop_of (graph, users->pdata[i], range))
       continue;
-    TinyNode *other = end_for (graph, users->pdata[i], range);
+    TinyNode *other = end_for (graph, users->pdata[i], range, may_read);
     if (other == NULL)
       return range;
     end = end == NULL ? other : choose (&search, end, other, TRUE);
@@ -269,16 +288,20 @@ tiny_pass_bound (TinyCodegen *cg, GError **error)
   g_autoptr (GPtrArray) order = tiny_graph_toposort (cg->graph, &cg->root, 1);
   g_autoptr (GPtrArray) users = g_ptr_array_new (), from = g_ptr_array_new ();
   g_autoptr (GPtrArray) to = g_ptr_array_new ();
-  gboolean varies = FALSE;
+  gboolean varies = FALSE, reads = FALSE, waits = FALSE;
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     varies = varies || node->op == TINY_OP_VARIABLE;
+    reads = reads || (node->op == TINY_OP_LOAD && tiny_dtype_is_signed (node->dtype));
+    waits = waits || node->op == TINY_OP_LOCAL;
     if (node->op == TINY_OP_STORE || (node->op == TINY_OP_REDUCE && node->n_sources > 1))
       g_ptr_array_add (users, node);
   }
-  for (guint i = 0; varies && i < order->len; i++) {
+  gboolean may_read = reads && !waits;
+  for (guint i = 0; (varies || may_read) && i < order->len; i++) {
     TinyNode *node = order->pdata[i];
-    TinyNode *other = node->op == TINY_OP_RANGE ? bound (cg->graph, users, node) : node;
+    TinyNode *other
+        = node->op == TINY_OP_RANGE ? bound (cg->graph, users, node, may_read) : node;
     if (other != node) {
       g_ptr_array_add (from, node);
       g_ptr_array_add (to, other);

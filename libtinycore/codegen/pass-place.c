@@ -18,15 +18,20 @@
 
 enum { MAX_ACCESSES = 128 };
 
+#define MANY G_MAXUINT32
+
 /* An index as constant + grid * (point along axis 0) + round * (rounds of a loop). */
 typedef struct {
   gboolean is_known;
-  guint32 loop; /* its RANGE; 0: none, since a RANGE has a bound before it */
+  guint32
+      loop; /* its RANGE; 0: none, since a RANGE has a bound before it; MANY: several, and round is of no account */
   gint64 constant, grid, round;
+  gint64 least, most; /* what it can be for point 0 */
 } Form;
 
 typedef struct {
-  guint32 instr, loop; /* of a LOAD or STORE; the RANGE around it */
+  guint32 instr, loop; /* of a LOAD or STORE; the outermost RANGE around it */
+  gboolean is_nested;  /* there are others */
   guint lanes;
   Form form;
 } Access;
@@ -34,7 +39,9 @@ typedef struct {
 typedef struct {
   const TinyLinear *linear;
   Form *forms;
-  guint32 *loops; /* the one RANGE around each instruction, 0: none, G_MAXUINT32: several */
+  guint32 *
+      loops; /* the outermost RANGE around each instruction, 0: none, MANY: it is behind an IF */
+  guint32 *depths;                                  /* how many there are */
   Access local[MAX_ACCESSES], output[MAX_ACCESSES]; /* of the LOCAL; of the output */
   guint n_local, n_output;
   guint32 last;  /* the loop that reads the LOCAL last */
@@ -55,16 +62,21 @@ static Form
 combine (Form x, Form y, gint64 sign)
 {
   gboolean one_loop = x.loop == 0 || y.loop == 0 || x.loop == y.loop;
-  return (Form){ x.is_known && y.is_known && one_loop, MAX (x.loop, y.loop),
-                 x.constant + sign * y.constant, x.grid + sign * y.grid,
-                 x.round + sign * y.round };
+  return (Form){ x.is_known && y.is_known,
+                 one_loop ? MAX (x.loop, y.loop) : MANY,
+                 x.constant + sign * y.constant,
+                 x.grid + sign * y.grid,
+                 x.round + sign * y.round,
+                 x.least + (sign > 0 ? y.least : -y.most),
+                 x.most + (sign > 0 ? y.most : -y.least) };
 }
 
 static gboolean
 is_moderate (Form x)
 {
   const gint64 most = G_MAXINT32;
-  return ABS (x.constant) <= most && ABS (x.grid) <= most && ABS (x.round) <= most;
+  return ABS (x.constant) <= most && ABS (x.grid) <= most && ABS (x.round) <= most
+         && ABS (x.least) <= most && ABS (x.most) <= most;
 }
 
 static Form
@@ -78,7 +90,21 @@ scale (Form x, Form by)
   gboolean is_known = x.is_known && by.is_known && by.loop == 0 && by.grid == 0
                       && is_moderate (x) && is_moderate (by);
   gint64 n = is_known ? by.constant : 0;
-  return (Form){ is_known, x.loop, x.constant * n, x.grid * n, x.round * n };
+  return (Form){ is_known,
+                 x.loop,
+                 x.constant * n,
+                 x.grid * n,
+                 x.round * n,
+                 (n < 0 ? x.most : x.least) * n,
+                 (n < 0 ? x.least : x.most) * n };
+}
+
+/* The rounds of a loop, 0: not known. */
+static gint64
+count_rounds (const Place *self, guint32 loop)
+{
+  const TinyInstr *bound = source_of (self->linear, &self->linear->instrs[loop], 0);
+  return bound->op == TINY_INSTR_CONST ? bound->arg : 0;
 }
 
 static Form
@@ -93,11 +119,16 @@ find_form (const Place *self, guint32 at)
     of[i] = self->forms[self->linear->sources[instr->sources + i]];
   switch (instr->op) {
   case TINY_INSTR_CONST:
-    return (Form){ .is_known = TRUE, .constant = instr->arg };
+    return (Form){
+      .is_known = TRUE, .constant = instr->arg, .least = instr->arg, .most = instr->arg
+    };
   case TINY_INSTR_GRID:
     return (Form){ .is_known = instr->arg == 0, .grid = 1 };
   case TINY_INSTR_RANGE:
-    return (Form){ .is_known = TRUE, .loop = at, .round = 1 };
+    return (Form){ .is_known = count_rounds (self, at) > 0,
+                   .loop = at,
+                   .round = 1,
+                   .most = count_rounds (self, at) - 1 };
   case TINY_INSTR_ADD:
     return combine (of[0], of[1], 1);
   case TINY_INSTR_SUB:
@@ -118,22 +149,15 @@ find_forms (Place *self)
     gboolean opens = instr->op == TINY_INSTR_RANGE || instr->op == TINY_INSTR_IF;
     depth -= instr->op == TINY_INSTR_END || instr->op == TINY_INSTR_ENDIF;
     self->forms[i] = find_form (self, i);
-    self->loops[i] = depth == 0 ? 0 : depth > 1 ? G_MAXUINT32 : open;
-    if (opens && depth++ == 0)
-      open = instr->op == TINY_INSTR_RANGE ? i : G_MAXUINT32;
+    self->loops[i] = depth == 0 ? 0 : open;
+    self->depths[i] = depth;
+    if (opens && (depth++ == 0 || instr->op == TINY_INSTR_IF))
+      open = instr->op == TINY_INSTR_RANGE ? i : MANY;
   }
 }
 
-/* The rounds of a loop, 0: not known. */
-static gint64
-count_rounds (const Place *self, guint32 loop)
-{
-  const TinyInstr *bound = source_of (self->linear, &self->linear->instrs[loop], 0);
-  return bound->op == TINY_INSTR_CONST ? bound->arg : 0;
-}
-
 /* ---- whether ---- */
-/* Lists the accesses of memory @at; FALSE: one is gated, or not the only loop's around it. */
+/* Lists the accesses of memory @at; FALSE: one is gated or in no loop. */
 static gboolean
 list_accesses (const Place *self, guint32 at, Access *out, guint *out_n)
 {
@@ -152,11 +176,10 @@ list_accesses (const Place *self, guint32 at, Access *out, guint *out_n)
         = stores ? MAX (instr->lanes, source_of (linear, instr, 2)->lanes) : instr->lanes;
     Form form = self->forms[linear->sources[instr->sources + 1]];
     guint32 loop = self->loops[i];
-    if (instr->n_sources != (stores ? 3 : 2) || !form.is_known || loop == 0
-        || loop == G_MAXUINT32 || form.loop != loop || count_rounds (self, loop) <= 0
-        || *out_n == MAX_ACCESSES)
+    if (instr->n_sources != (stores ? 3 : 2) || !form.is_known || loop == 0 || loop == MANY
+        || form.loop == 0 || *out_n == MAX_ACCESSES)
       return FALSE;
-    out[(*out_n)++] = (Access){ i, loop, lanes, form };
+    out[(*out_n)++] = (Access){ i, loop, self->depths[i] > 1, lanes, form };
   }
   return TRUE;
 }
@@ -197,7 +220,8 @@ covers_row (Place *self)
   for (guint i = 0; i < self->n_output; i++) {
     const Access *store = &self->output[i];
     gint64 at = store->form.constant - self->first;
-    if (!is_store (self, store) || store->loop != self->last || store->form.grid != form->grid
+    if (!is_store (self, store) || store->is_nested || store->loop != self->last
+        || store->form.loop != self->last || store->form.grid != form->grid
         || store->form.round != form->round || at + store->lanes > form->round)
       return FALSE;
     for (guint j = 0; j < i; j++) {
@@ -217,15 +241,13 @@ static gboolean
 is_in_place (const Place *self, const Access *access)
 {
   const Form *form = &access->form;
-  gint64 last = form->constant + (count_rounds (self, access->loop) - 1) * form->round;
-  if (form->grid != 0 || form->round < 0 || form->constant < 0
-      || last + access->lanes > self->n)
+  if (form->grid != 0 || form->least < 0 || form->most + access->lanes > self->n)
     return FALSE;
   for (guint i = 0; i < self->n_output && access->loop == self->last; i++) {
     const Access *store = &self->output[i];
     if (store->form.constant - self->first == form->constant && store->form.round == form->round
         && store->lanes == access->lanes && store->instr > access->instr
-        && !is_store (self, access))
+        && form->loop == self->last && !access->is_nested && !is_store (self, access))
       return TRUE;
   }
   return access->loop != self->last;
@@ -328,9 +350,11 @@ place_one (TinyLinear *linear)
   g_autofree Place *self = g_new0 (Place, 1);
   g_autofree Form *forms = g_new0 (Form, linear->n_instrs);
   g_autofree guint32 *loops = g_new0 (guint32, linear->n_instrs);
+  g_autofree guint32 *depths = g_new0 (guint32, linear->n_instrs);
   self->linear = linear;
   self->forms = forms;
   self->loops = loops;
+  self->depths = depths;
   find_forms (self);
   for (guint32 i = 0; i < linear->n_instrs; i++)
     if (linear->instrs[i].op == TINY_INSTR_LOCAL && can_place (self, i)) {

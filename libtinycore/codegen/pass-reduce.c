@@ -72,21 +72,30 @@ store_register (TinyGraph *graph, TinyNode *reg, TinyNode *value)
                         NULL, NULL);
 }
 
-static gboolean
-is_product_sum (TinyNode *value)
+/* Of how many products it is the sum; 0: it is none of products alone. */
+static guint
+count_products (TinyNode *value)
 {
-  return value->op == TINY_OP_MUL
-         || (value->op == TINY_OP_ADD && is_product_sum (value->sources[0])
-             && is_product_sum (value->sources[1]));
+  if (value->op != TINY_OP_ADD)
+    return value->op == TINY_OP_MUL;
+  guint x = count_products (value->sources[0]);
+  guint y = x > 0 ? count_products (value->sources[1]) : 0;
+  return y > 0 ? x + y : 0;
+}
+
+guint
+tiny_codegen_count_products (const TinyTarget *target, TinyNode *value)
+{
+  gboolean fuses = value->dtype != TINY_DTYPE_BOOL
+                   && tiny_target_has (target, TINY_INSTR_MULACC, value->dtype);
+  return fuses ? count_products (value) : 0;
 }
 
 /* acc op value; a sum of products becomes a chain of MULACCs on the accumulator. */
 static TinyNode *
 accumulate (Lower *self, TinyOp op, TinyNode *acc, TinyNode *value)
 {
-  gboolean fuses = op == TINY_OP_ADD && value->dtype != TINY_DTYPE_BOOL
-                   && tiny_target_has (self->target, TINY_INSTR_MULACC, value->dtype);
-  if (!fuses || !is_product_sum (value))
+  if (op != TINY_OP_ADD || tiny_codegen_count_products (self->target, value) == 0)
     return tiny_node_binary (self->graph, op, acc, value);
   if (value->op == TINY_OP_MUL)
     return tiny_node_mulacc (self->graph, value->sources[0], value->sources[1], acc);

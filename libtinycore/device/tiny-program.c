@@ -10,7 +10,6 @@
 struct _TinyProgram {
   GObject parent_instance;
   TinyDevice *device;
-  char *name;
   TinyPluginProgram *handle;
   gboolean is_loaded;
 };
@@ -43,7 +42,6 @@ tiny_program_new (TinyDevice *device,
     return NULL;
   g_autoptr (TinyProgram) self = g_object_new (TINY_TYPE_PROGRAM, NULL);
   self->device = g_object_ref (device);
-  self->name = g_strdup (name);
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   TinyStatus status
@@ -63,7 +61,6 @@ tiny_program_finalize (GObject *object)
     self->device->table.program_unload (self->device->handle, self->handle);
   }
   g_clear_object (&self->device);
-  g_free (self->name);
   G_OBJECT_CLASS (tiny_program_parent_class)->finalize (object);
 }
 
@@ -82,12 +79,6 @@ TinyDevice *
 tiny_program_get_device (TinyProgram *self)
 {
   return self->device;
-}
-
-const char *
-tiny_program_get_name (TinyProgram *self)
-{
-  return self->name;
 }
 
 TinyPluginProgram *

@@ -21,7 +21,6 @@ TinyProgram *tiny_program_new (TinyDevice *device,
                                const guint32 group[3],
                                GError **error);
 TinyDevice *tiny_program_get_device (TinyProgram *self);
-const char *tiny_program_get_name (TinyProgram *self);
 TinyPluginProgram *tiny_program_get_handle (TinyProgram *self);
 
 G_END_DECLS

@@ -181,8 +181,9 @@ note_failure (TinyQueue *self,
   self->is_broken = TRUE;
 }
 
-gboolean
-tiny_queue_has_failed (TinyQueue *self)
+/* Whether there is a point that has failed. */
+static gboolean
+has_failed (TinyQueue *self)
 {
   return g_atomic_int_get (&self->n_failures) > 0;
 }
@@ -190,7 +191,7 @@ tiny_queue_has_failed (TinyQueue *self)
 gboolean
 tiny_queue_check (TinyQueue *self, guint64 point, GError **error)
 {
-  if (point == 0 || !tiny_queue_has_failed (self))
+  if (point == 0 || !has_failed (self))
     return TRUE;
   g_mutex_lock (&self->state);
   gboolean good = check_point (self, point, error);
@@ -231,7 +232,7 @@ wait_in_plugin (TinyQueue *self, guint64 point, guint64 timeout_ns, GError **err
 gboolean
 tiny_queue_wait (TinyQueue *self, guint64 point, guint64 timeout_ns, GError **error)
 {
-  if (point == 0 || (point <= load (&self->reached) && !tiny_queue_has_failed (self)))
+  if (point == 0 || (point <= load (&self->reached) && !has_failed (self)))
     return TRUE;
   if (!tiny_device_check_alive (self->device, running, error))
     return FALSE;
@@ -353,8 +354,7 @@ enqueue_asynchronous (TinyQueue *self,
   TinyPluginError plugin_error;
   tiny_plugin_error_init (&plugin_error);
   if (!make_room (self, error)
-      || (work->check != NULL && tiny_queue_has_failed (self)
-          && !work->check (work->data, error)))
+      || (work->check != NULL && has_failed (self) && !work->check (work->data, error)))
     return FALSE;
   TinyStatus status
       = device->table.submit (device->handle, self->handle, submit, &plugin_error);

@@ -47,8 +47,6 @@ gboolean tiny_queue_wait (TinyQueue *self, guint64 point, guint64 timeout_ns, GE
 void tiny_queue_drain (TinyQueue *self);
 /* FALSE with its error if @point is known to have failed. Waits for nothing. */
 gboolean tiny_queue_check (TinyQueue *self, guint64 point, GError **error);
-/* Whether there is a point that has failed. */
-gboolean tiny_queue_has_failed (TinyQueue *self);
 /* The point of the last submission. */
 guint64 tiny_queue_get_last (TinyQueue *self);
 

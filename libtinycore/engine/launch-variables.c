@@ -12,6 +12,8 @@ tiny_launches_number_variables (TinyLaunches *self,
   for (guint i = 0; i < self->variables->len; i++) {
     LaunchVariable *variable = &g_array_index (self->variables, LaunchVariable, i);
     guint at = 0;
+    if (variable->bound.name == NULL) /* nobody's input: it stays what it was */
+      continue;
     while (at < n
            && (!tiny_bound_variable_is_same (&variables[at], &variable->bound)
                || variables[at].value != variable->bound.value))
@@ -29,6 +31,8 @@ tiny_launches_bind (TinyLaunches *self, const TinyBoundVariable *variables)
 {
   for (guint i = 0; i < self->variables->len; i++) {
     LaunchVariable *variable = &g_array_index (self->variables, LaunchVariable, i);
+    if (variable->bound.name == NULL)
+      continue;
     variable->bound = variables[variable->number];
     if (self->values != NULL)
       self->values[i] = variable->bound.value;

@@ -34,6 +34,7 @@ struct TinyLaunches {
   guint n_kernels;
   struct TinyLanes *lanes; /* once built */
   gboolean was_touched;    /* by the host, while recording */
+  guint64 n_roots;         /* that there were before */
   const GPtrArray *inputs; /* while recording: TinyBuffer, what changes from run to run */
 };
 

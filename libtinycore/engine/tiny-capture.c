@@ -22,6 +22,8 @@ struct TinyCapture {
   GArray *bound;        /* TinyBoundVariable: the same for the coming replay */
   guint n_inputs;       /* of both kinds */
   guint64 n_histories;  /* that began before it did */
+  GHashTable *written;  /* TinyBuffer: in what is used for the inputs now, or NULL */
+  guint64 n_waiting;    /* of tiny_runtime_count_waiting(), all of which were computed */
 };
 
 static gboolean
@@ -41,8 +43,10 @@ add_input (TinyCapture *self, guint i, TinyNode *input, GError **error)
   }
   TinyBuffer *buffer = tiny_runtime_get_buffer (input);
   if (g_ptr_array_find (self->inputs, buffer, NULL)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "jit: input %u shares its memory with another input", i);
+    g_set_error (
+        error, TINY_ERROR, TINY_ERROR_INVALID,
+        "jit: input %u shares its memory with another input: give it a copy, such as clone()",
+        i);
     return FALSE;
   }
   g_ptr_array_add (self->inputs, tiny_buffer_ref (buffer));
@@ -188,6 +192,7 @@ exchange_inputs (TinyCapture *self, TinyNode *const *inputs, GError **error)
     return TRUE;
   tiny_launches_replace (self->launches, (TinyBuffer *const *) self->inputs->pdata,
                          (TinyBuffer *const *) self->next->pdata, self->inputs->len);
+  g_clear_pointer (&self->written, g_hash_table_unref);
   GPtrArray *before = self->inputs;
   self->inputs = self->next;
   self->next = before;
@@ -258,12 +263,37 @@ is_rewritten (TinyBuffer *buffer, gconstpointer data)
   return tiny_launches_write ((TinyLaunches *) data, buffer, NULL, 0);
 }
 
+GHashTable *
+tiny_capture_get_written (TinyCapture *self)
+{
+  if (self->written != NULL)
+    return self->written;
+  self->written = g_hash_table_new (NULL, NULL);
+  self->n_waiting = 0;
+  tiny_launches_list_written (self->launches, self->written);
+  if (self->frozen != NULL)
+    tiny_launches_list_written (self->frozen, self->written);
+  return self->written;
+}
+
+/* A plain call would assign what waits, and compute what is made of memory that it writes. */
+static gboolean
+settle (TinyCapture *self, GError **error)
+{
+  GHashTable *written = tiny_capture_get_written (self);
+  if (tiny_runtime_count_waiting () == self->n_waiting)
+    return TRUE;
+  gboolean good = tiny_runtime_realize_readers (written, TRUE, error);
+  self->n_waiting = good ? tiny_runtime_count_waiting () : 0;
+  return good;
+}
+
 gboolean
 tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs, GError **error)
 {
   TINY_TIMED ("engine", "replay");
   tiny_runtime_lock ();
-  gboolean good = take_inputs (self, inputs, n_inputs, error);
+  gboolean good = take_inputs (self, inputs, n_inputs, error) && settle (self, error);
   if (good)
     tiny_history_expire (is_rewritten, self->launches);
   tiny_runtime_unlock ();
@@ -300,5 +330,6 @@ tiny_capture_free (TinyCapture *self)
   g_clear_pointer (&self->numbers, g_array_unref);
   g_clear_pointer (&self->variables, g_array_unref);
   g_clear_pointer (&self->bound, g_array_unref);
+  g_clear_pointer (&self->written, g_hash_table_unref);
   g_free (self);
 }

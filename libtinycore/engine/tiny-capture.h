@@ -18,11 +18,14 @@ TinyCapture *tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError
 /* Errors: %TINY_ERROR_INVALID when what was recorded uses a variable that is no input, or the host
  * touched a tensor meanwhile. */
 gboolean tiny_capture_end (TinyCapture *self, GError **error);
-/* Runs the recorded launches with @inputs (BUFFER nodes of the same dtypes and sizes, VARIABLEs with other values). */
+/* Runs the recorded launches with @inputs (BUFFER nodes of the same dtypes and sizes, VARIABLEs with other values), after
+ * all that waits to be assigned, and what is made of the memory that they write. */
 gboolean tiny_capture_replay (TinyCapture *self,
                               TinyNode *const *inputs,
                               guint n_inputs,
                               GError **error);
+/* (transfer none): what the recording, or the last replay, wrote: a set of TinyBuffer, until the next. */
+GHashTable *tiny_capture_get_written (TinyCapture *self);
 guint tiny_capture_get_n_kernels (TinyCapture *self);
 /* What was recorded, for those who watch (engine/tiny-plan.h). */
 struct TinyLaunches *tiny_capture_get_launches (TinyCapture *self);

@@ -14,6 +14,7 @@
 #include "engine/tiny-devices.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-runtime.h"
+#include "ir/tiny-shard.h"
 #include "plugin/tiny-registry.h"
 
 static GMutex lock;
@@ -73,13 +74,61 @@ open_device (const char *spec, GError **error)
   return device;
 }
 
+static void
+fail_nameless (GError **error)
+{
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "a device without a name: try \"CPU\"");
+}
+
 TinyDevice *
 tiny_engine_get_device (const char *name, GError **error)
 {
+  if (name == NULL || *name == '\0') {
+    fail_nameless (error);
+    return NULL;
+  }
   g_mutex_lock (&lock);
   TinyDevice *device = devices ? g_hash_table_lookup (devices, name) : NULL;
   g_mutex_unlock (&lock);
   return device != NULL ? device : open_device (name, error);
+}
+
+static gboolean
+add_devices (const char *name, GPtrArray *out, GError **error)
+{
+  g_mutex_lock (&lock);
+  TinyDevice *known = devices ? g_hash_table_lookup (devices, name) : NULL;
+  g_mutex_unlock (&lock);
+  if (known != NULL) {
+    g_ptr_array_add (out, known);
+    return TRUE;
+  }
+  tiny_trace_open ();
+  g_autoptr (GPtrArray) opened
+      = tiny_registry_open_all (tiny_registry_get_default (), name, error);
+  if (opened == NULL)
+    return FALSE;
+  g_mutex_lock (&lock);
+  for (guint i = 0; i < opened->len; i++)
+    g_ptr_array_add (out, remember_locked (g_object_ref (opened->pdata[i])));
+  g_mutex_unlock (&lock);
+  return TRUE;
+}
+
+gboolean
+tiny_engine_add_devices (const char *names, GPtrArray *out, GError **error)
+{
+  g_auto (GStrv) all = tiny_devices_split (names);
+  gboolean good = TRUE;
+  if (names[0] == 0)
+    fail_nameless (error);
+  for (guint i = 0; good && all[i] != NULL; i++) {
+    good = all[i][0] != 0;
+    if (!good)
+      fail_nameless (error);
+    good = good && add_devices (all[i], out, error);
+  }
+  return good && names[0] != 0;
 }
 
 gboolean
@@ -113,15 +162,6 @@ tiny_runtime_get_default_device (GError **error)
 }
 
 /* ---- for programs ---- */
-static TinyDevice *
-find_named (const char *name, GError **error)
-{
-  if (name != NULL && name[0] != 0)
-    return tiny_engine_get_device (name, error);
-  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "a device without a name: try \"CPU\"");
-  return NULL;
-}
-
 const char *
 tiny_get_default_device (GError **error)
 {
@@ -131,7 +171,7 @@ tiny_get_default_device (GError **error)
 gboolean
 tiny_set_default_device (const char *name, GError **error)
 {
-  TinyDevice *device = find_named (name, error);
+  TinyDevice *device = tiny_engine_get_device (name, error);
   if (device == NULL)
     return FALSE;
   g_atomic_pointer_set (&default_name, g_intern_string (tiny_device_get_name (device)));
@@ -141,7 +181,7 @@ tiny_set_default_device (const char *name, GError **error)
 const char *
 tiny_open_device (const char *name, GError **error)
 {
-  TinyDevice *device = find_named (name, error);
+  TinyDevice *device = tiny_engine_get_device (name, error);
   return device != NULL ? g_intern_string (tiny_device_get_name (device)) : NULL;
 }
 
@@ -166,7 +206,7 @@ tiny_synchronize (const char *name, GError **error)
 {
   if (name == NULL && (name = tiny_runtime_get_default_device (error)) == NULL)
     return FALSE;
-  TinyDevice *device = find_named (name, error);
+  TinyDevice *device = tiny_engine_get_device (name, error);
   if (device == NULL)
     return FALSE;
   TinyQueue *queue = tiny_device_get_queue (device);

@@ -164,3 +164,24 @@ tiny_launches_get_source_version (TinyLaunches *self)
   }
   return version;
 }
+
+/* ---- what replays change, and what there was before ---- */
+guint64
+tiny_launches_get_n_roots (const TinyLaunches *self)
+{
+  return self->n_roots;
+}
+
+void
+tiny_launches_list_written (TinyLaunches *self, GHashTable *out)
+{
+  for (guint i = 0; i < self->launches->len; i++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, i);
+    for (guint j = 0; j < launch->n_written; j++) {
+      const TinyBinding *binding
+          = &g_array_index (self->bindings, TinyBinding, launch->first_binding + j);
+      if (!binding->is_temporary)
+        g_hash_table_add (out, binding->buffer);
+    }
+  }
+}

@@ -1,17 +1,34 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-history.c: a table from the number of a BUFFER to the expression that it was. */
+ * tiny-history.c: a table from the number of a BUFFER to the expression that it was.
+ *
+ * A step looks at what it made itself: the dead are dropped when there may be as many as there are others, expressions older
+ * than what changes are left alone, and which of them read a buffer is found once for each. */
 #include "engine/tiny-history.h"
 
+enum { FEW = 16 };
+
 typedef struct {
-  gint64 id;      /* of the BUFFER */
+  gint64 id;      /* of the memory */
   TinyNode *node; /* NULL: stale */
   guint64 number;
+  guint64 version;   /* of the expression */
   gboolean is_alive; /* while the dead are looked for */
 } History;
 
+/* A history whose expression read a buffer, if it is that one still. */
+typedef struct {
+  gint64 id;
+  guint64 version;
+} Reader;
+
 static GHashTable *histories; /* id → History; NULL until there is one */
 static guint64 n_kept;
+static guint64 n_versions;
+static guint n_alive;       /* when the dead were dropped last */
+static guint32 newest;      /* no expression has a higher id */
+static GHashTable *readers; /* TinyBuffer → GArray of Reader; NULL: to be made of all */
+static GArray *new_readers; /* Reader: not in there yet */
 
 gboolean
 tiny_history_is_empty (void)
@@ -27,12 +44,23 @@ find_buffer (const TinyNode *node)
   return node;
 }
 
+/* The number of a BUFFER; of several under an UNSHARD one below 0 that follows from the first. */
+static gboolean
+find_id (const TinyNode *node, gint64 *out_id)
+{
+  const gboolean is_multi
+      = node->op == TINY_OP_UNSHARD && node->sources[0]->op == TINY_OP_BUFFER;
+  *out_id = is_multi ? -1 - node->sources[0]->arg : node->arg;
+  return is_multi || node->op == TINY_OP_BUFFER;
+}
+
 static History *
 find (const TinyNode *node)
 {
-  if (node->op != TINY_OP_BUFFER || tiny_history_is_empty ())
+  gint64 id;
+  if (tiny_history_is_empty () || !find_id (node, &id))
     return NULL;
-  return g_hash_table_lookup (histories, &node->arg);
+  return g_hash_table_lookup (histories, &id);
 }
 
 TinyNode *
@@ -44,22 +72,42 @@ tiny_history_get (const TinyNode *node, gboolean *out_is_stale)
   return found != NULL ? found->node : NULL;
 }
 
+gboolean
+tiny_history_has (const TinyNode *node)
+{
+  return find (node) != NULL;
+}
+
+static void
+change (History *self, TinyNode *expression)
+{
+  self->node = expression;
+  self->version = n_versions++;
+  if (expression == NULL)
+    return;
+  newest = MAX (newest, expression->id);
+  if (readers != NULL)
+    g_array_append_val (new_readers, ((Reader[]){ { self->id, self->version } })[0]);
+}
+
 void
 tiny_history_keep (const TinyNode *node, TinyNode *expression)
 {
   if (histories == NULL)
     histories = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
   History *history = g_new (History, 1);
-  *history = (History){ node->arg, expression, n_kept++, FALSE };
+  *history = (History){ .number = n_kept++ };
+  find_id (node, &history->id);
   g_hash_table_replace (histories, &history->id, history);
+  change (history, expression);
 }
 
 void
 tiny_history_forget (const TinyNode *node)
 {
-  node = find_buffer (node);
-  if (find (node) != NULL)
-    g_hash_table_remove (histories, &node->arg);
+  const History *found = find (find_buffer (node));
+  if (found != NULL)
+    g_hash_table_remove (histories, &found->id);
 }
 
 guint64
@@ -133,11 +181,20 @@ tiny_history_toposort (TinyGraph *graph, TinyNode *const *roots, guint n)
   return order;
 }
 
+gboolean
+tiny_history_has_grown (void)
+{
+  return !tiny_history_is_empty ()
+         && g_hash_table_size (histories) > n_alive + n_alive / 2 + FEW;
+}
+
 void
 tiny_history_retain (GPtrArray *order)
 {
   GHashTableIter iter;
   gpointer value;
+  g_clear_pointer (&readers, g_hash_table_unref); /* what the dead read goes */
+  n_alive = 0;
   if (tiny_history_is_empty ())
     return;
   for (guint i = 0; i < order->len; i++) {
@@ -153,62 +210,136 @@ tiny_history_retain (GPtrArray *order)
     else
       g_hash_table_iter_remove (&iter);
   }
+  n_alive = g_hash_table_size (histories);
 }
 
 void
-tiny_history_replace (const TinyNodeMap *map)
+tiny_history_replace (TinyNode *const *others, guint32 first)
 {
   GHashTableIter iter;
   gpointer value;
-  if (tiny_history_is_empty ())
+  guint32 highest = 0;
+  if (tiny_history_is_empty () || newest < first)
     return;
   g_hash_table_iter_init (&iter, histories);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
     History *history = value;
+    TinyNode *node = history->node;
+    if (node != NULL && node->id >= first && others[node->id - first] != node)
+      change (history, others[node->id - first]);
     if (history->node != NULL)
-      history->node = tiny_node_map_get (map, history->node);
+      highest = MAX (highest, history->node->id);
   }
+  newest = highest;
 }
 
 GPtrArray *
-tiny_history_list (void)
+tiny_history_list (guint32 first)
 {
   GPtrArray *all = g_ptr_array_new ();
   GHashTableIter iter;
   gpointer value;
-  if (histories == NULL)
+  if (histories == NULL || newest < first)
     return all;
   g_hash_table_iter_init (&iter, histories);
-  while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (((History *) value)->node != NULL)
-      g_ptr_array_add (all, ((History *) value)->node);
+  while (g_hash_table_iter_next (&iter, NULL, &value)) {
+    TinyNode *node = ((History *) value)->node;
+    if (node != NULL && node->id >= first)
+      g_ptr_array_add (all, node);
+  }
   return all;
 }
 
 /* ---- memory that changes ---- */
+static void
+note_reader (TinyBuffer *buffer, Reader reader)
+{
+  GArray *all = g_hash_table_lookup (readers, buffer);
+  if (all == NULL) {
+    all = g_array_new (FALSE, FALSE, sizeof (Reader));
+    g_hash_table_insert (readers, buffer, all);
+  }
+  g_array_append_val (all, reader);
+}
+
+/* What an assignment gives is what is there afterwards: what that was made of does not count. */
+static void
+add_reader (const History *history)
+{
+  g_autoptr (GPtrArray) left = g_ptr_array_new ();
+  guint32 seen = tiny_graph_begin_mark (tiny_runtime_get_graph ());
+  g_ptr_array_add (left, history->node);
+  while (left->len > 0) {
+    TinyNode *node = g_ptr_array_steal_index_fast (left, left->len - 1);
+    if (node->mark == seen)
+      continue;
+    node->mark = seen;
+    if (node->op == TINY_OP_BUFFER)
+      note_reader (tiny_runtime_get_buffer (node), (Reader){ history->id, history->version });
+    for (guint i = 0; node->op != TINY_OP_ASSIGN && i < node->n_sources; i++)
+      g_ptr_array_add (left, node->sources[i]);
+  }
+}
+
+static void
+find_readers (void)
+{
+  GHashTableIter iter;
+  gpointer value;
+  if (readers == NULL) {
+    readers = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_array_unref);
+    g_clear_pointer (&new_readers, g_array_unref);
+    new_readers = g_array_new (FALSE, FALSE, sizeof (Reader));
+    g_hash_table_iter_init (&iter, histories);
+    while (g_hash_table_iter_next (&iter, NULL, &value))
+      if (((History *) value)->node != NULL)
+        add_reader (value);
+  }
+  for (guint i = 0; i < new_readers->len; i++) {
+    const Reader *reader = &g_array_index (new_readers, Reader, i);
+    const History *history = g_hash_table_lookup (histories, &reader->id);
+    if (history != NULL && history->version == reader->version && history->node != NULL)
+      add_reader (history);
+  }
+  g_array_set_size (new_readers, 0);
+}
+
+static void
+expire_all (const GArray *all)
+{
+  for (guint i = 0; i < all->len; i++) {
+    const Reader *reader = &g_array_index (all, Reader, i);
+    History *history = g_hash_table_lookup (histories, &reader->id);
+    if (history != NULL && history->version == reader->version)
+      history->node = NULL;
+  }
+}
+
 void
-tiny_history_expire (TinyHistoryPredicate is_written, gconstpointer data)
+tiny_history_expire_of (TinyBuffer *buffer)
 {
   if (tiny_history_is_empty ())
     return;
-  TinyGraph *graph = tiny_runtime_get_graph ();
-  g_autoptr (GPtrArray) all = tiny_history_list ();
-  g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (graph, (TinyNode *const *) all->pdata, all->len);
-  g_autofree guint8 *reads = g_new0 (guint8, tiny_graph_get_n_nodes (graph));
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
-    if (node->op == TINY_OP_BUFFER)
-      reads[node->id] = is_written (tiny_runtime_get_buffer (node), data);
-    for (guint s = 0; s < node->n_sources; s++)
-      reads[node->id] |= reads[node->sources[s]->id];
-  }
+  find_readers ();
+  const GArray *all = g_hash_table_lookup (readers, buffer);
+  if (all == NULL)
+    return;
+  expire_all (all);
+  g_hash_table_remove (readers, buffer);
+}
+
+void
+tiny_history_expire (TinyHistoryPredicate is_written, gconstpointer data)
+{
   GHashTableIter iter;
-  gpointer value;
-  g_hash_table_iter_init (&iter, histories);
-  while (g_hash_table_iter_next (&iter, NULL, &value)) {
-    History *history = value;
-    if (history->node != NULL && reads[history->node->id])
-      history->node = NULL;
-  }
+  gpointer buffer, all;
+  if (tiny_history_is_empty ())
+    return;
+  find_readers ();
+  g_hash_table_iter_init (&iter, readers);
+  while (g_hash_table_iter_next (&iter, &buffer, &all))
+    if (is_written (buffer, data)) {
+      expire_all (all);
+      g_hash_table_iter_remove (&iter);
+    }
 }

@@ -14,6 +14,8 @@ G_BEGIN_DECLS
 
 /* The expression that BUFFER @node was, or NULL. *@out_is_stale: there was one, and it is gone. */
 TinyNode *tiny_history_get (const TinyNode *node, gboolean *out_is_stale);
+/* Whether there is one or was. */
+gboolean tiny_history_has (const TinyNode *node);
 /* All nodes under @roots, and under the expressions that BUFFERs among them were: each after its
  * sources and its expression. */
 GPtrArray *tiny_history_toposort (TinyGraph *graph, TinyNode *const *roots, guint n);
@@ -25,17 +27,20 @@ void tiny_history_forget_since (guint64 count);
 /* The memory for which @is_written says so holds something else now. */
 typedef gboolean (*TinyHistoryPredicate) (TinyBuffer *buffer, gconstpointer data);
 void tiny_history_expire (TinyHistoryPredicate is_written, gconstpointer data);
+void tiny_history_expire_of (TinyBuffer *buffer);
 
 /* For the engine. */
 gboolean tiny_history_is_empty (void);
 /* A NULL @expression makes it stale. */
 void tiny_history_keep (const TinyNode *node, TinyNode *expression);
+/* Whether so many have come that the dead should be dropped. */
+gboolean tiny_history_has_grown (void);
 /* Drops all but those of the BUFFERs in @order. */
 void tiny_history_retain (GPtrArray *order);
-/* Gives all what @map has for them. */
-void tiny_history_replace (const TinyNodeMap *map);
-/* The expressions, for those who look at them all. */
-GPtrArray *tiny_history_list (void);
+/* Gives those whose id is at least @first what @others has at their id less that. */
+void tiny_history_replace (TinyNode *const *others, guint32 first);
+/* The expressions whose id is at least @first: others cannot contain what has it. */
+GPtrArray *tiny_history_list (guint32 first);
 /* Whether a gradient may flow from @node to its source @i. */
 gboolean tiny_history_flows (const TinyNode *node, guint i);
 

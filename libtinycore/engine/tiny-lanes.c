@@ -9,6 +9,8 @@
  * waits are for earlier steps, so the earliest that is not done can always go on. */
 #include "engine/tiny-lanes.h"
 
+#include "base/tiny-fork.h"
+
 enum { MAX_LANES = 32 }; /* devices beyond share the last */
 
 typedef struct {
@@ -193,15 +195,26 @@ run_lane (gpointer data, gpointer unused)
   g_mutex_unlock (&self->lock); /* the last touch: who waits may free it */
 }
 
+static gpointer
+run_thread (gpointer job)
+{
+  run_lane (job, NULL);
+  return NULL;
+}
+
 /* As many threads as there are lanes to run: one that had to wait for a thread might be what the
- * others wait for. */
-static GThreadPool *
-get_threads (void)
+ * others wait for. After a fork GLib would wait for those of the parent: then each job gets one of its own. */
+static void
+start_lane (Job *job)
 {
   static gsize threads = 0;
+  if (tiny_fork_count () > 0) {
+    g_thread_unref (g_thread_new ("tiny-lane", run_thread, job));
+    return;
+  }
   if (g_once_init_enter (&threads))
     g_once_init_leave (&threads, (gsize) g_thread_pool_new (run_lane, NULL, -1, FALSE, NULL));
-  return (GThreadPool *) threads;
+  g_thread_pool_push ((GThreadPool *) threads, job, NULL);
 }
 
 gboolean
@@ -218,7 +231,7 @@ tiny_lanes_submit (TinyLanes *self, TinyLanesRun run, GError **error)
   for (guint lane = 0; lane < self->n; lane++)
     jobs[lane] = (Job){ self, lane };
   for (guint lane = 1; lane < self->n; lane++)
-    g_thread_pool_push (get_threads (), &jobs[lane], NULL);
+    start_lane (&jobs[lane]);
   run_lane (&jobs[0], NULL);
   g_mutex_lock (&self->lock);
   while (self->n_running > 0)

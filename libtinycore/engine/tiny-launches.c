@@ -127,6 +127,7 @@ void
 tiny_launches_set_inputs (TinyLaunches *self, const GPtrArray *inputs)
 {
   self->inputs = inputs;
+  self->n_roots = tiny_runtime_count_roots ();
 }
 
 gboolean

@@ -173,6 +173,19 @@ tiny_plan_free (TinyPlan *self)
   g_free (self);
 }
 
+guint
+tiny_plan_get_n_outputs (const TinyPlan *self)
+{
+  return self->schedule->n_outputs;
+}
+
+TinySpread
+tiny_plan_get_spread (const TinyPlan *self, guint i)
+{
+  const TinySpread *spreads = self->schedule->spreads;
+  return spreads != NULL ? spreads[i] : (TinySpread){ .first = i, .n = 1 };
+}
+
 /* One run's memory: what stands behind each buffer of the schedule. */
 typedef struct {
   TinyBinding *bindings;

@@ -32,7 +32,11 @@ typedef void (*TinyPlanWatcher) (const TinySchedule *schedule,
                                  gpointer data);
 void tiny_plan_set_watcher (TinyPlanWatcher watcher, gpointer data);
 
-/* Runs it on @inputs, by slot, with @variables, by number. out_outputs[i] (transfer full) is the memory of root i: new, or for
+/* How many outputs it has: one of each root, or one a device; and which are those of root @i. */
+guint tiny_plan_get_n_outputs (const TinyPlan *self);
+TinySpread tiny_plan_get_spread (const TinyPlan *self, guint i);
+
+/* Runs it on @inputs, by slot, with @variables, by number. out_outputs[i] (transfer full) is the memory of output i: new, or for
  * an ASSIGN the input's own. Nothing is returned on failure. */
 gboolean tiny_plan_run (TinyPlan *self,
                         TinyBuffer *const *inputs,
@@ -71,6 +75,10 @@ gboolean tiny_launches_number_variables (TinyLaunches *self,
                                          TinyBoundVariable *out_other);
 /* From now on variable i of those has the value of @variables[i]. */
 void tiny_launches_bind (TinyLaunches *self, const TinyBoundVariable *variables);
+/* Of what is being recorded: how many roots there were before, see tiny_runtime_count_roots(). */
+guint64 tiny_launches_get_n_roots (const TinyLaunches *self);
+/* Adds to @out, a set of TinyBuffer, what they write and does not go with them. */
+void tiny_launches_list_written (TinyLaunches *self, GHashTable *out);
 /* Whether launches write in the memory of @buffer through another buffer than those of @except. */
 gboolean tiny_launches_write (TinyLaunches *self,
                               TinyBuffer *buffer,
@@ -113,6 +121,9 @@ TinyLaunches **tiny_launches_get_recorder (void);
 
 /* The device of that name, opened on first use (transfer none). */
 TinyDevice *tiny_engine_get_device (const char *name, GError **error);
+
+/* Adds all devices that @names means, a range or a list with semicolons for example, to @out (transfer none). */
+gboolean tiny_engine_add_devices (const char *names, GPtrArray *out, GError **error);
 
 /* Whether @device is what tiny_engine_get_device() gives for its name. */
 gboolean tiny_engine_owns_device (TinyDevice *device);

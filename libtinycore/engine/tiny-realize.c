@@ -5,11 +5,12 @@
  * The graph under the roots is digested with its buffers numbered in the order they are met, so a
  * structure seen before finds its plan at once, whatever memory it is about. Otherwise it is copied
  * into a graph of its own, scheduled and compiled. What was realised then replaces the expression
- * in every root that shares it. */
+ * in every root that shares it (tiny-replace.c). */
 #include <string.h>
 
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
+#include "engine/open-numbers.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-history.h"
@@ -60,6 +61,8 @@ typedef struct {
   GArray *variables;  /* TinyBoundVariable: of VARIABLE nodes, by number */
   gboolean
       *constants; /* of a recording, by slot: stays as it is from replay to replay; or NULL */
+  OpenNumbers numbers;
+  Digest structure; /* of all but those numbers */
   Digest digest;
 } Request;
 
@@ -71,6 +74,7 @@ request_clear (Request *self)
   g_clear_pointer (&self->buffers, g_ptr_array_unref);
   g_clear_pointer (&self->variables, g_array_unref);
   g_clear_pointer (&self->constants, g_free);
+  open_numbers_clear (&self->numbers);
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Request, request_clear)
 
@@ -107,6 +111,29 @@ check_placeholders (const Request *self, GError **error)
   return TRUE;
 }
 
+/* Those that are no variables. */
+static void
+absorb_numbers (const Request *self, Digest *digest)
+{
+  const OpenNumbers *numbers = &self->numbers;
+  for (guint i = 0; i < numbers->numbers->len; i++)
+    if (numbers->is_open == NULL || !numbers->is_open[i])
+      absorb (digest, (guint64) g_array_index (numbers->numbers, OpenNumber, i).value);
+}
+
+/* Of two values of which one is no number, MAX gives what the order of its operands says, and a constant has its place
+ * there: it stays one. */
+static void
+absorb_bounds (Digest *digest, const TinyNode *max)
+{
+  for (guint i = 0; i < max->n_sources; i++) {
+    const TinyNode *bound = max->sources[i];
+    while (tiny_op_is_movement ((TinyOp) bound->op))
+      bound = bound->sources[0];
+    absorb (digest, bound->op == TINY_OP_CONST ? (guint64) bound->arg : 0);
+  }
+}
+
 /* Lists what lies under the nodes, numbers buffers and variables, digests the structure. */
 static void
 survey (Request *self)
@@ -116,7 +143,8 @@ survey (Request *self)
       = tiny_graph_toposort (graph, (TinyNode *const *) self->nodes->pdata, self->nodes->len);
   self->buffers = g_ptr_array_new ();
   self->variables = g_array_new (FALSE, FALSE, sizeof (TinyBoundVariable));
-  self->digest = (Digest){ { self->nodes->len, self->order->len } };
+  self->structure = (Digest){ { self->nodes->len, self->order->len } };
+  open_numbers_init (&self->numbers, self->order->len);
   g_autofree guint *position = g_new (guint, tiny_graph_get_n_nodes (graph));
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
@@ -132,23 +160,33 @@ survey (Request *self)
       g_array_append_val (self->variables,
                           ((TinyBoundVariable[]){ tiny_runtime_get_variable (node) })[0]);
     }
-    if (node->op == TINY_OP_GRADIENT) /* says nothing of the value */
-      arg = 0;
-    absorb (&self->digest,
+    if (node->op == TINY_OP_GRADIENT || node->op == TINY_OP_DETACH)
+      arg = 0; /* says nothing of the value */
+    gint64 rest[2 * TINY_LIMIT_MAX_RANK + 1];
+    const gint64 *ints = node->ints != NULL ? node->ints->v : NULL;
+    if (open_numbers_note (&self->numbers, node, i, rest)) {
+      arg = node->ints != NULL ? (guint64) rest[node->ints->n] : (guint64) rest[0];
+      ints = rest;
+    }
+    absorb (&self->structure,
             node->op | (guint64) node->dtype << 16 | (guint64) node->lanes << 32);
-    absorb (&self->digest, node->n_sources);
-    absorb (&self->digest, node->ints ? node->ints->n + 1 : 0);
-    absorb (&self->digest, text ? strlen (text) + 1 : 0);
-    absorb (&self->digest, arg);
+    absorb (&self->structure, node->n_sources);
+    absorb (&self->structure, node->ints ? node->ints->n + 1 : 0);
+    absorb (&self->structure, text ? strlen (text) + 1 : 0);
+    absorb (&self->structure, arg);
     for (guint k = 0; node->ints != NULL && k < node->ints->n; k++)
-      absorb (&self->digest, (guint64) node->ints->v[k] + 1);
+      absorb (&self->structure, (guint64) ints[k] + 1);
     for (const char *c = text; c != NULL && *c != 0; c++)
-      absorb (&self->digest, (guint8) *c);
+      absorb (&self->structure, (guint8) *c);
     for (guint s = 0; s < node->n_sources; s++)
-      absorb (&self->digest, position[node->sources[s]->id]);
+      absorb (&self->structure, position[node->sources[s]->id]);
+    if (node->op == TINY_OP_MAX)
+      absorb_bounds (&self->structure, node);
   }
   for (guint i = 0; i < self->nodes->len; i++)
-    absorb (&self->digest, position[((TinyNode *) self->nodes->pdata[i])->id]);
+    absorb (&self->structure, position[((TinyNode *) self->nodes->pdata[i])->id]);
+  self->digest = self->structure;
+  absorb_numbers (self, &self->digest);
 }
 
 /* What is recorded now will be replayed with other inputs, and with the same of all else. */
@@ -164,9 +202,11 @@ find_constants (Request *self)
         = !tiny_launches_changes (recorder, tiny_runtime_get_buffer (self->buffers->pdata[i]));
   for (guint i = 0; i < self->order->len; i++) {
     const TinyNode *node = self->order->pdata[i];
+    TinyNode *target = node->op == TINY_OP_ASSIGN ? node->sources[0] : NULL;
     guint slot;
-    if (node->op == TINY_OP_ASSIGN && g_ptr_array_find (self->buffers, node->sources[0], &slot))
-      self->constants[slot] = FALSE;
+    for (guint k = 0; target != NULL && k < tiny_runtime_count_pieces (target); k++)
+      if (g_ptr_array_find (self->buffers, tiny_runtime_get_piece (target, k), &slot))
+        self->constants[slot] = FALSE;
   }
   absorb (&self->digest, self->buffers->len + 1);
   for (guint i = 0; i < self->buffers->len; i++)
@@ -219,13 +259,20 @@ normalise (const Request *self, TinyGraph *graph, const char *device)
       tiny_node_map_set (&map, node, sources->pdata[0]);
       continue;
     }
+    TinyNode *open = open_numbers_remake (&self->numbers, graph, node, i,
+                                          (TinyNode *const *) sources->pdata);
+    if (open != NULL) {
+      tiny_node_map_set (&map, node, open);
+      continue;
+    }
     tiny_node_map_set (&map, node,
                        tiny_node_new (graph, is_buffer ? TINY_OP_PARAM : node->op, node->dtype,
                                       node->lanes, node->n_sources,
                                       (TinyNode *const *) sources->pdata,
-                                      is_buffer     ? slot++
-                                      : is_variable ? number++
-                                                    : node->arg,
+                                      is_buffer                    ? slot++
+                                      : is_variable                ? number++
+                                      : node->op == TINY_OP_DETACH ? 0
+                                                                   : node->arg,
                                       node->ints, is_variable ? NULL : node->text));
   }
   g_ptr_array_set_size (sources, 0);
@@ -248,6 +295,36 @@ drop_oldest_plan (void)
     g_hash_table_remove (plans, &oldest->digest);
 }
 
+/* Whether the request takes the plan that is for several of its structure: its digest is that one's then, and its numbers
+ * are variables. A recording is planned with what it has, and so is what sizes that are variables or several devices
+ * have a part in. */
+static gboolean
+open_request (Request *request)
+{
+  enum { OPEN = 0x0b5e };
+  double n_elements = 0;
+  gboolean reduces = FALSE;
+  if (request->constants != NULL || request->variables->len > 0)
+    return FALSE;
+  for (guint i = 0; i < request->order->len; i++) {
+    const TinyNode *node = request->order->pdata[i];
+    if (node->op == TINY_OP_UNSHARD || node->op == TINY_OP_LIMIT)
+      return FALSE;
+    reduces = reduces || node->op == TINY_OP_REDUCE;
+    if (node->shape != NULL && node->op != TINY_OP_BUFFER)
+      n_elements += (double) tiny_shape_get_n_elements (node->shape);
+  }
+  if (!open_numbers_decide (&request->numbers, request->structure.word, n_elements, reduces))
+    return FALSE;
+  request->digest = request->structure;
+  absorb (&request->digest, OPEN);
+  for (guint i = 0; i < request->numbers.numbers->len; i++)
+    absorb (&request->digest, (guint64) request->numbers.is_open[i]);
+  absorb_numbers (request, &request->digest);
+  open_numbers_bind (&request->numbers, request->variables);
+  return TRUE;
+}
+
 static TinyPlan *
 find_plan (Request *request, GError **error)
 {
@@ -255,6 +332,8 @@ find_plan (Request *request, GError **error)
     plans = g_hash_table_new_full (digest_hash, digest_equal, NULL, cached_plan_free);
   TinyCounters *counters = tiny_runtime_counters ();
   CachedPlan *cached = g_hash_table_lookup (plans, &request->digest);
+  if (cached == NULL && open_request (request))
+    cached = g_hash_table_lookup (plans, &request->digest);
   if (cached != NULL) {
     counters->n_schedule_hits++;
     cached->last_use = ++use_count;
@@ -277,250 +356,154 @@ find_plan (Request *request, GError **error)
   return plan;
 }
 
-/* ---- old values that an ASSIGN is about to overwrite ---- */
+/* ---- old values of memory that is about to be overwritten ---- */
 
-/* Marks in @reads the nodes whose value depends on an assigned buffer's old contents through
- * arithmetic; views of the buffer itself alias it and stay views. */
+/* @written: a set of TinyBuffer. */
 static gboolean
-reads_old_value (TinyNode *root, GHashTable *assigned, TinyGraph *graph)
+reads_any (TinyNode *value, GHashTable *written, TinyGraph *graph)
 {
-  TinyNode *node = root;
-  while (tiny_op_is_movement (node->op) || node->op == TINY_OP_DETACH)
-    node = node->sources[0];
-  if (node->op == TINY_OP_BUFFER || node->op == TINY_OP_ASSIGN)
-    return FALSE;
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &value, 1);
   gboolean reads = FALSE;
   for (guint i = 0; i < order->len; i++) {
-    if (is_placeholder (order->pdata[i]))
+    TinyNode *node = order->pdata[i];
+    if (is_placeholder (node))
       return FALSE;
-    reads = reads || g_hash_table_contains (assigned, order->pdata[i]);
+    reads = reads
+            || (node->op == TINY_OP_BUFFER
+                && g_hash_table_contains (written, tiny_runtime_get_buffer (node)));
   }
   return reads;
 }
 
+/* What @root is made of by movement alone; NULL where that is memory, or what another root gave already. */
+static TinyNode *
+find_source (TinyNode *root, guint32 seen)
+{
+  TinyNode *node = root;
+  while (node->mark != seen && (tiny_op_is_movement (node->op) || node->op == TINY_OP_DETACH))
+    node = node->sources[0];
+  const gboolean is_known = node->mark == seen || tiny_runtime_is_realized (node);
+  if (is_known || node->op == TINY_OP_ASSIGN) {
+    for (node->mark = seen; root != node; root = root->sources[0])
+      root->mark = seen; /* many are views of one tensor, and of one another */
+  }
+  return is_known ? NULL : node;
+}
+
+/* The nodes of roots that wait, and beside each what it is but for movement. What is a view of memory stays one, also
+ * of memory that is about to be written to. */
+static GPtrArray *
+list_waiting (void)
+{
+  GPtrArray *all = g_ptr_array_new ();
+  TinyRoot *head = tiny_runtime_get_roots ();
+  const guint32 seen = tiny_graph_begin_mark (tiny_runtime_get_graph ());
+  for (TinyRoot *root = head->next; root != head; root = root->next) {
+    TinyNode *source = find_source (root->node, seen);
+    if (source == NULL)
+      continue;
+    g_ptr_array_add (all, root->node);
+    g_ptr_array_add (all, source);
+  }
+  return all;
+}
+
+/* What has to be computed before memory that is @written changes, for @node, which is @source but for movement, is
+ * made of its old contents by arithmetic; or NULL. */
+static TinyNode *
+find_reader (TinyNode *node, TinyNode *source, GHashTable *written)
+{
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  if (source->op == TINY_OP_ASSIGN) /* what it writes over is its own */
+    return reads_any (source->sources[1], written, graph) ? source : NULL;
+  return reads_any (node, written, graph) ? node : NULL;
+}
+
+/* What is written to memory that is there is the value of the assignment, in whatever shape it is seen. */
 static void
 add_node (Request *request, TinyNode *node)
 {
+  TinyNode *inner = node;
+  while (inner->op == TINY_OP_RESHAPE)
+    inner = inner->sources[0];
+  if (inner->op == TINY_OP_ASSIGN)
+    node = inner;
   if (!tiny_runtime_is_realized (node) && !g_ptr_array_find (request->nodes, node, NULL))
     g_ptr_array_add (request->nodes, node);
 }
 
+/* A reader may be an assignment, whose memory has readers as well. */
 static void
 add_readers_of_old_values (Request *request)
 {
-  TinyGraph *graph = tiny_runtime_get_graph ();
   g_autoptr (GHashTable) assigned = g_hash_table_new (NULL, NULL);
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (
-      graph, (TinyNode *const *) request->nodes->pdata, request->nodes->len);
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
-    if (node->op == TINY_OP_ASSIGN)
-      g_hash_table_add (assigned, node->sources[0]);
-  }
-  if (g_hash_table_size (assigned) == 0)
-    return;
-  TinyRoot *head = tiny_runtime_get_roots ();
-  for (TinyRoot *root = head->next; root != head; root = root->next)
-    if (!tiny_runtime_is_realized (root->node) && reads_old_value (root->node, assigned, graph))
-      add_node (request, root->node);
-}
-
-/* ---- afterwards ---- */
-
-/* The device that each node of @order is on; NULL where nothing says. */
-static void
-find_devices (GPtrArray *order, const char **out, guint n_nodes)
-{
-  memset (out, 0, n_nodes * sizeof *out);
-  for (guint i = 0; i < order->len; i++) {
-    const TinyNode *node = order->pdata[i];
-    if (node->op == TINY_OP_BUFFER || node->op == TINY_OP_COPY)
-      out[node->id] = node->text;
-    if (node->op == TINY_OP_GRADIENT)
-      out[node->id] = out[node->sources[node->ints->v[0]]->id];
-    for (guint s = 0; s < node->n_sources && out[node->id] == NULL; s++)
-      out[node->id] = out[node->sources[s]->id];
-  }
-}
-
-static TinyNode *
-over_sources (TinyNode *node, const TinyNodeMap *map, GPtrArray *sources)
-{
-  g_ptr_array_set_size (sources, 0);
-  for (guint s = 0; s < node->n_sources; s++)
-    g_ptr_array_add (sources, tiny_node_map_get (map, node->sources[s]));
-  return tiny_node_with_sources (tiny_runtime_get_graph (), node,
-                                 (TinyNode *const *) sources->pdata);
-}
-
-/* What has to be known of a node before its value takes its place, by its id. */
-enum {
-  FACT_FLOWS = 1,     /* gradients flow to a root that wants them */
-  FACT_IS_WANTED = 2, /* it is that of such a root */
-  FACT_IS_OLD = 4,    /* it reads memory that holds something else now */
-};
-
-static guint8 *
-find_facts (const Request *request, GPtrArray *order)
-{
-  guint8 *facts = g_new0 (guint8, tiny_graph_get_n_nodes (tiny_runtime_get_graph ()));
-  TinyRoot *head = tiny_runtime_get_roots ();
-  for (TinyRoot *root = head->next; root != head; root = root->next)
-    if (root->wants_gradients)
-      facts[root->node->id] = FACT_FLOWS | FACT_IS_WANTED;
-  for (guint i = 0; i < request->nodes->len; i++) {
-    const TinyNode *node = request->nodes->pdata[i];
-    if (node->op == TINY_OP_ASSIGN)
-      facts[node->sources[0]->id] |= FACT_IS_OLD;
-  }
-  for (guint i = 0; i < order->len; i++) {
-    const TinyNode *node = order->pdata[i];
-    gboolean is_stale, is_assign = node->op == TINY_OP_ASSIGN;
-    if (tiny_history_get (node, &is_stale) != NULL || is_stale)
-      facts[node->id] |= FACT_FLOWS;
-    for (guint s = 0; s < node->n_sources; s++) {
-      guint8 source = facts[node->sources[s]->id];
-      facts[node->id] |= tiny_history_flows (node, s) ? source & FACT_FLOWS : 0;
-      facts[node->id] |= is_assign && s == 0 ? 0 : source & FACT_IS_OLD;
+  g_autoptr (GPtrArray) waiting = NULL;
+  for (guint n_seen = 0;;) {
+    guint n_before = g_hash_table_size (assigned);
+    for (; n_seen < request->nodes->len; n_seen++) {
+      const TinyNode *node = request->nodes->pdata[n_seen];
+      TinyNode *target = node->op == TINY_OP_ASSIGN ? node->sources[0] : NULL;
+      for (guint k = 0; target != NULL && k < tiny_runtime_count_pieces (target); k++)
+        g_hash_table_add (assigned,
+                          tiny_runtime_get_buffer (tiny_runtime_get_piece (target, k)));
+    }
+    if (g_hash_table_size (assigned) == n_before)
+      return;
+    if (waiting == NULL)
+      waiting = list_waiting ();
+    for (guint i = 0; i < waiting->len; i += 2) {
+      TinyNode *reader = find_reader (waiting->pdata[i], waiting->pdata[i + 1], assigned);
+      if (reader != NULL)
+        add_node (request, reader);
     }
   }
-  return facts;
 }
 
-/* What is memory now was @expression. An assignment that read what it wrote over leaves nothing: a
- * step of an optimiser is no link of a chain. */
-static void
-keep_history (const TinyNode *node, guint8 facts, const TinyNode *buffer, TinyNode *expression)
-{
-  gboolean is_assign = node->op == TINY_OP_ASSIGN, is_old = (facts & FACT_IS_OLD) != 0;
-  if (is_assign)
-    tiny_history_forget (buffer);
-  if (!(facts & FACT_FLOWS) || (facts & FACT_IS_WANTED) || !tiny_dtype_is_float (node->dtype)
-      || (is_assign && is_old))
-    return;
-  tiny_history_keep (buffer, is_old ? NULL : is_assign ? expression->sources[1] : expression);
-}
+/* ---- running ---- */
 
-/* Whether histories are kept, or would be. */
-static gboolean
-are_gradients_wanted (void)
-{
-  TinyRoot *head = tiny_runtime_get_roots ();
-  for (TinyRoot *root = head->next; root != head; root = root->next)
-    if (root->wants_gradients)
-      return TRUE;
-  return !tiny_history_is_empty ();
-}
-
-/* Drops the histories of what is dead, and adds the expressions of others to @pending. */
-static void
-add_histories (GPtrArray *pending)
-{
-  if (tiny_history_is_empty ())
-    return;
-  g_autoptr (GPtrArray) all = g_ptr_array_new ();
-  TinyRoot *head = tiny_runtime_get_roots ();
-  for (TinyRoot *root = head->next; root != head; root = root->next)
-    g_ptr_array_add (all, root->node);
-  g_autoptr (GPtrArray) order = tiny_history_toposort (
-      tiny_runtime_get_graph (), (TinyNode *const *) all->pdata, all->len);
-  tiny_history_retain (order);
-  g_autoptr (GPtrArray) expressions = tiny_history_list ();
-  g_ptr_array_extend (pending, expressions, NULL, NULL);
-}
-
-typedef struct {
-  GHashTable *assigned; /* TinyBuffer */
-} Overwritten;
-
-static gboolean
-is_overwritten (TinyBuffer *buffer, gconstpointer data)
-{
-  return g_hash_table_contains (((const Overwritten *) data)->assigned, buffer);
-}
-
-static void
-expire_histories (const Request *request)
-{
-  g_autoptr (GHashTable) assigned = g_hash_table_new (NULL, NULL);
-  for (guint i = 0; i < request->nodes->len; i++) {
-    const TinyNode *node = request->nodes->pdata[i];
-    if (node->op == TINY_OP_ASSIGN)
-      g_hash_table_add (assigned, tiny_runtime_get_buffer (node->sources[0]));
-  }
-  if (g_hash_table_size (assigned) > 0)
-    tiny_history_expire (is_overwritten, &(Overwritten){ assigned });
-}
-
-/* Exchanges realised nodes for their buffers under every root and in histories. What no memory places
- * was realised on the default device: roots on other devices go on computing it. */
-static void
-replace_in_roots (const Request *request, TinyNode *const *buffers)
-{
-  TinyGraph *graph = tiny_runtime_get_graph ();
-  TinyRoot *head = tiny_runtime_get_roots ();
-  g_autoptr (GPtrArray) pending = g_ptr_array_new ();
-  expire_histories (request);
-  for (TinyRoot *root = head->next; root != head; root = root->next)
-    if (!tiny_runtime_is_realized (root->node))
-      g_ptr_array_add (pending, root->node);
-  add_histories (pending);
-  g_auto (TinyNodeMap) here = { 0 }, away = { 0 }, realized = { 0 };
-  for (guint i = 0; i < request->nodes->len; i++)
-    tiny_node_map_set (&realized, request->nodes->pdata[i], buffers[i]);
-  g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (graph, (TinyNode *const *) pending->pdata, pending->len);
-  guint n_nodes = tiny_graph_get_n_nodes (graph);
-  g_autofree const char **devices = g_new (const char *, n_nodes);
-  find_devices (order, devices, n_nodes);
-  g_autofree guint8 *facts = are_gradients_wanted () ? find_facts (request, order) : NULL;
-  g_autoptr (GPtrArray) kept = g_ptr_array_new (); /* node, its buffer, its expression */
-  const char *home = tiny_runtime_get_default_device (NULL);
-  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i], *buffer = tiny_node_map_get (&realized, node);
-    const char *device = devices[node->id];
-    gboolean is_away = device != NULL && g_strcmp0 (device, home) != 0;
-    /* Constants and variables stay what they are for those who compute with them. */
-    if (node->op == TINY_OP_CONST || node->op == TINY_OP_VARIABLE)
-      buffer = node;
-    gboolean keeps = buffer != NULL && facts != NULL && (facts[node->id] & FACT_FLOWS);
-    TinyNode *local = buffer;
-    if (buffer == NULL || keeps)
-      local = over_sources (node, is_away && node->op != TINY_OP_COPY ? &away : &here, sources);
-    if (buffer != NULL) {
-      g_ptr_array_add (kept, node);
-      g_ptr_array_add (kept, buffer);
-      g_ptr_array_add (kept, local);
-      local = buffer;
-    }
-    tiny_node_map_set (&here, node, local);
-    tiny_node_map_set (&away, node,
-                       device != NULL ? local : over_sources (node, &away, sources));
-  }
-  for (TinyRoot *root = head->next; root != head; root = root->next) {
-    TinyNode *replacement = tiny_node_map_get (&realized, root->node);
-    if (replacement == NULL)
-      replacement = tiny_node_map_get (&here, root->node);
-    if (replacement != NULL)
-      root->node = replacement;
-  }
-  tiny_history_replace (&here);
-  for (guint i = 0; facts != NULL && i < kept->len; i += 3)
-    keep_history (kept->pdata[i], facts[((TinyNode *) kept->pdata[i])->id], kept->pdata[i + 1],
-                  kept->pdata[i + 2]);
-}
-
-/* The BUFFER node of a realised node: a new one, or what an ASSIGN wrote to. */
+/* The node of the memory that a realised node is in: new, or what an ASSIGN wrote to. */
 static TinyNode *
-node_of_output (TinyNode *node, TinyBuffer *buffer)
+node_of_outputs (TinyNode *node, const TinySpread *spread, TinyBuffer *const *outputs)
 {
   if (node->op == TINY_OP_ASSIGN)
     return node->sources[0];
   TinyNode *whole
-      = tiny_runtime_buffer_node (buffer, node->dtype, node->shape->v, node->shape->n);
+      = tiny_runtime_memory_node ((TinyDType) node->dtype, node->shape, spread->devices,
+                                  spread->axis, &outputs[spread->first], spread->n);
   return tiny_node_limit_like (tiny_runtime_get_graph (), whole, node, 0);
+}
+
+static gboolean
+run (Request *request, GError **error)
+{
+  if (request->nodes->len == 0)
+    return TRUE;
+  add_readers_of_old_values (request);
+  survey (request);
+  if (!check_placeholders (request, error))
+    return FALSE;
+  find_constants (request);
+  TinyPlan *plan = find_plan (request, error);
+  if (plan == NULL)
+    return FALSE;
+  guint n_nodes = request->nodes->len, n_outputs = tiny_plan_get_n_outputs (plan);
+  g_autofree TinyBuffer **inputs = g_new (TinyBuffer *, request->buffers->len + 1);
+  g_autofree TinyBuffer **outputs = g_new0 (TinyBuffer *, n_outputs + 1);
+  for (guint i = 0; i < request->buffers->len; i++)
+    inputs[i] = tiny_runtime_get_buffer (request->buffers->pdata[i]);
+  if (!tiny_plan_run (plan, inputs,
+                      (const TinyBoundVariable *) (void *) request->variables->data, outputs,
+                      error))
+    return FALSE;
+  g_autofree TinyNode **nodes = g_new (TinyNode *, n_nodes);
+  for (guint i = 0; i < n_nodes; i++) {
+    const TinySpread spread = tiny_plan_get_spread (plan, i);
+    nodes[i] = node_of_outputs (request->nodes->pdata[i], &spread, outputs);
+  }
+  for (guint i = 0; i < n_outputs; i++)
+    tiny_buffer_unref (outputs[i]);
+  tiny_runtime_replace ((TinyNode *const *) request->nodes->pdata, nodes, n_nodes);
+  return TRUE;
 }
 
 static gboolean
@@ -530,32 +513,7 @@ realize_locked (TinyRoot *const *roots, guint n, GError **error)
   g_auto (Request) request = { .nodes = g_ptr_array_new () };
   for (guint i = 0; i < n; i++)
     add_node (&request, roots[i]->node);
-  if (request.nodes->len == 0)
-    return TRUE;
-  add_readers_of_old_values (&request);
-  survey (&request);
-  if (!check_placeholders (&request, error))
-    return FALSE;
-  find_constants (&request);
-  TinyPlan *plan = find_plan (&request, error);
-  if (plan == NULL)
-    return FALSE;
-  guint n_nodes = request.nodes->len;
-  g_autofree TinyBuffer **inputs = g_new (TinyBuffer *, request.buffers->len + 1);
-  g_autofree TinyBuffer **outputs = g_new0 (TinyBuffer *, n_nodes + 1);
-  for (guint i = 0; i < request.buffers->len; i++)
-    inputs[i] = tiny_runtime_get_buffer (request.buffers->pdata[i]);
-  if (!tiny_plan_run (plan, inputs,
-                      (const TinyBoundVariable *) (void *) request.variables->data, outputs,
-                      error))
-    return FALSE;
-  g_autofree TinyNode **nodes = g_new (TinyNode *, n_nodes);
-  for (guint i = 0; i < n_nodes; i++) {
-    nodes[i] = node_of_output (request.nodes->pdata[i], outputs[i]);
-    tiny_buffer_unref (outputs[i]);
-  }
-  replace_in_roots (&request, nodes);
-  return TRUE;
+  return run (&request, error);
 }
 
 gboolean
@@ -570,17 +528,26 @@ tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error)
 }
 
 gboolean
+tiny_runtime_realize_readers (GHashTable *written, gboolean and_assignments, GError **error)
+{
+  tiny_runtime_sweep (FALSE);
+  g_auto (Request) request = { .nodes = g_ptr_array_new () };
+  g_autoptr (GPtrArray) waiting = list_waiting ();
+  for (guint i = 0; i < waiting->len; i += 2) {
+    TinyNode *source = waiting->pdata[i + 1], *node = NULL;
+    if (and_assignments && source->op == TINY_OP_ASSIGN)
+      node = source;
+    else if (g_hash_table_size (written) > 0)
+      node = find_reader (waiting->pdata[i], source, written);
+    if (node != NULL)
+      add_node (&request, node);
+  }
+  return run (&request, error);
+}
+
+gboolean
 tiny_runtime_realize_assignments (GError **error)
 {
-  g_autoptr (GPtrArray) waiting = g_ptr_array_new ();
-  TinyRoot *head = tiny_runtime_get_roots ();
-  for (TinyRoot *root = head->next; root != head; root = root->next) {
-    const TinyNode *node = root->node;
-    while (node->op == TINY_OP_RESHAPE)
-      node = node->sources[0];
-    if (node->op == TINY_OP_ASSIGN)
-      g_ptr_array_add (waiting, root);
-  }
-  return waiting->len == 0
-         || tiny_runtime_realize ((TinyRoot *const *) waiting->pdata, waiting->len, error);
+  g_autoptr (GHashTable) none = g_hash_table_new (NULL, NULL);
+  return tiny_runtime_realize_readers (none, TRUE, error);
 }

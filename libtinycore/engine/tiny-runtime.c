@@ -7,17 +7,21 @@
  * new graph and the old one is dropped whole; buffers whose nodes did not survive are released. */
 #include "engine/tiny-runtime.h"
 
+#include <pthread.h>
 #include <string.h>
 
+#include "base/tiny-error.h"
 #include "base/tiny-trace.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
+#include "ir/tiny-shard.h"
 
 enum {
   SWEEP_NODES = 4096,     /* never sweep a graph smaller than this … */
   SWEEP_GROWTH = 3,       /* … nor one that grew less than this since the last sweep */
   SWEEP_BYTES = 32 << 20, /* memory that may wait for a sweep */
+  FORK_WAIT_MS = 10000,   /* for who computes while another thread forks */
 };
 #define FIRST_ATTACHED ((gint64) 1 << 8) /* smaller numbers are rules of our own */
 
@@ -26,11 +30,28 @@ typedef struct {
   GDestroyNotify destroy;
 } Attached;
 
+/* How often this thread has locked it: who owns it counts, and touches the mutex only from outside. */
+static __thread guint depth __attribute__ ((tls_model ("initial-exec")));
+/* Whether this thread, which forks, could lock it for that. Several threads may fork at a time. */
+static __thread gboolean is_forking __attribute__ ((tls_model ("initial-exec")));
+
+typedef struct {
+  gpointer data;
+  GDestroyNotify let_go, destroy;
+} Deferred;
+
 static struct {
-  GRecMutex lock;
-  guint depth; /* how often its owner has locked it */
+  GMutex lock;  /* never held while anything is called */
+  GSList *list; /* Deferred, until the runtime's lock is free */
+} deferred;
+
+static struct {
+  GMutex lock;
+  gboolean is_torn; /* see tiny_runtime_check() */
   TinyGraph *graph;
   TinyRoot roots;      /* head of a ring */
+  guint64 n_roots;     /* that there ever were */
+  guint64 n_waiting;   /* see tiny_runtime_count_waiting() */
   GHashTable *buffers; /* id of a BUFFER node → TinyBuffer */
   gint64 next_buffer;
   GHashTable *attached; /* id → Attached, that GRADIENT nodes name */
@@ -42,6 +63,59 @@ static struct {
   TinyCounters counters;
 } runtime;
 
+/* ---- forks ---- */
+
+static gboolean
+try_lock (void)
+{
+  if (depth == 0 && !g_mutex_trylock (&runtime.lock))
+    return FALSE;
+  depth++;
+  return TRUE;
+}
+
+/* A child has the graph as it is now: no other thread may be changing it. Whoever holds the lock may wait for what
+ * the forking thread has, so there is an end to waiting. */
+static void
+before_fork (void)
+{
+  is_forking = FALSE;
+  for (guint ms = 0; ms < FORK_WAIT_MS && !is_forking; ms++) {
+    is_forking = try_lock ();
+    if (!is_forking)
+      g_usleep (1000);
+  }
+}
+
+static void
+after_fork_in_parent (void)
+{
+  if (is_forking && --depth == 0)
+    g_mutex_unlock (&runtime.lock);
+}
+
+/* The locks are as they were, but nobody else is there to unlock them. */
+static void
+after_fork_in_child (void)
+{
+  g_mutex_init (&runtime.lock);
+  g_mutex_init (&deferred.lock);
+  runtime.is_torn = runtime.is_torn || !is_forking;
+  if (is_forking && --depth > 0)
+    g_mutex_lock (&runtime.lock);
+}
+
+gboolean
+tiny_runtime_check (GError **error)
+{
+  if (runtime.is_torn)
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                         "this process was forked while another thread was computing: fork "
+                         "before that, or start "
+                         "processes anew (multiprocessing's \"spawn\")");
+  return !runtime.is_torn;
+}
+
 static void
 set_up (void)
 {
@@ -49,7 +123,6 @@ set_up (void)
   if (!g_once_init_enter (&done))
     return;
   tiny_trace_open ();
-  g_rec_mutex_init (&runtime.lock);
   runtime.graph = tiny_graph_new ();
   runtime.roots.next = runtime.roots.previous = &runtime.roots;
   runtime.buffers = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free,
@@ -57,15 +130,24 @@ set_up (void)
   runtime.attached = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   runtime.detached = g_ptr_array_new ();
   runtime.next_attached = FIRST_ATTACHED;
+  pthread_atfork (before_fork, after_fork_in_parent, after_fork_in_child);
   g_once_init_leave (&done, 1);
 }
 
 void
 tiny_runtime_lock (void)
 {
+  if (depth++ > 0)
+    return;
   set_up ();
-  g_rec_mutex_lock (&runtime.lock);
-  runtime.depth++;
+  g_mutex_lock (&runtime.lock);
+}
+
+gboolean
+tiny_runtime_try_lock (void)
+{
+  set_up ();
+  return try_lock ();
 }
 
 static void
@@ -76,21 +158,78 @@ attached_free (Attached *self)
   g_free (self);
 }
 
+/* Under the lock. */
+static void
+let_go_of_deferred (void)
+{
+  g_mutex_lock (&deferred.lock);
+  GSList *list = deferred.list;
+  g_atomic_pointer_set (&deferred.list, NULL);
+  g_mutex_unlock (&deferred.lock);
+  for (GSList *at = list; at != NULL; at = at->next) {
+    const Deferred *one = at->data;
+    Attached attached = { one->data, one->destroy };
+    one->let_go (one->data);
+    g_ptr_array_add (runtime.detached, g_memdup2 (&attached, sizeof attached));
+  }
+  g_slist_free_full (list, g_free);
+}
+
+static gboolean
+is_any_deferred (void)
+{
+  return G_UNLIKELY (g_atomic_pointer_get (&deferred.list) != NULL);
+}
+
+/* What was deferred after who had the lock looked for the last time. */
+static void
+take_over_deferred (void)
+{
+  if (is_any_deferred () && tiny_runtime_try_lock ())
+    tiny_runtime_unlock ();
+}
+
+void
+tiny_runtime_defer (gpointer data, GDestroyNotify let_go, GDestroyNotify destroy)
+{
+  Deferred one = { data, let_go, destroy };
+  g_mutex_lock (&deferred.lock);
+  g_atomic_pointer_set (&deferred.list,
+                        g_slist_prepend (deferred.list, g_memdup2 (&one, sizeof one)));
+  g_mutex_unlock (&deferred.lock);
+  take_over_deferred ();
+}
+
+static gboolean
+is_sweep_due (void)
+{
+  guint n_nodes = tiny_graph_get_n_nodes (runtime.graph);
+  gboolean grown = n_nodes > SWEEP_NODES && n_nodes > runtime.live_nodes * SWEEP_GROWTH;
+  return runtime.n_holds == 0 && (grown || runtime.waiting_bytes > SWEEP_BYTES);
+}
+
 /* Here nobody holds a node outside a root: what a program builds and drops without realising
  * anything is swept now. */
 void
 tiny_runtime_unlock (void)
 {
   g_autoptr (GPtrArray) detached = NULL;
-  if (runtime.depth == 1) {
-    tiny_runtime_sweep (FALSE);
-    if (runtime.detached->len > 0) {
-      detached = runtime.detached;
-      runtime.detached = g_ptr_array_new ();
-    }
+  g_assert (depth > 0);
+  if (depth > 1) {
+    depth--;
+    return;
   }
-  runtime.depth--;
-  g_rec_mutex_unlock (&runtime.lock);
+  if (is_any_deferred ())
+    let_go_of_deferred ();
+  if (is_sweep_due ())
+    tiny_runtime_sweep (FALSE);
+  if (runtime.detached->len > 0) {
+    detached = runtime.detached;
+    runtime.detached = g_ptr_array_new ();
+  }
+  depth = 0;
+  g_mutex_unlock (&runtime.lock);
+  take_over_deferred ();
   for (guint i = 0; detached != NULL && i < detached->len; i++)
     attached_free (detached->pdata[i]);
 }
@@ -120,12 +259,14 @@ tiny_runtime_get_attached (gint64 id)
 void
 tiny_runtime_hold (void)
 {
+  g_assert (depth > 0);
   runtime.n_holds++;
 }
 
 void
 tiny_runtime_release (void)
 {
+  g_assert (depth > 0 && runtime.n_holds > 0);
   runtime.n_holds--;
 }
 
@@ -154,19 +295,60 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
   tiny_runtime_lock ();
   root->node = node;
   root->wants_gradients = FALSE;
+  root->number = runtime.n_roots++;
   root->next = runtime.roots.next;
   root->previous = &runtime.roots;
   root->next->previous = root;
   runtime.roots.next = root;
+  runtime.n_waiting += !tiny_runtime_is_realized (node);
   tiny_runtime_unlock ();
+}
+
+guint64
+tiny_runtime_count_roots (void)
+{
+  return runtime.n_roots;
+}
+
+guint64
+tiny_runtime_count_waiting (void)
+{
+  return runtime.n_waiting;
+}
+
+TinyNode *
+tiny_runtime_get_memory (TinyNode *node)
+{
+  while (node->op == TINY_OP_RESHAPE || node->op == TINY_OP_LIMIT)
+    node = node->sources[0];
+  return node;
+}
+
+gboolean
+tiny_runtime_is_memory (const TinyNode *node)
+{
+  gboolean is_memory = node->op == TINY_OP_BUFFER || node->op == TINY_OP_UNSHARD;
+  for (guint i = 0; is_memory && i < node->n_sources; i++)
+    is_memory = node->sources[i]->op == TINY_OP_BUFFER;
+  return is_memory;
 }
 
 gboolean
 tiny_runtime_is_realized (const TinyNode *node)
 {
-  while (node->op == TINY_OP_RESHAPE || node->op == TINY_OP_LIMIT)
-    node = node->sources[0];
-  return node->op == TINY_OP_BUFFER;
+  return tiny_runtime_is_memory (tiny_runtime_get_memory ((TinyNode *) node));
+}
+
+guint
+tiny_runtime_count_pieces (const TinyNode *memory)
+{
+  return memory->op == TINY_OP_UNSHARD ? memory->n_sources : 1;
+}
+
+TinyNode *
+tiny_runtime_get_piece (TinyNode *memory, guint i)
+{
+  return memory->op == TINY_OP_UNSHARD ? memory->sources[i] : memory;
 }
 
 static gsize
@@ -182,6 +364,10 @@ tiny_runtime_remove_root (TinyRoot *root)
 {
   if (root->next == NULL)
     return;
+  if (runtime.is_torn) {
+    memset (root, 0, sizeof *root);
+    return;
+  }
   tiny_runtime_lock ();
   if (tiny_runtime_is_realized (root->node))
     runtime.waiting_bytes += bytes_of_node (root->node);
@@ -204,16 +390,51 @@ tiny_runtime_buffer_node (TinyBuffer *buffer, TinyDType dtype, const gint64 *dim
   return node;
 }
 
+/* How much of the axis a piece has follows from how many bytes it has. */
+TinyNode *
+tiny_runtime_memory_node (TinyDType dtype,
+                          const TinyInts *shape,
+                          const char *devices,
+                          gint64 axis,
+                          TinyBuffer *const *buffers,
+                          guint n)
+{
+  if (devices == NULL)
+    return tiny_runtime_buffer_node (buffers[0], dtype, shape->v, shape->n);
+  g_autofree TinyNode **pieces = g_new (TinyNode *, n);
+  g_autofree gint64 *dims = g_memdup2 (shape->v, MAX (shape->n, 1) * sizeof (gint64));
+  gint64 slice = (gint64) tiny_dtype_get_n_bytes (dtype);
+  for (guint i = 0; i < shape->n; i++)
+    slice *= i == axis ? 1 : shape->v[i];
+  for (guint i = 0; i < n; i++) {
+    if (axis != TINY_SHARD_WHOLE)
+      dims[axis] = (gint64) tiny_buffer_get_n_bytes (buffers[i]) / slice;
+    pieces[i] = tiny_runtime_buffer_node (buffers[i], dtype, dims, shape->n);
+  }
+  return tiny_node_new (runtime.graph, TINY_OP_UNSHARD, dtype, 1, n, pieces, axis, NULL,
+                        devices);
+}
+
 TinyBuffer *
 tiny_runtime_get_buffer (TinyNode *node)
 {
   tiny_runtime_lock ();
-  while (node->op == TINY_OP_RESHAPE || node->op == TINY_OP_LIMIT)
-    node = node->sources[0];
+  node = tiny_runtime_get_memory (node);
   g_assert (node->op == TINY_OP_BUFFER);
   TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, &node->arg);
   tiny_runtime_unlock ();
   return buffer;
+}
+
+gboolean
+tiny_runtime_has_piece (TinyNode *node, GHashTable *buffers)
+{
+  gboolean has = FALSE;
+  if (tiny_runtime_is_memory (node))
+    for (guint i = 0; i < tiny_runtime_count_pieces (node) && !has; i++)
+      has = g_hash_table_contains (buffers,
+                                   tiny_runtime_get_buffer (tiny_runtime_get_piece (node, i)));
+  return has;
 }
 
 TinyBoundVariable
@@ -255,7 +476,7 @@ copy_live (void)
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     root->node = tiny_node_map_get (&map, root->node);
   tiny_history_retain (order);
-  tiny_history_replace (&map);
+  tiny_history_replace ((TinyNode *const *) map.values, 0);
   return graph;
 }
 
@@ -294,11 +515,8 @@ release_dead (TinyGraph *graph)
 void
 tiny_runtime_sweep (gboolean force)
 {
-  set_up ();
-  g_rec_mutex_lock (&runtime.lock);
-  guint n_nodes = tiny_graph_get_n_nodes (runtime.graph);
-  gboolean grown = n_nodes > SWEEP_NODES && n_nodes > runtime.live_nodes * SWEEP_GROWTH;
-  if (runtime.n_holds == 0 && (force || grown || runtime.waiting_bytes > SWEEP_BYTES)) {
+  tiny_runtime_lock ();
+  if (is_sweep_due () || (force && runtime.n_holds == 0)) {
     TinyGraph *graph = copy_live ();
     release_dead (graph);
     tiny_graph_free (runtime.graph);
@@ -307,7 +525,7 @@ tiny_runtime_sweep (gboolean force)
     runtime.waiting_bytes = 0;
     runtime.counters.n_sweeps++;
   }
-  g_rec_mutex_unlock (&runtime.lock);
+  tiny_runtime_unlock ();
 }
 
 void

@@ -15,6 +15,13 @@ G_BEGIN_DECLS
 /* The lock is recursive. All of tensor/ and autograd/ runs under it while it touches nodes. */
 void tiny_runtime_lock (void);
 void tiny_runtime_unlock (void);
+/* Whether the lock could be had at once. */
+gboolean tiny_runtime_try_lock (void);
+/* Calls @let_go (@data) under the lock and then @destroy (@data) without it: now, or when who has it is done. For who must
+ * not wait, such as who drops a last reference while he holds another language's lock. */
+void tiny_runtime_defer (gpointer data, GDestroyNotify let_go, GDestroyNotify destroy);
+/* FALSE in a process that was forked while another thread was in the midst of computing: nothing there can be relied on. */
+gboolean tiny_runtime_check (GError **error);
 TinyGraph *tiny_runtime_get_graph (void);
 
 /* A node kept alive, and kept up to date. Embedded in its owner; @node may change at any call of
@@ -23,6 +30,7 @@ typedef struct TinyRoot {
   TinyNode *node;
   struct TinyRoot *next, *previous;
   gboolean wants_gradients; /* what is made of it keeps its history, see tiny-history.h */
+  guint64 number;           /* counts up */
 } TinyRoot;
 void tiny_runtime_add_root (TinyRoot *root, TinyNode *node);
 void tiny_runtime_remove_root (TinyRoot *root);
@@ -41,13 +49,23 @@ void tiny_runtime_release (void);
  * swept. */
 TinyNode *
 tiny_runtime_buffer_node (TinyBuffer *buffer, TinyDType dtype, const gint64 *dims, guint n);
+/* The node of @buffers: as above of a single one; of @n on @devices an UNSHARD along @axis (ir/tiny-shard.h). */
+TinyNode *tiny_runtime_memory_node (TinyDType dtype,
+                                    const TinyInts *shape,
+                                    const char *devices,
+                                    gint64 axis,
+                                    TinyBuffer *const *buffers,
+                                    guint n);
+/* Whether @node is a BUFFER, or an UNSHARD of BUFFERs. */
+gboolean tiny_runtime_is_memory (const TinyNode *node);
 /* (transfer none): the memory behind a BUFFER node. */
 TinyBuffer *tiny_runtime_get_buffer (TinyNode *node);
 
 /* A variable with the value that it has in one run. In the tensor graph of the process a VARIABLE's arg is its value: what
  * a tensor computes depends on nothing that changes later. */
 typedef struct {
-  const char *name; /* interned */
+  const char *
+      name; /* interned; NULL: a number that one program is to serve all values of, and no input of a recording */
   gint64 min, max, value;
 } TinyBoundVariable;
 /* That of a VARIABLE node of that graph. */

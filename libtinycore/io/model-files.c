@@ -236,12 +236,11 @@ copy_graph (Loading *self, TinyNode *root, GError **error)
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
-    tiny_node_map_set (&map, node,
-                       node->op == TINY_OP_COPY
-                           ? sources->pdata[0]
-                           : tiny_node_new (graph, node->op, node->dtype, node->lanes,
-                                            node->n_sources, (TinyNode *const *) sources->pdata,
-                                            node->arg, node->ints, NULL));
+    tiny_node_map_set (
+        &map, node,
+        node->op == TINY_OP_COPY
+            ? sources->pdata[0]
+            : tiny_model_copy_node (graph, node, (TinyNode *const *) sources->pdata));
   }
   self->model->sink = tiny_node_map_get (&map, root);
   return TRUE;

@@ -38,4 +38,8 @@ gboolean tiny_model_check (TinyModel *self, GError **error);
 /* The PARAM of each slot, NULL where the graph has none; freed by the caller. */
 TinyNode **tiny_model_find_params (TinyModel *self);
 
+/* @node, of any graph, over @sources in @graph; without the device that it is on. */
+TinyNode *
+tiny_model_copy_node (TinyGraph *graph, const TinyNode *node, TinyNode *const *sources);
+
 G_END_DECLS

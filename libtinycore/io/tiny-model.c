@@ -4,9 +4,10 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
-#include "engine/tiny-runtime.h"
+#include "engine/runtime-private.h"
 #include "io/model-private.h"
 #include "ir/tiny-shape.h"
+#include "ir/tiny-shard.h"
 #include "ir/tiny-text.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -183,7 +184,15 @@ find_input (TinyModel *self, TinyNode *node, TinyTensor *const *inputs)
   return NULL;
 }
 
-/* The node in the model's graph; devices are left out. */
+TinyNode *
+tiny_model_copy_node (TinyGraph *graph, const TinyNode *node, TinyNode *const *sources)
+{
+  const char *text = node->op == TINY_OP_KERNEL ? node->text : NULL; /* others': a device */
+  return tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources, sources,
+                        node->arg, node->ints, text);
+}
+
+/* What @node of tensors is in the model's graph. */
 static TinyNode *
 copy_node (TinyModel *self,
            TinyNode *node,
@@ -197,6 +206,10 @@ copy_node (TinyModel *self,
     TinyNode *input = find_input (self, node, inputs);
     return input != NULL ? input : add_weight (self, node, names, error);
   }
+  case TINY_OP_UNSHARD:
+    return node->arg == TINY_SHARD_WHOLE
+               ? sources[0]
+               : tiny_node_join (self->graph, sources, node->n_sources, (guint) node->arg);
   case TINY_OP_COPY:
   case TINY_OP_DETACH:
   case TINY_OP_AFTER:
@@ -211,9 +224,7 @@ copy_node (TinyModel *self,
         "the module's tensors before its outputs are built");
     return NULL;
   default:
-    return tiny_node_new (self->graph, node->op, node->dtype, node->lanes, node->n_sources,
-                          sources, node->arg, node->ints,
-                          node->op == TINY_OP_KERNEL ? node->text : NULL);
+    return tiny_model_copy_node (self->graph, node, sources);
   }
 }
 
@@ -246,14 +257,41 @@ copy_graph (TinyModel *self,
   return TRUE;
 }
 
+/* (nullable): the memory that @tensor, on one device, is in. */
+static TinyBuffer *
+find_memory (TinyTensor *tensor)
+{
+  if (!tiny_tensor_is_realized (tensor))
+    return NULL;
+  TinyNode *memory = tiny_runtime_get_memory (tiny_tensor_get_node (tensor));
+  return memory->op == TINY_OP_BUFFER ? tiny_runtime_get_buffer (memory) : NULL;
+}
+
+/* Whether it is one that a model can be made of. */
+static gboolean
+check_tensor (TinyTensor *tensor, const char *what, const char *name, GError **error)
+{
+  if (TINY_IS_TENSOR (tensor) && tensor->error == NULL && name != NULL)
+    return TRUE;
+  if (TINY_IS_TENSOR (tensor) && tensor->error != NULL)
+    g_propagate_error (error, g_error_copy (tensor->error));
+  else
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "model: %s “%s” is no tensor, or has no name", what, name != NULL ? name : "");
+  return FALSE;
+}
+
 static gboolean
 check_input (TinyTensor *tensor, const char *name, GError **error)
 {
-  if (tensor->error != NULL)
-    g_propagate_error (error, g_error_copy (tensor->error));
-  else if (!tiny_tensor_is_realized (tensor))
+  if (!check_tensor (tensor, "input", name, error))
+    return FALSE;
+  if (tiny_devices_count (tensor->device) > 1)
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "model: input “%s” is not in memory; make it by tiny_tensor_empty ()", name);
+                 "model: input “%s” is on %s: one device is wanted", name, tensor->device);
+  else if (find_memory (tensor) == NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "model: input “%s” is not in memory; make it by empty", name);
   else
     return TRUE;
   return FALSE;
@@ -267,14 +305,12 @@ check_output (TinyTensor *tensor,
               guint n_inputs,
               GError **error)
 {
-  if (tensor->error != NULL) {
-    g_propagate_error (error, g_error_copy (tensor->error));
+  if (!check_tensor (tensor, "output", name, error))
     return FALSE;
-  }
   gboolean good = !tiny_tensor_is_realized (tensor);
-  TinyBuffer *memory = good ? NULL : tiny_runtime_get_buffer (tiny_tensor_get_node (tensor));
-  for (guint i = 0; i < n_inputs; i++)
-    good = good || tiny_runtime_get_buffer (tiny_tensor_get_node (inputs[i])) == memory;
+  const TinyBuffer *memory = find_memory (tensor);
+  for (guint i = 0; memory != NULL && i < n_inputs; i++)
+    good = good || find_memory (inputs[i]) == memory;
   if (!good)
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "model: output “%s” is computed already, so nothing says from what", name);
@@ -417,10 +453,8 @@ check_inputs (TinyModel *self, TinyTensor *const *inputs, guint n_inputs, GError
 {
   for (guint i = 0; i < MIN (n_inputs, self->inputs->len); i++) {
     const TinyPort *port = self->inputs->pdata[i];
-    if (inputs[i]->error != NULL) {
-      g_propagate_error (error, g_error_copy (inputs[i]->error));
+    if (!check_tensor (inputs[i], "input", port->name, error))
       return FALSE;
-    }
     if (inputs[i]->dtype != port->dtype || inputs[i]->n_dims != port->n_dims
         || memcmp (inputs[i]->shape, port->shape, port->n_dims * sizeof (gint64)) != 0) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
@@ -456,9 +490,7 @@ build_outputs (TinyModel *self, TinyTensor *const *inputs, TinyTensor **outputs)
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
     tiny_node_map_set (&map, node,
-                       tiny_node_new (graph, node->op, node->dtype, node->lanes,
-                                      node->n_sources, (TinyNode *const *) sources->pdata,
-                                      node->arg, node->ints, NULL));
+                       tiny_model_copy_node (graph, node, (TinyNode *const *) sources->pdata));
   }
   for (guint i = 0; i < self->sink->n_sources; i++)
     outputs[i] = g_object_ref_sink (
@@ -473,14 +505,15 @@ tiny_model_apply (TinyModel *self,
                   GError **error)
 {
   g_return_val_if_fail (TINY_IS_MODEL (self) && outputs != NULL, FALSE);
+  g_return_val_if_fail (inputs != NULL || n_inputs == 0, FALSE);
+  g_autoptr (GPtrArray) owned = g_ptr_array_new_with_free_func (g_object_unref);
   for (guint i = 0; i < n_inputs; i++)
-    g_object_ref_sink (inputs[i]);
+    if (TINY_IS_TENSOR (inputs[i]))
+      g_ptr_array_add (owned, g_object_ref_sink (inputs[i]));
   tiny_runtime_lock ();
   gboolean good = check_inputs (self, inputs, n_inputs, error) && upload_weights (self, error);
   if (good)
     build_outputs (self, inputs, outputs);
   tiny_runtime_unlock ();
-  for (guint i = 0; i < n_inputs; i++)
-    g_object_unref (inputs[i]);
   return good;
 }

@@ -119,6 +119,8 @@ TINY_API TinyModel *tiny_model_load (const char *path, GError **error);
  * tiny_model_get_n_inputs:
  * @self: a model
  *
+ * The number of tensors that @self takes.
+ *
  * Returns: how many inputs it has
  *
  * Since: 0.1
@@ -128,6 +130,8 @@ TINY_API guint tiny_model_get_n_inputs (TinyModel *self);
 /**
  * tiny_model_get_n_outputs:
  * @self: a model
+ *
+ * The number of tensors that @self gives.
  *
  * Returns: how many outputs it has
  *

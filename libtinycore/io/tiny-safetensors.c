@@ -11,6 +11,7 @@
 #include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/tiny-error.h"
@@ -88,8 +89,10 @@ read_dtype (JsonObject *entry, GError **error)
   for (guint i = 0; text != NULL && i < TINY_N_DTYPES; i++)
     if (g_strcmp0 (dtype_names[i], text) == 0)
       return (TinyDType) i;
-  if (*error == NULL)
-    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "unknown dtype “%s”", text ? text : "");
+  if (*error == NULL && text == NULL)
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "it has no dtype");
+  else if (*error == NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "unknown dtype “%s”", text);
   return TINY_DTYPE_VOID;
 }
 
@@ -133,7 +136,12 @@ count_bytes (TinyDType dtype, const gint64 *shape, guint n_dims, gint64 most)
 }
 
 static TinyArray *
-read_array (const char *name, JsonObject *entry, GBytes *file, gsize start, GError **error)
+read_array (const char *name,
+            JsonObject *entry,
+            GBytes *file,
+            gsize start,
+            gint64 *out_begin,
+            GError **error)
 {
   const gint64 n_data = (gint64) (g_bytes_get_size (file) - start);
   TinyDType dtype = read_dtype (entry, error);
@@ -141,9 +149,15 @@ read_array (const char *name, JsonObject *entry, GBytes *file, gsize start, GErr
   g_autoptr (GArray) span = shape != NULL ? read_numbers (entry, "data_offsets", error) : NULL;
   if (span == NULL)
     return NULL;
-  gint64 begin = span->len == 2 ? g_array_index (span, gint64, 0) : -1;
-  gint64 end = span->len == 2 ? g_array_index (span, gint64, 1) : -1;
-  if (begin < 0 || end < begin || end > n_data) {
+  if (span->len != 2) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                 "“data_offsets” are %u numbers, not where its data begins and ends",
+                 span->len);
+    return NULL;
+  }
+  gint64 begin = *out_begin = g_array_index (span, gint64, 0);
+  gint64 end = g_array_index (span, gint64, 1);
+  if (end < begin || end > n_data) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
                  "its data is said to be from %" G_GINT64_FORMAT " to %" G_GINT64_FORMAT
                  " of %" G_GINT64_FORMAT " bytes",
@@ -175,11 +189,52 @@ read_metadata (TinySafetensors *self, JsonObject *entry, GError **error)
   return *error == NULL;
 }
 
+typedef struct {
+  gint64 begin, end;
+  const char *name;
+} Span;
+
+static int
+compare_spans (gconstpointer a, gconstpointer b)
+{
+  const Span *x = a, *y = b;
+  return x->begin != y->begin ? (x->begin < y->begin ? -1 : 1)
+         : x->end < y->end    ? -1
+                              : x->end > y->end;
+}
+
+/* The format has the arrays one after the other, from the beginning of the data to its end. */
+static gboolean
+check_spans (GArray *spans, gint64 n_data, GError **error)
+{
+  gint64 end = 0;
+  g_array_sort (spans, compare_spans);
+  for (guint i = 0; i < spans->len; i++) {
+    const Span *span = &g_array_index (spans, Span, i);
+    if (span->begin != end) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+                   "“%s”: its data begins at byte %" G_GINT64_FORMAT
+                   ", %s byte %" G_GINT64_FORMAT " where the one before ends",
+                   span->name, span->begin, span->begin < end ? "before" : "beyond", end);
+      return FALSE;
+    }
+    end = span->end;
+  }
+  if (end == n_data)
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
+               "%" G_GINT64_FORMAT
+               " bytes of data, of which its arrays are the first %" G_GINT64_FORMAT,
+               n_data, end);
+  return FALSE;
+}
+
 static gboolean
 read_header (
     TinySafetensors *self, JsonObject *header, GBytes *file, gsize start, GError **error)
 {
   g_autoptr (GList) names = json_object_get_members (header);
+  g_autoptr (GArray) spans = g_array_new (FALSE, FALSE, sizeof (Span));
   for (GList *at = names; at != NULL; at = at->next) {
     const char *name = at->data;
     GError *wrong = NULL;
@@ -187,16 +242,20 @@ read_header (
     if (g_str_equal (name, "__metadata__"))
       read_metadata (self, entry, &wrong);
     else if (wrong == NULL) {
-      TinyArray *array = read_array (name, entry, file, start, &wrong);
-      if (array != NULL)
+      Span span = { .name = name };
+      TinyArray *array = read_array (name, entry, file, start, &span.begin, &wrong);
+      if (array != NULL) {
+        span.end = span.begin + (gint64) g_bytes_get_size (array->data);
+        g_array_append_val (spans, span);
         g_ptr_array_add (self->arrays, array);
+      }
     }
     if (wrong != NULL) {
       g_propagate_prefixed_error (error, wrong, "“%s”: ", name);
       return FALSE;
     }
   }
-  return TRUE;
+  return check_spans (spans, (gint64) (g_bytes_get_size (file) - start), error);
 }
 
 static guint64
@@ -229,10 +288,28 @@ parse (GBytes *file, GError **error)
              : NULL;
 }
 
+/* Whether @path is a file, or nothing yet where @may_be_new: a pipe would be waited for, and no file takes the place
+ * of a device. */
+static gboolean
+check_file (const char *path, gboolean may_be_new, GError **error)
+{
+  struct stat info;
+  const char *why = stat (path, &info) != 0   ? g_strerror (errno)
+                    : S_ISDIR (info.st_mode)  ? "it is a folder"
+                    : !S_ISREG (info.st_mode) ? "it is no regular file"
+                                              : NULL;
+  if (why == NULL || (may_be_new && stat (path, &info) != 0 && errno == ENOENT))
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", *path != '\0' ? path : "“”", why);
+  return FALSE;
+}
+
 TinySafetensors *
 tiny_safetensors_load (const char *path, GError **error)
 {
   g_autoptr (GError) why = NULL;
+  if (!check_file (path, FALSE, error))
+    return NULL;
   g_autoptr (GMappedFile) mapped = g_mapped_file_new (path, FALSE, &why);
   if (mapped == NULL) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, why->message);
@@ -398,6 +475,8 @@ tiny_safetensors_write_streamed (TinySafetensors *self,
     g_prefix_error (error, "%s: ", path);
     return FALSE;
   }
+  if (!check_file (path, TRUE, error))
+    return FALSE;
   g_autofree char *header = make_header (self);
   g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
   int fd = g_mkstemp_full (beside, O_RDWR | O_CLOEXEC, 0666);

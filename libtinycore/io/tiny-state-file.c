@@ -32,6 +32,11 @@ tiny_state_save (GHashTable *state, const char *path, GHashTable *metadata, GErr
     g_hash_table_foreach (metadata, copy_text, file->metadata);
   g_hash_table_iter_init (&at, state);
   while (g_hash_table_iter_next (&at, &name, &tensor)) {
+    if (!TINY_IS_TENSOR (tensor)) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: “%s” is no tensor", path,
+                   (const char *) name);
+      return FALSE;
+    }
     const GError *wrong = tiny_tensor_get_error (tensor);
     if (wrong != NULL) {
       g_propagate_error (error, g_error_copy (wrong));

@@ -181,6 +181,33 @@ check_assign (TinyNode *const *sources)
   return NULL;
 }
 
+/* Pieces differ along @axis alone; with axis -1 in nothing. */
+static char *
+check_pieces (guint n_sources, TinyNode *const *sources, gint64 axis)
+{
+  gint64 dims[MAX_RANK];
+  const TinyInts *first = sources[0]->shape;
+  for (guint i = 0; i < n_sources; i++)
+    if (sources[i]->shape == NULL || sources[i]->shape->n > MAX_RANK)
+      FAIL ("source %u has no shape", i + 1);
+  if (axis < -1 || axis >= (gint64) first->n)
+    FAIL ("axis %" G_GINT64_FORMAT " of %u", axis, first->n);
+  for (guint k = 0; k < first->n; k++)
+    dims[k] = first->v[k];
+  for (guint i = 1; i < n_sources; i++) {
+    const TinyInts *shape = sources[i]->shape;
+    gboolean fits = shape->n == first->n;
+    for (guint k = 0; fits && k < first->n; k++)
+      fits = k == axis ? !__builtin_add_overflow (dims[k], shape->v[k], &dims[k])
+                       : shape->v[k] == first->v[k];
+    if (!fits) {
+      g_autofree char *a = tiny_shape_to_string (first), *b = tiny_shape_to_string (shape);
+      FAIL ("pieces of shapes %s and %s along axis %" G_GINT64_FORMAT, a, b, axis);
+    }
+  }
+  return check_size (dims, first->n);
+}
+
 static char *
 check_limit (TinyNode *const *sources, gint64 axis)
 {
@@ -267,6 +294,8 @@ tiny_check_shapes (
     return check_gradient (n_sources, sources, ints);
   case TINY_OP_GATHER:
     return check_gather (sources, arg);
+  case TINY_OP_UNSHARD:
+    return check_pieces (n_sources, sources, arg);
   case TINY_OP_LIMIT:
     return check_limit (sources, arg);
   default:

@@ -7,6 +7,7 @@
 
 #include "ir/tiny-check-private.h"
 #include "ir/tiny-eval.h"
+#include "ir/tiny-shard.h"
 
 #define T (1u << TINY_STAGE_TENSOR)
 #define K (1u << TINY_STAGE_KERNEL)
@@ -229,6 +230,12 @@ check_same_as_first (const TinyOperand *self, const TinyOperand *x, guint n)
 }
 
 static char *
+check_same_as_all (const TinyOperand *self, const TinyOperand *x, guint n)
+{
+  return check_alike (x, 0, n, self->dtype, self->lanes);
+}
+
+static char *
 check_assign (const TinyOperand *self, const TinyOperand *x, guint n)
 {
   return check_alike (x, 0, 2, self->dtype, self->lanes);
@@ -297,6 +304,7 @@ static const struct {
   [TINY_OP_DETACH] = { check_same_as_first, VALUE, TRUE },
   [TINY_OP_SLOPED] = { check_sloped, VALUE, TRUE },
   [TINY_OP_COPY] = { check_same_as_first, VALUE, TRUE },
+  [TINY_OP_UNSHARD] = { check_same_as_all, VALUE, TRUE },
   [TINY_OP_LIMIT] = { check_limit, VALUE, TRUE },
   [TINY_OP_ASSIGN] = { check_assign, VALUE, TRUE },
   [TINY_OP_KERNEL] = { NULL, VALUE, TRUE },
@@ -351,6 +359,8 @@ tiny_check_node (TinyOp op,
     why = tiny_check_shapes (op, n_sources, sources, arg, ints);
   if (why == NULL && op == TINY_OP_KERNEL && text == NULL)
     why = g_strdup ("has no code");
+  if (why == NULL && op == TINY_OP_UNSHARD && tiny_devices_count (text) != n_sources)
+    why = g_strdup_printf ("%u sources on the devices %s", n_sources, text ? text : "(none)");
   if (why == NULL && op == TINY_OP_GRADIENT)
     why = check_dtype (&operands[ints->v[0]], (guint) ints->v[0], dtype);
   return why;

@@ -152,6 +152,15 @@ tiny_graph_text (TinyGraph *self, const char *text)
   return found;
 }
 
+static inline gboolean
+are_same (TinyNode *const *a, TinyNode *const *b, guint n)
+{
+  for (guint i = 0; i < n; i++)
+    if (a[i] != b[i])
+      return FALSE;
+  return TRUE;
+}
+
 static guint
 find_free_slot (const NodeTable *table, guint32 hash)
 {
@@ -189,11 +198,25 @@ tiny_node_new (TinyGraph *graph,
                const TinyInts *ints,
                const char *text)
 {
-  TINY_COUNT (n_nodes_asked, 1);
   if (ints != NULL)
     ints = tiny_graph_ints (graph, ints->v, ints->n);
   if (text != NULL)
     text = tiny_graph_text (graph, text);
+  return tiny_node_new_interned (graph, op, dtype, lanes, n_sources, sources, arg, ints, text);
+}
+
+TinyNode *
+tiny_node_new_interned (TinyGraph *graph,
+                        TinyOp op,
+                        TinyDType dtype,
+                        guint lanes,
+                        guint n_sources,
+                        TinyNode *const *sources,
+                        gint64 arg,
+                        const TinyInts *ints,
+                        const char *text)
+{
+  TINY_COUNT (n_nodes_asked, 1);
   guint64 hash = mix (mix (op | dtype << 16 | (guint64) lanes << 32, (guint64) arg),
                       GPOINTER_TO_SIZE (ints) ^ (GPOINTER_TO_SIZE (text) << 1));
   for (guint i = 0; i < n_sources; i++)
@@ -208,9 +231,7 @@ tiny_node_new (TinyGraph *graph,
     TinyNode *found = table->nodes[slot];
     if (found->op == op && found->dtype == dtype && found->lanes == lanes
         && found->n_sources == n_sources && found->arg == arg && found->ints == ints
-        && found->text == text
-        && (n_sources == 0
-            || memcmp (found->sources, sources, n_sources * sizeof (gpointer)) == 0))
+        && found->text == text && are_same (found->sources, sources, n_sources))
       return found;
   }
   TinyNode *node

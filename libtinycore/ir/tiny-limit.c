@@ -21,18 +21,12 @@ refuse (TinyGraph *graph, const char *why)
   return tiny_node_sink (graph, 0, NULL, why);
 }
 
-const char *
-tiny_limit_get_refusal (const TinyNode *node)
-{
-  return is_refused (node->limits) ? node->limits->text : NULL;
-}
-
 TinyNode *
-tiny_limit_get (const TinyNode *node, guint axis)
+tiny_limits_find (const TinyNode *limits, guint axis)
 {
-  if (node->limits == NULL || axis >= node->limits->n_sources)
+  if (axis >= limits->n_sources)
     return NULL;
-  TinyNode *size = node->limits->sources[axis];
+  TinyNode *size = limits->sources[axis];
   return tiny_node_is_const_int (size, -1) ? NULL : size;
 }
 
@@ -149,9 +143,9 @@ of_reshape (TinyGraph *graph, const TinyNode *node)
       else
         b *= to->v[j_end++];
     if (!regroup (graph, x, i, i_end, to, j, j_end, out))
-      return refuse (
-          graph,
-          "an axis whose size is a variable is split, or is joined with one outside of it");
+      return refuse (graph, "an axis whose size is a variable is split, or is joined with one "
+                            "outside of it: give "
+                            "it as -1, with axes that come after it");
     i = i_end;
     j = j_end;
   }
@@ -202,8 +196,9 @@ of_other_movement (TinyGraph *graph, const TinyNode *node)
         whole = whole && ints[k] != i;
     }
     if (!whole)
-      return refuse (graph,
-                     "an axis whose size is a variable is cut, padded, reversed or combined");
+      return refuse (
+          graph, "an axis whose size is a variable is cut, padded, reversed or combined: do "
+                 "that with the whole, and shorten it then");
   }
   return make (graph, out, x->shape->n);
 }
@@ -232,7 +227,7 @@ tiny_limits_of_node (TinyGraph *graph, const TinyNode *node)
   }
   if (!any || node->shape == NULL)
     return NULL;
-  if (tiny_op_is_elementwise (node->op))
+  if (tiny_op_is_elementwise (node->op) || node->op == TINY_OP_SLOPED)
     return of_elementwise (graph, node);
   switch (node->op) {
   case TINY_OP_CONTIGUOUS:
@@ -241,6 +236,8 @@ tiny_limits_of_node (TinyGraph *graph, const TinyNode *node)
     return node->sources[0]->limits;
   case TINY_OP_EXPAND:
     return node->sources[0]->limits;
+  case TINY_OP_GRADIENT:
+    return node->sources[node->ints->v[0]]->limits;
   case TINY_OP_RESHAPE:
     return of_reshape (graph, node);
   case TINY_OP_PERMUTE:
@@ -256,7 +253,8 @@ tiny_limits_of_node (TinyGraph *graph, const TinyNode *node)
   case TINY_OP_GATHER:
     return of_gather (graph, node);
   default:
-    return refuse (graph, "an axis has a size that is a variable");
+    return refuse (graph,
+                   "an axis has a size that is a variable: give it one that is a number");
   }
 }
 

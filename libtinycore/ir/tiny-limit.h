@@ -22,23 +22,25 @@ G_BEGIN_DECLS
 enum { TINY_LIMIT_MAX_RANK = 32 };
 
 TinyNode *tiny_limits_of_node (TinyGraph *graph, const TinyNode *node);
+/* For the next. */
+TinyNode *tiny_limits_find (const TinyNode *limits, guint axis);
 /* The size of @node along @axis, of variables; NULL: that of its shape. */
-TinyNode *tiny_limit_get (const TinyNode *node, guint axis);
+static inline TinyNode *
+tiny_limit_get (const TinyNode *node, guint axis)
+{
+  return node->limits != NULL ? tiny_limits_find (node->limits, axis) : NULL;
+}
 /* Why @node is no value that a tensor may have, or NULL. */
-const char *tiny_limit_get_refusal (const TinyNode *node);
+static inline const char *
+tiny_limit_get_refusal (const TinyNode *node)
+{
+  return node->limits != NULL ? node->limits->text : NULL;
+}
 /* LIMIT; NULL as @size: from here on all of the axis is meant. */
 TinyNode *tiny_node_limit (TinyGraph *graph, TinyNode *x, guint axis, TinyNode *size);
 /* @x with the limits of @like, a node of the same shape, along all axes but those of @except. */
 TinyNode *
 tiny_node_limit_like (TinyGraph *graph, TinyNode *x, const TinyNode *like, guint32 except);
-/* @x, or what it is a LIMIT of. */
-static inline TinyNode *
-tiny_node_without_limits (TinyNode *x)
-{
-  while (x->op == TINY_OP_LIMIT)
-    x = x->sources[0];
-  return x;
-}
 /* What @size, a constant or calculated from VARIABLEs whose arg is their value, is. */
 gint64 tiny_limit_evaluate (const TinyNode *size);
 

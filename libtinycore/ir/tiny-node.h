@@ -80,6 +80,17 @@ TinyNode *tiny_node_new (TinyGraph *graph,
                          const TinyInts *ints,
                          const char *text);
 
+/* The same where @ints and @text are the graph's own. */
+TinyNode *tiny_node_new_interned (TinyGraph *graph,
+                                  TinyOp op,
+                                  TinyDType dtype,
+                                  guint lanes,
+                                  guint n_sources,
+                                  TinyNode *const *sources,
+                                  gint64 arg,
+                                  const TinyInts *ints,
+                                  const char *text);
+
 /* The same node over other sources. */
 TinyNode *tiny_node_with_sources (TinyGraph *graph, TinyNode *node, TinyNode *const *sources);
 

@@ -23,6 +23,20 @@ elementwise_shape (const TinyNode *node)
   return shape;
 }
 
+/* The sizes of the pieces together, along the axis that they are cut along. */
+static const TinyInts *
+unshard_shape (TinyGraph *graph, const TinyNode *node)
+{
+  const TinyInts *first = node->sources[0]->shape;
+  gint64 dims[MAX_RANK];
+  if (first == NULL || first->n > MAX_RANK || node->arg < 0 || node->arg >= (gint64) first->n)
+    return first;
+  memcpy (dims, first->v, first->n * sizeof (gint64));
+  for (guint i = 1; i < node->n_sources; i++)
+    dims[node->arg] += node->sources[i]->shape->v[node->arg];
+  return tiny_graph_ints (graph, dims, first->n);
+}
+
 const TinyInts *
 tiny_shape_of_node (TinyGraph *graph, const TinyNode *node)
 {
@@ -52,6 +66,8 @@ tiny_shape_of_node (TinyGraph *graph, const TinyNode *node)
     return node->sources[ints->v[0]]->shape;
   case TINY_OP_GATHER:
     return node->sources[1]->shape;
+  case TINY_OP_UNSHARD:
+    return unshard_shape (graph, node);
   default:
     break;
   }
@@ -117,7 +133,8 @@ tiny_shape_to_string (const TinyInts *shape)
 static TinyNode *
 movement (TinyGraph *graph, TinyOp op, TinyNode *x, const gint64 *v, guint n)
 {
-  return tiny_node_new (graph, op, x->dtype, 1, 1, &x, 0, tiny_graph_ints (graph, v, n), NULL);
+  return tiny_node_new_interned (graph, op, x->dtype, 1, 1, &x, 0,
+                                 tiny_graph_ints (graph, v, n), NULL);
 }
 
 static gboolean
@@ -198,6 +215,28 @@ tiny_node_shear (TinyGraph *graph,
 }
 
 TinyNode *
+tiny_node_move (TinyGraph *graph, TinyOp op, TinyNode *x, const gint64 *ints, guint n)
+{
+  switch (op) {
+  case TINY_OP_RESHAPE:
+    return tiny_node_reshape (graph, x, ints, n);
+  case TINY_OP_EXPAND:
+    return tiny_node_expand (graph, x, ints, n);
+  case TINY_OP_PERMUTE:
+    return tiny_node_permute (graph, x, ints, n);
+  case TINY_OP_PAD:
+    return tiny_node_pad (graph, x, ints, n / 2);
+  case TINY_OP_SHRINK:
+    return tiny_node_shrink (graph, x, ints, n / 2);
+  case TINY_OP_FLIP:
+    return tiny_node_flip (graph, x, ints, n);
+  default:
+    return tiny_node_shear (graph, x, (guint) ints[0], (guint) ints[1], ints[2], ints[3],
+                            ints[4], ints[5], ints[6]);
+  }
+}
+
+TinyNode *
 tiny_node_gather (TinyGraph *graph, TinyNode *x, guint axis, TinyNode *positions)
 {
   TinyNode *sources[] = { x, positions };
@@ -209,8 +248,8 @@ tiny_node_reduce_axes (TinyGraph *graph, TinyNode *x, TinyOp op, const gint64 *a
 {
   if (n == 0)
     return x;
-  return tiny_node_new (graph, TINY_OP_REDUCE, x->dtype, 1, 1, &x, op,
-                        tiny_graph_ints (graph, axes, n), NULL);
+  return tiny_node_new_interned (graph, TINY_OP_REDUCE, x->dtype, 1, 1, &x, op,
+                                 tiny_graph_ints (graph, axes, n), NULL);
 }
 
 TinyNode *

@@ -34,6 +34,9 @@ TinyNode *tiny_node_shear (TinyGraph *graph,
                            gint64 offset,
                            gint64 divisor,
                            gint64 size);
+/* Movement @op of @x with its numbers as they are in a node's ints. */
+TinyNode *
+tiny_node_move (TinyGraph *graph, TinyOp op, TinyNode *x, const gint64 *ints, guint n);
 /* @positions has the shape of @x but along @axis. */
 TinyNode *tiny_node_gather (TinyGraph *graph, TinyNode *x, guint axis, TinyNode *positions);
 TinyNode *

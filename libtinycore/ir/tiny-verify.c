@@ -45,7 +45,7 @@ verify_tensor (const TinyNode *node)
   if (node->op == TINY_OP_REDUCE && node->ints == NULL)
     FAIL ("names no axes");
   if (node->op == TINY_OP_ASSIGN && node->sources[0]->op != TINY_OP_BUFFER
-      && node->sources[0]->op != TINY_OP_PARAM)
+      && node->sources[0]->op != TINY_OP_PARAM && node->sources[0]->op != TINY_OP_UNSHARD)
     FAIL ("assigns to %s, not to a buffer", tiny_op_to_string (node->sources[0]->op));
   return NULL;
 }

@@ -47,7 +47,7 @@ TinyTensor *tiny_tensor_new_alias (TinyTensor *tensor);
 TinyTensor *tiny_keep (GPtrArray *kept, TinyTensor *tensor);
 /* What tiny_keep() fills. */
 GPtrArray *tiny_kept_new (void);
-/* Uniform over ±bound, f32. */
+/* Uniform over ±bound, of the default float. */
 TinyTensor *tiny_uniform_around (const gint64 *shape, guint n_dims, double bound);
 
 /* Copies the values of @state into the tensors of @own: tiny_module_load_state_dict(). */

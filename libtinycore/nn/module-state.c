@@ -208,11 +208,14 @@ check_state (GHashTable *own, GHashTable *state, gboolean strict, GError **error
   for (GList *at = names; at != NULL; at = at->next) {
     TinyTensor *value = g_hash_table_lookup (state, at->data);
     TinyTensor *tensor = g_hash_table_lookup (own, at->data);
-    if (value == NULL && strict)
-      append_name (wrong, "missing", at->data);
-    if (value == NULL)
+    if (!g_hash_table_contains (state, at->data)) {
+      if (strict)
+        append_name (wrong, "missing", at->data);
       continue;
-    if (value->error != NULL) {
+    }
+    if (value == NULL) {
+      append_name (wrong, "no tensor", at->data);
+    } else if (value->error != NULL) {
       append_name (wrong, "failed", at->data);
       g_string_append_printf (wrong, ": %s", value->error->message);
     } else if (!same_shape (tensor, value)) {
@@ -243,7 +246,7 @@ load (GHashTable *own, GHashTable *state, GError **error)
       continue;
     g_ptr_array_add (targets, tensor);
     value = tiny_tensor_cast (tiny_tensor_detach (value), ((TinyTensor *) tensor)->dtype);
-    value = tiny_tensor_to (value, ((TinyTensor *) tensor)->device);
+    value = tiny_tensor_shard_like (value, tensor);
     tiny_keep (values, value);
   }
   if (!tiny_tensor_realize_many ((TinyTensor *const *) values->pdata, values->len, error))
@@ -311,7 +314,7 @@ visit_replace (TinyEntry *entry, const char *path, gpointer user_data)
   TinyTensor *next = g_hash_table_lookup (self->replaced, entry->tensor);
   if (next == NULL)
     return;
-  tiny_tensor_set_requires_grad (next, tiny_tensor_get_requires_grad (entry->tensor));
+  tiny_tensor_set_requires_grad (next, ((TinyTensor *) entry->tensor)->requires_grad);
   g_object_unref (entry->tensor);
   entry->tensor = g_object_ref (next);
 }

@@ -14,17 +14,59 @@ typedef enum {
   TINY_RULE_LAMB,
   TINY_RULE_LARS,
   TINY_RULE_MUON,
+  TINY_RULE_RMSPROP,
+  TINY_RULE_ADAGRAD,
+  TINY_RULE_ADADELTA,
+  TINY_RULE_ADAMAX,
+  TINY_RULE_NADAM,
+  TINY_RULE_RADAM,
 } TinyRule;
+
+/* The numbers of a rule, each group's own; optimizer-settings.c has what is known of each. */
+typedef enum {
+  TINY_SETTING_LR,
+  TINY_SETTING_WEIGHT_DECAY,
+  TINY_SETTING_MOMENTUM,
+  TINY_SETTING_DAMPENING,
+  TINY_SETTING_NESTEROV,
+  TINY_SETTING_BETA1,
+  TINY_SETTING_BETA2,
+  TINY_SETTING_EPSILON,
+  TINY_SETTING_TRUST,
+  TINY_SETTING_STEPS, /* of Newton and Schulz */
+  TINY_SETTING_ALPHA,
+  TINY_SETTING_RHO,
+  TINY_SETTING_CENTERED,
+  TINY_SETTING_LR_DECAY,
+  TINY_SETTING_MOMENTUM_DECAY,
+  TINY_SETTING_INITIAL, /* of the sums of squares */
+  TINY_N_SETTINGS,
+} TinySetting;
+
+/* What a rule keeps for each parameter, by PyTorch's names; NULL: nothing. */
+typedef struct {
+  const char *name; /* of the rule */
+  const char *first, *second,
+      *third;      /* first: "momentum_buffer" only where there is momentum */
+  gboolean counts; /* steps */
+  guint n_numbers; /* that are the same for all elements in a step */
+} TinyRuleState;
 
 /* Lists have an element for each parameter, or are NULL where the rule has no such state. */
 typedef struct {
   GPtrArray *parameters;
-  GPtrArray *first, *second; /* moments */
+  GPtrArray *first, *second, *third; /* moments and their like */
   GPtrArray *
       damping; /* SGD with dampening: f32, (): what of the gradient goes into the next moment */
-  TinyTensor *lr;     /* f32, () */
-  TinyTensor *powers; /* Adam and its like: f32, (2): beta1^t, beta2^t */
-  double rate, initial_rate, weight_decay;
+  TinyTensor *lr; /* f32, () */
+  TinyTensor *
+      momentum; /* (nullable): f32, (): the momentum or the first beta, once a schedule changes it */
+  TinyTensor *steps; /* of rules that count: f32, (): how many there were */
+  TinyTensor *
+      corrections; /* f32: the rule's numbers of the step; of Adam 1 / (1 - beta^steps) of both */
+  TinyTensor *product; /* NAdam: f32, (): all its momenta multiplied */
+  double settings[TINY_N_SETTINGS];
+  double initial_rate; /* when the first schedule was made; NaN before */
 } TinyGroup;
 
 struct _TinyOptimizer {
@@ -32,13 +74,49 @@ struct _TinyOptimizer {
   TinyRule rule;
   GPtrArray *groups;
   GError *error; /* what was wrong when it was made */
-  double momentum, dampening, beta1, beta2, epsilon, trust;
-  guint n_steps; /* of Newton and Schulz */
-  gboolean nesterov, has_stepped;
+  gboolean has_stepped;
   TinyTensor *skip; /* (nullable): bool, (), while a step is made: everything stays as it is */
 };
 
+const TinyRuleState *tiny_rule_get_state (TinyRule rule);
 const char *tiny_rule_get_name (TinyRule rule);
+TinyOptimizer *tiny_optimizer_new_of (TinyRule rule,
+                                      TinyTensor *const *parameters,
+                                      guint n,
+                                      const double settings[TINY_N_SETTINGS]);
+/* (transfer floating): a * x + b * y. */
+TinyTensor *tiny_mix (double a, TinyTensor *x, double b, TinyTensor *y);
+/* (transfer floating): @x times the momentum, or the first beta: @setting, or what a schedule made of it. */
+TinyTensor *tiny_group_damp (TinyGroup *group, TinyTensor *x, TinySetting setting);
+/* (transfer floating): the first moment @m with the gradient @g in it, by the first beta. */
+TinyTensor *tiny_group_mix_first (TinyGroup *group, TinyTensor *m, TinyTensor *g);
+/* (transfer floating): 1 / (1 - β^t), which is exact to rounding also where β^t is next to 1; @changing: (nullable): β,
+ * where it is no number. */
+TinyTensor *tiny_correction (TinyTensor *steps, double beta, TinyTensor *changing);
+/* Of a rule of optimizer-adaptive.c: its numbers of a step, floating, and (transfer full) (nullable): what is taken from
+ * parameter @i. */
+gboolean tiny_adaptive_numbers (TinyOptimizer *self,
+                                TinyGroup *group,
+                                TinyTensor *out[3],
+                                GError **error);
+TinyTensor *tiny_adaptive_change (TinyOptimizer *self,
+                                  TinyGroup *group,
+                                  guint i,
+                                  TinyTensor *gradient,
+                                  TinyTensor *const numbers[3],
+                                  GError **error);
+/* Whether @settings can be those of a group of that rule. */
+gboolean
+tiny_settings_check (TinyRule rule, const double settings[TINY_N_SETTINGS], GError **error);
+/* Makes what state @group needs by its settings and does not have yet. */
+void tiny_optimizer_make_state (TinyOptimizer *self, TinyGroup *group);
+/* (nullable): group @i; an error when there is none. */
+TinyGroup *tiny_optimizer_find_group (TinyOptimizer *self, guint i, GError **error);
+/* The momentum of group @i, or its first beta; from now on in device memory. */
+gboolean tiny_optimizer_set_group_momentum (TinyOptimizer *self,
+                                            guint i,
+                                            double momentum,
+                                            GError **error);
 /* Makes @value the contents of @target, unless the step is skipped. Takes a floating @value. */
 gboolean
 tiny_optimizer_put (TinyOptimizer *self, TinyTensor *target, TinyTensor *value, GError **error);

@@ -2,17 +2,12 @@
  *
  * optimizer-rules.c: how parameters change, as lazy expressions; formulas and sources are at the functions that
  * make optimisers (tiny-optimizer.h). */
+#include <math.h>
+
 #include "nn/module-private.h"
 #include "nn/optimizer-private.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
-
-const char *
-tiny_rule_get_name (TinyRule rule)
-{
-  static const char *const names[] = { "sgd", "adam", "adamw", "lamb", "lars", "muon" };
-  return names[rule];
-}
 
 gboolean
 tiny_optimizer_put (TinyOptimizer *self, TinyTensor *target, TinyTensor *value, GError **error)
@@ -22,9 +17,8 @@ tiny_optimizer_put (TinyOptimizer *self, TinyTensor *target, TinyTensor *value, 
   return tiny_tensor_assign (target, value, error);
 }
 
-/* a * x + b * y */
-static TinyTensor *
-mix (double a, TinyTensor *x, double b, TinyTensor *y)
+TinyTensor *
+tiny_mix (double a, TinyTensor *x, double b, TinyTensor *y)
 {
   return tiny_tensor_add (tiny_tensor_mul_number (x, a), tiny_tensor_mul_number (y, b));
 }
@@ -37,6 +31,21 @@ norm_of (TinyTensor *x)
 
 /* ---- SGD and what is made of it ---- */
 
+TinyTensor *
+tiny_group_damp (TinyGroup *group, TinyTensor *x, TinySetting setting)
+{
+  return group->momentum != NULL ? tiny_tensor_mul (x, group->momentum)
+                                 : tiny_tensor_mul_number (x, group->settings[setting]);
+}
+
+TinyTensor *
+tiny_group_mix_first (TinyGroup *group, TinyTensor *m, TinyTensor *g)
+{
+  double beta = group->settings[TINY_SETTING_BETA1];
+  return group->momentum != NULL ? tiny_tensor_lerp (g, m, group->momentum)
+                                 : tiny_mix (beta, m, 1 - beta, g);
+}
+
 /* The momentum with @g in it, or what looks ahead of it; @g itself without. */
 static TinyTensor *
 with_momentum (TinyOptimizer *self, TinyGroup *group, guint i, TinyTensor *g, GError **error)
@@ -47,17 +56,19 @@ with_momentum (TinyOptimizer *self, TinyGroup *group, guint i, TinyTensor *g, GE
   TinyTensor *m = group->first->pdata[i], *added = kept;
   if (group->damping != NULL)
     added = tiny_tensor_mul (added, group->damping->pdata[i]);
-  TinyTensor *next = tiny_tensor_add (tiny_tensor_mul_number (m, self->momentum), added);
+  TinyTensor *next = tiny_tensor_add (tiny_group_damp (group, m, TINY_SETTING_MOMENTUM), added);
   if (!tiny_optimizer_put (self, m, next, error))
     return NULL;
   if (group->damping != NULL
       && !tiny_optimizer_put (self, group->damping->pdata[i],
-                              tiny_tensor_full (TINY_DTYPE_F32, NULL, 0, 1 - self->dampening),
+                              tiny_tensor_full (TINY_DTYPE_F32, NULL, 0,
+                                                1 - group->settings[TINY_SETTING_DAMPENING]),
                               error))
     return NULL;
-  if (!self->nesterov)
+  if (group->settings[TINY_SETTING_NESTEROV] == 0)
     return g_object_ref (m);
-  return g_object_ref_sink (tiny_tensor_add (kept, tiny_tensor_mul_number (m, self->momentum)));
+  return g_object_ref_sink (
+      tiny_tensor_add (kept, tiny_group_damp (group, m, TINY_SETTING_MOMENTUM)));
 }
 
 /* (transfer full): the change of parameter @i, before the rate. */
@@ -66,23 +77,24 @@ sgd_change (
     TinyOptimizer *self, TinyGroup *group, guint i, TinyTensor *gradient, GError **error)
 {
   TinyTensor *g = gradient;
-  if (group->weight_decay != 0)
-    g = tiny_tensor_add (
-        g, tiny_tensor_mul_number (group->parameters->pdata[i], group->weight_decay));
+  if (group->settings[TINY_SETTING_WEIGHT_DECAY] != 0)
+    g = tiny_tensor_add (g,
+                         tiny_tensor_mul_number (group->parameters->pdata[i],
+                                                 group->settings[TINY_SETTING_WEIGHT_DECAY]));
   g_autoptr (TinyTensor) change = with_momentum (self, group, i, g, error);
   return change == NULL ? NULL : g_object_ref_sink (tiny_tensor_mul (change, group->lr));
 }
 
 /* trust ‖p‖ / (‖g‖ + decay ‖p‖), 1 where a norm is 0. */
 static TinyTensor *
-lars_ratio (TinyOptimizer *self, TinyGroup *group, TinyTensor *p, TinyTensor *g)
+lars_ratio (TinyGroup *group, TinyTensor *p, TinyTensor *g)
 {
   g_autoptr (TinyTensor) p_norm = g_object_ref_sink (norm_of (tiny_tensor_detach (p)));
   g_autoptr (TinyTensor) g_norm = g_object_ref_sink (norm_of (g));
-  TinyTensor *both
-      = tiny_tensor_add (g_norm, tiny_tensor_mul_number (p_norm, group->weight_decay));
-  TinyTensor *ratio
-      = tiny_tensor_div (tiny_tensor_mul_number (p_norm, self->trust), both, NULL);
+  TinyTensor *both = tiny_tensor_add (
+      g_norm, tiny_tensor_mul_number (p_norm, group->settings[TINY_SETTING_WEIGHT_DECAY]));
+  TinyTensor *ratio = tiny_tensor_div (
+      tiny_tensor_mul_number (p_norm, group->settings[TINY_SETTING_TRUST]), both, NULL);
   TinyTensor *is_good
       = tiny_tensor_logical_and (tiny_tensor_gt (p_norm, tiny_tensor_scalar (0)),
                                  tiny_tensor_gt (g_norm, tiny_tensor_scalar (0)));
@@ -94,15 +106,15 @@ lars_change (
     TinyOptimizer *self, TinyGroup *group, guint i, TinyTensor *gradient, GError **error)
 {
   TinyTensor *p = group->parameters->pdata[i];
-  TinyTensor *ratio = lars_ratio (self, group, p, gradient);
-  TinyTensor *g = mix (1, gradient, group->weight_decay, p);
+  TinyTensor *ratio = lars_ratio (group, p, gradient);
+  TinyTensor *g = tiny_mix (1, gradient, group->settings[TINY_SETTING_WEIGHT_DECAY], p);
   g = tiny_tensor_mul (g, tiny_tensor_mul (ratio, group->lr));
   return with_momentum (self, group, i, g, error);
 }
 
 /* About the orthogonal matrix that is nearest to @x (M, N). */
 static TinyTensor *
-orthogonal (TinyOptimizer *self, TinyTensor *x)
+orthogonal (TinyTensor *x, double n_steps)
 {
   static const double factors[] = { 3.4445, -4.775, 2.0315 };
   g_autoptr (GPtrArray) kept = tiny_kept_new ();
@@ -110,9 +122,9 @@ orthogonal (TinyOptimizer *self, TinyTensor *x)
   tiny_keep (kept, x);
   x = tiny_tensor_div (x, tiny_tensor_add_number (norm_of (x), 1e-7), NULL);
   x = tiny_keep (kept, is_tall ? tiny_tensor_transpose (x, 0, 1) : x);
-  for (guint step = 0; step < self->n_steps; step++) {
+  for (guint step = 0; step < n_steps; step++) {
     TinyTensor *a = tiny_keep (kept, tiny_tensor_matmul (x, tiny_tensor_transpose (x, 0, 1)));
-    TinyTensor *b = mix (factors[1], a, factors[2], tiny_tensor_matmul (a, a));
+    TinyTensor *b = tiny_mix (factors[1], a, factors[2], tiny_tensor_matmul (a, a));
     x = tiny_keep (kept, tiny_tensor_add (tiny_tensor_mul_number (x, factors[0]),
                                           tiny_tensor_matmul (b, x)));
   }
@@ -129,31 +141,53 @@ muon_change (
     return NULL;
   gint64 rows = p->n_dims > 0 ? p->shape[0] : 1;
   gint64 columns = rows == 0 ? 0 : tiny_tensor_get_n_elements (p) / rows;
-  TinyTensor *x = orthogonal (self, tiny_tensor_reshape (u, (gint64[]){ rows, columns }, 2));
+  TinyTensor *x = orthogonal (tiny_tensor_reshape (u, (gint64[]){ rows, columns }, 2),
+                              group->settings[TINY_SETTING_STEPS]);
   x = tiny_tensor_reshape (x, p->shape, p->n_dims);
-  x = mix (1, x, group->weight_decay, p);
+  x = tiny_mix (1, x, group->settings[TINY_SETTING_WEIGHT_DECAY], p);
   return g_object_ref_sink (tiny_tensor_mul (x, group->lr));
 }
 
 /* ---- Adam and what is made of it ---- */
 
-/* 1 / (1 - β1^t) and 1 / (1 - β2^t), after a step of t. */
-static gboolean
-adam_scales (TinyOptimizer *self, TinyGroup *group, TinyTensor *out[2], GError **error)
+TinyTensor *
+tiny_correction (TinyTensor *steps, double beta, TinyTensor *changing)
 {
-  TinyTensor *betas[] = {
-    tiny_tensor_full (TINY_DTYPE_F32, (gint64[]){ 1 }, 1, self->beta1),
-    tiny_tensor_full (TINY_DTYPE_F32, (gint64[]){ 1 }, 1, self->beta2),
-  };
-  TinyTensor *powers = tiny_tensor_mul (group->powers, tiny_tensor_cat (betas, 2, 0));
-  if (!tiny_optimizer_put (self, group->powers, powers, error))
+  TinyTensor *logarithms = changing != NULL
+                               ? tiny_tensor_mul (steps, tiny_tensor_log (changing))
+                               : tiny_tensor_mul_number (steps, log (beta));
+  TinyTensor *power = tiny_tensor_expm1 (logarithms);
+  return tiny_tensor_neg (tiny_tensor_reciprocal (power));
+}
+
+static gboolean
+is_adam (TinyRule rule)
+{
+  return rule == TINY_RULE_ADAM || rule == TINY_RULE_ADAMW || rule == TINY_RULE_LAMB;
+}
+
+/* The rule's numbers after one more step, of Adam the corrections of both moments. They are stored: each is computed
+ * once, not once for each element of each parameter. */
+static gboolean
+count_step (TinyOptimizer *self, TinyGroup *group, TinyTensor *out[3], GError **error)
+{
+  guint n = tiny_rule_get_state (self->rule)->n_numbers;
+  TinyTensor *numbers[3] = { NULL };
+  if (!tiny_optimizer_put (self, group->steps, tiny_tensor_add_number (group->steps, 1), error))
     return FALSE;
-  for (guint i = 0; i < 2; i++) {
-    TinyTensor *power
-        = tiny_tensor_reshape (tiny_tensor_slice (group->powers, 0, i, i + 1, 1), NULL, 0);
+  if (is_adam (self->rule)) {
+    numbers[0]
+        = tiny_correction (group->steps, group->settings[TINY_SETTING_BETA1], group->momentum);
+    numbers[1] = tiny_correction (group->steps, group->settings[TINY_SETTING_BETA2], NULL);
+  } else if (!tiny_adaptive_numbers (self, group, numbers, error))
+    return FALSE;
+  for (guint i = 0; i < n; i++)
+    numbers[i] = tiny_tensor_reshape (numbers[i], (gint64[]){ 1 }, 1);
+  if (n > 0 && !tiny_tensor_assign (group->corrections, tiny_tensor_cat (numbers, n, 0), error))
+    return FALSE;
+  for (guint i = 0; i < n; i++)
     out[i] = g_object_ref_sink (
-        tiny_tensor_reciprocal (tiny_tensor_sub (tiny_tensor_scalar (1), power)));
-  }
+        tiny_tensor_reshape (tiny_tensor_slice (group->corrections, 0, i, i + 1, 1), NULL, 0));
   return TRUE;
 }
 
@@ -177,24 +211,30 @@ adam_change (TinyOptimizer *self,
              TinyGroup *group,
              guint i,
              TinyTensor *gradient,
-             TinyTensor *const scales[2],
+             TinyTensor *const scales[3],
              GError **error)
 {
   TinyTensor *p = group->parameters->pdata[i];
   TinyTensor *m = group->first->pdata[i], *v = group->second->pdata[i];
   g_autoptr (TinyTensor) g = g_object_ref_sink (
-      self->rule == TINY_RULE_ADAM && group->weight_decay != 0
-          ? tiny_tensor_add (gradient, tiny_tensor_mul_number (p, group->weight_decay))
+      self->rule == TINY_RULE_ADAM && group->settings[TINY_SETTING_WEIGHT_DECAY] != 0
+          ? tiny_tensor_add (
+              gradient, tiny_tensor_mul_number (p, group->settings[TINY_SETTING_WEIGHT_DECAY]))
           : tiny_tensor_new_alias (gradient));
   TinyTensor *square = tiny_tensor_square (g);
-  if (!tiny_optimizer_put (self, m, mix (self->beta1, m, 1 - self->beta1, g), error)
-      || !tiny_optimizer_put (self, v, mix (self->beta2, v, 1 - self->beta2, square), error))
+  if (!tiny_optimizer_put (self, m, tiny_group_mix_first (group, m, g), error)
+      || !tiny_optimizer_put (self, v,
+                              tiny_mix (group->settings[TINY_SETTING_BETA2], v,
+                                        1 - group->settings[TINY_SETTING_BETA2], square),
+                              error))
     return NULL;
   TinyTensor *size = tiny_tensor_sqrt (tiny_tensor_mul (v, scales[1]));
-  TinyTensor *change = tiny_tensor_div (tiny_tensor_mul (m, scales[0]),
-                                        tiny_tensor_add_number (size, self->epsilon), NULL);
-  if (self->rule != TINY_RULE_ADAM && group->weight_decay != 0)
-    change = tiny_tensor_add (change, tiny_tensor_mul_number (p, group->weight_decay));
+  TinyTensor *change = tiny_tensor_div (
+      tiny_tensor_mul (m, scales[0]),
+      tiny_tensor_add_number (size, group->settings[TINY_SETTING_EPSILON]), NULL);
+  if (self->rule != TINY_RULE_ADAM && group->settings[TINY_SETTING_WEIGHT_DECAY] != 0)
+    change = tiny_tensor_add (
+        change, tiny_tensor_mul_number (p, group->settings[TINY_SETTING_WEIGHT_DECAY]));
   if (self->rule == TINY_RULE_LAMB)
     change = lamb_scaled (p, change);
   return g_object_ref_sink (tiny_tensor_mul (change, group->lr));
@@ -206,7 +246,7 @@ change_of (TinyOptimizer *self,
            TinyGroup *group,
            guint i,
            TinyTensor *gradient,
-           TinyTensor *const scales[2],
+           TinyTensor *const scales[3],
            GError **error)
 {
   switch (self->rule) {
@@ -220,6 +260,13 @@ change_of (TinyOptimizer *self,
   case TINY_RULE_ADAMW:
   case TINY_RULE_LAMB:
     return adam_change (self, group, i, gradient, scales, error);
+  case TINY_RULE_RMSPROP:
+  case TINY_RULE_ADAGRAD:
+  case TINY_RULE_ADADELTA:
+  case TINY_RULE_ADAMAX:
+  case TINY_RULE_NADAM:
+  case TINY_RULE_RADAM:
+    return tiny_adaptive_change (self, group, i, gradient, scales, error);
   }
   g_assert_not_reached ();
 }
@@ -227,7 +274,8 @@ change_of (TinyOptimizer *self,
 static void
 add_state (TinyGroup *group, guint i, GPtrArray *changed)
 {
-  GPtrArray *const lists[] = { group->parameters, group->first, group->second, group->damping };
+  GPtrArray *const lists[]
+      = { group->parameters, group->first, group->second, group->third, group->damping };
   for (guint k = 0; k < G_N_ELEMENTS (lists); k++)
     if (lists[k] != NULL)
       g_ptr_array_add (changed, lists[k]->pdata[i]);
@@ -236,10 +284,12 @@ add_state (TinyGroup *group, guint i, GPtrArray *changed)
 gboolean
 tiny_optimizer_apply (TinyOptimizer *self, TinyGroup *group, GPtrArray *changed, GError **error)
 {
-  TinyTensor *scales[2] = { NULL };
-  gboolean good = group->powers == NULL || adam_scales (self, group, scales, error);
-  if (good && group->powers != NULL)
-    g_ptr_array_add (changed, group->powers);
+  TinyTensor *scales[3] = { NULL };
+  TinyTensor *const counted[] = { group->steps, group->corrections, group->product };
+  gboolean good = group->steps == NULL || count_step (self, group, scales, error);
+  for (guint i = 0; good && i < G_N_ELEMENTS (counted); i++)
+    if (counted[i] != NULL)
+      g_ptr_array_add (changed, counted[i]);
   for (guint i = 0; good && i < group->parameters->len; i++) {
     TinyTensor *p = group->parameters->pdata[i], *gradient = tiny_tensor_get_grad (p);
     if (gradient == NULL)
@@ -248,7 +298,7 @@ tiny_optimizer_apply (TinyOptimizer *self, TinyGroup *group, GPtrArray *changed,
     good = change != NULL && tiny_optimizer_put (self, p, tiny_tensor_sub (p, change), error);
     add_state (group, i, changed);
   }
-  g_clear_object (&scales[0]);
-  g_clear_object (&scales[1]);
+  for (guint i = 0; i < G_N_ELEMENTS (scales); i++)
+    g_clear_object (&scales[i]);
   return good;
 }

@@ -11,6 +11,7 @@
 #include "nn/module-private.h"
 #include "nn/tiny-layers.h"
 #include "nn/tiny-norm-layers.h"
+#include "tensor/tiny-default-float.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -79,47 +80,88 @@ mask_fits (
   return mask->dtype == TINY_DTYPE_BOOL || tiny_dtype_is_float (mask->dtype);
 }
 
-/* (transfer floating) (nullable): what is wrong with query, key, value and a mask. */
+enum { QUERY, KEY, VALUE, MASK, PADDING, N_INPUTS };
+
+/* (transfer floating) (nullable): what is wrong with one of the inputs. */
 static TinyTensor *
-find_wrong (TinyMultiheadAttentionLayer *self, TinyTensor *const v[4])
+find_wrong_input (TinyMultiheadAttentionLayer *self, guint i, TinyTensor *x)
 {
-  static const char *const names[] = { "query", "key", "value", "mask" };
-  for (guint i = 0; i < 4; i++) {
-    if (v[i] == NULL && i == 3)
-      continue;
-    if (v[i] == NULL)
-      return tiny_tensor_new_invalid ("multihead_attention: the %s is NULL", names[i]);
-    if (v[i]->error != NULL)
-      return tiny_tensor_new_alias (v[i]);
-    if (i < 3 && (v[i]->n_dims != 3 || v[i]->shape[2] != self->n_in[i]))
-      return tiny_tensor_new_invalid ("multihead_attention: the %s has 3 axes that end with "
-                                      "%" G_GINT64_FORMAT
-                                      ", not %u that end with %" G_GINT64_FORMAT,
-                                      names[i], self->n_in[i], v[i]->n_dims,
-                                      v[i]->n_dims == 0 ? 0 : v[i]->shape[v[i]->n_dims - 1]);
+  static const char *const names[N_INPUTS]
+      = { "query", "key", "value", "mask", "padding mask" };
+  if (x == NULL)
+    return i >= MASK
+               ? NULL
+               : tiny_tensor_new_invalid ("multihead_attention: the %s is NULL", names[i]);
+  if (x->error != NULL)
+    return tiny_tensor_new_alias (x);
+  if (i < MASK && (x->n_dims != 3 || x->shape[2] != self->n_in[i]))
+    return tiny_tensor_new_invalid (
+        "multihead_attention: the %s has 3 axes that end with "
+        "%" G_GINT64_FORMAT ", not %u that end with %" G_GINT64_FORMAT,
+        names[i], self->n_in[i], x->n_dims, x->n_dims == 0 ? 0 : x->shape[x->n_dims - 1]);
+  if (i >= MASK && x->dtype != TINY_DTYPE_BOOL && !tiny_dtype_is_float (x->dtype))
+    return tiny_tensor_new_invalid ("multihead_attention: a %s is of bools or floats, not %s",
+                                    names[i], tiny_dtype_to_string (x->dtype));
+  return NULL;
+}
+
+/* (transfer floating) (nullable): what is wrong with the inputs. */
+static TinyTensor *
+find_wrong (TinyMultiheadAttentionLayer *self, TinyTensor *const v[N_INPUTS])
+{
+  for (guint i = 0; i < N_INPUTS; i++) {
+    TinyTensor *wrong = find_wrong_input (self, i, v[i]);
+    if (wrong != NULL)
+      return wrong;
   }
   guint batch = self->batch_first ? 0 : 1, time = 1 - batch;
-  const gint64 *q = v[0]->shape, *k = v[1]->shape, *value = v[2]->shape;
+  const gint64 *q = v[QUERY]->shape, *k = v[KEY]->shape, *value = v[VALUE]->shape;
+  const TinyTensor *padding = v[PADDING];
   if (q[batch] != k[batch] || q[batch] != value[batch] || k[time] != value[time])
     return tiny_tensor_new_invalid (
         "multihead_attention: %" G_GINT64_FORMAT " queries, %" G_GINT64_FORMAT
         " keys and %" G_GINT64_FORMAT " values in batches of %" G_GINT64_FORMAT
         ", %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT " do not belong together",
         q[time], k[time], value[time], q[batch], k[batch], value[batch]);
-  if (v[3] != NULL && !mask_fits (self, v[3], q[batch], q[time], k[time]))
+  if (v[MASK] != NULL && !mask_fits (self, v[MASK], q[batch], q[time], k[time]))
+    return tiny_tensor_new_invalid ("multihead_attention: a mask is for (%" G_GINT64_FORMAT
+                                    ", %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
+                                    ", %" G_GINT64_FORMAT "), which one of %u axes is not",
+                                    q[batch], self->n_heads, q[time], k[time], v[MASK]->n_dims);
+  if (padding != NULL
+      && (padding->n_dims != 2 || padding->shape[0] != q[batch]
+          || padding->shape[1] != k[time]))
     return tiny_tensor_new_invalid (
-        "multihead_attention: a mask is of bools or floats for (%" G_GINT64_FORMAT
-        ", %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
-        "), not of %u axes of %s",
-        q[batch], self->n_heads, q[time], k[time], v[3]->n_dims,
-        tiny_dtype_to_string (v[3]->dtype));
+        "multihead_attention: a padding mask is for (%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT
+        ") keys, which one of %u axes is not",
+        q[batch], k[time], padding->n_dims);
   return NULL;
 }
 
-static GPtrArray *
-attend (TinyMultiheadAttentionLayer *self, TinyTensor *const v[4])
+/* (B, H, T, S): how much each query attends to each key. */
+static TinyTensor *
+weights_of (TinyMultiheadAttentionLayer *self,
+            TinyTensor *query,
+            TinyTensor *key,
+            TinyTensor *const v[N_INPUTS])
 {
-  TinyModule *module = TINY_MODULE (self);
+  double scale = 1 / sqrt ((double) self->n / (double) self->n_heads);
+  TinyTensor *scores = tiny_tensor_matmul (query, tiny_tensor_transpose (key, -1, -2));
+  scores = tiny_tensor_mul_number (scores, scale);
+  if (v[MASK] != NULL)
+    scores = apply_mask (self, scores, v[MASK]);
+  if (v[PADDING] != NULL) {
+    const gint64 shape[] = { v[PADDING]->shape[0], 1, 1, v[PADDING]->shape[1] };
+    scores = apply_mask (self, scores, tiny_tensor_reshape (v[PADDING], shape, 4));
+  }
+  TinyTensor *weights = tiny_tensor_softmax (scores, -1);
+  TinyModule *dropout = tiny_module_get_child (TINY_MODULE (self), "dropout");
+  return dropout == NULL ? weights : tiny_module_forward (dropout, weights);
+}
+
+static GPtrArray *
+attend (TinyMultiheadAttentionLayer *self, TinyTensor *const v[N_INPUTS])
+{
   g_autoptr (GPtrArray) kept = tiny_kept_new ();
   TinyTensor *x[3];
   for (guint i = 0; i < 3; i++) {
@@ -128,22 +170,14 @@ attend (TinyMultiheadAttentionLayer *self, TinyTensor *const v[4])
                                              : tiny_tensor_transpose (v[i], 0, 1));
     x[i] = project (self, first, i);
   }
-  double scale = 1 / sqrt ((double) self->n / (double) self->n_heads);
-  TinyTensor *scores = tiny_tensor_matmul (x[0], tiny_tensor_transpose (x[1], -1, -2));
-  scores = tiny_tensor_mul_number (scores, scale);
-  if (v[3] != NULL)
-    scores = apply_mask (self, scores, v[3]);
-  TinyTensor *weights = tiny_tensor_softmax (scores, -1);
-  TinyModule *dropout = tiny_module_get_child (module, "dropout");
-  if (dropout != NULL)
-    weights = tiny_module_forward (dropout, weights);
-  tiny_keep (kept, weights);
+  TinyTensor *weights = tiny_keep (kept, weights_of (self, x[QUERY], x[KEY], v));
   TinyTensor *y
-      = tiny_tensor_permute (tiny_tensor_matmul (weights, x[2]), (gint[]){ 0, 2, 1, 3 }, 4);
+      = tiny_tensor_permute (tiny_tensor_matmul (weights, x[VALUE]), (gint[]){ 0, 2, 1, 3 }, 4);
   y = tiny_tensor_flatten (y, 2, 3);
-  y = tiny_module_forward (tiny_module_get_child (module, "out_proj"), y);
+  y = tiny_module_forward (tiny_module_get_child (TINY_MODULE (self), "out_proj"), y);
   GPtrArray *results = give_one (self->batch_first ? y : tiny_tensor_transpose (y, 0, 1));
   g_ptr_array_add (results, tiny_tensor_mean (weights, (gint[]){ 1 }, 1, FALSE));
+  g_ptr_array_add (results, g_object_ref (weights));
   return results;
 }
 
@@ -151,16 +185,14 @@ static GPtrArray *
 tiny_multihead_attention_layer_forward_many (TinyModule *module, GPtrArray *inputs)
 {
   TinyMultiheadAttentionLayer *self = (TinyMultiheadAttentionLayer *) module;
-  TinyTensor *v[4] = { NULL };
-  if (inputs->len != 1 && inputs->len != 3 && inputs->len != 4)
+  TinyTensor *v[N_INPUTS] = { NULL };
+  if (inputs->len != 1 && (inputs->len < 3 || inputs->len > N_INPUTS))
     return give_one (tiny_tensor_new_invalid ("multihead_attention: takes query, key, value "
-                                              "and perhaps a mask, or one for the first three, "
-                                              "not %u inputs",
+                                              "and perhaps a mask and one of padding, or one "
+                                              "for the first three, not %u inputs",
                                               inputs->len));
-  for (guint i = 0; i < 4; i++)
-    v[i] = inputs->len == 1  ? (i < 3 ? inputs->pdata[0] : NULL)
-           : i < inputs->len ? inputs->pdata[i]
-                             : NULL;
+  for (guint i = 0; i < MAX (inputs->len, 3); i++)
+    v[i] = inputs->pdata[inputs->len == 1 ? 0 : i];
   TinyTensor *wrong = find_wrong (self, v);
   return wrong != NULL ? give_one (wrong) : attend (self, v);
 }
@@ -175,7 +207,7 @@ static TinyTensor *
 glorot (gint64 rows, gint64 columns)
 {
   return tiny_uniform_around ((gint64[]){ rows, columns }, 2,
-                              sqrt (6.0 / (double) MAX (rows + columns, 1)));
+                              sqrt (6.0 / MAX ((double) rows + (double) columns, 1)));
 }
 
 static void
@@ -192,10 +224,11 @@ init_projections (TinyMultiheadAttentionLayer *self, gboolean bias)
   }
   if (bias)
     tiny_module_init_parameter (module, "in_proj_bias",
-                                tiny_tensor_zeros (TINY_DTYPE_F32, &three_n, 1));
+                                tiny_tensor_zeros (tiny_get_default_float (), &three_n, 1));
   TinyModule *out = tiny_linear_new (n, n, FALSE);
   if (bias)
-    tiny_module_init_parameter (out, "bias", tiny_tensor_zeros (TINY_DTYPE_F32, &n, 1));
+    tiny_module_init_parameter (out, "bias",
+                                tiny_tensor_zeros (tiny_get_default_float (), &n, 1));
   tiny_module_init_child (module, "out_proj", out);
 }
 
@@ -249,18 +282,26 @@ apply_child (TinyTransformerLayer *self, const char *name, TinyTensor *x)
   return tiny_module_forward (tiny_module_get_child (TINY_MODULE (self), name), x);
 }
 
+/* What a layer is applied to; masks may be NULL. */
+typedef struct {
+  TinyTensor *x, *memory;
+  TinyTensor *masks[2], *paddings[2]; /* of x and of the encoder's result */
+} Inputs;
+
 /* Attention of @x to @other; %NULL: to itself. */
 static TinyTensor *
 attend_with (TinyTransformerLayer *self,
              const char *name,
              TinyTensor *x,
              TinyTensor *other,
-             TinyTensor *mask)
+             TinyTensor *mask,
+             TinyTensor *padding)
 {
   TinyModule *child = tiny_module_get_child (TINY_MODULE (self), name);
   g_autoptr (TinyTensor) query = g_object_ref_sink (x);
-  TinyTensor *inputs[] = { query, other ? other : query, other ? other : query, mask };
-  g_autoptr (GPtrArray) results = tiny_module_call (child, inputs, 4);
+  TinyTensor *inputs[N_INPUTS]
+      = { query, other ? other : query, other ? other : query, mask, padding };
+  g_autoptr (GPtrArray) results = tiny_module_call (child, inputs, N_INPUTS);
   return tiny_tensor_new_alias (results->pdata[0]);
 }
 
@@ -273,23 +314,24 @@ feed_forward (TinyTransformerLayer *self, TinyTensor *x)
 
 /* Part 0 attends to itself, 1 to the encoder's result, 2 is linear. */
 static TinyTensor *
-apply_part (TinyTransformerLayer *self, guint part, TinyTensor *x, TinyTensor *const v[4])
+apply_part (TinyTransformerLayer *self, guint part, TinyTensor *x, const Inputs *in)
 {
-  if (part == 0)
-    return attend_with (self, "self_attn", x, NULL, v[2]);
-  return part == 1 ? attend_with (self, "multihead_attn", x, v[1], v[3])
-                   : feed_forward (self, x);
+  static const char *const names[] = { "self_attn", "multihead_attn" };
+  if (part == 2)
+    return feed_forward (self, x);
+  return attend_with (self, names[part], x, part == 0 ? NULL : in->memory, in->masks[part],
+                      in->paddings[part]);
 }
 
 /* x + dropout (part (norm (x))), or norm (x + dropout (part (x))) */
 static TinyTensor *
 apply_with_rest (
-    TinyTransformerLayer *self, guint part, guint n, TinyTensor *x, TinyTensor *const v[4])
+    TinyTransformerLayer *self, guint part, guint n, TinyTensor *x, const Inputs *in)
 {
   g_autofree char *norm = g_strdup_printf ("norm%u", n);
   g_autofree char *dropout = g_strdup_printf ("dropout%u", n);
   TinyTensor *y = self->norm_first ? apply_child (self, norm, x) : x;
-  y = tiny_tensor_add (x, apply_child (self, dropout, apply_part (self, part, y, v)));
+  y = tiny_tensor_add (x, apply_child (self, dropout, apply_part (self, part, y, in)));
   return self->norm_first ? y : apply_child (self, norm, y);
 }
 
@@ -297,21 +339,25 @@ static GPtrArray *
 tiny_transformer_layer_forward_many (TinyModule *module, GPtrArray *inputs)
 {
   TinyTransformerLayer *self = (TinyTransformerLayer *) module;
-  guint least = self->is_decoder ? 2 : 1, most = self->is_decoder ? 4 : 2;
-  TinyTensor *v[4] = { NULL }; /* x, the encoder's result, masks of both */
-  if (inputs->len < least || inputs->len > most || inputs->pdata[0] == NULL
-      || inputs->pdata[least - 1] == NULL)
+  guint n_attentions = self->is_decoder ? 2 : 1, most = 3 * n_attentions;
+  Inputs in = { NULL };
+  if (inputs->len < n_attentions || inputs->len > most || inputs->pdata[0] == NULL
+      || inputs->pdata[n_attentions - 1] == NULL)
     return give_one (
         tiny_tensor_new_invalid ("transformer layer: takes %u tensors and up to %u "
                                  "masks, not %u inputs",
-                                 least, most - least, inputs->len));
-  for (guint i = 0; i < inputs->len; i++)
-    v[!self->is_decoder && i == 1 ? 2 : i] = inputs->pdata[i];
+                                 n_attentions, most - n_attentions, inputs->len));
+  in.x = inputs->pdata[0];
+  in.memory = inputs->pdata[n_attentions - 1];
+  for (guint i = n_attentions; i < inputs->len; i++) {
+    guint which = (i - n_attentions) % n_attentions;
+    *(i < 2 * n_attentions ? &in.masks[which] : &in.paddings[which]) = inputs->pdata[i];
+  }
   g_autoptr (GPtrArray) kept = tiny_kept_new ();
-  TinyTensor *x = v[0];
+  TinyTensor *x = in.x;
   for (guint part = 0, n = 1; part < 3; part++)
     if (part != 1 || self->is_decoder)
-      x = tiny_keep (kept, apply_with_rest (self, part, n++, x, v));
+      x = tiny_keep (kept, apply_with_rest (self, part, n++, x, &in));
   return give_one (g_object_ref (x));
 }
 

@@ -17,10 +17,11 @@ G_BEGIN_DECLS
  * @n_value: features of values, such as @n
  * @batch_first: whether inputs are (B, T, E) instead of (T, B, E)
  *
- * tiny_module_call() takes query, key and value, and a mask as a fourth: bool, where %TRUE is what may not be
+ * tiny_module_call() takes query, key and value; a mask as a fourth: bool, where %TRUE is what may not be
  * attended to, or floats that are added to the scores; (T, S), (B·H, T, S), or (B, H, T, S) with 1 for
- * an axis that does not matter, as (B, 1, 1, S) for padded keys. It gives the result and the weights of
- * attention, the mean over heads (B, T, S). tiny_module_forward() is self-attention.
+ * an axis that does not matter; and one of padded keys as a fifth, of the same kind, (B, S). Masks may be %NULL. It gives the
+ * result, the weights of attention as the mean over heads (B, T, S), and those of each head (B, H, T, S).
+ * tiny_module_forward() is self-attention.
  *
  * Tensors: "in_proj_weight" (3E, E), or "q_proj_weight" (E, E), "k_proj_weight" (E, @n_key) and
  * "v_proj_weight" (E, @n_value) where sizes differ, uniform as Glorot and Bengio (2010) say; "in_proj_bias"
@@ -50,8 +51,8 @@ TINY_API TinyModule *tiny_multihead_attention_new (gint64 n,
  * @norm_first: whether normalisations come before attention and linear layers, not after
  *
  * Self-attention and two linear layers, each with what it got added and a layer normalisation.
- * tiny_module_call() takes x, or x and a mask of tiny_multihead_attention_new(). Modules: "self_attn", "linear1",
- * "linear2", "norm1", "norm2".
+ * tiny_module_call() takes x, then the masks of tiny_multihead_attention_new(): one of x, one of padded x. Modules:
+ * "self_attn", "linear1", "linear2", "norm1", "norm2".
  *
  * Returns: (transfer full): a module
  *
@@ -78,7 +79,8 @@ TINY_API TinyModule *tiny_transformer_encoder_layer_new (gint64 n,
  * @norm_first: whether normalisations come before attention and linear layers, not after
  *
  * As tiny_transformer_encoder_layer_new(), with attention to the encoder's result between the two.
- * tiny_module_call() takes x and that result, then a mask for x and one for the result, where %NULL is none.
+ * tiny_module_call() takes x and that result, then a mask for x and one for the result, then one of padded x and one of
+ * what is padded in the result, where %NULL is none.
  * Modules: "self_attn", "multihead_attn", "linear1", "linear2", "norm1", "norm2", "norm3".
  *
  * Returns: (transfer full): a module

@@ -11,9 +11,10 @@
 
 enum { MAX_DIRECTIONS = 5 };
 
-/* Numbers of each direction. */
+/* Numbers of each direction, or of both sides of each. */
 typedef struct {
-  gint64 v[MAX_DIRECTIONS];
+  gint64 v[2 * MAX_DIRECTIONS];
+  guint n;
 } Sizes;
 
 typedef struct {
@@ -32,13 +33,14 @@ tiny_conv_layer_forward (TinyModule *module, TinyTensor *x)
   TinyConvLayer *self = (TinyConvLayer *) module;
   TinyTensor *weight = tiny_module_own (module, "weight"),
              *bias = tiny_module_own (module, "bias");
-  guint n = self->n_dims;
+  const Sizes *stride = &self->stride, *padding = &self->padding, *more = &self->output_padding,
+              *dilation = &self->dilation;
   if (self->is_transpose)
-    return tiny_tensor_conv_transpose2d (x, weight, bias, self->stride.v, n, self->padding.v, n,
-                                         self->output_padding.v, n, self->groups,
-                                         self->dilation.v, n);
-  return tiny_tensor_conv2d (x, weight, bias, self->stride.v, n, self->padding.v, n,
-                             self->dilation.v, n, self->groups);
+    return tiny_tensor_conv_transpose2d (x, weight, bias, stride->v, stride->n, padding->v,
+                                         padding->n, more->v, more->n, self->groups,
+                                         dilation->v, dilation->n);
+  return tiny_tensor_conv2d (x, weight, bias, stride->v, stride->n, padding->v, padding->n,
+                             dilation->v, dilation->n, self->groups);
 }
 
 static void
@@ -47,7 +49,7 @@ tiny_conv_layer_class_init (TinyConvLayerClass *class)
   class->forward = tiny_conv_layer_forward;
 }
 
-/* One number for each direction: @given, or @least where there is none. */
+/* One number for each direction: @given, or @least where there is none. Of padding there may be two. */
 static void
 spread (TinyConvLayer *self,
         const char *what,
@@ -57,10 +59,15 @@ spread (TinyConvLayer *self,
         Sizes *out)
 {
   TinyModule *module = TINY_MODULE (self);
-  if (n_given > 1 && n_given != self->n_dims)
+  gboolean is_both_sides
+      = out == &self->padding && !self->is_transpose && n_given == 2 * self->n_dims;
+  if (given == NULL && n_given > 0)
+    tiny_module_fail (module, "conv: %u numbers of %s wanted, none given", n_given, what);
+  else if (n_given > 1 && n_given != self->n_dims && !is_both_sides)
     tiny_module_fail (module, "conv: there are %u numbers of %s for %u directions", n_given,
                       what, self->n_dims);
-  for (guint i = 0; i < self->n_dims && tiny_module_get_error (module) == NULL; i++) {
+  out->n = is_both_sides ? n_given : self->n_dims;
+  for (guint i = 0; i < out->n && tiny_module_get_error (module) == NULL; i++) {
     gint64 value = n_given == 0 ? least : given[n_given == 1 ? 0 : i];
     if (value < least || value > G_MAXINT32)
       tiny_module_fail (module, "conv: a %s of %" G_GINT64_FORMAT " is not possible", what,

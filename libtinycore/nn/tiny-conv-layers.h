@@ -19,7 +19,7 @@ G_BEGIN_DECLS
  * @stride: (array length=n_stride) (nullable): distances of windows; %NULL: 1
  * @n_stride: 0, 1 or @n_dims
  * @padding: (array length=n_padding) (nullable): zeros on each side; %NULL: none
- * @n_padding: 0, 1 or @n_dims
+ * @n_padding: 0, 1, @n_dims, or twice that: before and after of each direction, the last direction first
  * @dilation: (array length=n_dilation) (nullable): distances of what a window reads; %NULL: 1
  * @n_dilation: 0, 1 or @n_dims
  * @groups: groups of channels

@@ -5,6 +5,8 @@
 
 #include "engine/tiny-runtime.h"
 #include "nn/recorder-private.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-private.h"
 
 struct _TinyJit {
   GObject parent_instance;
@@ -16,6 +18,8 @@ struct _TinyJit {
   gboolean is_recorded;
   TinyTensor **outputs; /* of the last call */
 };
+
+enum { MOST_OUTPUTS = 1 << 16 };
 
 G_DEFINE_FINAL_TYPE (TinyJit, tiny_jit, G_TYPE_OBJECT)
 
@@ -56,7 +60,7 @@ tiny_jit_new (TinyJitFunction function,
               GDestroyNotify destroy,
               guint n_outputs)
 {
-  g_return_val_if_fail (function != NULL, NULL);
+  g_return_val_if_fail (function != NULL && n_outputs <= MOST_OUTPUTS, NULL);
   TinyJit *self = g_object_new (TINY_TYPE_JIT, NULL);
   self->function = function;
   self->user_data = user_data;
@@ -82,7 +86,7 @@ part_from_inputs (TinyJit *self, TinyTensor *const *inputs, guint n)
   for (guint i = 0; i < self->n_outputs; i++)
     for (guint j = 0; j < n; j++)
       if (self->outputs[i] == inputs[j]) {
-        TinyTensor *other = g_object_ref_sink (tiny_tensor_detach (inputs[j]));
+        TinyTensor *other = g_object_ref_sink (tiny_tensor_cast (inputs[j], inputs[j]->dtype));
         g_object_unref (self->outputs[i]);
         self->outputs[i] = other;
       }
@@ -120,13 +124,13 @@ tiny_jit_call (TinyJit *self,
                TinyTensor **outputs,
                GError **error)
 {
-  g_return_val_if_fail (TINY_IS_JIT (self), FALSE);
+  g_return_val_if_fail (TINY_IS_JIT (self) && (inputs != NULL || n_inputs == 0), FALSE);
   tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   gboolean good = call_locked (self, inputs, n_inputs, error);
-  tiny_runtime_unlock ();
   for (guint i = 0; good && outputs != NULL && i < self->n_outputs; i++)
     outputs[i] = self->outputs[i];
+  tiny_runtime_unlock ();
   return good;
 }
 

@@ -48,7 +48,10 @@ TINY_API G_DECLARE_FINAL_TYPE (TinyJit, tiny_jit, TINY, JIT, GObject)
  * @function: (scope notified): what to capture
  * @user_data: for @function
  * @destroy: (nullable): frees @user_data
- * @n_outputs: how many tensors @function gives
+ * @n_outputs: how many tensors @function gives, at most 65536
+ *
+ * Makes a function whose kernels are recorded at its second call and replayed from the third on: see
+ * #TinyJitFunction for what it may do.
  *
  * Returns: (transfer full): a function that has not run yet
  *
@@ -70,6 +73,9 @@ TINY_API TinyJit *tiny_jit_new (TinyJitFunction function,
  *
  * The first call runs the function, the second runs and records it, later ones replay the recording
  * with the new inputs in place of the old. A variable has its new value there, and nothing is compiled for it.
+ *
+ * Threads may call one function: their calls are one after the other. The results are those of the last call, of whichever thread: who
+ * reads them holds a lock of its own from the call to the end of reading, or has a function of its own.
  *
  * Errors: those of the function. %TINY_ERROR_INVALID, with the reason, when there are more or fewer inputs than in the
  * recording, or one has another shape, dtype or device, or is another variable; and of the recording itself: two inputs share their
@@ -99,6 +105,8 @@ TINY_API void tiny_jit_reset (TinyJit *self);
 /**
  * tiny_jit_get_n_kernels:
  * @self: a function
+ *
+ * The size of the recording: what is left to do in a call.
  *
  * Returns: how many kernels a replay launches; 0 before there is a recording
  *

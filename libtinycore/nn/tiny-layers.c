@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "ir/tiny-shape.h"
 #include "nn/module-private.h"
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-random.h"
@@ -75,7 +76,8 @@ tiny_embedding_new (gint64 n, gint64 size)
     tiny_module_fail (self, "embedding: %" G_GINT64_FORMAT " rows of %" G_GINT64_FORMAT, n,
                       size);
   else
-    tiny_module_init_parameter (self, "weight", tiny_tensor_randn (TINY_DTYPE_F32, shape, 2));
+    tiny_module_init_parameter (self, "weight",
+                                tiny_tensor_randn (tiny_get_default_float (), shape, 2));
   return self;
 }
 
@@ -87,8 +89,27 @@ typedef struct {
 
 TINY_DEFINE_LAYER (TinyDropoutLayer, tiny_dropout_layer)
 
-/* x / (1 - p) where a random number is at least p. The number of element i is threefry's first word
- * for (i, counter); the counter starts at random, which keeps layers apart. */
+/* @n truth values, each with probability @p, of the draw that @counter counts. Number i is threefry's first word for
+ * (i, counter); the counter starts at random, which keeps layers apart. */
+static TinyNode *
+draw_dropped (TinyBuild *self, TinyNode *counter, gint64 n, double p)
+{
+  const guint32 key[2] = { 0xD20F0117u, 0x5EEDu };
+  if (n > G_MAXUINT32)
+    return tiny_build_fail (self, "at most 2^32 elements can be dropped from at once");
+  TinyNode *words[2]
+      = { tiny_build_iota (self, TINY_DTYPE_U32, n), tiny_build_expand (self, counter, &n, 1) };
+  if (!tiny_random_spread (self, n, &words[0]))
+    return NULL;
+  tiny_build_threefry (self, key, words);
+  /* 24 bits, through i32, which machines without unsigned conversions have. */
+  TinyNode *bits = tiny_build_binary (self, TINY_OP_SHR, words[0],
+                                      tiny_build_number (self, TINY_DTYPE_U32, 8));
+  TinyNode *end = tiny_build_number (self, TINY_DTYPE_I32, MIN (ceil (ldexp (p, 24)), 1 << 24));
+  return tiny_build_less (self, tiny_build_cast (self, bits, TINY_DTYPE_I32), end);
+}
+
+/* x / (1 - p) where a random number is at least p. */
 static TinyTensor *
 drop (TinyTensor *tensor, TinyTensor *counter, double p)
 {
@@ -96,32 +117,14 @@ drop (TinyTensor *tensor, TinyTensor *counter, double p)
   TinyNode *node = NULL;
   TinyTensor *both[] = { tensor, counter };
   if (tiny_build_begin (&b, "dropout", 2, both)) {
-    const guint32 key[2] = { 0xD20F0117u, 0x5EEDu };
-    TinyNode *x = tiny_build_float (&b, b.x[0]);
-    const gint64 *dims = x->shape->v;
-    guint rank = x->shape->n;
-    gint64 n = 1;
-    for (guint i = 0; i < rank; i++)
-      n *= dims[i];
-    if (n == 0) {
-      node = x;
-    } else if (n > G_MAXUINT32) {
-      tiny_build_fail (&b, "at most 2^32 elements can be dropped from at once");
-    } else {
-      TinyNode *words[2]
-          = { tiny_build_iota (&b, TINY_DTYPE_U32, n), tiny_build_expand (&b, b.x[1], &n, 1) };
-      tiny_build_threefry (&b, key, words);
-      /* 24 bits, through i32, which machines without unsigned conversions have. */
-      TinyNode *eight = tiny_build_number (&b, TINY_DTYPE_U32, 8);
-      TinyNode *bits = tiny_build_binary (&b, TINY_OP_SHR, words[0], eight);
-      TinyNode *least
-          = tiny_build_number (&b, TINY_DTYPE_I32, MIN (ceil (ldexp (p, 24)), 1 << 24));
-      TinyNode *is_dropped = tiny_build_binary (
-          &b, TINY_OP_CMPLT, tiny_build_cast (&b, bits, TINY_DTYPE_I32), least);
-      is_dropped = tiny_build_reshape (&b, is_dropped, dims, rank);
-      TinyNode *scaled
-          = tiny_build_mul (&b, x, tiny_build_like (&b, x, p < 1 ? 1 / (1 - p) : 0));
-      node = tiny_build_where (&b, is_dropped, tiny_build_like (&b, x, 0), scaled);
+    node = tiny_build_float (&b, b.x[0]);
+    if (!tiny_build_is_empty (node)) {
+      const TinyInts *shape = node->shape;
+      TinyNode *dropped = draw_dropped (&b, b.x[1], tiny_shape_get_n_elements (shape), p);
+      dropped = tiny_build_reshape (&b, dropped, shape->v, shape->n);
+      TinyNode *zero = tiny_build_like (&b, node, 0);
+      node = tiny_build_mul (&b, node, tiny_build_like (&b, node, p < 1 ? 1 / (1 - p) : 0));
+      node = tiny_build_where (&b, dropped, zero, node);
     }
   }
   return tiny_build_end (&b, node);
@@ -285,7 +288,7 @@ tiny_prelu_new (gint64 n, double slope)
     tiny_module_fail (self, "prelu: %" G_GINT64_FORMAT " slopes", n);
   else
     tiny_module_init_parameter (self, "weight",
-                                tiny_tensor_full (TINY_DTYPE_F32, &n, 1, slope));
+                                tiny_tensor_full (tiny_get_default_float (), &n, 1, slope));
   return self;
 }
 

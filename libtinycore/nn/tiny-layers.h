@@ -3,8 +3,8 @@
  * tiny-layers.h: the plain layers: linear, embedding, dropout, activations, shapes, chains.
  *
  * Names, shapes and distributions of tensors are those of PyTorch's layers, whose state dicts load
- * (tiny_module_load_state_dict()). Weights are f32 and drawn from the process's sequence of random
- * numbers (tiny_tensor_manual_seed()) when a layer is made, uniform over ±1 / sqrt (fan-in) where the
+ * (tiny_module_load_state_dict()). Weights are of the default float (tiny_set_default_float()) and
+ * drawn from the process's sequence of random numbers (tiny_tensor_manual_seed()) when a layer is made, uniform over ±1 / sqrt (fan-in) where the
  * layer does not say otherwise. A layer made with sizes that cannot be gives tensors that say so
  * (tiny_module_get_error()). */
 #pragma once
@@ -70,6 +70,8 @@ TINY_API TinyModule *tiny_activation_new (const char *name);
 
 /**
  * tiny_activation_list:
+ *
+ * All activations that are layers: what there is to choose from.
  *
  * Returns: (transfer none) (array zero-terminated=1): the names that tiny_activation_new() knows
  *

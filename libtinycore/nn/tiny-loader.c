@@ -131,10 +131,16 @@ tiny_loader_new_empty (guint64 n_items, guint batch, GError **error)
                  batch, n_items);
     return NULL;
   }
+  guint32 *order = g_try_new (guint32, MAX (n_items, 1));
+  if (order == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_OUT_OF_MEMORY,
+                 "loader: no memory for the order of %" G_GUINT64_FORMAT " items", n_items);
+    return NULL;
+  }
   TinyLoader *self = g_object_new (TINY_TYPE_LOADER, NULL);
   self->n_items = (guint32) n_items;
   self->batch = batch;
-  self->order = g_new (guint32, MAX (n_items, 1));
+  self->order = order;
   tiny_loader_start_epoch (self, 0);
   return self;
 }

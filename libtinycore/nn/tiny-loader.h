@@ -235,6 +235,8 @@ TINY_API gboolean tiny_loader_next (TinyLoader *self, TinyTensor **out_x, TinyTe
  * tiny_loader_get_n_batches:
  * @self: a loader
  *
+ * How many batches an epoch has, as tiny_loader_set_drop_last() says with the last one or without.
+ *
  * Returns: batches in an epoch
  *
  * Since: 0.1
@@ -244,6 +246,8 @@ TINY_API guint tiny_loader_get_n_batches (TinyLoader *self);
 /**
  * tiny_loader_get_batch:
  * @self: a loader
+ *
+ * The size of batches that @self was made with; the last of an epoch may be smaller.
  *
  * Returns: items in a batch
  *

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "nn/module-private.h"
+#include "tensor/tiny-default-float.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -26,16 +27,21 @@ G_DEFINE_ABSTRACT_TYPE_WITH_PRIVATE (TinyModule, tiny_module, G_TYPE_OBJECT)
 static GHashTable *moved;
 
 static void
+forget_moved (TinyTensor *tensor)
+{
+  tiny_runtime_lock ();
+  if (moved != NULL)
+    g_hash_table_remove (moved, tensor);
+  tiny_runtime_unlock ();
+}
+
+static void
 entry_clear (gpointer data)
 {
   TinyEntry *entry = data;
   g_free (entry->name);
-  if (entry->tensor != NULL) {
-    tiny_runtime_lock ();
-    if (moved != NULL)
-      g_hash_table_remove (moved, entry->tensor);
-    tiny_runtime_unlock ();
-  }
+  if (entry->tensor != NULL)
+    forget_moved (entry->tensor);
   g_clear_object (&entry->tensor);
   g_clear_object (&entry->child);
 }
@@ -134,12 +140,18 @@ prepare (TinyModule *self)
   return error;
 }
 
+static TinyTensor *
+refuse_null (TinyModule *self)
+{
+  return tiny_tensor_new_invalid ("%s: the input is NULL", G_OBJECT_TYPE_NAME (self));
+}
+
 TinyTensor *
 tiny_module_forward (TinyModule *self, TinyTensor *x)
 {
   g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
   if (x == NULL)
-    return tiny_tensor_new_invalid ("%s: the input is NULL", G_OBJECT_TYPE_NAME (self));
+    return refuse_null (self);
   g_autoptr (TinyTensor) input = g_object_ref_sink (x);
   GError *error = prepare (self);
   if (error != NULL)
@@ -154,10 +166,11 @@ call_implementation (TinyModule *self, GPtrArray *inputs)
   if (class->forward_many != NULL)
     return class->forward_many (self, inputs);
   GPtrArray *results = g_ptr_array_new ();
-  g_ptr_array_add (results, inputs->len == 1 ? class->forward (self, inputs->pdata[0])
-                                             : tiny_tensor_new_invalid (
-                                                 "%s takes 1 input, not %u",
-                                                 G_OBJECT_TYPE_NAME (self), inputs->len));
+  g_ptr_array_add (results,
+                   inputs->len != 1 ? tiny_tensor_new_invalid (
+                       "%s takes 1 input, not %u", G_OBJECT_TYPE_NAME (self), inputs->len)
+                   : inputs->pdata[0] == NULL ? refuse_null (self)
+                                              : class->forward (self, inputs->pdata[0]));
   return results;
 }
 
@@ -244,6 +257,25 @@ check_name (TinyModule *self, const char *name, GError **error)
   return why == NULL;
 }
 
+/* Whether @tensor can be the tensor @name of that kind; it has memory of its own then. */
+static gboolean
+check_tensor (
+    TinyModule *self, const char *name, TinyTensor *tensor, TinyEntryKind kind, GError **error)
+{
+  g_autoptr (GError) wrong = NULL;
+  if (tensor->error != NULL)
+    wrong = g_error_copy (tensor->error);
+  else if (kind == TINY_ENTRY_PARAMETER && !tiny_dtype_is_float (tensor->dtype))
+    g_set_error (&wrong, TINY_ERROR, TINY_ERROR_INVALID,
+                 "a parameter is of floats, not %s: make it a buffer",
+                 tiny_dtype_to_string (tensor->dtype));
+  else if (tiny_tensor_own_memory (tensor, &wrong))
+    return TRUE;
+  g_propagate_prefixed_error (error, g_steal_pointer (&wrong),
+                              "%s: “%s”: ", G_OBJECT_TYPE_NAME (self), name);
+  return FALSE;
+}
+
 static TinyTensor *
 add_tensor (TinyModule *self,
             const char *name,
@@ -258,23 +290,11 @@ add_tensor (TinyModule *self,
     return NULL;
   }
   g_autoptr (TinyTensor) owned = g_object_ref_sink (tensor);
-  g_autoptr (GError) wrong = NULL;
-  if (tensor->error != NULL)
-    wrong = g_error_copy (tensor->error);
-  else if (!check_name (self, name, error))
+  if ((tensor->error == NULL && !check_name (self, name, error))
+      || !check_tensor (self, name == NULL ? "" : name, tensor, kind, error))
     return NULL;
-  else if (kind == TINY_ENTRY_PARAMETER && !tiny_dtype_is_float (tensor->dtype))
-    g_set_error (&wrong, TINY_ERROR, TINY_ERROR_INVALID,
-                 "a parameter is of floats, not %s: make it a buffer",
-                 tiny_dtype_to_string (tensor->dtype));
-  else if (tiny_tensor_own_memory (tensor, &wrong) && kind == TINY_ENTRY_PARAMETER)
+  if (kind == TINY_ENTRY_PARAMETER)
     tiny_tensor_set_requires_grad (tensor, TRUE);
-  if (wrong != NULL) {
-    g_propagate_prefixed_error (error, g_steal_pointer (&wrong),
-                                "%s: “%s”: ", G_OBJECT_TYPE_NAME (self),
-                                name == NULL ? "" : name);
-    return NULL;
-  }
   TinyEntry entry = { .name = g_strdup (name),
                       .kind = kind,
                       .tensor = g_steal_pointer (&owned),
@@ -416,12 +436,13 @@ tiny_kept_new (void)
 TinyTensor *
 tiny_uniform_around (const gint64 *shape, guint n_dims, double bound)
 {
-  return tiny_tensor_uniform (TINY_DTYPE_F32, shape, n_dims, -bound, bound);
+  return tiny_tensor_uniform (tiny_get_default_float (), shape, n_dims, -bound, bound);
 }
 
 /* ---- by name ---- */
-static TinyEntry *
-find (TinyModule *self, const char *path)
+/* (nullable): the module in @self that @path is in; @out_name is what it is there. */
+static TinyModule *
+find_owner (TinyModule *self, const char *path, const char **out_name)
 {
   for (const char *dot; (dot = strchr (path, '.')) != NULL; path = dot + 1) {
     TinyEntry *entry = find_own (self, path, (gsize) (dot - path));
@@ -429,7 +450,16 @@ find (TinyModule *self, const char *path)
       return NULL;
     self = entry->child;
   }
-  return find_own (self, path, strlen (path));
+  *out_name = path;
+  return self;
+}
+
+static TinyEntry *
+find (TinyModule *self, const char *path)
+{
+  const char *name;
+  TinyModule *owner = find_owner (self, path, &name);
+  return owner == NULL ? NULL : find_own (owner, name, strlen (name));
 }
 
 TinyTensor *
@@ -454,6 +484,33 @@ tiny_module_get_child (TinyModule *self, const char *path)
   g_return_val_if_fail (TINY_IS_MODULE (self) && path != NULL, NULL);
   TinyEntry *entry = *path == 0 ? NULL : find (self, path);
   return *path == 0 ? self : entry == NULL ? NULL : entry->child;
+}
+
+gboolean
+tiny_module_set_tensor (TinyModule *self, const char *path, TinyTensor *tensor, GError **error)
+{
+  g_return_val_if_fail (TINY_IS_MODULE (self) && path != NULL, FALSE);
+  g_autoptr (TinyTensor) owned = tensor == NULL ? NULL : g_object_ref_sink (tensor);
+  const char *name;
+  TinyModule *owner = find_owner (self, path, &name);
+  TinyEntry *entry = owner == NULL ? NULL : find_own (owner, name, strlen (name));
+  if (entry == NULL || entry->child != NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: there is no tensor “%s”",
+                 G_OBJECT_TYPE_NAME (self), path);
+    return FALSE;
+  }
+  if (owned == NULL) {
+    GArray *entries = PRIVATE (owner)->entries;
+    g_array_remove_index (entries, (guint) (entry - (TinyEntry *) (void *) entries->data));
+    return TRUE;
+  }
+  if (entry->tensor == owned)
+    return TRUE;
+  if (!check_tensor (owner, name, owned, entry->kind, error))
+    return FALSE;
+  forget_moved (entry->tensor);
+  g_set_object (&entry->tensor, owned);
+  return TRUE;
 }
 
 gboolean

@@ -199,6 +199,29 @@ TINY_API TinyModule *
 tiny_module_add_child (TinyModule *self, const char *name, TinyModule *child, GError **error);
 
 /**
+ * tiny_module_set_tensor:
+ * @self: a module
+ * @path: a name, or a path such as "head.weight", of one of its parameters or buffers
+ * @tensor: (nullable): what is there from now on; %NULL: nothing, as a bias that a layer is to lack
+ * @error: return location
+ *
+ * Puts @tensor itself where another was, so that modules share it: with the weight of another module, both have
+ * it under their own names, and an optimiser that gets it changes it once. A buffer stays a buffer, and whether a
+ * parameter requires gradients is @tensor's affair. Its shape is not compared: a layer that cannot use it says so
+ * when it is applied.
+ *
+ * Errors: %TINY_ERROR_INVALID when there is no such tensor, or the dtype is none of a parameter; what @tensor carries.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_module_set_tensor (TinyModule *self,
+                                          const char *path,
+                                          TinyTensor *tensor,
+                                          GError **error);
+
+/**
  * tiny_module_move_buffer:
  * @self: a module
  * @name: one of its buffers
@@ -225,6 +248,8 @@ TINY_API gboolean tiny_module_move_buffer (TinyModule *self,
  * @self: a module
  * @path: a name, or a path such as "layers.0.weight"
  *
+ * Finds what an optimiser changes by its path. It is the module's own tensor, not a copy.
+ *
  * Returns: (transfer none) (nullable): the parameter of that name; %NULL when there is none
  *
  * Since: 0.1
@@ -236,6 +261,8 @@ TINY_API TinyTensor *tiny_module_get_parameter (TinyModule *self, const char *pa
  * @self: a module
  * @path: a name, or a path such as "norm.running_mean"
  *
+ * Finds state that no optimiser changes by its path. It is the module's own tensor, not a copy.
+ *
  * Returns: (transfer none) (nullable): the buffer of that name; %NULL when there is none
  *
  * Since: 0.1
@@ -246,6 +273,8 @@ TINY_API TinyTensor *tiny_module_get_buffer (TinyModule *self, const char *path)
  * tiny_module_get_child:
  * @self: a module
  * @path: a name, or a path such as "layers.0"; "" is @self
+ *
+ * Finds a module in @self by its path.
  *
  * Returns: (transfer none) (nullable): the module of that name; %NULL when there is none
  *
@@ -269,6 +298,8 @@ TINY_API GPtrArray *tiny_module_get_parameters (TinyModule *self);
  * tiny_module_get_parameter_names:
  * @self: a module
  *
+ * The names of all parameters in @self and in the modules in it, as its state dict has them.
+ *
  * Returns: (transfer full) (array zero-terminated=1): the path of each of tiny_module_get_parameters()
  *
  * Since: 0.1
@@ -291,6 +322,8 @@ TINY_API GPtrArray *tiny_module_get_buffers (TinyModule *self);
  * tiny_module_get_buffer_names:
  * @self: a module
  *
+ * The names of all buffers in @self and in the modules in it, also of those that are not saved.
+ *
  * Returns: (transfer full) (array zero-terminated=1): the path of each of tiny_module_get_buffers()
  *
  * Since: 0.1
@@ -300,6 +333,8 @@ TINY_API char **tiny_module_get_buffer_names (TinyModule *self);
 /**
  * tiny_module_get_child_names:
  * @self: a module
+ *
+ * The parts of paths that tiny_module_get_child() goes on with, in the order in which they were added.
  *
  * Returns: (transfer full) (array zero-terminated=1): the names of the modules directly in it
  *

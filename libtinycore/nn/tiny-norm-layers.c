@@ -6,6 +6,7 @@
 #include <math.h>
 
 #include "nn/module-private.h"
+#include "tensor/tiny-default-float.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -24,10 +25,11 @@ check_size (TinyModule *self, const char *name, gint64 n, double epsilon)
 static void
 init_affine (TinyModule *self, const gint64 *shape, guint n_dims, gboolean bias)
 {
-  tiny_module_init_parameter (self, "weight", tiny_tensor_ones (TINY_DTYPE_F32, shape, n_dims));
+  tiny_module_init_parameter (self, "weight",
+                              tiny_tensor_ones (tiny_get_default_float (), shape, n_dims));
   if (bias)
     tiny_module_init_parameter (self, "bias",
-                                tiny_tensor_zeros (TINY_DTYPE_F32, shape, n_dims));
+                                tiny_tensor_zeros (tiny_get_default_float (), shape, n_dims));
 }
 
 /* Whether @x is (B, C, …) with @n channels; if not, *@out_wrong says so. */
@@ -88,8 +90,8 @@ move_statistics (TinyBatchNormLayer *self,
                                 tiny_tensor_add_number (counter, 1), error))
     return FALSE;
   if (self->momentum < 0)
-    momentum = g_object_ref_sink (
-        tiny_tensor_reciprocal (tiny_tensor_cast (counter, TINY_DTYPE_F32)));
+    momentum
+        = g_object_ref_sink (tiny_tensor_reciprocal (tiny_tensor_cast (counter, mean->dtype)));
   double unbiased = (double) n_values / (double) (n_values - 1);
   g_autoptr (TinyTensor) spread = g_object_ref_sink (tiny_tensor_mul_number (var, unbiased));
   return move_running (self, "running_mean", mean, momentum, error)
@@ -151,10 +153,10 @@ tiny_batch_norm_new (gint64 n, double epsilon, double momentum, gboolean affine,
   if (affine)
     init_affine (module, &n, 1, TRUE);
   if (track) {
-    tiny_module_init_buffer (module, "running_mean", tiny_tensor_zeros (TINY_DTYPE_F32, &n, 1),
-                             TRUE);
-    tiny_module_init_buffer (module, "running_var", tiny_tensor_ones (TINY_DTYPE_F32, &n, 1),
-                             TRUE);
+    tiny_module_init_buffer (module, "running_mean",
+                             tiny_tensor_zeros (tiny_get_default_float (), &n, 1), TRUE);
+    tiny_module_init_buffer (module, "running_var",
+                             tiny_tensor_ones (tiny_get_default_float (), &n, 1), TRUE);
     tiny_module_init_buffer (module, "num_batches_tracked",
                              tiny_tensor_zeros (TINY_DTYPE_I64, NULL, 0), TRUE);
   }

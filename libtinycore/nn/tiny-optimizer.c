@@ -2,14 +2,16 @@
  *
  * tiny-optimizer.c: groups of parameters, their state, and steps; optimizer-rules.c has the formulas.
  *
- * What changes from step to step (rates, moments, the powers of Adam's betas) is in device memory, so a
+ * What changes from step to step (rates, moments, the steps that Adam counts) is in device memory, so a
  * captured step stays right when it is replayed. */
 #include "nn/tiny-optimizer.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "nn/module-private.h"
 #include "nn/optimizer-private.h"
+#include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -19,12 +21,16 @@ static void
 group_free (gpointer data)
 {
   TinyGroup *group = data;
-  GPtrArray *const lists[] = { group->parameters, group->first, group->second, group->damping };
+  GPtrArray *const lists[]
+      = { group->parameters, group->first, group->second, group->third, group->damping };
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     if (lists[i] != NULL)
       g_ptr_array_unref (lists[i]);
   g_clear_object (&group->lr);
-  g_clear_object (&group->powers);
+  g_clear_object (&group->momentum);
+  g_clear_object (&group->steps);
+  g_clear_object (&group->corrections);
+  g_clear_object (&group->product);
   g_free (group);
 }
 
@@ -51,26 +57,6 @@ tiny_optimizer_init (TinyOptimizer *self)
 
 /* ---- making ---- */
 static gboolean
-check_rate (TinyOptimizer *self, const char *what, double value, GError **error)
-{
-  if (value >= 0 && isfinite (value))
-    return TRUE;
-  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: the %s %g is not 0 or more",
-               tiny_rule_get_name (self->rule), what, value);
-  return FALSE;
-}
-
-/* Remembers the first of numbers that is not from 0 to below @end. */
-static void
-check_number (TinyOptimizer *self, const char *what, double value, double end)
-{
-  if (self->error == NULL && !(value >= 0 && value < end))
-    g_set_error (&self->error, TINY_ERROR, TINY_ERROR_INVALID, "%s: the %s %g is not %s",
-                 tiny_rule_get_name (self->rule), what, value,
-                 isfinite (end) ? "from 0 to below 1" : "0 or more");
-}
-
-static gboolean
 is_there (TinyOptimizer *self, TinyTensor *const *parameters, guint n, TinyTensor *p)
 {
   for (guint i = 0; i < self->groups->len; i++) {
@@ -88,6 +74,11 @@ static gboolean
 check_parameters (TinyOptimizer *self, TinyTensor *const *parameters, guint n, GError **error)
 {
   const char *name = tiny_rule_get_name (self->rule);
+  if (parameters == NULL && n > 0) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: %u parameters, none given", name,
+                 n);
+    return FALSE;
+  }
   for (guint i = 0; i < n; i++) {
     TinyTensor *p = parameters[i];
     if (p != NULL && p->error != NULL) {
@@ -108,16 +99,16 @@ check_parameters (TinyOptimizer *self, TinyTensor *const *parameters, guint n, G
   return TRUE;
 }
 
-/* A value for each parameter, each in memory of its own: zeros like it, or a 1. */
+/* A value for each parameter, each in memory of its own: like it, with @all elements that number; or one number. */
 static GPtrArray *
-state_like (GPtrArray *parameters, gboolean is_one)
+state_like (GPtrArray *parameters, double all, const double *number)
 {
   GPtrArray *result = g_ptr_array_new_with_free_func (g_object_unref);
   for (guint i = 0; i < parameters->len; i++) {
     TinyTensor *p = parameters->pdata[i];
-    TinyTensor *value = is_one ? tiny_tensor_full (TINY_DTYPE_F32, NULL, 0, 1)
-                               : tiny_tensor_zeros (p->dtype, p->shape, p->n_dims);
-    value = g_object_ref_sink (tiny_tensor_to (value, p->device));
+    TinyTensor *value = number != NULL ? tiny_tensor_full (TINY_DTYPE_F32, NULL, 0, *number)
+                                       : tiny_tensor_full (p->dtype, p->shape, p->n_dims, all);
+    value = g_object_ref_sink (tiny_tensor_shard_like (value, p));
     tiny_tensor_own_memory (value, NULL);
     g_ptr_array_add (result, value);
   }
@@ -131,6 +122,57 @@ numbers_on (const char *device, const float *values, gint64 n, guint n_dims)
                                                        values, (gsize) n * sizeof *values));
 }
 
+void
+tiny_optimizer_make_state (TinyOptimizer *self, TinyGroup *group)
+{
+  const TinyRuleState *state = tiny_rule_get_state (self->rule);
+  gboolean has_momentum = group->settings[TINY_SETTING_MOMENTUM] != 0;
+  GPtrArray *parameters = group->parameters;
+  const char *device
+      = parameters->len > 0 ? ((TinyTensor *) parameters->pdata[0])->device : NULL;
+  double dampening = group->settings[TINY_SETTING_DAMPENING];
+  double share
+      = self->has_stepped ? 1 - dampening : 1; /* nothing of a first gradient is lost */
+  if (group->first == NULL && state->first != NULL
+      && (has_momentum || strcmp (state->first, "momentum_buffer") != 0))
+    group->first = state_like (parameters, 0, NULL);
+  if (group->damping == NULL && dampening != 0)
+    group->damping = state_like (parameters, 0, &share);
+  if (group->third == NULL && group->settings[TINY_SETTING_CENTERED] != 0)
+    group->third = state_like (parameters, 0, NULL);
+  if (state->second == NULL || group->second != NULL)
+    return;
+  group->second = state_like (parameters, group->settings[TINY_SETTING_INITIAL], NULL);
+  group->steps = numbers_on (device, (float[]){ 0 }, 1, 0);
+  if (state->n_numbers > 0)
+    group->corrections = numbers_on (device, (float[]){ 1, 1, 1 }, state->n_numbers, 1);
+  if (self->rule == TINY_RULE_NADAM)
+    group->product = numbers_on (device, (float[]){ 1 }, 1, 0);
+}
+
+static gboolean
+add_group (TinyOptimizer *self,
+           TinyTensor *const *parameters,
+           guint n,
+           const double settings[TINY_N_SETTINGS],
+           GError **error)
+{
+  if (!tiny_settings_check (self->rule, settings, error)
+      || !check_parameters (self, parameters, n, error))
+    return FALSE;
+  TinyGroup *group = g_new0 (TinyGroup, 1);
+  memcpy (group->settings, settings, sizeof group->settings);
+  group->initial_rate = NAN;
+  group->parameters = g_ptr_array_new_with_free_func (g_object_unref);
+  for (guint i = 0; i < n; i++)
+    g_ptr_array_add (group->parameters, g_object_ref (parameters[i]));
+  group->lr = numbers_on (n > 0 ? parameters[0]->device : NULL,
+                          (float[]){ (float) settings[TINY_SETTING_LR] }, 1, 0);
+  tiny_optimizer_make_state (self, group);
+  g_ptr_array_add (self->groups, group);
+  return TRUE;
+}
+
 gboolean
 tiny_optimizer_add_group (TinyOptimizer *self,
                           TinyTensor *const *parameters,
@@ -140,59 +182,25 @@ tiny_optimizer_add_group (TinyOptimizer *self,
                           GError **error)
 {
   g_return_val_if_fail (TINY_IS_OPTIMIZER (self) && (parameters != NULL || n == 0), FALSE);
-  if (!check_rate (self, "learning rate", lr, error)
-      || !check_rate (self, "weight decay", weight_decay, error)
-      || !check_parameters (self, parameters, n, error))
-    return FALSE;
-  gboolean is_adam = self->rule == TINY_RULE_ADAM || self->rule == TINY_RULE_ADAMW
-                     || self->rule == TINY_RULE_LAMB;
-  TinyGroup *group = g_new0 (TinyGroup, 1);
-  const char *device = n > 0 ? parameters[0]->device : NULL;
-  group->rate = group->initial_rate = lr;
-  group->weight_decay = weight_decay;
-  group->parameters = g_ptr_array_new_with_free_func (g_object_unref);
-  for (guint i = 0; i < n; i++)
-    g_ptr_array_add (group->parameters, g_object_ref (parameters[i]));
-  group->lr = numbers_on (device, (float[]){ (float) lr }, 1, 0);
-  if (is_adam || self->momentum != 0)
-    group->first = state_like (group->parameters, FALSE);
-  if (is_adam) {
-    group->second = state_like (group->parameters, FALSE);
-    group->powers = numbers_on (device, (float[]){ 1, 1 }, 2, 1);
-  }
-  if (self->dampening != 0)
-    group->damping = state_like (group->parameters, TRUE);
-  g_ptr_array_add (self->groups, group);
-  return TRUE;
+  const TinyGroup *before = self->groups->pdata[0];
+  double settings[TINY_N_SETTINGS];
+  memcpy (settings, before->settings, sizeof settings);
+  settings[TINY_SETTING_LR] = lr;
+  settings[TINY_SETTING_WEIGHT_DECAY] = weight_decay;
+  return add_group (self, parameters, n, settings, error);
 }
 
-static TinyOptimizer *
-optimizer_new (const TinyOptimizer *numbers,
-               TinyTensor *const *parameters,
-               guint n,
-               double lr,
-               double weight_decay)
+TinyOptimizer *
+tiny_optimizer_new_of (TinyRule rule,
+                       TinyTensor *const *parameters,
+                       guint n,
+                       const double settings[TINY_N_SETTINGS])
 {
+  static const double none[TINY_N_SETTINGS];
   TinyOptimizer *self = g_object_new (TINY_TYPE_OPTIMIZER, NULL);
-  self->rule = numbers->rule;
-  self->momentum = numbers->momentum;
-  self->beta1 = numbers->beta1;
-  self->beta2 = numbers->beta2;
-  self->epsilon = numbers->epsilon;
-  self->trust = numbers->trust;
-  self->n_steps = numbers->n_steps;
-  self->nesterov = numbers->nesterov;
-  check_number (self, "momentum", self->momentum, INFINITY);
-  check_number (self, "beta1", self->beta1, 1);
-  check_number (self, "beta2", self->beta2, 1);
-  check_number (self, "epsilon", self->epsilon, INFINITY);
-  check_number (self, "trust", self->trust, INFINITY);
-  if (self->nesterov && self->momentum == 0 && self->error == NULL)
-    g_set_error (&self->error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "%s: without momentum nothing looks ahead", tiny_rule_get_name (self->rule));
-  if (!tiny_optimizer_add_group (self, parameters, n, lr, weight_decay,
-                                 self->error == NULL ? &self->error : NULL))
-    tiny_optimizer_add_group (self, NULL, 0, 0, 0, NULL);
+  self->rule = rule;
+  if (!add_group (self, parameters, n, settings, &self->error))
+    add_group (self, NULL, 0, none, NULL);
   return self;
 }
 
@@ -204,9 +212,13 @@ tiny_sgd_new (TinyTensor *const *parameters,
               double weight_decay,
               gboolean nesterov)
 {
-  const TinyOptimizer numbers
-      = { .rule = TINY_RULE_SGD, .momentum = momentum, .nesterov = nesterov };
-  return optimizer_new (&numbers, parameters, n, lr, weight_decay);
+  const double settings[TINY_N_SETTINGS] = {
+    [TINY_SETTING_LR] = lr,
+    [TINY_SETTING_WEIGHT_DECAY] = weight_decay,
+    [TINY_SETTING_MOMENTUM] = momentum,
+    [TINY_SETTING_NESTEROV] = nesterov != FALSE,
+  };
+  return tiny_optimizer_new_of (TINY_RULE_SGD, parameters, n, settings);
 }
 
 static TinyOptimizer *
@@ -218,9 +230,12 @@ adam_new (TinyRule rule,
           double epsilon,
           double weight_decay)
 {
-  const TinyOptimizer numbers
-      = { .rule = rule, .beta1 = betas[0], .beta2 = betas[1], .epsilon = epsilon };
-  return optimizer_new (&numbers, parameters, n, lr, weight_decay);
+  const double settings[TINY_N_SETTINGS] = {
+    [TINY_SETTING_LR] = lr,           [TINY_SETTING_WEIGHT_DECAY] = weight_decay,
+    [TINY_SETTING_BETA1] = betas[0],  [TINY_SETTING_BETA2] = betas[1],
+    [TINY_SETTING_EPSILON] = epsilon,
+  };
+  return tiny_optimizer_new_of (rule, parameters, n, settings);
 }
 
 TinyOptimizer *
@@ -271,9 +286,14 @@ tiny_lars_new (TinyTensor *const *parameters,
                gboolean nesterov,
                double trust)
 {
-  const TinyOptimizer numbers
-      = { .rule = TINY_RULE_LARS, .momentum = momentum, .nesterov = nesterov, .trust = trust };
-  return optimizer_new (&numbers, parameters, n, lr, weight_decay);
+  const double settings[TINY_N_SETTINGS] = {
+    [TINY_SETTING_LR] = lr,
+    [TINY_SETTING_WEIGHT_DECAY] = weight_decay,
+    [TINY_SETTING_MOMENTUM] = momentum,
+    [TINY_SETTING_NESTEROV] = nesterov != FALSE,
+    [TINY_SETTING_TRUST] = trust,
+  };
+  return tiny_optimizer_new_of (TINY_RULE_LARS, parameters, n, settings);
 }
 
 TinyOptimizer *
@@ -285,37 +305,21 @@ tiny_muon_new (TinyTensor *const *parameters,
                guint n_steps,
                gboolean nesterov)
 {
-  const TinyOptimizer numbers = {
-    .rule = TINY_RULE_MUON, .momentum = momentum, .nesterov = nesterov, .n_steps = n_steps
+  const double settings[TINY_N_SETTINGS] = {
+    [TINY_SETTING_LR] = lr,
+    [TINY_SETTING_WEIGHT_DECAY] = weight_decay,
+    [TINY_SETTING_MOMENTUM] = momentum,
+    [TINY_SETTING_NESTEROV] = nesterov != FALSE,
+    [TINY_SETTING_STEPS] = n_steps,
   };
-  TinyOptimizer *self = optimizer_new (&numbers, parameters, n, lr, weight_decay);
-  if (n_steps > 100 && self->error == NULL)
-    g_set_error (&self->error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "muon: %u steps are more than 100", n_steps);
-  return self;
+  return tiny_optimizer_new_of (TINY_RULE_MUON, parameters, n, settings);
 }
 
-gboolean
-tiny_optimizer_set_dampening (TinyOptimizer *self, double dampening, GError **error)
+const GError *
+tiny_optimizer_get_error (TinyOptimizer *self)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (self), FALSE);
-  if (self->rule != TINY_RULE_SGD || self->momentum == 0 || self->nesterov || self->has_stepped
-      || !isfinite (dampening)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "%s: a dampening of %g is not possible: it is for SGD with a momentum that "
-                 "does not look "
-                 "ahead, before the first step",
-                 tiny_rule_get_name (self->rule), dampening);
-    return FALSE;
-  }
-  self->dampening = dampening;
-  for (guint i = 0; i < self->groups->len; i++) {
-    TinyGroup *group = self->groups->pdata[i];
-    g_clear_pointer (&group->damping, g_ptr_array_unref);
-    if (dampening != 0)
-      group->damping = state_like (group->parameters, TRUE);
-  }
-  return TRUE;
+  g_return_val_if_fail (TINY_IS_OPTIMIZER (self), NULL);
+  return self->error;
 }
 
 /* ---- rates ---- */
@@ -326,22 +330,31 @@ tiny_optimizer_get_n_groups (TinyOptimizer *self)
   return self->groups->len;
 }
 
+TinyGroup *
+tiny_optimizer_find_group (TinyOptimizer *self, guint i, GError **error)
+{
+  if (i < self->groups->len)
+    return self->groups->pdata[i];
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: there is no group %u of %u",
+               tiny_rule_get_name (self->rule), i, self->groups->len);
+  return NULL;
+}
+
 gboolean
 tiny_optimizer_set_group_lr (TinyOptimizer *self, guint group, double lr, GError **error)
 {
   g_return_val_if_fail (TINY_IS_OPTIMIZER (self), FALSE);
-  if (!check_rate (self, "learning rate", lr, error))
+  TinyGroup *to = tiny_optimizer_find_group (self, group, error);
+  if (to == NULL)
     return FALSE;
-  if (group >= self->groups->len) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: there is no group %u of %u",
-                 tiny_rule_get_name (self->rule), group, self->groups->len);
-    return FALSE;
-  }
-  TinyGroup *to = self->groups->pdata[group];
+  double settings[TINY_N_SETTINGS];
   float rate = (float) lr;
-  if (!tiny_tensor_write_data (to->lr, &rate, sizeof rate, error))
+  memcpy (settings, to->settings, sizeof settings);
+  settings[TINY_SETTING_LR] = lr;
+  if (!tiny_settings_check (self->rule, settings, error)
+      || !tiny_tensor_write_data (to->lr, &rate, sizeof rate, error))
     return FALSE;
-  to->rate = lr;
+  to->settings[TINY_SETTING_LR] = lr;
   return TRUE;
 }
 
@@ -349,7 +362,8 @@ double
 tiny_optimizer_get_group_lr (TinyOptimizer *self, guint group)
 {
   g_return_val_if_fail (TINY_IS_OPTIMIZER (self), 0);
-  return group < self->groups->len ? ((TinyGroup *) self->groups->pdata[group])->rate : 0;
+  const TinyGroup *from = tiny_optimizer_find_group (self, group, NULL);
+  return from == NULL ? 0 : from->settings[TINY_SETTING_LR];
 }
 
 gboolean
@@ -379,7 +393,7 @@ realize_state (TinyOptimizer *self, GError **error)
   for (guint k = 0; k < self->groups->len; k++) {
     const TinyGroup *group = self->groups->pdata[k];
     GPtrArray *const lists[]
-        = { group->parameters, group->first, group->second, group->damping };
+        = { group->parameters, group->first, group->second, group->third, group->damping };
     for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
       for (guint j = 0; lists[i] != NULL && j < lists[i]->len; j++)
         if (!tiny_tensor_is_realized (lists[i]->pdata[j]))
@@ -422,10 +436,11 @@ tiny_optimizer_step_unless (TinyOptimizer *self,
     return FALSE;
   }
   tiny_runtime_lock ();
+  gboolean with_gradients = tiny_set_grad_enabled (FALSE);
   self->skip = skip;
   gboolean good = step (self, others, n_others, error);
   self->skip = NULL;
-  tiny_optimizer_zero_grad (self);
+  tiny_set_grad_enabled (with_gradients);
   tiny_runtime_unlock ();
   return good;
 }
@@ -464,15 +479,19 @@ GHashTable *
 tiny_optimizer_get_state_dict (TinyOptimizer *self)
 {
   g_return_val_if_fail (TINY_IS_OPTIMIZER (self), NULL);
+  const TinyRuleState *names = tiny_rule_get_state (self->rule);
   GHashTable *state = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_object_unref);
   for (guint i = 0; i < self->groups->len; i++) {
     const TinyGroup *group = self->groups->pdata[i];
     g_hash_table_insert (state, g_strdup_printf ("%u.lr", i), g_object_ref (group->lr));
-    if (group->powers != NULL)
-      g_hash_table_insert (state, g_strdup_printf ("%u.powers", i),
-                           g_object_ref (group->powers));
-    add_list (state, i, group->first, "first");
-    add_list (state, i, group->second, "second");
+    if (group->steps != NULL)
+      g_hash_table_insert (state, g_strdup_printf ("%u.step", i), g_object_ref (group->steps));
+    if (group->product != NULL)
+      g_hash_table_insert (state, g_strdup_printf ("%u.mu_product", i),
+                           g_object_ref (group->product));
+    add_list (state, i, group->first, names->first);
+    add_list (state, i, group->second, names->second);
+    add_list (state, i, group->third, names->third);
     add_list (state, i, group->damping, "damping");
   }
   return state;
@@ -487,7 +506,7 @@ tiny_optimizer_load_state_dict (TinyOptimizer *self, GHashTable *state, GError *
     return FALSE;
   for (guint i = 0; i < self->groups->len; i++) {
     TinyGroup *group = self->groups->pdata[i];
-    if (!tiny_tensor_item (group->lr, &group->rate, error))
+    if (!tiny_tensor_item (group->lr, &group->settings[TINY_SETTING_LR], error))
       return FALSE;
   }
   return TRUE;

@@ -24,6 +24,8 @@ G_DECLARE_FINAL_TYPE (TinyRecorder, tiny_recorder, TINY, RECORDER, GObject)
 /**
  * tiny_recorder_new:
  *
+ * Makes a recorder, for programs that begin and end a recording themselves; #TinyJit does it for a function.
+ *
  * Returns: (transfer full): a recorder without a recording
  *
  * Since: 0.1
@@ -33,7 +35,7 @@ TINY_API TinyRecorder *tiny_recorder_new (void);
 /**
  * tiny_recorder_begin:
  * @self: a recorder without a recording
- * @inputs: (array length=n_inputs): tensors that replays will exchange, realised here in memory of their own
+ * @inputs: (array length=n_inputs): tensors that replays will exchange, realised here in memory of their own; views stay views
  * @n_inputs: how many
  * @error: return location
  *
@@ -92,9 +94,12 @@ TINY_API void tiny_recorder_cancel (TinyRecorder *self);
  * @n_inputs: how many
  * @error: return location
  *
- * Computes what was recorded with other inputs. The outputs of the recording have the results.
+ * Computes what was recorded with other inputs, after what waits to be assigned, and what is made of memory that is
+ * written now. The outputs of the recording have the results. Inputs that are views are read anew, and what is written
+ * to one is written to what it is a view of; all views of what was written follow.
  *
- * Errors: %TINY_ERROR_INVALID when there is no recording, or an input has another shape, dtype or device than in it;
+ * Errors: %TINY_ERROR_INVALID when there is no recording, or an input has another shape, dtype or device than in it, or is
+ * another view than one that was written through;
  * those of running.
  *
  * Returns: whether it worked
@@ -109,6 +114,8 @@ TINY_API gboolean tiny_recorder_replay (TinyRecorder *self,
 /**
  * tiny_recorder_get_n_kernels:
  * @self: a recorder
+ *
+ * The size of the recording: what tiny_recorder_replay() launches.
  *
  * Returns: how many kernels a replay launches; 0 without a recording
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-recurrent-layers.c: LSTM and GRU, and one step of each.
+ * tiny-recurrent-layers.c: LSTM, GRU and plain recurrence, and one step of each.
  *
  * A sequence is unrolled: the graph has a copy of the step for each time. What the input adds to the gates
  * is one product for all times; the state of each time is stored, or later ones would compute it again. */
@@ -14,11 +14,11 @@
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
-typedef enum { LSTM, GRU } Kind;
+typedef enum { LSTM, GRU, RNN_TANH, RNN_RELU } Kind;
 
-static const char *const kind_names[] = { "lstm", "gru" };
-static const guint n_gates[] = { 4, 3 };
-static const guint n_states[] = { 2, 1 };
+static const char *const kind_names[] = { "lstm", "gru", "rnn", "rnn" };
+static const guint n_gates[] = { 4, 3, 1, 1 };
+static const guint n_states[] = { 2, 1, 1, 1 };
 
 /* h, and c of an LSTM; borrowed. */
 typedef struct {
@@ -61,6 +61,14 @@ step_gru (GPtrArray *kept, TinyTensor *x, TinyTensor *h, State before, gint64 n)
 }
 
 static State
+step_rnn (GPtrArray *kept, Kind kind, TinyTensor *x, TinyTensor *h)
+{
+  TinyTensor *sum = tiny_tensor_add (x, h);
+  TinyTensor *y = kind == RNN_TANH ? tiny_tensor_tanh (sum) : tiny_tensor_relu (sum);
+  return (State){ { tiny_keep (kept, tiny_tensor_contiguous (y)) } };
+}
+
+static State
 step (Kind kind,
       GPtrArray *kept,
       TinyTensor *x,
@@ -70,7 +78,16 @@ step (Kind kind,
       gint64 n)
 {
   TinyTensor *h = tiny_keep (kept, tiny_tensor_linear (before.v[0], weight, bias));
-  return kind == LSTM ? step_lstm (kept, x, h, before, n) : step_gru (kept, x, h, before, n);
+  switch (kind) {
+  case LSTM:
+    return step_lstm (kept, x, h, before, n);
+  case GRU:
+    return step_gru (kept, x, h, before, n);
+  case RNN_TANH:
+  case RNN_RELU:
+    return step_rnn (kept, kind, x, h);
+  }
+  g_assert_not_reached ();
 }
 
 static gboolean
@@ -357,6 +374,36 @@ tiny_gru_new (gint64 n_in,
                         bidirectional);
 }
 
+/* RNN_TANH, and a module with an error for a word that is neither of the two. */
+static Kind
+read_kind (const char *nonlinearity, TinyModule **out_wrong)
+{
+  gboolean is_relu = g_strcmp0 (nonlinearity, "relu") == 0;
+  if (!is_relu && g_strcmp0 (nonlinearity, "tanh") != 0) {
+    *out_wrong = g_object_new (tiny_recurrent_layer_get_type (), NULL);
+    tiny_module_fail (*out_wrong, "rnn: the nonlinearity “%s” is none of tanh, relu",
+                      nonlinearity == NULL ? "" : nonlinearity);
+  }
+  return is_relu ? RNN_RELU : RNN_TANH;
+}
+
+TinyModule *
+tiny_rnn_new (gint64 n_in,
+              gint64 n_hidden,
+              guint n_layers,
+              const char *nonlinearity,
+              gboolean bias,
+              gboolean batch_first,
+              double dropout,
+              gboolean bidirectional)
+{
+  TinyModule *wrong = NULL;
+  Kind kind = read_kind (nonlinearity, &wrong);
+  return wrong != NULL ? wrong
+                       : recurrent_new (kind, n_in, n_hidden, n_layers, bias, batch_first,
+                                        dropout, bidirectional);
+}
+
 /* ---- one step ---- */
 typedef struct {
   TinyModule parent_instance;
@@ -428,4 +475,12 @@ TinyModule *
 tiny_gru_cell_new (gint64 n_in, gint64 n_hidden, gboolean bias)
 {
   return cell_new (GRU, n_in, n_hidden, bias);
+}
+
+TinyModule *
+tiny_rnn_cell_new (gint64 n_in, gint64 n_hidden, gboolean bias, const char *nonlinearity)
+{
+  TinyModule *wrong = NULL;
+  Kind kind = read_kind (nonlinearity, &wrong);
+  return wrong != NULL ? wrong : cell_new (kind, n_in, n_hidden, bias);
 }

@@ -68,6 +68,35 @@ TINY_API TinyModule *tiny_gru_new (gint64 n_in,
                                    gboolean bidirectional);
 
 /**
+ * tiny_rnn_new:
+ * @n_in: features of the input
+ * @n_hidden: features of the state
+ * @n_layers: layers, each on the results of the one before
+ * @nonlinearity: tanh or relu
+ * @bias: whether there are biases
+ * @batch_first: whether inputs are (B, T, I) instead of (T, B, I)
+ * @dropout: the part of the results that is dropped between layers in training mode
+ * @bidirectional: whether a second one goes from the end to the beginning
+ *
+ * Plain recurrence (Elman 1990): h = tanh or relu of x @ weight_ihᵀ + bias_ih + h @ weight_hhᵀ + bias_hh.
+ *
+ * tiny_module_call() takes x, or x and h; it gives y and h. Shapes and names are those of
+ * tiny_lstm_new(), with H for 4H.
+ *
+ * Returns: (transfer full): a module
+ *
+ * Since: 0.1
+ */
+TINY_API TinyModule *tiny_rnn_new (gint64 n_in,
+                                   gint64 n_hidden,
+                                   guint n_layers,
+                                   const char *nonlinearity,
+                                   gboolean bias,
+                                   gboolean batch_first,
+                                   double dropout,
+                                   gboolean bidirectional);
+
+/**
  * tiny_lstm_cell_new:
  * @n_in: features of the input
  * @n_hidden: features of the state
@@ -95,5 +124,21 @@ TINY_API TinyModule *tiny_lstm_cell_new (gint64 n_in, gint64 n_hidden, gboolean 
  * Since: 0.1
  */
 TINY_API TinyModule *tiny_gru_cell_new (gint64 n_in, gint64 n_hidden, gboolean bias);
+
+/**
+ * tiny_rnn_cell_new:
+ * @n_in: features of the input
+ * @n_hidden: features of the state
+ * @bias: whether there are biases
+ * @nonlinearity: tanh or relu
+ *
+ * One time of tiny_rnn_new(): tiny_module_call() takes x (B, I), or x and h (B, H), and gives h.
+ *
+ * Returns: (transfer full): a module
+ *
+ * Since: 0.1
+ */
+TINY_API TinyModule *
+tiny_rnn_cell_new (gint64 n_in, gint64 n_hidden, gboolean bias, const char *nonlinearity);
 
 G_END_DECLS

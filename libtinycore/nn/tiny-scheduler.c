@@ -39,6 +39,8 @@ struct _TinyScheduler {
   guint64 at, period, growth;
   /* one cycle */
   double highest, start_divisor, rising;
+  gboolean has_momentum; /* which goes from the larger to the smaller and back */
+  double least_momentum, largest_momentum;
   /* a function */
   TinyRateFunction function;
   gpointer user_data;
@@ -94,15 +96,21 @@ anneal (double a, double b, double part)
   return b + (a - b) / 2 * (1 + cos (G_PI * part));
 }
 
+/* From @first to @turn while the rate rises, and to @last while it falls. */
 static double
-one_cycle (const TinyScheduler *self)
+one_cycle (const TinyScheduler *self, double first, double turn, double last)
 {
-  double first = self->highest / self->start_divisor;
   double top = self->rising * (double) self->total - 1, at = (double) self->epoch;
   if (at <= top)
-    return anneal (first, self->highest, top == 0 ? 1 : at / top);
-  return anneal (self->highest, first / self->end,
-                 (at - top) / ((double) self->total - 1 - top));
+    return anneal (first, turn, top == 0 ? 1 : at / top);
+  return anneal (turn, last, (at - top) / ((double) self->total - 1 - top));
+}
+
+static double
+one_cycle_rate (const TinyScheduler *self)
+{
+  double first = self->highest / self->start_divisor;
+  return one_cycle (self, first, self->highest, first / self->end);
 }
 
 static double
@@ -163,7 +171,7 @@ next (const TinyScheduler *self, double base, double rate)
   case RESTARTS:
     return anneal (base, self->lowest, (double) self->at / (double) self->period);
   case ONE_CYCLE:
-    return one_cycle (self);
+    return one_cycle_rate (self);
   case LAMBDA:
     return base * self->function (self->epoch, self->user_data);
   case PLATEAU:
@@ -176,22 +184,36 @@ next (const TinyScheduler *self, double base, double rate)
 
 typedef enum { BEGIN, AGAIN, GO_ON } Move;
 
+static gboolean
+set_momenta (TinyScheduler *self, GError **error)
+{
+  double momentum
+      = one_cycle (self, self->largest_momentum, self->least_momentum, self->largest_momentum);
+  for (guint i = 0; i < self->optimizer->groups->len; i++)
+    if (!tiny_optimizer_set_group_momentum (self->optimizer, i, momentum, error))
+      return FALSE;
+  return TRUE;
+}
+
 /* Sets all rates: what they are at the start times the first factor (begin), that from the rates at the
  * start (again), or those of the next step. */
 static gboolean
 set_rates (TinyScheduler *self, Move move, GError **error)
 {
   for (guint i = 0; i < self->optimizer->groups->len; i++) {
-    const TinyGroup *group = self->optimizer->groups->pdata[i];
-    double rate = move == BEGIN   ? first (self, group->rate)
-                  : move == AGAIN ? first (self, group->initial_rate)
-                                  : next (self, group->initial_rate, group->rate);
+    TinyGroup *group = self->optimizer->groups->pdata[i];
+    if (isnan (group->initial_rate))
+      group->initial_rate = group->settings[TINY_SETTING_LR];
+    double rate = move == BEGIN ? first (self, group->settings[TINY_SETTING_LR])
+                  : move == AGAIN
+                      ? first (self, group->initial_rate)
+                      : next (self, group->initial_rate, group->settings[TINY_SETTING_LR]);
     /* Rounding may leave what ends at 0 just below it. */
     rate = rate < 0 && rate > -1e-12 ? 0 : rate;
     if (!tiny_optimizer_set_group_lr (self->optimizer, i, rate, error))
       return FALSE;
   }
-  return TRUE;
+  return !self->has_momentum || set_momenta (self, error);
 }
 
 static gboolean
@@ -458,6 +480,27 @@ tiny_one_cycle_lr_new (TinyOptimizer *optimizer,
   self->start_divisor = start_divisor;
   self->end = end_divisor;
   return begin (self, error);
+}
+
+gboolean
+tiny_scheduler_cycle_momentum (TinyScheduler *self,
+                               double least,
+                               double largest,
+                               GError **error)
+{
+  g_return_val_if_fail (TINY_IS_SCHEDULER (self), FALSE);
+  if (self->kind != ONE_CYCLE) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "scheduler: only that of one cycle changes the momentum");
+    return FALSE;
+  }
+  if (!check (least >= 0 && least <= largest && largest < 1, "cycle_momentum", least, largest,
+              error))
+    return FALSE;
+  self->has_momentum = TRUE;
+  self->least_momentum = least;
+  self->largest_momentum = largest;
+  return set_momenta (self, error);
 }
 
 TinyScheduler *

@@ -60,6 +60,8 @@ TINY_API gboolean tiny_scheduler_step_metric (TinyScheduler *self,
  * tiny_scheduler_get_epoch:
  * @self: a scheduler
  *
+ * How far @self is, PyTorch's `last_epoch`: 0 when it was made.
+ *
  * Returns: how many steps it has made
  *
  * Since: 0.1
@@ -208,7 +210,8 @@ TINY_API TinyScheduler *tiny_cosine_annealing_warm_restarts_new (
  * @end_divisor: the first rate over the last, such as 1e4
  * @error: return location
  *
- * Along half a cosine up, and along another down (Smith and Topin 2019). The momentum stays.
+ * Along half a cosine up, and along another down (Smith and Topin 2019). The momentum stays, unless
+ * tiny_scheduler_cycle_momentum() is called.
  *
  * Returns: (transfer full) (nullable): a scheduler
  *
@@ -223,9 +226,32 @@ TINY_API TinyScheduler *tiny_one_cycle_lr_new (TinyOptimizer *optimizer,
                                                GError **error);
 
 /**
+ * tiny_scheduler_cycle_momentum:
+ * @self: what tiny_one_cycle_lr_new() made
+ * @least: the momentum where the rate is highest, such as 0.85
+ * @largest: the momentum at the begin and at the end, below 1, such as 0.95
+ * @error: return location
+ *
+ * From now on the momentum of all groups, or the first beta of Adam and its like, goes down while the rate rises, and back while
+ * it falls. It is in device memory then: captured steps follow.
+ *
+ * Errors: %TINY_ERROR_INVALID for another scheduler, and for numbers that cannot be.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_scheduler_cycle_momentum (TinyScheduler *self,
+                                                 double least,
+                                                 double largest,
+                                                 GError **error);
+
+/**
  * TinyRateFunction:
  * @epoch: how many steps have been made
  * @user_data: what tiny_lambda_lr_new() was given
+ *
+ * A rate as a function of time: called when the schedule is made and at each of its steps.
  *
  * Returns: what the rates at the start are multiplied by
  *

@@ -101,6 +101,7 @@ train (TinyTensor *const *inputs,
   tiny_module_set_training (self->module, TRUE);
   g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_cross_entropy (
       tiny_module_forward (self->module, inputs[0]), inputs[1], NULL, -100, "mean", 0));
+  tiny_optimizer_zero_grad (self->optimizer);
   if (!tiny_tensor_backward (loss, error))
     return FALSE;
   g_ptr_array_add (others, loss);

@@ -39,6 +39,9 @@ G_DECLARE_FINAL_TYPE (TinyTrainer, tiny_trainer, TINY, TRAINER, GObject)
  * @module: from (B, …) to scores (B, K)
  * @optimizer: of @module's parameters
  *
+ * Makes a trainer, which classifies: each of its steps is a forward and a backward pass and one of @optimizer, recorded
+ * once and replayed from then on.
+ *
  * Returns: (transfer full): a trainer
  *
  * Since: 0.1
@@ -84,6 +87,8 @@ TINY_API gboolean tiny_trainer_evaluate (TinyTrainer *self,
 /**
  * tiny_trainer_get_n_kernels:
  * @self: a trainer
+ *
+ * The size of the recorded step.
  *
  * Returns: how many kernels a replayed step launches; 0 before the second step
  *

@@ -87,8 +87,9 @@ tiny_elf_check_machine (const TinyElf *self, GError **error)
   return FALSE;
 }
 
-const char *
-tiny_elf_find_sanitizer (const TinyElf *self)
+/* The sanitizer that the file was built with and this program was not, "AddressSanitizer", or NULL. */
+static const char *
+find_sanitizer (const TinyElf *self)
 {
   /* What instrumented code calls on each access; the runtimes' other symbols come with them. */
   static const struct {
@@ -154,7 +155,7 @@ check_entry (const TinyElf *self, GError **error)
 static gboolean
 check_sanitizer (const TinyElf *self, GError **error)
 {
-  const char *sanitizer = tiny_elf_find_sanitizer (self);
+  const char *sanitizer = find_sanitizer (self);
   if (sanitizer != NULL)
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
                  "built with %s, which this program is not and which would end it: build it "

@@ -74,16 +74,28 @@ fail_unknown (TinyRegistry *self, const char *name, GError **error)
 }
 
 /* ---- which device ---- */
+/* How many devices of @found can be had by number. */
+static guint
+count_devices (const TinyFound *found, const TinyScan *scan)
+{
+  guint n = scan->devices->len, most = found->manifest ? found->manifest->max_devices : 0;
+  return n > 0 ? MAX (n, most) : 0;
+}
+
 static gboolean
 fail_selector (const TinyScan *scan,
                const TinyDeviceTarget *target,
-               const char *name,
+               const TinyFound *found,
                GError **error)
 {
   GString *ids = g_string_new (NULL);
+  const char *name = found->name;
   for (guint i = 0; i < scan->devices->len; i++)
     g_string_append_printf (ids, "%s%s:%u (@%s)", i ? ", " : "", name, i,
                             ((const TinyScanDevice *) scan->devices->pdata[i])->id);
+  if (count_devices (found, scan) > scan->devices->len)
+    g_string_append_printf (ids, ", and the same again up to %s:%u", name,
+                            count_devices (found, scan) - 1);
   g_set_error (error, TINY_ERROR, TINY_ERROR_NO_DEVICE,
                "%s: there is no such device; there is: %s", target->text, ids->str);
   g_string_free (ids, TRUE);
@@ -102,10 +114,10 @@ select_devices (const TinyScan *scan,
     first = target->first;
     last = target->last;
   }
-  if (last >= n)
-    return fail_selector (scan, target, out->found->name, error);
+  if (last >= count_devices (out->found, scan))
+    return fail_selector (scan, target, out->found, error);
   for (guint i = first; i <= last; i++) {
-    const TinyScanDevice *device = scan->devices->pdata[i];
+    const TinyScanDevice *device = scan->devices->pdata[i % n];
     if (target->select == TINY_SELECT_ID && !g_str_equal (device->id, target->id))
       continue;
     if (target->select == TINY_SELECT_NONE && device->error != NULL && i < last)
@@ -114,7 +126,7 @@ select_devices (const TinyScan *scan,
     if (target->select == TINY_SELECT_NONE)
       break;
   }
-  return out->indices->len > 0 || fail_selector (scan, target, out->found->name, error);
+  return out->indices->len > 0 || fail_selector (scan, target, out->found, error);
 }
 
 /* ---- whose code ---- */
@@ -325,8 +337,8 @@ open_index (TinyRegistry *self, const Choice *choice, guint index, GError **erro
     if ((device = recall_device (self, name)) != NULL)
       return device;
     const TinyScan *scan = tiny_registry_recall (self, choice->found);
-    const TinyScanDevice *info
-        = scan != NULL && index < scan->devices->len ? scan->devices->pdata[index] : NULL;
+    const guint n = scan != NULL ? scan->devices->len : 0;
+    const TinyScanDevice *info = n > 0 ? scan->devices->pdata[index % n] : NULL;
     if (info != NULL && info->error != NULL) {
       g_set_error_literal (error, TINY_ERROR, (gint) info->code, info->error);
       return NULL;

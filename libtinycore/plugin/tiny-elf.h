@@ -80,8 +80,6 @@ char *tiny_elf_read_build_id (const TinyElf *self);
 
 /* "x86_64", …, for e_machine. */
 const char *tiny_elf_name_machine (guint machine);
-/* The sanitizer that the file was built with and this program was not, "AddressSanitizer", or NULL. */
-const char *tiny_elf_find_sanitizer (const TinyElf *self);
 
 /* Whether @self is a shared object for this machine. */
 gboolean tiny_elf_check_machine (const TinyElf *self, GError **error);

@@ -25,8 +25,9 @@
 enum { MAX_LIBRARIES = 512, ANSWERS_WITHIN_US = 1000000, MAX_ANSWER = 64 << 10 };
 
 /* ---- folders ---- */
-char **
-tiny_library_expand_path (const TinyElf *needer, const char *path)
+/* (transfer full): the folders of a run path, "$ORIGIN" replaced. */
+static char **
+expand_path (const TinyElf *needer, const char *path)
 {
   g_autofree char *origin = g_path_get_dirname (needer->path);
   g_auto (GStrv) parts = g_strsplit (path, ":", -1);
@@ -70,7 +71,7 @@ find_in_tag (const TinyElf *needer, gint64 tag, const char *name)
   guint64 at;
   const char *path
       = tiny_elf_find_tag (needer, tag, &at) ? tiny_elf_get_text (needer, at) : NULL;
-  g_auto (GStrv) folders = path ? tiny_library_expand_path (needer, path) : NULL;
+  g_auto (GStrv) folders = path ? expand_path (needer, path) : NULL;
   return find_in (needer, (const char *const *) folders, name);
 }
 

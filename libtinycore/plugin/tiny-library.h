@@ -23,7 +23,4 @@ char *tiny_library_find_package (const char *name);
  * name that its caller gave it. */
 char *tiny_library_get_own_path (void);
 
-/* The folders of a run path, "$ORIGIN" replaced (transfer full). */
-char **tiny_library_expand_path (const TinyElf *needer, const char *path);
-
 G_END_DECLS

@@ -18,7 +18,7 @@
 #include "base/tiny-error.h"
 
 /* FORMAT counts changes of the members of TinyManifest and of what they mean. */
-enum { FORMAT = 1, MAX_BYTES = 4 << 20, MAX_ENTRIES = 1000, MAX_LIST = 4096, N_IDENTITY = 7 };
+enum { FORMAT = 2, MAX_BYTES = 4 << 20, MAX_ENTRIES = 1000, MAX_LIST = 4096, N_IDENTITY = 7 };
 
 /* A change within the file system's clock tick after reading leaves times as they were. */
 enum { TICK_NS = 100000000, COARSE_TICK_S = 2 };
@@ -193,8 +193,8 @@ manifest_to_bytes (const TinyManifest *self, const struct stat *info)
   g_byte_array_append (out, (const guint8 *) identity, sizeof identity);
   const char *const texts[] = { self->path,    self->module,  self->name,   self->vendor,
                                 self->version, self->license, self->package };
-  const guint32 numbers[] = { self->abi, self->abi_minor_min, self->device_class,
-                              self->timeout_ms, self->call_timeout_ms };
+  const guint32 numbers[] = { self->abi,         self->abi_minor_min, self->device_class,
+                              self->max_devices, self->timeout_ms,    self->call_timeout_ms };
   char *const *const lists[] = { self->renderers,    self->modalias,  self->device_nodes,
                                  self->cpu_features, self->probe_env, self->probe_files };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
@@ -233,8 +233,8 @@ manifest_from_bytes (GBytes *bytes, const char *path, const struct stat *info)
   g_autoptr (TinyManifest) self = tiny_manifest_new_empty ();
   char **const texts[] = { &self->path,    &self->module,  &self->name,   &self->vendor,
                            &self->version, &self->license, &self->package };
-  guint *const numbers[] = { &self->abi, &self->abi_minor_min, &self->device_class,
-                             &self->timeout_ms, &self->call_timeout_ms };
+  guint *const numbers[] = { &self->abi,         &self->abi_minor_min, &self->device_class,
+                             &self->max_devices, &self->timeout_ms,    &self->call_timeout_ms };
   char ***const lists[] = { &self->renderers,    &self->modalias,  &self->device_nodes,
                             &self->cpu_features, &self->probe_env, &self->probe_files };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)

@@ -125,6 +125,9 @@ check_values (const TinyManifest *self, const char *class_name, GError **error)
                  self->name);
   else if (self->module == NULL)
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "“module” is missing");
+  else if (self->max_devices > TINY_MANIFEST_MAX_DEVICES)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "“max_devices” is more than %d",
+                 TINY_MANIFEST_MAX_DEVICES);
   else if (self->device_class == 0)
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
                  "“class” is “%s”, not cpu, gpu, npu, remote or simulator", class_name);
@@ -228,6 +231,7 @@ read_members (TinyManifest *self, JsonObject *object, GError **error)
   self->abi = read_uint (object, "abi", 0, G_MAXUINT16, error);
   self->abi_minor_min = read_uint (object, "abi_minor_min", 0, G_MAXUINT16, error);
   self->renderers = dup_texts (object, "renderers", error);
+  self->max_devices = read_uint (object, "max_devices", 0, TINY_MANIFEST_MAX_DEVICES, error);
   JsonObject *match = tiny_json_get_object (object, "match", error);
   self->modalias = dup_texts (match, "modalias", error);
   self->device_nodes = dup_texts (match, "device_nodes", error);

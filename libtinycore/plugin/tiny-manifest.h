@@ -25,6 +25,7 @@ typedef struct {
   char *name, *vendor, *version, *license, *package; /* "" when not said */
   guint abi, abi_minor_min;
   guint device_class; /* TINY_CLASS_* */
+  guint max_devices;  /* that can be had by number; 0: those that are found */
   char **renderers;
   char **modalias, **device_nodes, **cpu_features;
   guint timeout_ms;
@@ -33,7 +34,7 @@ typedef struct {
   GPtrArray *exports; /* of TinyManifestExport */
 } TinyManifest;
 
-enum { TINY_MANIFEST_MAX_BYTES = 64 << 10 };
+enum { TINY_MANIFEST_MAX_BYTES = 64 << 10, TINY_MANIFEST_MAX_DEVICES = 64 };
 
 /* Errors: %TINY_ERROR_FORMAT saying which member is wrong, %TINY_ERROR_IO, %TINY_ERROR_ABI. */
 TinyManifest *tiny_manifest_load (const char *path, GError **error);

@@ -23,8 +23,8 @@ device_free (gpointer data)
   g_free (self);
 }
 
-TinyScan *
-tiny_scan_new (void)
+static TinyScan *
+scan_new (void)
 {
   TinyScan *self = g_new0 (TinyScan, 1);
   self->devices = g_ptr_array_new_with_free_func (device_free);
@@ -39,7 +39,7 @@ tiny_scan_new (void)
 TinyScan *
 tiny_scan_new_failed (TinyError code, char *reason)
 {
-  TinyScan *self = tiny_scan_new ();
+  TinyScan *self = scan_new ();
   self->code = code;
   self->reason = reason;
   return self;
@@ -158,7 +158,7 @@ device_from_json (JsonObject *object, GError **error)
 TinyScan *
 tiny_scan_from_json (JsonObject *object, GError **error)
 {
-  g_autoptr (TinyScan) self = tiny_scan_new ();
+  g_autoptr (TinyScan) self = scan_new ();
   GError *wrong = NULL;
   g_clear_pointer (&self->name, g_free);
   g_clear_pointer (&self->vendor, g_free);
@@ -254,7 +254,7 @@ find_missing (TinyScan *self, const char *module_path)
 TinyScan *
 tiny_scan_module (const char *module_path)
 {
-  TinyScan *self = tiny_scan_new ();
+  TinyScan *self = scan_new ();
   g_autoptr (GError) error = NULL;
   gint64 before = g_get_monotonic_time ();
   g_autoptr (TinyBackend) backend = tiny_backend_load (module_path, &error);

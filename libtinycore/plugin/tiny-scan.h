@@ -43,7 +43,6 @@ typedef struct {
 /* The reason where the plugin gives none. */
 #define TINY_SCAN_NO_REASON "the plugin finds no device of its kind"
 
-TinyScan *tiny_scan_new (void);
 void tiny_scan_free (TinyScan *self);
 TinyScan *tiny_scan_copy (const TinyScan *self);
 /* A result that is nothing but a failure; takes @reason. */

@@ -9,7 +9,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <stdarg.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-fork.h"
 #include "base/tiny-timing.h"
 #include "plugin/tiny-scan.h"
 
@@ -54,25 +54,6 @@ struct TinyWorker {
   char *reason; /* why it is lost */
 };
 
-/* ---- forks ---- */
-static guint n_forks; /* between this process and the one that loaded the library */
-
-static void
-count_fork (void)
-{
-  n_forks++;
-}
-
-static void
-watch_forks (void)
-{
-  static gsize done;
-  if (g_once_init_enter (&done)) {
-    pthread_atfork (NULL, NULL, count_fork);
-    g_once_init_leave (&done, 1);
-  }
-}
-
 /* ---- errors ---- */
 static TinyStatus fail (TinyPluginError *error, TinyStatus status, const char *format, ...)
     G_GNUC_PRINTF (3, 4);
@@ -91,7 +72,7 @@ static TinyStatus
 fail_lost (TinyWorker *self, TinyPluginError *error)
 {
   g_strlcpy (error->hint, "open the device again to go on", sizeof error->hint);
-  if (self->n_forks != n_forks)
+  if (self->n_forks != tiny_fork_count ())
     return fail (error, TINY_STATUS_DEVICE_LOST,
                  "it runs in a process that belongs to the one that this was forked from");
   g_mutex_lock (&self->lock);
@@ -103,7 +84,7 @@ fail_lost (TinyWorker *self, TinyPluginError *error)
 gboolean
 tiny_worker_is_lost (TinyWorker *self)
 {
-  return g_atomic_int_get (&self->is_lost) || self->n_forks != n_forks;
+  return g_atomic_int_get (&self->is_lost) || self->n_forks != tiny_fork_count ();
 }
 
 gboolean
@@ -396,12 +377,6 @@ tiny_worker_lane_reset (TinyWorkerLane *lane)
   lane->used = 0;
 }
 
-gsize
-tiny_worker_lane_get_room (TinyWorkerLane *lane)
-{
-  return WORKER_ROOM - lane->used;
-}
-
 gboolean
 tiny_worker_lane_send (TinyWorkerLane *lane, int fd)
 {
@@ -502,10 +477,9 @@ tiny_worker_new (guint timeout_ms, GError **error)
   int ends[2] = { -1, -1 };
   if (helper == NULL)
     return NULL;
-  watch_forks ();
   TinyWorker *self = g_new0 (TinyWorker, 1);
   self->ref_count = 1;
-  self->n_forks = n_forks;
+  self->n_forks = tiny_fork_count ();
   self->timeout_ms = timeout_ms;
   self->look_ns = worker_get_look_ns ();
   g_mutex_init (&self->lock);

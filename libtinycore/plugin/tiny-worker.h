@@ -49,7 +49,6 @@ gpointer tiny_worker_lane_place (TinyWorkerLane *lane,
 guint64 tiny_worker_lane_copy (TinyWorkerLane *lane, gconstpointer data, gsize n_bytes);
 /* Forgets what was placed. */
 void tiny_worker_lane_reset (TinyWorkerLane *lane);
-gsize tiny_worker_lane_get_room (TinyWorkerLane *lane);
 /* Sends @fd with the request to come. */
 gboolean tiny_worker_lane_send (TinyWorkerLane *lane, int fd);
 /* Asks and waits for the answer, no longer than @timeout_ms (0: as long as the worker's time-out). What is not negative

@@ -56,12 +56,6 @@ tiny_rewriter_free (TinyRewriter *self)
   g_free (self);
 }
 
-void
-tiny_rewriter_set_user (TinyRewriter *self, gpointer user)
-{
-  self->user = user;
-}
-
 guint
 tiny_rewriter_get_n_given_up (TinyRewriter *self)
 {

@@ -16,7 +16,6 @@ tiny_rewrite (TinyGraph *graph, TinyNode *root, const TinyRuleSet *set, gpointer
 typedef struct TinyRewriter TinyRewriter;
 TinyRewriter *tiny_rewriter_new (TinyGraph *graph, const TinyRuleSet *set);
 TinyNode *tiny_rewriter_run (TinyRewriter *self, TinyNode *root);
-void tiny_rewriter_set_user (TinyRewriter *self, gpointer user);
 /* Firings that were given up because the rules ran in a circle or without end: 0 for sound tables. */
 guint tiny_rewriter_get_n_given_up (TinyRewriter *self);
 /* One over tiny_simplify_index_set() that lives as long as @self: for rules that simplify. */

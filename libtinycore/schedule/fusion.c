@@ -31,6 +31,7 @@ typedef struct {
   double n_bytes;    /* of them all */
   double operations; /* per evaluation, fused */
   guint depth, n_users;
+  guint n_folds;       /* that divide indices on one way down */
   gboolean has_reduce; /* fused, a REDUCE comes along */
   gboolean is_assumed; /* by the estimates of its users: to be stored */
   gboolean is_forced;
@@ -87,6 +88,7 @@ add_estimate (Fusion *self, Info *info, const Info *source)
   }
   info->operations += source->operations;
   info->depth = MAX (info->depth, source->depth);
+  info->n_folds = MAX (info->n_folds, source->n_folds);
   info->has_reduce = info->has_reduce || source->has_reduce;
   if (source->n_leaves == MAX_LEAVES) {
     info->leaf_bytes = MAX (info->leaf_bytes, source->leaf_bytes);
@@ -128,6 +130,37 @@ count_reduced (const TinyNode *reduce)
   return n;
 }
 
+/* Whether RESHAPE @node does more to an index than to leave out axes of size 1. */
+static gboolean
+is_fold (const TinyNode *node)
+{
+  const TinyInts *from = node->sources[0]->shape, *to = node->shape;
+  guint i = 0, j = 0;
+  for (;; i++, j++) {
+    while (i < from->n && from->v[i] == 1)
+      i++;
+    while (j < to->n && to->v[j] == 1)
+      j++;
+    if (i == from->n || j == to->n || from->v[i] != to->v[j])
+      return i < from->n || j < to->n;
+  }
+}
+
+/* Whether the way down from @info's node is long enough for one kernel: walks over what a kernel computes go as deep
+ * as that, conditions of paddings pile up, and quotients of quotients even more. Copies that an EXPAND makes are not
+ * stored for it, if that can wait. */
+static gboolean
+is_deep (Fusion *self, const Info *info)
+{
+  const TinyNode *node = info->node;
+  gboolean is_long = info->depth >= schedule_weights.max_depth;
+  if (!is_long && info->n_folds < schedule_weights.max_folds)
+    return FALSE;
+  return (is_long && tiny_op_is_elementwise (node->op))
+         || (tiny_op_is_movement (node->op) && info->n <= get_info (self, node->sources[0])->n)
+         || info->depth >= 2 * schedule_weights.max_depth;
+}
+
 static void
 estimate (Fusion *self, Info *info)
 {
@@ -144,6 +177,7 @@ estimate (Fusion *self, Info *info)
     }
   }
   info->depth++;
+  info->n_folds += node->op == TINY_OP_RESHAPE && is_fold (node);
   if (tiny_op_is_elementwise (node->op)) {
     info->operations += schedule_get_op_cost (node->op);
   } else if (node->op == TINY_OP_REDUCE) {
@@ -152,7 +186,7 @@ estimate (Fusion *self, Info *info)
   } else if (has_mask (node) || node->op == TINY_OP_GATHER) {
     info->operations += schedule_weights.mask;
   }
-  if (info->depth >= schedule_weights.max_depth && tiny_op_is_elementwise (node->op))
+  if (is_deep (self, info))
     info->is_forced = TRUE;
   info->is_assumed = info->is_forced || node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY
                      || node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_KERNEL

@@ -65,17 +65,18 @@ loops_get_reduce (Loops *self, guint depth, guint n, const gint64 *extents)
   return loops_add (self, depth, n, extents);
 }
 
-/* Adds to @steps the sizes at which @x divides the counter of @range. */
+/* Adds to @steps the sizes at which @x divides the counter of @range. Quotients of quotients share what they are
+ * made of: each is looked at once, and is in @seen then. */
 static void
-find_steps (Loops *self, const Affine *x, TinyNode *range, GArray *steps)
+find_steps (Loops *self, const Affine *x, TinyNode *range, GArray *steps, GHashTable *seen)
 {
   for (guint i = 0; i < x->n; i++) {
     const AffineAtom *atom = affine_pool_get_atom (self->pool, x->terms[i].atom);
-    if (atom->inner == NULL)
+    if (atom->inner == NULL || !g_hash_table_add (seen, (gpointer) atom))
       continue;
     const Affine *inner = atom->inner;
     gint64 step = atom->divisor;
-    find_steps (self, inner, range, steps);
+    find_steps (self, inner, range, steps, seen);
     if (inner->n != 1 || inner->offset != 0 || inner->terms[0].mul != 1)
       continue;
     TinyNode *divided = inner->terms[0].atom;
@@ -112,8 +113,9 @@ split_axes (Loops *self, LoopGroup *group, const GPtrArray *used)
     guint n = 0, left = SCHEDULE_MAX_RANK - n_parts - (group->n_axes - i);
     gint64 parts[SCHEDULE_MAX_RANK]; /* innermost first */
     g_array_set_size (steps, 0);
+    g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
     for (guint u = 0; u < used->len; u++)
-      find_steps (self, used->pdata[u], group->ranges[i], steps);
+      find_steps (self, used->pdata[u], group->ranges[i], steps, seen);
     g_array_sort (steps, compare_steps);
     for (guint k = 0; k < steps->len && n < left; k++) {
       gint64 step = g_array_index (steps, gint64, k);
@@ -133,15 +135,21 @@ split_axes (Loops *self, LoopGroup *group, const GPtrArray *used)
   return splits;
 }
 
-/* Whether in every sum that @x is made of, @outer moves as @extent steps of @inner would. */
+/* Whether in every sum that @x is made of, @outer moves as @extent steps of @inner would; @seen is as above. */
 static gboolean
-moves_as_one (Loops *self, const Affine *x, TinyNode *outer, TinyNode *inner, gint64 extent)
+moves_as_one (Loops *self,
+              const Affine *x,
+              TinyNode *outer,
+              TinyNode *inner,
+              gint64 extent,
+              GHashTable *seen)
 {
   if (affine_get_mul (x, outer) != affine_get_mul (x, inner) * extent)
     return FALSE;
   for (guint i = 0; i < x->n; i++) {
     const AffineAtom *atom = affine_pool_get_atom (self->pool, x->terms[i].atom);
-    if (atom->inner != NULL && !moves_as_one (self, atom->inner, outer, inner, extent))
+    if (atom->inner != NULL && g_hash_table_add (seen, (gpointer) atom)
+        && !moves_as_one (self, atom->inner, outer, inner, extent, seen))
       return FALSE;
   }
   return TRUE;
@@ -169,10 +177,11 @@ loops_join (Loops *self, const GPtrArray *used)
     LoopGroup *group = self->groups->pdata[g];
     gboolean joins[SCHEDULE_MAX_RANK] = { FALSE };
     for (guint i = 0; i + 1 < group->n_parts; i++) {
+      g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
       joins[i] = TRUE;
       for (guint u = 0; u < used->len && joins[i]; u++)
         joins[i] = moves_as_one (self, used->pdata[u], group->ranges[i], group->ranges[i + 1],
-                                 group->parts[i + 1]);
+                                 group->parts[i + 1], seen);
     }
     make_ranges (self, group, joins);
   }

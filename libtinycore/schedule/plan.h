@@ -65,13 +65,18 @@ typedef struct {
                         input's memory after its ASSIGN */
   GPtrArray *stages; /* Stage, sources before users */
   TinyNodeMap stage_of;
-  TinyNodeMap devices;     /* interned device name of each node */
-  TinyNodeMap recomputed;  /* nodes that are not stored where they otherwise would be */
-  GArray *items;           /* PlanItem */
-  guint *outputs;          /* of each root: its buffer */
+  TinyNodeMap devices;    /* interned device name of each node */
+  TinyNodeMap recomputed; /* nodes that are not stored where they otherwise would be */
+  GArray *items;          /* PlanItem */
+  guint *outputs;         /* of each root: its buffer */
+  TinySpread *spreads;    /* of each that was asked for, where any is on several devices */
+  guint n_spreads;
   const char *only_device; /* when the graph speaks of a single one */
   TinyScheduleOptions options;
 } Plan;
+
+/* multi.c: @sink with a node for each device of what is on several; fills @spreads. NULL: an error. */
+TinyNode *schedule_take_apart (Plan *plan, TinyNode *sink, GError **error);
 
 /* devices.c: fills @devices and makes the inputs' buffers; fails where an op mixes devices. */
 gboolean schedule_check_devices (Plan *plan, TinyNode *sink, GError **error);

@@ -65,15 +65,33 @@ has_variable (const TinyNode *node, guint depth)
   return FALSE;
 }
 
-/* Whether how much there is to combine is known at launch: one loop ends there (codegen/pass-bound.c), the steps of
- * a split one would all be made. */
-static gboolean
-ends_at_variable (const TinyNode *x)
+static const TinyNode *
+skip_movement (const TinyNode *x)
 {
   while (tiny_op_is_movement (x->op) || x->op == TINY_OP_CAST)
     x = x->sources[0];
+  return x;
+}
+
+/* Whether @gate is that a counter is below a number in memory, one for each of @n results at most. */
+static gboolean
+is_below_number (const TinyNode *gate, gint64 n)
+{
+  if (gate->op != TINY_OP_CMPLT || skip_movement (gate->sources[0])->op != TINY_OP_IOTA)
+    return FALSE;
+  const TinyNode *number = skip_movement (gate->sources[1]);
+  return number->op == TINY_OP_CONTIGUOUS && tiny_shape_get_n_elements (number->shape) <= n;
+}
+
+/* Whether how much there is to combine is known at launch, or read: one loop ends there (codegen/pass-bound.c), the steps of
+ * a split one would all be made. */
+static gboolean
+ends_at_variable (const TinyNode *x, gint64 n_outputs)
+{
+  x = skip_movement (x);
   return x->op == TINY_OP_WHERE && x->sources[0]->dtype == TINY_DTYPE_BOOL
-         && has_variable (x->sources[0], 0);
+         && (has_variable (x->sources[0], 0)
+             || is_below_number (skip_movement (x->sources[0]), n_outputs));
 }
 
 /* Into how many steps at most the reduction @node is worth splitting; 0: not at all. */
@@ -85,7 +103,7 @@ most_steps (Plan *plan, TinyNode *node)
   gint64 n_total = tiny_shape_get_n_elements (x->shape);
   if (n_outputs == 0 || n_total < schedule_weights.split_min_total
       || n_total / n_outputs < schedule_weights.split_min_reduced
-      || x->shape->n >= SCHEDULE_MAX_RANK || ends_at_variable (x))
+      || x->shape->n >= SCHEDULE_MAX_RANK || ends_at_variable (x, n_outputs))
     return 0;
   if (n_outputs <= schedule_weights.split_max_outputs)
     return is_small_contraction (node) ? schedule_weights.split_contraction

@@ -228,6 +228,7 @@ make_schedule (Plan *plan)
   self->n_inputs = plan->n_inputs;
   self->n_outputs = plan->n_roots;
   self->outputs = g_new0 (guint, plan->n_roots + 1);
+  self->spreads = g_memdup2 (plan->spreads, plan->n_spreads * sizeof (TinySpread));
   if (tiny_env_get_int (TINY_ENV_EXPLAIN))
     self->explanation = schedule_explain (plan);
   number_buffers (plan, self);
@@ -391,8 +392,9 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
                  tiny_op_to_string (sink->op));
     return FALSE;
   }
-  if (!schedule_check_devices (plan, sink, error) || !read_roots (plan, sink, error)
-      || !schedule_check_customs (plan, error))
+  sink = schedule_take_apart (plan, sink, error);
+  if (sink == NULL || !schedule_check_devices (plan, sink, error)
+      || !read_roots (plan, sink, error) || !schedule_check_customs (plan, error))
     return FALSE;
   if (schedule_has_claims (plan))
     run_pass (plan, "claim", schedule_claim_operations);
@@ -447,6 +449,7 @@ tiny_schedule_free (TinySchedule *self)
   g_free (self->buffers);
   g_free (self->arenas);
   g_free (self->outputs);
+  g_free (self->spreads);
   g_free (self->explanation);
   tiny_graph_free (self->graph);
   g_free (self);

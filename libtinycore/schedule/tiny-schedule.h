@@ -44,6 +44,13 @@ typedef struct {
   gint64 n_bytes;
 } TinyScheduleArena;
 
+/* A root that is on several devices: an output for each. */
+typedef struct {
+  guint first, n;      /* of the outputs */
+  gint64 axis;         /* along which they are the whole; or TINY_SHARD_WHOLE: each is */
+  const char *devices; /* of an UNSHARD; NULL: an output like others */
+} TinySpread;
+
 typedef struct {
   TinyGraph *graph;
   guint n_items, n_buffers, n_inputs, n_outputs, n_arenas;
@@ -51,12 +58,14 @@ typedef struct {
   TinyScheduleBuffer *buffers;
   TinyScheduleArena *arenas; /* one a device that needs temporaries */
   guint *outputs;            /* root i is in buffers[outputs[i]], row-major */
+  TinySpread *spreads;       /* of each root, where any is on several devices; else NULL */
   char *explanation;         /* with TINY_EXPLAIN: why kernels are apart; else NULL */
 } TinySchedule;
 
 /* Takes @graph (and frees it in any case). @sink is SINK(roots…) of a normalised tensor graph: its
  * leaves are CONST, IOTA and PARAM; a root is a value or ASSIGN(PARAM, value), whose output is
- * that input's buffer. The sink's text names the device of what no leaf places. Reads of a PARAM see the value before any ASSIGN to it.
+ * that input's buffer. A root may be on several devices (UNSHARD, ir/tiny-shard.h), ASSIGN to an UNSHARD of PARAMs as well: it
+ * has an output for each. The sink's text names the device of what no leaf places. Reads of a PARAM see the value before any ASSIGN to it.
  *
  * Errors: %TINY_ERROR_INVALID for a graph that cannot be scheduled (mixed devices without COPY). */
 TinySchedule *tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error);

@@ -54,28 +54,6 @@ view_is_constant_along (const TinyNode *x, guint axis)
   }
 }
 
-static TinyNode *
-make (TinyGraph *graph, TinyOp op, const gint64 *ints, guint n, TinyNode *x)
-{
-  switch (op) {
-  case TINY_OP_RESHAPE:
-    return tiny_node_reshape (graph, x, ints, n);
-  case TINY_OP_EXPAND:
-    return tiny_node_expand (graph, x, ints, n);
-  case TINY_OP_PERMUTE:
-    return tiny_node_permute (graph, x, ints, n);
-  case TINY_OP_PAD:
-    return tiny_node_pad (graph, x, ints, n / 2);
-  case TINY_OP_SHRINK:
-    return tiny_node_shrink (graph, x, ints, n / 2);
-  case TINY_OP_FLIP:
-    return tiny_node_flip (graph, x, ints, n);
-  default:
-    return tiny_node_shear (graph, x, ints[0], ints[1], ints[2], ints[3], ints[4], ints[5],
-                            ints[6]);
-  }
-}
-
 TinyNode *
 view_extend (TinyGraph *graph, TinyNode *x, guint axis, gint64 size)
 {
@@ -199,12 +177,12 @@ sink_stride (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, Tin
            && (x->ints->v[3] == 0 || x->ints->v[1] != p))
     axis = (int) p;
   if (axis < 0)
-    return make (graph, TINY_OP_SHEAR, v, 7, x);
+    return tiny_node_move (graph, TINY_OP_SHEAR, x, v, 7);
   v[0] = v[1] = axis;
   y = view_apply (graph, users, TINY_OP_SHEAR, v, 7, y);
   if (x->op == TINY_OP_EXPAND || x->op == TINY_OP_RESHAPE)
-    return make (graph, x->op, dims, n, y);
-  return make (graph, x->op, x->ints->v, x->ints->n, y);
+    return tiny_node_move (graph, x->op, y, dims, n);
+  return tiny_node_move (graph, x->op, y, x->ints->v, x->ints->n);
 }
 
 static TinyNode *
@@ -216,13 +194,13 @@ unmask_shear (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, Ti
   memcpy (v, ints, sizeof v);
   view_shear_bounds (x, v, &lo, &hi);
   if (v[6] == 0 || size == 0)
-    return make (graph, TINY_OP_SHEAR, v, 7, x);
+    return tiny_node_move (graph, TINY_OP_SHEAR, x, v, 7);
   if (v[3] == 0)
     return sink_stride (graph, users, v, x);
   gint64 spread = (size - 1) * v[5] + 1; /* the axis's size after a dilation */
   gint64 before = MAX (0, -lo), after = MAX (0, hi + 1 - spread);
   if (before + after + spread > MAX_GROWTH * v[5] * size + 8)
-    return make (graph, TINY_OP_SHEAR, v, 7, x);
+    return tiny_node_move (graph, TINY_OP_SHEAR, x, v, 7);
   if (v[5] > 1) {
     x = view_apply (graph, users, TINY_OP_SHEAR, (gint64[]){ p, p, 1, 0, 0, v[5], spread }, 7,
                     x);
@@ -233,7 +211,7 @@ unmask_shear (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, Ti
   v[4] += before;
   if (before + after > 0)
     x = view_apply (graph, users, TINY_OP_PAD, pairs, 2 * x->shape->n, x);
-  return make (graph, TINY_OP_SHEAR, v, 7, x);
+  return tiny_node_move (graph, TINY_OP_SHEAR, x, v, 7);
 }
 
 /* ---- elementwise ---- */
@@ -330,5 +308,5 @@ view_apply (TinyGraph *graph,
     return tiny_node_expand (graph, view_apply (graph, users, op, ints, n, x->sources[0]), dims,
                              n);
   }
-  return make (graph, op, ints, n, x);
+  return tiny_node_move (graph, op, x, ints, n);
 }

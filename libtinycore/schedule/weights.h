@@ -25,7 +25,8 @@ typedef struct {
   double mask;       /* one condition of a PAD or SHEAR */
   double even;       /* a REDUCE may be evaluated this many times per element it has */
   guint max_buffers; /* that one kernel reads; with the output and what packing adds ≤ 32 */
-  guint max_depth;   /* elementwise nodes on one way through a kernel */
+  guint max_depth;   /* nodes on one way through a kernel */
+  guint max_folds;   /* RESHAPEs that divide indices on one way through a kernel */
   /* share.c */
   double local; /* one access to memory of the kernel */
   /* merge.c */
@@ -44,6 +45,8 @@ typedef struct {
   gint64 split_min_total;         /* values combined in all, at least */
   gint64 split_least, split_most; /* kernels' worth of partial results */
   gint64 split_contraction;       /* of a product of matrices */
+  /* multi-rules.c */
+  gint64 strip_elements; /* of a result that several devices combine: fewer are copied whole */
   /* packing.c */
   gint64 pack_min_reuse;  /* each packed element is used at least this many times */
   gint64 pack_min_work;   /* products in the contraction, at least */

@@ -48,6 +48,9 @@ def documentation(operation):
             lines.append(f"@{table.COUNTS[a.kind].format(a.name)}: how many")
     lines += [f"@out_{name}: (out) (transfer full): {name}" for name in operation.returns if name != "[]"]
     lines += ["", *operation.doc.splitlines(), ""]
+    if operation.view:
+        lines += ["What is assigned to " + ("one of these views" if operation.returns else "this view")
+                  + " is assigned to @self, and the other way round (tiny_tensor_assign()).", ""]
     if operation.returns == ["[]"]:
         lines += ["Returns: (transfer container) (element-type TinyTensor): the results, which the array unrefs", ""]
     elif not operation.returns:
@@ -125,6 +128,8 @@ def frame(operation):
     if keepdim:
         lines.append("  gboolean whole = FALSE;" if axes[0].kind == "Axis" and axes[0].optional else "")
     takes = f"TINY_TAKES_{operation.takes.upper()}" + (" | TINY_TAKES_SYMBOLIC" if operation.symbolic else "")
+    takes += " | TINY_TAKES_WEAK" if operation.weak else ""
+    takes += "".join(f" | TINY_TAKES_GATE << {i}" for i, a in enumerate(tensors) if a.name == operation.gate)
     conditions = [f'tiny_build_begin_some (b, "{name}", {count}, {array}, 0x{optional:x}, {takes})']
     if operation.wide:
         conditions.append("tiny_build_widen (b)")
@@ -141,6 +146,8 @@ def frame(operation):
             conditions.append(f"tiny_build_one_axis (b, &b->x[0], {a.name}, &at_{a.name})")
         else:
             conditions.append(f"tiny_build_axis (b, b->x[0], {a.name}, &at_{a.name})")
+    if operation.view:
+        conditions.append("tiny_view_begin (b)")
     arguments, n = ["b"], 0
     for a in operation.arguments:
         if a.kind == "Tensor":
@@ -354,6 +361,7 @@ def source(families):
 #include <math.h>
 
 #include "tensor/operations-private.h"
+#include "tensor/tiny-view.h"
 """]
     for operation in every(families):
         if operation.body:

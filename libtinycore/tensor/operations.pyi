@@ -19,13 +19,18 @@ Lines "@name: …" at the start of the text are about that argument. The rest sa
 letter, what happens at the edges, errors beyond a wrong shape or dtype, and the source of a method.
 
 A family's or a row's words (@op (…)):
-  takes       any; number: bool becomes the others' dtype, or i32; float: integers and bool become f32; integral: integers
+  takes       any; number: bool becomes the others' dtype, or i32; float: integers and bool become the others' dtype, or the default float, f32; integral: integers
               or bool, floats are an error; integer: bool is an error as well
   gradient    smooth: of any order; kinks: wherever it exists; none: there is none, or it is 0
   symbolic    takes axes whose size is a variable (shorten); others refuse such tensors. True where what the row builds goes by
               the limits of its arguments (ir/tiny-limit.h) and never by the largest sizes, which their shapes have
+  weak        of plain numbers (tiny_tensor_scalar()) alone the result is one: it takes the dtype of what it meets
+  gate        a tensor that is a condition: plain numbers do not take its dtype
+  dtyped      Python takes dtype as well: what @self becomes first, and what the result is of
   alias       other names in Python
+  view        gives views of the first tensor, where it only moves elements (tiny-view.h)
   wide        f16 and narrower floats are computed in f32 and rounded once
+  in_place    Python has NAME_ () as well, which puts the result in the place of self
   framed      C has the whole function, not just op_NAME() of operations-private.h
 
 A body is the definition: + - * / ** and comparisons of tensors and numbers, and, or, not, "x if where else y", other
@@ -39,6 +44,8 @@ class Arithmetic:
     smallest that holds both; a scalar (tiny_tensor_scalar()) takes the other side's dtype."""
 
     symbolic = True
+    in_place = True
+    weak = True
     def add(self, other: Tensor):
         """@self + @other. On bool: or."""
         return ADD(self, other)
@@ -57,7 +64,7 @@ class Arithmetic:
     def div(self, other: Tensor, rounding_mode: str | None = None):
         """@rounding_mode: %NULL, "trunc" or "floor"
 
-        @self / @other as floats, where integers become f32 first; or rounded towards zero or down, where integers stay
+        @self / @other as floats, where integers become the default float (tiny_set_default_float()) first; or rounded towards zero or down, where integers stay
         what they are, and one divided by zero is unspecified."""
 
     @op(takes="number", gradient="kinks")
@@ -67,7 +74,8 @@ class Arithmetic:
 
     @op(takes="number", gradient="none")
     def floor_divide(self, other: Tensor):
-        """@self / @other rounded down, of integers or floats. An integer divided by zero is unspecified."""
+        """@self / @other rounded down, of integers or floats. NaN of infinity; -1 in an infinity of the other sign. An integer
+        divided by zero is unspecified."""
 
     @op(takes="number", gradient="kinks", alias="remainder")
     def mod(self, other: Tensor):
@@ -80,20 +88,20 @@ class Arithmetic:
         """@self to the power @other. A negative base has a value where the exponent is whole. Integers to the power of
         integers stay integers, of which a negative power is 0 but for 1 and -1."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", in_place=False)
     def maximum(self, other: Tensor):
         """The larger of @self and @other; NaN where either is. Equals share the gradient."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", in_place=False)
     def minimum(self, other: Tensor):
         """The smaller of @self and @other; NaN where either is. Equals share the gradient."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", in_place=False)
     def fmax(self, other: Tensor):
         """The larger of @self and @other; the other one where one is NaN."""
         return self if isnan(other) or ge(self, other) else other
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", in_place=False)
     def fmin(self, other: Tensor):
         """The smaller of @self and @other; the other one where one is NaN."""
         return self if isnan(other) or le(self, other) else other
@@ -112,7 +120,7 @@ class Arithmetic:
     def abs(self):
         """@self without its sign."""
 
-    @op(takes="number", gradient="none")
+    @op(takes="number", gradient="none", alias="sgn")
     def sign(self):
         """-1, 0 or 1; zeros keep their sign, NaNs stay."""
 
@@ -141,9 +149,11 @@ class Arithmetic:
         The smaller of @self and @max."""
         return minimum(self, max)
 
+    @op(in_place=False)
     def add_number(self, other: float):
         """@self + @other in @self's dtype, or f32 when that is an integer's and @other is not whole."""
 
+    @op(in_place=False)
     def mul_number(self, other: float):
         """@self * @other, dtypes as in tiny_tensor_add_number()."""
 
@@ -192,6 +202,25 @@ class Arithmetic:
         difference = 0 if isinf(self) and self == other else self - other
         return maximum(self, other) + log1p(exp(-abs(difference)))
 
+    @op(takes="float")
+    def logaddexp2(self, other: Tensor):
+        """log2 (2 ** @self + 2 ** @other), which does not overflow."""
+        difference = 0 if isinf(self) and self == other else self - other
+        return maximum(self, other) + log1p(EXP2(-abs(difference))) * (1 / log(2))
+
+    @op(takes="float")
+    def xlogy(self, other: Tensor):
+        """@self * log (@other), 0 where @self is 0, unless @other is NaN."""
+        none = self == 0 and other == other
+        return 0 if none else self * log(1 if none else other)
+
+    @op(gradient="none")
+    def heaviside(self, values: Tensor):
+        """@values: where @self is 0
+
+        0 below zero, 1 above, @values at zero; 0 of NaN."""
+        return values if self == 0 else (1 if self > 0 else 0)
+
     def deg2rad(self):
         """Degrees as radians."""
         return mul_number(self, pi / 180)
@@ -215,30 +244,31 @@ class Comparison:
     symbolic = True
     gradient = "none"
 
+    @op(in_place=True)
     def eq(self, other: Tensor):
         """Where @self equals @other."""
         return CMPEQ(self, other)
 
-    @op(alias="not_equal")
+    @op(alias="not_equal", in_place=True)
     def ne(self, other: Tensor):
         """Where @self differs from @other; a NaN differs from everything."""
         return CMPNE(self, other)
 
-    @op(alias="less")
+    @op(alias="less", in_place=True)
     def lt(self, other: Tensor):
         """Where @self < @other."""
         return CMPLT(self, other)
 
-    @op(alias="less_equal")
+    @op(alias="less_equal", in_place=True)
     def le(self, other: Tensor):
         """Where @self <= @other."""
 
-    @op(alias="greater")
+    @op(alias="greater", in_place=True)
     def gt(self, other: Tensor):
         """Where @self > @other."""
         return CMPLT(other, self)
 
-    @op(alias="greater_equal")
+    @op(alias="greater_equal", in_place=True)
     def ge(self, other: Tensor):
         """Where @self >= @other."""
         return le(other, self)
@@ -278,6 +308,8 @@ class Logic:
     """Truth values and bits."""
 
     symbolic = True
+    in_place = True
+    weak = True
     gradient = "none"
 
     def logical_and(self, other: Tensor):
@@ -320,7 +352,7 @@ class Logic:
 
         Bits moved down, in @self's dtype; the sign is kept."""
 
-    @op(gradient="smooth")
+    @op(gradient="smooth", gate="self", in_place=False)
     def where(self, input: Tensor, other: Tensor):
         """@self: a tensor, taken as bool
         @input: values where @self is true
@@ -328,7 +360,7 @@ class Logic:
 
         @input where @self is true, @other elsewhere. All broadcast."""
 
-    @op(gradient="smooth")
+    @op(gradient="smooth", gate="mask")
     def masked_fill(self, mask: Tensor, value: Tensor):
         """@mask: a tensor, taken as bool
         @value: what goes there
@@ -341,6 +373,8 @@ class Rounding:
     """To whole numbers, in the same dtype. Integers are whole already."""
 
     symbolic = True
+    in_place = True
+    weak = True
     gradient = "none"
 
     def floor(self):
@@ -366,6 +400,8 @@ class Exponential:
     """Roots, exponentials and logarithms."""
 
     symbolic = True
+    in_place = True
+    weak = True
     takes = "float"
     wide = True
 
@@ -455,6 +491,8 @@ class Trigonometric:
     """Of angles in radians, and of hyperbolas."""
 
     symbolic = True
+    in_place = True
+    weak = True
     takes = "float"
     wide = True
 
@@ -573,6 +611,8 @@ class Activations:
     """What networks put between their layers."""
 
     symbolic = True
+    in_place = True
+    weak = True
     takes = "float"
     wide = True
 
@@ -611,7 +651,7 @@ class Activations:
         @self above 0, @self * @negative_slope elsewhere."""
         return self if self > 0 else self * negative_slope
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", in_place=False)
     def prelu(self, weight: Tensor):
         """@weight: of shape (C), C the size of axis 1, or of one element
 
@@ -698,6 +738,7 @@ class Activations:
         @self less @lambd in size."""
         return 0 if abs(self) <= lambd else self - sign(self) * lambd
 
+    @op(in_place=False)
     def glu(self, axis: Axis = -1):
         """The first half along @axis times the sigmoid of the second."""
 
@@ -715,18 +756,22 @@ class Conversion:
 
         The bits taken as another dtype."""
 
+    @op(gradient="none")
     def bool(self):
         """What is not 0."""
         return cast(self, BOOL)
 
+    @op(gradient="none")
     def short(self):
         """As i16."""
         return cast(self, I16)
 
+    @op(gradient="none")
     def int(self):
         """As i32."""
         return cast(self, I32)
 
+    @op(gradient="none")
     def long(self):
         """As i64."""
         return cast(self, I64)
@@ -748,14 +793,30 @@ class Conversion:
         return cast(self, F64)
 
 
+    @op(takes="integral", gradient="none", symbolic=False)
+    def pack_int4(self):
+        """@self: integers (…, N), of which the low four bits count: -8 to 7, or 0 to 15
+
+        Two of them in each byte, (…, (N + 1) / 2) of u8: the even one is the low half. An odd N is filled up with a 0."""
+
+    @op(gradient="none", symbolic=False)
+    def unpack_int4(self, n: int = 0, is_signed: bool = True):
+        """@self: bytes (…, M) of u8
+        @n: how many numbers, 2 M or 2 M - 1; 0: 2 M
+        @is_signed: whether they are -8 to 7, of i8; else 0 to 15, of u8
+
+        The halves of each byte, the low one first: (…, @n). What uses them reads the bytes; nothing else is
+        stored."""
+
+
 class Reductions:
     """Axes combined to one element each."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, dtyped=True)
     def sum(self, axis: Axes | None = None, keepdim: bool = False):
         """The sum over @axes. Narrow integers and bool add up in 32 bits, f16 and bf16 accumulate in f32."""
 
-    @op(takes="float", symbolic=True)
+    @op(takes="float", symbolic=True, dtyped=True)
     def mean(self, axis: Axes | None = None, keepdim: bool = False):
         """The mean over @axes."""
 
@@ -767,11 +828,11 @@ class Reductions:
     def min(self, axis: Axes | None = None, keepdim: bool = False):
         """The smallest over @axes, none of which may be empty; NaN where there is one. Equals share the gradient."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def aminmax(self, axis: Axes | None = None, keepdim: bool = False) -> (min, max):
         """The smallest and the largest over @axes."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, dtyped=True)
     def prod(self, axis: Axes | None = None, keepdim: bool = False):
         """The product over @axes."""
 
@@ -795,44 +856,42 @@ class Reductions:
 
         The square root of tiny_tensor_var()."""
 
-    @op(takes="float")
+    @op(takes="float", symbolic=True)
     def var_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (var, mean):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         tiny_tensor_var() and tiny_tensor_mean()."""
 
-    @op(takes="float")
+    @op(takes="float", symbolic=True)
     def std_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (std, mean):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         tiny_tensor_std() and tiny_tensor_mean()."""
 
-    @op(takes="float", wide=True)
+    @op(takes="float", wide=True, symbolic=True)
     def logsumexp(self, axis: Axes | None = None, keepdim: bool = False):
-        """log (sum (exp (@self))) over @axes, which does not overflow."""
-        largest = DETACH(max(self, axis))
-        shift = largest if isfinite(largest) else 0
-        return log(sum(EXP2((self - shift) * (1 / log(2))), axis)) + shift
+        """log (sum (exp (@self))) over @axes, which does not overflow; -inf of no elements."""
 
-    @op(gradient="none")
+    @op(gradient="none", symbolic=True)
     def count_nonzero(self, axis: Axes | None = None, keepdim: bool = False):
         """How many over @axes are not 0, as i32."""
         return sum(self != 0, axis)
 
+    @op(dtyped=True, symbolic=True)
     def nansum(self, axis: Axes | None = None, keepdim: bool = False):
         """The sum over @axes of what is no NaN."""
         return sum(0 if isnan(self) else self, axis)
 
-    @op(takes="float")
+    @op(takes="float", symbolic=True)
     def nanmean(self, axis: Axes | None = None, keepdim: bool = False):
         """The mean over @axes of what is no NaN."""
         return nansum(self, axis) / sum(self == self, axis)
 
-    @op(gradient="none")
+    @op(gradient="none", symbolic=True)
     def argmax(self, axis: Axis | None = None, keepdim: bool = False):
         """The position of the largest along @axis, the first of equals, as i32."""
 
-    @op(gradient="none")
+    @op(gradient="none", symbolic=True)
     def argmin(self, axis: Axis | None = None, keepdim: bool = False):
         """The position of the smallest along @axis, the first of equals, as i32."""
 
@@ -840,9 +899,11 @@ class Reductions:
 class Scans:
     """What has come together up to each position along an axis."""
 
+    @op(dtyped=True, symbolic=True, in_place=True)
     def cumsum(self, axis: Axis):
         """The sum of all up to each position. Narrow integers and bool add up in 32 bits."""
 
+    @op(dtyped=True, symbolic=True, in_place=True)
     def cumprod(self, axis: Axis):
         """The product of all up to each position. Narrow integers and bool multiply in 32 bits."""
 
@@ -858,6 +919,7 @@ class Scans:
     def logcumsumexp(self, axis: Axis):
         """log (cumsum (exp (@self))), which does not overflow."""
 
+    @op(symbolic=True)
     def diff(self, n: int = 1, axis: Axis = -1):
         """@n: how often, at least 0
 
@@ -865,23 +927,24 @@ class Scans:
 
 
 class Movement:
-    """Other shapes of the same elements: none of these copies."""
+    """Other shapes of the same elements: none of these copies. Most give views: what is assigned to one is assigned to what it is a view
+    of, as of NumPy's and PyTorch's; those that pad, repeat, roll or join give values of their own."""
 
-    @op(alias="view", symbolic=True)
+    @op(alias="view", symbolic=True, view=True)
     def reshape(self, shape: Shape):
         """The elements in row-major order in another shape; one size may be -1 and follows from the others."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, view=True)
     def permute(self, axis: Axes):
         """@axis: a permutation
 
         Axis @axes[i] becomes axis i."""
 
-    @op(alias="swapaxes swapdims", symbolic=True)
+    @op(alias="swapaxes swapdims", symbolic=True, view=True)
     def transpose(self, dim0: Axis = 1, dim1: Axis = 0):
         """Axes @dim0 and @dim1 exchanged."""
 
-    @op(alias="broadcast_to", symbolic=True)
+    @op(alias="broadcast_to", symbolic=True, view=True)
     def expand(self, shape: Shape):
         """@self broadcast to @shape; -1 keeps a size."""
 
@@ -900,39 +963,40 @@ class Movement:
 
         @self at the beginning of a tensor of @shape."""
 
+    @op(view=True)
     def shrink_to(self, shape: Sizes):
         """@shape: sizes, none larger than @self's; -1 keeps one
 
         The beginning of @self."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, view=True)
     def shrink(self, pairs: Sizes):
         """@pairs: begin and end of each axis
 
         The part of @self from begin up to before end."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, view=True)
     def flip(self, axis: Axes):
         """@self with @axes reversed."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, view=True)
     def squeeze(self, axis: Axes | None = None):
         """@self without those of @axes that have size 1."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, view=True)
     def unsqueeze(self, dim: int):
         """@dim: where, from -rank-1 to rank
 
         @self with a new axis of size 1 at @dim."""
 
-    @op(alias="ravel", symbolic=True)
+    @op(alias="ravel", symbolic=True, view=True)
     def flatten(self, start_dim: int = 0, end_dim: int = -1):
         """@start_dim: the first axis
         @end_dim: the last axis
 
         Axes @start_dim to @end_dim made one."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, view=True)
     def slice(self, axis: Axis, start: int, stop: int, step: int = 1):
         """@start: where to start
         @stop: where to stop, not included
@@ -947,11 +1011,13 @@ class Movement:
 
         @self laid side by side @repeats times."""
 
+    @op(symbolic=True)
     def tile(self, repeats: Sizes):
         """@repeats: how often, for each of the last axes
 
         As tiny_tensor_repeat(), whichever has more axes."""
 
+    @op(symbolic=True)
     def repeat_interleave(self, repeats: int, axis: Axis | None = None):
         """@repeats: how often
 
@@ -969,24 +1035,28 @@ class Movement:
 
         @self turned from the first of @axes to the second."""
 
+    @op(view=True, symbolic=True)
     def flipud(self):
         """@self with its first axis reversed."""
 
+    @op(view=True, symbolic=True)
     def fliplr(self):
         """@self with its second axis reversed."""
 
-    @op(alias="moveaxis")
+    @op(alias="moveaxis", view=True, symbolic=True)
     def movedim(self, source: Sizes, destination: Sizes):
         """@source: axes, negative ones from the end
         @destination: where they go, as many
 
         @self with some axes elsewhere; the others keep their order."""
 
+    @op(view=True, symbolic=True)
     def unflatten(self, axis: Axis, sizes: Sizes):
         """@sizes: at least one; one of them may be -1
 
         @axis made several."""
 
+    @op(view=True, symbolic=True)
     def rearrange(self, formula: str, names: str | None = None, sizes: Sizes | None = None):
         """@formula: axes before and after, as "b (h w) c -> b c h w"
         @names: of axes whose sizes are given, separated by spaces
@@ -995,7 +1065,7 @@ class Movement:
         @self reshaped, permuted and reshaped as @formula says (Rogozhnikov 2022): names in parentheses are one axis, "..."
         are those not named, 1 is an axis of size 1. In each parenthesis on the left all sizes but one are given."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, gradient="none")
     def shorten(self, axis: Axis, size: Tensor):
         """@size: an integer without axes, calculated from variables (tiny_variable_bind()) and numbers by + and *
 
@@ -1004,6 +1074,7 @@ class Movement:
         cannot be computed for such an axis is an error."""
 
 
+    @op(symbolic=True, view=True)
     def narrow(self, axis: Axis, start: Tensor, length: int):
         """@start: an integer without axes: a variable (tiny_variable_bind()), or one in memory; a plain negative
             number counts from the end
@@ -1012,30 +1083,36 @@ class Movement:
         The @length elements of @self along @axis from @start on. Where @start is calculated from variables and numbers,
         positions that it could reach outside of @self are an error; where it is data they give zeros."""
 
+    @op(view=True, symbolic=True)
     def select(self, axis: Axis, index: int):
         """@index: a negative one counts from the end
 
         The part of @self at @index, without @axis."""
 
+    @op(view=True, symbolic=True)
     def split(self, sizes: Sizes, axis: Axis = 0) -> Tensors:
         """@sizes: one size of all pieces, of which the last may be smaller; or that of each
 
         @self cut into pieces along @axis."""
 
+    @op(view=True, symbolic=True)
     def chunk(self, chunks: int, axis: Axis = 0) -> Tensors:
         """@chunks: how many at most
 
         @self cut into equal pieces along @axis, of which the last may be smaller."""
 
+    @op(view=True, symbolic=True)
     def unbind(self, axis: Axis = 0) -> Tensors:
         """The parts of @self along @axis, without it."""
 
+    @op(view=True)
     def unfold(self, axis: Axis, size: int, step: int):
         """@size: of a window
         @step: from one to the next, at least 1
 
         Windows along @axis, their elements a new last axis."""
 
+    @op(view=True)
     def diagonal(self, offset: int = 0, dim1: Axis = 0, dim2: Axis = 1):
         """@offset: how far above the main diagonal
 
@@ -1046,11 +1123,13 @@ class Movement:
 
         A vector as the diagonal of a square matrix; of a matrix its diagonal."""
 
+    @op(in_place=True)
     def triu(self, diagonal: int = 0):
         """@diagonal: how far above the main one the triangle begins
 
         Matrices with 0 below a diagonal."""
 
+    @op(in_place=True)
     def tril(self, diagonal: int = 0):
         """@diagonal: how far above the main one the triangle ends
 
@@ -1069,17 +1148,19 @@ class Movement:
 
         The tensors side by side along a new axis."""
 
+    @op(symbolic=True)
     def hstack(tensors: Tensors):
         """@tensors: at least one
 
         The tensors one after the other along the second axis, or the first of vectors."""
 
-    @op(alias="row_stack")
+    @op(alias="row_stack", symbolic=True)
     def vstack(tensors: Tensors):
         """@tensors: at least one
 
         The tensors one below the other; a vector is a row."""
 
+    @op(symbolic=True)
     def dstack(tensors: Tensors):
         """@tensors: at least one
 
@@ -1095,15 +1176,17 @@ class Movement:
 class Indexing:
     """Elements picked by positions that are data. Indices are integers; no kernel stops for one that is outside."""
 
-    @op(framed=True)
+    @op(framed=True, symbolic=True)
     def index(self, pattern: str, numbers: Sizes | None = None, tensors: Tensors | None = None):
         """@pattern: what the subscript consists of, one letter for each part
         @numbers: of the parts i and s, in order
-        @tensors: of the parts t, in order
+        @tensors: of the parts t and v, in order
 
         `@self[…]` of Python. The parts are: `i` a number, which takes its axis away; `s` a slice (start, stop and step as
         in tiny_tensor_slice()); `:` a whole axis; `n` a new axis of size 1; `.` as many whole axes as are left (there may
-        be one; without it they are at the end); `t` a tensor. So x[2, ..., None, ::2] is "i.ns" with the numbers
+        be one; without it they are at the end); `t` a tensor; `v` a slice from the
+        place that one tensor says up to that of a second, integers without axes, calculated from variables (tiny_variable_bind()) and
+        numbers: an axis whose size is a variable (tiny_tensor_shorten()), unless the difference is a number. So x[2, ..., None, ::2] is "i.ns" with the numbers
         2, %TINY_SLICE_BEGIN, %TINY_SLICE_END, 2 (a start far below the first is the first).
 
         Tensors of integers pick along their axis, negative ones from the end; several broadcast and are one pick,
@@ -1115,7 +1198,7 @@ class Indexing:
         A number outside of its axis, more parts than axes, index tensors that do not broadcast and a mask of
         another shape are errors."""
 
-    @op(framed=True)
+    @op(framed=True, in_place=True)
     def index_put(self, indices: Tensors, values: Tensor, accumulate: bool = False):
         """@indices: integers or bool, one for each of the first axes
         @values: what to write, broadcast to what tiny_tensor_index() gives
@@ -1142,6 +1225,7 @@ class Indexing:
         the end.) What is read at equal positions adds up in the gradient of @self. One load for each element of the
         result, whatever the size of @self."""
 
+    @op(symbolic=True)
     def gather(self, axis: Axis, index: Tensor):
         """@index: integers with as many axes as @self, on the others of which it is no larger
 
@@ -1149,6 +1233,7 @@ class Indexing:
         index, in @index's shape: of scores (B, K) the label's is gather (scores, 1, labels (B, 1)), (B, 1). ONNX's
         `GatherElements`. Positions outside and gradients: as tiny_tensor_index_select()."""
 
+    @op(symbolic=True)
     def take_along_dim(self, indices: Tensor, axis: Axis | None = None):
         """@indices: integers with as many axes as @self
 
@@ -1159,22 +1244,23 @@ class Indexing:
 
         The elements of @self, as a vector, at @index."""
 
+    @op(in_place=True)
     def scatter(self, axis: Axis, index: Tensor, src: Tensor, reduce: str | None = None):
         """@index: integers with as many axes as @self, no larger than @self on the others
         @src: as large as @index at least, or a number; cast to @self's dtype
         @reduce: add or multiply, instead of writing over
 
         @self with the elements of @src at the positions along @axis that @index says. Of several at one position the last
-        wins; those outside of @self write nothing. The work is that of comparing every position of @self along @axis with
-        every one of @index."""
+        wins; those outside of @self write nothing. Few of them are compared with every position of @self, many are sorted."""
 
+    @op(in_place=True)
     def scatter_add(self, axis: Axis, index: Tensor, src: Tensor):
         """@index: as in tiny_tensor_scatter()
         @src: as in tiny_tensor_scatter()
 
         The elements of @src added to @self at the positions along @axis that @index says."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", in_place=True)
     def scatter_reduce(self, axis: Axis, index: Tensor, src: Tensor, reduce: str, include_self: bool = True):
         """@index: as in tiny_tensor_scatter()
         @src: as in tiny_tensor_scatter()
@@ -1183,6 +1269,7 @@ class Indexing:
 
         The elements of @src combined with @self, or with each other, at the positions along @axis that @index says."""
 
+    @op(in_place=True)
     def index_add(self, axis: Axis, index: Tensor, source: Tensor, alpha: float = 1):
         """@index: a vector of integers
         @source: of @self's shape but along @axis, where it is as long as @index
@@ -1190,12 +1277,14 @@ class Indexing:
 
         @alpha * @source added to @self at the positions @index along @axis."""
 
+    @op(in_place=True)
     def index_copy(self, axis: Axis, index: Tensor, source: Tensor):
         """@index: a vector of integers
         @source: of @self's shape but along @axis, where it is as long as @index
 
         @self with @source at the positions @index along @axis."""
 
+    @op(in_place=True)
     def index_fill(self, axis: Axis, index: Tensor, value: Tensor):
         """@index: a vector of integers, negative ones from the end
         @value: of shape ()
@@ -1213,7 +1302,7 @@ class Indexing:
 
         The elements of @self where @mask is true, as a vector; both broadcast. @mask is realised and read."""
 
-    @op(framed=True)
+    @op(framed=True, in_place=True)
     def masked_scatter(self, mask: Tensor, source: Tensor):
         """@mask: bool; both broadcast
         @source: at least as many elements as are true
@@ -1236,7 +1325,7 @@ class Indexing:
 
         How many elements are in each of @bins intervals of equal width, in @self's dtype; those outside do not count."""
 
-    @op(framed=True)
+    @op(framed=True, gradient="none")
     def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,
                axis: Axis | None = None) -> Tensors:
         """@sorted: they always are; for PyTorch's sake
@@ -1247,7 +1336,7 @@ class Indexing:
         The different elements of @self in order, then what else is asked for, as i32. Every NaN differs from all others.
         @self is realised and compared on the host."""
 
-    @op(framed=True)
+    @op(framed=True, gradient="none")
     def unique_consecutive(self, return_inverse: bool = False, return_counts: bool = False,
                            axis: Axis | None = None) -> Tensors:
         """@return_inverse: whether to tell where each element of @self is among them
@@ -1332,28 +1421,33 @@ class Products:
         """The same as tiny_tensor_matmul()."""
         return matmul(self, other)
 
+    @op(symbolic=True)
     def mm(self, mat2: Tensor):
         """tiny_tensor_matmul() of matrices."""
 
+    @op(symbolic=True)
     def mv(self, vec: Tensor):
         """tiny_tensor_matmul() of a matrix and a vector."""
 
+    @op(symbolic=True)
     def bmm(self, mat2: Tensor):
         """@self: of shape (B, M, K)
         @mat2: of shape (B, K, N)
 
         tiny_tensor_matmul() of as many matrices, (B, M, N)."""
 
-    @op(alias="ger")
+    @op(alias="ger", symbolic=True)
     def outer(self, vec2: Tensor):
         """@self: a vector (M)
         @vec2: a vector (N)
 
         Each element times each, (M, N)."""
 
+    @op(symbolic=True)
     def inner(self, other: Tensor):
         """The sum of products over the last axes of both; with a scalar the product."""
 
+    @op(symbolic=True)
     def tensordot(self, other: Tensor, dims: int = 2, self_dims: Sizes | None = None, other_dims: Sizes | None = None):
         """@dims: how many of the last axes of @self and first of @other are summed
         @self_dims: those axes of @self instead
@@ -1375,18 +1469,21 @@ class Products:
 
         The vector at right angles to both, along @axis."""
 
+    @op(symbolic=True, in_place=True)
     def addmm(self, mat1: Tensor, mat2: Tensor, beta: float = 1, alpha: float = 1):
         """@beta: factor of @self; 0: it is not read
         @alpha: factor of the product
 
         @beta @self + @alpha @mat1 @ @mat2."""
 
+    @op(symbolic=True, in_place=True)
     def baddbmm(self, batch1: Tensor, batch2: Tensor, beta: float = 1, alpha: float = 1):
         """@beta: factor of @self; 0: it is not read
         @alpha: factor of the product
 
         @beta @self + @alpha tiny_tensor_bmm (@batch1, @batch2)."""
 
+    @op(symbolic=True)
     def einsum(equation: str, operands: Tensors):
         """@equation: letters for the axes of each operand, with commas between them, and after -> those of the result
 
@@ -1408,6 +1505,7 @@ class Convolution:
     number for all directions or one for each; padding may also be two for each, before and after, the last direction
     first. Nothing is flipped. Results are stored channels-last."""
 
+    @op(symbolic=True)
     def conv1d(self, weight: Tensor, bias: Tensor | None = None, stride: Sizes | None = 1, padding: Sizes | None = 0,
                dilation: Sizes | None = 1, groups: int = 1):
         """@self: of shape (B, C, X) or (C, X)
@@ -1420,6 +1518,7 @@ class Convolution:
 
         tiny_tensor_conv2d() in one direction."""
 
+    @op(symbolic=True)
     def conv2d(self, weight: Tensor, bias: Tensor | None = None, stride: Sizes | None = 1, padding: Sizes | None = 0,
                dilation: Sizes | None = 1, groups: int = 1):
         """@self: of shape (B, C, Y, X) or (C, Y, X)
@@ -1491,7 +1590,7 @@ class Pooling:
     """Windows of images combined. Images and sizes are as of convolutions; the number of a window's sizes, if it has more
     than one, is that of directions."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def max_pool1d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, dilation: Sizes | None = 1,
                    ceil_mode: bool = False):
         """@self: of shape (B, C, X) or (C, X)
@@ -1516,7 +1615,7 @@ class Pooling:
         tiny_tensor_max_pool1d(), and where the first of the largest is, counted in row-major order of the
         image, as i64."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def max_pool2d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, dilation: Sizes | None = 1,
                    ceil_mode: bool = False):
         """@self: of shape (B, C, Y, X) or (C, Y, X)
@@ -1541,7 +1640,7 @@ class Pooling:
         tiny_tensor_max_pool2d(), and where the first of the largest is, counted in row-major order of the
         image, as i64."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def max_pool3d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, dilation: Sizes | None = 1,
                    ceil_mode: bool = False):
         """@self: of shape (B, C, Z, Y, X) or (C, Z, Y, X)
@@ -1566,6 +1665,7 @@ class Pooling:
         tiny_tensor_max_pool3d(), and where the first of the largest is, counted in row-major order of the
         image, as i64."""
 
+    @op(symbolic=True)
     def avg_pool1d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, ceil_mode: bool = False,
                    count_include_pad: bool = True, divisor_override: int = 0):
         """@self: of shape (B, C, X) or (C, X)
@@ -1578,6 +1678,7 @@ class Pooling:
 
         tiny_tensor_avg_pool2d() in one direction."""
 
+    @op(symbolic=True)
     def avg_pool2d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, ceil_mode: bool = False,
                    count_include_pad: bool = True, divisor_override: int = 0):
         """@self: of shape (B, C, Y, X) or (C, Y, X)
@@ -1590,6 +1691,7 @@ class Pooling:
 
         The mean of each window."""
 
+    @op(symbolic=True)
     def avg_pool3d(self, kernel_size: Sizes, stride: Sizes | None = None, padding: Sizes | None = 0, ceil_mode: bool = False,
                    count_include_pad: bool = True, divisor_override: int = 0):
         """@self: of shape (B, C, Z, Y, X) or (C, Z, Y, X)
@@ -1671,18 +1773,20 @@ class Normalisation:
 
     takes = "float"
 
-    @op(symbolic=True)
+    @op(symbolic=True, dtyped=True)
     def softmax(self, axis: Axis = -1):
         """exp (@self) / sum (exp (@self)) over @axis."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, dtyped=True)
     def log_softmax(self, axis: Axis = -1):
         """The logarithm of tiny_tensor_softmax()."""
 
+    @op(symbolic=True)
     def softmin(self, axis: Axis = -1):
         """The softmax of -@self."""
         return softmax(-self, axis)
 
+    @op(symbolic=True)
     def batch_norm(self, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                    bias: Tensor | None = None, training: bool = False, eps: float = 1e-5):
         """@self: of shape (B, C, …)
@@ -1696,6 +1800,16 @@ class Normalisation:
         (@self - mean) / sqrt (variance + @eps) * @weight + @bias. What is running does not change here:
         that is a layer's."""
 
+    @op(symbolic=True)
+    def batchnorm(self, weight: Tensor | None, bias: Tensor | None, mean: Tensor, invstd: Tensor, axis: Axes = 1):
+        """@weight: as many as @self has along @axes, as all of these
+        @bias: likewise
+        @mean: likewise
+        @invstd: 1 / sqrt (variance + epsilon)
+
+        (@self - @mean) * @invstd * @weight + @bias. See tiny_tensor_batch_norm()."""
+
+    @op(symbolic=True)
     def instance_norm(self, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                       weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                       eps: float = 1e-5):
@@ -1709,6 +1823,7 @@ class Normalisation:
 
         tiny_tensor_batch_norm() of each image by itself."""
 
+    @op(symbolic=True)
     def group_norm(self, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5):
         """@self: of shape (B, C, …)
         @num_groups: divides C
@@ -1718,6 +1833,7 @@ class Normalisation:
 
         Mean 0 and variance 1 over each group of channels, times @weight plus @bias (Wu and He 2018)."""
 
+    @op(symbolic=True)
     def layer_norm(self, normalized_shape: Shape, weight: Tensor | None = None, bias: Tensor | None = None,
                    eps: float = 1e-5):
         """@normalized_shape: the last axes of @self, which are normalised together
@@ -1727,6 +1843,15 @@ class Normalisation:
 
         @self with mean 0 and variance 1 over its last axes, times @weight plus @bias."""
 
+    @op(wide=True, symbolic=True)
+    def layernorm(self, axis: Axes = -1, eps: float = 1e-5):
+        """@eps: added to the variance
+
+        @self with mean 0 and variance 1 over @axes."""
+        distance = self - mean(self, axis)
+        return distance * rsqrt(mean(distance * distance, axis) + eps)
+
+    @op(symbolic=True)
     def rms_norm(self, normalized_shape: Shape, weight: Tensor | None = None, eps: float = 0):
         """@normalized_shape: the last axes of @self, which are normalised together
         @weight: of that shape
@@ -1743,13 +1868,13 @@ class Normalisation:
 
         @self / (@k + @alpha * mean of squares) ** @beta; channels that there are not count as 0."""
 
-    @op(gradient="kinks", alias="linalg_norm vector_norm")
+    @op(gradient="kinks", alias="linalg_norm vector_norm", symbolic=True)
     def norm(self, p: float = 2, axis: Axes | None = None, keepdim: bool = False):
         """@p: any number; 0 counts what is not zero, an infinity is for the largest or smallest
 
         The sum of |@self| ** @p over @axes to the power 1 / @p. The gradient of a length of 0 is 0."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def normalize(self, p: float = 2, axis: Axis = 1, eps: float = 1e-12):
         """@p: as of tiny_tensor_norm()
         @eps: the least length
@@ -1760,8 +1885,7 @@ class Normalisation:
 class Attention:
     """Values weighed by how well their keys fit."""
 
-    takes = "float"
-
+    @op(takes="any", symbolic=True)
     def scaled_dot_product_attention(self, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
                                      dropout_p: float = 0, is_causal: bool = False, scale: float = 0,
                                      enable_gqa: bool = False):
@@ -1783,7 +1907,7 @@ class Losses:
 
     takes = "float"
 
-    @op(takes="any")
+    @op(takes="any", symbolic=True)
     def cross_entropy(self, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
                       label_smoothing: float = 0):
         """@self: scores before softmax, (B, K, …) or (K)
@@ -1796,7 +1920,7 @@ class Losses:
         -log_softmax (@self) at the label, or times @target and summed over classes. The mean of labels is weighted. A
         label outside counts as 0 loss."""
 
-    @op(takes="any")
+    @op(takes="any", symbolic=True)
     def nll_loss(self, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"):
         """@self: logarithms of probabilities, (B, K, …) or (K)
         @target: integers from 0 to K-1, (B, …)
@@ -1806,7 +1930,7 @@ class Losses:
 
         -@self at the label. The mean is weighted. A label outside counts as 0 loss."""
 
-    @op(takes="any")
+    @op(takes="any", symbolic=True)
     def sparse_categorical_crossentropy(self, target: Tensor, ignore_index: int = -1, label_smoothing: float = 0,
                                         reduction: str = "mean"):
         """@self: scores before softmax, (…, K)
@@ -1817,7 +1941,7 @@ class Losses:
 
         tiny_tensor_cross_entropy() with the classes last."""
 
-    @op(alias="binary_cross_entropy")
+    @op(alias="binary_cross_entropy", symbolic=True)
     def binary_crossentropy(self, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"):
         """@self: probabilities
         @target: wanted probabilities, of the same shape
@@ -1826,7 +1950,7 @@ class Losses:
 
         -@target log (@self) - (1 - @target) log (1 - @self); logarithms are at least -100, without gradient there."""
 
-    @op(alias="binary_cross_entropy_with_logits")
+    @op(alias="binary_cross_entropy_with_logits", symbolic=True)
     def binary_crossentropy_logits(self, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
                                    pos_weight: Tensor | None = None):
         """@self: scores before sigmoid
@@ -1837,20 +1961,21 @@ class Losses:
 
         tiny_tensor_binary_crossentropy() of sigmoid (@self), without overflow."""
 
+    @op(symbolic=True)
     def mse_loss(self, target: Tensor, reduction: str = "mean"):
         """@target: what was wanted
         @reduction: mean, sum or none
 
         (@self - @target)²."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def l1_loss(self, target: Tensor, reduction: str = "mean"):
         """@target: what was wanted
         @reduction: mean, sum or none
 
         |@self - @target|."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def smooth_l1_loss(self, target: Tensor, reduction: str = "mean", beta: float = 1):
         """@target: what was wanted
         @reduction: mean, sum or none
@@ -1858,7 +1983,7 @@ class Losses:
 
         tiny_tensor_huber_loss() with delta @beta, divided by it."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def huber_loss(self, target: Tensor, reduction: str = "mean", delta: float = 1):
         """@target: what was wanted
         @reduction: mean, sum or none
@@ -1866,6 +1991,7 @@ class Losses:
 
         d² / 2 of distances d below @delta, @delta (d - @delta / 2) of others (Huber 1964)."""
 
+    @op(symbolic=True)
     def kl_div(self, target: Tensor, reduction: str = "mean", log_target: bool = False):
         """@self: logarithms of probabilities
         @target: wanted probabilities
@@ -1874,7 +2000,7 @@ class Losses:
 
         @target (log (@target) - @self), 0 where @target is 0 (Kullback and Leibler 1951)."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def poisson_nll_loss(self, target: Tensor, log_input: bool = True, full: bool = False, eps: float = 1e-8,
                          reduction: str = "mean"):
         """@self: expected counts, or their logarithms
@@ -1886,7 +2012,7 @@ class Losses:
 
         exp (@self) - @target @self, or @self - @target log (@self + @eps)."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def gaussian_nll_loss(self, target: Tensor, var: Tensor, full: bool = False, eps: float = 1e-6,
                           reduction: str = "mean"):
         """@self: expected values
@@ -1898,12 +2024,13 @@ class Losses:
 
         (log (@var) + (@self - @target)² / @var) / 2."""
 
+    @op(symbolic=True)
     def cosine_similarity(self, other: Tensor, axis: Axis = 1, eps: float = 1e-8):
         """@eps: the least length
 
         The product of the directions of @self and @other along @axis. Shapes broadcast."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def cosine_embedding_loss(self, other: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"):
         """@self: vectors, (B, N) or (N)
         @other: vectors of the same shape
@@ -1913,7 +2040,7 @@ class Losses:
 
         1 - cos for a target of 1, max (0, cos - @margin) for one of -1."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def hinge_embedding_loss(self, target: Tensor, margin: float = 1, reduction: str = "mean"):
         """@self: distances
         @target: 1 where they should be small, -1 where they should not
@@ -1922,7 +2049,7 @@ class Losses:
 
         @self for a target of 1, max (0, @margin - @self) for one of -1."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def margin_ranking_loss(self, other: Tensor, target: Tensor, margin: float = 0, reduction: str = "mean"):
         """@target: 1 where @self should be larger, -1 where @other should
         @margin: by how much
@@ -1930,13 +2057,14 @@ class Losses:
 
         max (0, @margin - @target (@self - @other))."""
 
+    @op(symbolic=True)
     def soft_margin_loss(self, target: Tensor, reduction: str = "mean"):
         """@target: 1 or -1
         @reduction: mean, sum or none
 
         log (1 + exp (-@target @self))."""
 
-    @op(gradient="kinks")
+    @op(gradient="kinks", symbolic=True)
     def triplet_margin_loss(self, positive: Tensor, negative: Tensor, margin: float = 1, p: float = 2, eps: float = 1e-6,
                             swap: bool = False, reduction: str = "mean"):
         """@self: vectors, (…, N)
@@ -1999,6 +2127,14 @@ class LinearAlgebra:
 
         Q with columns at right angles, of length 1, and R upper triangular with Q R = @self, by Householder's
         reflections. Signs are LAPACK's."""
+
+    @op(alias="linalg_svd")
+    def svd(self, full_matrices: bool = True) -> (u, s, vh):
+        """@full_matrices: whether U and Vᵀ are square; else both have as many vectors as there are values
+
+        U, S from the largest down, and Vᵀ with U diag (S) Vᵀ = @self and orthonormal columns of U and V, by Jacobi's
+        rotations, which are too many beyond some 500 vectors. Signs are any. (It is PyTorch's linalg.svd.) The gradient of U and V is that where the values differ from each other and from 0, and
+        vectors that only complete a square have none."""
 
     @op(alias="linalg_lstsq")
     def lstsq(self, right: Tensor):
@@ -2087,6 +2223,24 @@ class Fourier:
         Their products. Shapes broadcast."""
 
 
+class Hashing:
+    """Digests of bytes (FIPS 202), the same on every device."""
+
+    gradient = "none"
+
+    def keccak(self, name: str = "sha3_256"):
+        """@self: messages (…, N) of u8
+        @name: sha3_224, sha3_256, sha3_384, sha3_512, shake_128 (16 bytes), shake_256 (32 bytes) or keccak_256 (the
+            function from before the standard)
+
+        The hash of each message, (…, bytes) of u8. A message has at most 4095 blocks of 72 to 168 bytes, and its blocks follow
+        each other: see tiny_tensor_hash() for a long one."""
+
+    def hash(self):
+        """The 16 bytes of a tree of hashes of @self's elements as they lie in memory: of each 4096 bytes shake_128 is taken, of these of each
+        MiB, filled up with zeros, again, and of the results the same until they are one."""
+
+
 class Creation:
     """Tensors of constants and counters: they have no memory until realised."""
 
@@ -2121,6 +2275,7 @@ class Creation:
 
         1 on the diagonal, 0 elsewhere."""
 
+    @op(symbolic=True)
     def full_like(self, fill_value: float, dtype: DType | None = None):
         """All @fill_value in the shape and, unless another is given, the dtype of @self."""
 
@@ -2148,6 +2303,15 @@ class Random:
 
     def random_bits(shape: Shape):
         """Random words, of u32."""
+
+    @op(takes="integer")
+    def threefry(self, seed: Tensor):
+        """@self: counters, of u64
+        @seed: keys, of u64; both broadcast
+
+        Two random words in each u64, a function of counter and key alone: threefry2x32-20 of their low and high words. Word
+        i of draw k after tiny_tensor_manual_seed() of a number, counted from 0, as tiny_tensor_random_bits() gives
+        it, is the low one of the counter i + 2³² k and that key."""
 
     def normal(dtype: DType, shape: Shape, mean: float = 0, std: float = 1):
         """@dtype: a float dtype
@@ -2222,7 +2386,6 @@ class Random:
 
     @op(takes="float", gradient="smooth")
     def dropout(self, p: float = 0.5):
-        """@p: probability of zero, from 0 to below 1
+        """@p: probability of zero, from 0 to 1
 
-        Zeroes elements with probability @p and divides the others by 1 - @p. The numbers are drawn when this is called:
-        a captured step (#TinyJit) replays the same ones."""
+        Zeroes elements with probability @p and divides the others by 1 - @p."""

@@ -62,6 +62,11 @@ class Operation:
     framed: bool  # C writes its frame as well
     wide: bool  # narrow floats are computed in f32
     symbolic: bool  # takes axes whose size is a variable
+    weak: bool  # of plain numbers alone the result is one
+    gate: str  # the tensor that is a condition, or nothing
+    dtyped: bool  # Python takes dtype
+    view: bool  # gives views of the first tensor
+    in_place: bool  # Python has NAME_ () as well
     line: int
 
     @property
@@ -138,7 +143,7 @@ def returns_of(node):
 
 def operation_of(node, family, defaults):
     words = {**defaults, **words_of(node)}
-    unknown = set(words) - {"takes", "gradient", "alias", "framed", "symbolic", "wide"}
+    unknown = set(words) - {"takes", "gradient", "alias", "framed", "symbolic", "view", "wide", "weak", "gate", "dtyped", "in_place"}
     if unknown or words["takes"] not in TAKES or words["gradient"] not in GRADIENTS:
         fail(node, f"{node.name}: {words} is not understood")
     given = node.args.args
@@ -148,7 +153,8 @@ def operation_of(node, family, defaults):
     body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
     return Operation(node.name, family, arguments, returns_of(node), doc, words["takes"], words["gradient"],
                      words.get("alias", "").split(), body, words.get("framed", False), words.get("wide", False),
-                     words["symbolic"], node.lineno)
+                     words["symbolic"], words["weak"], words.get("gate", ""), words.get("dtyped", False), words.get("view", False),
+                     words["in_place"], node.lineno)
 
 
 def read(path=TABLE):
@@ -157,7 +163,7 @@ def read(path=TABLE):
         if not isinstance(node, ast.ClassDef):
             continue
         family = Family(node.name, ast.get_docstring(node), [])
-        defaults = {"takes": "any", "gradient": "smooth", "symbolic": False}
+        defaults = {"takes": "any", "gradient": "smooth", "symbolic": False, "weak": False, "in_place": False}
         for row in node.body:
             if isinstance(row, ast.Assign):
                 defaults[row.targets[0].id] = ast.literal_eval(row.value)

@@ -3,6 +3,7 @@
  * subscript-pattern.c: reads the pattern of a subscript, part by part, along the axes of a tensor. */
 #include <string.h>
 
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-subscript.h"
 
@@ -30,8 +31,46 @@ read_whole (TinyBuild *b, TinySubscript *self, TinyNode *pick)
   if (self->n_read == self->x->shape->n)
     return no_axis_left (b, self) != NULL;
   gint64 size = self->x->shape->v[self->n_read];
-  self->parts[self->n_read++] = (TinySubscriptPart){ 0, 1, size, FALSE };
+  self->parts[self->n_read++] = (TinySubscriptPart){ .step = 1, .n = size };
   return add_axis (b, self, size, pick);
+}
+
+static TinySubscriptPart
+of_part (const TinyPart *part, gboolean is_dropped)
+{
+  return (TinySubscriptPart){ .start = part->start,
+                              .step = 1,
+                              .n = part->n,
+                              .at = part->at,
+                              .size = part->size,
+                              .is_dropped = is_dropped };
+}
+
+/* An element at a place that a variable says, or along an axis whose size is one. */
+static gboolean
+read_one (TinyBuild *b, TinySubscript *self, TinyNode *index)
+{
+  TinyPart part;
+  if (!tiny_part_find_one (b, self->x, self->n_read, index, &part))
+    return FALSE;
+  self->parts[self->n_read++] = of_part (&part, TRUE);
+  return TRUE;
+}
+
+/* From a place to another, either NULL: open. */
+static gboolean
+read_places (TinyBuild *b, TinySubscript *self, TinyNode *start, TinyNode *stop)
+{
+  TinyPart part;
+  if (self->n_read == self->x->shape->n)
+    return no_axis_left (b, self) != NULL;
+  if (!tiny_part_find (b, self->x, self->n_read, start, stop, &part))
+    return FALSE;
+  self->parts[self->n_read++] = of_part (&part, FALSE);
+  if (!add_axis (b, self, part.n, NULL))
+    return FALSE;
+  self->sizes[self->rank - 1] = part.size;
+  return TRUE;
 }
 
 static gboolean
@@ -46,8 +85,31 @@ read_number (TinyBuild *b, TinySubscript *self, gint64 at)
                             " is out of range for axis %u of size %" G_GINT64_FORMAT,
                             at, self->n_read, size)
            != NULL;
-  self->parts[self->n_read++] = (TinySubscriptPart){ at < 0 ? at + size : at, 1, 1, TRUE };
+  if (tiny_limit_get (self->x, self->n_read) != NULL)
+    return read_one (b, self, tiny_node_const_int (b->graph, TINY_DTYPE_I64, at));
+  self->parts[self->n_read++] = (TinySubscriptPart){
+    .start = at < 0 ? at + size : at, .step = 1, .n = 1, .is_dropped = TRUE
+  };
   return TRUE;
+}
+
+/* A slice of numbers along an axis whose size is a variable. */
+static gboolean
+read_slice_of_variable (TinyBuild *b, TinySubscript *self, const gint64 *numbers)
+{
+  gint64 size = self->x->shape->v[self->n_read];
+  TinyNode *start = numbers[0] == 0 || numbers[0] <= -size
+                        ? NULL
+                        : tiny_node_const_int (b->graph, TINY_DTYPE_I64, numbers[0]);
+  TinyNode *stop
+      = numbers[1] >= size ? NULL : tiny_node_const_int (b->graph, TINY_DTYPE_I64, numbers[1]);
+  if (numbers[2] != 1)
+    return tiny_build_fail (b,
+                            "the size of axis %u is a variable: only steps of 1 go along it, "
+                            "others along the whole before it is shortened",
+                            self->n_read)
+           != NULL;
+  return read_places (b, self, start, stop);
 }
 
 static gboolean
@@ -55,6 +117,8 @@ read_slice (TinyBuild *b, TinySubscript *self, const gint64 *numbers)
 {
   if (self->n_read == self->x->shape->n)
     return no_axis_left (b, self) != NULL;
+  if (tiny_limit_get (self->x, self->n_read) != NULL)
+    return read_slice_of_variable (b, self, numbers);
   TinySubscriptPart *part = &self->parts[self->n_read];
   gint64 start = numbers[0];
   part->step = numbers[2];
@@ -96,6 +160,16 @@ read_positions (TinyBuild *b,
   return TRUE;
 }
 
+/* Whether @pick is an element for all values of its variables; else it is a position like those that are data. */
+static gboolean
+is_place_inside (TinyBuild *b, const TinySubscript *self, TinyNode *pick)
+{
+  gint64 lo, hi;
+  return self->n_read < self->x->shape->n && tiny_part_is_symbolic (b, pick)
+         && tiny_build_get_bounds (b, pick, &lo, &hi) && lo >= 0
+         && hi < self->x->shape->v[self->n_read];
+}
+
 static gboolean
 read_tensor (TinyBuild *b, TinySubscript *self, TinyNode *pick)
 {
@@ -104,7 +178,8 @@ read_tensor (TinyBuild *b, TinySubscript *self, TinyNode *pick)
       return tiny_build_fail (b, "an index tensor has integers or bool, not %s",
                               tiny_dtype_to_string ((TinyDType) pick->dtype))
              != NULL;
-    return read_whole (b, self, pick);
+    return is_place_inside (b, self, pick) ? read_one (b, self, pick)
+                                           : read_whole (b, self, pick);
   }
   if (!mask_fits (b, self, pick->shape->v, pick->shape->n))
     return FALSE;
@@ -128,6 +203,10 @@ count_read (const char *pattern, const GArray *given, TinyNode *const *picks)
            : (*picks)->dtype == TINY_DTYPE_BOOL ? (*picks)->shape->n
                                                 : 1;
       picks += item->is_mask ? MAX (item->mask_rank, 1) : 1;
+    } else if (*c == 'v' && t + 1 < given->len) {
+      n++;
+      t += 2;
+      picks += 2;
     } else {
       n += *c == 'i' || *c == 's' || *c == ':';
     }
@@ -142,12 +221,12 @@ check_counts (TinyBuild *b, const char *pattern, guint n_numbers, guint n_tensor
   if (pattern == NULL)
     return tiny_build_fail (b, "no pattern is given") != NULL;
   for (const char *c = pattern; *c != '\0'; c++) {
-    if (strchr ("is:n.t", *c) == NULL)
-      return tiny_build_fail (b, "“%s” has “%c”, which is none of i s : n . t", pattern,
+    if (strchr ("is:n.tv", *c) == NULL)
+      return tiny_build_fail (b, "“%s” has “%c”, which is none of i s : n . t v", pattern,
                               g_ascii_isgraph (*c) ? *c : '?')
              != NULL;
     numbers += *c == 'i' ? 1 : *c == 's' ? 3 : 0;
-    tensors += *c == 't';
+    tensors += *c == 't' ? 1 : *c == 'v' ? 2 : 0;
     ellipses += *c == '.';
   }
   if (ellipses > 1)
@@ -191,6 +270,14 @@ tiny_subscript_read (TinyBuild *b,
       good = add_axis (b, self, 1, NULL);
     } else if (*c == ':') {
       good = read_whole (b, self, NULL);
+    } else if (*c == 'v') {
+      const TinySubscriptGiven *ends = &g_array_index (given, TinySubscriptGiven, t);
+      good = !ends[0].is_mask && !ends[1].is_mask
+                 ? read_places (b, self, picks[0], picks[1])
+                 : tiny_build_fail (b, "a slice goes from one integer to another, not to bool")
+                       != NULL;
+      t += 2;
+      picks += 2;
     } else {
       const TinySubscriptGiven *item = &g_array_index (given, TinySubscriptGiven, t++);
       good = item->is_mask ? read_positions (b, self, item, picks)

@@ -14,6 +14,8 @@
 static TinyNode *
 shifted (TinyBuild *self, TinyNode *x, guint axis)
 {
+  if (x == NULL || tiny_build_is_empty (x)) /* of no elements none is the largest */
+    return x;
   TinyNode *largest = tiny_build_reduce (self, TINY_OP_MAX, x, (gint64[]){ axis }, 1);
   if (largest == NULL)
     return NULL;
@@ -99,6 +101,10 @@ op_scaled_dot_product_attention (TinyBuild *b,
                                  double scale,
                                  gboolean enable_gqa)
 {
+  TinyNode *x[] = { self, key, value }; /* a mask of bool stays one */
+  if (!tiny_build_take (b, TINY_TAKES_FLOAT, G_N_ELEMENTS (x), x))
+    return NULL;
+  self = x[0], key = x[1], value = x[2];
   guint rank = self->shape->n;
   if (rank < 2 || key->shape->n < 2 || value->shape->n < 2)
     return tiny_build_fail (b, "query, key and value are (…, N, E)");
@@ -106,6 +112,8 @@ op_scaled_dot_product_attention (TinyBuild *b,
     return tiny_build_fail (b, "a mask and is_causal exclude each other");
   if (enable_gqa
       && (!share_heads (b, self, &key, "key") || !share_heads (b, self, &value, "value")))
+    return NULL;
+  if (!tiny_build_check_number (b, self, rank - 1))
     return NULL;
   gint64 depth = self->shape->v[rank - 1];
   if (scale == 0)

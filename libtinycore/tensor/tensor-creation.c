@@ -50,7 +50,8 @@ op_ones_like (TinyBuild *b, TinyNode *self, TinyDType dtype)
 static TinyTensor *
 weak (TinyWeak kind, double value)
 {
-  TinyDType dtype = kind == TINY_WEAK_INT ? TINY_DTYPE_I32 : TINY_DTYPE_F32;
+  TinyDType whole = fabs (value) < 2147483648.0 ? TINY_DTYPE_I32 : TINY_DTYPE_I64;
+  TinyDType dtype = kind == TINY_WEAK_INT ? whole : tiny_get_default_float ();
   TinyTensor *self = tiny_tensor_full (dtype, NULL, 0, value);
   self->weak = kind;
   self->weak_value = value;
@@ -60,9 +61,9 @@ weak (TinyWeak kind, double value)
 TinyTensor *
 tiny_tensor_scalar (double value)
 {
-  return weak (value == floor (value) && fabs (value) < 2147483648.0 ? TINY_WEAK_INT
-                                                                     : TINY_WEAK_FLOAT,
-               value);
+  const double exact = 9007199254740992.0; /* up to here a double holds every whole number */
+  gboolean is_whole = value == floor (value) && fabs (value) <= exact;
+  return weak (is_whole ? TINY_WEAK_INT : TINY_WEAK_FLOAT, value);
 }
 
 TinyTensor *

@@ -13,7 +13,9 @@
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
+#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-view.h"
 
 enum {
   DL_INT,
@@ -358,18 +360,153 @@ find_type (TinyDType dtype, gboolean is_versioned, DlType *out, GError **error)
   return FALSE;
 }
 
-/* The memory of @self, which nobody else's is; under the lock. */
-static gboolean
-find_memory (TinyTensor *self, TinyBuffer **out_buffer, void **out_data, GError **error)
+/* Where the elements of something lie in memory: of the BUFFER that it is made of by movement. */
+typedef struct {
+  TinyNode *memory;
+  guint n;
+  gint64 shape[TINY_MAX_RANK], strides[TINY_MAX_RANK], offset; /* in elements */
+} Place;
+
+static void
+set_rows (Place *self, const TinyInts *shape)
 {
-  if (!tiny_tensor_own_memory (self, error) || !tiny_tensor_realize (self, error))
+  gint64 stride = 1;
+  self->n = shape->n;
+  for (guint i = shape->n; i-- > 0; stride *= MAX (shape->v[i], 1)) {
+    self->shape[i] = shape->v[i];
+    self->strides[i] = stride;
+  }
+}
+
+/* Axes that lie one in the other are taken together and apart again; FALSE: no strides say where the elements are. */
+static gboolean
+reshape_place (Place *self, const TinyInts *shape)
+{
+  Place was = *self;
+  guint from = 0;
+  set_rows (self, shape);
+  for (guint to = 0; to < shape->n;) {
+    gint64 of_was = 1, of_now = 1;
+    guint first = from, first_to = to;
+    do {
+      if (of_now <= of_was && to < shape->n)
+        of_now *= shape->v[to++];
+      else
+        of_was *= was.shape[from++];
+    } while (of_now != of_was || (to < shape->n && shape->v[to] == 1));
+    while (from < was.n && was.shape[from] == 1)
+      from++;
+    gint64 stride = 0, wanted = 0;
+    for (guint i = from; i-- > first;) {
+      if (was.shape[i] == 1)
+        continue;
+      if (wanted != 0 && was.strides[i] != wanted)
+        return FALSE;
+      stride = wanted == 0 ? was.strides[i] : stride;
+      wanted = was.strides[i] * was.shape[i];
+    }
+    for (guint i = to; i-- > first_to; stride *= shape->v[i])
+      self->strides[i] = stride;
+  }
+  return TRUE;
+}
+
+/* Element p of an axis is at p s + k m + o, k the place on another. */
+static gboolean
+shear_place (Place *self, const gint64 *v, gint64 size)
+{
+  const gint64 s = v[2], m = v[3], o = v[4], d = v[5];
+  const gint64 last = (size - 1) * s + o + MAX (m, 0) * (self->shape[v[1]] - 1);
+  const gint64 first = o + MIN (m, 0) * (self->shape[v[1]] - 1);
+  if (d != 1 || s < 1 || first < 0 || last >= self->shape[v[0]]
+      || self->strides[v[1]] + m * self->strides[v[0]] <= 0)
     return FALSE;
-  if (tiny_tensor_get_n_elements (self) == 0)
+  self->offset += o * self->strides[v[0]];
+  self->strides[v[1]] += m * self->strides[v[0]];
+  self->strides[v[0]] *= s;
+  self->shape[v[0]] = size;
+  return TRUE;
+}
+
+/* After one step of movement. */
+static gboolean
+move_place (Place *self, const TinyNode *node)
+{
+  const gint64 *v = node->ints != NULL ? node->ints->v : NULL;
+  const Place was = *self;
+  switch ((TinyOp) node->op) {
+  case TINY_OP_DETACH:
     return TRUE;
-  TinyNode *node = tiny_tensor_get_node (self);
-  while (node->op == TINY_OP_RESHAPE)
-    node = node->sources[0];
-  TinyBuffer *buffer = tiny_runtime_get_buffer (node);
+  case TINY_OP_RESHAPE:
+    return reshape_place (self, node->shape);
+  case TINY_OP_PERMUTE:
+    for (guint i = 0; i < self->n; i++) {
+      self->shape[i] = was.shape[v[i]];
+      self->strides[i] = was.strides[v[i]];
+    }
+    return TRUE;
+  case TINY_OP_SHRINK:
+    for (guint i = 0; i < self->n; i++) {
+      self->offset += v[2 * i] * self->strides[i];
+      self->shape[i] = node->shape->v[i];
+    }
+    return TRUE;
+  case TINY_OP_SHEAR:
+    return shear_place (self, v, node->shape->v[v[0]]);
+  default:
+    return FALSE; /* backwards or repeated: not every library takes such strides */
+  }
+}
+
+/* Whether @node is a part of memory that strides describe. */
+static gboolean
+find_place (TinyNode *node, Place *out)
+{
+  if (tiny_runtime_is_memory (node)) {
+    *out = (Place){ .memory = node };
+    set_rows (out, node->shape);
+    return TRUE;
+  }
+  return (tiny_op_is_movement ((TinyOp) node->op) || node->op == TINY_OP_DETACH)
+         && find_place (node->sources[0], out) && move_place (out, node);
+}
+
+/* A view is where it is in the memory of what it is a view of, which nobody else's is; others are as a whole. Where
+ * no strides say where a view is, its value as it is now is @copy. */
+static gboolean
+find_node (TinyTensor *self, TinyTensor **copy, Place *out, GError **error)
+{
+  TinyTensor *base = tiny_view_get_base (self);
+  if (!tiny_tensor_own_memory (base, error) || !tiny_tensor_realize (base, error))
+    return FALSE;
+  if (find_place (base == self ? self->root.node : tiny_view_read (self), out))
+    return TRUE;
+  *copy = g_object_ref_sink (tiny_tensor_cast (self, self->dtype));
+  return tiny_tensor_own_memory (*copy, error) && tiny_tensor_realize (*copy, error)
+         && find_place ((*copy)->root.node, out);
+}
+
+/* The memory of @self; under the lock. */
+static gboolean
+find_memory (
+    TinyTensor *self, TinyBuffer **out_buffer, void **out_data, Place *out, GError **error)
+{
+  g_autoptr (TinyTensor) copy = NULL;
+  *out = (Place){ .n = self->n_dims };
+  if (tiny_tensor_get_n_elements (self) == 0) {
+    set_rows (out, self->root.node->shape);
+    return tiny_tensor_realize (self, error);
+  }
+  if (!find_node (self, &copy, out, error))
+    return FALSE;
+  if (out->memory->op == TINY_OP_UNSHARD) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "to_dlpack: the tensor is in several pieces of memory, on %s: move it to one "
+                 "device",
+                 out->memory->text);
+    return FALSE;
+  }
+  TinyBuffer *buffer = tiny_runtime_get_buffer (out->memory);
   *out_data = tiny_buffer_map (buffer);
   if (*out_data == NULL) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
@@ -392,23 +529,23 @@ tiny_tensor_to_dlpack (TinyTensor *self, gboolean is_versioned, GError **error)
   DlType type;
   TinyBuffer *buffer = NULL;
   void *data = NULL;
+  Place place = { NULL };
   tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   gboolean good
       = self->error == NULL || (g_propagate_error (error, g_error_copy (self->error)), FALSE);
   good = good && find_type (self->dtype, is_versioned, &type, error)
-         && find_memory (self, &buffer, &data, error);
+         && find_memory (self, &buffer, &data, &place, error);
   tiny_runtime_unlock ();
   if (!good)
     return NULL;
   Exported *out = g_new0 (Exported, 1);
   out->buffer = buffer;
-  gint64 stride = 1;
-  for (guint i = self->n_dims; i-- > 0;) {
-    out->shape[i] = self->shape[i];
-    out->strides[i] = stride;
-    stride *= MAX (self->shape[i], 1);
-  }
+  memcpy (out->shape, place.shape, sizeof out->shape);
+  memcpy (out->strides, place.strides, sizeof out->strides);
+  /* Some that take it do not look at byte_offset. */
+  if (data != NULL)
+    data = (guint8 *) data + (gsize) place.offset * tiny_dtype_get_n_bytes (self->dtype);
   const DlTensor tensor
       = { data, { DL_CPU, 0 }, (gint32) self->n_dims, type, out->shape, out->strides, 0 };
   out->versioned = (DlVersioned){ 1, 0, out, delete_versioned, 0, tensor };

@@ -26,7 +26,8 @@ typedef struct {
   guint n_terms;
   Term *terms;
   gboolean in_output[N_LABELS];
-  guint uses[N_LABELS]; /* how often it is written */
+  guint uses[N_LABELS];   /* how often it is written */
+  gint64 sizes[N_LABELS]; /* of those that are written */
   guint output[TINY_MAX_RANK], n_output;
   gboolean has_arrow;
 } Einsum;
@@ -71,17 +72,45 @@ read_labels (
   return TRUE;
 }
 
+static char *
+label_to_string (guint label)
+{
+  char letter = label < 26 ? (char) ('A' + label) : (char) ('a' + label - 26);
+  return label < N_LETTERS ? g_strdup_printf ("letter %c", letter)
+                           : g_strdup ("an axis of the ellipsis");
+}
+
+/* That axis @axis of @shape, called @label, is as long as others of that name. Axes of size 1 are repeated, but not along
+ * one of the same operand. */
+static gboolean
+meet_size (TinyBuild *b, Einsum *self, guint label, const TinyInts *shape, guint axis)
+{
+  gint64 size = shape->v[axis], before = self->sizes[label];
+  if (self->uses[label]++ > 0 && size != before && size != 1 && before != 1) {
+    g_autofree char *name = label_to_string (label);
+    g_autofree char *text = tiny_shape_to_string (shape);
+    return tiny_build_fail (b,
+                            "%s is of size %" G_GINT64_FORMAT
+                            " in %s and of size %" G_GINT64_FORMAT " before",
+                            name, size, text, before)
+           != NULL;
+  }
+  self->sizes[label] = self->uses[label] > 1 && size == 1 ? before : size;
+  return TRUE;
+}
+
 /* x with equal axes @first and @second made one, their diagonal. */
 static TinyNode *
-diagonal (TinyBuild *b, TinyNode *x, guint first, guint second)
+diagonal (TinyBuild *b, TinyNode *x, guint first, guint second, guint label)
 {
   if (x == NULL)
     return NULL;
   gint64 one[] = { first };
-  if (x->shape->v[first] != x->shape->v[second])
-    return tiny_build_fail (b,
-                            "a letter is of sizes %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT,
-                            x->shape->v[first], x->shape->v[second]);
+  if (x->shape->v[first] != x->shape->v[second]) {
+    g_autofree char *name = label_to_string (label);
+    return tiny_build_fail (b, "%s is of sizes %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT,
+                            name, x->shape->v[first], x->shape->v[second]);
+  }
   if (tiny_shape_get_n_elements (x->shape) == 0)
     return tiny_build_squeeze (b, x, one, 1);
   return tiny_build_squeeze (b, tiny_node_shear (b->graph, x, first, second, 1, 1, 0, 1, 1),
@@ -99,11 +128,12 @@ read_term (TinyBuild *b, Einsum *self, TinyNode *x, Term *out)
     return tiny_build_fail (b, "%u letters name the axes of %s", n, text) != NULL;
   }
   for (guint i = 0; i < n; i++)
-    self->uses[labels[i]]++;
+    if (!meet_size (b, self, labels[i], x->shape, i))
+      return FALSE;
   for (guint i = 0; i < n; i++)
     for (guint j = i + 1; j < n; j++)
       if (labels[i] == labels[j]) {
-        x = diagonal (b, x, i, j);
+        x = diagonal (b, x, i, j, labels[i]);
         memmove (labels + i, labels + i + 1, (n - i - 1) * sizeof *labels);
         n--;
         i--;
@@ -429,8 +459,8 @@ op_trace (TinyBuild *b, TinyNode *self)
     return NULL;
   gint64 n = MIN (self->shape->v[0], self->shape->v[1]), axes[] = { 0 };
   TinyNode *square = tiny_build_shrink (b, self, (gint64[]){ 0, n, 0, n });
-  return tiny_build_squeeze (b, tiny_build_sum (b, diagonal (b, square, 0, 1), axes, 1), axes,
-                             1);
+  return tiny_build_squeeze (b, tiny_build_sum (b, diagonal (b, square, 0, 1, 0), axes, 1),
+                             axes, 1);
 }
 
 /* @x with @axis turned so that element @by comes first. */
@@ -447,8 +477,13 @@ TinyNode *
 op_cross (TinyBuild *b, TinyNode *self, TinyNode *other, guint axis)
 {
   if (self->shape->n != other->shape->n || self->shape->v[axis] != 3
-      || other->shape->v[axis] != 3)
-    return tiny_build_fail (b, "the axis is of size 3 in both, which have as many axes");
+      || other->shape->v[axis] != 3) {
+    g_autofree char *left = tiny_shape_to_string (self->shape);
+    g_autofree char *right = tiny_shape_to_string (other->shape);
+    return tiny_build_fail (
+        b, "axis %u is of size 3 in both, which have as many axes, not %s and %s", axis, left,
+        right);
+  }
   TinyNode *ahead = tiny_build_mul (b, self, turn (b, other, axis, 1));
   TinyNode *behind = tiny_build_mul (b, turn (b, self, axis, 1), other);
   TinyNode *last = tiny_build_sub (b, ahead, behind);

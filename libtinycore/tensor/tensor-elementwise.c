@@ -68,6 +68,21 @@ broadcast (
   return x;
 }
 
+/* Whether all have the same axes or none: shapes of one graph are equal where they are the same. */
+static gboolean
+are_alike (guint n, TinyNode *const *x)
+{
+  const TinyInts *shape = NULL;
+  for (guint i = 0; i < n; i++) {
+    if (x[i]->shape->n == 0)
+      continue;
+    if (x[i]->limits != NULL || (shape != NULL && x[i]->shape != shape))
+      return FALSE;
+    shape = x[i]->shape;
+  }
+  return TRUE;
+}
+
 /* An elementwise @op whose sources have the right dtypes already. */
 static TinyNode *
 elementwise (TinyBuild *self, TinyOp op, TinyDType dtype, guint n, TinyNode **x)
@@ -75,6 +90,8 @@ elementwise (TinyBuild *self, TinyOp op, TinyDType dtype, guint n, TinyNode **x)
   gint64 shape[32];
   TinyNode *limits[32];
   guint rank;
+  if (are_alike (n, x))
+    return tiny_layout_elementwise (self->graph, op, dtype, n, x);
   if (!broadcast_shape (self, n, x, shape, limits, &rank)
       || !tiny_build_check_shape (self, shape, MIN (rank, TINY_MAX_RANK)))
     return NULL;
@@ -102,30 +119,36 @@ tiny_build_float (TinyBuild *self, TinyNode *x)
 {
   return x == NULL || tiny_dtype_is_float (x->dtype)
              ? x
-             : tiny_build_cast (self, x, TINY_DTYPE_F32);
+             : tiny_build_cast (self, x, tiny_get_default_float ());
 }
 
 gboolean
 tiny_build_take (TinyBuild *self, TinyTakes takes, guint n, TinyNode **x)
 {
-  gboolean has_float = FALSE;
   TinyDType number = TINY_DTYPE_VOID; /* what bool becomes: the others' dtype */
+  TinyDType wide = TINY_DTYPE_VOID;   /* and where floats are taken integers as well */
+  if (takes == TINY_TAKES_ANY)
+    return self->error == NULL;
   for (guint i = 0; i < n; i++) {
-    has_float = has_float || (x[i] != NULL && tiny_dtype_is_float (x[i]->dtype));
+    if (x[i] != NULL && tiny_dtype_is_float (x[i]->dtype))
+      wide = wide == TINY_DTYPE_VOID ? (TinyDType) x[i]->dtype
+                                     : tiny_dtype_promote (wide, (TinyDType) x[i]->dtype);
     if (x[i] != NULL && x[i]->dtype != TINY_DTYPE_BOOL)
       number = number == TINY_DTYPE_VOID ? (TinyDType) x[i]->dtype
                                          : tiny_dtype_promote (number, (TinyDType) x[i]->dtype);
   }
   if (number == TINY_DTYPE_VOID)
     number = TINY_DTYPE_I32;
+  if (wide == TINY_DTYPE_VOID)
+    wide = tiny_get_default_float ();
   for (guint i = 0; i < n; i++) {
     if (x[i] == NULL)
       continue;
     TinyDType dtype = (TinyDType) x[i]->dtype;
     if (takes == TINY_TAKES_NUMBER && dtype == TINY_DTYPE_BOOL)
       x[i] = tiny_build_cast (self, x[i], number);
-    else if (takes == TINY_TAKES_FLOAT && !has_float)
-      x[i] = tiny_build_cast (self, x[i], TINY_DTYPE_F32);
+    else if (takes == TINY_TAKES_FLOAT && !tiny_dtype_is_float (dtype))
+      x[i] = tiny_build_cast (self, x[i], wide);
     else if ((takes == TINY_TAKES_INTEGRAL && tiny_dtype_is_float (dtype))
              || (takes == TINY_TAKES_INTEGER && !tiny_dtype_is_integer (dtype)))
       tiny_build_fail (self, "takes integers%s, not %s",
@@ -161,7 +184,7 @@ tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y)
   /* An integer takes the other side's float dtype, so they meet before they become floats. */
   TinyDType dtype = tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) y->dtype);
   if (!tiny_dtype_is_float (dtype))
-    dtype = TINY_DTYPE_F32;
+    dtype = tiny_get_default_float ();
   return tiny_build_binary (self, TINY_OP_FDIV, tiny_build_cast (self, x, dtype),
                             tiny_build_cast (self, y, dtype));
 }
@@ -373,6 +396,12 @@ op_clamp (TinyBuild *b, TinyNode *self, TinyNode *min, TinyNode *max)
 TinyNode *
 op_where (TinyBuild *b, TinyNode *self, TinyNode *input, TinyNode *other)
 {
+  if (tiny_dtype_is_float (self->dtype) && input->dtype == TINY_DTYPE_BOOL)
+    return tiny_build_fail (
+        b,
+        "it is the condition's method, and %s is none beside the bool of the first "
+        "argument: condition.where (input, other)",
+        tiny_dtype_to_string ((TinyDType) self->dtype));
   return tiny_build_where (b, self, input, other);
 }
 

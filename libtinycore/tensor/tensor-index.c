@@ -6,6 +6,7 @@
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
+#include "tensor/tiny-part.h"
 #include "tensor/tiny-positions.h"
 #include "tensor/tiny-tensor-operations.h"
 
@@ -94,67 +95,39 @@ op_index_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
   return tiny_build_reshape (self, found, dims, total);
 }
 
-/* Whether @size is what tiny_limit_evaluate() knows. */
-static gboolean
-is_size (const TinyNode *size)
-{
-  if (size->op == TINY_OP_CONST || size->op == TINY_OP_VARIABLE)
-    return TRUE;
-  return (size->op == TINY_OP_ADD || size->op == TINY_OP_MUL) && is_size (size->sources[0])
-         && is_size (size->sources[1]);
-}
-
-TinyNode *
-op_shorten (TinyBuild *self, TinyNode *x, guint axis, TinyNode *size)
-{
-  gint64 lo, hi, whole = x->shape->v[axis];
-  if (!tiny_build_get_bounds (self, size, &lo, &hi) || lo > hi)
-    return tiny_build_fail (self, "the size is no number and no variable");
-  if (lo < 0 || hi > whole)
-    return tiny_build_fail (self,
-                            "%" G_GINT64_FORMAT " … %" G_GINT64_FORMAT
-                            " elements are more than axis %u of %" G_GINT64_FORMAT " has",
-                            lo, hi, axis, whole);
-  if (tiny_limit_get (x, axis) != NULL)
-    return tiny_build_fail (self, "the size of axis %u is a variable already", axis);
-  TinyNode *part = tiny_build_slice (self, x, axis, 0, 1, hi);
-  if (lo == hi || part == NULL)
-    return part;
-  if (!is_size (size) || hi < 2)
-    return tiny_build_fail (
-        self, hi < 2 ? "a size of at most 1 is no variable one"
-                     : "the size is more than sums and products of variables and numbers");
-  return tiny_node_limit (self->graph, part, axis, size);
-}
-
 /* x[start : start + length] along @axis: at start + (0 1 … length-1) */
 TinyNode *
 op_narrow (TinyBuild *self, TinyNode *x, guint axis, TinyNode *start, gint64 length)
 {
-  gint64 dims[TINY_MAX_RANK], size = x->shape->v[axis], lo, hi;
+  gint64 size = x->shape->v[axis], lo, hi;
   if (!tiny_build_get_bounds (self, start, &lo, &hi))
     return tiny_build_fail (self, "the start is no single integer");
   gboolean is_data = lo > hi;
   if (lo == hi && lo < 0)
     lo = hi = lo + size;
   if (length < 0 || length > size || (!is_data && (lo < 0 || hi > size - length)))
+    return lo == hi ? tiny_build_fail (self,
+                                       "%" G_GINT64_FORMAT " elements from %" G_GINT64_FORMAT
+                                       " on leave axis %u of %" G_GINT64_FORMAT,
+                                       length, lo, axis, size)
+                    : tiny_build_fail (self,
+                                       "%" G_GINT64_FORMAT " elements from %" G_GINT64_FORMAT
+                                       " … %" G_GINT64_FORMAT
+                                       " on leave axis %u of %" G_GINT64_FORMAT,
+                                       length, is_data ? 0 : lo, is_data ? 0 : hi, axis, size);
+  if (is_data && tiny_limit_get (x, axis) != NULL)
     return tiny_build_fail (self,
-                            "%" G_GINT64_FORMAT " elements from %" G_GINT64_FORMAT
-                            " … %" G_GINT64_FORMAT " on leave axis %u of %" G_GINT64_FORMAT,
-                            length, is_data ? 0 : lo, is_data ? 0 : hi, axis, size);
-  if (!is_data && lo == hi)
-    return tiny_build_slice (self, x, axis, lo, 1, length);
-  TinyNode *positions
-      = tiny_build_add (self, tiny_build_iota (self, TINY_DTYPE_I32, length), start);
-  for (guint i = 0; i < x->shape->n; i++)
-    dims[i] = i == axis ? length : 1;
-  positions = tiny_build_reshape (self, positions, dims, x->shape->n);
-  for (guint i = 0; i < x->shape->n; i++)
-    dims[i] = i == axis ? length : x->shape->v[i];
-  positions = tiny_build_expand (self, positions, dims, x->shape->n);
-  if (positions == NULL || tiny_shape_get_n_elements (positions->shape) == 0)
-    return positions == NULL ? NULL
-                             : tiny_node_broadcast (self->graph, tiny_build_like (self, x, 0),
-                                                    dims, x->shape->n);
-  return tiny_node_gather (self->graph, x, axis, positions);
+                            "the size of axis %u is a variable: a start that is data does "
+                            "not go with that",
+                            axis);
+  if (tiny_limit_get (x, axis) != NULL) {
+    TinyPart part;
+    TinyNode *stop = tiny_build_add (self, start,
+                                     tiny_node_const_int (self->graph, TINY_DTYPE_I32, length));
+    return tiny_part_find (self, x, axis, start, stop, &part)
+               ? tiny_part_read (self, x, axis, &part)
+               : NULL;
+  }
+  TinyPart part = { .start = lo, .at = is_data || lo < hi ? start : NULL, .n = length };
+  return tiny_part_read (self, x, axis, &part);
 }

@@ -196,6 +196,8 @@ op_kl_div (
   }
   if (g_strcmp0 (reduction, "batchmean") != 0 || loss == NULL)
     return reduce (b, loss, reduction);
+  if (loss->shape->n > 0 && !tiny_build_check_number (b, loss, 0))
+    return NULL;
   gint64 n = loss->shape->n > 0 ? loss->shape->v[0] : 1;
   return tiny_build_mul_number (b, total (b, loss), 1.0 / (double) n);
 }

@@ -7,21 +7,28 @@
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-operations.h"
 
+static gboolean
+check_inner (TinyBuild *self, const TinyInts *x, const TinyInts *y)
+{
+  gint64 inner_x = x->n > 0 ? x->v[x->n - 1] : 0;
+  gint64 inner_y = y->n > 0 ? y->v[y->n == 1 ? 0 : y->n - 2] : 0;
+  if (x->n > 0 && y->n > 0 && inner_x == inner_y)
+    return TRUE;
+  g_autofree char *x_text = tiny_shape_to_string (x), *y_text = tiny_shape_to_string (y);
+  if (x->n == 0 || y->n == 0)
+    tiny_build_fail (self, "%s @ %s: a scalar is no matrix", x_text, y_text);
+  else
+    tiny_build_fail (
+        self, "inner sizes %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT " differ for %s @ %s",
+        inner_x, inner_y, x_text, y_text);
+  return FALSE;
+}
+
 TinyNode *
 tiny_build_matmul (TinyBuild *self, TinyNode *x, TinyNode *y)
 {
-  if (x == NULL || y == NULL)
+  if (x == NULL || y == NULL || !check_inner (self, x->shape, y->shape))
     return NULL;
-  g_autofree char *x_text = tiny_shape_to_string (x->shape);
-  g_autofree char *y_text = tiny_shape_to_string (y->shape);
-  if (x->shape->n == 0 || y->shape->n == 0)
-    return tiny_build_fail (self, "%s @ %s: a scalar is no matrix", x_text, y_text);
-  gint64 inner_x = x->shape->v[x->shape->n - 1];
-  gint64 inner_y = y->shape->v[y->shape->n == 1 ? 0 : y->shape->n - 2];
-  if (inner_x != inner_y)
-    return tiny_build_fail (
-        self, "inner sizes %" G_GINT64_FORMAT " and %" G_GINT64_FORMAT " differ for %s @ %s",
-        inner_x, inner_y, x_text, y_text);
   gboolean row = x->shape->n == 1, column = y->shape->n == 1;
   if (row)
     x = tiny_build_unsqueeze (self, x, 0);

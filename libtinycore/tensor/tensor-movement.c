@@ -233,7 +233,10 @@ op_reshape (TinyBuild *self, TinyNode *x, const gint64 *shape, guint n)
   gint open = -1;
   for (guint i = 0; i < MIN (n, TINY_MAX_RANK) && shape != NULL; i++) {
     dims[i] = shape[i];
-    if (shape[i] == -1 && open < 0) {
+    if (shape[i] == -1 && open >= 0)
+      return tiny_build_fail (self, "axes %d and %u are both -1: the size of one can be found",
+                              open, i);
+    if (shape[i] == -1) {
       open = (gint) i;
       dims[i] = 1;
     }
@@ -442,8 +445,11 @@ op_stack (TinyBuild *b, TinyNode *const *tensors, guint n_tensors, gint64 dim)
     return NULL;
   g_autofree TinyNode **raised = g_new (TinyNode *, n_tensors);
   for (guint i = 0; i < n_tensors; i++) {
-    if (!tiny_shape_equal (tensors[i]->shape, tensors[0]->shape))
-      return tiny_build_fail (b, "tensor %u has another shape than the first", i);
+    if (!tiny_shape_equal (tensors[i]->shape, tensors[0]->shape)) {
+      g_autofree char *first = tiny_shape_to_string (tensors[0]->shape);
+      g_autofree char *other = tiny_shape_to_string (tensors[i]->shape);
+      return tiny_build_fail (b, "tensor %u is %s, the first %s", i, other, first);
+    }
     raised[i] = tiny_build_unsqueeze (b, tensors[i], at);
   }
   return tiny_build_cat (b, raised, n_tensors, at);

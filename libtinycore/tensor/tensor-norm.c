@@ -156,6 +156,49 @@ op_group_norm (TinyBuild *b,
   return affine (b, tiny_build_reshape (b, x, self->shape->v, rank), weight, bias);
 }
 
+/* @x, with as many elements as @like has along @axes, in the rank of that. */
+static TinyNode *
+along_axes (TinyBuild *b,
+            TinyNode *x,
+            const TinyNode *like,
+            const gint64 *axes,
+            guint n,
+            const char *what)
+{
+  gint64 dims[TINY_MAX_RANK], wanted = 1;
+  if (x == NULL)
+    return NULL;
+  for (guint i = 0; i < like->shape->n; i++)
+    dims[i] = 1;
+  for (guint i = 0; i < n; i++)
+    wanted *= dims[axes[i]] = like->shape->v[axes[i]];
+  if (tiny_shape_get_n_elements (x->shape) == wanted)
+    return tiny_build_reshape (b, x, dims, like->shape->n);
+  g_autofree char *text = tiny_shape_to_string (x->shape);
+  return tiny_build_fail (b, "the %s has %" G_GINT64_FORMAT " elements, not %s", what, wanted,
+                          text);
+}
+
+TinyNode *
+op_batchnorm (TinyBuild *b,
+              TinyNode *self,
+              TinyNode *weight,
+              TinyNode *bias,
+              TinyNode *mean,
+              TinyNode *invstd,
+              const gint64 *axes,
+              guint n_axes)
+{
+  weight = along_axes (b, weight, self, axes, n_axes, "weight");
+  bias = along_axes (b, bias, self, axes, n_axes, "bias");
+  mean = along_axes (b, mean, self, axes, n_axes, "mean");
+  invstd = along_axes (b, invstd, self, axes, n_axes, "inverse deviation");
+  if (b->error != NULL)
+    return NULL;
+  TinyNode *scale = weight == NULL ? invstd : tiny_build_mul (b, invstd, weight);
+  return affine (b, tiny_build_sub (b, self, mean), scale, bias);
+}
+
 /* ---- over the last axes ---- */
 
 /* That @x ends with @shape, @weight and @bias are of it, and which axes those are. */

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
  * tensor-parts.c: parts of a tensor: pieces, diagonals, triangles, windows. */
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
+#include "tensor/tiny-part.h"
 #include "tensor/tiny-positions.h"
 #include "tensor/tiny-tensor-operations.h"
 
@@ -11,6 +13,13 @@ TinyNode *
 op_select (TinyBuild *b, TinyNode *self, guint axis, gint64 index)
 {
   gint64 size = self->shape->v[axis];
+  if (tiny_limit_get (self, axis) != NULL) {
+    TinyPart part;
+    TinyNode *place = tiny_node_const_int (b->graph, TINY_DTYPE_I64, index);
+    return tiny_part_find_one (b, self, axis, place, &part) ? tiny_build_squeeze (
+               b, tiny_part_read (b, self, axis, &part), (gint64[]){ axis }, 1)
+                                                            : NULL;
+  }
   if (index < -size || index >= size)
     return tiny_build_fail (
         b, "index %" G_GINT64_FORMAT " is out of range for axis %u of size %" G_GINT64_FORMAT,
@@ -22,7 +31,8 @@ op_select (TinyBuild *b, TinyNode *self, guint axis, gint64 index)
 void
 op_unbind (TinyBuild *b, TinyNode *self, guint axis, GPtrArray *out)
 {
-  if (!tiny_build_check_n_results (b, self->shape->v[axis]))
+  if (!tiny_build_check_number (b, self, axis)
+      || !tiny_build_check_n_results (b, self->shape->v[axis]))
     return;
   for (gint64 i = 0; i < self->shape->v[axis]; i++)
     g_ptr_array_add (out, op_select (b, self, axis, i));
@@ -51,6 +61,8 @@ op_split (TinyBuild *b,
 {
   gint64 whole = self->shape->v[axis], at = 0;
   gboolean fits = n_sizes > 0 && sizes != NULL;
+  if (!tiny_build_check_number (b, self, axis))
+    return;
   if (fits && n_sizes == 1 && sizes[0] > 0) {
     split_evenly (b, self, axis, sizes[0], out);
     return;
@@ -61,17 +73,19 @@ op_split (TinyBuild *b,
       g_ptr_array_add (out, tiny_build_slice (b, self, axis, at, 1, sizes[i]));
     at += fits ? sizes[i] : 0;
   }
-  if (!fits || at != whole)
-    tiny_build_fail (b,
-                     "the sizes are positive and make up all %" G_GINT64_FORMAT
-                     " of axis %u, or are one, of every piece",
-                     whole, axis);
+  if (!fits || at != whole) {
+    g_autofree char *given = tiny_shape_to_string (tiny_graph_ints (b->graph, sizes, n_sizes));
+    tiny_build_fail (b, "pieces of %s do not make up axis %u of %" G_GINT64_FORMAT, given, axis,
+                     whole);
+  }
 }
 
 void
 op_chunk (TinyBuild *b, TinyNode *self, gint64 chunks, guint axis, GPtrArray *out)
 {
   gint64 size = self->shape->v[axis];
+  if (!tiny_build_check_number (b, self, axis))
+    return;
   if (chunks <= 0)
     tiny_build_fail (b, "%" G_GINT64_FORMAT " chunks, at least 1 is possible", chunks);
   else if (!tiny_build_check_n_results (b, size > 0 ? 1 : chunks))
@@ -87,7 +101,7 @@ op_chunk (TinyBuild *b, TinyNode *self, gint64 chunks, guint axis, GPtrArray *ou
 TinyNode *
 op_unfold (TinyBuild *b, TinyNode *self, guint axis, gint64 size, gint64 step)
 {
-  gint64 dims[TINY_MAX_RANK + 1];
+  gint64 dims[TINY_MAX_RANK + 2]; /* with the axis of blocks that scans have */
   guint rank = self->shape->n;
   gint64 whole = self->shape->v[axis];
   if (size < 0 || size > whole || step < 1)

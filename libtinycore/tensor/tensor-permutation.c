@@ -17,13 +17,31 @@ u32 (TinyBuild *b, TinyOp op, TinyNode *x, guint32 value)
 
 /* A word of which every bit depends on every bit of @x and @key. */
 static TinyNode *
-mixed (TinyBuild *b, TinyNode *x, guint32 key)
+mixed (TinyBuild *b, TinyNode *x, TinyNode *key)
 {
-  x = u32 (b, TINY_OP_XOR, x, key);
+  x = tiny_layout_binary (b->graph, TINY_OP_XOR, x, key);
   x = u32 (b, TINY_OP_MUL, x, 0x9E3779B1u);
   x = tiny_layout_binary (b->graph, TINY_OP_XOR, x, u32 (b, TINY_OP_SHR, x, 15));
   x = u32 (b, TINY_OP_MUL, x, 0x85EBCA77u);
   return tiny_layout_binary (b->graph, TINY_OP_XOR, x, u32 (b, TINY_OP_SHR, x, 13));
+}
+
+/* For each round a number below @n and a word of its own, (rounds) u32 in memory: one program serves all permutations. */
+static void
+draw_rounds (TinyBuild *b, gint64 n, guint n_rounds, TinyNode *out[2])
+{
+  guint32 key[2];
+  tiny_random_key (key);
+  TinyNode *keys[] = { tiny_random_number (b, key[0]), tiny_random_number (b, key[1]) };
+  TinyNode *words[] = { tiny_build_iota (b, TINY_DTYPE_U32, n_rounds),
+                        tiny_node_const_int (b->graph, TINY_DTYPE_U32, 0x7065726d) };
+  tiny_build_threefry_by (b, keys, words);
+  TinyNode *wide = tiny_build_cast (b, words[0], TINY_DTYPE_U64);
+  wide = tiny_build_mul (b, wide, tiny_node_const_int (b->graph, TINY_DTYPE_U64, n));
+  wide = tiny_build_binary (b, TINY_OP_SHR, wide,
+                            tiny_node_const_int (b->graph, TINY_DTYPE_U64, 32));
+  out[0] = tiny_build_store (b, tiny_build_cast (b, wide, TINY_DTYPE_U32));
+  out[1] = tiny_build_store (b, words[1]);
 }
 
 /* Swap or not (Hoang, Morris, Rogaway, "An enciphering scheme based on a card shuffle", CRYPTO
@@ -41,24 +59,28 @@ op_randperm (TinyBuild *b, TinyDType dtype, gint64 n)
     return tiny_build_fail (
         b,
         "each replay of a captured function would give the same permutation: make it outside "
-        "and pass it, or sort: tiny_tensor_argsort () of tiny_tensor_rand ()");
-  guint32 key[2];
-  tiny_random_key (key);
+        "and pass it, or sort: argsort of rand");
+  TinyNode *rounds[2];
+  if (!tiny_random_spread (b, n, NULL))
+    return NULL;
   TinyNode *x = tiny_build_iota (b, TINY_DTYPE_U32, n);
   if (n < 2)
     return tiny_build_cast (b, x, dtype);
   guint n_rounds = 8 + 4 * g_bit_storage ((gulong) n);
+  draw_rounds (b, n, n_rounds, rounds);
   for (guint round = 0; round < n_rounds; round++) {
-    guint32 words[2];
-    tiny_threefry2x32 (key, (guint32[]){ round, 0x7065726du }, words);
-    guint32 k = (guint32) (((guint64) words[0] * (guint64) n) >> 32);
-    TinyNode *at = tiny_node_const_int (b->graph, TINY_DTYPE_U32, k);
+    TinyNode *at = tiny_build_slice (b, rounds[0], 0, round, 1, 1);
+    at = tiny_build_expand (b, at, &n, 1);
+    TinyNode *word = tiny_build_slice (b, rounds[1], 0, round, 1, 1);
+    word = tiny_build_expand (b, word, &n, 1);
+    if (word == NULL)
+      return NULL;
     TinyNode *is_beyond = tiny_layout_binary (b->graph, TINY_OP_CMPLT, at, x);
     TinyNode *partner = tiny_layout_binary (b->graph, TINY_OP_SUB, at, x);
     partner
         = tiny_build_where (b, is_beyond, u32 (b, TINY_OP_ADD, partner, (guint32) n), partner);
     TinyNode *larger = tiny_layout_binary (b->graph, TINY_OP_MAX, x, partner);
-    TinyNode *coin = u32 (b, TINY_OP_AND, mixed (b, larger, words[1]), 1);
+    TinyNode *coin = u32 (b, TINY_OP_AND, mixed (b, larger, word), 1);
     x = tiny_build_where (b, coin, partner, x);
     if (round % 16 == 15)
       x = tiny_build_unary (b, TINY_OP_CONTIGUOUS, x);

@@ -10,10 +10,25 @@
 #include "tensor/operations-private.h"
 #include "tensor/tiny-matrix.h"
 
-/* One reflection that leaves zeros below the first of column 0: x - tau v (vᵀ x) with v the column less
- * beta at its first, whose sign is the other one of what is there. A column of zeros stays as it is. */
+enum { TALL = 2 };
+
+/* x - tau v (vᵀ x) with v (B, M, 1) and tau (B, 1, 1) */
+typedef struct {
+  TinyNode *v, *tau;
+} Reflection;
+
 static TinyNode *
-reflect (TinyBuild *b, TinyNode *all)
+apply (TinyBuild *b, const Reflection *self, TinyNode *x)
+{
+  TinyNode *dot = tiny_build_sum (b, tiny_build_mul (b, self->v, x), (gint64[]){ TINY_ROW }, 1);
+  dot = tiny_build_store (b, tiny_build_mul (b, dot, self->tau));
+  return tiny_build_sub (b, x, tiny_build_mul (b, self->v, dot));
+}
+
+/* The reflection that leaves zeros below the first of column 0: v is the column less
+ * beta at its first, whose sign is the other one of what is there. A column of zeros stays as it is. */
+static Reflection
+find_reflection (TinyBuild *b, TinyNode *all)
 {
   gint64 n = all->shape->v[TINY_ROW], rows[] = { TINY_ROW };
   TinyNode *column = tiny_matrix_first (b, all, TINY_COLUMN);
@@ -34,24 +49,32 @@ reflect (TinyBuild *b, TinyNode *all)
   TinyNode *larger = tiny_build_where (b, is_negative, tiny_build_sub (b, size, alpha),
                                        tiny_build_add (b, size, alpha));
   TinyNode *tau = tiny_build_div (b, one, tiny_build_mul (b, size, larger));
-  v = tiny_build_store (b, v);
-  TinyNode *dot = tiny_build_sum (b, tiny_build_mul (b, v, all), rows, 1);
-  dot = tiny_build_store (b, tiny_build_mul (b, dot, tiny_build_where (b, is_done, zero, tau)));
-  return tiny_build_sub (b, all, tiny_build_mul (b, v, dot));
+  return (Reflection){ tiny_build_store (b, v), tiny_build_where (b, is_done, zero, tau) };
 }
 
-/* @a (B, M, N) as Q (B, M, K) and R (B, K, N) with K the smaller of M and N, or M when @complete. */
+/* @a (B, M, N) as R (B, K, N) with K the smaller of M and N, or M when @complete, and QᵀY (B, K, L) of @y (B, M, L). The K reflections go
+ * to @kept, unless that is NULL. */
 static gboolean
-factorise (TinyBuild *b, TinyNode *a, gboolean complete, TinyNode **q, TinyNode **r)
+reduce (TinyBuild *b,
+        TinyNode *a,
+        TinyNode *y,
+        gboolean complete,
+        Reflection *kept,
+        TinyNode **qy,
+        TinyNode **r)
 {
   gint64 m = a->shape->v[TINY_ROW], n = a->shape->v[TINY_COLUMN], k = MIN (m, n);
-  if (!tiny_matrix_check_steps (b, k))
+  if (y == NULL || !tiny_matrix_check_steps (b, k))
     return FALSE;
-  TinyNode *eye = tiny_matrix_identity (b, a, m);
-  TinyNode *all = tiny_build_cat (b, (TinyNode *[]){ a, eye }, 2, TINY_COLUMN);
-  TinyNode *done = tiny_matrix_zeros (b, a, k, n + m);
+  gint64 l = y->shape->v[TINY_COLUMN];
+  TinyNode *all = tiny_build_cat (b, (TinyNode *[]){ a, y }, 2, TINY_COLUMN);
+  TinyNode *done = tiny_matrix_zeros (b, a, k, n + l);
   for (gint64 i = 0; i < k && b->error == NULL; i++) {
-    all = reflect (b, tiny_build_store (b, all));
+    all = tiny_build_store (b, all);
+    Reflection reflection = all == NULL ? (Reflection){ NULL, NULL } : find_reflection (b, all);
+    if (kept != NULL)
+      kept[i] = reflection;
+    all = apply (b, &reflection, all);
     done = tiny_build_store (
         b, tiny_matrix_move_up (b, done, TINY_ROW, tiny_matrix_first (b, all, TINY_ROW)));
     all = tiny_matrix_move_up (b, tiny_matrix_move_up (b, all, TINY_ROW, NULL), TINY_COLUMN,
@@ -61,15 +84,55 @@ factorise (TinyBuild *b, TinyNode *a, gboolean complete, TinyNode **q, TinyNode 
     return FALSE;
   done = tiny_matrix_move_back (b, done);
   *r = tiny_matrix_part (b, done, TINY_COLUMN, 0, n);
-  *q = tiny_matrix_part (b, done, TINY_COLUMN, n, n + m);
+  *qy = tiny_matrix_part (b, done, TINY_COLUMN, n, n + l);
   if (complete && m > n) {
-    /* Their columns were moved up N times: the identity is the first. */
+    /* Their columns were moved up N times: those of @y are the first. */
     TinyNode *rest = tiny_matrix_part (b, all, TINY_ROW, 0, m - n);
-    rest = tiny_matrix_part (b, rest, TINY_COLUMN, 0, m);
-    *q = tiny_build_cat (b, (TinyNode *[]){ *q, rest }, 2, TINY_ROW);
+    rest = tiny_matrix_part (b, rest, TINY_COLUMN, 0, l);
+    *qy = tiny_build_cat (b, (TinyNode *[]){ *qy, rest }, 2, TINY_ROW);
     TinyNode *nothing = tiny_matrix_zeros (b, a, m - n, n);
     *r = tiny_build_cat (b, (TinyNode *[]){ *r, nothing }, 2, TINY_ROW);
   }
+  return *qy != NULL;
+}
+
+/* The first columns of the product of @n reflections, the last one first: it has zeros where the others were before it, so
+ * that each adds a row and a column. (B, M, N) */
+static TinyNode *
+first_columns (TinyBuild *b, TinyNode *like, const Reflection *reflections, gint64 n)
+{
+  gint64 m = like->shape->v[TINY_ROW];
+  TinyNode *corner = tiny_matrix_part (b, tiny_matrix_identity (b, like, m), TINY_COLUMN, 0, 1);
+  TinyNode *x = tiny_matrix_zeros (b, like, m, n);
+  corner = tiny_build_pad (b, corner, (gint64[]){ 0, 0, 0, 0, 0, n - 1 }, 0);
+  for (gint64 i = n - 1; i >= 0 && b->error == NULL; i--) {
+    x = tiny_matrix_part (b, tiny_matrix_part (b, x, TINY_ROW, 0, m - 1), TINY_COLUMN, 0,
+                          n - 1);
+    if (n > 1)
+      x = tiny_build_pad (b, x, (gint64[]){ 0, 0, 1, 0, 1, 0 }, 0);
+    x = n > 1 ? tiny_build_add (b, x, corner) : corner;
+    x = apply (b, &reflections[i], tiny_build_store (b, x));
+  }
+  return x;
+}
+
+/* … and Q (B, M, K) itself. */
+static gboolean
+factorise (TinyBuild *b, TinyNode *a, gboolean complete, TinyNode **q, TinyNode **r)
+{
+  gint64 m = a->shape->v[TINY_ROW], n = a->shape->v[TINY_COLUMN];
+  if (!complete && m > TALL * n && tiny_matrix_check_steps (b, n)) {
+    /* All of the M columns would be many more than are asked for. */
+    g_autofree Reflection *kept = g_new0 (Reflection, (gsize) n);
+    TinyNode *nothing, *none = tiny_matrix_zeros (b, a, m, 1);
+    if (!reduce (b, a, none, FALSE, kept, &nothing, r))
+      return FALSE;
+    *q = first_columns (b, a, kept, n);
+    return *q != NULL;
+  }
+  TinyNode *eye = tiny_matrix_identity (b, a, m);
+  if (!reduce (b, a, eye, complete, NULL, q, r))
+    return FALSE;
   *q = tiny_matrix_transposed (b, *q);
   return *q != NULL;
 }
@@ -110,15 +173,14 @@ op_lstsq (TinyBuild *b, TinyNode *self, TinyNode *right)
   if (m == 0 || n == 0 || tiny_shape_get_n_elements (y->shape) == 0)
     return tiny_matrix_give (b, tiny_matrix_zeros (b, y, n, y->shape->v[TINY_COLUMN]), both[1],
                              0);
-  gboolean is_tall = m >= n;
-  if (!factorise (b, is_tall ? a : tiny_matrix_transposed (b, a), FALSE, &q, &r))
+  TinyNode *x = NULL;
+  if (m >= n && reduce (b, a, y, FALSE, NULL, &q, &r))
+    x = op_solve_triangular (b, r, q, TRUE, TRUE, FALSE);
+  else if (m < n && factorise (b, tiny_matrix_transposed (b, a), FALSE, &q, &r))
+    x = tiny_build_matmul (
+        b, q, op_solve_triangular (b, tiny_matrix_transposed (b, r), y, FALSE, TRUE, FALSE));
+  if (x == NULL)
     return NULL;
-  TinyNode *x
-      = is_tall ? op_solve_triangular (
-            b, r, tiny_build_matmul (b, tiny_matrix_transposed (b, q), y), TRUE, TRUE, FALSE)
-                : tiny_build_matmul (b, q,
-                                     op_solve_triangular (b, tiny_matrix_transposed (b, r), y,
-                                                          FALSE, TRUE, FALSE));
   return tiny_matrix_give (b, x, both[1], 0);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tensor-quant.c: weights in blocks, encoded on the host and decoded as plain operations.
+ * tensor-quant.c: weights in blocks, encoded on the host and decoded as plain operations; halves of bytes.
  *
  * A block is read as bytes: its scale is two of them put together, its numbers are bytes or halves
  * of them. All of that fuses into what uses the weights, so a product with a vector reads 8.5 or 4.5
@@ -44,7 +44,7 @@ tiny_quant_get_n_bytes (TinyQuant format, gint64 n)
 static void
 put_scale (guint8 *block, float d)
 {
-  guint16 bits = tiny_f16_from_double (d);
+  guint16 bits = tiny_float_to_bits (TINY_DTYPE_F16, d);
   block[0] = (guint8) bits;
   block[1] = (guint8) (bits >> 8);
 }
@@ -198,4 +198,64 @@ tiny_tensor_quantize (TinyTensor *self, TinyQuant format, GError **error)
   TinyTensor *result = tiny_tensor_new_from_data (tiny_tensor_get_device (self), TINY_DTYPE_U8,
                                                   &n_bytes, 1, blocks, (gsize) n_bytes);
   return g_object_ref_sink (result);
+}
+
+/* ---- halves of bytes ---- */
+
+/* Neighbours along the last axis in one byte, the first of them low. */
+TinyNode *
+op_pack_int4 (TinyBuild *b, TinyNode *self)
+{
+  guint rank = self->shape->n;
+  gint64 pairs[2 * TINY_MAX_RANK] = { 0 }, dims[TINY_MAX_RANK + 1];
+  if (rank == 0)
+    return tiny_build_fail (b, "takes (…, N), not a number");
+  gint64 n = self->shape->v[rank - 1];
+  memcpy (dims, self->shape->v, rank * sizeof *dims);
+  dims[rank - 1] = n / 2 + n % 2;
+  dims[rank] = 2;
+  pairs[2 * rank - 1] = n % 2;
+  TinyNode *x = tiny_build_cast (b, self, TINY_DTYPE_U8);
+  if (tiny_build_is_empty (x))
+    return tiny_node_broadcast (b->graph, tiny_build_like (b, x, 0), dims, rank);
+  x = tiny_build_reshape (b, tiny_build_pad (b, x, pairs, 0), dims, rank + 1);
+  TinyNode *low = tiny_build_slice (b, x, rank, 0, 1, 1);
+  TinyNode *high = tiny_build_slice (b, x, rank, 1, 1, 1);
+  low = tiny_build_binary (b, TINY_OP_AND, low, tiny_build_like (b, low, 15));
+  high = tiny_build_binary (b, TINY_OP_SHL, high, tiny_build_like (b, high, 4));
+  return tiny_build_squeeze (b, tiny_build_binary (b, TINY_OP_OR, low, high),
+                             (gint64[]){ rank }, 1);
+}
+
+/* In 32 bits for the same reason as decode_q4_0(). */
+TinyNode *
+op_unpack_int4 (TinyBuild *b, TinyNode *self, gint64 n, gboolean is_signed)
+{
+  guint rank = self->shape->n;
+  gint64 dims[TINY_MAX_RANK + 1];
+  TinyDType dtype = is_signed ? TINY_DTYPE_I8 : TINY_DTYPE_U8;
+  if (self->dtype != TINY_DTYPE_U8 || rank == 0)
+    return tiny_build_fail (b, "takes bytes (…, M) of u8, not %u axes of %s", rank,
+                            tiny_dtype_to_string ((TinyDType) self->dtype));
+  gint64 n_all = 2 * self->shape->v[rank - 1];
+  n = n == 0 ? n_all : n;
+  if (n != n_all && n != n_all - 1)
+    return tiny_build_fail (
+        b, "%" G_GINT64_FORMAT " numbers are not in %" G_GINT64_FORMAT " bytes, two in each", n,
+        self->shape->v[rank - 1]);
+  memcpy (dims, self->shape->v, rank * sizeof *dims);
+  dims[rank - 1] = n;
+  if (tiny_build_is_empty (self))
+    return tiny_node_broadcast (b->graph, tiny_build_number (b, dtype, 0), dims, rank);
+  TinyNode *count = tiny_build_iota (b, TINY_DTYPE_I32, 2);
+  TinyNode *shift = tiny_build_mul (b, count, tiny_build_like (b, count, 4));
+  TinyNode *x = tiny_build_unsqueeze (b, tiny_build_cast (b, self, TINY_DTYPE_I32), rank);
+  x = tiny_build_binary (b, TINY_OP_SHR, x, shift);
+  x = tiny_build_binary (b, TINY_OP_AND, x, tiny_build_like (b, x, 15));
+  if (is_signed) /* 8 to 15 are -8 to -1 */
+    x = tiny_build_sub (b, tiny_build_binary (b, TINY_OP_XOR, x, tiny_build_like (b, x, 8)),
+                        tiny_build_like (b, x, 8));
+  dims[rank - 1] = n_all;
+  x = tiny_build_reshape (b, x, dims, rank);
+  return tiny_build_cast (b, tiny_build_slice (b, x, rank - 1, 0, 1, n), dtype);
 }

@@ -88,6 +88,24 @@ build_rounds (TinyBuild *self, const KeyWord keys[3], TinyNode *x[2])
   x[1] = b;
 }
 
+TinyNode *
+tiny_random_number (TinyBuild *self, guint32 number)
+{
+  TinyNode *node = tiny_node_new (
+      self->graph, TINY_OP_VARIABLE, TINY_DTYPE_I32, 1, 0, NULL, (gint32) number,
+      tiny_graph_ints (self->graph, (gint64[]){ G_MININT32, G_MAXINT32 }, 2), NULL);
+  return op_bitcast (self, node, TINY_DTYPE_U32);
+}
+
+void
+tiny_build_threefry_by (TinyBuild *self, TinyNode *const key[2], TinyNode *x[2])
+{
+  TinyNode *mixed = tiny_layout_binary (self->graph, TINY_OP_XOR, key[0], key[1]);
+  const KeyWord keys[3]
+      = { { 0, key[0] }, { 0, key[1] }, { 0, u32 (self, TINY_OP_XOR, mixed, PARITY) } };
+  build_rounds (self, keys, x);
+}
+
 void
 tiny_build_threefry (TinyBuild *self, const guint32 key[2], TinyNode *x[2])
 {
@@ -139,6 +157,45 @@ tiny_random_key (guint32 key[2])
   tiny_threefry2x32 (seeds, (guint32[]){ G_MAXUINT32, state.n_draws++ }, key);
 }
 
+/* ---- batches ---- */
+static _Thread_local TinyRandomBatch *innermost;
+
+void
+tiny_random_enter_batch (TinyRandomBatch *self)
+{
+  self->outer = innermost;
+  innermost = self;
+}
+
+void
+tiny_random_leave_batch (TinyRandomBatch *self)
+{
+  innermost = self->outer;
+}
+
+gboolean
+tiny_random_spread (TinyBuild *self, gint64 n, TinyNode **counters)
+{
+  for (TinyRandomBatch *batch = innermost; batch != NULL; batch = batch->outer) {
+    if (batch->randomness == TINY_RANDOMNESS_SAME)
+      continue;
+    if (batch->randomness == TINY_RANDOMNESS_ERROR || counters == NULL)
+      return tiny_build_fail (
+                 self,
+                 "random numbers in vmap: randomness “same” draws them once for all of the "
+                 "batch%s; or draw them outside",
+                 counters == NULL ? "" : ", “different” anew for each")
+             != NULL;
+    if (n > 0 && batch->size > G_MAXUINT32 / n)
+      return tiny_build_fail (self, "at most 2^32 elements can be drawn for a batch") != NULL;
+    TinyNode *index = tiny_tensor_get_node (batch->index);
+    if (n > 0)
+      *counters = tiny_build_add (self, *counters, u32 (self, TINY_OP_MUL, index, (guint32) n));
+    n *= MAX (batch->size, 1);
+  }
+  return TRUE;
+}
+
 /* Two random words for each of the elements of @shape. */
 static gboolean
 draw (TinyBuild *self, const gint64 *shape, guint n, TinyNode *out[2])
@@ -153,7 +210,9 @@ draw (TinyBuild *self, const gint64 *shape, guint n, TinyNode *out[2])
   guint32 key[2] = { (guint32) state.seed, (guint32) (state.seed >> 32) }, n_before;
   TinyNode *words[3];
   out[0] = tiny_build_iota (self, TINY_DTYPE_U32, n_elements);
-  out[1] = word (self, state.n_draws++);
+  if (!tiny_random_spread (self, n_elements, &out[0]))
+    return FALSE;
+  out[1] = tiny_random_number (self, state.n_draws++);
   if (n_elements > 0 && tiny_random_capture_get_words (self, words, &n_before))
     build_captured (self, words, n_before, n_elements, out);
   else if (n_elements > 0)
@@ -303,8 +362,39 @@ op_kaiming_normal (TinyBuild *b, TinyDType dtype, const gint64 *shape, guint n_d
 TinyNode *
 op_random_bits (TinyBuild *b, const gint64 *shape, guint n_dims)
 {
-  TinyNode *words[2];
+  TinyNode *words[2] = { NULL };
   return draw (b, shape, n_dims, words) ? words[0] : NULL;
+}
+
+/* Both words of each number: low, then high. */
+static void
+split_words (TinyBuild *b, TinyNode *x, const TinyInts *shape, TinyNode *out[2])
+{
+  x = tiny_build_cast (b, x, TINY_DTYPE_U64);
+  TinyNode *high = tiny_build_binary (b, TINY_OP_SHR, x,
+                                      tiny_node_const_int (b->graph, TINY_DTYPE_U64, 32));
+  out[0] = tiny_build_expand (b, tiny_build_cast (b, x, TINY_DTYPE_U32), shape->v, shape->n);
+  out[1] = tiny_build_expand (b, tiny_build_cast (b, high, TINY_DTYPE_U32), shape->v, shape->n);
+}
+
+TinyNode *
+op_threefry (TinyBuild *b, TinyNode *self, TinyNode *seed)
+{
+  TinyNode *x[2], *key[2];
+  TinyNode *both = tiny_build_add (b, self, seed); /* for its shape */
+  if (both == NULL)
+    return NULL;
+  split_words (b, self, both->shape, x);
+  split_words (b, seed, both->shape, key);
+  if (b->error != NULL)
+    return NULL;
+  if (!tiny_build_is_empty (both))
+    tiny_build_threefry_by (b, key, x);
+  TinyNode *low = tiny_build_cast (b, x[0], TINY_DTYPE_U64),
+           *high = tiny_build_cast (b, x[1], TINY_DTYPE_U64);
+  high = tiny_build_binary (b, TINY_OP_SHL, high,
+                            tiny_node_const_int (b->graph, TINY_DTYPE_U64, 32));
+  return tiny_build_binary (b, TINY_OP_OR, low, high);
 }
 
 TinyNode *
@@ -336,6 +426,10 @@ op_randint (
         high);
   if (!tiny_dtype_is_integer (dtype))
     return tiny_build_fail (b, "takes an integer dtype, not %s", tiny_dtype_to_string (dtype));
+  if (low < tiny_dtype_get_min (dtype) || high - 1 > tiny_dtype_get_max (dtype))
+    return tiny_build_fail (
+        b, "%" G_GINT64_FORMAT " up to %" G_GINT64_FORMAT " is not in the range of %s", low,
+        high, tiny_dtype_to_string (dtype));
   if (!draw (b, shape, n_dims, words))
     return NULL;
   TinyNode *wide = tiny_layout_cast (b->graph, words[0], TINY_DTYPE_U64);
@@ -350,10 +444,12 @@ TinyNode *
 op_dropout (TinyBuild *b, TinyNode *self, double p)
 {
   TinyNode *words[2];
-  if (!(p >= 0 && p < 1))
-    return tiny_build_fail (b, "the probability %g is not from 0 to below 1", p);
+  if (!(p >= 0 && p <= 1))
+    return tiny_build_fail (b, "the probability %g is not from 0 to 1", p);
   if (p == 0)
     return self;
+  if (p == 1)
+    return tiny_build_mul (b, self, tiny_build_like (b, self, 0));
   if (!draw (b, self->shape->v, self->shape->n, words))
     return NULL;
   TinyNode *keep

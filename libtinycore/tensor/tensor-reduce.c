@@ -170,7 +170,8 @@ tiny_build_mean (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n)
 {
   if (x == NULL)
     return NULL;
-  TinyDType dtype = tiny_dtype_is_float (x->dtype) ? (TinyDType) x->dtype : TINY_DTYPE_F32;
+  TinyDType dtype
+      = tiny_dtype_is_float (x->dtype) ? (TinyDType) x->dtype : tiny_get_default_float ();
   TinyNode *wide = tiny_build_cast (self, x, dtype == TINY_DTYPE_F64 ? dtype : TINY_DTYPE_F32);
   TinyNode *sum = tiny_build_reduce (self, TINY_OP_ADD, wide, axes, n);
   TinyNode *scale = inverse_count (self, sum, x, axes, n, 0);
@@ -246,6 +247,20 @@ TinyNode *
 op_min (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
 {
   return tiny_build_reversed (b, op_max (b, tiny_build_reversed (b, self), axes, n_axes));
+}
+
+TinyNode *
+op_logsumexp (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes)
+{
+  if (tiny_build_is_empty (self)) /* of no elements none is the largest */
+    return op_log (b, tiny_build_sum (b, self, axes, n_axes));
+  TinyNode *shift = tiny_build_reduce (b, TINY_OP_MAX, self, axes, n_axes);
+  if (shift == NULL)
+    return NULL;
+  shift = tiny_layout_unary (b->graph, TINY_OP_DETACH, shift);
+  shift = tiny_build_where (b, op_isfinite (b, shift), shift, tiny_build_like (b, shift, 0));
+  TinyNode *shifted = tiny_build_exp (b, tiny_build_sub (b, self, shift));
+  return tiny_build_add (b, op_log (b, tiny_build_sum (b, shifted, axes, n_axes)), shift);
 }
 
 TinyNode *

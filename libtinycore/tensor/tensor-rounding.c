@@ -51,6 +51,32 @@ op_round (TinyBuild *self, TinyNode *x)
   return tiny_build_where (self, up, tiny_build_add_number (self, below, 1), below);
 }
 
+static TinyNode *
+both (TinyBuild *self, TinyNode *a, TinyNode *b)
+{
+  return tiny_build_binary (self, TINY_OP_AND, a, b);
+}
+
+/* The quotient of floats rounded down. Infinity leaves no rest that could be taken away, so there is no number of times
+ * that something is in it; and in infinity whatever has the other sign is once less than never (as Python has it). */
+static TinyNode *
+floats_rounded_down (TinyBuild *self, TinyNode *x, TinyNode *y)
+{
+  TinyNode *zero = tiny_build_like (self, x, 0),
+           *infinity = tiny_build_like (self, x, INFINITY);
+  TinyNode *less = tiny_build_like (self, x, -INFINITY);
+  TinyNode *whole = op_floor (self, tiny_build_div (self, x, y));
+  TinyNode *below = both (self, tiny_build_binary (self, TINY_OP_CMPLT, x, zero),
+                          tiny_build_binary (self, TINY_OP_CMPEQ, y, infinity));
+  TinyNode *above = both (self, tiny_build_binary (self, TINY_OP_CMPLT, zero, x),
+                          tiny_build_binary (self, TINY_OP_CMPEQ, y, less));
+  TinyNode *differ = tiny_build_binary (self, TINY_OP_OR, below, above);
+  TinyNode *endless
+      = both (self, op_isinf (self, x), tiny_build_binary (self, TINY_OP_CMPNE, y, zero));
+  whole = tiny_build_where (self, differ, tiny_build_like (self, x, -1), whole);
+  return tiny_build_where (self, endless, tiny_build_like (self, x, NAN), whole);
+}
+
 /* Rounded down: one less than the truncated quotient where the signs differ and a rest is left. */
 TinyNode *
 op_floor_divide (TinyBuild *self, TinyNode *x, TinyNode *y)
@@ -61,7 +87,7 @@ op_floor_divide (TinyBuild *self, TinyNode *x, TinyNode *y)
   x = tiny_build_cast (self, x, dtype);
   y = tiny_build_cast (self, y, dtype);
   if (tiny_dtype_is_float (dtype))
-    return op_floor (self, tiny_build_div (self, x, y));
+    return floats_rounded_down (self, x, y);
   TinyNode *quotient = tiny_build_binary (self, TINY_OP_IDIV, x, y);
   if (tiny_dtype_is_unsigned (dtype))
     return quotient;

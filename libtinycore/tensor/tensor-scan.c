@@ -3,7 +3,7 @@
  * tensor-scan.c: what has come together up to each position along an axis.
  *
  * In two stages, recursively: the axis becomes blocks of BLOCK, each position combines those before it in its
- * block (a masked reduction), and the totals of the blocks are scanned the same way and stored. So an
+ * block (a reduction of a window that ends there), and the totals of the blocks are scanned the same way and stored. So an
  * axis of n takes about n * BLOCK steps and log n / log BLOCK stores. Blocks are small: in blocks of 32,
  * rows of 2048 took a processor 2.8 times as long as in blocks of 8. */
 #include <math.h>
@@ -18,59 +18,6 @@ typedef struct {
   TinyOp op; /* ADD MUL MAX; EXP2 stands for the logarithm of the sum of exponentials */
   TinyNode *neutral;
 } Scan;
-
-/* Along @axis of size n, as (…, n, n): position, then what it may look at. */
-static TinyNode *
-spread_block (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
-{
-  gint64 dims[MAX_RANK], row[MAX_RANK], n = x->shape->v[axis];
-  guint rank = x->shape->n + 1;
-  x = tiny_build_unsqueeze (b, x, axis);
-  for (guint i = 0; i < rank; i++) {
-    dims[i] = x->shape->v[i];
-    row[i] = 1;
-  }
-  dims[axis] = n;
-  row[axis + 1] = n;
-  TinyNode *counter = tiny_build_iota (b, TINY_DTYPE_I32, n);
-  TinyNode *looked_at = tiny_build_reshape (b, counter, row, rank);
-  row[axis] = n;
-  row[axis + 1] = 1;
-  TinyNode *position = tiny_build_reshape (b, counter, row, rank);
-  TinyNode *is_later = tiny_build_binary (b, TINY_OP_CMPLT, position, looked_at);
-  x = tiny_node_broadcast (b->graph, x, dims, rank);
-  return tiny_build_where (b, is_later, scan->neutral, x);
-}
-
-/* log (sum (exp (x))); the largest is subtracted first, if it is finite. */
-static TinyNode *
-log_sum_exp (TinyBuild *b, TinyNode *x, guint axis)
-{
-  gint64 axes[] = { axis };
-  TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, x, axes, 1);
-  largest = tiny_build_unary (b, TINY_OP_DETACH, largest);
-  largest = tiny_build_where (b, op_isfinite (b, largest), largest, tiny_build_like (b, x, 0));
-  TinyNode *sum = tiny_build_reduce (
-      b, TINY_OP_ADD, tiny_build_exp (b, tiny_build_sub (b, x, largest)), axes, 1);
-  return tiny_build_add (b, op_log (b, sum), largest);
-}
-
-static TinyNode *
-scan_block (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
-{
-  gint64 over[] = { axis + 1 };
-  TinyNode *all = spread_block (b, scan, x, axis);
-  TinyNode *combined = scan->op == TINY_OP_EXP2 ? log_sum_exp (b, all, axis + 1)
-                                                : tiny_build_reduce (b, scan->op, all, over, 1);
-  return tiny_build_squeeze (b, combined, over, 1);
-}
-
-static TinyNode *
-combine (TinyBuild *b, const Scan *scan, TinyNode *x, TinyNode *y)
-{
-  return scan->op == TINY_OP_EXP2 ? op_logaddexp (b, x, y)
-                                  : tiny_build_binary (b, scan->op, x, y);
-}
 
 /* @x with @before and @after neutral elements around it; negative ones cut off. */
 static TinyNode *
@@ -89,6 +36,47 @@ extend (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis, gint64 before, 
       parts[n++] = tiny_node_broadcast (b->graph, scan->neutral, dims, x->shape->n);
   }
   return n == 1 ? x : tiny_build_cat (b, parts, n, axis);
+}
+
+/* Along @axis of size n, as (…, n, …, n): position, then what it may look at, the position itself last. These lie one behind
+ * the other for each position, so that vectors are read. */
+static TinyNode *
+spread_block (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
+{
+  gint64 n = x->shape->v[axis];
+  return op_unfold (b, extend (b, scan, x, axis, n - 1, 0), axis, n, 1);
+}
+
+/* log (sum (exp (x))); the largest is subtracted first, if it is finite. */
+static TinyNode *
+log_sum_exp (TinyBuild *b, TinyNode *x, guint axis)
+{
+  gint64 axes[] = { axis };
+  TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, x, axes, 1);
+  largest = tiny_build_unary (b, TINY_OP_DETACH, largest);
+  largest = tiny_build_where (b, op_isfinite (b, largest), largest, tiny_build_like (b, x, 0));
+  TinyNode *sum = tiny_build_reduce (
+      b, TINY_OP_ADD, tiny_build_exp (b, tiny_build_sub (b, x, largest)), axes, 1);
+  return tiny_build_add (b, op_log (b, sum), largest);
+}
+
+static TinyNode *
+scan_block (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
+{
+  gint64 over[] = { x->shape->n };
+  TinyNode *all = spread_block (b, scan, x, axis);
+  if (all == NULL)
+    return NULL;
+  TinyNode *combined = scan->op == TINY_OP_EXP2 ? log_sum_exp (b, all, x->shape->n)
+                                                : tiny_build_reduce (b, scan->op, all, over, 1);
+  return tiny_build_squeeze (b, combined, over, 1);
+}
+
+static TinyNode *
+combine (TinyBuild *b, const Scan *scan, TinyNode *x, TinyNode *y)
+{
+  return scan->op == TINY_OP_EXP2 ? op_logaddexp (b, x, y)
+                                  : tiny_build_binary (b, scan->op, x, y);
 }
 
 static TinyNode *

@@ -9,84 +9,6 @@
 #include "tensor/tiny-positions.h"
 #include "tensor/tiny-tensor-operations.h"
 
-/* ---- building blocks ---- */
-TinyNode *
-tiny_build_count_along (TinyBuild *self, TinyDType dtype, guint axis, gint64 n, guint rank)
-{
-  gint64 dims[TINY_MAX_RANK + 1];
-  for (guint i = 0; i < rank; i++)
-    dims[i] = i == axis ? n : 1;
-  return tiny_build_reshape (self, tiny_build_iota (self, dtype, n), dims, rank);
-}
-
-TinyNode *
-tiny_build_combine (TinyBuild *self,
-                    TinyNode *positions,
-                    TinyNode *x,
-                    guint axis,
-                    gint64 n,
-                    TinyOp op,
-                    double none)
-{
-  if (positions == NULL || x == NULL)
-    return NULL;
-  guint rank = x->shape->n;
-  gint64 over[] = { axis + 1 };
-  TinyDType dtype = (TinyDType) positions->dtype;
-  TinyNode *wanted = tiny_build_count_along (self, dtype, axis, n, rank + 1);
-  TinyNode *is_it = tiny_build_binary (self, TINY_OP_CMPEQ, wanted,
-                                       tiny_build_unsqueeze (self, positions, axis));
-  TinyNode *parts = tiny_build_where (self, is_it, tiny_build_unsqueeze (self, x, axis),
-                                      tiny_build_like (self, x, none));
-  return tiny_build_squeeze (self, tiny_build_reduce (self, op, parts, over, 1), over, 1);
-}
-
-/* Positions in a dtype that holds all of an axis of @n. */
-static TinyNode *
-wide_enough (TinyBuild *self, TinyNode *positions, gint64 n)
-{
-  gboolean wide = tiny_dtype_get_n_bytes ((TinyDType) positions->dtype) > 4
-                  || positions->dtype == TINY_DTYPE_U32 || n > G_MAXINT32;
-  return tiny_build_cast (self, positions, wide ? TINY_DTYPE_I64 : TINY_DTYPE_I32);
-}
-
-TinyNode *
-tiny_build_put (TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values)
-{
-  if (x == NULL || positions == NULL || values == NULL)
-    return NULL;
-  if (tiny_shape_get_n_elements (values->shape) == 0
-      || tiny_shape_get_n_elements (x->shape) == 0)
-    return x;
-  guint rank = x->shape->n;
-  positions = wide_enough (self, positions, x->shape->v[axis]);
-  if (positions->shape->v[axis] == 1) { /* one writes, or nobody: nothing to look for */
-    TinyNode *place = tiny_build_count_along (self, (TinyDType) positions->dtype, axis,
-                                              x->shape->v[axis], rank);
-    return tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPEQ, place, positions),
-                             values, x);
-  }
-  TinyNode *order
-      = tiny_build_count_along (self, TINY_DTYPE_I32, axis, positions->shape->v[axis], rank);
-  TinyNode *last
-      = tiny_build_combine (self, positions, order, axis, x->shape->v[axis], TINY_OP_MAX, -1);
-  TinyNode *is_written
-      = tiny_build_binary (self, TINY_OP_CMPLT, tiny_build_like (self, last, -1), last);
-  last = tiny_build_expand (self, last, x->shape->v, rank);
-  TinyNode *found = last == NULL ? NULL : tiny_node_gather (self->graph, values, axis, last);
-  return tiny_build_where (self, is_written, found, x);
-}
-
-TinyNode *
-tiny_build_scatter_sum (
-    TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values)
-{
-  if (x == NULL || positions == NULL || values == NULL)
-    return NULL;
-  positions = wide_enough (self, positions, x->shape->v[axis]);
-  return tiny_build_combine (self, positions, values, axis, x->shape->v[axis], TINY_OP_ADD, 0);
-}
-
 /* ---- checks ---- */
 static gboolean
 check_integers (TinyBuild *b, TinyNode *index)
@@ -199,7 +121,7 @@ prepare (TinyBuild *b,
   for (guint i = 0; i < x->shape->n; i++)
     if (i != axis)
       pairs[2 * i + 1] = x->shape->v[i] - index->shape->v[i];
-  index = wide_enough (b, index, x->shape->v[axis]);
+  index = tiny_build_wide_enough (b, index, x->shape->v[axis]);
   *positions = tiny_build_pad (b, index, pairs, -1);
   *values = tiny_build_pad (b, tiny_build_cast (b, source, (TinyDType) x->dtype), pairs, 0);
   return *positions != NULL && *values != NULL;
@@ -234,9 +156,7 @@ combine_with (TinyBuild *b,
   if (reduce != REDUCE_MEAN && include_self)
     return all;
   TinyNode *one = tiny_build_number (b, TINY_DTYPE_I32, 1);
-  TinyNode *each
-      = tiny_node_broadcast (b->graph, one, positions->shape->v, positions->shape->n);
-  TinyNode *count = tiny_build_combine (b, positions, each, axis, n, TINY_OP_ADD, 0);
+  TinyNode *count = tiny_build_count_at (b, positions, axis, n);
   TinyNode *is_hit = tiny_build_binary (b, TINY_OP_CMPLT, tiny_build_like (b, count, 0), count);
   TinyNode *result = include_self ? all : found;
   if (reduce == REDUCE_MEAN) {

@@ -7,7 +7,10 @@
 
 #include <string.h>
 
+#include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
+#include "tensor/tiny-layout.h"
+#include "tensor/tiny-positions.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -243,6 +246,21 @@ tiny_tensor_one_hot (TinyTensor *self, gint64 num_classes)
   return tiny_build_end (&b, node);
 }
 
+/* How many of @x are 0, 1, … @n - 1. */
+static TinyTensor *
+count_each (TinyTensor *x, gint64 n)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  if (tiny_build_begin (&b, "bincount", 1, &x) && tiny_build_check_shape (&b, &n, 1)) {
+    TinyNode *positions = tiny_build_wide_enough (&b, b.x[0], n);
+    node = n > 0 && tiny_build_is_empty (positions)
+               ? tiny_node_broadcast (b.graph, tiny_build_number (&b, TINY_DTYPE_I32, 0), &n, 1)
+               : tiny_build_count_at (&b, positions, 0, n);
+  }
+  return tiny_build_end (&b, node);
+}
+
 TinyTensor *
 tiny_tensor_bincount (TinyTensor *self, TinyTensor *weights, gint64 minlength)
 {
@@ -262,10 +280,10 @@ tiny_tensor_bincount (TinyTensor *self, TinyTensor *weights, gint64 minlength)
                     n_elements);
   n = MAX (n, minlength);
   if (each == NULL)
-    each = sunk (tiny_tensor_ones (TINY_DTYPE_I32, &n_elements, 1));
-  else if (!tiny_dtype_is_float (each->dtype)) {
+    return count_each (x, n);
+  if (!tiny_dtype_is_float (each->dtype)) {
     TinyTensor *integers = each;
-    each = sunk (tiny_tensor_cast (integers, TINY_DTYPE_F32));
+    each = sunk (tiny_tensor_cast (integers, tiny_get_default_float ()));
     g_object_unref (integers);
   }
   return tiny_tensor_scatter_add (tiny_tensor_zeros (each->dtype, &n, 1), 0, x, each);

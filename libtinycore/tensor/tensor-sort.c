@@ -2,20 +2,20 @@
  *
  * tensor-sort.c: elements in order.
  *
- * A stable merge sort made of gathers. Keys are integers of the order of the elements. Blocks of a
+ * Long rows are sorted by digits (tiny-radix.c); the others, and those of which few are wanted, by a stable merge sort made of gathers. Keys are integers of the order of the elements. Blocks of a
  * few are sorted by counting for each element how many come before it. Two sorted runs are merged
  * by finding for each place of the result, by bisection, how many elements of the first run are
  * before it (the merge path, Green, McColl and Bader 2012), so a pass over n elements is one kernel
  * of log n reads each and two that move them. Only what is asked for is kept of each merge: the k
  * largest of n take n + k log n reads. */
-#include <math.h>
-
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
+#include "tensor/tiny-nth.h"
 #include "tensor/tiny-order.h"
 #include "tensor/tiny-positions.h"
+#include "tensor/tiny-radix.h"
 
-enum { MAX_BLOCK = 32 };
+enum { MAX_BLOCK = 32, STEP = 16, FEW = 8, LEAST_CHUNKED = 512, MOST_CHUNKED = 64 };
 
 static TinyNode *
 integer (TinyBuild *b, const TinyNode *like, gint64 value)
@@ -90,7 +90,7 @@ pad_keys (TinyBuild *b, TinyNode *keys, gint64 n)
 
 /* ---- sorting ---- */
 
-/* Runs, all in order: keys, and for each where it came from in its row. (R, n_runs * length) */
+/* Runs, all in order: keys, and for each where it came from in its row, if that is wanted. (R, n_runs * length) */
 typedef struct {
   TinyNode *keys, *from;
   gint64 n_rows, n_runs, length;
@@ -125,7 +125,8 @@ order_block (TinyBuild *b, TinyNode *keys, gint64 keep)
 }
 
 static void
-sort_blocks (TinyBuild *b, TinyNode *keys, gint64 block, gint64 keep, Runs *out)
+sort_blocks (
+    TinyBuild *b, TinyNode *keys, gint64 block, gint64 keep, gboolean wants_from, Runs *out)
 {
   gint64 n_rows = keys->shape->v[0], n_runs = keys->shape->v[1] / block;
   gint64 length = MIN (block, keep);
@@ -134,10 +135,12 @@ sort_blocks (TinyBuild *b, TinyNode *keys, gint64 block, gint64 keep, Runs *out)
   *out = (Runs){ NULL, NULL, n_rows, n_runs, length };
   if (order == NULL)
     return;
-  if (n_runs > 1) {
+  if (n_runs > 1 || !wants_from) {
     order = tiny_build_store (b, order);
     out->keys = tiny_build_store (b, tiny_node_gather (b->graph, keys, 1, order));
   }
+  if (!wants_from)
+    return;
   TinyNode *base = tiny_build_count_along (b, TINY_DTYPE_I32, 1, n_runs, 3);
   base = tiny_build_mul (b, base, tiny_build_like (b, base, (double) block));
   order = tiny_build_reshape (b, order, (gint64[]){ n_rows, n_runs, length }, 3);
@@ -145,19 +148,22 @@ sort_blocks (TinyBuild *b, TinyNode *keys, gint64 block, gint64 keep, Runs *out)
   out->from = tiny_build_store (b, reshape_runs (b, out->from, n_rows * n_runs, length));
 }
 
-/* How many of the first run are among the first p of both, for each p below @n; keys (K, 2L).
- * The least i such that the next of the first run comes after the last taken of the second. */
+/* How many of the first run are among the first p of both, for each p of @p, from @low to @high, which are up to
+ * @most apart; keys (K, 2L). The least i such that the next of the first run comes after the last taken of the second. */
 static TinyNode *
-merge_path (TinyBuild *b, TinyNode *keys, gint64 length, TinyNode *p)
+search_path (TinyBuild *b,
+             TinyNode *keys,
+             gint64 length,
+             TinyNode *p,
+             TinyNode *low,
+             TinyNode *high,
+             gint64 most)
 {
-  TinyNode *zero = tiny_build_like (b, p, 0), *one = tiny_build_like (b, p, 1);
-  TinyNode *n = tiny_build_like (b, p, (double) length);
-  TinyNode *low = op_maximum (b, tiny_build_sub (b, p, n), zero);
-  TinyNode *high = op_minimum (b, p, n);
-  for (gint64 left = length; left > 0 && low != NULL; left >>= 1) {
+  TinyNode *one = tiny_build_like (b, p, 1);
+  TinyNode *last = tiny_build_add (b, p, tiny_build_like (b, p, (double) length - 1));
+  for (gint64 left = most; left > 0 && low != NULL; left >>= 1) {
     TinyNode *middle = tiny_build_binary (b, TINY_OP_SHR, tiny_build_add (b, low, high), one);
-    TinyNode *opposite = tiny_build_sub (
-        b, tiny_build_add (b, p, tiny_build_like (b, p, (double) length - 1)), middle);
+    TinyNode *opposite = tiny_build_sub (b, last, middle);
     TinyNode *first = tiny_node_gather (b->graph, keys, 1, middle);
     TinyNode *second = tiny_node_gather (b->graph, keys, 1, opposite);
     TinyNode *is_open = tiny_build_less (b, low, high);
@@ -169,16 +175,46 @@ merge_path (TinyBuild *b, TinyNode *keys, gint64 length, TinyNode *p)
   return low;
 }
 
+/* The same of all the row: p (K, P). */
+static TinyNode *
+search_row (TinyBuild *b, TinyNode *keys, gint64 length, TinyNode *p)
+{
+  TinyNode *n = tiny_build_like (b, p, (double) length), *zero = tiny_build_like (b, p, 0);
+  return search_path (b, keys, length, p, op_maximum (b, tiny_build_sub (b, p, n), zero),
+                      op_minimum (b, p, n), length);
+}
+
+/* … of each p below @n_wanted: of one of STEP by all of the row, of those after it from there. */
+static TinyNode *
+merge_path (TinyBuild *b, TinyNode *keys, gint64 length, gint64 n_wanted, TinyNode *p)
+{
+  gint64 dims[] = { keys->shape->v[0], (n_wanted - 1) / STEP + 1 };
+  if (length < 2 * STEP)
+    return search_row (b, keys, length, p);
+  TinyNode *few = tiny_build_count_along (b, TINY_DTYPE_I32, 1, dims[1], 2);
+  few = tiny_build_mul (b, few, tiny_build_like (b, few, STEP));
+  few = search_row (b, keys, length, tiny_build_expand (b, few, dims, 2));
+  few = tiny_build_store (b, few);
+  if (few == NULL)
+    return NULL;
+  TinyNode *n = tiny_build_like (b, p, (double) length);
+  TinyNode *step = tiny_build_like (b, p, STEP);
+  TinyNode *from
+      = tiny_node_gather (b->graph, few, 1, tiny_build_binary (b, TINY_OP_FLOORDIV, p, step));
+  TinyNode *beyond = tiny_build_binary (b, TINY_OP_FLOORMOD, p, step);
+  return search_path (b, keys, length, p, op_maximum (b, from, tiny_build_sub (b, p, n)),
+                      op_minimum (b, tiny_build_add (b, from, beyond), n), STEP - 1);
+}
+
 static void
 merge_runs (TinyBuild *b, Runs *runs, gint64 keep)
 {
   gint64 length = runs->length, n_pairs = runs->n_rows * runs->n_runs / 2;
   gint64 dims[] = { n_pairs, MIN (2 * length, keep) };
   TinyNode *keys = reshape_runs (b, runs->keys, n_pairs, 2 * length);
-  TinyNode *from = reshape_runs (b, runs->from, n_pairs, 2 * length);
   TinyNode *p = tiny_build_count_along (b, TINY_DTYPE_I32, 1, dims[1], 2);
   p = tiny_build_expand (b, p, dims, 2);
-  TinyNode *i = p == NULL ? NULL : merge_path (b, keys, length, p);
+  TinyNode *i = p == NULL ? NULL : merge_path (b, keys, length, dims[1], p);
   if (i == NULL) {
     runs->keys = runs->from = NULL;
     return;
@@ -196,25 +232,134 @@ merge_runs (TinyBuild *b, Runs *runs, gint64 keep)
   runs->n_runs /= 2;
   runs->length = dims[1];
   runs->keys = tiny_build_store (b, tiny_node_gather (b->graph, keys, 1, source));
+  if (runs->from == NULL)
+    return;
+  TinyNode *from = reshape_runs (b, runs->from, n_pairs, 2 * length);
   runs->from = tiny_build_store (b, tiny_node_gather (b->graph, from, 1, source));
 }
 
-/* @x (R, N): where its first @keep in order are. */
-static TinyNode *
-order_rows (TinyBuild *b, TinyNode *x, gint64 keep, gboolean descending)
+/* @keys (R, N): the first @keep in order. */
+static void
+merge_rows (TinyBuild *b, TinyNode *keys, gint64 keep, gboolean wants_from, Runs *out)
 {
-  gint64 n = x->shape->v[1], n_runs = 1;
+  gint64 n = keys->shape->v[1], n_runs = 1;
   while ((n - 1) / n_runs + 1 > MAX_BLOCK)
     n_runs *= 2;
   gint64 block = (n - 1) / n_runs + 1;
-  TinyNode *keys = key_of (b, x, descending);
-  if (keys == NULL)
-    return NULL;
+  sort_blocks (b, pad_keys (b, keys, block * n_runs), block, keep, wants_from, out);
+  while (out->n_runs > 1 && out->keys != NULL)
+    merge_runs (b, out, keep);
+}
+
+/* The same of the bits from @first_bit on, the others being in order; the largest key is below 2^@n_bits, or that is all
+ * bits. Long rows are sorted by digits, unless few are wanted of them. */
+static void
+sort_rows (TinyBuild *b,
+           TinyNode *keys,
+           gint64 keep,
+           guint first_bit,
+           guint n_bits,
+           gboolean wants_from,
+           Runs *out)
+{
+  gint64 n = keys->shape->v[1];
+  TinyRadix radix = { first_bit, n_bits, wants_from, keys, NULL };
+  if (keep <= n / FEW || !tiny_radix_is_worth_it (keys)) {
+    merge_rows (b, keys, keep, wants_from, out);
+    return;
+  }
+  tiny_radix_sort (b, &radix);
+  *out = (Runs){ radix.keys, radix.from, keys->shape->v[0], 1, n };
+  if (wants_from && radix.from != NULL && keep < n)
+    out->from = tiny_build_slice (b, radix.from, 1, 0, 1, keep);
+}
+
+static TinyNode *order_rows (TinyBuild *b, TinyNode *keys, gint64 keep);
+
+/* Where those chunks of @size of @keys (R, N) are that hold the first @keep, of one chunk behind the other: (R, @keep * @size). No
+ * other chunk can hold one: the first of @keep chunks come before all of it. */
+static TinyNode *
+find_chunks (TinyBuild *b, TinyNode *keys, gint64 keep, gint64 size)
+{
+  gint64 dims[] = { keys->shape->v[0], keys->shape->v[1] / size, size }, last[] = { 2 };
   Runs runs;
-  sort_blocks (b, pad_keys (b, keys, block * n_runs), block, keep, &runs);
-  while (runs.n_runs > 1 && runs.from != NULL)
-    merge_runs (b, &runs, keep);
-  return runs.from;
+  TinyNode *first = tiny_build_reversed (b, tiny_build_reshape (b, keys, dims, 3));
+  first = tiny_build_reversed (b, tiny_build_reduce (b, TINY_OP_MAX, first, last, 1));
+  first = tiny_build_store (b, tiny_build_squeeze (b, first, last, 1));
+  TinyNode *which = first == NULL ? NULL : order_rows (b, first, keep);
+  if (which == NULL)
+    return NULL;
+  sort_rows (b, which, keep, 0, 8 * sizeof (gint32), FALSE, &runs); /* ties stay in order */
+  TinyNode *at = tiny_build_unsqueeze (b, runs.keys, 2);
+  at = tiny_build_add (b, tiny_build_mul_number (b, at, (double) size),
+                       tiny_build_count_along (b, TINY_DTYPE_I32, 2, size, 3));
+  return tiny_build_reshape (b, at, (gint64[]){ dims[0], keep * size }, 2);
+}
+
+/* Where the first @keep of @keys (R, N) are, in order; of few only chunks that begin early are looked at. */
+static TinyNode *
+order_rows (TinyBuild *b, TinyNode *keys, gint64 keep)
+{
+  Runs runs;
+  gint64 n = keys->shape->v[1], size = 1;
+  if (n < LEAST_CHUNKED || keep > n / MOST_CHUNKED) {
+    sort_rows (b, keys, keep, 0, 8 * (guint) tiny_dtype_get_n_bytes ((TinyDType) keys->dtype),
+               TRUE, &runs);
+    return runs.from;
+  }
+  while (4 * size * size * keep <= n)
+    size *= 2;
+  keys = tiny_build_store (b, pad_keys (b, keys, (n + size - 1) / size * size));
+  TinyNode *at = keys == NULL ? NULL : find_chunks (b, keys, keep, size);
+  TinyNode *found
+      = at == NULL ? NULL
+                   : order_rows (
+                       b, tiny_build_store (b, tiny_node_gather (b->graph, keys, 1, at)), keep);
+  return found == NULL ? NULL : tiny_node_gather (b->graph, at, 1, found);
+}
+
+/* @axis of @x last, and rows of it. */
+static TinyNode *
+rows_of (TinyBuild *b, TinyNode *x, guint axis)
+{
+  gint64 n = x->shape->v[axis], n_elements = tiny_shape_get_n_elements (x->shape);
+  x = tiny_build_transpose (b, x, axis, x->shape->n - 1);
+  return tiny_build_reshape (b, x, (gint64[]){ n_elements / n, n }, 2);
+}
+
+/* @rows (R, @keep) of something like @x as they were. */
+static TinyNode *
+unmake_rows (TinyBuild *b, TinyNode *rows, const TinyNode *x, guint axis, gint64 keep)
+{
+  gint64 dims[TINY_MAX_RANK + 1];
+  guint rank = x->shape->n;
+  for (guint i = 0; i < rank; i++)
+    dims[i] = x->shape->v[i];
+  dims[axis] = x->shape->v[rank - 1];
+  dims[rank - 1] = keep;
+  rows = tiny_build_reshape (b, rows, dims, rank);
+  return tiny_build_transpose (b, rows, axis, rank - 1);
+}
+
+static gboolean
+check_n (TinyBuild *b, gint64 n)
+{
+  return n <= G_MAXINT32 / 2
+         || tiny_build_fail (b, "%" G_GINT64_FORMAT " elements are too many to sort", n)
+                != NULL;
+}
+
+TinyNode *
+tiny_build_sort_distinct (
+    TinyBuild *self, TinyNode *x, guint axis, guint first_bit, guint n_bits)
+{
+  Runs runs;
+  if (x == NULL || !check_n (self, x->shape->v[axis]))
+    return NULL;
+  if (tiny_build_is_empty (x) || x->shape->v[axis] == 1)
+    return x;
+  sort_rows (self, rows_of (self, x, axis), x->shape->v[axis], first_bit, n_bits, FALSE, &runs);
+  return unmake_rows (self, runs.keys, x, axis, x->shape->v[axis]);
 }
 
 TinyNode *
@@ -230,16 +375,22 @@ tiny_build_order (TinyBuild *self, TinyNode *x, guint axis, gint64 keep, gboolea
   if (n_elements == 0 || keep == 0 || n == 1)
     return tiny_node_broadcast (self->graph, tiny_build_number (self, TINY_DTYPE_I32, 0), dims,
                                 rank);
-  if (n > G_MAXINT32 / 2)
-    return tiny_build_fail (self, "%" G_GINT64_FORMAT " elements are too many to sort", n);
-  gint64 last = x->shape->v[rank - 1];
-  x = tiny_build_transpose (self, x, axis, rank - 1);
-  x = tiny_build_reshape (self, x, (gint64[]){ n_elements / n, n }, 2);
-  TinyNode *order = order_rows (self, x, keep, descending);
-  dims[axis] = last;
-  dims[rank - 1] = keep;
-  order = tiny_build_reshape (self, order, dims, rank);
-  return tiny_build_transpose (self, order, axis, rank - 1);
+  if (!check_n (self, n))
+    return NULL;
+  TinyNode *keys = key_of (self, rows_of (self, x, axis), descending);
+  return keys == NULL ? NULL : unmake_rows (self, order_rows (self, keys, keep), x, axis, keep);
+}
+
+/* The positions along @axis, which becomes 1, of what has @n before it in order. */
+static TinyNode *
+find_nth (TinyBuild *b, TinyNode *x, guint axis, gint64 n)
+{
+  TinyNode *keys = x->shape->v[axis] == 1 || tiny_build_is_empty (x)
+                       ? NULL
+                       : key_of (b, rows_of (b, x, axis), FALSE);
+  if (keys == NULL || !check_n (b, x->shape->v[axis]) || !tiny_nth_is_worth_it (keys))
+    return tiny_build_slice (b, tiny_build_order (b, x, axis, n + 1, FALSE), axis, n, 1, 1);
+  return unmake_rows (b, tiny_build_nth (b, keys, n), x, axis, 1);
 }
 
 /* ---- operations ---- */
@@ -310,8 +461,7 @@ op_kthvalue (TinyBuild *b, TinyNode *self, gint64 k, guint axis, TinyNode **out)
 {
   if (!check_some (b, self, axis, 1, k))
     return;
-  TinyNode *order = tiny_build_order (b, self, axis, k, FALSE);
-  out[1] = tiny_build_slice (b, order, axis, k - 1, 1, 1);
+  out[1] = find_nth (b, self, axis, k - 1);
   out[0] = out[1] == NULL ? NULL : tiny_node_gather (b->graph, self, axis, out[1]);
 }
 
@@ -332,159 +482,4 @@ op_median (TinyBuild *b, TinyNode *self, guint axis, TinyNode **out)
   TinyNode *first_nan = op_argmax (b, tiny_build_cast (b, is_nan, TINY_DTYPE_I32), axis);
   out[1] = tiny_build_where (b, has_nan, first_nan, out[1]);
   out[0] = out[1] == NULL ? NULL : tiny_node_gather (b->graph, self, axis, out[1]);
-}
-
-/* ---- looking up in what is sorted ---- */
-
-/* Halves of the axis, the largest power of two first: a step is made when all up to it come
- * before. */
-TinyNode *
-tiny_build_rank_in (
-    TinyBuild *self, TinyNode *sorted, TinyNode *values, guint axis, gboolean right)
-{
-  if (sorted == NULL || values == NULL)
-    return NULL;
-  gint64 n = sorted->shape->v[axis], step = 1;
-  TinyDType dtype = n > G_MAXINT32 / 2 ? TINY_DTYPE_I64 : TINY_DTYPE_I32;
-  TinyDType common = tiny_dtype_promote ((TinyDType) sorted->dtype, (TinyDType) values->dtype);
-  sorted = tiny_build_cast (self, sorted, common);
-  values = tiny_build_cast (self, values, common);
-  TinyNode *found = tiny_node_broadcast (self->graph, tiny_build_number (self, dtype, 0),
-                                         values->shape->v, values->shape->n);
-  if (n == 0 || tiny_shape_get_n_elements (values->shape) == 0)
-    return tiny_build_cast (self, found, TINY_DTYPE_I32);
-  while (step <= n / 2)
-    step *= 2;
-  TinyNode *end = tiny_build_number (self, dtype, (double) n + 1);
-  TinyNode *is_nan = tiny_dtype_is_float (common)
-                         ? tiny_build_binary (self, TINY_OP_CMPNE, values, values)
-                         : NULL;
-  for (; step > 0 && found != NULL; step /= 2) {
-    TinyNode *next = tiny_build_add (self, found, integer (self, found, step));
-    TinyNode *before = tiny_build_add (self, found, integer (self, found, step - 1));
-    TinyNode *here = tiny_node_gather (self->graph, sorted, axis, before);
-    TinyNode *passed
-        = right ? op_le (self, here, values) : tiny_build_less (self, here, values);
-    if (is_nan != NULL) /* it comes after all */
-      passed = tiny_build_binary (self, TINY_OP_OR, passed, is_nan);
-    found = tiny_build_where (self, both (self, tiny_build_less (self, next, end), passed),
-                              next, found);
-  }
-  return tiny_build_cast (self, found, TINY_DTYPE_I32);
-}
-
-TinyNode *
-op_searchsorted (
-    TinyBuild *b, TinyNode *self, TinyNode *values, gboolean right, TinyNode *sorter)
-{
-  guint rank = self->shape->n, axis = rank - 1;
-  if (rank == 0)
-    return tiny_build_fail (b, "what is sorted has an axis");
-  if (sorter != NULL) {
-    if (!tiny_dtype_is_integer (sorter->dtype)
-        || !tiny_shape_equal (sorter->shape, self->shape))
-      return tiny_build_fail (b, "the sorter has integers in the shape of what it sorts");
-    self = tiny_node_gather (b->graph, self, axis, sorter);
-  }
-  if (rank == 1) {
-    gint64 n = tiny_shape_get_n_elements (values->shape);
-    const TinyInts *shape = values->shape;
-    TinyNode *flat = tiny_build_reshape (b, values, &n, 1);
-    return tiny_build_reshape (b, tiny_build_rank_in (b, self, flat, 0, right), shape->v,
-                               shape->n);
-  }
-  gboolean fits = values->shape->n == rank;
-  for (guint i = 0; fits && i < axis; i++)
-    fits = values->shape->v[i] == self->shape->v[i];
-  if (!fits) {
-    g_autofree char *own = tiny_shape_to_string (self->shape);
-    g_autofree char *other = tiny_shape_to_string (values->shape);
-    return tiny_build_fail (b, "%s and %s differ in more than the last axis", own, other);
-  }
-  return tiny_build_rank_in (b, self, values, axis, right);
-}
-
-TinyNode *
-op_bucketize (TinyBuild *b, TinyNode *self, TinyNode *boundaries, gboolean right)
-{
-  if (boundaries->shape->n != 1)
-    return tiny_build_fail (b, "the boundaries are a vector, not %u axes",
-                            boundaries->shape->n);
-  return op_searchsorted (b, boundaries, self, right, NULL);
-}
-
-/* Compared with each where these are few, else looked up. */
-TinyNode *
-op_isin (TinyBuild *b, TinyNode *self, TinyNode *test_elements, gboolean invert)
-{
-  gint64 n = tiny_shape_get_n_elements (test_elements->shape);
-  gint64 n_self = tiny_shape_get_n_elements (self->shape);
-  const TinyInts *shape = self->shape;
-  TinyNode *found, *x = tiny_build_reshape (b, self, &n_self, 1);
-  TinyNode *tests = tiny_build_reshape (b, test_elements, &n, 1);
-  if (n <= MAX_BLOCK) {
-    TinyNode *is_equal
-        = tiny_build_binary (b, TINY_OP_CMPEQ, tiny_build_unsqueeze (b, x, 1), tests);
-    found
-        = tiny_build_squeeze (b, op_any (b, is_equal, (gint64[]){ 1 }, 1), (gint64[]){ 1 }, 1);
-  } else {
-    TinyNode *sorted[2] = { NULL };
-    take_first (b, tests, 0, n, FALSE, sorted);
-    sorted[0] = tiny_build_store (b, sorted[0]);
-    TinyNode *place = tiny_build_rank_in (b, sorted[0], x, 0, FALSE);
-    found = place == NULL
-                ? NULL
-                : tiny_build_binary (b, TINY_OP_CMPEQ, x,
-                                     tiny_node_gather (b->graph, sorted[0], 0, place));
-    /* Beyond the last a read gives 0, which is no element. */
-    found = both (b, found, tiny_build_is_inside (b, place, n));
-  }
-  found
-      = tiny_build_reshape (b, invert ? tiny_build_not (b, found) : found, shape->v, shape->n);
-  return found;
-}
-
-/* ---- counting ---- */
-
-/* Which of @bins between two ends, -1 outside. */
-static TinyNode *
-bin_of (TinyBuild *b, TinyNode *x, TinyNode *low, TinyNode *high, gint64 bins)
-{
-  TinyNode *n = tiny_build_like (b, x, (double) bins);
-  TinyNode *share = tiny_build_div (b, tiny_build_mul (b, tiny_build_sub (b, x, low), n),
-                                    tiny_build_sub (b, high, low));
-  TinyNode *inside = both (b, op_le (b, low, x), op_le (b, x, high));
-  TinyNode *none = tiny_build_number (b, TINY_DTYPE_I32, -1);
-  TinyNode *last = tiny_build_number (b, TINY_DTYPE_I32, (double) bins - 1);
-  share = tiny_build_where (b, inside, share, tiny_build_like (b, x, 0));
-  TinyNode *bin = op_minimum (b, tiny_build_cast (b, share, TINY_DTYPE_I32), last);
-  return tiny_build_where (b, inside, bin, none);
-}
-
-TinyNode *
-op_histc (TinyBuild *b, TinyNode *self, gint64 bins, double min, double max)
-{
-  gint64 n = tiny_shape_get_n_elements (self->shape);
-  if (!tiny_dtype_is_float (self->dtype))
-    return tiny_build_fail (b, "takes floats, not %s",
-                            tiny_dtype_to_string ((TinyDType) self->dtype));
-  if (bins < 1 || bins > G_MAXINT32 || !(min <= max) || isinf (min) || isinf (max))
-    return tiny_build_fail (b, "%" G_GINT64_FORMAT " bins from %g to %g", bins, min, max);
-  if (n == 0)
-    return tiny_node_broadcast (b->graph, tiny_build_like (b, self, 0), &bins, 1);
-  TinyNode *x = tiny_build_reshape (b, self, &n, 1);
-  TinyNode *low = tiny_build_like (b, x, min), *high = tiny_build_like (b, x, max);
-  if (min == max) {
-    low = tiny_build_reshape (b, op_min (b, x, (gint64[]){ 0 }, 1), NULL, 0);
-    high = tiny_build_reshape (b, op_max (b, x, (gint64[]){ 0 }, 1), NULL, 0);
-    TinyNode *is_point = tiny_build_binary (b, TINY_OP_CMPEQ, low, high);
-    TinyNode *one = tiny_build_like (b, x, 1);
-    low = tiny_build_where (b, is_point, tiny_build_sub (b, low, one), low);
-    high = tiny_build_where (b, is_point, tiny_build_add (b, high, one), high);
-  }
-  TinyNode *bin = tiny_build_store (b, bin_of (b, x, low, high, bins));
-  TinyNode *one
-      = tiny_node_broadcast (b->graph, tiny_build_number (b, TINY_DTYPE_I32, 1), &n, 1);
-  return tiny_build_cast (b, tiny_build_combine (b, bin, one, 0, bins, TINY_OP_ADD, 0),
-                          (TinyDType) self->dtype);
 }

@@ -8,12 +8,14 @@
  * before: their number of elements is a size, so they are read by the host. */
 #include <string.h>
 
+#include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tensor-select.h"
 #include "tensor/tiny-positions.h"
 #include "tensor/tiny-subscript.h"
 #include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-view.h"
 
 /* ---- what was given ---- */
 
@@ -80,8 +82,9 @@ pick_up (TinyTensor *const *first,
 static gboolean
 begin (TinyBuild *b, const char *name, Picked *picked)
 {
-  gboolean good = tiny_build_begin (b, name, picked->tensors->len,
-                                    (TinyTensor *const *) picked->tensors->pdata);
+  gboolean good = tiny_build_begin_some (b, name, picked->tensors->len,
+                                         (TinyTensor *const *) picked->tensors->pdata, 0,
+                                         TINY_TAKES_ANY | TINY_TAKES_SYMBOLIC);
   if (good && picked->error != NULL) {
     b->error = g_error_copy (picked->error);
     g_prefix_error (&b->error, "%s: ", name);
@@ -90,12 +93,31 @@ begin (TinyBuild *b, const char *name, Picked *picked)
 }
 
 /* ---- the view ---- */
+static TinyPart
+place_of (const TinySubscriptPart *part)
+{
+  return (TinyPart){ .start = part->start, .at = part->at, .n = part->n, .size = part->size };
+}
+
+/* Whether a variable says where the part of axis @i is, or how long that or the axis. */
+static gboolean
+is_symbolic (const TinySubscript *self, guint i)
+{
+  return self->parts[i].at != NULL || self->parts[i].size != NULL
+         || (tiny_limit_get (self->x, i) != NULL
+             && (self->parts[i].n < self->x->shape->v[i] || self->parts[i].is_dropped));
+}
+
 static TinyNode *
 view (TinyBuild *b, const TinySubscript *self)
 {
   TinyNode *x = self->x;
-  for (guint i = 0; i < self->n_read; i++)
-    x = tiny_build_slice (b, x, i, self->parts[i].start, self->parts[i].step, self->parts[i].n);
+  for (guint i = 0; i < self->n_read; i++) {
+    const TinySubscriptPart *part = &self->parts[i];
+    const TinyPart place = place_of (part);
+    x = is_symbolic (self, i) ? tiny_part_read (b, x, i, &place)
+                              : tiny_build_slice (b, x, i, part->start, part->step, part->n);
+  }
   return tiny_build_reshape (b, x, self->dims, self->rank);
 }
 
@@ -104,6 +126,9 @@ static TinyNode *
 spread_out (
     TinyBuild *b, TinyNode *part, guint axis, const TinySubscriptPart *from, gint64 size)
 {
+  const TinyPart place = place_of (from);
+  if (part != NULL && (from->at != NULL || from->size != NULL))
+    return tiny_part_spread (b, part, axis, &place, size);
   if (part == NULL || (from->n == size && from->step == 1))
     return part;
   if (from->step == -1 && from->n == size)
@@ -130,7 +155,7 @@ unview (TinyBuild *b, const TinySubscript *self, TinyNode *value)
     return NULL;
   for (guint i = 0; i < shape->n; i++) {
     dims[i] = self->parts[i].n;
-    is_whole = is_whole && dims[i] == shape->v[i];
+    is_whole = is_whole && dims[i] == shape->v[i] && self->parts[i].size == NULL;
   }
   if (tiny_shape_get_n_elements (value->shape) == 0)
     return self->x;
@@ -277,13 +302,40 @@ part_axes (TinyBuild *b, const TinySubscript *self, const Picks *picks, TinyNode
                              self->rank);
 }
 
+/* Positions that are data count along axes of numbers, beside such axes. */
+static gboolean
+check_picks (TinyBuild *b, const TinySubscript *self, const TinyNode *x)
+{
+  gboolean has_limits = x->limits != NULL;
+  for (guint i = 0; i < self->rank; i++)
+    has_limits = has_limits || (self->picks[i] != NULL && self->picks[i]->limits != NULL);
+  return !has_limits
+         || tiny_build_fail (
+                b, "positions that are data do not go with a size that is a variable: "
+                   "take them of the whole, and shorten that afterwards")
+                != NULL;
+}
+
 /* ---- reading ---- */
+
+/* Whether all of the tensors are places that variables say: then what is read is a part, not a copy. */
+static gboolean
+are_places (TinyBuild *b)
+{
+  for (guint i = 1; i < b->n; i++)
+    if (!tiny_part_is_symbolic (b, b->x[i]) && b->x[i]->op != TINY_OP_CONST)
+      return FALSE;
+  return TRUE;
+}
+
 static TinyNode *
 read_node (TinyBuild *b, const TinySubscript *self)
 {
   TinyNode *x = view (b, self);
   if (!has_picks (self) || x == NULL)
     return x;
+  if (!check_picks (b, self, x))
+    return NULL;
   Picks picks;
   if (!find_picks (b, self, &picks))
     return NULL;
@@ -303,7 +355,7 @@ tiny_tensor_index (TinyTensor *self,
   TinyNode *node = NULL;
   TinySubscript subscript;
   g_auto (Picked) picked = pick_up (&self, 1, tensors, n_tensors, FALSE);
-  if (begin (&b, "index", &picked)
+  if (begin (&b, "index", &picked) && (!are_places (&b) || tiny_view_begin (&b))
       && tiny_subscript_read (&b, &subscript, b.x[0], pattern, numbers, n_numbers, picked.given,
                               b.x + 1))
     node = read_node (&b, &subscript);
@@ -332,7 +384,7 @@ write_picks (TinyBuild *b, const TinySubscript *self, TinyNode *value, gboolean 
 {
   Picks picks;
   TinyNode *x = view (b, self);
-  if (x == NULL || !find_picks (b, self, &picks))
+  if (x == NULL || !check_picks (b, self, x) || !find_picks (b, self, &picks))
     return NULL;
   x = join_axes (b, self, &picks, x);
   value = fit_value (b, value, picks.result, picks.n_result);
@@ -368,6 +420,27 @@ write_mask (TinyBuild *b, const TinySubscript *self, TinyNode *value)
   return unview (b, self, tiny_build_where (b, mask, value, x));
 }
 
+/* What is written to a part whose length is a variable is as long as that, or one element for all. */
+static gboolean
+check_value (TinyBuild *b, const TinySubscript *self, const TinyNode *value)
+{
+  if (value == NULL)
+    return FALSE;
+  for (guint i = 0; i < self->rank; i++) {
+    gint at = (gint) i - (gint) self->rank + (gint) value->shape->n;
+    TinyNode *size = at >= 0 ? tiny_limit_get (value, (guint) at) : NULL;
+    gboolean is_one = at < 0 || value->shape->v[at] == 1;
+    if (size != self->sizes[i] && !(size == NULL && is_one))
+      return tiny_build_fail (b,
+                              "along axis %u of the part it and what is written differ in "
+                              "size: one is a variable, or both are "
+                              "different ones",
+                              i)
+             != NULL;
+  }
+  return TRUE;
+}
+
 static TinyNode *
 write_node (TinyBuild *b, const TinySubscript *self, TinyNode *value, gboolean accumulate)
 {
@@ -376,9 +449,13 @@ write_node (TinyBuild *b, const TinySubscript *self, TinyNode *value, gboolean a
     return write_mask (b, self, value);
   if (has_picks (self))
     return write_picks (b, self, value, accumulate);
+  if (!check_value (b, self, value))
+    return NULL;
   value = fit_value (b, value, self->dims, self->rank);
   if (value != NULL && accumulate)
     value = tiny_build_add (b, view (b, self), value);
+  else if (value == view (b, self)) /* as the last part of x[0] += 1 is */
+    return self->x;
   return unview (b, self, value);
 }
 

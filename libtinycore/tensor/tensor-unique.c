@@ -8,6 +8,8 @@
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
+enum { MANY = 4096 };
+
 /* @n parts of @length elements each, one after the other. */
 typedef struct {
   TinyDType dtype;
@@ -51,9 +53,9 @@ compare_parts (gconstpointer a, gconstpointer b, gpointer data)
   return 0;
 }
 
-/* Numbers the groups of equal neighbours in order. */
+/* Numbers the groups of equal neighbours in order, which is @order if that is known. */
 static void
-group_parts (Parts *self, gboolean sorts)
+group_parts (Parts *self, gboolean sorts, const gint32 *order)
 {
   gsize n = (gsize) MAX (self->n, 1);
   self->order = g_new (gint32, n);
@@ -61,8 +63,8 @@ group_parts (Parts *self, gboolean sorts)
   self->counts = g_new0 (gint32, n);
   self->leaders = g_new (gint32, n);
   for (gint32 i = 0; i < self->n; i++)
-    self->order[i] = i;
-  if (sorts)
+    self->order[i] = order != NULL ? order[i] : i;
+  if (sorts && order == NULL)
     g_qsort_with_data (self->order, (gint) self->n, sizeof (gint32), compare_parts, self);
   for (gint32 i = 0; i < self->n; i++) {
     const gint32 *here = &self->order[i];
@@ -97,6 +99,14 @@ add_result (GPtrArray *out, TinyTensor *tensor)
   g_ptr_array_add (out, g_object_ref_sink (tensor));
 }
 
+/* Many single elements are sorted where they are. */
+static GBytes *
+find_order (TinyTensor *x, GError **error)
+{
+  g_autoptr (TinyTensor) order = g_object_ref_sink (tiny_tensor_argsort (x, 0, FALSE, TRUE));
+  return tiny_tensor_get_data (order, error);
+}
+
 /* @x has the parts along its first axis; inverse positions get the shape of @self. */
 static void
 find_unique (TinyTensor *self,
@@ -120,7 +130,11 @@ find_unique (TinyTensor *self,
                            .data = g_bytes_get_data (bytes, NULL),
                            .n = n,
                            .length = n == 0 ? 0 : n_elements / n };
-  group_parts (&parts, sorts);
+  g_autoptr (GBytes) order
+      = sorts && x->n_dims == 1 && n >= MANY ? find_order (x, error) : NULL;
+  if (*error != NULL)
+    return;
+  group_parts (&parts, sorts, order != NULL ? g_bytes_get_data (order, NULL) : NULL);
   add_result (out, tiny_tensor_index_select (x, 0, vector (x, parts.leaders, parts.n_groups)));
   if (wants_inverse) {
     TinyTensor *inverse = vector (x, parts.group, n);

@@ -4,13 +4,16 @@
 #include "tensor/tiny-build.h"
 
 #include <math.h>
+#include <string.h>
 
+#include "engine/tiny-history.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "rewrite/tiny-bounds.h"
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-view.h"
 
 /* Sizes in bytes and sums of indices stay far from the end of 64 bits. */
 #define LARGEST_N_ELEMENTS ((gint64) 1 << 48)
@@ -66,7 +69,7 @@ tiny_dtype_promote (TinyDType a, TinyDType b)
     if ((common & TINY_DTYPE_BIT (dtype)) == 0)
       continue;
     /* i64 and u64 have no common integer: they meet in the default float. */
-    return integers && tiny_dtype_is_float (dtype) ? TINY_DTYPE_F32 : dtype;
+    return integers && tiny_dtype_is_float (dtype) ? tiny_get_default_float () : dtype;
   }
   return TINY_DTYPE_F64;
 }
@@ -87,29 +90,62 @@ tiny_build_fail (TinyBuild *self, const char *format, ...)
 
 /* The dtype that a plain number takes among operands of dtype @strong. */
 static TinyDType
-weak_dtype (TinyWeak weak, TinyDType strong)
+weak_dtype (const TinyTensor *number, TinyDType strong)
 {
   if (tiny_dtype_is_float (strong))
     return strong;
-  if (weak == TINY_WEAK_FLOAT)
-    return TINY_DTYPE_F32;
-  return strong == TINY_DTYPE_BOOL ? TINY_DTYPE_I32 : strong;
+  if (number->weak == TINY_WEAK_FLOAT)
+    return tiny_get_default_float ();
+  return strong == TINY_DTYPE_BOOL ? number->dtype : strong;
 }
 
+/* A constant; of integers what is left of @value in so many bits. */
+static TinyNode *
+wrapped_number (TinyBuild *self, TinyDType dtype, double value)
+{
+  if (tiny_dtype_is_float (dtype))
+    return tiny_node_const_float (self->graph, dtype, value);
+  /* Out of range of 64 bits a conversion would be undefined. */
+  gint64 whole = isnan (value) ? 0
+                 : value >= 18446744073709551616.0 || value < -9223372036854775808.0
+                     ? G_MININT64
+                 : value >= 9223372036854775808.0 ? (gint64) (guint64) value
+                                                  : (gint64) value;
+  if (dtype == TINY_DTYPE_BOOL)
+    whole = value != 0;
+  return tiny_node_const_int (self->graph, dtype, whole);
+}
+
+/* A plain number, or what is calculated from such, in @dtype: numbers are rounded once. */
+static TinyNode *
+strengthen (TinyBuild *self, const TinyTensor *number, TinyDType dtype)
+{
+  TinyNode *node = number->root.node;
+  return node->op == TINY_OP_CONST ? wrapped_number (self, dtype, number->weak_value)
+                                   : tiny_build_cast (self, node, dtype);
+}
+
+/* Plain numbers take the dtype of what they meet; conditions have none that counts. */
 static void
-resolve_weak (TinyBuild *self)
+resolve_weak (TinyBuild *self, TinyTakes takes)
 {
   TinyDType strong = TINY_DTYPE_VOID;
+  guint n_strong = 0, n_weak = 0;
   for (guint i = 0; i < self->n; i++) {
-    if (self->x[i] == NULL || self->tensors[i]->weak != TINY_WEAK_NONE)
+    if (self->x[i] == NULL)
+      continue;
+    gboolean is_weak = self->tensors[i]->weak != TINY_WEAK_NONE;
+    n_weak += is_weak;
+    n_strong += !is_weak;
+    if (is_weak || (i < 8 && takes & TINY_TAKES_GATE << i))
       continue;
     TinyDType dtype = (TinyDType) self->x[i]->dtype;
     strong = strong == TINY_DTYPE_VOID ? dtype : tiny_dtype_promote (strong, dtype);
   }
   for (guint i = 0; i < self->n && strong != TINY_DTYPE_VOID; i++)
     if (self->x[i] != NULL && self->tensors[i]->weak != TINY_WEAK_NONE)
-      self->x[i] = tiny_build_number (self, weak_dtype (self->tensors[i]->weak, strong),
-                                      self->tensors[i]->weak_value);
+      self->x[i] = strengthen (self, self->tensors[i], weak_dtype (self->tensors[i], strong));
+  self->is_weak = takes & TINY_TAKES_WEAK && n_weak > 0 && n_strong == 0;
 }
 
 static void
@@ -120,23 +156,11 @@ meet_devices (TinyBuild *self)
     if (device == NULL || device == self->device)
       continue;
     if (self->device != NULL)
-      tiny_build_fail (self, "arguments are on %s and on %s: move one with tiny_tensor_to ()",
-                       self->device, device);
+      tiny_build_fail (self, "arguments are on %s and on %s: move one with to()", self->device,
+                       device);
     else
       self->device = device;
   }
-}
-
-static void
-refuse_limits (TinyBuild *self)
-{
-  for (guint i = 0; i < self->n; i++)
-    for (guint axis = 0; self->x[i] != NULL && axis < self->x[i]->shape->n; axis++)
-      if (tiny_limit_get (self->x[i], axis) != NULL)
-        tiny_build_fail (self,
-                         "axis %u of argument %u has a size that is a variable, which this "
-                         "operation does not take",
-                         axis, i + 1);
 }
 
 gboolean
@@ -154,18 +178,24 @@ tiny_build_begin_some (TinyBuild *self,
                        TinyTakes takes)
 {
   gboolean is_missing = n > 0 && tensors == NULL;
-  *self = (TinyBuild){ .name = name, .n = is_missing ? 0 : n };
+  /* Not the few: they are filled below. */
+  memset (self, 0, G_STRUCT_OFFSET (TinyBuild, few_tensors));
+  self->name = name;
+  self->n = is_missing ? 0 : n;
   guint n_wanted = n;
   n = self->n;
   gboolean few = n <= G_N_ELEMENTS (self->few_x);
   self->tensors = few ? self->few_tensors : g_new0 (TinyTensor *, n);
   self->x = few ? self->few_x : g_new0 (TinyNode *, n);
-  for (guint i = 0; i < n; i++)
+  for (guint i = 0; i < n; i++) {
+    self->x[i] = NULL;
     self->tensors[i] = tensors[i] != NULL && TINY_IS_TENSOR (tensors[i])
                            ? g_object_ref_sink (tensors[i])
                            : NULL;
+  }
   tiny_runtime_lock ();
   self->graph = tiny_runtime_get_graph ();
+  tiny_runtime_check (&self->error);
   if (is_missing)
     tiny_build_fail (self, "%u tensors wanted, none given", n_wanted);
   for (guint i = 0; i < n; i++) {
@@ -175,17 +205,19 @@ tiny_build_begin_some (TinyBuild *self,
       tiny_build_fail (self, "argument %u is no tensor", i + 1);
     else if (self->tensors[i]->error != NULL && self->error == NULL)
       self->error = g_error_copy (self->tensors[i]->error);
+    else if (self->tensors[i]->root.node == NULL)
+      tiny_build_fail (self, "argument %u was disposed of", i + 1);
     else
       self->x[i] = self->tensors[i]->root.node;
   }
   if ((takes & TINY_TAKES_SYMBOLIC) == 0)
-    refuse_limits (self);
-  takes &= ~TINY_TAKES_SYMBOLIC;
+    tiny_build_refuse_symbolic (self);
   if (self->error == NULL)
     meet_devices (self);
   if (self->error == NULL)
-    resolve_weak (self);
-  return self->error == NULL && tiny_build_take (self, takes, n, self->x);
+    resolve_weak (self, takes);
+  return self->error == NULL
+         && tiny_build_take (self, takes & (TINY_TAKES_SYMBOLIC - 1), n, self->x);
 }
 
 gboolean
@@ -224,31 +256,63 @@ check_result (TinyBuild *self, TinyNode *node)
 TinyNode *
 tiny_build_detach (TinyBuild *self, TinyNode *x)
 {
-  if (x == NULL || !tiny_dtype_is_float (x->dtype) || x->n_sources == 0
-      || x->op == TINY_OP_DETACH)
+  if (x == NULL || !tiny_dtype_is_float (x->dtype) || (x->op == TINY_OP_DETACH && x->arg == 0)
+      || (x->n_sources == 0 && !tiny_history_has (x)))
     return x;
   return tiny_layout_unary (self->graph, TINY_OP_DETACH, x);
+}
+
+/* @self as a plain number, which has no dtype of its own; truth values have. */
+static TinyTensor *
+weakened (TinyTensor *self)
+{
+  const TinyNode *node = self->root.node;
+  if (self->dtype == TINY_DTYPE_I32)
+    self->weak = TINY_WEAK_INT;
+  else if (self->dtype == TINY_DTYPE_F32)
+    self->weak = TINY_WEAK_FLOAT;
+  if (node->op == TINY_OP_CONST)
+    self->weak_value
+        = self->weak == TINY_WEAK_INT ? (double) node->arg : tiny_node_get_float (node);
+  return self;
 }
 
 /* (transfer floating): of @node; without one of the error, which is given away or copied. */
 static TinyTensor *
 result_of (TinyBuild *self, TinyNode *node)
 {
+  guint n_steps = 0;
+  g_autofree gint64 *steps = NULL;
+  if (self->error == NULL)
+    node = tiny_view_end (self, node, &steps, &n_steps);
   if (node != NULL && self->narrow != TINY_DTYPE_VOID && node->dtype == TINY_DTYPE_F32)
     node = tiny_build_cast (self, node, self->narrow);
+  if (self->error == NULL)
+    tiny_build_check_left (self, node);
   node = self->error == NULL ? check_result (self, node) : NULL;
   if (!tiny_is_grad_enabled ())
     node = tiny_build_detach (self, node);
   if (node == NULL && self->error == NULL)
     tiny_build_fail (self, "no result");
-  return node != NULL && self->error == NULL
-             ? tiny_tensor_new_for_node (node, self->device)
-             : tiny_tensor_new_for_error (g_error_copy (self->error));
+  if (self->error != NULL)
+    tiny_build_explain_symbolic (self);
+  if (node == NULL || self->error != NULL)
+    return tiny_tensor_new_for_error (g_error_copy (self->error));
+  TinyTensor *result = tiny_tensor_new_for_node (node, self->device);
+  gboolean is_empty = tiny_shape_get_n_elements (node->shape) == 0;
+  if (steps != NULL && !is_empty)
+    tiny_view_link (result, self->tensors[0], g_steal_pointer (&steps), n_steps);
+  else if (self->base != NULL && node != self->base && !is_empty)
+    result->is_part = TRUE;
+  return self->is_weak ? weakened (result) : result;
 }
 
 static void
 finish (TinyBuild *self)
 {
+  for (guint i = 0; i < self->n; i++)
+    if (self->tensors[i] != NULL && tiny_tensor_recycle (self->tensors[i]))
+      self->tensors[i] = NULL;
   tiny_runtime_unlock ();
   for (guint i = 0; i < self->n; i++)
     g_clear_object (&self->tensors[i]);
@@ -409,12 +473,11 @@ tiny_build_check_shape (TinyBuild *self, const gint64 *shape, guint n)
       tiny_build_fail (self, "size %" G_GINT64_FORMAT " of axis %u is negative", shape[i], i);
       return FALSE;
     }
-    if (shape[i] > LARGEST_N_ELEMENTS
-        || (shape[i] > 0 && n_elements > LARGEST_N_ELEMENTS / shape[i])) {
+    if (__builtin_mul_overflow (n_elements, MAX (shape[i], 1), &n_elements)
+        || n_elements > LARGEST_N_ELEMENTS) {
       tiny_build_fail (self, "more than 2^48 elements are not possible");
       return FALSE;
     }
-    n_elements *= MAX (shape[i], 1);
   }
   return TRUE;
 }
@@ -428,16 +491,25 @@ tiny_build_check_dtype (TinyBuild *self, TinyDType dtype)
   return FALSE;
 }
 
-/* Whether @x is calculated from numbers and variables alone. */
+/* Whether @x is calculated from numbers and variables alone. Each node is looked at once, and none below one of data. */
 static gboolean
-is_known (const TinyNode *x)
+is_known (TinyGraph *graph, TinyNode *x)
 {
-  if (x->op == TINY_OP_CONST || x->op == TINY_OP_VARIABLE)
-    return TRUE;
-  gboolean known = tiny_op_is_elementwise (x->op) || x->op == TINY_OP_RESHAPE;
-  for (guint i = 0; known && i < x->n_sources; i++)
-    known = is_known (x->sources[i]);
-  return known;
+  g_autoptr (GPtrArray) pending = g_ptr_array_new ();
+  guint32 seen = tiny_graph_begin_mark (graph);
+  g_ptr_array_add (pending, x);
+  while (pending->len > 0) {
+    TinyNode *node = g_ptr_array_steal_index_fast (pending, pending->len - 1);
+    if (node->op != TINY_OP_CONST && node->op != TINY_OP_VARIABLE && node->op != TINY_OP_RESHAPE
+        && !tiny_op_is_elementwise (node->op))
+      return FALSE;
+    for (guint i = 0; i < node->n_sources; i++)
+      if (node->sources[i]->mark != seen) {
+        node->sources[i]->mark = seen;
+        g_ptr_array_add (pending, node->sources[i]);
+      }
+  }
+  return TRUE;
 }
 
 gboolean
@@ -454,7 +526,7 @@ tiny_build_get_bounds (TinyBuild *self, TinyNode *x, gint64 *out_lo, gint64 *out
   }
   if (!tiny_dtype_is_integer (x->dtype))
     return FALSE;
-  if (is_known (x))
+  if (is_known (self->graph, x))
     tiny_node_get_bounds (x, out_lo, out_hi);
   return TRUE;
 }
@@ -463,17 +535,14 @@ tiny_build_get_bounds (TinyBuild *self, TinyNode *x, gint64 *out_lo, gint64 *out
 TinyNode *
 tiny_build_number (TinyBuild *self, TinyDType dtype, double value)
 {
-  if (tiny_dtype_is_float (dtype))
-    return tiny_node_const_float (self->graph, dtype, value);
-  /* Out of range of 64 bits a conversion would be undefined. */
-  gint64 whole = isnan (value) ? 0
-                 : value >= 18446744073709551616.0 || value < -9223372036854775808.0
-                     ? G_MININT64
-                 : value >= 9223372036854775808.0 ? (gint64) (guint64) value
-                                                  : (gint64) value;
-  if (dtype == TINY_DTYPE_BOOL)
-    whole = value != 0;
-  return tiny_node_const_int (self->graph, dtype, whole);
+  /* Below zero an unsigned number is counted from the end, so two to the power of its bits is beyond on both sides. */
+  double end = ldexp (1, 8 * (gint) tiny_dtype_get_n_bytes (dtype));
+  gboolean is_signed = tiny_dtype_is_signed (dtype);
+  if (tiny_dtype_is_integer (dtype) && dtype != TINY_DTYPE_INDEX
+      && !(is_signed ? value >= -end / 2 && value <= end / 2 : value > -end && value <= end))
+    tiny_build_fail (self, "the number %g is not in the range of %s", value,
+                     tiny_dtype_to_string (dtype));
+  return wrapped_number (self, dtype, value);
 }
 
 TinyNode *
@@ -513,7 +582,7 @@ tiny_build_is_empty (const TinyNode *x)
 TinyNode *
 tiny_build_store (TinyBuild *self, TinyNode *x)
 {
-  if (x == NULL || x->op == TINY_OP_CONTIGUOUS || x->op == TINY_OP_BUFFER
+  if (x == NULL || x->op == TINY_OP_CONTIGUOUS || tiny_runtime_is_memory (x)
       || tiny_build_is_empty (x))
     return x;
   return tiny_node_new (self->graph, TINY_OP_CONTIGUOUS, (TinyDType) x->dtype, 1, 1, &x, 0,

@@ -10,6 +10,7 @@
 #pragma once
 
 #include "ir/tiny-node.h"
+#include "tensor/tiny-default-float.h"
 #include "tensor/tiny-tensor.h"
 
 G_BEGIN_DECLS
@@ -21,9 +22,11 @@ typedef struct {
   TinyGraph *graph;
   guint n;
   TinyTensor **tensors;
-  TinyNode **x;       /* the node of each argument */
-  const char *device; /* where they are; NULL: anywhere */
-  TinyDType narrow;   /* what tiny_build_widen() widened; VOID: nothing */
+  TinyNode **x;            /* the node of each argument */
+  const char *device;      /* where they are; NULL: anywhere */
+  TinyDType narrow;        /* what tiny_build_widen() widened; VOID: nothing */
+  gboolean is_weak;        /* made of plain numbers alone: the result is one */
+  TinyNode *base, *viewed; /* the first argument and what stands for it, see tiny-view.h */
   GError *error;
   TinyTensor *few_tensors[4];
   TinyNode *few_x[4];
@@ -37,11 +40,14 @@ tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const 
 typedef enum {
   TINY_TAKES_ANY,
   TINY_TAKES_NUMBER,   /* bool becomes i32 */
-  TINY_TAKES_FLOAT,    /* f32 when none is a float */
+  TINY_TAKES_FLOAT,    /* the floats' dtype, the default float when none is one */
   TINY_TAKES_INTEGRAL, /* floats are an error */
   TINY_TAKES_INTEGER,  /* floats and bool are */
   TINY_TAKES_SYMBOLIC
   = 0x100, /* besides: axes whose size is a variable; to others these are an error */
+  TINY_TAKES_WEAK = 0x200, /* besides: of plain numbers alone the result is one */
+  TINY_TAKES_GATE
+  = 0x400, /* << i: argument i is a condition, whose dtype plain numbers do not take */
 } TinyTakes;
 gboolean tiny_build_begin_some (TinyBuild *self,
                                 const char *name,
@@ -107,7 +113,7 @@ TinyNode *tiny_build_cast (TinyBuild *self, TinyNode *x, TinyDType dtype);
 gboolean tiny_build_take (TinyBuild *self, TinyTakes takes, guint n, TinyNode **x);
 /* Bool as i32. */
 TinyNode *tiny_build_numeric (TinyBuild *self, TinyNode *x);
-/* Integers and bool as f32. */
+/* Integers and bool as the default float. */
 TinyNode *tiny_build_float (TinyBuild *self, TinyNode *x);
 TinyNode *tiny_build_unary (TinyBuild *self, TinyOp op, TinyNode *x);
 TinyNode *tiny_build_binary (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y);
@@ -139,13 +145,20 @@ tiny_build_mul (TinyBuild *self, TinyNode *x, TinyNode *y)
 {
   return tiny_build_binary (self, TINY_OP_MUL, x, y);
 }
-/* As floats: of integers f32. */
+/* As floats: of integers the default one. */
 TinyNode *tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y);
 
 /* ---- sizes that are variables (ir/tiny-limit.h) ---- */
 /* @x, @value where an element is of no account along one of @axes; all of these are meant from here on. */
 TinyNode *
 tiny_build_mask (TinyBuild *self, TinyNode *x, TinyNode *value, const gint64 *axes, guint n);
+/* That the size of @axis is no variable. */
+gboolean tiny_build_check_number (TinyBuild *self, const TinyNode *x, guint axis);
+/* For tiny_build_begin() and tiny_build_end(): that no argument has such an axis; that this is said in the error where one has;
+ * and that @node has elements then, as one without has lost which of its sizes are variables. */
+void tiny_build_refuse_symbolic (TinyBuild *self);
+void tiny_build_explain_symbolic (TinyBuild *self);
+void tiny_build_check_left (TinyBuild *self, const TinyNode *node);
 /* The number of elements along @axes less @correction, at least 0, in @like's dtype. */
 TinyNode *tiny_build_count_in (TinyBuild *self,
                                TinyNode *like,

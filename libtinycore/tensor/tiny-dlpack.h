@@ -57,7 +57,9 @@ TINY_API TinyTensor *tiny_tensor_new_from_dlpack (gpointer managed,
  * @is_versioned: whether a DLManagedTensorVersioned is wanted, of version 1.0, or else a DLManagedTensor
  * @error: return location
  *
- * Realises @self in memory of its own and exports that: nothing is copied where no other tensor has the same memory. It
+ * Realises @self in memory of its own and exports that: nothing is copied where no other tensor has the same memory. Of
+ * a view the part of the memory of what it is a view of is exported, with its strides; where there are none that say
+ * so, or they would go backwards or stay on the spot, a copy of its elements as they are now. What is exported
  * stays as long as the exported structure does, which is freed by its deleter or tiny_dlpack_free(), also after @self.
  *
  * Errors: those of realising; %TINY_ERROR_UNSUPPORTED where the device's memory has no host address, or DLPack no such

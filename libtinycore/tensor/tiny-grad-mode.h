@@ -31,6 +31,8 @@ TINY_API gboolean tiny_set_grad_enabled (gboolean enabled);
 /**
  * tiny_is_grad_enabled:
  *
+ * What tiny_set_grad_enabled() said last on this thread; at first it is so.
+ *
  * Returns: whether gradients flow through what this thread computes
  *
  * Since: 0.1

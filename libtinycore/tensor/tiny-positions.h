@@ -2,13 +2,16 @@
  *
  * tiny-positions.h: building blocks of what reads and writes at positions that are data.
  *
- * There is no store at a computed address: an element that is written finds who writes it, by
- * comparing its own position with those given. */
+ * There is no store at a computed address: an element that is written finds who writes it. */
 #pragma once
 
 #include "tensor/tiny-build.h"
 
 G_BEGIN_DECLS
+
+/* The arg of GRADIENTs that are sums of values at positions, plus how many axes come after that of the
+ * positions: their inputs are both. Their rule is in autograd/custom-rules.c. */
+enum { TINY_RULE_SCATTER = 16 };
 
 /* @positions as they count from the start of an axis of @size; those outside stay outside. */
 TinyNode *tiny_build_from_end (TinyBuild *self, TinyNode *positions, gint64 size);
@@ -17,6 +20,13 @@ TinyNode *tiny_build_is_inside (TinyBuild *self, TinyNode *positions, gint64 siz
 /* 0 1 … n-1 along @axis of @rank, the other axes being 1. */
 TinyNode *
 tiny_build_count_along (TinyBuild *self, TinyDType dtype, guint axis, gint64 n, guint rank);
+/* @positions in a dtype that holds all of an axis of @n. */
+TinyNode *tiny_build_wide_enough (TinyBuild *self, TinyNode *positions, gint64 n);
+/* Whether to sort @positions: comparing each with each of @n would be more work for @values. */
+gboolean
+tiny_build_is_sorted (const TinyNode *positions, guint axis, gint64 n, const TinyNode *values);
+/* How many of @positions (…, M, …) are each of n: (…, n, …) of i32. */
+TinyNode *tiny_build_count_at (TinyBuild *self, TinyNode *positions, guint axis, gint64 n);
 /* For each of n positions along @axis: @op over the elements of @x whose @positions are it, @none
  * where there is none. (…, M, …), (…, M, …) to (…, n, …); other axes of @positions may be 1. */
 TinyNode *tiny_build_combine (TinyBuild *self,

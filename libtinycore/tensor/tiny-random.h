@@ -36,9 +36,30 @@ void tiny_random_capture_note_seed (void);
 /* Whether what is drawn now will be drawn anew by replays. */
 gboolean tiny_random_capture_is_on (void);
 
+/* What a function draws that is called once for a whole batch. */
+typedef enum {
+  TINY_RANDOMNESS_ERROR,
+  TINY_RANDOMNESS_DIFFERENT,
+  TINY_RANDOMNESS_SAME
+} TinyRandomness;
+typedef struct TinyRandomBatch {
+  TinyRandomness randomness;
+  TinyTensor *index; /* which of the batch, u32 without axes */
+  gint64 size;
+  struct TinyRandomBatch *outer; /* of this thread */
+} TinyRandomBatch;
+void tiny_random_enter_batch (TinyRandomBatch *self);
+void tiny_random_leave_batch (TinyRandomBatch *self);
+/* Makes @counters (n) those of one of the batches that this thread is in, so that a batch of m draws what
+ * (m, n) would; NULL: of a draw that cannot be different. FALSE with an error where nothing may be drawn. */
+gboolean tiny_random_spread (TinyBuild *self, gint64 n, TinyNode **counters);
+
 /* A key for whoever draws in a way of its own; under the runtime's lock. */
 void tiny_random_key (guint32 key[2]);
 /* The same as nodes: @x holds the counter's words (u32) and becomes the result. */
 void tiny_build_threefry (TinyBuild *self, const guint32 key[2], TinyNode *x[2]);
+void tiny_build_threefry_by (TinyBuild *self, TinyNode *const key[2], TinyNode *x[2]);
+/* @number as a u32 that programs get at launch, so that one is compiled for all draws. */
+TinyNode *tiny_random_number (TinyBuild *self, guint32 number);
 
 G_END_DECLS

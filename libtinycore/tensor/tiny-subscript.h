@@ -3,7 +3,7 @@
  * tiny-subscript.h: a subscript taken apart, for subscript-pattern.c and tensor-subscript.c. */
 #pragma once
 
-#include "tensor/tiny-build.h"
+#include "tensor/tiny-part.h"
 
 G_BEGIN_DECLS
 
@@ -12,6 +12,7 @@ enum { TINY_MAX_SUBSCRIPT = 32 };
 /* How an axis of the tensor is read. */
 typedef struct {
   gint64 start, step, n;
+  TinyNode *at, *size; /* of a part whose place or length a variable says, see TinyPart */
   gboolean is_dropped; /* by a number: the view does not have it */
 } TinySubscriptPart;
 
@@ -22,6 +23,8 @@ typedef struct {
   /* The view: x through its parts, with new axes. */
   gint64 dims[TINY_MAX_SUBSCRIPT];
   guint rank;
+  TinyNode *sizes
+      [TINY_MAX_SUBSCRIPT]; /* per axis of the view that a variable is the length of, that; else NULL */
   /* Per axis of the view, its index tensor; NULL: the whole axis. */
   TinyNode *picks[TINY_MAX_SUBSCRIPT];
   TinyNode *mask; /* that stands for itself; see tiny_tensor_set_index() */

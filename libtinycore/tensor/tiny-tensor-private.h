@@ -17,23 +17,38 @@ typedef enum {
 struct _TinyTensor {
   GInitiallyUnowned parent_instance;
 
-  TinyRoot root;      /* no node when there is an error */
-  GError *error;      /* or NULL */
-  const char *device; /* interned; NULL: the default one, or wherever it is used */
+  TinyRoot root; /* no node when there is an error */
+  GError *error; /* or NULL */
+  const char *
+      device; /* interned; NULL: the default one, or wherever it is used; of several devices: their
+                         names with semicolons between */
   TinyDType dtype;
   guint n_dims;
-  gint64 *shape;
+  gint64 *shape; /* few_sizes, where these are enough */
+  gint64 few_sizes[4];
   TinyWeak weak;
-  double weak_value;
+  double weak_value; /* where the node is a CONST */
+  gboolean is_part;  /* of another tensor, without being a view of it */
   gboolean requires_grad;
   TinyTensor *grad;            /* (nullable) (owned) */
+  guint64 variable;            /* where they are required: a number of its own */
   TinyTensor *next, *previous; /* among those that require gradients */
+
+  /* See tiny-view.h. */
+  TinyTensor *base; /* what this is a view of, or NULL */
+  gint64 *steps;    /* how */
+  guint n_steps;
+  TinyTensor *views;                     /* the first of those of this one … */
+  TinyTensor *next_view, *previous_view; /* … and the others of the base's */
+  TinyTensor *next_base, *previous_base; /* among all that have views */
 };
 
 /* (transfer floating): a tensor of @node. Under the runtime's lock. */
 TinyTensor *tiny_tensor_new_for_node (TinyNode *node, const char *device);
 /* (transfer floating): a tensor in error state; takes @error. */
 TinyTensor *tiny_tensor_new_for_error (GError *error);
+/* Whether @self, whose reference this takes then, was kept for what is made next: nobody else knew it. */
+gboolean tiny_tensor_recycle (TinyTensor *self);
 /* Its node; NULL when there is an error. Under the runtime's lock. */
 TinyNode *tiny_tensor_get_node (TinyTensor *self);
 void tiny_tensor_set_node (TinyTensor *self, TinyNode *node);
@@ -41,8 +56,18 @@ void tiny_tensor_set_node (TinyTensor *self, TinyNode *node);
 void tiny_tensor_resize (TinyTensor *self, TinyNode *from, TinyNode *to);
 /* The first of the tensors that require gradients. Under the runtime's lock. */
 TinyTensor *tiny_tensor_get_first_variable (void);
-/* Makes the tensor's memory its own: nothing else shares it, so that it can be assigned to. */
+/* Whether a gradient would flow from a node to a tensor that requires one. Under the runtime's lock. */
+gboolean tiny_tensor_reaches_variable (TinyNode *root);
+/* Makes the tensor's memory its own: nothing else shares it, so that it can be assigned to. It is a view
+ * of nothing any more. */
 gboolean tiny_tensor_own_memory (TinyTensor *self, GError **error);
+/* Likewise; but a view stays one, and has that memory until it is read anew. */
+gboolean tiny_tensor_stand_apart (TinyTensor *self, GError **error);
+/* Before the memory of @self, which is realised and no view, is written in place: what waits and is made of it is
+ * computed, and tensors that share it get copies. Its views follow it. */
+gboolean tiny_tensor_part_memory (TinyTensor *self, GError **error);
+/* Tensors of that memory, a set of TinyBuffer, whose root is older than @number get copies. */
+gboolean tiny_tensor_part_older (GHashTable *written, guint64 number, GError **error);
 /* Element @i of @data, of any dtype. */
 double tiny_tensor_decode (TinyDType dtype, gconstpointer data, gsize i);
 

@@ -2,9 +2,11 @@
  *
  * tiny-tensor.c: the object: a root in the runtime's graph, or an error.
  *
- * The node behind a tensor changes when it is realised or the graph is swept; its shape, dtype and
- * device never do. Tensors that require gradients are chained so that backward() finds them. */
+ * The node behind a tensor changes when it is realised or the graph is swept; its shape and dtype
+ * never do, its device only when it is moved in place. Tensors that require gradients are chained so that backward() finds them. */
 #include "tensor/tiny-tensor.h"
+
+#include <string.h>
 
 #include "engine/tiny-history.h"
 #include "ir/tiny-limit.h"
@@ -12,10 +14,18 @@
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-view.h"
 
 G_DEFINE_FINAL_TYPE (TinyTensor, tiny_tensor, G_TYPE_INITIALLY_UNOWNED)
 
+#ifdef __SANITIZE_ADDRESS__
+enum { MOST_SPARE = 0 }; /* what is used after its end is to be seen */
+#else
+enum { MOST_SPARE = 64 };
+#endif
+
 static TinyTensor *first_variable; /* under the runtime's lock */
+static guint64 n_variables;        /* that there ever were */
 
 static void
 unchain (TinyTensor *self)
@@ -29,31 +39,100 @@ unchain (TinyTensor *self)
   self->next = self->previous = NULL;
 }
 
+/* Under the lock: nobody finds it any more. */
 static void
-tiny_tensor_finalize (GObject *object)
+let_go (gpointer data)
 {
-  TinyTensor *self = (TinyTensor *) object;
-  tiny_runtime_lock ();
+  TinyTensor *self = data;
+  tiny_view_forget (self);
   if (self->root.node != NULL)
     tiny_runtime_remove_root (&self->root);
   if (self->requires_grad)
     unchain (self);
-  tiny_runtime_unlock ();
+  self->requires_grad = FALSE;
+}
+
+/* The last reference may be dropped where another lock is held, such as an interpreter's, that whoever computes waits
+ * for: nothing waits here. A tensor that cannot go yet is given to who has the lock. */
+static void
+tiny_tensor_dispose (GObject *object)
+{
+  TinyTensor *self = (TinyTensor *) object;
+  if (self->root.next != NULL || self->base != NULL || self->views != NULL
+      || self->requires_grad) {
+    if (tiny_runtime_try_lock ()) {
+      let_go (self);
+      tiny_runtime_unlock ();
+    } else {
+      tiny_runtime_defer (g_object_ref (object), let_go, g_object_unref);
+    }
+  }
+  /* What the parent does here, it does once more when the last reference goes: of all that a tensor costs that was a tenth. */
+  if (g_atomic_int_get (&object->ref_count) > 1)
+    G_OBJECT_CLASS (tiny_tensor_parent_class)->dispose (object);
+}
+
+static void
+clear (TinyTensor *self)
+{
   g_clear_object (&self->grad);
   g_clear_error (&self->error);
-  g_free (self->shape);
+  if (self->shape != self->few_sizes)
+    g_free (self->shape);
+}
+
+static void
+tiny_tensor_finalize (GObject *object)
+{
+  clear ((TinyTensor *) object);
   G_OBJECT_CLASS (tiny_tensor_parent_class)->finalize (object);
 }
 
 static void
 tiny_tensor_class_init (TinyTensorClass *class)
 {
+  G_OBJECT_CLASS (class)->dispose = tiny_tensor_dispose;
   G_OBJECT_CLASS (class)->finalize = tiny_tensor_finalize;
 }
 
 static void
 tiny_tensor_init (TinyTensor *self)
 {
+}
+
+/* ---- tensors that come again ----
+ * Most tensors live from one operation to the next, and GObject takes longer over the end of one than all that is done with
+ * it: some are kept for what is made next. Under the runtime's lock. */
+static struct {
+  TinyTensor *list[MOST_SPARE + 1];
+  guint n;
+} spare;
+
+gboolean
+tiny_tensor_recycle (TinyTensor *self)
+{
+  GObject *object = (GObject *) self;
+  /* What others tie to an object is its data: wrappers of other languages, weak references, closures. */
+  gboolean is_tied
+      = self->grad != NULL || ((gsize) object->qdata & ~(gsize) G_DATALIST_FLAGS_MASK) != 0;
+  if (spare.n == MOST_SPARE || is_tied || g_atomic_int_get (&object->ref_count) > 1)
+    return FALSE;
+  let_go (self);
+  clear (self);
+  memset (&self->root, 0, sizeof *self - G_STRUCT_OFFSET (TinyTensor, root));
+  spare.list[spare.n++] = self;
+  return TRUE;
+}
+
+/* (transfer floating) */
+static TinyTensor *
+tensor_new (void)
+{
+  if (spare.n == 0)
+    return g_object_new (TINY_TYPE_TENSOR, NULL);
+  TinyTensor *self = spare.list[--spare.n];
+  g_object_force_floating ((GObject *) self);
+  return self;
 }
 
 /* Sizes that are variables count with their value. */
@@ -68,11 +147,13 @@ read_limits (TinyTensor *self, const TinyNode *node)
 TinyTensor *
 tiny_tensor_new_for_node (TinyNode *node, const char *device)
 {
-  TinyTensor *self = g_object_new (TINY_TYPE_TENSOR, NULL);
+  TinyTensor *self = tensor_new ();
   self->device = device;
   self->dtype = (TinyDType) node->dtype;
   self->n_dims = node->shape->n;
-  self->shape = g_memdup2 (node->shape->v, MAX (node->shape->n, 1) * sizeof (gint64));
+  self->shape = self->n_dims <= G_N_ELEMENTS (self->few_sizes) ? self->few_sizes
+                                                               : g_new (gint64, self->n_dims);
+  memcpy (self->shape, node->shape->v, self->n_dims * sizeof (gint64));
   read_limits (self, node);
   tiny_runtime_add_root (&self->root, node);
   return self;
@@ -179,11 +260,11 @@ tiny_tensor_is_realized (TinyTensor *self)
 {
   g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
   tiny_runtime_lock ();
-  const TinyNode *node = self->root.node;
+  const TinyNode *node = self->root.node, *own = node;
   while (node != NULL && (node->op == TINY_OP_RESHAPE || node->op == TINY_OP_LIMIT))
     node = node->sources[0];
   gboolean realized = node != NULL
-                      && (node->op == TINY_OP_BUFFER || node->op == TINY_OP_VARIABLE
+                      && (tiny_runtime_is_memory (node) || own->op == TINY_OP_VARIABLE
                           || tiny_tensor_get_n_elements (self) == 0);
   tiny_runtime_unlock ();
   return realized;
@@ -197,7 +278,7 @@ tiny_tensor_contiguous (TinyTensor *self)
   TinyNode *node = NULL;
   if (tiny_build_begin_some (&b, "contiguous", 1, &self, 0, TINY_TAKES_SYMBOLIC)) {
     node = b.x[0];
-    if (node->op != TINY_OP_CONTIGUOUS && node->op != TINY_OP_BUFFER)
+    if (node->op != TINY_OP_CONTIGUOUS && !tiny_runtime_is_memory (node))
       node = tiny_node_new (b.graph, TINY_OP_CONTIGUOUS, (TinyDType) node->dtype, 1, 1, &node,
                             0, NULL, NULL);
   }
@@ -209,40 +290,121 @@ tiny_tensor_detach (TinyTensor *self)
 {
   TinyBuild b;
   TinyNode *node = NULL;
-  if (tiny_build_begin_some (&b, "detach", 1, &self, 0, TINY_TAKES_SYMBOLIC))
+  if (tiny_build_begin_some (&b, "detach", 1, &self, 0, TINY_TAKES_SYMBOLIC)
+      && tiny_view_begin (&b))
     node = tiny_layout_unary (b.graph, TINY_OP_DETACH, b.x[0]);
   return tiny_build_end (&b, node);
 }
 
 /* ---- gradients ---- */
+static void
+chain (TinyTensor *self)
+{
+  self->variable = ++n_variables;
+  self->next = first_variable;
+  if (first_variable != NULL)
+    first_variable->previous = self;
+  first_variable = self;
+}
+
+/* Gradients end at the node of @self, which has to be nobody else's. A view stays one. */
+static gboolean
+begin_variable (TinyTensor *self, GError **error)
+{
+  if (self->base == NULL && !tiny_tensor_own_memory (self, error))
+    return FALSE;
+  if (self->requires_grad)
+    return TRUE;
+  self->requires_grad = TRUE;
+  chain (self);
+  if (self->base != NULL)
+    tiny_tensor_set_node (self, tiny_view_read (self));
+  else
+    tiny_history_forget (self->root.node);
+  self->root.wants_gradients = TRUE;
+  return TRUE;
+}
+
+static void
+end_variable (TinyTensor *self)
+{
+  if (!self->requires_grad)
+    return;
+  self->requires_grad = self->root.wants_gradients = FALSE;
+  unchain (self);
+  if (self->base != NULL)
+    tiny_tensor_set_node (self, tiny_view_read (self));
+  else
+    tiny_history_forget (self->root.node);
+}
+
 void
 tiny_tensor_set_requires_grad (TinyTensor *self, gboolean requires_grad)
 {
   g_return_if_fail (TINY_IS_TENSOR (self));
   tiny_runtime_lock ();
-  requires_grad = requires_grad != FALSE;
-  if (requires_grad && self->error == NULL && !tiny_tensor_own_memory (self, &self->error))
+  if (self->error == NULL && !requires_grad)
+    end_variable (self);
+  else if (self->error == NULL && !begin_variable (self, &self->error))
     tiny_runtime_remove_root (&self->root);
-  if (requires_grad != self->requires_grad && self->error == NULL) {
-    self->requires_grad = self->root.wants_gradients = requires_grad;
-    tiny_history_forget (self->root.node); /* gradients end at it */
-    if (!requires_grad) {
-      unchain (self);
-    } else {
-      self->next = first_variable;
-      if (first_variable != NULL)
-        first_variable->previous = self;
-      first_variable = self;
-    }
-  }
   tiny_runtime_unlock ();
+}
+
+gboolean
+tiny_tensor_reaches_variable (TinyNode *root)
+{
+  if (first_variable == NULL || root == NULL || !tiny_dtype_is_float (root->dtype))
+    return FALSE;
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  g_autoptr (GHashTable) variables = g_hash_table_new (NULL, NULL);
+  g_autoptr (GPtrArray) stack = g_ptr_array_new ();
+  for (TinyTensor *t = first_variable; t != NULL; t = t->next)
+    g_hash_table_add (variables, t->root.node);
+  guint32 seen = tiny_graph_begin_mark (graph);
+  g_ptr_array_add (stack, root);
+  while (stack->len > 0) {
+    TinyNode *node = g_ptr_array_steal_index_fast (stack, stack->len - 1);
+    if (node->mark == seen)
+      continue;
+    node->mark = seen;
+    gboolean is_stale;
+    TinyNode *history = tiny_history_get (node, &is_stale);
+    if (is_stale || g_hash_table_contains (variables, node))
+      return TRUE;
+    if (history != NULL)
+      g_ptr_array_add (stack, history);
+    for (guint i = 0; i < node->n_sources; i++)
+      if (tiny_history_flows (node, i))
+        g_ptr_array_add (stack, node->sources[i]);
+  }
+  return FALSE;
 }
 
 gboolean
 tiny_tensor_get_requires_grad (TinyTensor *self)
 {
   g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
-  return self->requires_grad;
+  tiny_runtime_lock ();
+  gboolean requires = self->requires_grad || tiny_tensor_reaches_variable (self->root.node);
+  tiny_runtime_unlock ();
+  return requires;
+}
+
+gboolean
+tiny_tensor_is_leaf (TinyTensor *self)
+{
+  g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
+  return self->requires_grad || !tiny_tensor_get_requires_grad (self);
+}
+
+TinyTensor *
+tiny_tensor_get_base (TinyTensor *self)
+{
+  g_return_val_if_fail (TINY_IS_TENSOR (self), NULL);
+  tiny_runtime_lock ();
+  TinyTensor *base = tiny_view_get_base (self);
+  tiny_runtime_unlock ();
+  return base;
 }
 
 TinyTensor *
@@ -250,6 +412,44 @@ tiny_tensor_get_grad (TinyTensor *self)
 {
   g_return_val_if_fail (TINY_IS_TENSOR (self), NULL);
   return self->grad;
+}
+
+static gboolean
+set_grad (TinyTensor *self, TinyTensor *grad, GError **error)
+{
+  const GError *wrong = self->error != NULL ? self->error : grad->error;
+  if (wrong != NULL) {
+    g_propagate_error (error, g_error_copy (wrong));
+    return FALSE;
+  }
+  if (grad->dtype == self->dtype && grad->n_dims == self->n_dims
+      && memcmp (grad->shape, self->shape, self->n_dims * sizeof *self->shape) == 0
+      && (grad->device == self->device || grad->device == NULL || self->device == NULL)) {
+    g_set_object (&self->grad, grad);
+    return TRUE;
+  }
+  g_autofree char *has = tiny_shape_to_string (grad->root.node->shape);
+  g_autofree char *wanted = tiny_shape_to_string (self->root.node->shape);
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+               "grad: %s of %s on %s is no gradient of %s of %s on %s", has,
+               tiny_dtype_to_string (grad->dtype), grad->device != NULL ? grad->device : "any",
+               wanted, tiny_dtype_to_string (self->dtype),
+               self->device != NULL ? self->device : "any");
+  return FALSE;
+}
+
+gboolean
+tiny_tensor_set_grad (TinyTensor *self, TinyTensor *grad, GError **error)
+{
+  g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
+  g_return_val_if_fail (grad == NULL || TINY_IS_TENSOR (grad), FALSE);
+  g_autoptr (TinyTensor) owned = grad != NULL ? g_object_ref_sink (grad) : NULL;
+  tiny_runtime_lock ();
+  gboolean good = grad == NULL || set_grad (self, grad, error);
+  if (grad == NULL)
+    tiny_tensor_clear_grad (self);
+  tiny_runtime_unlock ();
+  return good;
 }
 
 void

@@ -117,7 +117,7 @@ TINY_API TinyTensor *tiny_tensor_empty (TinyDType dtype, const gint64 *shape, gu
  * @value: a number
  *
  * A tensor of shape () that takes the dtype of what it meets: a float's, or an integer's when @value
- * is whole. Alone it is i32 or f32.
+ * is whole and at most 2⁵³ from 0. Alone it is i32, i64 where that does not hold it, or f32.
  *
  * Returns: (transfer floating): the result
  *
@@ -338,7 +338,7 @@ TINY_API gboolean tiny_tensor_is_realized (TinyTensor *self);
  * tiny_tensor_contiguous:
  * @self: a tensor
  *
- * @self in memory of its own in row-major order.
+ * A copy of @self, in memory of its own in row-major order.
  *
  * Returns: (transfer floating): the result
  *
@@ -350,7 +350,7 @@ TINY_API TinyTensor *tiny_tensor_contiguous (TinyTensor *self);
  * tiny_tensor_detach:
  * @self: a tensor
  *
- * The same values, through which no gradient flows.
+ * A view of @self, through which no gradient flows.
  *
  * Returns: (transfer floating): the result
  *
@@ -361,9 +361,10 @@ TINY_API TinyTensor *tiny_tensor_detach (TinyTensor *self);
 /**
  * tiny_tensor_to:
  * @self: a tensor
- * @device: (nullable): a device's name; %NULL: the default device
+ * @device: (nullable): a device's name; %NULL: the default device; several with semicolons between: the whole of @self on
+ *   each of them, as tiny_tensor_shard() makes it
  *
- * @self on another device.
+ * @self on another device. What was on several is put together.
  *
  * Returns: (transfer floating): the result
  *
@@ -372,13 +373,96 @@ TINY_API TinyTensor *tiny_tensor_detach (TinyTensor *self);
 TINY_API TinyTensor *tiny_tensor_to (TinyTensor *self, const char *device);
 
 /**
+ * tiny_tensor_to_:
+ * @self: a tensor
+ * @device: (nullable): as of tiny_tensor_to()
+ * @error: return location
+ *
+ * Moves @self, and the gradient it has, to another device. What was built on it before stays where it was. It goes on requiring
+ * a gradient if it did.
+ *
+ * Errors: those of opening a device; %TINY_ERROR_INVALID as tiny_tensor_to() has it. Nothing has changed then.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_to_ (TinyTensor *self, const char *device, GError **error);
+
+/**
+ * tiny_tensor_shard:
+ * @self: a tensor
+ * @devices: (array zero-terminated=1): names of devices
+ * @axis: the axis that @self is cut along, from the last one where negative; %TINY_NO_AXIS: @self is whole on each device
+ *
+ * @self on several devices: in pieces, whose sizes along @axis differ by 1 at most, or whole on each. It is a tensor of the same
+ * shape, and takes part in all operations with others on the same devices in the same order; each device then works on its
+ * pieces, side by side with the others. Where an operation needs what is on other devices, it is copied: sums over @axis for
+ * example are made of one sum a device. tiny_tensor_to() puts it together on one device, reading it does so too. Its gradient
+ * is cut as it is.
+ *
+ * Errors: those of opening a device; %TINY_ERROR_INVALID for a device that is there twice, an axis shorter than there are
+ * devices, a size that is a variable.
+ *
+ * Returns: (transfer floating): the result; with one device that of tiny_tensor_to()
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *
+tiny_tensor_shard (TinyTensor *self, const char *const *devices, gint axis);
+
+/**
+ * tiny_tensor_shard_:
+ * @self: a tensor
+ * @devices: (array zero-terminated=1): names of devices
+ * @axis: as of tiny_tensor_shard()
+ * @error: return location
+ *
+ * Moves @self, and the gradient it has, to several devices, as tiny_tensor_to_() does to one.
+ *
+ * Errors: those of tiny_tensor_shard(); nothing has changed then.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_shard_ (TinyTensor *self,
+                                      const char *const *devices,
+                                      gint axis,
+                                      GError **error);
+
+/**
+ * tiny_tensor_shard_like:
+ * @self: a tensor
+ * @other: another one
+ *
+ * @self where @other is: on its device; on its devices, cut along the axis that @other is cut along, or whole on each where
+ * @other is, or @self has no axes. How @other is cut is what it was given by tiny_tensor_shard() or came out of computing it,
+ * which is done now where it has not been.
+ *
+ * Returns: (transfer floating): the result
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_shard_like (TinyTensor *self, TinyTensor *other);
+
+/**
  * tiny_tensor_assign:
  * @self: a tensor
  * @value: of the same shape and device; cast to @self's dtype
  * @error: return location
  *
  * Makes @value the contents of @self. Memory that @self already has is kept and overwritten when it is realised next;
- * tensors made from the old contents keep those. @self is unchanged on error.
+ * what was computed from the old contents, even if that still waits, keeps those. @self is unchanged on error.
+ *
+ * Views are no such copies: what tiny_tensor_index() gives for numbers and slices, tiny_tensor_reshape(), tiny_tensor_detach()
+ * and the other operations that only move elements (they say so) is another sight of the same contents, as of PyTorch's. Assigning to a
+ * view assigns that part of what it is a view of, and of what that is a view of, and all other views of it see the new contents. A view
+ * does not keep what it is a view of alive: when that is gone the view is a tensor of its own. It is an error to assign to
+ * what was expanded.
+ *
+ * Gradients flow to @value, unless @self requires gradients (tiny_tensor_set_requires_grad()): it is where they end, and
+ * stays that. So a step by hand needs no more than the new value: `w.assign (w - lr * w.grad)` in Python.
  *
  * Returns: whether it worked
  *
@@ -394,7 +478,9 @@ TINY_API gboolean tiny_tensor_assign (TinyTensor *self, TinyTensor *value, GErro
  * @error: return location
  *
  * Realises @self and overwrites its memory from the host; captured functions (#TinyJit) that read
- * it see the new values. So does every tensor that is a view of it.
+ * it see the new values. So does every tensor that is a view of it. Of a view the part that it is of is overwritten.
+ * Nothing else changes, as with tiny_tensor_assign(): what waits and is made of the old values is computed first, other
+ * tensors that share the memory get copies.
  *
  * Returns: whether it worked
  *
@@ -420,7 +506,7 @@ TINY_API gboolean tiny_tensor_write_data (TinyTensor *self,
  * values at one position the last wins; positions outside are left out. A mask is realised, unless @value has one
  * element. Gradients flow to @value and to what is left of @self.
  *
- * Tensors are values: what was made of @self before, its views too, keeps the old contents.
+ * Where @self is a view, what it is a view of changes with it: see tiny_tensor_assign().
  *
  * Returns: whether it worked
  *
@@ -441,7 +527,8 @@ TINY_API gboolean tiny_tensor_set_index (TinyTensor *self,
  * @self: a tensor
  * @requires_grad: whether
  *
- * Whether tiny_tensor_backward() computes a gradient for @self, which then has memory of its own.
+ * Whether tiny_tensor_backward() computes a gradient for @self, which then has memory of its own and is a view of
+ * nothing.
  *
  * Since: 0.1
  */
@@ -451,13 +538,38 @@ TINY_API void tiny_tensor_set_requires_grad (TinyTensor *self, gboolean requires
  * tiny_tensor_get_requires_grad:
  * @self: a tensor
  *
- * See tiny_tensor_set_requires_grad().
+ * Whether gradients flow to @self or through it: it was told to have one (tiny_tensor_set_requires_grad()), or is computed
+ * from a tensor that was, and not detached from it.
  *
  * Returns: whether
  *
  * Since: 0.1
  */
 TINY_API gboolean tiny_tensor_get_requires_grad (TinyTensor *self);
+
+/**
+ * tiny_tensor_is_leaf:
+ * @self: a tensor
+ *
+ * Whether gradients end at @self: none flows to it, or it was told to have one itself.
+ *
+ * Returns: whether
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_is_leaf (TinyTensor *self);
+
+/**
+ * tiny_tensor_get_base:
+ * @self: a tensor
+ *
+ * What changes with @self: the tensor that it is a view of in the end, or @self.
+ *
+ * Returns: (transfer none): a tensor
+ *
+ * Since: 0.1
+ */
+TINY_API TinyTensor *tiny_tensor_get_base (TinyTensor *self);
 
 /**
  * tiny_tensor_get_grad:
@@ -470,6 +582,22 @@ TINY_API gboolean tiny_tensor_get_requires_grad (TinyTensor *self);
  * Since: 0.1
  */
 TINY_API TinyTensor *tiny_tensor_get_grad (TinyTensor *self);
+
+/**
+ * tiny_tensor_set_grad:
+ * @self: a tensor
+ * @grad: (nullable): of @self's shape, dtype and device; %NULL: none
+ * @error: return location
+ *
+ * What tiny_tensor_get_grad() gives from here on; tiny_tensor_backward() adds to it.
+ *
+ * Errors: what an argument carries; %TINY_ERROR_INVALID when @grad does not fit.
+ *
+ * Returns: whether it worked; if not, the gradient is what it was
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_set_grad (TinyTensor *self, TinyTensor *grad, GError **error);
 
 /**
  * tiny_tensor_clear_grad:

@@ -24,6 +24,9 @@ G_DECLARE_FINAL_TYPE (TinyVariable, tiny_variable, TINY, VARIABLE, GObject)
  * @min: the least value
  * @max: the largest value
  *
+ * Makes a number that programs get when they are launched. It has no value until tiny_variable_bind() gives it one, and
+ * bounds that are not in order, or are not of 32 bits, are an error then.
+ *
  * Returns: (transfer full): a variable
  *
  * Since: 0.1
@@ -33,6 +36,8 @@ TINY_API TinyVariable *tiny_variable_new (const char *name, gint64 min, gint64 m
 /**
  * tiny_variable_get_name:
  * @self: a variable
+ *
+ * What the variable was called when it was made.
  *
  * Returns: its name
  *
@@ -44,6 +49,8 @@ TINY_API const char *tiny_variable_get_name (TinyVariable *self);
  * tiny_variable_get_min:
  * @self: a variable
  *
+ * The lower of the bounds, which a value may be.
+ *
  * Returns: the least value
  *
  * Since: 0.1
@@ -53,6 +60,8 @@ TINY_API gint64 tiny_variable_get_min (TinyVariable *self);
 /**
  * tiny_variable_get_max:
  * @self: a variable
+ *
+ * The upper of the bounds, which a value may be. What has it as a size has memory for so many.
  *
  * Returns: the largest value
  *
@@ -77,5 +86,18 @@ TINY_API gint64 tiny_variable_get_max (TinyVariable *self);
  * Since: 0.1
  */
 TINY_API TinyTensor *tiny_variable_bind (TinyVariable *self, gint64 value);
+
+/**
+ * tiny_tensor_is_symbolic:
+ * @self: a tensor
+ *
+ * Whether @self is an integer without axes that is calculated from variables (tiny_variable_bind()) and numbers: a size
+ * in tiny_tensor_shorten(), a place in tiny_tensor_narrow() and tiny_tensor_index(). Nothing is computed.
+ *
+ * Returns: whether
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_is_symbolic (TinyTensor *self);
 
 G_END_DECLS

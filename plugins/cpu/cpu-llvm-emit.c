@@ -42,6 +42,21 @@ add_function_attributes (Emitter *e, LlvmRef function)
   add_text_attribute (e, function, "min-legal-vector-width", width);
 }
 
+/* Whether there are accumulators that are wider than the stack is aligned: what of them finds no place in a register would
+ * lie across two lines. */
+static bool
+has_wide_registers (const Emitter *e)
+{
+  const unsigned stack_bits = 128;
+  for (uint32_t i = 0; i < e->linear->n_instrs; i++) {
+    const TinyInstr *instr = &e->linear->instrs[i];
+    if (instr->op == TINY_INSTR_REGISTER
+        && instr->lanes * dtype_bits (instr->dtype) > stack_bits)
+      return true;
+  }
+  return false;
+}
+
 /* NAME.points (buffers…, variables…, begin, end), with parameter attributes. */
 static LlvmRef
 add_points_function (Emitter *e, const char *name, LlvmRef *out_type)
@@ -62,6 +77,8 @@ add_points_function (Emitter *e, const char *name, LlvmRef *out_type)
   llvm->SetLinkage (function, LLVM_LINKAGE_INTERNAL);
   add_function_attributes (e, function);
   add_attribute (e, function, LLVM_ATTRIBUTE_FUNCTION, "noinline");
+  if (has_wide_registers (e))
+    add_text_attribute (e, function, "stackrealign", "");
   for (uint32_t i = 0; i < linear->n_params; i++) {
     add_attribute (e, function, (int) i + 1, "noalias");
     add_attribute (e, function, (int) i + 1, "nocapture");

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "oracle.h"
+#include "tiny-plugin-kit.h"
 
 enum { ALL = (1u << TINY_OPERATION_MAX_AXES) - 1 };
 
@@ -46,15 +47,6 @@ step (Walk *self, guint mask)
   return FALSE;
 }
 
-static const TinyOperandView *
-find_operand (const TinyOperation *operation, TinyOperandRole role)
-{
-  for (guint i = 0; i < operation->n_operands; i++)
-    if (operation->operands[i].role == role)
-      return &operation->operands[i];
-  return NULL;
-}
-
 static gint64
 find_place (const Walk *self, const TinyOperandView *view)
 {
@@ -83,7 +75,7 @@ move_window (Walk *self)
 static long double
 get (const Walk *self, TinyOperandRole role)
 {
-  const TinyOperandView *view = find_operand (self->operation, role);
+  const TinyOperandView *view = tiny_find_operand (self->operation, role);
   Walk moved = *self;
   if (role == TINY_ROLE_A && self->operation->kind == TINY_OPERATION_CONVOLUTION
       && !move_window (&moved))
@@ -299,7 +291,7 @@ find_score (Walk *self, long double *out_size)
     sum += product;
     sizes += fabsl (product);
   } while (step (self, 1u << TINY_ATTENTION_DEPTH));
-  if (find_operand (operation, TINY_ROLE_MASK) != NULL)
+  if (tiny_find_operand (operation, TINY_ROLE_MASK) != NULL)
     mask = get (self, TINY_ROLE_MASK);
   *out_size = sizes * scale + fabsl (mask);
   /* The sum, its scale, which may be taken of a factor as well, and the mask. */
@@ -383,7 +375,7 @@ add_epilogue (const Walk *self, Result *r)
     round_result (operation, r);
     round_result (operation, r);
   }
-  if (find_operand (operation, TINY_ROLE_BIAS) != NULL) {
+  if (tiny_find_operand (operation, TINY_ROLE_BIAS) != NULL) {
     r->value += get (self, TINY_ROLE_BIAS);
     if (r->bound > 0 || r->value != rintl (r->value))
       round_result (operation, r);

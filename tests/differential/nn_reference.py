@@ -26,6 +26,8 @@ def random(shape):
 
 
 def to_tiny(array):
+    if array is None:
+        return None
     array = np.ascontiguousarray(array) if np.ndim(array) else np.asarray(array)
     return Tiny.Tensor.new_from_data(None, DTYPES[array.dtype.name], list(array.shape), array.tobytes())
 
@@ -42,6 +44,9 @@ def mask(kind, shape):
         return np.triu(np.ones((t, t), bool), 1)
     if kind == "float":
         return random((t, t))
+    if kind in ("none", "padding"):
+        padded = np.arange(t) >= np.arange(1, b + 1)[:, None]
+        return padded if kind == "padding" else None
     heads = generator.random((2 * b, t, t)) < 0.3
     heads[:, :, 0] = False  # nobody is kept from everything
     return heads
@@ -76,9 +81,9 @@ def close(name, mine, other, rtol, atol):
 def check_call(name, ours, theirs, arrays, gradients):
     """All results, and the gradients of a weighted sum of them for all inputs and parameters."""
     mine = [to_tiny(array) for array in arrays]
-    others = [torch.tensor(array) for array in arrays]
+    others = [None if array is None else torch.tensor(array) for array in arrays]
     for tensor, other in zip(mine, others):
-        if other.dtype == torch.float32 and gradients:
+        if other is not None and other.dtype == torch.float32 and gradients:
             tensor.set_requires_grad(True)
             other.requires_grad_(True)
     results = ours.call(mine)
@@ -101,7 +106,7 @@ def check_call(name, ours, theirs, arrays, gradients):
     if not (gradients and other_loss.requires_grad):
         return
     for i, (tensor, other) in enumerate(zip(mine, others)):
-        if other.grad is not None:
+        if other is not None and other.grad is not None:
             close(f"{name}: gradient of input {i}", tensor.get_grad(), other.grad, 1e-4, 1e-5)
     for path, other in theirs.named_parameters():
         parameter = ours.get_parameter(path)
@@ -137,7 +142,7 @@ class Flat(torch.nn.Module):
         self.__dict__["inner"] = inner
 
     def forward(self, x, *states):
-        given = [] if not states else [states[0] if "GRU" in type(self.inner).__name__ else states]
+        given = [] if not states else [states if "LSTM" in type(self.inner).__name__ else states[0]]
         result = self.inner(x, *given)
         if isinstance(result, torch.Tensor):
             return [result]
@@ -157,8 +162,8 @@ class Attention(torch.nn.Module):
     def named_parameters(self, *arguments, **names):
         return self.inner.named_parameters()
 
-    def forward(self, q, k, v, mask=None):
-        return self.inner(q, k, v, attn_mask=mask)
+    def forward(self, q, k, v, mask=None, padding=None):
+        return self.inner(q, k, v, attn_mask=mask, key_padding_mask=padding)
 
 
 class LayerNorm2d(torch.nn.Module):

@@ -68,11 +68,15 @@ def recurrent():
     yield "lstm_cell", Tiny.lstm_cell_new(4, 3, True), reference.Flat(nn.LSTMCell(4, 3)), [(2, 4), (2, 3), (2, 3)]
     yield "lstm_cell-zeros", Tiny.lstm_cell_new(4, 3, False), reference.Flat(nn.LSTMCell(4, 3, False)), [(2, 4)]
     yield "gru_cell", Tiny.gru_cell_new(4, 3, True), reference.Flat(nn.GRUCell(4, 3)), [(2, 4), (2, 3)]
+    yield "rnn_cell", Tiny.rnn_cell_new(4, 3, True, "relu"), reference.Flat(nn.RNNCell(4, 3, True, "relu")), [(2, 4), (2, 3)]
     for layers, bias, first, both in ((1, True, False, False), (2, True, True, True), (2, False, False, False)):
         n = layers * (2 if both else 1)
         shape = (2, 4, 5) if first else (4, 2, 5)
         ours, theirs = Tiny.lstm_new(5, 3, layers, bias, first, 0, both), nn.LSTM(5, 3, layers, bias, first, 0, both)
         yield f"lstm-{n}", ours, reference.Flat(theirs), [shape, (n, 2, 3), (n, 2, 3)]
+        kind = "relu" if both else "tanh"
+        ours = Tiny.rnn_new(5, 3, layers, kind, bias, first, 0, both)
+        yield f"rnn-{n}", ours, reference.Flat(nn.RNN(5, 3, layers, bias, first, 0, both, nonlinearity=kind)), [shape, (n, 2, 3)]
         ours, theirs = Tiny.gru_new(5, 3, layers, bias, first, 0, both), nn.GRU(5, 3, layers, bias, first, 0, both)
         yield f"gru-{n}", ours, reference.Flat(theirs), [shape, (n, 2, 3)]
     yield "lstm-single", Tiny.lstm_new(5, 3, 1, True, False, 0, False), reference.Flat(nn.LSTM(5, 3)), [(4, 5)]
@@ -90,6 +94,13 @@ def attention():
     for mask in ("causal", "float", "heads"):
         yield f"attention-{mask}", Tiny.multihead_attention_new(6, 2, 0, True, 6, 6, True), multihead(
             6, 2, batch_first=True), [(3, 4, 6), (3, 4, 6), (3, 4, 6), mask]
+    for mask in ("none", "causal", "float"):
+        yield f"attention-padding-{mask}", Tiny.multihead_attention_new(6, 2, 0, True, 6, 6, True), multihead(
+            6, 2, batch_first=True), [(3, 4, 6), (3, 4, 6), (3, 4, 6), mask, "padding"]
+    yield "encoder-padding", Tiny.transformer_encoder_layer_new(6, 2, 8, 0, "gelu", 1e-5, True, True), nn.TransformerEncoderLayer(
+        6, 2, 8, 0, "gelu", 1e-5, True, True), [(3, 4, 6), "causal", "padding"]
+    yield "decoder-padding", Tiny.transformer_decoder_layer_new(6, 2, 8, 0, "relu", 1e-5, True, False), nn.TransformerDecoderLayer(
+        6, 2, 8, 0, "relu", 1e-5, True, False), [(3, 4, 6), (3, 4, 6), "causal", "float", "none", "padding"]
     for first in (True, False):
         shape, other = ((3, 4, 6), (3, 5, 6)) if first else ((4, 3, 6), (5, 3, 6))
         ours = Tiny.transformer_encoder_layer_new(6, 2, 8, 0, "relu", 1e-5, first, not first)
@@ -102,7 +113,12 @@ def attention():
     for _ in range(2):
         Tiny.transformer_stack_append(stack, Tiny.transformer_encoder_layer_new(6, 2, 8, 0, "relu", 1e-5, True, False))
     theirs = nn.TransformerEncoder(nn.TransformerEncoderLayer(6, 2, 8, 0, "relu", 1e-5, True), 2, nn.LayerNorm(6))
-    yield "encoder", stack, theirs, [(3, 4, 6), "causal"]
+    yield "encoder", stack, theirs, [(3, 4, 6), "causal", "padding"]
+    stack = Tiny.transformer_stack_new(None)
+    for _ in range(2):
+        Tiny.transformer_stack_append(stack, Tiny.transformer_decoder_layer_new(6, 2, 8, 0, "gelu", 1e-5, True, True))
+    theirs = nn.TransformerDecoder(nn.TransformerDecoderLayer(6, 2, 8, 0, "gelu", 1e-5, True, True), 2)
+    yield "decoder", stack, theirs, [(3, 4, 6), (3, 4, 6), "causal", "none", "padding", "padding"]
 
 
 def check_layer(name, ours, theirs, shapes):
@@ -183,6 +199,32 @@ def check_subclass():
     assert module.get_parameter("scale").get_grad() is not None
 
 
+def check_sharing():
+    """A tensor in several modules is one, under all its names."""
+    chain = Tiny.sequential_new()
+    table, head = Tiny.embedding_new(5, 3), Tiny.linear_new(3, 5, True)
+    head.set_tensor("weight", table.get_parameter("weight"))
+    Tiny.sequential_append(chain, table)
+    Tiny.sequential_append(chain, head)
+    assert sorted(chain.get_state_dict()) == ["0.weight", "1.bias", "1.weight"]
+    assert chain.get_parameter_names() == ["0.weight", "1.bias"]
+    before = reference.to_numpy(table.get_parameter("weight")).copy()
+    other = [torch.nn.Parameter(torch.tensor(before.copy())), torch.nn.Parameter(torch.zeros(5))]
+    tokens = np.array([1, 2, 2], np.int64)
+    optimizer, theirs = Tiny.sgd_new(chain.get_parameters(), 0.1, 0, 0, False), torch.optim.SGD(other, 0.1)
+    chain.forward(reference.to_tiny(tokens)).mul(chain.forward(reference.to_tiny(tokens))).sum([0, 1], False).backward()
+    bias = reference.to_numpy(head.get_parameter("bias")).copy()
+    y = torch.nn.functional.linear(torch.nn.functional.embedding(torch.tensor(tokens), other[0]), other[0], torch.tensor(bias))
+    (y * y).sum().backward()
+    optimizer.step([])
+    theirs.step()
+    reference.close("tied", head.get_parameter("weight"), other[0], 1e-5, 1e-6)
+    head.set_tensor("bias", None)
+    assert chain.get_parameter("1.bias") is None and "1.bias" not in chain.get_state_dict()
+    reference.raises("there is no tensor “2.weight”", chain.set_tensor, "2.weight", table.get_parameter("weight"))
+    reference.raises("of floats, not i64", chain.set_tensor, "0.weight", reference.to_tiny(tokens))
+
+
 def check_bad_input():
     layer = Tiny.linear_new(2, 3, True)
     state = layer.get_state_dict()
@@ -201,6 +243,11 @@ def check_bad_input():
     reference.raises("2 values or more", Tiny.batch_norm2d_new(3).forward(reference.to_tiny(np.ones((1, 3), np.float32))).realize)
     reference.raises("do not belong", Tiny.multihead_attention_new(4, 2, 0, True, 4, 4, True).call(
         [reference.to_tiny(np.ones((1, n, 4), np.float32)) for n in (2, 3, 4)])[0].realize)
+    attention, x = Tiny.multihead_attention_new(4, 2, 0, True, 4, 4, True), reference.to_tiny(np.ones((1, 2, 4), np.float32))
+    reference.raises("(1, 2) keys, which one of 1 axes", attention.call(
+        [x, x, x, None, reference.to_tiny(np.zeros(2, bool))])[0].realize)
+    reference.raises("of bools or floats, not i32", attention.call(
+        [x, x, x, None, reference.to_tiny(np.zeros((1, 2), np.int32))])[0].realize)
     reference.raises("takes 1 input, or 3", Tiny.lstm_cell_new(2, 2, True).call([state["weight"]] * 2)[0].realize)
 
 
@@ -210,7 +257,7 @@ for row in layers():
     if not wanted or row[0] in wanted:
         check_layer(*row)
         n += 1
-for check in (check_distributions, check_dropout, check_subclass, check_bad_input):
+for check in (check_distributions, check_dropout, check_subclass, check_sharing, check_bad_input):
     if not wanted or check.__name__ in wanted:
         check()
 print(f"{n} layers are PyTorch's")

@@ -41,12 +41,13 @@ def check_steps(name, make, step, rates=(None,) * 6, starts=None):
         factors = [(random(a.shape), random(a.shape)) for a in arrays]
         if rate is not None:
             optimizer.set_lr(rate)
+        optimizer.zero_grad()
         tiny_loss(mine, factors).backward()
         optimizer.step([])
         step(arrays, [2 * c.astype(np.float64) * a + d for a, (c, d) in zip(arrays, factors)], rate)
         for k, (p, a) in enumerate(zip(mine, arrays)):
             reference.close(f"{name}: parameter {k} after step {i + 1}", p, a.astype(np.float32), 2e-5, 2e-6)
-            assert p.get_grad() is None
+            assert p.get_grad() is not None
 
 
 def by_torch(make):
@@ -74,7 +75,7 @@ def check_against_torch():
         def make(parameters):
             ours = Tiny.sgd_new(parameters, 0.05, momentum, decay, nesterov)
             if dampening:
-                ours.set_dampening(dampening)
+                ours.set_setting(0, "dampening", dampening)
             return ours
         check_steps("sgd", make, by_torch(lambda p: torch.optim.SGD(p, 0.05, momentum, dampening, decay, nesterov)), rates)
     for decay in (0, 0.1):
@@ -95,6 +96,27 @@ def check_groups():
         assert ours.get_n_groups() == 2 and ours.get_group_lr(1) == 0.01
         return ours
     check_steps("groups", make, by_torch(groups_by_torch))
+
+    def make_other(parameters):
+        ours = Tiny.adamw_new(parameters[:2], 0.05, 0.9, 0.999, 1e-8, 0.1)
+        ours.add_group(parameters[2:], 0.01, 0)
+        assert ours.list_settings() == ["lr", "weight_decay", "beta1", "beta2", "eps"]
+        for name, value in (("beta1", 0.5), ("beta2", 0.8), ("eps", 1e-3), ("weight_decay", 0.2)):
+            ours.set_setting(1, name, value)
+        assert [ours.get_setting(k, "beta1")[1] for k in range(2)] == [0.9, 0.5]
+        return ours
+    check_steps("groups-settings", make_other, by_torch(lambda p: torch.optim.AdamW(
+        [{"params": p[:2], "lr": 0.05, "weight_decay": 0.1},
+         {"params": p[2:], "lr": 0.01, "weight_decay": 0.2, "betas": (0.5, 0.8), "eps": 1e-3}])))
+
+    def make_momenta(parameters):
+        ours = Tiny.sgd_new(parameters[:2], 0.05, 0, 0, False)
+        ours.add_group(parameters[2:], 0.01, 0)
+        ours.set_setting(1, "momentum", 0.9)
+        ours.set_setting(1, "nesterov", 1)
+        return ours
+    check_steps("groups-momentum", make_momenta, by_torch(lambda p: torch.optim.SGD(
+        [{"params": p[:2], "lr": 0.05}, {"params": p[2:], "lr": 0.01, "momentum": 0.9, "nesterov": True}], 0.1)))
 
 
 def lamb(lr, b1, b2, eps, decay):
@@ -169,6 +191,7 @@ def check_resume():
 
     def run(parameters, optimizer, steps):
         for row in steps:
+            optimizer.zero_grad()
             tiny_loss(parameters, row).backward()
             optimizer.step([])
     first = [variable(start) for start in starts]
@@ -269,6 +292,7 @@ def check_scaler():
     other = torch.nn.Parameter(torch.tensor([1.0, 2.0]))
     theirs, grown = torch.optim.Adam([other], 0.1), []
     for factor in (1, 2, np.inf, 3, np.nan, 1, 1):
+        optimizer.zero_grad()
         scaler.scale(p.mul(p).mul(reference.to_tiny(np.array([factor, 1], np.float32))).sum([0], False)).backward()
         if factor == 3:
             scaler.unscale(optimizer)
@@ -327,13 +351,16 @@ def check_bad_input():
                             ("looks ahead", Tiny.sgd_new([p], 1, 0, 0, True)),
                             ("parameter 1 is there already", Tiny.sgd_new([p, p], 1, 0, 0, False)),
                             ("parameter 0 is no matrix", Tiny.muon_new([variable(random(()))], 1, 0, 0, 5, False)),
-                            ("more than 100", Tiny.muon_new([p], 1, 0, 0, 10 ** 6, False))):
+                            ("not from 0 to 100", Tiny.muon_new([p], 1, 0, 0, 10 ** 6, False))):
         reference.raises(text, optimizer.step, [])
     good = Tiny.sgd_new([p], 1, 0, 0, False)
     reference.raises("learning rate nan", good.set_lr, nan)
     reference.raises("no group 1 of 1", good.set_group_lr, 1, 0.1)
     reference.raises("there already", good.add_group, [p], 1, 0)
-    reference.raises("dampening", good.set_dampening, 0.5)
+    reference.raises("is damped", good.set_setting, 0, "dampening", 0.5)
+    reference.raises("no setting “beta1”: there are lr, weight_decay", good.set_setting, 0, "beta1", 0.5)
+    reference.raises("no group 1 of 1", good.set_setting, 1, "lr", 0.5)
+    reference.raises("from 0 to 1", good.set_setting, 0, "nesterov", 2)
     good.step([])
 
 

@@ -21,8 +21,8 @@ sink{name="ones"}(store(%0, %1, 1.0))
 REQUESTS = {
     "unknown-backend": ["CPUU"],
     "unknown-renderer": ["CPU:NOPE"],
-    "no-such-device": ["CPU:7"],
-    "alternatives": ["NPU|REF:3"],
+    "no-such-device": ["CPU:77"],
+    "alternatives": ["NPU|REF:88"],
     "unsupported": ["KFD+CPU", "CPU?cores=2"],
     "grammar": ["CPU|", "CPU:0:LLVM:x86_64:more"],
     "foreign": ["NULL:NOPE"],

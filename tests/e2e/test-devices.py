@@ -152,7 +152,7 @@ def spellings(box):
         "CPUU": ["did you mean CPU?"],
         "A|B": ["“A”", "“B”", "backends: ", "CPU (ready)"],
         "CPU:NOPE": ["no renderer “NOPE”", "LLVM, CLANG"],
-        "CPU:7": ["no such device", "CPU:0"],
+        "CPU:77": ["no such device", "CPU:0"],
         "CPU:@x": ["no such device", "@cpu"],
         "CPU::vax": ["“vax”", "x86_64"],
         "CPU::x86_64,zen9": ["'zen9'", "native"],

@@ -31,7 +31,7 @@ def usage(box):
                 ("--steps", "x"), ("--steps", "0"), ("--steps", "-1"), ("--steps", "1e3"), ("--steps", "1" * 30),
                 ("--epochs", "0"), ("--epochs", "-2"), ("--epochs", ""), ("--batch", "0"), ("--batch", "x"),
                 ("--batch", "60001"), ("--lr", "0"), ("--lr", "-1"), ("--lr", "nan"), ("--lr", "inf"),
-                ("--lr", "x"), ("--seed", "x"), ("--seed", "9" * 30))),
+                ("--lr", "x"), ("--optimizer", "adagrad"), ("--seed", "x"), ("--seed", "9" * 30))),
             (["compile"], ["usage"]), (["compile", tir, tir], ["usage"]),
             (["compile", tir, "--emit", "x"], ["usage", "source|binary|linear"]),
             (["explain"], ["usage"]), (["explain", tir, "--emit", "linear"], ["--emit"]),

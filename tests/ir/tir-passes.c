@@ -9,7 +9,7 @@
 #include "codegen/codegen-private.h"
 #include "ir/tiny-verify.h"
 #include "rewrite/tiny-simplify.h"
-#include "schedule/tiny-schedule.h"
+#include "schedule/plan.h"
 
 /* The text form alone: what was read is written again. */
 static TinyNode *
@@ -94,7 +94,25 @@ run_codegen (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
   return tiny_codegen_run_until (graph, root, &target, opts, words[0] ? words[0] : "", error);
 }
 
+/* A tensor graph over several devices as one of single ones. */
+static TinyNode *
+run_apart (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
+{
+  if (!tiny_graph_verify (graph, root, TINY_STAGE_TENSOR, error))
+    return NULL;
+  g_autoptr (TinyArena) arena = tiny_arena_new ();
+  Plan plan = { .graph = graph, .arena = arena };
+  TinyNode *sink = schedule_take_apart (&plan, root, error);
+  return sink != NULL && tiny_graph_verify (graph, sink, TINY_STAGE_TENSOR, error) ? sink
+                                                                                   : NULL;
+}
+
 const TirPassRow tir_passes[] = {
-  { "codegen", run_codegen },   { "parse", run_parse },   { "schedule", run_schedule },
-  { "simplify", run_simplify }, { "verify", run_verify }, { NULL, NULL },
+  { "apart", run_apart },
+  { "codegen", run_codegen },
+  { "parse", run_parse },
+  { "schedule", run_schedule },
+  { "simplify", run_simplify },
+  { "verify", run_verify },
+  { NULL, NULL },
 };

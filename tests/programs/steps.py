@@ -2,7 +2,10 @@
 """The steps that random programs are made of: what a step needs of its operands, what it computes here and in NumPy.
 
 A value is exact (integers, bools, and floats that are small multiples of 1/4, on which f32 makes no error) or not. Only
-exact values may be compared, rounded or sorted, so that nothing but a wrong result can differ."""
+exact values may be compared, rounded or sorted, so that nothing but a wrong result can differ.
+
+A value that another one is a view of shares its storage: it knows the positions of its elements there. NumPy's own views
+would not do, as it copies where strides cannot say what a reshape is."""
 import dataclasses
 
 import numpy
@@ -12,9 +15,36 @@ DTYPES = ("float32", "int32", "int64", "uint8", "int8", "bool")
 
 
 @dataclasses.dataclass
-class Value:
-    array: numpy.ndarray
+class Storage:
+    flat: numpy.ndarray
     exact: bool
+
+
+class Value:
+    def __init__(self, array, exact, storage=None, positions=None):
+        self.storage = storage or Storage(array.ravel().copy(), exact)
+        self.positions = numpy.arange(array.size).reshape(array.shape) if positions is None else positions
+        self.read()
+
+    def read(self):
+        self.array = self.storage.flat[self.positions]
+
+    def moved(self, move):
+        """A view."""
+        positions = numpy.array(move(self.positions))
+        return Value(None, None, self.storage, positions)
+
+    def change(self, array, exact):
+        self.storage.flat[self.positions] = array
+        self.storage.exact = self.storage.exact and exact
+
+    @property
+    def exact(self):
+        return self.storage.exact
+
+    @property
+    def is_one_to_one(self):
+        return numpy.unique(self.positions).size == self.positions.size
 
     @property
     def kind(self):
@@ -33,13 +63,21 @@ class Step:
     numpy: object  # (parameters, *arrays) -> array
     ours: object  # (parameters, *tensors) -> tensor
     keeps: bool = True  # an exact value stays exact
+    is_view: bool = False  # only moves elements: the result is a view of the operand
+    changes: bool = False  # the first operand, in place; the result is that
 
 
 STEPS = []
 
 
-def step(name, arity, fits, theirs, ours, keeps=True):
-    STEPS.append(Step(name, arity, fits, theirs, ours, keeps))
+def step(name, arity, fits, theirs, ours, keeps=True, is_view=False):
+    STEPS.append(Step(name, arity, fits, theirs, ours, keeps, is_view))
+
+
+def change(name, arity, fits, theirs, ours):
+    def fits_place(rng, values):
+        return fits(rng, values) if values[0].is_one_to_one else None
+    STEPS.append(Step(name, arity, fits_place, theirs, ours, True, False, True))
 
 
 def broadcasts(values):
@@ -176,14 +214,14 @@ def fits_expand(rng, values):
     return (to,) if numpy.prod(to, dtype=float) <= 4096 and len(to) <= 6 else None
 
 
-step("reshape", 1, fits_reshape, lambda p, a: a.reshape(p[0]), lambda p, a: a.reshape(p[0]))
+step("reshape", 1, fits_reshape, lambda p, a: a.reshape(p[0]), lambda p, a: a.reshape(p[0]), is_view=True)
 step("permute", 1, lambda rng, v: (tuple(int(x) for x in rng.permutation(v[0].array.ndim)),),
-     lambda p, a: a.transpose(p[0]), lambda p, a: a.permute(p[0]))
-step("flip", 1, some_axis, lambda p, a: numpy.flip(a, p[0]), lambda p, a: a.flip(p[0]))
-step("slice", 1, fits_slice, lambda p, a: a[p[0]], lambda p, a: a[p[0]] if p[0] else a)
-step("expand", 1, fits_expand, lambda p, a: numpy.broadcast_to(a, p[0]), lambda p, a: a.expand(p[0]))
+     lambda p, a: a.transpose(p[0]), lambda p, a: a.permute(p[0]), is_view=True)
+step("flip", 1, some_axis, lambda p, a: numpy.flip(a, p[0]), lambda p, a: a.flip(p[0]), is_view=True)
+step("slice", 1, fits_slice, lambda p, a: a[p[0]], lambda p, a: a[p[0]] if p[0] else a, is_view=True)
+step("expand", 1, fits_expand, lambda p, a: numpy.broadcast_to(a, p[0]), lambda p, a: a.expand(p[0]), is_view=True)
 step("unsqueeze", 1, lambda rng, v: (int(rng.randint(v[0].array.ndim + 1)),) if v[0].array.ndim < 6 else None,
-     lambda p, a: numpy.expand_dims(a, p[0]), lambda p, a: a.unsqueeze(p[0]))
+     lambda p, a: numpy.expand_dims(a, p[0]), lambda p, a: a.unsqueeze(p[0]), is_view=True)
 step("cat", 2, lambda rng, v: some_axis(rng, v) if v[0].array.dtype == v[1].array.dtype
      and v[0].array.shape == v[1].array.shape and v[0].array.size <= 2048 else None,
      lambda p, a, b: numpy.concatenate([a, b], p[0]), lambda p, a, b: a.cat(b, dim=p[0]))
@@ -248,3 +286,130 @@ def fits_take(rng, values):
 
 step("index_select", 1, fits_take, lambda p, a: numpy.take(a, p[1], p[0]),
      lambda p, a: a.index_select(p[0], type(a)(list(p[1]))))
+
+
+def fits_gather(rng, values):
+    axis = some_axis(rng, values)
+    if axis is None or values[0].array.size == 0:
+        return None
+    return axis[0], rng.randint(0, values[0].array.shape[axis[0]], size=values[0].array.shape).astype("int32")
+
+
+def fits_scatter(rng, values):
+    """Each position along an axis once."""
+    axis = some_axis(rng, values)
+    if axis is None or not alike(values) or values[0].array.shape != values[1].array.shape or values[0].array.size == 0:
+        return None
+    return axis[0], numpy.argsort(rng.rand(*values[0].array.shape), axis[0]).astype("int32")
+
+
+def put_along(parameters, a, b):
+    out = a.copy()
+    numpy.put_along_axis(out, parameters[1], b, parameters[0])
+    return out
+
+
+step("gather", 1, fits_gather, lambda p, a: numpy.take_along_axis(a, p[1], p[0]), lambda p, a: a.gather(p[0], type(a)(p[1])))
+step("scatter", 2, fits_scatter, put_along, lambda p, a, b: a.scatter(p[0], type(a)(p[1]), b))
+step("sort", 1, lambda rng, v: some_axis(rng, v) if v[0].exact and v[0].array.size else None,
+     lambda p, a: numpy.sort(a, p[0]), lambda p, a: a.sort(p[0])[0])
+
+
+def fits_cumsum(rng, values):
+    v, axis = values[0], some_axis(rng, values)
+    wide = v.array.dtype.name in ("float32", "int32", "int64")
+    return axis if wide and axis and (v.kind != "f" or v.size * v.array.shape[axis[0]] < EXACT) else None
+
+
+def fits_pad(rng, values):
+    v = values[0]
+    pairs = tuple((int(x), int(y)) for x, y in rng.randint(0, 3, size=(v.array.ndim, 2)))
+    size = numpy.prod([s + x + y for s, (x, y) in zip(v.array.shape, pairs)], dtype=float)
+    return (pairs, int(rng.randint(3))) if 0 < v.array.ndim and size <= 4096 and v.kind != "b" else None
+
+
+def same_shape(rng, values):
+    ok = values[0].kind == "b" and values[1].kind != "b" and values[0].array.shape == values[1].array.shape
+    return (int(rng.randint(5)),) if ok else None
+
+
+step("cumsum", 1, fits_cumsum, lambda p, a: numpy.cumsum(a, p[0], dtype=a.dtype),
+     lambda p, a: a.cumsum(p[0]))
+step("pad", 1, fits_pad, lambda p, a: numpy.pad(a, p[0], constant_values=p[1]), lambda p, a: a.pad(p[0], value=p[1]))
+step("masked_fill", 2, same_shape, lambda p, m, a: numpy.where(m, p[0], a).astype(a.dtype), lambda p, m, a: a.masked_fill(m, p[0]))
+
+
+# ---- in place ----
+def into_first(growth):
+    fits = bounded(growth)
+    return lambda rng, v: fits(rng, v) if broadcasts(v) == v[0].array.shape else None
+
+
+def wrote(where, value):
+    """What NumPy makes of a copy of the first operand."""
+    def run(parameters, a, *others):
+        out = a.copy()
+        out[where(parameters, *others)] = value(parameters, *others)
+        return out
+    return run
+
+
+def put(where, value):
+    def run(parameters, a, *others):
+        a[where(parameters, *others)] = value(parameters, *others)
+        return a
+    return run
+
+
+def fits_part(rng, values):
+    """A slice that the second operand broadcasts to."""
+    a, b = values
+    part = fits_slice(rng, values)
+    try:
+        ok = a.array.dtype == b.array.dtype and numpy.broadcast_to(b.array, a.array[part[0]].shape) is not None
+    except ValueError:
+        return None
+    return part if ok and part[0] else None
+
+
+def fits_rows(rng, values):
+    n = values[0].array.shape[0] if values[0].array.ndim else 0
+    return (tuple(int(x) for x in rng.randint(-n, n, size=rng.randint(1, 4))), int(rng.randint(2))) if n else None
+
+
+def add_in_place(parameters, a, b):
+    a += b
+    return a
+
+
+def multiply_in_place(parameters, a, b):
+    a *= b
+    return a
+
+
+def add_to_part(parameters, a, b):
+    a[parameters[0]] += b
+    return a
+
+
+def summed_part(parameters, a, b):
+    out = a.copy()
+    out[parameters[0]] += b
+    return out
+
+
+def fits_sum_of_part(rng, values):
+    return fits_part(rng, values) if bounded(lambda a, b: a + b)(rng, values[:1] + values[:1]) is not None \
+        and values[0].size + values[1].size < EXACT else None
+
+
+change("assign", 2, lambda rng, v: () if v[0].array.dtype == v[1].array.dtype and v[0].array.shape == v[1].array.shape else None,
+       lambda p, a, b: b, lambda p, a, b: a.assign(b))
+change("iadd", 2, into_first(lambda a, b: a + b), quiet(numpy.add), add_in_place)
+change("imul", 2, into_first(lambda a, b: 1e9 if a * b > 1000 else a * b), quiet(numpy.multiply), multiply_in_place)
+change("put", 2, fits_part, wrote(lambda p, b: p[0], lambda p, b: b), put(lambda p, b: p[0], lambda p, b: b))
+change("iadd_part", 2, fits_sum_of_part, summed_part, add_to_part)
+change("put_rows", 1, fits_rows, wrote(lambda p: list(p[0]), lambda p: p[1]), put(lambda p: list(p[0]), lambda p: p[1]))
+change("put_mask", 1, lambda rng, v: (rng.rand(*v[0].array.shape) < 0.5, int(rng.randint(2))) if v[0].array.ndim else None,
+       wrote(lambda p: p[0], lambda p: p[1]), lambda p, a: put(lambda p: type(a)(p[0]), lambda p: p[1])(p, a))
+change("realize", 1, lambda rng, v: (), lambda p, a: a, lambda p, a: a.realize())

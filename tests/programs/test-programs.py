@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Random tensor programs here and in NumPy: test-programs.py [--seed N] [--count N] [--steps N].
 
-A program is a list of steps (steps.py) over a few inputs; its last values are compared. One that differs is made smaller, by
+A program is a list of steps (steps.py) over a few inputs; its last values are compared, and all where something is changed in
+place. One in six is a function that TinyJit records, called three times. One that differs is made smaller, by
 leaving out steps and shrinking inputs as long as it still differs, and printed as a program to run."""
 import argparse
 import pathlib
@@ -17,56 +18,103 @@ TOLERANCE = 2e-5  # of the larger of 1 and the value, for values that are not ex
 
 
 class Program:
-    """@inputs: arrays. @lines: (step, operands, parameters); an operand is the number of an input or of a line after them."""
+    """@inputs: arrays. @lines: (step, operands, parameters); an operand is the number of an input or of a line after them.
+    @is_recorded: run by TinyJit, three times with other inputs."""
 
-    def __init__(self, inputs, lines):
-        self.inputs, self.lines = inputs, lines
+    def __init__(self, inputs, lines, is_recorded=False):
+        self.inputs, self.lines, self.is_recorded = inputs, lines, is_recorded
 
-    def values(self):
+    def values(self, checks_fit=False):
         """As NumPy has them; None where a line cannot be (any more)."""
         values = [Value(a, True) for a in self.inputs]
         for step, operands, parameters in self.lines:
             given = [values[i] for i in operands]
             try:
-                array = numpy.array(step.numpy(parameters, *[v.array for v in given]))
+                if checks_fit and step.fits(numpy.random.RandomState(0), given) is None:
+                    return None
+                if step.changes and not given[0].is_one_to_one:
+                    return None
+                values.append(self.value(step, given, parameters, values))
             except (ValueError, IndexError):
                 return None
-            keeps = all(v.exact for v in given) and (step.keeps or array.dtype.kind != "f")
-            values.append(Value(array, keeps))
         return values
 
-    def run(self, Tensor):
-        tensors = [Tensor(a) for a in self.inputs]
+    def value(self, step, given, parameters, values):
+        if step.is_view:
+            return given[0].moved(lambda positions: step.numpy(parameters, positions))
+        array = numpy.array(step.numpy(parameters, *[v.array for v in given]))
+        keeps = all(v.exact for v in given) and (step.keeps or array.dtype.kind != "f")
+        if not step.changes:
+            return Value(array, keeps)
+        if array.dtype != given[0].array.dtype:
+            raise ValueError
+        given[0].change(array, keeps)
+        for value in values:
+            if value.storage is given[0].storage:
+                value.read()
+        return given[0]
+
+    def compute(self, tensors):
+        """All values, of lines too; what is changed in place is what it was changed to in the end."""
+        tensors = list(tensors)
         for step, operands, parameters in self.lines:
             tensors.append(step.ours(parameters, *[tensors[i] for i in operands]))
-        roots = self.roots()
+        return tensors
+
+    def run(self, Tensor):
+        tensors, roots = self.compute([Tensor(a) for a in self.inputs]), self.roots()
         Tensor.realize(*[tensors[i] for i in roots])
         return {i: tensors[i].numpy() for i in roots}
 
     def roots(self):
-        """Values that nothing uses; at least the last."""
-        used = {i for _, operands, _ in self.lines for i in operands}
+        """Values that nothing uses, at least the last; and whatever is changed or shares memory with what is."""
+        used = {i for step, operands, _ in self.lines for i in operands if not step.is_view and not step.changes}
         n = len(self.inputs)
+        if any(step.changes and step.name != "realize" for step, _, _ in self.lines):
+            return list(range(n + len(self.lines)))
+        used |= {i for _, operands, _ in self.lines for i in operands}
         return [i for i in range(n, n + len(self.lines)) if i not in used] or [n + len(self.lines) - 1]
 
+    def replayed(self, TinyJit, Tensor):
+        """Pairs of this program with other inputs and what it gave, from a function that is recorded at its second call."""
+        roots = [i for i in self.roots() if i >= len(self.inputs)]
+        function = TinyJit(lambda *tensors: [all_of[i] for all_of in [self.compute(tensors)] for i in roots])
+        for turn in range(3):
+            rng = numpy.random.RandomState(turn)
+            other = Program([rng.permutation(a.ravel()).reshape(a.shape) if turn else a for a in self.inputs], self.lines)
+            if other.values(turn > 0) is None:
+                other = self
+            found = function(*[Tensor(a) for a in other.inputs])
+            yield other, {i: one.numpy() for i, one in zip(roots, found)}
+
     def __str__(self):
-        out = []
+        out = ["recorded:"] if self.is_recorded else []
         for i, a in enumerate(self.inputs):
             out.append(f"v{i} = numpy.array({a.tolist()}, '{a.dtype}').reshape({a.shape})")
         for i, (step, operands, parameters) in enumerate(self.lines, len(self.inputs)):
-            out.append(f"v{i} = {step.name}({', '.join(f'v{o}' for o in operands)}) {parameters or ''}")
+            out.append(f"v{i} = {step.name}({', '.join(f'v{o}' for o in operands)}) {list(parameters) or ''}")
         return "\n".join(out)
 
 
 def difference(program, Tensor):
     """What differs, or None; None as well for a program that NumPy cannot run."""
-    values = program.values()
-    if values is None:
+    if program.values() is None:
         return None
     try:
-        found = program.run(Tensor)
+        if not program.is_recorded:
+            return compare(program, program.run(Tensor))
+        from tinycore import TinyJit
+        for turn, (other, found) in enumerate(program.replayed(TinyJit, Tensor), 1):
+            wrong = compare(other, found)
+            if wrong:
+                return f"call {turn} of the recorded program: {wrong}"
     except Exception as error:  # noqa: BLE001: a refusal is a difference as well
         return f"{type(error).__name__}: {error}"
+    return None
+
+
+def compare(program, found):
+    values = program.values()
     for i, array in found.items():
         wanted = values[i]
         if array.shape != wanted.array.shape or array.dtype != wanted.array.dtype:
@@ -135,11 +183,11 @@ def without(program, at):
     instead = program.lines[at][1][0]
     lines = [(s, [instead if o == n + at else o - (o > n + at) for o in operands], p)
              for i, (s, operands, p) in enumerate(program.lines) if i != at]
-    return Program(program.inputs, lines)
+    return Program(program.inputs, lines, program.is_recorded)
 
 
 def cut(program, n_lines):
-    return Program(program.inputs, program.lines[:n_lines])
+    return Program(program.inputs, program.lines[:n_lines], program.is_recorded)
 
 
 def shrink(program, Tensor):
@@ -160,7 +208,7 @@ def shrink(program, Tensor):
     place = {o: i for i, o in enumerate(used)}
     gone = len(program.inputs) - len(used)
     lines = [(s, [place[o] if o in place else o - gone for o in operands], p) for s, operands, p in program.lines]
-    return Program([program.inputs[i] for i in used], lines)
+    return Program([program.inputs[i] for i in used], lines, program.is_recorded)
 
 
 def main():
@@ -175,6 +223,7 @@ def main():
     for seed in range(arguments.seed, arguments.seed + arguments.count):
         rng = numpy.random.RandomState(seed)
         program = make(rng, 1 + int(rng.randint(arguments.steps)))
+        program.is_recorded = seed % 6 == 0 and all(a.size for a in program.inputs)
         for step, _, _ in program.lines:
             seen[step.name] = seen.get(step.name, 0) + 1
         if program.lines and difference(program, Tensor):

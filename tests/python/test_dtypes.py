@@ -10,7 +10,7 @@ from fractions import Fraction
 
 import checks
 import numpy
-from tinycore import Tensor, dtypes
+from tinycore import Tensor, dtypes, nn
 
 FLOATS = {"fp8e4m3": (3, 4), "fp8e5m2": (2, 5), "float16": (10, 5), "bfloat16": (7, 8), "float32": (23, 8), "float64": (52, 11)}
 NAN = "nan"
@@ -278,6 +278,30 @@ def test_limits():
     checks.raises(TypeError, dtypes.finfo, "int32")
     checks.raises(TypeError, dtypes.iinfo, "float32")
     checks.raises(TypeError, dtypes.iinfo, "bool")
+
+
+def test_default_float():
+    """Whatever makes floats of integers or of plain numbers makes the default ones."""
+    x, b = Tensor([1, 2, 4]), Tensor([True, False])
+    made = {
+        "quotient": lambda: x / 2, "two integers": lambda: 1 / x, "mean": lambda: x.mean(), "var": lambda: x.var(), "exp": lambda: x.exp(),
+        "sqrt of bool": lambda: b.sqrt(), "plain": lambda: x + 0.5, "plain and bool": lambda: b * 2.5, "i64 and u64":
+        lambda: x.cast("int64") + x.cast("uint64"), "softmax": lambda: x.softmax(0), "ones": lambda: Tensor.ones(2), "list": lambda:
+        Tensor([0.5]), "rand": lambda: Tensor.rand(2), "where": lambda: b.where(0.5, 1.5), "pow": lambda: x ** 0.5,
+        "layer": lambda: nn.Linear(2, 3).weight, "running": lambda: nn.BatchNorm1d(3).running_mean,
+    }
+    kept = {"float": lambda: Tensor([1.0], dtype="float64") / 2, "half": lambda: Tensor([1.0], dtype="float16") + 0.5}
+    try:
+        for dtype in (dtypes.float16, dtypes.float64, dtypes.bfloat16, dtypes.float32):
+            dtypes.default_float = dtype
+            checks.equal(dtypes.default_float, dtype)
+            for name, make in made.items():
+                checks.equal(make().dtype, dtype, f"{name}, {dtype.name}")
+            checks.equal([make().dtype.name for make in kept.values()], ["float64", "float16"])
+            checks.equal(((x / 4).tolist(), x.cast("float32").dtype), ([0.25, 0.5, 1], dtypes.float32))
+    finally:
+        dtypes.default_float = "float32"
+    checks.raises(TypeError, setattr, dtypes, "default_float", "int32")
 
 
 if __name__ == "__main__":

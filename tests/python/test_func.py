@@ -4,7 +4,7 @@
 
 TAP. Run in the build's environment, by the interpreter that has PyGObject."""
 import checks
-from tinycore import Tensor, func, no_grad
+from tinycore import Tensor, dtypes, func, no_grad
 
 
 def test_vmap():
@@ -12,8 +12,9 @@ def test_vmap():
     checks.equal(func.vmap(lambda row: (row * row).sum())(x).tolist(), [5, 25])
     checks.equal(func.vmap(lambda column: column.sum(), in_dims=1)(x).tolist(), [4, 6])
     checks.equal(func.vmap(lambda row, y: row + y, in_dims=(0, None))(x, Tensor([10.0, 20.0])).tolist(), [[11, 22], [13, 24]])
-    one, two = func.vmap(lambda row: (row * 2, row.sum()), out_dims=(0, 0))(x)
-    checks.equal((one.tolist(), two.tolist()), ([[2, 4], [6, 8]], [3, 7]))
+    for settings in ({}, {"out_dims": (0, 0)}):
+        one, two = func.vmap(lambda row: (row * 2, row.sum()), **settings)(x)
+        checks.equal((one.tolist(), two.tolist()), ([[2, 4], [6, 8]], [3, 7]))
 
 
 def test_derivatives():
@@ -21,6 +22,10 @@ def test_derivatives():
     value, tangent = func.jvp(lambda t: t * t, (x,), (Tensor([1.0, 0.5]),))
     checks.equal((value.tolist(), tangent.tolist()), ([1, 4], [2, 2]))
     checks.equal(func.jacrev(lambda t: t * t)(x).tolist(), [[2, 0], [0, 4]])
+    checks.equal(func.jacfwd(lambda t, k: (t * t).sum() * t * k)(x, 2.0).tolist(), func.jacrev(lambda t: (t * t).sum() * t * 2)(x).tolist())
+    both = func.jacfwd(lambda t: (t.sum(), t.unsqueeze(0) * 2))(x)
+    checks.equal([one.tolist() for one in both], [[1, 1], [[[2, 0], [0, 2]]]])
+    checks.equal([one.tolist() for one in func.grad_and_value(lambda t: (t * t).sum())(x)], [[2, 4], 5])
     checks.equal(func.hessian(lambda t: (t * t * t).sum())(x).tolist(), [[6, 0], [0, 12]])
     checks.equal(func.grad(lambda t, k: (t * t * k).sum())(x, 3.0).tolist(), [6, 12])
     value, pull = func.vjp(lambda t: t * t, x)
@@ -67,6 +72,61 @@ def test_read_before():
     with no_grad():
         cut = (w * 2).sum()
     checks.raises(ValueError, cut.backward)
+
+
+def test_many_positions():
+    """Sums at so many positions that these are sorted have a gradient of their own: in batches, and forward."""
+    n, places = 300, 60000
+    at = [[(i * 7919 % 90) * 661 + batch for i in range(n)] for batch in range(2)]
+    weights = [[float((i + batch) % 7) for i in range(n)] for batch in range(2)]
+
+    def added(positions, values):
+        return Tensor.zeros(places).index_add(0, positions, values)
+
+    for own_at, own_weights in ((False, True), (True, False), (True, True)):
+        positions, values = Tensor(at if own_at else at[0]), Tensor(weights if own_weights else weights[0])
+        values.requires_grad = True
+        found = func.vmap(added, in_dims=(0 if own_at else None, 0 if own_weights else None))(positions, values)
+        scale = Tensor.arange(0, places, 1).reshape(1, places) * Tensor([[1.0], [2.0]])
+        (found * scale).sum().backward()
+        rows, wanted, slopes = found.tolist(), [[0.0] * places for _ in range(2)], [[0.0] * n for _ in range(2)]
+        for batch in range(2):
+            for i in range(n):
+                place = at[batch if own_at else 0][i]
+                wanted[batch][place] += weights[batch if own_weights else 0][i]
+                slopes[batch if own_weights else 0][i] += place * (batch + 1)
+        checks.true(rows == wanted, f"sums {own_at} {own_weights}")
+        checks.equal(values.grad.tolist(), slopes if own_weights else slopes[0])
+    plain = Tensor(at[0])
+    value, tangent = func.jvp(lambda v: added(plain, v), (Tensor(weights[0]),), (Tensor(weights[1]),))
+    checks.true(tangent.tolist() == added(plain, Tensor(weights[1])).tolist(), "forward")
+    checks.true(value.tolist() == added(plain, Tensor(weights[0])).tolist())
+
+
+def test_randomness():
+    """A batch draws what its elements would draw together, or all the same; without a word it is refused."""
+    def drawn(function):
+        Tensor.manual_seed(7)
+        return function().tolist()
+
+    x = Tensor.zeros(4, 3)
+    for draw in (lambda n: Tensor.rand(*n), lambda n: Tensor.randn(*n, dtype="float64"), lambda n: Tensor.randint(*n, low=0, high=1000),
+                 lambda n: Tensor.ones(*n).dropout(0.5, training=True)):
+        one, all_of = lambda t: t + draw((3,)), lambda: x + draw((4, 3))
+        checks.equal(drawn(lambda: func.vmap(one, randomness="different")(x)), drawn(all_of))
+        checks.equal(drawn(lambda: func.vmap(one, randomness="same")(x)), drawn(lambda: x + draw((3,))))
+        checks.true("randomness" in str(checks.raises(ValueError, func.vmap(one), x)))
+
+    def nested(outer, inner):
+        return drawn(lambda: func.vmap(func.vmap(lambda t: t + Tensor.rand(2), randomness=inner), randomness=outer)(Tensor.zeros(4, 3, 2)))
+    checks.equal(nested("different", "different"), drawn(lambda: Tensor.rand(4, 3, 2)))
+    checks.equal(nested("same", "different"), drawn(lambda: Tensor.rand(3, 2).expand(4, 3, 2)))
+    checks.equal(nested("different", "same"), drawn(lambda: Tensor.rand(4, 1, 2).expand(4, 3, 2)))
+    checks.raises(ValueError, nested, "error", "same")
+    checks.raises(ValueError, func.vmap(lambda t: t, randomness="any"), x)
+    checks.raises(ValueError, func.vmap(lambda t: t + Tensor.randperm(3), randomness="different"), x)
+    checks.equal(func.vmap(lambda t: t + Tensor.randperm(3).sort()[0], randomness="same")(x).tolist(), [[0, 1, 2]] * 4)
+    checks.equal(func.vmap(lambda t: t + Tensor.rand(3), randomness="different")(Tensor.zeros(0, 3)).shape, (0, 3))
 
 
 def test_errors():

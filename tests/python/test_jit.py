@@ -4,9 +4,10 @@
 
 TAP. Run in the build's environment, by the interpreter that has PyGObject."""
 import threading
+import time
 
 import checks
-from tinycore import Tensor, TinyJit
+from tinycore import JitError, Tensor, TinyJit
 
 
 def test_replay():
@@ -156,6 +157,14 @@ def test_equal_inputs():
         given = Tensor([float(i), 1.0])
         found = same(given)
         checks.equal((found[0].tolist(), found[1].tolist(), given.tolist()), ([i, 1], [[i, 1]], [i, 1]))
+    row = TinyJit(lambda x: x.max(0))  # of one row: that itself
+    for i in range(4):
+        checks.equal(row(Tensor([[i, 1]])).tolist(), [i, 1])
+    views = TinyJit(lambda x: (x.unsqueeze(1), x.unsqueeze(1).expand(2, 2)))
+    both = TinyJit(lambda x: [view for view in [x.unsqueeze(1)] for view in (view, view.expand(2, 2))])
+    for i in range(4):
+        for function in (views, both):
+            checks.equal([one.tolist() for one in function(Tensor([i, 1]))], [[[i], [1]], [[i, i], [1, 1]]])
 
 
 def test_nested():
@@ -182,6 +191,56 @@ def test_threads():
     for thread in threads:
         thread.join()
     checks.equal(failures, [])
+
+
+def test_shared():
+    """Threads call one function: one after the other, from the first call on."""
+    for scale in range(3):
+        failures, start, inside = [], threading.Barrier(4), []
+
+        @TinyJit
+        def function(x):
+            inside.append(1)
+            time.sleep(0.01)
+            if len(inside) > 1:
+                failures.append("two at once")
+            inside.pop()
+            return (x * 3 + scale).sum()
+
+        def work(seed):
+            start.wait()
+            try:
+                for i in range(12):
+                    function(Tensor([1.0, 2.0]))
+                    with function.lock:
+                        found = function(Tensor([float(i), float(seed)])).item()
+                    if found != 3 * (i + seed) + 2 * scale:
+                        failures.append((seed, i, found))
+            except Exception as error:
+                failures.append((seed, error))
+
+        threads = [threading.Thread(target=work, args=(seed,)) for seed in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        checks.equal((failures, function.captured), ([], True))
+
+
+def test_results_of_other_kinds():
+    """A tensor in an object that nobody looks into would stay what it was in the recording."""
+    class Holder:
+        def __init__(self, tensor):
+            self.tensor = tensor
+
+    for make in (lambda x: Holder(x + 1), lambda x: (one for one in (x,)), lambda x: {1, 2}, lambda x: [{"a": (x, Holder(x))}]):
+        function = TinyJit(make)
+        function(Tensor([1.0]))
+        error = checks.raises(JitError, function, Tensor([2.0]))
+        checks.true("gives" in str(error), str(error))
+    function = TinyJit(lambda x: {"a": [x + 1, None], "b": ("text", 2.5)})
+    for i in range(4):
+        checks.equal(function(Tensor([float(i)]))["a"][0].tolist(), [i + 1.0])
 
 
 checks.run(globals())

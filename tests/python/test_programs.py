@@ -186,9 +186,14 @@ def test_modes():
     x = Tensor.ones(64, 4)
     model.eval()
     checks.equal((model(x) == model(x)).all().item(), True)
-    checks.equal(nn.Dropout(0.5)(x).tolist(), x.tolist())
+    checks.equal((model.training, nn.Dropout().training, nn.Dropout().eval().training), (False, True, False))
+    checks.equal(nn.Dropout(0.5).eval()(x).tolist(), x.tolist())
+    checks.true(0 < (nn.Dropout(0.5)(x) == 0).sum().item() < 256, "dropout drops nothing or all")
+    checks.true(0 < (nn.Sequential(nn.Dropout(0.5))(x) == 0).sum().item() < 256, "a Sequential's dropout drops nothing or all")
+    norm = nn.BatchNorm(4)  # in a plain object, tinygrad's way: as Tensor.train () says
+    checks.equal((norm.training, norm(x).allclose(x, atol=1e-4), nn.Sequential(nn.BatchNorm(4))[0].training), (False, True, True))
     with Tensor.train():
-        checks.true(0 < (nn.Dropout(0.5)(x) == 0).sum().item() < 256, "dropout drops nothing or all")
+        checks.equal(norm.training, True)
         checks.true(0 < (x.dropout(0.5) == 0).sum().item() < 256, "dropout drops nothing or all")
     checks.true("Linear(in_features=4" in repr(model), repr(model))
     with Context(DEBUG=0):

@@ -3,12 +3,22 @@
 """The Tensor of Python: made from data, operators, slices, reading, protocols, errors.
 
 TAP. Run in the build's environment, by the interpreter that has PyGObject."""
+import array
 import ast
 import copy
+import ctypes
+import gzip
+import hashlib
+import http.server
 import inspect
 import os
+import pathlib
 import pickle
+import tempfile
+import threading
+import time
 import types
+import unittest.mock
 
 import checks
 import tinycore
@@ -47,12 +57,32 @@ def test_bad_data():
                  [[1, 2], "ab"], lambda: 0, [float], b"abc", [[]] + [[1]]):
         dtype = dtypes.int32 if data == b"abc" else None
         checks.raises((TypeError, ValueError), Tensor, data, dtype=dtype)
-    checks.raises(OverflowError, Tensor, 2**31)
+    checks.equal((Tensor(2**31).dtype, Tensor([1, -2**40]).tolist(), Tensor(2**31 - 1).dtype), (dtypes.int64, [1, -2**40], dtypes.int32))
     checks.raises(OverflowError, Tensor, [2**70])
     checks.raises(OverflowError, Tensor, [-1], dtype="uint8")
     checks.raises((OverflowError, ValueError), Tensor, [float("inf")], dtype="int32")
     checks.raises(TypeError, Tensor, [1], dtype="float31")
     checks.raises(TypeError, type, "Mine", (Tensor,), {})
+
+
+def test_wide_integers():
+    """Integers beyond 32 and 53 bits stay what they are, as PyTorch's."""
+    big = (1 << 53) + 1
+    for found, wanted in ((Tensor.arange(2**31, 2**31 + 4), range(2**31, 2**31 + 4)), (Tensor.arange(big, big + 6, 2), range(big, big + 6, 2)),
+                          (Tensor.arange(-2**63, -2**63 + 2), range(-2**63, -2**63 + 2)), (Tensor.arange(2**62, -2**62, -big * 400), range(2**62, -2**62, -big * 400)),
+                          (Tensor.arange(2**63 - 3, 2**63 - 1), range(2**63 - 3, 2**63 - 1)),
+                          (Tensor.arange(2**64 - 2, 2**64 - 1, dtype="uint64"), [2**64 - 2]), (Tensor.full((2,), big), [big] * 2),
+                          (Tensor.full((1,), -2**40), [-2**40]), (Tensor([1, 2], dtype="int64").pad((1, 1), value=big), [big, 1, 2, big]),
+                          (Tensor([0], dtype="int64").full_like(big), [big]), (Tensor([0], dtype="int64").fill_(big), [big])):
+        checks.equal(found.tolist(), list(wanted))
+        checks.true(found.dtype.itemsize == 8, found.dtype)
+    checks.equal((Tensor.arange(4).dtype, Tensor.arange(2**31 - 1, 2**31).dtype, Tensor.arange(0, 2**40, 2**39, dtype="int64").tolist()),
+                 (dtypes.int32, dtypes.int32, [0, 2**39]))
+    checks.equal((Tensor.arange(5, 0).tolist(), Tensor.arange(0, 10, 3).tolist(), Tensor.arange(0, 1, 0.25).tolist(), Tensor.arange(3, dtype="int64").tolist()),
+                 ([], [0, 3, 6, 9], [0, 0.25, 0.5, 0.75], [0, 1, 2]))
+    checks.equal((Tensor.full((2,), True).dtype, Tensor.eye(2, dtype="int64").tolist()), (dtypes.bool, [[1, 0], [0, 1]]))
+    for wrong in (lambda: Tensor.arange(0, 5, 0), lambda: Tensor.arange("a"), lambda: Tensor.arange(2**70), lambda: Tensor.full((1,), 2**70)):
+        checks.raises((TypeError, ValueError, OverflowError), wrong)
 
 
 def test_operators():
@@ -151,6 +181,12 @@ def test_names():
     checks.equal(x.repeat(2, 1).shape, (4, 2))
     checks.equal([one.shape for one in x.reshape(1, 1, 2, 2).max_pool2d(2, return_indices=True)], [(1, 1, 1, 1)] * 2)
     checks.equal(x.sequential([Tensor.relu, lambda t: t + 1]).tolist(), [[4, 2], [3, 5]])
+    where = Tensor([[0], [1]])
+    checks.equal(x.gather(dim=1, index=where).tolist(), x.gather(1, where).tolist())
+    checks.equal(x.unflatten(dim=1, sizes=(2, 1)).shape, (2, 2, 1))
+    checks.raises(TypeError, x.gather, index=where)
+    checks.raises(TypeError, x.gather, dim=1)
+    checks.equal(sorted(Tensor.randperm(9).tolist()), list(range(9)))
     checks.raises((TypeError, ValueError), x.pad, 3)
     checks.raises(ValueError, x.pad, (1, 2, 3))
     checks.raises(ValueError, x.shrink, ((0, 1),))
@@ -160,6 +196,134 @@ def test_names():
     checks.raises(TypeError, x.cast, "complex64")
     checks.raises(TypeError, Tensor.cat, [x], [x], [x])
     checks.raises(TypeError, x.sum, 0, True, 3)
+
+
+def test_results():
+    """Several results are a tuple with names, as PyTorch's."""
+    x = Tensor([[3.0, 1.0, 2.0]])
+    found = x.sort(dim=1)
+    checks.equal((found.values.tolist(), found.indices.tolist()), ([[1, 2, 3]], [[1, 2, 0]]))
+    checks.true(isinstance(found, tuple) and found[0] is found.values and len(found) == 2)
+    checks.equal([one.shape for one in x.svd()], [(1, 1), (1,), (3, 3)])
+    checks.equal(x.svd(full_matrices=False).Vh.shape, (1, 3))
+    checks.equal((x.median().item(), x.median(1).values.tolist(), x.median(dim=1, keepdim=True).indices.tolist()), (2, [2], [[2]]))
+    checks.true(repr(x.std_mean()).startswith("(std=Tensor(1."), repr(x.std_mean()))
+    y = Tensor([2, 1, 2, 2])
+    checks.equal(y.unique().tolist(), [1, 2])
+    checks.equal([one.tolist() for one in y.unique(return_inverse=True, return_counts=True)], [[1, 2], [1, 0, 1, 1], [1, 3]])
+    checks.equal([one.tolist() for one in y.unique_consecutive(return_counts=True)], [[2, 1, 2], [1, 1, 2]])
+    checks.equal(Tensor([[1, 2], [1, 2]]).unique(dim=0).tolist(), [[1, 2]])
+    checks.equal(Tensor.gather(x, dim=1, index=Tensor([[2]])).tolist(), [[2]])
+    checks.equal(x.cumsum(dim=1).tolist(), [[3, 4, 6]])
+    for call in (lambda: x.gather(dim=1), lambda: x.gather(index=Tensor([[2]])), x.cumsum):
+        checks.true("not given" in str(checks.raises(TypeError, call)))
+
+
+def test_dtype_of_sums():
+    x = Tensor([[60000.0, 60000.0]]).half()
+    checks.equal((x.sum().item(), x.sum(dtype="float32").item()), (float("inf"), 120000))
+    checks.equal((x.mean(dtype=dtypes.float64).dtype, x.int().sum(dtype=dtypes.int64).dtype), (dtypes.float64, dtypes.int64))
+    checks.equal(Tensor([True, True]).cumsum(0, dtype=dtypes.int8).dtype, dtypes.int8)
+    for dtype in ("float31", 3, object()):
+        checks.raises(TypeError, x.sum, dtype=dtype)
+    checks.raises(TypeError, x.mean, dtype=dtypes.int32)
+
+
+def test_other_names():
+    """What tinygrad calls by another name, or has beside PyTorch."""
+    x = Tensor([1, 2])
+    checks.equal((x.usum(x, 3).tolist(), x.uprod([x, x]).tolist(), x.usum().tolist()), ([5, 7], [1, 8], [1, 2]))
+    gate = Tensor([True, False])
+    checks.equal((gate.usum(gate).tolist(), gate.uprod(~gate).tolist()), ([True, False], [False, False]))
+    checks.equal((x.half() + Tensor.const(2.5)).dtype, dtypes.float16)
+    checks.equal((Tensor.const(2.5, dtype="float64").dtype, x.const_like(7).tolist()), (dtypes.float64, [7, 7]))
+    checks.equal((Tensor.invalids(2, 3).shape, Tensor.invalids((4,), dtype="int8").dtype), ((2, 3), dtypes.int8))
+    checks.equal((x.half().is_param_().requires_grad, x.half().is_param_(False).requires_grad), (True, False))
+    checks.equal(sorted(Tensor.randperm(9).tolist()), list(range(9)))
+    checks.equal((Tensor.randperm(3, dtype="int64").dtype, Tensor.randperm(0).shape), (dtypes.int64, (0,)))
+    checks.raises(ValueError, Tensor.randperm, -1)
+    code = """
+%y = param.f32{slot=0, shape=[4]}
+%x = param.f32{slot=1, shape=[4]}
+%i = range.index{number=0, kind=loop}(4)
+sink{name="add_one"}(store(%y, %i, add.f32(load.f32(%x, %i), 1.0)))
+"""
+    given = Tensor([1.0, 2.0, 3.0, 4.0])
+    checks.equal([one.tolist() for one in given.custom_kernel(code=code)], [[2, 3, 4, 5]])
+    checks.raises(ValueError, given.custom_kernel, code="nonsense")
+    checks.raises(ValueError, x.custom_kernel, code=code)
+    checks.raises(TypeError, given.custom_kernel, code=None)
+
+
+def test_blob():
+    memory = array.array("f", range(6))
+    address = memory.buffer_info()[0]
+    tensor = Tensor.from_blob(address, (2, 3))
+    checks.equal((tensor.tolist(), tensor.dtype), ([[0, 1, 2], [3, 4, 5]], dtypes.float32))
+    checks.equal(Tensor.from_blob(address, 6, dtype=dtypes.int32)[1].item(), 0x3f800000)
+    checks.equal(Tensor.from_blob(0, (0, 3)).shape, (0, 3))
+    checks.raises(ValueError, Tensor.from_blob, 0, (1,))
+    checks.raises(ValueError, Tensor.from_blob, address, (-1,))
+    checks.raises((TypeError, ValueError), Tensor.from_blob, "address", (1,))
+    aligned = memoryview(bytearray(256)).cast("B")
+    start = ctypes.addressof(ctypes.c_char.from_buffer(aligned))
+    at = -start % 64
+    shared = Tensor.from_blob(start + at, (4,), dtype=dtypes.uint8, device="CPU")
+    aligned[at] = 7
+    checks.equal(shared.tolist(), [7, 0, 0, 0])
+
+
+class Answers(http.server.BaseHTTPRequestHandler):
+    """What a server has, and how often it was asked."""
+
+    asked = []
+    files = {"/plain": b"\1\2\3", "/packed": gzip.compress(b"abc" * 100), "/short": b"12"}
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        if self.path == "/slow":
+            return time.sleep(3)
+        found = self.files.get(self.path)
+        self.send_response(200 if found is not None else 404)
+        if found is not None:
+            self.send_header("Content-Length", str(len(found) + (5 if self.path == "/short" else 0)))
+        self.end_headers()
+        self.wfile.write(found or b"")
+
+    def log_message(self, *rest):
+        pass
+
+
+def test_url():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with tempfile.TemporaryDirectory() as folder, unittest.mock.patch.dict(os.environ, TINY_CACHE_DIR=folder):
+        base = f"http://127.0.0.1:{server.server_port}"
+        for _ in range(2):
+            checks.equal(Tensor.from_url(base + "/plain").tolist(), [1, 2, 3])
+        checks.equal(Answers.asked, ["/plain"])
+        kept, = (path for path in pathlib.Path(folder, "downloads").iterdir() if not path.suffix)
+        kept.write_bytes(b"damaged")
+        checks.equal(Tensor.from_url(base + "/plain").tolist(), [1, 2, 3])
+        checks.equal(len(Answers.asked), 2)
+        checks.equal(bytes(Tensor.from_url(base + "/packed", gunzip=True).tolist()), b"abc" * 100)
+        checks.equal(Tensor.from_url(base + "/packed", gunzip=True, dtype="int32").shape, (75,))
+        good = hashlib.sha256(b"\1\2\3").hexdigest()
+        checks.equal(Tensor.from_url(base + "/plain", sha256=good.upper()).shape, (3,))
+        n = len(list(kept.parent.iterdir()))
+        for path, kind, options in (("/plain", ValueError, {"sha256": "00" * 32}), ("/plain", ValueError, {"gunzip": True}),
+                                    ("/plain", ValueError, {"dtype": "int32"}), ("/none", OSError, {}), ("/short", OSError, {}),
+                                    ("/slow", OSError, {"timeout": 0.3})):
+            error = checks.raises(kind, Tensor.from_url, base + path, **options)
+            checks.true(isinstance(error, TinyError), repr(error))
+        checks.true(len(list(kept.parent.iterdir())) <= n, "something half was kept")
+        local = pathlib.Path(folder, "a file")
+        local.write_bytes(b"xy")
+        checks.equal(Tensor.from_url(local.as_uri()).tolist(), [120, 121])
+        checks.raises(OSError, Tensor.from_url, local.as_uri() + "z")
+        for url in ("ftp://127.0.0.1/x", "nothing", "data:text/plain,x", ""):
+            checks.raises(ValueError, Tensor.from_url, url)
+    server.shutdown()
 
 
 def test_errors():
@@ -194,6 +358,20 @@ def test_reading():
     checks.equal({x: 1}[x], 1)
 
 
+def test_large_numbers():
+    """A whole number takes the dtype of the integers that it meets, also beyond 32 bits."""
+    t = Tensor([2**31 + 1, 7], dtype=dtypes.int64)
+    checks.equal((t + 4294967295).tolist(), [2**31 + 2**32, 2**32 + 6])
+    checks.equal((t % 2**31).tolist(), [1, 7])
+    checks.equal((t == 2**31).tolist(), [False, False])
+    checks.equal((t & 2**31).tolist(), [2**31, 0])
+    checks.equal(t.maximum(2**40).tolist(), [2**40, 2**40])
+    t += 2**33
+    checks.equal((t.dtype, t.tolist()), (dtypes.int64, [2**33 + 2**31 + 1, 2**33 + 7]))
+    checks.equal(((Tensor([3], dtype="uint64") * 2**40).dtype, (Tensor([True]) + 2**40).tolist()), (dtypes.uint64, [2**40 + 1]))
+    checks.equal((Tensor([1.5]) * 2**40).dtype, dtypes.float32)
+
+
 def test_gradients():
     w = Tensor([1.0, 2.0], requires_grad=True)
     (w * w).sum().backward()
@@ -204,15 +382,47 @@ def test_gradients():
     checks.equal(grad.tolist(), [2, 4])
     (w * w).backward(Tensor([1.0, 0.5]))
     checks.equal(w.grad.tolist(), [2, 2])
+    for realize in (False, True):  # a variable whose memory had another shape, moved on
+        moved = Tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0]).reshape(2, 3)
+        moved = (moved.realize() if realize else moved).requires_grad_()
+        (Tensor([[1.0, 2.0, 3.0]]) @ moved.T).sum().backward()
+        checks.equal(moved.grad.tolist(), [[1, 2, 3]] * 2)
     with no_grad():
         frozen = w * w
     w.grad = None
     (w * frozen).sum().backward()
     checks.equal(w.grad.tolist(), [1, 4])
     w.grad = None
-    checks.raises(TypeError, setattr, w, "grad", w)
+    checks.raises(TypeError, setattr, w, "grad", 3)
+    checks.raises(ValueError, setattr, w, "grad", Tensor([1.0]))
     checks.raises(ValueError, (Tensor([1.0]) * 2).sum().backward)
     checks.raises(ValueError, (w * w).backward)
+
+
+def test_requiring():
+    """What is computed from what requires gradients requires them, until it is detached; a gradient can be changed and set."""
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    y = w * 2
+    checks.equal([(t.requires_grad, t.is_leaf) for t in (w, y, y[0], y.realize(), y.detach(), y > 1, Tensor(w, dtype="float64"))],
+                 [(True, True)] + 3 * [(True, False)] + 2 * [(False, True)] + [(True, False)])
+    with no_grad():
+        checks.equal((w * 2).requires_grad, False)
+    checks.raises(ValueError, setattr, y, "requires_grad", False)
+    checks.equal(copy.deepcopy(y).requires_grad, False)
+    (Tensor(w) * Tensor(w, dtype="float64")).sum().backward()
+    checks.equal((w.grad.tolist(), w.grad.dtype), ([2, 4], dtypes.float32))
+    w.grad *= 0.5
+    checks.equal(w.grad.tolist(), [1, 2])
+    w.grad = Tensor([10.0, 20.0])
+    (w * 3).sum().backward()
+    checks.equal(w.grad.tolist(), [13, 23])
+    optimizer = tinycore.nn.optim.SGD([w], lr=1)
+    optimizer.step()
+    checks.equal((w.tolist(), w.grad.tolist()), ([-12, -21], [13, 23]))
+    optimizer.zero_grad()
+    optimizer.step()
+    checks.equal((w.tolist(), w.grad), ([-12, -21], None))
+    checks.raises(ValueError, tinycore.nn.optim.SGD, [w * 2])
 
 
 def test_modes():

@@ -101,4 +101,84 @@ def test_fork_of_a_child():
     checks.equal((x + 1).item(), 2)
 
 
+def test_dropped_while_others_compute():
+    """A tensor with an attribute is dropped under Python's lock, which who computes may wait for: nobody waits for ever."""
+    weights = [Tensor.rand(2, 2, requires_grad=True) for _ in range(8)]
+    for weight in weights:
+        weight.label = "weight"
+    end, failures = time.monotonic() + 1, []
+
+    def differentiate():
+        try:
+            while time.monotonic() < end:
+                sum(weight.sum() for weight in weights).backward()
+                for weight in weights:
+                    weight.grad = None
+        except Exception as error:
+            failures.append(error)
+
+    def drop():
+        while time.monotonic() < end:
+            for _ in range(50):
+                tensor = Tensor([1.0], requires_grad=True)
+                tensor.label = "dropped"
+
+    threads = [threading.Thread(target=work, daemon=True) for work in (differentiate, drop, drop, differentiate)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    checks.true(not any(thread.is_alive() for thread in threads), "threads wait for each other")
+    checks.equal(failures, [])
+
+
+def exit_code(work):
+    """How a forked child ends that works and then exits with 7; None: it did not end."""
+    pid = os.fork()
+    if pid == 0:
+        try:
+            work()
+            os._exit(7)
+        except BaseException as error:
+            print(f"# in the child: {error!r}", flush=True)
+            os._exit(1)
+    for _ in range(3000):
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.01)
+    os.kill(pid, 9)
+    os.waitpid(pid, 0)
+    return None
+
+
+def test_fork_while_a_thread_computes():
+    """The child has the whole library, whatever another thread did at that moment."""
+    x, stop = Tensor.rand(300, 300).realize(), threading.Event()
+
+    def work():
+        while not stop.is_set():
+            (x @ x).realize()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    time.sleep(0.05)
+    codes = [exit_code(lambda: checks.equal((Tensor([1.0, 2.0]) + x[0, 0] * 0).sum().item(), 3)) for _ in range(3)]
+    stop.set()
+    thread.join()
+    checks.equal(codes, [7] * 3)
+
+
+def test_fork_with_several_devices():
+    """Devices work side by side by threads, which a child does not have."""
+    def work():
+        a, b = Tensor([1.0, 2.0], device="CPU"), Tensor([3.0], device="REF")
+        checks.equal(((a * 2).sum().to("REF") + b).item(), 9)
+        left, right = a + 1, b + 1
+        left.realize(right)
+        checks.equal(left.tolist() + right.tolist(), [2, 3, 4])
+    work()
+    checks.equal(exit_code(work), 7)
+
+
 checks.run(globals())

@@ -122,7 +122,7 @@ def killed(box):
 @test("what is not there is 77, and no usage error is")
 def absent(box):
     conformance(box, "NOSUCHBACKEND", status=ABSENT).refused("there is no backend", status=ABSENT)
-    conformance(box, "CPU:9", status=ABSENT).refused("there is no such device", status=ABSENT)
+    conformance(box, "CPU:99", status=ABSENT).refused("there is no such device", status=ABSENT)
     conformance(box, bad("driver"), status=ABSENT).refused("libbad.so.1", status=ABSENT)
     for argv in [[], ["CPU", "REF"], ["CPU|REF"], ["CPU", "--level", "most"], ["CPU", "--jobs", "0"], [":1"],
                  ["CPU", "--seed", "x"], ["CPU", "--ladder", "--json", "x"], ["CPU", "--list", "--html", "x"], ["./nothing.so"], ["CPU", "--timeout-scale", "nan"], ["CPU", "--manifest", "x"]]:

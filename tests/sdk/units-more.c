@@ -12,19 +12,10 @@ typedef struct {
   int64_t at[TINY_OPERATION_MAX_AXES];
 } Walk;
 
-static const TinyOperandView *
-find_operand (const TinyOperation *operation, uint32_t role)
-{
-  for (uint32_t i = 0; i < operation->n_operands; i++)
-    if (operation->operands[i].role == role)
-      return &operation->operands[i];
-  return NULL;
-}
-
 static float *
 get_place (const Walk *self, uint32_t role)
 {
-  const TinyOperandView *view = find_operand (self->operation, role);
+  const TinyOperandView *view = tiny_find_operand (self->operation, role);
   int64_t place = view->offset;
   for (int i = 0; i < TINY_OPERATION_MAX_AXES; i++)
     place += self->at[i] * view->strides[i];
@@ -98,8 +89,8 @@ get_score (Walk *self)
     sum += (double) *get_place (self, TINY_ROLE_A) * *get_place (self, TINY_ROLE_B);
   while (step (self, TINY_ATTENTION_DEPTH, TINY_ATTENTION_DEPTH + 1));
   sum *= operation->scale;
-  return find_operand (operation, TINY_ROLE_MASK) ? sum + *get_place (self, TINY_ROLE_MASK)
-                                                  : sum;
+  return tiny_find_operand (operation, TINY_ROLE_MASK) ? sum + *get_place (self, TINY_ROLE_MASK)
+                                                       : sum;
 }
 
 static void

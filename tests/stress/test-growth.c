@@ -46,6 +46,7 @@ step (TinyModule *net, TinyOptimizer *optimizer, GRand *random)
   g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_mean (
       tiny_tensor_square (tiny_tensor_sub (tiny_module_forward (net, x), target)), NULL, 0,
       FALSE));
+  tiny_optimizer_zero_grad (optimizer);
   g_assert_true (tiny_tensor_backward (loss, &error));
   g_assert_true (tiny_optimizer_step (optimizer, &loss, 1, &error));
   g_assert_true (tiny_tensor_item (loss, &value, &error));

@@ -90,6 +90,7 @@ train (TinyTensor *const *inputs,
   TinyTensor *loss
       = g_object_ref_sink (tiny_tensor_mean (tiny_tensor_square (difference), NULL, 0, FALSE));
   outputs[0] = loss;
+  tiny_optimizer_zero_grad (self->optimizer);
   return tiny_tensor_backward (loss, error)
          && tiny_optimizer_step (self->optimizer, &loss, 1, error);
 }

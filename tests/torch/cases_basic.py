@@ -29,3 +29,9 @@ refuses("sum", [(3, 4)], lambda a: a.sum(2))
 for name, shift in (("lshift", lambda a, b: a << b), ("rshift", lambda a, b: a >> b)):
     for dtype in ("int32", "int64", "int16"):
         case(name, [numbers((3, 4), -90, 90, dtype), numbers((4,), 0, 7, dtype)], shift)
+
+# Numbers, not tensors.
+each("add_number", [(3, 5), (), (0, 2)], lambda a: a.add_number(2.5), lambda a: a + 2.5)
+case("add_number", [numbers((3, 4), -9, 9, "int32")], lambda a: a.add_number(-3), lambda a: a - 3)
+each("mul_number", [(3, 5), (), (0, 2)], lambda a: a.mul_number(-1.25), lambda a: a * -1.25)
+case("mul_number", [numbers((3, 4), -9, 9, "int64")], lambda a: a.mul_number(7), lambda a: a * 7)

@@ -159,5 +159,12 @@ for shape, axis, index in (((5, 3), 0, at(0, 4, 2)), ((5, 3), 1, at(2, 0)), ((2,
     case("index_fill", [shape, index - 1, ()], lambda x, i, v, a=axis: x.index_fill(a, i, v), gradient=False)
 case("index_add", [(4, 3), at(1, 1, 3, 1), (4, 3)], lambda x, i, v: x.index_add(0, i, v))
 refuses("index_add", [(4, 3), at(1, 1), (3, 3)], lambda x, i, v: x.index_add(0, i, v))
+# So many that they are sorted instead of compared.
+many = numbers((6000,), 0, 6000, "int64")
+case("index_add", [(6000,), many, (6000,)], lambda x, i, v: x.index_add(0, i, v), label="many")
+case("index_select", [(6000, 3), many], lambda x, i: x.index_select(0, i), label="many")
+case("index_copy", [(6000, 2), numpy.random.RandomState(1).permutation(6000), (6000, 2)], lambda x, i, v: x.index_copy(0, i, v), label="many")
+case("scatter_add", [(3, 6000), many[:5100].reshape(3, 1700), (3, 1700)], lambda x, i, v: x.scatter_add(1, i, v), label="many in rows")
+case("scatter_reduce", [(6000,), many, (6000,)], lambda x, i, v: x.scatter_reduce(0, i, v, "mean", include_self=False), label="many")
 refuses("index_copy", [(4, 3), at(1, 1).reshape(1, 2), (2, 3)], lambda x, i, v: x.index_copy(0, i, v))
 refuses("index_fill", [(4, 3), at(1), (2,)], lambda x, i, v: x.index_fill(0, i, v))

@@ -18,6 +18,27 @@ def definite(batch, n):
     return numpy.asarray(x @ x.swapaxes(-1, -2) / n + numpy.eye(n, dtype="float32"), "float32")
 
 
+def spread(batch, m, n):
+    """Matrices whose singular values differ from each other."""
+    steps = numpy.zeros((m, n), "float32")
+    for i in range(min(m, n)):
+        steps[i, i] = 4 * i + 4
+    return numbers(batch + (m, n), seed=9) + steps
+
+
+def parts(u, s, vh):
+    return abs(u), s, abs(vh), (u * s.unsqueeze(-2)) @ vh
+
+
+def squares(u, s, vh):
+    """Both are square, and multiplied with themselves 1."""
+    return s, u.transpose(-1, -2) @ u, vh @ vh.transpose(-1, -2)
+
+
+def whole(u, s, vh):
+    return s, (u[..., :s.shape[-1]] * s.unsqueeze(-2)) @ vh[..., :s.shape[-1], :], u.transpose(-1, -2) @ u, vh @ vh.transpose(-1, -2)
+
+
 for batch in BATCHES:
     for n in (1, 2, 3, 5, 8):
         case("cholesky", [definite(batch, n)], lambda x: x.cholesky(), torch.linalg.cholesky, **CLOSE)
@@ -38,6 +59,11 @@ for batch in BATCHES:
     for power in (0, 1, 2, 5, -2):
         case("matrix_power", [regular(batch, 3) / numpy.float32(3)], lambda x, p=power: x.matrix_power(p),
              lambda x, p=power: torch.linalg.matrix_power(x, p), gradient=power != 0, **CLOSE)
+    for m, n in ((3, 3), (5, 3), (2, 5), (4, 1)) if batch else ((1, 1), (6, 6), (7, 4)):
+        # Vectors have any sign, so what is compared has none.
+        case("svd", [spread(batch, m, n)], lambda x: parts(*x.svd(False)), lambda x: parts(*torch.linalg.svd(x, False)), **CLOSE)
+        if len(batch) < 2:
+            case("svd", [spread(batch, m, n)], lambda x: squares(*x.svd()), lambda x: squares(*torch.linalg.svd(x)), gradient=False, forward=1e-5)
 for upper in (False, True):
     case("solve_triangular", [regular((), 4), (2, 4)], lambda x, y, u=upper: x.solve_triangular(y, u, left=False),
          lambda x, y, u=upper: torch.linalg.solve_triangular(x, y, upper=u, left=False), **CLOSE)
@@ -54,5 +80,22 @@ for name in ("inv", "det", "cholesky"):
     refuses(name, [(3, 4)], lambda x, n=name: getattr(x, n)(), lambda x, n=name: getattr(torch.linalg, n)(x))
     refuses(name, [(3,)], lambda x, n=name: getattr(x, n)(), lambda x, n=name: getattr(torch.linalg, n)(x))
 refuses("solve", [(3, 3), (4, 2)], lambda x, y: x.solve(y), torch.linalg.solve)
+for shape in (9, 4), (2, 12, 3), (20, 1):  # tall: no more columns of Q than are asked for
+    case("qr", [numbers(shape)], lambda x: x.qr(), torch.linalg.qr, forward=2e-5, backward=5e-3)
 refuses("qr", [(3,)], lambda x: x.qr(), torch.linalg.qr)
 refuses("qr", [(3, 3)], lambda x: x.qr("thin"), lambda x: torch.linalg.qr(x, "thin"))
+
+for name, matrix in (("rank 1", [[1, 2], [2, 4], [3, 6]]), ("zeros", [[0, 0, 0], [0, 0, 0]]), ("equal", [[0, 3], [3, 0]]),
+                     ("large", [[1e30, 2e30], [3e30, -1e30]]), ("small", [[1e-30, 2e-30], [3e-30, -1e-30]]), ("a zero column", [[0, 1], [0, 2], [0, 3]]),
+                     ("diagonal", [[1, 0, 0], [0, 3, 0], [0, 0, 2]])):
+    case("svd", [numpy.array(matrix, "float32")], lambda x: whole(*x.svd()), lambda x: whole(*torch.linalg.svd(x)), gradient=False, forward=1e-5,
+         label=name)
+case("svd", [numpy.array([[1, 0, 0], [0, 3, 0], [0, 0, 2]], "float32")], lambda x: parts(*x.svd()), lambda x: parts(*torch.linalg.svd(x)),
+     label="gradient of a diagonal matrix")
+case("svd", [numbers((20, 12), dtype="float64")], lambda x: whole(*x.svd()), lambda x: whole(*torch.linalg.svd(x)), gradient=False, forward=1e-12)
+case("svd", [numbers((2, 30, 30))], lambda x: whole(*x.svd(False)), lambda x: whole(*torch.linalg.svd(x, False)), gradient=False, forward=1e-5)
+case("svd", [numbers((2, 5, 0))], lambda x: x.svd(), torch.linalg.svd, gradient=False)
+case("svd", [numbers((0, 3))], lambda x: x.svd(False), lambda x: torch.linalg.svd(x, False), gradient=False)
+case("svd", [numbers((0, 2, 3))], lambda x: x.svd(), torch.linalg.svd, gradient=False)
+refuses("svd", [(3,)], lambda x: x.svd(), torch.linalg.svd)
+refuses("svd", [numpy.zeros((600, 700), "float32")], lambda x: x.svd(), lambda x: torch.linalg.svd(x, "too large"))

@@ -100,12 +100,17 @@ PAIRS = [[(4, 5), (4, 5)], [(5,), (4, 5)], [(4, 1, 3), (2, 1)], [(), (3,)], [(0,
 ODD = numpy.array([0.0, -0.0, 1, -1, 2, -2, 0.5, -0.5, 3, INF, -INF, NAN, 7.5], dtype="float32")
 LEFT, RIGHT = [x.ravel().copy() for x in numpy.meshgrid(ODD, ODD)]
 PLAIN = [x.ravel().copy() for x in numpy.meshgrid(ODD[numpy.isfinite(ODD) & (ODD != 0)], ODD[numpy.isfinite(ODD) & (ODD != 0)])]
-for name in ("maximum", "minimum", "fmax", "fmin", "atan2", "hypot", "copysign", "logaddexp"):
+for name in ("maximum", "minimum", "fmax", "fmin", "atan2", "hypot", "copysign", "logaddexp", "logaddexp2"):
     each(name, PAIRS, lambda a, b, name=name: getattr(a, name)(b), lambda a, b, name=name: getattr(torch, name)(a, b))
     case(name, [LEFT, RIGHT], lambda a, b, name=name: getattr(a, name)(b), lambda a, b, name=name: getattr(torch, name)(a, b),
          gradient=False, label="edges")
     case(name, [(50,), (50,)], lambda a, b, name=name: getattr(a, name)(b), lambda a, b, name=name: getattr(torch, name)(a, b),
          dtype="float64", forward=1e-12, gradient=False)
+for name, low in (("xlogy", 0.2), ("heaviside", -2)):
+    each(name, PAIRS, lambda a, b, name=name: getattr(a, name)(b), lambda a, b, name=name: getattr(torch, name)(a, b), low=low,
+         gradient=name == "xlogy")
+    case(name, [LEFT, RIGHT], lambda a, b, name=name: getattr(a, name)(b), lambda a, b, name=name: getattr(torch, name)(a, b),
+         gradient=False, label="edges")
 each("pow", PAIRS, lambda a, b: a.pow(b), lambda a, b: torch.pow(a, b), low=0.2, forward=1e-5)
 case("pow", [LEFT, RIGHT], lambda a, b: a.pow(b), lambda a, b: torch.pow(a, b), gradient=False, label="edges", forward=1e-5)
 for exponent in (0, 1, 2, 3, 7, -1, -2, 0.5, 1.5, -0.5):
@@ -135,6 +140,22 @@ for mode in (None, "trunc", "floor"):
     case("div", [(4, 5), numbers((4, 5), 0.5, 2, seed=9)], lambda a, b, m=mode: a.div(b, m),
          lambda a, b, m=mode: torch.div(a, b, rounding_mode=m), low=-9, high=9)
     case("div", PLAIN, lambda a, b, m=mode: a.div(b, m), lambda a, b, m=mode: torch.div(a, b, rounding_mode=m), gradient=False)
+# Integers and bool beside floats, where constants that are no whole numbers are among them.
+for dtype in ("int16", "uint8", "bool"):
+    whole, real = numbers((3, 4), 0 if dtype == "uint8" else -3, 4, dtype, 5), numbers((3, 4), seed=6)
+    for name in ("atan2", "hypot", "copysign"):
+        for pair in ([whole, real], [real, whole]):
+            case(name, pair, lambda a, b, name=name: getattr(a, name)(b), lambda a, b, name=name: getattr(torch, name)(a.to(b.dtype), b)
+                 if b.is_floating_point() else getattr(torch, name)(a, b.to(a.dtype)), gradient=False)
+    case("logaddexp", [whole, real], lambda a, b: a.logaddexp(b), lambda a, b: torch.logaddexp(a.to(b.dtype), b), gradient=False)
+# Quotients of and by infinities, zeros and NaN, every one with every other.
+ENDS = numpy.array([-1.5, 2.5, math.inf, -math.inf, math.nan, 7, -7, 3e38, 0.0], dtype="float32")
+BY = numpy.array([math.inf, -math.inf, 0.0, -0.0, math.nan, 2, -2, 4], dtype="float32")
+for name, theirs in (("floor_divide", torch.floor_divide), ("fmod", torch.fmod), ("mod", torch.remainder)):
+    case(name, [ENDS[:, None], BY], lambda a, b, name=name: getattr(a, name)(b), theirs, gradient=False)
+for mode in ("trunc", "floor"):
+    case("div", [ENDS[:, None], BY], lambda a, b, m=mode: a.div(b, m), lambda a, b, m=mode: torch.div(a, b, rounding_mode=m),
+         gradient=False)
 refuses("div", [(3,), (3,)], lambda a, b: a.div(b, "up"), lambda a, b: torch.div(a, b, rounding_mode="up"))
 for name in ("logical_and", "logical_or", "logical_xor", "eq", "ne", "lt", "le", "gt", "ge"):
     case(name, [LEFT, RIGHT], lambda a, b, name=name: getattr(a, name)(b), lambda a, b, name=name: getattr(torch, name)(a, b),

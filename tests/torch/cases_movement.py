@@ -224,3 +224,16 @@ for formula, names, sizes in (("a b -> a", "", []), ("a -> a b", "", []), ("a b 
                               ("a b -> a b ->", "", []), ("a, b -> b a", "", []), ("... ... -> ...", "", []), ("1 b -> b", "", [])):
     refuses("rearrange", [(2, 3)], lambda x, f=formula, n=names, s=sizes: x.rearrange(f, **dict(zip(n.split(), s))), lambda x: x.reshape(7),
             label=f"{formula} {names} {sizes}")
+
+
+def bound(value, longest=6):
+    from tinycore import Variable
+    return Variable("length", 1, longest).bind(value)
+
+
+# The first elements, as many as a variable says.
+for shape, axis in (((6, 3), 0), ((2, 6), 1), ((2, 3, 7), -1)):
+    for n in (1, 4, 6):
+        case("shorten", [shape], lambda a, axis=axis, n=n: a.shorten(axis, bound(n)) * 2, lambda a, axis=axis, n=n: a.narrow(axis, 0, n) * 2,
+             gradient=False)
+refuses("shorten", [(4, 3)], lambda a: a.shorten(0, bound(3)), lambda a: a.narrow(0, 0, 6))

@@ -30,6 +30,24 @@ for shape, last in itertools.product([(4, 6), (2, 3, 6), (2, 3, 4, 6), (1, 5, 4,
          lambda x, w, n=tail: x * torch.rsqrt((x * x).mean(tuple(range(-len(n), 0)), keepdim=True) + 1e-5) * w)
     case("rms_norm", [shape], lambda x, n=tail: x.rms_norm(n),
          lambda x, n=tail: x * torch.rsqrt((x * x).mean(tuple(range(-len(n), 0)), keepdim=True) + 2.0 ** -23))
+def layernorm(x, axis, eps=1e-5):
+    """tinygrad's, over any axes."""
+    return (x - x.mean(axis, keepdim=True)) / (x.var(axis, unbiased=False, keepdim=True) + eps).sqrt()
+
+
+for shape, axis in (((4, 6), -1), ((2, 3, 6), 1), ((2, 3, 6), (0, 2)), ((2, 3, 4), (-1, -2)), ((5,), 0), ((3, 1), 1), ((0, 3), 1)):
+    case("layernorm", [shape], lambda x, a=axis: x.layernorm(a), lambda x, a=axis: layernorm(x, a))
+    case("layernorm", [shape], lambda x, a=axis: x.layernorm(axis=a, eps=0.1), lambda x, a=axis: layernorm(x, a, 0.1), label=f"{shape} {axis} 0.1")
+case("layernorm", [numbers((3, 8)).astype("float16")], lambda x: x.layernorm(), lambda x: layernorm(x.float(), -1).half(), gradient=False)
+refuses("layernorm", [(3, 4)], lambda x: x.layernorm(2), lambda x: layernorm(x, 2))
+for shape, axis in (((4, 3), 1), ((2, 3, 5), 1), ((2, 3, 4, 5), 1), ((2, 3, 4), (0, 2)), ((3, 4), (0, 1)), ((2, 5, 3), -1)):
+    kept = [shape[a] for a in ((axis,) if isinstance(axis, int) else axis)]
+    dims = [n if i in (axis if isinstance(axis, tuple) else (axis % len(shape),)) else 1 for i, n in enumerate(shape)]
+    case("batchnorm", [shape] + [tuple(kept)] * 4, lambda x, w, b, m, v, a=axis: x.batchnorm(w, b, m, v, a),
+         lambda x, w, b, m, v, d=dims: (x - m.reshape(d)) * v.reshape(d) * w.reshape(d) + b.reshape(d))
+    case("batchnorm", [shape] + [tuple(kept)] * 2, lambda x, m, v, a=axis: x.batchnorm(None, None, m, v, axis=a),
+         lambda x, m, v, d=dims: (x - m.reshape(d)) * v.reshape(d))
+refuses("batchnorm", [(2, 3, 4), (4,), (3,)], lambda x, m, v: x.batchnorm(None, None, m, v), lambda x, m, v: x - m.reshape(1, 3, 1))
 for size, shape in itertools.product((1, 2, 3, 5), [(2, 6, 4), (1, 4, 3, 3)]):
     case("local_response_norm", [shape], lambda x, s=size: x.local_response_norm(s, 0.1, 0.75, 1.5),
          lambda x, s=size: F.local_response_norm(x, s, 0.1, 0.75, 1.5))

@@ -30,6 +30,8 @@ every("prod", lambda x, a, k: x.prod(a, keepdim=k), lists=False, axes=AXES[:5])
 every("max", lambda x, a, k: x.amax(a, keepdim=k))
 every("min", lambda x, a, k: x.amin(a, keepdim=k))
 every("logsumexp", lambda x, a, k: x.logsumexp(a, keepdim=k))
+for axis in (0, 1):
+    case("logsumexp", [(3, 0)], lambda x, a=axis: x.logsumexp(a), gradient=False)
 every("any", lambda x, a, k: x.any(a, keepdim=k), lists=False, gradient=False)
 every("all", lambda x, a, k: x.all(a, keepdim=k), lists=False, gradient=False)
 every("argmax", lambda x, a, k: x.argmax(a, keepdim=k), lists=False, gradient=False, same_dtype=False)
@@ -96,5 +98,30 @@ for shape, n, axis in (((5,), 1, -1), ((5, 3), 2, 0), ((2, 4), 0, 1), ((2,), 3, 
 case("diff", [numbers((9,), dtype="bool")], lambda x: x.diff())
 for name in ("softmax", "log_softmax", "softmin"):
     theirs = getattr(torch.nn.functional, name)
-    for shape, axis in (((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -1), ((2, 300), 1)):
+    for shape, axis in (((3, 4), 1), ((3, 4), 0), ((2, 3, 4), -1), ((2, 300), 1), ((3, 0), 1), ((3, 0), 0)):
         case(name, [shape], lambda x, a=axis, n=name: getattr(x, n)(a), lambda x, a=axis, f=theirs: f(x, a), low=-9, high=9)
+
+# ---- in another dtype ----
+for name in ("sum", "prod", "nansum"):
+    for given, wanted in (("float32", "float64"), ("int32", "float32"), ("int32", "int64"), ("uint8", "uint8"), ("bool", "int64"), ("float32", "int32"),
+                          ("float16", "float32"), ("int64", "int8"), ("float32", "float16")):
+        if name == "nansum" and wanted != "float64" or name == "prod" and wanted == "float16":
+            continue  # PyTorch has no such
+        few = numpy.abs(numbers((3, 4), 0, 9, "int32")).astype(given)
+        case(name, [few], lambda x, n=name, d=wanted: getattr(x, n)(1, dtype=d), lambda x, n=name, d=wanted: getattr(x, n)(1, dtype=getattr(torch, d)),
+             label=f"{given} as {wanted}", gradient=wanted == "float64" and given == "float32")
+case("sum", [(3, 4)], lambda x: x.sum(dtype="float64"), lambda x: x.sum(dtype=torch.float64))
+case("sum", [numbers((3, 4), 0, 2, "int32")], lambda x: x.sum(0, dtype=bool), lambda x: x.sum(0, dtype=torch.bool))
+case("sum", [numpy.full(3000, 10, "float16")], lambda x: x.sum(dtype="float32"), lambda x: x.sum(dtype=torch.float32), gradient=False, label="does not overflow")
+for given, wanted in (("float32", "float64"), ("int32", "float32"), ("bool", "float64"), ("uint8", "float32")):
+    few = numbers((3, 4), 0, 9, "int32").astype(given)
+    case("mean", [few], lambda x, d=wanted: x.mean(0, dtype=d), lambda x, d=wanted: x.mean(0, dtype=getattr(torch, d)), label=f"{given} as {wanted}",
+         gradient=given == "float32")
+    for name in ("cumsum", "cumprod"):
+        case(name, [few], lambda x, n=name, d=wanted: getattr(x, n)(dim=1, dtype=d),
+             lambda x, n=name, d=wanted: getattr(x, n)(1, dtype=getattr(torch, d)), label=f"{given} as {wanted}", gradient=given == "float32", forward=1e-5)
+    for name in ("softmax", "log_softmax"):
+        case(name, [few], lambda x, n=name, d=wanted: getattr(x, n)(1, dtype=d), lambda x, n=name, d=wanted: getattr(x, n)(1, dtype=getattr(torch, d)),
+             label=f"{given} as {wanted}", gradient=given == "float32")
+refuses("mean", [(3, 4)], lambda x: x.mean(0, dtype="int32"), lambda x: x.mean(0, dtype=torch.int32))
+refuses("sum", [(3, 4)], lambda x: x.sum(0, dtype="int31"), lambda x: x.sum(0, dtype="int31"))

@@ -35,9 +35,13 @@ for axis in (0, 1, -1):
          lambda x, a=axis: list(torch.unique(x, return_inverse=True, return_counts=True, dim=a)), same_dtype=False, gradient=False)
     case("unique_consecutive", [x], lambda x, a=axis: list(x.unique_consecutive(True, True, a)),
          lambda x, a=axis: list(torch.unique_consecutive(x, return_inverse=True, return_counts=True, dim=a)), same_dtype=False, gradient=False)
-case("unique", [numpy.array([2**63 - 1, -2**63, 2**62, 2**62 + 1, 2**63 - 1])], lambda x: list(x.unique())[0], lambda x: torch.unique(x))
-case("unique", [numpy.array([1, numpy.nan, 1, numpy.nan, -numpy.inf], "float32")], lambda x: list(x.unique())[0],
+case("unique", [numpy.array([2**63 - 1, -2**63, 2**62, 2**62 + 1, 2**63 - 1])], lambda x: x.unique(), lambda x: torch.unique(x))
+case("unique", [numpy.array([1, numpy.nan, 1, numpy.nan, -numpy.inf], "float32")], lambda x: x.unique(),
      lambda x: torch.tensor([-numpy.inf, 1, numpy.nan, numpy.nan]), gradient=False)  # PyTorch sorts a NaN anywhere
+for options in ({}, {"return_inverse": True}, {"return_counts": True}, {"return_inverse": True, "return_counts": True}, {"dim": 0, "return_counts": True}):
+    x = numbers((6, 2), 0, 2, "int32")
+    case("unique", [x], lambda x, o=options: x.unique(**o), same_dtype=False, gradient=False, label=str(options))
+    case("unique_consecutive", [x], lambda x, o=options: x.unique_consecutive(**o), same_dtype=False, gradient=False, label=str(options))
 refuses("unique", [(3,)], lambda x: x.unique(axis=1), lambda x: torch.unique(x, dim=1))
 
 for x, least in (([0, 1, 1, 3], 0), ([2], 5), ([], 0), ([], 3), ([4, 4, 4, 0], 2)):

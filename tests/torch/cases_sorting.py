@@ -3,11 +3,18 @@
 import numpy
 import torch
 
-from harness import case, numbers, refuses
+from harness import case, each, numbers, refuses
 
 SHAPES = [((1,), 0), ((2,), 0), ((7,), 0), ((32,), 0), ((33,), 0), ((65, 3), 0), ((3, 70), -1), ((2, 100, 2), 1), ((4, 0), 1), ((0, 4), 1),
           ((300,), 0), ((2, 3, 5), 0)]
 SPECIAL = numpy.array([3, numpy.nan, -numpy.inf, 0.0, -0.0, numpy.inf, 1, numpy.nan, -5, 3, 1e-45, -1e-40] * 4, dtype="float32")
+
+
+def fields(result):
+    """The elements of a result by their names."""
+    values, indices = result
+    assert result.values is values and result.indices is indices, "names are of other elements"
+    return result.values, result.indices
 
 
 for down in (False, True):
@@ -51,6 +58,13 @@ for shape, axis in SHAPES:
 case("topk", [numbers((2, 1000))], lambda x: x.topk(5), same_dtype=False)
 case("median", [numpy.array([[3, 1, numpy.nan, 2], [4, 1, 3, 2]], "float32")], lambda x: x.median(1), same_dtype=False, gradient=False)
 case("median", [numbers((3, 5), 0, 100, "int32")], lambda x: x.median(1), same_dtype=False)
+each("median", [(5,), (3, 4), (2, 3, 5), ()], lambda x: x.median())
+case("median", [numpy.array([[3, numpy.nan], [1, 2]], "float32")], lambda x: x.median(), gradient=False)
+case("median", [numbers((3, 4), 0, 100, "int32")], lambda x: x.median())
+for name in ("sort", "topk", "kthvalue", "median", "cummax", "cummin"):
+    given = {"topk": (2,), "kthvalue": (2,)}.get(name, ())
+    case(name, [(3, 5)], lambda x, n=name, a=given: fields(getattr(x, n)(*a, dim=1)), lambda x, n=name, a=given: fields(getattr(x, n)(*a, dim=1)),
+         same_dtype=False, label="by name")
 refuses("topk", [(3,)], lambda x: x.topk(4))
 refuses("topk", [(3,)], lambda x: x.topk(-1))
 refuses("kthvalue", [(3,)], lambda x: x.kthvalue(0))
@@ -81,3 +95,25 @@ for shape, tests in (((5,), (3,)), ((4, 5), (2, 2)), ((3,), (0,)), ((50,), (100,
              lambda x, t, v=invert: torch.isin(x, t, invert=v))
 case("isin", [numbers((40,), 0, 50, "int32").astype("float32"), numbers((60,), 0, 50, "int32").astype("float32")], lambda x, t: x.isin(t), torch.isin,
      gradient=False)
+
+# Rows that are sorted by their digits: ties, signs, parts of chunks, wide keys.
+for shape, axis, dtype in [((33000,), 0, "float32"), ((600, 60), 0, "int32"), ((64, 520), 1, "int64")]:
+    x = numbers(shape, -200, 200, "int32").astype(dtype)
+    down = dtype == "int32"
+    case("sort", [x], lambda x, a=axis, d=down: x.sort(a, d), lambda x, a=axis, d=down: x.sort(dim=a, descending=d, stable=True),
+         same_dtype=False, gradient=False)
+case("sort", [numpy.tile(SPECIAL, 635)], lambda x: x.sort(), lambda x: x.sort(stable=True), same_dtype=False, gradient=False)
+case("sort", [numpy.tile(wide, 700)[:33280].reshape(64, 520)], lambda x: x.sort(), lambda x: x.sort(stable=True), same_dtype=False)
+case("topk", [(64, 520)], lambda x: x.topk(300), same_dtype=False)
+# Few of long rows: chunks that begin early, ties over chunks, an element by its number.
+for dtype in ("float32", "int64"):
+    for spread in (5, 2000) if dtype == "float32" else (2000,):
+        x = numbers((64, 1003), -spread, spread, "int32").astype(dtype)
+        for largest in (True, False):
+            case("topk", [x], lambda x, g=largest: x.topk(6, 1, g), lambda x, g=largest: tuple(part[:, :6] for part in
+                 x.sort(dim=1, descending=g, stable=True)), same_dtype=False, gradient=False)
+        for k in (1, 500, 1003):
+            case("kthvalue", [x], lambda x, k=k: x.kthvalue(k), lambda x, k=k: tuple(part[:, k - 1] for part in x.sort(dim=1, stable=True)),
+                 same_dtype=False, gradient=False)
+case("median", [(40, 1000)], lambda x: x.median(1), same_dtype=False)
+case("topk", [(40000,)], lambda x: x.topk(7), same_dtype=False)

@@ -1,18 +1,25 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""That Python has every method, layer and optimiser that users of tinygrad know by name, and every row of operations.pyi a
-case beside PyTorch. What is not there is listed; an entry that is there by now fails as well.
+"""That Python has every method, layer and optimiser that users of tinygrad and PyTorch know by name, and every row of operations.pyi
+a case beside PyTorch and, where it has a gradient, one whose gradient is compared with differences. What is not there is listed, of
+PyTorch's names in absent.txt; an entry that is there by now fails as well.
 
 usage: test-inventory.py FOLDER-OF-THE-TABLE. TAP. Run in the build's environment, by the interpreter that has PyGObject."""
+import fnmatch
 import importlib
+import inspect
 import pathlib
+import re
 import sys
 
 sys.path[:0] = [str(pathlib.Path(__file__).parent), str(pathlib.Path(__file__).parents[1] / "python"), sys.argv[1]]
 sys.dont_write_bytecode = True
 import checks  # noqa: E402
+import numpy  # noqa: E402
 import harness  # noqa: E402
 import operations_table  # noqa: E402
+import tinycore  # noqa: E402
+import torch  # noqa: E402
 from tinycore import Tensor, nn  # noqa: E402
 
 METHODS = """
@@ -38,16 +45,24 @@ MODULES = {
     "state": "safe_load_metadata safe_load safe_save get_state_dict get_parameters load_state_dict zip_extract tar_extract torch_load",
     "datasets": "mnist cifar",
 }
-# Not there yet, or of no use to a tensor that is no node of a graph.
-ABSENT = set("""
-const from_blob from_url const_like invalids threefry usum uprod alu image_dot image_conv2d layernorm batchnorm svd keccak hash to_ shard shard_ shard_like is_param_ schedule_linear linear_with_vars callify as_param call custom_kernel decode_hevc_frame
-OptimizerGroup safe_load_metadata zip_extract tar_extract torch_load cifar""".split())
-# Rows without a case beside PyTorch: numbers by chance, and what PyTorch has not; other tests have them.
-UNCASED = set("""
-add_number mul_number bfloat16 bitcast cast newton_schulz
-arange eye full full_like linspace ones ones_like zeros zeros_like
-bernoulli dropout glorot_uniform kaiming_normal kaiming_uniform multinomial normal rand rand_like randint randn randn_like random_bits
-randperm scaled_uniform uniform shorten""".split())
+# Not there yet.
+ABSENT = set()
+# Of no use to a tensor that is no node of a graph, and what to use here.
+INTERNAL = {
+    "alu": "an operation by its number in tinygrad's IR: the method of its name",
+    "as_param": "a parameter of a graph that is called: an argument of the function given to TinyJit, vmap or checkpoint",
+    "call": "a call of such a graph: TinyJit, checkpoint",
+    "callify": "the graph of a tensor as a call: TinyJit",
+    "schedule_linear": "the kernels of a tensor: DEBUG=2, `tinycore explain`",
+    "linear_with_vars": "the kernels and their variables: DEBUG=2, `tinycore explain`",
+    "image_dot": "matmul through OpenCL's images: matmul",
+    "image_conv2d": "conv2d through OpenCL's images: conv2d",
+    "decode_hevc_frame": "a frame of video by a GPU's decoder: a media library, and from_dlpack",
+}
+# Rows whose steps differences would see, or that want f64 of every device; test_cast of autograd/gradient and the cases here have them.
+ROUNDING = set("half bfloat16 float double".split())
+# What calls a row of several results in cases.c.
+HELPERS = {"qr": "tall_q", "svd": "svd_parts", "sort": "SORT", "topk": "TOPK", "kthvalue": "KTHVALUE", "median": "MEDIAN"}
 
 
 def same(found, listed, what):
@@ -60,7 +75,30 @@ def test_names():
     for module, names in MODULES.items():
         there = importlib.import_module(f"tinycore.nn.{module}")
         absent |= {name for name in names.split() if not hasattr(there, name)}
-    same(absent, ABSENT, "names")
+    same(absent, ABSENT | set(INTERNAL), "names")
+
+
+def names_of(module):
+    """What PyTorch gives under a module's name: functions, of nn and optim classes."""
+    is_wanted = inspect.isclass if module in ("nn", "optim") else lambda one: callable(one) and not inspect.isclass(one)
+    there = importlib.import_module(f"torch.{module}") if module else torch
+    return [name for name, one in vars(there).items() if not name.startswith("_") and is_wanted(one)]
+
+
+def test_torch():
+    """PyTorch's names are here, or in absent.txt with a reason."""
+    rows = [line.split(": ") for line in (pathlib.Path(__file__).parent / "absent.txt").read_text().splitlines() if line[0] != "#"]
+    patterns = [pattern for _, names in rows for pattern in names.split()]
+    wanted = {"Tensor": [name for name in dir(torch.Tensor) if not name.startswith("_")]}
+    wanted.update({module: names_of(module) for module in ("", "nn", "nn.functional", "nn.init", "nn.utils", "optim", "linalg", "fft", "special")})
+    absent = set()
+    for module, names in wanted.items():
+        ours = Tensor if module == "Tensor" else importlib.import_module(f"tinycore.{module}".rstrip("."))
+        absent |= {name for name in names if not hasattr(ours, name)}
+    checks.true(len(absent) < sum(map(len, wanted.values())) / 3, f"{len(absent)} names are absent")
+    unlisted = {name for name in absent if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns)}
+    checks.equal(unlisted, set(), "names of PyTorch that are missing and not in absent.txt")
+    checks.equal([pattern for pattern in patterns if not fnmatch.filter(absent, pattern)], [], "patterns of absent.txt that nothing missing has")
 
 
 def test_cases():
@@ -68,7 +106,32 @@ def test_cases():
         importlib.import_module(path.stem)
     rows = {operation.name for family in operations_table.read() for operation in family.operations}
     cased = {case.operation for case in harness.CASES}
-    same(rows - cased, UNCASED, "rows with cases")
+    same(rows - cased, set(), "rows with cases")
+
+
+def test_gradients():
+    """Rows and cases of cases.c have the same names, but for what comes after another underscore."""
+    text = (pathlib.Path(__file__).parents[1] / "unit" / "tensor" / "cases.c").read_text()
+    cases = set(re.findall(r"^  (?:CASE|FORMULA) \((\w+),", text, re.M))
+    calls = {m[1]: m[2] for m in re.finditer(r"^(?:FUNCTION|PAIR) \((\w+), (.*)$", text, re.M) if m[1] in cases}
+    checks.true(len(calls) == len(cases), "a case without a function")
+    rows = {operation.name for family in operations_table.read() for operation in family.operations
+            if operation.gradient != "none"}
+
+    def has_case(row):
+        called = re.compile(rf"T \({row}\)|^{row}, |\b{HELPERS.get(row, row)}\b")
+        return any((name == row or name.startswith(row + "_")) and called.search(call) for name, call in calls.items())
+
+    same({row for row in rows if not has_case(row)}, ROUNDING, "rows with gradients")
+
+
+def test_comparison():
+    """What the cases call equal: small numbers count, beside large ones as parts of these."""
+    for wanted, found, good in (([1e-4, 2e-4], [1.0001e-4, 2e-4], False), ([1e-4, 2e-4], [1.0000001e-4, 2e-4], True),
+                                ([1.0, 1e-5], [1.0, 1.005e-5], True), ([1.0, 1e-5], [1.0, 1.1e-5], False), ([5.0], [5.00001], False),
+                                ([1e9, 1.0], [1e9, 1.00001], False), ([float("nan"), 0.0], [float("nan"), 0.0], True), ([0.0], [1e-9], False)):
+        why = harness.differs("exp", numpy.array(found), numpy.array(wanted), harness.FORWARD)
+        checks.true((why is None) == good, f"{found} beside {wanted}: {why}")
 
 
 checks.run(globals())

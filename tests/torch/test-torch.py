@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the cases of families: test-torch.py [--only OPERATION] [--least N] [--ticks FILE [--update]] FAMILY…
+"""Runs the cases of families: test-torch.py [--only OPERATION] [--least N] [--ticks FILE [--most N] [--update]] [--spread DEVICES] FAMILY…
 
---least fails when there are fewer cases. --ticks runs the first case of each operation on the default device, and compares
-which pass with what FILE says of that backend; --update writes FILE. DEV chooses the device as ever."""
+--least fails when there are fewer cases. --ticks runs the first case of each operation, and up to --most with small ones of other
+dtypes or ranks, on the default device, and compares which operations pass with what FILE says of that backend; --update writes
+FILE. --symbolic TABLE makes sizes of the inputs variables, one after the other: the result is PyTorch's or an exception says
+why not, and what rows of TABLE, the folder of operations.pyi, call symbolic works in one of their cases. --spread runs the first case of each operation on inputs that are spread over DEVICES, which are names with semicolons between.
+DEV chooses the device as ever."""
 import argparse
 import importlib
 import pathlib
@@ -13,6 +16,8 @@ import traceback
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
 import harness  # noqa: E402
 
+MOST_ELEMENTS = 300  # of a case that is not the first
+
 
 def parse():
     parser = argparse.ArgumentParser()
@@ -21,6 +26,9 @@ def parse():
     parser.add_argument("--least", type=int, default=1)
     parser.add_argument("--ticks", type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--spread")
+    parser.add_argument("--symbolic")
+    parser.add_argument("--most", type=int, default=1)
     return parser.parse_args()
 
 
@@ -51,13 +59,38 @@ def run_all(cases, Tensor):
     return n_failed
 
 
+# Operations whose cases make tensors of their own, which are on one device.
+ON_ONE_DEVICE = {"batch_norm"}
+
+
+def first_of_each(cases):
+    first = {}
+    for case in cases:
+        if not case.wrong and case.operation not in ON_ONE_DEVICE:
+            first.setdefault(case.operation, case)
+    return list(first.values())
+
+
+def kind_of(case):
+    """Dtypes and ranks: what makes another kernel of it."""
+    return case.gradient, [(getattr(x, "dtype", type(x)), getattr(x, "ndim", 0)) for x in case.inputs]
+
+
+def add_other(some, case, most):
+    """@case to the first case of an operation, if it is small, of another kind, and not one too many."""
+    small = sum(getattr(x, "size", 1) for x in case.inputs) <= MOST_ELEMENTS
+    if not some or small and len(some) < most and all(kind_of(one) != kind_of(case) for one in some):
+        some.append(case)
+
+
 def check_ticks(cases, Tensor, arguments):
     backend = Tensor([0.0]).realize().device.split(":")[0]
     first = {}
     for case in cases:
         if not case.wrong:
-            first.setdefault(case.operation, case)
-    passed = {name for name, case in first.items() if not failure(case, Tensor)}
+            add_other(first.setdefault(case.operation, []), case, arguments.most)
+    why = {name: next(filter(None, (failure(case, Tensor) for case in some)), None) for name, some in first.items()}
+    passed = {name for name in first if not why[name]}
     rows = {line.split()[0]: line.split()[1:] for line in arguments.ticks.read_text().splitlines()} \
         if arguments.ticks.exists() else {}
     ticked = {name for name in first if backend in rows.get(name, [])}
@@ -71,9 +104,50 @@ def check_ticks(cases, Tensor, arguments):
     for name in sorted(passed ^ ticked):
         print(f"# {name}: {'passes' if name in passed else 'fails'} on {backend}, unlike {arguments.ticks.name}")
         if name not in passed:
-            print("#   " + str(failure(first[name], Tensor)).replace("\n", "\n#   "))
-    print(f"{'not ' if passed != ticked else ''}ok 1 {backend}: {len(passed)} of {len(first)} operations")
+            print("#   " + why[name].replace("\n", "\n#   "))
+    print(f"{'not ' if passed != ticked else ''}ok 1 {backend}: {len(passed)} of {len(first)} operations, "
+          f"{sum(map(len, first.values()))} cases")
     return len(passed ^ ticked)
+
+
+# Rows whose cases give sizes as numbers, which a size that is a variable is not: tests/unit/tensor/test-symbolic.c has them.
+OF_NUMBERS = {"expand", "pad", "reshape", "shrink"}
+
+
+LIMITS = ((1, 2), (0, 3), (2, 1))  # of the variable: the least value, and how much more than its value is the largest
+
+
+def is_refusal(why):
+    return "variable" in why.splitlines()[-1] if why else False
+
+
+def check_symbolic(cases, Tensor, arguments):
+    """Each size of each case as a variable's value: PyTorch's result, or an exception that says why not."""
+    sys.path.insert(0, arguments.symbolic)
+    import operations_table as table
+    rows = {row.name for family in table.read() for row in family.operations if row.symbolic}
+    cases = [case for case in cases if not case.wrong]
+    works, tried, n_of, bad = set(), set(), {}, 0
+    for case in cases:
+        sizes = sorted({size for x in case.inputs for size in x.shape if size > 1})
+        n = n_of[case.operation] = n_of.get(case.operation, -1) + 1
+        if n >= arguments.most or sum(x.size for x in case.inputs) > MOST_ELEMENTS:
+            continue
+        for size in sizes:
+            harness.SIZE, harness.LIMITS = size, LIMITS[n % len(LIMITS)]
+            why = failure(case, Tensor)
+            tried.add(case.operation)
+            if why is None:
+                works.add(case.operation)
+            elif not is_refusal(why):
+                bad += 1
+                print(f"# {case}: size {size} as a variable: " + why.replace("\n", "\n#   "))
+    for name in sorted(rows & tried - works - OF_NUMBERS):
+        bad += 1
+        print(f"# {name} is called symbolic and refuses each size that is a variable")
+    print("1..1")
+    print(f"{'not ' if bad else ''}ok 1 of {len(tried)} operations {len(works)} work with sizes that are variables")
+    return bad
 
 
 def main():
@@ -82,9 +156,14 @@ def main():
     for family in arguments.families:
         importlib.import_module(f"cases_{family}")
     cases = [c for c in harness.CASES if arguments.only in (None, c.operation)]
+    if arguments.spread:
+        harness.DEVICES = arguments.spread.split(";")
+        cases = first_of_each(cases)
     if len(cases) < arguments.least and arguments.only is None:
         print(f"1..1\nnot ok 1 only {len(cases)} cases, {arguments.least} are wanted")
         return 1
+    if arguments.symbolic:
+        return 1 if check_symbolic(cases, Tensor, arguments) else 0
     return 1 if (check_ticks(cases, Tensor, arguments) if arguments.ticks else run_all(cases, Tensor)) else 0
 
 

@@ -4,7 +4,7 @@
 from tinycore import Tensor, nn, Device, TinyJit, dtypes
 
 What Tensor has as static methods and methods is here as functions too: tinycore.zeros (2), tinycore.exp (x); so are
-the dtypes, and tensor () and optim under PyTorch's names."""
+the dtypes, and tensor (), optim, linalg, fft and more under PyTorch's names (functions.py)."""
 from importlib import import_module
 
 from .context import Context, enable_grad, no_grad, set_grad_enabled
@@ -13,15 +13,32 @@ from .dtypes import DType, dtypes
 from .errors import TinyError
 from .jit import JitError, TinyJit
 from .tensor import Tensor
+from .variable import Variable
 
-__all__ = ["Context", "DType", "Device", "JitError", "Tensor", "TinyError", "TinyJit", "dtypes", "enable_grad", "nn", "no_grad",
-           "set_grad_enabled"]
-LATER = {"func": ".func", "nn": ".nn", "optim": ".nn.optim"}  # loaded when they are used: a first result is sooner
+__all__ = ["Context", "DType", "Device", "JitError", "Tensor", "TinyError", "TinyJit", "Variable", "amp", "autograd", "cuda",
+           "dtypes", "enable_grad", "fft", "func", "linalg", "nn", "no_grad", "optim", "set_grad_enabled", "special", "utils"]
+# Loaded when they are used: a first result is sooner.
+LATER = {name: "." + name for name in ("amp", "autograd", "cuda", "fft", "func", "linalg", "nn", "optim", "special", "utils")}
 
 
 def tensor(data, dtype=None, device=None, requires_grad=None):
     """A tensor of @data."""
     return Tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def device(type, index=None):
+    """The name of a device, as Tensor.to() takes it."""
+    return type if index is None else f"{type}:{index}"
+
+
+def save(obj, f):
+    """nn.state.torch_save() under PyTorch's name."""
+    import_module(".nn.state", __name__).torch_save(obj, f)
+
+
+def load(f):
+    """nn.state.torch_load() under PyTorch's name."""
+    return import_module(".nn.state", __name__).torch_load(f)
 
 
 def __getattr__(name):
@@ -31,7 +48,9 @@ def __getattr__(name):
         found = getattr(dtypes, name)
     elif not name.startswith("_") and callable(getattr(Tensor, name, None)):
         found = getattr(Tensor, name)
-    else:
+    elif name.startswith("_") or not hasattr(functions := import_module(".functions", __name__), name):
         raise AttributeError(f"tinycore has no {name}")
+    else:
+        found = getattr(functions, name)
     globals()[name] = found
     return found

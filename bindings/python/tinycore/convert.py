@@ -2,10 +2,10 @@
 """What a Python program gives as an argument, as what the library takes."""
 from functools import lru_cache
 from math import copysign, inf as INFINITY
-from operator import index as as_int
+from operator import index, itemgetter
 
 from .data import tensor_of
-from .dtypes import by_name
+from .dtypes import as_dtype, by_name
 from .errors import TinyError, checked
 from .library import Tiny
 
@@ -57,33 +57,75 @@ def operand(value, name):
     raise TypeError(f"{name}: a tensor or a number is wanted, not {type(value).__name__}")
 
 
-def axes_of(axes):
+# ---- what is given for an argument; @name says which in errors ----
+def wrong(name, wanted, value):
+    return TypeError(f"{name + ': ' if name else ''}{wanted} is wanted, not {value!r:.60}")
+
+
+def as_int(number, name=""):
+    """A whole number. A bool was meant for another argument."""
+    if number is not True and number is not False:
+        try:
+            return index(number)
+        except TypeError:
+            pass
+    raise wrong(name, "a whole number", number)
+
+
+def one_of(function, name, value, default, other_name, other):
+    """What was given under one of two names."""
+    if value is not default:
+        raise TypeError(f"{function}: {name} and {other_name} are the same: one of them is wanted")
+    return other
+
+
+def as_bool(value, name):
+    """True or False, also NumPy's, or 1 or 0; of all else it would have to be guessed what is meant."""
+    if value is True or value is False:
+        return value
+    if type(value).__name__ in ("bool_", "bool") or type(value) is int and value in (0, 1):
+        return bool(value)
+    raise wrong(name, "True or False", value)
+
+
+def as_float(number, name):
+    try:
+        if not isinstance(number, (str, bytes)):
+            return float(number)
+    except TypeError:
+        pass
+    raise wrong(name, "a number", number)
+
+
+def as_text(text, name):
+    if isinstance(text, str):
+        return text
+    raise wrong(name, "a text", text)
+
+
+def axes_of(axes, name="axis"):
     """Axes as a list; None stays: all."""
     if axes is None:
         return None
-    try:
-        return [as_int(axes)]
-    except TypeError:
-        return list(map(as_int, axes))
+    if isinstance(axes, (list, tuple, range)):
+        return [as_int(one, name) for one in axes]
+    return [as_int(axes, name)]
 
 
-def sizes_of(sizes):
+def sizes_of(sizes, name=""):
     """Numbers as a list; one number stands for a list of it."""
-    try:
-        return list(map(as_int, sizes))
-    except TypeError:
-        return [as_int(sizes)]
+    if hasattr(sizes, "__iter__") and not isinstance(sizes, str) and getattr(sizes, "ndim", 1) > 0:
+        return [as_int(one, name) for one in sizes]
+    return [as_int(sizes, name)]
 
 
 def floats_of(numbers):
     return list(map(float, numbers)) if hasattr(numbers, "__iter__") else [float(numbers)]
 
 
-def spread(sizes):
+def spread(sizes, name=""):
     """Sizes that were given one by one, or as one list or tuple."""
-    if len(sizes) == 1:
-        return sizes_of(sizes[0])
-    return list(map(as_int, sizes))
+    return sizes_of(sizes[0] if len(sizes) == 1 else sizes, name)
 
 
 def list_of(given, name):
@@ -106,3 +148,21 @@ def checked_all(results):
     for one in results:
         checked(one)
     return results if isinstance(results, list) else tuple(results)
+
+
+def results_class(*names):
+    """Tuples whose elements have names too, as PyTorch's: x.sort ().values. A matrix's one letter may be a capital."""
+    def show(self):
+        return "(" + ", ".join(f"{name}={one!r}" for name, one in zip(names, self)) + ")"
+
+    fields = {name: property(itemgetter(i)) for i, name in enumerate(names)}
+    fields.update({name.capitalize(): field for name, field in fields.items() if len(name) <= 2})
+    return type("Results", (tuple,), {"__slots__": (), "__repr__": show, "_fields": names, **fields})
+
+
+def dtype_of(name, dtype, is_float):
+    """The dtype that a sum is asked for in; a mean is a float."""
+    dtype = as_dtype(dtype)
+    if is_float and dtype.kind != "f":
+        raise TypeError(f"{name}: the result is no {dtype.name}: a dtype of floats is wanted")
+    return dtype.value

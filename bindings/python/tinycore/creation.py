@@ -1,21 +1,24 @@
 # SPDX-License-Identifier: MIT
 """Tensors of constants, counters and random numbers: Tensor.zeros (2, 3, dtype=…)."""
-from math import sqrt
 
-from .convert import as_int, spread
-from .data import from_numbers
+from operator import index
+
+from .convert import EXACT, as_float, as_int, number_tensor, spread
+from .data import from_numbers, integer_for, tensor_of
 from .dtypes import as_dtype, dtypes
-from .errors import checked
+from .errors import checked, explained
 from .library import Tiny
 
 Base = Tiny.Tensor
-EXACT = 1 << 53
+MOST = 1 << 48  # elements, which a tensor can have
 
 
 def placed(tensor, device, requires_grad):
     """@tensor where it was asked for."""
     checked(tensor)
     if device is not None:
+        if not isinstance(device, (str, list, tuple)):
+            raise TypeError(f"device: a name is wanted, not {device!r:.60}")
         tensor = checked(tensor.to(device))
     if requires_grad is not None:
         tensor.requires_grad = requires_grad
@@ -32,7 +35,27 @@ def dtype_of_numbers(numbers, dtype):
         return as_dtype(dtype)
     if any(isinstance(one, float) for one in numbers):
         return dtypes.default_float
-    return as_dtype(bool) if all(isinstance(one, bool) for one in numbers) else dtypes.default_int
+    return as_dtype(bool) if all(isinstance(one, bool) for one in numbers) else integer_for(numbers)
+
+
+def as_number(value, name):
+    """A number as Python has it: an int, where it is whole by its kind."""
+    if isinstance(value, (int, float)):
+        return value
+    return index(value) if hasattr(value, "__index__") and getattr(getattr(value, "dtype", None), "kind", "i") in "iub" else as_float(value, name)
+
+
+def len_of(start, stop, step):
+    """len (range (start, stop, step)), also beyond 63 bits."""
+    return max(0, -((start - stop) // step))
+
+
+def counted(start, n, step, dtype):
+    """@start, @start + @step, … of integers of 64 bits, exactly: C's numbers are doubles."""
+    row = checked(Base.arange(dtype.value, 0, n, 1)) if n <= MOST else checked(Base.zeros(dtype.value, [n]))
+    for number, combine in ((step, Base.mul), (start, Base.add)):
+        row = checked(combine(row, from_numbers([number % (1 << 64) if dtype.name == "uint64" else number], [], dtype, None)))
+    return row
 
 
 class Creation:
@@ -58,6 +81,7 @@ class Creation:
     @staticmethod
     def full(shape, fill_value, dtype=None, device=None, requires_grad=None):
         """All @fill_value, whose dtype they have if none is given."""
+        fill_value = as_number(fill_value, "full: fill_value")
         dtype, shape = dtype_of_numbers([fill_value], dtype), spread((shape,))
         if isinstance(fill_value, int) and abs(fill_value) > EXACT:
             whole = checked(from_numbers([fill_value], [1] * len(shape), dtype, None).expand(shape))
@@ -70,8 +94,14 @@ class Creation:
         """@start, @start + @step, … up to before @stop; from 0 when one number is given."""
         if stop is None:
             start, stop = 0, start
-        dtype = dtype_of_numbers([start, stop, step], dtype)
-        return placed(Base.arange(dtype.value, start, stop, step), device, requires_grad)
+        numbers = [as_number(one, f"arange: {name}") for one, name in ((start, "start"), (stop, "stop"), (step, "step"))]
+        start, stop, step = numbers
+        whole = all(isinstance(one, int) for one in numbers) and step != 0
+        steps = range(start, stop, step) if whole else ()
+        dtype = dtype_of_numbers([0, *steps[:1], *steps[-1:]] if whole else numbers, dtype)
+        if whole and dtype.itemsize == 8 and dtype.kind in "iu":
+            return placed(counted(start, len_of(start, stop, step), step, dtype), device, requires_grad)
+        return placed(Base.arange(dtype.value, *numbers), device, requires_grad)
 
     @staticmethod
     def linspace(start, stop, steps, dtype=None, device=None, requires_grad=None):
@@ -83,6 +113,34 @@ class Creation:
         """1 on the diagonal, 0 elsewhere."""
         n = as_int(n)
         return placed(Base.eye(float_dtype(dtype).value, n, n if m is None else as_int(m)), device, requires_grad)
+
+    @staticmethod
+    def invalids(*shape, dtype=None, device=None, requires_grad=None):
+        """Unspecified values: tinygrad's name of empty()."""
+        return Creation.empty(*shape, dtype=dtype, device=device, requires_grad=requires_grad)
+
+    @staticmethod
+    def const(value, dtype=None, device=None, requires_grad=None):
+        """A tensor without axes; without a dtype it takes that of what it meets, as the number itself would."""
+        if dtype is None and device is None and requires_grad is None:
+            return number_tensor(value)
+        return Creation.full((), value, dtype, device, requires_grad)
+
+    @staticmethod
+    def from_blob(ptr, shape, dtype=None, device=None, requires_grad=None):
+        """A tensor in memory at address @ptr, in row-major order. Where the device computes in the host's memory that
+        itself is used: it has to be there as long as the tensor and what is made of it."""
+        sizes = spread((shape,))
+        return placed(Base.new_from_blob(device, float_dtype(dtype).value, sizes, as_int(ptr), None), None, requires_grad)
+
+    @staticmethod
+    def from_url(url, gunzip=False, timeout=60, sha256=None, dtype=None, device=None, requires_grad=None):
+        """The bytes at an address with file, http or https, as uint8 or elements of @dtype as they lie in memory. What comes
+        over a network is kept in the cache folder. @gunzip: whether to decompress them; @timeout: seconds without
+        a byte; @sha256: what the hash of the file has to be."""
+        from .fetch import bytes_at
+        data = bytes_at(url, gunzip, timeout, sha256)
+        return placed(tensor_of(data, None if dtype is None else as_dtype(dtype), device), None, requires_grad)
 
     # ---- random numbers ----
     @staticmethod
@@ -108,8 +166,7 @@ class Creation:
     @staticmethod
     def normal(*shape, mean=0.0, std=1.0, dtype=None, device=None, requires_grad=None):
         """Normal with that mean and standard deviation."""
-        normal = checked(Base.randn(float_dtype(dtype).value, spread(shape)))
-        return placed(normal * std + mean, device, requires_grad)
+        return placed(Base.normal(float_dtype(dtype).value, spread(shape), mean, std), device, requires_grad)
 
     @staticmethod
     def randint(*shape, low=0, high=10, dtype=None, device=None, requires_grad=None):
@@ -122,22 +179,20 @@ class Creation:
         return placed(Base.randint(dtype.value, spread(shape), as_int(low), as_int(high)), device, requires_grad)
 
     @staticmethod
+    def randperm(n, dtype=None, device=None, requires_grad=None):
+        """0 … @n - 1 in random order."""
+        dtype = dtypes.default_int if dtype is None else as_dtype(dtype)
+        return placed(Base.randperm(dtype.value, as_int(n)), device, requires_grad)
+
+    @staticmethod
     def scaled_uniform(*shape, dtype=None, device=None, requires_grad=None):
         """Uniform over [-1, 1) divided by the root of the number of elements."""
-        sizes, n = spread(shape), 1
-        for size in sizes:
-            n *= size
-        bound = 1 / sqrt(max(n, 1))
-        return placed(Base.uniform(float_dtype(dtype).value, sizes, -bound, bound), device, requires_grad)
+        return placed(Base.scaled_uniform(float_dtype(dtype).value, spread(shape)), device, requires_grad)
 
     @staticmethod
     def glorot_uniform(*shape, dtype=None, device=None, requires_grad=None):
         """Uniform over ±sqrt (6 / (first size + product of the others)) (Glorot and Bengio 2010)."""
-        sizes, n = spread(shape), 1
-        for size in sizes[1:]:
-            n *= size
-        bound = sqrt(6 / max((sizes[0] if sizes else 1) + n, 1))
-        return placed(Base.uniform(float_dtype(dtype).value, sizes, -bound, bound), device, requires_grad)
+        return placed(Base.glorot_uniform(float_dtype(dtype).value, spread(shape)), device, requires_grad)
 
     @staticmethod
     def kaiming_uniform(*shape, a=0.01, dtype=None, device=None, requires_grad=None):
@@ -147,16 +202,16 @@ class Creation:
     @staticmethod
     def kaiming_normal(*shape, a=0.01, dtype=None, device=None, requires_grad=None):
         """Normal with the variance 2 / (1 + @a²) / fan-in (He et al. 2015)."""
-        sizes, n = spread(shape), 1
-        for size in sizes[1:]:
-            n *= size
-        normal = checked(Base.randn(float_dtype(dtype).value, sizes))
-        return placed(normal * sqrt(2 / (1 + a * a) / max(n, 1)), device, requires_grad)
+        return placed(Base.kaiming_normal(float_dtype(dtype).value, spread(shape), a), device, requires_grad)
 
     # ---- as another tensor ----
     def full_like(self, fill_value, dtype=None, device=None, requires_grad=None):
         """All @fill_value, in the shape and dtype of this tensor."""
         return self.full(self.shape, fill_value, dtype or self.dtype, device or self.get_device(), requires_grad)
+
+    def const_like(self, value, dtype=None):
+        """All @value: tinygrad's name of full_like()."""
+        return self.full_like(value, dtype)
 
     def zeros_like(self, dtype=None, device=None, requires_grad=None):
         """All 0, in the shape and dtype of this tensor."""
@@ -180,3 +235,9 @@ class Creation:
         """Normal with mean 0 and variance 1, in the shape and dtype of this tensor."""
         return self.randn(self.shape, dtype=dtype or self.dtype, device=device or self.get_device(),
                           requires_grad=requires_grad)
+
+
+for name, one in list(vars(Creation).items()):
+    if isinstance(one, staticmethod):
+        setattr(Creation, name, staticmethod(explained(one.__func__)))
+del name, one

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Tensors of what Python programs have: numbers, nested lists, bytes, memoryviews, arrays.
 
-Plain numbers choose a dtype as a whole: float32 when one of them is a float, bool when all are, else int32.
+Plain numbers choose a dtype as a whole: float32 when one of them is a float, bool when all are, else int32, or int64 where
+that does not hold one of them.
 Whatever has a dtype of its own keeps it."""
 import sys
 from array import array
@@ -73,6 +74,14 @@ def dtype_of(numbers):
     return dtypes.default_int
 
 
+def integer_for(numbers):
+    """The dtype of plain integers that are given none: the default one, or int64 where that does not hold them."""
+    default = dtypes.default_int
+    end = 1 << (default.bitsize - (default.kind == "i"))
+    fits = (-end if default.kind == "i" else 0) <= min(numbers) and max(numbers) < end
+    return default if fits else by_name["int64"]
+
+
 def pack(numbers, dtype):
     """The bytes of plain numbers, and the dtype that they have."""
     if dtype.kind == "b":
@@ -81,15 +90,16 @@ def pack(numbers, dtype):
         try:
             return array(dtype.fmt, map(int, numbers)), dtype
         except OverflowError as error:
-            if dtype is dtypes.default_int and "infinity" not in str(error):
-                raise OverflowError("a number does not fit into int32: give a dtype, such as dtype=dtypes.int64") from None
             raise OverflowError(f"a number does not fit into {dtype.name}: {error}") from None
     held = dtype if dtype.name in TYPECODES else FLOAT
     return array(held.fmt, numbers), held
 
 
 def from_numbers(numbers, shape, dtype, device):
-    dtype = dtype or dtype_of(numbers)
+    if dtype is None:
+        dtype = dtype_of(numbers)
+        if dtype is dtypes.default_int:
+            dtype = integer_for(numbers)
     data, held = pack(numbers, dtype)
     tensor = raw(device, held, shape, data)
     return tensor if held is dtype else checked(tensor.cast(dtype.value))

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Device: where tensors are computed. Device.DEFAULT, Device["CPU"], Device.get_available_devices ()."""
+from .convert import as_text
 from .errors import call
 from .library import Tiny
 
@@ -32,7 +33,7 @@ class Devices:
         call(Tiny.set_default_device, name)
 
     def __getitem__(self, name):
-        return OpenDevice(call(Tiny.open_device, name))
+        return OpenDevice(call(Tiny.open_device, as_text(name, "Device")))
 
     def canonicalize(self, name=None):
         """The name of a device as tensors have it; opens it."""

@@ -114,13 +114,30 @@ class FloatInfo:
         return f"finfo(min={self.min}, max={self.max}, eps={self.eps}, tiny={self.tiny}, dtype={self.dtype.name})"
 
 
-class dtypes:
+class Defaults(type):
+    """dtypes.default_float, which the library knows."""
+
+    @property
+    def default_float(cls):
+        """The format of floats that nothing else decides; it can be set, for the process."""
+        return by_value[int(Tiny.get_default_float())]
+
+    @default_float.setter
+    def default_float(cls, dtype):
+        from .convert import remembered
+        dtype = as_dtype(dtype)
+        if dtype.kind != "f":
+            raise TypeError(f"the default float is one of {', '.join(d.name for d in dtypes.floats)}, not {dtype.name}")
+        Tiny.set_default_float(dtype.value)
+        remembered.cache_clear()  # plain numbers are tensors of the default
+
+
+class dtypes(metaclass=Defaults):
     """The number formats there are, and what may be asked of them."""
 
     finfo = FloatInfo
     iinfo = IntegerInfo
 
-    default_float = by_name["float32"]
     default_int = by_name["int32"]
     floats = tuple(d for d in ALL if d.kind == "f")
     ints = tuple(d for d in ALL if d.kind in "iu")

@@ -3,6 +3,9 @@
 
 Each is a TinyError, and also what Python programs catch for such a thing: a wrong shape is a ValueError, too
 little memory a MemoryError."""
+import threading
+from functools import wraps
+
 from .library import GLibError, Tiny
 
 
@@ -95,9 +98,93 @@ def checked(result):
     return result
 
 
+class Cause(threading.local):
+    error = None  # what a function of the program raised when the library called it
+
+
+cause = Cause()
+
+
+def reported(error, name):
+    """@error, raised by a function of the program, as what the library understands; call() raises both."""
+    cause.error = error
+    return GLibError(f"{name}: {type(error).__name__}: {error}", domain="tiny-error-quark", code=int(Tiny.Error.INVALID))
+
+
 def call(function, *arguments):
     """What a function of the library returns that reports errors by itself."""
     try:
         return function(*arguments)
     except GLibError as error:
-        raise exception_of(error) from None
+        found, cause.error = cause.error, None
+        raise exception_of(error) from found
+
+
+# ---- what was given to a function of the package ----
+# Messages of conversions, which name no argument, and what is wanted.
+RAW = (
+    (r"Must be number, not (?P<type>\w+)|could not convert (?P<text>str)ing to float", "a number"),
+    (r"argument must be a string or a real number, not '(?P<type>\w+)'", "a number"),
+    (r"'(?P<type>\w+)' object cannot be interpreted as an integer", "a whole number"),
+    (r"Must be string, not (?P<type>\w+)|expected str, bytes or os.PathLike object, not (?P<text>\w+)", "a text"),
+    (r"Argument \d+ does not allow (?P<text>None) as a value", "a value"),
+    (r"'(?P<type>\w+)' object is not iterable|can only join an iter(?P<text>able)", "a list"),
+    (r"Expected (?:[\w.]*\.)?Tensor, but got (?P<type>\w+)", "a tensor"),
+    (r"'(?P<type>\w+)' object has no attribute 'handle'", "an optimiser"))
+OURS = r"(a whole number|a number) is wanted, not (.*)"
+
+
+def is_wrong(value, kind, shown):
+    """Whether @value, or what is in it, is what a message is about."""
+    if shown is not None:
+        found = f"{value!r:.60}" == shown
+    else:
+        found = type(value).__name__ == kind
+    return found or isinstance(value, (list, tuple)) and any(is_wrong(one, kind, shown) for one in value)
+
+
+def named(function, arguments, more, error):
+    """What a conversion said, with the function and the argument that it is about; None where that is not clear."""
+    import re  # only where something is wrong
+    from inspect import signature
+    text, kind, shown, wanted = str(error), None, None, None
+    ours = re.fullmatch(OURS, text, re.S)
+    if ours is not None:
+        wanted, shown = ours.groups()
+    for pattern, what in RAW if ours is None else ():
+        match = re.search(pattern, text)
+        if match is not None:
+            groups = match.groupdict()
+            kind, wanted = groups.get("type") or {"None": "NoneType"}.get(groups.get("text"), groups.get("text")), what
+            break
+    if wanted is None:
+        return None
+    bound = signature(function).bind(*arguments, **more)
+    defaults = {name: one.default for name, one in bound.signature.parameters.items()}
+    for name, value in bound.arguments.items():
+        if name != "self" and is_wrong(value, kind, shown) and type(defaults[name]) is not type(value):
+            owner = type(arguments[0]).__name__ if "self" in bound.arguments else function.__name__
+            return type(error)(f"{owner}: {name}: {wanted} is wanted, not {value!r:.60}")
+    return None
+
+
+def explained(function):
+    """@function, whose arguments are named in what conversions of them raise."""
+    @wraps(function)
+    def call_it(*arguments, **more):
+        try:
+            return function(*arguments, **more)
+        except (TypeError, ValueError, AttributeError) as error:
+            if type(error) not in (TypeError, ValueError, AttributeError):
+                raise
+            better = named(function, arguments, more, error)
+            if better is None:
+                raise
+            raise (TypeError(str(better)) if isinstance(better, AttributeError) else better) from None
+    return call_it
+
+
+def explain_making(cls):
+    """For classes of the package: __init__() says what is wrong with its arguments."""
+    if cls.__module__.startswith(__package__ + ".") and "__init__" in vars(cls):
+        cls.__init__ = explained(cls.__init__)

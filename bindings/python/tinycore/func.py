@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Functions made of functions, under torch.func's names: vmap, jvp, vjp, grad, jacrev, hessian; and checkpoint.
+"""Functions made of functions, under torch.func's names: vmap, jvp, vjp, grad, jacrev, jacfwd, hessian; and checkpoint.
 
 A function takes tensors and gives one, or a tuple of them. What it is called with stands for other values: it has a
 shape and a dtype, and cannot be read."""
-from .convert import NO_AXIS, checked_all, operand
+from .convert import NO_AXIS, as_int, checked_all, list_of
 from .library import Tiny
 
 Base = Tiny.Tensor
@@ -38,29 +38,30 @@ class Traced:
         return results[0] if self.is_one else tuple(results)
 
 
-def tensors_of(values, name):
-    return [one if isinstance(one, Base) else operand(one, name) for one in values]
+def batch_axes(dims, n):
+    """Along which axis each of @n is a batch; NO_AXIS: it is none."""
+    dims = [dims] * n if dims is None or not isinstance(dims, (list, tuple)) else list(dims)
+    return [NO_AXIS if one is None else as_int(one, "vmap: in_dims") for one in dims]
 
 
-def axes_of(dims, n):
-    dims = [dims] * n if dims is None or isinstance(dims, int) else list(dims)
-    return [NO_AXIS if one is None else one for one in dims]
+def vmap(function, in_dims=0, out_dims=0, randomness="error"):
+    """@function for every element along an axis of its arguments; None: the same for all. @randomness of what it draws: "error",
+    "different" for each element, "same" for all."""
+    if not callable(function):
+        raise TypeError(f"vmap: a function is wanted, not {function!r:.60}")
 
-
-def vmap(function, in_dims=0, out_dims=0):
-    """@function for every element along an axis of its arguments; None: the same for all."""
     def batched(*inputs):
         traced = Traced(function, "vmap")
-        inputs = tensors_of(inputs, "vmap")
-        outs = [out_dims] if isinstance(out_dims, int) else list(out_dims)
-        return traced.unpack(traced.run(Tiny.vmap, inputs, axes_of(in_dims, len(inputs)), outs))
+        inputs = list_of(inputs, "vmap")
+        outs = [] if out_dims == 0 else [out_dims] if isinstance(out_dims, int) else list(out_dims)  # none: 0 for all
+        return traced.unpack(traced.run(Tiny.vmap_with_randomness, inputs, batch_axes(in_dims, len(inputs)), outs, randomness))
     return batched
 
 
 def jvp(function, primals, tangents):
     """The value of @function, and how it changes along @tangents."""
     traced = Traced(function, "jvp")
-    derivatives, values = traced.run(Tiny.jvp, tensors_of(primals, "jvp"), tensors_of(tangents, "jvp"))
+    derivatives, values = traced.run(Tiny.jvp, list_of(primals, "jvp"), list_of(tangents, "jvp"))
     return traced.unpack(values), traced.unpack(derivatives)
 
 
@@ -76,7 +77,7 @@ def vjp(function, *primals):
     """The value of @function, and the function from its gradient to the arguments' gradients."""
     def pull(*gradients):
         traced = Traced(function, "vjp")
-        found, _ = traced.run(Tiny.vjp, tensors_of(primals, "vjp"), tensors_of(gradients, "vjp"))
+        found, _ = traced.run(Tiny.vjp, list_of(primals, "vjp"), list_of(gradients, "vjp"))
         checked_all(found)
         return found[0] if len(found) == 1 else tuple(found)
     return function(*primals), pull
@@ -86,23 +87,42 @@ def jacrev(function):
     """All derivatives of all results with respect to the argument."""
     def jacobian(*inputs):
         traced = Traced(function, "jacrev")
-        found = traced.run(Tiny.jacobian, tensors_of(inputs, "jacrev"))
+        found = traced.run(Tiny.jacobian, list_of(inputs, "jacrev"))
         checked_all(found)
         return found[0] if len(found) == 1 else tuple(found)
     return jacobian
 
 
+def jacfwd(function):
+    """All derivatives of all results with respect to the argument: one jvp() for each of its elements, side by side."""
+    def jacobian(first, *others):
+        one = lambda tangent: jvp(lambda x: function(x, *others), (first,), (tangent,))[1]  # noqa: E731
+        basis = type(first).eye(first.numel(), dtype=first.dtype, device=first.get_device()).reshape(-1, *first.shape)
+        found = vmap(one)(basis)
+        back = lambda rows: rows.movedim(0, -1).reshape(*rows.shape[1:], *first.shape)  # noqa: E731
+        return back(found) if isinstance(found, Base) else tuple(map(back, found))
+    return jacobian
+
+
+def grad_and_value(function):
+    """grad(), and the value."""
+    def both(first, *others):
+        loss = function(first, *others)
+        return loss.gradient(first)[0], loss
+    return both
+
+
 def checkpoint(function, *inputs):
     """What @function gives; in the backward pass it is computed once more instead of kept."""
     traced = Traced(function, "checkpoint")
-    return traced.unpack(traced.run(Tiny.checkpoint, tensors_of(inputs, "checkpoint")))
+    return traced.unpack(traced.run(Tiny.checkpoint, list_of(inputs, "checkpoint")))
 
 
 def hessian(function):
     """All second derivatives of a function that gives one number."""
     def second(*inputs):
         traced = Traced(function, "hessian")
-        found = traced.run(Tiny.hessian, tensors_of(inputs, "hessian"))
+        found = traced.run(Tiny.hessian, list_of(inputs, "hessian"))
         checked_all(found)
         return found[0] if len(found) == 1 else tuple(found)
     return second

@@ -2,18 +2,40 @@
 """t[…] and t[…] = …: a subscript as the pattern, numbers and tensors that the library takes (tiny_tensor_index())."""
 from operator import index
 
+from .convert import number_tensor
 from .data import tensor_of
 from .errors import InvalidError, call, checked
 from .library import Tiny
+from .variable import Variable
 
 Base = Tiny.Tensor
 BEGIN, END = -(1 << 63), (1 << 63) - 1  # TINY_SLICE_BEGIN, TINY_SLICE_END: open stops
 MOST = 1 << 62  # positions beyond are beyond any axis
+FAR = 1 << 50  # so is this, which a plain number holds
 get_index, set_index = Base.index, Base.set_index
 
 
 def bound(value, default):
-    return default if value is None else max(-MOST, min(MOST, index(value)))
+    try:
+        return default if value is None else max(-MOST, min(MOST, index(value)))
+    except TypeError:
+        raise TypeError(f"a slice is made of integers and None, not {value!r:.60}") from None
+
+
+def is_symbolic(value):
+    """Whether it is a size or a place that variables say."""
+    if isinstance(value, Variable):
+        raise TypeError(f"variable {value.name} has no value here: {value.name}.bind(…) gives it one")
+    return isinstance(value, Base) and value.is_symbolic()
+
+
+def places(item):
+    """The two ends of a slice that variables say, as tensors."""
+    if item.step is not None and bound(item.step, 1) != 1:
+        raise ValueError("a slice from or to a variable has a step of 1: take other steps of the whole before, or of what is "
+                         "contiguous() after it")
+    return [one if isinstance(one, Base) else number_tensor(max(-FAR, min(FAR, bound(one, default))))
+            for one, default in ((item.start, 0), (item.stop, FAR))]
 
 
 def add_slice(item, numbers):
@@ -21,6 +43,17 @@ def add_slice(item, numbers):
     if step == 0:
         raise ValueError("a slice's step is not 0")
     numbers += (bound(item.start, 0 if step > 0 else MOST), bound(item.stop, END if step > 0 else BEGIN), step)
+
+
+def position(item):
+    try:
+        number = index(item)
+    except TypeError:
+        raise IndexError("a subscript is made of integers, slices, None, … and tensors or lists of positions, "
+                         f"not {type(item).__name__}") from None
+    if abs(number) > MOST:
+        raise IndexError(f"position {number} is beyond any axis")
+    return number
 
 
 def positions(item):
@@ -38,7 +71,12 @@ def parse(key):
     pattern, numbers, tensors = "", [], []
     for item in key if isinstance(key, tuple) else (key,):
         if isinstance(item, slice):
-            if item.start is item.stop is item.step is None:
+            if is_symbolic(item.step):
+                raise TypeError("a slice's step is a number, not a variable")
+            if is_symbolic(item.start) or is_symbolic(item.stop):
+                pattern += "v"
+                tensors += places(item)
+            elif item.start is item.stop is item.step is None:
                 pattern += ":"
             else:
                 pattern += "s"
@@ -50,13 +88,9 @@ def parse(key):
         elif isinstance(item, Base) or isinstance(item, (list, tuple, bool)) or getattr(item, "ndim", 0) > 0:
             pattern += "t"
             tensors.append(item if isinstance(item, Base) else positions(item))
-        else:
+        elif not is_symbolic(item):
             pattern += "i"
-            try:
-                numbers.append(bound(item, None))
-            except TypeError:
-                raise IndexError("a subscript is made of integers, slices, None, … and tensors or lists of positions, "
-                                 f"not {type(item).__name__}") from None
+            numbers.append(position(item))
     return pattern, numbers, tensors
 
 
@@ -68,9 +102,11 @@ def get(tensor, key):
 
 
 def put(tensor, key, value):
+    if value is None:
+        raise TypeError("what is set is a tensor or a number, not None")
     if not isinstance(value, Base):
         plain = isinstance(value, (bool, int, float, list, tuple))
-        value = tensor_of(value, tensor.dtype if plain else None, None)
+        value = tensor_of(value, tensor.dtype if plain else None, tensor.get_device())
     try:
         call(set_index, tensor, *parse(key), value)
     except InvalidError as error:

@@ -3,7 +3,10 @@
 
 Tensors among the arguments, also in lists, tuples and dicts, are inputs: later calls may give others of the same shapes,
 dtypes and devices. All other arguments are part of the recording and may not change. Results are the same tensors at
-every call, with new values."""
+every call, with new values.
+
+Threads may call one function: their calls are one after the other. As the results are those of the last call, a thread reads
+them before others call: with function.lock: x = function (…).numpy ()."""
 import threading
 from functools import partial, update_wrapper
 
@@ -44,6 +47,21 @@ def take_apart(value, tensors):
     return (type(value), value)  # 1, 1.0 and True are equal
 
 
+PLAIN = (type(None), bool, int, float, complex, str, bytes)
+
+
+def check_result(value, name):
+    """Tensors would be found in no other objects, and stay what they were in the recording."""
+    if isinstance(value, (list, tuple)):
+        for one in value:
+            check_result(one, name)
+    elif isinstance(value, dict):
+        check_result(list(value.values()), name)
+    elif not isinstance(value, (Base, *PLAIN)):
+        raise JitError(f"{name} gives {type(value).__name__}: a recorded function gives tensors, plain values, and lists, tuples "
+                       "and dicts of them")
+
+
 def replace_tensors(value, by_id):
     """@value with tensors of which there is another in @by_id replaced."""
     if isinstance(value, Base):
@@ -64,11 +82,13 @@ class TinyJit:
         update_wrapper(self, function, updated=())
         self.function = function
         self.name = getattr(function, "__name__", type(function).__name__)
+        self.lock = threading.RLock()
         self.reset()
 
     def reset(self):
         """Forgets the recording: the next call runs plainly."""
-        self.n_calls, self.recorder, self.form, self.result = 0, None, None, None
+        with self.lock:
+            self.n_calls, self.recorder, self.form, self.result = 0, None, None, None
 
     def __get__(self, instance, owner=None):
         return self if instance is None else partial(self.__call__, instance)
@@ -86,6 +106,10 @@ class TinyJit:
     def __call__(self, *arguments, **more):
         if state.recording is not None:
             return self.function(*arguments, **more)
+        with self.lock:
+            return self.run(arguments, more)
+
+    def run(self, arguments, more):
         inputs = []
         form = take_apart((arguments, dict(sorted(more.items()))), inputs)
         if self.recorder is not None:
@@ -110,7 +134,8 @@ class TinyJit:
         state.recording = self
         try:
             result = self.function(*arguments, **more)
-            of_inputs = {id(one): one.detach() for one in inputs}
+            check_result(result, self.name)
+            of_inputs = {id(one): one.cast(one.dtype) for one in inputs}
             result = replace_tensors(result, of_inputs)
             outputs = []
             take_apart(result, outputs)

@@ -7,10 +7,10 @@ except ImportError as error:
                       name="gi") from error
 try:
     gi.require_version("Tiny", "1.0")
-    from gi.repository import Tiny
+    from gi.repository import GLib, Tiny
 except (ImportError, ValueError) as error:
     raise ImportError("tinycore needs the description of libtinycore, Tiny-1.0.typelib: package gir1.2-tiny-1.0, or "
                       f"GI_TYPELIB_PATH where the library lies elsewhere ({error})", name="Tiny") from error
 
 GLibError = gi._error.GError
-__all__ = ["GLibError", "Tiny"]
+__all__ = ["GLib", "GLibError", "Tiny"]

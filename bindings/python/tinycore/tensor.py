@@ -8,16 +8,17 @@ from array import array
 
 from . import indexing
 from .context import Training
-from .convert import Base, checked_all, operand
+from .convert import EXACT, NO_AXIS, UNSET, Base, as_int, as_text, checked_all, operand
 from .creation import Creation
 from .data import TYPECODES, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
 from .errors import InvalidError, call, checked
+from .in_place import check_changeable, put
 from .jit import refuse_reading
+from .library import Tiny
 from .operations import Operations
 
 NUMBERS = (bool, int, float)
-KINDS = {"b": 0, "u": 1, "i": 1, "f": 2}  # a kind holds those below it
 
 
 def is_operand(value):
@@ -41,18 +42,9 @@ def operator(function, name):
             if not is_operand(other):
                 return NotImplemented
             other = operand(other, name)
-        return self.assign(kept_kind(self, checked(function(self, other)), name))
+        return put(self, checked(function(self, other)), name)
 
     return left, right, in_place
-
-
-def kept_kind(self, result, name):
-    """@result, unless it is of a kind that @self's dtype would cut off: floats for integers, numbers for bool."""
-    wanted, found = self.dtype, result.dtype
-    if KINDS[found.kind] > KINDS[wanted.kind]:
-        raise TypeError(f"{name}: the result is {found.name}, which cannot be kept in a tensor of {wanted.name}: "
-                        "cast one of them")
-    return result
 
 
 def nested(flat, shape):
@@ -60,6 +52,19 @@ def nested(flat, shape):
     for size in reversed(shape[1:]):
         flat = [flat[i:i + size] for i in range(0, len(flat), size)] if size > 0 else None
     return flat
+
+
+def names_of(devices):
+    """A list of devices' names: of one name, of several, or of one text with all."""
+    given = [devices] if isinstance(devices, str) else devices
+    if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
+        raise TypeError(f"names of devices are wanted, not {devices!r:.60}")
+    return list(given)
+
+
+def one_name(device):
+    """The text that names a device, or several."""
+    return device if device is None else ";".join(names_of(device))
 
 
 def nested_empty(shape):
@@ -83,18 +88,16 @@ def pairs_of(tensor, padding):
     return [number for pair in pairs for number in pair]
 
 
-def checked_p(p, tensor):
-    """dropout() of everything, which C refuses."""
-    if p != 1:
-        raise InvalidError(f"dropout: a probability of {p} is not from 0 to 1")
-    return tensor * 0
+def spread_tensors(given):
+    """Tensors that were given one by one or as one list."""
+    return given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
 
 
 class Tensor(Creation, Operations, Base):
     """An array of numbers, computed when it is asked for.
 
     Tensor(data, device=None, dtype=None, requires_grad=None): @data is a number, nested lists, a NumPy array, bytes,
-    a memoryview, a path, or a tensor."""
+    a memoryview, a path, or a tensor, through which gradients flow; of a tensor it is a copy."""
 
     __gtype__ = Base.__gtype__
     __array_ufunc__ = None  # NumPy leaves array + tensor to us
@@ -103,9 +106,10 @@ class Tensor(Creation, Operations, Base):
 
     def __new__(cls, data=None, device=None, dtype=None, requires_grad=None):
         dtype = None if dtype is None else as_dtype(dtype)
+        device = None if device is None else one_name(device)
         if isinstance(data, Base):
-            tensor = data if dtype is None else data.cast(dtype)
-            tensor = checked(tensor.detach()) if device is None else tensor.to(device)
+            tensor = data.cast(dtype or data.dtype)
+            tensor = tensor if device is None else tensor.to(device)
         else:
             tensor = tensor_of(data, dtype, device)
         if requires_grad is not None:
@@ -129,12 +133,12 @@ class Tensor(Creation, Operations, Base):
 
     @property
     def device(self):
-        """Where it is or will be computed."""
+        """Where it is or will be computed: a name, or a tuple of them."""
         name = self.get_device()
         if name is None:
             from .device import Device
             name = Device.DEFAULT
-        return name
+        return tuple(name.split(";")) if ";" in name else name
 
     @property
     def ndim(self):
@@ -250,6 +254,8 @@ class Tensor(Creation, Operations, Base):
         return int(self.item())
 
     def __contains__(self, value):
+        if not isinstance(value, Base) and not is_operand(value):
+            raise TypeError(f"a tensor holds numbers, not {type(value).__name__}")
         return bool((self == value).any().item())
 
     def __repr__(self):
@@ -272,14 +278,21 @@ class Tensor(Creation, Operations, Base):
     def __copy__(self):
         return self.detach()
 
+    @property
+    def marks(self):
+        """What Python knows of it beside the library: whether it is frozen, and a module's parameter."""
+        return {name: value for name, value in vars(self).items() if name in ("is_frozen", "is_parameter") and value}
+
+    @marks.setter
+    def marks(self, marks):
+        for name, value in marks.items():
+            setattr(self, name, value)
+
     def __deepcopy__(self, memo):
-        copy = Tensor(self.bytes_of(), dtype=self.dtype, device=self.get_device()).reshape(self.shape)
-        if self.requires_grad:
-            copy.requires_grad = True
-        return copy
+        return restored(self.bytes_of(), self.dtype, self.shape, self.requires_grad and self.is_leaf, self.get_device(), self.marks)
 
     def __reduce__(self):
-        return (restored, (self.bytes_of(), self.dtype, self.shape, self.requires_grad))
+        return (restored, (self.bytes_of(), self.dtype, self.shape, self.requires_grad and self.is_leaf, None, self.marks))
 
     # ---- memory ----
     def contiguous(self):
@@ -296,9 +309,27 @@ class Tensor(Creation, Operations, Base):
             self = self.cast(dtype)
         if device is None:
             return self
-        if not isinstance(device, str):
+        if not isinstance(device, (str, tuple, list)):
             return self.cast(device)
-        return checked(Base.to(self, device))
+        return checked(Base.to(self, one_name(device)))
+
+    def to_(self, device):
+        """Moves it, and its gradient, to another device."""
+        call(Base.to_, self, one_name(device))
+        return self
+
+    def shard(self, devices, axis=None):
+        """On several devices: cut along @axis, or whole on each."""
+        return checked(Base.shard(self, names_of(devices), NO_AXIS if axis is None else as_int(axis)))
+
+    def shard_(self, devices, axis=None):
+        """Moves it, and its gradient, to several devices."""
+        call(Base.shard_, self, names_of(devices), NO_AXIS if axis is None else as_int(axis))
+        return self
+
+    def shard_like(self, other):
+        """On the devices of @other, and cut as that is."""
+        return checked(Base.shard_like(self, other))
 
     def cpu(self):
         return self.to("CPU")
@@ -306,8 +337,13 @@ class Tensor(Creation, Operations, Base):
     def assign(self, value):
         """Makes @value the contents of this tensor."""
         if not isinstance(value, Base):
+            if value is None:
+                raise TypeError("assign: a tensor or a number is wanted, not None")
             value = operand(value, "assign") if is_operand(value) else Tensor(value)
-            value = value.expand(self.shape)
+            try:
+                value = value.expand(self.shape)
+            except InvalidError:
+                raise InvalidError(f"assign: {value.shape} does not fit into {self.shape}") from None
         call(Base.assign, self, value)
         return self
 
@@ -315,10 +351,13 @@ class Tensor(Creation, Operations, Base):
         return self.assign(value)
 
     def copy_(self, value):
-        return self.assign(value)
+        """Makes @value, broadcast and cast, the contents of this tensor."""
+        check_changeable(self, "copy_")
+        return self.assign(value.expand(self.shape) if isinstance(value, Base) else value)
 
     def fill_(self, value):
-        return self.assign(self.full_like(value))
+        check_changeable(self, "fill_")
+        return self.assign(self.full_like(value.item() if isinstance(value, Base) else value))
 
     def zero_(self):
         return self.fill_(0)
@@ -338,17 +377,49 @@ class Tensor(Creation, Operations, Base):
         return self.cast(other.dtype)
 
     # ---- called in another way than in C ----
+    def add(self, other, *, alpha=1):
+        """self + @alpha * other; of bool: or."""
+        return Operations.add(self, other if alpha == 1 else other * alpha)
+
+    def sub(self, other, *, alpha=1):
+        """self - @alpha * other."""
+        return Operations.sub(self, other if alpha == 1 else other * alpha)
+
+    subtract = sub
+
     def pad(self, padding, mode="constant", value=0.0):
         """With more around it. @padding: numbers before and after as in PyTorch, the last axis first; or a pair for each axis,
         None for none."""
-        return Operations.pad(self, pairs_of(self, padding), mode, value)
+        pairs = pairs_of(self, padding)
+        if mode != "constant" or not isinstance(value, int) or abs(value) <= EXACT or self.dtype.itemsize < 8:
+            return Operations.pad(self, pairs, mode, value)
+        inside = Operations.pad(self.ones_like(dtype="bool"), pairs, mode, 0)  # a number that C's double does not hold
+        return inside.where(Operations.pad(self, pairs, mode, 0), Tensor(value, dtype=self.dtype))
 
     def shrink(self, bounds):
         """The part from a begin to before an end: a pair for each axis, None for all of it."""
+        bounds = [pair if pair is None else tuple(pair) for pair in bounds]
+        if any(indexing.is_symbolic(one) for pair in bounds if pair is not None for one in pair):
+            if len(bounds) != self.ndim:
+                raise ValueError(f"shrink: {len(bounds)} pairs for {self.ndim} axes")
+            return self[tuple(slice(*(pair or (None, None))) for pair in bounds)]
         pairs = []
         for size, pair in zip(self.shape, bounds, strict=True):
             pairs += (0, size) if pair is None else pair
         return Operations.shrink(self, pairs)
+
+    def narrow(self, axis=UNSET, start=UNSET, length=UNSET, *, dim=UNSET):
+        """The @length elements along @axis from @start on; variables say either or both. See Operations.narrow()."""
+        axis = axis if dim is UNSET else dim
+        missing = [name for name, value in (("axis", axis), ("start", start), ("length", length)) if value is UNSET]
+        if missing:
+            raise TypeError(f"narrow: not given: {', '.join(missing)}")
+        if not indexing.is_symbolic(length):
+            return Operations.narrow(self, axis, start, length)
+        before = as_int(axis, "narrow: axis")
+        if not -self.ndim <= before < self.ndim:
+            raise InvalidError(f"narrow: axis {before} is outside of {self.ndim} axes")
+        return self[(slice(None),) * (before % self.ndim) + (slice(start, start + length),)]
 
     def rearrange(self, formula, **sizes):
         """Reshaped, permuted and reshaped as "b (h w) c -> b c h w" says, with the sizes of some axes by name."""
@@ -364,9 +435,42 @@ class Tensor(Creation, Operations, Base):
 
     def dropout(self, p=0.5, training=None):
         """Zeroes elements with probability @p and scales the others, where Tensor.training or @training says so."""
-        if not (Tensor.training if training is None else training):
-            return self
-        return Operations.dropout(self, p) if 0 <= p < 1 else checked_p(p, self)
+        is_on = Tensor.training if training is None else training
+        return Operations.dropout(self, p) if is_on or not 0 <= p <= 1 else self
+
+    def median(self, axis=None, keepdim=False, *, dim=UNSET):
+        """The element in the middle, the lower of two; along @axis, which is named, with where it was."""
+        axis = axis if dim is UNSET else dim
+        found = Operations.median(self, axis, keepdim)
+        return found if axis is not None else found.values
+
+    def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET):
+        """The different elements in order, or parts along @dim. With @return_inverse also where each element of this tensor
+        is among them, with @return_counts how often it is there."""
+        found = Operations.unique(self, sorted, return_inverse, return_counts, dim if axis is UNSET else axis)
+        return tuple(found) if len(found) > 1 else found[0]
+
+    def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET):
+        """As unique(), of neighbours that are equal only."""
+        found = Operations.unique_consecutive(self, return_inverse, return_counts, dim if axis is UNSET else axis)
+        return tuple(found) if len(found) > 1 else found[0]
+
+    def usum(self, *others):
+        """The sum of this and @others; of bool: or."""
+        for other in spread_tensors(others):
+            self = self + other
+        return self
+
+    def uprod(self, *others):
+        """The product of this and @others; of bool: and."""
+        for other in spread_tensors(others):
+            self = self * other
+        return self
+
+    def custom_kernel(self, *others, code):
+        """The results of a kernel written in the IR's text (docs/ir.md), whose inputs are this and @others."""
+        code = as_text(code, "custom_kernel: code")
+        return list(checked_all(Tiny.custom_kernel(code, [self, *spread_tensors(others)])))
 
     def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
         """Whether isclose() holds everywhere; reads the answer."""
@@ -405,8 +509,17 @@ class Tensor(Creation, Operations, Base):
 
     is_frozen = False  # whether it was said that no optimiser changes it
 
+    @property
+    def is_leaf(self):
+        """Whether gradients end at it: none flows to it, or it was told to have one."""
+        return Base.is_leaf(self)
+
     @requires_grad.setter
     def requires_grad(self, requires_grad):
+        if not requires_grad and not Base.is_leaf(self):
+            raise InvalidError("requires_grad: the tensor is computed from one that requires gradients: detach() it")
+        if requires_grad and self.get_error() is None and self.dtype.kind != "f":
+            raise InvalidError(f"requires_grad: only floats have gradients, not {self.dtype.name}")
         self.set_requires_grad(bool(requires_grad))
         checked(self)
         if not requires_grad:
@@ -418,15 +531,19 @@ class Tensor(Creation, Operations, Base):
         self.requires_grad = requires_grad
         return self
 
+    def is_param_(self, is_param=True):
+        """Whether optimisers change it: tinygrad's name of requires_grad_()."""
+        return self.requires_grad_(is_param)
+
     @property
     def grad(self):
         return self.get_grad()
 
     @grad.setter
     def grad(self, grad):
-        if grad is not None:
-            raise TypeError("a gradient is made by backward(); only None can be set")
-        self.clear_grad()
+        if grad is not None and not isinstance(grad, Base):
+            raise TypeError(f"a gradient is a tensor or None, not {type(grad).__name__}")
+        call(Base.set_grad, self, grad)
 
     def backward(self, gradient=None):
         """Adds its gradient, or that of what @gradient is the gradient of, to .grad of every tensor that requires one."""
@@ -435,6 +552,9 @@ class Tensor(Creation, Operations, Base):
 
     def gradient(self, *targets, gradient=None):
         """Its gradient with respect to each of @targets, as a list."""
+        for one in targets:
+            if not isinstance(one, Base):
+                raise TypeError(f"gradient: tensors are wanted, not {one!r:.60}")
         return checked_all(Base.gradient(self, list(targets), gradient))
 
     train = staticmethod(Training)
@@ -447,10 +567,13 @@ class Tensor(Creation, Operations, Base):
         indexing.put(self, key, value)
 
 
-def restored(data, dtype, shape, requires_grad):
-    """A tensor of what __reduce__() gave."""
-    tensor = Tensor(data, dtype=dtype).reshape(shape)
-    return tensor.requires_grad_() if requires_grad else tensor
+def restored(data, dtype, shape, requires_grad, device=None, marks=None):
+    """A tensor of what __reduce__() gave. A device is no part of a pickle: where that is read there may be others."""
+    tensor = Tensor(data, dtype=dtype, device=device).reshape(shape)
+    if requires_grad:
+        tensor.requires_grad = True
+    tensor.marks = marks or {}
+    return tensor
 
 
 OPERATORS = {
@@ -466,7 +589,6 @@ for sign, name in OPERATORS.items():
     setattr(Tensor, f"__{sign}__", left)
     setattr(Tensor, f"__r{sign}__", right)
     setattr(Tensor, f"__i{sign}__", in_place)
-    setattr(Tensor, f"{name}_", in_place)
 for name in ("eq", "ne", "lt", "le", "gt", "ge"):
     setattr(Tensor, f"__{name}__", operator(getattr(Base, name), name)[0])
 Tensor.__neg__ = Operations.neg

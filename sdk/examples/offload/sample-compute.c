@@ -125,15 +125,6 @@ typedef struct {
   int64_t place[3]; /* in the input of a convolution */
 } Step;
 
-static const TinyOperandView *
-find_operand (const TinyOperation *operation, uint32_t role)
-{
-  for (uint32_t i = 0; i < operation->n_operands; i++)
-    if (operation->operands[i].role == role)
-      return &operation->operands[i];
-  return NULL;
-}
-
 /* The step at number @k of all positions along @axes, of which the last changes fastest. */
 static Step
 find_step (const TinyOperation *operation,
@@ -219,7 +210,7 @@ load_tile (const Run *run,
            float tile[TILE][TILE])
 {
   const TinyOperation *operation = run->operation;
-  const TinyOperandView *operand = find_operand (operation, role);
+  const TinyOperandView *operand = tiny_find_operand (operation, role);
   const int has_padding = operation->kind == TINY_OPERATION_CONVOLUTION && role == TINY_ROLE_A;
   const float *begin = find_begin (run, operand);
   const int64_t n_sums = least (run->n_sums - sum, TILE);
@@ -248,7 +239,7 @@ store_tile (const Run *run, int64_t row, int64_t column, float sums[TILE][TILE])
 {
   const TinyOperation *operation = run->operation;
   const TinyOperandView *output = &operation->operands[0],
-                        *bias = find_operand (operation, TINY_ROLE_BIAS);
+                        *bias = tiny_find_operand (operation, TINY_ROLE_BIAS);
   const int64_t n_rows = least (run->n_rows - row, TILE),
                 n_columns = least (run->n_columns - column, TILE);
   Step out_rows[TILE], out_columns[TILE], bias_rows[TILE], bias_columns[TILE];
@@ -273,7 +264,7 @@ store_tile (const Run *run, int64_t row, int64_t column, float sums[TILE][TILE])
 static void
 run_softmax (const TinyOperation *operation, void *const *memory)
 {
-  const TinyOperandView *input = find_operand (operation, TINY_ROLE_A),
+  const TinyOperandView *input = tiny_find_operand (operation, TINY_ROLE_A),
                         *output = &operation->operands[0];
   const int64_t n = operation->extents[TINY_SOFTMAX_AXIS],
                 in_step = input->strides[TINY_SOFTMAX_AXIS],

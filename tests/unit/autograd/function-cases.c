@@ -18,7 +18,8 @@ arguments_init (Arguments *self, const Case *test, const gint64 *outer, guint n_
   for (guint i = 0; i < test->n; i++) {
     gint64 shape[8], n = 1;
     guint rank = n_outer;
-    memcpy (shape, outer, n_outer * sizeof *shape);
+    if (n_outer > 0)
+      memcpy (shape, outer, n_outer * sizeof *shape);
     for (guint k = 0; k < 5 && test->shapes[i][k] != 0; k++)
       shape[rank++] = test->shapes[i][k];
     for (guint k = 0; k < rank; k++)

@@ -277,7 +277,8 @@ test_seeds (void)
   g_assert_true (tiny_tensor_backward_with (y, seed, &error));
   check_values (T (get_grad) (x), "3", expected);
   g_assert_only_error (tiny_tensor_gradient (y, &x, 1, NULL),
-                       "gradient: the loss is one float, not (3,) of f64");
+                       "gradient: the loss is one float, not (3,) of f64: take its sum() or "
+                       "mean(), or give a gradient");
   g_assert_only_error (tiny_tensor_gradient (y, &x, 1, T (ones) (TINY_DTYPE_F32, NULL, 0)),
                        "gradient: a gradient of () of f32 is given for (3,) of f64");
   g_assert_only_error (tiny_tensor_gradient (y, (TinyTensor *[]){ NULL }, 1, seed),

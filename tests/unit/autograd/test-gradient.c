@@ -140,13 +140,14 @@ test_second (gconstpointer data)
   tear_down (&setting, test);
 }
 
-/* Every rule is exercised by some case: a new row in the table of rules wants a row above. COPY
- * and ASSIGN need devices and are tested elsewhere. */
+/* Every rule is exercised by some case: a new row in the table of rules wants a row above. COPY,
+ * UNSHARD and ASSIGN need devices and are tested elsewhere. */
 static void
 test_coverage (void)
 {
   gboolean seen[TINY_N_OPS] = { [TINY_OP_COPY] = TRUE, [TINY_OP_ASSIGN] = TRUE };
-  seen[TINY_OP_CAST] = TRUE;  /* test_cast */
+  seen[TINY_OP_CAST] = TRUE; /* test_cast */
+  seen[TINY_OP_UNSHARD] = TRUE;
   seen[TINY_OP_AFTER] = TRUE; /* test-custom.c: no operation makes it, only gradients do */
   for (guint k = 0; k < n_cases; k++) {
     Setting setting = { 0 };
@@ -259,7 +260,9 @@ test_errors (void)
       = g_object_ref_sink (tiny_tensor_ones (TINY_DTYPE_F32, (gint64[]){ 2 }, 1));
   g_assert_false (tiny_tensor_backward (two, &error));
   g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
-  g_assert_cmpstr (error->message, ==, "gradient: the loss is one float, not (2,) of f32");
+  g_assert_cmpstr (error->message, ==,
+                   "gradient: the loss is one float, not (2,) of f32: take its sum() or "
+                   "mean(), or give a gradient");
   g_clear_error (&error);
   g_autoptr (TinyTensor) broken = g_object_ref_sink (
       tiny_tensor_sum (tiny_tensor_reshape (two, (gint64[]){ 3 }, 1), NULL, 0, FALSE));

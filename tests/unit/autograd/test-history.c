@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "autograd/tiny-gradient.h"
+#include "engine/runtime-private.h"
 #include "engine/tiny-history.h"
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -148,12 +149,159 @@ test_growth (void)
     T (assign) (w, T (sub) (w, T (mul_number) (mean, 0.01)), &error);
     g_assert_no_error (error);
     read_value (w);
-    g_autoptr (GPtrArray) kept = tiny_history_list ();
+    g_autoptr (GPtrArray) kept = tiny_history_list (0);
     settled = i == 9 ? kept->len : settled;
     if (i > 9)
       g_assert_cmpuint (kept->len, <=, settled);
   }
   g_assert_cmpfloat (read_value (w), <, 1.9);
+}
+
+/* A step by hand: @order says what is computed before the gradient is asked for, and after. */
+static void
+step_by_hand (TinyTensor *w, guint order)
+{
+  g_autoptr (GError) error = NULL;
+  OWN (loss, T (square) (T (add_number) (w, -1)));
+  if (order & 1)
+    read_value (loss);
+  if (order & 2)
+    read_value (w);
+  T (clear_grad) (w);
+  T (backward) (loss, &error);
+  g_assert_no_error (error);
+  TinyTensor *change = T (mul_number) (T (get_grad) (w), 0.1);
+  T (assign) (w, T (sub) (order & 4 ? T (detach) (w) : w, change), &error);
+  g_assert_no_error (error);
+  if (order & 8)
+    read_value (loss);
+}
+
+static guint
+count_nodes (void)
+{
+  tiny_runtime_lock ();
+  tiny_runtime_sweep (TRUE);
+  guint n = tiny_graph_get_n_nodes (tiny_runtime_get_graph ());
+  tiny_runtime_unlock ();
+  return n;
+}
+
+/* What a variable is assigned has no history, whatever is read when: steps work, and nothing grows. */
+static void
+test_by_hand (void)
+{
+  for (guint order = 0; order < 16; order++) {
+    g_autoptr (TinyTensor) w = variable (2);
+    double expected = 2;
+    guint settled = 0;
+    for (guint i = 0; i < 12; i++) {
+      step_by_hand (w, order);
+      expected -= 0.1 * 2 * (expected - 1);
+      guint n = count_nodes ();
+      settled = i == 5 ? n : settled;
+      if (i > 5)
+        g_assert_cmpuint (n, ==, settled);
+    }
+    g_assert_cmpfloat_with_epsilon (read_value (w), expected, 1e-5);
+    g_autoptr (GPtrArray) kept = tiny_history_list (0);
+    g_assert_cmpuint (kept->len, <=, 1);
+  }
+}
+
+/* A loss made of a value that was assigned goes on to be one when that is computed. */
+static void
+test_assigned (void)
+{
+  g_autoptr (GError) error = NULL;
+  for (guint order = 0; order < 2; order++) {
+    g_autoptr (TinyTensor) w = variable (2);
+    T (assign) (w, T (mul_number) (w, 2), &error);
+    g_assert_no_error (error);
+    OWN (loss, T (mul) (w, w));
+    if (order == 1)
+      read_value (loss);
+    read_value (w);
+    check_backward (loss, w, 8);
+  }
+}
+
+/* What is no variable may be changed in place, whatever is read when. */
+static void
+test_in_place (void)
+{
+  g_autoptr (GError) error = NULL;
+  for (guint order = 0; order < 16; order++) {
+    g_autoptr (TinyTensor) w = variable (2);
+    OWN (y, T (mul_number) (w, 3));
+    for (guint i = 0; i < 4; i++) { /* y = w y + 1 */
+      if (order & 1 << i)
+        read_value (y);
+      T (assign) (y, T (add_number) (T (mul) (y, w), 1), &error);
+      g_assert_no_error (error);
+    }
+    g_assert_cmpfloat (read_value (y), ==, 96 + 15);
+    check_backward (y, w, 5 * 3 * 16 + 3 * 4 + 2 * 2 + 1); /* of 3 w^5 + w³ + w² + w + 1 */
+    OWN (z, T (contiguous) (T (zeros) (TINY_DTYPE_F32, (gint64[]){ 1 }, 1)));
+    T (assign) (z, T (add_number) (z, 5), &error);
+    if (order & 1)
+      read_value (z);
+    T (assign) (z, T (mul) (z, w), &error);
+    if (order & 2)
+      read_value (z);
+    check_backward (z, w, 5);
+  }
+}
+
+/* An assignment that waits reads what it was given, though another is computed first. */
+static void
+test_waiting (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) a = variable (1), b = variable (10);
+  OWN (c, T (reshape) (T (zeros) (TINY_DTYPE_F32, (gint64[]){ 1 }, 1), (gint64[]){ 1, 1 }, 2));
+  read_value (c);
+  T (assign) (c, T (add) (c, a), &error);
+  T (assign) (a, T (add_number) (b, 1), &error);
+  T (assign) (b, T (mul_number) (b, 2), &error);
+  g_assert_no_error (error);
+  g_assert_cmpfloat (read_value (b), ==, 20);
+  g_assert_cmpfloat (read_value (a), ==, 11);
+  g_assert_cmpfloat (read_value (c), ==, 1);
+}
+
+/* Among many only those become stale that read what was assigned to, also if they came after the first time that this was
+ * asked; and those that nobody holds go. */
+static void
+test_many (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) u = variable (2), w = variable (3);
+  g_autoptr (GPtrArray) kept = g_ptr_array_new_with_free_func (g_object_unref);
+  for (guint round = 0; round < 3; round++) {
+    for (guint i = 0; i < 40; i++) {
+      TinyTensor *from = i % 2 ? u : w;
+      TinyTensor *y = T (square) (T (mul) (from, T (scalar) (1 + (i + round) % 3)));
+      g_ptr_array_add (kept, g_object_ref_sink (y));
+      read_value (y);
+    }
+    TinyTensor *written = round == 2 ? w : u;
+    T (assign) (written, T (full) (TINY_DTYPE_F32, (gint64[]){ 1 }, 1, 5), &error);
+    g_assert_no_error (error);
+    read_value (written);
+    TinyTensor *of_u = kept->pdata[kept->len - 1], *of_w = kept->pdata[kept->len - 2];
+    double scale = 1 + (38 + round) % 3;
+    check_refused (written == u ? of_u : of_w, "assigned to since");
+    if (written == u)
+      check_backward (of_w, w, 2 * 3 * scale * scale);
+  }
+  g_ptr_array_set_size (kept, 0);
+  for (guint i = 0; i < 200; i++) {
+    OWN (y, T (mul) (w, T (scalar) (1 + i % 3)));
+    read_value (y);
+  }
+  g_autoptr (GPtrArray) left = tiny_history_list (0);
+  g_assert_cmpuint (left->len, <, 60);
 }
 
 int
@@ -163,8 +311,13 @@ main (int argc, char *argv[])
 #define ADD(name, function) g_test_add_func ("/autograd/history/" name, function)
   ADD ("values", test_values);
   ADD ("kernels", test_kernels);
+  ADD ("many", test_many);
   ADD ("ends", test_ends);
   ADD ("stale", test_stale);
   ADD ("growth", test_growth);
+  ADD ("by-hand", test_by_hand);
+  ADD ("assigned", test_assigned);
+  ADD ("in-place", test_in_place);
+  ADD ("waiting", test_waiting);
   return g_test_run ();
 }

@@ -42,6 +42,21 @@ check_elements (
   arguments_clear (&one);
 }
 
+/* Those that draw, seed before that: all elements have the same numbers. */
+static GPtrArray *
+map_case (TinyFunction function,
+          gconstpointer test,
+          TinyTensor *const *inputs,
+          guint n,
+          const gint *in_axes,
+          guint n_in_axes,
+          const gint *out_axes,
+          guint n_out_axes)
+{
+  return tiny_vmap_with_randomness (function, (gpointer) test, inputs, n, in_axes, n_in_axes,
+                                    out_axes, n_out_axes, "same");
+}
+
 static TinyTensor *
 only (GPtrArray *list)
 {
@@ -59,7 +74,7 @@ test_front (gconstpointer data)
   g_auto (Arguments) x = { 0 };
   arguments_init (&x, test, &sizes[1], 1);
   g_autoptr (TinyTensor) y
-      = only (tiny_vmap (case_function, (gpointer) test, x.x, test->n, NULL, 0, NULL, 0));
+      = only (map_case (case_function, test, x.x, test->n, NULL, 0, NULL, 0));
   check_elements (&x, test, y, sizes[1], (gboolean[]){ TRUE, TRUE, TRUE });
 }
 
@@ -79,8 +94,8 @@ test_elsewhere (gconstpointer data)
   for (guint i = 0; i < test->n; i++)
     inputs[i] = g_object_ref_sink (i == 0 ? T (permute) (x.x[0], order, rank)
                                           : T (cast) (plain.x[i], TINY_DTYPE_F64));
-  g_autoptr (TinyTensor) y = only (
-      tiny_vmap (case_function, (gpointer) test, inputs, test->n, axes, test->n, &last, 1));
+  g_autoptr (TinyTensor) y
+      = only (map_case (case_function, test, inputs, test->n, axes, test->n, &last, 1));
   rank = T (get_n_dims) (y);
   for (guint i = 0; i < rank; i++)
     back[i] = (gint) ((i + rank - 1) % rank);
@@ -93,7 +108,7 @@ test_elsewhere (gconstpointer data)
 static GPtrArray *
 inner (TinyTensor *const *inputs, guint n, gpointer test, GError **error)
 {
-  return tiny_vmap (case_function, test, inputs, n, NULL, 0, NULL, 0);
+  return map_case (case_function, test, inputs, n, NULL, 0, NULL, 0);
 }
 
 static void
@@ -102,8 +117,7 @@ test_nested (gconstpointer data)
   const Case *test = data;
   g_auto (Arguments) x = { 0 };
   arguments_init (&x, test, sizes, 2);
-  g_autoptr (TinyTensor) y
-      = only (tiny_vmap (inner, (gpointer) test, x.x, test->n, NULL, 0, NULL, 0));
+  g_autoptr (TinyTensor) y = only (map_case (inner, test, x.x, test->n, NULL, 0, NULL, 0));
   check_elements (&x, test, y, sizes[0] * sizes[1], (gboolean[]){ TRUE, TRUE, TRUE });
 }
 

@@ -79,7 +79,8 @@ test_assign_row (void)
 static void
 test_sum (void)
 {
-  gint64 shapes[][2] = { { 1, 1 }, { 1, 37 }, { 5, 64 }, { 64, 5 }, { 17, 129 }, { 3, 1024 } };
+  gint64 shapes[][2]
+      = { { 1, 1 }, { 1, 37 }, { 5, 64 }, { 64, 5 }, { 17, 129 }, { 3, 1024 }, { 5, 521 } };
   TinyOp ops[] = { TINY_OP_ADD, TINY_OP_MAX, TINY_OP_MUL };
   TinyDType dtypes[] = { TINY_DTYPE_F32, TINY_DTYPE_I32, TINY_DTYPE_F64 };
   for (guint s = 0; s < G_N_ELEMENTS (shapes) * 2; s++)

@@ -130,6 +130,32 @@ test_short_rows (void)
   g_assert_null (strstr (even, "merge"));
 }
 
+/* Rows of which a variable says how many are stored: threads get pieces with a loop that can end. */
+static char *
+choose_rows (gboolean is_limited)
+{
+  BUILD ();
+  gint64 M = 512, N = 12, K = 64;
+  TinyNode *i = build_range (b, M), *j = build_range (b, N), *k = build_range (b, K);
+  TinyNode *n = tiny_node_new (b->graph, TINY_OP_VARIABLE, TINY_DTYPE_I32, 1, 0, NULL, 0,
+                               tiny_graph_ints (b->graph, (gint64[]){ 0, M }, 2), NULL);
+  TinyNode *gate = build_op (b, TINY_OP_CMPLT, tiny_node_cast (b->graph, i, TINY_DTYPE_I32), n);
+  TinyNode *x
+      = build_load (b, build_param (b, TINY_DTYPE_F32, 1, M * N * K), INDEX (b, i, j, k), NULL);
+  TinyNode *sum = build_reduce (b, TINY_OP_ADD, x, 1, &k);
+  return choose (b,
+                 build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N),
+                                             INDEX (b, i, j), sum, is_limited ? gate : NULL)));
+}
+
+static void
+test_limited (void)
+{
+  g_autofree char *whole = choose_rows (FALSE), *limited = choose_rows (TRUE);
+  g_assert_null (strstr (whole, "split(0,32)"));
+  g_assert_nonnull (strstr (limited, "split(0,32)"));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -138,5 +164,6 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/dense", test_dense);
   g_test_add_func ("/codegen/heuristic/two-products", test_two_products);
   g_test_add_func ("/codegen/heuristic/short-rows", test_short_rows);
+  g_test_add_func ("/codegen/heuristic/limited", test_limited);
   return g_test_run ();
 }

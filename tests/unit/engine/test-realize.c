@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test-realize.c: graphs become buffers with the right contents, on the reference backend. */
+#include <math.h>
 #include <string.h>
 
 #include "base/tiny-env.h"
@@ -161,6 +162,102 @@ test_capture (void)
   tiny_runtime_unlock ();
 }
 
+/* What is done to the graph without its lock ends the program there, instead of later and elsewhere. */
+static void
+test_lock (gconstpointer needs_lock)
+{
+  if (g_test_subprocess ()) {
+    ((void (*) (void)) needs_lock) ();
+    return;
+  }
+  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+  g_test_trap_assert_failed ();
+  g_test_trap_assert_stderr ("*assertion failed: (depth > 0*");
+}
+
+/* x with a number where it says, x + 1 from there on, and the number. */
+static TinyNode *
+number_at (TinyGraph *g, TinyNode *x, gint64 at, double value, TinyDType dtype)
+{
+  const gint64 n = x->shape->v[0], one = 1;
+  TinyNode *part = tiny_node_cast (g, tiny_node_const_float (g, dtype, value), TINY_DTYPE_F32);
+  TinyNode *yes = tiny_node_const_int (g, TINY_DTYPE_BOOL, 1);
+  part = tiny_node_pad (g, tiny_node_broadcast (g, part, &one, 1), (gint64[]){ at, n - 1 - at },
+                        1);
+  yes = tiny_node_pad (g, tiny_node_broadcast (g, yes, &one, 1), (gint64[]){ at, n - 1 - at },
+                       1);
+  TinyNode *read = tiny_node_shrink (g, x, (gint64[]){ at, at + 1 }, 1);
+  x = tiny_node_where (g, yes, part, x);
+  return tiny_node_binary (g, TINY_OP_ADD, x, tiny_node_broadcast (g, read, &n, 1));
+}
+
+/* What differs in places and numbers alone shares a plan after a few: of every dtype, with numbers that 32 bits do not hold
+ * as well, and large graphs never do. */
+static void
+test_numbers (void)
+{
+  enum { N = 40, LARGE = 1 << 20 };
+  const TinyDType dtypes[] = { TINY_DTYPE_F32, TINY_DTYPE_F16, TINY_DTYPE_F64, TINY_DTYPE_I32,
+                               TINY_DTYPE_U8,  TINY_DTYPE_I64, TINY_DTYPE_U32 };
+  tiny_runtime_lock ();
+  for (guint d = 0; d < G_N_ELEMENTS (dtypes); d++) {
+    TinyCounters before, after;
+    tiny_runtime_get_counters (&before);
+    for (guint i = 0; i < N; i++) {
+      TinyGraph *g = tiny_runtime_get_graph ();
+      float values[N], expected[N];
+      double number = i == 7 && dtypes[d] == TINY_DTYPE_F64   ? 1.0 / 3
+                      : i == 7 && dtypes[d] == TINY_DTYPE_U32 ? 4294967040.0
+                                                              : i;
+      for (guint k = 0; k < N; k++)
+        values[k] = k * k;
+      for (guint k = 0; k < N; k++)
+        expected[k] = (k == i ? (float) number : values[k]) + values[i];
+      TinyNode *x = node_of_floats (values, (gint64[]){ N }, 1);
+      TinyRoot root = { 0 };
+      tiny_runtime_add_root (&root, number_at (g, x, i, number, dtypes[d]));
+      realize (&root);
+      assert_floats (&root, expected, N);
+      tiny_runtime_remove_root (&root);
+    }
+    tiny_runtime_get_counters (&after);
+    g_assert_cmpuint (after.n_schedules - before.n_schedules, <=, 8);
+  }
+  for (guint i = 0; i < 8; i++) { /* what is no number stays that, whatever the bound */
+    TinyGraph *g = tiny_runtime_get_graph ();
+    const gint64 n = 2;
+    float got[2];
+    TinyNode *x = node_of_floats ((float[]){ NAN, -1 }, (gint64[]){ 2 }, 1);
+    TinyNode *bound = tiny_node_const_float (g, TINY_DTYPE_F32, i + 0.5);
+    TinyRoot root = { 0 };
+    tiny_runtime_add_root (
+        &root, tiny_node_binary (g, TINY_OP_MAX, x, tiny_node_broadcast (g, bound, &n, 1)));
+    realize (&root);
+    g_assert_true (
+        tiny_buffer_download (tiny_runtime_get_buffer (root.node), 0, got, sizeof got, NULL));
+    g_assert_true (isnan (got[0]));
+    g_assert_cmpfloat (got[1], ==, i + 0.5);
+    tiny_runtime_remove_root (&root);
+  }
+  TinyCounters before, after;
+  tiny_runtime_get_counters (&before);
+  for (guint i = 0; i < 6; i++) {
+    TinyGraph *g = tiny_runtime_get_graph ();
+    const gint64 n = LARGE;
+    TinyNode *x = node_of_floats ((float[]){ (float) i }, (gint64[]){ 1 }, 1);
+    x = tiny_node_pad (g, x, (gint64[]){ i, n - 1 - i }, 1);
+    TinyRoot root = { 0 };
+    tiny_runtime_add_root (&root,
+                           tiny_node_reduce_axes (g, x, TINY_OP_ADD, (gint64[]){ 0 }, 1));
+    realize (&root);
+    assert_floats (&root, (float[]){ (float) i }, 1);
+    tiny_runtime_remove_root (&root);
+  }
+  tiny_runtime_get_counters (&after);
+  g_assert_cmpuint (after.n_schedules - before.n_schedules, ==, 6);
+  tiny_runtime_unlock ();
+}
+
 int
 main (int argc, char **argv)
 {
@@ -170,6 +267,10 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/realize/shared", test_shared);
   g_test_add_func ("/engine/realize/assign", test_assign);
   g_test_add_func ("/engine/realize/sweep", test_sweep);
+  g_test_add_func ("/engine/realize/numbers", test_numbers);
   g_test_add_func ("/engine/jit/capture", test_capture);
+  g_test_add_data_func ("/engine/realize/lock/unlock", tiny_runtime_unlock, test_lock);
+  g_test_add_data_func ("/engine/realize/lock/hold", tiny_runtime_hold, test_lock);
+  g_test_add_data_func ("/engine/realize/lock/release", tiny_runtime_release, test_lock);
   return g_test_run ();
 }

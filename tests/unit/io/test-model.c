@@ -198,6 +198,15 @@ test_refused (void)
   REFUSED (tiny_model_set_examples (model, "q", bytes, &error), "no input “q”");
   REFUSED (tiny_model_save (model, path, &error), "ends in .tir");
   REFUSED (tiny_model_apply (model, both, 2, out, &error), "2 inputs given, it has 1");
+  TinyTensor *null = NULL;
+  g_autoptr (TinyTensor) empty
+      = g_object_ref_sink (tiny_tensor_zeros (TINY_DTYPE_F32, (gint64[]){ 0 }, 1));
+  REFUSED (tiny_model_apply (model, &null, 1, out, &error), "input “x” is no tensor");
+  REFUSED (MAKE (null, "x", y, "y"), "input “x” is no tensor");
+  REFUSED (MAKE (x, "x", null, "y"), "output “y” is no tensor");
+  REFUSED (MAKE (x, NULL, y, "y"), "has no name");
+  REFUSED (MAKE (empty, "x", y, "y"), "“x” is not in memory");
+  REFUSED (MAKE (x, "x", empty, "y"), "“y” is computed already");
   g_autoptr (TinyTensor) scalar = g_object_ref_sink (tiny_tensor_sum (x, NULL, 0, FALSE));
   REFUSED (tiny_model_apply (model, &scalar, 1, out, &error), "“x” has another dtype or shape");
 }
@@ -245,6 +254,37 @@ test_module (void)
     g_assert_cmpfloat_with_epsilon (a[i], b[i], 1e-6);
 }
 
+/* Kernels in IR text keep it, from tensors to files and back. */
+static void
+test_kernel (void)
+{
+  if (skips_without_device ())
+    return;
+  static const char add_one[] = "%y = param.f32{slot=0, shape=[2]}\n"
+                                "%x = param.f32{slot=1, shape=[2]}\n"
+                                "%i = range.index{number=0, kind=loop}(2)\n"
+                                "sink(store(%y, %i, add.f32(load.f32(%x, %i), 1.0)))\n";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) x = vector (1, 2);
+  g_autoptr (GPtrArray) results = tiny_custom_kernel (add_one, &x, 1);
+  TinyTensor *y = results->pdata[0];
+  g_autofree char *path = path_of ("kernel.tir");
+  g_autoptr (TinyModel) model = MAKE (x, "x", y, "y");
+  g_assert_no_error (error);
+  g_assert_true (tiny_model_save (model, path, &error));
+  g_autoptr (TinyModel) back = tiny_model_load (path, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 2; i++) {
+    TinyTensor *out;
+    float values[2];
+    g_assert_true (tiny_model_apply (i == 0 ? model : back, &x, 1, &out, &error));
+    g_assert_true (tiny_tensor_copy_data (out, values, sizeof values, &error));
+    g_object_unref (out);
+    g_assert_cmpfloat (values[0], ==, 2);
+    g_assert_cmpfloat (values[1], ==, 3);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -254,6 +294,7 @@ main (int argc, char **argv)
   g_test_add_func ("/io/model/files", test_files);
   g_test_add_func ("/io/model/refused", test_refused);
   g_test_add_func ("/io/model/module", test_module);
+  g_test_add_func ("/io/model/kernel", test_kernel);
   int status = g_test_run ();
   const char *rm[] = { "rm", "-rf", folder, NULL };
   g_spawn_sync (NULL, (char **) rm, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL,

@@ -4,6 +4,7 @@
  * cannot be written. */
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <tiny.h>
 
 #include "engine/tiny-runtime.h"
@@ -128,6 +129,78 @@ test_damaged (void)
   g_assert_cmpuint (n_errors, >, length / 2);
 }
 
+/* A header and some bytes as a file. */
+static void
+write_header (const char *path, const char *header, gsize n_data)
+{
+  g_autoptr (GByteArray) file = g_byte_array_new ();
+  guint64 length = GUINT64_TO_LE ((guint64) strlen (header));
+  g_byte_array_append (file, (const guint8 *) &length, sizeof length);
+  g_byte_array_append (file, (const guint8 *) header, (guint) strlen (header));
+  g_byte_array_set_size (file, file->len + (guint) n_data);
+  g_assert_true (g_file_set_contents (path, (const char *) file->data, file->len, NULL));
+}
+
+/* Arrays lie one after the other from the first byte to the last; nothing else was said of them. */
+static void
+test_hostile (void)
+{
+#define ARRAY(name, begin, end)                                                                \
+  "\"" name "\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[" #begin "," #end "]}"
+  static const struct {
+    const char *header;
+    gsize n_data;
+    const char *error; /* NULL: it is good */
+  } rows[] = {
+    { "{" ARRAY ("a", 0, 8) "," ARRAY ("b", 8, 16) "}", 16, NULL },
+    { "{" ARRAY ("a", 0, 8) "}", 9, "9 bytes of data" },
+    { "{" ARRAY ("a", 0, 8) "," ARRAY ("b", 4, 12) "}", 12,
+      "“b”: its data begins at byte 4, before byte 8" },
+    { "{" ARRAY ("a", 0, 8) "," ARRAY ("b", 12, 20) "}", 20,
+      "“b”: its data begins at byte 12, beyond byte 8" },
+    { "{" ARRAY ("a", 0, 8) "," ARRAY ("a", 8, 16) "}", 16, "“a”: its data begins at byte 8" },
+    { "{" ARRAY ("a", 8, 0) "}", 8, "from 8 to 0" },
+    { "{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "no dtype" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,4]}}", 4,
+      "“data_offsets” are 3 numbers" },
+    { "{\"a\":{\"dtype\":\"F32\",\"shape\":[NaN],\"data_offsets\":[0,4]}}", 4, "not JSON" },
+  };
+#undef ARRAY
+  if (skips_without_device ())
+    return;
+  g_autofree char *path = g_build_filename (folder, "hostile.safetensors", NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (GError) error = NULL;
+    write_header (path, rows[i].header, rows[i].n_data);
+    g_autoptr (GHashTable) state = tiny_state_load (path, NULL, NULL, &error);
+    g_assert_cmpint (state == NULL, ==, rows[i].error != NULL);
+    if (state == NULL && strstr (error->message, rows[i].error) == NULL)
+      g_error ("“%s” lacks “%s”", error->message, rows[i].error);
+  }
+}
+
+/* What is no tensor has no place in a state, and no file that of a pipe. */
+static void
+test_no_tensor (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autofree char *path = g_build_filename (folder, "pipe.safetensors", NULL);
+  g_autoptr (TinyModule) net = tiny_linear_new (2, 2, FALSE);
+  g_autoptr (GHashTable) state = g_hash_table_new (g_str_hash, g_str_equal);
+  g_autoptr (GError) save = NULL, load = NULL, kind = NULL, wait = NULL;
+  g_hash_table_insert (state, (gpointer) "weight", NULL);
+  g_assert_false (tiny_state_save (state, path, NULL, &save));
+  g_assert_nonnull (strstr (save->message, "“weight” is no tensor"));
+  g_assert_false (tiny_module_load_state_dict (net, state, TRUE, &load));
+  g_assert_nonnull (strstr (load->message, "no tensor “weight”"));
+  g_assert_cmpint (mkfifo (path, 0600), ==, 0);
+  g_assert_false (tiny_module_save (net, path, NULL, &kind));
+  g_assert_error (kind, TINY_ERROR, TINY_ERROR_IO);
+  g_assert_null (tiny_state_load (path, NULL, NULL, &wait));
+  g_assert_error (wait, TINY_ERROR, TINY_ERROR_IO);
+}
+
 static void
 test_cannot_write (void)
 {
@@ -164,6 +237,8 @@ main (int argc, char *argv[])
   g_test_add_func ("/state-file/module", test_module);
   g_test_add_func ("/state-file/dtypes", test_dtypes);
   g_test_add_func ("/state-file/damaged", test_damaged);
+  g_test_add_func ("/state-file/hostile", test_hostile);
+  g_test_add_func ("/state-file/no-tensor", test_no_tensor);
   g_test_add_func ("/state-file/cannot-write", test_cannot_write);
   int result = g_test_run ();
   g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);

@@ -202,6 +202,16 @@ guess_other (Maker *self, TinyOp op, Guess *g)
     if (g->sources[0]->shape != NULL && g->sources[0]->shape->n > 0)
       g->arg = below (self, g->sources[0]->shape->n);
     return;
+  case TINY_OP_UNSHARD:
+    g->n = 1 + below (self, 3);
+    for (guint i = 0; i < g->n; i++)
+      g->sources[i] = i == 0 ? pick (self, NULL, TRUE) : g->sources[0];
+    g->dtype = g->sources[0]->dtype;
+    g->arg = -1;
+    if (g->sources[0]->shape != NULL && g->sources[0]->shape->n > 0)
+      g->arg = (gint64) below (self, g->sources[0]->shape->n + 1) - 1;
+    g->text = g->n == 1 ? "CPU" : g->n == 2 ? "CPU;B" : "CPU;B;CPU:1";
+    return;
   case TINY_OP_LIMIT:
     g->n = 2;
     g->sources[0] = pick (self, NULL, TRUE);

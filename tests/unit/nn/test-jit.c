@@ -452,6 +452,54 @@ test_random (void)
   }
 }
 
+/* One program serves every draw, also those of what a captured function finds drawn and not computed. */
+static gboolean
+add_given (TinyTensor *const *inputs,
+           guint n_inputs,
+           TinyTensor **outputs,
+           guint n_outputs,
+           gpointer data,
+           GError **error)
+{
+  (void) n_inputs, (void) n_outputs, (void) error;
+  outputs[0] = g_object_ref_sink (tiny_tensor_add (inputs[0], TINY_TENSOR (data)));
+  return TRUE;
+}
+
+static void
+test_draws (void)
+{
+  if (skips_without_device ())
+    return;
+  const gint64 shape[] = { ROWS, WIDTH };
+  GBytes *found[CALLS] = { NULL };
+  guint64 n_made = 0;
+  for (guint i = 0; i < CALLS; i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_randn (TINY_DTYPE_F32, shape, 2));
+    found[i] = tiny_tensor_get_data (x, &error);
+    g_assert_no_error (error);
+    g_assert_true (i == 0 || !g_bytes_equal (found[i], found[i - 1]));
+    g_assert_true (i < 2 || count_made () == n_made);
+    n_made = count_made ();
+  }
+  g_autoptr (TinyTensor) x = ramp (ROWS, WIDTH);
+  g_autoptr (TinyTensor) noise
+      = g_object_ref_sink (tiny_tensor_rand (TINY_DTYPE_F32, shape, 2));
+  g_autoptr (TinyJit) jit = tiny_jit_new (add_given, noise, NULL, 1);
+  for (guint i = 0; i < CALLS; i++) {
+    g_autoptr (GError) error = NULL;
+    TinyTensor *output;
+    g_assert_true (tiny_jit_call (jit, &x, 1, &output, &error));
+    g_bytes_unref (found[i]);
+    found[i] = tiny_tensor_get_data (output, &error);
+    g_assert_no_error (error);
+    g_assert_true (i == 0 || g_bytes_equal (found[i], found[i - 1]));
+  }
+  for (guint i = 0; i < CALLS; i++)
+    g_bytes_unref (found[i]);
+}
+
 static gboolean
 shuffle (TinyTensor *const *inputs,
          guint n_inputs,
@@ -479,6 +527,31 @@ test_permutation (void)
   g_assert_nonnull (strstr (error->message, "each replay of a captured function"));
 }
 
+/* What a caller gets wrong about counts is said, and nothing is read. */
+static void
+test_counts (void)
+{
+  TinyJit *jit = NULL;
+  g_test_expect_message ("tinycore", G_LOG_LEVEL_CRITICAL, "*n_outputs*");
+  g_assert_null (tiny_jit_new (shuffle, NULL, NULL, G_MAXUINT));
+  g_test_assert_expected_messages ();
+  jit = tiny_jit_new (shuffle, NULL, NULL, 1);
+  g_test_expect_message ("tinycore", G_LOG_LEVEL_CRITICAL, "*inputs*");
+  g_assert_false (tiny_jit_call (jit, NULL, 2, NULL, NULL));
+  g_test_assert_expected_messages ();
+  g_object_unref (jit);
+  g_autoptr (TinyRecorder) recorder = tiny_recorder_new ();
+  g_test_expect_message ("tinycore", G_LOG_LEVEL_CRITICAL, "*inputs*");
+  g_assert_false (tiny_recorder_begin (recorder, NULL, 2, NULL));
+  g_test_assert_expected_messages ();
+  g_test_expect_message ("tinycore", G_LOG_LEVEL_CRITICAL, "*inputs*");
+  g_assert_false (tiny_recorder_replay (recorder, NULL, 2, NULL));
+  g_test_assert_expected_messages ();
+  g_test_expect_message ("tinycore", G_LOG_LEVEL_CRITICAL, "*outputs*");
+  g_assert_false (tiny_recorder_end (recorder, NULL, 2, NULL));
+  g_test_assert_expected_messages ();
+}
+
 int
 main (int argc, char **argv)
 {
@@ -490,6 +563,8 @@ main (int argc, char **argv)
   g_test_add_func ("/nn/jit/refusals", test_refusals);
   g_test_add_func ("/nn/jit/what-would-freeze", test_what_would_freeze);
   g_test_add_func ("/nn/jit/random", test_random);
+  g_test_add_func ("/nn/jit/draws", test_draws);
   g_test_add_func ("/nn/jit/permutation", test_permutation);
+  g_test_add_func ("/nn/jit/counts", test_counts);
   return g_test_run ();
 }

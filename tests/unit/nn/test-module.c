@@ -235,6 +235,7 @@ test_bad_sizes (void)
     tiny_conv_new (2, 3, 4, (gint64[]){ 1, 2, 3 }, 3, NULL, 0, NULL, 0, NULL, 0, 1, TRUE),
     tiny_conv_new (9, 3, 4, (gint64[]){ 1 }, 1, NULL, 0, NULL, 0, NULL, 0, 1, TRUE),
     tiny_conv_transpose_new (1, 3, 4, NULL, 0, NULL, 0, NULL, 0, NULL, 0, NULL, 0, 1, TRUE),
+    tiny_conv_new (2, 3, 4, (gint64[]){ 1 }, 1, NULL, 2, NULL, 0, NULL, 0, 1, TRUE),
     tiny_conv2d_new (3, 4, 3, 1, 0, 2, TRUE),
     tiny_conv2d_new (3, 4, 0, 1, 0, 1, TRUE),
     tiny_conv2d_new (big, 4, big, 1, 0, 1, TRUE),
@@ -255,6 +256,7 @@ test_bad_sizes (void)
     tiny_multihead_attention_new (6, 4, 0, TRUE, 6, 6, TRUE),
     tiny_multihead_attention_new (6, 0, 0, TRUE, 6, 6, TRUE),
     tiny_multihead_attention_new (6, 2, 2, TRUE, 6, 6, TRUE),
+    tiny_multihead_attention_new (6, 2, 0, TRUE, big, big, TRUE),
     tiny_transformer_encoder_layer_new (6, 4, 8, 0, "relu", 1e-5, TRUE, TRUE),
     tiny_transformer_decoder_layer_new (6, 2, 8, 0, "nothing", 1e-5, TRUE, TRUE),
   };
@@ -298,6 +300,8 @@ test_bad_inputs (void)
     assert_fails (tiny_module_forward (layers[i], x), "");
     assert_fails (tiny_module_forward (layers[i], scalar), "");
     assert_fails (tiny_module_forward (layers[i], wrong), "");
+    g_autoptr (GPtrArray) none = tiny_module_call (layers[i], (TinyTensor *[]){ NULL }, 1);
+    assert_fails (g_object_ref (none->pdata[0]), "");
     TinyTensor *inputs[] = { x, NULL, wrong, scalar, x };
     for (guint n = 0; n <= G_N_ELEMENTS (inputs); n++) {
       g_autoptr (GPtrArray) results = tiny_module_call (layers[i], inputs, n);
@@ -333,6 +337,42 @@ test_state_dict (void)
   g_hash_table_remove (state, "1.0.weight");
   g_assert_true (tiny_module_load_state_dict (other, state, FALSE, &error));
   g_assert_no_error (error);
+}
+
+/* A tensor put into a module is that tensor, under the module's name for it; NULL takes it out. */
+static void
+test_shared_tensor (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL, wrong = NULL;
+  g_autoptr (TinyModule) first = tiny_linear_new (2, 2, TRUE),
+                         second = tiny_linear_new (2, 2, TRUE);
+  TinyTensor *weight = tiny_module_get_parameter (first, "weight");
+  g_assert_true (tiny_module_set_tensor (second, "weight", weight, &error));
+  g_assert_true (tiny_module_set_tensor (second, "weight", weight, &error));
+  g_assert_true (tiny_module_get_parameter (second, "weight") == weight);
+  g_autoptr (TinyModule) chain = tiny_sequential_new ();
+  tiny_sequential_append (chain, g_object_ref (first));
+  tiny_sequential_append (chain, g_object_ref (second));
+  g_autoptr (GPtrArray) parameters = tiny_module_get_parameters (chain);
+  g_autoptr (GHashTable) state = tiny_module_get_state_dict (chain);
+  g_assert_cmpuint (parameters->len, ==, 3);
+  g_assert_cmpuint (g_hash_table_size (state), ==, 4);
+  g_assert_true (tiny_module_set_tensor (chain, "1.bias", NULL, &error));
+  g_assert_null (tiny_module_get_parameter (second, "bias"));
+  g_assert_true (tiny_module_set_tensor (chain, "0.bias", vector (1, 2), &error));
+  assert_values (tiny_module_get_parameter (first, "bias"), 1, 2);
+  g_assert_no_error (error);
+  g_assert_false (tiny_module_set_tensor (chain, "1.bias", vector (1, 2), &wrong));
+  g_assert_cmpstr (strstr (wrong->message, "there is"), ==, "there is no tensor “1.bias”");
+  g_clear_error (&wrong);
+  g_assert_false (tiny_module_set_tensor (chain, "0", NULL, &wrong));
+  g_clear_error (&wrong);
+  g_assert_false (tiny_module_set_tensor (
+      first, "bias", tiny_tensor_full (TINY_DTYPE_I32, NULL, 0, 1), &wrong));
+  g_assert_nonnull (strstr (wrong->message, "a parameter is of floats, not i32"));
+  assert_values (tiny_module_get_parameter (first, "bias"), 1, 2);
 }
 
 static void
@@ -379,6 +419,7 @@ run_step (TinyTensor *const *inputs,
   Step *self = user_data;
   g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_module_forward (self->net, inputs[0]));
   g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_sum (y, NULL, 0, FALSE));
+  tiny_optimizer_zero_grad (self->optimizer);
   if (!tiny_tensor_backward (loss, error)
       || !tiny_optimizer_step (self->optimizer, &y, 1, error))
     return FALSE;
@@ -433,6 +474,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/module/layers/bad-sizes", test_bad_sizes);
   g_test_add_func ("/module/layers/bad-inputs", test_bad_inputs);
   g_test_add_func ("/module/state-dict", test_state_dict);
+  g_test_add_func ("/module/shared-tensor", test_shared_tensor);
   g_test_add_func ("/module/casts", test_casts);
   g_test_add_func ("/module/captured-state", test_captured_state);
   return g_test_run ();

@@ -35,6 +35,7 @@ check_steps (TinyTensor *x, TinyOptimizer *optimizer, const double *expected, gu
     g_autoptr (GError) error = NULL;
     g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_square (x));
     double value;
+    tiny_optimizer_zero_grad (optimizer);
     g_assert_true (tiny_tensor_backward (loss, &error));
     tiny_optimizer_step (optimizer, &loss, 1, &error);
     g_assert_no_error (error);
@@ -452,6 +453,48 @@ test_embedding (void)
       g_assert_cmpfloat (after[v][k], ==, before[v][k] - 0.5f * (v == 5 ? 2 : v == 1));
 }
 
+/* Layers' tensors have the default float, as what they are made of has; and so has what they make. */
+static void
+test_default_float (void)
+{
+  const TinyDType dtypes[] = { TINY_DTYPE_F64, TINY_DTYPE_BF16, TINY_DTYPE_F32 };
+  for (guint k = 0; k < G_N_ELEMENTS (dtypes); k++) {
+    g_autoptr (GError) error = NULL;
+    g_assert_true (tiny_set_default_float (dtypes[k], &error));
+    TinyModule *layers[] = {
+      tiny_linear_new (8, 8, TRUE),
+      tiny_prelu_new (8, 0.25),
+      tiny_batch_norm_new (8, 1e-5, -1, TRUE, TRUE),
+      tiny_group_norm_new (2, 8, 1e-5, TRUE),
+      tiny_layer_norm_new ((gint64[]){ 8 }, 1, 1e-5, TRUE),
+      tiny_rms_norm_new (8, 1e-6, TRUE),
+      tiny_embedding_new (8, 8),
+      tiny_conv2d_new (4, 6, 3, 2, 1, 2, TRUE),
+      tiny_multihead_attention_new (8, 2, 0, TRUE, 8, 8, TRUE),
+      tiny_lstm_new (8, 4, 1, TRUE, TRUE, 0, FALSE),
+    };
+    g_autoptr (TinyTensor) x
+        = g_object_ref_sink (tiny_tensor_ones (dtypes[k], (gint64[]){ 8, 8 }, 2));
+    for (guint i = 0; i < G_N_ELEMENTS (layers); i++) {
+      g_autoptr (TinyModule) layer = layers[i];
+      g_assert_no_error (tiny_module_get_error (layer));
+      g_autoptr (GHashTable) tensors = tiny_module_get_state_dict (layer);
+      GHashTableIter at;
+      gpointer name, tensor;
+      g_hash_table_iter_init (&at, tensors);
+      while (g_hash_table_iter_next (&at, &name, &tensor))
+        if (g_strcmp0 (name, "num_batches_tracked") != 0)
+          g_assert_cmpstr (tiny_dtype_to_string (tiny_tensor_get_dtype (tensor)), ==,
+                           tiny_dtype_to_string (dtypes[k]));
+      if (i < 6) {
+        g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_module_forward (layer, x));
+        g_assert_true (tiny_tensor_realize (y, &error));
+        g_assert_cmpint (tiny_tensor_get_dtype (y), ==, dtypes[k]);
+      }
+    }
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -464,6 +507,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/nn/jit/without-kernels", test_jit_without_kernels);
   g_test_add_func ("/nn/batch-norm", test_batch_norm);
   g_test_add_func ("/nn/embedding", test_embedding);
+  g_test_add_func ("/nn/default-float", test_default_float);
   g_test_add_func ("/nn/loader", test_loader);
   g_test_add_func ("/nn/training", test_training);
   return g_test_run ();

@@ -3,6 +3,7 @@
  * test-optimizer.c: captured steps of every optimiser are plain ones; rates, schedules and loss scaling
  * reach into replays. Formulas are checked beside PyTorch by tests/differential/test-training.py. */
 #include <math.h>
+#include <string.h>
 #include <tiny.h>
 
 #include "engine/tiny-runtime.h"
@@ -50,8 +51,20 @@ optimizer_new (guint kind, TinyTensor *p)
     return tiny_lamb_new (&p, 1, 0.1, 0.9, 0.99, 1e-8, 0.01);
   case 4:
     return tiny_lars_new (&p, 1, 0.1, 0.9, 0.01, FALSE, 0.1);
-  default:
+  case 5:
     return tiny_muon_new (&p, 1, 0.1, 0.9, 0.01, 5, TRUE);
+  case 6:
+    return tiny_rmsprop_new (&p, 1, 0.1, 0.9, 1e-8, 0.01, 0.5, TRUE);
+  case 7:
+    return tiny_adagrad_new (&p, 1, 0.1, 0.1, 0.01, 0, 1e-10);
+  case 8:
+    return tiny_adadelta_new (&p, 1, 1, 0.9, 1e-6, 0.01);
+  case 9:
+    return tiny_adamax_new (&p, 1, 0.1, 0.9, 0.99, 1e-8, 0.01);
+  case 10:
+    return tiny_nadam_new (&p, 1, 0.1, 0.9, 0.99, 1e-8, 0.01, 0.004);
+  default:
+    return tiny_radam_new (&p, 1, 0.1, 0.9, 0.6, 1e-8, 0.01);
   }
 }
 
@@ -76,6 +89,7 @@ run_step (TinyTensor *const *inputs,
   if (self->scaler != NULL)
     loss = tiny_grad_scaler_scale (self->scaler, loss);
   g_autoptr (TinyTensor) held = g_object_ref_sink (loss);
+  tiny_optimizer_zero_grad (self->optimizer);
   if (!tiny_tensor_backward (held, error))
     return FALSE;
   if (self->scaler != NULL
@@ -115,7 +129,7 @@ test_captured (void)
 {
   if (skips_without_device ())
     return;
-  for (guint kind = 0; kind < 6; kind++) {
+  for (guint kind = 0; kind < 12; kind++) {
     float plain[7][N], captured[7][N];
     run (kind, FALSE, plain);
     run (kind, TRUE, captured);
@@ -177,16 +191,67 @@ test_nothing (void)
   g_assert_false (tiny_optimizer_step (bad, NULL, 0, &error));
   g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
   g_clear_error (&error);
+  g_autoptr (TinyOptimizer) worse = tiny_sgd_new (NULL, 2, 0.1, 0, 0, FALSE);
+  g_assert_nonnull (strstr (tiny_optimizer_get_error (worse)->message, "none given"));
   g_autoptr (TinyTensor) norm = g_object_ref_sink (tiny_clip_grad_norm (&null, 1, 1, 2));
   double value = 1;
   g_assert_true (tiny_tensor_item (norm, &value, &error));
   g_assert_cmpfloat (value, ==, 0);
 }
 
+/* A group's settings are its own, and what a momentum needs is made when there is one. */
+static void
+test_settings (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL, wrong = NULL;
+  g_autoptr (TinyTensor) p = variable (), q = variable ();
+  g_autoptr (TinyOptimizer) sgd = tiny_sgd_new (&p, 1, 0.5, 0, 0, FALSE);
+  g_assert_true (tiny_optimizer_add_group (sgd, &q, 1, 0.25, 0, &error));
+  g_assert_true (tiny_optimizer_set_setting (sgd, 1, "momentum", 0.5, &error));
+  g_assert_true (tiny_optimizer_set_setting (sgd, 1, "dampening", 0.25, &error));
+  g_assert_true (tiny_optimizer_set_setting (sgd, 0, "lr", 0.125, &error));
+  static const double wanted[2][3] = { { 0.125, 0, 0 }, { 0.25, 0.5, 0.25 } };
+  static const char *const names[] = { "lr", "momentum", "dampening" };
+  for (guint i = 0; i < 6; i++) {
+    double value = -1;
+    g_assert_true (tiny_optimizer_get_setting (sgd, i / 3, names[i % 3], &value, &error));
+    g_assert_cmpfloat (value, ==, wanted[i / 3][i % 3]);
+  }
+  g_autoptr (GHashTable) state = tiny_optimizer_get_state_dict (sgd);
+  g_assert_true (g_hash_table_contains (state, "1.0.momentum_buffer"));
+  g_assert_true (g_hash_table_contains (state, "1.0.damping"));
+  g_assert_false (g_hash_table_contains (state, "0.0.momentum_buffer"));
+  g_assert_no_error (error);
+  static const struct {
+    const char *name, *text;
+    double value;
+  } bad[] = {
+    { "momentum", "the momentum -1 is not 0 or more", -1 },
+    { "momentum", "without momentum nothing", 0 },
+    { "nesterov", "that looks ahead has no dampening", 1 },
+    { "nesterov", "the nesterov 2 is not from 0 to 1", 2 },
+    { "lr", "the learning rate nan is not 0 or more", NAN },
+    { "beta1", "there is no setting “beta1”: there are lr, weight_decay, momentum", 0.5 },
+    { NULL, "there is no setting “”", 0.5 },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (bad); i++) {
+    g_assert_false (tiny_optimizer_set_setting (sgd, 1, bad[i].name, bad[i].value, &wrong));
+    g_assert_nonnull (strstr (wrong->message, bad[i].text));
+    g_clear_error (&wrong);
+  }
+  double value;
+  g_assert_true (tiny_optimizer_get_setting (sgd, 1, "momentum", &value, &error));
+  g_assert_cmpfloat (value, ==, 0.5);
+  g_assert_false (tiny_optimizer_get_setting (sgd, 2, "lr", &value, &wrong));
+}
+
 int
 main (int argc, char *argv[])
 {
   g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/optimizer/settings", test_settings);
   g_test_add_func ("/optimizer/captured", test_captured);
   g_test_add_func ("/optimizer/captured/scale", test_captured_scale);
   g_test_add_func ("/optimizer/nothing", test_nothing);

@@ -27,7 +27,8 @@ write_manifest (const Fixture *self, const char *file, const char *name)
       "{\"format_version\": 1, \"name\": \"%s\", \"abi\": 1, \"module\": \"../x.so\","
       " \"vendor\": \"v\", \"class\": \"npu\", \"renderers\": [\"A\", \"B\"],"
       " \"match\": {\"modalias\": [\"pci:x*\"], \"cpu_features\": [\"avx2\"]},"
-      " \"probe\": {\"timeout_ms\": 70, \"env\": [\"E\"], \"files\": [\"/f\"]},"
+      " \"max_devices\": 3, \"probe\": {\"timeout_ms\": 70, \"env\": [\"E\"], \"files\": "
+      "[\"/f\"]},"
       " \"isolated\": {\"timeout_ms\": 90}, \"package\": \"lib\","
       " \"exports\": {\"w\": {\"renderer\": \"A\", \"form\": \"files\", \"folder\": \"w\"}}}",
       name);
@@ -139,6 +140,7 @@ test_again (Fixture *self, gconstpointer unused)
     g_assert_cmpuint (a->abi, ==, b->abi);
     g_assert_cmpuint (a->abi_minor_min, ==, b->abi_minor_min);
     g_assert_cmpuint (a->device_class, ==, b->device_class);
+    g_assert_cmpuint (b->max_devices, ==, 3);
     g_assert_cmpuint (b->timeout_ms, ==, 70);
     g_assert_cmpuint (b->call_timeout_ms, ==, 90);
     g_assert_cmpuint (b->exports->len, ==, 1);

@@ -15,7 +15,8 @@ test_whole (void)
 {
   const char *text
       = "{\"format_version\": 1, \"name\": \"CUDA\", \"vendor\": \"v\", \"version\": \"2\","
-        " \"license\": \"MIT\", \"module\": \"../lib/tiny-cuda.so\", \"abi\": 1,"
+        " \"license\": \"MIT\", \"max_devices\": 64, \"module\": \"../lib/tiny-cuda.so\", "
+        "\"abi\": 1,"
         " \"abi_minor_min\": 0, \"class\": \"gpu\", \"renderers\": [\"PTX\", \"NVRTC\"],"
         " \"match\": {\"modalias\": [\"pci:v000010DE*\"], \"device_nodes\": [\"/dev/nvidia0\"],"
         " \"cpu_features\": [\"avx2\"]}, \"probe\": {\"timeout_ms\": 10, \"env\": [\"A\"],"
@@ -27,6 +28,7 @@ test_whole (void)
   g_assert_cmpstr (manifest->name, ==, "CUDA");
   g_assert_cmpstr (manifest->module, ==, "/usr/share/lib/tiny-cuda.so");
   g_assert_cmpuint (manifest->device_class, ==, TINY_CLASS_GPU);
+  g_assert_cmpuint (manifest->max_devices, ==, 64);
   g_assert_cmpstr (manifest->renderers[1], ==, "NVRTC");
   g_assert_cmpstr (manifest->modalias[0], ==, "pci:v000010DE*");
   g_assert_cmpstr (manifest->device_nodes[0], ==, "/dev/nvidia0");
@@ -59,6 +61,7 @@ static const struct {
   { "{\"format_version\": 1, \"name\": \"X\", \"module\": \"x\", \"abi\": 2}", TINY_ERROR_ABI,
     "it is for plugin ABI 2, this core has 1" },
   { HEAD ", \"abi_minor_min\": 9}", TINY_ERROR_ABI, "1.9 or newer" },
+  { HEAD ", \"max_devices\": 65}", TINY_ERROR_FORMAT, "“max_devices” is 65, not from 0 to 64" },
   { HEAD ", \"abi_minor_min\": -1}", TINY_ERROR_FORMAT, "“abi_minor_min” is -1" },
   { HEAD ", \"class\": \"toaster\"}", TINY_ERROR_FORMAT, "“class” is “toaster”" },
   { HEAD ", \"renderers\": \"LLVM\"}", TINY_ERROR_FORMAT, "“renderers” is not a list" },

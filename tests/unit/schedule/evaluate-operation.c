@@ -5,20 +5,13 @@
 
 #include "evaluate.h"
 
+#include "tiny-plugin-kit.h"
+
 typedef struct {
   const TinyOperation *operation;
   Array *const *slots;
   gint64 at[TINY_OPERATION_MAX_AXES]; /* the axes' positions */
 } Run;
-
-static const TinyOperandView *
-find_operand (const TinyOperation *operation, TinyOperandRole role)
-{
-  for (guint i = 0; i < operation->n_operands; i++)
-    if (operation->operands[i].role == role)
-      return &operation->operands[i];
-  return NULL;
-}
 
 static gint64
 find_place (const Run *run, const TinyOperandView *operand)
@@ -41,7 +34,7 @@ convert (Element x, TinyDType from, TinyDType to)
 static Element
 get (const Run *run, TinyOperandRole role)
 {
-  const TinyOperandView *operand = find_operand (run->operation, role);
+  const TinyOperandView *operand = tiny_find_operand (run->operation, role);
   g_assert_nonnull (operand);
   const Array *buffer = run->slots[operand->buffer];
   g_assert_cmpint (buffer->dtype, ==, operand->dtype);
@@ -88,7 +81,7 @@ finish (const Run *run, Element x)
     g_assert_true (is_float);
     x = combine (run, TINY_OP_MUL, x, (Element){ .f = operation->scale });
   }
-  if (find_operand (operation, TINY_ROLE_BIAS) != NULL)
+  if (tiny_find_operand (operation, TINY_ROLE_BIAS) != NULL)
     x = combine (run, TINY_OP_ADD, x, get (run, TINY_ROLE_BIAS));
   if (is_float)
     x.f = activate (operation->activation, x.f);
@@ -205,7 +198,8 @@ get_score (Run *run)
   }
   run->at[TINY_ATTENTION_DEPTH] = 0;
   sum *= operation->scale;
-  return find_operand (operation, TINY_ROLE_MASK) ? sum + get (run, TINY_ROLE_MASK).f : sum;
+  return tiny_find_operand (operation, TINY_ROLE_MASK) ? sum + get (run, TINY_ROLE_MASK).f
+                                                       : sum;
 }
 
 static Element

@@ -126,6 +126,24 @@ tall_q (TinyTensor *x)
   return both;
 }
 
+/* What has no sign of U, S and V side by side, of a matrix whose singular values differ. */
+static TinyTensor *
+svd_parts (TinyTensor *x)
+{
+  gint64 m = T (get_shape) (x, NULL)[0], n = T (get_shape) (x, NULL)[1];
+  TinyDType dtype = T (get_dtype) (x);
+  TinyTensor *u, *s, *vh, *steps = T (arange) (dtype, 4, 4 + 4 * (double) n, 4);
+  T (svd) (T (add) (x, T (mul) (T (eye) (dtype, m, n), steps)), FALSE, &u, &s, &vh);
+  TinyTensor *parts[]
+      = { T (reshape) (T (square) (u), SIZES (-1), 1), T (reshape) (s, SIZES (-1), 1),
+          T (reshape) (T (square) (vh), SIZES (-1), 1) };
+  TinyTensor *all = T (cat) (parts, 3, 0);
+  g_object_unref (u);
+  g_object_unref (s);
+  g_object_unref (vh);
+  return all;
+}
+
 /* clang-format off */
 FUNCTION (add, T (add) (x[0], x[1]))
 FUNCTION (sub, T (sub) (x[0], x[1]))
@@ -140,7 +158,7 @@ FUNCTION (minimum, T (minimum) (x[0], x[1]))
 FUNCTION (mod, T (mod) (x[0], T (scalar) (3)))
 FUNCTION (where, T (where) (T (gt) (x[0], T (scalar) (0)), x[1], x[2]))
 FUNCTION (neg, T (neg) (x[0]))
-FUNCTION (recip, T (reciprocal) (x[0]))
+FUNCTION (reciprocal, T (reciprocal) (x[0]))
 FUNCTION (sqrt, T (sqrt) (x[0]))
 FUNCTION (rsqrt, T (rsqrt) (x[0]))
 FUNCTION (exp, T (exp) (x[0]))
@@ -178,6 +196,7 @@ FUNCTION (atanh, T (atanh) (x[0]))
 FUNCTION (sinc, T (sinc) (x[0]))
 FUNCTION (tan_far, T (tan) (x[0]))
 FUNCTION (relu6, T (relu6) (x[0]))
+FUNCTION (hardtanh, T (hardtanh) (x[0], -0.5, 0.7))
 FUNCTION (hardsigmoid, T (hardsigmoid) (x[0]))
 FUNCTION (hardswish, T (hardswish) (x[0]))
 FUNCTION (selu, T (selu) (x[0]))
@@ -202,13 +221,23 @@ FUNCTION (atan2, T (atan2) (x[0], x[1]))
 FUNCTION (hypot, T (hypot) (x[0], x[1]))
 FUNCTION (copysign, T (copysign) (x[0], x[1]))
 FUNCTION (logaddexp, T (logaddexp) (x[0], x[1]))
+FUNCTION (logaddexp2, T (logaddexp2) (x[0], x[1]))
+FUNCTION (xlogy, T (xlogy) (x[0], x[1]))
 FUNCTION (fmax, T (fmax) (x[0], x[1]))
 FUNCTION (fmin, T (fmin) (x[0], x[1]))
 FUNCTION (lerp, T (lerp) (x[0], x[1], x[2]))
 FUNCTION (addcmul, T (addcmul) (x[0], x[1], x[2], 0.5))
 FUNCTION (addcdiv, T (addcdiv) (x[0], x[1], x[2], 0.5))
 FUNCTION (clamp_both, T (clamp) (x[0], x[1], x[2]))
+FUNCTION (clamp_min, T (clamp_min) (x[0], x[1]))
+FUNCTION (clamp_max, T (clamp_max) (x[0], x[1]))
+FUNCTION (add_number, T (add_number) (x[0], 0.5))
+FUNCTION (mul_number, T (mul_number) (x[0], -1.5))
+FUNCTION (deg2rad, T (deg2rad) (x[0]))
+FUNCTION (rad2deg, T (rad2deg) (x[0]))
+FUNCTION (nan_to_num, T (nan_to_num) (x[0], 7, 8, -9))
 FUNCTION (masked_fill, T (masked_fill) (x[0], T (gt) (x[0], x[1]), T (scalar) (2)))
+FUNCTION (dropout, (T (manual_seed) (5), T (dropout) (x[0], 0.4)))
 FUNCTION (mulacc, raw (x, TINY_OP_MULACC, 3))
 FUNCTION (cast, T (cast) (T (cast) (x[0], TINY_DTYPE_F64), TINY_DTYPE_F64))
 FUNCTION (detach, T (add) (T (mul) (x[0], x[1]), T (sub) (T (detach) (x[0]), T (detach) (x[0]))))
@@ -232,11 +261,14 @@ FUNCTION (diff, T (diff) (x[0], 2, 1))
 FUNCTION (softmin, T (softmin) (x[0], 1))
 PAIR (cummax, cummax, (x[0], 1, &y[0], &y[1]), 0)
 PAIR (cummin, cummin, (x[0], 0, &y[0], &y[1]), 0)
-PAIR (var_of_both, var_mean, (x[0], AXES (1), 1, 1, FALSE, &y[0], &y[1]), 0)
-PAIR (std_of_both, std_mean, (x[0], AXES (1), 1, 1, FALSE, &y[0], &y[1]), 0)
-PAIR (mean_of_both, std_mean, (x[0], AXES (1), 1, 1, FALSE, &y[0], &y[1]), 1)
+PAIR (var_mean, var_mean, (x[0], AXES (1), 1, 1, FALSE, &y[0], &y[1]), 0)
+PAIR (std_mean, std_mean, (x[0], AXES (1), 1, 1, FALSE, &y[0], &y[1]), 0)
+PAIR (std_mean_second, std_mean, (x[0], AXES (1), 1, 1, FALSE, &y[0], &y[1]), 1)
 PAIR (aminmax, aminmax, (x[0], AXES (1), 1, FALSE, &y[0], &y[1]), 1)
 FUNCTION (reshape, T (reshape) (x[0], SIZES (4, -1), 2))
+FUNCTION (flatten, T (flatten) (x[0], 1, -1))
+FUNCTION (squeeze, T (squeeze) (x[0], NULL, 0))
+FUNCTION (unsqueeze, T (unsqueeze) (x[0], 1))
 FUNCTION (permute, T (permute) (x[0], AXES (2, 0, 1), 3))
 FUNCTION (transpose, T (transpose) (x[0], 0, -1))
 FUNCTION (expand, T (expand) (x[0], SIZES (2, 4, 3), 3))
@@ -280,17 +312,17 @@ FUNCTION (hstack, T (hstack) (x, 2))
 FUNCTION (vstack, T (vstack) (x, 2))
 FUNCTION (dstack, T (dstack) (x, 2))
 FUNCTION (meshgrid, nth (T (meshgrid) (x, 2, "xy"), 0))
-FUNCTION (gather, T (index_select) (x[0], 0, T (arange) (TINY_DTYPE_I32, 3, -1, -2)))
-FUNCTION (gather_rows, T (index_select) (x[0], 0, T (mod) (T (arange) (TINY_DTYPE_I32, 0, 15, 3), T (scalar) (9))))
+FUNCTION (index_select, T (index_select) (x[0], 0, T (arange) (TINY_DTYPE_I32, 3, -1, -2)))
+FUNCTION (index_select_rows, T (index_select) (x[0], 0, T (mod) (T (arange) (TINY_DTYPE_I32, 0, 15, 3), T (scalar) (9))))
 FUNCTION (gather_along, T (gather) (x[0], 1, T (reshape) (T (mod) (T (arange) (TINY_DTYPE_I32, 0, 18, 2), T (scalar) (5)), SIZES (3, 3), 2)))
 FUNCTION (take_along_dim, T (take_along_dim) (x[0], T (reshape) (at (3, 2, 4), SIZES (3, 1), 2), 1))
 FUNCTION (take, T (take) (x[0], T (sub) (at (4, 5, 6), T (scalar) (1))))
 FUNCTION (scatter, T (scatter) (x[0], 0, T (reshape) (at (6, 2, 5), SIZES (3, 2), 2), x[1], NULL))
 FUNCTION (scatter_multiply, T (scatter) (x[0], 1, T (reshape) (at (6, 1, 2), SIZES (2, 3), 2), x[1], "multiply"))
 FUNCTION (scatter_add, T (scatter_add) (x[0], 1, T (reshape) (at (6, 2, 4), SIZES (2, 3), 2), x[1]))
-FUNCTION (scatter_mean, T (scatter_reduce) (x[0], 0, T (reshape) (at (6, 2, 5), SIZES (3, 2), 2), x[1], "mean", TRUE))
-FUNCTION (scatter_amax, T (scatter_reduce) (x[0], 1, T (reshape) (at (6, 1, 2), SIZES (2, 3), 2), x[1], "amax", FALSE))
-FUNCTION (scatter_amin, T (scatter_reduce) (x[0], 1, T (reshape) (at (6, 1, 2), SIZES (2, 3), 2), x[1], "amin", TRUE))
+FUNCTION (scatter_reduce_mean, T (scatter_reduce) (x[0], 0, T (reshape) (at (6, 2, 5), SIZES (3, 2), 2), x[1], "mean", TRUE))
+FUNCTION (scatter_reduce_amax, T (scatter_reduce) (x[0], 1, T (reshape) (at (6, 1, 2), SIZES (2, 3), 2), x[1], "amax", FALSE))
+FUNCTION (scatter_reduce_amin, T (scatter_reduce) (x[0], 1, T (reshape) (at (6, 1, 2), SIZES (2, 3), 2), x[1], "amin", TRUE))
 FUNCTION (index_add, T (index_add) (x[0], 0, at (3, 1, 2), x[1], 0.5))
 FUNCTION (index_copy, T (index_copy) (x[0], 1, at (2, 2, 3), x[1]))
 FUNCTION (index_fill, T (index_fill) (x[0], 1, at (2, 2, 3), T (reshape) (x[1], NULL, 0)))
@@ -310,6 +342,12 @@ FUNCTION (median, first (x[0], MEDIAN, 0, 1))
 FUNCTION (masked_select, T (masked_select) (x[0], T (eq) (at (4, 1, 2), T (scalar) (1))))
 FUNCTION (masked_scatter, T (masked_scatter) (x[0], T (eq) (at (4, 1, 2), T (scalar) (1)), x[1]))
 FUNCTION (matmul, T (matmul) (x[0], x[1]))
+FUNCTION (dot, T (dot) (x[0], x[1]))
+FUNCTION (mm, T (mm) (x[0], x[1]))
+FUNCTION (mv, T (mv) (x[0], x[1]))
+FUNCTION (bmm, T (bmm) (x[0], x[1]))
+FUNCTION (outer, T (outer) (x[0], x[1]))
+FUNCTION (inner, T (inner) (x[0], x[1]))
 FUNCTION (einsum, T (einsum) ("bij,bjk->bki", x, 2))
 FUNCTION (einsum_diagonal, T (einsum) ("ii,ij...->j...", x, 2))
 FUNCTION (einsum_three, T (einsum) ("ia,ib,ab", x, 3))
@@ -318,21 +356,27 @@ FUNCTION (kron, T (kron) (x[0], x[1]))
 FUNCTION (trace, T (trace) (T (mul) (x[0], x[0])))
 FUNCTION (cross, T (cross) (x[0], x[1], 1))
 FUNCTION (addmm, T (addmm) (x[0], x[1], x[2], 0.5, 2))
+FUNCTION (baddbmm, T (baddbmm) (x[0], x[1], x[2], 0.5, 2))
 #define REGULAR(x) T (add) (x, T (mul_number) (T (eye) (T (get_dtype) (x), 3, 3), 4))
 FUNCTION (cholesky, T (cholesky) (T (matmul) (REGULAR (x[0]), T (transpose) (REGULAR (x[0]), -1, -2)), FALSE))
 FUNCTION (solve, T (solve) (REGULAR (x[0]), x[1]))
 FUNCTION (solve_triangular, T (solve_triangular) (REGULAR (x[0]), x[1], TRUE, TRUE, FALSE))
 FUNCTION (inv, T (inv) (REGULAR (x[0])))
 FUNCTION (det, T (det) (x[0]))
+PAIR (slogdet, slogdet, (REGULAR (x[0]), &y[0], &y[1]), 1)
 FUNCTION (qr_q, tall_q (x[0]))
+FUNCTION (svd, svd_parts (x[0]))
+FUNCTION (svd_wide, svd_parts (x[0]))
 FUNCTION (lstsq, T (lstsq) (x[0], x[1]))
 FUNCTION (matrix_power, T (matrix_power) (x[0], 3))
 FUNCTION (newton_schulz, T (newton_schulz) (REGULAR (x[0]), 2, NULL, 0, 1e-7))
 FUNCTION (fft, T (fft) (x[0], 0, -1, "backward"))
-FUNCTION (fft_prime, T (ifft) (x[0], 17, 0, "backward"))
-FUNCTION (fft_radix, T (rfft) (x[0], 24, 0, "ortho"))
+FUNCTION (ifft_prime, T (ifft) (x[0], 17, 0, "backward"))
+FUNCTION (rfft_radix, T (rfft) (x[0], 24, 0, "ortho"))
 FUNCTION (irfft, T (irfft) (x[0], 5, -1, "forward"))
 FUNCTION (rfftn, T (rfftn) (x[0], NULL, 0, "backward"))
+FUNCTION (fftn, T (fftn) (x[0], NULL, 0, "ortho"))
+FUNCTION (ifftn, T (ifftn) (x[0], SIZES (1, 0), 2, "backward"))
 FUNCTION (complex_mul, T (complex_mul) (x[0], x[1]))
 FUNCTION (interpolate, T (interpolate) (x[0], SIZES (5, 3), 2, NULL, 0, "bilinear", FALSE))
 FUNCTION (interpolate_nearest, T (interpolate) (x[0], NULL, 0, (double[]){ 1.5 }, 1, "nearest-exact", FALSE))
@@ -346,6 +390,7 @@ FUNCTION (max_pool2d, T (max_pool2d) (x[0], SIZES (2), 1, NULL, 0, NULL, 0, NULL
 FUNCTION (max_pool2d_overlap, T (max_pool2d) (x[0], SIZES (3), 1, SIZES (2), 1, SIZES (1), 1, NULL, 0, FALSE))
 FUNCTION (avg_pool2d, T (avg_pool2d) (x[0], SIZES (2), 1, NULL, 0, NULL, 0, FALSE, TRUE, 0))
 FUNCTION (avg_pool2d_overlap, T (avg_pool2d) (x[0], SIZES (3), 1, SIZES (1), 1, SIZES (1), 1, FALSE, TRUE, 0))
+FUNCTION (avg_pool1d, T (avg_pool1d) (x[0], SIZES (3), 1, SIZES (2), 1, SIZES (1), 1, FALSE, FALSE, 0))
 #define CONV_TRANSPOSE(stride, padding, more, groups, dilation) SIZES (stride), 1, SIZES (padding), 1, SIZES (more), 1, groups, SIZES (dilation), 1
 FUNCTION (conv1d, T (conv1d) (x[0], x[1], x[2], SIZES (2), 1, SIZES (0, 1), 2, NULL, 0, 1))
 FUNCTION (conv2d_each, T (conv2d) (x[0], x[1], NULL, SIZES (1, 2), 2, SIZES (2, 1, 0, 1), 4, SIZES (2, 1), 2, 1))
@@ -355,13 +400,20 @@ FUNCTION (conv_transpose2d, T (conv_transpose2d) (x[0], x[1], x[2], CONV_TRANSPO
 FUNCTION (conv_transpose2d_dilation, T (conv_transpose2d) (x[0], x[1], NULL, CONV_TRANSPOSE (1, 0, 0, 1, 2)))
 FUNCTION (conv_transpose3d, T (conv_transpose3d) (x[0], x[1], NULL, CONV_TRANSPOSE (1, 0, 0, 1, 1)))
 FUNCTION (max_pool1d, T (max_pool1d) (x[0], SIZES (3), 1, SIZES (2), 1, SIZES (1), 1, SIZES (2), 1, TRUE))
+PAIR (max_pool1d_with_indices, max_pool1d_with_indices, (x[0], SIZES (3), 1, SIZES (2), 1, SIZES (1), 1, NULL, 0, FALSE, &y[0], &y[1]), 0)
+PAIR (max_pool2d_with_indices, max_pool2d_with_indices, (x[0], SIZES (2), 1, NULL, 0, NULL, 0, NULL, 0, FALSE, &y[0], &y[1]), 0)
 FUNCTION (max_pool3d, T (max_pool3d) (x[0], SIZES (2), 1, NULL, 0, NULL, 0, NULL, 0, FALSE))
+PAIR (max_pool3d_with_indices, max_pool3d_with_indices, (x[0], SIZES (2), 1, NULL, 0, NULL, 0, NULL, 0, FALSE, &y[0], &y[1]), 0)
 FUNCTION (avg_pool2d_ceil, T (avg_pool2d) (x[0], SIZES (3, 2), 2, SIZES (2), 1, SIZES (1, 0), 2, TRUE, FALSE, 0))
 FUNCTION (avg_pool2d_ceil_pad, T (avg_pool2d) (x[0], SIZES (3), 1, SIZES (2), 1, SIZES (1), 1, TRUE, TRUE, 0))
 FUNCTION (avg_pool3d, T (avg_pool3d) (x[0], SIZES (2), 1, SIZES (1), 1, NULL, 0, FALSE, TRUE, 3))
 FUNCTION (max_unpool2d, T (max_unpool2d) (x[0], T (reshape) (T (arange) (TINY_DTYPE_I64, 1, 16, 4), SIZES (1, 1, 2, 2), 4), SIZES (2), 1, NULL, 0, NULL, 0, NULL, 0))
 FUNCTION (adaptive_avg_pool2d, T (adaptive_avg_pool2d) (x[0], SIZES (2, 3), 2))
 FUNCTION (adaptive_max_pool2d, T (adaptive_max_pool2d) (x[0], SIZES (2, 3), 2))
+FUNCTION (adaptive_avg_pool1d, T (adaptive_avg_pool1d) (x[0], SIZES (3), 1))
+FUNCTION (adaptive_max_pool1d, T (adaptive_max_pool1d) (x[0], SIZES (3), 1))
+FUNCTION (adaptive_avg_pool3d, T (adaptive_avg_pool3d) (x[0], SIZES (1, 2, 2), 3))
+FUNCTION (adaptive_max_pool3d, T (adaptive_max_pool3d) (x[0], SIZES (1, 2, 2), 3))
 FUNCTION (batch_norm_train, T (batch_norm) (x[0], NULL, NULL, x[1], x[2], TRUE, 1e-3))
 FUNCTION (instance_norm, T (instance_norm) (x[0], NULL, NULL, x[1], x[2], TRUE, 1e-3))
 FUNCTION (group_norm, T (group_norm) (x[0], 2, x[1], x[2], 1e-3))
@@ -371,18 +423,20 @@ FUNCTION (norm, T (norm) (x[0], 2, AXES (1), 1, FALSE))
 FUNCTION (norm_3, T (norm) (x[0], 3, NULL, 0, TRUE))
 FUNCTION (norm_inf, T (norm) (x[0], INFINITY, AXES (0), 1, FALSE))
 FUNCTION (normalize, T (normalize) (x[0], 2, 1, 1e-12))
-FUNCTION (attention, T (scaled_dot_product_attention) (x[0], x[1], x[2], NULL, 0, FALSE, 0, FALSE))
-FUNCTION (attention_causal, T (scaled_dot_product_attention) (x[0], x[1], x[2], NULL, 0, TRUE, 0.3, TRUE))
-FUNCTION (attention_mask, T (scaled_dot_product_attention) (x[0], x[0], x[1], x[2], 0, FALSE, 0, FALSE))
+FUNCTION (scaled_dot_product_attention, T (scaled_dot_product_attention) (x[0], x[1], x[2], NULL, 0, FALSE, 0, FALSE))
+FUNCTION (scaled_dot_product_attention_causal, T (scaled_dot_product_attention) (x[0], x[1], x[2], NULL, 0, TRUE, 0.3, TRUE))
+FUNCTION (scaled_dot_product_attention_mask, T (scaled_dot_product_attention) (x[0], x[0], x[1], x[2], 0, FALSE, 0, FALSE))
 FUNCTION (batch_norm, T (batch_norm) (x[0], T (mean) (x[0], AXES (0, 2), 2, FALSE), T (var) (x[0], AXES (0, 2), 2, 0, FALSE), x[1], x[2], FALSE, 1e-3))
 FUNCTION (layer_norm, T (layer_norm) (x[0], SIZES (3, 2), 2, x[1], x[2], 1e-3))
+FUNCTION (layernorm, T (layernorm) (x[0], AXES (0, -1), 2, 1e-3))
+FUNCTION (batchnorm, T (batchnorm) (x[0], x[1], NULL, x[2], x[1], AXES (1), 1))
 FUNCTION (softmax, T (softmax) (x[0], 1))
 FUNCTION (log_softmax, T (log_softmax) (x[0], 0))
 FUNCTION (cross_entropy, T (cross_entropy) (x[0], T (arange) (TINY_DTYPE_I32, 0, 3, 1), NULL, -100, "mean", 0))
 FUNCTION (cross_entropy_weight, T (cross_entropy) (x[0], T (reshape) (T (arange) (TINY_DTYPE_I32, 0, 4, 1), SIZES (2, 2), 2), x[1], 2, "mean", 0.2))
 FUNCTION (cross_entropy_shares, T (cross_entropy) (x[0], x[1], NULL, -100, "sum", 0.1))
 FUNCTION (nll_loss, T (nll_loss) (x[0], T (arange) (TINY_DTYPE_I64, 0, 3, 1), x[1], 1, "mean"))
-FUNCTION (sparse_crossentropy, T (sparse_categorical_crossentropy) (x[0], T (arange) (TINY_DTYPE_I32, -1, 2, 1), -1, 0.1, "mean"))
+FUNCTION (sparse_categorical_crossentropy, T (sparse_categorical_crossentropy) (x[0], T (arange) (TINY_DTYPE_I32, -1, 2, 1), -1, 0.1, "mean"))
 FUNCTION (binary_crossentropy, T (binary_crossentropy) (x[0], x[1], x[2], "mean"))
 FUNCTION (binary_crossentropy_logits, T (binary_crossentropy_logits) (x[0], x[1], NULL, "none", x[2]))
 FUNCTION (mse_loss, T (mse_loss) (x[0], x[1], "mean"))
@@ -417,7 +471,7 @@ const Case cases[] = {
   CASE (mod, 1, -2.9, -0.1, { 5 }),
   CASE (where, 3, -1, 1, { 2, 4 }, { 4 }, { 2, 1 }),
   CASE (neg, 1, -1, 1, { 5 }),
-  CASE (recip, 1, 0.5, 2, { 5 }),
+  CASE (reciprocal, 1, 0.5, 2, { 5 }),
   CASE (sqrt, 1, 0.5, 2, { 5 }),
   CASE (rsqrt, 1, 0.5, 2, { 5 }),
   CASE (exp, 1, -1, 1, { 5 }),
@@ -455,6 +509,7 @@ const Case cases[] = {
   FORMULA (sinc, 1, -2, 2, { 8 }),
   FORMULA (tan_far, 1, 1.7, 4, { 8 }),
   FORMULA (relu6, 1, -1, 8, { 8 }),
+  FORMULA (hardtanh, 1, -1, 1, { 8 }),
   FORMULA (hardsigmoid, 1, -4, 4, { 8 }),
   FORMULA (hardswish, 1, -4, 4, { 8 }),
   FORMULA (selu, 1, -2, 2, { 8 }),
@@ -479,13 +534,23 @@ const Case cases[] = {
   FORMULA (hypot, 2, -2, 2, { 2, 5 }, { 5 }),
   FORMULA (copysign, 2, -2, 2, { 2, 5 }, { 5 }),
   FORMULA (logaddexp, 2, -2, 2, { 2, 5 }, { 5 }),
+  FORMULA (logaddexp2, 2, -2, 2, { 2, 5 }, { 5 }),
+  FORMULA (xlogy, 2, 0.2, 2, { 2, 5 }, { 5 }),
   FORMULA (fmax, 2, -2, 2, { 2, 5 }, { 5 }),
   FORMULA (fmin, 2, -2, 2, { 2, 5 }, { 5 }),
   FORMULA (lerp, 3, -1, 1, { 2, 3 }, { 3 }, { 2, 1 }),
   FORMULA (addcmul, 3, -1, 1, { 2, 3 }, { 3 }, { 2, 1 }),
   FORMULA (addcdiv, 3, 0.5, 2, { 2, 3 }, { 3 }, { 2, 1 }),
   FORMULA (clamp_both, 3, -1, 1, { 2, 5 }, { 5 }, { 2, 1 }),
+  FORMULA (clamp_min, 2, -1, 1, { 2, 5 }, { 5 }),
+  FORMULA (clamp_max, 2, -1, 1, { 2, 5 }, { 5 }),
+  FORMULA (add_number, 1, -1, 1, { 5 }),
+  FORMULA (mul_number, 1, -1, 1, { 5 }),
+  FORMULA (deg2rad, 1, -180, 180, { 5 }),
+  FORMULA (rad2deg, 1, -3, 3, { 5 }),
+  FORMULA (nan_to_num, 1, -1, 1, { 8 }),
   FORMULA (masked_fill, 2, -1, 1, { 2, 5 }, { 5 }),
+  CASE (dropout, 1, -1, 1, { 9 }),
   CASE (mulacc, 3, -1, 1, { 2, 3 }, { 2, 3 }, { 2, 3 }),
   CASE (cast, 1, -1, 1, { 5 }),
   CASE (detach, 2, -1, 1, { 5 }, { 5 }),
@@ -509,11 +574,14 @@ const Case cases[] = {
   FORMULA (softmin, 1, -1, 1, { 2, 4 }),
   CASE (cummax, 1, -1, 1, { 2, 70 }),
   FORMULA (cummin, 1, -1, 1, { 5, 2 }),
-  FORMULA (var_of_both, 1, -1, 1, { 2, 5 }),
-  FORMULA (std_of_both, 1, -1, 1, { 2, 5 }),
-  FORMULA (mean_of_both, 1, -1, 1, { 2, 5 }),
+  FORMULA (var_mean, 1, -1, 1, { 2, 5 }),
+  FORMULA (std_mean, 1, -1, 1, { 2, 5 }),
+  FORMULA (std_mean_second, 1, -1, 1, { 2, 5 }),
   FORMULA (aminmax, 1, -1, 1, { 3, 5 }),
   CASE (reshape, 1, -1, 1, { 2, 6 }),
+  CASE (flatten, 1, -1, 1, { 2, 3, 2 }),
+  CASE (squeeze, 1, -1, 1, { 2, 1, 3 }),
+  CASE (unsqueeze, 1, -1, 1, { 2, 3 }),
   CASE (permute, 1, -1, 1, { 2, 3, 4 }),
   CASE (transpose, 1, -1, 1, { 2, 3, 4 }),
   CASE (expand, 1, -1, 1, { 4, 1 }),
@@ -557,17 +625,17 @@ const Case cases[] = {
   CASE (vstack, 2, -1, 1, { 3 }, { 2, 3 }),
   CASE (dstack, 2, -1, 1, { 3 }, { 1, 3, 2 }),
   CASE (meshgrid, 2, -1, 1, { 3 }, { 2 }),
-  CASE (gather, 1, -1, 1, { 4, 2 }),
-  CASE (gather_rows, 1, -1, 1, { 12, 4 }),
+  CASE (index_select, 1, -1, 1, { 4, 2 }),
+  CASE (index_select_rows, 1, -1, 1, { 12, 4 }),
   CASE (gather_along, 1, -1, 1, { 3, 4 }),
   CASE (take_along_dim, 1, -1, 1, { 3, 4 }),
   CASE (take, 1, -1, 1, { 2, 3 }),
   CASE (scatter, 2, -1, 1, { 4, 3 }, { 3, 3 }),
   CASE (scatter_multiply, 2, -1, 1, { 2, 3 }, { 2, 3 }),
   CASE (scatter_add, 2, -1, 1, { 2, 3 }, { 2, 3 }),
-  CASE (scatter_mean, 2, -1, 1, { 4, 2 }, { 3, 2 }),
-  CASE (scatter_amax, 2, -1, 1, { 2, 3 }, { 2, 3 }),
-  CASE (scatter_amin, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (scatter_reduce_mean, 2, -1, 1, { 4, 2 }, { 3, 2 }),
+  CASE (scatter_reduce_amax, 2, -1, 1, { 2, 3 }, { 2, 3 }),
+  CASE (scatter_reduce_amin, 2, -1, 1, { 2, 3 }, { 2, 3 }),
   CASE (index_add, 2, -1, 1, { 4, 2 }, { 3, 2 }),
   CASE (index_copy, 2, -1, 1, { 2, 3 }, { 2, 2 }),
   CASE (index_fill, 2, -1, 1, { 2, 3 }, { 1 }),
@@ -587,6 +655,12 @@ const Case cases[] = {
   CASE (masked_select, 1, -1, 1, { 2, 4 }),
   CASE (masked_scatter, 2, -1, 1, { 2, 4 }, { 5 }),
   CASE (matmul, 2, -1, 1, { 2, 3, 4 }, { 4, 2 }),
+  CASE (dot, 2, -1, 1, { 4 }, { 4 }),
+  CASE (mm, 2, -1, 1, { 2, 3 }, { 3, 2 }),
+  CASE (mv, 2, -1, 1, { 2, 3 }, { 3 }),
+  CASE (bmm, 2, -1, 1, { 2, 2, 3 }, { 2, 3, 2 }),
+  CASE (outer, 2, -1, 1, { 2 }, { 3 }),
+  CASE (inner, 2, -1, 1, { 2, 3 }, { 4, 3 }),
   CASE (einsum, 2, -1, 1, { 2, 3, 2 }, { 2, 2, 3 }),
   CASE (einsum_diagonal, 2, -1, 1, { 3, 3 }, { 3, 2, 2 }),
   CASE (einsum_three, 3, -1, 1, { 3, 2 }, { 3, 2 }, { 2, 2 }),
@@ -595,20 +669,26 @@ const Case cases[] = {
   CASE (trace, 1, -1, 1, { 3, 4 }),
   CASE (cross, 2, -1, 1, { 2, 3 }, { 2, 3 }),
   CASE (addmm, 3, -1, 1, { 3 }, { 2, 2 }, { 2, 3 }),
+  CASE (baddbmm, 3, -1, 1, { 2, 2, 3 }, { 2, 2, 2 }, { 2, 2, 3 }),
   CASE (cholesky, 1, -1, 1, { 3, 3 }),
   CASE (solve, 2, -1, 1, { 3, 3 }, { 3, 2 }),
   CASE (solve_triangular, 2, -1, 1, { 3, 3 }, { 3, 2 }),
   CASE (inv, 1, -1, 1, { 3, 3 }),
   CASE (det, 1, -1, 1, { 2, 3, 3 }),
+  CASE (slogdet, 1, -1, 1, { 2, 3, 3 }),
   CASE (qr_q, 1, -1, 1, { 3, 2 }),
+  CASE (svd, 1, -1, 1, { 3, 2 }),
+  CASE (svd_wide, 1, -1, 1, { 2, 3 }),
   CASE (lstsq, 2, -1, 1, { 3, 2 }, { 3, 2 }),
   CASE (matrix_power, 1, -1, 1, { 2, 2 }),
   CASE (newton_schulz, 1, -1, 1, { 3, 3 }),
   CASE (fft, 1, -1, 1, { 2, 6, 2 }),
-  CASE (fft_prime, 1, -1, 1, { 3, 2 }),
-  CASE (fft_radix, 1, -1, 1, { 5 }),
+  CASE (ifft_prime, 1, -1, 1, { 3, 2 }),
+  CASE (rfft_radix, 1, -1, 1, { 5 }),
   CASE (irfft, 1, -1, 1, { 2, 3, 2 }),
   CASE (rfftn, 1, -1, 1, { 3, 4 }),
+  CASE (fftn, 1, -1, 1, { 3, 2, 2 }),
+  CASE (ifftn, 1, -1, 1, { 2, 3, 2 }),
   CASE (complex_mul, 2, -1, 1, { 3, 2 }, { 2, 1, 2 }),
   CASE (interpolate, 1, -1, 1, { 1, 2, 3, 4 }),
   CASE (interpolate_nearest, 1, -1, 1, { 1, 2, 4 }),
@@ -622,6 +702,7 @@ const Case cases[] = {
   CASE (max_pool2d_overlap, 1, -1, 1, { 1, 2, 5, 5 }),
   CASE (avg_pool2d, 1, -1, 1, { 1, 2, 4, 4 }),
   CASE (avg_pool2d_overlap, 1, -1, 1, { 1, 2, 4, 4 }),
+  CASE (avg_pool1d, 1, -1, 1, { 1, 2, 7 }),
   CASE (conv1d, 3, -1, 1, { 2, 2, 6 }, { 3, 2, 3 }, { 3 }),
   CASE (conv2d_each, 2, -1, 1, { 1, 2, 5, 5 }, { 2, 2, 2, 3 }),
   CASE (conv3d, 2, -1, 1, { 1, 2, 2, 3, 3 }, { 2, 1, 2, 2, 2 }),
@@ -630,13 +711,20 @@ const Case cases[] = {
   CASE (conv_transpose2d_dilation, 2, -1, 1, { 1, 2, 3, 3 }, { 2, 2, 2, 2 }),
   CASE (conv_transpose3d, 2, -1, 1, { 1, 1, 2, 2, 3 }, { 1, 2, 2, 1, 2 }),
   CASE (max_pool1d, 1, -1, 1, { 2, 2, 8 }),
+  CASE (max_pool1d_with_indices, 1, -1, 1, { 2, 2, 7 }),
+  CASE (max_pool2d_with_indices, 1, -1, 1, { 1, 2, 4, 4 }),
   CASE (max_pool3d, 1, -1, 1, { 1, 1, 2, 4, 5 }),
+  CASE (max_pool3d_with_indices, 1, -1, 1, { 1, 1, 2, 2, 4 }),
   CASE (avg_pool2d_ceil, 1, -1, 1, { 1, 2, 4, 5 }),
   CASE (avg_pool2d_ceil_pad, 1, -1, 1, { 1, 2, 4, 4 }),
   CASE (avg_pool3d, 1, -1, 1, { 1, 1, 2, 3, 3 }),
   CASE (max_unpool2d, 1, -1, 1, { 1, 1, 2, 2 }),
   CASE (adaptive_avg_pool2d, 1, -1, 1, { 1, 2, 4, 5 }),
   CASE (adaptive_max_pool2d, 1, -1, 1, { 1, 2, 4, 5 }),
+  CASE (adaptive_avg_pool1d, 1, -1, 1, { 2, 2, 5 }),
+  CASE (adaptive_max_pool1d, 1, -1, 1, { 2, 2, 5 }),
+  CASE (adaptive_avg_pool3d, 1, -1, 1, { 1, 1, 2, 3, 4 }),
+  CASE (adaptive_max_pool3d, 1, -1, 1, { 1, 1, 2, 3, 4 }),
   CASE (batch_norm_train, 3, -1, 1, { 2, 3, 4 }, { 3 }, { 3 }),
   CASE (instance_norm, 3, -1, 1, { 2, 3, 4 }, { 3 }, { 3 }),
   CASE (group_norm, 3, -1, 1, { 2, 4, 3 }, { 4 }, { 4 }),
@@ -646,18 +734,20 @@ const Case cases[] = {
   CASE (norm_3, 1, -1, 1, { 3, 2 }),
   CASE (norm_inf, 1, -1, 1, { 4, 3 }),
   CASE (normalize, 1, -1, 1, { 3, 4 }),
-  CASE (attention, 3, -1, 1, { 2, 3, 4 }, { 2, 5, 4 }, { 2, 5, 3 }),
-  CASE (attention_causal, 3, -1, 1, { 1, 4, 3, 2 }, { 1, 2, 3, 2 }, { 1, 2, 3, 2 }),
-  CASE (attention_mask, 3, -1, 1, { 2, 3, 4 }, { 2, 3, 2 }, { 3, 3 }),
+  CASE (scaled_dot_product_attention, 3, -1, 1, { 2, 3, 4 }, { 2, 5, 4 }, { 2, 5, 3 }),
+  CASE (scaled_dot_product_attention_causal, 3, -1, 1, { 1, 4, 3, 2 }, { 1, 2, 3, 2 }, { 1, 2, 3, 2 }),
+  CASE (scaled_dot_product_attention_mask, 3, -1, 1, { 2, 3, 4 }, { 2, 3, 2 }, { 3, 3 }),
   CASE (batch_norm, 3, -1, 1, { 2, 3, 4 }, { 3 }, { 3 }),
   CASE (layer_norm, 3, -1, 1, { 2, 3, 2 }, { 3, 2 }, { 3, 2 }),
+  CASE (layernorm, 1, -1, 1, { 2, 2, 3 }),
+  CASE (batchnorm, 3, -1, 1, { 2, 3, 2 }, { 3 }, { 3 }),
   CASE (softmax, 1, -1, 1, { 2, 4 }),
   CASE (log_softmax, 1, -1, 1, { 4, 2 }),
   CASE (cross_entropy, 1, -1, 1, { 3, 4 }),
   CASE (cross_entropy_weight, 2, 0.1, 1, { 2, 4, 2 }, { 4 }),
   CASE (cross_entropy_shares, 2, -1, 1, { 3, 4 }, { 3, 4 }),
   CASE (nll_loss, 2, 0.1, 1, { 3, 4 }, { 4 }),
-  CASE (sparse_crossentropy, 1, -1, 1, { 3, 4 }),
+  CASE (sparse_categorical_crossentropy, 1, -1, 1, { 3, 4 }),
   CASE (binary_crossentropy, 3, 0.1, 0.9, { 2, 3 }, { 2, 3 }, { 3 }),
   CASE (binary_crossentropy_logits, 3, -1, 1, { 2, 3 }, { 2, 3 }, { 3 }),
   CASE (mse_loss, 2, -1, 1, { 2, 3 }, { 2, 3 }),

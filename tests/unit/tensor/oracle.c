@@ -68,6 +68,8 @@ alu (const TinyNode *node, const Value *v)
   case TINY_OP_CAST:
   case TINY_OP_CONTIGUOUS:
     return x;
+  case TINY_OP_BITCAST:
+    return from_bits ((TinyDType) node->dtype, bits_of (x));
   case TINY_OP_NEG:
     return -x;
   case TINY_OP_RECIP:
@@ -207,6 +209,9 @@ eval_one (const Oracle *self, TinyNode *node, Value *const *in, Value *out, gsiz
   case TINY_OP_IOTA:
     for (gsize i = 0; i < n; i++)
       out[i] = i;
+    return;
+  case TINY_OP_VARIABLE: /* of the process-wide graph: its value */
+    out[0] = node->arg;
     return;
   case TINY_OP_PARAM:
     g_assert (node->arg < self->n_params);

@@ -319,6 +319,44 @@ test_odd_rows (void)
   }
 }
 
+/* The object of an argument that goes with the end of an operation may be that of a later result: nothing of the one is
+ * left in the other, and an object that somebody has tied something to ends. */
+static void
+test_recycled (void)
+{
+  const gint64 large[] = { 1, 2, 1, 2, 1, 2 }, two = 2;
+  g_autoptr (TinyTensor) held = g_object_ref_sink (T (ones) (TINY_DTYPE_F32, &two, 1));
+  TinyTensor *variable = T (ones) (TINY_DTYPE_F32, &two, 1);
+  T (set_requires_grad) (variable, TRUE);
+  TinyTensor *tied = T (ones) (TINY_DTYPE_F32, &two, 1);
+  gpointer weak = tied;
+  g_object_add_weak_pointer (G_OBJECT (tied), &weak);
+  TinyTensor *arguments[] = { T (slice) (held, 0, 0, 1, 1),
+                              T (ones) (TINY_DTYPE_F64, large, 6),
+                              T (scalar) (3),
+                              T (scalar_float) (0.5),
+                              T (reshape) (held, large, 6),
+                              variable,
+                              tied };
+  for (guint i = 0; i < G_N_ELEMENTS (arguments); i++) {
+    g_autoptr (TinyTensor) result = g_object_ref_sink (T (neg) (arguments[i]));
+    g_assert_true (arguments[i] != tied || weak == NULL);
+    g_autoptr (TinyTensor) next = T (zeros) (TINY_DTYPE_I32, &two, 1);
+    g_assert_true (g_object_is_floating (next));
+    g_object_ref_sink (next);
+    g_assert_true (next != result);
+    g_assert_null (T (get_error) (next));
+    g_assert_null (T (get_grad) (next));
+    g_assert_false (T (get_requires_grad) (next));
+    g_assert_cmpuint (next->n_dims, ==, 1);
+    g_assert_cmpint (next->shape[0], ==, 2);
+    g_assert_true (next->weak == TINY_WEAK_NONE && !next->is_part);
+    g_assert_true (next->base == NULL && next->views == NULL && next->steps == NULL);
+    g_assert_cmpint (G_OBJECT (next)->ref_count, ==, 1);
+  }
+  g_assert_true (held->views == NULL);
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -339,5 +377,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/device/fp8", test_fp8);
   g_test_add_func ("/tensor/device/draws", test_draws);
   g_test_add_func ("/tensor/device/odd-rows", test_odd_rows);
+  g_test_add_func ("/tensor/device/recycled", test_recycled);
   return g_test_run ();
 }

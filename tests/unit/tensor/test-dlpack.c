@@ -2,13 +2,14 @@
  *
  * test-dlpack.c: memory is shared with what exports and imports DLPack's structures, kept as long as it
  * is used and given back once; what cannot be shared is copied or refused. The structures here are
- * written down anew, from the specification. */
+ * written down anew, from the specification. Memory without a structure: tiny_tensor_new_from_blob(). */
 #include "tensor/tiny-dlpack.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "engine/tiny-devices.h"
+#include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-operations.h"
 
 typedef struct {
@@ -85,6 +86,19 @@ check_refused (TinyTensor *tensor, int code, const char *text)
   g_object_unref (tensor);
 }
 
+/* The graph may hold on to memory until it is swept, which a realisation does. */
+static void
+sweep (const int *count, int wanted)
+{
+  for (guint i = 0; i < 10000 && *count < wanted; i++) {
+    g_autoptr (TinyTensor) other = g_object_ref_sink (tiny_tensor_add_number (
+        tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, NULL, 0, &(float){ (float) i }, 4),
+        1));
+    if (!tiny_tensor_realize (other, NULL))
+      return; /* there is no device */
+  }
+}
+
 static void
 test_shared (void)
 {
@@ -106,14 +120,7 @@ test_shared (void)
   g_assert_cmpint (n_deleted, ==, 0);
   check_values (view, "[9., 2., 3., 4., 5., 6.]");
   g_object_unref (view);
-  /* The graph may hold on to the memory until it is swept, which a realisation does. */
-  for (guint i = 0; i < 10000 && n_deleted == 0; i++) {
-    TinyTensor *other = g_object_ref_sink (tiny_tensor_add_number (
-        tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, NULL, 0, &(float){ (float) i }, 4),
-        1));
-    g_assert_true (tiny_tensor_realize (other, &error));
-    g_object_unref (other);
-  }
+  sweep (&n_deleted, 1);
   g_assert_cmpint (n_deleted, ==, 1);
 }
 
@@ -240,12 +247,20 @@ test_export (void)
   g_assert_cmpfloat (data[3], ==, 4);
   data[3] = 7;
   check_values (tensor, "[1., 2., 3., 7.]");
-  /* What is seen by another tensor too is copied: who writes there does not change that one. */
-  TinyTensor *view = g_object_ref_sink (tiny_tensor_reshape (tensor, (gint64[]){ 2, 2 }, 2));
+  /* What another tensor has too is copied: who writes there does not change that one. A view is where it is. */
+  TinyTensor *other = g_object_ref_sink (tiny_tensor_contiguous (tensor));
+  Plain *of_other = tiny_tensor_to_dlpack (other, FALSE, &error);
+  g_assert_no_error (error);
+  g_assert_true (of_other->tensor.data != plain->tensor.data);
+  TinyTensor *view
+      = g_object_ref_sink (tiny_tensor_index (tensor, "s", (gint64[]){ 1, 4, 2 }, 3, NULL, 0));
   Plain *of_view = tiny_tensor_to_dlpack (view, FALSE, &error);
   g_assert_no_error (error);
-  g_assert_true (of_view->tensor.data != plain->tensor.data);
+  g_assert_true (of_view->tensor.data == (gpointer) (data + 1));
+  g_assert_cmpint (of_view->tensor.strides[0], ==, 2);
+  g_object_unref (other);
   g_object_unref (view);
+  tiny_dlpack_free (of_other, FALSE);
   g_object_unref (tensor);
   plain->deleter (plain);
   g_assert_cmpfloat (data[3], ==, 7);
@@ -268,10 +283,58 @@ test_export_refused (void)
   g_assert_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED);
 }
 
+static int n_freed;
+
+static void
+free_floats (gpointer data)
+{
+  n_freed++;
+  free (data);
+}
+
+/* @at bytes into memory of six floats. */
+static TinyTensor *
+blob_at (gsize at, const gint64 *shape, guint n)
+{
+  float *data = new_floats (16);
+  gpointer memory = (guint8 *) data + at;
+  memmove (memory, data, 6 * sizeof *data);
+  return g_object_ref_sink (
+      tiny_tensor_new_from_blob (NULL, TINY_DTYPE_F32, shape, n, memory, free_floats, data));
+}
+
+/* Memory is used where it may be, copied where it is not aligned, and freed once in any case. */
+static void
+test_blob (void)
+{
+  const gint64 shape[] = { 2, 3 };
+  n_freed = 0;
+  for (gsize at = 0; at <= 1; at++) {
+    TinyTensor *tensor = blob_at (at, shape, 2);
+    if (tiny_tensor_get_error (tensor) == NULL) {
+      g_autoptr (TinyTensor) more = g_object_ref_sink (tiny_tensor_add_number (tensor, 1));
+      check_values (tensor, "[[0., 1., 2.],\n [3., 4., 5.]]");
+      g_object_unref (tensor);
+      check_values (more, "[[1., 2., 3.],\n [4., 5., 6.]]");
+    } else {
+      g_object_unref (tensor); /* no device: freed as well */
+    }
+  }
+  g_object_unref (blob_at (0, (gint64[]){ -1 }, 1));
+  g_object_unref (blob_at (0, (gint64[]){ 3, 0 }, 2));
+  sweep (&n_freed, 4);
+  g_assert_cmpint (n_freed, ==, 4);
+  g_autoptr (TinyTensor) none = g_object_ref_sink (
+      tiny_tensor_new_from_blob (NULL, TINY_DTYPE_F32, shape, 2, NULL, NULL, NULL));
+  g_assert_cmpstr (tiny_tensor_get_error (none)->message, ==, "from_blob: there is no memory");
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
+  /* These two first: what the others describe on the stack may be let go of when the graph is swept. */
+  g_test_add_func ("/tensor/dlpack/blob", test_blob);
   g_test_add_func ("/tensor/dlpack/shared", test_shared);
   g_test_add_func ("/tensor/dlpack/strides", test_strides);
   g_test_add_func ("/tensor/dlpack/refused", test_refused);

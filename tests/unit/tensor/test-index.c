@@ -186,6 +186,93 @@ test_gradient (void)
   check_gradient ("none", 20, 3, at, 0);
 }
 
+/* ---- so many positions that they are sorted (tensor/tiny-positions.c) ---- */
+enum { PLACES = 60000, MANY = 300 };
+
+/* Some twice and more often, in no order, some outside. */
+static void
+fill_many (gint32 *at, float *weights)
+{
+  for (gint32 i = 0; i < MANY; i++) {
+    at[i] = i % 50 == 7 ? PLACES : i % 50 == 8 ? -1 : i * 7919 % 90 * 661;
+    weights[i] = (float) (i % 11 - 3);
+  }
+}
+
+/* Consumes @tensor, which has a number for each place. */
+static void
+check_places (const char *name, TinyTensor *tensor, const double *expected)
+{
+  g_autoptr (TinyTensor) owned = g_object_ref_sink (tensor);
+  g_autoptr (GError) error = NULL;
+  g_autoptr (GBytes) data = T (get_data) (owned, &error);
+  g_assert_no_error (error);
+  const float *found = g_bytes_get_data (data, NULL);
+  g_assert_cmpint (T (get_n_elements) (owned), ==, PLACES);
+  for (guint i = 0; i < PLACES; i++)
+    if (found[i] != expected[i])
+      g_error ("%s: place %u has %g, not %g", name, i, found[i], expected[i]);
+}
+
+static void
+test_many (void)
+{
+  if (skips_without_device ())
+    return;
+  gint32 at[MANY];
+  float weights[MANY];
+  fill_many (at, weights);
+  g_autofree double *sums = g_new0 (double, PLACES), *last = g_new0 (double, PLACES);
+  for (guint i = 0; i < MANY; i++)
+    if (at[i] >= 0 && at[i] < PLACES) {
+      sums[at[i]] += weights[i];
+      last[at[i]] = weights[i];
+    }
+  for (guint put = 0; put < 2; put++) {
+    TinyTensor *zeros = T (zeros) (TINY_DTYPE_F32, SIZES (PLACES), 1);
+    TinyTensor *index = positions (TINY_DTYPE_I32, at, MANY);
+    TinyTensor *w = positions (TINY_DTYPE_F32, weights, MANY);
+    check_places (put ? "put" : "sums",
+                  put ? T (index_copy) (zeros, 0, index, w)
+                      : T (index_add) (zeros, 0, index, w, 1),
+                  put ? last : sums);
+  }
+}
+
+/* The sum of w x² at the positions: 2 x s, and of the squares of that 8 x s², s being the sum of w there. */
+static void
+test_many_gradients (void)
+{
+  if (skips_without_device ())
+    return;
+  gint32 at[MANY];
+  float weights[MANY];
+  fill_many (at, weights);
+  g_autofree double *once = g_new0 (double, PLACES), *twice = g_new0 (double, PLACES);
+  for (guint i = 0; i < MANY; i++)
+    if (at[i] >= 0 && at[i] < PLACES)
+      once[at[i]] += weights[i];
+  for (guint i = 0; i < PLACES; i++) {
+    double x = i % 4;
+    twice[i] = 8 * x * once[i] * once[i];
+    once[i] *= 2 * x;
+  }
+  TinyTensor *count = T (arange) (TINY_DTYPE_F32, 0, PLACES, 1);
+  g_autoptr (TinyTensor) x = g_object_ref_sink (T (mod) (count, T (scalar) (4)));
+  g_autoptr (GError) error = NULL;
+  g_assert_true (T (realize) (x, &error));
+  TinyTensor *read = T (index_select) (x, 0, positions (TINY_DTYPE_I32, at, MANY));
+  TinyTensor *parts = T (mul) (T (square) (read), positions (TINY_DTYPE_F32, weights, MANY));
+  g_autoptr (TinyTensor) loss = g_object_ref_sink (T (sum) (parts, NULL, 0, FALSE));
+  TinyTensor *first, *second;
+  g_assert_true (tiny_gradient (loss, &x, 1, &first, &error));
+  g_autoptr (TinyTensor) squares
+      = g_object_ref_sink (T (sum) (T (square) (first), NULL, 0, FALSE));
+  g_assert_true (tiny_gradient (squares, &x, 1, &second, &error));
+  check_places ("gradient", first, once);
+  check_places ("of the gradient", second, twice);
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -195,5 +282,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/index/shapes", test_shapes);
   g_test_add_func ("/tensor/index/fused", test_fused);
   g_test_add_func ("/tensor/index/gradient", test_gradient);
+  g_test_add_func ("/tensor/index/many", test_many);
+  g_test_add_func ("/tensor/index/many-gradients", test_many_gradients);
   return g_test_run ();
 }

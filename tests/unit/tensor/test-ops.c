@@ -246,6 +246,43 @@ test_promotion (void)
 }
 
 static void
+check_dtype (TinyTensor *tensor, TinyDType wanted)
+{
+  g_autoptr (TinyTensor) owned = g_object_ref_sink (tensor);
+  g_assert_no_error (T (get_error) (owned));
+  g_assert_cmpint (T (get_dtype) (owned), ==, wanted);
+}
+
+/* What is calculated from plain numbers is one; a condition does not say what they become. */
+static void
+test_weak (void)
+{
+#define ZERO(dtype) T (zeros) (TINY_DTYPE_##dtype, NULL, 0)
+  check_dtype (T (mul) (T (scalar) (2), T (scalar) (3)), TINY_DTYPE_I32);
+  check_dtype (T (add) (T (scalar) (2), T (scalar_float) (3)), TINY_DTYPE_F32);
+  check_dtype (T (add) (T (mul) (T (scalar) (2), T (scalar) (3)), ZERO (U8)), TINY_DTYPE_U8);
+  check_dtype (T (add) (ZERO (F16), T (add) (T (scalar) (1), T (scalar) (0.5))),
+               TINY_DTYPE_F16);
+  check_dtype (T (add) (T (exp) (T (scalar) (1)), ZERO (BF16)), TINY_DTYPE_BF16);
+  check_dtype (T (div) (T (scalar) (1), T (scalar) (2), NULL), TINY_DTYPE_F32);
+  check_dtype (T (mul) (ZERO (I64), T (neg) (T (scalar) (2))), TINY_DTYPE_I64);
+  check_dtype (T (mul) (ZERO (I64), T (cast) (T (scalar) (2), TINY_DTYPE_F16)), TINY_DTYPE_F16);
+  CHECK (T (add) (T (full) (TINY_DTYPE_U8, NULL, 0, 1), T (neg) (T (scalar) (3))), "", 254);
+  check_dtype (T (mul) (ZERO (I64), T (lshift) (T (scalar) (1), T (scalar) (4))),
+               TINY_DTYPE_I64);
+  check_dtype (T (logical_not) (T (scalar) (1)), TINY_DTYPE_BOOL);
+  CHECK (T (add) (T (mul) (T (scalar) (0.5), T (scalar) (3)), ZERO (F64)), "", 1.5);
+  check_dtype (T (where) (ZERO (F64), T (scalar) (1), T (scalar) (2.5)), TINY_DTYPE_F32);
+  check_dtype (T (where) (ZERO (I64), T (scalar) (1), T (scalar) (2)), TINY_DTYPE_I32);
+  check_dtype (T (where) (ZERO (F64), T (scalar) (1), ZERO (F16)), TINY_DTYPE_F16);
+  CHECK (T (where) (COUNT (0, 2), T (scalar) (300), T (scalar) (-1)), "2", -1, 300);
+  CHECK (T (where) (T (cast) (COUNT (0, 2), TINY_DTYPE_U8), T (scalar) (300), T (scalar) (2)),
+         "2", 2, 300);
+  check_dtype (T (masked_fill) (ZERO (U8), ZERO (F64), T (scalar) (3)), TINY_DTYPE_U8);
+  check_dtype (T (masked_fill) (ZERO (F16), ZERO (I64), T (scalar) (0.5)), TINY_DTYPE_F16);
+}
+
+static void
 test_movement (void)
 {
   CHECK (T (permute) (COUNT (0, 1, 2, 3), AXES (2, 0, 1), 3), "3 1 2", 0, 3, 1, 4, 2, 5);
@@ -528,6 +565,7 @@ main (int argc, char *argv[])
   }
   g_test_add_func ("/tensor/ops/binary", test_binary);
   g_test_add_func ("/tensor/ops/promotion", test_promotion);
+  g_test_add_func ("/tensor/ops/weak", test_weak);
   g_test_add_func ("/tensor/ops/movement", test_movement);
   g_test_add_func ("/tensor/ops/reduce", test_reduce);
   g_test_add_func ("/tensor/ops/matmul", test_matmul);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "engine/tiny-runtime.h"
+#include "nn/tiny-recorder.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-quant.h"
 
@@ -248,6 +249,60 @@ test_refused (void)
   g_assert_true (T (realize) (none, &error));
 }
 
+/* The product of a quarter of the unpacked weights and @right, computed, and by how many kernels. */
+static TinyTensor *
+multiply_unpacked (TinyTensor *packed, TinyTensor *right, guint *out_n_kernels)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyRecorder) recorder = tiny_recorder_new ();
+  /* What does not depend on an input would be no part of a recording. */
+  tiny_recorder_begin (recorder, &packed, 1, &error);
+  g_assert_no_error (error);
+  TinyTensor *weights = T (float) (T (unpack_int4) (packed, 0, TRUE));
+  TinyTensor *y = g_object_ref_sink (T (matmul) (T (mul) (weights, T (scalar) (0.25)), right));
+  tiny_recorder_end (recorder, &y, 1, &error);
+  g_assert_no_error (error);
+  *out_n_kernels = tiny_recorder_get_n_kernels (recorder);
+  return y;
+}
+
+/* Weights of four bits with a scale for each row, times a vector and a matrix: read as bytes by one kernel. */
+static void
+test_int4 (void)
+{
+  if (skips_without_device ())
+    return;
+  enum { M = 24, K = 64, N = 3 };
+  g_autoptr (GRand) random = g_rand_new_with_seed (11);
+  g_autoptr (GError) error = NULL;
+  gint8 weights[M * K];
+  float x[K * N], found[M * N];
+  for (guint i = 0; i < M * K; i++)
+    weights[i] = (gint8) g_rand_int_range (random, -8, 8);
+  for (guint i = 0; i < K * N; i++)
+    x[i] = (float) g_rand_int_range (random, -64, 64) / 16;
+  g_autoptr (TinyTensor) packed = g_object_ref_sink (T (pack_int4) (
+      T (new_from_data) (NULL, TINY_DTYPE_I8, (gint64[]){ M, K }, 2, weights, sizeof weights)));
+  g_assert_cmpuint (T (get_n_bytes) (packed), ==, M * K / 2);
+  g_assert_true (T (realize) (packed, &error));
+  for (guint n = 1; n <= N; n += N - 1) {
+    TinyTensor *right = T (new_from_data) (NULL, TINY_DTYPE_F32, (gint64[]){ K, n },
+                                           n > 1 ? 2 : 1, x, K * n * sizeof (float));
+    guint n_kernels;
+    g_autoptr (TinyTensor) y = multiply_unpacked (packed, right, &n_kernels);
+    g_assert_cmpuint (n_kernels, ==, 1);
+    T (copy_data) (y, found, M * n * sizeof (float), &error);
+    g_assert_no_error (error);
+    for (guint i = 0; i < M; i++)
+      for (guint j = 0; j < n; j++) {
+        double sum = 0;
+        for (guint k = 0; k < K; k++)
+          sum += 0.25 * weights[i * K + k] * (double) x[k * n + j];
+        g_assert_cmpfloat (found[i * n + j], ==, sum); /* exact in f32 */
+      }
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -266,5 +321,6 @@ main (int argc, char *argv[])
   }
   g_test_add_func ("/tensor/quant/bytes", test_bytes);
   g_test_add_func ("/tensor/quant/refused", test_refused);
+  g_test_add_func ("/tensor/quant/int4", test_int4);
   return g_test_run ();
 }

@@ -121,6 +121,28 @@ test_multinomial (void)
                    "multinomial: 4 of 3 cannot be drawn without replacement");
 }
 
+/* The bits that are drawn are a function of the seed and of how many draws there were. */
+static void
+test_threefry (void)
+{
+  enum { N = 50, N_DRAWS = 3 };
+  const guint64 seed = 0x123456789abcdef0;
+  T (manual_seed) (seed);
+  for (guint draws = 0; draws < N_DRAWS; draws++) {
+    g_autofree double *bits = draw (T (random_bits) (SIZES (N), 1), N);
+    TinyTensor *high = T (lshift) (T (full) (TINY_DTYPE_U64, NULL, 0, draws), T (scalar) (32));
+    TinyTensor *counters = T (add) (T (arange) (TINY_DTYPE_U64, 0, N, 1), high);
+    /* A double holds half of it exactly. */
+    TinyTensor *key = T (lshift) (T (full) (TINY_DTYPE_U64, NULL, 0, (double) (seed >> 32)),
+                                  T (scalar) (32));
+    key = T (add) (key, T (full) (TINY_DTYPE_U64, NULL, 0, (double) (seed & G_MAXUINT32)));
+    g_autofree double *words
+        = draw (T (cast) (T (threefry) (counters, key), TINY_DTYPE_U32), N);
+    for (guint i = 0; i < N; i++)
+      g_assert_cmpfloat (words[i], ==, bits[i]);
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -129,5 +151,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/random/permutations", test_permutations);
   g_test_add_func ("/tensor/random/permutation-spreads", test_permutation_spreads);
   g_test_add_func ("/tensor/random/multinomial", test_multinomial);
+  g_test_add_func ("/tensor/random/threefry", test_threefry);
   return g_test_run ();
 }

@@ -127,7 +127,7 @@ test_read (void)
     { "iiii", { 0 }, { NULL }, "index: too many indices for shape (2, 2, 3)" },
     { "s", { 0, 1, 0 }, { NULL }, "index: step is 0" },
     { "..", { 0 }, { NULL }, "index: “..” has more than one ellipsis" },
-    { "x", { 0 }, { NULL }, "index: “x” has “x”, which is none of i s : n . t" },
+    { "x", { 0 }, { NULL }, "index: “x” has “x”, which is none of i s : n . t v" },
     { "t", { 0 }, { NULL }, "index: “t” wants 0 numbers and 1 tensors, 0 and 0 are given" },
     { "t",
       { 0 },
@@ -176,7 +176,8 @@ test_write (void)
     guint n = parse_tensors (row, tensors);
     double count = (double) rows[i].n_values;
     g_autoptr (TinyTensor) x = g_object_ref_sink (counted (1, 2, 3));
-    g_autoptr (TinyTensor) before = g_object_ref_sink (T (index) (x, ".", NULL, 0, NULL, 0));
+    g_autoptr (TinyTensor) before = g_object_ref_sink (T (cast) (x, TINY_DTYPE_F32));
+    g_autoptr (TinyTensor) all = g_object_ref_sink (T (index) (x, ".", NULL, 0, NULL, 0));
     g_autoptr (GError) error = NULL;
     TinyTensor *value
         = count == 0 ? T (scalar) (-1) : T (arange) (TINY_DTYPE_F32, -1, -1 - count, -1);
@@ -187,6 +188,8 @@ test_write (void)
     g_assert_cmpstr (found, ==, row->expected);
     g_autofree char *kept = text_of (before);
     g_assert_cmpstr (kept, ==, "(1, 2, 3): 0 1 2 3 4 5");
+    g_autofree char *seen = text_of (all);
+    g_assert_cmpstr (seen, ==, good ? row->expected : "(1, 2, 3): 0 1 2 3 4 5");
   }
 }
 
@@ -211,6 +214,116 @@ test_in_place (void)
   g_assert_cmpstr (written, ==, "(1, 1, 2): 0 7");
 }
 
+/* (3, 2): 0 … 5, and views of it */
+static void
+test_views (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) x
+      = g_object_ref_sink (T (reshape) (counted (1, 3, 2), (gint64[]){ 3, 2 }, 2));
+  g_autoptr (TinyTensor) row
+      = g_object_ref_sink (T (index) (x, "i", (gint64[]){ 1 }, 1, NULL, 0));
+  g_autoptr (TinyTensor) column
+      = g_object_ref_sink (T (select) (T (transpose) (x, 0, 1), 0, 1));
+  g_assert_true (T (set_index) (row, "i", (gint64[]){ 1 }, 1, NULL, 0, T (scalar) (9), &error));
+  g_assert_true (T (assign) (column, T (neg) (column), &error));
+  const float data[] = { 7, 8 };
+  g_assert_true (T (write_data) (row, data, sizeof data, &error));
+  g_assert_no_error (error);
+  g_autofree char *whole = text_of (x);
+  g_assert_cmpstr (whole, ==, "(3, 2): 0 -1 7 8 4 -5");
+  g_autofree char *part = text_of (column);
+  g_assert_cmpstr (part, ==, "(3): -1 8 -5");
+  const float more[] = { 1, 2, 3, 4, 5, 6 };
+  g_assert_true (T (write_data) (x, more, sizeof more, &error));
+  g_autofree char *anew = text_of (column);
+  g_assert_cmpstr (anew, ==, "(3): 2 4 6");
+  T (set_requires_grad) (row, TRUE); /* stays a view */
+  g_assert_true (T (assign) (row, T (mul_number) (row, 0), &error));
+  g_autofree char *left = text_of (x);
+  g_assert_cmpstr (left, ==, "(3, 2): 1 2 0 0 5 6");
+  g_autoptr (TinyTensor) many = g_object_ref_sink (T (expand) (column, (gint64[]){ 2, 3 }, 2));
+  g_assert_false (T (assign) (many, T (mul_number) (many, 2), &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "expanded"));
+}
+
+/* Assignments one after the other, each reading what the last one wrote, are a kernel for a few of them, and what was
+ * computed or copied meanwhile is what it was. */
+static void
+test_many (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  TinyCounters before, after;
+  g_autoptr (TinyTensor) x = g_object_ref_sink (
+      T (contiguous) (T (add_number) (T (zeros) (TINY_DTYPE_F32, (gint64[]){ 12 }, 1), 0)));
+  g_assert_true (T (realize) (x, &error));
+  g_autoptr (TinyTensor) sums = NULL, copy = NULL;
+  tiny_runtime_get_counters (&before);
+  for (gint64 i = 1; i < 12; i++) {
+    TinyTensor *last = T (index) (x, "i", (gint64[]){ i - 1 }, 1, NULL, 0);
+    g_assert_true (
+        T (set_index) (x, "i", (gint64[]){ i }, 1, NULL, 0, T (add_number) (last, 1), &error));
+    if (i == 3)
+      sums = g_object_ref_sink (T (mul_number) (x, 2));
+  }
+  g_assert_true (T (realize) (x, &error));
+  tiny_runtime_get_counters (&after);
+  g_assert_cmpuint (after.n_kernels - before.n_kernels, <=, 6);
+  g_autofree char *found = text_of (x);
+  g_assert_cmpstr (found, ==, "(12): 0 1 2 3 4 5 6 7 8 9 10 11");
+  g_autofree char *kept = text_of (sums);
+  g_assert_cmpstr (kept, ==, "(12): 0 2 4 6 0 0 0 0 0 0 0 0");
+  for (guint i = 0; i < 3; i++) { /* a copy of what waits is the same expression */
+    g_assert_true (T (set_index) (x, "i", (gint64[]){ i }, 1, NULL, 0, T (scalar) (9), &error));
+    if (i == 0)
+      copy = g_object_ref_sink (T (cast) (x, TINY_DTYPE_F32));
+  }
+  g_autofree char *copied = text_of (copy);
+  g_assert_cmpstr (copied, ==, "(12): 9 1 2 3 4 5 6 7 8 9 10 11");
+  g_autofree char *end = text_of (x);
+  g_assert_cmpstr (end, ==, "(12): 9 9 9 3 4 5 6 7 8 9 10 11");
+}
+
+/* A number at one place after another takes one kernel's time, whatever place and number, of one axis or two; and so does
+ * reading them. */
+static void
+test_loop (void)
+{
+  enum { N = 200 };
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  TinyCounters before, after;
+  g_autoptr (TinyTensor) x = g_object_ref_sink (
+      T (contiguous) (T (add_number) (T (zeros) (TINY_DTYPE_F32, (gint64[]){ N }, 1), 0)));
+  g_autoptr (TinyTensor) y = g_object_ref_sink (T (contiguous) (
+      T (add_number) (T (zeros) (TINY_DTYPE_F32, (gint64[]){ N / 8, 8 }, 2), 0)));
+  tiny_runtime_get_counters (&before);
+  for (gint64 i = 0; i < N; i++) {
+    const gint64 at[] = { i / 8, i % 8 };
+    g_assert_true (T (set_index) (x, "i", &i, 1, NULL, 0, T (scalar) ((double) i), &error));
+    g_assert_true (
+        T (set_index) (y, "ii", at, 2, NULL, 0, T (scalar) ((double) i / 2), &error));
+  }
+  for (gint64 i = 0; i < N; i++) {
+    const gint64 at[] = { i / 8, i % 8 };
+    double number;
+    g_autoptr (TinyTensor) a = g_object_ref_sink (T (index) (x, "i", &i, 1, NULL, 0));
+    g_autoptr (TinyTensor) b = g_object_ref_sink (T (index) (y, "ii", at, 2, NULL, 0));
+    g_assert_true (T (item) (a, &number, &error));
+    g_assert_cmpfloat (number, ==, (double) i);
+    g_assert_true (T (item) (b, &number, &error));
+    g_assert_cmpfloat (number, ==, (double) i / 2);
+  }
+  tiny_runtime_get_counters (&after);
+  g_assert_cmpuint (after.n_schedules - before.n_schedules, <=, 40);
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -218,5 +331,8 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/subscript/read", test_read);
   g_test_add_func ("/tensor/subscript/write", test_write);
   g_test_add_func ("/tensor/subscript/in-place", test_in_place);
+  g_test_add_func ("/tensor/subscript/views", test_views);
+  g_test_add_func ("/tensor/subscript/many", test_many);
+  g_test_add_func ("/tensor/subscript/loop", test_loop);
   return g_test_run ();
 }

@@ -293,13 +293,24 @@ test_refused (void)
   assert_error (tiny_tensor_slice (x, 0, 3, TINY_SLICE_END, 1), "cut");
   assert_error (tiny_tensor_slice (x, 0, -3, -1, 1), "from its end");
   assert_error (tiny_tensor_reshape (x, (gint64[]){ ROWS, WIDTH }, 2), "give it as -1");
+  assert_error (tiny_tensor_scaled_dot_product_attention (
+                    tiny_tensor_transpose (x, 0, 1), tiny_tensor_transpose (x, 0, 1),
+                    tiny_tensor_transpose (x, 0, 1), NULL, 0, FALSE, 0, FALSE),
+                "do this with the whole");
+  assert_error (tiny_tensor_index (base[0], "v", NULL, 0, (TinyTensor *[]){ v, base[1] }, 2),
+                "neither");
+  assert_error (tiny_tensor_index (base[0], "v", NULL, 0, (TinyTensor *[]){ v }, 1),
+                "wants 0 numbers and 2 tensors");
+  assert_error (tiny_tensor_index (base[0], "v", NULL, 0, (TinyTensor *[]){ v, NULL }, 2),
+                "no tensor");
   assert_error (tiny_tensor_flatten (tiny_tensor_transpose (x, 0, 1), 0, 1), "joined");
   assert_error (tiny_tensor_max (maybe_none, NULL, 0, FALSE), "may be 0");
-  assert_error (tiny_tensor_argmax (x, 0, FALSE), "does not take");
+  assert_error (tiny_tensor_argsort (x, 0, FALSE, FALSE), "does not take");
+  assert_error (tiny_tensor_argmax (x, 0, FALSE), "variable");
   assert_error (tiny_tensor_cat ((TinyTensor *[]){ x, x }, 2, 0), "padded");
   assert_error (tiny_tensor_dropout (x, 0.5), "does not take");
   assert_error (tiny_tensor_layer_norm (x, (gint64[]){ 4 }, 1, NULL, NULL, 1e-5),
-                "does not take");
+                "counts as its largest");
   g_autoptr (GError) error = NULL;
   g_autoptr (TinyTensor) target = make (ROWS, 3),
                          sum = g_object_ref_sink (tiny_tensor_sum (x, NULL, 0, FALSE));
@@ -311,6 +322,35 @@ test_refused (void)
   g_clear_error (&error);
   float zero[ROWS * WIDTH] = { 0 };
   g_assert_false (tiny_tensor_write_data (x, zero, 9 * WIDTH * sizeof *zero, &error));
+}
+
+/* x[v] and x[v:w] of Python. */
+static void
+test_places (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyVariable) place = tiny_variable_new ("place", 1, 40);
+  for (gint64 i = 1; i <= 40; i += 13) {
+    g_autoptr (TinyTensor) at = g_object_ref_sink (tiny_variable_bind (place, i));
+    g_assert_true (tiny_tensor_is_symbolic (at));
+    g_autoptr (TinyTensor) row = g_object_ref_sink (
+        tiny_tensor_index (base[0], "t", NULL, 0, (TinyTensor *[]){ at }, 1));
+    g_autoptr (TinyTensor) wanted = g_object_ref_sink (tiny_tensor_select (base[0], 0, i));
+    assert_same (row, wanted);
+    g_assert_false (tiny_tensor_is_symbolic (row));
+    TinyTensor *ends[] = { at, tiny_tensor_add_number (at, 3) };
+    g_autoptr (TinyTensor) three
+        = g_object_ref_sink (tiny_tensor_index (base[0], "v", NULL, 0, ends, 2));
+    g_autoptr (TinyTensor) same = g_object_ref_sink (tiny_tensor_narrow (base[0], 0, at, 3));
+    assert_same (three, same);
+    ends[1] = tiny_tensor_scalar (ROWS);
+    g_autoptr (TinyTensor) rest
+        = g_object_ref_sink (tiny_tensor_index (base[0], "v", NULL, 0, ends, 2));
+    g_autoptr (TinyTensor) sliced
+        = g_object_ref_sink (tiny_tensor_slice (base[0], 0, i, TINY_SLICE_END, 1));
+    assert_same (rest, sliced);
+  }
 }
 
 /* What is there for every value is a part of a size that is a number; no rows at all are none. */
@@ -340,6 +380,10 @@ test_edges (void)
   g_autoptr (TinyTensor) bound = g_object_ref_sink (tiny_variable_bind (any, 7));
   g_assert_true (tiny_tensor_item (bound, &value, NULL));
   g_assert_cmpfloat (value, ==, 7);
+  g_autoptr (TinyTensor) vector
+      = g_object_ref_sink (tiny_tensor_reshape (bound, (gint64[]){ 1 }, 1));
+  g_assert_true (tiny_tensor_item (vector, &value, NULL));
+  g_assert_cmpfloat (value, ==, 7);
 }
 
 int
@@ -351,6 +395,7 @@ main (int argc, char **argv)
   base[1] = make (ROWS, 1000);
   base[2] = make (WIDTH, 2000);
   g_test_add_func ("/tensor/symbolic/random", test_random);
+  g_test_add_func ("/tensor/symbolic/places", test_places);
   g_test_add_func ("/tensor/symbolic/refused", test_refused);
   g_test_add_func ("/tensor/symbolic/edges", test_edges);
   int result = g_test_run ();

@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: MIT
 """Layers, losses, optimisers, state and data for training."""
-from . import datasets, functional, layers, optim, state, utils
+from . import containers, data, datasets, functional, functions, init, layers, optim, padding, state, transformer, utils
+from .containers import *  # noqa: F403
+from .functions import *  # noqa: F403
+from .layer import Layer
 from .layers import *  # noqa: F403
-from .module import Layer, Module, Parameter
+from .module import Module, Parameter
+from .padding import *  # noqa: F403
+from .transformer import *  # noqa: F403
 
-__all__ = ["Layer", "Module", "Parameter", "datasets", "functional", "optim", "state", "utils",
-           *(name for name, one in vars(layers).items() if isinstance(one, type) and issubclass(one, Module))]
+__all__ = ["Layer", "Module", "MultiHeadAttention", "Parameter", "data", "datasets", "functional", "init", "optim", "state", "utils",
+           *(name for part in (containers, functions, layers, padding, transformer) for name, one in vars(part).items()
+             if isinstance(one, type) and issubclass(one, Module))]

@@ -1,7 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Data sets that the system's packages have."""
-from ..errors import call, checked
+"""Data sets: those that the system's packages have, and one that is fetched when it is asked for."""
+import os
+
+from ..errors import FormatError, call, checked
 from ..library import Tiny
+from ..tensor import Tensor
+from .files import tar_extract
+
+CIFAR = "https://www.cs.toronto.edu/~kriz/cifar-10-binary.tar.gz"
+CIFAR_MD5 = "c32a1d4ab5d03f1284b67883e8d87530"  # as its page says; it keeps from damage, not from attackers
+CIFAR_PARTS = ("data_batch_1", "data_batch_2", "data_batch_3", "data_batch_4", "data_batch_5", "test_batch")
+CIFAR_ITEM = 1 + 3 * 32 * 32
 
 
 def images(name, directory, device):
@@ -25,3 +34,41 @@ def mnist(directory=None, device=None, fashion=False):
         raise ValueError("mnist: the system has no package with the digits: name the folder that has their files, "
                          "or take fashion=True")
     return images("fashion-mnist", directory, device)
+
+
+def archive_of(url):
+    """The path of what is at @url: a file, or what is kept of an address in the library's cache."""
+    from urllib.parse import unquote, urlsplit
+    parts = urlsplit(url)
+    if parts.scheme == "file":
+        return unquote(parts.path)
+    from ..fetch import TIMEOUT, kept_file
+    return kept_file(url, TIMEOUT, None)
+
+
+def check_md5(path, wanted):
+    import hashlib
+    with open(path, "rb") as file:
+        found = hashlib.md5(file.read(), usedforsecurity=False).hexdigest()
+    if found != wanted:
+        raise FormatError(f"{path} is damaged: its MD5 is {found}, not {wanted}")
+
+
+def cifar(device=None, directory=None, url=CIFAR):
+    """CIFAR-10 (Krizhevsky 2009): training images (50000, 3, 32, 32) and labels, test images and labels, as uint8. Its archive of
+    162 MB is in @directory, or is fetched from @url once and kept in the library's cache."""
+    path = os.path.join(directory, os.path.basename(url)) if directory is not None else archive_of(url)
+    if url == CIFAR:
+        check_md5(path, CIFAR_MD5)
+    files = {os.path.basename(name): tensor for name, tensor in tar_extract(path).items()}
+    items = []
+    for name in CIFAR_PARTS:
+        part = files.get(f"{name}.bin")
+        if part is None or part.numel() == 0 or part.numel() % CIFAR_ITEM != 0:
+            raise FormatError(f"{path}: “{name}.bin” is {'missing' if part is None else 'no whole number of images'}")
+        items.append(part.reshape(-1, CIFAR_ITEM))
+    out = []
+    for part in (Tensor.cat(*items[:5]), items[5]):
+        out += [part[:, 1:].reshape(-1, 3, 32, 32).contiguous(), part[:, 0].contiguous()]
+    out[0].realize(*out[1:])
+    return tuple(out if device is None else (one.to(device) for one in out))

@@ -1,22 +1,261 @@
 # SPDX-License-Identifier: MIT
-"""Methods of tensors as functions: import tinycore.nn.functional as F; F.relu (x)."""
+"""Methods of tensors as functions: import tinycore.nn.functional as F; F.relu (x). And what PyTorch has as functions only."""
+from functools import wraps
+from math import prod, sqrt
+
+from ..errors import InvalidError
 from ..tensor import Tensor
 
 NAMES = {"binary_cross_entropy": "binary_crossentropy", "binary_cross_entropy_with_logits": "binary_crossentropy_logits"}
 
 
+# ---- dropping ----
 def dropout(input, p=0.5, training=True, inplace=False):
     """Zeroes elements with probability p where @training says so."""
-    return input.dropout(p, training=training)
+    return placed(input, input.dropout(p, training=training), inplace, "dropout")
 
 
-def embedding(input, weight):
-    """Rows of a table at integer positions."""
-    return weight.index_select(0, input)
+def drop_parts(n):
+    """Dropout of whole channels of @n axes each."""
+    def function(input, p=0.5, training=True, inplace=False):
+        if not training:
+            return input
+        if input.ndim not in (n + 1, n + 2):
+            raise InvalidError(f"dropout{n}d: a tensor of {n + 1} or {n + 2} axes is wanted, not {input.shape}")
+        kept = Tensor.ones(*input.shape[:-n], *[1] * n, dtype=input.dtype, device=input.device)
+        return placed(input, input * kept.dropout(p, training=True), inplace, f"dropout{n}d")
+    function.__name__ = f"dropout{n}d"
+    function.__doc__ = f"Zeroes whole channels, of {n} axes, with probability @p."
+    return function
+
+
+dropout1d, dropout2d, dropout3d = drop_parts(1), drop_parts(2), drop_parts(3)
+
+
+def alpha_dropout(input, p=0.5, training=False, inplace=False):
+    """Dropout that keeps mean 0 and variance 1 after selu() (Klambauer et al. 2017)."""
+    if not training or p == 0:
+        return input
+    low = -1.7580993408473766  # what selu() goes to far below 0
+    a = 1 / sqrt((1 - p) * (1 + p * low * low)) if p < 1 else 0.0
+    kept = Tensor.full(input.shape, 1.0 - p, device=input.device).bernoulli().cast(input.dtype)
+    return placed(input, (kept * input + (1 - kept) * low) * a - a * p * low, inplace, "alpha_dropout")
+
+
+def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+    """Draws from softmax (@logits) with a gradient (Jang et al. 2017); @hard: one 1 and zeros, with the soft gradient."""
+    noise = -logits.new_empty(logits.shape).exponential_().log()
+    soft = ((logits + noise) / tau).softmax(dim)
+    if not hard:
+        return soft
+    place = soft.argmax(dim, keepdim=True)
+    return soft.zeros_like().scatter(dim, place, 1.0) - soft.detach() + soft
+
+
+# ---- tables and products ----
+def embedding(input, weight, padding_idx=None):
+    """Rows of a table at integer positions. The row at @padding_idx gets no gradient."""
+    found = weight.index_select(0, input)
+    if padding_idx is None:
+        return found
+    return (input == padding_idx % weight.shape[0]).unsqueeze(-1).where(found.detach(), found)
+
+
+def bilinear(input1, input2, weight, bias=None):
+    """input1ᵀ weight[o] input2 + bias[o] for each o."""
+    found = Tensor.einsum("...i,oij,...j->...o", input1, weight, input2)
+    return found if bias is None else found + bias
+
+
+def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
+    """The length of the differences along the last axis."""
+    return (x1 - x2 + eps).norm(p, -1, keepdim)
+
+
+def tanhshrink(input):
+    """input - tanh (input)."""
+    return input - input.tanh()
+
+
+# ---- images ----
+def two(sizes, name):
+    """One number for both directions, or one for each."""
+    sizes = tuple(sizes) if isinstance(sizes, (list, tuple)) else (sizes, sizes)
+    if len(sizes) != 2:
+        raise InvalidError(f"{name}: {sizes} are not 2 sizes")
+    return sizes
+
+
+def pixel_shuffle(input, upscale_factor):
+    """(…, C r², Y, X) as (…, C, Y r, X r)."""
+    *more, c, y, x = input.shape
+    r = upscale_factor
+    if r < 1 or c % (r * r) != 0:
+        raise InvalidError(f"pixel_shuffle: {c} channels in squares of {r}")
+    return input.reshape(-1, c // (r * r), r, r, y, x).permute(0, 1, 4, 2, 5, 3).reshape(*more, c // (r * r), y * r, x * r)
+
+
+def pixel_unshuffle(input, downscale_factor):
+    """(…, C, Y r, X r) as (…, C r², Y, X)."""
+    *more, c, y, x = input.shape
+    r = downscale_factor
+    if r < 1 or y % r != 0 or x % r != 0:
+        raise InvalidError(f"pixel_unshuffle: an image of {y} times {x} in squares of {r}")
+    return input.reshape(-1, c, y // r, r, x // r, r).permute(0, 1, 3, 5, 2, 4).reshape(*more, c * r * r, y // r, x // r)
+
+
+def channel_shuffle(input, groups):
+    """Channels of groups in turn: (B, G C, …) with axes G and C exchanged."""
+    b, c, *rest = input.shape
+    if groups < 1 or c % groups != 0:
+        raise InvalidError(f"channel_shuffle: {c} channels in {groups} groups")
+    return input.reshape(b, groups, c // groups, *rest).transpose(1, 2).reshape(input.shape)
+
+
+def unfold(input, kernel_size, dilation=1, padding=0, stride=1):
+    """The windows of images (B, C, Y, X) as columns (B, C KY KX, L)."""
+    if input.ndim == 3:
+        return unfold(input.unsqueeze(0), kernel_size, dilation, padding, stride).squeeze(0)
+    kernel_size, dilation, padding, stride = (two(one, "unfold") for one in (kernel_size, dilation, padding, stride))
+    windows = input.pad((padding[1], padding[1], padding[0], padding[0]))
+    for axis, size, apart, step in zip((2, 3), kernel_size, dilation, stride):
+        windows = windows.unfold(axis, (size - 1) * apart + 1, step)[..., ::apart]
+    b, c, y, x, ky, kx = windows.shape
+    return windows.permute(0, 1, 4, 5, 2, 3).reshape(b, c * ky * kx, y * x)
+
+
+def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
+    """Images of columns as of unfold(), whose overlaps add up."""
+    if input.ndim == 2:
+        return fold(input.unsqueeze(0), output_size, kernel_size, dilation, padding, stride).squeeze(0)
+    output_size, kernel_size, dilation, padding, stride = (two(one, "fold") for one in (output_size, kernel_size, dilation, padding, stride))
+    n, room = prod(kernel_size), [output + 2 * pad - apart * (size - 1) - 1
+                                  for output, pad, apart, size in zip(output_size, padding, dilation, kernel_size)]
+    places = [one // step + 1 for one, step in zip(room, stride)]
+    if input.shape[1] % n != 0 or prod(places) != input.shape[2] or min(room) < 0:
+        raise InvalidError(f"fold: {input.shape} are no columns of windows {kernel_size} of images {output_size}")
+    c = input.shape[1] // n
+    spread = Tensor.eye(n, dtype=input.dtype, device=input.device).reshape(n, 1, *kernel_size).repeat(c, 1, 1, 1)
+    rest = [one - (place - 1) * step for one, place, step in zip(room, places, stride)]
+    return input.reshape(input.shape[0], input.shape[1], *places).conv_transpose2d(spread, None, stride, padding, rest, c, dilation)
+
+
+def lp_pool(n):
+    def function(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+        size = prod(kernel_size) if isinstance(kernel_size, (list, tuple)) else kernel_size ** n
+        pool = input.pow(norm_type).avg_pool1d if n == 1 else input.pow(norm_type).avg_pool2d
+        mean = pool(kernel_size, stride, 0, ceil_mode)
+        return (mean.sign() * mean.abs().relu() * size).pow(1.0 / norm_type)
+    function.__name__ = f"lp_pool{n}d"
+    function.__doc__ = "The norm of each window."
+    return function
+
+
+lp_pool1d, lp_pool2d = lp_pool(1), lp_pool(2)
+
+
+def centres(n, align_corners, like):
+    """Where the elements of an axis of @n are, from -1 to 1."""
+    if n == 1:
+        return like.new_zeros(1)
+    last = 1.0 if align_corners else (n - 1) / n
+    return Tensor.linspace(-last, last, n, dtype=like.dtype, device=like.device)
+
+
+def affine_grid(theta, size, align_corners=False):
+    """The places of grid_sample() that matrices (B, 2, 3) move images of sizes (B, C, Y, X) to: (B, Y, X, 2)."""
+    if theta.ndim != 3 or theta.shape[1:] != (2, 3) or len(size) != 4:
+        raise InvalidError(f"affine_grid: matrices (B, 2, 3) and four sizes are wanted, not {theta.shape} and {tuple(size)}")
+    y, x = Tensor.meshgrid(*(centres(n, align_corners, theta) for n in size[2:]))
+    places = Tensor.stack([x, y, x.ones_like()], dim=-1).reshape(1, -1, 3)
+    return (places @ theta.transpose(1, 2)).reshape(theta.shape[0], *size[2:], 2)
+
+
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
+    """Images (B, C, Y, X) at places (B, Y', X', 2) from -1 to 1, x before y: (B, C, Y', X'). Outside are zeros, or the border."""
+    if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border"):
+        raise InvalidError(f"grid_sample: mode “{mode}” with padding “{padding_mode}”: there are bilinear and nearest, zeros and border")
+    if input.ndim != 4 or grid.ndim != 4 or grid.shape[-1] != 2 or grid.shape[0] != input.shape[0]:
+        raise InvalidError(f"grid_sample: images (B, C, Y, X) and places (B, Y, X, 2) are wanted, not {input.shape} and {grid.shape}")
+    b, c, *sizes = input.shape
+    flat = input.reshape(b, c, -1)
+
+    def position(axis, n):
+        place = grid[..., 1 - axis]
+        place = (place + 1) * ((n - 1) / 2) if align_corners else ((place + 1) * n - 1) / 2
+        return place.clamp(0, n - 1) if padding_mode == "border" else place
+
+    def pick(y, x):
+        """The elements at whole places; zeros outside."""
+        inside = (y >= 0).logical_and(y < sizes[0]).logical_and(x >= 0).logical_and(x < sizes[1])
+        at = y.clamp(0, sizes[0] - 1).int() * sizes[1] + x.clamp(0, sizes[1] - 1).int()
+        found = flat.gather(2, at.reshape(b, 1, -1).expand(b, c, at[0].numel())).reshape(b, c, *at.shape[1:])
+        return inside.unsqueeze(1).where(found, 0.0)
+
+    y, x = (position(axis, n) for axis, n in enumerate(sizes))
+    if mode == "nearest":
+        return pick(y.round(), x.round())
+    top, left = y.floor().detach(), x.floor().detach()
+    down, right = (y - top).unsqueeze(1), (x - left).unsqueeze(1)
+    upper = pick(top, left).lerp(pick(top, left + 1), right)
+    return upper.lerp(pick(top + 1, left).lerp(pick(top + 1, left + 1), right), down)
+
+
+def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+    """interpolate()."""
+    return input.interpolate(size, scale_factor, mode, bool(align_corners))
+
+
+# ---- losses ----
+def reduced(loss, reduction):
+    if reduction not in ("mean", "sum", "none"):
+        raise InvalidError(f"a reduction “{reduction}” is none of mean, sum, none")
+    return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
+
+
+def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="mean"):
+    """The mean over classes of max (0, @margin - input[target] + input[class]) ** @p, but for the target's own."""
+    scores, labels = (input.unsqueeze(0), target.reshape(1)) if input.ndim == 1 else (input, target)
+    labels = labels.unsqueeze(1)
+    n = scores.shape[1]
+    loss = (margin - scores.gather(1, labels) + scores).relu() ** p
+    loss = loss if weight is None else loss * weight.index_select(0, labels)
+    loss = (labels == Tensor.arange(n, device=scores.device)).where(0.0, loss).sum(1) / n
+    return reduced(loss.squeeze(0) if input.ndim == 1 else loss, reduction)
+
+
+def multilabel_soft_margin_loss(input, target, weight=None, reduction="mean"):
+    """The mean over classes of the loss of a score for each."""
+    loss = -(target * input.logsigmoid() + (1 - target) * (-input).logsigmoid())
+    return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
+
+
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+    """max (0, near - far + @margin) of distances by a function."""
+    distance = distance_function or pairwise_distance
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    far = far.minimum(distance(positive, negative)) if swap else far
+    return reduced((near - far + margin).relu(), reduction)
+
+
+# ---- methods ----
+def placed(input, result, inplace, name):
+    if not inplace:
+        return result
+    from ..in_place import put
+    return put(input, result, name + "_")
+
+
+def with_inplace(method):
+    @wraps(method)
+    def function(input, *arguments, inplace=False, **more):
+        return placed(input, method(input, *arguments, **more), inplace, method.__name__)
+    return function
 
 
 def __getattr__(name):
     found = getattr(Tensor, NAMES.get(name, name), None) if not name.startswith("__") else None
     if found is None:
         raise AttributeError(f"tensors have no method {name}")
+    found = globals()[name] = with_inplace(found) if hasattr(Tensor, name + "_") else found
     return found

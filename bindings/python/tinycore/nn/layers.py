@@ -1,87 +1,113 @@
 # SPDX-License-Identifier: MIT
 """The layers there are, under PyTorch's and tinygrad's names."""
-from math import sqrt
 from operator import index
 
-from ..library import Tiny
-from ..tensor import Base, Tensor
-from .module import Layer, Module, Parameter
+from ..tensor import Tensor
+from .functional import bilinear
+from .layer import Layer
+from .module import Module, Parameter
 
 
 class Linear(Layer):
     """x @ weightᵀ + bias."""
 
-    def __init__(self, in_features, out_features, bias=True):
-        self.take(Tiny.linear_new(index(in_features), index(out_features), bool(bias)),
-                  in_features=in_features, out_features=out_features, bias=bool(bias))
+    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+        in_features, out_features, bias = index(in_features), index(out_features), bool(bias)
+        self.take("linear_new", in_features, out_features, bias, device=device, dtype=dtype,
+                  in_features=in_features, out_features=out_features, bias=bias)
 
 
 class Embedding(Layer):
-    """Rows of a table at integer positions."""
+    """Rows of a table at integer positions. The row at @padding_idx is zeros at first and gets no gradient."""
 
-    def __init__(self, num_embeddings, embedding_dim):
-        self.take(Tiny.embedding_new(index(num_embeddings), index(embedding_dim)),
-                  num_embeddings=num_embeddings, embedding_dim=embedding_dim)
+    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, device=None, dtype=None):
+        n, size = index(num_embeddings), index(embedding_dim)
+        if padding_idx is not None and not -n <= index(padding_idx) < n:
+            raise ValueError(f"Embedding: there is no row {padding_idx} of {n}")
+        padding_idx = None if padding_idx is None else index(padding_idx) % n
+        self.take("embedding_new", n, size, device=device, dtype=dtype, num_embeddings=n, embedding_dim=size,
+                  padding_idx=padding_idx)
+        if padding_idx is not None:
+            self.weight.assign((Tensor.arange(n) != padding_idx).unsqueeze(1).where(self.weight.detach(), 0.0))
+
+    @classmethod
+    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None):
+        """One with the rows of a tensor, which stay as they are if @freeze."""
+        layer = cls(*embeddings.shape, padding_idx)
+        layer.weight = embeddings.detach().requires_grad_(not freeze)
+        return layer
+
+    def forward(self, input):
+        found = super().forward(input)
+        if self.padding_idx is None:
+            return found
+        return (input == self.padding_idx).unsqueeze(-1).where(found.detach(), found)
 
 
 class Dropout(Layer):
     """Zeroes elements with probability p in training mode."""
 
-    def __init__(self, p=0.5):
-        self.take(Tiny.dropout_new(p), p=p)
+    def __init__(self, p=0.5, inplace=False):
+        self.take("dropout_new", p, p=p)
+
+
+class PReLU(Layer):
+    """x where it is positive, a slope that is learnt times x elsewhere."""
+
+    def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
+        self.take("prelu_new", index(num_parameters), init, device=device, dtype=dtype, num_parameters=num_parameters)
 
 
 # ---- convolutions ----
 def sizes_of(size, n, name):
     """One number for all directions, or one for each."""
-    sizes = [index(one) for one in size] if isinstance(size, (list, tuple)) else [index(size)] * n
+    sizes = tuple(index(one) for one in size) if isinstance(size, (list, tuple)) else (index(size),) * n
     if len(sizes) != n:
         raise ValueError(f"{name}: {size} are not {n} sizes")
     return sizes
 
 
-class Convolution(Module):
+def same_padding(kernel_size, dilation):
+    """Numbers before and after each direction, the last direction first, that keep sizes as they are."""
+    numbers = []
+    for size, step in reversed(list(zip(kernel_size, dilation))):
+        numbers += [step * (size - 1) // 2, step * (size - 1) - step * (size - 1) // 2]
+    return numbers
+
+
+class Convolution(Layer):
     """Windows of images times weights, uniform at first over ±1 / sqrt (fan-in)."""
 
-    n, is_transposed = None, False
+    n = None
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, *settings, **more):
-        self.make(in_channels, out_channels, kernel_size, stride, padding, *settings, **more)
-
-    def make_weights(self, shape, n_out, bias):
-        fan_in = 1
-        for size in shape[1:]:
-            fan_in *= size
-        bound = 1 / sqrt(fan_in) if fan_in > 0 else 0
-        self.weight = Parameter(Tensor.uniform(*shape, low=-bound, high=bound))
-        self.bias = Parameter(Tensor.uniform(n_out, low=-bound, high=bound)) if bias else None
-
-    def check_groups(self, in_channels, out_channels, groups):
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+                 padding_mode="zeros", device=None, dtype=None):
         name = type(self).__name__
-        in_channels, out_channels, groups = index(in_channels), index(out_channels), index(groups)
-        if groups < 1 or in_channels % groups != 0 or out_channels % groups != 0:
-            raise ValueError(f"{name}: {groups} groups do not divide {in_channels} and {out_channels} channels")
-        return in_channels, out_channels, groups
-
-    def make(self, in_channels, out_channels, kernel_size, stride, padding, dilation=1, groups=1, bias=True):
-        in_channels, out_channels, self.groups = self.check_groups(in_channels, out_channels, groups)
-        self.kernel_size = tuple(sizes_of(kernel_size, self.n, type(self).__name__))
-        if padding == "same":
-            steps = sizes_of(dilation, self.n, type(self).__name__)
-            if stride not in (1, (1,) * self.n):
-                raise ValueError(f"{type(self).__name__}: padding of the same size wants a stride of 1, not {stride}")
-            padding = []
-            for size, step in reversed(list(zip(self.kernel_size, steps))):
-                padding += [step * (size - 1) // 2, step * (size - 1) - step * (size - 1) // 2]
-        self.stride, self.padding, self.dilation = stride, 0 if padding == "valid" else padding, dilation
-        self.make_weights((out_channels, in_channels // self.groups, *self.kernel_size), out_channels, bias)
+        kernel_size, stride, dilation = (sizes_of(one, self.n, name) for one in (kernel_size, stride, dilation))
+        if padding == "same" and set(stride) != {1}:
+            raise ValueError(f"{name}: padding of the same size wants a stride of 1, not {stride}")
+        if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
+            raise ValueError(f"{name}: “{padding_mode}” is none of zeros, reflect, replicate, circular")
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise ValueError(f"{name}: a padding is numbers, same or valid, not “{padding}”")
+            around = same_padding(kernel_size, dilation) if padding == "same" else [0] * self.n
+        elif isinstance(padding, (list, tuple)) and len(padding) == 2 * self.n:  # tinygrad's: both sides of each
+            around = padding = tuple(map(index, padding))
+        else:
+            around = padding = sizes_of(padding, self.n, name)
+        self.take("conv_new", self.n, index(in_channels), index(out_channels), kernel_size, stride,
+                  list(around) if padding_mode == "zeros" else [0], dilation, index(groups), bool(bias), device=device,
+                  dtype=dtype, in_channels=in_channels, out_channels=out_channels, kernel_size=kernel_size, stride=stride,
+                  padding=padding, dilation=dilation, groups=groups, bias=bool(bias), padding_mode=padding_mode)
+        if len(around) == self.n:
+            around = [number for one in reversed(around) for number in (one, one)]
+        self.around = list(around)
 
     def forward(self, x):
-        function = getattr(x, f"conv{self.n}d")
-        return function(self.weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
-
-    def __repr__(self):
-        return f"{type(self).__name__}(weight={self.weight.shape}, stride={self.stride}, padding={self.padding})"
+        if self.padding_mode != "zeros":
+            x = x.pad(self.around, self.padding_mode)
+        return super().forward(x)
 
 
 class Conv1d(Convolution):
@@ -102,18 +128,17 @@ class Conv3d(Convolution):
     n = 3
 
 
-class TransposedConvolution(Convolution):
+class TransposedConvolution(Layer):
     """Each element spread over a window."""
 
-    def make(self, in_channels, out_channels, kernel_size, stride, padding, output_padding=0, groups=1, bias=True, dilation=1):
-        in_channels, out_channels, self.groups = self.check_groups(in_channels, out_channels, groups)
-        self.kernel_size = tuple(sizes_of(kernel_size, self.n, type(self).__name__))
-        self.stride, self.padding, self.output_padding, self.dilation = stride, padding, output_padding, dilation
-        self.make_weights((in_channels, out_channels // self.groups, *self.kernel_size), out_channels, bias)
+    n = None
 
-    def forward(self, x):
-        function = getattr(x, f"conv_transpose{self.n}d")
-        return function(self.weight, self.bias, self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+                 dilation=1, device=None, dtype=None):
+        sizes = [sizes_of(one, self.n, type(self).__name__) for one in (kernel_size, stride, padding, output_padding, dilation)]
+        self.take("conv_transpose_new", self.n, index(in_channels), index(out_channels), *sizes, index(groups), bool(bias),
+                  device=device, dtype=dtype, in_channels=in_channels, out_channels=out_channels, kernel_size=sizes[0],
+                  stride=sizes[1], padding=sizes[2], output_padding=sizes[3], dilation=sizes[4], groups=groups, bias=bool(bias))
 
 
 class ConvTranspose1d(TransposedConvolution):
@@ -136,11 +161,15 @@ class ConvTranspose3d(TransposedConvolution):
 
 # ---- norms ----
 class BatchNorm(Layer):
-    """Each channel to mean 0 and variance 1 over the batch, or by running statistics."""
+    """Each channel to mean 0 and variance 1 over the batch, or by running statistics. In a plain object, as tinygrad's programs have it,
+    the batch counts in "with Tensor.train ()" only; in a Module until eval()."""
 
-    def __init__(self, num_features, eps=1e-5, affine=True, track_running_stats=True, momentum=0.1):
-        self.take(Tiny.batch_norm_new(index(num_features), eps, momentum, bool(affine), bool(track_running_stats)),
-                  num_features=num_features, eps=eps)
+    follows = True
+
+    def __init__(self, num_features, eps=1e-5, affine=True, track_running_stats=True, momentum=0.1, device=None, dtype=None):
+        self.take("batch_norm_new", index(num_features), eps, -1.0 if momentum is None else momentum, bool(affine),
+                  bool(track_running_stats), device=device, dtype=dtype, num_features=num_features, eps=eps, momentum=momentum,
+                  affine=bool(affine), track_running_stats=bool(track_running_stats))
 
 
 class BatchNorm2d(BatchNorm):
@@ -152,53 +181,87 @@ class BatchNorm2d(BatchNorm):
         super().__init__(num_features, eps, *settings, **more)
 
 
-BatchNorm1d = BatchNorm3d = BatchNorm2d
+class BatchNorm1d(BatchNorm2d):
+    """BatchNorm2d of (B, C) or (B, C, X)."""
+
+
+class BatchNorm3d(BatchNorm2d):
+    """BatchNorm2d of (B, C, Z, Y, X)."""
 
 
 class GroupNorm(Layer):
     """Each group of channels of each item to mean 0 and variance 1."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True):
-        self.take(Tiny.group_norm_new(index(num_groups), index(num_channels), eps, bool(affine)), num_groups=num_groups,
-                  num_channels=num_channels)
+    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None):
+        self.take("group_norm_new", index(num_groups), index(num_channels), eps, bool(affine), device=device, dtype=dtype,
+                  num_groups=num_groups, num_channels=num_channels, eps=eps, affine=bool(affine))
 
 
 class InstanceNorm(Layer):
     """Each channel of each item to mean 0 and variance 1."""
 
-    def __init__(self, num_features, eps=1e-5, affine=True):
-        self.take(Tiny.instance_norm_new(index(num_features), eps, bool(affine)), num_features=num_features)
+    def __init__(self, num_features, eps=1e-5, affine=True, device=None, dtype=None):
+        self.take("instance_norm_new", index(num_features), eps, bool(affine), device=device, dtype=dtype,
+                  num_features=num_features, eps=eps, affine=bool(affine))
+
+
+class InstanceNorm2d(InstanceNorm):
+    """InstanceNorm with PyTorch's arguments: without weights unless @affine. Running statistics there are none."""
+
+    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None):
+        if track_running_stats:
+            raise NotImplementedError(f"{type(self).__name__}: running statistics of single items")
+        super().__init__(num_features, eps, affine, device, dtype)
+
+
+class InstanceNorm1d(InstanceNorm2d):
+    """InstanceNorm2d of (B, C, X)."""
+
+
+class InstanceNorm3d(InstanceNorm2d):
+    """InstanceNorm2d of (B, C, Z, Y, X)."""
 
 
 class LayerNorm(Layer):
     """The last axes together to mean 0 and variance 1."""
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True):
-        shape = [normalized_shape] if isinstance(normalized_shape, int) else list(normalized_shape)
-        self.take(Tiny.layer_norm_new(shape, eps, bool(elementwise_affine)), normalized_shape=tuple(shape))
+    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, device=None, dtype=None):
+        shape = tuple(normalized_shape) if isinstance(normalized_shape, (list, tuple)) else (index(normalized_shape),)
+        self.take("layer_norm_new", shape, eps, bool(elementwise_affine), device=device, dtype=dtype, normalized_shape=shape,
+                  eps=eps, elementwise_affine=bool(elementwise_affine))
 
 
 class LayerNorm2d(Layer):
     """The channels of each place of an image to mean 0 and variance 1."""
 
-    def __init__(self, num_channels, eps=1e-5, elementwise_affine=True):
-        self.take(Tiny.layer_norm2d_new(index(num_channels), eps, bool(elementwise_affine)), num_channels=num_channels)
+    def __init__(self, num_channels, eps=1e-5, elementwise_affine=True, device=None, dtype=None):
+        self.take("layer_norm2d_new", index(num_channels), eps, bool(elementwise_affine), device=device, dtype=dtype,
+                  num_channels=num_channels, eps=eps, elementwise_affine=bool(elementwise_affine))
 
 
 class RMSNorm(Layer):
     """Divided by the root of the mean square of the last axis."""
 
-    def __init__(self, dim, eps=1e-6, elementwise_affine=True):
-        self.take(Tiny.rms_norm_new(index(dim), eps, bool(elementwise_affine)), dim=dim)
+    def __init__(self, dim, eps=1e-6, elementwise_affine=True, device=None, dtype=None):
+        self.take("rms_norm_new", index(dim), eps, bool(elementwise_affine), device=device, dtype=dtype, dim=dim, eps=eps,
+                  elementwise_affine=bool(elementwise_affine))
 
 
 # ---- recurrent ----
 class Recurrent(Layer):
     """Results and states at the end, from inputs and states at the start."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False):
-        self.take(getattr(Tiny, self.make)(index(input_size), index(hidden_size), index(num_layers), bool(bias), bool(batch_first),
-                                  dropout, bool(bidirectional)), input_size=input_size, hidden_size=hidden_size)
+    make, optional = None, ()
+
+    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+                 device=None, dtype=None):
+        self.take(self.make, index(input_size), index(hidden_size), index(num_layers), bool(bias), bool(batch_first), dropout,
+                  bool(bidirectional), device=device, dtype=dtype, input_size=input_size, hidden_size=hidden_size,
+                  num_layers=num_layers, bias=bool(bias), batch_first=bool(batch_first), dropout=dropout,
+                  bidirectional=bool(bidirectional))
+
+    def flatten_parameters(self):
+        """Nothing: there is no other form."""
 
 
 class LSTM(Recurrent):
@@ -221,161 +284,70 @@ class GRU(Recurrent):
         return y, h
 
 
-class LSTMCell(Layer):
+class RNN(Recurrent):
+    """Plain recurrence: y, h of x, or of x, h."""
+
+    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
+                 bidirectional=False, device=None, dtype=None):
+        self.take("rnn_new", index(input_size), index(hidden_size), index(num_layers), nonlinearity, bool(bias), bool(batch_first),
+                  dropout, bool(bidirectional), device=device, dtype=dtype, input_size=input_size, hidden_size=hidden_size,
+                  num_layers=num_layers, nonlinearity=nonlinearity, bias=bool(bias), batch_first=bool(batch_first), dropout=dropout,
+                  bidirectional=bool(bidirectional))
+
+    forward = GRU.forward
+
+
+class Cell(Layer):
+    """One time of a recurrent layer."""
+
+    make, optional = None, ()
+
+    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+        self.take(self.make, index(input_size), index(hidden_size), bool(bias), device=device, dtype=dtype,
+                  input_size=input_size, hidden_size=hidden_size, bias=bool(bias))
+
+
+class LSTMCell(Cell):
     """One time of an LSTM: h, c of x, or of x, (h, c)."""
 
-    def __init__(self, input_size, hidden_size, bias=True):
-        self.take(Tiny.lstm_cell_new(index(input_size), index(hidden_size), bool(bias)), input_size=input_size,
-                  hidden_size=hidden_size)
+    make = "lstm_cell_new"
 
     def forward(self, x, state=None):
         h, c = self.call_many(x, *(state or ()))
         return h, c
 
 
-class GRUCell(Layer):
+class GRUCell(Cell):
     """One time of a GRU: h of x, or of x, h."""
 
-    def __init__(self, input_size, hidden_size, bias=True):
-        self.take(Tiny.gru_cell_new(index(input_size), index(hidden_size), bool(bias)), input_size=input_size,
-                  hidden_size=hidden_size)
+    make = "gru_cell_new"
 
     def forward(self, x, state=None):
         return self.call_many(x, *(() if state is None else (state,)))[0]
 
 
-# ---- attention ----
-class MultiheadAttention(Layer):
-    """The result and the weights of attention, of query, key and value."""
+class RNNCell(Cell):
+    """One time of an RNN: h of x, or of x, h."""
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, kdim=None, vdim=None, batch_first=False):
-        embed_dim = index(embed_dim)
-        self.take(Tiny.multihead_attention_new(embed_dim, index(num_heads), dropout, bool(bias), index(kdim or embed_dim),
-                                               index(vdim or embed_dim), bool(batch_first)),
-                  embed_dim=embed_dim, num_heads=num_heads)
+    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+        self.take("rnn_cell_new", index(input_size), index(hidden_size), bool(bias), nonlinearity, device=device, dtype=dtype,
+                  input_size=input_size, hidden_size=hidden_size, bias=bool(bias), nonlinearity=nonlinearity)
 
-    def forward(self, query, key, value, attn_mask=None):
-        result, weights = self.call_many(query, key, value, *(() if attn_mask is None else (attn_mask,)))
-        return result, weights
+    forward = GRUCell.forward
 
 
-class TransformerLayer(Layer):
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation="relu", layer_norm_eps=1e-5,
-                 batch_first=False, norm_first=False):
-        self.take(getattr(Tiny, self.make)(index(d_model), index(nhead), index(dim_feedforward), dropout, activation, layer_norm_eps,
-                                  bool(batch_first), bool(norm_first)), d_model=d_model, nhead=nhead)
+class Bilinear(Module):
+    """x1ᵀ weight x2 + bias for each of the output's features."""
 
+    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        bound = 1 / index(in1_features) ** 0.5
+        draw = lambda *shape: Parameter(Tensor.uniform(*shape, low=-bound, high=bound, dtype=dtype, device=device))  # noqa: E731
+        self.weight = draw(out_features, in1_features, in2_features)
+        self.bias = draw(out_features) if bias else None
 
-class TransformerEncoderLayer(TransformerLayer):
-    """Self-attention and two linear layers."""
-
-    make = "transformer_encoder_layer_new"
-
-    def forward(self, src, src_mask=None):
-        return self.call_many(src, *(() if src_mask is None else (src_mask,)))[0]
-
-
-class TransformerDecoderLayer(TransformerLayer):
-    """Self-attention, attention to an encoder's result, and two linear layers."""
-
-    make = "transformer_decoder_layer_new"
-
-    def forward(self, tgt, memory, tgt_mask=None, memory_mask=None):
-        if memory_mask is not None and tgt_mask is None:
-            raise NotImplementedError("TransformerDecoderLayer: a mask for memory alone")
-        masks = [mask for mask in (tgt_mask, memory_mask) if mask is not None]
-        return self.call_many(tgt, memory, *masks)[0]
-
-
-# ---- containers ----
-class Sequential(Module):
-    """Modules and functions one after the other."""
-
-    def __init__(self, *modules):
-        if len(modules) == 1 and isinstance(modules[0], (list, tuple)):
-            modules = modules[0]
-        self.n = 0
-        for one in modules:
-            self.append(one)
-
-    def append(self, module):
-        if not callable(module):
-            raise TypeError(f"Sequential: {type(module).__name__} cannot be called")
-        setattr(self, str(self.n), module)
-        self.n += 1
-        return self
-
-    def __iter__(self):
-        return (getattr(self, str(i)) for i in range(self.n))
-
-    def __len__(self):
-        return self.n
-
-    def __getitem__(self, i):
-        return list(self)[i]
-
-    def forward(self, x):
-        for one in self:
-            x = one(x)
-        return x
-
-
-class ModuleList(Module):
-    """Modules by number."""
-
-    def __init__(self, modules=()):
-        self.n = 0
-        for one in modules:
-            self.append(one)
-
-    append, __iter__, __len__, __getitem__ = Sequential.append, Sequential.__iter__, Sequential.__len__, Sequential.__getitem__
-
-
-# ---- functions as modules ----
-def function_module(name, method, *names, **defaults):
-    """A module without parameters that calls a tensor's method."""
-    def initialise(self, *given, **more):
-        if len(given) > len(names):
-            raise TypeError(f"{name} takes {len(names)} arguments, not {len(given)}")
-        unknown = set(more) - set(names) - {"inplace"}
-        if unknown:
-            raise TypeError(f"{name} has no argument {sorted(unknown)[0]}")
-        self.settings = {**defaults, **dict(zip(names, given)), **{key: value for key, value in more.items() if key in names}}
-
-    def forward(self, *inputs):
-        return getattr(inputs[0], method)(*inputs[1:], **self.settings)
-
-    def describe(self):
-        return f"{name}({', '.join(f'{key}={value}' for key, value in self.settings.items())})"
-
-    return type(name, (Module,), {"__init__": initialise, "forward": forward, "__repr__": describe,
-                                  "__doc__": f"Tensor.{method}() as a module.", "__module__": __name__})
-
-
-FUNCTIONS = {
-    "ReLU": ("relu",), "Sigmoid": ("sigmoid",), "Tanh": ("tanh",), "SiLU": ("silu",), "Softplus": ("softplus",),
-    "ReLU6": ("relu6",), "Hardswish": ("hardswish",), "Hardsigmoid": ("hardsigmoid",), "Mish": ("mish",), "ELU": ("elu", "alpha"),
-    "LeakyReLU": ("leaky_relu", "negative_slope"), "GELU": ("gelu", "approximate"), "SELU": ("selu",), "CELU": ("celu", "alpha"),
-    "Softsign": ("softsign",), "LogSigmoid": ("logsigmoid",),
-    "Softmax": ("softmax", "dim"), "LogSoftmax": ("log_softmax", "dim"), "Flatten": ("flatten", "start_dim", "end_dim"),
-    "MaxPool1d": ("max_pool1d", "kernel_size", "stride", "padding", "dilation"),
-    "MaxPool2d": ("max_pool2d", "kernel_size", "stride", "padding", "dilation"),
-    "AvgPool1d": ("avg_pool1d", "kernel_size", "stride", "padding"),
-    "AvgPool2d": ("avg_pool2d", "kernel_size", "stride", "padding"),
-    "AdaptiveAvgPool2d": ("adaptive_avg_pool2d", "output_size"), "AdaptiveMaxPool2d": ("adaptive_max_pool2d", "output_size"),
-    "Unflatten": ("unflatten", "dim", "sizes"),
-    "CrossEntropyLoss": ("cross_entropy", "weight", "ignore_index", "reduction", "label_smoothing"),
-    "NLLLoss": ("nll_loss", "weight", "ignore_index", "reduction"), "MSELoss": ("mse_loss", "reduction"),
-    "L1Loss": ("l1_loss", "reduction"), "SmoothL1Loss": ("smooth_l1_loss", "reduction", "beta"),
-    "HuberLoss": ("huber_loss", "reduction", "delta"), "KLDivLoss": ("kl_div", "reduction", "log_target"),
-    "BCELoss": ("binary_crossentropy", "weight", "reduction"),
-    "BCEWithLogitsLoss": ("binary_crossentropy_logits", "weight", "reduction", "pos_weight"),
-}
-DEFAULTS = {"Flatten": {"start_dim": 1}}
-for name, (method, *names) in FUNCTIONS.items():
-    if hasattr(Tensor, method):
-        globals()[name] = function_module(name, method, *names, **DEFAULTS.get(name, {}))
-del name, method, names
+    def forward(self, input1, input2):
+        return bilinear(input1, input2, self.weight, self.bias)
 
 
 class Identity(Module):

@@ -1,135 +1,270 @@
 # SPDX-License-Identifier: MIT
-"""Module: what has parameters and modules in it. Layer: one that the library makes.
+"""Module: what has parameters and modules in it, as PyTorch has it. Parameter. Walking through any object.
 
-A network is an object of any class with tensors and layers among its attributes, or a Module as in PyTorch, with
-forward(), parameters() and train(). A layer by itself trains in "with Tensor.train ()"; one that is in a Module trains unless
-eval() was called."""
-from ..errors import checked, exception_of
+A network is an object of any class with tensors and layers among its attributes, as in tinygrad, or a Module with forward(),
+parameters() and train(), as in PyTorch. In a Module only parameters, registered buffers and modules count; in any other
+object all tensors, also those in lists and dicts."""
+from collections import namedtuple
+from collections.abc import Mapping
+from reprlib import recursive_repr
+
+from ..errors import InvalidError, checked
 from ..tensor import Base, Tensor
 
-OPTIONAL = ("weight", "bias", "running_mean", "running_var")  # of layers that may lack them
+PARAMETER, BUFFER, TRANSIENT = "parameter", "buffer", "transient"  # a transient one is a buffer that is not saved
+Loaded = namedtuple("Loaded", ("missing_keys", "unexpected_keys"))
 
 
-def children_of(value):
-    """The names and values within @value that may have tensors."""
+class ParameterType(type):
+    def __call__(cls, data=None, requires_grad=True):
+        tensor = data if isinstance(data, Base) else Tensor([] if data is None else data)
+        tensor.requires_grad = bool(requires_grad)
+        tensor.is_parameter = True
+        return tensor
+
+    def __instancecheck__(cls, one):
+        return isinstance(one, Base) and getattr(one, "is_parameter", False)
+
+
+class Parameter(metaclass=ParameterType):
+    """Parameter(data, requires_grad=True): @data itself, as what a Module lists among its parameters."""
+
+
+# ---- through objects ----
+def members_of(value):
+    """(name, value, kind) of what may have tensors directly in @value; the kind is that of a tensor, else None."""
+    if isinstance(value, Base):
+        return
+    if hasattr(value, "members"):
+        yield from value.members()
+        return
     if isinstance(value, (list, tuple)):
         named = getattr(value, "_fields", None)
-        return list(zip(named, value)) if named else [(str(i), one) for i, one in enumerate(value)]
-    if isinstance(value, dict):
-        return [(str(name), one) for name, one in value.items()]
-    if isinstance(value, (str, bytes, type)) or callable(value) and not hasattr(value, "__dict__"):
-        return []
-    return list(getattr(value, "__dict__", {}).items())
-
-
-def walk(value, prefix="", seen=None):
-    """(path, tensor, whether it is a parameter) of all tensors in @value; shared objects once."""
-    seen = set() if seen is None else seen
-    if isinstance(value, Base):
-        if id(value) not in seen:
-            seen.add(id(value))
-            yield prefix, value, value.dtype.kind == "f" and not getattr(value, "is_frozen", False)
+        children = zip(named, value) if named else ((str(i), one) for i, one in enumerate(value))
+    elif isinstance(value, dict):
+        children = ((str(name), one) for name, one in value.items())
+    elif isinstance(value, (str, bytes, type)):
         return
-    if id(value) in seen:
-        return
-    children = children_of(value)
-    if isinstance(value, Layer):
-        yield from ((f"{prefix}.{name}" if prefix else name, *rest) for name, *rest in value.own_tensors())
-    if children:
-        seen.add(id(value))
+    else:
+        children = list(getattr(value, "__dict__", {}).items())
     for name, one in children:
-        yield from walk(one, f"{prefix}.{name}" if prefix else name, seen)
+        if isinstance(one, Base):
+            yield name, one, PARAMETER if one.dtype.kind == "f" and not one.is_frozen else BUFFER
+        else:
+            yield name, one, None
 
 
-def modules_in(value, seen):
-    """All modules in @value, outer ones first."""
-    if id(value) in seen or isinstance(value, Base):
+def joined(prefix, name):
+    return f"{prefix}.{name}" if prefix else name
+
+
+def walk(value, prefix="", above=()):
+    """(path, tensor, kind) of all tensors in @value, of one with several names once under each."""
+    if id(value) in above:
         return
-    children = children_of(value)
-    if children or isinstance(value, Module):
-        seen.add(id(value))
-    if isinstance(value, Module):
-        yield value
-    for _, one in children:
-        yield from modules_in(one, seen)
+    if isinstance(value, Base):
+        yield prefix, value, PARAMETER if value.dtype.kind == "f" and not value.is_frozen else BUFFER
+    for name, one, kind in members_of(value):
+        if kind is not None:
+            yield joined(prefix, name), one, kind
+        else:
+            yield from walk(one, joined(prefix, name), (*above, id(value)))
+
+
+def once(rows, remove_duplicate=True):
+    """(name, value, …) of each value once, under its first name."""
+    seen = {}  # with the values: what is gone leaves its id to others
+    for row in rows:
+        if not remove_duplicate or id(row[1]) not in seen:
+            seen[id(row[1])] = row[1]
+            yield row
+
+
+# ---- modules ----
+class Hook:
+    """A function that a module calls until remove(), or the end of "with"."""
+
+    def __init__(self, module, kind, hook):
+        if not callable(hook):
+            raise TypeError(f"a hook is a function, not {hook!r:.60}")
+        if vars(module).get(kind) is None:
+            object.__setattr__(module, kind, {})
+        self.hooks = vars(module)[kind]
+        self.hooks[self] = hook
+
+    def remove(self):
+        self.hooks.pop(self, None)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()
 
 
 class Module:
     """A function of tensors with parameters: derive from it and write forward()."""
 
+    train_mode = None  # of training: True, False, or None: as Tensor.training says
+
+    def __init__(self):
+        pass
+
     def forward(self, *inputs):
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
+    pre_hooks = post_hooks = None  # functions by handle
+
     def __call__(self, *inputs, **more):
+        if self.pre_hooks or self.post_hooks:
+            return self.call_hooked(inputs, more)
         return self.forward(*inputs, **more)
 
+    def call_hooked(self, inputs, more):
+        for hook in list((self.pre_hooks or {}).values()):
+            found = hook(self, inputs)
+            inputs = inputs if found is None else found if isinstance(found, tuple) else (found,)
+        result = self.forward(*inputs, **more)
+        for hook in list((self.post_hooks or {}).values()):
+            found = hook(self, inputs, result)
+            result = result if found is None else found
+        return result
+
     def __setattr__(self, name, value):
+        if isinstance(value, Base) and isinstance(vars(self).get(name), Parameter) and not isinstance(value, Parameter):
+            raise TypeError(f"{type(self).__name__}.{name} is a parameter: only a Parameter, or None, takes its place")
         object.__setattr__(self, name, value)
-        if isinstance(value, (Module, list, tuple, dict)):
-            for module in modules_in(value, set()):
-                if module.mode is None:
-                    object.__setattr__(module, "mode", True)
+        if isinstance(value, Module) and value.train_mode is None:
+            value.train()
 
-    mode = None  # of training: True, False, or None: as Tensor.training says
+    # ---- what is in it ----
+    def members(self):
+        """(name, value, kind) of its own parameters, then of its buffers, then of the modules directly in it."""
+        kinds, buffers, modules = vars(self).get("buffer_kinds", {}), [], []
+        for name, one in vars(self).items():
+            if isinstance(one, Module):
+                modules.append((name, one, None))
+            elif isinstance(one, Base):
+                if name in kinds:
+                    buffers.append((name, one, kinds[name]))
+                elif getattr(one, "is_parameter", False):
+                    yield name, one, PARAMETER
+        yield from buffers
+        yield from modules
 
-    @property
-    def training(self):
-        return self.mode if self.mode is not None else True
+    def own(self, kinds, recurse, prefix, remove_duplicate):
+        rows = walk(self) if recurse else (row for row in self.members() if row[2] is not None)
+        return ((joined(prefix, name), one) for name, one, kind in once(rows, remove_duplicate) if kind in kinds)
 
-    def modules(self):
-        """This module and all in it."""
-        return modules_in(self, set())
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+        """(path, tensor) of what an optimiser changes; a tensor with several names has its first."""
+        return self.own((PARAMETER,), recurse, prefix, remove_duplicate)
+
+    def parameters(self, recurse=True):
+        return (one for _, one in self.named_parameters(recurse=recurse))
+
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+        """(path, tensor) of state that no optimiser changes."""
+        return self.own((BUFFER, TRANSIENT), recurse, prefix, remove_duplicate)
+
+    def buffers(self, recurse=True):
+        return (one for _, one in self.named_buffers(recurse=recurse))
+
+    def named_children(self):
+        return once((name, one) for name, one, kind in self.members() if kind is None)
 
     def children(self):
         """The modules directly in it."""
-        return [one for _, one in self.named_children()]
+        return (one for _, one in self.named_children())
 
-    def named_children(self):
-        return [(name, one) for name, one in vars(self).items() if isinstance(one, Module)]
-
-    def named_modules(self, prefix=""):
+    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+        """(path, module) of this module, whose path is @prefix, and all in it."""
+        memo = set() if memo is None else memo
+        if id(self) in memo:
+            return
+        if remove_duplicate:
+            memo.add(id(self))
         yield prefix, self
-        for name, one in self.named_children():
-            yield from one.named_modules(f"{prefix}.{name}" if prefix else name)
+        for name, one, kind in self.members():
+            if kind is None:
+                yield from one.named_modules(memo, joined(prefix, name), remove_duplicate)
 
-    def apply(self, function):
-        """Calls @function with every module in it, and with itself last."""
-        for one in reversed(list(self.modules())):
-            function(one)
-        return self
+    def modules(self):
+        """This module and all in it."""
+        return (one for _, one in self.named_modules())
+
+    def get_submodule(self, target):
+        """The module at a path."""
+        found = self
+        for name in target.split(".") if target else ():
+            found = {key: one for key, one, kind in found.members() if kind is None}.get(name)
+            if found is None:
+                raise AttributeError(f"{type(self).__name__} has no module “{target}”")
+        return found
+
+    def get_tensor(self, target, names):
+        found = dict(names(remove_duplicate=False)).get(target)
+        if found is None:
+            raise AttributeError(f"{type(self).__name__} has no such tensor: “{target}”")
+        return found
+
+    def get_parameter(self, target):
+        return self.get_tensor(target, self.named_parameters)
+
+    def get_buffer(self, target):
+        return self.get_tensor(target, self.named_buffers)
+
+    # ---- making ----
+    def register_buffer(self, name, tensor, persistent=True):
+        """A tensor that no optimiser changes; a @persistent one is part of the state dict."""
+        if "buffer_kinds" not in vars(self):
+            object.__setattr__(self, "buffer_kinds", {})
+        self.buffer_kinds[name] = BUFFER if persistent else TRANSIENT
+        setattr(self, name, tensor)
+
+    def register_parameter(self, name, param):
+        setattr(self, name, param if param is None else Parameter(param, not param.is_frozen))
+
+    def add_module(self, name, module):
+        if module is not None and not isinstance(module, Module):
+            raise TypeError(f"{type(self).__name__}: “{name}” is no Module but a {type(module).__name__}")
+        setattr(self, name, module)
+
+    register_module = add_module
+
+    def register_forward_pre_hook(self, hook):
+        """Calls @hook (module, inputs) before forward(); what it gives takes their place, unless it is None."""
+        return Hook(self, "pre_hooks", hook)
+
+    def register_forward_hook(self, hook):
+        """Calls @hook (module, inputs, result) after forward(); what it gives takes the result's place, unless it is None."""
+        return Hook(self, "post_hooks", hook)
+
+    # ---- doing something with all of it ----
+    @property
+    def training(self):
+        return self.train_mode is not False
+
+    @training.setter
+    def training(self, mode):
+        object.__setattr__(self, "train_mode", bool(mode))
 
     def train(self, mode=True):
         """Batch statistics are the batch's and dropout drops, in all modules in it."""
         for one in self.modules():
-            object.__setattr__(one, "mode", bool(mode))
+            one.training = mode
         return self
 
     def eval(self):
         return self.train(False)
 
-    def named_parameters(self):
-        """(path, tensor) of what an optimiser changes."""
-        return ((name, tensor) for name, tensor, trainable in walk(self) if trainable)
-
-    def parameters(self):
-        return [tensor for _, tensor in self.named_parameters()]
-
-    def named_buffers(self):
-        return ((name, tensor) for name, tensor, trainable in walk(self) if not trainable)
-
-    def buffers(self):
-        return [tensor for _, tensor in self.named_buffers()]
-
-    def state_dict(self):
-        """All tensors by path."""
-        return {name: tensor for name, tensor, _ in walk(self)}
-
-    def load_state_dict(self, state, strict=True):
-        from .state import load_state_dict
-        load_state_dict(self, state, strict=strict)
+    def apply(self, fn):
+        """Calls @fn once with every module in it, and with itself last."""
+        for one in after_parts(self, set()):
+            fn(one)
         return self
 
-    def zero_grad(self):
+    def zero_grad(self, set_to_none=True):
         for one in self.parameters():
             one.grad = None
 
@@ -138,101 +273,123 @@ class Module:
             one.requires_grad = requires_grad
         return self
 
-    def register_buffer(self, name, tensor, persistent=True):
-        """A tensor that no optimiser changes."""
-        if tensor is not None:
-            tensor.is_frozen = True
-        setattr(self, name, tensor)
+    def replace_tensors(self, make):
+        """Puts make (tensor) in the place of every tensor, one for all names of a shared one."""
+        made = {}
+        for one in list(self.modules()):
+            for name, tensor, kind in list(one.members()):
+                if kind is not None:
+                    if id(tensor) not in made:
+                        made[id(tensor)] = tensor, like(make(tensor), tensor)
+                    setattr(one, name, made[id(tensor)][1])
+        realize_all([new for _, new in made.values()])
+        return self
 
-    def register_parameter(self, name, tensor):
-        setattr(self, name, tensor)
+    def to(self, *where, device=None, dtype=None, non_blocking=False):
+        """To a device, as a dtype, or as another tensor is. Tensors are new ones then: make the optimiser after this."""
+        for one in where:
+            if isinstance(one, Base):
+                device, dtype = one.device, one.dtype
+            elif isinstance(one, str):
+                device = one
+            elif one is not None and not isinstance(one, bool):  # non_blocking: copies wait for nothing anyway
+                dtype = one
 
-    def add_module(self, name, module):
-        setattr(self, name, module)
+        def moved(tensor):
+            tensor = tensor.to(device) if device is not None else tensor
+            return tensor.cast(dtype) if dtype is not None and tensor.dtype.kind == "f" else tensor
+        return self if device is None and dtype is None else self.replace_tensors(moved)
 
+    def type(self, dst_type):
+        return self.to(dtype=dst_type)
+
+    def float(self):
+        return self.to(dtype="float32")
+
+    def double(self):
+        return self.to(dtype="float64")
+
+    def half(self):
+        return self.to(dtype="float16")
+
+    def bfloat16(self):
+        return self.to(dtype="bfloat16")
+
+    def cpu(self):
+        return self.to("CPU")
+
+    # ---- state ----
+    def state_dict(self, prefix="", keep_vars=True):
+        """All tensors by path but transient buffers: the module's own, not copies. A shared one is there under each name."""
+        return {prefix + name: tensor for name, tensor, kind in walk(self) if kind != TRANSIENT}
+
+    def load_state_dict(self, state_dict, strict=True):
+        """Copies values into the module's tensors, which keep their memory, dtype and device; gives the names that were
+        missing and those that were not expected."""
+        return load_into(self, self.state_dict(), state_dict, strict)[1]
+
+    # ---- as text ----
+    def extra_repr(self):
+        """What repr() says of it beside the modules in it."""
+        return ""
+
+    @recursive_repr("…")
     def __repr__(self):
         inside = "".join(f"\n  ({name}): " + repr(one).replace("\n", "\n  ") for name, one in self.named_children())
-        return f"{type(self).__name__}({inside}{chr(10) if inside else ''})"
+        return f"{type(self).__name__}({self.extra_repr()}{inside}{chr(10) if inside else ''})"
 
 
-def Parameter(data, requires_grad=True):
-    """A tensor that requires gradients."""
-    tensor = data if isinstance(data, Base) else Tensor(data)
-    tensor.requires_grad = requires_grad
-    return tensor
+def after_parts(module, seen):
+    """@module and all in it, each after what is in it."""
+    seen.add(id(module))
+    for one in module.children():
+        if id(one) not in seen:
+            yield from after_parts(one, seen)
+    yield module
 
 
-class Layer(Module):
-    """A module of the library's."""
+def like(new, tensor):
+    """@new as what takes the place of @tensor: with its marks, and with no history."""
+    if new is tensor:
+        return tensor
+    new = new.detach().contiguous()
+    if tensor.requires_grad:
+        new.requires_grad = True
+    new.marks = tensor.marks
+    return new
 
-    def take(self, handle, **shown):
-        """Makes @handle the library's module; @shown is what it is described by."""
-        error = handle.get_error()
-        if error is not None:
-            raise exception_of(error)
-        object.__setattr__(self, "handle", handle)
-        object.__setattr__(self, "shown", shown)
-        object.__setattr__(self, "set_mode", True)
 
-    def own_tensors(self):
-        state = self.handle.get_state_dict()
-        for names, tensors, trainable in (
-                (self.handle.get_parameter_names(), self.handle.get_parameters(), True),
-                (self.handle.get_buffer_names(), self.handle.get_buffers(), False)):
-            yield from ((name, one, trainable) for name, one in zip(names, tensors) if name in state)
+def value_of(name, value):
+    if isinstance(value, Base):
+        return checked(value)
+    try:
+        if value is not None:
+            return Tensor(value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise type(error)(f"load_state_dict: {name}: {error}") from None
+    raise TypeError(f"load_state_dict: {name} is no tensor but None")
 
-    def own(self, name):
-        """The library's tensor of that name, or None."""
-        found = self.handle.get_parameter(name)
-        return found if found is not None else self.handle.get_buffer(name)
 
-    def begin(self):
-        """Before each call: training or not, as it is now."""
-        mode = self.mode if self.mode is not None else Tensor.training
-        if mode != self.set_mode:
-            self.handle.set_training(mode)
-            object.__setattr__(self, "set_mode", mode)
+def load_into(model, own, given, strict):
+    """Copies @given into the tensors @own, or nothing where anything is wrong; gives what was loaded, and the names that did
+    not fit."""
+    if not isinstance(given, Mapping):
+        raise TypeError(f"load_state_dict: tensors by name are wanted, not {type(given).__name__}")
+    missing, unexpected = (sorted(map(str, set(a) - set(b))) for a, b in ((own, given), (given, own)))
+    values = {name: value_of(name, given[name]) for name in own if name in given}
+    wrong = [f"{what} {', '.join(names)}" for what, names in (("missing", missing), ("unexpected", unexpected)) if strict and names]
+    wrong += [f"{name}: {one.shape} into {own[name].shape}" for name, one in values.items() if one.shape != own[name].shape]
+    if wrong:
+        raise InvalidError(f"load_state_dict of {type(model).__name__}: {'; '.join(wrong)}")
+    for name, value in values.items():  # computed before the first is written: reading a value may fail
+        values[name] = value.detach().to(own[name].device).cast(own[name].dtype)
+    realize_all(list(values.values()))
+    loaded = [own[name].assign(value) for name, value in values.items()]
+    realize_all(loaded)
+    return loaded, Loaded(missing, unexpected)
 
-    def forward(self, x):
-        self.begin()
-        return checked(self.handle.forward(x))
 
-    def call_many(self, *inputs):
-        """The results for several inputs."""
-        self.begin()
-        results = self.handle.call([one if one is None or isinstance(one, Base) else Tensor(one) for one in inputs])
-        for one in results:
-            checked(one)
-        return results
-
-    @property
-    def training(self):
-        return self.mode if self.mode is not None else Tensor.training
-
-    def __getattr__(self, name):
-        handle = self.__dict__.get("handle")
-        if handle is not None:
-            found = self.own(name)
-            if found is not None:
-                return found
-            child = handle.get_child(name) if not name.startswith("_") else None
-            if child is not None:
-                inner = Layer()
-                inner.take(child)
-                return inner
-        if name in OPTIONAL and handle is not None:
-            return None
-        raise AttributeError(f"{type(self).__name__} has no {name}")
-
-    def __setattr__(self, name, value):
-        held = self.own(name) if "handle" in self.__dict__ else None
-        if held is None:
-            super().__setattr__(name, value)
-        elif isinstance(value, Base):
-            held.assign(value)
-            held.realize()
-        else:
-            raise TypeError(f"{type(self).__name__}.{name} is a tensor: it cannot become {value!r:.40}")
-
-    def __repr__(self):
-        return f"{type(self).__name__}({', '.join(f'{name}={value}' for name, value in self.shown.items())})"
+def realize_all(tensors):
+    first, *others = tensors or [None]
+    if first is not None:
+        first.realize(*others)

@@ -1,50 +1,61 @@
 # SPDX-License-Identifier: MIT
-"""The tensors of a network by name, whatever objects it is made of."""
+"""The tensors of a network by name, whatever objects it is made of, and files of them."""
+from collections.abc import Mapping
+from os import fsdecode
+
 from ..errors import call
 from ..library import Tiny
-from ..tensor import Base, Tensor
-from .module import walk
+from ..tensor import Base
+from .files import safe_load_metadata, tar_extract, torch_load, torch_save, zip_extract
+from .module import PARAMETER, TRANSIENT, load_into, once, walk
+
+__all__ = ["get_parameters", "get_state_dict", "load_state_dict", "safe_load", "safe_load_metadata", "safe_save", "tar_extract",
+           "torch_load", "torch_save", "zip_extract"]
 
 
 def get_state_dict(model, prefix=""):
-    """All tensors in @model by path, such as "layers.0.weight"."""
-    return {name: tensor for name, tensor, _ in walk(model, prefix.rstrip("."))}
+    """All tensors in @model by path, such as "layers.0.weight"; a shared one under each of its names."""
+    return {name: tensor for name, tensor, kind in walk(model, prefix.rstrip(".")) if kind != TRANSIENT}
 
 
 def get_parameters(model):
-    """What an optimiser changes."""
-    return [tensor for _, tensor, trainable in walk(model) if trainable]
+    """What an optimiser changes, each once."""
+    return [tensor for _, tensor, kind in once(walk(model)) if kind == PARAMETER]
 
 
-def load_state_dict(model, state_dict, strict=True, verbose=False):
-    """Copies values into the tensors of @model, which keep their memory, dtype and device."""
-    own = get_state_dict(model)
-    if strict:
-        missing, unexpected = sorted(set(own) - set(state_dict)), sorted(set(state_dict) - set(own))
-        if missing or unexpected:
-            raise ValueError(f"load_state_dict: missing are {missing}, unexpected are {unexpected}")
-    wrong = [f"{name}: {state_dict[name].shape} into {tensor.shape}" for name, tensor in own.items()
-             if name in state_dict and tuple(state_dict[name].shape) != tensor.shape]
-    if wrong:
-        raise ValueError(f"load_state_dict: shapes differ: {'; '.join(wrong)}")
-    loaded = []
-    for name, tensor in own.items():
-        if name in state_dict:
-            value = state_dict[name]
-            value = value if isinstance(value, Base) else Tensor(value)
-            tensor.assign(value.to(tensor.device))
-            loaded.append(tensor)
-    if loaded:
-        loaded[0].realize(*loaded[1:])
+def load_state_dict(model, state_dict, strict=True, verbose=False, consume=False, realize=True):
+    """Copies values into the tensors of @model, which keep their memory, dtype and device. @consume: takes them out of
+    @state_dict."""
+    if hasattr(model, "load_flat_state"):
+        return model.load_flat_state(state_dict)
+    loaded = load_into(model, get_state_dict(model), state_dict, strict)[0]
+    if consume:
+        for name in get_state_dict(model):
+            state_dict.pop(name, None)
     return loaded
+
+
+def path_of(path):
+    """A path as C takes it, for which it ends at a NUL."""
+    text = fsdecode(path)
+    if "\0" in text:
+        raise ValueError(f"a path has no NUL in it, as {text!r:.80}")
+    return text
 
 
 def safe_save(tensors, path, metadata=None):
     """Writes named tensors to a safetensors file."""
-    call(Tiny.state_save, dict(tensors), str(path), metadata)
+    if not isinstance(tensors, Mapping):
+        raise TypeError(f"safe_save: tensors by name are wanted, not {type(tensors).__name__}")
+    for name, tensor in tensors.items():
+        if not isinstance(name, str) or "\0" in name:
+            raise TypeError(f"safe_save: a name is a text without NUL, not {name!r:.80}")
+        if not isinstance(tensor, Base):
+            raise TypeError(f"safe_save: {name} is no tensor but {type(tensor).__name__}")
+    call(Tiny.state_save, dict(tensors), path_of(path), metadata)
 
 
 def safe_load(path, device=None):
     """The named tensors of a safetensors file."""
-    found = call(Tiny.state_load, str(path), device)
+    found = call(Tiny.state_load, path_of(path), device)
     return dict(found[0] if isinstance(found, tuple) else found)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""What is done to gradients between backward() and step()."""
-from ..errors import call, checked
+"""What is done to gradients between backward() and step(), and to parameters as one vector."""
+from ..errors import call, checked, explained
 from ..library import Tiny
-from ..tensor import Base
+from ..tensor import Base, Tensor
 
 
 def with_gradients(parameters):
@@ -10,11 +10,26 @@ def with_gradients(parameters):
     return [one for one in parameters if one.grad is not None]
 
 
+@explained
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0):
     """Scales gradients down so that their norm together is @max_norm at most; gives what it was."""
     return checked(Tiny.clip_grad_norm(with_gradients(parameters), max_norm, norm_type))
 
 
+@explained
 def clip_grad_value_(parameters, clip_value):
     """Moves elements of gradients to the nearer of ±@clip_value."""
     call(Tiny.clip_grad_value, with_gradients(parameters), clip_value)
+
+
+def parameters_to_vector(parameters):
+    """All elements of some tensors, one after the other."""
+    return Tensor.cat([one.flatten() for one in parameters])
+
+
+def vector_to_parameters(vec, parameters):
+    """Puts the elements of a vector into tensors, one after the other."""
+    start = 0
+    for one in parameters:
+        one.assign(vec.narrow(0, start, one.numel()).reshape(one.shape).detach())
+        start += one.numel()

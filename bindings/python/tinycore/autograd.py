@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: MIT
+"""Function: an operation whose gradient a program writes itself, as torch.autograd.Function is."""
+from .errors import reported
+from .func import Traced
+from .library import Tiny
+from .tensor import Base
+
+
+class FunctionContext:
+    """What forward() leaves for backward()."""
+
+    def __init__(self):
+        self.saved, self.saved_tensors, self.needs_input_grad = (), (), ()
+
+    def save_for_backward(self, *tensors):
+        """Arguments, results, or tensors on the way, which are saved_tensors in backward(). None stays None."""
+        self.saved = tensors
+
+    def mark_non_differentiable(self, *tensors):
+        """Nothing: backward() says what has a gradient."""
+
+    def set_materialize_grads(self, value):
+        """Nothing: backward() gets zeros for what has no gradient."""
+
+
+class Backward:
+    """A class's backward() as the library calls it: with tensors in the place of those that forward() saw."""
+
+    def __init__(self, owner, context, arguments):
+        self.owner, self.context = owner, context
+        self.is_tensor = [isinstance(one, Base) for one in arguments]
+        self.n_results, self.places = 0, ()
+
+    def note(self, results, inputs):
+        """Which of inputs, results and further results each saved tensor is; gives these further ones."""
+        known = {id(one): ("inputs", i) for i, one in enumerate(inputs)}
+        known.update({id(one): ("outputs", i) for i, one in enumerate(results)})
+        more, places = [], []
+        for one in self.context.saved:
+            if one is not None and id(one) not in known:
+                known[id(one)] = "outputs", len(results) + len(more)
+                more.append(one)
+            places.append(None if one is None else known[id(one)])
+        self.n_results, self.places = len(results), places
+        return more
+
+    def __call__(self, gradients, n_gradients, inputs, n_inputs, outputs, *rest):
+        try:
+            return self.run(gradients[:self.n_results], {"inputs": inputs, "outputs": outputs})
+        except Exception as error:
+            raise reported(error, f"{self.owner.__name__}.backward()") from None
+
+    def run(self, gradients, lists):
+        self.context.saved_tensors = tuple(None if one is None else lists[one[0]][one[1]] for one in self.places)
+        found = self.owner.backward(self.context, *gradients)
+        found = list(found) if isinstance(found, (tuple, list)) else [found]
+        if len(found) != len(self.is_tensor):
+            raise TypeError(f"{len(found)} gradients for {len(self.is_tensor)} arguments")
+        for one, is_tensor in zip(found, self.is_tensor):
+            if one is not None and not (is_tensor and isinstance(one, Base)):
+                raise TypeError("a gradient is a tensor, or None, for an argument that is one")
+        return [one for one, is_tensor in zip(found, self.is_tensor) if is_tensor]
+
+
+class Function:
+    """Derive from it, write static methods forward(ctx, …) and backward(ctx, gradient, …), and call apply(…).
+
+    backward() gives a gradient for each argument of forward(), None for what has none. It may be called with tensors that
+    stand for others: what it needs of forward() is what save_for_backward() was given."""
+
+    @staticmethod
+    def forward(ctx, *arguments):
+        raise NotImplementedError("a Function has a static method forward(ctx, …)")
+
+    @staticmethod
+    def backward(ctx, *gradients):
+        raise NotImplementedError("a Function has a static method backward(ctx, …)")
+
+    @classmethod
+    def apply(cls, *arguments):
+        context = FunctionContext()
+        context.needs_input_grad = tuple(isinstance(one, Base) and one.dtype.kind == "f" for one in arguments)
+        backward, form = Backward(cls, context, arguments), []
+
+        def forward(*inputs):
+            left = iter(inputs)
+            results = cls.forward(context, *(next(left) if isinstance(one, Base) else one for one in arguments))
+            form.append(isinstance(results, Base))
+            results = [results] if form[0] else list(results)
+            return (*results, *backward.note(results, inputs))
+        tensors = [one for one in arguments if isinstance(one, Base)]
+        if not tensors:
+            raise TypeError(f"{cls.__name__}.apply() wants a tensor among its arguments")
+        traced = Traced(forward, cls.__name__)
+        results = traced.unpack(traced.run(Tiny.custom_gradient, backward, None, tensors))
+        return results[0] if form[0] else results[:backward.n_results]
+
+
+def custom_gradient(function, backward):
+    """@function of tensors, whose gradient is what @backward (gradients, inputs, outputs) says: lists of tensors, of which it
+    gives a tensor or None for each input."""
+    def pulled(gradients, n_gradients, inputs, n_inputs, outputs, *rest):
+        try:
+            return list(backward(gradients, inputs, outputs))
+        except Exception as error:
+            raise reported(error, "custom_gradient") from None
+
+    def call(*inputs):
+        traced = Traced(function, "custom_gradient")
+        return traced.unpack(traced.run(Tiny.custom_gradient, pulled, None, list(inputs)))
+    return call

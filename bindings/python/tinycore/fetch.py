@@ -1,0 +1,114 @@
+# SPDX-License-Identifier: MIT
+"""Files by their address: what Tensor.from_url() reads.
+
+What comes over a network is kept in the cache folder under the hash of its address, with the hash of its contents beside
+it; what does not have that any more is fetched again. Files are whole or absent."""
+import gzip
+import os
+import pathlib
+import tempfile
+import urllib.error
+import urllib.parse
+import urllib.request
+import zlib
+from hashlib import sha256 as hash_of
+
+from .errors import FileError, FormatError, InvalidError
+
+TIMEOUT = 60  # seconds without a byte
+PART = 1 << 20
+KEPT = ("http", "https")
+
+
+def cache_folder():
+    """Where downloads are: beside the library's compiled programs."""
+    own = os.environ.get("TINY_CACHE_DIR")
+    if own:
+        return pathlib.Path(own) / "downloads"
+    from gi.repository import GLib
+    return pathlib.Path(GLib.get_user_cache_dir()) / "tinycore-1.0" / "downloads"
+
+
+def digest_of(path):
+    found = hash_of()
+    with open(path, "rb") as file:
+        while part := file.read(PART):
+            found.update(part)
+    return found.hexdigest()
+
+
+def write_whole(path, parts):
+    """A file that is there when it is complete; the hash of what it holds."""
+    found = hash_of()
+    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
+        try:
+            for part in parts:
+                found.update(part)
+                file.write(part)
+            file.close()
+            os.replace(file.name, path)
+        except BaseException:
+            os.unlink(file.name)
+            raise
+    return found.hexdigest()
+
+
+def parts_of(answer, url):
+    """The bytes of an answer, all of them."""
+    wanted, n = answer.headers.get("Content-Length"), 0
+    while part := answer.read(PART):
+        n += len(part)
+        yield part
+    if wanted is not None and n != int(wanted):
+        raise FileError(f"from_url: {url}: {n} bytes came, {wanted} were announced")
+
+
+def opened(url, timeout):
+    try:
+        return urllib.request.urlopen(url, timeout=timeout)
+    except (OSError, urllib.error.URLError) as error:
+        raise FileError(f"from_url: {url}: {getattr(error, 'reason', None) or error}") from None
+
+
+def check(url, found, wanted):
+    if wanted is not None and found != wanted.lower():
+        raise FormatError(f"from_url: {url}: the SHA-256 is {found}, not {wanted.lower()}")
+
+
+def kept_file(url, timeout, sha256):
+    """The file in the cache that has what is at @url."""
+    path = cache_folder() / hash_of(url.encode()).hexdigest()
+    mark = path.with_suffix(".sha256")
+    try:
+        if digest_of(path) == mark.read_text() and sha256 in (None, mark.read_text()):
+            return path
+    except OSError:
+        pass
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with opened(url, timeout) as answer:
+        try:
+            found = write_whole(path, parts_of(answer, url))
+        except (OSError, ValueError) as error:
+            raise error if isinstance(error, FileError) else FileError(f"from_url: {url}: {error}") from None
+    if sha256 is not None and found != sha256.lower():
+        path.unlink()
+    check(url, found, sha256)
+    write_whole(mark, [found.encode()])
+    return path
+
+
+def bytes_at(url, gunzip=False, timeout=TIMEOUT, sha256=None):
+    """What is at an address with file, http or https; @sha256 is what its hash has to be."""
+    scheme = urllib.parse.urlsplit(url).scheme
+    if scheme not in (*KEPT, "file"):
+        raise InvalidError(f"from_url: {url} begins with none of file:, http:, https:")
+    if scheme == "file":
+        with opened(url, timeout) as file:
+            data = file.read()
+        check(url, hash_of(data).hexdigest(), sha256)
+    else:
+        data = kept_file(url, timeout, sha256).read_bytes()
+    try:
+        return gzip.decompress(data) if gunzip else data
+    except (OSError, EOFError, zlib.error) as error:
+        raise FormatError(f"from_url: {url} is no gzip file: {error}") from None

@@ -1,0 +1,241 @@
+# SPDX-License-Identifier: MIT
+"""What PyTorch has as functions and not as methods: tinycore.column_stack ([x, y]). Loaded when one is used."""
+from itertools import combinations as choices, combinations_with_replacement
+from math import cos, log, pi
+
+from .context import no_grad
+from .convert import operand
+from .creation import float_dtype
+from .dtypes import as_dtype, dtypes
+from .errors import InvalidError
+from .library import Tiny
+from .tensor import Base, Tensor, spread_tensors
+
+inference_mode = no_grad
+finfo, iinfo = dtypes.finfo, dtypes.iinfo
+
+
+# ---- what there is ----
+def is_tensor(obj):
+    return isinstance(obj, Base)
+
+
+def is_grad_enabled():
+    """Whether gradients flow through what is computed on this thread."""
+    return Tiny.is_grad_enabled()
+
+
+def is_inference_mode_enabled():
+    return not Tiny.is_grad_enabled()
+
+
+def get_default_dtype():
+    """The format of floats that nothing else decides."""
+    return dtypes.default_float
+
+
+def set_default_dtype(d):
+    dtypes.default_float = as_dtype(d)
+
+
+def promote_types(type1, type2):
+    """The dtype of what is computed of both."""
+    return result_type(Tensor.zeros(1, dtype=type1), Tensor.zeros(1, dtype=type2))
+
+
+def result_type(tensor1, tensor2):
+    """The dtype of the sum of two tensors or numbers."""
+    return ((tensor1 if is_tensor(tensor1) else operand(tensor1, "result_type")) + tensor2).dtype
+
+
+def can_cast(from_, to):
+    """Whether numbers of one kind are numbers of another: no floats as integers."""
+    kinds = "buif"
+    return kinds.index(as_dtype(from_).kind) <= kinds.index(as_dtype(to).kind) or as_dtype(to).kind == "u" and as_dtype(from_).kind == "i"
+
+
+# ---- making ----
+def as_tensor(data, dtype=None, device=None):
+    """@data itself where it is such a tensor; else one of it."""
+    if not is_tensor(data):
+        return Tensor(data, dtype=dtype, device=device)
+    return data.to(device, dtype) if device is not None or dtype not in (None, data.dtype) else data
+
+
+def asarray(obj, *, dtype=None, device=None):
+    """as_tensor()."""
+    return as_tensor(obj, dtype, device)
+
+
+def from_numpy(ndarray):
+    """A tensor of an array's elements: a copy."""
+    return Tensor(ndarray)
+
+
+def frombuffer(buffer, *, dtype, count=-1, offset=0):
+    """A tensor of @count elements in a buffer from byte @offset on: a copy."""
+    size = as_dtype(dtype).itemsize
+    data = memoryview(buffer).cast("B")[offset:]
+    return Tensor(bytes(data[:count * size] if count >= 0 else data[:len(data) // size * size]), dtype=dtype)
+
+
+def scalar_tensor(s, dtype=None, device=None):
+    return Tensor(s, dtype=float_dtype(dtype), device=device)
+
+
+def logspace(start, end, steps, base=10.0, dtype=None, device=None, requires_grad=None):
+    """@steps powers of @base with exponents from @start to @end at equal distances."""
+    found = (Tensor.linspace(start, end, steps, dtype="float64", device=device) * log(base)).exp().cast(float_dtype(dtype))
+    return found if requires_grad is None else found.requires_grad_(requires_grad)
+
+
+def randint_like(input, low, high=None, *, dtype=None, device=None):
+    """Integers from @low up to before @high, in the shape and dtype of @input."""
+    low, high = (0, low) if high is None else (low, high)
+    return Tensor.randint(*input.shape, low=low, high=high, device=device or input.get_device()).cast(dtype or input.dtype)
+
+
+def triangle(row, col, offset, is_lower, dtype, device):
+    places = [(i, j) for i in range(row) for j in range(col) if (j - i <= offset if is_lower else j - i >= offset)]
+    return Tensor([[i for i, _ in places], [j for _, j in places]], dtype=dtype, device=device)
+
+
+def tril_indices(row, col, offset=0, dtype="int64", device=None):
+    """The rows and columns of what is on and below a diagonal of a matrix."""
+    return triangle(row, col, offset, True, dtype, device)
+
+
+def triu_indices(row, col, offset=0, dtype="int64", device=None):
+    """The rows and columns of what is on and above a diagonal of a matrix."""
+    return triangle(row, col, offset, False, dtype, device)
+
+
+def window(n, periodic, dtype, weights):
+    """A sum of cosines, the factors of which alternate in sign."""
+    whole = (n if periodic else n - 1) or 1
+    return Tensor([sum((-1) ** k * w * cos(2 * pi * k * i / whole) for k, w in enumerate(weights)) if n > 1 else 1.0 for i in range(n)],
+                  dtype=float_dtype(dtype))
+
+
+def hann_window(window_length, periodic=True, *, dtype=None):
+    return window(window_length, periodic, dtype, (0.5, 0.5))
+
+
+def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None):
+    return window(window_length, periodic, dtype, (alpha, beta))
+
+
+def blackman_window(window_length, periodic=True, *, dtype=None):
+    return window(window_length, periodic, dtype, (0.42, 0.5, 0.08))
+
+
+def vander(x, N=None, increasing=False):
+    """Powers of each element of a vector in a row, from N - 1 down, or from 0 up."""
+    from .linalg import vander as rows
+    found = rows(x, N=N)
+    return found if increasing else found.flip(-1)
+
+
+# ---- several tensors ----
+def raised(given, rank):
+    """Tensors with at least so many axes; of one, not a list."""
+    if len(given) != 1 or not is_tensor(given[0]):
+        return tuple(raised([one], rank) for one in spread_tensors(given))
+    one = given[0]
+    if one.ndim == 0:
+        return one.reshape((1,) * rank)
+    one = one.unsqueeze(0) if one.ndim == 1 and rank > 1 else one
+    return one.unsqueeze(-1) if one.ndim == 2 and rank > 2 else one
+
+
+def atleast_1d(*tensors):
+    return raised(tensors, 1)
+
+
+def atleast_2d(*tensors):
+    """A vector is a row."""
+    return raised(tensors, 2)
+
+
+def atleast_3d(*tensors):
+    """A vector is (1, N, 1), a matrix (M, N, 1)."""
+    return raised(tensors, 3)
+
+
+def column_stack(tensors):
+    """Tensors side by side; a vector is a column."""
+    return Tensor.hstack([one.reshape(-1, 1) if one.ndim < 2 else one for one in tensors])
+
+
+def block_diag(*tensors):
+    """Matrices along the diagonal of one."""
+    tensors = raised([spread_tensors(tensors)], 2)
+    width, rows, left = sum(one.shape[1] for one in tensors), [], 0
+    for one in tensors:
+        if one.ndim > 2:
+            raise InvalidError(f"block_diag: matrices are wanted, not {one.shape}")
+        rows.append(one.pad((left, width - left - one.shape[1])))
+        left += one.shape[1]
+    return Tensor.cat(rows)
+
+
+def broadcast_shapes(*shapes):
+    """The sizes of what is computed of tensors of these sizes."""
+    rank = max((len(shape) for shape in shapes), default=0)
+    found = [1] * rank
+    for shape in shapes:
+        for i, size in enumerate(shape, rank - len(shape)):
+            if size != 1 and found[i] not in (1, size):
+                raise InvalidError(f"broadcast_shapes: sizes {found[i]} and {size} do not go together")
+            found[i] = size if size != 1 else found[i]
+    return tuple(found)
+
+
+def broadcast_tensors(*tensors):
+    """Tensors expanded to the sizes of what is computed of them."""
+    tensors = spread_tensors(tensors)
+    shape = broadcast_shapes(*(one.shape for one in tensors))
+    return tuple(one.expand(shape) for one in tensors)
+
+
+def cartesian_prod(*tensors):
+    """Each element of a vector with each of the others, in rows."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return Tensor.stack([one.flatten() for one in Tensor.meshgrid(*tensors)], dim=1)
+
+
+def combinations(input, r=2, with_replacement=False):
+    """Each choice of @r elements of a vector, in rows."""
+    rows = list((combinations_with_replacement if with_replacement else choices)(range(input.shape[0]), r))
+    return input[Tensor(rows, dtype="int32").reshape(len(rows), r)] if rows and r else input.new_zeros(0)
+
+
+def chain_matmul(*matrices):
+    """linalg.multi_dot()."""
+    from .linalg import multi_dot
+    return multi_dot(matrices)
+
+
+# ---- integrals ----
+def slabs(y, x, dx, dim):
+    """Areas between neighbours along @dim."""
+    n = y.shape[dim]
+    both = y.narrow(dim, 1, max(n - 1, 0)) + y.narrow(dim, 0, max(n - 1, 0))
+    if x is None:
+        return both * (dx / 2)
+    width = x.diff(axis=dim if x.ndim > 1 else -1)
+    return both * (width if x.ndim > 1 else width.reshape([-1 if i == dim % y.ndim else 1 for i in range(y.ndim)])) / 2
+
+
+def trapezoid(y, x=None, *, dx=1.0, dim=-1):
+    """The integral along @dim of what is @y at @x, or at distances of @dx."""
+    return slabs(y, x, dx, dim).sum(dim)
+
+
+def cumulative_trapezoid(y, x=None, *, dx=1.0, dim=-1):
+    """The integrals along @dim up to each element but the first."""
+    return slabs(y, x, dx, dim).cumsum(dim)
+
+
+trapz = trapezoid

@@ -1,0 +1,146 @@
+# SPDX-License-Identifier: MIT
+"""torch.linalg's names: methods of tensors, and what is made of them. Of matrices in the last two axes, each by itself."""
+from math import inf
+
+from .composed import check_rank
+from .convert import results_class
+from .dtypes import dtypes
+from .errors import InvalidError
+from .tensor import Tensor
+
+cholesky, cross, det, inv, matmul, matrix_power, qr, slogdet, solve, solve_triangular, svd = (
+    getattr(Tensor, name) for name in "cholesky cross det inv matmul matrix_power qr slogdet solve solve_triangular svd".split())
+LeastSquares = results_class("solution", "residuals")
+Eigen = results_class("eigenvalues", "eigenvectors")
+
+
+def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
+    """Diagonals, along a new last axis."""
+    return A.diagonal(offset, dim1, dim2)
+
+
+def vector_norm(x, ord=2, dim=None, keepdim=False):
+    """The length of vectors along @dim, of all elements if that is None."""
+    return x.norm(ord, dim, keepdim)
+
+
+def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False):
+    """fro: the root of the sum of squares; nuc: the sum of singular values; 2, -2: the largest, the least; inf, -inf: the largest
+    and least sum of a row; 1, -1: of a column."""
+    check_rank(A, 2, "matrix_norm")
+    rows, columns = (one % A.ndim for one in dim)
+    if ord == "fro":
+        return A.norm(2, (rows, columns), keepdim)
+    if ord in ("nuc", 2, -2):
+        values = svdvals(A.movedim((rows, columns), (-2, -1)))
+        found = values.sum(-1) if ord == "nuc" else values.max(-1) if ord == 2 else values.min(-1)
+    elif ord in (1, -1, inf, -inf):
+        along, rest = (columns, rows) if abs(ord) == inf else (rows, columns)
+        sums = A.abs().sum(along)
+        rest -= rest > along
+        found = sums.max(rest) if ord > 0 else sums.min(rest)
+    else:
+        raise InvalidError(f"matrix_norm: {ord!r} is none of fro, nuc, 1, -1, 2, -2, inf, -inf")
+    return found.unsqueeze(min(rows, columns)).unsqueeze(max(rows, columns)) if keepdim else found
+
+
+def norm(A, ord=None, dim=None, keepdim=False):
+    """vector_norm() of all, or along one axis; matrix_norm() along two."""
+    if isinstance(dim, (tuple, list)) and len(dim) == 2:
+        return matrix_norm(A, "fro" if ord is None else ord, dim, keepdim)
+    if ord is None or dim is not None or A.ndim == 1:
+        return vector_norm(A, 2 if ord is None else ord, dim, keepdim)
+    check_rank(A, 2, "norm", 2)
+    return matrix_norm(A, ord, keepdim=keepdim)
+
+
+def svdvals(A):
+    """Singular values, from the largest down."""
+    return A.svd(full_matrices=False)[1]
+
+
+def lstsq(A, B):
+    """.solution: X for which the length of each column of A X - B is least; .residuals: their squares, where there are more rows
+    than columns."""
+    check_rank(A, 2, "lstsq")
+    found = A.lstsq(B)
+    much = A.shape[-2] > A.shape[-1]
+    return LeastSquares((found, ((A @ found - B) ** 2).sum(-2) if much else A.new_zeros(0)))
+
+
+def least_value(values, A, atol, rtol):
+    """Below what a singular value is none."""
+    if rtol is None:
+        rtol = 0.0 if atol is not None else max(A.shape[-2:]) * dtypes.finfo(A.dtype).eps
+    relative = values.max(-1, keepdim=True) * rtol
+    return relative if atol is None else relative.maximum(atol)
+
+
+def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
+    """The pseudoinverse (Moore and Penrose). A singular value is none where it is at most @atol, or @rtol times the largest."""
+    check_rank(A, 2, "pinv")
+    u, values, vh = A.svd(full_matrices=False)
+    counts = values > least_value(values, A, atol, rcond if rtol is None else rtol)
+    inverse = counts.where(1 / counts.where(values, 1.0), 0.0)
+    return (vh.transpose(-2, -1) * inverse.unsqueeze(-2)) @ u.transpose(-2, -1)
+
+
+def matrix_rank(A, *, atol=None, rtol=None, hermitian=False):
+    """How many singular values there are: see pinv()."""
+    check_rank(A, 2, "matrix_rank")
+    values = svdvals(A)
+    return (values > least_value(values, A, atol, rtol)).sum(-1)
+
+
+def cond(A, p=None):
+    """How much errors grow by solve(): matrix_norm() times that of the inverse."""
+    check_rank(A, 2, "cond")
+    if p in (None, 2, -2):
+        values = svdvals(A)
+        found = values.max(-1) / values.min(-1)
+        return 1 / found if p == -2 else found
+    return matrix_norm(A, p) * matrix_norm(A.inv(), p)
+
+
+def eigh(A, UPLO="L"):
+    """Eigenvalues of symmetric matrices, from the least up, and vectors of length 1 in columns: the singular ones of A + |A|, whose
+    eigenvalues are at least 0. Signs are any. One triangle is read."""
+    check_rank(A, 2, "eigh")
+    if UPLO not in ("L", "U"):
+        raise InvalidError(f"eigh: “{UPLO}” is none of L, U")
+    one = A.tril() if UPLO == "L" else A.triu()
+    A = one + (A.tril(-1) if UPLO == "L" else A.triu(1)).transpose(-2, -1)
+    n = A.shape[-1]
+    size = A.detach().norm(2, (-2, -1), keepdim=True)
+    u, values, vh = (A + size * A.eye(n, dtype=A.dtype, device=A.get_device())).svd(full_matrices=False)
+    return Eigen(((values - size.squeeze(-1)).flip(-1), u.flip(-1)))
+
+
+def eigvalsh(A, UPLO="L"):
+    """eigh() without vectors."""
+    return eigh(A, UPLO).eigenvalues
+
+
+def multi_dot(tensors):
+    """The product of matrices, of which the first and the last may be vectors, in the cheapest order."""
+    letters = iter("abcdefghijklmnopqrstuvwxyz")
+    if len(tensors) < 2:
+        raise InvalidError("multi_dot: at least two matrices are wanted")
+    inner = [next(letters) for _ in range(len(tensors) - 1)]
+    first = next(letters) if tensors[0].ndim == 2 else ""
+    last = next(letters) if tensors[-1].ndim == 2 else ""
+    sides = [first, *inner, last]
+    return Tensor.einsum(",".join(a + b for a, b in zip(sides, sides[1:])) + "->" + first + last, *tensors)
+
+
+def vecdot(x, y, *, dim=-1):
+    """The sum of products along @dim."""
+    return (x * y).sum(dim)
+
+
+def vander(x, *, N=None):
+    """Powers 0 … N - 1 of each element of a vector, along a new last axis."""
+    powers = [x.ones_like()]
+    for _ in range(1, x.shape[-1] if N is None else N):
+        powers.append(powers[-1] * x)
+    return Tensor.stack(powers, dim=-1)

@@ -1,0 +1,432 @@
+# SPDX-License-Identifier: MIT
+"""Tensors in files of others: PyTorch's, archives, the head of a safetensors file.
+
+A file is mapped, and tensors share its memory where the device computes in the host's. What a file says is believed only as far as it fits the file; nothing in it is run: of PyTorch's pickles only tensors, numbers, texts
+and containers are read."""
+import io
+import json
+import mmap
+import os
+import pickle
+from collections import OrderedDict
+
+from ..data import raw
+from ..dtypes import by_name, dtypes
+from ..errors import FormatError, TinyError, checked
+from ..tensor import Base, Tensor
+
+LONGEST_HEAD = 100 << 20
+
+
+def bytes_of(source):
+    """A file, a tensor or bytes as one memoryview of bytes. That of a file can be written to, which changes no file."""
+    if isinstance(source, Base):
+        return memoryview(source.bytes_of())
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        return memoryview(source).cast("B")
+    with open(source, "rb") as file:
+        if file.seek(0, io.SEEK_END) == 0:
+            return memoryview(b"")
+        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+
+
+class Window(io.RawIOBase):
+    """Memory as a file, without a copy."""
+
+    def __init__(self, view):
+        self.view, self.at = view, 0
+
+    def readable(self):
+        return True
+
+    seekable = readable
+
+    def seek(self, to, whence=io.SEEK_SET):
+        self.at = max(0, to + (0, self.at, len(self.view))[whence])
+        return self.at
+
+    def readinto(self, buffer):
+        part = self.view[self.at:self.at + len(buffer)]
+        buffer[:len(part)] = part
+        self.at += len(part)
+        return len(part)
+
+
+def shared(view, dtype, shape):
+    """A tensor of the elements in @view, which shares its memory where that is the mapped one and the device's is the host's."""
+    if view.readonly or len(view) == 0:
+        return raw(None, dtype, list(shape), view)
+    import ctypes
+    held = (ctypes.c_char * len(view)).from_buffer(view)  # keeps the mapping
+    return checked(Base.new_from_blob(None, dtype.value, list(shape), ctypes.addressof(held), lambda *_, held=held: None))
+
+
+def name_of(source):
+    return "the data" if isinstance(source, (Base, bytes, bytearray, memoryview)) else str(source)
+
+
+# ---- safetensors ----
+def safe_load_metadata(path):
+    """All bytes of a safetensors file as a tensor, where its data begins, and its head as a dict."""
+    view = bytes_of(path)
+    length = int.from_bytes(view[:8], "little")
+    if len(view) < 8 or length > min(LONGEST_HEAD, len(view) - 8):
+        raise FormatError(f"{name_of(path)}: a head of {length} bytes does not fit into {len(view)} bytes")
+    try:
+        head = json.loads(bytes(view[8:8 + length]).decode())
+    except (ValueError, RecursionError) as error:
+        raise FormatError(f"{name_of(path)}: the head is no JSON: {error}") from None
+    if not isinstance(head, dict):
+        raise FormatError(f"{name_of(path)}: the head is a {type(head).__name__}, not names and arrays")
+    return shared(view, dtypes.uint8, (len(view),)), 8 + length, head
+
+
+# ---- archives ----
+def tar_extract(source):
+    """The files of a tar archive, compressed or not, as tensors of bytes by name."""
+    import tarfile  # archives' modules load slowly
+    view, found = bytes_of(source), {}
+    file = io.BufferedReader(Window(view))
+    try:
+        with tarfile.open(fileobj=file, mode="r:*") as archive:
+            for one in archive:
+                if not one.isreg():
+                    continue
+                is_plain = archive.fileobj is file and one.sparse is None
+                data = view[one.offset_data:one.offset_data + one.size] if is_plain else archive.extractfile(one).read()
+                if len(data) != one.size:
+                    raise FormatError(f"{name_of(source)}: “{one.name}” has {len(data)} bytes, not {one.size}")
+                found[one.name] = shared(memoryview(data), dtypes.uint8, (len(data),))
+    except TinyError:
+        raise
+    except Exception as error:  # whatever a damaged archive leads to
+        raise FormatError(f"{name_of(source)}: no tar archive: {error}") from None
+    return found
+
+
+class Zip:
+    """A zip archive whose stored members are parts of its memory."""
+
+    def __init__(self, source):
+        import zipfile
+        self.name, self.view = name_of(source), bytes_of(source)
+        try:
+            self.archive = zipfile.ZipFile(io.BufferedReader(Window(self.view)))
+        except Exception as error:  # whatever a damaged archive leads to
+            raise FormatError(f"{self.name}: no zip archive: {error}") from None
+
+    def names(self):
+        return [one.filename for one in self.archive.infolist() if not one.is_dir()]
+
+    def read(self, name):
+        """A member as a memoryview."""
+        try:
+            info = self.archive.getinfo(name)
+            if info.compress_type != 0:  # it is compressed
+                return memoryview(self.archive.read(info))
+            at = info.header_offset
+            at += 30 + int.from_bytes(self.view[at + 26:at + 28], "little") + int.from_bytes(self.view[at + 28:at + 30], "little")
+            found = self.view[at:at + info.file_size]
+        except Exception as error:
+            raise FormatError(f"{self.name}: “{name}” cannot be read: {error}") from None
+        if len(found) != info.file_size:
+            raise FormatError(f"{self.name}: “{name}” has {len(found)} bytes, not {info.file_size}")
+        return found
+
+
+def zip_extract(source):
+    """The files of a zip archive as tensors of bytes by name."""
+    archive = Zip(source)
+    return {name: shared(part, dtypes.uint8, (len(part),)) for name in archive.names() for part in [archive.read(name)]}
+
+
+# ---- PyTorch's files ----
+STORAGES = {"Float": "float32", "Double": "float64", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32",
+            "Short": "int16", "Char": "int8", "Byte": "uint8", "Bool": "bool", "Untyped": "uint8", "_Untyped": "uint8"}
+
+
+class Known:
+    """What a pickle may call. It has nothing that a pickle could change."""
+
+    __slots__ = ()
+
+
+class MakeTensor(Known):
+    __slots__ = ()
+
+    def __call__(self, storage, offset, size, stride, *rest):
+        return storage.tensor(offset, tuple(size), tuple(stride))
+
+
+class MakeTensorAs(Known):
+    """With a dtype of its own, of a storage of bytes."""
+
+    __slots__ = ()
+
+    def __call__(self, storage, offset, size, stride, requires_grad, hooks, dtype, *rest):
+        return storage.tensor(offset, tuple(size), tuple(stride), dtype)
+
+
+class First(Known):
+    """Of several arguments the first: the data of a parameter, the name of a device."""
+
+    __slots__ = ()
+
+    def __call__(self, first, *rest):
+        return first
+
+
+class MakeDict(Known):
+    __slots__ = ()
+
+    def __call__(self, rows=()):
+        return OrderedDict(rows)
+
+
+class MakeTuple(Known):
+    __slots__ = ()
+
+    def __call__(self, rows=()):
+        return tuple(rows)
+
+
+class MakeSet(Known):
+    __slots__ = ()
+
+    def __call__(self, rows=()):
+        return set(rows)
+
+
+class Encode(Known):
+    """How protocol 2 writes bytes."""
+
+    __slots__ = ()
+
+    def __call__(self, text, encoding="latin1"):
+        return text.encode("latin1")
+
+
+KNOWN = {
+    ("collections", "OrderedDict"): MakeDict(), ("torch", "Size"): MakeTuple(), ("builtins", "set"): MakeSet(),
+    ("__builtin__", "set"): MakeSet(), ("_codecs", "encode"): Encode(), ("torch", "device"): First(),
+    ("torch._utils", "_rebuild_tensor"): MakeTensor(), ("torch._utils", "_rebuild_tensor_v2"): MakeTensor(),
+    ("torch._utils", "_rebuild_tensor_v3"): MakeTensorAs(), ("torch._utils", "_rebuild_parameter"): First(),
+}
+
+
+class Storage:
+    """The elements that tensors are views of."""
+
+    __slots__ = ("name", "view", "dtype", "views")
+
+    def __init__(self, name, view, dtype):
+        self.name, self.view, self.dtype, self.views = name, view, dtype, {}
+
+    def tensor(self, offset, size, stride, dtype=None):
+        dtype = dtype or self.dtype
+        key = offset, size, stride, dtype.name
+        if key not in self.views:  # tensors that are one stay one
+            self.views[key] = self.make(offset, size, stride, dtype)
+        return self.views[key]
+
+    def make(self, offset, size, stride, dtype):
+        n = len(self.view) // dtype.itemsize
+        if not all(isinstance(one, int) and one >= 0 for one in (offset, *size, *stride)) or len(size) != len(stride):
+            raise FormatError(f"{self.name}: no view has offset {offset!r}, sizes {size!r} and strides {stride!r}")
+        count, dense = 1, True
+        for one, step in reversed(list(zip(size, stride))):
+            dense = dense and (one == 1 or step == count)
+            count *= one
+        last = offset + sum((one - 1) * step for one, step in zip(size, stride)) if count > 0 else offset - 1
+        if last >= n:
+            raise FormatError(f"{self.name}: a view up to element {last} of {n}")
+        if dense or count == 0:
+            return shared(self.view[offset * dtype.itemsize:(offset + count) * dtype.itemsize], dtype, size)
+        place = Tensor.full((1,) * len(size), offset, dtype=dtypes.int64)
+        for axis, (one, step) in enumerate(zip(size, stride)):
+            shape = [1] * len(size)
+            shape[axis] = one
+            place = place + (Tensor.arange(one, dtype=dtypes.int64) * step).reshape(shape)
+        return shared(self.view[:n * dtype.itemsize], dtype, (n,))[place.expand(size)]
+
+
+class Name:
+    """A name in a module of PyTorch's, which need not be here."""
+
+    def __init__(self, module, name):
+        self.text = f"{module}\n{name}\n".encode()
+
+    def __call__(self):
+        raise NotImplementedError("only the name is here")  # pickle wants something that can be called
+
+
+class Stored:
+    """A tensor's elements, as a file of their own in the archive."""
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+
+class Pickler(pickle._Pickler):  # in Python, so that names can be written of what is not here
+    """Writes tensors as PyTorch does."""
+
+    dispatch = dict(pickle._Pickler.dispatch)
+
+    def __init__(self, file):
+        super().__init__(file, 2)
+        self.stored = []
+
+    def save_name(self, name):
+        self.write(pickle.GLOBAL + name.text)
+        self.memoize(name)
+
+    dispatch[Name] = save_name
+
+    def persistent_id(self, value):
+        if not isinstance(value, Stored):
+            return None
+        self.stored.append(value.tensor)
+        kind = KINDS.get(value.tensor.dtype.name)
+        if kind is None:
+            raise TypeError(f"torch_save: PyTorch's files have no {value.tensor.dtype.name}: cast first")
+        return "storage", kind, str(len(self.stored) - 1), "cpu", value.tensor.numel()
+
+    def reducer_override(self, value):
+        if not isinstance(value, Base):
+            return NotImplemented
+        strides, step = [], 1
+        for size in reversed(value.shape):
+            strides.insert(0, step)
+            step *= size
+        return REBUILD, (Stored(value), 0, value.shape, tuple(strides), value.requires_grad, OrderedDict())
+
+
+REBUILD = Name("torch._utils", "_rebuild_tensor_v2")
+KINDS = {dtype: Name("torch", f"{name}Storage") for name, dtype in STORAGES.items() if "Untyped" not in name}
+
+
+def torch_save(value, path):
+    """Writes tensors in dicts, lists and tuples, with numbers and texts, as a file that torch.load() and torch_load() read. It is
+    there whole or not at all."""
+    import tempfile
+    import zipfile
+    pickled = io.BytesIO()
+    pickler = Pickler(pickled)
+    pickler.dump(value)
+    with tempfile.NamedTemporaryFile(dir=os.path.dirname(os.path.abspath(path)), prefix=".saving-", delete=False) as file:
+        try:
+            with zipfile.ZipFile(file, "w") as archive:
+                archive.writestr("archive/data.pkl", pickled.getvalue())
+                archive.writestr("archive/version", "3\n")
+                for i, tensor in enumerate(pickler.stored):
+                    archive.writestr(f"archive/data/{i}", tensor.detach().bytes_of())
+            file.close()
+            os.replace(file.name, path)
+        except BaseException:
+            os.remove(file.name)
+            raise
+
+
+class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number in a file is no size of an array
+    """Reads what is in KNOWN, and refuses all else before anything of it is made. @find gives the storage of a key, dtype and
+    number of elements."""
+
+    def __init__(self, name, file, find):
+        super().__init__(file, encoding="utf-8")
+        self.name, self.find = name, find
+
+    def find_class(self, module, name):
+        found = KNOWN.get((module, name))
+        if found is not None:
+            return found
+        if module in ("torch", "torch.storage") and name.endswith("Storage") and name[:-7] in STORAGES:
+            return by_name[STORAGES[name[:-7]]]
+        if module == "torch" and name in by_name:
+            return by_name[name]
+        raise FormatError(f"{self.name}: it names {module}.{name}, which is not read: only tensors, numbers, texts and "
+                          "containers are. Save the state_dict() rather than the module")
+
+    def persistent_load(self, pid):
+        kind, dtype, key, _, count, *view = pid
+        if kind != "storage" or dtype not in dtypes.all or not isinstance(count, int) or count < 0 or view not in ([], [None]):
+            raise FormatError(f"{self.name}: no storage: {pid!r:.80}")
+        return self.find(key, dtype, count)
+
+
+def load_archive(path):
+    """What is in a zip archive, as torch.save() has written since version 1.6."""
+    archive, storages = Zip(path), {}
+    roots = [name[:-len("data.pkl")] for name in archive.names() if name == "data.pkl" or name.endswith("/data.pkl")]
+    if len(roots) != 1:
+        raise FormatError(f"{archive.name}: {len(roots)} files data.pkl, not one")
+    order = f"{roots[0]}byteorder"
+    if order in archive.names() and bytes(archive.read(order)) != b"little":
+        raise FormatError(f"{archive.name}: its bytes are not in little-endian order")
+
+    def find(key, dtype, count):
+        if key not in storages:
+            view = archive.read(f"{roots[0]}data/{key}")
+            if count * dtype.itemsize > len(view):
+                raise FormatError(f"{archive.name}: storage {key} has {len(view)} bytes, not {count} elements of {dtype.name}")
+            storages[key] = Storage(archive.name, view, dtype)
+        return storages[key]
+    return Unpickler(archive.name, io.BytesIO(archive.read(f"{roots[0]}data.pkl")), find).load()
+
+
+# Before version 1.6, and with _use_new_zipfile_serialization=False: pickles of a number, of a version, of what the machine was, of what was
+# saved and of the storages' keys; then of each storage how many elements it has, and these.
+LEGACY = 0x1950a86a20f9469cfc6c
+
+
+class Unread:
+    """A storage whose place in the file is not known yet."""
+
+    def tensor(self, *view):
+        return None
+
+
+def load_legacy(path):
+    """What torch.save() wrote before version 1.6."""
+    name, view, kinds, storages = name_of(path), bytes_of(path), {}, {}
+
+    def note(key, dtype, count):
+        if kinds.setdefault(key, (dtype, count)) != (dtype, count):
+            raise FormatError(f"{name}: storage {key} is of several dtypes or sizes")
+        return Unread()
+
+    def load(file, find=note):
+        return Unpickler(name, file, find).load()
+    file = io.BufferedReader(Window(view))
+    magic, version, machine = load(file), load(file), load(file)
+    if magic != LEGACY or version != 1001 or not isinstance(machine, dict):
+        raise FormatError(f"{name}: no file of torch.save(): {magic!r:.40}, version {version!r:.20}")
+    if machine.get("little_endian") is not True:
+        raise FormatError(f"{name}: its bytes are not in little-endian order")
+    start = file.tell()
+    load(file)
+    keys, at = load(file), file.tell()
+    for key in keys:
+        if key not in kinds:
+            raise FormatError(f"{name}: nothing is in storage {key!r:.40}")
+        dtype, count = kinds[key]
+        end = at + 8 + count * dtype.itemsize
+        if int.from_bytes(view[at:at + 8], "little") != count or end > len(view):
+            raise FormatError(f"{name}: storage {key} has no {count} elements of {dtype.name}: the file is cut off or damaged")
+        storages[key] = Storage(name, view[at + 8:end], dtype)
+        at = end
+    file.seek(start)
+    return load(file, lambda key, dtype, count: storages[key])
+
+
+def torch_load(path):
+    """What torch.save() wrote, of any version: tensors in dicts, lists and tuples, with numbers and texts. Tensors are on the default
+    device."""
+    first = bytes(bytes_of(path)[:4])
+    if first != b"PK\3\4" and first[:2] != b"\x80\2":
+        raise FormatError(f"{name_of(path)}: neither a zip archive nor a pickle, one of which torch.save() writes")
+    try:
+        return load_archive(path) if first == b"PK\3\4" else load_legacy(path)
+    except TinyError:
+        raise
+    except Exception as error:  # whatever a damaged pickle leads to
+        raise FormatError(f"{name_of(path)}: damaged: {type(error).__name__}: {error}") from None

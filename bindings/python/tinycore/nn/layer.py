@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: MIT
+"""Layer: a module that the library makes, with its tensors and settings as attributes."""
+from ..errors import call, checked, exception_of, explain_making
+from ..library import Tiny
+from ..tensor import Base, Tensor
+from .module import BUFFER, PARAMETER, TRANSIENT, Module
+
+OWN = ("handle", "made_with", "set_mode")  # what a copy makes anew
+
+
+class Layer(Module):
+    """A module of the library's. It trains unless eval() was called, as PyTorch's."""
+
+    follows = False  # by itself, outside of a Module, it trains where Tensor.training says so, as tinygrad's
+
+    optional = ("weight", "bias", "running_mean", "running_var")  # tensors that are None where a layer lacks them
+
+    def __init_subclass__(cls, **more):
+        super().__init_subclass__(**more)
+        explain_making(cls)
+
+    def __new__(cls, *arguments, **more):
+        self = object.__new__(cls)
+        object.__setattr__(self, "made_with", (arguments, more))
+        return self
+
+    def take(self, make, *arguments, device=None, dtype=None, **settings):
+        """Makes the library's module; @settings are attributes, and what it is described by."""
+        self.hold(getattr(Tiny, make)(*arguments), settings)
+        self.to(device=device, dtype=dtype)
+
+    def hold(self, handle, settings):
+        error = handle.get_error()
+        if error is not None:
+            raise exception_of(error)
+        for name, value in (("handle", handle), ("settings", settings), ("set_mode", True)):
+            object.__setattr__(self, name, value)
+
+    def adopt(self, name, inner, settings):
+        """Makes @inner, of a class of ours, stand for the library's module of that name in this one."""
+        inner.hold(self.handle.get_child(name), settings)
+        setattr(self, name, inner)
+
+    # ---- its tensors ----
+    def named_tensors(self):
+        """(path, tensor, kind) of all tensors that the library knows in it."""
+        handle = self.handle
+        yield from ((name, one, PARAMETER) for name, one in zip(handle.get_parameter_names(), handle.get_parameters()))
+        names = handle.get_buffer_names()
+        if names:
+            saved = handle.get_state_dict()
+            yield from ((name, one, BUFFER if name in saved else TRANSIENT) for name, one in zip(names, handle.get_buffers()))
+
+    def members(self):
+        yield from (row for row in self.named_tensors() if "." not in row[0])
+        yield from super().members()
+
+    def tensor_named(self, name):
+        found = self.handle.get_parameter(name)
+        return found if found is not None else self.handle.get_buffer(name)
+
+    def put(self, path, value):
+        """Makes @value itself its tensor of that name; None: none."""
+        if value is not None and self.tensor_named(path) is None:
+            call(self.handle.add_parameter, path, value)
+        else:
+            call(self.handle.set_tensor, path, value)
+        if value is not None and self.handle.get_parameter(path) is not None and not value.is_frozen and not value.requires_grad:
+            value.requires_grad = True
+
+    def __getattr__(self, name):
+        own = self.__dict__
+        if "handle" in own:
+            found = self.tensor_named(name)
+            if found is not None:
+                return found
+            if name in self.optional:
+                return None
+            if name in own["settings"]:
+                return own["settings"][name]
+        raise AttributeError(f"{type(self).__name__} has no {name}")
+
+    def __setattr__(self, name, value):
+        held = self.tensor_named(name) if "handle" in self.__dict__ else None
+        if held is not None and value is not None and not isinstance(value, Base):
+            raise TypeError(f"{type(self).__name__}.{name} is a tensor: it cannot become {value!r:.40}")
+        if held is not None or name in self.optional and isinstance(value, Base) and "handle" in self.__dict__:
+            self.put(name, value)
+            return
+        if isinstance(value, Module) and "handle" in self.__dict__:
+            child = self.handle.get_child(name)
+            if child is not None and getattr(value, "handle", None) != child:
+                raise TypeError(f"{type(self).__name__}.{name} cannot be replaced: assign to its tensors")
+        super().__setattr__(name, value)
+
+    # ---- applying ----
+    @property
+    def training(self):
+        return self.train_mode if self.train_mode is not None else not self.follows or Tensor.training
+
+    @training.setter
+    def training(self, mode):
+        object.__setattr__(self, "train_mode", bool(mode))
+
+    def begin(self):
+        """Before each call: training or not, as it is now."""
+        mode = self.training
+        if mode != self.set_mode:
+            self.handle.set_training(mode)
+            object.__setattr__(self, "set_mode", mode)
+
+    def forward(self, x):
+        if not isinstance(x, Base):
+            raise TypeError(f"{type(self).__name__}: a tensor is wanted, not {type(x).__name__}")
+        self.begin()
+        return checked(self.handle.forward(x))
+
+    def call_many(self, *inputs):
+        """The results for several inputs."""
+        self.begin()
+        results = self.handle.call([one if one is None or isinstance(one, Base) else Tensor(one) for one in inputs])
+        for one in results:
+            checked(one)
+        return results
+
+    # ---- copies ----
+    def __reduce__(self):
+        arguments, more = self.made_with
+        rest = {name: one for name, one in vars(self).items() if name not in OWN and self.handle.get_child(name) is None}
+        tensors = {name: one for name, one, kind in self.named_tensors()}
+        return made_again, (type(self), arguments, more), (rest, tensors)
+
+    def __setstate__(self, state):
+        rest, tensors = state
+        for name, one in rest.items():
+            object.__setattr__(self, name, one)
+        for name in {row[0] for row in self.named_tensors()} - set(tensors):
+            self.put(name, None)
+        for name, one in tensors.items():
+            self.put(name, one)
+
+    def extra_repr(self):
+        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+
+
+def made_again(kind, arguments, more):
+    return kind(*arguments, **more)

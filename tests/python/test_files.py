@@ -1,0 +1,359 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Tensors in files of others, and data in batches: PyTorch's archives read without running what is in them, tar and zip,
+damaged files of each, a data set that is fetched, the loader.
+
+TAP. Run in the build's environment, by the interpreter that has gi, numpy and torch."""
+import collections
+import functools
+import gzip
+import hashlib
+import http.server
+import io
+import json
+import os
+import pathlib
+import pickle
+import random
+import struct
+import tarfile
+import tempfile
+import threading
+import zipfile
+
+import checks
+import numpy as np
+import tinycore
+import torch
+from tinycore import Tensor, dtypes, nn
+from tinycore.nn import datasets
+from tinycore.nn.data import DataLoader, Dataset, TensorDataset, random_split
+from tinycore.nn.state import load_state_dict, safe_load_metadata, safe_save, tar_extract, torch_load, zip_extract
+from tinycore.utils.data import Subset
+
+FOLDER = tempfile.TemporaryDirectory()
+
+
+def at(name):
+    return os.path.join(FOLDER.name, name)
+
+
+def saved(value, name="some.pt", **more):
+    torch.save(value, at(name), **more)
+    return at(name)
+
+
+def test_torch_load():
+    """All dtypes, views of every kind, shared ones, and what is around them."""
+    base = torch.arange(24, dtype=torch.float32).reshape(2, 3, 4)
+    kinds = ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool")
+    state = {kind: torch.tensor([[0, 1], [1, 0]]).to(getattr(torch, kind)) for kind in kinds}
+    state.update(whole=base, turned=base.permute(2, 0, 1), part=base[:, 1:, ::2], row=base[1, 2], wide=base[0, 0, :1].expand(3, 1),
+                 empty=torch.zeros(0, 3), scalar=torch.tensor(2.5), parameter=torch.nn.Parameter(base[0]), again=base)
+    found = torch_load(saved({"state": state, "epoch": 3, "names": ("a", [1.5, None, True]), "size": base.shape, "bytes": b"\0\xff",
+                              "kind": torch.float16, "set": {1, 2}, "ordered": collections.OrderedDict(x=1)}))
+    for name, wanted in state.items():
+        tensor = found["state"][name]
+        checks.equal((tensor.shape, tensor.dtype.name), (tuple(wanted.shape), str(wanted.dtype)[6:]), name)
+        checks.equal(tensor.tolist(), wanted.tolist(), name)
+    checks.true(found["state"]["again"] is found["state"]["whole"])
+    checks.equal({name: found[name] for name in ("epoch", "names", "size", "bytes", "kind", "set", "ordered")},
+                 {"epoch": 3, "names": ("a", [1.5, None, True]), "size": (2, 3, 4), "bytes": b"\0\xff", "kind": dtypes.float16,
+                  "set": {1, 2}, "ordered": {"x": 1}})
+    theirs, mine = torch.nn.TransformerEncoderLayer(8, 2, 16), nn.TransformerEncoderLayer(8, 2, 16)
+    mine.load_state_dict(torch_load(saved(theirs.state_dict())))
+    checks.equal(mine.linear1.weight.tolist(), theirs.linear1.weight.tolist())
+    optimizer = torch.optim.Adam(theirs.parameters(), lr=0.25)
+    theirs(torch.ones(2, 1, 8)).sum().backward()
+    optimizer.step()
+    ours = nn.optim.Adam(mine.parameters())
+    ours.load_state_dict(torch_load(pathlib.Path(saved(optimizer.state_dict()))))
+    checks.equal((ours.lr, ours.state_dict()["state"][0]["exp_avg"].tolist()), (0.25, optimizer.state_dict()["state"][0]["exp_avg"].tolist()))
+    with open(saved([base]), "rb") as file:
+        data = file.read()
+    checks.equal(torch_load(data)[0].tolist(), base.tolist())
+    checks.equal(torch_load(Tensor(data))[0].tolist(), base.tolist())
+
+
+def test_torch_save():
+    """PyTorch reads what we write."""
+    model = nn.TransformerEncoderLayer(8, 2, 16)
+    kinds = {kind: Tensor([[1, 0]], dtype=kind) for kind in ("float32", "float64", "float16", "bfloat16", "int64", "int32", "int16", "int8",
+                                                            "uint8", "bool")}
+    kinds["turned"] = Tensor(np.arange(6.0).reshape(2, 3)).T
+    kinds["again"] = kinds["int8"]
+    optimizer = nn.optim.AdamW(model.parameters())
+    model(Tensor.ones(2, 1, 8)).sum().backward()
+    optimizer.step()
+    tinycore.save({"model": model.state_dict(), "optimizer": optimizer.state_dict(), "kinds": kinds, "more": [1, "two", None, (3.5,)]}, at("ours.pt"))
+    for found in (torch.load(at("ours.pt")), tinycore.load(at("ours.pt"))):
+        theirs = torch.nn.TransformerEncoderLayer(8, 2, 16)
+        for name, one in model.state_dict().items():
+            checks.equal(found["model"][name].tolist(), one.tolist(), name)
+        for name, one in kinds.items():
+            checks.equal((found["kinds"][name].tolist(), str(found["kinds"][name].dtype).split(".")[1]), (one.tolist(), one.dtype.name), name)
+        checks.equal((found["more"], found["kinds"]["again"] is found["kinds"]["int8"]), ([1, "two", None, (3.5,)], True))
+    theirs.load_state_dict(torch.load(at("ours.pt"))["model"])
+    other = torch.optim.AdamW(theirs.parameters(), amsgrad=False)
+    other.load_state_dict({**torch.load(at("ours.pt"))["optimizer"], "param_groups": [
+        {**other.state_dict()["param_groups"][0], **torch.load(at("ours.pt"))["optimizer"]["param_groups"][0]}]})
+    checks.equal(other.state_dict()["state"][0]["exp_avg"].tolist(), optimizer.state_dict()["state"][0]["exp_avg"].tolist())
+    checks.raises(TypeError, tinycore.save, Tensor([1], dtype="uint16"), at("none.pt"))
+    checks.raises(OSError, tinycore.save, [1], at("no/such/folder.pt"))
+    checks.true(not os.path.exists(at("none.pt")) and not [name for name in os.listdir(FOLDER.name) if "saving" in name])
+
+
+def test_memory():
+    """Tensors share the mapped file, and what is written to them is not written to it."""
+    path = saved({"x": torch.arange(1000000, dtype=torch.float32)})
+    before = os.path.getsize(path), hashlib.md5(open(path, "rb").read()).hexdigest()
+    x = torch_load(path)["x"]
+    where = np.from_dlpack(x).__array_interface__["data"][0]
+    with open("/proc/self/maps") as maps:
+        lines = [line for line in maps if path in line]
+    checks.true(any(int(line.split("-")[0], 16) <= where < int(line.split("-")[1].split()[0], 16) for line in lines),
+                "the tensor is not in the mapped file")
+    x.assign(x + 1).realize()
+    checks.equal((x[:2].tolist(), (os.path.getsize(path), hashlib.md5(open(path, "rb").read()).hexdigest())), ([1, 2], before))
+
+
+class Evil:
+    def __reduce__(self):
+        return os.mkdir, (at("evil"),)
+
+
+def with_pickle(data, name="evil.pt"):
+    """PyTorch's archive with a pickle of one's own."""
+    with zipfile.ZipFile(at(name), "w") as archive:
+        archive.writestr("archive/data.pkl", data)
+        archive.writestr("archive/data/0", bytes(16))
+    return at(name)
+
+
+class Pid(pickle.Pickler):
+    def persistent_id(self, one):
+        return one.pid if isinstance(one, Held) else None
+
+
+class Held:
+    def __init__(self, *pid):
+        self.pid = pid
+
+
+def global_of(text):
+    return b"\x80\x02c" + text.encode() + b"\n"
+
+
+def test_refused():
+    """Nothing of a file is run, and whatever is wrong with it is said."""
+    for value in (Evil(), [Evil()], torch.nn.Linear(1, 1), {"f": os.system}, np.float64(1)):
+        error = checks.raises(ValueError, torch_load, saved(value))
+        checks.true("is not read" in str(error), str(error))
+    checks.true(not os.path.exists(at("evil")))
+    for text in ("os\nsystem", "builtins\neval", "builtins\ngetattr", "torch.nn.modules.linear\nLinear", "functools\npartial", "torch\nload",
+                 "torch\nStorage", "collections\nUserDict", "torch._utils\n_rebuild_sparse_tensor"):
+        error = checks.raises(ValueError, torch_load, with_pickle(global_of(text) + b"X\x01\0\0\0a\x85R."))
+        checks.true(text.replace("\n", ".") in str(error), str(error))
+    rebuild = global_of("torch._utils\n_rebuild_tensor_v2")
+    storage = b"(X\x07\0\0\0storage" + global_of("torch\nFloatStorage")[2:] + b"X\x01\0\0\x000X\x03\0\0\0cpuK\x04tQ"
+    def view(offset, size, stride):
+        return rebuild + b"(" + storage + b"".join(pickle.dumps(one, 2)[2:-1] for one in (offset, size, stride, False)) + b"}tR."
+    checks.equal(torch_load(with_pickle(view(0, (2, 2), (2, 1)))).shape, (2, 2))
+    for offset, size, stride in ((3, (2,), (1,)), (0, (5,), (1,)), (0, (3, 2), (1, 2)), (-1, (2,), (1,)), (0, (2,), (-1,)), (0, (2, 2), (1,)), (0, (-2,), (1,)),
+                                 (0, ("a",), (1,)), (0, (2**62,), (2**62,)), (2**70, (1,), (1,)), (0, (2**40, 2**40), (0, 0)), (0, 3, (1,)),
+                                 (0, (1,) * 20, (1,) * 20)):
+        checks.raises(ValueError, torch_load, with_pickle(view(offset, size, stride)))
+    for data in (b"", b".", b"\x80\x02", b"\x80\x02}q\x00", b"\x80\x02K\x01", rebuild + b")R.", b"\x80\x02r\xff\xff\xff\x7f.",
+                 rebuild + b"}X\x08\0\0\0__code__K\x01sb.", rebuild + b"N}X\x08\0\0\0__call__K\x01s\x86b)R.", rebuild + b")\x81.",
+                 b"\x80\x02(X\x07\0\0\0storageK\x01X\x01\0\0\x000X\x03\0\0\0cpuK\x04tQ.",
+                 b"\x80\x02" + storage.replace(b"K\x04", b"K\x05") + b".", b"\x80\x02" + storage.replace(b"\0\0\x000X", b"\0\0\x009X") + b".",
+                 b"\x80\x02X\x01\0\0\0aQ.", b"(" * 100000 + b"."):
+        checks.raises(ValueError, torch_load, with_pickle(data))
+    checks.raises(ValueError, torch_load, with_pickle(b"\x80\x02K\x01.")[:-3] and b"PK\3\4")
+    checks.raises(OSError, torch_load, at("nothing"))
+    for data in (b"", b"PK", b"text" * 10):
+        for read in (torch_load, zip_extract, tar_extract, safe_load_metadata):
+            checks.raises(ValueError, read, data)
+
+
+def test_legacy():
+    """Files as PyTorch wrote them before version 1.6: pickles one behind the other, then the elements."""
+    base = torch.arange(12.0)
+    value = {"part": base[2:8].reshape(2, 3), "turned": base.reshape(3, 4).t(), "long": torch.tensor([1 << 60]), "none": torch.ones(0, 3),
+             "parameter": torch.nn.Parameter(torch.ones(2).half()), "rest": [1, "text", (2.5, None)]}
+    path = saved(value, _use_new_zipfile_serialization=False)
+    found = torch_load(path)
+    for name, wanted in value.items():
+        checks.equal(found[name].tolist() if name != "rest" else found[name], wanted.tolist() if name != "rest" else wanted, name)
+    checks.equal((found["parameter"].dtype.name, found["none"].shape), ("float16", (0, 3)))
+    data = open(path, "rb").read()
+    for i in (*range(1, len(data), 97), len(data) - 1, len(data) - 130):
+        checks.raises(ValueError, torch_load, data[:i])
+    for i in range(0, len(data), 41):  # something else, or an error that says so
+        try:
+            torch_load(data[:i] + bytes([data[i] ^ 0x55]) + data[i + 1:])
+        except (ValueError, MemoryError):
+            pass
+    for wrong in (Evil(), {"f": os.system}):
+        checks.true("is not read" in str(checks.raises(ValueError, torch_load, saved(wrong, _use_new_zipfile_serialization=False))))
+    checks.true(not os.path.exists(at("evil")))
+
+
+def test_damaged():
+    """What has single bytes changed, or lacks its end, is read or refused, and nothing else."""
+    chance = random.Random(4)
+    whole = {torch_load: open(saved({"a": torch.arange(6.0).reshape(2, 3), "b": [1, "two"]}), "rb").read()}
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("a", b"x" * 100)
+    whole[zip_extract] = buffer.getvalue()
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        archive.add(__file__, "b")
+    whole[tar_extract] = buffer.getvalue()[:20000]
+    safe_save({"x": Tensor.ones(3)}, at("x.safetensors"))
+    whole[safe_load_metadata] = open(at("x.safetensors"), "rb").read()
+    for read, data in whole.items():
+        n_read = 0
+        for i in range(150):
+            changed = bytearray(data)
+            for _ in range(chance.randint(1, 3)):
+                changed[chance.randrange(len(data))] = chance.randrange(256)
+            try:
+                read(bytes(changed if i % 5 else data[:chance.randrange(len(data))]))
+                n_read += 1
+            except (ValueError, OSError):
+                pass
+        checks.true(n_read < 150, f"{read.__name__} reads everything")
+
+
+def test_archives():
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w") as archive:
+        for name, data in (("folder/a.bin", b"\1\2\3"), ("empty", b"")):
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            archive.addfile(info, io.BytesIO(data))
+        link = tarfile.TarInfo("link")
+        link.type, link.linkname = tarfile.SYMTYPE, "/etc/passwd"
+        archive.addfile(link)
+    for data in (buffer.getvalue(), gzip.compress(buffer.getvalue())):
+        with open(at("some.tar"), "wb") as file:
+            file.write(data)
+        for source in (at("some.tar"), data, Tensor(data)):
+            found = tar_extract(source)
+            checks.equal({name: one.tolist() for name, one in found.items()}, {"folder/a.bin": [1, 2, 3], "empty": []})
+            checks.equal(found["folder/a.bin"].dtype, dtypes.uint8)
+    with zipfile.ZipFile(at("some.zip"), "w") as archive:
+        archive.writestr("a", b"\1\2\3")
+        archive.writestr("folder/", b"")
+        archive.writestr("folder/b", b"\4" * 1000, zipfile.ZIP_DEFLATED)
+    found = zip_extract(at("some.zip"))
+    checks.equal({name: (one.numel(), one[0].item()) for name, one in found.items()}, {"a": (3, 1), "folder/b": (1000, 4)})
+
+
+def test_metadata():
+    safe_save({"x": Tensor([1.0, 2.0]), "y": Tensor([[3]])}, at("two.safetensors"), {"who": "me"})
+    data, start, head = safe_load_metadata(at("two.safetensors"))
+    checks.equal((head["__metadata__"], head["x"]["shape"], head["y"]["dtype"]), ({"who": "me"}, [2], "I32"))
+    first, last = head["x"]["data_offsets"]
+    checks.equal(data[start + first:start + last].numpy().view(np.float32).tolist(), [1, 2])
+    for head in (b"[]", b"{", b"\xff\xff", b"[" * 5000):
+        checks.raises(ValueError, safe_load_metadata, struct.pack("<Q", len(head)) + head)
+    checks.raises(ValueError, safe_load_metadata, struct.pack("<Q", 2**63) + b"{}")
+    checks.equal(json.dumps(safe_load_metadata(struct.pack("<Q", 2) + b"{}")[2]), "{}")
+
+
+def test_cifar():
+    """An archive of the data set's layout, fetched once."""
+    rng = np.random.default_rng(2)
+    parts = {name: rng.integers(0, 256, (3, datasets.CIFAR_ITEM), dtype=np.uint8) for name in datasets.CIFAR_PARTS}
+    with tarfile.open(at("small.tar.gz"), "w:gz") as archive:
+        for name, part in parts.items():
+            info = tarfile.TarInfo(f"cifar-10-batches-bin/{name}.bin")
+            info.size = part.nbytes
+            archive.addfile(info, io.BytesIO(part.tobytes()))
+    class Handler(http.server.SimpleHTTPRequestHandler):
+        def log_message(self, *about):
+            asked.append(self.path)
+    asked, before = [], os.environ.get("TINY_CACHE_DIR")
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=FOLDER.name))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    os.environ["TINY_CACHE_DIR"] = at("cache")
+    address = f"http://127.0.0.1:{server.server_port}/small.tar.gz"
+    for more in ({"url": "file://" + at("small.tar.gz")}, {"url": address}, {"url": address}, {"directory": FOLDER.name, "url": "x/small.tar.gz"}):
+        images, labels, test_images, test_labels = datasets.cifar(**more)
+        checks.equal((images.shape, test_images.shape, labels.shape, images.dtype), ((15, 3, 32, 32), (3, 3, 32, 32), (15,), dtypes.uint8))
+        train = np.concatenate([parts[name] for name in datasets.CIFAR_PARTS[:5]])
+        checks.true((images.numpy() == train[:, 1:].reshape(-1, 3, 32, 32)).all() and (labels.numpy() == train[:, 0]).all())
+        checks.equal(test_labels.tolist(), parts["test_batch"][:, 0].tolist())
+    checks.equal(asked, ["/small.tar.gz"])
+    with open(at("wrong"), "wb") as file:
+        file.write(b"wrong")
+    checks.raises(OSError, datasets.cifar, url=address.replace("small", "none"))
+    server.shutdown()
+    checks.raises(OSError, datasets.cifar, url="file://" + at("nothing"))
+    checks.raises(ValueError, datasets.cifar, url="file://" + at("wrong"))
+    checks.raises(ValueError, datasets.check_md5, at("wrong"), datasets.CIFAR_MD5)
+    os.environ.pop("TINY_CACHE_DIR")
+    if before is not None:
+        os.environ["TINY_CACHE_DIR"] = before
+
+
+class Squares(Dataset):
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        return {"x": np.array([i, i * i], np.float32), "label": i, "part": i / 2}
+
+
+def test_loader():
+    """Batches in order and shuffled, from tensors and from a class, read ahead, and errors from there."""
+    x, y = Tensor(np.arange(20, dtype=np.float32).reshape(10, 2)), Tensor(np.arange(10))
+    loader = DataLoader(TensorDataset(x, y), batch_size=4)
+    checks.equal(([(a.shape, b.tolist()) for a, b in loader], len(loader)), (
+        [((4, 2), [0, 1, 2, 3]), ((4, 2), [4, 5, 6, 7]), ((2, 2), [8, 9])], 3))
+    loader = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, drop_last=True, seed=3, num_workers=1)
+    epochs = [[b.tolist() for a, b in loader] for _ in range(2)]
+    checks.true(epochs[0] != epochs[1] and [len(one) for one in epochs] == [2, 2], epochs)
+    again = DataLoader(TensorDataset(x, y), batch_size=4, shuffle=True, drop_last=True, seed=3)
+    checks.equal([[b.tolist() for a, b in again] for _ in range(2)], epochs)
+    for mine, theirs in zip(DataLoader(Squares(), 4), torch.utils.data.DataLoader(Squares(), 4), strict=True):
+        for name in theirs:
+            checks.equal((mine[name].tolist(), mine[name].dtype.name), (theirs[name].tolist(), str(theirs[name].dtype)[6:]), name)
+    ahead = DataLoader(Squares(), 3, shuffle=True, num_workers=2)
+    checks.equal(sorted(sum((batch["label"].tolist() for batch in ahead), [])), list(range(10)))
+    for batch in ahead:
+        break  # a loop may be left
+    checks.equal(len(list(ahead)), 4)
+    checks.equal([batch.tolist() for batch in DataLoader([5, 6, 7], 2)], [[5, 6], [7]])
+    checks.equal([batch.tolist() for batch in DataLoader(Subset([5, 6, 7], [2, 0]))], [[7], [5]])
+    checks.equal([batch["label"].tolist() for batch in DataLoader(Squares(), 2, sampler=[9, 1, 4])], [[9, 1], [4]])
+    checks.equal(list(DataLoader(Squares(), 5, collate_fn=lambda items: [one["label"] for one in items])), [list(range(5)), list(range(5, 10))])
+    checks.equal(list(DataLoader([], 5)), [])
+    checks.equal(len(list(DataLoader(TensorDataset(x), 5, progress="reading"))), 2)
+    checks.equal(sorted(i for part in random_split(range(7), [4, 3]) for i in part), list(range(7)))
+
+    class Fails(Squares):
+        def __getitem__(self, i):
+            return np.zeros(2 if i == 7 else 1) if self.ragged else 1 / (i - 7)
+    for workers in (0, 2):
+        for Fails.ragged, kind in ((False, ZeroDivisionError), (True, ValueError)):
+            checks.raises(kind, list, DataLoader(Fails(), 4, num_workers=workers))
+    for bad in (lambda: DataLoader(Squares(), 0), lambda: TensorDataset(x, y[:3]), lambda: random_split(range(7), [4]),
+                lambda: DataLoader(Squares(), shuffle=True, sampler=[1])):
+        checks.raises(ValueError, bad)
+
+
+def test_plain_state():
+    """What tinygrad's programs do with what they have loaded."""
+    class Small:
+        def __init__(self):
+            self.layers = [nn.Linear(2, 2), Tensor.relu, nn.Linear(2, 1)]
+    theirs, mine = torch.nn.Sequential(torch.nn.Linear(2, 2), torch.nn.ReLU(), torch.nn.Linear(2, 1)), Small()
+    load_state_dict(mine, {f"layers.{name}": one for name, one in torch_load(saved(theirs.state_dict())).items()})
+    checks.equal(mine.layers[2].weight.tolist(), theirs[2].weight.tolist())
+
+
+checks.run(globals())

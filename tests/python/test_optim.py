@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: MIT
+"""Optimisers and schedules beside PyTorch's: rates and momenta that change, and copies that go on."""
+import copy
+import pickle
+
+import numpy as np
+import torch
+
+import checks
+from tinycore import Tensor, TinyJit, nn, optim
+
+
+def close(mine, theirs, what, tolerance=1e-4):
+    mine, theirs = np.asarray(mine), np.asarray(theirs)
+    checks.equal(mine.shape, theirs.shape, what)
+    worst = np.abs(mine - theirs).max()
+    checks.true(worst <= tolerance * max(1, np.abs(theirs).max()), f"{what}: off by {worst}:\n{mine}\nPyTorch's:\n{theirs}")
+
+
+def test_cycled_momentum():
+    """OneCycleLR takes the momentum along, as PyTorch's does: settings and what is learnt are the same, also in a recording."""
+    def learn(module, make, make_tensor, recorded=False):
+        p = make_tensor([1.0, -2.0, 3.0])
+        optimizer = make(module, [p])
+        scheduler, found, seen = module.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=9), [], []
+
+        def step():
+            optimizer.zero_grad()
+            ((p * p).sum() + p[0] * p[1]).backward()
+            optimizer.step()
+        step = TinyJit(step) if recorded else step
+        for i in range(8):
+            step()
+            group = optimizer.param_groups[0]
+            seen.append((group["lr"], group["betas"][0] if "betas" in group else group["momentum"]))
+            scheduler.step()
+            found.append(p.tolist())
+        return found, seen
+    kinds = (lambda m, p: m.SGD(p, lr=0.1), lambda m, p: m.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda m, p: m.Adam(p, lr=0.1),
+             lambda m, p: m.AdamW(p, lr=0.1))
+    for make in kinds:
+        wanted, settings = learn(torch.optim, make, lambda data: torch.nn.Parameter(torch.tensor(data)))
+        for recorded in (False, True):
+            found, seen = learn(optim, make, lambda data: Tensor(data, requires_grad=True), recorded)
+            close(seen, settings, "settings", 1e-6)
+            close(found, wanted, f"values, recorded {recorded}", 1e-5)
+    plain = optim.SGD([Tensor([1.0], requires_grad=True)], lr=0.1, momentum=0.5)
+    optim.lr_scheduler.OneCycleLR(plain, 0.1, 5, cycle_momentum=False)
+    checks.equal(plain.param_groups[0]["momentum"], 0.5)
+    error = checks.raises(ValueError, optim.lr_scheduler.OneCycleLR, plain, 0.1, 5, base_momentum=0.9, max_momentum=0.5)
+    checks.true("cycle_momentum" in str(error), str(error))
+
+
+def test_optimizers_copied():
+    """A copy of an optimiser goes on as the first one does, and with a network that is copied with it changes that."""
+    x, y = Tensor.randn(8, 3), Tensor.randn(8, 2)
+
+    def learn(net, optimizer, n):
+        for _ in range(n):
+            optimizer.zero_grad()
+            ((net(x) - y) ** 2).mean().backward()
+            optimizer.step()
+        return [one.tolist() for one in net.parameters()]
+    for make in (lambda p: optim.SGD(p, lr=0.1, momentum=0.9, dampening=0.1), lambda p: optim.SGD(p, 0.1), lambda p: optim.AdamW(p, lr=0.1, betas=(0.8, 0.9)),
+                 lambda p: optim.Adam([{"params": p[:1], "lr": 0.01}, {"params": p[1:]}], lr=0.1), lambda p: optim.LARS(p, lr=0.1),
+                 lambda p: optim.Muon(p[:1], lr=0.1)):
+        net = nn.Linear(3, 2)
+        optimizer = make(list(net.parameters()))
+        learn(net, optimizer, 2)
+        copies = copy.deepcopy((net, optimizer)), pickle.loads(pickle.dumps((net, optimizer)))
+        wanted = learn(net, optimizer, 3)
+        for other, again in copies:
+            checks.true(again.params[0] is next(iter(other.parameters())) and again.params[0] is not optimizer.params[0], "parameters")
+            checks.equal([{**group, "params": 0} for group in again.param_groups], [{**group, "params": 0} for group in optimizer.param_groups])
+            close(learn(other, again, 3)[0], wanted[0], repr(optimizer), 1e-6)
+    scheduler = optim.lr_scheduler.StepLR(optimizer, 2)
+    for what in (copy.deepcopy, pickle.dumps):
+        checks.true("make another" in str(checks.raises(TypeError, what, scheduler)))
+
+
+def test_schedules():
+    """Rates of all schedules that the package has, group by group, are PyTorch's."""
+    def rates(make, module, n=12, metrics=None):
+        one = [Tensor([1.0], requires_grad=True) if module is optim else torch.nn.Parameter(torch.zeros(1)) for _ in range(2)]
+        optimizer = module.SGD([{"params": one[:1]}, {"params": one[1:], "lr": 0.5}], lr=0.1)
+        scheduler, found = make(module.lr_scheduler, optimizer), []
+        for i in range(n):
+            found.append([group["lr"] for group in optimizer.param_groups])
+            scheduler.step(*([metrics[i]] if metrics else []))
+        return found
+    for make in (lambda s, o: s.StepLR(o, 3, 0.5), lambda s, o: s.OneCycleLR(o, 0.7, 14, cycle_momentum=False),
+                 lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2), lambda s, o: s.LambdaLR(o, lambda i: 1 / (1 + i)),
+                 lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, 1, 4), s.ExponentialLR(o, 0.9)], [4]),
+                 lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 3), s.MultiStepLR(o, [2, 5], 0.5)])):
+        close(rates(make, optim), rates(make, torch.optim), "rates", 1e-6)
+    metrics = [5, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3]
+    close(rates(lambda s, o: s.ReduceLROnPlateau(o, patience=2), optim, metrics=metrics),
+          rates(lambda s, o: s.ReduceLROnPlateau(o, patience=2), torch.optim, metrics=metrics), "plateau", 1e-6)
+
+
+checks.run(globals())
