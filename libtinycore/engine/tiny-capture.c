@@ -182,17 +182,23 @@ choose_input (TinyCapture *self, guint i, TinyNode *input, GError **error)
 static gboolean
 exchange_inputs (TinyCapture *self, TinyNode *const *inputs, GError **error)
 {
-  gboolean moves = FALSE;
+  gboolean moves = FALSE, is_written = FALSE;
   for (guint i = 0; i < self->inputs->len; i++) {
     if (!choose_input (self, i, inputs[g_array_index (self->numbers, guint, i)], error))
       return FALSE;
-    moves = moves || self->next->pdata[i] != self->inputs->pdata[i];
+    gpointer before = self->inputs->pdata[i];
+    if (self->next->pdata[i] == before)
+      continue;
+    moves = TRUE;
+    is_written
+        = is_written || (self->written != NULL && g_hash_table_contains (self->written, before));
   }
   if (!moves)
     return TRUE;
   tiny_launches_replace (self->launches, (TinyBuffer *const *) self->inputs->pdata,
                          (TinyBuffer *const *) self->next->pdata, self->inputs->len);
-  g_clear_pointer (&self->written, g_hash_table_unref);
+  if (is_written)
+    g_clear_pointer (&self->written, g_hash_table_unref);
   GPtrArray *before = self->inputs;
   self->inputs = self->next;
   self->next = before;

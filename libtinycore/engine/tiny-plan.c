@@ -247,11 +247,14 @@ add_item (TinyPlan *self, guint i, const Memory *memory, TinyLaunches *launches)
   TinyBinding *bindings = g_newa (TinyBinding, item->n_buffers + 1);
   for (guint b = 0; b < item->n_buffers; b++)
     bindings[b] = memory->bindings[item->buffers[b]];
+  TinyBoundVariable *variables = g_newa (TinyBoundVariable, item->n_variables + 1);
+  for (guint v = 0; v < item->n_variables; v++)
+    variables[v] = memory->variables[item->variables[v]];
   if (item->kind == TINY_SCHEDULE_COPY)
     tiny_launches_add_copy (launches, &bindings[0], &bindings[1]);
   else
     tiny_launches_add_kernel (launches, self->devices[i], self->executables[i],
-                              memory->variables, bindings, item->n_buffers, item->n_written);
+                              variables, bindings, item->n_buffers, item->n_written);
 }
 
 gboolean

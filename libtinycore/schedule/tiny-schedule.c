@@ -205,6 +205,31 @@ number_buffers (Plan *plan, TinySchedule *self)
     self->outputs[r] = number[plan->outputs[r]];
 }
 
+/* Each kernel counts its own variables from 0: a device takes only so many, and kernels that differ in nothing else are one. */
+static void
+number_variables (TinyGraph *graph, TinyScheduleItem *item)
+{
+  if (item->kernel == NULL)
+    return;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &item->kernel, 1);
+  g_autoptr (GPtrArray) from = g_ptr_array_new (), to = g_ptr_array_new ();
+  g_autoptr (GArray) numbers = g_array_new (FALSE, FALSE, sizeof (guint));
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op != TINY_OP_VARIABLE)
+      continue;
+    const guint number = (guint) node->arg;
+    g_ptr_array_add (from, node);
+    g_ptr_array_add (to, tiny_node_new (graph, TINY_OP_VARIABLE, node->dtype, 1, 0, NULL,
+                                        numbers->len, node->ints, node->text));
+    g_array_append_val (numbers, number);
+  }
+  item->kernel = tiny_graph_substitute (graph, item->kernel, (TinyNode **) from->pdata,
+                                        (TinyNode **) to->pdata, from->len);
+  item->n_variables = numbers->len;
+  item->variables = (guint *) (void *) g_array_free (g_steal_pointer (&numbers), FALSE);
+}
+
 static TinySchedule *
 make_schedule (Plan *plan)
 {
@@ -224,6 +249,7 @@ make_schedule (Plan *plan)
       .operation
       = item->operation != NULL ? g_memdup2 (item->operation, sizeof *item->operation) : NULL,
     };
+    number_variables (plan->graph, &self->items[i]);
   }
   self->n_inputs = plan->n_inputs;
   self->n_outputs = plan->n_roots;
@@ -443,6 +469,7 @@ tiny_schedule_free (TinySchedule *self)
     return;
   for (guint i = 0; i < self->n_items; i++) {
     g_free (self->items[i].buffers);
+    g_free (self->items[i].variables);
     g_free (self->items[i].operation);
   }
   g_free (self->items);

@@ -35,6 +35,8 @@ typedef struct {
   guint n_buffers;
   guint *buffers; /* indices in TinySchedule.buffers; those written come first */
   guint n_written;
+  guint n_variables;
+  guint *variables; /* VARIABLE i of the kernel is number variables[i] of the graph */
   TinyOperation
       *operation; /* that a unit of the device computes instead of the kernel, or NULL */
 } TinyScheduleItem;

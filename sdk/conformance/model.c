@@ -81,6 +81,7 @@ eval_node (TinyNode *node, Cell *const *in, Cell *out, gsize n)
   gint64 at[POSITION_MAX_RANK];
   switch (node->op) {
   case TINY_OP_CONST:
+  case TINY_OP_VARIABLE:
     out[0] = cell_exact (node->arg);
     return;
   case TINY_OP_IOTA:

@@ -488,8 +488,13 @@ test_default_float (void)
                            tiny_dtype_to_string (dtypes[k]));
       if (i < 6) {
         g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_module_forward (layer, x));
-        g_assert_true (tiny_tensor_realize (y, &error));
+        gboolean good = tiny_tensor_realize (y, &error);
         g_assert_cmpint (tiny_tensor_get_dtype (y), ==, dtypes[k]);
+        if (good)
+          continue;
+        g_assert_cmpint (dtypes[k], ==, TINY_DTYPE_F64); /* which a device may lack */
+        g_assert_nonnull (strstr (error->message, "f64"));
+        g_clear_error (&error);
       }
     }
   }
