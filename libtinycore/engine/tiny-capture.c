@@ -190,8 +190,8 @@ exchange_inputs (TinyCapture *self, TinyNode *const *inputs, GError **error)
     if (self->next->pdata[i] == before)
       continue;
     moves = TRUE;
-    is_written
-        = is_written || (self->written != NULL && g_hash_table_contains (self->written, before));
+    is_written = is_written
+                 || (self->written != NULL && g_hash_table_contains (self->written, before));
   }
   if (!moves)
     return TRUE;

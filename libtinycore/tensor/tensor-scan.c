@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "ir/tiny-shape.h"
+#include "ir/tiny-limit.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
 
@@ -118,25 +119,38 @@ scan_along (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
   return tiny_build_slice (b, result, axis, 0, 1, n);
 }
 
+/* What is before a position alone counts there, so sizes that are variables are those of the result as well. */
+static TinyNode *
+scan (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
+{
+  if (x == NULL)
+    return NULL;
+  TinyNode *whole = x;
+  for (guint i = 0; i < x->shape->n; i++)
+    if (tiny_limit_get (x, i) != NULL)
+      whole = tiny_node_limit (b->graph, whole, i, NULL);
+  TinyNode *result = scan_along (b, scan, whole, axis);
+  return result != NULL ? tiny_node_limit_like (b->graph, result, x, 0) : NULL;
+}
+
 TinyNode *
 op_cumsum (TinyBuild *b, TinyNode *self, guint axis)
 {
   TinyNode *x = tiny_build_cast (b, self, tiny_build_sum_dtype ((TinyDType) self->dtype));
-  return scan_along (b, &(Scan){ TINY_OP_ADD, tiny_build_like (b, x, 0) }, x, axis);
+  return scan (b, &(Scan){ TINY_OP_ADD, tiny_build_like (b, x, 0) }, x, axis);
 }
 
 TinyNode *
 op_cumprod (TinyBuild *b, TinyNode *self, guint axis)
 {
   TinyNode *x = tiny_build_cast (b, self, tiny_build_sum_dtype ((TinyDType) self->dtype));
-  return scan_along (b, &(Scan){ TINY_OP_MUL, tiny_build_like (b, x, 1) }, x, axis);
+  return scan (b, &(Scan){ TINY_OP_MUL, tiny_build_like (b, x, 1) }, x, axis);
 }
 
 TinyNode *
 op_logcumsumexp (TinyBuild *b, TinyNode *self, guint axis)
 {
-  return scan_along (b, &(Scan){ TINY_OP_EXP2, tiny_build_like (b, self, -INFINITY) }, self,
-                     axis);
+  return scan (b, &(Scan){ TINY_OP_EXP2, tiny_build_like (b, self, -INFINITY) }, self, axis);
 }
 
 static TinyNode *
@@ -148,7 +162,7 @@ scan_largest (TinyBuild *b, TinyNode *x, guint axis)
   TinyNode *least = tiny_dtype_is_float (dtype)
                         ? tiny_build_number (b, dtype, -INFINITY)
                         : tiny_node_const_int (b->graph, dtype, tiny_dtype_get_min (dtype));
-  return scan_along (b, &(Scan){ TINY_OP_MAX, least }, x, axis);
+  return scan (b, &(Scan){ TINY_OP_MAX, least }, x, axis);
 }
 
 /* The last position so far that is as large as all before: those are records, and the latest of
