@@ -319,6 +319,32 @@ test_odd_rows (void)
   }
 }
 
+/* As many draws as anybody wants are computed together, and are those that are computed one by one: a kernel has its own
+ * variables only, of which a device takes a few. */
+static void
+test_draws_together (void)
+{
+  enum { N = 200 };
+  TinyTensor *all[N];
+  float together[N][3], alone[3];
+  g_autoptr (GError) error = NULL;
+  T (manual_seed) (7);
+  for (guint i = 0; i < N; i++)
+    all[i] = g_object_ref_sink (T (rand) (TINY_DTYPE_F32, (gint64[]){ 3 }, 1));
+  g_assert_true (T (realize_many) (all, N, &error));
+  g_assert_no_error (error);
+  T (manual_seed) (7);
+  for (guint i = 0; i < N; i++) {
+    g_assert_true (T (copy_data) (all[i], together[i], sizeof together[i], &error));
+    g_object_unref (all[i]);
+    g_autoptr (TinyTensor) one
+        = g_object_ref_sink (T (rand) (TINY_DTYPE_F32, (gint64[]){ 3 }, 1));
+    g_assert_true (T (copy_data) (one, alone, sizeof alone, &error));
+    g_assert_cmpmem (alone, sizeof alone, together[i], sizeof together[i]);
+    g_assert_true (i == 0 || memcmp (alone, together[i - 1], sizeof alone) != 0);
+  }
+}
+
 /* The object of an argument that goes with the end of an operation may be that of a later result: nothing of the one is
  * left in the other, and an object that somebody has tied something to ends. */
 static void
@@ -376,6 +402,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/device/dtypes", test_dtypes);
   g_test_add_func ("/tensor/device/fp8", test_fp8);
   g_test_add_func ("/tensor/device/draws", test_draws);
+  g_test_add_func ("/tensor/device/draws-together", test_draws_together);
   g_test_add_func ("/tensor/device/odd-rows", test_odd_rows);
   g_test_add_func ("/tensor/device/recycled", test_recycled);
   return g_test_run ();
