@@ -217,6 +217,13 @@ copy_node (TinyModel *self,
     return sources[0];
   case TINY_OP_GRADIENT:
     return sources[node->ints->v[0]];
+  case TINY_OP_VARIABLE: /* the number of a draw */
+    if (node->text == NULL)
+      return tiny_node_const_int (self->graph, (TinyDType) node->dtype, node->arg);
+    g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+                 "model: an output depends on the variable %s, which a model has no place for",
+                 node->text);
+    return NULL;
   case TINY_OP_ASSIGN:
     g_set_error_literal (
         error, TINY_ERROR, TINY_ERROR_INVALID,

@@ -333,7 +333,7 @@ realize_unrecorded (TinyTensor *self, GError **error)
 }
 
 /* A recorded function has its state in memory, always the same: who shares that gets a copy. The memory of @self, and
- * @value made of it; NULL where there is none. */
+ * @value made of it; NULL where there is none, or where what is made in the recording shares another's. */
 static TinyNode *
 keep_memory (TinyBuild *b, TinyTensor *self, TinyNode **value)
 {
@@ -341,7 +341,7 @@ keep_memory (TinyBuild *b, TinyTensor *self, TinyNode **value)
   const gboolean is_older
       = recorder != NULL && self->root.number < tiny_launches_get_n_roots (recorder);
   if (recorder == NULL || tiny_tensor_get_n_elements (self) == 0
-      || !(is_older || tiny_tensor_is_realized (self)))
+      || !(is_older || (tiny_tensor_is_realized (self) && own_buffer (self) != NULL)))
     return NULL;
   TinyRoot kept = { 0 };
   TinyNode *memory = NULL;
