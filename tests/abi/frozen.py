@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """Compares tiny-plugin.h with what was promised of it: frozen-1.txt, which only ever grows.
 
-usage: frozen.py HEADER FROZEN CC [--update | --begin]
+usage: frozen.py HEADER FROZEN CC… [--update | --begin]
 
 FROZEN has a line for each struct (its size), field (offset, size, declaration), number and macro (its text, but for the
 minor version) of the header. A line that is there stays as it is, but for reserved fields: what is new takes their place, from their start, or comes after the
@@ -71,7 +71,7 @@ def measure(header, compiler):
     lines += [f'printf ("number {name} %lld\\n", (long long) {name});' for name in numbers]
     with tempfile.TemporaryDirectory() as folder:
         program = pathlib.Path(folder, "measure")
-        subprocess.run([compiler, "-std=c11", "-w", "-x", "c", "-o", program, "-"], text=True, check=True,
+        subprocess.run([*compiler, "-std=c11", "-w", "-x", "c", "-o", program, "-"], text=True, check=True,
                        input="\n".join([*lines, "return 0; }"]))
         done = subprocess.run([program], stdout=subprocess.PIPE, text=True, check=True)
         return done.stdout.splitlines() + read_macros(header.read_text())
@@ -143,8 +143,9 @@ def check_itself():
 
 
 def main():
-    header, frozen, compiler = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]), sys.argv[3]
-    mode = sys.argv[4] if len(sys.argv) > 4 else ""
+    header, frozen = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2])
+    mode = sys.argv[-1] if sys.argv[-1] in ("--update", "--begin") else ""
+    compiler = sys.argv[3:-1] if mode else sys.argv[3:]  # with what stands before it, such as ccache
     check_itself()
     lines = measure(header, compiler)
     if len(lines) < 200:
