@@ -237,9 +237,10 @@ custom_find_gradients (TinyGraph *graph,
 void
 custom_refuse_kernel (GError **error)
 {
-  g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
-                       "custom_kernel: nothing is known of its derivative; call it in a function with a "
-                       "custom gradient");
+  g_set_error_literal (
+      error, TINY_ERROR, TINY_ERROR_INVALID,
+      "custom_kernel: nothing is known of its derivative; call it in a function with a "
+      "custom gradient");
 }
 
 /* ---- forward ---- */

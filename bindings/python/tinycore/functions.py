@@ -4,12 +4,12 @@ from itertools import combinations as choices, combinations_with_replacement
 from math import cos, log, pi
 
 from .context import no_grad
-from .convert import operand
+from .convert import operand, spread_tensors
 from .creation import float_dtype
 from .dtypes import as_dtype, dtypes
 from .errors import InvalidError
 from .library import Tiny
-from .tensor import Base, Tensor, spread_tensors
+from .tensor import Base, Tensor
 
 inference_mode = no_grad
 finfo, iinfo = dtypes.finfo, dtypes.iinfo
