@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Layer: a module that the library makes, with its tensors and settings as attributes."""
+from __future__ import annotations
+
 from ..errors import call, checked, exception_of, explain_making
 from ..library import Tiny
 from ..tensor import Base, Tensor
@@ -95,11 +97,11 @@ class Layer(Module):
 
     # ---- applying ----
     @property
-    def training(self):
+    def training(self) -> bool:
         return self.train_mode if self.train_mode is not None else not self.follows or Tensor.training
 
     @training.setter
-    def training(self, mode):
+    def training(self, mode: bool):
         object.__setattr__(self, "train_mode", bool(mode))
 
     def begin(self):

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The layers there are, under PyTorch's and tinygrad's names."""
+from __future__ import annotations
+
 from operator import index
 
 from ..tensor import Tensor
@@ -11,7 +13,10 @@ from .module import Module, Parameter
 class Linear(Layer):
     """x @ weightᵀ + bias."""
 
-    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, in_features: int, out_features: int, bias=True, device=None, dtype=None):
         in_features, out_features, bias = index(in_features), index(out_features), bool(bias)
         self.take("linear_new", in_features, out_features, bias, device=device, dtype=dtype,
                   in_features=in_features, out_features=out_features, bias=bias)
@@ -20,7 +25,9 @@ class Linear(Layer):
 class Embedding(Layer):
     """Rows of a table at integer positions. The row at @padding_idx is zeros at first and gets no gradient."""
 
-    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, device=None, dtype=None):
+    weight: Tensor
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int = None, device=None, dtype=None):
         n, size = index(num_embeddings), index(embedding_dim)
         if padding_idx is not None and not -n <= index(padding_idx) < n:
             raise ValueError(f"Embedding: there is no row {padding_idx} of {n}")
@@ -31,7 +38,7 @@ class Embedding(Layer):
             self.weight.assign((Tensor.arange(n) != padding_idx).unsqueeze(1).where(self.weight.detach(), 0.0))
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None):
+    def from_pretrained(cls, embeddings: Tensor, freeze=True, padding_idx: int = None) -> Self:
         """One with the rows of a tensor, which stay as they are if @freeze."""
         layer = cls(*embeddings.shape, padding_idx)
         layer.weight = embeddings.detach().requires_grad_(not freeze)
@@ -53,6 +60,8 @@ class Dropout(Layer):
 
 class PReLU(Layer):
     """x where it is positive, a slope that is learnt times x elsewhere."""
+
+    weight: Tensor
 
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         self.take("prelu_new", index(num_parameters), init, device=device, dtype=dtype, num_parameters=num_parameters)
@@ -79,8 +88,10 @@ class Convolution(Layer):
     """Windows of images times weights, uniform at first over ±1 / sqrt (fan-in)."""
 
     n = None
+    weight: Tensor
+    bias: Tensor
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding: int | Sequence[int] | str = 0, dilation=1, groups=1, bias=True,
                  padding_mode="zeros", device=None, dtype=None):
         name = type(self).__name__
         kernel_size, stride, dilation = (sizes_of(one, self.n, name) for one in (kernel_size, stride, dilation))
@@ -132,8 +143,10 @@ class TransposedConvolution(Layer):
     """Each element spread over a window."""
 
     n = None
+    weight: Tensor
+    bias: Tensor
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
                  dilation=1, device=None, dtype=None):
         sizes = [sizes_of(one, self.n, type(self).__name__) for one in (kernel_size, stride, padding, output_padding, dilation)]
         self.take("conv_transpose_new", self.n, index(in_channels), index(out_channels), *sizes, index(groups), bool(bias),
@@ -165,8 +178,12 @@ class BatchNorm(Layer):
     the batch counts in "with Tensor.train ()" only; in a Module until eval()."""
 
     follows = True
+    weight: Tensor
+    bias: Tensor
+    running_mean: Tensor | None
+    running_var: Tensor | None
 
-    def __init__(self, num_features, eps=1e-5, affine=True, track_running_stats=True, momentum=0.1, device=None, dtype=None):
+    def __init__(self, num_features: int, eps=1e-5, affine=True, track_running_stats=True, momentum: float | None = 0.1, device=None, dtype=None):
         self.take("batch_norm_new", index(num_features), eps, -1.0 if momentum is None else momentum, bool(affine),
                   bool(track_running_stats), device=device, dtype=dtype, num_features=num_features, eps=eps, momentum=momentum,
                   affine=bool(affine), track_running_stats=bool(track_running_stats))
@@ -175,7 +192,7 @@ class BatchNorm(Layer):
 class BatchNorm2d(BatchNorm):
     """BatchNorm with PyTorch's order of arguments where the third is a number."""
 
-    def __init__(self, num_features, eps=1e-5, *settings, **more):
+    def __init__(self, num_features: int, eps=1e-5, *settings, **more):
         if settings and not isinstance(settings[0], bool):
             more["momentum"], settings = settings[0], settings[1:]
         super().__init__(num_features, eps, *settings, **more)
@@ -192,7 +209,10 @@ class BatchNorm3d(BatchNorm2d):
 class GroupNorm(Layer):
     """Each group of channels of each item to mean 0 and variance 1."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None):
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, num_groups: int, num_channels: int, eps=1e-5, affine=True, device=None, dtype=None):
         self.take("group_norm_new", index(num_groups), index(num_channels), eps, bool(affine), device=device, dtype=dtype,
                   num_groups=num_groups, num_channels=num_channels, eps=eps, affine=bool(affine))
 
@@ -200,7 +220,10 @@ class GroupNorm(Layer):
 class InstanceNorm(Layer):
     """Each channel of each item to mean 0 and variance 1."""
 
-    def __init__(self, num_features, eps=1e-5, affine=True, device=None, dtype=None):
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, num_features: int, eps=1e-5, affine=True, device=None, dtype=None):
         self.take("instance_norm_new", index(num_features), eps, bool(affine), device=device, dtype=dtype,
                   num_features=num_features, eps=eps, affine=bool(affine))
 
@@ -208,7 +231,7 @@ class InstanceNorm(Layer):
 class InstanceNorm2d(InstanceNorm):
     """InstanceNorm with PyTorch's arguments: without weights unless @affine. Running statistics there are none."""
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None):
+    def __init__(self, num_features: int, eps=1e-5, momentum: float | None = 0.1, affine=False, track_running_stats=False, device=None, dtype=None):
         if track_running_stats:
             raise NotImplementedError(f"{type(self).__name__}: running statistics of single items")
         super().__init__(num_features, eps, affine, device, dtype)
@@ -225,7 +248,10 @@ class InstanceNorm3d(InstanceNorm2d):
 class LayerNorm(Layer):
     """The last axes together to mean 0 and variance 1."""
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, device=None, dtype=None):
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, normalized_shape: int | Sequence[int], eps=1e-5, elementwise_affine=True, device=None, dtype=None):
         shape = tuple(normalized_shape) if isinstance(normalized_shape, (list, tuple)) else (index(normalized_shape),)
         self.take("layer_norm_new", shape, eps, bool(elementwise_affine), device=device, dtype=dtype, normalized_shape=shape,
                   eps=eps, elementwise_affine=bool(elementwise_affine))
@@ -234,13 +260,18 @@ class LayerNorm(Layer):
 class LayerNorm2d(Layer):
     """The channels of each place of an image to mean 0 and variance 1."""
 
-    def __init__(self, num_channels, eps=1e-5, elementwise_affine=True, device=None, dtype=None):
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, num_channels: int, eps=1e-5, elementwise_affine=True, device=None, dtype=None):
         self.take("layer_norm2d_new", index(num_channels), eps, bool(elementwise_affine), device=device, dtype=dtype,
                   num_channels=num_channels, eps=eps, elementwise_affine=bool(elementwise_affine))
 
 
 class RMSNorm(Layer):
     """Divided by the root of the mean square of the last axis."""
+
+    weight: Tensor
 
     def __init__(self, dim, eps=1e-6, elementwise_affine=True, device=None, dtype=None):
         self.take("rms_norm_new", index(dim), eps, bool(elementwise_affine), device=device, dtype=dtype, dim=dim, eps=eps,
@@ -253,7 +284,7 @@ class Recurrent(Layer):
 
     make, optional = None, ()
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+    def __init__(self, input_size: int, hidden_size: int, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
                  device=None, dtype=None):
         self.take(self.make, index(input_size), index(hidden_size), index(num_layers), bool(bias), bool(batch_first), dropout,
                   bool(bidirectional), device=device, dtype=dtype, input_size=input_size, hidden_size=hidden_size,
@@ -269,7 +300,7 @@ class LSTM(Recurrent):
 
     make = "lstm_new"
 
-    def forward(self, x, state=None):
+    def forward(self, x, state: tuple[Tensor, Tensor] = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         y, h, c = self.call_many(x, *(state or ()))
         return y, (h, c)
 
@@ -279,7 +310,7 @@ class GRU(Recurrent):
 
     make = "gru_new"
 
-    def forward(self, x, state=None):
+    def forward(self, x, state: Tensor = None) -> tuple[Tensor, Tensor]:
         y, h = self.call_many(x, *(() if state is None else (state,)))
         return y, h
 
@@ -287,7 +318,7 @@ class GRU(Recurrent):
 class RNN(Recurrent):
     """Plain recurrence: y, h of x, or of x, h."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
+    def __init__(self, input_size: int, hidden_size: int, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, device=None, dtype=None):
         self.take("rnn_new", index(input_size), index(hidden_size), index(num_layers), nonlinearity, bool(bias), bool(batch_first),
                   dropout, bool(bidirectional), device=device, dtype=dtype, input_size=input_size, hidden_size=hidden_size,
@@ -302,7 +333,7 @@ class Cell(Layer):
 
     make, optional = None, ()
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(self, input_size: int, hidden_size: int, bias=True, device=None, dtype=None):
         self.take(self.make, index(input_size), index(hidden_size), bool(bias), device=device, dtype=dtype,
                   input_size=input_size, hidden_size=hidden_size, bias=bool(bias))
 
@@ -312,7 +343,7 @@ class LSTMCell(Cell):
 
     make = "lstm_cell_new"
 
-    def forward(self, x, state=None):
+    def forward(self, x, state: tuple[Tensor, Tensor] = None) -> tuple[Tensor, Tensor]:
         h, c = self.call_many(x, *(state or ()))
         return h, c
 
@@ -322,14 +353,14 @@ class GRUCell(Cell):
 
     make = "gru_cell_new"
 
-    def forward(self, x, state=None):
+    def forward(self, x, state: Tensor = None):
         return self.call_many(x, *(() if state is None else (state,)))[0]
 
 
 class RNNCell(Cell):
     """One time of an RNN: h of x, or of x, h."""
 
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+    def __init__(self, input_size: int, hidden_size: int, bias=True, nonlinearity="tanh", device=None, dtype=None):
         self.take("rnn_cell_new", index(input_size), index(hidden_size), bool(bias), nonlinearity, device=device, dtype=dtype,
                   input_size=input_size, hidden_size=hidden_size, bias=bool(bias), nonlinearity=nonlinearity)
 
@@ -339,7 +370,10 @@ class RNNCell(Cell):
 class Bilinear(Module):
     """x1ᵀ weight x2 + bias for each of the output's features."""
 
-    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias=True, device=None, dtype=None):
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         bound = 1 / index(in1_features) ** 0.5
         draw = lambda *shape: Parameter(Tensor.uniform(*shape, low=-bound, high=bound, dtype=dtype, device=device))  # noqa: E731
@@ -356,5 +390,5 @@ class Identity(Module):
     def __init__(self, *ignored, **more):
         pass
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         return x

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Learning rates that change from step to step, as PyTorch has them."""
+from __future__ import annotations
+
 from operator import index
 
 from ..convert import as_int
@@ -10,6 +12,8 @@ from ..library import Tiny
 class Scheduler:
     """Changes the learning rates of an optimiser at each step()."""
 
+    optimizer: Any
+
     def __init_subclass__(cls, **more):
         super().__init_subclass__(**more)
         explain_making(cls)
@@ -18,7 +22,7 @@ class Scheduler:
         self.optimizer = optimizer
         self.handle = call(make, optimizer.handle, *settings)
 
-    def step(self, epoch=None):
+    def step(self, epoch: int = None):
         if epoch is not None:
             raise NotImplementedError("step() goes to the next epoch, not to any")
         call(self.handle.step)
@@ -28,10 +32,10 @@ class Scheduler:
                         "step() as often as last_epoch says")
 
     @property
-    def last_epoch(self):
+    def last_epoch(self) -> int:
         return self.handle.get_epoch()
 
-    def get_last_lr(self):
+    def get_last_lr(self) -> list[float]:
         """The rate of each group."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
@@ -42,35 +46,35 @@ LRScheduler = Scheduler
 class StepLR(Scheduler):
     """Times @gamma every @step_size steps."""
 
-    def __init__(self, optimizer, step_size, gamma=0.1):
+    def __init__(self, optimizer, step_size: int, gamma=0.1):
         self.take(Tiny.step_lr_new, optimizer, index(step_size), gamma)
 
 
 class MultiStepLR(Scheduler):
     """Times @gamma at each of @milestones."""
 
-    def __init__(self, optimizer, milestones, gamma=0.1):
+    def __init__(self, optimizer, milestones: Sequence[int], gamma=0.1):
         self.take(Tiny.multi_step_lr_new, optimizer, list(milestones), gamma)
 
 
 class ExponentialLR(Scheduler):
     """Times @gamma at every step."""
 
-    def __init__(self, optimizer, gamma):
+    def __init__(self, optimizer, gamma: float):
         self.take(Tiny.exponential_lr_new, optimizer, gamma)
 
 
 class ConstantLR(Scheduler):
     """Times @factor for the first steps."""
 
-    def __init__(self, optimizer, factor=1 / 3, total_iters=5):
+    def __init__(self, optimizer, factor: float = 1 / 3, total_iters=5):
         self.take(Tiny.constant_lr_new, optimizer, factor, index(total_iters))
 
 
 class LinearLR(Scheduler):
     """From one factor to another in equal steps."""
 
-    def __init__(self, optimizer, start_factor=1 / 3, end_factor=1.0, total_iters=5):
+    def __init__(self, optimizer, start_factor: float = 1 / 3, end_factor=1.0, total_iters=5):
         self.take(Tiny.linear_lr_new, optimizer, start_factor, end_factor, index(total_iters))
 
 
@@ -84,21 +88,21 @@ class PolynomialLR(Scheduler):
 class CosineAnnealingLR(Scheduler):
     """To @eta_min and back along a cosine."""
 
-    def __init__(self, optimizer, T_max, eta_min=0.0):
+    def __init__(self, optimizer, T_max: int, eta_min=0.0):
         self.take(Tiny.cosine_annealing_lr_new, optimizer, index(T_max), eta_min)
 
 
 class CosineAnnealingWarmRestarts(Scheduler):
     """To @eta_min along a cosine, again and again, each time @T_mult times as slowly."""
 
-    def __init__(self, optimizer, T_0, T_mult=1, eta_min=0.0):
+    def __init__(self, optimizer, T_0: int, T_mult=1, eta_min=0.0):
         self.take(Tiny.cosine_annealing_warm_restarts_new, optimizer, index(T_0), index(T_mult), eta_min)
 
 
 class OneCycleLR(Scheduler):
     """Up to @max_lr and down again along cosines; momenta, or the first of betas, from @max_momentum to @base_momentum and back."""
 
-    def __init__(self, optimizer, max_lr, total_steps=None, epochs=None, steps_per_epoch=None, pct_start=0.3,
+    def __init__(self, optimizer, max_lr: float, total_steps: int = None, epochs: int = None, steps_per_epoch: int = None, pct_start=0.3,
                  anneal_strategy="cos", cycle_momentum=True, base_momentum=0.85, max_momentum=0.95, div_factor=25.0,
                  final_div_factor=1e4, three_phase=False):
         if total_steps is None and (epochs is None or steps_per_epoch is None):
@@ -117,7 +121,7 @@ class OneCycleLR(Scheduler):
 class LambdaLR(Scheduler):
     """Times what a function gives for the number of the epoch."""
 
-    def __init__(self, optimizer, lr_lambda):
+    def __init__(self, optimizer, lr_lambda: Callable[[int], float]):
         if not callable(lr_lambda):
             raise NotImplementedError("LambdaLR: one function for all groups")
         self.take(Tiny.lambda_lr_new, optimizer, lambda epoch, *_: float(lr_lambda(epoch)))
@@ -133,14 +137,14 @@ class ReduceLROnPlateau(Scheduler):
         self.take(Tiny.reduce_lr_on_plateau_new, optimizer, mode == "max", factor, index(patience), threshold, index(cooldown),
                   min_lr)
 
-    def step(self, metrics):
+    def step(self, metrics: Any):
         call(self.handle.step_metric, float(metrics))
 
 
 class SequentialLR(Scheduler):
     """One schedule after the other, changing at milestones."""
 
-    def __init__(self, optimizer, schedulers, milestones):
+    def __init__(self, optimizer, schedulers: Sequence[Scheduler], milestones: Sequence[int]):
         self.optimizer, self.schedulers = optimizer, list(schedulers)
         self.handle = call(Tiny.sequential_lr_new, [one.handle for one in schedulers], list(milestones))
 
@@ -148,7 +152,7 @@ class SequentialLR(Scheduler):
 class ChainedScheduler(Scheduler):
     """Several schedules at once."""
 
-    def __init__(self, schedulers, optimizer=None):
+    def __init__(self, schedulers: Sequence[Scheduler], optimizer=None):
         self.schedulers = list(schedulers)
         self.optimizer = self.schedulers[0].optimizer
         self.handle = call(Tiny.chained_scheduler_new, [one.handle for one in self.schedulers])

@@ -3,6 +3,8 @@
 
 Attention is the library's; the layers of transformers are made of modules here, so that each part can be taken out, exchanged
 or shared. Masks are PyTorch's: bool, where True is what may not be attended to, or floats that are added."""
+from __future__ import annotations
+
 from copy import deepcopy
 from operator import index
 
@@ -13,7 +15,7 @@ from .layers import Dropout, LayerNorm, Linear
 from .module import Module
 
 
-def causal_mask(size, n_keys=None):
+def causal_mask(size: int, n_keys: int = None):
     """(size, n_keys): True where the key is later than the query."""
     return Tensor.ones(size, size if n_keys is None else n_keys, dtype="bool").triu(1)
 
@@ -21,7 +23,9 @@ def causal_mask(size, n_keys=None):
 class MultiheadAttention(Layer):
     """The result and the weights of attention, of query, key and value; of one item where they have two axes."""
 
-    def __init__(self, embed_dim, num_heads, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim=None, vdim=None,
+    out_proj: Linear
+
+    def __init__(self, embed_dim: int, num_heads: int, dropout=0.0, bias=True, add_bias_kv=False, add_zero_attn=False, kdim: int = None, vdim: int = None,
                  batch_first=False, device=None, dtype=None):
         if add_bias_kv or add_zero_attn:
             raise NotImplementedError("MultiheadAttention: a bias or zeros beside the keys")
@@ -35,7 +39,7 @@ class MultiheadAttention(Layer):
         self.to(device=device, dtype=dtype)
 
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
-                is_causal=False):
+                is_causal=False) -> tuple[Tensor, Tensor | None]:
         batch = 0 if self.batch_first else 1
         is_single = query.ndim == 2
         if is_single:
@@ -53,7 +57,7 @@ class MultiheadAttention(Layer):
 MultiHeadAttention = MultiheadAttention  # as the field writes it
 
 
-def activation_of(activation):
+def activation_of(activation: Any) -> Any:
     """A function, of its name or as it is."""
     if callable(activation):
         return activation
@@ -67,7 +71,7 @@ class TransformerLayer(Module):
 
     attentions = ()
 
-    def __init__(self, d_model, nhead, dim_feedforward=2048, dropout=0.1, activation="relu", layer_norm_eps=1e-5,
+    def __init__(self, d_model: int, nhead: int, dim_feedforward=2048, dropout=0.1, activation: str | Callable[[Tensor], Tensor] = "relu", layer_norm_eps=1e-5,
                  batch_first=False, norm_first=False, device=None, dtype=None):
         for name in self.attentions:
             setattr(self, name, MultiheadAttention(d_model, nhead, dropout, batch_first=batch_first))
@@ -120,7 +124,7 @@ class TransformerDecoderLayer(TransformerLayer):
 class Stack(Module):
     """Copies of a layer one after the other, and a norm."""
 
-    def __init__(self, layer, num_layers, norm=None):
+    def __init__(self, layer: Module, num_layers: int, norm: Module = None):
         self.layers = ModuleList([deepcopy(layer) for _ in range(index(num_layers))])
         self.num_layers, self.norm = num_layers, norm
 
@@ -133,7 +137,7 @@ class Stack(Module):
 class TransformerEncoder(Stack):
     """Copies of a TransformerEncoderLayer one after the other, and a norm."""
 
-    def __init__(self, encoder_layer, num_layers, norm=None, enable_nested_tensor=False, mask_check=True):
+    def __init__(self, encoder_layer: Module, num_layers: int, norm: Module = None, enable_nested_tensor=False, mask_check=True):
         super().__init__(encoder_layer, num_layers, norm)
 
     def forward(self, src, mask=None, src_key_padding_mask=None, is_causal=False):
@@ -143,7 +147,7 @@ class TransformerEncoder(Stack):
 class TransformerDecoder(Stack):
     """Copies of a TransformerDecoderLayer one after the other, and a norm."""
 
-    def __init__(self, decoder_layer, num_layers, norm=None):
+    def __init__(self, decoder_layer: Module, num_layers: int, norm: Module = None):
         super().__init__(decoder_layer, num_layers, norm)
 
     def forward(self, tgt, memory, tgt_mask=None, memory_mask=None, tgt_key_padding_mask=None, memory_key_padding_mask=None,
@@ -156,7 +160,7 @@ class Transformer(Module):
     """An encoder and a decoder (Vaswani et al. 2017)."""
 
     def __init__(self, d_model=512, nhead=8, num_encoder_layers=6, num_decoder_layers=6, dim_feedforward=2048, dropout=0.1,
-                 activation="relu", custom_encoder=None, custom_decoder=None, layer_norm_eps=1e-5, batch_first=False,
+                 activation: str | Callable[[Tensor], Tensor] = "relu", custom_encoder: Module = None, custom_decoder: Module = None, layer_norm_eps=1e-5, batch_first=False,
                  norm_first=False, device=None, dtype=None):
         numbers = (d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, device, dtype)
 
@@ -177,6 +181,6 @@ class Transformer(Module):
                             memory_is_causal)
 
     @staticmethod
-    def generate_square_subsequent_mask(sz, device=None):
+    def generate_square_subsequent_mask(sz: int, device=None):
         """(sz, sz): minus infinity where the key is later than the query, 0 elsewhere."""
         return Tensor.full((sz, sz), float("-inf"), device=device).triu(1)
