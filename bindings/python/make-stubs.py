@@ -293,7 +293,7 @@ def made_stub(names, value, tree, where):
     return "".join(out)
 
 
-SINGLE = {"Device": "Devices"}
+SINGLE = {"Device": "Devices", "GlobalCounters": "Counters"}  # objects of a class that is made once
 
 
 def module_stub(name, tree, gives="Tensor"):
@@ -322,7 +322,7 @@ def module_stub(name, tree, gives="Tensor"):
             elif node.names[0].name == "*":
                 out.append(f"from {'.' * node.level}{node.module or ''} import *\n")
             else:
-                again = [one.name for one in node.names if public is not None and one.name in public]
+                again = [one.name for one in node.names if one.asname == one.name or public is not None and one.name in public]
                 out += [f"from {'.' * node.level}{node.module or ''} import {', '.join(f'{one} as {one}' for one in again)}\n"] if again else []
     return "".join(out)
 

@@ -215,7 +215,7 @@ def test_results():
     checks.equal(Tensor([[1, 2], [1, 2]]).unique(dim=0).tolist(), [[1, 2]])
     checks.equal(Tensor.gather(x, dim=1, index=Tensor([[2]])).tolist(), [[2]])
     checks.equal(x.cumsum(dim=1).tolist(), [[3, 4, 6]])
-    for call in (lambda: x.gather(dim=1), lambda: x.gather(index=Tensor([[2]])), x.cumsum):
+    for call in (lambda: x.gather(dim=1), lambda: x.gather(index=Tensor([[2]])), x.index_select):
         checks.true("not given" in str(checks.raises(TypeError, call)))
 
 
@@ -478,7 +478,7 @@ def test_stubs():
             function = what.__func__ if isinstance(what, staticmethod) else what.fget if isinstance(what, property) else what
             if getattr(Tensor, name) is not getattr(one, name):
                 continue  # written by hand
-            if name.startswith("_") or not isinstance(function, types.FunctionType) or function.__name__ not in (name, *stubs):
+            if name.startswith("_") or name in ("bytes_of", "marks") or not isinstance(function, types.FunctionType) or function.__name__ not in (name, *stubs):
                 continue
             if function.__name__ != name and name not in stubs:
                 continue  # x.add_ and other forms of an operator

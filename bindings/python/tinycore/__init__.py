@@ -18,9 +18,9 @@ from .tensor import Tensor
 from .variable import Variable
 
 __all__ = ["Context", "DType", "Device", "JitError", "Tensor", "TinyError", "TinyJit", "Variable", "amp", "autograd", "cuda",
-           "dtypes", "enable_grad", "fft", "func", "linalg", "nn", "no_grad", "optim", "set_grad_enabled", "special", "utils"]
+           "dtypes", "enable_grad", "fft", "func", "helpers", "linalg", "nn", "no_grad", "optim", "set_grad_enabled", "special", "utils"]
 # Loaded when they are used: a first result is sooner.
-LATER = {name: "." + name for name in ("amp", "autograd", "cuda", "fft", "func", "linalg", "nn", "optim", "special", "utils")}
+LATER = {name: "." + name for name in ("amp", "autograd", "cuda", "fft", "func", "helpers", "linalg", "nn", "optim", "special", "utils")}
 
 
 def tensor(data: Any, dtype=None, device=None, requires_grad=None) -> Tensor:

@@ -119,6 +119,13 @@ def sizes_of(sizes, name=""):
     return [as_int(sizes, name)]
 
 
+def kept_sizes(shape, more):
+    """Sizes of one list or one by one, -1 for None: as it is."""
+    if more and isinstance(shape, (list, tuple)):
+        raise TypeError("sizes are one list, or given one by one")
+    return [-1 if one is None else one for one in (shape if isinstance(shape, (list, tuple)) else (shape, *more))]
+
+
 def floats_of(numbers):
     return list(map(float, numbers)) if hasattr(numbers, "__iter__") else [float(numbers)]
 

@@ -10,6 +10,7 @@ from .convert import operand, spread_tensors
 from .creation import float_dtype
 from .dtypes import as_dtype, dtypes
 from .errors import InvalidError
+from .helpers import GlobalCounters as GlobalCounters
 from .library import Tiny
 from .tensor import Base, Tensor
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import indexing
 from .context import Training
-from .convert import EXACT, NO_AXIS, UNSET, Base, as_int, as_text, checked_all, names_of, one_name, operand, pairs_of, spread_tensors
+from .convert import EXACT, NO_AXIS, UNSET, Base, as_int, as_text, checked_all, kept_sizes, names_of, one_name, operand, pairs_of, spread_tensors
 from .creation import Creation
 from .data import TYPECODES, nested, nested_empty, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
@@ -377,6 +377,25 @@ class Tensor(Creation, Operations, Base):
         if not -self.ndim <= before < self.ndim:
             raise InvalidError(f"narrow: axis {before} is outside of {self.ndim} axes")
         return self[(slice(None),) * (before % self.ndim) + (slice(start, start + length),)]
+
+    def pad_to(self, shape: int | Sequence[int | None] | None, *more: Any, value: float = 0.0):
+        """At the beginning of a tensor of these sizes, as a list or one by one; None keeps one."""
+        if isinstance(shape, (list, tuple)) and more:
+            value, *more = more
+        return Operations.pad_to(self, kept_sizes(shape, more), value)
+
+    def shrink_to(self, shape: int | Sequence[int | None] | None, *more: int | None):
+        """The beginning, of these sizes, as a list or one by one; None keeps one."""
+        return Operations.shrink_to(self, kept_sizes(shape, more))
+
+    def linear(self, weight, bias: Tensor = None):
+        """self @ @weight + @bias as tinygrad has it, of a vector self * @weight; nn.functional.linear() is PyTorch's, with weights (O, I)."""
+        found = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
+        return found if bias is None else found.add(bias)
+
+    def topk(self, k: int, axis=-1, largest=True, sorted=True, *, dim=UNSET, sorted_=True) -> ValuesIndices:
+        """The @k largest, or least, along @axis in order, and where they were: sorted also where that is not asked for."""
+        return Operations.topk(self, k, axis if dim is UNSET else dim, largest, sorted)
 
     def rearrange(self, formula: str, **sizes):
         """Reshaped, permuted and reshaped as "b (h w) c -> b c h w" says, with the sizes of some axes by name."""

@@ -6,6 +6,7 @@ from functools import wraps
 from math import prod, sqrt
 
 from ..errors import InvalidError
+from ..operations import Operations
 from ..tensor import Tensor
 
 NAMES = {"binary_cross_entropy": "binary_crossentropy", "binary_cross_entropy_with_logits": "binary_crossentropy_logits"}
@@ -61,6 +62,11 @@ def embedding(input, weight, padding_idx: int = None):
     if padding_idx is None:
         return found
     return (input == padding_idx % weight.shape[0]).unsqueeze(-1).where(found.detach(), found)
+
+
+def linear(input, weight, bias: Tensor = None):
+    """@input @ @weightᵀ + @bias, of weights (O, I): see Operations.linear()."""
+    return Operations.linear(input, weight, bias)
 
 
 def bilinear(input1, input2, weight, bias: Tensor = None):

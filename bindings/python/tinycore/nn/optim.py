@@ -167,6 +167,11 @@ class Optimizer:
         call(self.handle.step, [])
         return loss
 
+    def schedule_step(self) -> list[Tensor]:
+        """step() as tinygrad's programs write it, loss.realize (*opt.schedule_step ()): what else is to be computed is nothing."""
+        self.step()
+        return []
+
     def zero_grad(self, set_to_none=True):
         for one in self.params:
             one.clear_grad()
@@ -355,6 +360,8 @@ class OptimizerGroup:
     def step(self):
         for one in self.optimizers:
             one.step()
+
+    schedule_step = Optimizer.schedule_step
 
     def zero_grad(self, set_to_none=True):
         for one in self.optimizers:
