@@ -36,7 +36,7 @@ RESULTS = {"__len__": "int", "__repr__": "str", "__str__": "str", "__format__": 
            "__float__": "float", "__contains__": "bool", "__init__": "None", "__exit__": "None", "extra_repr": "str", "__array__": "Any"}
 OVERRIDES = {"forward", "__call__", "step"}  # which classes take what they want for
 # What the package calls itself.
-HIDDEN = {"take", "hold", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "call_many", "call_hooked", "own", "get_tensor",
+HIDDEN = {"take", "hold", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "repeat", "setting", "call_many", "call_hooked", "own", "get_tensor",
           "replace_tensors", "save_name", "rows", "key_of", "accept", "renumber", "read", "set_group", "load_flat_state", "firsts", "spots", "make_loader",
           "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
           "__hash__"}
@@ -69,7 +69,7 @@ INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dty
     check_result replace_tensors take_apart refuse_reading State exception_of checked reported call is_wrong named explained explain_making
     Cause Traced batch_axes Backward along sized several shifted least_value triangle window raised slabs restored operator is_operand
     members_of joined walk once after_parts like value_of load_into realize_all made_again sizes_of same_padding drop_parts two lp_pool centres
-    reduced with_inplace with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of Reader
+    reduced with_inplace check_padding conv with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of Reader
     activation_of causal_mask fans_of""".split())
 # Modules without stubs: what is in them is the package's own, or a name of another module.
 PLAIN = {"convert", "data", "dlpack", "fetch", "in_place", "indexing", "library", "optim", "utils/__init__", "utils/data"}

@@ -64,6 +64,34 @@ def embedding(input, weight, padding_idx: int = None):
     return (input == padding_idx % weight.shape[0]).unsqueeze(-1).where(found.detach(), found)
 
 
+def embedding_bag(input, weight, offsets: Tensor = None, max_norm: None = None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+                  sparse=False, per_sample_weights: Tensor = None, include_last_offset=False, padding_idx: int = None):
+    """The sum, mean or largest of rows of a table for each bag of integers: a row of @input, or what begins at each of @offsets in it. The
+    row at @padding_idx is in no bag; an empty bag has zeros."""
+    if mode not in ("sum", "mean", "max") or max_norm is not None or scale_grad_by_freq or per_sample_weights is not None and mode != "sum":
+        raise InvalidError("embedding_bag: a mode is sum, mean or max, max_norm and scale_grad_by_freq are not there, and weights are of a sum")
+    if (offsets is None) != (input.ndim == 2):
+        raise InvalidError(f"embedding_bag: bags are rows of a matrix, or a vector with offsets, not {input.shape}")
+    if offsets is None:
+        n, size = input.shape
+        bags = Tensor.arange(n, dtype="int32", device=input.device).unsqueeze(1).expand(n, size).reshape(-1)
+        input, per_sample_weights = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    else:
+        offsets = offsets[:-1] if include_last_offset else offsets
+        n = offsets.shape[0]
+        bags = (offsets.unsqueeze(1) <= Tensor.arange(input.shape[0], dtype="int32", device=input.device)).sum(0) - 1
+    inside = bags == Tensor.arange(n, dtype="int32", device=input.device).unsqueeze(1)  # (bags, integers)
+    if padding_idx is not None:
+        inside = inside.logical_and(input != padding_idx % weight.shape[0])
+    rows, counts = weight.index_select(0, input), inside.sum(1, keepdim=True)
+    if mode == "max":
+        found = inside.unsqueeze(-1).where(rows, float("-inf")).max(1)
+        return (counts > 0).where(found, 0.0)
+    shares = inside.cast(weight.dtype) * (1 if per_sample_weights is None else per_sample_weights)
+    found = shares @ rows
+    return found if mode == "sum" else found / counts.clamp(min=1)
+
+
 def linear(input, weight, bias: Tensor = None):
     """@input @ @weightᵀ + @bias, of weights (O, I): see Operations.linear()."""
     return Operations.linear(input, weight, bias)
@@ -83,6 +111,38 @@ def pairwise_distance(x1, x2, p=2.0, eps=1e-6, keepdim=False):
 def tanhshrink(input):
     """input - tanh (input)."""
     return input - input.tanh()
+
+
+# ---- convolutions ----
+def same_padding(kernel_size, dilation):
+    """Numbers before and after each direction, the last direction first, that keep sizes as they are."""
+    numbers = []
+    for size, step in reversed(list(zip(kernel_size, dilation))):
+        numbers += [step * (size - 1) // 2, step * (size - 1) - step * (size - 1) // 2]
+    return numbers
+
+
+def check_padding(padding, stride, name):
+    """Of a padding by name."""
+    if padding not in ("same", "valid"):
+        raise ValueError(f"{name}: a padding is numbers, same or valid, not “{padding}”")
+    if padding == "same" and any(one != 1 for one in (stride if isinstance(stride, (list, tuple)) else (stride,))):
+        raise ValueError(f"{name}: padding of the same size wants a stride of 1, not {stride}")
+
+
+def conv(n):
+    def function(input, weight, bias: Tensor = None, stride=1, padding: int | Sequence[int] | str = 0, dilation=1, groups=1):
+        if isinstance(padding, str):
+            check_padding(padding, stride, f"conv{n}d")
+            steps = dilation if isinstance(dilation, (list, tuple)) else (dilation,) * n
+            input, padding = input.pad(same_padding(weight.shape[2:], steps)) if padding == "same" else input, 0
+        return getattr(input, f"conv{n}d")(weight, bias, stride, padding, dilation, groups)
+    function.__name__ = f"conv{n}d"
+    function.__doc__ = f"Tensor.conv{n}d(), also with a padding by name: same, valid."
+    return function
+
+
+conv1d, conv2d, conv3d = conv(1), conv(2), conv(3)
 
 
 # ---- images ----

@@ -15,6 +15,9 @@ class Layer(Module):
 
     follows = False  # by itself, outside of a Module, it trains where Tensor.training says so, as tinygrad's
 
+    n_plain = 0  # so many settings are described by their values alone
+    unless = {}  # settings that are described where they are something else
+
     optional = ("weight", "bias", "running_mean", "running_var")  # tensors that are None where a layer lacks them
 
     def __init_subclass__(cls, **more):
@@ -142,7 +145,9 @@ class Layer(Module):
             self.put(name, one)
 
     def extra_repr(self):
-        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        rows = list(self.settings.items())
+        named = [f"{name}={value}" for name, value in rows[self.n_plain:] if name not in self.unless or value not in self.unless[name]]
+        return ", ".join([*(str(value) for _, value in rows[:self.n_plain]), *named])
 
 
 def made_again(kind, arguments, more):

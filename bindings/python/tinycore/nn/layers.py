@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from operator import index
 
+from ..context import no_grad
 from ..tensor import Tensor
-from .functional import bilinear
+from .functional import bilinear, check_padding, embedding_bag, same_padding
 from .layer import Layer
 from .module import Module, Parameter
 
@@ -24,6 +25,8 @@ class Linear(Layer):
 
 class Embedding(Layer):
     """Rows of a table at integer positions. The row at @padding_idx is zeros at first and gets no gradient."""
+
+    n_plain, unless = 2, {"padding_idx": (None,)}
 
     weight: Tensor
 
@@ -51,11 +54,30 @@ class Embedding(Layer):
         return (input == self.padding_idx).unsqueeze(-1).where(found.detach(), found)
 
 
+class EmbeddingBag(Module):
+    """The sum, mean or largest of rows of a table for each bag of integers: functional.embedding_bag() as a module."""
+
+    weight: Tensor
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: None = None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+                 sparse=False, include_last_offset=False, padding_idx: int = None, device=None, dtype=None):
+        self.num_embeddings, self.embedding_dim, self.mode, self.padding_idx = index(num_embeddings), index(embedding_dim), mode, padding_idx
+        self.include_last_offset, self.refused = include_last_offset, {"max_norm": max_norm, "scale_grad_by_freq": scale_grad_by_freq}
+        self.weight = Parameter(Tensor.randn(num_embeddings, embedding_dim, dtype=dtype, device=device))
+
+    def forward(self, input, offsets: Tensor = None, per_sample_weights: Tensor = None):
+        return embedding_bag(input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,
+                             include_last_offset=self.include_last_offset, padding_idx=self.padding_idx, **self.refused)
+
+    def extra_repr(self):
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode}" + ("" if self.padding_idx is None else f", padding_idx={self.padding_idx}")
+
+
 class Dropout(Layer):
     """Zeroes elements with probability p in training mode."""
 
     def __init__(self, p=0.5, inplace=False):
-        self.take("dropout_new", p, p=p)
+        self.take("dropout_new", p, p=p, inplace=bool(inplace))
 
 
 class PReLU(Layer):
@@ -76,18 +98,14 @@ def sizes_of(size, n, name):
     return sizes
 
 
-def same_padding(kernel_size, dilation):
-    """Numbers before and after each direction, the last direction first, that keep sizes as they are."""
-    numbers = []
-    for size, step in reversed(list(zip(kernel_size, dilation))):
-        numbers += [step * (size - 1) // 2, step * (size - 1) - step * (size - 1) // 2]
-    return numbers
+USUAL = {"padding": (0, (0,), (0, 0), (0, 0, 0)), "output_padding": ((0,), (0, 0), (0, 0, 0)), "dilation": ((1,), (1, 1), (1, 1, 1)),
+         "groups": (1,), "padding_mode": ("zeros",)}  # which are not worth a word
 
 
 class Convolution(Layer):
     """Windows of images times weights, uniform at first over ±1 / sqrt (fan-in)."""
 
-    n = None
+    n, n_plain, unless = None, 2, {**USUAL, "bias": (True,)}
     weight: Tensor
     bias: Tensor
 
@@ -95,13 +113,10 @@ class Convolution(Layer):
                  padding_mode="zeros", device=None, dtype=None):
         name = type(self).__name__
         kernel_size, stride, dilation = (sizes_of(one, self.n, name) for one in (kernel_size, stride, dilation))
-        if padding == "same" and set(stride) != {1}:
-            raise ValueError(f"{name}: padding of the same size wants a stride of 1, not {stride}")
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(f"{name}: “{padding_mode}” is none of zeros, reflect, replicate, circular")
         if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise ValueError(f"{name}: a padding is numbers, same or valid, not “{padding}”")
+            check_padding(padding, stride, name)
             around = same_padding(kernel_size, dilation) if padding == "same" else [0] * self.n
         elif isinstance(padding, (list, tuple)) and len(padding) == 2 * self.n:  # tinygrad's: both sides of each
             around = padding = tuple(map(index, padding))
@@ -142,7 +157,7 @@ class Conv3d(Convolution):
 class TransposedConvolution(Layer):
     """Each element spread over a window."""
 
-    n = None
+    n, n_plain, unless = None, 2, {**USUAL, "bias": (True,)}
     weight: Tensor
     bias: Tensor
 
@@ -177,7 +192,7 @@ class BatchNorm(Layer):
     """Each channel to mean 0 and variance 1 over the batch, or by running statistics. In a plain object, as tinygrad's programs have it,
     the batch counts in "with Tensor.train ()" only; in a Module until eval()."""
 
-    follows = True
+    follows, n_plain = True, 1
     weight: Tensor
     bias: Tensor
     running_mean: Tensor | None
@@ -209,6 +224,7 @@ class BatchNorm3d(BatchNorm2d):
 class GroupNorm(Layer):
     """Each group of channels of each item to mean 0 and variance 1."""
 
+    n_plain = 2
     weight: Tensor
     bias: Tensor
 
@@ -220,6 +236,7 @@ class GroupNorm(Layer):
 class InstanceNorm(Layer):
     """Each channel of each item to mean 0 and variance 1."""
 
+    n_plain = 1
     weight: Tensor
     bias: Tensor
 
@@ -229,12 +246,32 @@ class InstanceNorm(Layer):
 
 
 class InstanceNorm2d(InstanceNorm):
-    """InstanceNorm with PyTorch's arguments: without weights unless @affine. Running statistics there are none."""
+    """InstanceNorm with PyTorch's arguments: without weights unless @affine, in eval mode by running statistics if there are."""
 
-    def __init__(self, num_features: int, eps=1e-5, momentum: float | None = 0.1, affine=False, track_running_stats=False, device=None, dtype=None):
-        if track_running_stats:
-            raise NotImplementedError(f"{type(self).__name__}: running statistics of single items")
+    optional = ("weight", "bias")
+    running_mean: Tensor | None = None
+    running_var: Tensor | None = None
+
+    def __init__(self, num_features: int, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None):
         super().__init__(num_features, eps, affine, device, dtype)
+        affine = self.settings.pop("affine")
+        self.settings.update(momentum=momentum, affine=affine, track_running_stats=bool(track_running_stats))
+        if track_running_stats:
+            self.settings["momentum"] = float(momentum)
+            self.register_buffer("running_mean", Tensor.zeros(num_features, dtype=dtype, device=device))
+            self.register_buffer("running_var", Tensor.ones(num_features, dtype=dtype, device=device))
+            self.register_buffer("num_batches_tracked", Tensor(0, dtype="int64", device=device))
+
+    def forward(self, x):
+        if not self.track_running_stats:
+            return super().forward(x)
+        if not self.training:
+            return x.batch_norm(self.running_mean, self.running_var, self.weight, self.bias, False, self.eps)
+        axes = tuple(range(2, x.ndim))
+        with no_grad():
+            for kept, now in ((self.running_mean, x.mean(axes)), (self.running_var, x.var(axes))):  # of each item
+                kept.assign(kept + (now.detach().mean(0) - kept) * self.momentum)
+        return super().forward(x)
 
 
 class InstanceNorm1d(InstanceNorm2d):
@@ -248,6 +285,7 @@ class InstanceNorm3d(InstanceNorm2d):
 class LayerNorm(Layer):
     """The last axes together to mean 0 and variance 1."""
 
+    n_plain = 1
     weight: Tensor
     bias: Tensor
 
@@ -260,6 +298,7 @@ class LayerNorm(Layer):
 class LayerNorm2d(Layer):
     """The channels of each place of an image to mean 0 and variance 1."""
 
+    n_plain = 1
     weight: Tensor
     bias: Tensor
 
@@ -271,6 +310,7 @@ class LayerNorm2d(Layer):
 class RMSNorm(Layer):
     """Divided by the root of the mean square of the last axis."""
 
+    n_plain = 1
     weight: Tensor
 
     def __init__(self, dim, eps=1e-6, elementwise_affine=True, device=None, dtype=None):
@@ -282,7 +322,8 @@ class RMSNorm(Layer):
 class Recurrent(Layer):
     """Results and states at the end, from inputs and states at the start."""
 
-    make, optional = None, ()
+    make, optional, n_plain = None, (), 2
+    unless = {"num_layers": (1,), "bias": (True,), "batch_first": (False,), "dropout": (0,), "bidirectional": (False,), "nonlinearity": ("tanh",)}
 
     def __init__(self, input_size: int, hidden_size: int, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
                  device=None, dtype=None):
@@ -331,7 +372,7 @@ class RNN(Recurrent):
 class Cell(Layer):
     """One time of a recurrent layer."""
 
-    make, optional = None, ()
+    make, optional, n_plain, unless = None, (), 2, Recurrent.unless
 
     def __init__(self, input_size: int, hidden_size: int, bias=True, device=None, dtype=None):
         self.take(self.make, index(input_size), index(hidden_size), bool(bias), device=device, dtype=dtype,
@@ -382,6 +423,9 @@ class Bilinear(Module):
 
     def forward(self, input1, input2):
         return bilinear(input1, input2, self.weight, self.bias)
+
+    def extra_repr(self):
+        return f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, bias={self.bias is not None}"
 
 
 class Identity(Module):

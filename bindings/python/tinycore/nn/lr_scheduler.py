@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from operator import index
+from typing import Any
 
 from ..convert import as_int
 from ..errors import call, explain_making
@@ -20,7 +21,13 @@ class Scheduler:
 
     def take(self, make, optimizer, *settings):
         self.optimizer = optimizer
-        self.handle = call(make, optimizer.handle, *settings)
+        self.made_with = make, settings
+        self.begin()
+
+    def begin(self):
+        """At its first step."""
+        make, settings = self.made_with
+        self.handle = call(make, self.optimizer.handle, *settings)
 
     def step(self, epoch: int = None):
         if epoch is not None:
@@ -28,12 +35,29 @@ class Scheduler:
         call(self.handle.step)
 
     def __reduce__(self):
-        raise TypeError(f"{type(self).__name__} cannot be copied or pickled: make another for the copied optimizer, and call its "
-                        "step() as often as last_epoch says")
+        raise TypeError(f"{type(self).__name__} cannot be copied or pickled: make another for the copied optimizer, and give its "
+                        "load_state_dict() this one's state_dict()")
 
     @property
     def last_epoch(self) -> int:
         return self.handle.get_epoch()
+
+    def state_dict(self) -> dict[str, Any]:
+        """What load_state_dict() goes on from: how many steps there were, and the rates."""
+        return {"last_epoch": self.last_epoch, "_last_lr": self.get_last_lr()}
+
+    def load_state_dict(self, state_dict):
+        """Goes on from where another of the same settings stopped, with the same optimiser's state or one that was loaded."""
+        rates = state_dict.get("_last_lr") or self.get_last_lr()
+        self.begin()
+        self.repeat(state_dict)
+        for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
+            group["lr"] = rate
+
+    def repeat(self, state):
+        """The steps that there were: a rate may follow from the one before."""
+        for _ in range(as_int(state["last_epoch"], "load_state_dict: last_epoch")):
+            call(self.handle.step)
 
     def get_last_lr(self) -> list[float]:
         """The rate of each group."""
@@ -113,9 +137,13 @@ class OneCycleLR(Scheduler):
             raise NotImplementedError("OneCycleLR: max_lr, base_momentum and max_momentum are one number for all groups")
         total = (as_int(total_steps, "OneCycleLR: total_steps") if total_steps is not None else
                  as_int(epochs, "OneCycleLR: epochs") * as_int(steps_per_epoch, "OneCycleLR: steps_per_epoch"))
+        self.momenta = (base_momentum, max_momentum) if cycle_momentum else None
         self.take(Tiny.one_cycle_lr_new, optimizer, max_lr, total, pct_start, div_factor, final_div_factor)
-        if cycle_momentum:
-            call(self.handle.cycle_momentum, base_momentum, max_momentum)
+
+    def begin(self):
+        super().begin()
+        if self.momenta is not None:
+            call(self.handle.cycle_momentum, *self.momenta)
 
 
 class LambdaLR(Scheduler):
@@ -132,21 +160,36 @@ class ReduceLROnPlateau(Scheduler):
 
     def __init__(self, optimizer, mode="min", factor=0.1, patience=10, threshold=1e-4, threshold_mode="rel", cooldown=0,
                  min_lr=0.0):
+        self.metrics = []
         if mode not in ("min", "max") or threshold_mode != "rel":
             raise ValueError("ReduceLROnPlateau: mode is min or max, threshold_mode is rel")
         self.take(Tiny.reduce_lr_on_plateau_new, optimizer, mode == "max", factor, index(patience), threshold, index(cooldown),
                   min_lr)
 
     def step(self, metrics: Any):
-        call(self.handle.step_metric, float(metrics))
+        self.metrics.append(float(metrics))
+        call(self.handle.step_metric, self.metrics[-1])
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "metrics": list(self.metrics)}
+
+    def repeat(self, state):
+        self.metrics = []
+        for one in state["metrics"]:
+            self.step(one)
 
 
 class SequentialLR(Scheduler):
     """One schedule after the other, changing at milestones."""
 
     def __init__(self, optimizer, schedulers: Sequence[Scheduler], milestones: Sequence[int]):
-        self.optimizer, self.schedulers = optimizer, list(schedulers)
-        self.handle = call(Tiny.sequential_lr_new, [one.handle for one in schedulers], list(milestones))
+        self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
+        self.handle = call(Tiny.sequential_lr_new, [one.handle for one in self.schedulers], self.milestones)
+
+    def begin(self):
+        for one in self.schedulers:
+            one.begin()
+        self.handle = call(Tiny.sequential_lr_new, [one.handle for one in self.schedulers], self.milestones)
 
 
 class ChainedScheduler(Scheduler):
@@ -155,4 +198,9 @@ class ChainedScheduler(Scheduler):
     def __init__(self, schedulers: Sequence[Scheduler], optimizer=None):
         self.schedulers = list(schedulers)
         self.optimizer = self.schedulers[0].optimizer
+        self.handle = call(Tiny.chained_scheduler_new, [one.handle for one in self.schedulers])
+
+    def begin(self):
+        for one in self.schedulers:
+            one.begin()
         self.handle = call(Tiny.chained_scheduler_new, [one.handle for one in self.schedulers])

@@ -15,7 +15,7 @@ from .module import BUFFER
 __all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LARS", "Muon", "NAdam", "Optimizer", "OptimizerGroup", "RAdam",
            "RMSprop", "SGD", "lr_scheduler"]
 BETAS = ("beta1", "beta2")  # PyTorch's betas
-FLAGS = ("nesterov", "centered")
+FLAGS = ("nesterov", "centered", "maximize", "amsgrad")
 OTHER_NAMES = {"b1": "beta1", "b2": "beta2", "tcoef": "trust"}  # tinygrad's
 
 
@@ -247,8 +247,9 @@ def remade(kind, groups, settings):
 class SGD(Optimizer):
     """Stochastic gradient descent with momentum."""
 
-    def __init__(self, params, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
-        self.take(Tiny.sgd_new, params, lr, momentum, weight_decay, bool(nesterov), **({"dampening": dampening} if dampening else {}))
+    def __init__(self, params, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, *, maximize=False):
+        self.take(Tiny.sgd_new, params, lr, momentum, weight_decay, bool(nesterov),
+                  **{name: one for name, one in (("dampening", dampening), ("maximize", maximize)) if one})
 
 
 class Adam(Optimizer):
@@ -256,7 +257,8 @@ class Adam(Optimizer):
 
     make, decay = "adam_new", 0.0
 
-    def __init__(self, params, lr=0.001, b1: float | Sequence[float] = 0.9, b2=0.999, eps=1e-8, weight_decay=None, betas: Sequence[float] = None):
+    def __init__(self, params, lr=0.001, b1: float | Sequence[float] = 0.9, b2=0.999, eps=1e-8, weight_decay: float = None, betas: Sequence[float] = None,
+                 amsgrad=False, *, maximize=False):
         if isinstance(b1, (tuple, list)):  # PyTorch's third argument; its fourth is eps
             betas, b1 = b1, 0.9
             b2, eps = 0.999, b2 if b2 != 0.999 else eps
@@ -264,7 +266,8 @@ class Adam(Optimizer):
             if not isinstance(betas, (tuple, list)) or len(betas) != 2:
                 raise TypeError(f"betas: two numbers are wanted, not {betas!r:.60}")
             b1, b2 = betas
-        self.take(getattr(Tiny, self.make), params, lr, b1, b2, eps, self.decay if weight_decay is None else weight_decay)
+        self.take(getattr(Tiny, self.make), params, lr, b1, b2, eps, self.decay if weight_decay is None else weight_decay,
+                  **{name: one for name, one in (("amsgrad", amsgrad), ("maximize", maximize)) if one})
 
 
 class AdamW(Adam):

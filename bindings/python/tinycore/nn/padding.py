@@ -34,6 +34,9 @@ class ConstantPad1d(Padding):
         super().__init__(padding)
         self.value = value
 
+    def extra_repr(self):
+        return f"padding={self.padding}, value={self.value}"
+
 
 class ConstantPad2d(ConstantPad1d):
     """A number around the last 2 axes."""

@@ -38,6 +38,9 @@ class MultiheadAttention(Layer):
         self.adopt("out_proj", out, {"in_features": embed_dim, "out_features": embed_dim, "bias": bool(bias)})
         self.to(device=device, dtype=dtype)
 
+    def extra_repr(self):
+        return ""
+
     def forward(self, query, key, value, key_padding_mask=None, need_weights=True, attn_mask=None, average_attn_weights=True,
                 is_causal=False) -> tuple[Tensor, Tensor | None]:
         batch = 0 if self.batch_first else 1
