@@ -141,6 +141,36 @@ def test_embedding_bag():
         checks.raises(ValueError, wrong)
 
 
+def test_further_keys():
+    """MultiheadAttention with add_bias_kv and add_zero_attn, with masks of all kinds, and its gradients."""
+    random = np.random.default_rng(8)
+    q, k, v = (random.standard_normal(shape).astype("float32") for shape in ((3, 2, 8), (5, 2, 8), (5, 2, 8)))
+    causal, hidden = np.triu(np.ones((3, 5), bool), 2), np.array([[0, 0, 1, 0, 1], [0, 1, 0, 0, 0]], bool)
+    masks = ({}, {"attn_mask": causal}, {"key_padding_mask": hidden}, {"attn_mask": random.standard_normal((4, 3, 5)).astype("float32"), "average_attn_weights": False},
+             {"attn_mask": causal, "key_padding_mask": hidden, "need_weights": False})
+    kinds = ({"add_bias_kv": True}, {"add_zero_attn": True, "bias": False}, {"add_bias_kv": True, "add_zero_attn": True, "kdim": 8, "batch_first": True})
+    for more in kinds:
+        theirs, mine = torch.nn.MultiheadAttention(8, 2, **more), nn.MultiheadAttention(8, 2, **more)
+        checks.equal(sorted(mine.state_dict()), sorted(theirs.state_dict()))
+        mine.load_state_dict({name: one.numpy() for name, one in theirs.state_dict().items()})
+        inputs = [one.swapaxes(0, 1).copy() for one in (q, k, v)] if "batch_first" in more else (q, k, v)
+        for given in masks:
+            arguments = [{name: make(one) if isinstance(one, np.ndarray) else one for name, one in given.items()} for make in (Tensor, torch.tensor)]
+            a, z = mine(*map(Tensor, inputs), **arguments[0]), theirs(*map(torch.tensor, inputs), **arguments[1])
+            what = f"{list(more)} {list(given)}"
+            close(a[0], z[0], what)
+            checks.equal((a[1] is None, z[1] is None), (z[1] is None,) * 2)
+            if z[1] is not None:
+                close(a[1], z[1], f"weights of {what}")
+            for net, loss in ((mine, a[0]), (theirs, z[0])):
+                net.zero_grad()
+                loss.square().sum().backward()
+            for (name, one), other in zip(sorted(mine.named_parameters()), (p for _, p in sorted(theirs.named_parameters()))):
+                close(one.grad, other.grad, f"gradient of {name}, {what}", 1e-4)
+    alone = nn.MultiheadAttention(8, 2, add_zero_attn=True)(Tensor(q[:, 0]), Tensor(k[:, 0]), Tensor(v[:, 0]))
+    checks.equal((alone[0].shape, alone[1].shape), ((3, 8), (3, 6)))
+
+
 def test_instance_norm_statistics():
     random = np.random.default_rng(6)
     for kind, shape, more in (("InstanceNorm2d", (3, 4, 5, 6), {"affine": True}), ("InstanceNorm1d", (2, 4, 7), {"eps": 1e-3}), ("InstanceNorm3d", (2, 4, 3, 2, 2), {"momentum": 0.3})):
