@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
 """Methods of tensors as modules without parameters: activations, windows, losses. Arguments have PyTorch's names and order."""
-from inspect import signature
-
 from ..tensor import Base, Tensor
 from . import functional
 from .module import Module
@@ -48,6 +46,7 @@ class OfMethod(Module):
         """What was given, or the default of what is called."""
         if name in self.settings or name == "inplace":
             return getattr(self, name)
+        from inspect import signature  # only where something is described
         called = getattr(functional, self.function) if self.function is not None else getattr(Tensor, self.method)
         return signature(called).parameters[OTHER_NAMES.get(name, name)].default
 
