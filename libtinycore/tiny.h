@@ -8,6 +8,7 @@
 #include "base/tiny-progress.h"
 #include "base/tiny-settings.h"
 #include "ir/tiny-dtype.h"
+#include "engine/tiny-counters.h"
 #include "engine/tiny-devices.h"
 #include "tensor/tiny-default-float.h"
 #include "tensor/tiny-grad-mode.h"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Makes the wheel and the source archive: what pip and build ask for (PEP 517), without anything to be fetched.
 
-The methods are made from the table in the library's tree; a source archive has them made already. The wheel has no machine
+The methods and the stubs are made from the table in the library's tree; a source archive has them made already. The wheel has no machine
 code and fits every Python 3; it finds the installed library by introspection."""
 import base64
 import hashlib
@@ -11,12 +11,12 @@ import re
 import subprocess
 import sys
 import tarfile
+import tempfile
 import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 TREE = HERE.parent.parent
 TABLE = TREE / "libtinycore" / "tensor"
-MADE = {"operations.py": "code", "operations.pyi": "stubs", "tensor.pyi": "class"}
 BEGINNING = (1980, 1, 1, 0, 0, 0)  # of zip's time: equal trees make equal files
 
 
@@ -38,10 +38,13 @@ def package():
     """The content of every file of the package, by path."""
     files = {path.relative_to(HERE).as_posix(): path.read_bytes() for path in sorted((HERE / "tinycore").rglob("*"))
              if path.suffix in (".py", ".pyi") or path.name == "py.typed"}
-    for name, kind in MADE.items():
-        if f"tinycore/{name}" not in files:
-            files[f"tinycore/{name}"] = subprocess.run([sys.executable, HERE / "make-operations.py", kind, TABLE, "/dev/stdout"],
-                                                       stdout=subprocess.PIPE, check=True).stdout
+    if "tinycore/operations.py" not in files:
+        with tempfile.TemporaryDirectory() as folder:
+            made = pathlib.Path(folder) / "tinycore"
+            made.mkdir()
+            subprocess.run([sys.executable, HERE / "make-operations.py", TABLE, made / "operations.py"], check=True)
+            subprocess.run([sys.executable, HERE / "make-stubs.py", TABLE, made], check=True)
+            files.update({path.relative_to(folder).as_posix(): path.read_bytes() for path in made.rglob("*.py*")})
     return dict(sorted(files.items()))
 
 

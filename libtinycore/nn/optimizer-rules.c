@@ -228,6 +228,12 @@ adam_change (TinyOptimizer *self,
                                         1 - group->settings[TINY_SETTING_BETA2], square),
                               error))
     return NULL;
+  if (group->settings[TINY_SETTING_AMSGRAD] != 0) {
+    TinyTensor *largest = group->third->pdata[i];
+    if (!tiny_optimizer_put (self, largest, tiny_tensor_maximum (largest, v), error))
+      return NULL;
+    v = largest;
+  }
   TinyTensor *size = tiny_tensor_sqrt (tiny_tensor_mul (v, scales[1]));
   TinyTensor *change = tiny_tensor_div (
       tiny_tensor_mul (m, scales[0]),
@@ -294,7 +300,10 @@ tiny_optimizer_apply (TinyOptimizer *self, TinyGroup *group, GPtrArray *changed,
     TinyTensor *p = group->parameters->pdata[i], *gradient = tiny_tensor_get_grad (p);
     if (gradient == NULL)
       continue;
-    g_autoptr (TinyTensor) change = change_of (self, group, i, gradient, scales, error);
+    g_autoptr (TinyTensor) down = g_object_ref_sink (group->settings[TINY_SETTING_MAXIMIZE] != 0
+                                                         ? tiny_tensor_neg (gradient)
+                                                         : tiny_tensor_new_alias (gradient));
+    g_autoptr (TinyTensor) change = change_of (self, group, i, down, scales, error);
     good = change != NULL && tiny_optimizer_put (self, p, tiny_tensor_sub (p, change), error);
     add_state (group, i, changed);
   }

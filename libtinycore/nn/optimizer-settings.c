@@ -37,12 +37,14 @@ static const struct {
   = { "momentum_decay", "decay of the momentum", INFINITY, BIT (NADAM) },
   [TINY_SETTING_INITIAL]
   = { "initial_accumulator_value", "first sum", INFINITY, BIT (ADAGRAD) },
+  [TINY_SETTING_MAXIMIZE] = { "maximize", "maximize", 1, ~0u, TRUE },
+  [TINY_SETTING_AMSGRAD] = { "amsgrad", "amsgrad", 1, BIT (ADAM) | BIT (ADAMW), TRUE },
 };
 
 static const TinyRuleState states[] = {
   [TINY_RULE_SGD] = { "sgd", "momentum_buffer" },
-  [TINY_RULE_ADAM] = { "adam", "exp_avg", "exp_avg_sq", NULL, TRUE, 2 },
-  [TINY_RULE_ADAMW] = { "adamw", "exp_avg", "exp_avg_sq", NULL, TRUE, 2 },
+  [TINY_RULE_ADAM] = { "adam", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", TRUE, 2 },
+  [TINY_RULE_ADAMW] = { "adamw", "exp_avg", "exp_avg_sq", "max_exp_avg_sq", TRUE, 2 },
   [TINY_RULE_LAMB] = { "lamb", "exp_avg", "exp_avg_sq", NULL, TRUE, 2 },
   [TINY_RULE_LARS] = { "lars", "momentum_buffer" },
   [TINY_RULE_MUON] = { "muon", "momentum_buffer" },

@@ -138,7 +138,9 @@ tiny_optimizer_make_state (TinyOptimizer *self, TinyGroup *group)
     group->first = state_like (parameters, 0, NULL);
   if (group->damping == NULL && dampening != 0)
     group->damping = state_like (parameters, 0, &share);
-  if (group->third == NULL && group->settings[TINY_SETTING_CENTERED] != 0)
+  if (group->third == NULL
+      && (group->settings[TINY_SETTING_CENTERED] != 0
+          || group->settings[TINY_SETTING_AMSGRAD] != 0))
     group->third = state_like (parameters, 0, NULL);
   if (state->second == NULL || group->second != NULL)
     return;

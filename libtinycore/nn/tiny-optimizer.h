@@ -424,7 +424,8 @@ TINY_API double tiny_optimizer_get_lr (TinyOptimizer *self);
  *
  * The settings of its kind, by PyTorch's names: "lr", "weight_decay", and of "momentum", "dampening", "nesterov" (0 or 1),
  * "beta1", "beta2", "eps", "trust" (of LARS), "ns_steps" (of Muon), "alpha" and "centered" (0 or 1, of RMSprop), "rho" (of Adadelta),
- * "lr_decay" and "initial_accumulator_value" (of Adagrad), "momentum_decay" (of NAdam) those that it has.
+ * "lr_decay" and "initial_accumulator_value" (of Adagrad), "momentum_decay" (of NAdam), "amsgrad" (0 or 1, of Adam and AdamW: the size of
+ * steps follows from the largest second moment so far, Reddi et al. 2018) those that it has; "maximize" (0 or 1) of all: up the gradient.
  *
  * Returns: (transfer full) (array zero-terminated=1): their names
  *

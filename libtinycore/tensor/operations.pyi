@@ -900,23 +900,23 @@ class Scans:
     """What has come together up to each position along an axis."""
 
     @op(dtyped=True, symbolic=True, in_place=True)
-    def cumsum(self, axis: Axis):
+    def cumsum(self, axis: Axis = 0):
         """The sum of all up to each position. Narrow integers and bool add up in 32 bits."""
 
     @op(dtyped=True, symbolic=True, in_place=True)
-    def cumprod(self, axis: Axis):
+    def cumprod(self, axis: Axis = 0):
         """The product of all up to each position. Narrow integers and bool multiply in 32 bits."""
 
     @op(gradient="kinks")
-    def cummax(self, axis: Axis) -> (values, indices):
+    def cummax(self, axis: Axis = 0) -> (values, indices):
         """The largest up to each position, and where it is, the last of equals, as i32."""
 
     @op(gradient="kinks")
-    def cummin(self, axis: Axis) -> (values, indices):
+    def cummin(self, axis: Axis = 0) -> (values, indices):
         """The smallest up to each position, and where it is, the last of equals, as i32."""
 
     @op(takes="float", wide=True)
-    def logcumsumexp(self, axis: Axis):
+    def logcumsumexp(self, axis: Axis = 0):
         """log (cumsum (exp (@self))), which does not overflow."""
 
     @op(symbolic=True)

@@ -209,7 +209,7 @@ def test_attributes():
             checks.equal(getattr(mine, name), getattr(theirs, name), f"{mine}.{name}")
     checks.equal((nn.Linear(2, 2, bias=False).bias, nn.LayerNorm(3, elementwise_affine=False).weight), (None, None))
     checks.equal(repr(nn.Sequential(nn.Linear(1, 2), nn.Flatten())),
-                 "Sequential(\n  (0): Linear(in_features=1, out_features=2, bias=True)\n  (1): Flatten(start_dim=1)\n)")
+                 "Sequential(\n  (0): Linear(in_features=1, out_features=2, bias=True)\n  (1): Flatten(start_dim=1, end_dim=-1)\n)")
     checks.raises(AttributeError, getattr, nn.Linear(1, 1), "kernel_size")
     checks.raises(ValueError, nn.Conv2d, 3, 4, 3, groups=2)
     checks.raises(ValueError, nn.Conv2d, 3, 4, (3, 3, 3))

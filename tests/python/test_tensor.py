@@ -215,7 +215,7 @@ def test_results():
     checks.equal(Tensor([[1, 2], [1, 2]]).unique(dim=0).tolist(), [[1, 2]])
     checks.equal(Tensor.gather(x, dim=1, index=Tensor([[2]])).tolist(), [[2]])
     checks.equal(x.cumsum(dim=1).tolist(), [[3, 4, 6]])
-    for call in (lambda: x.gather(dim=1), lambda: x.gather(index=Tensor([[2]])), x.cumsum):
+    for call in (lambda: x.gather(dim=1), lambda: x.gather(index=Tensor([[2]])), x.index_select):
         checks.true("not given" in str(checks.raises(TypeError, call)))
 
 
@@ -452,10 +452,13 @@ def test_devices():
     checks.equal(Device.DEFAULT, name)
 
 
+CLASSES = ("Operations", "Composed", "Creation", "Tensor")
+
+
 def stub_of(name):
     """The methods in a stub file, with the names of their arguments."""
     text = open(os.path.join(os.path.dirname(tinycore.__file__), name)).read()
-    found, body = {}, next(node for node in ast.parse(text).body if isinstance(node, ast.ClassDef)).body
+    found, body = {}, next(node for node in ast.parse(text).body if isinstance(node, ast.ClassDef) and node.name in CLASSES).body
     for node in body:
         if isinstance(node, ast.FunctionDef):
             if any(ast.unparse(one).endswith(".setter") for one in node.decorator_list):
@@ -469,17 +472,19 @@ def stub_of(name):
 
 def test_stubs():
     """Type checkers see every method with the arguments that it has."""
-    stubs, seen = {**stub_of("operations.pyi"), **stub_of("tensor.pyi")}, 0
+    stubs, seen = {name: one for file in ("operations", "composed", "creation", "tensor") for name, one in stub_of(f"{file}.pyi").items()}, 0
     for one in (Operations, Creation, Tensor):
         for name, what in vars(one).items():
             function = what.__func__ if isinstance(what, staticmethod) else what.fget if isinstance(what, property) else what
             if getattr(Tensor, name) is not getattr(one, name):
                 continue  # written by hand
-            if name.startswith("_") or not isinstance(function, types.FunctionType) or function.__name__ not in (name, *stubs):
+            if name.startswith("_") or name in ("bytes_of", "marks") or not isinstance(function, types.FunctionType) or function.__name__ not in (name, *stubs):
                 continue
             if function.__name__ != name and name not in stubs:
                 continue  # x.add_ and other forms of an operator
             seen += 1
+            if hasattr(function, "__wrapped__"):  # in place: it takes what the method takes, also where that is written by hand
+                function = getattr(Tensor, function.__name__[:-1], function)
             checks.equal(stubs.get(name), list(inspect.signature(function).parameters), f"the stub of {name}")
     checks.true(seen > 250, seen)
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Sums of products, by letters and by name."""
+import tinycore.nn.functional as ours
 import torch
 
 from harness import case, each, refuses
@@ -29,7 +30,7 @@ each("outer", [[(3,), (4,)], [(1,), (5,)]], lambda x, y: x.outer(y))
 each("inner", [[(3, 4), (5, 4)], [(4,), (4,)], [(2, 3, 4), (4,)], [(), (3,)]], lambda x, y: x.inner(y))
 each("matmul", [[(3, 4), (4, 5)], [(4,), (4,)], [(4,), (4, 3)], [(2, 3, 4), (4,)], [(2, 1, 3, 4), (5, 4, 2)], [(33, 17), (17, 65)]], lambda x, y: x @ y, low=-1.0, high=1.0)
 each("dot", [[(4,), (4,)]], lambda x, y: x.dot(y))
-each("linear", [[(2, 3), (4, 3), (4,)], [(5, 2, 3), (4, 3), (4,)]], lambda x, w, b: x.linear(w, b), torch.nn.functional.linear)
+each("linear", [[(2, 3), (4, 3), (4,)], [(5, 2, 3), (4, 3), (4,)]], ours.linear, torch.nn.functional.linear)
 each("tensordot", [[(3, 4, 5), (4, 5, 2)], [(2, 3), (2, 3)]], lambda x, y: x.tensordot(y), lambda x, y: torch.tensordot(x, y, 2))
 for dims in (0, 1):
     case("tensordot", [(3, 4), (4, 5)], lambda x, y, d=dims: x.tensordot(y, d), lambda x, y, d=dims: torch.tensordot(x, y, d))

@@ -5,6 +5,8 @@ from tinycore import Tensor, nn, Device, TinyJit, dtypes
 
 What Tensor has as static methods and methods is here as functions too: tinycore.zeros (2), tinycore.exp (x); so are
 the dtypes, and tensor (), optim, linalg, fft and more under PyTorch's names (functions.py)."""
+from __future__ import annotations
+
 from importlib import import_module
 
 from .context import Context, enable_grad, no_grad, set_grad_enabled
@@ -16,27 +18,27 @@ from .tensor import Tensor
 from .variable import Variable
 
 __all__ = ["Context", "DType", "Device", "JitError", "Tensor", "TinyError", "TinyJit", "Variable", "amp", "autograd", "cuda",
-           "dtypes", "enable_grad", "fft", "func", "linalg", "nn", "no_grad", "optim", "set_grad_enabled", "special", "utils"]
+           "dtypes", "enable_grad", "fft", "func", "helpers", "linalg", "nn", "no_grad", "optim", "set_grad_enabled", "special", "utils"]
 # Loaded when they are used: a first result is sooner.
-LATER = {name: "." + name for name in ("amp", "autograd", "cuda", "fft", "func", "linalg", "nn", "optim", "special", "utils")}
+LATER = {name: "." + name for name in ("amp", "autograd", "cuda", "fft", "func", "helpers", "linalg", "nn", "optim", "special", "utils")}
 
 
-def tensor(data, dtype=None, device=None, requires_grad=None):
+def tensor(data: Any, dtype=None, device=None, requires_grad=None) -> Tensor:
     """A tensor of @data."""
     return Tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
-def device(type, index=None):
+def device(type: str, index: int = None) -> str:
     """The name of a device, as Tensor.to() takes it."""
     return type if index is None else f"{type}:{index}"
 
 
-def save(obj, f):
+def save(obj: Any, f: Any):
     """nn.state.torch_save() under PyTorch's name."""
     import_module(".nn.state", __name__).torch_save(obj, f)
 
 
-def load(f):
+def load(f: Any) -> Any:
     """nn.state.torch_load() under PyTorch's name."""
     return import_module(".nn.state", __name__).torch_load(f)
 

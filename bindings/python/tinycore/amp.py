@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """GradScaler: losses made larger for narrow formats, as torch.cuda.amp has it."""
+from __future__ import annotations
+
 from .errors import call, checked, explained
 from .library import Tiny
 from .tensor import Base
@@ -15,10 +17,10 @@ class GradScaler:
         if self.enabled:
             self.get_scale()  # says what is wrong with the numbers
 
-    def is_enabled(self):
+    def is_enabled(self) -> bool:
         return self.enabled
 
-    def scale(self, outputs):
+    def scale(self, outputs: Any) -> Any:
         """A loss times the scale; of a list or tuple each."""
         if not self.enabled:
             return outputs
@@ -38,11 +40,11 @@ class GradScaler:
         else:
             optimizer.step()
 
-    def update(self, new_scale=None):
+    def update(self, new_scale: float = None):
         """Nothing: step() has done it."""
         if new_scale is not None:
             raise NotImplementedError("GradScaler: the scale follows from the gradients")
 
-    def get_scale(self):
+    def get_scale(self) -> float:
         """The scale as it is now."""
         return call(self.handle.get_scale)[1] if self.enabled else 1.0

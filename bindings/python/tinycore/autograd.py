@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Function: an operation whose gradient a program writes itself, as torch.autograd.Function is."""
+from __future__ import annotations
+
 from .errors import reported
 from .func import Traced
 from .library import Tiny
@@ -9,17 +11,20 @@ from .tensor import Base
 class FunctionContext:
     """What forward() leaves for backward()."""
 
+    saved_tensors: tuple[Any, ...]
+    needs_input_grad: tuple[bool, ...]
+
     def __init__(self):
         self.saved, self.saved_tensors, self.needs_input_grad = (), (), ()
 
-    def save_for_backward(self, *tensors):
+    def save_for_backward(self, *tensors: Tensor | None):
         """Arguments, results, or tensors on the way, which are saved_tensors in backward(). None stays None."""
         self.saved = tensors
 
     def mark_non_differentiable(self, *tensors):
         """Nothing: backward() says what has a gradient."""
 
-    def set_materialize_grads(self, value):
+    def set_materialize_grads(self, value: bool):
         """Nothing: backward() gets zeros for what has no gradient."""
 
 
@@ -69,15 +74,15 @@ class Function:
     stand for others: what it needs of forward() is what save_for_backward() was given."""
 
     @staticmethod
-    def forward(ctx, *arguments):
+    def forward(ctx: Any, *arguments: Any) -> Any:
         raise NotImplementedError("a Function has a static method forward(ctx, …)")
 
     @staticmethod
-    def backward(ctx, *gradients):
+    def backward(ctx: Any, *gradients: Any) -> Any:
         raise NotImplementedError("a Function has a static method backward(ctx, …)")
 
     @classmethod
-    def apply(cls, *arguments):
+    def apply(cls, *arguments: Any) -> Any:
         context = FunctionContext()
         context.needs_input_grad = tuple(isinstance(one, Base) and one.dtype.kind == "f" for one in arguments)
         backward, form = Backward(cls, context, arguments), []
@@ -96,7 +101,7 @@ class Function:
         return results[0] if form[0] else results[:backward.n_results]
 
 
-def custom_gradient(function, backward):
+def custom_gradient(function, backward: Callable[..., Any]) -> Callable[..., Any]:
     """@function of tensors, whose gradient is what @backward (gradients, inputs, outputs) says: lists of tensors, of which it
     gives a tensor or None for each input."""
     def pulled(gradients, n_gradients, inputs, n_inputs, outputs, *rest):

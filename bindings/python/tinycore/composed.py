@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """PyTorch's further methods of a tensor, made of the table's. make-operations.py puts their names into class Operations; this
 module is loaded when one is used."""
+from __future__ import annotations
+
 from .convert import UNSET, results_class, sizes_of
 from .dtypes import dtypes
 from .errors import InvalidError
@@ -107,11 +109,11 @@ class Composed:
         """A matrix with rows and columns exchanged."""
         return self.t()
 
-    def split_with_sizes(self, split_sizes, dim=0):
+    def split_with_sizes(self, split_sizes: Sequence[int], dim=0) -> list[Tensor]:
         """Parts of these sizes along @dim."""
         return self.split(sizes_of(split_sizes, "split_with_sizes"), dim)
 
-    def tensor_split(self, indices_or_sections, dim=0):
+    def tensor_split(self, indices_or_sections: int | Sequence[int] | Tensor, dim=0) -> list[Tensor]:
         """So many parts along @dim, the first ones longer where it does not divide; or cut before each of some positions."""
         check_rank(self, 1, "tensor_split")
         ends = indices_or_sections.tolist() if hasattr(indices_or_sections, "tolist") else indices_or_sections
@@ -123,17 +125,17 @@ class Composed:
         ends = sizes_of([*ends, size], "tensor_split")
         return [self.slice(dim, start, end) for start, end in zip([0, *ends], ends)]
 
-    def hsplit(self, indices_or_sections):
+    def hsplit(self, indices_or_sections: int | Sequence[int] | Tensor) -> list[Tensor]:
         """tensor_split() along the second axis, or the only one."""
         check_rank(self, 1, "hsplit")
         return evenly(self, indices_or_sections, min(self.ndim - 1, 1), "hsplit")
 
-    def vsplit(self, indices_or_sections):
+    def vsplit(self, indices_or_sections: int | Sequence[int] | Tensor) -> list[Tensor]:
         """tensor_split() along the first axis."""
         check_rank(self, 2, "vsplit")
         return evenly(self, indices_or_sections, 0, "vsplit")
 
-    def dsplit(self, indices_or_sections):
+    def dsplit(self, indices_or_sections: int | Sequence[int] | Tensor) -> list[Tensor]:
         """tensor_split() along the third axis."""
         check_rank(self, 3, "dsplit")
         return evenly(self, indices_or_sections, 2, "dsplit")
@@ -150,7 +152,7 @@ class Composed:
         found = (columns.unsqueeze(1) + offset == columns).where(rows, 0)
         return found.movedim((-2, -1), (dim1, dim2))
 
-    def sum_to_size(self, *size):
+    def sum_to_size(self, *size: int | Sequence[int]):
         """Summed over what broadcasting from @size gave."""
         size = tuple(sizes_of(size[0] if len(size) == 1 else size, "sum_to_size"))
         more = self.ndim - len(size)
@@ -160,16 +162,16 @@ class Composed:
         return self.sum(axes, keepdim=True).reshape(size) if axes else self
 
     # ---- statistics ----
-    def quantile(self, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET):
+    def quantile(self, q: Tensor | float | Sequence[float], dim=None, keepdim=False, *, interpolation="linear", axis=UNSET):
         """What is @q of the way from the least to the greatest along @dim, for each of @q along a new first axis. Between two
         elements: linear, lower, higher, midpoint or nearest. NaN where there is one."""
         return quantiles(self, q, dim if axis is UNSET else axis, keepdim, interpolation, False)
 
-    def nanquantile(self, q, dim=None, keepdim=False, *, interpolation="linear", axis=UNSET):
+    def nanquantile(self, q: Tensor | float | Sequence[float], dim=None, keepdim=False, *, interpolation="linear", axis=UNSET):
         """quantile() of what is no NaN."""
         return quantiles(self, q, dim if axis is UNSET else axis, keepdim, interpolation, True)
 
-    def nanmedian(self, dim=None, keepdim=False, *, axis=UNSET):
+    def nanmedian(self, dim=None, keepdim=False, *, axis=UNSET) -> Any:
         """median() of what is no NaN."""
         dim = dim if axis is UNSET else axis
         rows = rows_of(self, dim, "nanmedian")
@@ -178,7 +180,7 @@ class Composed:
         found = Found(with_axis(one.gather(-1, middle).squeeze(-1), self, dim, keepdim) for one in (values, indices))
         return found.values if dim is None else found
 
-    def mode(self, dim=-1, keepdim=False, *, axis=UNSET):
+    def mode(self, dim=-1, keepdim=False, *, axis=UNSET) -> Found:
         """The most frequent element along @dim, the least of several, and where its last one is."""
         dim = dim if axis is UNSET else axis
         values, indices = rows_of(self, dim, "mode").sort(-1)
@@ -187,7 +189,7 @@ class Composed:
         last = after.gather(-1, start) - 1
         return Found(with_axis(one.gather(-1, last).squeeze(-1), self, dim, keepdim) for one in (values, indices))
 
-    def cov(self, correction=1, fweights=None, aweights=None):
+    def cov(self, correction=1, fweights: Tensor = None, aweights: Tensor = None):
         """The covariances of variables, which are rows of observations, in a matrix. @fweights: how often each observation was
         made; @aweights: how much each counts."""
         check_rank(self, 0, "cov", 2)
@@ -211,14 +213,14 @@ class Composed:
         length = found.diagonal().sqrt()
         return (found / length.unsqueeze(1) / length).clamp(-1, 1)
 
-    def renorm(self, p, dim, maxnorm):
+    def renorm(self, p, dim, maxnorm: float):
         """Parts along @dim that are longer than @maxnorm, by norm(@p), made that long."""
         axes = [i for i in range(self.ndim) if i != dim % self.ndim]
         length = self.norm(p, axes, keepdim=True)
         return self * (length > maxnorm).where(maxnorm / (length + 1e-7), 1.0)
 
     # ---- distances and products ----
-    def dist(self, other, p=2):
+    def dist(self, other: Operand, p=2):
         """The length of the difference."""
         return (self - other).norm(p)
 
@@ -236,7 +238,7 @@ class Composed:
         second = [j for i in range(n) for j in range(i + 1, n)]
         return (self[first] - self[second]).norm(p, -1)
 
-    def vdot(self, other):
+    def vdot(self, other: Tensor):
         """The sum of products of two vectors."""
         return self.dot(other)
 
@@ -258,7 +260,7 @@ class Composed:
         sign, size = self.slogdet()
         return (sign < 0).where(float("nan"), size)
 
-    def cholesky_solve(self, L, upper=False):
+    def cholesky_solve(self, L: Tensor, upper=False):
         """X with A X = this, for A whose cholesky() @L is."""
         L = L.adjoint() if upper else L
         return L.adjoint().solve_triangular(L.solve_triangular(self, upper=False), upper=True)
@@ -272,41 +274,41 @@ class Composed:
         """This tensor."""
         return self
 
-    def float_power(self, exponent):
+    def float_power(self, exponent: Operand):
         """pow() in float64."""
         return self.double().pow(exponent.double() if isinstance(exponent, Base) else float(exponent))
 
-    def ldexp(self, other):
+    def ldexp(self, other: Operand):
         """This times 2 to the power @other."""
         return self * (other if isinstance(other, Base) else self.new_tensor(other)).exp2()
 
     # ---- questions ----
-    def equal(self, other):
+    def equal(self, other: Tensor) -> bool:
         """Whether the sizes and all elements are the same; reads the answer."""
         return self.shape == other.shape and bool((self == other).all().item())
 
-    def is_same_size(self, other):
+    def is_same_size(self, other: Tensor) -> bool:
         return self.shape == other.shape
 
-    def is_nonzero(self):
+    def is_nonzero(self) -> bool:
         """Whether the one element is not 0; reads it."""
         return bool(self)
 
-    def is_complex(self):
+    def is_complex(self) -> bool:
         return False
 
-    def is_signed(self):
+    def is_signed(self) -> bool:
         return self.dtype.is_signed
 
     @property
-    def is_cuda(self):
+    def is_cuda(self) -> bool:
         return self.device == "CUDA" or self.device[:5] == "CUDA:"
 
     @property
-    def is_cpu(self):
+    def is_cpu(self) -> bool:
         return self.device == "CPU" or self.device[:4] == "CPU:"
 
-    def ndimension(self):
+    def ndimension(self) -> int:
         return self.ndim
 
     # ---- others of the same kind ----
@@ -338,7 +340,7 @@ class Composed:
         """As int8."""
         return self.cast(dtypes.int8)
 
-    def cuda(self, device=None):
+    def cuda(self, device: str | int = None):
         """On a device of CUDA."""
         return self.to("CUDA" if device is None else f"CUDA:{device}" if isinstance(device, int) else device)
 
@@ -355,12 +357,12 @@ class Composed:
         """Distributed as @lambd exp (-@lambd x)."""
         return drawn(self, -(1 - self.rand(self.shape, device=self.get_device())).log() / lambd, "exponential_")
 
-    def bernoulli_(self, p=0.5):
+    def bernoulli_(self, p: Operand = 0.5):
         """1 with that probability, 0 otherwise."""
         p = p if isinstance(p, Base) else self.full(self.shape, float(p), device=self.get_device())
         return drawn(self, p.expand(self.shape).bernoulli(), "bernoulli_")
 
-    def random_(self, low=0, high=None):
+    def random_(self, low: int = 0, high: int = None):
         """Whole numbers from @low up to before @high, or of one number from 0 up to before it; of none to what the dtype has exactly."""
         if high is None:
             most = 1 << {"float16": 11, "bfloat16": 8, "float32": 24}.get(self.dtype.name, min(self.dtype.bitsize - self.dtype.is_signed, 31))

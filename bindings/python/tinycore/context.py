@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Modes that are entered with "with" or that decorate a function."""
+from __future__ import annotations
+
 from contextlib import ContextDecorator
 
 from .errors import call
@@ -28,7 +30,7 @@ class GradMode(ContextDecorator):
 
     enabled = False
 
-    def __init__(self, enabled=None):
+    def __init__(self, enabled: bool = None):
         if callable(enabled):
             raise TypeError(f"write @{type(self).__name__}() before a function")
         if enabled is not None:
@@ -56,7 +58,7 @@ class enable_grad(GradMode):
 class set_grad_enabled(GradMode):
     """Gradients flow from now on, or do not; with "with" for a while."""
 
-    def __init__(self, mode):
+    def __init__(self, mode: bool):
         super().__init__(mode)
         self.first = [Tiny.set_grad_enabled(self.enabled)]
 

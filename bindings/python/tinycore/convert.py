@@ -119,6 +119,13 @@ def sizes_of(sizes, name=""):
     return [as_int(sizes, name)]
 
 
+def kept_sizes(shape, more):
+    """Sizes of one list or one by one, -1 for None: as it is."""
+    if more and isinstance(shape, (list, tuple)):
+        raise TypeError("sizes are one list, or given one by one")
+    return [-1 if one is None else one for one in (shape if isinstance(shape, (list, tuple)) else (shape, *more))]
+
+
 def floats_of(numbers):
     return list(map(float, numbers)) if hasattr(numbers, "__iter__") else [float(numbers)]
 
@@ -126,6 +133,41 @@ def floats_of(numbers):
 def spread(sizes, name=""):
     """Sizes that were given one by one, or as one list or tuple."""
     return sizes_of(sizes[0] if len(sizes) == 1 else sizes, name)
+
+
+def names_of(devices):
+    """A list of devices' names: of one name, of several, or of one text with all."""
+    given = [devices] if isinstance(devices, str) else devices
+    if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
+        raise TypeError(f"names of devices are wanted, not {devices!r:.60}")
+    return list(given)
+
+
+def one_name(device):
+    """The text that names a device, or several."""
+    return device if device is None else ";".join(names_of(device))
+
+
+def pairs_of(tensor, padding):
+    """Numbers before and after each axis, the first axis first."""
+    n = tensor.ndim
+    if isinstance(padding, int):
+        raise TypeError("pad: a list of numbers or of pairs is wanted, not one number")
+    if all(pair is None or isinstance(pair, (list, tuple)) for pair in padding):
+        pairs = [(0, 0) if pair is None else tuple(pair) for pair in padding]
+        if len(pairs) > n or any(len(pair) != 2 for pair in pairs):
+            raise ValueError(f"pad: {padding} are not {n} pairs")
+        pairs = [(0, 0)] * (n - len(pairs)) + pairs
+    else:
+        if len(padding) % 2 != 0 or len(padding) > 2 * n:
+            raise ValueError(f"pad: {len(padding)} numbers are not two for each of at most {n} axes")
+        pairs = [(0, 0)] * (n - len(padding) // 2) + [(padding[i], padding[i + 1]) for i in range(len(padding) - 2, -1, -2)]
+    return [number for pair in pairs for number in pair]
+
+
+def spread_tensors(given):
+    """Tensors that were given one by one or as one list."""
+    return given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
 
 
 def list_of(given, name):

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Tensors of constants, counters and random numbers: Tensor.zeros (2, 3, dtype=…)."""
+from __future__ import annotations
 
 from operator import index
 
@@ -90,7 +91,7 @@ class Creation:
         return placed(whole, device, requires_grad)
 
     @staticmethod
-    def arange(start, stop=None, step=1, dtype=None, device=None, requires_grad=None):
+    def arange(start: float, stop: float = None, step: float = 1, dtype=None, device=None, requires_grad=None):
         """@start, @start + @step, … up to before @stop; from 0 when one number is given."""
         if stop is None:
             start, stop = 0, start
@@ -104,7 +105,7 @@ class Creation:
         return placed(Base.arange(dtype.value, *numbers), device, requires_grad)
 
     @staticmethod
-    def linspace(start, stop, steps, dtype=None, device=None, requires_grad=None):
+    def linspace(start: float, stop: float, steps: int, dtype=None, device=None, requires_grad=None):
         """@steps numbers from @start to @stop at equal distances."""
         return placed(Base.linspace(float_dtype(dtype).value, start, stop, as_int(steps)), device, requires_grad)
 
@@ -120,21 +121,21 @@ class Creation:
         return Creation.empty(*shape, dtype=dtype, device=device, requires_grad=requires_grad)
 
     @staticmethod
-    def const(value, dtype=None, device=None, requires_grad=None):
+    def const(value: Number, dtype=None, device=None, requires_grad=None):
         """A tensor without axes; without a dtype it takes that of what it meets, as the number itself would."""
         if dtype is None and device is None and requires_grad is None:
             return number_tensor(value)
         return Creation.full((), value, dtype, device, requires_grad)
 
     @staticmethod
-    def from_blob(ptr, shape, dtype=None, device=None, requires_grad=None):
+    def from_blob(ptr: int, shape, dtype=None, device=None, requires_grad=None):
         """A tensor in memory at address @ptr, in row-major order. Where the device computes in the host's memory that
         itself is used: it has to be there as long as the tensor and what is made of it."""
         sizes = spread((shape,))
         return placed(Base.new_from_blob(device, float_dtype(dtype).value, sizes, as_int(ptr), None), None, requires_grad)
 
     @staticmethod
-    def from_url(url, gunzip=False, timeout=60, sha256=None, dtype=None, device=None, requires_grad=None):
+    def from_url(url: str, gunzip=False, timeout=60, sha256: str = None, dtype=None, device=None, requires_grad=None):
         """The bytes at an address with file, http or https, as uint8 or elements of @dtype as they lie in memory. What comes
         over a network is kept in the cache folder. @gunzip: whether to decompress them; @timeout: seconds without
         a byte; @sha256: what the hash of the file has to be."""
@@ -169,7 +170,7 @@ class Creation:
         return placed(Base.normal(float_dtype(dtype).value, spread(shape), mean, std), device, requires_grad)
 
     @staticmethod
-    def randint(*shape, low=0, high=10, dtype=None, device=None, requires_grad=None):
+    def randint(*shape: int | Sequence[int], low=0, high=10, dtype=None, device=None, requires_grad=None):
         """Integers from @low up to before @high. Also PyTorch's order: randint (low, high, size)."""
         if shape and isinstance(shape[-1], (list, tuple)) and len(shape) > 1:
             *bounds, shape = shape
@@ -209,7 +210,7 @@ class Creation:
         """All @fill_value, in the shape and dtype of this tensor."""
         return self.full(self.shape, fill_value, dtype or self.dtype, device or self.get_device(), requires_grad)
 
-    def const_like(self, value, dtype=None):
+    def const_like(self, value: Number, dtype=None):
         """All @value: tinygrad's name of full_like()."""
         return self.full_like(value, dtype)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Tensors of what Python programs have: numbers, nested lists, bytes, memoryviews, arrays.
+"""Tensors of what Python programs have: numbers, nested lists, bytes, memoryviews, arrays. And nested lists of numbers.
 
 Plain numbers choose a dtype as a whole: float32 when one of them is a float, bool when all are, else int32, or int64 where
 that does not hold one of them.
@@ -26,6 +26,17 @@ def raw(device, dtype, shape, data):
 
 
 # ---- nested lists ----
+def nested_empty(shape):
+    return [] if not shape or shape[0] == 0 else [nested_empty(shape[1:]) for _ in range(shape[0])]
+
+
+def nested(flat, shape):
+    """Lists in lists."""
+    for size in reversed(shape[1:]):
+        flat = [flat[i:i + size] for i in range(0, len(flat), size)] if size > 0 else None
+    return flat
+
+
 def shape_of(data):
     """The sizes of nested lists, by what comes first in each."""
     shape, seen = [], []

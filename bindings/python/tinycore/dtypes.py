@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: MIT
 """Number formats, under the names that PyTorch, NumPy and tinygrad have for them."""
+from __future__ import annotations
+
 from .library import Tiny
 
 
 class DType:
     """A number format; equal ones are the same object."""
 
+    name: str
+    itemsize: int
+    kind: str
+    fmt: str | None
+
     __slots__ = ("value", "name", "itemsize", "kind", "fmt")
 
-    def __init__(self, value, name, itemsize, kind, fmt):
+    def __init__(self, value: Any, name: str, itemsize: int, kind: str, fmt: str | None):
         self.value = value  # of the library's enumeration
         self.name = name
         self.itemsize = itemsize
@@ -22,15 +29,15 @@ class DType:
         return (as_dtype, (self.name,))
 
     @property
-    def bitsize(self):
+    def bitsize(self) -> int:
         return self.itemsize * 8
 
     @property
-    def is_floating_point(self):
+    def is_floating_point(self) -> bool:
         return self.kind == "f"
 
     @property
-    def is_signed(self):
+    def is_signed(self) -> bool:
         return self.kind in "if"
 
 
@@ -63,7 +70,7 @@ by_name.update({alias: by_name[name] for alias, name in ALIASES.items()})
 by_type = {bool: by_name["bool"], int: by_name["int32"], float: by_name["float32"]}
 
 
-def as_dtype(dtype):
+def as_dtype(dtype) -> DType:
     """The DType that @dtype means: one of ours, a name, a Python type, or what NumPy or PyTorch has."""
     if type(dtype) is DType:
         return dtype
@@ -84,6 +91,11 @@ def as_dtype(dtype):
 class IntegerInfo:
     """The limits of an integer format, as torch.iinfo."""
 
+    dtype: DType
+    bits: int
+    max: int
+    min: int
+
     def __init__(self, dtype):
         self.dtype = as_dtype(dtype)
         if self.dtype.kind not in "iu":
@@ -98,6 +110,15 @@ class IntegerInfo:
 
 class FloatInfo:
     """The limits of a float format, as torch.finfo."""
+
+    dtype: DType
+    bits: int
+    max: float
+    min: float
+    eps: float
+    tiny: float
+    smallest_normal: float
+    smallest_subnormal: float
 
     def __init__(self, dtype):
         self.dtype = as_dtype(dtype)
@@ -118,12 +139,12 @@ class Defaults(type):
     """dtypes.default_float, which the library knows."""
 
     @property
-    def default_float(cls):
+    def default_float(cls) -> DType:
         """The format of floats that nothing else decides; it can be set, for the process."""
         return by_value[int(Tiny.get_default_float())]
 
     @default_float.setter
-    def default_float(cls, dtype):
+    def default_float(cls, dtype: Any):
         from .convert import remembered
         dtype = as_dtype(dtype)
         if dtype.kind != "f":
@@ -138,42 +159,42 @@ class dtypes(metaclass=Defaults):
     finfo = FloatInfo
     iinfo = IntegerInfo
 
-    default_int = by_name["int32"]
-    floats = tuple(d for d in ALL if d.kind == "f")
-    ints = tuple(d for d in ALL if d.kind in "iu")
-    uints = tuple(d for d in ALL if d.kind == "u")
-    sints = tuple(d for d in ALL if d.kind == "i")
-    all = tuple(ALL)
-    names = frozenset(by_name)
+    default_int: DType = by_name["int32"]
+    floats: tuple[DType, ...] = tuple(d for d in ALL if d.kind == "f")
+    ints: tuple[DType, ...] = tuple(d for d in ALL if d.kind in "iu")
+    uints: tuple[DType, ...] = tuple(d for d in ALL if d.kind == "u")
+    sints: tuple[DType, ...] = tuple(d for d in ALL if d.kind == "i")
+    all: tuple[DType, ...] = tuple(ALL)
+    names: frozenset[str] = frozenset(by_name)
 
     @staticmethod
-    def is_float(dtype):
+    def is_float(dtype) -> bool:
         return as_dtype(dtype).kind == "f"
 
     @staticmethod
-    def is_int(dtype):
+    def is_int(dtype) -> bool:
         return as_dtype(dtype).kind in "iu"
 
     @staticmethod
-    def is_unsigned(dtype):
+    def is_unsigned(dtype) -> bool:
         return as_dtype(dtype).kind == "u"
 
     @staticmethod
-    def is_bool(dtype):
+    def is_bool(dtype) -> bool:
         return as_dtype(dtype).kind == "b"
 
     @staticmethod
-    def from_name(name):
+    def from_name(name: str) -> DType:
         return as_dtype(name)
 
     @staticmethod
-    def min(dtype):
+    def min(dtype) -> float:
         """The least number; of floats minus infinity, or where there is none the least finite one."""
         dtype = as_dtype(dtype)
         return -dtypes.max(dtype) if dtype.kind == "f" else False if dtype.kind == "b" else IntegerInfo(dtype).min
 
     @staticmethod
-    def max(dtype):
+    def max(dtype) -> float:
         """The largest number; of floats infinity, or where there is none the largest finite one."""
         dtype = as_dtype(dtype)
         if dtype.kind == "f":

@@ -3,6 +3,8 @@
 
 Each is a TinyError, and also what Python programs catch for such a thing: a wrong shape is a ValueError, too
 little memory a MemoryError."""
+from __future__ import annotations
+
 import threading
 from functools import wraps
 
@@ -12,7 +14,7 @@ from .library import GLibError, Tiny
 class TinyError(RuntimeError):
     """Whatever the library refused or failed at."""
 
-    code = None
+    code: Any = None
 
     def __init_subclass__(cls, code=None, **more):
         super().__init_subclass__(**more)

@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
 """torch.fft's names. There is no complex dtype: complex numbers are pairs along a last axis of size 2, as of PyTorch's
 view_as_real(), and axes do not count that one."""
+from __future__ import annotations
+
 from .errors import InvalidError
 from .tensor import Tensor
 
 
 def along(method):
     """A transform along one axis."""
-    def transform(input, n=None, dim=-1, norm=None):
+    def transform(input, n: int = None, dim=-1, norm: str = None):
         if n is not None and n < 1:
             raise InvalidError(f"{method.__name__}: {n} numbers")
         return method(input, 0 if n is None else n, dim, norm or "backward")
@@ -28,7 +30,7 @@ def sized(input, s, dim, rank):
 
 
 def several(one, name):
-    def transform(input, s=None, dim=None, norm=None):
+    def transform(input, s: Sequence[int] = None, dim: Sequence[int] = None, norm: str = None):
         for axis, n in zip(*sized(input, s, dim, input.ndim - 1)):
             input = one(input, n, axis, norm)
         return input
@@ -40,36 +42,36 @@ def several(one, name):
 fftn, ifftn = several(fft, "fftn"), several(ifft, "ifftn")
 
 
-def rfftn(input, s=None, dim=None, norm=None):
+def rfftn(input, s: Sequence[int] = None, dim: Sequence[int] = None, norm: str = None):
     """rfft() along the last axis of @dim, fft() along the others."""
     axes, sizes = sized(input, s, dim, input.ndim)
     found = rfft(input, sizes[-1], axes[-1], norm)
     return fftn(found, sizes[:-1], axes[:-1], norm) if axes[:-1] else found
 
 
-def irfftn(input, s=None, dim=None, norm=None):
+def irfftn(input, s: Sequence[int] = None, dim: Sequence[int] = None, norm: str = None):
     """ifft() along the axes of @dim but the last, irfft() along that."""
     axes, sizes = sized(input, s, dim, input.ndim - 1)
     input = ifftn(input, sizes[:-1], axes[:-1], norm) if axes[:-1] else input
     return irfft(input, sizes[-1], axes[-1], norm)
 
 
-def fft2(input, s=None, dim=(-2, -1), norm=None):
+def fft2(input, s: Sequence[int] = None, dim: Sequence[int] = (-2, -1), norm: str = None):
     """fftn() along two axes."""
     return fftn(input, s, dim, norm)
 
 
-def ifft2(input, s=None, dim=(-2, -1), norm=None):
+def ifft2(input, s: Sequence[int] = None, dim: Sequence[int] = (-2, -1), norm: str = None):
     """ifftn() along two axes."""
     return ifftn(input, s, dim, norm)
 
 
-def rfft2(input, s=None, dim=(-2, -1), norm=None):
+def rfft2(input, s: Sequence[int] = None, dim: Sequence[int] = (-2, -1), norm: str = None):
     """rfftn() along two axes."""
     return rfftn(input, s, dim, norm)
 
 
-def irfft2(input, s=None, dim=(-2, -1), norm=None):
+def irfft2(input, s: Sequence[int] = None, dim: Sequence[int] = (-2, -1), norm: str = None):
     """irfftn() along two axes."""
     return irfftn(input, s, dim, norm)
 
@@ -79,12 +81,12 @@ def shifted(input, dim, sign):
     return input.roll([(input.shape[axis] + (sign < 0)) // 2 for axis in axes], axes)
 
 
-def fftshift(input, dim=None):
+def fftshift(input, dim: int | Sequence[int] = None):
     """Frequency 0 in the middle of @dim, of all axes if that is None. Of pairs the axes are to be named: dim=0."""
     return shifted(input, dim, 1)
 
 
-def ifftshift(input, dim=None):
+def ifftshift(input, dim: int | Sequence[int] = None):
     """What fftshift() did, undone."""
     return shifted(input, dim, -1)
 

@@ -3,6 +3,8 @@
 
 A function takes tensors and gives one, or a tuple of them. What it is called with stands for other values: it has a
 shape and a dtype, and cannot be read."""
+from __future__ import annotations
+
 from .convert import NO_AXIS, as_int, checked_all, list_of
 from .library import Tiny
 
@@ -44,7 +46,7 @@ def batch_axes(dims, n):
     return [NO_AXIS if one is None else as_int(one, "vmap: in_dims") for one in dims]
 
 
-def vmap(function, in_dims=0, out_dims=0, randomness="error"):
+def vmap(function, in_dims: Any = 0, out_dims: Any = 0, randomness="error") -> Callable[..., Any]:
     """@function for every element along an axis of its arguments; None: the same for all. @randomness of what it draws: "error",
     "different" for each element, "same" for all."""
     if not callable(function):
@@ -58,14 +60,14 @@ def vmap(function, in_dims=0, out_dims=0, randomness="error"):
     return batched
 
 
-def jvp(function, primals, tangents):
+def jvp(function, primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Any, Any]:
     """The value of @function, and how it changes along @tangents."""
     traced = Traced(function, "jvp")
     derivatives, values = traced.run(Tiny.jvp, list_of(primals, "jvp"), list_of(tangents, "jvp"))
     return traced.unpack(values), traced.unpack(derivatives)
 
 
-def grad(function):
+def grad(function) -> Callable[..., Tensor]:
     """The gradient of a function of one element's result with respect to its first argument."""
     def gradient(first, *others):
         loss = function(first, *others)
@@ -73,7 +75,7 @@ def grad(function):
     return gradient
 
 
-def vjp(function, *primals):
+def vjp(function, *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
     """The value of @function, and the function from its gradient to the arguments' gradients."""
     def pull(*gradients):
         traced = Traced(function, "vjp")
@@ -83,7 +85,7 @@ def vjp(function, *primals):
     return function(*primals), pull
 
 
-def jacrev(function):
+def jacrev(function) -> Callable[..., Any]:
     """All derivatives of all results with respect to the argument."""
     def jacobian(*inputs):
         traced = Traced(function, "jacrev")
@@ -93,7 +95,7 @@ def jacrev(function):
     return jacobian
 
 
-def jacfwd(function):
+def jacfwd(function) -> Callable[..., Any]:
     """All derivatives of all results with respect to the argument: one jvp() for each of its elements, side by side."""
     def jacobian(first, *others):
         one = lambda tangent: jvp(lambda x: function(x, *others), (first,), (tangent,))[1]  # noqa: E731
@@ -104,7 +106,7 @@ def jacfwd(function):
     return jacobian
 
 
-def grad_and_value(function):
+def grad_and_value(function) -> Callable[..., tuple[Tensor, Tensor]]:
     """grad(), and the value."""
     def both(first, *others):
         loss = function(first, *others)
@@ -112,13 +114,13 @@ def grad_and_value(function):
     return both
 
 
-def checkpoint(function, *inputs):
+def checkpoint(function, *inputs: Tensor) -> Any:
     """What @function gives; in the backward pass it is computed once more instead of kept."""
     traced = Traced(function, "checkpoint")
     return traced.unpack(traced.run(Tiny.checkpoint, list_of(inputs, "checkpoint")))
 
 
-def hessian(function):
+def hessian(function) -> Callable[..., Any]:
     """All second derivatives of a function that gives one number."""
     def second(*inputs):
         traced = Traced(function, "hessian")

@@ -1,54 +1,57 @@
 # SPDX-License-Identifier: MIT
 """What PyTorch has as functions and not as methods: tinycore.column_stack ([x, y]). Loaded when one is used."""
+from __future__ import annotations
+
 from itertools import combinations as choices, combinations_with_replacement
 from math import cos, log, pi
 
 from .context import no_grad
-from .convert import operand
+from .convert import operand, spread_tensors
 from .creation import float_dtype
 from .dtypes import as_dtype, dtypes
 from .errors import InvalidError
+from .helpers import GlobalCounters as GlobalCounters
 from .library import Tiny
-from .tensor import Base, Tensor, spread_tensors
+from .tensor import Base, Tensor
 
 inference_mode = no_grad
 finfo, iinfo = dtypes.finfo, dtypes.iinfo
 
 
 # ---- what there is ----
-def is_tensor(obj):
+def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Base)
 
 
-def is_grad_enabled():
+def is_grad_enabled() -> bool:
     """Whether gradients flow through what is computed on this thread."""
     return Tiny.is_grad_enabled()
 
 
-def is_inference_mode_enabled():
+def is_inference_mode_enabled() -> bool:
     return not Tiny.is_grad_enabled()
 
 
-def get_default_dtype():
+def get_default_dtype() -> DType:
     """The format of floats that nothing else decides."""
     return dtypes.default_float
 
 
-def set_default_dtype(d):
+def set_default_dtype(d: DTypeLike):
     dtypes.default_float = as_dtype(d)
 
 
-def promote_types(type1, type2):
+def promote_types(type1: DTypeLike, type2: DTypeLike) -> DType:
     """The dtype of what is computed of both."""
     return result_type(Tensor.zeros(1, dtype=type1), Tensor.zeros(1, dtype=type2))
 
 
-def result_type(tensor1, tensor2):
+def result_type(tensor1: Operand, tensor2: Operand) -> DType:
     """The dtype of the sum of two tensors or numbers."""
     return ((tensor1 if is_tensor(tensor1) else operand(tensor1, "result_type")) + tensor2).dtype
 
 
-def can_cast(from_, to):
+def can_cast(from_: DTypeLike, to: DTypeLike) -> bool:
     """Whether numbers of one kind are numbers of another: no floats as integers."""
     kinds = "buif"
     return kinds.index(as_dtype(from_).kind) <= kinds.index(as_dtype(to).kind) or as_dtype(to).kind == "u" and as_dtype(from_).kind == "i"
@@ -62,34 +65,34 @@ def as_tensor(data, dtype=None, device=None):
     return data.to(device, dtype) if device is not None or dtype not in (None, data.dtype) else data
 
 
-def asarray(obj, *, dtype=None, device=None):
+def asarray(obj: Any, *, dtype=None, device=None):
     """as_tensor()."""
     return as_tensor(obj, dtype, device)
 
 
-def from_numpy(ndarray):
+def from_numpy(ndarray: Array):
     """A tensor of an array's elements: a copy."""
     return Tensor(ndarray)
 
 
-def frombuffer(buffer, *, dtype, count=-1, offset=0):
+def frombuffer(buffer: Any, *, dtype, count=-1, offset=0):
     """A tensor of @count elements in a buffer from byte @offset on: a copy."""
     size = as_dtype(dtype).itemsize
     data = memoryview(buffer).cast("B")[offset:]
     return Tensor(bytes(data[:count * size] if count >= 0 else data[:len(data) // size * size]), dtype=dtype)
 
 
-def scalar_tensor(s, dtype=None, device=None):
+def scalar_tensor(s: Number, dtype=None, device=None):
     return Tensor(s, dtype=float_dtype(dtype), device=device)
 
 
-def logspace(start, end, steps, base=10.0, dtype=None, device=None, requires_grad=None):
+def logspace(start: float, end: float, steps: int, base=10.0, dtype=None, device=None, requires_grad=None):
     """@steps powers of @base with exponents from @start to @end at equal distances."""
     found = (Tensor.linspace(start, end, steps, dtype="float64", device=device) * log(base)).exp().cast(float_dtype(dtype))
     return found if requires_grad is None else found.requires_grad_(requires_grad)
 
 
-def randint_like(input, low, high=None, *, dtype=None, device=None):
+def randint_like(input, low: int, high: int = None, *, dtype=None, device=None):
     """Integers from @low up to before @high, in the shape and dtype of @input."""
     low, high = (0, low) if high is None else (low, high)
     return Tensor.randint(*input.shape, low=low, high=high, device=device or input.get_device()).cast(dtype or input.dtype)
@@ -117,19 +120,19 @@ def window(n, periodic, dtype, weights):
                   dtype=float_dtype(dtype))
 
 
-def hann_window(window_length, periodic=True, *, dtype=None):
+def hann_window(window_length: int, periodic=True, *, dtype=None):
     return window(window_length, periodic, dtype, (0.5, 0.5))
 
 
-def hamming_window(window_length, periodic=True, alpha=0.54, beta=0.46, *, dtype=None):
+def hamming_window(window_length: int, periodic=True, alpha=0.54, beta=0.46, *, dtype=None):
     return window(window_length, periodic, dtype, (alpha, beta))
 
 
-def blackman_window(window_length, periodic=True, *, dtype=None):
+def blackman_window(window_length: int, periodic=True, *, dtype=None):
     return window(window_length, periodic, dtype, (0.42, 0.5, 0.08))
 
 
-def vander(x, N=None, increasing=False):
+def vander(x, N: int = None, increasing=False):
     """Powers of each element of a vector in a row, from N - 1 down, or from 0 up."""
     from .linalg import vander as rows
     found = rows(x, N=N)
@@ -148,21 +151,21 @@ def raised(given, rank):
     return one.unsqueeze(-1) if one.ndim == 2 and rank > 2 else one
 
 
-def atleast_1d(*tensors):
+def atleast_1d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     return raised(tensors, 1)
 
 
-def atleast_2d(*tensors):
+def atleast_2d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """A vector is a row."""
     return raised(tensors, 2)
 
 
-def atleast_3d(*tensors):
+def atleast_3d(*tensors: Tensor | Sequence[Tensor]) -> Any:
     """A vector is (1, N, 1), a matrix (M, N, 1)."""
     return raised(tensors, 3)
 
 
-def column_stack(tensors):
+def column_stack(tensors: Sequence[Tensor]):
     """Tensors side by side; a vector is a column."""
     return Tensor.hstack([one.reshape(-1, 1) if one.ndim < 2 else one for one in tensors])
 
@@ -179,7 +182,7 @@ def block_diag(*tensors):
     return Tensor.cat(rows)
 
 
-def broadcast_shapes(*shapes):
+def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     """The sizes of what is computed of tensors of these sizes."""
     rank = max((len(shape) for shape in shapes), default=0)
     found = [1] * rank
@@ -191,7 +194,7 @@ def broadcast_shapes(*shapes):
     return tuple(found)
 
 
-def broadcast_tensors(*tensors):
+def broadcast_tensors(*tensors) -> tuple[Tensor, ...]:
     """Tensors expanded to the sizes of what is computed of them."""
     tensors = spread_tensors(tensors)
     shape = broadcast_shapes(*(one.shape for one in tensors))
@@ -211,7 +214,7 @@ def combinations(input, r=2, with_replacement=False):
     return input[Tensor(rows, dtype="int32").reshape(len(rows), r)] if rows and r else input.new_zeros(0)
 
 
-def chain_matmul(*matrices):
+def chain_matmul(*matrices: Tensor):
     """linalg.multi_dot()."""
     from .linalg import multi_dot
     return multi_dot(matrices)

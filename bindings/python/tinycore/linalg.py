@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """torch.linalg's names: methods of tensors, and what is made of them. Of matrices in the last two axes, each by itself."""
+from __future__ import annotations
+
 from math import inf
 
 from .composed import check_rank
@@ -19,12 +21,12 @@ def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
     return A.diagonal(offset, dim1, dim2)
 
 
-def vector_norm(x, ord=2, dim=None, keepdim=False):
+def vector_norm(x, ord: float = 2, dim: int | Sequence[int] = None, keepdim=False):
     """The length of vectors along @dim, of all elements if that is None."""
     return x.norm(ord, dim, keepdim)
 
 
-def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False):
+def matrix_norm(A, ord: str | float = "fro", dim: Sequence[int] = (-2, -1), keepdim=False):
     """fro: the root of the sum of squares; nuc: the sum of singular values; 2, -2: the largest, the least; inf, -inf: the largest
     and least sum of a row; 1, -1: of a column."""
     check_rank(A, 2, "matrix_norm")
@@ -44,7 +46,7 @@ def matrix_norm(A, ord="fro", dim=(-2, -1), keepdim=False):
     return found.unsqueeze(min(rows, columns)).unsqueeze(max(rows, columns)) if keepdim else found
 
 
-def norm(A, ord=None, dim=None, keepdim=False):
+def norm(A, ord: str | float = None, dim: int | Sequence[int] = None, keepdim=False):
     """vector_norm() of all, or along one axis; matrix_norm() along two."""
     if isinstance(dim, (tuple, list)) and len(dim) == 2:
         return matrix_norm(A, "fro" if ord is None else ord, dim, keepdim)
@@ -59,7 +61,7 @@ def svdvals(A):
     return A.svd(full_matrices=False)[1]
 
 
-def lstsq(A, B):
+def lstsq(A, B) -> LeastSquares:
     """.solution: X for which the length of each column of A X - B is least; .residuals: their squares, where there are more rows
     than columns."""
     check_rank(A, 2, "lstsq")
@@ -76,7 +78,7 @@ def least_value(values, A, atol, rtol):
     return relative if atol is None else relative.maximum(atol)
 
 
-def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
+def pinv(A, rcond: float = None, hermitian=False, *, atol: float = None, rtol: float = None):
     """The pseudoinverse (Moore and Penrose). A singular value is none where it is at most @atol, or @rtol times the largest."""
     check_rank(A, 2, "pinv")
     u, values, vh = A.svd(full_matrices=False)
@@ -85,14 +87,14 @@ def pinv(A, rcond=None, hermitian=False, *, atol=None, rtol=None):
     return (vh.transpose(-2, -1) * inverse.unsqueeze(-2)) @ u.transpose(-2, -1)
 
 
-def matrix_rank(A, *, atol=None, rtol=None, hermitian=False):
+def matrix_rank(A, *, atol: float = None, rtol: float = None, hermitian=False):
     """How many singular values there are: see pinv()."""
     check_rank(A, 2, "matrix_rank")
     values = svdvals(A)
     return (values > least_value(values, A, atol, rtol)).sum(-1)
 
 
-def cond(A, p=None):
+def cond(A, p: str | float = None):
     """How much errors grow by solve(): matrix_norm() times that of the inverse."""
     check_rank(A, 2, "cond")
     if p in (None, 2, -2):
@@ -102,7 +104,7 @@ def cond(A, p=None):
     return matrix_norm(A, p) * matrix_norm(A.inv(), p)
 
 
-def eigh(A, UPLO="L"):
+def eigh(A, UPLO="L") -> Eigen:
     """Eigenvalues of symmetric matrices, from the least up, and vectors of length 1 in columns: the singular ones of A + |A|, whose
     eigenvalues are at least 0. Signs are any. One triangle is read."""
     check_rank(A, 2, "eigh")
@@ -121,7 +123,7 @@ def eigvalsh(A, UPLO="L"):
     return eigh(A, UPLO).eigenvalues
 
 
-def multi_dot(tensors):
+def multi_dot(tensors: Sequence[Tensor]):
     """The product of matrices, of which the first and the last may be vectors, in the cheapest order."""
     letters = iter("abcdefghijklmnopqrstuvwxyz")
     if len(tensors) < 2:
@@ -138,7 +140,7 @@ def vecdot(x, y, *, dim=-1):
     return (x * y).sum(dim)
 
 
-def vander(x, *, N=None):
+def vander(x, *, N: int = None):
     """Powers 0 … N - 1 of each element of a vector, along a new last axis."""
     powers = [x.ones_like()]
     for _ in range(1, x.shape[-1] if N is None else N):

@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: MIT
 """nn.optim under PyTorch's name: import tinycore.optim as optim."""
 import sys
+from typing import TYPE_CHECKING
 
 from .nn import optim
 
+if TYPE_CHECKING:
+    from .nn.optim import *  # noqa: F403
 sys.modules[__name__] = optim

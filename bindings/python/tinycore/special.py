@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """torch.special's names: methods of tensors, and a few that are made of them."""
+from __future__ import annotations
+
 from math import log, pi, sqrt
 
 from .tensor import Tensor

@@ -3,14 +3,17 @@
 
 The class is the wrapper that PyGObject itself makes for a TinyTensor, so what the library returns is a Tensor
 without another object around it. Operations come from the table (operations.py), creation from creation.py."""
+from __future__ import annotations
+
 import struct
 from array import array
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import indexing
 from .context import Training
-from .convert import EXACT, NO_AXIS, UNSET, Base, as_int, as_text, checked_all, operand
+from .convert import EXACT, NO_AXIS, UNSET, Base, as_int, as_text, checked_all, kept_sizes, names_of, one_name, operand, pairs_of, spread_tensors
 from .creation import Creation
-from .data import TYPECODES, tensor_of
+from .data import TYPECODES, nested, nested_empty, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
 from .errors import InvalidError, call, checked
 from .in_place import check_changeable, put
@@ -47,52 +50,6 @@ def operator(function, name):
     return left, right, in_place
 
 
-def nested(flat, shape):
-    """Lists in lists."""
-    for size in reversed(shape[1:]):
-        flat = [flat[i:i + size] for i in range(0, len(flat), size)] if size > 0 else None
-    return flat
-
-
-def names_of(devices):
-    """A list of devices' names: of one name, of several, or of one text with all."""
-    given = [devices] if isinstance(devices, str) else devices
-    if not isinstance(given, (list, tuple)) or not all(isinstance(one, str) for one in given):
-        raise TypeError(f"names of devices are wanted, not {devices!r:.60}")
-    return list(given)
-
-
-def one_name(device):
-    """The text that names a device, or several."""
-    return device if device is None else ";".join(names_of(device))
-
-
-def nested_empty(shape):
-    return [] if not shape or shape[0] == 0 else [nested_empty(shape[1:]) for _ in range(shape[0])]
-
-
-def pairs_of(tensor, padding):
-    """Numbers before and after each axis, the first axis first."""
-    n = tensor.ndim
-    if isinstance(padding, int):
-        raise TypeError("pad: a list of numbers or of pairs is wanted, not one number")
-    if all(pair is None or isinstance(pair, (list, tuple)) for pair in padding):
-        pairs = [(0, 0) if pair is None else tuple(pair) for pair in padding]
-        if len(pairs) > n or any(len(pair) != 2 for pair in pairs):
-            raise ValueError(f"pad: {padding} are not {n} pairs")
-        pairs = [(0, 0)] * (n - len(pairs)) + pairs
-    else:
-        if len(padding) % 2 != 0 or len(padding) > 2 * n:
-            raise ValueError(f"pad: {len(padding)} numbers are not two for each of at most {n} axes")
-        pairs = [(0, 0)] * (n - len(padding) // 2) + [(padding[i], padding[i + 1]) for i in range(len(padding) - 2, -1, -2)]
-    return [number for pair in pairs for number in pair]
-
-
-def spread_tensors(given):
-    """Tensors that were given one by one or as one list."""
-    return given[0] if len(given) == 1 and isinstance(given[0], (list, tuple)) else given
-
-
 class Tensor(Creation, Operations, Base):
     """An array of numbers, computed when it is asked for.
 
@@ -102,9 +59,9 @@ class Tensor(Creation, Operations, Base):
     __gtype__ = Base.__gtype__
     __array_ufunc__ = None  # NumPy leaves array + tensor to us
     __array_priority__ = 1000
-    training = False
+    training: bool = False
 
-    def __new__(cls, data=None, device=None, dtype=None, requires_grad=None):
+    def __new__(cls, data: Any = None, device=None, dtype=None, requires_grad=None):
         dtype = None if dtype is None else as_dtype(dtype)
         device = None if device is None else one_name(device)
         if isinstance(data, Base):
@@ -124,15 +81,15 @@ class Tensor(Creation, Operations, Base):
 
     # ---- what is known without computing ----
     @property
-    def shape(self):
+    def shape(self) -> tuple[int, ...]:
         return tuple(self.get_shape())
 
     @property
-    def dtype(self):
+    def dtype(self) -> DType:
         return by_value[int(self.get_dtype())]
 
     @property
-    def device(self):
+    def device(self) -> Any:
         """Where it is or will be computed: a name, or a tuple of them."""
         name = self.get_device()
         if name is None:
@@ -141,31 +98,31 @@ class Tensor(Creation, Operations, Base):
         return tuple(name.split(";")) if ";" in name else name
 
     @property
-    def ndim(self):
+    def ndim(self) -> int:
         return self.get_n_dims()
 
-    dim = Base.get_n_dims
+    dim: Callable[[], int] = Base.get_n_dims
 
-    def numel(self):
+    def numel(self) -> int:
         """How many elements there are."""
         return self.get_n_elements()
 
     nelement = numel
 
-    def nbytes(self):
+    def nbytes(self) -> int:
         """The bytes of all elements."""
         return self.get_n_bytes()
 
-    def element_size(self):
+    def element_size(self) -> int:
         """The bytes of one element."""
         return self.dtype.itemsize
 
     itemsize = property(element_size)
 
-    def is_floating_point(self):
+    def is_floating_point(self) -> bool:
         return self.dtype.kind == "f"
 
-    def size(self, dim=None):
+    def size(self, dim=None) -> Any:
         """The sizes, or that of one axis."""
         return self.shape if dim is None else self.shape[dim]
 
@@ -174,7 +131,7 @@ class Tensor(Creation, Operations, Base):
         return self.permute(*range(self.ndim)[::-1])
 
     # ---- reading ----
-    def realize(self, *others):
+    def realize(self, *others: Tensor):
         """Computes this and @others together."""
         call(Base.realize_many, [self, *others])
         return self
@@ -183,7 +140,7 @@ class Tensor(Creation, Operations, Base):
         refuse_reading()
         return call(Base.get_data, self).get_data() or b""
 
-    def data(self):
+    def data(self) -> memoryview:
         """The elements on the host as a memoryview."""
         dtype, shape = self.dtype, self.shape
         if dtype.fmt is None:
@@ -191,7 +148,7 @@ class Tensor(Creation, Operations, Base):
         view = memoryview(self.bytes_of())
         return view.cast(dtype.fmt, shape) if all(shape) else view.cast(dtype.fmt)
 
-    def numpy(self):
+    def numpy(self) -> Any:
         """A NumPy array with the elements; what NumPy has no dtype for comes as float32."""
         import numpy
         dtype = self.dtype
@@ -202,10 +159,10 @@ class Tensor(Creation, Operations, Base):
         call(Base.copy_data, self, out.__array_interface__["data"][0], out.nbytes)
         return out
 
-    def __array__(self, dtype=None, copy=None):
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         return self.numpy() if dtype is None else self.numpy().astype(dtype)
 
-    def flat(self):
+    def flat(self) -> list[Any]:
         """All elements as Python's numbers."""
         dtype = self.dtype
         if dtype.fmt is None:
@@ -215,7 +172,7 @@ class Tensor(Creation, Operations, Base):
             return array(dtype.fmt, data).tolist()
         return list(struct.unpack(f"={len(data) // dtype.itemsize}{dtype.fmt}", data))
 
-    def tolist(self):
+    def tolist(self) -> Any:
         """The elements as numbers in nested lists; one number when there are no axes."""
         shape = self.shape
         if not all(shape):
@@ -223,7 +180,7 @@ class Tensor(Creation, Operations, Base):
         flat = self.flat()
         return nested(flat, shape) if shape else flat[0]
 
-    def item(self):
+    def item(self) -> Any:
         """The element of a tensor that has one."""
         if self.get_n_elements() != 1:
             raise InvalidError(f"item: the tensor has {self.get_n_elements()} elements, not 1")
@@ -234,7 +191,7 @@ class Tensor(Creation, Operations, Base):
             raise TypeError("a tensor without axes has no length")
         return self.get_shape()[0]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Tensor]:
         return (self[i] for i in range(len(self)))
 
     def __bool__(self):
@@ -253,7 +210,7 @@ class Tensor(Creation, Operations, Base):
             raise TypeError(f"a tensor of {self.dtype.name} is no index")
         return int(self.item())
 
-    def __contains__(self, value):
+    def __contains__(self, value: Operand):
         if not isinstance(value, Base) and not is_operand(value):
             raise TypeError(f"a tensor holds numbers, not {type(value).__name__}")
         return bool((self == value).any().item())
@@ -265,7 +222,7 @@ class Tensor(Creation, Operations, Base):
     def __str__(self):
         return repr(self)
 
-    def __format__(self, spec):
+    def __format__(self, spec: str):
         return format(self.item(), spec) if spec and self.get_n_elements() == 1 else format(str(self), spec)
 
     __hash__ = Base.__hash__
@@ -303,7 +260,7 @@ class Tensor(Creation, Operations, Base):
         """The same values, through which no gradient flows."""
         return checked(Base.detach(self))
 
-    def to(self, device=None, dtype=None):
+    def to(self, device: DeviceLike | DTypeLike = None, dtype=None):
         """On another device, or as another dtype."""
         if dtype is not None:
             self = self.cast(dtype)
@@ -318,23 +275,23 @@ class Tensor(Creation, Operations, Base):
         call(Base.to_, self, one_name(device))
         return self
 
-    def shard(self, devices, axis=None):
+    def shard(self, devices: DeviceLike, axis=None):
         """On several devices: cut along @axis, or whole on each."""
         return checked(Base.shard(self, names_of(devices), NO_AXIS if axis is None else as_int(axis)))
 
-    def shard_(self, devices, axis=None):
+    def shard_(self, devices: DeviceLike, axis=None):
         """Moves it, and its gradient, to several devices."""
         call(Base.shard_, self, names_of(devices), NO_AXIS if axis is None else as_int(axis))
         return self
 
-    def shard_like(self, other):
+    def shard_like(self, other: Tensor):
         """On the devices of @other, and cut as that is."""
         return checked(Base.shard_like(self, other))
 
     def cpu(self):
         return self.to("CPU")
 
-    def assign(self, value):
+    def assign(self, value: ArrayLike):
         """Makes @value the contents of this tensor."""
         if not isinstance(value, Base):
             if value is None:
@@ -347,15 +304,15 @@ class Tensor(Creation, Operations, Base):
         call(Base.assign, self, value)
         return self
 
-    def replace(self, value):
+    def replace(self, value: ArrayLike):
         return self.assign(value)
 
-    def copy_(self, value):
+    def copy_(self, value: Operand):
         """Makes @value, broadcast and cast, the contents of this tensor."""
         check_changeable(self, "copy_")
         return self.assign(value.expand(self.shape) if isinstance(value, Base) else value)
 
-    def fill_(self, value):
+    def fill_(self, value: Operand):
         check_changeable(self, "fill_")
         return self.assign(self.full_like(value.item() if isinstance(value, Base) else value))
 
@@ -365,29 +322,29 @@ class Tensor(Creation, Operations, Base):
     def type(self, dtype):
         return self.cast(dtype)
 
-    def view_as(self, other):
+    def view_as(self, other: Tensor):
         return self.reshape(other.shape)
 
     reshape_as = view_as
 
-    def expand_as(self, other):
+    def expand_as(self, other: Tensor):
         return self.expand(other.shape)
 
-    def type_as(self, other):
+    def type_as(self, other: Tensor):
         return self.cast(other.dtype)
 
     # ---- called in another way than in C ----
-    def add(self, other, *, alpha=1):
+    def add(self, other, *, alpha: float = 1):
         """self + @alpha * other; of bool: or."""
         return Operations.add(self, other if alpha == 1 else other * alpha)
 
-    def sub(self, other, *, alpha=1):
+    def sub(self, other, *, alpha: float = 1):
         """self - @alpha * other."""
         return Operations.sub(self, other if alpha == 1 else other * alpha)
 
     subtract = sub
 
-    def pad(self, padding, mode="constant", value=0.0):
+    def pad(self, padding: Sequence[int | Sequence[int] | None], mode="constant", value: float = 0.0):
         """With more around it. @padding: numbers before and after as in PyTorch, the last axis first; or a pair for each axis,
         None for none."""
         pairs = pairs_of(self, padding)
@@ -396,7 +353,7 @@ class Tensor(Creation, Operations, Base):
         inside = Operations.pad(self.ones_like(dtype="bool"), pairs, mode, 0)  # a number that C's double does not hold
         return inside.where(Operations.pad(self, pairs, mode, 0), Tensor(value, dtype=self.dtype))
 
-    def shrink(self, bounds):
+    def shrink(self, bounds: Sequence[Sequence[Any] | None]):
         """The part from a begin to before an end: a pair for each axis, None for all of it."""
         bounds = [pair if pair is None else tuple(pair) for pair in bounds]
         if any(indexing.is_symbolic(one) for pair in bounds if pair is not None for one in pair):
@@ -408,7 +365,7 @@ class Tensor(Creation, Operations, Base):
             pairs += (0, size) if pair is None else pair
         return Operations.shrink(self, pairs)
 
-    def narrow(self, axis=UNSET, start=UNSET, length=UNSET, *, dim=UNSET):
+    def narrow(self, axis=UNSET, start: int | Tensor = UNSET, length: int | Tensor = UNSET, *, dim=UNSET):
         """The @length elements along @axis from @start on; variables say either or both. See Operations.narrow()."""
         axis = axis if dim is UNSET else dim
         missing = [name for name, value in (("axis", axis), ("start", start), ("length", length)) if value is UNSET]
@@ -421,69 +378,95 @@ class Tensor(Creation, Operations, Base):
             raise InvalidError(f"narrow: axis {before} is outside of {self.ndim} axes")
         return self[(slice(None),) * (before % self.ndim) + (slice(start, start + length),)]
 
-    def rearrange(self, formula, **sizes):
+    def pad_to(self, shape: int | Sequence[int | None] | None, *more: Any, value: float = 0.0):
+        """At the beginning of a tensor of these sizes, as a list or one by one; None keeps one."""
+        if isinstance(shape, (list, tuple)) and more:
+            value, *more = more
+        return Operations.pad_to(self, kept_sizes(shape, more), value)
+
+    def shrink_to(self, shape: int | Sequence[int | None] | None, *more: int | None):
+        """The beginning, of these sizes, as a list or one by one; None keeps one."""
+        return Operations.shrink_to(self, kept_sizes(shape, more))
+
+    def linear(self, weight, bias: Tensor = None):
+        """self @ @weight + @bias as tinygrad has it, of a vector self * @weight; nn.functional.linear() is PyTorch's, with weights (O, I)."""
+        found = self.mul(weight) if weight.ndim == 1 else self.dot(weight)
+        return found if bias is None else found.add(bias)
+
+    def topk(self, k: int, axis=-1, largest=True, sorted=True, *, dim=UNSET, sorted_=True) -> ValuesIndices:
+        """The @k largest, or least, along @axis in order, and where they were: sorted also where that is not asked for."""
+        return Operations.topk(self, k, axis if dim is UNSET else dim, largest, sorted)
+
+    def rearrange(self, formula: str, **sizes):
         """Reshaped, permuted and reshaped as "b (h w) c -> b c h w" says, with the sizes of some axes by name."""
         return Operations.rearrange(self, formula, " ".join(sizes), list(sizes.values()))
 
-    def max_pool2d(self, kernel_size=(2, 2), stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False):
+    if TYPE_CHECKING:
+        @overload
+        def max_pool2d(self, kernel_size=(2, 2), stride=None, padding=0, dilation=1, ceil_mode: bool = ..., return_indices: Literal[False] = ...) -> Tensor: ...
+        @overload
+        def max_pool2d(self, kernel_size=(2, 2), stride=None, padding=0, dilation=1, ceil_mode: bool = ..., *, return_indices: bool) -> Any: ...
+
+    def max_pool2d(self, kernel_size=(2, 2), stride=None, padding=0, dilation=1, ceil_mode=False, return_indices=False) -> Any:
         """The largest of each window, and its position when @return_indices."""
         function = Operations.max_pool2d_with_indices if return_indices else Operations.max_pool2d
         return function(self, kernel_size, stride, padding, dilation, ceil_mode)
 
-    def avg_pool2d(self, kernel_size=(2, 2), *settings, **more):
-        return Operations.avg_pool2d(self, kernel_size, *settings, **more)
+    def avg_pool2d(self, kernel_size=(2, 2), stride=None, padding=0, ceil_mode=False, count_include_pad=True, divisor_override=0):
+        """The mean of each window."""
+        return Operations.avg_pool2d(self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
     def dropout(self, p=0.5, training=None):
         """Zeroes elements with probability @p and scales the others, where Tensor.training or @training says so."""
         is_on = Tensor.training if training is None else training
         return Operations.dropout(self, p) if is_on or not 0 <= p <= 1 else self
 
-    def median(self, axis=None, keepdim=False, *, dim=UNSET):
+    def median(self, axis=None, keepdim=False, *, dim=UNSET) -> Any:
         """The element in the middle, the lower of two; along @axis, which is named, with where it was."""
         axis = axis if dim is UNSET else dim
         found = Operations.median(self, axis, keepdim)
         return found if axis is not None else found.values
 
-    def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET):
+    def unique(self, sorted=True, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET) -> Any:
         """The different elements in order, or parts along @dim. With @return_inverse also where each element of this tensor
         is among them, with @return_counts how often it is there."""
         found = Operations.unique(self, sorted, return_inverse, return_counts, dim if axis is UNSET else axis)
         return tuple(found) if len(found) > 1 else found[0]
 
-    def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET):
+    def unique_consecutive(self, return_inverse=False, return_counts=False, dim=None, *, axis=UNSET) -> Any:
         """As unique(), of neighbours that are equal only."""
         found = Operations.unique_consecutive(self, return_inverse, return_counts, dim if axis is UNSET else axis)
         return tuple(found) if len(found) > 1 else found[0]
 
-    def usum(self, *others):
+    def usum(self, *others: Operand):
         """The sum of this and @others; of bool: or."""
         for other in spread_tensors(others):
             self = self + other
         return self
 
-    def uprod(self, *others):
+    def uprod(self, *others: Operand):
         """The product of this and @others; of bool: and."""
         for other in spread_tensors(others):
             self = self * other
         return self
 
-    def custom_kernel(self, *others, code):
+    def custom_kernel(self, *others: Tensor | Sequence[Tensor], code: str) -> list[Tensor]:
         """The results of a kernel written in the IR's text (docs/ir.md), whose inputs are this and @others."""
         code = as_text(code, "custom_kernel: code")
         return list(checked_all(Tiny.custom_kernel(code, [self, *spread_tensors(others)])))
 
-    def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False):
+    def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
         """Whether isclose() holds everywhere; reads the answer."""
         return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
 
-    def sequential(self, functions):
+    def sequential(self, functions: Sequence[Callable[[Any], Any]]):
         """What a list of functions makes of it, one after the other."""
         for function in functions:
             self = function(self)
         return self
 
     # ---- shared with other libraries ----
-    def __dlpack__(self, stream=None, max_version=None, dl_device=None, copy=None):
+    def __dlpack__(self, stream: Any = None, max_version: tuple[int, int] = None, dl_device: tuple[int, int] = None, copy: bool = None) -> Any:
         from .dlpack import HOST, export
         if stream is not None:
             raise BufferError("memory of the host has no streams")
@@ -491,28 +474,28 @@ class Tensor(Creation, Operations, Base):
             raise BufferError(f"only memory of the host is exported, DLPack's device {HOST}, not {dl_device}")
         return export(self.clone() if copy else self, max_version)
 
-    def __dlpack_device__(self):
+    def __dlpack_device__(self) -> tuple[int, int]:
         from .dlpack import HOST
         return HOST
 
     @staticmethod
-    def from_dlpack(source, device=None, copy=None):
+    def from_dlpack(source: Any, device=None, copy: bool = None):
         """A tensor that shares the memory of another library's array where that can be; @copy: False never copies,
         True always."""
         from .dlpack import take
         return take(source, device, copy)
 
     # ---- gradients ----
-    @property
-    def requires_grad(self):
-        return self.get_requires_grad()
-
-    is_frozen = False  # whether it was said that no optimiser changes it
+    is_frozen: bool = False  # whether it was said that no optimiser changes it
 
     @property
-    def is_leaf(self):
+    def is_leaf(self) -> bool:
         """Whether gradients end at it: none flows to it, or it was told to have one."""
         return Base.is_leaf(self)
+
+    @property
+    def requires_grad(self) -> bool:
+        return self.get_requires_grad()
 
     @requires_grad.setter
     def requires_grad(self, requires_grad):
@@ -536,34 +519,34 @@ class Tensor(Creation, Operations, Base):
         return self.requires_grad_(is_param)
 
     @property
-    def grad(self):
+    def grad(self) -> Tensor | Any:
         return self.get_grad()
 
     @grad.setter
-    def grad(self, grad):
+    def grad(self, grad: Tensor | Any):
         if grad is not None and not isinstance(grad, Base):
             raise TypeError(f"a gradient is a tensor or None, not {type(grad).__name__}")
         call(Base.set_grad, self, grad)
 
-    def backward(self, gradient=None):
+    def backward(self, gradient: ArrayLike = None):
         """Adds its gradient, or that of what @gradient is the gradient of, to .grad of every tensor that requires one."""
         call(Base.backward_with, self, gradient if gradient is None or isinstance(gradient, Base) else Tensor(gradient))
         return self
 
-    def gradient(self, *targets, gradient=None):
+    def gradient(self, *targets: Tensor, gradient: Tensor = None) -> list[Tensor]:
         """Its gradient with respect to each of @targets, as a list."""
         for one in targets:
             if not isinstance(one, Base):
                 raise TypeError(f"gradient: tensors are wanted, not {one!r:.60}")
         return checked_all(Base.gradient(self, list(targets), gradient))
 
-    train = staticmethod(Training)
+    train: type[Training] = staticmethod(Training)
 
     # ---- indexing ----
-    def __getitem__(self, key):
+    def __getitem__(self, key: Index):
         return indexing.get(self, key)
 
-    def __setitem__(self, key, value):
+    def __setitem__(self, key: Index, value: ArrayLike):
         indexing.put(self, key, value)
 
 

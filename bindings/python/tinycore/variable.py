@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Variable: a whole number that programs on a device are given when they are launched."""
+from __future__ import annotations
+
 from .convert import as_int
 from .errors import InvalidError, checked
 from .library import Tiny
@@ -12,7 +14,7 @@ class Variable:
     Tensor.narrow() and Tensor.shrink(), a number elsewhere. What is computed with it is compiled once for all values, and a TinyJit
     that gets it as an argument takes another value in each call."""
 
-    def __init__(self, name, min, max):
+    def __init__(self, name: str, min: int, max: int):
         if not isinstance(name, str):
             raise TypeError(f"Variable: name: a text is wanted, not {name!r:.60}")
         min, max = as_int(min, f"Variable {name}: min"), as_int(max, f"Variable {name}: max")
@@ -21,18 +23,18 @@ class Variable:
         self.handle = Tiny.Variable.new(name, min, max)
 
     @property
-    def name(self):
+    def name(self) -> str:
         return self.handle.get_name()
 
     @property
-    def min(self):
+    def min(self) -> int:
         return self.handle.get_min()
 
     @property
-    def max(self):
+    def max(self) -> int:
         return self.handle.get_max()
 
-    def bind(self, value):
+    def bind(self, value: int):
         """It with that value."""
         return checked(self.handle.bind(as_int(value, f"{self.name}.bind")))
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Data in batches: DataLoader and what it reads from, with PyTorch's names, over the library's loader."""
+from __future__ import annotations
+
 from itertools import accumulate
 from operator import index
 
@@ -16,7 +18,7 @@ __all__ = ["DataLoader", "Dataset", "Subset", "TensorDataset", "default_collate"
 class Dataset:
     """What has items by number: derive from it and write __len__() and __getitem__()."""
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: int) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no __getitem__()")
 
     def __len__(self):
@@ -26,12 +28,12 @@ class Dataset:
 class TensorDataset(Dataset):
     """Items are what tensors of the same length have at one place."""
 
-    def __init__(self, *tensors):
+    def __init__(self, *tensors: Tensor):
         if not tensors or any(len(one) != len(tensors[0]) for one in tensors):
             raise ValueError(f"TensorDataset: tensors of {[one.shape for one in tensors]} have no items together")
         self.tensors = tensors
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: int) -> tuple[Tensor, ...]:
         return tuple(one[i] for one in self.tensors)
 
     def __len__(self):
@@ -41,17 +43,17 @@ class TensorDataset(Dataset):
 class Subset(Dataset):
     """Some items of another."""
 
-    def __init__(self, dataset, indices):
+    def __init__(self, dataset: Any, indices: Iterable[int]):
         self.dataset, self.indices = dataset, list(indices)
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: int) -> Any:
         return self.dataset[self.indices[i]]
 
     def __len__(self):
         return len(self.indices)
 
 
-def random_split(dataset, lengths):
+def random_split(dataset: Any, lengths: Sequence[int]) -> list[Subset]:
     """Parts of @dataset with @lengths items, by chance (Tensor.manual_seed())."""
     if sum(lengths) != len(dataset):
         raise ValueError(f"random_split: {lengths} are not {len(dataset)} items")
@@ -83,7 +85,7 @@ def like_item(item, parts):
     return parts if isinstance(item, (list, tuple)) else parts[0]
 
 
-def default_collate(batch):
+def default_collate(batch: Sequence[Any]) -> Any:
     """Items as one batch, in the form of an item."""
     columns = zip(*map(parts_of, batch))
     return like_item(batch[0], [Tensor.stack([element(one) for one in column]) for column in columns])
@@ -99,8 +101,9 @@ class DataLoader:
     @device: where batches are put"""
 
     @explained
-    def __init__(self, dataset, batch_size=1, shuffle=False, sampler=None, num_workers=0, collate_fn=None, pin_memory=False,
-                 drop_last=False, seed=None, progress=False, device=None):
+    def __init__(self, dataset: Any, batch_size=1, shuffle=False, sampler: Iterable[int] = None, num_workers=0,
+                 collate_fn: Callable[[list[Any]], Any] = None, pin_memory=False, drop_last=False, seed: int = None, progress: bool | str = False,
+                 device: str = None):
         if sampler is not None and shuffle:
             raise ValueError("DataLoader: an order of its own and shuffle do not go together")
         self.dataset, self.batch_size, self.drop_last, self.collate_fn = dataset, index(batch_size), bool(drop_last), collate_fn
@@ -147,7 +150,7 @@ class DataLoader:
         loader.set_function(Reader(self, read))
         return loader
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[Any]:
         order = self.order()
         if len(order) == 0:
             return

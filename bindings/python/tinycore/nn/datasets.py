@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Data sets: those that the system's packages have, and one that is fetched when it is asked for."""
+from __future__ import annotations
+
 import os
 
 from ..errors import FormatError, call, checked
@@ -23,12 +25,12 @@ def images(name, directory, device):
     return tuple(out)
 
 
-def fashion_mnist(directory=None, device=None):
+def fashion_mnist(directory: str = None, device: str = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Training images (60000, 1, 28, 28) and labels, test images and labels, as uint8."""
     return images("fashion-mnist", directory, device)
 
 
-def mnist(directory=None, device=None, fashion=False):
+def mnist(directory: str = None, device: str = None, fashion=False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """As fashion_mnist(); the digits themselves from a folder with their four IDX files."""
     if directory is None and not fashion:
         raise ValueError("mnist: the system has no package with the digits: name the folder that has their files, "
@@ -54,7 +56,7 @@ def check_md5(path, wanted):
         raise FormatError(f"{path} is damaged: its MD5 is {found}, not {wanted}")
 
 
-def cifar(device=None, directory=None, url=CIFAR):
+def cifar(device: str = None, directory: str = None, url: str = CIFAR) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """CIFAR-10 (Krizhevsky 2009): training images (50000, 3, 32, 32) and labels, test images and labels, as uint8. Its archive of
     162 MB is in @directory, or is fetched from @url once and kept in the library's cache."""
     path = os.path.join(directory, os.path.basename(url)) if directory is not None else archive_of(url)

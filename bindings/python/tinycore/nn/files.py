@@ -3,6 +3,8 @@
 
 A file is mapped, and tensors share its memory where the device computes in the host's. What a file says is believed only as far as it fits the file; nothing in it is run: of PyTorch's pickles only tensors, numbers, texts
 and containers are read."""
+from __future__ import annotations
+
 import io
 import json
 import mmap
@@ -14,6 +16,8 @@ from ..data import raw
 from ..dtypes import by_name, dtypes
 from ..errors import FormatError, TinyError, checked
 from ..tensor import Base, Tensor
+
+__all__ = ["safe_load_metadata", "tar_extract", "torch_load", "torch_save", "zip_extract"]
 
 LONGEST_HEAD = 100 << 20
 
@@ -66,7 +70,7 @@ def name_of(source):
 
 
 # ---- safetensors ----
-def safe_load_metadata(path):
+def safe_load_metadata(path: Any) -> Any:
     """All bytes of a safetensors file as a tensor, where its data begins, and its head as a dict."""
     view = bytes_of(path)
     length = int.from_bytes(view[:8], "little")
@@ -82,7 +86,7 @@ def safe_load_metadata(path):
 
 
 # ---- archives ----
-def tar_extract(source):
+def tar_extract(source: Any) -> dict[str, Tensor]:
     """The files of a tar archive, compressed or not, as tensors of bytes by name."""
     import tarfile  # archives' modules load slowly
     view, found = bytes_of(source), {}
@@ -134,7 +138,7 @@ class Zip:
         return found
 
 
-def zip_extract(source):
+def zip_extract(source: Any) -> dict[str, Tensor]:
     """The files of a zip archive as tensors of bytes by name."""
     archive = Zip(source)
     return {name: shared(part, dtypes.uint8, (len(part),)) for name in archive.names() for part in [archive.read(name)]}
@@ -305,7 +309,7 @@ REBUILD = Name("torch._utils", "_rebuild_tensor_v2")
 KINDS = {dtype: Name("torch", f"{name}Storage") for name, dtype in STORAGES.items() if "Untyped" not in name}
 
 
-def torch_save(value, path):
+def torch_save(value: Any, path: Any):
     """Writes tensors in dicts, lists and tuples, with numbers and texts, as a file that torch.load() and torch_load() read. It is
     there whole or not at all."""
     import tempfile
@@ -418,7 +422,7 @@ def load_legacy(path):
     return load(file, lambda key, dtype, count: storages[key])
 
 
-def torch_load(path):
+def torch_load(path: Any) -> Any:
     """What torch.save() wrote, of any version: tensors in dicts, lists and tuples, with numbers and texts. Tensors are on the default
     device."""
     first = bytes(bytes_of(path)[:4])

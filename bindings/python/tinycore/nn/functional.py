@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Methods of tensors as functions: import tinycore.nn.functional as F; F.relu (x). And what PyTorch has as functions only."""
+from __future__ import annotations
+
 from functools import wraps
 from math import prod, sqrt
 
 from ..errors import InvalidError
+from ..operations import Operations
 from ..tensor import Tensor
 
 NAMES = {"binary_cross_entropy": "binary_crossentropy", "binary_cross_entropy_with_logits": "binary_crossentropy_logits"}
@@ -42,7 +45,7 @@ def alpha_dropout(input, p=0.5, training=False, inplace=False):
     return placed(input, (kept * input + (1 - kept) * low) * a - a * p * low, inplace, "alpha_dropout")
 
 
-def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
+def gumbel_softmax(logits, tau: float = 1, hard=False, eps=1e-10, dim=-1):
     """Draws from softmax (@logits) with a gradient (Jang et al. 2017); @hard: one 1 and zeros, with the soft gradient."""
     noise = -logits.new_empty(logits.shape).exponential_().log()
     soft = ((logits + noise) / tau).softmax(dim)
@@ -53,7 +56,7 @@ def gumbel_softmax(logits, tau=1, hard=False, eps=1e-10, dim=-1):
 
 
 # ---- tables and products ----
-def embedding(input, weight, padding_idx=None):
+def embedding(input, weight, padding_idx: int = None):
     """Rows of a table at integer positions. The row at @padding_idx gets no gradient."""
     found = weight.index_select(0, input)
     if padding_idx is None:
@@ -61,7 +64,40 @@ def embedding(input, weight, padding_idx=None):
     return (input == padding_idx % weight.shape[0]).unsqueeze(-1).where(found.detach(), found)
 
 
-def bilinear(input1, input2, weight, bias=None):
+def embedding_bag(input, weight, offsets: Tensor = None, max_norm: None = None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+                  sparse=False, per_sample_weights: Tensor = None, include_last_offset=False, padding_idx: int = None):
+    """The sum, mean or largest of rows of a table for each bag of integers: a row of @input, or what begins at each of @offsets in it. The
+    row at @padding_idx is in no bag; an empty bag has zeros."""
+    if mode not in ("sum", "mean", "max") or max_norm is not None or scale_grad_by_freq or per_sample_weights is not None and mode != "sum":
+        raise InvalidError("embedding_bag: a mode is sum, mean or max, max_norm and scale_grad_by_freq are not there, and weights are of a sum")
+    if (offsets is None) != (input.ndim == 2):
+        raise InvalidError(f"embedding_bag: bags are rows of a matrix, or a vector with offsets, not {input.shape}")
+    if offsets is None:
+        n, size = input.shape
+        bags = Tensor.arange(n, dtype="int32", device=input.device).unsqueeze(1).expand(n, size).reshape(-1)
+        input, per_sample_weights = input.reshape(-1), None if per_sample_weights is None else per_sample_weights.reshape(-1)
+    else:
+        offsets = offsets[:-1] if include_last_offset else offsets
+        n = offsets.shape[0]
+        bags = (offsets.unsqueeze(1) <= Tensor.arange(input.shape[0], dtype="int32", device=input.device)).sum(0) - 1
+    inside = bags == Tensor.arange(n, dtype="int32", device=input.device).unsqueeze(1)  # (bags, integers)
+    if padding_idx is not None:
+        inside = inside.logical_and(input != padding_idx % weight.shape[0])
+    rows, counts = weight.index_select(0, input), inside.sum(1, keepdim=True)
+    if mode == "max":
+        found = inside.unsqueeze(-1).where(rows, float("-inf")).max(1)
+        return (counts > 0).where(found, 0.0)
+    shares = inside.cast(weight.dtype) * (1 if per_sample_weights is None else per_sample_weights)
+    found = shares @ rows
+    return found if mode == "sum" else found / counts.clamp(min=1)
+
+
+def linear(input, weight, bias: Tensor = None):
+    """@input @ @weightᵀ + @bias, of weights (O, I): see Operations.linear()."""
+    return Operations.linear(input, weight, bias)
+
+
+def bilinear(input1, input2, weight, bias: Tensor = None):
     """input1ᵀ weight[o] input2 + bias[o] for each o."""
     found = Tensor.einsum("...i,oij,...j->...o", input1, weight, input2)
     return found if bias is None else found + bias
@@ -77,6 +113,38 @@ def tanhshrink(input):
     return input - input.tanh()
 
 
+# ---- convolutions ----
+def same_padding(kernel_size, dilation):
+    """Numbers before and after each direction, the last direction first, that keep sizes as they are."""
+    numbers = []
+    for size, step in reversed(list(zip(kernel_size, dilation))):
+        numbers += [step * (size - 1) // 2, step * (size - 1) - step * (size - 1) // 2]
+    return numbers
+
+
+def check_padding(padding, stride, name):
+    """Of a padding by name."""
+    if padding not in ("same", "valid"):
+        raise ValueError(f"{name}: a padding is numbers, same or valid, not “{padding}”")
+    if padding == "same" and any(one != 1 for one in (stride if isinstance(stride, (list, tuple)) else (stride,))):
+        raise ValueError(f"{name}: padding of the same size wants a stride of 1, not {stride}")
+
+
+def conv(n):
+    def function(input, weight, bias: Tensor = None, stride=1, padding: int | Sequence[int] | str = 0, dilation=1, groups=1):
+        if isinstance(padding, str):
+            check_padding(padding, stride, f"conv{n}d")
+            steps = dilation if isinstance(dilation, (list, tuple)) else (dilation,) * n
+            input, padding = input.pad(same_padding(weight.shape[2:], steps)) if padding == "same" else input, 0
+        return getattr(input, f"conv{n}d")(weight, bias, stride, padding, dilation, groups)
+    function.__name__ = f"conv{n}d"
+    function.__doc__ = f"Tensor.conv{n}d(), also with a padding by name: same, valid."
+    return function
+
+
+conv1d, conv2d, conv3d = conv(1), conv(2), conv(3)
+
+
 # ---- images ----
 def two(sizes, name):
     """One number for both directions, or one for each."""
@@ -86,7 +154,7 @@ def two(sizes, name):
     return sizes
 
 
-def pixel_shuffle(input, upscale_factor):
+def pixel_shuffle(input, upscale_factor: int):
     """(…, C r², Y, X) as (…, C, Y r, X r)."""
     *more, c, y, x = input.shape
     r = upscale_factor
@@ -95,7 +163,7 @@ def pixel_shuffle(input, upscale_factor):
     return input.reshape(-1, c // (r * r), r, r, y, x).permute(0, 1, 4, 2, 5, 3).reshape(*more, c // (r * r), y * r, x * r)
 
 
-def pixel_unshuffle(input, downscale_factor):
+def pixel_unshuffle(input, downscale_factor: int):
     """(…, C, Y r, X r) as (…, C r², Y, X)."""
     *more, c, y, x = input.shape
     r = downscale_factor
@@ -104,7 +172,7 @@ def pixel_unshuffle(input, downscale_factor):
     return input.reshape(-1, c, y // r, r, x // r, r).permute(0, 1, 3, 5, 2, 4).reshape(*more, c * r * r, y // r, x // r)
 
 
-def channel_shuffle(input, groups):
+def channel_shuffle(input, groups: int):
     """Channels of groups in turn: (B, G C, …) with axes G and C exchanged."""
     b, c, *rest = input.shape
     if groups < 1 or c % groups != 0:
@@ -141,7 +209,7 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
 
 
 def lp_pool(n):
-    def function(input, norm_type, kernel_size, stride=None, ceil_mode=False):
+    def function(input, norm_type: float, kernel_size, stride=None, ceil_mode=False):
         size = prod(kernel_size) if isinstance(kernel_size, (list, tuple)) else kernel_size ** n
         pool = input.pow(norm_type).avg_pool1d if n == 1 else input.pow(norm_type).avg_pool2d
         mean = pool(kernel_size, stride, 0, ceil_mode)
@@ -162,7 +230,7 @@ def centres(n, align_corners, like):
     return Tensor.linspace(-last, last, n, dtype=like.dtype, device=like.device)
 
 
-def affine_grid(theta, size, align_corners=False):
+def affine_grid(theta, size: Sequence[int], align_corners=False):
     """The places of grid_sample() that matrices (B, 2, 3) move images of sizes (B, C, Y, X) to: (B, Y, X, 2)."""
     if theta.ndim != 3 or theta.shape[1:] != (2, 3) or len(size) != 4:
         raise InvalidError(f"affine_grid: matrices (B, 2, 3) and four sizes are wanted, not {theta.shape} and {tuple(size)}")
@@ -201,7 +269,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
     return upper.lerp(pick(top + 1, left).lerp(pick(top + 1, left + 1), right), down)
 
 
-def upsample(input, size=None, scale_factor=None, mode="nearest", align_corners=None):
+def upsample(input, size=None, scale_factor: float | Sequence[float] = None, mode="nearest", align_corners: bool = None):
     """interpolate()."""
     return input.interpolate(size, scale_factor, mode, bool(align_corners))
 
@@ -213,7 +281,7 @@ def reduced(loss, reduction):
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
-def multi_margin_loss(input, target, p=1, margin=1.0, weight=None, reduction="mean"):
+def multi_margin_loss(input, target, p=1, margin: float = 1.0, weight=None, reduction="mean"):
     """The mean over classes of max (0, @margin - input[target] + input[class]) ** @p, but for the target's own."""
     scores, labels = (input.unsqueeze(0), target.reshape(1)) if input.ndim == 1 else (input, target)
     labels = labels.unsqueeze(1)
@@ -230,7 +298,7 @@ def multilabel_soft_margin_loss(input, target, weight=None, reduction="mean"):
     return reduced((loss if weight is None else loss * weight).mean(-1), reduction)
 
 
-def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function=None, margin=1.0, swap=False, reduction="mean"):
+def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_function: Callable[[Tensor, Tensor], Tensor] = None, margin: float = 1.0, swap=False, reduction="mean"):
     """max (0, near - far + @margin) of distances by a function."""
     distance = distance_function or pairwise_distance
     near, far = distance(anchor, positive), distance(anchor, negative)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Methods of tensors as modules without parameters: activations, windows, losses. Arguments have PyTorch's names and order."""
-from ..tensor import Base
+from ..tensor import Base, Tensor
 from . import functional
 from .module import Module
 
@@ -9,14 +9,15 @@ OTHER_NAMES = {"unflattened_size": "sizes", "dim": "axis"}  # what methods call 
 
 class OfMethod(Module):
     """A module that calls a tensor's method, or a function of functional.py, whose @training it says if that @drops. Settings that
-    are not given are the method's."""
+    are not given are the method's; those that are @shown are part of its text also then."""
 
-    method, function, names, defaults, drops = None, None, (), {}, False
+    method, function, names, defaults, drops, shown, inplace = None, None, (), {}, False, (), False
 
-    def __init_subclass__(cls, method=None, function=None, names="", defaults=None, drops=False, **more):
+    def __init_subclass__(cls, method=None, function=None, names="", defaults=None, drops=False, shown="", **more):
         super().__init_subclass__(**more)
         if method is not None or function is not None:
             cls.method, cls.function, cls.names, cls.defaults, cls.drops = method, function, tuple(names.split()), defaults or {}, drops
+            cls.shown = tuple(shown.split())
 
     def __init__(self, *given, inplace=False, **more):
         if len(given) > len(self.names):
@@ -28,6 +29,8 @@ class OfMethod(Module):
         if "kernel_size" in settings and settings.get("stride") is None:
             settings["stride"] = settings["kernel_size"]
         self.settings = list(settings)
+        if inplace:
+            self.inplace = True
         for name, value in settings.items():
             self.register_buffer(name, value) if isinstance(value, Base) else setattr(self, name, value)
 
@@ -39,8 +42,17 @@ class OfMethod(Module):
             return getattr(functional, self.function)(input, *others, **settings, **({"training": self.training} if self.drops else {}))
         return getattr(input, self.method)(*others, **settings)
 
+    def setting(self, name):
+        """What was given, or the default of what is called."""
+        if name in self.settings or name == "inplace":
+            return getattr(self, name)
+        from inspect import signature  # only where something is described
+        called = getattr(functional, self.function) if self.function is not None else getattr(Tensor, self.method)
+        return signature(called).parameters[OTHER_NAMES.get(name, name)].default
+
     def extra_repr(self):
-        return ", ".join(f"{name}={getattr(self, name)}" for name in self.settings)
+        names = dict.fromkeys([*self.shown, *self.settings, *(["inplace"] if self.inplace else [])])
+        return ", ".join(f"{name}={self.setting(name)!r}" for name in names if not isinstance(self.setting(name), Base))
 
 
 # ---- activations ----
@@ -52,11 +64,11 @@ class ReLU6(OfMethod, method="relu6"):
     """Tensor.relu6() as a module."""
 
 
-class LeakyReLU(OfMethod, method="leaky_relu", names="negative_slope"):
+class LeakyReLU(OfMethod, method="leaky_relu", names="negative_slope", shown="negative_slope"):
     """Tensor.leaky_relu() as a module."""
 
 
-class ELU(OfMethod, method="elu", names="alpha"):
+class ELU(OfMethod, method="elu", names="alpha", defaults={"alpha": 1.0}):
     """Tensor.elu() as a module."""
 
 
@@ -64,15 +76,15 @@ class SELU(OfMethod, method="selu"):
     """Tensor.selu() as a module."""
 
 
-class CELU(OfMethod, method="celu", names="alpha"):
+class CELU(OfMethod, method="celu", names="alpha", defaults={"alpha": 1.0}):
     """Tensor.celu() as a module."""
 
 
-class GELU(OfMethod, method="gelu", names="approximate"):
+class GELU(OfMethod, method="gelu", names="approximate", shown="approximate"):
     """Tensor.gelu() as a module."""
 
 
-class GLU(OfMethod, method="glu", names="dim"):
+class GLU(OfMethod, method="glu", names="dim", shown="dim"):
     """Tensor.glu() as a module."""
 
 
@@ -96,7 +108,7 @@ class Tanh(OfMethod, method="tanh"):
     """Tensor.tanh() as a module."""
 
 
-class Softplus(OfMethod, method="softplus", names="beta threshold"):
+class Softplus(OfMethod, method="softplus", names="beta threshold", shown="beta threshold"):
     """Tensor.softplus() as a module."""
 
 
@@ -104,7 +116,7 @@ class Softsign(OfMethod, method="softsign"):
     """Tensor.softsign() as a module."""
 
 
-class Hardtanh(OfMethod, method="hardtanh", names="min_val max_val"):
+class Hardtanh(OfMethod, method="hardtanh", names="min_val max_val", defaults={"min_val": -1.0, "max_val": 1.0}):
     """Tensor.hardtanh() as a module."""
 
 
@@ -149,7 +161,7 @@ class Softmin(OfMethod, method="softmin", names="dim"):
 
 
 # ---- shapes and windows ----
-class Flatten(OfMethod, method="flatten", names="start_dim end_dim", defaults={"start_dim": 1}):
+class Flatten(OfMethod, method="flatten", names="start_dim end_dim", defaults={"start_dim": 1}, shown="start_dim end_dim"):
     """Tensor.flatten() as a module."""
 
 
@@ -161,27 +173,27 @@ class Upsample(OfMethod, method="interpolate", names="size scale_factor mode ali
     """Tensor.interpolate() as a module."""
 
 
-class MaxPool1d(OfMethod, method="max_pool1d", names="kernel_size stride padding dilation"):
+class MaxPool1d(OfMethod, method="max_pool1d", names="kernel_size stride padding dilation", shown="kernel_size stride padding dilation"):
     """Tensor.max_pool1d() as a module."""
 
 
-class MaxPool2d(OfMethod, method="max_pool2d", names="kernel_size stride padding dilation return_indices ceil_mode"):
+class MaxPool2d(OfMethod, method="max_pool2d", names="kernel_size stride padding dilation return_indices ceil_mode", shown="kernel_size stride padding dilation ceil_mode"):
     """Tensor.max_pool2d() as a module."""
 
 
-class MaxPool3d(OfMethod, method="max_pool3d", names="kernel_size stride padding dilation"):
+class MaxPool3d(OfMethod, method="max_pool3d", names="kernel_size stride padding dilation", shown="kernel_size stride padding dilation"):
     """Tensor.max_pool3d() as a module."""
 
 
-class AvgPool1d(OfMethod, method="avg_pool1d", names="kernel_size stride padding ceil_mode count_include_pad"):
+class AvgPool1d(OfMethod, method="avg_pool1d", names="kernel_size stride padding ceil_mode count_include_pad", shown="kernel_size stride padding"):
     """Tensor.avg_pool1d() as a module."""
 
 
-class AvgPool2d(OfMethod, method="avg_pool2d", names="kernel_size stride padding ceil_mode count_include_pad"):
+class AvgPool2d(OfMethod, method="avg_pool2d", names="kernel_size stride padding ceil_mode count_include_pad", shown="kernel_size stride padding"):
     """Tensor.avg_pool2d() as a module."""
 
 
-class AvgPool3d(OfMethod, method="avg_pool3d", names="kernel_size stride padding ceil_mode count_include_pad"):
+class AvgPool3d(OfMethod, method="avg_pool3d", names="kernel_size stride padding ceil_mode count_include_pad", shown="kernel_size stride padding"):
     """Tensor.avg_pool3d() as a module."""
 
 
@@ -241,7 +253,7 @@ class ChannelShuffle(OfMethod, function="channel_shuffle", names="groups"):
     """functional.channel_shuffle() as a module."""
 
 
-class Unfold(OfMethod, function="unfold", names="kernel_size dilation padding stride", defaults={"stride": 1}):
+class Unfold(OfMethod, function="unfold", names="kernel_size dilation padding stride", defaults={"stride": 1}, shown="kernel_size dilation padding stride"):
     """functional.unfold() as a module."""
 
 
@@ -259,19 +271,19 @@ class Fold(Module):
 
 
 # ---- dropping ----
-class Dropout1d(OfMethod, function="dropout1d", names="p", drops=True):
+class Dropout1d(OfMethod, function="dropout1d", names="p", drops=True, shown="p inplace"):
     """functional.dropout1d() as a module."""
 
 
-class Dropout2d(OfMethod, function="dropout2d", names="p", drops=True):
+class Dropout2d(OfMethod, function="dropout2d", names="p", drops=True, shown="p inplace"):
     """functional.dropout2d() as a module."""
 
 
-class Dropout3d(OfMethod, function="dropout3d", names="p", drops=True):
+class Dropout3d(OfMethod, function="dropout3d", names="p", drops=True, shown="p inplace"):
     """functional.dropout3d() as a module."""
 
 
-class AlphaDropout(OfMethod, function="alpha_dropout", names="p", drops=True):
+class AlphaDropout(OfMethod, function="alpha_dropout", names="p", drops=True, shown="p inplace"):
     """functional.alpha_dropout() as a module."""
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Values that parameters begin with, under PyTorch's names: init.xavier_uniform_ (layer.weight)."""
+from __future__ import annotations
+
 from math import sqrt
 
 from ..errors import explained
@@ -9,7 +11,7 @@ GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5 / 3, "relu": sqrt(2), "selu": 
          **{f"conv{kind}{n}d": 1.0 for kind in ("", "_transpose") for n in (1, 2, 3)}}
 
 
-def calculate_gain(nonlinearity, param=None):
+def calculate_gain(nonlinearity: str, param: float = None) -> float:
     """How much larger values are for what an activation takes away."""
     if nonlinearity == "leaky_relu":
         return sqrt(2 / (1 + (0.01 if param is None else param) ** 2))
@@ -18,7 +20,7 @@ def calculate_gain(nonlinearity, param=None):
     return GAINS[nonlinearity]
 
 
-def fans_of(tensor):
+def fans_of(tensor) -> tuple[int, int]:
     """How many inputs each output has, and outputs each input."""
     if tensor.ndim < 2:
         raise ValueError(f"a tensor of {tensor.shape} has no inputs and outputs: two axes are the least")
@@ -55,7 +57,7 @@ def trunc_normal_(tensor, mean=0.0, std=1.0, a=-2.0, b=2.0):
     return place(tensor, (below + above) / 2)
 
 
-def constant_(tensor, val):
+def constant_(tensor, val: float):
     return place(tensor, Tensor.full(tensor.shape, float(val)))
 
 
@@ -88,13 +90,13 @@ def deviation(tensor, a, mode, nonlinearity):
     return calculate_gain(nonlinearity, a) / sqrt(fans_of(tensor)[mode == "fan_out"])
 
 
-def kaiming_uniform_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu"):
+def kaiming_uniform_(tensor, a: float = 0, mode="fan_in", nonlinearity="leaky_relu"):
     """Uniform with the deviation gain / sqrt (fan) (He et al. 2015)."""
     bound = sqrt(3) * deviation(tensor, a, mode, nonlinearity)
     return uniform_(tensor, -bound, bound)
 
 
-def kaiming_normal_(tensor, a=0, mode="fan_in", nonlinearity="leaky_relu"):
+def kaiming_normal_(tensor, a: float = 0, mode="fan_in", nonlinearity="leaky_relu"):
     """Normal with the deviation gain / sqrt (fan) (He et al. 2015)."""
     return normal_(tensor, 0.0, deviation(tensor, a, mode, nonlinearity))
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Layer: a module that the library makes, with its tensors and settings as attributes."""
+from __future__ import annotations
+
 from ..errors import call, checked, exception_of, explain_making
 from ..library import Tiny
 from ..tensor import Base, Tensor
@@ -12,6 +14,9 @@ class Layer(Module):
     """A module of the library's. It trains unless eval() was called, as PyTorch's."""
 
     follows = False  # by itself, outside of a Module, it trains where Tensor.training says so, as tinygrad's
+
+    n_plain = 0  # so many settings are described by their values alone
+    unless = {}  # settings that are described where they are something else
 
     optional = ("weight", "bias", "running_mean", "running_var")  # tensors that are None where a layer lacks them
 
@@ -95,11 +100,11 @@ class Layer(Module):
 
     # ---- applying ----
     @property
-    def training(self):
+    def training(self) -> bool:
         return self.train_mode if self.train_mode is not None else not self.follows or Tensor.training
 
     @training.setter
-    def training(self, mode):
+    def training(self, mode: bool):
         object.__setattr__(self, "train_mode", bool(mode))
 
     def begin(self):
@@ -140,7 +145,9 @@ class Layer(Module):
             self.put(name, one)
 
     def extra_repr(self):
-        return ", ".join(f"{name}={value!r}" for name, value in self.settings.items())
+        rows = list(self.settings.items())
+        named = [f"{name}={value}" for name, value in rows[self.n_plain:] if name not in self.unless or value not in self.unless[name]]
+        return ", ".join([*(str(value) for _, value in rows[:self.n_plain]), *named])
 
 
 def made_again(kind, arguments, more):

@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: MIT
 """The layers there are, under PyTorch's and tinygrad's names."""
+from __future__ import annotations
+
 from operator import index
 
+from ..context import no_grad
 from ..tensor import Tensor
-from .functional import bilinear
+from .functional import bilinear, check_padding, embedding_bag, same_padding
 from .layer import Layer
 from .module import Module, Parameter
 
@@ -11,7 +14,10 @@ from .module import Module, Parameter
 class Linear(Layer):
     """x @ weightᵀ + bias."""
 
-    def __init__(self, in_features, out_features, bias=True, device=None, dtype=None):
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, in_features: int, out_features: int, bias=True, device=None, dtype=None):
         in_features, out_features, bias = index(in_features), index(out_features), bool(bias)
         self.take("linear_new", in_features, out_features, bias, device=device, dtype=dtype,
                   in_features=in_features, out_features=out_features, bias=bias)
@@ -20,7 +26,11 @@ class Linear(Layer):
 class Embedding(Layer):
     """Rows of a table at integer positions. The row at @padding_idx is zeros at first and gets no gradient."""
 
-    def __init__(self, num_embeddings, embedding_dim, padding_idx=None, device=None, dtype=None):
+    n_plain, unless = 2, {"padding_idx": (None,)}
+
+    weight: Tensor
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int = None, device=None, dtype=None):
         n, size = index(num_embeddings), index(embedding_dim)
         if padding_idx is not None and not -n <= index(padding_idx) < n:
             raise ValueError(f"Embedding: there is no row {padding_idx} of {n}")
@@ -31,7 +41,7 @@ class Embedding(Layer):
             self.weight.assign((Tensor.arange(n) != padding_idx).unsqueeze(1).where(self.weight.detach(), 0.0))
 
     @classmethod
-    def from_pretrained(cls, embeddings, freeze=True, padding_idx=None):
+    def from_pretrained(cls, embeddings: Tensor, freeze=True, padding_idx: int = None) -> Self:
         """One with the rows of a tensor, which stay as they are if @freeze."""
         layer = cls(*embeddings.shape, padding_idx)
         layer.weight = embeddings.detach().requires_grad_(not freeze)
@@ -44,15 +54,36 @@ class Embedding(Layer):
         return (input == self.padding_idx).unsqueeze(-1).where(found.detach(), found)
 
 
+class EmbeddingBag(Module):
+    """The sum, mean or largest of rows of a table for each bag of integers: functional.embedding_bag() as a module."""
+
+    weight: Tensor
+
+    def __init__(self, num_embeddings: int, embedding_dim: int, max_norm: None = None, norm_type=2.0, scale_grad_by_freq=False, mode="mean",
+                 sparse=False, include_last_offset=False, padding_idx: int = None, device=None, dtype=None):
+        self.num_embeddings, self.embedding_dim, self.mode, self.padding_idx = index(num_embeddings), index(embedding_dim), mode, padding_idx
+        self.include_last_offset, self.refused = include_last_offset, {"max_norm": max_norm, "scale_grad_by_freq": scale_grad_by_freq}
+        self.weight = Parameter(Tensor.randn(num_embeddings, embedding_dim, dtype=dtype, device=device))
+
+    def forward(self, input, offsets: Tensor = None, per_sample_weights: Tensor = None):
+        return embedding_bag(input, self.weight, offsets, mode=self.mode, per_sample_weights=per_sample_weights,
+                             include_last_offset=self.include_last_offset, padding_idx=self.padding_idx, **self.refused)
+
+    def extra_repr(self):
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode}" + ("" if self.padding_idx is None else f", padding_idx={self.padding_idx}")
+
+
 class Dropout(Layer):
     """Zeroes elements with probability p in training mode."""
 
     def __init__(self, p=0.5, inplace=False):
-        self.take("dropout_new", p, p=p)
+        self.take("dropout_new", p, p=p, inplace=bool(inplace))
 
 
 class PReLU(Layer):
     """x where it is positive, a slope that is learnt times x elsewhere."""
+
+    weight: Tensor
 
     def __init__(self, num_parameters=1, init=0.25, device=None, dtype=None):
         self.take("prelu_new", index(num_parameters), init, device=device, dtype=dtype, num_parameters=num_parameters)
@@ -67,30 +98,25 @@ def sizes_of(size, n, name):
     return sizes
 
 
-def same_padding(kernel_size, dilation):
-    """Numbers before and after each direction, the last direction first, that keep sizes as they are."""
-    numbers = []
-    for size, step in reversed(list(zip(kernel_size, dilation))):
-        numbers += [step * (size - 1) // 2, step * (size - 1) - step * (size - 1) // 2]
-    return numbers
+USUAL = {"padding": (0, (0,), (0, 0), (0, 0, 0)), "output_padding": ((0,), (0, 0), (0, 0, 0)), "dilation": ((1,), (1, 1), (1, 1, 1)),
+         "groups": (1,), "padding_mode": ("zeros",)}  # which are not worth a word
 
 
 class Convolution(Layer):
     """Windows of images times weights, uniform at first over ±1 / sqrt (fan-in)."""
 
-    n = None
+    n, n_plain, unless = None, 2, {**USUAL, "bias": (True,)}
+    weight: Tensor
+    bias: Tensor
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, dilation=1, groups=1, bias=True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding: int | Sequence[int] | str = 0, dilation=1, groups=1, bias=True,
                  padding_mode="zeros", device=None, dtype=None):
         name = type(self).__name__
         kernel_size, stride, dilation = (sizes_of(one, self.n, name) for one in (kernel_size, stride, dilation))
-        if padding == "same" and set(stride) != {1}:
-            raise ValueError(f"{name}: padding of the same size wants a stride of 1, not {stride}")
         if padding_mode not in ("zeros", "reflect", "replicate", "circular"):
             raise ValueError(f"{name}: “{padding_mode}” is none of zeros, reflect, replicate, circular")
         if isinstance(padding, str):
-            if padding not in ("same", "valid"):
-                raise ValueError(f"{name}: a padding is numbers, same or valid, not “{padding}”")
+            check_padding(padding, stride, name)
             around = same_padding(kernel_size, dilation) if padding == "same" else [0] * self.n
         elif isinstance(padding, (list, tuple)) and len(padding) == 2 * self.n:  # tinygrad's: both sides of each
             around = padding = tuple(map(index, padding))
@@ -131,9 +157,11 @@ class Conv3d(Convolution):
 class TransposedConvolution(Layer):
     """Each element spread over a window."""
 
-    n = None
+    n, n_plain, unless = None, 2, {**USUAL, "bias": (True,)}
+    weight: Tensor
+    bias: Tensor
 
-    def __init__(self, in_channels, out_channels, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
+    def __init__(self, in_channels: int, out_channels: int, kernel_size, stride=1, padding=0, output_padding=0, groups=1, bias=True,
                  dilation=1, device=None, dtype=None):
         sizes = [sizes_of(one, self.n, type(self).__name__) for one in (kernel_size, stride, padding, output_padding, dilation)]
         self.take("conv_transpose_new", self.n, index(in_channels), index(out_channels), *sizes, index(groups), bool(bias),
@@ -164,9 +192,13 @@ class BatchNorm(Layer):
     """Each channel to mean 0 and variance 1 over the batch, or by running statistics. In a plain object, as tinygrad's programs have it,
     the batch counts in "with Tensor.train ()" only; in a Module until eval()."""
 
-    follows = True
+    follows, n_plain = True, 1
+    weight: Tensor
+    bias: Tensor
+    running_mean: Tensor | None
+    running_var: Tensor | None
 
-    def __init__(self, num_features, eps=1e-5, affine=True, track_running_stats=True, momentum=0.1, device=None, dtype=None):
+    def __init__(self, num_features: int, eps=1e-5, affine=True, track_running_stats=True, momentum: float | None = 0.1, device=None, dtype=None):
         self.take("batch_norm_new", index(num_features), eps, -1.0 if momentum is None else momentum, bool(affine),
                   bool(track_running_stats), device=device, dtype=dtype, num_features=num_features, eps=eps, momentum=momentum,
                   affine=bool(affine), track_running_stats=bool(track_running_stats))
@@ -175,7 +207,7 @@ class BatchNorm(Layer):
 class BatchNorm2d(BatchNorm):
     """BatchNorm with PyTorch's order of arguments where the third is a number."""
 
-    def __init__(self, num_features, eps=1e-5, *settings, **more):
+    def __init__(self, num_features: int, eps=1e-5, *settings, **more):
         if settings and not isinstance(settings[0], bool):
             more["momentum"], settings = settings[0], settings[1:]
         super().__init__(num_features, eps, *settings, **more)
@@ -192,7 +224,11 @@ class BatchNorm3d(BatchNorm2d):
 class GroupNorm(Layer):
     """Each group of channels of each item to mean 0 and variance 1."""
 
-    def __init__(self, num_groups, num_channels, eps=1e-5, affine=True, device=None, dtype=None):
+    n_plain = 2
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, num_groups: int, num_channels: int, eps=1e-5, affine=True, device=None, dtype=None):
         self.take("group_norm_new", index(num_groups), index(num_channels), eps, bool(affine), device=device, dtype=dtype,
                   num_groups=num_groups, num_channels=num_channels, eps=eps, affine=bool(affine))
 
@@ -200,18 +236,42 @@ class GroupNorm(Layer):
 class InstanceNorm(Layer):
     """Each channel of each item to mean 0 and variance 1."""
 
-    def __init__(self, num_features, eps=1e-5, affine=True, device=None, dtype=None):
+    n_plain = 1
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, num_features: int, eps=1e-5, affine=True, device=None, dtype=None):
         self.take("instance_norm_new", index(num_features), eps, bool(affine), device=device, dtype=dtype,
                   num_features=num_features, eps=eps, affine=bool(affine))
 
 
 class InstanceNorm2d(InstanceNorm):
-    """InstanceNorm with PyTorch's arguments: without weights unless @affine. Running statistics there are none."""
+    """InstanceNorm with PyTorch's arguments: without weights unless @affine, in eval mode by running statistics if there are."""
 
-    def __init__(self, num_features, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None):
-        if track_running_stats:
-            raise NotImplementedError(f"{type(self).__name__}: running statistics of single items")
+    optional = ("weight", "bias")
+    running_mean: Tensor | None = None
+    running_var: Tensor | None = None
+
+    def __init__(self, num_features: int, eps=1e-5, momentum=0.1, affine=False, track_running_stats=False, device=None, dtype=None):
         super().__init__(num_features, eps, affine, device, dtype)
+        affine = self.settings.pop("affine")
+        self.settings.update(momentum=momentum, affine=affine, track_running_stats=bool(track_running_stats))
+        if track_running_stats:
+            self.settings["momentum"] = float(momentum)
+            self.register_buffer("running_mean", Tensor.zeros(num_features, dtype=dtype, device=device))
+            self.register_buffer("running_var", Tensor.ones(num_features, dtype=dtype, device=device))
+            self.register_buffer("num_batches_tracked", Tensor(0, dtype="int64", device=device))
+
+    def forward(self, x):
+        if not self.track_running_stats:
+            return super().forward(x)
+        if not self.training:
+            return x.batch_norm(self.running_mean, self.running_var, self.weight, self.bias, False, self.eps)
+        axes = tuple(range(2, x.ndim))
+        with no_grad():
+            for kept, now in ((self.running_mean, x.mean(axes)), (self.running_var, x.var(axes))):  # of each item
+                kept.assign(kept + (now.detach().mean(0) - kept) * self.momentum)
+        return super().forward(x)
 
 
 class InstanceNorm1d(InstanceNorm2d):
@@ -225,7 +285,11 @@ class InstanceNorm3d(InstanceNorm2d):
 class LayerNorm(Layer):
     """The last axes together to mean 0 and variance 1."""
 
-    def __init__(self, normalized_shape, eps=1e-5, elementwise_affine=True, device=None, dtype=None):
+    n_plain = 1
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, normalized_shape: int | Sequence[int], eps=1e-5, elementwise_affine=True, device=None, dtype=None):
         shape = tuple(normalized_shape) if isinstance(normalized_shape, (list, tuple)) else (index(normalized_shape),)
         self.take("layer_norm_new", shape, eps, bool(elementwise_affine), device=device, dtype=dtype, normalized_shape=shape,
                   eps=eps, elementwise_affine=bool(elementwise_affine))
@@ -234,13 +298,20 @@ class LayerNorm(Layer):
 class LayerNorm2d(Layer):
     """The channels of each place of an image to mean 0 and variance 1."""
 
-    def __init__(self, num_channels, eps=1e-5, elementwise_affine=True, device=None, dtype=None):
+    n_plain = 1
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, num_channels: int, eps=1e-5, elementwise_affine=True, device=None, dtype=None):
         self.take("layer_norm2d_new", index(num_channels), eps, bool(elementwise_affine), device=device, dtype=dtype,
                   num_channels=num_channels, eps=eps, elementwise_affine=bool(elementwise_affine))
 
 
 class RMSNorm(Layer):
     """Divided by the root of the mean square of the last axis."""
+
+    n_plain = 1
+    weight: Tensor
 
     def __init__(self, dim, eps=1e-6, elementwise_affine=True, device=None, dtype=None):
         self.take("rms_norm_new", index(dim), eps, bool(elementwise_affine), device=device, dtype=dtype, dim=dim, eps=eps,
@@ -251,9 +322,10 @@ class RMSNorm(Layer):
 class Recurrent(Layer):
     """Results and states at the end, from inputs and states at the start."""
 
-    make, optional = None, ()
+    make, optional, n_plain = None, (), 2
+    unless = {"num_layers": (1,), "bias": (True,), "batch_first": (False,), "dropout": (0,), "bidirectional": (False,), "nonlinearity": ("tanh",)}
 
-    def __init__(self, input_size, hidden_size, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+    def __init__(self, input_size: int, hidden_size: int, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
                  device=None, dtype=None):
         self.take(self.make, index(input_size), index(hidden_size), index(num_layers), bool(bias), bool(batch_first), dropout,
                   bool(bidirectional), device=device, dtype=dtype, input_size=input_size, hidden_size=hidden_size,
@@ -269,7 +341,7 @@ class LSTM(Recurrent):
 
     make = "lstm_new"
 
-    def forward(self, x, state=None):
+    def forward(self, x, state: tuple[Tensor, Tensor] = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         y, h, c = self.call_many(x, *(state or ()))
         return y, (h, c)
 
@@ -279,7 +351,7 @@ class GRU(Recurrent):
 
     make = "gru_new"
 
-    def forward(self, x, state=None):
+    def forward(self, x, state: Tensor = None) -> tuple[Tensor, Tensor]:
         y, h = self.call_many(x, *(() if state is None else (state,)))
         return y, h
 
@@ -287,7 +359,7 @@ class GRU(Recurrent):
 class RNN(Recurrent):
     """Plain recurrence: y, h of x, or of x, h."""
 
-    def __init__(self, input_size, hidden_size, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
+    def __init__(self, input_size: int, hidden_size: int, num_layers=1, nonlinearity="tanh", bias=True, batch_first=False, dropout=0.0,
                  bidirectional=False, device=None, dtype=None):
         self.take("rnn_new", index(input_size), index(hidden_size), index(num_layers), nonlinearity, bool(bias), bool(batch_first),
                   dropout, bool(bidirectional), device=device, dtype=dtype, input_size=input_size, hidden_size=hidden_size,
@@ -300,9 +372,9 @@ class RNN(Recurrent):
 class Cell(Layer):
     """One time of a recurrent layer."""
 
-    make, optional = None, ()
+    make, optional, n_plain, unless = None, (), 2, Recurrent.unless
 
-    def __init__(self, input_size, hidden_size, bias=True, device=None, dtype=None):
+    def __init__(self, input_size: int, hidden_size: int, bias=True, device=None, dtype=None):
         self.take(self.make, index(input_size), index(hidden_size), bool(bias), device=device, dtype=dtype,
                   input_size=input_size, hidden_size=hidden_size, bias=bool(bias))
 
@@ -312,7 +384,7 @@ class LSTMCell(Cell):
 
     make = "lstm_cell_new"
 
-    def forward(self, x, state=None):
+    def forward(self, x, state: tuple[Tensor, Tensor] = None) -> tuple[Tensor, Tensor]:
         h, c = self.call_many(x, *(state or ()))
         return h, c
 
@@ -322,14 +394,14 @@ class GRUCell(Cell):
 
     make = "gru_cell_new"
 
-    def forward(self, x, state=None):
+    def forward(self, x, state: Tensor = None):
         return self.call_many(x, *(() if state is None else (state,)))[0]
 
 
 class RNNCell(Cell):
     """One time of an RNN: h of x, or of x, h."""
 
-    def __init__(self, input_size, hidden_size, bias=True, nonlinearity="tanh", device=None, dtype=None):
+    def __init__(self, input_size: int, hidden_size: int, bias=True, nonlinearity="tanh", device=None, dtype=None):
         self.take("rnn_cell_new", index(input_size), index(hidden_size), bool(bias), nonlinearity, device=device, dtype=dtype,
                   input_size=input_size, hidden_size=hidden_size, bias=bool(bias), nonlinearity=nonlinearity)
 
@@ -339,7 +411,10 @@ class RNNCell(Cell):
 class Bilinear(Module):
     """x1ᵀ weight x2 + bias for each of the output's features."""
 
-    def __init__(self, in1_features, in2_features, out_features, bias=True, device=None, dtype=None):
+    weight: Tensor
+    bias: Tensor
+
+    def __init__(self, in1_features: int, in2_features: int, out_features: int, bias=True, device=None, dtype=None):
         self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
         bound = 1 / index(in1_features) ** 0.5
         draw = lambda *shape: Parameter(Tensor.uniform(*shape, low=-bound, high=bound, dtype=dtype, device=device))  # noqa: E731
@@ -349,6 +424,9 @@ class Bilinear(Module):
     def forward(self, input1, input2):
         return bilinear(input1, input2, self.weight, self.bias)
 
+    def extra_repr(self):
+        return f"in1_features={self.in1_features}, in2_features={self.in2_features}, out_features={self.out_features}, bias={self.bias is not None}"
+
 
 class Identity(Module):
     """Gives its input."""
@@ -356,5 +434,5 @@ class Identity(Module):
     def __init__(self, *ignored, **more):
         pass
 
-    def forward(self, x):
+    def forward(self, x: Any) -> Any:
         return x

@@ -4,9 +4,12 @@
 A network is an object of any class with tensors and layers among its attributes, as in tinygrad, or a Module with forward(),
 parameters() and train(), as in PyTorch. In a Module only parameters, registered buffers and modules count; in any other
 object all tensors, also those in lists and dicts."""
+from __future__ import annotations
+
 from collections import namedtuple
 from collections.abc import Mapping
 from reprlib import recursive_repr
+from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidError, checked
 from ..tensor import Base, Tensor
@@ -84,7 +87,7 @@ def once(rows, remove_duplicate=True):
 class Hook:
     """A function that a module calls until remove(), or the end of "with"."""
 
-    def __init__(self, module, kind, hook):
+    def __init__(self, module: Module, kind: str, hook: Callable[..., Any]):
         if not callable(hook):
             raise TypeError(f"a hook is a function, not {hook!r:.60}")
         if vars(module).get(kind) is None:
@@ -105,17 +108,20 @@ class Hook:
 class Module:
     """A function of tensors with parameters: derive from it and write forward()."""
 
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...
+
     train_mode = None  # of training: True, False, or None: as Tensor.training says
 
     def __init__(self):
         pass
 
-    def forward(self, *inputs):
+    def forward(self, *inputs: Any, **more: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
     pre_hooks = post_hooks = None  # functions by handle
 
-    def __call__(self, *inputs, **more):
+    def __call__(self, *inputs: Any, **more: Any) -> Any:
         if self.pre_hooks or self.post_hooks:
             return self.call_hooked(inputs, more)
         return self.forward(*inputs, **more)
@@ -156,28 +162,28 @@ class Module:
         rows = walk(self) if recurse else (row for row in self.members() if row[2] is not None)
         return ((joined(prefix, name), one) for name, one, kind in once(rows, remove_duplicate) if kind in kinds)
 
-    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_parameters(self, prefix="", recurse=True, remove_duplicate=True) -> Iterator[tuple[str, Tensor]]:
         """(path, tensor) of what an optimiser changes; a tensor with several names has its first."""
         return self.own((PARAMETER,), recurse, prefix, remove_duplicate)
 
-    def parameters(self, recurse=True):
+    def parameters(self, recurse=True) -> Iterator[Tensor]:
         return (one for _, one in self.named_parameters(recurse=recurse))
 
-    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True):
+    def named_buffers(self, prefix="", recurse=True, remove_duplicate=True) -> Iterator[tuple[str, Tensor]]:
         """(path, tensor) of state that no optimiser changes."""
         return self.own((BUFFER, TRANSIENT), recurse, prefix, remove_duplicate)
 
-    def buffers(self, recurse=True):
+    def buffers(self, recurse=True) -> Iterator[Tensor]:
         return (one for _, one in self.named_buffers(recurse=recurse))
 
-    def named_children(self):
+    def named_children(self) -> Iterator[tuple[str, Module]]:
         return once((name, one) for name, one, kind in self.members() if kind is None)
 
-    def children(self):
+    def children(self) -> Iterator[Module]:
         """The modules directly in it."""
         return (one for _, one in self.named_children())
 
-    def named_modules(self, memo=None, prefix="", remove_duplicate=True):
+    def named_modules(self, memo: set[int] = None, prefix="", remove_duplicate=True) -> Iterator[tuple[str, Module]]:
         """(path, module) of this module, whose path is @prefix, and all in it."""
         memo = set() if memo is None else memo
         if id(self) in memo:
@@ -189,11 +195,11 @@ class Module:
             if kind is None:
                 yield from one.named_modules(memo, joined(prefix, name), remove_duplicate)
 
-    def modules(self):
+    def modules(self) -> Iterator[Module]:
         """This module and all in it."""
         return (one for _, one in self.named_modules())
 
-    def get_submodule(self, target):
+    def get_submodule(self, target: str) -> Module:
         """The module at a path."""
         found = self
         for name in target.split(".") if target else ():
@@ -208,45 +214,45 @@ class Module:
             raise AttributeError(f"{type(self).__name__} has no such tensor: “{target}”")
         return found
 
-    def get_parameter(self, target):
+    def get_parameter(self, target: str) -> Tensor:
         return self.get_tensor(target, self.named_parameters)
 
-    def get_buffer(self, target):
+    def get_buffer(self, target: str) -> Tensor:
         return self.get_tensor(target, self.named_buffers)
 
     # ---- making ----
-    def register_buffer(self, name, tensor, persistent=True):
+    def register_buffer(self, name, tensor: Tensor | None, persistent=True):
         """A tensor that no optimiser changes; a @persistent one is part of the state dict."""
         if "buffer_kinds" not in vars(self):
             object.__setattr__(self, "buffer_kinds", {})
         self.buffer_kinds[name] = BUFFER if persistent else TRANSIENT
         setattr(self, name, tensor)
 
-    def register_parameter(self, name, param):
+    def register_parameter(self, name, param: Tensor | None):
         setattr(self, name, param if param is None else Parameter(param, not param.is_frozen))
 
-    def add_module(self, name, module):
+    def add_module(self, name, module: Module | None):
         if module is not None and not isinstance(module, Module):
             raise TypeError(f"{type(self).__name__}: “{name}” is no Module but a {type(module).__name__}")
         setattr(self, name, module)
 
     register_module = add_module
 
-    def register_forward_pre_hook(self, hook):
+    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Hook:
         """Calls @hook (module, inputs) before forward(); what it gives takes their place, unless it is None."""
         return Hook(self, "pre_hooks", hook)
 
-    def register_forward_hook(self, hook):
+    def register_forward_hook(self, hook: Callable[..., Any]) -> Hook:
         """Calls @hook (module, inputs, result) after forward(); what it gives takes the result's place, unless it is None."""
         return Hook(self, "post_hooks", hook)
 
     # ---- doing something with all of it ----
     @property
-    def training(self):
+    def training(self) -> bool:
         return self.train_mode is not False
 
     @training.setter
-    def training(self, mode):
+    def training(self, mode: bool):
         object.__setattr__(self, "train_mode", bool(mode))
 
     def train(self, mode=True):
@@ -255,10 +261,10 @@ class Module:
             one.training = mode
         return self
 
-    def eval(self):
+    def eval(self) -> Self:
         return self.train(False)
 
-    def apply(self, fn):
+    def apply(self, fn: Callable[[Module], Any]):
         """Calls @fn once with every module in it, and with itself last."""
         for one in after_parts(self, set()):
             fn(one)
@@ -285,7 +291,7 @@ class Module:
         realize_all([new for _, new in made.values()])
         return self
 
-    def to(self, *where, device=None, dtype=None, non_blocking=False):
+    def to(self, *where: Any, device=None, dtype=None, non_blocking=False) -> Self:
         """To a device, as a dtype, or as another tensor is. Tensors are new ones then: make the optimiser after this."""
         for one in where:
             if isinstance(one, Base):
@@ -300,30 +306,30 @@ class Module:
             return tensor.cast(dtype) if dtype is not None and tensor.dtype.kind == "f" else tensor
         return self if device is None and dtype is None else self.replace_tensors(moved)
 
-    def type(self, dst_type):
+    def type(self, dst_type: DTypeLike) -> Self:
         return self.to(dtype=dst_type)
 
-    def float(self):
+    def float(self) -> Self:
         return self.to(dtype="float32")
 
-    def double(self):
+    def double(self) -> Self:
         return self.to(dtype="float64")
 
-    def half(self):
+    def half(self) -> Self:
         return self.to(dtype="float16")
 
-    def bfloat16(self):
+    def bfloat16(self) -> Self:
         return self.to(dtype="bfloat16")
 
-    def cpu(self):
+    def cpu(self) -> Self:
         return self.to("CPU")
 
     # ---- state ----
-    def state_dict(self, prefix="", keep_vars=True):
+    def state_dict(self, prefix="", keep_vars=True) -> dict[str, Tensor]:
         """All tensors by path but transient buffers: the module's own, not copies. A shared one is there under each name."""
         return {prefix + name: tensor for name, tensor, kind in walk(self) if kind != TRANSIENT}
 
-    def load_state_dict(self, state_dict, strict=True):
+    def load_state_dict(self, state_dict, strict=True) -> Loaded:
         """Copies values into the module's tensors, which keep their memory, dtype and device; gives the names that were
         missing and those that were not expected."""
         return load_into(self, self.state_dict(), state_dict, strict)[1]

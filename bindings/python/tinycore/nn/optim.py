@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Optimisers, with the arguments of PyTorch's and of tinygrad's."""
+from __future__ import annotations
+
 from collections.abc import MutableMapping
+from typing import Any
 
 from ..convert import as_float
 from ..errors import call, exception_of, explain_making
@@ -12,11 +15,11 @@ from .module import BUFFER
 __all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LARS", "Muon", "NAdam", "Optimizer", "OptimizerGroup", "RAdam",
            "RMSprop", "SGD", "lr_scheduler"]
 BETAS = ("beta1", "beta2")  # PyTorch's betas
-FLAGS = ("nesterov", "centered")
+FLAGS = ("nesterov", "centered", "maximize", "amsgrad")
 OTHER_NAMES = {"b1": "beta1", "b2": "beta2", "tcoef": "trust"}  # tinygrad's
 
 
-def trainable(parameters):
+def trainable(parameters) -> list[Tensor]:
     """What an optimiser changes: tensors of float dtypes, each once, made to require gradients but those that had
     requires_grad=False. Also of what Module.named_parameters() gives."""
     found = {}
@@ -37,10 +40,10 @@ def trainable(parameters):
     return list(found.values())
 
 
-class Group(MutableMapping):
+class Group(MutableMapping[str, Any]):
     """Parameters and their settings, as PyTorch's programs read and change them: optimizer.param_groups[0]["lr"] = 0.1."""
 
-    def __init__(self, optimizer, number, parameters):
+    def __init__(self, optimizer, number: int, parameters):
         self.handle, self.number, self.params, self.notes = optimizer.handle, number, parameters, {}
         self.names = self.handle.list_settings()
 
@@ -48,14 +51,14 @@ class Group(MutableMapping):
         _, value = call(self.handle.get_setting, self.number, name)
         return bool(value) if name in FLAGS else value
 
-    def __getitem__(self, name):
+    def __getitem__(self, name: str) -> Any:
         if name == "params":
             return self.params
         if name == "betas" and BETAS[0] in self.names:
             return tuple(map(self.read, BETAS))
         return self.read(name) if name in self.names else self.notes[name]
 
-    def __setitem__(self, name, value):
+    def __setitem__(self, name: str, value: Any):
         name = OTHER_NAMES.get(name, name)
         if name == "params":
             raise NotImplementedError("the parameters of a group cannot be exchanged: add_param_group() adds some")
@@ -67,10 +70,10 @@ class Group(MutableMapping):
         else:
             self.notes[name] = value  # a schedule's, or a program's own
 
-    def __delitem__(self, name):
+    def __delitem__(self, name: str):
         del self.notes[name]
 
-    def __iter__(self):
+    def __iter__(self) -> Iterator[str]:
         yield "params"
         for name in self.names:
             if name not in BETAS:
@@ -89,6 +92,9 @@ class Group(MutableMapping):
 class Optimizer:
     """Changes parameters along their gradients. @params: tensors, or PyTorch's groups, dicts of "params" and settings of
     their own."""
+
+    param_groups: list[Group]
+    defaults: dict[str, Any]
 
     def __init_subclass__(cls, **more):
         super().__init_subclass__(**more)
@@ -134,7 +140,7 @@ class Optimizer:
             if name != "params":
                 group[name] = value
 
-    def add_param_group(self, param_group):
+    def add_param_group(self, param_group: dict[str, Any]):
         """More parameters, with settings of their own where @param_group has them."""
         parameters = trainable(param_group["params"])
         call(self.handle.add_group, parameters, self.defaults["lr"], 0.0)
@@ -142,24 +148,29 @@ class Optimizer:
         self.set_group({**self.defaults, **param_group})
 
     @property
-    def params(self):
+    def params(self) -> list[Tensor]:
         """What it changes."""
         return [one for group in self.param_groups for one in group["params"]]
 
     @property
-    def lr(self):
+    def lr(self) -> float:
         """The learning rate; setting it changes captured functions too."""
         return self.handle.get_lr()
 
     @lr.setter
-    def lr(self, lr):
+    def lr(self, lr: float):
         call(self.handle.set_lr, as_float(lr, "lr"))
 
-    def step(self, closure=None):
+    def step(self, closure: Callable[[], Any] = None) -> Any:
         """New values for all parameters that have a gradient; the gradients stay until zero_grad()."""
         loss = closure() if closure is not None else None
         call(self.handle.step, [])
         return loss
+
+    def schedule_step(self) -> list[Tensor]:
+        """step() as tinygrad's programs write it, loss.realize (*opt.schedule_step ()): what else is to be computed is nothing."""
+        self.step()
+        return []
 
     def zero_grad(self, set_to_none=True):
         for one in self.params:
@@ -193,7 +204,7 @@ class Optimizer:
             elif rest[0] != "lr":  # one for all parameters of a group
                 yield from ((path, first + i, rest[0]) for i in range(n))
 
-    def state_dict(self):
+    def state_dict(self) -> dict[str, Any]:
         """What load_state_dict() goes on from, in PyTorch's form: state by parameter's number, and the groups' settings.
         Tensors are the optimiser's own."""
         own, state, firsts = self.handle.get_state_dict(), {}, self.firsts()
@@ -236,8 +247,9 @@ def remade(kind, groups, settings):
 class SGD(Optimizer):
     """Stochastic gradient descent with momentum."""
 
-    def __init__(self, params, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False):
-        self.take(Tiny.sgd_new, params, lr, momentum, weight_decay, bool(nesterov), **({"dampening": dampening} if dampening else {}))
+    def __init__(self, params, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, *, maximize=False):
+        self.take(Tiny.sgd_new, params, lr, momentum, weight_decay, bool(nesterov),
+                  **{name: one for name, one in (("dampening", dampening), ("maximize", maximize)) if one})
 
 
 class Adam(Optimizer):
@@ -245,7 +257,8 @@ class Adam(Optimizer):
 
     make, decay = "adam_new", 0.0
 
-    def __init__(self, params, lr=0.001, b1=0.9, b2=0.999, eps=1e-8, weight_decay=None, betas=None):
+    def __init__(self, params, lr=0.001, b1: float | Sequence[float] = 0.9, b2=0.999, eps=1e-8, weight_decay: float = None, betas: Sequence[float] = None,
+                 amsgrad=False, *, maximize=False):
         if isinstance(b1, (tuple, list)):  # PyTorch's third argument; its fourth is eps
             betas, b1 = b1, 0.9
             b2, eps = 0.999, b2 if b2 != 0.999 else eps
@@ -253,7 +266,8 @@ class Adam(Optimizer):
             if not isinstance(betas, (tuple, list)) or len(betas) != 2:
                 raise TypeError(f"betas: two numbers are wanted, not {betas!r:.60}")
             b1, b2 = betas
-        self.take(getattr(Tiny, self.make), params, lr, b1, b2, eps, self.decay if weight_decay is None else weight_decay)
+        self.take(getattr(Tiny, self.make), params, lr, b1, b2, eps, self.decay if weight_decay is None else weight_decay,
+                  **{name: one for name, one in (("amsgrad", amsgrad), ("maximize", maximize)) if one})
 
 
 class AdamW(Adam):
@@ -306,41 +320,41 @@ class Adadelta(Optimizer):
 class Adamax(Optimizer):
     """Adam by the largest gradient (Kingma and Ba 2015)."""
 
-    def __init__(self, params, lr=0.002, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    def __init__(self, params, lr=0.002, betas: Sequence[float] = (0.9, 0.999), eps=1e-8, weight_decay=0.0):
         self.take(Tiny.adamax_new, params, lr, *betas, eps, weight_decay)
 
 
 class NAdam(Optimizer):
     """Adam with Nesterov's momentum (Dozat 2016)."""
 
-    def __init__(self, params, lr=0.002, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=0.004):
+    def __init__(self, params, lr=0.002, betas: Sequence[float] = (0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=0.004):
         self.take(Tiny.nadam_new, params, lr, *betas, eps, weight_decay, momentum_decay)
 
 
 class RAdam(Optimizer):
     """Adam that trusts its second moment once that is of enough gradients (Liu et al. 2020)."""
 
-    def __init__(self, params, lr=0.001, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    def __init__(self, params, lr=0.001, betas: Sequence[float] = (0.9, 0.999), eps=1e-8, weight_decay=0.0):
         self.take(Tiny.radam_new, params, lr, *betas, eps, weight_decay)
 
 
 class OptimizerGroup:
     """Several optimisers that step together, as tinygrad has them: Muon for matrices and AdamW for the rest."""
 
-    def __init__(self, *optimizers):
+    def __init__(self, *optimizers: Optimizer):
         if not optimizers:
             raise ValueError("an OptimizerGroup of no optimiser")
         self.optimizers = optimizers
 
     @property
-    def params(self):
+    def params(self) -> list[Tensor]:
         return [one for optimizer in self.optimizers for one in optimizer.params]
 
     @property
-    def param_groups(self):
+    def param_groups(self) -> list[Group]:
         return [group for optimizer in self.optimizers for group in optimizer.param_groups]
 
-    def __getitem__(self, i):
+    def __getitem__(self, i: int) -> Optimizer:
         return self.optimizers[i]
 
     def __len__(self):
@@ -350,13 +364,15 @@ class OptimizerGroup:
         for one in self.optimizers:
             one.step()
 
+    schedule_step = Optimizer.schedule_step
+
     def zero_grad(self, set_to_none=True):
         for one in self.optimizers:
             one.zero_grad()
 
-    def state_dict(self):
+    def state_dict(self) -> list[Any]:
         return [one.state_dict() for one in self.optimizers]
 
-    def load_state_dict(self, state_dict):
+    def load_state_dict(self, state_dict: Sequence[Any]):
         for one, state in zip(self.optimizers, state_dict, strict=True):
             one.load_state_dict(state)

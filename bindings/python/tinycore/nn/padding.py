@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Tensor.pad() as modules: of one number for all sides, or of two for each of the last axes, the last one first."""
+from __future__ import annotations
+
 from .module import Module
 
 
@@ -28,9 +30,12 @@ class ConstantPad1d(Padding):
 
     n = 1
 
-    def __init__(self, padding, value):
+    def __init__(self, padding, value: float):
         super().__init__(padding)
         self.value = value
+
+    def extra_repr(self):
+        return f"padding={self.padding}, value={self.value}"
 
 
 class ConstantPad2d(ConstantPad1d):

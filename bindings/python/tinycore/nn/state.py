@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The tensors of a network by name, whatever objects it is made of, and files of them."""
+from __future__ import annotations
+
 from collections.abc import Mapping
 from os import fsdecode
 
@@ -13,17 +15,17 @@ __all__ = ["get_parameters", "get_state_dict", "load_state_dict", "safe_load", "
            "torch_load", "torch_save", "zip_extract"]
 
 
-def get_state_dict(model, prefix=""):
+def get_state_dict(model: Any, prefix="") -> dict[str, Tensor]:
     """All tensors in @model by path, such as "layers.0.weight"; a shared one under each of its names."""
     return {name: tensor for name, tensor, kind in walk(model, prefix.rstrip(".")) if kind != TRANSIENT}
 
 
-def get_parameters(model):
+def get_parameters(model: Any) -> list[Tensor]:
     """What an optimiser changes, each once."""
     return [tensor for _, tensor, kind in once(walk(model)) if kind == PARAMETER]
 
 
-def load_state_dict(model, state_dict, strict=True, verbose=False, consume=False, realize=True):
+def load_state_dict(model: Any, state_dict, strict=True, verbose=False, consume=False, realize=True) -> list[Tensor]:
     """Copies values into the tensors of @model, which keep their memory, dtype and device. @consume: takes them out of
     @state_dict."""
     if hasattr(model, "load_flat_state"):
@@ -43,7 +45,7 @@ def path_of(path):
     return text
 
 
-def safe_save(tensors, path, metadata=None):
+def safe_save(tensors: Mapping[str, Tensor], path: str | PathLike[str], metadata: Mapping[str, str] = None):
     """Writes named tensors to a safetensors file."""
     if not isinstance(tensors, Mapping):
         raise TypeError(f"safe_save: tensors by name are wanted, not {type(tensors).__name__}")
@@ -55,7 +57,7 @@ def safe_save(tensors, path, metadata=None):
     call(Tiny.state_save, dict(tensors), path_of(path), metadata)
 
 
-def safe_load(path, device=None):
+def safe_load(path: str | PathLike[str], device: str = None) -> dict[str, Tensor]:
     """The named tensors of a safetensors file."""
     found = call(Tiny.state_load, path_of(path), device)
     return dict(found[0] if isinstance(found, tuple) else found)

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-counters.c: what is computed is counted, by name, until counting begins anew. */
+#include "engine/tiny-counters.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor.h"
+
+static void
+test_count (void)
+{
+  g_autoptr (GError) error = NULL;
+  tiny_reset_counters ();
+  g_assert_cmpuint (tiny_get_counter ("kernels"), ==, 0);
+  g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_arange (TINY_DTYPE_F32, 0, 64, 1));
+  g_autoptr (TinyTensor) y
+      = g_object_ref_sink (tiny_tensor_square (tiny_tensor_add_number (x, 0.5)));
+  g_assert_true (tiny_tensor_realize (y, &error));
+  g_assert_no_error (error);
+  g_assert_cmpuint (tiny_get_counter ("kernels"), >=, 1);
+  g_assert_cmpuint (tiny_get_counter ("flops"), >=, 64);
+  g_assert_cmpuint (tiny_get_counter ("bytes"), >=, 64 * 4);
+  g_assert_cmpuint (tiny_get_counter ("schedules"), >=, 1);
+  g_assert_cmpuint (tiny_get_counter ("ns-run"), >, 0);
+  tiny_reset_counters ();
+  for (const char *const *name
+       = (const char *const[]){ "kernels", "flops", "bytes", "ns-run", NULL };
+       *name != NULL; name++)
+    g_assert_cmpuint (tiny_get_counter (*name), ==, 0);
+}
+
+static void
+test_unknown (void)
+{
+  g_assert_cmpuint (tiny_get_counter ("no such"), ==, 0);
+  g_assert_cmpuint (tiny_get_counter (NULL), ==, 0);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/engine/counters/count", test_count);
+  g_test_add_func ("/engine/counters/unknown", test_unknown);
+  return g_test_run ();
+}
