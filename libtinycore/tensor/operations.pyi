@@ -679,9 +679,9 @@ class Activations:
 
     def sigmoid(self):
         """1 / (1 + exp (-@self))."""
-        small = EXP2(abs(self) * (-1 / log(2)))
-        large = RECIP(small + 1)
-        return SLOPED(RECIP(EXP2(-self * (1 / log(2))) + 1), self, small * large * large)
+        value = RECIP(EXP2(-self * (1 / log(2))) + 1)
+        once = SLOPED(value, self, value * (1 - value))
+        return SLOPED(value, self, once * (1 - once))
 
     def logsigmoid(self):
         """log (sigmoid (@self)), without loss where @self is large."""
