@@ -64,6 +64,16 @@ add_gradient (Walk *self, TinyNode *node, TinyNode *part)
   tiny_node_map_set (&self->gradients, node, part);
 }
 
+/* Of what is empty nothing comes: zeros. */
+static void
+pass_on_nothing (Walk *self, TinyNode *node)
+{
+  for (guint i = 0; i < node->n_sources; i++)
+    if (self->wanted[node->sources[i]->id] && tiny_history_flows (node, i))
+      add_gradient (self, node->sources[i],
+                    tiny_gradient_or_zeros (self->graph, NULL, node->sources[i]));
+}
+
 static void
 pass_on (Walk *self, TinyNode *node)
 {
@@ -72,6 +82,10 @@ pass_on (Walk *self, TinyNode *node)
   TinyNode *gradient = tiny_node_map_get (&self->gradients, node);
   if (rule == NULL)
     return;
+  if (tiny_shape_get_n_elements (node->shape) == 0) {
+    pass_on_nothing (self, node);
+    return;
+  }
   const gboolean is_few = node->n_sources <= G_N_ELEMENTS (few);
   g_autofree TinyNode **many = is_few ? NULL : g_new0 (TinyNode *, node->n_sources);
   TinyNode **out = is_few ? few : many;

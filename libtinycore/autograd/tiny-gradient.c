@@ -174,10 +174,16 @@ was_seen (TinyTensor *variable, const GPtrArray *order, guint32 seen)
   return found;
 }
 
-/* The tensors that require gradients and lie under @loss where nothing is detached. Graphs do not hold
- * empty ones: each of those counts, and gets an empty gradient. */
+/* What else lies under a loss, for who finds no tensor there that requires gradients. */
+typedef struct {
+  gboolean is_stale; /* see engine/tiny-history.h */
+  gboolean is_old;   /* what one was before it was assigned to */
+  gboolean has_end;  /* one that is gone */
+} Below;
+
+/* The tensors that require gradients and lie under @loss where nothing is detached. */
 static GPtrArray *
-find_variables (TinyTensor *loss, gboolean *out_is_stale, gboolean *out_is_old)
+find_variables (TinyTensor *loss, Below *out_below)
 {
   gboolean is_stale;
   TinyGraph *graph = tiny_runtime_get_graph ();
@@ -189,7 +195,8 @@ find_variables (TinyTensor *loss, gboolean *out_is_stale, gboolean *out_is_old)
     TinyNode *node = order->pdata[i], *history = tiny_history_get (node, &is_stale);
     if (node->mark != seen)
       continue;
-    *out_is_stale = *out_is_stale || is_stale;
+    out_below->is_stale = out_below->is_stale || is_stale;
+    out_below->has_end = out_below->has_end || tiny_history_is_end (node);
     if (history != NULL)
       history->mark = seen;
     for (guint s = 0; s < node->n_sources; s++)
@@ -198,11 +205,10 @@ find_variables (TinyTensor *loss, gboolean *out_is_stale, gboolean *out_is_old)
   }
   GPtrArray *variables = g_ptr_array_new_with_free_func (g_object_unref);
   for (TinyTensor *t = tiny_tensor_get_first_variable (); t != NULL; t = t->next)
-    if (tiny_dtype_is_float (t->dtype)
-        && (tiny_tensor_get_node (t)->mark == seen || tiny_tensor_get_n_elements (t) == 0))
+    if (tiny_dtype_is_float (t->dtype) && tiny_tensor_get_node (t)->mark == seen)
       g_ptr_array_add (variables, g_object_ref (t));
     else if (tiny_tensor_get_node (t) != NULL)
-      *out_is_old = *out_is_old || was_seen (t, order, seen);
+      out_below->is_old = out_below->is_old || was_seen (t, order, seen);
   return variables;
 }
 
@@ -211,20 +217,23 @@ backward_locked (TinyTensor *loss, TinyTensor *seed, GError **error)
 {
   if (!check_tensor (loss, "output", 0, error) || find_seed (loss, seed, error) == NULL)
     return FALSE;
-  gboolean is_stale = FALSE, is_old = FALSE;
-  g_autoptr (GPtrArray) variables = find_variables (loss, &is_stale, &is_old);
-  if (variables->len == 0 && is_stale) {
+  Below below = { 0 };
+  g_autoptr (GPtrArray) variables = find_variables (loss, &below);
+  if (variables->len == 0 && below.is_stale) {
     tiny_gradient_refuse_stale (error);
     return FALSE;
   }
+  if (variables->len == 0 && below.has_end && !below.is_old)
+    return TRUE;
   if (variables->len == 0) {
     g_set_error_literal (
         error, TINY_ERROR, TINY_ERROR_INVALID,
-        is_old ? "gradient: the loss was made of a tensor that requires one before that was "
-                 "assigned to: take gradients before assigning, or make the loss anew"
-               : "gradient: the loss depends on no tensor that requires one, or only "
-                 "through what was detached, as all is while gradients are disabled, or on "
-                 "what one was before it was assigned to");
+        below.is_old
+            ? "gradient: the loss was made of a tensor that requires one before that was "
+              "assigned to: take gradients before assigning, or make the loss anew"
+            : "gradient: the loss depends on no tensor that requires one, or only "
+              "through what was detached, as all is while gradients are disabled, or on "
+              "what one was before it was assigned to");
     return FALSE;
   }
   g_autofree TinyTensor **gradients = g_new0 (TinyTensor *, variables->len + 1);

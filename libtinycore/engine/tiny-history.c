@@ -10,9 +10,10 @@ enum { FEW = 16 };
 
 typedef struct {
   gint64 id;      /* of the memory */
-  TinyNode *node; /* NULL: stale */
+  TinyNode *node; /* NULL: stale, or an end */
   guint64 number;
-  guint64 version;   /* of the expression */
+  guint64 version; /* of the expression */
+  gboolean is_end;
   gboolean is_alive; /* while the dead are looked for */
 } History;
 
@@ -68,7 +69,7 @@ tiny_history_get (const TinyNode *node, gboolean *out_is_stale)
 {
   const History *found = find (node);
   if (out_is_stale != NULL)
-    *out_is_stale = found != NULL && found->node == NULL;
+    *out_is_stale = found != NULL && found->node == NULL && !found->is_end;
   return found != NULL ? found->node : NULL;
 }
 
@@ -90,8 +91,8 @@ change (History *self, TinyNode *expression)
     g_array_append_val (new_readers, ((Reader[]){ { self->id, self->version } })[0]);
 }
 
-void
-tiny_history_keep (const TinyNode *node, TinyNode *expression)
+static History *
+add (const TinyNode *node)
 {
   if (histories == NULL)
     histories = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
@@ -99,7 +100,40 @@ tiny_history_keep (const TinyNode *node, TinyNode *expression)
   *history = (History){ .number = n_kept++ };
   find_id (node, &history->id);
   g_hash_table_replace (histories, &history->id, history);
-  change (history, expression);
+  return history;
+}
+
+void
+tiny_history_keep (const TinyNode *node, TinyNode *expression)
+{
+  change (add (node), expression);
+}
+
+/* The memory that @node is, or will be once an assignment was made. */
+static const TinyNode *
+find_memory (const TinyNode *node)
+{
+  node = find_buffer (node);
+  return node->op == TINY_OP_ASSIGN ? node->sources[0] : node;
+}
+
+void
+tiny_history_end (const TinyNode *node)
+{
+  gint64 id;
+  if (find_id (find_memory (node), &id))
+    add (find_memory (node))->is_end = TRUE;
+}
+
+gboolean
+tiny_history_is_end (const TinyNode *node)
+{
+  if (node->op == TINY_OP_DETACH)
+    return node->arg != 0;
+  const History *found = tiny_history_is_empty () || node->op == TINY_OP_RESHAPE
+                             ? NULL
+                             : find (find_memory (node));
+  return found != NULL && found->is_end;
 }
 
 void

@@ -19,6 +19,10 @@ gboolean tiny_history_has (const TinyNode *node);
 /* All nodes under @roots, and under the expressions that BUFFERs among them were: each after its
  * sources and its expression. */
 GPtrArray *tiny_history_toposort (TinyGraph *graph, TinyNode *const *roots, guint n);
+/* The tensor that @node was, which wanted gradients, is gone: they end there, and what is made of it still wants them. */
+void tiny_history_end (const TinyNode *node);
+/* Whether gradients end at @node, which may be such a one, or a DETACH with a number (tensor/tiny-view.c). */
+gboolean tiny_history_is_end (const TinyNode *node);
 /* @node is a value like one that a program gave, from here on. */
 void tiny_history_forget (const TinyNode *node);
 /* Those that began after that many, which count up, are forgotten. */

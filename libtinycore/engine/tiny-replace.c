@@ -54,7 +54,7 @@ over_sources (const Changes *self, TinyNode *node, TinyNode *const *changed, GPt
 /* What has to be known of a node before its value takes its place, by its id. */
 enum {
   FACT_FLOWS = 1,     /* gradients flow to a root that wants them */
-  FACT_IS_WANTED = 2, /* it is that of such a root */
+  FACT_IS_WANTED = 2, /* it is that of such a root, or was */
   FACT_IS_OLD = 4,    /* it reads memory that holds something else now */
 };
 
@@ -79,9 +79,11 @@ find_facts (const Realized *realized, GPtrArray *order, GPtrArray *wanting)
     mark_target (realized->nodes[i], facts, FACT_IS_OLD);
   for (guint i = 0; i < order->len; i++) {
     const TinyNode *node = order->pdata[i];
-    gboolean is_stale, is_assign = node->op == TINY_OP_ASSIGN;
-    if (tiny_history_get (node, &is_stale) != NULL || is_stale)
+    gboolean is_assign = node->op == TINY_OP_ASSIGN;
+    if (tiny_history_has (node))
       facts[node->id] |= FACT_FLOWS;
+    if (tiny_history_is_end (node))
+      facts[node->id] |= FACT_FLOWS | FACT_IS_WANTED;
     for (guint s = 0; s < node->n_sources; s++) {
       guint8 source = facts[node->sources[s]->id];
       facts[node->id] |= tiny_history_flows (node, s) ? source & FACT_FLOWS : 0;
@@ -99,7 +101,7 @@ static void
 keep_history (const TinyNode *node, guint8 facts, const TinyNode *buffer, TinyNode *expression)
 {
   gboolean is_assign = node->op == TINY_OP_ASSIGN, is_old = (facts & FACT_IS_OLD) != 0;
-  if (is_assign)
+  if (is_assign && !tiny_history_is_end (node))
     tiny_history_forget (buffer);
   if (!(facts & FACT_FLOWS) || (facts & FACT_IS_WANTED) || !tiny_dtype_is_float (node->dtype)
       || (is_assign && is_old))

@@ -133,21 +133,20 @@ class Arithmetic:
         """@min: the least values
         @max: the largest values
 
-        @self with what is below @min or above @max moved there; NaNs stay. Where @min is larger, it is @max."""
+        @self with what is below @min or above @max moved there; NaNs stay. Where @min is larger, it is @max. What equals a
+        bound has the gradient of @self."""
 
     @op(gradient="kinks")
     def clamp_min(self, min: Tensor):
         """@min: the least values
 
-        The larger of @self and @min."""
-        return maximum(self, min)
+        The larger of @self and @min; of equals @self has the gradient."""
 
     @op(gradient="kinks")
     def clamp_max(self, max: Tensor):
         """@max: the largest values
 
-        The smaller of @self and @max."""
-        return minimum(self, max)
+        The smaller of @self and @max; of equals @self has the gradient."""
 
     @op(in_place=False)
     def add_number(self, other: float):
@@ -211,7 +210,7 @@ class Arithmetic:
     @op(takes="float")
     def xlogy(self, other: Tensor):
         """@self * log (@other), 0 where @self is 0, unless @other is NaN."""
-        none = self == 0 and other == other
+        none = self == 0 and (other <= 0 or other == inf)
         return 0 if none else self * log(1 if none else other)
 
     @op(gradient="none")
@@ -452,8 +451,8 @@ class Exponential:
         """@eps: @self is moved to @eps … 1 - @eps first; below 0: it is not
 
         log (@self / (1 - @self)), the inverse of tiny_tensor_sigmoid()."""
-        x = minimum(maximum(self, eps), 1 - eps) if eps >= 0 else self
-        return log(x / (1 - x))
+        x = clamp(self, eps, 1 - eps) if eps >= 0 else self
+        return SLOPED(log(x / (1 - x)), x, RECIP(x * (1 - x)))
 
     def erf(self):
         """The error function, 2/√π times the integral of exp (-t²) from 0 to @self."""
@@ -571,7 +570,8 @@ class Trigonometric:
     def cosh(self):
         """The hyperbolic cosine."""
         half = exp(self * 0.5)
-        return half * 0.5 * half + 0.5 / half / half
+        other = exp(self * -0.5)
+        return half * 0.5 * half + other * 0.5 * other
 
     def tanh(self):
         """The hyperbolic tangent."""
@@ -642,7 +642,8 @@ class Activations:
     @op(gradient="kinks")
     def hardswish(self):
         """@self * hardsigmoid (@self)."""
-        return self * relu6(self + 3) * (1 / 6)
+        slope = 0 if self < -3 else (1 if self >= 3 else self * (1 / 3) + 0.5)
+        return SLOPED(self * relu6(self + 3) * (1 / 6), self, slope)
 
     @op(gradient="kinks")
     def leaky_relu(self, negative_slope: float = 0.01):
@@ -678,7 +679,9 @@ class Activations:
 
     def sigmoid(self):
         """1 / (1 + exp (-@self))."""
-        return RECIP(EXP2(-self * (1 / log(2))) + 1)
+        value = RECIP(EXP2(-self * (1 / log(2))) + 1)
+        once = SLOPED(value, self, value * (1 - value))
+        return SLOPED(value, self, once * (1 - once))
 
     def logsigmoid(self):
         """log (sigmoid (@self)), without loss where @self is large."""

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "engine/runtime-private.h"
+#include "engine/tiny-history.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
@@ -320,6 +321,29 @@ is_needed (TinyBuild *b, TinyTensor *self, const TinyNode *memory, TinyNode *val
   return g_ptr_array_find (order, memory, NULL);
 }
 
+/* @value, in which nothing is of what @self is, and no gradient: what that was made of gets zeros, as in PyTorch. */
+static TinyNode *
+beside_old (TinyBuild *b, TinyTensor *self, TinyNode *value)
+{
+  TinyNode *old = self->root.node;
+  if (*tiny_launches_get_recorder () != NULL || !tiny_is_grad_enabled () || self->requires_grad
+      || value == NULL || !tiny_tensor_reaches_variable (old)
+      || tiny_tensor_reaches_variable (value))
+    return value;
+  while (old->op == TINY_OP_RESHAPE)
+    old = old->sources[0];
+  if (old->op == TINY_OP_ASSIGN)
+    old = old->sources[1];
+  else if (tiny_history_get (old, NULL) != NULL)
+    old = tiny_history_get (old, NULL);
+  old = tiny_build_reshape (b, old, value->shape->v, value->shape->n);
+  TinyNode *zero = tiny_node_broadcast (b->graph, tiny_build_like (b, value, 0),
+                                        value->shape->v, value->shape->n);
+  if (old->op == TINY_OP_SLOPED && old->sources[2] == zero) /* it was overwritten before */
+    old = old->sources[1];
+  return tiny_build_sloped (b, value, old, zero);
+}
+
 /* Computes what @self was before the recording, which replays are not to do again. */
 static gboolean
 realize_unrecorded (TinyTensor *self, GError **error)
@@ -362,6 +386,7 @@ put (TinyBuild *b, TinyTensor *self, TinyNode *value, TinyNode *waiting)
 {
   if (!tiny_is_grad_enabled () || self->requires_grad)
     value = tiny_build_detach (b, value);
+  value = beside_old (b, self, value);
   TinyNode *memory = NULL;
   if (waiting != NULL)
     memory = waiting->sources[0];

@@ -101,7 +101,8 @@ split_image (TinyBuild *b, const Convolution *self, TinyNode *x)
   return tiny_build_reshape (b, x, dims, rank);
 }
 
-/* The sum of @x (B, S…, K…, I, G, 1) times @w (1, 1…, K…, I, G, O) over K… and I, as (B, C, S…). */
+/* The sum of @x (B, S…, K…, I, G, 1) times @w (1, 1…, K…, I, G, O) over K… and I, as (B, C, S…). Where nothing is to be added
+ * up they may have any shape. */
 static TinyNode *
 finish (TinyBuild *b,
         const Convolution *self,
@@ -112,15 +113,24 @@ finish (TinyBuild *b,
 {
   guint n = self->windows.n, rank = 0;
   gint64 dims[32], axes[TINY_MAX_DIRECTIONS + 1];
+  gboolean is_none = self->batch == 0;
+  if (x == NULL || w == NULL)
+    return NULL;
   for (guint i = 0; i <= n; i++)
     axes[i] = 1 + n + i;
+  for (guint i = 0; i < n; i++)
+    is_none = is_none || out[i] == 0;
   dims[rank++] = self->batch;
   for (guint i = 0; i < n; i++)
     dims[rank++] = out[i];
   dims[rank++] = self->groups * self->out;
   TinyNode *sum;
-  if (x == NULL)
-    sum = tiny_node_broadcast (b->graph, tiny_build_number (b, self->dtype, 0), dims, rank);
+  if (is_none || get_n_elements (x) == 0 || get_n_elements (w) == 0)
+    sum = tiny_node_broadcast (
+        b->graph,
+        tiny_build_beside (b, tiny_build_beside (b, tiny_build_number (b, self->dtype, 0), x),
+                           w),
+        dims, rank);
   else
     sum = tiny_build_reshape (b, tiny_build_sum (b, tiny_build_mul (b, x, w), axes, n + 1),
                               dims, rank);
@@ -185,10 +195,9 @@ convolve (
       || !tiny_windows_fit (b, &self.windows, x, FALSE))
     return NULL;
   if (get_n_elements (x) == 0 || get_n_elements (w) == 0)
-    return finish (b, &self, NULL, NULL, bias, self.windows.out);
+    return finish (b, &self, x, w, bias, self.windows.out);
   x = tiny_windows_view (b, &self.windows, split_image (b, &self, x), 0);
-  return x == NULL ? NULL
-                   : finish (b, &self, x, conv_weight (b, &self, w), bias, self.windows.out);
+  return finish (b, &self, x, conv_weight (b, &self, w), bias, self.windows.out);
 }
 
 #define CONVOLUTION(name, n)                                                                   \
@@ -277,7 +286,7 @@ convolve_transposed (TinyBuild *b,
   for (guint i = 0; i < n; i++)
     n_out *= MIN (out[i], 1);
   if (get_n_elements (x) == 0 || get_n_elements (w) == 0 || n_out == 0)
-    return finish (b, &self, NULL, NULL, bias, out);
+    return finish (b, &self, x, w, bias, out);
   const gint64 *sizes = x->shape->v + 2;
   x = split_image (b, &self, x);
   guint rank = join (dims, self.batch, sizes, windows->kernel, n,

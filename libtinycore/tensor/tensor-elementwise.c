@@ -10,6 +10,7 @@
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-private.h"
 
 /* ---- broadcasting ---- */
 static gboolean
@@ -228,6 +229,21 @@ tiny_build_sloped (TinyBuild *self, TinyNode *value, TinyNode *x, TinyNode *slop
 }
 
 TinyNode *
+tiny_build_beside (TinyBuild *self, TinyNode *value, TinyNode *x)
+{
+  gint64 axes[32];
+  TinyNode *below = self->viewed != NULL ? self->base : x; /* see tiny_view_begin() */
+  if (value == NULL || !tiny_dtype_is_float (value->dtype)
+      || !tiny_tensor_reaches_variable (below))
+    return value;
+  for (guint i = 0; i < x->shape->n; i++)
+    axes[i] = i;
+  TinyNode *sum = tiny_layout_reduce (self->graph, x, TINY_OP_ADD, axes, x->shape->n);
+  sum = tiny_node_reshape (self->graph, sum, NULL, 0);
+  return tiny_build_sloped (self, value, sum, tiny_build_like (self, value, 0));
+}
+
+TinyNode *
 tiny_build_polynomial (TinyBuild *self,
                        TinyNode *x,
                        const double *narrow,
@@ -338,8 +354,8 @@ op_sign (TinyBuild *self, TinyNode *x)
   TinyNode *positive = tiny_build_binary (self, TINY_OP_CMPLT, zero, x);
   if (tiny_dtype_is_unsigned (x->dtype))
     return tiny_build_where (self, positive, one, zero);
-  /* Zeros keep their sign and NaNs stay; none of it has a gradient. */
-  TinyNode *rest = tiny_layout_unary (self->graph, TINY_OP_DETACH, x);
+  /* Zeros keep their sign and NaNs stay; the gradient is 0. */
+  TinyNode *rest = tiny_dtype_is_float (x->dtype) ? tiny_build_sloped (self, x, x, zero) : x;
   return tiny_build_where (self, positive, one,
                            tiny_build_where (self,
                                              tiny_build_binary (self, TINY_OP_CMPLT, x, zero),
@@ -383,14 +399,36 @@ op_mul_number (TinyBuild *b, TinyNode *self, double other)
   return tiny_build_mul_number (b, ready_for_number (b, self, other), other);
 }
 
+/* What is within the bounds has the gradient, and what equals one; beyond, that bound has it: as of a choice. */
 TinyNode *
 op_clamp (TinyBuild *b, TinyNode *self, TinyNode *min, TinyNode *max)
 {
   if (min == NULL && max == NULL)
     return tiny_build_fail (b, "at least one of min and max is wanted");
+  TinyNode *value = self, *choice = self;
   if (min != NULL)
-    self = op_maximum (b, self, min);
-  return max != NULL ? op_minimum (b, self, max) : self;
+    value = op_maximum (b, value, min);
+  if (max != NULL)
+    value = op_minimum (b, value, max);
+  if (value == NULL || !tiny_dtype_is_float (value->dtype))
+    return value;
+  if (min != NULL)
+    choice = tiny_build_where (b, tiny_build_less (b, choice, min), min, choice);
+  if (max != NULL)
+    choice = tiny_build_where (b, tiny_build_less (b, max, choice), max, choice);
+  return tiny_build_sloped (b, value, choice, tiny_build_like (b, value, 1));
+}
+
+TinyNode *
+op_clamp_min (TinyBuild *b, TinyNode *self, TinyNode *min)
+{
+  return op_clamp (b, self, min, NULL);
+}
+
+TinyNode *
+op_clamp_max (TinyBuild *b, TinyNode *self, TinyNode *max)
+{
+  return op_clamp (b, self, NULL, max);
 }
 
 TinyNode *

@@ -48,7 +48,7 @@ reduce (TinyBuild *b, TinyNode *loss, const char *reduction)
 static TinyNode *
 at_least (TinyBuild *b, TinyNode *x, double number)
 {
-  return op_maximum (b, x, tiny_build_like (b, x, number));
+  return op_clamp_min (b, x, tiny_build_like (b, x, number));
 }
 
 /* Integers as @like's floats: a target may count, or be 0 or 1. */
@@ -105,14 +105,20 @@ op_smooth_l1_loss (
 
 /* ---- between probabilities ---- */
 
-/* log (x), at least -100 so that a loss stays finite; there without a gradient. */
+/* log (x), at least -100 so that a loss stays finite. */
 static TinyNode *
 bounded_log (TinyBuild *b, TinyNode *x)
 {
-  TinyNode *zero = tiny_build_like (b, x, 0);
-  TinyNode *is_zero = tiny_build_binary (b, TINY_OP_CMPEQ, x, zero);
-  TinyNode *log = op_log (b, tiny_build_where (b, is_zero, tiny_build_like (b, x, 1), x));
-  return at_least (b, tiny_build_where (b, is_zero, tiny_build_like (b, x, -100), log), -100);
+  return at_least (b, op_log (b, x), -100);
+}
+
+/* (x - y) / (x (1 - x)), the slope of the loss of x where y is wanted, of a product of at least 1e-12: finite at 0 and 1,
+ * where x gets away from what is wrong. */
+static TinyNode *
+crossentropy_slope (TinyBuild *b, TinyNode *x, TinyNode *y, TinyNode *other)
+{
+  return tiny_build_div (b, tiny_build_sub (b, x, y),
+                         at_least (b, tiny_build_mul (b, x, other), 1e-12));
 }
 
 static gboolean
@@ -134,10 +140,16 @@ op_binary_crossentropy (
   if (!check_same (b, self, target))
     return NULL;
   TinyNode *other = tiny_build_add_number (b, op_neg (b, self), 1);
-  TinyNode *hit = tiny_build_mul (b, target, bounded_log (b, self));
-  TinyNode *miss = tiny_build_mul (b, tiny_build_add_number (b, op_neg (b, target), 1),
-                                   bounded_log (b, other));
-  TinyNode *loss = op_neg (b, tiny_build_add (b, hit, miss));
+  TinyNode *hit = bounded_log (b, self), *miss = bounded_log (b, other);
+  TinyNode *loss = op_neg (
+      b, tiny_build_add (
+             b, tiny_build_mul (b, target, hit),
+             tiny_build_mul (b, tiny_build_add_number (b, op_neg (b, target), 1), miss)));
+  loss = tiny_build_sloped (b, loss, self, crossentropy_slope (b, self, target, other));
+  /* And of the target, whose own part adds nothing. */
+  loss = tiny_build_add (b, loss,
+                         tiny_build_sloped (b, tiny_build_like (b, loss, -0.0), target,
+                                            tiny_build_sub (b, miss, hit)));
   return reduce (b, weight == NULL ? loss : tiny_build_mul (b, loss, weight), reduction);
 }
 
@@ -245,8 +257,9 @@ op_gaussian_nll_loss (TinyBuild *b,
   target = as_float (b, target, self);
   if (var->shape->n + 1 == self->shape->n)
     var = tiny_build_unsqueeze (b, var, var->shape->n);
-  /* The bound has no gradient of its own: a variance below it is treated as it. */
-  TinyNode *bound = at_least (b, var, eps);
+  /* A variance below the bound is treated as it, also in its gradient. */
+  TinyNode *bound
+      = tiny_build_sloped (b, at_least (b, var, eps), var, tiny_build_like (b, var, 1));
   TinyNode *square = op_square (b, tiny_build_sub (b, self, target));
   TinyNode *loss = tiny_build_mul_number (
       b, tiny_build_add (b, op_log (b, bound), tiny_build_div (b, square, bound)), 0.5);

@@ -8,13 +8,15 @@
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-private.h"
 
 enum { MAX_BUILD_RANK = 32 };
 
 static TinyNode *
 empty_like (TinyBuild *self, TinyNode *x, double value, const gint64 *dims, guint n)
 {
-  return tiny_node_broadcast (self->graph, tiny_build_like (self, x, value), dims, n);
+  TinyNode *number = tiny_build_beside (self, tiny_build_like (self, x, value), x);
+  return tiny_node_broadcast (self->graph, number, dims, n);
 }
 
 static char *
@@ -207,7 +209,8 @@ tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
     pairs[2 * axis] = at;
     pairs[2 * axis + 1] = total - at - size;
     at += size;
-    if (tiny_build_is_empty (x[i]) && (i + 1 < n || result != NULL))
+    if (tiny_build_is_empty (x[i]) && (i + 1 < n || result != NULL)
+        && !tiny_tensor_reaches_variable (x[i]))
       continue;
     TinyNode *part = tiny_build_pad (self, tiny_build_cast (self, x[i], dtype), pairs, 0);
     result = result == NULL ? part : tiny_build_add (self, result, part);

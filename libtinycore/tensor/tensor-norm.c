@@ -309,6 +309,18 @@ op_local_response_norm (
   return tiny_build_div (b, self, op_pow (b, mean, tiny_build_like (b, mean, beta)));
 }
 
+/* |x|^p; what is 0 has no gradient. */
+static TinyNode *
+power_of_size (TinyBuild *b, TinyNode *x, double p)
+{
+  if (p == 2)
+    return tiny_build_mul (b, x, x);
+  TinyNode *is_zero = tiny_build_binary (b, TINY_OP_CMPEQ, x, tiny_build_like (b, x, 0));
+  TinyNode *size = tiny_build_where (b, is_zero, tiny_build_like (b, x, 1), op_abs (b, x));
+  return tiny_build_where (b, is_zero, tiny_build_like (b, x, p < 0 ? INFINITY : 0),
+                           op_pow (b, size, tiny_build_like (b, x, p)));
+}
+
 /* (Σ |x|^p)^(1/p). Where that is 0 no root is taken of it: the gradient there is 0. */
 TinyNode *
 op_norm (TinyBuild *b, TinyNode *self, double p, const gint64 *axes, guint n_axes)
@@ -324,12 +336,13 @@ op_norm (TinyBuild *b, TinyNode *self, double p, const gint64 *axes, guint n_axe
     return op_sum (b, op_abs (b, self), axes, n_axes);
   if (p == 0) {
     TinyNode *counts = tiny_build_binary (b, TINY_OP_CMPNE, self, zero);
-    return op_sum (b, tiny_build_cast (b, counts, (TinyDType) self->dtype), axes, n_axes);
+    counts = tiny_build_cast (b, counts, (TinyDType) self->dtype);
+    return op_sum (b, tiny_build_sloped (b, counts, self, zero), axes, n_axes);
   }
-  TinyNode *power = tiny_build_like (b, self, p), *root = tiny_build_like (b, self, 1 / p);
-  TinyNode *sum = op_sum (
-      b, p == 2 ? tiny_build_mul (b, self, self) : op_pow (b, op_abs (b, self), power), axes,
-      n_axes);
+  TinyNode *root = tiny_build_like (b, self, 1 / p);
+  TinyNode *sum = op_sum (b, power_of_size (b, self, p), axes, n_axes);
+  if (p == 2)
+    return tiny_build_root (b, sum);
   if (p < 0)
     return op_pow (b, sum, root);
   TinyNode *is_zero = tiny_build_binary (b, TINY_OP_CMPEQ, sum, zero);

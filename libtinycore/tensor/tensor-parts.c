@@ -117,7 +117,8 @@ op_unfold (TinyBuild *b, TinyNode *self, guint axis, gint64 size, gint64 step)
   gboolean is_empty = size == 0 || tiny_shape_get_n_elements (self->shape) == 0;
   if (is_empty || !tiny_build_check_shape (b, dims, MIN (rank + 1, TINY_MAX_RANK))) {
     dims[axis] = n;
-    return tiny_node_broadcast (b->graph, tiny_build_like (b, self, 0), dims, rank + 1);
+    TinyNode *zero = tiny_build_beside (b, tiny_build_like (b, self, 0), self);
+    return tiny_node_broadcast (b->graph, zero, dims, rank + 1);
   }
   x = tiny_build_expand (b, x, dims, rank + 1);
   return tiny_node_shear (b->graph, x, axis, rank, step, 1, 0, 1, n);
@@ -169,7 +170,8 @@ diagonal_matrix (TinyBuild *b, TinyNode *x, gint64 offset)
   if (!tiny_build_check_shape (b, dims, 2))
     return NULL;
   if (n == 0)
-    return tiny_node_broadcast (b->graph, tiny_build_like (b, x, 0), dims, 2);
+    return tiny_node_broadcast (b->graph, tiny_build_beside (b, tiny_build_like (b, x, 0), x),
+                                dims, 2);
   gint64 pairs[] = { MAX (-offset, 0), MAX (offset, 0), 0, 0 };
   x = tiny_build_pad (b, tiny_build_unsqueeze (b, x, 1), pairs, 0);
   return x == NULL ? NULL : tiny_node_shear (b->graph, x, 1, 0, 1, -1, -offset, 1, dims[1]);

@@ -106,8 +106,33 @@ nothing (TinyBuild *b, const Pool *self, TinyNode *x, TinyDType dtype)
   for (guint i = 0; i < self->windows.n; i++)
     dims[2 + i] = self->windows.out[i];
   guint skip = self->has_batch ? 0 : 1;
-  return tiny_node_broadcast (b->graph, tiny_build_number (b, dtype, 0), dims + skip,
-                              self->windows.n + 2 - skip);
+  TinyNode *zero = tiny_build_beside (b, tiny_build_number (b, dtype, 0), x);
+  return tiny_node_broadcast (b->graph, zero, dims + skip, self->windows.n + 2 - skip);
+}
+
+/* The largest of @x over @axes, where of equals the first has the gradient: numbers that count down along the taps tell
+ * which it is. */
+static TinyNode *
+largest_of (TinyBuild *b, TinyNode *x, const gint64 *axes, guint n)
+{
+  gint64 dims[32], count = tiny_build_count (x, axes, n);
+  TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, x, axes, n);
+  if (largest == NULL || !tiny_dtype_is_float (x->dtype))
+    return largest;
+  for (guint i = 0; i < x->shape->n; i++)
+    dims[i] = 1;
+  for (guint i = 0; i < n; i++)
+    dims[axes[i]] = x->shape->v[axes[i]];
+  TinyNode *left = tiny_build_iota (b, TINY_DTYPE_I32, count);
+  left = tiny_build_sub (b, tiny_build_like (b, left, (double) count), left);
+  left = tiny_build_reshape (b, left, dims, x->shape->n);
+  TinyNode *is_largest = tiny_build_binary (b, TINY_OP_CMPEQ, x, largest);
+  TinyNode *most = tiny_build_where (b, is_largest, left, tiny_build_like (b, left, 0));
+  most = tiny_build_reduce (b, TINY_OP_MAX, most, axes, n);
+  TinyNode *first = tiny_build_where (b, tiny_build_binary (b, TINY_OP_CMPEQ, left, most), x,
+                                      tiny_build_like (b, x, 0));
+  first = tiny_build_reduce (b, TINY_OP_ADD, first, axes, n);
+  return tiny_build_sloped (b, largest, first, tiny_build_like (b, largest, 1));
 }
 
 static TinyNode *
@@ -119,7 +144,7 @@ max_pool (TinyBuild *b, TinyNode *x, guint n, const Options *options)
   if (tiny_build_is_empty (x))
     return nothing (b, &self, x, (TinyDType) x->dtype);
   x = view (b, &self, tiny_windows_channels_last (b, x), tiny_build_get_lowest (x));
-  return finish (b, &self, tiny_build_reduce (b, TINY_OP_MAX, x, self.axes, self.windows.n));
+  return finish (b, &self, largest_of (b, x, self.axes, self.windows.n));
 }
 
 /* Places in row-major order of the directions of @x (B, S…, C), as windows of its rank. */
@@ -151,7 +176,7 @@ max_pool_with_places (
   n = self.windows.n;
   x = tiny_windows_channels_last (b, x);
   TinyNode *windows = view (b, &self, x, tiny_build_get_lowest (x));
-  TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, windows, self.axes, n);
+  TinyNode *largest = largest_of (b, windows, self.axes, n);
   TinyNode *is_largest = tiny_build_binary (b, TINY_OP_CMPEQ, windows, largest);
   /* Padding may be as low as an element; it is no place. */
   TinyNode *inside = tiny_node_broadcast (b->graph, tiny_build_number (b, TINY_DTYPE_BOOL, 1),
@@ -247,7 +272,8 @@ op_max_unpool2d (TinyBuild *b,
   if (!tiny_build_check_shape (b, dims, rank))
     return NULL;
   if (tiny_build_is_empty (self) || dims[lead] * dims[lead + 1] == 0)
-    return tiny_node_broadcast (b->graph, tiny_build_like (b, self, 0), dims, rank);
+    return tiny_node_broadcast (
+        b->graph, tiny_build_beside (b, tiny_build_like (b, self, 0), self), dims, rank);
   gint64 flat[3];
   memcpy (flat, self->shape->v, lead * sizeof *flat);
   flat[lead] = self->shape->v[lead] * self->shape->v[lead + 1];
@@ -376,8 +402,7 @@ adapt (TinyBuild *b, TinyNode *x, guint axis, gint64 out, gboolean largest)
   dims[axis + 1] = size / dims[axis];
   x = tiny_build_reshape (b, x, dims, rank + 1);
   if (size % out == 0) {
-    x = largest ? tiny_build_reduce (b, TINY_OP_MAX, x, inner, 1)
-                : tiny_build_mean (b, x, inner, 1);
+    x = largest ? largest_of (b, x, inner, 1) : tiny_build_mean (b, x, inner, 1);
     return tiny_build_squeeze (b, x, inner, 1);
   }
   TinyNode *begin = bound (b, size, out, 0, 0), *end = bound (b, size, out, 1, out - 1);
@@ -392,7 +417,7 @@ adapt (TinyBuild *b, TinyNode *x, guint axis, gint64 out, gboolean largest)
   x = tiny_build_where (b, is_part, x,
                         tiny_build_like (b, x, largest ? tiny_build_get_lowest (x) : 0));
   if (largest)
-    return tiny_build_squeeze (b, tiny_build_reduce (b, TINY_OP_MAX, x, inner, 1), inner, 1);
+    return tiny_build_squeeze (b, largest_of (b, x, inner, 1), inner, 1);
   TinyNode *n = tiny_build_reshape (b, tiny_build_sub (b, end, begin), shape, rank + 1);
   TinyDType dtype = (TinyDType) x->dtype;
   x = tiny_build_sum (b, x, inner, 1);
@@ -419,7 +444,7 @@ adaptive (TinyBuild *b,
   memcpy (self.windows.out, out, sizeof out);
   if (tiny_build_is_empty (x))
     return nothing (b, &self, x, (TinyDType) x->dtype);
-  for (guint i = 0; i < n && x != NULL; i++)
+  for (guint i = n; i-- > 0 && x != NULL;) /* the first of equals is so in row-major order */
     x = adapt (b, x, 2 + i, out[i], largest);
   return self.has_batch ? x : tiny_build_squeeze (b, x, (gint64[]){ 0 }, 1);
 }

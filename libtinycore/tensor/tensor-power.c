@@ -53,6 +53,41 @@ power_whole (TinyBuild *self, TinyNode *x, guint n)
   return tiny_node_broadcast (self->graph, one, x->shape->v, x->shape->n);
 }
 
+/* Whether @y is whole, and in *@out_odd whether it is odd. */
+static TinyNode *
+is_whole (TinyBuild *self, TinyNode *y, TinyNode **out_odd)
+{
+  TinyNode *half = tiny_build_mul_number (self, y, 0.5);
+  TinyNode *whole = tiny_build_binary (self, TINY_OP_CMPEQ, y, op_trunc (self, y));
+  TinyNode *even = tiny_build_binary (self, TINY_OP_CMPEQ, half, op_trunc (self, half));
+  *out_odd = op_logical_and (self, whole, tiny_build_not (self, even));
+  return whole;
+}
+
+/* x^y where x is 0: infinite, 1 or 0, and 0 where @others says so. The slope, y x^(y - 1), is told for that many @orders
+ * of derivatives. What is infinite is nowhere beside a 0 that it would be multiplied by. */
+static TinyNode *
+power_of_zero (TinyBuild *self, TinyNode *x, TinyNode *y, TinyNode *others, guint orders)
+{
+  TinyNode *zero = tiny_build_like (self, x, 0), *one = tiny_build_like (self, x, 1), *odd;
+  TinyNode *is_none = tiny_build_binary (self, TINY_OP_CMPEQ, y, zero);
+  TinyNode *power = tiny_build_where (self, tiny_build_less (self, y, zero),
+                                      tiny_build_like (self, x, INFINITY), y);
+  power = tiny_build_where (self, tiny_build_less (self, zero, y), zero, power);
+  power = tiny_build_where (self, is_none, one, power);
+  is_whole (self, y, &odd);
+  power = tiny_build_where (self, odd, op_copysign (self, power, x), power);
+  power = tiny_layout_unary (self->graph, TINY_OP_DETACH,
+                             tiny_build_where (self, others, zero, power));
+  if (orders == 0)
+    return power;
+  others = op_logical_or (self, others, is_none);
+  TinyNode *below
+      = power_of_zero (self, x, tiny_build_add_number (self, y, -1), others, orders - 1);
+  TinyNode *slope = tiny_build_where (self, others, zero, tiny_build_mul (self, y, below));
+  return tiny_build_sloped (self, power, x, slope);
+}
+
 /* 2^(y log2 |x|), with the sign of an odd power and no value for a broken one. */
 static TinyNode *
 power_general (TinyBuild *self, TinyNode *x, TinyNode *y)
@@ -64,25 +99,16 @@ power_general (TinyBuild *self, TinyNode *x, TinyNode *y)
   TinyNode *size = tiny_build_unary (
       self, TINY_OP_EXP2,
       tiny_build_mul (self, y, tiny_build_unary (self, TINY_OP_LOG2, base)));
-  TinyNode *half = tiny_build_mul_number (self, y, 0.5);
-  TinyNode *whole = tiny_build_binary (self, TINY_OP_CMPEQ, y, op_trunc (self, y));
-  TinyNode *even = tiny_build_binary (self, TINY_OP_CMPEQ, half, op_trunc (self, half));
-  TinyNode *odd = op_logical_and (self, whole, tiny_build_not (self, even));
+  TinyNode *odd, *whole = is_whole (self, y, &odd);
   TinyNode *broken = op_logical_and (self, tiny_build_not (self, whole), op_isfinite (self, x));
   TinyNode *negative
       = tiny_build_where (self, odd, tiny_build_unary (self, TINY_OP_NEG, size), size);
   negative = tiny_build_where (self, broken, tiny_build_like (self, x, NAN), negative);
-  TinyNode *of_zero = tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPLT, y, zero),
-                                        tiny_build_like (self, x, INFINITY), y);
-  of_zero = tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPLT, zero, y), zero,
-                              of_zero);
-  of_zero
-      = tiny_build_where (self, tiny_build_binary (self, TINY_OP_CMPEQ, y, zero), one, of_zero);
-  of_zero = tiny_layout_unary (self->graph, TINY_OP_DETACH, of_zero);
-  of_zero = tiny_build_where (self, odd, op_copysign (self, of_zero, x), of_zero);
   TinyNode *of_others = tiny_build_where (
       self, tiny_build_binary (self, TINY_OP_CMPLT, x, zero), negative, size);
-  TinyNode *power = tiny_build_where (self, is_zero, of_zero, of_others);
+  TinyNode *power = tiny_build_where (
+      self, is_zero, power_of_zero (self, x, y, op_cast (self, x, TINY_DTYPE_BOOL), 2),
+      of_others);
   /* x^0 and 1^y are 1 even of what is not finite. */
   TinyNode *empty = op_logical_and (self, tiny_build_binary (self, TINY_OP_CMPEQ, y, zero),
                                     tiny_build_not (self, op_isfinite (self, x)));

@@ -127,6 +127,7 @@ tiny_build_reduce (TinyBuild *self, TinyOp op, TinyNode *x, const gint64 *axes, 
   for (guint i = 0; i < n; i++)
     dims[axes[i]] = 1;
   TinyNode *neutral = tiny_build_like (self, x, op == TINY_OP_MUL ? 1 : 0);
+  neutral = tiny_build_beside (self, neutral, x);
   return tiny_node_broadcast (self->graph, neutral, dims, x->shape->n);
 }
 
@@ -293,9 +294,21 @@ op_var (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes, gint64 c
 }
 
 TinyNode *
+tiny_build_root (TinyBuild *self, TinyNode *x)
+{
+  if (x == NULL)
+    return NULL;
+  TinyNode *zero = tiny_build_like (self, x, 0), *one = tiny_build_like (self, x, 1);
+  TinyNode *is_zero = tiny_build_binary (self, TINY_OP_CMPEQ, x, zero);
+  TinyNode *root
+      = tiny_build_unary (self, TINY_OP_SQRT, tiny_build_where (self, is_zero, one, x));
+  return tiny_build_where (self, is_zero, zero, root);
+}
+
+TinyNode *
 op_std (TinyBuild *b, TinyNode *self, const gint64 *axes, guint n_axes, gint64 correction)
 {
-  return tiny_build_unary (b, TINY_OP_SQRT, op_var (b, self, axes, n_axes, correction));
+  return tiny_build_root (b, op_var (b, self, axes, n_axes, correction));
 }
 
 /* Where the largest is, n - i; the largest of those belongs to the first of them. */
@@ -358,7 +371,7 @@ op_std_mean (TinyBuild *b,
              TinyNode **out)
 {
   op_var_mean (b, self, axes, n_axes, correction, out);
-  out[0] = tiny_build_unary (b, TINY_OP_SQRT, out[0]);
+  out[0] = tiny_build_root (b, out[0]);
 }
 
 TinyNode *

@@ -45,7 +45,8 @@ static TinyNode *
 spread_block (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
 {
   gint64 n = x->shape->v[axis];
-  return op_unfold (b, extend (b, scan, x, axis, n - 1, 0), axis, n, 1);
+  x = extend (b, scan, x, axis, n - 1, 0);
+  return x == NULL ? NULL : op_unfold (b, x, axis, n, 1);
 }
 
 /* log (sum (exp (x))); the largest is subtracted first, if it is finite. */

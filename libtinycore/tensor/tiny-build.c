@@ -250,6 +250,8 @@ check_result (TinyBuild *self, TinyNode *node)
     return node;
   /* Nothing to compute: neither the scheduler nor a device ever sees an empty tensor. */
   TinyNode *zero = tiny_build_number (self, (TinyDType) node->dtype, 0);
+  if (tiny_is_grad_enabled ())
+    zero = tiny_build_beside (self, zero, node);
   return tiny_node_broadcast (self->graph, zero, node->shape->v, node->shape->n);
 }
 

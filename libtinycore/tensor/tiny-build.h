@@ -119,6 +119,8 @@ TinyNode *tiny_build_unary (TinyBuild *self, TinyOp op, TinyNode *x);
 TinyNode *tiny_build_binary (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y);
 /* @value, whose derivative by @x is @slope; of floats. */
 TinyNode *tiny_build_sloped (TinyBuild *self, TinyNode *value, TinyNode *x, TinyNode *slope);
+/* @value, a number in which nothing of @x is, as that is empty: what @x was made of gets zeros as its gradient. */
+TinyNode *tiny_build_beside (TinyBuild *self, TinyNode *value, TinyNode *x);
 /* c[0] + x (c[1] + x (c[2] + …)), of @wide in f64 and of @narrow otherwise. */
 TinyNode *tiny_build_polynomial (TinyBuild *self,
                                  TinyNode *x,
@@ -216,6 +218,8 @@ TinyDType tiny_build_sum_dtype (TinyDType dtype);
 /* With the dtype of accumulation that sums have: at least 32 bits for integers. */
 TinyNode *tiny_build_sum (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);
 TinyNode *tiny_build_mean (TinyBuild *self, TinyNode *x, const gint64 *axes, guint n);
+/* The square root, whose gradient at 0 is 0. */
+TinyNode *tiny_build_root (TinyBuild *self, TinyNode *x);
 /* The mean of the squared distances to @mean; the sum is divided by the count less @correction. */
 TinyNode *tiny_build_var (TinyBuild *self,
                           TinyNode *x,

@@ -45,6 +45,8 @@ let_go (gpointer data)
 {
   TinyTensor *self = data;
   tiny_view_forget (self);
+  if (self->requires_grad && self->root.node != NULL)
+    tiny_history_end (self->root.node);
   if (self->root.node != NULL)
     tiny_runtime_remove_root (&self->root);
   if (self->requires_grad)
@@ -307,6 +309,19 @@ chain (TinyTensor *self)
   first_variable = self;
 }
 
+/* An empty tensor has no memory that would be its own: equal nodes are one, but for a number in them. */
+static void
+number_empty (TinyTensor *self)
+{
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  const TinyInts *shape = self->root.node->shape;
+  TinyNode *node = tiny_node_const_float (graph, self->dtype, 0);
+  if (self->requires_grad)
+    node = tiny_node_new (graph, TINY_OP_DETACH, self->dtype, 1, 1, &node,
+                          (gint64) self->variable, NULL, NULL);
+  tiny_tensor_set_node (self, tiny_node_broadcast (graph, node, shape->v, shape->n));
+}
+
 /* Gradients end at the node of @self, which has to be nobody else's. A view stays one. */
 static gboolean
 begin_variable (TinyTensor *self, GError **error)
@@ -319,6 +334,8 @@ begin_variable (TinyTensor *self, GError **error)
   chain (self);
   if (self->base != NULL)
     tiny_tensor_set_node (self, tiny_view_read (self));
+  else if (tiny_tensor_get_n_elements (self) == 0)
+    number_empty (self);
   else
     tiny_history_forget (self->root.node);
   self->root.wants_gradients = TRUE;
@@ -334,6 +351,8 @@ end_variable (TinyTensor *self)
   unchain (self);
   if (self->base != NULL)
     tiny_tensor_set_node (self, tiny_view_read (self));
+  else if (tiny_tensor_get_n_elements (self) == 0)
+    number_empty (self);
   else
     tiny_history_forget (self->root.node);
 }
@@ -353,7 +372,8 @@ tiny_tensor_set_requires_grad (TinyTensor *self, gboolean requires_grad)
 gboolean
 tiny_tensor_reaches_variable (TinyNode *root)
 {
-  if (first_variable == NULL || root == NULL || !tiny_dtype_is_float (root->dtype))
+  if (root == NULL || !tiny_dtype_is_float (root->dtype)
+      || (first_variable == NULL && tiny_history_is_empty ()))
     return FALSE;
   TinyGraph *graph = tiny_runtime_get_graph ();
   g_autoptr (GHashTable) variables = g_hash_table_new (NULL, NULL);
@@ -369,7 +389,7 @@ tiny_tensor_reaches_variable (TinyNode *root)
     node->mark = seen;
     gboolean is_stale;
     TinyNode *history = tiny_history_get (node, &is_stale);
-    if (is_stale || g_hash_table_contains (variables, node))
+    if (is_stale || tiny_history_is_end (node) || g_hash_table_contains (variables, node))
       return TRUE;
     if (history != NULL)
       g_ptr_array_add (stack, history);

@@ -304,6 +304,82 @@ test_many (void)
   g_assert_cmpuint (left->len, <, 60);
 }
 
+/* A variable that is gone: what was made of it requires gradients, which go to the others. */
+static void
+test_gone (void)
+{
+  for (guint order = 0; order < 4; order++) {
+    g_autoptr (GError) error = NULL;
+    TinyTensor *u = variable (2);
+    g_autoptr (TinyTensor) w = variable (3);
+    OWN (alias, T (detach) (u));
+    OWN (both, T (mul) (u, w));
+    OWN (alone, T (exp) (u));
+    if (order & 1)
+      read_value (T (add) (T (add) (both, alone), alias));
+    g_object_unref (u);
+    if (order & 2)
+      read_value (T (add) (T (add) (both, alone), alias));
+    OWN (more, T (mul_number) (alone, 2));
+    g_assert_true (T (get_requires_grad) (alone));
+    g_assert_true (T (get_requires_grad) (more));
+    g_assert_false (T (is_leaf) (alone));
+    g_assert_false (T (get_requires_grad) (alias));
+    check_backward (both, w, 2);
+    T (backward) (more, &error);
+    g_assert_no_error (error);
+    check_refused (alias, "depends on no tensor that requires one");
+  }
+}
+
+/* Nothing of what was overwritten is in the result: its gradient is 0. */
+static void
+test_overwritten (void)
+{
+  for (guint order = 0; order < 4; order++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (TinyTensor) w = variable (2);
+    OWN (x, T (mul) (w, w));
+    for (guint i = 0; i < 2; i++) {
+      if (order & 1 << i)
+        read_value (x);
+      OWN (number, T (full) (TINY_DTYPE_F32, (gint64[]){ 1 }, 1, 3 + i));
+      T (assign) (x, number, &error);
+      g_assert_no_error (error);
+      g_assert_true (T (get_requires_grad) (x));
+      check_backward (x, w, 0);
+    }
+    OWN (y, T (mul) (x, w));
+    check_backward (y, w, 4);
+    g_assert_cmpfloat (read_value (x), ==, 4);
+  }
+}
+
+/* What is empty remembers what it was made of, and leaves without elements are told apart. */
+static void
+test_empty (void)
+{
+  g_autoptr (TinyTensor) w = variable (2), other = variable (3);
+  OWN (none, T (shrink) (w, (gint64[]){ 1, 1 }, 2));
+  OWN (cut, T (detach) (none));
+  g_assert_true (T (get_requires_grad) (none));
+  g_assert_false (T (get_requires_grad) (cut));
+  OWN (sum, T (sum) (T (exp) (none), NULL, 0, FALSE));
+  check_backward (sum, w, 0);
+  g_assert_null (T (get_grad) (other));
+  OWN (leaf, T (mul_number) (cut, 1));
+  OWN (second, T (mul_number) (cut, 1));
+  T (set_requires_grad) (leaf, TRUE);
+  g_assert_false (T (get_requires_grad) (second));
+  T (set_requires_grad) (second, TRUE);
+  OWN (product, T (sum) (T (mul_number) (leaf, 2), NULL, 0, FALSE));
+  T (backward) (product, NULL);
+  g_assert_nonnull (T (get_grad) (leaf));
+  g_assert_null (T (get_grad) (second));
+  T (set_requires_grad) (leaf, FALSE);
+  g_assert_false (T (get_requires_grad) (leaf));
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -319,5 +395,8 @@ main (int argc, char *argv[])
   ADD ("assigned", test_assigned);
   ADD ("in-place", test_in_place);
   ADD ("waiting", test_waiting);
+  ADD ("gone", test_gone);
+  ADD ("overwritten", test_overwritten);
+  ADD ("empty", test_empty);
   return g_test_run ();
 }
