@@ -4,6 +4,7 @@
 A function takes tensors and gives one, or a tuple of them. What it is called with stands for other values: it has a
 shape and a dtype, and cannot be read."""
 from .convert import NO_AXIS, as_int, checked_all, list_of
+from .errors import explained, wants_function
 from .library import Tiny
 
 Base = Tiny.Tensor
@@ -13,6 +14,7 @@ class Traced:
     """A Python function as the library calls it. What it raises is raised again where the library was called."""
 
     def __init__(self, function, name):
+        wants_function(function, name)
         self.function, self.name, self.error, self.is_one = function, name, None, True
 
     def __call__(self, inputs, *rest):
@@ -38,26 +40,34 @@ class Traced:
         return results[0] if self.is_one else tuple(results)
 
 
-def batch_axes(dims, n):
+def wants_tensor(first, name):
+    """A TypeError unless @first, given to what @name made, is a tensor."""
+    if not isinstance(first, Base):
+        raise TypeError(f"{name}: a tensor is wanted first, not {first!r:.60}")
+
+
+def batch_axes(dims, n, name):
     """Along which axis each of @n is a batch; NO_AXIS: it is none."""
     dims = [dims] * n if dims is None or not isinstance(dims, (list, tuple)) else list(dims)
-    return [NO_AXIS if one is None else as_int(one, "vmap: in_dims") for one in dims]
+    return [NO_AXIS if one is None else as_int(one, name) for one in dims]
 
 
 def vmap(function, in_dims=0, out_dims=0, randomness="error"):
     """@function for every element along an axis of its arguments; None: the same for all. @randomness of what it draws: "error",
     "different" for each element, "same" for all."""
-    if not callable(function):
-        raise TypeError(f"vmap: a function is wanted, not {function!r:.60}")
+    wants_function(function, "vmap")
+    if not isinstance(randomness, str):
+        raise TypeError(f"vmap: randomness: a text is wanted, not {randomness!r:.60}")
+    outs = batch_axes(out_dims, 1, "vmap: out_dims") if out_dims != 0 else []  # none: 0 for all
 
     def batched(*inputs):
         traced = Traced(function, "vmap")
         inputs = list_of(inputs, "vmap")
-        outs = [] if out_dims == 0 else [out_dims] if isinstance(out_dims, int) else list(out_dims)  # none: 0 for all
-        return traced.unpack(traced.run(Tiny.vmap_with_randomness, inputs, batch_axes(in_dims, len(inputs)), outs, randomness))
+        return traced.unpack(traced.run(Tiny.vmap_with_randomness, inputs, batch_axes(in_dims, len(inputs), "vmap: in_dims"), outs, randomness))
     return batched
 
 
+@explained
 def jvp(function, primals, tangents):
     """The value of @function, and how it changes along @tangents."""
     traced = Traced(function, "jvp")
@@ -67,7 +77,10 @@ def jvp(function, primals, tangents):
 
 def grad(function):
     """The gradient of a function of one element's result with respect to its first argument."""
+    wants_function(function, "grad")
+
     def gradient(first, *others):
+        wants_tensor(first, "grad")
         loss = function(first, *others)
         return loss.gradient(first)[0]
     return gradient
@@ -75,6 +88,8 @@ def grad(function):
 
 def vjp(function, *primals):
     """The value of @function, and the function from its gradient to the arguments' gradients."""
+    wants_function(function, "vjp")
+
     def pull(*gradients):
         traced = Traced(function, "vjp")
         found, _ = traced.run(Tiny.vjp, list_of(primals, "vjp"), list_of(gradients, "vjp"))
@@ -85,6 +100,8 @@ def vjp(function, *primals):
 
 def jacrev(function):
     """All derivatives of all results with respect to the argument."""
+    wants_function(function, "jacrev")
+
     def jacobian(*inputs):
         traced = Traced(function, "jacrev")
         found = traced.run(Tiny.jacobian, list_of(inputs, "jacrev"))
@@ -95,7 +112,10 @@ def jacrev(function):
 
 def jacfwd(function):
     """All derivatives of all results with respect to the argument: one jvp() for each of its elements, side by side."""
+    wants_function(function, "jacfwd")
+
     def jacobian(first, *others):
+        wants_tensor(first, "jacfwd")
         one = lambda tangent: jvp(lambda x: function(x, *others), (first,), (tangent,))[1]  # noqa: E731
         basis = type(first).eye(first.numel(), dtype=first.dtype, device=first.get_device()).reshape(-1, *first.shape)
         found = vmap(one)(basis)
@@ -106,7 +126,10 @@ def jacfwd(function):
 
 def grad_and_value(function):
     """grad(), and the value."""
+    wants_function(function, "grad_and_value")
+
     def both(first, *others):
+        wants_tensor(first, "grad_and_value")
         loss = function(first, *others)
         return loss.gradient(first)[0], loss
     return both
@@ -120,6 +143,8 @@ def checkpoint(function, *inputs):
 
 def hessian(function):
     """All second derivatives of a function that gives one number."""
+    wants_function(function, "hessian")
+
     def second(*inputs):
         traced = Traced(function, "hessian")
         found = traced.run(Tiny.hessian, list_of(inputs, "hessian"))

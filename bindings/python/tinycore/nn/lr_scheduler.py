@@ -3,7 +3,7 @@
 from operator import index
 
 from ..convert import as_int
-from ..errors import call, explain_making
+from ..errors import call, explain_making, explained
 from ..library import Tiny
 
 
@@ -133,6 +133,7 @@ class ReduceLROnPlateau(Scheduler):
         self.take(Tiny.reduce_lr_on_plateau_new, optimizer, mode == "max", factor, index(patience), threshold, index(cooldown),
                   min_lr)
 
+    @explained
     def step(self, metrics):
         call(self.handle.step_metric, float(metrics))
 
@@ -150,5 +151,7 @@ class ChainedScheduler(Scheduler):
 
     def __init__(self, schedulers, optimizer=None):
         self.schedulers = list(schedulers)
+        if not self.schedulers:
+            raise ValueError("ChainedScheduler: schedulers: at least one is wanted")
         self.optimizer = self.schedulers[0].optimizer
         self.handle = call(Tiny.chained_scheduler_new, [one.handle for one in self.schedulers])

@@ -8,7 +8,7 @@ from collections import namedtuple
 from collections.abc import Mapping
 from reprlib import recursive_repr
 
-from ..errors import InvalidError, checked
+from ..errors import InvalidError, checked, explained
 from ..tensor import Base, Tensor
 
 PARAMETER, BUFFER, TRANSIENT = "parameter", "buffer", "transient"  # a transient one is a buffer that is not saved
@@ -323,6 +323,7 @@ class Module:
         """All tensors by path but transient buffers: the module's own, not copies. A shared one is there under each name."""
         return {prefix + name: tensor for name, tensor, kind in walk(self) if kind != TRANSIENT}
 
+    @explained
     def load_state_dict(self, state_dict, strict=True):
         """Copies values into the module's tensors, which keep their memory, dtype and device; gives the names that were
         missing and those that were not expected."""
