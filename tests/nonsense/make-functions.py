@@ -139,18 +139,16 @@ def call(name, result, parameters, documentation):
     returns = re.search(r"Returns:(.*?)\n \*\n", documentation, re.S)
     gives = re.search(r"transfer (\w+)", returns[1])[1] if returns and "(transfer" in returns[1] else "none"
     object_type = re.fullmatch(r"Tiny(\w+) \*", result)
-    has_place = throws or (gives != "none" and "_get_" not in name and (object_type is not None or result == "GPtrArray *"))
+    makes = gives != "none" and "_get_" not in name
+    has_place = throws or makes and (object_type is not None or result == "GPtrArray *")
     lines += [f"chance_about_to_call_of (c, {str(has_place).upper()});",
               text if result == "void" else f"{result}{'' if result.endswith('*') else ' '}result = {text}"]
-    if throws and result in ("gboolean",) or throws and ("*" in result or result == "gpointer"):
+    if throws:
         lines.append(f"check_failure (c, {'!result' if name not in SAYS_NOTHING else '!result && error != NULL'}, at_error);")
-    elif throws:
-        lines.append("g_clear_error (&error);")
     if gives != "none" and object_type and object_type[1] in TYPES:
         lines.append(f"keep_thing (c, result, {str(not throws).upper()});")
     elif gives != "none" and result in TAKES:
-        wanted = "!throws" if False else str(not throws and gives == "floating").upper()
-        lines.append(TAKES[result].format(wanted))
+        lines.append(TAKES[result].format(str(gives == "floating").upper()))
     elif result != "void" and not throws:
         lines.append("(void) result;")
     lines += after
