@@ -39,7 +39,9 @@ LISTS = {"TinyTensor *const *": ("TinyTensor **", "chance_tensors (c, &{n})"), "
          "TinyScheduler *const *": ("TinyScheduler **", "chance_things (c, tiny_scheduler_get_type (), &{n})")}
 WORDS = {"name": "name", "device": "device", "path": "path", "folder": "path", "directory": "path", "target": "path", "activation": "name",
          "nonlinearity": "name", "code": "code", "pattern": "pattern", "text": "name", "value": "name"}
-OUT = "chance_out (c, sizeof ({0}))"  # room for one, or NULL
+# Results by address, and what takes them; nothing where they are plain values.
+OUT = {"TinyTensor **": "take_tiny_tensors", "GPtrArray **": "take_gptr_arrays", "GHashTable **": "take_ghash_tables",
+       "TinyIdx *": "take_tiny_idxs", "TinyDataSet *": "take_tiny_data_sets", "double *": None, "guint *": None, "TinyDType *": None}
 TYPES = ["Module", "Optimizer", "Scheduler", "Loader", "Jit", "Recorder", "Trainer", "Model", "Variable", "Progress", "GradScaler"]
 
 
@@ -103,13 +105,11 @@ def arguments(function, parameters, documentation):
             lines.append(f"gpointer {name} = {'g_malloc (1)' if owned else 'NULL'};")
         elif kind == "GDestroyNotify":
             lines.append(f"GDestroyNotify {name} = g_free;")
-        elif kind in ("TinyTensor **", "GPtrArray **", "GHashTable **", "double *", "TinyIdx *", "TinyDataSet *", "guint *", "TinyDType *"):
-            one = "TinyTensor *[SLOTS]" if name in ("outputs", "out_grads") else kind[:-1].strip() + (" *" if kind.endswith("**") else "")
-            one = one.replace("* *", "*")
-            lines.append(f"{kind}{name} = {OUT.format(one)};")
-            if name != "outputs" or "borrowed" not in note:
-                after.append(f"take_{snake(kind.replace('*', '').strip())}s (c, {name}, {'SLOTS' if 'SLOTS' in one else 1});"
-                             if kind not in ("double *", "guint *", "TinyDType *") else "")
+        elif kind in OUT:
+            n = "SLOTS" if name in ("outputs", "out_grads") else "1"
+            lines.append(f"{kind}{name} = chance_out (c, {n} * sizeof *{name});")
+            if OUT[kind] is not None and "borrowed" not in note:
+                after.append(f"{OUT[kind]} (c, {name}, {n});")
         elif (named := re.fullmatch(r"Tiny(\w+) \*", kind)) and named[1] in TYPES:
             full = " (transfer full)" in note
             lines.append(f"{kind}{name} = chance_thing (c, tiny_{snake(named[1])}_get_type ());")
@@ -124,7 +124,7 @@ def arguments(function, parameters, documentation):
         else:
             raise SystemExit(f"{function}: {kind} {name}: make-functions.py does not know how to make one")
         values.append(name)
-    return lines, values, [line for line in after if line]
+    return lines, values, after
 
 
 TAKES = {"TinyTensor *": "chance_result (c, {0}, result);", "GPtrArray *": "take_list (c, result);", "char *": "g_free (result);",
