@@ -143,14 +143,16 @@ function_call_begin (FunctionCall *self,
                           .arguments = tensor_list_new (),
                           .placeholders = tensor_list_new (),
                           .outer = innermost };
-  for (guint i = 0; i < n; i++)
-    add_input (self, inputs != NULL ? inputs[i] : NULL);
+  if (inputs == NULL && n > 0)
+    function_call_fail (self, "input 0 is no tensor");
+  for (guint i = 0; inputs != NULL && i < n; i++)
+    add_input (self, inputs[i]);
   if (function == NULL)
     function_call_fail (self, "there is no function");
   innermost = self;
   tiny_runtime_lock ();
   self->first_slot = next_slot;
-  next_slot += n + 1;
+  next_slot += (gint64) n + 1;
   return self->error == NULL;
 }
 

@@ -5,6 +5,7 @@
 
 #include "autograd/function-call.h"
 #include "autograd/gradient-walk.h"
+#include "base/tiny-guard.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -115,7 +116,9 @@ gboolean
 tiny_gradient (
     TinyTensor *loss, TinyTensor *const *xs, guint n, TinyTensor **out_grads, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TENSOR (loss), FALSE);
+  tiny_return_error_unless (TINY_IS_TENSOR (loss), error, FALSE, "no tensor given");
+  tiny_return_error_unless (TINY_IS_LIST (xs, n) && TINY_IS_LIST (out_grads, n), error, FALSE,
+                            "xs are counted, but they or room for gradients are not given");
   tiny_runtime_lock ();
   gboolean good = gradient_locked (loss, NULL, xs, n, out_grads, error);
   tiny_runtime_unlock ();
@@ -129,13 +132,19 @@ tiny_tensor_gradient (TinyTensor *self,
                       TinyTensor *gradient)
 {
   GError *error = NULL;
+  if (!TINY_IS_LIST (targets, n_targets)) {
+    g_set_error_literal (&error, TINY_ERROR, TINY_ERROR_INVALID,
+                         "gradient: targets are counted, but none are given");
+    n_targets = 0;
+  }
   g_autofree TinyTensor **found = g_new0 (TinyTensor *, n_targets + 1);
   GPtrArray *results = tensor_list_new ();
   g_autoptr (TinyTensor) owned_self = TINY_IS_TENSOR (self) ? g_object_ref_sink (self) : NULL;
   g_autoptr (TinyTensor) owned_gradient
       = TINY_IS_TENSOR (gradient) ? g_object_ref_sink (gradient) : NULL;
   tiny_runtime_lock ();
-  gboolean good = gradient_locked (self, gradient, targets, n_targets, found, &error);
+  gboolean good
+      = error == NULL && gradient_locked (self, gradient, targets, n_targets, found, &error);
   for (guint i = 0; i < MAX (n_targets, !good); i++)
     g_ptr_array_add (
         results,
@@ -256,7 +265,7 @@ tiny_tensor_backward (TinyTensor *loss, GError **error)
 gboolean
 tiny_tensor_backward_with (TinyTensor *self, TinyTensor *gradient, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
+  tiny_return_error_unless (TINY_IS_TENSOR (self), error, FALSE, "no tensor given");
   g_autoptr (TinyTensor) owned
       = TINY_IS_TENSOR (gradient) ? g_object_ref_sink (gradient) : NULL;
   tiny_runtime_lock ();

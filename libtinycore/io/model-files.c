@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-guard.h"
 #include "io/model-private.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-text.h"
@@ -71,7 +72,8 @@ save_weights (TinyModel *self, const char *path, GError **error)
 gboolean
 tiny_model_save (TinyModel *self, const char *path, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODEL (self) && path != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_MODEL (self), error, FALSE, "no model given");
+  tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
   g_autofree char *weights = get_weights_path (path);
   if (weights == NULL) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: a model's file ends in .tir",
@@ -282,7 +284,7 @@ take_rest (Loading *self, GError **error)
 TinyModel *
 tiny_model_load (const char *path, GError **error)
 {
-  g_return_val_if_fail (path != NULL, NULL);
+  tiny_return_error_unless (path != NULL, error, NULL, "no path given");
   g_autofree char *weights = get_weights_path (path);
   g_autoptr (TinyModel) model = tiny_model_new_empty ();
   g_auto (Loading) self = { .model = model, .weights_path = weights };

@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "base/tiny-guard.h"
+
 typedef struct {
   const char *name, *package, *directory; /* the directory where the package puts it */
 } Known;
@@ -108,7 +110,9 @@ tiny_data_set_load (const char *name,
                     TinyDataSet *out_data_set,
                     GError **error)
 {
-  g_return_val_if_fail (name != NULL && out_data_set != NULL, FALSE);
+  tiny_return_error_unless (name != NULL, error, FALSE, "no name given");
+  tiny_return_error_unless (out_data_set != NULL, error, FALSE,
+                            "no room for the data set given");
   const Known *known = NULL;
   memset (out_data_set, 0, sizeof *out_data_set);
   for (guint i = 0; i < G_N_ELEMENTS (known_sets); i++)
@@ -132,6 +136,8 @@ tiny_data_set_load (const char *name,
 void
 tiny_data_set_clear (TinyDataSet *self)
 {
+  if (self == NULL)
+    return;
   for (guint part = 0; part < G_N_ELEMENTS (parts); part++)
     tiny_idx_clear (G_STRUCT_MEMBER_P (self, parts[part].offset));
   memset (self, 0, sizeof *self);

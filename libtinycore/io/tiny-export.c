@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+
+#include "base/tiny-guard.h"
 #include "io/export-private.h"
 
 static const struct {
@@ -254,7 +256,9 @@ gboolean
 tiny_model_export (
     TinyModel *self, const char *target, const char *name, const char *folder, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODEL (self) && target != NULL && folder != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_MODEL (self), error, FALSE, "no model given");
+  tiny_return_error_unless (target != NULL, error, FALSE, "no target given");
+  tiny_return_error_unless (folder != NULL, error, FALSE, "no folder given");
   g_auto (TinyCodeTarget) code = { 0 };
   if (!check_folder (folder, error)
       || !tiny_registry_find_code_target (tiny_registry_get_default (), target, &code, error))

@@ -13,6 +13,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tiny-guard.h"
+
 typedef struct {
   guint8 code;
   TinyDType dtype;
@@ -188,7 +190,8 @@ read_elements (Stream *self, TinyIdx *idx, gsize n_bytes, GError **error)
 gboolean
 tiny_idx_load (const char *path, gsize max_bytes, TinyIdx *out_idx, GError **error)
 {
-  g_return_val_if_fail (path != NULL && out_idx != NULL, FALSE);
+  tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
+  tiny_return_error_unless (out_idx != NULL, error, FALSE, "no room for the array given");
   *out_idx = (TinyIdx){ .dtype = TINY_DTYPE_VOID };
   g_autoptr (Archive) archive = archive_read_new ();
   Stream stream = { .path = path, .archive = archive };
@@ -205,12 +208,15 @@ tiny_idx_load (const char *path, gsize max_bytes, TinyIdx *out_idx, GError **err
 void
 tiny_idx_clear (TinyIdx *self)
 {
-  g_clear_pointer (&self->data, g_bytes_unref);
+  if (self != NULL)
+    g_clear_pointer (&self->data, g_bytes_unref);
 }
 
 TinyTensor *
 tiny_idx_to_tensor (const TinyIdx *self, const char *device)
 {
+  static const TinyIdx none = { .dtype = TINY_DTYPE_VOID };
+  self = self != NULL ? self : &none;
   gsize n_bytes = 0;
   gconstpointer data = self->data != NULL ? g_bytes_get_data (self->data, &n_bytes) : NULL;
   return tiny_tensor_new_from_data (device, self->dtype, self->shape, self->n_dims, data,

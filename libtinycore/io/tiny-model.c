@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+
+#include "base/tiny-guard.h"
 #include "engine/runtime-private.h"
 #include "io/model-private.h"
 #include "ir/tiny-shape.h"
@@ -366,8 +368,13 @@ tiny_model_new (TinyTensor *const *inputs,
                 TinyModule *module,
                 GError **error)
 {
-  g_return_val_if_fail (n_outputs > 0 && outputs != NULL && output_names != NULL, NULL);
-  g_return_val_if_fail (n_inputs == 0 || (inputs != NULL && input_names != NULL), NULL);
+  tiny_return_error_unless (n_outputs > 0 && outputs != NULL && output_names != NULL, error,
+                            NULL, "no outputs, or no names of them, are given");
+  tiny_return_error_unless (
+      TINY_IS_LIST (inputs, n_inputs) && TINY_IS_LIST (input_names, n_inputs), error, NULL,
+      "inputs are counted, but they or their names are not given");
+  tiny_return_error_unless (module == NULL || TINY_IS_MODULE (module), error, NULL,
+                            "what names the weights is no module");
   g_autoptr (TinyModel) self = tiny_model_new_empty ();
   tiny_runtime_lock ();
   gboolean good = build (self, inputs, input_names, n_inputs, outputs, output_names, n_outputs,
@@ -396,7 +403,9 @@ is_called (gconstpointer array, gconstpointer name)
 gboolean
 tiny_model_set_examples (TinyModel *self, const char *input, GBytes *examples, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODEL (self) && input != NULL && examples != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_MODEL (self), error, FALSE, "no model given");
+  tiny_return_error_unless (input != NULL, error, FALSE, "no name of an input given");
+  tiny_return_error_unless (examples != NULL, error, FALSE, "no examples given");
   const TinyPort *port = NULL;
   for (guint i = 0; i < self->inputs->len; i++)
     if (g_str_equal (((const TinyPort *) self->inputs->pdata[i])->name, input))
@@ -511,8 +520,10 @@ tiny_model_apply (TinyModel *self,
                   TinyTensor **outputs,
                   GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODEL (self) && outputs != NULL, FALSE);
-  g_return_val_if_fail (inputs != NULL || n_inputs == 0, FALSE);
+  tiny_return_error_unless (TINY_IS_MODEL (self), error, FALSE, "no model given");
+  tiny_return_error_unless (outputs != NULL, error, FALSE, "no room for the outputs given");
+  tiny_return_error_unless (TINY_IS_LIST (inputs, n_inputs), error, FALSE,
+                            "inputs are counted, but none are given");
   g_autoptr (GPtrArray) owned = g_ptr_array_new_with_free_func (g_object_unref);
   for (guint i = 0; i < n_inputs; i++)
     if (TINY_IS_TENSOR (inputs[i]))

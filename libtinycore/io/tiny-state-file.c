@@ -3,6 +3,7 @@
  * tiny-state-file.c: named tensors to and from safetensors files. */
 #include "io/tiny-state-file.h"
 
+#include "base/tiny-guard.h"
 #include "io/tiny-safetensors.h"
 
 /* ---- writing ---- */
@@ -24,7 +25,8 @@ copy_text (gpointer key, gpointer value, gpointer user_data)
 gboolean
 tiny_state_save (GHashTable *state, const char *path, GHashTable *metadata, GError **error)
 {
-  g_return_val_if_fail (state != NULL && path != NULL, FALSE);
+  tiny_return_error_unless (state != NULL, error, FALSE, "no state given");
+  tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
   g_autoptr (TinySafetensors) file = tiny_safetensors_new ();
   GHashTableIter at;
   gpointer name, tensor;
@@ -54,7 +56,8 @@ tiny_state_save (GHashTable *state, const char *path, GHashTable *metadata, GErr
 gboolean
 tiny_module_save (TinyModule *self, const char *path, GHashTable *metadata, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self) && path != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_MODULE (self), error, FALSE, "no module given");
+  tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
   g_autoptr (GHashTable) state = tiny_module_get_state_dict (self);
   return tiny_state_save (state, path, metadata, error);
 }
@@ -82,7 +85,7 @@ tiny_state_load (const char *path,
                  GHashTable **out_metadata,
                  GError **error)
 {
-  g_return_val_if_fail (path != NULL, NULL);
+  tiny_return_error_unless (path != NULL, error, NULL, "no path given");
   g_autoptr (TinySafetensors) file = tiny_safetensors_load (path, error);
   if (file == NULL)
     return NULL;
@@ -103,7 +106,8 @@ tiny_state_load (const char *path,
 gboolean
 tiny_module_load (TinyModule *self, const char *path, gboolean strict, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self) && path != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_MODULE (self), error, FALSE, "no module given");
+  tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
   g_autoptr (GHashTable) state = tiny_state_load (path, NULL, NULL, error);
   if (state == NULL)
     return FALSE;

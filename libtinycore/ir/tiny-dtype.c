@@ -15,6 +15,13 @@ const TinyDTypeInfo tiny_dtype_infos[TINY_N_DTYPES] = {
 #undef TINY_DTYPE
 };
 
+/* What is no dtype is like the one of no values. */
+static const TinyDTypeInfo *
+get_info (TinyDType dtype)
+{
+  return &tiny_dtype_infos[(guint) dtype < TINY_N_DTYPES ? dtype : TINY_DTYPE_VOID];
+}
+
 const char *
 tiny_dtype_to_string (TinyDType dtype)
 {
@@ -26,8 +33,9 @@ gboolean
 tiny_dtype_from_string (const char *text, TinyDType *out_dtype)
 {
   for (guint i = 0; i < TINY_N_DTYPES; i++)
-    if (strcmp (tiny_dtype_infos[i].text, text) == 0) {
-      *out_dtype = i;
+    if (g_strcmp0 (tiny_dtype_infos[i].text, text) == 0) {
+      if (out_dtype != NULL)
+        *out_dtype = i;
       return TRUE;
     }
   return FALSE;
@@ -36,25 +44,25 @@ tiny_dtype_from_string (const char *text, TinyDType *out_dtype)
 gsize
 tiny_dtype_get_n_bytes (TinyDType dtype)
 {
-  return tiny_dtype_infos[dtype].n_bytes;
+  return get_info (dtype)->n_bytes;
 }
 
 gboolean
 tiny_dtype_is_float (TinyDType dtype)
 {
-  return tiny_dtype_infos[dtype].kind == 'F';
+  return get_info (dtype)->kind == 'F';
 }
 
 gboolean
 tiny_dtype_is_signed (TinyDType dtype)
 {
-  return tiny_dtype_infos[dtype].kind == 'I';
+  return get_info (dtype)->kind == 'I';
 }
 
 gboolean
 tiny_dtype_is_unsigned (TinyDType dtype)
 {
-  return tiny_dtype_infos[dtype].kind == 'U';
+  return get_info (dtype)->kind == 'U';
 }
 
 gboolean
@@ -95,12 +103,12 @@ double
 tiny_dtype_get_smallest_normal (TinyDType dtype)
 {
   g_return_val_if_fail (tiny_dtype_is_float (dtype), 0);
-  return ldexp (1, 2 - (1 << (tiny_dtype_infos[dtype].exponent_bits - 1)));
+  return ldexp (1, 2 - (1 << (get_info (dtype)->exponent_bits - 1)));
 }
 
 double
 tiny_dtype_get_epsilon (TinyDType dtype)
 {
   g_return_val_if_fail (tiny_dtype_is_float (dtype), 0);
-  return ldexp (1, -(int) tiny_dtype_infos[dtype].mantissa_bits);
+  return ldexp (1, -(int) get_info (dtype)->mantissa_bits);
 }

@@ -93,7 +93,7 @@ TINY_API gboolean tiny_dtype_from_string (const char *text, TinyDType *out_dtype
  * tiny_dtype_get_n_bytes:
  * @dtype: a dtype
  *
- * The size of one element in memory; %TINY_DTYPE_VOID has none.
+ * The size of one element in memory; %TINY_DTYPE_VOID has none. What is no dtype is taken for that one, here and below.
  *
  * Returns: the bytes of an element
  *

@@ -35,6 +35,8 @@ void tiny_module_init_buffer (TinyModule *self,
                               TinyTensor *value,
                               gboolean persistent);
 void tiny_module_init_child (TinyModule *self, const char *name, TinyModule *child);
+/* Whether @self, of @type, takes @child. If not, it says so from now on if it is a module, and @child is given up. */
+gboolean tiny_module_can_append (TinyModule *self, GType type, TinyModule *child);
 /* The first call counts. */
 void tiny_module_fail (TinyModule *self, const char *format, ...) G_GNUC_PRINTF (2, 3);
 /* (transfer none) (nullable): the tensor of that name in @self, such as a bias that may be missing. */

@@ -3,6 +3,7 @@
  * module-state.c: the tensors of a module and of all in it: lists, the state dict, moving and casting. */
 #include <string.h>
 
+#include "base/tiny-guard.h"
 #include "nn/module-private.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
@@ -275,7 +276,8 @@ tiny_module_load_state_dict (TinyModule *self,
                              gboolean strict,
                              GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self) && state != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_MODULE (self), error, FALSE, "no module given");
+  tiny_return_error_unless (state != NULL, error, FALSE, "no state given");
   const GError *wrong = tiny_module_get_error (self);
   if (wrong != NULL) {
     g_propagate_error (error, g_error_copy (wrong));
@@ -343,7 +345,7 @@ replace (TinyModule *self, Replacing *how, GError **error)
 gboolean
 tiny_module_to (TinyModule *self, const char *device, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self), FALSE);
+  tiny_return_error_unless (TINY_IS_MODULE (self), error, FALSE, "no module given");
   Replacing how = { .to_device = TRUE, .device = device };
   return replace (self, &how, error);
 }
@@ -351,7 +353,7 @@ tiny_module_to (TinyModule *self, const char *device, GError **error)
 gboolean
 tiny_module_to_dtype (TinyModule *self, TinyDType dtype, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self), FALSE);
+  tiny_return_error_unless (TINY_IS_MODULE (self), error, FALSE, "no module given");
   if ((guint) dtype >= TINY_N_DTYPES || !tiny_dtype_is_float (dtype)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "module: tensors are cast to a float dtype, not %s",

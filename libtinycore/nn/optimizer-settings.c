@@ -4,6 +4,7 @@
  * what rules keep. */
 #include <math.h>
 
+#include "base/tiny-guard.h"
 #include "nn/optimizer-private.h"
 
 #define BIT(rule) (1u << TINY_RULE_##rule)
@@ -135,7 +136,7 @@ gboolean
 tiny_optimizer_set_setting (
     TinyOptimizer *self, guint group, const char *name, double value, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (self), FALSE);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
   int setting = find_setting (self, name, error);
   TinyGroup *to = setting < 0 ? NULL : tiny_optimizer_find_group (self, group, error);
   if (to == NULL)
@@ -177,7 +178,8 @@ gboolean
 tiny_optimizer_get_setting (
     TinyOptimizer *self, guint group, const char *name, double *out_value, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (self) && out_value != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
+  tiny_return_error_unless (out_value != NULL, error, FALSE, "no room for the value given");
   int setting = find_setting (self, name, error);
   const TinyGroup *from = setting < 0 ? NULL : tiny_optimizer_find_group (self, group, error);
   if (from == NULL)

@@ -471,8 +471,8 @@ tiny_transformer_stack_new (TinyModule *norm)
 void
 tiny_transformer_stack_append (TinyModule *self, TinyModule *layer)
 {
-  g_return_if_fail (
-      G_TYPE_CHECK_INSTANCE_TYPE (self, tiny_transformer_stack_layer_get_type ()));
+  if (!tiny_module_can_append (self, tiny_transformer_stack_layer_get_type (), layer))
+    return;
   TinyModule *layers = tiny_module_get_child (self, "layers");
   if (layer == self) {
     tiny_module_fail (self, "transformer stack: it cannot be part of itself");

@@ -115,7 +115,8 @@ TINY_API TinyModule *tiny_transformer_stack_new (TinyModule *norm);
  * @self: what tiny_transformer_stack_new() made
  * @layer: (transfer full): the next layer
  *
- * What cannot be appended, such as @self, makes @self fail when it is applied.
+ * What cannot be appended, such as @self or %NULL, makes @self fail when it is applied; so does appending to a module of
+ * another kind.
  *
  * Since: 0.1
  */

@@ -4,6 +4,8 @@
 #include <math.h>
 
 #include "nn/module-private.h"
+
+#include "base/tiny-guard.h"
 #include "nn/tiny-optimizer.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
@@ -55,7 +57,8 @@ norm_of_all (TinyTensor *const *parameters, guint n, double norm)
 TinyTensor *
 tiny_clip_grad_norm (TinyTensor *const *parameters, guint n, double max_norm, double norm)
 {
-  g_return_val_if_fail (parameters != NULL || n == 0, NULL);
+  if (!TINY_IS_LIST (parameters, n))
+    return tiny_tensor_new_invalid ("clip_grad_norm: %u parameters are counted, none given", n);
   if (!(max_norm >= 0) || !(norm > 0))
     return tiny_tensor_new_invalid ("clip_grad_norm: norm %g cannot be limited to %g", norm,
                                     max_norm);
@@ -77,7 +80,8 @@ tiny_clip_grad_norm (TinyTensor *const *parameters, guint n, double max_norm, do
 gboolean
 tiny_clip_grad_value (TinyTensor *const *parameters, guint n, double value, GError **error)
 {
-  g_return_val_if_fail (parameters != NULL || n == 0, FALSE);
+  tiny_return_error_unless (TINY_IS_LIST (parameters, n), error, FALSE,
+                            "parameters are counted, but none are given");
   if (!(value >= 0)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "clip_grad_value: elements cannot be limited to %g", value);

@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+#include "base/tiny-guard.h"
 #include "nn/module-private.h"
 #include "nn/optimizer-private.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -81,11 +82,12 @@ check (TinyGradScaler *self, GError **error)
 TinyTensor *
 tiny_grad_scaler_scale (TinyGradScaler *self, TinyTensor *loss)
 {
-  g_return_val_if_fail (TINY_IS_GRAD_SCALER (self) && TINY_IS_TENSOR (loss), NULL);
-  if (self->error == NULL)
-    return tiny_tensor_mul (loss, self->scale);
-  g_object_unref (g_object_ref_sink (loss));
-  return tiny_tensor_new_for_error (g_error_copy (self->error));
+  g_autoptr (TinyTensor) owned = TINY_IS_TENSOR (loss) ? g_object_ref_sink (loss) : NULL;
+  if (!TINY_IS_GRAD_SCALER (self) || owned == NULL)
+    return tiny_tensor_new_invalid ("grad_scaler_scale: no %s is given",
+                                    owned == NULL ? "loss" : "scaler");
+  return self->error == NULL ? tiny_tensor_mul (owned, self->scale)
+                             : tiny_tensor_new_for_error (g_error_copy (self->error));
 }
 
 /* Whether an element is infinite or NaN: neither is less than infinity. */
@@ -115,7 +117,8 @@ unscale_one (TinyTensor *parameter, TinyTensor *inverse, TinyTensor *bad)
 gboolean
 tiny_grad_scaler_unscale (TinyGradScaler *self, TinyOptimizer *optimizer, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_GRAD_SCALER (self) && TINY_IS_OPTIMIZER (optimizer), FALSE);
+  tiny_return_error_unless (TINY_IS_GRAD_SCALER (self), error, FALSE, "no scaler given");
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, FALSE, "no optimizer given");
   if (!check (self, error))
     return FALSE;
   if (self->is_bad != NULL) {
@@ -180,8 +183,10 @@ tiny_grad_scaler_step (TinyGradScaler *self,
                        guint n_others,
                        GError **error)
 {
-  g_return_val_if_fail (TINY_IS_GRAD_SCALER (self) && TINY_IS_OPTIMIZER (optimizer), FALSE);
-  g_return_val_if_fail (others != NULL || n_others == 0, FALSE);
+  tiny_return_error_unless (TINY_IS_GRAD_SCALER (self), error, FALSE, "no scaler given");
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, FALSE, "no optimizer given");
+  tiny_return_error_unless (TINY_IS_LIST (others, n_others), error, FALSE,
+                            "others are counted, but none are given");
   if (self->is_bad == NULL && !tiny_grad_scaler_unscale (self, optimizer, error))
     return FALSE;
   if (self->last != optimizer) {
@@ -199,6 +204,7 @@ tiny_grad_scaler_step (TinyGradScaler *self,
 gboolean
 tiny_grad_scaler_get_scale (TinyGradScaler *self, double *out_scale, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_GRAD_SCALER (self) && out_scale != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_GRAD_SCALER (self), error, FALSE, "no scaler given");
+  tiny_return_error_unless (out_scale != NULL, error, FALSE, "no room for the scale given");
   return check (self, error) && tiny_tensor_item (self->scale, out_scale, error);
 }

@@ -3,6 +3,7 @@
  * tiny-jit.c: a function of the program around a recorder. */
 #include "nn/tiny-jit.h"
 
+#include "base/tiny-guard.h"
 #include "engine/tiny-runtime.h"
 #include "nn/recorder-private.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -60,8 +61,11 @@ tiny_jit_new (TinyJitFunction function,
               GDestroyNotify destroy,
               guint n_outputs)
 {
-  g_return_val_if_fail (function != NULL && n_outputs <= MOST_OUTPUTS, NULL);
   TinyJit *self = g_object_new (TINY_TYPE_JIT, NULL);
+  if (n_outputs > MOST_OUTPUTS) {
+    function = NULL; /* as without one, calls are refused */
+    n_outputs = 0;
+  }
   self->function = function;
   self->user_data = user_data;
   self->destroy = destroy;
@@ -74,8 +78,14 @@ static gboolean
 run (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
   drop_outputs (self);
-  if (!self->function (inputs, n, self->outputs, self->n_outputs, self->user_data, error))
+  g_autoptr (GError) failure = NULL;
+  if (!self->function (inputs, n, self->outputs, self->n_outputs, self->user_data, &failure)) {
+    if (failure == NULL)
+      failure = g_error_new_literal (TINY_ERROR, TINY_ERROR_INVALID,
+                                     "jit: the function failed, and gave no error");
+    g_propagate_error (error, g_steal_pointer (&failure));
     return FALSE;
+  }
   return tiny_tensor_realize_many (self->outputs, self->n_outputs, error);
 }
 
@@ -124,7 +134,11 @@ tiny_jit_call (TinyJit *self,
                TinyTensor **outputs,
                GError **error)
 {
-  g_return_val_if_fail (TINY_IS_JIT (self) && (inputs != NULL || n_inputs == 0), FALSE);
+  tiny_return_error_unless (TINY_IS_JIT (self), error, FALSE, "no jit given");
+  tiny_return_error_unless (TINY_IS_LIST (inputs, n_inputs), error, FALSE,
+                            "inputs are counted, but none are given");
+  tiny_return_error_unless (self->function != NULL, error, FALSE,
+                            "it was made without a function, or for too many outputs");
   tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   gboolean good = call_locked (self, inputs, n_inputs, error);

@@ -51,7 +51,7 @@ TINY_API G_DECLARE_FINAL_TYPE (TinyJit, tiny_jit, TINY, JIT, GObject)
  * @n_outputs: how many tensors @function gives, at most 65536
  *
  * Makes a function whose kernels are recorded at its second call and replayed from the third on: see
- * #TinyJitFunction for what it may do.
+ * #TinyJitFunction for what it may do. Without @function, or with more outputs than that, calls are refused.
  *
  * Returns: (transfer full): a function that has not run yet
  *

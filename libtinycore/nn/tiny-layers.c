@@ -394,9 +394,10 @@ tiny_function_layer_class_init (TinyFunctionLayerClass *class)
 TinyModule *
 tiny_function_new (TinyModuleFunction function)
 {
-  g_return_val_if_fail (function != NULL, NULL);
   TinyFunctionLayer *self = g_object_new (tiny_function_layer_get_type (), NULL);
   self->function = function;
+  if (function == NULL)
+    tiny_module_fail (TINY_MODULE (self), "function: there is no function");
   return TINY_MODULE (self);
 }
 
@@ -438,7 +439,8 @@ tiny_sequential_new (void)
 void
 tiny_sequential_append (TinyModule *self, TinyModule *module)
 {
-  g_return_if_fail (G_TYPE_CHECK_INSTANCE_TYPE (self, tiny_sequential_layer_get_type ()));
+  if (!tiny_module_can_append (self, tiny_sequential_layer_get_type (), module))
+    return;
   g_autofree char *name = g_strdup_printf ("%u", tiny_module_get_entries (self)->len);
   tiny_module_init_child (self, name, module);
 }

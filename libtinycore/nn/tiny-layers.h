@@ -149,7 +149,7 @@ typedef TinyTensor *(*TinyModuleFunction) (TinyTensor *x);
  * tiny_function_new:
  * @function: (scope forever): what forward does
  *
- * A layer of a function in C; other languages subclass #TinyModule.
+ * A layer of a function in C; other languages subclass #TinyModule. Without @function forward fails.
  *
  * Returns: (transfer full): a module
  *
@@ -173,7 +173,8 @@ TINY_API TinyModule *tiny_sequential_new (void);
  * @self: what tiny_sequential_new() made
  * @module: (transfer full): the next module, named by its number
  *
- * What cannot be appended, such as @self, makes @self fail when it is applied.
+ * What cannot be appended, such as @self or %NULL, makes @self fail when it is applied; so does appending to a module of
+ * another kind.
  *
  * Since: 0.1
  */

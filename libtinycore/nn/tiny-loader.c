@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/tiny-guard.h"
 #include "tensor/tiny-random.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -203,8 +204,10 @@ tiny_loader_add_array (TinyLoader *self,
                        GBytes *data,
                        GError **error)
 {
-  g_return_val_if_fail (TINY_IS_LOADER (self) && data != NULL, FALSE);
-  g_return_val_if_fail (item_shape != NULL || n_dims == 0, FALSE);
+  tiny_return_error_unless (TINY_IS_LOADER (self), error, FALSE, "no loader given");
+  tiny_return_error_unless (data != NULL, error, FALSE, "no data given");
+  tiny_return_error_unless (TINY_IS_LIST (item_shape, n_dims), error, FALSE,
+                            "item shape are counted, but none are given");
   return add (self, dtype, item_shape, n_dims, data, error);
 }
 
@@ -212,8 +215,9 @@ gboolean
 tiny_loader_add_field (
     TinyLoader *self, TinyDType dtype, const gint64 *item_shape, guint n_dims, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_LOADER (self), FALSE);
-  g_return_val_if_fail (item_shape != NULL || n_dims == 0, FALSE);
+  tiny_return_error_unless (TINY_IS_LOADER (self), error, FALSE, "no loader given");
+  tiny_return_error_unless (TINY_IS_LIST (item_shape, n_dims), error, FALSE,
+                            "item shape are counted, but none are given");
   return add (self, dtype, item_shape, n_dims, NULL, error);
 }
 
@@ -227,8 +231,10 @@ tiny_loader_new (GBytes *items,
                  guint64 seed,
                  GError **error)
 {
-  g_return_val_if_fail (items != NULL && labels != NULL, NULL);
-  g_return_val_if_fail (item_shape != NULL || n_dims == 0, NULL);
+  tiny_return_error_unless (items != NULL, error, NULL, "no items given");
+  tiny_return_error_unless (labels != NULL, error, NULL, "no labels given");
+  tiny_return_error_unless (TINY_IS_LIST (item_shape, n_dims), error, NULL,
+                            "item shape are counted, but none are given");
   gsize n_items = g_bytes_get_size (labels);
   if (batch > n_items) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
@@ -252,7 +258,9 @@ tiny_loader_set_function (TinyLoader *self,
                           gpointer user_data,
                           GDestroyNotify destroy)
 {
-  g_return_if_fail (TINY_IS_LOADER (self) && function != NULL);
+  if (!TINY_IS_LOADER (self) && destroy != NULL)
+    destroy (user_data);
+  g_return_if_fail (TINY_IS_LOADER (self));
   end_thread (self);
   clear_function (self);
   self->function = function;
@@ -456,7 +464,7 @@ make_tensors (const TinyLoader *self, const Batch *batch)
 GPtrArray *
 tiny_loader_next_batch (TinyLoader *self, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_LOADER (self), NULL);
+  tiny_return_error_unless (TINY_IS_LOADER (self), error, NULL, "no loader given");
   if (self->error == NULL && self->at >= tiny_loader_get_n_batches (self)) {
     end_thread (self);
     return NULL;
@@ -478,9 +486,11 @@ gboolean
 tiny_loader_next (TinyLoader *self, TinyTensor **out_x, TinyTensor **out_y)
 {
   g_return_val_if_fail (TINY_IS_LOADER (self) && out_x != NULL && out_y != NULL, FALSE);
-  g_return_val_if_fail (self->fields->len >= 2, FALSE);
   if (self->error != NULL)
     return FALSE;
+  if (self->fields->len < 2)
+    g_set_error (&self->error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "loader_next: gives two fields, there are %u", self->fields->len);
   g_autoptr (GError) error = NULL;
   g_autoptr (GPtrArray) tensors = tiny_loader_next_batch (self, &error);
   TinyTensor **const out[] = { out_x, out_y };

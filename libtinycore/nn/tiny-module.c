@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/tiny-guard.h"
 #include "nn/module-private.h"
 #include "tensor/tiny-default-float.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -149,10 +150,11 @@ refuse_null (TinyModule *self)
 TinyTensor *
 tiny_module_forward (TinyModule *self, TinyTensor *x)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
-  if (x == NULL)
+  g_autoptr (TinyTensor) input = TINY_IS_TENSOR (x) ? g_object_ref_sink (x) : NULL;
+  if (!TINY_IS_MODULE (self))
+    return tiny_tensor_new_invalid ("module_forward: no module is given");
+  if (input == NULL)
     return refuse_null (self);
-  g_autoptr (TinyTensor) input = g_object_ref_sink (x);
   GError *error = prepare (self);
   if (error != NULL)
     return tiny_tensor_new_for_error (error);
@@ -177,12 +179,18 @@ call_implementation (TinyModule *self, GPtrArray *inputs)
 GPtrArray *
 tiny_module_call (TinyModule *self, TinyTensor *const *inputs, guint n_inputs)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self) && (inputs != NULL || n_inputs == 0), NULL);
   g_autoptr (GPtrArray) given = tiny_kept_new ();
   GPtrArray *results = tiny_kept_new ();
-  GError *error = prepare (self);
-  for (guint i = 0; i < n_inputs; i++)
-    g_ptr_array_add (given, inputs[i] == NULL ? NULL : g_object_ref_sink (inputs[i]));
+  GError *error = NULL;
+  for (guint i = 0; inputs != NULL && i < n_inputs; i++)
+    g_ptr_array_add (given, TINY_IS_TENSOR (inputs[i]) ? g_object_ref_sink (inputs[i]) : NULL);
+  if (!TINY_IS_MODULE (self) || given->len < n_inputs)
+    error = g_error_new_literal (TINY_ERROR, TINY_ERROR_INVALID,
+                                 given->len < n_inputs
+                                     ? "module_call: inputs are counted, but none are given"
+                                     : "module_call: no module is given");
+  else
+    error = prepare (self);
   GPtrArray *made = error == NULL ? call_implementation (self, given) : NULL;
   for (guint i = 0; made != NULL && i < made->len; i++)
     tiny_keep (results, as_floating (self, made->pdata[i]));
@@ -284,12 +292,13 @@ add_tensor (TinyModule *self,
             gboolean persistent,
             GError **error)
 {
-  if (tensor == NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: the tensor “%s” is NULL",
-                 G_OBJECT_TYPE_NAME (self), name == NULL ? "" : name);
+  g_autoptr (TinyTensor) owned = TINY_IS_TENSOR (tensor) ? g_object_ref_sink (tensor) : NULL;
+  if (!TINY_IS_MODULE (self) || owned == NULL) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: the %s “%s” is NULL",
+                 TINY_IS_MODULE (self) ? G_OBJECT_TYPE_NAME (self) : "module",
+                 TINY_IS_MODULE (self) ? "tensor" : "module of", name == NULL ? "" : name);
     return NULL;
   }
-  g_autoptr (TinyTensor) owned = g_object_ref_sink (tensor);
   if ((tensor->error == NULL && !check_name (self, name, error))
       || !check_tensor (self, name == NULL ? "" : name, tensor, kind, error))
     return NULL;
@@ -309,7 +318,6 @@ tiny_module_add_parameter (TinyModule *self,
                            TinyTensor *tensor,
                            GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
   return add_tensor (self, name, tensor, TINY_ENTRY_PARAMETER, TRUE, error);
 }
 
@@ -317,7 +325,6 @@ TinyTensor *
 tiny_module_add_buffer (
     TinyModule *self, const char *name, TinyTensor *tensor, gboolean persistent, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
   return add_tensor (self, name, tensor, TINY_ENTRY_BUFFER, persistent, error);
 }
 
@@ -336,9 +343,10 @@ contains (TinyModule *self, TinyModule *other)
 TinyModule *
 tiny_module_add_child (TinyModule *self, const char *name, TinyModule *child, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self), NULL);
-  g_return_val_if_fail (child == NULL || TINY_IS_MODULE (child), NULL);
-  g_autoptr (TinyModule) owned = child;
+  g_autoptr (GObject) owned = (GObject *) child;
+  tiny_return_error_unless (TINY_IS_MODULE (self), error, NULL, "no module given");
+  tiny_return_error_unless (child == NULL || TINY_IS_MODULE (child), error, NULL,
+                            "what is added is no module");
   if (!check_name (self, name, error))
     return NULL;
   if (child == NULL || contains (child, self)) {
@@ -349,9 +357,21 @@ tiny_module_add_child (TinyModule *self, const char *name, TinyModule *child, GE
   }
   TinyEntry entry = { .name = g_strdup (name),
                       .kind = TINY_ENTRY_CHILD,
-                      .child = g_steal_pointer (&owned) };
+                      .child = (TinyModule *) g_steal_pointer (&owned) };
   g_array_append_val (PRIVATE (self)->entries, entry);
   return child;
+}
+
+gboolean
+tiny_module_can_append (TinyModule *self, GType type, TinyModule *child)
+{
+  if (G_TYPE_CHECK_INSTANCE_TYPE (self, type) && TINY_IS_MODULE (child))
+    return TRUE;
+  g_clear_object (&child);
+  g_return_val_if_fail (TINY_IS_MODULE (self), FALSE);
+  tiny_module_fail (self, "%s: nothing can be appended to it, or what was is no module",
+                    G_OBJECT_TYPE_NAME (self));
+  return FALSE;
 }
 
 void
@@ -399,7 +419,7 @@ void
 tiny_module_init_child (TinyModule *self, const char *name, TinyModule *child)
 {
   GError *error = NULL;
-  const GError *wrong = child == NULL ? NULL : tiny_module_get_error (child);
+  const GError *wrong = TINY_IS_MODULE (child) ? tiny_module_get_error (child) : NULL;
   if (wrong != NULL)
     keep_error (self, g_error_copy (wrong));
   if (tiny_module_add_child (self, name, child, &error) == NULL)
@@ -489,8 +509,11 @@ tiny_module_get_child (TinyModule *self, const char *path)
 gboolean
 tiny_module_set_tensor (TinyModule *self, const char *path, TinyTensor *tensor, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self) && path != NULL, FALSE);
-  g_autoptr (TinyTensor) owned = tensor == NULL ? NULL : g_object_ref_sink (tensor);
+  g_autoptr (TinyTensor) owned = TINY_IS_TENSOR (tensor) ? g_object_ref_sink (tensor) : NULL;
+  tiny_return_error_unless (TINY_IS_MODULE (self), error, FALSE, "no module given");
+  tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
+  tiny_return_error_unless (tensor == NULL || owned != NULL, error, FALSE,
+                            "what replaces the tensor is none");
   const char *name;
   TinyModule *owner = find_owner (self, path, &name);
   TinyEntry *entry = owner == NULL ? NULL : find_own (owner, name, strlen (name));
@@ -516,8 +539,10 @@ tiny_module_set_tensor (TinyModule *self, const char *path, TinyTensor *tensor, 
 gboolean
 tiny_module_move_buffer (TinyModule *self, const char *name, TinyTensor *value, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (self) && name != NULL && TINY_IS_TENSOR (value), FALSE);
-  g_autoptr (TinyTensor) held = g_object_ref_sink (value);
+  g_autoptr (TinyTensor) held = TINY_IS_TENSOR (value) ? g_object_ref_sink (value) : NULL;
+  tiny_return_error_unless (TINY_IS_MODULE (self), error, FALSE, "no module given");
+  tiny_return_error_unless (name != NULL, error, FALSE, "no name given");
+  tiny_return_error_unless (held != NULL, error, FALSE, "no tensor given");
   TinyTensor *buffer = tiny_module_get_buffer (self, name);
   if (buffer == NULL) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: there is no buffer “%s”",

@@ -9,6 +9,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/tiny-guard.h"
 #include "nn/module-private.h"
 #include "nn/optimizer-private.h"
 #include "tensor/tiny-grad-mode.h"
@@ -183,7 +184,9 @@ tiny_optimizer_add_group (TinyOptimizer *self,
                           double weight_decay,
                           GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (self) && (parameters != NULL || n == 0), FALSE);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
+  tiny_return_error_unless (TINY_IS_LIST (parameters, n), error, FALSE,
+                            "parameters are counted, but none are given");
   const TinyGroup *before = self->groups->pdata[0];
   double settings[TINY_N_SETTINGS];
   memcpy (settings, before->settings, sizeof settings);
@@ -345,7 +348,7 @@ tiny_optimizer_find_group (TinyOptimizer *self, guint i, GError **error)
 gboolean
 tiny_optimizer_set_group_lr (TinyOptimizer *self, guint group, double lr, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (self), FALSE);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
   TinyGroup *to = tiny_optimizer_find_group (self, group, error);
   if (to == NULL)
     return FALSE;
@@ -371,7 +374,7 @@ tiny_optimizer_get_group_lr (TinyOptimizer *self, guint group)
 gboolean
 tiny_optimizer_set_lr (TinyOptimizer *self, double lr, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (self), FALSE);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
   for (guint i = 0; i < self->groups->len; i++)
     if (!tiny_optimizer_set_group_lr (self, i, lr, error))
       return FALSE;
@@ -453,7 +456,9 @@ tiny_optimizer_step (TinyOptimizer *self,
                      guint n_others,
                      GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (self) && (others != NULL || n_others == 0), FALSE);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
+  tiny_return_error_unless (TINY_IS_LIST (others, n_others), error, FALSE,
+                            "others are counted, but none are given");
   return tiny_optimizer_step_unless (self, NULL, others, n_others, error);
 }
 
@@ -502,7 +507,8 @@ tiny_optimizer_get_state_dict (TinyOptimizer *self)
 gboolean
 tiny_optimizer_load_state_dict (TinyOptimizer *self, GHashTable *state, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (self) && state != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
+  tiny_return_error_unless (state != NULL, error, FALSE, "no state given");
   g_autoptr (GHashTable) own = tiny_optimizer_get_state_dict (self);
   if (!tiny_state_copy (own, state, TRUE, error))
     return FALSE;

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "base/tiny-guard.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-capture.h"
 #include "ir/tiny-shape.h"
@@ -192,7 +193,9 @@ begin_locked (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **e
 gboolean
 tiny_recorder_begin (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_RECORDER (self) && (inputs != NULL || n == 0), FALSE);
+  tiny_return_error_unless (TINY_IS_RECORDER (self), error, FALSE, "no recorder given");
+  tiny_return_error_unless (TINY_IS_LIST (inputs, n), error, FALSE,
+                            "inputs are counted, but none are given");
   tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   gboolean good = begin_locked (self, inputs, n, error);
@@ -237,7 +240,9 @@ own_outputs (TinyRecorder *self, TinyTensor *const *outputs, guint n, GError **e
 gboolean
 tiny_recorder_end (TinyRecorder *self, TinyTensor *const *outputs, guint n, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_RECORDER (self) && (outputs != NULL || n == 0), FALSE);
+  tiny_return_error_unless (TINY_IS_RECORDER (self), error, FALSE, "no recorder given");
+  tiny_return_error_unless (TINY_IS_LIST (outputs, n), error, FALSE,
+                            "outputs are counted, but none are given");
   if (!self->is_recording) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
                          "jit: nothing is being recorded");
@@ -397,7 +402,9 @@ write_back (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **err
 gboolean
 tiny_recorder_replay (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_RECORDER (self) && (inputs != NULL || n == 0), FALSE);
+  tiny_return_error_unless (TINY_IS_RECORDER (self), error, FALSE, "no recorder given");
+  tiny_return_error_unless (TINY_IS_LIST (inputs, n), error, FALSE,
+                            "inputs are counted, but none are given");
   tiny_runtime_lock ();
   gboolean good
       = recorder_realize_inputs (inputs, n, error) && check_inputs (self, inputs, n, error);

@@ -248,12 +248,12 @@ run (TinyRecurrentLayer *self, GPtrArray *kept, TinyTensor *x, TinyTensor *const
                           : tiny_tensor_to (tiny_tensor_zeros (x->dtype, shape, 2), x->device);
       starts[i].v[k] = tiny_keep (kept, start);
     }
-  for (guint layer = 0; layer < self->n_layers; layer++)
+  for (guint layer = 0; layer < self->n_layers && x->error == NULL; layer++)
     x = run_layer (self, kept, x, layer, starts + layer * n_directions,
                    ends + layer * n_directions);
   GPtrArray *results = g_ptr_array_new ();
   g_ptr_array_add (results, g_object_ref (x));
-  for (guint k = 0; k < n_states[self->kind]; k++) {
+  for (guint k = 0; k < n_states[self->kind] && x->error == NULL; k++) {
     g_autofree TinyTensor **last = g_new (TinyTensor *, n);
     for (guint i = 0; i < n; i++)
       last[i] = ends[i].v[k];

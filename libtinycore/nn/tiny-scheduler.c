@@ -9,6 +9,7 @@
 #include <math.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-guard.h"
 #include "nn/optimizer-private.h"
 
 typedef enum {
@@ -246,7 +247,7 @@ step_sequence (TinyScheduler *self, GError **error)
 gboolean
 tiny_scheduler_step (TinyScheduler *self, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_SCHEDULER (self), FALSE);
+  tiny_return_error_unless (TINY_IS_SCHEDULER (self), error, FALSE, "no scheduler given");
   if (self->kind == PLATEAU || (self->kind == ONE_CYCLE && self->epoch + 1 >= self->total)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  self->kind == PLATEAU
@@ -283,7 +284,7 @@ lower_rates (TinyScheduler *self, GError **error)
 gboolean
 tiny_scheduler_step_metric (TinyScheduler *self, double metric, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_SCHEDULER (self), FALSE);
+  tiny_return_error_unless (TINY_IS_SCHEDULER (self), error, FALSE, "no scheduler given");
   if (self->kind != PLATEAU) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "scheduler: this one does not go by a metric");
@@ -353,7 +354,7 @@ is_positive (double value)
 TinyScheduler *
 tiny_step_lr_new (TinyOptimizer *optimizer, guint step_size, double gamma, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
   if (!check (step_size > 0 && gamma >= 0 && isfinite (gamma), "step_lr", step_size, gamma,
               error))
     return NULL;
@@ -378,7 +379,9 @@ TinyScheduler *
 tiny_multi_step_lr_new (
     TinyOptimizer *optimizer, const guint64 *milestones, guint n, double gamma, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer) && (milestones != NULL || n == 0), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
+  tiny_return_error_unless (TINY_IS_LIST (milestones, n), error, NULL,
+                            "milestones are counted, but none are given");
   GArray *steps = ascending ("multi_step_lr", milestones, n, error);
   if (steps == NULL)
     return NULL;
@@ -393,7 +396,7 @@ tiny_multi_step_lr_new (
 TinyScheduler *
 tiny_exponential_lr_new (TinyOptimizer *optimizer, double gamma, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
   if (!check (gamma >= 0 && isfinite (gamma), "exponential_lr", 1, gamma, error))
     return NULL;
   return begin (scheduler_new (EXPONENTIAL, optimizer, gamma, 0), error);
@@ -402,7 +405,7 @@ tiny_exponential_lr_new (TinyOptimizer *optimizer, double gamma, GError **error)
 TinyScheduler *
 tiny_constant_lr_new (TinyOptimizer *optimizer, double factor, guint total, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
   if (!check (is_positive (factor), "constant_lr", factor, total, error))
     return NULL;
   return begin (scheduler_new (CONSTANT, optimizer, factor, total), error);
@@ -412,7 +415,7 @@ TinyScheduler *
 tiny_linear_lr_new (
     TinyOptimizer *optimizer, double start, double end, guint total, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
   if (!check (is_positive (start) && end >= 0 && isfinite (end) && total > 0, "linear_lr",
               start, end, error))
     return NULL;
@@ -424,7 +427,7 @@ tiny_linear_lr_new (
 TinyScheduler *
 tiny_polynomial_lr_new (TinyOptimizer *optimizer, guint total, double power, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
   if (!check (total > 0 && is_positive (power), "polynomial_lr", total, power, error))
     return NULL;
   return begin (scheduler_new (POLYNOMIAL, optimizer, power, total), error);
@@ -436,7 +439,7 @@ tiny_cosine_annealing_lr_new (TinyOptimizer *optimizer,
                               double lowest,
                               GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
   if (!check (period > 0 && lowest >= 0 && isfinite (lowest), "cosine_annealing_lr", period,
               lowest, error))
     return NULL;
@@ -449,7 +452,7 @@ TinyScheduler *
 tiny_cosine_annealing_warm_restarts_new (
     TinyOptimizer *optimizer, guint period, guint growth, double lowest, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
   if (!check (period > 0 && growth > 0 && lowest >= 0 && isfinite (lowest),
               "cosine_annealing_warm_restarts", period, lowest, error))
     return NULL;
@@ -469,7 +472,7 @@ tiny_one_cycle_lr_new (TinyOptimizer *optimizer,
                        double end_divisor,
                        GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
   if (!check (is_positive (highest) && total > 1 && rising >= 0 && rising <= 1
                   && is_positive (start_divisor) && is_positive (end_divisor),
               "one_cycle_lr", highest, rising, error))
@@ -488,7 +491,7 @@ tiny_scheduler_cycle_momentum (TinyScheduler *self,
                                double largest,
                                GError **error)
 {
-  g_return_val_if_fail (TINY_IS_SCHEDULER (self), FALSE);
+  tiny_return_error_unless (TINY_IS_SCHEDULER (self), error, FALSE, "no scheduler given");
   if (self->kind != ONE_CYCLE) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "scheduler: only that of one cycle changes the momentum");
@@ -510,7 +513,10 @@ tiny_lambda_lr_new (TinyOptimizer *optimizer,
                     GDestroyNotify destroy,
                     GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer) && function != NULL, NULL);
+  gboolean is_good = TINY_IS_OPTIMIZER (optimizer) && function != NULL;
+  if (!is_good && destroy != NULL)
+    destroy (user_data);
+  tiny_return_error_unless (is_good, error, NULL, "no optimizer, or no function, is given");
   TinyScheduler *self = scheduler_new (LAMBDA, optimizer, 1, 0);
   self->function = function;
   self->user_data = user_data;
@@ -528,7 +534,7 @@ tiny_reduce_lr_on_plateau_new (TinyOptimizer *optimizer,
                                double lowest,
                                GError **error)
 {
-  g_return_val_if_fail (TINY_IS_OPTIMIZER (optimizer), NULL);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, NULL, "no optimizer given");
   if (!check (factor >= 0 && factor < 1 && threshold >= 0 && lowest >= 0 && isfinite (lowest),
               "reduce_lr_on_plateau", factor, threshold, error))
     return NULL;
@@ -546,9 +552,9 @@ static TinyScheduler *
 several_new (
     Kind kind, const char *name, TinyScheduler *const *schedulers, guint n, GError **error)
 {
-  gboolean is_good = n > 0;
+  gboolean is_good = schedulers != NULL && n > 0;
   for (guint i = 0; is_good && i < n; i++)
-    is_good = schedulers[i] != NULL && schedulers[i]->kind != PLATEAU
+    is_good = TINY_IS_SCHEDULER (schedulers[i]) && schedulers[i]->kind != PLATEAU
               && schedulers[i]->optimizer == schedulers[0]->optimizer;
   if (!is_good) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
@@ -570,7 +576,8 @@ tiny_sequential_lr_new (TinyScheduler *const *schedulers,
                         guint n_milestones,
                         GError **error)
 {
-  g_return_val_if_fail (schedulers != NULL && (milestones != NULL || n_milestones == 0), NULL);
+  tiny_return_error_unless (TINY_IS_LIST (milestones, n_milestones), error, NULL,
+                            "milestones are counted, but none are given");
   if (!check (n_milestones + 1 == n, "sequential_lr", n, n_milestones, error))
     return NULL;
   GArray *steps = ascending ("sequential_lr", milestones, n_milestones, error);
@@ -589,6 +596,5 @@ tiny_sequential_lr_new (TinyScheduler *const *schedulers,
 TinyScheduler *
 tiny_chained_scheduler_new (TinyScheduler *const *schedulers, guint n, GError **error)
 {
-  g_return_val_if_fail (schedulers != NULL, NULL);
   return several_new (CHAINED, "chained_scheduler", schedulers, n, error);
 }

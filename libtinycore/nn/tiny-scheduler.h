@@ -264,7 +264,7 @@ typedef double (*TinyRateFunction) (guint64 epoch, gpointer user_data);
  * @optimizer: whose rates
  * @function: (scope notified) (closure user_data) (destroy destroy): a factor for each step
  * @user_data: for @function
- * @destroy: (nullable): frees @user_data
+ * @destroy: (nullable): frees @user_data, also when there is an error
  * @error: return location
  *
  * The rates at the start times what a function says.

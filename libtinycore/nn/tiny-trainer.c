@@ -4,6 +4,7 @@
 #include "nn/tiny-trainer.h"
 
 #include "autograd/tiny-gradient.h"
+#include "base/tiny-guard.h"
 #include "nn/tiny-conv-layers.h"
 #include "nn/tiny-jit.h"
 #include "nn/tiny-layers.h"
@@ -135,19 +136,31 @@ test (TinyTensor *const *inputs,
 TinyTrainer *
 tiny_trainer_new (TinyModule *module, TinyOptimizer *optimizer)
 {
-  g_return_val_if_fail (TINY_IS_MODULE (module) && TINY_IS_OPTIMIZER (optimizer), NULL);
   TinyTrainer *self = g_object_new (TINY_TYPE_TRAINER, NULL);
-  self->module = g_object_ref (module);
-  self->optimizer = g_object_ref (optimizer);
+  self->module = TINY_IS_MODULE (module) ? g_object_ref (module) : NULL;
+  self->optimizer = TINY_IS_OPTIMIZER (optimizer) ? g_object_ref (optimizer) : NULL;
   self->train = tiny_jit_new (train, self, NULL, 1);
   return self;
+}
+
+/* Whether it was made of what it needs. */
+static gboolean
+check (TinyTrainer *self, GError **error)
+{
+  if (self->module != NULL && self->optimizer != NULL)
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "trainer: it was made without %s",
+               self->module == NULL ? "a module" : "an optimizer");
+  return FALSE;
 }
 
 gboolean
 tiny_trainer_step (
     TinyTrainer *self, TinyTensor *x, TinyTensor *y, double *out_loss, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TRAINER (self), FALSE);
+  tiny_return_error_unless (TINY_IS_TRAINER (self), error, FALSE, "no trainer given");
+  if (!check (self, error))
+    return FALSE;
   TinyTensor *inputs[] = { x, y }, *loss;
   if (!tiny_jit_call (self->train, inputs, 2, &loss, error))
     return FALSE;
@@ -160,7 +173,12 @@ tiny_trainer_evaluate (TinyTrainer *self,
                        double *out_accuracy,
                        GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TRAINER (self) && TINY_IS_LOADER (loader), FALSE);
+  tiny_return_error_unless (TINY_IS_TRAINER (self), error, FALSE, "no trainer given");
+  tiny_return_error_unless (TINY_IS_LOADER (loader), error, FALSE, "no loader given");
+  tiny_return_error_unless (out_accuracy != NULL, error, FALSE,
+                            "no room for the accuracy given");
+  if (!check (self, error))
+    return FALSE;
   double right = 0, n = 0;
   TinyTensor *x, *y;
   /* A recording of its own for each evaluation: loaders differ in their batches. */

@@ -40,7 +40,7 @@ G_DECLARE_FINAL_TYPE (TinyTrainer, tiny_trainer, TINY, TRAINER, GObject)
  * @optimizer: of @module's parameters
  *
  * Makes a trainer, which classifies: each of its steps is a forward and a backward pass and one of @optimizer, recorded
- * once and replayed from then on.
+ * once and replayed from then on. Without @module or @optimizer steps are refused.
  *
  * Returns: (transfer full): a trainer
  *

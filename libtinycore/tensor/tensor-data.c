@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/tiny-float.h"
+#include "base/tiny-guard.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-history.h"
 #include "engine/tiny-plan.h"
@@ -258,7 +259,8 @@ copy_locked (TinyTensor *self, gpointer out, gsize n_bytes, GError **error)
 gboolean
 tiny_tensor_copy_data (TinyTensor *self, gpointer out, gsize n_bytes, GError **error)
 {
-  g_return_val_if_fail (out != NULL || n_bytes == 0, FALSE);
+  tiny_return_error_unless (TINY_IS_LIST (out, n_bytes), error, FALSE,
+                            "out are counted, but none are given");
   tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   gboolean good = copy_locked (self, out, n_bytes, error);
@@ -316,7 +318,8 @@ write_locked (TinyTensor *self, gconstpointer data, gsize n_bytes, GError **erro
 gboolean
 tiny_tensor_write_data (TinyTensor *self, gconstpointer data, gsize n_bytes, GError **error)
 {
-  g_return_val_if_fail (data != NULL || n_bytes == 0, FALSE);
+  tiny_return_error_unless (TINY_IS_LIST (data, n_bytes), error, FALSE,
+                            "data are counted, but none are given");
   tiny_runtime_open_default_device ();
   tiny_runtime_lock ();
   note_access ();
@@ -348,7 +351,8 @@ tiny_tensor_get_data (TinyTensor *self, GError **error)
 gboolean
 tiny_tensor_item (TinyTensor *self, double *out_value, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TENSOR (self) && out_value != NULL, FALSE);
+  tiny_return_error_unless (TINY_IS_TENSOR (self), error, FALSE, "no tensor given");
+  tiny_return_error_unless (out_value != NULL, error, FALSE, "no room for the value given");
   guint64 bytes = 0;
   if (self->error == NULL && tiny_tensor_get_n_elements (self) != 1) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,

@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/tiny-guard.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
@@ -525,7 +526,7 @@ find_memory (
 gpointer
 tiny_tensor_to_dlpack (TinyTensor *self, gboolean is_versioned, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TENSOR (self), NULL);
+  tiny_return_error_unless (TINY_IS_TENSOR (self), error, NULL, "no tensor given");
   DlType type;
   TinyBuffer *buffer = NULL;
   void *data = NULL;

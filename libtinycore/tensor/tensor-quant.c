@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "base/tiny-float.h"
+#include "base/tiny-guard.h"
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
@@ -36,8 +37,9 @@ static const struct {
 gsize
 tiny_quant_get_n_bytes (TinyQuant format, gint64 n)
 {
-  g_return_val_if_fail ((guint) format < G_N_ELEMENTS (formats), 0);
-  return n < 0 || n % BLOCK != 0 ? 0 : (gsize) (n / BLOCK * formats[format].n_bytes);
+  return (guint) format >= G_N_ELEMENTS (formats) || n < 0 || n % BLOCK != 0
+             ? 0
+             : (gsize) (n / BLOCK * formats[format].n_bytes);
 }
 
 /* ---- to blocks ---- */
@@ -85,6 +87,7 @@ void
 tiny_quant_encode (TinyQuant format, const float *weights, gint64 n, guint8 *out_blocks)
 {
   g_return_if_fail ((guint) format < G_N_ELEMENTS (formats) && n >= 0 && n % BLOCK == 0);
+  g_return_if_fail (n == 0 || (weights != NULL && out_blocks != NULL));
   for (gint64 i = 0; i < n / BLOCK; i++)
     formats[format].encode (weights + i * BLOCK, out_blocks + i * formats[format].n_bytes);
 }
@@ -178,9 +181,11 @@ tiny_tensor_dequantize (TinyTensor *blocks, TinyQuant format, const gint64 *shap
 TinyTensor *
 tiny_tensor_quantize (TinyTensor *self, TinyQuant format, GError **error)
 {
+  tiny_return_error_unless (TINY_IS_TENSOR (self), error, NULL, "no tensor given");
+  tiny_return_error_unless ((guint) format < G_N_ELEMENTS (formats), error, NULL,
+                            "there is no such format");
   guint n_dims;
   const gint64 *shape = tiny_tensor_get_shape (self, &n_dims);
-  g_return_val_if_fail ((guint) format < G_N_ELEMENTS (formats), NULL);
   if (tiny_tensor_get_error (self) == NULL
       && (tiny_tensor_get_dtype (self) != TINY_DTYPE_F32 || n_dims == 0
           || shape[n_dims - 1] % BLOCK != 0)) {

@@ -4,6 +4,7 @@
  *
  * A tensor on several devices is an UNSHARD (ir/tiny-shard.h) and whatever is built on it. Its device is
  * the list of theirs, so that operands on different ones are found like those on different single devices. */
+#include "base/tiny-guard.h"
 #include "engine/runtime-private.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-shard.h"
@@ -155,14 +156,14 @@ move (
 gboolean
 tiny_tensor_to_ (TinyTensor *self, const char *device, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
+  tiny_return_error_unless (TINY_IS_TENSOR (self), error, FALSE, "no tensor given");
   return move (self, NULL, device, TINY_NO_AXIS, error);
 }
 
 gboolean
 tiny_tensor_shard_ (TinyTensor *self, const char *const *devices, gint axis, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
+  tiny_return_error_unless (TINY_IS_TENSOR (self), error, FALSE, "no tensor given");
   const char *const none[] = { NULL };
   return move (self, devices != NULL ? devices : none, NULL, axis, error);
 }

@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/tiny-guard.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
@@ -461,9 +462,10 @@ set_grad (TinyTensor *self, TinyTensor *grad, GError **error)
 gboolean
 tiny_tensor_set_grad (TinyTensor *self, TinyTensor *grad, GError **error)
 {
-  g_return_val_if_fail (TINY_IS_TENSOR (self), FALSE);
-  g_return_val_if_fail (grad == NULL || TINY_IS_TENSOR (grad), FALSE);
-  g_autoptr (TinyTensor) owned = grad != NULL ? g_object_ref_sink (grad) : NULL;
+  g_autoptr (TinyTensor) owned = TINY_IS_TENSOR (grad) ? g_object_ref_sink (grad) : NULL;
+  tiny_return_error_unless (TINY_IS_TENSOR (self), error, FALSE, "no tensor given");
+  tiny_return_error_unless (grad == NULL || owned != NULL, error, FALSE,
+                            "the gradient is no tensor");
   tiny_runtime_lock ();
   gboolean good = grad == NULL || set_grad (self, grad, error);
   if (grad == NULL)

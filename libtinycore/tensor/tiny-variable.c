@@ -35,9 +35,8 @@ tiny_variable_init (TinyVariable *self)
 TinyVariable *
 tiny_variable_new (const char *name, gint64 min, gint64 max)
 {
-  g_return_val_if_fail (name != NULL, NULL);
   TinyVariable *self = g_object_new (TINY_TYPE_VARIABLE, NULL);
-  self->name = g_strdup (name);
+  self->name = g_strdup (name != NULL ? name : "");
   self->min = min;
   self->max = max;
   return self;
@@ -67,6 +66,8 @@ tiny_variable_get_max (TinyVariable *self)
 static TinyNode *
 bound_node (TinyBuild *b, TinyVariable *self, gint64 value)
 {
+  if (self == NULL || *self->name == 0)
+    return tiny_build_fail (b, self == NULL ? "no variable is given" : "it has no name");
   if (self->min > self->max || self->min < G_MININT32 || self->max > G_MAXINT32)
     return tiny_build_fail (b,
                             "variable %s has bounds %" G_GINT64_FORMAT " … %" G_GINT64_FORMAT
@@ -85,10 +86,9 @@ bound_node (TinyBuild *b, TinyVariable *self, gint64 value)
 TinyTensor *
 tiny_variable_bind (TinyVariable *self, gint64 value)
 {
-  g_return_val_if_fail (TINY_IS_VARIABLE (self), NULL);
   TinyBuild b;
   TinyNode *node = NULL;
   if (tiny_build_begin (&b, "bind", 0, NULL))
-    node = bound_node (&b, self, value);
+    node = bound_node (&b, TINY_IS_VARIABLE (self) ? self : NULL, value);
   return tiny_build_end (&b, node);
 }

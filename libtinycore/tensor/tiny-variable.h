@@ -25,7 +25,7 @@ G_DECLARE_FINAL_TYPE (TinyVariable, tiny_variable, TINY, VARIABLE, GObject)
  * @max: the largest value
  *
  * Makes a number that programs get when they are launched. It has no value until tiny_variable_bind() gives it one, and
- * bounds that are not in order, or are not of 32 bits, are an error then.
+ * bounds that are not in order, or are not of 32 bits, are an error then; so is having no name.
  *
  * Returns: (transfer full): a variable
  *

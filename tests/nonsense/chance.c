@@ -258,7 +258,7 @@ chance_word (Chance *c, const char *const *words)
   guint n = g_strv_length ((char **) words);
   const char *word = n == 0 || chance_int (c, 4) == 0 ? odd[chance_int (c, G_N_ELEMENTS (odd))]
                                                       : words[chance_int (c, n)];
-  g_string_append_printf (c->text, "“%s”, ", word != NULL ? word : "NULL");
+  g_string_append_printf (c->text, "“%.40s”, ", word != NULL ? word : "NULL");
   return word;
 }
 
@@ -385,9 +385,13 @@ chance_begin (Chance *c, guint64 seed, guint64 number)
   c->state = seed * 0x2545f4914f6cdd1du + number;
   c->is_large = FALSE;
   c->depth = 0;
-  const Call *call = &calls[number % n_calls];
+  tiny_tensor_manual_seed (seed + number);
+}
+
+void
+chance_call (Chance *c, const Call *call)
+{
   c->name = call->name;
   c->reads = call->reads;
-  tiny_tensor_manual_seed (seed + number);
   call->run (c);
 }

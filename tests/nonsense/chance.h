@@ -33,6 +33,7 @@ void chance_init (Chance *c);
 void chance_clear (Chance *c);
 /* Forgets the last call, and begins number @number of @seed. */
 void chance_begin (Chance *c, guint64 seed, guint64 number);
+void chance_call (Chance *c, const Call *call);
 
 /* 0 to below @n. */
 guint chance_int (Chance *c, guint n);

@@ -1,32 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-calls.c: proves that every method of a tensor, called with nonsense, gives a result that can be computed or an
- * error that says something: never a crash, a hang or a message of an assertion.
+ * test-calls.c: proves that every method of a tensor, and every other public function, called with nonsense, gives a result that
+ * can be computed or an error that says something: never a crash, a hang or a message of an assertion.
  *
- * usage: test-calls [--seed N] [--count N] [--call N] [--seconds N]. A failure names seed and call: --call runs that one alone. */
+ * usage: test-calls [--functions] [--seed N] [--first N] [--count N] [--call N] [--seconds N]. A failure names seed and call: --call runs
+ * that one alone. Functions are called a few after another, with the same objects: a call is an episode there. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "chance.h"
+#include "things.h"
 
 enum {
   LARGEST_READ = 4096,
   N_GRADIENTS = 8 /* one of so many results has its gradient computed */
 };
 
-/* A sanitizer's report ends in a signal, too. */
+/* A sanitizer's report ends in a signal, too; and there may be no memory of an absurd size. */
 const char *__asan_default_options (void);
 const char *
 __asan_default_options (void)
 {
-  return "abort_on_error=1:allow_user_segv_handler=1";
+  return "abort_on_error=1:allow_user_segv_handler=1:allocator_may_return_null=1";
 }
 
-static gint64 option_seed = 1, option_count = 2000, option_call = -1, option_seconds = 60;
-static gboolean option_verbose = FALSE;
+const char *__ubsan_default_options (void);
+const char *
+__ubsan_default_options (void)
+{
+  return "abort_on_error=1";
+}
+
+static gint64 option_seed = 1, option_count = 2000, option_call = -1, option_first = 0,
+              option_seconds = 120;
+static gboolean option_verbose = FALSE, option_functions = FALSE;
 static char current[4096]; /* what a signal handler writes */
 static guint64 number;
 static struct {
@@ -122,7 +131,12 @@ static void
 run (Chance *c)
 {
   alarm ((guint) option_seconds);
-  chance_begin (c, (guint64) option_seed, number);
+  if (option_functions) {
+    things_run (c, (guint64) option_seed, number);
+  } else {
+    chance_begin (c, (guint64) option_seed, number);
+    chance_call (c, &calls[number % n_calls]);
+  }
   for (guint i = 0; i < c->made->len; i++)
     check_result (c->made->pdata[i], c);
   alarm (0);
@@ -134,9 +148,12 @@ main (int argc, char **argv)
   const GOptionEntry entries[]
       = { { "seed", 0, 0, G_OPTION_ARG_INT64, &option_seed, "where chance begins", "N" },
           { "count", 0, 0, G_OPTION_ARG_INT64, &option_count, "how many calls", "N" },
+          { "first", 0, 0, G_OPTION_ARG_INT64, &option_first, "the number of the first", "N" },
           { "call", 0, 0, G_OPTION_ARG_INT64, &option_call, "this one alone", "N" },
           { "seconds", 0, 0, G_OPTION_ARG_INT64, &option_seconds, "how long a call may take",
             "N" },
+          { "functions", 0, 0, G_OPTION_ARG_NONE, &option_functions,
+            "call functions that are no methods, a few after another", NULL },
           { "verbose", 0, 0, G_OPTION_ARG_NONE, &option_verbose, "each call before it is made",
             NULL },
           G_OPTION_ENTRY_NULL };
@@ -147,25 +164,31 @@ main (int argc, char **argv)
     fprintf (stderr, "test-calls: %s\n", error->message);
     return 2;
   }
-  g_log_set_always_fatal (G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_WARNING);
+  if (option_functions)
+    things_init ();
+  else
+    g_log_set_always_fatal (G_LOG_FATAL_MASK | G_LOG_LEVEL_CRITICAL | G_LOG_LEVEL_WARNING);
   for (guint i = 0; i < 6; i++)
     signal (((int[]){ SIGSEGV, SIGABRT, SIGALRM, SIGFPE, SIGTRAP, SIGBUS })[i], tell);
   Chance chance = { .about_to_call = remember };
   remember ("before the first", "");
   chance_init (&chance);
-  guint64 first = option_call >= 0 ? (guint64) option_call : 0;
-  guint64 end = option_call >= 0 ? first + 1 : (guint64) MAX (option_count, 0);
+  guint64 first = option_call >= 0 ? (guint64) option_call : (guint64) MAX (option_first, 0);
+  guint64 end = option_call >= 0 ? first + 1 : first + (guint64) MAX (option_count, 0);
   for (number = first; number < end; number++)
     run (&chance);
+  if (option_functions)
+    things_clear ();
   chance_clear (&chance);
-  printf ("%u methods: %" G_GUINT64_FORMAT " errors, %" G_GUINT64_FORMAT
+  printf ("%u %s: %" G_GUINT64_FORMAT " errors, %" G_GUINT64_FORMAT
           " results, of which %" G_GUINT64_FORMAT " were computed, %" G_GUINT64_FORMAT
           " refused; %" G_GUINT64_FORMAT " with gradients\n",
-          n_calls, tally.errors, tally.results, tally.computed, tally.refused, tally.gradients);
+          option_functions ? n_functions : n_calls, option_functions ? "functions" : "methods",
+          tally.errors, tally.results, tally.computed, tally.refused, tally.gradients);
   /* A test that only meets errors, or none, tests little. */
-  if (option_call < 0 && option_count >= 1000
-      && (tally.errors < end / 10 || tally.computed < end / 10
-          || tally.gradients < end / 200)) {
+  if (option_call < 0 && option_count >= 1000 && !option_functions
+      && (tally.errors < (end - first) / 10 || tally.computed < (end - first) / 10
+          || tally.gradients < (end - first) / 200)) {
     fputs ("test-calls: hardly anything was tested\n", stderr);
     return 1;
   }

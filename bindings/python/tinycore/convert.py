@@ -47,7 +47,10 @@ def number_tensor(number):
 def operand(value, name):
     """A tensor of what is none: a number or an array."""
     if isinstance(value, (bool, int, float)):
-        return number_tensor(value)
+        try:
+            return number_tensor(value)
+        except OverflowError as error:
+            raise OverflowError(f"{name}: {error}") from None
     if hasattr(value, "__array__"):
         if getattr(value, "ndim", None) != 0:
             return tensor_of(value, None, None)

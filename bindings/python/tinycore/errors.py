@@ -130,43 +130,53 @@ RAW = (
     (r"'(?P<type>\w+)' object cannot be interpreted as an integer", "a whole number"),
     (r"Must be string, not (?P<type>\w+)|expected str, bytes or os.PathLike object, not (?P<text>\w+)", "a text"),
     (r"Argument \d+ does not allow (?P<text>None) as a value", "a value"),
-    (r"'(?P<type>\w+)' object is not iterable|can only join an iter(?P<text>able)", "a list"),
+    (r"object of type '(?P<text>\w+)' has no len|'(?P<type>\w+)' object is not iterable|can only join an iter(?P<able>able)", "a list"),
+    (r"argument of type '(?P<type>\w+)' is not iterable|Must be mapping, not (?P<text>\w+)", "a dict"),
+    (r"'(?P<type>\w+)' object is not callable", "a function"),
+    (r"'(?P<type>\w+)' object is not subscriptable|'(?P<text>\w+)' object has no attribute '(?:items|keys|get)'", "a dict or a list"),
     (r"Expected (?:[\w.]*\.)?Tensor, but got (?P<type>\w+)", "a tensor"),
-    (r"'(?P<type>\w+)' object has no attribute 'handle'", "an optimiser"))
+    (r"'(?P<type>\w+)' object has no attribute 'handle'", "an optimiser or a schedule"),
+    (r"'(?P<type>\w+)' object has no attribute 'optimizer'", "a schedule"),
+    (r"not supported between instances of '(?P<left>\w+)' and '(?P<right>\w+)'", "a number"),
+    (r"bad operand type for [^:]*: '(?P<type>\w+)'|unsupported operand type\(s\) for [^:]*: '(?P<left>\w+)' and '(?P<right>\w+)'",
+     "a tensor or a number"),
+    (r"'(?P<type>\w+)' object has no attribute '\w+'", "a tensor"))
 OURS = r"(a whole number|a number) is wanted, not (.*)"
+RANGE = r"(-?\d+) (?:not in range|does not fit) .*"
 
 
-def is_wrong(value, kind, shown):
+def is_wrong(value, kinds, shown):
     """Whether @value, or what is in it, is what a message is about."""
     if shown is not None:
         found = f"{value!r:.60}" == shown
     else:
-        found = type(value).__name__ == kind
-    return found or isinstance(value, (list, tuple)) and any(is_wrong(one, kind, shown) for one in value)
+        found = type(value).__name__ in kinds
+    return found or isinstance(value, (list, tuple, bytes)) and any(is_wrong(one, kinds, shown) for one in value)
 
 
 def named(function, arguments, more, error):
     """What a conversion said, with the function and the argument that it is about; None where that is not clear."""
     import re  # only where something is wrong
     from inspect import signature
-    text, kind, shown, wanted = str(error), None, None, None
-    ours = re.fullmatch(OURS, text, re.S)
+    text, kinds, shown, wanted = str(error), (), None, None
+    ours, beyond = re.fullmatch(OURS, text, re.S), re.fullmatch(RANGE, text)
     if ours is not None:
         wanted, shown = ours.groups()
-    for pattern, what in RAW if ours is None else ():
+    elif beyond is not None:
+        wanted, shown = text, beyond[1]
+    for pattern, what in RAW if wanted is None else ():
         match = re.search(pattern, text)
         if match is not None:
-            groups = match.groupdict()
-            kind, wanted = groups.get("type") or {"None": "NoneType"}.get(groups.get("text"), groups.get("text")), what
+            kinds, wanted = [{"None": "NoneType"}.get(kind, kind) for kind in match.groupdict().values() if kind], what
             break
     if wanted is None:
         return None
     bound = signature(function).bind(*arguments, **more)
     defaults = {name: one.default for name, one in bound.signature.parameters.items()}
     for name, value in bound.arguments.items():
-        if name != "self" and is_wrong(value, kind, shown) and type(defaults[name]) is not type(value):
-            owner = type(arguments[0]).__name__ if "self" in bound.arguments else function.__name__
-            return type(error)(f"{owner}: {name}: {wanted} is wanted, not {value!r:.60}")
+        if name != "self" and is_wrong(value, kinds, shown) and (beyond or type(defaults[name]) is not type(value)):
+            owner = type(arguments[0]).__name__ if function.__name__ in ("__init__", "forward") else function.__name__
+            return type(error)(f"{owner}: {name}: {wanted}" + (f" is wanted, not {value!r:.60}" if beyond is None else ""))
     return None
 
 
@@ -176,8 +186,8 @@ def explained(function):
     def call_it(*arguments, **more):
         try:
             return function(*arguments, **more)
-        except (TypeError, ValueError, AttributeError) as error:
-            if type(error) not in (TypeError, ValueError, AttributeError):
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
+            if type(error) not in (TypeError, ValueError, AttributeError, OverflowError):
                 raise
             better = named(function, arguments, more, error)
             if better is None:
@@ -187,6 +197,20 @@ def explained(function):
 
 
 def explain_making(cls):
-    """For classes of the package: __init__() says what is wrong with its arguments."""
-    if cls.__module__.startswith(__package__ + ".") and "__init__" in vars(cls):
-        cls.__init__ = explained(cls.__init__)
+    """For classes of the package: __init__() and forward() say what is wrong with their arguments."""
+    for name in ("__init__", "forward"):
+        if cls.__module__.startswith(__package__ + ".") and name in vars(cls):
+            setattr(cls, name, explained(vars(cls)[name]))
+
+
+def explain_all(namespace):
+    """For a module's globals: so do its functions."""
+    for name, one in list(namespace.items()):
+        if type(one) is type(explain_all) and one.__module__ == namespace["__name__"] and not name.startswith("_"):
+            namespace[name] = explained(one)
+
+
+def wants_function(function, name):
+    """A TypeError unless @function is one; @name begins it."""
+    if not callable(function):
+        raise TypeError(f"{name}: a function is wanted, not {function!r:.60}")

@@ -6,6 +6,7 @@ shape and a dtype, and cannot be read."""
 from __future__ import annotations
 
 from .convert import NO_AXIS, as_int, checked_all, list_of
+from .errors import explained, wants_function
 from .library import Tiny
 
 Base = Tiny.Tensor
@@ -15,6 +16,7 @@ class Traced:
     """A Python function as the library calls it. What it raises is raised again where the library was called."""
 
     def __init__(self, function, name):
+        wants_function(function, name)
         self.function, self.name, self.error, self.is_one = function, name, None, True
 
     def __call__(self, inputs, *rest):
@@ -40,26 +42,34 @@ class Traced:
         return results[0] if self.is_one else tuple(results)
 
 
-def batch_axes(dims, n):
+def wants_tensor(first, name):
+    """A TypeError unless @first, given to what @name made, is a tensor."""
+    if not isinstance(first, Base):
+        raise TypeError(f"{name}: a tensor is wanted first, not {first!r:.60}")
+
+
+def batch_axes(dims, n, name):
     """Along which axis each of @n is a batch; NO_AXIS: it is none."""
     dims = [dims] * n if dims is None or not isinstance(dims, (list, tuple)) else list(dims)
-    return [NO_AXIS if one is None else as_int(one, "vmap: in_dims") for one in dims]
+    return [NO_AXIS if one is None else as_int(one, name) for one in dims]
 
 
 def vmap(function, in_dims: Any = 0, out_dims: Any = 0, randomness="error") -> Callable[..., Any]:
     """@function for every element along an axis of its arguments; None: the same for all. @randomness of what it draws: "error",
     "different" for each element, "same" for all."""
-    if not callable(function):
-        raise TypeError(f"vmap: a function is wanted, not {function!r:.60}")
+    wants_function(function, "vmap")
+    if not isinstance(randomness, str):
+        raise TypeError(f"vmap: randomness: a text is wanted, not {randomness!r:.60}")
+    outs = batch_axes(out_dims, 1, "vmap: out_dims") if out_dims != 0 else []  # none: 0 for all
 
     def batched(*inputs):
         traced = Traced(function, "vmap")
         inputs = list_of(inputs, "vmap")
-        outs = [] if out_dims == 0 else [out_dims] if isinstance(out_dims, int) else list(out_dims)  # none: 0 for all
-        return traced.unpack(traced.run(Tiny.vmap_with_randomness, inputs, batch_axes(in_dims, len(inputs)), outs, randomness))
+        return traced.unpack(traced.run(Tiny.vmap_with_randomness, inputs, batch_axes(in_dims, len(inputs), "vmap: in_dims"), outs, randomness))
     return batched
 
 
+@explained
 def jvp(function, primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Any, Any]:
     """The value of @function, and how it changes along @tangents."""
     traced = Traced(function, "jvp")
@@ -69,7 +79,10 @@ def jvp(function, primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tupl
 
 def grad(function) -> Callable[..., Tensor]:
     """The gradient of a function of one element's result with respect to its first argument."""
+    wants_function(function, "grad")
+
     def gradient(first, *others):
+        wants_tensor(first, "grad")
         loss = function(first, *others)
         return loss.gradient(first)[0]
     return gradient
@@ -77,6 +90,8 @@ def grad(function) -> Callable[..., Tensor]:
 
 def vjp(function, *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
     """The value of @function, and the function from its gradient to the arguments' gradients."""
+    wants_function(function, "vjp")
+
     def pull(*gradients):
         traced = Traced(function, "vjp")
         found, _ = traced.run(Tiny.vjp, list_of(primals, "vjp"), list_of(gradients, "vjp"))
@@ -87,6 +102,8 @@ def vjp(function, *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
 
 def jacrev(function) -> Callable[..., Any]:
     """All derivatives of all results with respect to the argument."""
+    wants_function(function, "jacrev")
+
     def jacobian(*inputs):
         traced = Traced(function, "jacrev")
         found = traced.run(Tiny.jacobian, list_of(inputs, "jacrev"))
@@ -97,7 +114,10 @@ def jacrev(function) -> Callable[..., Any]:
 
 def jacfwd(function) -> Callable[..., Any]:
     """All derivatives of all results with respect to the argument: one jvp() for each of its elements, side by side."""
+    wants_function(function, "jacfwd")
+
     def jacobian(first, *others):
+        wants_tensor(first, "jacfwd")
         one = lambda tangent: jvp(lambda x: function(x, *others), (first,), (tangent,))[1]  # noqa: E731
         basis = type(first).eye(first.numel(), dtype=first.dtype, device=first.get_device()).reshape(-1, *first.shape)
         found = vmap(one)(basis)
@@ -108,7 +128,10 @@ def jacfwd(function) -> Callable[..., Any]:
 
 def grad_and_value(function) -> Callable[..., tuple[Tensor, Tensor]]:
     """grad(), and the value."""
+    wants_function(function, "grad_and_value")
+
     def both(first, *others):
+        wants_tensor(first, "grad_and_value")
         loss = function(first, *others)
         return loss.gradient(first)[0], loss
     return both
@@ -122,6 +145,8 @@ def checkpoint(function, *inputs: Tensor) -> Any:
 
 def hessian(function) -> Callable[..., Any]:
     """All second derivatives of a function that gives one number."""
+    wants_function(function, "hessian")
+
     def second(*inputs):
         traced = Traced(function, "hessian")
         found = traced.run(Tiny.hessian, list_of(inputs, "hessian"))

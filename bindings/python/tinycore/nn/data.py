@@ -8,7 +8,7 @@ from operator import index
 from ..convert import operand
 from ..data import tensor_of
 from ..dtypes import dtypes
-from ..errors import call, explained
+from ..errors import call, explained, wants_function
 from ..library import GLib, Tiny
 from ..tensor import Base, Tensor
 
@@ -28,6 +28,7 @@ class Dataset:
 class TensorDataset(Dataset):
     """Items are what tensors of the same length have at one place."""
 
+    @explained
     def __init__(self, *tensors: Tensor):
         if not tensors or any(len(one) != len(tensors[0]) for one in tensors):
             raise ValueError(f"TensorDataset: tensors of {[one.shape for one in tensors]} have no items together")
@@ -43,6 +44,7 @@ class TensorDataset(Dataset):
 class Subset(Dataset):
     """Some items of another."""
 
+    @explained
     def __init__(self, dataset: Any, indices: Iterable[int]):
         self.dataset, self.indices = dataset, list(indices)
 
@@ -53,6 +55,7 @@ class Subset(Dataset):
         return len(self.indices)
 
 
+@explained
 def random_split(dataset: Any, lengths: Sequence[int]) -> list[Subset]:
     """Parts of @dataset with @lengths items, by chance (Tensor.manual_seed())."""
     if sum(lengths) != len(dataset):
@@ -104,14 +107,22 @@ class DataLoader:
     def __init__(self, dataset: Any, batch_size=1, shuffle=False, sampler: Iterable[int] = None, num_workers=0,
                  collate_fn: Callable[[list[Any]], Any] = None, pin_memory=False, drop_last=False, seed: int = None, progress: bool | str = False,
                  device: str = None):
+        if collate_fn is not None:
+            wants_function(collate_fn, "DataLoader: collate_fn")
+        if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
+            raise TypeError(f"DataLoader: dataset: something with items by number and len() is wanted, not {dataset!r:.60}")
+        if sampler is not None:
+            iter(sampler)  # a TypeError where it is none
         if sampler is not None and shuffle:
             raise ValueError("DataLoader: an order of its own and shuffle do not go together")
         self.dataset, self.batch_size, self.drop_last, self.collate_fn = dataset, index(batch_size), bool(drop_last), collate_fn
         self.sampler, self.progress, self.device, self.epoch = sampler, progress, device, 0
         self.shuffle, self.num_workers, self.loader, self.form = bool(shuffle), index(num_workers), None, None
-        if self.batch_size < 1 or self.num_workers < 0:
+        if not 0 < self.batch_size < 1 << 32 or not 0 <= self.num_workers < 1 << 31:
             raise ValueError(f"DataLoader: batches of {batch_size}, {num_workers} workers")
         self.seed = (Tensor.randint(1, low=0, high=1 << 30).item() if shuffle else 0) if seed is None else index(seed)
+        if not 0 <= self.seed < 1 << 64:
+            raise ValueError(f"DataLoader: seed: a number of 64 bits is wanted, not {seed}")
 
     def order(self):
         """The items that there are."""

@@ -5,9 +5,9 @@ from __future__ import annotations
 from functools import wraps
 from math import prod, sqrt
 
-from ..errors import InvalidError
+from ..errors import InvalidError, explain_all, explained
 from ..operations import Operations
-from ..tensor import Tensor
+from ..tensor import Base, Tensor
 
 NAMES = {"binary_cross_entropy": "binary_crossentropy", "binary_cross_entropy_with_logits": "binary_crossentropy_logits"}
 
@@ -37,6 +37,8 @@ dropout1d, dropout2d, dropout3d = drop_parts(1), drop_parts(2), drop_parts(3)
 
 def alpha_dropout(input, p=0.5, training=False, inplace=False):
     """Dropout that keeps mean 0 and variance 1 after selu() (Klambauer et al. 2017)."""
+    if not 0 <= p <= 1:
+        raise InvalidError(f"alpha_dropout: p: a number from 0 to 1 is wanted, not {p}")
     if not training or p == 0:
         return input
     low = -1.7580993408473766  # what selu() goes to far below 0
@@ -306,6 +308,9 @@ def triplet_margin_with_distance_loss(anchor, positive, negative, *, distance_fu
     return reduced((near - far + margin).relu(), reduction)
 
 
+explain_all(globals())
+
+
 # ---- methods ----
 def placed(input, result, inplace, name):
     if not inplace:
@@ -314,16 +319,24 @@ def placed(input, result, inplace, name):
     return put(input, result, name + "_")
 
 
-def with_inplace(method):
+def of_tensor(method, has_place):
+    """@method as a function of a tensor; @has_place: it takes inplace."""
     @wraps(method)
-    def function(input, *arguments, inplace=False, **more):
+    def function(input, *arguments, **more):
+        if not isinstance(input, Base):
+            raise TypeError(f"{method.__name__}: input: a tensor is wanted, not {input!r:.60}")
+        inplace = more.pop("inplace", False) if has_place else False
         return placed(input, method(input, *arguments, **more), inplace, method.__name__)
     return function
 
 
 def __getattr__(name):
-    found = getattr(Tensor, NAMES.get(name, name), None) if not name.startswith("__") else None
+    own = NAMES.get(name, name)
+    found = getattr(Tensor, own, None) if not name.startswith("__") else None
     if found is None:
         raise AttributeError(f"tensors have no method {name}")
-    found = globals()[name] = with_inplace(found) if hasattr(Tensor, name + "_") else found
+    plain = next(vars(cls)[own] for cls in Tensor.__mro__ if own in vars(cls))
+    if not isinstance(plain, (staticmethod, classmethod)):
+        found = explained(of_tensor(found, hasattr(Tensor, name + "_")))
+    globals()[name] = found
     return found

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Methods of tensors as modules without parameters: activations, windows, losses. Arguments have PyTorch's names and order."""
+from ..errors import explained
 from ..tensor import Base, Tensor
 from . import functional
 from .module import Module
@@ -34,6 +35,7 @@ class OfMethod(Module):
         for name, value in settings.items():
             self.register_buffer(name, value) if isinstance(value, Base) else setattr(self, name, value)
 
+    @explained
     def forward(self, input, *others):
         settings = {OTHER_NAMES.get(name, name): getattr(self, name) for name in self.settings}
         if "output_size" in settings:  # which a method takes one by one

@@ -6,7 +6,7 @@ from operator import index
 from typing import Any
 
 from ..convert import as_int
-from ..errors import call, explain_making
+from ..errors import call, explain_making, explained
 from ..library import Tiny
 
 
@@ -166,6 +166,7 @@ class ReduceLROnPlateau(Scheduler):
         self.take(Tiny.reduce_lr_on_plateau_new, optimizer, mode == "max", factor, index(patience), threshold, index(cooldown),
                   min_lr)
 
+    @explained
     def step(self, metrics: Any):
         self.metrics.append(float(metrics))
         call(self.handle.step_metric, self.metrics[-1])
@@ -197,6 +198,8 @@ class ChainedScheduler(Scheduler):
 
     def __init__(self, schedulers: Sequence[Scheduler], optimizer=None):
         self.schedulers = list(schedulers)
+        if not self.schedulers:
+            raise ValueError("ChainedScheduler: schedulers: at least one is wanted")
         self.optimizer = self.schedulers[0].optimizer
         self.handle = call(Tiny.chained_scheduler_new, [one.handle for one in self.schedulers])
 

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidError, checked
+from ..errors import InvalidError, checked, explained
 from ..tensor import Base, Tensor
 
 PARAMETER, BUFFER, TRANSIENT = "parameter", "buffer", "transient"  # a transient one is a buffer that is not saved
@@ -329,6 +329,7 @@ class Module:
         """All tensors by path but transient buffers: the module's own, not copies. A shared one is there under each name."""
         return {prefix + name: tensor for name, tensor, kind in walk(self) if kind != TRANSIENT}
 
+    @explained
     def load_state_dict(self, state_dict, strict=True) -> Loaded:
         """Copies values into the module's tensors, which keep their memory, dtype and device; gives the names that were
         missing and those that were not expected."""

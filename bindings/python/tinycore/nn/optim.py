@@ -2,11 +2,11 @@
 """Optimisers, with the arguments of PyTorch's and of tinygrad's."""
 from __future__ import annotations
 
-from collections.abc import MutableMapping
+from collections.abc import Mapping, MutableMapping
 from typing import Any
 
 from ..convert import as_float
-from ..errors import call, exception_of, explain_making
+from ..errors import call, exception_of, explain_making, explained
 from ..library import Tiny
 from ..tensor import Base, Tensor
 from . import lr_scheduler
@@ -24,12 +24,12 @@ def trainable(parameters) -> list[Tensor]:
     requires_grad=False. Also of what Module.named_parameters() gives."""
     found = {}
     if isinstance(parameters, Base):
-        raise TypeError("an optimiser wants a list of tensors, not one tensor")
+        raise TypeError("params: an optimiser wants a list of tensors, not one tensor")
     for one in parameters:
         if isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], str):
             one = one[1]
         if not isinstance(one, Base):
-            raise TypeError(f"an optimiser wants tensors, not {type(one).__name__}")
+            raise TypeError(f"params: an optimiser wants tensors, not {type(one).__name__}")
         if one.dtype.kind == "f":
             found[id(one)] = one
     for one in found.values():
@@ -140,8 +140,11 @@ class Optimizer:
             if name != "params":
                 group[name] = value
 
+    @explained
     def add_param_group(self, param_group: dict[str, Any]):
         """More parameters, with settings of their own where @param_group has them."""
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            raise TypeError(f"add_param_group: param_group: a dict with params is wanted, not {param_group!r:.60}")
         parameters = trainable(param_group["params"])
         call(self.handle.add_group, parameters, self.defaults["lr"], 0.0)
         self.param_groups.append(Group(self, len(self.param_groups), parameters))
@@ -161,6 +164,7 @@ class Optimizer:
     def lr(self, lr: float):
         call(self.handle.set_lr, as_float(lr, "lr"))
 
+    @explained
     def step(self, closure: Callable[[], Any] = None) -> Any:
         """New values for all parameters that have a gradient; the gradients stay until zero_grad()."""
         loss = closure() if closure is not None else None
@@ -213,8 +217,11 @@ class Optimizer:
         groups = [{**group, "params": list(range(firsts[i], firsts[i + 1]))} for i, group in enumerate(self.param_groups)]
         return {"state": dict(sorted(state.items())), "param_groups": groups}
 
+    @explained
     def load_state_dict(self, state_dict):
         """Goes on from where another stopped. State that is not in @state_dict stays as it is."""
+        if not isinstance(state_dict, Mapping):
+            raise TypeError(f"load_state_dict: state_dict: a dict is wanted, not {state_dict!r:.60}")
         if "param_groups" not in state_dict:
             self.load_flat_state(state_dict)
             return
