@@ -253,8 +253,8 @@ add_item (TinyPlan *self, guint i, const Memory *memory, TinyLaunches *launches)
   if (item->kind == TINY_SCHEDULE_COPY)
     tiny_launches_add_copy (launches, &bindings[0], &bindings[1]);
   else
-    tiny_launches_add_kernel (launches, self->devices[i], self->executables[i],
-                              variables, bindings, item->n_buffers, item->n_written);
+    tiny_launches_add_kernel (launches, self->devices[i], self->executables[i], variables,
+                              bindings, item->n_buffers, item->n_written);
 }
 
 gboolean
