@@ -96,6 +96,28 @@ has_modalias (char *const *wanted)
   return FALSE;
 }
 
+/* What is not there is not looked for again at once: a start-up asks once for each manifest, and names in /dev that are not there
+ * are among the slow ones. */
+static gboolean
+is_there (const char *folder)
+{
+  enum { FRESH_US = 10000 };
+  static GMutex lock;
+  static GHashTable *absent; /* folder → gint64: when it was not there */
+  g_mutex_lock (&lock);
+  if (absent == NULL)
+    absent = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, g_free);
+  const gint64 now = g_get_monotonic_time (), *last = g_hash_table_lookup (absent, folder);
+  gboolean found = FALSE;
+  if (last == NULL || now - *last > FRESH_US) {
+    found = access (folder, F_OK) == 0;
+    if (!found)
+      g_hash_table_replace (absent, g_strdup (folder), g_memdup2 (&now, sizeof now));
+  }
+  g_mutex_unlock (&lock);
+  return found;
+}
+
 /* Whether the folder in which a pattern's first wildcard is to be looked for is there: for most backends' it is not. */
 static gboolean
 can_match (const char *pattern)
@@ -104,7 +126,7 @@ can_match (const char *pattern)
   while (n_plain > 1 && pattern[n_plain - 1] != '/')
     n_plain--;
   g_autofree char *folder = g_strndup (pattern, n_plain);
-  return access (folder, F_OK) == 0;
+  return is_there (folder);
 }
 
 static gboolean

@@ -86,6 +86,22 @@ take_uint (Reader *self)
   return out;
 }
 
+/* Nearly all texts are ASCII, which is seen eight bytes at a time. */
+static gboolean
+is_text (const char *text, gsize n)
+{
+  guint64 word, all = 0;
+  gsize i = 0;
+  for (; i + sizeof word <= n; i += sizeof word) {
+    memcpy (&word, text + i, sizeof word);
+    all |= word;
+  }
+  for (; i < n; i++)
+    all |= (guint8) text[i];
+  return (all & G_GUINT64_CONSTANT (0x8080808080808080)) == 0
+         || g_utf8_validate (text, (gssize) n, NULL);
+}
+
 /* Transfer none; "" where there is none. */
 static const char *
 take_text (Reader *self)
@@ -93,7 +109,7 @@ take_text (Reader *self)
   const guint8 *zero
       = self->is_bad ? NULL : memchr (self->at, 0, (gsize) (self->end - self->at));
   const char *text = (const char *) self->at;
-  if (zero == NULL || !g_utf8_validate (text, zero - self->at, NULL)) {
+  if (zero == NULL || !is_text (text, (gsize) (zero - self->at))) {
     self->is_bad = TRUE;
     return "";
   }

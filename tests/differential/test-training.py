@@ -100,7 +100,7 @@ def check_groups():
     def make_other(parameters):
         ours = Tiny.adamw_new(parameters[:2], 0.05, 0.9, 0.999, 1e-8, 0.1)
         ours.add_group(parameters[2:], 0.01, 0)
-        assert ours.list_settings() == ["lr", "weight_decay", "beta1", "beta2", "eps"]
+        assert ours.list_settings() == ["lr", "weight_decay", "beta1", "beta2", "eps", "maximize", "amsgrad"]
         for name, value in (("beta1", 0.5), ("beta2", 0.8), ("eps", 1e-3), ("weight_decay", 0.2)):
             ours.set_setting(1, name, value)
         assert [ours.get_setting(k, "beta1")[1] for k in range(2)] == [0.9, 0.5]

@@ -243,4 +243,30 @@ def test_results_of_other_kinds():
         checks.equal(function(Tensor([float(i)]))["a"][0].tolist(), [i + 1.0])
 
 
+def test_changed_copies():
+    """What shares an input's memory until it is changed is that of the input of each call."""
+    def added(x):
+        x = x.cast("float32")
+        x += 1
+        return x
+
+    def replaced(x):
+        x = Tensor(x)
+        x.assign(x * 2)
+        return x
+
+    def written(x):
+        x = x.cast("float32").reshape(1, 4).reshape(4)
+        x[0] = 9
+        return x
+
+    for plain in (added, replaced, written):
+        recorded = TinyJit(plain)
+        for i in range(5):
+            numbers = [i + 0.0, i + 1.0, i + 2.0, i * 3.0]
+            given = Tensor(numbers)
+            checks.equal(recorded(given).tolist(), plain(Tensor(numbers)).tolist(), plain.__name__)
+            checks.equal(given.tolist(), numbers, plain.__name__)
+
+
 checks.run(globals())
