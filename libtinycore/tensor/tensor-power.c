@@ -77,8 +77,7 @@ power_of_zero (TinyBuild *self, TinyNode *x, TinyNode *y, TinyNode *others, guin
   power = tiny_build_where (self, is_none, one, power);
   is_whole (self, y, &odd);
   power = tiny_build_where (self, odd, op_copysign (self, power, x), power);
-  power = tiny_layout_unary (self->graph, TINY_OP_DETACH,
-                             tiny_build_where (self, others, zero, power));
+  power = tiny_build_unary (self, TINY_OP_DETACH, tiny_build_where (self, others, zero, power));
   if (orders == 0)
     return power;
   others = op_logical_or (self, others, is_none);
