@@ -56,7 +56,7 @@ def losses(box, data, dev, steps, batch):
 
 @test("50 steps of training give the losses of CPU within 1e-3")
 def learns(box):
-    steps, batch = 50, int(os.environ.get("TINY_E2E_BATCH", 8))
+    steps, batch = 50, int(os.environ.get("TINY_E2E_BATCH", 4))
     data = small_data.write(box, small_data.made(steps * batch, 4))
     ours, theirs = losses(box, data, "WEBGPU", steps, batch), losses(box, data, "CPU", steps, batch)
     check(len(ours) == len(theirs) > 1, (ours, theirs))
