@@ -23,6 +23,7 @@ struct _TinyBuffer {
   TinyBlock *block; /* not of views */
   guint version;    /* not of views */
   gint is_shared;   /* not of views */
+  gint is_recorded; /* likewise */
 };
 
 G_DEFINE_FINAL_TYPE (TinyBuffer, tiny_buffer, G_TYPE_OBJECT)
@@ -326,6 +327,18 @@ void
 tiny_buffer_touch (TinyBuffer *self)
 {
   g_atomic_int_inc ((gint *) &(self->base ? self->base : self)->version);
+}
+
+void
+tiny_buffer_set_recorded (TinyBuffer *self)
+{
+  g_atomic_int_set (&(self->base ? self->base : self)->is_recorded, TRUE);
+}
+
+gboolean
+tiny_buffer_is_recorded (TinyBuffer *self)
+{
+  return g_atomic_int_get (&(self->base ? self->base : self)->is_recorded);
 }
 
 void

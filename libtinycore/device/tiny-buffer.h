@@ -90,6 +90,9 @@ gboolean tiny_buffer_check (TinyBuffer *self, GError **error);
 /* Says that its bytes changed; an upload does so itself. The version is another one afterwards. */
 void tiny_buffer_touch (TinyBuffer *self);
 guint tiny_buffer_get_version (TinyBuffer *self);
+/* A recording reads or writes it, and goes on to: whoever has it keeps it. */
+void tiny_buffer_set_recorded (TinyBuffer *self);
+gboolean tiny_buffer_is_recorded (TinyBuffer *self);
 /* Others may write to its memory at any time from now on: whoever asks for its version finds another one each time. */
 void tiny_buffer_share (TinyBuffer *self);
 

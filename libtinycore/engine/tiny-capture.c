@@ -110,6 +110,7 @@ tiny_capture_end (TinyCapture *self, GError **error)
                  other.name, other.value);
     return FALSE;
   }
+  tiny_launches_mark_recorded (self->launches);
   self->frozen = tiny_launches_freeze (
       self->launches, (TinyBuffer *const *) self->inputs->pdata, self->inputs->len);
   return TRUE;

@@ -173,6 +173,16 @@ tiny_launches_get_n_roots (const TinyLaunches *self)
 }
 
 void
+tiny_launches_mark_recorded (TinyLaunches *self)
+{
+  for (guint i = 0; i < self->bindings->len; i++) {
+    const TinyBinding *binding = &g_array_index (self->bindings, TinyBinding, i);
+    if (!binding->is_temporary)
+      tiny_buffer_set_recorded (binding->buffer);
+  }
+}
+
+void
 tiny_launches_list_written (TinyLaunches *self, GHashTable *out)
 {
   for (guint i = 0; i < self->launches->len; i++) {

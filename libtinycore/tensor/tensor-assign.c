@@ -356,16 +356,34 @@ realize_unrecorded (TinyTensor *self, GError **error)
   return good;
 }
 
-/* A recorded function has its state in memory, always the same: who shares that gets a copy. The memory of @self, and
- * @value made of it; NULL where there is none, or where what is made in the recording shares another's. */
+/* Whether the memory of @self is that of a recording, and @self had it before all others. */
+static gboolean
+is_recorded_state (TinyTensor *self)
+{
+  TinyNode *memory = tiny_runtime_get_memory (self->root.node);
+  if (!tiny_runtime_is_memory (memory)
+      || !tiny_buffer_is_recorded (
+          tiny_runtime_get_buffer (tiny_runtime_get_piece (memory, 0))))
+    return FALSE;
+  g_autoptr (GPtrArray) sharers = list_sharers (self, memory);
+  gboolean is_first = TRUE;
+  for (guint i = 0; i < sharers->len; i++)
+    is_first = is_first && self->root.number < ((const TinyRoot *) sharers->pdata[i])->number;
+  return is_first;
+}
+
+/* A recorded function has its state in memory, always the same, also when others change it: who shares that gets a copy. The
+ * memory of @self, and @value made of it; NULL where there is none, or where what is made in the recording shares another's. */
 static TinyNode *
 keep_memory (TinyBuild *b, TinyTensor *self, TinyNode **value)
 {
   const TinyLaunches *recorder = *tiny_launches_get_recorder ();
   const gboolean is_older
       = recorder != NULL && self->root.number < tiny_launches_get_n_roots (recorder);
-  if (recorder == NULL || tiny_tensor_get_n_elements (self) == 0
-      || !(is_older || (tiny_tensor_is_realized (self) && own_buffer (self) != NULL)))
+  if (tiny_tensor_get_n_elements (self) == 0 || (recorder == NULL && !is_recorded_state (self)))
+    return NULL;
+  if (recorder != NULL
+      && !(is_older || (tiny_tensor_is_realized (self) && own_buffer (self) != NULL)))
     return NULL;
   TinyRoot kept = { 0 };
   TinyNode *memory = NULL;

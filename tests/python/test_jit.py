@@ -269,4 +269,20 @@ def test_changed_copies():
             checks.equal(given.tolist(), numbers, plain.__name__)
 
 
+def test_changed_outside():
+    """The state of a recording stays its state when it is changed outside while others look at it."""
+    copies = Tensor.contiguous, Tensor, Tensor.cpu, Tensor.clone, lambda state: state[:1], lambda state: state.reshape(2, 1)
+    for copy in copies:
+        seen = []
+        for record in (lambda function: function, TinyJit):
+            state, kept, found = Tensor([1.0, 2.0]).realize(), [], []
+            scaled = record(lambda x: state * x)  # noqa: B023
+            for _ in range(5):
+                found.append(scaled(Tensor([1.0, 1.0])).tolist())
+                kept.append(copy(state))
+                state.add_(1)
+            seen.append((found, [one.tolist() for one in kept]))
+        checks.equal(seen[1], seen[0], repr(copy))
+
+
 checks.run(globals())

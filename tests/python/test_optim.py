@@ -98,4 +98,14 @@ def test_schedules():
           rates(lambda s, o: s.ReduceLROnPlateau(o, patience=2), torch.optim, metrics=metrics), "plateau", 1e-6)
 
 
+def test_positions():
+    """Arguments by position are PyTorch's where betas are a pair, else tinygrad's."""
+    w = Tensor([1.0], requires_grad=True)
+    for kind in (nn.optim.Adam, nn.optim.AdamW):
+        group = kind([w], 1e-3, (0.8, 0.99), 1e-7, 0.02, True).param_groups[0]
+        checks.equal([group[name] for name in ("lr", "betas", "eps", "weight_decay", "amsgrad")], [1e-3, (0.8, 0.99), 1e-7, 0.02, True])
+        group = kind([w], 1e-3, 0.8, 0.99, 1e-7, 0.03).param_groups[0]
+        checks.equal([group[name] for name in ("betas", "eps", "weight_decay")], [(0.8, 0.99), 1e-7, 0.03])
+
+
 checks.run(globals())

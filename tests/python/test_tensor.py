@@ -494,4 +494,19 @@ def test_allclose():
     checks.equal((x.allclose(x), x.allclose(x, equal_nan=True), x.allclose(x + 1, equal_nan=True)), (False, True, False))
 
 
+def test_clone():
+    """Each dtype stays, each bit does, and nothing is shared."""
+    for values, dtype in (([True, False], "bool"), ([-0.0, float("inf")], "float32"), ([-3, 2**31 - 1], "int32"), ([255, 0], "uint8")):
+        x = Tensor(values, dtype=dtype).realize()
+        y = x.clone()
+        checks.equal((y.dtype, repr(y.tolist())), (x.dtype, repr(x.tolist())))
+        y[0] = 1
+        checks.equal(repr(x.tolist()), repr(values))
+    w = Tensor([2.0], requires_grad=True)
+    loss = (w.clone() * 3).sum()
+    loss.backward(retain_graph=True)
+    loss.backward()
+    checks.equal(w.grad.tolist(), [6.0])
+
+
 checks.run(globals())

@@ -230,7 +230,7 @@ class Tensor(Creation, Operations, Base):
     # ---- copies ----
     def clone(self):
         """The same values in memory of their own."""
-        return self.contiguous() if not self.is_realized() else (self + 0).contiguous()
+        return self.contiguous() if not self.is_realized() else Tensor(True).where(self, self).contiguous()
 
     def __copy__(self):
         return self.detach()
@@ -528,8 +528,9 @@ class Tensor(Creation, Operations, Base):
             raise TypeError(f"a gradient is a tensor or None, not {type(grad).__name__}")
         call(Base.set_grad, self, grad)
 
-    def backward(self, gradient: ArrayLike = None):
-        """Adds its gradient, or that of what @gradient is the gradient of, to .grad of every tensor that requires one."""
+    def backward(self, gradient: ArrayLike = None, retain_graph: bool = None, create_graph: bool = False):
+        """Adds its gradient, or that of what @gradient is the gradient of, to .grad of every tensor that requires one. Graphs stay as
+        long as they are used, and gradients have some: the other arguments are PyTorch's, and change nothing."""
         call(Base.backward_with, self, gradient if gradient is None or isinstance(gradient, Base) else Tensor(gradient))
         return self
 

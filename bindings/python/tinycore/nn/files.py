@@ -1,13 +1,12 @@
 # SPDX-License-Identifier: MIT
 """Tensors in files of others: PyTorch's, archives, the head of a safetensors file.
 
-A file is mapped, and tensors share its memory where the device computes in the host's. What a file says is believed only as far as it fits the file; nothing in it is run: of PyTorch's pickles only tensors, numbers, texts
+A file is read at once, and tensors share that memory where the device computes in the host's. What a file says is believed only as far as it fits the file; nothing in it is run: of PyTorch's pickles only tensors, numbers, texts
 and containers are read."""
 from __future__ import annotations
 
 import io
 import json
-import mmap
 import os
 import pickle
 from collections import OrderedDict
@@ -23,15 +22,14 @@ LONGEST_HEAD = 100 << 20
 
 
 def bytes_of(source):
-    """A file, a tensor or bytes as one memoryview of bytes. That of a file can be written to, which changes no file."""
+    """A file, a tensor or bytes as one memoryview of bytes. What a file holds is read, and stays what it was."""
     if isinstance(source, Base):
         return memoryview(source.bytes_of())
     if isinstance(source, (bytes, bytearray, memoryview)):
         return memoryview(source).cast("B")
     with open(source, "rb") as file:
-        if file.seek(0, io.SEEK_END) == 0:
-            return memoryview(b"")
-        return memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY))
+        content = bytearray(os.fstat(file.fileno()).st_size)
+        return memoryview(content)[:file.readinto(content)]
 
 
 class Window(io.RawIOBase):

@@ -266,9 +266,12 @@ class Adam(Optimizer):
 
     def __init__(self, params, lr=0.001, b1: float | Sequence[float] = 0.9, b2=0.999, eps=1e-8, weight_decay: float = None, betas: Sequence[float] = None,
                  amsgrad=False, *, maximize=False):
-        if isinstance(b1, (tuple, list)):  # PyTorch's third argument; its fourth is eps
-            betas, b1 = b1, 0.9
-            b2, eps = 0.999, b2 if b2 != 0.999 else eps
+        if isinstance(b1, (tuple, list)):  # PyTorch's third argument
+            if b2 != 0.999:  # and its fourth, eps; weight_decay and amsgrad come after it
+                amsgrad = weight_decay if isinstance(weight_decay, bool) else amsgrad
+                weight_decay = eps if eps != 1e-8 else None if isinstance(weight_decay, bool) else weight_decay
+                eps = b2
+            betas, b1, b2 = b1, 0.9, 0.999
         if betas is not None:
             if not isinstance(betas, (tuple, list)) or len(betas) != 2:
                 raise TypeError(f"betas: two numbers are wanted, not {betas!r:.60}")
