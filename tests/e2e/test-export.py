@@ -16,7 +16,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RUN_MODEL = os.environ.get("TINY_E2E_RUN_MODEL", "")
 SANITIZED = bool(os.environ.get("TINY_E2E_SANITIZED"))
 C_BOUND = PAGE_BOUND = 1e-5  # of a probability
-PATIENCE_S = 90
+PATIENCE_S = 240  # a machine may be slow for minutes
 PAGE_MS = 3000
 PIXELS, CLASSES = 784, 10
 
