@@ -57,6 +57,22 @@ let_go (gpointer data)
 
 /* The last reference may be dropped where another lock is held, such as an interpreter's, that whoever computes waits
  * for: nothing waits here. A tensor that cannot go yet is given to who has the lock. */
+/* Drops the reference that kept what another thread let go of: later. That thread may be on its way out of g_object_unref () still, where
+ * it looks at the object for the last time, and may wait for an interpreter's lock before. Until thousands came after it the rest of the
+ * object stays, which is little. */
+static void
+unref_left (gpointer object)
+{
+  enum { N_LEFT = 4096 };
+  static gpointer left[N_LEFT];
+  static gint n;
+  const guint at = (guint) g_atomic_int_add (&n, 1) % N_LEFT;
+  g_clear_object (&((TinyTensor *) object)->grad);
+  gpointer old = g_atomic_pointer_exchange (&left[at], object);
+  if (old != NULL)
+    g_object_unref (old);
+}
+
 static void
 tiny_tensor_dispose (GObject *object)
 {
@@ -67,7 +83,7 @@ tiny_tensor_dispose (GObject *object)
       let_go (self);
       tiny_runtime_unlock ();
     } else {
-      tiny_runtime_defer (g_object_ref (object), let_go, g_object_unref);
+      tiny_runtime_defer (g_object_ref (object), let_go, unref_left);
     }
   }
   /* What the parent does here, it does once more when the last reference goes: of all that a tensor costs that was a tenth. */
