@@ -8,8 +8,6 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
-#include "base/tiny-error.h"
-
 #include "base/tiny-guard.h"
 #include "io/export-private.h"
 

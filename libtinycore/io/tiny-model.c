@@ -3,8 +3,6 @@
  * tiny-model.c: from tensors to a graph whose leaves are inputs and weights. */
 #include <string.h>
 
-#include "base/tiny-error.h"
-
 #include "base/tiny-guard.h"
 #include "engine/runtime-private.h"
 #include "io/model-private.h"

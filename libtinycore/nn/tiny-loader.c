@@ -207,7 +207,7 @@ tiny_loader_add_array (TinyLoader *self,
   tiny_return_error_unless (TINY_IS_LOADER (self), error, FALSE, "no loader given");
   tiny_return_error_unless (data != NULL, error, FALSE, "no data given");
   tiny_return_error_unless (TINY_IS_LIST (item_shape, n_dims), error, FALSE,
-                            "item shape are counted, but none are given");
+                            "sizes of an item are counted, but none are given");
   return add (self, dtype, item_shape, n_dims, data, error);
 }
 
@@ -217,7 +217,7 @@ tiny_loader_add_field (
 {
   tiny_return_error_unless (TINY_IS_LOADER (self), error, FALSE, "no loader given");
   tiny_return_error_unless (TINY_IS_LIST (item_shape, n_dims), error, FALSE,
-                            "item shape are counted, but none are given");
+                            "sizes of an item are counted, but none are given");
   return add (self, dtype, item_shape, n_dims, NULL, error);
 }
 
@@ -234,7 +234,7 @@ tiny_loader_new (GBytes *items,
   tiny_return_error_unless (items != NULL, error, NULL, "no items given");
   tiny_return_error_unless (labels != NULL, error, NULL, "no labels given");
   tiny_return_error_unless (TINY_IS_LIST (item_shape, n_dims), error, NULL,
-                            "item shape are counted, but none are given");
+                            "sizes of an item are counted, but none are given");
   gsize n_items = g_bytes_get_size (labels);
   if (batch > n_items) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,

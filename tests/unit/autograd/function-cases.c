@@ -7,8 +7,6 @@
 #include <string.h>
 
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-operations.h"
 
 void
 arguments_init (Arguments *self, const Case *test, const gint64 *outer, guint n_outer)
