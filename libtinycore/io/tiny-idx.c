@@ -3,15 +3,13 @@
  * tiny-idx.c: reads IDX: two zero bytes, a code of the dtype, the number of axes, their sizes as
  * big-endian 32-bit numbers, then the elements, big-endian.
  *
- * libarchive unpacks (raw format, gzip filter or none); this file sees the unpacked stream only. */
+ * zlib unpacks gzip, and gives the rest as it is; this file sees the unpacked stream only. */
 #include "io/tiny-idx.h"
 
-#include <archive.h>
-#include <archive_entry.h>
 #include <errno.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <unistd.h>
+#include <zlib.h>
 
 #include "base/tiny-guard.h"
 
@@ -27,17 +25,9 @@ static const ElementType element_types[] = {
   { 0x0C, TINY_DTYPE_I32 }, { 0x0D, TINY_DTYPE_F32 }, { 0x0E, TINY_DTYPE_F64 },
 };
 
-typedef struct archive Archive;
-static void
-archive_close_and_free (Archive *archive)
-{
-  archive_read_free (archive);
-}
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (Archive, archive_close_and_free)
-
 typedef struct {
   const char *path;
-  Archive *archive;
+  gzFile file;
   gsize offset; /* in the unpacked stream */
 } Stream;
 
@@ -55,12 +45,12 @@ read_some (Stream *self, gpointer out, gsize n, GError **error)
 {
   gsize done = 0;
   while (done < n) {
-    la_ssize_t got = archive_read_data (self->archive, (guint8 *) out + done, n - done);
-    if (got < 0) {
-      g_autofree char *what = g_strdup_printf ("damaged or truncated: %s",
-                                               archive_error_string (self->archive)
-                                                   ? archive_error_string (self->archive)
-                                                   : "unknown reason");
+    int got = gzread (self->file, (guint8 *) out + done, (unsigned) MIN (n - done, G_MAXINT32));
+    int code = Z_OK;
+    const char *reason = gzerror (self->file, &code);
+    /* At the end of a file that was cut gzread () gives what there is, and has an error. */
+    if (got < 0 || (got == 0 && code != Z_OK && code != Z_STREAM_END)) {
+      g_autofree char *what = g_strdup_printf ("damaged or truncated: %s", reason);
       fail (self, error, what);
       return -1;
     }
@@ -75,28 +65,19 @@ read_some (Stream *self, gpointer out, gsize n, GError **error)
 static gboolean
 open_stream (Stream *self, GError **error)
 {
-  struct archive_entry *entry;
   if (!g_file_test (self->path, G_FILE_TEST_IS_REGULAR)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", self->path,
                  g_file_test (self->path, G_FILE_TEST_EXISTS) ? "not a regular file"
                                                               : "no such file");
     return FALSE;
   }
-  archive_read_support_filter_gzip (self->archive);
-  archive_read_support_format_raw (self->archive);
-  archive_read_support_format_empty (self->archive);
-  if (g_access (self->path, R_OK) != 0) {
+  self->file = gzopen (self->path, "rbe");
+  if (self->file == NULL) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: cannot be read: %s", self->path,
                  g_strerror (errno));
     return FALSE;
   }
-  if (archive_read_open_filename (self->archive, self->path, 65536) != ARCHIVE_OK) {
-    g_autofree char *what
-        = g_strdup_printf ("damaged or truncated: %s", archive_error_string (self->archive));
-    return fail (self, error, what);
-  }
-  if (archive_read_next_header (self->archive, &entry) != ARCHIVE_OK)
-    return fail (self, error, "wanted an IDX file, found nothing");
+  gzbuffer (self->file, 65536);
   return TRUE;
 }
 
@@ -108,7 +89,9 @@ read_head (Stream *self, TinyIdx *idx, gsize max_bytes, gsize *out_n_bytes, GErr
   if (got < 0)
     return FALSE;
   if (got < (gssize) sizeof magic)
-    return fail (self, error, "truncated: wanted 4 bytes of magic");
+    return fail (self, error,
+                 got == 0 ? "wanted an IDX file, found nothing"
+                          : "truncated: wanted 4 bytes of magic");
   self->offset = 0;
   if (magic[0] == 0x1f && magic[1] == 0x8b)
     return fail (self, error, "damaged or truncated: a gzip file with a wrong header");
@@ -193,16 +176,18 @@ tiny_idx_load (const char *path, gsize max_bytes, TinyIdx *out_idx, GError **err
   tiny_return_error_unless (path != NULL, error, FALSE, "no path given");
   tiny_return_error_unless (out_idx != NULL, error, FALSE, "no room for the array given");
   *out_idx = (TinyIdx){ .dtype = TINY_DTYPE_VOID };
-  g_autoptr (Archive) archive = archive_read_new ();
-  Stream stream = { .path = path, .archive = archive };
+  Stream stream = { .path = path };
   gsize n_bytes;
   /* A GByteArray counts in 32 bits. */
   max_bytes = MIN (max_bytes, G_MAXINT32);
-  if (open_stream (&stream, error) && read_head (&stream, out_idx, max_bytes, &n_bytes, error)
-      && read_elements (&stream, out_idx, n_bytes, error))
-    return TRUE;
-  *out_idx = (TinyIdx){ .dtype = TINY_DTYPE_VOID };
-  return FALSE;
+  gboolean is_read = open_stream (&stream, error)
+                     && read_head (&stream, out_idx, max_bytes, &n_bytes, error)
+                     && read_elements (&stream, out_idx, n_bytes, error);
+  if (stream.file != NULL)
+    gzclose_r (stream.file);
+  if (!is_read)
+    *out_idx = (TinyIdx){ .dtype = TINY_DTYPE_VOID };
+  return is_read;
 }
 
 void
