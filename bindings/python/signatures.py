@@ -98,7 +98,7 @@ class Signature:
             lines += [f"if {' or '.join(f'{name} is UNSET' for name in names)}:",
                       f"    raise TypeError({self.operation.name + ': not given: ' + ', '.join(names)!r})"]
         if self.spread is not None and self.spread.kind == "Axes" and self.spread.default is None:
-            lines += [f"if self.get_n_dims() > 0 and {self.spread.name} in ((), ([],), ((),)):",
+            lines += [f"if {self.spread.name} in ((), ([],), ((),)) and self.get_n_dims() > 0:",
                       f"    raise TypeError({self.operation.name + ': no axes are given'!r})"]
         if self.list is not None:
             dim = self.other.name if self.other is not None else None

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-scan-cache.c: the results of scans, kept in one file between runs. */
+ * tiny-scan-cache.c: the results of scans, kept between runs: a file for each module. */
 #include "plugin/tiny-scan-cache.h"
 
 #include <glib/gstdio.h>
@@ -9,7 +9,7 @@
 
 #include "plugin/tiny-json.h"
 
-enum { FORMAT = 3, MAX_BYTES = 4 << 20, FAILURE_LASTS_S = 24 * 3600 };
+enum { FORMAT = 4, MAX_BYTES = 1 << 20, FAILURE_LASTS_S = 24 * 3600 };
 
 typedef struct {
   char *key; /* what the result depends on */
@@ -18,8 +18,7 @@ typedef struct {
 } Entry;
 
 struct TinyScanCache {
-  char *path; /* of the file, or NULL */
-  gboolean is_read;
+  char *folder;        /* of the files, or NULL */
   GHashTable *entries; /* module path → Entry */
   GPtrArray *retired;  /* results that others may still look at */
 };
@@ -43,18 +42,12 @@ new_entry (TinyScanCache *self, char *key, TinyScan *scan)
   return entry;
 }
 
-static GHashTable *
-new_table (void)
-{
-  return g_hash_table_new_full (g_str_hash, g_str_equal, g_free, entry_free);
-}
-
 TinyScanCache *
 tiny_scan_cache_new (const char *folder)
 {
   TinyScanCache *self = g_new0 (TinyScanCache, 1);
-  self->path = folder ? g_build_filename (folder, "registry.json", NULL) : NULL;
-  self->entries = new_table ();
+  self->folder = folder ? g_build_filename (folder, "scans", NULL) : NULL;
+  self->entries = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, entry_free);
   self->retired = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_scan_free);
   return self;
 }
@@ -64,7 +57,7 @@ tiny_scan_cache_free (TinyScanCache *self)
 {
   if (self == NULL)
     return;
-  g_free (self->path);
+  g_free (self->folder);
   g_hash_table_unref (self->entries);
   g_ptr_array_unref (self->retired);
   g_free (self);
@@ -126,7 +119,7 @@ make_key (const TinyManifest *manifest)
   return g_string_free (out, FALSE);
 }
 
-/* ---- the file ---- */
+/* ---- the files ---- */
 static char *
 core_stamp (void)
 {
@@ -134,119 +127,96 @@ core_stamp (void)
                           TINY_PLUGIN_ABI_MINOR);
 }
 
-static gboolean
-read_entries (TinyScanCache *self, JsonObject *root, GHashTable *out, GError **error)
+static char *
+path_of (TinyScanCache *self, const char *module)
+{
+  g_autofree char *sum = g_compute_checksum_for_string (G_CHECKSUM_SHA256, module, -1);
+  g_autofree char *name = g_strconcat (sum, ".json", NULL);
+  return g_build_filename (self->folder, name, NULL);
+}
+
+/* NULL without an error: of another version of the core, which is no damage, only of no use. */
+static Entry *
+entry_from_json (TinyScanCache *self, JsonObject *root, const char *module, GError **error)
 {
   GError *wrong = NULL;
   g_autofree char *stamp = core_stamp ();
   const char *core = tiny_json_get_text (root, "core", &wrong);
+  const char *key = tiny_json_get_text (root, "key", &wrong);
+  const char *its_module = tiny_json_get_text (root, "module", &wrong);
   gint64 format = tiny_json_get_int (root, "format", -1, &wrong);
-  JsonObject *modules = tiny_json_get_object (root, "modules", &wrong);
-  /* Another version's file is no damage; it is simply of no use. */
-  gboolean foreign = format != FORMAT || core == NULL || !g_str_equal (core, stamp);
+  TinyScan *scan = NULL;
   if (wrong == NULL && format < 0)
     g_set_error_literal (&wrong, TINY_ERROR, TINY_ERROR_FORMAT, "“format” is missing");
-  JsonObjectIter iter;
-  const char *path;
-  JsonNode *node;
-  if (wrong == NULL && !foreign && modules != NULL) {
-    json_object_iter_init (&iter, modules);
-    while (wrong == NULL && json_object_iter_next (&iter, &path, &node)) {
-      JsonObject *object = JSON_NODE_HOLDS_OBJECT (node) ? json_node_get_object (node) : NULL;
-      const char *key = tiny_json_get_text (object, "key", &wrong);
-      TinyScan *scan = key != NULL ? tiny_scan_from_json (object, &wrong) : NULL;
-      if (scan == NULL)
-        continue;
-      g_hash_table_replace (out, g_strdup (path), new_entry (self, g_strdup (key), scan));
-    }
+  else if (wrong == NULL && format == FORMAT && g_strcmp0 (core, stamp) == 0) {
+    if (key == NULL || g_strcmp0 (its_module, module) != 0)
+      g_set_error_literal (&wrong, TINY_ERROR, TINY_ERROR_FORMAT, "it is of another module");
+    else
+      scan = tiny_scan_from_json (root, &wrong);
   }
-  if (wrong == NULL)
-    return TRUE;
-  g_propagate_error (error, wrong);
-  return FALSE;
+  if (wrong != NULL)
+    g_propagate_error (error, wrong);
+  return scan != NULL ? new_entry (self, g_strdup (key), scan) : NULL;
 }
 
-static GHashTable *
-read_file (TinyScanCache *self)
+static Entry *
+read_file (TinyScanCache *self, const char *module)
 {
-  GHashTable *out = new_table ();
+  if (self->folder == NULL)
+    return NULL;
   g_autoptr (GError) error = NULL;
-  if (self->path == NULL || g_access (self->path, F_OK) != 0)
-    return out;
-  g_autoptr (JsonNode) root = tiny_json_load (self->path, MAX_BYTES, &error);
-  if (root != NULL && read_entries (self, json_node_get_object (root), out, &error))
-    return out;
-  if (!g_error_matches (error, TINY_ERROR, TINY_ERROR_IO))
-    g_warning ("%s is damaged and will be rebuilt: %s", self->path, error->message);
-  g_unlink (self->path);
-  g_hash_table_remove_all (out);
-  return out;
+  g_autofree char *path = path_of (self, module);
+  if (g_access (path, F_OK) != 0)
+    return NULL;
+  g_autoptr (JsonNode) root = tiny_json_load (path, MAX_BYTES, &error);
+  Entry *entry
+      = root ? entry_from_json (self, json_node_get_object (root), module, &error) : NULL;
+  if (error == NULL || g_error_matches (error, TINY_ERROR, TINY_ERROR_IO))
+    return entry;
+  g_warning ("%s is damaged and will be rebuilt: %s", path, error->message);
+  g_unlink (path);
+  return NULL;
+}
+
+/* Removes the files of all modules, or of those that are gone. Their names do not tell, so all are read: a scan, after which
+ * this is done, takes longer. */
+static void
+sweep (TinyScanCache *self, gboolean all)
+{
+  GDir *dir = self->folder ? g_dir_open (self->folder, 0, NULL) : NULL;
+  const char *name;
+  while (dir != NULL && (name = g_dir_read_name (dir)) != NULL) {
+    g_autofree char *path = g_build_filename (self->folder, name, NULL);
+    g_autoptr (JsonNode) root = !all && g_str_has_suffix (name, ".json")
+                                    ? tiny_json_load (path, MAX_BYTES, NULL)
+                                    : NULL;
+    const char *module
+        = root ? tiny_json_get_text (json_node_get_object (root), "module", NULL) : NULL;
+    if (all || (module != NULL && g_access (module, F_OK) != 0))
+      g_unlink (path);
+  }
+  g_clear_pointer (&dir, g_dir_close);
 }
 
 static void
-read_once (TinyScanCache *self)
+write_file (TinyScanCache *self, const char *module, const Entry *entry)
 {
-  if (self->is_read)
+  if (self->folder == NULL)
     return;
-  self->is_read = TRUE;
-  g_hash_table_unref (self->entries);
-  self->entries = read_file (self);
-}
-
-static char *
-to_text (GHashTable *entries)
-{
-  g_autoptr (JsonObject) root = json_object_new ();
-  JsonObject *modules = json_object_new ();
+  g_autoptr (JsonNode) root = tiny_scan_to_json (entry->scan);
+  JsonObject *object = json_node_get_object (root);
   g_autofree char *stamp = core_stamp ();
-  GHashTableIter iter;
-  gpointer path, value;
-  g_hash_table_iter_init (&iter, entries);
-  while (g_hash_table_iter_next (&iter, &path, &value)) {
-    const Entry *entry = value;
-    JsonNode *node = tiny_scan_to_json (entry->scan);
-    json_object_set_string_member (json_node_get_object (node), "key", entry->key);
-    json_object_set_member (modules, path, node);
-  }
-  json_object_set_int_member (root, "format", FORMAT);
-  json_object_set_string_member (root, "core", stamp);
-  json_object_set_object_member (root, "modules", modules);
-  g_autoptr (JsonNode) node = json_node_alloc ();
-  json_node_init_object (node, root);
-  return json_to_string (node, TRUE);
-}
-
-/* What another process wrote in the meantime is kept, except for the module whose entry is ours to
- * say; NULL: all of them are. */
-static void
-merge_file (TinyScanCache *self, const char *changed)
-{
-  g_autoptr (GHashTable) theirs = read_file (self);
-  GHashTableIter iter;
-  gpointer path, entry;
-  g_hash_table_iter_init (&iter, theirs);
-  while (g_hash_table_iter_next (&iter, &path, &entry)) {
-    if (g_str_equal (path, changed))
-      continue;
-    g_hash_table_iter_steal (&iter);
-    g_hash_table_replace (self->entries, path, entry);
-  }
-}
-
-static void
-write_file (TinyScanCache *self, const char *changed)
-{
-  if (self->path == NULL)
-    return;
-  if (changed != NULL)
-    merge_file (self, changed);
-  g_autofree char *text = to_text (self->entries);
-  g_autofree char *folder = g_path_get_dirname (self->path);
-  g_mkdir_with_parents (folder, 0700);
+  json_object_set_int_member (object, "format", FORMAT);
+  json_object_set_string_member (object, "core", stamp);
+  json_object_set_string_member (object, "module", module);
+  json_object_set_string_member (object, "key", entry->key);
+  g_autofree char *text = json_to_string (root, TRUE);
+  g_autofree char *path = path_of (self, module);
   g_autoptr (GError) error = NULL;
-  if (!g_file_set_contents_full (self->path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600,
-                                 &error))
-    g_debug ("scan results are not kept: %s", error->message);
+  g_mkdir_with_parents (self->folder, 0700);
+  if (!g_file_set_contents_full (path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
+    g_debug ("the result of a scan is not kept: %s", error->message);
+  sweep (self, FALSE);
 }
 
 /* ---- results ---- */
@@ -261,8 +231,13 @@ is_stale (const TinyScan *scan)
 const TinyScan *
 tiny_scan_cache_get (TinyScanCache *self, const TinyManifest *manifest)
 {
-  read_once (self);
   const Entry *entry = g_hash_table_lookup (self->entries, manifest->module);
+  if (entry == NULL) {
+    Entry *kept = read_file (self, manifest->module);
+    if (kept != NULL)
+      g_hash_table_insert (self->entries, g_strdup (manifest->module), kept);
+    entry = kept;
+  }
   if (entry == NULL || is_stale (entry->scan))
     return NULL;
   g_autofree char *key = make_key (manifest);
@@ -272,20 +247,22 @@ tiny_scan_cache_get (TinyScanCache *self, const TinyManifest *manifest)
 const TinyScan *
 tiny_scan_cache_put (TinyScanCache *self, const TinyManifest *manifest, TinyScan *scan)
 {
-  read_once (self);
-  g_hash_table_replace (self->entries, g_strdup (manifest->module),
-                        new_entry (self, make_key (manifest), scan));
-  write_file (self, manifest->module);
+  Entry *entry = new_entry (self, make_key (manifest), scan);
+  g_hash_table_replace (self->entries, g_strdup (manifest->module), entry);
+  write_file (self, manifest->module, entry);
   return scan;
 }
 
 void
 tiny_scan_cache_forget (TinyScanCache *self, const TinyManifest *manifest)
 {
-  read_once (self);
-  if (manifest == NULL)
+  if (manifest == NULL) {
     g_hash_table_remove_all (self->entries);
-  else
-    g_hash_table_remove (self->entries, manifest->module);
-  write_file (self, manifest ? manifest->module : NULL);
+    sweep (self, TRUE);
+    return;
+  }
+  g_hash_table_remove (self->entries, manifest->module);
+  g_autofree char *path = self->folder ? path_of (self, manifest->module) : NULL;
+  if (path != NULL)
+    g_unlink (path);
 }

@@ -9,9 +9,11 @@
  * CPUID, and only those whose register state the operating system saves. */
 #include "cpu.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
 #elif defined(__aarch64__)
@@ -299,28 +301,38 @@ cpu_arch_vector_bits (const CpuArch *arch)
   return arch->features & CPU_BIT (AVX2) ? 256 : 128;
 }
 
-/* The first data or unified cache of @level, in bytes, from the kernel's description. */
+/* A line of what the kernel says of a cache of the first processor. */
+static bool
+read_cache_line (int index, const char *what, char out[32])
+{
+  char path[96];
+  snprintf (path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index, what);
+  int fd = open (path, O_RDONLY | O_CLOEXEC);
+  ssize_t n = fd >= 0 ? read (fd, out, 31) : -1;
+  out[n > 0 ? n : 0] = '\0';
+  if (fd >= 0)
+    close (fd);
+  return fd >= 0;
+}
+
+/* The first data or unified cache of @level, in bytes. The kernel's files take as long to read as the rest of opening the
+ * device, so the C library says what it knows; the last level it counts for the whole socket, not for what shares one. */
 static uint64_t
 read_cache_bytes (int level)
 {
-  for (int index = 0; index < 8; index++) {
-    static const char *const files[] = { "level", "type", "size" };
-    char values[3][32] = { "" };
-    for (int i = 0; i < 3; i++) {
-      char path[96];
-      snprintf (path, sizeof path, "/sys/devices/system/cpu/cpu0/cache/index%d/%s", index,
-                files[i]);
-      FILE *file = fopen (path, "re");
-      if (file == NULL)
-        return 0;
-      if (fgets (values[i], sizeof values[i], file) == NULL)
-        values[i][0] = '\0';
-      fclose (file);
-    }
-    if (atoi (values[0]) != level || values[1][0] == 'I')
+  char text[32];
+#ifdef _SC_LEVEL1_DCACHE_SIZE
+  static const int names[] = { -1, _SC_LEVEL1_DCACHE_SIZE, _SC_LEVEL2_CACHE_SIZE };
+  const long said = level < 3 ? sysconf (names[level]) : 0;
+  if (said > 0)
+    return (uint64_t) said;
+#endif
+  for (int index = 0; index < 8 && read_cache_line (index, "level", text); index++) {
+    if (atoi (text) != level || !read_cache_line (index, "type", text) || text[0] == 'I'
+        || !read_cache_line (index, "size", text))
       continue;
-    char *unit = values[2];
-    uint64_t n_bytes = strtoull (values[2], &unit, 10);
+    char *unit = text;
+    uint64_t n_bytes = strtoull (text, &unit, 10);
     return *unit == 'K' ? n_bytes << 10 : *unit == 'M' ? n_bytes << 20 : n_bytes;
   }
   return 0;

@@ -15,8 +15,7 @@ FAULTS = os.environ["TINY_E2E_CL_FAULTS"]
 
 def entry(box, **env):
     """CL's line of tinycore devices, looked at anew."""
-    if os.path.exists(os.path.join(box.cache, "registry.json")):
-        os.unlink(os.path.join(box.cache, "registry.json"))
+    shutil.rmtree(os.path.join(box.cache, "scans"), ignore_errors=True)
     return [line for line in box.run("devices", "--json", **env).good().lines() if line["name"] == "CL"][0]
 
 

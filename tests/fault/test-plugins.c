@@ -241,10 +241,14 @@ test_quarantine (Fixture *fixture, gconstpointer unused)
   tiny_registry_retry (registry, "control");
   g_autoptr (GPtrArray) before = tiny_registry_list (registry);
   g_assert_cmpint (find_entry (before, "control")->state, ==, TINY_ENTRY_QUARANTINED);
-  g_autofree char *registry_file = g_build_filename (fixture->cache, "registry.json", NULL);
+  g_autofree char *scans = g_build_filename (fixture->cache, "scans", NULL);
+  g_autoptr (GDir) dir = g_dir_open (scans, 0, NULL);
+  g_assert_nonnull (dir);
+  g_autofree char *kept = g_build_filename (scans, g_dir_read_name (dir), NULL);
+  g_assert_null (g_dir_read_name (dir));
   for (guint i = 0; i < G_N_ELEMENTS (steps); i++) {
     struct stat old, new;
-    g_assert_cmpint (stat (registry_file, &old), ==, 0);
+    g_assert_cmpint (stat (kept, &old), ==, 0);
     g_usleep (30000); /* beyond the grain of file times */
     if (g_str_equal (steps[i].what, "env"))
       g_setenv ("TINY_FAULT", named, TRUE);
@@ -256,7 +260,7 @@ test_quarantine (Fixture *fixture, gconstpointer unused)
     if (g_str_equal (steps[i].what, "retry"))
       tiny_registry_retry (registry, "control");
     g_autoptr (GPtrArray) list = tiny_registry_list (registry);
-    g_assert_cmpint (stat (registry_file, &new), ==, 0);
+    g_assert_cmpint (stat (kept, &new), ==, 0);
     gboolean rewritten = old.st_mtim.tv_sec != new.st_mtim.tv_sec
                          || old.st_mtim.tv_nsec != new.st_mtim.tv_nsec;
     g_assert_cmpint (rewritten, ==, steps[i].scans_again);

@@ -17,7 +17,7 @@ CODE = re.compile(r"`([^`\n]+)`")
 FENCE = re.compile(r"^```.*?^```$", re.M | re.S)
 SUFFIXES = ("c", "h", "def", "md", "py", "json", "in", "tir", "build", "1", "txt")
 # Words that look like a file's and are something else: made when built, installed, or a pattern of words.
-NOT_OURS = ("registry.json", "NAME.json.in", "test-FILE.c", "tiny-NAME.so", "*.json", ".tir", "plugins.d",
+NOT_OURS = ("NAME.json.in", "test-FILE.c", "tiny-NAME.so", "*.json", ".tir", "plugins.d",
             "tinycore-1.0/plugins.d", "../../share", "unit/ROOM")
 
 BUILT = re.compile(r"(tests|bench|examples)/(test|bench|example)-[\w-]+")  # programs, in the build folder

@@ -24,6 +24,8 @@ def bound(value, default):
 
 def is_symbolic(value):
     """Whether it is a size or a place that variables say."""
+    if value is None or value.__class__ is int:
+        return False
     if isinstance(value, Variable):
         raise TypeError(f"variable {value.name} has no value here: {value.name}.bind(…) gives it one")
     return isinstance(value, Base) and value.is_symbolic()
@@ -68,6 +70,8 @@ def positions(item):
 
 def parse(key):
     """A subscript's pattern, numbers and tensors."""
+    if key.__class__ is int:
+        return "i", [position(key)], []
     pattern, numbers, tensors = "", [], []
     for item in key if isinstance(key, tuple) else (key,):
         if isinstance(item, slice):

@@ -240,21 +240,32 @@ test_errors (Fixture *self, gconstpointer unused)
   g_assert_nonnull (strstr (error->message, "TINY_PLUGIN_PATH"));
 }
 
-/* The file of results: damaged in every way it is rebuilt with one warning; unwritable it is done
- * without; of another version it is replaced in silence. */
+/* The one file in a folder. */
+static char *
+file_in (const char *folder)
+{
+  g_autoptr (GDir) dir = g_dir_open (folder, 0, NULL);
+  g_assert_nonnull (dir);
+  char *path = g_build_filename (folder, g_dir_read_name (dir), NULL);
+  g_assert_null (g_dir_read_name (dir));
+  return path;
+}
+
+/* A module's file of results: damaged in every way it is rebuilt with one warning; unwritable it is done
+ * without; of another version it is replaced in silence; when the module is gone, so is the file. */
 static void
 test_cache (Fixture *self, gconstpointer unused)
 {
-  g_autofree char *file = g_build_filename (self->cache, "registry.json", NULL);
+  g_autofree char *scans = g_build_filename (self->cache, "scans", NULL);
   g_autoptr (TinyRegistry) first = new_registry (self);
   g_assert_cmpint (state_of (first, 1, "NULL", "second"), ==, TINY_ENTRY_READY);
+  g_autofree char *file = file_in (scans);
   g_autofree char *good = NULL;
   g_assert_true (g_file_get_contents (file, &good, NULL, NULL));
   const char *damaged[] = { "", "{", "\x01\x02", "[]", "{\"core\": 1}", "{\"format\": \"x\"}" };
   for (guint i = 0; i < G_N_ELEMENTS (damaged); i++) {
     g_assert_true (g_file_set_contents (file, damaged[i], -1, NULL));
-    g_test_expect_message ("tinycore", G_LOG_LEVEL_WARNING,
-                           "*registry.json is damaged*rebuilt*");
+    g_test_expect_message ("tinycore", G_LOG_LEVEL_WARNING, "*.json is damaged*rebuilt*");
     g_autoptr (TinyRegistry) registry = new_registry (self);
     g_assert_cmpint (state_of (registry, 1, "NULL", "second"), ==, TINY_ENTRY_READY);
     g_test_assert_expected_messages ();
@@ -262,6 +273,14 @@ test_cache (Fixture *self, gconstpointer unused)
   g_assert_true (g_file_set_contents (
       file, "{\"format\": 1, \"core\": \"0.0.0 abi 0.1\", \"modules\": {\"x\": 1}}", -1, NULL));
   g_autoptr (TinyRegistry) old = new_registry (self);
+  g_assert_cmpint (state_of (old, 1, "NULL", "second"), ==, TINY_ENTRY_READY);
+  g_autofree char *of_gone = g_build_filename (scans, "gone.json", NULL);
+  g_assert_true (g_file_set_contents (of_gone, "{\"module\": \"/gone/gone.so\"}", -1, NULL));
+  tiny_registry_retry (old, "NULL");
+  g_assert_cmpint (state_of (old, 1, "NULL", "second"), ==, TINY_ENTRY_READY);
+  g_assert_false (g_file_test (of_gone, G_FILE_TEST_EXISTS));
+  tiny_registry_retry (old, NULL);
+  g_assert_false (g_file_test (file, G_FILE_TEST_EXISTS));
   g_assert_cmpint (state_of (old, 1, "NULL", "second"), ==, TINY_ENTRY_READY);
   g_autofree char *blocked = g_build_filename (file, "below-a-file", NULL);
   g_autoptr (TinyRegistry) unwritable
