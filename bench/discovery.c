@@ -95,7 +95,7 @@ time_system (const GPtrArray *all)
   return (double) (g_get_monotonic_time () - before) / 1e3;
 }
 
-/* Finds all manifests and matches them with the machine. */
+/* Finds all manifests and matches them with the machine, as the choice of a device does. */
 static StartUp
 start_up (const char *folder, gboolean asks_system)
 {
@@ -106,9 +106,8 @@ start_up (const char *folder, gboolean asks_system)
   g_autoptr (GPtrArray) all = tiny_discover_cached (folders, NULL, cache, NULL);
   for (guint i = 0; i < all->len; i++) {
     const TinyFound *found = all->pdata[i];
-    g_autofree char *reason = NULL;
     if (found->manifest != NULL)
-      tiny_manifest_matches (found->manifest, &reason);
+      tiny_manifest_matches (found->manifest, NULL);
   }
   double took = (double) (g_get_monotonic_time () - before) / 1e3;
   return (StartUp){ took, asks_system ? time_system (all) : 0,

@@ -166,15 +166,17 @@ tiny_manifest_matches (const TinyManifest *self, char **out_reason)
 {
   gboolean asks_hardware = self->modalias[0] != NULL || self->device_nodes[0] != NULL;
   if (asks_hardware && !has_modalias (self->modalias) && !has_node (self->device_nodes)) {
+    if (out_reason == NULL)
+      return FALSE;
     g_autofree char *modalias = g_strjoinv (", ", self->modalias);
     g_autofree char *nodes = g_strjoinv (", ", self->device_nodes);
-    *out_reason = g_strdup_printf ("this machine has no such hardware (looked for %s%s%s)",
-                                   modalias, modalias[0] && nodes[0] ? ", " : "", nodes);
+    *out_reason = g_strconcat ("this machine has no such hardware (looked for ", modalias,
+                               modalias[0] && nodes[0] ? ", " : "", nodes, ")", NULL);
     return FALSE;
   }
   const char *missing
       = self->cpu_features[0] != NULL ? find_missing_feature (self->cpu_features) : NULL;
-  if (missing != NULL)
+  if (missing != NULL && out_reason != NULL)
     *out_reason = g_strdup_printf ("this CPU has no %s", missing);
   return missing == NULL;
 }

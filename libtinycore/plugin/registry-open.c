@@ -476,9 +476,8 @@ guint
 tiny_registry_find_class (TinyRegistry *self, const TinyFound *found)
 {
   const guint promised = found->manifest ? found->manifest->device_class : TINY_CLASS_CPU;
-  g_autofree char *reason = NULL;
   const TinyScan *scan = NULL;
-  if (promised != TINY_CLASS_CPU && tiny_manifest_matches (found->manifest, &reason))
+  if (promised != TINY_CLASS_CPU && tiny_manifest_matches (found->manifest, NULL))
     scan = tiny_registry_scan (self, found, FALSE, NULL);
   for (guint i = 0; scan != NULL && i < scan->devices->len; i++) {
     const TinyScanDevice *device = scan->devices->pdata[i];

@@ -62,10 +62,8 @@ found_free (gpointer data)
 static char *
 stem_of (const char *path)
 {
-  char *name = g_path_get_basename (path);
-  if (g_str_has_suffix (name, ".json"))
-    name[strlen (name) - 5] = 0;
-  return name;
+  const char *slash = strrchr (path, '/'), *name = slash != NULL ? slash + 1 : path;
+  return g_strndup (name, strlen (name) - (g_str_has_suffix (name, ".json") ? 5 : 0));
 }
 
 /* An earlier manifest with the same file name or the same backend name hides this one. */
@@ -114,14 +112,15 @@ check_folder (Search *search, const char *path, gboolean any_owner, GError **err
   return search->folder_error == NULL;
 }
 
+/* Takes @path, which is absolute and canonical. */
 static void
-read_file (Search *search, const char *path, gboolean any_owner)
+read_file (Search *search, char *path, gboolean any_owner)
 {
   TinyFound *found = g_new0 (TinyFound, 1);
   struct stat info = { 0 };
   gint64 before = g_get_monotonic_time ();
   found->rule = search->rule;
-  found->path = g_canonicalize_filename (path, NULL);
+  found->path = path;
   found->stem = stem_of (path);
   found->any_owner = any_owner;
   /* A link to /dev/null masks as well; it is a file that is empty, after all. */
@@ -130,8 +129,7 @@ read_file (Search *search, const char *path, gboolean any_owner)
       = is_there && ((S_ISREG (info.st_mode) && info.st_size == 0) || S_ISCHR (info.st_mode));
   if (is_there && !found->is_mask && check_folder (search, path, any_owner, &found->error)
       && tiny_stat_check_trust (path, &info, any_owner, &found->error)) {
-    found->manifest
-        = tiny_manifest_cache_load (search->cache, found->path, &info, &found->error);
+    found->manifest = tiny_manifest_cache_load (search->cache, path, &info, &found->error);
     if (found->error != NULL)
       g_prefix_error (&found->error, "%s: ", path);
   }
@@ -146,7 +144,7 @@ add_file (Search *search, const char *path, gboolean any_owner)
   TinyPlace *place = add_place (search, path);
   place->is_there = g_file_test (path, G_FILE_TEST_EXISTS);
   place->n_manifests = 1;
-  read_file (search, path, any_owner);
+  read_file (search, g_canonicalize_filename (path, NULL), any_owner);
 }
 
 /* What may hold backends and cannot be looked into is said, not passed over. */
@@ -191,10 +189,8 @@ add_folder (Search *search, const char *folder, gboolean any_owner)
     closedir (dir);
   g_ptr_array_sort (names, compare_names);
   place->n_manifests = names->len;
-  for (guint i = 0; i < names->len; i++) {
-    g_autofree char *path = g_build_filename (folder, names->pdata[i], NULL);
-    read_file (search, path, any_owner);
-  }
+  for (guint i = 0; i < names->len; i++)
+    read_file (search, g_build_filename (canonical, names->pdata[i], NULL), any_owner);
 }
 
 static void

@@ -6,7 +6,7 @@
  * entries, and the entries. Each begins with its size, the numbers that identify the manifest's file and its path; then come
  * its members, one after the other: numbers as they are, texts with their zero, lists with their length first. What is
  * read is read once, never mapped, and nothing of it is believed: every step stays inside the entry, every text is
- * UTF-8, and a manifest has to pass the checks that one of JSON passes. */
+ * UTF-8, and a manifest has to pass the checks that one of JSON passes. Its texts stay where they were read. */
 #include "plugin/tiny-manifest-cache.h"
 
 #include <errno.h>
@@ -18,7 +18,7 @@
 #include "base/tiny-error.h"
 
 /* FORMAT counts changes of the members of TinyManifest and of what they mean. */
-enum { FORMAT = 2, MAX_BYTES = 4 << 20, MAX_ENTRIES = 1000, MAX_LIST = 4096, N_IDENTITY = 7 };
+enum { FORMAT = 3, MAX_BYTES = 4 << 20, MAX_ENTRIES = 1000, N_IDENTITY = 7 };
 
 /* A change within the file system's clock tick after reading leaves times as they were. */
 enum { TICK_NS = 100000000, COARSE_TICK_S = 2 };
@@ -29,7 +29,7 @@ struct TinyManifestCache {
   char *path; /* of the file, or NULL */
   gboolean is_read, is_foreign, is_changed;
   guint n_parsed;
-  GHashTable *entries; /* path → GBytes: an entry without its size */
+  GHashTable *entries; /* path, which lies in it → GBytes: an entry without its size */
 };
 
 TinyManifestCache *
@@ -38,7 +38,7 @@ tiny_manifest_cache_new (const char *folder)
   TinyManifestCache *self = g_new0 (TinyManifestCache, 1);
   self->path = folder ? g_build_filename (folder, "manifests.bin", NULL) : NULL;
   self->entries
-      = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, (GDestroyNotify) g_bytes_unref);
+      = g_hash_table_new_full (g_str_hash, g_str_equal, NULL, (GDestroyNotify) g_bytes_unref);
   return self;
 }
 
@@ -117,17 +117,19 @@ take_text (Reader *self)
   return text;
 }
 
+/* Into a part of the room for all lists, which lies from @room to @end and is zero. */
 static char **
-take_texts (Reader *self)
+take_texts (Reader *self, char ***room, char *const *end)
 {
   guint32 n = take_uint (self);
-  if (n > MAX_LIST || n > (gsize) (self->end - self->at)) {
+  char **out = *room;
+  if (n >= (gsize) (end - out)) {
     self->is_bad = TRUE;
-    n = 0;
+    return out;
   }
-  char **out = g_new0 (char *, n + 1);
   for (guint32 i = 0; i < n; i++)
-    out[i] = g_strdup (take_text (self));
+    out[i] = (char *) take_text (self);
+  *room = out + n + 1;
   return out;
 }
 
@@ -217,6 +219,10 @@ manifest_to_bytes (const TinyManifest *self, const struct stat *info)
     put_text (out, texts[i]);
   for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
     put_uint (out, numbers[i]);
+  guint n_places = 0;
+  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+    n_places += g_strv_length ((char **) lists[i]) + 1;
+  put_uint (out, n_places);
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
     put_texts (out, lists[i]);
   put_exports (out, self->exports);
@@ -247,6 +253,7 @@ manifest_from_bytes (GBytes *bytes, const char *path, const struct stat *info)
   if (its == NULL || memcmp (its, identity, sizeof identity) != 0)
     return NULL;
   g_autoptr (TinyManifest) self = tiny_manifest_new_empty ();
+  self->kept = g_bytes_ref (bytes);
   char **const texts[] = { &self->path,    &self->module,  &self->name,   &self->vendor,
                            &self->version, &self->license, &self->package };
   guint *const numbers[] = { &self->abi,         &self->abi_minor_min, &self->device_class,
@@ -254,11 +261,16 @@ manifest_from_bytes (GBytes *bytes, const char *path, const struct stat *info)
   char ***const lists[] = { &self->renderers,    &self->modalias,  &self->device_nodes,
                             &self->cpu_features, &self->probe_env, &self->probe_files };
   for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
-    *texts[i] = g_strdup (take_text (&reader));
+    *texts[i] = (char *) take_text (&reader);
   for (guint i = 0; i < G_N_ELEMENTS (numbers); i++)
     *numbers[i] = take_uint (&reader);
+  /* A list has a number of four bytes, and each of its texts one byte at least. */
+  const guint32 n_places = take_uint (&reader), most = (guint32) (reader.end - reader.at);
+  reader.is_bad = reader.is_bad || n_places < G_N_ELEMENTS (lists) || n_places > most;
+  const guint32 n_room = reader.is_bad ? G_N_ELEMENTS (lists) : n_places;
+  char **room = self->kept_lists = g_new0 (char *, n_room);
   for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
-    *lists[i] = take_texts (&reader);
+    *lists[i] = take_texts (&reader, &room, self->kept_lists + n_room);
   take_exports (&reader, self);
   gboolean good = !reader.is_bad && reader.at == reader.end && g_str_equal (self->path, path)
                   && g_path_is_absolute (self->module) && tiny_manifest_check (self, NULL);
@@ -286,8 +298,10 @@ read_own (TinyManifestCache *self, GError **error)
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "larger than %d bytes", MAX_BYTES);
   else {
     data = g_malloc ((gsize) info.st_size + 1);
-    for (gssize got = 1; got > 0 && size<(gsize) info.st_size; size += got> 0 ? (gsize) got : 0)
-      got = read (fd, data + size, (gsize) info.st_size - size);
+    gssize got = 1;
+    while (got > 0 && size < (gsize) info.st_size)
+      if ((got = read (fd, data + size, (gsize) info.st_size - size)) > 0)
+        size += (gsize) got;
   }
   close (fd);
   return size > 0 ? g_bytes_new_take (g_steal_pointer (&data), size) : NULL;
@@ -316,7 +330,7 @@ read_entries (TinyManifestCache *self, GBytes *file)
     const char *path = take_text (&inside);
     reader.is_bad = reader.is_bad || inside.is_bad;
     if (!reader.is_bad)
-      g_hash_table_replace (self->entries, g_strdup (path),
+      g_hash_table_replace (self->entries, (char *) path,
                             g_bytes_new_from_bytes (file, (gsize) (entry - data), length));
   }
   return !reader.is_bad && reader.at == reader.end;
@@ -364,8 +378,9 @@ remember (TinyManifestCache *self, const TinyManifest *manifest, const struct st
   identify (&after, is);
   if (memcmp (was, is, sizeof was) != 0) /* it may be of the one or of the other */
     return;
-  g_hash_table_replace (self->entries, g_strdup (manifest->path),
-                        manifest_to_bytes (manifest, before));
+  GBytes *entry = manifest_to_bytes (manifest, before);
+  const char *path = (const char *) g_bytes_get_data (entry, NULL) + sizeof was;
+  g_hash_table_replace (self->entries, (char *) path, entry);
   self->is_changed = TRUE;
 }
 

@@ -339,10 +339,12 @@ tiny_manifest_free (TinyManifest *self)
                      &self->version, &self->license, &self->package };
   char ***lists[] = { &self->renderers,    &self->modalias,  &self->device_nodes,
                       &self->cpu_features, &self->probe_env, &self->probe_files };
-  for (guint i = 0; i < G_N_ELEMENTS (texts); i++)
+  for (guint i = 0; self->kept == NULL && i < G_N_ELEMENTS (texts); i++)
     g_free (*texts[i]);
-  for (guint i = 0; i < G_N_ELEMENTS (lists); i++)
+  for (guint i = 0; self->kept == NULL && i < G_N_ELEMENTS (lists); i++)
     g_strfreev (*lists[i]);
+  g_clear_pointer (&self->kept, g_bytes_unref);
+  g_free (self->kept_lists);
   g_clear_pointer (&self->exports, g_ptr_array_unref);
   g_free (self);
 }

@@ -32,6 +32,9 @@ typedef struct {
   guint call_timeout_ms; /* in a process of its own: of one call */
   char **probe_env, **probe_files;
   GPtrArray *exports; /* of TinyManifestExport */
+  /* Of one that was kept: what its texts lie in, and the room of its lists. NULL: each is an allocation of its own. */
+  GBytes *kept;
+  char **kept_lists;
 } TinyManifest;
 
 enum { TINY_MANIFEST_MAX_BYTES = 64 << 10, TINY_MANIFEST_MAX_DEVICES = 64 };
@@ -59,8 +62,8 @@ GPtrArray *tiny_manifest_find_unknown (JsonObject *root);
 const char *tiny_device_class_to_string (guint device_class);
 guint tiny_device_class_from_string (const char *text);
 
-/* Whether this machine has what the manifest asks for; if not, @out_reason says what. Touches only
- * /sys, /proc and /dev's names. */
+/* Whether this machine has what the manifest asks for; if not, @out_reason (or NULL) says what. Touches
+ * only /sys, /proc and /dev's names. */
 gboolean tiny_manifest_matches (const TinyManifest *self, char **out_reason);
 
 /* The first device node that is there and that this user may not open, with its owner, its group and what to do
