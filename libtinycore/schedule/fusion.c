@@ -370,13 +370,14 @@ decide (Fusion *self)
   }
 }
 
-/* ---- the limit on buffers ---- */
+/* ---- the limit on buffers and variables ---- */
 
 /* What the kernel of one stored value is made of. */
 typedef struct {
   GPtrArray *fused;   /* nodes, sources before users; the last is the value itself */
-  GHashTable *reads;  /* what comes from memory, and its number */
+  GHashTable *reads;  /* what comes from memory, and variables, and its number */
   GHashTable *number; /* of fused nodes: their place, plus 1 */
+  guint n_variables;  /* of reads */
 } Inside;
 
 static void
@@ -388,10 +389,12 @@ inside_clear (Inside *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Inside, inside_clear)
 
+/* What a kernel is given. */
 static gboolean
 is_read (Fusion *self, TinyNode *node)
 {
-  return node->op == TINY_OP_PARAM || get_info (self, node)->is_stored;
+  return node->op == TINY_OP_PARAM || node->op == TINY_OP_VARIABLE
+         || get_info (self, node)->is_stored;
 }
 
 static void
@@ -414,9 +417,11 @@ look_inside (Fusion *self, TinyNode *root, Inside *out)
     }
     TinyNode *source = frame->node->sources[frame->next++];
     if (is_read (self, source)) {
-      if (!g_hash_table_contains (out->reads, source))
+      if (!g_hash_table_contains (out->reads, source)) {
         g_hash_table_insert (out->reads, source,
                              GUINT_TO_POINTER (g_hash_table_size (out->reads)));
+        out->n_variables += source->op == TINY_OP_VARIABLE;
+      }
     } else if (!g_hash_table_contains (out->number, source)) {
       g_hash_table_insert (out->number, source, GUINT_TO_POINTER (G_MAXUINT));
       g_array_append_val (stack, ((Frame){ source, 0 }));
@@ -460,7 +465,7 @@ find_node_to_store (Fusion *self, const Inside *inside, guint limit)
   return best;
 }
 
-/* Stores more where a kernel reads too many buffers. Returns whether it did. */
+/* Stores more where a kernel reads too many buffers or variables. Returns whether it did. */
 static gboolean
 limit_buffers (Fusion *self)
 {
@@ -477,8 +482,11 @@ limit_buffers (Fusion *self)
     g_auto (Inside) inside
         = { g_ptr_array_new (), g_hash_table_new (NULL, NULL), g_hash_table_new (NULL, NULL) };
     look_inside (self, root, &inside);
-    if (g_hash_table_size (inside.reads) <= limit)
+    const gboolean too_many = inside.n_variables > schedule_weights.max_variables;
+    if (g_hash_table_size (inside.reads) - inside.n_variables <= limit && !too_many)
       continue;
+    if (too_many)
+      limit = MIN (limit, schedule_weights.max_variables);
     TinyNode *node = find_node_to_store (self, &inside, limit);
     if (node == NULL)
       continue;

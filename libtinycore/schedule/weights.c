@@ -11,6 +11,7 @@ ScheduleWeights schedule_weights = {
   .mask = 2,
   .even = 1.01,
   .max_buffers = 28,
+  .max_variables = 12,
   .max_depth = 200,
   .max_folds = 8,
   .local = 2,

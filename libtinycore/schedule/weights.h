@@ -19,14 +19,15 @@ G_BEGIN_DECLS
 
 typedef struct {
   /* fusion.c */
-  double byte;       /* moved to or from memory */
-  double launch;     /* one more kernel */
-  double access;     /* one LOAD, address and all */
-  double mask;       /* one condition of a PAD or SHEAR */
-  double even;       /* a REDUCE may be evaluated this many times per element it has */
-  guint max_buffers; /* that one kernel reads; with the output and what packing adds ≤ 32 */
-  guint max_depth;   /* nodes on one way through a kernel */
-  guint max_folds;   /* RESHAPEs that divide indices on one way through a kernel */
+  double byte;         /* moved to or from memory */
+  double launch;       /* one more kernel */
+  double access;       /* one LOAD, address and all */
+  double mask;         /* one condition of a PAD or SHEAR */
+  double even;         /* a REDUCE may be evaluated this many times per element it has */
+  guint max_buffers;   /* that one kernel reads; with the output and what packing adds ≤ 32 */
+  guint max_variables; /* that one kernel is given; what WebGPU promises */
+  guint max_depth;     /* nodes on one way through a kernel */
+  guint max_folds;     /* RESHAPEs that divide indices on one way through a kernel */
   /* share.c */
   double local; /* one access to memory of the kernel */
   /* merge.c */

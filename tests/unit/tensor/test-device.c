@@ -344,6 +344,23 @@ test_draws_together (void)
       g_assert_cmpfloat (alone[k], ==, together[i][k]);
     g_assert_true (i == 0 || memcmp (alone, together[i - 1], sizeof alone) != 0);
   }
+  /* One result of all: more variables than one kernel takes. */
+  T (manual_seed) (7);
+  g_autoptr (TinyTensor) sum
+      = g_object_ref_sink (T (rand) (TINY_DTYPE_F32, (gint64[]){ 3 }, 1));
+  for (guint i = 1; i < N; i++) {
+    TinyTensor *more = T (add) (sum, T (rand) (TINY_DTYPE_F32, (gint64[]){ 3 }, 1));
+    g_object_unref (sum);
+    sum = g_object_ref_sink (more);
+  }
+  g_assert_true (T (copy_data) (sum, alone, sizeof alone, &error));
+  g_assert_no_error (error);
+  for (guint k = 0; k < G_N_ELEMENTS (alone); k++) {
+    double wanted = 0;
+    for (guint i = 0; i < N; i++)
+      wanted += (double) together[i][k];
+    g_assert_cmpfloat_with_epsilon ((double) alone[k], wanted, 1e-4);
+  }
 }
 
 /* The object of an argument that goes with the end of an operation may be that of a later result: nothing of the one is
