@@ -20,7 +20,6 @@ LONG = {
     "tests/abi/tiny-plugin-1.abi": "written by abidw",
     "libtinycore/tiny-plugin.h": "the whole contract in one file that stands alone",
     "libtinycore/tiny-plugin-kit.h": "one header that stands alone, in parts that may be left out",
-    "tests/unit/tensor/cases.c": "a row and a function for each operation",
 }
 SOURCES = (".c", ".h", ".cpp", ".py", ".pm", ".in", "debian/rules")
 NO_LICENCE_LINE = ("json.in",)
