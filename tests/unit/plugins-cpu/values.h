@@ -21,12 +21,11 @@ typedef union {
   double f64;
 } Value;
 
+/* clang-format off */
 #define INT_TYPES(X)                                                                           \
-  X (I8, i8, int8_t)                                                                           \
-  X (U8, u8, uint8_t)                                                                          \
-  X (I16, i16, int16_t)                                                                        \
-  X (U16, u16, uint16_t)                                                                       \
-  X (I32, i32, int32_t) X (U32, u32, uint32_t) X (I64, i64, int64_t) X (U64, u64, uint64_t)
+  X (I8, i8, int8_t) X (I16, i16, int16_t) X (I32, i32, int32_t) X (I64, i64, int64_t)         \
+  X (U8, u8, uint8_t) X (U16, u16, uint16_t) X (U32, u32, uint32_t) X (U64, u64, uint64_t)
+/* clang-format on */
 #define FLOAT_TYPES(X) X (F32, f32, float) X (F64, f64, double)
 
 static inline unsigned
