@@ -14,7 +14,6 @@ MOST_LINES = 600
 # Longer files, each with its reason.
 LONG = {
     "docs/cookbook.md": "a program for each idea, printed by a test",
-    "libtinycore/ir/tiny-parse.c": "one grammar, one parser",
     "libtinycore/tensor/operations.pyi": "a row for each operation",
     "libtinycore/tensor/tiny-tensor.h": "the whole object in one header, most of it documentation",
     "tests/abi/tiny-plugin-1.abi": "written by abidw",
