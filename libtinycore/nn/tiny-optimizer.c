@@ -15,6 +15,7 @@
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shard.h"
 
 G_DEFINE_FINAL_TYPE (TinyOptimizer, tiny_optimizer, G_TYPE_OBJECT)
 

@@ -15,7 +15,6 @@ MOST_LINES = 600
 LONG = {
     "docs/cookbook.md": "a program for each idea, printed by a test",
     "libtinycore/tensor/operations.pyi": "a row for each operation",
-    "libtinycore/tensor/tiny-tensor.h": "the whole object in one header, most of it documentation",
     "tests/abi/tiny-plugin-1.abi": "written by abidw",
     "libtinycore/tiny-plugin.h": "the whole contract in one file that stands alone",
     "libtinycore/tiny-plugin-kit.h": "one header that stands alone, in parts that may be left out",
