@@ -17,7 +17,6 @@ LONG = {
     "libtinycore/tensor/operations.pyi": "a row for each operation",
     "tests/abi/tiny-plugin-1.abi": "written by abidw",
     "libtinycore/tiny-plugin.h": "the whole contract in one file that stands alone",
-    "libtinycore/tiny-plugin-kit.h": "one header that stands alone, in parts that may be left out",
 }
 SOURCES = (".c", ".h", ".cpp", ".py", ".pm", ".in", "debian/rules")
 NO_LICENCE_LINE = ("json.in",)
