@@ -10,6 +10,7 @@
 #pragma once
 
 #include <dirent.h>
+#include <dlfcn.h>
 #include <errno.h>
 #include <sys/stat.h>
 

@@ -18,6 +18,7 @@
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-kernel.h"
 #include "tensor/tiny-tensor-quant.h"
+#include "tensor/tiny-tensor-shard.h"
 #include "autograd/tiny-custom.h"
 #include "autograd/tiny-function.h"
 #include "tensor/tiny-variable.h"

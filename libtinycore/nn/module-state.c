@@ -7,6 +7,7 @@
 #include "nn/module-private.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shard.h"
 
 /* Called for an entry that is a tensor, with its path. */
 typedef void (*EntryVisitor) (TinyEntry *entry, const char *path, gpointer user_data);

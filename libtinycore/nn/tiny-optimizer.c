@@ -15,6 +15,7 @@
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shard.h"
 
 G_DEFINE_FINAL_TYPE (TinyOptimizer, tiny_optimizer, G_TYPE_OBJECT)
 
@@ -207,117 +208,6 @@ tiny_optimizer_new_of (TinyRule rule,
   if (!add_group (self, parameters, n, settings, &self->error))
     add_group (self, NULL, 0, none, NULL);
   return self;
-}
-
-TinyOptimizer *
-tiny_sgd_new (TinyTensor *const *parameters,
-              guint n,
-              double lr,
-              double momentum,
-              double weight_decay,
-              gboolean nesterov)
-{
-  const double settings[TINY_N_SETTINGS] = {
-    [TINY_SETTING_LR] = lr,
-    [TINY_SETTING_WEIGHT_DECAY] = weight_decay,
-    [TINY_SETTING_MOMENTUM] = momentum,
-    [TINY_SETTING_NESTEROV] = nesterov != FALSE,
-  };
-  return tiny_optimizer_new_of (TINY_RULE_SGD, parameters, n, settings);
-}
-
-static TinyOptimizer *
-adam_new (TinyRule rule,
-          TinyTensor *const *parameters,
-          guint n,
-          double lr,
-          const double betas[2],
-          double epsilon,
-          double weight_decay)
-{
-  const double settings[TINY_N_SETTINGS] = {
-    [TINY_SETTING_LR] = lr,           [TINY_SETTING_WEIGHT_DECAY] = weight_decay,
-    [TINY_SETTING_BETA1] = betas[0],  [TINY_SETTING_BETA2] = betas[1],
-    [TINY_SETTING_EPSILON] = epsilon,
-  };
-  return tiny_optimizer_new_of (rule, parameters, n, settings);
-}
-
-TinyOptimizer *
-tiny_adam_new (TinyTensor *const *parameters,
-               guint n,
-               double lr,
-               double beta1,
-               double beta2,
-               double epsilon,
-               double weight_decay)
-{
-  return adam_new (TINY_RULE_ADAM, parameters, n, lr, (double[]){ beta1, beta2 }, epsilon,
-                   weight_decay);
-}
-
-TinyOptimizer *
-tiny_adamw_new (TinyTensor *const *parameters,
-                guint n,
-                double lr,
-                double beta1,
-                double beta2,
-                double epsilon,
-                double weight_decay)
-{
-  return adam_new (TINY_RULE_ADAMW, parameters, n, lr, (double[]){ beta1, beta2 }, epsilon,
-                   weight_decay);
-}
-
-TinyOptimizer *
-tiny_lamb_new (TinyTensor *const *parameters,
-               guint n,
-               double lr,
-               double beta1,
-               double beta2,
-               double epsilon,
-               double weight_decay)
-{
-  return adam_new (TINY_RULE_LAMB, parameters, n, lr, (double[]){ beta1, beta2 }, epsilon,
-                   weight_decay);
-}
-
-TinyOptimizer *
-tiny_lars_new (TinyTensor *const *parameters,
-               guint n,
-               double lr,
-               double momentum,
-               double weight_decay,
-               gboolean nesterov,
-               double trust)
-{
-  const double settings[TINY_N_SETTINGS] = {
-    [TINY_SETTING_LR] = lr,
-    [TINY_SETTING_WEIGHT_DECAY] = weight_decay,
-    [TINY_SETTING_MOMENTUM] = momentum,
-    [TINY_SETTING_NESTEROV] = nesterov != FALSE,
-    [TINY_SETTING_TRUST] = trust,
-  };
-  return tiny_optimizer_new_of (TINY_RULE_LARS, parameters, n, settings);
-}
-
-TinyOptimizer *
-tiny_muon_new (TinyTensor *const *parameters,
-               guint n,
-               double lr,
-               double momentum,
-               double weight_decay,
-               guint n_steps,
-               gboolean nesterov)
-{
-  const double settings[TINY_N_SETTINGS] = {
-    [TINY_SETTING_LR] = lr,
-    [TINY_SETTING_WEIGHT_DECAY] = weight_decay,
-    [TINY_SETTING_MOMENTUM] = momentum,
-    [TINY_SETTING_NESTEROV] = nesterov != FALSE,
-    [TINY_SETTING_STEPS] = n_steps,
-  };
-  return tiny_optimizer_new_of (TINY_RULE_MUON, parameters, n, settings);
 }
 
 const GError *

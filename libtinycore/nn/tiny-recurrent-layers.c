@@ -13,6 +13,7 @@
 #include "nn/tiny-layers.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shard.h"
 
 typedef enum { LSTM, GRU, RNN_TANH, RNN_RELU } Kind;
 

@@ -11,6 +11,7 @@
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-place.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shard.h"
 #include "tensor/tiny-view.h"
 
 /* ---- another place ---- */

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "cl.h"
+#include "tiny-plugin-driver.h"
 
 ClApi cl;
 ClDevice cl_devices[CL_MAX_DEVICES];

@@ -6,6 +6,7 @@
  * names with other structs. What can be told is told: all functions have to be there, among them
  * those that came last; a struct that the library fills has to end where ours ends, hold numbers that
  * a device can have, and leave alone what lies behind it. */
+#include "tiny-plugin-driver.h"
 #include "webgpu.h"
 
 WebgpuFunctions wgpu;

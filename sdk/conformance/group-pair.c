@@ -8,7 +8,7 @@
 #include "plugin/tiny-discovery.h"
 #include "plugin/tiny-registry.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor.h"
+#include "tensor/tiny-tensor-shard.h"
 
 enum { N = 5000 };
 

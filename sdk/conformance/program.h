@@ -14,7 +14,7 @@ G_BEGIN_DECLS
 enum { PROGRAM_MAX_STEPS = 24, STEP_N_NUMBERS = 6 };
 
 typedef struct {
-  guint8 op;      /* a row of the table in program.c */
+  guint8 op;      /* a row of program-steps.def */
   guint8 from[3]; /* earlier steps */
   guint8 dtype;
   guint8 size; /* of a leaf: the most elements, as a power of two */

@@ -4,6 +4,7 @@
  *
  * Its tables are those of the backend inside, and over them the functions of the fault's row. TINY_BROKEN_ARCH is
  * the architecture of which the target is, where none is asked for. */
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 

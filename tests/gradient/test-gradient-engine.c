@@ -4,7 +4,7 @@
  * the same device computes, in f64: scheduling, lowering and the rules together. A device without f64
  * computes its gradients in f32; the differences, which f32 is too coarse for, are then REF's.
  *
- * The cases are the one list of unit/tensor/cases.c. unit/autograd proves the rules alone, without
+ * The cases are the one list of unit/tensor/cases.def. unit/autograd proves the rules alone, without
  * a device. The device is the default one (DEV=). */
 #include <math.h>
 #include <string.h>

@@ -75,7 +75,7 @@ def check_headers(moved, env):
     if shutil.which("c++"):
         include("tiny-plugin.h", ["c++", "-std=c++17", "-pedantic", "-x", "c++", *of_plugins], env)
     built = flags("tinycore-plugin-1.0", {**env, "PKG_CONFIG_PATH": str(BUILD / "meson-uninstalled")}, ["--cflags"])
-    for header in ("tiny-plugin-host.h", "tiny-plugin-kit.h"):
+    for header in ("tiny-plugin-driver.h", "tiny-plugin-host.h", "tiny-plugin-kit.h"):
         for found in (of_plugins, built):
             include(header, ["cc", "-std=gnu11", "-x", "c", *found], env)
     assert str(SOURCE / "libtinycore") in " ".join(built), built

@@ -18,7 +18,6 @@ BY_HAND = {
     "libtinycore/ir/tiny-node.h": "columns of shorthands",
     "libtinycore/tiny-plugin.h": "columns of members and their meaning",
     "tests/unit/plugins-cpu/test-clang.c": "tables of instructions",
-    "tests/unit/plugins-cpu/test-llvm.c": "tables of expected values",
     "tools/bench-cases.c": "one row a case",
 }
 

@@ -28,7 +28,7 @@ def breaches_of_room(room, included):
 
 
 def breaches_of_plugin(folder, included):
-    if included in ("tiny-plugin.h", "tiny-plugin-host.h", "tiny-plugin-kit.h") or (folder / included).is_file():
+    if included in ("tiny-plugin.h", "tiny-plugin-driver.h", "tiny-plugin-host.h", "tiny-plugin-kit.h") or (folder / included).is_file():
         return None
     return f"includes {included}: a plugin sees tiny-plugin.h, its kit and its own files only"
 

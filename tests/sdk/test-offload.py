@@ -58,7 +58,7 @@ def make_mortal(folder):
                            "  return tiny_submit_each (work")
     check(changed != text, text)
     with open(path, "w", encoding="utf-8") as file:
-        file.write(changed)
+        file.write("#include <signal.h>\n" + changed)
 
 
 def kernels(result):

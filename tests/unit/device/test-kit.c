@@ -6,6 +6,7 @@
 #include <glib/gstdio.h>
 
 #include "device/tiny-table.h"
+#include "tiny-plugin-driver.h"
 #include "tiny-plugin-host.h"
 
 static const char *const names[] = { "groups", "f16", "bits", "local" };

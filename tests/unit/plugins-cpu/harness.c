@@ -9,6 +9,7 @@
 #include <stdlib.h>
 
 Harness h;
+const uint32_t one_point[3] = { 1, 1, 1 };
 
 static void *
 host_alloc (uint64_t n_bytes)

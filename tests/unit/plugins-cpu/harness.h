@@ -51,6 +51,7 @@ typedef struct {
   void *data;
   uint64_t n_bytes;
 } Array;
+extern const uint32_t one_point[3]; /* a grid of one */
 void program_run (TinyPluginProgram *program,
                   const Array *arrays,
                   unsigned n,

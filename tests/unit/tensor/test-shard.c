@@ -9,6 +9,7 @@
 #include "ir/tiny-shard.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-tensor-shard.h"
 #include "tensor/tiny-variable.h"
 
 #define T(name) tiny_tensor_##name

@@ -10,6 +10,10 @@ class Padding(Module):
 
     n, mode = None, "constant"
 
+    def __init_subclass__(cls, n=None, mode=None, **more):
+        super().__init_subclass__(**more)
+        cls.n, cls.mode = n or cls.n, mode or cls.mode
+
     def __init__(self, padding):
         self.padding = tuple(padding) if isinstance(padding, (list, tuple)) else (padding,) * (2 * self.n)
         self.value = 0.0
@@ -25,10 +29,8 @@ class Padding(Module):
         return f"{self.padding}"
 
 
-class ConstantPad1d(Padding):
+class ConstantPad1d(Padding, n=1):
     """A number around the last axis."""
-
-    n = 1
 
     def __init__(self, padding, value: float):
         super().__init__(padding)
@@ -38,85 +40,57 @@ class ConstantPad1d(Padding):
         return f"padding={self.padding}, value={self.value}"
 
 
-class ConstantPad2d(ConstantPad1d):
+class ConstantPad2d(ConstantPad1d, n=2):
     """A number around the last 2 axes."""
 
-    n = 2
 
-
-class ConstantPad3d(ConstantPad1d):
+class ConstantPad3d(ConstantPad1d, n=3):
     """A number around the last 3 axes."""
 
-    n = 3
 
-
-class ZeroPad1d(Padding):
+class ZeroPad1d(Padding, n=1):
     """Zeros around the last axis."""
 
-    n = 1
 
-
-class ZeroPad2d(ZeroPad1d):
+class ZeroPad2d(ZeroPad1d, n=2):
     """Zeros around the last 2 axes."""
 
-    n = 2
 
-
-class ZeroPad3d(ZeroPad1d):
+class ZeroPad3d(ZeroPad1d, n=3):
     """Zeros around the last 3 axes."""
 
-    n = 3
 
-
-class ReflectionPad1d(Padding):
+class ReflectionPad1d(Padding, n=1, mode="reflect"):
     """The elements inside, without the edge, around the last axis."""
 
-    n, mode = 1, "reflect"
 
-
-class ReflectionPad2d(ReflectionPad1d):
+class ReflectionPad2d(ReflectionPad1d, n=2):
     """The elements inside, without the edge, around the last 2 axes."""
 
-    n = 2
 
-
-class ReflectionPad3d(ReflectionPad1d):
+class ReflectionPad3d(ReflectionPad1d, n=3):
     """The elements inside, without the edge, around the last 3 axes."""
 
-    n = 3
 
-
-class ReplicationPad1d(Padding):
+class ReplicationPad1d(Padding, n=1, mode="replicate"):
     """The edge around the last axis."""
 
-    n, mode = 1, "replicate"
 
-
-class ReplicationPad2d(ReplicationPad1d):
+class ReplicationPad2d(ReplicationPad1d, n=2):
     """The edge around the last 2 axes."""
 
-    n = 2
 
-
-class ReplicationPad3d(ReplicationPad1d):
+class ReplicationPad3d(ReplicationPad1d, n=3):
     """The edge around the last 3 axes."""
 
-    n = 3
 
-
-class CircularPad1d(Padding):
+class CircularPad1d(Padding, n=1, mode="circular"):
     """The other end around the last axis."""
 
-    n, mode = 1, "circular"
 
-
-class CircularPad2d(CircularPad1d):
+class CircularPad2d(CircularPad1d, n=2):
     """The other end around the last 2 axes."""
 
-    n = 2
 
-
-class CircularPad3d(CircularPad1d):
+class CircularPad3d(CircularPad1d, n=3):
     """The other end around the last 3 axes."""
-
-    n = 3
