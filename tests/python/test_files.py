@@ -255,7 +255,7 @@ def test_metadata():
     checks.equal((head["__metadata__"], head["x"]["shape"], head["y"]["dtype"]), ({"who": "me"}, [2], "I32"))
     first, last = head["x"]["data_offsets"]
     checks.equal(data[start + first:start + last].numpy().view(np.float32).tolist(), [1, 2])
-    for head in (b"[]", b"{", b"\xff\xff", b"[" * 5000):
+    for head in (b"[]", b"{", b"\xff\xff", b"[" * 5000, b'{"a": {}, "a": {}}', b'{"a": {"x": 1, "x": 1}}'):
         checks.raises(ValueError, safe_load_metadata, struct.pack("<Q", len(head)) + head)
     checks.raises(ValueError, safe_load_metadata, struct.pack("<Q", 2**63) + b"{}")
     checks.equal(json.dumps(safe_load_metadata(struct.pack("<Q", 2) + b"{}")[2]), "{}")
