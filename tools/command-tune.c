@@ -67,8 +67,10 @@ check_model (const char *model, GError **error)
   if (is_file (model) || g_str_equal (model, TINYCORE_TRAINABLE)
       || bench_case_check (model, error))
     return TRUE;
-  g_prefix_error (
-      error, "tune: “%s” is no .tir file, not " TINYCORE_TRAINABLE " and no case of ", model);
+  g_prefix_error (error, "tune: %s",
+                  bench_case_is_named (model) ? ""
+                                              : "a .tir file, " TINYCORE_TRAINABLE
+                                                " or a case is wanted: ");
   return FALSE;
 }
 

@@ -51,7 +51,11 @@ def function(operation):
     wrapped = f"checked({result})" if not operation.returns else f"checked_all({result})"
     if len(operation.returns) > 1:
         wrapped = f"{results_of(operation)}({wrapped})"
-    out.append(f"        return {wrapped}\n\n")
+    if signature.is_method:
+        out += ["        try:\n", f"            return {wrapped}\n", "        except TypeError as error:\n",
+                f"            raise about_self(error, self, {name!r})\n\n"]
+    else:
+        out.append(f"        return {wrapped}\n\n")
     out += [f"    {alias} = {name}\n\n" for alias in operation.aliases]
     if operation.in_place:
         out.append(f"    {name}_ = in_place({name})\n\n")
@@ -74,9 +78,9 @@ def composed():
 def code(operations):
     out = [HEAD.format("operations.py"), '"""The methods of a tensor."""\n', """\
 from .dtypes import as_dtype
-from .convert import (INFINITY, NO_AXIS, UNSET, VOID, as_bool, as_float, as_int, as_text, axes_of, checked_all, dtype_of, floats_of, list_of,
-                      one_of, operand, results_class, sizes_of, spread, tensors_of)
-from .errors import checked
+from .convert import (INFINITY, NO_AXIS, UNSET, VOID, as_axis, as_bool, as_float, as_int, as_text, axes_of, checked_all, dtype_of, floats_of,
+                      list_of, one_of, operand, results_class, sizes_of, spread, tensors_of)
+from .errors import about_self, checked
 from .in_place import Later, in_place
 from .library import Tiny
 

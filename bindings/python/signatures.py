@@ -9,7 +9,7 @@ HAND = pathlib.Path(__file__).with_name("tinycore")  # what is written by hand
 CONVERT = {
     "Tensor": "{0} if isinstance({0}, Base) else operand({0}, {1!r})",
     "Tensors": "list_of({0}, {1!r})",
-    "Axis": "as_int({0}, '{1}: {0}')",
+    "Axis": "as_axis({0}, '{1}: {0}')",
     "Axes": "axes_of({0}, '{1}: {0}')",
     "Shape": "sizes_of({0}, '{1}: {0}')",
     "Sizes": "sizes_of({0}, '{1}: {0}')",
@@ -111,6 +111,7 @@ class Signature:
             value = "tensors" if a is self.list else CONVERT[a.kind].format(a.name, self.operation.name)
             if a.kind in ("Shape", "Sizes", "Floats", "Axes") and a is self.spread:
                 value = f"spread({a.name}, '{self.operation.name}: {a.name}')"
+                value = f"axes_of({value}, '{self.operation.name}: {a.name}')" if a.kind == "Axes" else value
             if a.optional and a.kind != "Axes":
                 value = f"{ABSENT.get(a.kind)} if {a.name} is None else {value}"
             out.append(value)

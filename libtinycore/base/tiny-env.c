@@ -13,12 +13,13 @@
 static struct {
   const char *name;
   gboolean is_int;
-  int int_value;
+  int int_value, least;
   const char *text_value;
   const char *meaning;
 } table[] = {
-#define TINY_ENV_INT(id, name, value, meaning)  { name, TRUE, value, NULL, meaning },
-#define TINY_ENV_TEXT(id, name, value, meaning) { name, FALSE, 0, value, meaning },
+#define TINY_ENV_INT(id, name, value, least, meaning)                                          \
+  { name, TRUE, value, least, NULL, meaning },
+#define TINY_ENV_TEXT(id, name, value, meaning) { name, FALSE, 0, 0, value, meaning },
 #include "base/tiny-env.def"
 #undef TINY_ENV_INT
 #undef TINY_ENV_TEXT
@@ -37,18 +38,18 @@ is_heeded (guint row)
          || row == TINY_ENV_BACKEND;
 }
 
-/* A text that is no number leaves the default. */
+/* A text that is no number, or one that is not allowed, leaves the default. */
 static void
 read_int (guint row, const char *text)
 {
   char *end;
   const gint64 value = g_ascii_strtoll (text, &end, 10); /* the nearest where it is beyond */
   const gboolean is_number = end != text && *end == 0;
-  if (is_number && value >= G_MININT && value <= G_MAXINT)
+  if (is_number && value >= table[row].least && value <= G_MAXINT)
     table[row].int_value = (int) value;
   else if (is_number)
-    g_warning ("%s=%.99s is not from %d to %d; %d is used", table[row].name, text, G_MININT,
-               G_MAXINT, table[row].int_value);
+    g_warning ("%s=%.99s is not from %d to %d; %d is used", table[row].name, text,
+               table[row].least, G_MAXINT, table[row].int_value);
   else
     g_warning ("%s=%.99s is no whole number; %d is used", table[row].name, text,
                table[row].int_value);
@@ -102,6 +103,12 @@ gboolean
 tiny_env_is_int (TinyEnv env)
 {
   return table[env].is_int;
+}
+
+int
+tiny_env_get_least (TinyEnv env)
+{
+  return table[env].least;
 }
 
 void

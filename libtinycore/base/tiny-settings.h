@@ -30,7 +30,7 @@ TINY_API char *tiny_get_setting (const char *name);
  * Changes it for this process, from now on; what was chosen by it before stays, such as the device of `DEV`. Not to be
  * called while another thread computes.
  *
- * Errors: %TINY_ERROR_INVALID when no such variable is read or it wants a number.
+ * Errors: %TINY_ERROR_INVALID when no such variable is read, or it wants another number than that.
  *
  * Returns: whether it worked
  *

@@ -202,7 +202,8 @@ tiny_registry_summarise (TinyRegistry *self)
                             : "ready";
     g_string_append_printf (out, "%s%s", out->len ? ", " : "", found->name);
     if (state != NULL)
-      g_string_append_printf (out, " (%s)", state);
+      g_string_append_printf (out, " (%s%s%s)", state, found->error ? ": " : "",
+                              found->error ? found->error->message : "");
   }
   if (out->len == 0)
     g_string_append (

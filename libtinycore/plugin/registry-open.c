@@ -385,6 +385,7 @@ typedef struct {
   GString *text;
   GError *last;
   guint n;
+  const char *wrong; /* what is wrong in what the user has set; interned, or NULL */
 } Failures;
 
 static void
@@ -393,9 +394,20 @@ add_failure (Failures *self, GError *error)
   if (self->text == NULL)
     self->text = g_string_new (NULL);
   g_string_append_printf (self->text, "%s%s", self->n ? "; " : "", error->message);
+  if (error->code == TINY_ERROR_INVALID)
+    self->wrong = g_intern_string (error->message);
   g_clear_error (&self->last);
   self->last = error;
   self->n++;
+}
+
+/* A device that could not be used for want of a right setting is passed over, not silently: said once. */
+static void
+warn_of_settings (const Failures *self, TinyWant want)
+{
+  static const char *said;
+  if (self->wrong != NULL && self->wrong != said && want != TINY_WANT_NAME)
+    g_warning ("%s; another device is used", said = self->wrong);
 }
 
 /* What was asked, why each candidate failed, and what there is unless the text itself is wrong. One
@@ -439,8 +451,10 @@ open_chain (TinyRegistry *self,
   g_auto (Failures) failures = { 0 };
   for (guint i = 0; i < chain->len; i++) {
     GError *why = NULL;
-    if (open_target (self, chain->pdata[i], want, out, &why))
+    if (open_target (self, chain->pdata[i], want, out, &why)) {
+      warn_of_settings (&failures, want);
       return TRUE;
+    }
     add_failure (&failures, why);
   }
   report_failures (self, &failures, asked, error);
@@ -496,8 +510,10 @@ try_best (TinyRegistry *self,
 {
   GError *why = NULL;
   TinyDeviceTarget target = { .name = found->name, .text = found->name };
-  if (open_target (self, &target, want, out, &why))
+  if (open_target (self, &target, want, out, &why)) {
+    warn_of_settings (failures, want);
     return TRUE;
+  }
   add_failure (failures, why);
   return FALSE;
 }

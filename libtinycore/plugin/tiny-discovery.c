@@ -145,6 +145,16 @@ add_file (Search *search, const char *path, gboolean any_owner)
   place->is_there = g_file_test (path, G_FILE_TEST_EXISTS);
   place->n_manifests = 1;
   read_file (search, g_canonicalize_filename (path, NULL), any_owner);
+  TinyFound *found = search->all->pdata[search->all->len - 1];
+  if (g_file_test (path, G_FILE_TEST_IS_DIR)) {
+    g_clear_error (&found->error);
+    g_set_error (&found->error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "%s names manifests of backends (NAME.json), %s is a folder: TINY_PLUGIN_PATH "
+                 "names those",
+                 search->rule, path);
+  } else if (!place->is_there)
+    g_prefix_error (&found->error,
+                    "%s names manifests of backends (NAME.json): ", search->rule);
 }
 
 /* What may hold backends and cannot be looked into is said, not passed over. */

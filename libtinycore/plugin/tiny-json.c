@@ -68,11 +68,52 @@ check_tokens (const char *text, gsize size, GError **error)
   return TRUE;
 }
 
+/* What the parser has seen: how many members of each object, and a name that one has twice. */
+typedef struct {
+  GHashTable *n_members;
+  char *twice;
+} Seen;
+
+static void
+see_member (G_GNUC_UNUSED JsonParser *parser,
+            JsonObject *object,
+            const char *name,
+            gpointer data)
+{
+  Seen *seen = data;
+  guint n = GPOINTER_TO_UINT (g_hash_table_lookup (seen->n_members, object)) + 1;
+  g_hash_table_insert (seen->n_members, object, GUINT_TO_POINTER (n));
+  if (n > json_object_get_size (object) && seen->twice == NULL)
+    seen->twice = g_strdup (name);
+}
+
+/* The parser keeps the later one of two; others keep the first, so that a text means two things. */
+static gboolean
+load (JsonParser *parser, const char *text, gsize length, GError **error)
+{
+  Seen seen = { .n_members = g_hash_table_new (NULL, NULL) };
+  GError *why = NULL;
+  g_signal_connect (parser, "object-member", G_CALLBACK (see_member), &seen);
+  if (!json_parser_load_from_data (parser, text, (gssize) length, &why)) {
+    gboolean has_place
+        = g_str_has_prefix (why->message, "<data>:"); /* "<data>:LINE:COLUMN: …" */
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: %s%s",
+                 has_place ? "line " : "",
+                 has_place ? why->message + strlen ("<data>:") : why->message);
+  } else if (seen.twice != NULL)
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "“%s” is there twice in one object",
+                 seen.twice);
+  const gboolean is_good = why == NULL && seen.twice == NULL;
+  g_clear_error (&why);
+  g_hash_table_unref (seen.n_members);
+  g_free (seen.twice);
+  return is_good;
+}
+
 JsonNode *
 tiny_json_parse (const char *text, gssize size, GError **error)
 {
   gsize length = size < 0 ? strlen (text) : (gsize) size;
-  g_autoptr (GError) why = NULL;
   if (memchr (text, 0, length) != NULL || !g_utf8_validate (text, (gssize) length, NULL)) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: it is no UTF-8 text");
     return NULL;
@@ -80,14 +121,8 @@ tiny_json_parse (const char *text, gssize size, GError **error)
   if (!check_tokens (text, length, error))
     return NULL;
   g_autoptr (JsonParser) parser = json_parser_new_immutable ();
-  if (!json_parser_load_from_data (parser, text, (gssize) length, &why)) {
-    gboolean has_place
-        = g_str_has_prefix (why->message, "<data>:"); /* "<data>:LINE:COLUMN: …" */
-    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: %s%s",
-                 has_place ? "line " : "",
-                 has_place ? why->message + strlen ("<data>:") : why->message);
+  if (!load (parser, text, length, error))
     return NULL;
-  }
   JsonNode *root = json_parser_get_root (parser);
   if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root)) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "not a JSON object");

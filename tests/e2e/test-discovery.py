@@ -204,6 +204,13 @@ def permissions(box):
     check(explain(box, DEV="control", **path)[2] == "control")
 
 
+@test("a manifest that is named and not there, or a folder in its place, is said where a backend is missed")
+def named(box):
+    for path, part in ((box.path("none.json"), "No such file"), (box.folder("several"), "is a folder: TINY_PLUGIN_PATH names those")):
+        box.run("bench", "sum:2x2", TINY_PLUGIN_FILES=path, DEV="acme").refused("no backend “acme”", "TINY_PLUGIN_FILES names manifests", path, part)
+        check(part in box.run("devices", TINY_PLUGIN_FILES=path).good().out)
+
+
 @test("a set-user-ID program does not look where its user says")
 def set_user_id(box):
     if os.geteuid() != 0:

@@ -72,15 +72,27 @@ def too_much(box):
         box.run("bench", case, DEV="CPU").refused(case, part)
 
 
-@test("numbers in the environment that are none: one warning, the default")
+@test("numbers in the environment that are none, or none that is allowed: one warning, the default")
 def environment(box):
     tir = box.write("k.tir", KERNEL)
-    for name, value in (("DEBUG", "x"), ("DEBUG", "1e"), ("DEBUG", "9" * 20), ("TINY_NO_OPT", "yes")):
+    for name, value, part in (("DEBUG", "x", "is no whole number"), ("DEBUG", "1e", "is no whole number"), ("DEBUG", "9" * 20, "is not from 0 to"),
+                              ("DEBUG", "-5", "is not from 0 to"), ("BEAM", "-1", "is not from 0 to"), ("TINY_NO_OPT", "yes", "is no whole number"),
+                              ("TINY_VERIFY", "-2", "is not from -1 to")):
         result = box.run("compile", tir, **{name: value}).good()
-        check(result.err.count(f"{name}={value}") == 1 and len(result.err) < 300, result)
-        check(("is not from -2147483648 to" if value.isdigit() else "is no whole number") in result.err, result)
-    for threads in ("-3", "0", "100000", "1"):
+        check(result.err.count(f"{name}={value} {part}") == 1 and len(result.err) < 300, result)
+    for threads in ("0", "100000", "1"):
         box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_THREADS=threads).quiet()
+    result = box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_THREADS="-3").good()
+    check(result.err.count("TINY_THREADS=-3 is not from 0 to") == 1, result)
+
+
+@test("a device that a wrong setting keeps from opening is not passed over silently")
+def affinity(box):
+    says = "TINY_AFFINITY=abc: a list of processors such as 0-3,8 is wanted"
+    box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_AFFINITY="abc").refused(says)
+    result = box.run("bench", "--runs", 1, "matmul:16", "sum:4x4", DEV="CPU|REF", TINY_AFFINITY="abc").good()
+    check(result.err.count(says) == 1 and "another device is used" in result.err, result)
+    box.run("bench", "--runs", 1, "matmul:16", DEV="CPU|REF").quiet()
 
 
 def refuse_data(box, name, *parts, **changes):

@@ -27,7 +27,7 @@ import tinycore
 import torch
 from tinycore import Tensor, dtypes, nn
 from tinycore.nn import datasets
-from tinycore.nn.data import DataLoader, Dataset, TensorDataset, random_split
+from tinycore.nn.data import DataLoader, Dataset, TensorDataset, default_collate, random_split
 from tinycore.nn.state import load_state_dict, safe_load_metadata, safe_save, tar_extract, torch_load, zip_extract
 from tinycore.utils.data import Subset
 
@@ -255,7 +255,7 @@ def test_metadata():
     checks.equal((head["__metadata__"], head["x"]["shape"], head["y"]["dtype"]), ({"who": "me"}, [2], "I32"))
     first, last = head["x"]["data_offsets"]
     checks.equal(data[start + first:start + last].numpy().view(np.float32).tolist(), [1, 2])
-    for head in (b"[]", b"{", b"\xff\xff", b"[" * 5000):
+    for head in (b"[]", b"{", b"\xff\xff", b"[" * 5000, b'{"a": {}, "a": {}}', b'{"a": {"x": 1, "x": 1}}'):
         checks.raises(ValueError, safe_load_metadata, struct.pack("<Q", len(head)) + head)
     checks.raises(ValueError, safe_load_metadata, struct.pack("<Q", 2**63) + b"{}")
     checks.equal(json.dumps(safe_load_metadata(struct.pack("<Q", 2) + b"{}")[2]), "{}")
@@ -341,6 +341,66 @@ def test_loader():
     for bad in (lambda: DataLoader(Squares(), 0), lambda: TensorDataset(x, y[:3]), lambda: random_split(range(7), [4]),
                 lambda: DataLoader(Squares(), shuffle=True, sampler=[1])):
         checks.raises(ValueError, bad)
+
+
+Pair = collections.namedtuple("Pair", "image name")
+
+
+def test_items():
+    """Items of any form are batches as PyTorch makes them; what makes none is refused, with its place."""
+    def plain(batch):
+        if isinstance(batch, (Tensor, torch.Tensor)):
+            return str(batch.dtype).split(".")[-1], tuple(batch.shape), batch.tolist()
+        if isinstance(batch, dict):
+            return type(batch), [(key, plain(one)) for key, one in batch.items()]
+        return (type(batch), *map(plain, batch)) if isinstance(batch, (list, tuple)) else batch
+
+    for items in ([1, 2], [1.0, 2], [1, 2.5], [True, False], [True, 3], ["a", "b"], [b"a", b"b"], [np.float32(1), np.float32(2)], [3, np.int16(4)],
+                  [np.arange(3), np.arange(3)], [np.arange(3, dtype=np.float32), np.arange(3)], [(1, "x"), (2, "y")], [range(3), range(3)],
+                  [{"a": (1, {"b": "text"}), "c": [1.5, 2]}] * 2, [Pair(np.ones(2), "x"), Pair(np.zeros(2), "y")], [[[1, [2.0, "z"]]]] * 3,
+                  [collections.OrderedDict(a=1)] * 2, [np.bool_(True), np.bool_(False)]):
+        checks.equal(plain(default_collate(items)), plain(torch.utils.data.default_collate(items)), items)
+        for workers in (0, 1):
+            checks.equal(plain(next(iter(DataLoader(items, 3, num_workers=workers)))), plain(next(iter(torch.utils.data.DataLoader(items, 3)))), items)
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    default_collate([x[1], x[0]]).square().sum().backward()
+    checks.equal(x.grad.tolist(), [[2.0, 4.0], [6.0, 8.0]])
+    for items, *texts in (([None, None], "not None", "collate_fn"), ([1, None], "at 1 is None"), ([(1, {"k": None})] * 2, "items[1]['k']", "not None"),
+                          ([np.zeros(2), np.zeros(3)], "(2,)", "at 1 is of (3,)"), ([{"a": 1}, {"b": 1}], "['a']", "{'b': 1}"),
+                          ([[1], [1, 2]], "a list of 1", "[1, 2]"), ([Tensor.zeros(2), 3], "of (2,)", "of ()")):
+        for call in (lambda: default_collate(items), lambda: list(DataLoader(items, 2)), lambda: list(DataLoader(items, 2, num_workers=1))):
+            error = checks.raises((TypeError, ValueError), call)
+            checks.true(all(text in str(error) for text in texts), error)
+
+
+def test_epochs():
+    """Each iterator is an epoch of its own, of what there is when it begins."""
+    numbers, x = list(range(5)), Tensor(list(range(5))).realize()
+    for data in (numbers, TensorDataset(x)):
+        for workers in (0, 1):
+            loader = DataLoader(data, 2, num_workers=workers)
+            pairs = [[one[0] if isinstance(one, list) else one for one in pair] for pair in zip(loader, loader)]
+            checks.equal([[one.tolist() for one in pair] for pair in pairs], [[[0, 1]] * 2, [[2, 3]] * 2, [[4]] * 2])
+    loader = DataLoader(numbers, 2, shuffle=True, seed=1)
+    one, other = iter(loader), iter(loader)
+    mixed = [next(one), next(other), next(one), next(other), next(one), next(other)]
+    orders = [sum((batch.tolist() for batch in mixed[i::2]), []) for i in (0, 1)]
+    again = DataLoader(numbers, 2, shuffle=True, seed=1)
+    checks.equal(orders, [sum((batch.tolist() for batch in again), []) for _ in range(2)])
+    loader, names = DataLoader(numbers, 4), DataLoader(numbers, 4, collate_fn=list)
+    list(loader), list(names), numbers.extend([5, 6, 7])
+    checks.equal(([batch.tolist() for batch in loader], len(loader), list(names)), ([[0, 1, 2, 3], [4, 5, 6, 7]], 2, [[0, 1, 2, 3], [4, 5, 6, 7]]))
+    loader = DataLoader(TensorDataset(x), 5)
+    checks.equal([batch[0].tolist() for batch in loader], [[0, 1, 2, 3, 4]])
+    x[1] = 9
+    x += 1
+    checks.equal([batch[0].tolist() for batch in loader], [[1, 10, 3, 4, 5]])
+
+    class Where(Squares):
+        def __getitem__(self, i):
+            return threading.get_ident() == threading.main_thread().ident
+    checks.equal([next(iter(DataLoader(Where(), 10, num_workers=workers))).any().item() for workers in (0, 1)], [True, False])
+    checks.equal([batch.tolist() for batch in DataLoader(numbers, 2, sampler=iter([3, 1, 2]))], [[3, 1], [2]])
 
 
 def test_plain_state():

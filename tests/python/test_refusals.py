@@ -4,9 +4,13 @@
 
 TAP. Run in the build's environment, by the interpreter that has PyGObject."""
 import os
+import pickle
+import subprocess
+import sys
 import tempfile
 
 import checks
+import tinycore
 from tinycore import Device, Tensor, TinyJit, dtypes, nn, optim
 from tinycore.nn import state
 
@@ -52,6 +56,30 @@ def test_numbers_beyond_a_dtype():
     checks.equal(Tensor.full((1,), -2.0 ** 63, dtype="int64").tolist(), [-2 ** 63])
 
 
+def test_numbers_beyond_words():
+    """Sizes and axes that C has no words for; what is called without a tensor."""
+    refused([
+        (lambda: Tensor.zeros(2 ** 100), "zeros: shape: a whole number of 64 bits is wanted", str(2 ** 100)),
+        (lambda: Tensor.ones(3, 2 ** 70), "ones: shape", "64 bits"), (lambda: Tensor.full((2 ** 64,), 1), "full: shape", "64 bits"),
+        (lambda: Tensor.randint(2, low=0, high=2 ** 70), "randint: high", "64 bits"), (lambda: X.reshape(2 ** 80), "reshape: shape", "64 bits"),
+        (lambda: X.sum(2 ** 80), "sum: axis: a whole number of 32 bits is wanted", str(2 ** 80)), (lambda: X.sum(-2 ** 40), "sum: axis", "32 bits"),
+        (lambda: X.permute(1, 2 ** 40), "permute: axis", "32 bits"), (lambda: X.softmax(2 ** 40), "softmax: axis", "32 bits"),
+        (lambda: nn.Linear(2 ** 70, 1), "Linear: in_features: a number from -9223372036854775808 to 9223372036854775807 is wanted", str(2 ** 70)),
+        (lambda: Tensor.sum(), "Tensor.sum() missing"), (lambda: tinycore.sum(3), "sum: a tensor is wanted first, not 3"),
+        (lambda: nn.Sequential(Tensor.relu)("a"), "relu: a tensor is wanted first, not 'a'"), (lambda: Tensor.add(3, X), "add: a tensor is wanted first"),
+        (lambda: Tensor.quantile(), "Tensor.quantile() missing"), (lambda: Tensor.full(), "Tensor.full() missing"),
+    ])
+    checks.equal(X.sum(-2).shape, (3,))
+    checks.true(pickle.loads(pickle.dumps([Tensor.relu, Tensor.quantile, Tensor.zeros])) == [Tensor.relu, Tensor.quantile, Tensor.zeros])
+
+
+def test_no_gi():
+    """An interpreter without PyGObject says which one it is, and which has it."""
+    script = "import sys; sys.modules['gi'] = None; import tinycore"
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False).stderr.splitlines()[-1]
+    checks.true(said.startswith("ImportError: tinycore needs PyGObject") and sys.executable in said and "python3-gi" in said, said)
+
+
 def test_subscripts():
     refused([
         (lambda: X[2 ** 70], str(2 ** 70)), (lambda: X["a"], "str"), (lambda: X["a":], "slice", "'a'"), (lambda: X[..., ...], "more than one"),
@@ -66,7 +94,8 @@ def test_modules():
         (lambda: nn.optim.SGD([X], lr=-1), "learning rate", "-1"), (lambda: nn.optim.SGD([X], lr=NAN), "learning rate"),
         (lambda: nn.optim.SGD([X], momentum=-1), "momentum"), (lambda: nn.optim.SGD([X], nesterov=True), "momentum"),
         (lambda: nn.optim.Adam([X], betas=(2, 3)), "beta1"), (lambda: nn.optim.Adam([X], betas=(1,)), "betas"),
-        (lambda: Tensor([1], requires_grad=True), "int32"),
+        (lambda: Tensor([1], requires_grad=True), "int32"), (lambda: nn.optim.SGD([I, I > 1], lr=1), "SGD: params: tensors of floats", "bool, int32"),
+        (lambda: nn.optim.Adam([]), "Adam: params", "none at all"),
     ])
 
     class Ring(nn.Module):

@@ -65,14 +65,22 @@ def wrong(name, wanted, value):
     return TypeError(f"{name + ': ' if name else ''}{wanted} is wanted, not {value!r:.60}")
 
 
-def as_int(number, name=""):
+def as_int(number, name="", bits=64):
     """A whole number. A bool was meant for another argument."""
     if number is not True and number is not False:
         try:
-            return index(number)
+            number = index(number)
         except TypeError:
             pass
+        else:
+            if -1 << bits - 1 <= number < 1 << bits - 1:
+                return number
+            raise OverflowError(str(wrong(name, f"a whole number of {bits} bits", number)))
     raise wrong(name, "a whole number", number)
+
+
+def as_axis(axis, name=""):
+    return as_int(axis, name, 32)
 
 
 def one_of(function, name, value, default, other_name, other):
@@ -111,8 +119,8 @@ def axes_of(axes, name="axis"):
     if axes is None:
         return None
     if isinstance(axes, (list, tuple, range)):
-        return [as_int(one, name) for one in axes]
-    return [as_int(axes, name)]
+        return [as_axis(one, name) for one in axes]
+    return [as_axis(axes, name)]
 
 
 def sizes_of(sizes, name=""):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import threading
 from functools import wraps
+from types import FunctionType
 
 from .library import GLibError, Tiny
 
@@ -141,8 +142,8 @@ RAW = (
     (r"bad operand type for [^:]*: '(?P<type>\w+)'|unsupported operand type\(s\) for [^:]*: '(?P<left>\w+)' and '(?P<right>\w+)'",
      "a tensor or a number"),
     (r"'(?P<type>\w+)' object has no attribute '\w+'", "a tensor"))
-OURS = r"(a whole number|a number) is wanted, not (.*)"
-RANGE = r"(-?\d+) (?:not in range|does not fit) .*"
+OURS = r"(a whole number(?: of \d+ bits)?|a number) is wanted, not (.*)"
+RANGE = r"(?:Item \d+: )?(?P<shown>-?\d+) (?:not in range (?P<least>-?\d+) to (?P<most>\d+)|does not fit .*)"
 
 
 def is_wrong(value, kinds, shown):
@@ -163,7 +164,8 @@ def named(function, arguments, more, error):
     if ours is not None:
         wanted, shown = ours.groups()
     elif beyond is not None:
-        wanted, shown = text, beyond[1]
+        shown, within = beyond["shown"], beyond["least"] is not None
+        wanted = f"a number from {beyond['least']} to {beyond['most']} is wanted, not {shown}" if within else text
     for pattern, what in RAW if wanted is None else ():
         match = re.search(pattern, text)
         if match is not None:
@@ -174,10 +176,24 @@ def named(function, arguments, more, error):
     bound = signature(function).bind(*arguments, **more)
     defaults = {name: one.default for name, one in bound.signature.parameters.items()}
     for name, value in bound.arguments.items():
-        if name != "self" and is_wrong(value, kinds, shown) and (beyond or type(defaults[name]) is not type(value)):
+        if name != "self" and is_wrong(value, kinds, shown) and (beyond or "bits" in wanted or type(defaults[name]) is not type(value)):
             owner = type(arguments[0]).__name__ if function.__name__ in ("__init__", "forward") else function.__name__
             return type(error)(f"{owner}: {name}: {wanted}" + (f" is wanted, not {value!r:.60}" if beyond is None else ""))
     return None
+
+
+def about_self(error: TypeError, tensor: Any, name: str) -> TypeError:
+    """@error of what the library was given; the library's words about a first argument that is no tensor name nothing."""
+    return error if isinstance(tensor, Tiny.Tensor) else TypeError(f"{name}: a tensor is wanted first, not {tensor!r:.60}")
+
+
+def owned(methods: Iterable[Any], module: str):
+    """Makes @methods of a base class those of Tensor, which is what Python's messages then say."""
+    for one in list(methods):
+        one = getattr(one, "__func__", one)
+        while isinstance(one, FunctionType):
+            one.__module__, one.__qualname__ = module, f"Tensor.{one.__name__}"
+            one = getattr(one, "__wrapped__", None)
 
 
 def explained(function):

@@ -5,7 +5,7 @@ A function takes tensors and gives one, or a tuple of them. What it is called wi
 shape and a dtype, and cannot be read."""
 from __future__ import annotations
 
-from .convert import NO_AXIS, as_int, checked_all, list_of
+from .convert import NO_AXIS, as_axis, checked_all, list_of
 from .errors import explained, wants_function
 from .library import Tiny
 
@@ -51,7 +51,7 @@ def wants_tensor(first, name):
 def batch_axes(dims, n, name):
     """Along which axis each of @n is a batch; NO_AXIS: it is none."""
     dims = [dims] * n if dims is None or not isinstance(dims, (list, tuple)) else list(dims)
-    return [NO_AXIS if one is None else as_int(one, name) for one in dims]
+    return [NO_AXIS if one is None else as_axis(one, name) for one in dims]
 
 
 def vmap(function, in_dims: Any = 0, out_dims: Any = 0, randomness="error") -> Callable[..., Any]:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Methods that change their tensor: x.add_ (y) is x with the result of x.add (y) in its place, for every row of the table that
 says so. And methods that are loaded when they are used."""
-from .errors import InvalidError, call
+from .errors import InvalidError, call, owned
 from .library import Tiny
 
 Base = Tiny.Tensor
@@ -51,6 +51,7 @@ class Later:
     def __get__(self, tensor, owner):
         from .composed import Composed
         from .operations import Operations
+        owned(vars(Composed).values(), "tinycore.tensor")
         for name, one in vars(Composed).items():
             if isinstance(vars(Operations).get(name), Later):
                 setattr(Operations, name, one)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import indexing
 from .context import Training
-from .convert import EXACT, NO_AXIS, UNSET, Base, as_int, as_text, checked_all, kept_sizes, names_of, one_name, operand, pairs_of, spread_tensors
+from .convert import EXACT, NO_AXIS, UNSET, Base, as_axis, as_text, checked_all, kept_sizes, names_of, one_name, operand, pairs_of, spread_tensors
 from .creation import Creation
 from .data import TYPECODES, nested, nested_empty, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
-from .errors import InvalidError, call, checked
+from .errors import InvalidError, call, checked, owned
 from .in_place import check_changeable, put
 from .jit import refuse_reading
 from .library import Tiny
@@ -277,11 +277,11 @@ class Tensor(Creation, Operations, Base):
 
     def shard(self, devices: DeviceLike, axis=None):
         """On several devices: cut along @axis, or whole on each."""
-        return checked(Base.shard(self, names_of(devices), NO_AXIS if axis is None else as_int(axis)))
+        return checked(Base.shard(self, names_of(devices), NO_AXIS if axis is None else as_axis(axis)))
 
     def shard_(self, devices: DeviceLike, axis=None):
         """Moves it, and its gradient, to several devices."""
-        call(Base.shard_, self, names_of(devices), NO_AXIS if axis is None else as_int(axis))
+        call(Base.shard_, self, names_of(devices), NO_AXIS if axis is None else as_axis(axis))
         return self
 
     def shard_like(self, other: Tensor):
@@ -373,7 +373,7 @@ class Tensor(Creation, Operations, Base):
             raise TypeError(f"narrow: not given: {', '.join(missing)}")
         if not indexing.is_symbolic(length):
             return Operations.narrow(self, axis, start, length)
-        before = as_int(axis, "narrow: axis")
+        before = as_axis(axis, "narrow: axis")
         if not -self.ndim <= before < self.ndim:
             raise InvalidError(f"narrow: axis {before} is outside of {self.ndim} axes")
         return self[(slice(None),) * (before % self.ndim) + (slice(start, start + length),)]
@@ -583,5 +583,7 @@ for found in dtypes.all:
     setattr(Tensor, found.name, lambda self, dtype=found: self.cast(dtype))
 for name in ("float", "half", "int", "bool", "long", "double", "short"):
     setattr(Tensor, name, lambda self, dtype=as_dtype(name): self.cast(dtype))
-del sign, name, function, left, right, in_place, found
+for base in (Creation, Operations):
+    owned(vars(base).values(), __name__)
+del sign, name, function, left, right, in_place, found, base
 Base.__gtype__.pytype = Tensor  # from now on the library's tensors are these

@@ -25,14 +25,17 @@ test_change (void)
   check_setting ("TINY_TUNED", "a:b");
   g_assert_true (tiny_set_setting ("TINY_TUNED", NULL, &error));
   check_setting ("TINY_TUNED", NULL);
+  g_assert_true (tiny_set_setting ("TINY_VERIFY", "-1", &error));
 }
 
 static void
 test_refuse (void)
 {
-  const char *bad[][2]
-      = { { NULL, "1" },   { "", "1" },         { "HOME", "1" },   { "DEBUG", NULL },
-          { "DEBUG", "" }, { "DEBUG", "loud" }, { "DEBUG", "1 " }, { "DEBUG", "9999999999" } };
+  const char *bad[][2] = { { NULL, "1" },     { "", "1" },
+                           { "HOME", "1" },   { "DEBUG", NULL },
+                           { "DEBUG", "" },   { "DEBUG", "loud" },
+                           { "DEBUG", "1 " }, { "DEBUG", "9999999999" },
+                           { "DEBUG", "-1" }, { "TINY_VERIFY", "-2" } };
   int before = tiny_env_get_int (TINY_ENV_DEBUG);
   for (guint i = 0; i < G_N_ELEMENTS (bad); i++) {
     g_autoptr (GError) error = NULL;

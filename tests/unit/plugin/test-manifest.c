@@ -77,6 +77,9 @@ static const struct {
     "the number 18446744073709551616 at byte " },
   { HEAD ", \"abi_minor_min\": -9223372036854775809}", TINY_ERROR_FORMAT, "beyond all" },
   { HEAD ", \"later\": [1e999]}", TINY_ERROR_FORMAT, "the number 1e999 at byte " },
+  { HEAD ", \"name\": \"Y\"}", TINY_ERROR_FORMAT, "“name” is there twice" },
+  { HEAD ", \"match\": {\"modalias\": [], \"\\u006dodalias\": []}}", TINY_ERROR_FORMAT,
+    "“modalias” is there twice" },
   { HEAD ", \"vendor\": \"a\\u0000b\"}", TINY_ERROR_FORMAT, "a text with \\u0000 at byte " },
 };
 

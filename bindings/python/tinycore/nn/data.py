@@ -2,11 +2,12 @@
 """Data in batches: DataLoader and what it reads from, with PyTorch's names, over the library's loader."""
 from __future__ import annotations
 
+from array import array
+from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from operator import index
 
-from ..convert import operand
-from ..data import tensor_of
+from ..data import raw
 from ..dtypes import dtypes
 from ..errors import call, explained, wants_function
 from ..library import GLib, Tiny
@@ -65,37 +66,109 @@ def random_split(dataset: Any, lengths: Sequence[int]) -> list[Subset]:
 
 
 # ---- batches ----
-def element(value):
-    """One part of an item as a tensor: Python's numbers become int64 and float64, as PyTorch has them."""
-    if isinstance(value, Base):
-        return value
-    if isinstance(value, bool):
-        return operand(value, "DataLoader")
-    if isinstance(value, (int, float)):
-        return Tensor(value, dtype=dtypes.int64 if isinstance(value, int) else dtypes.float64)
-    return tensor_of(value, None, None)
+WANTED = "tensors, arrays, numbers and texts, in dicts, lists and tuples, make a batch"
 
 
-def parts_of(item):
-    """The parts of an item: of a dict its values, of a tuple or list its elements, else itself."""
-    return list(item.values()) if isinstance(item, dict) else list(item) if isinstance(item, (list, tuple)) else [item]
+class Held:
+    """A tensor's elements on the host."""
+
+    def __init__(self, tensor):
+        self.dtype, self.shape, self.bytes = tensor.dtype, tensor.shape, tensor.bytes_of()
 
 
-def like_item(item, parts):
-    """@parts in the form of @item."""
-    if isinstance(item, dict):
-        return dict(zip(item, parts))
-    return parts if isinstance(item, (list, tuple)) else parts[0]
+def held(item):
+    """@item, in which tensors are read."""
+    if isinstance(item, Base):
+        return Held(item)
+    if isinstance(item, Mapping):
+        return like(item, {key: held(one) for key, one in item.items()})
+    if isinstance(item, (list, tuple)):
+        return like(item, [held(one) for one in item])
+    return item
 
 
+def like(item, parts):
+    """@parts in a container of @item's class, where that is made of them; in PyTorch's way a plain tuple becomes a list."""
+    try:
+        return type(item)(*parts) if hasattr(item, "_fields") else list(parts) if isinstance(item, tuple) else type(item)(parts)
+    except TypeError:
+        return parts
+
+
+def dtype_of_numbers(numbers):
+    """PyTorch's: float64 if the first is a float, bool if all are, else int64, or the default one where there are floats."""
+    if isinstance(numbers[0], float):
+        return dtypes.float64
+    if all(isinstance(one, bool) for one in numbers):
+        return dtypes.bool
+    return dtypes.default_float if any(isinstance(one, float) for one in numbers) else dtypes.int64
+
+
+def joined(column, device):
+    """What lies on the host, side by side, or None where that is not so."""
+    first = column[0]
+    if all(isinstance(one, Held) and one.dtype == first.dtype for one in column):
+        return raw(device, first.dtype, [len(column), *first.shape], b"".join(one.bytes for one in column))
+    if all(getattr(one, "dtype", None) == getattr(first, "dtype", None) and not isinstance(one, (Base, Held)) for one in column):
+        import numpy
+        return Tensor(numpy.stack(column), device=device)
+    return None
+
+
+def tensor_like(one, device):
+    return raw(device, one.dtype, one.shape, one.bytes) if isinstance(one, Held) else one if isinstance(one, Base) else Tensor(one, device=device)
+
+
+def collate(column, where, device):
+    """One part of all items as one; @where says which."""
+    first = column[0]
+    if isinstance(first, (str, bytes)):
+        return column
+    if isinstance(first, Mapping):
+        wants_alike(column, lambda one: isinstance(one, Mapping) and set(first) <= set(one), where, f"a dict with {list(first)}")
+        return like(first, {key: collate([one[key] for one in column], f"{where}[{key!r}]", device) for key in first})
+    if isinstance(first, Sequence):
+        wants_alike(column, lambda one: isinstance(one, Sequence) and len(one) == len(first), where, f"a list of {len(first)}")
+        return like(first, [collate(part, f"{where}[{i}]", device) for i, part in enumerate(zip(*column))])
+    if isinstance(first, (bool, int, float)) and not hasattr(first, "dtype"):
+        wants_alike(column, lambda one: shape_of(one) == (), where, "a number")
+        column = [one.item() if hasattr(one, "item") else one for one in column]
+        return Tensor(column, dtype=dtype_of_numbers(column), device=device)
+    if not isinstance(first, (Base, Held)) and not hasattr(first, "__array__"):
+        raise TypeError(f"a batch: items{where}: {WANTED}, not {first!r:.60}: give a collate_fn")
+    shape = shape_of(first)
+    wants_alike(column, lambda one: shape_of(one) == shape, where, f"of {shape}")
+    whole = joined(column, device)
+    return Tensor.stack([tensor_like(one, device) for one in column]) if whole is None else whole
+
+
+def shape_of(one):
+    """The sizes of a tensor, an array or a number; None of what is none."""
+    if isinstance(one, (bool, int, float)):
+        return ()
+    if hasattr(one, "__array__") and not hasattr(one, "shape"):
+        import numpy
+        one = numpy.asarray(one)
+    return tuple(one.shape) if hasattr(one, "shape") else None
+
+
+def wants_alike(column, is_alike, where, what):
+    """A ValueError unless all of @column are like the first, which is @what."""
+    for i, one in enumerate(column):
+        if not is_alike(one):
+            found = f"of {shape_of(one)}" if shape_of(one) is not None else f"{one!r:.60}"
+            raise ValueError(f"a batch: items{where}: the first is {what}, that at {i} is {found}: give a collate_fn")
+
+
+@explained
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Items as one batch, in the form of an item."""
-    columns = zip(*map(parts_of, batch))
-    return like_item(batch[0], [Tensor.stack([element(one) for one in column]) for column in columns])
+    """Items as one batch, in the form of an item: tensors, arrays and numbers become one tensor, texts stay a list."""
+    return collate(list(batch), "", None)
 
 
 class DataLoader:
-    """Batches of a Dataset, or of anything with len() and items by number. Each time it is iterated over is an epoch.
+    """Batches of a Dataset, or of anything with len() and items by number. Each time it is iterated over is an epoch of its own:
+    of what there is when it begins, and beside others that have not ended.
 
     @shuffle: another order in each epoch, which follows from the seed of random numbers when it is made, or from @seed
     @num_workers: 0, or read ahead on a thread, 2 batches for each; items are read one at a time
@@ -111,13 +184,15 @@ class DataLoader:
             wants_function(collate_fn, "DataLoader: collate_fn")
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise TypeError(f"DataLoader: dataset: something with items by number and len() is wanted, not {dataset!r:.60}")
+        if isinstance(sampler, str):
+            raise TypeError(f"DataLoader: sampler: numbers of items are wanted, not {sampler!r:.60}")
         if sampler is not None:
             iter(sampler)  # a TypeError where it is none
         if sampler is not None and shuffle:
             raise ValueError("DataLoader: an order of its own and shuffle do not go together")
         self.dataset, self.batch_size, self.drop_last, self.collate_fn = dataset, index(batch_size), bool(drop_last), collate_fn
         self.sampler, self.progress, self.device, self.epoch = sampler, progress, device, 0
-        self.shuffle, self.num_workers, self.loader, self.form = bool(shuffle), index(num_workers), None, None
+        self.shuffle, self.num_workers = bool(shuffle), index(num_workers)
         if not 0 < self.batch_size < 1 << 32 or not 0 <= self.num_workers < 1 << 31:
             raise ValueError(f"DataLoader: batches of {batch_size}, {num_workers} workers")
         self.seed = (Tensor.randint(1, low=0, high=1 << 30).item() if shuffle else 0) if seed is None else index(seed)
@@ -128,84 +203,88 @@ class DataLoader:
         """The items that there are."""
         return range(len(self.dataset)) if self.sampler is None else list(self.sampler)
 
-    def __len__(self):
-        n = len(self.order())
+    def count(self, n):
+        """How many batches @n items are."""
         return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
 
-    def make_loader(self, order):
-        """The library's loader. What tensors hold it reads by itself, else the dataset is asked for each item."""
-        loader = call(Tiny.Loader.new_empty, len(order), self.batch_size)
-        loader.set_device(self.device)
-        loader.set_drop_last(self.drop_last)
-        loader.set_shuffle(self.shuffle, self.seed)
-        loader.set_prefetch(2 * self.num_workers)
-        if type(self.dataset) is TensorDataset and self.sampler is None and self.collate_fn is None:
-            self.form = self.dataset.tensors
-            for one in self.dataset.tensors:
-                call(loader.add_array, one.dtype.value, one.shape[1:], GLib.Bytes.new(one.bytes_of()))
-            return loader
-        if self.collate_fn is not None:  # only which items there are in a batch
-            call(loader.add_array, dtypes.uint32.value, [], GLib.Bytes.new(Tensor(list(order), dtype="uint32").bytes_of()))
-            return loader
-        self.form = self.dataset[order[0]]
-        fields = [element(one) for one in parts_of(self.form)]
-        for one in fields:
-            call(loader.add_field, one.dtype.value, one.shape)
-
-        def read(i, *_):
-            parts = [element(one) for one in parts_of(self.dataset[order[i]])]
-            for one, field in zip(parts, fields, strict=True):
-                if one.shape != field.shape:
-                    raise ValueError(f"DataLoader: item {order[i]} is {one.shape}, the first is {field.shape}: give a collate_fn")
-            return GLib.Bytes.new(b"".join(one.cast(field.dtype).bytes_of() for one, field in zip(parts, fields)))
-        loader.set_function(Reader(self, read))
-        return loader
+    def __len__(self):
+        items = self.dataset if self.sampler is None else self.sampler
+        return self.count(len(items) if hasattr(items, "__len__") else len(self.order()))
 
     def __iter__(self) -> Iterator[Any]:
-        order = self.order()
-        if len(order) == 0:
-            return
-        self.failure = None
-        if self.loader is None or self.sampler is not None:
-            self.loader = self.make_loader(order)
-        loader, total = self.loader, len(self)
-        loader.start_epoch(self.epoch)
-        self.epoch += 1
-        bar = self.bar(total)
+        epoch, self.epoch = self.epoch, self.epoch + 1
+        return batches(self, epoch, self.order())
+
+
+def batches(owner, epoch, order):
+    """The batches of one epoch; the library's loader says which items they have, and on which thread those are read."""
+    total, fields = owner.count(len(order)), None
+    if total == 0:
+        return iter(())
+    loader = call(Tiny.Loader.new_empty, len(order), owner.batch_size)
+    loader.set_device(owner.device)
+    loader.set_drop_last(owner.drop_last)
+    loader.set_shuffle(owner.shuffle, owner.seed)
+    loader.set_prefetch(2 * owner.num_workers)
+    if type(owner.dataset) is TensorDataset and owner.sampler is None and owner.collate_fn is None:
+        fields = owner.dataset.tensors  # read by the loader itself
+        for one in fields:
+            call(loader.add_array, one.dtype.value, one.shape[1:], call(Base.get_data, one))
+    else:
+        reader = Reader(owner.dataset, order, held if owner.collate_fn is None else None)
+        call(loader.add_array, dtypes.uint32.value, [], GLib.Bytes.new(array("I", range(len(order))).tobytes()))
+        call(loader.add_field, dtypes.uint8.value, [0])
+        loader.set_function(reader)
+
+    def next_batch():
+        if fields is not None:
+            return list(call(loader.next_batch))
+        batch = reader.take(loader)
+        return collate(batch, "", owner.device) if owner.collate_fn is None else owner.collate_fn(batch)
+    loader.start_epoch(epoch)
+    return given(loader, next_batch, total, bar(owner.progress, epoch, total))
+
+
+def given(loader, next_batch, total, bar):
+    try:
         for done in range(1, total + 1):
-            yield self.next_batch(loader)
+            yield next_batch()
             if bar is not None:
                 bar.update(done, None)
         if bar is not None:
             bar.finish()
+    finally:
+        loader.set_prefetch(0)  # ends the thread
 
-    def bar(self, total):
-        if not self.progress:
-            return None
-        label = self.progress if isinstance(self.progress, str) else f"epoch {self.epoch}"
-        return Tiny.Progress.new(label, total, Tiny.ProgressMode.AUTO)
 
-    def next_batch(self, loader):
+def bar(progress, epoch, total):
+    if not progress:
+        return None
+    return Tiny.Progress.new(progress if isinstance(progress, str) else f"epoch {epoch + 1}", total, Tiny.ProgressMode.AUTO)
+
+
+class Reader:
+    """What the loader calls for an item, which is kept until its batch is taken; what is raised is raised there."""
+
+    def __init__(self, dataset, order, change):
+        self.dataset, self.order, self.change = dataset, order, change
+        self.read, self.failure = {}, None
+
+    def __call__(self, i, *_):
         try:
-            tensors = call(loader.next_batch)
+            item = self.dataset[self.order[i]]
+            self.read[i] = item if self.change is None else self.change(item)
+            return GLib.Bytes.new(b"")
+        except BaseException as error:
+            self.failure = error
+            return None
+
+    def take(self, loader):
+        """The next batch's items."""
+        try:
+            places = call(loader.next_batch)[0].tolist()
         except Exception:
             if self.failure is not None:
                 raise self.failure from None
             raise
-        if self.collate_fn is not None:
-            return self.collate_fn([self.dataset[i] for i in tensors[0].tolist()])
-        return like_item(self.form, tensors)
-
-
-class Reader:
-    """A function that the loader calls; what it raises is raised where the batch is asked for."""
-
-    def __init__(self, owner, function):
-        self.owner, self.function = owner, function
-
-    def __call__(self, *arguments):
-        try:
-            return self.function(*arguments)
-        except BaseException as error:
-            self.owner.failure = error
-            return None
+        return [self.read.pop(i) for i in places]

@@ -68,6 +68,14 @@ def name_of(source):
 
 
 # ---- safetensors ----
+def once(members):
+    """An object of JSON; a name that is there twice means two things."""
+    found = dict(members)
+    if len(found) < len(members):
+        raise ValueError("a name is there twice: " + next(name for i, (name, _) in enumerate(members) if name in dict(members[:i])))
+    return found
+
+
 def safe_load_metadata(path: Any) -> Any:
     """All bytes of a safetensors file as a tensor, where its data begins, and its head as a dict."""
     view = bytes_of(path)
@@ -75,7 +83,7 @@ def safe_load_metadata(path: Any) -> Any:
     if len(view) < 8 or length > min(LONGEST_HEAD, len(view) - 8):
         raise FormatError(f"{name_of(path)}: a head of {length} bytes does not fit into {len(view)} bytes")
     try:
-        head = json.loads(bytes(view[8:8 + length]).decode())
+        head = json.loads(bytes(view[8:8 + length]).decode(), object_pairs_hook=once)
     except (ValueError, RecursionError) as error:
         raise FormatError(f"{name_of(path)}: the head is no JSON: {error}") from None
     if not isinstance(head, dict):

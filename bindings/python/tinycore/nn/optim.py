@@ -19,6 +19,11 @@ FLAGS = ("nesterov", "centered", "maximize", "amsgrad")
 OTHER_NAMES = {"b1": "beta1", "b2": "beta2", "tcoef": "trust"}  # tinygrad's
 
 
+def kinds_of(parameters) -> str:
+    """The dtypes of tensors, for messages."""
+    return ", ".join(sorted({one.dtype.name for one in parameters if isinstance(one, Base)})) or "none at all"
+
+
 def trainable(parameters) -> list[Tensor]:
     """What an optimiser changes: tensors of float dtypes, each once, made to require gradients but those that had
     requires_grad=False. Also of what Module.named_parameters() gives."""
@@ -121,7 +126,7 @@ class Optimizer:
         groups = params if not isinstance(params, Base) and params and isinstance(params[0], dict) else [{"params": params}]
         first = trainable(groups[0]["params"])
         if not first and len(groups) == 1:
-            raise ValueError("an optimiser without a tensor to change")
+            raise ValueError(f"{type(self).__name__}: params: tensors of floats are wanted, which alone are changed, not {kinds_of(groups[0]['params'])}")
         self.handle = make(first, *defaults)
         error = self.handle.get_error()
         if error is not None:
