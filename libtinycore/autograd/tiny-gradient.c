@@ -73,6 +73,81 @@ find_targets (TinyTensor *const *xs, guint n, TinyNode **out, GError **error)
   return TRUE;
 }
 
+/* ---- what lies under a loss ---- */
+/* A node at which the gradients of a tensor with that number end, or ended. */
+typedef struct {
+  const TinyNode *node;
+  guint64 number;
+} End;
+
+typedef struct {
+  guint32 seen;      /* the mark of what is not detached */
+  GArray *ends;      /* End, of views and of what has another node since */
+  gboolean is_stale; /* see engine/tiny-history.h */
+  gboolean has_end;  /* a tensor that required gradients and is gone */
+} Below;
+
+static void
+clear_below (Below *self)
+{
+  g_array_unref (self->ends);
+}
+
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Below, clear_below)
+
+static Below
+look_below (TinyNode *root)
+{
+  gboolean is_stale;
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  g_autoptr (GPtrArray) order = tiny_history_toposort (graph, &root, 1);
+  guint32 seen = tiny_graph_begin_mark (graph);
+  Below self = { seen, g_array_new (FALSE, FALSE, sizeof (End)), FALSE, FALSE };
+  root->mark = seen;
+  for (guint i = order->len; i-- > 0;) {
+    TinyNode *node = order->pdata[i], *history = tiny_history_get (node, &is_stale);
+    if (node->mark != seen)
+      continue;
+    self.is_stale = self.is_stale || is_stale;
+    self.has_end = self.has_end || tiny_history_is_end (node);
+    End end = { node, tiny_history_get_left (node) };
+    if (node->op == TINY_OP_DETACH) /* see tiny_view_read() */
+      end.number = (guint64) node->arg;
+    if (end.number != 0)
+      g_array_append_val (self.ends, end);
+    if (history != NULL)
+      history->mark = seen;
+    for (guint s = 0; s < node->n_sources; s++)
+      if (tiny_history_flows (node, s))
+        node->sources[s]->mark = seen;
+  }
+  return self;
+}
+
+/* Whether what @variable was before it was assigned to, or moved to another device, is there. */
+static gboolean
+has_old (const Below *self, TinyTensor *variable)
+{
+  const TinyNode *now = tiny_tensor_get_node (variable);
+  while (tiny_op_is_movement ((TinyOp) now->op))
+    now = now->sources[0];
+  gboolean found = now->op == TINY_OP_ASSIGN && now->sources[0]->mark == self->seen;
+  for (guint i = 0; !found && i < self->ends->len; i++) {
+    const End *end = &g_array_index (self->ends, End, i);
+    found = end->number == variable->variable && end->node != now;
+  }
+  return found;
+}
+
+static void
+refuse_old (GError **error)
+{
+  g_set_error_literal (
+      error, TINY_ERROR, TINY_ERROR_INVALID,
+      "gradient: the loss was made of a tensor that requires one before that was "
+      "assigned to: take gradients before assigning, or make the loss anew");
+}
+
 /* ---- gradients ---- */
 static gboolean
 check_sizes (TinyGraph *graph, TinyNode *loss, GError **error)
@@ -89,12 +164,12 @@ check_sizes (TinyGraph *graph, TinyNode *loss, GError **error)
 }
 
 static gboolean
-gradient_locked (TinyTensor *loss,
-                 TinyTensor *seed,
-                 TinyTensor *const *xs,
-                 guint n,
-                 TinyTensor **out_grads,
-                 GError **error)
+find_gradients (TinyTensor *loss,
+                TinyTensor *seed,
+                TinyTensor *const *xs,
+                guint n,
+                TinyTensor **out_grads,
+                GError **error)
 {
   if (!check_tensor (loss, "output", 0, error))
     return FALSE;
@@ -110,6 +185,25 @@ gradient_locked (TinyTensor *loss,
     out_grads[i] = g_object_ref_sink (tiny_tensor_new_for_node (
         tiny_gradient_or_zeros (graph, found[i], targets[i]), tiny_tensor_get_device (xs[i])));
   return TRUE;
+}
+
+static gboolean
+gradient_locked (TinyTensor *loss,
+                 TinyTensor *seed,
+                 TinyTensor *const *xs,
+                 guint n,
+                 TinyTensor **out_grads,
+                 GError **error)
+{
+  if (!check_tensor (loss, "output", 0, error))
+    return FALSE;
+  g_auto (Below) below = look_below (tiny_tensor_get_node (loss));
+  for (guint i = 0; i < n; i++)
+    if (TINY_IS_TENSOR (xs[i]) && xs[i]->requires_grad && has_old (&below, xs[i])) {
+      refuse_old (error);
+      return FALSE;
+    }
+  return find_gradients (loss, seed, xs, n, out_grads, error);
 }
 
 gboolean
@@ -168,57 +262,22 @@ accumulate (TinyTensor *variable, TinyTensor *gradient)
   g_object_unref (sum);
 }
 
-/* Whether what @variable was before it was assigned to, which waits, has the @seen mark. */
-static gboolean
-was_seen (TinyTensor *variable, const GPtrArray *order, guint32 seen)
-{
-  const TinyNode *node = tiny_tensor_get_node (variable);
-  while (node->op == TINY_OP_RESHAPE)
-    node = node->sources[0];
-  gboolean found = node->op == TINY_OP_ASSIGN && node->sources[0]->mark == seen;
-  for (guint i = 0; node->op == TINY_OP_DETACH && !found && i < order->len; i++) {
-    const TinyNode *other = order->pdata[i]; /* see tiny_view_read() */
-    found = other->op == TINY_OP_DETACH && other->mark == seen && other->arg == node->arg;
-  }
-  return found;
-}
-
-/* What else lies under a loss, for who finds no tensor there that requires gradients. */
-typedef struct {
-  gboolean is_stale; /* see engine/tiny-history.h */
-  gboolean is_old;   /* what one was before it was assigned to */
-  gboolean has_end;  /* one that is gone */
-} Below;
-
-/* The tensors that require gradients and lie under @loss where nothing is detached. */
+/* The tensors that require gradients and lie there; NULL and @error where what one was before does. */
 static GPtrArray *
-find_variables (TinyTensor *loss, Below *out_below)
+find_variables (const Below *self, GError **error)
 {
-  gboolean is_stale;
-  TinyGraph *graph = tiny_runtime_get_graph ();
-  TinyNode *root = tiny_tensor_get_node (loss);
-  g_autoptr (GPtrArray) order = tiny_history_toposort (graph, &root, 1);
-  guint32 seen = tiny_graph_begin_mark (graph);
-  root->mark = seen;
-  for (guint i = order->len; i-- > 0;) {
-    TinyNode *node = order->pdata[i], *history = tiny_history_get (node, &is_stale);
-    if (node->mark != seen)
+  g_autoptr (GPtrArray) variables = g_ptr_array_new_with_free_func (g_object_unref);
+  for (TinyTensor *t = tiny_tensor_get_first_variable (); t != NULL; t = t->next) {
+    if (!tiny_dtype_is_float (t->dtype) || tiny_tensor_get_node (t) == NULL)
       continue;
-    out_below->is_stale = out_below->is_stale || is_stale;
-    out_below->has_end = out_below->has_end || tiny_history_is_end (node);
-    if (history != NULL)
-      history->mark = seen;
-    for (guint s = 0; s < node->n_sources; s++)
-      if (tiny_history_flows (node, s))
-        node->sources[s]->mark = seen;
-  }
-  GPtrArray *variables = g_ptr_array_new_with_free_func (g_object_unref);
-  for (TinyTensor *t = tiny_tensor_get_first_variable (); t != NULL; t = t->next)
-    if (tiny_dtype_is_float (t->dtype) && tiny_tensor_get_node (t)->mark == seen)
+    if (has_old (self, t)) {
+      refuse_old (error);
+      return NULL;
+    }
+    if (tiny_tensor_get_node (t)->mark == self->seen)
       g_ptr_array_add (variables, g_object_ref (t));
-    else if (tiny_tensor_get_node (t) != NULL)
-      out_below->is_old = out_below->is_old || was_seen (t, order, seen);
-  return variables;
+  }
+  return g_steal_pointer (&variables);
 }
 
 static gboolean
@@ -226,28 +285,27 @@ backward_locked (TinyTensor *loss, TinyTensor *seed, GError **error)
 {
   if (!check_tensor (loss, "output", 0, error) || find_seed (loss, seed, error) == NULL)
     return FALSE;
-  Below below = { 0 };
-  g_autoptr (GPtrArray) variables = find_variables (loss, &below);
+  g_auto (Below) below = look_below (tiny_tensor_get_node (loss));
+  g_autoptr (GPtrArray) variables = find_variables (&below, error);
+  if (variables == NULL)
+    return FALSE;
   if (variables->len == 0 && below.is_stale) {
     tiny_gradient_refuse_stale (error);
     return FALSE;
   }
-  if (variables->len == 0 && below.has_end && !below.is_old)
+  if (variables->len == 0 && below.has_end)
     return TRUE;
   if (variables->len == 0) {
     g_set_error_literal (
         error, TINY_ERROR, TINY_ERROR_INVALID,
-        below.is_old
-            ? "gradient: the loss was made of a tensor that requires one before that was "
-              "assigned to: take gradients before assigning, or make the loss anew"
-            : "gradient: the loss depends on no tensor that requires one, or only "
-              "through what was detached, as all is while gradients are disabled, or on "
-              "what one was before it was assigned to");
+        "gradient: the loss depends on no tensor that requires one, or only "
+        "through what was detached, as all is while gradients are disabled, or on "
+        "what one was before it was assigned to");
     return FALSE;
   }
   g_autofree TinyTensor **gradients = g_new0 (TinyTensor *, variables->len + 1);
-  if (!gradient_locked (loss, seed, (TinyTensor *const *) variables->pdata, variables->len,
-                        gradients, error))
+  if (!find_gradients (loss, seed, (TinyTensor *const *) variables->pdata, variables->len,
+                       gradients, error))
     return FALSE;
   for (guint i = 0; i < variables->len; i++) {
     accumulate (variables->pdata[i], gradients[i]);

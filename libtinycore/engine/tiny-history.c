@@ -13,6 +13,7 @@ typedef struct {
   TinyNode *node; /* NULL: stale, or an end */
   guint64 number;
   guint64 version; /* of the expression */
+  guint64 left;    /* of an end: by whom, or 0 */
   gboolean is_end;
   gboolean is_alive; /* while the dead are looked for */
 } History;
@@ -118,22 +119,42 @@ find_memory (const TinyNode *node)
 }
 
 void
-tiny_history_end (const TinyNode *node)
+tiny_history_leave (const TinyNode *node, guint64 left)
 {
   gint64 id;
-  if (find_id (find_memory (node), &id))
-    add (find_memory (node))->is_end = TRUE;
+  if (!find_id (find_memory (node), &id))
+    return;
+  History *history = add (find_memory (node));
+  history->is_end = TRUE;
+  history->left = left;
+}
+
+void
+tiny_history_end (const TinyNode *node)
+{
+  tiny_history_leave (node, 0);
+}
+
+static const History *
+find_end (const TinyNode *node)
+{
+  const History *found = tiny_history_is_empty () || node->op == TINY_OP_RESHAPE
+                             ? NULL
+                             : find (find_memory (node));
+  return found != NULL && found->is_end ? found : NULL;
+}
+
+guint64
+tiny_history_get_left (const TinyNode *node)
+{
+  const History *found = find_end (node);
+  return found != NULL ? found->left : 0;
 }
 
 gboolean
 tiny_history_is_end (const TinyNode *node)
 {
-  if (node->op == TINY_OP_DETACH)
-    return node->arg != 0;
-  const History *found = tiny_history_is_empty () || node->op == TINY_OP_RESHAPE
-                             ? NULL
-                             : find (find_memory (node));
-  return found != NULL && found->is_end;
+  return node->op == TINY_OP_DETACH ? node->arg != 0 : find_end (node) != NULL;
 }
 
 void

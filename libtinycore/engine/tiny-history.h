@@ -21,6 +21,10 @@ gboolean tiny_history_has (const TinyNode *node);
 GPtrArray *tiny_history_toposort (TinyGraph *graph, TinyNode *const *roots, guint n);
 /* The tensor that @node was, which wanted gradients, is gone: they end there, and what is made of it still wants them. */
 void tiny_history_end (const TinyNode *node);
+/* Likewise where that tensor, whose number (TinyTensor) is @left, has another node since: losses made of @node do not reach it. */
+void tiny_history_leave (const TinyNode *node, guint64 left);
+/* That number; 0 where there is none. */
+guint64 tiny_history_get_left (const TinyNode *node);
 /* Whether gradients end at @node, which may be such a one, or a DETACH with a number (tensor/tiny-view.c). */
 gboolean tiny_history_is_end (const TinyNode *node);
 /* @node is a value like one that a program gave, from here on. */

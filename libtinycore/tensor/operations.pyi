@@ -69,12 +69,12 @@ class Arithmetic:
 
     @op(takes="number", gradient="kinks")
     def fmod(self, other: Tensor):
-        """@self - @other * trunc (@self / @other): has the sign of @self. Of floats it is as good as the quotient: exact
-        while that is, below 2^24 in f32. An integer divided by zero is unspecified."""
+        """@self - @other * trunc (@self / @other): has the sign of @self. Of floats it is exact, as in C, however large the
+        quotient. An integer divided by zero is unspecified."""
 
     @op(takes="number", gradient="none")
     def floor_divide(self, other: Tensor):
-        """@self / @other rounded down, of integers or floats. NaN of infinity; -1 in an infinity of the other sign. An integer
+        """@self / @other rounded down, of integers or floats, of which the rest is taken away first: 719 of 72 and 0.1. NaN of infinity; -1 in an infinity of the other sign. An integer
         divided by zero is unspecified."""
 
     @op(takes="number", gradient="kinks", alias="remainder")
@@ -442,10 +442,15 @@ class Exponential:
         return LOG2(self) * log10(2)
 
     def log1p(self):
-        """log (1 + @self), without loss where @self is small."""
+        """log (1 + @self), without loss where @self is small: 2 atanh (s) with s = @self / (@self + 2), as in LOG2's decomposition."""
+        is_small = self > -0.29 and self < 0.41
+        x = self if is_small else 0
+        s = x / (x + 2)
+        z = s * s
+        rest = z * polynomial(z, [2 / 3, 2 / 5, 2 / 7, 2 / 9],
+                              [2 / 3, 2 / 5, 2 / 7, 2 / 9, 2 / 11, 2 / 13, 2 / 15, 2 / 17, 2 / 19, 2 / 21])
         sum = self + 1
-        lost = (self - (sum - 1)) / sum if sum > 0 and sum < inf else 0
-        return SLOPED(log(sum) + lost, self, RECIP(sum))
+        return SLOPED(x - s * (x - rest) if is_small else log(sum), self, RECIP(sum))
 
     def logit(self, eps: float = -1):
         """@eps: @self is moved to @eps … 1 - @eps first; below 0: it is not
@@ -481,7 +486,10 @@ class Exponential:
                         6.279294477323549e-06, 2.268416900018375e-05, 2.5685368491703385e-06, -4.198150059434337e-06,
                         -1.5082746092832717e-06, 5.212546429655839e-07, 4.4322133741279245e-07, 1.5327064075852607e-08,
                         -6.504151152633106e-08, -1.7014734066252077e-08])
-        power = exp(-(x * x))
+        square = x * x
+        head = trunc(x * 64) * (1 / 64)
+        lost = head * head - square + (x - head) * (x + head)
+        power = exp(-square) * (1 - lost)
         value = power * t / (x * 2 + 1)
         return SLOPED(2 - value if self < 0 else value, self, power * (-2 / sqrt(pi)))
 
@@ -575,7 +583,17 @@ class Trigonometric:
 
     def tanh(self):
         """The hyperbolic tangent."""
-        return sigmoid(self * 2) * 2 + -1
+        size = abs(self)
+        z = self * self
+        small = self + self * (z * polynomial(z, [-0.33333281940179116, 0.1333144215746843, -0.05373971215194125, 0.020639078727142567,
+                                                  -0.005704978359731261],
+                                              [-0.33333333333332854, 0.13333333333262012, -0.05396825393124343, 0.021869487575719538,
+                                               -0.008863220999224347, 0.003591989154227359, -0.001454958804542719,
+                                               0.0005863163615732532, -0.00022856394005147366, 7.714413573934418e-05,
+                                               -1.607248623747334e-05]))
+        large = 1 - RECIP(EXP2(size * (2 / log(2))) + 1) * 2
+        half = sigmoid(self * 2)
+        return SLOPED(small if size < 0.625 else (-large if self < 0 else large), self, half * (1 - half) * 4)
 
     @op(alias="arcsinh")
     def asinh(self):
@@ -679,7 +697,7 @@ class Activations:
 
     def sigmoid(self):
         """1 / (1 + exp (-@self))."""
-        value = RECIP(EXP2(-self * (1 / log(2))) + 1)
+        value = RECIP(exp(-self) + 1)
         once = SLOPED(value, self, value * (1 - value))
         return SLOPED(value, self, once * (1 - once))
 

@@ -426,6 +426,8 @@ put (TinyBuild *b, TinyTensor *self, TinyNode *value, TinyNode *waiting)
     value = assignment (b, memory, value);
   if (b->error != NULL)
     return;
+  if (self->requires_grad && memory != tiny_runtime_get_memory (self->root.node))
+    tiny_history_leave (self->root.node, self->variable);
   tiny_tensor_set_node (self, value);
   if (self->device == NULL)
     self->device = b->device;

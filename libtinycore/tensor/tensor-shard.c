@@ -6,9 +6,11 @@
  * the list of theirs, so that operands on different ones are found like those on different single devices. */
 #include "base/tiny-guard.h"
 #include "engine/runtime-private.h"
+#include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-shard.h"
 #include "tensor/tiny-build.h"
+#include "tensor/tiny-layout.h"
 #include "tensor/tiny-place.h"
 #include "tensor/tiny-tensor-private.h"
 #include "tensor/tiny-tensor-shard.h"
@@ -131,6 +133,11 @@ become (TinyTensor *self, TinyTensor *moved, GError **error)
   tiny_runtime_lock ();
   if (moved->root.node != self->root.node)
     tiny_view_forget (self); /* views of it stay where they are */
+  if (moved->root.node != self->root.node && self->requires_grad) {
+    tiny_history_leave (self->root.node, self->variable);
+    tiny_tensor_set_node (
+        moved, tiny_layout_unary (tiny_runtime_get_graph (), TINY_OP_DETACH, moved->root.node));
+  }
   tiny_tensor_set_node (self, moved->root.node);
   self->device = moved->device;
   tiny_runtime_unlock ();

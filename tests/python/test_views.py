@@ -212,6 +212,15 @@ def test_assigned_since():
             checks.true("before that was assigned to" in str(error), str(error))
             (x * x).sum().backward()
             checks.equal(x.grad.tolist(), (2 * x).tolist())
+    for other in (False, True):  # also where another leaf has a gradient, and where it is asked for by name
+        w, u = Tensor([1.0, 2.0], requires_grad=True), Tensor([3.0, 4.0], requires_grad=True)
+        for change in (lambda: w.add_(1), lambda: w.to_("CPU:1")):
+            loss = (w * u).sum()
+            with no_grad():
+                change()
+            error = checks.raises(ValueError, (lambda: loss.gradient(w)) if other else loss.backward)
+            checks.true("before that was assigned to" in str(error), str(error))
+            checks.equal(loss.gradient(u)[0].tolist(), [1, 2] if w.device == "CPU" else [2, 3])
 
 
 def test_exported():

@@ -6,7 +6,7 @@ import numpy
 import torch
 from torch.nn import functional
 
-from harness import case, each
+from harness import case, each, refuses
 
 INF = math.inf
 
@@ -223,3 +223,25 @@ for write in (fill, fill_part, fill_twice, fill_view, fill_all_parts):
         case("setitem", [PAIR], lambda x, w=write, r=reads: overwritten(x, w, r), label=f"{write.__name__}{', read' if reads else ''}")
 for name, write in (("fill_", lambda x: x.fill_(3.0)), ("zero_", lambda x: x.zero_()), ("mul_", lambda x: x.mul_(0.0))):
     case(name, [PAIR], lambda x, w=write: overwritten(x, w))
+
+
+# ---- leaves that were assigned to since ----
+def assigned_since(x, y, reads, write, again):
+    left, right = (t.detach().clone().requires_grad_() for t in (x, y))
+    alias = left.detach() if reads is None else None
+    loss = (left * right).sum()
+    if reads:
+        loss.item()
+    # Not within no_grad (), which both libraries have by other names.
+    write(left.detach() if torch.is_tensor(left) else left)
+    if again:
+        loss = loss + (left * 3).sum()
+    loss.backward()
+    return [left.grad, right.grad, alias]
+
+
+for label, write in (("all", lambda x: x.add_(1.0)), ("a part", lambda x: x[:1].add_(1.0)), ("twice", lambda x: x.add_(1.0).add_(1.0))):
+    for again in (False, True):
+        for reads, how in ((False, "not read"), (True, "read"), (None, "memory shared")):
+            refuses("add", [PAIR, PAIR], lambda x, y, r=reads, w=write, a=again: assigned_since(x, y, r, w, a),
+                    label=f"one of two leaves was assigned to since, {label}, {how}{', used after' if again else ''}")
