@@ -8,6 +8,7 @@
 #include "base/tiny-guard.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
+#include "tensor/tiny-found.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -253,13 +254,10 @@ tiny_tensor_gradient (TinyTensor *self,
 static void
 accumulate (TinyTensor *variable, TinyTensor *gradient)
 {
-  TinyTensor *sum = gradient;
-  if (variable->grad != NULL)
-    sum = g_object_ref_sink (tiny_tensor_add (variable->grad, gradient));
-  else
-    g_object_ref (sum);
-  g_set_object (&variable->grad, sum);
-  g_object_unref (sum);
+  TinyTensor *before = tiny_tensor_find_grad (variable);
+  tiny_tensor_leave_grad (variable, before != NULL
+                                        ? g_object_ref_sink (tiny_tensor_add (before, gradient))
+                                        : g_object_ref (gradient));
 }
 
 /* The tensors that require gradients and lie there; NULL and @error where what one was before does. */

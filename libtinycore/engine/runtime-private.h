@@ -23,6 +23,9 @@ gboolean tiny_runtime_has_piece (TinyNode *node, GHashTable *buffers);
 void tiny_runtime_replace (TinyNode *const *nodes, TinyNode *const *buffers, guint n);
 /* How many roots there ever were: older ones have lower numbers. */
 guint64 tiny_runtime_count_roots (void);
+/* How many BUFFERs there ever were, and (transfer container) the TinyBuffers of the first @number of them. */
+gint64 tiny_runtime_count_buffers (void);
+GHashTable *tiny_runtime_list_buffers (gint64 number);
 /* How often a root became one that waits: there is none that did not wait before while it is the same. */
 guint64 tiny_runtime_count_waiting (void);
 /* Before memory in @written, a set of TinyBuffer, changes: realises every root that waits and is made of it by arithmetic;

@@ -23,6 +23,8 @@ struct TinyCapture {
   guint n_inputs;       /* of both kinds */
   guint64 n_histories;  /* that began before it did */
   GHashTable *written;  /* TinyBuffer: in what is used for the inputs now, or NULL */
+  GArray *is_written;   /* gboolean: of each of those inputs, once it is recorded */
+  GHashTable *touched;  /* TinyBuffer, which are no inputs → whether they are written */
   guint64 n_waiting;    /* of tiny_runtime_count_waiting(), all of which were computed */
 };
 
@@ -32,13 +34,14 @@ is_variable (const TinyNode *input)
   return input->op == TINY_OP_VARIABLE;
 }
 
-/* Takes input @i of a recording that begins. */
-static gboolean
-add_input (TinyCapture *self, guint i, TinyNode *input, GError **error)
+gboolean
+tiny_capture_add_input (TinyCapture *self, TinyNode *input, GError **error)
 {
+  const guint i = self->n_inputs++;
   if (is_variable (input)) {
     TinyBoundVariable variable = tiny_runtime_get_variable (input);
     g_array_append_val (self->variables, variable);
+    g_array_set_size (self->bound, self->variables->len);
     return TRUE;
   }
   TinyBuffer *buffer = tiny_runtime_get_buffer (input);
@@ -51,6 +54,8 @@ add_input (TinyCapture *self, guint i, TinyNode *input, GError **error)
   }
   g_ptr_array_add (self->inputs, tiny_buffer_ref (buffer));
   g_array_append_val (self->numbers, i);
+  g_ptr_array_set_size (self->next, (gint) self->inputs->len);
+  g_ptr_array_set_size (self->copies, (gint) self->inputs->len);
   return TRUE;
 }
 
@@ -69,20 +74,49 @@ tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error)
   self->numbers = g_array_new (FALSE, FALSE, sizeof (guint));
   self->variables = g_array_new (FALSE, FALSE, sizeof (TinyBoundVariable));
   self->bound = g_array_new (FALSE, TRUE, sizeof (TinyBoundVariable));
-  self->n_inputs = n_inputs;
+  self->is_written = g_array_new (FALSE, TRUE, sizeof (gboolean));
+  self->touched = g_hash_table_new (NULL, NULL);
   for (guint i = 0; i < n_inputs; i++)
-    if (!add_input (self, i, inputs[i], error)) {
+    if (!tiny_capture_add_input (self, inputs[i], error)) {
       tiny_capture_free (self);
       return NULL;
     }
-  g_ptr_array_set_size (self->next, (gint) self->inputs->len);
-  g_ptr_array_set_size (self->copies, (gint) self->inputs->len);
-  g_array_set_size (self->bound, self->variables->len);
   self->n_histories = tiny_history_count ();
   self->launches = tiny_launches_new ();
   tiny_launches_set_inputs (self->launches, self->inputs);
   *tiny_launches_get_recorder () = self->launches;
   return self;
+}
+
+/* A TinyMemoryFunction: @buffer is one of the inputs, or else what the recording goes on to use. */
+static void
+note_memory (TinyBuffer *buffer, gboolean is_written, gpointer data)
+{
+  TinyCapture *self = data;
+  guint at;
+  tiny_buffer_set_recorded (buffer);
+  if (g_ptr_array_find (self->inputs, buffer, &at))
+    g_array_index (self->is_written, gboolean, at) |= is_written;
+  else if (is_written || !g_hash_table_contains (self->touched, buffer))
+    g_hash_table_insert (self->touched, buffer, GINT_TO_POINTER (is_written));
+}
+
+gboolean
+tiny_capture_writes_input (TinyCapture *self, guint number)
+{
+  for (guint i = 0; i < self->numbers->len; i++)
+    if (g_array_index (self->numbers, guint, i) == number)
+      return g_array_index (self->is_written, gboolean, i);
+  return FALSE;
+}
+
+gboolean
+tiny_capture_touches (TinyCapture *self, TinyBuffer *buffer, gboolean *out_writes)
+{
+  gpointer writes = NULL;
+  gboolean touches = g_hash_table_lookup_extended (self->touched, buffer, NULL, &writes);
+  *out_writes = GPOINTER_TO_INT (writes);
+  return touches;
 }
 
 gboolean
@@ -110,7 +144,8 @@ tiny_capture_end (TinyCapture *self, GError **error)
                  other.name, other.value);
     return FALSE;
   }
-  tiny_launches_mark_recorded (self->launches);
+  g_array_set_size (self->is_written, self->inputs->len);
+  tiny_launches_each_memory (self->launches, note_memory, self);
   self->frozen = tiny_launches_freeze (
       self->launches, (TinyBuffer *const *) self->inputs->pdata, self->inputs->len);
   return TRUE;
@@ -338,5 +373,7 @@ tiny_capture_free (TinyCapture *self)
   g_clear_pointer (&self->variables, g_array_unref);
   g_clear_pointer (&self->bound, g_array_unref);
   g_clear_pointer (&self->written, g_hash_table_unref);
+  g_clear_pointer (&self->is_written, g_array_unref);
+  g_clear_pointer (&self->touched, g_hash_table_unref);
   g_free (self);
 }

@@ -15,6 +15,8 @@ typedef struct TinyCapture TinyCapture;
 /* Between begin and end all launches of this thread are recorded. @inputs are realised buffers
  * and VARIABLEs, which replays will exchange and bind anew. Errors: %TINY_ERROR_INVALID when a capture is already running. */
 TinyCapture *tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error);
+/* One more, before anything that is recorded touches it. */
+gboolean tiny_capture_add_input (TinyCapture *self, TinyNode *input, GError **error);
 /* Errors: %TINY_ERROR_INVALID when what was recorded uses a variable that is no input, or the host
  * touched a tensor meanwhile. */
 gboolean tiny_capture_end (TinyCapture *self, GError **error);
@@ -26,6 +28,10 @@ gboolean tiny_capture_replay (TinyCapture *self,
                               GError **error);
 /* (transfer none): what the recording, or the last replay, wrote: a set of TinyBuffer, until the next. */
 GHashTable *tiny_capture_get_written (TinyCapture *self);
+/* Whether replays write to the memory of input @number. */
+gboolean tiny_capture_writes_input (TinyCapture *self, guint number);
+/* Whether they read or write @buffer without its being an input. */
+gboolean tiny_capture_touches (TinyCapture *self, TinyBuffer *buffer, gboolean *out_writes);
 guint tiny_capture_get_n_kernels (TinyCapture *self);
 /* What was recorded, for those who watch (engine/tiny-plan.h). */
 struct TinyLaunches *tiny_capture_get_launches (TinyCapture *self);

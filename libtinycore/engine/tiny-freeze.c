@@ -173,25 +173,29 @@ tiny_launches_get_n_roots (const TinyLaunches *self)
 }
 
 void
-tiny_launches_mark_recorded (TinyLaunches *self)
+tiny_launches_each_memory (TinyLaunches *self, TinyMemoryFunction function, gpointer data)
 {
-  for (guint i = 0; i < self->bindings->len; i++) {
-    const TinyBinding *binding = &g_array_index (self->bindings, TinyBinding, i);
-    if (!binding->is_temporary)
-      tiny_buffer_set_recorded (binding->buffer);
+  for (guint i = 0; i < self->launches->len; i++) {
+    const Launch *launch = &g_array_index (self->launches, Launch, i);
+    for (guint j = 0; j < launch->n_bindings; j++) {
+      const TinyBinding *binding
+          = &g_array_index (self->bindings, TinyBinding, launch->first_binding + j);
+      if (!binding->is_temporary)
+        function (binding->buffer, j < launch->n_written, data);
+    }
   }
+}
+
+/* A TinyMemoryFunction. */
+static void
+add_written (TinyBuffer *buffer, gboolean is_written, gpointer out)
+{
+  if (is_written)
+    g_hash_table_add (out, buffer);
 }
 
 void
 tiny_launches_list_written (TinyLaunches *self, GHashTable *out)
 {
-  for (guint i = 0; i < self->launches->len; i++) {
-    const Launch *launch = &g_array_index (self->launches, Launch, i);
-    for (guint j = 0; j < launch->n_written; j++) {
-      const TinyBinding *binding
-          = &g_array_index (self->bindings, TinyBinding, launch->first_binding + j);
-      if (!binding->is_temporary)
-        g_hash_table_add (out, binding->buffer);
-    }
-  }
+  tiny_launches_each_memory (self, add_written, out);
 }

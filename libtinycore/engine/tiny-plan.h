@@ -77,8 +77,9 @@ gboolean tiny_launches_number_variables (TinyLaunches *self,
 void tiny_launches_bind (TinyLaunches *self, const TinyBoundVariable *variables);
 /* Of what is being recorded: how many roots there were before, see tiny_runtime_count_roots(). */
 guint64 tiny_launches_get_n_roots (const TinyLaunches *self);
-/* Marks the memory that outlives a run, see tiny_buffer_set_recorded(). */
-void tiny_launches_mark_recorded (TinyLaunches *self);
+/* Calls @function for each use of memory that outlives a run. */
+typedef void (*TinyMemoryFunction) (TinyBuffer *buffer, gboolean is_written, gpointer data);
+void tiny_launches_each_memory (TinyLaunches *self, TinyMemoryFunction function, gpointer data);
 /* Adds to @out, a set of TinyBuffer, what they write and does not go with them. */
 void tiny_launches_list_written (TinyLaunches *self, GHashTable *out);
 /* Whether launches write in the memory of @buffer through another buffer than those of @except. */

@@ -294,7 +294,7 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
 {
   tiny_runtime_lock ();
   root->node = node;
-  root->wants_gradients = FALSE;
+  root->wants_gradients = root->is_recorded = FALSE;
   root->number = runtime.n_roots++;
   root->next = runtime.roots.next;
   root->previous = &runtime.roots;
@@ -314,6 +314,25 @@ guint64
 tiny_runtime_count_waiting (void)
 {
   return runtime.n_waiting;
+}
+
+gint64
+tiny_runtime_count_buffers (void)
+{
+  return runtime.next_buffer;
+}
+
+GHashTable *
+tiny_runtime_list_buffers (gint64 number)
+{
+  GHashTable *buffers = g_hash_table_new (NULL, NULL);
+  GHashTableIter iter;
+  gpointer id, buffer;
+  g_hash_table_iter_init (&iter, runtime.buffers);
+  while (g_hash_table_iter_next (&iter, &id, &buffer))
+    if (*(const gint64 *) id < number)
+      g_hash_table_add (buffers, buffer);
+  return buffers;
 }
 
 TinyNode *

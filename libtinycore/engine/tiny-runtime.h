@@ -31,6 +31,7 @@ typedef struct TinyRoot {
   struct TinyRoot *next, *previous;
   gboolean wants_gradients; /* what is made of it keeps its history, see tiny-history.h */
   guint64 number;           /* counts up */
+  gboolean is_recorded;     /* of who has memory that a recording writes */
 } TinyRoot;
 void tiny_runtime_add_root (TinyRoot *root, TinyNode *node);
 void tiny_runtime_remove_root (TinyRoot *root);

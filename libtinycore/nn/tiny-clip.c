@@ -7,6 +7,7 @@
 
 #include "base/tiny-guard.h"
 #include "nn/tiny-optimizer.h"
+#include "tensor/tiny-found.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -14,8 +15,7 @@ static void
 set_grad (TinyTensor *parameter, TinyTensor *value)
 {
   tiny_runtime_lock ();
-  g_clear_object (&parameter->grad);
-  parameter->grad = g_object_ref_sink (value);
+  tiny_tensor_leave_grad (parameter, g_object_ref_sink (value));
   tiny_runtime_unlock ();
 }
 
@@ -38,7 +38,7 @@ norm_of_all (TinyTensor *const *parameters, guint n, double norm)
 {
   TinyTensor *all = NULL;
   for (guint i = 0; i < n; i++) {
-    TinyTensor *gradient = parameters[i] == NULL ? NULL : parameters[i]->grad;
+    TinyTensor *gradient = parameters[i] == NULL ? NULL : tiny_tensor_find_grad (parameters[i]);
     if (gradient == NULL || tiny_tensor_get_n_elements (gradient) == 0)
       continue;
     TinyTensor *part = part_of (gradient, norm);
@@ -69,7 +69,7 @@ tiny_clip_grad_norm (TinyTensor *const *parameters, guint n, double max_norm, do
   g_autoptr (TinyTensor) scale = g_object_ref_sink (tiny_tensor_minimum (
       tiny_tensor_mul_number (part, max_norm), tiny_tensor_scalar_float (1)));
   for (guint i = 0; i < n; i++) {
-    TinyTensor *gradient = parameters[i] == NULL ? NULL : parameters[i]->grad;
+    TinyTensor *gradient = parameters[i] == NULL ? NULL : tiny_tensor_find_grad (parameters[i]);
     if (gradient != NULL)
       set_grad (parameters[i],
                 tiny_tensor_cast (tiny_tensor_mul (gradient, scale), gradient->dtype));
@@ -88,7 +88,7 @@ tiny_clip_grad_value (TinyTensor *const *parameters, guint n, double value, GErr
     return FALSE;
   }
   for (guint i = 0; i < n; i++) {
-    TinyTensor *gradient = parameters[i] == NULL ? NULL : parameters[i]->grad;
+    TinyTensor *gradient = parameters[i] == NULL ? NULL : tiny_tensor_find_grad (parameters[i]);
     if (gradient != NULL)
       set_grad (
           parameters[i],

@@ -8,6 +8,7 @@
 #include "base/tiny-guard.h"
 #include "nn/module-private.h"
 #include "nn/optimizer-private.h"
+#include "tensor/tiny-found.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -103,14 +104,12 @@ find_bad (TinyTensor *gradient)
 static TinyTensor *
 unscale_one (TinyTensor *parameter, TinyTensor *inverse, TinyTensor *bad)
 {
-  TinyTensor *gradient = parameter->grad;
+  TinyTensor *gradient = tiny_tensor_find_grad (parameter);
   if (gradient == NULL)
     return bad;
   TinyTensor *found = find_bad (gradient);
   TinyTensor *value = tiny_tensor_cast (tiny_tensor_mul (gradient, inverse), gradient->dtype);
-  g_object_ref_sink (value);
-  g_object_unref (parameter->grad);
-  parameter->grad = value;
+  tiny_tensor_leave_grad (parameter, g_object_ref_sink (value));
   return bad == NULL ? found : tiny_tensor_logical_or (bad, found);
 }
 

@@ -5,7 +5,8 @@
 
 #include "base/tiny-guard.h"
 #include "engine/tiny-runtime.h"
-#include "nn/recorder-private.h"
+#include "nn/recording.h"
+#include "nn/tiny-recorder.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
@@ -18,6 +19,7 @@ struct _TinyJit {
   guint n_calls, n_outputs;
   gboolean is_recorded;
   TinyTensor **outputs; /* of the last call */
+  GPtrArray *results;   /* by number of a recording: its outputs, or NULL */
 };
 
 enum { MOST_OUTPUTS = 1 << 16 };
@@ -32,11 +34,25 @@ drop_outputs (TinyJit *self)
 }
 
 static void
+drop_results (TinyJit *self)
+{
+  for (guint k = 0; k < self->results->len; k++) {
+    TinyTensor **results = self->results->pdata[k];
+    for (guint i = 0; results != NULL && i < self->n_outputs; i++)
+      g_clear_object (&results[i]);
+    g_free (results);
+  }
+  g_ptr_array_set_size (self->results, 0);
+}
+
+static void
 tiny_jit_finalize (GObject *object)
 {
   TinyJit *self = TINY_JIT (object);
   g_clear_object (&self->recorder);
   drop_outputs (self);
+  drop_results (self);
+  g_ptr_array_unref (self->results);
   g_free (self->outputs);
   if (self->destroy != NULL)
     self->destroy (self->user_data);
@@ -53,6 +69,7 @@ static void
 tiny_jit_init (TinyJit *self)
 {
   self->recorder = tiny_recorder_new ();
+  self->results = g_ptr_array_new ();
 }
 
 TinyJit *
@@ -102,28 +119,61 @@ part_from_inputs (TinyJit *self, TinyTensor *const *inputs, guint n)
       }
 }
 
+/* The results of the recording of that number are those of the last call. */
+static TinyTensor **
+get_results (TinyJit *self, guint number)
+{
+  while (self->results->len <= number)
+    g_ptr_array_add (self->results, NULL);
+  if (self->results->pdata[number] == NULL)
+    self->results->pdata[number] = g_new0 (TinyTensor *, self->n_outputs + 1);
+  return self->results->pdata[number];
+}
+
 static gboolean
 record (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
   if (!tiny_recorder_begin (self->recorder, inputs, n, error))
     return FALSE;
-  gboolean good = run (self, inputs, n, error);
-  if (good)
-    part_from_inputs (self, inputs, n);
-  self->is_recorded
-      = good && tiny_recorder_end (self->recorder, self->outputs, self->n_outputs, error);
-  if (!self->is_recorded)
+  if (!run (self, inputs, n, error)) {
     tiny_recorder_cancel (self->recorder);
-  return self->is_recorded;
+    return FALSE;
+  }
+  part_from_inputs (self, inputs, n);
+  gint number = tiny_recorder_finish (self->recorder, self->outputs, self->n_outputs, error);
+  if (number < 0)
+    return FALSE;
+  self->is_recorded = TRUE;
+  TinyTensor **results = get_results (self, (guint) number);
+  for (guint i = 0; i < self->n_outputs; i++)
+    g_set_object (&results[i], self->outputs[i]);
+  return TRUE;
+}
+
+static gboolean
+replay (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
+{
+  GError *failure = NULL;
+  gint number = tiny_recorder_try_replay (self->recorder, inputs, n, &failure);
+  if (failure != NULL) {
+    g_propagate_error (error, failure);
+    return FALSE;
+  }
+  if (number < 0)
+    return record (self, inputs, n, error);
+  TinyTensor **results = get_results (self, (guint) number);
+  for (guint i = 0; i < self->n_outputs; i++)
+    g_set_object (&self->outputs[i], results[i]);
+  return TRUE;
 }
 
 static gboolean
 call_locked (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  if (!recorder_realize_inputs (inputs, n, error))
+  if (!recording_realize_inputs (inputs, n, error))
     return FALSE;
   if (self->is_recorded)
-    return tiny_recorder_replay (self->recorder, inputs, n, error);
+    return replay (self, inputs, n, error);
   return self->n_calls++ == 0 ? run (self, inputs, n, error) : record (self, inputs, n, error);
 }
 
@@ -154,6 +204,7 @@ tiny_jit_reset (TinyJit *self)
   g_return_if_fail (TINY_IS_JIT (self));
   tiny_runtime_lock ();
   tiny_recorder_cancel (self->recorder);
+  drop_results (self);
   self->is_recorded = FALSE;
   self->n_calls = MIN (self->n_calls, 1);
   tiny_runtime_unlock ();

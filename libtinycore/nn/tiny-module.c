@@ -10,6 +10,7 @@
 
 #include "base/tiny-guard.h"
 #include "nn/module-private.h"
+#include "tensor/tiny-found.h"
 #include "tensor/tiny-default-float.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
@@ -225,10 +226,18 @@ tiny_module_set_training (TinyModule *self, gboolean training)
   }
 }
 
+/* A TinyFoundNumber. */
+static gint64
+get_mode (gpointer self)
+{
+  return PRIVATE (self)->training;
+}
+
 gboolean
 tiny_module_get_training (TinyModule *self)
 {
   g_return_val_if_fail (TINY_IS_MODULE (self), FALSE);
+  tiny_found_note (self, get_mode, "whether a module trains");
   return PRIVATE (self)->training;
 }
 

@@ -12,6 +12,7 @@
 #include "base/tiny-guard.h"
 #include "nn/module-private.h"
 #include "nn/optimizer-private.h"
+#include "tensor/tiny-found.h"
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
@@ -297,10 +298,35 @@ realize_state (TinyOptimizer *self, GError **error)
   return tiny_tensor_realize_many ((TinyTensor *const *) all->pdata, all->len, error);
 }
 
+/* A TinyFoundNumber: what numbers and state a step is made of, but for those in device memory. */
+static gint64
+hash_settings (gpointer data)
+{
+  const TinyOptimizer *self = data;
+  guint64 hash = self->groups->len;
+  for (guint k = 0; k < self->groups->len; k++) {
+    const TinyGroup *group = self->groups->pdata[k];
+    for (guint i = 0; i < TINY_N_SETTINGS; i++) {
+      const gboolean is_in_memory
+          = i == TINY_SETTING_LR
+            || (group->momentum != NULL
+                && (i == TINY_SETTING_MOMENTUM || i == TINY_SETTING_BETA1));
+      guint64 bits;
+      memcpy (&bits, &group->settings[i], sizeof bits);
+      hash = (hash ^ (is_in_memory ? 0 : bits)) * G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
+      hash ^= hash >> 29;
+    }
+    hash = hash * 8 + (group->momentum != NULL) + 2 * (group->first != NULL)
+           + 4 * (group->third != NULL);
+  }
+  return (gint64) hash;
+}
+
 static gboolean
 step (TinyOptimizer *self, TinyTensor *const *others, guint n_others, GError **error)
 {
   g_autoptr (GPtrArray) changed = g_ptr_array_new ();
+  tiny_found_note (self, hash_settings, "the settings of an optimiser");
   if (!realize_state (self, error))
     return FALSE;
   for (guint i = 0; i < self->groups->len; i++)

@@ -34,7 +34,7 @@ TINY_API TinyRecorder *tiny_recorder_new (void);
 
 /**
  * tiny_recorder_begin:
- * @self: a recorder without a recording
+ * @self: a recorder
  * @inputs: (array length=n_inputs): tensors that replays will exchange, realised here in memory of their own; views stay views
  * @n_inputs: how many
  * @error: return location
@@ -43,8 +43,12 @@ TINY_API TinyRecorder *tiny_recorder_new (void);
  * thread. What the host reads meanwhile and decides on is frozen in the recording; random numbers
  * are not: each replay draws those that would be drawn in its place.
  *
- * Errors: what an input carries, those of realising; %TINY_ERROR_INVALID when there is a recording, this thread
- * records already, or an input has no elements or is there twice.
+ * A recording depends on what it finds besides: whether tensors have gradients that it reads, modes of modules, settings of
+ * optimisers, which inputs are the same tensor, views of one another, or known to the function in another way. Where that is
+ * another there may be another recording, of the last eight of which each is kept.
+ *
+ * Errors: what an input carries, those of realising; %TINY_ERROR_INVALID when there is a recording of this, this thread
+ * records already, an input has no elements, or has another shape, dtype or device than in the first recording.
  *
  * Returns: whether it records now
  *
@@ -63,10 +67,10 @@ TINY_API gboolean tiny_recorder_begin (TinyRecorder *self,
  * @error: return location
  *
  * Ends recording. Each replay computes @outputs anew, in the same memory; one that is a view of an input gets memory
- * of its own.
+ * of its own. Gradients that tensors were given meanwhile are results as well: after each replay they have those.
  *
  * Errors: what an output carries, those of realising; %TINY_ERROR_INVALID when nothing is being recorded or an output is
- * one of the inputs itself; there is no recording then.
+ * one of the inputs itself; the recording is lost then.
  *
  * Returns: whether there is a recording now
  *
@@ -78,10 +82,30 @@ TINY_API gboolean tiny_recorder_end (TinyRecorder *self,
                                      GError **error);
 
 /**
+ * tiny_recorder_finish:
+ * @self: a recorder that records
+ * @outputs: (array length=n_outputs): the results
+ * @n_outputs: how many
+ * @error: return location
+ *
+ * tiny_recorder_end(), for who may have several recordings.
+ *
+ * Errors: those of tiny_recorder_end().
+ *
+ * Returns: the number of the recording, which may have been that of one that was dropped for it; -1 with an error
+ *
+ * Since: 0.1
+ */
+TINY_API gint tiny_recorder_finish (TinyRecorder *self,
+                                    TinyTensor *const *outputs,
+                                    guint n_outputs,
+                                    GError **error);
+
+/**
  * tiny_recorder_cancel:
  * @self: a recorder
  *
- * Forgets what is being recorded, or was.
+ * Forgets what is being recorded; where nothing is, all that was.
  *
  * Since: 0.1
  */
@@ -98,9 +122,8 @@ TINY_API void tiny_recorder_cancel (TinyRecorder *self);
  * written now. The outputs of the recording have the results. Inputs that are views are read anew, and what is written
  * to one is written to what it is a view of; all views of what was written follow.
  *
- * Errors: %TINY_ERROR_INVALID when there is no recording, or an input has another shape, dtype or device than in it, or is
- * another view than one that was written through;
- * those of running.
+ * Errors: %TINY_ERROR_INVALID when there is no recording, an input has another shape, dtype or device than in it, or there is
+ * none for what is found now (tiny_recorder_begin()); those of running.
  *
  * Returns: whether it worked
  *
@@ -112,12 +135,32 @@ TINY_API gboolean tiny_recorder_replay (TinyRecorder *self,
                                         GError **error);
 
 /**
+ * tiny_recorder_try_replay:
+ * @self: a recorder with a recording
+ * @inputs: (array length=n_inputs): in the place of those that were recorded
+ * @n_inputs: how many
+ * @error: return location
+ *
+ * tiny_recorder_replay(), for who makes another recording where there is none for what is found now.
+ *
+ * Errors: those of tiny_recorder_replay() but for that.
+ *
+ * Returns: the number of the recording that was replayed; -1 without one, or with an error
+ *
+ * Since: 0.1
+ */
+TINY_API gint tiny_recorder_try_replay (TinyRecorder *self,
+                                        TinyTensor *const *inputs,
+                                        guint n_inputs,
+                                        GError **error);
+
+/**
  * tiny_recorder_get_n_kernels:
  * @self: a recorder
  *
  * The size of the recording: what tiny_recorder_replay() launches.
  *
- * Returns: how many kernels a replay launches; 0 without a recording
+ * Returns: how many kernels the recording has that was made or replayed last; 0 without one
  *
  * Since: 0.1
  */

@@ -13,6 +13,7 @@
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
+#include "tensor/tiny-found.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-private.h"
 #include "tensor/tiny-view.h"
@@ -196,9 +197,11 @@ void
 tiny_tensor_set_node (TinyTensor *self, TinyNode *node)
 {
   g_assert (self->root.node != NULL && node->dtype == self->dtype);
+  const gboolean is_recorded = self->root.is_recorded;
   tiny_runtime_remove_root (&self->root);
   tiny_runtime_add_root (&self->root, node);
   self->root.wants_gradients = self->requires_grad;
+  self->root.is_recorded = is_recorded;
 }
 
 void
@@ -448,7 +451,7 @@ TinyTensor *
 tiny_tensor_get_grad (TinyTensor *self)
 {
   g_return_val_if_fail (TINY_IS_TENSOR (self), NULL);
-  return self->grad;
+  return tiny_tensor_find_grad (self);
 }
 
 static gboolean
@@ -462,7 +465,7 @@ set_grad (TinyTensor *self, TinyTensor *grad, GError **error)
   if (grad->dtype == self->dtype && grad->n_dims == self->n_dims
       && memcmp (grad->shape, self->shape, self->n_dims * sizeof *self->shape) == 0
       && (grad->device == self->device || grad->device == NULL || self->device == NULL)) {
-    g_set_object (&self->grad, grad);
+    tiny_tensor_leave_grad (self, g_object_ref (grad));
     return TRUE;
   }
   g_autofree char *has = tiny_shape_to_string (grad->root.node->shape);
@@ -494,5 +497,5 @@ void
 tiny_tensor_clear_grad (TinyTensor *self)
 {
   g_return_if_fail (TINY_IS_TENSOR (self));
-  g_clear_object (&self->grad);
+  tiny_tensor_leave_grad (self, NULL);
 }

@@ -278,6 +278,14 @@ tiny_view_is_written (TinyTensor *self, GHashTable *written)
 }
 
 void
+tiny_view_refresh_all (void)
+{
+  for (TinyTensor *base = first_base; base != NULL; base = base->next_base)
+    if (base->base == NULL)
+      tiny_view_refresh (base);
+}
+
+void
 tiny_view_refresh_written (GHashTable *written)
 {
   for (TinyTensor *base = first_base; base != NULL; base = base->next_base)

@@ -35,6 +35,8 @@ TinyNode *tiny_view_write (TinyBuild *build, TinyTensor *self, TinyNode *value);
 TinyNode *tiny_view_read (TinyTensor *self);
 /* Reads all views of @base anew. */
 void tiny_view_refresh (TinyTensor *base);
+/* Reads the views of all tensors anew. */
+void tiny_view_refresh_all (void);
 /* Whether the memory of @self is among @written, a set of TinyBuffer. */
 gboolean tiny_view_is_written (TinyTensor *self, GHashTable *written);
 /* Reads the views of all tensors anew of which that is so. */

@@ -123,7 +123,7 @@ def test_refused():
     add = TinyJit(lambda x, y: x + y)
     x, y = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
     checks.equal(add(x, y).tolist(), [4, 6])
-    checks.raises(ValueError, add, x, x)
+    checks.equal(add(x, x).tolist(), [2, 4])
     for _ in range(3):
         checks.equal(add(x, y).tolist(), [4, 6])
     for other in (Tensor([1.0]), Tensor([1, 2]), Tensor([[1.0, 2.0]]), 3.0):

@@ -8,6 +8,7 @@ every call, with new values.
 Threads may call one function: their calls are one after the other. As the results are those of the last call, a thread reads
 them before others call: with function.lock: x = function (…).numpy ()."""
 import threading
+import weakref
 from functools import partial, update_wrapper
 
 from .errors import InvalidError, call
@@ -29,6 +30,28 @@ class State(threading.local):
 state = State()
 
 
+class Modes:
+    n_changes = 0  # how often a module was told whether to train
+
+
+def note_mode(module):
+    """The recorded function asks whether @module trains: in another mode it is another recording."""
+    if state.recording is not None:
+        state.recording.modules.setdefault(id(module), weakref.ref(module))
+
+
+def mode_of(module):
+    """Whether it trains; of a layer the library knows it then."""
+    if hasattr(module, "set_mode"):
+        module.begin()
+    return module is not None and module.training
+
+
+def is_training():
+    """Tensor.training, on which layers depend that are in no module."""
+    return Base.__gtype__.pytype.training
+
+
 def refuse_reading():
     """While a function is recorded nothing may be read: what depends on it would be frozen."""
     if state.recording is not None:
@@ -45,6 +68,51 @@ def take_apart(value, tensors):
     if isinstance(value, dict):
         return (dict, [(key, take_apart(value[key], tensors)) for key in value])
     return (type(value), value)  # 1, 1.0 and True are equal
+
+
+def in_words(form):
+    """What was taken apart, in a few letters."""
+    if form is Base:
+        return "a tensor"
+    kind, rest = form
+    if kind is dict:
+        return "a dict of " + (", ".join(str(key) for key, _ in rest) or "nothing")
+    if isinstance(rest, list) and kind in (list, tuple):
+        return f"a {kind.__name__} of {len(rest)}"
+    text = repr(rest)
+    return text if len(text) <= 60 else text[:57] + "…"
+
+
+def describe_change(before, now):
+    """Which argument is not what it was in the recording, and what it is."""
+    (_, (positions, names)), (_, (others, other_names)) = before, now
+    was, found = ({**dict(enumerate(one[1])), **dict(two[1])} for one, two in ((positions, names), (others, other_names)))
+    for name in {**was, **found}:
+        at = f"argument {name + 1}" if isinstance(name, int) else f"argument {name!r}"
+        if name not in found or name not in was:
+            return f"{at} was {'not ' if name not in was else ''}there when it was recorded"
+        path = find_change(was[name], found[name], at)
+        if path is not None:
+            return path
+    return "it was recorded with other arguments"
+
+
+def find_change(before, now, at):
+    try:
+        same = before == now
+    except Exception:
+        same = False
+    if same is True:
+        return None
+    is_of_parts = before is not Base and now is not Base and before[0] is now[0] and before[0] in (list, tuple, dict)
+    if is_of_parts and len(before[1]) == len(now[1]):
+        pairs = [(key, was, found) for (key, was), (other, found) in zip(before[1], now[1]) if key == other] \
+            if before[0] is dict else [(i, was, found) for i, (was, found) in enumerate(zip(before[1], now[1]))]
+        for key, was, found in pairs:
+            path = find_change(was, found, f"{at}[{key!r}]")
+            if path is not None:
+                return path
+    return f"{at} was recorded as {in_words(before)} and is now {in_words(now)}"
 
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes)
@@ -86,9 +154,10 @@ class TinyJit:
         self.reset()
 
     def reset(self):
-        """Forgets the recording: the next call runs plainly."""
+        """Forgets all recordings: the next call runs plainly."""
         with self.lock:
-            self.n_calls, self.recorder, self.form, self.result = 0, None, None, None
+            self.n_calls, self.recorders, self.last = 0, {}, None
+            self.modules, self.modes, self.seen = {}, (), None
 
     def __get__(self, instance, owner=None):
         return self if instance is None else partial(self.__call__, instance)
@@ -96,12 +165,12 @@ class TinyJit:
     @property
     def captured(self):
         """Whether there is a recording."""
-        return self.recorder is not None
+        return self.last is not None
 
     @property
     def n_kernels(self):
-        """How many kernels a replay launches."""
-        return self.recorder.get_n_kernels() if self.recorder is not None else 0
+        """How many kernels a replay launches, of the recording that was made or replayed last."""
+        return self.last.get_n_kernels() if self.last is not None else 0
 
     def __call__(self, *arguments, **more):
         if state.recording is not None:
@@ -112,14 +181,15 @@ class TinyJit:
     def run(self, arguments, more):
         inputs = []
         form = take_apart((arguments, dict(sorted(more.items()))), inputs)
-        if self.recorder is not None:
-            return self.replay(form, inputs)
+        if self.last is not None:
+            return self.replay(form, inputs, arguments, more)
         self.n_calls += 1
         if self.n_calls == 1:
             result = self.function(*arguments, **more)
             self.realize(result)
             return result
-        return self.record(form, inputs, arguments, more)
+        self.form = form
+        return self.record(inputs, arguments, more)
 
     def realize(self, result):
         tensors = []
@@ -128,8 +198,17 @@ class TinyJit:
             call(Base.realize_many, tensors)
         return tensors
 
-    def record(self, form, inputs, arguments, more):
-        recorder = Tiny.Recorder.new()
+    def find_modes(self):
+        """Those of the modules that ask for theirs: for each set of modes there is a recorder."""
+        now = Modes.n_changes, is_training()
+        if now != self.seen:
+            self.modes = (now[1], *(mode_of(one()) for one in self.modules.values()))
+            self.seen = now
+        return self.modes
+
+    def record(self, inputs, arguments, more):
+        n_modules = len(self.modules)
+        recorder, results = self.recorders.setdefault(self.find_modes(), (Tiny.Recorder.new(), {}))
         self.call(recorder.begin, inputs)
         state.recording = self
         try:
@@ -139,28 +218,35 @@ class TinyJit:
             result = replace_tensors(result, of_inputs)
             outputs = []
             take_apart(result, outputs)
-            self.call(recorder.end, outputs)
         except BaseException:
             recorder.cancel()
             raise
         finally:
             state.recording = None
-        self.recorder, self.form, self.result = recorder, form, result
+        results[self.call(recorder.finish, outputs)] = result
+        if len(self.modules) > n_modules:  # whose modes earlier recordings did not ask for
+            self.seen = None
+            self.recorders = {self.find_modes(): (recorder, results)}
+        self.last = recorder
         return result
 
-    def replay(self, form, inputs):
+    def replay(self, form, inputs, arguments, more):
         try:
             same = form == self.form
         except Exception:  # something whose comparison is none, such as an array
             same = False
         if not (same is True):
-            raise JitError(f"{self.name} was recorded with other arguments: what is no tensor may not change, nor where tensors are")
-        self.call(self.recorder.replay, inputs)
-        return self.result
+            raise JitError(f"{self.name}: {describe_change(self.form, form)}: what is no tensor may not change, nor where tensors are")
+        recorder, results = self.recorders.get(self.find_modes(), (None, None))
+        number = self.call(recorder.try_replay, inputs) if recorder is not None else -1
+        if number < 0:
+            return self.record(inputs, arguments, more)
+        self.last = recorder
+        return results[number]
 
     def call(self, function, tensors):
         try:
-            call(function, tensors)
+            return call(function, tensors)
         except JitError:
             raise
         except InvalidError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ..errors import call, checked, exception_of, explain_making
+from ..jit import Modes, note_mode
 from ..library import Tiny
 from ..tensor import Base, Tensor
 from .module import BUFFER, PARAMETER, TRANSIENT, Module
@@ -101,11 +102,13 @@ class Layer(Module):
     # ---- applying ----
     @property
     def training(self) -> bool:
+        note_mode(self)
         return self.train_mode if self.train_mode is not None else not self.follows or Tensor.training
 
     @training.setter
     def training(self, mode: bool):
         object.__setattr__(self, "train_mode", bool(mode))
+        Modes.n_changes += 1
 
     def begin(self):
         """Before each call: training or not, as it is now."""

@@ -12,6 +12,7 @@ from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidError, checked, explained
+from ..jit import Modes, note_mode
 from ..tensor import Base, Tensor
 
 PARAMETER, BUFFER, TRANSIENT = "parameter", "buffer", "transient"  # a transient one is a buffer that is not saved
@@ -249,11 +250,13 @@ class Module:
     # ---- doing something with all of it ----
     @property
     def training(self) -> bool:
+        note_mode(self)
         return self.train_mode is not False
 
     @training.setter
     def training(self, mode: bool):
         object.__setattr__(self, "train_mode", bool(mode))
+        Modes.n_changes += 1
 
     def train(self, mode=True):
         """Batch statistics are the batch's and dropout drops, in all modules in it."""

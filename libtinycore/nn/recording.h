@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * recording.h: what a stretch of a program computed, and when computing it again is what the program would do. */
+#pragma once
+
+#include "tensor/tiny-tensor.h"
+
+G_BEGIN_DECLS
+
+/* All under the runtime's lock. */
+typedef struct Recording Recording;
+Recording *recording_begin (TinyTensor *const *inputs, guint n, GError **error);
+gboolean recording_end (Recording *self, TinyTensor *const *outputs, guint n, GError **error);
+/* Also while it is recorded, which ends then. */
+void recording_free (Recording *self);
+
+/* Whether @inputs have the shapes, dtypes and devices of those that were recorded. */
+gboolean recording_check (Recording *self, TinyTensor *const *inputs, guint n, GError **error);
+/* NULL, or why a replay would not be what the program does, in words. @all (n_all): this one and those beside it. Inputs are
+ * as checked, and in memory. */
+const char *recording_find_change (Recording *self,
+                                   TinyTensor *const *inputs,
+                                   Recording *const *all,
+                                   guint n_all);
+/* Learns of another recording of the same stretch with other inputs, which of its own were nothing but inputs. */
+void recording_compare (Recording *self, Recording *other);
+/* Where nothing changed. */
+gboolean recording_replay (Recording *self, TinyTensor *const *inputs, GError **error);
+guint recording_get_n_kernels (Recording *self);
+
+/* Puts tensors in memory; variables stay what they are. */
+gboolean recording_realize_inputs (TinyTensor *const *inputs, guint n, GError **error);
+
+G_END_DECLS

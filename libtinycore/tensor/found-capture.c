@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * found-capture.c: what a recorded function found, as a list of numbers of objects and one of gradients.
+ *
+ * A gradient comes into the list when the function touches it first: what it reads then was there before, what it
+ * writes first does not depend on that. Objects are not kept alive: whose number was noted and is gone has changed. */
+#include "engine/runtime-private.h"
+#include "engine/tiny-plan.h"
+#include "tensor/tiny-found.h"
+#include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-private.h"
+
+typedef struct {
+  GWeakRef object;
+  TinyFoundNumber get;
+  gint64 number;
+  const char *what;
+} Note;
+
+/* The gradient of a tensor. */
+typedef struct {
+  TinyTensor *tensor, *before,
+      *after;        /* (owned); before the recording, and after each replay, (nullable) */
+  gboolean matters;  /* what was there before, or that nothing was */
+  gboolean is_input; /* what was there is read */
+  gboolean stays;    /* the tensor has after a replay what it had before */
+} Gradient;
+
+struct TinyFound {
+  GPtrArray *notes;     /* Note */
+  GPtrArray *gradients; /* Gradient */
+  TinyCapture *capture;
+  guint64 n_roots; /* that there were before */
+  GError *error;   /* the first that was met */
+};
+
+static _Thread_local TinyFound *current;
+
+static void
+note_free (gpointer data)
+{
+  Note *note = data;
+  g_weak_ref_clear (&note->object);
+  g_free (note);
+}
+
+static void
+gradient_free (gpointer data)
+{
+  Gradient *gradient = data;
+  g_clear_object (&gradient->tensor);
+  g_clear_object (&gradient->before);
+  g_clear_object (&gradient->after);
+  g_free (gradient);
+}
+
+/* What waits and depends on an argument of a function that is transformed stays as it is. */
+static void
+realize_gradients (void)
+{
+  for (TinyTensor *t = tiny_tensor_get_first_variable (); t != NULL; t = t->next)
+    if (t->grad != NULL && t->grad->error == NULL && !tiny_tensor_is_realized (t->grad))
+      tiny_tensor_realize (t->grad, NULL);
+}
+
+TinyFound *
+tiny_found_new (void)
+{
+  TinyFound *self = g_new0 (TinyFound, 1);
+  self->notes = g_ptr_array_new_with_free_func (note_free);
+  self->gradients = g_ptr_array_new_with_free_func (gradient_free);
+  realize_gradients ();
+  return self;
+}
+
+void
+tiny_found_free (TinyFound *self)
+{
+  if (self == NULL)
+    return;
+  if (current == self)
+    current = NULL;
+  g_ptr_array_unref (self->notes);
+  g_ptr_array_unref (self->gradients);
+  g_clear_error (&self->error);
+  g_free (self);
+}
+
+void
+tiny_found_begin (TinyFound *self, TinyCapture *capture)
+{
+  self->capture = capture;
+  self->n_roots = tiny_runtime_count_roots ();
+  current = self;
+}
+
+/* ---- numbers ---- */
+static Note *
+find_note (const TinyFound *self, gpointer object, TinyFoundNumber get)
+{
+  for (guint i = 0; i < self->notes->len; i++) {
+    Note *note = self->notes->pdata[i];
+    g_autoptr (GObject) noted = g_weak_ref_get (&note->object);
+    if (noted == object && note->get == get)
+      return note;
+  }
+  return NULL;
+}
+
+static void
+add_note (TinyFound *self, gpointer object, TinyFoundNumber get, const char *what)
+{
+  Note *note = g_new0 (Note, 1);
+  g_weak_ref_init (&note->object, object);
+  note->get = get;
+  note->number = get (object);
+  note->what = what;
+  g_ptr_array_add (self->notes, note);
+}
+
+void
+tiny_found_note (gpointer object, TinyFoundNumber get, const char *what)
+{
+  if (current == NULL)
+    return;
+  tiny_runtime_lock ();
+  if (find_note (current, object, get) == NULL)
+    add_note (current, object, get, what);
+  tiny_runtime_unlock ();
+}
+
+const char *
+tiny_found_get_change (TinyFound *self)
+{
+  for (guint i = 0; i < self->notes->len; i++) {
+    Note *note = self->notes->pdata[i];
+    g_autoptr (GObject) object = g_weak_ref_get (&note->object);
+    if (object == NULL || note->get (object) != note->number)
+      return note->what;
+  }
+  for (guint i = 0; i < self->gradients->len; i++) {
+    const Gradient *gradient = self->gradients->pdata[i];
+    if (gradient->matters && (gradient->before == NULL) != (gradient->tensor->grad == NULL))
+      return "which tensors have gradients";
+  }
+  return NULL;
+}
+
+/* ---- gradients ---- */
+static gboolean
+is_noted (const TinyFound *self, const TinyTensor *tensor)
+{
+  gboolean found = FALSE;
+  for (guint i = 0; i < self->gradients->len && !found; i++)
+    found = ((Gradient *) self->gradients->pdata[i])->tensor == tensor;
+  return found;
+}
+
+/* Puts @grad in memory that nobody else has, without recording that. */
+static gboolean
+settle (TinyTensor *grad, GError **error)
+{
+  TinyLaunches **recorder = tiny_launches_get_recorder (), *kept = *recorder;
+  *recorder = NULL;
+  gboolean good = tiny_tensor_own_memory (grad, error) && tiny_tensor_realize (grad, error);
+  *recorder = kept;
+  return good;
+}
+
+/* Takes the nodes of @grad as inputs. */
+static gboolean
+add_inputs (TinyFound *self, TinyTensor *grad, GError **error)
+{
+  TinyNode *memory = tiny_runtime_get_memory (tiny_tensor_get_node (grad));
+  gboolean good = TRUE;
+  for (guint i = 0; i < tiny_runtime_count_pieces (memory) && good; i++)
+    good = tiny_capture_add_input (self->capture, tiny_runtime_get_piece (memory, i), error);
+  return good;
+}
+
+/* The function touches the gradient of @tensor for the first time. */
+static void
+note_gradient (TinyFound *self, TinyTensor *tensor, gboolean is_read)
+{
+  TinyTensor *before = tensor->grad;
+  Gradient *gradient = g_new0 (Gradient, 1);
+  gradient->tensor = g_object_ref (tensor);
+  g_set_object (&gradient->before, before);
+  gradient->matters = is_read;
+  gradient->is_input = is_read && before != NULL && before->error == NULL
+                       && tiny_tensor_get_n_elements (before) > 0;
+  g_ptr_array_add (self->gradients, gradient);
+  if (gradient->is_input && self->error == NULL
+      && !(settle (before, &self->error) && add_inputs (self, before, &self->error)))
+    g_prefix_error (&self->error, "jit: a gradient that the function reads: ");
+}
+
+static void
+touch (TinyTensor *tensor, gboolean is_read)
+{
+  if (current == NULL)
+    return;
+  tiny_runtime_lock ();
+  if (!is_noted (current, tensor))
+    note_gradient (current, tensor, is_read);
+  tiny_runtime_unlock ();
+}
+
+TinyTensor *
+tiny_tensor_find_grad (TinyTensor *self)
+{
+  touch (self, TRUE);
+  return self->grad;
+}
+
+void
+tiny_tensor_leave_grad (TinyTensor *self, TinyTensor *grad)
+{
+  touch (self, FALSE);
+  TinyTensor *before = self->grad;
+  self->grad = grad;
+  g_clear_object (&before);
+}
+
+/* ---- what is left ---- */
+
+/* The tensor that replays compute: what was there before the recording is another's. */
+static TinyTensor *
+make_left (TinyFound *self, TinyTensor *grad)
+{
+  return grad->root.number >= self->n_roots && grad->base == NULL
+             ? g_object_ref (grad)
+             : g_object_ref_sink (tiny_tensor_cast (grad, grad->dtype));
+}
+
+GPtrArray *
+tiny_found_list_left (TinyFound *self, GError **error)
+{
+  g_autoptr (GPtrArray) left = g_ptr_array_new ();
+  for (guint i = 0; i < self->gradients->len; i++) {
+    Gradient *gradient = self->gradients->pdata[i];
+    TinyTensor *grad = gradient->tensor->grad;
+    gradient->stays = grad == gradient->before;
+    if (gradient->stays || grad == NULL)
+      continue;
+    gradient->after = make_left (self, grad);
+    g_ptr_array_add (left, gradient->after);
+    if (gradient->after->error == NULL && tiny_tensor_get_n_elements (grad) > 0
+        && !tiny_tensor_own_memory (gradient->after, error))
+      return NULL;
+  }
+  return g_steal_pointer (&left);
+}
+
+gboolean
+tiny_found_end (TinyFound *self, GError **error)
+{
+  if (current == self)
+    current = NULL;
+  const gboolean good = self->error == NULL;
+  if (!good)
+    g_propagate_error (error, g_steal_pointer (&self->error));
+  return good;
+}
+
+/* ---- replays ---- */
+gint
+tiny_found_read (TinyFound *self, TinyNode **nodes, guint n_before, GError **error)
+{
+  guint n = n_before;
+  for (guint i = 0; i < self->gradients->len; i++) {
+    const Gradient *gradient = self->gradients->pdata[i];
+    if (!gradient->is_input)
+      continue;
+    if (!tiny_tensor_realize (gradient->tensor->grad, error)) {
+      g_prefix_error (error, "jit: a gradient that the function reads: ");
+      return -1;
+    }
+    TinyNode *memory = tiny_runtime_get_memory (gradient->tensor->grad->root.node);
+    for (guint k = 0; k < tiny_runtime_count_pieces (memory); k++, n++)
+      if (nodes != NULL)
+        nodes[n] = tiny_runtime_get_piece (memory, k);
+  }
+  return (gint) n;
+}
+
+void
+tiny_found_leave (TinyFound *self)
+{
+  for (guint i = 0; i < self->gradients->len; i++) {
+    const Gradient *gradient = self->gradients->pdata[i];
+    if (!gradient->stays && gradient->tensor->grad != gradient->after)
+      g_set_object (&gradient->tensor->grad, gradient->after);
+  }
+}
