@@ -36,12 +36,13 @@ check_number (const char *text, gsize size, gsize at, gsize *out_n, GError **err
 }
 
 /* The parser recurses, so a text of brackets could exhaust its stack; a text that a NUL is written in it
- * would cut off there. */
+ * would cut off there. @out_n_members: how many members its objects have together. */
 static gboolean
-check_tokens (const char *text, gsize size, GError **error)
+check_tokens (const char *text, gsize size, gsize *out_n_members, GError **error)
 {
   guint depth = 0;
   gboolean in_string = FALSE;
+  *out_n_members = 0;
   for (gsize i = 0; i < size; i++) {
     char c = text[i];
     gsize n = 0;
@@ -64,8 +65,29 @@ check_tokens (const char *text, gsize size, GError **error)
       return FALSE;
     } else if (!in_string && (c == ']' || c == '}') && depth > 0)
       depth--;
+    else
+      *out_n_members += !in_string && c == ':';
   }
   return TRUE;
+}
+
+/* How many members are left of those that the text has. */
+static gsize
+count_members (JsonNode *node)
+{
+  gsize n = 0;
+  if (JSON_NODE_HOLDS_ARRAY (node)) {
+    JsonArray *array = json_node_get_array (node);
+    for (guint i = 0; i < json_array_get_length (array); i++)
+      n += count_members (json_array_get_element (array, i));
+  } else if (JSON_NODE_HOLDS_OBJECT (node)) {
+    JsonObjectIter iter;
+    JsonNode *value;
+    json_object_iter_init (&iter, json_node_get_object (node));
+    for (; json_object_iter_next (&iter, NULL, &value); n++)
+      n += count_members (value);
+  }
+  return n;
 }
 
 /* What the parser has seen: how many members of each object, and a name that one has twice. */
@@ -89,22 +111,16 @@ see_member (G_GNUC_UNUSED JsonParser *parser,
 
 /* The parser keeps the later one of two; others keep the first, so that a text means two things. */
 static gboolean
-load (JsonParser *parser, const char *text, gsize length, GError **error)
+check_names (const char *text, gsize length, GError **error)
 {
   Seen seen = { .n_members = g_hash_table_new (NULL, NULL) };
-  GError *why = NULL;
+  g_autoptr (JsonParser) parser = json_parser_new ();
   g_signal_connect (parser, "object-member", G_CALLBACK (see_member), &seen);
-  if (!json_parser_load_from_data (parser, text, (gssize) length, &why)) {
-    gboolean has_place
-        = g_str_has_prefix (why->message, "<data>:"); /* "<data>:LINE:COLUMN: …" */
-    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: %s%s",
-                 has_place ? "line " : "",
-                 has_place ? why->message + strlen ("<data>:") : why->message);
-  } else if (seen.twice != NULL)
+  json_parser_load_from_data (parser, text, (gssize) length, NULL);
+  const gboolean is_good = seen.twice == NULL;
+  if (!is_good)
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "“%s” is there twice in one object",
                  seen.twice);
-  const gboolean is_good = why == NULL && seen.twice == NULL;
-  g_clear_error (&why);
   g_hash_table_unref (seen.n_members);
   g_free (seen.twice);
   return is_good;
@@ -113,17 +129,26 @@ load (JsonParser *parser, const char *text, gsize length, GError **error)
 JsonNode *
 tiny_json_parse (const char *text, gssize size, GError **error)
 {
-  gsize length = size < 0 ? strlen (text) : (gsize) size;
+  gsize length = size < 0 ? strlen (text) : (gsize) size, n_members;
+  g_autoptr (GError) why = NULL;
   if (memchr (text, 0, length) != NULL || !g_utf8_validate (text, (gssize) length, NULL)) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: it is no UTF-8 text");
     return NULL;
   }
-  if (!check_tokens (text, length, error))
+  if (!check_tokens (text, length, &n_members, error))
     return NULL;
   g_autoptr (JsonParser) parser = json_parser_new_immutable ();
-  if (!load (parser, text, length, error))
+  if (!json_parser_load_from_data (parser, text, (gssize) length, &why)) {
+    gboolean has_place
+        = g_str_has_prefix (why->message, "<data>:"); /* "<data>:LINE:COLUMN: …" */
+    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "not JSON: %s%s",
+                 has_place ? "line " : "",
+                 has_place ? why->message + strlen ("<data>:") : why->message);
     return NULL;
+  }
   JsonNode *root = json_parser_get_root (parser);
+  if (root != NULL && count_members (root) != n_members && !check_names (text, length, error))
+    return NULL;
   if (root == NULL || !JSON_NODE_HOLDS_OBJECT (root)) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_FORMAT, "not a JSON object");
     return NULL;
