@@ -39,7 +39,7 @@ tiny_read_all (int fd, gpointer data, gsize n)
   return TRUE;
 }
 
-/* Ours above all numbers that the program's have, or adddup2() would overwrite one with another, or keep the close-on-exec
+/* Ours above all numbers that the program's have, or dup2() would overwrite one with another, or keep the close-on-exec
  * flag of one that has its number already; FALSE with errno. */
 static gboolean
 move_up (const TinySpawnEnd *ends, guint n, int *out)
