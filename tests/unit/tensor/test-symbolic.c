@@ -6,22 +6,13 @@
 #include <string.h>
 #include <tiny.h>
 
+#include "../default-device.h"
 #include "engine/tiny-runtime.h"
 
 enum { ROWS = 48, WIDTH = 6, MAX_STEPS = 5 };
 
 static TinyTensor *base[3]; /* (ROWS, WIDTH), then (WIDTH, WIDTH) */
 static TinyVariable *rows;
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
 
 static TinyTensor *
 make (gint64 n, guint seed)
