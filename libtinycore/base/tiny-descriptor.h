@@ -21,9 +21,9 @@ typedef struct {
 
 enum { TINY_SPAWN_MAX_ENDS = 4 };
 
-/* Starts @program with the ends given, of which all others are closed on exec, nothing to read at 0, and no signal blocked:
- * 0, or an errno. @environment: (nullable): ours. @is_apart: in a process group of its own, with signals as a new program
- * has them. Any number may be in any end: none of them overwrites another one. */
+/* Starts @program with the ends given, of which all others are closed on exec, nothing to read at 0, and no signal
+ * blocked: 0, or an errno. @environment: (nullable): ours. @is_apart: in a process group of its own, with signals as
+ * a new program has them. Any number may be in any end: none of them overwrites another one. */
 int tiny_spawn (const char *program,
                 const char *const *argv,
                 char *const *environment,

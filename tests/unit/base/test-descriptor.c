@@ -82,7 +82,8 @@ test_rest (void)
   close (other[1]);
 }
 
-/* What this program blocks and ignores is neither in a new one; signals from 29 on are the C library's own to ignore. */
+/* What this program blocks and ignores is neither in a new one; signals from 29 on are the C library's own to
+ * ignore. */
 static void
 test_signals (void)
 {

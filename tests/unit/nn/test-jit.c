@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-jit.c: variables, and recordings that take them: each value gives what a program for that value gives, and none is
- * compiled for it; what a recording cannot take is refused with the reason, and leaves it as it was. */
+ * test-jit.c: variables, and recordings that take them: each value gives what a program for that value gives, and
+ * none is compiled for it; what a recording cannot take is refused with the reason, and leaves it as it was. */
 #include <math.h>
 #include <string.h>
 #include <tiny.h>

@@ -280,8 +280,8 @@ test_many (void)
   g_assert_cmpstr (end, ==, "(12): 9 9 9 3 4 5 6 7 8 9 10 11");
 }
 
-/* A number at one place after another takes one kernel's time, whatever place and number, of one axis or two; and so does
- * reading them. */
+/* A number at one place after another takes one kernel's time, whatever place and number, of one axis or two; and so
+ * does reading them. */
 static void
 test_loop (void)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-symbolic.c: axes whose size is a variable: random expressions over them give for each value what the same give with that
- * number as the size, and programs are made for none but the first; what cannot be computed is refused. */
+ * test-symbolic.c: axes whose size is a variable: random expressions over them give for each value what the same
+ * give with that number as the size, and programs are made for none but the first; what cannot be computed is
+ * refused. */
 #include <math.h>
 #include <string.h>
 #include <tiny.h>
