@@ -2,9 +2,9 @@
  *
  * graph-build.c: microseconds that an operation costs before anything is computed.
  *
- * usage: graph-build [STEPS]. A program of mixed operations, each made of the result before: "new", where every node is one
- * that there was not, and "again", where the same program is built once more beside it and finds its nodes. In time of the
- * processor, so that a busy machine counts little; the best of several rounds. */
+ * usage: graph-build [STEPS]. A program of mixed operations, each made of the result before: "new", where every node
+ * is one that there was not, and "again", where the same program is built once more beside it and finds its nodes.
+ * In time of the processor, so that a busy machine counts little; the best of several rounds. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <time.h>

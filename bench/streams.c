@@ -5,8 +5,8 @@
  *   bench-streams ARRAYS ELEMENTS [RUNS [turns]]
  *
  * ARRAYS arrays of ELEMENTS floats are added into another, by as many threads as the process may
- * use, each on a part of its own. No library of ours takes part. With "turns" each run waits for a line. Run by run the results are stored
- * plainly and past the caches, ahead of what is read there are prefetches or none; the fastest
+ * use, each on a part of its own. No library of ours takes part. With "turns" each run waits for a line. Run by run
+ * the results are stored plainly and past the caches, ahead of what is read there are prefetches or none; the fastest
  * of the four ways counts, by the median of its runs, and is printed as JSON. */
 #include <pthread.h>
 #include <sched.h>

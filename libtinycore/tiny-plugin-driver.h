@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-plugin-driver.h: for backends whose driver is a library that is opened at run time, with the C library's dlopen().
+ * tiny-plugin-driver.h: for backends whose driver is a library that is opened at run time, with the C library's
+ * dlopen().
  *
  * Functions of the plugin's own, as those of the kit. */
 #pragma once

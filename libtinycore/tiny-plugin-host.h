@@ -129,8 +129,9 @@ tiny_run_command (const char *line, char *log, size_t n_log)
 }
 
 /* compile() by a command line of the shell, such as "cc -shared -o $out -x c $in": $in becomes the
- * path of a file with the source, $out that of one to write: one that is empty in the end is a failure, too. TMPDIR is a
- * folder of its own, which goes with what it leaves there. What the command says goes into the error. Privileged programs have the system's PATH. */
+ * path of a file with the source, $out that of one to write: one that is empty in the end is a failure, too. TMPDIR
+ * is a folder of its own, which goes with what it leaves there. What the command says goes into the error.
+ * Privileged programs have the system's PATH. */
 TINY_KIT TinyStatus
 tiny_compile_by_command (const TinyHost *host,
                          const char *command,

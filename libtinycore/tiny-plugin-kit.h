@@ -4,7 +4,8 @@
  * binaries with a head that damage does not get past.
  *
  * Functions of the plugin's own, compiled into it: no part of the ABI, and nothing has to be used. C11 on
- * Linux. Every function may be called from any thread. A TinyPluginError may be NULL or shorter than ours: then nothing is written to it. */
+ * Linux. Every function may be called from any thread. A TinyPluginError may be NULL or shorter than ours: then
+ * nothing is written to it. */
 #pragma once
 
 #include <stdarg.h>

@@ -2,9 +2,9 @@
  *
  * command-explain.c: tinycore explain: how a program becomes kernels, what runs where, and why.
  *
- * For each kernel its loops, the view that each access is (strides by loop, offset, mask), and its optimisations; or the
- * operation that a unit of the device computes instead, with its operands' views. At the end what the device's plugin
- * said of each operation that it was asked about. As text, or as one JSON object. */
+ * For each kernel its loops, the view that each access is (strides by loop, offset, mask), and its optimisations; or
+ * the operation that a unit of the device computes instead, with its operands' views. At the end what the device's
+ * plugin said of each operation that it was asked about. As text, or as one JSON object. */
 #include <json-glib/json-glib.h>
 #include <stdio.h>
 #include <string.h>

@@ -2,9 +2,9 @@
  *
  * replay-beside.c: two devices play, and what each kernel writes is compared.
  *
- * The one beside plays first and keeps what its kernels wrote. The other one's are compared with that and then given the same
- * values, so that every kernel is judged by itself, on the same inputs, and rounding does not add up. Buffers begin as zeros: what a
- * kernel leaves alone is the same on both. */
+ * The one beside plays first and keeps what its kernels wrote. The other one's are compared with that and then given
+ * the same values, so that every kernel is judged by itself, on the same inputs, and rounding does not add up.
+ * Buffers begin as zeros: what a kernel leaves alone is the same on both. */
 #include <string.h>
 
 #include "tools/replay-private.h"

@@ -2,8 +2,8 @@
  *
  * replay-compare.c: what came back against what was recorded.
  *
- * Another backend rounds otherwise. A difference counts when it is more than a part of the larger of the two values, or of
- * the largest of the whole buffer: a sum of large terms that is nearly zero has their rounding. */
+ * Another backend rounds otherwise. A difference counts when it is more than a part of the larger of the two values,
+ * or of the largest of the whole buffer: a sum of large terms that is nearly zero has their rounding. */
 #include <math.h>
 #include <string.h>
 

@@ -2,8 +2,8 @@
  *
  * replay-player.c: makes the calls of a record again, one after the other, and compares what comes back.
  *
- * A call is made where it stands in the record, so one that used what another gave comes after it. Of an asynchronous device's work is waited for
- * where the program learned that it was done. */
+ * A call is made where it stands in the record, so one that used what another gave comes after it. Of an
+ * asynchronous device's work is waited for where the program learned that it was done. */
 #include <string.h>
 
 #include "base/tiny-error.h"

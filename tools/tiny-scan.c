@@ -9,8 +9,8 @@
  *   tiny-scan DESCRIPTOR worker
  *
  * Started by the core with standard streams of its own, as leader of a process group. Greets on
- * DESCRIPTOR, writes one line of JSON there when all went well up to the plugin's fini() (to inspect: many, as it goes), and
- * leaves without running destructors: a plugin that fails in those has done its work before. Trials
+ * DESCRIPTOR, writes one line of JSON there when all went well up to the plugin's fini() (to inspect: many, as it
+ * goes), and leaves without running destructors: a plugin that fails in those has done its work before. Trials
  * and workers begin and end with the other side of DESCRIPTOR, a socket. */
 #include <signal.h>
 #include <stdlib.h>

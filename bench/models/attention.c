@@ -20,7 +20,8 @@ formula (const Config *config, TinyTensor *q, TinyTensor *k, TinyTensor *v)
   return tiny_tensor_matmul (tiny_tensor_softmax (scores, -1), v);
 }
 
-/* Of q, k, v and weights, all inputs, as what does not change is not computed again. Forward: (1, H, T, d). Backward: the gradients of the weighted sum, (3, H, T, d). */
+/* Of q, k, v and weights, all inputs, as what does not change is not computed again. Forward: (1, H, T, d).
+ * Backward: the gradients of the weighted sum, (3, H, T, d). */
 static gboolean
 step (TinyTensor *const *inputs,
       guint n_inputs,

@@ -2,8 +2,8 @@
  *
  * tiny-arguments.c: what GOption takes of a command line in silence, and nobody means.
  *
- * Reads a command line as GOption does, and changes nothing of it: "--name value", "--name=value", "-n value", "-nvalue",
- * letters in one word, and nothing but arguments behind "--". */
+ * Reads a command line as GOption does, and changes nothing of it: "--name value", "--name=value", "-n value",
+ * "-nvalue", letters in one word, and nothing but arguments behind "--". */
 #include "base/tiny-arguments.h"
 
 #include <string.h>

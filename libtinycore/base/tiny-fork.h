@@ -7,8 +7,8 @@
 
 G_BEGIN_DECLS
 
-/* How many forks lie between this process and the one that loaded the library. What has threads, or is another process's,
- * remembers the number of when it was made. */
+/* How many forks lie between this process and the one that loaded the library. What has threads, or is another
+ * process's, remembers the number of when it was made. */
 guint tiny_fork_count (void);
 
 G_END_DECLS

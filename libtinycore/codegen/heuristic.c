@@ -426,8 +426,8 @@ has_variable (Plan *plan, TinyNode *condition)
   return FALSE;
 }
 
-/* Whether a variable says from where on along @origin nothing is stored: a loop ends there (pass-bound.c), points of the
- * grid do all of their work. */
+/* Whether a variable says from where on along @origin nothing is stored: a loop ends there (pass-bound.c), points of
+ * the grid do all of their work. */
 static gboolean
 ends_early (Plan *plan, TinyNode *origin)
 {

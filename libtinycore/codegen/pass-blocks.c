@@ -4,16 +4,18 @@
  *
  *   reduce (x (r), r)  →  reduce (reduce (x (o * B + i), i), o)
  *
- * Each addition rounds by some part of what was summed up so far, so the error of n additions in a row grows with the root of n,
- * that of m blocks with the root of m + n / m², which is least where m is the cube root of n (blocked summation: N. J. Higham, "The
- * accuracy of floating point summation", 1993). With blocks of blocks it is least where there are n^(3/7) blocks.
+ * Each addition rounds by some part of what was summed up so far, so the error of n additions in a row grows with
+ * the root of n, that of m blocks with the root of m + n / m², which is least where m is the cube root of n (blocked
+ * summation: N. J. Higham, "The accuracy of floating point summation", 1993). With blocks of blocks it is least
+ * where there are n^(3/7) blocks.
  *
- * The sums of a tile want all registers: they wait in memory while those of the next block are made, which takes as long as some
- * five rounds. So there blocks are longer than that, and there are no blocks of them.
+ * The sums of a tile want all registers: they wait in memory while those of the next block are made, which takes as
+ * long as some five rounds. So there blocks are longer than that, and there are no blocks of them.
  *
- * What is counted are additions to one accumulator, of those axes that neither copies nor lanes took. Blocks are the innermost
- * ranges of a nest, and a part of the next one where they are short: a divisor of its extent, or the last block ends earlier.
- * REDUCEs of one nest stay in one nest, whatever they combine. A range that LOCAL memory is filled along stays whole. */
+ * What is counted are additions to one accumulator, of those axes that neither copies nor lanes took. Blocks are the
+ * innermost ranges of a nest, and a part of the next one where they are short: a divisor of its extent, or the last
+ * block ends earlier. REDUCEs of one nest stay in one nest, whatever they combine. A range that LOCAL memory is
+ * filled along stays whole. */
 #include "codegen/codegen-private.h"
 
 #include <math.h>

@@ -3,14 +3,15 @@
  * pass-bound.c: loops end where nothing follows.
  *
  * What is combined over an axis whose size is a variable is masked: where (i < n, x, neutral). From i = n on
- * rounds of the loop change nothing, so it counts to n instead of to the largest n. The same holds where the axis was split: of
- * a loop whose round k does elements 16 k … 16 k + 15 the last is that of n - 1, and the masks inside care for the rest of it.
- * A store whose gate is such a condition does nothing from there on either.
+ * rounds of the loop change nothing, so it counts to n instead of to the largest n. The same holds where the axis
+ * was split: of a loop whose round k does elements 16 k … 16 k + 15 the last is that of n - 1, and the masks inside
+ * care for the rest of it. A store whose gate is such a condition does nothing from there on either.
  *
- * The bound is calculated from variables, constants and the place of the grid point alone, so it is the same for all items of a
- * work-group, which meet at barriers. Where there is no local memory nobody waits for others: there it may also be a number that the
- * kernel reads for the loops around, such as how many of a list belong to a row (tensor/tiny-positions.c).
- * It is the largest of those of all that happens in the loop; anything in it without one leaves it as it is. */
+ * The bound is calculated from variables, constants and the place of the grid point alone, so it is the same for all
+ * items of a work-group, which meet at barriers. Where there is no local memory nobody waits for others: there it
+ * may also be a number that the kernel reads for the loops around, such as how many of a list belong to a row
+ * (tensor/tiny-positions.c). It is the largest of those of all that happens in the loop; anything in it without one
+ * leaves it as it is. */
 #include "codegen/codegen-private.h"
 
 #include "ir/tiny-eval.h"

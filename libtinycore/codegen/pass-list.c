@@ -16,7 +16,7 @@
 #include "ir/tiny-verify.h"
 #include "rewrite/tiny-simplify.h"
 
-/* What the IR is after a pass; TINY_STAGE_LINEAR: no longer nodes. */
+/* What the IR is after a pass, a TinyStage; STAGE_LINEAR: no longer nodes. */
 enum { STAGE_LINEAR = TINY_STAGE_EXPANDED + 1 };
 
 static const struct {

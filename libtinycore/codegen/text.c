@@ -3,7 +3,8 @@
  * text.c: optimisations and linear programs as text.
  *
  * Optimisations read "lanes(1,16) upcast(0,6)", no optimisations "none" or nothing;
- * tiny_opts_from_string() takes what tiny_opts_to_string() gives. A linear program is one instruction a line, indented by its loops. */
+ * tiny_opts_from_string() takes what tiny_opts_to_string() gives. A linear program is one instruction a line,
+ * indented by its loops. */
 #include "codegen/codegen-private.h"
 
 #include <string.h>

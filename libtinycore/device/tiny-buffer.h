@@ -36,8 +36,9 @@ TinyBuffer *tiny_buffer_new_view (TinyBuffer *base, gsize offset, gsize n_bytes)
 TINY_API TinyBuffer *
 tiny_buffer_new_import (TinyDevice *device, gpointer handle, GError **error);
 /* Host memory of somebody else's, which calls @destroy (@owner) when it is not needed any more, from any thread. It
- * is shared, see tiny_buffer_share(). Errors, after which @destroy is not called: %TINY_ERROR_UNSUPPORTED where the device
- * takes no such memory, %TINY_ERROR_INVALID for memory that is not aligned as it wants, %TINY_ERROR_DEVICE_LOST. */
+ * is shared, see tiny_buffer_share(). Errors, after which @destroy is not called: %TINY_ERROR_UNSUPPORTED where the
+ * device takes no such memory, %TINY_ERROR_INVALID for memory that is not aligned as it wants,
+ * %TINY_ERROR_DEVICE_LOST. */
 TinyBuffer *tiny_buffer_new_host (TinyDevice *device,
                                   gpointer memory,
                                   gsize n_bytes,

@@ -3,9 +3,10 @@
  * tiny-watch.c: in which function of which backend each thread is, and what is written when the program dies there.
  *
  * Each thread has a place, in an array that the handler can look through. The handler is given a thread's own
- * stack and memory in any state, so it only reads what was prepared, and calls nothing that signal-safety(7) does not list.
- * A thread that is in no function is the backend's own when what it executes lies in the backend's file, or in
- * memory of no file, such as a kernel, while another thread is in one of its functions: /proc/self/maps says which. */
+ * stack and memory in any state, so it only reads what was prepared, and calls nothing that signal-safety(7) does
+ * not list. A thread that is in no function is the backend's own when what it executes lies in the backend's file,
+ * or in memory of no file, such as a kernel, while another thread is in one of its functions: /proc/self/maps says
+ * which. */
 #include "device/tiny-watch.h"
 
 #include <errno.h>

@@ -2,11 +2,11 @@
  *
  * tiny-watch.h: in which function of which backend each thread is, to be told when the program dies there.
  *
- * Entering and leaving are two stores each, with no system call. When a deadly signal comes (SIGSEGV, SIGBUS, SIGILL, SIGFPE,
- * SIGABRT; not one that somebody sent) to a thread that is in a watched backend's function, or to one that the backend started
- * itself, a note is written to the backend's file; so it is when the backend calls exit(). Then the signal does
- * what it would have done. Signals for which the program has a handler, or gets one later, are left to it, and nothing
- * is noted then. */
+ * Entering and leaving are two stores each, with no system call. When a deadly signal comes (SIGSEGV, SIGBUS,
+ * SIGILL, SIGFPE, SIGABRT; not one that somebody sent) to a thread that is in a watched backend's function, or to
+ * one that the backend started itself, a note is written to the backend's file; so it is when the backend calls
+ * exit(). Then the signal does what it would have done. Signals for which the program has a handler, or gets one
+ * later, are left to it, and nothing is noted then. */
 #pragma once
 
 #include "device/tiny-backend.h"

@@ -3,8 +3,8 @@
  * open-numbers.c: which numbers of a graph are variables of its plan, and the nodes that read them.
  *
  * A family are the graphs of one structure. It begins with constants: a program has some such graphs, each with a
- * kernel that knows its numbers. From MANY on, what has differed among them is open. Large graphs that combine many values stay as
- * they are: there a kernel with constants is worth more than the time to compile it. */
+ * kernel that knows its numbers. From MANY on, what has differed among them is open. Large graphs that combine many
+ * values stay as they are: there a kernel with constants is worth more than the time to compile it. */
 #include "engine/open-numbers.h"
 
 #include <string.h>

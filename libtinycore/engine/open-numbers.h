@@ -30,12 +30,12 @@ typedef struct {
 
 void open_numbers_init (OpenNumbers *self, guint n_nodes);
 void open_numbers_clear (OpenNumbers *self);
-/* Notes what numbers @node, the @place-th, has. What is in @out_rest beside them has to be the same in graphs that share a
- * plan: as many as @node has ints, and one more. FALSE: it has none. */
+/* Notes what numbers @node, the @place-th, has. What is in @out_rest beside them has to be the same in graphs that
+ * share a plan: as many as @node has ints, and one more. FALSE: it has none. */
 gboolean
 open_numbers_note (OpenNumbers *self, const TinyNode *node, guint place, gint64 *out_rest);
-/* Whether a graph of @structure with these numbers takes the plan that is for several of them: fills @is_open then. @n_elements
- * is of all that is computed, @reduces whether anything is combined. */
+/* Whether a graph of @structure with these numbers takes the plan that is for several of them: fills @is_open then.
+ * @n_elements is of all that is computed, @reduces whether anything is combined. */
 gboolean open_numbers_decide (OpenNumbers *self,
                               const guint64 structure[2],
                               double n_elements,

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 #include "engine/tiny-cache-limit.h"
 
@@ -88,22 +89,6 @@ warn_once (const char *path, int error)
     g_warning ("compiled programs cannot be cached: %s: %s", path, g_strerror (error));
 }
 
-static gboolean
-write_all (int fd, const void *data, gsize size)
-{
-  const guint8 *next = data;
-  while (size > 0) {
-    gssize n = write (fd, next, size);
-    if (n < 0 && errno == EINTR)
-      continue;
-    if (n <= 0)
-      return FALSE;
-    next += n;
-    size -= (gsize) n;
-  }
-  return TRUE;
-}
-
 /* Writes @path through a temporary file beside it. */
 static gboolean
 write_file (const char *path, const void *head, gsize head_size, const void *data, gsize size)
@@ -123,7 +108,7 @@ write_file (const char *path, const void *head, gsize head_size, const void *dat
     warn_once (temporary, errno);
     return FALSE;
   }
-  gboolean good = write_all (fd, head, head_size) && write_all (fd, data, size);
+  gboolean good = tiny_write_all (fd, head, head_size) && tiny_write_all (fd, data, size);
   int error = errno;
   if (close (fd) != 0 && good) {
     error = errno;

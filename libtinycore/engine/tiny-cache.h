@@ -5,7 +5,8 @@
  * An entry is one file named by its key. Entries are written whole to a temporary name and then
  * renamed, and carry a checksum: what is found is complete and right, or is not used. Any number of
  * processes may share a cache. A folder that cannot be written is warned of once. Those unused for
- * longest go when together they take more than TINY_CACHE_MB. Privileged programs (set-user-ID) keep and find nothing. */
+ * longest go when together they take more than TINY_CACHE_MB. Privileged programs (set-user-ID) keep and find
+ * nothing. */
 #pragma once
 
 #include <glib.h>

@@ -32,7 +32,8 @@ typedef struct {
 /* Fills what a launch needs to know of @program. */
 void tiny_code_head_fill (TinyCodeHead *head, const TinyLinearProgram *program);
 /* Renders and compiles @program, which was made for @device. Thread-safe. @tag tells files of
- * sources that a compiler refused apart; NULL: nothing is kept and nothing shown. Errors: those of the renderer and the plugin's compiler. */
+ * sources that a compiler refused apart; NULL: nothing is kept and nothing shown. Errors: those of the renderer and
+ * the plugin's compiler. */
 GBytes *tiny_code_compile (TinyDevice *device,
                            const TinyLinearProgram *program,
                            const char *tag,

@@ -13,9 +13,10 @@ G_BEGIN_DECLS
  * tiny_get_counter:
  * @name: "kernels", "flops", "bytes", "ns-run", "schedules", "compiles"
  *
- * How many there were since the process began or tiny_reset_counters(): kernels launched, and what they calculated, read and
- * wrote by their own count; nanoseconds of submitting them, which on a synchronous device is computing them; graphs that
- * were planned; programs that were compiled rather than found in a cache. Replays of a recording count for nothing.
+ * How many there were since the process began or tiny_reset_counters(): kernels launched, and what they calculated,
+ * read and wrote by their own count; nanoseconds of submitting them, which on a synchronous device is computing
+ * them; graphs that were planned; programs that were compiled rather than found in a cache. Replays of a recording
+ * count for nothing.
  *
  * Returns: the number; 0 of any other name
  *

@@ -236,8 +236,8 @@ leave_open (TinyGraph *graph, const TinyNode *root, const TinyNodeMap *map)
   return x;
 }
 
-/* The same structure in a graph of its own, with PARAMs for BUFFERs and numbers for variables; what no leaf places is computed
- * on @device. */
+/* The same structure in a graph of its own, with PARAMs for BUFFERs and numbers for variables; what no leaf places
+ * is computed on @device. */
 static TinyNode *
 normalise (const Request *self, TinyGraph *graph, const char *device)
 {
@@ -295,9 +295,9 @@ drop_oldest_plan (void)
     g_hash_table_remove (plans, &oldest->digest);
 }
 
-/* Whether the request takes the plan that is for several of its structure: its digest is that one's then, and its numbers
- * are variables. A recording is planned with what it has, and so is what sizes that are variables or several devices
- * have a part in. */
+/* Whether the request takes the plan that is for several of its structure: its digest is that one's then, and its
+ * numbers are variables. A recording is planned with what it has, and so is what sizes that are variables or several
+ * devices have a part in. */
 static gboolean
 open_request (Request *request)
 {

@@ -10,15 +10,14 @@
 #include "engine/tiny-trial-host.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
@@ -102,27 +101,12 @@ helper_new (GError **error)
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "search: %s", g_strerror (errno));
     return NULL;
   }
-  /* Not the number it gets there, or adddup2() would leave its close-on-exec flag. */
-  int moved = fcntl (ends[1], F_DUPFD_CLOEXEC, HELPER_FD + 1);
-  close (ends[1]);
   g_auto (GStrv) environment = make_environment ();
-  char *argv[] = { path, (char *) G_STRINGIFY (3), (char *) TINY_SCAN_TRIALS, NULL };
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t how;
-  sigset_t none;
-  sigemptyset (&none);
-  posix_spawnattr_init (&how);
-  posix_spawnattr_setsigmask (&how, &none);
-  posix_spawnattr_setflags (&how, POSIX_SPAWN_SETSIGMASK);
-  posix_spawn_file_actions_init (&files);
-  posix_spawn_file_actions_addopen (&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2 (&files, 2, 1);
-  posix_spawn_file_actions_adddup2 (&files, moved, HELPER_FD);
-  int failure = moved < 0 ? errno : posix_spawn (&pid, path, &files, &how, argv, environment);
-  posix_spawn_file_actions_destroy (&files);
-  posix_spawnattr_destroy (&how);
-  if (moved >= 0)
-    close (moved);
+  const char *argv[] = { path, G_STRINGIFY (3), TINY_SCAN_TRIALS, NULL };
+  const TinySpawnEnd given[] = { { ends[1], HELPER_FD }, { 2, 1 } };
+  const int failure
+      = tiny_spawn (path, argv, environment, FALSE, given, G_N_ELEMENTS (given), &pid);
+  close (ends[1]);
   if (failure != 0) {
     close (ends[0]);
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,

@@ -3,10 +3,10 @@
  * trial-serve.c: the side of a search that runs programs, in a process of its own.
  *
  * It may be ended at any moment, so it keeps nothing that others need. */
-#include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
 #include "base/tiny-error.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-trial-host.h"
@@ -26,36 +26,6 @@ typedef struct {
   TinyTrial *trial;
   GArray *programs; /* Program, by number - 1; places may be empty */
 } Server;
-
-static gboolean
-read_all (int socket, void *data, gsize n)
-{
-  for (guint8 *at = data; n > 0;) {
-    gssize got = read (socket, at, n);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got <= 0)
-      return FALSE;
-    at += got;
-    n -= (gsize) got;
-  }
-  return TRUE;
-}
-
-static gboolean
-write_all (int socket, const void *data, gsize n)
-{
-  for (const guint8 *at = data; n > 0;) {
-    gssize got = write (socket, at, n);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got <= 0)
-      return FALSE;
-    at += got;
-    n -= (gsize) got;
-  }
-  return TRUE;
-}
 
 static void
 program_clear (gpointer data)
@@ -168,8 +138,8 @@ answer (Server *self, const TrialRequest *request, const guint8 *payload)
                              .code = error != NULL ? (guint32) error->code : 0,
                              .n_payload = said != NULL ? (guint32) strlen (said) + 1 : 0,
                              .ns = ns };
-  return write_all (self->socket, &head, sizeof head)
-         && write_all (self->socket, said, head.n_payload);
+  return tiny_write_all (self->socket, &head, sizeof head)
+         && tiny_write_all (self->socket, said, head.n_payload);
 }
 
 void
@@ -179,10 +149,11 @@ tiny_trial_serve (int socket)
   g_array_set_clear_func (self.programs, program_clear);
   TrialRequest request;
   gboolean good = TRUE;
-  while (good && read_all (socket, &request, sizeof request)
+  while (good && tiny_read_all (socket, &request, sizeof request)
          && request.n_payload <= MAX_PAYLOAD) {
     g_autofree guint8 *payload = g_malloc (request.n_payload + 1);
-    good = read_all (socket, payload, request.n_payload) && answer (&self, &request, payload);
+    good = tiny_read_all (socket, payload, request.n_payload)
+           && answer (&self, &request, payload);
   }
   forget (&self);
   g_array_unref (self.programs);

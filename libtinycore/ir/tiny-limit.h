@@ -2,14 +2,14 @@
  *
  * tiny-limit.h: sizes that are known when a program is launched.
  *
- * A tensor whose size along an axis is an expression of variables has the shape of its largest size, and memory for that; LIMIT says
- * how much of the axis is meant. What that makes of each node follows from its sources, as its shape does: node->limits.
- * So scheduling and code generation know shapes of numbers only, and every operation is right for such axes that
- * is made of nodes whose limits follow: elementwise ones, movement that leaves the axis whole. An operation that combines
- * along the axis has to mask first what is of no account (tiny_build_reduce()); one that does not, or that looks at its largest size,
- * leaves a node whose limits are a refusal, which no tensor may have. The other way, sizes in shapes that are
- * expressions, would reach every place that counts elements; what it would save is memory, and masks that
- * simplification and tiny_pass_bound() take out of the loops again.
+ * A tensor whose size along an axis is an expression of variables has the shape of its largest size, and memory for
+ * that; LIMIT says how much of the axis is meant. What that makes of each node follows from its sources, as its
+ * shape does: node->limits. So scheduling and code generation know shapes of numbers only, and every operation is
+ * right for such axes that is made of nodes whose limits follow: elementwise ones, movement that leaves the axis
+ * whole. An operation that combines along the axis has to mask first what is of no account (tiny_build_reduce());
+ * one that does not, or that looks at its largest size, leaves a node whose limits are a refusal, which no tensor
+ * may have. The other way, sizes in shapes that are expressions, would reach every place that counts elements; what
+ * it would save is memory, and masks that simplification and tiny_pass_bound() take out of the loops again.
  *
  * limits is NULL where all sizes are those of the shape; else a SINK of one source for each axis, the size or -1
  * for that of the shape; or a SINK with a text: why there is no such value. */

@@ -2,9 +2,10 @@
  *
  * tiny-parse.c: reads the text form.
  *
- * Recursive descent over the bytes; the words are tiny-cursor.c's, what stands before sources is tiny-text-head.c's. A number
- * without a dtype stays an Operand until the op that uses it is known. Nothing is made that tiny_check_node() would refuse, so
- * any input is safe; the limits below bound the stack and what later passes do with a graph. */
+ * Recursive descent over the bytes; the words are tiny-cursor.c's, what stands before sources is tiny-text-head.c's.
+ * A number without a dtype stays an Operand until the op that uses it is known. Nothing is made that
+ * tiny_check_node() would refuse, so any input is safe; the limits below bound the stack and what later passes do
+ * with a graph. */
 #include "ir/tiny-text.h"
 
 #include <errno.h>

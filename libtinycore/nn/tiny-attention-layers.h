@@ -19,8 +19,8 @@ G_BEGIN_DECLS
  *
  * tiny_module_call() takes query, key and value; a mask as a fourth: bool, where %TRUE is what may not be
  * attended to, or floats that are added to the scores; (T, S), (B·H, T, S), or (B, H, T, S) with 1 for
- * an axis that does not matter; and one of padded keys as a fifth, of the same kind, (B, S). Masks may be %NULL. It gives the
- * result, the weights of attention as the mean over heads (B, T, S), and those of each head (B, H, T, S).
+ * an axis that does not matter; and one of padded keys as a fifth, of the same kind, (B, S). Masks may be %NULL. It
+ * gives the result, the weights of attention as the mean over heads (B, T, S), and those of each head (B, H, T, S).
  * tiny_module_forward() is self-attention.
  *
  * Tensors: "in_proj_weight" (3E, E), or "q_proj_weight" (E, E), "k_proj_weight" (E, @n_key) and
@@ -115,8 +115,8 @@ TINY_API TinyModule *tiny_transformer_stack_new (TinyModule *norm);
  * @self: what tiny_transformer_stack_new() made
  * @layer: (transfer full): the next layer
  *
- * What cannot be appended, such as @self or %NULL, makes @self fail when it is applied; so does appending to a module of
- * another kind.
+ * What cannot be appended, such as @self or %NULL, makes @self fail when it is applied; so does appending to a
+ * module of another kind.
  *
  * Since: 0.1
  */

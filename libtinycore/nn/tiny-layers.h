@@ -4,9 +4,9 @@
  *
  * Names, shapes and distributions of tensors are those of PyTorch's layers, whose state dicts load
  * (tiny_module_load_state_dict()). Weights are of the default float (tiny_set_default_float()) and
- * drawn from the process's sequence of random numbers (tiny_tensor_manual_seed()) when a layer is made, uniform over ±1 / sqrt (fan-in) where the
- * layer does not say otherwise. A layer made with sizes that cannot be gives tensors that say so
- * (tiny_module_get_error()). */
+ * drawn from the process's sequence of random numbers (tiny_tensor_manual_seed()) when a layer is made, uniform over
+ * ±1 / sqrt (fan-in) where the layer does not say otherwise. A layer made with sizes that cannot be gives tensors
+ * that say so (tiny_module_get_error()). */
 #pragma once
 
 #include "nn/tiny-module.h"
@@ -173,8 +173,8 @@ TINY_API TinyModule *tiny_sequential_new (void);
  * @self: what tiny_sequential_new() made
  * @module: (transfer full): the next module, named by its number
  *
- * What cannot be appended, such as @self or %NULL, makes @self fail when it is applied; so does appending to a module of
- * another kind.
+ * What cannot be appended, such as @self or %NULL, makes @self fail when it is applied; so does appending to a
+ * module of another kind.
  *
  * Since: 0.1
  */

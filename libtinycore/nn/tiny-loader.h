@@ -129,7 +129,8 @@ typedef GBytes *(*TinyItemFunction) (guint64 index, gpointer user_data, GError *
 /**
  * tiny_loader_set_function:
  * @self: a loader
- * @function: (scope notified) (nullable) (closure user_data) (destroy destroy): reads an item; %NULL: nothing does any more
+ * @function: (scope notified) (nullable) (closure user_data) (destroy destroy): reads an item; %NULL: nothing does
+ *   any more
  * @user_data: for @function
  * @destroy: (nullable): frees @user_data
  *

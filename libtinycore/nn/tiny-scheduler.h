@@ -232,8 +232,8 @@ TINY_API TinyScheduler *tiny_one_cycle_lr_new (TinyOptimizer *optimizer,
  * @largest: the momentum at the begin and at the end, below 1, such as 0.95
  * @error: return location
  *
- * From now on the momentum of all groups, or the first beta of Adam and its like, goes down while the rate rises, and back while
- * it falls. It is in device memory then: captured steps follow.
+ * From now on the momentum of all groups, or the first beta of Adam and its like, goes down while the rate rises,
+ * and back while it falls. It is in device memory then: captured steps follow.
  *
  * Errors: %TINY_ERROR_INVALID for another scheduler, and for numbers that cannot be.
  *

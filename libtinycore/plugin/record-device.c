@@ -2,8 +2,8 @@
  *
  * record-device.c: the table of a device whose calls are recorded.
  *
- * A call is written before it is made. Things are known in the record by the number of the call that made them, so handles
- * of ours carry it. What a download gave is written when the core learns that it is there: with an asynchronous
+ * A call is written before it is made. Things are known in the record by the number of the call that made them, so
+ * handles of ours carry it. What a download gave is written when the core learns that it is there: with an asynchronous
  * device when wait() or reached() say so. Functions that give addresses of memory are left out, so
  * that all that goes in and out is seen. */
 #include <string.h>

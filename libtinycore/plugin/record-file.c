@@ -16,6 +16,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 #include "plugin/record-private.h"
 
@@ -45,21 +46,6 @@ stop (const char *reason)
   g_warning ("TINY_RECORD=%s: %s; nothing more is recorded", file.path, reason);
 }
 
-static gboolean
-write_all (const guint8 *data, gsize n)
-{
-  while (n > 0) {
-    const gssize written = write (file.fd, data, n);
-    if (written < 0 && errno == EINTR)
-      continue;
-    if (written <= 0)
-      return FALSE;
-    data += written;
-    n -= (gsize) written;
-  }
-  return TRUE;
-}
-
 /* Under the lock. Frames are written with one call where they are small. */
 static void
 append (TinyRecordKind kind, guint64 call, const GByteArray *payload)
@@ -71,7 +57,8 @@ append (TinyRecordKind kind, guint64 call, const GByteArray *payload)
   head[RECORD_CHECK] = GUINT64_TO_LE (record_checksum (payload->data, n_bytes));
   head[RECORD_HEAD_CHECK]
       = GUINT64_TO_LE (record_checksum (head, RECORD_HEAD_CHECK * sizeof *head));
-  if (!write_all ((const guint8 *) head, sizeof head) || !write_all (payload->data, n_bytes)) {
+  if (!tiny_write_all (file.fd, head, sizeof head)
+      || !tiny_write_all (file.fd, payload->data, n_bytes)) {
     const int reason = errno;
     if (ftruncate (file.fd, (off_t) file.n_bytes) != 0)
       g_debug ("%s: a frame that is cut off stays", file.path);
@@ -303,7 +290,7 @@ open_path (void)
   if (flock (file.fd, LOCK_EX | LOCK_NB) != 0)
     return "another process records into it (“%p” in the name is the process's number)";
   if (ftruncate (file.fd, 0) != 0
-      || !write_all ((const guint8 *) TINY_RECORD_MAGIC, strlen (TINY_RECORD_MAGIC)))
+      || !tiny_write_all (file.fd, TINY_RECORD_MAGIC, strlen (TINY_RECORD_MAGIC)))
     return g_strerror (errno);
   file.n_bytes = strlen (TINY_RECORD_MAGIC);
   return NULL;

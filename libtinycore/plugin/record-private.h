@@ -31,8 +31,8 @@ typedef struct {
 #define RECORD_TEXT(text)    ((RecordValue){ .bytes = (text) })
 #define RECORD_BYTES(array)  ((RecordValue){ .bytes = (array)->data, .n_bytes = (array)->len })
 
-/* Writes a frame of @values, which are those that its row lists, about @call; 0: it gets a number of its own, which is returned.
- * A thing is known by the number of the call that made it. */
+/* Writes a frame of @values, which are those that its row lists, about @call; 0: it gets a number of its own, which
+ * is returned. A thing is known by the number of the call that made it. */
 guint64 record_write (TinyRecordKind kind, guint64 call, const RecordValue *values);
 #define record_call(kind, ...) record_write (kind, 0, (RecordValue[]){ __VA_ARGS__ })
 /* Of a call; @value and @data as the function gives them. Returns @status. */

@@ -12,11 +12,11 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 #include "plugin/tiny-discovery.h"
 #include "plugin/tiny-helper.h"
@@ -80,41 +80,9 @@ spawn (const char *helper, const TinyHelperTask *task, int report, int said, pid
   char seconds[16], descriptor[16];
   g_snprintf (seconds, sizeof seconds, "%u", task->timeout_ms / 1000 + 2);
   g_snprintf (descriptor, sizeof descriptor, "%d", REPORT_FD);
-  char *argv[] = { (char *) helper,       descriptor,          seconds,
-                   (char *) task->module, (char *) task->what, NULL };
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t how;
-  sigset_t none, all;
-  sigemptyset (&none);
-  sigfillset (&all);
-  posix_spawn_file_actions_init (&files);
-  posix_spawnattr_init (&how);
-  posix_spawn_file_actions_addopen (&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2 (&files, said, 1);
-  posix_spawn_file_actions_adddup2 (&files, said, 2);
-  posix_spawn_file_actions_adddup2 (&files, report, REPORT_FD);
-  posix_spawnattr_setpgroup (&how, 0);
-  posix_spawnattr_setsigmask (&how, &none);
-  posix_spawnattr_setsigdefault (&how, &all);
-  posix_spawnattr_setflags (&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
-                                      | POSIX_SPAWN_SETSIGDEF);
-  int failure = posix_spawn (out_pid, helper, &files, &how, argv, environ);
-  posix_spawnattr_destroy (&how);
-  posix_spawn_file_actions_destroy (&files);
-  return failure;
-}
-
-/* Our descriptors must not be those the child's are moved to, or adddup2() would keep their
- * close-on-exec flag or overwrite one with the other. */
-static gboolean
-move_up (int *fd)
-{
-  int moved = fcntl (*fd, F_DUPFD_CLOEXEC, REPORT_FD + 1);
-  if (moved < 0)
-    return FALSE;
-  close (*fd);
-  *fd = moved;
-  return TRUE;
+  const char *argv[] = { helper, descriptor, seconds, task->module, task->what, NULL };
+  const TinySpawnEnd ends[] = { { said, 1 }, { said, 2 }, { report, REPORT_FD } };
+  return tiny_spawn (helper, argv, NULL, TRUE, ends, G_N_ELEMENTS (ends), out_pid);
 }
 
 static gboolean
@@ -122,7 +90,7 @@ start (Process *self, const char *helper, const TinyHelperTask *task, GError **e
 {
   int report[2] = { -1, -1 }, said[2] = { -1, -1 };
   int failure = 0;
-  if (!make_pipe (report) || !make_pipe (said) || !move_up (&report[1]) || !move_up (&said[1]))
+  if (!make_pipe (report) || !make_pipe (said))
     failure = errno;
   else
     failure = spawn (helper, task, report[1], said[1], &self->pid);

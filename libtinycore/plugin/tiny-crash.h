@@ -2,8 +2,8 @@
  *
  * tiny-crash.h: backends in which a program has crashed, remembered from one start to the next.
  *
- * Notes are files in a folder, one for each backend, that tiny-watch.h writes as the program dies. One counts as long as
- * the backend's file is the same build. */
+ * Notes are files in a folder, one for each backend, that tiny-watch.h writes as the program dies. One counts as
+ * long as the backend's file is the same build. */
 #pragma once
 
 #include "device/tiny-watch.h"

@@ -49,7 +49,8 @@ typedef struct {
 } TinyElf;
 
 /* Errors, each saying what was found without the path: %TINY_ERROR_IO there is no file that can be read,
- * %TINY_ERROR_FORMAT it is something else than ELF or larger than %TINY_ELF_MAX_BYTES, %TINY_ERROR_PLUGIN it is no shared object for this machine, or damaged. */
+ * %TINY_ERROR_FORMAT it is something else than ELF or larger than %TINY_ELF_MAX_BYTES, %TINY_ERROR_PLUGIN it is no
+ * shared object for this machine, or damaged. */
 TinyElf *tiny_elf_open (const char *path, GError **error);
 gboolean tiny_elf_read_symbols (TinyElf *self, GError **error);
 void tiny_elf_close (TinyElf *self);

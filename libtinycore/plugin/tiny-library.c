@@ -9,7 +9,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,6 +16,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 
 #define CACHE       "/etc/ld.so.cache"
@@ -190,19 +190,6 @@ tiny_library_find_missing (const char *path, char **out_needer)
 }
 
 /* ---- packages ---- */
-static int
-spawn (const char *const *argv, int out, pid_t *out_pid)
-{
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init (&files);
-  posix_spawn_file_actions_addopen (&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2 (&files, out, 1);
-  posix_spawn_file_actions_addopen (&files, 2, "/dev/null", O_WRONLY, 0);
-  int failure = posix_spawn (out_pid, argv[0], &files, NULL, (char **) argv, environ);
-  posix_spawn_file_actions_destroy (&files);
-  return failure;
-}
-
 /* All that is written to @fd before @end_us; FALSE where there may be more. */
 static gboolean
 read_until (int fd, gint64 end_us, GString *out)
@@ -251,7 +238,8 @@ ask (const char *program, const char *a, const char *b, const char *name)
   pid_t pid;
   if (path == NULL || pipe2 (ends, O_CLOEXEC) != 0)
     return NULL;
-  const int failure = spawn (argv, ends[1], &pid);
+  const TinySpawnEnd given[] = { { ends[1], 1 }, { -1, 2 } };
+  const int failure = tiny_spawn (path, argv, NULL, FALSE, given, G_N_ELEMENTS (given), &pid);
   close (ends[1]);
   g_autoptr (GString) said = g_string_new (NULL);
   const gboolean good = failure == 0 && read_until (ends[0], end_us, said);

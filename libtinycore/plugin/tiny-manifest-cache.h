@@ -4,8 +4,8 @@
  *
  * What was parsed counts as long as the manifest is the same file, by device, inode, size and both times, and the
  * core the same. Folders are listed and files checked for who may write them on every start, so the cache
- * decides nothing: it saves parsing. A file of others, or that others can write, is not used. It is replaced as a whole, so
- * it is complete or absent, and several processes may use it; one that cannot be written is done without, a
+ * decides nothing: it saves parsing. A file of others, or that others can write, is not used. It is replaced as a
+ * whole, so it is complete or absent, and several processes may use it; one that cannot be written is done without, a
  * damaged one is rebuilt with a warning. */
 #pragma once
 
@@ -15,7 +15,8 @@ G_BEGIN_DECLS
 
 typedef struct TinyManifestCache TinyManifestCache;
 
-/* @folder: where manifests.bin lies; NULL: nothing is kept, as privileged programs want it. Nothing is read before it is needed. */
+/* @folder: where manifests.bin lies; NULL: nothing is kept, as privileged programs want it. Nothing is read before
+ * it is needed. */
 TinyManifestCache *tiny_manifest_cache_new (const char *folder);
 void tiny_manifest_cache_free (TinyManifestCache *self);
 

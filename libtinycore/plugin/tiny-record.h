@@ -2,14 +2,14 @@
  *
  * tiny-record.h: everything that a program asks of its devices, in one file, and that file read again.
  *
- * With TINY_RECORD=FILE each backend that the registry loads is put behind tables of ours (record-module.c, record-device.c)
- * that write what is called, call, and write what came of it. While a program records, devices have none of the
- * ways around that: no map(), no import, no context, and compilers are asked rather than the cache.
+ * With TINY_RECORD=FILE each backend that the registry loads is put behind tables of ours (record-module.c,
+ * record-device.c) that write what is called, call, and write what came of it. While a program records, devices have
+ * none of the ways around that: no map(), no import, no context, and compilers are asked rather than the cache.
  *
  * The file is a word that says what it is and frames: a head of five words with checksums, and as many bytes
  * as the head says, a multiple of 8. All numbers are little-endian words of 64 bits. Frames are written whole and at
- * once, a call before it is made: what is left of a program that was killed says in which call. A frame that the end of the
- * file cuts off does not count. What the frames mean is a table, record-frames.def; data are stored once, by
+ * once, a call before it is made: what is left of a program that was killed says in which call. A frame that the end
+ * of the file cuts off does not count. What the frames mean is a table, record-frames.def; data are stored once, by
  * their digest, before the first frame that names them. */
 #pragma once
 

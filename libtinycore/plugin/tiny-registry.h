@@ -108,7 +108,8 @@ typedef struct {
  * tiny_registry_explain: (skip)
  * @self: a registry
  * @out_searched: (out) (optional) (element-type TinySearched): every place that was looked into
- * @out_choice: (out) (optional): the name of the device that opening without a name would give, or the reason why there is none
+ * @out_choice: (out) (optional): the name of the device that opening without a name would give, or the reason why
+ *   there is none
  *
  * Every manifest that was found, in the order in which they count, with each rung that it was looked at on, and
  * why it is chosen or not. Loads nothing in this process; what was not scanned before is scanned.

@@ -10,7 +10,6 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdarg.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -18,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
 #include "base/tiny-error.h"
 #include "base/tiny-fork.h"
 #include "base/tiny-timing.h"
@@ -430,44 +430,10 @@ spawn (const char *helper, int control, pid_t *out_pid)
 {
   char descriptor[16];
   g_snprintf (descriptor, sizeof descriptor, "%d", WORKER_FD);
-  char *argv[] = { (char *) helper, descriptor, (char *) TINY_SCAN_WORKER, NULL };
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t how;
-  sigset_t none, all;
-  sigemptyset (&none);
-  sigfillset (&all);
-  posix_spawn_file_actions_init (&files);
-  posix_spawnattr_init (&how);
-  posix_spawn_file_actions_adddup2 (&files, control, WORKER_FD);
-  posix_spawn_file_actions_addopen (&files, 0, "/dev/null", O_RDONLY, 0);
-  if (fcntl (2, F_GETFD) < 0)
-    posix_spawn_file_actions_addopen (&files, 2, "/dev/null", O_WRONLY, 0);
-  posix_spawn_file_actions_adddup2 (&files, 2, 1);
-  posix_spawnattr_setpgroup (&how, 0);
-  posix_spawnattr_setsigmask (&how, &none);
-  posix_spawnattr_setsigdefault (&how, &all);
-  posix_spawnattr_setflags (&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
-                                      | POSIX_SPAWN_SETSIGDEF);
-  int failure = posix_spawn (out_pid, helper, &files, &how, argv, environ);
-  posix_spawnattr_destroy (&how);
-  posix_spawn_file_actions_destroy (&files);
-  return failure;
-}
-
-/* Of the pair the worker's end must not have the number it gets there, or adddup2() would leave its
- * close-on-exec flag. */
-static gboolean
-make_control (int ends[2])
-{
-  if (socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-    return FALSE;
-  int moved = fcntl (ends[1], F_DUPFD_CLOEXEC, WORKER_FD + 1), reason = errno;
-  close (ends[1]);
-  ends[1] = moved;
-  if (moved < 0)
-    close (ends[0]);
-  errno = reason;
-  return moved >= 0;
+  const char *argv[] = { helper, descriptor, TINY_SCAN_WORKER, NULL };
+  const int errors = fcntl (2, F_GETFD) < 0 ? -1 : 2;
+  const TinySpawnEnd ends[] = { { control, WORKER_FD }, { errors, 1 }, { errors, 2 } };
+  return tiny_spawn (helper, argv, NULL, TRUE, ends, G_N_ELEMENTS (ends), out_pid);
 }
 
 TinyWorker *
@@ -486,7 +452,9 @@ tiny_worker_new (guint timeout_ms, GError **error)
   g_cond_init (&self->given);
   self->lanes = g_ptr_array_new_with_free_func (lane_free);
   self->idle = g_ptr_array_new ();
-  int failure = make_control (ends) ? spawn (helper, ends[1], &self->pid) : errno;
+  int failure = socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0
+                    ? spawn (helper, ends[1], &self->pid)
+                    : errno;
   self->control = ends[0];
   if (ends[1] >= 0)
     close (ends[1]);

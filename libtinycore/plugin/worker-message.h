@@ -77,7 +77,8 @@ void worker_raise (_Atomic guint32 *number, _Atomic guint32 *sleeps, int socket)
 /* Looks for @most_ns, at least once, whether @number has become @wanted. */
 gboolean worker_look (_Atomic guint32 *number, guint32 wanted, gint64 most_ns);
 
-/* How long to look before going to sleep: a wake-up costs both sides some microseconds. 0 where there is one processor. */
+/* How long to look before going to sleep: a wake-up costs both sides some microseconds. 0 where there is one
+ * processor. */
 gint64 worker_get_look_ns (void);
 
 /* Memory that can be shared by sending the descriptor; -1 with errno set. */

@@ -3,7 +3,8 @@
  * worker-serve.c: the process in which a backend runs for a program.
  *
  * A thread for each lane, and the first one, which takes new lanes and ends the process, with all that it
- * started, when the program is gone. A deadly signal marks the lane in whose thread it came and then does what it does. */
+ * started, when the program is gone. A deadly signal marks the lane in whose thread it came and then does what it
+ * does. */
 #include <errno.h>
 #include <poll.h>
 #include <pthread.h>

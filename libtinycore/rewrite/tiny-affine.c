@@ -32,22 +32,3 @@ tiny_affine (TinyGraph *graph, TinyNode *index, TinyAffine *out)
     out->rest = tiny_sum_build (&rest, graph, index);
   return rest.n == 0;
 }
-
-gboolean
-tiny_node_get_stride (TinyGraph *graph, TinyNode *index, TinyNode *range, gint64 *out_stride)
-{
-  TinySum sum;
-  *out_stride = 0;
-  if (!tiny_node_depends_on (graph, index, range))
-    return TRUE;
-  tiny_sum_clear (&sum);
-  if (!tiny_sum_add (&sum, index, 1) || !tiny_sum_normalize (&sum, graph))
-    return FALSE;
-  for (guint i = 0; i < sum.n; i++) {
-    if (sum.terms[i].atom == range)
-      *out_stride = sum.terms[i].coef;
-    else if (tiny_node_depends_on (graph, sum.terms[i].atom, range))
-      return FALSE;
-  }
-  return TRUE;
-}

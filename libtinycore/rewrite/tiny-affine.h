@@ -26,9 +26,4 @@ typedef struct {
  * is left over is in the rest). */
 gboolean tiny_affine (TinyGraph *graph, TinyNode *index, TinyAffine *out);
 
-/* How much @index grows when @range steps by one, when that is one constant: FALSE when it is not
- * (or not known to be). 0 when @index does not depend on it. */
-gboolean
-tiny_node_get_stride (TinyGraph *graph, TinyNode *index, TinyNode *range, gint64 *out_stride);
-
 G_END_DECLS

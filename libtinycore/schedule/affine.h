@@ -3,8 +3,8 @@
  * affine.h: index arithmetic while a kernel is being made.
  *
  * An Affine is offset + Σ mul·atom; an atom is a RANGE, a position read from memory, or a FLOORDIV
- * or FLOORMOD that nothing simpler expresses. Equal affines of one pool are the same pointer. Bounds are exact for ranges
- * and safe for the rest. */
+ * or FLOORMOD that nothing simpler expresses. Equal affines of one pool are the same pointer. Bounds are exact for
+ * ranges and safe for the rest. */
 #pragma once
 
 #include "base/tiny-arena.h"

@@ -90,7 +90,8 @@ is_causal (const TinyNode *node)
   return gate->op == TINY_OP_CMPLT;
 }
 
-/* The sum of products that the scores @x are, once scaled and masked at most @n_masks times; the masks into @operands. */
+/* The sum of products that the scores @x are, once scaled and masked at most @n_masks times; the masks into
+ * @operands. */
 static TinyNode *
 find_dot (TinyNode *x, guint n_masks, GPtrArray *operands)
 {

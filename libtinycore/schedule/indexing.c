@@ -8,7 +8,8 @@
  *
  * A kernel is lowered up to three times. The first time finds every address and condition; where
  * these divide a loop's counter, the loop is split into the digits they want. Of the loops then,
- * neighbours that always run through memory like one are joined, unless the stage is to keep them; the last time uses those. */
+ * neighbours that always run through memory like one are joined, unless the stage is to keep them; the last time
+ * uses those. */
 #include <math.h>
 #include <string.h>
 

@@ -276,8 +276,8 @@ combine_at (Apart *self, const TinyNode *node, TinyNode *const *x, const Multi *
   return all;
 }
 
-/* Each device combines a strip along @axis and gets the others: of n devices, 2 / n of what each would copy and 1 / n of what each would
- * combine otherwise. */
+/* Each device combines a strip along @axis and gets the others: of n devices, 2 / n of what each would copy and 1 /
+ * n of what each would combine otherwise. */
 static Multi *
 combine_strips (Apart *self, const TinyNode *node, const Multi *partial, guint axis)
 {

@@ -2,9 +2,9 @@
  *
  * recognise-attention.c: what keys score against queries, as weights of their values.
  *
- * The kernel has the scores four times, as a softmax has what it is of: of the weight at hand and of all that are summed, each with the
- * maximum inside. Each is taken apart into multiples of a sum of products, of a mask and of the maximum, and has to be the first
- * but for the counters along keys and depth. */
+ * The kernel has the scores four times, as a softmax has what it is of: of the weight at hand and of all that are
+ * summed, each with the maximum inside. Each is taken apart into multiples of a sum of products, of a mask and of
+ * the maximum, and has to be the first but for the counters along keys and depth. */
 #include <math.h>
 
 #include "schedule/recognise.h"

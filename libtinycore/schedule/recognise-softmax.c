@@ -2,9 +2,10 @@
  *
  * recognise-softmax.c: powers of each element's distance from the largest, divided by their sum.
  *
- * The kernel has the power twice, of the element that is written and of all that are summed, each with the maximum inside: three
- * reductions' worth of loops over one buffer, which have to be the same but for the counter along one axis. How the exponent is
- * written does not matter: it is taken apart into multiples of what is loaded and of the maximum. */
+ * The kernel has the power twice, of the element that is written and of all that are summed, each with the maximum
+ * inside: three reductions' worth of loops over one buffer, which have to be the same but for the counter along one
+ * axis. How the exponent is written does not matter: it is taken apart into multiples of what is loaded and of the
+ * maximum. */
 #include <math.h>
 
 #include "schedule/recognise.h"
@@ -85,7 +86,8 @@ read_exponential (Recognition *self, TinyNode *node, Exponential *out)
   return inside->by_x > 0 && fabs (exponent->by_maximum - wanted) <= 1e-3 * fabs (wanted);
 }
 
-/* Whether @x and @y are the same memory where @of_x and @of_y count alike; what either does not depend on may be NULL. */
+/* Whether @x and @y are the same memory where @of_x and @of_y count alike; what either does not depend on may be
+ * NULL. */
 static gboolean
 is_same (const Access *x, TinyNode *of_x, const Access *y, TinyNode *of_y)
 {

@@ -67,8 +67,8 @@ gboolean recognise_terms (TinyNode *node, double factor, Terms *out);
 TinyNode *recognise_quotient (TinyNode *value, TinyNode **out_sum);
 /* Exchanges A and B. */
 void recognise_swap (Recognition *self);
-/* Lists the loops of the accesses, the output's first, outermost first. FALSE: not all that they depend on are loops of the
- * output or of @core. */
+/* Lists the loops of the accesses, the output's first, outermost first. FALSE: not all that they depend on are loops
+ * of the output or of @core. */
 gboolean recognise_list_loops (Recognition *self);
 /* Makes one of loops that follow each other in all accesses; or only of those that A does not depend on. */
 void recognise_join_loops (Recognition *self, gboolean only_without_a);

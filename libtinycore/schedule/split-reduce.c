@@ -83,8 +83,8 @@ is_below_number (const TinyNode *gate, gint64 n)
   return number->op == TINY_OP_CONTIGUOUS && tiny_shape_get_n_elements (number->shape) <= n;
 }
 
-/* Whether how much there is to combine is known at launch, or read: one loop ends there (codegen/pass-bound.c), the steps of
- * a split one would all be made. */
+/* Whether how much there is to combine is known at launch, or read: one loop ends there (codegen/pass-bound.c), the
+ * steps of a split one would all be made. */
 static gboolean
 ends_at_variable (const TinyNode *x, gint64 n_outputs)
 {

@@ -205,7 +205,8 @@ number_buffers (Plan *plan, TinySchedule *self)
     self->outputs[r] = number[plan->outputs[r]];
 }
 
-/* Each kernel counts its own variables from 0: a device takes only so many, and kernels that differ in nothing else are one. */
+/* Each kernel counts its own variables from 0: a device takes only so many, and kernels that differ in nothing else
+ * are one. */
 static void
 number_variables (TinyGraph *graph, TinyScheduleItem *item)
 {

@@ -66,8 +66,9 @@ typedef struct {
 
 /* Takes @graph (and frees it in any case). @sink is SINK(roots…) of a normalised tensor graph: its
  * leaves are CONST, IOTA and PARAM; a root is a value or ASSIGN(PARAM, value), whose output is
- * that input's buffer. A root may be on several devices (UNSHARD, ir/tiny-shard.h), ASSIGN to an UNSHARD of PARAMs as well: it
- * has an output for each. The sink's text names the device of what no leaf places. Reads of a PARAM see the value before any ASSIGN to it.
+ * that input's buffer. A root may be on several devices (UNSHARD, ir/tiny-shard.h), ASSIGN to an UNSHARD of PARAMs
+ * as well: it has an output for each. The sink's text names the device of what no leaf places. Reads of a PARAM see
+ * the value before any ASSIGN to it.
  *
  * Errors: %TINY_ERROR_INVALID for a graph that cannot be scheduled (mixed devices without COPY). */
 TinySchedule *tiny_schedule_new (TinyGraph *graph, TinyNode *sink, GError **error);

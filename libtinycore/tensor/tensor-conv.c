@@ -101,8 +101,8 @@ split_image (TinyBuild *b, const Convolution *self, TinyNode *x)
   return tiny_build_reshape (b, x, dims, rank);
 }
 
-/* The sum of @x (B, S…, K…, I, G, 1) times @w (1, 1…, K…, I, G, O) over K… and I, as (B, C, S…). Where nothing is to be added
- * up they may have any shape. */
+/* The sum of @x (B, S…, K…, I, G, 1) times @w (1, 1…, K…, I, G, O) over K… and I, as (B, C, S…). Where nothing is to
+ * be added up they may have any shape. */
 static TinyNode *
 finish (TinyBuild *b,
         const Convolution *self,

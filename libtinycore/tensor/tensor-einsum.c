@@ -80,8 +80,8 @@ label_to_string (guint label)
                            : g_strdup ("an axis of the ellipsis");
 }
 
-/* That axis @axis of @shape, called @label, is as long as others of that name. Axes of size 1 are repeated, but not along
- * one of the same operand. */
+/* That axis @axis of @shape, called @label, is as long as others of that name. Axes of size 1 are repeated, but not
+ * along one of the same operand. */
 static gboolean
 meet_size (TinyBuild *b, Einsum *self, guint label, const TinyInts *shape, guint axis)
 {

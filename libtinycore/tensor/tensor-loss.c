@@ -112,8 +112,8 @@ bounded_log (TinyBuild *b, TinyNode *x)
   return at_least (b, op_log (b, x), -100);
 }
 
-/* (x - y) / (x (1 - x)), the slope of the loss of x where y is wanted, of a product of at least 1e-12: finite at 0 and 1,
- * where x gets away from what is wrong. */
+/* (x - y) / (x (1 - x)), the slope of the loss of x where y is wanted, of a product of at least 1e-12: finite at 0
+ * and 1, where x gets away from what is wrong. */
 static TinyNode *
 crossentropy_slope (TinyBuild *b, TinyNode *x, TinyNode *y, TinyNode *other)
 {

@@ -26,7 +26,8 @@ mixed (TinyBuild *b, TinyNode *x, TinyNode *key)
   return tiny_layout_binary (b->graph, TINY_OP_XOR, x, u32 (b, TINY_OP_SHR, x, 13));
 }
 
-/* For each round a number below @n and a word of its own, (rounds) u32 in memory: one program serves all permutations. */
+/* For each round a number below @n and a word of its own, (rounds) u32 in memory: one program serves all
+ * permutations. */
 static void
 draw_rounds (TinyBuild *b, gint64 n, guint n_rounds, TinyNode *out[2])
 {

@@ -52,8 +52,8 @@ find_reflection (TinyBuild *b, TinyNode *all)
   return (Reflection){ tiny_build_store (b, v), tiny_build_where (b, is_done, zero, tau) };
 }
 
-/* @a (B, M, N) as R (B, K, N) with K the smaller of M and N, or M when @complete, and QᵀY (B, K, L) of @y (B, M, L). The K reflections go
- * to @kept, unless that is NULL. */
+/* @a (B, M, N) as R (B, K, N) with K the smaller of M and N, or M when @complete, and QᵀY (B, K, L) of @y (B, M, L).
+ * The K reflections go to @kept, unless that is NULL. */
 static gboolean
 reduce (TinyBuild *b,
         TinyNode *a,
@@ -96,8 +96,8 @@ reduce (TinyBuild *b,
   return *qy != NULL;
 }
 
-/* The first columns of the product of @n reflections, the last one first: it has zeros where the others were before it, so
- * that each adds a row and a column. (B, M, N) */
+/* The first columns of the product of @n reflections, the last one first: it has zeros where the others were before
+ * it, so that each adds a row and a column. (B, M, N) */
 static TinyNode *
 first_columns (TinyBuild *b, TinyNode *like, const Reflection *reflections, gint64 n)
 {

@@ -3,8 +3,8 @@
  * tensor-scan.c: what has come together up to each position along an axis.
  *
  * In two stages, recursively: the axis becomes blocks of BLOCK, each position combines those before it in its
- * block (a reduction of a window that ends there), and the totals of the blocks are scanned the same way and stored. So an
- * axis of n takes about n * BLOCK steps and log n / log BLOCK stores. Blocks are small: in blocks of 32,
+ * block (a reduction of a window that ends there), and the totals of the blocks are scanned the same way and stored.
+ * So an axis of n takes about n * BLOCK steps and log n / log BLOCK stores. Blocks are small: in blocks of 32,
  * rows of 2048 took a processor 2.8 times as long as in blocks of 8. */
 #include <math.h>
 
@@ -39,8 +39,8 @@ extend (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis, gint64 before, 
   return n == 1 ? x : tiny_build_cat (b, parts, n, axis);
 }
 
-/* Along @axis of size n, as (…, n, …, n): position, then what it may look at, the position itself last. These lie one behind
- * the other for each position, so that vectors are read. */
+/* Along @axis of size n, as (…, n, …, n): position, then what it may look at, the position itself last. These lie
+ * one behind the other for each position, so that vectors are read. */
 static TinyNode *
 spread_block (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
 {

@@ -24,8 +24,8 @@ both (TinyBuild *b, TinyNode *x, TinyNode *y)
 
 /* ---- looking up in what is sorted ---- */
 
-/* Of a part that is halved: what is before it comes before. No read is outside of the axis, and none is asked whether it
- * is. */
+/* Of a part that is halved: what is before it comes before. No read is outside of the axis, and none is asked
+ * whether it is. */
 TinyNode *
 tiny_build_rank_in (
     TinyBuild *self, TinyNode *sorted, TinyNode *values, guint axis, gboolean right)

@@ -2,12 +2,12 @@
  *
  * tensor-sort.c: elements in order.
  *
- * Long rows are sorted by digits (tiny-radix.c); the others, and those of which few are wanted, by a stable merge sort made of gathers. Keys are integers of the order of the elements. Blocks of a
- * few are sorted by counting for each element how many come before it. Two sorted runs are merged
- * by finding for each place of the result, by bisection, how many elements of the first run are
- * before it (the merge path, Green, McColl and Bader 2012), so a pass over n elements is one kernel
- * of log n reads each and two that move them. Only what is asked for is kept of each merge: the k
- * largest of n take n + k log n reads. */
+ * Long rows are sorted by digits (tiny-radix.c); the others, and those of which few are wanted, by a stable merge
+ * sort made of gathers. Keys are integers of the order of the elements. Blocks of a few are sorted by counting for
+ * each element how many come before it. Two sorted runs are merged by finding for each place of the result, by
+ * bisection, how many elements of the first run are before it (the merge path, Green, McColl and Bader 2012), so a
+ * pass over n elements is one kernel of log n reads each and two that move them. Only what is asked for is kept of
+ * each merge: the k largest of n take n + k log n reads. */
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-nth.h"
@@ -149,7 +149,8 @@ sort_blocks (
 }
 
 /* How many of the first run are among the first p of both, for each p of @p, from @low to @high, which are up to
- * @most apart; keys (K, 2L). The least i such that the next of the first run comes after the last taken of the second. */
+ * @most apart; keys (K, 2L). The least i such that the next of the first run comes after the last taken of the
+ * second. */
 static TinyNode *
 search_path (TinyBuild *b,
              TinyNode *keys,
@@ -251,8 +252,8 @@ merge_rows (TinyBuild *b, TinyNode *keys, gint64 keep, gboolean wants_from, Runs
     merge_runs (b, out, keep);
 }
 
-/* The same of the bits from @first_bit on, the others being in order; the largest key is below 2^@n_bits, or that is all
- * bits. Long rows are sorted by digits, unless few are wanted of them. */
+/* The same of the bits from @first_bit on, the others being in order; the largest key is below 2^@n_bits, or that is
+ * all bits. Long rows are sorted by digits, unless few are wanted of them. */
 static void
 sort_rows (TinyBuild *b,
            TinyNode *keys,
@@ -276,8 +277,8 @@ sort_rows (TinyBuild *b,
 
 static TinyNode *order_rows (TinyBuild *b, TinyNode *keys, gint64 keep);
 
-/* Where those chunks of @size of @keys (R, N) are that hold the first @keep, of one chunk behind the other: (R, @keep * @size). No
- * other chunk can hold one: the first of @keep chunks come before all of it. */
+/* Where those chunks of @size of @keys (R, N) are that hold the first @keep, of one chunk behind the other: (R,
+ * @keep * @size). No other chunk can hold one: the first of @keep chunks come before all of it. */
 static TinyNode *
 find_chunks (TinyBuild *b, TinyNode *keys, gint64 keep, gint64 size)
 {

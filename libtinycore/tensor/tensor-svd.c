@@ -56,8 +56,8 @@ tangents (TinyBuild *b, TinyNode *left, TinyNode *right, gint64 m)
   return tiny_build_div (b, above, tiny_build_add (b, size, root));
 }
 
-/* One round: pairs are rotated, and columns, which are rows of @x (B, N, M + N) and so lie in one piece, move to their next
- * partners. N is even. */
+/* One round: pairs are rotated, and columns, which are rows of @x (B, N, M + N) and so lie in one piece, move to
+ * their next partners. N is even. */
 static TinyNode *
 turn (TinyBuild *b, TinyNode *x, gint64 m)
 {

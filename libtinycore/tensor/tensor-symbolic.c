@@ -117,7 +117,8 @@ to_node (TinyGraph *graph, const Linear *self)
                            tiny_node_const_int (graph, (TinyDType) sum->dtype, self->number));
 }
 
-/* Whether @size is what tiny_limit_evaluate() knows: it is evaluated often, and what is shared as often as it is met. */
+/* Whether @size is what tiny_limit_evaluate() knows: it is evaluated often, and what is shared as often as it is
+ * met. */
 static gboolean
 is_size (TinyGraph *graph, TinyNode *size)
 {

@@ -493,7 +493,8 @@ tiny_build_check_dtype (TinyBuild *self, TinyDType dtype)
   return FALSE;
 }
 
-/* Whether @x is calculated from numbers and variables alone. Each node is looked at once, and none below one of data. */
+/* Whether @x is calculated from numbers and variables alone. Each node is looked at once, and none below one of
+ * data. */
 static gboolean
 is_known (TinyGraph *graph, TinyNode *x)
 {

@@ -156,8 +156,8 @@ TinyNode *
 tiny_build_mask (TinyBuild *self, TinyNode *x, TinyNode *value, const gint64 *axes, guint n);
 /* That the size of @axis is no variable. */
 gboolean tiny_build_check_number (TinyBuild *self, const TinyNode *x, guint axis);
-/* For tiny_build_begin() and tiny_build_end(): that no argument has such an axis; that this is said in the error where one has;
- * and that @node has elements then, as one without has lost which of its sizes are variables. */
+/* For tiny_build_begin() and tiny_build_end(): that no argument has such an axis; that this is said in the error
+ * where one has; and that @node has elements then, as one without has lost which of its sizes are variables. */
 void tiny_build_refuse_symbolic (TinyBuild *self);
 void tiny_build_explain_symbolic (TinyBuild *self);
 void tiny_build_check_left (TinyBuild *self, const TinyNode *node);

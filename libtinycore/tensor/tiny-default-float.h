@@ -13,9 +13,9 @@ G_BEGIN_DECLS
  * @dtype: a float dtype; at first %TINY_DTYPE_F32
  * @error: return location
  *
- * What integers become where an operation makes floats of them (quotients, means, functions such as tiny_tensor_exp()), and a
- * plain number that is no integer (tiny_tensor_scalar_float()) among integers or alone. Of the whole process, for what is
- * built from here on.
+ * What integers become where an operation makes floats of them (quotients, means, functions such as
+ * tiny_tensor_exp()), and a plain number that is no integer (tiny_tensor_scalar_float()) among integers or alone. Of
+ * the whole process, for what is built from here on.
  *
  * Errors: %TINY_ERROR_INVALID when @dtype is no float.
  *

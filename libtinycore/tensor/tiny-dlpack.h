@@ -38,9 +38,9 @@ typedef enum {
  * @managed is given back to its library, from any thread, when the last tensor that needs it is gone, or before this
  * returns.
  *
- * Errors it may carry: %TINY_ERROR_UNSUPPORTED for memory that is not the host's, a dtype that no tensor has, another major
- * version, and where %TINY_DLPACK_COPY_NEVER cannot be; %TINY_ERROR_INVALID for sizes that cannot be; those of opening the
- * device and allocating.
+ * Errors it may carry: %TINY_ERROR_UNSUPPORTED for memory that is not the host's, a dtype that no tensor has,
+ * another major version, and where %TINY_DLPACK_COPY_NEVER cannot be; %TINY_ERROR_INVALID for sizes that cannot be;
+ * those of opening the device and allocating.
  *
  * Returns: (transfer floating): the result
  *

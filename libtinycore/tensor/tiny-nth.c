@@ -3,8 +3,8 @@
  * tiny-nth.c: elements of long rows that have so many before them in order, without sorting.
  *
  * The key is found digit by digit from the first one, by counting how many of the row are below what it may be: a pass
- * reads the row once. Which of those that equal it is wanted is known then: its chunk of the row is looked up where the counts
- * of chunks are added up, and its place by counting in there. */
+ * reads the row once. Which of those that equal it is wanted is known then: its chunk of the row is looked up where
+ * the counts of chunks are added up, and its place by counting in there. */
 #include "tensor/tiny-nth.h"
 
 #include "ir/tiny-shape.h"

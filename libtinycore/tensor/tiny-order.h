@@ -11,8 +11,8 @@ G_BEGIN_DECLS
  * theirs, NaNs are the greatest. */
 TinyNode *
 tiny_build_order (TinyBuild *self, TinyNode *x, guint axis, gint64 keep, gboolean descending);
-/* Integers @x from 0 to below 2^@n_bits, no two of which are equal along @axis, in order. Those that differ below @first_bit only
- * are in order already. */
+/* Integers @x from 0 to below 2^@n_bits, no two of which are equal along @axis, in order. Those that differ below
+ * @first_bit only are in order already. */
 TinyNode *tiny_build_sort_distinct (
     TinyBuild *self, TinyNode *x, guint axis, guint first_bit, guint n_bits);
 /* How many of @sorted (…, N, …) along @axis come before each of @values (…, K, …), or with @right

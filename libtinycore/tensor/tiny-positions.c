@@ -3,9 +3,9 @@
  * tiny-positions.c: writing at positions that are data, without stores at computed addresses.
  *
  * Few positions are compared with every place. Of many that would be places times positions: these are sorted, so that
- * those of one place follow each other, and each place looks up where its own begin and how many there are. A sum over them is
- * one over all positions that masks what comes after: its loop ends there (codegen/pass-bound.c). What is added up, is in the
- * order in which it was given. */
+ * those of one place follow each other, and each place looks up where its own begin and how many there are. A sum
+ * over them is one over all positions that masks what comes after: its loop ends there (codegen/pass-bound.c). What
+ * is added up, is in the order in which it was given. */
 #include "tensor/tiny-positions.h"
 
 #include "ir/tiny-shape.h"

@@ -3,8 +3,8 @@
  * tiny-radix.c: long rows of integers in order, digit by digit from the last one.
  *
  * A pass moves each key to the number of keys that come before it: those of smaller digits in the row, those of its own
- * in chunks before its own, those of its own digit before it in the chunk. Digits are so small that all of these are counted by
- * comparing (a counting sort, Knuth 5.2 and 5.2.5). No two go to one place, so the kernel that moves them
+ * in chunks before its own, those of its own digit before it in the chunk. Digits are so small that all of these are
+ * counted by comparing (a counting sort, Knuth 5.2 and 5.2.5). No two go to one place, so the kernel that moves them
  * may store at what was counted: the one thing here that the tensor graph has no words for. */
 #include "tensor/tiny-radix.h"
 

@@ -25,8 +25,8 @@ G_BEGIN_DECLS
  * The params are the results, from slot 0 on, then the inputs; their shapes and dtypes are those of
  * the tensors, which lie in memory row by row. Each result is stored to once, in loops over all its
  * elements, and not loaded from. Ranges are of the kinds loop and reduce, and there is no local
- * memory: what becomes of loops and which values are kept is decided as for other kernels. An address outside of a param reads 0 and stores nothing; what is
- * not stored to has any value. Nothing else is made part of the kernel.
+ * memory: what becomes of loops and which values are kept is decided as for other kernels. An address outside of a
+ * param reads 0 and stores nothing; what is not stored to has any value. Nothing else is made part of the kernel.
  *
  * It has a gradient inside of tiny_custom_gradient() only.
  *

@@ -367,14 +367,14 @@ TINY_API TinyTensor *tiny_tensor_detach (TinyTensor *self);
  * Makes @value the contents of @self. Memory that @self already has is kept and overwritten when it is realised next;
  * what was computed from the old contents, even if that still waits, keeps those. @self is unchanged on error.
  *
- * Views are no such copies: what tiny_tensor_index() gives for numbers and slices, tiny_tensor_reshape(), tiny_tensor_detach()
- * and the other operations that only move elements (they say so) is another sight of the same contents, as of PyTorch's. Assigning to a
- * view assigns that part of what it is a view of, and of what that is a view of, and all other views of it see the new contents. A view
- * does not keep what it is a view of alive: when that is gone the view is a tensor of its own. It is an error to assign to
- * what was expanded.
+ * Views are no such copies: what tiny_tensor_index() gives for numbers and slices, tiny_tensor_reshape(),
+ * tiny_tensor_detach() and the other operations that only move elements (they say so) is another sight of the same
+ * contents, as of PyTorch's. Assigning to a view assigns that part of what it is a view of, and of what that is a
+ * view of, and all other views of it see the new contents. A view does not keep what it is a view of alive: when
+ * that is gone the view is a tensor of its own. It is an error to assign to what was expanded.
  *
- * Gradients flow to @value, unless @self requires gradients (tiny_tensor_set_requires_grad()): it is where they end, and
- * stays that. So a step by hand needs no more than the new value: `w.assign (w - lr * w.grad)` in Python.
+ * Gradients flow to @value, unless @self requires gradients (tiny_tensor_set_requires_grad()): it is where they end,
+ * and stays that. So a step by hand needs no more than the new value: `w.assign (w - lr * w.grad)` in Python.
  *
  * Returns: whether it worked
  *
@@ -450,8 +450,8 @@ TINY_API void tiny_tensor_set_requires_grad (TinyTensor *self, gboolean requires
  * tiny_tensor_get_requires_grad:
  * @self: a tensor
  *
- * Whether gradients flow to @self or through it: it was told to have one (tiny_tensor_set_requires_grad()), or is computed
- * from a tensor that was, and not detached from it.
+ * Whether gradients flow to @self or through it: it was told to have one (tiny_tensor_set_requires_grad()), or is
+ * computed from a tensor that was, and not detached from it.
  *
  * Returns: whether
  *

@@ -76,8 +76,8 @@ TINY_API gint64 tiny_variable_get_max (TinyVariable *self);
  *
  * @self with that value: an i32 tensor without axes. What is computed with it has that value for good, and is
  * compiled once for all values: programs get the value when they are launched. It is a size in
- * tiny_tensor_shorten(), a position in tiny_tensor_narrow(), and an input of a #TinyJit, which takes other values of the
- * same variable later.
+ * tiny_tensor_shorten(), a position in tiny_tensor_narrow(), and an input of a #TinyJit, which takes other values of
+ * the same variable later.
  *
  * A @value outside of the bounds, and bounds that are none of i32, are the tensor's error.
  *

@@ -22,8 +22,8 @@ typedef TinyPluginProgram ClProgram;
  * All that the code for a device depends on, in the order of the text: many small work-groups rather
  * than few long loops; exp2, log2 and sin are the device's own; division and sqrt of f32 round
  * correctly; subnormal numbers become zero; number formats; bits of a vector register; compute units;
- * the most work-items of a group, and along its third axis; bytes of local memory; the most buffers of a kernel; bytes of caches;
- * and which device and driver it is, as a hash of their names. 0 is left out, =1 is not said. */
+ * the most work-items of a group, and along its third axis; bytes of local memory; the most buffers of a kernel;
+ * bytes of caches; and which device and driver it is, as a hash of their names. 0 is left out, =1 is not said. */
 /* clang-format off */
 #define CL_FIELDS(F) \
   F (groups) F (math) F (rounded) F (flush) F (int64) F (fp64) F (fp16) \

@@ -42,8 +42,8 @@ add_function_attributes (Emitter *e, LlvmRef function)
   add_text_attribute (e, function, "min-legal-vector-width", width);
 }
 
-/* Whether there are accumulators that are wider than the stack is aligned: what of them finds no place in a register would
- * lie across two lines. */
+/* Whether there are accumulators that are wider than the stack is aligned: what of them finds no place in a register
+ * would lie across two lines. */
 static bool
 has_wide_registers (const Emitter *e)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * group-operations.c: what claim() accepts is computed, by the operation's definition, and what it declines has a reason.
+ * group-operations.c: what claim() accepts is computed, by the operation's definition, and what it declines has a
+ * reason.
  *
- * The suite offers operations of every kind (operation-offers.c), past the scheduler. One that is accepted has to compile, to load, and to
- * give what it means, each element within its own bound, on whole numbers exactly, writing and reading no element that its operands do not
- * name. One that is declined is no part of the score; where all are, nothing was executed, which is a failure. */
+ * The suite offers operations of every kind (operation-offers.c), past the scheduler. One that is accepted has to
+ * compile, to load, and to give what it means, each element within its own bound, on whole numbers exactly, writing
+ * and reading no element that its operands do not name. One that is declined is no part of the score; where all are,
+ * nothing was executed, which is a failure. */
 #include <string.h>
 
 #include "device/device-private.h"

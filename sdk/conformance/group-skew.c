@@ -291,7 +291,8 @@ pass_linear (Rig *rig, gsize size, const void *given, gboolean is_good)
   return pass_compile (rig, sizeof args, &args, is_good);
 }
 
-/* claim() is given an operation of that size, and what it accepts of it goes to compile(). Declined is a way to refuse. */
+/* claim() is given an operation of that size, and what it accepts of it goes to compile(). Declined is a way to
+ * refuse. */
 static TinyStatus
 pass_operation (Rig *rig, gsize size, const void *given, gboolean is_good)
 {

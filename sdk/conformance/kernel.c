@@ -119,18 +119,6 @@ conf_kernel_get_for (TinyDevice *device,
   return self;
 }
 
-const TinyLinear *
-conf_kernel_get_linear (const ConfKernel *self)
-{
-  return &self->made->linear;
-}
-
-const char *
-conf_kernel_get_opts (const ConfKernel *self)
-{
-  return self->made->opts != NULL && *self->made->opts ? self->made->opts : "none";
-}
-
 guint
 conf_kernel_count (const ConfKernel *self, TinyInstrOp op, TinyDType dtype, guint lanes)
 {

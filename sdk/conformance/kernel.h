@@ -24,9 +24,6 @@ ConfKernel *conf_kernel_get_for (TinyDevice *device,
 /* Lets go of all that are kept, and of their devices. */
 void conf_kernels_clear (void);
 
-const TinyLinear *conf_kernel_get_linear (const ConfKernel *self);
-/* The optimisations that made it, for messages. */
-const char *conf_kernel_get_opts (const ConfKernel *self);
 /* How many instructions of @op with operands of @dtype it has, of at least @lanes. */
 guint conf_kernel_count (const ConfKernel *self, TinyInstrOp op, TinyDType dtype, guint lanes);
 

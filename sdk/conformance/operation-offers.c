@@ -2,8 +2,8 @@
  *
  * operation-offers.c: the operations that the suite offers, one row each.
  *
- * Extents are of all sizes, as units take on some and not others: of few elements, of whole tiles, and of tiles and a rest. A
- * row's operands lie packed in the order of its axes, unless the row says otherwise. */
+ * Extents are of all sizes, as units take on some and not others: of few elements, of whole tiles, and of tiles and
+ * a rest. A row's operands lie packed in the order of its axes, unless the row says otherwise. */
 #include <string.h>
 
 #include "ir/tiny-dtype.h"
@@ -287,8 +287,8 @@ make_reduction (const Row *row, Maker *self)
   add_packed (self, TINY_ROLE_A, order, n);
 }
 
-/* Heads inside where A is transposed: as a product with the weights of all heads leaves them. Keys and values are the same for all heads
- * where B is shared, and keys lie by depth where it is transposed. */
+/* Heads inside where A is transposed: as a product with the weights of all heads leaves them. Keys and values are
+ * the same for all heads where B is shared, and keys lie by depth where it is transposed. */
 static void
 make_attention (const Row *row, Maker *self)
 {

@@ -242,9 +242,9 @@ reduce (Walk *self, guint reduced)
   return (Result){ sum, is_whole && sizes * u <= 1 ? 0 : bound_of_sum (operation, n, sizes) };
 }
 
-/* Each power is off by what the rounding of its exponent, of x · scale and of the distance from the maximum, makes of it, and by 3 units
- * of EXP2 (bounds.def); the sum of K powers is off by as much and K units more, and its reciprocal by 2.5. What is below the
- * least normal number may be lost. */
+/* Each power is off by what the rounding of its exponent, of x · scale and of the distance from the maximum, makes
+ * of it, and by 3 units of EXP2 (bounds.def); the sum of K powers is off by as much and K units more, and its
+ * reciprocal by 2.5. What is below the least normal number may be lost. */
 static Result
 divide_powers (Walk *self)
 {
@@ -270,8 +270,8 @@ divide_powers (Walk *self)
                               + conf_least_normal ((TinyDType) operation->compute_dtype) };
 }
 
-/* The score of the key that the axes are at, before the softmax; -∞ where it does not count. In @out_size, what all that it is made
- * of is together. */
+/* The score of the key that the axes are at, before the softmax; -∞ where it does not count. In @out_size, what all
+ * that it is made of is together. */
 static Result
 find_score (Walk *self, long double *out_size)
 {
@@ -299,7 +299,8 @@ find_score (Walk *self, long double *out_size)
                    bound_of_sum (operation, n, sizes * scale) + 4 * u * *out_size };
 }
 
-/* Weights are a softmax, of scores that are off themselves; then a sum of products, in which each weight is off by as much of itself. */
+/* Weights are a softmax, of scores that are off themselves; then a sum of products, in which each weight is off by
+ * as much of itself. */
 static Result
 attend (Walk *self)
 {
@@ -336,8 +337,8 @@ attend (Walk *self)
 }
 
 /* An activation f, the most that it stretches an error, and how far off it is itself: it is made of at most three
- * EXP2 or RECIP, each off by 3 units of its result (bounds.def), and of about as many products and sums, all of numbers no larger than
- * 2 or the result's: 16 units cover them. */
+ * EXP2 or RECIP, each off by 3 units of its result (bounds.def), and of about as many products and sums, all of
+ * numbers no larger than 2 or the result's: 16 units cover them. */
 static long double
 activate (guint activation, long double x, long double *out_stretch)
 {

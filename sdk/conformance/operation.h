@@ -3,9 +3,9 @@
  * operation.h: operations as the core offers them (TinyOperation), what each gives by its definition in
  * tiny-plugin.h, and how far from that a device may be.
  *
- * The bound is the operation's own, of each element by itself: a sum of K terms may be off by K units of the sum of their
- * sizes (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), whatever the order; what follows the sum takes
- * its error along and adds roundings. Of whole numbers nothing is rounded. */
+ * The bound is the operation's own, of each element by itself: a sum of K terms may be off by K units of the sum of
+ * their sizes (Higham, Accuracy and Stability of Numerical Algorithms, section 3.1), whatever the order; what
+ * follows the sum takes its error along and adds roundings. Of whole numbers nothing is rounded. */
 #pragma once
 
 #include "conformance.h"
@@ -39,7 +39,8 @@ void conf_operation_fill (
     const TinyOperation *operation, guint i, ConfNumbers numbers, guint64 salt, guint8 *data);
 
 /* ---- results ---- */
-/* Says what of the output, in buffers[0], is not what the operation gives for the others; with @trial NULL only whether. */
+/* Says what of the output, in buffers[0], is not what the operation gives for the others; with @trial NULL only
+ * whether. */
 gboolean conf_operation_check (ConfTrial *trial,
                                const TinyOperation *operation,
                                guint8 *const *buffers,

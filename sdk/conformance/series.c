@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * series.c: the order of commands, on a device that only claims operations: launches over the same buffers, told apart by
- * their numbers. */
+ * series.c: the order of commands, on a device that only claims operations: launches over the same buffers, told
+ * apart by their numbers. */
 #include <string.h>
 
 #include "fresh.h"
@@ -232,7 +232,8 @@ conf_list_series (ConfList *out)
 }
 
 /* ---- soak ---- */
-/* args: threads, seconds: series after series. The first quarter fills what is kept for reuse; the rest takes nothing more. */
+/* args: threads, seconds: series after series. The first quarter fills what is kept for reuse; the rest takes
+ * nothing more. */
 static gboolean
 soak (ConfTrial *trial, Rig *rig, guint n, gint64 seconds)
 {

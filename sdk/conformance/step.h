@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT
  *
- * step.h: a program that the subject surely has, with numbers to check it by: for cases to which it does not matter what
- * is computed.
+ * step.h: a program that the subject surely has, with numbers to check it by: for cases to which it does not matter
+ * what is computed.
  *
- * Of a device that runs kernels it is x + 5 of 256 words; of one that only claims operations, the first that it accepts of
- * those that the suite offers (operation.h). */
+ * Of a device that runs kernels it is x + 5 of 256 words; of one that only claims operations, the first that it
+ * accepts of those that the suite offers (operation.h). */
 #pragma once
 
 #include "operation.h"

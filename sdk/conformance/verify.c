@@ -3,8 +3,8 @@
  * verify.c: whether a certificate holds: it is of this very binary and suite, what it says of the subject is so
  * here, it names every case that its run had and what each is, all that follows from them (score, status,
  * level, worst errors) is what it says, and a random part of them comes out as it says. Nothing that can be
- * known here is taken from the certificate; what cannot (when, where and how long it ran, and with which seed) is looked at for
- * what could not be, and printed as what nobody has verified. */
+ * known here is taken from the certificate; what cannot (when, where and how long it ran, and with which seed) is
+ * looked at for what could not be, and printed as what nobody has verified. */
 #include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>

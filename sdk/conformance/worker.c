@@ -12,13 +12,13 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <string.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/tiny-clean.h"
+#include "base/tiny-descriptor.h"
 #include "base/tiny-error.h"
 #include "plugin/tiny-json.h"
 #include "folder.h"
@@ -39,50 +39,11 @@ spawn (const ConfWorkerSetup *setup,
       = g_environ_setenv (g_strdupv (setup->environment), "TMPDIR", temporary, TRUE);
   static const char *const kinds[] = { "open", "fresh", "climb" };
   g_autofree char *seed = g_strdup_printf ("%" G_GUINT64_FORMAT, setup->seed);
-  char *argv[] = { setup->program,
-                   (char *) "--serve",
-                   (char *) kinds[kind],
-                   setup->device,
-                   setup->path,
-                   setup->id,
-                   seed,
-                   NULL };
-  posix_spawn_file_actions_t files;
-  posix_spawnattr_t how;
-  sigset_t none, all;
-  sigemptyset (&none);
-  sigfillset (&all);
-  posix_spawn_file_actions_init (&files);
-  posix_spawnattr_init (&how);
-  posix_spawn_file_actions_addopen (&files, 0, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_adddup2 (&files, said, 1);
-  posix_spawn_file_actions_adddup2 (&files, said, 2);
-  posix_spawn_file_actions_adddup2 (&files, socket, CONF_WORKER_FD);
-  posix_spawnattr_setpgroup (&how, 0);
-  posix_spawnattr_setsigmask (&how, &none);
-  posix_spawnattr_setsigdefault (&how, &all);
-  posix_spawnattr_setflags (&how, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK
-                                      | POSIX_SPAWN_SETSIGDEF);
-  int failure = posix_spawn (out_pid, setup->program, &files, &how, argv, environment);
-  posix_spawnattr_destroy (&how);
-  posix_spawn_file_actions_destroy (&files);
-  return failure;
-}
-
-/* Two ends above the numbers that the worker's are moved to. */
-static gboolean
-make_ends (int ends[2], gboolean is_socket)
-{
-  int raw[2];
-  if ((is_socket ? socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, raw)
-                 : pipe2 (raw, O_CLOEXEC))
-      != 0)
-    return FALSE;
-  for (guint i = 0; i < 2; i++) {
-    ends[i] = fcntl (raw[i], F_DUPFD_CLOEXEC, CONF_WORKER_FD + 1);
-    close (raw[i]);
-  }
-  return ends[0] >= 0 && ends[1] >= 0;
+  const char *argv[] = { setup->program, "--serve", kinds[kind], setup->device,
+                         setup->path,    setup->id, seed,        NULL };
+  const TinySpawnEnd ends[] = { { said, 1 }, { said, 2 }, { socket, CONF_WORKER_FD } };
+  return tiny_spawn (setup->program, argv, environment, TRUE, ends, G_N_ELEMENTS (ends),
+                     out_pid);
 }
 
 ConfWorker *
@@ -91,10 +52,10 @@ conf_worker_new (const ConfWorkerSetup *setup, ConfWorkerKind kind, GError **err
   int sockets[2] = { -1, -1 }, said[2] = { -1, -1 };
   ConfWorker *self = g_new0 (ConfWorker, 1);
   self->temporary = g_build_filename (setup->folder, "XXXXXX", NULL);
-  int failure
-      = make_ends (sockets, TRUE) && make_ends (said, FALSE) && g_mkdtemp (self->temporary)
-            ? spawn (setup, kind, sockets[1], said[1], self->temporary, &self->pid)
-            : errno;
+  int failure = socketpair (AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets) == 0
+                        && pipe2 (said, O_CLOEXEC) == 0 && g_mkdtemp (self->temporary)
+                    ? spawn (setup, kind, sockets[1], said[1], self->temporary, &self->pid)
+                    : errno;
   self->socket = sockets[0];
   self->said = said[0];
   self->received = g_string_new (NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * small-steps.c: small-steps train|killed|threads|devices: a program that test-replay.py records. Trains a layer for two
- * steps and prints what it came to; is killed after that; computes in four threads; computes on REF what the default
- * device goes on with. */
+ * small-steps.c: small-steps train|killed|threads|devices: a program that test-replay.py records. Trains a layer for
+ * two steps and prints what it came to; is killed after that; computes in four threads; computes on REF what the
+ * default device goes on with. */
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -148,7 +148,8 @@ resident_bytes (void)
   return line ? g_ascii_strtoll (line + strlen ("VmRSS:"), NULL, 10) << 10 : 0;
 }
 
-/* Sums and refusals, each built, realised and dropped. The graph is swept only when it has grown, so the first thousands count as warming up. */
+/* Sums and refusals, each built, realised and dropped. The graph is swept only when it has grown, so the first
+ * thousands count as warming up. */
 static void
 test_no_growth (void)
 {

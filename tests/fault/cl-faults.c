@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
  * cl-faults.c: an OpenCL loader that passes every call on to the real one and is wrong in the way that
- * CL_FAULT names, or cl_fault() was last told: "no-devices", "old" (OpenCL 1.1), "no-compiler", "no-nan", "no-context", "lost" and
- * "launch" (from the CL_FAULT_AFTER-th launch on), "no-memory" (for buffers above 1 MiB), "embedded" (no
- * 64-bit integers, no memory shared with the host, queues in order). */
+ * CL_FAULT names, or cl_fault() was last told: "no-devices", "old" (OpenCL 1.1), "no-compiler", "no-nan",
+ * "no-context", "lost" and "launch" (from the CL_FAULT_AFTER-th launch on), "no-memory" (for buffers above 1 MiB),
+ * "embedded" (no 64-bit integers, no memory shared with the host, queues in order). */
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <string.h>

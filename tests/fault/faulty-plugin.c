@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * faulty-plugin.c: the CPU backend under another name and with two devices, which goes wrong in the function and in the
- * way that TINY_TEST_FAULT says: "submit crash", "alloc hang", "compile abort", "open exit", "close kill"; with "thread" and
- * "code" in a thread of its own, in this file and in memory of none. */
+ * way that TINY_TEST_FAULT says: "submit crash", "alloc hang", "compile abort", "open exit", "close kill"; with
+ * "thread" and "code" in a thread of its own, in this file and in memory of none. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <signal.h>

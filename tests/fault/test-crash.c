@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-crash.c: what a program dies of in a backend is known to the next one, which has the backend in a process of its own; what it
- * dies of elsewhere, or by somebody's signal, is held against none. This program is also the one that dies. */
+ * test-crash.c: what a program dies of in a backend is known to the next one, which has the backend in a process of
+ * its own; what it dies of elsewhere, or by somebody's signal, is held against none. This program is also the one
+ * that dies. */
 #include <glib/gstdio.h>
 #include <pthread.h>
 #include <signal.h>

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-calls.c: proves that every method of a tensor, and every other public function, called with nonsense, gives a result that
- * can be computed or an error that says something: never a crash, a hang or a message of an assertion.
+ * test-calls.c: proves that every method of a tensor, and every other public function, called with nonsense, gives a
+ * result that can be computed or an error that says something: never a crash, a hang or a message of an assertion.
  *
- * usage: test-calls [--functions] [--seed N] [--first N] [--count N] [--call N] [--seconds N]. A failure names seed and call: --call runs
- * that one alone. Functions are called a few after another, with the same objects: a call is an episode there. */
+ * usage: test-calls [--functions] [--seed N] [--first N] [--count N] [--call N] [--seconds N]. A failure names seed
+ * and call: --call runs that one alone. Functions are called a few after another, with the same objects: a call is
+ * an episode there. */
 #include <math.h>
 #include <signal.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
  *
  * things.h: what the functions that are no methods take beside tensors: objects, callbacks, files, memory; by chance.
  *
- * An episode is a few calls that share their objects. It depends on its seed and number alone: the folder that it works in and
- * the library's settings are set anew before it. */
+ * An episode is a few calls that share their objects. It depends on its seed and number alone: the folder that it
+ * works in and the library's settings are set anew before it. */
 #pragma once
 
 #include "chance.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * units-broken.c: the example of an offload plugin with more units (units-more.c), wrong in one way that TINY_UNITS_FAULT names: its claims, or what
- * it computes of what it accepted. Stands between its two files. */
+ * units-broken.c: the example of an offload plugin with more units (units-more.c), wrong in one way that
+ * TINY_UNITS_FAULT names: its claims, or what it computes of what it accepted. Stands between its two files. */
 #include <stdlib.h>
 
 #include "units-more.h"

@@ -100,16 +100,20 @@ def vjp(function, *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
     return function(*primals), pull
 
 
-def jacrev(function) -> Callable[..., Any]:
-    """All derivatives of all results with respect to the argument."""
-    wants_function(function, "jacrev")
+def derived(function, name, call):
+    """The function of the same arguments that gives what @call finds: a tensor, or several."""
+    wants_function(function, name)
 
-    def jacobian(*inputs):
-        traced = Traced(function, "jacrev")
-        found = traced.run(Tiny.jacobian, list_of(inputs, "jacrev"))
+    def found_of(*inputs):
+        found = Traced(function, name).run(call, list_of(inputs, name))
         checked_all(found)
         return found[0] if len(found) == 1 else tuple(found)
-    return jacobian
+    return found_of
+
+
+def jacrev(function) -> Callable[..., Any]:
+    """All derivatives of all results with respect to the argument."""
+    return derived(function, "jacrev", Tiny.jacobian)
 
 
 def jacfwd(function) -> Callable[..., Any]:
@@ -145,11 +149,4 @@ def checkpoint(function, *inputs: Tensor) -> Any:
 
 def hessian(function) -> Callable[..., Any]:
     """All second derivatives of a function that gives one number."""
-    wants_function(function, "hessian")
-
-    def second(*inputs):
-        traced = Traced(function, "hessian")
-        found = traced.run(Tiny.hessian, list_of(inputs, "hessian"))
-        checked_all(found)
-        return found[0] if len(found) == 1 else tuple(found)
-    return second
+    return derived(function, "hessian", Tiny.hessian)

@@ -3,8 +3,8 @@
  * sample-compute.c: a made-up unit that multiplies matrices in tiles, another one for softmax, and what they take on.
  *
  * A convolution is a product of matrices as well: its rows are output positions, its columns output channels, and
- * what is summed are input channels and places in the window. So both kinds are four lists of axes, and one loop over tiles. In
- * hardware load_tile() would be a DMA engine and multiply_tiles() the unit. */
+ * what is summed are input channels and places in the window. So both kinds are four lists of axes, and one loop
+ * over tiles. In hardware load_tile() would be a DMA engine and multiply_tiles() the unit. */
 #include <math.h>
 
 #include "sample.h"
@@ -118,8 +118,8 @@ sample_claim (const TinyOperation *operation, TinyClaim *out)
 
 /* ---- operands ---- */
 
-/* How far from its beginning an operand is at one position along some axes. An element is where the steps along all axes
- * lead together. */
+/* How far from its beginning an operand is at one position along some axes. An element is where the steps along all
+ * axes lead together. */
 typedef struct {
   int64_t offset;
   int64_t place[3]; /* in the input of a convolution */

@@ -2,9 +2,9 @@
  *
  * sample.c: a backend that computes what it claims and leaves the rest to the processor.
  *
- * The core asks claim() about each operation that it recognises. What is accepted comes to compile(), whose binary is the
- * description itself; program_load() gets it back, and submit() runs it. TINY_MODULE_BESIDE_HOST says that all other kernels are
- * made and run by another backend, on the memory that map() gives. */
+ * The core asks claim() about each operation that it recognises. What is accepted comes to compile(), whose binary
+ * is the description itself; program_load() gets it back, and submit() runs it. TINY_MODULE_BESIDE_HOST says that
+ * all other kernels are made and run by another backend, on the memory that map() gives. */
 #include "sample.h"
 
 extern const TinyHost *sample_host; /* what init() was given; see the end */

@@ -270,8 +270,8 @@ test_waiting (void)
   g_assert_cmpfloat (read_value (c), ==, 1);
 }
 
-/* Among many only those become stale that read what was assigned to, also if they came after the first time that this was
- * asked; and those that nobody holds go. */
+/* Among many only those become stale that read what was assigned to, also if they came after the first time that
+ * this was asked; and those that nobody holds go. */
 static void
 test_many (void)
 {

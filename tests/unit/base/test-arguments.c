@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-arguments.c: what GOption takes in silence is refused with its name, however it is written, and nothing else is. */
+ * test-arguments.c: what GOption takes in silence is refused with its name, however it is written, and nothing else
+ * is. */
 #include "base/tiny-arguments.h"
 
 #include <locale.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
- * Proves that long sums of floats err by little more than one rounding, whatever their length, axes and target: one addition
- * after the other would be many times off the limits here. What is not rounded stays as it is, and so does the order of a
- * kernel under TINY_NO_OPT. */
+ * Proves that long sums of floats err by little more than one rounding, whatever their length, axes and target: one
+ * addition after the other would be many times off the limits here. What is not rounded stays as it is, and so does
+ * the order of a kernel under TINY_NO_OPT. */
 #include "kernels.h"
 
 #include <math.h>

@@ -2,17 +2,16 @@
  *
  * test-asynchronous.c: launches on a device that goes on working after they were submitted: the CPU backend behind
  * ../asynchronous.c, beside the same as it is. */
-#include <dlfcn.h>
 #include <string.h>
 
 #include "../asynchronous.h"
 #include "base/tiny-error.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-text.h"
+#include "near-far.h"
 
 enum { N = 1000, N_BYTES = N * sizeof (float) };
 
-static const TinyPluginModule *own_module;
 static TinyDeviceTable table;
 static TinyDevice *near, *far; /* far: asynchronous */
 
@@ -27,28 +26,6 @@ open_far (const char *id,
   table = asynchronous_wrap (own);
   *out_table = &table;
   return status;
-}
-
-static TinyDevice *
-open_device (const char *name, gboolean is_far)
-{
-  g_autoptr (GError) error = NULL;
-  static TinyPluginModule modules[2];
-  TinyPluginError plugin_error = { .struct_size = sizeof plugin_error };
-  void *handle = dlopen (CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-  g_assert_nonnull (handle);
-  TinyPluginEntry entry;
-  *(void **) &entry = dlsym (handle, TINY_PLUGIN_ENTRY_SYMBOL);
-  own_module = entry (0, &plugin_error);
-  modules[is_far] = *own_module;
-  if (is_far)
-    modules[is_far].open = open_far;
-  g_autoptr (TinyBackend) backend = tiny_backend_new (&modules[is_far], CPU_PLUGIN, &error);
-  g_assert_no_error (error);
-  const TinyDeviceOptions options = { .name = name, .id = "cpu" };
-  TinyDevice *device = tiny_device_new (backend, &options, &error);
-  g_assert_no_error (error);
-  return device;
 }
 
 /* ---- launches ---- */
@@ -240,8 +217,8 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   asynchronous_reset ();
-  near = open_device ("CPU", FALSE);
-  far = open_device ("FAR", TRUE);
+  near = near_far_open ("CPU", NULL);
+  far = near_far_open ("FAR", open_far);
   g_test_add_func ("/engine/asynchronous/goes-on", test_goes_on);
   g_test_add_func ("/engine/asynchronous/times", test_times);
   g_test_add_func ("/engine/asynchronous/copies", test_copies);

@@ -3,12 +3,12 @@
  * Copies between devices and kernels of different devices overlap where nothing orders them, and keep
  * the order of the list where something does. The devices are the CPU backend behind functions that take
  * their time; one of them hides its memory from the host, so that copies are commands. */
-#include <dlfcn.h>
 #include <string.h>
 
 #include "base/tiny-error.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-text.h"
+#include "near-far.h"
 
 enum { N = 1000, N_BYTES = N * sizeof (float) };
 
@@ -19,7 +19,6 @@ static struct {
   GRand *random; /* sleep up to as long */
 } slow;
 
-static const TinyPluginModule *own_module;
 static const TinyDeviceTable *own_table;
 static TinyDeviceTable table;
 static GMutex lock;
@@ -77,28 +76,6 @@ open_far (const char *id,
   table.submit = submit;
   *out_table = &table;
   return status;
-}
-
-static TinyDevice *
-open_device (const char *name, gboolean is_far)
-{
-  g_autoptr (GError) error = NULL;
-  static TinyPluginModule modules[2];
-  TinyPluginError plugin_error = { .struct_size = sizeof plugin_error };
-  void *handle = dlopen (CPU_PLUGIN, RTLD_NOW | RTLD_LOCAL);
-  g_assert_nonnull (handle);
-  TinyPluginEntry entry;
-  *(void **) &entry = dlsym (handle, TINY_PLUGIN_ENTRY_SYMBOL);
-  own_module = entry (0, &plugin_error);
-  modules[is_far] = *own_module;
-  if (is_far)
-    modules[is_far].open = open_far;
-  g_autoptr (TinyBackend) backend = tiny_backend_new (&modules[is_far], CPU_PLUGIN, &error);
-  g_assert_no_error (error);
-  const TinyDeviceOptions options = { .name = name, .id = "cpu" };
-  TinyDevice *device = tiny_device_new (backend, &options, &error);
-  g_assert_no_error (error);
-  return device;
 }
 
 /* ---- launches ---- */
@@ -295,8 +272,8 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   slow.fail_at = -1;
-  near = open_device ("CPU", FALSE);
-  far = open_device ("FAR", TRUE);
+  near = near_far_open ("CPU", NULL);
+  far = near_far_open ("FAR", open_far);
   g_test_add_func ("/engine/lanes/overlap", test_overlap);
   g_test_add_func ("/engine/lanes/order", test_order);
   g_test_add_func ("/engine/lanes/failure", test_failure);

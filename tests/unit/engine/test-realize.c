@@ -191,8 +191,8 @@ number_at (TinyGraph *g, TinyNode *x, gint64 at, double value, TinyDType dtype)
   return tiny_node_binary (g, TINY_OP_ADD, x, tiny_node_broadcast (g, read, &n, 1));
 }
 
-/* What differs in places and numbers alone shares a plan after a few: of every dtype, with numbers that 32 bits do not hold
- * as well, and large graphs never do. */
+/* What differs in places and numbers alone shares a plan after a few: of every dtype, with numbers that 32 bits do
+ * not hold as well, and large graphs never do. */
 static void
 test_numbers (void)
 {

@@ -6,23 +6,13 @@
 #include <math.h>
 #include <string.h>
 
+#include "../default-device.h"
 #include "../tensor/cases.h"
-#include "engine/tiny-runtime.h"
 #include "io/tiny-model.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
 static char *folder;
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
 
 static char *
 path_of (const char *name)

@@ -6,20 +6,10 @@
 #include <string.h>
 #include <tiny.h>
 
-#include "engine/tiny-runtime.h"
+#include "../default-device.h"
 #include "io/tiny-safetensors.h"
 
 static char *folder;
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
 
 static char *
 path_of (const char *name)

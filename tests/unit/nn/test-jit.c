@@ -1,24 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-jit.c: variables, and recordings that take them: each value gives what a program for that value gives, and none is
- * compiled for it; what a recording cannot take is refused with the reason, and leaves it as it was. */
+ * test-jit.c: variables, and recordings that take them: each value gives what a program for that value gives, and
+ * none is compiled for it; what a recording cannot take is refused with the reason, and leaves it as it was. */
 #include <math.h>
 #include <string.h>
 #include <tiny.h>
 
+#include "../default-device.h"
 #include "engine/tiny-runtime.h"
 
 enum { ROWS = 24, WIDTH = 6, CALLS = 4 };
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
 
 static TinyTensor *
 ramp (gint64 rows, gint64 width)

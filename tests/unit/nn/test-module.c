@@ -5,17 +5,7 @@
 #include <string.h>
 #include <tiny.h>
 
-#include "engine/tiny-runtime.h"
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
+#include "../default-device.h"
 
 /* ---- a kind of module of this file: (x, y) to (w x + y, x), and w x for x alone ---- */
 typedef struct {

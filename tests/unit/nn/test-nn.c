@@ -6,17 +6,7 @@
 #include <string.h>
 #include <tiny.h>
 
-#include "engine/tiny-runtime.h"
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
+#include "../default-device.h"
 
 static TinyTensor *
 variable (float value)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-record.c: what a record has of the calls that were made, and that no file, whatever is in it, is more than refused: cut
- * off at every byte, a bit changed anywhere, any number in any field with checksums that fit. */
+ * test-record.c: what a record has of the calls that were made, and that no file, whatever is in it, is more than
+ * refused: cut off at every byte, a bit changed anywhere, any number in any field with checksums that fit. */
 #include "../../fault/use-device.h"
 
 #include <glib/gstdio.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * Proves that the LLVM renderer's code does what whole programs say: masks, gates, registers, loops, branches; and that mistakes
- * are refused. What single ops and casts give is in test-llvm-ops.c and test-llvm-casts.c. */
+ * Proves that the LLVM renderer's code does what whole programs say: masks, gates, registers, loops, branches; and
+ * that mistakes are refused. What single ops and casts give is in test-llvm-ops.c and test-llvm-casts.c. */
 #include "harness.h"
 
 #include <stdlib.h>

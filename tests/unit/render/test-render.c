@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT
  *
  * Proves that rendered source compiles without a warning in two compilers, computes what REF computes
- * from the same linear program, reads as golden texts say, in C and where statements are not C's, and that what a dialect lacks is
- * an error that names it. */
+ * from the same linear program, reads as golden texts say, in C and where statements are not C's, and that what a
+ * dialect lacks is an error that names it. */
 #include <math.h>
 
 #include <glib/gstdio.h>

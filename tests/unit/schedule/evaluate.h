@@ -4,7 +4,8 @@
  *
  * evaluate_graph() computes each tensor node in full from the definition of its op;
  * evaluate_schedule() runs a schedule's kernels by walking their expressions for every value of
- * their loops, and checks that an operation, where one stands for a kernel, gives the same. Floats are doubles, everything else is 64-bit integers wrapped to the dtype. */
+ * their loops, and checks that an operation, where one stands for a kernel, gives the same. Floats are doubles,
+ * everything else is 64-bit integers wrapped to the dtype. */
 #pragma once
 
 #include "schedule/tiny-schedule.h"

@@ -186,8 +186,8 @@ count_inside (const Shape *s, guint i)
   return n;
 }
 
-/* Every one with a window, and some without, which are matmuls, or convolutions of one place with padding. None is what has nothing
- * of its input inside; or nothing that is summed, or each element used once. */
+/* Every one with a window, and some without, which are matmuls, or convolutions of one place with padding. None is
+ * what has nothing of its input inside; or nothing that is summed, or each element used once. */
 static void
 test_convolution (void)
 {

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../default-device.h"
 #include "autograd/tiny-gradient.h"
 #include "cases.h"
 #include "engine/tiny-runtime.h"
@@ -15,16 +16,6 @@
 #define T(name) tiny_tensor_##name
 
 static const Oracle no_params;
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
 
 /* Whether the default device has f64, which is the one dtype that is not made of others. */
 static gboolean

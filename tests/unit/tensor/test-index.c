@@ -5,8 +5,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "../default-device.h"
 #include "autograd/tiny-gradient.h"
-#include "engine/tiny-runtime.h"
 #include "oracle.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
@@ -16,16 +16,6 @@
   (gint64[]) { __VA_ARGS__ }
 
 static const Oracle no_params;
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
 
 /* Consumes @tensor. The oracle first: once realised, it no longer knows what it was made of. */
 static void

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "engine/tiny-runtime.h"
+#include "../default-device.h"
 #include "nn/tiny-recorder.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-quant.h"
@@ -19,16 +19,6 @@ static const struct {
   TinyQuant format;
   gsize n_bytes;
 } formats[] = { { "q8_0", TINY_QUANT_Q8_0, 34 }, { "q4_0", TINY_QUANT_Q4_0, 18 } };
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
 
 /* f16 by its definition (IEEE 754-2019, 3.4): nothing of the library's. */
 static float

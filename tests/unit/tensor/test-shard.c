@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-shard.c: tensors on several devices from C: what is cut where, floating references, errors, and that devices work side by
- * side. That every operation gives what it gives on one device is tests/python/test_shard.py. */
+ * test-shard.c: tensors on several devices from C: what is cut where, floating references, errors, and that devices
+ * work side by side. That every operation gives what it gives on one device is tests/python/test_shard.py. */
 #include <string.h>
 
 #include "autograd/tiny-gradient.h"

@@ -3,6 +3,7 @@
  * test-subscript.c: what x[…] reads and writes, against values written down here: PyTorch's. */
 #include <string.h>
 
+#include "../default-device.h"
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -84,16 +85,6 @@ parse_tensors (const Row *row, TinyTensor **out)
   for (; n < 3 && row->tensors[n] != NULL; n++)
     out[n] = parse_tensor (row->tensors[n]);
   return n;
-}
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
 }
 
 /* x is (2, 2, 3): 0 … 11 */
@@ -289,8 +280,8 @@ test_many (void)
   g_assert_cmpstr (end, ==, "(12): 9 9 9 3 4 5 6 7 8 9 10 11");
 }
 
-/* A number at one place after another takes one kernel's time, whatever place and number, of one axis or two; and so does
- * reading them. */
+/* A number at one place after another takes one kernel's time, whatever place and number, of one axis or two; and so
+ * does reading them. */
 static void
 test_loop (void)
 {

@@ -1,27 +1,19 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-symbolic.c: axes whose size is a variable: random expressions over them give for each value what the same give with that
- * number as the size, and programs are made for none but the first; what cannot be computed is refused. */
+ * test-symbolic.c: axes whose size is a variable: random expressions over them give for each value what the same
+ * give with that number as the size, and programs are made for none but the first; what cannot be computed is
+ * refused. */
 #include <math.h>
 #include <string.h>
 #include <tiny.h>
 
+#include "../default-device.h"
 #include "engine/tiny-runtime.h"
 
 enum { ROWS = 48, WIDTH = 6, MAX_STEPS = 5 };
 
 static TinyTensor *base[3]; /* (ROWS, WIDTH), then (WIDTH, WIDTH) */
 static TinyVariable *rows;
-
-static gboolean
-skips_without_device (void)
-{
-  g_autoptr (GError) error = NULL;
-  if (tiny_runtime_get_default_device (&error) != NULL)
-    return FALSE;
-  g_test_skip (error->message);
-  return TRUE;
-}
 
 static TinyTensor *
 make (gint64 n, guint seed)
