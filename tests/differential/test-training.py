@@ -296,9 +296,11 @@ def check_scaler():
         scaler.scale(p.mul(p).mul(reference.to_tiny(np.array([factor, 1], np.float32))).sum([0], False)).backward()
         if factor == 3:
             scaler.unscale(optimizer)
-            reference.raises("since the last step", scaler.unscale, optimizer)
+            reference.raises("since the last update", scaler.unscale, optimizer)
             Tiny.clip_grad_value([p], 1)
         scaler.step(optimizer, [])
+        reference.raises("has stepped since the last update", scaler.step, optimizer, [])
+        scaler.update()
         grown.append(scaler.get_scale()[1])
         if np.isfinite(factor):
             theirs.zero_grad()
@@ -308,7 +310,32 @@ def check_scaler():
             theirs.step()
         reference.close(f"scaled by {factor}", p, other, 1e-5, 1e-6)
     assert grown == [1024, 2048, 1024, 1024, 512, 512, 1024], grown
+    reference.raises("no gradients were unscaled", scaler.update)
     reference.raises("grows by 1", Tiny.GradScaler.new(1, 1, 0.5, 1).step, optimizer, [])
+
+
+def check_scaled_optimizers():
+    """One scale for two optimisers: it stays until update (), and only the step of the one with a bad gradient is skipped."""
+    parameters = [variable(np.array([1, 2], np.float32)) for _ in range(2)]
+    optimizers = [Tiny.sgd_new([p], 0.1, 0, 0, False) for p in parameters]
+    scaler, scales = Tiny.GradScaler.new(1024, 2, 0.5, 2), []
+    wanted = [np.array([1, 2], np.float32) for _ in range(2)]
+    for factors in ((1, 2), (1, 1), (1, np.inf), (np.nan, 1), (2, 2), (1, 1)):
+        for i, factor in enumerate(factors):
+            optimizers[i].zero_grad()
+            scaler.scale(parameters[i].mul(reference.to_tiny(np.array([factor, 1], np.float32))).sum([0], False)).backward()
+        scaler.unscale(optimizers[1])
+        for i, factor in enumerate(factors):
+            before = scaler.get_scale()[1]
+            scaler.step(optimizers[i], [])
+            assert scaler.get_scale()[1] == before, "the scale moved in a step"
+            if np.isfinite(factor):
+                wanted[i] -= np.float32(0.1) * np.array([factor, 1], np.float32)
+        scaler.update()
+        scales.append(scaler.get_scale()[1])
+        for i in range(2):
+            np.testing.assert_allclose(reference.to_numpy(parameters[i]), wanted[i], 1e-6)
+    assert scales == [1024, 2048, 1024, 512, 512, 1024], scales
 
 
 def check_accumulation():
