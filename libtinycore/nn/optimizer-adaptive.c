@@ -22,9 +22,9 @@ size_of (TinyGroup *group, TinyTensor *v)
 
 /* μ = β₁ (1 - ½ 0.96^(t ψ)), of the step after @ahead more. */
 static TinyTensor *
-nadam_momentum (TinyGroup *group, double ahead)
+nadam_momentum (TinyGroup *group, const TinyCount *count, double ahead)
 {
-  TinyTensor *t = tiny_tensor_add_number (group->steps, ahead);
+  TinyTensor *t = tiny_tensor_add_number (count->steps, ahead);
   TinyTensor *power
       = tiny_tensor_exp (tiny_tensor_mul_number (t, log (0.96) * AT (MOMENTUM_DECAY)));
   power = tiny_tensor_add_number (tiny_tensor_mul_number (power, -0.5), 1);
@@ -33,18 +33,22 @@ nadam_momentum (TinyGroup *group, double ahead)
 
 /* The factors of the gradient and of the first moment, and 1 / (1 - β₂ᵗ). */
 static gboolean
-nadam_numbers (TinyOptimizer *self, TinyGroup *group, TinyTensor *out[3], GError **error)
+nadam_numbers (TinyOptimizer *self,
+               TinyGroup *group,
+               const TinyCount *count,
+               TinyTensor *out[3],
+               GError **error)
 {
-  g_autoptr (TinyTensor) now = g_object_ref_sink (nadam_momentum (group, 0));
-  g_autoptr (TinyTensor) next = g_object_ref_sink (nadam_momentum (group, 1));
-  TinyTensor *p = group->product;
+  g_autoptr (TinyTensor) now = g_object_ref_sink (nadam_momentum (group, count, 0));
+  g_autoptr (TinyTensor) next = g_object_ref_sink (nadam_momentum (group, count, 1));
+  TinyTensor *p = count->product;
   if (!tiny_optimizer_put (self, p, tiny_tensor_mul (p, now), error))
     return FALSE;
   TinyTensor *rest = tiny_tensor_sub (tiny_tensor_scalar (1), now);
   out[0] = tiny_tensor_div (rest, tiny_tensor_sub (tiny_tensor_scalar (1), p), NULL);
   rest = tiny_tensor_sub (tiny_tensor_scalar (1), tiny_tensor_mul (p, next));
   out[1] = tiny_tensor_div (next, rest, NULL);
-  out[2] = tiny_correction (group->steps, AT (BETA2), NULL);
+  out[2] = tiny_correction (count->steps, AT (BETA2), NULL);
   return TRUE;
 }
 
@@ -52,11 +56,11 @@ nadam_numbers (TinyOptimizer *self, TinyGroup *group, TinyTensor *out[3], GError
  * c + 2 / -log β₂ · (1 - y / (eʸ - 1)), c a small constant, and what is in parentheses is, where y is small, the series of Bernoulli's
  * numbers y/2 - y²/12 + y⁴/720 - …. */
 static TinyTensor *
-radam_length (TinyGroup *group)
+radam_length (TinyGroup *group, const TinyCount *count)
 {
   double beta = AT (BETA2), rate = -log (beta);
   double constant = 2 / (1 - beta) - 1 - 2 / rate;
-  g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_tensor_mul_number (group->steps, rate));
+  g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_tensor_mul_number (count->steps, rate));
   g_autoptr (TinyTensor) z = g_object_ref_sink (tiny_tensor_square (y));
   static const double terms[] = { 1.0 / 1209600, -1.0 / 30240, 1.0 / 720, -1.0 / 12 };
   TinyTensor *series = tiny_tensor_mul_number (z, -1.0 / 47900160);
@@ -72,10 +76,10 @@ radam_length (TinyGroup *group)
 
 /* 1 / (1 - β₁ᵗ), and r √(1 - β₂ᵗ), 0 where ρ is at most 5. */
 static void
-radam_numbers (TinyGroup *group, TinyTensor *out[3])
+radam_numbers (TinyGroup *group, const TinyCount *count, TinyTensor *out[3])
 {
   double most = 2 / (1 - AT (BETA2)) - 1;
-  g_autoptr (TinyTensor) length = g_object_ref_sink (radam_length (group));
+  g_autoptr (TinyTensor) length = g_object_ref_sink (radam_length (group, count));
   g_autoptr (TinyTensor) is_long
       = g_object_ref_sink (tiny_tensor_gt (length, tiny_tensor_scalar (5)));
   g_autoptr (TinyTensor) safe
@@ -85,29 +89,27 @@ radam_numbers (TinyGroup *group, TinyTensor *out[3])
   r = tiny_tensor_div (tiny_tensor_mul_number (r, most / ((most - 4) * (most - 2))), safe,
                        NULL);
   r = tiny_tensor_sqrt (
-      tiny_tensor_div (r, tiny_correction (group->steps, AT (BETA2), NULL), NULL));
-  out[0] = tiny_correction (group->steps, AT (BETA1), group->momentum);
+      tiny_tensor_div (r, tiny_correction (count->steps, AT (BETA2), NULL), NULL));
+  out[0] = tiny_correction (count->steps, AT (BETA1), group->momentum);
   out[1] = tiny_tensor_where (is_long, r, tiny_tensor_scalar_float (0));
 }
 
 gboolean
-tiny_adaptive_numbers (TinyOptimizer *self,
-                       TinyGroup *group,
-                       TinyTensor *out[3],
-                       GError **error)
+tiny_adaptive_numbers (
+    TinyOptimizer *self, TinyGroup *group, TinyCount *count, TinyTensor *out[3], GError **error)
 {
   switch (self->rule) {
   case TINY_RULE_ADAGRAD: /* 1 / (1 + (t - 1) decay) */
-    out[0] = tiny_tensor_mul_number (tiny_tensor_add_number (group->steps, -1), AT (LR_DECAY));
+    out[0] = tiny_tensor_mul_number (tiny_tensor_add_number (count->steps, -1), AT (LR_DECAY));
     out[0] = tiny_tensor_reciprocal (tiny_tensor_add_number (out[0], 1));
     return TRUE;
   case TINY_RULE_ADAMAX:
-    out[0] = tiny_correction (group->steps, AT (BETA1), group->momentum);
+    out[0] = tiny_correction (count->steps, AT (BETA1), group->momentum);
     return TRUE;
   case TINY_RULE_NADAM:
-    return nadam_numbers (self, group, out, error);
+    return nadam_numbers (self, group, count, out, error);
   case TINY_RULE_RADAM:
-    radam_numbers (group, out);
+    radam_numbers (group, count, out);
     return TRUE;
   default:
     return TRUE;

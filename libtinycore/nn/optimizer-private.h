@@ -54,6 +54,19 @@ typedef struct {
   guint n_numbers; /* that are the same for all elements in a step */
 } TinyRuleState;
 
+/* How many steps there were, of parameters that were in the same ones; counted by references. */
+typedef struct TinyCount TinyCount;
+struct TinyCount {
+  TinyTensor *steps; /* f32, () */
+  TinyTensor *
+      corrections; /* f32: the rule's numbers of the step; of Adam 1 / (1 - beta^steps) of both */
+  TinyTensor *product; /* NAdam: f32, (): all its momenta multiplied */
+  /* While a step is made: */
+  TinyTensor *numbers[3];      /* (nullable): what is in corrections */
+  gboolean has_step, has_rest; /* parameters with a gradient, and without one */
+  TinyCount *apart;            /* (unowned) (nullable): what those with one share from now on */
+};
+
 /* Lists have an element for each parameter, or are NULL where the rule has no such state. */
 typedef struct {
   GPtrArray *parameters;
@@ -63,10 +76,7 @@ typedef struct {
   TinyTensor *lr; /* f32, () */
   TinyTensor *
       momentum; /* (nullable): f32, (): the momentum or the first beta, once a schedule changes it */
-  TinyTensor *steps; /* of rules that count: f32, (): how many there were */
-  TinyTensor *
-      corrections; /* f32: the rule's numbers of the step; of Adam 1 / (1 - beta^steps) of both */
-  TinyTensor *product; /* NAdam: f32, (): all its momenta multiplied */
+  GPtrArray *counts; /* of rules that count: TinyCount, of which parameters may share one */
   double settings[TINY_N_SETTINGS];
   double initial_rate; /* when the first schedule was made; NaN before */
 } TinyGroup;
@@ -95,10 +105,20 @@ TinyTensor *tiny_group_mix_first (TinyGroup *group, TinyTensor *m, TinyTensor *g
 /* (transfer floating): 1 / (1 - β^t), which is exact to rounding also where β^t is next to 1; @changing: (nullable): β,
  * where it is no number. */
 TinyTensor *tiny_correction (TinyTensor *steps, double beta, TinyTensor *changing);
+/* optimizer-counts.c: a count of no steps. */
+TinyCount *tiny_count_new (TinyRule rule, const char *device);
+void tiny_count_unref (gpointer count);
+G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyCount, tiny_count_unref)
+/* Parameters that have a gradient now share no count with others: theirs has steps and no rest. */
+gboolean tiny_counts_split (TinyOptimizer *self, TinyGroup *group, GError **error);
+/* A count of its own for each parameter, as state that is loaded may have; and one for those whose are equal. */
+gboolean tiny_counts_unshare (TinyOptimizer *self, TinyGroup *group, GError **error);
+void tiny_counts_share (TinyGroup *group);
 /* Of a rule of optimizer-adaptive.c: its numbers of a step, floating, and (transfer full) (nullable): what is taken from
  * parameter @i. */
 gboolean tiny_adaptive_numbers (TinyOptimizer *self,
                                 TinyGroup *group,
+                                TinyCount *count,
                                 TinyTensor *out[3],
                                 GError **error);
 TinyTensor *tiny_adaptive_change (TinyOptimizer *self,

@@ -169,25 +169,45 @@ is_adam (TinyRule rule)
 /* The rule's numbers after one more step, of Adam the corrections of both moments. They are stored: each is computed
  * once, not once for each element of each parameter. */
 static gboolean
-count_step (TinyOptimizer *self, TinyGroup *group, TinyTensor *out[3], GError **error)
+count_step (TinyOptimizer *self, TinyGroup *group, TinyCount *count, GError **error)
 {
   guint n = tiny_rule_get_state (self->rule)->n_numbers;
   TinyTensor *numbers[3] = { NULL };
-  if (!tiny_optimizer_put (self, group->steps, tiny_tensor_add_number (group->steps, 1), error))
+  if (!tiny_optimizer_put (self, count->steps, tiny_tensor_add_number (count->steps, 1), error))
     return FALSE;
   if (is_adam (self->rule)) {
     numbers[0]
-        = tiny_correction (group->steps, group->settings[TINY_SETTING_BETA1], group->momentum);
-    numbers[1] = tiny_correction (group->steps, group->settings[TINY_SETTING_BETA2], NULL);
-  } else if (!tiny_adaptive_numbers (self, group, numbers, error))
+        = tiny_correction (count->steps, group->settings[TINY_SETTING_BETA1], group->momentum);
+    numbers[1] = tiny_correction (count->steps, group->settings[TINY_SETTING_BETA2], NULL);
+  } else if (!tiny_adaptive_numbers (self, group, count, numbers, error))
     return FALSE;
   for (guint i = 0; i < n; i++)
     numbers[i] = tiny_tensor_reshape (numbers[i], (gint64[]){ 1 }, 1);
-  if (n > 0 && !tiny_tensor_assign (group->corrections, tiny_tensor_cat (numbers, n, 0), error))
+  if (n > 0 && !tiny_tensor_assign (count->corrections, tiny_tensor_cat (numbers, n, 0), error))
     return FALSE;
   for (guint i = 0; i < n; i++)
-    out[i] = g_object_ref_sink (
-        tiny_tensor_reshape (tiny_tensor_slice (group->corrections, 0, i, i + 1, 1), NULL, 0));
+    count->numbers[i] = g_object_ref_sink (
+        tiny_tensor_reshape (tiny_tensor_slice (count->corrections, 0, i, i + 1, 1), NULL, 0));
+  return TRUE;
+}
+
+static gboolean
+count_steps (TinyOptimizer *self, TinyGroup *group, GPtrArray *changed, GError **error)
+{
+  if (!tiny_counts_split (self, group, error))
+    return FALSE;
+  for (guint k = 0; k < group->counts->len; k++) {
+    TinyCount *count = group->counts->pdata[k];
+    TinyTensor *const counted[] = { count->steps, count->corrections, count->product };
+    if (!count->has_step || count->has_rest)
+      continue;
+    count->has_step = FALSE; /* once for all that share it */
+    if (!count_step (self, group, count, error))
+      return FALSE;
+    for (guint i = 0; i < G_N_ELEMENTS (counted); i++)
+      if (counted[i] != NULL)
+        g_ptr_array_add (changed, counted[i]);
+  }
   return TRUE;
 }
 
@@ -290,24 +310,25 @@ add_state (TinyGroup *group, guint i, GPtrArray *changed)
 gboolean
 tiny_optimizer_apply (TinyOptimizer *self, TinyGroup *group, GPtrArray *changed, GError **error)
 {
-  TinyTensor *scales[3] = { NULL };
-  TinyTensor *const counted[] = { group->steps, group->corrections, group->product };
-  gboolean good = group->steps == NULL || count_step (self, group, scales, error);
-  for (guint i = 0; good && i < G_N_ELEMENTS (counted); i++)
-    if (counted[i] != NULL)
-      g_ptr_array_add (changed, counted[i]);
+  static TinyTensor *const none[3];
+  gboolean good = group->counts == NULL || count_steps (self, group, changed, error);
   for (guint i = 0; good && i < group->parameters->len; i++) {
     TinyTensor *p = group->parameters->pdata[i], *gradient = tiny_tensor_get_grad (p);
     if (gradient == NULL)
       continue;
+    const TinyCount *count = group->counts != NULL ? group->counts->pdata[i] : NULL;
     g_autoptr (TinyTensor) down = g_object_ref_sink (group->settings[TINY_SETTING_MAXIMIZE] != 0
                                                          ? tiny_tensor_neg (gradient)
                                                          : tiny_tensor_new_alias (gradient));
-    g_autoptr (TinyTensor) change = change_of (self, group, i, down, scales, error);
+    g_autoptr (TinyTensor) change
+        = change_of (self, group, i, down, count != NULL ? count->numbers : none, error);
     good = change != NULL && tiny_optimizer_put (self, p, tiny_tensor_sub (p, change), error);
     add_state (group, i, changed);
   }
-  for (guint i = 0; i < G_N_ELEMENTS (scales); i++)
-    g_clear_object (&scales[i]);
+  for (guint k = 0; group->counts != NULL && k < group->counts->len; k++) {
+    TinyCount *count = group->counts->pdata[k];
+    for (guint i = 0; i < G_N_ELEMENTS (count->numbers); i++)
+      g_clear_object (&count->numbers[i]);
+  }
   return good;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-grad-scaler.c: the scale and the count of good steps as tensors that each step assigns. */
+ * tiny-grad-scaler.c: the scale and the count of good steps as tensors that each update assigns. */
 #include "nn/tiny-grad-scaler.h"
 
 #include <math.h>
@@ -12,13 +12,18 @@
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 
+/* What was done with an optimiser's gradients since the last update. */
+typedef struct {
+  TinyOptimizer *optimizer; /* owned */
+  TinyTensor *is_bad;       /* owned: bool, (): whether one is not finite */
+  gboolean has_stepped;
+} Scaled;
+
 struct _TinyGradScaler {
   GObject parent_instance;
   TinyTensor *scale;  /* f32, () */
-  TinyTensor *n_good; /* f32, (): steps since the scale last moved */
-  TinyTensor
-      *is_bad; /* (nullable): bool, (): since unscale(), whether a gradient is not finite */
-  TinyOptimizer *last; /* (unowned): whose gradients that is about */
+  TinyTensor *n_good; /* f32, (): updates since the scale last moved */
+  GPtrArray *scaled;  /* Scaled */
   double growth, backoff;
   guint interval;
   GError *error;
@@ -27,12 +32,21 @@ struct _TinyGradScaler {
 G_DEFINE_FINAL_TYPE (TinyGradScaler, tiny_grad_scaler, G_TYPE_OBJECT)
 
 static void
+scaled_free (gpointer data)
+{
+  Scaled *self = data;
+  g_object_unref (self->optimizer);
+  g_object_unref (self->is_bad);
+  g_free (self);
+}
+
+static void
 tiny_grad_scaler_finalize (GObject *object)
 {
   TinyGradScaler *self = TINY_GRAD_SCALER (object);
   g_clear_object (&self->scale);
   g_clear_object (&self->n_good);
-  g_clear_object (&self->is_bad);
+  g_ptr_array_unref (self->scaled);
   g_clear_error (&self->error);
   G_OBJECT_CLASS (tiny_grad_scaler_parent_class)->finalize (object);
 }
@@ -46,6 +60,7 @@ tiny_grad_scaler_class_init (TinyGradScalerClass *class)
 static void
 tiny_grad_scaler_init (TinyGradScaler *self)
 {
+  self->scaled = g_ptr_array_new_with_free_func (scaled_free);
 }
 
 static TinyTensor *
@@ -113,6 +128,17 @@ unscale_one (TinyTensor *parameter, TinyTensor *inverse, TinyTensor *bad)
   return bad == NULL ? found : tiny_tensor_logical_or (bad, found);
 }
 
+static Scaled *
+find_scaled (TinyGradScaler *self, TinyOptimizer *optimizer)
+{
+  for (guint i = 0; i < self->scaled->len; i++) {
+    Scaled *scaled = self->scaled->pdata[i];
+    if (scaled->optimizer == optimizer)
+      return scaled;
+  }
+  return NULL;
+}
+
 gboolean
 tiny_grad_scaler_unscale (TinyGradScaler *self, TinyOptimizer *optimizer, GError **error)
 {
@@ -120,9 +146,10 @@ tiny_grad_scaler_unscale (TinyGradScaler *self, TinyOptimizer *optimizer, GError
   tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, FALSE, "no optimizer given");
   if (!check (self, error))
     return FALSE;
-  if (self->is_bad != NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "grad_scaler: gradients have been unscaled since the last step");
+  if (find_scaled (self, optimizer) != NULL) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                         "grad_scaler: this optimiser's gradients have been unscaled since the "
+                         "last update");
     return FALSE;
   }
   tiny_runtime_lock ();
@@ -135,44 +162,11 @@ tiny_grad_scaler_unscale (TinyGradScaler *self, TinyOptimizer *optimizer, GError
   }
   if (bad == NULL)
     bad = tiny_tensor_full (TINY_DTYPE_BOOL, NULL, 0, 0);
-  self->is_bad = g_object_ref_sink (bad);
-  self->last = optimizer;
+  Scaled *scaled = g_new (Scaled, 1);
+  *scaled = (Scaled){ g_object_ref (optimizer), g_object_ref_sink (bad), FALSE };
+  g_ptr_array_add (self->scaled, scaled);
   tiny_runtime_unlock ();
   return TRUE;
-}
-
-/* scale, n_good = bad: scale * backoff, 0; after interval good ones: scale * growth, 0; else scale, n_good + 1 */
-static gboolean
-move (TinyGradScaler *self, GError **error)
-{
-  g_autoptr (TinyTensor) good = g_object_ref_sink (tiny_tensor_add_number (self->n_good, 1));
-  g_autoptr (TinyTensor) grows = g_object_ref_sink (
-      tiny_tensor_ge (good, tiny_tensor_scalar_float ((double) self->interval)));
-  TinyTensor *scale = tiny_tensor_where (
-      grows, tiny_tensor_mul_number (self->scale, self->growth), self->scale);
-  scale = tiny_tensor_where (self->is_bad, tiny_tensor_mul_number (self->scale, self->backoff),
-                             scale);
-  TinyTensor *n = tiny_tensor_where (tiny_tensor_logical_or (grows, self->is_bad),
-                                     tiny_tensor_scalar_float (0), good);
-  return tiny_tensor_assign (self->scale, scale, error)
-         && tiny_tensor_assign (self->n_good, n, error);
-}
-
-static gboolean
-step (TinyGradScaler *self,
-      TinyOptimizer *optimizer,
-      TinyTensor *const *others,
-      guint n_others,
-      GError **error)
-{
-  g_autoptr (GPtrArray) all = g_ptr_array_new ();
-  for (guint i = 0; i < n_others; i++)
-    g_ptr_array_add (all, others[i]);
-  g_ptr_array_add (all, self->scale);
-  g_ptr_array_add (all, self->n_good);
-  return move (self, error)
-         && tiny_optimizer_step_unless (optimizer, self->is_bad,
-                                        (TinyTensor *const *) all->pdata, all->len, error);
 }
 
 gboolean
@@ -186,16 +180,61 @@ tiny_grad_scaler_step (TinyGradScaler *self,
   tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, FALSE, "no optimizer given");
   tiny_return_error_unless (TINY_IS_LIST (others, n_others), error, FALSE,
                             "others are counted, but none are given");
-  if (self->is_bad == NULL && !tiny_grad_scaler_unscale (self, optimizer, error))
+  if (find_scaled (self, optimizer) == NULL
+      && !tiny_grad_scaler_unscale (self, optimizer, error))
     return FALSE;
-  if (self->last != optimizer) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "grad_scaler: the gradients that were unscaled are another optimiser's");
+  Scaled *scaled = find_scaled (self, optimizer);
+  if (scaled->has_stepped) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                         "grad_scaler: this optimiser has stepped since the last update");
+    return FALSE;
+  }
+  scaled->has_stepped = TRUE;
+  g_autoptr (GPtrArray) all = g_ptr_array_new (); /* the update wants to know, too */
+  for (guint i = 0; i < n_others; i++)
+    g_ptr_array_add (all, others[i]);
+  g_ptr_array_add (all, scaled->is_bad);
+  return tiny_optimizer_step_unless (optimizer, scaled->is_bad,
+                                     (TinyTensor *const *) all->pdata, all->len, error);
+}
+
+/* scale, n_good = bad: scale * backoff, 0; after interval good ones: scale * growth, 0; else scale, n_good + 1 */
+static gboolean
+move (TinyGradScaler *self, TinyTensor *is_bad, GError **error)
+{
+  g_autoptr (TinyTensor) bad = g_object_ref_sink (is_bad);
+  g_autoptr (TinyTensor) good = g_object_ref_sink (tiny_tensor_add_number (self->n_good, 1));
+  g_autoptr (TinyTensor) grows = g_object_ref_sink (
+      tiny_tensor_ge (good, tiny_tensor_scalar_float ((double) self->interval)));
+  TinyTensor *scale = tiny_tensor_where (
+      grows, tiny_tensor_mul_number (self->scale, self->growth), self->scale);
+  scale = tiny_tensor_where (bad, tiny_tensor_mul_number (self->scale, self->backoff), scale);
+  TinyTensor *n = tiny_tensor_where (tiny_tensor_logical_or (grows, bad),
+                                     tiny_tensor_scalar_float (0), good);
+  return tiny_tensor_assign (self->scale, scale, error)
+         && tiny_tensor_assign (self->n_good, n, error)
+         && tiny_tensor_realize_many ((TinyTensor *[]){ self->scale, self->n_good }, 2, error);
+}
+
+gboolean
+tiny_grad_scaler_update (TinyGradScaler *self, GError **error)
+{
+  tiny_return_error_unless (TINY_IS_GRAD_SCALER (self), error, FALSE, "no scaler given");
+  if (!check (self, error))
+    return FALSE;
+  if (self->scaled->len == 0) {
+    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
+                         "grad_scaler: no gradients were unscaled since the last update");
     return FALSE;
   }
   tiny_runtime_lock ();
-  gboolean good = step (self, optimizer, others, n_others, error);
-  g_clear_object (&self->is_bad);
+  TinyTensor *bad = NULL;
+  for (guint i = 0; i < self->scaled->len; i++) {
+    const Scaled *scaled = self->scaled->pdata[i];
+    bad = bad == NULL ? scaled->is_bad : tiny_tensor_logical_or (bad, scaled->is_bad);
+  }
+  gboolean good = move (self, bad, error);
+  g_ptr_array_set_size (self->scaled, 0);
   tiny_runtime_unlock ();
   return good;
 }

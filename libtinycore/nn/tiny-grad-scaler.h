@@ -23,9 +23,9 @@ G_DECLARE_FINAL_TYPE (TinyGradScaler, tiny_grad_scaler, TINY, GRAD_SCALER, GObje
 /**
  * tiny_grad_scaler_new:
  * @scale: the scale at the start, such as 65536
- * @growth: what it is multiplied by after @interval steps with finite gradients, such as 2
+ * @growth: what it is multiplied by after @interval updates with finite gradients, such as 2
  * @backoff: what it is multiplied by where a gradient is not finite, such as 0.5
- * @interval: how many steps, such as 2000
+ * @interval: how many updates, such as 2000
  *
  * Numbers that cannot be are the error of the first step.
  *
@@ -58,7 +58,7 @@ TINY_API TinyTensor *tiny_grad_scaler_scale (TinyGradScaler *self, TinyTensor *l
  * Divides the gradients by the scale, for what comes before the step, such as tiny_clip_grad_norm(). Nothing
  * runs.
  *
- * Errors: %TINY_ERROR_INVALID when it was done since the last step; what the scaler was made with.
+ * Errors: %TINY_ERROR_INVALID when it was done for this optimiser since the last update; what the scaler was made with.
  *
  * Returns: whether it worked
  *
@@ -76,8 +76,10 @@ TINY_API gboolean tiny_grad_scaler_unscale (TinyGradScaler *self,
  * @n_others: how many
  * @error: return location
  *
- * tiny_grad_scaler_unscale(), if it was not done, and tiny_optimizer_step(), which changes nothing where a
- * gradient is not finite; then the scale moves.
+ * tiny_grad_scaler_unscale(), if it was not done, and tiny_optimizer_step(), which changes nothing where one of
+ * its gradients is not finite. The scale stays what it is until tiny_grad_scaler_update(), for further optimisers.
+ *
+ * Errors: %TINY_ERROR_INVALID when this optimiser has stepped since the last update; those of its step.
  *
  * Returns: whether it worked; a step that was skipped did
  *
@@ -88,6 +90,21 @@ TINY_API gboolean tiny_grad_scaler_step (TinyGradScaler *self,
                                          TinyTensor *const *others,
                                          guint n_others,
                                          GError **error);
+
+/**
+ * tiny_grad_scaler_update:
+ * @self: a scaler
+ * @error: return location
+ *
+ * Moves the scale, once after the steps of all optimisers: down where a gradient of any was not finite.
+ *
+ * Errors: %TINY_ERROR_INVALID when no gradients were unscaled since the last update.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_grad_scaler_update (TinyGradScaler *self, GError **error);
 
 /**
  * tiny_grad_scaler_get_scale:

@@ -31,9 +31,7 @@ group_free (gpointer data)
       g_ptr_array_unref (lists[i]);
   g_clear_object (&group->lr);
   g_clear_object (&group->momentum);
-  g_clear_object (&group->steps);
-  g_clear_object (&group->corrections);
-  g_clear_object (&group->product);
+  g_clear_pointer (&group->counts, g_ptr_array_unref);
   g_free (group);
 }
 
@@ -148,11 +146,12 @@ tiny_optimizer_make_state (TinyOptimizer *self, TinyGroup *group)
   if (state->second == NULL || group->second != NULL)
     return;
   group->second = state_like (parameters, group->settings[TINY_SETTING_INITIAL], NULL);
-  group->steps = numbers_on (device, (float[]){ 0 }, 1, 0);
-  if (state->n_numbers > 0)
-    group->corrections = numbers_on (device, (float[]){ 1, 1, 1 }, state->n_numbers, 1);
-  if (self->rule == TINY_RULE_NADAM)
-    group->product = numbers_on (device, (float[]){ 1 }, 1, 0);
+  if (!state->counts || parameters->len == 0)
+    return;
+  group->counts = g_ptr_array_new_with_free_func (tiny_count_unref);
+  TinyCount *count = tiny_count_new (self->rule, device);
+  for (guint i = 0; i < parameters->len; i++)
+    g_ptr_array_add (group->counts, i == 0 ? count : g_rc_box_acquire (count));
 }
 
 static gboolean
@@ -391,11 +390,17 @@ tiny_optimizer_zero_grad (TinyOptimizer *self)
 
 /* ---- state ---- */
 static void
+add_one (GHashTable *state, guint group, guint i, TinyTensor *value, const char *name)
+{
+  g_hash_table_insert (state, g_strdup_printf ("%u.%u.%s", group, i, name),
+                       g_object_ref (value));
+}
+
+static void
 add_list (GHashTable *state, guint group, GPtrArray *list, const char *name)
 {
   for (guint i = 0; list != NULL && i < list->len; i++)
-    g_hash_table_insert (state, g_strdup_printf ("%u.%u.%s", group, i, name),
-                         g_object_ref (list->pdata[i]));
+    add_one (state, group, i, list->pdata[i], name);
 }
 
 GHashTable *
@@ -407,11 +412,12 @@ tiny_optimizer_get_state_dict (TinyOptimizer *self)
   for (guint i = 0; i < self->groups->len; i++) {
     const TinyGroup *group = self->groups->pdata[i];
     g_hash_table_insert (state, g_strdup_printf ("%u.lr", i), g_object_ref (group->lr));
-    if (group->steps != NULL)
-      g_hash_table_insert (state, g_strdup_printf ("%u.step", i), g_object_ref (group->steps));
-    if (group->product != NULL)
-      g_hash_table_insert (state, g_strdup_printf ("%u.mu_product", i),
-                           g_object_ref (group->product));
+    for (guint k = 0; group->counts != NULL && k < group->counts->len; k++) {
+      const TinyCount *count = group->counts->pdata[k];
+      add_one (state, i, k, count->steps, "step");
+      if (count->product != NULL)
+        add_one (state, i, k, count->product, "mu_product");
+    }
     add_list (state, i, group->first, names->first);
     add_list (state, i, group->second, names->second);
     add_list (state, i, group->third, names->third);
@@ -425,8 +431,14 @@ tiny_optimizer_load_state_dict (TinyOptimizer *self, GHashTable *state, GError *
 {
   tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
   tiny_return_error_unless (state != NULL, error, FALSE, "no state given");
+  for (guint i = 0; i < self->groups->len; i++)
+    if (!tiny_counts_unshare (self, self->groups->pdata[i], error))
+      return FALSE;
   g_autoptr (GHashTable) own = tiny_optimizer_get_state_dict (self);
-  if (!tiny_state_copy (own, state, TRUE, error))
+  gboolean good = tiny_state_copy (own, state, TRUE, error);
+  for (guint i = 0; i < self->groups->len; i++)
+    tiny_counts_share (self->groups->pdata[i]);
+  if (!good)
     return FALSE;
   for (guint i = 0; i < self->groups->len; i++) {
     TinyGroup *group = self->groups->pdata[i];

@@ -65,17 +65,17 @@ class Arithmetic:
         """@rounding_mode: %NULL, "trunc" or "floor"
 
         @self / @other as floats, where integers become the default float (tiny_set_default_float()) first; or rounded towards zero or down, where integers stay
-        what they are, and one divided by zero is unspecified."""
+        what they are, and one divided by zero is 0, as in NumPy."""
 
     @op(takes="number", gradient="kinks")
     def fmod(self, other: Tensor):
         """@self - @other * trunc (@self / @other): has the sign of @self. Of floats it is exact, as in C, however large the
-        quotient. An integer divided by zero is unspecified."""
+        quotient. Of an integer and 0 it is 0."""
 
     @op(takes="number", gradient="none")
     def floor_divide(self, other: Tensor):
         """@self / @other rounded down, of integers or floats, of which the rest is taken away first: 719 of 72 and 0.1. NaN of infinity; -1 in an infinity of the other sign. An integer
-        divided by zero is unspecified."""
+        divided by zero is 0."""
 
     @op(takes="number", gradient="kinks", alias="remainder")
     def mod(self, other: Tensor):
@@ -341,15 +341,16 @@ class Logic:
 
     @op(takes="integral", alias="bitwise_left_shift")
     def lshift(self, other: Tensor):
-        """@other: how far, from 0 to below the number of bits
+        """@other: how far
 
-        Bits moved up, in @self's dtype."""
+        Bits moved up, in @self's dtype: 0 where that is below 0 or as far as there are bits."""
 
     @op(takes="integral", alias="bitwise_right_shift")
     def rshift(self, other: Tensor):
-        """@other: how far, from 0 to below the number of bits
+        """@other: how far
 
-        Bits moved down, in @self's dtype; the sign is kept."""
+        Bits moved down, in @self's dtype; the sign is kept, and is all that is left where @other is below 0 or as far as there are
+        bits."""
 
     @op(gradient="smooth", gate="self", in_place=False)
     def where(self, input: Tensor, other: Tensor):
@@ -953,7 +954,8 @@ class Movement:
 
     @op(alias="view", symbolic=True, view=True)
     def reshape(self, shape: Shape):
-        """The elements in row-major order in another shape; one size may be -1 and follows from the others."""
+        """The elements in row-major order in another shape; one size may be -1 and follows from the others. A view always, also of what is
+        permuted or flipped, where PyTorch's is a copy: what is written to x.t ().reshape (…) is written to x."""
 
     @op(symbolic=True, view=True)
     def permute(self, axis: Axes):
@@ -998,7 +1000,7 @@ class Movement:
 
     @op(symbolic=True, view=True)
     def flip(self, axis: Axes):
-        """@self with @axes reversed."""
+        """@self with @axes reversed: a view, as NumPy's, where PyTorch's is a copy."""
 
     @op(symbolic=True, view=True)
     def squeeze(self, axis: Axes | None = None):
@@ -1233,7 +1235,7 @@ class Indexing:
         """@self: integers
         @num_classes: how many classes; -1: one more than the largest label, which is read then
 
-        A new last axis that is 1 at the position the label says and 0 elsewhere, as i32."""
+        A new last axis that is 1 at the position the label says and 0 elsewhere, as i32: 0 everywhere of a label outside, also of -1."""
 
     @op(symbolic=True)
     def index_select(self, axis: Axis, index: Tensor):
@@ -2359,7 +2361,9 @@ class Random:
         @num_samples: how many, N
         @replacement: whether one may be drawn again
 
-        Positions drawn by weight, (N) or (B, N), as i32. Without replacement K² pairs are compared."""
+        Positions drawn by weight, (N) or (B, N), as i32. Without replacement K² pairs are compared, and where fewer than N weights are above
+        0, positions of weight 0 come after those. Nothing is read, so nothing is refused: where weights are no probabilities (below 0, NaN, infinite,
+        all 0), which positions come is unspecified, but they are below K."""
 
     @op(takes="float")
     def bernoulli(self):

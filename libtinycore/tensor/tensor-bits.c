@@ -18,13 +18,28 @@ bits_node (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
   return tiny_build_binary (self, op, x, y);
 }
 
+/* As far as there are bits, or by less than none, which the ops leave open: what all bits moved out leave. */
 static TinyNode *
 shift_node (TinyBuild *self, TinyOp op, TinyNode *x, TinyNode *y)
 {
   x = tiny_build_numeric (self, x);
-  return x == NULL
-             ? NULL
-             : tiny_build_binary (self, op, x, tiny_build_cast (self, y, (TinyDType) x->dtype));
+  y = tiny_build_numeric (self, y);
+  if (x == NULL || y == NULL)
+    return NULL;
+  TinyDType dtype = (TinyDType) x->dtype;
+  const gint64 n_bits = 8 * (gint64) tiny_dtype_get_n_bytes (dtype);
+  if (tiny_node_is_const (y) && y->arg >= 0 && y->arg < n_bits)
+    return tiny_build_binary (self, op, x, tiny_build_cast (self, y, dtype));
+  TinyNode *most = tiny_build_like (self, y, (double) n_bits - 1);
+  TinyNode *is_far = tiny_build_less (self, most, y);
+  if (!tiny_dtype_is_unsigned (y->dtype))
+    is_far = tiny_build_binary (self, TINY_OP_OR, is_far,
+                                tiny_build_less (self, y, tiny_build_like (self, y, 0)));
+  TinyNode *by = tiny_build_cast (self, tiny_build_where (self, is_far, most, y), dtype);
+  TinyNode *result = tiny_build_binary (self, op, x, by);
+  const gboolean keeps_sign = op == TINY_OP_SHR && !tiny_dtype_is_unsigned (x->dtype);
+  return keeps_sign ? result
+                    : tiny_build_where (self, is_far, tiny_build_like (self, x, 0), result);
 }
 
 TinyNode *

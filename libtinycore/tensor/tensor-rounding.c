@@ -51,6 +51,19 @@ op_round (TinyBuild *self, TinyNode *x)
   return tiny_build_where (self, up, tiny_build_add_number (self, below, 1), below);
 }
 
+/* The quotient, or what is left, of integers: 0 of a division by 0, which the ops leave open. */
+static TinyNode *
+divide_integers (TinyBuild *b, TinyOp op, TinyNode *x, TinyNode *y)
+{
+  if (x == NULL || y == NULL || (tiny_node_is_const (y) && y->arg != 0))
+    return tiny_build_binary (b, op, x, y);
+  TinyNode *zero = tiny_build_number (b, (TinyDType) y->dtype, 0);
+  TinyNode *is_none = tiny_build_binary (b, TINY_OP_CMPEQ, y, zero);
+  TinyNode *by = tiny_build_where (b, is_none, tiny_build_like (b, y, 1), y);
+  TinyNode *result = tiny_build_binary (b, op, x, by);
+  return op == TINY_OP_MOD ? result : tiny_build_where (b, is_none, zero, result);
+}
+
 /* The quotient rounded towards zero. */
 static TinyNode *
 truncated_quotient (TinyBuild *b, TinyNode *x, TinyNode *y)
@@ -58,7 +71,7 @@ truncated_quotient (TinyBuild *b, TinyNode *x, TinyNode *y)
   TinyDType dtype = tiny_dtype_promote ((TinyDType) x->dtype, (TinyDType) y->dtype);
   if (tiny_dtype_is_float (dtype))
     return op_trunc (b, tiny_build_div (b, x, y));
-  return tiny_build_binary (b, TINY_OP_IDIV, x, y);
+  return divide_integers (b, TINY_OP_IDIV, x, y);
 }
 
 /* ---- the remainder of floats, which is exact ---- */
@@ -220,11 +233,11 @@ op_floor_divide (TinyBuild *self, TinyNode *x, TinyNode *y)
   y = tiny_build_cast (self, y, wide);
   if (tiny_dtype_is_float (dtype))
     return tiny_build_cast (self, floats_rounded_down (self, x, y), dtype);
-  TinyNode *quotient = tiny_build_binary (self, TINY_OP_IDIV, x, y);
+  TinyNode *quotient = divide_integers (self, TINY_OP_IDIV, x, y);
   if (tiny_dtype_is_unsigned (dtype))
     return quotient;
   TinyNode *zero = tiny_build_number (self, dtype, 0);
-  TinyNode *rest = tiny_build_binary (self, TINY_OP_MOD, x, y);
+  TinyNode *rest = divide_integers (self, TINY_OP_MOD, x, y);
   TinyNode *differ = tiny_build_binary (self, TINY_OP_CMPNE,
                                         tiny_build_binary (self, TINY_OP_CMPLT, x, zero),
                                         tiny_build_binary (self, TINY_OP_CMPLT, y, zero));
@@ -252,8 +265,8 @@ op_fmod (TinyBuild *b, TinyNode *self, TinyNode *other)
   /* u64 and a signed integer have no common one: they meet in f32. */
   TinyDType dtype = tiny_dtype_promote ((TinyDType) self->dtype, (TinyDType) other->dtype);
   if (!tiny_dtype_is_float (dtype))
-    return tiny_build_binary (b, TINY_OP_MOD, tiny_build_cast (b, self, dtype),
-                              tiny_build_cast (b, other, dtype));
+    return divide_integers (b, TINY_OP_MOD, tiny_build_cast (b, self, dtype),
+                            tiny_build_cast (b, other, dtype));
   TinyDType wide = wide_of (dtype);
   return tiny_build_cast (
       b, floats_rest (b, tiny_build_cast (b, self, wide), tiny_build_cast (b, other, wide)),

@@ -296,9 +296,11 @@ def check_scaler():
         scaler.scale(p.mul(p).mul(reference.to_tiny(np.array([factor, 1], np.float32))).sum([0], False)).backward()
         if factor == 3:
             scaler.unscale(optimizer)
-            reference.raises("since the last step", scaler.unscale, optimizer)
+            reference.raises("since the last update", scaler.unscale, optimizer)
             Tiny.clip_grad_value([p], 1)
         scaler.step(optimizer, [])
+        reference.raises("has stepped since the last update", scaler.step, optimizer, [])
+        scaler.update()
         grown.append(scaler.get_scale()[1])
         if np.isfinite(factor):
             theirs.zero_grad()
@@ -308,7 +310,67 @@ def check_scaler():
             theirs.step()
         reference.close(f"scaled by {factor}", p, other, 1e-5, 1e-6)
     assert grown == [1024, 2048, 1024, 1024, 512, 512, 1024], grown
+    reference.raises("no gradients were unscaled", scaler.update)
     reference.raises("grows by 1", Tiny.GradScaler.new(1, 1, 0.5, 1).step, optimizer, [])
+
+
+def check_scaled_optimizers():
+    """One scale for two optimisers: it stays until update (), and only the step of the one with a bad gradient is skipped."""
+    parameters = [variable(np.array([1, 2], np.float32)) for _ in range(2)]
+    optimizers = [Tiny.sgd_new([p], 0.1, 0, 0, False) for p in parameters]
+    scaler, scales = Tiny.GradScaler.new(1024, 2, 0.5, 2), []
+    wanted = [np.array([1, 2], np.float32) for _ in range(2)]
+    for factors in ((1, 2), (1, 1), (1, np.inf), (np.nan, 1), (2, 2), (1, 1)):
+        for i, factor in enumerate(factors):
+            optimizers[i].zero_grad()
+            scaler.scale(parameters[i].mul(reference.to_tiny(np.array([factor, 1], np.float32))).sum([0], False)).backward()
+        scaler.unscale(optimizers[1])
+        for i, factor in enumerate(factors):
+            before = scaler.get_scale()[1]
+            scaler.step(optimizers[i], [])
+            assert scaler.get_scale()[1] == before, "the scale moved in a step"
+            if np.isfinite(factor):
+                wanted[i] -= np.float32(0.1) * np.array([factor, 1], np.float32)
+        scaler.update()
+        scales.append(scaler.get_scale()[1])
+        for i in range(2):
+            np.testing.assert_allclose(reference.to_numpy(parameters[i]), wanted[i], 1e-6)
+    assert scales == [1024, 2048, 1024, 512, 512, 1024], scales
+
+
+def check_left_out():
+    """A step without a gradient of a parameter is none of that parameter's: its count stays, also in state that is loaded."""
+    rules = {
+        "adam": (lambda p: Tiny.adam_new(p, 0.05, 0.9, 0.99, 1e-8, 0.01), lambda p: torch.optim.Adam(p, 0.05, (0.9, 0.99), weight_decay=0.01)),
+        "adamw": (lambda p: Tiny.adamw_new(p, 0.05, 0.9, 0.99, 1e-8, 0.01), lambda p: torch.optim.AdamW(p, 0.05, (0.9, 0.99), weight_decay=0.01)),
+        "adamax": (lambda p: Tiny.adamax_new(p, 0.05, 0.9, 0.99, 1e-8, 0), lambda p: torch.optim.Adamax(p, 0.05, (0.9, 0.99))),
+        "nadam": (lambda p: Tiny.nadam_new(p, 0.05, 0.9, 0.99, 1e-8, 0, 0.004), lambda p: torch.optim.NAdam(p, 0.05, (0.9, 0.99), foreach=True)),
+        "radam": (lambda p: Tiny.radam_new(p, 0.05, 0.9, 0.6, 1e-8, 0), lambda p: torch.optim.RAdam(p, 0.05, (0.9, 0.6))),
+        "adagrad": (lambda p: Tiny.adagrad_new(p, 0.05, 0.1, 0, 0, 1e-10), lambda p: torch.optim.Adagrad(p, 0.05, 0.1)),
+    }
+    given = ((0, 1), (0, 1, 2), (1,), (0,), (0, 2), (), (0, 1, 2), (1, 2), (0, 1, 2))
+    for name, (make, theirs) in rules.items():
+        arrays = [random((3, 2)) for _ in range(3)]
+        mine, others = [variable(a) for a in arrays], [torch.nn.Parameter(torch.tensor(a, dtype=torch.float64)) for a in arrays]
+        optimizer, other = make(mine), theirs(others)
+        for i, some in enumerate(given):
+            if i == 5:
+                again = make(mine)
+                again.load_state_dict(optimizer.get_state_dict())
+                optimizer = again
+            optimizer.zero_grad()
+            other.zero_grad(set_to_none=True)
+            factors = [(random((3, 2)), random((3, 2))) for _ in some]
+            if some:
+                tiny_loss([mine[k] for k in some], factors).backward()
+            for k, (c, d) in zip(some, factors):
+                others[k].grad = 2 * torch.tensor(c, dtype=torch.float64) * others[k].detach() + torch.tensor(d, dtype=torch.float64)
+            optimizer.step([])
+            other.step()
+            for k in range(3):
+                reference.close(f"{name}: parameter {k} after step {i + 1}", mine[k], others[k].detach().float(), 2e-5, 2e-6)
+                steps = sum(k in one for one in given[:i + 1])
+                assert reference.to_numpy(optimizer.get_state_dict()[f"0.{k}.step"]) == steps, (name, k, i)
 
 
 def check_accumulation():

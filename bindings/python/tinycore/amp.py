@@ -34,16 +34,18 @@ class GradScaler:
             call(self.handle.unscale, optimizer.handle)
 
     def step(self, optimizer):
-        """The optimiser's step, unless a gradient is not finite. The scale changes along with it."""
+        """The optimiser's step, unless one of its gradients is not finite. The scale stays until update()."""
         if self.enabled:
             call(self.handle.step, optimizer.handle, [])
         else:
             optimizer.step()
 
     def update(self, new_scale: float = None):
-        """Nothing: step() has done it."""
+        """Moves the scale, after the steps of all optimisers."""
         if new_scale is not None:
             raise NotImplementedError("GradScaler: the scale follows from the gradients")
+        if self.enabled:
+            call(self.handle.update)
 
     def get_scale(self) -> float:
         """The scale as it is now."""

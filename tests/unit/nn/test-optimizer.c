@@ -84,6 +84,7 @@ run_step (TinyTensor *const *inputs,
     return FALSE;
   if (self->scaler != NULL
           ? !tiny_grad_scaler_step (self->scaler, self->optimizer, &held, 1, error)
+                || !tiny_grad_scaler_update (self->scaler, error)
           : !tiny_optimizer_step (self->optimizer, &held, 1, error))
     return FALSE;
   outputs[0] = g_steal_pointer (&held);
