@@ -185,6 +185,11 @@ FUNCTION (log10, T (log10) (x[0]))
 FUNCTION (log1p, T (log1p) (x[0]))
 FUNCTION (erf, T (erf) (x[0]))
 FUNCTION (erfc, T (erfc) (x[0]))
+FUNCTION (erfinv, T (erfinv) (x[0]))
+FUNCTION (lgamma, T (lgamma) (x[0]))
+FUNCTION (lgamma_below, T (lgamma) (x[0]))
+FUNCTION (digamma, T (digamma) (x[0]))
+FUNCTION (digamma_below, T (digamma) (x[0]))
 FUNCTION (asin, T (asin) (x[0]))
 FUNCTION (acos, T (acos) (x[0]))
 FUNCTION (atan, T (atan) (x[0]))
@@ -498,6 +503,11 @@ const Case cases[] = {
   FORMULA (log1p, 1, -0.5, 1, { 8 }),
   FORMULA (erf, 1, -2, 2, { 8 }),
   FORMULA (erfc, 1, -1, 3, { 8 }),
+  FORMULA (erfinv, 1, -0.9, 0.9, { 8 }),
+  FORMULA (lgamma, 1, 0.3, 5, { 8 }),
+  FORMULA (lgamma_below, 1, -1.8, -1.2, { 8 }),
+  FORMULA (digamma, 1, 0.3, 5, { 8 }),
+  FORMULA (digamma_below, 1, -1.8, -1.2, { 8 }),
   FORMULA (asin, 1, -0.9, 0.9, { 8 }),
   FORMULA (acos, 1, -0.9, 0.9, { 8 }),
   FORMULA (atan, 1, -3, 3, { 8 }),
