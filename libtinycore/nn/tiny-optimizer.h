@@ -380,6 +380,26 @@ TINY_API gboolean tiny_optimizer_set_group_lr (TinyOptimizer *self,
                                                GError **error);
 
 /**
+ * tiny_optimizer_set_group_momentum:
+ * @self: an optimiser
+ * @group: which of its groups
+ * @momentum: the momentum from now on, or the first beta of Adam and its like
+ * @error: return location
+ *
+ * From the first call on it lives in device memory: steps that are captured later follow it, as they do the rate.
+ *
+ * Errors: %TINY_ERROR_INVALID when there is no such group, or the number cannot be.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_optimizer_set_group_momentum (TinyOptimizer *self,
+                                                     guint group,
+                                                     double momentum,
+                                                     GError **error);
+
+/**
  * tiny_optimizer_get_group_lr:
  * @self: an optimiser
  * @group: which of its groups

@@ -94,6 +94,7 @@ def test_schedules_go_on():
         "StepLR": lambda m, o: m.lr_scheduler.StepLR(o, 2, 0.5), "MultiStepLR": lambda m, o: m.lr_scheduler.MultiStepLR(o, [2, 5]),
         "CosineAnnealingLR": lambda m, o: m.lr_scheduler.CosineAnnealingLR(o, 5), "LinearLR": lambda m, o: m.lr_scheduler.LinearLR(o, 0.2, 1.0, 6),
         "CosineAnnealingWarmRestarts": lambda m, o: m.lr_scheduler.CosineAnnealingWarmRestarts(o, 2, 2), "LambdaLR": lambda m, o: m.lr_scheduler.LambdaLR(o, lambda i: 0.8 ** i),
+        "MultiplicativeLR": lambda m, o: m.lr_scheduler.MultiplicativeLR(o, lambda i: 0.9), "CyclicLR": lambda m, o: m.lr_scheduler.CyclicLR(o, 0.1, 0.3, 2),
         "OneCycleLR": lambda m, o: m.lr_scheduler.OneCycleLR(o, 0.3, 12), "SequentialLR": sequence,
         "ReduceLROnPlateau": lambda m, o: m.lr_scheduler.ReduceLROnPlateau(o, patience=1, cooldown=1),
     }
