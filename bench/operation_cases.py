@@ -80,8 +80,8 @@ def make(given, random):
 # ---- one element by another ----
 each("add sub mul div maximum minimum fmod fmax fmin copysign hypot logaddexp atan2 floor_divide eq lt", [LONG, LONG])
 each("neg abs sign square reciprocal floor ceil round trunc frac exp exp2 expm1 sin cos tan atan sinh cosh tanh asinh erf erfc sinc isnan isinf "
-     "isfinite signbit relu sigmoid", [LONG])
-each("sqrt rsqrt log log2 log10 log1p logit asin acos atanh", [positive(LONG)])
+     "isfinite signbit relu sigmoid erfinv", [LONG])
+each("sqrt rsqrt log log2 log10 log1p logit asin acos atanh lgamma digamma", [positive(LONG)])
 each("acosh", [lambda random: random.uniform(1, 5, LONG).astype("float32")])
 each("pow", [positive(LONG), LONG])
 each("clamp", [LONG], -0.5, 0.5)

@@ -25,6 +25,7 @@
 #include "autograd/tiny-gradient.h"
 #include "autograd/tiny-transforms.h"
 #include "nn/tiny-attention-layers.h"
+#include "nn/tiny-clip.h"
 #include "nn/tiny-conv-layers.h"
 #include "nn/tiny-grad-scaler.h"
 #include "nn/tiny-jit.h"

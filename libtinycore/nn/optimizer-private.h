@@ -134,11 +134,6 @@ tiny_settings_check (TinyRule rule, const double settings[TINY_N_SETTINGS], GErr
 void tiny_optimizer_make_state (TinyOptimizer *self, TinyGroup *group);
 /* (nullable): group @i; an error when there is none. */
 TinyGroup *tiny_optimizer_find_group (TinyOptimizer *self, guint i, GError **error);
-/* The momentum of group @i, or its first beta; from now on in device memory. */
-gboolean tiny_optimizer_set_group_momentum (TinyOptimizer *self,
-                                            guint i,
-                                            double momentum,
-                                            GError **error);
 /* Makes @value the contents of @target, unless the step is skipped. Takes a floating @value. */
 gboolean
 tiny_optimizer_put (TinyOptimizer *self, TinyTensor *target, TinyTensor *value, GError **error);

@@ -158,20 +158,21 @@ tiny_optimizer_set_setting (
 
 gboolean
 tiny_optimizer_set_group_momentum (TinyOptimizer *self,
-                                   guint i,
+                                   guint group,
                                    double momentum,
                                    GError **error)
 {
-  TinyGroup *group = tiny_optimizer_find_group (self, i, error);
+  tiny_return_error_unless (TINY_IS_OPTIMIZER (self), error, FALSE, "no optimizer given");
+  TinyGroup *to = tiny_optimizer_find_group (self, group, error);
   TinySetting setting
       = is_of (TINY_SETTING_BETA1, self->rule) ? TINY_SETTING_BETA1 : TINY_SETTING_MOMENTUM;
-  if (group == NULL)
+  if (to == NULL)
     return FALSE;
-  if (group->momentum == NULL)
-    group->momentum = g_object_ref_sink (
-        tiny_tensor_new_from_data (tiny_tensor_get_device (group->lr), TINY_DTYPE_F32, NULL, 0,
+  if (to->momentum == NULL)
+    to->momentum = g_object_ref_sink (
+        tiny_tensor_new_from_data (tiny_tensor_get_device (to->lr), TINY_DTYPE_F32, NULL, 0,
                                    &(float){ 0 }, sizeof (float)));
-  return tiny_optimizer_set_setting (self, i, table[setting].name, momentum, error);
+  return tiny_optimizer_set_setting (self, group, table[setting].name, momentum, error);
 }
 
 gboolean

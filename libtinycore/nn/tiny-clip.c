@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
  * tiny-clip.c: limits of gradients, between backward and a step. */
+#include "nn/tiny-clip.h"
+
 #include <math.h>
 
-#include "nn/module-private.h"
-
 #include "base/tiny-guard.h"
-#include "nn/tiny-optimizer.h"
+#include "nn/module-private.h"
 #include "tensor/tiny-found.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"

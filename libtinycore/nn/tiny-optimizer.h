@@ -380,6 +380,26 @@ TINY_API gboolean tiny_optimizer_set_group_lr (TinyOptimizer *self,
                                                GError **error);
 
 /**
+ * tiny_optimizer_set_group_momentum:
+ * @self: an optimiser
+ * @group: which of its groups
+ * @momentum: the momentum from now on, or the first beta of Adam and its like
+ * @error: return location
+ *
+ * From the first call on it lives in device memory: steps that are captured later follow it, as they do the rate.
+ *
+ * Errors: %TINY_ERROR_INVALID when there is no such group, or the number cannot be.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_optimizer_set_group_momentum (TinyOptimizer *self,
+                                                     guint group,
+                                                     double momentum,
+                                                     GError **error);
+
+/**
  * tiny_optimizer_get_group_lr:
  * @self: an optimiser
  * @group: which of its groups
@@ -545,43 +565,5 @@ TINY_API GHashTable *tiny_optimizer_get_state_dict (TinyOptimizer *self);
 TINY_API gboolean tiny_optimizer_load_state_dict (TinyOptimizer *self,
                                                   GHashTable *state,
                                                   GError **error);
-
-/* ---- between backward and step ---- */
-/**
- * tiny_clip_grad_norm:
- * @parameters: (array length=n): tensors with gradients
- * @n: how many
- * @max_norm: how large all gradients together may be
- * @norm: which norm: 2, 1, infinity, or another number above 0
- *
- * Scales all gradients by @max_norm / (their norm + 1e-6) where that is below 1. Nothing runs.
- *
- * Returns: (transfer floating): the norm before, of shape (); it carries what is wrong, in which case nothing is
- *   scaled
- *
- * Since: 0.1
- */
-TINY_API TinyTensor *
-tiny_clip_grad_norm (TinyTensor *const *parameters, guint n, double max_norm, double norm);
-
-/**
- * tiny_clip_grad_value:
- * @parameters: (array length=n): tensors with gradients
- * @n: how many
- * @value: how large an element of a gradient may be
- * @error: return location
- *
- * Moves elements of gradients to -@value … @value. Nothing runs.
- *
- * Errors: %TINY_ERROR_INVALID when @value is negative or not a number.
- *
- * Returns: whether it worked
- *
- * Since: 0.1
- */
-TINY_API gboolean tiny_clip_grad_value (TinyTensor *const *parameters,
-                                        guint n,
-                                        double value,
-                                        GError **error);
 
 G_END_DECLS

@@ -18,11 +18,11 @@ def close(mine, theirs, what, tolerance=1e-4):
 
 
 def test_cycled_momentum():
-    """OneCycleLR takes the momentum along, as PyTorch's does: settings and what is learnt are the same, also in a recording."""
-    def learn(module, make, make_tensor, recorded=False):
+    """OneCycleLR and CyclicLR take the momentum along, as PyTorch's do: settings and what is learnt are the same, also in a recording."""
+    def learn(module, make, schedule, make_tensor, recorded=False):
         p = make_tensor([1.0, -2.0, 3.0])
         optimizer = make(module, [p])
-        scheduler, found, seen = module.lr_scheduler.OneCycleLR(optimizer, 0.1, total_steps=9), [], []
+        scheduler, found, seen = schedule(module.lr_scheduler, optimizer), [], []
 
         def step():
             optimizer.zero_grad()
@@ -38,10 +38,15 @@ def test_cycled_momentum():
         return found, seen
     kinds = (lambda m, p: m.SGD(p, lr=0.1), lambda m, p: m.SGD(p, lr=0.1, momentum=0.9, nesterov=True), lambda m, p: m.Adam(p, lr=0.1),
              lambda m, p: m.AdamW(p, lr=0.1))
-    for make in kinds:
-        wanted, settings = learn(torch.optim, make, lambda data: torch.nn.Parameter(torch.tensor(data)))
+    def one_cycle(schedules, optimizer):
+        return schedules.OneCycleLR(optimizer, 0.1, total_steps=9)
+
+    def cycles(schedules, optimizer):
+        return schedules.CyclicLR(optimizer, 0.01, 0.1, 2, 3)
+    for make, schedule in [(make, one_cycle) for make in kinds] + [(kinds[1], cycles)]:
+        wanted, settings = learn(torch.optim, make, schedule, lambda data: torch.nn.Parameter(torch.tensor(data)))
         for recorded in (False, True):
-            found, seen = learn(optim, make, lambda data: Tensor(data, requires_grad=True), recorded)
+            found, seen = learn(optim, make, schedule, lambda data: Tensor(data, requires_grad=True), recorded)
             close(seen, settings, "settings", 1e-6)
             close(found, wanted, f"values, recorded {recorded}", 1e-5)
     plain = optim.SGD([Tensor([1.0], requires_grad=True)], lr=0.1, momentum=0.5)
@@ -49,6 +54,12 @@ def test_cycled_momentum():
     checks.equal(plain.param_groups[0]["momentum"], 0.5)
     error = checks.raises(ValueError, optim.lr_scheduler.OneCycleLR, plain, 0.1, 5, base_momentum=0.9, max_momentum=0.5)
     checks.true("cycle_momentum" in str(error), str(error))
+    adam = optim.Adam([Tensor([1.0], requires_grad=True)], lr=0.1)  # PyTorch 1.13 refuses it here
+    optim.lr_scheduler.CyclicLR(adam, 0.01, 0.1, 4).step()
+    close(adam.param_groups[0]["betas"], (0.875, 0.999), "betas", 1e-6)
+    for wrong, part in (({"mode": "round"}, "triangular2"), ({"step_size_up": 0}, "step_size_up"), ({"base_lr": [1, 2]}, "one for each of 1"), ({"max_lr": "a"}, "max_lr")):
+        error = checks.raises((TypeError, ValueError), optim.lr_scheduler.CyclicLR, adam, **{"base_lr": 0.1, "max_lr": 0.2, **wrong})
+        checks.true(part in str(error), str(error))
 
 
 def test_optimizers_copied():
@@ -90,6 +101,10 @@ def test_schedules():
         return found
     for make in (lambda s, o: s.StepLR(o, 3, 0.5), lambda s, o: s.OneCycleLR(o, 0.7, 14, cycle_momentum=False),
                  lambda s, o: s.CosineAnnealingWarmRestarts(o, 3, 2), lambda s, o: s.LambdaLR(o, lambda i: 1 / (1 + i)),
+                 lambda s, o: s.MultiplicativeLR(o, lambda i: 1 - i / 20), lambda s, o: s.MultiplicativeLR(o, [lambda i: 0.5, lambda i: 0.9]),
+                 lambda s, o: s.CyclicLR(o, 0.1, 0.7, 3, cycle_momentum=False), lambda s, o: s.CyclicLR(o, 0, [0.7, 0.3], 2, 3, "triangular2", cycle_momentum=False),
+                 lambda s, o: s.CyclicLR(o, [0.1, 0.2], 0.7, 4, mode="exp_range", gamma=0.9, cycle_momentum=False),
+                 lambda s, o: s.CyclicLR(o, 0.1, 0.7, 1, 2, scale_fn=lambda x: 1 / x, cycle_momentum=False),
                  lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, 1, 4), s.ExponentialLR(o, 0.9)], [4]),
                  lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 3), s.MultiStepLR(o, [2, 5], 0.5)])):
         close(rates(make, optim), rates(make, torch.optim), "rates", 1e-6)

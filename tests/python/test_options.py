@@ -94,6 +94,7 @@ def test_schedules_go_on():
         "StepLR": lambda m, o: m.lr_scheduler.StepLR(o, 2, 0.5), "MultiStepLR": lambda m, o: m.lr_scheduler.MultiStepLR(o, [2, 5]),
         "CosineAnnealingLR": lambda m, o: m.lr_scheduler.CosineAnnealingLR(o, 5), "LinearLR": lambda m, o: m.lr_scheduler.LinearLR(o, 0.2, 1.0, 6),
         "CosineAnnealingWarmRestarts": lambda m, o: m.lr_scheduler.CosineAnnealingWarmRestarts(o, 2, 2), "LambdaLR": lambda m, o: m.lr_scheduler.LambdaLR(o, lambda i: 0.8 ** i),
+        "MultiplicativeLR": lambda m, o: m.lr_scheduler.MultiplicativeLR(o, lambda i: 0.9), "CyclicLR": lambda m, o: m.lr_scheduler.CyclicLR(o, 0.1, 0.3, 2),
         "OneCycleLR": lambda m, o: m.lr_scheduler.OneCycleLR(o, 0.3, 12), "SequentialLR": sequence,
         "ReduceLROnPlateau": lambda m, o: m.lr_scheduler.ReduceLROnPlateau(o, patience=1, cooldown=1),
     }
@@ -115,6 +116,31 @@ def test_schedules_go_on():
         rest = run(optim, Tensor.ones(2, requires_grad=True), 5, states)[0]
         theirs = run(torch.optim, torch.ones(2, requires_grad=True), 9)[0]
         checks.true(np.allclose([whole, first + rest], [theirs, theirs], atol=1e-6), f"{name}: {whole}, {first + rest}, PyTorch's {theirs}")
+
+
+def test_ctc():
+    """The loss and its gradient by what log_softmax is of: padded targets and one after the other, repeated ones, another blank, none, too many, one sequence."""
+    random = np.random.default_rng(3)
+    x = random.standard_normal((6, 3, 5)).astype("float32")
+    targets = np.array([[1, 2, 3], [2, 2, 4], [4, 1, 1]])
+    cases = [((x, targets, [6, 5, 4], [3, 2, 1]), {"reduction": kind}) for kind in ("mean", "sum", "none")]
+    cases += [((x, np.array([1, 2, 2, 4]), [6, 6, 6], [1, 2, 1]), {"reduction": "none"}), ((x, targets, [6, 5, 4], [0, 2, 3]), {}), ((x, targets % 3, [6, 6, 6], [2, 2, 2]), {"blank": 4}),
+              ((x, targets, [3, 3, 3], [3, 3, 3]), {"zero_infinity": True, "reduction": "none"}), ((x, targets, [2, 2, 2], [3, 3, 3]), {"reduction": "none"}),
+              ((x[:, 0], targets[0], 6, 3), {"reduction": "none"}), ((x[:, :1], targets[:1], [6], [3]), {})]
+    for (given, words, *lengths), more in cases:
+        a, b = Tensor(given, requires_grad=True), torch.tensor(given, dtype=torch.float64, requires_grad=True)
+        mine = nn.CTCLoss(**more)(a.log_softmax(-1), Tensor(words), *lengths)
+        theirs = torch.nn.CTCLoss(**more)(b.log_softmax(-1), torch.tensor(words), *map(torch.tensor, lengths))
+        checks.true(mine.shape == tuple(theirs.shape) and np.allclose(mine.numpy(), theirs.detach().numpy(), rtol=1e-5, atol=1e-6), (more, lengths, mine, theirs))
+        mine.sum().backward()
+        theirs.sum().backward()
+        if theirs.isfinite().all():
+            checks.true(np.abs(a.grad.numpy() - b.grad.numpy()).max() < 1e-5, (more, lengths))
+    for wrong, part in (({"target_lengths": [4, 1, 1]}, "hold less"), ({"input_lengths": [7, 1, 1]}, "input_lengths"), ({"targets": Tensor(targets + 2)}, "targets"),
+                        ({"blank": 5}, "blank"), ({"reduction": "all"}, "reduction"), ({"log_probs": Tensor(x[0, 0])}, "log_probs")):
+        good = {"log_probs": Tensor(x), "targets": Tensor(targets), "input_lengths": [6, 5, 4], "target_lengths": [3, 2, 1]}
+        error = checks.raises((TypeError, ValueError), F.ctc_loss, **{**good, **wrong})
+        checks.true(part in str(error), str(error))
 
 
 def test_embedding_bag():

@@ -39,6 +39,7 @@ DOMAIN = {
     "log2": (0.1, 9), "log10": (0.1, 9), "log1p": (-0.9, 9), "erf": (-3, 3), "erfc": (-3, 3), "sinc": (-3, 3),
     "sin": (-9, 9), "cos": (-9, 9), "tan": (-1.4, 1.4), "tanh": (-4, 4), "sqrt": (0.1, 9), "rsqrt": (0.1, 9),
     "sigmoid": (-6, 6), "square": (-3, 3), "neg": (-3, 3), "abs": (-3, 3), "reciprocal": (0.5, 3), "relu": (-3, 3),
+    "erfinv": (-0.99, 0.99), "lgamma": (0.1, 9), "digamma": (0.2, 9),
     "deg2rad": (-400, 400), "rad2deg": (-9, 9), "frac": (-3, 3),
 }
 for name, (low, high) in DOMAIN.items():
@@ -60,6 +61,13 @@ case("expm1", [numpy.logspace(-9, 1, 200, dtype="float32")], lambda x: x.expm1()
 case("log1p", [numpy.logspace(-9, 9, 200, dtype="float32")], lambda x: x.log1p(), label="small")
 case("tan", [numbers((200,), 1.5, 4.6)], lambda x: x.tan(), label="by its pole", gradient=False)
 case("erfc", [numpy.linspace(-6, 9, 300, dtype="float32")], lambda x: x.erfc(), label="wide")
+case("erfinv", [1 - numpy.logspace(-7, 0, 200, dtype="float32")], lambda x: x.erfinv(), label="by its pole", gradient=False)
+for name in ("lgamma", "digamma"):
+    case(name, [numpy.logspace(-20, 20, 300, dtype="float32")], lambda x, name=name: getattr(x, name)(), label="wide", gradient=False)
+    # lgamma is a difference of logarithms of up to 6 there, which have the roundings of f32, and is as small as it likes.
+    case(name, [numpy.linspace(-6.93, 3, 200, dtype="float32")], lambda x, name=name: getattr(x, name)(), label="below 0",
+         forward=4e-6 if name == "lgamma" else 1e-6)
+    case(name, [numpy.array([1, 2, 1.46163, 1.46164, 0.999999, 2.000001, 3], dtype="float32")], lambda x, name=name: getattr(x, name)(), label="by zeros")
 
 ACTIVATIONS = {
     "relu6": functional.relu6, "hardsigmoid": functional.hardsigmoid, "hardswish": functional.hardswish,

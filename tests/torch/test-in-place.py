@@ -81,11 +81,13 @@ def test_leaf():
     """A leaf that requires a gradient is changed where gradients do not flow; what is computed of it anywhere."""
     w = Tensor([1.0, 2.0], requires_grad=True)
     for change in (lambda: w.add_(1), lambda: w.relu_(), lambda: w.__iadd__(1), lambda: w.fill_(0), lambda: w.zero_(), lambda: w.copy_(w),
-                   lambda: w.uniform_(), lambda: w.masked_fill_(w > 1, 0), lambda: w[0].add_(1), lambda: w.flip(0)[1:].zero_()):
+                   lambda: w.uniform_(), lambda: w.__setitem__(0, 5), lambda: w[1:].__setitem__(0, 5), lambda: w.__setitem__(w > 1, 0), lambda: w.masked_fill_(w > 1, 0), lambda: w[0].add_(1), lambda: w.flip(0)[1:].zero_()):
         checks.raises(RuntimeError, change)
         checks.equal(w.tolist(), [1, 2])
     with tinycore.no_grad():
         w.mul_(2).add_(Tensor([1.0, 1.0]), alpha=3)
+        w[0] = 4
+        w[:1] = w[:1] + 1
     checks.equal((w.tolist(), w.requires_grad, w.is_leaf), ([5, 7], True, True))
     w.detach()[:].sub_(1)
     checks.equal(w.tolist(), [4, 6])

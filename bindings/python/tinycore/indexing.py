@@ -5,6 +5,7 @@ from operator import index
 from .convert import number_tensor
 from .data import tensor_of
 from .errors import InvalidError, call, checked
+from .in_place import check_changeable
 from .library import Tiny
 from .variable import Variable
 
@@ -108,6 +109,7 @@ def get(tensor, key):
 def put(tensor, key, value):
     if value is None:
         raise TypeError("what is set is a tensor or a number, not None")
+    check_changeable(tensor, "x[…] = …")
     if not isinstance(value, Base):
         plain = isinstance(value, (bool, int, float, list, tuple))
         value = tensor_of(value, tensor.dtype if plain else None, tensor.get_device())

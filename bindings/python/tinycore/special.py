@@ -9,6 +9,8 @@ from .tensor import Tensor
 erf, erfc, exp2, expm1, log1p, logit, log_softmax, logsumexp, round, sinc, softmax = (
     getattr(Tensor, name) for name in "erf erfc exp2 expm1 log1p logit log_softmax logsumexp round sinc softmax".split())
 expit, xlogy = Tensor.sigmoid, Tensor.xlogy
+digamma = psi = Tensor.digamma
+erfinv, gammaln = Tensor.erfinv, Tensor.lgamma
 
 
 def entr(input):

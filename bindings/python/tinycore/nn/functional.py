@@ -283,6 +283,67 @@ def reduced(loss, reduction):
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
 
 
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequence[int], target_lengths: Tensor | Sequence[int], blank=0, reduction="mean",
+             zero_infinity=False):
+    """Minus the logarithm of how probable @targets are, as a sum over all ways in which they can lie in the steps of @log_probs, T, N, C or T, C, with
+    @blank between them (Graves et al. 2006). @targets are N, S, or all one after the other. "mean" is of losses over the targets' lengths; @zero_infinity: no
+    loss, and no gradient, where the targets do not fit into the steps."""
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"ctc_loss: reduction: none, mean or sum is wanted, not {reduction!r:.60}")
+    is_one = log_probs.ndim == 2
+    if not is_one and log_probs.ndim != 3:
+        raise InvalidError(f"ctc_loss: log_probs: a tensor (T, N, C) or (T, C) is wanted, not {log_probs.shape}")
+    rows = log_probs.unsqueeze(1) if is_one else log_probs
+    steps, n, classes = rows.shape
+    ends = [one.flatten().tolist() if isinstance(one, Base) else [one] if isinstance(one, int) else list(one) for one in (input_lengths, target_lengths)]
+    for name, lengths, most in (("input_lengths", ends[0], steps), ("target_lengths", ends[1], targets.numel())):
+        if len(lengths) != n or not all(isinstance(one, int) and 0 <= one <= most for one in lengths):
+            raise InvalidError(f"ctc_loss: {name}: {n} lengths from 0 to {most} are wanted, not {lengths!r:.60}")
+    if not 0 <= blank < classes:
+        raise InvalidError(f"ctc_loss: blank: one of {classes} classes is wanted, not {blank}")
+    longest = max(ends[1], default=0)
+    flat = targets.detach().flatten().tolist()
+    is_joined = targets.ndim == 1 and not (is_one or n == 1)
+    starts = [sum(ends[1][:i]) if is_joined else i * (len(flat) // n) for i in range(n)]
+    if any(end > (len(flat) - start if is_joined else len(flat) // n) for start, end in zip(starts, ends[1])):
+        raise InvalidError(f"ctc_loss: targets: {targets.shape} hold less than the lengths {ends[1]!r:.60}")
+    words = [flat[start:start + end] for start, end in zip(starts, ends[1])]
+    if any(not 0 <= one < classes for word in words for one in word):
+        raise InvalidError(f"ctc_loss: targets: numbers of {classes} classes are wanted")
+    # Blanks around all: place 2 i + 1 has target i. What skips a blank comes from another class. A sum begins at place 0, before the first step.
+    places = [[blank] + [one for target in word + [blank] * (longest - len(word)) for one in (target, blank)] for word in words]
+    skips = [[0.0 if i % 2 and i > 1 and place[i] != place[i - 2] else float("-inf") for i in range(len(place))] for place in places]
+    width, dtype, device = 2 * longest + 1, rows.dtype, rows.device
+    index, skip = Tensor(places, dtype="int32", device=device).reshape(n, width), Tensor(skips, dtype=dtype, device=device).reshape(n, width)
+    emitted = rows.gather(2, index.unsqueeze(0).expand(steps, n, width))
+    never = Tensor.full((n, width), float("-inf"), dtype=dtype, device=device)
+    ended = Tensor(ends[0], dtype="int32", device=device).unsqueeze(1)
+    alpha = Tensor([[0.0] + [float("-inf")] * (width - 1)] * n, dtype=dtype, device=device).reshape(n, width)
+    for t in range(steps):
+        before = [alpha, Tensor.cat([never[:, :1], alpha[:, :-1]], dim=1), Tensor.cat([never[:, :2], alpha[:, :-2]], dim=1) + skip]
+        alpha = (ended > t).where(log_sum(before) + emitted[t], alpha).contiguous()  # else each step is computed again in those after it
+    last = Tensor([[2 * one - 1, 2 * one] if one else [0, 0] for one in ends[1]], dtype="int32", device=device).reshape(n, 2)
+    both = alpha.gather(1, last)
+    is_empty = Tensor([not one for one in ends[1]], dtype="bool", device=device)
+    loss = -is_empty.where(both[:, 0], log_sum([both[:, 0], both[:, 1]]))
+    if zero_infinity:
+        loss = (loss == float("inf")).where(0.0, loss)
+    if reduction == "mean":
+        loss = (loss / Tensor([max(one, 1) for one in ends[1]], dtype=dtype, device=device)).mean()
+    return loss.sum() if reduction == "sum" else loss.squeeze(0) if is_one and reduction == "none" else loss
+
+
+def log_sum(parts: Sequence[Tensor]):
+    """log of the sum of what @parts are the logarithms of; -infinity, with a gradient of 0, where all are."""
+    largest = parts[0]
+    for one in parts[1:]:
+        largest = largest.maximum(one)
+    nothing = largest == float("-inf")
+    shift = nothing.where(0.0, largest).detach()
+    total = sum((one - shift).exp() for one in parts)
+    return nothing.where(float("-inf"), nothing.where(1.0, total).log() + shift)
+
+
 def multi_margin_loss(input, target, p=1, margin: float = 1.0, weight=None, reduction="mean"):
     """The mean over classes of max (0, @margin - input[target] + input[class]) ** @p, but for the target's own."""
     scores, labels = (input.unsqueeze(0), target.reshape(1)) if input.ndim == 1 else (input, target)

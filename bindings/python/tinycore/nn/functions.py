@@ -376,3 +376,7 @@ class MultiLabelSoftMarginLoss(OfMethod, function="multilabel_soft_margin_loss",
 
 class TripletMarginWithDistanceLoss(OfMethod, function="triplet_margin_with_distance_loss", names="distance_function margin swap reduction"):
     """functional.triplet_margin_with_distance_loss() as a module."""
+
+
+class CTCLoss(OfMethod, function="ctc_loss", names="blank reduction zero_infinity"):
+    """functional.ctc_loss() as a module."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from operator import index
 from typing import Any
 
-from ..convert import as_int
-from ..errors import call, explain_making, explained
+from ..convert import as_float, as_int
+from ..errors import call, explain_making, explained, wants_function
 from ..library import Tiny
 
 
@@ -153,6 +153,95 @@ class LambdaLR(Scheduler):
         if not callable(lr_lambda):
             raise NotImplementedError("LambdaLR: one function for all groups")
         self.take(Tiny.lambda_lr_new, optimizer, lambda epoch, *_: float(lr_lambda(epoch)))
+
+
+class Calculated(Scheduler):
+    """A schedule that is calculated here: put() sets what the groups have at self.epoch, 0 at the start."""
+
+    epoch = 0
+
+    def put(self):
+        raise NotImplementedError(f"{type(self).__name__} has no put()")
+
+    def begin(self):
+        self.epoch = 0
+        self.put()
+
+    @explained
+    def step(self, epoch: int = None):
+        if epoch is not None:
+            raise NotImplementedError("step() goes to the next epoch, not to any")
+        self.epoch += 1
+        self.put()
+
+    @property
+    def last_epoch(self) -> int:
+        return self.epoch
+
+    def repeat(self, state):
+        self.epoch = as_int(state["last_epoch"], "load_state_dict: last_epoch")
+        self.put()
+
+    def for_groups(self, name, value) -> list[Any]:
+        """@value for each group: it is one for all, or a list."""
+        n = len(self.optimizer.param_groups)
+        values = list(value) if isinstance(value, (list, tuple)) else [value] * n
+        if len(values) != n:
+            raise ValueError(f"{type(self).__name__}: {name}: one for all groups or one for each of {n} is wanted, not {len(values)}")
+        return values
+
+
+class MultiplicativeLR(Calculated):
+    """Times what a function, or one for each group, gives for the number of the epoch, at every step."""
+
+    def __init__(self, optimizer, lr_lambda: Callable[[int], float] | Sequence[Callable[[int], float]]):
+        self.optimizer = optimizer
+        self.functions = self.for_groups("lr_lambda", lr_lambda)
+        for one in self.functions:
+            wants_function(one, "MultiplicativeLR: lr_lambda")
+        self.begin()
+
+    def put(self):
+        for group, function in zip(self.optimizer.param_groups, self.functions):
+            if self.epoch > 0:
+                group["lr"] *= float(function(self.epoch))
+
+
+class CyclicLR(Calculated):
+    """Up from @base_lr to @max_lr in @step_size_up steps and down in @step_size_down, again and again (Smith 2017); momenta, or the first of betas, the
+    other way round. @mode: "triangular", "triangular2", each cycle half as high, or "exp_range", times @gamma at every step; or else @scale_fn of the
+    number of the cycle, or of the step if @scale_mode is "iterations"."""
+
+    def __init__(self, optimizer, base_lr: float | Sequence[float], max_lr: float | Sequence[float], step_size_up=2000, step_size_down: int = None,
+                 mode="triangular", gamma=1.0, scale_fn: Callable[[float], float] = None, scale_mode="cycle", cycle_momentum=True,
+                 base_momentum: float | Sequence[float] = 0.8, max_momentum: float | Sequence[float] = 0.9):
+        scales = {"triangular": ("cycle", lambda x: 1.0), "triangular2": ("cycle", lambda x: 0.5 ** (x - 1)), "exp_range": ("iterations", lambda x: gamma ** x)}
+        if scale_fn is None and mode not in scales or scale_mode not in ("cycle", "iterations"):
+            raise ValueError(f"CyclicLR: mode is one of {', '.join(scales)}, scale_mode cycle or iterations, not {mode!r:.60} and {scale_mode!r:.60}")
+        if scale_fn is not None:
+            wants_function(scale_fn, "CyclicLR: scale_fn")
+        self.scale_mode, self.scale_fn = scales[mode] if scale_fn is None else (scale_mode, scale_fn)
+        self.optimizer, self.gamma = optimizer, as_float(gamma, "CyclicLR: gamma")
+        up = as_int(step_size_up, "CyclicLR: step_size_up")
+        down = up if step_size_down is None else as_int(step_size_down, "CyclicLR: step_size_down")
+        if up < 1 or down < 1:
+            raise ValueError(f"CyclicLR: step_size_up and step_size_down are steps, from 1 on, not {up} and {down}")
+        self.total, self.rising = up + down, up / (up + down)
+        bounds = {"base_lr": base_lr, "max_lr": max_lr, **({"base_momentum": base_momentum, "max_momentum": max_momentum} if cycle_momentum else {})}
+        self.bounds = {name: [as_float(one, f"CyclicLR: {name}") for one in self.for_groups(name, value)] for name, value in bounds.items()}
+        if cycle_momentum and not all("momentum" in group or "betas" in group for group in optimizer.param_groups):
+            raise ValueError("CyclicLR: cycle_momentum: the optimizer has no momentum")
+        self.begin()
+
+    def put(self):
+        cycle = 1 + self.epoch // self.total
+        part = self.epoch % self.total / self.total
+        height = part / self.rising if part <= self.rising else (part - 1) / (self.rising - 1)
+        height *= self.scale_fn(cycle if self.scale_mode == "cycle" else self.epoch)
+        for group, low, high in zip(self.optimizer.param_groups, self.bounds["base_lr"], self.bounds["max_lr"]):
+            group["lr"] = low + (high - low) * height
+        for i, (low, high) in enumerate(zip(self.bounds.get("base_momentum", ()), self.bounds.get("max_momentum", ()))):
+            call(self.optimizer.handle.set_group_momentum, i, high - (high - low) * height)
 
 
 class ReduceLROnPlateau(Scheduler):
