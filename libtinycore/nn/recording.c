@@ -135,6 +135,17 @@ own_inputs (TinyTensor *const *inputs, guint n, GError **error)
   return TRUE;
 }
 
+/* What is written to a view is written to memory that was there before. */
+static gboolean
+realize_bases (TinyTensor *const *inputs, guint n, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    if (TINY_IS_TENSOR (inputs[i]) && inputs[i]->base != NULL
+        && !tiny_tensor_realize (tiny_view_get_base (inputs[i]), error))
+      return FALSE;
+  return TRUE;
+}
+
 static guint
 find_first (TinyTensor *const *inputs, guint i)
 {
@@ -169,10 +180,11 @@ recording_begin (TinyTensor *const *inputs, guint n, GError **error)
   self->outputs = g_ptr_array_new_with_free_func (g_object_unref);
   self->written = g_ptr_array_new ();
   /* What was assigned before is not the recording's to compute, nor are gradients that wait; what is assigned meanwhile is. */
-  tiny_view_refresh_all ();
-  if (!tiny_tensor_part_all (error))
+  if (!realize_bases (inputs, n, error) || !recording_realize_inputs (inputs, n, error)
+      || !tiny_runtime_realize_assignments (error))
     return NULL;
-  if (!own_inputs (inputs, n, error) || !tiny_runtime_realize_assignments (error))
+  tiny_view_refresh_all ();
+  if (!tiny_tensor_part_all (error) || !own_inputs (inputs, n, error))
     return NULL;
   self->found = tiny_found_new ();
   add_inputs (self, inputs, n);
@@ -212,6 +224,15 @@ stays_view (Recording *self, TinyTensor *output)
   return get_memory (base) != NULL && find_input (self, base, TRUE) < 0;
 }
 
+/* Whether @output is state: it had its memory before. */
+static gboolean
+owns_memory (const Recording *self, TinyTensor *output)
+{
+  TinyNode *memory = tiny_runtime_get_memory (tiny_tensor_get_node (output));
+  return tiny_launches_get_owner (tiny_capture_get_launches (self->capture), memory)
+         == &output->root;
+}
+
 /* An output that is no view has memory that no other tensor has: later inputs are others, and state may be changed outside. */
 static gboolean
 own_outputs (Recording *self, TinyTensor *const *outputs, guint n, GError **error)
@@ -224,6 +245,11 @@ own_outputs (Recording *self, TinyTensor *const *outputs, guint n, GError **erro
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                    "jit: output %u is an input itself, not another tensor with its values", i);
       return FALSE;
+    }
+    if (owns_memory (self, outputs[i])) {
+      if (!tiny_tensor_part_memory (outputs[i], error))
+        return FALSE;
+      continue;
     }
     if (outputs[i]->base == NULL && get_memory (outputs[i]) != NULL
         && tiny_tensor_get_node (outputs[i])->limits == NULL
@@ -488,7 +514,7 @@ part (Recording *self, TinyTensor *const *inputs, GError **error)
   gboolean is_same = tiny_runtime_count_waiting () == self->n_waiting;
   for (guint i = 0; i < self->inputs->len; i++) {
     Input *input = get_input (self, i);
-    if (!input->is_written || recording_is_variable (inputs[i]) || inputs[i]->base != NULL)
+    if (!input->is_written || recording_is_variable (inputs[i]))
       continue;
     TinyBuffer *memory = get_memory (inputs[i]);
     g_ptr_array_add (self->written, inputs[i]);
@@ -498,9 +524,11 @@ part (Recording *self, TinyTensor *const *inputs, GError **error)
   }
   if (is_same)
     return TRUE;
-  gboolean good = tiny_tensor_part_written (tiny_capture_get_written (self->capture),
-                                            (TinyTensor *const *) self->written->pdata,
-                                            self->written->len, error);
+  /* A copy of what waits to be assigned shares its memory as well, once that is computed. */
+  gboolean good = tiny_runtime_realize_assignments (error)
+                  && tiny_tensor_part_written (tiny_capture_get_written (self->capture),
+                                               (TinyTensor *const *) self->written->pdata,
+                                               self->written->len, error);
   self->n_waiting = good ? tiny_runtime_count_waiting () : 0;
   return good;
 }

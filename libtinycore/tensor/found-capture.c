@@ -25,6 +25,7 @@ typedef struct {
   TinyTensor *after;  /* (owned) (nullable): of each replay */
   TinyTensor *holder; /* (owned) (nullable): of an input, that which has it */
   gboolean matters;   /* what was there before, or that nothing was */
+  gboolean is_set;    /* by the function */
   gboolean is_input;  /* what was there is read */
   gboolean stays;     /* the tensor has after a replay what it had before */
 } Gradient;
@@ -161,13 +162,13 @@ tiny_found_get_change (TinyFound *self, TinyTensor *const *inputs)
 }
 
 /* ---- gradients ---- */
-static gboolean
-is_noted (const TinyFound *self, const TinyTensor *tensor)
+static Gradient *
+find_gradient (const TinyFound *self, const TinyTensor *tensor)
 {
-  gboolean found = FALSE;
-  for (guint i = 0; i < self->gradients->len && !found; i++)
-    found = ((Gradient *) self->gradients->pdata[i])->tensor == tensor;
-  return found;
+  for (guint i = 0; i < self->gradients->len; i++)
+    if (((Gradient *) self->gradients->pdata[i])->tensor == tensor)
+      return self->gradients->pdata[i];
+  return NULL;
 }
 
 /* Puts @grad in memory that nobody else has, without recording that. */
@@ -193,7 +194,7 @@ add_inputs (TinyFound *self, TinyTensor *grad, GError **error)
 }
 
 /* The function touches the gradient of @tensor for the first time. */
-static void
+static Gradient *
 note_gradient (TinyFound *self, TinyTensor *tensor, gboolean is_read)
 {
   TinyTensor *before = tensor->grad;
@@ -208,6 +209,7 @@ note_gradient (TinyFound *self, TinyTensor *tensor, gboolean is_read)
   if (gradient->is_input && self->error == NULL
       && !(settle (before, &self->error) && add_inputs (self, before, &self->error)))
     g_prefix_error (&self->error, "jit: a gradient that the function reads: ");
+  return gradient;
 }
 
 static void
@@ -216,8 +218,10 @@ touch (TinyTensor *tensor, gboolean is_read)
   if (current == NULL)
     return;
   tiny_runtime_lock ();
-  if (!is_noted (current, tensor))
-    note_gradient (current, tensor, is_read);
+  Gradient *gradient = find_gradient (current, tensor);
+  if (gradient == NULL)
+    gradient = note_gradient (current, tensor, is_read);
+  gradient->is_set = gradient->is_set || !is_read;
   tiny_runtime_unlock ();
 }
 
@@ -255,7 +259,7 @@ tiny_found_list_left (TinyFound *self, GError **error)
   for (guint i = 0; i < self->gradients->len; i++) {
     Gradient *gradient = self->gradients->pdata[i];
     TinyTensor *grad = gradient->tensor->grad;
-    gradient->stays = grad == gradient->before;
+    gradient->stays = grad == gradient->before && (grad != NULL || !gradient->is_set);
     if (gradient->stays || grad == NULL)
       continue;
     gradient->after = make_left (self, grad);

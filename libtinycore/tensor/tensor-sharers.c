@@ -199,10 +199,32 @@ tiny_tensor_part_older (GHashTable *written, guint64 number, GError **error)
   return good;
 }
 
+/* What @root sees but for movement, if that is memory. */
+static TinyNode *
+find_memory (const TinyRoot *root)
+{
+  TinyNode *node = root->node;
+  while (tiny_view_is_movement (node))
+    node = node->sources[0];
+  return tiny_runtime_is_memory (node) ? node : NULL;
+}
+
+/* Each of @roots gets one for itself. */
+static gboolean
+give_own_copies (const GPtrArray *roots, GError **error)
+{
+  gboolean good = TRUE;
+  for (guint i = 0; good && i < roots->len; i++) {
+    g_autoptr (GPtrArray) one = g_ptr_array_new ();
+    g_ptr_array_add (one, roots->pdata[i]);
+    good = give_copies (find_memory (one->pdata[0]), one, error);
+  }
+  return good;
+}
+
 gboolean
 tiny_tensor_part_all (GError **error)
 {
-  gboolean good = TRUE;
   tiny_runtime_hold ();
   g_autoptr (GHashTable) owners = tiny_tensor_list_owners ();
   g_autoptr (GHashTable) views = tiny_view_list_all ();
@@ -213,25 +235,36 @@ tiny_tensor_part_all (GError **error)
     if (memory != NULL && g_hash_table_lookup (owners, get_buffer (memory)) != root)
       g_ptr_array_add (others, root);
   }
-  for (guint i = 0; good && i < others->len; i++) {
-    g_autoptr (GPtrArray) one = g_ptr_array_new ();
-    g_ptr_array_add (one, others->pdata[i]);
-    good = give_copies (tiny_runtime_get_memory (((TinyRoot *) one->pdata[0])->node), one,
-                        error);
-  }
+  gboolean good = give_own_copies (others, error);
   tiny_runtime_release ();
   tiny_view_refresh_all ();
   return good;
 }
 
-/* The roots that keep memory which a replay writes: of inputs that have it, else of who had it in the recording; and of views. */
-static gboolean
-keeps (const TinyRoot *root, TinyNode *memory, GHashTable *inputs, GHashTable *views)
+/* Who keeps the memory that a replay writes: who has it for a recording, else the input that it is of. */
+static GHashTable *
+list_keepers (GHashTable *written, TinyTensor *const *inputs, guint n, GHashTable *views)
 {
-  const TinyRoot *input = g_hash_table_lookup (inputs, memory);
-  const TinyRoot *base = g_hash_table_lookup (views, root);
-  const TinyRoot *owner = base != NULL ? base : root;
-  return input != NULL ? owner == input : owner->is_recorded;
+  GHashTable *keepers = g_hash_table_new (NULL, NULL);
+  for (guint i = 0; i < n; i++) {
+    /* A view of all of a tensor has the memory of that. */
+    TinyNode *memory = tiny_runtime_get_memory (inputs[i]->root.node);
+    TinyTensor *base = tiny_view_get_base (inputs[i]);
+    const gboolean is_all = tiny_runtime_get_memory (base->root.node) == memory;
+    g_hash_table_insert (keepers, memory, is_all ? &base->root : &inputs[i]->root);
+  }
+  TinyRoot *head = tiny_runtime_get_roots ();
+  for (TinyRoot *root = head->next; root != head; root = root->next) {
+    TinyNode *memory = root->is_recorded ? get_memory (root, views) : NULL;
+    if (memory == NULL
+        || !(g_hash_table_contains (keepers, memory)
+             || tiny_runtime_has_piece (memory, written)))
+      continue;
+    const TinyRoot *before = g_hash_table_lookup (keepers, memory);
+    if (before == NULL || !before->is_recorded || root->number < before->number)
+      g_hash_table_insert (keepers, memory, root);
+  }
+  return keepers;
 }
 
 gboolean
@@ -240,35 +273,23 @@ tiny_tensor_part_written (GHashTable *written,
                           guint n,
                           GError **error)
 {
-  gboolean good = TRUE;
   tiny_runtime_hold ();
   g_autoptr (GHashTable) views = tiny_view_list_all ();
-  g_autoptr (GHashTable) of_inputs = g_hash_table_new (NULL, NULL);
-  g_autoptr (GHashTable) sharers
-      = g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) g_ptr_array_unref);
-  for (guint i = 0; i < n; i++)
-    if (get_memory (&inputs[i]->root, views) != NULL)
-      g_hash_table_insert (of_inputs, get_memory (&inputs[i]->root, views), &inputs[i]->root);
+  g_autoptr (GHashTable) keepers = list_keepers (written, inputs, n, views);
+  g_autoptr (GPtrArray) sharers = g_ptr_array_new ();
   TinyRoot *head = tiny_runtime_get_roots ();
   for (TinyRoot *root = head->next; root != head; root = root->next) {
-    TinyNode *memory = root->node;
-    while (tiny_view_is_movement (memory))
-      memory = memory->sources[0];
-    if (!tiny_runtime_is_memory (memory)
-        || !(g_hash_table_contains (of_inputs, memory)
-             || tiny_runtime_has_piece (memory, written))
-        || keeps (root, memory, of_inputs, views))
+    TinyNode *memory = find_memory (root);
+    if (memory == NULL
+        || !(g_hash_table_contains (keepers, memory)
+             || tiny_runtime_has_piece (memory, written)))
       continue;
-    GPtrArray *all = g_hash_table_lookup (sharers, memory);
-    if (all == NULL)
-      g_hash_table_insert (sharers, memory, all = g_ptr_array_new ());
-    g_ptr_array_add (all, root);
+    const TinyRoot *keeper = g_hash_table_lookup (keepers, memory);
+    if (keeper != NULL && (root == keeper || g_hash_table_lookup (views, root) == keeper))
+      continue;
+    g_ptr_array_add (sharers, root);
   }
-  GHashTableIter iter;
-  gpointer memory, all;
-  g_hash_table_iter_init (&iter, sharers);
-  while (good && g_hash_table_iter_next (&iter, &memory, &all))
-    good = give_copies (memory, all, error);
+  gboolean good = give_own_copies (sharers, error);
   tiny_runtime_release ();
   return good;
 }
