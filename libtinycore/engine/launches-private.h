@@ -35,6 +35,7 @@ struct TinyLaunches {
   struct TinyLanes *lanes; /* once built */
   gboolean was_touched;    /* by the host, while recording */
   guint64 n_roots;         /* that there were before */
+  GHashTable *owners; /* while recording: TinyBuffer → TinyRoot, who had it before; or NULL */
   const GPtrArray *inputs; /* while recording: TinyBuffer, what changes from run to run */
 };
 

@@ -26,7 +26,8 @@ guint64 tiny_runtime_count_roots (void);
 /* How many BUFFERs there ever were, and (transfer container) the TinyBuffers of the first @number of them. */
 gint64 tiny_runtime_count_buffers (void);
 GHashTable *tiny_runtime_list_buffers (gint64 number);
-/* How often a root became one that waits: there is none that did not wait before while it is the same. */
+/* How often a root became one that waits, or came to see memory of a recording: there is none that did not before while it is
+ * the same. */
 guint64 tiny_runtime_count_waiting (void);
 /* Before memory in @written, a set of TinyBuffer, changes: realises every root that waits and is made of it by arithmetic;
  * @and_assignments: and all that waits to be assigned. */

@@ -125,6 +125,7 @@ tiny_capture_end (TinyCapture *self, GError **error)
   g_return_val_if_fail (*tiny_launches_get_recorder () == self->launches, FALSE);
   *tiny_launches_get_recorder () = NULL;
   tiny_launches_set_inputs (self->launches, NULL);
+  tiny_launches_set_owners (self->launches, NULL);
   tiny_history_forget_since (self->n_histories); /* replays are of other inputs */
   if (tiny_launches_was_touched (self->launches)) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
@@ -163,17 +164,29 @@ thaw (TinyCapture *self, GError **error)
   return self->frozen_ran;
 }
 
-/* Whether a replay may read @now in the place of input @i: it writes elsewhere, and each input has
+static gboolean
+writes_to (const TinyCapture *self, guint i)
+{
+  return g_array_index (self->is_written, gboolean, i);
+}
+
+/* Whether a replay may use @now in the place of input @i: nothing else of it is there, and each input has
  * memory of its own. */
 static gboolean
 may_use (TinyCapture *self, guint i, TinyBuffer *now)
 {
-  for (guint j = 0; j < i; j++)
-    if (tiny_buffer_get_handle (self->next->pdata[j]) == tiny_buffer_get_handle (now))
+  for (guint j = 0; j < self->next->len; j++) {
+    const gboolean is_before
+        = writes_to (self, i) == writes_to (self, j) ? j < i : writes_to (self, j);
+    if (is_before
+        && tiny_buffer_get_handle (self->next->pdata[j]) == tiny_buffer_get_handle (now))
       return FALSE;
+  }
   return now == self->inputs->pdata[i]
-         || !tiny_launches_write (self->launches, now,
-                                  (TinyBuffer *const *) self->inputs->pdata, self->inputs->len);
+         || !(g_hash_table_contains (self->touched, now)
+              || tiny_launches_write (self->launches, now,
+                                      (TinyBuffer *const *) self->inputs->pdata,
+                                      self->inputs->len));
 }
 
 /* A copy of @now for input @i, in memory that is kept for that. */
@@ -219,9 +232,13 @@ static gboolean
 exchange_inputs (TinyCapture *self, TinyNode *const *inputs, GError **error)
 {
   gboolean moves = FALSE, is_written = FALSE;
+  /* Those that are written first: what others read of them may be a copy. */
+  for (guint turn = 0; turn < 2; turn++)
+    for (guint i = 0; i < self->inputs->len; i++)
+      if (writes_to (self, i) == (turn == 0)
+          && !choose_input (self, i, inputs[g_array_index (self->numbers, guint, i)], error))
+        return FALSE;
   for (guint i = 0; i < self->inputs->len; i++) {
-    if (!choose_input (self, i, inputs[g_array_index (self->numbers, guint, i)], error))
-      return FALSE;
     gpointer before = self->inputs->pdata[i];
     if (self->next->pdata[i] == before)
       continue;

@@ -55,6 +55,7 @@ tiny_launches_free (TinyLaunches *self)
   g_array_unref (self->bindings);
   g_array_unref (self->variables);
   forget_commands (self);
+  g_clear_pointer (&self->owners, g_hash_table_unref);
   g_free (self->staging);
   g_free (self);
 }
@@ -128,6 +129,22 @@ tiny_launches_set_inputs (TinyLaunches *self, const GPtrArray *inputs)
 {
   self->inputs = inputs;
   self->n_roots = tiny_runtime_count_roots ();
+}
+
+void
+tiny_launches_set_owners (TinyLaunches *self, GHashTable *owners)
+{
+  g_clear_pointer (&self->owners, g_hash_table_unref);
+  self->owners = owners;
+}
+
+TinyRoot *
+tiny_launches_get_owner (const TinyLaunches *self, TinyNode *memory)
+{
+  return self->owners == NULL || !tiny_runtime_is_memory (memory)
+             ? NULL
+             : g_hash_table_lookup (
+                 self->owners, tiny_runtime_get_buffer (tiny_runtime_get_piece (memory, 0)));
 }
 
 gboolean

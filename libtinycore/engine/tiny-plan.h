@@ -77,6 +77,9 @@ gboolean tiny_launches_number_variables (TinyLaunches *self,
 void tiny_launches_bind (TinyLaunches *self, const TinyBoundVariable *variables);
 /* Of what is being recorded: how many roots there were before, see tiny_runtime_count_roots(). */
 guint64 tiny_launches_get_n_roots (const TinyLaunches *self);
+/* Likewise: who had memory before, by its first TinyBuffer; takes @owners. */
+void tiny_launches_set_owners (TinyLaunches *self, GHashTable *owners);
+TinyRoot *tiny_launches_get_owner (const TinyLaunches *self, TinyNode *memory);
 /* Calls @function for each use of memory that outlives a run. */
 typedef void (*TinyMemoryFunction) (TinyBuffer *buffer, gboolean is_written, gpointer data);
 void tiny_launches_each_memory (TinyLaunches *self, TinyMemoryFunction function, gpointer data);

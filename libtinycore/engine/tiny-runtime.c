@@ -289,6 +289,15 @@ tiny_runtime_counters (void)
   return &runtime.counters;
 }
 
+/* Whether @node, which is realised, is memory that a recording uses. */
+static gboolean
+is_of_recording (TinyNode *node)
+{
+  TinyNode *first = tiny_runtime_get_piece (tiny_runtime_get_memory (node), 0);
+  TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, &first->arg);
+  return buffer != NULL && tiny_buffer_is_recorded (buffer);
+}
+
 void
 tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
 {
@@ -300,7 +309,7 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
   root->previous = &runtime.roots;
   root->next->previous = root;
   runtime.roots.next = root;
-  runtime.n_waiting += !tiny_runtime_is_realized (node);
+  runtime.n_waiting += !tiny_runtime_is_realized (node) || is_of_recording (node);
   tiny_runtime_unlock ();
 }
 

@@ -8,12 +8,9 @@
  * known until there is a recording of other inputs. */
 #include "nn/recording.h"
 
-#include <string.h>
-
 #include "engine/runtime-private.h"
 #include "engine/tiny-capture.h"
-#include "ir/tiny-shape.h"
-#include "ir/tiny-shard.h"
+#include "engine/tiny-plan.h"
 #include "tensor/tiny-found.h"
 #include "tensor/tiny-random.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -30,6 +27,7 @@ typedef struct {
   guint node;          /* the number of its first node */
   gboolean is_written; /* it, or what it was a view of */
   Freedom freedom;
+  TinyBuffer *memory; /* (not owned): of the last replay that wrote to it */
 } Input;
 
 struct Recording {
@@ -41,6 +39,8 @@ struct Recording {
   GPtrArray *outputs; /* their sizes may be variables */
   guint64 n_roots;    /* that there were before it */
   gint64 n_buffers;   /* likewise */
+  GPtrArray *written; /* the inputs of the coming replay that are */
+  guint64 n_waiting;  /* see tiny_runtime_count_waiting() */
   GHashTable *state;  /* TinyBuffer, written, that there were before */
   TinyNode **nodes;   /* room for those of all inputs, so that replaying allocates nothing */
   guint n_nodes;
@@ -75,6 +75,7 @@ recording_free (Recording *self)
   g_clear_pointer (&self->found, tiny_found_free);
   g_array_unref (self->inputs);
   g_ptr_array_unref (self->outputs);
+  g_ptr_array_unref (self->written);
   g_clear_pointer (&self->state, g_hash_table_unref);
   g_free (self->nodes);
   g_free (self);
@@ -87,13 +88,6 @@ input_clear (gpointer data)
   Input *input = data;
   g_clear_object (&input->tensor);
   g_clear_object (&input->base);
-}
-
-static gboolean
-is_variable (TinyTensor *tensor)
-{
-  const TinyNode *node = TINY_IS_TENSOR (tensor) ? tiny_tensor_get_node (tensor) : NULL;
-  return node != NULL && node->op == TINY_OP_VARIABLE;
 }
 
 /* Each input on several devices is a node for each of them, and what is there twice is one. How many there are; @out may be NULL. */
@@ -123,43 +117,32 @@ get_memory (TinyTensor *tensor)
 }
 
 /* ---- recording ---- */
-gboolean
-recording_realize_inputs (TinyTensor *const *inputs, guint n, GError **error)
-{
-  for (guint i = 0; i < n; i++) {
-    if (is_variable (inputs[i]))
-      continue;
-    if (!tiny_tensor_realize (inputs[i], error)) {
-      g_prefix_error (error, "jit: input %u: ", i);
-      return FALSE;
-    }
-    if (tiny_tensor_get_node (inputs[i])->limits != NULL) {
-      g_set_error (
-          error, TINY_ERROR, TINY_ERROR_INVALID,
-          "jit: input %u has a size that is a variable: pass all of the tensor, and the "
-          "variable",
-          i);
-      return FALSE;
-    }
-  }
-  return TRUE;
-}
-
 /* Inputs that are equal expressions would have the same memory; and of views only the recording has it. */
 static gboolean
 own_inputs (TinyTensor *const *inputs, guint n, GError **error)
 {
   for (guint i = 0; i < n; i++)
-    if (TINY_IS_TENSOR (inputs[i]) && !is_variable (inputs[i])
+    if (TINY_IS_TENSOR (inputs[i]) && !recording_is_variable (inputs[i])
         && !tiny_tensor_stand_apart (inputs[i], error))
       return FALSE;
   if (!recording_realize_inputs (inputs, n, error))
     return FALSE;
   for (guint i = 0; i < n; i++)
-    if (!is_variable (inputs[i]) && get_memory (inputs[i]) == NULL) {
+    if (!recording_is_variable (inputs[i]) && get_memory (inputs[i]) == NULL) {
       g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "jit: input %u has no elements", i);
       return FALSE;
     }
+  return TRUE;
+}
+
+/* What is written to a view is written to memory that was there before. */
+static gboolean
+realize_bases (TinyTensor *const *inputs, guint n, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    if (TINY_IS_TENSOR (inputs[i]) && inputs[i]->base != NULL
+        && !tiny_tensor_realize (tiny_view_get_base (inputs[i]), error))
+      return FALSE;
   return TRUE;
 }
 
@@ -195,9 +178,13 @@ recording_begin (TinyTensor *const *inputs, guint n, GError **error)
   self->inputs = g_array_new (FALSE, TRUE, sizeof (Input));
   g_array_set_clear_func (self->inputs, input_clear);
   self->outputs = g_ptr_array_new_with_free_func (g_object_unref);
+  self->written = g_ptr_array_new ();
   /* What was assigned before is not the recording's to compute, nor are gradients that wait; what is assigned meanwhile is. */
+  if (!realize_bases (inputs, n, error) || !recording_realize_inputs (inputs, n, error)
+      || !tiny_runtime_realize_assignments (error))
+    return NULL;
   tiny_view_refresh_all ();
-  if (!own_inputs (inputs, n, error) || !tiny_runtime_realize_assignments (error))
+  if (!tiny_tensor_part_all (error) || !own_inputs (inputs, n, error))
     return NULL;
   self->found = tiny_found_new ();
   add_inputs (self, inputs, n);
@@ -207,6 +194,8 @@ recording_begin (TinyTensor *const *inputs, guint n, GError **error)
   self->capture = tiny_capture_begin (nodes, n_nodes, error);
   if (self->capture == NULL)
     return NULL;
+  tiny_launches_set_owners (tiny_capture_get_launches (self->capture),
+                            tiny_tensor_list_owners ());
   self->n_roots = tiny_runtime_count_roots ();
   self->random = tiny_random_capture_begin ();
   tiny_found_begin (self->found, self->capture);
@@ -235,7 +224,16 @@ stays_view (Recording *self, TinyTensor *output)
   return get_memory (base) != NULL && find_input (self, base, TRUE) < 0;
 }
 
-/* An output that is an input, or a view of one, gets memory of its own: later inputs are others. */
+/* Whether @output is state: it had its memory before. */
+static gboolean
+owns_memory (const Recording *self, TinyTensor *output)
+{
+  TinyNode *memory = tiny_runtime_get_memory (tiny_tensor_get_node (output));
+  return tiny_launches_get_owner (tiny_capture_get_launches (self->capture), memory)
+         == &output->root;
+}
+
+/* An output that is no view has memory that no other tensor has: later inputs are others, and state may be changed outside. */
 static gboolean
 own_outputs (Recording *self, TinyTensor *const *outputs, guint n, GError **error)
 {
@@ -248,12 +246,16 @@ own_outputs (Recording *self, TinyTensor *const *outputs, guint n, GError **erro
                    "jit: output %u is an input itself, not another tensor with its values", i);
       return FALSE;
     }
-    const TinyBuffer *memory = get_memory (outputs[i]);
-    for (guint j = 0; memory != NULL && j < self->inputs->len; j++)
-      if (get_memory (get_input (self, j)->tensor) == memory
-          && (!tiny_tensor_own_memory (outputs[i], error)
-              || !tiny_tensor_realize (outputs[i], error)))
+    if (owns_memory (self, outputs[i])) {
+      if (!tiny_tensor_part_memory (outputs[i], error))
         return FALSE;
+      continue;
+    }
+    if (outputs[i]->base == NULL && get_memory (outputs[i]) != NULL
+        && tiny_tensor_get_node (outputs[i])->limits == NULL
+        && !(tiny_tensor_own_memory (outputs[i], error)
+             && tiny_tensor_realize (outputs[i], error)))
+      return FALSE;
   }
   return TRUE;
 }
@@ -292,6 +294,16 @@ find_written (Recording *self)
   }
 }
 
+/* (transfer container) */
+static TinyTensor **
+list_tensors (const Recording *self)
+{
+  TinyTensor **all = g_new (TinyTensor *, self->inputs->len + 1);
+  for (guint i = 0; i < self->inputs->len; i++)
+    all[i] = get_input (self, i)->tensor;
+  return all;
+}
+
 gboolean
 recording_end (Recording *self, TinyTensor *const *outputs, guint n, GError **error)
 {
@@ -299,7 +311,8 @@ recording_end (Recording *self, TinyTensor *const *outputs, guint n, GError **er
                   && tiny_runtime_realize_assignments (error)
                   && own_outputs (self, outputs, n, error)
                   && tiny_random_capture_end (self->random, error);
-  good = tiny_found_end (self->found, good ? error : NULL) && good;
+  g_autofree TinyTensor **inputs = list_tensors (self);
+  good = tiny_found_end (self->found, inputs, self->inputs->len, good ? error : NULL) && good;
   self->is_recorded = TRUE;
   good = tiny_capture_end (self->capture, good ? error : NULL) && good;
   reread_inputs (self);
@@ -312,58 +325,11 @@ recording_end (Recording *self, TinyTensor *const *outputs, guint n, GError **er
   for (guint i = 0; i < n; i++)
     g_ptr_array_add (self->outputs, g_object_ref (outputs[i]));
   find_written (self);
+  tiny_tensor_mark_owners ();
   return TRUE;
 }
 
 /* ---- whether it is right ---- */
-static char *
-describe (TinyTensor *tensor)
-{
-  GString *text = g_string_new ("(");
-  for (guint i = 0; i < tensor->n_dims; i++)
-    g_string_append_printf (text, i > 0 ? ", %" G_GINT64_FORMAT : "%" G_GINT64_FORMAT,
-                            tensor->shape[i]);
-  g_string_append_printf (text, "%s of %s on %s", tensor->n_dims == 1 ? ",)" : ")",
-                          tiny_dtype_to_string (tensor->dtype),
-                          tensor->device != NULL ? tensor->device : "any device");
-  const TinyNode *memory = tiny_runtime_get_memory (tiny_tensor_get_node (tensor));
-  if (memory->op == TINY_OP_UNSHARD && memory->arg != TINY_SHARD_WHOLE)
-    g_string_append_printf (text, " cut along axis %" G_GINT64_FORMAT, memory->arg);
-  return g_string_free (text, FALSE);
-}
-
-/* Whether the pieces are the same on each device. */
-static gboolean
-is_cut_alike (TinyTensor *a, TinyTensor *b)
-{
-  TinyNode *of_a = tiny_runtime_get_memory (tiny_tensor_get_node (a));
-  TinyNode *of_b = tiny_runtime_get_memory (tiny_tensor_get_node (b));
-  guint n = tiny_runtime_count_pieces (of_a);
-  gboolean is_one = of_a->op != TINY_OP_UNSHARD && of_b->op != TINY_OP_UNSHARD;
-  gboolean alike = of_a->op == of_b->op && n == tiny_runtime_count_pieces (of_b);
-  for (guint i = 0; alike && !is_one && i < n; i++)
-    alike = of_a->arg == of_b->arg
-            && tiny_shape_equal (of_a->sources[i]->shape, of_b->sources[i]->shape);
-  return alike || is_one;
-}
-
-/* Whether input @i, @now, is of the kind that it was in the recording. */
-static gboolean
-check_kind (guint i, TinyTensor *before, TinyTensor *now, GError **error)
-{
-  if (now->dtype == before->dtype && now->device == before->device
-      && now->n_dims == before->n_dims && is_cut_alike (before, now)
-      && memcmp (now->shape, before->shape, now->n_dims * sizeof *now->shape) == 0)
-    return TRUE;
-  g_autofree char *was = describe (before), *is = describe (now);
-  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-               "jit: input %u was recorded as %s and is now %s: the recording is of the first: "
-               "reset it to make "
-               "another",
-               i, was, is);
-  return FALSE;
-}
-
 gboolean
 recording_check (Recording *self, TinyTensor *const *inputs, guint n, GError **error)
 {
@@ -373,7 +339,7 @@ recording_check (Recording *self, TinyTensor *const *inputs, guint n, GError **e
     return FALSE;
   }
   for (guint i = 0; i < n; i++)
-    if (!check_kind (i, get_input (self, i)->tensor, inputs[i], error))
+    if (!recording_check_kind (i, get_input (self, i)->tensor, inputs[i], error))
       return FALSE;
   return TRUE;
 }
@@ -420,6 +386,8 @@ is_only_recorded (const TinyTensor *tensor, Recording *const *all, guint n_all)
 {
   guint n = 0;
   for (guint i = 0; i < n_all; i++)
+    n += tiny_found_count_references (all[i]->found, tensor);
+  for (guint i = 0; i < n_all; i++)
     for (guint k = 0; k < all[i]->inputs->len; k++)
       n += (get_input (all[i], k)->tensor == tensor) + (get_input (all[i], k)->base == tensor);
   return g_atomic_int_get (&((GObject *) tensor)->ref_count) <= (gint) n;
@@ -430,7 +398,7 @@ static gboolean
 may_stand_for (Recording *self, guint i, TinyTensor *now, Recording *const *all, guint n_all)
 {
   Input *input = get_input (self, i);
-  if (is_variable (now) || now == input->tensor)
+  if (recording_is_variable (now) || now == input->tensor)
     return TRUE;
   if (input->freedom == IS_UNKNOWN && is_only_recorded (input->tensor, all, n_all))
     input->freedom = IS_FREE;
@@ -450,7 +418,7 @@ recording_find_change (Recording *self,
       return "which inputs are the same tensor";
     if (!may_stand_for (self, i, now[i], all, n_all))
       return "which inputs are tensors that the function has by itself";
-    if (!input->is_written || is_variable (now[i]))
+    if (!input->is_written || recording_is_variable (now[i]))
       continue;
     if (!is_same_view (self, i, now))
       return "what an input that is written is a view of";
@@ -458,7 +426,7 @@ recording_find_change (Recording *self,
       if (k != i && !is_same_pair (self, i, k, now))
         return "which inputs are views of one tensor";
   }
-  return tiny_found_get_change (self->found);
+  return tiny_found_get_change (self->found, now);
 }
 
 /* Whether @other uses @tensor, which is no input of it. */
@@ -489,7 +457,7 @@ resize_outputs (Recording *self, TinyTensor *const *inputs)
   for (guint i = 0; i < self->inputs->len; i++) {
     Input *input = get_input (self, i);
     TinyTensor *before = input->tensor;
-    if (!is_variable (inputs[i])
+    if (!recording_is_variable (inputs[i])
         || tiny_tensor_get_node (before) == tiny_tensor_get_node (inputs[i]))
       continue;
     for (guint k = 0; k < self->outputs->len; k++)
@@ -507,7 +475,8 @@ write_back (Recording *self, TinyTensor *const *inputs, GError **error)
   GHashTable *written = tiny_capture_get_written (self->capture);
   for (guint i = 0; i < self->inputs->len; i++) {
     TinyTensor *input = inputs[i];
-    if (is_variable (input) || input->base == NULL || !tiny_view_is_written (input, written))
+    if (recording_is_variable (input) || input->base == NULL
+        || !tiny_view_is_written (input, written))
       continue;
     g_autoptr (TinyTensor) value
         = g_object_ref_sink (tiny_tensor_new_for_node (input->root.node, input->device));
@@ -524,7 +493,7 @@ static gboolean
 read_nodes (Recording *self, TinyTensor *const *inputs, guint *out_n, GError **error)
 {
   const guint n_inputs = list_nodes (self, inputs, NULL);
-  gint n = tiny_found_read (self->found, NULL, n_inputs, error);
+  gint n = tiny_found_read (self->found, inputs, NULL, n_inputs, error);
   if (n < 0)
     return FALSE;
   if (self->nodes == NULL || (guint) n > self->n_nodes) {
@@ -533,21 +502,49 @@ read_nodes (Recording *self, TinyTensor *const *inputs, guint *out_n, GError **e
     self->n_nodes = (guint) n;
   }
   list_nodes (self, inputs, self->nodes);
-  *out_n = (guint) tiny_found_read (self->found, self->nodes, n_inputs, error);
+  *out_n = (guint) tiny_found_read (self->found, inputs, self->nodes, n_inputs, error);
   return TRUE;
+}
+
+/* Others that came to see memory which is written now, of inputs or of the recording, get copies. */
+static gboolean
+part (Recording *self, TinyTensor *const *inputs, GError **error)
+{
+  g_ptr_array_set_size (self->written, 0);
+  gboolean is_same = tiny_runtime_count_waiting () == self->n_waiting;
+  for (guint i = 0; i < self->inputs->len; i++) {
+    Input *input = get_input (self, i);
+    if (!input->is_written || recording_is_variable (inputs[i]))
+      continue;
+    TinyBuffer *memory = get_memory (inputs[i]);
+    g_ptr_array_add (self->written, inputs[i]);
+    is_same = is_same && memory == input->memory && tiny_buffer_is_recorded (memory);
+    tiny_buffer_set_recorded (memory);
+    input->memory = memory;
+  }
+  if (is_same)
+    return TRUE;
+  /* A copy of what waits to be assigned shares its memory as well, once that is computed. */
+  gboolean good = tiny_runtime_realize_assignments (error)
+                  && tiny_tensor_part_written (tiny_capture_get_written (self->capture),
+                                               (TinyTensor *const *) self->written->pdata,
+                                               self->written->len, error);
+  self->n_waiting = good ? tiny_runtime_count_waiting () : 0;
+  return good;
 }
 
 gboolean
 recording_replay (Recording *self, TinyTensor *const *inputs, GError **error)
 {
   guint n_nodes;
-  gboolean good = read_nodes (self, inputs, &n_nodes, error)
+  gboolean good = tiny_found_prepare (self->found, inputs, error) && part (self, inputs, error)
+                  && read_nodes (self, inputs, &n_nodes, error)
                   && tiny_random_capture_before_replay (self->random, error)
                   && tiny_capture_replay (self->capture, self->nodes, n_nodes, error)
                   && write_back (self, inputs, error);
   if (good) {
     resize_outputs (self, inputs);
-    tiny_found_leave (self->found);
+    tiny_found_leave (self->found, inputs);
   } else {
     tiny_random_capture_note_failure (self->random);
   }

@@ -28,6 +28,9 @@ void recording_compare (Recording *self, Recording *other);
 gboolean recording_replay (Recording *self, TinyTensor *const *inputs, GError **error);
 guint recording_get_n_kernels (Recording *self);
 
+gboolean recording_is_variable (TinyTensor *tensor);
+/* Whether input @i, @now, is of the kind that it was in the recording. */
+gboolean recording_check_kind (guint i, TinyTensor *before, TinyTensor *now, GError **error);
 /* Puts tensors in memory; variables stay what they are. */
 gboolean recording_realize_inputs (TinyTensor *const *inputs, guint n, GError **error);
 

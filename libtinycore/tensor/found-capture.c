@@ -19,11 +19,15 @@ typedef struct {
 
 /* The gradient of a tensor. */
 typedef struct {
-  TinyTensor *tensor, *before,
-      *after;        /* (owned); before the recording, and after each replay, (nullable) */
-  gboolean matters;  /* what was there before, or that nothing was */
-  gboolean is_input; /* what was there is read */
-  gboolean stays;    /* the tensor has after a replay what it had before */
+  TinyTensor *tensor; /* (owned) (nullable): once it is recorded NULL where it is an input */
+  gint input;         /* the number of that, or -1 */
+  TinyTensor *before; /* (owned) (nullable): of the recording */
+  TinyTensor *after;  /* (owned) (nullable): of each replay */
+  TinyTensor *holder; /* (owned) (nullable): of an input, that which has it */
+  gboolean matters;   /* what was there before, or that nothing was */
+  gboolean is_set;    /* by the function */
+  gboolean is_input;  /* what was there is read */
+  gboolean stays;     /* the tensor has after a replay what it had before */
 } Gradient;
 
 struct TinyFound {
@@ -31,7 +35,8 @@ struct TinyFound {
   GPtrArray *gradients; /* Gradient */
   TinyCapture *capture;
   guint64 n_roots; /* that there were before */
-  GError *error;   /* the first that was met */
+  guint64 n_variables;
+  GError *error; /* the first that was met */
 };
 
 static _Thread_local TinyFound *current;
@@ -51,6 +56,7 @@ gradient_free (gpointer data)
   g_clear_object (&gradient->tensor);
   g_clear_object (&gradient->before);
   g_clear_object (&gradient->after);
+  g_clear_object (&gradient->holder);
   g_free (gradient);
 }
 
@@ -91,6 +97,7 @@ tiny_found_begin (TinyFound *self, TinyCapture *capture)
 {
   self->capture = capture;
   self->n_roots = tiny_runtime_count_roots ();
+  self->n_variables = tiny_tensor_count_variables ();
   current = self;
 }
 
@@ -129,8 +136,15 @@ tiny_found_note (gpointer object, TinyFoundNumber get, const char *what)
   tiny_runtime_unlock ();
 }
 
+/* Whose gradient it is where those are the inputs. */
+static TinyTensor *
+get_tensor (const Gradient *self, TinyTensor *const *inputs)
+{
+  return self->input >= 0 ? inputs[self->input] : self->tensor;
+}
+
 const char *
-tiny_found_get_change (TinyFound *self)
+tiny_found_get_change (TinyFound *self, TinyTensor *const *inputs)
 {
   for (guint i = 0; i < self->notes->len; i++) {
     Note *note = self->notes->pdata[i];
@@ -140,20 +154,21 @@ tiny_found_get_change (TinyFound *self)
   }
   for (guint i = 0; i < self->gradients->len; i++) {
     const Gradient *gradient = self->gradients->pdata[i];
-    if (gradient->matters && (gradient->before == NULL) != (gradient->tensor->grad == NULL))
+    if (gradient->matters
+        && (gradient->before == NULL) != (get_tensor (gradient, inputs)->grad == NULL))
       return "which tensors have gradients";
   }
   return NULL;
 }
 
 /* ---- gradients ---- */
-static gboolean
-is_noted (const TinyFound *self, const TinyTensor *tensor)
+static Gradient *
+find_gradient (const TinyFound *self, const TinyTensor *tensor)
 {
-  gboolean found = FALSE;
-  for (guint i = 0; i < self->gradients->len && !found; i++)
-    found = ((Gradient *) self->gradients->pdata[i])->tensor == tensor;
-  return found;
+  for (guint i = 0; i < self->gradients->len; i++)
+    if (((Gradient *) self->gradients->pdata[i])->tensor == tensor)
+      return self->gradients->pdata[i];
+  return NULL;
 }
 
 /* Puts @grad in memory that nobody else has, without recording that. */
@@ -179,20 +194,22 @@ add_inputs (TinyFound *self, TinyTensor *grad, GError **error)
 }
 
 /* The function touches the gradient of @tensor for the first time. */
-static void
+static Gradient *
 note_gradient (TinyFound *self, TinyTensor *tensor, gboolean is_read)
 {
   TinyTensor *before = tensor->grad;
   Gradient *gradient = g_new0 (Gradient, 1);
   gradient->tensor = g_object_ref (tensor);
+  gradient->input = -1;
   g_set_object (&gradient->before, before);
-  gradient->matters = is_read;
-  gradient->is_input = is_read && before != NULL && before->error == NULL
+  gradient->matters = is_read && tensor->variable <= self->n_variables;
+  gradient->is_input = gradient->matters && before != NULL && before->error == NULL
                        && tiny_tensor_get_n_elements (before) > 0;
   g_ptr_array_add (self->gradients, gradient);
   if (gradient->is_input && self->error == NULL
       && !(settle (before, &self->error) && add_inputs (self, before, &self->error)))
     g_prefix_error (&self->error, "jit: a gradient that the function reads: ");
+  return gradient;
 }
 
 static void
@@ -201,8 +218,10 @@ touch (TinyTensor *tensor, gboolean is_read)
   if (current == NULL)
     return;
   tiny_runtime_lock ();
-  if (!is_noted (current, tensor))
-    note_gradient (current, tensor, is_read);
+  Gradient *gradient = find_gradient (current, tensor);
+  if (gradient == NULL)
+    gradient = note_gradient (current, tensor, is_read);
+  gradient->is_set = gradient->is_set || !is_read;
   tiny_runtime_unlock ();
 }
 
@@ -240,7 +259,7 @@ tiny_found_list_left (TinyFound *self, GError **error)
   for (guint i = 0; i < self->gradients->len; i++) {
     Gradient *gradient = self->gradients->pdata[i];
     TinyTensor *grad = gradient->tensor->grad;
-    gradient->stays = grad == gradient->before;
+    gradient->stays = grad == gradient->before && (grad != NULL || !gradient->is_set);
     if (gradient->stays || grad == NULL)
       continue;
     gradient->after = make_left (self, grad);
@@ -252,11 +271,27 @@ tiny_found_list_left (TinyFound *self, GError **error)
   return g_steal_pointer (&left);
 }
 
+/* Those of inputs are those of the inputs of each replay. */
+static void
+number_inputs (Gradient *gradient, TinyTensor *const *inputs, guint n)
+{
+  for (guint i = 0; i < n && gradient->input < 0; i++)
+    if (inputs[i] == gradient->tensor)
+      gradient->input = (gint) i;
+  if (gradient->input < 0)
+    return;
+  if (gradient->after != NULL)
+    gradient->holder = g_object_ref (gradient->tensor);
+  g_clear_object (&gradient->tensor);
+}
+
 gboolean
-tiny_found_end (TinyFound *self, GError **error)
+tiny_found_end (TinyFound *self, TinyTensor *const *inputs, guint n, GError **error)
 {
   if (current == self)
     current = NULL;
+  for (guint i = 0; i < self->gradients->len; i++)
+    number_inputs (self->gradients->pdata[i], inputs, n);
   const gboolean good = self->error == NULL;
   if (!good)
     g_propagate_error (error, g_steal_pointer (&self->error));
@@ -264,19 +299,60 @@ tiny_found_end (TinyFound *self, GError **error)
 }
 
 /* ---- replays ---- */
+guint
+tiny_found_count_references (const TinyFound *self, const TinyTensor *tensor)
+{
+  guint n = 0;
+  for (guint i = 0; i < self->gradients->len; i++) {
+    const Gradient *gradient = self->gradients->pdata[i];
+    n += (gradient->tensor == tensor) + (gradient->holder == tensor);
+  }
+  return n;
+}
+
+/* Who had the gradient of the last replay, as another input, goes on to have that. */
+static gboolean
+leave_holder (Gradient *self, const TinyTensor *now, GError **error)
+{
+  TinyTensor *holder = self->holder;
+  if (holder == NULL || holder == now || holder->grad != self->after
+      || g_atomic_int_get (&((GObject *) holder)->ref_count) == 1)
+    return TRUE;
+  TinyTensor *copy = g_object_ref_sink (tiny_tensor_cast (self->after, self->after->dtype));
+  g_object_unref (holder->grad);
+  holder->grad = copy;
+  return settle (copy, error);
+}
+
+gboolean
+tiny_found_prepare (TinyFound *self, TinyTensor *const *inputs, GError **error)
+{
+  for (guint i = 0; i < self->gradients->len; i++) {
+    Gradient *gradient = self->gradients->pdata[i];
+    if (!leave_holder (gradient, get_tensor (gradient, inputs), error))
+      return FALSE;
+  }
+  return TRUE;
+}
+
 gint
-tiny_found_read (TinyFound *self, TinyNode **nodes, guint n_before, GError **error)
+tiny_found_read (TinyFound *self,
+                 TinyTensor *const *inputs,
+                 TinyNode **nodes,
+                 guint n_before,
+                 GError **error)
 {
   guint n = n_before;
   for (guint i = 0; i < self->gradients->len; i++) {
     const Gradient *gradient = self->gradients->pdata[i];
     if (!gradient->is_input)
       continue;
-    if (!tiny_tensor_realize (gradient->tensor->grad, error)) {
+    TinyTensor *grad = get_tensor (gradient, inputs)->grad;
+    if (!tiny_tensor_realize (grad, error)) {
       g_prefix_error (error, "jit: a gradient that the function reads: ");
       return -1;
     }
-    TinyNode *memory = tiny_runtime_get_memory (gradient->tensor->grad->root.node);
+    TinyNode *memory = tiny_runtime_get_memory (grad->root.node);
     for (guint k = 0; k < tiny_runtime_count_pieces (memory); k++, n++)
       if (nodes != NULL)
         nodes[n] = tiny_runtime_get_piece (memory, k);
@@ -285,11 +361,16 @@ tiny_found_read (TinyFound *self, TinyNode **nodes, guint n_before, GError **err
 }
 
 void
-tiny_found_leave (TinyFound *self)
+tiny_found_leave (TinyFound *self, TinyTensor *const *inputs)
 {
   for (guint i = 0; i < self->gradients->len; i++) {
-    const Gradient *gradient = self->gradients->pdata[i];
-    if (!gradient->stays && gradient->tensor->grad != gradient->after)
-      g_set_object (&gradient->tensor->grad, gradient->after);
+    Gradient *gradient = self->gradients->pdata[i];
+    TinyTensor *tensor = get_tensor (gradient, inputs);
+    if (gradient->stays)
+      continue;
+    if (tensor->grad != gradient->after)
+      g_set_object (&tensor->grad, gradient->after);
+    if (gradient->input >= 0 && gradient->after != NULL)
+      g_set_object (&gradient->holder, tensor);
   }
 }

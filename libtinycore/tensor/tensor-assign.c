@@ -132,126 +132,6 @@ tiny_tensor_stand_apart (TinyTensor *self, GError **error)
   return end_in_place (&b, self, begun, floating, error);
 }
 
-/* ---- memory that is written in place ---- */
-static GHashTable *
-list_buffers (TinyNode *memory)
-{
-  GHashTable *buffers = g_hash_table_new (NULL, NULL);
-  for (guint i = 0; i < tiny_runtime_count_pieces (memory); i++)
-    g_hash_table_add (buffers, tiny_runtime_get_buffer (tiny_runtime_get_piece (memory, i)));
-  return buffers;
-}
-
-/* The roots of tensors that see @memory, moved or not, and are no views of @self. */
-static GPtrArray *
-list_sharers (TinyTensor *self, const TinyNode *memory)
-{
-  g_autoptr (GHashTable) views = tiny_view_list_roots (self);
-  GPtrArray *sharers = g_ptr_array_new ();
-  TinyRoot *head = tiny_runtime_get_roots ();
-  const TinyMovedSearch search = tiny_view_begin_search (memory);
-  for (TinyRoot *root = head->next; root != head; root = root->next)
-    if (root != &self->root && tiny_view_is_moved (&search, root->node)
-        && !g_hash_table_contains (views, root))
-      g_ptr_array_add (sharers, root);
-  return sharers;
-}
-
-/* Puts a copy in the place of @memory where it is part of @sharers. Nodes stay where they are meanwhile. */
-static gboolean
-give_copies (TinyNode *memory, const GPtrArray *sharers, GError **error)
-{
-  TinyGraph *graph = tiny_runtime_get_graph ();
-  const guint n = tiny_runtime_count_pieces (memory);
-  g_autofree TinyRoot *kept = g_new0 (TinyRoot, n);
-  g_autofree TinyRoot **roots = g_new (TinyRoot *, n);
-  g_autofree TinyNode **from = g_new (TinyNode *, n), **to = g_new (TinyNode *, n);
-  for (guint i = 0; i < n; i++) {
-    TinyBuffer *old = tiny_runtime_get_buffer (from[i] = tiny_runtime_get_piece (memory, i));
-    const TinyInts *shape = from[i]->shape;
-    g_autoptr (TinyBuffer) buffer
-        = tiny_buffer_new (tiny_buffer_get_device (old), tiny_buffer_get_n_bytes (old));
-    TinyNode *sources[]
-        = { tiny_runtime_buffer_node (buffer, (TinyDType) from[i]->dtype, shape->v, shape->n),
-            from[i] };
-    to[i] = sources[0];
-    tiny_runtime_add_root (&kept[i],
-                           tiny_node_new (graph, TINY_OP_ASSIGN, (TinyDType) from[i]->dtype, 1,
-                                          2, sources, 0, NULL, NULL));
-    roots[i] = &kept[i];
-  }
-  gboolean good = tiny_runtime_realize (roots, n, error);
-  for (guint i = 0; good && i < sharers->len; i++) {
-    TinyRoot *root = sharers->pdata[i];
-    root->node = tiny_graph_substitute (graph, root->node, from, to, n);
-  }
-  for (guint i = 0; i < n; i++)
-    tiny_runtime_remove_root (&kept[i]);
-  return good;
-}
-
-gboolean
-tiny_tensor_part_memory (TinyTensor *self, GError **error)
-{
-  g_autoptr (GHashTable) buffers = list_buffers (tiny_runtime_get_memory (self->root.node));
-  if (!tiny_runtime_realize_readers (buffers, FALSE, error))
-    return FALSE;
-  tiny_runtime_hold ();
-  TinyNode *memory = tiny_runtime_get_memory (self->root.node);
-  g_autoptr (GPtrArray) sharers = list_sharers (self, memory);
-  gboolean good = sharers->len == 0 || give_copies (memory, sharers, error);
-  tiny_runtime_release ();
-  return good;
-}
-
-/* What @node is but for movement; NULL where a walk with the @seen mark came by already. */
-static TinyNode *
-walk_to_source (TinyNode *node, guint32 seen)
-{
-  while (node->mark != seen
-         && (tiny_op_is_movement ((TinyOp) node->op) || node->op == TINY_OP_DETACH)) {
-    node->mark = seen;
-    node = node->sources[0];
-  }
-  const gboolean is_known = node->mark == seen;
-  node->mark = seen;
-  return is_known ? NULL : node;
-}
-
-/* All memory that is @written and seen by roots older than @number. */
-static GPtrArray *
-list_older (GHashTable *written, guint64 number)
-{
-  GPtrArray *all = g_ptr_array_new ();
-  TinyRoot *head = tiny_runtime_get_roots ();
-  const guint32 seen = tiny_graph_begin_mark (tiny_runtime_get_graph ());
-  for (TinyRoot *root = head->next; root != head; root = root->next) {
-    TinyNode *memory = root->number < number ? walk_to_source (root->node, seen) : NULL;
-    if (memory != NULL && tiny_runtime_has_piece (memory, written))
-      g_ptr_array_add (all, memory);
-  }
-  return all;
-}
-
-gboolean
-tiny_tensor_part_older (GHashTable *written, guint64 number, GError **error)
-{
-  TinyRoot *head = tiny_runtime_get_roots ();
-  gboolean good = TRUE;
-  tiny_runtime_hold ();
-  g_autoptr (GPtrArray) all = list_older (written, number);
-  for (guint i = 0; good && i < all->len; i++) {
-    g_autoptr (GPtrArray) older = g_ptr_array_new ();
-    const TinyMovedSearch search = tiny_view_begin_search (all->pdata[i]);
-    for (TinyRoot *root = head->next; root != head; root = root->next)
-      if (root->number < number && tiny_view_is_moved (&search, root->node))
-        g_ptr_array_add (older, root);
-    good = give_copies (all->pdata[i], older, error);
-  }
-  tiny_runtime_release ();
-  return good;
-}
-
 /* ---- assigning ---- */
 static gboolean
 check_assign (TinyTensor *self, TinyBuild *b)
@@ -356,22 +236,6 @@ realize_unrecorded (TinyTensor *self, GError **error)
   return good;
 }
 
-/* Whether the memory of @self is that of a recording, and @self had it before all others. */
-static gboolean
-is_recorded_state (TinyTensor *self)
-{
-  TinyNode *memory = tiny_runtime_get_memory (self->root.node);
-  if (!tiny_runtime_is_memory (memory)
-      || !tiny_buffer_is_recorded (
-          tiny_runtime_get_buffer (tiny_runtime_get_piece (memory, 0))))
-    return FALSE;
-  g_autoptr (GPtrArray) sharers = list_sharers (self, memory);
-  gboolean is_first = TRUE;
-  for (guint i = 0; i < sharers->len; i++)
-    is_first = is_first && self->root.number < ((const TinyRoot *) sharers->pdata[i])->number;
-  return is_first;
-}
-
 /* A recorded function has its state in memory, always the same, also when others change it: who shares that gets a copy. The
  * memory of @self, and @value made of it; NULL where there is none, or where what is made in the recording shares another's. */
 static TinyNode *
@@ -379,8 +243,12 @@ keep_memory (TinyBuild *b, TinyTensor *self, TinyNode **value)
 {
   const TinyLaunches *recorder = *tiny_launches_get_recorder ();
   const gboolean is_older
-      = recorder != NULL && self->root.number < tiny_launches_get_n_roots (recorder);
-  if (tiny_tensor_get_n_elements (self) == 0 || (recorder == NULL && !is_recorded_state (self)))
+      = recorder != NULL
+        && (self->root.number < tiny_launches_get_n_roots (recorder)
+            || tiny_launches_get_owner (recorder, tiny_runtime_get_memory (self->root.node))
+                   == &self->root);
+  if (tiny_tensor_get_n_elements (self) == 0
+      || (recorder == NULL && !tiny_tensor_is_recorded (self)))
     return NULL;
   if (recorder != NULL
       && !(is_older || (tiny_tensor_is_realized (self) && own_buffer (self) != NULL)))

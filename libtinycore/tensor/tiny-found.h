@@ -19,8 +19,9 @@ TinyFound *tiny_found_new (void);
 void tiny_found_free (TinyFound *self);
 /* What @capture records is about to be run by this thread. */
 void tiny_found_begin (TinyFound *self, TinyCapture *capture);
-/* Ends that. FALSE: something noted meanwhile cannot be part of a recording. */
-gboolean tiny_found_end (TinyFound *self, GError **error);
+/* Ends that. FALSE: something noted meanwhile cannot be part of a recording. From here on @inputs stand for those of a replay. */
+gboolean
+tiny_found_end (TinyFound *self, TinyTensor *const *inputs, guint n_inputs, GError **error);
 /* (transfer container): the gradients that are left, each in memory of its own once it is computed; before the end. */
 GPtrArray *tiny_found_list_left (TinyFound *self, GError **error);
 
@@ -28,13 +29,21 @@ GPtrArray *tiny_found_list_left (TinyFound *self, GError **error);
 typedef gint64 (*TinyFoundNumber) (gpointer object);
 void tiny_found_note (gpointer object, TinyFoundNumber get, const char *what);
 /* What is not as the recording found it, or NULL. */
-const char *tiny_found_get_change (TinyFound *self);
+const char *tiny_found_get_change (TinyFound *self, TinyTensor *const *inputs);
+/* How often @self holds @tensor. */
+guint tiny_found_count_references (const TinyFound *self, const TinyTensor *tensor);
 
+/* Before a replay: other inputs than those of the last keep the gradients that they got then. */
+gboolean tiny_found_prepare (TinyFound *self, TinyTensor *const *inputs, GError **error);
 /* The gradients that replays read, as they are now: computed, and after @n_before nodes in @nodes, unless that is NULL. How many
  * nodes there are then, or -1. */
-gint tiny_found_read (TinyFound *self, TinyNode **nodes, guint n_before, GError **error);
+gint tiny_found_read (TinyFound *self,
+                      TinyTensor *const *inputs,
+                      TinyNode **nodes,
+                      guint n_before,
+                      GError **error);
 /* After a replay: tensors have the gradients that the function leaves. */
-void tiny_found_leave (TinyFound *self);
+void tiny_found_leave (TinyFound *self, TinyTensor *const *inputs);
 
 /* (transfer none) (nullable): the gradient of @self, of which a recording depends then. */
 TinyTensor *tiny_tensor_find_grad (TinyTensor *self);

@@ -56,6 +56,8 @@ void tiny_tensor_set_node (TinyTensor *self, TinyNode *node);
 void tiny_tensor_resize (TinyTensor *self, TinyNode *from, TinyNode *to);
 /* The first of the tensors that require gradients. Under the runtime's lock. */
 TinyTensor *tiny_tensor_get_first_variable (void);
+/* The number of the last tensor that came to require them. */
+guint64 tiny_tensor_count_variables (void);
 /* Whether a gradient would flow from a node to a tensor that requires one. Under the runtime's lock. */
 gboolean tiny_tensor_reaches_variable (TinyNode *root);
 /* Makes the tensor's memory its own: nothing else shares it, so that it can be assigned to. It is a view
@@ -66,6 +68,18 @@ gboolean tiny_tensor_stand_apart (TinyTensor *self, GError **error);
 /* Before the memory of @self, which is realised and no view, is written in place: what waits and is made of it is
  * computed, and tensors that share it get copies. Its views follow it. */
 gboolean tiny_tensor_part_memory (TinyTensor *self, GError **error);
+/* Who has memory, as far as they are no views: from the first TinyBuffer to the TinyRoot that has had its value longest. */
+GHashTable *tiny_tensor_list_owners (void);
+/* Those of memory that a recording uses have it from now on, whoever else comes to see it; and whether @self is one. */
+void tiny_tensor_mark_owners (void);
+gboolean tiny_tensor_is_recorded (TinyTensor *self);
+/* Every tensor that is no view and shares its memory with an older one gets a copy. */
+gboolean tiny_tensor_part_all (GError **error);
+/* Before a replay writes to @written, a set of TinyBuffer, and to @inputs: others that see that memory get copies. */
+gboolean tiny_tensor_part_written (GHashTable *written,
+                                   TinyTensor *const *inputs,
+                                   guint n,
+                                   GError **error);
 /* Tensors of that memory, a set of TinyBuffer, whose root is older than @number get copies. */
 gboolean tiny_tensor_part_older (GHashTable *written, guint64 number, GError **error);
 /* Element @i of @data, of any dtype. */

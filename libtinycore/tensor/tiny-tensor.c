@@ -214,6 +214,12 @@ tiny_tensor_resize (TinyTensor *self, TinyNode *from, TinyNode *to)
   read_limits (self, self->root.node);
 }
 
+guint64
+tiny_tensor_count_variables (void)
+{
+  return n_variables;
+}
+
 TinyTensor *
 tiny_tensor_get_first_variable (void)
 {

@@ -263,6 +263,17 @@ tiny_view_refresh (TinyTensor *base)
 }
 
 GHashTable *
+tiny_view_list_all (void)
+{
+  GHashTable *roots = g_hash_table_new (NULL, NULL);
+  for (TinyTensor *base = first_base; base != NULL; base = base->next_base)
+    if (base->base == NULL)
+      for (TinyTensor *view = base; (view = next_in_tree (base, view)) != NULL;)
+        g_hash_table_insert (roots, &view->root, &base->root);
+  return roots;
+}
+
+GHashTable *
 tiny_view_list_roots (TinyTensor *base)
 {
   GHashTable *roots = g_hash_table_new (NULL, NULL);
@@ -315,6 +326,13 @@ tiny_view_is_same_part (TinyTensor *self, TinyTensor *other)
          && read_from (self, node) == read_from (other, node);
 }
 
+gboolean
+tiny_view_is_movement (const TinyNode *node)
+{
+  return tiny_op_is_movement ((TinyOp) node->op) || node->op == TINY_OP_DETACH
+         || node->op == TINY_OP_LIMIT;
+}
+
 TinyMovedSearch
 tiny_view_begin_search (const TinyNode *source)
 {
@@ -328,7 +346,7 @@ tiny_view_is_moved (const TinyMovedSearch *self, TinyNode *node)
 {
   TinyNode *at = node;
   while (at != self->source && at->mark != self->yes && at->mark != self->no
-         && (tiny_op_is_movement ((TinyOp) at->op) || at->op == TINY_OP_DETACH))
+         && tiny_view_is_movement (at))
     at = at->sources[0];
   const gboolean is_moved = at == self->source || at->mark == self->yes;
   for (; node != at; node = node->sources[0])

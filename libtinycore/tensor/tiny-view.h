@@ -41,11 +41,15 @@ void tiny_view_refresh_all (void);
 gboolean tiny_view_is_written (TinyTensor *self, GHashTable *written);
 /* Reads the views of all tensors anew of which that is so. */
 void tiny_view_refresh_written (GHashTable *written);
+/* (transfer container): from the roots of all views to that of what each is a view of in the end. */
+GHashTable *tiny_view_list_all (void);
 /* (transfer container): the roots of all views of @base. */
 GHashTable *tiny_view_list_roots (TinyTensor *base);
 /* Whether @self is of what it is a view of in the end the part that @other is of that. */
 gboolean tiny_view_is_same_part (TinyTensor *self, TinyTensor *other);
 
+/* Whether @node is its first source moved, or of another size, and no more. */
+gboolean tiny_view_is_movement (const TinyNode *node);
 /* Who is made of one node by movement alone: nodes are looked at once in a search, between whose steps nothing else
  * marks nodes. */
 typedef struct {

@@ -242,4 +242,261 @@ def test_modes():
         compare(lambda record: program(record, make), name=str(make()))  # noqa: B023
 
 
+# ---- memory ----
+COPIES = {
+    "Tensor": Tensor, "contiguous": Tensor.contiguous, "clone": Tensor.clone, "cpu": Tensor.cpu, "cast": lambda x: x.cast("float32"),
+    "copy of a detached one": lambda x: x.detach().contiguous(), "view": lambda x: x[:1], "other shape": lambda x: x.reshape(2, 1),
+    "copy of a view": lambda x: x[:1].contiguous(), "copy of another shape": lambda x: Tensor(x.reshape(2, 1)), "product": lambda x: x * 1,
+}
+
+
+def made(*numbers):
+    return Tensor(list(numbers)).realize()
+
+
+def all_of(tensors):
+    return [one.tolist() for one in tensors]
+
+
+def each(programs, make):
+    """Compares make (record, …) for all values of @programs, by name."""
+    for name, value in programs.items():
+        compare(lambda record: make(record, value), name=name)  # noqa: B023
+
+
+def test_copies_of_state():
+    """What was copied between calls stays what it was; views follow."""
+    def program(record, copy):
+        state, kept = made(1.0, 2.0), []
+        function = record(lambda x: (state.add_(x), state * 1)[1])
+
+        def turn(i):
+            found = function(made(1.0, 1.0)).tolist()
+            kept.append(copy(state))
+            return [found, all_of(kept), state.tolist()]
+        return turn
+
+    each(COPIES, program)
+
+
+def test_copies_of_results():
+    """Those who copied a result keep that; the result itself, and its views, are those of the last call."""
+    def program(record, copy):
+        function, kept = record(lambda x: x * 2), []
+
+        def turn(i):
+            result = function(made(1.0 + i, 1.0))
+            kept.append(copy(result))
+            return [result.tolist(), all_of(kept)]
+        return turn
+
+    each({name: copy for name, copy in COPIES.items() if name not in ("view", "other shape")}, program)
+
+
+def test_copies_of_inputs():
+    def program(record, given):
+        copy, is_new = given
+        function, kept, state = record(lambda x: (x.add_(1), x * 2)[1]), [], made(0.0, 0.0)
+
+        def turn(i):
+            x = made(1.0 * i, 2.0) if is_new else state
+            kept.append(copy(x))
+            found = function(x).tolist()
+            kept.append(copy(x))
+            return [found, all_of(kept), x.tolist()]
+        return turn
+
+    each({f"{name}, {is_new}": (copy, is_new) for name, copy in COPIES.items() for is_new in (False, True)}, program)
+
+
+BODIES = {
+    "copied, set": (1, lambda a: [v := a * 1, a.fill_(3.0), v.copy_(a), a.zero_(), v][-1]),
+    "view of the end": (1, lambda a: [v := a[-1:], v.fill_(5.0), c := v.cumsum(0), a[-1:].mul_(2), c][-1]),
+    "copy changed": (1, lambda a: [v := Tensor(a), v.add_(1), a.mul_(2), v][-1]),
+    "copy kept": (1, lambda a: [v := Tensor(a), a.mul_(2), v * 1][-1]),
+    "view kept": (1, lambda a: [v := a[:1], a.mul_(2), v * 1][-1]),
+    "view, copy": (1, lambda a: [v := a[:1], v.mul_(2), w := a.contiguous(), a.zero_(), w][-1]),
+    "turned": (1, lambda a: [v := a.reshape(3, 1), v.add_(1), a.mul_(2), v][-1]),
+    "there and back": (2, lambda a, b: [a.add_(b), b.copy_(a), a.zero_(), a * 1][-1]),
+    "copied over": (2, lambda a, b: [b.copy_(a), a.add_(1), b * 1][-1]),
+    "both": (2, lambda a, b: [a.copy_(b), a + b][-1]),
+}
+
+
+def test_shared_within():
+    """Arguments that share memory with others while the function runs are changed by each call all the same."""
+    def program(record, given):
+        (n, body), is_new = given
+        function, same = record(body), [made(1.0 + k, 2.0, 3.0 * k) for k in range(n)]
+
+        def turn(i):
+            arguments = [made(1.0 * i + k, 2.0, 3.0 * k) for k in range(n)] if is_new else same
+            return [function(*arguments).tolist(), all_of(arguments)]
+        return turn
+
+    each({f"{name}, {is_new}": (body, is_new) for name, body in BODIES.items() for is_new in (False, True)}, program)
+
+
+FUNCTIONS = {
+    "reads": lambda x, y: x + 2 * y, "writes first": lambda x, y: (x.add_(1), x * y)[1], "writes second": lambda x, y: (y.add_(1), x * y)[1],
+    "writes both": lambda x, y: (y.add_(x), x.mul_(y), x * y)[-1],
+}
+PAIRS = {
+    "two": lambda a, b: (a, b), "one twice": lambda a, b: (a, a), "view second": lambda a, b: (a, a[:]), "view first": lambda a, b: (b[:], b),
+    "copy": lambda a, b: (a, Tensor(a)),
+}
+PARTS = {"two": lambda a, b: (a[:1], b[:1]), "of one": lambda a, b: (a[:1], a[1:]), "same": lambda a, b: (a[:1], a[:1])}
+
+
+def test_equal_arguments():
+    """The same tensor for two arguments, or views of one, in some calls and not in others."""
+    def program(record, given):
+        body, pairs = given
+        function = record(body)
+
+        def turn(i):
+            a, b = made(1.0 * i, 2.0), made(3.0, 4.0 + i)
+            return [function(*pairs[i % len(pairs)](a, b)).tolist(), a.tolist(), b.tolist()]
+        return turn
+
+    for kinds in (PAIRS, PARTS):
+        two = kinds["two"]
+        for name, other in kinds.items():
+            for order, pairs in {"": [other], " at last": [two, two, other], " at first": [other, other, two], " at once": [two, other]}.items():
+                each({f"{name}{order}, {what}": (body, pairs) for what, body in FUNCTIONS.items()}, program)
+
+
+def test_state_as_argument():
+    """What the function has by itself is also given to it, in some calls."""
+    bodies = {"reads": lambda a, s: a + s, "writes it": lambda a, s: (a.add_(1), a + s)[1], "writes state": lambda a, s: (s.add_(1), a + s)[1]}
+
+    def program(record, given):
+        body, order = given
+        names = {"s": made(1.0, 2.0), "o": made(5.0, 6.0), "p": made(7.0, 8.0)}
+        function = record(lambda a: body(a, names["s"]))
+        return lambda i: [function(names[order[i % len(order)]]).tolist(), all_of(names.values())]
+
+    for order in ("sso", "sspo", "oos", "osp", "osop", "opsop"):
+        each({f"{order}, {name}": (body, order) for name, body in bodies.items()}, program)
+
+
+def test_views_of_state():
+    """Views that were made, and read, before the recording are views of what state is at each call."""
+    def program(record, given):
+        view, body, outside = given
+        state = made(1.0, 2.0, 3.0)
+        v = view(state)
+        v.tolist()
+        function = record(lambda x: body(state, v, x))
+
+        def turn(i):
+            found = function(made(2.0)).tolist()
+            if outside:
+                state.add_(1)
+            return [found, v.tolist(), state.tolist()]
+        return turn
+
+    bodies = {"reads": lambda s, v, x: v * x, "state is written": lambda s, v, x: (s.add_(x), v * x)[1], "it is written": lambda s, v, x: (v.add_(x), s * 1)[1]}
+    views = {"part": lambda s: s[:1], "all": lambda s: s.reshape(3, 1)}
+    each({f"{name}, {what}, {outside}": (view, body, outside) for name, view in views.items() for what, body in bodies.items()
+          for outside in (False, True)}, program)
+
+
+def test_results_of_state():
+    """Results that are state, or a copy of it, while both are changed outside."""
+    results = {
+        "a copy": lambda s, x: (s.add_(x), Tensor(s))[1], "memory of its own": lambda s, x: (s.add_(x), s.contiguous())[1], "state": lambda s, x: (s.add_(x), s)[1],
+        "a view": lambda s, x: (s.add_(x), s[:1])[1], "a copy, unchanged": lambda s, x: Tensor(s), "a view, unchanged": lambda s, x: s[:1],
+        "copy of a view": lambda s, x: s[:1].contiguous(), "made of it": lambda s, x: s * x,
+    }
+    changes = {"nothing": lambda s, r: None, "state": lambda s, r: s.add_(1), "the result": lambda s, r: r.add_(1), "assigned": lambda s, r: s.assign(made(9.0, 9.0))}
+
+    def program(record, given):
+        body, change = given
+        state = made(1.0, 2.0)
+        function = record(lambda x: body(state, x))
+
+        def turn(i):
+            result = function(made(1.0, 1.0 * i))
+            before = result.tolist()
+            change(state, result)
+            return [before, result.tolist(), state.tolist()]
+        return turn
+
+    each({f"{name}, {what} changes": (body, change) for name, body in results.items() for what, change in changes.items()}, program)
+
+
+def test_copies_in_functions():
+    """Copies of state that a function has, or makes."""
+    def program(record, body):
+        state = made(1.0, 2.0)
+        copy, average = Tensor(state), state.contiguous()
+        function = record(lambda x: body(state, copy, average, x))
+
+        def turn(i):
+            found = function(made(2.0, 2.0)).tolist()
+            kept = Tensor(state)
+            state.mul_(2)
+            copy.add_(1)
+            return [found, all_of((state, copy, average, kept))]
+        return turn
+
+    each({
+        "read": lambda s, c, e, x: c * x, "written": lambda s, c, e, x: (c.add_(x), c * s)[1], "average": lambda s, c, e, x: (e.assign(e * 0.5 + s * 0.5), e + c)[1],
+        "made": lambda s, c, e, x: (t := Tensor(s), t.add_(x), t * s)[2], "made before": lambda s, c, e, x: (t := Tensor(s), s.add_(x), t * s)[2],
+    }, program)
+
+
+def test_gradients_of_arguments():
+    """Tensors that are given get the gradients of their own calls."""
+    def program(record, given):
+        n, is_new = given
+        function = record(lambda w, x: ((w * w * x).sum().backward(), x * 1)[1])
+        leaves = [made(1.0, 2.0).requires_grad_() for _ in range(n)]
+
+        def turn(i):
+            if is_new:
+                leaves[i % n] = made(1.0, 2.0 + i).requires_grad_()
+            elif i % 5 == 4:
+                leaves[i % n].grad = None
+            function(leaves[i % n], made(1.0, 1.0 * i))
+            return [None if w.grad is None else w.grad.tolist() for w in leaves]
+        return turn
+
+    each({f"{n}, {is_new}": (n, is_new) for n in (1, 2, 3) for is_new in (False, True)}, program)
+
+
+def test_once_more():
+    """Functions are recorded once for each kind of call, not for each call."""
+    calls = []
+    function = TinyJit(lambda x, y: (calls.append(1), x + y)[1])
+    batches = [made(1.0, 1.0 * i) for i in range(6)]
+    for i in range(12):
+        checks.equal(function(batches[i % 6], batches[(i + 1) % 6]).tolist(), [2.0, i % 6 + (i + 1) % 6])
+        checks.equal(function(batches[i % 6], batches[i % 6]).tolist(), [2.0, i % 6 * 2.0])
+    checks.true(len(calls) <= 5, str(len(calls)))
+    calls, state = [], made(1.0)
+    function = TinyJit(lambda x: (calls.append(1), state.add_(x), state * 1)[2])
+    for i in range(6):
+        function(made(1.0))
+    checks.equal(len(calls), 2)
+
+
+def test_messages():
+    """A refusal says which argument is not as it was, and what it is."""
+    function = TinyJit(lambda x, pair=None, *, scale=1: x * scale)
+    x = made(1.0)
+    for _ in range(3):
+        function(x, [x, {"a": 1}], scale=2)
+    for wanted, arguments, more in (
+            ("argument 'scale' was recorded as 2 and is now 3", (x, [x, {"a": 1}]), {"scale": 3}),
+            ("argument 2[1]['a'] was recorded as 1 and is now 1.0", (x, [x, {"a": 1.0}]), {"scale": 2}),
+            ("argument 2[0] was recorded as a tensor and is now None", (x, [None, {"a": 1}]), {"scale": 2}),
+            ("argument 2 was recorded as a list of 2 and is now a list of 1", (x, [x]), {"scale": 2}),
+            ("argument 'scale' was there when it was recorded", (x, [x, {"a": 1}]), {}),
+            ("argument 3 was not there when it was recorded", (x, [x, {"a": 1}], 3), {"scale": 2})):
+        error = checks.raises(ValueError, function, *arguments, **more)
+        checks.true(wanted in str(error), str(error))
+
+
 checks.run(globals())
