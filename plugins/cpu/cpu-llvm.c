@@ -27,12 +27,14 @@ static const char *const target_names[] = { "X86", "AArch64" };
  * measured to cost time and to change nothing, but one: conversions meet their inverses, and
  * arithmetic between them becomes narrow, in instcombine only. (From LLVM 18 on the plain one checks
  * itself and aborts.) */
-#define PASSES_BEFORE "sroa,early-cse,"
-#define PASSES_AFTER  "loop-mssa(licm)"
-static const char passes_plain[] = "function(" PASSES_BEFORE PASSES_AFTER ")";
-static const char passes_convert[] = "function(" PASSES_BEFORE "instcombine," PASSES_AFTER ")";
-static const char passes_convert_18[]
-    = "function(" PASSES_BEFORE "instcombine<no-verify-fixpoint>," PASSES_AFTER ")";
+static const char passes_before[] = "sroa,early-cse";
+static const char *const pass_convert[2]
+    = { ",instcombine", ",instcombine<no-verify-fixpoint>" };
+static const char pass_loops[] = ",loop-mssa(licm)";
+
+/* That one takes, of each instruction that it moves, all that follows from it: seconds in a program of one long chain, such
+ * as a hundred sines of one number, and nothing that would be seen in a body so long. */
+enum { MOST_FOR_LOOPS = 4096 };
 
 /* ---- opening the library ---- */
 
@@ -274,10 +276,12 @@ run_passes (const Llvm *llvm,
             TinyPluginError *error)
 {
   const char *passes = tiny_getenv ("TINY_LLVM_PASSES");
+  char own[128];
+  snprintf (own, sizeof own, "function(%s%s%s)", passes_before,
+            converts (linear) ? pass_convert[llvm->version >= 18] : "",
+            linear->n_instrs <= MOST_FOR_LOOPS ? pass_loops : "");
   if (passes == NULL)
-    passes = !converts (linear)    ? passes_plain
-             : llvm->version >= 18 ? passes_convert_18
-                                   : passes_convert;
+    passes = own;
   LlvmRef options = llvm->CreatePassBuilderOptions ();
   LlvmRef failure = llvm->RunPasses (module, passes, machine, options);
   llvm->DisposePassBuilderOptions (options);
