@@ -14,7 +14,7 @@ from .optim import trainable
 from .utils import parameters_to_vector, vector_to_parameters
 
 
-def cubic(x1, f1, g1, x2, f2, g2, bounds=None):
+def cubic(x1: float, f1: float, g1: float, x2: float, f2: float, g2: float, bounds: tuple[float, float] | None = None) -> float:
     """Where the cubic through two values and slopes is least, inside of the bounds (Nocedal and Wright 2006, 3.59)."""
     low, high = bounds or (min(x1, x2), max(x1, x2))
     d1 = g1 + g2 - 3 * (f1 - f2) / (x1 - x2)
