@@ -113,6 +113,37 @@ def test_schedules():
           rates(lambda s, o: s.ReduceLROnPlateau(o, patience=2), torch.optim, metrics=metrics), "plateau", 1e-6)
 
 
+def test_lbfgs():
+    """Rosenbrock's valley of two tensors, with and without a line search, over several steps and through a state, is gone down as PyTorch goes."""
+    def learn(module, make, settings, n, state=None):
+        x, y = make([-1.2, 1.0]), make([[0.5]])
+        optimizer, losses = module.LBFGS([x, y], **settings), []
+
+        def closure():
+            optimizer.zero_grad()
+            loss = 100 * (x[1] - x[0] * x[0]) ** 2 + (1 - x[0]) ** 2 + ((y - x[1]) ** 2).sum()
+            loss.backward()
+            losses.append(loss.item())
+            return loss
+        for i in range(n):
+            optimizer.step(closure)
+            if state and i == 1:
+                optimizer.load_state_dict({**optimizer.state_dict()})
+        return x.tolist() + y.flatten().tolist(), losses
+    for settings, n in (({"line_search_fn": "strong_wolfe", "max_iter": 6, "max_eval": 40}, 4), ({"lr": 0.1, "max_iter": 5}, 3), ({"line_search_fn": "strong_wolfe"}, 3),
+                        ({"lr": 0.1, "history_size": 2, "max_iter": 12}, 1)):
+        wanted, losses = learn(torch.optim, lambda data: torch.nn.Parameter(torch.tensor(data)), settings, n)
+        for state in (False, True):
+            found, seen = learn(optim, lambda data: Tensor(data, requires_grad=True), settings, n, state)
+            checks.true(abs(len(seen) - len(losses)) <= 1, f"{settings}: {len(seen)} losses, PyTorch {len(losses)}")
+            close(found, wanted, f"LBFGS {settings}", 1e-3)
+            close(seen[:8], losses[:8], f"LBFGS {settings}: losses", 1e-3)
+    w = Tensor([1.0], requires_grad=True)
+    for call, part in ((lambda: optim.LBFGS([w], line_search_fn="armijo"), "strong_wolfe"), (lambda: optim.LBFGS([Tensor([1])]), "params"), (lambda: optim.LBFGS([w]).step(3), "closure")):
+        error = checks.raises((TypeError, ValueError), call)
+        checks.true(part in str(error), str(error))
+
+
 def test_positions():
     """Arguments by position are PyTorch's where betas are a pair, else tinygrad's."""
     w = Tensor([1.0], requires_grad=True)

@@ -143,6 +143,38 @@ def test_ctc():
         checks.true(part in str(error), str(error))
 
 
+def test_weight_norm():
+    """Lengths and directions learn as PyTorch's do, are saved under its names, are copied, and become one tensor again."""
+    random = np.random.default_rng(4)
+    layers = [(lambda m: m.Linear(3, 2), (4, 3), {}), (lambda m: m.Conv2d(2, 3, 3), (2, 2, 5, 5), {}), (lambda m: m.Linear(3, 2), (4, 3), {"dim": None}),
+              (lambda m: m.ConvTranspose2d(2, 3, 3), (2, 2, 4, 4), {"dim": 1}), (lambda m: m.LSTM(3, 2), (4, 2, 3), {"name": "weight_hh_l0"})]
+    for make, shape, more in layers:
+        x, mine, theirs = random.standard_normal(shape).astype("float32"), make(nn), make(torch.nn)
+        nn.utils.weight_norm(mine, **more)
+        torch.nn.utils.weight_norm(theirs, **more)
+        checks.equal(sorted(name for name, _ in mine.named_parameters()), sorted(name for name, _ in theirs.named_parameters()))
+        mine.load_state_dict({name: Tensor(one.numpy()) for name, one in theirs.state_dict().items()})
+        steps = [optim.SGD(mine.parameters(), lr=0.1), torch.optim.SGD(theirs.parameters(), lr=0.1)]
+        for _ in range(3):
+            for model, step, given in ((mine, steps[0], Tensor(x)), (theirs, steps[1], torch.tensor(x))):
+                step.zero_grad()
+                result = model(given)
+                (result[0] if isinstance(result, tuple) else result).square().sum().sqrt().backward()
+                step.step()
+        for name, one in theirs.state_dict().items():
+            checks.true(np.allclose(mine.state_dict()[name].numpy(), one.numpy(), atol=2e-6), (shape, name))
+        before = mine(Tensor(x))
+        name = more.get("name", "weight")
+        for model in (copy.deepcopy(mine), nn.utils.remove_weight_norm(mine, name)):
+            after = model(Tensor(x))
+            checks.true(np.allclose(*[(one[0] if isinstance(one, tuple) else one).numpy() for one in (before, after)], atol=1e-6))
+        checks.true(name in dict(mine.named_parameters()) and name + "_g" not in dict(mine.named_parameters()))
+        checks.raises(ValueError, nn.utils.remove_weight_norm, mine, name)
+    checks.raises(ValueError, nn.utils.weight_norm, nn.Linear(2, 2), "heaviness")
+    checks.raises(ValueError, nn.utils.weight_norm, nn.Linear(2, 2), dim=2)
+    checks.raises(RuntimeError, nn.utils.weight_norm, nn.utils.weight_norm(nn.Linear(2, 2)))
+
+
 def test_embedding_bag():
     random = np.random.default_rng(5)
     table = random.standard_normal((7, 3)).astype("float32")

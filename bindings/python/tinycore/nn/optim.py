@@ -12,7 +12,7 @@ from ..tensor import Base, Tensor
 from . import lr_scheduler
 from .module import BUFFER
 
-__all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LARS", "Muon", "NAdam", "Optimizer", "OptimizerGroup", "RAdam",
+__all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LARS", "LBFGS", "Muon", "NAdam", "Optimizer", "OptimizerGroup", "RAdam",
            "RMSprop", "SGD", "lr_scheduler"]
 BETAS = ("beta1", "beta2")  # PyTorch's betas
 FLAGS = ("nesterov", "centered", "maximize", "amsgrad")
@@ -391,3 +391,6 @@ class OptimizerGroup:
     def load_state_dict(self, state_dict: Sequence[Any]):
         for one, state in zip(self.optimizers, state_dict, strict=True):
             one.load_state_dict(state)
+
+
+from .lbfgs import LBFGS  # noqa: E402, F401: made of what is above
