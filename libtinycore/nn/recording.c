@@ -448,14 +448,28 @@ is_used_by (const Recording *other, TinyTensor *tensor)
   return memory != NULL && tiny_capture_touches (other->capture, memory, &writes);
 }
 
+/* Whether an input was something that the function has by itself: what it computes of that in other calls may be missing. */
+static gboolean
+has_fixed (const Recording *self)
+{
+  gboolean has = FALSE;
+  for (guint i = 0; i < self->inputs->len; i++)
+    has = has || get_input (self, i)->freedom == IS_FIXED;
+  return has;
+}
+
 void
 recording_compare (Recording *self, Recording *other)
 {
   for (guint i = 0; i < self->inputs->len; i++) {
     Input *input = get_input (self, i);
-    if (input->freedom == IS_UNKNOWN && find_input (other, input->tensor, TRUE) < 0
-        && find_input (other, input->base, TRUE) < 0)
-      input->freedom = is_used_by (other, input->base) ? IS_FIXED : IS_FREE;
+    if (input->freedom != IS_UNKNOWN || find_input (other, input->tensor, TRUE) >= 0
+        || find_input (other, input->base, TRUE) >= 0)
+      continue;
+    if (is_used_by (other, input->base))
+      input->freedom = IS_FIXED;
+    else if (!has_fixed (other))
+      input->freedom = IS_FREE;
   }
 }
 
