@@ -111,6 +111,12 @@ tiny_capture_writes_input (TinyCapture *self, guint number)
 }
 
 gboolean
+tiny_capture_has_input (TinyCapture *self, TinyBuffer *buffer)
+{
+  return g_ptr_array_find (self->inputs, buffer, NULL);
+}
+
+gboolean
 tiny_capture_touches (TinyCapture *self, TinyBuffer *buffer, gboolean *out_writes)
 {
   gpointer writes = NULL;

@@ -30,6 +30,7 @@ gboolean tiny_capture_replay (TinyCapture *self,
 GHashTable *tiny_capture_get_written (TinyCapture *self);
 /* Whether replays write to the memory of input @number. */
 gboolean tiny_capture_writes_input (TinyCapture *self, guint number);
+gboolean tiny_capture_has_input (TinyCapture *self, TinyBuffer *buffer);
 /* Whether they read or write @buffer without its being an input. */
 gboolean tiny_capture_touches (TinyCapture *self, TinyBuffer *buffer, gboolean *out_writes);
 guint tiny_capture_get_n_kernels (TinyCapture *self);

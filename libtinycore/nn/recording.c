@@ -233,7 +233,25 @@ owns_memory (const Recording *self, TinyTensor *output)
          == &output->root;
 }
 
-/* An output that is no view has memory that no other tensor has: later inputs are others, and state may be changed outside. */
+/* Gives @output, which is no view, memory that no other tensor has, and no input: later ones are others, and state may be
+ * changed outside. What is state has that. */
+static gboolean
+own_output (Recording *self, TinyTensor *output, GError **error)
+{
+  TinyBuffer *memory = get_memory (output);
+  if (output->base != NULL || memory == NULL || tiny_tensor_get_node (output)->limits != NULL)
+    return TRUE;
+  if (owns_memory (self, output))
+    return tiny_tensor_part_memory (output, error);
+  TinyRoot other
+      = { 0 }; /* an input that was a view may not see what was its memory any more */
+  if (tiny_capture_has_input (self->capture, memory))
+    tiny_runtime_add_root (&other, tiny_tensor_get_node (output));
+  gboolean good = tiny_tensor_own_memory (output, error) && tiny_tensor_realize (output, error);
+  tiny_runtime_remove_root (&other);
+  return good;
+}
+
 static gboolean
 own_outputs (Recording *self, TinyTensor *const *outputs, guint n, GError **error)
 {
@@ -246,15 +264,7 @@ own_outputs (Recording *self, TinyTensor *const *outputs, guint n, GError **erro
                    "jit: output %u is an input itself, not another tensor with its values", i);
       return FALSE;
     }
-    if (owns_memory (self, outputs[i])) {
-      if (!tiny_tensor_part_memory (outputs[i], error))
-        return FALSE;
-      continue;
-    }
-    if (outputs[i]->base == NULL && get_memory (outputs[i]) != NULL
-        && tiny_tensor_get_node (outputs[i])->limits == NULL
-        && !(tiny_tensor_own_memory (outputs[i], error)
-             && tiny_tensor_realize (outputs[i], error)))
+    if (!own_output (self, outputs[i], error))
       return FALSE;
   }
   return TRUE;
@@ -438,13 +448,28 @@ is_used_by (const Recording *other, TinyTensor *tensor)
   return memory != NULL && tiny_capture_touches (other->capture, memory, &writes);
 }
 
+/* Whether an input was something that the function has by itself: what it computes of that in other calls may be missing. */
+static gboolean
+has_fixed (const Recording *self)
+{
+  gboolean has = FALSE;
+  for (guint i = 0; i < self->inputs->len; i++)
+    has = has || get_input (self, i)->freedom == IS_FIXED;
+  return has;
+}
+
 void
 recording_compare (Recording *self, Recording *other)
 {
   for (guint i = 0; i < self->inputs->len; i++) {
     Input *input = get_input (self, i);
-    if (input->freedom == IS_UNKNOWN && find_input (other, input->tensor, TRUE) < 0)
-      input->freedom = is_used_by (other, input->base) ? IS_FIXED : IS_FREE;
+    if (input->freedom != IS_UNKNOWN || find_input (other, input->tensor, TRUE) >= 0
+        || find_input (other, input->base, TRUE) >= 0)
+      continue;
+    if (is_used_by (other, input->base))
+      input->freedom = IS_FIXED;
+    else if (!has_fixed (other))
+      input->freedom = IS_FREE;
   }
 }
 

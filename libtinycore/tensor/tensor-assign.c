@@ -97,6 +97,10 @@ take_memory (TinyBuild *b, TinyTensor *self)
   if (self->root.node->op == TINY_OP_PARAM || tiny_tensor_get_n_elements (self) == 0
       || self->root.node->op == TINY_OP_ASSIGN || own_buffer (self) == self->root.node)
     return;
+  if (tiny_tensor_is_recorded (self)) { /* it stays where it is, and the others go */
+    tiny_tensor_part_memory (self, b->error == NULL ? &b->error : NULL);
+    return;
+  }
   /* Of its own shape as well: in movement of a RESHAPE that node would be passed by, and so its gradient. */
   const TinyNode *cut = tiny_place_find_cut (b, self);
   TinyNode *memory = b->error == NULL ? fresh_memory (b, self, b->x[0]->shape, cut) : NULL;

@@ -144,7 +144,8 @@ def call(name, result, parameters, documentation):
     lines += [f"chance_about_to_call_of (c, {str(has_place).upper()});",
               text if result == "void" else f"{result}{'' if result.endswith('*') else ' '}result = {text}"]
     if throws:
-        lines.append(f"check_failure (c, {'!result' if name not in SAYS_NOTHING else '!result && error != NULL'}, at_error);")
+        failed = "result < 0 && error != NULL" if result == "gint" else "!result && error != NULL" if name in SAYS_NOTHING else "!result"
+        lines.append(f"check_failure (c, {failed}, at_error);")
     if gives != "none" and object_type and object_type[1] in TYPES:
         lines.append(f"keep_thing (c, result, {str(not throws).upper()});")
     elif gives != "none" and result in TAKES:
