@@ -66,7 +66,7 @@ BUILTINS = {"bool", "int", "float", "type", "slice"}  # which are methods of a t
 
 # Functions and classes that modules have for themselves and for each other.
 INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dtype_of_numbers as_number len_of counted placed float_dtype
-    check_result replace_tensors take_apart refuse_reading is_training in_words describe_change find_change Modes note_mode mode_of find_modes State exception_of checked reported call is_wrong named explained explain_making
+    check_result replace_tensors take_apart refuse_reading is_training in_words describe_change find_change Modes note_mode note_set_mode mode_of find_modes State exception_of checked reported call is_wrong named explained explain_making
     Cause Traced batch_axes Backward along sized several shifted least_value triangle window raised slabs restored operator is_operand
     members_of joined walk once after_parts like value_of load_into realize_all made_again sizes_of same_padding drop_parts two lp_pool centres
     reduced with_inplace check_padding conv with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of Reader

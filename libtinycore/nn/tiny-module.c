@@ -213,24 +213,25 @@ tiny_module_get_error (TinyModule *self)
   return PRIVATE (self)->error;
 }
 
+/* A TinyFoundNumber. */
+static gint64
+get_mode (gpointer self)
+{
+  return PRIVATE (self)->training;
+}
+
 void
 tiny_module_set_training (TinyModule *self, gboolean training)
 {
   g_return_if_fail (TINY_IS_MODULE (self));
   TinyModulePrivate *private = PRIVATE (self);
+  tiny_found_set (self, get_mode);
   private->training = training != FALSE;
   for (guint i = 0; i < private->entries->len; i++) {
     TinyEntry *entry = &g_array_index (private->entries, TinyEntry, i);
     if (entry->child != NULL)
       tiny_module_set_training (entry->child, training);
   }
-}
-
-/* A TinyFoundNumber. */
-static gint64
-get_mode (gpointer self)
-{
-  return PRIVATE (self)->training;
 }
 
 gboolean

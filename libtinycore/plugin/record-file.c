@@ -20,7 +20,7 @@
 #include "base/tiny-env.h"
 #include "plugin/record-private.h"
 
-enum { LEAST_BYTES = 16 << 10, DEFAULT_MB = 4096 };
+enum { LEAST_BYTES = 16 << 10 };
 
 static struct {
   GMutex lock;
@@ -252,11 +252,7 @@ static void
 find_most_bytes (void)
 {
   struct rlimit most;
-  int mib = tiny_env_get_int (TINY_ENV_RECORD_MB);
-  if (mib < 0)
-    g_warning ("TINY_RECORD_MB=%d is no size, which is from 0, no limit, on; it is ignored",
-               mib);
-  mib = mib < 0 ? DEFAULT_MB : mib;
+  const int mib = tiny_env_get_int (TINY_ENV_RECORD_MB); /* 0: no limit */
   file.most_bytes = mib > 0 ? (guint64) mib << 20 : G_MAXINT64;
   file.most_reason = "it has as many MiB as TINY_RECORD_MB allows";
   if (getrlimit (RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY

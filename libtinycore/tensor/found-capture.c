@@ -14,7 +14,7 @@ typedef struct {
   GWeakRef object;
   TinyFoundNumber get;
   gint64 number;
-  const char *what;
+  const char *what; /* NULL: the function sets it first */
 } Note;
 
 /* The gradient of a tensor. */
@@ -136,6 +136,12 @@ tiny_found_note (gpointer object, TinyFoundNumber get, const char *what)
   tiny_runtime_unlock ();
 }
 
+void
+tiny_found_set (gpointer object, TinyFoundNumber get)
+{
+  tiny_found_note (object, get, NULL);
+}
+
 /* Whose gradient it is where those are the inputs. */
 static TinyTensor *
 get_tensor (const Gradient *self, TinyTensor *const *inputs)
@@ -148,8 +154,8 @@ tiny_found_get_change (TinyFound *self, TinyTensor *const *inputs)
 {
   for (guint i = 0; i < self->notes->len; i++) {
     Note *note = self->notes->pdata[i];
-    g_autoptr (GObject) object = g_weak_ref_get (&note->object);
-    if (object == NULL || note->get (object) != note->number)
+    g_autoptr (GObject) object = note->what != NULL ? g_weak_ref_get (&note->object) : NULL;
+    if (note->what != NULL && (object == NULL || note->get (object) != note->number))
       return note->what;
   }
   for (guint i = 0; i < self->gradients->len; i++) {

@@ -51,6 +51,24 @@ class Training:
         return [[None if p.grad is None else p.grad.flatten().tolist(), p.flatten().tolist()] for p in self.parameters]
 
 
+def test_modes():
+    """A function that says itself whether a module trains is recorded once; another once for each mode."""
+    for sets_it, most in ((True, 3), (False, 4)):
+        runs, net = [], nn.Sequential(nn.Linear(3, 4), nn.Dropout(1.0))
+
+        @TinyJit
+        def forward(x):
+            runs.append(1)
+            if sets_it:
+                net.eval()
+            return net(x)
+        for i in range(12):
+            net.train(i % 2 == 1)
+            found = forward(Tensor([[1.0 + i, 2.0, 3.0]])).abs().sum().item()
+            checks.true((found == 0) == (i % 2 == 1 and not sets_it), f"call {i}: {found}")
+        checks.true(len(runs) <= most, f"{len(runs)} runs, {most} are enough")
+
+
 def adam(parameters):
     return nn.optim.Adam(parameters, lr=0.1)
 

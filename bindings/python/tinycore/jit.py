@@ -40,6 +40,13 @@ def note_mode(module):
         state.recording.modules.setdefault(id(module), weakref.ref(module))
 
 
+def note_set_mode(module):
+    """Whether @module trains was said; a recorded function that says so first does not depend on what it was."""
+    Modes.n_changes += 1
+    if state.recording is not None:
+        state.recording.modules.setdefault(id(module), lambda: None)
+
+
 def mode_of(module):
     """Whether it trains; of a layer the library knows it then."""
     if hasattr(module, "set_mode"):

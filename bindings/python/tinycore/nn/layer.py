@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..errors import call, checked, exception_of, explain_making
-from ..jit import Modes, note_mode
+from ..jit import note_mode, note_set_mode
 from ..library import Tiny
 from ..tensor import Base, Tensor
 from .module import BUFFER, PARAMETER, TRANSIENT, Module
@@ -108,7 +108,7 @@ class Layer(Module):
     @training.setter
     def training(self, mode: bool):
         object.__setattr__(self, "train_mode", bool(mode))
-        Modes.n_changes += 1
+        note_set_mode(self)
 
     def begin(self):
         """Before each call: training or not, as it is now."""

@@ -12,7 +12,7 @@ from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
 from ..errors import InvalidError, checked, explained
-from ..jit import Modes, note_mode
+from ..jit import note_mode, note_set_mode
 from ..tensor import Base, Tensor
 
 PARAMETER, BUFFER, TRANSIENT = "parameter", "buffer", "transient"  # a transient one is a buffer that is not saved
@@ -256,7 +256,7 @@ class Module:
     @training.setter
     def training(self, mode: bool):
         object.__setattr__(self, "train_mode", bool(mode))
-        Modes.n_changes += 1
+        note_set_mode(self)
 
     def train(self, mode=True):
         """Batch statistics are the batch's and dropout drops, in all modules in it."""
