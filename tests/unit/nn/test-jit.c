@@ -549,54 +549,6 @@ test_counts (void)
            "recorder_end: outputs are counted, but none are given");
 }
 
-/* ---- modes ---- */
-typedef struct {
-  TinyModule *module;
-  gboolean mode, sets_it;
-  guint n_runs;
-} Modal;
-
-static gboolean
-apply (TinyTensor *const *inputs,
-       guint n_inputs,
-       TinyTensor **outputs,
-       guint n_outputs,
-       gpointer user_data,
-       GError **error)
-{
-  Modal *self = user_data;
-  self->n_runs++;
-  if (self->sets_it)
-    tiny_module_set_training (self->module, self->mode);
-  outputs[0] = g_object_ref_sink (tiny_module_forward (self->module, inputs[0]));
-  return TRUE;
-}
-
-/* A function that says itself whether a module trains does not depend on what was said before; another is recorded once for
- * each mode. */
-static void
-test_modes (void)
-{
-  if (skips_without_device ())
-    return;
-  for (guint sets = 0; sets < 2; sets++) {
-    g_autoptr (TinyModule) dropout = tiny_dropout_new (1);
-    Modal modal = { .module = dropout, .sets_it = sets };
-    g_autoptr (TinyJit) jit = tiny_jit_new (apply, &modal, NULL, 1);
-    g_autoptr (TinyTensor) x = ramp (2, 3);
-    g_autoptr (TinyTensor) nothing = g_object_ref_sink (tiny_tensor_mul_number (x, 0));
-    for (guint call = 0; call < 12; call++) {
-      TinyTensor *y;
-      g_autoptr (GError) error = NULL;
-      tiny_module_set_training (dropout, call % 2);
-      g_assert_true (tiny_jit_call (jit, &x, 1, &y, &error));
-      g_assert_no_error (error);
-      assert_same (g_object_ref (y), g_object_ref (call % 2 && !sets ? nothing : x));
-    }
-    g_assert_cmpuint (modal.n_runs, ==, sets ? 2 : 3);
-  }
-}
-
 int
 main (int argc, char **argv)
 {
@@ -611,6 +563,5 @@ main (int argc, char **argv)
   g_test_add_func ("/nn/jit/draws", test_draws);
   g_test_add_func ("/nn/jit/permutation", test_permutation);
   g_test_add_func ("/nn/jit/counts", test_counts);
-  g_test_add_func ("/nn/jit/modes", test_modes);
   return g_test_run ();
 }

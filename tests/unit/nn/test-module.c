@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test-module.c: names, paths and state dicts of modules, kinds made by subclassing, what is moved in
- * forward and in replays of it, and bad arguments. */
+ * forward and in replays of it, modes in recordings, and bad arguments. */
 #include <string.h>
 #include <tiny.h>
 
@@ -454,6 +454,58 @@ test_captured_state (void)
   g_assert_cmpint (seen, ==, 5);
 }
 
+/* ---- modes in recordings ---- */
+typedef struct {
+  TinyModule *module;
+  gboolean mode, sets_it;
+  guint n_runs;
+} Modal;
+
+static gboolean
+apply (TinyTensor *const *inputs,
+       guint n_inputs,
+       TinyTensor **outputs,
+       guint n_outputs,
+       gpointer user_data,
+       GError **error)
+{
+  Modal *self = user_data;
+  self->n_runs++;
+  if (self->sets_it)
+    tiny_module_set_training (self->module, self->mode);
+  outputs[0] = g_object_ref_sink (tiny_module_forward (self->module, inputs[0]));
+  return TRUE;
+}
+
+/* A function that says itself whether a module trains does not depend on what was said before; another is recorded once for
+ * each mode. */
+static void
+test_modes (void)
+{
+  if (skips_without_device ())
+    return;
+  for (guint sets = 0; sets < 2; sets++) {
+    g_autoptr (TinyModule) dropout = tiny_dropout_new (1);
+    Modal modal = { .module = dropout, .sets_it = sets };
+    g_autoptr (TinyJit) jit = tiny_jit_new (apply, &modal, NULL, 1);
+    const float values[] = { 1, -2, 3 };
+    g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_new_from_data (
+        NULL, TINY_DTYPE_F32, (gint64[]){ 3 }, 1, values, sizeof values));
+    for (guint call = 0; call < 12; call++) {
+      TinyTensor *y;
+      g_autoptr (GError) error = NULL;
+      tiny_module_set_training (dropout, call % 2);
+      g_assert_true (tiny_jit_call (jit, &x, 1, &y, &error));
+      g_assert_no_error (error);
+      float got[G_N_ELEMENTS (values)];
+      g_assert_true (tiny_tensor_copy_data (y, got, sizeof got, &error));
+      for (guint i = 0; i < G_N_ELEMENTS (values); i++)
+        g_assert_cmpfloat (got[i], ==, call % 2 && !sets ? 0 : values[i]);
+    }
+    g_assert_cmpuint (modal.n_runs, ==, sets ? 2 : 3);
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -467,5 +519,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/module/shared-tensor", test_shared_tensor);
   g_test_add_func ("/module/casts", test_casts);
   g_test_add_func ("/module/captured-state", test_captured_state);
+  g_test_add_func ("/nn/module/modes-recorded", test_modes);
   return g_test_run ();
 }
