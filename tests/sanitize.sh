@@ -62,7 +62,7 @@ python_package() {
     echo "sanitize: the Python package is skipped: no introspection, or $python lacks gi, numpy or torch"
     return
   fi
-  for row in python/test_{refusals,tensor,exchange,func,jit,nonsense}.py "python/test_threads.py CPU" \
+  for row in python/test_{refusals,tensor,exchange,func,jit,recordings,nonsense}.py "python/test_threads.py CPU" \
     "torch/test-torch.py basic" "torch/test-torch.py indexing" "torch/test-torch.py loss" "programs/test-programs.py --count 100"; do
     local script=${row%% *} arguments=() device=REF
     [ "$row" = "$script" ] || read -ra arguments <<<"${row#* }"

@@ -77,6 +77,7 @@ replace (TinyGroup *group, guint i, TinyCount *count)
 {
   tiny_count_unref (group->counts->pdata[i]);
   group->counts->pdata[i] = g_rc_box_acquire (count);
+  group->n_divided++;
 }
 
 gboolean

@@ -77,6 +77,7 @@ typedef struct {
   TinyTensor *
       momentum; /* (nullable): f32, (): the momentum or the first beta, once a schedule changes it */
   GPtrArray *counts; /* of rules that count: TinyCount, of which parameters may share one */
+  guint n_divided;   /* how often who shares one has changed */
   double settings[TINY_N_SETTINGS];
   double initial_rate; /* when the first schedule was made; NaN before */
 } TinyGroup;

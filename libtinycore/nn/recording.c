@@ -26,6 +26,7 @@ typedef struct {
   guint first;         /* the first input that was the same tensor */
   guint node;          /* the number of its first node */
   gboolean is_written; /* it, or what it was a view of */
+  gboolean requires_grad;
   Freedom freedom;
   TinyBuffer *memory; /* (not owned): of the last replay that wrote to it */
 } Input;
@@ -163,6 +164,7 @@ add_inputs (Recording *self, TinyTensor *const *inputs, guint n)
     Input input = { .tensor = g_object_ref (inputs[i]),
                     .base = g_object_ref (tiny_view_get_base (inputs[i])),
                     .first = find_first (inputs, i),
+                    .requires_grad = inputs[i]->requires_grad,
                     .node = n_nodes };
     TinyNode *memory = tiny_runtime_get_memory (tiny_tensor_get_node (inputs[i]));
     if (input.first == i)
@@ -426,6 +428,8 @@ recording_find_change (Recording *self,
     const Input *input = get_input (self, i);
     if (find_first (now, i) != input->first)
       return "which inputs are the same tensor";
+    if (now[i]->requires_grad != input->requires_grad)
+      return "which tensors require gradients";
     if (!may_stand_for (self, i, now[i], all, n_all))
       return "which inputs are tensors that the function has by itself";
     if (!input->is_written || recording_is_variable (now[i]))

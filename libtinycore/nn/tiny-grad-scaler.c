@@ -139,6 +139,28 @@ find_scaled (TinyGradScaler *self, TinyOptimizer *optimizer)
   return NULL;
 }
 
+/* A TinyFoundNumber: which optimisers' gradients were unscaled, and which of them have stepped. */
+static gint64
+hash_scaled (gpointer data)
+{
+  const TinyGradScaler *self = data;
+  guint64 hash = self->scaled->len;
+  for (guint i = 0; i < self->scaled->len; i++) {
+    const Scaled *scaled = self->scaled->pdata[i];
+    hash = (hash ^ (guint64) (gsize) scaled->optimizer ^ (guint64) scaled->has_stepped)
+           * G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
+  }
+  return (gint64) hash;
+}
+
+/* That is kept on the host, which replays do not touch. */
+static void
+note_scaled (TinyGradScaler *self)
+{
+  tiny_found_keep (self, hash_scaled,
+                   "what a scaler knows of unscale_ (), step () and update ()");
+}
+
 gboolean
 tiny_grad_scaler_unscale (TinyGradScaler *self, TinyOptimizer *optimizer, GError **error)
 {
@@ -146,6 +168,7 @@ tiny_grad_scaler_unscale (TinyGradScaler *self, TinyOptimizer *optimizer, GError
   tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, FALSE, "no optimizer given");
   if (!check (self, error))
     return FALSE;
+  note_scaled (self);
   if (find_scaled (self, optimizer) != NULL) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
                          "grad_scaler: this optimiser's gradients have been unscaled since the "
@@ -180,6 +203,7 @@ tiny_grad_scaler_step (TinyGradScaler *self,
   tiny_return_error_unless (TINY_IS_OPTIMIZER (optimizer), error, FALSE, "no optimizer given");
   tiny_return_error_unless (TINY_IS_LIST (others, n_others), error, FALSE,
                             "others are counted, but none are given");
+  note_scaled (self);
   if (find_scaled (self, optimizer) == NULL
       && !tiny_grad_scaler_unscale (self, optimizer, error))
     return FALSE;
@@ -222,6 +246,7 @@ tiny_grad_scaler_update (TinyGradScaler *self, GError **error)
   tiny_return_error_unless (TINY_IS_GRAD_SCALER (self), error, FALSE, "no scaler given");
   if (!check (self, error))
     return FALSE;
+  note_scaled (self);
   if (self->scaled->len == 0) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
                          "grad_scaler: no gradients were unscaled since the last update");

@@ -317,6 +317,7 @@ hash_settings (gpointer data)
     }
     hash = hash * 8 + (group->momentum != NULL) + 2 * (group->first != NULL)
            + 4 * (group->third != NULL);
+    hash = (hash ^ group->n_divided) * G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
   }
   return (gint64) hash;
 }

@@ -15,6 +15,7 @@ typedef struct {
   TinyFoundNumber get;
   gint64 number;
   const char *what; /* NULL: the function sets it first */
+  gboolean stays;   /* the function may not change it */
 } Note;
 
 /* The gradient of a tensor. */
@@ -36,7 +37,8 @@ struct TinyFound {
   TinyCapture *capture;
   guint64 n_roots; /* that there were before */
   guint64 n_variables;
-  GError *error; /* the first that was met */
+  guint64 n_toggled; /* how often a tensor no longer required a gradient, or did again */
+  GError *error;     /* the first that was met */
 };
 
 static _Thread_local TinyFound *current;
@@ -137,6 +139,17 @@ tiny_found_note (gpointer object, TinyFoundNumber get, const char *what)
 }
 
 void
+tiny_found_keep (gpointer object, TinyFoundNumber get, const char *what)
+{
+  if (current == NULL)
+    return;
+  tiny_runtime_lock ();
+  tiny_found_note (object, get, what);
+  find_note (current, object, get)->stays = TRUE;
+  tiny_runtime_unlock ();
+}
+
+void
 tiny_found_set (gpointer object, TinyFoundNumber get)
 {
   tiny_found_note (object, get, NULL);
@@ -152,6 +165,8 @@ get_tensor (const Gradient *self, TinyTensor *const *inputs)
 const char *
 tiny_found_get_change (TinyFound *self, TinyTensor *const *inputs)
 {
+  if (self->n_toggled != tiny_tensor_count_toggled ())
+    return "which tensors require gradients";
   for (guint i = 0; i < self->notes->len; i++) {
     Note *note = self->notes->pdata[i];
     g_autoptr (GObject) object = note->what != NULL ? g_weak_ref_get (&note->object) : NULL;
@@ -291,11 +306,32 @@ number_inputs (Gradient *gradient, TinyTensor *const *inputs, guint n)
   g_clear_object (&gradient->tensor);
 }
 
+/* Whether all is as it was of what replays do not set. */
+static gboolean
+check_kept (const TinyFound *self, GError **error)
+{
+  for (guint i = 0; i < self->notes->len; i++) {
+    Note *note = self->notes->pdata[i];
+    g_autoptr (GObject) object = note->stays ? g_weak_ref_get (&note->object) : NULL;
+    if (object == NULL || note->get (object) == note->number)
+      continue;
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "jit: replays of the function would not change %s: what changes that belongs "
+                 "into one recorded function, which leaves it as it was, or outside of all",
+                 note->what);
+    return FALSE;
+  }
+  return TRUE;
+}
+
 gboolean
 tiny_found_end (TinyFound *self, TinyTensor *const *inputs, guint n, GError **error)
 {
   if (current == self)
     current = NULL;
+  self->n_toggled = tiny_tensor_count_toggled ();
+  if (self->error == NULL)
+    check_kept (self, &self->error);
   for (guint i = 0; i < self->gradients->len; i++)
     number_inputs (self->gradients->pdata[i], inputs, n);
   const gboolean good = self->error == NULL;

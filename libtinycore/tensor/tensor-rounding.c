@@ -165,13 +165,14 @@ wide_of (TinyDType dtype)
   return tiny_dtype_is_float (dtype) && dtype != TINY_DTYPE_F64 ? TINY_DTYPE_F32 : dtype;
 }
 
-/* Whether quotients by @y lose nothing but what is below the least number: it is a power of two. */
+/* Whether quotients by @y are as large as what is divided, or smaller, and lose nothing but what is below the least number: it is
+ * a power of two. */
 static gboolean
 is_power_of_two (TinyNode *y)
 {
   gint exponent;
   return tiny_node_is_const (y) && fabs (frexp (tiny_node_get_float (y), &exponent)) == 0.5
-         && abs (exponent) < 16;
+         && exponent > 0 && exponent < 16;
 }
 
 /* fmod () of C. */
@@ -181,9 +182,11 @@ floats_rest (TinyBuild *b, TinyNode *x, TinyNode *y)
   TinyNode *whole = truncated_quotient (b, x, y);
   if (whole == NULL)
     return NULL;
-  if (is_power_of_two (y))
-    return tiny_build_where (b, tiny_build_less (b, op_abs (b, x), op_abs (b, y)), x,
-                             tiny_build_sub (b, x, tiny_build_mul (b, y, whole)));
+  if (is_power_of_two (y)) {
+    TinyNode *rest = tiny_build_sub (b, x, tiny_build_mul (b, y, whole));
+    rest = tiny_build_where (b, tiny_build_less (b, op_abs (b, x), op_abs (b, y)), x, rest);
+    return tiny_build_sloped (b, op_copysign (b, rest, x), x, tiny_build_like (b, x, 1));
+  }
   TinyNode *x_size = op_abs (b, x), *y_size = op_abs (b, y);
   TinyNode *rest = op_copysign (b, rest_of_sizes (b, x_size, y_size), x);
   rest = tiny_build_where (b, tiny_build_less (b, x_size, y_size), x, rest);

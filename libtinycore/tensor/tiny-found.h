@@ -28,6 +28,8 @@ GPtrArray *tiny_found_list_left (TinyFound *self, GError **error);
 /* The number of an object on which the recording of this thread depends, if there is one; @what it is, in words. */
 typedef gint64 (*TinyFoundNumber) (gpointer object);
 void tiny_found_note (gpointer object, TinyFoundNumber get, const char *what);
+/* Likewise, of what a replay does not set: a recorded function has to leave it as it was. */
+void tiny_found_keep (gpointer object, TinyFoundNumber get, const char *what);
 /* The recorded function sets that number by itself: what it was before does not matter, unless it was noted. */
 void tiny_found_set (gpointer object, TinyFoundNumber get);
 /* What is not as the recording found it, or NULL. */

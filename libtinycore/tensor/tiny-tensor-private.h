@@ -58,6 +58,8 @@ void tiny_tensor_resize (TinyTensor *self, TinyNode *from, TinyNode *to);
 TinyTensor *tiny_tensor_get_first_variable (void);
 /* The number of the last tensor that came to require them. */
 guint64 tiny_tensor_count_variables (void);
+/* How often one of them no longer required a gradient, or did again. */
+guint64 tiny_tensor_count_toggled (void);
 /* Whether a gradient would flow from a node to a tensor that requires one. Under the runtime's lock. */
 gboolean tiny_tensor_reaches_variable (TinyNode *root);
 /* Makes the tensor's memory its own: nothing else shares it, so that it can be assigned to. It is a view

@@ -28,6 +28,7 @@ enum { MOST_SPARE = 64 };
 
 static TinyTensor *first_variable; /* under the runtime's lock */
 static guint64 n_variables;        /* that there ever were */
+static guint64 n_toggled;
 
 static void
 unchain (TinyTensor *self)
@@ -220,6 +221,12 @@ tiny_tensor_count_variables (void)
   return n_variables;
 }
 
+guint64
+tiny_tensor_count_toggled (void)
+{
+  return n_toggled;
+}
+
 TinyTensor *
 tiny_tensor_get_first_variable (void)
 {
@@ -388,6 +395,7 @@ tiny_tensor_set_requires_grad (TinyTensor *self, gboolean requires_grad)
 {
   g_return_if_fail (TINY_IS_TENSOR (self));
   tiny_runtime_lock ();
+  n_toggled += self->variable > 0 && self->requires_grad != (requires_grad != FALSE);
   if (self->error == NULL && !requires_grad)
     end_variable (self);
   else if (self->error == NULL && !begin_variable (self, &self->error))

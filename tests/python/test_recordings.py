@@ -5,7 +5,7 @@
 A program is a function of what makes functions recorded (TinyJit, or nothing) that gives a function of the number of a turn: what
 that gives, lists of numbers, is compared over several turns. TAP. Run in the build's environment, by the interpreter that has PyGObject."""
 import checks
-from tinycore import Tensor, TinyJit, nn
+from tinycore import JitError, Tensor, TinyJit, amp, nn
 
 N_TURNS = 7
 
@@ -121,6 +121,83 @@ def test_step_recorded():
     for clears in (False, True):
         for lacks in (False, True):
             compare(lambda record: program(record, clears, lacks), name=f"clears {clears}, lacks {lacks}")  # noqa: B023
+
+
+def test_left_out():
+    """A parameter that is left out of one step has a count of its own from then on."""
+    def program(record, make, whole):
+        training = Training(make)
+        step = record(lambda: training.optimizer.step() and None)
+        all_in_one = record(training.all_in_one)
+
+        def turn(i):
+            if whole and i != 3:
+                all_in_one(*training.batch(i))
+                return training.seen()
+            training.optimizer.zero_grad()
+            training.backward(*training.batch(i))
+            if i == 3:
+                training.parameters[1].grad = None
+            step()
+            return training.seen()
+        return turn
+
+    for rule in (nn.optim.Adam, nn.optim.NAdam, nn.optim.RAdam, nn.optim.Adagrad, nn.optim.Adamax):
+        for whole in (False, True):
+            compare(lambda record: program(record, lambda p: rule(p, lr=0.1), whole), name=f"{rule.__name__}, whole {whole}")  # noqa: B023
+
+
+def test_frozen():
+    """What no longer requires a gradient, or does again, or is an argument that does, is another recording."""
+    def program(record):
+        training = Training()
+        step = record(training.all_in_one)
+
+        def turn(i):
+            training.parameters[0].requires_grad_(i not in (2, 3, 4))
+            x, y = training.batch(i)
+            x.requires_grad_(i in (1, 4, 5))
+            step(x, y)
+            return [training.seen(), None if x.grad is None else x.grad.flatten().tolist()]
+        return turn
+
+    compare(program)
+
+
+def test_scaler():
+    """What a scaler knows on the host is of one recorded function, or of none."""
+    def program(record, recorded):
+        training, scaler = Training(), amp.GradScaler(init_scale=4.0)
+
+        def backward(x, y):
+            training.optimizer.zero_grad()
+            scaler.scale((training.net(x) - y).square().mean()).backward()
+            return x.sum()
+
+        def rest():
+            scaler.unscale_(training.optimizer)
+            scaler.step(training.optimizer)
+            scaler.update()
+        backward, rest = (record(one) if one.__name__ in recorded else one for one in (backward, rest))
+
+        def turn(i):
+            backward(*training.batch(i))
+            rest()
+            return training.seen()
+        return turn
+
+    for recorded in ("backward", "rest", "backward rest"):
+        compare(lambda record: program(record, recorded), name=recorded)  # noqa: B023
+    training, scaler = Training(), amp.GradScaler()
+    unscale = TinyJit(lambda: scaler.unscale_(training.optimizer))
+    for refused in (False, True):
+        scaler.scale(training.backward(*training.batch(1)))
+        if refused:
+            checks.true("unscale_ (), step () and update ()" in str(checks.raises(JitError, unscale)))
+        else:
+            unscale()
+        scaler.step(training.optimizer)
+        scaler.update()
 
 
 def test_accumulated():

@@ -100,5 +100,12 @@ for dtype, most in (("float32", 37), ("float64", 300)):
     exact("mod", lambda x, y: x % y, numpy.remainder, pairs(dtype, most))
     exact("floor_divide", lambda x, y: x // y, numpy.floor_divide, pairs(dtype, most))
 exact("mod", lambda x, y: x % 0.1, lambda x, y: numpy.remainder(x, numpy.float32(0.1)), [(numpy.arange(-99, 99, dtype="float32"), EDGES)])
+# Numbers that are constants, powers of two among them, up to the largest quotients, and the sign of 0.
+LARGE = numpy.concatenate([10.0 ** numpy.linspace(-3, 38.5, 99), numpy.arange(9)]).astype("float32")
+LARGE = numpy.concatenate([LARGE, -LARGE])
+for by in (2.0**-15, 0.5, 1.0, 2.0, -4.0, 3.0):
+    exact("fmod", lambda x, y, by=by: x.fmod(by), lambda x, y, by=by: numpy.fmod(x, numpy.float32(by)), [(LARGE, EDGES)])
+    exact("fmod", lambda x, y, by=by: x.fmod(by).signbit(), lambda x, y, by=by: numpy.signbit(numpy.fmod(x, numpy.float32(by))), [(LARGE, EDGES)])
+    exact("mod", lambda x, y, by=by: x % by, lambda x, y, by=by: numpy.remainder(x, numpy.float32(by)), [(LARGE, EDGES)])
 exact("mod", lambda x, y: x % 0.25, lambda x, y: numpy.remainder(x, numpy.float32(0.25)), [(numpy.linspace(-9, 9, 99, dtype="float32"), EDGES)])
 exact("floor_divide", lambda x, y: x // 0.1, lambda x, y: numpy.floor_divide(x, numpy.float32(0.1)), [(numpy.arange(-99, 99, dtype="float32"), EDGES)])

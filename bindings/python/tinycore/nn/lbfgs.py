@@ -107,7 +107,7 @@ class LBFGS:
         first = closure()
         loss, gradient, n_losses = float(first), self.gradient(), 1
         for i in range(group["max_iter"]):
-            if gradient.abs().max().item() <= group["tolerance_grad"] or n_losses >= group["max_eval"]:
+            if gradient.abs().max().item() <= group["tolerance_grad"]:
                 break
             self.n_iter += 1
             self.turn(gradient)
@@ -126,8 +126,8 @@ class LBFGS:
                 vector_to_parameters(start + self.direction * self.rate, self.params)
                 break
             n_losses += n
-            if (self.direction.abs().max().item() * self.rate <= group["tolerance_change"] or abs(loss - before) < group["tolerance_change"]
-                    or not isfinite(loss)):
+            if (n_losses >= group["max_eval"] or self.direction.abs().max().item() * self.rate <= group["tolerance_change"]
+                    or abs(loss - before) < group["tolerance_change"] or not isfinite(loss)):
                 break
         return first
 
