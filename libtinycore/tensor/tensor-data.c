@@ -161,6 +161,10 @@ realize_locked (TinyTensor *const *tensors, guint n, GError **error)
     }
     if (tiny_tensor_is_realized (tensors[i]))
       continue;
+    /* Equal constants are one node: those of others, and numbers that programs calculate with, stay constants. */
+    if (tensors[i]->root.node->op == TINY_OP_CONST
+        && !tiny_tensor_own_memory (tensors[i], error))
+      return FALSE;
     if (roots == NULL)
       roots = g_new (TinyRoot *, n);
     roots[n_roots++] = &tensors[i]->root;

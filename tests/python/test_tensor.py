@@ -509,4 +509,16 @@ def test_clone():
     checks.equal(w.grad.tolist(), [6.0])
 
 
+def test_constant_read():
+    """A constant that is read goes to memory alone: others of its value stay numbers, of no device."""
+    x = Tensor([1.0, 2.0])
+    for number in (0, 5, 1.5):
+        plus = lambda: ((x + number).tolist(), x.narrow(0, 0, 1).tolist(), (Tensor([1.0], device="REF") + number).tolist())  # noqa: B023, E731
+        before = plus()
+        constant = Tensor.full((), number)
+        checks.equal(constant.item(), number)
+        constant += 1
+        checks.equal((constant.item(), plus(), Tensor.full((), number).item()), (number + 1, before, number))
+
+
 checks.run(globals())
