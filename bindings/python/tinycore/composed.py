@@ -43,6 +43,8 @@ def quantiles(tensor, q, dim, keepdim, interpolation, skips):
     if tensor.dtype.kind != "f":
         raise InvalidError(f"{name}: only of floats, not of {tensor.dtype.name}")
     if not isinstance(q, Base):
+        if not all(0 <= one <= 1 for one in (q if isinstance(q, (list, tuple)) else [q])):
+            raise InvalidError(f"{name}: q: numbers from 0 to 1 are wanted, not {q!r:.60}")
         q = tensor.new_tensor(q, dtype=tensor.dtype)
     check_rank(q, 0, name, 1)
     rows = rows_of(tensor, dim, name).sort(-1).values
