@@ -7,7 +7,10 @@
 
 #include "ir/tiny-shape.h"
 
-enum { MAX_RANK = 32 };
+enum {
+  MAX_RANK = 32,
+  MOST_AGAIN = 64 /* nodes that each device computes for itself */
+};
 
 guint
 tiny_devices_count (const char *devices)
@@ -88,6 +91,35 @@ copy_to (TinyGraph *graph, TinyNode *x, const char *device)
   return tiny_node_new (graph, TINY_OP_COPY, (TinyDType) x->dtype, 1, 1, &x, 0, NULL, device);
 }
 
+static gboolean
+is_placed (const TinyNode *x)
+{
+  return x->op == TINY_OP_PARAM || x->op == TINY_OP_BUFFER
+         || (x->text != NULL && x->op != TINY_OP_VARIABLE);
+}
+
+/* How many nodes @x is made of, numbers alone; 0: there is something else. */
+static guint
+count_nowhere (TinyGraph *graph, TinyNode *x)
+{
+  const TinyNode *first = x;
+  while (!is_placed (first) && first->n_sources > 0)
+    first = first->sources[0];
+  if (is_placed (first))
+    return 0;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &x, 1);
+  for (guint i = 0; i < order->len; i++)
+    if (is_placed (order->pdata[i]))
+      return 0;
+  return order->len;
+}
+
+gboolean
+tiny_node_is_nowhere (TinyGraph *graph, TinyNode *x)
+{
+  return count_nowhere (graph, x) > 0;
+}
+
 /* @begins: where each piece begins, and the end; NULL: the whole for each. */
 static TinyNode *
 spread (TinyGraph *graph, TinyNode *x, const char *devices, gint64 axis, const gint64 *begins)
@@ -95,6 +127,8 @@ spread (TinyGraph *graph, TinyNode *x, const char *devices, gint64 axis, const g
   g_auto (GStrv) names = tiny_devices_split (devices);
   const guint n = g_strv_length (names);
   g_autofree TinyNode **pieces = g_new (TinyNode *, n + 1);
+  if (count_nowhere (graph, x) > MOST_AGAIN)
+    x = copy_to (graph, x, names[0]);
   for (guint i = 0; i < n; i++) {
     TinyNode *piece
         = begins == NULL ? x : tiny_node_cut (graph, x, (guint) axis, begins[i], begins[i + 1]);

@@ -27,6 +27,8 @@ TinyNode *tiny_node_cut (TinyGraph *graph, TinyNode *x, guint axis, gint64 from,
 /* @pieces one behind the other along @axis. */
 TinyNode *tiny_node_join (TinyGraph *graph, TinyNode *const *pieces, guint n, guint axis);
 
+/* Whether @x is made of numbers alone, which are on no device: each that uses it computes it. */
+gboolean tiny_node_is_nowhere (TinyGraph *graph, TinyNode *x);
 /* @x on @devices: a COPY to one; on several cut along @axis, which is at least as long, or whole on each. */
 TinyNode *tiny_node_to (TinyGraph *graph, TinyNode *x, const char *devices, gint64 axis);
 /* @x, cut where @like, an UNSHARD, is and on its devices. */

@@ -10,6 +10,7 @@
 #include "engine/tiny-history.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
+#include "ir/tiny-shard.h"
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-place.h"
@@ -59,6 +60,8 @@ assignment (TinyBuild *self, TinyNode *buffer, TinyNode *value)
 {
   const TinyInts *shape = value->shape;
   value = tiny_build_reshape (self, value, buffer->shape->v, buffer->shape->n);
+  if (buffer->op == TINY_OP_UNSHARD && tiny_node_is_nowhere (self->graph, value))
+    value = tiny_node_to_like (self->graph, value, buffer);
   TinyNode *sources[] = { buffer, value };
   TinyNode *node = tiny_node_new (self->graph, TINY_OP_ASSIGN, (TinyDType) buffer->dtype, 1, 2,
                                   sources, 0, NULL, NULL);

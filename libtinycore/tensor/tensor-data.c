@@ -10,6 +10,7 @@
 #include "engine/tiny-plan.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
+#include "ir/tiny-shard.h"
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-place.h"
 #include "tensor/tiny-tensor-import.h"
@@ -140,6 +141,16 @@ tiny_tensor_empty (TinyDType dtype, const gint64 *shape, guint n_dims)
 }
 
 /* ---- realising ---- */
+/* Equal constants are one node: those of others, and numbers that programs calculate with, stay constants. And what is made of such
+ * alone would go to the default device, also where operands were on another. */
+static gboolean
+wants_own_memory (TinyTensor *self)
+{
+  return self->root.node->op == TINY_OP_CONST
+         || (self->device != NULL && self->device != tiny_runtime_get_default_device (NULL)
+             && tiny_node_is_nowhere (tiny_runtime_get_graph (), self->root.node));
+}
+
 static gboolean
 realize_locked (TinyTensor *const *tensors, guint n, GError **error)
 {
@@ -161,9 +172,7 @@ realize_locked (TinyTensor *const *tensors, guint n, GError **error)
     }
     if (tiny_tensor_is_realized (tensors[i]))
       continue;
-    /* Equal constants are one node: those of others, and numbers that programs calculate with, stay constants. */
-    if (tensors[i]->root.node->op == TINY_OP_CONST
-        && !tiny_tensor_own_memory (tensors[i], error))
+    if (wants_own_memory (tensors[i]) && !tiny_tensor_own_memory (tensors[i], error))
       return FALSE;
     if (roots == NULL)
       roots = g_new (TinyRoot *, n);

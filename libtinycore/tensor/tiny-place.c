@@ -149,15 +149,17 @@ tiny_place_find_cut (TinyBuild *build, TinyTensor *tensor)
 {
   if (tiny_devices_count (tensor->device) < 2 || tiny_tensor_get_n_elements (tensor) == 0)
     return NULL;
-  const TinyNode *cut = tensor->root.node;
+  TinyNode *cut = tensor->root.node;
   if (cut->op == TINY_OP_ASSIGN)
     cut = cut->sources[0];
+  if (tiny_node_is_nowhere (build->graph, cut)) /* it is not cut, and would go to one device */
+    return NULL;
   if (cut->op != TINY_OP_UNSHARD)
     cut = tiny_build_compute (build, tensor->root.node);
   if (cut == NULL || cut->op == TINY_OP_UNSHARD)
     return cut;
   /* Seen in another shape than it is cut in. */
-  cut = tiny_runtime_get_memory ((TinyNode *) cut);
+  cut = tiny_runtime_get_memory (cut);
   return cut->arg == TINY_SHARD_WHOLE
              ? cut
              : tiny_build_compute (

@@ -521,4 +521,21 @@ def test_constant_read():
         checks.equal((constant.item(), plus(), Tensor.full((), number).item()), (number + 1, before, number))
 
 
+def test_number_of_other_device():
+    """What operations make of a tensor without looking at it, as the place of the least of one, is on its device."""
+    for device in ("REF:1", "REF;REF:1"):
+        x = Tensor([1.0], device=device)
+        for place in (lambda: x.kthvalue(1)[1], lambda: x.kthvalue(1)[1] + 2, lambda: x.argsort()):  # noqa: B023, E731
+            read, assigned = place(), place()
+            value = read.tolist()
+            checks.equal((read.device, (read + x).device), (x.device, x.device))
+            checks.equal((read + x).sum().item(), (x + place()).sum().item())
+            read += 1
+            assigned += 1
+            checks.equal((read.tolist(), assigned.tolist()), ((place() + 1).tolist(),) * 2)
+            checks.equal(place().tolist(), value)
+    nothing = Tensor([], dtype="uint8")
+    checks.equal(nothing.keccak().to("REF;REF:1").tolist(), nothing.keccak().tolist())
+
+
 checks.run(globals())
