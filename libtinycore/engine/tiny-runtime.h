@@ -31,6 +31,7 @@ typedef struct TinyRoot {
   struct TinyRoot *next, *previous;
   gboolean wants_gradients; /* what is made of it keeps its history, see tiny-history.h */
   guint64 number;           /* counts up */
+  guint64 recording;        /* for which it was made, or 0, see tiny-recorders.h */
   gboolean is_recorded;     /* of who has memory that a recording writes */
 } TinyRoot;
 void tiny_runtime_add_root (TinyRoot *root, TinyNode *node);
@@ -80,7 +81,7 @@ gboolean tiny_bound_variable_is_same (const TinyBoundVariable *a, const TinyBoun
  *
  * Errors: those of scheduling, compiling and running; roots are unchanged then. */
 gboolean tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error);
-/* Realises every root that was assigned to and is not computed yet. */
+/* Realises every root that was assigned to and is not computed yet: for this thread's recording where there is one, else for none. */
 gboolean tiny_runtime_realize_assignments (GError **error);
 
 /* The name of the device that tensors are made on when none is named (DEV=…, opened on first use);
