@@ -72,6 +72,12 @@ typedef struct {
 } TinyBoundVariable;
 /* That of a VARIABLE node of that graph. */
 TinyBoundVariable tiny_runtime_get_variable (const TinyNode *node);
+/* What has the same value in each run, and is nobody's input. */
+static inline TinyBoundVariable
+tiny_bound_variable_of (gint64 value)
+{
+  return (TinyBoundVariable){ NULL, value, value, value };
+}
 /* Whether both are the same variable, of whatever value. */
 gboolean tiny_bound_variable_is_same (const TinyBoundVariable *a, const TinyBoundVariable *b);
 

@@ -244,6 +244,12 @@ remember (const TinyTunedKey *key, Found *found)
   g_mutex_unlock (&lock);
 }
 
+gboolean
+tiny_tuned_is_wanted (void)
+{
+  return tiny_env_get_int (TINY_ENV_BEAM) > 0 || tiny_env_get_text (TINY_ENV_TUNED) != NULL;
+}
+
 char *
 tiny_tuned_export (guint *out_n)
 {

@@ -289,9 +289,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
              zero_infinity=False):
     """Minus the logarithm of how probable @targets are, as a sum over all ways in which they can lie in the steps of @log_probs, T, N, C or T, C, with
     @blank between them (Graves et al. 2006). @targets are N, S, or all one after the other. "mean" is of losses over the targets' lengths; @zero_infinity: no
-    loss, and no gradient, where the targets do not fit into the steps.
-
-    The kernels of all T steps are planned one by one: some seconds for a new T, until that is there again."""
+    loss, and no gradient, where the targets do not fit into the steps."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"ctc_loss: reduction: none, mean or sum is wanted, not {reduction!r:.60}")
     is_one = log_probs.ndim == 2
