@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import checks
 import numpy as np
-from tinycore import JitError, Tensor, TinyJit
+from tinycore import Device, JitError, Tensor, TinyJit, dtypes
 
 
 def test_replay():
@@ -318,6 +318,29 @@ def test_constants():
     for i in range(4):
         found = function(Tensor([1.0]), Settings(1.0, [], Tensor([1.0 * i]))).tolist()
         checks.equal(found, [1.0 + i], "a tensor of a data class is an input")
+
+
+def test_defaults():
+    """The float and the device that tensors are made of and on belong to what is recorded."""
+    function, before = TinyJit(lambda: Tensor.rand(2) * 0 + 1), Device.DEFAULT
+    for i in range(9):
+        try:
+            dtypes.default_float = dtypes.float16 if i in (3, 4) else dtypes.float32
+            Device.DEFAULT = "REF" if i in (6, 7) else before
+            found = function()
+            checks.equal((found.dtype, found.device, found.tolist()), (dtypes.default_float, Device.DEFAULT, [1.0, 1.0]), f"call {i}")
+        finally:
+            dtypes.default_float, Device.DEFAULT = dtypes.float32, before
+
+
+def test_backward_outside():
+    """The loss of a recorded function has no gradients behind it, and the message says so."""
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    function = TinyJit(lambda x: (w * x).sum())
+    for i in range(4):
+        loss = function(Tensor([1.0, 1.0 * i]))
+        if i > 0:
+            checks.true("TinyJit" in str(checks.raises(ValueError, loss.backward)), f"call {i}")
 
 
 checks.run(globals())

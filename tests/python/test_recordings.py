@@ -5,7 +5,7 @@
 A program is a function of what makes functions recorded (TinyJit, or nothing) that gives a function of the number of a turn: what
 that gives, lists of numbers, is compared over several turns. TAP. Run in the build's environment, by the interpreter that has PyGObject."""
 import checks
-from tinycore import Device, JitError, Tensor, TinyJit, amp, dtypes, nn
+from tinycore import JitError, Tensor, TinyJit, amp, nn
 
 N_TURNS = 7
 
@@ -298,29 +298,6 @@ def test_equal_gradients():
 
 
 # ---- what is no tensor ----
-def test_defaults():
-    """The float and the device that tensors are made of and on belong to what is recorded."""
-    function, before = TinyJit(lambda: Tensor.rand(2) * 0 + 1), Device.DEFAULT
-    for i in range(9):
-        try:
-            dtypes.default_float = dtypes.float16 if i in (3, 4) else dtypes.float32
-            Device.DEFAULT = "REF" if i in (6, 7) else before
-            found = function()
-            checks.equal((found.dtype, found.device, found.tolist()), (dtypes.default_float, Device.DEFAULT, [1.0, 1.0]), f"call {i}")
-        finally:
-            dtypes.default_float, Device.DEFAULT = dtypes.float32, before
-
-
-def test_backward_outside():
-    """The loss of a recorded function has no gradients behind it, and the message says so."""
-    w = Tensor([1.0, 2.0], requires_grad=True)
-    function = TinyJit(lambda x: (w * x).sum())
-    for i in range(4):
-        loss = function(made(1.0, 1.0 * i))
-        if i > 0:
-            checks.true("TinyJit" in str(checks.raises(ValueError, loss.backward)), f"call {i}")
-
-
 def test_settings():
     """Settings of an optimiser are those of each step."""
     changes = {"momentum": 0.5, "weight_decay": 0.1, "nesterov": True, "lr": 0.01}
