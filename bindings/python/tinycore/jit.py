@@ -13,6 +13,7 @@ import weakref
 from dataclasses import fields, is_dataclass
 from functools import partial, update_wrapper
 from types import SimpleNamespace
+from typing import Any
 
 from .errors import InvalidError, call
 from .library import Tiny
@@ -84,7 +85,7 @@ def take_apart(value, tensors):
     return (type(value), content_of(value))  # 1, 1.0 and True are equal
 
 
-class Content(tuple):
+class Content(tuple[Any, ...]):
     """The dtype, shape and bytes of an array."""
 
     def __repr__(self):
@@ -104,7 +105,7 @@ def content_of(value):
     return value
 
 
-def is_named(form: tuple) -> bool:
+def is_named(form: tuple[Any, ...]) -> bool:
     """Whether its parts have names: a dict or an object, no list."""
     return isinstance(form[1], list) and not issubclass(form[0], (list, tuple))
 
