@@ -343,4 +343,21 @@ def test_backward_outside():
             checks.true("TinyJit" in str(checks.raises(ValueError, loss.backward)), f"call {i}")
 
 
+def test_steps():
+    """The steps of a recurrence over weights alone, which are one kernel with other places, are not repeated by replays."""
+    weights = Tensor([[t + 0.25 * i for i in range(6)] for t in range(10)]).realize()
+
+    def plain(x):
+        h = weights[0]
+        for t in range(1, 10):
+            h = (h.flip(0) * 0.5 + weights[t]).contiguous()
+        return x + h
+
+    recorded = TinyJit(plain)
+    for i in range(4):
+        given = [float(i)] * 6
+        checks.equal(recorded(Tensor(given)).tolist(), plain(Tensor(given)).tolist())
+    checks.equal(recorded.n_kernels, 1)
+
+
 checks.run(globals())
