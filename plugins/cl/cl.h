@@ -9,8 +9,8 @@
 #include "cl-api.h"
 #include "tiny-plugin-kit.h"
 
-#define CL_POCL                                                                                \
-  "Portable Computing Language" /* the platform that compiles with cl-builtins.c */
+/* The name of the platform whose clang reads cl-builtins.c. */
+#define CL_POCL "Portable Computing Language"
 enum { CL_MAX_DEVICES = 32, CL_MAX_PARAMS = 120 };
 
 typedef TinyPluginError ClError;
