@@ -14,7 +14,7 @@ from ..library import Tiny
 def base_rates(optimizer) -> list[float]:
     """The rates of an optimiser's groups when their first schedule was made."""
     if not hasattr(optimizer, "param_groups"):
-        raise TypeError(f"optimizer: an optimizer is wanted, not {optimizer!r:.60}")
+        raise AttributeError(f"'{type(optimizer).__name__}' object has no attribute 'handle'")
     rates = vars(optimizer).setdefault("base_lrs", [])
     rates.extend(group["lr"] for group in optimizer.param_groups[len(rates):])
     return rates
