@@ -33,9 +33,14 @@ gate (TinyTensor *gates, guint i, gint64 n_hidden)
   return tiny_tensor_slice (gates, -1, i * n_hidden, (i + 1) * n_hidden, 1);
 }
 
-/* @x is what the input adds to the gates: (B, 4H). */
+/* @x is what the input adds to the gates: (B, 4H); @projection is (P, H) or NULL. */
 static State
-step_lstm (GPtrArray *kept, TinyTensor *x, TinyTensor *h, State before, gint64 n)
+step_lstm (GPtrArray *kept,
+           TinyTensor *x,
+           TinyTensor *h,
+           State before,
+           gint64 n,
+           TinyTensor *projection)
 {
   TinyTensor *gates = tiny_keep (kept, tiny_tensor_add (x, h));
   TinyTensor *kept_c = tiny_tensor_mul (tiny_tensor_sigmoid (gate (gates, 1, n)), before.v[1]);
@@ -43,8 +48,10 @@ step_lstm (GPtrArray *kept, TinyTensor *x, TinyTensor *h, State before, gint64 n
                                        tiny_tensor_tanh (gate (gates, 2, n)));
   TinyTensor *c = tiny_keep (kept, tiny_tensor_contiguous (tiny_tensor_add (kept_c, new_c)));
   TinyTensor *out = tiny_tensor_sigmoid (gate (gates, 3, n));
-  TinyTensor *y = tiny_tensor_contiguous (tiny_tensor_mul (out, tiny_tensor_tanh (c)));
-  return (State){ { tiny_keep (kept, y), c } };
+  TinyTensor *y = tiny_tensor_mul (out, tiny_tensor_tanh (c));
+  if (projection != NULL)
+    y = tiny_tensor_linear (y, projection, NULL);
+  return (State){ { tiny_keep (kept, tiny_tensor_contiguous (y)), c } };
 }
 
 static State
@@ -76,12 +83,13 @@ step (Kind kind,
       State before,
       TinyTensor *weight,
       TinyTensor *bias,
+      TinyTensor *projection,
       gint64 n)
 {
   TinyTensor *h = tiny_keep (kept, tiny_tensor_linear (before.v[0], weight, bias));
   switch (kind) {
   case LSTM:
-    return step_lstm (kept, x, h, before, n);
+    return step_lstm (kept, x, h, before, n, projection);
   case GRU:
     return step_gru (kept, x, h, before, n);
   case RNN_TANH:
@@ -100,17 +108,36 @@ check_sizes (TinyModule *self, Kind kind, gint64 n_in, gint64 n_hidden)
   return tiny_module_get_error (self) == NULL;
 }
 
-/* weight_ih, weight_hh, bias_ih and bias_hh with what follows in their names. */
+/* weight_ih, weight_hh, bias_ih, bias_hh and, where @n_projected is not 0, weight_hr with what follows in
+ * their names. */
 static void
-init_weights (
-    TinyModule *self, Kind kind, gint64 n_in, gint64 n, gboolean bias, const char *suffix)
+init_weights (TinyModule *self,
+              Kind kind,
+              gint64 n_in,
+              gint64 n,
+              gint64 n_projected,
+              gboolean bias,
+              const char *suffix)
 {
-  static const char *const names[] = { "weight_ih", "weight_hh", "bias_ih", "bias_hh" };
-  for (guint i = 0; i < (bias ? 4u : 2u); i++) {
-    g_autofree char *name = g_strconcat (names[i], suffix, NULL);
-    gint64 shape[] = { n_gates[kind] * n, i == 0 ? n_in : n };
-    tiny_module_init_parameter (
-        self, name, tiny_uniform_around (shape, i < 2 ? 2 : 1, 1 / sqrt ((double) n)));
+  gint64 n_gated = n_gates[kind] * n, n_back = n_projected > 0 ? n_projected : n;
+  const struct {
+    const char *name;
+    gboolean is_there;
+    guint n_dims;
+    gint64 shape[2];
+  } rows[] = {
+    { "weight_ih", TRUE, 2, { n_gated, n_in } },
+    { "weight_hh", TRUE, 2, { n_gated, n_back } },
+    { "bias_ih", bias, 1, { n_gated } },
+    { "bias_hh", bias, 1, { n_gated } },
+    { "weight_hr", n_projected > 0, 2, { n_projected, n } },
+  };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *name = g_strconcat (rows[i].name, suffix, NULL);
+    if (rows[i].is_there)
+      tiny_module_init_parameter (
+          self, name,
+          tiny_uniform_around (rows[i].shape, rows[i].n_dims, 1 / sqrt ((double) n)));
   }
 }
 
@@ -153,11 +180,14 @@ find_wrong (Kind kind, GPtrArray *inputs, gint64 n_in)
   return NULL;
 }
 
+/* @shape is that of c where there is one; h ends with @n_out. */
 static TinyTensor *
-find_wrong_state (Kind kind, GPtrArray *inputs, const gint64 *shape, guint n_dims)
+find_wrong_state (Kind kind, GPtrArray *inputs, gint64 *shape, guint n_dims, gint64 n_out)
 {
+  gint64 n_hidden = shape[n_dims - 1];
   for (guint i = 1; i < inputs->len; i++) {
     const TinyTensor *state = inputs->pdata[i];
+    shape[n_dims - 1] = i == 1 ? n_out : n_hidden;
     if (state->n_dims != n_dims || memcmp (state->shape, shape, n_dims * sizeof *shape) != 0)
       return tiny_tensor_new_invalid (
           "%s: a state of this input is (%s%" G_GINT64_FORMAT ", %" G_GINT64_FORMAT ")",
@@ -170,12 +200,19 @@ find_wrong_state (Kind kind, GPtrArray *inputs, const gint64 *shape, guint n_dim
 typedef struct {
   TinyModule parent_instance;
   Kind kind;
-  gint64 n_in, n_hidden;
+  gint64 n_in, n_hidden, n_projected;
   guint n_layers;
   gboolean batch_first, bidirectional;
 } TinyRecurrentLayer;
 
 TINY_DEFINE_LAYER (TinyRecurrentLayer, tiny_recurrent_layer)
+
+/* Features of h. */
+static gint64
+n_out (const TinyRecurrentLayer *self)
+{
+  return self->n_projected > 0 ? self->n_projected : self->n_hidden;
+}
 
 static char *
 suffix_of (guint layer, gboolean reverse)
@@ -204,7 +241,8 @@ run_direction (TinyRecurrentLayer *self,
     TinyTensor *at = tiny_keep (
         kept, tiny_tensor_squeeze (tiny_tensor_slice (all, 0, t, t + 1, 1), (gint[]){ 0 }, 1));
     state = step (self->kind, kept, at, state, weight (module, "weight_hh", suffix),
-                  weight (module, "bias_hh", suffix), self->n_hidden);
+                  weight (module, "bias_hh", suffix), weight (module, "weight_hr", suffix),
+                  self->n_hidden);
     out[t] = state.v[0];
   }
   return state;
@@ -240,9 +278,9 @@ run (TinyRecurrentLayer *self, GPtrArray *kept, TinyTensor *x, TinyTensor *const
   guint n_directions = self->bidirectional ? 2 : 1, n = self->n_layers * n_directions;
   g_autofree State *starts = g_new0 (State, n);
   g_autofree State *ends = g_new0 (State, n);
-  const gint64 shape[] = { x->shape[1], self->n_hidden };
   for (guint i = 0; i < n; i++)
     for (guint k = 0; k < n_states[self->kind]; k++) {
+      const gint64 shape[] = { x->shape[1], k == 0 ? n_out (self) : self->n_hidden };
       TinyTensor *start
           = given != NULL ? tiny_tensor_squeeze (tiny_tensor_slice (given[k], 0, i, i + 1, 1),
                                                  (gint[]){ 0 }, 1)
@@ -281,10 +319,11 @@ tiny_recurrent_layer_forward_many (TinyModule *module, GPtrArray *inputs)
   if (n_times < 1)
     return give_wrong (
         tiny_tensor_new_invalid ("%s: the sequence is empty", kind_names[self->kind]));
-  const gint64 shape[] = { self->n_layers * (self->bidirectional ? 2 : 1),
-                           is_single ? 1 : x->shape[batch_axis], self->n_hidden };
-  const gint64 single[] = { shape[0], shape[2] };
-  wrong = find_wrong_state (self->kind, inputs, is_single ? single : shape, is_single ? 2 : 3);
+  gint64 shape[] = { self->n_layers * (self->bidirectional ? 2 : 1),
+                     is_single ? 1 : x->shape[batch_axis], self->n_hidden };
+  gint64 single[] = { shape[0], shape[2] };
+  wrong = find_wrong_state (self->kind, inputs, is_single ? single : shape, is_single ? 2 : 3,
+                            n_out (self));
   if (wrong != NULL)
     return give_wrong (wrong);
   if (is_single)
@@ -322,7 +361,8 @@ recurrent_new (Kind kind,
                gboolean bias,
                gboolean batch_first,
                double dropout,
-               gboolean bidirectional)
+               gboolean bidirectional,
+               gint64 n_projected)
 {
   TinyRecurrentLayer *self = g_object_new (tiny_recurrent_layer_get_type (), NULL);
   TinyModule *module = TINY_MODULE (self);
@@ -330,6 +370,7 @@ recurrent_new (Kind kind,
   self->kind = kind;
   self->n_in = n_in;
   self->n_hidden = n_hidden;
+  self->n_projected = n_projected;
   self->n_layers = n_layers;
   self->batch_first = batch_first;
   self->bidirectional = bidirectional;
@@ -339,10 +380,17 @@ recurrent_new (Kind kind,
     tiny_module_fail (module, "%s: %u layers are not 1 to 1024", kind_names[kind], n_layers);
     return module;
   }
+  if (n_projected < 0 || n_projected >= n_hidden) {
+    tiny_module_fail (module,
+                      "%s: %" G_GINT64_FORMAT " features are not projected to %" G_GINT64_FORMAT
+                      ": fewer of them are wanted, or 0 for none",
+                      kind_names[kind], n_hidden, n_projected);
+    return module;
+  }
   for (guint i = 0; i < n_layers * n_directions; i++) {
     g_autofree char *suffix = suffix_of (i / n_directions, i % n_directions == 1);
-    init_weights (module, kind, i < n_directions ? n_in : n_directions * n_hidden, n_hidden,
-                  bias, suffix);
+    init_weights (module, kind, i < n_directions ? n_in : n_directions * n_out (self), n_hidden,
+                  n_projected, bias, suffix);
   }
   if (dropout != 0)
     tiny_module_init_child (module, "dropout", tiny_dropout_new (dropout));
@@ -356,10 +404,11 @@ tiny_lstm_new (gint64 n_in,
                gboolean bias,
                gboolean batch_first,
                double dropout,
-               gboolean bidirectional)
+               gboolean bidirectional,
+               gint64 n_projected)
 {
   return recurrent_new (LSTM, n_in, n_hidden, n_layers, bias, batch_first, dropout,
-                        bidirectional);
+                        bidirectional, n_projected);
 }
 
 TinyModule *
@@ -372,7 +421,7 @@ tiny_gru_new (gint64 n_in,
               gboolean bidirectional)
 {
   return recurrent_new (GRU, n_in, n_hidden, n_layers, bias, batch_first, dropout,
-                        bidirectional);
+                        bidirectional, 0);
 }
 
 /* RNN_TANH, and a module with an error for a word that is neither of the two. */
@@ -402,7 +451,7 @@ tiny_rnn_new (gint64 n_in,
   Kind kind = read_kind (nonlinearity, &wrong);
   return wrong != NULL ? wrong
                        : recurrent_new (kind, n_in, n_hidden, n_layers, bias, batch_first,
-                                        dropout, bidirectional);
+                                        dropout, bidirectional, 0);
 }
 
 /* ---- one step ---- */
@@ -428,7 +477,8 @@ tiny_recurrent_cell_layer_forward_many (TinyModule *module, GPtrArray *inputs)
   if (n_dims != 2)
     return give_wrong (tiny_tensor_new_invalid ("%s: a cell takes (B, I), not %u axes",
                                                 kind_names[self->kind], n_dims));
-  wrong = find_wrong_state (self->kind, inputs, shape, 2);
+  wrong = find_wrong_state (self->kind, inputs, shape, 2, self->n_hidden);
+  shape[1] = self->n_hidden;
   if (wrong != NULL)
     return give_wrong (wrong);
   State state = { { NULL } };
@@ -441,7 +491,7 @@ tiny_recurrent_cell_layer_forward_many (TinyModule *module, GPtrArray *inputs)
       = tiny_keep (kept, tiny_tensor_linear (x, tiny_module_own (module, "weight_ih"),
                                              tiny_module_own (module, "bias_ih")));
   state = step (self->kind, kept, from_x, state, tiny_module_own (module, "weight_hh"),
-                tiny_module_own (module, "bias_hh"), self->n_hidden);
+                tiny_module_own (module, "bias_hh"), NULL, self->n_hidden);
   GPtrArray *results = g_ptr_array_new ();
   for (guint k = 0; k < n_states[self->kind]; k++)
     g_ptr_array_add (results, g_object_ref (state.v[k]));
@@ -462,7 +512,7 @@ cell_new (Kind kind, gint64 n_in, gint64 n_hidden, gboolean bias)
   self->n_in = n_in;
   self->n_hidden = n_hidden;
   if (check_sizes (TINY_MODULE (self), kind, n_in, n_hidden))
-    init_weights (TINY_MODULE (self), kind, n_in, n_hidden, bias, "");
+    init_weights (TINY_MODULE (self), kind, n_in, n_hidden, 0, bias, "");
   return TINY_MODULE (self);
 }
 

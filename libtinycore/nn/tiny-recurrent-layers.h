@@ -16,15 +16,17 @@ G_BEGIN_DECLS
  * @batch_first: whether inputs are (B, T, I) instead of (T, B, I)
  * @dropout: the part of the results that is dropped between layers in training mode
  * @bidirectional: whether a second one goes from the end to the beginning
+ * @n_projected: features of h, fewer than @n_hidden, or 0: as many
  *
  * Long short-term memory (Hochreiter and Schmidhuber 1997): for each time i, f, g and o are the
  * quarters of x @ weight_ihᵀ + bias_ih + h @ weight_hhᵀ + bias_hh, c = σ(f) c + σ(i) tanh (g) and
- * h = σ(o) tanh (c).
+ * h = σ(o) tanh (c), times weight_hrᵀ where @n_projected is not 0 (Sak et al. 2014).
  *
  * tiny_module_call() takes x, or x, h and c with the states at the start (L·D, B, H), zeros if not given; it gives
  * y (T, B, D·H), h and c at the end, where D is 2 if @bidirectional. Inputs may lack the axis B. Tensors are
  * "weight_ih_l0" (4H, I), "weight_hh_l0" (4H, H), "bias_ih_l0" and "bias_hh_l0" (4H), with "_reverse" for
- * the second direction, uniform over ±1 / sqrt (H).
+ * the second direction, uniform over ±1 / sqrt (H). Where h has P features it is H that is P in what h and y are, in
+ * "weight_hh_l0" (4H, P) and in D·H; "weight_hr_l0" is (P, H).
  *
  * Returns: (transfer full): a module
  *
@@ -36,7 +38,8 @@ TINY_API TinyModule *tiny_lstm_new (gint64 n_in,
                                     gboolean bias,
                                     gboolean batch_first,
                                     double dropout,
-                                    gboolean bidirectional);
+                                    gboolean bidirectional,
+                                    gint64 n_projected);
 
 /**
  * tiny_gru_new:

@@ -139,6 +139,8 @@ def frame(operation):
         if a.kind in ("Sizes", "Floats") or a.kind == "Shape" and operation.tensors:
             count_name = table.COUNTS[a.kind].format(a.name)
             conditions.append(f'tiny_build_check_list (b, "{a.name}", {a.name}, {count_name})')
+    if len(axes) == 1 and axes[0].kind == "Axis" and not operation.view and operation.returns != ["[]"]:
+        conditions.append(f"tiny_build_raise (b, {axes[0].name})")
     for a in axes:
         if a.kind == "Axes":
             conditions.append("tiny_build_axes (b, b->x[0], axes, n_axes, at_axes, &n_at)")

@@ -1449,7 +1449,8 @@ class Indexing:
         @min: where the first begins
         @max: where the last ends; if it is @min, they are those of @self
 
-        How many elements are in each of @bins intervals of equal width, in @self's dtype; those outside do not count."""
+        How many elements are in each of @bins intervals of equal width, in @self's dtype; those outside and NaN do not count. Where the
+        ends are those of @self and not finite, all are NaN."""
 
     @op(framed=True, gradient="none")
     def unique(self, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False,

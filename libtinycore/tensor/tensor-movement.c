@@ -284,6 +284,9 @@ op_expand (TinyBuild *b, TinyNode *self, const gint64 *shape, guint n_dims)
   gint64 checked[TINY_MAX_RANK];
   for (guint i = 0; i < MIN (n_dims, TINY_MAX_RANK) && shape != NULL; i++)
     checked[i] = shape[i] == -1 ? 1 : shape[i];
+  for (guint i = 0; shape != NULL && i + self->shape->n < n_dims; i++)
+    if (shape[i] == -1)
+      return tiny_build_fail (b, "axis %u is a new one: it takes a size, not -1", i);
   if (!tiny_build_check_shape (b, shape == NULL ? NULL : checked, n_dims))
     return NULL;
   return check_open (b, tiny_build_expand (b, self, shape, n_dims), shape, n_dims);

@@ -167,5 +167,12 @@ op_histc (TinyBuild *b, TinyNode *self, gint64 bins, double min, double max)
     high = tiny_build_where (b, is_point, tiny_build_add (b, high, one), high);
   }
   TinyNode *bin = tiny_build_store (b, bin_of (b, x, low, high, bins));
-  return tiny_build_cast (b, tiny_build_count_at (b, bin, 0, bins), (TinyDType) self->dtype);
+  TinyNode *counts
+      = tiny_build_cast (b, tiny_build_count_at (b, bin, 0, bins), (TinyDType) self->dtype);
+  if (min != max)
+    return counts;
+  TinyNode *zero = tiny_build_like (b, x, 0); /* times a bound that is not finite: NaN */
+  TinyNode *unfit
+      = tiny_build_add (b, tiny_build_mul (b, low, zero), tiny_build_mul (b, high, zero));
+  return tiny_build_add (b, counts, unfit);
 }

@@ -288,6 +288,7 @@ result_of (TinyBuild *self, TinyNode *node)
 {
   guint n_steps = 0;
   g_autofree gint64 *steps = NULL;
+  node = tiny_build_lower (self, node);
   if (self->error == NULL)
     node = tiny_view_end (self, node, &steps, &n_steps);
   if (node != NULL && self->narrow != TINY_DTYPE_VOID && node->dtype == TINY_DTYPE_F32)
@@ -387,43 +388,6 @@ tiny_build_check_n_results (TinyBuild *self, gint64 n)
 }
 
 gboolean
-tiny_build_axis (TinyBuild *self, TinyNode *x, gint axis, guint *out_axis)
-{
-  *out_axis = 0;
-  if (x == NULL)
-    return FALSE;
-  gint n = (gint) x->shape->n;
-  if (axis < -n || axis >= n) {
-    g_autofree char *text = tiny_shape_to_string (x->shape);
-    tiny_build_fail (self, "axis %d is outside of shape %s", axis, text);
-    return FALSE;
-  }
-  *out_axis = (guint) (axis < 0 ? axis + n : axis);
-  return TRUE;
-}
-
-gboolean
-tiny_build_one_axis (TinyBuild *self, TinyNode **x, gint axis, guint *out_axis)
-{
-  *out_axis = 0;
-  if (axis != TINY_NO_AXIS)
-    return tiny_build_axis (self, *x, axis, out_axis);
-  *x = *x == NULL ? NULL
-                  : tiny_build_reshape (
-                      self, *x, (gint64[]){ tiny_shape_get_n_elements ((*x)->shape) }, 1);
-  return *x != NULL;
-}
-
-TinyNode *
-tiny_build_keep_all (TinyBuild *self, TinyNode *x, TinyTensor *tensor)
-{
-  gint64 ones[TINY_MAX_RANK];
-  for (guint i = 0; i < TINY_MAX_RANK; i++)
-    ones[i] = 1;
-  return tensor == NULL ? x : tiny_build_reshape (self, x, ones, tensor->n_dims);
-}
-
-gboolean
 tiny_build_word (TinyBuild *self, const char *word, const char *words, guint *out_which)
 {
   g_auto (GStrv) known = g_strsplit (words, "|", -1);
@@ -433,33 +397,6 @@ tiny_build_word (TinyBuild *self, const char *word, const char *words, guint *ou
   g_autofree char *all = g_strjoinv (", ", known);
   tiny_build_fail (self, "“%s” is none of %s", word != NULL ? word : "(null)", all);
   return FALSE;
-}
-
-gboolean
-tiny_build_axes (
-    TinyBuild *self, TinyNode *x, const gint *axes, guint n, gint64 *out_axes, guint *out_n)
-{
-  *out_n = 0;
-  if (x == NULL)
-    return FALSE;
-  if (axes == NULL && n == 0) {
-    for (guint i = 0; i < x->shape->n; i++)
-      out_axes[i] = i;
-    *out_n = x->shape->n;
-    return TRUE;
-  }
-  guint32 seen = 0;
-  for (guint i = 0; i < n; i++) {
-    guint axis;
-    if (axes == NULL || !tiny_build_axis (self, x, axes[i], &axis))
-      return tiny_build_fail (self, "%u axes wanted, none given", n) != NULL;
-    if (seen & 1u << axis)
-      return tiny_build_fail (self, "axis %d is named twice", axes[i]) != NULL;
-    seen |= 1u << axis;
-    out_axes[i] = axis;
-  }
-  *out_n = n;
-  return TRUE;
 }
 
 gboolean

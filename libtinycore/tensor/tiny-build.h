@@ -25,6 +25,7 @@ typedef struct {
   TinyNode **x;            /* the node of each argument */
   const char *device;      /* where they are; NULL: anywhere */
   TinyDType narrow;        /* what tiny_build_widen() widened; VOID: nothing */
+  gboolean is_raised;      /* tiny_build_raise() did */
   gboolean is_weak;        /* made of plain numbers alone: the result is one */
   TinyNode *base, *viewed; /* the first argument and what stands for it, see tiny-view.h */
   GError *error;
@@ -81,7 +82,11 @@ gboolean tiny_build_check_list (TinyBuild *self, const char *name, gconstpointer
 gboolean tiny_build_check_n_results (TinyBuild *self, gint64 n);
 /* -1 is the last axis. */
 gboolean tiny_build_axis (TinyBuild *self, TinyNode *x, gint axis, guint *out_axis);
-/* Distinct normalised axes; all of them when @n is 0 and @axes is NULL. */
+/* What has no axes, all of it, becomes lines of one element for an operation along @axis, if that is one of those; TRUE. */
+gboolean tiny_build_raise (TinyBuild *self, gint axis);
+/* A result of such lines without its axis. */
+TinyNode *tiny_build_lower (TinyBuild *self, TinyNode *node);
+/* Distinct normalised axes, none where @x has none and the axis is that of a line of one; all of them when @n is 0 and @axes is NULL. */
 gboolean tiny_build_axes (
     TinyBuild *self, TinyNode *x, const gint *axes, guint n, gint64 *out_axes, guint *out_n);
 /* As tiny_build_axis(); TINY_NO_AXIS makes a vector of @x. */

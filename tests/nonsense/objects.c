@@ -30,7 +30,7 @@ make_module (Chance *c)
 {
   switch (chance_int (c, 10)) {
   case 0:
-    return tiny_lstm_new (3, 2, 2, TRUE, FALSE, 0.5, TRUE);
+    return tiny_lstm_new (3, 2, 2, TRUE, FALSE, 0.5, TRUE, 1);
   case 1:
     return tiny_embedding_new (5, 3);
   case 2:

@@ -343,6 +343,34 @@ def test_loader():
         checks.raises(ValueError, bad)
 
 
+def test_loader_options():
+    """Batches of a program's own, items without batches and parts by fractions are PyTorch's; what has no meaning here is refused."""
+    def plain(one):
+        return [plain(part) for part in one] if isinstance(one, list) else {key: plain(part) for key, part in one.items()} if isinstance(one, dict) else (
+            one.tolist() if hasattr(one, "tolist") else one)
+    for more in ({"batch_sampler": [[3, 1], [4], [0, 2, 9]]}, {"batch_size": None}, {"batch_size": None, "sampler": [5, 2]}, {"sampler": [5, 2, 4], "drop_last": True, "batch_size": 2},
+                 {"batch_size": None, "collate_fn": lambda item: item["label"]}, {"batch_sampler": [(1, 2), (3,)], "collate_fn": len}, {"batch_sampler": []}):
+        for data in (Squares(), [(np.float32(2), i, "a") for i in range(10)]) if "label" not in str(more) and "collate_fn" not in more else (Squares(),):
+            theirs = torch.utils.data.DataLoader(data, **more)
+            for workers in (0, 2):
+                mine = DataLoader(data, num_workers=workers, prefetch_factor=3, **more)
+                checks.equal((plain(list(mine)), len(mine)), (plain(list(theirs)), len(theirs)), more)
+    x = Tensor([1.0, 2.0, 3.0])
+    checks.equal([one[0].tolist() for one in DataLoader(TensorDataset(x), None)], [1.0, 2.0, 3.0])
+    checks.equal([one[0].tolist() for one in DataLoader(TensorDataset(x), batch_sampler=[[2, 0]])], [[3.0, 1.0]])
+    for n, parts in ((10, [0.5, 0.25, 0.25]), (7, [0.5, 0.5]), (11, [0.3, 0.3, 0.4]), (1, [1]), (1, [1.0]), (5, [1.0, 0.0]), (4, [1, 3])):
+        mine, theirs = random_split(range(n), parts), torch.utils.data.random_split(range(n), parts)
+        checks.equal((list(map(len, mine)), sorted(i for one in mine for i in one)), (list(map(len, theirs)), list(range(n))), parts)
+    for more in ({"batch_sampler": [[1]], "batch_size": 2}, {"batch_sampler": [[1]], "shuffle": True}, {"batch_sampler": [[1]], "drop_last": True}, {"batch_size": None, "drop_last": True},
+                 {"batch_sampler": [[1]], "sampler": [1]}, {"num_workers": 1, "prefetch_factor": -1}):
+        checks.raises(ValueError, DataLoader, Squares(), **more)
+    for more in ({"timeout": 1}, {"worker_init_fn": print}, {"multiprocessing_context": "fork"}, {"generator": torch.Generator()}):
+        checks.true(next(iter(more)) in str(checks.raises(NotImplementedError, DataLoader, Squares(), **more)))
+    checks.true("manual_seed" in str(checks.raises(NotImplementedError, random_split, range(2), [1, 1], torch.Generator())))
+    for parts in ([0.5, 0.6], [-0.5, 1.5], [3, -1]):
+        checks.raises((ValueError, TypeError), random_split, range(2), parts)
+
+
 Pair = collections.namedtuple("Pair", "image name")
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import checks
-from tinycore import Tensor, TinyJit, nn, optim
+from tinycore import Tensor, TinyJit, nn, no_grad, optim
 
 
 def close(mine, theirs, what, tolerance=1e-4):
@@ -106,11 +106,28 @@ def test_schedules():
                  lambda s, o: s.CyclicLR(o, [0.1, 0.2], 0.7, 4, mode="exp_range", gamma=0.9, cycle_momentum=False),
                  lambda s, o: s.CyclicLR(o, 0.1, 0.7, 1, 2, scale_fn=lambda x: 1 / x, cycle_momentum=False),
                  lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, 1, 4), s.ExponentialLR(o, 0.9)], [4]),
-                 lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 3), s.MultiStepLR(o, [2, 5], 0.5)])):
+                 lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 3), s.MultiStepLR(o, [2, 5], 0.5)]),
+                 lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, 1, 4), s.CyclicLR(o, 0.1, 0.7, 2, cycle_momentum=False), s.MultiplicativeLR(o, lambda i: 0.5)], [3, 8]),
+                 lambda s, o: s.SequentialLR(o, [s.CyclicLR(o, [0.1, 0.2], 0.7, 2, cycle_momentum=False), s.ExponentialLR(o, 0.9)], [5]),
+                 lambda s, o: s.ChainedScheduler([s.CyclicLR(o, 0.1, 0.7, 2, cycle_momentum=False), s.MultiplicativeLR(o, lambda i: 1 / i)])):
         close(rates(make, optim), rates(make, torch.optim), "rates", 1e-6)
     metrics = [5, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3]
     close(rates(lambda s, o: s.ReduceLROnPlateau(o, patience=2), optim, metrics=metrics),
           rates(lambda s, o: s.ReduceLROnPlateau(o, patience=2), torch.optim, metrics=metrics), "plateau", 1e-6)
+    s, o = optim.lr_scheduler, optim.SGD([Tensor([1.0], requires_grad=True)], lr=0.1)
+    some = [s.StepLR(o, 2), s.MultiplicativeLR(o, lambda i: 0.5)]
+    first = s.SequentialLR(o, some, [2])
+    for _ in range(3):
+        first.step()
+    state, rate = first.state_dict(), o.param_groups[0]["lr"]
+    again = s.SequentialLR(o, some, [2])
+    again.load_state_dict(state)
+    checks.equal((again.last_epoch, o.param_groups[0]["lr"]), (3, rate))
+    for call, part in ((lambda: s.SequentialLR(o, some, [2, 1]), "milestones"), (lambda: s.SequentialLR(o, some, []), "milestones"),
+                       (lambda: s.ChainedScheduler([]), "at least one"), (lambda: s.ChainedScheduler([s.ReduceLROnPlateau(o)]), "schedulers"),
+                       (lambda: s.ChainedScheduler(some, optim.SGD([Tensor([1.0])])), "one optimizer"), (lambda: s.SequentialLR(o, 3, [1]), "schedulers")):
+        error = checks.raises((TypeError, ValueError), call)
+        checks.true(part in str(error), str(error))
 
 
 def test_lbfgs():
@@ -139,6 +156,23 @@ def test_lbfgs():
             close(found, wanted, f"LBFGS {settings}", 1e-3)
             close(seen[:8], losses[:8], f"LBFGS {settings}: losses", 1e-3)
     w = Tensor([1.0], requires_grad=True)
+    optimizer = optim.LBFGS([w], lr=0.1)
+
+    def closure():
+        optimizer.zero_grad()
+        return (w * w).sum().backward()
+    with no_grad():  # a closure computes gradients also there
+        optimizer.step(closure)
+    checks.true(w.item() < 0.5, w.item())
+    scheduler = optim.lr_scheduler.SequentialLR(optimizer, [optim.lr_scheduler.StepLR(optimizer, 1), optim.lr_scheduler.ConstantLR(optimizer, 0.5)], [2])
+    rates = [optimizer.param_groups[0]["lr"]]
+    for _ in range(3):
+        scheduler.step()
+        rates.append(optimizer.param_groups[0]["lr"])
+    close(rates, [0.1, 0.01, 0.05, 0.05], "rates of LBFGS")
+    x, other = copy.deepcopy((w, optimizer))
+    checks.true(other.params[0] is x and other.n_iter == optimizer.n_iter, "a copy changes the copied parameters")
+    checks.equal({**other.param_groups[0], "params": 0}, {**optimizer.param_groups[0], "params": 0})
     for call, part in ((lambda: optim.LBFGS([w], line_search_fn="armijo"), "strong_wolfe"), (lambda: optim.LBFGS([Tensor([1])]), "params"), (lambda: optim.LBFGS([w]).step(3), "closure")):
         error = checks.raises((TypeError, ValueError), call)
         checks.true(part in str(error), str(error))

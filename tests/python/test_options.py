@@ -18,7 +18,7 @@ BatchNorm2d(3)|BatchNorm1d(3, affine=False)|GroupNorm(2, 4)|InstanceNorm2d(3)|In
 LayerNorm(4)|LayerNorm((2, 3))|Embedding(3, 4)|Embedding(3, 4, padding_idx=0)|EmbeddingBag(3, 4)|EmbeddingBag(3, 4, mode='sum', padding_idx=1)|Dropout(0.3)|Dropout2d()|AlphaDropout()|PReLU()
 ReLU()|ReLU(inplace=True)|GELU()|GELU('tanh')|LeakyReLU(0.1)|LeakyReLU()|Softmax(dim=1)|ELU()|CELU()|GLU()|Hardtanh()|Sigmoid()|Tanh()|Threshold(0.1, 20)
 MaxPool2d(2)|MaxPool2d(3, 2, 1)|AvgPool2d(2)|AdaptiveAvgPool2d((1, 1))|AdaptiveAvgPool2d(1)|Flatten()|Flatten(0)|Unflatten(1, (2, 3))|PixelShuffle(2)|Unfold(2)
-LSTM(2, 3)|LSTM(2, 3, 2, batch_first=True, bidirectional=True, dropout=0.5)|GRU(2, 3, bias=False)|RNN(2, 3)|LSTMCell(2, 3)|GRUCell(2, 3)
+LSTM(2, 3)|LSTM(2, 3, proj_size=1)|LSTM(2, 3, 2, batch_first=True, bidirectional=True, dropout=0.5)|GRU(2, 3, bias=False)|RNN(2, 3)|LSTMCell(2, 3)|GRUCell(2, 3)
 CrossEntropyLoss()|MSELoss()|BCEWithLogitsLoss()|Identity()|Sequential(Linear(2, 2), ReLU(), Dropout(0.5))|ModuleList([Linear(2, 2)])|Bilinear(1, 2, 3)
 ZeroPad2d(1)|ConstantPad1d(2, 3.5)|ReflectionPad2d(2)|ReplicationPad1d(1)|LogSoftmax(dim=1)|TransformerEncoderLayer(4, 2, 8)|MultiheadAttention(4, 2)"""
 
@@ -170,6 +170,14 @@ def test_weight_norm():
             checks.true(np.allclose(*[(one[0] if isinstance(one, tuple) else one).numpy() for one in (before, after)], atol=1e-6))
         checks.true(name in dict(mine.named_parameters()) and name + "_g" not in dict(mine.named_parameters()))
         checks.raises(ValueError, nn.utils.remove_weight_norm, mine, name)
+    layer = nn.utils.weight_norm(nn.Linear(3, 2))
+    checks.raises(ValueError, layer, Tensor(np.zeros((1, 4), "float32")))
+    checks.equal(sorted(name for name, _ in layer.named_parameters()), ["bias", "weight_g", "weight_v"])
+    said = []
+    layer.register_forward_hook(lambda *_: said.append("after"))
+    layer.register_forward_hook(lambda module, inputs, result: said.append(result), always_call=True)
+    checks.raises(ValueError, layer, Tensor(np.zeros((1, 4), "float32")))
+    checks.equal(said, [None])
     checks.raises(ValueError, nn.utils.weight_norm, nn.Linear(2, 2), "heaviness")
     checks.raises(ValueError, nn.utils.weight_norm, nn.Linear(2, 2), dim=2)
     checks.raises(RuntimeError, nn.utils.weight_norm, nn.utils.weight_norm(nn.Linear(2, 2)))

@@ -10,7 +10,9 @@ import sys
 import tempfile
 
 import checks
+import numpy as np
 import tinycore
+import torch
 from tinycore import Device, Tensor, TinyJit, dtypes, nn, optim
 from tinycore.nn import state
 
@@ -180,7 +182,7 @@ def test_conversions():
     refused([
         (lambda: nn.Dropout("a"), "Dropout: p: a number is wanted, not 'a'"), (lambda: nn.Linear(2.5, 2), "Linear: in_features: a whole number is wanted, not 2.5"),
         (lambda: nn.LayerNorm(3, eps="x"), "LayerNorm: eps: a number"), (lambda: nn.BatchNorm1d(3, momentum="x"), "BatchNorm1d: momentum: a number"),
-        (lambda: nn.Conv2d(1, 2, "a"), "Conv2d: kernel_size: a whole number"), (lambda: nn.LSTM(3, 4, dropout="a"), "LSTM: dropout"),
+        (lambda: nn.datasets.fashion_mnist(5), "fashion_mnist: directory: a text"), (lambda: nn.Conv2d(1, 2, "a"), "Conv2d: kernel_size: a whole number"), (lambda: nn.LSTM(3, 4, dropout="a"), "LSTM: dropout"),
         (lambda: optim.SGD(one, lr="a"), "SGD: lr: a number"), (lambda: optim.Adam(one, lr=None), "Adam: lr: a value is wanted, not None"),
         (lambda: optim.Adam(one, eps="q"), "Adam: eps: a number"), (lambda: setattr(sgd, "lr", "a"), "lr: a number"),
         (lambda: sgd.param_groups[0].update(momentum="a"), "momentum: a number"), (lambda: optim.lr_scheduler.StepLR(sgd, 2, gamma="a"), "StepLR: gamma: a number"),
@@ -202,6 +204,20 @@ def test_conversions():
         double(Tensor.ones(n).realize())
     error = str(checks.raises(ValueError, double, Tensor.ones(4).realize()))
     checks.true("reset it" in error and "tiny_" not in error, error)
+
+
+def test_positions_at_hand():
+    """Positions in lists and arrays that are outside of their axis are refused at once, in reading and writing; what is inside is read."""
+    x = Tensor(np.arange(30, dtype="float32").reshape(2, 3, 5))
+    bools = Tensor(np.ones((2, 3), bool))
+    for key in (([0, 1], [2, -3]), (0, ..., [4, -5]), (None, [1], slice(None), [[0], [4]]), (bools, [0] * 6), (..., [4]), ([-2],), ([], 1), np.array([1, 0]), ([True, False], 1)):
+        plain = tuple(one.numpy() if isinstance(one, Tensor) else one for one in key) if isinstance(key, tuple) else key
+        checks.true(np.array_equal(x[key].numpy(), torch.tensor(x.numpy())[plain].numpy()), key)
+    for key, text in (([2], "position 2 is outside of axis 0"), (([0], [1, 3]), "3 is outside of axis 1"), ((0, [-4]), "-4 is outside of axis 1"), ((..., [0, 5]), "5 is outside of axis 2"),
+                      ((..., [3], slice(None)), "3 is outside of axis 1"), (np.array([[0, -3]]), "-3 is outside of axis 0"), ((bools, [5] * 6), "5 is outside of axis 2"),
+                      ((None, slice(1), [0, 3]), "3 is outside of axis 1"), (([np.int64(7)],), "7 is outside of axis 0")):
+        for call in (lambda: x[key], lambda: x.__setitem__(key, 0)):
+            checks.true(text in str(checks.raises(IndexError, call)), key)
 
 
 checks.run(globals())

@@ -135,6 +135,9 @@ function("svdvals", [(2, 4, 3)], "linalg")
 function("pinv", [(2, 4, 3)], "linalg", gradient=False)
 function("pinv", [numpy.array([[1, 2], [2, 4], [0, 0]], "float32")], "linalg", gradient=False)
 function("matrix_rank", [numpy.array([[[1, 2], [2, 4]], [[1, 2], [3, 4]], [[0, 0], [0, 0]]], "float32")], "linalg", gradient=False, same_dtype=False)
+for shape in ((0, 3), (3, 0), (2, 0, 3), (0, 2, 3)):
+    function("pinv", [shape], "linalg", gradient=False)
+    function("matrix_rank", [shape], "linalg", gradient=False, same_dtype=False)
 for p in (None, 1, INF, "fro", -2):
     function("cond", [SQUARE], "linalg", extra=(p,), gradient=False)
 for triangle in ("L", "U"):

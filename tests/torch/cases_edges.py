@@ -245,3 +245,27 @@ for label, write in (("all", lambda x: x.add_(1.0)), ("a part", lambda x: x[:1].
         for reads, how in ((False, "not read"), (True, "read"), (None, "memory shared")):
             refuses("add", [PAIR, PAIR], lambda x, y, r=reads, w=write, a=again: assigned_since(x, y, r, w, a),
                     label=f"one of two leaves was assigned to since, {label}, {how}{', used after' if again else ''}")
+
+# ---- what has no axes takes those of a line of one ----
+POINT = numpy.array(3.0, dtype="float32")
+for axis in (0, -1):
+    for name in ("sum", "mean", "prod", "amax", "amin", "logsumexp", "cumsum", "cumprod", "logcumsumexp", "softmax"):
+        case(name if name[0] != "a" else name[1:], [POINT], lambda x, name=name, a=axis: getattr(x, name)(a))
+    for name in ("sort", "cummax", "cummin", "median", "mode"):
+        case(name, [POINT], lambda x, name=name, a=axis: getattr(x, name)(a), same_dtype=False, gradient=name != "mode")
+    for name in ("all", "any", "argmax", "argmin", "argsort", "var", "std", "log_softmax", "flip", "squeeze", "unsqueeze"):
+        case(name, [POINT], lambda x, name=name, a=axis: getattr(x, name)(a), same_dtype=False, gradient=False)
+    case("sum", [POINT], lambda x, a=axis: x.sum(a, keepdim=True))
+    case("topk", [POINT], lambda x, a=axis: x.topk(1, a), same_dtype=False)
+    case("kthvalue", [POINT], lambda x, a=axis: x.kthvalue(1, a), same_dtype=False)
+    case("gather", [POINT, numpy.array(0)], lambda x, i, a=axis: x.gather(a, i))
+    case("scatter", [POINT, numpy.array(0), POINT - POINT], lambda x, i, y, a=axis: x.scatter(a, i, y))
+for axis in (1, -2):
+    for name in ("sum", "cumsum", "softmax", "sort", "squeeze"):
+        refuses(name, [POINT], lambda x, name=name, a=axis: getattr(x, name)(a))
+
+refuses("expand", [(3,)], lambda x: x.expand(-1, 3))
+refuses("expand", [numpy.array(2.0)], lambda x: x.expand(-1))
+# PyTorch refuses what is not finite, which it reads, and counts NaN with the first.
+each("histc", [[array(1, INF, 2)], [array(1, math.nan, 2)]], lambda x: x.histc(3), lambda x: x[:1].expand(3) * math.nan, gradient=False)
+case("histc", [array(1, math.nan, 2)], lambda x: x.histc(3, 0, 3), lambda x: x[::2].histc(3, 0, 3), gradient=False)

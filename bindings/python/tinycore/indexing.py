@@ -69,11 +69,42 @@ def positions(item):
     return tensor
 
 
-def parse(key):
+def extent(item):
+    """The least and the largest of integers in lists and arrays; None where they are none or are not at hand."""
+    if isinstance(item, (list, tuple)):
+        if all(one.__class__ is int for one in item):
+            return (min(item), max(item)) if item else None
+        ends = [extent(one) for one in item]
+        return None if None in ends else (min(low for low, _ in ends), max(high for _, high in ends))
+    if item.__class__ is int:
+        return item, item
+    kind = getattr(getattr(item, "dtype", None), "kind", None)
+    return (int(item.min()), int(item.max())) if kind in ("i", "u") and not isinstance(item, Base) and getattr(item, "size", 0) else None
+
+
+def check_known(shape, key, pattern, tensors):
+    """A SubscriptError where positions that are at hand are outside of their axis; of those in tensors nobody knows before they are computed."""
+    items, left = list(key) if isinstance(key, tuple) else [key], list(tensors)
+    widths = []
+    for what in pattern:
+        given = [left.pop(0) for _ in range("tv".find(what) + 1)]
+        widths.append(0 if what in "n." else given[0].ndim if what == "t" and given[0].dtype.kind == "b" else 1)
+    if len(pattern) != len(items):
+        return
+    for i, (what, item) in enumerate(zip(pattern, items)):
+        known = extent(item) if what == "t" and not isinstance(item, (Base, bool)) else None
+        axis = len(shape) - sum(widths[i:]) if "." in pattern[:i] else sum(widths[:i])
+        if known is not None and 0 <= axis < len(shape):
+            wrong = next((one for one in known if not -shape[axis] <= one < shape[axis]), None)
+            if wrong is not None:
+                raise SubscriptError(f"position {wrong} is outside of axis {axis} of {tuple(shape)}")
+
+
+def parse(tensor, key):
     """A subscript's pattern, numbers and tensors."""
     if key.__class__ is int:
         return "i", [position(key)], []
-    pattern, numbers, tensors = "", [], []
+    pattern, numbers, tensors, is_known = "", [], [], False
     for item in key if isinstance(key, tuple) else (key,):
         if isinstance(item, slice):
             if is_symbolic(item.step):
@@ -92,16 +123,19 @@ def parse(key):
             pattern += "."
         elif isinstance(item, Base) or isinstance(item, (list, tuple, bool)) or getattr(item, "ndim", 0) > 0:
             pattern += "t"
+            is_known = is_known or not isinstance(item, Base)
             tensors.append(item if isinstance(item, Base) else positions(item))
         elif not is_symbolic(item):
             pattern += "i"
             numbers.append(position(item))
+    if is_known:
+        check_known(tensor.shape, key, pattern, tensors)
     return pattern, numbers, tensors
 
 
 def get(tensor, key):
     try:
-        return checked(get_index(tensor, *parse(key)))
+        return checked(get_index(tensor, *parse(tensor, key)))
     except InvalidError as error:
         raise SubscriptError(str(error)) from None
 
@@ -114,7 +148,7 @@ def put(tensor, key, value):
         plain = isinstance(value, (bool, int, float, list, tuple))
         value = tensor_of(value, tensor.dtype if plain else None, tensor.get_device())
     try:
-        call(set_index, tensor, *parse(key), value)
+        call(set_index, tensor, *parse(tensor, key), value)
     except InvalidError as error:
         raise SubscriptError(str(error)) from None
 

@@ -74,7 +74,8 @@ def least_value(values, A, atol, rtol):
     """Below what a singular value is none."""
     if rtol is None:
         rtol = 0.0 if atol is not None else max(A.shape[-2:]) * dtypes.finfo(A.dtype).eps
-    relative = values.max(-1, keepdim=True) * rtol
+    largest = values.max(-1, keepdim=True) if values.shape[-1] else values.sum(-1, keepdim=True)
+    relative = largest * rtol
     return relative if atol is None else relative.maximum(atol)
 
 

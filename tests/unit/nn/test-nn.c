@@ -461,7 +461,7 @@ test_default_float (void)
       tiny_embedding_new (8, 8),
       tiny_conv2d_new (4, 6, 3, 2, 1, 2, TRUE),
       tiny_multihead_attention_new (8, 2, 0, TRUE, 8, 8, TRUE),
-      tiny_lstm_new (8, 4, 1, TRUE, TRUE, 0, FALSE),
+      tiny_lstm_new (8, 4, 1, TRUE, TRUE, 0, FALSE, 0),
     };
     g_autoptr (TinyTensor) x
         = g_object_ref_sink (tiny_tensor_ones (dtypes[k], (gint64[]){ 8, 8 }, 2));

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from math import floor, isclose
 from operator import index
 from queue import SimpleQueue
 from threading import Semaphore, Thread
@@ -58,13 +59,25 @@ class Subset(Dataset):
         return len(self.indices)
 
 
+def refuse_generator(name, generator):
+    if generator is not None:
+        raise NotImplementedError(f"{name}: generator: all random numbers come of one state here: Tensor.manual_seed() sets it, and a DataLoader takes a seed of its own")
+
+
 @explained
-def random_split(dataset: Any, lengths: Sequence[int]) -> list[Subset]:
-    """Parts of @dataset with @lengths items, by chance (Tensor.manual_seed())."""
-    if sum(lengths) != len(dataset):
-        raise ValueError(f"random_split: {lengths} are not {len(dataset)} items")
-    order = Tensor.randperm(len(dataset)).tolist()
-    return [Subset(dataset, order[end - n:end]) for n, end in zip(lengths, accumulate(lengths))]
+def random_split(dataset: Any, lengths: Sequence[float], generator: None = None) -> list[Subset]:
+    """Parts of @dataset by chance (Tensor.manual_seed()): of @lengths items, or of such parts of all, where what is left over by rounding down goes to the
+    first ones."""
+    refuse_generator("random_split", generator)
+    n, wanted = len(dataset), list(lengths)
+    if isclose(sum(wanted), 1) and all(0 <= one <= 1 for one in wanted) and (n != 1 or any(isinstance(one, float) for one in wanted)):
+        wanted = [floor(n * one) for one in wanted]
+        rest = n - sum(wanted)
+        wanted = [one + rest // len(wanted) + (i < rest % len(wanted)) for i, one in enumerate(wanted)]
+    if sum(wanted) != n or any(index(one) < 0 for one in wanted):
+        raise ValueError(f"random_split: {lengths} are not {n} items, nor parts that are 1 together")
+    order = Tensor.randperm(n).tolist()
+    return [Subset(dataset, order[end - one:end]) for one, end in zip(wanted, accumulate(wanted))]
 
 
 # ---- batches ----
@@ -145,6 +158,17 @@ def collate(column, where, device):
     return Tensor.stack([tensor_like(one, device) for one in column]) if whole is None else whole
 
 
+def converted(item, device):
+    """@item with tensors for arrays, where no batch is made of it."""
+    if isinstance(item, (Base, Held)) or hasattr(item, "__array__"):
+        return tensor_like(item, device)
+    if isinstance(item, Mapping):
+        return like(item, {key: converted(one, device) for key, one in item.items()})
+    if isinstance(item, Sequence) and not isinstance(item, (str, bytes)):
+        return like(item, [converted(one, device) for one in item])
+    return item
+
+
 def shape_of(one):
     """The sizes of a tensor, an array or a number; None of what is none."""
     shape = getattr(one, "shape", None)
@@ -176,45 +200,71 @@ class DataLoader:
     """Batches of a Dataset, or of anything with len() and items by number. Each time it is iterated over is an epoch of its own:
     of what there is when it begins, and beside others that have not ended.
 
+    @batch_size: None: each item by itself, with tensors for its arrays
     @shuffle: another order in each epoch, which follows from the seed of random numbers when it is made, or from @seed
-    @num_workers: 0, or batches are made ahead on a thread, 2 for each; items are read one at a time
+    @sampler: numbers of items, in their order; @batch_sampler: lists of them, each a batch
+    @num_workers: 0, or batches are made ahead on a thread, @prefetch_factor for each; items are read one at a time
     @collate_fn: makes a batch of a list of items, on the thread of the program
+    @pin_memory, @persistent_workers: nothing: memory is as it has to be, and a thread costs little
     @progress: a progress bar on standard error, with this text if it is one
     @device: where batches are put"""
 
     @explained
-    def __init__(self, dataset: Any, batch_size=1, shuffle=False, sampler: Iterable[int] = None, num_workers=0,
-                 collate_fn: Callable[[list[Any]], Any] = None, pin_memory=False, drop_last=False, seed: int = None, progress: bool | str = False,
-                 device: str = None):
+    def __init__(self, dataset: Any, batch_size: int | None = 1, shuffle=False, sampler: Iterable[int] = None, batch_sampler: Iterable[Sequence[int]] = None,
+                 num_workers=0, collate_fn: Callable[[Any], Any] = None, pin_memory=False, drop_last=False, timeout=0.0,
+                 worker_init_fn: None = None, multiprocessing_context: None = None, generator: None = None, *, prefetch_factor=2, persistent_workers=False,
+                 seed: int = None, progress: bool | str = False, device: str = None):
         if collate_fn is not None:
             wants_function(collate_fn, "DataLoader: collate_fn")
         if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
             raise TypeError(f"DataLoader: dataset: something with items by number and len() is wanted, not {dataset!r:.60}")
-        if isinstance(sampler, str):
-            raise TypeError(f"DataLoader: sampler: numbers of items are wanted, not {sampler!r:.60}")
-        if sampler is not None:
-            iter(sampler)  # a TypeError where it is none
+        refuse_generator("DataLoader", generator)
+        if timeout or worker_init_fn is not None or multiprocessing_context is not None:
+            raise NotImplementedError("DataLoader: timeout, worker_init_fn, multiprocessing_context: workers are a thread of this process: what it reads is waited for, "
+                                      "and there is nothing to set up")
+        for name, one in (("sampler", sampler), ("batch_sampler", batch_sampler)):
+            if isinstance(one, str):
+                raise TypeError(f"DataLoader: {name}: numbers of items are wanted, not {one!r:.60}")
+            if one is not None:
+                iter(one)  # a TypeError where it is none
         if sampler is not None and shuffle:
             raise ValueError("DataLoader: an order of its own and shuffle do not go together")
-        self.dataset, self.batch_size, self.drop_last, self.collate_fn = dataset, index(batch_size), bool(drop_last), collate_fn
-        self.sampler, self.progress, self.device, self.epoch = sampler, progress, device, 0
-        self.shuffle, self.num_workers = bool(shuffle), index(num_workers)
-        if not 0 < self.batch_size < 1 << 32 or not 0 <= self.num_workers < 1 << 31:
-            raise ValueError(f"DataLoader: batches of {batch_size}, {num_workers} workers")
+        if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
+            raise ValueError("DataLoader: batch_sampler: batches of its own do not go together with batch_size, shuffle, sampler and drop_last")
+        if batch_size is None and drop_last:
+            raise ValueError("DataLoader: drop_last: there are no batches where batch_size is None")
+        self.dataset, self.drop_last, self.collate_fn = dataset, bool(drop_last), collate_fn
+        self.batch_size = None if batch_size is None or batch_sampler is not None else index(batch_size)
+        self.sampler, self.batch_sampler, self.progress, self.device, self.epoch = sampler, batch_sampler, progress, device, 0
+        self.shuffle, self.num_workers, self.prefetch_factor = bool(shuffle), index(num_workers), index(prefetch_factor)
+        if not 0 < self.at_once() < 1 << 32 or not 0 <= self.num_workers * self.prefetch_factor < 1 << 31:
+            raise ValueError(f"DataLoader: batches of {batch_size}, {num_workers} workers, {prefetch_factor} batches for each")
         self.seed = (Tensor.randint(1, low=0, high=1 << 30).item() if shuffle else 0) if seed is None else index(seed)
         if not 0 <= self.seed < 1 << 64:
             raise ValueError(f"DataLoader: seed: a number of 64 bits is wanted, not {seed}")
 
+    def at_once(self):
+        """How many entries of order() the library's loader takes at once: a batch_sampler's are batches already."""
+        return 1 if self.batch_size is None else self.batch_size
+
     def order(self):
-        """The items that there are."""
-        return range(len(self.dataset)) if self.sampler is None else list(self.sampler)
+        """The items that there are, or the batches of them."""
+        items = self.sampler if self.batch_sampler is None else map(list, self.batch_sampler)
+        return range(len(self.dataset)) if items is None else list(items)
 
     def count(self, n):
-        """How many batches @n items are."""
-        return n // self.batch_size if self.drop_last else -(-n // self.batch_size)
+        """How many batches @n of order() are."""
+        return n // self.at_once() if self.drop_last else -(-n // self.at_once())
+
+    def item(self, place: Any) -> Any:
+        """What is in the dataset at an entry of order()."""
+        if isinstance(place, list):
+            return [self.item(one) for one in place]
+        item = self.dataset[place]
+        return item if self.collate_fn is not None else held(item)
 
     def __len__(self):
-        items = self.dataset if self.sampler is None else self.sampler
+        items = next((one for one in (self.batch_sampler, self.sampler) if one is not None), self.dataset)
         return self.count(len(items) if hasattr(items, "__len__") else len(self.order()))
 
     def __iter__(self) -> Iterator[Any]:
@@ -228,11 +278,11 @@ def batches(owner, epoch, order):
     if total == 0:
         return iter(())
     shown = bar(owner.progress, epoch, total)
-    if type(owner.dataset) is TensorDataset and owner.sampler is None and owner.collate_fn is None:
+    if type(owner.dataset) is TensorDataset and owner.sampler is None and owner.collate_fn is None and owner.batch_size is not None:
         loader = loader_of(owner, len(order), owner.batch_size)
         loader.set_device(owner.device)
         loader.set_drop_last(owner.drop_last)
-        loader.set_prefetch(2 * owner.num_workers)
+        loader.set_prefetch(owner.prefetch_factor * owner.num_workers)
         for one in owner.dataset.tensors:
             call(loader.add_array, one.dtype.value, one.shape[1:], call(Base.get_data, one))
         loader.start_epoch(epoch)
@@ -245,7 +295,7 @@ def batches(owner, epoch, order):
     made = read(owner, order, total)
     if owner.num_workers == 0:
         return given(made if owner.collate_fn is None else map(owner.collate_fn, made), made.close, shown)
-    ahead = Ahead(made, 2 * owner.num_workers)
+    ahead = Ahead(made, owner.prefetch_factor * owner.num_workers)
     return given(ahead.results() if owner.collate_fn is None else map(owner.collate_fn, ahead.results()), ahead.close, shown)
 
 
@@ -256,13 +306,18 @@ def loader_of(owner, n_items, batch_size):
 
 
 def read(owner, order, total):
-    """@total batches of the items in @order, or, where the program makes batches of them, lists of items."""
+    """@total batches of the items in @order, or, where the program makes batches of them, what it makes them of."""
+    at_once = owner.at_once()
     for i in range(total):
-        places = order[i * owner.batch_size:(i + 1) * owner.batch_size]
-        if owner.collate_fn is None:
-            yield collate([held(owner.dataset[place]) for place in places], "", owner.device)
+        items = [owner.item(place) for place in order[i * at_once:(i + 1) * at_once]]
+        if owner.batch_size is None:  # an item, or the batch that a batch_sampler says
+            items = items[0]
+        if owner.collate_fn is not None:
+            yield items
+        elif owner.batch_size is None and owner.batch_sampler is None:
+            yield converted(items, owner.device)
         else:
-            yield [owner.dataset[place] for place in places]
+            yield collate(items, "", owner.device)
 
 
 class Ahead:

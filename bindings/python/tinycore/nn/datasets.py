@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..errors import FormatError, call, checked
+from ..errors import FormatError, call, checked, explained
 from ..library import Tiny
 from ..tensor import Tensor
 from .files import tar_extract
@@ -25,11 +25,13 @@ def images(name, directory, device):
     return tuple(out)
 
 
+@explained
 def fashion_mnist(directory: str = None, device: str = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Training images (60000, 1, 28, 28) and labels, test images and labels, as uint8."""
     return images("fashion-mnist", directory, device)
 
 
+@explained
 def mnist(directory: str = None, device: str = None, fashion=False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """As fashion_mnist(); the digits themselves from a folder with their four IDX files."""
     if directory is None and not fashion:
@@ -56,6 +58,7 @@ def check_md5(path, wanted):
         raise FormatError(f"{path} is damaged: its MD5 is {found}, not {wanted}")
 
 
+@explained
 def cifar(device: str = None, directory: str = None, url: str = CIFAR) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """CIFAR-10 (Krizhevsky 2009): training images (50000, 3, 32, 32) and labels, test images and labels, as uint8. Its archive of
     162 MB is in @directory, or is fetched from @url once and kept in the library's cache."""

@@ -323,7 +323,8 @@ class Recurrent(Layer):
     """Results and states at the end, from inputs and states at the start."""
 
     make, optional, n_plain = None, (), 2
-    unless = {"num_layers": (1,), "bias": (True,), "batch_first": (False,), "dropout": (0,), "bidirectional": (False,), "nonlinearity": ("tanh",)}
+    unless = {"num_layers": (1,), "bias": (True,), "batch_first": (False,), "dropout": (0,), "bidirectional": (False,), "nonlinearity": ("tanh",),
+              "proj_size": (0,)}
 
     def __init__(self, input_size: int, hidden_size: int, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
                  device=None, dtype=None):
@@ -339,7 +340,12 @@ class Recurrent(Layer):
 class LSTM(Recurrent):
     """Long short-term memory: y, (h, c) of x, or of x, (h, c)."""
 
-    make = "lstm_new"
+    def __init__(self, input_size: int, hidden_size: int, num_layers=1, bias=True, batch_first=False, dropout=0.0, bidirectional=False,
+                 proj_size=0, device=None, dtype=None):
+        self.take("lstm_new", index(input_size), index(hidden_size), index(num_layers), bool(bias), bool(batch_first), dropout,
+                  bool(bidirectional), index(proj_size), device=device, dtype=dtype, input_size=input_size, hidden_size=hidden_size,
+                  proj_size=proj_size, num_layers=num_layers, bias=bool(bias), batch_first=bool(batch_first), dropout=dropout,
+                  bidirectional=bool(bidirectional))
 
     def forward(self, x, state: tuple[Tensor, Tensor] = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
         y, h, c = self.call_many(x, *(state or ()))

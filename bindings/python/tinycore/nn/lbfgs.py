@@ -7,10 +7,12 @@ from __future__ import annotations
 
 from math import isfinite, sqrt
 
+from ..context import enable_grad
 from ..convert import as_float, as_int
-from ..errors import explain_making, wants_function
+from ..errors import exception_of, explain_making, wants_function
+from ..library import Tiny
 from ..tensor import Tensor
-from .optim import trainable
+from .optim import Group, remade, trainable
 from .utils import parameters_to_vector, vector_to_parameters
 
 
@@ -24,6 +26,15 @@ def cubic(x1: float, f1: float, g1: float, x2: float, f2: float, g2: float, boun
     d2 = sqrt(square)
     place = x2 - (x2 - x1) * ((g2 + d2 - d1) / (g2 - g1 + 2 * d2)) if x1 <= x2 else x1 - (x1 - x2) * ((g1 + d2 - d1) / (g1 - g2 + 2 * d2))
     return min(max(place, low), high)
+
+
+class LBFGSGroup(Group):
+    """Its parameters and settings; the rate is that of a handle, which schedules change and which takes no steps itself."""
+
+    def __init__(self, optimizer, parameters, settings: dict[str, Any]):
+        super().__init__(optimizer, 0, parameters)
+        self.names = ["lr"]
+        self.update(settings)
 
 
 class LBFGS:
@@ -45,12 +56,27 @@ class LBFGS:
         if not self.params:
             raise ValueError("LBFGS: params: tensors of floats are wanted, which alone are changed")
         max_iter = as_int(max_iter, "LBFGS: max_iter")
-        self.param_groups: list[dict[str, Any]] = [{
-            "params": self.params, "lr": as_float(lr, "LBFGS: lr"), "max_iter": max_iter,
+        lr = as_float(lr, "LBFGS: lr")
+        self.handle = Tiny.sgd_new(self.params, lr, 0, 0, False)
+        error = self.handle.get_error()
+        if error is not None:
+            raise exception_of(error)
+        self.param_groups: list[LBFGSGroup] = [LBFGSGroup(self, self.params, {
+            "lr": lr, "max_iter": max_iter,
             "max_eval": max_iter * 5 // 4 if max_eval is None else as_int(max_eval, "LBFGS: max_eval"),
             "tolerance_grad": as_float(tolerance_grad, "LBFGS: tolerance_grad"), "tolerance_change": as_float(tolerance_change, "LBFGS: tolerance_change"),
-            "history_size": as_int(history_size, "LBFGS: history_size"), "line_search_fn": line_search_fn}]
+            "history_size": as_int(history_size, "LBFGS: history_size"), "line_search_fn": line_search_fn})]
         self.forget()
+
+    def __reduce__(self):
+        """As the other optimisers: copies change copies of the parameters."""
+        return remade, (type(self), self.params, self.settings()), self.state_dict()["state"]
+
+    def __setstate__(self, state):
+        vars(self).update(state)
+
+    def settings(self) -> dict[str, Any]:
+        return {name: one for name, one in self.param_groups[0].items() if name != "params"}
 
     def forget(self):
         """Begins anew."""
@@ -65,8 +91,7 @@ class LBFGS:
 
     def state_dict(self) -> dict[str, Any]:
         """What load_state_dict() goes on from."""
-        settings = {name: one for name, one in self.param_groups[0].items() if name != "params"}
-        return {"state": {name: getattr(self, name) for name in self.KEPT}, "param_groups": [settings]}
+        return {"state": {name: getattr(self, name) for name in self.KEPT}, "param_groups": [self.settings()]}
 
     def load_state_dict(self, state_dict):
         self.param_groups[0].update(state_dict["param_groups"][0])
@@ -104,6 +129,7 @@ class LBFGS:
     def step(self, closure: Callable[[], Tensor]) -> Any:
         """Iterations; @closure clears gradients, computes the loss and its gradients, and gives the loss. The first loss is the result."""
         wants_function(closure, "LBFGS: closure")
+        closure = enable_grad()(closure)
         group = self.param_groups[0]
         first = closure()
         loss, gradient, n_losses = float(first), self.gradient(), 1

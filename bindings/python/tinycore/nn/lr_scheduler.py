@@ -2,12 +2,22 @@
 """Learning rates that change from step to step, as PyTorch has them."""
 from __future__ import annotations
 
+from bisect import bisect_right
 from operator import index
 from typing import Any
 
 from ..convert import as_float, as_int
 from ..errors import call, explain_making, explained, wants_function
 from ..library import Tiny
+
+
+def base_rates(optimizer) -> list[float]:
+    """The rates of an optimiser's groups when their first schedule was made."""
+    if not hasattr(optimizer, "param_groups"):
+        raise AttributeError(f"'{type(optimizer).__name__}' object has no attribute 'handle'")
+    rates = vars(optimizer).setdefault("base_lrs", [])
+    rates.extend(group["lr"] for group in optimizer.param_groups[len(rates):])
+    return rates
 
 
 class Scheduler:
@@ -22,12 +32,19 @@ class Scheduler:
     def take(self, make, optimizer, *settings):
         self.optimizer = optimizer
         self.made_with = make, settings
+        base_rates(optimizer)
         self.begin()
 
     def begin(self):
         """At its first step."""
         make, settings = self.made_with
         self.handle = call(make, self.optimizer.handle, *settings)
+
+    def begin_again(self):
+        """At its first step, from the rates that there were before all schedules."""
+        for group, rate in zip(self.optimizer.param_groups, base_rates(self.optimizer)):
+            group["lr"] = rate
+        self.begin()
 
     def step(self, epoch: int = None):
         if epoch is not None:
@@ -166,6 +183,7 @@ class Calculated(Scheduler):
     def begin(self):
         self.epoch = 0
         self.put()
+        base_rates(self.optimizer)
 
     @explained
     def step(self, epoch: int = None):
@@ -200,6 +218,9 @@ class MultiplicativeLR(Calculated):
         for one in self.functions:
             wants_function(one, "MultiplicativeLR: lr_lambda")
         self.begin()
+
+    def begin_again(self):
+        self.begin()  # it has no rates of its own
 
     def put(self):
         for group, function in zip(self.optimizer.param_groups, self.functions):
@@ -269,30 +290,55 @@ class ReduceLROnPlateau(Scheduler):
             self.step(one)
 
 
-class SequentialLR(Scheduler):
+class Composed(Calculated):
+    """A schedule made of others, which change the rates."""
+
+    def __init__(self, name: str, schedulers: Sequence[Scheduler], optimizer):
+        self.schedulers = list(schedulers)
+        if not self.schedulers:
+            raise ValueError(f"{name}: schedulers: at least one is wanted")
+        for one in self.schedulers:
+            if not isinstance(one, Scheduler) or isinstance(one, ReduceLROnPlateau):
+                raise TypeError(f"{name}: schedulers: learning rates that go by steps are wanted, not {one!r:.60}")
+        self.optimizer = self.schedulers[0].optimizer if optimizer is None else optimizer
+        if any(one.optimizer is not self.optimizer for one in self.schedulers):
+            raise ValueError(f"{name}: schedulers: all are wanted to be of one optimizer")
+
+    def repeat(self, state):
+        for _ in range(as_int(state["last_epoch"], "load_state_dict: last_epoch")):
+            self.step()
+
+
+class SequentialLR(Composed):
     """One schedule after the other, changing at milestones."""
 
     def __init__(self, optimizer, schedulers: Sequence[Scheduler], milestones: Sequence[int]):
-        self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
-        self.handle = call(Tiny.sequential_lr_new, [one.handle for one in self.schedulers], self.milestones)
+        super().__init__("SequentialLR", schedulers, optimizer)
+        self.milestones = [as_int(one, "SequentialLR: milestones") for one in milestones]
+        if len(self.milestones) + 1 != len(self.schedulers) or sorted(self.milestones) != self.milestones:
+            raise ValueError(f"SequentialLR: milestones: {len(self.schedulers) - 1} steps in ascending order are wanted, where the next of "
+                             f"{len(self.schedulers)} schedulers begins, not {self.milestones}")
+        self.begin()
 
-    def begin(self):
-        for one in self.schedulers:
-            one.begin()
-        self.handle = call(Tiny.sequential_lr_new, [one.handle for one in self.schedulers], self.milestones)
+    def put(self):
+        now = self.schedulers[bisect_right(self.milestones, self.epoch)]
+        if self.epoch in (0, *self.milestones):
+            now.begin_again()
+        else:
+            now.step()
 
 
-class ChainedScheduler(Scheduler):
+class ChainedScheduler(Composed):
     """Several schedules at once."""
 
     def __init__(self, schedulers: Sequence[Scheduler], optimizer=None):
-        self.schedulers = list(schedulers)
-        if not self.schedulers:
-            raise ValueError("ChainedScheduler: schedulers: at least one is wanted")
-        self.optimizer = self.schedulers[0].optimizer
-        self.handle = call(Tiny.chained_scheduler_new, [one.handle for one in self.schedulers])
+        super().__init__("ChainedScheduler", schedulers, optimizer)
 
     def begin(self):
+        super().begin()
         for one in self.schedulers:
             one.begin()
-        self.handle = call(Tiny.chained_scheduler_new, [one.handle for one in self.schedulers])
+
+    def put(self):
+        for one in self.schedulers if self.epoch > 0 else ():
+            one.step()

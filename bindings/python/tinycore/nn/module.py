@@ -88,12 +88,12 @@ def once(rows, remove_duplicate=True):
 class Hook:
     """A function that a module calls until remove(), or the end of "with"."""
 
-    def __init__(self, module: Module, kind: str, hook: Callable[..., Any]):
+    def __init__(self, module: Module, kind: str, hook: Callable[..., Any], always=False):
         if not callable(hook):
             raise TypeError(f"a hook is a function, not {hook!r:.60}")
         if vars(module).get(kind) is None:
             object.__setattr__(module, kind, {})
-        self.hooks = vars(module)[kind]
+        self.hooks, self.always = vars(module)[kind], always
         self.hooks[self] = hook
 
     def remove(self):
@@ -128,14 +128,20 @@ class Module:
         return self.forward(*inputs, **more)
 
     def call_hooked(self, inputs, more):
-        for hook in list((self.pre_hooks or {}).values()):
-            found = hook(self, inputs)
-            inputs = inputs if found is None else found if isinstance(found, tuple) else (found,)
-        result = self.forward(*inputs, **more)
-        for hook in list((self.post_hooks or {}).values()):
-            found = hook(self, inputs, result)
-            result = result if found is None else found
-        return result
+        waiting = dict(self.post_hooks or {})
+        try:
+            for hook in list((self.pre_hooks or {}).values()):
+                found = hook(self, inputs)
+                inputs = inputs if found is None else found if isinstance(found, tuple) else (found,)
+            result = self.forward(*inputs, **more)
+            for handle in list(waiting):
+                found = waiting.pop(handle)(self, inputs, result)
+                result = result if found is None else found
+            return result
+        finally:  # what is still waiting here, an exception left out
+            for handle, hook in waiting.items():
+                if handle.always:
+                    hook(self, inputs, None)
 
     def __setattr__(self, name, value):
         if isinstance(value, Base) and isinstance(vars(self).get(name), Parameter) and not isinstance(value, Parameter):
@@ -243,9 +249,10 @@ class Module:
         """Calls @hook (module, inputs) before forward(); what it gives takes their place, unless it is None."""
         return Hook(self, "pre_hooks", hook)
 
-    def register_forward_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Calls @hook (module, inputs, result) after forward(); what it gives takes the result's place, unless it is None."""
-        return Hook(self, "post_hooks", hook)
+    def register_forward_hook(self, hook: Callable[..., Any], *, always_call=False) -> Hook:
+        """Calls @hook (module, inputs, result) after forward(); what it gives takes the result's place, unless it is None.
+        @always_call: also after an exception, with no result."""
+        return Hook(self, "post_hooks", hook, always_call)
 
     # ---- doing something with all of it ----
     @property

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from ..context import enable_grad
 from ..convert import as_float
 from ..errors import call, exception_of, explain_making, explained
 from ..library import Tiny
@@ -172,7 +173,8 @@ class Optimizer:
     @explained
     def step(self, closure: Callable[[], Any] = None) -> Any:
         """New values for all parameters that have a gradient; the gradients stay until zero_grad()."""
-        loss = closure() if closure is not None else None
+        with enable_grad():
+            loss = closure() if closure is not None else None
         call(self.handle.step, [])
         return loss
 

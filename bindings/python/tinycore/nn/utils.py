@@ -91,7 +91,7 @@ def weight_norm(module, name="weight", dim: int | None = 0) -> Module:
     norm.before(module, ())
     norm.after(module, (), None)
     module.register_forward_pre_hook(norm.before)
-    module.register_forward_hook(norm.after)
+    module.register_forward_hook(norm.after, always_call=True)
     return module
 
 
