@@ -967,25 +967,25 @@ class Reductions:
     def all(self, axis: Axes | None = None, keepdim: bool = False):
         """Whether none over @axes is zero, as bool."""
 
-    @op(takes="float", symbolic=True)
+    @op(takes="float", wide=True, symbolic=True)
     def var(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         The variance over @axes: squared distances to the mean, their sum divided by the count less @correction."""
 
-    @op(takes="float", symbolic=True)
+    @op(takes="float", wide=True, symbolic=True)
     def std(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         The square root of tiny_tensor_var()."""
 
-    @op(takes="float", symbolic=True)
+    @op(takes="float", wide=True, symbolic=True)
     def var_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (var, mean):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         tiny_tensor_var() and tiny_tensor_mean()."""
 
-    @op(takes="float", symbolic=True)
+    @op(takes="float", wide=True, symbolic=True)
     def std_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (std, mean):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
@@ -1911,7 +1911,7 @@ class Normalisation:
         """The softmax of -@self."""
         return softmax(-self, axis)
 
-    @op(symbolic=True)
+    @op(wide=True, symbolic=True)
     def batch_norm(self, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                    bias: Tensor | None = None, training: bool = False, eps: float = 1e-5):
         """@self: of shape (B, C, …)
@@ -1934,7 +1934,7 @@ class Normalisation:
 
         (@self - @mean) * @invstd * @weight + @bias. See tiny_tensor_batch_norm()."""
 
-    @op(symbolic=True)
+    @op(wide=True, symbolic=True)
     def instance_norm(self, running_mean: Tensor | None = None, running_var: Tensor | None = None,
                       weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: bool = True,
                       eps: float = 1e-5):
@@ -1948,7 +1948,7 @@ class Normalisation:
 
         tiny_tensor_batch_norm() of each image by itself."""
 
-    @op(symbolic=True)
+    @op(wide=True, symbolic=True)
     def group_norm(self, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5):
         """@self: of shape (B, C, …)
         @num_groups: divides C
@@ -1958,7 +1958,7 @@ class Normalisation:
 
         Mean 0 and variance 1 over each group of channels, times @weight plus @bias (Wu and He 2018)."""
 
-    @op(symbolic=True)
+    @op(wide=True, symbolic=True)
     def layer_norm(self, normalized_shape: Shape, weight: Tensor | None = None, bias: Tensor | None = None,
                    eps: float = 1e-5):
         """@normalized_shape: the last axes of @self, which are normalised together
@@ -1976,7 +1976,7 @@ class Normalisation:
         distance = self - mean(self, axis)
         return distance * rsqrt(mean(distance * distance, axis) + eps)
 
-    @op(symbolic=True)
+    @op(wide=True, symbolic=True)
     def rms_norm(self, normalized_shape: Shape, weight: Tensor | None = None, eps: float = 0):
         """@normalized_shape: the last axes of @self, which are normalised together
         @weight: of that shape
@@ -1993,13 +1993,13 @@ class Normalisation:
 
         @self / (@k + @alpha * mean of squares) ** @beta; channels that there are not count as 0."""
 
-    @op(gradient="kinks", alias="linalg_norm vector_norm", symbolic=True)
+    @op(gradient="kinks", alias="linalg_norm vector_norm", wide=True, symbolic=True)
     def norm(self, p: float = 2, axis: Axes | None = None, keepdim: bool = False):
         """@p: any number; 0 counts what is not zero, an infinity is for the largest or smallest
 
         The sum of |@self| ** @p over @axes to the power 1 / @p. The gradient of a length of 0 is 0."""
 
-    @op(gradient="kinks", symbolic=True)
+    @op(gradient="kinks", wide=True, symbolic=True)
     def normalize(self, p: float = 2, axis: Axis = 1, eps: float = 1e-12):
         """@p: as of tiny_tensor_norm()
         @eps: the least length
@@ -2149,7 +2149,7 @@ class Losses:
 
         (log (@var) + (@self - @target)² / @var) / 2."""
 
-    @op(symbolic=True)
+    @op(wide=True, symbolic=True)
     def cosine_similarity(self, other: Tensor, axis: Axis = 1, eps: float = 1e-8):
         """@eps: the least length
 
