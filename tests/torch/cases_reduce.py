@@ -3,7 +3,9 @@
 import math
 
 import numpy
+import tinycore
 import torch
+from tinycore import nn
 
 from harness import case, each, numbers, refuses
 
@@ -125,3 +127,15 @@ for given, wanted in (("float32", "float64"), ("int32", "float32"), ("bool", "fl
              label=f"{given} as {wanted}", gradient=given == "float32")
 refuses("mean", [(3, 4)], lambda x: x.mean(0, dtype="int32"), lambda x: x.mean(0, dtype=torch.int32))
 refuses("sum", [(3, 4)], lambda x: x.sum(0, dtype="int31"), lambda x: x.sum(0, dtype="int31"))
+
+# ---- f16 whose squares and sums are beyond it: computed in f32, rounded once ----
+TALL = numpy.array([[[60000, -60000, 500, 30000], [300, -300, 1, 200]]], "float16")
+for name, function in (("var", lambda m, f, x: (x[:, 1:] * 0.5).var(2)), ("std", lambda m, f, x: x.std(2)), ("std_mean", lambda m, f, x: m.std_mean(x, 2)),
+                       ("norm", lambda m, f, x: x[:, 1:].norm(dim=2)), ("norm", lambda m, f, x: x[:, 1:].norm(3, dim=2)), ("normalize", lambda m, f, x: f.normalize(x, dim=2)),
+                       ("group_norm", lambda m, f, x: f.group_norm(x, 2)), ("layer_norm", lambda m, f, x: f.layer_norm(x, (4,))),
+                       ("instance_norm", lambda m, f, x: f.instance_norm(x)), ("batch_norm", lambda m, f, x: f.batch_norm(x, None, None, training=True)),
+                       ("cosine_similarity", lambda m, f, x: f.cosine_similarity(x, x.flip(2), 2))):
+    def theirs(x, function=function):
+        found = function(torch, torch.nn.functional, x.double())
+        return tuple(one.to(x.dtype) for one in found) if isinstance(found, tuple) else found.to(x.dtype)
+    case(name, [TALL], lambda x, function=function: function(tinycore, nn.functional, x), theirs, gradient=False)
