@@ -318,8 +318,7 @@ visit_replace (TinyEntry *entry, const char *path, gpointer user_data)
   if (next == NULL)
     return;
   tiny_tensor_set_requires_grad (next, ((TinyTensor *) entry->tensor)->requires_grad);
-  g_object_unref (entry->tensor);
-  entry->tensor = g_object_ref (next);
+  tiny_entry_set_tensor (entry, next);
 }
 
 static gboolean
