@@ -335,7 +335,7 @@ replace (TinyModule *self, Replacing *how, GError **error)
     g_ptr_array_add (next, value);
   gboolean good = TRUE;
   for (guint i = 0; good && i < next->len; i++)
-    good = tiny_tensor_own_memory (next->pdata[i], error);
+    good = tiny_tensor_own_memory (next->pdata[i], "module", error);
   if (!good || !tiny_tensor_realize_many ((TinyTensor *const *) next->pdata, next->len, error))
     return FALSE;
   visit (self, "", visit_replace, how);

@@ -293,7 +293,8 @@ check_tensor (
     g_set_error (&wrong, TINY_ERROR, TINY_ERROR_INVALID,
                  "a parameter is of floats, not %s: make it a buffer",
                  tiny_dtype_to_string (tensor->dtype));
-  else if (tiny_tensor_own_memory (tensor, &wrong))
+  else if (tiny_tensor_own_memory (
+               tensor, kind == TINY_ENTRY_PARAMETER ? "add_parameter" : "add_buffer", &wrong))
     return TRUE;
   g_propagate_prefixed_error (error, g_steal_pointer (&wrong),
                               "%s: “%s”: ", G_OBJECT_TYPE_NAME (self), name);
