@@ -82,10 +82,11 @@ typedef struct {
 } End;
 
 typedef struct {
-  guint32 seen;      /* the mark of what is not detached */
-  GArray *ends;      /* End, of views and of what has another node since */
-  gboolean is_stale; /* see engine/tiny-history.h */
-  gboolean has_end;  /* a tensor that required gradients and is gone */
+  guint32 seen;         /* the mark of what is not detached */
+  GArray *ends;         /* End, of views and of what has another node since */
+  gboolean is_stale;    /* see engine/tiny-history.h */
+  gboolean has_end;     /* a tensor that required gradients and is gone */
+  gboolean is_recorded; /* memory of a recording */
 } Below;
 
 static void
@@ -103,7 +104,7 @@ look_below (TinyNode *root)
   TinyGraph *graph = tiny_runtime_get_graph ();
   g_autoptr (GPtrArray) order = tiny_history_toposort (graph, &root, 1);
   guint32 seen = tiny_graph_begin_mark (graph);
-  Below self = { seen, g_array_new (FALSE, FALSE, sizeof (End)), FALSE, FALSE };
+  Below self = { seen, g_array_new (FALSE, FALSE, sizeof (End)) };
   root->mark = seen;
   for (guint i = order->len; i-- > 0;) {
     TinyNode *node = order->pdata[i], *history = tiny_history_get (node, &is_stale);
@@ -111,6 +112,9 @@ look_below (TinyNode *root)
       continue;
     self.is_stale = self.is_stale || is_stale;
     self.has_end = self.has_end || tiny_history_is_end (node);
+    self.is_recorded = self.is_recorded
+                       || (node->op == TINY_OP_BUFFER
+                           && tiny_buffer_is_recorded (tiny_runtime_get_buffer (node)));
     End end = { node, tiny_history_get_left (node) };
     if (node->op == TINY_OP_DETACH) /* see tiny_view_read() */
       end.number = (guint64) node->arg;
@@ -294,11 +298,14 @@ backward_locked (TinyTensor *loss, TinyTensor *seed, GError **error)
   if (variables->len == 0 && below.has_end)
     return TRUE;
   if (variables->len == 0) {
-    g_set_error_literal (
-        error, TINY_ERROR, TINY_ERROR_INVALID,
-        "gradient: the loss depends on no tensor that requires one, or only "
-        "through what was detached, as all is while gradients are disabled, or on "
-        "what one was before it was assigned to");
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "gradient: the loss depends on no tensor that requires one, or only "
+                 "through what was detached, as all is while gradients are disabled, or on "
+                 "what one was before it was assigned to%s",
+                 below.is_recorded
+                     ? "; or through a recorded function (TinyJit), behind whose results "
+                       "there are no gradients: let that function call backward () itself"
+                     : "");
     return FALSE;
   }
   g_autofree TinyTensor **gradients = g_new0 (TinyTensor *, variables->len + 1);

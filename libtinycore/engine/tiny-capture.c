@@ -8,6 +8,7 @@
 #include "engine/runtime-private.h"
 #include "engine/tiny-history.h"
 #include "engine/tiny-plan.h"
+#include "engine/tiny-recorders.h"
 
 struct TinyCapture {
   TinyLaunches *launches;
@@ -21,7 +22,6 @@ struct TinyCapture {
   GArray *variables;    /* TinyBoundVariable: inputs that are variables, as recorded */
   GArray *bound;        /* TinyBoundVariable: the same for the coming replay */
   guint n_inputs;       /* of both kinds */
-  guint64 n_histories;  /* that began before it did */
   GHashTable *written;  /* TinyBuffer: in what is used for the inputs now, or NULL */
   GArray *is_written;   /* gboolean: of each of those inputs, once it is recorded */
   GHashTable *touched;  /* TinyBuffer, which are no inputs → whether they are written */
@@ -81,10 +81,9 @@ tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error)
       tiny_capture_free (self);
       return NULL;
     }
-  self->n_histories = tiny_history_count ();
   self->launches = tiny_launches_new ();
   tiny_launches_set_inputs (self->launches, self->inputs);
-  *tiny_launches_get_recorder () = self->launches;
+  tiny_recorders_begin (self->launches);
   return self;
 }
 
@@ -129,10 +128,10 @@ gboolean
 tiny_capture_end (TinyCapture *self, GError **error)
 {
   g_return_val_if_fail (*tiny_launches_get_recorder () == self->launches, FALSE);
-  *tiny_launches_get_recorder () = NULL;
+  tiny_history_forget_of (tiny_recorders_get_own ()); /* replays are of other inputs */
+  tiny_recorders_end (self->launches);
   tiny_launches_set_inputs (self->launches, NULL);
   tiny_launches_set_owners (self->launches, NULL);
-  tiny_history_forget_since (self->n_histories); /* replays are of other inputs */
   if (tiny_launches_was_touched (self->launches)) {
     g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INVALID,
                          "jit: the function reads or writes a tensor on the host, which no "
@@ -385,8 +384,8 @@ tiny_capture_free (TinyCapture *self)
 {
   if (self == NULL)
     return;
-  if (self->launches != NULL && *tiny_launches_get_recorder () == self->launches)
-    *tiny_launches_get_recorder () = NULL;
+  if (self->launches != NULL)
+    tiny_recorders_end (self->launches);
   g_clear_pointer (&self->launches, tiny_launches_free);
   g_clear_pointer (&self->frozen, tiny_launches_free);
   g_clear_pointer (&self->inputs, g_ptr_array_unref);

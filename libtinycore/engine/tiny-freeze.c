@@ -2,7 +2,7 @@
  *
  * tiny-freeze.c: what a replay need not compute again.
  *
- * A launch that reads only memory which no replay changes (weights, not inputs), and no variable, gives the same each
+ * A launch that reads only memory which no replay changes (weights, not inputs), and no variable that one may, gives the same each
  * time: packed or cast weights, tables. Such launches are taken out in one walk over the list. Their
  * results were in temporary memory, which others use later in the step; they get memory of their own,
  * and the launches that read them are pointed there. */
@@ -71,7 +71,13 @@ is_constant (Freeze *self, const TinyBinding *read)
 static gboolean
 can_freeze (Freeze *self, const Launch *launch, const TinyBinding *bindings)
 {
-  gboolean can = launch->n_variables == 0;
+  gboolean can = TRUE;
+  for (guint i = 0; i < launch->n_variables && can; i++) {
+    const TinyBoundVariable *bound
+        = &g_array_index (self->from->variables, LaunchVariable, launch->first_variable + i)
+               .bound;
+    can = bound->min == bound->max;
+  }
   for (guint i = 0; i < launch->n_bindings && can; i++)
     can = i < launch->n_written ? bindings[i].is_temporary : is_constant (self, &bindings[i]);
   return can;

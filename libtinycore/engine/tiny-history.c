@@ -6,14 +6,16 @@
  * than what changes are left alone, and which of them read a buffer is found once for each. */
 #include "engine/tiny-history.h"
 
+#include "engine/tiny-recorders.h"
+
 enum { FEW = 16 };
 
 typedef struct {
-  gint64 id;      /* of the memory */
-  TinyNode *node; /* NULL: stale, or an end */
-  guint64 number;
-  guint64 version; /* of the expression */
-  guint64 left;    /* of an end: by whom, or 0 */
+  gint64 id;         /* of the memory */
+  TinyNode *node;    /* NULL: stale, or an end */
+  guint64 recording; /* in which it began, or 0 */
+  guint64 version;   /* of the expression */
+  guint64 left;      /* of an end: by whom, or 0 */
   gboolean is_end;
   gboolean is_alive; /* while the dead are looked for */
 } History;
@@ -25,7 +27,6 @@ typedef struct {
 } Reader;
 
 static GHashTable *histories; /* id → History; NULL until there is one */
-static guint64 n_kept;
 static guint64 n_versions;
 static guint n_alive;       /* when the dead were dropped last */
 static guint32 newest;      /* no expression has a higher id */
@@ -98,7 +99,7 @@ add (const TinyNode *node)
   if (histories == NULL)
     histories = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
   History *history = g_new (History, 1);
-  *history = (History){ .number = n_kept++ };
+  *history = (History){ .recording = tiny_recorders_get_own () };
   find_id (node, &history->id);
   g_hash_table_replace (histories, &history->id, history);
   return history;
@@ -165,14 +166,8 @@ tiny_history_forget (const TinyNode *node)
     g_hash_table_remove (histories, &found->id);
 }
 
-guint64
-tiny_history_count (void)
-{
-  return n_kept;
-}
-
 void
-tiny_history_forget_since (guint64 count)
+tiny_history_forget_of (guint64 recording)
 {
   GHashTableIter iter;
   gpointer value;
@@ -180,7 +175,7 @@ tiny_history_forget_since (guint64 count)
     return;
   g_hash_table_iter_init (&iter, histories);
   while (g_hash_table_iter_next (&iter, NULL, &value))
-    if (((History *) value)->number >= count)
+    if (((History *) value)->recording == recording)
       g_hash_table_iter_remove (&iter);
 }
 
@@ -269,7 +264,7 @@ tiny_history_retain (GPtrArray *order)
 }
 
 void
-tiny_history_replace (TinyNode *const *others, guint32 first)
+tiny_history_replace (TinyNode *const *others, TinyNode *const *apart, guint32 first)
 {
   GHashTableIter iter;
   gpointer value;
@@ -280,8 +275,11 @@ tiny_history_replace (TinyNode *const *others, guint32 first)
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
     History *history = value;
     TinyNode *node = history->node;
-    if (node != NULL && node->id >= first && others[node->id - first] != node)
-      change (history, others[node->id - first]);
+    const guint64 owner = tiny_recorders_get_running (history->recording);
+    const gboolean is_apart = owner != 0 && owner != tiny_recorders_get_own ();
+    TinyNode *const *now = is_apart ? apart : others;
+    if (node != NULL && node->id >= first && now[node->id - first] != node)
+      change (history, now[node->id - first]);
     if (history->node != NULL)
       highest = MAX (highest, history->node->id);
   }

@@ -29,9 +29,8 @@ guint64 tiny_history_get_left (const TinyNode *node);
 gboolean tiny_history_is_end (const TinyNode *node);
 /* @node is a value like one that a program gave, from here on. */
 void tiny_history_forget (const TinyNode *node);
-/* Those that began after that many, which count up, are forgotten. */
-guint64 tiny_history_count (void);
-void tiny_history_forget_since (guint64 count);
+/* Those that began in the recording of that number (tiny-recorders.h) are forgotten. */
+void tiny_history_forget_of (guint64 recording);
 /* The memory for which @is_written says so holds something else now. */
 typedef gboolean (*TinyHistoryPredicate) (TinyBuffer *buffer, gconstpointer data);
 void tiny_history_expire (TinyHistoryPredicate is_written, gconstpointer data);
@@ -45,8 +44,8 @@ void tiny_history_keep (const TinyNode *node, TinyNode *expression);
 gboolean tiny_history_has_grown (void);
 /* Drops all but those of the BUFFERs in @order. */
 void tiny_history_retain (GPtrArray *order);
-/* Gives those whose id is at least @first what @others has at their id less that. */
-void tiny_history_replace (TinyNode *const *others, guint32 first);
+/* Gives those whose id is at least @first what @others has at their id less that; @apart: those of other recordings. */
+void tiny_history_replace (TinyNode *const *others, TinyNode *const *apart, guint32 first);
 /* The expressions whose id is at least @first: others cannot contain what has it. */
 GPtrArray *tiny_history_list (guint32 first);
 /* Whether a gradient may flow from @node to its source @i. */

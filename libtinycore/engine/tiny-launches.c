@@ -585,10 +585,3 @@ tiny_launches_submit (TinyLaunches *self, GError **error)
     return run_step (self, 0, n, error);
   return tiny_lanes_submit (self->lanes, run_step, error);
 }
-
-TinyLaunches **
-tiny_launches_get_recorder (void)
-{
-  static __thread TinyLaunches *recorder = NULL;
-  return &recorder;
-}

@@ -9,6 +9,7 @@
 #include "engine/runtime-private.h"
 #include "engine/tiny-claims.h"
 #include "engine/tiny-debug.h"
+#include "engine/tiny-tuned.h"
 #include "ir/tiny-verify.h"
 
 struct TinyPlan {
@@ -144,6 +145,8 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GErr
   tiny_runtime_counters ()->ns_schedule += (guint64) (tiny_debug_now_ns () - start);
   if (schedule == NULL)
     return NULL;
+  if (!tiny_tuned_is_wanted ()) /* lists are found for kernels of known numbers */
+    tiny_schedule_join_series (schedule);
   if (TINY_DEBUG (2))
     show_verdicts (verdicts);
   if (watcher.call != NULL)
@@ -247,9 +250,12 @@ add_item (TinyPlan *self, guint i, const Memory *memory, TinyLaunches *launches)
   TinyBinding *bindings = g_newa (TinyBinding, item->n_buffers + 1);
   for (guint b = 0; b < item->n_buffers; b++)
     bindings[b] = memory->bindings[item->buffers[b]];
-  TinyBoundVariable *variables = g_newa (TinyBoundVariable, item->n_variables + 1);
+  TinyBoundVariable *variables
+      = g_newa (TinyBoundVariable, item->n_variables + item->n_numbers + 1);
   for (guint v = 0; v < item->n_variables; v++)
     variables[v] = memory->variables[item->variables[v]];
+  for (guint v = 0; v < item->n_numbers; v++)
+    variables[item->n_variables + v] = tiny_bound_variable_of (item->numbers[v]);
   if (item->kind == TINY_SCHEDULE_COPY)
     tiny_launches_add_copy (launches, &bindings[0], &bindings[1]);
   else

@@ -6,6 +6,7 @@
  * alone, so the cost is that of the step, not of all that is alive. */
 #include "engine/runtime-private.h"
 #include "engine/tiny-history.h"
+#include "engine/tiny-recorders.h"
 #include "ir/tiny-shape.h"
 
 /* Distinct nodes and the memory of each. */
@@ -35,8 +36,18 @@ find_devices (GPtrArray *order, const char **out)
 typedef struct {
   guint32 first;
   TinyNode **here, **away; /* on the default device and elsewhere */
+  TinyNode **apart;        /* for other recordings: what was assigned alone is memory */
   TinyNode **realized;     /* or NULL */
 } Changes;
+
+/* What waits to be assigned for another recording. */
+static gboolean
+is_assigned_apart (const TinyNode *node)
+{
+  const guint64 owner
+      = node->op == TINY_OP_ASSIGN ? tiny_recorders_get_running ((guint64) node->arg) : 0;
+  return owner != 0 && owner != tiny_recorders_get_own ();
+}
 
 static TinyNode *
 over_sources (const Changes *self, TinyNode *node, TinyNode *const *changed, GPtrArray *sources)
@@ -182,6 +193,14 @@ change (Changes *self,
   if (node->op == TINY_OP_CONST || node->op == TINY_OP_VARIABLE)
     buffer = node;
   TinyNode *local = buffer;
+  if (tiny_recorders_is_any ())
+    self->apart[at] = buffer != NULL && node->op == TINY_OP_ASSIGN
+                          ? buffer
+                          : over_sources (self, node, self->apart, sources);
+  if (buffer == NULL && is_assigned_apart (node)) {
+    self->here[at] = self->away[at] = self->apart[at];
+    return;
+  }
   if (buffer == NULL || flows)
     local = over_sources (
         self, node, is_away && node->op != TINY_OP_COPY ? self->away : self->here, sources);
@@ -211,8 +230,9 @@ tiny_runtime_replace (TinyNode *const *replaced, TinyNode *const *buffers, guint
   g_autoptr (GPtrArray) order = find_order (first, pending);
   guint n_nodes = tiny_graph_get_n_nodes (graph), n_recent = n_nodes - first;
   /* Of the nodes in order alone: all that are recent may be many. */
-  g_autofree TinyNode **changed = g_new (TinyNode *, 3 * n_recent);
-  Changes changes = { first, changed, changed + n_recent, changed + 2 * n_recent };
+  g_autofree TinyNode **changed = g_new (TinyNode *, 4 * n_recent);
+  Changes changes
+      = { first, changed, changed + n_recent, changed + 2 * n_recent, changed + 3 * n_recent };
   for (guint i = 0; i < order->len; i++)
     if (((TinyNode *) order->pdata[i])->id >= first)
       changes.realized[((TinyNode *) order->pdata[i])->id - first] = NULL;
@@ -233,9 +253,10 @@ tiny_runtime_replace (TinyNode *const *replaced, TinyNode *const *buffers, guint
   for (guint i = 0; i < pending->len; i++) {
     TinyRoot *root = pending->pdata[i];
     guint at = root->node->id - first;
-    root->node = changes.realized[at] != NULL ? changes.realized[at] : changes.here[at];
+    TinyNode *here = changes.realized[at] != NULL ? changes.realized[at] : changes.here[at];
+    root->node = tiny_recorders_is_apart (root) ? changes.apart[at] : here;
   }
-  tiny_history_replace (changes.here, first);
+  tiny_history_replace (changes.here, changes.apart, first);
   for (guint i = 0; facts != NULL && i < kept->len; i += 3)
     keep_history (kept->pdata[i], facts[((TinyNode *) kept->pdata[i])->id], kept->pdata[i + 1],
                   kept->pdata[i + 2]);

@@ -14,6 +14,7 @@
 #include "base/tiny-trace.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-history.h"
+#include "engine/tiny-recorders.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-shard.h"
 
@@ -305,6 +306,7 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
   root->node = node;
   root->wants_gradients = root->is_recorded = FALSE;
   root->number = runtime.n_roots++;
+  root->recording = tiny_recorders_get_own ();
   root->next = runtime.roots.next;
   root->previous = &runtime.roots;
   root->next->previous = root;
@@ -504,7 +506,7 @@ copy_live (void)
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     root->node = tiny_node_map_get (&map, root->node);
   tiny_history_retain (order);
-  tiny_history_replace ((TinyNode *const *) map.values, 0);
+  tiny_history_replace ((TinyNode *const *) map.values, (TinyNode *const *) map.values, 0);
   return graph;
 }
 

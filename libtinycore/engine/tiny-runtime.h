@@ -31,6 +31,7 @@ typedef struct TinyRoot {
   struct TinyRoot *next, *previous;
   gboolean wants_gradients; /* what is made of it keeps its history, see tiny-history.h */
   guint64 number;           /* counts up */
+  guint64 recording;        /* for which it was made, or 0, see tiny-recorders.h */
   gboolean is_recorded;     /* of who has memory that a recording writes */
 } TinyRoot;
 void tiny_runtime_add_root (TinyRoot *root, TinyNode *node);
@@ -71,6 +72,12 @@ typedef struct {
 } TinyBoundVariable;
 /* That of a VARIABLE node of that graph. */
 TinyBoundVariable tiny_runtime_get_variable (const TinyNode *node);
+/* What has the same value in each run, and is nobody's input. */
+static inline TinyBoundVariable
+tiny_bound_variable_of (gint64 value)
+{
+  return (TinyBoundVariable){ NULL, value, value, value };
+}
 /* Whether both are the same variable, of whatever value. */
 gboolean tiny_bound_variable_is_same (const TinyBoundVariable *a, const TinyBoundVariable *b);
 
@@ -80,7 +87,7 @@ gboolean tiny_bound_variable_is_same (const TinyBoundVariable *a, const TinyBoun
  *
  * Errors: those of scheduling, compiling and running; roots are unchanged then. */
 gboolean tiny_runtime_realize (TinyRoot *const *roots, guint n, GError **error);
-/* Realises every root that was assigned to and is not computed yet. */
+/* Realises every root that was assigned to and is not computed yet: for this thread's recording where there is one, else for none. */
 gboolean tiny_runtime_realize_assignments (GError **error);
 
 /* The name of the device that tensors are made on when none is named (DEV=…, opened on first use);

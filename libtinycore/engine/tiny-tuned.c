@@ -281,6 +281,12 @@ remember (const TinyTunedKey *key, Found *found)
   return opts;
 }
 
+gboolean
+tiny_tuned_is_wanted (void)
+{
+  return tiny_env_get_int (TINY_ENV_BEAM) > 0 || tiny_env_get_text (TINY_ENV_TUNED) != NULL;
+}
+
 char *
 tiny_tuned_export (guint *out_n)
 {

@@ -28,6 +28,9 @@ typedef struct {
  * may be NULL) names the file it is from. */
 char *tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin);
 
+/* Whether any kernel may get such a list: BEAM or TINY_TUNED is set. */
+gboolean tiny_tuned_is_wanted (void);
+
 /* Everything that searches and the cache gave this process, as a tuned file; *out_n: entries. */
 char *tiny_tuned_export (guint *out_n);
 

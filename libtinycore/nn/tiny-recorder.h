@@ -41,10 +41,10 @@ TINY_API TinyRecorder *tiny_recorder_new (void);
  *
  * Begins to record all that this thread realises, until tiny_recorder_end() or tiny_recorder_cancel() on the same
  * thread. What the host reads meanwhile and decides on is frozen in the recording; random numbers
- * are not: each replay draws those that would be drawn in its place.
+ * are not: each replay draws those that would be drawn in its place. What other threads assign and realise meanwhile is no part of it.
  *
  * A recording depends on what it finds besides: whether tensors have gradients that it reads, modes of modules, settings of
- * optimisers, which inputs are the same tensor, views of one another, or known to the function in another way. Where that is
+ * optimisers, the default float and device, which inputs are the same tensor, views of one another, or known to the function in another way. Where that is
  * another there may be another recording, of the last eight of which each is kept.
  *
  * Errors: what an input carries, those of realising; %TINY_ERROR_INVALID when there is a recording of this, this thread

@@ -471,6 +471,7 @@ tiny_schedule_free (TinySchedule *self)
   for (guint i = 0; i < self->n_items; i++) {
     g_free (self->items[i].buffers);
     g_free (self->items[i].variables);
+    g_free (self->items[i].numbers);
     g_free (self->items[i].operation);
   }
   g_free (self->items);

@@ -37,6 +37,8 @@ typedef struct {
   guint n_written;
   guint n_variables;
   guint *variables; /* VARIABLE i of the kernel is number variables[i] of the graph */
+  guint n_numbers;
+  gint64 *numbers; /* VARIABLE n_variables + i of the kernel is numbers[i] in this launch */
   TinyOperation
       *operation; /* that a unit of the device computes instead of the kernel, or NULL */
 } TinyScheduleItem;
@@ -96,6 +98,10 @@ TinySchedule *tiny_schedule_new_with (TinyGraph *graph,
                                       const TinyScheduleOptions *options,
                                       GError **error);
 void tiny_schedule_free (TinySchedule *self);
+
+/* Makes one kernel of those that differ in the places that they read and write, or in whole numbers that they add or
+ * compare: such as the steps of a recurrence. What differs is in the items' @numbers. */
+void tiny_schedule_join_series (TinySchedule *self);
 
 /* The buffers and items, one a line with each kernel's expression below it; free with g_free(). */
 char *tiny_schedule_to_string (const TinySchedule *self);

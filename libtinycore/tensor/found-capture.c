@@ -6,6 +6,7 @@
  * writes first does not depend on that. Objects are not kept alive: whose number was noted and is gone has changed. */
 #include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
+#include "tensor/tiny-default-float.h"
 #include "tensor/tiny-found.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
@@ -31,6 +32,27 @@ typedef struct {
   gboolean stays;     /* the tensor has after a replay what it had before */
 } Gradient;
 
+/* Settings of the process, on which nearly all depends that makes tensors. */
+static guint64
+get_default_float (void)
+{
+  return (guint64) tiny_get_default_float ();
+}
+
+static guint64
+get_default_device (void)
+{
+  return (guint64) (guintptr) tiny_runtime_get_default_device (NULL); /* interned */
+}
+
+static const struct {
+  guint64 (*get) (void);
+  const char *what;
+} settings[] = {
+  { get_default_float, "the default float" },
+  { get_default_device, "the default device" },
+};
+
 struct TinyFound {
   GPtrArray *notes;     /* Note */
   GPtrArray *gradients; /* Gradient */
@@ -38,7 +60,8 @@ struct TinyFound {
   guint64 n_roots; /* that there were before */
   guint64 n_variables;
   guint64 n_toggled; /* how often a tensor no longer required a gradient, or did again */
-  GError *error;     /* the first that was met */
+  guint64 settings[G_N_ELEMENTS (settings)];
+  GError *error; /* the first that was met */
 };
 
 static _Thread_local TinyFound *current;
@@ -100,6 +123,8 @@ tiny_found_begin (TinyFound *self, TinyCapture *capture)
   self->capture = capture;
   self->n_roots = tiny_runtime_count_roots ();
   self->n_variables = tiny_tensor_count_variables ();
+  for (guint i = 0; i < G_N_ELEMENTS (settings); i++)
+    self->settings[i] = settings[i].get ();
   current = self;
 }
 
@@ -167,6 +192,9 @@ tiny_found_get_change (TinyFound *self, TinyTensor *const *inputs)
 {
   if (self->n_toggled != tiny_tensor_count_toggled ())
     return "which tensors require gradients";
+  for (guint i = 0; i < G_N_ELEMENTS (settings); i++)
+    if (self->settings[i] != settings[i].get ())
+      return settings[i].what;
   for (guint i = 0; i < self->notes->len; i++) {
     Note *note = self->notes->pdata[i];
     g_autoptr (GObject) object = note->what != NULL ? g_weak_ref_get (&note->object) : NULL;

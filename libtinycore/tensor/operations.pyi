@@ -156,6 +156,7 @@ class Arithmetic:
     def mul_number(self, other: float):
         """@self * @other, dtypes as in tiny_tensor_add_number()."""
 
+    @op(wide=True)
     def lerp(self, end: Tensor, weight: Tensor):
         """@end: where @weight is 1
         @weight: how far to go
@@ -163,6 +164,7 @@ class Arithmetic:
         @self + @weight * (@end - @self)."""
         return self + weight * (end - self)
 
+    @op(wide=True)
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, value: float = 1):
         """@tensor1: a factor
         @tensor2: a factor
@@ -171,7 +173,7 @@ class Arithmetic:
         @self + @value * @tensor1 * @tensor2."""
         return self + mul_number(tensor1, value) * tensor2
 
-    @op(takes="float")
+    @op(wide=True, takes="float")
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, value: float = 1):
         """@tensor1: a numerator
         @tensor2: a denominator
@@ -184,7 +186,7 @@ class Arithmetic:
     def copysign(self, other: Tensor):
         """The size of @self with the sign of @other, of zeros as well."""
 
-    @op(takes="float", gradient="kinks")
+    @op(wide=True, takes="float", gradient="kinks")
     def hypot(self, other: Tensor):
         """sqrt (@self² + @other²), which does not overflow before the result does."""
         x = abs(self)
@@ -195,19 +197,19 @@ class Arithmetic:
         ratio = small / (1 if none else large)
         return inf if isinf(self) or isinf(other) else large * sqrt(ratio * ratio + 1)
 
-    @op(takes="float")
+    @op(wide=True, takes="float")
     def logaddexp(self, other: Tensor):
         """log (exp (@self) + exp (@other)), which does not overflow."""
         difference = 0 if isinf(self) and self == other else self - other
         return maximum(self, other) + log1p(exp(-abs(difference)))
 
-    @op(takes="float")
+    @op(wide=True, takes="float")
     def logaddexp2(self, other: Tensor):
         """log2 (2 ** @self + 2 ** @other), which does not overflow."""
         difference = 0 if isinf(self) and self == other else self - other
         return maximum(self, other) + log1p(EXP2(-abs(difference))) * (1 / log(2))
 
-    @op(takes="float")
+    @op(wide=True, takes="float")
     def xlogy(self, other: Tensor):
         """@self * log (@other), 0 where @self is 0, unless @other is NaN."""
         none = self == 0 and (other <= 0 or other == inf)
@@ -955,7 +957,7 @@ class Reductions:
     def aminmax(self, axis: Axes | None = None, keepdim: bool = False) -> (min, max):
         """The smallest and the largest over @axes."""
 
-    @op(symbolic=True, dtyped=True)
+    @op(wide=True, symbolic=True, dtyped=True)
     def prod(self, axis: Axes | None = None, keepdim: bool = False):
         """The product over @axes."""
 
@@ -967,25 +969,25 @@ class Reductions:
     def all(self, axis: Axes | None = None, keepdim: bool = False):
         """Whether none over @axes is zero, as bool."""
 
-    @op(takes="float", symbolic=True)
+    @op(wide=True, takes="float", symbolic=True)
     def var(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         The variance over @axes: squared distances to the mean, their sum divided by the count less @correction."""
 
-    @op(takes="float", symbolic=True)
+    @op(wide=True, takes="float", symbolic=True)
     def std(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         The square root of tiny_tensor_var()."""
 
-    @op(takes="float", symbolic=True)
+    @op(wide=True, takes="float", symbolic=True)
     def var_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (var, mean):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         tiny_tensor_var() and tiny_tensor_mean()."""
 
-    @op(takes="float", symbolic=True)
+    @op(wide=True, takes="float", symbolic=True)
     def std_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (std, mean):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
@@ -1000,12 +1002,12 @@ class Reductions:
         """How many over @axes are not 0, as i32."""
         return sum(self != 0, axis)
 
-    @op(dtyped=True, symbolic=True)
+    @op(wide=True, dtyped=True, symbolic=True)
     def nansum(self, axis: Axes | None = None, keepdim: bool = False):
         """The sum over @axes of what is no NaN."""
         return sum(0 if isnan(self) else self, axis)
 
-    @op(takes="float", symbolic=True)
+    @op(wide=True, takes="float", symbolic=True)
     def nanmean(self, axis: Axes | None = None, keepdim: bool = False):
         """The mean over @axes of what is no NaN."""
         return nansum(self, axis) / sum(self == self, axis)
@@ -1022,11 +1024,11 @@ class Reductions:
 class Scans:
     """What has come together up to each position along an axis."""
 
-    @op(dtyped=True, symbolic=True, in_place=True)
+    @op(wide=True, dtyped=True, symbolic=True, in_place=True)
     def cumsum(self, axis: Axis = 0):
         """The sum of all up to each position. Narrow integers and bool add up in 32 bits."""
 
-    @op(dtyped=True, symbolic=True, in_place=True)
+    @op(wide=True, dtyped=True, symbolic=True, in_place=True)
     def cumprod(self, axis: Axis = 0):
         """The product of all up to each position. Narrow integers and bool multiply in 32 bits."""
 
@@ -1042,7 +1044,7 @@ class Scans:
     def logcumsumexp(self, axis: Axis = 0):
         """log (cumsum (exp (@self))), which does not overflow."""
 
-    @op(symbolic=True)
+    @op(wide=True, symbolic=True)
     def diff(self, n: int = 1, axis: Axis = -1):
         """@n: how often, at least 0
 
@@ -1441,7 +1443,7 @@ class Indexing:
 
         How often each number is in @self. The largest is read."""
 
-    @op(gradient="none")
+    @op(wide=True, gradient="none")
     def histc(self, bins: int = 100, min: float = 0, max: float = 0):
         """@bins: how many
         @min: where the first begins
@@ -1582,6 +1584,7 @@ class Products:
     def kron(self, other: Tensor):
         """The product of Kronecker: each element of @self times all of @other, in blocks."""
 
+    @op(wide=True)
     def trace(self):
         """@self: a matrix
 
@@ -1593,14 +1596,14 @@ class Products:
 
         The vector at right angles to both, along @axis."""
 
-    @op(symbolic=True, in_place=True)
+    @op(wide=True, symbolic=True, in_place=True)
     def addmm(self, mat1: Tensor, mat2: Tensor, beta: float = 1, alpha: float = 1):
         """@beta: factor of @self; 0: it is not read
         @alpha: factor of the product
 
         @beta @self + @alpha @mat1 @ @mat2."""
 
-    @op(symbolic=True, in_place=True)
+    @op(wide=True, symbolic=True, in_place=True)
     def baddbmm(self, batch1: Tensor, batch2: Tensor, beta: float = 1, alpha: float = 1):
         """@beta: factor of @self; 0: it is not read
         @alpha: factor of the product
@@ -1880,7 +1883,7 @@ class Pooling:
 
         tiny_tensor_adaptive_max_pool2d() in three directions."""
 
-    @op(takes="any", gradient="kinks")
+    @op(wide=True, takes="any", gradient="kinks")
     def interpolate(self, size: Sizes | None = None, scale_factor: Floats | None = None, mode: str = "nearest",
                     align_corners: bool = False):
         """@self: of shape (B, C, S…)
@@ -1896,6 +1899,7 @@ class Normalisation:
     """Values brought to a common scale."""
 
     takes = "float"
+    wide = True
 
     @op(symbolic=True, dtyped=True)
     def softmax(self, axis: Axis = -1):
@@ -1967,7 +1971,7 @@ class Normalisation:
 
         @self with mean 0 and variance 1 over its last axes, times @weight plus @bias."""
 
-    @op(wide=True, symbolic=True)
+    @op(symbolic=True)
     def layernorm(self, axis: Axes = -1, eps: float = 1e-5):
         """@eps: added to the variance
 
@@ -2030,6 +2034,7 @@ class Losses:
     """How far from what was wanted. A reduction is "mean", "sum", both over all elements, or "none"."""
 
     takes = "float"
+    wide = True
 
     @op(takes="any", symbolic=True)
     def cross_entropy(self, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
@@ -2208,6 +2213,7 @@ class LinearAlgebra:
     walks over columns one by one."""
 
     takes = "float"
+    wide = True
 
     @op(alias="linalg_cholesky")
     def cholesky(self, upper: bool = False):
@@ -2273,6 +2279,7 @@ class LinearAlgebra:
 
         The product of @n times the same matrix."""
 
+    @op(wide=False)
     def newton_schulz(self, steps: int = 5, params: Floats | None = None, eps: float = 1e-7):
         """@steps: 0 to 1000
         @params: factors of X, X Xᵀ X, …; none: 2, -1.5, 0.5
@@ -2286,6 +2293,7 @@ class Fourier:
     an imaginary part on a last axis of size 2, as of PyTorch's view_as_real()."""
 
     takes = "float"
+    wide = True
 
     def fft(self, n: int = 0, dim: int = -1, norm: str = "backward"):
         """@self: complex numbers (…, 2)

@@ -9,6 +9,7 @@
 #include "engine/runtime-private.h"
 #include "engine/tiny-history.h"
 #include "engine/tiny-plan.h"
+#include "engine/tiny-recorders.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-shard.h"
 #include "tensor/tiny-build.h"
@@ -64,7 +65,7 @@ assignment (TinyBuild *self, TinyNode *buffer, TinyNode *value)
     value = tiny_node_to_like (self->graph, value, buffer);
   TinyNode *sources[] = { buffer, value };
   TinyNode *node = tiny_node_new (self->graph, TINY_OP_ASSIGN, (TinyDType) buffer->dtype, 1, 2,
-                                  sources, 0, NULL, NULL);
+                                  sources, (gint64) tiny_recorders_get_target (), NULL, NULL);
   return tiny_build_reshape (self, node, shape->v, shape->n);
 }
 
@@ -167,7 +168,8 @@ check_assign (TinyTensor *self, TinyBuild *b)
 static gboolean
 can_grow (TinyBuild *b, TinyTensor *self, TinyNode *waiting)
 {
-  if (self->requires_grad || is_shared (self, waiting))
+  if (self->requires_grad || is_shared (self, waiting)
+      || tiny_recorders_get_running ((guint64) waiting->arg) != tiny_recorders_get_target ())
     return FALSE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (b->graph, &waiting->sources[1], 1);
   gboolean can = order->len <= MOST_WAITING;

@@ -118,8 +118,12 @@ op_scaled_dot_product_attention (TinyBuild *b,
   gint64 depth = self->shape->v[rank - 1];
   if (scale == 0)
     scale = 1 / sqrt ((double) MAX (depth, 1));
-  TinyNode *scores = tiny_build_matmul (
-      b, self, tiny_build_transpose (b, key, key->shape->n - 2, key->shape->n - 1));
+  /* Products of narrow floats may be larger than those hold, and are rounded once, as weights. */
+  const TinyDType dtype = tiny_dtype_promote ((TinyDType) self->dtype, (TinyDType) key->dtype);
+  const TinyDType wide = tiny_dtype_get_n_bytes (dtype) < 4 ? TINY_DTYPE_F32 : dtype;
+  key = tiny_build_transpose (b, tiny_build_cast (b, key, wide), key->shape->n - 2,
+                              key->shape->n - 1);
+  TinyNode *scores = tiny_build_matmul (b, tiny_build_cast (b, self, wide), key);
   if (scores == NULL)
     return NULL;
   scores = tiny_build_mul (b, scores, tiny_build_like (b, scores, scale));
@@ -136,5 +140,6 @@ op_scaled_dot_product_attention (TinyBuild *b,
     return NULL;
   if (tiny_shape_get_n_elements (scores->shape) > 0)
     scores = op_softmax (b, scores, scores->shape->n - 1);
+  scores = tiny_build_cast (b, scores, dtype);
   return tiny_build_matmul (b, op_dropout (b, scores, dropout_p), value);
 }

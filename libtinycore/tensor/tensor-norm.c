@@ -263,15 +263,12 @@ op_rms_norm (TinyBuild *b,
              double eps)
 {
   gint64 axes[TINY_MAX_RANK];
-  TinyDType dtype = (TinyDType) self->dtype;
   if (!take_last (b, self, normalized_shape, n_dims, (TinyNode *[]){ weight, NULL }, axes))
     return NULL;
   if (eps == 0)
-    eps = dtype == TINY_DTYPE_F64 ? 0x1p-52 : 0x1p-23;
-  TinyNode *wide = dtype == TINY_DTYPE_F64 ? self : tiny_build_cast (b, self, TINY_DTYPE_F32);
-  TinyNode *mean = tiny_build_mean (b, tiny_build_mul (b, wide, wide), axes, n_dims);
-  TinyNode *scaled = tiny_build_mul (b, wide, inverse_root (b, mean, eps));
-  return affine (b, tiny_build_cast (b, scaled, dtype), weight, NULL);
+    eps = self->dtype == TINY_DTYPE_F64 ? 0x1p-52 : 0x1p-23;
+  TinyNode *mean = tiny_build_mean (b, tiny_build_mul (b, self, self), axes, n_dims);
+  return affine (b, tiny_build_mul (b, self, inverse_root (b, mean, eps)), weight, NULL);
 }
 
 /* ---- by neighbours, and by length ---- */

@@ -6,6 +6,7 @@
  * assignment to what a recording goes on to use) has the others given copies first; views follow what they are of. */
 #include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
+#include "engine/tiny-recorders.h"
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-tensor-private.h"
 #include "tensor/tiny-view.h"
@@ -106,9 +107,9 @@ give_copies (TinyNode *memory, const GPtrArray *sharers, GError **error)
         = { tiny_runtime_buffer_node (buffer, (TinyDType) from[i]->dtype, shape->v, shape->n),
             from[i] };
     to[i] = sources[0];
-    tiny_runtime_add_root (&kept[i],
-                           tiny_node_new (graph, TINY_OP_ASSIGN, (TinyDType) from[i]->dtype, 1,
-                                          2, sources, 0, NULL, NULL));
+    tiny_runtime_add_root (
+        &kept[i], tiny_node_new (graph, TINY_OP_ASSIGN, (TinyDType) from[i]->dtype, 1, 2,
+                                 sources, (gint64) tiny_recorders_get_target (), NULL, NULL));
     roots[i] = &kept[i];
   }
   gboolean good = tiny_runtime_realize (roots, n, error);
@@ -129,7 +130,8 @@ part_from (TinyNode *memory, const GPtrArray *sharers, GError **error)
   g_autoptr (GPtrArray) older = g_ptr_array_new (), newer = g_ptr_array_new ();
   for (guint i = 0; i < sharers->len; i++) {
     TinyRoot *root = sharers->pdata[i];
-    const gboolean is_newer = kept != NULL && root->number >= tiny_launches_get_n_roots (kept);
+    const gboolean is_newer = kept != NULL && root->number >= tiny_launches_get_n_roots (kept)
+                              && root->recording == tiny_recorders_get_own ();
     g_ptr_array_add (is_newer ? newer : older, root);
   }
   *recorder = NULL;
@@ -232,7 +234,9 @@ tiny_tensor_part_all (GError **error)
   TinyRoot *head = tiny_runtime_get_roots ();
   for (TinyRoot *root = head->next; root != head; root = root->next) {
     TinyNode *memory = get_memory (root, views);
-    if (memory != NULL && g_hash_table_lookup (owners, get_buffer (memory)) != root)
+    /* What a function makes while another thread records it stays what it is. */
+    if (memory != NULL && g_hash_table_lookup (owners, get_buffer (memory)) != root
+        && tiny_recorders_get_owner (root) == tiny_recorders_get_own ())
       g_ptr_array_add (others, root);
   }
   gboolean good = give_own_copies (others, error);

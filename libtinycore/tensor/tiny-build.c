@@ -220,6 +220,7 @@ tiny_build_begin_some (TinyBuild *self,
          && tiny_build_take (self, takes & (TINY_TAKES_SYMBOLIC - 1), n, self->x);
 }
 
+/* Plain numbers are none of the narrow ones. */
 gboolean
 tiny_build_widen (TinyBuild *self)
 {
@@ -234,7 +235,9 @@ tiny_build_widen (TinyBuild *self)
   self->narrow = dtype;
   for (guint i = 0; i < self->n; i++)
     if (self->x[i] != NULL && tiny_dtype_is_float (self->x[i]->dtype))
-      self->x[i] = tiny_build_cast (self, self->x[i], TINY_DTYPE_F32);
+      self->x[i] = self->tensors[i]->weak != TINY_WEAK_NONE
+                       ? strengthen (self, self->tensors[i], TINY_DTYPE_F32)
+                       : tiny_build_cast (self, self->x[i], TINY_DTYPE_F32);
   return TRUE;
 }
 

@@ -259,6 +259,7 @@ tiny_view_refresh (TinyTensor *base)
     TinyNode *node = tiny_view_read (view);
     if (node != view->root.node)
       tiny_tensor_set_node (view, node);
+    view->root.recording = view->base->root.recording;
   }
 }
 

@@ -79,6 +79,7 @@ add_device (cl_platform_id platform, cl_device_id device, uint32_t device_class)
   *self = (ClDevice){
     .device = device,
     .lock = PTHREAD_MUTEX_INITIALIZER,
+    .is_pocl = strcmp (texts[PLATFORM], CL_POCL) == 0,
     .candidate = { .struct_size = sizeof self->candidate, .device_class = device_class },
     .info = { .struct_size = sizeof self->info,
               .flags = TINY_DEVICE_OVERLAPS,

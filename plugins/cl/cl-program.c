@@ -7,7 +7,27 @@
  * loaded. Before either lies a ClHead. */
 #include "cl.h"
 
-/* Makes self->program of @size bytes; @error gets the compiler's log. */
+/* Makes self->program of @size bytes and builds it. Of a source, @brief has the driver read few declarations. */
+static cl_int
+create (ClDevice *device, ClProgram *self, const void *data, size_t size, bool brief)
+{
+  cl_int code, status;
+  char options[sizeof self->head.options + 32];
+  const char *texts[] = { brief ? cl_builtins : "", data };
+  snprintf (options, sizeof options, "%s%s", brief ? cl_builtins_option : "",
+            self->head.options);
+  self->program
+      = self->head.is_binary
+            ? cl.CreateProgramWithBinary (device->context, 1, &device->device, &size,
+                                          (const unsigned char **) &data, &status, &code)
+            : cl.CreateProgramWithSource (device->context, 2, texts,
+                                          (size_t[]){ strlen (texts[0]), size }, &code);
+  return code == CL_SUCCESS
+             ? cl.BuildProgram (self->program, 1, &device->device, options, NULL, NULL)
+             : code;
+}
+
+/* Makes self->program; @error gets the compiler's log. */
 static TinyStatus
 build (ClDevice *device,
        ClProgram *self,
@@ -16,18 +36,17 @@ build (ClDevice *device,
        size_t size,
        ClError *error)
 {
-  cl_int code, status;
-  self->program
-      = self->head.is_binary
-            ? cl.CreateProgramWithBinary (device->context, 1, &device->device, &size,
-                                          (const unsigned char **) &data, &status, &code)
-            : cl.CreateProgramWithSource (device->context, 1, (const char **) &data, &size,
-                                          &code);
-  TINY_TRY (cl_check (error, TINY_STATUS_COMPILE, code, name));
-  code = cl.BuildProgram (self->program, 1, &device->device, self->head.options, NULL, NULL);
-  if (code == CL_SUCCESS)
-    return TINY_STATUS_OK;
+  cl_int code = CL_BUILD_PROGRAM_FAILURE;
+  for (int brief = device->is_pocl && !self->head.is_binary; brief >= 0; brief--) {
+    code = create (device, self, data, size, brief);
+    if (code == CL_SUCCESS)
+      return TINY_STATUS_OK;
+    if (brief && self->program != NULL)
+      cl.ReleaseProgram (self->program);
+  }
   TinyStatus answer = cl_check (error, TINY_STATUS_COMPILE, code, name);
+  if (self->program == NULL)
+    return answer;
   cl.GetProgramBuildInfo (self->program, device->device, CL_PROGRAM_BUILD_LOG, 0, NULL, &size);
   char *log = calloc (1, size + 1);
   if (log != NULL)

@@ -9,6 +9,8 @@
 #include "cl-api.h"
 #include "tiny-plugin-kit.h"
 
+/* The name of the platform whose clang reads cl-builtins.c. */
+#define CL_POCL "Portable Computing Language"
 enum { CL_MAX_DEVICES = 32, CL_MAX_PARAMS = 120 };
 
 typedef TinyPluginError ClError;
@@ -48,6 +50,7 @@ struct TinyPluginDevice {
   TinyCandidate candidate;
   TinyDeviceInfo info;
   ClArch arch;
+  bool is_pocl;
   pthread_mutex_t lock; /* of kernels' arguments while commands are enqueued */
 };
 extern ClDevice cl_devices[];
@@ -63,6 +66,9 @@ TinyStatus cl_check (ClError *error, TinyStatus status, cl_int code, const char 
 /* ---- cl-dialect.c, cl-program.c: kernels ---- */
 extern const TinyDialect cl_dialect;
 extern const TinyHost *cl_host;
+
+/* ---- cl-builtins.c: declarations before a source, and the option that leaves the driver's own out ---- */
+extern const char cl_builtins[], cl_builtins_option[];
 
 /* How a kernel is launched; before the driver's binary or the source. */
 typedef struct {

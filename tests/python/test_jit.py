@@ -5,9 +5,12 @@
 TAP. Run in the build's environment, by the interpreter that has PyGObject."""
 import threading
 import time
+from dataclasses import dataclass
+from types import SimpleNamespace
 
 import checks
-from tinycore import JitError, Tensor, TinyJit
+import numpy as np
+from tinycore import Device, JitError, Tensor, TinyJit, dtypes
 
 
 def test_replay():
@@ -283,6 +286,78 @@ def test_changed_outside():
                 state.add_(1)
             seen.append((found, [one.tolist() for one in kept]))
         checks.equal(seen[1], seen[0], repr(copy))
+
+
+@dataclass
+class Settings:
+    scale: float
+    table: list
+    shift: Tensor
+
+
+def test_constants():
+    """What is no tensor may not change where it is: it is compared by what is in it now, and an equal one is as good."""
+    table, names, raw, space = np.array([1.0, 2.0], np.float32), {"double"}, bytearray(b"\x01"), SimpleNamespace(scale=2.0)
+    settings, longer = (Settings(2.0, [1], Tensor([1.0])) for _ in range(2))
+    for name, body, argument, equal, change in (
+            ("array", lambda x, a: x * Tensor(a), table, table.copy(), lambda: table.fill(7)),
+            ("set", lambda x, a: x * (2 if "double" in a else 1), names, {"double"}, names.clear),
+            ("bytes", lambda x, a: x * a[0], raw, bytearray(raw), lambda: raw.append(2)),
+            ("namespace", lambda x, a: x * a.scale, space, SimpleNamespace(scale=2.0), lambda: setattr(space, "scale", 3.0)),
+            ("data class", lambda x, a: x * a.scale + a.shift, settings, Settings(2.0, [1], Tensor([1.0])), lambda: setattr(settings, "scale", 3.0)),
+            ("list in it", lambda x, a: x * a.table[0], longer, Settings(2.0, [1], Tensor([1.0])), lambda: longer.table.append(2))):
+        function = TinyJit(body)
+        for i in range(4):
+            x = Tensor([1.0 + i, 2.0])
+            checks.equal(function(x, equal if i == 3 else argument).tolist(), body(x, argument).tolist(), name)
+        change()
+        error = checks.raises(JitError, function, x, argument)
+        checks.true("argument 2" in str(error), f"{name}: {error}")
+        checks.true(name != "array" or "Tensor (array) is an input" in str(error), str(error))
+    function = TinyJit(lambda x, a: x + a.shift)
+    for i in range(4):
+        found = function(Tensor([1.0]), Settings(1.0, [], Tensor([1.0 * i]))).tolist()
+        checks.equal(found, [1.0 + i], "a tensor of a data class is an input")
+
+
+def test_defaults():
+    """The float and the device that tensors are made of and on belong to what is recorded."""
+    function, before = TinyJit(lambda: Tensor.rand(2) * 0 + 1), Device.DEFAULT
+    for i in range(9):
+        try:
+            dtypes.default_float = dtypes.float16 if i in (3, 4) else dtypes.float32
+            Device.DEFAULT = "REF" if i in (6, 7) else before
+            found = function()
+            checks.equal((found.dtype, found.device, found.tolist()), (dtypes.default_float, Device.DEFAULT, [1.0, 1.0]), f"call {i}")
+        finally:
+            dtypes.default_float, Device.DEFAULT = dtypes.float32, before
+
+
+def test_backward_outside():
+    """The loss of a recorded function has no gradients behind it, and the message says so."""
+    w = Tensor([1.0, 2.0], requires_grad=True)
+    function = TinyJit(lambda x: (w * x).sum())
+    for i in range(4):
+        loss = function(Tensor([1.0, 1.0 * i]))
+        if i > 0:
+            checks.true("TinyJit" in str(checks.raises(ValueError, loss.backward)), f"call {i}")
+
+
+def test_steps():
+    """The steps of a recurrence over weights alone, which are one kernel with other places, are not repeated by replays."""
+    weights = Tensor([[t + 0.25 * i for i in range(6)] for t in range(10)]).realize()
+
+    def plain(x):
+        h = weights[0]
+        for t in range(1, 10):
+            h = (h.flip(0) * 0.5 + weights[t]).contiguous()
+        return x + h
+
+    recorded = TinyJit(plain)
+    for i in range(4):
+        given = [float(i)] * 6
+        checks.equal(recorded(Tensor(given)).tolist(), plain(Tensor(given)).tolist())
+    checks.equal(recorded.n_kernels, 1)
 
 
 checks.run(globals())

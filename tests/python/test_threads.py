@@ -10,7 +10,7 @@ import threading
 import time
 
 import checks
-from tinycore import Tensor, no_grad
+from tinycore import Tensor, TinyJit, no_grad
 
 
 def test_python_goes_on():
@@ -179,6 +179,151 @@ def test_fork_with_several_devices():
         checks.equal(left.tolist() + right.tolist(), [2, 3, 4])
     work()
     checks.equal(exit_code(work), 7)
+
+
+def in_thread(work, *arguments):
+    """Runs @work in another thread, to its end; what that raises is raised here."""
+    failures = []
+
+    def run():
+        try:
+            work(*arguments)
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+    if failures:
+        raise failures[0]
+
+
+class Neighbour:
+    """What another thread does at a point of a function that is recorded, and what it has to have afterwards."""
+
+    def __init__(self, x):
+        self.x, self.n, self.count = x, 0, Tensor.zeros(3).contiguous().realize()
+        self.view, self.kept, self.total = self.count[1:], [], Tensor.zeros(3).contiguous().realize()
+        self.weight = Tensor([1.0, 2.0, 3.0], requires_grad=True)
+
+    def assign(self):
+        self.count.add_(1)
+        self.view.mul_(1)
+        self.n += 1
+
+    def realize_equal(self):
+        """Nodes that the recorded function has as well."""
+        doubled, range_ = self.x * 2, Tensor.arange(3) + 0.5
+        doubled.realize(range_)
+        doubled.add_(100)
+        range_.add_(100)
+        self.kept.append((doubled, [a + 100 for a in (self.x * 2).tolist()]))
+        self.kept.append((range_, [100.5, 101.5, 102.5]))
+
+    def wait_equal(self):
+        self.kept.append((self.x * 2 + 7, [a + 7 for a in (self.x * 2).tolist()]))
+
+    def train(self):
+        loss = (self.weight * self.weight).sum()
+        loss.item()
+        self.training = loss
+
+    def record(self):
+        function = TinyJit(lambda x: (self.total.add_(x), self.total * 2)[1])
+        for i in range(4):
+            function(Tensor([1.0, 0.0, i]))
+        self.n += 1
+        self.count.add_(1)
+
+    def check(self, name):
+        checks.equal(self.count.tolist(), [self.n] * 3, name)
+        checks.equal(self.view.tolist(), [self.n] * 2, name)
+        for tensor, wanted in self.kept:
+            checks.equal(tensor.tolist(), wanted, name)
+
+
+NEIGHBOURS = {
+    "assigns": Neighbour.assign, "realises": Neighbour.realize_equal, "leaves": Neighbour.wait_equal, "trains": Neighbour.train,
+    "records": Neighbour.record,
+}
+
+
+def test_beside_recordings():
+    """What another thread does while a function is recorded is no part of the recording, and takes nothing out of it."""
+    for name, does in NEIGHBOURS.items():
+        state, x = Tensor.zeros(3).contiguous().realize(), Tensor([1.0, 2.0, 4.0])
+        neighbour = Neighbour(x.realize())
+
+        @TinyJit
+        def function(x):
+            doubled = x * 2  # noqa: B023
+            range_ = Tensor.arange(3) + 0.5
+            state.add_(1)  # noqa: B023
+            in_thread(does, neighbour)  # noqa: B023
+            early = (doubled + state).realize()  # noqa: B023
+            in_thread(does, neighbour)  # noqa: B023
+            return early + range_ + state  # noqa: B023
+        for i in range(1, 8):
+            x = x if i < 3 else Tensor([1.0 * i, 2.0, 4.0])
+            wanted = [2 * a + k + 0.5 + 2 * i for k, a in enumerate(x.tolist())]
+            checks.equal(function(x).tolist(), wanted, f"{name}, call {i}")
+        neighbour.check(name)
+        if name == "trains":
+            neighbour.training.backward()
+            checks.equal(neighbour.weight.grad.tolist(), [2, 4, 6])
+        if name == "records":
+            checks.equal(neighbour.total.tolist(), [4 * neighbour.n, 0, 6 * neighbour.n])
+
+
+def test_many_recordings():
+    """Threads that record, replay, assign and realise at once: each counts right."""
+    failures, done = [], threading.Event()
+
+    def assign():
+        count, n = Tensor.zeros(5).contiguous().realize(), 0
+        while not done.is_set():
+            count.add_(1)
+            n += 1
+            if n % 50 == 0:
+                checks.equal(count.tolist(), [n] * 5)
+        checks.equal(count.tolist(), [n] * 5)
+
+    def realize():
+        n = 0
+        while not done.is_set():
+            n += 1
+            ones = Tensor.zeros(5) + 1
+            ones.realize()
+            ones.add_(n)
+            checks.equal(ones.tolist(), [n + 1] * 5)
+
+    def record(turns):
+        for _ in range(turns):
+            state = Tensor.zeros(5).contiguous().realize()
+
+            @TinyJit
+            def function(x):
+                first = Tensor.zeros(5) + 1 + x
+                state.add_(x)  # noqa: B023
+                return first * 2 + state  # noqa: B023
+            for i in range(1, 6):
+                checks.equal(function(Tensor([1.0 * i] * 5)).tolist(), [2 + 2 * i + i * (i + 1) / 2] * 5, f"call {i}")
+
+    def watched(work, *arguments):
+        try:
+            work(*arguments)
+        except BaseException as error:  # noqa: BLE001
+            failures.append(error)
+
+    others = [threading.Thread(target=watched, args=(work,)) for work in (assign, assign, realize)]
+    recorders = [threading.Thread(target=watched, args=(record, 12)) for _ in range(2)]
+    for thread in others + recorders:
+        thread.start()
+    for thread in recorders:
+        thread.join()
+    done.set()
+    for thread in others:
+        thread.join()
+    checks.equal(failures, [])
 
 
 checks.run(globals())

@@ -118,7 +118,8 @@ LIMITS = ((1, 2), (0, 3), (2, 1))  # of the variable: the least value, and how m
 
 
 def is_refusal(why):
-    return "variable" in why.splitlines()[-1] if why else False
+    last = why.splitlines()[-1] if why else ""
+    return "InvalidError: " in last and "variable" in last
 
 
 def check_symbolic(cases, Tensor, arguments):

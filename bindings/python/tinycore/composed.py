@@ -20,6 +20,16 @@ def check_rank(tensor, least, name, most=None):
         raise InvalidError(f"{name}: a tensor of {number} axes is wanted, not {tensor.shape}")
 
 
+def wide(tensor):
+    """Floats narrower than f32 in that: what is made of them is rounded once."""
+    return tensor.float() if tensor.dtype.kind == "f" and tensor.dtype.itemsize < 4 else tensor
+
+
+def rounded(found, like):
+    """@found of what was wide (@like), in the dtype of that."""
+    return found.cast(like.dtype) if like.is_floating_point() else found
+
+
 # ---- rows of a tensor: what is left of its axes without one ----
 def rows_of(tensor, dim, name):
     """@tensor with axis @dim last; its elements as one row where that is None. No row is empty."""
@@ -45,10 +55,11 @@ def quantiles(tensor, q, dim, keepdim, interpolation, skips):
     if not isinstance(q, Base):
         if not all(0 <= one <= 1 for one in (q if isinstance(q, (list, tuple)) else [q])):
             raise InvalidError(f"{name}: q: numbers from 0 to 1 are wanted, not {q!r:.60}")
-        q = tensor.new_tensor(q, dtype=tensor.dtype)
+        q = tensor.new_tensor(q, dtype=dtypes.float64)
     check_rank(q, 0, name, 1)
-    rows = rows_of(tensor, dim, name).sort(-1).values
+    rows = wide(rows_of(tensor, dim, name).sort(-1).values)
     n = rows.shape[-1]
+    q = q.cast(rows.dtype if n < 1 << 24 else dtypes.float64)  # which has each of @n places
     last = ((rows == rows).sum(-1, keepdim=True) - 1).clamp(0, n - 1) if skips else n - 1
     place = (q.reshape(-1) * last).expand(*rows.shape[:-1], q.numel())
     low, high = place.floor(), place.ceil()
@@ -56,9 +67,10 @@ def quantiles(tensor, q, dim, keepdim, interpolation, skips):
         low = high if interpolation == "higher" else place.round()
     found = rows.gather(-1, low.int())
     if interpolation in ("linear", "midpoint"):
-        found = found.lerp(rows.gather(-1, high.int()), 0.5 if interpolation == "midpoint" else (place - low).detach())
+        found = found.lerp(rows.gather(-1, high.int()), 0.5 if interpolation == "midpoint" else (place - low).detach().cast(rows.dtype))
     if not skips:  # NaNs are the greatest
         found = rows[..., -1:].isnan().where(rows[..., -1:], found)
+    found = found.cast(tensor.dtype)
     found = [with_axis(found[..., i], tensor, dim, keepdim) for i in range(q.numel())]
     return found[0] if q.ndim == 0 else found[0].stack(*found[1:]) if found else tensor.new_zeros(0)
 
@@ -196,7 +208,7 @@ class Composed:
         made; @aweights: how much each counts."""
         check_rank(self, 0, "cov", 2)
         x = self if self.ndim == 2 else self.reshape(1, -1)
-        x = x if x.is_floating_point() else x.cast(dtypes.default_float)
+        x = wide(x) if x.is_floating_point() else x.cast(dtypes.default_float)
         weights = fweights if aweights is None else aweights if fweights is None else fweights * aweights
         if weights is None:
             x, total, norm = x - x.mean(1, keepdim=True), None, max(x.shape[1] - correction, 0)
@@ -205,15 +217,15 @@ class Composed:
             x = x - (x * weights).sum(1, keepdim=True) / total
             norm = total - correction * ((weights * aweights).sum() / total if aweights is not None else 1)
         found = (x if weights is None else x * weights) @ x.transpose(0, 1) / norm
-        return found if x.shape[0] != 1 else found.reshape(())
+        return rounded(found if x.shape[0] != 1 else found.reshape(()), self)
 
     def corrcoef(self):
         """The correlations of variables, which are rows of observations, in a matrix."""
-        found = self.cov()
+        found = wide(self).cov()
         if found.ndim == 0:
-            return found / found
+            return rounded(found / found, self)
         length = found.diagonal().sqrt()
-        return (found / length.unsqueeze(1) / length).clamp(-1, 1)
+        return rounded((found / length.unsqueeze(1) / length).clamp(-1, 1), self)
 
     def renorm(self, p, dim, maxnorm: float):
         """Parts along @dim that are longer than @maxnorm, by norm(@p), made that long."""

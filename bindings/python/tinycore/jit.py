@@ -1,15 +1,19 @@
 # SPDX-License-Identifier: MIT
 """TinyJit: a function whose kernels are recorded at its second call and replayed from the third on.
 
-Tensors among the arguments, also in lists, tuples and dicts, are inputs: later calls may give others of the same shapes,
-dtypes and devices. All other arguments are part of the recording and may not change. Results are the same tensors at
+Tensors among the arguments, also in lists, tuples, dicts and data classes, are inputs: later calls may give others of the same
+shapes, dtypes and devices. All other arguments are part of the recording and may not change: arrays, sets and bytes are compared
+by what is in them at each call, other objects as == does, which looks into none that does not say how. Results are the same tensors at
 every call, with new values.
 
 Threads may call one function: their calls are one after the other. As the results are those of the last call, a thread reads
 them before others call: with function.lock: x = function (…).numpy ()."""
 import threading
 import weakref
+from dataclasses import fields, is_dataclass
 from functools import partial, update_wrapper
+from types import SimpleNamespace
+from typing import Any
 
 from .errors import InvalidError, call
 from .library import Tiny
@@ -74,7 +78,36 @@ def take_apart(value, tensors):
         return (type(value), [take_apart(one, tensors) for one in value])
     if isinstance(value, dict):
         return (dict, [(key, take_apart(value[key], tensors)) for key in value])
-    return (type(value), value)  # 1, 1.0 and True are equal
+    named = [field.name for field in fields(value)] if is_dataclass(value) and not isinstance(value, type) \
+        else vars(value) if isinstance(value, SimpleNamespace) else None
+    if named is not None:
+        return (type(value), [(name, take_apart(getattr(value, name, None), tensors)) for name in named])
+    return (type(value), content_of(value))  # 1, 1.0 and True are equal
+
+
+class Content(tuple[Any, ...]):
+    """The dtype, shape and bytes of an array."""
+
+    def __repr__(self):
+        return f"an array of {self[1]} {self[0]}"
+
+
+def content_of(value):
+    """@value, or what is in it now, where that may change without its becoming another object."""
+    if isinstance(value, set):
+        return frozenset(value)
+    if isinstance(value, (bytearray, memoryview)):
+        return bytes(value)
+    if hasattr(value, "__array__") and not isinstance(value, type):
+        import numpy
+        array = numpy.asarray(value)
+        return Content((str(array.dtype), array.shape, array.tolist() if array.dtype.hasobject else array.tobytes()))
+    return value
+
+
+def is_named(form: tuple[Any, ...]) -> bool:
+    """Whether its parts have names: a dict or an object, no list."""
+    return isinstance(form[1], list) and not issubclass(form[0], (list, tuple))
 
 
 def in_words(form):
@@ -82,8 +115,8 @@ def in_words(form):
     if form is Base:
         return "a tensor"
     kind, rest = form
-    if kind is dict:
-        return "a dict of " + (", ".join(str(key) for key, _ in rest) or "nothing")
+    if is_named(form):
+        return f"a {kind.__name__} of " + (", ".join(str(key) for key, _ in rest) or "nothing")
     if isinstance(rest, list) and kind in (list, tuple):
         return f"a {kind.__name__} of {len(rest)}"
     text = repr(rest)
@@ -111,14 +144,18 @@ def find_change(before, now, at):
         same = False
     if same is True:
         return None
-    is_of_parts = before is not Base and now is not Base and before[0] is now[0] and before[0] in (list, tuple, dict)
+    is_of_parts = before is not Base and now is not Base and before[0] is now[0] and isinstance(before[1], list)
     if is_of_parts and len(before[1]) == len(now[1]):
         pairs = [(key, was, found) for (key, was), (other, found) in zip(before[1], now[1]) if key == other] \
-            if before[0] is dict else [(i, was, found) for i, (was, found) in enumerate(zip(before[1], now[1]))]
+            if is_named(before) else [(i, was, found) for i, (was, found) in enumerate(zip(before[1], now[1]))]
         for key, was, found in pairs:
             path = find_change(was, found, f"{at}[{key!r}]")
             if path is not None:
                 return path
+    both = [one is not Base and isinstance(one[1], Content) for one in (before, now)]
+    if any(both):
+        how = "an array with other elements" if all(both) and before[1][:2] == now[1][:2] else in_words(now)
+        return f"{at} was recorded as {in_words(before)} and is now {how} (an array is a constant: Tensor (array) is an input)"
     return f"{at} was recorded as {in_words(before)} and is now {in_words(now)}"
 
 

@@ -549,6 +549,38 @@ test_counts (void)
            "recorder_end: outputs are counted, but none are given");
 }
 
+/* ---- beside recordings ---- */
+static gpointer
+add_one (gpointer count)
+{
+  g_autoptr (TinyTensor) more
+      = g_object_ref_sink (tiny_tensor_add (count, tiny_tensor_scalar (1)));
+  return GINT_TO_POINTER (tiny_tensor_assign (count, more, NULL));
+}
+
+/* What waits to be assigned by another thread is computed once, not by each replay. */
+static void
+test_other_threads (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyTensor) x = ramp (2, 3), count = ramp (2, 3), start = ramp (2, 3);
+  g_autoptr (TinyRecorder) recorder = tiny_recorder_new ();
+  g_autoptr (GError) error = NULL;
+  tiny_recorder_begin (recorder, &x, 1, &error);
+  g_assert_no_error (error);
+  g_autoptr (TinyTensor) twice = g_object_ref_sink (tiny_tensor_add (x, x));
+  g_assert_true (GPOINTER_TO_INT (g_thread_join (g_thread_new ("other", add_one, count))));
+  g_assert_true (tiny_recorder_end (recorder, &twice, 1, &error));
+  g_assert_no_error (error);
+  for (guint i = 0; i < CALLS; i++)
+    g_assert_true (tiny_recorder_replay (recorder, &x, 1, &error));
+  g_assert_cmpuint (tiny_recorder_get_n_kernels (recorder), ==, 1);
+  assert_same (tiny_tensor_sub (count, start),
+               tiny_tensor_add (tiny_tensor_mul (start, tiny_tensor_scalar (0)),
+                                tiny_tensor_scalar (1)));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -563,5 +595,6 @@ main (int argc, char **argv)
   g_test_add_func ("/nn/jit/draws", test_draws);
   g_test_add_func ("/nn/jit/permutation", test_permutation);
   g_test_add_func ("/nn/jit/counts", test_counts);
+  g_test_add_func ("/nn/jit/other-threads", test_other_threads);
   return g_test_run ();
 }

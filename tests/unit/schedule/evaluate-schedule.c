@@ -18,6 +18,7 @@ typedef struct {
   gboolean open[MAX_RANGES];
   TinyGraph *graph;
   TinyNode *kernel;
+  const gint64 *numbers; /* of its variables */
 } Run;
 
 static Element evaluate (Run *run, TinyNode *node);
@@ -66,6 +67,8 @@ evaluate (Run *run, TinyNode *node)
   Element x[4] = { { 0 } };
   if (node->op == TINY_OP_CONST)
     return element_get_const (node);
+  if (node->op == TINY_OP_VARIABLE)
+    return (Element){ .i = run->numbers[node->arg] };
   if (node->op == TINY_OP_RANGE) {
     guint number = tiny_range_get_number (node);
     g_assert_cmpuint (number, <, MAX_RANGES);
@@ -290,7 +293,7 @@ evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs)
       continue;
     }
     Array *claimed = item->operation ? evaluate_operation (item->operation, slots) : NULL;
-    Run run = { .buffers = slots, .n_buffers = item->n_buffers };
+    Run run = { .buffers = slots, .n_buffers = item->n_buffers, .numbers = item->numbers };
     run_kernel (schedule->graph, &run, item);
     if (claimed != NULL)
       check_claimed (item->operation, claimed, slots[0]);

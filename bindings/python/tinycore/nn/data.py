@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from operator import index
+from queue import SimpleQueue
+from threading import Semaphore, Thread
 
 from ..data import raw
 from ..dtypes import dtypes
@@ -80,10 +82,10 @@ def held(item):
     """@item, in which tensors are read."""
     if isinstance(item, Base):
         return Held(item)
-    if isinstance(item, Mapping):
-        return like(item, {key: held(one) for key, one in item.items()})
     if isinstance(item, (list, tuple)):
         return like(item, [held(one) for one in item])
+    if not hasattr(item, "__array__") and isinstance(item, Mapping):
+        return like(item, {key: held(one) for key, one in item.items()})
     return item
 
 
@@ -107,12 +109,13 @@ def dtype_of_numbers(numbers):
 def joined(column, device):
     """What lies on the host, side by side, or None where that is not so."""
     first = column[0]
-    if all(isinstance(one, Held) and one.dtype == first.dtype for one in column):
+    kinds = [getattr(one, "dtype", None) for one in column]
+    if kinds.count(kinds[0]) < len(kinds) or any(isinstance(one, Base) for one in column):
+        return None
+    if isinstance(first, Held):
         return raw(device, first.dtype, [len(column), *first.shape], b"".join(one.bytes for one in column))
-    if all(getattr(one, "dtype", None) == getattr(first, "dtype", None) and not isinstance(one, (Base, Held)) for one in column):
-        import numpy
-        return Tensor(numpy.stack(column), device=device)
-    return None
+    import numpy
+    return Tensor(numpy.stack(column) if shape_of(first) else numpy.array(column), device=device)
 
 
 def tensor_like(one, device):
@@ -144,6 +147,9 @@ def collate(column, where, device):
 
 def shape_of(one):
     """The sizes of a tensor, an array or a number; None of what is none."""
+    shape = getattr(one, "shape", None)
+    if type(shape) is tuple:
+        return shape
     if isinstance(one, (bool, int, float)):
         return ()
     if hasattr(one, "__array__") and not hasattr(one, "shape"):
@@ -171,7 +177,7 @@ class DataLoader:
     of what there is when it begins, and beside others that have not ended.
 
     @shuffle: another order in each epoch, which follows from the seed of random numbers when it is made, or from @seed
-    @num_workers: 0, or read ahead on a thread, 2 batches for each; items are read one at a time
+    @num_workers: 0, or batches are made ahead on a thread, 2 for each; items are read one at a time
     @collate_fn: makes a batch of a list of items, on the thread of the program
     @progress: a progress bar on standard error, with this text if it is one
     @device: where batches are put"""
@@ -217,74 +223,98 @@ class DataLoader:
 
 
 def batches(owner, epoch, order):
-    """The batches of one epoch; the library's loader says which items they have, and on which thread those are read."""
-    total, fields = owner.count(len(order)), None
+    """The batches of one epoch, in the order of the library's loader, which reads tensors itself."""
+    total = owner.count(len(order))
     if total == 0:
         return iter(())
-    loader = call(Tiny.Loader.new_empty, len(order), owner.batch_size)
-    loader.set_device(owner.device)
-    loader.set_drop_last(owner.drop_last)
-    loader.set_shuffle(owner.shuffle, owner.seed)
-    loader.set_prefetch(2 * owner.num_workers)
+    shown = bar(owner.progress, epoch, total)
     if type(owner.dataset) is TensorDataset and owner.sampler is None and owner.collate_fn is None:
-        fields = owner.dataset.tensors  # read by the loader itself
-        for one in fields:
+        loader = loader_of(owner, len(order), owner.batch_size)
+        loader.set_device(owner.device)
+        loader.set_drop_last(owner.drop_last)
+        loader.set_prefetch(2 * owner.num_workers)
+        for one in owner.dataset.tensors:
             call(loader.add_array, one.dtype.value, one.shape[1:], call(Base.get_data, one))
-    else:
-        reader = Reader(owner.dataset, order, held if owner.collate_fn is None else None)
+        loader.start_epoch(epoch)
+        return given((list(call(loader.next_batch)) for _ in range(total)), lambda: loader.set_prefetch(0), shown)
+    if owner.shuffle:
+        loader = loader_of(owner, len(order), len(order))
         call(loader.add_array, dtypes.uint32.value, [], GLib.Bytes.new(array("I", range(len(order))).tobytes()))
-        call(loader.add_field, dtypes.uint8.value, [0])
-        loader.set_function(reader)
-
-    def next_batch():
-        if fields is not None:
-            return list(call(loader.next_batch))
-        batch = reader.take(loader)
-        return collate(batch, "", owner.device) if owner.collate_fn is None else owner.collate_fn(batch)
-    loader.start_epoch(epoch)
-    return given(loader, next_batch, total, bar(owner.progress, epoch, total))
+        loader.start_epoch(epoch)
+        order = [order[i] for i in call(loader.next_batch)[0].tolist()]
+    made = read(owner, order, total)
+    if owner.num_workers == 0:
+        return given(made if owner.collate_fn is None else map(owner.collate_fn, made), made.close, shown)
+    ahead = Ahead(made, 2 * owner.num_workers)
+    return given(ahead.results() if owner.collate_fn is None else map(owner.collate_fn, ahead.results()), ahead.close, shown)
 
 
-def given(loader, next_batch, total, bar):
+def loader_of(owner, n_items, batch_size):
+    loader = call(Tiny.Loader.new_empty, n_items, batch_size)
+    loader.set_shuffle(owner.shuffle, owner.seed)
+    return loader
+
+
+def read(owner, order, total):
+    """@total batches of the items in @order, or, where the program makes batches of them, lists of items."""
+    for i in range(total):
+        places = order[i * owner.batch_size:(i + 1) * owner.batch_size]
+        if owner.collate_fn is None:
+            yield collate([held(owner.dataset[place]) for place in places], "", owner.device)
+        else:
+            yield [owner.dataset[place] for place in places]
+
+
+class Ahead:
+    """What @source, an iterator, gives, up to @n of it ahead on a thread; what is raised there is raised by results()."""
+
+    def __init__(self, source, n):
+        self.source, self.is_closed = source, False
+        self.room, self.done = Semaphore(n), SimpleQueue()
+        self.thread = Thread(target=self.work, daemon=True)
+
+    def work(self):
+        try:
+            while True:
+                self.room.acquire()
+                if self.is_closed:
+                    return
+                self.done.put((next(self.source), None))
+        except BaseException as error:
+            self.done.put((None, error))
+
+    def results(self):
+        self.thread.start()
+        while True:
+            one, error = self.done.get()
+            if isinstance(error, StopIteration):
+                return
+            if error is not None:
+                raise error
+            self.room.release()
+            yield one
+
+    def close(self):
+        self.is_closed = True
+        self.room.release()
+        if self.thread.ident is not None:
+            self.thread.join()
+
+
+def given(made, close, shown):
+    """Batches from @made; @close ends what makes them."""
     try:
-        for done in range(1, total + 1):
-            yield next_batch()
-            if bar is not None:
-                bar.update(done, None)
-        if bar is not None:
-            bar.finish()
+        for done, one in enumerate(made, 1):
+            yield one
+            if shown is not None:
+                shown.update(done, None)
+        if shown is not None:
+            shown.finish()
     finally:
-        loader.set_prefetch(0)  # ends the thread
+        close()
 
 
 def bar(progress, epoch, total):
     if not progress:
         return None
     return Tiny.Progress.new(progress if isinstance(progress, str) else f"epoch {epoch + 1}", total, Tiny.ProgressMode.AUTO)
-
-
-class Reader:
-    """What the loader calls for an item, which is kept until its batch is taken; what is raised is raised there."""
-
-    def __init__(self, dataset, order, change):
-        self.dataset, self.order, self.change = dataset, order, change
-        self.read, self.failure = {}, None
-
-    def __call__(self, i, *_):
-        try:
-            item = self.dataset[self.order[i]]
-            self.read[i] = item if self.change is None else self.change(item)
-            return GLib.Bytes.new(b"")
-        except BaseException as error:
-            self.failure = error
-            return None
-
-    def take(self, loader):
-        """The next batch's items."""
-        try:
-            places = call(loader.next_batch)[0].tolist()
-        except Exception:
-            if self.failure is not None:
-                raise self.failure from None
-            raise
-        return [self.read.pop(i) for i in places]

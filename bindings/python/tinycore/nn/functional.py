@@ -213,9 +213,11 @@ def fold(input, output_size, kernel_size, dilation=1, padding=0, stride=1):
 def lp_pool(n):
     def function(input, norm_type: float, kernel_size, stride=None, ceil_mode=False):
         size = prod(kernel_size) if isinstance(kernel_size, (list, tuple)) else kernel_size ** n
-        pool = input.pow(norm_type).avg_pool1d if n == 1 else input.pow(norm_type).avg_pool2d
+        from ..composed import rounded, wide  # which few programs need
+        powers = wide(input).pow(norm_type)
+        pool = powers.avg_pool1d if n == 1 else powers.avg_pool2d
         mean = pool(kernel_size, stride, 0, ceil_mode)
-        return (mean.sign() * mean.abs().relu() * size).pow(1.0 / norm_type)
+        return rounded((mean.sign() * mean.abs().relu() * size).pow(1.0 / norm_type), input)
     function.__name__ = f"lp_pool{n}d"
     function.__doc__ = "The norm of each window."
     return function
@@ -287,9 +289,7 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Tensor | Sequenc
              zero_infinity=False):
     """Minus the logarithm of how probable @targets are, as a sum over all ways in which they can lie in the steps of @log_probs, T, N, C or T, C, with
     @blank between them (Graves et al. 2006). @targets are N, S, or all one after the other. "mean" is of losses over the targets' lengths; @zero_infinity: no
-    loss, and no gradient, where the targets do not fit into the steps.
-
-    The kernels of all T steps are planned one by one: some seconds for a new T, until that is there again."""
+    loss, and no gradient, where the targets do not fit into the steps."""
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"ctc_loss: reduction: none, mean or sum is wanted, not {reduction!r:.60}")
     is_one = log_probs.ndim == 2

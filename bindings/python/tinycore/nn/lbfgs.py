@@ -54,7 +54,7 @@ class LBFGS:
 
     def forget(self):
         """Begins anew."""
-        self.pairs: list[tuple[Tensor, Tensor, float]] = []  # changes of gradients and parameters, and 1 / their product
+        self.pairs: list[tuple[Tensor, Tensor, Tensor]] = []  # changes of gradients and parameters, and 1 / their product
         self.scale, self.direction, self.last, self.rate, self.n_iter = 1.0, None, None, 0.0, 0
 
     def zero_grad(self, set_to_none=True):
@@ -89,16 +89,17 @@ class LBFGS:
             change, way = gradient - self.last, self.direction * self.rate
             product = change.dot(way).item()
             if product > 1e-10:
-                self.pairs = [*self.pairs, (change.realize(), way.realize(), 1 / product)][-self.param_groups[0]["history_size"]:]
+                weight = Tensor(1 / product, dtype=change.dtype, device=change.device)
+                self.pairs = [*self.pairs, (change.realize(), way.realize(), weight.realize())][-self.param_groups[0]["history_size"]:]
                 self.scale = product / change.dot(change).item()
-        q, parts = -gradient, []
-        for change, way, weight in reversed(self.pairs):
+        q, parts = (-gradient).realize(), []
+        for change, way, weight in reversed(self.pairs):  # realised pair by pair: the same kernels for any number of them
             parts.append(way.dot(q) * weight)
-            q = q - change * parts[-1]
-        q = q * self.scale
+            q = (q - change * parts[-1]).realize(parts[-1])
+        q = (q * self.scale).realize()
         for (change, way, weight), part in zip(self.pairs, reversed(parts)):
-            q = q + way * (part - change.dot(q) * weight)
-        self.direction, self.last = q.realize(), gradient
+            q = (q + way * (part - change.dot(q) * weight)).realize()
+        self.direction, self.last = q, gradient
 
     def step(self, closure: Callable[[], Tensor]) -> Any:
         """Iterations; @closure clears gradients, computes the loss and its gradients, and gives the loss. The first loss is the result."""

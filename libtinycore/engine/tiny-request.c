@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-request.c: what is asked for, digested, and the cache of plans.
+ *
+ * The graph under the nodes is digested with its buffers numbered in the order they are met. What has no plan yet is copied
+ * into a graph of its own, scheduled and compiled. */
+#include "engine/tiny-request.h"
+
+#include <string.h>
+
+#include "base/tiny-error.h"
+#include "engine/runtime-private.h"
+#include "ir/tiny-limit.h"
+#include "ir/tiny-shape.h"
+
+enum { MAX_PLANS = 512 }; /* plans kept; the oldest use goes first */
+
+typedef struct {
+  TinyDigest digest;
+  TinyPlan *plan;
+  guint64 last_use;
+} CachedPlan;
+
+static GHashTable *plans; /* TinyDigest → CachedPlan, under the runtime's lock */
+static guint64 use_count;
+
+static guint
+digest_hash (gconstpointer key)
+{
+  return (guint) ((const TinyDigest *) key)->word[0];
+}
+
+static gboolean
+digest_equal (gconstpointer a, gconstpointer b)
+{
+  return memcmp (a, b, sizeof (TinyDigest)) == 0;
+}
+
+static void
+cached_plan_free (gpointer data)
+{
+  CachedPlan *cached = data;
+  tiny_plan_free (cached->plan);
+  g_free (cached);
+}
+
+/* ---- what is asked for ---- */
+void
+tiny_request_clear (TinyRequest *self)
+{
+  g_clear_pointer (&self->nodes, g_ptr_array_unref);
+  g_clear_pointer (&self->owners, g_array_unref);
+  g_clear_pointer (&self->order, g_ptr_array_unref);
+  g_clear_pointer (&self->buffers, g_ptr_array_unref);
+  g_clear_pointer (&self->variables, g_array_unref);
+  g_clear_pointer (&self->constants, g_free);
+  open_numbers_clear (&self->numbers);
+}
+
+static inline void
+absorb (TinyDigest *digest, guint64 value)
+{
+  const guint64 k0 = G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
+  const guint64 k1 = G_GUINT64_CONSTANT (0xD6E8FEB86659FD93);
+  digest->word[0] = (digest->word[0] ^ value) * k0;
+  digest->word[0] ^= digest->word[0] >> 29;
+  digest->word[1] = (digest->word[1] + value) * k1;
+  digest->word[1] ^= digest->word[1] >> 31;
+}
+
+gboolean
+tiny_request_is_placeholder (const TinyNode *node)
+{
+  return node->op == TINY_OP_PARAM;
+}
+
+/* Whether its arg says nothing of the value. */
+static gboolean
+is_marked (const TinyNode *node)
+{
+  return node->op == TINY_OP_GRADIENT || node->op == TINY_OP_DETACH
+         || node->op == TINY_OP_ASSIGN;
+}
+
+gboolean
+tiny_request_check_placeholders (const TinyRequest *self, GError **error)
+{
+  for (guint i = 0; i < self->order->len; i++)
+    if (tiny_request_is_placeholder (self->order->pdata[i])) {
+      g_set_error_literal (
+          error, TINY_ERROR, TINY_ERROR_INVALID,
+          "realize: the value depends on an argument of a function that vmap, jvp or the like "
+          "was given: it stands for others, and has a shape and a dtype, but no value");
+      return FALSE;
+    }
+  return TRUE;
+}
+
+/* Those that are no variables. */
+static void
+absorb_numbers (const TinyRequest *self, TinyDigest *digest)
+{
+  const OpenNumbers *numbers = &self->numbers;
+  for (guint i = 0; i < numbers->numbers->len; i++)
+    if (numbers->is_open == NULL || !numbers->is_open[i])
+      absorb (digest, (guint64) g_array_index (numbers->numbers, OpenNumber, i).value);
+}
+
+/* Of two values of which one is no number, MAX gives what the order of its operands says, and a constant has its place
+ * there: it stays one. */
+static void
+absorb_bounds (TinyDigest *digest, const TinyNode *max)
+{
+  for (guint i = 0; i < max->n_sources; i++) {
+    const TinyNode *bound = max->sources[i];
+    while (tiny_op_is_movement ((TinyOp) bound->op))
+      bound = bound->sources[0];
+    absorb (digest, bound->op == TINY_OP_CONST ? (guint64) bound->arg : 0);
+  }
+}
+
+void
+tiny_request_survey (TinyRequest *self)
+{
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  self->order
+      = tiny_graph_toposort (graph, (TinyNode *const *) self->nodes->pdata, self->nodes->len);
+  self->buffers = g_ptr_array_new ();
+  self->variables = g_array_new (FALSE, FALSE, sizeof (TinyBoundVariable));
+  self->structure = (TinyDigest){ { self->nodes->len, self->order->len } };
+  open_numbers_init (&self->numbers, self->order->len);
+  g_autofree guint *position = g_new (guint, tiny_graph_get_n_nodes (graph));
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->order->pdata[i];
+    guint64 arg = (guint64) node->arg;
+    const char *text = node->text;
+    position[node->id] = i;
+    if (node->op == TINY_OP_BUFFER) {
+      arg = self->buffers->len;
+      g_ptr_array_add (self->buffers, node);
+    } else if (node->op == TINY_OP_VARIABLE) {
+      arg = self->variables->len;
+      text = NULL; /* the same program, whatever the name and the value */
+      g_array_append_val (self->variables,
+                          ((TinyBoundVariable[]){ tiny_runtime_get_variable (node) })[0]);
+    }
+    if (is_marked (node))
+      arg = 0;
+    gint64 rest[2 * TINY_LIMIT_MAX_RANK + 1];
+    const gint64 *ints = node->ints != NULL ? node->ints->v : NULL;
+    if (open_numbers_note (&self->numbers, node, i, rest)) {
+      arg = node->ints != NULL ? (guint64) rest[node->ints->n] : (guint64) rest[0];
+      ints = rest;
+    }
+    absorb (&self->structure,
+            node->op | (guint64) node->dtype << 16 | (guint64) node->lanes << 32);
+    absorb (&self->structure, node->n_sources);
+    absorb (&self->structure, node->ints ? node->ints->n + 1 : 0);
+    absorb (&self->structure, text ? strlen (text) + 1 : 0);
+    absorb (&self->structure, arg);
+    for (guint k = 0; node->ints != NULL && k < node->ints->n; k++)
+      absorb (&self->structure, (guint64) ints[k] + 1);
+    for (const char *c = text; c != NULL && *c != 0; c++)
+      absorb (&self->structure, (guint8) *c);
+    for (guint s = 0; s < node->n_sources; s++)
+      absorb (&self->structure, position[node->sources[s]->id]);
+    if (node->op == TINY_OP_MAX)
+      absorb_bounds (&self->structure, node);
+  }
+  for (guint i = 0; i < self->nodes->len; i++)
+    absorb (&self->structure, position[((TinyNode *) self->nodes->pdata[i])->id]);
+  self->digest = self->structure;
+  absorb_numbers (self, &self->digest);
+}
+
+void
+tiny_request_find_constants (TinyRequest *self)
+{
+  TinyLaunches *recorder = *tiny_launches_get_recorder ();
+  if (recorder == NULL)
+    return;
+  self->constants = g_new0 (gboolean, self->buffers->len + 1);
+  for (guint i = 0; i < self->buffers->len; i++)
+    self->constants[i]
+        = !tiny_launches_changes (recorder, tiny_runtime_get_buffer (self->buffers->pdata[i]));
+  for (guint i = 0; i < self->order->len; i++) {
+    const TinyNode *node = self->order->pdata[i];
+    TinyNode *target = node->op == TINY_OP_ASSIGN ? node->sources[0] : NULL;
+    guint slot;
+    for (guint k = 0; target != NULL && k < tiny_runtime_count_pieces (target); k++)
+      if (g_ptr_array_find (self->buffers, tiny_runtime_get_piece (target, k), &slot))
+        self->constants[slot] = FALSE;
+  }
+  absorb (&self->digest, self->buffers->len + 1);
+  for (guint i = 0; i < self->buffers->len; i++)
+    absorb (&self->digest, (guint64) self->constants[i]);
+}
+
+/* What @root has become in @graph, of which nothing needs to be stored beyond sizes that are variables. */
+static TinyNode *
+leave_open (TinyGraph *graph, const TinyNode *root, const TinyNodeMap *map)
+{
+  TinyNode *x = tiny_node_map_get (map, root);
+  for (guint i = 0; root->limits != NULL && i < root->shape->n; i++) {
+    TinyNode *limit = tiny_limit_get (root, i);
+    TinyNode *size = limit != NULL ? tiny_node_map_get (map, limit) : NULL;
+    if (size == NULL) /* one that the limit was calculated to */
+      continue;
+    gint64 dims[TINY_LIMIT_MAX_RANK];
+    for (guint k = 0; k < root->shape->n; k++)
+      dims[k] = k == i ? root->shape->v[i] : 1;
+    TinyNode *at = tiny_node_new (graph, TINY_OP_IOTA, TINY_DTYPE_I32, 1, 0, NULL, 0,
+                                  tiny_graph_ints (graph, &root->shape->v[i], 1), NULL);
+    TinyNode *is_there = tiny_node_binary (graph, TINY_OP_CMPLT, at, size);
+    is_there = tiny_node_reshape (graph, is_there, dims, root->shape->n);
+    is_there = tiny_node_broadcast (graph, is_there, root->shape->v, root->shape->n);
+    x = tiny_node_where (graph, is_there, x, tiny_node_open (graph, (TinyDType) root->dtype));
+  }
+  return x;
+}
+
+/* The same structure in a graph of its own, with PARAMs for BUFFERs and numbers for variables; what no leaf places
+ * is computed on @device. */
+static TinyNode *
+normalise (const TinyRequest *self, TinyGraph *graph, const char *device)
+{
+  g_auto (TinyNodeMap) map = { 0 };
+  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
+  guint slot = 0, number = 0;
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->order->pdata[i];
+    gboolean is_buffer = node->op == TINY_OP_BUFFER;
+    if (node->op == TINY_OP_GRADIENT) {
+      tiny_node_map_set (&map, node, tiny_node_map_get (&map, node->sources[node->ints->v[0]]));
+      continue;
+    }
+    gboolean is_variable = node->op == TINY_OP_VARIABLE;
+    g_ptr_array_set_size (sources, 0);
+    for (guint s = 0; s < node->n_sources; s++)
+      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
+    if (node->op == TINY_OP_LIMIT) { /* what it means is in the masks that were made with it */
+      tiny_node_map_set (&map, node, sources->pdata[0]);
+      continue;
+    }
+    TinyNode *open = open_numbers_remake (&self->numbers, graph, node, i,
+                                          (TinyNode *const *) sources->pdata);
+    if (open != NULL) {
+      tiny_node_map_set (&map, node, open);
+      continue;
+    }
+    tiny_node_map_set (&map, node,
+                       tiny_node_new (graph, is_buffer ? TINY_OP_PARAM : node->op, node->dtype,
+                                      node->lanes, node->n_sources,
+                                      (TinyNode *const *) sources->pdata,
+                                      is_buffer          ? slot++
+                                      : is_variable      ? number++
+                                      : is_marked (node) ? 0
+                                                         : node->arg,
+                                      node->ints, is_variable ? NULL : node->text));
+  }
+  g_ptr_array_set_size (sources, 0);
+  for (guint i = 0; i < self->nodes->len; i++)
+    g_ptr_array_add (sources, leave_open (graph, self->nodes->pdata[i], &map));
+  return tiny_node_sink (graph, sources->len, (TinyNode *const *) sources->pdata, device);
+}
+
+static void
+drop_oldest_plan (void)
+{
+  GHashTableIter iter;
+  gpointer value;
+  CachedPlan *oldest = NULL;
+  g_hash_table_iter_init (&iter, plans);
+  while (g_hash_table_iter_next (&iter, NULL, &value))
+    if (oldest == NULL || ((CachedPlan *) value)->last_use < oldest->last_use)
+      oldest = value;
+  if (oldest != NULL)
+    g_hash_table_remove (plans, &oldest->digest);
+}
+
+/* Whether the request takes the plan that is for several of its structure: its digest is that one's then, and its
+ * numbers are variables. A recording is planned with what it has, and so is what sizes that are variables or several
+ * devices have a part in. */
+static gboolean
+open_request (TinyRequest *request)
+{
+  enum { OPEN = 0x0b5e };
+  double n_elements = 0;
+  gboolean reduces = FALSE;
+  if (request->constants != NULL || request->variables->len > 0)
+    return FALSE;
+  for (guint i = 0; i < request->order->len; i++) {
+    const TinyNode *node = request->order->pdata[i];
+    if (node->op == TINY_OP_UNSHARD || node->op == TINY_OP_LIMIT)
+      return FALSE;
+    reduces = reduces || node->op == TINY_OP_REDUCE;
+    if (node->shape != NULL && node->op != TINY_OP_BUFFER)
+      n_elements += (double) tiny_shape_get_n_elements (node->shape);
+  }
+  if (!open_numbers_decide (&request->numbers, request->structure.word, n_elements, reduces))
+    return FALSE;
+  request->digest = request->structure;
+  absorb (&request->digest, OPEN);
+  for (guint i = 0; i < request->numbers.numbers->len; i++)
+    absorb (&request->digest, (guint64) request->numbers.is_open[i]);
+  absorb_numbers (request, &request->digest);
+  open_numbers_bind (&request->numbers, request->variables);
+  return TRUE;
+}
+
+TinyPlan *
+tiny_request_find_plan (TinyRequest *request, GError **error)
+{
+  if (plans == NULL)
+    plans = g_hash_table_new_full (digest_hash, digest_equal, NULL, cached_plan_free);
+  TinyCounters *counters = tiny_runtime_counters ();
+  CachedPlan *cached = g_hash_table_lookup (plans, &request->digest);
+  if (cached == NULL && open_request (request))
+    cached = g_hash_table_lookup (plans, &request->digest);
+  if (cached != NULL) {
+    counters->n_schedule_hits++;
+    cached->last_use = ++use_count;
+    return cached->plan;
+  }
+  const char *device = tiny_runtime_get_default_device (error);
+  if (device == NULL)
+    return NULL;
+  counters->n_schedules++;
+  TinyGraph *graph = tiny_graph_new ();
+  TinyNode *sink = normalise (request, graph, device);
+  TinyPlan *plan = tiny_plan_new (graph, sink, request->constants, error);
+  if (plan == NULL)
+    return NULL;
+  if (g_hash_table_size (plans) >= MAX_PLANS)
+    drop_oldest_plan ();
+  cached = g_new0 (CachedPlan, 1);
+  *cached = (CachedPlan){ request->digest, plan, ++use_count };
+  g_hash_table_insert (plans, &cached->digest, cached);
+  return plan;
+}

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-request.h: nodes that are to be realised, what lies under them, and the plan for that.
+ *
+ * A structure seen before finds its plan by its digest, whatever memory it is about. Under the runtime's lock. */
+#pragma once
+
+#include "engine/open-numbers.h"
+#include "engine/tiny-plan.h"
+
+G_BEGIN_DECLS
+
+typedef struct {
+  guint64 word[2];
+} TinyDigest;
+
+typedef struct {
+  GPtrArray *nodes; /* distinct nodes to realise, in order */
+  GArray *owners;   /* guint64: for which recording each of them is, or 0 (tiny-recorders.h) */
+  GPtrArray *order; /* all nodes under them, sources first */
+  GPtrArray *buffers; /* BUFFER nodes among those, by slot */
+  GArray *variables;  /* TinyBoundVariable: of VARIABLE nodes, by number */
+  gboolean
+      *constants; /* of a recording, by slot: stays as it is from replay to replay; or NULL */
+  OpenNumbers numbers;
+  TinyDigest structure; /* of all but those numbers */
+  TinyDigest digest;
+} TinyRequest;
+void tiny_request_clear (TinyRequest *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyRequest, tiny_request_clear)
+
+/* Lists what lies under the nodes, numbers buffers and variables, digests the structure. */
+void tiny_request_survey (TinyRequest *self);
+/* Whether @node stands for a value that is not there: an argument of a function that is being
+ * transformed (autograd/). */
+gboolean tiny_request_is_placeholder (const TinyNode *node);
+/* FALSE with an error where there is one under the nodes. */
+gboolean tiny_request_check_placeholders (const TinyRequest *self, GError **error);
+/* What is recorded now will be replayed with other inputs, and with the same of all else. */
+void tiny_request_find_constants (TinyRequest *self);
+/* (transfer none): the plan for what was surveyed, made if there is none. */
+TinyPlan *tiny_request_find_plan (TinyRequest *self, GError **error);
+
+G_END_DECLS
