@@ -10,16 +10,20 @@
 #include <string.h>
 #include <sys/auxv.h>
 
+enum { SHARED, OWN }; /* with processes that work for this one */
+
 static struct {
   const char *name;
+  guint helpers;
   gboolean is_int;
   int int_value, least;
   const char *text_value;
   const char *meaning;
 } table[] = {
-#define TINY_ENV_INT(id, name, value, least, meaning)                                          \
-  { name, TRUE, value, least, NULL, meaning },
-#define TINY_ENV_TEXT(id, name, value, meaning) { name, FALSE, 0, 0, value, meaning },
+#define TINY_ENV_INT(id, name, helpers, value, least, meaning)                                 \
+  { name, helpers, TRUE, value, least, NULL, meaning },
+#define TINY_ENV_TEXT(id, name, helpers, value, meaning)                                       \
+  { name, helpers, FALSE, 0, 0, value, meaning },
 #include "base/tiny-env.def"
 #undef TINY_ENV_INT
 #undef TINY_ENV_TEXT
@@ -123,4 +127,14 @@ tiny_env_set_text (TinyEnv env, const char *value)
 {
   read_environment ();
   table[env].text_value = value ? g_intern_string (value) : NULL;
+}
+
+char **
+tiny_env_for_helper (void)
+{
+  char **out = g_get_environ ();
+  for (guint i = 0; i < TINY_N_ENVS; i++)
+    if (table[i].helpers == OWN)
+      out = g_environ_unsetenv (out, table[i].name);
+  return g_environ_setenv (out, table[TINY_ENV_CRASH_NOTES].name, "0", TRUE);
 }

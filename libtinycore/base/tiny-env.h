@@ -8,8 +8,8 @@
 G_BEGIN_DECLS
 
 typedef enum {
-#define TINY_ENV_INT(id, name, value, least, meaning) TINY_ENV_##id,
-#define TINY_ENV_TEXT(id, name, value, meaning)       TINY_ENV_##id,
+#define TINY_ENV_INT(id, name, helpers, value, least, meaning) TINY_ENV_##id,
+#define TINY_ENV_TEXT(id, name, helpers, value, meaning)       TINY_ENV_##id,
 #include "base/tiny-env.def"
 #undef TINY_ENV_INT
 #undef TINY_ENV_TEXT
@@ -31,6 +31,10 @@ int tiny_env_get_least (TinyEnv env); /* of a number */
 /* Overrides a value for this process; for tests and the command line. */
 void tiny_env_set_int (TinyEnv env, int value);
 void tiny_env_set_text (TinyEnv env, const char *value);
+
+/* (transfer full): this process's environment for one that works for it: without what would make that one choose
+ * another device, search, print or record as well, and without notes of crashes. */
+char **tiny_env_for_helper (void);
 
 /* TRUE when DEBUG is at least @level. */
 #define TINY_DEBUG(level) (G_UNLIKELY (tiny_env_get_int (TINY_ENV_DEBUG) >= (level)))

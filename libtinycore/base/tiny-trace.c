@@ -90,10 +90,11 @@ tiny_trace_flush (void)
   g_mutex_unlock (&lock);
 }
 
-/* The parent goes on writing; a child must not. */
+/* The parent goes on writing; a child must not. Another thread may have held the lock, which is not in the child. */
 static void
 stop_in_child (void)
 {
+  g_mutex_init (&lock);
   g_atomic_int_set (&tiny_trace_state, TINY_TRACE_OFF);
 }
 
@@ -172,6 +173,8 @@ tiny_trace_add (gint64 start_ns,
                 guint n_args)
 {
   gint64 ns = MAX (end_ns - start_ns, 0);
+  if (g_atomic_int_get (&tiny_trace_state) != TINY_TRACE_ON)
+    return;
   g_mutex_lock (&lock);
   if (g_atomic_int_get (&tiny_trace_state) == TINY_TRACE_ON) {
     guint thread = get_thread ();

@@ -39,18 +39,17 @@ wait_for_devices (void)
   g_mutex_unlock (&lock);
 }
 
+/* The device of that name: @device, which is kept, unless there is one. */
 static TinyDevice *
 remember_locked (TinyDevice *device)
 {
   if (devices == NULL)
     devices = g_hash_table_new (g_str_hash, g_str_equal);
   TinyDevice *known = g_hash_table_lookup (devices, tiny_device_get_name (device));
-  if (known != NULL) {
-    g_object_unref (device);
+  if (known != NULL)
     return known;
-  }
   g_hash_table_insert (devices, (gpointer) g_intern_string (tiny_device_get_name (device)),
-                       device);
+                       g_object_ref (device));
   if (tiny_device_is_asynchronous (device))
     atexit (
         wait_for_devices); /* for each, so that it comes before what the driver has registered */
@@ -65,11 +64,12 @@ open_device (const char *spec, GError **error)
 {
   tiny_trace_open (); /* devices come before the runtime */
   TINY_TIMED ("engine", "open device");
-  TinyDevice *device = tiny_registry_open (tiny_registry_get_default (), spec, error);
-  if (device == NULL)
+  g_autoptr (TinyDevice) opened
+      = tiny_registry_open (tiny_registry_get_default (), spec, error);
+  if (opened == NULL)
     return NULL;
   g_mutex_lock (&lock);
-  device = remember_locked (device);
+  TinyDevice *device = remember_locked (opened);
   g_mutex_unlock (&lock);
   return device;
 }
@@ -110,7 +110,7 @@ add_devices (const char *name, GPtrArray *out, GError **error)
     return FALSE;
   g_mutex_lock (&lock);
   for (guint i = 0; i < opened->len; i++)
-    g_ptr_array_add (out, remember_locked (g_object_ref (opened->pdata[i])));
+    g_ptr_array_add (out, remember_locked (opened->pdata[i]));
   g_mutex_unlock (&lock);
   return TRUE;
 }

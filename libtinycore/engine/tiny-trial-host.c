@@ -77,17 +77,6 @@ helper_end (Helper *self)
   g_free (self);
 }
 
-/* Without what would make the helper search, print or record as well; it crashes without a note of it. */
-static char **
-make_environment (void)
-{
-  static const char *const names[] = { "BEAM", "DEBUG", "VIZ", "TINY_PROFILE", "TINY_TUNED" };
-  char **out = g_get_environ ();
-  for (guint i = 0; i < G_N_ELEMENTS (names); i++)
-    out = g_environ_unsetenv (out, names[i]);
-  return g_environ_setenv (out, "TINY_CRASH_NOTES", "0", TRUE);
-}
-
 static Helper *
 helper_new (GError **error)
 {
@@ -101,7 +90,7 @@ helper_new (GError **error)
     g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "search: %s", g_strerror (errno));
     return NULL;
   }
-  g_auto (GStrv) environment = make_environment ();
+  g_auto (GStrv) environment = tiny_env_for_helper ();
   const char *argv[] = { path, G_STRINGIFY (3), TINY_SCAN_TRIALS, NULL };
   const TinySpawnEnd given[] = { { ends[1], HELPER_FD }, { 2, 1 } };
   const int failure

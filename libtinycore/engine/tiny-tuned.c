@@ -57,7 +57,8 @@ read_entry (const char *line, const char *file)
   if (opts == NULL || fields[2][0] == 0)
     return "these are no optimisations";
   char *key = g_strdup_printf ("%s %s", fields[0], fields[1]);
-  if (g_hash_table_contains (entries, key)) {
+  const FileEntry *known = g_hash_table_lookup (entries, key);
+  if (known != NULL && known->file != g_intern_string (file)) {
     g_free (key);
     return NULL;
   }
@@ -74,7 +75,8 @@ read_lines (char *const *lines, const char *file)
   const char *first_why = NULL;
   for (guint i = 1; lines[i] != NULL; i++) {
     g_strstrip (lines[i]);
-    if (lines[i][0] == 0 || lines[i][0] == '#')
+    /* Two processes that begin a file at the same time both begin it. */
+    if (lines[i][0] == 0 || lines[i][0] == '#' || g_str_equal (lines[i], HEADER))
       continue;
     const char *why
         = g_utf8_validate (lines[i], -1, NULL) ? read_entry (lines[i], file) : "it is no text";
@@ -227,9 +229,32 @@ write_out (const Found *found)
     close (fd);
 }
 
+/* (transfer full) (nullable): of a search at least as wide as @beam. */
+static char *
+recall (const TinyTunedKey *key, guint beam)
+{
+  g_mutex_lock (&lock);
+  const Found *found = found_by_key ? g_hash_table_lookup (found_by_key, key->key) : NULL;
+  char *opts = found != NULL && found->beam >= beam ? g_strdup (found->opts) : NULL;
+  g_mutex_unlock (&lock);
+  return opts;
+}
+
 static void
+found_free (Found *self)
+{
+  g_free (self->digest);
+  g_free (self->target);
+  g_free (self->name);
+  g_free (self->opts);
+  g_free (self);
+}
+
+/* (transfer full): the list of @found, which is kept unless another thread has found as much meanwhile. */
+static char *
 remember (const TinyTunedKey *key, Found *found)
 {
+  char *opts = g_strdup (found->opts);
   found->digest = g_strdup (key->digest);
   found->target = tiny_tuned_target_of (key->device);
   found->name = g_strdup (key->kernel->text ? key->kernel->text : "?");
@@ -238,10 +263,22 @@ remember (const TinyTunedKey *key, Found *found)
     found_by_key = g_hash_table_new (g_str_hash, g_str_equal);
     found_list = g_ptr_array_new ();
   }
-  g_hash_table_insert (found_by_key, g_strdup (key->key), found);
-  g_ptr_array_add (found_list, found);
-  write_out (found);
+  Found *known = g_hash_table_lookup (found_by_key, key->key);
+  if (known == NULL || known->beam < found->beam)
+    write_out (found);
+  if (known == NULL) {
+    g_hash_table_insert (found_by_key, g_strdup (key->key), found);
+    g_ptr_array_add (found_list, found);
+  } else {
+    if (known->beam < found->beam) {
+      const Found narrower = *known;
+      *known = *found;
+      *found = narrower;
+    }
+    found_free (found);
+  }
   g_mutex_unlock (&lock);
+  return opts;
 }
 
 gboolean
@@ -350,15 +387,11 @@ tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin)
   }
   if (options.beam == 0)
     return NULL;
-  g_mutex_lock (&lock);
-  Found *found = found_by_key ? g_hash_table_lookup (found_by_key, key->key) : NULL;
-  g_mutex_unlock (&lock);
-  if (found == NULL) {
-    found = load_found (key, options.beam);
-    if (found == NULL)
-      found = search (key, &options);
-    if (found != NULL)
-      remember (key, found);
-  }
-  return found ? g_strdup (found->opts) : NULL;
+  char *opts = recall (key, options.beam);
+  if (opts != NULL)
+    return opts;
+  Found *found = load_found (key, options.beam);
+  if (found == NULL)
+    found = search (key, &options);
+  return found != NULL ? remember (key, found) : NULL;
 }

@@ -6,7 +6,8 @@
  * A tuned file is text. Its first line is "tinycore-tuned 1"; every other is empty, a comment after
  * #, or an entry: digest of the kernel (32 hexadecimal digits), target (BACKEND:RENDERER:ARCH, no
  * spaces), optimisations ("none", or as in `tinycore compile --opts`), and a comment for people:
- * the kernel's name and what it took. */
+ * the kernel's name and what it took. Of two entries of one file for one kernel the later is used, of
+ * two files' that of the first. */
 #pragma once
 
 #include "device/tiny-device.h"

@@ -485,6 +485,8 @@ tiny_safetensors_write_streamed (TinySafetensors *self,
   good = good && write_all (self, header, reader, user_data, file, error);
   if (file != NULL && fclose (file) != 0 && good)
     good = fail_io ("its data", error);
+  else if (file == NULL && fd >= 0)
+    close (fd);
   if (good && g_rename (beside, path) != 0)
     good = fail_io ("it cannot be put in place", error);
   if (!good) {

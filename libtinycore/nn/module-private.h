@@ -25,6 +25,8 @@ typedef struct {
   gboolean persistent;
 } TinyEntry;
 
+/* @tensor (nullable) for what it held, which no step of an optimiser computes any more. */
+void tiny_entry_set_tensor (TinyEntry *self, TinyTensor *tensor);
 /* (element-type TinyEntry): in the order they were added. */
 GArray *tiny_module_get_entries (TinyModule *self);
 

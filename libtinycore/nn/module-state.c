@@ -318,8 +318,7 @@ visit_replace (TinyEntry *entry, const char *path, gpointer user_data)
   if (next == NULL)
     return;
   tiny_tensor_set_requires_grad (next, ((TinyTensor *) entry->tensor)->requires_grad);
-  g_object_unref (entry->tensor);
-  entry->tensor = g_object_ref (next);
+  tiny_entry_set_tensor (entry, next);
 }
 
 static gboolean
@@ -336,7 +335,7 @@ replace (TinyModule *self, Replacing *how, GError **error)
     g_ptr_array_add (next, value);
   gboolean good = TRUE;
   for (guint i = 0; good && i < next->len; i++)
-    good = tiny_tensor_own_memory (next->pdata[i], error);
+    good = tiny_tensor_own_memory (next->pdata[i], "module", error);
   if (!good || !tiny_tensor_realize_many ((TinyTensor *const *) next->pdata, next->len, error))
     return FALSE;
   visit (self, "", visit_replace, how);

@@ -124,7 +124,7 @@ own_inputs (TinyTensor *const *inputs, guint n, GError **error)
 {
   for (guint i = 0; i < n; i++)
     if (TINY_IS_TENSOR (inputs[i]) && !recording_is_variable (inputs[i])
-        && !tiny_tensor_stand_apart (inputs[i], error))
+        && !tiny_tensor_stand_apart (inputs[i], "jit", error))
       return FALSE;
   if (!recording_realize_inputs (inputs, n, error))
     return FALSE;
@@ -249,7 +249,8 @@ own_output (Recording *self, TinyTensor *output, GError **error)
       = { 0 }; /* an input that was a view may not see what was its memory any more */
   if (tiny_capture_has_input (self->capture, memory))
     tiny_runtime_add_root (&other, tiny_tensor_get_node (output));
-  gboolean good = tiny_tensor_own_memory (output, error) && tiny_tensor_realize (output, error);
+  gboolean good
+      = tiny_tensor_own_memory (output, "jit", error) && tiny_tensor_realize (output, error);
   tiny_runtime_remove_root (&other);
   return good;
 }

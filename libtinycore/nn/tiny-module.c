@@ -37,14 +37,20 @@ forget_moved (TinyTensor *tensor)
   tiny_runtime_unlock ();
 }
 
+void
+tiny_entry_set_tensor (TinyEntry *self, TinyTensor *tensor)
+{
+  if (self->tensor != NULL)
+    forget_moved (self->tensor);
+  g_set_object (&self->tensor, tensor);
+}
+
 static void
 entry_clear (gpointer data)
 {
   TinyEntry *entry = data;
   g_free (entry->name);
-  if (entry->tensor != NULL)
-    forget_moved (entry->tensor);
-  g_clear_object (&entry->tensor);
+  tiny_entry_set_tensor (entry, NULL);
   g_clear_object (&entry->child);
 }
 
@@ -287,7 +293,8 @@ check_tensor (
     g_set_error (&wrong, TINY_ERROR, TINY_ERROR_INVALID,
                  "a parameter is of floats, not %s: make it a buffer",
                  tiny_dtype_to_string (tensor->dtype));
-  else if (tiny_tensor_own_memory (tensor, &wrong))
+  else if (tiny_tensor_own_memory (
+               tensor, kind == TINY_ENTRY_PARAMETER ? "add_parameter" : "add_buffer", &wrong))
     return TRUE;
   g_propagate_prefixed_error (error, g_steal_pointer (&wrong),
                               "%s: “%s”: ", G_OBJECT_TYPE_NAME (self), name);
@@ -541,8 +548,7 @@ tiny_module_set_tensor (TinyModule *self, const char *path, TinyTensor *tensor, 
     return TRUE;
   if (!check_tensor (owner, name, owned, entry->kind, error))
     return FALSE;
-  forget_moved (entry->tensor);
-  g_set_object (&entry->tensor, owned);
+  tiny_entry_set_tensor (entry, owned);
   return TRUE;
 }
 

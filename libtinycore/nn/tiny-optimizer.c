@@ -110,7 +110,7 @@ state_like (GPtrArray *parameters, double all, const double *number)
     TinyTensor *value = number != NULL ? tiny_tensor_full (TINY_DTYPE_F32, NULL, 0, *number)
                                        : tiny_tensor_full (p->dtype, p->shape, p->n_dims, all);
     value = g_object_ref_sink (tiny_tensor_shard_like (value, p));
-    tiny_tensor_own_memory (value, NULL);
+    tiny_tensor_own_memory (value, "optimizer", NULL);
     g_ptr_array_add (result, value);
   }
   return result;

@@ -122,11 +122,9 @@ test (TinyTensor *const *inputs,
       GError **error)
 {
   TinyTrainer *self = user_data;
-  tiny_module_set_training (self->module, FALSE);
   TinyTensor *scores = tiny_module_forward (self->module, inputs[0]);
   TinyTensor *right = tiny_tensor_eq (tiny_tensor_argmax (scores, 1, FALSE), inputs[1]);
   g_autoptr (TinyTensor) count = g_object_ref_sink (tiny_tensor_sum (right, NULL, 0, FALSE));
-  tiny_module_set_training (self->module, TRUE);
   if (!tiny_tensor_realize (count, error))
     return FALSE;
   outputs[0] = g_steal_pointer (&count);
@@ -167,6 +165,69 @@ tiny_trainer_step (
   return out_loss == NULL || tiny_tensor_item (loss, out_loss, error);
 }
 
+/* ---- counting right answers ---- */
+typedef struct {
+  TinyModule *module;
+  gboolean training;
+} Mode;
+
+/* A TinyModuleCallback. */
+static void
+note_mode (TinyModule *module, gpointer modes)
+{
+  const Mode mode = { module, tiny_module_get_training (module) };
+  g_array_append_val ((GArray *) modes, mode);
+}
+
+/* As they were noted, a module before those in it, which it sets as well. */
+static void
+restore_modes (const GArray *modes)
+{
+  for (guint i = modes->len; i-- > 0;) {
+    const Mode *mode = &g_array_index (modes, Mode, i);
+    tiny_module_set_training (mode->module, mode->training);
+  }
+}
+
+/* Adds to @right and @n what is right in a batch and how many it has. One that is not full is not recorded. */
+static gboolean
+count_batch (TinyTrainer *self,
+             TinyTensor *const *inputs,
+             guint batch,
+             double *right,
+             double *n,
+             GError **error)
+{
+  guint n_dims;
+  const gint64 *shape = tiny_tensor_get_shape (inputs[1], &n_dims);
+  const gint64 found = n_dims > 0 ? shape[0] : 0;
+  g_autoptr (TinyTensor) count = NULL;
+  double value = 0;
+  gboolean good = found == batch ? tiny_jit_call (self->test, inputs, 2, &count, error)
+                                 : test (inputs, 2, &count, 1, self, error);
+  if (found == batch && count != NULL)
+    g_object_ref (count); /* which the recording owns */
+  good = good && tiny_tensor_item (count, &value, error);
+  *right += value;
+  *n += (double) found;
+  return good;
+}
+
+static gboolean
+count_epoch (TinyTrainer *self, TinyLoader *loader, double *right, double *n, GError **error)
+{
+  TinyTensor *x, *y;
+  gboolean good = TRUE;
+  tiny_loader_start_epoch (loader, 0);
+  while (good && tiny_loader_next (loader, &x, &y)) {
+    TinyTensor *inputs[] = { x, y };
+    good = count_batch (self, inputs, tiny_loader_get_batch (loader), right, n, error);
+    g_object_unref (x);
+    g_object_unref (y);
+  }
+  return good;
+}
+
 gboolean
 tiny_trainer_evaluate (TinyTrainer *self,
                        TinyLoader *loader,
@@ -180,25 +241,17 @@ tiny_trainer_evaluate (TinyTrainer *self,
   if (!check (self, error))
     return FALSE;
   double right = 0, n = 0;
-  TinyTensor *x, *y;
   /* A recording of its own for each evaluation: loaders differ in their batches. */
   g_clear_object (&self->test);
   self->test = tiny_jit_new (test, self, NULL, 1);
-  tiny_loader_start_epoch (loader, 0);
-  while (tiny_loader_next (loader, &x, &y)) {
-    TinyTensor *inputs[] = { x, y }, *count;
-    double value = 0;
-    gboolean good = tiny_jit_call (self->test, inputs, 2, &count, error)
-                    && tiny_tensor_item (count, &value, error);
-    g_object_unref (x);
-    g_object_unref (y);
-    if (!good)
-      return FALSE;
-    right += value;
-    n += tiny_loader_get_batch (loader);
-  }
-  *out_accuracy = right / MAX (n, 1);
-  return TRUE;
+  g_autoptr (GArray) modes = g_array_new (FALSE, FALSE, sizeof (Mode));
+  tiny_module_apply (self->module, note_mode, modes);
+  tiny_module_set_training (self->module, FALSE);
+  gboolean good = count_epoch (self, loader, &right, &n, error);
+  restore_modes (modes);
+  if (good)
+    *out_accuracy = right / MAX (n, 1);
+  return good;
 }
 
 guint

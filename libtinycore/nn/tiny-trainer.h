@@ -73,7 +73,8 @@ TINY_API gboolean tiny_trainer_step (
  * @out_accuracy: (out): the part of the items whose highest score is at their label
  * @error: return location
  *
- * Runs one epoch of @loader without training. What does not fill its last batch is left out.
+ * Runs one epoch of @loader without training, and leaves the modes of modules as they were. Every item counts that
+ * @loader gives, those of a last batch that is not full too.
  *
  * Returns: whether it worked
  *

@@ -226,7 +226,8 @@ settle (TinyTensor *grad, GError **error)
 {
   TinyLaunches **recorder = tiny_launches_get_recorder (), *kept = *recorder;
   *recorder = NULL;
-  gboolean good = tiny_tensor_own_memory (grad, error) && tiny_tensor_realize (grad, error);
+  gboolean good
+      = tiny_tensor_own_memory (grad, "jit", error) && tiny_tensor_realize (grad, error);
   *recorder = kept;
   return good;
 }
@@ -314,7 +315,7 @@ tiny_found_list_left (TinyFound *self, GError **error)
     gradient->after = make_left (self, grad);
     g_ptr_array_add (left, gradient->after);
     if (gradient->after->error == NULL && tiny_tensor_get_n_elements (grad) > 0
-        && !tiny_tensor_own_memory (gradient->after, error))
+        && !tiny_tensor_own_memory (gradient->after, "jit", error))
       return NULL;
   }
   return g_steal_pointer (&left);

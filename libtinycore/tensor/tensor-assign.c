@@ -117,11 +117,11 @@ take_memory (TinyBuild *b, TinyTensor *self)
 }
 
 gboolean
-tiny_tensor_own_memory (TinyTensor *self, GError **error)
+tiny_tensor_own_memory (TinyTensor *self, const char *name, GError **error)
 {
   TinyBuild b;
   gboolean floating = begin_in_place (self);
-  gboolean begun = tiny_build_begin (&b, "own_memory", 1, &self);
+  gboolean begun = tiny_build_begin (&b, name, 1, &self);
   if (begun) {
     tiny_view_unlink (self);
     take_memory (&b, self);
@@ -130,11 +130,11 @@ tiny_tensor_own_memory (TinyTensor *self, GError **error)
 }
 
 gboolean
-tiny_tensor_stand_apart (TinyTensor *self, GError **error)
+tiny_tensor_stand_apart (TinyTensor *self, const char *name, GError **error)
 {
   TinyBuild b;
   gboolean floating = begin_in_place (self);
-  gboolean begun = tiny_build_begin (&b, "own_memory", 1, &self);
+  gboolean begun = tiny_build_begin (&b, name, 1, &self);
   if (begun)
     take_memory (&b, self);
   return end_in_place (&b, self, begun, floating, error);

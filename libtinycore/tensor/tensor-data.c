@@ -172,7 +172,7 @@ realize_locked (TinyTensor *const *tensors, guint n, GError **error)
     }
     if (tiny_tensor_is_realized (tensors[i]))
       continue;
-    if (wants_own_memory (tensors[i]) && !tiny_tensor_own_memory (tensors[i], error))
+    if (wants_own_memory (tensors[i]) && !tiny_tensor_own_memory (tensors[i], "realize", error))
       return FALSE;
     if (roots == NULL)
       roots = g_new (TinyRoot *, n);

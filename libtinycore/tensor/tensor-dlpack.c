@@ -199,9 +199,9 @@ find_order (const Look *look, gint64 *order)
 {
   const gint64 *shape = look->tensor->shape;
   for (guint i = 0; i < look->n; i++) {
-    guint at = i; /* sorted by stride, axes of size 1 stay beside their neighbour */
-    while (at > 0 && shape[i] != 1 && shape[order[at - 1]] != 1
-           && look->strides[order[at - 1]] < look->strides[i]) {
+    guint at = i; /* by stride; those of size 1, whose strides say nothing, before the others */
+    while (at > 0 && shape[order[at - 1]] != 1
+           && (shape[i] == 1 || look->strides[order[at - 1]] < look->strides[i])) {
       order[at] = order[at - 1];
       at--;
     }
@@ -478,13 +478,13 @@ static gboolean
 find_node (TinyTensor *self, TinyTensor **copy, Place *out, GError **error)
 {
   TinyTensor *base = tiny_view_get_base (self);
-  if (!tiny_tensor_own_memory (base, error) || !tiny_tensor_realize (base, error))
+  if (!tiny_tensor_own_memory (base, "to_dlpack", error) || !tiny_tensor_realize (base, error))
     return FALSE;
   if (find_place (base == self ? self->root.node : tiny_view_read (self), out))
     return TRUE;
   *copy = g_object_ref_sink (tiny_tensor_cast (self, self->dtype));
-  return tiny_tensor_own_memory (*copy, error) && tiny_tensor_realize (*copy, error)
-         && find_place ((*copy)->root.node, out);
+  return tiny_tensor_own_memory (*copy, "to_dlpack", error)
+         && tiny_tensor_realize (*copy, error) && find_place ((*copy)->root.node, out);
 }
 
 /* The memory of @self; under the lock. */

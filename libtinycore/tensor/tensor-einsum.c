@@ -40,36 +40,48 @@ label_of (char c)
 
 /* ---- reading ---- */
 
+/* Adds @label to those of @what. */
+static gboolean
+put_label (TinyBuild *b, const char *what, guint *labels, guint *n, guint label)
+{
+  if (*n == TINY_MAX_RANK)
+    return tiny_build_fail (b, "%s has more than %d axes", what, TINY_MAX_RANK) != NULL;
+  labels[(*n)++] = label;
+  return TRUE;
+}
+
 /* The labels of one operand of @rank axes, or of the output, whose ellipsis has @n_ellipsis. */
 static gboolean
 read_labels (
     TinyBuild *b, Einsum *self, guint rank, gint n_ellipsis, guint *labels, guint *out_n)
 {
-  guint n = 0, n_letters = 0;
-  gboolean dots = FALSE;
+  const char *what = n_ellipsis < 0 ? "an operand" : "the result";
+  guint n_letters = 0;
+  gboolean dots = FALSE, good = TRUE;
   for (const char *p = self->text; *p != '\0' && *p != ',' && *p != '-'; p++)
     n_letters += label_of (*p) >= 0;
   if (n_ellipsis < 0)
     n_ellipsis = (gint) rank - (gint) n_letters;
-  for (; *self->text != '\0' && *self->text != ',' && *self->text != '-'; self->text++) {
+  *out_n = 0;
+  for (; good && *self->text != '\0' && *self->text != ',' && *self->text != '-';
+       self->text++) {
     gint label = label_of (*self->text);
     if (*self->text == ' ')
       continue;
     if (label < 0 && !dots && g_str_has_prefix (self->text, "...")) {
       dots = TRUE;
       self->text += 2;
-      for (gint i = n_ellipsis; i-- > 0 && n < TINY_MAX_RANK;)
-        labels[n++] = N_LETTERS + (guint) i;
-    } else if (label < 0 || n == TINY_MAX_RANK) {
+      for (gint i = n_ellipsis; good && i-- > 0;)
+        good = put_label (b, what, labels, out_n, N_LETTERS + (guint) i);
+    } else if (label < 0) {
       return tiny_build_fail (b, "“%s” does not go on with a letter, …, a comma or ->",
                               self->text)
              != NULL;
     } else {
-      labels[n++] = (guint) label;
+      good = put_label (b, what, labels, out_n, (guint) label);
     }
   }
-  *out_n = n;
-  return TRUE;
+  return good;
 }
 
 static char *
@@ -162,9 +174,10 @@ read_output (TinyBuild *b, Einsum *self)
   if (*self->text == '\0') {
     for (guint i = n_ellipsis; i-- > 0;)
       self->output[self->n_output++] = N_LETTERS + i;
-    for (guint label = 0; label < N_LETTERS && self->n_output < TINY_MAX_RANK; label++)
-      if (self->uses[label] == 1)
-        self->output[self->n_output++] = label;
+    for (guint label = 0; label < N_LETTERS; label++)
+      if (self->uses[label] == 1
+          && !put_label (b, "the result", self->output, &self->n_output, label))
+        return FALSE;
   } else {
     if (!g_str_has_prefix (self->text, "->"))
       return tiny_build_fail (b, "“%s” is not -> and the result's letters", self->text) != NULL;

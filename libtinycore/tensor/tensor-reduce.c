@@ -20,8 +20,9 @@ tiny_build_count (TinyNode *x, const gint64 *axes, guint n)
   return count;
 }
 
-TinyNode *
-tiny_build_mask (TinyBuild *self, TinyNode *x, TinyNode *value, const gint64 *axes, guint n)
+/* @x, @value where an element is of no account along one of @axes; all of these are meant from here on. */
+static TinyNode *
+mask (TinyBuild *self, TinyNode *x, TinyNode *value, const gint64 *axes, guint n)
 {
   for (guint i = 0; x != NULL && i < n; i++) {
     guint axis = (guint) axes[i];
@@ -50,8 +51,7 @@ leave_open (TinyBuild *self, TinyNode *x)
     TinyNode *limit = tiny_limit_get (limited, i);
     if (limit == NULL)
       continue;
-    x = tiny_build_mask (self, x, tiny_node_open (self->graph, (TinyDType) x->dtype),
-                         (gint64[]){ i }, 1);
+    x = mask (self, x, tiny_node_open (self->graph, (TinyDType) x->dtype), (gint64[]){ i }, 1);
     x = x != NULL ? tiny_node_limit (self->graph, x, i, limit) : NULL;
   }
   return x;
@@ -81,17 +81,18 @@ reduce_limited (TinyBuild *self, TinyOp op, TinyNode *x, const gint64 *axes, gui
   else if (op == TINY_OP_MAX)
     identity = tiny_node_const_int (self->graph, (TinyDType) x->dtype,
                                     tiny_dtype_get_min ((TinyDType) x->dtype));
-  x = tiny_build_mask (self, x, identity, axes, n);
+  x = mask (self, x, identity, axes, n);
   return x == NULL ? NULL : leave_open (self, tiny_layout_reduce (self->graph, x, op, axes, n));
 }
 
-TinyNode *
-tiny_build_count_in (TinyBuild *self,
-                     TinyNode *like,
-                     TinyNode *x,
-                     const gint64 *axes,
-                     guint n,
-                     gint64 correction)
+/* The number of elements along @axes less @correction, at least 0, in @like's dtype. */
+static TinyNode *
+count_in (TinyBuild *self,
+          TinyNode *like,
+          TinyNode *x,
+          const gint64 *axes,
+          guint n,
+          gint64 correction)
 {
   if (like == NULL || x == NULL)
     return NULL;
@@ -161,8 +162,7 @@ inverse_count (TinyBuild *self,
     double count = (double) tiny_build_count (x, axes, n) - (double) correction;
     return tiny_build_like (self, like, 1.0 / MAX (count, 0));
   }
-  return tiny_build_unary (self, TINY_OP_RECIP,
-                           tiny_build_count_in (self, like, x, axes, n, correction));
+  return tiny_build_unary (self, TINY_OP_RECIP, count_in (self, like, x, axes, n, correction));
 }
 
 /* Narrow floats stay wide until they are divided, so that large sums do not overflow. */

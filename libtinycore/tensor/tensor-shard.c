@@ -141,7 +141,7 @@ become (TinyTensor *self, TinyTensor *moved, GError **error)
   tiny_tensor_set_node (self, moved->root.node);
   self->device = moved->device;
   tiny_runtime_unlock ();
-  return !self->requires_grad || tiny_tensor_own_memory (self, error);
+  return !self->requires_grad || tiny_tensor_own_memory (self, "to", error);
 }
 
 /* Where to: names, or a device where that is NULL. */

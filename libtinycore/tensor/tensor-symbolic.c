@@ -140,8 +140,10 @@ tiny_part_is_symbolic (TinyBuild *self, TinyNode *x)
   return tiny_build_get_bounds (self, x, &lo, &hi) && lo < hi;
 }
 
-TinyNode *
-tiny_part_size (TinyBuild *self, TinyNode *size, gint64 *out_lo, gint64 *out_hi)
+/* @size of an axis as sums and products of variables and numbers, which limits are made of; NULL without an
+ * error where it is none. */
+static TinyNode *
+to_size (TinyBuild *self, TinyNode *size, gint64 *out_lo, gint64 *out_hi)
 {
   Linear sum = { 0 };
   if (!add_to (&sum, size, 1, 0) || !get_bounds (&sum, out_lo, out_hi))
@@ -413,7 +415,7 @@ op_shorten (TinyBuild *self, TinyNode *x, guint axis, TinyNode *size)
   gint64 lo, hi, whole = x->shape->v[axis];
   if (!tiny_build_get_bounds (self, size, &lo, &hi) || lo > hi)
     return tiny_build_fail (self, "the size is no number and no variable");
-  TinyNode *sum = lo < hi ? tiny_part_size (self, size, &lo, &hi) : size;
+  TinyNode *sum = lo < hi ? to_size (self, size, &lo, &hi) : size;
   if (lo < 0 || hi > whole)
     return tiny_build_fail (self,
                             "%" G_GINT64_FORMAT " … %" G_GINT64_FORMAT

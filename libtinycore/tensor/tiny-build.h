@@ -156,9 +156,6 @@ tiny_build_mul (TinyBuild *self, TinyNode *x, TinyNode *y)
 TinyNode *tiny_build_div (TinyBuild *self, TinyNode *x, TinyNode *y);
 
 /* ---- sizes that are variables (ir/tiny-limit.h) ---- */
-/* @x, @value where an element is of no account along one of @axes; all of these are meant from here on. */
-TinyNode *
-tiny_build_mask (TinyBuild *self, TinyNode *x, TinyNode *value, const gint64 *axes, guint n);
 /* That the size of @axis is no variable. */
 gboolean tiny_build_check_number (TinyBuild *self, const TinyNode *x, guint axis);
 /* For tiny_build_begin() and tiny_build_end(): that no argument has such an axis; that this is said in the error
@@ -166,13 +163,6 @@ gboolean tiny_build_check_number (TinyBuild *self, const TinyNode *x, guint axis
 void tiny_build_refuse_symbolic (TinyBuild *self);
 void tiny_build_explain_symbolic (TinyBuild *self);
 void tiny_build_check_left (TinyBuild *self, const TinyNode *node);
-/* The number of elements along @axes less @correction, at least 0, in @like's dtype. */
-TinyNode *tiny_build_count_in (TinyBuild *self,
-                               TinyNode *like,
-                               TinyNode *x,
-                               const gint64 *axes,
-                               guint n,
-                               gint64 correction);
 
 static inline TinyNode *
 tiny_build_add_number (TinyBuild *self, TinyNode *x, double number)

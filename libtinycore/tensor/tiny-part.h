@@ -16,9 +16,6 @@ typedef struct {
 
 /* Whether @x is an integer without axes that is calculated from variables: no number, and no data. */
 gboolean tiny_part_is_symbolic (TinyBuild *self, TinyNode *x);
-/* @size of an axis as sums and products of variables and numbers, which limits are made of; NULL without an
- * error where it is none. */
-TinyNode *tiny_part_size (TinyBuild *self, TinyNode *size, gint64 *out_lo, gint64 *out_hi);
 /* What start:stop of Python takes of @axis; NULL: from its begin, or up to its end. What cannot be told for all
  * values of the variables is an error. */
 gboolean tiny_part_find (

@@ -63,10 +63,10 @@ guint64 tiny_tensor_count_toggled (void);
 /* Whether a gradient would flow from a node to a tensor that requires one. Under the runtime's lock. */
 gboolean tiny_tensor_reaches_variable (TinyNode *root);
 /* Makes the tensor's memory its own: nothing else shares it, so that it can be assigned to. It is a view
- * of nothing any more. */
-gboolean tiny_tensor_own_memory (TinyTensor *self, GError **error);
+ * of nothing any more. @name is what the program called, for errors. */
+gboolean tiny_tensor_own_memory (TinyTensor *self, const char *name, GError **error);
 /* Likewise; but a view stays one, and has that memory until it is read anew. */
-gboolean tiny_tensor_stand_apart (TinyTensor *self, GError **error);
+gboolean tiny_tensor_stand_apart (TinyTensor *self, const char *name, GError **error);
 /* Before the memory of @self, which is realised and no view, is written in place: what waits and is made of it is
  * computed, and tensors that share it get copies. Its views follow it. */
 gboolean tiny_tensor_part_memory (TinyTensor *self, GError **error);

@@ -359,7 +359,7 @@ number_empty (TinyTensor *self)
 static gboolean
 begin_variable (TinyTensor *self, GError **error)
 {
-  if (self->base == NULL && !tiny_tensor_own_memory (self, error))
+  if (self->base == NULL && !tiny_tensor_own_memory (self, "requires_grad", error))
     return FALSE;
   if (self->requires_grad)
     return TRUE;

@@ -7,6 +7,7 @@
  * loaded is a failed case as any other; a device that is not there is none. */
 #include <string.h>
 
+#include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "device/tiny-table.h"
 #include "run.h"
@@ -133,24 +134,18 @@ look (ConfRunning *self, int *out_status)
 }
 
 /* ---- workers ---- */
-/* The subject's manifest first, caches of this run's own, and nothing that makes the core search,
- * print or record, or isolate what crashed. */
+/* A helper's, with the subject's manifest first and caches of this run's own. */
 static char **
 make_environment (const ConfRunning *self)
 {
-  static const char *const unwanted[]
-      = { "BEAM", "DEBUG", "VIZ", "TINY_PROFILE", "TINY_TUNED", "BACKEND" };
-  char **out = g_get_environ ();
+  char **out = tiny_env_for_helper ();
   const char *files = g_environ_getenv (out, "TINY_PLUGIN_FILES");
   const char *first = self->wanted->manifest_path;
-  for (guint i = 0; i < G_N_ELEMENTS (unwanted); i++)
-    out = g_environ_unsetenv (out, unwanted[i]);
   if (first != NULL) {
     g_autofree char *both = files ? g_strconcat (first, ":", files, NULL) : g_strdup (first);
     out = g_environ_setenv (out, "TINY_PLUGIN_FILES", both, TRUE);
   }
   out = g_environ_setenv (out, "TINY_CACHE_DIR", conf_folder_get_path (self->folder), TRUE);
-  out = g_environ_setenv (out, "TINY_CRASH_NOTES", "0", TRUE);
   return g_environ_setenv (out, "DEV", self->wanted->device, TRUE);
 }
 

@@ -12,8 +12,9 @@ static const struct {
   gboolean is_int;
   int number;
 } variables[] = {
-#define TINY_ENV_INT(id, name, value, least, meaning) { name, NULL, meaning, TRUE, value },
-#define TINY_ENV_TEXT(id, name, value, meaning)       { name, value, meaning, FALSE, 0 },
+#define TINY_ENV_INT(id, name, helpers, value, least, meaning)                                 \
+  { name, NULL, meaning, TRUE, value },
+#define TINY_ENV_TEXT(id, name, helpers, value, meaning) { name, value, meaning, FALSE, 0 },
 #include "base/tiny-env.def"
 };
 

@@ -1,17 +1,21 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks who includes whom: a room only rooms above it, a plugin only tiny-plugin.h and its kit.
+"""Checks who includes whom: a room only rooms above it, a plugin only tiny-plugin.h and its kit, and no file a header twice.
 
 usage: check-includes.py ROOT. Prints each breach and exits 1 if there is any; checks itself first
 on made-up breaches, so that it cannot pass by seeing nothing."""
+import collections
 import pathlib
 import re
 import sys
+
+import tree
 
 ROOMS = ["base", "ir", "rewrite", "device", "plugin", "schedule", "codegen", "render", "engine",
          "tensor", "autograd", "nn", "io"]
 APART = {"schedule", "codegen", "render"}  # these never include one another
 INCLUDE = re.compile(r'^\s*#\s*include\s+"([^"]+)"', re.M)
+ANY = re.compile(r'^#include\s+([<"][^">]+\.h[">])', re.M)  # tables (.def) are included as often as they are wanted
 
 
 def breaches_of_room(room, included):
@@ -33,7 +37,13 @@ def breaches_of_plugin(folder, included):
     return f"includes {included}: a plugin sees tiny-plugin.h, its kit and its own files only"
 
 
+def repeats(text):
+    """The headers that file text includes more than once."""
+    return sorted(header for header, n in collections.Counter(ANY.findall(text)).items() if n > 1)
+
+
 def main():
+    assert repeats('#include "a.h"\n#include <b.h>\n#include "a.h"\n#include "c.def"\n#include "c.def"\n') == ['"a.h"']
     assert breaches_of_room("ir", "engine/tiny-plan.h")
     assert breaches_of_room("render", "codegen/tiny-codegen.h")
     assert not breaches_of_room("engine", "codegen/tiny-codegen.h")
@@ -55,6 +65,9 @@ def main():
             why = breaches_of_plugin(path.parent, included)
             if why:
                 found.append(f"{path.relative_to(root)} {why}")
+    for path in tree.files(root):
+        if path.suffix in (".c", ".h"):
+            found += [f"{path.relative_to(root)} includes {header} twice" for header in repeats(path.read_text())]
     print("\n".join(found) if found else f"{seen} includes follow the rules")
     return 1 if found or seen < 50 else 0
 

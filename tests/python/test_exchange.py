@@ -11,7 +11,7 @@ import weakref
 import checks
 import numpy
 import torch
-from tinycore import Device, Tensor, TinyError, dtypes
+from tinycore import Device, Tensor, TinyError, Variable, dtypes
 
 
 def test_arrays():
@@ -147,6 +147,16 @@ def test_capsules():
     checks.raises(BufferError, Tensor([1], dtype="fp8e5m2").__dlpack__)
     checks.raises(TinyError, Tensor.from_dlpack, torch.zeros(2), device="NO-SUCH")
     checks.equal(Tensor.from_dlpack(torch.zeros(2), device=Device.DEFAULT).device, Device.DEFAULT)
+
+
+def test_refused_is_not_taken():
+    """An argument that is refused leaves the capsule to whoever made it."""
+    capsule = Tensor([1, 2]).__dlpack__()
+    checks.true("names of devices" in str(checks.raises(TypeError, Tensor.from_dlpack, capsule, device=3)))
+    checks.raises(ValueError, Tensor.from_dlpack, capsule, copy=numpy.zeros(2))
+    checks.equal(Tensor.from_dlpack(capsule).tolist(), [1, 2])
+    part = Tensor.ones(8)[:Variable("v", 1, 8).bind(3)]
+    checks.true(str(checks.raises(TinyError, part.__dlpack__)).startswith("to_dlpack: axis 0"))
 
 
 checks.run(globals())

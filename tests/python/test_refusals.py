@@ -196,6 +196,9 @@ def test_conversions():
         (lambda: X.mean(axis=0, dim=1), "mean: axis and dim are the same"), (lambda: X.sum(0, dim=0), "sum: axis and dim"), (lambda: X.permute(), "permute: no axes"),
         (lambda: X.permute(()), "permute: no axes"), (lambda: Tensor.einsum("ij,jk->ik", Tensor.ones(2, 4), Tensor.ones(3, 2)), "letter j is of size 3 in (3, 2) and of size 4"),
         (lambda: Tensor.einsum("ii->i", Tensor.ones(2, 3)), "letter i is of size 3 in (2, 3) and of size 2"),
+        (lambda: Tensor.einsum("abcdefgh,ijklmnopq", Tensor.ones(*[1] * 8), Tensor.ones(2, *[1] * 8)), "einsum: the result has more than 16 axes"),
+        (lambda: Tensor.einsum("...,q->q...", Tensor.ones(*[1] * 15, 2), Tensor.ones(3)), "einsum: the result has more than 16 axes"),
+        (lambda: Tensor.einsum("abcdefghijklmnopq", Tensor.ones(1)), "einsum: an operand has more than 16 axes"),
     ])
     checks.equal((Tensor(3.0).permute().item(), X.mean(dim=0).shape, Tensor.einsum("ij,jk->ik", Tensor.ones(2, 1), Tensor.ones(3, 2)).tolist()),
                  (3, X.shape[1:], [[3, 3], [3, 3]]))

@@ -309,7 +309,9 @@ def test_url():
         checks.equal(bytes(Tensor.from_url(base + "/packed", gunzip=True).tolist()), b"abc" * 100)
         checks.equal(Tensor.from_url(base + "/packed", gunzip=True, dtype="int32").shape, (75,))
         good = hashlib.sha256(b"\1\2\3").hexdigest()
+        asked = len(Answers.asked)
         checks.equal(Tensor.from_url(base + "/plain", sha256=good.upper()).shape, (3,))
+        checks.equal(len(Answers.asked), asked)
         n = len(list(kept.parent.iterdir()))
         for path, kind, options in (("/plain", ValueError, {"sha256": "00" * 32}), ("/plain", ValueError, {"gunzip": True}),
                                     ("/plain", ValueError, {"dtype": "int32"}), ("/none", OSError, {}), ("/short", OSError, {}),

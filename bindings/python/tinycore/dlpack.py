@@ -5,6 +5,7 @@ A capsule is named "dltensor", or "dltensor_versioned" since version 1; whoever 
 "used_…". What nobody took is freed with the capsule."""
 import ctypes
 
+from .convert import one_name
 from .errors import TinyError, UnsupportedError, checked, exception_of
 from .library import GLibError, Tiny
 
@@ -61,6 +62,9 @@ def capsule_of(source):
 
 def take(source, device, copy):
     """A tensor of another library's array or capsule."""
+    # Arguments first: nobody frees what a capsule has given up.
+    device = one_name(device)
+    kind = Tiny.DlpackCopy.IF_NEEDED if copy is None else Tiny.DlpackCopy.ALWAYS if copy else Tiny.DlpackCopy.NEVER
     capsule = capsule_of(source)
     for is_versioned, name in enumerate(NAMES):
         if is_valid(capsule, name):
@@ -70,7 +74,6 @@ def take(source, device, copy):
                         f"not {type(source).__name__}")
     address = get_pointer(capsule, name)
     set_name(capsule, USED[is_versioned])
-    kind = Tiny.DlpackCopy.IF_NEEDED if copy is None else Tiny.DlpackCopy.ALWAYS if copy else Tiny.DlpackCopy.NEVER
     try:
         return checked(Tiny.Tensor.new_from_dlpack(address, bool(is_versioned), device, kind))
     except TinyError as error:

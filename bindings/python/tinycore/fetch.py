@@ -71,8 +71,8 @@ def opened(url, timeout):
 
 
 def check(url, found, wanted):
-    if wanted is not None and found != wanted.lower():
-        raise FormatError(f"from_url: {url}: the SHA-256 is {found}, not {wanted.lower()}")
+    if wanted not in (None, found):
+        raise FormatError(f"from_url: {url}: the SHA-256 is {found}, not {wanted}")
 
 
 def kept_file(url, timeout, sha256):
@@ -90,7 +90,7 @@ def kept_file(url, timeout, sha256):
             found = write_whole(path, parts_of(answer, url))
         except (OSError, ValueError) as error:
             raise error if isinstance(error, FileError) else FileError(f"from_url: {url}: {error}") from None
-    if sha256 is not None and found != sha256.lower():
+    if sha256 not in (None, found):
         path.unlink()
     check(url, found, sha256)
     write_whole(mark, [found.encode()])
@@ -99,6 +99,7 @@ def kept_file(url, timeout, sha256):
 
 def bytes_at(url, gunzip=False, timeout=TIMEOUT, sha256=None):
     """What is at an address with file, http or https; @sha256 is what its hash has to be."""
+    sha256 = sha256 and sha256.lower()
     scheme = urllib.parse.urlsplit(url).scheme
     if scheme not in (*KEPT, "file"):
         raise InvalidError(f"from_url: {url} begins with none of file:, http:, https:")

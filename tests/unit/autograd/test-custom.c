@@ -10,9 +10,7 @@
 #include "engine/tiny-plan.h"
 #include "function-cases.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-operations.h"
 
 #define T(name) tiny_tensor_##name
 

@@ -12,8 +12,6 @@
 #include "function-cases.h"
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-operations.h"
 
 #define T(name) tiny_tensor_##name
 

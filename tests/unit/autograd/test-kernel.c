@@ -9,8 +9,6 @@
 #include "nn/tiny-jit.h"
 #include "tensor/tiny-tensor-kernel.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-operations.h"
 
 #define T(name) tiny_tensor_##name
 

@@ -9,9 +9,7 @@
 #include "function-cases.h"
 #include "ir/tiny-check.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
-#include "tensor/tiny-tensor-operations.h"
 
 #define T(name) tiny_tensor_##name
 

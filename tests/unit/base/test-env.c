@@ -40,6 +40,18 @@ test_table (void)
   g_assert_false (tiny_env_is_int (TINY_ENV_DEV));
 }
 
+/* What works for this process neither searches nor records, is on its own device, and has the rest. */
+static void
+test_helper (void)
+{
+  g_auto (GStrv) helper = tiny_env_for_helper ();
+  g_assert_null (g_environ_getenv (helper, "DEBUG"));
+  g_assert_null (g_environ_getenv (helper, "TINY_TUNED"));
+  g_assert_cmpstr (g_environ_getenv (helper, "DEV"), ==, "CL:1");
+  g_assert_cmpstr (g_environ_getenv (helper, "TINY_CRASH_NOTES"), ==, "0");
+  g_assert_cmpstr (g_getenv ("TINY_TUNED"), ==, "nothing");
+}
+
 int
 main (int argc, char **argv)
 {
@@ -48,9 +60,11 @@ main (int argc, char **argv)
   g_setenv ("TINY_NO_OPT", "", TRUE);
   g_unsetenv ("TINY_VERIFY");
   g_unsetenv ("BACKEND");
+  g_setenv ("TINY_TUNED", "nothing", TRUE);
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/base/env/read", test_read);
   g_test_add_func ("/base/env/override", test_override);
   g_test_add_func ("/base/env/table", test_table);
+  g_test_add_func ("/base/env/helper", test_helper);
   return g_test_run ();
 }

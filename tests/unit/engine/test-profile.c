@@ -177,6 +177,38 @@ test_program (void)
   check_nesting (spans);
 }
 
+static gint goes_on = TRUE;
+
+static gpointer
+record_all_the_time (gpointer name)
+{
+  while (g_atomic_int_get (&goes_on))
+    tiny_trace_add (1, 2, "odd", name, NULL, 0);
+  return NULL;
+}
+
+/* A child's events are nobody's, also where another thread was writing one down when it was forked. */
+static void
+test_forks (void)
+{
+  g_autofree char *name = g_strnfill (20000, 'x');
+  GThread *thread = g_thread_new ("recorder", record_all_the_time, name);
+  for (guint i = 0; i < 20; i++) {
+    pid_t child = fork ();
+    if (child == 0) {
+      alarm (10);
+      tiny_trace_add (1, 2, "kernel", "of a child", NULL, 0);
+      tiny_trace_flush ();
+      _exit (0);
+    }
+    int status = -1;
+    waitpid (child, &status, 0);
+    g_assert_cmpint (status, ==, 0);
+  }
+  g_atomic_int_set (&goes_on, FALSE);
+  g_thread_join (thread);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -188,6 +220,7 @@ main (int argc, char **argv)
   tiny_env_set_int (TINY_ENV_NO_CACHE, 1); /* so that there is something to compile */
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/engine/profile/program", test_program);
+  g_test_add_func ("/engine/profile/forks", test_forks);
   int result = g_test_run ();
   unlink (path);
   rmdir (folder);

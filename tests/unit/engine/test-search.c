@@ -11,6 +11,7 @@
 #include "codegen/tiny-codegen.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-search.h"
+#include "engine/tiny-tuned.h"
 #include "ir/tiny-text.h"
 
 /* What goes wrong in compile(): for programs with vectors of @lanes, by default the machine's, which the
@@ -345,6 +346,50 @@ count_warning (const char *domain, GLogLevelFlags level, const char *text, gpoin
   g_assert_nonnull (strstr (text, "computes something else"));
 }
 
+/* ---- what is kept of searches ---- */
+static TinyTunedKey tuned_key;
+
+static gpointer
+get_opts (gpointer unused)
+{
+  const char *origin;
+  return tiny_tuned_get_opts (&tuned_key, &origin);
+}
+
+/* A result serves searches that are as wide or narrower; what several threads look for at once is kept once. */
+static void
+test_kept (void)
+{
+  enum { N_THREADS = 3 };
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  g_autoptr (TinyDevice) device = open_device (FALSE);
+  GThread *threads[N_THREADS];
+  gint n_before = 0;
+  guint n_kept;
+  tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
+  tiny_env_set_int (TINY_ENV_BEAM_SECONDS, 1);
+  tuned_key = (TinyTunedKey){ device, parse (graph, matmul), "00000000000000000000000000000001",
+                              "key" };
+  for (guint beam = 1; beam <= 2; beam++) {
+    tiny_env_set_int (TINY_ENV_BEAM, (gint) beam);
+    for (guint i = 0; i < N_THREADS; i++)
+      threads[i] = g_thread_new ("searcher", get_opts, NULL);
+    for (guint i = 0; i < N_THREADS; i++)
+      g_free (g_thread_join (threads[i]));
+    g_assert_cmpint (fault.n_compiles, >, n_before);
+    n_before = fault.n_compiles;
+    g_autofree char *opts = get_opts (NULL), *all = tiny_tuned_export (&n_kept);
+    g_assert_nonnull (opts);
+    g_assert_cmpuint (n_kept, ==, 1);
+    g_assert_nonnull (strstr (all, opts));
+    g_assert_cmpint (fault.n_compiles, ==, n_before);
+  }
+  tiny_env_set_int (TINY_ENV_BEAM, 1);
+  g_free (get_opts (NULL));
+  g_assert_cmpint (fault.n_compiles, ==, n_before);
+  memset (&fault, 0, sizeof fault);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -358,5 +403,6 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/search/timeout", test_timeout);
   g_test_add_func ("/engine/search/endless", test_endless);
   g_test_add_func ("/engine/search/errors", test_errors);
+  g_test_add_func ("/engine/search/kept", test_kept);
   return g_test_run ();
 }

@@ -6,6 +6,7 @@
 #include <tiny.h>
 
 #include "../default-device.h"
+#include "nn/module-private.h"
 
 /* ---- a kind of module of this file: (x, y) to (w x + y, x), and w x for x alone ---- */
 typedef struct {
@@ -393,6 +394,37 @@ test_casts (void)
   assert_values (tiny_module_get_parameter (chain, "0.w"), 3, 3);
 }
 
+/* A cast replaces buffers whose new values wait for a step; those that are gone are none of the next step's. */
+static void
+test_casts_what_waits (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyModule) net = tiny_batch_norm2d_new (2);
+  g_autoptr (TinyTensor) x
+      = g_object_ref_sink (tiny_tensor_full (TINY_DTYPE_F32, (gint64[]){ 4, 2, 3, 3 }, 4, 5));
+  g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_module_forward (net, g_object_ref (x)));
+  gpointer gone = tiny_module_get_buffer (net, "running_mean");
+  g_object_add_weak_pointer (gone, &gone);
+  g_assert_false (tiny_tensor_is_realized (gone));
+  g_assert_true (tiny_module_to_dtype (net, TINY_DTYPE_F64, &error));
+  g_assert_null (gone);
+  g_autoptr (TinyTensor) w = vector (1, 2);
+  g_autoptr (TinyOptimizer) sgd = tiny_sgd_new (&w, 1, 1e-3, 0, 0, FALSE);
+  g_autoptr (GPtrArray) moved = g_ptr_array_new ();
+  tiny_module_collect_moved (moved);
+  g_assert_cmpuint (moved->len, ==, 1); /* the counter, which is no float */
+  g_assert_true (moved->pdata[0] == tiny_module_get_buffer (net, "num_batches_tracked"));
+  g_assert_true (tiny_optimizer_step (sgd, NULL, 0, &error));
+  g_assert_no_error (error);
+  TinyTensor *mean = tiny_module_get_buffer (net, "running_mean");
+  g_assert_cmpint (tiny_tensor_get_dtype (mean), ==, TINY_DTYPE_F64);
+  double found[2];
+  g_assert_true (tiny_tensor_copy_data (mean, found, sizeof found, &error));
+  g_assert_cmpfloat_with_epsilon (found[0], 0.5, 1e-6);
+}
+
 /* A step with dropout and running statistics, captured: every replay drops others and moves them. */
 typedef struct {
   TinyModule *net;
@@ -519,6 +551,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/module/state-dict", test_state_dict);
   g_test_add_func ("/module/shared-tensor", test_shared_tensor);
   g_test_add_func ("/module/casts", test_casts);
+  g_test_add_func ("/module/casts-what-waits", test_casts_what_waits);
   g_test_add_func ("/module/captured-state", test_captured_state);
   g_test_add_func ("/nn/module/modes-recorded", test_modes);
   return g_test_run ();

@@ -411,6 +411,63 @@ test_training (void)
     g_assert_cmpfloat (losses[0][i], ==, losses[1][i]);
 }
 
+/* @n items, the last of them labelled wrongly, in batches of eight: every item that is given counts once. */
+static void
+check_accuracy (TinyTrainer *trainer, guint n, gboolean drop_last, double want)
+{
+  g_autoptr (GError) error = NULL;
+  float xs[64];
+  guint8 ys[64];
+  for (guint i = 0; i < n; i++) {
+    xs[i] = i % 3 == 0 ? 1 : -1;
+    ys[i] = (i % 3 == 0) != (i == n - 1);
+  }
+  g_autoptr (GBytes) x = g_bytes_new (xs, n * sizeof *xs), y = g_bytes_new (ys, n);
+  g_autoptr (TinyLoader) loader = tiny_loader_new_empty (n, 8, &error);
+  tiny_loader_add_array (loader, TINY_DTYPE_F32, (gint64[]){ 1 }, 1, x, &error);
+  tiny_loader_add_array (loader, TINY_DTYPE_U8, NULL, 0, y, &error);
+  tiny_loader_set_shuffle (loader, FALSE, 0);
+  tiny_loader_set_drop_last (loader, drop_last);
+  double accuracy = -1;
+  g_assert_true (tiny_trainer_evaluate (trainer, loader, &accuracy, &error));
+  g_assert_no_error (error);
+  g_assert_cmpfloat_with_epsilon (accuracy, want, 1e-12);
+}
+
+static void
+test_evaluation (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyModule) net = tiny_sequential_new ();
+  tiny_sequential_append (net, tiny_linear_new (1, 2, FALSE));
+  tiny_sequential_append (net, tiny_dropout_new (0.9));
+  const float weight[] = { -1, 1 };
+  g_assert_true (tiny_module_set_tensor (net, "0.weight",
+                                         tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32,
+                                                                    (gint64[]){ 2, 1 }, 2,
+                                                                    weight, sizeof weight),
+                                         &error));
+  g_autoptr (GPtrArray) parameters = tiny_module_get_parameters (net);
+  g_autoptr (TinyOptimizer) sgd
+      = tiny_sgd_new ((TinyTensor *const *) parameters->pdata, 1, 0.1, 0, 0, FALSE);
+  g_autoptr (TinyTrainer) trainer = tiny_trainer_new (net, sgd);
+  for (guint training = 0; training < 2; training++) {
+    tiny_module_set_training (net, training);
+    tiny_module_set_training (tiny_module_get_child (net, "0"), !training);
+    check_accuracy (trainer, 10, FALSE, 0.9);
+    check_accuracy (trainer, 36, FALSE, 35.0 / 36); /* replays, then four */
+    check_accuracy (trainer, 5, FALSE, 0.8);
+    check_accuracy (trainer, 10, TRUE, 1);
+    check_accuracy (trainer, 32, TRUE, 31.0 / 32);
+    g_assert_cmpint (tiny_module_get_training (net), ==, training);
+    g_assert_cmpint (tiny_module_get_training (tiny_module_get_child (net, "0")), ==,
+                     !training);
+    g_assert_cmpint (tiny_module_get_training (tiny_module_get_child (net, "1")), ==, training);
+  }
+}
+
 /* Rows that tokens say; only those that were read learn. */
 static void
 test_embedding (void)
@@ -505,5 +562,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/nn/default-float", test_default_float);
   g_test_add_func ("/nn/loader", test_loader);
   g_test_add_func ("/nn/training", test_training);
+  g_test_add_func ("/nn/evaluation", test_evaluation);
   return g_test_run ();
 }
