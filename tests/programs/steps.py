@@ -10,8 +10,9 @@ import dataclasses
 
 import numpy
 
-EXACT = 2.0 ** 21  # quarters below this are exact in f32
-DTYPES = ("float32", "int32", "int64", "uint8", "int8", "bool")
+# Quarters below this are exact. Of f16 there are no other values: NumPy adds such up in f16.
+HOLDS = {"float16": 2.0 ** 8, "float32": 2.0 ** 21, "float64": 2.0 ** 50}
+DTYPES = ("float32", "int32", "int64", "uint8", "int8", "bool", "float16", "float64", "int16", "uint16", "uint32", "uint64")
 
 
 @dataclasses.dataclass
@@ -49,6 +50,10 @@ class Value:
     @property
     def kind(self):
         return self.array.dtype.kind
+
+    @property
+    def room(self):
+        return HOLDS.get(self.array.dtype.name, numpy.inf)
 
     @property
     def size(self):
@@ -98,7 +103,7 @@ def bounded(growth):
     def fits(rng, values):
         if not alike(values) or values[0].kind == "b":
             return None
-        return () if values[0].kind != "f" or growth(*[v.size for v in values]) < EXACT else None
+        return () if values[0].kind != "f" or growth(*[v.size for v in values]) < values[0].room else None
     return fits
 
 
@@ -111,7 +116,7 @@ def quiet(function):
 
 step("add", 2, bounded(lambda a, b: a + b), quiet(numpy.add), lambda p, a, b: a + b)
 step("sub", 2, bounded(lambda a, b: a + b), quiet(numpy.subtract), lambda p, a, b: a - b)
-step("mul", 2, bounded(lambda a, b: 1e9 if a * b > 1000 else a * b), quiet(numpy.multiply), lambda p, a, b: a * b, keeps=False)
+step("mul", 2, bounded(lambda a, b: 1e99 if a * b > 1000 else a * b), quiet(numpy.multiply), lambda p, a, b: a * b, keeps=False)
 step("maximum", 2, bounded(max), quiet(numpy.maximum), lambda p, a, b: a.maximum(b))
 step("minimum", 2, bounded(max), quiet(numpy.minimum), lambda p, a, b: a.minimum(b))
 
@@ -159,8 +164,8 @@ for name in ("floor", "ceil", "round", "trunc"):
 def fits_cast(rng, values):
     to = DTYPES[rng.randint(len(DTYPES))]
     v = values[0]
-    inside = v.kind != "f" or (v.exact and v.size < 100 and (to != "uint8" or v.array.min(initial=0) >= 0))
-    return (to,) if inside and (to != "float32" or v.size < EXACT) else None
+    inside = v.kind != "f" or (v.exact and v.size < 100 and (to[0] != "u" or v.array.min(initial=0) >= 0))
+    return (to,) if inside and v.size < HOLDS.get(to, numpy.inf) and (v.exact or to != "float16") else None
 
 
 step("cast", 1, fits_cast, lambda p, a: a.astype(p[0]), lambda p, a: a.cast(p[0]))
@@ -175,7 +180,7 @@ for name, low, high, theirs in (
         ("exp", -20, 5, numpy.exp), ("sin", -100, 100, numpy.sin), ("tanh", -50, 50, numpy.tanh),
         ("sqrt", 0, 1e6, numpy.sqrt), ("sigmoid", -50, 50, lambda a: 1 / (1 + numpy.exp(-a.astype("float64")))),
         ("log", 1e-3, 1e6, numpy.log)):
-    step(name, 1, floats(low, high), quiet(lambda a, f=theirs: f(a.astype("float64")).astype("float32")),
+    step(name, 1, floats(low, high), quiet(lambda a, f=theirs: f(a.astype("float64")).astype(a.dtype)),
          lambda p, a, name=name: getattr(a, name)(), keeps=False)
 
 step("reciprocal", 1, lambda rng, v: () if v[0].exact and v[0].kind == "f" and v[0].array.all() else None,
@@ -235,7 +240,7 @@ def fits_reduction(exact_only=False, not_empty=False, grows=False):
         count = numpy.prod([v.array.shape[i] for i in axes], dtype=float)
         if (exact_only and not v.exact) or (not_empty and count == 0) or v.array.ndim == 0:
             return None
-        if grows and v.kind == "f" and v.size * count >= EXACT:
+        if grows and v.size * count >= v.room:
             return None
         return (axes, bool(rng.randint(2)))
     return fits
@@ -270,7 +275,7 @@ def fits_matmul(rng, values):
     a, b = values
     ok = a.kind == b.kind and a.array.dtype == b.array.dtype and a.kind in "fi" and a.array.ndim == b.array.ndim == 2 \
         and a.array.dtype.itemsize >= 4 and a.array.shape[1] == b.array.shape[0]
-    return () if ok and (a.kind != "f" or a.size * b.size * max(a.array.shape[1], 1) < EXACT / 4) else None
+    return () if ok and (a.kind != "f" or a.size * b.size * max(a.array.shape[1], 1) < a.room / 4) else None
 
 
 step("matmul", 2, fits_matmul, quiet(numpy.matmul), lambda p, a, b: a @ b, keeps=False)
@@ -317,8 +322,8 @@ step("sort", 1, lambda rng, v: some_axis(rng, v) if v[0].exact and v[0].array.si
 
 def fits_cumsum(rng, values):
     v, axis = values[0], some_axis(rng, values)
-    wide = v.array.dtype.name in ("float32", "int32", "int64")
-    return axis if wide and axis and (v.kind != "f" or v.size * v.array.shape[axis[0]] < EXACT) else None
+    wide = v.array.dtype.itemsize >= 4 or v.kind == "f"
+    return axis if wide and axis and v.size * v.array.shape[axis[0]] < v.room else None
 
 
 def fits_pad(rng, values):
@@ -400,13 +405,13 @@ def summed_part(parameters, a, b):
 
 def fits_sum_of_part(rng, values):
     return fits_part(rng, values) if bounded(lambda a, b: a + b)(rng, values[:1] + values[:1]) is not None \
-        and values[0].size + values[1].size < EXACT else None
+        and values[0].size + values[1].size < values[0].room else None
 
 
 change("assign", 2, lambda rng, v: () if v[0].array.dtype == v[1].array.dtype and v[0].array.shape == v[1].array.shape else None,
        lambda p, a, b: b, lambda p, a, b: a.assign(b))
 change("iadd", 2, into_first(lambda a, b: a + b), quiet(numpy.add), add_in_place)
-change("imul", 2, into_first(lambda a, b: 1e9 if a * b > 1000 else a * b), quiet(numpy.multiply), multiply_in_place)
+change("imul", 2, into_first(lambda a, b: 1e99 if a * b > 1000 else a * b), quiet(numpy.multiply), multiply_in_place)
 change("put", 2, fits_part, wrote(lambda p, b: p[0], lambda p, b: b), put(lambda p, b: p[0], lambda p, b: b))
 change("iadd_part", 2, fits_sum_of_part, summed_part, add_to_part)
 change("put_rows", 1, fits_rows, wrote(lambda p: list(p[0]), lambda p: p[1]), put(lambda p: list(p[0]), lambda p: p[1]))

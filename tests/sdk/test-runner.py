@@ -23,7 +23,7 @@ from suite import ABSENT, BAD, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case,
 def core_cpu(box):
     found, _ = certificate(box, "CPU", status=PASSED)
     every_group_passed(found)
-    check(found["run"]["seconds"] < 120, found["run"])
+    check(found["run"]["seconds"] <= 60, found["run"])
     check({r["what"] for c in found["cases"] for r in c.get("records", [])} >= {"upload", "first result", "submit of one launch"})
 
 
