@@ -125,11 +125,24 @@ tiny_capture_touches (TinyCapture *self, TinyBuffer *buffer, gboolean *out_write
 }
 
 gboolean
+tiny_capture_is_own (TinyCapture *self)
+{
+  return *tiny_launches_get_recorder () == self->launches;
+}
+
+/* What was made meanwhile is of inputs that replays exchange: it is no history. */
+static void
+stop (TinyCapture *self)
+{
+  const guint64 number = tiny_recorders_end (self->launches);
+  if (number != 0)
+    tiny_history_forget_of (number);
+}
+
+gboolean
 tiny_capture_end (TinyCapture *self, GError **error)
 {
-  g_return_val_if_fail (*tiny_launches_get_recorder () == self->launches, FALSE);
-  tiny_history_forget_of (tiny_recorders_get_own ()); /* replays are of other inputs */
-  tiny_recorders_end (self->launches);
+  stop (self);
   tiny_launches_set_inputs (self->launches, NULL);
   tiny_launches_set_owners (self->launches, NULL);
   if (tiny_launches_was_touched (self->launches)) {
@@ -385,7 +398,7 @@ tiny_capture_free (TinyCapture *self)
   if (self == NULL)
     return;
   if (self->launches != NULL)
-    tiny_recorders_end (self->launches);
+    stop (self);
   g_clear_pointer (&self->launches, tiny_launches_free);
   g_clear_pointer (&self->frozen, tiny_launches_free);
   g_clear_pointer (&self->inputs, g_ptr_array_unref);

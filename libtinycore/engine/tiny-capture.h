@@ -17,7 +17,9 @@ typedef struct TinyCapture TinyCapture;
 TinyCapture *tiny_capture_begin (TinyNode *const *inputs, guint n_inputs, GError **error);
 /* One more, before anything that is recorded touches it. */
 gboolean tiny_capture_add_input (TinyCapture *self, TinyNode *input, GError **error);
-/* Errors: %TINY_ERROR_INVALID when what was recorded uses a variable that is no input, or the host
+/* Whether this thread is the one that began it, and it has not ended. */
+gboolean tiny_capture_is_own (TinyCapture *self);
+/* Also on another thread, for what is dropped. Errors: %TINY_ERROR_INVALID when what was recorded uses a variable that is no input, or the host
  * touched a tensor meanwhile. */
 gboolean tiny_capture_end (TinyCapture *self, GError **error);
 /* Runs the recorded launches with @inputs (BUFFER nodes of the same dtypes and sizes, VARIABLEs with other values), after

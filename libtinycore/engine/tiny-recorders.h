@@ -13,14 +13,18 @@ G_BEGIN_DECLS
 
 /* All that this thread realises goes to @launches, which has a number from here on, until the end. */
 void tiny_recorders_begin (TinyLaunches *launches);
-/* Also on another thread; what waits to be assigned for it is anybody's then. */
-void tiny_recorders_end (TinyLaunches *launches);
+/* Also on another thread; what waits to be assigned for it is anybody's then. Its number, or 0: it does not run. */
+guint64 tiny_recorders_end (TinyLaunches *launches);
 gboolean tiny_recorders_is_any (void);
 
 /* The number of this thread's recording, or 0. */
 guint64 tiny_recorders_get_own (void);
 /* Likewise; 0 also in stretches of which nothing is recorded: for what is assigned now. */
 guint64 tiny_recorders_get_target (void);
+/* What others keep of this thread's recording as long as it runs; NULL where it keeps nothing, or there is none. */
+typedef enum { TINY_RECORDED_FOUND, TINY_RECORDED_RANDOM, TINY_N_RECORDED } TinyRecorded;
+void tiny_recorders_set_part (TinyRecorded part, gpointer data);
+gpointer tiny_recorders_get_part (TinyRecorded part);
 /* @number while that recording runs, else 0: nobody's. */
 guint64 tiny_recorders_get_running (guint64 number);
 /* For which recording @root was made. */

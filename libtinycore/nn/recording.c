@@ -62,6 +62,12 @@ reread_inputs (Recording *self)
       tiny_view_refresh (tiny_view_get_base (get_input (self, i)->tensor));
 }
 
+gboolean
+recording_is_own (Recording *self)
+{
+  return tiny_capture_is_own (self->capture);
+}
+
 void
 recording_free (Recording *self)
 {

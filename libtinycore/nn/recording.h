@@ -11,7 +11,9 @@ G_BEGIN_DECLS
 typedef struct Recording Recording;
 Recording *recording_begin (TinyTensor *const *inputs, guint n, GError **error);
 gboolean recording_end (Recording *self, TinyTensor *const *outputs, guint n, GError **error);
-/* Also while it is recorded, which ends then. */
+/* Whether this thread records it. */
+gboolean recording_is_own (Recording *self);
+/* Also while it is recorded, which ends then, on whichever thread. */
 void recording_free (Recording *self);
 
 /* Whether @inputs have the shapes, dtypes and devices of those that were recorded. */

@@ -147,21 +147,30 @@ add (TinyRecorder *self, Recording *made)
 }
 
 static gint
-finish (TinyRecorder *self, TinyTensor *const *outputs, guint n, GError **error)
+finish_locked (TinyRecorder *self, TinyTensor *const *outputs, guint n, GError **error)
 {
-  if (self->current == NULL) {
-    refuse (error, "nothing is being recorded");
+  if (self->current == NULL || !recording_is_own (self->current)) {
+    refuse (error, self->current == NULL
+                       ? "nothing is being recorded"
+                       : "another thread records, which is the one to end it");
     return -1;
   }
-  tiny_runtime_lock ();
   Recording *made = g_steal_pointer (&self->current);
-  gboolean good = recording_end (made, outputs, n, error);
-  if (good)
-    add (self, made);
-  else
+  if (!recording_end (made, outputs, n, error)) {
     recording_free (made);
+    return -1;
+  }
+  add (self, made);
+  return (gint) ((self->n_made - 1) % MOST_RECORDINGS);
+}
+
+static gint
+finish (TinyRecorder *self, TinyTensor *const *outputs, guint n, GError **error)
+{
+  tiny_runtime_lock ();
+  gint at = finish_locked (self, outputs, n, error);
   tiny_runtime_unlock ();
-  return good ? (gint) ((self->n_made - 1) % MOST_RECORDINGS) : -1;
+  return at;
 }
 
 gboolean
@@ -247,5 +256,8 @@ guint
 tiny_recorder_get_n_kernels (TinyRecorder *self)
 {
   g_return_val_if_fail (TINY_IS_RECORDER (self), 0);
-  return self->current != NULL ? 0 : self->n_last;
+  tiny_runtime_lock ();
+  guint n = self->current != NULL ? 0 : self->n_last;
+  tiny_runtime_unlock ();
+  return n;
 }

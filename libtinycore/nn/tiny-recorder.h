@@ -39,8 +39,8 @@ TINY_API TinyRecorder *tiny_recorder_new (void);
  * @n_inputs: how many
  * @error: return location
  *
- * Begins to record all that this thread realises, until tiny_recorder_end() or tiny_recorder_cancel() on the same
- * thread. What the host reads meanwhile and decides on is frozen in the recording; random numbers
+ * Begins to record all that this thread realises, until tiny_recorder_end() on the same thread, or tiny_recorder_cancel()
+ * or the last g_object_unref() on any. What the host reads meanwhile and decides on is frozen in the recording; random numbers
  * are not: each replay draws those that would be drawn in its place. What other threads assign and realise meanwhile is no part of it.
  *
  * A recording depends on what it finds besides: whether tensors have gradients that it reads, modes of modules, settings of
@@ -69,8 +69,8 @@ TINY_API gboolean tiny_recorder_begin (TinyRecorder *self,
  * Ends recording. Each replay computes @outputs anew, in the same memory; one that is a view of an input gets memory
  * of its own. Gradients that tensors were given meanwhile are results as well: after each replay they have those.
  *
- * Errors: what an output carries, those of realising; %TINY_ERROR_INVALID when nothing is being recorded or an output is
- * one of the inputs itself; the recording is lost then.
+ * Errors: %TINY_ERROR_INVALID when nothing is being recorded, or another thread records, which goes on then; what an output
+ * carries, those of realising, %TINY_ERROR_INVALID when an output is one of the inputs itself: the recording is lost then.
  *
  * Returns: whether there is a recording now
  *

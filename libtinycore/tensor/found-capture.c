@@ -6,6 +6,7 @@
  * writes first does not depend on that. Objects are not kept alive: whose number was noted and is gone has changed. */
 #include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
+#include "engine/tiny-recorders.h"
 #include "tensor/tiny-default-float.h"
 #include "tensor/tiny-found.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -64,7 +65,12 @@ struct TinyFound {
   GError *error; /* the first that was met */
 };
 
-static _Thread_local TinyFound *current;
+/* Of this thread's recording, or NULL. Under the runtime's lock. */
+static TinyFound *
+get_current (void)
+{
+  return tiny_recorders_get_part (TINY_RECORDED_FOUND);
+}
 
 static void
 note_free (gpointer data)
@@ -109,8 +115,6 @@ tiny_found_free (TinyFound *self)
 {
   if (self == NULL)
     return;
-  if (current == self)
-    current = NULL;
   g_ptr_array_unref (self->notes);
   g_ptr_array_unref (self->gradients);
   g_clear_error (&self->error);
@@ -125,7 +129,7 @@ tiny_found_begin (TinyFound *self, TinyCapture *capture)
   self->n_variables = tiny_tensor_count_variables ();
   for (guint i = 0; i < G_N_ELEMENTS (settings); i++)
     self->settings[i] = settings[i].get ();
-  current = self;
+  tiny_recorders_set_part (TINY_RECORDED_FOUND, self);
 }
 
 /* ---- numbers ---- */
@@ -155,10 +159,11 @@ add_note (TinyFound *self, gpointer object, TinyFoundNumber get, const char *wha
 void
 tiny_found_note (gpointer object, TinyFoundNumber get, const char *what)
 {
-  if (current == NULL)
+  if (tiny_recorders_get_own () == 0)
     return;
   tiny_runtime_lock ();
-  if (find_note (current, object, get) == NULL)
+  TinyFound *current = get_current ();
+  if (current != NULL && find_note (current, object, get) == NULL)
     add_note (current, object, get, what);
   tiny_runtime_unlock ();
 }
@@ -166,11 +171,14 @@ tiny_found_note (gpointer object, TinyFoundNumber get, const char *what)
 void
 tiny_found_keep (gpointer object, TinyFoundNumber get, const char *what)
 {
-  if (current == NULL)
+  if (tiny_recorders_get_own () == 0)
     return;
   tiny_runtime_lock ();
-  tiny_found_note (object, get, what);
-  find_note (current, object, get)->stays = TRUE;
+  TinyFound *current = get_current ();
+  if (current != NULL) {
+    tiny_found_note (object, get, what);
+    find_note (current, object, get)->stays = TRUE;
+  }
   tiny_runtime_unlock ();
 }
 
@@ -265,13 +273,15 @@ note_gradient (TinyFound *self, TinyTensor *tensor, gboolean is_read)
 static void
 touch (TinyTensor *tensor, gboolean is_read)
 {
-  if (current == NULL)
+  if (tiny_recorders_get_own () == 0)
     return;
   tiny_runtime_lock ();
-  Gradient *gradient = find_gradient (current, tensor);
-  if (gradient == NULL)
+  TinyFound *current = get_current ();
+  Gradient *gradient = current != NULL ? find_gradient (current, tensor) : NULL;
+  if (current != NULL && gradient == NULL)
     gradient = note_gradient (current, tensor, is_read);
-  gradient->is_set = gradient->is_set || !is_read;
+  if (gradient != NULL)
+    gradient->is_set = gradient->is_set || !is_read;
   tiny_runtime_unlock ();
 }
 
@@ -356,8 +366,7 @@ check_kept (const TinyFound *self, GError **error)
 gboolean
 tiny_found_end (TinyFound *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  if (current == self)
-    current = NULL;
+  tiny_recorders_set_part (TINY_RECORDED_FOUND, NULL);
   self->n_toggled = tiny_tensor_count_toggled ();
   if (self->error == NULL)
     check_kept (self, &self->error);

@@ -6,6 +6,7 @@
  * words on each device that draws. The capture ends with a launch that counts its own draws there, and
  * a replay that follows another writes nothing. Where the program drew or seeded meanwhile, the words
  * are written before the replay. So a replay draws what a plain call would draw in its place. */
+#include "engine/tiny-recorders.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-random.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -24,7 +25,12 @@ struct TinyRandomCapture {
   GArray *words;              /* Words */
 };
 
-static _Thread_local TinyRandomCapture *current;
+/* Of this thread's recording, or NULL. Under the runtime's lock. */
+static TinyRandomCapture *
+get_current (void)
+{
+  return tiny_recorders_get_part (TINY_RECORDED_RANDOM);
+}
 
 static void
 words_clear (gpointer data)
@@ -39,7 +45,7 @@ tiny_random_capture_begin (void)
   self->start = tiny_random_get_state ();
   self->words = g_array_new (FALSE, TRUE, sizeof (Words));
   g_array_set_clear_func (self->words, words_clear);
-  current = self;
+  tiny_recorders_set_part (TINY_RECORDED_RANDOM, self);
   return self;
 }
 
@@ -48,8 +54,6 @@ tiny_random_capture_free (TinyRandomCapture *self)
 {
   if (self == NULL)
     return;
-  if (current == self)
-    current = NULL;
   g_array_unref (self->words);
   g_free (self);
 }
@@ -57,6 +61,7 @@ tiny_random_capture_free (TinyRandomCapture *self)
 void
 tiny_random_capture_note_seed (void)
 {
+  TinyRandomCapture *current = get_current ();
   if (current != NULL)
     current->is_seeded = TRUE;
 }
@@ -64,6 +69,7 @@ tiny_random_capture_note_seed (void)
 gboolean
 tiny_random_capture_is_on (void)
 {
+  const TinyRandomCapture *current = get_current ();
   return current != NULL && !current->is_seeded;
 }
 
@@ -95,6 +101,7 @@ tiny_random_capture_get_words (TinyBuild *build, TinyNode *out[3], guint32 *out_
 {
   if (!tiny_random_capture_is_on ())
     return FALSE;
+  TinyRandomCapture *current = get_current ();
   TinyTensor *tensor = words_for (current, build->device);
   if (tiny_tensor_get_error (tensor) != NULL) {
     tiny_build_fail (build, "%s", tiny_tensor_get_error (tensor)->message);
@@ -122,8 +129,7 @@ gboolean
 tiny_random_capture_end (TinyRandomCapture *self, GError **error)
 {
   gboolean good = TRUE;
-  if (current == self)
-    current = NULL;
+  tiny_recorders_set_part (TINY_RECORDED_RANDOM, NULL);
   self->end = tiny_random_get_state ();
   for (guint i = 0; i < self->words->len && good; i++) {
     Words *words = &g_array_index (self->words, Words, i);
