@@ -206,8 +206,10 @@ custom_find_gradients (TinyGraph *graph,
   if (node->arg == CUSTOM_CHECKPOINT)
     return find_checkpoint_gradients (graph, node, gradients, out, error);
   if (node->arg == CUSTOM_CONTIGUOUS) {
-    out[0] = tiny_node_new (graph, TINY_OP_CONTIGUOUS, (TinyDType) node->dtype, 1, 1, gradients,
-                            0, NULL, NULL);
+    TinyNode *sources[] = { tiny_node_new (graph, TINY_OP_CONTIGUOUS, (TinyDType) node->dtype,
+                                           1, 1, gradients, 0, NULL, NULL),
+                            gradients[0] };
+    out[0] = custom_make_node (graph, CUSTOM_CONTIGUOUS, 0, 1, 0, sources, 2);
     return TRUE;
   }
   if (node->arg >= CUSTOM_SCATTER && node->arg < CUSTOM_N_RULES) {

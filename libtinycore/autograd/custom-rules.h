@@ -8,6 +8,7 @@
 
 #include "autograd/tiny-custom.h"
 #include "ir/tiny-node.h"
+#include "tensor/tiny-build.h"
 #include "tensor/tiny-positions.h"
 
 G_BEGIN_DECLS
@@ -15,9 +16,9 @@ G_BEGIN_DECLS
 /* Rules of our own; larger numbers are functions of the program. */
 enum {
   CUSTOM_CHECKPOINT, /* that of the outputs, which are computed again from the first inputs */
-  CUSTOM_CONTIGUOUS, /* that of the output, stored */
-  CUSTOM_SCATTER = TINY_RULE_SCATTER,  /* and up: those at the positions, see there */
-  CUSTOM_N_RULES = CUSTOM_SCATTER + 32 /* axes */
+  CUSTOM_CONTIGUOUS = TINY_RULE_STORED, /* that of the output, stored */
+  CUSTOM_SCATTER = TINY_RULE_SCATTER,   /* and up: those at the positions, see there */
+  CUSTOM_N_RULES = CUSTOM_SCATTER + 32  /* axes */
 };
 
 static inline guint

@@ -146,10 +146,10 @@ combine_with (TinyBuild *b,
   TinyOp op = reduce == REDUCE_PROD   ? TINY_OP_MUL
               : reduce == REDUCE_AMAX ? TINY_OP_MAX
                                       : TINY_OP_ADD;
-  double none = op == TINY_OP_MUL ? 1 : op == TINY_OP_MAX ? tiny_build_get_lowest (x) : 0;
-  TinyNode *found = op == TINY_OP_ADD
-                        ? tiny_build_scatter_sum (b, x, axis, positions, values)
-                        : tiny_build_combine (b, positions, values, axis, n, op, none);
+  TinyNode *found = op == TINY_OP_ADD ? tiny_build_scatter_sum (b, x, axis, positions, values)
+                    : op == TINY_OP_MAX
+                        ? tiny_build_scatter_largest (b, x, axis, positions, values)
+                        : tiny_build_scatter_product (b, positions, values, axis, n);
   TinyNode *all = found == NULL       ? NULL
                   : op == TINY_OP_MAX ? op_maximum (b, x, found)
                                       : tiny_build_binary (b, op, x, found);

@@ -531,3 +531,14 @@ tiny_build_store (TinyBuild *self, TinyNode *x)
   return tiny_node_new (self->graph, TINY_OP_CONTIGUOUS, (TinyDType) x->dtype, 1, 1, &x, 0,
                         NULL, NULL);
 }
+
+TinyNode *
+tiny_build_store_gradients (TinyBuild *self, TinyNode *x)
+{
+  TinyNode *sources[] = { tiny_build_store (self, x), x };
+  return x == NULL || !tiny_dtype_is_float (x->dtype)
+             ? sources[0]
+             : tiny_node_new (self->graph, TINY_OP_GRADIENT, (TinyDType) x->dtype, 1, 2,
+                              sources, TINY_RULE_STORED,
+                              tiny_graph_ints (self->graph, (gint64[]){ 0, 1, 0 }, 3), NULL);
+}

@@ -185,6 +185,9 @@ TinyNode *tiny_build_reversed (TinyBuild *self, TinyNode *x);
 double tiny_build_get_lowest (const TinyNode *x);
 /* @x in memory, where it is not: what is read more than once is not computed for each. */
 TinyNode *tiny_build_store (TinyBuild *self, TinyNode *x);
+/* Likewise, and so are its gradients of any order, by a rule of autograd/custom-rules.c. */
+enum { TINY_RULE_STORED = 1 };
+TinyNode *tiny_build_store_gradients (TinyBuild *self, TinyNode *x);
 gboolean tiny_build_is_empty (const TinyNode *x);
 
 /* ---- movement ---- */

@@ -157,9 +157,15 @@ are_lanes (const TinyNode *positions, guint axis)
          && positions->shape->v[axis] == tiny_shape_get_n_elements (positions->shape);
 }
 
-/* (…, M, …) and (…, M, …) to (…, N, …) */
+/* (…, M, …) and (…, M, …) to (…, N, …): a loop over those of each place, which @none ends. */
 static TinyNode *
-sum_sorted (TinyBuild *b, TinyNode *positions, TinyNode *values, guint axis, gint64 n)
+reduce_sorted (TinyBuild *b,
+               TinyNode *positions,
+               TinyNode *values,
+               guint axis,
+               gint64 n,
+               TinyOp op,
+               double none)
 {
   Sorted sorted;
   gint64 m = positions->shape->v[axis], over[] = { axis + 1 };
@@ -167,7 +173,8 @@ sum_sorted (TinyBuild *b, TinyNode *positions, TinyNode *values, guint axis, gin
           positions,
           axis)) { /* whose loops would end where the longest does: rows of them have one each */
     TinyNode *turned = tiny_build_transpose (b, values, 0, axis);
-    turned = sum_sorted (b, tiny_build_transpose (b, positions, 0, axis), turned, 0, n);
+    turned = reduce_sorted (b, tiny_build_transpose (b, positions, 0, axis), turned, 0, n, op,
+                            none);
     return tiny_build_transpose (b, tiny_build_store (b, turned), 0, axis);
   }
   if (!sort_positions (b, positions, axis, n, &sorted))
@@ -178,8 +185,8 @@ sum_sorted (TinyBuild *b, TinyNode *positions, TinyNode *values, guint axis, gin
   TinyNode *which = look_up (b, tiny_build_store (b, sorted.order), axis, at);
   TinyNode *parts = tiny_build_where (b, tiny_build_less (b, k, count),
                                       look_up (b, tiny_build_store (b, values), axis, which),
-                                      tiny_build_like (b, values, 0));
-  parts = tiny_build_reduce (b, TINY_OP_ADD, parts, over, 1);
+                                      tiny_build_like (b, values, none));
+  parts = tiny_build_reduce (b, op, parts, over, 1);
   return tiny_build_squeeze (b, parts, over, 1);
 }
 
@@ -260,11 +267,88 @@ tiny_build_scatter_sum (
   positions = tiny_build_wide_enough (self, positions, n);
   if (positions == NULL || !tiny_build_is_sorted (positions, axis, n, values))
     return tiny_build_combine (self, positions, values, axis, n, TINY_OP_ADD, 0);
-  TinyNode *sum = sum_sorted (self, positions, values, axis, n);
+  TinyNode *sum = reduce_sorted (self, positions, values, axis, n, TINY_OP_ADD, 0);
   if (sum == NULL || sum->dtype != values->dtype || !tiny_dtype_is_float (sum->dtype))
     return sum;
   TinyNode *sources[] = { sum, values, positions };
   gint64 rule = TINY_RULE_SCATTER + (gint64) (sum->shape->n - 1 - axis);
   return tiny_node_new (self->graph, TINY_OP_GRADIENT, (TinyDType) sum->dtype, 1, 3, sources,
                         rule, tiny_graph_ints (self->graph, (gint64[]){ 0, 1, 0 }, 3), NULL);
+}
+
+/* @x, sorted, with what is @distance before it, where that belongs to the same place. */
+static TinyNode *
+multiply_before (TinyBuild *b, TinyNode *x, TinyNode *place, guint axis, gint64 distance)
+{
+  gint64 pairs[2 * TINY_MAX_RANK] = { 0 }, m = x->shape->v[axis];
+  pairs[2 * axis] = distance;
+  TinyNode *before
+      = tiny_build_pad (b, tiny_build_slice (b, x, axis, 0, 1, m - distance), pairs, 1);
+  TinyNode *other
+      = tiny_build_pad (b, tiny_build_slice (b, place, axis, 0, 1, m - distance), pairs, -1);
+  TinyNode *is_same = tiny_build_binary (b, TINY_OP_CMPEQ, place, other);
+  return tiny_build_where (b, is_same, tiny_build_mul (b, x, before), x);
+}
+
+/* Products have no gradient that a sum could give (one factor may be 0): those of 2, 4, 8 … neighbours have. */
+static TinyNode *
+multiply_sorted (TinyBuild *b, TinyNode *positions, TinyNode *values, guint axis, gint64 n)
+{
+  Sorted sorted;
+  gint64 m = positions->shape->v[axis];
+  if (!sort_positions (b, positions, axis, n, &sorted))
+    return NULL;
+  TinyNode *order = tiny_build_store (b, sorted.order);
+  TinyNode *one = tiny_build_like (b, sorted.count, 1);
+  TinyNode *last = tiny_build_sub (b, tiny_build_add (b, sorted.first, sorted.count), one);
+  if (order == NULL || last == NULL)
+    return NULL;
+  TinyNode *place = tiny_build_store (b, tiny_node_gather (b->graph, positions, axis, order));
+  TinyNode *x = tiny_build_store (b, tiny_node_gather (b->graph, values, axis, order));
+  for (gint64 distance = 1; x != NULL && distance < m; distance *= 2)
+    x = tiny_build_store_gradients (b, multiply_before (b, x, place, axis, distance));
+  TinyNode *is_any = tiny_build_less (b, tiny_build_like (b, sorted.count, 0), sorted.count);
+  return x == NULL ? NULL
+                   : tiny_build_where (b, is_any, tiny_node_gather (b->graph, x, axis, last),
+                                       tiny_build_like (b, x, 1));
+}
+
+TinyNode *
+tiny_build_scatter_product (
+    TinyBuild *self, TinyNode *positions, TinyNode *values, guint axis, gint64 n)
+{
+  return positions != NULL && values != NULL
+                 && tiny_build_is_sorted (positions, axis, n, values)
+             ? multiply_sorted (self, positions, values, axis, n)
+             : tiny_build_combine (self, positions, values, axis, n, TINY_OP_MUL, 1);
+}
+
+/* Equals share the gradient: it is that of the mean of those that are the largest of their place. */
+TinyNode *
+tiny_build_scatter_largest (
+    TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values)
+{
+  if (x == NULL || positions == NULL || values == NULL)
+    return NULL;
+  const double none = tiny_build_get_lowest (x);
+  const gint64 n = x->shape->v[axis];
+  if (!tiny_build_is_sorted (positions, axis, n, values))
+    return tiny_build_combine (self, positions, values, axis, n, TINY_OP_MAX, none);
+  TinyNode *largest = tiny_build_store (self, reduce_sorted (self, positions,
+                                                             tiny_build_detach (self, values),
+                                                             axis, n, TINY_OP_MAX, none));
+  if (largest == NULL || !tiny_dtype_is_float (values->dtype))
+    return largest;
+  TinyNode *is_it = tiny_build_binary (
+      self, TINY_OP_CMPEQ, values, tiny_node_gather (self->graph, largest, axis, positions));
+  TinyNode *each = tiny_build_cast (self, is_it, (TinyDType) values->dtype);
+  TinyNode *count
+      = tiny_build_store (self, tiny_build_scatter_sum (self, x, axis, positions, each));
+  if (count == NULL)
+    return NULL;
+  TinyNode *share
+      = tiny_build_div (self, values, tiny_node_gather (self->graph, count, axis, positions));
+  share = tiny_build_where (self, is_it, share, tiny_build_like (self, values, 0));
+  TinyNode *mean = tiny_build_scatter_sum (self, x, axis, positions, share);
+  return tiny_build_sloped (self, largest, mean, tiny_build_like (self, largest, 1));
 }

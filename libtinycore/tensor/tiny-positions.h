@@ -43,5 +43,11 @@ TinyNode *tiny_build_put (
 /* The sums of @values at each position, in the shape of @x; arguments as above. */
 TinyNode *tiny_build_scatter_sum (
     TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values);
+/* Likewise the largest; the lowest number there is where there is none. */
+TinyNode *tiny_build_scatter_largest (
+    TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values);
+/* The products of @values at each of n @positions, which are of one shape; 1 where there is none. */
+TinyNode *tiny_build_scatter_product (
+    TinyBuild *self, TinyNode *positions, TinyNode *values, guint axis, gint64 n);
 
 G_END_DECLS

@@ -165,6 +165,16 @@ case("index_add", [(6000,), many, (6000,)], lambda x, i, v: x.index_add(0, i, v)
 case("index_select", [(6000, 3), many], lambda x, i: x.index_select(0, i), label="many")
 case("index_copy", [(6000, 2), numpy.random.RandomState(1).permutation(6000), (6000, 2)], lambda x, i, v: x.index_copy(0, i, v), label="many")
 case("scatter_add", [(3, 6000), many[:5100].reshape(3, 1700), (3, 1700)], lambda x, i, v: x.scatter_add(1, i, v), label="many in rows")
-case("scatter_reduce", [(6000,), many, (6000,)], lambda x, i, v: x.scatter_reduce(0, i, v, "mean", include_self=False), label="many")
+for reduce in ("mean", "prod", "amax", "amin"):
+    case("scatter_reduce", [(6000,), many, (6000,)], lambda x, i, v, r=reduce: x.scatter_reduce(0, i, v, r, include_self=False), label="many")
+    # Equals, zeros, and positions that have none; then in rows.
+    few = [numbers((5000,), 0, 5000, "int64"), numpy.round(numbers((5000,), -1.5, 1.5))]
+    case("scatter_reduce", [(5000,), *few], lambda x, i, v, r=reduce: x.scatter_reduce(0, i, v, r), label="many equals")
+    case("scatter_reduce", [(5000,), few[0] // 100, few[1]], lambda x, i, v, r=reduce: x.scatter_reduce(0, i, v, r), gradient=reduce != "prod",
+         label="many of one")
+    case("scatter_reduce", [(1700, 3), many[:5100].reshape(1700, 3) % 1700, (1700, 3)], lambda x, i, v, r=reduce: x.scatter_reduce(0, i, v, r),
+         gradient=False, label="many in columns")
+    case("scatter_reduce", [numbers((5000,), -9, 9, "int32"), few[0], numbers((5000,), -9, 9, "int32")],
+         lambda x, i, v, r=reduce: x.scatter_reduce(0, i, v, r), label="many integers")
 refuses("index_copy", [(4, 3), at(1, 1).reshape(1, 2), (2, 3)], lambda x, i, v: x.index_copy(0, i, v))
 refuses("index_fill", [(4, 3), at(1), (2,)], lambda x, i, v: x.index_fill(0, i, v))

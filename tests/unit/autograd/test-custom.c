@@ -462,8 +462,12 @@ test_contiguous (void)
   CHECK (found, 2 * at[0], 2 * at[1], 2 * at[2]);
   tiny_runtime_lock ();
   TinyNode *root = tiny_tensor_get_node (found);
-  g_assert_cmpint (root->op, ==, TINY_OP_CONTIGUOUS);
+  g_assert_cmpint (root->op, ==, TINY_OP_GRADIENT); /* which its own gradient is stored for */
+  g_assert_cmpint (root->sources[0]->op, ==, TINY_OP_CONTIGUOUS);
   tiny_runtime_unlock ();
+  g_autoptr (TinyTensor) second
+      = only (T (gradient) (sum (g_object_ref_sink (T (square) (found))), &x, 1, NULL));
+  CHECK (second, 8 * at[0], 8 * at[1], 8 * at[2]);
 }
 
 int
