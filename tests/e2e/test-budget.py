@@ -44,7 +44,7 @@ def eager_steps(box):
     result, _ = run(box, EAGER_STEPS, "100")
     note(result)
     check(result["loss"] < 1, result)
-    check(result["rss_growth_bytes"] < 8 << 20, result)
+    check(result["rss_growth_bytes"] <= 1 << 20, result)
     check(result["rss_peak_bytes"] <= 1.5 * result["live_bytes"] + ROOM, result)
 
 

@@ -12,6 +12,7 @@ import numpy
 
 # Quarters below this are exact. Of f16 there are no other values: NumPy adds such up in f16.
 HOLDS = {"float16": 2.0 ** 8, "float32": 2.0 ** 21, "float64": 2.0 ** 50}
+COMMON = 6  # half of the inputs are of the first dtypes
 DTYPES = ("float32", "int32", "int64", "uint8", "int8", "bool", "float16", "float64", "int16", "uint16", "uint32", "uint64")
 
 

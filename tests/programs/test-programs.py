@@ -12,7 +12,7 @@ import sys
 import numpy
 
 sys.path.insert(0, str(pathlib.Path(__file__).parent))
-from steps import DTYPES, STEPS, Value  # noqa: E402
+from steps import COMMON, DTYPES, STEPS, Value  # noqa: E402
 
 TOLERANCE = {"float32": 2e-5, "float64": 1e-12}  # of the larger of 1 and the value, for values that are not exact
 
@@ -134,7 +134,7 @@ def compare(program, found):
 # ---- making ----
 def make_input(rng):
     shape = tuple(int(x) for x in rng.randint(0 if rng.randint(12) == 0 else 1, 7, size=rng.randint(0, 4)))
-    dtype = DTYPES[rng.randint(len(DTYPES))]
+    dtype = DTYPES[rng.randint(COMMON if rng.randint(2) else len(DTYPES))]
     if dtype[0] == "f":
         return numpy.asarray(rng.randint(-40, 41, size=shape) / 4, dtype=dtype)
     if dtype == "bool":
