@@ -62,7 +62,7 @@ takes_variables (const TinyNode *node)
 static gboolean
 is_number (const TinyNode *node)
 {
-  return node->op == TINY_OP_CONST && node->arg >= -MOST && node->arg <= MOST
+  return node->op == TINY_OP_CONST && node->arg > -MOST && node->arg < MOST
          && (node->dtype == TINY_DTYPE_INDEX || node->dtype == TINY_DTYPE_I32
              || node->dtype == TINY_DTYPE_I64)
          && !tiny_node_is_open (node);

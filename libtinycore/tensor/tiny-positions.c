@@ -8,6 +8,8 @@
  * is added up, is in the order in which it was given. */
 #include "tensor/tiny-positions.h"
 
+#include <math.h>
+
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-order.h"
 
@@ -324,9 +326,8 @@ tiny_build_scatter_product (
 }
 
 /* Equals share the gradient: it is that of the mean of those that are the largest of their place. */
-TinyNode *
-tiny_build_scatter_largest (
-    TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values)
+static TinyNode *
+find_largest (TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values)
 {
   if (x == NULL || positions == NULL || values == NULL)
     return NULL;
@@ -351,4 +352,26 @@ tiny_build_scatter_largest (
   share = tiny_build_where (self, is_it, share, tiny_build_like (self, values, 0));
   TinyNode *mean = tiny_build_scatter_sum (self, x, axis, positions, share);
   return tiny_build_sloped (self, largest, mean, tiny_build_like (self, largest, 1));
+}
+
+/* MAX may drop NaNs, and what it met before. */
+TinyNode *
+tiny_build_scatter_largest (
+    TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions, TinyNode *values)
+{
+  if (x == NULL || positions == NULL || values == NULL || !tiny_dtype_is_float (x->dtype))
+    return find_largest (self, x, axis, positions, values);
+  const gint64 n = x->shape->v[axis];
+  TinyNode *is_nan = tiny_build_binary (self, TINY_OP_CMPNE, values, values);
+  TinyNode *lowest = tiny_build_like (self, values, tiny_build_get_lowest (x));
+  TinyNode *found = find_largest (self, x, axis, positions,
+                                  tiny_build_where (self, is_nan, lowest, values));
+  TinyNode *ones = tiny_build_cast (self, is_nan, TINY_DTYPE_I32);
+  TinyNode *has_nan = tiny_build_is_sorted (positions, axis, n, values)
+                          ? reduce_sorted (self, positions, ones, axis, n, TINY_OP_MAX, 0)
+                          : tiny_build_combine (self, positions, ones, axis, n, TINY_OP_MAX, 0);
+  has_nan = tiny_build_cast (self, has_nan, TINY_DTYPE_BOOL);
+  return found == NULL || has_nan == NULL
+             ? NULL
+             : tiny_build_where (self, has_nan, tiny_build_like (self, found, NAN), found);
 }

@@ -358,11 +358,19 @@ def test_loader_options():
     x = Tensor([1.0, 2.0, 3.0])
     checks.equal([one[0].tolist() for one in DataLoader(TensorDataset(x), None)], [1.0, 2.0, 3.0])
     checks.equal([one[0].tolist() for one in DataLoader(TensorDataset(x), batch_sampler=[[2, 0]])], [[3.0, 1.0]])
+    class Bulk:  # takes lists, and gives batches
+        def __len__(self):
+            return 4
+
+        def __getitem__(self, places):
+            return np.array(places) * 10
+    checks.equal([one.tolist() for one in DataLoader(Bulk(), None, sampler=[[0, 1], [2, 3]])], [[0, 10], [20, 30]])
     for n, parts in ((10, [0.5, 0.25, 0.25]), (7, [0.5, 0.5]), (11, [0.3, 0.3, 0.4]), (1, [1]), (1, [1.0]), (5, [1.0, 0.0]), (4, [1, 3])):
         mine, theirs = random_split(range(n), parts), torch.utils.data.random_split(range(n), parts)
         checks.equal((list(map(len, mine)), sorted(i for one in mine for i in one)), (list(map(len, theirs)), list(range(n))), parts)
     for more in ({"batch_sampler": [[1]], "batch_size": 2}, {"batch_sampler": [[1]], "shuffle": True}, {"batch_sampler": [[1]], "drop_last": True}, {"batch_size": None, "drop_last": True},
-                 {"batch_sampler": [[1]], "sampler": [1]}, {"num_workers": 1, "prefetch_factor": -1}):
+                 {"batch_sampler": [[1]], "sampler": [1]}, {"num_workers": 1, "prefetch_factor": -1}, {"num_workers": 1, "prefetch_factor": 0},
+                 {"num_workers": -1, "prefetch_factor": -1}, {"num_workers": -1}):
         checks.raises(ValueError, DataLoader, Squares(), **more)
     for more in ({"timeout": 1}, {"worker_init_fn": print}, {"multiprocessing_context": "fork"}, {"generator": torch.Generator()}):
         checks.true(next(iter(more)) in str(checks.raises(NotImplementedError, DataLoader, Squares(), **more)))

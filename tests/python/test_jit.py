@@ -5,6 +5,8 @@
 TAP. Run in the build's environment, by the interpreter that has PyGObject."""
 import threading
 import time
+from array import array
+from collections import deque
 from dataclasses import dataclass
 from types import SimpleNamespace
 
@@ -298,9 +300,12 @@ class Settings:
 def test_constants():
     """What is no tensor may not change where it is: it is compared by what is in it now, and an equal one is as good."""
     table, names, raw, space = np.array([1.0, 2.0], np.float32), {"double"}, bytearray(b"\x01"), SimpleNamespace(scale=2.0)
+    numbers, queue = array("f", [2.0]), deque([1])
     settings, longer = (Settings(2.0, [1], Tensor([1.0])) for _ in range(2))
     for name, body, argument, equal, change in (
             ("array", lambda x, a: x * Tensor(a), table, table.copy(), lambda: table.fill(7)),
+            ("array of Python", lambda x, a: x * a[0], numbers, array("f", numbers), lambda: numbers.append(2)),
+            ("deque", lambda x, a: x * len(a), queue, deque(queue), lambda: queue.append(2)),
             ("set", lambda x, a: x * (2 if "double" in a else 1), names, {"double"}, names.clear),
             ("bytes", lambda x, a: x * a[0], raw, bytearray(raw), lambda: raw.append(2)),
             ("namespace", lambda x, a: x * a.scale, space, SimpleNamespace(scale=2.0), lambda: setattr(space, "scale", 3.0)),
@@ -318,6 +323,25 @@ def test_constants():
     for i in range(4):
         found = function(Tensor([1.0]), Settings(1.0, [], Tensor([1.0 * i]))).tolist()
         checks.equal(found, [1.0 + i], "a tensor of a data class is an input")
+
+
+def test_odd_constants():
+    """NaN is NaN, and what leads back to itself is the same there."""
+    space = SimpleNamespace(scale=2.0)
+    space.itself = [space]
+    function, refuses = TinyJit(lambda x, a: x * a.scale), Refuses()
+    for i in range(4):
+        checks.equal(function(Tensor([1.0 + i]), space).tolist(), [2.0 + 2 * i])
+    for odd in (float("nan"), refuses):
+        function = TinyJit(lambda x, a: x + 1)
+        for i in range(4):
+            checks.equal(function(Tensor([1.0 * i]), odd).tolist(), [1.0 + i])
+    checks.raises(JitError, function, Tensor([1.0]), Refuses())
+
+
+class Refuses:
+    def __array__(self, dtype=None):
+        raise RuntimeError("is on another machine")
 
 
 def test_defaults():

@@ -108,6 +108,7 @@ def test_schedules():
                  lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, 1, 4), s.ExponentialLR(o, 0.9)], [4]),
                  lambda s, o: s.ChainedScheduler([s.ConstantLR(o, 0.1, 3), s.MultiStepLR(o, [2, 5], 0.5)]),
                  lambda s, o: s.SequentialLR(o, [s.LinearLR(o, 0.1, 1, 4), s.CyclicLR(o, 0.1, 0.7, 2, cycle_momentum=False), s.MultiplicativeLR(o, lambda i: 0.5)], [3, 8]),
+                 lambda s, o: s.SequentialLR(o, [s.MultiplicativeLR(o, lambda i: 0.9), s.ConstantLR(o, 0.3, 4)], [4]),
                  lambda s, o: s.SequentialLR(o, [s.CyclicLR(o, [0.1, 0.2], 0.7, 2, cycle_momentum=False), s.ExponentialLR(o, 0.9)], [5]),
                  lambda s, o: s.ChainedScheduler([s.CyclicLR(o, 0.1, 0.7, 2, cycle_momentum=False), s.MultiplicativeLR(o, lambda i: 1 / i)])):
         close(rates(make, optim), rates(make, torch.optim), "rates", 1e-6)

@@ -511,6 +511,19 @@ def test_clone():
     checks.equal(w.grad.tolist(), [6.0])
 
 
+def test_clone_elsewhere():
+    """A copy lies where the tensor does."""
+    for x in (Tensor([1.0, 2.0], device="REF"), Tensor([[1.0], [2.0]]).to("REF;REF:1"), Tensor([[1.0], [2.0]]).shard(("REF", "REF:1"), 0)):
+        copy = x.realize().clone()
+        x += 1
+        checks.equal((copy.device, copy.flatten().tolist(), x.flatten().tolist()), (x.device, [1.0, 2.0], [2.0, 3.0]))
+
+
+def test_quantile_beyond():
+    """Places that are read with the data and are outside of it have no number."""
+    checks.equal(str(Tensor([1.0, 2.0]).quantile(Tensor([0.5, 2.0, -1.0])).tolist()), "[1.5, nan, nan]")
+
+
 def test_constant_read():
     """A constant that is read goes to memory alone: others of its value stay numbers, of no device."""
     x = Tensor([1.0, 2.0])

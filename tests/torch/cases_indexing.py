@@ -174,6 +174,13 @@ for reduce in ("mean", "prod", "amax", "amin"):
          label="many of one")
     case("scatter_reduce", [(1700, 3), many[:5100].reshape(1700, 3) % 1700, (1700, 3)], lambda x, i, v, r=reduce: x.scatter_reduce(0, i, v, r),
          gradient=False, label="many in columns")
+    for size in (6, 5000):  # NaNs, before and behind numbers
+        nans = numbers((size,), -2, 2)
+        nans[::3] = numpy.nan
+        for include in (True, False):
+            case("scatter_reduce", [(size,), numbers((size,), 0, size, "int64") // 2, nans],
+                 lambda x, i, v, r=reduce, n=include: x.scatter_reduce(0, i, v, r, n),
+                 lambda x, i, v, r=reduce, n=include: x.scatter_reduce(0, i, v, r, include_self=n), gradient=False, label=f"NaNs among {size}")
     case("scatter_reduce", [numbers((5000,), -9, 9, "int32"), few[0], numbers((5000,), -9, 9, "int32")],
          lambda x, i, v, r=reduce: x.scatter_reduce(0, i, v, r), label="many integers")
 refuses("index_copy", [(4, 3), at(1, 1).reshape(1, 2), (2, 3)], lambda x, i, v: x.index_copy(0, i, v))

@@ -70,7 +70,7 @@ def quantiles(tensor, q, dim, keepdim, interpolation, skips):
         found = found.lerp(rows.gather(-1, high.int()), 0.5 if interpolation == "midpoint" else (place - low).detach().cast(rows.dtype))
     if not skips:  # NaNs are the greatest
         found = rows[..., -1:].isnan().where(rows[..., -1:], found)
-    found = found.cast(tensor.dtype)
+    found = ((q >= 0) & (q <= 1)).reshape(-1).where(found.cast(tensor.dtype), float("nan"))  # of numbers, which were looked at, all are
     found = [with_axis(found[..., i], tensor, dim, keepdim) for i in range(q.numel())]
     return found[0] if q.ndim == 0 else found[0].stack(*found[1:]) if found else tensor.new_zeros(0)
 

@@ -10,6 +10,8 @@ Threads may call one function: their calls are one after the other. As the resul
 them before others call: with function.lock: x = function (…).numpy ()."""
 import threading
 import weakref
+from array import array
+from collections import deque
 from dataclasses import fields, is_dataclass
 from functools import partial, update_wrapper
 from types import SimpleNamespace
@@ -69,19 +71,22 @@ def refuse_reading():
         raise JitError(f"{state.recording.name} reads a value while it is recorded: return the tensor and read it outside")
 
 
-def take_apart(value, tensors):
-    """What @value is but for its tensors, which go to @tensors."""
+def take_apart(value, tensors, above=()):
+    """What @value is but for its tensors, which go to @tensors. @above: what it is part of, as id()s."""
     if isinstance(value, Base):
         tensors.append(value)
         return Base
-    if isinstance(value, (list, tuple)):
-        return (type(value), [take_apart(one, tensors) for one in value])
+    if id(value) in above:
+        return (type(value), f"the one {len(above) - above.index(id(value))} above")
+    above = (*above, id(value))
+    if isinstance(value, (list, tuple, deque)):
+        return (type(value), [take_apart(one, tensors, above) for one in value])
     if isinstance(value, dict):
-        return (dict, [(key, take_apart(value[key], tensors)) for key in value])
+        return (dict, [(key, take_apart(value[key], tensors, above)) for key in value])
     named = [field.name for field in fields(value)] if is_dataclass(value) and not isinstance(value, type) \
         else vars(value) if isinstance(value, SimpleNamespace) else None
     if named is not None:
-        return (type(value), [(name, take_apart(getattr(value, name, None), tensors)) for name in named])
+        return (type(value), [(name, take_apart(getattr(value, name, None), tensors, above)) for name in named])
     return (type(value), content_of(value))  # 1, 1.0 and True are equal
 
 
@@ -96,18 +101,23 @@ def content_of(value):
     """@value, or what is in it now, where that may change without its becoming another object."""
     if isinstance(value, set):
         return frozenset(value)
-    if isinstance(value, (bytearray, memoryview)):
+    if isinstance(value, (bytearray, memoryview, array)):
         return bytes(value)
+    if isinstance(value, float):
+        return value if value == value and value != 0 else repr(value)  # a NaN equals itself here, and 0.0 is not -0.0
     if hasattr(value, "__array__") and not isinstance(value, type):
         import numpy
-        array = numpy.asarray(value)
-        return Content((str(array.dtype), array.shape, array.tolist() if array.dtype.hasobject else array.tobytes()))
+        try:
+            found = numpy.asarray(value)
+        except Exception:  # noqa: BLE001: other libraries' tensors may refuse it
+            return value
+        return Content((str(found.dtype), found.shape, found.tolist() if found.dtype.hasobject else found.tobytes()))
     return value
 
 
 def is_named(form: tuple[Any, ...]) -> bool:
     """Whether its parts have names: a dict or an object, no list."""
-    return isinstance(form[1], list) and not issubclass(form[0], (list, tuple))
+    return isinstance(form[1], list) and not issubclass(form[0], (list, tuple, deque))
 
 
 def in_words(form):
@@ -117,7 +127,7 @@ def in_words(form):
     kind, rest = form
     if is_named(form):
         return f"a {kind.__name__} of " + (", ".join(str(key) for key, _ in rest) or "nothing")
-    if isinstance(rest, list) and kind in (list, tuple):
+    if isinstance(rest, list) and kind in (list, tuple, deque):
         return f"a {kind.__name__} of {len(rest)}"
     text = repr(rest)
     return text if len(text) <= 60 else text[:57] + "…"

@@ -230,7 +230,10 @@ class Tensor(Creation, Operations, Base):
     # ---- copies ----
     def clone(self):
         """The same values in memory of their own."""
-        return self.contiguous() if not self.is_realized() else Tensor(True).where(self, self).contiguous()
+        if not self.is_realized():
+            return self.contiguous()
+        where = self.device if isinstance(self.device, str) else ";".join(self.device)
+        return Tensor.full((), True, dtype="bool", device=where).where(self, self).contiguous()
 
     def __copy__(self):
         return self.detach()

@@ -237,7 +237,8 @@ class DataLoader:
         self.batch_size = None if batch_size is None or batch_sampler is not None else index(batch_size)
         self.sampler, self.batch_sampler, self.progress, self.device, self.epoch = sampler, batch_sampler, progress, device, 0
         self.shuffle, self.num_workers, self.prefetch_factor = bool(shuffle), index(num_workers), index(prefetch_factor)
-        if not 0 < self.at_once() < 1 << 32 or not 0 <= self.num_workers * self.prefetch_factor < 1 << 31:
+        if not 0 < self.at_once() < 1 << 32 or not 0 <= self.num_workers < 1 << 31 or not 0 < self.prefetch_factor < 1 << 31 \
+                or self.num_workers * self.prefetch_factor >= 1 << 31:
             raise ValueError(f"DataLoader: batches of {batch_size}, {num_workers} workers, {prefetch_factor} batches for each")
         self.seed = (Tensor.randint(1, low=0, high=1 << 30).item() if shuffle else 0) if seed is None else index(seed)
         if not 0 <= self.seed < 1 << 64:
@@ -257,9 +258,7 @@ class DataLoader:
         return n // self.at_once() if self.drop_last else -(-n // self.at_once())
 
     def item(self, place: Any) -> Any:
-        """What is in the dataset at an entry of order()."""
-        if isinstance(place, list):
-            return [self.item(one) for one in place]
+        """What is in the dataset at @place."""
         item = self.dataset[place]
         return item if self.collate_fn is not None else held(item)
 
@@ -309,8 +308,9 @@ def read(owner, order, total):
     """@total batches of the items in @order, or, where the program makes batches of them, what it makes them of."""
     at_once = owner.at_once()
     for i in range(total):
-        items = [owner.item(place) for place in order[i * at_once:(i + 1) * at_once]]
-        if owner.batch_size is None:  # an item, or the batch that a batch_sampler says
+        places = order[i * at_once:(i + 1) * at_once]
+        items = [owner.item(place) for place in (places if owner.batch_sampler is None else places[0])]
+        if owner.batch_size is None and owner.batch_sampler is None:
             items = items[0]
         if owner.collate_fn is not None:
             yield items

@@ -322,6 +322,9 @@ class SequentialLR(Composed):
 
     def put(self):
         now = self.schedulers[bisect_right(self.milestones, self.epoch)]
+        if self.epoch == 0:  # the others have put theirs as they were made
+            for group, rate in zip(self.optimizer.param_groups, base_rates(self.optimizer)):
+                group["lr"] = rate
         if self.epoch in (0, *self.milestones):
             now.begin_again()
         else:
