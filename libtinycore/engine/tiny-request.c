@@ -57,17 +57,6 @@ tiny_request_clear (TinyRequest *self)
   open_numbers_clear (&self->numbers);
 }
 
-static inline void
-absorb (TinyDigest *digest, guint64 value)
-{
-  const guint64 k0 = G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
-  const guint64 k1 = G_GUINT64_CONSTANT (0xD6E8FEB86659FD93);
-  digest->word[0] = (digest->word[0] ^ value) * k0;
-  digest->word[0] ^= digest->word[0] >> 29;
-  digest->word[1] = (digest->word[1] + value) * k1;
-  digest->word[1] ^= digest->word[1] >> 31;
-}
-
 gboolean
 tiny_request_is_placeholder (const TinyNode *node)
 {
@@ -103,7 +92,8 @@ absorb_numbers (const TinyRequest *self, TinyDigest *digest)
   const OpenNumbers *numbers = &self->numbers;
   for (guint i = 0; i < numbers->numbers->len; i++)
     if (numbers->is_open == NULL || !numbers->is_open[i])
-      absorb (digest, (guint64) g_array_index (numbers->numbers, OpenNumber, i).value);
+      tiny_digest_absorb (digest,
+                          (guint64) g_array_index (numbers->numbers, OpenNumber, i).value);
 }
 
 /* Of two values of which one is no number, MAX gives what the order of its operands says, and a constant has its place
@@ -115,7 +105,7 @@ absorb_bounds (TinyDigest *digest, const TinyNode *max)
     const TinyNode *bound = max->sources[i];
     while (tiny_op_is_movement ((TinyOp) bound->op))
       bound = bound->sources[0];
-    absorb (digest, bound->op == TINY_OP_CONST ? (guint64) bound->arg : 0);
+    tiny_digest_absorb (digest, bound->op == TINY_OP_CONST ? (guint64) bound->arg : 0);
   }
 }
 
@@ -152,23 +142,23 @@ tiny_request_survey (TinyRequest *self)
       arg = node->ints != NULL ? (guint64) rest[node->ints->n] : (guint64) rest[0];
       ints = rest;
     }
-    absorb (&self->structure,
-            node->op | (guint64) node->dtype << 16 | (guint64) node->lanes << 32);
-    absorb (&self->structure, node->n_sources);
-    absorb (&self->structure, node->ints ? node->ints->n + 1 : 0);
-    absorb (&self->structure, text ? strlen (text) + 1 : 0);
-    absorb (&self->structure, arg);
+    tiny_digest_absorb (&self->structure,
+                        node->op | (guint64) node->dtype << 16 | (guint64) node->lanes << 32);
+    tiny_digest_absorb (&self->structure, node->n_sources);
+    tiny_digest_absorb (&self->structure, node->ints ? node->ints->n + 1 : 0);
+    tiny_digest_absorb (&self->structure, text ? strlen (text) + 1 : 0);
+    tiny_digest_absorb (&self->structure, arg);
     for (guint k = 0; node->ints != NULL && k < node->ints->n; k++)
-      absorb (&self->structure, (guint64) ints[k] + 1);
+      tiny_digest_absorb (&self->structure, (guint64) ints[k] + 1);
     for (const char *c = text; c != NULL && *c != 0; c++)
-      absorb (&self->structure, (guint8) *c);
+      tiny_digest_absorb (&self->structure, (guint8) *c);
     for (guint s = 0; s < node->n_sources; s++)
-      absorb (&self->structure, position[node->sources[s]->id]);
+      tiny_digest_absorb (&self->structure, position[node->sources[s]->id]);
     if (node->op == TINY_OP_MAX)
       absorb_bounds (&self->structure, node);
   }
   for (guint i = 0; i < self->nodes->len; i++)
-    absorb (&self->structure, position[((TinyNode *) self->nodes->pdata[i])->id]);
+    tiny_digest_absorb (&self->structure, position[((TinyNode *) self->nodes->pdata[i])->id]);
   self->digest = self->structure;
   absorb_numbers (self, &self->digest);
 }
@@ -191,9 +181,9 @@ tiny_request_find_constants (TinyRequest *self)
       if (g_ptr_array_find (self->buffers, tiny_runtime_get_piece (target, k), &slot))
         self->constants[slot] = FALSE;
   }
-  absorb (&self->digest, self->buffers->len + 1);
+  tiny_digest_absorb (&self->digest, self->buffers->len + 1);
   for (guint i = 0; i < self->buffers->len; i++)
-    absorb (&self->digest, (guint64) self->constants[i]);
+    tiny_digest_absorb (&self->digest, (guint64) self->constants[i]);
 }
 
 /* What @root has become in @graph, of which nothing needs to be stored beyond sizes that are variables. */
@@ -300,9 +290,9 @@ open_request (TinyRequest *request)
   if (!open_numbers_decide (&request->numbers, request->structure.word, n_elements, reduces))
     return FALSE;
   request->digest = request->structure;
-  absorb (&request->digest, OPEN);
+  tiny_digest_absorb (&request->digest, OPEN);
   for (guint i = 0; i < request->numbers.numbers->len; i++)
-    absorb (&request->digest, (guint64) request->numbers.is_open[i]);
+    tiny_digest_absorb (&request->digest, (guint64) request->numbers.is_open[i]);
   absorb_numbers (request, &request->digest);
   open_numbers_bind (&request->numbers, request->variables);
   return TRUE;

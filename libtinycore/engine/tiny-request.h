@@ -5,14 +5,11 @@
  * A structure seen before finds its plan by its digest, whatever memory it is about. Under the runtime's lock. */
 #pragma once
 
+#include "base/tiny-digest.h"
 #include "engine/open-numbers.h"
 #include "engine/tiny-plan.h"
 
 G_BEGIN_DECLS
-
-typedef struct {
-  guint64 word[2];
-} TinyDigest;
 
 typedef struct {
   GPtrArray *nodes; /* distinct nodes to realise, in order */

@@ -9,18 +9,19 @@
  * a place and the number of the step do. */
 #include <string.h>
 
+#include "base/tiny-digest.h"
 #include "base/tiny-timing.h"
 #include "schedule/tiny-schedule.h"
 #include "schedule/weights.h"
 
 enum {
   LEAST = 4,     /* kernels of a series: fewer are compiled with what each knows */
-  MOST = 1 << 30 /* of a number, so that differences are 32 bits */
+  MOST = 1 << 30 /* numbers are between this and its negative: differences are 32 bits */
 };
 
 /* A kernel with its numbers. */
 typedef struct {
-  guint64 structure[2]; /* of all but the numbers */
+  TinyDigest structure; /* of all but the numbers */
   guint item;
   GPtrArray *numbers; /* CONST nodes, in the order in which they are met */
 } Member;
@@ -31,15 +32,6 @@ member_free (gpointer data)
   Member *self = data;
   g_ptr_array_unref (self->numbers);
   g_free (self);
-}
-
-static void
-absorb (Member *self, guint64 value)
-{
-  self->structure[0] = (self->structure[0] ^ value) * G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
-  self->structure[0] ^= self->structure[0] >> 29;
-  self->structure[1] = (self->structure[1] + value) * G_GUINT64_CONSTANT (0xD6E8FEB86659FD93);
-  self->structure[1] ^= self->structure[1] >> 31;
 }
 
 /* Whether a number that @node reads may be a variable: extents and strides are what kernels are made for. */
@@ -84,19 +76,22 @@ member_new (TinyGraph *graph, const TinyScheduleItem *item, guint i)
     for (guint s = 0; s < node->n_sources && !takes_variables (node); s++)
       is_fixed[GPOINTER_TO_UINT (tiny_node_map_get (&places, node->sources[s]))] = TRUE;
   }
-  absorb (self, g_str_hash (item->device));
-  absorb (self, (guint64) item->n_buffers << 32 | item->n_written);
+  tiny_digest_absorb (&self->structure, g_str_hash (item->device));
+  tiny_digest_absorb (&self->structure, (guint64) item->n_buffers << 32 | item->n_written);
   for (guint k = 0; k < order->len; k++) {
     TinyNode *node = order->pdata[k];
     const gboolean is_open = !is_fixed[k] && is_number (node);
     if (is_open)
       g_ptr_array_add (self->numbers, node);
-    absorb (self, node->op | (guint64) node->dtype << 16 | (guint64) node->lanes << 32);
-    absorb (self, is_open ? 0 : (guint64) node->arg);
-    absorb (self, (guint64) (gsize) node->ints); /* equal ones are the same in a graph */
-    absorb (self, (guint64) (gsize) node->text);
+    tiny_digest_absorb (&self->structure,
+                        node->op | (guint64) node->dtype << 16 | (guint64) node->lanes << 32);
+    tiny_digest_absorb (&self->structure, is_open ? 0 : (guint64) node->arg);
+    tiny_digest_absorb (&self->structure,
+                        (guint64) (gsize) node->ints); /* equal ones are the same in a graph */
+    tiny_digest_absorb (&self->structure, (guint64) (gsize) node->text);
     for (guint s = 0; s < node->n_sources; s++)
-      absorb (self, GPOINTER_TO_UINT (tiny_node_map_get (&places, node->sources[s])));
+      tiny_digest_absorb (&self->structure,
+                          GPOINTER_TO_UINT (tiny_node_map_get (&places, node->sources[s])));
   }
   return self;
 }
@@ -105,7 +100,7 @@ static int
 compare_members (gconstpointer a, gconstpointer b)
 {
   const Member *x = *(const Member *const *) a, *y = *(const Member *const *) b;
-  const int order = memcmp (x->structure, y->structure, sizeof x->structure);
+  const int order = memcmp (&x->structure, &y->structure, sizeof x->structure);
   return order != 0 ? order : (int) x->item - (int) y->item;
 }
 
@@ -218,7 +213,8 @@ tiny_schedule_join_series (TinySchedule *self)
     Member *const *first = (Member *const *) &members->pdata[i];
     for (n = 1;
          i + n < members->len
-         && memcmp (first[0]->structure, first[n]->structure, sizeof first[0]->structure) == 0;)
+         && memcmp (&first[0]->structure, &first[n]->structure, sizeof first[0]->structure)
+                == 0;)
       n++;
     if (n >= LEAST)
       join (self, first, n);

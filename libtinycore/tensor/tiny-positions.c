@@ -4,8 +4,8 @@
  *
  * Few positions are compared with every place. Of many that would be places times positions: these are sorted, so that
  * those of one place follow each other, and each place looks up where its own begin and how many there are. A sum
- * over them is one over all positions that masks what comes after: its loop ends there (codegen/pass-bound.c). What
- * is added up, is in the order in which it was given. */
+ * over them is one over all positions that masks what comes after: its loop ends there (codegen/pass-bound.c), and so
+ * for the largest; products are made of neighbours by doubling. What is added up, is in the order in which it was given. */
 #include "tensor/tiny-positions.h"
 
 #include <math.h>
