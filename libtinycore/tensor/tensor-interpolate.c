@@ -58,8 +58,9 @@ below (TinyBuild *b, gint64 n, gint64 size, const Direction *self, TinyNode **ou
   TinyNode *parts = tiny_build_like (b, at, (double) self->parts);
   TinyNode *low = tiny_build_binary (b, TINY_OP_IDIV, at, parts);
   TinyNode *rest = tiny_build_sub (b, at, tiny_build_mul (b, low, parts));
-  *out_share = tiny_build_mul (b, tiny_build_cast (b, rest, TINY_DTYPE_F32),
-                               tiny_build_number (b, TINY_DTYPE_F32, 1.0 / (double) self->parts));
+  *out_share
+      = tiny_build_mul (b, tiny_build_cast (b, rest, TINY_DTYPE_F32),
+                        tiny_build_number (b, TINY_DTYPE_F32, 1.0 / (double) self->parts));
   return bounded (b, low, size);
 }
 
