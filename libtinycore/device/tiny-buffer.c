@@ -253,6 +253,7 @@ tiny_buffer_map (TinyBuffer *self)
 }
 
 /* ---- what the device still does ---- */
+
 static guint64
 get_point (const guint64 *point)
 {
@@ -273,7 +274,8 @@ void
 tiny_buffer_mark (TinyBuffer *self, guint64 point, gboolean is_written)
 {
   TinyBlock *block = get_block (self);
-  raise_point (&block->used, point);
+  if (point != TINY_POINT_NEVER)
+    raise_point (&block->used, point);
   if (is_written)
     raise_point (&block->written, point);
 }
@@ -282,8 +284,21 @@ gboolean
 tiny_buffer_check (TinyBuffer *self, GError **error)
 {
   const TinyBlock *block = get_block (self);
-  return block == NULL
-         || tiny_queue_check (self->device->queue, get_point (&block->written), error);
+  const guint64 point = block == NULL ? 0 : get_point (&block->written);
+  return point == TINY_POINT_NEVER || tiny_queue_check (self->device->queue, point, error);
+}
+
+/* FALSE with its error if a kernel was to write the values and ran nowhere. */
+static gboolean
+check_computed (TinyBuffer *self, GError **error)
+{
+  if (G_LIKELY (get_point (&get_block (self)->written) != TINY_POINT_NEVER))
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+               "%s: the device compiles kernels and runs nothing, so what they compute has no "
+               "values; choose another with DEV=",
+               self->device->name);
+  return FALSE;
 }
 
 static gboolean
@@ -306,7 +321,8 @@ tiny_buffer_begin_access (
   TinyQueue *queue = self->device->queue;
   TinyBlock *block = get_block (self);
   if (!writes)
-    return tiny_queue_wait (queue, get_point (&block->written), G_MAXUINT64, error)
+    return check_computed (self, error)
+           && tiny_queue_wait (queue, get_point (&block->written), G_MAXUINT64, error)
            && sync_memory (self, offset, n, TINY_SYNC_TO_HOST, error);
   tiny_queue_wait (queue, get_point (&block->used), G_MAXUINT64, NULL);
   /* Values that were never computed are not missed any more if all of them come from the host now. */
@@ -453,7 +469,8 @@ download (TinyBuffer *self, gsize offset, void *data, gsize n, GError **error)
   if (n == 0)
     return TRUE;
   if (host == NULL)
-    return transfer (self, TINY_COMMAND_DOWNLOAD, offset, data, n, error);
+    return check_computed (self, error)
+           && transfer (self, TINY_COMMAND_DOWNLOAD, offset, data, n, error);
   if (!tiny_buffer_begin_access (self, FALSE, offset, n, error))
     return FALSE;
   memcpy (data, host + offset, n);

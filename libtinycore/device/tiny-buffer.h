@@ -83,7 +83,10 @@ gboolean tiny_buffer_begin_access (
 gboolean tiny_buffer_end_access (
     TinyBuffer *self, gboolean writes, gsize offset, gsize n, GError **error);
 
-/* The device's own queue works on it until @point. */
+/* The point of results on a device that runs nothing. */
+#define TINY_POINT_NEVER G_MAXUINT64
+/* The device's own queue works on it until @point. After %TINY_POINT_NEVER reading on the host fails with
+ * %TINY_ERROR_UNSUPPORTED until all of it comes from the host. */
 void tiny_buffer_mark (TinyBuffer *self, guint64 point, gboolean is_written);
 /* FALSE with its error when the values that it should have were never computed. Does not wait. */
 gboolean tiny_buffer_check (TinyBuffer *self, GError **error);

@@ -516,9 +516,12 @@ enqueue_run (TinyLaunches *self, guint first, guint end, guint64 *ns, GError **e
   guint64 point;
   if (!tiny_queue_enqueue (queue, &work, &point, error))
     return FALSE;
+  if ((tiny_device_get_info (runner)->flags & TINY_DEVICE_RUNS_NOTHING) != 0)
+    point = TINY_POINT_NEVER;
   if (point != 0)
     mark_buffers (self, first, end, point);
-  return ns == NULL || tiny_queue_wait (queue, point, G_MAXUINT64, error);
+  return ns == NULL || point == TINY_POINT_NEVER
+         || tiny_queue_wait (queue, point, G_MAXUINT64, error);
 }
 
 /* Submits launches [first, end), which one device runs, and shows them when asked. */

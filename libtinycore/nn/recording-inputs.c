@@ -69,18 +69,30 @@ is_cut_alike (TinyTensor *a, TinyTensor *b)
   return alike || is_one;
 }
 
+/* Variables that are one but for the value. */
+static gboolean
+is_same_variable (TinyTensor *a, TinyTensor *b)
+{
+  if (!recording_is_variable (a) || !recording_is_variable (b))
+    return recording_is_variable (a) == recording_is_variable (b);
+  const TinyBoundVariable of_a = tiny_runtime_get_variable (tiny_tensor_get_node (a));
+  const TinyBoundVariable of_b = tiny_runtime_get_variable (tiny_tensor_get_node (b));
+  return tiny_bound_variable_is_same (&of_a, &of_b);
+}
+
 gboolean
-recording_check_kind (guint i, TinyTensor *before, TinyTensor *now, GError **error)
+recording_check_kind (guint i, TinyTensor *before, TinyTensor *now, GError **why)
 {
   if (now->dtype == before->dtype && now->device == before->device
       && now->n_dims == before->n_dims && is_cut_alike (before, now)
-      && memcmp (now->shape, before->shape, now->n_dims * sizeof *now->shape) == 0)
+      && memcmp (now->shape, before->shape, now->n_dims * sizeof *now->shape) == 0
+      && is_same_variable (before, now))
     return TRUE;
+  if (why == NULL)
+    return FALSE;
   g_autofree char *was = describe (before), *is = describe (now);
-  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-               "jit: input %u was recorded as %s and is now %s: the recording is of the first: "
-               "reset it to make "
-               "another",
+  g_set_error (why, TINY_ERROR, TINY_ERROR_INVALID,
+               "jit: there is no recording for this: input %u was recorded as %s and is now %s",
                i, was, is);
   return FALSE;
 }

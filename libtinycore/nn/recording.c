@@ -350,17 +350,12 @@ recording_end (Recording *self, TinyTensor *const *outputs, guint n, GError **er
 
 /* ---- whether it is right ---- */
 gboolean
-recording_check (Recording *self, TinyTensor *const *inputs, guint n, GError **error)
+recording_check_n (Recording *self, guint n, GError **error)
 {
-  if (n != self->inputs->len) {
+  if (n != self->inputs->len)
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "jit: recorded with %u inputs, called with %u", self->inputs->len, n);
-    return FALSE;
-  }
-  for (guint i = 0; i < n; i++)
-    if (!recording_check_kind (i, get_input (self, i)->tensor, inputs[i], error))
-      return FALSE;
-  return TRUE;
+  return n == self->inputs->len;
 }
 
 /* Whether @now and @other are parts of one tensor as they were in the recording, which writes to the first. */
@@ -424,11 +419,8 @@ may_stand_for (Recording *self, guint i, TinyTensor *now, Recording *const *all,
   return input->freedom == IS_FREE && !is_state (self, now, input->is_written);
 }
 
-const char *
-recording_find_change (Recording *self,
-                       TinyTensor *const *now,
-                       Recording *const *all,
-                       guint n_all)
+static const char *
+find_change (Recording *self, TinyTensor *const *now, Recording *const *all, guint n_all)
 {
   const guint n = self->inputs->len;
   for (guint i = 0; i < n; i++) {
@@ -448,6 +440,20 @@ recording_find_change (Recording *self,
         return "which inputs are views of one tensor";
   }
   return tiny_found_get_change (self->found, now);
+}
+
+gboolean
+recording_fits (
+    Recording *self, TinyTensor *const *now, Recording *const *all, guint n_all, GError **why)
+{
+  for (guint i = 0; i < self->inputs->len; i++)
+    if (!recording_check_kind (i, get_input (self, i)->tensor, now[i], why))
+      return FALSE;
+  const char *change = find_change (self, now, all, n_all);
+  if (change != NULL)
+    g_set_error (why, TINY_ERROR, TINY_ERROR_INVALID,
+                 "jit: there is no recording for this: it was recorded otherwise: %s", change);
+  return change == NULL;
 }
 
 /* Whether @other uses @tensor, which is no input of it. */

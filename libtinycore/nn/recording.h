@@ -16,14 +16,15 @@ gboolean recording_is_own (Recording *self);
 /* Also while it is recorded, which ends then, on whichever thread. */
 void recording_free (Recording *self);
 
-/* Whether @inputs have the shapes, dtypes and devices of those that were recorded. */
-gboolean recording_check (Recording *self, TinyTensor *const *inputs, guint n, GError **error);
-/* NULL, or why a replay would not be what the program does, in words. @all (n_all): this one and those beside it. Inputs are
- * as checked, and in memory. */
-const char *recording_find_change (Recording *self,
-                                   TinyTensor *const *inputs,
-                                   Recording *const *all,
-                                   guint n_all);
+/* FALSE with an error unless it has @n inputs. */
+gboolean recording_check_n (Recording *self, guint n, GError **error);
+/* True if a replay is what the program does; else FALSE with the reason. The inputs are as many as recorded, and in memory.
+ * @all (n_all): this recording and those beside it. */
+gboolean recording_fits (Recording *self,
+                         TinyTensor *const *inputs,
+                         Recording *const *all,
+                         guint n_all,
+                         GError **why);
 /* Learns of another recording of the same stretch with other inputs, which of its own were nothing but inputs. */
 void recording_compare (Recording *self, Recording *other);
 /* Where nothing changed. */
@@ -31,8 +32,8 @@ gboolean recording_replay (Recording *self, TinyTensor *const *inputs, GError **
 guint recording_get_n_kernels (Recording *self);
 
 gboolean recording_is_variable (TinyTensor *tensor);
-/* Whether input @i, @now, is of the kind that it was in the recording. */
-gboolean recording_check_kind (guint i, TinyTensor *before, TinyTensor *now, GError **error);
+/* True if input @i, @now, is of the kind that it was, @before: the same variable, or of the same shape, dtype and device. */
+gboolean recording_check_kind (guint i, TinyTensor *before, TinyTensor *now, GError **why);
 /* Puts tensors in memory; variables stay what they are. */
 gboolean recording_realize_inputs (TinyTensor *const *inputs, guint n, GError **error);
 

@@ -72,14 +72,15 @@ TINY_API TinyJit *tiny_jit_new (TinyJitFunction function,
  * @error: return location
  *
  * The first call runs the function, the second runs and records it, later ones replay the recording
- * with the new inputs in place of the old. A variable has its new value there, and nothing is compiled for it. Where what the
- * recording found besides is another (tiny_recorder_begin()) the function is run and recorded once more, into other results.
+ * with the new inputs in place of the old. A variable has its new value there, and nothing is compiled for it. Where an input
+ * has another shape, dtype or device, as a smaller last batch has, or the recording found something else besides
+ * (tiny_recorder_begin()), the function is run and recorded once more, into other results. The last eight recordings are kept.
  *
  * Threads may call one function: their calls are one after the other. The results are those of the last call, of whichever thread: who
  * reads them holds a lock of its own from the call to the end of reading, or has a function of its own.
  *
  * Errors: those of the function. %TINY_ERROR_INVALID, with the reason, when there are more or fewer inputs than in the
- * recording, or one has another shape, dtype or device, or is another variable; and of the recording itself: an input is empty, the function uses a variable that is no input, or reads or writes a tensor on the host. Nothing is
+ * recording; and of the recording itself: an input is empty, the function uses a variable that is no input, or reads or writes a tensor on the host. Nothing is
  * recorded then, and the next call records again.
  *
  * Returns: whether it worked

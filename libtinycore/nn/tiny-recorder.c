@@ -2,8 +2,8 @@
  *
  * tiny-recorder.c: the recordings of one stretch of a program, and which of them a replay takes.
  *
- * There is one as long as what the program does is the same: another set of gradients that are there, another mode, other
- * settings, inputs that are the same tensor twice are each another recording. */
+ * There is one as long as what the program does is the same: inputs of another shape, another set of gradients that are
+ * there, another mode, other settings, inputs that are the same tensor twice are each another recording. */
 #include "nn/tiny-recorder.h"
 
 #include "base/tiny-guard.h"
@@ -76,22 +76,22 @@ static gboolean
 check_inputs (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
 {
   return recording_realize_inputs (inputs, n, error)
-         && (self->recordings->len == 0
-             || recording_check (get_all (self)[0], inputs, n, error));
+         && (self->recordings->len == 0 || recording_check_n (get_all (self)[0], n, error));
 }
 
-/* The number of the recording that is right for @inputs, or -1 and the reason, as to the last one that was made. */
+/* The number of the recording that is right for @inputs, or -1 and why the last one that was made is not. */
 static gint
-find (TinyRecorder *self, TinyTensor *const *inputs, const char **out_change)
+find (TinyRecorder *self, TinyTensor *const *inputs, GError **why)
 {
+  g_autoptr (GError) reason = NULL;
   for (guint i = 0; i < self->recordings->len; i++) {
-    const char *change = recording_find_change (get_all (self)[i], inputs, get_all (self),
-                                                self->recordings->len);
-    if (change == NULL)
+    const gboolean is_last = i == (self->n_made - 1) % MOST_RECORDINGS;
+    if (recording_fits (get_all (self)[i], inputs, get_all (self), self->recordings->len,
+                        is_last && why != NULL ? &reason : NULL))
       return (gint) i;
-    if (i == (self->n_made - 1) % MOST_RECORDINGS)
-      *out_change = change;
   }
+  if (reason != NULL)
+    g_propagate_error (why, g_steal_pointer (&reason));
   return -1;
 }
 
@@ -106,12 +106,11 @@ refuse (GError **error, const char *why)
 static gboolean
 begin_locked (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  const char *change;
   if (self->current != NULL)
     return refuse (error, "there is a recording already");
   if (self->recordings->len > 0 && !check_inputs (self, inputs, n, error))
     return FALSE;
-  if (find (self, inputs, &change) >= 0)
+  if (find (self, inputs, NULL) >= 0)
     return refuse (error, "there is a recording already");
   self->current = recording_begin (inputs, n, error);
   return self->current != NULL;
@@ -193,17 +192,14 @@ tiny_recorder_finish (TinyRecorder *self, TinyTensor *const *outputs, guint n, G
 
 /* ---- replaying ---- */
 static gint
-try_locked (TinyRecorder *self,
-            TinyTensor *const *inputs,
-            guint n,
-            const char **out_change,
-            GError **error)
+try_locked (
+    TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **why, GError **error)
 {
   if (self->recordings->len == 0 || self->current != NULL) {
     refuse (error, "there is no recording");
     return -1;
   }
-  gint at = check_inputs (self, inputs, n, error) ? find (self, inputs, out_change) : -1;
+  gint at = check_inputs (self, inputs, n, error) ? find (self, inputs, why) : -1;
   if (at < 0)
     return -1;
   self->n_last = recording_get_n_kernels (get_all (self)[at]);
@@ -211,14 +207,11 @@ try_locked (TinyRecorder *self,
 }
 
 static gint
-try_replay (TinyRecorder *self,
-            TinyTensor *const *inputs,
-            guint n,
-            const char **out_change,
-            GError **error)
+try_replay (
+    TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **why, GError **error)
 {
   tiny_runtime_lock ();
-  gint at = try_locked (self, inputs, n, out_change, error);
+  gint at = try_locked (self, inputs, n, why, error);
   tiny_runtime_unlock ();
   return at;
 }
@@ -229,27 +222,19 @@ tiny_recorder_try_replay (TinyRecorder *self,
                           guint n,
                           GError **error)
 {
-  const char *change = NULL;
   tiny_return_error_unless (TINY_IS_RECORDER (self), error, -1, "no recorder given");
   tiny_return_error_unless (TINY_IS_LIST (inputs, n), error, -1,
                             "inputs are counted, but none are given");
-  return try_replay (self, inputs, n, &change, error);
+  return try_replay (self, inputs, n, NULL, error);
 }
 
 gboolean
 tiny_recorder_replay (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  const char *change = NULL;
   tiny_return_error_unless (TINY_IS_RECORDER (self), error, FALSE, "no recorder given");
   tiny_return_error_unless (TINY_IS_LIST (inputs, n), error, FALSE,
                             "inputs are counted, but none are given");
-  if (try_replay (self, inputs, n, &change, error) >= 0)
-    return TRUE;
-  if (change != NULL)
-    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "jit: there is no recording for this: what is not as it was recorded: %s",
-                 change);
-  return FALSE;
+  return try_replay (self, inputs, n, error, error) >= 0;
 }
 
 guint

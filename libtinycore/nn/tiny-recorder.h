@@ -43,12 +43,12 @@ TINY_API TinyRecorder *tiny_recorder_new (void);
  * or the last g_object_unref() on any. What the host reads meanwhile and decides on is frozen in the recording; random numbers
  * are not: each replay draws those that would be drawn in its place. What other threads assign and realise meanwhile is no part of it.
  *
- * A recording depends on what it finds besides: whether tensors have gradients that it reads, modes of modules, settings of
+ * A recording depends on the shapes, dtypes and devices of its inputs and on what it finds besides: whether tensors have gradients that it reads, modes of modules, settings of
  * optimisers, the default float and device, which inputs are the same tensor, views of one another, or known to the function in another way. Where that is
- * another there may be another recording, of the last eight of which each is kept.
+ * another there may be another recording: the last eight are kept.
  *
  * Errors: what an input carries, those of realising; %TINY_ERROR_INVALID when there is a recording of this, this thread
- * records already, an input has no elements, or has another shape, dtype or device than in the first recording.
+ * records already, an input has no elements, or there are more or fewer inputs than in the first recording.
  *
  * Returns: whether it records now
  *
@@ -122,8 +122,8 @@ TINY_API void tiny_recorder_cancel (TinyRecorder *self);
  * written now. The outputs of the recording have the results. Inputs that are views are read anew, and what is written
  * to one is written to what it is a view of; all views of what was written follow.
  *
- * Errors: %TINY_ERROR_INVALID when there is no recording, an input has another shape, dtype or device than in it, or there is
- * none for what is found now (tiny_recorder_begin()); those of running.
+ * Errors: %TINY_ERROR_INVALID when there is no recording, there are more or fewer inputs than in it, or there is
+ * none for these inputs or for what is found now (tiny_recorder_begin()); those of running.
  *
  * Returns: whether it worked
  *
@@ -141,7 +141,7 @@ TINY_API gboolean tiny_recorder_replay (TinyRecorder *self,
  * @n_inputs: how many
  * @error: return location
  *
- * tiny_recorder_replay(), for who makes another recording where there is none for what is found now.
+ * tiny_recorder_replay(), for who makes another recording where there is none for these inputs or for what is found now.
  *
  * Errors: those of tiny_recorder_replay() but for that.
  *

@@ -3,8 +3,8 @@
  * null-plugin.c: the backend that compiles for anything and runs nothing.
  *
  * It has host memory, takes every binary and skips every dispatch, so that kernels can be compiled
- * for hardware that is not there (DEV=NULL:CUDA:sm_90) and the core's own costs be measured. What
- * was never written reads as zeros. */
+ * for hardware that is not there (DEV=NULL:CUDA:sm_90) and the core's own costs be measured. The
+ * core gives no values of what a dispatch was to write: the device says that it runs nothing. */
 #include "tiny-plugin-kit.h"
 
 enum { ALIGNMENT = 64 };

@@ -97,6 +97,12 @@ def reference(box):
         near(a, b, 1e-3, "loss")
 
 
+@test("a device that runs nothing gives no losses and no accuracy: the command says so and fails")
+def nothing_runs(box):
+    data = small_data.write(box, small_data.made(24, 4))
+    box.run("train", "fashion-mnist", "--steps", 2, "--batch", 4, "--data", data, DEV="NULL:CPU").refused("NULL:CPU", "runs nothing")
+
+
 @test("an unset DEV picks the CPU; alternatives and older spellings work")
 def choice(box):
     data = small_data.write(box, small_data.made(24, 4))

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """TinyJit: a function whose kernels are recorded at its second call and replayed from the third on.
 
-Tensors among the arguments, also in lists, tuples, dicts and data classes, are inputs: later calls may give others of the same
-shapes, dtypes and devices. All other arguments are part of the recording and may not change: arrays, sets and bytes are compared
+Tensors among the arguments, also in lists, tuples, dicts and data classes, are inputs: later calls may give others. Inputs of
+another shape, dtype or device, as a smaller last batch, are recorded once more; the last eight recordings are kept. All other arguments are part of the recording and may not change: arrays, sets and bytes are compared
 by what is in them at each call, other objects as == does, which looks into none that does not say how. Results are the same tensors at
 every call, with new values.
 

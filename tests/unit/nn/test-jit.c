@@ -283,28 +283,18 @@ test_refusals (void)
   if (skips_without_device ())
     return;
   g_autoptr (TinyVariable) position = tiny_variable_new ("position", 0, ROWS - 1);
-  g_autoptr (TinyVariable) place = tiny_variable_new ("place", 0, ROWS - 1);
-  g_autoptr (TinyTensor) cache = new_cache (), row = row_of (1), wide = ramp (2, WIDTH);
+  g_autoptr (TinyTensor) cache = new_cache (), row = row_of (1);
   g_autoptr (TinyTensor) v = g_object_ref_sink (tiny_variable_bind (position, 3));
-  g_autoptr (TinyTensor) other = g_object_ref_sink (tiny_variable_bind (place, 3));
   g_autoptr (TinyTensor) outside = g_object_ref_sink (tiny_variable_bind (position, ROWS));
-  g_autoptr (TinyTensor) whole = g_object_ref_sink (tiny_tensor_cast (row, TINY_DTYPE_I32));
   g_autoptr (TinyTensor) empty
       = g_object_ref_sink (tiny_tensor_zeros (TINY_DTYPE_F32, (gint64[]){ 0, WIDTH }, 2));
-  g_autoptr (TinyTensor) number = g_object_ref_sink (
-      tiny_tensor_new_from_data (NULL, TINY_DTYPE_I32, NULL, 0, &(gint32){ 3 }, 4));
   g_autoptr (TinyJit) jit = tiny_jit_new (remember, cache, NULL, 1);
   for (int i = 0; i < 3; i++)
     tiny_jit_call (jit, (TinyTensor *[]){ row, v }, 2, NULL, &error);
   g_assert_no_error (error);
   g_assert_cmpuint (tiny_jit_get_n_kernels (jit), >, 0);
   assert_refused (jit, 1, (TinyTensor *[]){ row }, "recorded with 2 inputs, called with 1");
-  assert_refused (jit, 2, (TinyTensor *[]){ wide, v },
-                  "input 0 was recorded as (1, 6) of f32 on ");
-  assert_refused (jit, 2, (TinyTensor *[]){ whole, v }, "is now (1, 6) of i32");
-  assert_refused (jit, 2, (TinyTensor *[]){ empty, v }, "is now (0, 6)");
-  assert_refused (jit, 2, (TinyTensor *[]){ row, other }, "is now place");
-  assert_refused (jit, 2, (TinyTensor *[]){ row, number }, "input 1");
+  assert_refused (jit, 2, (TinyTensor *[]){ empty, v }, "input 0 has no elements");
   assert_refused (jit, 2, (TinyTensor *[]){ row, outside },
                   "24 is outside of variable position");
   assert_refused (jit, 2, (TinyTensor *[]){ NULL, v }, "input 0");
@@ -314,13 +304,8 @@ test_refusals (void)
                   "input 0 has a size that is a variable");
   tiny_jit_call (jit, (TinyTensor *[]){ row, v }, 2, NULL, &error);
   g_assert_no_error (error);
-  /* Recorded anew it takes what it refused, and no longer what it took. */
   tiny_jit_reset (jit);
   g_assert_cmpuint (tiny_jit_get_n_kernels (jit), ==, 0);
-  for (int i = 0; i < 2; i++)
-    tiny_jit_call (jit, (TinyTensor *[]){ row, number }, 2, NULL, &error);
-  g_assert_no_error (error);
-  assert_refused (jit, 2, (TinyTensor *[]){ row, v }, "input 1");
 }
 
 typedef struct {

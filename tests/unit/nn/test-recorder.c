@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * test-recorder.c: recordings that other threads meet: they neither end them nor leave anything behind when they
- * drop them, as collectors of garbage do. */
+ * test-recorder.c: which recording a call takes, and recordings that other threads meet: they neither end them nor leave
+ * anything behind when they drop them, as collectors of garbage do. */
 #include <tiny.h>
 
 #include "../default-device.h"
@@ -76,6 +76,14 @@ test_end (void)
   g_assert_no_error (error);
   assert_last (y, 8);
   g_assert_cmpuint (tiny_recorder_get_n_kernels (recorder), ==, 1);
+  /* Of another shape it is another recording, which nobody made. */
+  g_autoptr (TinyTensor) row = g_object_ref_sink (tiny_tensor_unsqueeze (x, 0));
+  g_assert_false (tiny_recorder_replay (recorder, &row, 1, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_assert_nonnull (strstr (error->message, "recorded as (4,) of f32"));
+  g_clear_error (&error);
+  g_assert_cmpint (tiny_recorder_try_replay (recorder, &row, 1, &error), ==, -1);
+  g_assert_no_error (error);
 }
 
 static gpointer
@@ -125,11 +133,62 @@ test_drop (void)
   }
 }
 
+/* The first input's last element, times two, plus the second input; counts its calls. */
+static gboolean
+add_last (TinyTensor *const *inputs,
+          guint n_inputs,
+          TinyTensor **outputs,
+          guint n_outputs,
+          gpointer n_calls,
+          GError **error)
+{
+  TinyTensor *last
+      = tiny_tensor_slice (tiny_tensor_flatten (inputs[0], 0, -1), 0, -1, G_MAXINT64, 1);
+  TinyTensor *sum = tiny_tensor_add (tiny_tensor_mul_number (last, 2), inputs[1]);
+  outputs[0] = g_object_ref_sink (
+      tiny_tensor_expand (tiny_tensor_cast (sum, TINY_DTYPE_F32), (gint64[]){ 4 }, 1));
+  ++*(guint *) n_calls;
+  return TRUE;
+}
+
+/* Inputs of another shape or dtype, another variable and a number in its place are another recording each: all are kept. */
+static void
+test_kinds (void)
+{
+  if (skips_without_device ())
+    return;
+  guint n_calls = 0;
+  g_autoptr (TinyVariable) place = tiny_variable_new ("place", 0, 9);
+  g_autoptr (TinyVariable) wide = tiny_variable_new ("place", 0, 99);
+  g_autoptr (TinyTensor) x = line ();
+  g_autoptr (TinyTensor) less = g_object_ref_sink (tiny_tensor_slice (x, 0, 0, 3, 1));
+  g_autoptr (TinyTensor) whole = g_object_ref_sink (tiny_tensor_cast (x, TINY_DTYPE_I32));
+  g_autoptr (TinyTensor) number = g_object_ref_sink (
+      tiny_tensor_new_from_data (NULL, TINY_DTYPE_I32, NULL, 0, &(gint32){ 5 }, 4));
+  g_autoptr (TinyJit) jit = tiny_jit_new (add_last, &n_calls, NULL, 1);
+  for (int i = 0; i < 4; i++) {
+    g_autoptr (TinyTensor) p = g_object_ref_sink (tiny_variable_bind (place, i));
+    g_autoptr (TinyTensor) q = g_object_ref_sink (tiny_variable_bind (wide, 90 + i));
+    TinyTensor *const calls[][2]
+        = { { x, p }, { less, p }, { whole, p }, { x, q }, { x, number } };
+    const float wanted[] = { 6.0F + i, 4.0F + i, 6.0F + i, 96.0F + i, 11 };
+    for (guint k = 0; k < G_N_ELEMENTS (calls); k++) {
+      g_autoptr (GError) error = NULL;
+      TinyTensor *found = NULL;
+      g_assert_true (tiny_jit_call (jit, calls[k], 2, &found, &error));
+      assert_last (found, wanted[k]);
+    }
+  }
+  /* The first call of all runs it plainly. */
+  g_assert_cmpuint (n_calls, ==, 1 + 5);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/nn/recorder/end", test_end);
   g_test_add_func ("/nn/recorder/drop", test_drop);
+  g_test_add_func ("/nn/recorder/kinds", test_kinds);
   return g_test_run ();
 }
