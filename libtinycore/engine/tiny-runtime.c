@@ -558,6 +558,17 @@ tiny_runtime_sweep (gboolean force)
 }
 
 void
+tiny_runtime_count_run (gint64 ns, guint n_kernels, guint64 n_flops, guint64 n_bytes)
+{
+  tiny_runtime_lock ();
+  runtime.counters.ns_run += (guint64) ns;
+  runtime.counters.n_kernels += n_kernels;
+  runtime.counters.n_flops += n_flops;
+  runtime.counters.n_bytes += n_bytes;
+  tiny_runtime_unlock ();
+}
+
+void
 tiny_runtime_get_counters (TinyCounters *out)
 {
   tiny_runtime_lock ();
