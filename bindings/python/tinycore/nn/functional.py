@@ -59,7 +59,7 @@ def gumbel_softmax(logits, tau: float = 1, hard=False, eps=1e-10, dim=-1):
 
 # ---- tables and products ----
 def embedding(input, weight, padding_idx: int = None):
-    """Rows of a table at integer positions, zeros of what is below 0 or beyond the last. The row at @padding_idx gets no gradient."""
+    """Rows of a table at integer positions, negative ones from the end, zeros of what is outside. The row at @padding_idx gets no gradient."""
     found = weight.index_select(0, input)
     if padding_idx is None:
         return found
