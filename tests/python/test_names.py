@@ -166,6 +166,42 @@ def test_counters_count_replays():
     checks.equal(found, [(1, 2, 16)] * 4)
 
 
+def test_did_you_mean():
+    """Messages about unknown names have the name that was meant."""
+    for use, wanted in ((lambda: tinycore.softmx, "softmax"), (lambda: nn.Liner, "Linear"), (lambda: nn.functional.gellu, "gelu"),
+                        (lambda: nn.Linear(3, 4, bais=False), "bias"), (lambda: nn.ReLU(inplce=True), "inplace"), (lambda: nn.LSTM(3, 4, num_layer=2), "num_layers"),
+                        (lambda: nn.optim.Adam([Tensor([1.0])], weight_dcay=1), "weight_decay"), (lambda: nn.functional.conv2d(Tensor.ones(1, 1, 2, 2), weigt=1), "weight")):
+        error = str(checks.raises((AttributeError, TypeError), use))
+        checks.true(error.endswith(f"Did you mean {wanted}?"), error)
+    checks.true("Did" not in str(checks.raises(AttributeError, lambda: tinycore.xyzzyplugh)))
+    found = subprocess.run([sys.executable, "-c", "import tinycore; tinycore.nn.Linear(2, 3).wieght"], capture_output=True, text=True)
+    checks.true("Did you mean: 'weight'?" in found.stderr, found.stderr)
+
+
+def test_errors_say_where():
+    """An error in a network has the way to the layer before it, in whatever modules that is."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.ReLU(), nn.Linear(5, 2)))
+    x = Tensor([[1.0, 2.0, 3.0]])
+    checks.equal(str(checks.raises(ValueError, model, x)), "1.1: linear: inner sizes 4 and 5 differ for (1, 4) @ (5, 2)")
+    checks.equal(str(checks.raises(ValueError, model[1][1], x)), "linear: inner sizes 3 and 5 differ for (1, 3) @ (5, 2)")
+
+    class Net(nn.Module):
+        def __init__(self):
+            self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2)
+
+        def forward(self, x):
+            return self.encoder(x)
+    net = Net()
+    net.encoder.layers[1].linear1 = nn.Linear(9, 16)
+    error = checks.raises(ValueError, net, Tensor.ones(2, 3, 8))
+    checks.true(str(error).startswith("encoder.layers.1.linear1: linear: inner sizes 8 and 9 differ"), str(error))
+
+
+def test_html():
+    text = Tensor([[1.0, 2.0]])._repr_html_()
+    checks.true("<pre>[[1., 2.]]</pre>" in text and "1 × 2, float32" in text, text)
+
+
 TABLE = [10.0, 20.0, 30.0]
 READS = {
     "x[i]": lambda x, i: x[i], "gather": lambda x, i: x.gather(0, i), "index_select": lambda x, i: x.index_select(0, i), "take": lambda x, i: x.take(i),
