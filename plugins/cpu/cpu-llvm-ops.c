@@ -439,24 +439,27 @@ emit_bitcast (Emitter *e, const TinyInstr *instr)
 
 /* ---- vectors ---- */
 
-/* @instr as a choice among the lanes of one vector; NULL: it is none. */
+/* @instr as a choice among the lanes of one vector or two of the same type; NULL: it is none. */
 static LlvmRef
 emit_shuffle (Emitter *e, const TinyInstr *instr)
 {
-  const TinyInstr *vector = NULL;
+  const TinyInstr *vectors[2] = { NULL, NULL };
   LlvmRef lanes[CPU_MAX_LANES];
   for (unsigned i = 0; i < instr->lanes; i++) {
     const TinyInstr *source = emit_source_instr (e, instr, i);
     const TinyInstr *from
         = source->op == TINY_INSTR_EXTRACT ? emit_source_instr (e, source, 0) : NULL;
-    if (from == NULL || from->lanes == 1 || (vector != NULL && vector != from))
+    unsigned which = vectors[0] != NULL && vectors[0] != from;
+    if (from == NULL || from->lanes == 1 || (vectors[which] != NULL && vectors[which] != from)
+        || (which == 1 && from->lanes != vectors[0]->lanes))
       return NULL;
-    vector = from;
-    lanes[i] = emit_int (e, 32, source->arg);
+    vectors[which] = from;
+    lanes[i] = emit_int (e, 32, source->arg + which * from->lanes);
   }
-  LlvmRef value = e->values[vector - e->linear->instrs];
-  LlvmRef nothing = e->llvm->GetPoison (e->llvm->TypeOf (value));
-  return e->llvm->BuildShuffleVector (e->builder, value, nothing,
+  LlvmRef value = e->values[vectors[0] - e->linear->instrs];
+  LlvmRef other = vectors[1] != NULL ? e->values[vectors[1] - e->linear->instrs]
+                                     : e->llvm->GetPoison (e->llvm->TypeOf (value));
+  return e->llvm->BuildShuffleVector (e->builder, value, other,
                                       e->llvm->ConstVector (lanes, instr->lanes), "");
 }
 
