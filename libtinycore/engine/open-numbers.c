@@ -3,10 +3,12 @@
  * open-numbers.c: which numbers of a graph are variables of its plan, and the nodes that read them.
  *
  * A family are the graphs of one structure. It begins with constants: a program has some such graphs, each with a
- * kernel that knows its numbers. From MANY on, what has differed among them is open. Large graphs that combine many
- * values stay as they are: there a kernel with constants is worth more than the time to compile it. */
+ * kernel that knows its numbers. From MANY on, what has differed among them is open. An address or a number costs a kernel
+ * nothing as a variable; a mask does. Large graphs whose masks differ, and that combine many values, stay as they are: there
+ * a kernel with constants is worth more than the time to compile it. */
 #include "engine/open-numbers.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "ir/tiny-limit.h"
@@ -18,7 +20,7 @@ enum {
   = 16, /* … if large: a mask at a variable's place takes up to twice the time of one at a constant's */
   MOST_FAMILIES = 1024 /* known at a time */
 };
-/* Of all nodes of a graph: it is large, and it stays with constants. */
+/* Of all nodes of a graph: it is large, and its masks stay constants. */
 #define LARGE         ((double) (1 << 20))
 #define MOST_ELEMENTS ((double) (1 << 26))
 
@@ -195,20 +197,22 @@ open_numbers_decide (OpenNumbers *self,
                      gboolean reduces)
 {
   gint64 bits;
-  if (self->numbers->len == 0 || n_elements > (reduces ? LARGE : MOST_ELEMENTS))
+  if (self->numbers->len == 0)
     return FALSE;
   Family *family = find_family (self, structure);
-  guint n_open = 0;
+  guint n_open = 0, n_masks = 0;
   gboolean fits = family->n == self->numbers->len;
   for (guint i = 0; i < self->numbers->len && fits; i++) {
     const OpenNumber *number = get_number (self, i);
     family->differs[i] = family->differs[i] || number->value != family->numbers[i];
     n_open += family->differs[i];
+    n_masks += family->differs[i] && number->node->op == TINY_OP_PAD;
     fits = !family->differs[i] || get_bits (number, &bits);
   }
-  const guint many = n_elements > LARGE ? MANY_LARGE : MANY;
+  const double most = n_masks == 0 ? INFINITY : reduces ? LARGE : MOST_ELEMENTS;
+  const guint many = n_masks > 0 && n_elements > LARGE ? MANY_LARGE : MANY;
   family->n_seen += family->n_seen <= many;
-  if (!fits || n_open == 0 || n_open > OPEN_MOST || family->n_seen <= many)
+  if (!fits || n_elements > most || n_open == 0 || n_open > OPEN_MOST || family->n_seen <= many)
     return FALSE;
   self->is_open = g_memdup2 (family->differs, family->n * sizeof *family->differs);
   return TRUE;

@@ -161,11 +161,12 @@ run (TinyRequest *request, GError **error)
   if (plan == NULL)
     return FALSE;
   guint n_nodes = request->nodes->len, n_outputs = tiny_plan_get_n_outputs (plan);
-  g_autofree TinyBuffer **inputs = g_new (TinyBuffer *, request->buffers->len + 1);
+  g_autoptr (GPtrArray) inputs
+      = g_ptr_array_new_full (request->buffers->len, (GDestroyNotify) tiny_buffer_unref);
   g_autofree TinyBuffer **outputs = g_new0 (TinyBuffer *, n_outputs + 1);
   for (guint i = 0; i < request->buffers->len; i++)
-    inputs[i] = tiny_runtime_get_buffer (request->buffers->pdata[i]);
-  if (!tiny_plan_run (plan, inputs,
+    g_ptr_array_add (inputs, tiny_request_get_input (request, i));
+  if (!tiny_plan_run (plan, (TinyBuffer *const *) inputs->pdata,
                       (const TinyBoundVariable *) (void *) request->variables->data, outputs,
                       error))
     return FALSE;

@@ -3,7 +3,8 @@
  * tiny-request.c: what is asked for, digested, and the cache of plans.
  *
  * The graph under the nodes is digested with its buffers numbered in the order they are met. What has no plan yet is copied
- * into a graph of its own, scheduled and compiled. */
+ * into a graph of its own, scheduled and compiled. Of a buffer that is read only as one run of its elements, such as a
+ * batch that is cut from a data set, that run is the input: one plan serves all places where it may begin. */
 #include "engine/tiny-request.h"
 
 #include <string.h>
@@ -109,6 +110,86 @@ absorb_bounds (TinyDigest *digest, const TinyNode *max)
   }
 }
 
+/* ---- slices of buffers ---- */
+
+/* The bytes before the run of a BUFFER's elements that @node, a SHRINK of it, is. FALSE: it is no run, or begins where a
+ * device may not be given memory. */
+static gboolean
+find_run (const TinyNode *node, gsize *out_offset)
+{
+  if (node->op != TINY_OP_SHRINK || node->sources[0]->op != TINY_OP_BUFFER
+      || node->limits != NULL || tiny_shape_get_n_elements (node->shape) == 0)
+    return FALSE;
+  gint64 stride = 1, start = 0, n_outer = 1;
+  gboolean is_whole = TRUE; /* all axes so far, from the last on */
+  for (guint i = node->shape->n; i-- > 0;) {
+    const gint64 part = node->shape->v[i], whole = node->sources[0]->shape->v[i];
+    n_outer *= is_whole ? 1 : part;
+    is_whole = is_whole && part == whole;
+    start += node->ints->v[2 * i] * stride;
+    stride *= whole;
+  }
+  TinyDevice *device = tiny_buffer_get_device (tiny_runtime_get_buffer (node->sources[0]));
+  const gsize word = 4;
+  const gsize alignment = tiny_device_get_target (device)->flags & TINY_TARGET_UNALIGNED
+                              ? MAX (tiny_device_get_info (device)->alignment, word)
+                              : TINY_SPAN_ALIGNMENT;
+  *out_offset = (gsize) start * tiny_dtype_get_n_bytes ((TinyDType) node->dtype);
+  return n_outer == 1 && *out_offset % alignment == 0;
+}
+
+/* How often each node is read by one of the order, by id; a root is read. */
+static guint8 *
+count_readers (const TinyRequest *self)
+{
+  guint8 *n = g_new0 (guint8, tiny_graph_get_n_nodes (tiny_runtime_get_graph ()));
+  for (guint i = 0; i < self->order->len; i++) {
+    const TinyNode *node = self->order->pdata[i];
+    for (guint s = 0; s < node->n_sources; s++)
+      n[node->sources[s]->id] = (guint8) MIN (n[node->sources[s]->id] + 1, G_MAXUINT8);
+  }
+  for (guint i = 0; i < self->nodes->len; i++)
+    for (const TinyNode *node = self->nodes->pdata[i]; tiny_op_is_movement (node->op);
+         node = node->sources[0])
+      n[node->sources[0]->id] = G_MAXUINT8;
+  return n;
+}
+
+/* Marks the runs that are inputs, and their BUFFERs, of which nothing else is read. A recording knows its inputs as a
+ * whole, and what is a part of memory alone is copied from there. */
+static guint32
+mark_runs (const TinyRequest *self)
+{
+  gsize offset;
+  g_autofree guint8 *n_readers = NULL;
+  const guint32 is_run = tiny_graph_begin_mark (tiny_runtime_get_graph ());
+  if (*tiny_launches_get_recorder () != NULL)
+    return is_run;
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->order->pdata[i];
+    if (!find_run (node, &offset))
+      continue;
+    n_readers = n_readers != NULL ? n_readers : count_readers (self);
+    if (n_readers[node->sources[0]->id] == 1)
+      node->mark = node->sources[0]->mark = is_run;
+  }
+  return is_run;
+}
+
+/* (transfer full): the memory of input @i. */
+TinyBuffer *
+tiny_request_get_input (const TinyRequest *self, guint i)
+{
+  TinyNode *node = self->buffers->pdata[i];
+  gsize offset;
+  if (node->op == TINY_OP_BUFFER)
+    return tiny_buffer_ref (tiny_runtime_get_buffer (node));
+  find_run (node, &offset);
+  return tiny_buffer_new_view (tiny_runtime_get_buffer (node->sources[0]), offset,
+                               (gsize) tiny_shape_get_n_elements (node->shape)
+                                   * tiny_dtype_get_n_bytes ((TinyDType) node->dtype));
+}
+
 void
 tiny_request_survey (TinyRequest *self)
 {
@@ -119,13 +200,18 @@ tiny_request_survey (TinyRequest *self)
   self->variables = g_array_new (FALSE, FALSE, sizeof (TinyBoundVariable));
   self->structure = (TinyDigest){ { self->nodes->len, self->order->len } };
   open_numbers_init (&self->numbers, self->order->len);
+  const guint32 is_run = mark_runs (self);
   g_autofree guint *position = g_new (guint, tiny_graph_get_n_nodes (graph));
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     guint64 arg = (guint64) node->arg;
     const char *text = node->text;
     position[node->id] = i;
-    if (node->op == TINY_OP_BUFFER) {
+    const gboolean is_part = node->mark == is_run; /* a run, or the whole of one */
+    const gboolean is_input = is_part != (node->op == TINY_OP_BUFFER);
+    if (is_part)
+      arg = G_MAXUINT64;
+    if (is_input) {
       arg = self->buffers->len;
       g_ptr_array_add (self->buffers, node);
     } else if (node->op == TINY_OP_VARIABLE) {
@@ -138,7 +224,11 @@ tiny_request_survey (TinyRequest *self)
       arg = 0;
     gint64 rest[2 * TINY_LIMIT_MAX_RANK + 1];
     const gint64 *ints = node->ints != NULL ? node->ints->v : NULL;
-    if (open_numbers_note (&self->numbers, node, i, rest)) {
+    if (is_input && is_part) {
+      memset (rest, 0, sizeof rest);
+      memcpy (rest, node->shape->v, node->shape->n * sizeof *rest);
+      ints = rest;
+    } else if (open_numbers_note (&self->numbers, node, i, rest)) {
       arg = node->ints != NULL ? (guint64) rest[node->ints->n] : (guint64) rest[0];
       ints = rest;
     }
@@ -219,7 +309,15 @@ normalise (const TinyRequest *self, TinyGraph *graph, const char *device)
   guint slot = 0, number = 0;
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
-    gboolean is_buffer = node->op == TINY_OP_BUFFER;
+    if (slot < self->buffers->len && node == self->buffers->pdata[slot]) {
+      const TinyNode *buffer = node->op == TINY_OP_BUFFER ? node : node->sources[0];
+      tiny_node_map_set (&map, node,
+                         tiny_node_new (graph, TINY_OP_PARAM, node->dtype, node->lanes, 0, NULL,
+                                        slot++, node->shape, buffer->text));
+      continue;
+    }
+    if (node->op == TINY_OP_BUFFER) /* of which a run is read alone */
+      continue;
     if (node->op == TINY_OP_GRADIENT) {
       tiny_node_map_set (&map, node, tiny_node_map_get (&map, node->sources[node->ints->v[0]]));
       continue;
@@ -239,11 +337,9 @@ normalise (const TinyRequest *self, TinyGraph *graph, const char *device)
       continue;
     }
     tiny_node_map_set (&map, node,
-                       tiny_node_new (graph, is_buffer ? TINY_OP_PARAM : node->op, node->dtype,
-                                      node->lanes, node->n_sources,
-                                      (TinyNode *const *) sources->pdata,
-                                      is_buffer          ? slot++
-                                      : is_variable      ? number++
+                       tiny_node_new (graph, node->op, node->dtype, node->lanes,
+                                      node->n_sources, (TinyNode *const *) sources->pdata,
+                                      is_variable        ? number++
                                       : is_marked (node) ? 0
                                                          : node->arg,
                                       node->ints, is_variable ? NULL : node->text));

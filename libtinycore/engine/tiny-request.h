@@ -15,8 +15,9 @@ typedef struct {
   GPtrArray *nodes; /* distinct nodes to realise, in order */
   GArray *owners;   /* guint64: for which recording each of them is, or 0 (tiny-recorders.h) */
   GPtrArray *order; /* all nodes under them, sources first */
-  GPtrArray *buffers; /* BUFFER nodes among those, by slot */
-  GArray *variables;  /* TinyBoundVariable: of VARIABLE nodes, by number */
+  GPtrArray *
+      buffers; /* its inputs among those, by slot: BUFFERs, and SHRINKs that are a run of one's elements */
+  GArray *variables; /* TinyBoundVariable: of VARIABLE nodes, by number */
   gboolean
       *constants; /* of a recording, by slot: stays as it is from replay to replay; or NULL */
   OpenNumbers numbers;
@@ -35,6 +36,8 @@ gboolean tiny_request_is_placeholder (const TinyNode *node);
 gboolean tiny_request_check_placeholders (const TinyRequest *self, GError **error);
 /* What is recorded now will be replayed with other inputs, and with the same of all else. */
 void tiny_request_find_constants (TinyRequest *self);
+/* (transfer full): the memory of input @i. */
+TinyBuffer *tiny_request_get_input (const TinyRequest *self, guint i);
 /* (transfer none): the plan for what was surveyed, made if there is none. */
 TinyPlan *tiny_request_find_plan (TinyRequest *self, GError **error);
 
