@@ -353,9 +353,37 @@ typedef enum {
    * keys beyond the query's number, k > q + n_keys - n_queries, count for nothing; there are then no fewer keys than queries, so
    * that each query has one. Axes: TINY_ATTENTION_*; an operand without one of the batch axes has
    * stride 0. No epilogue; scale is used as given here. */
-  TINY_OPERATION_ATTENTION = 5
+  TINY_OPERATION_ATTENTION = 5,
+
+  /* Factors of the matrices A[b], ROW by COLUMN, in f32 or f64, and what they solve. Axes: TINY_FACTOR_*, each operand
+   * having those that it is indexed by here. No epilogue. The core never finds these in a graph: its linear algebra
+   * offers them, to renderers that name them in claim_kinds, with matrices that lie by columns, one behind the other
+   * (ROW has stride 1). A matrix with an infinity or a NaN, or whose method does not converge, gives NaNs; none
+   * fails, hangs, or changes what the others of its batch give. */
+
+  /* OUTPUT[b,row,column] = L, lower triangular with zeros above and positive on its diagonal: L L' = A, of which the
+   * lower triangle is read. All of a matrix that has no such L is NaN. */
+  TINY_OPERATION_CHOLESKY = 6,
+  /* OUTPUT[b,row,column]: U on and above the diagonal, L below, without its ones: row i of L U is row p of A with
+   * p = OUTPUT3[b,row] (i32, from 0). Of step k OUTPUT2[b,value] (i32, from 0) is the row, of those as they lay then, that was
+   * exchanged with row k: the first whose element of column k is the largest. A column of zeros keeps its order. */
+  TINY_OPERATION_LU = 7,
+  /* OUTPUT[b,row,right] = X with A X = B[b,row,right], A lower triangular, its upper triangle not being read; with
+   * TINY_OPERATION_UPPER the other way round, with TINY_OPERATION_UNIT ones stand for its diagonal. A zero there
+   * divides. */
+  TINY_OPERATION_TRIANGULAR = 8,
+  /* OUTPUT[b,row,left] = Q, OUTPUT2[b,left,column] = R: orthonormal columns times an upper triangle is A. LEFT is the lesser of
+   * ROW and COLUMN, or ROW. By reflections, whose signs are LAPACK's. */
+  TINY_OPERATION_QR = 9,
+  /* OUTPUT[b,row,left] = U, OUTPUT2[b,value] = S, OUTPUT3[b,right,column] = V': U diag (S) V' = A, orthonormal columns of U and
+   * V, values from the largest down. LEFT and RIGHT are VALUE, the lesser of ROW and COLUMN, each; or ROW and COLUMN. */
+  TINY_OPERATION_SVD = 10,
+  /* OUTPUT[b,value], from the least up, OUTPUT2[b,row,column]: eigenvalues of A, symmetric, of which the lower triangle is
+   * read, and orthonormal eigenvectors in columns. */
+  TINY_OPERATION_EIGH = 11
 } TinyOperationKind;
 
+#define TINY_OPERATION_BIT(kind) (UINT64_C (1) << (kind)) /* of TinyRenderer.claim_kinds */
 enum { TINY_OPERATION_MAX_AXES = 12, TINY_OPERATION_MAX_OPERANDS = 6 }; /* of any operation */
 /* What axis has what number. BATCH, KEPT and REDUCED: outermost first, unused ones of extent 1 at the end. */
 enum { TINY_MATMUL_BATCH = 0, TINY_MATMUL_M = 4, TINY_MATMUL_N = 5, TINY_MATMUL_K = 6 };
@@ -376,14 +404,24 @@ enum {
   TINY_ATTENTION_DEPTH = 5, /* e: summed in the scores */
   TINY_ATTENTION_VALUE = 6  /* d */
 };
+enum {
+  TINY_FACTOR_BATCH = 0,  /* each with a matrix of its own */
+  TINY_FACTOR_ROW = 1,    /* of A */
+  TINY_FACTOR_COLUMN = 2, /* of A; as many as ROW but for LU, QR and SVD */
+  TINY_FACTOR_LEFT = 3,   /* columns of Q or U */
+  TINY_FACTOR_RIGHT = 4,  /* columns of a right side; rows of V' */
+  TINY_FACTOR_VALUE = 5   /* the lesser of ROW and COLUMN */
+};
 
 typedef enum {
-  TINY_ROLE_OUTPUT = 0, /* written; the others are read */
+  TINY_ROLE_OUTPUT = 0, /* written, as OUTPUT2 and OUTPUT3 are; the others are read */
   TINY_ROLE_A = 1,      /* the first input, as in the formulas */
   TINY_ROLE_B = 2,      /* the second */
   TINY_ROLE_BIAS = 3,   /* added in the epilogue */
   TINY_ROLE_MASK = 4,   /* added to an ATTENTION's scores */
-  TINY_ROLE_B2 = 5      /* an ATTENTION's value */
+  TINY_ROLE_B2 = 5,     /* an ATTENTION's value */
+  TINY_ROLE_OUTPUT2 = 6, /* a further result */
+  TINY_ROLE_OUTPUT3 = 7  /* and one more */
 } TinyOperandRole;
 
 typedef enum {
@@ -406,7 +444,11 @@ typedef struct TinyOperandView {
   uint64_t reserved[2]; /* 0 */
 } TinyOperandView;
 
-enum { TINY_OPERATION_CAUSAL = 1u };  /* of an ATTENTION */
+enum {
+  TINY_OPERATION_CAUSAL = 1u, /* of an ATTENTION */
+  TINY_OPERATION_UPPER = 2u,  /* of a TRIANGULAR */
+  TINY_OPERATION_UNIT = 4u    /* of a TRIANGULAR */
+};
 enum { TINY_OPERATION_VERSION = 1 };  /* of all that is said here of operations */
 typedef struct TinyOperation {
   uint32_t struct_size;    /* of the core's */
@@ -414,7 +456,7 @@ typedef struct TinyOperation {
   uint32_t version;        /* of what the fields mean: TINY_OPERATION_VERSION */
   uint32_t kind;           /* TinyOperationKind */
   uint32_t n_axes;         /* of the kind; extents beyond are 1 */
-  uint32_t n_operands;     /* the OUTPUT is the first */
+  uint32_t n_operands;     /* the OUTPUT is the first, before other outputs */
   uint32_t n_buffers;      /* of a DISPATCH, which has no variables; at most n_operands */
   uint32_t compute_dtype;  /* TinyDType */
   uint32_t activation;     /* TinyActivation */
@@ -498,7 +540,10 @@ typedef struct TinyRenderer {
    * cannot. */
   TinyStatus (*claim) (const char *arch, const TinyOperation *operation, TinyClaim *out,
                        TinyPluginError *error);
-  uint64_t reserved[7]; /* 0 */
+  /* The kinds that claim() is asked about, TINY_OPERATION_BIT of each; 0: those up to ATTENTION. Where none up to
+   * ATTENTION is among them, graphs are scheduled as without claim(). */
+  uint64_t claim_kinds;
+  uint64_t reserved[6]; /* 0 */
 } TinyRenderer;
 
 /* ---- what the core gives the plugin ---- */

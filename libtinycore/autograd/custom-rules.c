@@ -144,6 +144,35 @@ find_scatter_gradient (TinyGraph *graph, TinyNode *node, TinyNode *gradient)
   return tiny_node_reshape (graph, found, x->shape->v, x->shape->n);
 }
 
+/* ---- factors of matrices ---- */
+static gboolean
+is_zero (const TinyNode *node)
+{
+  while (tiny_op_is_movement ((TinyOp) node->op))
+    node = node->sources[0];
+  return node->op == TINY_OP_CONST && node->arg == 0;
+}
+
+/* Formulas read the outputs as values that have gradients themselves. */
+static gboolean
+find_factor_gradients (TinyGraph *graph,
+                       TinyNode *node,
+                       TinyNode *const *gradients,
+                       TinyNode **out,
+                       GError **error)
+{
+  guint n = custom_count_outputs (node);
+  g_autofree TinyNode **outputs = g_new (TinyNode *, n), **given = g_new (TinyNode *, n);
+  for (guint i = 0; i < n; i++) {
+    outputs[i] = custom_make_node (graph, node->arg, i, n, 0, node->sources, node->n_sources);
+    given[i] = is_zero (gradients[i]) ? NULL : gradients[i];
+  }
+  const TinyFactorCall call
+      = { n, custom_count_inputs (node), given, outputs, custom_get_inputs (node) };
+  return tiny_factor_find_gradients (graph, tiny_gradient_find_device (graph, node), node->arg,
+                                     &call, out, error);
+}
+
 /* ---- functions of the program ---- */
 static GPtrArray *
 wrap_nodes (TinyGraph *graph, TinyNode *const *nodes, guint n)
@@ -212,7 +241,9 @@ custom_find_gradients (TinyGraph *graph,
     out[0] = custom_make_node (graph, CUSTOM_CONTIGUOUS, 0, 1, 0, sources, 2);
     return TRUE;
   }
-  if (node->arg >= CUSTOM_SCATTER && node->arg < CUSTOM_N_RULES) {
+  if (custom_is_factor (node))
+    return find_factor_gradients (graph, node, gradients, out, error);
+  if (node->arg >= CUSTOM_SCATTER && node->arg < CUSTOM_FACTOR) {
     out[0] = find_scatter_gradient (graph, node, gradients[0]);
     return TRUE;
   }
@@ -262,7 +293,7 @@ custom_find_tangent (
     TinyGraph *graph, TinyNode *node, TinyNode *const *tangents, TinyNode **out, GError **error)
 {
   guint n = custom_count_outputs (node), n_inputs = custom_count_inputs (node), n_used = 0;
-  if (node->arg < CUSTOM_N_RULES) {
+  if (node->arg < CUSTOM_FACTOR) {
     *out = tangents[node->ints->v[0]];
     return TRUE;
   }
@@ -397,7 +428,7 @@ custom_make_batched (TinyGraph *graph, TinyNode *node, TinyNode *const *x, gint6
   g_autoptr (GString) kinds = g_string_new (NULL);
   for (guint i = 0; i < node->n_sources; i++) {
     sources[i] = x[i] != NULL ? x[i] : node->sources[i];
-    if (i < n && x[i] == NULL)
+    if (x[i] == NULL && (i < n || custom_is_factor (node)))
       sources[i] = tiny_batch_repeat (graph, sources[i], size);
     if (i >= n)
       g_string_append_c (kinds, x[i] != NULL ? 'b' : 's');

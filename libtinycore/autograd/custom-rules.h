@@ -9,6 +9,7 @@
 #include "autograd/tiny-custom.h"
 #include "ir/tiny-node.h"
 #include "tensor/tiny-build.h"
+#include "tensor/tiny-factor.h"
 #include "tensor/tiny-positions.h"
 
 G_BEGIN_DECLS
@@ -18,9 +19,16 @@ enum {
   CUSTOM_CHECKPOINT, /* that of the outputs, which are computed again from the first inputs */
   CUSTOM_CONTIGUOUS = TINY_RULE_STORED, /* that of the output, stored */
   CUSTOM_SCATTER = TINY_RULE_SCATTER,   /* and up: those at the positions, see there */
-  CUSTOM_N_RULES = CUSTOM_SCATTER + 32  /* axes */
+  CUSTOM_FACTOR = TINY_RULE_FACTOR,     /* and up: those of factors of matrices */
+  CUSTOM_N_RULES = TINY_RULE_FACTOR_END
 };
 
+/* True of a rule that holds of its inputs alone; the others hold of how the outputs were computed. */
+static inline gboolean
+custom_is_factor (const TinyNode *node)
+{
+  return node->arg >= CUSTOM_FACTOR && node->arg < CUSTOM_N_RULES;
+}
 static inline guint
 custom_count_outputs (const TinyNode *node)
 {

@@ -155,6 +155,23 @@ find_tangent (TinyGraph *graph,
   return TRUE;
 }
 
+/* By id: the nodes of @order whose tangents those of @nodes are made of. How a GRADIENT's outputs were computed is of
+ * no account where its rule says more. */
+static guint8 *
+find_needed (TinyGraph *graph, const GPtrArray *order, guint n, TinyNode *const *nodes)
+{
+  guint8 *is_needed = g_new0 (guint8, tiny_graph_get_n_nodes (graph) + 1);
+  for (guint i = 0; i < n; i++)
+    is_needed[nodes[i]->id] = 1;
+  for (guint i = order->len; i-- > 0;) {
+    const TinyNode *node = order->pdata[i];
+    gboolean is_rule = node->op == TINY_OP_GRADIENT && node->arg >= CUSTOM_FACTOR;
+    for (guint s = is_rule ? custom_count_outputs (node) : 0; s < node->n_sources; s++)
+      is_needed[node->sources[s]->id] |= is_needed[node->id];
+  }
+  return is_needed;
+}
+
 gboolean
 tiny_tangents_of_nodes (TinyGraph *graph,
                         guint n,
@@ -169,9 +186,10 @@ tiny_tangents_of_nodes (TinyGraph *graph,
   g_auto (TinyNodeMap) tangents = { 0 };
   for (guint i = 0; i < n_from; i++)
     tiny_node_map_set (&tangents, from[i], to[i]);
+  g_autofree guint8 *is_needed = find_needed (graph, order, n, nodes);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i], *tangent;
-    if (tiny_node_map_get (&tangents, node) != NULL)
+    if (!is_needed[node->id] || tiny_node_map_get (&tangents, node) != NULL)
       continue;
     if (!find_tangent (graph, node, &tangents, &tangent, error))
       return FALSE;

@@ -378,10 +378,28 @@ tiny_device_get_claim_arch (TinyDevice *self)
   return tiny_backend_runs_beside_host (self->backend) ? self->info.arch : self->target.arch;
 }
 
+/* The kinds that renderers without claim_kinds are asked about, and that are looked for in graphs. */
+enum { FOUND_KINDS = (2 << TINY_OPERATION_ATTENTION) - 2 };
+
+static guint64
+get_claim_kinds (TinyDevice *self)
+{
+  const TinyRenderer *claimer = tiny_device_get_claimer (self);
+  return claimer->claim == NULL       ? 0
+         : claimer->claim_kinds == 0 ? FOUND_KINDS
+                                     : claimer->claim_kinds;
+}
+
 gboolean
 tiny_device_has_claims (TinyDevice *self)
 {
-  return tiny_device_get_claimer (self)->claim != NULL;
+  return (get_claim_kinds (self) & FOUND_KINDS) != 0;
+}
+
+gboolean
+tiny_device_claims_kind (TinyDevice *self, guint kind)
+{
+  return kind < 64 && (get_claim_kinds (self) & TINY_OPERATION_BIT (kind)) != 0;
 }
 
 void

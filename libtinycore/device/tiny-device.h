@@ -85,8 +85,10 @@ GBytes *tiny_device_compile (TinyDevice *self, const TinyCompileArgs *args, GErr
 /* Whose claim() and compile() they are, and what arch these are given. */
 const TinyRenderer *tiny_device_get_claimer (TinyDevice *self);
 const char *tiny_device_get_claim_arch (TinyDevice *self);
-/* Whether it claims any. */
+/* True if it may claim operations that are found in graphs. */
 gboolean tiny_device_has_claims (TinyDevice *self);
+/* True if it is asked about operations of @kind. */
+gboolean tiny_device_claims_kind (TinyDevice *self, guint kind);
 /* What its plugin says of @operation; a failure is in out->reason. Thread-safe. */
 void tiny_device_claim (TinyDevice *self, const TinyOperation *operation, TinyClaim *out);
 /* A binary of what was claimed, for a program called @name. */

@@ -27,8 +27,12 @@ tiny_claims_decide (TinyDevice *device,
                     double own_ns,
                     GArray *log)
 {
+  if (tiny_env_get_int (TINY_ENV_NO_CLAIM))
+    return FALSE;
   if (operation == NULL)
-    return tiny_device_has_claims (device) && !tiny_env_get_int (TINY_ENV_NO_CLAIM);
+    return tiny_device_has_claims (device);
+  if (!tiny_device_claims_kind (device, operation->kind))
+    return FALSE;
   TinyVerdict verdict = { .operation = *operation, .own_ns = own_ns };
   tiny_device_claim (device, operation, &verdict.claim);
   const guint64 cost = verdict.claim.cost_ns;
@@ -66,14 +70,15 @@ const char *
 tiny_operation_kind_to_string (guint kind)
 {
   static const char *const names[]
-      = { "none", "matmul", "convolution", "reduction", "softmax", "attention" };
+      = { "none",      "matmul",   "convolution", "reduction",  "softmax", "attention",
+          "cholesky",  "lu",       "triangular",  "qr",         "svd",     "eigh" };
   return pick (names, G_N_ELEMENTS (names), kind);
 }
 
 const char *
 tiny_operand_role_to_string (guint role)
 {
-  static const char *const names[] = { "output", "a", "b", "bias", "mask", "b2" };
+  static const char *const names[] = { "output", "a", "b", "bias", "mask", "b2", "output2", "output3" };
   return pick (names, G_N_ELEMENTS (names), role);
 }
 
@@ -113,9 +118,29 @@ tiny_operation_to_name (const TinyOperation *operation)
   return g_string_free (name, FALSE);
 }
 
+/* By the terms of third order (Golub and Van Loan); of an iteration what it usually takes. */
+static gint64
+count_factor_flops (const TinyOperation *operation)
+{
+  static const double each[] = { [TINY_OPERATION_CHOLESKY] = 1 / 3.0,
+                                 [TINY_OPERATION_LU] = 2 / 3.0,
+                                 [TINY_OPERATION_TRIANGULAR] = 1,
+                                 [TINY_OPERATION_QR] = 8 / 3.0,
+                                 [TINY_OPERATION_SVD] = 21,
+                                 [TINY_OPERATION_EIGH] = 9 };
+  const gint64 *extents = operation->extents;
+  double n = (double) extents[TINY_FACTOR_BATCH] * (double) extents[TINY_FACTOR_ROW]
+             * (double) extents[TINY_FACTOR_COLUMN];
+  n *= (double) extents[operation->kind == TINY_OPERATION_TRIANGULAR ? TINY_FACTOR_RIGHT
+                                                                     : TINY_FACTOR_VALUE];
+  return (gint64) (n * each[operation->kind]);
+}
+
 gint64
 tiny_operation_count_flops (const TinyOperation *operation)
 {
+  if (operation->kind >= TINY_OPERATION_CHOLESKY && operation->kind <= TINY_OPERATION_EIGH)
+    return count_factor_flops (operation);
   const gint64 each = operation->kind == TINY_OPERATION_MATMUL
                               || operation->kind == TINY_OPERATION_CONVOLUTION
                           ? 2

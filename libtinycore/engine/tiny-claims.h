@@ -30,6 +30,12 @@ char *tiny_operation_to_name (const TinyOperation *operation);
 /* What a launch does, at most. */
 gint64 tiny_operation_count_flops (const TinyOperation *operation);
 gint64 tiny_operation_count_bytes (const TinyOperation *operation);
+/* True of an output. */
+static inline gboolean
+tiny_role_is_written (guint role)
+{
+  return role == TINY_ROLE_OUTPUT || role >= TINY_ROLE_OUTPUT2;
+}
 const char *tiny_operation_kind_to_string (guint kind);
 const char *tiny_operand_role_to_string (guint role);
 const char *tiny_activation_to_string (guint activation);

@@ -138,6 +138,9 @@ tiny_code_make_operation (TinyCode *self,
                                .dtype = operation->compute_dtype,
                                .n_flops = tiny_operation_count_flops (operation),
                                .n_bytes = tiny_operation_count_bytes (operation) };
+  for (guint i = 0; i < operation->n_operands; i++)
+    if (!tiny_role_is_written (operation->operands[i].role))
+      self->head.reads |= G_GUINT64_CONSTANT (1) << operation->operands[i].buffer;
   g_strlcpy (self->head.name, name, sizeof self->head.name);
   TinyTiming timing = tiny_timing_begin ("compile", "operation");
   self->binary = tiny_device_compile_operation (device, operation, self->head.name, error);

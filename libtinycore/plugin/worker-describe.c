@@ -22,7 +22,7 @@ G_STATIC_ASSERT (G_STRUCT_OFFSET (TinyDialect, prelude) + N_DIALECT_TEXTS * size
                  == G_STRUCT_OFFSET (TinyDialect, reserved));
 /* Whoever adds to a renderer says here what becomes of it. */
 G_STATIC_ASSERT (G_STRUCT_OFFSET (TinyRenderer, reserved)
-                 == G_STRUCT_OFFSET (TinyRenderer, claim) + sizeof (void *));
+                 == G_STRUCT_OFFSET (TinyRenderer, claim_kinds) + sizeof (guint64));
 
 static void
 put_text (GByteArray *out, const char *text)
@@ -50,6 +50,8 @@ worker_description_write (const TinyPluginModule *module)
     put_text (out, renderer->target != NULL ? "" : NULL);
     put_text (out, renderer->disassemble != NULL ? "" : NULL);
     put_text (out, renderer->claim != NULL ? "" : NULL);
+    g_autofree char *kinds = g_strdup_printf ("%" G_GUINT64_FORMAT, renderer->claim_kinds);
+    put_text (out, kinds);
     put_text (out, (renderer->flags & TINY_RENDERER_CLAIMS_ONLY) != 0 ? "" : NULL);
     put_text (out, renderer->dialect != NULL ? "" : NULL);
     const char *const *texts = renderer->dialect ? &renderer->dialect->prelude : NULL;
@@ -149,6 +151,8 @@ read_renderer (Reader *reader, TinyRenderer *out, TinyDialect *dialect)
     out->disassemble = stub_disassemble;
   if (take_text (reader) != NULL)
     out->claim = stub_claim;
+  const char *kinds = take_text (reader);
+  out->claim_kinds = kinds != NULL ? g_ascii_strtoull (kinds, NULL, 10) : 0;
   if (take_text (reader) != NULL)
     out->flags = TINY_RENDERER_CLAIMS_ONLY;
   if (take_text (reader) == NULL)

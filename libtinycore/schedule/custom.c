@@ -2,11 +2,29 @@
  *
  * custom.c: KERNEL nodes, which a program wrote, as items.
  *
- * The KERNELs of one call are its outputs. Their item is no KERNEL to the other passes: it writes and
+ * The KERNELs of one call are its outputs; a text of factor.h is an operation that a unit of the device computes.
+ * Their item is no KERNEL to the other passes: it writes and
  * reads where it likes, so that nothing can be joined to it or laid out for it. */
 #include "base/tiny-error.h"
 #include "schedule/kernel-text.h"
 #include "schedule/plan.h"
+
+/* An operation has no kernel to fall back on. */
+static gboolean
+check_operation (Plan *plan, TinyNode *node, const TinyOperation *operation, GError **error)
+{
+  const char *device = schedule_get_device (plan, node);
+  const TinyScheduleOptions *options = &plan->options;
+  device = device != NULL ? device : plan->only_device;
+  if (options->claim != NULL
+      && options->claim (device, operation, G_MAXDOUBLE, options->data))
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
+               "“%s” was made for a device that has a library for it, and device %s has none; "
+               "with TINY_NO_CLAIM=1 kernels are made instead",
+               node->text, device != NULL ? device : "default");
+  return FALSE;
+}
 
 static gboolean
 check_kernel (Plan *plan, TinyNode *node, GError **error)
@@ -32,7 +50,7 @@ check_kernel (Plan *plan, TinyNode *node, GError **error)
     }
   }
   if (node->arg >= 0 && node->arg < kernel.n_outputs)
-    return TRUE;
+    return !kernel.is_operation || check_operation (plan, node, &kernel.operation, error);
   g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                "kernel: there is no output %" G_GINT64_FORMAT " of %u", node->arg,
                kernel.n_outputs);
@@ -117,6 +135,10 @@ schedule_lower_custom (Plan *plan, Stage *stage, PlanItem *out_item)
     buffers[kernel.n_outputs + i] = find_buffer (plan, node->sources[i]);
   *out_item = (PlanItem){ .kind = SCHEDULE_CUSTOM,
                           .kernel = kernel.sink,
+                          .operation = kernel.is_operation
+                                           ? tiny_arena_copy (plan->arena, &kernel.operation,
+                                                              sizeof kernel.operation)
+                                           : NULL,
                           .device = stage->device,
                           .n_buffers = kernel.n_params,
                           .n_written = kernel.n_outputs,

@@ -10,6 +10,7 @@
 #include "ir/tiny-text.h"
 #include "ir/tiny-verify.h"
 #include "rewrite/tiny-bounds.h"
+#include "schedule/factor.h"
 
 #define FAIL(...)                                                                              \
   G_STMT_START                                                                                 \
@@ -249,11 +250,46 @@ find_line (const char *text)
   return 0;
 }
 
+/* The operands of an operation as PARAMs. */
+static gboolean
+read_operation (
+    KernelText *self, TinyGraph *graph, const char *text, guint n_inputs, GError **error)
+{
+  self->is_operation = TRUE;
+  if (!factor_from_text (&self->operation, text)
+      || self->operation.n_operands != factor_count_outputs (&self->operation) + n_inputs)
+    FAIL ("“%.60s” is no operation of %u inputs", text, n_inputs);
+  self->n_outputs = factor_count_outputs (&self->operation);
+  self->n_params = self->operation.n_operands;
+  self->sink = tiny_node_sink (graph, 0, NULL, text);
+  for (guint i = 0; i < self->n_params; i++) {
+    gint64 dims[FACTOR_MAX_RANK];
+    guint n = factor_get_shape (&self->operation, i, dims);
+    self->params[i] = tiny_node_new (graph, TINY_OP_PARAM,
+                                     (TinyDType) self->operation.operands[i].dtype, 1, 0, NULL,
+                                     i, tiny_graph_ints (graph, dims, n), NULL);
+  }
+  return TRUE;
+}
+
+static char *
+batch_operation (const char *text, gint64 size, GError **error)
+{
+  TinyOperation operation;
+  if (!factor_from_text (&operation, text)
+      || operation.extents[TINY_FACTOR_BATCH] > G_MAXINT64 / size)
+    FAIL ("“%.60s” is no operation that has a batch of %" G_GINT64_FORMAT, text, size);
+  operation.extents[TINY_FACTOR_BATCH] *= size;
+  return factor_to_text (&operation);
+}
+
 gboolean
 kernel_text_parse (
     KernelText *self, TinyGraph *graph, const char *text, guint n_inputs, GError **error)
 {
   *self = (KernelText){ 0 };
+  if (factor_is_text (text))
+    return read_operation (self, graph, text, n_inputs, error);
   TinyNode *root = tiny_graph_parse (graph, text, error);
   if (root == NULL)
     return FALSE;
@@ -299,6 +335,8 @@ kernel_text_batch (
   g_autoptr (TinyGraph) graph = tiny_graph_new ();
   KernelText kernel;
   guint number = 0;
+  if (factor_is_text (text))
+    return batch_operation (text, size, error);
   if (!kernel_text_parse (&kernel, graph, text, n_inputs, error))
     return NULL;
   TinyNode *root = tiny_graph_parse (graph, text, error);

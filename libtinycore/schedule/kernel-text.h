@@ -8,6 +8,7 @@
 #pragma once
 
 #include "ir/tiny-node.h"
+#include "tiny-plugin.h"
 
 G_BEGIN_DECLS
 
@@ -18,6 +19,8 @@ typedef struct {
       sink; /* whose PARAMs have one axis, and whose accesses have gates where they need them */
   guint n_outputs, n_params;
   TinyNode *params[KERNEL_TEXT_MAX_PARAMS]; /* by slot, in the shapes of the tensors */
+  gboolean is_operation; /* the text is one of factor.h: the sink is empty, a unit computes it */
+  TinyOperation operation;
 } KernelText;
 
 /* Parses @text, whose last @n_inputs PARAMs are inputs, into @graph.
@@ -28,7 +31,8 @@ gboolean kernel_text_parse (
     KernelText *self, TinyGraph *graph, const char *text, guint n_inputs, GError **error);
 
 /* The text of the kernel that does the work of @text for each element of a batch: all outputs and
- * those inputs that is_batched[i] says have one more axis, the outermost, of @size. */
+ * those inputs that is_batched[i] says have one more axis, the outermost, of @size. All inputs of an operation
+ * have it. */
 char *kernel_text_batch (
     const char *text, guint n_inputs, const gboolean *is_batched, gint64 size, GError **error);
 

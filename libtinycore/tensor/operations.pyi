@@ -2210,8 +2210,9 @@ class Losses:
 
 
 class LinearAlgebra:
-    """Of matrices (…, M, N), each by itself. The last two axes are rows and columns. Meant for sizes up to some 64: a method
-    walks over columns one by one."""
+    """Of matrices (…, M, N), each by itself. The last two axes are rows and columns. On the CPU a LAPACK computes the factors where
+    one is found (TINY_LAPACK_LIBRARY); elsewhere a method walks over columns one by one, which is meant for sizes up to some 64. A
+    matrix with infinities or NaNs gives NaNs."""
 
     takes = "float"
     wide = True
@@ -2228,7 +2229,7 @@ class LinearAlgebra:
         """@self: of shape (…, N, N)
         @right: of shape (…, N, M), or (…, N) or (N)
 
-        X with @self X = @right, by Gauss and Jordan's elimination with pivots. NaNs where there is no one X."""
+        X with @self X = @right, by elimination with pivots. NaNs where a pivot is 0: there is no one X."""
 
     @op(alias="linalg_solve_triangular")
     def solve_triangular(self, right: Tensor, upper: bool, left: bool = True, unitriangular: bool = False):
@@ -2252,6 +2253,25 @@ class LinearAlgebra:
     def slogdet(self) -> (sign, logabsdet):
         """The sign of the determinant and the logarithm of its size."""
 
+    @op(alias="linalg_lu")
+    def lu(self) -> (p, l, u):
+        """Factors of Gauss's elimination, as of PyTorch's linalg.lu: @self = P L U with P (…, M, M) of zeros and ones, L (…, M, K) lower
+        triangular with ones on the diagonal and U (…, K, N) upper triangular, K the lesser of M and N. The pivot is the largest
+        element of what is left of a column, the first of equals."""
+
+    @op(alias="linalg_lu_factor")
+    def lu_factor(self) -> (lu, pivots):
+        """tiny_tensor_lu() in one matrix, L without its ones below U; and for each step k, from 1, the row that was exchanged with row k,
+        i32."""
+
+    @op(takes="any", alias="linalg_lu_solve")
+    def lu_solve(self, pivots: Tensor, right: Tensor):
+        """@self: what tiny_tensor_lu_factor() gives, (…, N, N)
+        @pivots: likewise
+        @right: of shape (…, N, M), or (…, N) or (N)
+
+        X with A X = @right for the A of these factors."""
+
     @op(alias="linalg_qr")
     def qr(self, mode: str = "reduced") -> (q, r):
         """@mode: reduced, or complete for a square Q
@@ -2264,8 +2284,16 @@ class LinearAlgebra:
         """@full_matrices: whether U and Vᵀ are square; else both have as many vectors as there are values
 
         U, S from the largest down, and Vᵀ with U diag (S) Vᵀ = @self and orthonormal columns of U and V, by Jacobi's
-        rotations, which are too many beyond some 500 vectors. Signs are any. (It is PyTorch's linalg.svd.) The gradient of U and V is that where the values differ from each other and from 0, and
+        rotations, which are too many beyond some 500 vectors, or by LAPACK. Signs are any. (It is PyTorch's linalg.svd.) The gradient of U and V is that where the values differ from each other and from 0, and
         vectors that only complete a square have none."""
+
+    @op(alias="linalg_eigh")
+    def eigh(self, upper: bool = False) -> (eigenvalues, eigenvectors):
+        """@self: symmetric matrices, (…, N, N)
+        @upper: which triangle is read
+
+        Eigenvalues from the least up, and vectors of length 1 in columns, whose signs are any. The gradient of vectors is that where the
+        values differ from each other."""
 
     @op(alias="linalg_lstsq")
     def lstsq(self, right: Tensor):

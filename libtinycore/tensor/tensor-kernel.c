@@ -32,7 +32,8 @@ read_kernel (TinyBuild *self, const char *code, TinyGraph *graph, KernelText *ou
   if (code == NULL)
     return tiny_build_fail (self, "there is no text") != NULL;
   if (kernel_text_parse (out, graph, code, self->n, &self->error))
-    return check_inputs (self, out);
+    return out->is_operation ? tiny_build_fail (self, "the text is no kernel") != NULL
+                             : check_inputs (self, out);
   g_prefix_error (&self->error, "%s: ", self->name);
   return FALSE;
 }

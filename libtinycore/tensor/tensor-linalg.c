@@ -2,7 +2,7 @@
  *
  * tensor-linalg.c: factors of matrices and what they solve.
  *
- * Each method walks over the columns. So that all steps are the same kernels, which are compiled
+ * A library of the device computes the factors where there is one (tiny-factor.h). Elsewhere each method walks over the columns. So that all steps are the same kernels, which are compiled
  * once, the column at hand is always the first: a step stores the matrix with rows and columns moved
  * up, zeros or results coming in at the end. Every step has a gradient, and so has the whole. Inside,
  * all matrices are (B, M, N). */
@@ -10,7 +10,8 @@
 
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
-#include "tensor/tiny-layout.h"
+#include "tensor/tiny-factor.h"
+#include "tensor/tiny-lu.h"
 #include "tensor/tiny-matrix.h"
 
 static TinyNode *
@@ -20,18 +21,13 @@ sum_along (TinyBuild *b, TinyNode *x, guint axis)
 }
 
 /* ---- Cholesky: A = L Lᵀ ---- */
-TinyNode *
-op_cholesky (TinyBuild *b, TinyNode *self, gboolean upper)
+static TinyNode *
+walk_cholesky (TinyBuild *b, TinyNode *rest)
 {
-  TinyNode *a = tiny_matrix_take (b, self, TRUE);
-  if (a == NULL || tiny_shape_get_n_elements (a->shape) == 0)
-    return a == NULL ? NULL : self;
-  gint64 n = a->shape->v[TINY_ROW];
+  gint64 n = rest->shape->v[TINY_ROW];
   if (!tiny_matrix_check_steps (b, n))
     return NULL;
-  TinyNode *rest
-      = tiny_build_mul_number (b, tiny_build_add (b, a, tiny_matrix_transposed (b, a)), 0.5);
-  TinyNode *columns = tiny_matrix_zeros (b, a, n, n);
+  TinyNode *columns = tiny_matrix_zeros (b, rest, n, n);
   for (gint64 k = 0; k < n && b->error == NULL; k++) {
     rest = tiny_build_store (b, rest);
     TinyNode *scale = op_rsqrt (
@@ -43,8 +39,19 @@ op_cholesky (TinyBuild *b, TinyNode *self, gboolean upper)
     rest = tiny_matrix_move_up (b, tiny_matrix_move_up (b, rest, TINY_ROW, NULL), TINY_COLUMN,
                                 NULL);
   }
-  TinyNode *factor = tiny_matrix_move_back (b, columns);
-  return tiny_matrix_give (b, upper ? factor : tiny_matrix_transposed (b, factor), self, 0);
+  return tiny_matrix_transposed (b, tiny_matrix_move_back (b, columns));
+}
+
+TinyNode *
+op_cholesky (TinyBuild *b, TinyNode *self, gboolean upper)
+{
+  TinyNode *a = tiny_matrix_take (b, self, TRUE), *factor;
+  if (a == NULL || tiny_shape_get_n_elements (a->shape) == 0)
+    return a == NULL ? NULL : self;
+  a = tiny_build_mul_number (b, tiny_build_add (b, a, tiny_matrix_transposed (b, a)), 0.5);
+  if (!tiny_factor_compute (b, TINY_OPERATION_CHOLESKY, 0, &a, NULL, &factor))
+    factor = walk_cholesky (b, a);
+  return tiny_matrix_give (b, upper ? tiny_matrix_transposed (b, factor) : factor, self, 0);
 }
 
 /* ---- Gauss and Jordan's elimination, with the largest of a column as pivot ---- */
@@ -52,25 +59,6 @@ typedef struct {
   TinyNode *right; /* (B, N, M) with rows in the order of columns: A⁻¹ times what was given */
   TinyNode *pivots; /* (B, N, N): pivot k at the row it was in, column k */
 } Elimination;
-
-/* 1 where the row not yet used has the largest of the first column, the first of equals. */
-static TinyNode *
-find_pivot (TinyBuild *b, TinyNode *column, TinyNode *used)
-{
-  gint64 n = column->shape->v[TINY_ROW], axes[] = { TINY_ROW };
-  TinyNode *size = tiny_layout_unary (b->graph, TINY_OP_DETACH, op_abs (b, column));
-  size = tiny_build_where (b, used, tiny_build_like (b, size, -1), size);
-  TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, size, axes, 1);
-  TinyNode *left = op_neg (b, tiny_build_iota (b, TINY_DTYPE_I32, n));
-  left = tiny_build_reshape (b, left, (gint64[]){ 1, n, 1 }, 3);
-  TinyNode *nobody = tiny_build_number (b, TINY_DTYPE_I32, (double) -n);
-  TinyNode *is_free = tiny_build_not (b, used);
-  TinyNode *is_largest = tiny_build_binary (
-      b, TINY_OP_AND, tiny_build_binary (b, TINY_OP_CMPEQ, size, largest), is_free);
-  TinyNode *scores = tiny_build_where (b, is_largest, left, nobody);
-  TinyNode *best = tiny_build_reduce (b, TINY_OP_MAX, scores, axes, 1);
-  return tiny_build_binary (b, TINY_OP_CMPEQ, left, best);
-}
 
 /* @a (B, N, N), @right (B, N, M) or NULL. A pivot of 0 leaves the row as it is. */
 static gboolean
@@ -86,7 +74,7 @@ eliminate (TinyBuild *b, TinyNode *a, TinyNode *right, Elimination *out)
   for (gint64 k = 0; k < n && b->error == NULL; k++) {
     all = tiny_build_store (b, all);
     TinyNode *column = tiny_matrix_first (b, all, TINY_COLUMN);
-    TinyNode *is_pivot = tiny_build_store (b, find_pivot (b, column, used));
+    TinyNode *is_pivot = tiny_build_store (b, tiny_matrix_find_pivot (b, column, used));
     TinyNode *row = tiny_build_store (
         b, sum_along (b, tiny_build_where (b, is_pivot, all, zero), TINY_ROW));
     TinyNode *pivot = tiny_matrix_first (b, row, TINY_COLUMN);
@@ -148,10 +136,23 @@ parity (TinyBuild *b, const Elimination *self)
       (TinyDType) self->pivots->dtype);
 }
 
+/* (B, N, 1), and 1 or -1, (B, 1, 1), by which their product is the determinant. */
+static gboolean
+find_pivots (TinyBuild *b, TinyNode *a, TinyNode **pivots, TinyNode **out_parity)
+{
+  Elimination done;
+  TinyLu lu;
+  gboolean is_taken = tiny_lu_take (b, a, &lu);
+  if (!is_taken && (b->error != NULL || !eliminate (b, a, NULL, &done)))
+    return FALSE;
+  *pivots = is_taken ? tiny_lu_diagonal (b, lu.packed) : pivots_of (b, &done);
+  *out_parity = is_taken ? tiny_lu_parity (b, &lu) : parity (b, &done);
+  return *out_parity != NULL;
+}
+
 TinyNode *
 op_det (TinyBuild *b, TinyNode *self)
 {
-  Elimination done;
   TinyNode *a = tiny_matrix_take (b, self, TRUE);
   if (a == NULL)
     return NULL;
@@ -162,16 +163,17 @@ op_det (TinyBuild *b, TinyNode *self)
                              self, 2);
   if (a->shape->v[TINY_BATCH] == 0)
     return tiny_matrix_give (b, tiny_matrix_zeros (b, a, 1, 1), self, 2);
-  if (!eliminate (b, a, NULL, &done))
+  TinyNode *pivots, *even;
+  if (!find_pivots (b, a, &pivots, &even))
     return NULL;
-  TinyNode *product = op_prod (b, pivots_of (b, &done), (gint64[]){ TINY_ROW }, 1);
-  return tiny_matrix_give (b, tiny_build_mul (b, product, parity (b, &done)), self, 2);
+  TinyNode *product = op_prod (b, pivots, (gint64[]){ TINY_ROW }, 1);
+  return tiny_matrix_give (b, tiny_build_mul (b, product, even), self, 2);
 }
 
 void
 op_slogdet (TinyBuild *b, TinyNode *self, TinyNode **out)
 {
-  Elimination done;
+  TinyNode *pivots, *even;
   gint64 rows[] = { TINY_ROW };
   TinyNode *a = tiny_matrix_take (b, self, TRUE);
   if (a == NULL)
@@ -183,11 +185,10 @@ op_slogdet (TinyBuild *b, TinyNode *self, TinyNode **out)
     out[1] = nothing;
     return;
   }
-  if (!eliminate (b, a, NULL, &done))
+  if (!find_pivots (b, a, &pivots, &even))
     return;
-  TinyNode *pivots = pivots_of (b, &done);
   TinyNode *sign = op_prod (b, op_sign (b, pivots), rows, 1);
-  out[0] = tiny_matrix_give (b, tiny_build_mul (b, sign, parity (b, &done)), self, 2);
+  out[0] = tiny_matrix_give (b, tiny_build_mul (b, sign, even), self, 2);
   out[1] = tiny_matrix_give (b, tiny_build_sum (b, op_log (b, op_abs (b, pivots)), rows, 1),
                              self, 2);
 }
@@ -200,10 +201,27 @@ give_solution (TinyBuild *b, TinyNode *x, const TinyNode *like, gboolean is_vect
   return tiny_matrix_give (b, x, like, is_vector ? 1 : 0);
 }
 
+/* X of A X = Y, or A's inverse where there is no Y. */
+static TinyNode *
+solve (TinyBuild *b, TinyNode *a, TinyNode *y)
+{
+  Elimination done;
+  TinyLu lu;
+  if (!tiny_lu_take (b, a, &lu)) {
+    TinyNode *right = y != NULL ? y : tiny_matrix_identity (b, a, a->shape->v[TINY_ROW]);
+    return b->error == NULL && eliminate (b, a, right, &done) ? done.right : NULL;
+  }
+  TinyNode *right = y != NULL ? tiny_lu_permute (b, lu.rows, y)
+                              : tiny_matrix_transposed (b, tiny_lu_permutation (b, &lu));
+  TinyNode *x = tiny_lu_solve (b, &lu, right);
+  tiny_factor_set_rule (b, y != NULL ? TINY_RULE_SOLVE : TINY_RULE_INV, 1, &x,
+                        y != NULL ? 2 : 1, (TinyNode *[]){ a, y });
+  return x;
+}
+
 TinyNode *
 op_solve (TinyBuild *b, TinyNode *self, TinyNode *right)
 {
-  Elimination done;
   TinyNode *both[2];
   gboolean is_vector;
   if (tiny_matrix_take (b, self, TRUE) == NULL
@@ -214,19 +232,16 @@ op_solve (TinyBuild *b, TinyNode *self, TinyNode *right)
     return NULL;
   if (tiny_shape_get_n_elements (y->shape) == 0)
     return give_solution (b, y, both[1], is_vector);
-  return eliminate (b, a, y, &done) ? give_solution (b, done.right, both[1], is_vector) : NULL;
+  return give_solution (b, solve (b, a, y), both[1], is_vector);
 }
 
 TinyNode *
 op_inv (TinyBuild *b, TinyNode *self)
 {
-  Elimination done;
   TinyNode *a = tiny_matrix_take (b, self, TRUE);
   if (a == NULL || tiny_shape_get_n_elements (a->shape) == 0)
     return a == NULL ? NULL : self;
-  return eliminate (b, a, tiny_matrix_identity (b, a, a->shape->v[TINY_ROW]), &done)
-             ? tiny_matrix_give (b, done.right, self, 0)
-             : NULL;
+  return tiny_matrix_give (b, solve (b, a, NULL), self, 0);
 }
 
 /* X of A X = Y with A lower triangular: what is known goes to the end of Y's rows. */
@@ -259,6 +274,19 @@ flipped (TinyBuild *b, TinyNode *x, gboolean columns)
                                      columns ? 2 : 1);
 }
 
+static TinyNode *
+solve_triangle (TinyBuild *b, TinyNode *a, TinyNode *y, gboolean upper, gboolean unit)
+{
+  guint flags = (upper ? TINY_OPERATION_UPPER : 0) | (unit ? TINY_OPERATION_UNIT : 0);
+  TinyNode *both[] = { a, y }, *x = NULL;
+  if (tiny_factor_compute (b, TINY_OPERATION_TRIANGULAR, flags, both, NULL, &x)
+      || b->error != NULL)
+    return x;
+  if (!upper)
+    return substitute (b, a, y, unit);
+  return flipped (b, substitute (b, flipped (b, a, TRUE), flipped (b, y, FALSE), unit), FALSE);
+}
+
 TinyNode *
 op_solve_triangular (TinyBuild *b,
                      TinyNode *self,
@@ -282,10 +310,7 @@ op_solve_triangular (TinyBuild *b,
   if (a == NULL || y == NULL)
     return NULL;
   if (tiny_shape_get_n_elements (y->shape) > 0)
-    y = upper ? flipped (
-            b, substitute (b, flipped (b, a, TRUE), flipped (b, y, FALSE), unitriangular),
-            FALSE)
-              : substitute (b, a, y, unitriangular);
+    y = solve_triangle (b, a, y, upper, unitriangular);
   y = give_solution (b, y, both[1], is_vector);
   return left ? y : tiny_matrix_transposed (b, y);
 }

@@ -8,6 +8,7 @@
 
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
+#include "tensor/tiny-factor.h"
 #include "tensor/tiny-matrix.h"
 
 enum { TALL = 2 };
@@ -116,11 +117,30 @@ first_columns (TinyBuild *b, TinyNode *like, const Reflection *reflections, gint
   return x;
 }
 
+/* By a library. Columns of Q beyond those of @a have a gradient as kernels alone. */
+static gboolean
+take_factors (TinyBuild *b, TinyNode *a, gboolean complete, TinyNode **q, TinyNode **r)
+{
+  gint64 m = a->shape->v[TINY_ROW], n = a->shape->v[TINY_COLUMN];
+  TinyNode *both[2];
+  if ((complete && m > n)
+      || !tiny_factor_compute (b, TINY_OPERATION_QR, 0, &a, &(TinyFactorSizes){ MIN (m, n), 0 },
+                               both))
+    return FALSE;
+  *q = both[0];
+  *r = both[1];
+  return TRUE;
+}
+
 /* … and Q (B, M, K) itself. */
 static gboolean
 factorise (TinyBuild *b, TinyNode *a, gboolean complete, TinyNode **q, TinyNode **r)
 {
   gint64 m = a->shape->v[TINY_ROW], n = a->shape->v[TINY_COLUMN];
+  if (take_factors (b, a, complete, q, r))
+    return TRUE;
+  if (b->error != NULL)
+    return FALSE;
   if (!complete && m > TALL * n && tiny_matrix_check_steps (b, n)) {
     /* All of the M columns would be many more than are asked for. */
     g_autofree Reflection *kept = g_new0 (Reflection, (gsize) n);
@@ -174,7 +194,10 @@ op_lstsq (TinyBuild *b, TinyNode *self, TinyNode *right)
     return tiny_matrix_give (b, tiny_matrix_zeros (b, y, n, y->shape->v[TINY_COLUMN]), both[1],
                              0);
   TinyNode *x = NULL;
-  if (m >= n && reduce (b, a, y, FALSE, NULL, &q, &r))
+  if (m >= n && take_factors (b, a, FALSE, &q, &r))
+    x = op_solve_triangular (b, r, tiny_build_matmul (b, tiny_matrix_transposed (b, q), y), TRUE,
+                             TRUE, FALSE);
+  else if (b->error == NULL && m >= n && reduce (b, a, y, FALSE, NULL, &q, &r))
     x = op_solve_triangular (b, r, q, TRUE, TRUE, FALSE);
   else if (m < n && factorise (b, tiny_matrix_transposed (b, a), FALSE, &q, &r))
     x = tiny_build_matmul (

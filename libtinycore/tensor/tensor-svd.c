@@ -10,6 +10,7 @@
 
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
+#include "tensor/tiny-factor.h"
 #include "tensor/tiny-matrix.h"
 #include "tensor/tiny-order.h"
 
@@ -164,6 +165,15 @@ decompose_nothing (TinyBuild *b, TinyNode *a, gboolean full, TinyNode **out)
   out[2] = full ? tiny_matrix_identity (b, a, n) : tiny_matrix_zeros (b, a, n, k);
 }
 
+/* By a library: U, S (B, K) and Vᵀ. */
+static gboolean
+take_svd (TinyBuild *b, TinyNode *a, gboolean full, TinyNode **out)
+{
+  gint64 m = a->shape->v[TINY_ROW], n = a->shape->v[TINY_COLUMN], k = MIN (m, n);
+  return tiny_factor_compute (b, TINY_OPERATION_SVD, 0, &a,
+                              &(TinyFactorSizes){ full ? m : k, full ? n : k }, out);
+}
+
 void
 op_svd (TinyBuild *b, TinyNode *self, gboolean full_matrices, TinyNode **out)
 {
@@ -172,6 +182,12 @@ op_svd (TinyBuild *b, TinyNode *self, gboolean full_matrices, TinyNode **out)
     return;
   gint64 m = a->shape->v[TINY_ROW], n = a->shape->v[TINY_COLUMN];
   gboolean is_tall = m >= n;
+  if (take_svd (b, a, full_matrices, parts)) {
+    out[0] = tiny_matrix_give (b, parts[0], self, 0);
+    out[1] = tiny_matrix_give (b, tiny_build_unsqueeze (b, parts[1], 2), self, 1);
+    out[2] = tiny_matrix_give (b, parts[2], self, 0);
+    return;
+  }
   if (count_rounds (a, MIN (m, n)) > LARGEST_N_ROUNDS) {
     tiny_build_fail (b,
                      "%" G_GINT64_FORMAT " columns take %" G_GINT64_FORMAT
@@ -191,4 +207,52 @@ op_svd (TinyBuild *b, TinyNode *self, gboolean full_matrices, TinyNode **out)
   out[0] = tiny_matrix_give (b, parts[0], self, 0);
   out[1] = tiny_matrix_give (b, tiny_matrix_transposed (b, parts[1]), self, 1);
   out[2] = tiny_matrix_give (b, tiny_matrix_transposed (b, parts[2]), self, 0);
+}
+
+/* ---- symmetric matrices ---- */
+
+/* One triangle of @a (B, N, N) and its mirror image. */
+static TinyNode *
+mirror (TinyBuild *b, TinyNode *a, gboolean upper)
+{
+  TinyNode *one = upper ? op_triu (b, a, 0) : op_tril (b, a, 0);
+  TinyNode *other = upper ? op_triu (b, a, 1) : op_tril (b, a, -1);
+  return tiny_build_add (b, one, tiny_matrix_transposed (b, other));
+}
+
+/* The singular vectors of A + |A|, whose eigenvalues are at least 0, from the last. */
+static void
+walk_eigh (TinyBuild *b, TinyNode *a, TinyNode **out)
+{
+  TinyNode *parts[3] = { NULL };
+  gint64 both[] = { TINY_ROW, TINY_COLUMN };
+  TinyNode *size = op_norm (b, tiny_build_detach (b, a), 2, both, 2);
+  size = tiny_build_store (b, size);
+  TinyNode *eye = tiny_matrix_identity (b, a, a->shape->v[TINY_ROW]);
+  op_svd (b, tiny_build_add (b, a, tiny_build_mul (b, size, eye)), FALSE, parts);
+  if (parts[0] == NULL)
+    return;
+  TinyNode *values = tiny_build_sub (b, tiny_build_unsqueeze (b, parts[1], 2), size);
+  out[0] = tiny_node_flip (b->graph, values, (gint64[]){ TINY_ROW }, 1);
+  out[1] = tiny_node_flip (b->graph, parts[0], (gint64[]){ TINY_COLUMN }, 1);
+}
+
+void
+op_eigh (TinyBuild *b, TinyNode *self, gboolean upper, TinyNode **out)
+{
+  TinyNode *a = tiny_matrix_take (b, self, TRUE), *parts[2] = { NULL };
+  if (a == NULL)
+    return;
+  if (tiny_shape_get_n_elements (a->shape) == 0) {
+    out[0] = tiny_matrix_give (b, tiny_matrix_zeros (b, a, a->shape->v[TINY_ROW], 1), self, 1);
+    out[1] = self;
+    return;
+  }
+  a = mirror (b, a, upper);
+  if (tiny_factor_compute (b, TINY_OPERATION_EIGH, 0, &a, NULL, parts))
+    parts[0] = tiny_build_unsqueeze (b, parts[0], 2);
+  else if (b->error == NULL)
+    walk_eigh (b, a, parts);
+  out[0] = tiny_matrix_give (b, parts[0], self, 1);
+  out[1] = tiny_matrix_give (b, parts[1], self, 0);
 }

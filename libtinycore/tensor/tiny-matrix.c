@@ -6,6 +6,8 @@
 #include <string.h>
 
 #include "ir/tiny-shape.h"
+#include "tensor/operations-private.h"
+#include "tensor/tiny-layout.h"
 
 /* ---- parts of matrices ---- */
 /* Elements @from up to @to along @axis. */
@@ -70,6 +72,24 @@ tiny_matrix_move_back (TinyBuild *b, TinyNode *x)
     return x;
   return tiny_node_shear (b->graph, x, TINY_COLUMN, TINY_ROW, 1, -1, 0, 1,
                           x->shape->v[TINY_COLUMN]);
+}
+
+TinyNode *
+tiny_matrix_find_pivot (TinyBuild *b, TinyNode *column, TinyNode *used)
+{
+  gint64 n = column->shape->v[TINY_ROW], axes[] = { TINY_ROW };
+  TinyNode *size = tiny_layout_unary (b->graph, TINY_OP_DETACH, op_abs (b, column));
+  size = tiny_build_where (b, used, tiny_build_like (b, size, -1), size);
+  TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, size, axes, 1);
+  TinyNode *left = op_neg (b, tiny_build_iota (b, TINY_DTYPE_I32, n));
+  left = tiny_build_reshape (b, left, (gint64[]){ 1, n, 1 }, 3);
+  TinyNode *nobody = tiny_build_number (b, TINY_DTYPE_I32, (double) -n);
+  TinyNode *is_free = tiny_build_not (b, used);
+  TinyNode *is_largest = tiny_build_binary (
+      b, TINY_OP_AND, tiny_build_binary (b, TINY_OP_CMPEQ, size, largest), is_free);
+  TinyNode *scores = tiny_build_where (b, is_largest, left, nobody);
+  TinyNode *best = tiny_build_reduce (b, TINY_OP_MAX, scores, axes, 1);
+  return tiny_build_binary (b, TINY_OP_CMPEQ, left, best);
 }
 
 /* ---- taking and giving ---- */

@@ -30,5 +30,8 @@ TinyNode *tiny_matrix_first (TinyBuild *b, TinyNode *x, guint axis);
 TinyNode *tiny_matrix_move_up (TinyBuild *b, TinyNode *x, guint axis, TinyNode *last);
 /* Row k of @x (B, K, N) moved to the right by k: where it was before columns were moved up. */
 TinyNode *tiny_matrix_move_back (TinyBuild *b, TinyNode *x);
+/* 1 where the row that is not @used has the largest of @column (B, M, 1), the first of equals; nowhere in one
+ * without numbers. */
+TinyNode *tiny_matrix_find_pivot (TinyBuild *b, TinyNode *column, TinyNode *used);
 
 G_END_DECLS

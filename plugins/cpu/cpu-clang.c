@@ -6,7 +6,7 @@
  * a memory file. No shell is involved, and nothing is written to disk but by a clang that needs temporary files: their
  * folder is its own, so that one that is stopped leaves none. The target's features
  * are given one by one, so that the code never needs more than its architecture string says. */
-#include "cpu.h"
+#include "cpu-lapack.h"
 #include "tiny-plugin-host.h"
 
 #include <errno.h>
@@ -349,6 +349,8 @@ cpu_clang_compile (const TinyCompileArgs *args,
                    TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  if (args->operation != NULL)
+    return cpu_lapack_compile (args, out_data, out_size, error);
   if (args->linear != NULL)
     TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
   if (args->source == NULL || args->name == NULL)

@@ -5,7 +5,7 @@
  * Buffers are host memory, so copies are memcpy and map() costs nothing. submit() runs its commands
  * at once on the calling thread; a dispatch spreads over the pool when it is worth a wake-up, which
  * the program's earlier launches tell: it remembers what a grid point took. */
-#include "cpu.h"
+#include "cpu-lapack.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -41,6 +41,8 @@ struct TinyPluginQueue {
 struct TinyPluginProgram {
   TinyPluginDevice *device;
   CpuObject object;
+  bool is_operation; /* LAPACK computes it; there is no object */
+  TinyOperation operation;
   uint32_t n_params, n_variables;
   _Atomic uint32_t ps_per_point; /* 0: not measured yet */
 };
@@ -221,7 +223,10 @@ program_load (TinyPluginDevice *device,
   program->device = device;
   program->n_params = args->n_params;
   program->n_variables = args->n_variables;
-  status = cpu_object_load (args->data, args->size, args->name, &program->object, error);
+  program->is_operation = cpu_lapack_is_program (args->data, args->size);
+  status = program->is_operation
+               ? cpu_lapack_load (args->data, args->size, args->name, &program->operation, error)
+               : cpu_object_load (args->data, args->size, args->name, &program->object, error);
   if (status != TINY_STATUS_OK) {
     free (program);
     return status;
@@ -235,7 +240,8 @@ program_unload (TinyPluginDevice *device, TinyPluginProgram *program)
 {
   if (program == NULL)
     return;
-  cpu_object_unload (&program->object);
+  if (!program->is_operation)
+    cpu_object_unload (&program->object);
   free (program);
 }
 
@@ -297,6 +303,9 @@ check_dispatch (const TinyPluginDevice *device,
   const uint32_t *grid = command->grid;
   if (program == NULL || program->device != device)
     return tiny_fail (error, TINY_STATUS_INVALID, "dispatch: another device's program");
+  if (program->is_operation && command->n_buffers != program->operation.n_buffers)
+    return tiny_fail (error, TINY_STATUS_INVALID, "dispatch: %u buffers, the program has %u",
+                      command->n_buffers, program->operation.n_buffers);
   if (command->n_buffers != program->n_params || command->n_variables != program->n_variables)
     return tiny_fail (error, TINY_STATUS_INVALID,
                       "dispatch: %u buffers and %u variables, the program has %u and %u",
@@ -341,6 +350,19 @@ run_grid (TinyPluginDevice *device,
 }
 
 static TinyStatus
+run_operation (TinyPluginDevice *device,
+               const TinyCommand *command,
+               void *const *buffers,
+               TinyPluginError *error)
+{
+  const TinyOperation *operation = &command->program->operation;
+  for (uint32_t i = 0; i < command->n_buffers; i++)
+    if (command->buffers[i].n_bytes < cpu_lapack_count_bytes (operation, i))
+      return tiny_fail (error, TINY_STATUS_INVALID, "dispatch: buffer %u is too small", i);
+  return cpu_lapack_run (device->pool, operation, buffers, error);
+}
+
+static TinyStatus
 run_dispatch (TinyPluginDevice *device, const TinyCommand *command, TinyPluginError *error)
 {
   TinyStatus status = check_dispatch (device, command, error);
@@ -356,6 +378,8 @@ run_dispatch (TinyPluginDevice *device, const TinyCommand *command, TinyPluginEr
       return tiny_fail (error, TINY_STATUS_INVALID, "dispatch: buffer %u is not aligned to %d",
                         i, BUFFER_ALIGNMENT);
   }
+  if (command->program->is_operation)
+    return run_operation (device, command, buffers, error);
   uint64_t n_points = (uint64_t) command->grid[0] * command->grid[1];
   if (n_points > 0 && command->grid[2] > INT64_MAX / n_points)
     return tiny_fail (error, TINY_STATUS_INVALID, "dispatch: the grid is too large");

@@ -6,6 +6,7 @@
  * its own context and module, and a target machine to itself, so threads compile at once without a
  * lock. The core has already vectorised, unrolled and hoisted what should be, so a very short list
  * of passes runs instead of LLVM's own O2, which costs many times more and finds nothing. */
+#include "cpu-lapack.h"
 #include "cpu-llvm.h"
 
 #include <dlfcn.h>
@@ -387,6 +388,8 @@ cpu_llvm_compile (const TinyCompileArgs *args,
                   TinyPluginError *error)
 {
   TINY_TRY (TINY_CHECK_IN (args, 0, error));
+  if (args->operation != NULL)
+    return cpu_lapack_compile (args, out_data, out_size, error);
   TINY_TRY (TINY_CHECK_IN (args->linear, 0, error));
   if (args->name == NULL)
     return tiny_fail (error, TINY_STATUS_INVALID, "compile: no linear program");

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * cpu-plugin.c: the module's table and its one exported symbol. */
-#include "cpu.h"
+#include "cpu-lapack.h"
 
 TINY_PLUGIN_NOTE (0);
 
@@ -28,17 +28,21 @@ fini (void)
 static const TinyRenderer renderers[] = {
   { .struct_size = sizeof (TinyRenderer),
     .name = "LLVM",
-    .code_version = "4",
+    .code_version = "5",
     .target = cpu_target,
     .compile = cpu_llvm_compile,
-    .disassemble = cpu_llvm_disassemble },
+    .disassemble = cpu_llvm_disassemble,
+    .claim = cpu_lapack_claim,
+    .claim_kinds = CPU_LAPACK_KINDS },
   { .struct_size = sizeof (TinyRenderer),
     .name = "CLANG",
-    .code_version = "1",
+    .code_version = "2",
     .dialect = &cpu_dialect,
     .target = cpu_target,
     .compile = cpu_clang_compile,
-    .disassemble = cpu_llvm_disassemble },
+    .disassemble = cpu_llvm_disassemble,
+    .claim = cpu_lapack_claim,
+    .claim_kinds = CPU_LAPACK_KINDS },
   { .struct_size = sizeof (TinyRenderer),
     .name = "C",
     .code_version = "1",

@@ -29,6 +29,7 @@ APART = "what depends on weights alone is a plan of its own in a recording"
 MORE_WHEN_CAPTURED = {
   "attention-backward/captured": "each gradient is a plan of its own in a recording",
   "attention-backward:4096/captured": "each gradient is a plan of its own in a recording",
+  "gpt2-tiny-prefill/captured": "a recording knows its inputs as a whole, where a plain step is given a run of one's elements",
   "resnet-tiny/captured": APART,
   "resnet-tiny/backward-captured": APART,
   "resnet50/backward-captured": APART,

@@ -10,10 +10,10 @@ from .dtypes import dtypes
 from .errors import InvalidError
 from .tensor import Tensor
 
-cholesky, cross, det, inv, matmul, matrix_power, qr, slogdet, solve, solve_triangular, svd = (
-    getattr(Tensor, name) for name in "cholesky cross det inv matmul matrix_power qr slogdet solve solve_triangular svd".split())
+cholesky, cross, det, inv, lu, lu_factor, matmul, matrix_power, qr, slogdet, solve, solve_triangular, svd = (
+    getattr(Tensor, name) for name in
+    "cholesky cross det inv lu lu_factor matmul matrix_power qr slogdet solve solve_triangular svd".split())
 LeastSquares = results_class("solution", "residuals")
-Eigen = results_class("eigenvalues", "eigenvectors")
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
@@ -105,18 +105,18 @@ def cond(A, p: str | float = None):
     return matrix_norm(A, p) * matrix_norm(A.inv(), p)
 
 
-def eigh(A, UPLO="L") -> Eigen:
-    """Eigenvalues of symmetric matrices, from the least up, and vectors of length 1 in columns: the singular ones of A + |A|, whose
-    eigenvalues are at least 0. Signs are any. One triangle is read."""
+def lu_solve(LU: Tensor, pivots: Tensor, B):
+    """X with A X = @B for the A whose lu_factor() gave @LU and @pivots."""
+    return LU.lu_solve(pivots, B)
+
+
+def eigh(A, UPLO="L"):
+    """Eigenvalues of symmetric matrices, from the least up, and vectors of length 1 in columns, whose signs are any. One triangle is
+    read."""
     check_rank(A, 2, "eigh")
     if UPLO not in ("L", "U"):
         raise InvalidError(f"eigh: “{UPLO}” is none of L, U")
-    one = A.tril() if UPLO == "L" else A.triu()
-    A = one + (A.tril(-1) if UPLO == "L" else A.triu(1)).transpose(-2, -1)
-    n = A.shape[-1]
-    size = A.detach().norm(2, (-2, -1), keepdim=True)
-    u, values, vh = (A + size * A.eye(n, dtype=A.dtype, device=A.get_device())).svd(full_matrices=False)
-    return Eigen(((values - size.squeeze(-1)).flip(-1), u.flip(-1)))
+    return A.eigh(UPLO == "U")
 
 
 def eigvalsh(A, UPLO="L"):

@@ -119,6 +119,44 @@ tall_q (TinyTensor *x)
   return both;
 }
 
+/* P, L and U of a matrix that can be inverted, side by side. */
+static TinyTensor *
+lu_parts (TinyTensor *x)
+{
+  TinyTensor *p, *l, *u;
+  T (lu) (x, &p, &l, &u);
+  TinyTensor *all = T (cat) ((TinyTensor *[]){ p, l, u }, 3, 0);
+  g_object_unref (p);
+  g_object_unref (l);
+  g_object_unref (u);
+  return all;
+}
+
+/* X of @x X = @y. */
+static TinyTensor *
+solve_by_lu (TinyTensor *x, TinyTensor *y)
+{
+  TinyTensor *lu, *pivots;
+  T (lu_factor) (x, &lu, &pivots);
+  TinyTensor *found = T (lu_solve) (lu, pivots, y);
+  g_object_unref (lu);
+  g_object_unref (pivots);
+  return found;
+}
+
+/* Eigenvalues of a symmetric matrix, and squares of vectors, which have no sign. */
+static TinyTensor *
+eigh_parts (TinyTensor *x)
+{
+  TinyTensor *values, *vectors;
+  T (eigh) (x, FALSE, &values, &vectors);
+  TinyTensor *all = T (cat) (
+      (TinyTensor *[]){ T (reshape) (values, SIZES (1, -1), 2), T (square) (vectors) }, 2, 0);
+  g_object_unref (values);
+  g_object_unref (vectors);
+  return all;
+}
+
 /* What has no sign of U, S and V side by side, of a matrix whose singular values differ. */
 static TinyTensor *
 svd_parts (TinyTensor *x)

@@ -1,0 +1,81 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * cpu-lapack-library.c: finds a LAPACK with Fortran's names and integers of 32 bits.
+ *
+ * A library that lacks a symbol is left; where none is whole, nothing is claimed and kernels do the work. It stays
+ * open: it may have threads. */
+#include <dlfcn.h>
+#include <pthread.h>
+#include <string.h>
+
+#include "cpu-lapack.h"
+
+static CpuLapack found;
+static bool is_found;
+
+static bool
+take_functions (void *handle, char letter, CpuLapackFunctions *out)
+{
+  static const struct {
+    const char *name;
+    size_t offset;
+  } symbols[] = {
+#define LAPACK_SYMBOL(name, params) { #name, offsetof (CpuLapackFunctions, name) },
+#include "cpu-lapack.def"
+#undef LAPACK_SYMBOL
+  };
+  for (unsigned i = 0; i < CPU_ARRAY_SIZE (symbols); i++) {
+    char name[16] = { letter };
+    strcat (strcat (name, symbols[i].name), "_");
+    void *address = dlsym (handle, name);
+    if (address == NULL)
+      return false;
+    memcpy ((char *) out + symbols[i].offset, &address, sizeof address);
+  }
+  return true;
+}
+
+static bool
+open_library (const char *name)
+{
+  static const char *const threads[][2]
+      = { { "openblas_set_num_threads", "openblas_get_num_threads" },
+          { "MKL_Set_Num_Threads", "MKL_Get_Max_Threads" } };
+  void *handle = dlopen (name, RTLD_NOW | RTLD_LOCAL);
+  if (handle == NULL)
+    return false;
+  if (!take_functions (handle, 's', &found.of_f32)
+      || !take_functions (handle, 'd', &found.of_f64)) {
+    dlclose (handle);
+    return false;
+  }
+  for (unsigned i = 0; i < CPU_ARRAY_SIZE (threads) && found.set_threads == NULL; i++) {
+    void *set = dlsym (handle, threads[i][0]), *get = dlsym (handle, threads[i][1]);
+    if (set == NULL || get == NULL)
+      continue;
+    memcpy (&found.set_threads, &set, sizeof set);
+    memcpy (&found.get_threads, &get, sizeof get);
+  }
+  return true;
+}
+
+static void
+find_library (void)
+{
+  /* The last is whatever the system prefers, of unknown speed. */
+  static const char *const names[]
+      = { "libopenblas.so.0", "libmkl_rt.so.2", "libmkl_rt.so", "liblapack.so.3" };
+  const char *wanted = tiny_getenv ("TINY_LAPACK_LIBRARY");
+  if (wanted != NULL)
+    is_found = open_library (wanted);
+  for (unsigned i = 0; wanted == NULL && i < CPU_ARRAY_SIZE (names) && !is_found; i++)
+    is_found = open_library (names[i]);
+}
+
+const CpuLapack *
+cpu_lapack_get (void)
+{
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once (&once, find_library);
+  return is_found ? &found : NULL;
+}

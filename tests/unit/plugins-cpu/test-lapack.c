@@ -1,0 +1,234 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * Proves that factors of matrices are claimed where a LAPACK is found and by that alone: what does not fit is declined
+ * with a reason, a library that is not there or lacks symbols claims nothing, a damaged program is refused, and matrices
+ * without a factor give NaNs and leave the others of their batch alone. */
+#include "harness.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { N = 2 };
+
+static TinyOperandView
+view_of (uint32_t role, uint32_t buffer, int64_t rows, int64_t columns, int64_t batch)
+{
+  TinyOperandView view = { .role = role, .dtype = TINY_DTYPE_F32, .buffer = buffer };
+  view.n_elements = (uint64_t) (rows * columns * batch);
+  view.strides[TINY_FACTOR_ROW] = 1;
+  view.strides[TINY_FACTOR_COLUMN] = rows;
+  view.strides[TINY_FACTOR_BATCH] = rows * columns;
+  return view;
+}
+
+/* Of square matrices. */
+static TinyOperation
+cholesky_of (int64_t n, int64_t batch)
+{
+  TinyOperation operation = { .struct_size = sizeof operation,
+                              .version = TINY_OPERATION_VERSION,
+                              .kind = TINY_OPERATION_CHOLESKY,
+                              .n_axes = TINY_FACTOR_VALUE + 1,
+                              .n_operands = 2,
+                              .n_buffers = 2,
+                              .compute_dtype = TINY_DTYPE_F32,
+                              .scale = 1 };
+  for (unsigned i = 0; i < TINY_OPERATION_MAX_AXES; i++)
+    operation.extents[i] = 1;
+  operation.extents[TINY_FACTOR_BATCH] = batch;
+  operation.extents[TINY_FACTOR_ROW] = operation.extents[TINY_FACTOR_COLUMN]
+      = operation.extents[TINY_FACTOR_VALUE] = n;
+  operation.operands[0] = view_of (TINY_ROLE_OUTPUT, 0, n, n, batch);
+  operation.operands[1] = view_of (TINY_ROLE_A, 1, n, n, batch);
+  return operation;
+}
+
+static TinyClaim
+ask (const TinyOperation *operation)
+{
+  TinyClaim claim = { .struct_size = sizeof claim };
+  TinyPluginError error = new_error ();
+  TinyStatus status = h.llvm->claim (h.target.arch, operation, &claim, &error);
+  if (status < 0)
+    g_assert_cmpuint (claim.verdict, ==, TINY_CLAIM_DECLINED);
+  else
+    g_assert_cmpint (claim.verdict == TINY_CLAIM_DECLINED, ==, claim.reason[0] != 0);
+  return claim;
+}
+
+static bool
+has_library (void)
+{
+  const TinyOperation operation = cholesky_of (8, 1);
+  const TinyClaim claim = ask (&operation);
+  if (claim.verdict == TINY_CLAIM_ACCEPTED)
+    return true;
+  g_assert_nonnull (strstr (claim.reason, "TINY_LAPACK_LIBRARY"));
+  g_test_skip (claim.reason);
+  return false;
+}
+
+static void
+test_claims (void)
+{
+  if (!has_library ())
+    return;
+  const TinyOperation good = cholesky_of (8, 3);
+  const TinyOperation small = cholesky_of (8, 1), large = cholesky_of (512, 1);
+  g_assert_cmpuint (ask (&good).verdict, ==, TINY_CLAIM_ACCEPTED);
+  g_assert_cmpuint (ask (&small).cost_ns, >, 0);
+  g_assert_cmpuint (ask (&large).cost_ns, >, ask (&small).cost_ns);
+  g_assert_cmpuint (h.llvm->claim_kinds & TINY_OPERATION_BIT (TINY_OPERATION_SVD), !=, 0);
+  g_assert_cmpuint (h.llvm->claim_kinds & TINY_OPERATION_BIT (TINY_OPERATION_MATMUL), ==, 0);
+#define DECLINED(change)                                                                       \
+  do {                                                                                         \
+    TinyOperation bad = good;                                                                  \
+    change;                                                                                    \
+    g_assert_cmpuint (ask (&bad).verdict, ==, TINY_CLAIM_DECLINED);                            \
+  } while (0)
+  DECLINED (bad.kind = TINY_OPERATION_MATMUL);
+  DECLINED (bad.kind = 63);
+  DECLINED (bad.kind = 1000000);
+  DECLINED (bad.flags = 1u << 20);
+  DECLINED (bad.version++);
+  DECLINED (bad.compute_dtype = TINY_DTYPE_F16);
+  DECLINED (bad.scale = 2);
+  DECLINED (bad.activation = TINY_ACTIVATION_RELU);
+  DECLINED (bad.extents[TINY_FACTOR_COLUMN] = 7);
+  DECLINED (bad.extents[TINY_FACTOR_VALUE] = 7);
+  DECLINED (bad.extents[TINY_FACTOR_ROW] = 0);
+  DECLINED (bad.extents[TINY_FACTOR_BATCH] = INT64_MAX);
+  DECLINED (bad.extents[TINY_FACTOR_ROW] = bad.extents[TINY_FACTOR_COLUMN]
+            = bad.extents[TINY_FACTOR_VALUE] = 1 << 20);
+  DECLINED (bad.n_operands = 1);
+  DECLINED (bad.operands[1].strides[TINY_FACTOR_ROW] = 8;
+            bad.operands[1].strides[TINY_FACTOR_COLUMN] = 1);
+  DECLINED (bad.operands[1].offset = 1);
+  DECLINED (bad.operands[1].n_elements--);
+  DECLINED (bad.operands[1].dtype = TINY_DTYPE_I32);
+  DECLINED (bad.operands[1].buffer = 0);
+  DECLINED (bad.operands[1].reserved0 = 1);
+#undef DECLINED
+}
+
+/* ---- programs ---- */
+static void *
+compile (const TinyOperation *operation, uint64_t *size)
+{
+  TinyPluginError error = new_error ();
+  TinyCompileArgs args = { .struct_size = sizeof args,
+                           .arch = h.target.arch,
+                           .name = "cholesky",
+                           .operation = operation };
+  void *data = NULL;
+  if (h.llvm->compile (&args, &data, size, &error) != TINY_STATUS_OK)
+    g_error ("%s", error.text);
+  return data;
+}
+
+static TinyStatus
+load (const void *data, uint64_t size, TinyPluginProgram **out)
+{
+  TinyPluginError error = new_error ();
+  TinyProgramArgs args = { .struct_size = sizeof args,
+                           .name = "cholesky",
+                           .arch = h.target.arch,
+                           .data = data,
+                           .size = size,
+                           .n_params = 2,
+                           .group = { 1, 1, 1 } };
+  return h.table->program_load (h.device, &args, out, &error);
+}
+
+static void
+test_batch (void)
+{
+  if (!has_library ())
+    return;
+  enum { BATCH = 5 };
+  float a[BATCH][N * N] = { { 4, 2, 2, 5 }, { 1, 2, 2, 1 }, { 9, 3, 3, 2 }, { NAN, 0, 0, 1 },
+                            { 1, 0, INFINITY, 1 } };
+  const float right[BATCH][N * N] = { { 2, 1, 0, 2 }, { NAN, NAN, NAN, NAN }, { 3, 1, 0, 1 },
+                                      { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } };
+  float found[BATCH][N * N] = { { 0 } };
+  TinyPluginProgram *program;
+  uint64_t size;
+  const TinyOperation operation = cholesky_of (N, BATCH);
+  g_autofree void *data = compile (&operation, &size);
+  g_assert_cmpint (load (data, size, &program), ==, TINY_STATUS_OK);
+  Array arrays[] = { { found, sizeof found }, { a, sizeof a } };
+  program_run (program, arrays, 2, NULL, 0, one_point);
+  for (unsigned b = 0; b < BATCH; b++)
+    for (unsigned i = 0; i < N * N; i++)
+      g_assert_true (isnan (right[b][i]) ? isnan (found[b][i])
+                                         : fabsf (found[b][i] - right[b][i]) < 1e-6f);
+  h.table->program_unload (h.device, program);
+}
+
+static void
+test_damaged (void)
+{
+  if (!has_library ())
+    return;
+  TinyPluginProgram *program;
+  uint64_t size;
+  const TinyOperation operation = cholesky_of (N, 1);
+  g_autofree char *data = compile (&operation, &size);
+  for (uint64_t n = 0; n < size; n += 97)
+    g_assert_cmpint (load (data, n, &program), ==, TINY_STATUS_CORRUPT);
+  for (uint64_t at = 0; at < size; at++) {
+    data[at] ^= 0x5a;
+    if (load (data, size, &program) == TINY_STATUS_OK) /* a byte of no account */
+      h.table->program_unload (h.device, program);
+    data[at] ^= 0x5a;
+  }
+  TinyOperation other = cholesky_of (N, 1);
+  other.operands[1].n_elements = 1;
+  memcpy (data + size - sizeof other, &other, sizeof other);
+  g_assert_cmpint (load (data, size, &program), ==, TINY_STATUS_CORRUPT);
+}
+
+/* ---- other libraries ---- */
+static void
+check_absent (const char *name)
+{
+  if (!g_test_subprocess ()) {
+    g_setenv ("TINY_LAPACK_LIBRARY", name, TRUE);
+    g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_unsetenv ("TINY_LAPACK_LIBRARY");
+    g_test_trap_assert_passed ();
+    return;
+  }
+  const TinyOperation operation = cholesky_of (8, 1);
+  const TinyClaim claim = ask (&operation);
+  g_assert_cmpuint (claim.verdict, ==, TINY_CLAIM_DECLINED);
+  g_assert_nonnull (strstr (claim.reason, "TINY_LAPACK_LIBRARY"));
+}
+
+static void
+test_absent (void)
+{
+  check_absent ("none");
+}
+
+/* A library, but no LAPACK. */
+static void
+test_incomplete (void)
+{
+  check_absent ("libm.so.6");
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  harness_open ();
+  g_test_add_func ("/plugins-cpu/lapack/claims", test_claims);
+  g_test_add_func ("/plugins-cpu/lapack/batch", test_batch);
+  g_test_add_func ("/plugins-cpu/lapack/damaged", test_damaged);
+  g_test_add_func ("/plugins-cpu/lapack/absent", test_absent);
+  g_test_add_func ("/plugins-cpu/lapack/incomplete", test_incomplete);
+  int result = g_test_run ();
+  harness_close ();
+  return result;
+}
