@@ -498,10 +498,11 @@ copy_live (void)
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
-    tiny_node_map_set (&map, node,
-                       tiny_node_new (graph, node->op, node->dtype, node->lanes,
-                                      node->n_sources, (TinyNode *const *) sources->pdata,
-                                      node->arg, node->ints, node->text));
+    TinyNode *copy
+        = tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources,
+                         (TinyNode *const *) sources->pdata, node->arg, node->ints, node->text);
+    copy->was_computed |= node->was_computed;
+    tiny_node_map_set (&map, node, copy);
   }
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     root->node = tiny_node_map_get (&map, root->node);
