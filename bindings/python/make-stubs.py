@@ -492,6 +492,7 @@ def function_modules_stub(tree, operations, methods, functional):
             rows = [(a.arg, ast.unparse(a.annotation), default is not None) for a, default in zip(plain, defaults) if a.annotation is not None]
             rows = rows if hand is methods else rows[1:]
         settings, types = words.get("names", "").split(), {one: (kind, filled) for one, kind, filled in rows}
+        types["inplace"] = "builtins.bool", True
         called, parameters, filled = {"input"}, [], False
         for one in settings:
             key = next((key for key in (one, other_names.get(one), OTHER_NAME.get(one)) if key in types), None)
@@ -505,8 +506,8 @@ def function_modules_stub(tree, operations, methods, functional):
         called |= set(words.get("defaults", {})) | {OTHER_NAME.get(one) for one in words.get("defaults", {})} | {"training", "inplace"}
         rest = [f"{one}: {kind}" + (" = ..." if has else "") for one, kind, has in rows if one not in called]
         result = result_of(hand[name], name, "Tensor") if name in hand else "Tensor"
-        settings = ", ".join([*parameters, "*", "inplace: builtins.bool = ..."])
-        out.append(f"class {node.name}(Module):\n    def __init__(self, {settings}) -> None: ...\n")
+        settings = ", ".join(["self", *parameters])
+        out.append(f"class {node.name}(Module):\n    def __init__({settings}) -> None: ...\n")
         out.append(f"    def __call__(self, {', '.join(['input: Tensor', *rest])}) -> {result}: ...\n")
     return "".join(out)
 

@@ -154,17 +154,34 @@ TinyNode *tiny_graph_substitute (
 /* A copy of @root, a node of another graph, in this one. */
 TinyNode *tiny_graph_import (TinyGraph *self, TinyNode *root);
 
-/* A map from nodes of one graph to pointers, by id. */
+/* A map from nodes of one graph to pointers. It costs what is in it, however large the graph is; nodes made one after
+ * another lie side by side. */
 typedef struct {
-  gpointer *values;
-  guint size;
+  const TinyNode *node; /* NULL: free */
+  gpointer value;
+} TinyNodeMapEntry;
+typedef struct {
+  TinyNodeMapEntry *entries;
+  guint size; /* a power of two, or 0 */
+  guint n;
 } TinyNodeMap;
 void tiny_node_map_clear (TinyNodeMap *self);
 void tiny_node_map_set (TinyNodeMap *self, const TinyNode *node, gpointer value);
+/* The entry of @node, or the free one that it would get; there is one. */
+static inline TinyNodeMapEntry *
+tiny_node_map_find (const TinyNodeMap *self, const TinyNode *node)
+{
+  enum { RUN = 8 }; /* neighbours that stay together */
+  guint slot = (node->id / RUN * 0x9E3779B1u >> 8) * RUN + node->id % RUN;
+  for (slot &= self->size - 1;
+       self->entries[slot].node != NULL && self->entries[slot].node != node;)
+    slot = (slot + 1) & (self->size - 1);
+  return &self->entries[slot];
+}
 static inline gpointer
 tiny_node_map_get (const TinyNodeMap *self, const TinyNode *node)
 {
-  return node->id < self->size ? self->values[node->id] : NULL;
+  return self->size > 0 ? tiny_node_map_find (self, node)->value : NULL;
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyNodeMap, tiny_node_map_clear)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyGraph, tiny_graph_free)

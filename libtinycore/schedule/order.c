@@ -5,8 +5,9 @@
  * A reader runs after the writer of what it reads; the writer into an input runs after all who
  * read the input's old contents. Where both cannot be had, the new contents go to a temporary
  * first and are copied at the end, which always can. Among items that are free to run the one
- * made first is taken, so that the order is the same every time; where memory is to be saved, one
- * that gives some back. */
+ * made first is taken, so that the order is the same every time. In the end, and where something
+ * waits so that memory is not held (AFTER), what gives back more than it takes runs as soon as it
+ * can. */
 #include <string.h>
 
 #include "base/tiny-error.h"
@@ -111,126 +112,172 @@ schedule_add_waits (Plan *plan, TinyNode *after, GArray *buffers)
   }
 }
 
-/* A heap of item numbers, the smallest on top. */
+/* ---- which comes next ---- */
+/* An item that is free to run; one whose growth has become less since is there twice. */
+typedef struct {
+  gint64 growth; /* at most 0; 0 where memory is not to be saved */
+  guint item;
+} Ready;
+
+typedef struct {
+  Plan *plan;
+  gboolean is_thrifty;
+  Wait *waits;
+  GArray *heap;    /* Ready, what is to run first on top */
+  gboolean *taken; /* of each item */
+  gint64 *
+      growth; /* of each item: bytes of temporaries that are there after it and were not before */
+  guint *n_readers,
+      *readers; /* of each buffer: how many are still to read it, and their numbers XORed */
+} Order;
+
+static gboolean
+is_first (const Ready *a, const Ready *b)
+{
+  return a->growth != b->growth ? a->growth < b->growth : a->item < b->item;
+}
+
 static void
-heap_push (GArray *heap, guint value)
+heap_push (GArray *heap, Ready value)
 {
   g_array_append_val (heap, value);
-  guint *v = (guint *) heap->data;
-  for (guint i = heap->len - 1; i > 0 && v[i] < v[(i - 1) / 2]; i = (i - 1) / 2) {
-    guint other = v[i];
+  Ready *v = (Ready *) (void *) heap->data;
+  for (guint i = heap->len - 1; i > 0 && is_first (&v[i], &v[(i - 1) / 2]); i = (i - 1) / 2) {
+    Ready other = v[i];
     v[i] = v[(i - 1) / 2];
     v[(i - 1) / 2] = other;
   }
 }
 
-static guint
+static Ready
 heap_pop (GArray *heap)
 {
-  guint *v = (guint *) heap->data, top = v[0], n = heap->len - 1;
+  Ready *v = (Ready *) (void *) heap->data, top = v[0];
+  guint n = heap->len - 1;
   v[0] = v[n];
   g_array_set_size (heap, n);
   for (guint i = 0, child; (child = 2 * i + 1) < n; i = child) {
-    if (child + 1 < n && v[child + 1] < v[child])
+    if (child + 1 < n && is_first (&v[child + 1], &v[child]))
       child++;
-    if (v[i] <= v[child])
+    if (is_first (&v[i], &v[child]))
       break;
-    guint other = v[i];
+    Ready other = v[i];
     v[i] = v[child];
     v[child] = other;
   }
   return top;
 }
 
-/* ---- with little memory ----
- * Where something waits so that memory is not held (AFTER), what gives back more than it takes
- * runs as soon as it can. */
-static gboolean
-saves_memory (Plan *plan)
+static void
+push_item (Order *self, guint i)
 {
-  for (guint i = 0; i < plan->items->len; i++)
-    if (get_item (plan, i)->n_waits > 0)
-      return TRUE;
-  return FALSE;
+  heap_push (self->heap, (Ready){ self->is_thrifty ? MIN (self->growth[i], 0) : 0, i });
 }
 
-/* How many items that did not run yet read each buffer. */
-static guint *
-count_readers (Plan *plan)
-{
-  guint *n_readers = g_new0 (guint, plan->buffers->len + 1);
-  for (guint i = 0; i < plan->items->len; i++) {
-    const PlanItem *item = get_item (plan, i);
-    for (guint j = item->n_written; j < item->n_buffers; j++)
-      n_readers[item->buffers[j]]++;
-  }
-  return n_readers;
-}
-
-/* Bytes of temporaries that are there after @item and were not before. */
+/* Bytes of @buffer if it is a temporary. */
 static gint64
-count_growth (Plan *plan, const PlanItem *item, const guint *n_readers)
+count_bytes (Plan *plan, guint b)
 {
-  gint64 n_bytes = 0;
-  for (guint j = 0; j < item->n_buffers; j++) {
-    const TinyScheduleBuffer *buffer = schedule_get_buffer (plan, item->buffers[j]);
-    gint64 size = buffer->n_elements * (gint64) tiny_dtype_get_n_bytes (buffer->dtype);
-    if (buffer->kind == TINY_SCHEDULE_TEMPORARY)
-      n_bytes += j < item->n_written ? size : n_readers[item->buffers[j]] == 1 ? -size : 0;
-  }
-  return n_bytes;
+  const TinyScheduleBuffer *buffer = schedule_get_buffer (plan, b);
+  return buffer->kind == TINY_SCHEDULE_TEMPORARY
+             ? buffer->n_elements * (gint64) tiny_dtype_get_n_bytes (buffer->dtype)
+             : 0;
 }
 
-/* Takes the item that shrinks most out of @ready, or the first that was made if none does. */
-static guint
-take_thriftiest (Plan *plan, GArray *ready, guint *n_readers)
+/* The last that is to read @buffer gives it back. */
+static void
+note_last_reader (Order *self, guint buffer)
 {
-  guint best = 0;
-  gint64 best_growth = 0;
-  for (guint k = 0; k < ready->len; k++) {
-    guint i = g_array_index (ready, guint, k);
-    gint64 growth = MIN (count_growth (plan, get_item (plan, i), n_readers), 0);
-    if (k == 0 || growth < best_growth
-        || (growth == best_growth && i < g_array_index (ready, guint, best))) {
-      best = k;
-      best_growth = growth;
+  const gint64 n_bytes = count_bytes (self->plan, buffer);
+  guint last = self->readers[buffer];
+  if (self->n_readers[buffer] != 1 || n_bytes == 0)
+    return;
+  self->growth[last] -= n_bytes;
+  if (self->waits[last].n_waits == 0 && !self->taken[last])
+    push_item (self, last);
+}
+
+static void
+order_init (Order *self, Plan *plan, gboolean is_thrifty)
+{
+  const guint n = plan->items->len, n_buffers = plan->buffers->len;
+  *self = (Order){ plan, is_thrifty, find_waits (plan) };
+  self->heap = g_array_new (FALSE, FALSE, sizeof (Ready));
+  self->taken = g_new0 (gboolean, n + 1);
+  self->growth = g_new0 (gint64, n + 1);
+  self->n_readers = g_new0 (guint, n_buffers + 1);
+  self->readers = g_new0 (guint, n_buffers + 1);
+  for (guint i = 0; i < n; i++) {
+    const PlanItem *item = get_item (plan, i);
+    self->is_thrifty = self->is_thrifty || item->n_waits > 0;
+    for (guint j = 0; j < item->n_buffers; j++) {
+      if (j < item->n_written) {
+        self->growth[i] += count_bytes (plan, item->buffers[j]);
+      } else {
+        self->n_readers[item->buffers[j]]++;
+        self->readers[item->buffers[j]] ^= i;
+      }
     }
   }
-  guint taken = g_array_index (ready, guint, best);
-  const PlanItem *item = get_item (plan, taken);
-  for (guint j = item->n_written; j < item->n_buffers; j++)
-    n_readers[item->buffers[j]]--;
-  g_array_remove_index_fast (ready, best);
-  return taken;
+  for (guint b = 0; b < n_buffers; b++)
+    if (self->n_readers[b] == 1)
+      self->growth[self->readers[b]] -= count_bytes (plan, b);
+  for (guint i = 0; i < n; i++)
+    if (self->waits[i].n_waits == 0)
+      push_item (self, i);
+}
+
+static void
+order_clear (Order *self)
+{
+  for (guint i = 0; i < self->plan->items->len; i++)
+    g_clear_pointer (&self->waits[i].users, g_array_unref);
+  g_free (self->waits);
+  g_array_unref (self->heap);
+  g_free (self->taken);
+  g_free (self->growth);
+  g_free (self->n_readers);
+  g_free (self->readers);
+}
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Order, order_clear)
+
+/* Item @i runs: what waited for it may run, and what it read is read by one less. */
+static void
+take_item (Order *self, guint i)
+{
+  const PlanItem *item = get_item (self->plan, i);
+  const GArray *users = self->waits[i].users;
+  self->taken[i] = TRUE;
+  for (guint j = 0; users != NULL && j < users->len; j++) {
+    guint user = g_array_index (users, guint, j);
+    if (--self->waits[user].n_waits == 0)
+      push_item (self, user);
+  }
+  for (guint j = item->n_written; j < item->n_buffers && self->is_thrifty; j++) {
+    self->n_readers[item->buffers[j]]--;
+    self->readers[item->buffers[j]] ^= i;
+    note_last_reader (self, item->buffers[j]);
+  }
 }
 
 guint
-schedule_order_items (Plan *plan)
+schedule_order_items (Plan *plan, gboolean is_thrifty)
 {
-  guint n = plan->items->len;
-  Wait *waits = find_waits (plan);
-  g_autofree guint *n_readers = saves_memory (plan) ? count_readers (plan) : NULL;
-  g_autoptr (GArray) heap = g_array_new (FALSE, FALSE, sizeof (guint));
+  const guint n = plan->items->len;
+  g_auto (Order) self = { NULL };
+  order_init (&self, plan, is_thrifty);
   GArray *ordered = g_array_sized_new (FALSE, FALSE, sizeof (PlanItem), n);
-  for (guint i = 0; i < n; i++)
-    if (waits[i].n_waits == 0)
-      heap_push (heap, i);
-  while (heap->len > 0) {
-    guint i = n_readers != NULL ? take_thriftiest (plan, heap, n_readers) : heap_pop (heap);
+  while (self.heap->len > 0) {
+    guint i = heap_pop (self.heap).item;
+    if (self.taken[i])
+      continue;
     g_array_append_val (ordered, *get_item (plan, i));
-    for (guint j = 0; waits[i].users != NULL && j < waits[i].users->len; j++) {
-      guint user = g_array_index (waits[i].users, guint, j);
-      if (--waits[user].n_waits == 0)
-        heap_push (heap, user);
-    }
+    take_item (&self, i);
   }
   guint n_stuck = n - ordered->len;
   for (guint i = 0; i < n; i++)
-    if (waits[i].n_waits > 0)
+    if (!self.taken[i])
       g_array_append_val (ordered, *get_item (plan, i));
-  for (guint i = 0; i < n; i++)
-    g_clear_pointer (&waits[i].users, g_array_unref);
-  g_free (waits);
   g_array_unref (plan->items);
   plan->items = ordered;
   return n_stuck;
@@ -264,7 +311,7 @@ schedule_resolve_hazards (Plan *plan, GError **error)
     if (item->reads_target_elsewhere && schedule_is_assigned (plan, item->buffers[0]))
       defer_assign (plan, i);
   }
-  while ((n_stuck = schedule_order_items (plan)) > 0) {
+  while ((n_stuck = schedule_order_items (plan, FALSE)) > 0) {
     guint i = plan->items->len - n_stuck;
     while (i < plan->items->len && !schedule_is_assigned (plan, get_item (plan, i)->buffers[0]))
       i++;

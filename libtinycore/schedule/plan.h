@@ -96,6 +96,9 @@ gboolean schedule_lower_custom (Plan *plan, Stage *stage, PlanItem *out_item);
 /* pass-canonical.c: rewrites plan->roots. */
 void schedule_canonicalize (Plan *plan);
 
+/* roots.c: what is a root but for movement is read from there; rewrites plan->roots. */
+void schedule_share_roots (Plan *plan);
+
 /* split-reduce.c: large reductions with few results become two; rewrites plan->roots. */
 void schedule_split_reduces (Plan *plan);
 
@@ -125,9 +128,9 @@ PlanItem schedule_copy_kernel (Plan *plan, guint target, guint source);
 
 /* order.c: what assigns into inputs while others still read them gets a temporary and a late copy. */
 gboolean schedule_resolve_hazards (Plan *plan, GError **error);
-/* Puts plan->items in an order in which every read sees what it should. Returns the number that
- * could not be placed, from index n - that number on. */
-guint schedule_order_items (Plan *plan);
+/* Puts plan->items in an order in which every read sees what it should, @is_thrifty: that holds little memory. Returns the
+ * number that could not be placed, from index n - that number on. */
+guint schedule_order_items (Plan *plan, gboolean is_thrifty);
 
 /* Adds the buffers of what is stored of the sources that @after waits for, or below them. */
 void schedule_add_waits (Plan *plan, TinyNode *after, GArray *buffers);

@@ -225,8 +225,9 @@ number_variables (TinyGraph *graph, TinyScheduleItem *item)
                                         numbers->len, node->ints, node->text));
     g_array_append_val (numbers, number);
   }
-  item->kernel = tiny_graph_substitute (graph, item->kernel, (TinyNode **) from->pdata,
-                                        (TinyNode **) to->pdata, from->len);
+  if (from->len > 0)
+    item->kernel = tiny_graph_substitute (graph, item->kernel, (TinyNode **) from->pdata,
+                                          (TinyNode **) to->pdata, from->len);
   item->n_variables = numbers->len;
   item->variables = (guint *) (void *) g_array_free (g_steal_pointer (&numbers), FALSE);
 }
@@ -333,7 +334,7 @@ lay_out (Plan *plan, gboolean *out_is_whole, GError **error)
     return FALSE;
   run_pass (plan, "packing", schedule_pack_operands);
   TINY_TIMED ("schedule", "order");
-  guint n_stuck = schedule_order_items (plan);
+  guint n_stuck = schedule_order_items (plan, FALSE);
   g_assert (n_stuck == 0);
   schedule_merge_kernels (plan);
   *out_is_whole = TRUE;
@@ -343,7 +344,7 @@ lay_out (Plan *plan, gboolean *out_is_whole, GError **error)
         && !schedule_share_values (plan, &g_array_index (plan->items, PlanItem, i)))
       *out_is_whole = FALSE;
   schedule_lay_panels (plan);
-  n_stuck = schedule_order_items (plan);
+  n_stuck = schedule_order_items (plan, TRUE);
   g_assert (n_stuck == 0);
   return TRUE;
 }
@@ -423,10 +424,12 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
   if (sink == NULL || !schedule_check_devices (plan, sink, error)
       || !read_roots (plan, sink, error) || !schedule_check_customs (plan, error))
     return FALSE;
-  if (schedule_has_claims (plan))
+  if (schedule_has_claims (plan)) {
     run_pass (plan, "claim", schedule_claim_operations);
-  else
+  } else {
     run_pass (plan, "canonical", schedule_canonicalize);
+    run_pass (plan, "roots", schedule_share_roots);
+  }
   return lay_out_best (plan, error) && check_buffers (plan, error);
 }
 

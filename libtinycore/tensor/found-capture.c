@@ -91,13 +91,19 @@ gradient_free (gpointer data)
   g_free (gradient);
 }
 
-/* What waits and depends on an argument of a function that is transformed stays as it is. */
+/* Together, as gradients share most of their work. What waits and depends on an argument of a function that is transformed
+ * stays as it is. */
 static void
 realize_gradients (void)
 {
+  g_autoptr (GPtrArray) all = g_ptr_array_new ();
   for (TinyTensor *t = tiny_tensor_get_first_variable (); t != NULL; t = t->next)
     if (t->grad != NULL && t->grad->error == NULL && !tiny_tensor_is_realized (t->grad))
-      tiny_tensor_realize (t->grad, NULL);
+      g_ptr_array_add (all, t->grad);
+  if (tiny_tensor_realize_many ((TinyTensor *const *) all->pdata, all->len, NULL))
+    return;
+  for (guint i = 0; i < all->len; i++)
+    tiny_tensor_realize (all->pdata[i], NULL);
 }
 
 TinyFound *
@@ -302,6 +308,36 @@ tiny_tensor_leave_grad (TinyTensor *self, TinyTensor *grad)
 }
 
 /* ---- what is left ---- */
+
+/* True if the function set @gradient, and it waits to be computed. */
+static gboolean
+waits (const Gradient *gradient)
+{
+  TinyTensor *grad = gradient->is_set ? gradient->tensor->grad : NULL;
+  return grad != NULL && grad != gradient->before && grad->error == NULL
+         && !tiny_tensor_is_realized (grad);
+}
+
+void
+tiny_found_add_parts (GPtrArray *roots)
+{
+  TinyFound *self = tiny_recorders_get_target () != 0 ? get_current () : NULL;
+  if (self == NULL)
+    return;
+  TinyGraph *graph = tiny_runtime_get_graph ();
+  g_autofree TinyNode **nodes = g_new (TinyNode *, roots->len);
+  for (guint i = 0; i < roots->len; i++)
+    nodes[i] = ((const TinyRoot *) roots->pdata[i])->node;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, nodes, roots->len);
+  const guint32 seen = tiny_graph_begin_mark (graph);
+  for (guint i = 0; i < order->len; i++)
+    ((TinyNode *) order->pdata[i])->mark = seen;
+  for (guint i = 0; i < self->gradients->len; i++) {
+    const Gradient *gradient = self->gradients->pdata[i];
+    if (waits (gradient) && gradient->tensor->grad->root.node->mark == seen)
+      g_ptr_array_add (roots, &gradient->tensor->grad->root);
+  }
+}
 
 /* The tensor that replays compute: what was there before the recording is another's. */
 static TinyTensor *

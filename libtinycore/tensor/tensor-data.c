@@ -12,6 +12,7 @@
 #include "ir/tiny-shape.h"
 #include "ir/tiny-shard.h"
 #include "tensor/tiny-build.h"
+#include "tensor/tiny-found.h"
 #include "tensor/tiny-place.h"
 #include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-private.h"
@@ -154,9 +155,8 @@ wants_own_memory (TinyTensor *self)
 static gboolean
 realize_locked (TinyTensor *const *tensors, guint n, GError **error)
 {
-  g_autofree TinyRoot **roots
-      = NULL; /* a replayed step has none to make, and allocates nothing */
-  guint n_roots = 0;
+  /* a replayed step has none to make, and allocates nothing */
+  g_autoptr (GPtrArray) roots = NULL;
   if (!tiny_runtime_check (error))
     return FALSE;
   for (guint i = 0; i < n; i++) {
@@ -175,11 +175,14 @@ realize_locked (TinyTensor *const *tensors, guint n, GError **error)
     if (wants_own_memory (tensors[i]) && !tiny_tensor_own_memory (tensors[i], "realize", error))
       return FALSE;
     if (roots == NULL)
-      roots = g_new (TinyRoot *, n);
-    roots[n_roots++] = &tensors[i]->root;
+      roots = g_ptr_array_new ();
+    g_ptr_array_add (roots, &tensors[i]->root);
   }
-  if (n_roots > 0 && !tiny_runtime_realize (roots, n_roots, error))
-    return FALSE;
+  if (roots != NULL) {
+    tiny_found_add_parts (roots);
+    if (!tiny_runtime_realize ((TinyRoot *const *) roots->pdata, roots->len, error))
+      return FALSE;
+  }
   for (guint i = 0; i < n; i++)
     if (tensors[i]->device == NULL && tiny_tensor_get_n_elements (tensors[i]) > 0
         && tensors[i]->root.node->op != TINY_OP_VARIABLE)

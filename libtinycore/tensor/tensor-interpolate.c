@@ -15,6 +15,8 @@ typedef struct {
   guint mode;
   gboolean align_corners;
   double ratio; /* elements of the source for one of the result */
+  /* Where sizes are given, result i lies at (@step i + @start) / @parts of the source; else @parts is 0. */
+  gint64 step, start, parts;
 } Direction;
 
 /* Where results 0 … @n-1 are in the source. */
@@ -38,12 +40,35 @@ bounded (TinyBuild *b, TinyNode *at, gint64 size)
   return op_minimum (b, at, tiny_build_like (b, at, (double) (size - 1)));
 }
 
+/* The element below the place of results 0 … @n-1, and in *@out_share the part of the way to the next one. With sizes both
+ * come from whole numbers: an f32 position far along a long axis has few bits left for the share. */
+static TinyNode *
+below (TinyBuild *b, gint64 n, gint64 size, const Direction *self, TinyNode **out_share)
+{
+  if (self->mode != LINEAR || self->parts == 0) {
+    TinyNode *at = positions (b, n, self), *low = bounded (b, at, size);
+    *out_share = tiny_build_sub (b, at, tiny_build_cast (b, low, TINY_DTYPE_F32));
+    return low;
+  }
+  const gboolean is_small = self->step * n + self->start <= G_MAXINT32;
+  TinyNode *at = tiny_build_iota (b, is_small ? TINY_DTYPE_I32 : TINY_DTYPE_I64, n);
+  at = tiny_build_mul (b, at, tiny_build_like (b, at, (double) self->step));
+  at = tiny_build_add (b, at, tiny_build_like (b, at, (double) self->start));
+  at = op_maximum (b, at, tiny_build_like (b, at, 0));
+  TinyNode *parts = tiny_build_like (b, at, (double) self->parts);
+  TinyNode *low = tiny_build_binary (b, TINY_OP_IDIV, at, parts);
+  TinyNode *rest = tiny_build_sub (b, at, tiny_build_mul (b, low, parts));
+  *out_share
+      = tiny_build_mul (b, tiny_build_cast (b, rest, TINY_DTYPE_F32),
+                        tiny_build_number (b, TINY_DTYPE_F32, 1.0 / (double) self->parts));
+  return bounded (b, low, size);
+}
+
 static TinyNode *
 resize (TinyBuild *b, TinyNode *x, guint axis, gint64 n, const Direction *self)
 {
   gint64 size = x->shape->v[axis], dims[TINY_MAX_RANK];
-  TinyNode *at = positions (b, n, self);
-  TinyNode *low = bounded (b, at, size);
+  TinyNode *share, *low = below (b, n, size, self, &share);
   TinyNode *first = low == NULL ? NULL : op_index_select (b, x, axis, low);
   if (self->mode != LINEAR || first == NULL)
     return first;
@@ -51,7 +76,6 @@ resize (TinyBuild *b, TinyNode *x, guint axis, gint64 n, const Direction *self)
     dims[i] = i == axis ? n : 1;
   TinyNode *high = op_minimum (b, tiny_build_add (b, low, tiny_build_like (b, low, 1)),
                                tiny_build_like (b, low, (double) (size - 1)));
-  TinyNode *share = tiny_build_sub (b, at, tiny_build_cast (b, low, TINY_DTYPE_F32));
   share = tiny_build_cast (b, tiny_build_reshape (b, share, dims, x->shape->n),
                            (TinyDType) x->dtype);
   TinyNode *second = op_index_select (b, x, axis, high);
@@ -98,6 +122,9 @@ op_interpolate (TinyBuild *b,
     direction.ratio = align_corners ? to > 1 ? (double) (from - 1) / (double) (to - 1) : 0
                       : has_scale   ? 1 / factor
                                     : (double) from / (double) to;
+    direction.parts = has_scale ? 0 : align_corners ? MAX (to - 1, 1) : 2 * to;
+    direction.step = !align_corners ? 2 * from : to > 1 ? from - 1 : 0;
+    direction.start = align_corners ? 0 : from - to;
     if (to != from || (has_scale && factor != 1))
       x = resize (b, x, 2 + i, to, &direction);
   }

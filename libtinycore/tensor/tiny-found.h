@@ -22,6 +22,9 @@ void tiny_found_begin (TinyFound *self, TinyCapture *capture);
 /* Ends that. FALSE: something noted meanwhile cannot be part of a recording. From here on @inputs stand for those of a replay. */
 gboolean
 tiny_found_end (TinyFound *self, TinyTensor *const *inputs, guint n_inputs, GError **error);
+/* Adds to @roots (TinyRoot *), which this thread is about to realise, the gradients that its recording has set and on the way
+ * to which they are: computed later, for they are left, they would take all that work again. */
+void tiny_found_add_parts (GPtrArray *roots);
 /* (transfer container): the gradients that are left, each in memory of its own once it is computed; before the end. */
 GPtrArray *tiny_found_list_left (TinyFound *self, GError **error);
 

@@ -16,7 +16,7 @@ FORWARD, GRADIENT = 1e-6, 1e-4
 # times the largest that PyTorch makes in f32, from the same numbers.
 TIMES_THEIRS = 2
 CANCELS = set("""conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d newton_schulz inv det slogdet solve solve_triangular qr
-    dot mv mm bmm addmm baddbmm tensordot linear cdist index_add scatter_add scatter_reduce triplet_margin_loss quantile nanquantile lstsq svd cholesky matrix_power group_norm layer_norm batch_norm instance_norm scaled_dot_product_attention cumsum matmul einsum fft ifft rfft
+    logdet dot mv mm bmm addmm baddbmm tensordot linear cdist index_add scatter_add scatter_reduce triplet_margin_loss quantile nanquantile lstsq svd cholesky matrix_power group_norm layer_norm batch_norm instance_norm scaled_dot_product_attention cumsum matmul einsum fft ifft rfft
     irfft fftn ifftn rfftn nn.functional.grid_sample""".split())
 
 
@@ -33,6 +33,8 @@ class Case:
     relative: bool  # an error is a part of the number itself
     wrong: bool  # both are to refuse
     label: str
+    normwise: bool = False  # an error is a part of the largest number
+    random: tuple = ()  # for each input that is random numbers of a shape: the shape, their limits and dtype; None for others
 
     def __str__(self):
         shapes = " ".join(f"{x.dtype}{list(x.shape)}" if isinstance(x, numpy.ndarray) else repr(x) for x in self.inputs)
@@ -63,7 +65,8 @@ def case(operation, inputs, ours, theirs=None, *, gradient=None, low=-2.0, high=
     arrays = [numbers(x, low, high, dtype, i) if isinstance(x, tuple) else numpy.asarray(x) for i, x in enumerate(inputs)]
     if gradient is None:
         gradient = any(numpy.issubdtype(x.dtype, numpy.floating) for x in arrays)
-    CASES.append(Case(operation, arrays, ours, theirs or ours, gradient, forward, backward, same_dtype, relative, False, label))
+    random = tuple((x, low, high, dtype) if isinstance(x, tuple) else None for x in inputs)
+    CASES.append(Case(operation, arrays, ours, theirs or ours, gradient, forward, backward, same_dtype, relative, False, label, random=random))
 
 
 def each(operation, many, ours, theirs=None, **options):
@@ -76,6 +79,34 @@ def refuses(operation, inputs, ours, theirs=None, label=""):
     """What neither library does: an exception, not a crash or a number."""
     arrays = [numbers(x) if isinstance(x, tuple) else numpy.asarray(x) for x in inputs]
     CASES.append(Case(operation, arrays, ours, theirs or ours, False, 0, 0, True, False, True, label))
+
+
+ENLARGED_ELEMENTS = 20000
+# Their cases give sizes of the inputs as numbers, which PyTorch's side of the case does not use.
+OF_SIZES = {"pad_to", "shrink_to", "rms_norm"}
+
+
+def enlarged(case):
+    """The case with larger inputs, or None where it names its numbers or PyTorch does not take them. Each size but 1 grows alike,
+    beyond tiles and to no multiple of a vector, as far as the inputs keep to ENLARGED_ELEMENTS. Sums are longer by the same
+    factor, and every n-th number of a smooth function lies near a zero, so errors are held against the largest number."""
+    if case.wrong or case.operation in OF_SIZES or not case.random or None in case.random:
+        return None
+    for factor in (16, 8, 4, 2):
+        shapes = [tuple(n * factor + 3 if n > 1 else n for n in shape) for shape, *_ in case.random]
+        if sum(numpy.prod(shape) for shape in shapes) <= ENLARGED_ELEMENTS:
+            break
+    else:
+        return None
+    if all(shape == before for shape, (before, *_) in zip(shapes, case.random)):
+        return None
+    arrays = [numbers(shape, *limits, i) for i, (shape, (_, *limits)) in enumerate(zip(shapes, case.random))]
+    larger = dataclasses.replace(case, inputs=arrays, normwise=True, random=(), label=f"{case.label} enlarged {shapes}")
+    try:
+        run_theirs(larger, False)
+    except Exception:  # noqa: BLE001: PyTorch has many
+        return None
+    return larger
 
 
 def several(result):
@@ -153,9 +184,11 @@ def run_ours(case, Tensor):
 
 
 # ---- comparison ----
-def floor_of(wanted, relative):
-    """What an error is a part of at least, and never more than 1: a tenth of the largest number there."""
+def floor_of(wanted, relative, normwise=False):
+    """What an error is a part of at least: a tenth of the largest number there, and never more than 1; normwise that number."""
     sizes = numpy.abs(wanted[numpy.isfinite(wanted)])
+    if normwise:
+        return sizes.max(initial=0)
     return 0 if relative else min(1, 0.1 * sizes.max()) if sizes.size else 1
 
 
@@ -169,7 +202,7 @@ def error_of(theirs, wanted):
     return errors[numpy.isfinite(errors)].max(initial=0)
 
 
-def differs(found, wanted, tolerance, relative=False, theirs=None):
+def differs(found, wanted, tolerance, relative=False, theirs=None, normwise=False):
     """Why, or None. NaNs and infinities are to be the same ones. @theirs: gives what PyTorch has in f32."""
     found, wanted = numpy.asarray(found), numpy.asarray(wanted)
     if found.shape != wanted.shape:
@@ -180,7 +213,7 @@ def differs(found, wanted, tolerance, relative=False, theirs=None):
         f, w = found.astype("float64"), wanted.astype("float64")
         with numpy.errstate(invalid="ignore"):
             errors = numpy.abs(f - w)
-            wrong = ~((errors <= tolerance * numpy.maximum(floor_of(w, relative), numpy.abs(w))) | (f == w) | (numpy.isnan(f) & numpy.isnan(w)))
+            wrong = ~((errors <= tolerance * numpy.maximum(floor_of(w, relative, normwise), numpy.abs(w))) | (f == w) | (numpy.isnan(f) & numpy.isnan(w)))
             if wrong.any() and theirs is not None and not relative:
                 wrong &= ~(errors <= TIMES_THEIRS * error_of(theirs(), w))
     if not wrong.any():
@@ -221,12 +254,13 @@ def check(case, Tensor):
         if case.same_dtype and found.dtype != wanted_dtype:
             return f"result {i} is {found.dtype}, not {wanted_dtype}"
         tolerance = case.forward if wanted_dtype != numpy.float16 else max(case.forward, 2e-3)
-        why = differs(found, wanted.detach().numpy(), tolerance, case.relative, (lambda same=same: same) if cancels(case) else None)
+        why = differs(found, wanted.detach().numpy(), tolerance, case.relative, (lambda same=same: same) if cancels(case) else None,
+                      case.normwise)
         if why:
             return f"result {i}: {why}"
     for i, (found, wanted) in enumerate(zip(our_gradients, gradients)):
         why = differs(found, wanted.numpy(), case.backward,
-                      theirs=(lambda i=i: run_theirs(case, False, True)[1][i]) if cancels(case) else None)
+                      theirs=(lambda i=i: run_theirs(case, False, True)[1][i]) if cancels(case) else None, normwise=case.normwise)
         if why:
             return f"gradient {i}: {why}"
     return None

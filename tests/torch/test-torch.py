@@ -29,6 +29,7 @@ def parse():
     parser.add_argument("--spread")
     parser.add_argument("--symbolic")
     parser.add_argument("--most", type=int, default=1)
+    parser.add_argument("--enlarge", action="store_true")
     return parser.parse_args()
 
 
@@ -57,6 +58,16 @@ def run_all(cases, Tensor):
         print(f"{'not ' if failed else ''}ok {i} {operation}: {len(some) - failed} of {len(some)}", flush=True)
     print(f"# {len(cases) - n_failed} of {len(cases)} cases")
     return n_failed
+
+
+def enlarge(cases, most):
+    """Of each operation the first @most cases that there are with larger inputs."""
+    larger = {}
+    for case in cases:
+        some = larger.setdefault(case.operation, [])
+        if len(some) < most and (more := harness.enlarged(case)) is not None:
+            some.append(more)
+    return [case for some in larger.values() for case in some]
 
 
 # Operations whose cases make tensors of their own, which are on one device.
@@ -157,6 +168,8 @@ def main():
     for family in arguments.families:
         importlib.import_module(f"cases_{family}")
     cases = [c for c in harness.CASES if arguments.only in (None, c.operation)]
+    if arguments.enlarge:
+        cases = enlarge(cases, arguments.most)
     if arguments.spread:
         harness.DEVICES = arguments.spread.split(";")
         cases = first_of_each(cases)

@@ -33,6 +33,17 @@ def device(type: str, index: int = None) -> str:
     return type if index is None else f"{type}:{index}"
 
 
+def max(input, dim: int | Tensor = None, keepdim=False, *, other: Tensor = None) -> Any:  # noqa: A001
+    """PyTorch's: the largest of all elements; along @dim a pair, values and indices; of two tensors maximum(). The method
+    x.max (1) is tinygrad's, the values alone."""
+    return import_module(".functions", __name__).extreme("max", input, dim, keepdim, other)
+
+
+def min(input, dim: int | Tensor = None, keepdim=False, *, other: Tensor = None) -> Any:  # noqa: A001
+    """PyTorch's, as max() is."""
+    return import_module(".functions", __name__).extreme("min", input, dim, keepdim, other)
+
+
 def save(obj: Any, f: Any):
     """nn.state.torch_save() under PyTorch's name."""
     import_module(".nn.state", __name__).torch_save(obj, f)

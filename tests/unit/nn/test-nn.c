@@ -118,7 +118,9 @@ test_jit (void)
   g_assert_cmpuint (tiny_jit_get_n_kernels (jit), >=, 1);
   g_autoptr (TinyTensor) other
       = g_object_ref_sink (tiny_tensor_ones (TINY_DTYPE_F32, (gint64[]){ 2 }, 1));
-  g_assert_false (tiny_jit_call (jit, &other, 1, NULL, &error));
+  g_assert_true (tiny_jit_call (jit, &other, 1, NULL, &error));
+  g_assert_no_error (error);
+  g_assert_false (tiny_jit_call (jit, (TinyTensor *[]){ other, other }, 2, NULL, &error));
   g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
 }
 

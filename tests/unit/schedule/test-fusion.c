@@ -308,6 +308,19 @@ joined_matmuls (TinyNode **roots)
   return 1;
 }
 
+/* A product that is a result in another order of axes, and is read: it is stored once, as the result. */
+static guint
+moved_result (TinyNode **roots)
+{
+  joined_matmuls (roots);
+  TinyNode *first = roots[0]->sources[0];
+  while (first->op == TINY_OP_PAD)
+    first = first->sources[0];
+  roots[1] = tiny_node_permute (graph, tiny_node_reshape (graph, first, DIMS (16, 16, 64)),
+                                DIMS (1, 2, 0));
+  return 2;
+}
+
 /* softmax (q kᵀ) v with as many rows as make the scores large: they are not stored. */
 static guint
 attention (TinyNode **roots)
@@ -411,6 +424,7 @@ static const struct {
   { "max-pool", max_pool, 1, 1 },
   { "adam", adam, 1, 1 },
   { "joined-matmuls", joined_matmuls, 3, 3 },
+  { "moved-result", moved_result, 3, 3 },
   { "attention", attention, 1, 1 },
   { "small-attention", small_attention, 3, 4 },
   { "sheared-scores", sheared_scores, 4, 6 },

@@ -1,0 +1,132 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * roots.c: a result that others read as well is stored once, as the result.
+ *
+ * A root is often a reduction seen in another order of axes: the gradient of a transposed operand. Its memory is in the
+ * root's order, and other values read what is below that movement. Both would be stored. Here the others read the root
+ * instead, through the movement undone, so that the reduction is computed where the result goes. */
+#include "schedule/plan.h"
+
+typedef struct {
+  Plan *plan;
+  GPtrArray *order;
+  TinyNodeMap made;    /* what each node becomes for those that read it */
+  TinyNodeMap reduces; /* nodes in whose computation a REDUCE is */
+  TinyNodeMap root_of; /* of a node below a root's movement: the root, a CONTIGUOUS */
+  TinyNodeMap roots;   /* what such roots become */
+  TinyNodeMap users;   /* of each node: how many */
+} Roots;
+
+static guint
+count_users (Roots *self, const TinyNode *node)
+{
+  return GPOINTER_TO_UINT (tiny_node_map_get (&self->users, node));
+}
+
+static gboolean
+keeps_elements (const TinyNode *node)
+{
+  return node->op == TINY_OP_RESHAPE || node->op == TINY_OP_PERMUTE || node->op == TINY_OP_FLIP;
+}
+
+/* The value below the movement of @root that others read as well, or NULL. */
+static TinyNode *
+find_value (Roots *self, TinyNode *root)
+{
+  TinyNode *value = root->op == TINY_OP_CONTIGUOUS ? root->sources[0] : root;
+  gboolean is_read = count_users (self, root) > 0;
+  for (; keeps_elements (value); value = value->sources[0])
+    is_read = is_read || count_users (self, value) > 1;
+  is_read = is_read || count_users (self, value) > 1;
+  return value != root && is_read ? value : NULL;
+}
+
+static void
+find_values (Roots *self)
+{
+  for (guint i = 0; i < self->order->len; i++) {
+    TinyNode *node = self->order->pdata[i];
+    const gboolean computes = node->op == TINY_OP_REDUCE || tiny_op_is_elementwise (node->op)
+                              || tiny_op_is_movement (node->op);
+    gboolean reduces = node->op == TINY_OP_REDUCE;
+    for (guint s = 0; s < node->n_sources; s++) {
+      TinyNode *source = node->sources[s];
+      tiny_node_map_set (&self->users, source,
+                         GUINT_TO_POINTER (count_users (self, source) + 1));
+      reduces = reduces || (computes && tiny_node_map_get (&self->reduces, source) != NULL);
+    }
+    tiny_node_map_set (&self->reduces, node, reduces ? node : NULL);
+  }
+  for (guint r = 0; r < self->plan->n_roots; r++) {
+    TinyNode *root = self->plan->roots[r], *value = find_value (self, root);
+    if (value != NULL && tiny_node_map_get (&self->reduces, value) != NULL
+        && tiny_node_map_get (&self->root_of, value) == NULL)
+      tiny_node_map_set (&self->root_of, value, root);
+  }
+}
+
+/* @x moved back from the shape of @top to that of what is below its movement. */
+static TinyNode *
+undo (TinyGraph *graph, TinyNode *x, const TinyNode *top)
+{
+  gint64 axes[SCHEDULE_MAX_RANK];
+  for (; keeps_elements (top); top = top->sources[0]) {
+    const TinyInts *ints = top->ints, *to = top->sources[0]->shape;
+    for (guint i = 0; top->op == TINY_OP_PERMUTE && i < ints->n; i++)
+      axes[ints->v[i]] = i;
+    x = top->op == TINY_OP_RESHAPE   ? tiny_node_reshape (graph, x, to->v, to->n)
+        : top->op == TINY_OP_PERMUTE ? tiny_node_permute (graph, x, axes, ints->n)
+                                     : tiny_node_flip (graph, x, ints->v, ints->n);
+  }
+  return x;
+}
+
+/* @root, whose value has become @value. */
+static TinyNode *
+remake_root (TinyGraph *graph, TinyNode *root, TinyNode *value)
+{
+  g_autoptr (GPtrArray) chain = g_ptr_array_new ();
+  for (TinyNode *at = root; at == root || keeps_elements (at); at = at->sources[0])
+    g_ptr_array_add (chain, at);
+  for (guint i = chain->len; i-- > 0;)
+    value = tiny_node_with_sources (graph, chain->pdata[i], &value);
+  return value;
+}
+
+static TinyNode *
+remake (Roots *self, TinyNode *node)
+{
+  TinyGraph *graph = self->plan->graph;
+  g_autofree TinyNode **sources = g_new (TinyNode *, node->n_sources + 1);
+  for (guint s = 0; s < node->n_sources; s++)
+    sources[s] = tiny_node_map_get (&self->made, node->sources[s]);
+  TinyNode *made = tiny_node_with_sources (graph, node, sources);
+  TinyNode *root = tiny_node_map_get (&self->root_of, node);
+  schedule_get_device (self->plan, made);
+  if (root == NULL)
+    return made;
+  TinyNode *stored = remake_root (graph, root, made);
+  tiny_node_map_set (&self->roots, root, stored);
+  made = undo (graph, stored, root->sources[0]);
+  schedule_get_device (self->plan, made);
+  return made;
+}
+
+void
+schedule_share_roots (Plan *plan)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  Roots self = { .plan = plan, .order = order };
+  find_values (&self);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i], *stored = tiny_node_map_get (&self.roots, node);
+    tiny_node_map_set (&self.made, node, stored != NULL ? stored : remake (&self, node));
+  }
+  for (guint r = 0; r < plan->n_roots; r++)
+    plan->roots[r] = tiny_node_map_get (&self.made, plan->roots[r]);
+  tiny_node_map_clear (&self.made);
+  tiny_node_map_clear (&self.reduces);
+  tiny_node_map_clear (&self.root_of);
+  tiny_node_map_clear (&self.roots);
+  tiny_node_map_clear (&self.users);
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * test-recording.c: a replay runs the kernels that the plain step runs: what a recorded function leaves takes no more work and
+ * no more memory than itself. */
+#include <math.h>
+#include <tiny.h>
+
+#include "../default-device.h"
+#include "engine/runtime-private.h"
+#include "engine/tiny-plan.h"
+
+enum { ROWS = 64, WIDTH = 16, N_INPUTS = 3 };
+
+static TinyTensor *
+wave (double scale)
+{
+  float data[ROWS * WIDTH];
+  for (guint i = 0; i < G_N_ELEMENTS (data); i++)
+    data[i] = (float) (sin (scale * i) * scale);
+  return g_object_ref_sink (tiny_tensor_new_from_data (
+      NULL, TINY_DTYPE_F32, (gint64[]){ ROWS, WIDTH }, 2, data, sizeof data));
+}
+
+/* Of queries, keys and values: their gradients in one. */
+static gboolean
+step (TinyTensor *const *inputs,
+      guint n_inputs,
+      TinyTensor **outputs,
+      guint n_outputs,
+      gpointer user_data,
+      GError **error)
+{
+  TinyTensor *gradients[N_INPUTS];
+  for (guint i = 0; i < N_INPUTS; i++)
+    tiny_tensor_clear_grad (inputs[i]);
+  TinyTensor *scores = tiny_tensor_matmul (inputs[0], tiny_tensor_transpose (inputs[1], 0, 1));
+  TinyTensor *result = tiny_tensor_matmul (tiny_tensor_softmax (scores, -1), inputs[2]);
+  g_autoptr (TinyTensor) loss
+      = g_object_ref_sink (tiny_tensor_sum (tiny_tensor_sin (result), NULL, 0, FALSE));
+  if (!tiny_tensor_backward (loss, error))
+    return FALSE;
+  for (guint i = 0; i < N_INPUTS; i++)
+    gradients[i] = tiny_tensor_get_grad (inputs[i]);
+  outputs[0] = g_object_ref_sink (tiny_tensor_cat (gradients, N_INPUTS, 0));
+  return tiny_tensor_realize (outputs[0], error);
+}
+
+/* Kernels, and bytes that are there at most beside what was there before. */
+typedef struct {
+  guint64 n_kernels, n_bytes;
+} Cost;
+
+static Cost
+run_plain (TinyTensor *const *inputs)
+{
+  TinyCounters before, after;
+  TinyDeviceMemory memory;
+  g_autoptr (GError) error = NULL;
+  TinyDevice *device = tiny_engine_get_device (tiny_runtime_get_default_device (NULL), &error);
+  g_assert_no_error (error);
+  tiny_runtime_get_counters (&before);
+  tiny_device_reset_peak (device);
+  tiny_device_get_memory (device, &memory);
+  const guint64 live = memory.live_bytes;
+  TinyTensor *output = NULL;
+  step (inputs, N_INPUTS, &output, 1, NULL, &error);
+  g_assert_no_error (error);
+  g_object_unref (output);
+  tiny_runtime_get_counters (&after);
+  tiny_device_get_memory (device, &memory);
+  return (Cost){ after.n_kernels - before.n_kernels, memory.peak_bytes - live };
+}
+
+static void
+assert_gradient (TinyTensor *input, TinyTensor *all, guint i)
+{
+  g_autoptr (GError) error = NULL;
+  float got[ROWS * WIDTH], wanted[N_INPUTS * ROWS * WIDTH];
+  g_assert_true (tiny_tensor_copy_data (tiny_tensor_get_grad (input), got, sizeof got, &error));
+  g_assert_no_error (error);
+  g_assert_true (tiny_tensor_copy_data (all, wanted, sizeof wanted, &error));
+  g_assert_cmpmem (got, sizeof got, wanted + i * G_N_ELEMENTS (got), sizeof got);
+}
+
+static void
+test_gradients (void)
+{
+  if (skips_without_device ())
+    return;
+  TinyTensor *inputs[N_INPUTS], *output = NULL;
+  TinyDeviceMemory memory;
+  g_autoptr (GError) error = NULL;
+  for (guint i = 0; i < N_INPUTS; i++)
+    tiny_tensor_set_requires_grad (inputs[i] = wave (0.25 * (i + 1)), TRUE);
+  Cost plain = run_plain (inputs);
+  for (guint i = 0; i < N_INPUTS; i++)
+    tiny_tensor_clear_grad (inputs[i]);
+  TinyDevice *device = tiny_engine_get_device (tiny_runtime_get_default_device (NULL), &error);
+  tiny_device_get_memory (device, &memory);
+  const guint64 live = memory.live_bytes;
+  tiny_device_reset_peak (device);
+  g_autoptr (TinyJit) jit = tiny_jit_new (step, NULL, NULL, 1);
+  for (guint i = 0; i < 3; i++)
+    tiny_jit_call (jit, inputs, N_INPUTS, &output, &error);
+  g_assert_no_error (error);
+  tiny_device_get_memory (device, &memory);
+  g_assert_cmpuint (tiny_jit_get_n_kernels (jit), ==, plain.n_kernels);
+  /* Beside that of the step, memory for the gradients, and for those and the output of the call before. */
+  const guint64 left = 3 * N_INPUTS * sizeof (float[ROWS * WIDTH]);
+  g_assert_cmpuint (memory.peak_bytes - live, <=, plain.n_bytes + left);
+  for (guint i = 0; i < N_INPUTS; i++)
+    assert_gradient (inputs[i], output, i);
+  for (guint i = 0; i < N_INPUTS; i++)
+    g_object_unref (inputs[i]);
+}
+
+int
+main (int argc, char **argv)
+{
+  g_test_init (&argc, &argv, NULL);
+  g_test_add_func ("/nn/recording/gradients", test_gradients);
+  return g_test_run ();
+}
