@@ -288,6 +288,8 @@ touch (TinyTensor *tensor, gboolean is_read)
     gradient = note_gradient (current, tensor, is_read);
   if (gradient != NULL)
     gradient->is_set = gradient->is_set || !is_read;
+  if (gradient != NULL && !is_read && !gradient->matters)
+    g_clear_object (&gradient->before); /* its memory is free for what comes */
   tiny_runtime_unlock ();
 }
 

@@ -311,11 +311,52 @@ test_windows (gconstpointer large)
   schedule_weights = old;
 }
 
+/* The gradients of softmax (q kᵀ) v in H heads, each of them and all in one. Bytes of temporaries. */
+static gint64
+schedule_attention (gint64 rows)
+{
+  enum { H = 4, D = 64, KERNELS = 7 };
+  Network network = { 0 }, *self = &network;
+  TinyTensor *grads[3], *inputs[3];
+  TinyNode *roots[4];
+  g_autoptr (GError) error = NULL;
+  for (guint i = 0; i < 3; i++)
+    inputs[i] = WEIGHT (H, rows, D);
+  TinyTensor *seed = leaf (self, TINY_DTYPE_F32, (gint64[]){ H, rows, D }, 3);
+  tiny_runtime_lock ();
+  TinyTensor *scores = T (matmul) (inputs[0], T (transpose) (inputs[1], -1, -2));
+  TinyTensor *y = T (matmul) (T (softmax) (scores, -1), inputs[2]);
+  g_autoptr (TinyTensor) loss = g_object_ref_sink (T (sum) (T (mul) (y, seed), NULL, 0, FALSE));
+  tiny_gradient (loss, inputs, 3, grads, &error);
+  g_assert_no_error (error);
+  for (guint i = 0; i < 3; i++)
+    roots[i] = node_of (grads[i]);
+  roots[3] = node_of (T (cat) (grads, 3, 0));
+  TinyGraph *graph = tiny_graph_new ();
+  TinyNode *sink
+      = tiny_graph_import (graph, tiny_node_sink (tiny_runtime_get_graph (), 4, roots, NULL));
+  tiny_runtime_unlock ();
+  g_autoptr (TinySchedule) schedule = tiny_schedule_new (graph, sink, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (schedule->n_items, <=, KERNELS);
+  return schedule->arenas[0].n_bytes;
+}
+
+/* Scores are stored nowhere: memory grows with the rows and not with their square. */
+static void
+test_attention (void)
+{
+  gint64 n_bytes = schedule_attention (2048);
+  g_assert_cmpint (schedule_attention (4096), <=, 2 * n_bytes);
+  g_assert_cmpint (schedule_attention (16384), <=, 8 * n_bytes);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/schedule/training/large", test_large);
+  g_test_add_func ("/schedule/training/attention", test_attention);
   g_test_add_data_func ("/schedule/training/small", NULL, test_small);
   g_test_add_data_func ("/schedule/training/small-as-large", "", test_small);
   g_test_add_data_func ("/schedule/training/windows", NULL, test_windows);
