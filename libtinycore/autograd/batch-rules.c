@@ -155,9 +155,10 @@ RULE (rule_kernel)
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   for (guint i = 0; i < node->n_sources; i++) {
     is_batched[i] = x[i] != NULL;
-    g_ptr_array_add (sources, x[i] != NULL              ? x[i]
-                              : factor_is_text (node->text) ? tiny_batch_repeat (graph, node->sources[i], size)
-                                                        : node->sources[i]);
+    g_ptr_array_add (sources, x[i] != NULL ? x[i]
+                              : factor_is_text (node->text)
+                                  ? tiny_batch_repeat (graph, node->sources[i], size)
+                                  : node->sources[i]);
   }
   for (guint i = 0; i < node->shape->n; i++)
     dims[i + 1] = node->shape->v[i];

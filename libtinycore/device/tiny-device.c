@@ -385,7 +385,7 @@ static guint64
 get_claim_kinds (TinyDevice *self)
 {
   const TinyRenderer *claimer = tiny_device_get_claimer (self);
-  return claimer->claim == NULL       ? 0
+  return claimer->claim == NULL      ? 0
          : claimer->claim_kinds == 0 ? FOUND_KINDS
                                      : claimer->claim_kinds;
 }

@@ -70,15 +70,16 @@ const char *
 tiny_operation_kind_to_string (guint kind)
 {
   static const char *const names[]
-      = { "none",      "matmul",   "convolution", "reduction",  "softmax", "attention",
-          "cholesky",  "lu",       "triangular",  "qr",         "svd",     "eigh" };
+      = { "none",     "matmul", "convolution", "reduction", "softmax", "attention",
+          "cholesky", "lu",     "triangular",  "qr",        "svd",     "eigh" };
   return pick (names, G_N_ELEMENTS (names), kind);
 }
 
 const char *
 tiny_operand_role_to_string (guint role)
 {
-  static const char *const names[] = { "output", "a", "b", "bias", "mask", "b2", "output2", "output3" };
+  static const char *const names[]
+      = { "output", "a", "b", "bias", "mask", "b2", "output2", "output3" };
   return pick (names, G_N_ELEMENTS (names), role);
 }
 
@@ -122,12 +123,10 @@ tiny_operation_to_name (const TinyOperation *operation)
 static gint64
 count_factor_flops (const TinyOperation *operation)
 {
-  static const double each[] = { [TINY_OPERATION_CHOLESKY] = 1 / 3.0,
-                                 [TINY_OPERATION_LU] = 2 / 3.0,
-                                 [TINY_OPERATION_TRIANGULAR] = 1,
-                                 [TINY_OPERATION_QR] = 8 / 3.0,
-                                 [TINY_OPERATION_SVD] = 21,
-                                 [TINY_OPERATION_EIGH] = 9 };
+  static const double each[]
+      = { [TINY_OPERATION_CHOLESKY] = 1 / 3.0, [TINY_OPERATION_LU] = 2 / 3.0,
+          [TINY_OPERATION_TRIANGULAR] = 1,     [TINY_OPERATION_QR] = 8 / 3.0,
+          [TINY_OPERATION_SVD] = 21,           [TINY_OPERATION_EIGH] = 9 };
   const gint64 *extents = operation->extents;
   double n = (double) extents[TINY_FACTOR_BATCH] * (double) extents[TINY_FACTOR_ROW]
              * (double) extents[TINY_FACTOR_COLUMN];

@@ -498,9 +498,11 @@ copy_live (void)
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, map[node->sources[s]->id]);
-    map[node->id]
+    TinyNode *copy
         = tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources,
                          (TinyNode *const *) sources->pdata, node->arg, node->ints, node->text);
+    copy->was_computed |= node->was_computed;
+    map[node->id] = copy;
   }
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     root->node = map[root->node->id];

@@ -16,8 +16,7 @@ check_operation (Plan *plan, TinyNode *node, const TinyOperation *operation, GEr
   const char *device = schedule_get_device (plan, node);
   const TinyScheduleOptions *options = &plan->options;
   device = device != NULL ? device : plan->only_device;
-  if (options->claim != NULL
-      && options->claim (device, operation, G_MAXDOUBLE, options->data))
+  if (options->claim != NULL && options->claim (device, operation, G_MAXDOUBLE, options->data))
     return TRUE;
   g_set_error (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED,
                "“%s” was made for a device that has a library for it, and device %s has none; "
@@ -133,17 +132,17 @@ schedule_lower_custom (Plan *plan, Stage *stage, PlanItem *out_item)
           tiny_shape_get_n_elements (kernel.params[i]->shape), stage->device, 0);
   for (guint i = 0; i < node->n_sources; i++)
     buffers[kernel.n_outputs + i] = find_buffer (plan, node->sources[i]);
-  *out_item = (PlanItem){ .kind = SCHEDULE_CUSTOM,
-                          .kernel = kernel.sink,
-                          .operation = kernel.is_operation
-                                           ? tiny_arena_copy (plan->arena, &kernel.operation,
-                                                              sizeof kernel.operation)
-                                           : NULL,
-                          .device = stage->device,
-                          .n_buffers = kernel.n_params,
-                          .n_written = kernel.n_outputs,
-                          .buffers = tiny_arena_copy (plan->arena, buffers,
-                                                      kernel.n_params * sizeof (guint)),
-                          .stage = stage };
+  *out_item = (PlanItem){
+    .kind = SCHEDULE_CUSTOM,
+    .kernel = kernel.sink,
+    .operation = kernel.is_operation
+                     ? tiny_arena_copy (plan->arena, &kernel.operation, sizeof kernel.operation)
+                     : NULL,
+    .device = stage->device,
+    .n_buffers = kernel.n_params,
+    .n_written = kernel.n_outputs,
+    .buffers = tiny_arena_copy (plan->arena, buffers, kernel.n_params * sizeof (guint)),
+    .stage = stage
+  };
   return TRUE;
 }

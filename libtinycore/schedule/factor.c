@@ -23,7 +23,11 @@ static const struct {
   gboolean is_square;
   Operand operands[MAX_OPERANDS]; /* outputs first; those after the last are zeros */
 } kinds[] = {
-  { "cholesky", 1, 0, TRUE, { { TINY_ROLE_OUTPUT, ROW, COLUMN }, { TINY_ROLE_A, ROW, COLUMN } } },
+  { "cholesky",
+    1,
+    0,
+    TRUE,
+    { { TINY_ROLE_OUTPUT, ROW, COLUMN }, { TINY_ROLE_A, ROW, COLUMN } } },
   { "lu",
     3,
     0,
@@ -118,8 +122,7 @@ factor_init (TinyOperation *out,
     if (out->extents[i] < 1)
       return FALSE;
   }
-  out->extents[TINY_FACTOR_VALUE]
-      = MIN (extents[TINY_FACTOR_ROW], extents[TINY_FACTOR_COLUMN]);
+  out->extents[TINY_FACTOR_VALUE] = MIN (extents[TINY_FACTOR_ROW], extents[TINY_FACTOR_COLUMN]);
   for (guint i = 0; i < MAX_OPERANDS && (i == 0 || kinds[row].operands[i].role != 0); i++)
     if (!add_operand (out, &kinds[row].operands[i], dtype))
       return FALSE;

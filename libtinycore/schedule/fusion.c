@@ -53,6 +53,7 @@ typedef struct {
   Info *infos;
   guint *position;    /* of each node id in order */
   GArray *signatures; /* of each kernel: the REDUCE whose loops it has, or NULL */
+  guint *places; /* of each kernel: where it may be among the contexts that are being joined */
 } Fusion;
 
 static Info *
@@ -202,10 +203,24 @@ add_context (Fusion *self, TinyNode *node, Context context)
   Info *info = get_info (self, node);
   if (info->contexts == NULL)
     info->contexts = g_array_new (FALSE, FALSE, sizeof (Context));
+  g_array_append_val (info->contexts, context);
+}
+
+/* Makes one of the contexts of each kernel. */
+static void
+join_contexts (Fusion *self, Info *info)
+{
+  Context *all = (Context *) (void *) info->contexts->data;
+  guint n = 0;
   for (guint i = 0; i < info->contexts->len; i++) {
-    Context *known = &g_array_index (info->contexts, Context, i);
-    if (known->kernel != context.kernel)
+    const Context context = all[i];
+    Context *known = &all[self->places[context.kernel]];
+    TINY_COUNT (n_looks, 1);
+    if (self->places[context.kernel] >= n || known->kernel != context.kernel) {
+      self->places[context.kernel] = n;
+      all[n++] = context;
       continue;
+    }
     if (known->by_movement || context.by_movement)
       known->evaluations += context.evaluations;
     else
@@ -213,9 +228,8 @@ add_context (Fusion *self, TinyNode *node, Context context)
     known->in_reduce = known->in_reduce || context.in_reduce;
     known->by_movement = known->by_movement || context.by_movement;
     known->repeated = known->repeated || context.repeated;
-    return;
   }
-  g_array_append_val (info->contexts, context);
+  g_array_set_size (info->contexts, n);
 }
 
 /* How often the source of an EXPAND is evaluated for one evaluation of each of its elements: the
@@ -356,6 +370,8 @@ decide (Fusion *self)
     Info *info = &self->infos[i];
     if (info->contexts == NULL && !info->is_forced)
       continue;
+    if (info->contexts != NULL)
+      join_contexts (self, info);
     info->why = find_reason (self, info);
     info->is_stored = info->why != NULL;
     if (info->is_stored) {
@@ -554,6 +570,7 @@ schedule_choose_stages (Plan *plan)
   self.infos = g_new0 (Info, order->len + 1);
   self.position = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
   self.signatures = g_array_new (FALSE, FALSE, sizeof (TinyNode *));
+  self.places = g_new0 (guint, order->len + 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     Info *info = &self.infos[i];
@@ -576,5 +593,6 @@ schedule_choose_stages (Plan *plan)
     g_clear_pointer (&self.infos[i].contexts, g_array_unref);
   g_array_unref (self.signatures);
   g_free (self.position);
+  g_free (self.places);
   g_free (self.infos);
 }

@@ -265,9 +265,9 @@ read_operation (
   for (guint i = 0; i < self->n_params; i++) {
     gint64 dims[FACTOR_MAX_RANK];
     guint n = factor_get_shape (&self->operation, i, dims);
-    self->params[i] = tiny_node_new (graph, TINY_OP_PARAM,
-                                     (TinyDType) self->operation.operands[i].dtype, 1, 0, NULL,
-                                     i, tiny_graph_ints (graph, dims, n), NULL);
+    self->params[i]
+        = tiny_node_new (graph, TINY_OP_PARAM, (TinyDType) self->operation.operands[i].dtype, 1,
+                         0, NULL, i, tiny_graph_ints (graph, dims, n), NULL);
   }
   return TRUE;
 }

@@ -19,7 +19,8 @@ typedef struct {
       sink; /* whose PARAMs have one axis, and whose accesses have gates where they need them */
   guint n_outputs, n_params;
   TinyNode *params[KERNEL_TEXT_MAX_PARAMS]; /* by slot, in the shapes of the tensors */
-  gboolean is_operation; /* the text is one of factor.h: the sink is empty, a unit computes it */
+  gboolean
+      is_operation; /* the text is one of factor.h: the sink is empty, a unit computes it */
   TinyOperation operation;
 } KernelText;
 

@@ -27,7 +27,7 @@ typedef struct {
   gboolean is_constant; /* gives the same in every run */
   GArray *before;       /* guint: items that must run before, as they were */
   GArray *after;        /* guint: items that must run later, as they were */
-  guint level;          /* above that of all that must run before */
+  guint64 level;        /* above that of all that must run before */
   guint mark;
 } Group;
 
@@ -38,6 +38,9 @@ typedef struct {
   guint *n_readers; /* of each buffer */
   guint mark;
 } Merge;
+
+/* Between the levels of neighbours, so that what one is lifted by does not lift all that come after. */
+enum { LEVEL_GAP = 1 << 16 };
 
 /* A search for a way, from one of its ends. */
 typedef struct {
@@ -94,7 +97,7 @@ look_further (Merge *self, Search *search, gboolean *out_is_way)
     }
     guint next = find_group (self, g_array_index (neighbours, guint, search->neighbour++));
     Group *group = &self->groups[next];
-    const guint end = self->groups[search->to].level;
+    const guint64 end = self->groups[search->to].level;
     TINY_COUNT (n_looks, 1);
     if (next == search->to ? at != search->from : group->mark == search->other)
       *out_is_way = TRUE;
@@ -323,7 +326,7 @@ merge_init (Merge *self, Plan *plan)
     for (guint k = 0; k < before[i]->len; k++) {
       Group *other = &self->groups[g_array_index (before[i], guint, k)];
       g_array_append_val (other->after, i);
-      group->level = MAX (group->level, other->level + 1);
+      group->level = MAX (group->level, other->level + LEVEL_GAP);
     }
     count_readers (self, &group->item, 1);
   }

@@ -48,9 +48,8 @@ turn (Rule *self, TinyNode *x)
 static TinyNode *
 product (Rule *self, TinyNode *x, TinyNode *y)
 {
-  return x == NULL || y == NULL
-             ? NULL
-             : tiny_build_store (self->b, tiny_build_matmul (self->b, x, y));
+  return x == NULL || y == NULL ? NULL
+                                : tiny_build_store (self->b, tiny_build_matmul (self->b, x, y));
 }
 
 /* X of @a X = @y, @a triangular; and of X @a = @y. */
@@ -100,10 +99,9 @@ inverse (Rule *self, TinyNode *x)
 static TinyNode *
 diagonal_of (Rule *self, TinyNode *values)
 {
-  return values == NULL
-             ? NULL
-             : mul (self, tiny_build_unsqueeze (self->b, values, 1),
-                    tiny_matrix_identity (self->b, values, values->shape->v[1]));
+  return values == NULL ? NULL
+                        : mul (self, tiny_build_unsqueeze (self->b, values, 1),
+                               tiny_matrix_identity (self->b, values, values->shape->v[1]));
 }
 
 /* ---- the rules: each sets out[k] for input k ---- */
@@ -182,7 +180,8 @@ of_triangular (Rule *self, TinyNode **out)
 static TinyNode *
 of_tall_qr (Rule *self, TinyNode *q, TinyNode *r, TinyNode *gq, TinyNode *gr)
 {
-  TinyNode *m = sub (self, product (self, r, turn (self, gr)), product (self, turn (self, gq), q));
+  TinyNode *m
+      = sub (self, product (self, r, turn (self, gr)), product (self, turn (self, gq), q));
   if (m == NULL)
     return NULL;
   TinyNode *mirrored = add (self, op_tril (self->b, m, 0), turn (self, lower_of (self, m)));
@@ -201,7 +200,8 @@ of_qr (Rule *self, TinyNode **out)
     return;
   }
   TinyNode *gv = part (self, gr, TINY_COLUMN, k, n);
-  gq = add (self, gq, product (self, part (self, self->x[0], TINY_COLUMN, k, n), turn (self, gv)));
+  gq = add (self, gq,
+            product (self, part (self, self->x[0], TINY_COLUMN, k, n), turn (self, gv)));
   TinyNode *gx = of_tall_qr (self, q, part (self, r, TINY_COLUMN, 0, k), gq,
                              part (self, gr, TINY_COLUMN, 0, k));
   TinyNode *gy = product (self, q, gv);
@@ -242,8 +242,8 @@ of_svd (Rule *self, TinyNode **out)
   TinyNode *gv = turn (self, part (self, self->g[2], TINY_ROW, 0, k));
   TinyNode *row = tiny_build_unsqueeze (b, self->y[1], 1),
            *column = tiny_build_unsqueeze (b, self->y[1], 2);
-  TinyNode *e = inverse (self, mul (self, tiny_build_sub (b, row, column),
-                                    tiny_build_add (b, row, column)));
+  TinyNode *e = inverse (
+      self, mul (self, tiny_build_sub (b, row, column), tiny_build_add (b, row, column)));
   TinyNode *inside = mul (self, mul (self, skew_of (self, u, gu), e), row);
   inside = add (self, inside, mul (self, mul (self, skew_of (self, v, gv), e), column));
   inside = add (self, inside, diagonal_of (self, self->g[1]));

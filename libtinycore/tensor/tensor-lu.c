@@ -73,8 +73,8 @@ factorise (TinyBuild *b, TinyNode *a, TinyLu *out)
   TinyNode *pivots = tiny_build_cast (b, tiny_matrix_zeros (b, a, n_steps, 1), TINY_DTYPE_I32);
   TinyNode *is_done = tiny_build_cast (b, tiny_matrix_zeros (b, a, m, 1), TINY_DTYPE_BOOL);
   TinyNode *is_found = tiny_build_cast (b, tiny_matrix_zeros (b, a, 1, n), TINY_DTYPE_BOOL);
-  TinyNode *yes = tiny_build_expand (b, tiny_build_like (b, is_done, 1),
-                                     (gint64[]){ batch, 1, 1 }, 3);
+  TinyNode *yes
+      = tiny_build_expand (b, tiny_build_like (b, is_done, 1), (gint64[]){ batch, 1, 1 }, 3);
   for (gint64 k = 0; k < n_steps && b->error == NULL; k++) {
     all = tiny_build_store (b, all);
     TinyNode *is_pivot = find_pivot (b, tiny_matrix_first (b, all, TINY_COLUMN), is_done);
@@ -98,8 +98,7 @@ factorise (TinyBuild *b, TinyNode *a, TinyLu *out)
   if (b->error != NULL)
     return FALSE;
   all = tiny_build_store (b, all);
-  out->packed
-      = turn_back (b, turn_back (b, all, TINY_ROW, n_steps), TINY_COLUMN, n_steps);
+  out->packed = turn_back (b, turn_back (b, all, TINY_ROW, n_steps), TINY_COLUMN, n_steps);
   out->pivots = tiny_build_reshape (b, pivots, (gint64[]){ batch, n_steps }, 2);
   out->rows = tiny_build_reshape (b, turn_back (b, rows, TINY_ROW, n_steps),
                                   (gint64[]){ batch, m }, 2);
@@ -156,8 +155,7 @@ tiny_lu_solve (TinyBuild *b, const TinyLu *self, TinyNode *y)
   TinyNode *is_zero
       = tiny_build_binary (b, TINY_OP_CMPEQ, tiny_lu_diagonal (b, self->packed), zero);
   TinyNode *is_singular = op_any (b, is_zero, (gint64[]){ TINY_ROW, TINY_COLUMN }, 2);
-  return x == NULL ? NULL
-                   : tiny_build_where (b, is_singular, tiny_build_like (b, x, NAN), x);
+  return x == NULL ? NULL : tiny_build_where (b, is_singular, tiny_build_like (b, x, NAN), x);
 }
 
 /* (B, M, M): 1 where row p of A is row i of L U. */
@@ -210,7 +208,8 @@ op_lu (TinyBuild *b, TinyNode *self, TinyNode **out)
     return;
   gint64 m = lu.packed->shape->v[TINY_ROW], n = lu.packed->shape->v[TINY_COLUMN];
   gint64 k = MIN (m, n);
-  TinyNode *eye = tiny_matrix_part (b, tiny_matrix_identity (b, lu.packed, m), TINY_COLUMN, 0, k);
+  TinyNode *eye
+      = tiny_matrix_part (b, tiny_matrix_identity (b, lu.packed, m), TINY_COLUMN, 0, k);
   TinyNode *lower = triangle (b, tiny_matrix_part (b, lu.packed, TINY_COLUMN, 0, k), FALSE);
   out[0] = tiny_matrix_give (b, permutation (b, lu.rows, lu.packed), self, 0);
   out[1] = tiny_matrix_give (b, tiny_build_add (b, lower, eye), self, 0);
@@ -250,8 +249,8 @@ find_order (TinyBuild *b, TinyNode *pivots)
     TinyNode *place = tiny_matrix_part (b, pivots, TINY_ROW, k, k + 1);
     TinyNode *here = tiny_matrix_part (b, rows, TINY_ROW, k, k + 1);
     TinyNode *there = tiny_node_gather (b->graph, rows, TINY_ROW, place);
-    TinyNode *is_here = tiny_build_binary (
-        b, TINY_OP_CMPEQ, at, tiny_node_const_int (b->graph, TINY_DTYPE_I32, k));
+    TinyNode *is_here = tiny_build_binary (b, TINY_OP_CMPEQ, at,
+                                           tiny_node_const_int (b->graph, TINY_DTYPE_I32, k));
     TinyNode *is_there = tiny_build_binary (b, TINY_OP_CMPEQ, at, place);
     rows = tiny_build_where (b, is_there, here, rows);
     rows = tiny_build_where (b, is_here, there, rows);

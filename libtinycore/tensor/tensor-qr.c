@@ -195,8 +195,8 @@ op_lstsq (TinyBuild *b, TinyNode *self, TinyNode *right)
                              0);
   TinyNode *x = NULL;
   if (m >= n && take_factors (b, a, FALSE, &q, &r))
-    x = op_solve_triangular (b, r, tiny_build_matmul (b, tiny_matrix_transposed (b, q), y), TRUE,
-                             TRUE, FALSE);
+    x = op_solve_triangular (b, r, tiny_build_matmul (b, tiny_matrix_transposed (b, q), y),
+                             TRUE, TRUE, FALSE);
   else if (b->error == NULL && m >= n && reduce (b, a, y, FALSE, NULL, &q, &r))
     x = op_solve_triangular (b, r, q, TRUE, TRUE, FALSE);
   else if (m < n && factorise (b, tiny_matrix_transposed (b, a), FALSE, &q, &r))

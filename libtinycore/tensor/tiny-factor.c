@@ -60,9 +60,9 @@ make_output (TinyBuild *self,
   gint64 dims[FACTOR_MAX_RANK];
   guint rank = factor_get_shape (operation, i, dims);
   guint n_inputs = operation->n_operands - factor_count_outputs (operation);
-  TinyNode *node = tiny_node_new (
-      self->graph, TINY_OP_KERNEL, (TinyDType) operation->operands[i].dtype, 1, n_inputs,
-      inputs, i, tiny_graph_ints (self->graph, dims, rank), text);
+  TinyNode *node
+      = tiny_node_new (self->graph, TINY_OP_KERNEL, (TinyDType) operation->operands[i].dtype, 1,
+                       n_inputs, inputs, i, tiny_graph_ints (self->graph, dims, rank), text);
   return rank == FACTOR_MAX_RANK ? tiny_matrix_transposed (self, node) : node;
 }
 

@@ -224,9 +224,10 @@ program_load (TinyPluginDevice *device,
   program->n_params = args->n_params;
   program->n_variables = args->n_variables;
   program->is_operation = cpu_lapack_is_program (args->data, args->size);
-  status = program->is_operation
-               ? cpu_lapack_load (args->data, args->size, args->name, &program->operation, error)
-               : cpu_object_load (args->data, args->size, args->name, &program->object, error);
+  status
+      = program->is_operation
+            ? cpu_lapack_load (args->data, args->size, args->name, &program->operation, error)
+            : cpu_object_load (args->data, args->size, args->name, &program->object, error);
   if (status != TINY_STATUS_OK) {
     free (program);
     return status;

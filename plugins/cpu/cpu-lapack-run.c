@@ -133,16 +133,16 @@ run_qr (const Batch *self, char *const *x, const Scratch *scratch)
   char *in = is_wide ? x[1] : x[0];
   const size_t column = (size_t) self->m * self->width;
   memcpy (in, x[2], self->n_bytes[2]);
-  self->f->geqrf (&self->m, &self->n, in, &self->m, scratch->tau, scratch->work,
-                  &self->n_work, &info);
+  self->f->geqrf (&self->m, &self->n, in, &self->m, scratch->tau, scratch->work, &self->n_work,
+                  &info);
   if (info != 0)
     return info;
   if (is_wide)
     memcpy (x[0], x[1], (size_t) self->left * column);
   else
     for (int j = 0; j < self->n; j++)
-      memcpy (x[1] + (size_t) j * (size_t) self->left * self->width,
-              x[0] + (size_t) j * column, (size_t) self->left * self->width);
+      memcpy (x[1] + (size_t) j * (size_t) self->left * self->width, x[0] + (size_t) j * column,
+              (size_t) self->left * self->width);
   clear_triangle (self, x[1], self->left, self->n, false);
   self->f->orgqr (&self->m, &self->left, &self->k, x[0], &self->m, scratch->tau, scratch->work,
                   &self->n_work, &info);
@@ -202,7 +202,7 @@ find_sizes (Batch *self)
 {
   const int ask = -1;
   int info = 0, other = 0, iwork[1] = { 0 };
-  _Alignas (8) char work[8] = { 0 }, x[8] = { 0 };
+  _Alignas(8) char work[8] = { 0 }, x[8] = { 0 };
   self->n_work = self->n_iwork = 1;
   switch (self->operation->kind) {
   case TINY_OPERATION_QR:

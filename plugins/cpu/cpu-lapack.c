@@ -111,8 +111,8 @@ find_fault (const TinyOperation *operation)
                    || kind == TINY_OPERATION_EIGH;
   if ((is_square && m != n) || extents[TINY_FACTOR_VALUE] != k
       || (kind == TINY_OPERATION_QR && left != k && left != m)
-      || (kind == TINY_OPERATION_SVD
-          && !(left == k && right == k) && !(left == m && right == n)))
+      || (kind == TINY_OPERATION_SVD && !(left == k && right == k)
+          && !(left == m && right == n)))
     return "sizes that do not fit together";
   if (operation->n_operands != kinds[kind].n_operands
       || operation->n_buffers != operation->n_operands)

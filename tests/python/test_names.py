@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Names that tinygrad or PyTorch has mean here what they mean there; where the two differ, docs/names.md says which is meant."""
 import os
+import subprocess
+import sys
 import tempfile
 
 import numpy as np
@@ -164,4 +166,121 @@ def test_counters_count_replays():
     checks.equal(found, [(1, 2, 16)] * 4)
 
 
-checks.run(globals())
+def test_did_you_mean():
+    """Messages about unknown names have the name that was meant."""
+    for use, wanted in ((lambda: tinycore.softmx, "softmax"), (lambda: nn.Liner, "Linear"), (lambda: nn.functional.gellu, "gelu"),
+                        (lambda: nn.Linear(3, 4, bais=False), "bias"), (lambda: nn.ReLU(inplce=True), "inplace"), (lambda: nn.LSTM(3, 4, num_layer=2), "num_layers"),
+                        (lambda: nn.optim.Adam([Tensor([1.0])], weight_dcay=1), "weight_decay"), (lambda: nn.functional.conv2d(Tensor.ones(1, 1, 2, 2), weigt=1), "weight")):
+        error = str(checks.raises((AttributeError, TypeError), use))
+        checks.true(error.endswith(f"Did you mean {wanted}?"), error)
+    checks.true("Did" not in str(checks.raises(AttributeError, lambda: tinycore.xyzzyplugh)))
+    found = subprocess.run([sys.executable, "-c", "import tinycore; tinycore.nn.Linear(2, 3).wieght"], capture_output=True, text=True)
+    checks.true("Did you mean: 'weight'?" in found.stderr, found.stderr)
+
+
+def test_errors_say_where():
+    """An error in a network has the way to the layer before it, in whatever modules that is."""
+    model = nn.Sequential(nn.Linear(3, 4), nn.Sequential(nn.ReLU(), nn.Linear(5, 2)))
+    x = Tensor([[1.0, 2.0, 3.0]])
+    checks.equal(str(checks.raises(ValueError, model, x)), "1.1: linear: inner sizes 4 and 5 differ for (1, 4) @ (5, 2)")
+    checks.equal(str(checks.raises(ValueError, model[1][1], x)), "linear: inner sizes 3 and 5 differ for (1, 3) @ (5, 2)")
+
+    class Net(nn.Module):
+        def __init__(self):
+            self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2)
+
+        def forward(self, x):
+            return self.encoder(x)
+    net = Net()
+    net.encoder.layers[1].linear1 = nn.Linear(9, 16)
+    error = checks.raises(ValueError, net, Tensor.ones(2, 3, 8))
+    checks.true(str(error).startswith("encoder.layers.1.linear1: linear: inner sizes 8 and 9 differ"), str(error))
+
+
+def test_html():
+    text = Tensor([[1.0, 2.0]])._repr_html_()
+    checks.true("<pre>[[1., 2.]]</pre>" in text and "1 × 2, float32" in text, text)
+
+
+TABLE = [10.0, 20.0, 30.0]
+READS = {
+    "x[i]": lambda x, i: x[i], "gather": lambda x, i: x.gather(0, i), "index_select": lambda x, i: x.index_select(0, i), "take": lambda x, i: x.take(i),
+    "take_along_dim": lambda x, i: x.take_along_dim(i, 0), "embedding": lambda x, i: nn.functional.embedding(i, x.unsqueeze(1)).squeeze(1),
+    "narrow": lambda x, i: Tensor.cat([x.narrow(0, one, 1) for one in i]), "two axes": lambda x, i: x.unsqueeze(1)[i, i * 0],
+}
+WRITES = {
+    "scatter": lambda x, i: x.scatter(0, i, Tensor([9.0])), "scatter_add": lambda x, i: x.scatter_add(0, i, Tensor([9.0]) - x.take(i)),
+    "scatter_reduce": lambda x, i: x.scatter_reduce(0, i, Tensor([9.0]), "amax", include_self=False), "index_put": lambda x, i: x.index_put((i,), Tensor([9.0])),
+    "index_copy": lambda x, i: x.index_copy(0, i, Tensor([9.0])), "index_add": lambda x, i: x.index_add(0, i, Tensor([9.0]) - x.take(i)),
+    "index_fill": lambda x, i: x.index_fill(0, i, 9.0), "x[i] =": lambda x, i: written(x.clone(), i),
+}
+LABELS = {
+    "one_hot": lambda x, i: i.one_hot(3).sum(), "cross_entropy": lambda x, i: x.log().reshape(1, 3).cross_entropy(i, ignore_index=-7),
+    "nll_loss": lambda x, i: x.reshape(1, 3).nll_loss(i, ignore_index=-7),
+    "sparse_categorical_crossentropy": lambda x, i: x.reshape(1, 3).sparse_categorical_crossentropy(i, ignore_index=-7),
+}
+
+
+def written(x, i):
+    x[i] = 9.0
+    return x
+
+
+def test_positions():
+    """Positions mean one thing in all operations (docs/indexing.md): from either end, and outside 0, or nothing."""
+    for dtype in ("int32", "int64", "int8"):
+        for at in (0, 2, -1, -3, 3, -4, 100, -100):
+            i, inside = Tensor([at], dtype=dtype), -3 <= at < 3
+            for name, read in READS.items():
+                checks.equal(read(Tensor(TABLE), i).tolist(), [TABLE[at] if inside else 0.0], f"{name} at {at} of {dtype}")
+            for name, write in WRITES.items():
+                wanted = list(TABLE)
+                if inside:
+                    wanted[at] = 9.0
+                checks.equal(write(Tensor(TABLE), i).tolist(), wanted, f"{name} at {at} of {dtype}")
+    for at in (-1, 3):
+        for name, loss in LABELS.items():
+            checks.equal(loss(Tensor(TABLE), Tensor([at])).item(), 0, f"{name} of {at}")
+    for key in (7, [0, 7], np.array([1, -4]), slice(None, 2), Tensor.full((2,), 3, dtype="int32")):
+        if not isinstance(key, slice):
+            error = str(checks.raises(IndexError, lambda key=key: Tensor(TABLE)[key]))
+            checks.true("outside" in error or "out of range" in error, error)
+
+
+CHECKED = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import checks
+from test_names import *
+x = Tensor(TABLE)
+for name, use in {**READS, **WRITES}.items():
+    for at in (0, -3, 2):
+        use(x, Tensor([at])).realize()
+    for at in (3, -4, 200):
+        error = str(checks.raises(ValueError, use, x, Tensor([at])))
+        checks.true(f"position {at} is outside of axis 0, whose size is 3" in error, f"{name}: {error}")
+for name, use in LABELS.items():
+    for at in (0, 2, -7) if name != "one_hot" else (0, 2):
+        use(x, Tensor([at])).realize()
+    for at in (3, -1):
+        error = str(checks.raises(ValueError, use, x, Tensor([at])))
+        checks.equal(error, f"{name}: label {at} is none of 3 classes")
+    checks.raises(ValueError, use, x.reshape(1, 3).expand(2, 3).flatten()[:3], Tensor([5]))
+jit = TinyJit(lambda x, i: x.gather(0, i).realize())
+for _ in range(3):
+    jit(x, Tensor([1]).realize())
+checks.raises(ValueError, jit, x, Tensor([3]).realize())
+checks.equal(func.vmap(lambda i: x.take(i))(Tensor([0, -1, 9])).tolist(), [10.0, 30.0, 0.0])
+"""
+
+
+def test_checked_positions():
+    """With TINY_CHECK=1 all of them are errors, which name operation, position and size, also in what TinyJit would replay."""
+    folder = os.path.dirname(os.path.abspath(__file__))
+    for device in ("CPU", "REF"):
+        found = subprocess.run([sys.executable, "-c", CHECKED, folder], env={**os.environ, "TINY_CHECK": "1", "DEV": device}, capture_output=True, text=True)
+        checks.equal((found.returncode, found.stderr), (0, ""), device)
+
+
+if __name__ == "__main__":
+    checks.run(globals())

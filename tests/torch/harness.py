@@ -16,7 +16,7 @@ FORWARD, GRADIENT = 1e-6, 1e-4
 # times the largest that PyTorch makes in f32, from the same numbers.
 TIMES_THEIRS = 2
 CANCELS = set("""conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d newton_schulz inv det slogdet solve solve_triangular qr
-    logdet dot mv mm bmm addmm baddbmm tensordot linear cdist index_add scatter_add scatter_reduce triplet_margin_loss quantile nanquantile lstsq svd cholesky matrix_power group_norm layer_norm batch_norm instance_norm scaled_dot_product_attention cumsum matmul einsum fft ifft rfft
+    logdet dot mv mm bmm addmm baddbmm tensordot linear cdist index_add scatter_add scatter_reduce triplet_margin_loss quantile nanquantile lstsq lu lu_factor lu_solve svd eigh cholesky matrix_power group_norm layer_norm batch_norm instance_norm scaled_dot_product_attention cumsum matmul einsum fft ifft rfft
     irfft fftn ifftn rfftn nn.functional.grid_sample""".split())
 
 

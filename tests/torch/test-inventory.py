@@ -62,7 +62,7 @@ INTERNAL = {
 # Rows whose steps differences would see, or that want f64 of every device; test_cast of autograd/gradient and the cases here have them.
 ROUNDING = set("half bfloat16 float double".split())
 # What calls a row of several results in cases.def.
-HELPERS = {"qr": "tall_q", "svd": "svd_parts", "lu": "lu_parts", "lu_factor": "solve_by_lu", "eigh": "eigh_parts", "sort": "SORT", "topk": "TOPK", "kthvalue": "KTHVALUE", "median": "MEDIAN"}
+HELPERS = {"qr": "tall_q", "svd": "svd_parts", "lu": "lu_parts", "lu_solve": "solve_by_lu", "eigh": "eigh_parts", "sort": "SORT", "topk": "TOPK", "kthvalue": "KTHVALUE", "median": "MEDIAN"}
 
 
 def same(found, listed, what):

@@ -224,6 +224,12 @@ class Tensor(Creation, Operations, Base):
     def __str__(self):
         return repr(self)
 
+    def _repr_html_(self):
+        """What notebooks show."""
+        from html import escape
+        size = " × ".join(map(str, self.shape)) or "a number"
+        return f"<pre>{escape(self.to_string())}</pre><small>{size}, {self.dtype.name}, on {escape(str(self.device))}</small>"
+
     def __format__(self, spec: str):
         return format(self.item(), spec) if spec and self.get_n_elements() == 1 else format(str(self), spec)
 

@@ -146,10 +146,14 @@ test_batch (void)
   if (!has_library ())
     return;
   enum { BATCH = 5 };
-  float a[BATCH][N * N] = { { 4, 2, 2, 5 }, { 1, 2, 2, 1 }, { 9, 3, 3, 2 }, { NAN, 0, 0, 1 },
-                            { 1, 0, INFINITY, 1 } };
-  const float right[BATCH][N * N] = { { 2, 1, 0, 2 }, { NAN, NAN, NAN, NAN }, { 3, 1, 0, 1 },
-                                      { NAN, NAN, NAN, NAN }, { NAN, NAN, NAN, NAN } };
+  float a[BATCH][N * N] = {
+    { 4, 2, 2, 5 }, { 1, 2, 2, 1 }, { 9, 3, 3, 2 }, { NAN, 0, 0, 1 }, { 1, 0, INFINITY, 1 }
+  };
+  const float right[BATCH][N * N] = { { 2, 1, 0, 2 },
+                                      { NAN, NAN, NAN, NAN },
+                                      { 3, 1, 0, 1 },
+                                      { NAN, NAN, NAN, NAN },
+                                      { NAN, NAN, NAN, NAN } };
   float found[BATCH][N * N] = { { 0 } };
   TinyPluginProgram *program;
   uint64_t size;

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Methods of tensors as modules without parameters: activations, windows, losses. Arguments have PyTorch's names and order."""
-from ..errors import explained
+from ..errors import explained, meant
 from ..tensor import Base, Tensor
 from . import functional
 from .module import Module
@@ -26,7 +26,7 @@ class OfMethod(Module):
             raise TypeError(f"{type(self).__name__} takes {len(self.names)} arguments, not {len(given)}")
         unknown = [name for name in more if name not in self.names or self.names.index(name) < len(given)]
         if unknown:
-            raise TypeError(f"{type(self).__name__} has no further argument {unknown[0]}")
+            raise TypeError(f"{type(self).__name__} has no further argument {unknown[0]}" + meant(unknown[0], self.names))
         settings = {**self.defaults, **dict(zip(self.names, given)), **more}
         if "kernel_size" in settings and settings.get("stride") is None:
             settings["stride"] = settings["kernel_size"]
