@@ -48,7 +48,7 @@ def front_ms(result):
 
 
 def memory_growth(result):
-  return result["step_bytes"] / result["set_up_bytes"]
+  return result["temporary_bytes"] / result["set_up_bytes"]
 
 
 # Of the inputs' memory: one matrix of scores is 4 times as much with 1024 rows, 16 times with 4096.
@@ -65,21 +65,22 @@ def cold(model, most_ms):
 
 
 CASES = [
-  Case("matmul:256", 0.8), Case("matmul:512", 0.9), Case("matmul:1024", 0.95), Case("matmul:2048", 0.95),
+  Case("matmul:256", 0.8), Case("matmul:512", 1.0), Case("matmul:1024", 1.0), Case("matmul:2048", 1.0),
   Case("matmul:1000", 0.85), Case("matmul:1023", 0.85), Case("matmul:17x4096x33", 0.85),
   Case("matvec:4096", 1.0),
   Case("elementwise:16777216", 3.0, streams=Streams(4, 1 << 24, 1.3)),
   Case("sum:4096x4096", 1.0), Case("sumrows:4096x4096", 1.0),
   Case("softmax:4096x4096", 1.2, ONE_KERNEL), Case("layernorm:4096x1024", 1.1, ONE_KERNEL),
-  Case("conv:8x64x56x56:64x3x3", 0.9), Case("depthwise:8x64x56x56:3x3", 1.0),
+  Case("transpose:2048x2048", 1.0), Case("cumsum:4194304", 0.9),
+  Case("conv:8x64x56x56:64x3x3", 1.0), Case("depthwise:8x64x56x56:3x3", 1.0),
   Case("attention", 1.5, LINEAR, model=True, tolerance=1e-4),
-  Case("attention-backward", 1.5, LINEAR, model=True, tolerance=1e-4),
-  Case("attention:4096", 1.5, LINEAR, model=True, tolerance=1e-4),
-  Case("attention-backward:4096", 1.5, LINEAR, model=True, tolerance=1e-4, slow=True),
+  Case("attention-backward", 1.2, LINEAR, model=True, tolerance=1e-4),
+  Case("attention:4096", 1.2, LINEAR, model=True, tolerance=1e-4),
+  Case("attention-backward:4096", 1.0, LINEAR, model=True, tolerance=1e-4, slow=True),
   # Adam moves weights by the signs of gradients near zero, which differ between libraries.
   Case("cnn-train", 1.0, model=True, tolerance=1e-2),
-  Case("resnet50", 0.85, model=True),
-  Case("gpt2-prefill", 0.9, model=True), Case("gpt2-decode", 1.0, model=True),
+  Case("resnet50", 0.95, model=True),
+  Case("gpt2-prefill", 1.0, model=True), Case("gpt2-decode", 1.0, model=True),
   # Products of narrow weights round differently; PyTorch's are rounded weights in f32.
   Case("gpt2-decode:f16", 1.0, model=True, tolerance=1e-4),
   # A weight halfway between two numbers of a block becomes the one here and the other there.

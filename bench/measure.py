@@ -7,6 +7,7 @@ Programs that understand --turns run at the same time and take turns run by run,
 falls on all of them too: they print "turn" when they are ready and wait for a line.
 """
 import json
+import math
 import os
 import pathlib
 import selectors
@@ -18,28 +19,12 @@ import tempfile
 import time
 import typing
 
-TUNED_BLAS = ("openblas", "mkl", "blis", "atlas")
-# What a python has mapped after a product, by file name.
-FIND_BLAS = """
-import re, {0} as m
-m.matmul(m.ones((64, 64)), m.ones((64, 64)))
-names = set(l.split("/")[-1].strip() for l in open("/proc/self/maps") if "/" in l)
-print(*sorted(n for n in names if re.search(r"lib.*(blas|mkl_core|blis)", n)))
-"""
-
 TURN = "turn"  # a program's word that it is ready
 PATIENCE_S = 600
 # After a turn threads wait for work in a loop (GNU OpenMP's for a tenth of a second) before they sleep.
 CALM_S, CALM_NS, MOST_CALM_S = 0.01, 500_000, 0.5
 
 HERE = pathlib.Path(__file__).resolve().parent
-
-
-def has_avx512():
-  try:
-    return "avx512f" in pathlib.Path("/proc/cpuinfo").read_text()
-  except OSError:
-    return False
 
 
 def raise_priority():
@@ -112,18 +97,25 @@ class Player:
 
 
 class Peer(typing.NamedTuple):
-  modules: tuple  # a python that can import these has it
-  option: str     # which names that python
-  script: str     # its program in bench/peers
+  modules: tuple       # a python that can import these has it
+  script: str          # its program in bench/peers
+  arguments: tuple = ()
 
 
 PEERS = {
-  "PyTorch": Peer(("torch", "numpy"), "torch_python", "torch_cases.py"),
-  "NumPy": Peer(("numpy",), "torch_python", "numpy_cases.py"),
-  "ONNX Runtime": Peer(("onnxruntime", "onnx", "numpy"), "onnx_python", "onnx_cases.py"),
-  "tinygrad": Peer(("tinygrad", "numpy"), "tinygrad_python", "tinygrad_cases.py"),
+  "PyTorch": Peer(("torch", "numpy"), "torch_cases.py"),
+  "PyTorch compiled": Peer(("torch", "numpy"), "torch_cases.py", ("--compile",)),
+  "ONNX Runtime": Peer(("onnxruntime", "onnx", "numpy"), "onnx_cases.py"),
+  "OpenVINO": Peer(("openvino", "onnxruntime", "onnx", "numpy"), "onnx_cases.py", ("--openvino",)),
+  "llama.cpp": Peer(("xllamacpp", "gguf", "numpy"), "llama_cases.py"),
+  "tinygrad": Peer(("tinygrad", "numpy"), "tinygrad_cases.py"),
 }
-GGML = "ggml"  # a peer that is compiled: --ggml names a source tree with a build in it
+
+
+def peers_python():
+  """The python of what bench/peers/setup made, or else the one found first."""
+  made = HERE.parent / "build/peers/bin/python"
+  return os.environ.get("TINYCORE_PEERS_PYTHON") or str(made if made.exists() else "python3")
 
 
 def environment_of(peer):
@@ -137,65 +129,29 @@ class Bench:
   def __init__(self, args, with_peers=True):
     self.build = pathlib.Path(args.build).resolve()
     self.boost = args.boost
-    self.blas = args.blas
-    self.python = {name: getattr(args, peer.option) for name, peer in PEERS.items()}
+    self.python = args.peers_python
     self.folder = tempfile.TemporaryDirectory(prefix="tinycore-bench-")
     self.n_caches = 0
     self.warm = self.new_cache()
     self.threads = str(len(os.sched_getaffinity(0)))
     self.missing, self.peers, self.notes = {}, [], []
-    self.ggml = getattr(args, "ggml", None)
     if with_peers:
       self.find_peers(getattr(args, "peers", None))
 
   def find_peers(self, asked):
     """Which are installed; what is worth knowing of them."""
     self.notes = [f"{self.threads} CPUs; peers run with OMP_NUM_THREADS={self.threads}"]
-    if has_avx512():
-      self.notes.append("this CPU has AVX-512: PyTorch and NumPy run with OPENBLAS_CORETYPE=SkylakeX")
     for name, peer in PEERS.items():
       if asked is not None and name not in asked.split(","):
         self.missing[name] = "not asked for"
-      elif not self.can_import(name, peer.modules):
+      elif not self.can_import(peer.modules):
         self.missing[name] = "not installed"
-        self.notes.append(f"{name} is not installed for {self.python[name]}: no ratio to it")
+        self.notes.append(f"{name} is not installed for {self.python}: no ratio to it")
       else:
         self.peers.append(name)
-    self.find_ggml(asked)
-    self.note_blas()
 
-  def find_ggml(self, asked):
-    """Compiles its program against the build that was named."""
-    if asked is not None and GGML not in asked.split(","):
-      self.missing[GGML] = "not asked for"
-      return
-    if self.ggml is None:
-      self.missing[GGML] = "no build named with --ggml"
-      self.notes.append("ggml: no build is named with --ggml: no ratio to it")
-      return
-    folders = sorted({str(p.parent) for p in pathlib.Path(self.ggml).rglob("libggml-base.so*")})
-    if not folders:
-      raise Failed(f"there is no libggml-base.so in {self.ggml}")
-    self.ggml_program = os.path.join(self.folder.name, "ggml_cases")
-    self.run(["cc", "-O2", HERE / "peers/ggml_cases.c", "-I", pathlib.Path(self.ggml) / "include",
-              "-o", self.ggml_program, *(f"-L{f}" for f in folders), *(f"-Wl,-rpath,{f}" for f in folders),
-              "-lggml", "-lggml-base", "-lggml-cpu", "-lm"])
-    self.peers.append(GGML)
-
-  def note_blas(self):
-    """Which BLAS the peers multiply with: without a tuned one, beating them says nothing."""
-    for name, module in (("PyTorch", "torch"), ("NumPy", "numpy")):
-      if name in self.missing:
-        continue
-      out = self.run([self.python[name], "-c", FIND_BLAS.format(module)])
-      libraries = out.split()
-      tuned = any(t in l for l in libraries for t in TUNED_BLAS)
-      self.notes.append(f"{name} multiplies with {', '.join(libraries) or 'a BLAS of its own'}" +
-                        ("" if tuned or not libraries else ", the slow REFERENCE BLAS: its matmul and "
-                         "matvec are no yardstick (install OpenBLAS, or point --blas at its folder)"))
-
-  def can_import(self, name, modules):
-    python = shutil.which(self.python[name])
+  def can_import(self, modules):
+    python = shutil.which(self.python)
     return python is not None and subprocess.run(
       [python, "-c", f"import {', '.join(modules)}"], capture_output=True).returncode == 0
 
@@ -211,12 +167,8 @@ class Bench:
     env = {k: v for k, v in os.environ.items() if k not in ("DEV", "DEBUG", "BACKEND")}
     env.update(TINY_PLUGIN_PATH=str(self.build / "plugins.d"),
                TINY_SCAN_HELPER=str(self.build / "tools/tiny-scan"),
-               TINY_CACHE_DIR=cache or self.warm, OMP_NUM_THREADS=self.threads, **more)
-    if has_avx512():
-      env["OPENBLAS_CORETYPE"] = "SkylakeX"
-    if self.blas:
-      env["LD_LIBRARY_PATH"] = os.pathsep.join(
-        filter(None, [self.blas, env.get("LD_LIBRARY_PATH")]))
+               TINY_CACHE_DIR=cache or self.warm, OMP_NUM_THREADS=self.threads,
+               TORCHINDUCTOR_CACHE_DIR=os.path.join(self.folder.name, "inductor"), **more)
     return env
 
   def run(self, command, env=None, timeout=600):
@@ -249,9 +201,7 @@ class Bench:
     """A peer's command, or None where it is not installed."""
     if name in self.missing:
       return None
-    if name == GGML:
-      return [self.ggml_program, *arguments]
-    return [self.python[name], HERE / "peers" / script, *arguments]
+    return [self.python, HERE / "peers" / script, *arguments]
 
   def in_turn(self, candidates, rounds):
     """candidates: {name: function without arguments}; {name: [result of each round]}."""
@@ -285,17 +235,22 @@ def median(values):
   return statistics.median(values)
 
 
+def median_interval(values):
+  """(low, high) around the median by the order of @values alone (binomial): 95 % sure from 6 values on,
+  fewer give their smallest and largest."""
+  ordered, n, outside = sorted(values), len(values), 0.0
+  for rank in range(n // 2):
+    outside += 2 * math.comb(n, rank) / 2 ** n
+    if outside > 0.05:
+      return ordered[max(rank - 1, 0)], ordered[-max(rank, 1)]
+  return ordered[0], ordered[-1]
+
+
 def add_arguments(parser):
   parser.add_argument("--build", default=HERE.parent / "build", metavar="DIR",
                       help="a release build (default: build beside bench)")
-  parser.add_argument("--tinygrad-python", default=os.environ.get("TINYGRAD_PYTHON", "python3"),
-                      metavar="PATH", help="a python that has tinygrad ($TINYGRAD_PYTHON)")
-  parser.add_argument("--torch-python", default=os.environ.get("TORCH_PYTHON", "/usr/bin/python3"), metavar="PATH",
-                      help="a python that has PyTorch and NumPy ($TORCH_PYTHON; default: the system's)")
-  parser.add_argument("--onnx-python", default=os.environ.get("ONNX_PYTHON", "python3"), metavar="PATH",
-                      help="a python that has onnxruntime, onnx and NumPy ($ONNX_PYTHON)")
-  parser.add_argument("--blas", metavar="DIR",
-                      help="a folder with the libblas.so.3 that PyTorch and NumPy are to use")
+  parser.add_argument("--peers-python", default=peers_python(), metavar="PATH",
+                      help="a python that has the peers ($TINYCORE_PEERS_PYTHON; default: what bench/peers/setup made)")
   parser.add_argument("--boost", action="store_true",
                       help="put what is measured before other sessions (root; for busy machines)")
   parser.add_argument("--json", action="store_true", help="one JSON object a row")

@@ -62,6 +62,18 @@ build_depthwise (TinyTensor *const *in, const gint64 *sizes)
   return tiny_tensor_conv2d (in[0], in[1], NULL, NULL, 0, (gint64[]){ sizes[4] / 2 }, 1, NULL, 0, sizes[1]);
 }
 
+static TinyTensor *
+build_transpose (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_contiguous (tiny_tensor_transpose (in[0], 0, 1));
+}
+
+static TinyTensor *
+build_cumsum (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_cumsum (in[0], 0);
+}
+
 /* N dependent kernels: each result is realised before the next uses it, so that however kernels are
  * fused there are N launches to replay. */
 static TinyTensor *
@@ -114,6 +126,8 @@ static const struct {
   { "layernorm", "layernorm:4096x1024", 2, FALSE, MAX_SIZE, build_layernorm, { { 0, 1, -1 }, { 1, -1 }, { 1, -1 } }, 3 },
   { "conv", "conv:8x64x56x56:64x3x3", 7, FALSE, MAX_SIZE, build_conv, { { 0, 1, 2, 3, -1 }, { 4, 1, 5, 6, -1 } }, 2 },
   { "depthwise", "depthwise:8x64x56x56:3x3", 6, FALSE, MAX_SIZE, build_depthwise, { { 0, 1, 2, 3, -1 }, { 1, 6, 4, 5, -1 } }, 2 },
+  { "transpose", "transpose:2048x2048", 2, FALSE, MAX_SIZE, build_transpose, { { 0, 1, -1 } }, 1 },
+  { "cumsum", "cumsum:4194304", 1, FALSE, MAX_SIZE, build_cumsum, { { 0, -1 } }, 1, 0.5 },
   { "launch", "launch:100 (at most 65536)", 1, FALSE, MAX_LAUNCHES, build_launch, { { -1 } }, 1 },
   { "chain", "chain:100x4096: 100 kernels of 4096 elements", 2, FALSE, 1 << 24, build_launch, { { 1, -1 } }, 1 },
 };
@@ -190,7 +204,8 @@ count_work (BenchCase *self, const char *name)
     self->n_bytes = 5 * item * (double) s[0];
   else if (g_str_equal (name, "matvec") || g_str_has_prefix (name, "sum"))
     self->n_bytes = item * (double) tiny_tensor_get_n_elements (self->inputs[0]);
-  else if (g_str_equal (name, "softmax") || g_str_equal (name, "layernorm"))
+  else if (g_str_equal (name, "softmax") || g_str_equal (name, "layernorm")
+           || g_str_equal (name, "transpose") || g_str_equal (name, "cumsum"))
     self->n_bytes = 2 * item * elements;
   if (self->build == build_launch)
     self->per = (guint) s[0];

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 enum { WARM_NS = 300000000, RUN_NS = 20000000, MIN_WARM = 3, MAX_CALLS = 1000000 };
@@ -107,6 +108,14 @@ double
 bench_times_get_min (const BenchTimes *self)
 {
   return get_sorted (self, 0);
+}
+
+guint64
+bench_get_peak_bytes (void)
+{
+  struct rusage usage;
+  getrusage (RUSAGE_SELF, &usage);
+  return (guint64) usage.ru_maxrss * 1024;
 }
 
 void

@@ -27,5 +27,7 @@ gboolean bench_time (BenchCall call,
                      GError **error);
 double bench_times_get_median (const BenchTimes *self);
 double bench_times_get_min (const BenchTimes *self);
+/* Bytes of memory that this process had at most. */
+guint64 bench_get_peak_bytes (void);
 /* Prints the runs as a JSON array. */
 void bench_times_print (const BenchTimes *self);

@@ -25,18 +25,24 @@ typedef struct {
 typedef struct {
   BenchTimes times;
   double compile_ms;
+  guint64 temporary_bytes; /* device memory beside the inputs, at most */
   guint n_kernels;
   gboolean runs; /* else the times are the core's own */
 } Result;
 
-/* Records the launches of one building and realising of the case, which write to the result. */
+/* Records the launches of the second building and realising of the case, which write to the output. The
+ * first says what compiling and its memory cost. */
 static TinyCapture *
 capture_case (const BenchCase *bench,
-              TinyTensor **out_result,
-              double *out_compile_ms,
+              TinyDevice *device,
+              TinyTensor **out_output,
+              Result *out_result,
               GError **error)
 {
   TinyCapture *capture = NULL;
+  TinyDeviceMemory before, after;
+  tiny_device_reset_peak (device);
+  tiny_device_get_memory (device, &before);
   for (guint pass = 0; pass < 2; pass++) {
     gint64 start = tiny_debug_now_ns ();
     if (pass == 1 && (capture = bench_case_begin_capture (bench, error)) == NULL)
@@ -44,16 +50,18 @@ capture_case (const BenchCase *bench,
     g_autoptr (TinyTensor) result
         = g_object_ref_sink (bench->build (bench->inputs, bench->sizes));
     gboolean good = tiny_tensor_realize (result, error);
-    if (pass == 0)
-      *out_compile_ms = (double) (tiny_debug_now_ns () - start) * 1e-6;
-    else if (!tiny_capture_end (capture, good ? error : NULL))
+    tiny_device_get_memory (device, &after);
+    if (pass == 0) {
+      out_result->compile_ms = (double) (tiny_debug_now_ns () - start) * 1e-6;
+      out_result->temporary_bytes = after.peak_bytes - before.live_bytes;
+    } else if (!tiny_capture_end (capture, good ? error : NULL))
       good = FALSE;
     if (!good) {
       tiny_capture_free (capture);
       return NULL;
     }
     if (pass == 1)
-      *out_result = g_steal_pointer (&result);
+      *out_output = g_steal_pointer (&result);
   }
   return capture;
 }
@@ -69,7 +77,7 @@ replay (gpointer data, GError **error)
 {
   const Replay *self = data;
   return bench_case_replay (self->bench, self->capture, error)
-         && (self->device == NULL || tiny_device_wait (self->device, error));
+         && tiny_device_wait (self->device, error);
 }
 
 /* A device that runs nothing has no speed. */
@@ -92,9 +100,11 @@ print_result (const BenchCase *bench, const char *device, const Result *result, 
   g_autofree char *speed = format_speed (gflops, gbps, result->runs, json);
   if (json) {
     printf ("{\"case\": \"%s\", \"device\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, "
-            "%s, \"kernels\": %u, \"compile_ms\": %.6g, \"ms\": ",
+            "%s, \"kernels\": %u, \"compile_ms\": %.6g, \"temporary_bytes\": %" G_GUINT64_FORMAT
+            ", \"peak_bytes\": %" G_GUINT64_FORMAT ", \"ms\": ",
             bench->text, device, ms, bench_times_get_min (&result->times), speed,
-            result->n_kernels, result->compile_ms);
+            result->n_kernels, result->compile_ms, result->temporary_bytes,
+            bench_get_peak_bytes ());
     bench_times_print (&result->times);
     puts ("}");
   } else if (bench->per > 1)
@@ -114,13 +124,15 @@ run_case (const char *text, const Options *options, Roofline *roofline, GError *
   Result result = { .n_kernels = 0 };
   if (bench == NULL)
     return FALSE;
-  TinyCapture *capture = capture_case (bench, &output, &result.compile_ms, error);
+  TinyDevice *device
+      = tiny_engine_get_device (tiny_tensor_get_device (bench->inputs[0]), error);
+  if (device == NULL)
+    return FALSE;
+  TinyCapture *capture = capture_case (bench, device, &output, &result, error);
   if (capture == NULL)
     return FALSE;
-  TinyDevice *device = tiny_engine_get_device (tiny_tensor_get_device (bench->inputs[0]), NULL);
   result.n_kernels = tiny_capture_get_n_kernels (capture);
-  result.runs
-      = device != NULL && !(tiny_device_get_info (device)->flags & TINY_DEVICE_RUNS_NOTHING);
+  result.runs = !(tiny_device_get_info (device)->flags & TINY_DEVICE_RUNS_NOTHING);
   guint n_points = roofline ? roofline->points->len : 0, n_runs = (guint) options->n_runs;
   Replay measured = { bench, capture, device };
   gboolean good

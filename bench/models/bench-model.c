@@ -28,7 +28,7 @@ typedef struct {
   double set_up_ms, first_ms;
   TinyCounters counters; /* of the first call */
   guint n_kernels;
-  guint64 step_bytes,
+  guint64 temporary_bytes,
       set_up_bytes; /* of device memory: what the calls need at most beside this */
 } Result;
 
@@ -84,7 +84,7 @@ begin (Model *model, TinyJit *jit, const char *path, Result *out, GError **error
     }
   }
   tiny_device_get_memory (device, &memory);
-  out->step_bytes = memory.peak_bytes - out->set_up_bytes;
+  out->temporary_bytes = memory.peak_bytes - out->set_up_bytes;
   out->n_kernels = tiny_jit_get_n_kernels (jit);
   return path == NULL || bench_write_output (output, path, error);
 }
@@ -113,11 +113,12 @@ print_result (const ModelCase *what, const Result *result, gboolean json)
             "\"gbps\": %.6g, \"kernels\": %u, \"set_up_ms\": %.6g, \"first_ms\": %.6g, "
             "\"schedule_ms\": %.6g, \"codegen_ms\": %.6g, \"compile_ms\": %.6g, "
             "\"compiles\": %" G_GUINT64_FORMAT ", \"set_up_bytes\": %" G_GUINT64_FORMAT
-            ", \"step_bytes\": %" G_GUINT64_FORMAT ", \"ms\": ",
+            ", \"temporary_bytes\": %" G_GUINT64_FORMAT ", \"peak_bytes\": %" G_GUINT64_FORMAT
+            ", \"ms\": ",
             what->name, ms, ms_min, gflops, gbps, result->n_kernels, result->set_up_ms,
             result->first_ms, (double) c->ns_schedule * 1e-6, (double) c->ns_codegen * 1e-6,
             (double) c->ns_compile * 1e-6, c->n_compiles, result->set_up_bytes,
-            result->step_bytes);
+            result->temporary_bytes, bench_get_peak_bytes ());
     bench_times_print (&result->times);
     puts ("}");
   } else

@@ -2,7 +2,7 @@
 """What the peers' programs share: the numbers that inputs and weights are made of, and timing.
 
 Values follow from a tensor's name alone, as in tools/bench-data.c."""
-import argparse, json, re, statistics, sys, time
+import argparse, json, re, resource, statistics, sys, time
 import numpy as np
 
 MAX_WRITTEN = 65536
@@ -50,6 +50,7 @@ SHAPES = {
     "layernorm": lambda m, n: [(m, n), (n,), (n,)],
     "conv": lambda b, c, y, x, o, i, j: [(b, c, y, x), (o, c, i, j)],
     "depthwise": lambda b, c, y, x, i, j: [(b, c, y, x), (c, 1, i, j)],
+    "transpose": lambda m, n: [(m, n)], "cumsum": lambda n: [(n,)],
     "launch": lambda n: [(1,)],
 }
 
@@ -62,17 +63,19 @@ def read_case(text):
 
 def inputs(text):
     name, sizes = read_case(text)
-    offset = 0.5 if name == "sum" else 0.0
+    offset = 0.5 if name in ("sum", "cumsum") else 0.0
     return [fill(f"input.{i}", shape, offset) for i, shape in enumerate(SHAPES[name](*sizes))]
 
 
-def arguments(description, names):
+def arguments(description, names, options=()):
     """The command line of a peer's program; ends where there is no such case here."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("case")
     parser.add_argument("--output", metavar="FILE", help="where the result's elements go, as f32")
     parser.add_argument("--runs", type=int, default=7)
     parser.add_argument("--turns", action="store_true", help="each run waits for a line on standard input")
+    for option in options:
+        parser.add_argument(option, action="store_true")
     args = parser.parse_args()
     kind, _, sizes = args.case.partition(":")
     if args.case not in names and (kind not in names or not sizes[:1].isdigit()):
@@ -94,13 +97,28 @@ def wait_for_turn():
         sys.exit("no turn was given")
 
 
+def memory(field):
+    """Bytes of this process: VmRSS, or VmHWM, the most since forget_peak()."""
+    with open("/proc/self/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) * 1024 for line in file if line.startswith(field))
+
+
+def forget_peak():
+    with open("/proc/self/clear_refs", "w", encoding="ascii") as file:
+        file.write("5")
+
+
 def report(args, function, as_array=lambda result: result, **more):
-    """Times function() and prints a JSON line; the third call's result is what is written."""
+    """Times function() and prints a JSON line; the third call's result is what is written. Temporaries
+    are what the process grows by in the first three calls."""
+    forget_peak()
+    resident = memory("VmRSS")
     start = time.perf_counter()
     function()
     first = (time.perf_counter() - start) * 1e3
     function()
     result = function()
+    more["temporary_bytes"] = memory("VmHWM") - resident
     if args.output:
         write_output(as_array(result), args.output)
     start, warm = time.perf_counter(), 0
@@ -119,4 +137,5 @@ def report(args, function, as_array=lambda result: result, **more):
             function()
         samples.append((time.perf_counter() - start) / inner * 1e3)
     print(json.dumps({"case": args.case, "ms_median": statistics.median(samples),
-                      "ms_min": min(samples), "first_ms": first, "ms": samples, **more}), flush=True)
+                      "ms_min": min(samples), "first_ms": first, "ms": samples,
+                      "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024, **more}), flush=True)

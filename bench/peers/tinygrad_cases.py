@@ -116,7 +116,8 @@ FUNCTIONS = {
     "elementwise": lambda a, b, c, d: (a * b + c).sigmoid() * d.tanh(), "softmax": lambda x: x.softmax(1),
     "layernorm": lambda x, w, b: x.layernorm(-1, 1e-5) * w + b,
     "conv": lambda x, w: x.conv2d(w, padding=w.shape[2] // 2),
-    "depthwise": lambda x, w: x.conv2d(w, padding=w.shape[2] // 2, groups=w.shape[0])}
+    "depthwise": lambda x, w: x.conv2d(w, padding=w.shape[2] // 2, groups=w.shape[0]),
+    "transpose": lambda x: x.T.contiguous(), "cumsum": lambda x: x.cumsum(0)}
 MODELS = (*RESNET, *(f"{name}-{step}" for name in GPT2 for step in ("prefill", "decode")), "cnn-train")
 
 

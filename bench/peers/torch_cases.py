@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Milliseconds of a case in PyTorch: a JSON line. Threads as in OMP_NUM_THREADS."""
+"""Milliseconds of a case in PyTorch, eager or with --compile: a JSON line. Threads as in OMP_NUM_THREADS."""
+import sys
 import torch
+import torch._inductor.config
 import torch.nn.functional as F
 import torch_models
 from common import arguments, inputs, read_case, report
@@ -29,29 +31,36 @@ FUNCTIONS = {
     "matmul": torch.matmul, "matvec": torch.matmul, "sum": torch.sum, "sumrows": lambda x: x.sum(1),
     "softmax": lambda x: F.softmax(x, 1), "layernorm": lambda x, w, b: F.layer_norm(x, w.shape, w, b),
     "conv": lambda x, w: F.conv2d(x, w, padding=w.shape[2] // 2),
-    "depthwise": lambda x, w: F.conv2d(x, w, padding=w.shape[2] // 2, groups=w.shape[0])}
+    "depthwise": lambda x, w: F.conv2d(x, w, padding=w.shape[2] // 2, groups=w.shape[0]),
+    "transpose": lambda x: x.T.contiguous(), "cumsum": lambda x: x.cumsum(0)}
+EAGER_ONLY = ("elementwise", "launch")  # compiled they would be other programs: no memory of their own, one launch
 
 
-def prepared(text):
-    """(function to time, whether it computes gradients)"""
+def compiled(function):
+    torch._inductor.config.freezing = not torch.is_grad_enabled()
+    return torch.compile(function, dynamic=False)
+
+
+def prepared(text, wrap):
+    """The function to time; @wrap is given what may be compiled."""
     if text in torch_models.NAMES:
-        return torch_models.prepared(text)
+        return torch_models.prepared(text, wrap)
     name, sizes = read_case(text)
     given = [torch.from_numpy(x) for x in inputs(text)]
     if name == "elementwise":
-        return elementwise(given), False
+        return elementwise(given)
     if name == "launch":
-        traced = torch.jit.trace(lambda x: chain(x, sizes[0]), given[0])
-        return lambda: traced(given[0]), False
-    return lambda: FUNCTIONS[name](*given), False
+        return lambda: chain(given[0], sizes[0])
+    function = wrap(FUNCTIONS[name])
+    return lambda: function(*given)
 
 
 def main():
-    args = arguments(__doc__, [*FUNCTIONS, "elementwise", "launch", *torch_models.NAMES])
-    with torch.no_grad():
-        function, gradients = prepared(args.case)
-    with torch.enable_grad() if gradients else torch.inference_mode():
-        report(args, function, lambda result: result.numpy(), version=torch.__version__)
+    more = () if "--compile" in sys.argv else EAGER_ONLY
+    args = arguments(__doc__, [*FUNCTIONS, *more, *torch_models.NAMES], ["--compile"])
+    with torch.enable_grad() if torch_models.has_gradients(args.case) else torch.inference_mode():
+        report(args, prepared(args.case, compiled if args.compile else lambda function: function),
+               lambda result: result.numpy(), version=torch.__version__)
 
 
 main()

@@ -45,13 +45,10 @@ class Gpt2(nn.Module):
                      weight("norm.bias", self.width, scale=0.07))
         self.layers = [Layer(f"h.{i}.", self.width, form) for i in range(layers)]
 
-    def attend(self, q, k, v, past):
-        heads = lambda x: x.view(-1, self.heads, self.width // self.heads).transpose(0, 1)
-        scores = heads(q) @ heads(k).transpose(1, 2) / math.sqrt(self.width // self.heads)
-        if q.shape[0] > 1:
-            hidden = torch.ones(q.shape[0], k.shape[0], dtype=torch.bool).triu(past + 1)
-            scores = scores.masked_fill(hidden, -math.inf)
-        return (F.softmax(scores, -1) @ heads(v)).transpose(0, 1).reshape(-1, self.width)
+    def attend(self, q, k, v):
+        heads = lambda x: x.view(1, -1, self.heads, self.width // self.heads).transpose(1, 2)
+        mixed = F.scaled_dot_product_attention(heads(q), heads(k), heads(v), is_causal=q.shape[0] > 1)
+        return mixed[0].transpose(0, 1).reshape(-1, self.width)
 
     def forward(self, tokens, cache):
         past = cache[0].shape[0] if cache else 0
@@ -64,7 +61,7 @@ class Gpt2(nn.Module):
             if cache:
                 k, v = torch.cat((cache[2 * i], k)), torch.cat((cache[2 * i + 1], v))
             kept += [k, v]
-            x = x + F.linear(self.attend(q, k, v, past), *layer.project)
+            x = x + F.linear(self.attend(q, k, v), *layer.project)
             y = F.linear(F.layer_norm(x, (self.width,), *layer.norm2), *layer.up)
             x = x + F.linear(self.gelu(y), *layer.down)
         return F.linear(F.layer_norm(x[-1:], (self.width,), *self.norm), self.tokens), kept
@@ -85,7 +82,7 @@ class CachedDecode:
         for to, rows in zip(self.cache, kept):
             to[:net.prompt] = rows
 
-    def __call__(self):
+    def step(self):
         net, at = self.net, self.net.prompt
         x = net.tokens[self.token] + net.positions[at:at + 1]
         for i, layer in enumerate(net.layers):
@@ -93,7 +90,7 @@ class CachedDecode:
             q, *new = y.split(net.width, 1)
             k, v = self.cache[2 * i:2 * i + 2]
             k[at:at + 1], v[at:at + 1] = new
-            x = x + F.linear(net.attend(q, k[:at + 1], v[:at + 1], at), *layer.project)
+            x = x + F.linear(net.attend(q, k[:at + 1], v[:at + 1]), *layer.project)
             y = F.linear(F.layer_norm(x, (net.width,), *layer.norm2), *layer.up)
             x = x + F.linear(net.gelu(y), *layer.down)
         return F.linear(F.layer_norm(x, (net.width,), *net.norm), net.tokens)
@@ -151,7 +148,7 @@ class ResNet(nn.Module):
 class CnnStep:
     """A training step, which gives the loss before it."""
 
-    def __init__(self):
+    def __init__(self, wrap):
         self.net = nn.Sequential(
             nn.Conv2d(1, 32, 5), nn.ReLU(), nn.Conv2d(32, 32, 5), nn.ReLU(), nn.BatchNorm2d(32),
             nn.MaxPool2d(2), nn.Conv2d(32, 64, 3), nn.ReLU(), nn.Conv2d(64, 64, 3), nn.ReLU(),
@@ -163,47 +160,50 @@ class CnnStep:
         self.adam = torch.optim.Adam(self.net.parameters(), lr=1e-3)
         self.images = weight("images", 128, 1, 28, 28, offset=127.5, scale=255)
         self.labels = torch.arange(128) % 10
+        self.loss = wrap(lambda x: F.cross_entropy(self.net(x * (1 / (255 * 0.353)) - 0.286 / 0.353), self.labels))
 
     def __call__(self):
         self.adam.zero_grad()
-        x = self.images * (1 / (255 * 0.353)) - 0.286 / 0.353
-        loss = F.cross_entropy(self.net(x), self.labels)
+        loss = self.loss(self.images)
         loss.backward()
         self.adam.step()
         return loss.detach()
 
 
 class Attention:
-    """The plain formula on (1, H, T, d), and its gradients against @weights."""
+    """On (1, H, T, d), and its gradients against @weights."""
 
-    def __init__(self, shape, backward):
+    def __init__(self, shape, backward, wrap):
         self.inputs = [weight(n, *shape, scale=4).requires_grad_(backward) for n in "qkv"]
         self.weights = weight("weights", *shape) if backward else None
+        self.attention = wrap(F.scaled_dot_product_attention)
 
     def __call__(self):
-        q, k, v = self.inputs
-        y = F.softmax(q @ k.transpose(-2, -1) / math.sqrt(q.shape[-1]), -1) @ v
+        y = self.attention(*self.inputs)
         if self.weights is None:
             return y
         return torch.cat(torch.autograd.grad((y * self.weights).sum(), self.inputs))
 
 
-def prepared(case):
-    """(function to time, whether it computes gradients)"""
+def has_gradients(case):
+    return case == "cnn-train" or case.startswith("attention-backward")
+
+
+def prepared(case, wrap):
+    """The function to time; @wrap is given what may be compiled."""
     if case == "cnn-train":
-        return CnnStep(), True
+        return CnnStep(wrap)
     if case.startswith("attention"):
-        name, _, rows = case.partition(":")
-        backward = name.endswith("-backward")
-        return Attention((1, 12, int(rows or 1024), 64), backward), backward
+        rows = case.partition(":")[2]
+        return Attention((1, 12, int(rows or 1024), 64), has_gradients(case), wrap)
     if case in RESNET:
         net = ResNet(case).eval()
-        image = net.image()
-        return lambda: net(image), False
+        image, forward = net.image(), wrap(net)
+        return lambda: forward(image)
     case, *form = case.split(":")
     name, step = case.rsplit("-", 1)
     net = Gpt2(name, *form or ["f32"])
     if step == "decode":
-        return CachedDecode(net), False
-    tokens = net.prompt_tokens()
-    return lambda: net(tokens, [])[0], False
+        return wrap(CachedDecode(net).step)
+    tokens, forward = net.prompt_tokens(), wrap(lambda tokens: net(tokens, [])[0])
+    return lambda: forward(tokens)

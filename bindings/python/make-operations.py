@@ -78,7 +78,7 @@ def composed():
 def code(operations):
     out = [HEAD.format("operations.py"), '"""The methods of a tensor."""\n', """\
 from .dtypes import as_dtype
-from .convert import (INFINITY, NO_AXIS, UNSET, VOID, as_axis, as_bool, as_float, as_int, as_text, axes_of, checked_all, dtype_of, floats_of,
+from .convert import (INFINITY, NO_AXIS, UNSET, VOID, as_axis, as_bool, as_float, as_int, as_text, axes_of, checked_all, corrected, dtype_of, floats_of,
                       list_of, one_of, operand, results_class, sizes_of, spread, tensors_of)
 from .errors import about_self, checked
 from .in_place import Later, in_place

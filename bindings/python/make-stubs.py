@@ -39,7 +39,7 @@ OVERRIDES = {"forward", "__call__", "step"}  # which classes take what they want
 HIDDEN = {"take", "hold", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "repeat", "setting", "call_many", "call_hooked", "own", "get_tensor",
           "replace_tensors", "save_name", "rows", "key_of", "accept", "renumber", "read", "set_group", "load_flat_state", "firsts", "spots", "make_loader",
           "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "attend_to_more", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
-          "__hash__"}
+          "__hash__", "__dir__"}
 # Names that stubs use, and where they are. What the package's classes are is found.
 PLACES = {"Any": "typing", "Generic": "typing", "Literal": "typing", "NamedTuple": "typing", "overload": "typing", "ParamSpec": "typing_extensions",
           "Self": "typing_extensions", "TypeVar": "typing", "ContextDecorator": "contextlib", "MutableMapping": "collections.abc",
@@ -66,7 +66,7 @@ BUILTINS = {"bool", "int", "float", "type", "slice"}  # which are methods of a t
 
 # Functions and classes that modules have for themselves and for each other.
 INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dtype_of_numbers as_number len_of counted placed float_dtype
-    check_result replace_tensors take_apart refuse_reading is_training in_words describe_change find_change Modes note_mode note_set_mode mode_of find_modes State exception_of checked reported call is_wrong named explained explain_making
+    check_result replace_tensors take_apart refuse_reading is_training in_words describe_change find_change Modes note_mode note_set_mode mode_of find_modes State exception_of checked reported call is_wrong meant located named explained explain_making
     Cause Traced batch_axes Backward along sized several shifted least_value triangle window raised slabs restored operator is_operand
     members_of joined walk once after_parts like value_of load_into realize_all made_again sizes_of same_padding drop_parts two lp_pool centres
     reduced with_inplace check_padding conv with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of
@@ -492,6 +492,7 @@ def function_modules_stub(tree, operations, methods, functional):
             rows = [(a.arg, ast.unparse(a.annotation), default is not None) for a, default in zip(plain, defaults) if a.annotation is not None]
             rows = rows if hand is methods else rows[1:]
         settings, types = words.get("names", "").split(), {one: (kind, filled) for one, kind, filled in rows}
+        types["inplace"] = "builtins.bool", True
         called, parameters, filled = {"input"}, [], False
         for one in settings:
             key = next((key for key in (one, other_names.get(one), OTHER_NAME.get(one)) if key in types), None)
@@ -505,8 +506,8 @@ def function_modules_stub(tree, operations, methods, functional):
         called |= set(words.get("defaults", {})) | {OTHER_NAME.get(one) for one in words.get("defaults", {})} | {"training", "inplace"}
         rest = [f"{one}: {kind}" + (" = ..." if has else "") for one, kind, has in rows if one not in called]
         result = result_of(hand[name], name, "Tensor") if name in hand else "Tensor"
-        settings = ", ".join([*parameters, "*", "inplace: builtins.bool = ..."])
-        out.append(f"class {node.name}(Module):\n    def __init__(self, {settings}) -> None: ...\n")
+        settings = ", ".join(["self", *parameters])
+        out.append(f"class {node.name}(Module):\n    def __init__({settings}) -> None: ...\n")
         out.append(f"    def __call__(self, {', '.join(['input: Tensor', *rest])}) -> {result}: ...\n")
     return "".join(out)
 

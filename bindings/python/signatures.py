@@ -60,6 +60,8 @@ class Signature:
         # Given by its other name, it leaves those after it to be named as well: gather (dim=1, index=i).
         after = rest[rest.index(self.other):] if self.other is not None and self.other.default is None else []
         self.wanted = [a for a in after if a.default is None and a is not self.list]
+        # PyTorch's unbiased, a bool that may stand where the correction or the axes do.
+        self.unbiased = any(a.name == "axis" for a in rest) and any(a.name == "correction" for a in rest)
 
     def parameters(self, typed):
         """The text between the parentheses."""
@@ -84,6 +86,8 @@ class Signature:
         if self.other is not None:
             name = OTHER_NAME[self.other.name]
             out += ([] if star else ["*"]) + [f"{name}: {TYPES[self.other.kind]} = ..." if typed else f"{name}=UNSET"]
+        if self.unbiased:
+            out.append("unbiased: bool = ..." if typed else "unbiased=UNSET")
         return ", ".join(out)
 
     def statements(self):
@@ -93,6 +97,8 @@ class Signature:
             default = "UNSET" if self.other in self.wanted or self.other.default is None else default_of(self.other)
             lines += [f"if {name} is not UNSET:",
                       f"    {self.other.name} = one_of({self.operation.name!r}, {self.other.name!r}, {self.other.name}, {default}, {name!r}, {name})"]
+        if self.unbiased:
+            lines.append(f"axis, correction = corrected({self.operation.name!r}, axis, correction, unbiased)")
         if self.wanted:
             names = [a.name for a in self.wanted]
             lines += [f"if {' or '.join(f'{name} is UNSET' for name in names)}:",

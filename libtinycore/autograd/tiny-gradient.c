@@ -332,7 +332,17 @@ tiny_tensor_backward_with (TinyTensor *self, TinyTensor *gradient, GError **erro
   g_autoptr (TinyTensor) owned
       = TINY_IS_TENSOR (gradient) ? g_object_ref_sink (gradient) : NULL;
   tiny_runtime_lock ();
-  gboolean good = backward_locked (self, gradient, error);
+  GError *why = NULL;
+  gboolean good = backward_locked (self, gradient, &why);
+  if (why != NULL)
+    g_propagate_prefixed_error (
+        error, why, "%s",
+        self->had_backward ? "backward () was called on this loss before; a second time "
+                             "it goes the same way only as long as nothing that the loss "
+                             "was made of is assigned to, as a step of an optimiser does: "
+                             "make the loss anew: "
+                           : "");
+  self->had_backward = self->had_backward || good;
   tiny_runtime_unlock ();
   return good;
 }

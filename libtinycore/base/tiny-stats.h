@@ -17,6 +17,8 @@ typedef struct {
   guint64 n_nodes_asked; /* calls of tiny_node_new () */
   guint64 n_nodes;       /* … that made one */
   guint64 n_arena_bytes; /* handed out by arenas */
+  guint64 n_map_entries; /* places in maps of nodes */
+  guint64 n_looks; /* of searches over a schedule's kernels and temporaries, at one of them */
   guint64 n_rule_visits; /* nodes shown to a rule set */
   guint64 n_rule_tries;  /* forms of rules matched against one */
   guint64 n_rule_hits;   /* … that fired */

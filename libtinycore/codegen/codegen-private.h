@@ -67,6 +67,10 @@ tiny_grid_lay_out (const TinyTarget *target, const gint64 *extents, guint n, Tin
 void tiny_grid_get_indices (
     TinyGraph *graph, const TinyGrid *self, const gint64 *extents, guint n, TinyNode **out);
 
+/* ---- turn.c ---- */
+/* Turns @rows, @n vectors of @n lanes, in place; @n is a power of two. */
+void tiny_turn_square (TinyGraph *graph, TinyNode **rows, guint n);
+
 /* ---- fold.c ---- */
 /* tiny_node_new() that folds constants, neutral elements and what bounds decide, and keeps sums
  * as (shared part) + constant so that neighbouring addresses share what they have in common. */

@@ -17,6 +17,7 @@ enum {
   MAX_SHORT = 4,          /* rounds of a reduced loop that becomes none */
   MAX_TILE_COPIES = 14,   /* of a contraction's vectors */
   MAX_LOCAL_COPIES = 6,   /* where loops around LOCALs have them too, for values of their own */
+  MAX_TURNED = 16,        /* rows of a square that is turned in registers */
   MAX_ROW_COPIES = 8      /* accumulators of a reduction with lanes on a reduced axis */
 };
 

@@ -6,7 +6,9 @@
  * on, made from the right copies of its sources; hash-consing and folding join what turns out
  * equal. A node has lanes when one of its sources has; scalars enter through VECTOR. Loads and
  * stores whose address grows evenly along the lanes are found before (mark_accesses): their index
- * becomes that of lane 0, and arg says how many lanes of which stride are meant.
+ * becomes that of lane 0, and arg says how many lanes of which stride are meant. A load that is
+ * consecutive along an UPCAST axis instead, in as many copies as there are lanes, reads vectors along
+ * that axis and turns the square.
  *
  * A REDUCE over UNROLL parts either keeps one accumulator for each (few: they hide latency) or
  * combines the parts before they are accumulated (many: registers are short). Lanes that a REDUCE
@@ -256,6 +258,51 @@ static void
 make_store_copy (Expand *self, TinyNode *node, TinyNode **sources, guint copy, gpointer user)
 {
   make_store (self, node, sources);
+}
+
+/* ---- squares that are turned ---- */
+/* The UPCAST axis along which @node reads consecutive elements that its lanes do not, or NULL. */
+static TinyNode *
+find_turned_axis (Expand *self, TinyNode *node, Copies *copies)
+{
+  guint lanes = (guint) (node->arg & 0xffff);
+  gint64 along_lanes = node->arg >> 16, stride;
+  if (node->op != TINY_OP_LOAD || node->n_sources != 2 || along_lanes == 0 || along_lanes == 1
+      || lanes < 2 || (lanes & (lanes - 1)) != 0
+      || !(self->target->flags & TINY_TARGET_UNALIGNED))
+    return NULL;
+  for (guint i = 0; i < copies->n_axes; i++)
+    if (tiny_range_get_kind (copies->axes[i]) == TINY_RANGE_UPCAST
+        && tiny_range_get_extent (copies->axes[i]) % lanes == 0
+        && tiny_index_stride (self->graph, node->sources[1], copies->axes[i], &stride)
+        && stride == 1)
+      return copies->axes[i];
+  return NULL;
+}
+
+typedef struct {
+  Copies *copies;
+  TinyNode *axis;
+} Turned;
+
+/* Makes all copies of a square at its first one. */
+static void
+make_turned (Expand *self, TinyNode *node, TinyNode **sources, guint copy, gpointer user)
+{
+  const Turned *turned = user;
+  guint lanes = (guint) (node->arg & 0xffff), weight = weight_of (turned->copies, turned->axis);
+  if (copy / weight % tiny_range_get_extent (turned->axis) % lanes != 0)
+    return;
+  g_autofree TinyNode **rows = g_new (TinyNode *, lanes);
+  for (guint i = 0; i < lanes; i++) {
+    TinyNode *of_row[]
+        = { sources[0], lane_address (self->graph, sources[1], node->arg >> 16, i) };
+    rows[i] = tiny_node_new (self->graph, TINY_OP_LOAD, node->dtype, lanes, 2, of_row, 0, NULL,
+                             NULL);
+  }
+  tiny_turn_square (self->graph, rows, lanes);
+  for (guint i = 0; i < lanes; i++)
+    turned->copies->copies[copy + i * weight] = rows[i];
 }
 
 /* ---- reduces ---- */
@@ -509,6 +556,7 @@ tiny_pass_expand (TinyCodegen *cg, GError **error)
   for (guint i = 0; i + 1 < order->len; i++) {
     TinyNode *node = order->pdata[i];
     Copies *copies = copies_new (&self, node);
+    Turned turned = { copies, NULL };
     if (node->op == TINY_OP_RANGE)
       expand_range (&self, node, copies);
     else if (node->op == TINY_OP_REDUCE)
@@ -517,6 +565,8 @@ tiny_pass_expand (TinyCodegen *cg, GError **error)
       for_each_copy (&self, node, copies, make_store_copy, NULL);
     else if (node->n_sources == 0)
       copies->copies[0] = node;
+    else if ((turned.axis = find_turned_axis (&self, node, copies)) != NULL)
+      for_each_copy (&self, node, copies, make_turned, &turned);
     else
       for_each_copy (&self, node, copies, make_copy, copies);
   }

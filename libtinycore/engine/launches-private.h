@@ -32,9 +32,10 @@ struct TinyLaunches {
   void *staging;         /* for copies that neither device lets the host reach */
   gsize n_staging;
   guint n_kernels;
-  struct TinyLanes *lanes; /* once built */
-  gboolean was_touched;    /* by the host, while recording */
-  guint64 n_roots;         /* that there were before */
+  guint64 n_flops, n_bytes; /* of them all, by their own count */
+  struct TinyLanes *lanes;  /* once built */
+  gboolean was_touched;     /* by the host, while recording */
+  guint64 n_roots;          /* that there were before */
   GHashTable *owners; /* while recording: TinyBuffer → TinyRoot, who had it before; or NULL */
   const GPtrArray *inputs; /* while recording: TinyBuffer, what changes from run to run */
 };

@@ -15,8 +15,8 @@ G_BEGIN_DECLS
  *
  * How many there were since the process began or tiny_reset_counters(): kernels launched, and what they calculated,
  * read and wrote by their own count; nanoseconds of submitting them, which on a synchronous device is computing
- * them; graphs that were planned; programs that were compiled rather than found in a cache. Replays of a recording
- * count for nothing.
+ * them; graphs that were planned; programs that were compiled rather than found in a cache. A replay of a recording
+ * launches, calculates, reads and writes as much as what was recorded.
  *
  * Returns: the number; 0 of any other name
  *

@@ -37,6 +37,7 @@ typedef struct {
   TinyCode code;
   GError *error;
   gboolean from_disk;
+  TinyExecutable *executable; /* in the end */
 } Job;
 
 static GMutex loaded_lock;
@@ -333,6 +334,22 @@ full_key (const Job *job)
   return g_strdup_printf ("%s/%s", tiny_device_get_name (job->device), job->key);
 }
 
+/* The job of kernel @i: one for all that are the same node. Under the lock. */
+static Job *
+find_job (GHashTable *jobs,
+          TinyDevice *device,
+          TinyNode *kernel,
+          const TinyOperation *operation)
+{
+  gconstpointer what = operation != NULL ? (gconstpointer) operation : kernel;
+  Job *job = g_hash_table_lookup (jobs, what);
+  if (job == NULL) {
+    job = job_new (device, kernel, operation);
+    g_hash_table_insert (jobs, (gpointer) what, job);
+  }
+  return job;
+}
+
 gboolean
 tiny_executables_get (TinyDevice *device,
                       TinyGraph *graph,
@@ -342,18 +359,21 @@ tiny_executables_get (TinyDevice *device,
                       TinyExecutable **out_executables,
                       GError **error)
 {
-  g_autoptr (GPtrArray) jobs = g_ptr_array_new_with_free_func (job_free);
+  g_autoptr (GHashTable) jobs = g_hash_table_new_full (NULL, NULL, NULL, job_free);
+  g_autofree Job **job_of = g_new (Job *, n + 1);
   g_autoptr (GPtrArray) missing = g_ptr_array_new ();
   g_autoptr (GHashTable) asked = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_mutex_lock (&loaded_lock);
   if (loaded == NULL)
     loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   for (guint i = 0; i < n; i++) {
-    Job *job = job_new (device, kernels[i], operations != NULL ? operations[i] : NULL);
-    g_ptr_array_add (jobs, job);
-    g_autofree char *key = full_key (job);
+    const guint n_jobs = g_hash_table_size (jobs);
+    job_of[i] = find_job (jobs, device, kernels[i], operations != NULL ? operations[i] : NULL);
+    if (g_hash_table_size (jobs) == n_jobs)
+      continue;
+    g_autofree char *key = full_key (job_of[i]);
     if (!g_hash_table_contains (loaded, key) && g_hash_table_add (asked, g_strdup (key)))
-      g_ptr_array_add (missing, job);
+      g_ptr_array_add (missing, job_of[i]);
   }
   run_jobs (missing);
   gboolean good = TRUE;
@@ -366,8 +386,11 @@ tiny_executables_get (TinyDevice *device,
       g_hash_table_insert (loaded, full_key (job), executable);
   }
   for (guint i = 0; good && i < n; i++) {
-    g_autofree char *key = full_key (jobs->pdata[i]);
-    out_executables[i] = g_hash_table_lookup (loaded, key);
+    if (job_of[i]->executable == NULL) {
+      g_autofree char *key = full_key (job_of[i]);
+      job_of[i]->executable = g_hash_table_lookup (loaded, key);
+    }
+    out_executables[i] = job_of[i]->executable;
   }
   g_mutex_unlock (&loaded_lock);
   return good;

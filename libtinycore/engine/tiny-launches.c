@@ -77,6 +77,10 @@ tiny_launches_add (TinyLaunches *self,
   for (guint i = 0; i < launch.n_bindings; i++)
     tiny_buffer_ref (bindings[i].buffer);
   self->n_kernels += launch.device != NULL;
+  if (launch.executable != NULL) {
+    self->n_flops += (guint64) launch.executable->n_flops;
+    self->n_bytes += (guint64) launch.executable->n_bytes;
+  }
   forget_commands (self);
 }
 
@@ -575,6 +579,7 @@ gboolean
 tiny_launches_submit (TinyLaunches *self, GError **error)
 {
   const guint n = self->launches->len;
+  const gint64 start = tiny_debug_now_ns ();
   if (self->commands == NULL && !build_commands (self, error))
     return FALSE;
   if (self->lanes == NULL)
@@ -583,8 +588,12 @@ tiny_launches_submit (TinyLaunches *self, GError **error)
     touch_written (self, &g_array_index (self->launches, Launch, i));
   if (tiny_trace_begin () != 0 || TINY_DEBUG (2))
     tiny_launches_keep_times (self);
-  if (n > 0 && tiny_lanes_get_n (self->lanes) == 1
-      && g_array_index (self->launches, Launch, 0).device != NULL)
-    return run_step (self, 0, n, error);
-  return tiny_lanes_submit (self->lanes, run_step, error);
+  const gboolean is_one_lane = n > 0 && tiny_lanes_get_n (self->lanes) == 1
+                               && g_array_index (self->launches, Launch, 0).device != NULL;
+  if (!(is_one_lane ? run_step (self, 0, n, error)
+                    : tiny_lanes_submit (self->lanes, run_step, error)))
+    return FALSE;
+  tiny_runtime_count_run (tiny_debug_now_ns () - start, self->n_kernels, self->n_flops,
+                          self->n_bytes);
+  return TRUE;
 }

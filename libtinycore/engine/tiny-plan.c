@@ -280,17 +280,8 @@ tiny_plan_run (TinyPlan *self,
   g_autoptr (TinyLaunches) launches = tiny_launches_new ();
   for (guint i = 0; i < schedule->n_items; i++)
     add_item (self, i, &memory, launches);
-  gint64 start = tiny_debug_now_ns ();
   if (!tiny_launches_submit (launches, error))
     return FALSE;
-  TinyCounters *counters = tiny_runtime_counters ();
-  counters->ns_run += (guint64) (tiny_debug_now_ns () - start);
-  counters->n_kernels += self->n_kernels;
-  for (guint i = 0; i < schedule->n_items; i++)
-    if (self->executables[i] != NULL) {
-      counters->n_flops += (guint64) self->executables[i]->n_flops;
-      counters->n_bytes += (guint64) self->executables[i]->n_bytes;
-    }
   if (*tiny_launches_get_recorder () != NULL)
     tiny_launches_append (*tiny_launches_get_recorder (), launches);
   for (guint i = 0; i < schedule->n_outputs; i++)

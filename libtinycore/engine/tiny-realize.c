@@ -6,6 +6,7 @@
  * a plan already (tiny-request.c). What was realised then replaces the expression in every root that shares it
  * (tiny-replace.c). While threads record, what is another recording's, or none's, is realised as such, before the rest. */
 #include "base/tiny-timing.h"
+#include "engine/keep-computed.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-recorders.h"
 #include "engine/tiny-request.h"
@@ -177,6 +178,7 @@ run (TinyRequest *request, GError **error)
   }
   for (guint i = 0; i < n_outputs; i++)
     tiny_buffer_unref (outputs[i]);
+  keep_computed_note (request);
   tiny_runtime_replace ((TinyNode *const *) request->nodes->pdata, nodes, n_nodes);
   return TRUE;
 }

@@ -210,6 +210,8 @@ change (Changes *self,
     g_ptr_array_add (kept, local);
     local = buffer;
   }
+  if (buffer == NULL)
+    local->was_computed |= node->was_computed;
   self->here[at] = local;
   self->away[at] = is_placed ? local : over_sources (self, node, self->away, sources);
 }

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "engine/keep-computed.h"
 #include "engine/runtime-private.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
@@ -196,6 +197,7 @@ tiny_request_survey (TinyRequest *self)
   TinyGraph *graph = tiny_runtime_get_graph ();
   self->order
       = tiny_graph_toposort (graph, (TinyNode *const *) self->nodes->pdata, self->nodes->len);
+  keep_computed_add (self);
   self->buffers = g_ptr_array_new ();
   self->variables = g_array_new (FALSE, FALSE, sizeof (TinyBoundVariable));
   self->structure = (TinyDigest){ { self->nodes->len, self->order->len } };

@@ -491,22 +491,23 @@ copy_live (void)
     g_ptr_array_add (live, root->node);
   g_autoptr (GPtrArray) order
       = tiny_history_toposort (runtime.graph, (TinyNode *const *) live->pdata, live->len);
-  g_auto (TinyNodeMap) map = { 0 };
+  g_autofree TinyNode **map = g_new (TinyNode *, tiny_graph_get_n_nodes (runtime.graph));
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
-      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
-    tiny_node_map_set (&map, node,
-                       tiny_node_new (graph, node->op, node->dtype, node->lanes,
-                                      node->n_sources, (TinyNode *const *) sources->pdata,
-                                      node->arg, node->ints, node->text));
+      g_ptr_array_add (sources, map[node->sources[s]->id]);
+    TinyNode *copy
+        = tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources,
+                         (TinyNode *const *) sources->pdata, node->arg, node->ints, node->text);
+    copy->was_computed |= node->was_computed;
+    map[node->id] = copy;
   }
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
-    root->node = tiny_node_map_get (&map, root->node);
+    root->node = map[root->node->id];
   tiny_history_retain (order);
-  tiny_history_replace ((TinyNode *const *) map.values, (TinyNode *const *) map.values, 0);
+  tiny_history_replace (map, map, 0);
   return graph;
 }
 
@@ -555,6 +556,17 @@ tiny_runtime_sweep (gboolean force)
     runtime.waiting_bytes = 0;
     runtime.counters.n_sweeps++;
   }
+  tiny_runtime_unlock ();
+}
+
+void
+tiny_runtime_count_run (gint64 ns, guint n_kernels, guint64 n_flops, guint64 n_bytes)
+{
+  tiny_runtime_lock ();
+  runtime.counters.ns_run += (guint64) ns;
+  runtime.counters.n_kernels += n_kernels;
+  runtime.counters.n_flops += n_flops;
+  runtime.counters.n_bytes += n_bytes;
   tiny_runtime_unlock ();
 }
 

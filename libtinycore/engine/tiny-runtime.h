@@ -104,6 +104,8 @@ typedef struct {
   guint64 n_flops, n_bytes;
   guint64 ns_schedule, ns_codegen, ns_compile, ns_run;
 } TinyCounters;
+/* Launches that were submitted once more, whether planned or replayed. */
+void tiny_runtime_count_run (gint64 ns, guint n_kernels, guint64 n_flops, guint64 n_bytes);
 void tiny_runtime_get_counters (TinyCounters *out);
 void tiny_runtime_reset_counters (void);
 

@@ -371,20 +371,31 @@ tiny_graph_import (TinyGraph *self, TinyNode *root)
 void
 tiny_node_map_clear (TinyNodeMap *self)
 {
-  g_clear_pointer (&self->values, g_free);
-  self->size = 0;
+  g_clear_pointer (&self->entries, g_free);
+  self->size = self->n = 0;
+}
+
+static void
+grow_map (TinyNodeMap *self)
+{
+  TinyNodeMap old = *self;
+  self->size = MAX (2 * old.size, 32);
+  self->entries = g_new0 (TinyNodeMapEntry, self->size);
+  TINY_COUNT (n_map_entries, self->size);
+  for (guint i = 0; i < old.size; i++)
+    if (old.entries[i].node != NULL)
+      *tiny_node_map_find (self, old.entries[i].node) = old.entries[i];
+  g_free (old.entries);
 }
 
 void
 tiny_node_map_set (TinyNodeMap *self, const TinyNode *node, gpointer value)
 {
-  if (node->id >= self->size) {
-    guint size = MAX (node->id + 1, self->size * 2);
-    self->values = g_renew (gpointer, self->values, size);
-    memset (self->values + self->size, 0, (size - self->size) * sizeof (gpointer));
-    self->size = size;
-  }
-  self->values[node->id] = value;
+  if (self->n * 2 >= self->size)
+    grow_map (self);
+  TinyNodeMapEntry *entry = tiny_node_map_find (self, node);
+  self->n += entry->node == NULL;
+  *entry = (TinyNodeMapEntry){ node, value };
 }
 
 /* ---- digest ---- */

@@ -28,20 +28,21 @@ typedef struct {
 } TinyInts;
 
 struct TinyNode {
-  guint16 op;    /* TinyOp */
-  guint8 dtype;  /* TinyDType */
-  guint8 bounds; /* 1 once vmin and vmax are known */
-  guint16 lanes; /* 1 is a scalar */
+  guint16 op;              /* TinyOp */
+  guint8 dtype;            /* TinyDType */
+  guint8 bounds : 1;       /* vmin and vmax are known */
+  guint8 was_computed : 1; /* see engine/keep-computed.h */
+  guint16 lanes;           /* 1 is a scalar */
   guint16 n_ranges;
   guint32 n_sources;
-  guint32 id;   /* order of creation in its graph, dense from 0 */
-  guint32 mark; /* see tiny_graph_begin_mark() */
-  gint64 arg;            /* number; floats as the bits of their double */
-  const TinyInts *ints;  /* or NULL */
-  const char *text;      /* interned in the graph, or NULL */
-  const TinyInts *shape; /* tensor stage; else NULL */
-  TinyNode *limits;      /* see ir/tiny-limit.h; mostly NULL */
-  gint64 vmin, vmax;     /* of integers, memo of the range analysis */
+  guint32 id;              /* order of creation in its graph, dense from 0 */
+  guint32 mark;            /* see tiny_graph_begin_mark() */
+  gint64 arg;              /* number; floats as the bits of their double */
+  const TinyInts *ints;    /* or NULL */
+  const char *text;        /* interned in the graph, or NULL */
+  const TinyInts *shape;   /* tensor stage; else NULL */
+  TinyNode *limits;        /* see ir/tiny-limit.h; mostly NULL */
+  gint64 vmin, vmax;       /* of integers, memo of the range analysis */
   TinyNode *const *ranges; /* memo of tiny_node_get_ranges(); NULL: not known yet */
   TinyNode *const *sources;
 };
@@ -108,8 +109,10 @@ TinyNode *tiny_node_open (TinyGraph *graph, TinyDType dtype);
 gboolean tiny_node_is_open (const TinyNode *node);
 TinyNode *tiny_node_const_index (TinyGraph *graph, gint64 value);
 TinyNode *tiny_node_range (TinyGraph *graph, guint number, TinyRangeKind kind, TinyNode *bound);
-TinyNode *tiny_node_range_const (TinyGraph *graph, guint number, TinyRangeKind kind, gint64 extent);
-TinyNode *tiny_node_sink (TinyGraph *graph, guint n, TinyNode *const *sources, const char *name);
+TinyNode *
+tiny_node_range_const (TinyGraph *graph, guint number, TinyRangeKind kind, gint64 extent);
+TinyNode *
+tiny_node_sink (TinyGraph *graph, guint n, TinyNode *const *sources, const char *name);
 
 /* ---- reading ---- */
 double tiny_node_get_float (const TinyNode *node); /* of a CONST of any dtype, as double */
@@ -145,26 +148,40 @@ gboolean tiny_node_depends_on (TinyGraph *graph, TinyNode *node, TinyNode *range
 GPtrArray *tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots);
 
 /* @root with each from[i] replaced by to[i], rebuilt above them. */
-TinyNode *tiny_graph_substitute (TinyGraph *self,
-                                 TinyNode *root,
-                                 TinyNode *const *from,
-                                 TinyNode *const *to,
-                                 guint n);
+TinyNode *tiny_graph_substitute (
+    TinyGraph *self, TinyNode *root, TinyNode *const *from, TinyNode *const *to, guint n);
 
 /* A copy of @root, a node of another graph, in this one. */
 TinyNode *tiny_graph_import (TinyGraph *self, TinyNode *root);
 
-/* A map from nodes of one graph to pointers, by id. */
+/* A map from nodes of one graph to pointers. It costs what is in it, however large the graph is; nodes made one after
+ * another lie side by side. */
 typedef struct {
-  gpointer *values;
-  guint size;
+  const TinyNode *node; /* NULL: free */
+  gpointer value;
+} TinyNodeMapEntry;
+typedef struct {
+  TinyNodeMapEntry *entries;
+  guint size; /* a power of two, or 0 */
+  guint n;
 } TinyNodeMap;
 void tiny_node_map_clear (TinyNodeMap *self);
 void tiny_node_map_set (TinyNodeMap *self, const TinyNode *node, gpointer value);
+/* The entry of @node, or the free one that it would get; there is one. */
+static inline TinyNodeMapEntry *
+tiny_node_map_find (const TinyNodeMap *self, const TinyNode *node)
+{
+  enum { RUN = 8 }; /* neighbours that stay together */
+  guint slot = (node->id / RUN * 0x9E3779B1u >> 8) * RUN + node->id % RUN;
+  for (slot &= self->size - 1;
+       self->entries[slot].node != NULL && self->entries[slot].node != node;)
+    slot = (slot + 1) & (self->size - 1);
+  return &self->entries[slot];
+}
 static inline gpointer
 tiny_node_map_get (const TinyNodeMap *self, const TinyNode *node)
 {
-  return node->id < self->size ? self->values[node->id] : NULL;
+  return self->size > 0 ? tiny_node_map_find (self, node)->value : NULL;
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyNodeMap, tiny_node_map_clear)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyGraph, tiny_graph_free)

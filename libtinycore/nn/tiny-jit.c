@@ -3,6 +3,7 @@
  * tiny-jit.c: a function of the program around a recorder. */
 #include "nn/tiny-jit.h"
 
+#include "base/tiny-env.h"
 #include "base/tiny-guard.h"
 #include "engine/tiny-runtime.h"
 #include "nn/recording.h"
@@ -174,7 +175,9 @@ call_locked (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
     return FALSE;
   if (self->is_recorded)
     return replay (self, inputs, n, error);
-  return self->n_calls++ == 0 ? run (self, inputs, n, error) : record (self, inputs, n, error);
+  return self->n_calls++ == 0 || tiny_env_get_int (TINY_ENV_CHECK)
+             ? run (self, inputs, n, error)
+             : record (self, inputs, n, error);
 }
 
 gboolean

@@ -33,7 +33,7 @@ TINY_API TinyModule *tiny_linear_new (gint64 n_in, gint64 n_out, gboolean bias);
  * @size: features of a row
  *
  * Integers (…) to (…, D): the rows of tensor "weight" (V, D), drawn from the normal distribution, by
- * tiny_tensor_index_select(): a token outside of the table is a row of zeros.
+ * tiny_tensor_index_select(): a negative token counts from the end, one outside of the table is a row of zeros.
  *
  * Returns: (transfer full): a module
  *

@@ -248,7 +248,7 @@ gboolean
 tiny_scheduler_step (TinyScheduler *self, GError **error)
 {
   tiny_return_error_unless (TINY_IS_SCHEDULER (self), error, FALSE, "no scheduler given");
-  if (self->kind == PLATEAU || (self->kind == ONE_CYCLE && self->epoch + 1 >= self->total)) {
+  if (self->kind == PLATEAU || (self->kind == ONE_CYCLE && self->epoch >= self->total)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  self->kind == PLATEAU
                      ? "scheduler: a plateau is one of a metric: give it one"

@@ -10,6 +10,7 @@
  * epilogue along. */
 #include <string.h>
 
+#include "base/tiny-stats.h"
 #include "schedule/claim.h"
 #include "schedule/plan.h"
 #include "schedule/weights.h"
@@ -32,6 +33,7 @@ typedef struct {
   double operations; /* per evaluation, fused */
   guint depth, n_users;
   guint n_folds;       /* that divide indices on one way down */
+  guint number;        /* in the kernel that is looked at */
   gboolean has_reduce; /* fused, a REDUCE comes along */
   gboolean is_assumed; /* by the estimates of its users: to be stored */
   gboolean is_forced;
@@ -51,6 +53,7 @@ typedef struct {
   Info *infos;
   guint *position;    /* of each node id in order */
   GArray *signatures; /* of each kernel: the REDUCE whose loops it has, or NULL */
+  guint *places; /* of each kernel: where it may be among the contexts that are being joined */
 } Fusion;
 
 static Info *
@@ -200,10 +203,24 @@ add_context (Fusion *self, TinyNode *node, Context context)
   Info *info = get_info (self, node);
   if (info->contexts == NULL)
     info->contexts = g_array_new (FALSE, FALSE, sizeof (Context));
+  g_array_append_val (info->contexts, context);
+}
+
+/* Makes one of the contexts of each kernel. */
+static void
+join_contexts (Fusion *self, Info *info)
+{
+  Context *all = (Context *) (void *) info->contexts->data;
+  guint n = 0;
   for (guint i = 0; i < info->contexts->len; i++) {
-    Context *known = &g_array_index (info->contexts, Context, i);
-    if (known->kernel != context.kernel)
+    const Context context = all[i];
+    Context *known = &all[self->places[context.kernel]];
+    TINY_COUNT (n_looks, 1);
+    if (self->places[context.kernel] >= n || known->kernel != context.kernel) {
+      self->places[context.kernel] = n;
+      all[n++] = context;
       continue;
+    }
     if (known->by_movement || context.by_movement)
       known->evaluations += context.evaluations;
     else
@@ -211,9 +228,8 @@ add_context (Fusion *self, TinyNode *node, Context context)
     known->in_reduce = known->in_reduce || context.in_reduce;
     known->by_movement = known->by_movement || context.by_movement;
     known->repeated = known->repeated || context.repeated;
-    return;
   }
-  g_array_append_val (info->contexts, context);
+  g_array_set_size (info->contexts, n);
 }
 
 /* How often the source of an EXPAND is evaluated for one evaluation of each of its elements: the
@@ -354,6 +370,8 @@ decide (Fusion *self)
     Info *info = &self->infos[i];
     if (info->contexts == NULL && !info->is_forced)
       continue;
+    if (info->contexts != NULL)
+      join_contexts (self, info);
     info->why = find_reason (self, info);
     info->is_stored = info->why != NULL;
     if (info->is_stored) {
@@ -374,20 +392,10 @@ decide (Fusion *self)
 
 /* What the kernel of one stored value is made of. */
 typedef struct {
-  GPtrArray *fused;   /* nodes, sources before users; the last is the value itself */
-  GHashTable *reads;  /* what comes from memory, and variables, and its number */
-  GHashTable *number; /* of fused nodes: their place, plus 1 */
-  guint n_variables;  /* of reads */
+  GPtrArray *fused;  /* nodes, sources before users; the last is the value itself */
+  guint n_reads;     /* what comes from memory, and variables */
+  guint n_variables; /* of those */
 } Inside;
-
-static void
-inside_clear (Inside *self)
-{
-  g_ptr_array_unref (self->fused);
-  g_hash_table_unref (self->reads);
-  g_hash_table_unref (self->number);
-}
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Inside, inside_clear)
 
 /* What a kernel is given. */
 static gboolean
@@ -397,6 +405,7 @@ is_read (Fusion *self, TinyNode *node)
          || get_info (self, node)->is_stored;
 }
 
+/* Gives what is read, and what is fused, a number each. */
 static void
 look_inside (Fusion *self, TinyNode *root, Inside *out)
 {
@@ -405,25 +414,27 @@ look_inside (Fusion *self, TinyNode *root, Inside *out)
     guint next;
   } Frame;
   g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
+  const guint32 seen = tiny_graph_begin_mark (self->plan->graph);
+  g_ptr_array_set_size (out->fused, 0);
+  out->n_reads = out->n_variables = 0;
   g_array_append_val (stack, ((Frame){ root, 0 }));
-  g_hash_table_insert (out->number, root, GUINT_TO_POINTER (G_MAXUINT));
   while (stack->len > 0) {
     Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
+    TINY_COUNT (n_looks, 1);
     if (frame->next == schedule_count_values (frame->node)) {
+      get_info (self, frame->node)->number = out->fused->len;
       g_ptr_array_add (out->fused, frame->node);
-      g_hash_table_insert (out->number, frame->node, GUINT_TO_POINTER (out->fused->len));
       g_array_set_size (stack, stack->len - 1);
       continue;
     }
     TinyNode *source = frame->node->sources[frame->next++];
+    if (source->mark == seen)
+      continue;
+    source->mark = seen;
     if (is_read (self, source)) {
-      if (!g_hash_table_contains (out->reads, source)) {
-        g_hash_table_insert (out->reads, source,
-                             GUINT_TO_POINTER (g_hash_table_size (out->reads)));
-        out->n_variables += source->op == TINY_OP_VARIABLE;
-      }
-    } else if (!g_hash_table_contains (out->number, source)) {
-      g_hash_table_insert (out->number, source, GUINT_TO_POINTER (G_MAXUINT));
+      get_info (self, source)->number = out->n_reads++;
+      out->n_variables += source->op == TINY_OP_VARIABLE;
+    } else {
       g_array_append_val (stack, ((Frame){ source, 0 }));
     }
   }
@@ -434,27 +445,30 @@ look_inside (Fusion *self, TinyNode *root, Inside *out)
 static TinyNode *
 find_node_to_store (Fusion *self, const Inside *inside, guint limit)
 {
-  guint n_words = (g_hash_table_size (inside->reads) + 63) / 64;
-  g_autofree guint64 *sets = g_new0 (guint64, (gsize) n_words * inside->fused->len + 1);
+  const guint most = limit + 1; /* of more it does not matter how many */
+  g_autofree guint *lists = g_new (guint, (gsize) most * inside->fused->len + 1);
+  g_autofree guint *lengths = g_new0 (guint, inside->fused->len + 1);
+  g_autofree guint *last = g_new0 (guint, inside->n_reads + 1); /* that has it, plus 1 */
   TinyNode *best = NULL;
   double best_cost = G_MAXDOUBLE;
   for (guint i = 0; i + 1 < inside->fused->len; i++) {
     TinyNode *node = inside->fused->pdata[i];
-    guint64 *set = sets + (gsize) i * n_words;
-    guint n = 0;
+    guint *list = lists + (gsize) i * most, n = 0;
     for (guint s = 0; s < schedule_count_values (node); s++) {
-      gpointer key = node->sources[s];
-      if (is_read (self, key)) {
-        guint number = GPOINTER_TO_UINT (g_hash_table_lookup (inside->reads, key));
-        set[number / 64] |= G_GUINT64_CONSTANT (1) << number % 64;
-        continue;
+      TinyNode *source = node->sources[s];
+      const guint number = get_info (self, source)->number;
+      const gboolean is_one = is_read (self, source);
+      const guint *from = is_one ? &number : lists + (gsize) number * most;
+      const guint n_from = is_one ? 1 : lengths[number];
+      for (guint k = 0; k < n_from && n < most; k++) {
+        if (last[from[k]] == i + 1)
+          continue;
+        last[from[k]] = i + 1;
+        list[n++] = from[k];
       }
-      guint at = GPOINTER_TO_UINT (g_hash_table_lookup (inside->number, key)) - 1;
-      for (guint w = 0; w < n_words; w++)
-        set[w] |= sets[(gsize) at * n_words + w];
     }
-    for (guint w = 0; w < n_words; w++)
-      n += (guint) __builtin_popcountll (set[w]);
+    lengths[i] = n;
+    TINY_COUNT (n_looks, 1);
     const Info *info = get_info (self, node);
     double cost = info->n_bytes / MAX ((double) n - 1, 1);
     if (tiny_op_is_movement (node->op) || n < 2 || n > limit || cost > best_cost)
@@ -465,34 +479,38 @@ find_node_to_store (Fusion *self, const Inside *inside, guint limit)
   return best;
 }
 
-/* Stores more where a kernel reads too many buffers or variables. Returns whether it did. */
+/* Stores more until the kernel of @root, a value that is stored, does not read too many buffers or variables. Returns
+ * whether it did. */
+static gboolean
+limit_kernel (Fusion *self, TinyNode *root, Inside *inside)
+{
+  Plan *plan = self->plan;
+  const char *device = schedule_get_device (plan, root);
+  const ScheduleMachine machine
+      = schedule_get_machine (plan, device != NULL ? device : plan->only_device);
+  const guint most = MIN (schedule_weights.max_buffers, MAX (machine.max_buffers, 2) - 1);
+  for (gboolean changed = FALSE;; changed = TRUE) {
+    look_inside (self, root, inside);
+    const gboolean too_many = inside->n_variables > schedule_weights.max_variables;
+    const guint limit = too_many ? MIN (most, schedule_weights.max_variables) : most;
+    if (inside->n_reads - inside->n_variables <= most && !too_many)
+      return changed;
+    TinyNode *node = find_node_to_store (self, inside, limit);
+    if (node == NULL)
+      return changed;
+    get_info (self, node)->is_forced = get_info (self, node)->is_stored = TRUE;
+  }
+}
+
 static gboolean
 limit_buffers (Fusion *self)
 {
-  Plan *plan = self->plan;
   gboolean changed = FALSE;
-  for (guint i = 0; i < self->order->len; i++) {
-    TinyNode *root = self->infos[i].node;
-    if (!self->infos[i].is_stored)
-      continue;
-    const char *device = schedule_get_device (plan, root);
-    ScheduleMachine machine
-        = schedule_get_machine (plan, device != NULL ? device : plan->only_device);
-    guint limit = MIN (schedule_weights.max_buffers, MAX (machine.max_buffers, 2) - 1);
-    g_auto (Inside) inside
-        = { g_ptr_array_new (), g_hash_table_new (NULL, NULL), g_hash_table_new (NULL, NULL) };
-    look_inside (self, root, &inside);
-    const gboolean too_many = inside.n_variables > schedule_weights.max_variables;
-    if (g_hash_table_size (inside.reads) - inside.n_variables <= limit && !too_many)
-      continue;
-    if (too_many)
-      limit = MIN (limit, schedule_weights.max_variables);
-    TinyNode *node = find_node_to_store (self, &inside, limit);
-    if (node == NULL)
-      continue;
-    get_info (self, node)->is_forced = TRUE;
-    changed = TRUE;
-  }
+  g_autoptr (GPtrArray) fused = g_ptr_array_new ();
+  Inside inside = { fused, 0, 0 };
+  for (guint i = 0; i < self->order->len; i++)
+    if (self->infos[i].is_stored && limit_kernel (self, self->infos[i].node, &inside))
+      changed = TRUE;
   return changed;
 }
 
@@ -552,6 +570,7 @@ schedule_choose_stages (Plan *plan)
   self.infos = g_new0 (Info, order->len + 1);
   self.position = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
   self.signatures = g_array_new (FALSE, FALSE, sizeof (TinyNode *));
+  self.places = g_new0 (guint, order->len + 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     Info *info = &self.infos[i];
@@ -574,5 +593,6 @@ schedule_choose_stages (Plan *plan)
     g_clear_pointer (&self.infos[i].contexts, g_array_unref);
   g_array_unref (self.signatures);
   g_free (self.position);
+  g_free (self.places);
   g_free (self.infos);
 }

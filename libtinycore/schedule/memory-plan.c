@@ -5,6 +5,7 @@
  * Every device has one arena. A temporary lives from the item that writes it to the last that
  * reads it; the largest are placed first, each in the smallest gap that fits between those placed
  * before that live at the same time, at a multiple of what any device may ask for. */
+#include "base/tiny-stats.h"
 #include "schedule/plan.h"
 
 typedef struct {
@@ -19,13 +20,6 @@ compare_sizes (gconstpointer a, gconstpointer b)
   if (x->n_bytes != y->n_bytes)
     return x->n_bytes > y->n_bytes ? -1 : 1;
   return x->buffer < y->buffer ? -1 : x->buffer > y->buffer;
-}
-
-static int
-compare_offsets (gconstpointer a, gconstpointer b)
-{
-  const Life *x = *(Life *const *) a, *y = *(Life *const *) b;
-  return x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
 static GArray *
@@ -56,25 +50,158 @@ find_lives (Plan *plan)
   return lives;
 }
 
-/* Places @life among those @placed on the same device. */
+/* ---- what is taken, and when ----
+ * A tree over the items: a leaf is one item, a node above stands for those of the two below it. A life is noted at the few
+ * nodes that together are its time; who asks for another time meets it there, above or below. */
+typedef struct {
+  gint64 start, end;
+} Span;
+
+typedef struct {
+  const char *device;
+  guint n;         /* leaves: n … 2 n - 1; below node i are 2 i and 2 i + 1 */
+  GArray **always; /* Span: taken all the time of a node, where it is noted */
+  GArray **ever;   /* Span: taken at some time of it, noted there or below */
+  GArray *found;   /* Span: for a place that is being looked for */
+} Taken;
+
+static Taken *
+taken_new (const char *device, guint n_items)
+{
+  Taken *self = g_new0 (Taken, 1);
+  self->device = device;
+  for (self->n = 1; self->n < n_items;)
+    self->n *= 2;
+  self->always = g_new0 (GArray *, 2 * self->n);
+  self->ever = g_new0 (GArray *, 2 * self->n);
+  self->found = g_array_new (FALSE, FALSE, sizeof (Span));
+  return self;
+}
+
 static void
-place (Life *life, GPtrArray *placed)
+taken_free (gpointer data)
+{
+  Taken *self = data;
+  for (guint i = 0; i < 2 * self->n; i++) {
+    g_clear_pointer (&self->always[i], g_array_unref);
+    g_clear_pointer (&self->ever[i], g_array_unref);
+  }
+  g_free (self->always);
+  g_free (self->ever);
+  g_array_unref (self->found);
+  g_free (self);
+}
+
+/* Spans that touch become one: what lies close takes few. */
+static void
+add_span (GArray **spans, Span span)
+{
+  if (*spans == NULL)
+    *spans = g_array_new (FALSE, FALSE, sizeof (Span));
+  const Span *all = (const Span *) (void *) (*spans)->data;
+  guint at = 0, end = (*spans)->len, n = 0;
+  while (at < end) {
+    const guint middle = (at + end) / 2;
+    if (all[middle].end < span.start)
+      at = middle + 1;
+    else
+      end = middle;
+  }
+  for (; at + n < (*spans)->len && all[at + n].start <= span.end; n++)
+    span = (Span){ MIN (span.start, all[at + n].start), MAX (span.end, all[at + n].end) };
+  TINY_COUNT (n_looks, n + 1);
+  if (n > 0)
+    g_array_remove_range (*spans, at, n);
+  g_array_insert_val (*spans, at, span);
+}
+
+static void
+take (Taken *self, const Life *life)
+{
+  const Span span = { life->offset, life->offset + life->n_bytes };
+  guint a = life->first + self->n, b = life->last + self->n;
+  for (guint i = a, j = b; i > 0; i /= 2, j /= 2) {
+    add_span (&self->ever[i], span);
+    if (j != i)
+      add_span (&self->ever[j], span);
+  }
+  for (b++; a < b; a = (a + 1) / 2, b /= 2) {
+    if (a % 2 == 1) {
+      add_span (&self->always[a], span);
+      add_span (&self->ever[a], span);
+    }
+    if (b % 2 == 1) {
+      add_span (&self->always[b - 1], span);
+      add_span (&self->ever[b - 1], span);
+    }
+  }
+}
+
+static void
+find_spans (Taken *self, const GArray *spans)
+{
+  if (spans == NULL)
+    return;
+  TINY_COUNT (n_looks, spans->len);
+  g_array_append_vals (self->found, spans->data, spans->len);
+}
+
+static int
+compare_starts (gconstpointer a, gconstpointer b)
+{
+  const Span *x = a, *y = b;
+  return x->start < y->start ? -1 : x->start > y->start;
+}
+
+/* Lists in order what is taken while @life is there. */
+static void
+find_taken (Taken *self, const Life *life)
+{
+  guint a = life->first + self->n, b = life->last + self->n;
+  g_array_set_size (self->found, 0);
+  for (guint i = a, j = b; i > 0; i /= 2, j /= 2) {
+    find_spans (self, self->always[i]);
+    if (j != i)
+      find_spans (self, self->always[j]);
+  }
+  for (b++; a < b; a = (a + 1) / 2, b /= 2) {
+    if (a % 2 == 1)
+      find_spans (self, self->ever[a]);
+    if (b % 2 == 1)
+      find_spans (self, self->ever[b - 1]);
+  }
+  g_array_sort (self->found, compare_starts);
+}
+
+/* Gives @life its place. */
+static void
+place (Taken *self, Life *life)
 {
   gint64 end = 0, best = -1, best_gap = G_MAXINT64;
-  for (guint i = 0; i < placed->len; i++) {
-    const Life *other = placed->pdata[i];
-    if (other->first > life->last || other->last < life->first)
-      continue;
-    gint64 gap = other->offset - end;
+  find_taken (self, life);
+  for (guint i = 0; i < self->found->len; i++) {
+    const Span *other = &g_array_index (self->found, Span, i);
+    gint64 gap = other->start - end;
     if (gap >= life->n_bytes && gap < best_gap) {
       best = end;
       best_gap = gap;
     }
-    end = MAX (end, other->offset + other->n_bytes);
+    end = MAX (end, other->end);
   }
   life->offset = best >= 0 ? best : end;
-  g_ptr_array_add (placed, life);
-  g_ptr_array_sort (placed, compare_offsets);
+  if (life->n_bytes > 0)
+    take (self, life);
+}
+
+static guint
+find_device (GPtrArray *taken, const char *device, guint n_items)
+{
+  guint i = 0;
+  while (i < taken->len && ((const Taken *) taken->pdata[i])->device != device)
+    i++;
+  if (i == taken->len)
+    g_ptr_array_add (taken, taken_new (device, n_items));
+  return i;
 }
 
 TinyScheduleArena *
@@ -82,20 +209,14 @@ schedule_plan_memory (Plan *plan, guint *out_n_arenas)
 {
   g_autoptr (GArray) lives = find_lives (plan);
   g_autoptr (GArray) arenas = g_array_new (FALSE, TRUE, sizeof (TinyScheduleArena));
-  g_autoptr (GPtrArray) placed
-      = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
+  g_autoptr (GPtrArray) taken = g_ptr_array_new_with_free_func (taken_free);
   for (guint i = 0; i < lives->len; i++) {
     Life *life = &g_array_index (lives, Life, i);
     TinyScheduleBuffer *buffer = schedule_get_buffer (plan, life->buffer);
-    guint a = 0;
-    while (a < arenas->len
-           && g_array_index (arenas, TinyScheduleArena, a).device != buffer->device)
-      a++;
-    if (a == arenas->len) {
+    const guint a = find_device (taken, buffer->device, plan->items->len);
+    if (a == arenas->len)
       g_array_append_val (arenas, ((TinyScheduleArena){ buffer->device, 0 }));
-      g_ptr_array_add (placed, g_ptr_array_new ());
-    }
-    place (life, placed->pdata[a]);
+    place (taken->pdata[a], life);
     buffer->slot = life->offset;
     TinyScheduleArena *arena = &g_array_index (arenas, TinyScheduleArena, a);
     arena->n_bytes = MAX (arena->n_bytes, life->offset + life->n_bytes);

@@ -13,6 +13,7 @@
  *
  * Whether it is done says an estimate of the time with and without (work.c). */
 #include "base/tiny-env.h"
+#include "base/tiny-stats.h"
 #include "schedule/join.h"
 #include "schedule/weights.h"
 #include "schedule/work.h"
@@ -25,6 +26,8 @@ typedef struct {
   gboolean is_measured;
   gboolean is_constant; /* gives the same in every run */
   GArray *before;       /* guint: items that must run before, as they were */
+  GArray *after;        /* guint: items that must run later, as they were */
+  guint64 level;        /* above that of all that must run before */
   guint mark;
 } Group;
 
@@ -35,6 +38,18 @@ typedef struct {
   guint *n_readers; /* of each buffer */
   guint mark;
 } Merge;
+
+/* Between the levels of neighbours, so that what one is lifted by does not lift all that come after. */
+enum { LEVEL_GAP = 1 << 16 };
+
+/* A search for a way, from one of its ends. */
+typedef struct {
+  guint from, to;
+  gboolean is_forward;
+  guint mark, other; /* of what this search and the one from the other end have met */
+  GArray *met;       /* guint: groups, the one whose neighbours are looked at by at */
+  guint at, neighbour;
+} Search;
 
 static guint
 find_group (Merge *self, guint i)
@@ -67,28 +82,76 @@ get_work (Merge *self, Group *group)
 }
 
 /* ---- what must run before what ---- */
-/* Whether group @a must run before @b because of one in between. */
+/* Looks at one neighbour more. FALSE: there is none, and no way. */
+static gboolean
+look_further (Merge *self, Search *search, gboolean *out_is_way)
+{
+  while (search->at < search->met->len) {
+    const guint at = g_array_index (search->met, guint, search->at);
+    const GArray *neighbours
+        = search->is_forward ? self->groups[at].after : self->groups[at].before;
+    if (search->neighbour == neighbours->len) {
+      search->at++;
+      search->neighbour = 0;
+      continue;
+    }
+    guint next = find_group (self, g_array_index (neighbours, guint, search->neighbour++));
+    Group *group = &self->groups[next];
+    const guint64 end = self->groups[search->to].level;
+    TINY_COUNT (n_looks, 1);
+    if (next == search->to ? at != search->from : group->mark == search->other)
+      *out_is_way = TRUE;
+    else if (next != search->to && next != search->from && group->mark != search->mark
+             && (search->is_forward ? group->level < end : group->level > end)) {
+      group->mark = search->mark;
+      g_array_append_val (search->met, next);
+    }
+    return TRUE;
+  }
+  return FALSE;
+}
+
+/* Whether group @a must run before @b because of one in between: searched from both ends by turns, so that it takes no
+ * longer than from the end where there is less to see. */
 static gboolean
 is_way_between (Merge *self, guint a, guint b)
 {
+  if (self->groups[b].level < self->groups[a].level + 2)
+    return FALSE;
+  g_autoptr (GArray) above = g_array_new (FALSE, FALSE, sizeof (guint));
+  g_autoptr (GArray) below = g_array_new (FALSE, FALSE, sizeof (guint));
+  const guint mark = self->mark + 1;
+  Search forward = { a, b, TRUE, mark, mark + 1, above, 0, 0 };
+  Search backward = { b, a, FALSE, mark + 1, mark, below, 0, 0 };
+  gboolean is_way = FALSE;
+  self->mark += 2;
+  g_array_append_val (above, a);
+  g_array_append_val (below, b);
+  while (!is_way && look_further (self, &forward, &is_way) && !is_way
+         && look_further (self, &backward, &is_way))
+    continue;
+  return is_way;
+}
+
+/* Lifts what must run after group @a above its level. */
+static void
+lift (Merge *self, guint a)
+{
   g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (guint));
-  self->mark++;
-  g_array_append_val (stack, b);
+  g_array_append_val (stack, a);
   while (stack->len > 0) {
-    guint at = g_array_index (stack, guint, stack->len - 1);
+    const guint at = g_array_index (stack, guint, stack->len - 1);
+    const GArray *after = self->groups[at].after;
     g_array_set_size (stack, stack->len - 1);
-    const GArray *before = self->groups[at].before;
-    for (guint i = 0; i < before->len; i++) {
-      guint next = find_group (self, g_array_index (before, guint, i));
-      if (next == a && at != b)
-        return TRUE;
-      if (next == a || next == b || self->groups[next].mark == self->mark)
+    for (guint i = 0; i < after->len; i++) {
+      const guint next = find_group (self, g_array_index (after, guint, i));
+      TINY_COUNT (n_looks, 1);
+      if (next == at || self->groups[next].level > self->groups[at].level)
         continue;
-      self->groups[next].mark = self->mark;
+      self->groups[next].level = self->groups[at].level + 1;
       g_array_append_val (stack, next);
     }
   }
-  return FALSE;
 }
 
 static gboolean
@@ -128,6 +191,9 @@ unite (Merge *self, guint a, guint b, const PlanItem *item, const KernelWork *wo
   second->is_constant = first->is_constant && second->is_constant;
   second->work = *work;
   g_array_append_vals (second->before, first->before->data, first->before->len);
+  g_array_append_vals (second->after, first->after->data, first->after->len);
+  second->level = MAX (first->level, second->level);
+  lift (self, b);
 }
 
 static gboolean
@@ -256,6 +322,12 @@ merge_init (Merge *self, Plan *plan)
     group->item = g_array_index (plan->items, PlanItem, i);
     group->into = i;
     group->before = before[i];
+    group->after = g_array_new (FALSE, FALSE, sizeof (guint));
+    for (guint k = 0; k < before[i]->len; k++) {
+      Group *other = &self->groups[g_array_index (before[i], guint, k)];
+      g_array_append_val (other->after, i);
+      group->level = MAX (group->level, other->level + LEVEL_GAP);
+    }
     count_readers (self, &group->item, 1);
   }
   g_free (before);
@@ -279,6 +351,7 @@ schedule_merge_kernels (Plan *plan)
     if (self.groups[i].into == i)
       g_array_append_val (plan->items, self.groups[i].item);
     g_array_unref (self.groups[i].before);
+    g_array_unref (self.groups[i].after);
   }
   g_free (self.groups);
   g_free (self.n_readers);

@@ -225,8 +225,9 @@ number_variables (TinyGraph *graph, TinyScheduleItem *item)
                                         numbers->len, node->ints, node->text));
     g_array_append_val (numbers, number);
   }
-  item->kernel = tiny_graph_substitute (graph, item->kernel, (TinyNode **) from->pdata,
-                                        (TinyNode **) to->pdata, from->len);
+  if (from->len > 0)
+    item->kernel = tiny_graph_substitute (graph, item->kernel, (TinyNode **) from->pdata,
+                                          (TinyNode **) to->pdata, from->len);
   item->n_variables = numbers->len;
   item->variables = (guint *) (void *) g_array_free (g_steal_pointer (&numbers), FALSE);
 }

@@ -1347,8 +1347,8 @@ class Indexing:
         The parts of @self along @axis at @index, whose shape replaces that axis: rows of an embedding
         (V, D) at tokens (B, T) along axis 0 are (B, T, D). NumPy's `take`, ONNX's `Gather`.
 
-        A position below 0 or beyond the last gives zeros and has no gradient. (Negative positions do not count from
-        the end.) What is read at equal positions adds up in the gradient of @self. One load for each element of the
+        Positions are as in all operations (docs/indexing.md): negative ones count from the end, what is outside gives zeros
+        and has no gradient. What is read at equal positions adds up in the gradient of @self. One load for each element of the
         result, whatever the size of @self."""
 
     @op(symbolic=True)

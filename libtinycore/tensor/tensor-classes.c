@@ -5,6 +5,7 @@
  * A target is the number of a class for each (B, S…), or a probability for each score. */
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
+#include "tensor/tiny-positions.h"
 
 typedef struct {
   guint axis;       /* of the classes in scores */
@@ -110,6 +111,8 @@ loss_of_labels (TinyBuild *b, const Classes *self, TinyNode *labels, gint64 igno
   TinyNode *zero = tiny_build_like (b, self->log, 0);
   TinyNode *weighted
       = self->weight != NULL ? tiny_build_mul (b, self->log, self->weight) : self->log;
+  if (!tiny_build_check_labels (b, labels, self->n, ignore_index))
+    return NULL;
   TinyNode *is_class = is_label (b, self, labels);
   TinyNode *loss = tiny_build_where (
       b, is_class, tiny_build_mul_number (b, weighted, self->smoothing - 1), zero);

@@ -23,34 +23,6 @@ tiny_build_one_hot (TinyBuild *self, TinyNode *labels, gint64 n)
   return tiny_build_binary (self, TINY_OP_CMPEQ, column, tiny_build_iota (self, dtype, n));
 }
 
-/* ---- reading at positions ---- */
-static gboolean
-check_positions (TinyBuild *self, TinyNode *indices)
-{
-  if (tiny_dtype_is_integer (indices->dtype))
-    return TRUE;
-  tiny_build_fail (self, "the indices are integers, not %s",
-                   tiny_dtype_to_string ((TinyDType) indices->dtype));
-  return FALSE;
-}
-
-TinyNode *
-tiny_build_from_end (TinyBuild *self, TinyNode *positions, gint64 size)
-{
-  if (positions == NULL)
-    return NULL;
-  gboolean wide = tiny_dtype_get_n_bytes ((TinyDType) positions->dtype) > 4
-                  || positions->dtype == TINY_DTYPE_U32 || size > G_MAXINT32;
-  if (positions->dtype == TINY_DTYPE_U64) /* what is beyond i64 would seem to be negative */
-    return positions;
-  TinyNode *at = tiny_build_cast (self, positions, wide ? TINY_DTYPE_I64 : TINY_DTYPE_I32);
-  if (tiny_dtype_is_unsigned (positions->dtype))
-    return at;
-  TinyNode *end = tiny_node_const_int (self->graph, (TinyDType) at->dtype, size);
-  TinyNode *before = tiny_build_binary (self, TINY_OP_CMPLT, at, tiny_build_like (self, at, 0));
-  return tiny_build_where (self, before, tiny_build_add (self, at, end), at);
-}
-
 TinyNode *
 tiny_build_is_inside (TinyBuild *self, TinyNode *positions, gint64 size)
 {
@@ -66,14 +38,16 @@ tiny_build_is_inside (TinyBuild *self, TinyNode *positions, gint64 size)
                                                positions));
 }
 
+/* ---- reading at positions ---- */
+
 /* x (…, N, R…), indices I: as a vector, repeated over the other axes of x; then I where N was. */
 TinyNode *
-op_index_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
+tiny_build_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
 {
+  if (x == NULL || indices == NULL)
+    return NULL;
   gint64 dims[TINY_MAX_RANK + 1], n = tiny_shape_get_n_elements (indices->shape);
   guint rank = x->shape->n, n_inner = indices->shape->n, total = rank + n_inner - 1;
-  if (!check_positions (self, indices))
-    return NULL;
   if (total > TINY_MAX_RANK)
     return tiny_build_fail (self, "the result would have %u axes, more than %d", total,
                             TINY_MAX_RANK);
@@ -93,6 +67,12 @@ op_index_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
               : i < axis + n_inner ? indices->shape->v[i - axis]
                                    : x->shape->v[i + 1 - n_inner];
   return tiny_build_reshape (self, found, dims, total);
+}
+
+TinyNode *
+op_index_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *indices)
+{
+  return tiny_build_select (self, x, axis, tiny_build_positions (self, x, axis, indices));
 }
 
 /* x[start : start + length] along @axis: at start + (0 1 … length-1) */
@@ -128,6 +108,8 @@ op_narrow (TinyBuild *self, TinyNode *x, guint axis, TinyNode *start, gint64 len
                ? tiny_part_read (self, x, axis, &part)
                : NULL;
   }
+  if (is_data)
+    start = tiny_build_positions (self, x, axis, start);
   TinyPart part = { .start = lo, .at = is_data || lo < hi ? start : NULL, .n = length };
-  return tiny_part_read (self, x, axis, &part);
+  return self->error != NULL ? NULL : tiny_part_read (self, x, axis, &part);
 }

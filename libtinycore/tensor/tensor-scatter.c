@@ -11,15 +11,6 @@
 
 /* ---- checks ---- */
 static gboolean
-check_integers (TinyBuild *b, TinyNode *index)
-{
-  return tiny_dtype_is_integer (index->dtype)
-         || tiny_build_fail (b, "the indices are integers, not %s",
-                             tiny_dtype_to_string ((TinyDType) index->dtype))
-                != NULL;
-}
-
-static gboolean
 misfit (TinyBuild *b, const char *what, const TinyNode *x, const TinyNode *index, guint axis)
 {
   g_autofree char *own = tiny_shape_to_string (x->shape);
@@ -56,11 +47,13 @@ TinyNode *
 op_gather (TinyBuild *b, TinyNode *self, guint axis, TinyNode *index)
 {
   gint64 dims[TINY_MAX_RANK];
-  if (!check_integers (b, index) || !check_fits (b, "a tensor", self, index, axis))
+  if (!check_fits (b, "a tensor", self, index, axis))
     return NULL;
   for (guint i = 0; i < self->shape->n; i++)
     dims[i] = i == axis ? self->shape->v[i] : index->shape->v[i];
-  return tiny_node_gather (b->graph, shrink_to (b, self, dims), axis, index);
+  index = tiny_build_positions (b, self, axis, index);
+  self = shrink_to (b, self, dims);
+  return index == NULL || self == NULL ? NULL : tiny_node_gather (b->graph, self, axis, index);
 }
 
 TinyNode *
@@ -68,8 +61,6 @@ op_take_along_dim (TinyBuild *b, TinyNode *self, TinyNode *indices, guint axis)
 {
   gint64 dims[TINY_MAX_RANK], own[TINY_MAX_RANK];
   guint rank = self->shape->n;
-  if (!check_integers (b, indices))
-    return NULL;
   if (indices->shape->n != rank)
     return tiny_build_fail (b, "the indices have %u axes, the tensor %u", indices->shape->n,
                             rank);
@@ -82,7 +73,7 @@ op_take_along_dim (TinyBuild *b, TinyNode *self, TinyNode *indices, guint axis)
     dims[i] = i == axis || size == 1 ? wanted : size;
     own[i] = i == axis ? size : dims[i];
   }
-  indices = tiny_build_expand (b, indices, dims, rank);
+  indices = tiny_build_expand (b, tiny_build_positions (b, self, axis, indices), dims, rank);
   self = tiny_build_expand (b, self, own, rank);
   return self == NULL || indices == NULL ? NULL
                                          : tiny_node_gather (b->graph, self, axis, indices);
@@ -92,10 +83,7 @@ TinyNode *
 op_take (TinyBuild *b, TinyNode *self, TinyNode *index)
 {
   gint64 n = tiny_shape_get_n_elements (self->shape);
-  if (!check_integers (b, index))
-    return NULL;
-  self = tiny_build_reshape (b, self, &n, 1);
-  return op_index_select (b, self, 0, tiny_build_from_end (b, index, n));
+  return op_index_select (b, tiny_build_reshape (b, self, &n, 1), 0, index);
 }
 
 /* ---- writing ---- */
@@ -111,7 +99,7 @@ prepare (TinyBuild *b,
 {
   gint64 pairs[2 * TINY_MAX_RANK] = { 0 };
   TinyNode *source = *values;
-  if (!check_integers (b, index) || !check_fits (b, "a tensor", x, index, axis))
+  if (!check_fits (b, "a tensor", x, index, axis))
     return FALSE;
   if (source->shape->n == 0 && index->shape->n > 0)
     source = tiny_build_expand (b, source, index->shape->v, index->shape->n);
@@ -121,8 +109,9 @@ prepare (TinyBuild *b,
   for (guint i = 0; i < x->shape->n; i++)
     if (i != axis)
       pairs[2 * i + 1] = x->shape->v[i] - index->shape->v[i];
-  index = tiny_build_wide_enough (b, index, x->shape->v[axis]);
-  *positions = tiny_build_pad (b, index, pairs, -1);
+  index
+      = tiny_build_wide_enough (b, tiny_build_positions (b, x, axis, index), x->shape->v[axis]);
+  *positions = index == NULL ? NULL : tiny_build_pad (b, index, pairs, -1);
   *values = tiny_build_pad (b, tiny_build_cast (b, source, (TinyDType) x->dtype), pairs, 0);
   return *positions != NULL && *values != NULL;
 }
@@ -234,8 +223,6 @@ prepare_rows (TinyBuild *b,
               TinyNode **values)
 {
   gint64 dims[TINY_MAX_RANK], own[TINY_MAX_RANK], n = tiny_shape_get_n_elements (index->shape);
-  if (!check_integers (b, index))
-    return FALSE;
   if (index->shape->n > 1)
     return tiny_build_fail (b, "the indices are a vector, not %u axes", index->shape->n)
            != NULL;
@@ -253,9 +240,10 @@ prepare_rows (TinyBuild *b,
     fits = source->shape->v[i] == dims[i];
   if (!fits)
     return source == NULL ? FALSE : misfit (b, "values", source, index, axis);
-  *positions = tiny_build_reshape (b, index, own, x->shape->n);
+  *positions
+      = tiny_build_reshape (b, tiny_build_positions (b, x, axis, index), own, x->shape->n);
   *values = tiny_build_expand (b, source, dims, x->shape->n);
-  return *values != NULL;
+  return *positions != NULL && *values != NULL;
 }
 
 TinyNode *
@@ -285,9 +273,6 @@ op_index_fill (TinyBuild *b, TinyNode *self, guint axis, TinyNode *index, TinyNo
   TinyNode *positions;
   if (value->shape->n != 0)
     return tiny_build_fail (b, "the value is one number, without axes");
-  if (!check_integers (b, index))
-    return NULL;
-  index = tiny_build_from_end (b, index, self->shape->v[axis]);
   return prepare_rows (b, self, axis, index, &positions, &value)
              ? tiny_build_put (b, self, axis, positions, value)
              : NULL;

@@ -238,10 +238,10 @@ tiny_tensor_one_hot (TinyTensor *self, gint64 num_classes)
     return bad;
   if (tiny_build_begin (&b, "one_hot", 1, &x) && tiny_build_check_shape (&b, &num_classes, 1)) {
     TinyDType dtype = (TinyDType) b.x[0]->dtype;
-    node = tiny_dtype_is_integer (dtype) ? tiny_build_cast (
-               &b, tiny_build_one_hot (&b, b.x[0], num_classes), TINY_DTYPE_I32)
-                                         : tiny_build_fail (&b, "labels are integers, not %s",
-                                                            tiny_dtype_to_string (dtype));
+    if (!tiny_dtype_is_integer (dtype))
+      tiny_build_fail (&b, "labels are integers, not %s", tiny_dtype_to_string (dtype));
+    else if (tiny_build_check_labels (&b, b.x[0], num_classes, 0))
+      node = tiny_build_cast (&b, tiny_build_one_hot (&b, b.x[0], num_classes), TINY_DTYPE_I32);
   }
   return tiny_build_end (&b, node);
 }

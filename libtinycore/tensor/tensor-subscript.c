@@ -180,6 +180,7 @@ typedef struct {
   guint n_joined;
   gint64 result[2 * TINY_MAX_SUBSCRIPT]; /* the shape of what is read */
   guint n_result;
+  TinyNode *view;
   TinyNode *positions; /* on the joined axis, -1 where one is outside; of the picks' shape */
 } Picks;
 
@@ -229,8 +230,8 @@ join_positions (TinyBuild *b, const TinySubscript *self, const Picks *picks, gin
   for (guint i = 0; i < picks->n_picked; i++) {
     guint axis = (guint) picks->order[picks->at + i];
     gint64 size = self->dims[axis];
-    TinyNode *position = tiny_build_from_end (b, self->picks[axis], size);
-    if (picks->n_picked == 1)
+    TinyNode *position = tiny_build_positions (b, picks->view, axis, self->picks[axis]);
+    if (picks->n_picked == 1 || position == NULL)
       return position;
     TinyNode *inside = tiny_build_is_inside (b, position, size);
     /* Outside, the low bits of a wide position may be anything. */
@@ -247,9 +248,10 @@ join_positions (TinyBuild *b, const TinySubscript *self, const Picks *picks, gin
 }
 
 static gboolean
-find_picks (TinyBuild *b, const TinySubscript *self, Picks *out)
+find_picks (TinyBuild *b, const TinySubscript *self, TinyNode *x, Picks *out)
 {
   memset (out, 0, sizeof *out);
+  out->view = x;
   place_picks (self, out);
   order_axes (self, out);
   gint64 n_joined = 1;
@@ -337,10 +339,10 @@ read_node (TinyBuild *b, const TinySubscript *self)
   if (!check_picks (b, self, x))
     return NULL;
   Picks picks;
-  if (!find_picks (b, self, &picks))
+  if (!find_picks (b, self, x, &picks))
     return NULL;
   x = join_axes (b, self, &picks, x);
-  return x == NULL ? NULL : op_index_select (b, x, picks.at, picks.positions);
+  return tiny_build_select (b, x, picks.at, picks.positions);
 }
 
 TinyTensor *
@@ -384,7 +386,7 @@ write_picks (TinyBuild *b, const TinySubscript *self, TinyNode *value, gboolean 
 {
   Picks picks;
   TinyNode *x = view (b, self);
-  if (x == NULL || !check_picks (b, self, x) || !find_picks (b, self, &picks))
+  if (x == NULL || !check_picks (b, self, x) || !find_picks (b, self, x, &picks))
     return NULL;
   x = join_axes (b, self, &picks, x);
   value = fit_value (b, value, picks.result, picks.n_result);

@@ -13,8 +13,13 @@ G_BEGIN_DECLS
  * positions: their inputs are both. Their rule is in autograd/custom-rules.c. */
 enum { TINY_RULE_SCATTER = 16 };
 
-/* @positions as they count from the start of an axis of @size; those outside stay outside. */
-TinyNode *tiny_build_from_end (TinyBuild *self, TinyNode *positions, gint64 size);
+/* Integers along @axis of @x as they count from its start: negative ones count from its end, those outside stay
+ * outside. An error of what is known to be outside, and with TINY_CHECK=1 of all that is. */
+TinyNode *tiny_build_positions (TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions);
+/* Integers of which those from 0 to below @n are classes. With TINY_CHECK=1 an error of what is neither one nor @ignored. */
+gboolean tiny_build_check_labels (TinyBuild *self, TinyNode *labels, gint64 n, gint64 ignored);
+/* The parts of @x along @axis at @positions, as they come from tiny_build_positions(): their shape takes that axis' place. */
+TinyNode *tiny_build_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions);
 /* Where @positions are from 0 to below @size. */
 TinyNode *tiny_build_is_inside (TinyBuild *self, TinyNode *positions, gint64 size);
 /* 0 1 … n-1 along @axis of @rank, the other axes being 1. */

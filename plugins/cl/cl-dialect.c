@@ -32,8 +32,9 @@
 #define SIGN(type) \
   "#define TINY_NEG_" #type "(n, a) (-(a))\n" "#define TINY_WRAP_" #type "(a, op, b) ((a) op (b))\n"
 #define FLOAT(type, mask) NUMBER (type, mask) SIGN (type)
+#define PLAIN_AND(type) "#define TINY_AND_" #type "(n, a, b) ((a) & (b))\n"
 #define INTEGER(type, mask, wide) \
-  NUMBER (type, mask) \
+  NUMBER (type, mask) PLAIN_AND (type) \
   "#define TINY_WRAP_" #type "(a, op, b) ((" #type ") ((" #wide ") (a) op (" #wide ") (b)))\n"
 #define UNSIGNED(type, mask, wide) \
   INTEGER (type, mask, wide) \
@@ -46,6 +47,12 @@
   "#define TINY_NZ_" #type "(n, b) (!(b) || (b) == (" #type "##n) -1 ? (" #type "##n) 1 : (b))\n" \
   "#define TINY_DIV_" #type "(n, a, b) ((b) == (" #type "##n) -1 ? TINY_NEG_" #type " (n, a) : (" #type \
   "##n) ((a) / TINY_NZ_" #type " (n, b)))\n"
+/* On processors no result of AND is joined with others in one AVX-512 instruction, which their compiler, LLVM, may get
+ * wrong (issue 157929) */
+#define APART(type, real) \
+  "#undef TINY_AND_" #type "\n" \
+  "#define TINY_AND_" #type "(n, a, b) ({ _Pragma (\"clang fp reassociate(on)\") " \
+  "as_" #type "##n (__arithmetic_fence (as_" #real "##n ((a) & (b)))); })\n"
 #define LANE(a, s) "#define TINY_S" #a " s" #s "\n"
 
 static const char prelude[]
@@ -62,6 +69,8 @@ static const char prelude[]
     FLOAT (float, int) SIGNED (int, uint) UNSIGNED (uint, int, uint)
     SIGNED (short, uint) UNSIGNED (ushort, short, uint) SIGNED (char, uint) UNSIGNED (uchar, char, uint)
     EACH (TYPEDEF, uchar, tiny_bool) EACH (SAME, tiny_bool) BITS (tiny_bool, uchar, char)
+    PLAIN_AND (tiny_bool) "#ifdef __AVX512F__\n#if __has_builtin (__arithmetic_fence)\n" APART (int, float) APART (uint, float)
+    "#if TINY_INT64 && TINY_FP64\n" APART (long, double) APART (ulong, double) "#endif\n#endif\n#endif\n"
     "#define TINY_TO_tiny_bool(n, x) (convert_uchar##n (!!(x)) & (uchar) 1)\n"
     "#define TINY_FROM_(x) (x)\n" /* a literal */
     "#define TINY_LANE(v, a) ((v).TINY_S##a)\n"
@@ -106,7 +115,7 @@ const TinyDialect cl_dialect = {
   .vector_ops = { OP (CAST) = "TINY_TO_$T ($n, TINY_FROM_$s ($0))", OP (BITCAST) = "TINY_AS_$T ($n, $0)",
                   OP (NEG) = "(-$0)", OP (ADD) = "($0 + $1)", OP (SUB) = "($0 - $1)", OP (MUL) = "($0 * $1)",
                   OP (IDIV) = "TINY_DIV_$T ($n, $0, $1)", OP (MOD) = "($0 % TINY_NZ_$T ($n, $1))",
-                  OP (MAX) = "($0 > $1 ? $0 : $1)", OP (WHERE) = "TINY_WHERE_$T ($n, $0, $1, $2)",
+                  OP (AND) = "TINY_AND_$T ($n, $0, $1)", OP (MAX) = "($0 > $1 ? $0 : $1)", OP (WHERE) = "TINY_WHERE_$T ($n, $0, $1, $2)",
                   OP (CMPLT) = "(convert_uchar$n ($0 < $1) & (uchar) 1)",
                   OP (CMPNE) = "(convert_uchar$n ($0 != $1) & (uchar) 1)",
                   OP (CMPEQ) = "(convert_uchar$n ($0 == $1) & (uchar) 1)" },

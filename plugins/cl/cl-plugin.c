@@ -30,7 +30,7 @@ open_device (const char *id, ClDevice **out, const TinyDeviceTable **out_table, 
 static const TinyRenderer renderer = {
   .struct_size = sizeof (TinyRenderer),
   .name = "CL",
-  .code_version = "1",
+  .code_version = "2",
   .dialect = &cl_dialect,
   .target = cl_target,
   .compile = cl_compile,

@@ -50,6 +50,16 @@ static const char prelude[]
             "#define TINY_VMAX(t, a, b) ({ t a_ = (a), b_ = (b); TINY_SELECT (t, a_ > b_, a_, "
             "b_); })\n"
             "#define TINY_MAX(t, a, b) ({ t a_ = (a), b_ = (b); a_ > b_ ? a_ : b_; })\n"
+            /* no result of AND is joined with others in one instruction: cpu-llvm-ops.c says why */
+            "#if defined __AVX512F__ && __has_builtin (__arithmetic_fence)\n"
+            "#define TINY_VAND(t, a, b) ({ _Pragma (\"clang fp reassociate(on)\") "
+            "typedef tiny_f32 f_ __attribute__ ((vector_size (sizeof (t) < 16 ? 16 : sizeof "
+            "(t)))); "
+            "union { t x; f_ f; } u_ = { .x = (a) & (b) }; u_.f = __arithmetic_fence (u_.f); "
+            "u_.x; })\n"
+            "#else\n"
+            "#define TINY_VAND(t, a, b) ((a) & (b))\n"
+            "#endif\n"
             "#define TINY_MULACC(t, a, b, c) ({ _Pragma (\"clang fp contract(fast)\") "
             "t r_ = (a) * (b) + (c); r_; })\n"
             /* no quotient traps: by 0 it is the dividend, by -1 its negative, which wraps */
@@ -148,7 +158,7 @@ const TinyDialect cpu_dialect = {
                   [TINY_INSTR_CMPLT] = "(__builtin_convertvector ($0 < $1, $t) & 1)",
                   [TINY_INSTR_CMPNE] = "(__builtin_convertvector ($0 != $1, $t) & 1)",
                   [TINY_INSTR_CMPEQ] = "(__builtin_convertvector ($0 == $1, $t) & 1)",
-                  [TINY_INSTR_AND] = "($0 & $1)",
+                  [TINY_INSTR_AND] = "TINY_VAND ($t, $0, $1)",
                   [TINY_INSTR_OR] = "($0 | $1)",
                   [TINY_INSTR_XOR] = "($0 ^ $1)",
                   [TINY_INSTR_SHL] = "($0 << $1)",

@@ -88,6 +88,41 @@ emit_short_product (Emitter *e, const TinyInstr *instr)
                               factors, 2, "");
 }
 
+static bool
+is_and (const Emitter *e, LlvmRef value)
+{
+  while (e->llvm->IsAInstruction (value) != NULL
+         && e->llvm->GetInstructionOpcode (value) == LLVM_BITCAST)
+    value = e->llvm->GetOperand (value, 0);
+  return e->llvm->IsAInstruction (value) != NULL
+         && e->llvm->GetInstructionOpcode (value) == LLVM_AND;
+}
+
+/* @value, of @instr's type, which the code generator cannot see through. The fence is no instruction of
+ * the processor and takes floats. */
+static LlvmRef
+fence_bits (Emitter *e, const TinyInstr *instr, LlvmRef value)
+{
+  unsigned n_bits = dtype_bits (instr->dtype) * instr->lanes;
+  LlvmRef floats = emit_type (e, TINY_DTYPE_F32, n_bits / 32);
+  value = cast_to (e, LLVM_BITCAST, value, floats);
+  value = emit_intrinsic (e, "llvm.arithmetic.fence", floats, &value, 1);
+  return cast_to (e, LLVM_BITCAST, value, emit_type (e, instr->dtype, instr->lanes));
+}
+
+/* The bits that a constant mask takes from one operand, joined with the others of another operand, are one
+ * AVX-512 instruction. LLVM gives it a wrong truth table where a choice between the result and one of the operands
+ * follows (issue 157929, seen in 14 and 15). A fence before the OR or XOR keeps the two apart. */
+static bool
+joins_masked_bits (const Emitter *e, const TinyInstr *instr, const LlvmRef operands[2])
+{
+  return (instr->op == TINY_INSTR_OR || instr->op == TINY_INSTR_XOR)
+         && e->arch->kind == CPU_ARCH_X86_64 && (e->arch->features & CPU_BIT (AVX512F))
+         && instr->lanes > 1 && dtype_bits (instr->dtype) * instr->lanes % 32 == 0
+         && instr->dtype != TINY_DTYPE_BOOL && !e->llvm->IsConstant (operands[0])
+         && !e->llvm->IsConstant (operands[1]);
+}
+
 static LlvmRef
 emit_binary (Emitter *e, const TinyInstr *instr)
 {
@@ -97,7 +132,13 @@ emit_binary (Emitter *e, const TinyInstr *instr)
   LlvmRef product = emit_short_product (e, instr);
   if (product != NULL)
     return product;
-  return binop (e, opcode, emit_source (e, instr, 0), emit_source (e, instr, 1));
+  LlvmRef operands[2] = { emit_source (e, instr, 0), emit_source (e, instr, 1) };
+  for (unsigned i = 0; i < 2 && joins_masked_bits (e, instr, operands); i++)
+    if (is_and (e, operands[i])) {
+      operands[i] = fence_bits (e, instr, operands[i]);
+      break;
+    }
+  return binop (e, opcode, operands[0], operands[1]);
 }
 
 /* LLVM's code generator (15 and others) takes a lane for 0 where both operands are, a quotient's too:
@@ -398,24 +439,27 @@ emit_bitcast (Emitter *e, const TinyInstr *instr)
 
 /* ---- vectors ---- */
 
-/* @instr as a choice among the lanes of one vector; NULL: it is none. */
+/* @instr as a choice among the lanes of one vector or two of the same type; NULL: it is none. */
 static LlvmRef
 emit_shuffle (Emitter *e, const TinyInstr *instr)
 {
-  const TinyInstr *vector = NULL;
+  const TinyInstr *vectors[2] = { NULL, NULL };
   LlvmRef lanes[CPU_MAX_LANES];
   for (unsigned i = 0; i < instr->lanes; i++) {
     const TinyInstr *source = emit_source_instr (e, instr, i);
     const TinyInstr *from
         = source->op == TINY_INSTR_EXTRACT ? emit_source_instr (e, source, 0) : NULL;
-    if (from == NULL || from->lanes == 1 || (vector != NULL && vector != from))
+    unsigned which = vectors[0] != NULL && vectors[0] != from;
+    if (from == NULL || from->lanes == 1 || (vectors[which] != NULL && vectors[which] != from)
+        || (which == 1 && from->lanes != vectors[0]->lanes))
       return NULL;
-    vector = from;
-    lanes[i] = emit_int (e, 32, source->arg);
+    vectors[which] = from;
+    lanes[i] = emit_int (e, 32, source->arg + which * from->lanes);
   }
-  LlvmRef value = e->values[vector - e->linear->instrs];
-  LlvmRef nothing = e->llvm->GetPoison (e->llvm->TypeOf (value));
-  return e->llvm->BuildShuffleVector (e->builder, value, nothing,
+  LlvmRef value = e->values[vectors[0] - e->linear->instrs];
+  LlvmRef other = vectors[1] != NULL ? e->values[vectors[1] - e->linear->instrs]
+                                     : e->llvm->GetPoison (e->llvm->TypeOf (value));
+  return e->llvm->BuildShuffleVector (e->builder, value, other,
                                       e->llvm->ConstVector (lanes, instr->lanes), "");
 }
 

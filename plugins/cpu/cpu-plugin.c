@@ -28,7 +28,7 @@ fini (void)
 static const TinyRenderer renderers[] = {
   { .struct_size = sizeof (TinyRenderer),
     .name = "LLVM",
-    .code_version = "4",
+    .code_version = "5",
     .target = cpu_target,
     .compile = cpu_llvm_compile,
     .disassemble = cpu_llvm_disassemble,
@@ -36,7 +36,7 @@ static const TinyRenderer renderers[] = {
     .claim_kinds = CPU_LAPACK_KINDS },
   { .struct_size = sizeof (TinyRenderer),
     .name = "CLANG",
-    .code_version = "1",
+    .code_version = "2",
     .dialect = &cpu_dialect,
     .target = cpu_target,
     .compile = cpu_clang_compile,

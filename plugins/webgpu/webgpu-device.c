@@ -208,13 +208,13 @@ webgpu_device_open (WGPUAdapter adapter, const char *name, Device **out, Error *
   Device *self = calloc (1, sizeof *self);
   if (self == NULL)
     return TINY_STATUS_OUT_OF_MEMORY;
-  const WebgpuArch arch = { .f16 = wgpu.AdapterHasFeature (adapter, WGPUFeatureName_ShaderF16),
-                            .buffers = limits.maxStorageBuffersPerShaderStage,
-                            .local = limits.maxComputeWorkgroupStorageSize,
-                            .items = limits.maxComputeInvocationsPerWorkgroup,
-                            .x = limits.maxComputeWorkgroupSizeX,
-                            .y = limits.maxComputeWorkgroupSizeY,
-                            .z = limits.maxComputeWorkgroupSizeZ };
+  WebgpuArch arch = { .f16 = wgpu.AdapterHasFeature (adapter, WGPUFeatureName_ShaderF16),
+                      .buffers = limits.maxStorageBuffersPerShaderStage,
+                      .local = limits.maxComputeWorkgroupStorageSize,
+                      .items = limits.maxComputeInvocationsPerWorkgroup,
+                      .x = limits.maxComputeWorkgroupSizeX,
+                      .y = limits.maxComputeWorkgroupSizeY,
+                      .z = limits.maxComputeWorkgroupSizeZ };
   pthread_mutex_init (&self->lock, NULL);
   self->limits = limits;
   self->info = (TinyDeviceInfo){ .struct_size = sizeof self->info,
@@ -223,8 +223,10 @@ webgpu_device_open (WGPUAdapter adapter, const char *name, Device **out, Error *
                                  .n_threads = 64,
                                  .transfer_bytes = 4 };
   snprintf (self->info.name, sizeof self->info.name, "%s", name);
-  tiny_arch_print (WEBGPU_ARCH, (const uint64_t *) &arch, self->info.arch);
   TinyStatus status = request_device (self, adapter, error);
+  if (status == TINY_STATUS_OK)
+    status = webgpu_probe (self, &arch, error);
+  tiny_arch_print (WEBGPU_ARCH, (const uint64_t *) &arch, self->info.arch);
   if (status == TINY_STATUS_OK)
     *out = self;
   else

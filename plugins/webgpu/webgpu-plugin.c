@@ -129,7 +129,7 @@ open_device (const char *id, Device **out, const TinyDeviceTable **out_table, Er
 static const TinyRenderer renderer = {
   .struct_size = sizeof (TinyRenderer),
   .name = "WGSL",
-  .code_version = "2",
+  .code_version = "3",
   .dialect = &webgpu_dialect,
   .target = webgpu_target,
   .compile = webgpu_compile,

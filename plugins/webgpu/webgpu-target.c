@@ -8,6 +8,8 @@
  * core makes the others. A compiled program is the source with a head that says how it is launched. */
 #include "webgpu.h"
 
+enum { N_FLAGS = offsetof (WebgpuArch, buffers) / sizeof (uint64_t) };
+
 static TinyStatus
 parse (const char *text, WebgpuArch *arch, Error *error)
 {
@@ -18,7 +20,7 @@ parse (const char *text, WebgpuArch *arch, Error *error)
     *arch = least;
   TINY_TRY (
       tiny_arch_parse (WEBGPU_ARCH, text, (const uint64_t *) &least, (uint64_t *) arch, error));
-  for (size_t i = 1; i < TINY_KIT_N (webgpu_names); i++) {
+  for (size_t i = N_FLAGS; i < TINY_KIT_N (webgpu_names); i++) {
     const uint64_t value = ((const uint64_t *) arch)[i];
     if (value == 0 || value > INT32_MAX)
       return tiny_fail (error, TINY_STATUS_INVALID, "'%s': no adapter has %s=%llu", text,
@@ -38,8 +40,8 @@ webgpu_target (const char *text, TinyTarget *out, Error *error)
 #define OP(name)  TINY_INSTR_BIT (TINY_INSTR_##name)
 #define BIT(name) TINY_DTYPE_BIT (TINY_DTYPE_##name)
   TINY_FILL (out,
-             .flags
-             = TINY_TARGET_GROUPS | TINY_TARGET_FLUSHES_SUBNORMALS | TINY_TARGET_REASSOCIATES,
+             .flags = TINY_TARGET_GROUPS | TINY_TARGET_REASSOCIATES
+                      | (arch.flush ? TINY_TARGET_FLUSHES_SUBNORMALS : 0),
              .index_dtype = TINY_DTYPE_I32, .max_lanes = 1, .n_threads = 64,
              .max_params = arch.buffers < MAX_BUFFERS ? (uint32_t) arch.buffers : MAX_BUFFERS,
              .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
@@ -87,10 +89,13 @@ webgpu_compile (const TinyCompileArgs *args, void **out, uint64_t *out_size, Err
                   "const tiny_items_x = %uu;\n"
                   "const tiny_items_y = %uu;\n"
                   "const tiny_items_z = %uu;\n"
-                  "fn tiny_point_of (group: u32, item: u32) -> u32 { return %s; }\n",
+                  "fn tiny_point_of (group: u32, item: u32) -> u32 { return %s; }\n"
+                  "fn tiny_and_i32 (a: i32, b: i32) -> i32 { return (a & b)%s; }\n"
+                  "fn tiny_and_u32 (a: u32, b: u32) -> u32 { return (a & b)%s; }\n",
       points, linear->n_variables, linear->n_params, arch.f16 ? "enable f16;\n" : "",
       points > 1 ? points : linear->group[0], linear->group[1], linear->group[2],
-      points > 1 ? "group * tiny_items_x + item" : "group");
+      points > 1 ? "group * tiny_items_x + item" : "group",
+      arch.apart ? " | i32 (tiny_none)" : "", arch.apart ? " | tiny_none" : "");
   char *data = webgpu_host->alloc (n + args->source_size);
   if (data == NULL)
     return TINY_STATUS_OUT_OF_MEMORY;

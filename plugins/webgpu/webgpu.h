@@ -62,8 +62,10 @@ void webgpu_wait (WGPUDevice device, WGPUFuture future, const WebgpuAnswer *answ
 /* ---- webgpu-target.c, webgpu-dialect.c: what an adapter can do, and how it is spelt ---- */
 
 /* What of an adapter matters to code, in the order of the architecture's text: 16-bit floats; the most
- * buffers of a kernel; bytes of a work-group's memory; the most items of one, in all and along an axis. */
-#define WEBGPU_FIELDS(F)   F (f16) F (buffers) F (local) F (items) F (x) F (y) F (z)
+ * buffers of a kernel; bytes of a work-group's memory; the most items of one, in all and along an axis. Of its shader compiler: it
+ * flushes subnormals; results of AND are to be kept apart from what they are joined with. */
+#define WEBGPU_FIELDS(F)                                                                       \
+  F (f16) F (flush) F (apart) F (buffers) F (local) F (items) F (x) F (y) F (z)
 #define WEBGPU_FIELD(name) uint64_t name;
 typedef struct {
   WEBGPU_FIELDS (WEBGPU_FIELD)
@@ -111,6 +113,11 @@ TinyStatus webgpu_scope_close (
 /* Looks whether the device is lost, and remembers: wgpu-native ends the program when a lost one is given
  * work or asked for mapped memory, and its callback comes too late. */
 bool webgpu_is_lost (Device *self);
+
+/* ---- webgpu-probe.c ---- */
+
+/* Adds to @arch what an open device is seen to do. */
+TinyStatus webgpu_probe (Device *self, WebgpuArch *arch, Error *error);
 
 /* ---- webgpu-program.c, webgpu-queue.c ---- */
 #define WEBGPU_ENTRY "tiny_kernel_"

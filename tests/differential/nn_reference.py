@@ -78,6 +78,18 @@ def close(name, mine, other, rtol, atol):
         raise AssertionError(f"{name}: off by {worst}\n{mine}\nPyTorch's:\n{other}")
 
 
+def close_sums(name, pairs, n_terms):
+    """@pairs of names, ours and PyTorch's, made of sums that have @n_terms terms in all.
+
+    Rounding each of n sums and products by up to u = 2^-24 moves a result by no more than λ √n u of the terms' sizes, but
+    with a probability of 2 exp (-λ²/2) (Higham and Mary, 2019, SIAM J. Sci. Comput. 41). λ is 6. Both sides round, which
+    makes it √2 of that. Terms may cancel in one result and not in the next: their size is that of the largest result."""
+    size = max(float(other.detach().abs().max()) for _, _, other in pairs if other.numel())
+    bound = 2 ** 0.5 * 6 * n_terms ** 0.5 * 2.0 ** -24 * size
+    for what, mine, other in pairs:
+        close(f"{name}: {what}", mine, other, 0, bound)
+
+
 def check_call(name, ours, theirs, arrays, gradients):
     """All results, and the gradients of a weighted sum of them for all inputs and parameters."""
     mine = [to_tiny(array) for array in arrays]
@@ -101,16 +113,15 @@ def check_call(name, ours, theirs, arrays, gradients):
     if gradients and other_loss.requires_grad:
         loss.backward()
         other_loss.backward()
-    for i, (result, other) in enumerate(zip(results, expected)):
-        close(f"{name}: result {i}", result, other, 1e-5, 2e-6)
+    parameters = list(theirs.named_parameters())
+    n_terms = sum(array.size for array in arrays if array is not None) + sum(p.numel() for _, p in parameters)
+    close_sums(name, [(f"result {i}", *pair) for i, pair in enumerate(zip(results, expected))], n_terms)
     if not (gradients and other_loss.requires_grad):
         return
-    for i, (tensor, other) in enumerate(zip(mine, others)):
-        if other is not None and other.grad is not None:
-            close(f"{name}: gradient of input {i}", tensor.get_grad(), other.grad, 1e-4, 1e-5)
-    for path, other in theirs.named_parameters():
-        parameter = ours.get_parameter(path)
-        close(f"{name}: gradient of {path}", parameter.get_grad(), other.grad, 1e-4, 1e-5)
+    grads = [(f"gradient of input {i}", tensor.get_grad(), other.grad) for i, (tensor, other) in enumerate(zip(mine, others))
+             if other is not None and other.grad is not None]
+    grads += [(f"gradient of {path}", ours.get_parameter(path).get_grad(), other.grad) for path, other in parameters]
+    close_sums(name, grads, n_terms)
     ours.zero_grad()
     theirs.zero_grad()
 

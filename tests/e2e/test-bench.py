@@ -77,11 +77,15 @@ def fake_peer(box, *values):
 def outputs(box):
     """The softmax of one element is 1."""
     def once(*values, status=0):
-        done = run(box, "--json", "--torch-python", fake_peer(box, *values), "softmax:3x1",
+        done = run(box, "--json", "--peers-python", fake_peer(box, *values), "softmax:3x1",
                    peers="PyTorch", status=status)
         return lines(done)[0]
     row = once("1", "1", "1")
     check(abs(row["ratios"]["PyTorch"] * row["ms"] / 1000 - 1) < 0.5, row)
+    low, high = row["intervals"]["PyTorch"]
+    check(0 < low <= row["ratios"]["PyTorch"] <= high, row)
+    check(row["mean_ms"]["PyTorch"] == 1000 and row["deviation_ms"]["PyTorch"] == 0 < row["deviation_ms"]["ours"], row)
+    check(12 <= row["costs"]["ours"]["temporary_bytes"] < row["costs"]["ours"]["peak_bytes"], row)
     check(row["difference"] == 0 and row["difference_from"] == "PyTorch" and row["best"] == "PyTorch", row)
     for value in ("1.001", "float('nan')"):
         row = once("1", value, "1", status=1)
@@ -93,7 +97,7 @@ def turns(box):
     """A peer that ends before its last turn is an error with its last words."""
     path = fake_peer(box, "1", "1", "1")
     box.write("peer", pathlib.Path(path).read_text().replace('!= "\\n"', '== "\\n"'))
-    done = run(box, "--torch-python", path, "softmax:3x1", peers="PyTorch", status=1)
+    done = run(box, "--peers-python", path, "softmax:3x1", peers="PyTorch", status=1)
     check("no turn" in done.stderr and "0 of 0 bars" in done.stdout, done)
 
 

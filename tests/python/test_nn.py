@@ -247,7 +247,7 @@ def test_layers():
         mine, theirs = getattr(nn, name)(Tensor(weight.numpy()), **given), getattr(torch.nn, name)(weight, **given)
         close(mine(Tensor(x[:, :, 0, 0].numpy()), Tensor(labels.numpy())).numpy(), theirs(x[:, :, 0, 0], labels).numpy(), name)
         checks.equal(list(mine.state_dict()), list(theirs.state_dict()))
-    for bad in (lambda: nn.ReLU(1), lambda: nn.Softmax(axis=1), lambda: nn.Softmax(1, dim=1)):
+    for bad in (lambda: nn.ReLU(True, 1), lambda: nn.Softmax(axis=1), lambda: nn.Softmax(1, dim=1)):
         checks.raises(TypeError, bad)
     theirs, mine = torch.nn.Embedding(4, 3, padding_idx=-1), nn.Embedding(4, 3, padding_idx=-1)
     checks.equal(mine.weight[3].tolist(), [0, 0, 0])

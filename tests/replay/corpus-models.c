@@ -132,9 +132,9 @@ replay_add_models (GArray *cases)
 {
   for (guint i = 0; i < G_N_ELEMENTS (all_models); i++)
     for (const ModelCase *at = all_models[i]; at->name != NULL; at++) {
-      const char *target = g_strv_contains (slow, at->name) ? "sapphirerapids" : NULL;
-      replay_add (cases, run_plain, at, "%s/plain", at->name)->target = target;
-      replay_add (cases, run_captured, at, "%s/captured", at->name)->target = target;
+      const char *targets = g_strv_contains (slow, at->name) ? "sapphirerapids" : NULL;
+      replay_add (cases, run_plain, at, "%s/plain", at->name)->targets = targets;
+      replay_add (cases, run_captured, at, "%s/captured", at->name)->targets = targets;
       if (!g_strv_contains (forward_only, at->name))
         continue;
       replay_add (cases, run_backward, at, "%s/backward-plain", at->name);

@@ -30,13 +30,19 @@
 static const struct {
   const char *name;
   ReplayCorpus add;
-} corpora[] = { { "models", replay_add_models }, { "attention", replay_add_attention } };
+} corpora[] = {
+  { "attention", replay_add_attention }, { "examples", replay_add_examples },
+  { "inventory", replay_add_inventory }, { "models", replay_add_models },
+  { "random", replay_add_random },
+};
 
 static const char *const target_names[] = {
 #define REPLAY_TARGET(name, ...) name,
 #include "targets.def"
 #undef REPLAY_TARGET
 };
+
+enum { CASE_SECONDS = 120 };
 
 static char *option_target, *option_case, *option_dump;
 
@@ -215,6 +221,7 @@ static void
 run_case (const ReplayCase *what, const char *target, FILE *out)
 {
   g_autoptr (GError) error = NULL;
+  alarm (CASE_SECONDS);
   replay_begin ();
   if (what->run (what->data, &error))
     g_clear_error (&error);
@@ -265,6 +272,14 @@ open_target (const char *target)
   return TRUE;
 }
 
+static gboolean
+is_wanted (const ReplayCase *what, const char *target)
+{
+  g_auto (GStrv) targets = g_strsplit (what->targets != NULL ? what->targets : target, " ", -1);
+  return g_strv_contains ((const char *const *) targets, target)
+         && (option_case == NULL || fnmatch (option_case, what->name, 0) == 0);
+}
+
 static void
 run_target (gconstpointer cases, const char *target, FILE *out)
 {
@@ -273,11 +288,8 @@ run_target (gconstpointer cases, const char *target, FILE *out)
     _exit (1);
   for (guint i = 0; i < all->len; i++) {
     const ReplayCase *what = &g_array_index (all, ReplayCase, i);
-    if ((option_case != NULL && fnmatch (option_case, what->name, 0) != 0)
-        || (what->target != NULL && !g_str_equal (what->target, target)))
-      continue;
-    if (!run_apart (run_case_apart, what, target, out))
-      fprintf (out, "%s %s error: it crashed\n", what->name, target);
+    if (is_wanted (what, target) && !run_apart (run_case_apart, what, target, out))
+      fprintf (out, "%s %s error: it crashed or hung\n", what->name, target);
   }
   fflush (out);
 }
@@ -334,8 +346,9 @@ main (int argc, char **argv)
   }
   prepare ();
   gboolean good = TRUE;
+  FILE *out = fdopen (dup (STDOUT_FILENO), "w"); /* that of cases is theirs */
   for (guint i = 0; i < G_N_ELEMENTS (target_names); i++)
     if (option_target == NULL || g_str_equal (option_target, target_names[i]))
-      good = run_apart (run_target, cases, target_names[i], stdout) && good;
+      good = run_apart (run_target, cases, target_names[i], out) && good;
   return good ? 0 : 1;
 }

@@ -10,13 +10,16 @@ typedef struct {
   char *name;
   gboolean (*run) (gconstpointer data, GError **error);
   gconstpointer data;
-  const char *target; /* for which alone, or NULL */
+  const char *targets; /* names with spaces between them, or NULL: all */
 } ReplayCase;
 
 /* Each adds its cases. */
 typedef void (*ReplayCorpus) (GArray *cases);
 void replay_add_models (GArray *cases);
 void replay_add_attention (GArray *cases);
+void replay_add_examples (GArray *cases);
+void replay_add_inventory (GArray *cases);
+void replay_add_random (GArray *cases);
 
 /* @format makes the name. The result may be changed until the next one is added. */
 ReplayCase *replay_add (GArray *cases,

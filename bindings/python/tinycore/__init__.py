@@ -33,6 +33,17 @@ def device(type: str, index: int = None) -> str:
     return type if index is None else f"{type}:{index}"
 
 
+def max(input, dim: int | Tensor = None, keepdim=False, *, other: Tensor = None) -> Any:  # noqa: A001
+    """PyTorch's: the largest of all elements; along @dim a pair, values and indices; of two tensors maximum(). The method
+    x.max (1) is tinygrad's, the values alone."""
+    return import_module(".functions", __name__).extreme("max", input, dim, keepdim, other)
+
+
+def min(input, dim: int | Tensor = None, keepdim=False, *, other: Tensor = None) -> Any:  # noqa: A001
+    """PyTorch's, as max() is."""
+    return import_module(".functions", __name__).extreme("min", input, dim, keepdim, other)
+
+
 def save(obj: Any, f: Any):
     """nn.state.torch_save() under PyTorch's name."""
     import_module(".nn.state", __name__).torch_save(obj, f)
@@ -43,6 +54,11 @@ def load(f: Any) -> Any:
     return import_module(".nn.state", __name__).torch_load(f)
 
 
+def __dir__():
+    methods = (name for name in dir(Tensor) if callable(getattr(Tensor, name, None)))
+    return sorted(name for name in {*globals(), *LATER, *dtypes.names, *methods, *dir(import_module(".functions", __name__))} if not name.startswith("_"))
+
+
 def __getattr__(name):
     if name in LATER:
         found = import_module(LATER[name], __name__)
@@ -51,7 +67,8 @@ def __getattr__(name):
     elif not name.startswith("_") and callable(getattr(Tensor, name, None)):
         found = getattr(Tensor, name)
     elif name.startswith("_") or not hasattr(functions := import_module(".functions", __name__), name):
-        raise AttributeError(f"tinycore has no {name}")
+        from .errors import meant
+        raise AttributeError(f"tinycore has no {name}" + meant(name, __dir__()), name=name)
     else:
         found = getattr(functions, name)
     globals()[name] = found

@@ -90,6 +90,15 @@ def one_of(function, name, value, default, other_name, other):
     return other
 
 
+def corrected(function, axis, correction, unbiased):
+    """Axes and correction of a variance, for which PyTorch has @unbiased: also in the place of either."""
+    if axis is True or axis is False:
+        axis, unbiased = None, one_of(function, "unbiased", unbiased, UNSET, "unbiased", axis)
+    if unbiased is not UNSET:
+        correction = one_of(function, "correction", correction, 1, "unbiased", as_bool(unbiased, f"{function}: unbiased"))
+    return axis, int(correction) if correction is True or correction is False else correction
+
+
 def as_bool(value, name):
     """True or False, also NumPy's, or 1 or 0; of all else it would have to be guessed what is meant."""
     if value is True or value is False:

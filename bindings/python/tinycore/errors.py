@@ -146,6 +146,23 @@ OURS = r"(a whole number(?: of \d+ bits)?|a number) is wanted, not (.*)"
 RANGE = r"(?:Item \d+: )?(?P<shown>-?\d+) (?:not in range (?P<least>-?\d+) to (?P<most>\d+)|does not fit .*)"
 
 
+def meant(name, names):
+    """The end of a message about an unknown @name: which of @names is like it."""
+    from difflib import get_close_matches  # only where something is wrong
+    found = get_close_matches(name, names, 1)
+    return f". Did you mean {found[0]}?" if found else ""
+
+
+def located(module, error):
+    """Puts the way from @module to the layer inside of it that raised @error before the message, as in layers.0.linear: matmul: …"""
+    inside, text, way = getattr(error, "place", (None, str(error), ""))
+    if inside is not None:
+        name = next((name for name, one in module.named_modules() if one is inside and name), None)
+        way = way if name is None else f"{name}.{way}" if way else name
+        error.args = (f"{way}: {text}",) if way else error.args
+    error.place = module, text, way
+
+
 def is_wrong(value, kinds, shown):
     """Whether @value, or what is in it, is what a message is about."""
     if shown is not None:
@@ -159,6 +176,9 @@ def named(function, arguments, more, error):
     """What a conversion said, with the function and the argument that it is about; None where that is not clear."""
     import re  # only where something is wrong
     from inspect import signature
+    unknown = re.fullmatch(r".* got an unexpected keyword argument '(\w+)'", str(error))
+    if unknown is not None and unknown[1] in more:
+        return type(error)(str(error) + meant(unknown[1], signature(function).parameters))
     text, kinds, shown, wanted = str(error), (), None, None
     ours, beyond = re.fullmatch(OURS, text, re.S), re.fullmatch(RANGE, text)
     if ours is not None:

@@ -89,14 +89,13 @@ def grad(function) -> Callable[..., Tensor]:
 
 
 def vjp(function, *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
-    """The value of @function, and the function from its gradient to the arguments' gradients."""
+    """The value of @function, and the function from its gradient to a tuple of the arguments' gradients."""
     wants_function(function, "vjp")
 
     def pull(*gradients):
         traced = Traced(function, "vjp")
         found, _ = traced.run(Tiny.vjp, list_of(primals, "vjp"), list_of(gradients, "vjp"))
-        checked_all(found)
-        return found[0] if len(found) == 1 else tuple(found)
+        return tuple(checked_all(found))
     return function(*primals), pull
 
 

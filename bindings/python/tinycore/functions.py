@@ -6,7 +6,7 @@ from itertools import combinations as choices, combinations_with_replacement
 from math import cos, log, pi
 
 from .context import no_grad
-from .convert import operand, spread_tensors
+from .convert import as_axis, operand, results_class, spread_tensors
 from .creation import float_dtype
 from .dtypes import as_dtype, dtypes
 from .errors import InvalidError
@@ -16,6 +16,7 @@ from .tensor import Base, Tensor
 
 inference_mode = no_grad
 finfo, iinfo = dtypes.finfo, dtypes.iinfo
+Found = results_class("values", "indices")
 
 
 # ---- what there is ----
@@ -218,6 +219,19 @@ def chain_matmul(*matrices: Tensor):
     """linalg.multi_dot()."""
     from .linalg import multi_dot
     return multi_dot(matrices)
+
+
+# ---- where the two that names are from differ: methods are tinygrad's, functions PyTorch's ----
+def extreme(name, input, dim, keepdim, other):
+    """PyTorch's max() and min(), which are Tensor.@name of all elements, of those at the same place of two tensors, or
+    along @dim with where they were."""
+    if other is not None or is_tensor(dim):
+        return getattr(input, name + "imum")(dim if other is None else other)
+    if dim is None:
+        return getattr(input, name)()
+    at = getattr(input, "arg" + name)(as_axis(dim, f"{name}: dim"), True)
+    found = Found([input.take_along_dim(at, dim) if input.ndim else input, at])
+    return found if keepdim or not input.ndim else Found([one.squeeze(dim) for one in found])
 
 
 # ---- integrals ----

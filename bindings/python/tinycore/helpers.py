@@ -38,7 +38,7 @@ class Timing(ContextDecorator):
 
 class Counters:
     """What was computed since reset(): kernels launched, what they calculated and moved by their own count, seconds of running them.
-    Replays of a TinyJit count for nothing."""
+    What a TinyJit replays counts as what it recorded."""
 
     @property
     def kernel_count(self) -> int:

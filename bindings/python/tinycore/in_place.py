@@ -40,6 +40,45 @@ def in_place(function):
     return change
 
 
+class Values:
+    """A tensor's data, as both seeds have it: called it is a memoryview of the elements, as in tinygrad; else it is used as the
+    detached tensor that PyTorch has under this name, so p.data -= 0.1 * p.grad changes p and no gradient flows."""
+
+    __slots__ = ("tensor",)
+
+    def __init__(self, tensor):
+        self.tensor = tensor
+
+    def __call__(self) -> memoryview:
+        return self.tensor.memory()
+
+    def __getattr__(self, name):
+        return getattr(self.tensor.detach(), name)
+
+
+def set_data(self, value):
+    """Makes the elements of another tensor those of this one, beside gradients."""
+    if not isinstance(value, (Base, Values)):
+        raise TypeError(f"data: a tensor is wanted, not {value!r:.60}")
+    value = value.tensor if isinstance(value, Values) else value
+    if value is not self:
+        self.detach().assign(value.detach())
+
+
+def as_detached(name):
+    """A method of Values that is the tensor's: one in place gives the object itself."""
+    def method(self, *arguments):
+        found = getattr(self.tensor.detach(), name)(*[getattr(one, "tensor", one) for one in arguments])
+        return self if name.startswith("__i") and name[3:-2] in SIGNS else found
+    return method
+
+
+SIGNS = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift".split()
+for name in [*(before + sign for sign in SIGNS for before in ("", "r", "i")), *"eq ne lt le gt ge neg abs invert getitem setitem len iter repr bool int float".split()]:
+    setattr(Values, f"__{name}__", as_detached(f"__{name}__"))
+del name
+
+
 class Later:
     """Stands for a method of composed.py until one of them is used."""
 

@@ -16,7 +16,7 @@ from .creation import Creation
 from .data import TYPECODES, nested, nested_empty, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
 from .errors import InvalidError, call, checked, owned
-from .in_place import check_changeable, put
+from .in_place import Values, check_changeable, put, set_data
 from .jit import refuse_reading
 from .library import Tiny
 from .operations import Operations
@@ -140,8 +140,10 @@ class Tensor(Creation, Operations, Base):
         refuse_reading()
         return call(Base.get_data, self).get_data() or b""
 
-    def data(self) -> memoryview:
-        """The elements on the host as a memoryview."""
+    data: Any = property(Values, set_data, doc="data(): a memoryview of the elements. Without a call, what PyTorch's programs change: p.data -= 1, p.data = x.")
+
+    def memory(self) -> memoryview:
+        """The elements on the host."""
         dtype, shape = self.dtype, self.shape
         if dtype.fmt is None:
             raise TypeError(f"Python has no number like {dtype.name}: cast first")
@@ -221,6 +223,12 @@ class Tensor(Creation, Operations, Base):
 
     def __str__(self):
         return repr(self)
+
+    def _repr_html_(self):
+        """What notebooks show."""
+        from html import escape
+        size = " × ".join(map(str, self.shape)) or "a number"
+        return f"<pre>{escape(self.to_string())}</pre><small>{size}, {self.dtype.name}, on {escape(str(self.device))}</small>"
 
     def __format__(self, spec: str):
         return format(self.item(), spec) if spec and self.get_n_elements() == 1 else format(str(self), spec)

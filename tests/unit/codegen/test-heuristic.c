@@ -156,6 +156,40 @@ test_limited (void)
   g_assert_nonnull (strstr (limited, "split(0,32)"));
 }
 
+/* The transposed matrix, and with @adds another one in order added. */
+static TinyNode *
+transposition (Build *b, gint64 M, gint64 N, gboolean adds)
+{
+  TinyNode *i = build_range (b, M), *j = build_range (b, N);
+  TinyNode *x
+      = build_load (b, build_param (b, TINY_DTYPE_F32, 1, M * N), INDEX (b, j, i), NULL);
+  if (adds)
+    x = build_op (
+        b, TINY_OP_ADD, x,
+        build_load (b, build_param (b, TINY_DTYPE_F32, 2, M * N), INDEX (b, i, j), NULL));
+  return build_sink (
+      b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N), INDEX (b, i, j), x, NULL));
+}
+
+/* What lies the other way is read as it lies, in squares of a vector's lanes that are turned, and
+ * gives the same where squares do not fit. */
+static void
+test_turned (void)
+{
+  gint64 sizes[][2] = { { 32, 64 }, { 33, 70 }, { 64, 5 }, { 5, 64 }, { 17, 16 } };
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (sizes); i++) {
+    BUILD ();
+    check_everywhere (b, transposition (b, sizes[i / 2][0], sizes[i / 2][1], i % 2 == 1));
+  }
+  BUILD ();
+  g_autofree char *copy = choose (b, transposition (b, 2048, 2048, FALSE));
+  g_autofree char *sum = choose (b, transposition (b, 2048, 2048, TRUE));
+  g_autofree char *narrow = choose (b, transposition (b, 4, 2048, FALSE));
+  g_assert_true (g_str_has_prefix (copy, "lanes(1,16) upcast(0,16) "));
+  g_assert_true (g_str_has_prefix (sum, "lanes(1,16) upcast(0,16) "));
+  g_assert_null (strstr (narrow, "lanes"));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -165,5 +199,6 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/two-products", test_two_products);
   g_test_add_func ("/codegen/heuristic/short-rows", test_short_rows);
   g_test_add_func ("/codegen/heuristic/limited", test_limited);
+  g_test_add_func ("/codegen/heuristic/turned", test_turned);
   return g_test_run ();
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test-counters.c: what is computed is counted, by name, until counting begins anew. */
+#include "base/tiny-stats.h"
 #include "engine/tiny-counters.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor.h"
@@ -28,6 +29,37 @@ test_count (void)
     g_assert_cmpuint (tiny_get_counter (*name), ==, 0);
 }
 
+/* The graphs that a chain of @n products, whose kernels are the same, takes to realise. */
+static guint64
+count_graphs (guint n)
+{
+  g_autoptr (GError) error = NULL;
+  TinyStats before, work;
+  const gint64 size = 4, shape[] = { size, size };
+  g_autoptr (TinyTensor) w
+      = g_object_ref_sink (tiny_tensor_full (TINY_DTYPE_F32, shape, 2, 0.5));
+  g_assert_true (tiny_tensor_realize (w, &error));
+  TinyTensor *y = tiny_tensor_arange (TINY_DTYPE_F32, 0, size, 1);
+  for (guint i = 0; i < n; i++)
+    y = tiny_tensor_sin (tiny_tensor_matmul (y, w));
+  g_autoptr (TinyTensor) all = g_object_ref_sink (y);
+  tiny_stats_get (&before);
+  g_assert_true (tiny_tensor_realize (all, &error));
+  g_assert_no_error (error);
+  tiny_stats_since (&before, &work);
+  return work.n_graphs;
+}
+
+/* A kernel that a plan runs many times is looked up once. */
+static void
+test_same (void)
+{
+  tiny_reset_counters ();
+  count_graphs (3);
+  g_assert_cmpuint (count_graphs (10), ==, count_graphs (20));
+  g_assert_cmpuint (tiny_get_counter ("kernels"), >=, 33);
+}
+
 static void
 test_unknown (void)
 {
@@ -40,6 +72,7 @@ main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/engine/counters/count", test_count);
+  g_test_add_func ("/engine/counters/same", test_same);
   g_test_add_func ("/engine/counters/unknown", test_unknown);
   return g_test_run ();
 }

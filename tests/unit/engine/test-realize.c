@@ -328,6 +328,72 @@ test_numbers (void)
   tiny_runtime_unlock ();
 }
 
+/* The sum of all elements of @node, which is no root: nothing else is stored. */
+static float
+read_sum (TinyNode *node)
+{
+  float sum;
+  TinyRoot root = { 0 };
+  const gint64 axes[] = { 0, 1 };
+  tiny_runtime_add_root (
+      &root, tiny_node_reduce_axes (tiny_runtime_get_graph (), node, TINY_OP_ADD, axes, 2));
+  realize (&root);
+  g_assert_true (
+      tiny_buffer_download (tiny_runtime_get_buffer (root.node), 0, &sum, sizeof sum, NULL));
+  tiny_runtime_remove_root (&root);
+  return sum;
+}
+
+/* A state that is read only through something else is stored when it is needed again: each round launches what the one
+ * before did, and finds its plan. What is much larger than all that it was made of is not stored. */
+static void
+test_state (void)
+{
+  enum { N = 4, ROUNDS = 24, WARM = 6, WIDE = 1024 };
+  const float weights[N * N]
+      = { 0.5, 0.25, 0, 0.125, 0, 0.5, 0.25, 0, 0.25, 0, 0.5, 0.25, 0.125, 0, 0, 0.5 };
+  const gint64 square[] = { N, N }, one_row[] = { 1, N };
+  float expected[N] = { 1, 2, 3, 4 };
+  TinyCounters before, after;
+  tiny_runtime_lock ();
+  TinyRoot h = { 0 }, w = { 0 };
+  tiny_runtime_add_root (&h, node_of_floats (expected, one_row, 2));
+  tiny_runtime_add_root (&w, node_of_floats (weights, square, 2));
+  for (guint i = 0; i < ROUNDS; i++) {
+    TinyGraph *g = tiny_runtime_get_graph ();
+    float next[N] = { 0 }, sum = 0;
+    if (i == WARM)
+      tiny_runtime_get_counters (&before);
+    TinyNode *x
+        = tiny_node_binary (g, TINY_OP_MUL, tiny_node_broadcast (g, h.node, square, 2), w.node);
+    x = tiny_node_reduce_axes (g, x, TINY_OP_ADD, (gint64[]){ 1 }, 1);
+    tiny_runtime_remove_root (&h);
+    tiny_runtime_add_root (&h, tiny_node_reshape (g, x, one_row, 2));
+    for (guint k = 0; k < N * N; k++)
+      next[k / N] += expected[k % N] * weights[k];
+    memcpy (expected, next, sizeof next);
+    for (guint k = 0; k < N; k++)
+      sum += next[k];
+    g_assert_cmpfloat_with_epsilon (read_sum (h.node), sum, 1e-5 * sum);
+  }
+  tiny_runtime_get_counters (&after);
+  g_assert_cmpuint (after.n_kernels - before.n_kernels, <=, 3 * (ROUNDS - WARM));
+  g_assert_cmpuint (after.n_schedules, ==, before.n_schedules);
+  g_assert_false (tiny_runtime_is_realized (h.node));
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyNode *wide = tiny_node_reduce_axes (g, w.node, TINY_OP_ADD, (gint64[]){ 0, 1 }, 2);
+  wide = tiny_node_broadcast (g, wide, (gint64[]){ WIDE, WIDE }, 2);
+  tiny_runtime_remove_root (&h);
+  tiny_runtime_add_root (&h, tiny_node_unary (g, TINY_OP_NEG, wide));
+  for (guint i = 0; i < 3; i++) {
+    g_assert_cmpfloat (read_sum (h.node), ==, -3.25F * WIDE * WIDE);
+    g_assert_false (tiny_runtime_is_realized (h.node));
+  }
+  tiny_runtime_remove_root (&h);
+  tiny_runtime_remove_root (&w);
+  tiny_runtime_unlock ();
+}
+
 int
 main (int argc, char **argv)
 {
@@ -339,6 +405,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/realize/sweep", test_sweep);
   g_test_add_func ("/engine/realize/numbers", test_numbers);
   g_test_add_func ("/engine/realize/runs", test_runs);
+  g_test_add_func ("/engine/realize/state", test_state);
   g_test_add_func ("/engine/jit/capture", test_capture);
   g_test_add_data_func ("/engine/realize/lock/unlock", tiny_runtime_unlock, test_lock);
   g_test_add_data_func ("/engine/realize/lock/hold", tiny_runtime_hold, test_lock);

@@ -305,12 +305,67 @@ test_no_trap (void)
         }
 }
 
+/* ---- bits of two operands, chosen or not ---- */
+
+/* out = c < d ? joined : x, joined the bits of y where @mask has ones, else of x: by ANDs and an OR, or by XORs. */
+static void
+check_joined (unsigned lanes, int64_t mask, bool by_xor, bool is_first)
+{
+  enum { N = 64 };
+  uint32_t data[5][N];
+  Array arrays[5];
+  g_autofree Program *p = program_new ("joined");
+  uint32_t param[5], x[5];
+  for (uint32_t i = 0; i < 5; i++) {
+    param[i]
+        = program_param (p, TINY_DTYPE_I32, N, i == 0 ? TINY_PARAM_WRITE : TINY_PARAM_READ);
+    arrays[i] = (Array){ data[i], sizeof data[i] };
+    for (uint32_t k = 0; k < N; k++)
+      data[i][k] = (i + 1) * (k + 1) * 2654435761u;
+  }
+  uint32_t bound = ADD (CONST, I64, 1, N / lanes), k = ADD (RANGE, I64, 1, 0, bound);
+  uint32_t width = ADD (CONST, I64, 1, lanes);
+  uint32_t at = ADD (MUL, I64, 1, 0, k, width);
+  for (int i = 1; i < 5; i++)
+    x[i] = ADD (LOAD, I32, lanes, 0, param[i], at);
+  uint32_t ones = ADD (CONST, I32, lanes, mask);
+  uint32_t others = ADD (CONST, I32, lanes, (int32_t) ~mask);
+  uint32_t differ = ADD (XOR, I32, lanes, 0, x[1], x[2]);
+  uint32_t from_y = ADD (AND, I32, lanes, 0, by_xor ? differ : x[2], ones);
+  uint32_t from_x = ADD (AND, I32, lanes, 0, x[1], others);
+  uint32_t joined = by_xor ? ADD (XOR, I32, lanes, 0, x[1], from_y)
+                           : ADD (OR, I32, lanes, 0, from_y, from_x);
+  uint32_t less = ADD (CMPLT, BOOL, lanes, 0, x[3], x[4]);
+  uint32_t value = ADD (WHERE, I32, lanes, 0, less, joined, x[is_first ? 1 : 2]);
+  ADD (STORE, VOID, lanes, 0, param[0], at, value);
+  ADD (END, VOID, 1, 0, k);
+  TinyPluginProgram *program = program_build (p);
+  program_run (program, arrays, 5, NULL, 0, one_point);
+  program_unload (program);
+  for (int i = 0; i < N; i++) {
+    uint32_t both = (data[2][i] & (uint32_t) mask) | (data[1][i] & ~(uint32_t) mask);
+    bool is_less = (int32_t) data[3][i] < (int32_t) data[4][i];
+    g_assert_cmphex (data[0][i], ==, is_less ? both : data[is_first ? 1 : 2][i]);
+  }
+}
+
+static void
+test_joined (void)
+{
+  static const int64_t masks[] = { INT32_MIN, INT32_MAX, 0xff00ff, 1 };
+  for (unsigned lanes = 4; lanes <= 16; lanes *= 2)
+    for (unsigned i = 0; i < G_N_ELEMENTS (masks); i++)
+      for (unsigned how = 0; how < 4; how++)
+        check_joined (lanes, masks[i], how & 1, how & 2);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   harness_open ();
   g_test_add_func ("/plugins-cpu/llvm-ops/ops", test_ops);
+  g_test_add_func ("/plugins-cpu/llvm-ops/joined", test_joined);
   g_test_add_func ("/plugins-cpu/llvm-ops/no-trap", test_no_trap);
   int result = g_test_run ();
   harness_close ();

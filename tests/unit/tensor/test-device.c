@@ -268,6 +268,61 @@ test_fp8 (void)
   }
 }
 
+/* Signs of one tensor on another's numbers, chosen or not: code generators that make one instruction of all this have
+ * chosen wrong bits. */
+static void
+test_chosen_bits (void)
+{
+  enum { N = 64 };
+  gint32 x[4][N], found[N];
+  TinyTensor *t[4];
+  if (skips_without_device ())
+    return;
+  for (guint i = 0; i < 4; i++) {
+    for (guint k = 0; k < N; k++)
+      x[i][k] = (gint32) ((i + 1) * (k + 1) * 2654435761u);
+    t[i] = g_object_ref_sink (
+        T (new_from_data) (NULL, TINY_DTYPE_I32, (gint64[]){ N }, 1, x[i], sizeof x[i]));
+  }
+  for (guint how = 0; how < 4; how++) {
+    g_autoptr (GError) error = NULL;
+    const double sign = G_MININT32;
+    TinyTensor *is_less = T (lt) (t[2], t[3]), *turned;
+    if (how & 1)
+      turned = T (bitwise_xor) (
+          t[0], T (bitwise_and) (T (bitwise_xor) (t[0], t[1]), T (scalar) (sign)));
+    else
+      turned = T (bitwise_or) (T (bitwise_and) (t[0], T (scalar) (-1 - sign)),
+                               T (bitwise_and) (t[1], T (scalar) (sign)));
+    g_autoptr (TinyTensor) chosen = g_object_ref_sink (
+        how & 2 ? T (where) (is_less, turned, t[0]) : T (where) (is_less, t[0], turned));
+    g_assert_true (T (copy_data) (chosen, found, sizeof found, &error));
+    for (guint k = 0; k < N; k++) {
+      gint32 both = (x[0][k] & G_MAXINT32) | (x[1][k] & G_MININT32);
+      gboolean is_turned = (x[2][k] < x[3][k]) == ((how & 2) != 0);
+      g_assert_cmphex ((guint32) found[k], ==, (guint32) (is_turned ? both : x[0][k]));
+    }
+  }
+  /* The same of floats that were computed. */
+  float f[2][N], turned[N];
+  for (guint k = 0; k < N; k++) {
+    f[0][k] = (float) x[0][k];
+    f[1][k] = (float) x[1][k] * 0x1p-31f;
+  }
+  g_autoptr (TinyTensor) a = g_object_ref_sink (T (cast) (t[0], TINY_DTYPE_F32));
+  g_autoptr (TinyTensor) b
+      = g_object_ref_sink (T (mul_number) (T (cast) (t[1], TINY_DTYPE_F32), 0x1p-31));
+  g_assert_true (T (realize) (a, NULL) && T (realize) (b, NULL));
+  g_autoptr (TinyTensor) c = g_object_ref_sink (
+      T (where) (T (lt) (t[2], t[3]), a, T (copysign) (T (mul) (a, b), a)));
+  g_assert_true (T (copy_data) (c, turned, sizeof turned, NULL));
+  for (guint k = 0; k < N; k++)
+    g_assert_cmpfloat (turned[k], ==,
+                       x[2][k] < x[3][k] ? f[0][k] : copysignf (f[0][k] * f[1][k], f[0][k]));
+  for (guint i = 0; i < 4; i++)
+    g_object_unref (t[i]);
+}
+
 /* Every device draws the same numbers. */
 static void
 test_draws (void)
@@ -412,6 +467,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/device/text", test_text);
   g_test_add_func ("/tensor/device/dtypes", test_dtypes);
   g_test_add_func ("/tensor/device/fp8", test_fp8);
+  g_test_add_func ("/tensor/device/chosen-bits", test_chosen_bits);
   g_test_add_func ("/tensor/device/draws", test_draws);
   g_test_add_func ("/tensor/device/draws-together", test_draws_together);
   g_test_add_func ("/tensor/device/odd-rows", test_odd_rows);

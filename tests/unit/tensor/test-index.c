@@ -104,8 +104,28 @@ test_empty (void)
   /* Constants know that they are inside. */
   check ("constants",
          T (index_select) (table (4, 3), 0, T (full) (TINY_DTYPE_I32, SIZES (2), 1, 3)));
-  check ("outside",
-         T (index_select) (table (4, 3), 0, T (full) (TINY_DTYPE_I32, SIZES (2), 1, 4)));
+  check ("from the end",
+         T (index_select) (table (4, 3), 0, T (full) (TINY_DTYPE_I32, SIZES (2), 1, -4)));
+}
+
+/* Numbers are known before anything is computed. */
+static void
+test_known (void)
+{
+  const struct {
+    TinyTensor *at;
+    int outside;
+  } rows[] = { { T (full) (TINY_DTYPE_I32, SIZES (2), 1, 4), 4 },
+               { T (full) (TINY_DTYPE_I64, SIZES (2), 1, -5), -5 } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autoptr (TinyTensor) at = g_object_ref_sink (rows[i].at);
+    g_autoptr (TinyTensor) refused = g_object_ref_sink (
+        T (index_select) (T (zeros) (TINY_DTYPE_F32, SIZES (4, 3), 2), 0, at));
+    g_autofree char *message = g_strdup_printf (
+        "index_select: position %d is outside of axis 0, whose size is 4", rows[i].outside);
+    g_assert_nonnull (T (get_error) (refused));
+    g_assert_cmpstr (T (get_error) (refused)->message, ==, message);
+  }
 }
 
 static void
@@ -184,7 +204,7 @@ static void
 fill_many (gint32 *at, float *weights)
 {
   for (gint32 i = 0; i < MANY; i++) {
-    at[i] = i % 50 == 7 ? PLACES : i % 50 == 8 ? -1 : i * 7919 % 90 * 661;
+    at[i] = i % 50 == 7 ? PLACES : i % 50 == 8 ? -PLACES - 1 : i * 7919 % 90 * 661;
     weights[i] = (float) (i % 11 - 3);
   }
 }
@@ -269,6 +289,7 @@ main (int argc, char *argv[])
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/tensor/index/dtypes", test_dtypes);
   g_test_add_func ("/tensor/index/empty", test_empty);
+  g_test_add_func ("/tensor/index/known", test_known);
   g_test_add_func ("/tensor/index/shapes", test_shapes);
   g_test_add_func ("/tensor/index/fused", test_fused);
   g_test_add_func ("/tensor/index/gradient", test_gradient);

@@ -9,6 +9,12 @@ from .module import Module, Parameter
 from .padding import *  # noqa: F403
 from .transformer import *  # noqa: F403
 
+
+def __getattr__(name):
+    from ..errors import meant
+    raise AttributeError(f"nn has no {name}" + meant(name, __all__), name=name)
+
+
 __all__ = ["Layer", "Module", "MultiHeadAttention", "Parameter", "data", "datasets", "functional", "init", "optim", "state", "utils",
            *(name for part in (containers, functions, layers, padding, transformer) for name, one in vars(part).items()
              if isinstance(one, type) and issubclass(one, Module))]

@@ -318,12 +318,13 @@ KINDS = {dtype: Name("torch", f"{name}Storage") for name, dtype in STORAGES.item
 def torch_save(value: Any, path: Any):
     """Writes tensors in dicts, lists and tuples, with numbers and texts, as a file that torch.load() and torch_load() read. It is
     there whole or not at all."""
-    import tempfile
     import zipfile
+    from secrets import token_hex
     pickled = io.BytesIO()
     pickler = Pickler(pickled)
     pickler.dump(value)
-    with tempfile.NamedTemporaryFile(dir=os.path.dirname(os.path.abspath(path)), prefix=".saving-", delete=False) as file:
+    beside = os.path.join(os.path.dirname(os.path.abspath(path)), f".saving-{token_hex(8)}")
+    with open(beside, "xb") as file:  # who may read it says the umask
         try:
             with zipfile.ZipFile(file, "w") as archive:
                 archive.writestr("archive/data.pkl", pickled.getvalue())
@@ -331,9 +332,9 @@ def torch_save(value: Any, path: Any):
                 for i, tensor in enumerate(pickler.stored):
                     archive.writestr(f"archive/data/{i}", tensor.detach().bytes_of())
             file.close()
-            os.replace(file.name, path)
+            os.replace(beside, path)
         except BaseException:
-            os.remove(file.name)
+            os.remove(beside)
             raise
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import wraps
 from math import prod, sqrt
 
-from ..errors import InvalidError, explain_all, explained
+from ..errors import InvalidError, explain_all, explained, meant
 from ..operations import Operations
 from ..tensor import Base, Tensor
 
@@ -59,7 +59,7 @@ def gumbel_softmax(logits, tau: float = 1, hard=False, eps=1e-10, dim=-1):
 
 # ---- tables and products ----
 def embedding(input, weight, padding_idx: int = None):
-    """Rows of a table at integer positions, zeros of what is below 0 or beyond the last. The row at @padding_idx gets no gradient."""
+    """Rows of a table at integer positions, negative ones from the end, zeros of what is outside. The row at @padding_idx gets no gradient."""
     found = weight.index_select(0, input)
     if padding_idx is None:
         return found
@@ -397,7 +397,7 @@ def __getattr__(name):
     own = NAMES.get(name, name)
     found = getattr(Tensor, own, None) if not name.startswith("__") else None
     if found is None:
-        raise AttributeError(f"tensors have no method {name}")
+        raise AttributeError(f"tensors have no method {name}" + meant(name, [*globals(), *NAMES, *dir(Tensor)]), name=name)
     plain = next(vars(cls)[own] for cls in Tensor.__mro__ if own in vars(cls))
     if not isinstance(plain, (staticmethod, classmethod)):
         found = explained(of_tensor(found, hasattr(Tensor, name + "_")))

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Methods of tensors as modules without parameters: activations, windows, losses. Arguments have PyTorch's names and order."""
-from ..errors import explained
+from ..errors import explained, meant
 from ..tensor import Base, Tensor
 from . import functional
 from .module import Module
@@ -10,7 +10,8 @@ OTHER_NAMES = {"unflattened_size": "sizes", "dim": "axis"}  # what methods call 
 
 class OfMethod(Module):
     """A module that calls a tensor's method, or a function of functional.py, whose @training it says if that @drops. Settings that
-    are not given are the method's; those that are @shown are part of its text also then."""
+    are not given are the method's; those that are @shown are part of its text also then. A class with the name "inplace" takes
+    PyTorch's flag, which changes nothing but its text."""
 
     method, function, names, defaults, drops, shown, inplace = None, None, (), {}, False, (), False
 
@@ -20,18 +21,18 @@ class OfMethod(Module):
             cls.method, cls.function, cls.names, cls.defaults, cls.drops = method, function, tuple(names.split()), defaults or {}, drops
             cls.shown = tuple(shown.split())
 
-    def __init__(self, *given, inplace=False, **more):
+    def __init__(self, *given, **more):
         if len(given) > len(self.names):
             raise TypeError(f"{type(self).__name__} takes {len(self.names)} arguments, not {len(given)}")
         unknown = [name for name in more if name not in self.names or self.names.index(name) < len(given)]
         if unknown:
-            raise TypeError(f"{type(self).__name__} has no further argument {unknown[0]}")
+            raise TypeError(f"{type(self).__name__} has no further argument {unknown[0]}" + meant(unknown[0], self.names))
         settings = {**self.defaults, **dict(zip(self.names, given)), **more}
         if "kernel_size" in settings and settings.get("stride") is None:
             settings["stride"] = settings["kernel_size"]
-        self.settings = list(settings)
-        if inplace:
+        if settings.pop("inplace", False):
             self.inplace = True
+        self.settings = list(settings)
         for name, value in settings.items():
             self.register_buffer(name, value) if isinstance(value, Base) else setattr(self, name, value)
 
@@ -58,27 +59,27 @@ class OfMethod(Module):
 
 
 # ---- activations ----
-class ReLU(OfMethod, method="relu"):
+class ReLU(OfMethod, method="relu", names="inplace"):
     """Tensor.relu() as a module."""
 
 
-class ReLU6(OfMethod, method="relu6"):
+class ReLU6(OfMethod, method="relu6", names="inplace"):
     """Tensor.relu6() as a module."""
 
 
-class LeakyReLU(OfMethod, method="leaky_relu", names="negative_slope", shown="negative_slope"):
+class LeakyReLU(OfMethod, method="leaky_relu", names="negative_slope inplace", shown="negative_slope"):
     """Tensor.leaky_relu() as a module."""
 
 
-class ELU(OfMethod, method="elu", names="alpha", defaults={"alpha": 1.0}):
+class ELU(OfMethod, method="elu", names="alpha inplace", defaults={"alpha": 1.0}):
     """Tensor.elu() as a module."""
 
 
-class SELU(OfMethod, method="selu"):
+class SELU(OfMethod, method="selu", names="inplace"):
     """Tensor.selu() as a module."""
 
 
-class CELU(OfMethod, method="celu", names="alpha", defaults={"alpha": 1.0}):
+class CELU(OfMethod, method="celu", names="alpha inplace", defaults={"alpha": 1.0}):
     """Tensor.celu() as a module."""
 
 
@@ -90,11 +91,11 @@ class GLU(OfMethod, method="glu", names="dim", shown="dim"):
     """Tensor.glu() as a module."""
 
 
-class SiLU(OfMethod, method="silu"):
+class SiLU(OfMethod, method="silu", names="inplace"):
     """Tensor.silu() as a module."""
 
 
-class Mish(OfMethod, method="mish"):
+class Mish(OfMethod, method="mish", names="inplace"):
     """Tensor.mish() as a module."""
 
 
@@ -118,15 +119,15 @@ class Softsign(OfMethod, method="softsign"):
     """Tensor.softsign() as a module."""
 
 
-class Hardtanh(OfMethod, method="hardtanh", names="min_val max_val", defaults={"min_val": -1.0, "max_val": 1.0}):
+class Hardtanh(OfMethod, method="hardtanh", names="min_val max_val inplace", defaults={"min_val": -1.0, "max_val": 1.0}):
     """Tensor.hardtanh() as a module."""
 
 
-class Hardswish(OfMethod, method="hardswish"):
+class Hardswish(OfMethod, method="hardswish", names="inplace"):
     """Tensor.hardswish() as a module."""
 
 
-class Hardsigmoid(OfMethod, method="hardsigmoid"):
+class Hardsigmoid(OfMethod, method="hardsigmoid", names="inplace"):
     """Tensor.hardsigmoid() as a module."""
 
 
@@ -142,7 +143,7 @@ class Tanhshrink(OfMethod, function="tanhshrink"):
     """functional.tanhshrink() as a module."""
 
 
-class Threshold(OfMethod, method="threshold", names="threshold value"):
+class Threshold(OfMethod, method="threshold", names="threshold value inplace"):
     """Tensor.threshold() as a module."""
 
 
@@ -273,19 +274,19 @@ class Fold(Module):
 
 
 # ---- dropping ----
-class Dropout1d(OfMethod, function="dropout1d", names="p", drops=True, shown="p inplace"):
+class Dropout1d(OfMethod, function="dropout1d", names="p inplace", drops=True, shown="p inplace"):
     """functional.dropout1d() as a module."""
 
 
-class Dropout2d(OfMethod, function="dropout2d", names="p", drops=True, shown="p inplace"):
+class Dropout2d(OfMethod, function="dropout2d", names="p inplace", drops=True, shown="p inplace"):
     """functional.dropout2d() as a module."""
 
 
-class Dropout3d(OfMethod, function="dropout3d", names="p", drops=True, shown="p inplace"):
+class Dropout3d(OfMethod, function="dropout3d", names="p inplace", drops=True, shown="p inplace"):
     """functional.dropout3d() as a module."""
 
 
-class AlphaDropout(OfMethod, function="alpha_dropout", names="p", drops=True, shown="p inplace"):
+class AlphaDropout(OfMethod, function="alpha_dropout", names="p inplace", drops=True, shown="p inplace"):
     """functional.alpha_dropout() as a module."""
 
 

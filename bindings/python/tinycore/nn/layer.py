@@ -84,7 +84,10 @@ class Layer(Module):
                 return None
             if name in own["settings"]:
                 return own["settings"][name]
-        raise AttributeError(f"{type(self).__name__} has no {name}")
+        raise AttributeError(f"{type(self).__name__} has no {name}", name=name, obj=self)  # Python looks for what was meant
+
+    def __dir__(self):
+        return [*super().__dir__(), *self.settings, *(path for path, *_ in self.named_tensors() if "." not in path)]
 
     def __setattr__(self, name, value):
         held = self.tensor_named(name) if "handle" in self.__dict__ else None

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from reprlib import recursive_repr
 from typing import TYPE_CHECKING, Any
 
-from ..errors import InvalidError, checked, explained
+from ..errors import InvalidError, TinyError, checked, explained, located
 from ..jit import note_mode, note_set_mode
 from ..tensor import Base, Tensor
 
@@ -123,9 +123,13 @@ class Module:
     pre_hooks = post_hooks = None  # functions by handle
 
     def __call__(self, *inputs: Any, **more: Any) -> Any:
-        if self.pre_hooks or self.post_hooks:
-            return self.call_hooked(inputs, more)
-        return self.forward(*inputs, **more)
+        try:
+            if self.pre_hooks or self.post_hooks:
+                return self.call_hooked(inputs, more)
+            return self.forward(*inputs, **more)
+        except TinyError as error:
+            located(self, error)
+            raise
 
     def call_hooked(self, inputs, more):
         waiting = dict(self.post_hooks or {})

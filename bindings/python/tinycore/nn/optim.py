@@ -258,10 +258,19 @@ def remade(kind, groups, settings):
     return kind(groups, **settings)
 
 
-class SGD(Optimizer):
-    """Stochastic gradient descent with momentum."""
+def check_how(differentiable):
+    """Of the settings that say how PyTorch computes a step this one alone would make another result."""
+    if differentiable:
+        raise NotImplementedError("differentiable: no gradient flows through a step")
 
-    def __init__(self, params, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, *, maximize=False):
+
+class SGD(Optimizer):
+    """Stochastic gradient descent with momentum. PyTorch's foreach, fused and capturable, here and below, change nothing: a step is
+    always a few kernels, which a TinyJit can record."""
+
+    def __init__(self, params, lr=0.001, momentum=0.0, dampening=0.0, weight_decay=0.0, nesterov=False, *, maximize=False,
+                 foreach: bool = None, differentiable=False, fused: bool = None):
+        check_how(differentiable)
         self.take(Tiny.sgd_new, params, lr, momentum, weight_decay, bool(nesterov),
                   **{name: one for name, one in (("dampening", dampening), ("maximize", maximize)) if one})
 
@@ -272,7 +281,8 @@ class Adam(Optimizer):
     make, decay = "adam_new", 0.0
 
     def __init__(self, params, lr=0.001, b1: float | Sequence[float] = 0.9, b2=0.999, eps=1e-8, weight_decay: float = None, betas: Sequence[float] = None,
-                 amsgrad=False, *, maximize=False):
+                 amsgrad=False, *, maximize=False, foreach: bool = None, capturable=False, differentiable=False, fused: bool = None):
+        check_how(differentiable)
         if isinstance(b1, (tuple, list)):  # PyTorch's third argument
             if b2 != 0.999:  # and its fourth, eps; weight_decay and amsgrad come after it
                 amsgrad = weight_decay if isinstance(weight_decay, bool) else amsgrad
@@ -316,42 +326,54 @@ class Muon(Optimizer):
 class RMSprop(Optimizer):
     """Gradients divided by the root of their mean square (Tieleman and Hinton 2012)."""
 
-    def __init__(self, params, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False):
+    def __init__(self, params, lr=0.01, alpha=0.99, eps=1e-8, weight_decay=0.0, momentum=0.0, centered=False, *,
+                 foreach: bool = None, capturable=False, differentiable=False):
+        check_how(differentiable)
         self.take(Tiny.rmsprop_new, params, lr, alpha, eps, weight_decay, momentum, bool(centered))
 
 
 class Adagrad(Optimizer):
     """Gradients divided by the root of the sum of their squares (Duchi, Hazan and Singer 2011)."""
 
-    def __init__(self, params, lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10):
+    def __init__(self, params, lr=0.01, lr_decay=0.0, weight_decay=0.0, initial_accumulator_value=0.0, eps=1e-10, *,
+                 foreach: bool = None, differentiable=False, fused: bool = None):
+        check_how(differentiable)
         self.take(Tiny.adagrad_new, params, lr, lr_decay, weight_decay, initial_accumulator_value, eps)
 
 
 class Adadelta(Optimizer):
     """Changes as large as those before (Zeiler 2012)."""
 
-    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0):
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0.0, *,
+                 foreach: bool = None, capturable=False, differentiable=False):
+        check_how(differentiable)
         self.take(Tiny.adadelta_new, params, lr, rho, eps, weight_decay)
 
 
 class Adamax(Optimizer):
     """Adam by the largest gradient (Kingma and Ba 2015)."""
 
-    def __init__(self, params, lr=0.002, betas: Sequence[float] = (0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    def __init__(self, params, lr=0.002, betas: Sequence[float] = (0.9, 0.999), eps=1e-8, weight_decay=0.0, *,
+                 foreach: bool = None, capturable=False, differentiable=False):
+        check_how(differentiable)
         self.take(Tiny.adamax_new, params, lr, *betas, eps, weight_decay)
 
 
 class NAdam(Optimizer):
     """Adam with Nesterov's momentum (Dozat 2016)."""
 
-    def __init__(self, params, lr=0.002, betas: Sequence[float] = (0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=0.004):
+    def __init__(self, params, lr=0.002, betas: Sequence[float] = (0.9, 0.999), eps=1e-8, weight_decay=0.0, momentum_decay=0.004, *,
+                 foreach: bool = None, capturable=False, differentiable=False):
+        check_how(differentiable)
         self.take(Tiny.nadam_new, params, lr, *betas, eps, weight_decay, momentum_decay)
 
 
 class RAdam(Optimizer):
     """Adam that trusts its second moment once that is of enough gradients (Liu et al. 2020)."""
 
-    def __init__(self, params, lr=0.001, betas: Sequence[float] = (0.9, 0.999), eps=1e-8, weight_decay=0.0):
+    def __init__(self, params, lr=0.001, betas: Sequence[float] = (0.9, 0.999), eps=1e-8, weight_decay=0.0, *,
+                 foreach: bool = None, capturable=False, differentiable=False):
+        check_how(differentiable)
         self.take(Tiny.radam_new, params, lr, *betas, eps, weight_decay)
 
 

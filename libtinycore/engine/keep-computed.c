@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * keep-computed.c: marks what was computed, and asks for it once more when it is needed again.
+ *
+ * A value is worth its memory if much leads to it, and if it is no larger than the largest tensor that it was made of: what
+ * broadcasting alone makes is cheaper to compute. Whoever holds an expression that reads the value keeps it; nothing else
+ * does. A recording has what it was told to have, and nothing is added to it. */
+#include "engine/keep-computed.h"
+
+#include "engine/runtime-private.h"
+#include "engine/tiny-recorders.h"
+#include "ir/tiny-shape.h"
+
+enum {
+  FEW = 4,      /* nodes: nothing among them is worth anything */
+  MANY_OPS = 16 /* without a reduction */
+};
+#define SMALL_BYTES ((gint64) 1 << 20) /* worth it whatever it was made of */
+
+/* What leads to a node. */
+typedef struct {
+  guint n_ops;       /* as a tree, and no more than MANY_OPS; a reduction is as many */
+  gint64 most_bytes; /* of a BUFFER among them; 0: there is none */
+} Past;
+
+static gint64
+count_bytes (const TinyNode *node)
+{
+  return tiny_shape_get_n_elements (node->shape)
+         * (gint64) tiny_dtype_get_n_bytes ((TinyDType) node->dtype);
+}
+
+/* Arithmetic, or a function with a gradient of its own. */
+static gboolean
+is_arithmetic (const TinyNode *node)
+{
+  const gboolean is_any = tiny_op_is_elementwise ((TinyOp) node->op)
+                          || node->op == TINY_OP_REDUCE || node->op == TINY_OP_GATHER
+                          || node->op == TINY_OP_SLOPED || node->op == TINY_OP_GRADIENT;
+  return is_any && node->shape != NULL && node->limits == NULL;
+}
+
+/* The past of each node of the order, by id; NULL where something is on several devices or has sizes that are variables. */
+static Past *
+find_pasts (const GPtrArray *order)
+{
+  g_autofree Past *pasts = g_new (Past, tiny_graph_get_n_nodes (tiny_runtime_get_graph ()));
+  for (guint i = 0; i < order->len; i++) {
+    const TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_UNSHARD || node->op == TINY_OP_LIMIT)
+      return NULL;
+    Past past = { node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node), 0 };
+    if (node->op == TINY_OP_BUFFER)
+      past.most_bytes = count_bytes (node);
+    for (guint s = 0; s < node->n_sources; s++) {
+      const Past *source = &pasts[node->sources[s]->id];
+      past.n_ops = MIN (past.n_ops + source->n_ops, MANY_OPS);
+      past.most_bytes = MAX (past.most_bytes, source->most_bytes);
+    }
+    pasts[node->id] = past;
+  }
+  return g_steal_pointer (&pasts);
+}
+
+static gboolean
+is_worth (const TinyNode *node, const Past *past)
+{
+  return is_arithmetic (node) && past->n_ops >= MANY_OPS && past->most_bytes > 0
+         && count_bytes (node) <= MAX (past->most_bytes, SMALL_BYTES);
+}
+
+void
+keep_computed_note (const TinyRequest *request)
+{
+  if (request->order->len < FEW || tiny_recorders_is_any ())
+    return;
+  g_autofree Past *pasts = find_pasts (request->order);
+  if (pasts == NULL)
+    return;
+  const guint32 is_part = tiny_graph_begin_mark (tiny_runtime_get_graph ());
+  for (guint i = 0; i < request->order->len; i++)
+    ((TinyNode *) request->order->pdata[i])->mark = is_part;
+  TinyRoot *head = tiny_runtime_get_roots ();
+  for (TinyRoot *root = head->next; root != head; root = root->next) {
+    TinyNode *node = root->node;
+    while (tiny_op_is_movement ((TinyOp) node->op) || node->op == TINY_OP_DETACH)
+      node = node->sources[0];
+    if (node->mark == is_part && is_worth (node, &pasts[node->id]))
+      node->was_computed = TRUE;
+  }
+}
+
+void
+keep_computed_add (TinyRequest *request)
+{
+  if (request->order->len < FEW || tiny_recorders_is_any ())
+    return;
+  const guint32 is_stored = tiny_graph_begin_mark (tiny_runtime_get_graph ());
+  for (guint i = 0; i < request->nodes->len; i++)
+    ((TinyNode *) request->nodes->pdata[i])->mark = is_stored;
+  for (guint i = request->order->len; i-- > 0;) {
+    TinyNode *node = request->order->pdata[i];
+    const gboolean is_needed = !node->was_computed || node->mark == is_stored;
+    for (guint s = 0; is_needed && s < node->n_sources; s++) {
+      TinyNode *source = node->sources[s];
+      if (!source->was_computed || source->mark == is_stored)
+        continue;
+      source->mark = is_stored;
+      g_ptr_array_add (request->nodes, source);
+      g_array_append_val (request->owners, ((guint64[]){ 0 })[0]);
+    }
+  }
+}
