@@ -65,8 +65,8 @@ compare (const char *name, TinyTensor *tensor, double tolerance)
     if (isnan (expected[i]) ? !isnan (found)
                             : !(fabs (found - expected[i]) <= tolerance * MAX (1, scale)
                                 || found == expected[i]))
-      g_error ("%s: element %zu is %.12g on the device, %.12g by the oracle", name, i, found,
-               expected[i]);
+      return g_test_fail_printf ("%s: element %zu is %.12g on the device, %.12g by the oracle",
+                                 name, i, found, expected[i]);
   }
 }
 
