@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * keep-computed.c: marks what was computed, and asks for it once more when it is needed again.
+ * keep-computed.c: counts how often a value was computed, and asks for it as well when that was often.
  *
- * A value is worth its memory if much leads to it, and if it is no larger than the largest tensor that it was made of: what
- * broadcasting alone makes is cheaper to compute. Whoever holds an expression that reads the value keeps it; nothing else
+ * A value is worth its memory if much leads to it, and if it is small: a large one is computed in one kernel with what reads
+ * it, as attention is in its gradient, which one more output would take apart. Whoever holds an expression that reads the value keeps it; nothing else
  * does. A recording has what it was told to have, and nothing is added to it. */
 #include "engine/keep-computed.h"
 
@@ -12,15 +12,16 @@
 #include "ir/tiny-shape.h"
 
 enum {
+  OFTEN = 2,    /* times: once more and it is stored. A training step computes its loss twice */
   FEW = 4,      /* nodes: nothing among them is worth anything */
   MANY_OPS = 16 /* without a reduction */
 };
-#define SMALL_BYTES ((gint64) 1 << 20) /* worth it whatever it was made of */
+#define SMALL_BYTES ((gint64) 1 << 20)
 
 /* What leads to a node. */
 typedef struct {
-  guint n_ops;       /* as a tree, and no more than MANY_OPS; a reduction is as many */
-  gint64 most_bytes; /* of a BUFFER among them; 0: there is none */
+  guint n_ops; /* as a tree, and no more than MANY_OPS; a reduction is as many */
+  gboolean has_memory;
 } Past;
 
 static gint64
@@ -49,13 +50,12 @@ find_pasts (const GPtrArray *order)
     const TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_UNSHARD || node->op == TINY_OP_LIMIT)
       return NULL;
-    Past past = { node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node), 0 };
-    if (node->op == TINY_OP_BUFFER)
-      past.most_bytes = count_bytes (node);
+    Past past = { node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node),
+                  node->op == TINY_OP_BUFFER };
     for (guint s = 0; s < node->n_sources; s++) {
       const Past *source = &pasts[node->sources[s]->id];
       past.n_ops = MIN (past.n_ops + source->n_ops, MANY_OPS);
-      past.most_bytes = MAX (past.most_bytes, source->most_bytes);
+      past.has_memory = past.has_memory || source->has_memory;
     }
     pasts[node->id] = past;
   }
@@ -65,8 +65,8 @@ find_pasts (const GPtrArray *order)
 static gboolean
 is_worth (const TinyNode *node, const Past *past)
 {
-  return is_arithmetic (node) && past->n_ops >= MANY_OPS && past->most_bytes > 0
-         && count_bytes (node) <= MAX (past->most_bytes, SMALL_BYTES);
+  return is_arithmetic (node) && past->n_ops >= MANY_OPS && past->has_memory
+         && count_bytes (node) <= SMALL_BYTES;
 }
 
 void
@@ -78,15 +78,19 @@ keep_computed_note (const TinyRequest *request)
   if (pasts == NULL)
     return;
   const guint32 is_part = tiny_graph_begin_mark (tiny_runtime_get_graph ());
-  for (guint i = 0; i < request->order->len; i++)
-    ((TinyNode *) request->order->pdata[i])->mark = is_part;
+  for (guint i = 0; i < request->order->len; i++) {
+    TinyNode *node = request->order->pdata[i];
+    node->mark = is_part;
+    if (node->n_computed > 0) /* it was held, and is read by what is held now */
+      node->n_computed = OFTEN;
+  }
   TinyRoot *head = tiny_runtime_get_roots ();
   for (TinyRoot *root = head->next; root != head; root = root->next) {
     TinyNode *node = root->node;
     while (tiny_op_is_movement ((TinyOp) node->op) || node->op == TINY_OP_DETACH)
       node = node->sources[0];
-    if (node->mark == is_part && is_worth (node, &pasts[node->id]))
-      node->was_computed = TRUE;
+    if (node->mark == is_part && node->n_computed == 0 && is_worth (node, &pasts[node->id]))
+      node->n_computed = 1;
   }
 }
 
@@ -100,10 +104,10 @@ keep_computed_add (TinyRequest *request)
     ((TinyNode *) request->nodes->pdata[i])->mark = is_stored;
   for (guint i = request->order->len; i-- > 0;) {
     TinyNode *node = request->order->pdata[i];
-    const gboolean is_needed = !node->was_computed || node->mark == is_stored;
+    const gboolean is_needed = node->n_computed < OFTEN || node->mark == is_stored;
     for (guint s = 0; is_needed && s < node->n_sources; s++) {
       TinyNode *source = node->sources[s];
-      if (!source->was_computed || source->mark == is_stored)
+      if (source->n_computed < OFTEN || source->mark == is_stored)
         continue;
       source->mark = is_stored;
       g_ptr_array_add (request->nodes, source);

@@ -211,7 +211,7 @@ change (Changes *self,
     local = buffer;
   }
   if (buffer == NULL)
-    local->was_computed |= node->was_computed;
+    local->n_computed = MAX (local->n_computed, node->n_computed);
   self->here[at] = local;
   self->away[at] = is_placed ? local : over_sources (self, node, self->away, sources);
 }

@@ -501,7 +501,7 @@ copy_live (void)
     TinyNode *copy
         = tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources,
                          (TinyNode *const *) sources->pdata, node->arg, node->ints, node->text);
-    copy->was_computed |= node->was_computed;
+    copy->n_computed = MAX (copy->n_computed, node->n_computed);
     map[node->id] = copy;
   }
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)

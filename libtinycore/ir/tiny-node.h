@@ -31,7 +31,7 @@ struct TinyNode {
   guint16 op;              /* TinyOp */
   guint8 dtype;            /* TinyDType */
   guint8 bounds : 1;       /* vmin and vmax are known */
-  guint8 was_computed : 1; /* see engine/keep-computed.h */
+  guint8 n_computed : 2;   /* times that it was, and not stored: engine/keep-computed.h */
   guint16 lanes;           /* 1 is a scalar */
   guint16 n_ranges;
   guint32 n_sources;
