@@ -28,11 +28,11 @@ typedef struct {
 } TinyInts;
 
 struct TinyNode {
-  guint16 op;              /* TinyOp */
-  guint8 dtype;            /* TinyDType */
-  guint8 bounds : 1;       /* vmin and vmax are known */
-  guint8 n_computed : 2;   /* times that it was, and not stored: engine/keep-computed.h */
-  guint16 lanes;           /* 1 is a scalar */
+  guint16 op;            /* TinyOp */
+  guint8 dtype;          /* TinyDType */
+  guint8 bounds : 1;     /* vmin and vmax are known */
+  guint8 n_computed : 2; /* times that it was, and not stored: engine/keep-computed.h */
+  guint16 lanes;         /* 1 is a scalar */
   guint16 n_ranges;
   guint32 n_sources;
   guint32 id;              /* order of creation in its graph, dense from 0 */
