@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the cases of families: test-torch.py [--only OPERATION] [--least N] [--ticks FILE [--most N] [--update]] [--spread DEVICES] FAMILY…
+"""Runs the cases of families: test-torch.py [--only OPERATION] [--least N] [--ticks FILE [--most N] [--update]] [--spread DEVICES] [--enlarge] FAMILY…
 
---least fails when there are fewer cases. --ticks runs the first case of each operation, and up to --most with small ones of other
+--enlarge runs up to --most cases of each operation with larger inputs. --least fails when there are fewer cases. --ticks runs the first case of each operation, and up to --most with small ones of other
 dtypes or ranks, on the default device, and compares which operations pass with what FILE says of that backend; --update writes
 FILE. --symbolic TABLE makes sizes of the inputs variables, one after the other: the result is PyTorch's or an exception says
 why not, and what rows of TABLE, the folder of operations.pyi, call symbolic works in one of their cases. --spread runs the first case of each operation on inputs that are spread over DEVICES, which are names with semicolons between.

@@ -14,6 +14,7 @@ cholesky, cross, det, inv, lu, lu_factor, matmul, matrix_power, qr, slogdet, sol
     getattr(Tensor, name) for name in
     "cholesky cross det inv lu lu_factor matmul matrix_power qr slogdet solve solve_triangular svd".split())
 LeastSquares = results_class("solution", "residuals")
+Eigen = results_class("eigenvalues", "eigenvectors")
 
 
 def diagonal(A, *, offset=0, dim1=-2, dim2=-1):
@@ -110,13 +111,13 @@ def lu_solve(LU: Tensor, pivots: Tensor, B):
     return LU.lu_solve(pivots, B)
 
 
-def eigh(A, UPLO="L"):
+def eigh(A, UPLO="L") -> Eigen:
     """Eigenvalues of symmetric matrices, from the least up, and vectors of length 1 in columns, whose signs are any. One triangle is
     read."""
     check_rank(A, 2, "eigh")
     if UPLO not in ("L", "U"):
         raise InvalidError(f"eigh: “{UPLO}” is none of L, U")
-    return A.eigh(UPLO == "U")
+    return Eigen(A.eigh(UPLO == "U"))
 
 
 def eigvalsh(A, UPLO="L"):
