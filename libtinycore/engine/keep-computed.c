@@ -8,6 +8,7 @@
 #include "engine/keep-computed.h"
 
 #include "engine/runtime-private.h"
+#include "engine/tiny-history.h"
 #include "engine/tiny-recorders.h"
 #include "ir/tiny-shape.h"
 
@@ -22,6 +23,8 @@ enum {
 typedef struct {
   guint n_ops; /* as a tree, and no more than MANY_OPS; a reduction is as many */
   gboolean has_memory;
+  gboolean
+      flows; /* gradients, to what wants them: stored, it would keep its expression and all before it */
 } Past;
 
 static gint64
@@ -46,16 +49,24 @@ static Past *
 find_pasts (const GPtrArray *order)
 {
   g_autofree Past *pasts = g_new (Past, tiny_graph_get_n_nodes (tiny_runtime_get_graph ()));
+  const guint32 wants = tiny_graph_begin_mark (tiny_runtime_get_graph ());
+  TinyRoot *head = tiny_runtime_get_roots ();
+  for (TinyRoot *root = head->next; root != head; root = root->next)
+    if (root->wants_gradients)
+      root->node->mark = wants;
   for (guint i = 0; i < order->len; i++) {
     const TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_UNSHARD || node->op == TINY_OP_LIMIT)
       return NULL;
-    Past past = { node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node),
-                  node->op == TINY_OP_BUFFER };
+    Past past
+        = { node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node),
+            node->op == TINY_OP_BUFFER,
+            node->mark == wants || tiny_history_has (node) || tiny_history_is_end (node) };
     for (guint s = 0; s < node->n_sources; s++) {
       const Past *source = &pasts[node->sources[s]->id];
       past.n_ops = MIN (past.n_ops + source->n_ops, MANY_OPS);
       past.has_memory = past.has_memory || source->has_memory;
+      past.flows = past.flows || (source->flows && tiny_history_flows (node, s));
     }
     pasts[node->id] = past;
   }
@@ -65,7 +76,7 @@ find_pasts (const GPtrArray *order)
 static gboolean
 is_worth (const TinyNode *node, const Past *past)
 {
-  return is_arithmetic (node) && past->n_ops >= MANY_OPS && past->has_memory
+  return is_arithmetic (node) && past->n_ops >= MANY_OPS && past->has_memory && !past->flows
          && count_bytes (node) <= SMALL_BYTES;
 }
 

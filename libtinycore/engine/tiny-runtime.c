@@ -491,7 +491,7 @@ copy_live (void)
     g_ptr_array_add (live, root->node);
   g_autoptr (GPtrArray) order
       = tiny_history_toposort (runtime.graph, (TinyNode *const *) live->pdata, live->len);
-  g_autofree TinyNode **map = g_new (TinyNode *, tiny_graph_get_n_nodes (runtime.graph));
+  g_autofree TinyNode **map = g_new0 (TinyNode *, tiny_graph_get_n_nodes (runtime.graph));
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
