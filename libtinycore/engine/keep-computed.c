@@ -19,7 +19,7 @@ enum {
 };
 #define SMALL_BYTES ((gint64) 1 << 20)
 
-/* What leads to a node. */
+/* The computation that leads to a node. */
 typedef struct {
   guint n_ops; /* as a tree, and no more than MANY_OPS; a reduction is as many */
   gboolean has_memory;

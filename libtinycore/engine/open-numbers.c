@@ -20,7 +20,7 @@ enum {
   = 16, /* … if large: a mask at a variable's place takes up to twice the time of one at a constant's */
   MOST_FAMILIES = 1024 /* known at a time */
 };
-/* Of all nodes of a graph: it is large, and its masks stay constants. */
+/* Elements of all nodes of a graph: it is large, and its masks stay constants. */
 #define LARGE         ((double) (1 << 20))
 #define MOST_ELEMENTS ((double) (1 << 26))
 

@@ -111,7 +111,7 @@ look_further (Merge *self, Search *search, gboolean *out_is_way)
   return FALSE;
 }
 
-/* Whether group @a must run before @b because of one in between: searched from both ends by turns, so that it takes no
+/* True if group @a must run before @b because of one in between: searched from both ends by turns, so that it takes no
  * longer than from the end where there is less to see. */
 static gboolean
 is_way_between (Merge *self, guint a, guint b)

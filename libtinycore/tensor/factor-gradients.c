@@ -176,7 +176,7 @@ of_triangular (Rule *self, TinyNode **out)
   out[0] = upper ? op_triu (self->b, found, unit) : op_tril (self->b, found, unit ? -1 : 0);
 }
 
-/* Of square or tall A = Q R: M = R gR' - gQ' Q; gA = (gQ + Q (M's lower triangle and its mirror image)) R'^-1. */
+/* Square or tall A = Q R: M = R gR' - gQ' Q; gA = (gQ + Q (M's lower triangle and its mirror image)) R'^-1. */
 static TinyNode *
 of_tall_qr (Rule *self, TinyNode *q, TinyNode *r, TinyNode *gq, TinyNode *gr)
 {
@@ -219,7 +219,7 @@ skew_of (Rule *self, TinyNode *u, TinyNode *gu)
   return x == NULL ? NULL : sub (self, x, turn (self, x));
 }
 
-/* What of @gu is at right angles to @u, over the values. */
+/* The part of @gu that is at right angles to @u, over the values. */
 static TinyNode *
 outside_of (Rule *self, TinyNode *u, TinyNode *gu, TinyNode *over)
 {

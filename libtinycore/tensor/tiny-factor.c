@@ -36,7 +36,7 @@ estimate_own_ns (const TinyOperation *operation)
   return each * (double) extents[TINY_FACTOR_VALUE] * steps[operation->kind].n_rounds;
 }
 
-/* What is nowhere yet may come to any device, and what is on several is taken apart. A device that runs nothing makes
+/* A value that is nowhere yet may come to any device, and one on several is taken apart. A device that runs nothing makes
  * code for others, which need not have what is here. */
 static gboolean
 is_taken (TinyBuild *self, const TinyOperation *operation)

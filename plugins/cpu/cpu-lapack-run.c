@@ -27,7 +27,7 @@ typedef struct {
   _Atomic bool is_out_of_memory;
 } Batch;
 
-/* What a thread works in. */
+/* The memory that a thread works in. */
 typedef struct {
   char *copy, *tau, *work;
   int *iwork;

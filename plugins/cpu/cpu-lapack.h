@@ -37,7 +37,7 @@ TinyStatus cpu_lapack_compile (const TinyCompileArgs *args,
                                void **out_data,
                                uint64_t *out_size,
                                TinyPluginError *error);
-/* Whether @data, a program's, is what cpu_lapack_compile() made. */
+/* True if @data, a program's, is what cpu_lapack_compile() made. */
 bool cpu_lapack_is_program (const void *data, uint64_t size);
 /* CORRUPT for what it did not make, DRIVER where the library is gone. */
 TinyStatus cpu_lapack_load (const void *data,
