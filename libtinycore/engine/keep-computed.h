@@ -10,9 +10,10 @@
 
 G_BEGIN_DECLS
 
-/* Adds to the nodes of @request, whose order is known, what was computed twice and is needed by what was not. */
+/* Adds values to the nodes of @request, whose order is known: those that were computed twice and are read by others. */
 void keep_computed_add (TinyRequest *request);
-/* Marks what was computed for @request, is not stored by it, and is worth storing for its next reader. */
+/* Counts the values that @request computed and does not store: those that the program holds and that are worth storing,
+ * and those that were counted before. */
 void keep_computed_note (const TinyRequest *request);
 
 G_END_DECLS

@@ -31,18 +31,18 @@ struct TinyNode {
   guint16 op;            /* TinyOp */
   guint8 dtype;          /* TinyDType */
   guint8 bounds : 1;     /* vmin and vmax are known */
-  guint8 n_computed : 2; /* times that it was, and not stored: engine/keep-computed.h */
+  guint8 n_computed : 2; /* times, up to 2, that it was and was not stored: engine/keep-computed.h */
   guint16 lanes;         /* 1 is a scalar */
   guint16 n_ranges;
   guint32 n_sources;
-  guint32 id;              /* order of creation in its graph, dense from 0 */
-  guint32 mark;            /* see tiny_graph_begin_mark() */
-  gint64 arg;              /* number; floats as the bits of their double */
-  const TinyInts *ints;    /* or NULL */
-  const char *text;        /* interned in the graph, or NULL */
-  const TinyInts *shape;   /* tensor stage; else NULL */
-  TinyNode *limits;        /* see ir/tiny-limit.h; mostly NULL */
-  gint64 vmin, vmax;       /* of integers, memo of the range analysis */
+  guint32 id;   /* order of creation in its graph, dense from 0 */
+  guint32 mark; /* see tiny_graph_begin_mark() */
+  gint64 arg;            /* number; floats as the bits of their double */
+  const TinyInts *ints;  /* or NULL */
+  const char *text;      /* interned in the graph, or NULL */
+  const TinyInts *shape; /* tensor stage; else NULL */
+  TinyNode *limits;      /* see ir/tiny-limit.h; mostly NULL */
+  gint64 vmin, vmax;     /* of integers, memo of the range analysis */
   TinyNode *const *ranges; /* memo of tiny_node_get_ranges(); NULL: not known yet */
   TinyNode *const *sources;
 };
@@ -109,10 +109,8 @@ TinyNode *tiny_node_open (TinyGraph *graph, TinyDType dtype);
 gboolean tiny_node_is_open (const TinyNode *node);
 TinyNode *tiny_node_const_index (TinyGraph *graph, gint64 value);
 TinyNode *tiny_node_range (TinyGraph *graph, guint number, TinyRangeKind kind, TinyNode *bound);
-TinyNode *
-tiny_node_range_const (TinyGraph *graph, guint number, TinyRangeKind kind, gint64 extent);
-TinyNode *
-tiny_node_sink (TinyGraph *graph, guint n, TinyNode *const *sources, const char *name);
+TinyNode *tiny_node_range_const (TinyGraph *graph, guint number, TinyRangeKind kind, gint64 extent);
+TinyNode *tiny_node_sink (TinyGraph *graph, guint n, TinyNode *const *sources, const char *name);
 
 /* ---- reading ---- */
 double tiny_node_get_float (const TinyNode *node); /* of a CONST of any dtype, as double */
@@ -148,8 +146,11 @@ gboolean tiny_node_depends_on (TinyGraph *graph, TinyNode *node, TinyNode *range
 GPtrArray *tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots);
 
 /* @root with each from[i] replaced by to[i], rebuilt above them. */
-TinyNode *tiny_graph_substitute (
-    TinyGraph *self, TinyNode *root, TinyNode *const *from, TinyNode *const *to, guint n);
+TinyNode *tiny_graph_substitute (TinyGraph *self,
+                                 TinyNode *root,
+                                 TinyNode *const *from,
+                                 TinyNode *const *to,
+                                 guint n);
 
 /* A copy of @root, a node of another graph, in this one. */
 TinyNode *tiny_graph_import (TinyGraph *self, TinyNode *root);

@@ -20,7 +20,7 @@ static const Example examples[] = {
 #undef EXAMPLE
 };
 
-/* What they print is of no interest. */
+/* Their output is not looked at. */
 static gboolean
 run (gconstpointer data, GError **error)
 {

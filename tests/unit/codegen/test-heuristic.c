@@ -171,7 +171,7 @@ transposition (Build *b, gint64 M, gint64 N, gboolean adds)
       b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N), INDEX (b, i, j), x, NULL));
 }
 
-/* What lies the other way is read as it lies, in squares of a vector's lanes that are turned, and
+/* An operand that lies the other way is read as it lies, in squares of a vector's lanes that are turned, and
  * gives the same where squares do not fit. */
 static void
 test_turned (void)

@@ -236,7 +236,7 @@ test_runs (void)
         = tiny_node_binary (g, TINY_OP_SUB, rows_from (x.node, i + 2), rows_from (x.node, i));
     assert_sum (pair, 2 * WIDTH * 2);
   }
-  /* What is read is written over as well: the next row to each. */
+  /* The rows that are read are written over as well: the next row to each. */
   TinyGraph *g = tiny_runtime_get_graph ();
   TinyNode *next = tiny_node_pad (g, rows_from (x.node, 1), (gint64[]){ 0, ROWS - 2, 0, 0 }, 2);
   TinyRoot root = { 0 };

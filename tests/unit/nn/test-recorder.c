@@ -76,7 +76,7 @@ test_end (void)
   g_assert_no_error (error);
   assert_last (y, 8);
   g_assert_cmpuint (tiny_recorder_get_n_kernels (recorder), ==, 1);
-  /* Of another shape it is another recording, which nobody made. */
+  /* Another shape is another recording, which nobody made. */
   g_autoptr (TinyTensor) row = g_object_ref_sink (tiny_tensor_unsqueeze (x, 0));
   g_assert_false (tiny_recorder_replay (recorder, &row, 1, &error));
   g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);

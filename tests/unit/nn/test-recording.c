@@ -20,7 +20,7 @@ wave (double scale)
       NULL, TINY_DTYPE_F32, (gint64[]){ ROWS, WIDTH }, 2, data, sizeof data));
 }
 
-/* Of queries, keys and values: their gradients in one. */
+/* The gradients of queries, keys and values in one. */
 static gboolean
 step (TinyTensor *const *inputs,
       guint n_inputs,

@@ -21,7 +21,7 @@ view_of (uint32_t role, uint32_t buffer, int64_t rows, int64_t columns, int64_t 
   return view;
 }
 
-/* Of square matrices. */
+/* Square matrices. */
 static TinyOperation
 cholesky_of (int64_t n, int64_t batch)
 {
