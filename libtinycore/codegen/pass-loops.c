@@ -36,8 +36,8 @@ typedef struct {
       claims; /* what a node became where its ranges are themselves; depth
                                         of reduces; non-NULL: the range is taken */
   GHashTable *renamed;
-  GArray *scope; /* Binding, the innermost last */
-  GPtrArray *nests;
+  GArray *scope;             /* Binding, the innermost last */
+  GPtrArray *nests, *stores; /* the stores that have loops of their own already */
   guint n_numbers;
 } Loops;
 
@@ -247,8 +247,50 @@ tiny_codegen_get_loops (TinyGraph *graph, TinyNode *store, guint *out_n)
   return sorted;
 }
 
+/* Adds to @memories those that products read which are summed for each round of @loop. FALSE:
+ * memory of the kernel stands in that loop. */
+static gboolean
+find_operands (TinyGraph *graph, TinyNode *store, TinyNode *loop, GHashTable *memories)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &store, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_LOCAL && tiny_node_depends_on (graph, node, loop))
+      return FALSE;
+    if (node->op != TINY_OP_REDUCE || node->sources[0]->op != TINY_OP_MUL
+        || !tiny_node_depends_on (graph, node, loop))
+      continue;
+    for (guint s = 0; s < 2; s++)
+      if (node->sources[0]->sources[s]->op == TINY_OP_LOAD)
+        g_hash_table_add (memories, node->sources[0]->sources[s]->sources[0]);
+  }
+  return TRUE;
+}
+
+/* True where @store sums products along @loop, as stores before it do, and none of its operands is
+ * one of theirs. A tile for both at once would have half the columns, or rows, and save no load. */
+static gboolean
+shares_nothing (Loops *self, TinyNode *store, TinyNode *loop)
+{
+  g_autoptr (GHashTable) own = g_hash_table_new (NULL, NULL);
+  g_autoptr (GHashTable) others = g_hash_table_new (NULL, NULL);
+  if (!find_operands (self->graph, store, loop, own))
+    return FALSE;
+  for (guint i = 0; i < self->stores->len; i++)
+    if (tiny_node_depends_on (self->graph, self->stores->pdata[i], loop))
+      find_operands (self->graph, self->stores->pdata[i], loop, others);
+  GHashTableIter iter;
+  gpointer memory;
+  g_hash_table_iter_init (&iter, own);
+  while (g_hash_table_iter_next (&iter, &memory, NULL))
+    if (g_hash_table_contains (others, memory))
+      return FALSE;
+  return g_hash_table_size (own) > 0 && g_hash_table_size (others) > 0;
+}
+
 /* The loops of a kernel's stores form a tree: a range has one parent. A store whose loops do not
- * fit into the tree of those before it gets fresh ones from where it leaves it. */
+ * fit into the tree of those before it gets fresh ones from where it leaves it; so does one that
+ * sums products of other operands along the innermost. */
 static TinyNode *
 separate_store (Loops *self, TinyNode *store, TinyNodeMap *parents)
 {
@@ -256,12 +298,13 @@ separate_store (Loops *self, TinyNode *store, TinyNodeMap *parents)
   g_autofree TinyNode **loops = tiny_codegen_get_loops (self->graph, store, &n);
   gpointer parent = self; /* any pointer that is no node: the root */
   gboolean along = TRUE, renames = FALSE;
+  gboolean apart = n > 1 && shares_nothing (self, store, loops[n - 1]);
   for (guint i = 0; i < n; i++) {
     if (tiny_range_get_extent (loops[i]) == 1)
       continue;
     gpointer known = tiny_node_map_get (parents, loops[i]);
     Binding binding = { loops[i], loops[i] };
-    along = along && known == parent;
+    along = along && known == parent && !(apart && i == n - 1);
     renames = renames || (known != NULL && !along);
     if (renames)
       binding.to = tiny_node_range (self->graph, self->n_numbers++, TINY_RANGE_LOOP,
@@ -295,7 +338,7 @@ tiny_pass_loops (TinyCodegen *cg, GError **error)
   self.renamed = g_hash_table_new_full (renamed_hash, renamed_equal, g_free, NULL);
   self.scope = g_array_new (FALSE, FALSE, sizeof (Binding));
   self.nests = g_ptr_array_new_with_free_func ((GDestroyNotify) nest_free);
-  g_autoptr (GPtrArray) stores = g_ptr_array_new ();
+  g_autoptr (GPtrArray) stores = self.stores = g_ptr_array_new ();
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &cg->root, 1);
   g_auto (TinyNodeMap) parents = { 0 };
   find_levels (&self, order);

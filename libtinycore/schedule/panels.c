@@ -191,9 +191,8 @@ look_at (Panels *self, guint i)
   g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &kernel, 1);
   for (guint k = 0; k < order->len; k++) {
     TinyNode *node = order->pdata[k];
-    if (node->op == TINY_OP_LOCAL)
-      return FALSE;
-    if (node->op == TINY_OP_LOAD && node->sources[0]->arg == slot) {
+    if (node->op == TINY_OP_LOAD && node->sources[0]->op == TINY_OP_PARAM
+        && node->sources[0]->arg == slot) {
       load = node;
       n_loads++;
     }

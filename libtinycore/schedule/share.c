@@ -4,9 +4,9 @@
  *
  * A row's exponentials are summed by one loop and divided by another. Renaming the counter of the
  * one makes its expression that of the other: the same node. Where computing it twice costs more
- * than a store and two loads, a loop before both fills a LOCAL, from which both read. So is a row of
- * products of matrices that the loops of another such product would compute again for each of their
- * results. */
+ * than a store and two loads, a loop before both fills a LOCAL, from which both read. So is a row
+ * that the loops of a product of matrices would compute again for each of their results: another
+ * such product, or what is made of a row that lies in a LOCAL already. */
 #include "schedule/remake.h"
 #include "schedule/weights.h"
 #include "schedule/work.h"
@@ -24,7 +24,7 @@ typedef struct {
   TinyNode *key;    /* its expression, with one and the same name for the loop in all of them */
   GArray *places;   /* Place */
   TinyNode *store;  /* that fills a LOCAL with it already, or NULL */
-  gboolean repeats; /* computing it means to combine again what was */
+  gboolean repeats; /* a REDUCE would compute it again for each of its results */
 } Row;
 
 typedef struct {
@@ -119,7 +119,8 @@ count_operations (Share *self, TinyNode *node, TinyNode *loop)
     else if (tiny_op_is_elementwise (at->op) && at->dtype != TINY_DTYPE_INDEX)
       operations += schedule_get_op_cost (at->op);
     else if (at->op == TINY_OP_LOAD)
-      operations += schedule_weights.access;
+      operations += at->sources[0]->op == TINY_OP_LOCAL ? schedule_weights.local
+                                                        : schedule_weights.access;
   }
   return operations;
 }
@@ -174,7 +175,7 @@ rename_loop (Share *self, TinyNode *node, TinyNode *loop)
 }
 
 /* The loops of a REDUCE stand inside those that its result depends on: so often they go through
- * the rows in it. Notes for these whether they combine something, too. */
+ * the rows in it. */
 static void
 find_repeats (Share *self)
 {
@@ -195,18 +196,6 @@ find_repeats (Share *self)
         g_hash_table_insert (self->repeats, inside->pdata[j], g_memdup2 (&steps, sizeof steps));
     }
   }
-}
-
-static gboolean
-combines (Share *self, TinyNode *node, TinyNode *loop)
-{
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (self->plan->graph, &node, 1);
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *at = order->pdata[i];
-    if (at->op == TINY_OP_REDUCE && tiny_node_depends_on (self->plan->graph, at, loop))
-      return TRUE;
-  }
-  return FALSE;
 }
 
 /* The STORE that fills a LOCAL with @node along @loop, or NULL. */
@@ -239,7 +228,7 @@ add_place (Share *self, TinyNode *node, TinyNode *loop)
   TinyNode *store = find_fill (self, node, loop);
   if (store != NULL)
     row->store = store;
-  row->repeats = row->repeats || (repeats != NULL && combines (self, node, loop));
+  row->repeats = row->repeats || repeats != NULL;
   g_array_append_val (row->places, place);
 }
 
@@ -310,7 +299,9 @@ count_local_bytes (Share *self)
 static Row *
 find_shared (Share *self)
 {
-  gint64 most = self->machine.local_bytes - count_local_bytes (self);
+  gint64 most = schedule_recomputes (self->plan) ? self->machine.large_local_bytes
+                                                 : self->machine.local_bytes;
+  most -= count_local_bytes (self);
   Row *best = NULL;
   double best_saved = 0;
   g_hash_table_remove_all (self->repeats);

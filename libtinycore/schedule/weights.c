@@ -42,14 +42,16 @@ ScheduleWeights schedule_weights = {
 
 enum { MAX_BUFFERS = 32 };
 
-/* Of the second cache, what a kernel's own memory may take: most is for what streams by. */
-enum { LOCAL_SHARE = 8 };
+/* Of the second cache, what a kernel's own memory may take: most is for what streams by. And what it may where all
+ * of a large value would be stored otherwise, and come from far away. */
+enum { LOCAL_SHARE = 8, LARGE_SHARE = 2 };
 
 ScheduleMachine
 schedule_machine_of (const TinyTarget *target)
 {
   ScheduleMachine machine = { schedule_weights.lanes,
                               schedule_weights.workers,
+                              schedule_weights.local_bytes,
                               schedule_weights.local_bytes,
                               schedule_weights.near_bytes,
                               MAX_BUFFERS,
@@ -62,9 +64,11 @@ schedule_machine_of (const TinyTarget *target)
     machine.workers *= 2;
   if (cache > 0) {
     machine.local_bytes = cache / LOCAL_SHARE;
+    machine.large_local_bytes = cache / LARGE_SHARE;
     machine.near_bytes = cache / 2;
   }
   machine.local_bytes = MIN (machine.local_bytes, target->local_bytes);
+  machine.large_local_bytes = MIN (machine.large_local_bytes, target->local_bytes);
   machine.dtypes_storage = target->dtypes_storage;
   if (target->max_params > 0)
     machine.max_buffers = MIN (machine.max_buffers, target->max_params);

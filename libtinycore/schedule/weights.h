@@ -65,12 +65,13 @@ extern ScheduleWeights schedule_weights;
 
 /* What a schedule asks of the machine that it is for. */
 typedef struct {
-  double lanes;           /* f32 elements of a vector; 1 where none is wasted by a scalar */
-  double workers;         /* threads that are worth keeping busy */
-  gint64 local_bytes;     /* memory of the kernel in one kernel */
-  gint64 near_bytes;      /* of operands that stay near a core */
-  guint max_buffers;      /* of a kernel, those that it writes among them */
-  guint32 dtypes_storage; /* TINY_DTYPE_BIT of what it can store by itself */
+  double lanes;             /* f32 elements of a vector; 1 where none is wasted by a scalar */
+  double workers;           /* threads that are worth keeping busy */
+  gint64 local_bytes;       /* memory of the kernel in one kernel */
+  gint64 large_local_bytes; /* the same where a large value need not be stored for it */
+  gint64 near_bytes;        /* of operands that stay near a core */
+  guint max_buffers;        /* of a kernel, those that it writes among them */
+  guint32 dtypes_storage;   /* TINY_DTYPE_BIT of what it can store by itself */
 } ScheduleMachine;
 
 /* @target may be NULL: then as the weights say. */
