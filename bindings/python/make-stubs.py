@@ -38,7 +38,7 @@ OVERRIDES = {"forward", "__call__", "step"}  # which classes take what they want
 # What the package calls itself.
 HIDDEN = {"take", "hold", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "repeat", "setting", "call_many", "call_hooked", "own", "get_tensor",
           "replace_tensors", "save_name", "rows", "key_of", "accept", "renumber", "read", "set_group", "load_flat_state", "firsts", "spots", "make_loader",
-          "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "attend_to_more", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
+          "swap", "call_packed", "load", "taken", "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "attend_to_more", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
           "__hash__", "__dir__"}
 # Names that stubs use, and where they are. What the package's classes are is found.
 PLACES = {"Any": "typing", "Generic": "typing", "Literal": "typing", "NamedTuple": "typing", "overload": "typing", "ParamSpec": "typing_extensions",
@@ -66,11 +66,12 @@ BUILTINS = {"bool", "int", "float", "type", "slice"}  # which are methods of a t
 
 # Functions and classes that modules have for themselves and for each other.
 INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dtype_of_numbers as_number len_of counted placed float_dtype
-    check_result replace_tensors take_apart refuse_reading is_training in_words describe_change find_change Modes note_mode note_set_mode mode_of find_modes State exception_of checked reported call is_wrong meant located named explained explain_making
+    check_result replace_tensors take_apart refuse_reading thread_modes in_words describe_change find_change Modes note_mode note_set_mode mode_of find_modes State exception_of checked reported call is_wrong meant located named explained explain_making
     Cause Traced batch_axes Backward along sized several shifted least_value triangle window raised slabs restored operator is_operand
     members_of joined walk once after_parts like value_of load_into realize_all made_again sizes_of same_padding drop_parts two lp_pool centres
     reduced with_inplace check_padding conv with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of
-    activation_of causal_mask derived fans_of wide rounded of_tensor explain_all wants_function wants_tensor""".split())
+    activation_of causal_mask derived fans_of wide rounded of_tensor explain_all wants_function wants_tensor
+    listed parts_of filled gradients_of wants_result lengths_of places hooks_of wants_weight begin_norm end_norm sampled chunks read_along made_of shown_batches""".split())
 # Modules without stubs: what is in them is the package's own, or a name of another module.
 PLAIN = {"convert", "data", "dlpack", "fetch", "in_place", "indexing", "library", "optim", "utils/__init__", "utils/data"}
 untyped = []  # whose type is not known
@@ -192,9 +193,10 @@ def result_of(node, where, gives):
 def function_stub(node, where, gives, indent="", name=None):
     where = f"{where}.{node.name}"
     kept = [ast.unparse(one) for one in node.decorator_list]
-    out = [f"{indent}@{one}\n" for one in kept if one in ("property", "staticmethod", "classmethod", "overload") or one.endswith(".setter")]
+    ignored = "  # type: ignore[override]" if (name or node.name) in OVERRIDES else ""
+    out = [f"{indent}@{one}{ignored}\n" for one in kept if one in ("property", "staticmethod", "classmethod", "overload") or one.endswith(".setter")]
     text = f"{indent}def {name or node.name}({arguments_of(node, where)}) -> {result_of(node, where, gives)}: ..."
-    return "".join(out) + text + ("  # type: ignore[override]" if (name or node.name) in OVERRIDES else "") + "\n"
+    return "".join(out) + text + ignored + "\n"
 
 
 # ---- classes ----
@@ -241,7 +243,7 @@ def class_stub(node, tree, gives, where):
     for one in node.body:
         if isinstance(one, ast.FunctionDef) and one.name not in HIDDEN and one.name not in typed:
             out.append(function_stub(one, where, gives, "    "))
-            if one.name == "forward" and "__call__" not in methods:
+            if one.name == "forward" and "__call__" not in methods and "__call__" not in typed:
                 out.append(function_stub(one, where, gives, "    ", "__call__"))
         elif isinstance(one, ast.Assign):
             name = one.targets[0].id if isinstance(one.targets[0], ast.Name) else None

@@ -4,6 +4,7 @@
 #include "autograd/tiny-gradient.h"
 
 #include "autograd/function-call.h"
+#include "autograd/gradient-hook.h"
 #include "autograd/gradient-walk.h"
 #include "base/tiny-guard.h"
 #include "engine/tiny-history.h"
@@ -189,7 +190,12 @@ find_gradients (TinyTensor *loss,
   for (guint i = 0; i < n; i++)
     out_grads[i] = g_object_ref_sink (tiny_tensor_new_for_node (
         tiny_gradient_or_zeros (graph, found[i], targets[i]), tiny_tensor_get_device (xs[i])));
-  return TRUE;
+  gboolean good = TRUE;
+  for (guint i = 0; good && i < n; i++)
+    good = gradient_hooks_apply (xs[i], &out_grads[i], error);
+  for (guint i = 0; !good && i < n; i++)
+    g_clear_object (&out_grads[i]);
+  return good;
 }
 
 static gboolean
@@ -251,6 +257,21 @@ tiny_tensor_gradient (TinyTensor *self,
   tiny_runtime_unlock ();
   g_clear_error (&error);
   return results;
+}
+
+gboolean
+tiny_tensor_depends_on (TinyTensor *self, TinyTensor *other)
+{
+  g_return_val_if_fail (TINY_IS_TENSOR (self) && TINY_IS_TENSOR (other), FALSE);
+  tiny_runtime_lock ();
+  TinyNode *root = tiny_tensor_get_node (self), *node = tiny_tensor_get_node (other);
+  gboolean found = FALSE;
+  if (root != NULL && node != NULL) {
+    g_auto (Below) below = look_below (root);
+    found = node->mark == below.seen;
+  }
+  tiny_runtime_unlock ();
+  return found;
 }
 
 /* ---- variables ---- */

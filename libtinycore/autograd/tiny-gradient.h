@@ -64,7 +64,7 @@ TINY_API gboolean tiny_tensor_backward_with (TinyTensor *self,
  * Errors: what an argument carries; %TINY_ERROR_INVALID when @loss is not one float or an x is not
  * of a float dtype.
  *
- * Returns: whether it worked; if not, @out_grads is untouched
+ * Returns: whether it worked; if not, @out_grads holds nothing to free
  *
  * Since: 0.1
  */
@@ -96,5 +96,19 @@ TINY_API GPtrArray *tiny_tensor_gradient (TinyTensor *self,
                                           TinyTensor *const *targets,
                                           guint n_targets,
                                           TinyTensor *gradient);
+
+/**
+ * tiny_tensor_depends_on:
+ * @self: a tensor
+ * @other: another
+ *
+ * Looks whether @self is made of @other in a way that gradients could take: not through tiny_tensor_detach(), nor what was
+ * made while gradients were disabled. The gradient may be zeros all the same.
+ *
+ * Returns: whether that is so
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_tensor_depends_on (TinyTensor *self, TinyTensor *other);
 
 G_END_DECLS

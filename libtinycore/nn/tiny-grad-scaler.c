@@ -63,11 +63,24 @@ tiny_grad_scaler_init (TinyGradScaler *self)
   self->scaled = g_ptr_array_new_with_free_func (scaled_free);
 }
 
+/* (transfer floating) */
 static TinyTensor *
-number_new (float value)
+number_of (double value)
 {
-  return g_object_ref_sink (
-      tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, NULL, 0, &value, sizeof value));
+  const float number = (float) value;
+  return tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, NULL, 0, &number, sizeof number);
+}
+
+static gboolean
+check_numbers (double scale, double growth, double backoff, guint interval, GError **error)
+{
+  if (scale > 0 && isfinite (scale) && growth > 1 && isfinite (growth) && backoff > 0
+      && backoff < 1 && interval >= 1 && interval <= 1 << 24)
+    return TRUE;
+  g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+               "grad_scaler: a scale of %g that grows by %g every %u steps and shrinks by %g",
+               scale, growth, interval, backoff);
+  return FALSE;
 }
 
 TinyGradScaler *
@@ -77,13 +90,9 @@ tiny_grad_scaler_new (double scale, double growth, double backoff, guint interva
   self->growth = growth;
   self->backoff = backoff;
   self->interval = interval;
-  if (!(scale > 0 && isfinite (scale)) || !(growth > 1 && isfinite (growth))
-      || !(backoff > 0 && backoff < 1) || interval < 1 || interval > 1 << 24)
-    g_set_error (&self->error, TINY_ERROR, TINY_ERROR_INVALID,
-                 "grad_scaler: a scale of %g that grows by %g every %u steps and shrinks by %g",
-                 scale, growth, interval, backoff);
-  self->scale = number_new ((float) scale);
-  self->n_good = number_new (0);
+  check_numbers (scale, growth, backoff, interval, &self->error);
+  self->scale = g_object_ref_sink (number_of (scale));
+  self->n_good = g_object_ref_sink (number_of (0));
   return self;
 }
 
@@ -270,4 +279,45 @@ tiny_grad_scaler_get_scale (TinyGradScaler *self, double *out_scale, GError **er
   tiny_return_error_unless (TINY_IS_GRAD_SCALER (self), error, FALSE, "no scaler given");
   tiny_return_error_unless (out_scale != NULL, error, FALSE, "no room for the scale given");
   return check (self, error) && tiny_tensor_item (self->scale, out_scale, error);
+}
+
+gboolean
+tiny_grad_scaler_get_n_good (TinyGradScaler *self, guint *out_n_good, GError **error)
+{
+  double n_good = 0;
+  tiny_return_error_unless (TINY_IS_GRAD_SCALER (self), error, FALSE, "no scaler given");
+  tiny_return_error_unless (out_n_good != NULL, error, FALSE, "no room for the number given");
+  if (!check (self, error) || !tiny_tensor_item (self->n_good, &n_good, error))
+    return FALSE;
+  *out_n_good = (guint) n_good;
+  return TRUE;
+}
+
+gboolean
+tiny_grad_scaler_load (TinyGradScaler *self,
+                       double scale,
+                       guint n_good,
+                       double growth,
+                       double backoff,
+                       guint interval,
+                       GError **error)
+{
+  tiny_return_error_unless (TINY_IS_GRAD_SCALER (self), error, FALSE, "no scaler given");
+  if (!check (self, error) || !check_numbers (scale, growth, backoff, interval, error))
+    return FALSE;
+  if (self->scaled->len > 0 || n_good > interval) {
+    g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
+                 "grad_scaler: %u good steps of %u are loaded%s", n_good, interval,
+                 self->scaled->len > 0 ? " after gradients were unscaled: update () first"
+                                       : "");
+    return FALSE;
+  }
+  if (!tiny_tensor_assign (self->scale, number_of (scale), error)
+      || !tiny_tensor_assign (self->n_good, number_of (n_good), error)
+      || !tiny_tensor_realize_many ((TinyTensor *[]){ self->scale, self->n_good }, 2, error))
+    return FALSE;
+  self->growth = growth;
+  self->backoff = backoff;
+  self->interval = interval;
+  return TRUE;
 }

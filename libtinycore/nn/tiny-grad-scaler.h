@@ -122,4 +122,47 @@ TINY_API gboolean tiny_grad_scaler_get_scale (TinyGradScaler *self,
                                               double *out_scale,
                                               GError **error);
 
+/**
+ * tiny_grad_scaler_get_n_good:
+ * @self: a scaler
+ * @out_n_good: (out): how many updates since the scale last moved
+ * @error: return location
+ *
+ * Reads that number, which waits for the device: beside the scale it is all that a scaler remembers.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_grad_scaler_get_n_good (TinyGradScaler *self,
+                                               guint *out_n_good,
+                                               GError **error);
+
+/**
+ * tiny_grad_scaler_load:
+ * @self: a scaler
+ * @scale: the scale
+ * @n_good: how many updates since it last moved
+ * @growth: as tiny_grad_scaler_new() takes it
+ * @backoff: likewise
+ * @interval: likewise
+ * @error: return location
+ *
+ * Makes a scaler go on as another one would, of which the numbers were saved. Functions that were recorded before read the new
+ * scale and number; the other three are constants in them.
+ *
+ * Errors: %TINY_ERROR_INVALID when the numbers are none, or gradients were unscaled since the last update.
+ *
+ * Returns: whether it worked; if not, nothing has changed
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_grad_scaler_load (TinyGradScaler *self,
+                                         double scale,
+                                         guint n_good,
+                                         double growth,
+                                         double backoff,
+                                         guint interval,
+                                         GError **error);
+
 G_END_DECLS

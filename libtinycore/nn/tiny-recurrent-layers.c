@@ -159,10 +159,11 @@ give_wrong (TinyTensor *wrong)
 
 /* (transfer floating) (nullable): what is wrong with inputs of x, that ends with @n_in, and states. */
 static TinyTensor *
-find_wrong (Kind kind, GPtrArray *inputs, gint64 n_in)
+find_wrong (Kind kind, GPtrArray *inputs, gint64 n_in, gboolean takes_lengths)
 {
   const char *name = kind_names[kind];
-  if (inputs->len != 1 && inputs->len != 1 + n_states[kind])
+  if (inputs->len != 1 && inputs->len != 1 + n_states[kind]
+      && (!takes_lengths || inputs->len != 2 + n_states[kind]))
     return tiny_tensor_new_invalid ("%s: takes 1 input, or %u with the states, not %u", name,
                                     1 + n_states[kind], inputs->len);
   for (guint i = 0; i < inputs->len; i++) {
@@ -185,7 +186,7 @@ static TinyTensor *
 find_wrong_state (Kind kind, GPtrArray *inputs, gint64 *shape, guint n_dims, gint64 n_out)
 {
   gint64 n_hidden = shape[n_dims - 1];
-  for (guint i = 1; i < inputs->len; i++) {
+  for (guint i = 1; i < inputs->len && i <= n_states[kind]; i++) {
     const TinyTensor *state = inputs->pdata[i];
     shape[n_dims - 1] = i == 1 ? n_out : n_hidden;
     if (state->n_dims != n_dims || memcmp (state->shape, shape, n_dims * sizeof *shape) != 0)
@@ -194,6 +195,13 @@ find_wrong_state (Kind kind, GPtrArray *inputs, gint64 *shape, guint n_dims, gin
           kind_names[kind], n_dims == 3 ? "L, " : "", shape[n_dims - 2], shape[n_dims - 1]);
   }
   return NULL;
+}
+
+static gboolean
+is_lengths (const TinyTensor *lengths, gint64 n)
+{
+  return tiny_dtype_is_integer (lengths->dtype) && lengths->n_dims == 1
+         && lengths->shape[0] == n;
 }
 
 /* ---- along a sequence ---- */
@@ -220,6 +228,27 @@ suffix_of (guint layer, gboolean reverse)
   return g_strdup_printf ("_l%u%s", layer, reverse ? "_reverse" : "");
 }
 
+/* @now at time @t in rows of sequences that are longer (@lengths, (B)), @before in others, which have ended or, backwards,
+ * not begun; @out is 0 there. */
+static State
+hold_rest (GPtrArray *kept,
+           TinyTensor *lengths,
+           gint64 t,
+           State now,
+           State before,
+           guint n,
+           TinyTensor **out)
+{
+  TinyTensor *is_on
+      = tiny_tensor_unsqueeze (tiny_tensor_gt (lengths, tiny_tensor_scalar ((double) t)), 1);
+  tiny_keep (kept, is_on);
+  *out = tiny_keep (kept, tiny_tensor_where (is_on, now.v[0], tiny_tensor_scalar (0)));
+  for (guint k = 0; k < n; k++)
+    now.v[k] = tiny_keep (
+        kept, tiny_tensor_contiguous (tiny_tensor_where (is_on, now.v[k], before.v[k])));
+  return now;
+}
+
 /* One direction of one layer: x (T, B, I) to the states of all times in @out, T·(B, H). */
 static State
 run_direction (TinyRecurrentLayer *self,
@@ -228,6 +257,7 @@ run_direction (TinyRecurrentLayer *self,
                guint layer,
                gboolean reverse,
                State state,
+               TinyTensor *lengths,
                TinyTensor **out)
 {
   TinyModule *module = TINY_MODULE (self);
@@ -240,10 +270,13 @@ run_direction (TinyRecurrentLayer *self,
     gint64 t = reverse ? n_times - 1 - i : i;
     TinyTensor *at = tiny_keep (
         kept, tiny_tensor_squeeze (tiny_tensor_slice (all, 0, t, t + 1, 1), (gint[]){ 0 }, 1));
-    state = step (self->kind, kept, at, state, weight (module, "weight_hh", suffix),
-                  weight (module, "bias_hh", suffix), weight (module, "weight_hr", suffix),
-                  self->n_hidden);
-    out[t] = state.v[0];
+    State now = step (self->kind, kept, at, state, weight (module, "weight_hh", suffix),
+                      weight (module, "bias_hh", suffix), weight (module, "weight_hr", suffix),
+                      self->n_hidden);
+    out[t] = now.v[0];
+    state = lengths == NULL
+                ? now
+                : hold_rest (kept, lengths, t, now, state, n_states[self->kind], &out[t]);
   }
   return state;
 }
@@ -254,6 +287,7 @@ run_layer (TinyRecurrentLayer *self,
            TinyTensor *x,
            guint layer,
            const State *starts,
+           TinyTensor *lengths,
            State *ends)
 {
   guint n_directions = self->bidirectional ? 2 : 1;
@@ -261,7 +295,7 @@ run_layer (TinyRecurrentLayer *self,
   TinyTensor *ways[2];
   for (guint d = 0; d < n_directions; d++) {
     g_autofree TinyTensor **out = g_new0 (TinyTensor *, n_times);
-    ends[d] = run_direction (self, kept, x, layer, d == 1, starts[d], out);
+    ends[d] = run_direction (self, kept, x, layer, d == 1, starts[d], lengths, out);
     ways[d] = tiny_tensor_stack (out, (guint) n_times, 0);
   }
   TinyTensor *y = n_directions == 2 ? tiny_tensor_cat (ways, 2, -1) : ways[0];
@@ -271,9 +305,13 @@ run_layer (TinyRecurrentLayer *self,
   return tiny_keep (kept, y);
 }
 
-/* x (T, B, I); states (L·D, B, H). */
+/* x (T, B, I); states (L·D, B, H); lengths (B) or NULL. */
 static GPtrArray *
-run (TinyRecurrentLayer *self, GPtrArray *kept, TinyTensor *x, TinyTensor *const *given)
+run (TinyRecurrentLayer *self,
+     GPtrArray *kept,
+     TinyTensor *x,
+     TinyTensor *const *given,
+     TinyTensor *lengths)
 {
   guint n_directions = self->bidirectional ? 2 : 1, n = self->n_layers * n_directions;
   g_autofree State *starts = g_new0 (State, n);
@@ -288,7 +326,7 @@ run (TinyRecurrentLayer *self, GPtrArray *kept, TinyTensor *x, TinyTensor *const
       starts[i].v[k] = tiny_keep (kept, start);
     }
   for (guint layer = 0; layer < self->n_layers && x->error == NULL; layer++)
-    x = run_layer (self, kept, x, layer, starts + layer * n_directions,
+    x = run_layer (self, kept, x, layer, starts + layer * n_directions, lengths,
                    ends + layer * n_directions);
   GPtrArray *results = g_ptr_array_new ();
   g_ptr_array_add (results, g_object_ref (x));
@@ -305,11 +343,13 @@ static GPtrArray *
 tiny_recurrent_layer_forward_many (TinyModule *module, GPtrArray *inputs)
 {
   TinyRecurrentLayer *self = (TinyRecurrentLayer *) module;
-  TinyTensor *wrong = find_wrong (self->kind, inputs, self->n_in);
+  TinyTensor *wrong = find_wrong (self->kind, inputs, self->n_in, TRUE);
   if (wrong != NULL)
     return give_wrong (wrong);
   g_autoptr (GPtrArray) kept = tiny_kept_new ();
+  guint n_given = MIN (inputs->len - 1, n_states[self->kind]);
   TinyTensor *x = inputs->pdata[0], *states[2] = { NULL };
+  TinyTensor *lengths = inputs->len > 1 + n_given ? inputs->pdata[1 + n_given] : NULL;
   gboolean is_single = x->n_dims == 2;
   if (x->n_dims != 3 && !is_single)
     return give_wrong (tiny_tensor_new_invalid ("%s: takes 2 or 3 axes, not %u",
@@ -324,16 +364,19 @@ tiny_recurrent_layer_forward_many (TinyModule *module, GPtrArray *inputs)
   gint64 single[] = { shape[0], shape[2] };
   wrong = find_wrong_state (self->kind, inputs, is_single ? single : shape, is_single ? 2 : 3,
                             n_out (self));
+  if (wrong == NULL && lengths != NULL && !is_lengths (lengths, is_single ? 0 : shape[1]))
+    wrong = tiny_tensor_new_invalid ("%s: lengths are integers, one for each sequence",
+                                     kind_names[self->kind]);
   if (wrong != NULL)
     return give_wrong (wrong);
   if (is_single)
     x = tiny_keep (kept, tiny_tensor_unsqueeze (x, 1));
   else if (self->batch_first)
     x = tiny_keep (kept, tiny_tensor_transpose (x, 0, 1));
-  for (guint k = 0; k + 1 < inputs->len; k++)
+  for (guint k = 0; k < n_given; k++)
     states[k] = tiny_keep (kept, is_single ? tiny_tensor_unsqueeze (inputs->pdata[k + 1], 1)
                                            : tiny_tensor_new_alias (inputs->pdata[k + 1]));
-  GPtrArray *results = run (self, kept, x, inputs->len > 1 ? states : NULL);
+  GPtrArray *results = run (self, kept, x, n_given > 0 ? states : NULL, lengths);
   g_ptr_array_set_free_func (results, g_object_unref);
   GPtrArray *shaped = g_ptr_array_new ();
   for (guint i = 0; i < results->len; i++) {
@@ -467,7 +510,7 @@ static GPtrArray *
 tiny_recurrent_cell_layer_forward_many (TinyModule *module, GPtrArray *inputs)
 {
   TinyRecurrentCellLayer *self = (TinyRecurrentCellLayer *) module;
-  TinyTensor *wrong = find_wrong (self->kind, inputs, self->n_in);
+  TinyTensor *wrong = find_wrong (self->kind, inputs, self->n_in, FALSE);
   if (wrong != NULL)
     return give_wrong (wrong);
   g_autoptr (GPtrArray) kept = tiny_kept_new ();

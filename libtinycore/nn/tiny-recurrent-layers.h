@@ -23,7 +23,9 @@ G_BEGIN_DECLS
  * h = σ(o) tanh (c), times weight_hrᵀ where @n_projected is not 0 (Sak et al. 2014).
  *
  * tiny_module_call() takes x, or x, h and c with the states at the start (L·D, B, H), zeros if not given; it gives
- * y (T, B, D·H), h and c at the end, where D is 2 if @bidirectional. Inputs may lack the axis B. Tensors are
+ * y (T, B, D·H), h and c at the end, where D is 2 if @bidirectional. Inputs may lack the axis B. After the states it takes
+ * the lengths of sequences, integers (B): a shorter one ends, and the second direction begins, at its own end, behind
+ * which y is 0. Tensors are
  * "weight_ih_l0" (4H, I), "weight_hh_l0" (4H, H), "bias_ih_l0" and "bias_hh_l0" (4H), with "_reverse" for
  * the second direction, uniform over ±1 / sqrt (H). Where h has P features it is H that is P in what h and y are, in
  * "weight_hh_l0" (4H, P) and in D·H; "weight_hr_l0" is (P, H).

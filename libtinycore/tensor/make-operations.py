@@ -131,6 +131,8 @@ def frame(operation):
     takes += " | TINY_TAKES_WEAK" if operation.weak else ""
     takes += "".join(f" | TINY_TAKES_GATE << {i}" for i, a in enumerate(tensors) if a.name == operation.gate)
     conditions = [f'tiny_build_begin_some (b, "{name}", {count}, {array}, 0x{optional:x}, {takes})']
+    if operation.autocast:
+        conditions.append(f"tiny_build_autocast (b, {str(operation.autocast == 'narrow').upper()})")
     if operation.wide:
         conditions.append("tiny_build_widen (b)")
     if any(a.kind == "Tensors" for a in tensors):

@@ -30,6 +30,7 @@ A family's or a row's words (@op (…)):
   alias       other names in Python
   view        gives views of the first tensor, where it only moves elements (tiny-view.h)
   wide        f16 and narrower floats are computed in f32 and rounded once
+  autocast    narrow: in a region of tiny_set_autocast() f32 becomes its dtype; wide: narrower floats become f32 there
   in_place    Python has NAME_ () as well, which puts the result in the place of self
   framed      C has the whole function, not just op_NAME() of operations-private.h
 
@@ -83,7 +84,7 @@ class Arithmetic:
         rest = fmod(self, other)
         return rest + other if rest != 0 and (rest < 0) != (other < 0) else rest
 
-    @op(takes="number")
+    @op(takes="number", autocast="wide")
     def pow(self, other: Tensor):
         """@self to the power @other. A negative base has a value where the exponent is whole. Integers to the power of
         integers stay integers, of which a negative power is 0 but for 1 and -1."""
@@ -111,7 +112,7 @@ class Arithmetic:
         """-@self."""
         return NEG(self)
 
-    @op(takes="float")
+    @op(takes="float", autocast="wide")
     def reciprocal(self):
         """1 / @self."""
         return RECIP(self)
@@ -411,17 +412,21 @@ class Exponential:
         """The square root; NaN below zero."""
         return SQRT(self)
 
+    @op(autocast="wide")
     def rsqrt(self):
         """1 / sqrt (@self)."""
         return RECIP(SQRT(self))
 
+    @op(autocast="wide")
     def exp(self):
         """e to the power @self."""
 
+    @op(autocast="wide")
     def exp2(self):
         """2 to the power @self."""
         return EXP2(self)
 
+    @op(autocast="wide")
     def expm1(self):
         """exp (@self) - 1, without loss where @self is small."""
         power = exp(self)
@@ -432,18 +437,22 @@ class Exponential:
                             2.50519137456348e-08, 2.0970151215169475e-09, 1.6121291390767837e-10])
         return SLOPED(self * small if abs(self) < 0.5 else power - 1, self, power)
 
+    @op(autocast="wide")
     def log(self):
         """The natural logarithm; -infinity at zero, NaN below."""
         return LOG2(self) * log(2)
 
+    @op(autocast="wide")
     def log2(self):
         """The logarithm to base 2."""
         return LOG2(self)
 
+    @op(autocast="wide")
     def log10(self):
         """The logarithm to base 10."""
         return LOG2(self) * log10(2)
 
+    @op(autocast="wide")
     def log1p(self):
         """log (1 + @self), without loss where @self is small: 2 atanh (s) with s = @self / (@self + 2), as in LOG2's decomposition."""
         is_small = self > -0.29 and self < 0.41
@@ -455,6 +464,7 @@ class Exponential:
         sum = self + 1
         return SLOPED(x - s * (x - rest) if is_small else log(sum), self, RECIP(sum))
 
+    @op(autocast="wide")
     def logit(self, eps: float = -1):
         """@eps: @self is moved to @eps … 1 - @eps first; below 0: it is not
 
@@ -496,6 +506,7 @@ class Exponential:
         value = power * t / (x * 2 + 1)
         return SLOPED(2 - value if self < 0 else value, self, power * (-2 / sqrt(pi)))
 
+    @op(autocast="wide")
     def erfinv(self):
         """The number whose tiny_tensor_erf() is @self, as @self times a polynomial of log (1 - @self²) or of its root (after Giles 2010); infinite at -1
         and 1, NaN beyond."""
@@ -528,6 +539,7 @@ class Exponential:
         value = self * (inf if abs(self) == 1 else inner if w < 5 else outer)
         return SLOPED(value, self, exp(value * value) * (sqrt(pi) / 2))
 
+    @op(autocast="wide")
     def lgamma(self):
         """log |Γ (@self)|: up to 3 the zeros at 1 and 2 times a polynomial, after log Γ (x) = log Γ (x + 1) - log (x) below 1; then Stirling's formula; below 0
         log (π / |sin (π x)|) - log Γ (1 - x). Infinite at 0 and at negative whole numbers."""
@@ -558,6 +570,7 @@ class Exponential:
         value = log(pi) - log(sine) - value if self < 0 else value
         return SLOPED(inf if isinf(self) else value, self, digamma(self))
 
+    @op(autocast="wide")
     def digamma(self):
         """The slope of tiny_tensor_lgamma(): up to 3 its zero at 1.4616 times a polynomial, after ψ (x) = ψ (x + 1) - 1 / x below 1; then its series at infinity;
         below 0 ψ (1 - x) - π / tan (π x), NaN at whole numbers. Its own slope is a sum of 1 / (x + i)² and that series."""
@@ -616,6 +629,7 @@ class Trigonometric:
         half = SIN(self * 0.5)
         return SLOPED(1 - half * half * 2, self, -SIN(self))
 
+    @op(autocast="wide")
     def tan(self):
         """The tangent."""
         sine = SIN(self)
@@ -624,13 +638,13 @@ class Trigonometric:
         value = sine / cosine
         return SLOPED(value, self, RECIP(cos(self) * cos(self)))
 
-    @op(alias="arcsin")
+    @op(alias="arcsin", autocast="wide")
     def asin(self):
         """The angle from -π/2 to π/2 with this sine; NaN outside of -1 … 1."""
         cosine = sqrt((1 - self) * (1 + self))
         return SLOPED(atan(self / (cosine + 1)) * 2, self, RECIP(cosine))
 
-    @op(alias="arccos")
+    @op(alias="arccos", autocast="wide")
     def acos(self):
         """The angle from 0 to π with this cosine; NaN outside of -1 … 1."""
         sine = sqrt((1 - self) * (1 + self))
@@ -668,6 +682,7 @@ class Trigonometric:
         size = self * self + other * other
         return SLOPED(value, self, other / size) + SLOPED(-0.0, other, -self / size)
 
+    @op(autocast="wide")
     def sinh(self):
         """The hyperbolic sine."""
         is_small = abs(self) < 1
@@ -679,6 +694,7 @@ class Trigonometric:
         large = half * 0.5 * half - 0.5 / half / half
         return SLOPED(small if is_small else large, self, cosh(self))
 
+    @op(autocast="wide")
     def cosh(self):
         """The hyperbolic cosine."""
         half = exp(self * 0.5)
@@ -774,7 +790,7 @@ class Activations:
         @self above 0, @self * @negative_slope elsewhere."""
         return self if self > 0 else self * negative_slope
 
-    @op(gradient="kinks", in_place=False)
+    @op(gradient="kinks", in_place=False, autocast="narrow")
     def prelu(self, weight: Tensor):
         """@weight: of shape (C), C the size of axis 1, or of one element
 
@@ -810,6 +826,7 @@ class Activations:
         rest = log1p(exp(self if self < 0 else -self))
         return self - rest if self < 0 else -rest
 
+    @op(autocast="wide")
     def softplus(self, beta: float = 1, threshold: float = 20):
         """@beta: how sharp the bend is
         @threshold: where @self * @beta is larger, the result is @self
@@ -937,7 +954,7 @@ class Conversion:
 class Reductions:
     """Axes combined to one element each."""
 
-    @op(symbolic=True, dtyped=True)
+    @op(symbolic=True, dtyped=True, autocast="wide")
     def sum(self, axis: Axes | None = None, keepdim: bool = False):
         """The sum over @axes. Narrow integers and bool add up in 32 bits, f16 and bf16 accumulate in f32."""
 
@@ -957,7 +974,7 @@ class Reductions:
     def aminmax(self, axis: Axes | None = None, keepdim: bool = False) -> (min, max):
         """The smallest and the largest over @axes."""
 
-    @op(wide=True, symbolic=True, dtyped=True)
+    @op(wide=True, symbolic=True, dtyped=True, autocast="wide")
     def prod(self, axis: Axes | None = None, keepdim: bool = False):
         """The product over @axes."""
 
@@ -969,31 +986,31 @@ class Reductions:
     def all(self, axis: Axes | None = None, keepdim: bool = False):
         """Whether none over @axes is zero, as bool."""
 
-    @op(wide=True, takes="float", symbolic=True)
+    @op(wide=True, takes="float", symbolic=True, autocast="wide")
     def var(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         The variance over @axes: squared distances to the mean, their sum divided by the count less @correction."""
 
-    @op(wide=True, takes="float", symbolic=True)
+    @op(wide=True, takes="float", symbolic=True, autocast="wide")
     def std(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         The square root of tiny_tensor_var()."""
 
-    @op(wide=True, takes="float", symbolic=True)
+    @op(wide=True, takes="float", symbolic=True, autocast="wide")
     def var_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (var, mean):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         tiny_tensor_var() and tiny_tensor_mean()."""
 
-    @op(wide=True, takes="float", symbolic=True)
+    @op(wide=True, takes="float", symbolic=True, autocast="wide")
     def std_mean(self, axis: Axes | None = None, correction: int = 1, keepdim: bool = False) -> (std, mean):
         """@correction: 1 for the unbiased estimate, 0 for the population's
 
         tiny_tensor_std() and tiny_tensor_mean()."""
 
-    @op(takes="float", wide=True, symbolic=True)
+    @op(takes="float", wide=True, symbolic=True, autocast="wide")
     def logsumexp(self, axis: Axes | None = None, keepdim: bool = False):
         """log (sum (exp (@self))) over @axes, which does not overflow; -inf of no elements."""
 
@@ -1002,7 +1019,7 @@ class Reductions:
         """How many over @axes are not 0, as i32."""
         return sum(self != 0, axis)
 
-    @op(wide=True, dtyped=True, symbolic=True)
+    @op(wide=True, dtyped=True, symbolic=True, autocast="wide")
     def nansum(self, axis: Axes | None = None, keepdim: bool = False):
         """The sum over @axes of what is no NaN."""
         return sum(0 if isnan(self) else self, axis)
@@ -1024,11 +1041,11 @@ class Reductions:
 class Scans:
     """What has come together up to each position along an axis."""
 
-    @op(wide=True, dtyped=True, symbolic=True, in_place=True)
+    @op(wide=True, dtyped=True, symbolic=True, in_place=True, autocast="wide")
     def cumsum(self, axis: Axis = 0):
         """The sum of all up to each position. Narrow integers and bool add up in 32 bits."""
 
-    @op(wide=True, dtyped=True, symbolic=True, in_place=True)
+    @op(wide=True, dtyped=True, symbolic=True, in_place=True, autocast="wide")
     def cumprod(self, axis: Axis = 0):
         """The product of all up to each position. Narrow integers and bool multiply in 32 bits."""
 
@@ -1040,7 +1057,7 @@ class Scans:
     def cummin(self, axis: Axis = 0) -> (values, indices):
         """The smallest up to each position, and where it is, the last of equals, as i32."""
 
-    @op(takes="float", wide=True)
+    @op(takes="float", wide=True, autocast="wide")
     def logcumsumexp(self, axis: Axis = 0):
         """log (cumsum (exp (@self))), which does not overflow."""
 
@@ -1538,25 +1555,25 @@ class Sorting:
 class Products:
     """Sums of products."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="narrow")
     def matmul(self, other: Tensor):
         """The matrix product (…, M, K) @ (…, K, N) = (…, M, N); leading axes broadcast, a vector is a row on
         the left and a column on the right. f16 and bf16 accumulate in f32."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="narrow")
     def dot(self, other: Tensor):
         """The same as tiny_tensor_matmul()."""
         return matmul(self, other)
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="narrow")
     def mm(self, mat2: Tensor):
         """tiny_tensor_matmul() of matrices."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="narrow")
     def mv(self, vec: Tensor):
         """tiny_tensor_matmul() of a matrix and a vector."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="narrow")
     def bmm(self, mat2: Tensor):
         """@self: of shape (B, M, K)
         @mat2: of shape (B, K, N)
@@ -1570,11 +1587,11 @@ class Products:
 
         Each element times each, (M, N)."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="narrow")
     def inner(self, other: Tensor):
         """The sum of products over the last axes of both; with a scalar the product."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="narrow")
     def tensordot(self, other: Tensor, dims: int = 2, self_dims: Sizes | None = None, other_dims: Sizes | None = None):
         """@dims: how many of the last axes of @self and first of @other are summed
         @self_dims: those axes of @self instead
@@ -1597,21 +1614,21 @@ class Products:
 
         The vector at right angles to both, along @axis."""
 
-    @op(wide=True, symbolic=True, in_place=True)
+    @op(wide=True, symbolic=True, in_place=True, autocast="narrow")
     def addmm(self, mat1: Tensor, mat2: Tensor, beta: float = 1, alpha: float = 1):
         """@beta: factor of @self; 0: it is not read
         @alpha: factor of the product
 
         @beta @self + @alpha @mat1 @ @mat2."""
 
-    @op(wide=True, symbolic=True, in_place=True)
+    @op(wide=True, symbolic=True, in_place=True, autocast="narrow")
     def baddbmm(self, batch1: Tensor, batch2: Tensor, beta: float = 1, alpha: float = 1):
         """@beta: factor of @self; 0: it is not read
         @alpha: factor of the product
 
         @beta @self + @alpha tiny_tensor_bmm (@batch1, @batch2)."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="narrow")
     def einsum(equation: str, operands: Tensors):
         """@equation: letters for the axes of each operand, with commas between them, and after -> those of the result
 
@@ -1619,7 +1636,7 @@ class Products:
         one operand takes its diagonal. Without -> the result has the axes of "...", then the letters written once in
         order of the alphabet, capitals first. Pairs with the smallest product are multiplied first."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="narrow")
     def linear(self, weight: Tensor, bias: Tensor | None = None):
         """@self: of shape (…, I)
         @weight: of shape (O, I)
@@ -1633,6 +1650,7 @@ class Convolution:
     number for all directions or one for each; padding may also be two for each, before and after, the last direction
     first. Nothing is flipped. Results are stored channels-last."""
 
+    autocast = "narrow"
     @op(symbolic=True)
     def conv1d(self, weight: Tensor, bias: Tensor | None = None, stride: Sizes | None = 1, padding: Sizes | None = 0,
                dilation: Sizes | None = 1, groups: int = 1):
@@ -1902,15 +1920,15 @@ class Normalisation:
     takes = "float"
     wide = True
 
-    @op(symbolic=True, dtyped=True)
+    @op(symbolic=True, dtyped=True, autocast="wide")
     def softmax(self, axis: Axis = -1):
         """exp (@self) / sum (exp (@self)) over @axis."""
 
-    @op(symbolic=True, dtyped=True)
+    @op(symbolic=True, dtyped=True, autocast="wide")
     def log_softmax(self, axis: Axis = -1):
         """The logarithm of tiny_tensor_softmax()."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="wide")
     def softmin(self, axis: Axis = -1):
         """The softmax of -@self."""
         return softmax(-self, axis)
@@ -1952,7 +1970,7 @@ class Normalisation:
 
         tiny_tensor_batch_norm() of each image by itself."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="wide")
     def group_norm(self, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5):
         """@self: of shape (B, C, …)
         @num_groups: divides C
@@ -1962,7 +1980,7 @@ class Normalisation:
 
         Mean 0 and variance 1 over each group of channels, times @weight plus @bias (Wu and He 2018)."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="wide")
     def layer_norm(self, normalized_shape: Shape, weight: Tensor | None = None, bias: Tensor | None = None,
                    eps: float = 1e-5):
         """@normalized_shape: the last axes of @self, which are normalised together
@@ -1972,7 +1990,7 @@ class Normalisation:
 
         @self with mean 0 and variance 1 over its last axes, times @weight plus @bias."""
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="wide")
     def layernorm(self, axis: Axes = -1, eps: float = 1e-5):
         """@eps: added to the variance
 
@@ -1980,7 +1998,7 @@ class Normalisation:
         distance = self - mean(self, axis)
         return distance * rsqrt(mean(distance * distance, axis) + eps)
 
-    @op(symbolic=True)
+    @op(symbolic=True, autocast="wide")
     def rms_norm(self, normalized_shape: Shape, weight: Tensor | None = None, eps: float = 0):
         """@normalized_shape: the last axes of @self, which are normalised together
         @weight: of that shape
@@ -1997,13 +2015,13 @@ class Normalisation:
 
         @self / (@k + @alpha * mean of squares) ** @beta; channels that there are not count as 0."""
 
-    @op(gradient="kinks", alias="linalg_norm vector_norm", symbolic=True)
+    @op(gradient="kinks", alias="linalg_norm vector_norm", symbolic=True, autocast="wide")
     def norm(self, p: float = 2, axis: Axes | None = None, keepdim: bool = False):
         """@p: any number; 0 counts what is not zero, an infinity is for the largest or smallest
 
         The sum of |@self| ** @p over @axes to the power 1 / @p. The gradient of a length of 0 is 0."""
 
-    @op(gradient="kinks", symbolic=True)
+    @op(gradient="kinks", symbolic=True, autocast="wide")
     def normalize(self, p: float = 2, axis: Axis = 1, eps: float = 1e-12):
         """@p: as of tiny_tensor_norm()
         @eps: the least length
@@ -2014,7 +2032,7 @@ class Normalisation:
 class Attention:
     """Values weighed by how well their keys fit."""
 
-    @op(takes="any", symbolic=True)
+    @op(takes="any", symbolic=True, autocast="narrow")
     def scaled_dot_product_attention(self, key: Tensor, value: Tensor, attn_mask: Tensor | None = None,
                                      dropout_p: float = 0, is_causal: bool = False, scale: float = 0,
                                      enable_gqa: bool = False):
@@ -2036,6 +2054,7 @@ class Losses:
 
     takes = "float"
     wide = True
+    autocast = "wide"
 
     @op(takes="any", symbolic=True)
     def cross_entropy(self, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",

@@ -29,6 +29,7 @@ KINDS = {
 COUNTS = {"Tensors": "n_{0}", "Axes": "n_axes", "Shape": "n_dims", "Sizes": "n_{0}", "Floats": "n_{0}"}
 TAKES = ("any", "number", "float", "integral", "integer")
 GRADIENTS = ("smooth", "kinks", "none")
+AUTOCASTS = ("", "narrow", "wide")
 
 
 class TableError(Exception):
@@ -61,6 +62,7 @@ class Operation:
     body: list  # statements that define it; empty: written in C
     framed: bool  # C writes its frame as well
     wide: bool  # narrow floats are computed in f32
+    autocast: str  # what tiny_set_autocast() makes of floats: narrow, wide, or nothing
     symbolic: bool  # takes axes whose size is a variable
     weak: bool  # of plain numbers alone the result is one
     gate: str  # the tensor that is a condition, or nothing
@@ -143,8 +145,8 @@ def returns_of(node):
 
 def operation_of(node, family, defaults):
     words = {**defaults, **words_of(node)}
-    unknown = set(words) - {"takes", "gradient", "alias", "framed", "symbolic", "view", "wide", "weak", "gate", "dtyped", "in_place"}
-    if unknown or words["takes"] not in TAKES or words["gradient"] not in GRADIENTS:
+    unknown = set(words) - {"takes", "gradient", "alias", "framed", "symbolic", "view", "wide", "weak", "gate", "dtyped", "in_place", "autocast"}
+    if unknown or words["takes"] not in TAKES or words["gradient"] not in GRADIENTS or words.get("autocast", "") not in AUTOCASTS:
         fail(node, f"{node.name}: {words} is not understood")
     given = node.args.args
     filled = [None] * (len(given) - len(node.args.defaults)) + list(node.args.defaults)
@@ -153,6 +155,7 @@ def operation_of(node, family, defaults):
     body = [s for s in node.body if not (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))]
     return Operation(node.name, family, arguments, returns_of(node), doc, words["takes"], words["gradient"],
                      words.get("alias", "").split(), body, words.get("framed", False), words.get("wide", False),
+                     words.get("autocast", ""),
                      words["symbolic"], words["weak"], words.get("gate", ""), words.get("dtyped", False), words.get("view", False),
                      words["in_place"], node.lineno)
 

@@ -58,6 +58,8 @@ gboolean tiny_build_begin_some (TinyBuild *self,
                                 TinyTakes takes);
 /* f16, bf16 and 8-bit floats become f32 where no wider float is among them; results of f32 are rounded back. */
 gboolean tiny_build_widen (TinyBuild *self);
+/* Floats of 32 bits and less become what tiny_set_autocast() says where @is_narrow, else f32; outside of it they stay. */
+gboolean tiny_build_autocast (TinyBuild *self, gboolean is_narrow);
 /* (transfer floating): of @node, or of the error when it is NULL. */
 TinyTensor *tiny_build_end (TinyBuild *self, TinyNode *node);
 /* (transfer full): @n results, or so many tensors with the error. A NULL among @results is not wanted. */

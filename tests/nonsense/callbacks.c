@@ -94,6 +94,41 @@ chance_tiny_backward_function (Chance *c)
   return some[i];
 }
 
+static TinyTensor *
+hook_nothing (TinyTensor *gradient, gpointer user_data, GError **error)
+{
+  return NULL;
+}
+
+static TinyTensor *
+hook_sum (TinyTensor *gradient, gpointer user_data, GError **error)
+{
+  return g_object_ref_sink (tiny_tensor_sum (gradient, NULL, 0, FALSE));
+}
+
+static TinyTensor *
+hook_twice (TinyTensor *gradient, gpointer user_data, GError **error)
+{
+  return g_object_ref_sink (tiny_tensor_add (gradient, gradient));
+}
+
+static TinyTensor *
+hook_error (TinyTensor *gradient, gpointer user_data, GError **error)
+{
+  fail (error);
+  return NULL;
+}
+
+TinyGradientHook
+chance_tiny_gradient_hook (Chance *c)
+{
+  static const TinyGradientHook some[]
+      = { NULL, hook_nothing, hook_sum, hook_twice, hook_error };
+  guint i = chance_int (c, G_N_ELEMENTS (some));
+  g_string_append_printf (c->text, "hook %u, ", i);
+  return some[i];
+}
+
 #define JIT(name, body)                                                                        \
   static gboolean name (TinyTensor *const *inputs, guint n, TinyTensor **outputs,              \
                         guint n_outputs, gpointer user_data, GError **error)                   \

@@ -32,7 +32,7 @@ ONE = {
     "GBytes *": "chance_bytes (c)", "GHashTable *": "chance_table (c, {text})", "TinyTensor *": "chance_tensor (c)",
     "const char *": "chance_word (c, words_{word})", "const char *const *": "chance_words (c, words_device)",
 }
-FUNCTIONS = ["TinyFunction", "TinyBackwardFunction", "TinyJitFunction", "TinyItemFunction", "TinyRateFunction", "TinyModuleFunction",
+FUNCTIONS = ["TinyFunction", "TinyBackwardFunction", "TinyGradientHook", "TinyJitFunction", "TinyItemFunction", "TinyRateFunction", "TinyModuleFunction",
              "TinyModuleVisitor", "TinyModuleCallback"]
 LISTS = {"TinyTensor *const *": ("TinyTensor **", "chance_tensors (c, &{n})"), "const gint64 *": ("gint64 *", "chance_sizes (c, &{n})"),
          "const gint *": ("gint *", "chance_axes (c, &{n})"), "const guint64 *": ("guint64 *", "chance_counts (c, &{n})"),

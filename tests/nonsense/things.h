@@ -39,6 +39,7 @@ const char *const *chance_words (Chance *c, const char *const *words); /* NULL l
 const char *const *chance_names (Chance *c, guint n);                  /* @n of them */
 TinyFunction chance_tiny_function (Chance *c);
 TinyBackwardFunction chance_tiny_backward_function (Chance *c);
+TinyGradientHook chance_tiny_gradient_hook (Chance *c);
 TinyJitFunction chance_tiny_jit_function (Chance *c);
 TinyItemFunction chance_tiny_item_function (Chance *c);
 TinyRateFunction chance_tiny_rate_function (Chance *c);

@@ -1,11 +1,89 @@
 # SPDX-License-Identifier: MIT
-"""Function: an operation whose gradient a program writes itself, as torch.autograd.Function is."""
+"""grad() of tensors, hooks of gradients, and Function: an operation whose gradient a program writes itself, under torch.autograd's names."""
 from __future__ import annotations
 
-from .errors import reported
+from weakref import ref
+
+from .convert import checked_all
+from .errors import InvalidError, call, reported
 from .func import Traced
 from .library import Tiny
 from .tensor import Base
+
+
+def listed(value: Any, name: str) -> list[Any]:
+    """Tensors of an argument: one, or a list of them."""
+    found = [value] if value is None or isinstance(value, Base) else list(value)
+    for one in found:
+        if one is not None and not isinstance(one, Base):
+            raise TypeError(f"autograd.grad: {name}: tensors are wanted, not {one!r:.60}")
+    return found
+
+
+def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
+         retain_graph: bool | None = None, create_graph=False, is_grads_batched=False, allow_unused: bool | None = None,
+         materialize_grads=False) -> tuple[Any, ...]:
+    """The gradients of the sum of @outputs, each times its of @grad_outputs, with respect to each of @inputs, and to no other tensor. An input that no output
+    depends on is an error, unless @allow_unused: None; or @materialize_grads: zeros. Gradients have graphs themselves, whatever @create_graph says, and
+    graphs stay as long as they are used."""
+    if is_grads_batched:
+        raise NotImplementedError("autograd.grad: is_grads_batched: take func.vmap() of it")
+    outputs, inputs = listed(outputs, "outputs"), listed(inputs, "inputs")
+    weights = [None] * len(outputs) if grad_outputs is None else listed(grad_outputs, "grad_outputs")
+    if len(weights) != len(outputs):
+        raise ValueError(f"autograd.grad: {len(weights)} grad_outputs for {len(outputs)} outputs")
+    used = [any(output.depends_on(one) for output in outputs) for one in inputs]
+    if not all(used) and not allow_unused and not materialize_grads:
+        raise InvalidError(f"autograd.grad: input {used.index(False)} is not used in the outputs, or only through what was detached: allow_unused=True gives None for it")
+    total = None
+    for output, weight in zip(outputs, weights):
+        found = checked_all(Base.gradient(output, inputs, weight))
+        total = found if total is None else [a + b for a, b in zip(total, found)]
+    return tuple(one if is_used or materialize_grads else None for one, is_used in zip(total, used))
+
+
+def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
+             create_graph=False):
+    """tensor.backward() of each, with its of @grad_tensors."""
+    tensors = listed(tensors, "tensors")
+    weights = [None] * len(tensors) if grad_tensors is None else listed(grad_tensors, "grad_tensors")
+    if len(weights) != len(tensors):
+        raise ValueError(f"autograd.backward: {len(weights)} grad_tensors for {len(tensors)} tensors")
+    for tensor, weight in zip(tensors, weights):
+        tensor.backward(weight)
+
+
+class GradientHook:
+    """A function that is called with the gradient of a tensor until remove(), or the end of "with".
+
+    That is when backward() or gradient() finds it, before it is added to .grad or goes on: nothing was computed then. Of a tensor that requires_grad it is
+    the gradient of all uses, of one that is computed that of uses from its first hook on. A TinyJit calls it while it records."""
+
+    def __init__(self, tensor, hook: Callable[[Any], Any]):
+        if not callable(hook):
+            raise TypeError(f"register_hook: a function is wanted, not {hook!r:.60}")
+        self.hook, self.tensor = hook, ref(tensor)
+        self.id = call(Base.add_gradient_hook, tensor, self.run)
+
+    def run(self, gradient, *rest):
+        try:
+            found = self.hook(gradient) if self.hook is not None else None
+            if found is not None and not isinstance(found, Base):
+                raise TypeError(f"a hook gives a tensor or None, not {found!r:.60}")
+            return found
+        except Exception as error:
+            raise reported(error, "register_hook") from None
+
+    def remove(self):
+        tensor, self.hook = self.tensor(), None
+        if tensor is not None:
+            tensor.remove_gradient_hook(self.id)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.remove()
 
 
 class FunctionContext:

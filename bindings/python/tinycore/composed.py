@@ -358,6 +358,11 @@ class Composed:
         """On a device of CUDA."""
         return self.to("CUDA" if device is None else f"CUDA:{device}" if isinstance(device, int) else device)
 
+    def register_hook(self, hook: Callable[[Any], Any]) -> GradientHook:
+        """Calls @hook with its gradient, a lazy tensor, whenever that is found; a tensor that it gives takes its place. See GradientHook."""
+        from .autograd import GradientHook
+        return GradientHook(self, hook)
+
     # ---- random numbers and constants in the place of the elements ----
     def uniform_(self, low=0.0, high=1.0):
         """Uniform over [@low, @high)."""

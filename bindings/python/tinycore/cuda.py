@@ -2,6 +2,7 @@
 """What programs ask torch.cuda: whether there is such a device, and to wait for it."""
 from __future__ import annotations
 
+from . import amp as amp
 from .device import Device
 from .tensor import Tensor
 

@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: MIT
-"""Functions made of functions, under torch.func's names: vmap, jvp, vjp, grad, jacrev, jacfwd, hessian; and checkpoint.
+"""Functions made of functions, under torch.func's names: vmap, jvp, vjp, grad, jacrev, jacfwd, hessian, functional_call; and checkpoint.
 
 A function takes tensors and gives one, or a tuple of them. What it is called with stands for other values: it has a
 shape and a dtype, and cannot be read."""
 from __future__ import annotations
+
+from collections.abc import Mapping
 
 from .convert import NO_AXIS, as_axis, checked_all, list_of
 from .errors import explained, wants_function
@@ -77,14 +79,63 @@ def jvp(function, primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tupl
     return traced.unpack(values), traced.unpack(derivatives)
 
 
-def grad(function) -> Callable[..., Tensor]:
-    """The gradient of a function of one element's result with respect to its first argument."""
-    wants_function(function, "grad")
+def parts_of(value, found):
+    """Appends the tensors in lists, tuples and dicts to @found."""
+    if isinstance(value, Base):
+        found.append(value)
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            parts_of(one, found)
+    elif isinstance(value, dict):
+        parts_of(list(value.values()), found)
+    return found
 
-    def gradient(first, *others):
-        wants_tensor(first, "grad")
-        loss = function(first, *others)
-        return loss.gradient(first)[0]
+
+def filled(value, parts):
+    """@value with its tensors replaced by what @parts, an iterator, gives; what is none is None."""
+    if isinstance(value, Base):
+        return next(parts)
+    if isinstance(value, (list, tuple)):
+        made = [filled(one, parts) for one in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    return {name: filled(one, parts) for name, one in value.items()} if isinstance(value, dict) else None
+
+
+def gradients_of(function, name, argnums, has_aux):
+    """The function of the same arguments that gives gradients, the value, and what comes beside it where @has_aux."""
+    wants_function(function, name)
+
+    def found_of(*inputs, **more):
+        numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+        if any(not -len(inputs) <= i < len(inputs) for i in numbers):
+            raise ValueError(f"{name}: argnums: {argnums} of {len(inputs)} arguments")
+        given = [inputs[i] for i in numbers]
+        targets = parts_of(given, [])
+        if not targets:
+            wants_tensor(given[0], name)
+        loss = function(*inputs, **more)
+        if has_aux and not (isinstance(loss, tuple) and len(loss) == 2):
+            raise TypeError(f"{name}: has_aux: the function gives the value and something beside it, not {loss!r:.60}")
+        loss, aux = loss if has_aux else (loss, None)
+        wants_result(loss, name)
+        found = filled(given, iter(loss.gradient(*targets)))
+        return found[0] if isinstance(argnums, int) else tuple(found), loss, aux
+    return found_of
+
+
+def wants_result(loss, name):
+    if not isinstance(loss, Base):
+        raise TypeError(f"{name}: the function gives a tensor of one element, not {loss!r:.60}")
+
+
+def grad(function, argnums: int | Sequence[int] = 0, has_aux=False) -> Callable[..., Any]:
+    """The gradient of a function of one element's result with respect to argument @argnums, a tensor or lists and dicts of them, as which it comes; of several
+    numbers a tuple. @has_aux: the function gives something beside the result, and so does this. One tensor given as two arguments counts as one."""
+    found_of = gradients_of(function, "grad", argnums, has_aux)
+
+    def gradient(*inputs, **more):
+        found, _, aux = found_of(*inputs, **more)
+        return (found, aux) if has_aux else found
     return gradient
 
 
@@ -129,15 +180,37 @@ def jacfwd(function) -> Callable[..., Any]:
     return jacobian
 
 
-def grad_and_value(function) -> Callable[..., tuple[Tensor, Tensor]]:
-    """grad(), and the value."""
-    wants_function(function, "grad_and_value")
+def grad_and_value(function, argnums: int | Sequence[int] = 0, has_aux=False) -> Callable[..., tuple[Any, Any]]:
+    """grad(), and the value, which is with what is beside it where @has_aux."""
+    found_of = gradients_of(function, "grad_and_value", argnums, has_aux)
 
-    def both(first, *others):
-        wants_tensor(first, "grad_and_value")
-        loss = function(first, *others)
-        return loss.gradient(first)[0], loss
+    def both(*inputs, **more):
+        found, value, aux = found_of(*inputs, **more)
+        return found, (value, aux) if has_aux else value
     return both
+
+
+def functional_call(module: Module, parameter_and_buffer_dicts: Mapping[str, Any] | Sequence[Mapping[str, Any]], args: Any = (), kwargs: Mapping[str, Any] | None = None, *,
+                    tie_weights=True, strict=False) -> Any:
+    """Calls @module with @args and @kwargs, and with other tensors in the place of its own, by their names in state_dict(). @tie_weights: one for all names
+    of a shared tensor. @strict: all have to be there."""
+    given = parameter_and_buffer_dicts
+    given = dict(given) if isinstance(given, Mapping) else {name: one for part in given for name, one in part.items()}
+    own = {f"{path}.{name}" if path else name: (owner, name, one) for path, owner in module.named_modules(remove_duplicate=False)
+           for name, one, kind in owner.members() if kind is not None}
+    missing, unknown = (sorted(set(a) - set(b)) for a, b in ((own, given), (given, own)))
+    if unknown or strict and missing:
+        raise ValueError(f"functional_call: {type(module).__name__} has no {', '.join(unknown)}" if unknown else f"functional_call: not given: {', '.join(missing)}")
+    wanted = {id(own[path][2]): one for path, one in given.items()} if tie_weights else {}
+    rows = [(owner, name, one, given.get(path, wanted.get(id(one)))) for path, (owner, name, one) in own.items()]
+    rows = [row for row in rows if row[3] is not None]
+    try:
+        for owner, name, _, value in rows:
+            owner.swap(name, value)
+        return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
+    finally:
+        for owner, name, one, _ in rows:
+            owner.swap(name, one)
 
 
 def checkpoint(function, *inputs: Tensor) -> Any:

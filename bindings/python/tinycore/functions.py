@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import combinations as choices, combinations_with_replacement
 from math import cos, log, pi
 
+from .amp import autocast as autocast, get_autocast_dtype as get_autocast_dtype, is_autocast_enabled as is_autocast_enabled
 from .context import no_grad
 from .convert import as_axis, operand, results_class, spread_tensors
 from .creation import float_dtype

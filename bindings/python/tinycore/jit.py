@@ -61,9 +61,9 @@ def mode_of(module):
     return module is not None and module.training
 
 
-def is_training():
-    """Tensor.training, on which layers depend that are in no module."""
-    return Base.__gtype__.pytype.training
+def thread_modes():
+    """Tensor.training, on which layers depend that are in no module, and the dtype of autocast()."""
+    return Base.__gtype__.pytype.training, Tiny.get_autocast()
 
 
 def refuse_reading():
@@ -258,7 +258,7 @@ class TinyJit:
 
     def find_modes(self):
         """Those of the modules that ask for theirs: for each set of modes there is a recorder."""
-        now = Modes.n_changes, is_training()
+        now = Modes.n_changes, thread_modes()
         if now != self.seen:
             self.modes = (now[1], *(mode_of(one()) for one in self.modules.values()))
             self.seen = now

@@ -164,6 +164,51 @@ test_captured_scale (void)
   }
 }
 
+static void
+check_scale (TinyGradScaler *scaler, double scale, guint n_good)
+{
+  g_autoptr (GError) error = NULL;
+  double found = 0;
+  guint n_found = 0;
+  g_assert_true (tiny_grad_scaler_get_scale (scaler, &found, &error));
+  g_assert_true (tiny_grad_scaler_get_n_good (scaler, &n_found, &error));
+  g_assert_cmpfloat (found, ==, scale);
+  g_assert_cmpuint (n_found, ==, n_good);
+}
+
+/* A scaler goes on where another one stopped, in replays as well; numbers that are none change nothing. */
+static void
+test_loaded_scale (void)
+{
+  if (skips_without_device ())
+    return;
+  GError *error = NULL;
+  g_autoptr (TinyTensor) p = variable (), x = number (1);
+  g_autoptr (TinyOptimizer) adam = tiny_adam_new (&p, 1, 0.1, 0.9, 0.99, 1e-8, 0);
+  g_autoptr (TinyGradScaler) scaler = tiny_grad_scaler_new (8, 2, 0.5, 3);
+  Step self = { p, adam, scaler };
+  g_autoptr (TinyJit) jit = tiny_jit_new (run_step, &self, NULL, 1);
+  for (guint i = 0; i < 2; i++) {
+    tiny_jit_call (jit, &x, 1, NULL, &error);
+    g_assert_no_error (error);
+  }
+  check_scale (scaler, 8, 2);
+  g_assert_true (tiny_grad_scaler_load (scaler, 32, 1, 2, 0.5, 3, &error));
+  check_scale (scaler, 32, 1);
+  for (guint i = 0; i < 2; i++) {
+    tiny_jit_call (jit, &x, 1, NULL, &error);
+    g_assert_no_error (error);
+  }
+  check_scale (scaler, 64, 0);
+  g_assert_false (tiny_grad_scaler_load (scaler, 32, 4, 2, 0.5, 3, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_clear_error (&error);
+  g_assert_false (tiny_grad_scaler_load (scaler, 32, 0, 1, 0.5, 3, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
+  g_clear_error (&error);
+  check_scale (scaler, 64, 0);
+}
+
 /* Without parameters, gradients or devices that fit, a step is an error or nothing, never a crash. */
 static void
 test_nothing (void)
@@ -245,6 +290,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/optimizer/settings", test_settings);
   g_test_add_func ("/optimizer/captured", test_captured);
   g_test_add_func ("/optimizer/captured/scale", test_captured_scale);
+  g_test_add_func ("/optimizer/loaded/scale", test_loaded_scale);
   g_test_add_func ("/optimizer/nothing", test_nothing);
   return g_test_run ();
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from math import floor, isclose
 from operator import index
 from queue import SimpleQueue
@@ -16,7 +16,8 @@ from ..errors import call, explained, wants_function
 from ..library import GLib, Tiny
 from ..tensor import Base, Tensor
 
-__all__ = ["DataLoader", "Dataset", "Subset", "TensorDataset", "default_collate", "random_split"]
+__all__ = ["BatchSampler", "DataLoader", "Dataset", "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "Subset", "SubsetRandomSampler",
+           "TensorDataset", "WeightedRandomSampler", "default_collate", "get_worker_info", "random_split"]
 
 
 class Dataset:
@@ -27,6 +28,18 @@ class Dataset:
 
     def __len__(self):
         raise NotImplementedError(f"{type(self).__name__} has no __len__()")
+
+
+class IterableDataset(Dataset):
+    """Items one after the other: derive from it and write __iter__(), and __len__() where that is known. An epoch of a DataLoader goes through it once,
+    in its own order, on one thread."""
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__} has no __iter__()")
+
+
+def get_worker_info() -> None:
+    """None: workers are a thread of this process, of which there is one, and items are for nobody else."""
 
 
 class TensorDataset(Dataset):
@@ -78,6 +91,113 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: None = None)
         raise ValueError(f"random_split: {lengths} are not {n} items, nor parts that are 1 together")
     order = Tensor.randperm(n).tolist()
     return [Subset(dataset, order[end - one:end]) for one, end in zip(wanted, accumulate(wanted))]
+
+
+# ---- orders ----
+class Sampler:
+    """Numbers of items in an order: derive from it and write __iter__() and __len__()."""
+
+    def __init__(self, data_source: Any = None):
+        pass
+
+    def __iter__(self) -> Iterator[Any]:
+        raise NotImplementedError(f"{type(self).__name__} has no __iter__()")
+
+
+class SequentialSampler(Sampler):
+    """All items as they come."""
+
+    def __init__(self, data_source: Any):
+        self.data_source = data_source
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(range(len(self.data_source)))
+
+    def __len__(self):
+        return len(self.data_source)
+
+
+def sampled(name, num_samples, default):
+    n = default if num_samples is None else index(num_samples)
+    if n < 1 and num_samples is not None:
+        raise ValueError(f"{name}: num_samples: a number above 0 is wanted, not {num_samples}")
+    return n
+
+
+class RandomSampler(Sampler):
+    """@num_samples items by chance (Tensor.manual_seed()), by default as many as there are: each once before one comes again, or @replacement."""
+
+    @explained
+    def __init__(self, data_source: Any, replacement=False, num_samples: int | None = None, generator: None = None):
+        refuse_generator("RandomSampler", generator)
+        self.data_source, self.replacement = data_source, bool(replacement)
+        self.num_samples = sampled("RandomSampler", num_samples, len(data_source))
+
+    def __iter__(self) -> Iterator[int]:
+        n, left = len(self.data_source), self.num_samples
+        if self.replacement and left > 0:
+            yield from Tensor.randint(left, low=0, high=n).tolist()
+            return
+        while left > 0:
+            yield from Tensor.randperm(n).tolist()[:left]
+            left -= n
+
+    def __len__(self):
+        return self.num_samples
+
+
+class SubsetRandomSampler(Sampler):
+    """Each of @indices once, by chance."""
+
+    @explained
+    def __init__(self, indices: Sequence[int], generator: None = None):
+        refuse_generator("SubsetRandomSampler", generator)
+        self.indices = list(indices)
+
+    def __iter__(self) -> Iterator[int]:
+        return (self.indices[i] for i in (Tensor.randperm(len(self.indices)).tolist() if self.indices else ()))
+
+    def __len__(self):
+        return len(self.indices)
+
+
+class WeightedRandomSampler(Sampler):
+    """@num_samples numbers of @weights, each as often as its weight says among their sum; without @replacement none twice."""
+
+    @explained
+    def __init__(self, weights: Sequence[float] | Tensor, num_samples: int, replacement=True, generator: None = None):
+        refuse_generator("WeightedRandomSampler", generator)
+        self.weights = weights if isinstance(weights, Base) else Tensor(list(weights), dtype="float32")
+        self.num_samples, self.replacement = sampled("WeightedRandomSampler", num_samples, 0), bool(replacement)
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.weights.multinomial(self.num_samples, self.replacement).tolist())
+
+    def __len__(self):
+        return self.num_samples
+
+
+class BatchSampler(Sampler):
+    """Lists of @batch_size numbers of another; @drop_last: without a shorter last one."""
+
+    @explained
+    def __init__(self, sampler: Iterable[int], batch_size: int, drop_last=False):
+        if index(batch_size) < 1:
+            raise ValueError(f"BatchSampler: batch_size: a number above 0 is wanted, not {batch_size}")
+        self.sampler, self.batch_size, self.drop_last = sampler, index(batch_size), bool(drop_last)
+
+    def __iter__(self) -> Iterator[list[int]]:
+        return (one for one in chunks(self.sampler, self.batch_size) if not self.drop_last or len(one) == self.batch_size)
+
+    def __len__(self):
+        return len(self.sampler) // self.batch_size if self.drop_last else -(-len(self.sampler) // self.batch_size)
+
+
+def chunks(items, n):
+    """Lists of @n items, and of those that are left."""
+    left = iter(items)
+    while found := list(islice(left, n)):
+        yield found
 
 
 # ---- batches ----
@@ -197,7 +317,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 class DataLoader:
-    """Batches of a Dataset, or of anything with len() and items by number. Each time it is iterated over is an epoch of its own:
+    """Batches of a Dataset, or of anything with len() and items by number, or of an IterableDataset. Each time it is iterated over is an epoch of its own:
     of what there is when it begins, and beside others that have not ended.
 
     @batch_size: None: each item by itself, with tensors for its arrays
@@ -216,8 +336,10 @@ class DataLoader:
                  seed: int = None, progress: bool | str = False, device: str = None):
         if collate_fn is not None:
             wants_function(collate_fn, "DataLoader: collate_fn")
-        if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
-            raise TypeError(f"DataLoader: dataset: something with items by number and len() is wanted, not {dataset!r:.60}")
+        if not isinstance(dataset, IterableDataset) and (not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__")):
+            raise TypeError(f"DataLoader: dataset: something with items by number and len(), or an IterableDataset, is wanted, not {dataset!r:.60}")
+        if isinstance(dataset, IterableDataset) and (shuffle or sampler is not None or batch_sampler is not None):
+            raise ValueError("DataLoader: an IterableDataset has its own order: shuffle, sampler and batch_sampler do not go together with it")
         refuse_generator("DataLoader", generator)
         if timeout or worker_init_fn is not None or multiprocessing_context is not None:
             raise NotImplementedError("DataLoader: timeout, worker_init_fn, multiprocessing_context: workers are a thread of this process: what it reads is waited for, "
@@ -257,17 +379,20 @@ class DataLoader:
         """How many batches @n of order() are."""
         return n // self.at_once() if self.drop_last else -(-n // self.at_once())
 
-    def item(self, place: Any) -> Any:
-        """What is in the dataset at @place."""
-        item = self.dataset[place]
+    def taken(self, item: Any) -> Any:
+        """An item of the dataset as batches are made of it."""
         return item if self.collate_fn is not None else held(item)
 
     def __len__(self):
+        if isinstance(self.dataset, IterableDataset) and type(self.dataset).__len__ is Dataset.__len__:
+            raise TypeError(f"DataLoader: {type(self.dataset).__name__} has no length")
         items = next((one for one in (self.batch_sampler, self.sampler) if one is not None), self.dataset)
         return self.count(len(items) if hasattr(items, "__len__") else len(self.order()))
 
     def __iter__(self) -> Iterator[Any]:
         epoch, self.epoch = self.epoch, self.epoch + 1
+        if isinstance(self.dataset, IterableDataset):
+            return shown_batches(self, read_along(self), bar(self.progress, epoch, 0))
         return batches(self, epoch, self.order())
 
 
@@ -291,7 +416,11 @@ def batches(owner, epoch, order):
         call(loader.add_array, dtypes.uint32.value, [], GLib.Bytes.new(array("I", range(len(order))).tobytes()))
         loader.start_epoch(epoch)
         order = [order[i] for i in call(loader.next_batch)[0].tolist()]
-    made = read(owner, order, total)
+    return shown_batches(owner, read(owner, order, total), shown)
+
+
+def shown_batches(owner, made, shown):
+    """The batches that @made gives, or makes the beginnings of, made ahead where there are workers."""
     if owner.num_workers == 0:
         return given(made if owner.collate_fn is None else map(owner.collate_fn, made), made.close, shown)
     ahead = Ahead(made, owner.prefetch_factor * owner.num_workers)
@@ -309,15 +438,20 @@ def read(owner, order, total):
     at_once = owner.at_once()
     for i in range(total):
         places = order[i * at_once:(i + 1) * at_once]
-        items = [owner.item(place) for place in (places if owner.batch_sampler is None else places[0])]
-        if owner.batch_size is None and owner.batch_sampler is None:
-            items = items[0]
-        if owner.collate_fn is not None:
-            yield items
-        elif owner.batch_size is None and owner.batch_sampler is None:
-            yield converted(items, owner.device)
-        else:
-            yield collate(items, "", owner.device)
+        yield made_of(owner, [owner.taken(owner.dataset[place]) for place in (places if owner.batch_sampler is None else places[0])])
+
+
+def read_along(owner):
+    """The same of all items of an IterableDataset."""
+    for items in chunks(map(owner.taken, owner.dataset), owner.at_once()):
+        if not owner.drop_last or len(items) == owner.at_once():
+            yield made_of(owner, items)
+
+
+def made_of(owner, items):
+    if owner.batch_size is None and owner.batch_sampler is None:
+        return items[0] if owner.collate_fn is not None else converted(items[0], owner.device)
+    return items if owner.collate_fn is not None else collate(items, "", owner.device)
 
 
 class Ahead:

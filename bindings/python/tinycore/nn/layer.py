@@ -74,6 +74,12 @@ class Layer(Module):
         if value is not None and self.handle.get_parameter(path) is not None and not value.is_frozen and not value.requires_grad:
             value.requires_grad = True
 
+    def swap(self, name, value):
+        if self.tensor_named(name) is None:
+            super().swap(name, value)
+        else:
+            call(self.handle.set_tensor, name, value)
+
     def __getattr__(self, name):
         own = self.__dict__
         if "handle" in own:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from operator import index
+from typing import TYPE_CHECKING, overload
 
 from ..context import no_grad
 from ..tensor import Tensor
@@ -333,8 +334,31 @@ class Recurrent(Layer):
                   num_layers=num_layers, bias=bool(bias), batch_first=bool(batch_first), dropout=dropout,
                   bidirectional=bool(bidirectional))
 
+    if TYPE_CHECKING:
+        @overload
+        def __call__(self, x: Tensor, state: Tensor | None = ...) -> tuple[Tensor, Tensor]: ...
+        @overload
+        def __call__(self, x: PackedSequence, state: Tensor | None = ...) -> tuple[PackedSequence, Tensor]: ...
+
+    def forward(self, x: Any, state: Any = None) -> Any:
+        states = () if state is None else (state,)
+        y, h = self.call_packed(x, states) if hasattr(x, "batch_sizes") else self.call_many(x, *states)
+        return y, h
+
     def flatten_parameters(self):
         """Nothing: there is no other form."""
+
+    def call_packed(self, x, states):
+        """The result, packed as well, for a PackedSequence: it is computed padded, and what is behind the ends is left out."""
+        from .utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
+        padded, lengths = pad_packed_sequence(x, self.batch_first)
+        if not states:
+            n, width = self.num_layers * (1 + self.bidirectional), padded.shape[0 if self.batch_first else 1]
+            features = [self.settings.get("proj_size") or self.hidden_size, self.hidden_size]
+            states = [padded.new_zeros((n, width, one)) for one in features[:1 + isinstance(self, LSTM)]]
+        y, *states = self.call_many(padded, *states, lengths.to(padded.get_device()))
+        packed = pack_padded_sequence(y, lengths, self.batch_first, x.sorted_indices is None)
+        return PackedSequence(packed.data, x.batch_sizes, x.sorted_indices, x.unsorted_indices), *states
 
 
 class LSTM(Recurrent):
@@ -347,8 +371,14 @@ class LSTM(Recurrent):
                   proj_size=proj_size, num_layers=num_layers, bias=bool(bias), batch_first=bool(batch_first), dropout=dropout,
                   bidirectional=bool(bidirectional))
 
-    def forward(self, x, state: tuple[Tensor, Tensor] = None) -> tuple[Tensor, tuple[Tensor, Tensor]]:
-        y, h, c = self.call_many(x, *(state or ()))
+    if TYPE_CHECKING:
+        @overload
+        def __call__(self, x: Tensor, state: tuple[Tensor, Tensor] | None = ...) -> tuple[Tensor, tuple[Tensor, Tensor]]: ...
+        @overload
+        def __call__(self, x: PackedSequence, state: tuple[Tensor, Tensor] | None = ...) -> tuple[PackedSequence, tuple[Tensor, Tensor]]: ...
+
+    def forward(self, x: Any, state: tuple[Tensor, Tensor] = None) -> Any:
+        y, h, c = self.call_packed(x, state or ()) if hasattr(x, "batch_sizes") else self.call_many(x, *(state or ()))
         return y, (h, c)
 
 
@@ -356,10 +386,6 @@ class GRU(Recurrent):
     """Gated recurrent units: y, h of x, or of x, h."""
 
     make = "gru_new"
-
-    def forward(self, x, state: Tensor = None) -> tuple[Tensor, Tensor]:
-        y, h = self.call_many(x, *(() if state is None else (state,)))
-        return y, h
 
 
 class RNN(Recurrent):
@@ -371,8 +397,6 @@ class RNN(Recurrent):
                   dropout, bool(bidirectional), device=device, dtype=dtype, input_size=input_size, hidden_size=hidden_size,
                   num_layers=num_layers, nonlinearity=nonlinearity, bias=bool(bias), batch_first=bool(batch_first), dropout=dropout,
                   bidirectional=bool(bidirectional))
-
-    forward = GRU.forward
 
 
 class Cell(Layer):

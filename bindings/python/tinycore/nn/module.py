@@ -154,6 +154,10 @@ class Module:
         if isinstance(value, Module) and value.train_mode is None:
             value.train()
 
+    def swap(self, name, value):
+        """Makes @value what forward() finds as its tensor of that name, whether it is a parameter or not."""
+        object.__setattr__(self, name, value)
+
     # ---- what is in it ----
     def members(self):
         """(name, value, kind) of its own parameters, then of its buffers, then of the modules directly in it."""
