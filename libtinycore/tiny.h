@@ -17,6 +17,7 @@
 #include "tensor/tiny-tensor.h"
 #include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-operations.h"
+#include "tensor/tiny-tensor-inspect.h"
 #include "tensor/tiny-tensor-kernel.h"
 #include "tensor/tiny-tensor-quant.h"
 #include "tensor/tiny-tensor-shard.h"

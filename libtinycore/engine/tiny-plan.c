@@ -176,6 +176,19 @@ tiny_plan_free (TinyPlan *self)
   g_free (self);
 }
 
+const TinySchedule *
+tiny_plan_get_schedule (const TinyPlan *self)
+{
+  return self->schedule;
+}
+
+const TinyExecutable *
+tiny_plan_get_item (const TinyPlan *self, guint i, TinyDevice **out_device)
+{
+  *out_device = self->devices[i];
+  return self->executables[i];
+}
+
 guint
 tiny_plan_get_n_outputs (const TinyPlan *self)
 {

@@ -44,6 +44,18 @@ gboolean tiny_plan_run (TinyPlan *self,
                         TinyBuffer **out_outputs,
                         GError **error);
 
+/* Its schedule, and what runs item @i there (NULL: a copy); the plan's. */
+const TinySchedule *tiny_plan_get_schedule (const TinyPlan *self);
+const TinyExecutable *
+tiny_plan_get_item (const TinyPlan *self, guint i, TinyDevice **out_device);
+
+/* What realising @roots would run, made if there is no plan for it yet; *@out_plan (transfer none) is NULL where nothing is left
+ * to compute. Under the runtime's lock, as the next. */
+gboolean
+tiny_runtime_find_plan (TinyRoot *const *roots, guint n, TinyPlan **out_plan, GError **error);
+/* All that lies under @root as text, with a PARAM for each BUFFER. */
+char *tiny_runtime_print (const TinyRoot *root, GError **error);
+
 /* ---- launches ---- */
 
 /* Launches in order, with all that submitting them again needs. Holds references to its buffers. */

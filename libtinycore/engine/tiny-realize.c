@@ -11,6 +11,7 @@
 #include "engine/tiny-recorders.h"
 #include "engine/tiny-request.h"
 #include "ir/tiny-limit.h"
+#include "ir/tiny-text.h"
 
 /* ---- old values of memory that is about to be overwritten ---- */
 
@@ -305,4 +306,39 @@ tiny_runtime_realize_assignments (GError **error)
 {
   g_autoptr (GHashTable) none = g_hash_table_new (NULL, NULL);
   return tiny_runtime_realize_readers (none, TRUE, error);
+}
+
+/* ---- looking ---- */
+gboolean
+tiny_runtime_find_plan (TinyRoot *const *roots, guint n, TinyPlan **out_plan, GError **error)
+{
+  g_auto (TinyRequest) request = { 0 };
+  *out_plan = NULL;
+  list_nodes (&(Wanted){ roots, n, NULL, FALSE }, &request);
+  if (request.nodes->len == 0)
+    return TRUE;
+  add_readers_of_old_values (&request);
+  tiny_request_survey (&request);
+  if (!tiny_request_check_placeholders (&request, error))
+    return FALSE;
+  tiny_request_find_constants (&request);
+  *out_plan = tiny_request_find_plan (&request, error);
+  return *out_plan != NULL;
+}
+
+char *
+tiny_runtime_print (const TinyRoot *root, GError **error)
+{
+  g_auto (TinyRequest) request = { 0 };
+  const char *device = tiny_runtime_get_default_device (error);
+  if (device == NULL)
+    return NULL;
+  request.nodes = g_ptr_array_new ();
+  request.owners = g_array_new (FALSE, TRUE, sizeof (guint64));
+  g_array_set_size (request.owners, 1);
+  g_ptr_array_add (request.nodes, root->node);
+  tiny_request_survey (&request);
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  const TinyNode *sink = tiny_request_normalise (&request, graph, device);
+  return tiny_graph_print (graph, sink->sources[0]);
 }

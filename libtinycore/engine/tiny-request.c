@@ -301,10 +301,8 @@ leave_open (TinyGraph *graph, const TinyNode *root, const TinyNodeMap *map)
   return x;
 }
 
-/* The same structure in a graph of its own, with PARAMs for BUFFERs and numbers for variables; what no leaf places
- * is computed on @device. */
-static TinyNode *
-normalise (const TinyRequest *self, TinyGraph *graph, const char *device)
+TinyNode *
+tiny_request_normalise (const TinyRequest *self, TinyGraph *graph, const char *device)
 {
   g_auto (TinyNodeMap) map = { 0 };
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
@@ -415,7 +413,7 @@ tiny_request_find_plan (TinyRequest *request, GError **error)
     return NULL;
   counters->n_schedules++;
   TinyGraph *graph = tiny_graph_new ();
-  TinyNode *sink = normalise (request, graph, device);
+  TinyNode *sink = tiny_request_normalise (request, graph, device);
   TinyPlan *plan = tiny_plan_new (graph, sink, request->constants, error);
   if (plan == NULL)
     return NULL;

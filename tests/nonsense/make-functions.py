@@ -19,6 +19,10 @@ LEFT_OUT = {
     "tiny_dlpack_free": "takes a structure: things.c calls it",
     "tiny_data_set_clear": "takes what tiny_data_set_load() filled: called with it",
     "tiny_idx_clear": "takes what tiny_idx_load() filled: called with it",
+    "tiny_kernel_info_get_type": "gives a type",
+    "tiny_kernel_info_copy": "takes what tiny_tensor_schedule() gave",
+    "tiny_kernel_info_free": "takes what tiny_tensor_schedule() gave",
+    "tiny_tensor_schedule": "gives a list of what is no tensor: tests/unit/tensor/test-inspect.c",
     "tiny_idx_to_tensor": "takes what tiny_idx_load() filled: called with it",
 }
 # Functions whose failure need not be an error: NULL and FALSE mean something else, too.

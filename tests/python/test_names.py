@@ -282,5 +282,26 @@ def test_checked_positions():
         checks.equal((found.returncode, found.stderr), (0, ""), device)
 
 
+def test_graph_and_kernels():
+    """A tensor's graph and kernels can be looked at, and looking computes nothing."""
+    a, b = Tensor.rand(4, 3).realize(), Tensor.rand(3, 2).realize()
+    y, other = (a @ b).relu(), Tensor.rand(1000).realize()
+    GlobalCounters.reset()
+    root = y.uop
+    checks.equal([root.op, root.dtype, len(root.src)], ["max", "f32", 2])
+    nodes = root.toposort()
+    checks.true(nodes[-1] is root and "param" in [one.op for one in nodes] and "reduce" in [one.op for one in nodes], nodes)
+    checks.equal(next(one for one in nodes if one.op == "reduce").arg, {"op": "add", "axes": [2]})
+    checks.equal(next(one for one in nodes if one.op == "param").arg["shape"], [4, 3])
+    checks.true(all(nodes.index(source) < i for i, one in enumerate(nodes) for source in one.src))
+    checks.true("reduce.f32" in str(root) and "max" in repr(root))
+    kernels = y.schedule()
+    checks.equal([len(kernels), GlobalCounters.kernel_count, kernels[0].device], [1, 0, y.device])
+    checks.true(kernels[0].name in kernels[0].text and kernels[0].source and kernels[0].flops >= 48, kernels[0])
+    checks.equal(len(y.schedule(other.exp())), 2)
+    y.realize()
+    checks.equal([y.schedule(), y.uop.op, GlobalCounters.kernel_count], [[], "param", 1])
+
+
 if __name__ == "__main__":
     checks.run(globals())

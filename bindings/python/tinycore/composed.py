@@ -358,6 +358,17 @@ class Composed:
         """On a device of CUDA."""
         return self.to("CUDA" if device is None else f"CUDA:{device}" if isinstance(device, int) else device)
 
+    @property
+    def uop(self) -> UOp:
+        """The node of the tensor graph that it is, with its sources: made to be looked at."""
+        from .uop import uop_of
+        return uop_of(self)
+
+    def schedule(self, *others: Tensor) -> list[Kernel]:
+        """The kernels that realize (*@others) would run, in their order. Nothing runs."""
+        from .uop import schedule_of
+        return schedule_of(self, others)
+
     def register_hook(self, hook: Callable[[Any], Any]) -> GradientHook:
         """Calls @hook with its gradient, a lazy tensor, whenever that is found; a tensor that it gives takes its place. See GradientHook."""
         from .autograd import GradientHook
