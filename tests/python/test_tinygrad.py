@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs as tinygrad's README, quick start and examples have them, of which the import lines alone are changed, and its names
-beside tensors. The data set is a part of Fashion-MNIST.
+"""Programs as tinygrad's README, quick start and examples have them, and its names beside tensors. The imports name this package; what else differs from
+today's programs (0.14): the data set is a part of Fashion-MNIST, requires_grad=True stands where older programs said so, and convolutions are narrower.
 
 TAP. Run in the build's environment, by an interpreter that has gi and numpy."""
 import contextlib
@@ -74,6 +74,75 @@ with Tensor.train():
 """)
     checks.true(text.startswith("[[2.0, 2.0, 2.0], [0.0, 0.0, 0.0], [-2.0, -2.0, -2.0]]\n[[1.0, 1.0, 1.0]]\n"), text)
     checks.true(names["losses"][-1] < names["losses"][0] / 2, names["losses"])
+
+
+def test_readme_of_today():
+    """Parameters are what is there, and Context says that it is training."""
+    names, _ = run("""
+from tinygrad import Tensor, nn, Context
+
+class LinearNet:
+  def __init__(self):
+    self.l1 = Tensor.kaiming_uniform(784, 128)
+    self.l2 = Tensor.kaiming_uniform(128, 10)
+  def __call__(self, x:Tensor) -> Tensor:
+    return x.flatten(1).dot(self.l1).relu().dot(self.l2)
+
+model = LinearNet()
+optim = nn.optim.Adam([model.l1, model.l2], lr=0.001)
+
+x, y = Tensor.rand(4, 1, 28, 28), Tensor([2,4,3,7])  # replace with real mnist dataloader
+
+losses = []
+with Context(TRAINING=1):
+  for i in range(10):
+    optim.zero_grad()
+    loss = model(x).sparse_categorical_crossentropy(y).backward()
+    optim.step()
+    losses.append(loss.item())
+""")
+    checks.true(names["losses"][-1] < names["losses"][0] / 2, names["losses"])
+
+
+def test_training_context():
+    x = Tensor.ones(1000)
+    checks.equal([Tensor.training, x.dropout(0.5).sum().item()], [False, 1000])
+    with helpers.Context(TRAINING=1, DEBUG=0):
+        checks.equal([Tensor.training, x.dropout(0.5).sum().item() != 1000], [True, True])
+        with helpers.Context(TRAINING=0):
+            checks.equal(Tensor.training, False)
+    checks.equal(Tensor.training, False)
+    checks.raises(ValueError, helpers.Context(TRAINING=1, NO_SUCH_SETTING=1).__enter__)
+    checks.equal(Tensor.training, False)
+
+
+def test_function():
+    @tinycore.function
+    def twice(x):
+        return x * 2
+
+    @tinycore.function(precompile=True)
+    def thrice(x):
+        return x * 3
+    checks.equal([twice(Tensor([1.0])).tolist(), thrice(Tensor([1.0])).tolist()], [[2.0], [3.0]])
+    checks.raises(NotImplementedError, tinycore.function, twice, grad_fxn=twice)
+
+
+def test_digits_are_no_clothes():
+    """Without the digits there is an error that says where they go; with them they are read."""
+    before = os.environ.get("TINY_CACHE_DIR")
+    with tempfile.TemporaryDirectory() as folder:
+        os.environ["TINY_CACHE_DIR"] = folder
+        try:
+            text = str(checks.raises(OSError, datasets.mnist))
+            checks.true(os.path.join(folder, "mnist") in text and "train-images-idx3-ubyte.gz" in text and "fashion=True" in text, text)
+            place = os.path.join(folder, "mnist")
+            os.mkdir(place)
+            checks.true(place in str(checks.raises((OSError, ValueError), datasets.mnist)))
+        finally:
+            os.environ.pop("TINY_CACHE_DIR")
+            os.environ.update({} if before is None else {"TINY_CACHE_DIR": before})
+    checks.equal(datasets.mnist(fashion=True)[0].shape, (60000, 1, 28, 28))
 
 
 def test_quick_start():
@@ -282,6 +351,10 @@ def test_helpers():
 def test_names():
     """What tinygrad's methods take and others do not."""
     x = Tensor([[3.0, 1.0], [2.0, 4.0]])
+    checks.equal([x.is_param, x.clone().is_param_(False).is_param, x.max_shape, x.max_numel(), x.ufix(2).tolist(), x.ufix(x) is x, len(x.exp().schedule_linear())],
+                 [True, False, (2, 2), 4, 2.0, True, 1])
+    image, weight = Tensor.rand(1, 4, 3, 3).realize(), Tensor.rand(4, 1, 2, 2).realize()
+    checks.equal([x.image_dot(x).tolist(), image.image_conv2d(weight, groups=4, padding=1).tolist()], [x.dot(x).tolist(), image.conv2d(weight, groups=4, padding=1).tolist()])
     checks.equal([x.cumsum().tolist(), x.cumprod().tolist(), x.cummax().values.tolist(), x.logcumsumexp().shape], [
         [[3, 1], [5, 5]], [[3, 1], [6, 4]], [[3, 1], [3, 4]], (2, 2)])
     checks.equal(x.topk(1, sorted_=False).values.tolist(), [[3.0], [4.0]])

@@ -369,6 +369,36 @@ class Composed:
         from .uop import schedule_of
         return schedule_of(self, others)
 
+    schedule_linear = schedule
+
+    # ---- tinygrad's names ----
+    @property
+    def is_param(self) -> bool:
+        """False if optimisers are not to change it, as is_param_() and requires_grad say."""
+        return not self.is_frozen
+
+    @property
+    def max_shape(self) -> tuple[int, ...]:
+        """The sizes, of an axis whose size is a variable the largest one."""
+        return self.shape
+
+    def max_numel(self) -> int:
+        """The elements of max_shape."""
+        return self.numel()
+
+    def ufix(self, x: Operand):
+        """A tensor as it is, a number as one of this dtype."""
+        return x if isinstance(x, Base) else self.full((), x, dtype=self.dtype, device=self.get_device())
+
+    def image_dot(self, w: Tensor, dtype=None):
+        """dot(): memory of images is none of its own here."""
+        return self.dot(w) if dtype is None else self.dot(w).cast(dtype)
+
+    def image_conv2d(self, weight, bias: Tensor = None, groups=1, stride=1, dilation=1, padding=0, dtype=None):
+        """conv2d(): memory of images is none of its own here."""
+        found = self.conv2d(weight, bias, stride, padding, dilation, groups)
+        return found if dtype is None else found.cast(dtype)
+
     def register_hook(self, hook: Callable[[Any], Any]) -> GradientHook:
         """Calls @hook with its gradient, a lazy tensor, whenever that is found; a tensor that it gives takes its place. See GradientHook."""
         from .autograd import GradientHook

@@ -68,14 +68,17 @@ class set_grad_enabled(GradMode):
 
 
 class Context(ContextDecorator):
-    """with Context (DEBUG=2): settings of the library, for a while. Their names are the environment variables'."""
+    """with Context (DEBUG=2): settings of the library, for a while. Their names are the environment variables'. TRAINING is Tensor.train()."""
 
-    def __init__(self, **settings):
+    def __init__(self, *, TRAINING: bool | None = None, **settings):
         self.settings, self.before = settings, []
+        self.training = None if TRAINING is None else Training(TRAINING)
 
     def __enter__(self):
         before = {name: Tiny.get_setting(name) for name in self.settings}
         self.before.append(before)
+        if self.training is not None:
+            self.training.__enter__()
         try:
             for name, value in self.settings.items():
                 call(Tiny.set_setting, name, None if value is None else str(value))
@@ -85,6 +88,8 @@ class Context(ContextDecorator):
         return self
 
     def __exit__(self, *error):
+        if self.training is not None:
+            self.training.__exit__()
         for name, value in self.before.pop().items():
             if value is not None or Tiny.get_setting(name) is not None:
                 call(Tiny.set_setting, name, value)

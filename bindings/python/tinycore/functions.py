@@ -16,6 +16,16 @@ from .library import Tiny
 from .tensor import Base, Tensor
 
 inference_mode = no_grad
+
+
+def function(fxn: Callable[..., Any] = None, *, precompile=False, precompile_backward=False, allow_implicit=False, grad_fxn: None = None) -> Any:
+    """tinygrad's decorator for parts of a network that are scheduled by themselves: @fxn itself, as a plan is found for what was seen before anyway. A gradient of
+    its own is autograd.custom_gradient()."""
+    if grad_fxn is not None:
+        raise NotImplementedError("function: grad_fxn: take autograd.custom_gradient() or autograd.Function")
+    return (lambda found: found) if fxn is None else fxn
+
+
 finfo, iinfo = dtypes.finfo, dtypes.iinfo
 Found = results_class("values", "indices")
 

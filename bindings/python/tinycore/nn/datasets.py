@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ..errors import FormatError, call, checked, explained
+from ..errors import FileError, FormatError, call, checked, explained
 from ..library import Tiny
 from ..tensor import Tensor
 from .files import tar_extract
@@ -33,10 +33,13 @@ def fashion_mnist(directory: str = None, device: str = None) -> tuple[Tensor, Te
 
 @explained
 def mnist(directory: str = None, device: str = None, fashion=False) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """As fashion_mnist(); the digits themselves from a folder with their four IDX files."""
+    """The digits, in the form of fashion_mnist(): from their four IDX files in @directory, or in mnist/ of the library's cache folder. The distribution has no package of the digits; of clothes it has one, which mnist (fashion=True) reads."""
     if directory is None and not fashion:
-        raise ValueError("mnist: the system has no package with the digits: name the folder that has their files, "
-                         "or take fashion=True")
+        from ..fetch import cache_folder
+        directory = os.path.join(cache_folder().parent, "mnist")
+        if not os.path.isdir(directory):
+            raise FileError(f"mnist: the digits are not on this machine: put train-images-idx3-ubyte.gz, train-labels-idx1-ubyte.gz, t10k-images-idx3-ubyte.gz and "
+                            f"t10k-labels-idx1-ubyte.gz into {directory}, name their folder, or take mnist (fashion=True), the clothes of package dataset-fashion-mnist")
     return images("fashion-mnist", directory, device)
 
 
