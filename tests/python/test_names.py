@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Names that tinygrad or PyTorch has mean here what they mean there; where the two differ, docs/names.md says which is meant."""
 import os
+import pydoc
 import subprocess
 import sys
 import tempfile
@@ -280,6 +281,14 @@ def test_checked_positions():
     for device in ("CPU", "REF"):
         found = subprocess.run([sys.executable, "-c", CHECKED, folder], env={**os.environ, "TINY_CHECK": "1", "DEV": device}, capture_output=True, text=True)
         checks.equal((found.returncode, found.stderr), (0, ""), device)
+
+
+def test_help_begins_with_arguments():
+    for name in ("Conv2d", "GRU", "LSTMCell", "Linear", "BatchNorm1d"):
+        text = pydoc.render_doc(getattr(nn, name), renderer=pydoc.plaintext)
+        line = next(one for one in text.splitlines() if f"class {name}(" in one)
+        inner = next(one for one in text.splitlines() if one.strip().removeprefix("|").strip().startswith(f"{name}("))
+        checks.true("*arguments" not in inner and ("in_" in inner or "_size" in inner or "num_features" in inner), (line, inner))
 
 
 def test_graph_and_kernels():

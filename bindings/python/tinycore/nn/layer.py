@@ -11,9 +11,19 @@ from .module import BUFFER, PARAMETER, TRANSIENT, Module
 OWN = ("handle", "made_with", "set_mode")  # what a copy makes anew
 
 
+class MakingSignature:
+    """The arguments of a class's __init__(), which __new__() passes on: the first line of help()."""
+
+    def __get__(self, instance, owner):
+        from inspect import signature
+        found = signature(owner.__init__)
+        return found.replace(parameters=list(found.parameters.values())[1:], return_annotation=found.empty)
+
+
 class Layer(Module):
     """A module of the library's. It trains unless eval() was called, as PyTorch's."""
 
+    __signature__ = MakingSignature()
     follows = False  # by itself, outside of a Module, it trains where Tensor.training says so, as tinygrad's
 
     n_plain = 0  # so many settings are described by their values alone
