@@ -245,7 +245,8 @@ typedef struct TinyTarget {
   uint32_t max_group_total;    /* and in all; without GROUPS these are not looked at */
   uint32_t local_bytes;        /* of LOCAL memory in one program; without GROUPS: a grid point's own */
   uint64_t cache_bytes[3];     /* L1, L2, L3 seen by one thread, 0 unknown */
-  uint64_t reserved[8];        /* 0; docs/abi.md says what for */
+  uint64_t max_rounds;         /* the most rounds that all loops of a work-item make together; 0: any number */
+  uint64_t reserved[7];        /* 0; docs/abi.md says what for */
 } TinyTarget;
 
 /* ---- the dialect: from which the core renders C-like source ----

@@ -190,7 +190,8 @@ add_target (Inspection *self, JsonBuilder *line, const TinyTarget *target)
                   { "n_threads", target->n_threads },
                   { "max_params", target->max_params },
                   { "max_group_total", target->max_group_total },
-                  { "local_bytes", target->local_bytes } };
+                  { "local_bytes", target->local_bytes },
+                  { "max_rounds", target->max_rounds } };
   add_text (line, "arch", target->arch);
   add_flags (line, "flags", "TARGET", target->flags);
   add_dtypes (line, "dtypes_storage", target->dtypes_storage);

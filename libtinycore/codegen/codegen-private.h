@@ -14,8 +14,9 @@ typedef struct {
   TinyNode *root;      /* the SINK, rewritten by each pass */
   const TinyOpt *opts; /* given by hand */
   guint n_opts;
-  gboolean heuristic; /* TRUE: opts are to be chosen */
-  GArray *applied;    /* TinyOpt */
+  gboolean heuristic;  /* TRUE: opts are to be chosen */
+  GArray *applied;     /* TinyOpt */
+  GArray *most_rounds; /* gint64 for each RANGE of the program: its largest bound */
   TinyLinearProgram *program;
 } TinyCodegen;
 
@@ -36,6 +37,7 @@ gboolean tiny_pass_index (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_linearise (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_barriers (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_place (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_rounds (TinyCodegen *cg, GError **error);
 
 /* Fills @cg->program's estimates from the kernel before it is optimised. */
 void tiny_codegen_estimate (TinyCodegen *cg);

@@ -10,6 +10,7 @@
 #include "codegen/codegen-private.h"
 
 #include "base/tiny-error.h"
+#include "rewrite/tiny-bounds.h"
 
 #include <string.h>
 
@@ -23,6 +24,7 @@ typedef struct {
   Block root;
   GPtrArray *all_blocks;
   GArray *instrs, *sources;
+  GArray *most_rounds; /* of TinyCodegen */
   guint32 grid[3], group[3];
 } Linear;
 
@@ -184,6 +186,8 @@ emit_node (Linear *self, TinyNode *node)
     emit (self, node, is_place (node) ? 0 : node->n_sources);
     return;
   }
+  gint64 most = tiny_node_get_max (node->sources[0]->sources[0]);
+  g_array_append_val (self->most_rounds, most);
   emit (self, node->sources[0], 1);
   emit_block (self, tiny_node_map_get (&self->blocks, node->sources[0]));
   emit (self, node, 1);
@@ -248,6 +252,7 @@ gboolean
 tiny_pass_linearise (TinyCodegen *cg, GError **error)
 {
   g_auto (Linear) self = { .graph = cg->graph, .grid = { 1, 1, 1 }, .group = { 1, 1, 1 } };
+  self.most_rounds = cg->most_rounds;
   self.all_blocks = g_ptr_array_new_with_free_func ((GDestroyNotify) block_free);
   self.instrs = g_array_new (FALSE, FALSE, sizeof (TinyInstr));
   self.sources = g_array_new (FALSE, FALSE, sizeof (guint32));

@@ -51,6 +51,8 @@ static const struct {
     "items of a work-group wait before they read what others wrote" },
   { "place", tiny_pass_place, STAGE_LINEAR,
     "what a grid point keeps for a row lies in the row's output" },
+  { "rounds", tiny_pass_rounds, STAGE_LINEAR,
+    "loops that a target would end too early do more in a round" },
 };
 
 gboolean
@@ -122,9 +124,11 @@ static TinyLinearProgram *
 compile (TinyCodegen *cg, TinyNode *kernel, const char *last, GError **error)
 {
   g_autoptr (GArray) applied = g_array_new (FALSE, FALSE, sizeof (TinyOpt));
+  g_autoptr (GArray) most_rounds = g_array_new (FALSE, FALSE, sizeof (gint64));
   g_autoptr (TinyLinearProgram) program = g_new0 (TinyLinearProgram, 1);
   cg->root = kernel;
   cg->applied = applied;
+  cg->most_rounds = most_rounds;
   cg->program = program;
   tiny_codegen_estimate (cg);
   if (!run_passes (cg, last, error))

@@ -46,7 +46,8 @@ webgpu_target (const char *text, TinyTarget *out, Error *error)
              .max_params = arch.buffers < MAX_BUFFERS ? (uint32_t) arch.buffers : MAX_BUFFERS,
              .max_grid = { INT32_MAX, INT32_MAX, INT32_MAX },
              .max_group = { (uint32_t) arch.x, (uint32_t) arch.y, (uint32_t) arch.z },
-             .max_group_total = (uint32_t) arch.items, .local_bytes = (uint32_t) arch.local);
+             .max_group_total = (uint32_t) arch.items, .local_bytes = (uint32_t) arch.local,
+             .max_rounds = arch.rounds);
   tiny_target_declare (
       out, BIT (BOOL) | BIT (I32) | BIT (U32) | BIT (F32) | (arch.f16 ? BIT (F16) : 0), 0, 0);
   /* What WGSL lacks of C's, or is too inexact. */

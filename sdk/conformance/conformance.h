@@ -86,6 +86,14 @@ void conf_list_absent (ConfList *list, const char *reason, const char *format, .
 /* All groups, in the order in which they run; NULL-terminated (groups.c). */
 extern const ConfGroup *const conf_groups[];
 
+/* As many rounds as all loops of a program may make on @target, @most at most. */
+static inline gint64
+conf_most_rounds (const TinyTarget *target, gint64 most)
+{
+  const gboolean is_less = target->max_rounds != 0 && target->max_rounds < (guint64) most;
+  return is_less ? (gint64) target->max_rounds : most;
+}
+
 /* ---- what a case says while it runs; from its own thread only ---- */
 
 /* The case has failed; it may go on and say more. The text names what was asked for and what came. */

@@ -52,6 +52,8 @@ run_loops (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   conf_rig_end (&rig);
 }
 
+enum { MOST_ROUNDS = 1 << 24 }; /* that are counted */
+
 /* out: how often a loop of that bound runs, the sum of its counters. args: bound, whether it is a constant. */
 static void
 run_rounds (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
@@ -162,14 +164,28 @@ run_local (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 
 /* ---- lists ---- */
 static void
-list_rounds (ConfList *out)
+list_rounds (ConfList *out, const TinyTarget *target)
 {
   static const gint64 bounds[] = { 0, 1, -1, 2, 255, 256, 257, 70001 };
   for (guint i = 0; i < 2 * G_N_ELEMENTS (bounds); i++) {
     const gint64 bound = bounds[i / 2];
+    const char *constant = i % 2 ? "constant-" : "";
     const ConfCase it = { .run = run_rounds, .args = { bound, i % 2 } };
-    conf_list_add (out, &it, "rounds/%s%s%d", i % 2 ? "constant-" : "",
-                   bound < 0 ? "minus-" : "", (int) ABS (bound));
+    if (bound > conf_most_rounds (target, bound))
+      conf_list_absent (out, "the target's max_rounds is less", "rounds/%s%d", constant,
+                        (int) bound);
+    else
+      conf_list_add (out, &it, "rounds/%s%s%d", constant, bound < 0 ? "minus-" : "",
+                     (int) ABS (bound));
+  }
+  for (guint i = 0; i < 2; i++) {
+    const gint64 most = conf_most_rounds (target, MOST_ROUNDS);
+    const ConfCase it = { .run = run_rounds, .args = { most, i } };
+    const char *constant = i ? "constant-" : "";
+    if (target->max_rounds == 0)
+      conf_list_absent (out, "the target has no max_rounds", "rounds/%smost", constant);
+    else
+      conf_list_add (out, &it, "rounds/%smost", constant);
   }
 }
 
@@ -210,6 +226,6 @@ void
 conf_list_structure (ConfList *out, const TinyTarget *target)
 {
   conf_list_add (out, &(const ConfCase){ .run = run_loops }, "loops");
-  list_rounds (out);
+  list_rounds (out, target);
   list_locals (out, target);
 }

@@ -286,6 +286,7 @@ static void
 run_long_time (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
   enum { LONG_NS = 20000000, MOST_ROUNDS = 1 << 28, N_TRIES = 3 };
+  const gint64 most_rounds = conf_most_rounds (subject->target, MOST_ROUNDS) / 4;
   gint64 rounds = 1;
   guint64 least_ns = 0, here_ns = 0, said_ns = 0;
   gboolean good = FALSE;
@@ -301,7 +302,7 @@ run_long_time (ConfTrial *trial, const ConfSubject *subject, const ConfCase *sel
       = conf_dispatch (rig.program, conf_script_get (&rig.script), spans, &rounds);
   gboolean runs
       = !conf_has_failed (trial) && time_launch (&rig.raw, &command, &least_ns, &said_ns);
-  for (; runs && rounds < MOST_ROUNDS && here_ns < MAX (LONG_NS, 10 * least_ns); rounds *= 4)
+  for (; runs && rounds <= most_rounds && here_ns < MAX (LONG_NS, 10 * least_ns); rounds *= 4)
     runs = time_launch (&rig.raw, &command, &here_ns, &said_ns);
   for (guint i = 0; runs && i < N_TRIES && !good; i++) {
     runs = time_launch (&rig.raw, &command, &here_ns, &said_ns);

@@ -20,6 +20,7 @@ typedef struct {
   ConfScript script;
   TinyPluginProgram *program;
   TinyPluginBuffer *out, *in;
+  guint32 most_rounds; /* of one launch */
   guint32 long_rounds; /* that take about @long_us */
   gint64 long_us;
 } Rig;
@@ -120,6 +121,7 @@ rig_begin (Rig *self, ConfTrial *trial, const ConfSubject *subject)
   memset (self, 0, sizeof *self);
   if (!conf_raw_begin (&self->raw, trial, subject))
     return FALSE;
+  self->most_rounds = (guint32) conf_most_rounds (subject->target, MOST_ROUNDS);
   conf_script_init_stir (&self->script, N);
   for (guint i = 0; i < N; i++)
     words[i] = i;
@@ -137,7 +139,7 @@ static gboolean
 rig_measure (Rig *self)
 {
   Flight flight;
-  for (guint32 rounds = 1000; rounds < MOST_ROUNDS; rounds *= 4) {
+  for (guint32 rounds = 1000; rounds < self->most_rounds; rounds *= 4) {
     gint64 begin = g_get_monotonic_time ();
     if (!launch (self, &flight, rounds) || !land (self, self->raw.queue, &flight, "a launch"))
       return FALSE;

@@ -23,6 +23,14 @@ scalar_target (void)
 }
 
 TinyTarget
+short_target (void)
+{
+  TinyTarget target = scalar_target ();
+  target.max_rounds = 400;
+  return target;
+}
+
+TinyTarget
 vector_target (void)
 {
   TinyTarget target = scalar_target ();
@@ -221,8 +229,11 @@ check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *op
   gint64 variables[] = { 3, 5 };
   if (linear->group[0] * linear->group[1] * linear->group[2] > 1)
     run_on_ref (linear, got, variables, program->opts);
-  else
-    interpret_linear (linear, got, variables);
+  else {
+    guint64 rounds = interpret_linear (linear, got, variables);
+    if (target->max_rounds != 0)
+      g_assert_cmpuint (rounds, <=, target->max_rounds);
+  }
   interpret_kernel (b->graph, sink, wanted, variables);
   for (guint i = 0; i < linear->n_params; i++) {
     expect_equal (linear->params[i].dtype, got[i], wanted[i], linear->params[i].n_elements,
@@ -249,8 +260,8 @@ with_room (const TinyTarget *target, TinyNode *sink)
 void
 check_everywhere (Build *b, TinyNode *sink)
 {
-  TinyTarget targets[] = { scalar_target (), vector_target (), narrow_target (),
-                           group_target (), tiny_group_target () };
+  TinyTarget targets[] = { scalar_target (), short_target (), vector_target (),
+                           narrow_target (), group_target (), tiny_group_target () };
   for (guint i = 0; i < G_N_ELEMENTS (targets); i++) {
     TinyTarget target = with_room (&targets[i], sink);
     g_free (check_kernel (b, sink, &target, ""));

@@ -14,9 +14,10 @@ typedef struct {
   guint n_ranges, n_params;
 } Build;
 
-/* A target without vectors; one as wide as they come; a narrow one without masks and MULACC; two
- * with work-groups. */
+/* A target without vectors; one that ends loops early; one as wide as they come; a narrow one without masks and MULACC;
+ * two with work-groups. */
 TinyTarget scalar_target (void);
+TinyTarget short_target (void);
 TinyTarget vector_target (void);
 TinyTarget narrow_target (void);
 TinyTarget group_target (void);

@@ -194,6 +194,7 @@ typedef struct {
   gint64 grid[3];
   Value *values;    /* by instruction; of a REGISTER: what it holds */
   gpointer *locals; /* by instruction */
+  guint64 rounds;   /* of the loops of this grid point */
 } Machine;
 
 static TinyOp
@@ -312,6 +313,20 @@ execute (Machine *m, guint32 index)
   }
 }
 
+/* The ENDIF of the IF at @i. */
+static guint32
+find_endif (Machine *m, guint32 i)
+{
+  guint32 depth = 0;
+  for (; i < m->linear->n_instrs; i++) {
+    depth += m->linear->instrs[i].op == TINY_INSTR_IF;
+    depth -= m->linear->instrs[i].op == TINY_INSTR_ENDIF;
+    if (depth == 0)
+      break;
+  }
+  return i;
+}
+
 /* Runs instructions from @i up to the END of @range; returns the END's position. */
 static guint32
 run_from (Machine *m, guint32 i, gint64 range)
@@ -321,6 +336,12 @@ run_from (Machine *m, guint32 i, gint64 range)
     if (instr->op == TINY_INSTR_END) {
       g_assert_cmpint (m->linear->sources[instr->sources], ==, range);
       return i;
+    }
+    if (instr->op == TINY_INSTR_IF || instr->op == TINY_INSTR_ENDIF) {
+      gboolean skips = instr->op == TINY_INSTR_IF
+                       && !m->values[m->linear->sources[instr->sources]].lane[0].i;
+      i = skips ? find_endif (m, i) : i;
+      continue;
     }
     if (instr->op != TINY_INSTR_RANGE) {
       execute (m, i);
@@ -332,6 +353,7 @@ run_from (Machine *m, guint32 i, gint64 range)
     for (gint64 k = 0; k < bound; k++) {
       m->values[i].lane[0].i = k;
       end = run_from (m, i + 1, i);
+      m->rounds++;
     }
     i = end;
   }
@@ -355,7 +377,7 @@ make_locals (Machine *m)
   }
 }
 
-void
+guint64
 interpret_linear (const TinyLinear *linear, gpointer *buffers, const gint64 *variables)
 {
   Machine m = { linear,
@@ -364,16 +386,20 @@ interpret_linear (const TinyLinear *linear, gpointer *buffers, const gint64 *var
                 { 0 },
                 g_new0 (Value, linear->n_instrs + 1),
                 g_new0 (gpointer, linear->n_instrs + 1) };
+  guint64 most = 0;
   for (m.grid[2] = 0; m.grid[2] < linear->grid[2]; m.grid[2]++)
     for (m.grid[1] = 0; m.grid[1] < linear->grid[1]; m.grid[1]++)
       for (m.grid[0] = 0; m.grid[0] < linear->grid[0]; m.grid[0]++) {
         make_locals (&m);
+        m.rounds = 0;
         run_from (&m, 0, -1);
+        most = MAX (most, m.rounds);
       }
   for (guint32 i = 0; i < linear->n_instrs; i++)
     g_free (m.locals[i]);
   g_free (m.locals);
   g_free (m.values);
+  return most;
 }
 
 /* ---- kernels ---- */

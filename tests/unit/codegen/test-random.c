@@ -252,8 +252,8 @@ test_random (void)
   guint seed = seed_text ? (guint) atoi (seed_text) : 1;
   guint count = count_text ? (guint) atoi (count_text) : 250;
   TinyDType dtypes[] = { TINY_DTYPE_F64, TINY_DTYPE_F64, TINY_DTYPE_I32, TINY_DTYPE_I64 };
-  TinyTarget targets[] = { scalar_target (), vector_target (), narrow_target (),
-                           group_target (), tiny_group_target () };
+  TinyTarget targets[] = { scalar_target (), short_target (), vector_target (),
+                           narrow_target (), group_target (), tiny_group_target () };
   for (guint i = seed; i < seed + count; i++) {
     Random self = { .rand = g_rand_new_with_seed (i) };
     g_autoptr (TinyGraph) graph = tiny_graph_new ();
