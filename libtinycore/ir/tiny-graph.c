@@ -372,14 +372,23 @@ void
 tiny_node_map_clear (TinyNodeMap *self)
 {
   g_clear_pointer (&self->entries, g_free);
-  self->size = self->n = 0;
+  *self = (TinyNodeMap){ 0 };
 }
 
+/* Makes room for @node. */
 static void
-grow_map (TinyNodeMap *self)
+grow_map (TinyNodeMap *self, const TinyNode *node)
 {
+  enum { SPARSE = 4, LEAST = 32 }; /* places for each node, where it has that of its id */
   TinyNodeMap old = *self;
-  self->size = MAX (2 * old.size, 32);
+  guint last = node->id;
+  for (guint i = 0; i < old.size; i++)
+    if (old.entries[i].node != NULL)
+      last = MAX (last, old.entries[i].node->id);
+  self->is_dense = last / SPARSE <= old.n;
+  self->size = MAX (2 * old.size, LEAST);
+  while (self->is_dense && self->size <= last)
+    self->size *= 2;
   self->entries = g_new0 (TinyNodeMapEntry, self->size);
   TINY_COUNT (n_map_entries, self->size);
   for (guint i = 0; i < old.size; i++)
@@ -391,8 +400,8 @@ grow_map (TinyNodeMap *self)
 void
 tiny_node_map_set (TinyNodeMap *self, const TinyNode *node, gpointer value)
 {
-  if (self->n * 2 >= self->size)
-    grow_map (self);
+  if (self->is_dense ? node->id >= self->size : self->n * 2 >= self->size)
+    grow_map (self, node);
   TinyNodeMapEntry *entry = tiny_node_map_find (self, node);
   self->n += entry->node == NULL;
   *entry = (TinyNodeMapEntry){ node, value };

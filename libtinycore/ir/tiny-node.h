@@ -155,8 +155,8 @@ TinyNode *tiny_graph_substitute (TinyGraph *self,
 /* A copy of @root, a node of another graph, in this one. */
 TinyNode *tiny_graph_import (TinyGraph *self, TinyNode *root);
 
-/* A map from nodes of one graph to pointers. It costs what is in it, however large the graph is; nodes made one after
- * another lie side by side. */
+/* A map from nodes of one graph to pointers. It costs what is in it, however large the graph is. Of a graph's nodes that
+ * are nearly all in it each has the place of its id; else nodes made one after another lie side by side. */
 typedef struct {
   const TinyNode *node; /* NULL: free */
   gpointer value;
@@ -165,6 +165,7 @@ typedef struct {
   TinyNodeMapEntry *entries;
   guint size; /* a power of two, or 0 */
   guint n;
+  gboolean is_dense; /* the place of a node is its id */
 } TinyNodeMap;
 void tiny_node_map_clear (TinyNodeMap *self);
 void tiny_node_map_set (TinyNodeMap *self, const TinyNode *node, gpointer value);
@@ -173,6 +174,8 @@ static inline TinyNodeMapEntry *
 tiny_node_map_find (const TinyNodeMap *self, const TinyNode *node)
 {
   enum { RUN = 8 }; /* neighbours that stay together */
+  if (self->is_dense)
+    return &self->entries[node->id];
   guint slot = (node->id / RUN * 0x9E3779B1u >> 8) * RUN + node->id % RUN;
   for (slot &= self->size - 1;
        self->entries[slot].node != NULL && self->entries[slot].node != node;)
@@ -182,7 +185,8 @@ tiny_node_map_find (const TinyNodeMap *self, const TinyNode *node)
 static inline gpointer
 tiny_node_map_get (const TinyNodeMap *self, const TinyNode *node)
 {
-  return self->size > 0 ? tiny_node_map_find (self, node)->value : NULL;
+  const gboolean is_beyond = self->is_dense ? node->id >= self->size : self->size == 0;
+  return is_beyond ? NULL : tiny_node_map_find (self, node)->value;
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyNodeMap, tiny_node_map_clear)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyGraph, tiny_graph_free)
