@@ -189,6 +189,12 @@ tiny_plan_get_item (const TinyPlan *self, guint i, TinyDevice **out_device)
   return self->executables[i];
 }
 
+gboolean
+tiny_plan_serves (const TinyPlan *self, const gboolean *constants)
+{
+  return tiny_schedule_serves (self->schedule, constants);
+}
+
 guint
 tiny_plan_get_n_outputs (const TinyPlan *self)
 {

@@ -251,8 +251,9 @@ tiny_request_survey (TinyRequest *self)
   }
   for (guint i = 0; i < self->nodes->len; i++)
     tiny_digest_absorb (&self->structure, position[((TinyNode *) self->nodes->pdata[i])->id]);
-  self->digest = self->structure;
-  absorb_numbers (self, &self->digest);
+  self->plain = self->structure;
+  absorb_numbers (self, &self->plain);
+  self->digest = self->plain;
 }
 
 void
@@ -373,7 +374,7 @@ open_request (TinyRequest *request)
   enum { OPEN = 0x0b5e };
   double n_elements = 0;
   gboolean reduces = FALSE;
-  if (request->constants != NULL || request->variables->len > 0)
+  if (request->variables->len > 0)
     return FALSE;
   for (guint i = 0; i < request->order->len; i++) {
     const TinyNode *node = request->order->pdata[i];
@@ -394,15 +395,27 @@ open_request (TinyRequest *request)
   return TRUE;
 }
 
+/* The plan that is there for @request. What a plain call has planned serves a recording of the same, unless constants
+ * would make another plan. */
+static CachedPlan *
+look_up (TinyRequest *request)
+{
+  CachedPlan *cached = g_hash_table_lookup (plans, &request->digest);
+  if (cached != NULL)
+    return cached;
+  if (request->constants == NULL)
+    return open_request (request) ? g_hash_table_lookup (plans, &request->digest) : NULL;
+  cached = g_hash_table_lookup (plans, &request->plain);
+  return cached != NULL && tiny_plan_serves (cached->plan, request->constants) ? cached : NULL;
+}
+
 TinyPlan *
 tiny_request_find_plan (TinyRequest *request, GError **error)
 {
   if (plans == NULL)
     plans = g_hash_table_new_full (digest_hash, digest_equal, NULL, cached_plan_free);
   TinyCounters *counters = tiny_runtime_counters ();
-  CachedPlan *cached = g_hash_table_lookup (plans, &request->digest);
-  if (cached == NULL && open_request (request))
-    cached = g_hash_table_lookup (plans, &request->digest);
+  CachedPlan *cached = look_up (request);
   if (cached != NULL) {
     counters->n_schedule_hits++;
     cached->last_use = ++use_count;

@@ -22,6 +22,7 @@ typedef struct {
       *constants; /* of a recording, by slot: stays as it is from replay to replay; or NULL */
   OpenNumbers numbers;
   TinyDigest structure; /* of all but those numbers */
+  TinyDigest plain;     /* of all but constants */
   TinyDigest digest;
 } TinyRequest;
 void tiny_request_clear (TinyRequest *self);

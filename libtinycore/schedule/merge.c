@@ -14,6 +14,7 @@
  * Whether it is done says an estimate of the time with and without (work.c). */
 #include "base/tiny-env.h"
 #include "base/tiny-stats.h"
+#include "schedule/constants.h"
 #include "schedule/join.h"
 #include "schedule/weights.h"
 #include "schedule/work.h"
@@ -206,14 +207,14 @@ can_meet (Merge *self, guint a, guint b)
          && !is_way_between (self, b, a);
 }
 
-/* What is the same in every run need not be run again, unless it is part of what is not. */
+/* A kernel that gives the same in every run need not be run again. It may become part of one that does where that costs
+ * no more. */
 static gboolean
-is_free_again (Merge *self, Group *first, Group *second, const KernelWork *both)
+may_merge (const Group *first, const Group *second, const ScheduleLogEntry *merge)
 {
   if (first->is_constant == second->is_constant)
     return TRUE;
-  return schedule_get_time (both)
-         <= schedule_get_time (get_work (self, first->is_constant ? second : first));
+  return first->is_constant ? merge->may_repeat_first : merge->may_repeat_second;
 }
 
 /* Makes one of groups @a and @b, where @b does not run before @a, if that is better. */
@@ -227,9 +228,16 @@ try_merge (Merge *self, guint a, guint b, gboolean shares)
                                  shares, &item))
     return FALSE;
   KernelWork work = measure (self, &item);
-  if (!schedule_is_worth_merging (get_work (self, first), get_work (self, second), &work)
-      || !is_free_again (self, first, second, &work))
+  const KernelWork *one = get_work (self, first), *two = get_work (self, second);
+  const ScheduleLogEntry merge
+      = { .kind = SCHEDULE_LOG_MERGE,
+          .a = a,
+          .b = b,
+          .may_repeat_first = schedule_get_time (&work) <= schedule_get_time (two),
+          .may_repeat_second = schedule_get_time (&work) <= schedule_get_time (one) };
+  if (!schedule_is_worth_merging (one, two, &work) || !may_merge (first, second, &merge))
     return FALSE;
+  schedule_log_merge (self->plan, &merge);
   unite (self, a, b, &item, &work);
   return TRUE;
 }
@@ -288,39 +296,20 @@ merge_small (Merge *self)
   }
 }
 
-/* Marks what reads only inputs that stay as they are, and makes only what others go on from. */
-static void
-find_constants (Merge *self)
-{
-  const gboolean *constants = self->plan->options.constants;
-  g_autofree gboolean *is_constant = g_new0 (gboolean, self->plan->buffers->len + 1);
-  for (guint i = 0; constants != NULL && i < self->plan->n_inputs; i++)
-    is_constant[i] = constants[i];
-  for (guint i = 0; constants != NULL && i < self->n; i++) {
-    const PlanItem *item = &self->groups[i].item;
-    gboolean all = TRUE;
-    for (guint j = 0; j < item->n_buffers; j++)
-      all = all
-            && (j < item->n_written ? schedule_get_buffer (self->plan, item->buffers[j])->kind
-                                          == TINY_SCHEDULE_TEMPORARY
-                                    : is_constant[item->buffers[j]]);
-    for (guint j = 0; j < item->n_written; j++)
-      is_constant[item->buffers[j]] = all;
-    self->groups[i].is_constant = all;
-  }
-}
-
 static void
 merge_init (Merge *self, Plan *plan)
 {
   *self = (Merge){ .plan = plan, .n = plan->items->len };
   self->groups = g_new0 (Group, self->n + 1);
   self->n_readers = g_new0 (guint, plan->buffers->len + 1);
+  g_autofree gboolean *is_constant = g_new0 (gboolean, self->n + 1);
+  schedule_log_items (plan, is_constant);
   GArray **before = schedule_find_waits (plan);
   for (guint i = 0; i < self->n; i++) {
     Group *group = &self->groups[i];
     group->item = g_array_index (plan->items, PlanItem, i);
     group->into = i;
+    group->is_constant = is_constant[i];
     group->before = before[i];
     group->after = g_array_new (FALSE, FALSE, sizeof (guint));
     for (guint k = 0; k < before[i]->len; k++) {
@@ -331,7 +320,6 @@ merge_init (Merge *self, Plan *plan)
     count_readers (self, &group->item, 1);
   }
   g_free (before);
-  find_constants (self);
 }
 
 void

@@ -68,6 +68,7 @@ typedef struct {
   TinyNodeMap devices;    /* interned device name of each node */
   TinyNodeMap recomputed; /* nodes that are not stored where they otherwise would be */
   GArray *items;          /* PlanItem */
+  GArray *log;            /* ScheduleLogEntry, see constants.h */
   guint *outputs;         /* of each root: its buffer */
   TinySpread *spreads;    /* of each that was asked for, where any is on several devices */
   guint n_spreads;

@@ -7,6 +7,7 @@
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
 #include "schedule/claim.h"
+#include "schedule/constants.h"
 #include "schedule/plan.h"
 #include "schedule/weights.h"
 #include "schedule/work.h"
@@ -260,6 +261,7 @@ make_schedule (Plan *plan)
   if (tiny_env_get_int (TINY_ENV_EXPLAIN))
     self->explanation = schedule_explain (plan);
   number_buffers (plan, self);
+  self->log = plan->options.constants == NULL ? g_steal_pointer (&plan->log) : NULL;
   self->graph = plan->graph;
   return self;
 }
@@ -446,10 +448,12 @@ tiny_schedule_new_with (TinyGraph *graph,
   plan.buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
   plan.stages = g_ptr_array_new ();
   plan.items = g_array_new (FALSE, FALSE, sizeof (PlanItem));
+  plan.log = g_array_new (FALSE, FALSE, sizeof (ScheduleLogEntry));
   TinySchedule *self = run_passes (&plan, sink, error) ? make_schedule (&plan) : NULL;
   if (self == NULL)
     tiny_graph_free (graph);
   g_array_unref (plan.items);
+  g_clear_pointer (&plan.log, g_array_unref);
   g_ptr_array_unref (plan.stages);
   g_array_unref (plan.buffers);
   tiny_node_map_clear (&plan.stage_of);
@@ -483,6 +487,7 @@ tiny_schedule_free (TinySchedule *self)
   g_free (self->outputs);
   g_free (self->spreads);
   g_free (self->explanation);
+  g_clear_pointer (&self->log, g_array_unref);
   tiny_graph_free (self->graph);
   g_free (self);
 }

@@ -63,6 +63,7 @@ typedef struct {
   TinyScheduleArena *arenas; /* one a device that needs temporaries */
   guint *outputs;            /* root i is in buffers[outputs[i]], row-major */
   TinySpread *spreads;       /* of each root, where any is on several devices; else NULL */
+  GArray *log;               /* where constants were unknown: what they might refuse; else NULL */
   char *explanation;         /* with TINY_EXPLAIN: why kernels are apart; else NULL */
 } TinySchedule;
 
@@ -98,6 +99,9 @@ TinySchedule *tiny_schedule_new_with (TinyGraph *graph,
                                       const TinyScheduleOptions *options,
                                       GError **error);
 void tiny_schedule_free (TinySchedule *self);
+
+/* Whether @self, which was made without constants, is what would be made for these. */
+gboolean tiny_schedule_serves (const TinySchedule *self, const gboolean *constants);
 
 /* Makes one kernel of those that differ in the places that they read and write, or in whole numbers that they add or
  * compare: such as the steps of a recurrence. What differs is in the items' @numbers. */

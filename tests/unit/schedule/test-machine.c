@@ -115,16 +115,23 @@ test_threads (void)
   }
 }
 
-static guint
-count_items (const char *text, const gboolean *constants)
+static TinySchedule *
+schedule_for (const char *text, const gboolean *constants)
 {
   g_autoptr (GError) error = NULL;
   TinyGraph *graph = tiny_graph_new ();
   TinyNode *sink = tiny_graph_parse (graph, text, &error);
   g_assert_no_error (error);
   const TinyScheduleOptions options = { .constants = constants };
-  g_autoptr (TinySchedule) schedule = tiny_schedule_new_with (graph, sink, &options, &error);
+  TinySchedule *schedule = tiny_schedule_new_with (graph, sink, &options, &error);
   g_assert_no_error (error);
+  return schedule;
+}
+
+static guint
+count_items (const char *text, const gboolean *constants)
+{
+  g_autoptr (TinySchedule) schedule = schedule_for (text, constants);
   return schedule->n_items;
 }
 
@@ -147,6 +154,41 @@ test_constants (void)
   g_assert_cmpuint (count_items (same, one), ==, 1);
 }
 
+/* A schedule that was made without constants says for which it is the one that they would give. */
+static void
+test_serves (void)
+{
+  static const char *const texts[] = {
+    "%x = param.f32{slot=0, shape=[4096]}\n"
+    "%w = param.f32{slot=1, shape=[4096]}\n"
+    "sink(add.f32(%x, contiguous.f32(exp2.f32(%w))))\n",
+    "%x = param.f32{slot=0, shape=[4096]}\n"
+    "%w = param.f32{slot=1, shape=[4096]}\n"
+    "sink(add.f32(%x, contiguous.f32(%w)))\n",
+    "%x = param.f32{slot=0, shape=[4096]}\n"
+    "%w = param.f32{slot=1, shape=[4096]}\n"
+    "%v = contiguous.f32(exp2.f32(%w))\n"
+    "%u = contiguous.f32(mul.f32(%v, %v))\n"
+    "sink(add.f32(%x, contiguous.f32(exp2.f32(%u))), contiguous.f32(%v))\n",
+  };
+  guint n_served = 0, n_refused = 0;
+  for (guint t = 0; t < G_N_ELEMENTS (texts); t++)
+    for (guint bits = 0; bits < 4; bits++) {
+      const gboolean constants[] = { (bits & 1) != 0, (bits & 2) != 0 };
+      g_autoptr (TinySchedule) plain = schedule_for (texts[t], NULL);
+      g_autoptr (TinySchedule) made = schedule_for (texts[t], constants);
+      g_autofree char *of_plain = tiny_schedule_to_string (plain);
+      g_autofree char *of_made = tiny_schedule_to_string (made);
+      const gboolean serves = tiny_schedule_serves (plain, constants);
+      g_assert_cmpint (serves, ==, g_str_equal (of_plain, of_made));
+      g_assert_false (tiny_schedule_serves (made, constants));
+      n_served += serves;
+      n_refused += !serves;
+    }
+  g_assert_cmpuint (n_served, >, 0);
+  g_assert_cmpuint (n_refused, >, 0);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -156,5 +198,6 @@ main (int argc, char **argv)
   g_test_add_func ("/schedule/machine/caches", test_caches);
   g_test_add_func ("/schedule/machine/threads", test_threads);
   g_test_add_func ("/schedule/machine/constants", test_constants);
+  g_test_add_func ("/schedule/machine/serves", test_serves);
   return g_test_run ();
 }
