@@ -7,6 +7,7 @@
  * implies it). "" is this machine. The canonical form lists the features in table order, so equal
  * machines share compiled programs, and parses back to itself. Features of this machine come from
  * CPUID, and only those whose register state the operating system saves. */
+#include "cpu-caches.h"
 #include "cpu.h"
 
 #include <fcntl.h>
@@ -344,7 +345,7 @@ cpu_cache_bytes (int level)
   static _Atomic uint64_t known[4]; /* with the lowest bit set: it has been read */
   uint64_t n_bytes = known[level];
   if (n_bytes == 0)
-    known[level] = n_bytes = read_cache_bytes (level) | 1;
+    known[level] = n_bytes = cpu_cache_believe (level, read_cache_bytes (level)) | 1;
   return n_bytes & ~UINT64_C (1);
 }
 

@@ -64,7 +64,7 @@ const char *cpu_arch_clang_feature (const CpuArch *arch, unsigned n);
 /* A processor of these features whose scheduling model is used. */
 const char *cpu_arch_tune (const CpuArch *arch);
 unsigned cpu_arch_vector_bits (const CpuArch *arch);
-/* The size of a cache of this machine, 0 unknown; level 1 is the data cache. */
+/* The size of a cache of this machine, within cpu-caches.h's ranges; level 1 is the data cache. */
 uint64_t cpu_cache_bytes (int level);
 TinyStatus cpu_target (const char *arch, TinyTarget *out, TinyPluginError *error);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * Proves that architecture strings mean what they say, are canonical, and that nonsense is refused. */
+#include "../../../plugins/cpu/cpu-caches.h"
 #include "harness.h"
 
 static TinyStatus
@@ -26,6 +27,36 @@ test_native (void)
                   " %" G_GUINT64_FORMAT,
                   target.arch, target.vector_bits, target.n_threads, target.cache_bytes[0],
                   target.cache_bytes[1], target.cache_bytes[2]);
+}
+
+/* Whatever a machine reports of its caches, decisions see sizes that processors have, each level larger than the one
+ * before. */
+static void
+test_caches (void)
+{
+  enum { KIB = 1 << 10, MIB = 1 << 20 };
+  static const guint64 reports[]
+      = { 0, 1, 16 * KIB, 480 * (guint64) MIB, 1024 * (guint64) MIB, G_MAXUINT64 };
+  static const guint64 real[][3]
+      = { { 32 * KIB, 512 * KIB, 32 * MIB }, { 48 * KIB, 2 * MIB, 105 * MIB } };
+  TinyTarget target;
+  TinyPluginError error;
+  for (guint i = 0; i < G_N_ELEMENTS (reports); i++)
+    for (guint k = 0; k < G_N_ELEMENTS (reports); k++) {
+      const guint64 near = cpu_cache_believe (1, reports[i]),
+                    second = cpu_cache_believe (2, reports[k]);
+      g_assert_cmpuint (near, >=, 16 * KIB);
+      g_assert_cmpuint (near, <, second);
+      g_assert_cmpuint (second, <=, cpu_cache_believe (3, reports[i]));
+      g_assert_cmpuint (cpu_cache_believe (3, reports[i]), <=, 128 * MIB);
+    }
+  for (guint i = 0; i < G_N_ELEMENTS (real); i++)
+    for (gint level = 1; level <= 3; level++)
+      g_assert_cmpuint (cpu_cache_believe (level, real[i][level - 1]), ==, real[i][level - 1]);
+  g_assert_cmpint (resolve ("", &target, &error), ==, TINY_STATUS_OK);
+  for (gint level = 1; level <= 3; level++)
+    g_assert_cmpuint (target.cache_bytes[level - 1], ==,
+                      cpu_cache_believe (level, target.cache_bytes[level - 1]));
 }
 
 static void
@@ -144,6 +175,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   harness_open ();
   g_test_add_func ("/plugins-cpu/target/native", test_native);
+  g_test_add_func ("/plugins-cpu/target/caches", test_caches);
   g_test_add_func ("/plugins-cpu/target/names", test_names);
   g_test_add_func ("/plugins-cpu/target/refusals", test_refusals);
   g_test_add_func ("/plugins-cpu/target/cross", test_cross);
