@@ -63,8 +63,8 @@ typedef struct {
   TinyScheduleArena *arenas; /* one a device that needs temporaries */
   guint *outputs;            /* root i is in buffers[outputs[i]], row-major */
   TinySpread *spreads;       /* of each root, where any is on several devices; else NULL */
-  GArray *log;               /* where constants were unknown: what they might refuse; else NULL */
-  char *explanation;         /* with TINY_EXPLAIN: why kernels are apart; else NULL */
+  GArray *log;       /* where constants were unknown: what they might refuse; else NULL */
+  char *explanation; /* with TINY_EXPLAIN: why kernels are apart; else NULL */
 } TinySchedule;
 
 /* Takes @graph (and frees it in any case). @sink is SINK(roots…) of a normalised tensor graph: its

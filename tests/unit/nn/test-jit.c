@@ -54,39 +54,6 @@ count_made (void)
   return counters.n_compiles + counters.n_disk_hits + counters.n_schedules;
 }
 
-/* ---- one schedule ---- */
-static gboolean
-scale (TinyTensor *const *inputs,
-       G_GNUC_UNUSED guint n_inputs,
-       TinyTensor **outputs,
-       G_GNUC_UNUSED guint n_outputs,
-       gpointer weights,
-       G_GNUC_UNUSED GError **error)
-{
-  outputs[0] = g_object_ref_sink (
-      tiny_tensor_sum (tiny_tensor_mul (inputs[0], weights), (gint[]){ 1 }, 1, FALSE));
-  return TRUE;
-}
-
-/* The first call runs the function, the second records it: what the first has planned serves the second. */
-static void
-test_one_schedule (void)
-{
-  if (skips_without_device ())
-    return;
-  g_autoptr (TinyTensor) x = ramp (ROWS, WIDTH), weights = ramp (ROWS, WIDTH);
-  g_assert_true (tiny_tensor_realize_many ((TinyTensor *[]){ x, weights }, 2, NULL));
-  g_autoptr (TinyJit) jit = tiny_jit_new (scale, weights, NULL, 1);
-  guint64 made = 0;
-  for (guint i = 0; i < CALLS; i++) {
-    TinyTensor *out;
-    g_assert_true (tiny_jit_call (jit, &x, 1, &out, NULL));
-    made = i == 0 ? count_made () : made;
-    g_assert_cmpuint (count_made (), ==, made);
-  }
-  g_assert_cmpuint (tiny_jit_get_n_kernels (jit), >, 0);
-}
-
 /* ---- variables ---- */
 static void
 test_narrow (void)
@@ -603,7 +570,6 @@ int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/nn/jit/one-schedule", test_one_schedule);
   g_test_add_func ("/nn/jit/narrow", test_narrow);
   g_test_add_func ("/nn/jit/wrong-variables", test_wrong_variables);
   g_test_add_func ("/nn/jit/positions", test_positions);

@@ -100,10 +100,44 @@ test_gradients (void)
     g_object_unref (inputs[i]);
 }
 
+static gboolean
+scale (TinyTensor *const *inputs,
+       G_GNUC_UNUSED guint n_inputs,
+       TinyTensor **outputs,
+       G_GNUC_UNUSED guint n_outputs,
+       gpointer weights,
+       G_GNUC_UNUSED GError **error)
+{
+  outputs[0] = g_object_ref_sink (
+      tiny_tensor_sum (tiny_tensor_mul (inputs[0], weights), (gint[]){ 1 }, 1, FALSE));
+  return TRUE;
+}
+
+/* The first call runs the function, the second records it with what the first has planned. */
+static void
+test_one_schedule (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyTensor) x = wave (0.5), weights = wave (0.25);
+  g_assert_true (tiny_tensor_realize_many ((TinyTensor *[]){ x, weights }, 2, NULL));
+  g_autoptr (TinyJit) jit = tiny_jit_new (scale, weights, NULL, 1);
+  TinyCounters first = { 0 }, now;
+  for (guint i = 0; i < 3; i++) {
+    TinyTensor *output;
+    g_assert_true (tiny_jit_call (jit, &x, 1, &output, NULL));
+    tiny_runtime_get_counters (&now);
+    first = i == 0 ? now : first;
+    g_assert_cmpuint (now.n_schedules, ==, first.n_schedules);
+  }
+  g_assert_cmpuint (tiny_jit_get_n_kernels (jit), >, 0);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/nn/recording/gradients", test_gradients);
+  g_test_add_func ("/nn/recording/one-schedule", test_one_schedule);
   return g_test_run ();
 }
