@@ -25,7 +25,7 @@ TinyPlan *
 tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GError **error);
 void tiny_plan_free (TinyPlan *self);
 
-/* Whether @self, which was made without constants, is what would be made for these. */
+/* TRUE if @self, which was made without constants, is what would be made for these. */
 gboolean tiny_plan_serves (const TinyPlan *self, const gboolean *constants);
 
 /* Has @watcher called for each schedule that is made from now on, with what was asked about it (TinyVerdict); NULL: no more. For

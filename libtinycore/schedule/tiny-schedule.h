@@ -100,7 +100,7 @@ TinySchedule *tiny_schedule_new_with (TinyGraph *graph,
                                       GError **error);
 void tiny_schedule_free (TinySchedule *self);
 
-/* Whether @self, which was made without constants, is what would be made for these. */
+/* TRUE if @self, which was made without constants, is what would be made for these. */
 gboolean tiny_schedule_serves (const TinySchedule *self, const gboolean *constants);
 
 /* Makes one kernel of those that differ in the places that they read and write, or in whole numbers that they add or
