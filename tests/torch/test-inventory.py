@@ -53,10 +53,7 @@ INTERNAL = {
     "as_param": "a parameter of a graph that is called: an argument of the function given to TinyJit, vmap or checkpoint",
     "call": "a call of such a graph: TinyJit, checkpoint",
     "callify": "the graph of a tensor as a call: TinyJit",
-    "schedule_linear": "the kernels of a tensor: DEBUG=2, `tinycore explain`",
     "linear_with_vars": "the kernels and their variables: DEBUG=2, `tinycore explain`",
-    "image_dot": "matmul through OpenCL's images: matmul",
-    "image_conv2d": "conv2d through OpenCL's images: conv2d",
     "decode_hevc_frame": "a frame of video by a GPU's decoder: a media library, and from_dlpack",
 }
 # Rows whose steps differences would see, or that want f64 of every device; test_cast of autograd/gradient and the cases here have them.

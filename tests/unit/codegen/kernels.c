@@ -260,8 +260,8 @@ with_room (const TinyTarget *target, TinyNode *sink)
 void
 check_everywhere (Build *b, TinyNode *sink)
 {
-  TinyTarget targets[] = { scalar_target (), short_target (), vector_target (),
-                           narrow_target (), group_target (), tiny_group_target () };
+  TinyTarget targets[] = { scalar_target (), vector_target (), narrow_target (),
+                           group_target (), tiny_group_target () };
   for (guint i = 0; i < G_N_ELEMENTS (targets); i++) {
     TinyTarget target = with_room (&targets[i], sink);
     g_free (check_kernel (b, sink, &target, ""));

@@ -173,7 +173,7 @@ toy_target (const char *arch, TinyTarget *out, TinyPluginError *error)
   out->max_lanes = out->max_params = 1;
   out->max_grid[0] = out->max_grid[1] = out->max_grid[2] = 1;
   if (g_str_equal (arch, "reserved"))
-    out->reserved[7] = 1;
+    out->reserved[6] = 1;
   if (g_str_equal (arch, "endless"))
     memset (out->arch, 'x', sizeof out->arch);
   return TINY_STATUS_OK;
