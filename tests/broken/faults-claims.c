@@ -52,7 +52,7 @@ TARGET (other_arch_each_time)
   static unsigned n;
   TINY_TRY (real_target (arch, out, error));
   broken_note ();
-  out->reserved[7] = 0;
+  out->reserved[6] = 0;
   out->local_bytes -= 64 * (n++ % 8);
   return TINY_STATUS_OK;
 }
