@@ -274,7 +274,7 @@ shares_nothing (Loops *self, TinyNode *store, TinyNode *loop)
 {
   g_autoptr (GHashTable) own = g_hash_table_new (NULL, NULL);
   g_autoptr (GHashTable) others = g_hash_table_new (NULL, NULL);
-  if (!find_operands (self->graph, store, loop, own))
+  if (!find_operands (self->graph, store, loop, own) || g_hash_table_size (own) == 0)
     return FALSE;
   for (guint i = 0; i < self->stores->len; i++)
     if (tiny_node_depends_on (self->graph, self->stores->pdata[i], loop))
@@ -285,7 +285,7 @@ shares_nothing (Loops *self, TinyNode *store, TinyNode *loop)
   while (g_hash_table_iter_next (&iter, &memory, NULL))
     if (g_hash_table_contains (others, memory))
       return FALSE;
-  return g_hash_table_size (own) > 0 && g_hash_table_size (others) > 0;
+  return g_hash_table_size (others) > 0;
 }
 
 /* The loops of a kernel's stores form a tree: a range has one parent. A store whose loops do not

@@ -52,8 +52,8 @@ const TinySchedule *tiny_plan_get_schedule (const TinyPlan *self);
 const TinyExecutable *
 tiny_plan_get_item (const TinyPlan *self, guint i, TinyDevice **out_device);
 
-/* What realising @roots would run, made if there is no plan for it yet; *@out_plan (transfer none) is NULL where nothing is left
- * to compute. Under the runtime's lock, as the next. */
+/* The plan that realising @roots would run, made if there is none yet; *@out_plan (transfer none) is NULL where nothing is
+ * left to compute. Under the runtime's lock, as the next. */
 gboolean
 tiny_runtime_find_plan (TinyRoot *const *roots, guint n, TinyPlan **out_plan, GError **error);
 /* All that lies under @root as text, with a PARAM for each BUFFER. */

@@ -39,7 +39,8 @@ gboolean tiny_request_check_placeholders (const TinyRequest *self, GError **erro
 void tiny_request_find_constants (TinyRequest *self);
 /* (transfer full): the memory of input @i. */
 TinyBuffer *tiny_request_get_input (const TinyRequest *self, guint i);
-/* What was surveyed in @graph, with PARAMs for BUFFERs and numbers for variables; what no leaf places is computed on @device. */
+/* The nodes that were surveyed, in @graph, with PARAMs for BUFFERs and numbers for variables; those that no leaf places are
+ * computed on @device. */
 TinyNode *
 tiny_request_normalise (const TinyRequest *self, TinyGraph *graph, const char *device);
 /* (transfer none): the plan for what was surveyed, made if there is none. */

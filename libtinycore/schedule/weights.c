@@ -42,8 +42,8 @@ ScheduleWeights schedule_weights = {
 
 enum { MAX_BUFFERS = 32 };
 
-/* Of the second cache, what a kernel's own memory may take: most is for what streams by. And what it may where all
- * of a large value would be stored otherwise, and come from far away. */
+/* Shares of the second cache that a kernel's own memory may take: most is for what streams by, unless all of a large
+ * value would be stored otherwise, and come from far away. */
 enum { LOCAL_SHARE = 8, LARGE_SHARE = 2 };
 
 ScheduleMachine

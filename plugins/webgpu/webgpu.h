@@ -61,7 +61,7 @@ void webgpu_wait (WGPUDevice device, WGPUFuture future, const WebgpuAnswer *answ
 
 /* ---- webgpu-target.c, webgpu-dialect.c: what an adapter can do, and how it is spelt ---- */
 
-/* What of an adapter matters to code, in the order of the architecture's text: 16-bit floats. Of its shader compiler: it
+/* Properties of an adapter that matter to code, in the order of the architecture's text: 16-bit floats. Of its shader compiler: it
  * flushes subnormals; results of AND are to be kept apart from what they are joined with; how many rounds all loops of
  * a work-item make before it ends them, 0 for any number. The most buffers of a kernel; bytes of a work-group's memory;
  * the most items of one, in all and along an axis. */

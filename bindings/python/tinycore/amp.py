@@ -6,6 +6,7 @@ from contextlib import ContextDecorator
 
 from .dtypes import as_dtype, by_value, dtypes
 from .errors import call, checked, explained
+from .jit import state
 from .library import Tiny
 from .tensor import Base
 
@@ -25,12 +26,14 @@ class autocast(ContextDecorator):
             raise ValueError(f"autocast: dtype: float16 or bfloat16 is wanted, not {self.dtype.name}")
 
     def __enter__(self):
-        self.before.append(Tiny.get_autocast())
-        call(Tiny.set_autocast, self.dtype.value if self.enabled else Tiny.DType.VOID)
+        self.before.append(state.autocast)
+        state.autocast = int(self.dtype.value) if self.enabled else int(Tiny.DType.VOID)
+        call(Tiny.set_autocast, state.autocast)
         return self
 
     def __exit__(self, *error):
-        call(Tiny.set_autocast, self.before.pop())
+        state.autocast = self.before.pop()
+        call(Tiny.set_autocast, state.autocast)
 
 
 def is_autocast_enabled(device_type: str = None) -> bool:

@@ -32,6 +32,7 @@ class JitError(InvalidError):
 
 class State(threading.local):
     recording = None  # the TinyJit that records on this thread
+    autocast = 0  # the dtype of amp.autocast(), by its number: each replay looks, and asking the library takes longer
 
 
 state = State()
@@ -63,7 +64,7 @@ def mode_of(module):
 
 def thread_modes():
     """Tensor.training, on which layers depend that are in no module, and the dtype of autocast()."""
-    return Base.__gtype__.pytype.training, Tiny.get_autocast()
+    return Base.__gtype__.pytype.training, state.autocast
 
 
 def refuse_reading():
