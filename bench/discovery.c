@@ -4,17 +4,17 @@
  * process of its own.
  *
  *   bench-discovery FOLDER PLUGIN   FOLDER is empty and becomes one of manifests; PLUGIN has a renderer
- *   bench-discovery FOLDER          one start-up with what is there: milliseconds, manifests parsed; --system: and what the system itself takes
+ *   bench-discovery FOLDER          one start-up with what is there: milliseconds, manifests parsed
+ *   bench-discovery WHAT PLUGIN N   N probes (--probes), or submits: by the core (--submits), to the plugin's own function
+ *                                   (--direct), to a process of its own (--worker), for their instructions and system calls
+ *                                   to be counted from outside
  *
  * Prints one JSON object. Each start-up is a process of its own. What is cold is one that finds no cache of manifests and
  * writes it, what is warm one that finds it; the operating system's own caches are warm, as they are after the first program. */
-#include <dirent.h>
-#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "device/tiny-buffer.h"
 #include "device/tiny-device.h"
@@ -67,37 +67,13 @@ write_manifests (const char *folder)
 }
 
 typedef struct {
-  double took_ms, system_ms;
+  double took_ms;
   guint n_parsed;
 } StartUp;
 
-/* What the system alone takes to be asked about as many files, and for the names on the bus: a machine in which that is slow is not
- * the library's. */
-static double
-time_system (const GPtrArray *all)
-{
-  static const char bus[] = "/sys/bus/pci/devices";
-  gint64 before = g_get_monotonic_time ();
-  for (guint i = 0; i < all->len; i++) {
-    struct stat info;
-    g_assert_true (stat (((const TinyFound *) all->pdata[i])->path, &info) == 0);
-  }
-  DIR *dir = opendir (bus);
-  for (struct dirent *row = dir ? readdir (dir) : NULL; row != NULL; row = readdir (dir)) {
-    char path[sizeof bus + sizeof row->d_name + 16], text[1024];
-    snprintf (path, sizeof path, "%s/%s/modalias", bus, row->d_name);
-    int fd = row->d_name[0] != '.' ? open (path, O_RDONLY | O_CLOEXEC) : -1;
-    if (fd >= 0 && read (fd, text, sizeof text) >= 0)
-      close (fd);
-  }
-  if (dir != NULL)
-    closedir (dir);
-  return (double) (g_get_monotonic_time () - before) / 1e3;
-}
-
 /* Finds all manifests and matches them with the machine, as the choice of a device does. */
 static StartUp
-start_up (const char *folder, gboolean asks_system)
+start_up (const char *folder)
 {
   const char *const folders[] = { folder, NULL };
   gint64 before = g_get_monotonic_time ();
@@ -110,23 +86,22 @@ start_up (const char *folder, gboolean asks_system)
       tiny_manifest_matches (found->manifest, NULL);
   }
   double took = (double) (g_get_monotonic_time () - before) / 1e3;
-  return (StartUp){ took, asks_system ? time_system (all) : 0,
-                    tiny_manifest_cache_count_parsed (cache) };
+  return (StartUp){ took, tiny_manifest_cache_count_parsed (cache) };
 }
 
-/* In a process of its own: this program with the folder, and the word that has it ask the system as well. */
+/* In a process of its own: this program with the folder. */
 static StartUp
 start_up_anew (const char *folder, gboolean cold)
 {
   StartUp took = { 0 };
   g_autofree char *caches = cache_of (folder), *out = NULL;
   g_autofree char *file = g_build_filename (caches, "manifests.bin", NULL);
-  char *argv[] = { "/proc/self/exe", (char *) folder, "--system", NULL };
+  char *argv[] = { "/proc/self/exe", (char *) folder, NULL };
   g_autoptr (GError) error = NULL;
   if (cold)
     g_unlink (file);
   if (!g_spawn_sync (NULL, argv, NULL, 0, NULL, NULL, &out, NULL, NULL, &error)
-      || sscanf (out, "%lf %u %lf", &took.took_ms, &took.n_parsed, &took.system_ms) != 3)
+      || sscanf (out, "%lf %u", &took.took_ms, &took.n_parsed) != 2)
     g_error ("%s: %s", folder, error ? error->message : out);
   return took;
 }
@@ -158,15 +133,15 @@ typedef struct {
 
 /* Nanoseconds for each of many calls. */
 static double
-time_direct (const Submits *self)
+time_direct (const Submits *self, guint n_calls)
 {
   TinyPluginError error = { .struct_size = sizeof error };
   const TinySubmit submit
       = { .struct_size = sizeof submit, .commands = &self->command, .n_commands = 1 };
   gint64 before = g_get_monotonic_time ();
-  for (guint i = 0; i < CALLS; i++)
+  for (guint i = 0; i < n_calls; i++)
     self->table->submit (self->handle, self->queue, &submit, &error);
-  return (double) (g_get_monotonic_time () - before) * 1e3 / CALLS;
+  return (double) (g_get_monotonic_time () - before) * 1e3 / n_calls;
 }
 
 static double
@@ -191,24 +166,32 @@ open_first (TinyBackend *backend)
   return device;
 }
 
-/* A submit of the same kind to a device in a process of its own, in microseconds: the best of the rounds, as whatever
- * else runs on the machine takes the processors from one of the two. */
-static double
-measure_worker (const char *module)
+/* A device in a process of its own, and a submit of the same kind to it. */
+static TinyDevice *
+open_worker (const char *module, TinyCommand *out_command)
 {
+  static guint8 byte;
   g_autoptr (GError) error = NULL;
   const TinyManifest manifest
       = { .module = (char *) module, .timeout_ms = 5000, .call_timeout_ms = 20000 };
   g_autoptr (TinyBackend) backend = tiny_worker_load_backend (&manifest, &error);
   g_assert_no_error (error);
-  g_autoptr (TinyDevice) device = open_first (backend);
-  g_autoptr (TinyBuffer) buffer = tiny_buffer_new (device, 64);
-  guint8 byte = 0;
+  TinyDevice *device = open_first (backend);
+  TinyBuffer *buffer = tiny_buffer_new (device, 64); /* for as long as the program runs */
   g_assert_true (tiny_buffer_ensure (buffer, NULL));
-  const TinyCommand command = { .struct_size = sizeof command,
+  *out_command = (TinyCommand){ .struct_size = sizeof *out_command,
                                 .type = TINY_COMMAND_UPLOAD,
                                 .dst = { tiny_buffer_get_handle (buffer), 0, 0 },
                                 .host = &byte };
+  return device;
+}
+
+/* In microseconds: the best of the rounds, as whatever else runs on the machine takes the processors from one of the two. */
+static double
+measure_worker (const char *module)
+{
+  TinyCommand command;
+  TinyDevice *device = open_worker (module, &command);
   double best = G_MAXDOUBLE;
   for (guint i = 0; i < ROUNDS; i++)
     best = MIN (best, time_core (device, &command, WORKER_CALLS) / 1e3);
@@ -217,48 +200,80 @@ measure_worker (const char *module)
 
 /* Both call the same plugin with the same command: a copy of no bytes. */
 static void
-measure_submits (TinyBackend *backend, double *out_direct, double *out_core)
+begin_submits (Submits *self, TinyBackend *backend)
 {
-  Submits self
-      = { .command = { .struct_size = sizeof (TinyCommand), .type = TINY_COMMAND_UPLOAD } };
+  static guint8 byte;
   g_autoptr (GError) error = NULL;
   g_autoptr (GArray) candidates = tiny_backend_scan (backend, &error);
   const char *id = g_array_index (candidates, TinyCandidate, 0).id;
-  const TinyDeviceOptions options = { .name = "bench", .id = id };
   TinyPluginError plugin_error = { .struct_size = sizeof plugin_error };
-  self.device = tiny_device_new (backend, &options, &error);
-  g_assert_no_error (error);
-  g_assert_cmpint (
-      tiny_backend_get_module (backend)->open (id, &self.handle, &self.table, &plugin_error),
-      ==, 0);
-  if (self.table->queue_create != NULL)
-    self.table->queue_create (self.handle, &self.queue, &plugin_error);
   TinyPluginBuffer *buffer = NULL;
-  guint8 byte = 0;
-  self.table->alloc (self.handle, 64, &buffer, &plugin_error);
-  self.command.dst = (TinySpan){ buffer, 0, 0 };
-  self.command.host = &byte;
+  *self = (Submits){ .device = open_first (backend) };
+  g_assert_cmpint (
+      tiny_backend_get_module (backend)->open (id, &self->handle, &self->table, &plugin_error),
+      ==, 0);
+  if (self->table->queue_create != NULL)
+    self->table->queue_create (self->handle, &self->queue, &plugin_error);
+  self->table->alloc (self->handle, 64, &buffer, &plugin_error);
+  self->command = (TinyCommand){ .struct_size = sizeof self->command,
+                                 .type = TINY_COMMAND_UPLOAD,
+                                 .dst = { buffer, 0, 0 },
+                                 .host = &byte };
+}
+
+static void
+measure_submits (TinyBackend *backend, double *out_direct, double *out_core)
+{
+  Submits self;
   double direct[ROUNDS], core[ROUNDS];
+  begin_submits (&self, backend);
   for (guint i = 0; i < ROUNDS; i++) { /* in turns: a busy moment falls on both */
-    direct[i] = time_direct (&self);
+    direct[i] = time_direct (&self, CALLS);
     core[i] = time_core (self.device, &self.command, CALLS);
   }
   *out_direct = median (direct, ROUNDS);
   *out_core = median (core, ROUNDS);
 }
 
+/* Without a clock: so many probes or submits. */
+static int
+count (const char *what, const char *module, guint n_calls)
+{
+  if (strcmp (what, "--probes") == 0) {
+    for (guint i = 0; i < n_calls; i++)
+      probe (module);
+    return 0;
+  }
+  if (strcmp (what, "--worker") == 0) {
+    TinyCommand command;
+    time_core (open_worker (module, &command), &command, n_calls);
+    return 0;
+  }
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyBackend) backend = tiny_backend_load (module, &error);
+  Submits self;
+  g_assert_no_error (error);
+  begin_submits (&self, backend);
+  if (strcmp (what, "--submits") == 0)
+    time_core (self.device, &self.command, n_calls);
+  else
+    time_direct (&self, n_calls);
+  return 0;
+}
+
 int
 main (int argc, char **argv)
 {
-  gboolean asks_system = argc == 3 && strcmp (argv[2], "--system") == 0;
-  if (argc == 2 || asks_system) {
-    StartUp one = start_up (argv[1], asks_system);
-    printf ("%.3f %u %.3f\n", one.took_ms, one.n_parsed, one.system_ms);
+  if (argc == 2) {
+    StartUp one = start_up (argv[1]);
+    printf ("%.3f %u\n", one.took_ms, one.n_parsed);
     return 0;
   }
+  if (argc == 4)
+    return count (argv[1], argv[2], (guint) atoi (argv[3]));
   if (argc != 3)
     return 2;
-  double cold[ROUNDS], warm[ROUNDS], system[ROUNDS], probes[ROUNDS], direct, core;
+  double cold[ROUNDS], warm[ROUNDS], probes[ROUNDS], direct, core;
   guint parsed_cold = 0, parsed_warm = 0;
   write_manifests (argv[1]);
   g_usleep (G_USEC_PER_SEC / 5);       /* what changed this moment is not remembered */
@@ -266,7 +281,6 @@ main (int argc, char **argv)
     StartUp first = start_up_anew (argv[1], TRUE), second = start_up_anew (argv[1], FALSE);
     cold[i] = first.took_ms;
     warm[i] = second.took_ms;
-    system[i] = second.system_ms;
     parsed_cold = MAX (parsed_cold, first.n_parsed);
     parsed_warm = MAX (parsed_warm, second.n_parsed);
   }
@@ -277,12 +291,10 @@ main (int argc, char **argv)
   g_assert_no_error (error);
   measure_submits (backend, &direct, &core);
   printf ("{\"manifests\": %d, \"start_up_cold_ms\": %.3f, \"start_up_warm_ms\": %.3f, "
-          "\"start_up_system_ms\": %.3f, \"parsed_cold\": %u, \"parsed_warm\": %u, "
-          "\"probe_ms\": %.2f, "
+          "\"parsed_cold\": %u, \"parsed_warm\": %u, \"probe_ms\": %.2f, "
           "\"submit_direct_ns\": %.1f, \"submit_ns\": %.1f, \"submit_overhead_ns\": %.1f, "
           "\"submit_worker_us\": %.2f}\n",
-          N_MANIFESTS, median (cold, ROUNDS), median (warm, ROUNDS), median (system, ROUNDS),
-          parsed_cold, parsed_warm, median (probes, ROUNDS), direct, core, core - direct,
-          measure_worker (argv[2]));
+          N_MANIFESTS, median (cold, ROUNDS), median (warm, ROUNDS), parsed_cold, parsed_warm,
+          median (probes, ROUNDS), direct, core, core - direct, measure_worker (argv[2]));
   return 0;
 }
