@@ -304,6 +304,10 @@ def test_graph_and_kernels():
     checks.equal(next(one for one in nodes if one.op == "param").arg["shape"], [4, 3])
     checks.true(all(nodes.index(source) < i for i, one in enumerate(nodes) for source in one.src))
     checks.true("reduce.f32" in str(root) and "max" in repr(root))
+    deep = a
+    for _ in range(3000):
+        deep = (deep + 1).relu()
+    checks.true(len(deep.uop.toposort()) > 6000)
     kernels = y.schedule()
     checks.equal([len(kernels), GlobalCounters.kernel_count, kernels[0].device], [1, 0, y.device])
     checks.true(kernels[0].name in kernels[0].text and kernels[0].source and kernels[0].flops >= 48, kernels[0])

@@ -27,13 +27,14 @@ class UOp:
     def toposort(self) -> list[UOp]:
         """All nodes under it, each once and after its sources; itself last."""
         found: dict[int, UOp] = {}
-
-        def visit(node):
-            if id(node) not in found:
-                for one in node.src:
-                    visit(one)
-                found[id(node)] = node
-        visit(self)
+        stack = [(self, False)]  # whether its sources are found; no recursion, as graphs are deep
+        while stack:
+            node, is_ready = stack.pop()
+            if is_ready:
+                found.setdefault(id(node), node)
+            elif id(node) not in found:
+                stack.append((node, True))
+                stack.extend((one, False) for one in reversed(node.src))
         return list(found.values())
 
     def __repr__(self):
