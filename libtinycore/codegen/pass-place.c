@@ -12,7 +12,7 @@
  * round, to one output just where it read, every element of the LOCAL has its place there, no other
  * grid point comes near, and nobody else reads or writes that output. An output that does not fit
  * the last cache together with what the kernel reads is better written once, past the caches. */
-#include "codegen/codegen-private.h"
+#include "codegen/linear-copy.h"
 
 #include <string.h>
 
@@ -276,32 +276,22 @@ can_place (Place *self, guint32 at)
 }
 
 /* ---- the new list ---- */
-typedef struct {
-  GArray *instrs, *sources;
-  guint32 *at; /* where each instruction went */
-} List;
-
 static guint32
-append (List *list, TinyInstr like, guint n, const guint32 *sources)
-{
-  like.sources = list->sources->len;
-  like.n_sources = n;
-  g_array_append_vals (list->sources, sources, n);
-  g_array_append_val (list->instrs, like);
-  return list->instrs->len - 1;
-}
-
-static guint32
-append_index (
-    List *list, const Place *self, TinyInstrOp op, gint64 arg, guint n, guint32 x, guint32 y)
+append_index (LinearCopy *list,
+              const Place *self,
+              TinyInstrOp op,
+              gint64 arg,
+              guint n,
+              guint32 x,
+              guint32 y)
 {
   TinyInstr like = { .op = op, .dtype = self->index_dtype, .lanes = 1, .arg = arg };
-  return append (list, like, n, (guint32[]){ x, y });
+  return linear_copy_append (list, like, n, (guint32[]){ x, y });
 }
 
 /* Where the grid point's part of the output begins. */
 static guint32
-append_base (List *list, const Place *self)
+append_base (LinearCopy *list, const Place *self)
 {
   guint32 point = append_index (list, self, TINY_INSTR_GRID, 0, 0, 0, 0);
   guint32 row = append_index (list, self, TINY_INSTR_CONST, self->row, 0, 0, 0);
@@ -310,38 +300,40 @@ append_base (List *list, const Place *self)
   return self->first == 0 ? base : append_index (list, self, TINY_INSTR_ADD, 0, 2, base, first);
 }
 
+/* Instruction @i, which reads or writes the LOCAL, in the output. */
+static void
+append_access (LinearCopy *list, const Place *self, guint32 i, guint32 param, guint32 base)
+{
+  const TinyInstr *instr = &list->from->instrs[i];
+  g_autofree guint32 *sources = g_new (guint32, instr->n_sources);
+  for (guint s = 0; s < instr->n_sources; s++)
+    sources[s] = list->at[list->from->sources[instr->sources + s]];
+  sources[0] = param;
+  sources[1] = append_index (list, self, TINY_INSTR_ADD, 0, 2, base, sources[1]);
+  list->at[i] = linear_copy_append (list, *instr, instr->n_sources, sources);
+}
+
 static void
 rewrite (TinyLinear *linear, const Place *self, guint32 local)
 {
-  List list
-      = { g_array_new (FALSE, FALSE, sizeof (TinyInstr)),
-          g_array_new (FALSE, FALSE, sizeof (guint32)), g_new0 (guint32, linear->n_instrs) };
+  LinearCopy list;
   guint32 base = 0, param = 0;
+  linear_copy_begin (&list, linear);
   for (guint32 i = 0; i < linear->n_instrs; i++) {
-    TinyInstr instr = linear->instrs[i];
-    g_autofree guint32 *sources = g_new (guint32, MAX (instr.n_sources, 1));
+    const TinyInstr *instr = &linear->instrs[i];
     if (i == local)
       continue;
     if (i == self->local[0].loop) {
-      param = append (&list, linear->instrs[self->param], 0, NULL);
+      param = linear_copy_append (&list, linear->instrs[self->param], 0, NULL);
       base = append_base (&list, self);
     }
-    for (guint s = 0; s < instr.n_sources; s++)
-      sources[s] = list.at[linear->sources[instr.sources + s]];
-    if ((instr.op == TINY_INSTR_LOAD || instr.op == TINY_INSTR_STORE)
-        && linear->sources[instr.sources] == local) {
-      sources[0] = param;
-      sources[1] = append_index (&list, self, TINY_INSTR_ADD, 0, 2, base, sources[1]);
-    }
-    list.at[i] = append (&list, instr, instr.n_sources, sources);
+    if ((instr->op == TINY_INSTR_LOAD || instr->op == TINY_INSTR_STORE)
+        && linear->sources[instr->sources] == local)
+      append_access (&list, self, i, param, base);
+    else
+      linear_copy_instr (&list, i);
   }
-  g_free (list.at);
-  g_free ((gpointer) linear->instrs);
-  g_free ((gpointer) linear->sources);
-  linear->n_instrs = list.instrs->len;
-  linear->n_sources = list.sources->len;
-  linear->instrs = (TinyInstr *) g_array_free (list.instrs, FALSE);
-  linear->sources = (guint32 *) g_array_free (list.sources, FALSE);
+  linear_copy_end (&list, linear);
 }
 
 static gboolean

@@ -10,7 +10,7 @@
  * The loop that makes the most rounds is doubled until all of them together are few enough; a short one is copied whole.
  * An inner loop is entered as often as before, so it is the inner ones that grow. A kernel that would grow beyond
  * MAX_INSTRS is refused: its numbers would be wrong. */
-#include "codegen/codegen-private.h"
+#include "codegen/linear-copy.h"
 
 #include "base/tiny-error.h"
 
@@ -27,8 +27,7 @@ typedef struct {
 typedef struct {
   const TinyLinear *linear;
   GArray *loops; /* Loop, in the program's order */
-  GArray *instrs, *sources;
-  guint32 *at; /* the newest copy of an instruction */
+  LinearCopy copy;
 } Rounds;
 
 /* ---- counting ---- */
@@ -137,39 +136,19 @@ choose_copies (Rounds *self, guint64 max_rounds, GError **error)
 }
 
 /* ---- copying ---- */
-static guint32
-append (Rounds *self, TinyInstr like, guint n, const guint32 *sources)
-{
-  like.sources = self->sources->len;
-  like.n_sources = n;
-  g_array_append_vals (self->sources, sources, n);
-  g_array_append_val (self->instrs, like);
-  return self->instrs->len - 1;
-}
-
 /* @dtype is the result's. */
 static guint32
 append_op (Rounds *self, TinyInstrOp op, TinyDType dtype, guint32 x, guint32 y)
 {
   const TinyInstr like = { .op = op, .dtype = dtype, .lanes = 1 };
-  return append (self, like, 2, (guint32[]){ x, y });
+  return linear_copy_append (&self->copy, like, 2, (guint32[]){ x, y });
 }
 
 static guint32
 append_number (Rounds *self, TinyDType dtype, gint64 number)
 {
   const TinyInstr like = { .op = TINY_INSTR_CONST, .dtype = dtype, .lanes = 1, .arg = number };
-  return append (self, like, 0, NULL);
-}
-
-static guint32
-append_copy (Rounds *self, guint32 i)
-{
-  const TinyInstr *instr = &self->linear->instrs[i];
-  g_autofree guint32 *sources = g_new (guint32, MAX (instr->n_sources, 1));
-  for (guint s = 0; s < instr->n_sources; s++)
-    sources[s] = self->at[self->linear->sources[instr->sources + s]];
-  return self->at[i] = append (self, *instr, instr->n_sources, sources);
+  return linear_copy_append (&self->copy, like, 0, NULL);
 }
 
 /* (bound + copies - 1) / copies; copies of a bound that is not fixed are a power of two, or there is no loop. */
@@ -193,15 +172,15 @@ copy_loop (Rounds *self, guint *next)
   const Loop *loop = loop_at (self, (gint32) loops_here);
   const TinyInstr *range = &self->linear->instrs[loop->range];
   const TinyDType dtype = (TinyDType) range->dtype;
-  const guint32 bound = self->at[self->linear->sources[range->sources]];
+  const guint32 bound = self->copy.at[self->linear->sources[range->sources]];
   const gboolean has_loop = loop->copies == 1 || loop->copies < loop->most;
   const gint64 last = (rounds_of (loop) - 1) * loop->copies; /* of the counter before copies */
   guint32 opened = 0, first = 0;
   if (has_loop && loop->copies == 1)
-    opened = append_copy (self, loop->range);
+    opened = linear_copy_instr (&self->copy, loop->range);
   else if (has_loop) {
     guint32 rounds = append_rounds (self, loop, dtype, bound);
-    opened = append (self, *range, 1, &rounds);
+    opened = linear_copy_append (&self->copy, *range, 1, &rounds);
     guint32 step = append_number (self, dtype, loop->copies);
     first = append_op (self, TINY_INSTR_MUL, dtype, opened, step);
   }
@@ -211,22 +190,24 @@ copy_loop (Rounds *self, guint *next)
     guint32 block = 0;
     if (loop->copies > 1) {
       guint32 number = append_number (self, dtype, i);
-      self->at[loop->range] = !has_loop ? number
-                              : i == 0  ? first
+      self->copy.at[loop->range] = !has_loop ? number
+                                   : i == 0
+                                       ? first
                                        : append_op (self, TINY_INSTR_ADD, dtype, first, number);
     }
     if (!is_sure && loop->copies > 1) {
-      guint32 has
-          = append_op (self, TINY_INSTR_CMPLT, TINY_DTYPE_BOOL, self->at[loop->range], bound);
-      block = append (self, gate, 1, &has);
+      guint32 has = append_op (self, TINY_INSTR_CMPLT, TINY_DTYPE_BOOL,
+                               self->copy.at[loop->range], bound);
+      block = linear_copy_append (&self->copy, gate, 1, &has);
     }
     *next = loops_here + 1;
     copy_block (self, loop->range + 1, loop->end, next);
     if (!is_sure && loop->copies > 1)
-      append (self, (TinyInstr){ .op = TINY_INSTR_ENDIF, .lanes = 1 }, 1, &block);
+      linear_copy_append (&self->copy, (TinyInstr){ .op = TINY_INSTR_ENDIF, .lanes = 1 }, 1,
+                          &block);
   }
   if (has_loop)
-    append (self, self->linear->instrs[loop->end], 1, &opened);
+    linear_copy_append (&self->copy, self->linear->instrs[loop->end], 1, &opened);
 }
 
 /* Copies [@from, @to), whose first loop is @next; it is the one after them then. */
@@ -239,7 +220,7 @@ copy_block (Rounds *self, guint32 from, guint32 to, guint *next)
       copy_loop (self, next);
       i = end;
     } else
-      append_copy (self, i);
+      linear_copy_instr (&self->copy, i);
 }
 
 gboolean
@@ -249,22 +230,15 @@ tiny_pass_rounds (TinyCodegen *cg, GError **error)
   if (cg->target->max_rounds == 0)
     return TRUE;
   g_autoptr (GArray) loops = g_array_new (FALSE, FALSE, sizeof (Loop));
-  g_autofree guint32 *at = g_new0 (guint32, linear->n_instrs + 1);
-  Rounds self = { .linear = linear, .loops = loops, .at = at };
+  Rounds self = { .linear = linear, .loops = loops };
   guint next = 0;
   find_loops (&self, cg->most_rounds);
   if (count_all_ends (&self) <= (double) cg->target->max_rounds)
     return TRUE;
   if (!choose_copies (&self, cg->target->max_rounds, error))
     return FALSE;
-  self.instrs = g_array_new (FALSE, FALSE, sizeof (TinyInstr));
-  self.sources = g_array_new (FALSE, FALSE, sizeof (guint32));
+  linear_copy_begin (&self.copy, linear);
   copy_block (&self, 0, linear->n_instrs, &next);
-  g_free ((gpointer) linear->instrs);
-  g_free ((gpointer) linear->sources);
-  linear->n_instrs = self.instrs->len;
-  linear->n_sources = self.sources->len;
-  linear->instrs = (TinyInstr *) g_array_free (self.instrs, FALSE);
-  linear->sources = (guint32 *) g_array_free (self.sources, FALSE);
+  linear_copy_end (&self.copy, linear);
   return TRUE;
 }
