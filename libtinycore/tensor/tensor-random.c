@@ -5,7 +5,8 @@
  * Threefry2x32 with 20 rounds (Salmon, Moraes, Dror and Shaw, "Parallel random numbers: as easy as
  * 1, 2, 3", SC 2011) maps a key and a counter of two words each to two random words. The key is
  * the seed, the counter is (element, how many draws there were before), so every device computes
- * the same integers. The same function in plain C shuffles data on the host. */
+ * the same integers. Kernels get both at launch: none is compiled for a seed. Without a seed the
+ * process takes one by chance. The same function in plain C shuffles data on the host. */
 #include "tensor/tiny-random.h"
 
 #include <math.h>
@@ -20,6 +21,15 @@ static const guint rotations[8] = { 13, 15, 26, 6, 17, 29, 16, 24 };
 #define PARITY 0x1BD11BDAu
 
 static TinyRandomState state; /* under the runtime's lock */
+static gboolean is_seeded;
+
+static void
+ensure_seed (void)
+{
+  if (!is_seeded)
+    state.seed = (guint64) g_random_int () << 32 | g_random_int ();
+  is_seeded = TRUE;
+}
 
 void
 tiny_threefry2x32 (const guint32 key[2], const guint32 counter[2], guint32 out[2])
@@ -58,13 +68,14 @@ typedef struct {
   TinyNode *node; /* or NULL */
 } KeyWord;
 
-/* @x + the word + @more */
+/* @x + (the word + @more): what is in parentheses is one value for all of @x. */
 static TinyNode *
 add_key (TinyBuild *self, TinyNode *x, KeyWord key, guint32 more)
 {
-  if (key.node != NULL)
-    x = tiny_layout_binary (self->graph, TINY_OP_ADD, x, key.node);
-  return key.node != NULL && more == 0 ? x : u32 (self, TINY_OP_ADD, x, key.value + more);
+  if (key.node == NULL)
+    return u32 (self, TINY_OP_ADD, x, key.value + more);
+  TinyNode *word = more == 0 ? key.node : u32 (self, TINY_OP_ADD, key.node, more);
+  return tiny_layout_binary (self->graph, TINY_OP_ADD, x, word);
 }
 
 static void
@@ -134,6 +145,7 @@ tiny_tensor_manual_seed (guint64 value)
 {
   tiny_runtime_lock ();
   state = (TinyRandomState){ value, 0 };
+  is_seeded = TRUE;
   tiny_random_capture_note_seed ();
   tiny_runtime_unlock ();
 }
@@ -141,6 +153,7 @@ tiny_tensor_manual_seed (guint64 value)
 TinyRandomState
 tiny_random_get_state (void)
 {
+  ensure_seed ();
   return state;
 }
 
@@ -153,6 +166,7 @@ tiny_random_set_state (TinyRandomState value)
 void
 tiny_random_key (guint32 key[2])
 {
+  ensure_seed ();
   guint32 seeds[2] = { (guint32) state.seed, (guint32) (state.seed >> 32) };
   tiny_threefry2x32 (seeds, (guint32[]){ G_MAXUINT32, state.n_draws++ }, key);
 }
@@ -196,6 +210,16 @@ tiny_random_spread (TinyBuild *self, gint64 n, TinyNode **counters)
   return TRUE;
 }
 
+/* A word of the seed as programs get it: a number at launch, so that one is compiled for all seeds. Numbers that are
+ * equal are one variable of a program; the salts keep the seed's words apart from each other and from draws. */
+static TinyNode *
+seed_word (TinyBuild *self, guint i)
+{
+  static const guint32 salts[] = { 0x53656564u, 0xA0761D64u };
+  const guint32 word = (guint32) (state.seed >> (32 * i));
+  return u32 (self, TINY_OP_XOR, tiny_random_number (self, word ^ salts[i]), salts[i]);
+}
+
 /* Two random words for each of the elements of @shape. */
 static gboolean
 draw (TinyBuild *self, const gint64 *shape, guint n, TinyNode *out[2])
@@ -207,8 +231,9 @@ draw (TinyBuild *self, const gint64 *shape, guint n, TinyNode *out[2])
     n_elements *= shape[i];
   if (n_elements > G_MAXUINT32)
     return tiny_build_fail (self, "at most 2^32 elements can be drawn at once") != NULL;
-  guint32 key[2] = { (guint32) state.seed, (guint32) (state.seed >> 32) }, n_before;
+  guint32 n_before;
   TinyNode *words[3];
+  ensure_seed ();
   out[0] = tiny_build_iota (self, TINY_DTYPE_U32, n_elements);
   if (!tiny_random_spread (self, n_elements, &out[0]))
     return FALSE;
@@ -216,7 +241,8 @@ draw (TinyBuild *self, const gint64 *shape, guint n, TinyNode *out[2])
   if (n_elements > 0 && tiny_random_capture_get_words (self, words, &n_before))
     build_captured (self, words, n_before, n_elements, out);
   else if (n_elements > 0)
-    tiny_build_threefry (self, key, out);
+    tiny_build_threefry_by (self, (TinyNode *[]){ seed_word (self, 0), seed_word (self, 1) },
+                            out);
   if (self->error != NULL)
     return FALSE;
   out[0] = tiny_node_reshape (self->graph, out[0], shape, n);

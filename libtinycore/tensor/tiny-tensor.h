@@ -141,7 +141,8 @@ TINY_API TinyTensor *tiny_tensor_scalar_float (double value);
  * tiny_tensor_manual_seed:
  * @seed: any number
  *
- * Starts the process's sequence of random numbers again. Without it the seed is 0.
+ * Starts the process's sequence of random numbers again: what is drawn follows from @seed and from what was drawn
+ * since, on every device. Without it a process has a seed of its own by chance. No kernel depends on a seed.
  *
  * Since: 0.1
  */
