@@ -2,6 +2,7 @@
  *
  * command-devices.c: tinycore devices: what was found, and why some of it cannot be used. */
 #include <stdio.h>
+#include <string.h>
 
 #include "plugin/tiny-registry.h"
 #include "tools/commands.h"
@@ -33,15 +34,47 @@ print_json (const TinyEntry *entry)
   tinycore_print_json (builder);
 }
 
-static void
-print_text (const TinyEntry *entry)
+/* @text within @width characters; … where it is cut. */
+static char *
+elide (const char *text, glong width)
 {
+  if (g_utf8_strlen (text, -1) <= width)
+    return g_strdup (text);
+  g_autofree char *start = g_utf8_substring (text, 0, width - 1);
+  return g_strconcat (g_strchomp (start), "…", NULL);
+}
+
+/* @reason on a line of @width: where it does not fit, its beginning and what it ends with in parentheses, which says
+ * what to do. */
+static char *
+shorten (const char *reason, glong width)
+{
+  enum { HEAD = 48 };
+  g_autofree char *line = g_strdelimit (g_strdup (reason), "\n", ' ');
+  const char *hint = g_utf8_strlen (line, -1) > width ? strchr (line, '(') : NULL;
+  if (hint == NULL)
+    return elide (line, width);
+  g_autofree char *before = g_strndup (line, (gsize) (hint - line));
+  g_autofree char *head = elide (g_strchomp (before), HEAD);
+  g_autofree char *both = g_strconcat (head, " ", hint, NULL);
+  return elide (both, width);
+}
+
+static void
+print_text (const TinyEntry *entry, gboolean is_long)
+{
+  enum { WIDTH = 120, NAME_AND_STATE = 24 };
   g_autofree char *name = entry->index > 0
                               ? g_strdup_printf ("%s:%d", entry->name, entry->index)
                               : g_strdup (entry->name);
   g_autofree char *renderers = entry->renderers ? g_strjoinv (",", entry->renderers) : NULL;
+  g_autofree char *why
+      = entry->reason != NULL ? shorten (entry->reason, WIDTH - NAME_AND_STATE) : NULL;
+  const char *title = entry->title != NULL ? entry->title : "";
   printf ("%-10s %-12s %s\n", name, tiny_entry_state_to_string (entry->state),
-          entry->title && entry->title[0] ? entry->title : "");
+          is_long || why == NULL ? title : why);
+  if (!is_long)
+    return;
   if (renderers != NULL && renderers[0] != 0)
     printf ("           renderers    %s\n", renderers);
   if (entry->arch != NULL && entry->arch[0] != 0)
@@ -140,25 +173,28 @@ explain (TinyRegistry *registry, gboolean json)
 int
 tinycore_devices (int argc, char **argv)
 {
-  gboolean json = FALSE, retry = FALSE, explains = FALSE;
+  gboolean json = FALSE, retry = FALSE, explains = FALSE, is_long = FALSE;
   int status = 0;
   const GOptionEntry entries[] = {
     { "json", 0, 0, G_OPTION_ARG_NONE, &json, "one JSON object a line", NULL },
+    { "verbose", 'v', 0, G_OPTION_ARG_NONE, &is_long,
+      "also renderers, architecture, memory, plugin, and reasons in full", NULL },
     { "explain", 0, 0, G_OPTION_ARG_NONE, &explains,
       "every candidate, what each was found to be, and why it is chosen or not", NULL },
     { "retry", 0, 0, G_OPTION_ARG_NONE, &retry, "look again at what crashed or hung before",
       NULL },
     G_OPTION_ENTRY_NULL,
   };
-  if (!tinycore_parse (&argc, &argv, NULL,
-                       "Lists backends and their devices, best first, and why some cannot be "
-                       "used.\nDEV=[MODE+]NAME[:SELECTOR][:RENDERER[:ARCH]] chooses one; "
-                       "alternatives are separated by |.",
-                       entries, &status))
+  if (!tinycore_parse (
+          &argc, &argv, NULL,
+          "Lists backends and their devices, best first, a line each, and why some "
+          "cannot be used.\nDEV=[MODE+]NAME[:SELECTOR][:RENDERER[:ARCH]] chooses one; "
+          "alternatives are separated by |.",
+          entries, &status))
     return status;
   if (argc > 1) {
-    g_printerr ("tinycore: devices takes no “%s”; usage: tinycore devices [--json] [--retry] "
-                "[--explain]\n",
+    g_printerr ("tinycore: devices takes no “%s”; usage: tinycore devices [--json] [--verbose] "
+                "[--retry] [--explain]\n",
                 argv[1]);
     return EXIT_USAGE;
   }
@@ -172,7 +208,7 @@ tinycore_devices (int argc, char **argv)
     if (json)
       print_json (list->pdata[i]);
     else
-      print_text (list->pdata[i]);
+      print_text (list->pdata[i], is_long);
   if (list->len == 0 && !json)
     printf ("no backends were found; install a package such as tinycore-plugin-cpu, or name a "
             "folder of manifests in TINY_PLUGIN_PATH\n");

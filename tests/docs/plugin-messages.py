@@ -117,7 +117,7 @@ def show_states(stage):
     late = stage.folder / "later"
     late.mkdir()
     (late / "text.json").write_text(manifest("TEXT", stage.folder / "text.so"))
-    said = stage.run("devices", TINY_PLUGIN_PATH=f"{bad}:{late}")
+    said = stage.run("devices", "--verbose", TINY_PLUGIN_PATH=f"{bad}:{late}")
     entries = re.split(r"^(?=\S)", said, flags=re.M)
     stage.show("states", "".join(e for e in entries if e.split(" ")[0].upper() in {*PLUGINS, "HIDDEN"}))
     said = stage.run("compile", str(stage.kernel), DEV="CRASHES", TINY_PLUGIN_PATH=str(bad))

@@ -61,13 +61,30 @@ def fields(box):
     check(by_name["CPU"]["memory_bytes"] > 1 << 28, entries)
 
 
-@test("the list for people, and DEV=help, name every backend and its plugin")
+@test("the list for people, and DEV=help, have a line for each device; with -v its plugin too")
 def for_people(box):
-    listed = box.run("devices").quiet().out
-    for name in ("CPU", "REF", "NULL", "ready", "renderers", "plugin"):
-        check(name in listed, listed)
+    listed, long = box.run("devices").quiet().out, box.run("devices", "-v").quiet().out
+    entries = box.run("devices", "--json").quiet().lines()
+    check([line.split()[0].split(":")[0] for line in listed.splitlines()] == [entry["name"] for entry in entries], listed)
+    for name in ("CPU", "REF", "NULL", "ready", "renderers", "plugin", *(entry["reason"] or "" for entry in entries)):
+        check(name in long, long)
     for command in ((), ("train", "fashion-mnist"), ("nonsense",)):
         check(box.run(*command, DEV="help").quiet().out == listed, command)
+
+
+@test("a reason has one line of 120 characters, and keeps what to do; all of it is in -v")
+def one_line(box):
+    folder, path = box.folder("plugins"), {"TINY_PLUGIN_PATH": box.path("plugins")}
+    for name, nodes in (("SHORT", ["/dev/none"]), ("LONG", [f"/dev/no-such-accelerator-{i}" for i in range(20)])):
+        with open(os.path.join(folder, f"{name}.json"), "w", encoding="utf-8") as file:
+            json.dump({"format_version": 1, "name": name, "version": "1", "abi": 1, "class": "simulator", "module": "none.so",
+                       "match": {"device_nodes": nodes}}, file)
+    reasons = {entry["name"]: entry["reason"] for entry in box.run("devices", "--json", **path).good().lines()}
+    listed = {line.split()[0]: line for line in box.run("devices", **path).good().out.splitlines()}
+    check(len(reasons["LONG"]) > 200 and all(len(line) <= 120 for line in listed.values()), listed)
+    check(reasons["SHORT"] in listed["SHORT"], listed)
+    check("(looked for /dev/no-such-accelerator-0" in listed["LONG"] and listed["LONG"].endswith("…"), listed)
+    check(reasons["LONG"] in box.run("devices", "-v", **path).good().out)
 
 
 @test("a warm list takes little time")

@@ -208,7 +208,7 @@ def permissions(box):
 def named(box):
     for path, part in ((box.path("none.json"), "No such file"), (box.folder("several"), "is a folder: TINY_PLUGIN_PATH names those")):
         box.run("bench", "sum:2x2", TINY_PLUGIN_FILES=path, DEV="acme").refused("no backend “acme”", "TINY_PLUGIN_FILES names manifests", path, part)
-        check(part in box.run("devices", TINY_PLUGIN_FILES=path).good().out)
+        check(part in box.run("devices", "-v", TINY_PLUGIN_FILES=path).good().out)
 
 
 @test("a set-user-ID program does not look where its user says")

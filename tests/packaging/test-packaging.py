@@ -164,7 +164,7 @@ def check_sdk(box):
     states = devices(box)
     wanted = {"CPU": "ready", "REF": "ready", "NULL": "ready", "CL": "broken", "WEBGPU": "broken"}
     check(states == wanted, f"devices: {states}")
-    has(box.program("tinycore", "devices"), "CL_PLATFORM_NOT_FOUND", "pocl-opencl-icd", "TINY_WEBGPU_LIBRARY")
+    has(box.program("tinycore", "devices", "-v"), "CL_PLATFORM_NOT_FOUND", "pocl-opencl-icd", "TINY_WEBGPU_LIBRARY")
     box.program("tinycore", "export", "matmul:64", "--target", "webgpu", "--output", "page")
     check((box.root / "home" / system.USER / "page/index.html").exists(), "no page was exported")
     for name, wanted in (("build-examples", "91"), ("introspection", "6."), ("python", "[[0.0, 2.0, 4.0], [6.0, 8.0, 10.0]]")):
