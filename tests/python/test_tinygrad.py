@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Programs as tinygrad's README, quick start and examples have them, and its names beside tensors. The imports name this package; what else differs from
-today's programs (0.14): the data set is a part of Fashion-MNIST, requires_grad=True stands where older programs said so, and convolutions are narrower.
+"""Programs as tinygrad's README, quick start and examples have them, and its names beside tensors. The programs make the calls of today's (August
+2026) with their imports naming this package; docs/names.md has what differs. The digits are a part of Fashion-MNIST, convolutions are narrower, and
+what today's README compares with PyTorch says requires_grad=True here. Programs of before 0.14 are beside them.
 
 TAP. Run in the build's environment, by an interpreter that has gi and numpy."""
 import contextlib
+import gzip
 import io
 import os
 import sys
@@ -274,6 +276,47 @@ for i in range(40):
     checks.true(names["acc"] > 0.5 > names["first"], (names["first"], names["acc"]))
 
 
+def test_beautiful_mnist_of_today():
+    """A model whose methods are recorded, each with its instance."""
+    os.environ.update(BS="32", STEPS="30")
+    names, _ = run("""
+from typing import Callable
+from tinygrad import Tensor, TinyJit, nn, GlobalCounters, function, Context
+from tinygrad.helpers import getenv, colored, trange
+from tinygrad.nn.datasets import mnist
+
+class Model:
+  def __init__(self):
+    self.layers: list[Callable[[Tensor], Tensor]] = [nn.Conv2d(1, 8, 5), Tensor.relu, nn.BatchNorm(8), Tensor.max_pool2d, lambda x: x.flatten(1),
+                                                     nn.Linear(1152, 10)]
+
+  @function
+  def __call__(self, x:Tensor) -> Tensor: return x.sequential(self.layers)
+
+  @TinyJit
+  @Context(TRAINING=1)
+  def learn(self, xs:Tensor, ys:Tensor) -> Tensor:
+    opt.zero_grad()
+    chosen = Tensor.randint(getenv("BS", 512), high=xs.shape[0])
+    loss = self(xs[chosen]).sparse_categorical_crossentropy(ys[chosen]).backward()
+    return loss.realize(*opt.schedule_step())
+
+  @TinyJit
+  def accuracy(self, xs:Tensor, ys:Tensor) -> Tensor: return (self(xs).argmax(axis=1) == ys).mean()*100
+
+xs, ys, test_xs, test_ys = mnist(fashion=getenv("FASHION"))
+model, losses = Model(), []
+opt = nn.optim.Adam(nn.state.get_parameters(model))
+for i in (t:=trange(getenv("STEPS", 70))):
+  GlobalCounters.reset()
+  losses.append(model.learn(xs, ys).item())
+  t.set_description(f"loss: {losses[-1]:6.2f}")
+  if i%10 == 9: test_acc = model.accuracy(test_xs, test_ys).item()
+""")
+    checks.true(sum(names["losses"][-5:]) < sum(names["losses"][:5]) * 0.7, names["losses"])
+    checks.true(names["test_acc"] > 30, names["test_acc"])
+
+
 def test_beautiful_mnist():
     os.environ.update(BS="32", STEPS="30")
     names, text = run("""
@@ -338,6 +381,23 @@ def test_helpers():
                 [counters.kernel_count, counters.global_ops, counters.global_mem, counters.time_sum_s])
     os.environ["TINY_TEST_NUMBER"] = "3"
     checks.equal([helpers.getenv("TINY_TEST_NUMBER"), helpers.getenv("TINY_TEST_NUMBER", ""), helpers.getenv("TINY_TEST_NONE", 1.5)], [3, "3", 1.5])
+    checks.equal([helpers.partition(range(5), lambda i: i % 2), helpers.dedup("abca"), helpers.argfix([1, 2]), helpers.argfix(1, 2)],
+                 [([1, 3], [0, 2, 4]), ["a", "b", "c"], (1, 2), (1, 2)])
+    checks.raises(ValueError, helpers.argfix, [1], 2)
+    with helpers.Context(BEAM=3, TRAINING=1):
+        checks.equal([helpers.BEAM >= 3, helpers.BEAM == 3, bool(helpers.BEAM), helpers.BEAM < 3, helpers.TRAINING.value, [7, 8][helpers.TRAINING]],
+                     [True, True, True, False, 1, 8])
+    checks.equal([bool(helpers.BEAM), helpers.BEAM <= 0, helpers.BEAM > 0, int(helpers.TRAINING)], [False, True, False, 0])
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out), helpers.Profiling(frac=1.0):
+        sorted("ab")
+    checks.true("built-in method builtins.sorted" in out.getvalue(), out.getvalue())
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "some")
+        with open(path, "wb") as file:
+            file.write(gzip.compress(b"text"))
+        place = helpers.fetch(f"file://{path}", os.path.join(folder, "other"), gunzip=True)
+        checks.equal([place.read_bytes(), str(helpers.fetch(path)), os.listdir(folder).count("other")], [b"text", path, 1])
     out = io.StringIO()
     with contextlib.redirect_stdout(out), helpers.Timing("it took ", on_exit=lambda ns: f", {ns > 0}") as timing:
         pass

@@ -6,18 +6,60 @@ import os
 import time
 from contextlib import ContextDecorator
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from .context import Context
 from .library import Tiny
 
-__all__ = ["Context", "Counters", "GlobalCounters", "Timing", "colored", "flatten", "getenv", "prod", "round_up", "tqdm", "trange"]
+__all__ = ["BEAM", "Context", "Counters", "DEBUG", "GlobalCounters", "Profiling", "Setting", "TRAINING", "Timing", "argfix", "colored", "dedup", "fetch",
+           "flatten", "getenv", "partition", "prod", "round_up", "tqdm", "trange"]
 COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 
 def getenv(key: str, default: Any = 0) -> Any:
     """An environment variable as something of the kind of @default, which it is where there is none."""
     return type(default)(os.environ.get(key, default))
+
+
+class Setting:
+    """A number of the library's settings as it is now, within Context() too: if DEBUG >= 2."""
+
+    def __init__(self, name: str):
+        self.key = name
+
+    @property
+    def value(self) -> int:
+        if self.key == "TRAINING":
+            from .tensor import Tensor
+            return int(Tensor.training)
+        return int(Tiny.get_setting(self.key) or 0)
+
+    def __bool__(self) -> bool:
+        return self.value != 0
+
+    def __eq__(self, other: object) -> bool:
+        return self.value == other
+
+    def __lt__(self, other: float) -> bool:
+        return self.value < other
+
+    def __le__(self, other: float) -> bool:
+        return self.value <= other
+
+    def __gt__(self, other: float) -> bool:
+        return self.value > other
+
+    def __ge__(self, other: float) -> bool:
+        return self.value >= other
+
+    def __int__(self) -> int:
+        return self.value
+
+    __index__, __hash__ = __int__, object.__hash__
+
+
+DEBUG, BEAM, TRAINING = Setting("DEBUG"), Setting("BEAM"), Setting("TRAINING")
 
 
 class Timing(ContextDecorator):
@@ -34,6 +76,31 @@ class Timing(ContextDecorator):
         self.et = time.perf_counter_ns() - self.st
         if self.enabled:
             print(f"{self.prefix}{self.et * 1e-6:6.2f} ms" + (self.on_exit(self.et) if self.on_exit else ""))
+
+
+class Profiling(ContextDecorator):
+    """with Profiling (): prints the functions of Python that took longest, a part @frac of them, by @sort as pstats has it, or writes them to @fn."""
+
+    def __init__(self, enabled=True, sort="cumtime", frac=0.2, fn: str = None):
+        self.enabled, self.sort, self.frac, self.fn = enabled, sort, frac, fn
+
+    def __enter__(self):
+        from cProfile import Profile
+        self.profile = Profile()
+        if self.enabled:
+            self.profile.enable()
+        return self
+
+    def __exit__(self, *error):
+        from pstats import Stats
+        if not self.enabled:
+            return
+        self.profile.disable()
+        stats = Stats(self.profile).sort_stats(self.sort)
+        if self.fn is None:
+            stats.print_stats(self.frac)
+        else:
+            stats.dump_stats(self.fn)
 
 
 class Counters:
@@ -121,3 +188,41 @@ def flatten(l: Iterable[Iterable[Any]]) -> list[Any]:  # noqa: E741
 def round_up(num: int, amt: int) -> int:
     """The least multiple of @amt that is at least @num."""
     return -(-num // amt) * amt
+
+
+def partition(itr: Iterable[Any], fxn: Callable[[Any], Any]) -> tuple[list[Any], list[Any]]:
+    """Those of which @fxn is true, and the others."""
+    lists: tuple[list[Any], list[Any]] = [], []
+    for one in itr:
+        lists[not fxn(one)].append(one)
+    return lists
+
+
+def dedup(x: Iterable[Any]) -> list[Any]:
+    """Each element where it comes first."""
+    return list({one: None for one in x})
+
+
+def argfix(*x: Any) -> tuple[Any, ...]:
+    """Arguments that may be given as one list."""
+    if x and isinstance(x[0], (tuple, list)):
+        if len(x) > 1:
+            raise ValueError(f"argfix: a list and {len(x) - 1} more arguments: give one list, or no list")
+        return tuple(x[0])
+    return x
+
+
+def fetch(url: str, name: Any = None, subdir: str = None, gunzip=False, *, sha256: str = None) -> Any:
+    """The file at @url, kept in the cache folder as Tensor.from_url() keeps it; a path is itself. @name: what to call it, below @subdir
+    of that folder, or a path; @sha256: what the hash of the file has to be."""
+    from . import fetch as files
+    if url.startswith(("/", ".")):
+        return Path(url)
+    if name is None and subdir is None and not gunzip and not url.startswith("file:"):
+        return files.kept_file(url, files.TIMEOUT, sha256)
+    folder = files.cache_folder() / (subdir or "")
+    path = folder / (name or files.hash_of(url.encode()).hexdigest() + ".file")
+    if not path.exists() or sha256 is not None and not gunzip and files.digest_of(path) != sha256:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        files.write_whole(path, [files.bytes_at(url, gunzip, sha256=sha256)])
+    return path
