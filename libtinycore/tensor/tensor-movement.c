@@ -185,12 +185,44 @@ tiny_build_slice (TinyBuild *self, TinyNode *x, guint axis, gint64 start, gint64
   return tiny_node_shear (self->graph, x, axis, axis, step, 0, start, 1, n);
 }
 
+/* ---- parts side by side ---- */
 /* The sum of all parts, each with zeros where the others are. */
+static TinyNode *
+add_parts (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
+{
+  gint64 total = 0, at = 0, pairs[2 * MAX_BUILD_RANK] = { 0 };
+  TinyNode *sum = NULL;
+  for (guint i = 0; i < n; i++)
+    total += x[i]->shape->v[axis];
+  for (guint i = 0; i < n; i++) {
+    const gint64 size = x[i]->shape->v[axis];
+    pairs[2 * axis] = at;
+    pairs[2 * axis + 1] = total - at - size;
+    at += size;
+    TinyNode *part = tiny_build_pad (self, x[i], pairs, 0);
+    sum = sum == NULL ? part : tiny_build_add (self, sum, part);
+  }
+  return sum;
+}
+
+/* The sum of both halves of @n parts. In one sum of many, what a kernel cannot read at once is stored as large as the
+ * whole, again and again; and the way down is another one for each part, so that kernels that read one are not alike. */
+static TinyNode *
+add_halves (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
+{
+  if (n == 1)
+    return x[0];
+  TinyNode *halves[]
+      = { add_halves (self, x, n / 2, axis), add_halves (self, x + n / 2, n - n / 2, axis) };
+  return halves[0] != NULL && halves[1] != NULL ? add_parts (self, halves, 2, axis) : NULL;
+}
+
 TinyNode *
 tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
 {
-  gint64 total = 0, at = 0, pairs[2 * MAX_BUILD_RANK] = { 0 };
+  enum { FEW_PARTS = 16 }; /* that any kernel can read */
   TinyDType dtype = (TinyDType) x[0]->dtype;
+  g_autoptr (GPtrArray) parts = g_ptr_array_new ();
   for (guint i = 0; i < n; i++) {
     gboolean fits = x[i]->shape->n == x[0]->shape->n;
     for (guint j = 0; fits && j < x[0]->shape->n; j++)
@@ -201,21 +233,14 @@ tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
       return tiny_build_fail (self, "%s and %s differ in more than axis %u", a, b, axis);
     }
     dtype = tiny_dtype_promote (dtype, (TinyDType) x[i]->dtype);
-    total += x[i]->shape->v[axis];
   }
-  TinyNode *result = NULL;
-  for (guint i = 0; i < n; i++) {
-    gint64 size = x[i]->shape->v[axis];
-    pairs[2 * axis] = at;
-    pairs[2 * axis + 1] = total - at - size;
-    at += size;
-    if (tiny_build_is_empty (x[i]) && (i + 1 < n || result != NULL)
-        && !tiny_tensor_reaches_variable (x[i]))
-      continue;
-    TinyNode *part = tiny_build_pad (self, tiny_build_cast (self, x[i], dtype), pairs, 0);
-    result = result == NULL ? part : tiny_build_add (self, result, part);
-  }
-  return result;
+  for (guint i = 0; i < n; i++)
+    if (!tiny_build_is_empty (x[i]) || (i + 1 == n && parts->len == 0)
+        || tiny_tensor_reaches_variable (x[i]))
+      g_ptr_array_add (parts, tiny_build_cast (self, x[i], dtype));
+  TinyNode *const *kept = (TinyNode *const *) parts->pdata;
+  return parts->len <= FEW_PARTS ? add_parts (self, kept, parts->len, axis)
+                                 : add_halves (self, kept, parts->len, axis);
 }
 
 /* A number that is asked for is no size that is a variable, even where it is the largest. */
