@@ -12,55 +12,8 @@
 
 #include "base/tiny-stats.h"
 #include "schedule/claim.h"
-#include "schedule/plan.h"
+#include "schedule/fusion.h"
 #include "schedule/weights.h"
-
-enum { MAX_LEAVES = 8 };
-
-/* A kernel in which a node would be evaluated. */
-typedef struct {
-  guint kernel;
-  gboolean in_reduce;
-  gboolean by_movement;
-  gboolean repeated; /* an EXPAND makes copies of it on the way */
-  double evaluations;
-} Context;
-
-typedef struct {
-  TinyNode *node;
-  double n;          /* elements */
-  double n_bytes;    /* of them all */
-  double operations; /* per evaluation, fused */
-  guint depth, n_users;
-  guint n_folds;       /* that divide indices on one way down */
-  guint number;        /* in the kernel that is looked at */
-  gboolean has_reduce; /* fused, a REDUCE comes along */
-  gboolean is_assumed; /* by the estimates of its users: to be stored */
-  gboolean is_forced;
-  gboolean is_stored;
-  gboolean is_claimed; /* part of what a unit computes in one */
-  const char *why;     /* it is stored */
-  double cost_stored, cost_again;
-  guint n_leaves;
-  guint32 leaves[MAX_LEAVES]; /* ids of what it reads from memory */
-  double leaf_bytes;
-  GArray *contexts;
-} Info;
-
-typedef struct {
-  Plan *plan;
-  GPtrArray *order;
-  Info *infos;
-  guint *position;    /* of each node id in order */
-  GArray *signatures; /* of each kernel: the REDUCE whose loops it has, or NULL */
-  guint *places; /* of each kernel: where it may be among the contexts that are being joined */
-} Fusion;
-
-static Info *
-get_info (Fusion *self, const TinyNode *node)
-{
-  return &self->infos[self->position[node->id]];
-}
 
 static gboolean
 is_recomputed (Fusion *self, const TinyNode *node)
@@ -160,7 +113,8 @@ is_deep (Fusion *self, const Info *info)
   if (!is_long && info->n_folds < schedule_weights.max_folds)
     return FALSE;
   return (is_long && tiny_op_is_elementwise (node->op))
-         || (tiny_op_is_movement (node->op) && info->n <= get_info (self, node->sources[0])->n)
+         || (tiny_op_is_movement (node->op)
+             && info->n <= fusion_get_info (self, node->sources[0])->n)
          || info->depth >= 2 * schedule_weights.max_depth;
 }
 
@@ -170,7 +124,7 @@ estimate (Fusion *self, Info *info)
   TinyNode *node = info->node;
   gboolean computes = tiny_op_is_elementwise (node->op) || node->op == TINY_OP_REDUCE;
   for (guint i = 0; i < schedule_count_values (node); i++) {
-    Info *source = get_info (self, node->sources[i]);
+    Info *source = fusion_get_info (self, node->sources[i]);
     if (node->op == TINY_OP_EXPAND && !source->is_assumed
         && is_better_stored (source, info->n)) {
       info->operations += schedule_weights.access;
@@ -200,7 +154,7 @@ estimate (Fusion *self, Info *info)
 static void
 add_context (Fusion *self, TinyNode *node, Context context)
 {
-  Info *info = get_info (self, node);
+  Info *info = fusion_get_info (self, node);
   if (info->contexts == NULL)
     info->contexts = g_array_new (FALSE, FALSE, sizeof (Context));
   g_array_append_val (info->contexts, context);
@@ -266,7 +220,7 @@ pass_contexts (Fusion *self, Info *info)
         context.in_reduce = TRUE;
       } else if (node->op == TINY_OP_EXPAND) {
         context.evaluations /= MAX (count_hoisted (node), 1);
-        context.repeated = context.repeated || get_info (self, source)->n < info->n;
+        context.repeated = context.repeated || fusion_get_info (self, source)->n < info->n;
       } else if (tiny_op_is_elementwise (node->op) && source->shape->n == 0) {
         context.evaluations = MIN (context.evaluations, 1);
         context.repeated = context.repeated || info->n > 1;
@@ -388,132 +342,6 @@ decide (Fusion *self)
   }
 }
 
-/* ---- the limit on buffers and variables ---- */
-
-/* What the kernel of one stored value is made of. */
-typedef struct {
-  GPtrArray *fused;  /* nodes, sources before users; the last is the value itself */
-  guint n_reads;     /* what comes from memory, and variables */
-  guint n_variables; /* of those */
-} Inside;
-
-/* What a kernel is given. */
-static gboolean
-is_read (Fusion *self, TinyNode *node)
-{
-  return node->op == TINY_OP_PARAM || node->op == TINY_OP_VARIABLE
-         || get_info (self, node)->is_stored;
-}
-
-/* Gives what is read, and what is fused, a number each. */
-static void
-look_inside (Fusion *self, TinyNode *root, Inside *out)
-{
-  typedef struct {
-    TinyNode *node;
-    guint next;
-  } Frame;
-  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
-  const guint32 seen = tiny_graph_begin_mark (self->plan->graph);
-  g_ptr_array_set_size (out->fused, 0);
-  out->n_reads = out->n_variables = 0;
-  g_array_append_val (stack, ((Frame){ root, 0 }));
-  while (stack->len > 0) {
-    Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
-    TINY_COUNT (n_looks, 1);
-    if (frame->next == schedule_count_values (frame->node)) {
-      get_info (self, frame->node)->number = out->fused->len;
-      g_ptr_array_add (out->fused, frame->node);
-      g_array_set_size (stack, stack->len - 1);
-      continue;
-    }
-    TinyNode *source = frame->node->sources[frame->next++];
-    if (source->mark == seen)
-      continue;
-    source->mark = seen;
-    if (is_read (self, source)) {
-      get_info (self, source)->number = out->n_reads++;
-      out->n_variables += source->op == TINY_OP_VARIABLE;
-    } else {
-      g_array_append_val (stack, ((Frame){ source, 0 }));
-    }
-  }
-}
-
-/* The fused node to store instead: of those that read several buffers and no more than @limit, the one
- * with the fewest bytes for each buffer that the rest then reads less. NULL: there is none. */
-static TinyNode *
-find_node_to_store (Fusion *self, const Inside *inside, guint limit)
-{
-  const guint most = limit + 1; /* of more it does not matter how many */
-  g_autofree guint *lists = g_new (guint, (gsize) most * inside->fused->len + 1);
-  g_autofree guint *lengths = g_new0 (guint, inside->fused->len + 1);
-  g_autofree guint *last = g_new0 (guint, inside->n_reads + 1); /* that has it, plus 1 */
-  TinyNode *best = NULL;
-  double best_cost = G_MAXDOUBLE;
-  for (guint i = 0; i + 1 < inside->fused->len; i++) {
-    TinyNode *node = inside->fused->pdata[i];
-    guint *list = lists + (gsize) i * most, n = 0;
-    for (guint s = 0; s < schedule_count_values (node); s++) {
-      TinyNode *source = node->sources[s];
-      const guint number = get_info (self, source)->number;
-      const gboolean is_one = is_read (self, source);
-      const guint *from = is_one ? &number : lists + (gsize) number * most;
-      const guint n_from = is_one ? 1 : lengths[number];
-      for (guint k = 0; k < n_from && n < most; k++) {
-        if (last[from[k]] == i + 1)
-          continue;
-        last[from[k]] = i + 1;
-        list[n++] = from[k];
-      }
-    }
-    lengths[i] = n;
-    TINY_COUNT (n_looks, 1);
-    const Info *info = get_info (self, node);
-    double cost = info->n_bytes / MAX ((double) n - 1, 1);
-    if (tiny_op_is_movement (node->op) || n < 2 || n > limit || cost > best_cost)
-      continue;
-    best = node;
-    best_cost = cost;
-  }
-  return best;
-}
-
-/* Stores more until the kernel of @root, a value that is stored, does not read too many buffers or variables. Returns
- * whether it did. */
-static gboolean
-limit_kernel (Fusion *self, TinyNode *root, Inside *inside)
-{
-  Plan *plan = self->plan;
-  const char *device = schedule_get_device (plan, root);
-  const ScheduleMachine machine
-      = schedule_get_machine (plan, device != NULL ? device : plan->only_device);
-  const guint most = MIN (schedule_weights.max_buffers, MAX (machine.max_buffers, 2) - 1);
-  for (gboolean changed = FALSE;; changed = TRUE) {
-    look_inside (self, root, inside);
-    const gboolean too_many = inside->n_variables > schedule_weights.max_variables;
-    const guint limit = too_many ? MIN (most, schedule_weights.max_variables) : most;
-    if (inside->n_reads - inside->n_variables <= most && !too_many)
-      return changed;
-    TinyNode *node = find_node_to_store (self, inside, limit);
-    if (node == NULL)
-      return changed;
-    get_info (self, node)->is_forced = get_info (self, node)->is_stored = TRUE;
-  }
-}
-
-static gboolean
-limit_buffers (Fusion *self)
-{
-  gboolean changed = FALSE;
-  g_autoptr (GPtrArray) fused = g_ptr_array_new ();
-  Inside inside = { fused, 0, 0 };
-  for (guint i = 0; i < self->order->len; i++)
-    if (self->infos[i].is_stored && limit_kernel (self, self->infos[i].node, &inside))
-      changed = TRUE;
-  return changed;
-}
-
 /* ---- the pass ---- */
 static void
 find_claimed (Fusion *self)
@@ -529,14 +357,14 @@ force_roots (Fusion *self)
 {
   Plan *plan = self->plan;
   for (guint r = 0; r < plan->n_roots; r++)
-    get_info (self, plan->roots[r])->is_forced = TRUE;
+    fusion_get_info (self, plan->roots[r])->is_forced = TRUE;
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->infos[i].node;
     if (node->op != TINY_OP_COPY)
       continue;
     const char *from = schedule_get_device (plan, node->sources[0]);
     if (from != NULL && from != node->text && node->sources[0]->op != TINY_OP_PARAM)
-      get_info (self, node->sources[0])->is_forced = TRUE;
+      fusion_get_info (self, node->sources[0])->is_forced = TRUE;
   }
 }
 
@@ -579,7 +407,7 @@ schedule_choose_stages (Plan *plan)
     info->n_bytes = info->n * (double) tiny_dtype_get_n_bytes (node->dtype);
     self.position[node->id] = i;
     for (guint j = 0; j < schedule_count_values (node); j++)
-      get_info (&self, node->sources[j])->n_users++;
+      fusion_get_info (&self, node->sources[j])->n_users++;
   }
   find_claimed (&self);
   force_roots (&self);
@@ -587,7 +415,7 @@ schedule_choose_stages (Plan *plan)
     estimate (&self, &self.infos[i]);
   do
     decide (&self);
-  while (limit_buffers (&self));
+  while (fusion_limit_buffers (&self));
   add_stages (&self);
   for (guint i = 0; i < order->len; i++)
     g_clear_pointer (&self.infos[i].contexts, g_array_unref);

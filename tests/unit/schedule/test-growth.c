@@ -77,12 +77,29 @@ make_recurrence (TinyGraph *graph, guint n)
   return tiny_node_sink (graph, 3, roots, "CPU");
 }
 
+/* The sum of 32 n inputs, by pairs: more than a kernel reads. */
+static TinyNode *
+make_sum (TinyGraph *graph, guint n)
+{
+  g_autofree TinyNode **sums = g_new (TinyNode *, 32 * n);
+  for (guint i = 0; i < 32 * n; i++)
+    sums[i] = make_input (graph, i, 1);
+  for (guint left = 32 * n; left > 1; left = (left + 1) / 2)
+    for (guint i = 0; i < left / 2; i++) {
+      sums[i] = tiny_node_binary (graph, TINY_OP_ADD, sums[2 * i], sums[2 * i + 1]);
+      if (left % 2 == 1 && i + 1 == left / 2)
+        sums[i + 1] = sums[left - 1];
+    }
+  return tiny_node_sink (graph, 1, sums, "CPU");
+}
+
 static const struct {
   const char *name;
   TinyNode *(*make) (TinyGraph *graph, guint n);
 } cases[] = {
   { "chain", make_chain },
   { "recurrence", make_recurrence },
+  { "sum", make_sum },
 };
 
 static TinyStats

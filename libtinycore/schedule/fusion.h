@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * fusion.h: what is known of each value while it is decided which are kept in memory. */
+#pragma once
+
+#include "schedule/plan.h"
+
+G_BEGIN_DECLS
+
+enum { MAX_LEAVES = 8 };
+
+/* A kernel in which a node would be evaluated. */
+typedef struct {
+  guint kernel;
+  gboolean in_reduce;
+  gboolean by_movement;
+  gboolean repeated; /* an EXPAND makes copies of it on the way */
+  double evaluations;
+} Context;
+
+typedef struct {
+  TinyNode *node;
+  double n;          /* elements */
+  double n_bytes;    /* of them all */
+  double operations; /* per evaluation, fused */
+  guint depth, n_users;
+  guint n_folds;       /* that divide indices on one way down */
+  guint number;        /* in the kernel that is looked at (limit.c) */
+  gboolean has_reduce; /* fused, a REDUCE comes along */
+  gboolean is_assumed; /* by the estimates of its users: to be stored */
+  gboolean is_forced;
+  gboolean is_stored;
+  gboolean is_claimed; /* part of what a unit computes in one */
+  const char *why;     /* it is stored */
+  double cost_stored, cost_again;
+  guint n_leaves;
+  guint32 leaves[MAX_LEAVES]; /* ids of what it reads from memory */
+  double leaf_bytes;
+  GArray *contexts;
+} Info;
+
+typedef struct {
+  Plan *plan;
+  GPtrArray *order;
+  Info *infos;
+  guint *position;    /* of each node id in order */
+  GArray *signatures; /* of each kernel: the REDUCE whose loops it has, or NULL */
+  guint *places; /* of each kernel: where it may be among the contexts that are being joined */
+} Fusion;
+
+static inline Info *
+fusion_get_info (const Fusion *self, const TinyNode *node)
+{
+  return &self->infos[self->position[node->id]];
+}
+
+/* limit.c: stores more values until no kernel reads too many buffers or variables. Returns whether it did. */
+gboolean fusion_limit_buffers (Fusion *self);
+
+G_END_DECLS
