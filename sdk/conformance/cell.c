@@ -218,6 +218,57 @@ converted (TinyDType to, double x, double e)
   return ends[0] == ends[1] ? cell_exact (ends[0]) : cell_unknown ();
 }
 
+/* ---- the bits of a number that is known within bounds ---- */
+
+/* @bits as @to; FALSE: the sign is not that of @negative, or it is no finite number. */
+static gboolean
+reinterpret (TinyDType from, TinyDType to, gint64 bits, gboolean negative, gint64 *out)
+{
+  if (!tiny_eval_alu (TINY_OP_BITCAST, from, to, &bits, 1, out))
+    return FALSE;
+  double value = tiny_eval_to_double (tiny_dtype_is_float (from) ? bits : *out);
+  return isfinite (value) && value != 0 && (value < 0) == negative;
+}
+
+/* Numbers of one sign are in the order of their bits, or in its reverse: the ends of an interval stay ends. */
+static Cell
+reinterpreted (TinyDType from, TinyDType to, const Cell *in)
+{
+  const gboolean is_float = tiny_dtype_is_float (from);
+  gint64 ends[2], bits;
+  double bound = 0;
+  if (is_float == tiny_dtype_is_float (to)
+      || tiny_dtype_get_n_bytes (from) != tiny_dtype_get_n_bytes (to) || in->bound > 0x1p52
+      || !tiny_eval_alu (TINY_OP_BITCAST, from, to, &in->bits, 1, &bits))
+    return cell_unknown ();
+  const double value = tiny_eval_to_double (is_float ? in->bits : bits);
+  for (guint i = 0; i < 2; i++) {
+    const double off = i ? in->bound : -in->bound;
+    const gint64 end = is_float ? tiny_eval_from_double (from, value + off)
+                                : tiny_eval_wrap (from, in->bits + (gint64) off);
+    if (!reinterpret (from, to, end, value < 0, &ends[i]))
+      return cell_unknown ();
+    bound = MAX (bound, is_float ? fabs ((double) (ends[i] - bits))
+                                 : fabs (tiny_eval_to_double (ends[i]) - value));
+  }
+  return bound < 0x1p52 ? (Cell){ bits, bound, 0 } : cell_unknown ();
+}
+
+/* The last bits of an integer that is known within bounds become 0, by a mask that has all others. */
+static Cell
+truncated (TinyDType dtype, const Cell *in)
+{
+  const guint which = in[0].bound == 0 ? 0 : 1;
+  const gint64 all = (gint64) (~(guint64) 0 >> (64 - 8 * tiny_dtype_get_n_bytes (dtype)));
+  const gint64 lost = ~in[which].bits & all, bits = in[1 - which].bits;
+  const double bound = in[1 - which].bound;
+  if (in[which].bound != 0 || (lost & (lost + 1)) != 0 || !(bound < 0x1p52))
+    return cell_unknown ();
+  const gint64 low = (bits - (gint64) bound) & ~lost, high = (bits + (gint64) bound) & ~lost,
+               kept = bits & ~lost;
+  return (Cell){ kept, (double) MAX (high - kept, kept - low), 0 };
+}
+
 /* Zeros of either sign are one value here, and so are NaNs: what tells them apart is not known. */
 static gboolean
 depends_on_form (TinyOp op, TinyDType dtype, const gint64 *args, guint n)
@@ -340,13 +391,17 @@ computed (const TinyNode *node, const Cell *in, guint n)
     Cell cell = from_exact (op, from, to, args, n);
     return reassociates () && tiny_dtype_is_float (to) ? as_real (op, to, x, n, cell) : cell;
   }
+  if (isfinite (sum) && op == TINY_OP_BITCAST)
+    return reinterpreted (from, to, &in[0]);
+  if (isfinite (sum) && op == TINY_OP_AND && from != TINY_DTYPE_BOOL)
+    return truncated (to, in);
   if (!isfinite (sum) || !tiny_dtype_is_float (from))
     return cell_unknown ();
   if (tiny_op_infos[op].op_class == TINY_OP_CLASS_COMPARE)
     return comparison (op, x, e);
   if (op == TINY_OP_CAST)
     return converted (to, x[0], e[0]);
-  return op == TINY_OP_BITCAST ? cell_unknown () : arithmetic (op, to, x, e, n);
+  return arithmetic (op, to, x, e, n);
 }
 
 Cell
@@ -477,6 +532,6 @@ model_admits (TinyDType dtype, const Cell *cell, gint64 bits)
   if (isinf (cell->bound) || cell->bits == bits)
     return TRUE;
   if (!tiny_dtype_is_float (dtype))
-    return FALSE;
+    return fabs ((double) (bits - cell->bits)) <= cell->bound;
   return fabs (tiny_eval_to_double (bits) - value_of (cell)) <= cell->bound;
 }

@@ -141,13 +141,14 @@ check_pieces (ConfRaw *raw, guint64 piece, TinyPluginBuffer **pieces, guint n)
 {
   for (guint i = 0; i < n && !conf_has_failed (raw->trial); i++)
     check_mark (raw, pieces[i], 0, i);
-  if (n == 0 || conf_has_failed (raw->trial))
+  if (n < 2 || conf_has_failed (raw->trial))
     return;
-  conf_raw_free (raw, pieces[n - 1]);
-  pieces[n - 1] = NULL;
+  /* A driver may take a part of what became free for itself. */
+  for (guint i = n - 2; i < n; i++)
+    conf_raw_free (raw, g_steal_pointer (&pieces[i]));
   TinyStatus status = try_alloc (raw, piece, &pieces[n - 1]);
   conf_check (raw->trial, status == TINY_STATUS_OK,
-              "after a buffer was freed, one of its size: %s: %s",
+              "after two buffers were freed, one of their size: %s: %s",
               conf_status_to_string (status), raw->error.text);
 }
 

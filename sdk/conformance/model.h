@@ -19,7 +19,8 @@ extern gboolean model_rounds_correctly;
 
 typedef struct {
   gint64 bits;  /* as in a CONST (ir/tiny-eval.h) */
-  double bound; /* on the distance of a device's result; of integers 0 or infinite */
+  double bound; /* on the distance of a device's result; of integers 0 or infinite,
+                   or how far those are that were made of a float's bits */
   double slack; /* of a product: what its own rounding contributed */
 } Cell;
 
