@@ -21,6 +21,9 @@ static const double NEAR_SHARE = 0.5;
 /* … and of the next one, where all panels are read again for each row of tiles. */
 static const double IN_PLACE_SHARE = 0.25;
 
+/* More rows than this share of it are gone from it before the next column of tiles. */
+static const double ROWS_SHARE = 0.5;
+
 /* Of which one is worth fewer copies of a panel. */
 static const double MAX_IMBALANCE = 1.2;
 
@@ -43,24 +46,33 @@ count_panel_bytes (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
   return n_bytes;
 }
 
-/* Whether only what changes along the vector axis changes along output axis @i: panels lie along it. */
+/* Whether @access is a panel's, which changes along the vector axis, or a row's. */
+typedef enum { ROWS, PANELS } Kind;
+
 static gboolean
-has_panels_along (Plan *plan, Nest *nest, guint vector, guint i)
+is_kind (const Access *access, guint vector, Kind kind)
+{
+  return (access->strides[vector] != 0) == (kind == PANELS);
+}
+
+/* Whether only accesses of @kind change along output axis @i. */
+static gboolean
+has_only (Plan *plan, Nest *nest, guint vector, guint i, Kind kind)
 {
   int at = tiny_axes_find (plan->axes, plan->origins[i]);
   if (at < 0 || (guint) at >= plan->axes->n_outputs)
     return FALSE;
   for (guint j = 0; j < nest->loads->len; j++) {
     const Access *access = &g_array_index (nest->loads, Access, j);
-    if (access->strides[vector] == 0 && (access->uneven[i] || access->strides[i] != 0))
+    if (!is_kind (access, vector, kind) && (access->uneven[i] || access->strides[i] != 0))
       return FALSE;
   }
   return TRUE;
 }
 
-/* The bytes of all panels together: what a row of tiles reads of them. */
+/* The bytes of all panels, which a row of tiles reads, or of all rows, which a column of tiles does. */
 static double
-count_all_panels (Plan *plan, Nest *nest, guint vector)
+count_all (Plan *plan, Nest *nest, guint vector, Kind kind)
 {
   double sum = 0;
   for (guint i = 0; i < nest->loads->len; i++) {
@@ -68,9 +80,9 @@ count_all_panels (Plan *plan, Nest *nest, guint vector)
     double n_bytes = count_panel_bytes (plan, nest, access, 1);
     for (guint j = 0; j < plan->n_origins; j++)
       if ((access->uneven[j] || access->strides[j] != 0)
-          && has_panels_along (plan, nest, vector, j))
+          && has_only (plan, nest, vector, j, kind))
         n_bytes *= (double) extent_of (plan, j);
-    sum += access->strides[vector] != 0 ? n_bytes : 0;
+    sum += is_kind (access, vector, kind) ? n_bytes : 0;
   }
   return sum;
 }
@@ -97,7 +109,7 @@ is_read_in_place (Plan *plan, Nest *nest, guint vector)
     if (access->strides[vector] != 0 && access->node->n_sources > 2)
       return FALSE;
   }
-  return count_all_panels (plan, nest, vector)
+  return count_all (plan, nest, vector, PANELS)
          <= IN_PLACE_SHARE * (double) plan->target->cache_bytes[1];
 }
 
@@ -115,7 +127,11 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
   double near = NEAR_SHARE * (double) plan->target->cache_bytes[0],
          vector_bytes = plan->target->vector_bits / 8.0;
   gboolean in_place = is_read_in_place (plan, nest, vector);
-  double all_panels = count_all_panels (plan, nest, vector);
+  double all_panels = count_all (plan, nest, vector, PANELS);
+  /* Rows that each column of tiles brings from the third cache or memory: a cycle or so an element. */
+  gboolean rows_stream = !in_place
+                         && count_all (plan, nest, vector, ROWS)
+                                > ROWS_SHARE * (double) plan->target->cache_bytes[1];
   guint n_vector = 0, n_other = 0;
   for (guint i = 0; i < nest->loads->len; i++) {
     Access *access = &g_array_index (nest->loads, Access, i);
@@ -137,7 +153,7 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
       double far = again > near ? 1 : 0;
       double n_products = (double) (nv * count * nest->n_reduces);
       double per_step = MAX (n_products / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other)
-                        + far * nv * n_vector;
+                        + far * nv * n_vector + (rows_stream ? count * n_other : 0);
       double cost
           = per_step / n_products * tiny_plan_waste (n, nv) * tiny_plan_waste (rows, count);
       if (other >= 0 && rows >= STAGE_MIN_TILES * count)

@@ -77,6 +77,22 @@ test_dense (void)
   g_assert_nonnull (strstr (opts, "swap(0,1)"));
 }
 
+/* How many vectors a tile of the product of (@M, 512) and (512, 2048) has side by side. */
+static gint64
+choose_n_vectors (gint64 M)
+{
+  g_autofree char *opts = choose_matmul (M, 2048, 512, 1);
+  const char *at = strstr (opts, "upcast(1,");
+  return at != NULL ? g_ascii_strtoll (strchr (at, ',') + 1, NULL, 10) : 1;
+}
+
+/* Rows that do not stay in the second cache (2 MiB) are read again by each column of tiles: these are wider. */
+static void
+test_streaming_rows (void)
+{
+  g_assert_cmpint (choose_n_vectors (2048), >, choose_n_vectors (256));
+}
+
 /* The products of all UPCASTs and the number of sums fit the registers. */
 static void
 test_two_products (void)
@@ -196,6 +212,7 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/codegen/heuristic/in-place", test_in_place);
   g_test_add_func ("/codegen/heuristic/dense", test_dense);
+  g_test_add_func ("/codegen/heuristic/streaming-rows", test_streaming_rows);
   g_test_add_func ("/codegen/heuristic/two-products", test_two_products);
   g_test_add_func ("/codegen/heuristic/short-rows", test_short_rows);
   g_test_add_func ("/codegen/heuristic/limited", test_limited);
