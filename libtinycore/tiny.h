@@ -4,6 +4,7 @@
 #pragma once
 
 #include "base/tiny-error.h"
+#include "base/tiny-interrupt.h"
 #include "base/tiny-macros.h"
 #include "base/tiny-progress.h"
 #include "base/tiny-settings.h"

@@ -36,6 +36,7 @@ G_BEGIN_DECLS
  * @TINY_ERROR_UNSUPPORTED: the target cannot do this
  * @TINY_ERROR_FORMAT: a file or text is malformed
  * @TINY_ERROR_IO: the system could not read or write
+ * @TINY_ERROR_INTERRUPTED: the thread was told to stop, see tiny_set_interrupt_check()
  *
  * Codes of %TINY_ERROR.
  *
@@ -56,6 +57,7 @@ typedef enum {
   TINY_ERROR_UNSUPPORTED,
   TINY_ERROR_FORMAT,
   TINY_ERROR_IO,
+  TINY_ERROR_INTERRUPTED,
 } TinyError;
 
 /**

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tiny-env.h"
+#include "base/interrupt-check.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
 #include "codegen/tiny-decompose.h"
@@ -104,7 +105,7 @@ run_passes (TinyCodegen *cg, const char *last, GError **error)
   }
   for (guint i = 0; i < n; i++) {
     TINY_TIMED ("codegen", passes[i].name);
-    if (!passes[i].run (cg, error) || !inspect (cg, i, error))
+    if (!tiny_interrupt_check (error) || !passes[i].run (cg, error) || !inspect (cg, i, error))
       return FALSE;
   }
   return TRUE;

@@ -34,12 +34,17 @@ struct TinyLaunches {
   guint n_kernels;
   guint64 n_flops, n_bytes; /* of them all, by their own count */
   struct TinyLanes *lanes;  /* once built */
+  guint n_unseen;           /* of the run that goes on, see tiny_launches_submit() */
   gboolean was_touched;     /* by the host, while recording */
   guint64 n_roots;          /* that there were before */
   GHashTable *owners; /* while recording: TinyBuffer → TinyRoot, who had it before; or NULL */
   const GPtrArray *inputs; /* while recording: TinyBuffer, what changes from run to run */
 };
 
+/* The device that runs @launch: its own, or one that runs kernels on that one's memory; NULL: a copy. */
+TinyDevice *tiny_launch_get_runner (const Launch *launch);
+/* Makes commands of the launches. */
+gboolean tiny_launches_build (TinyLaunches *self, GError **error);
 /* Whether they have memory in common. */
 gboolean tiny_bindings_overlap (const TinyBinding *x, const TinyBinding *y);
 /* Appends a copy of @launch with other bindings; its variables are those of launches @from. */

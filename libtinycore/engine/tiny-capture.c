@@ -177,7 +177,8 @@ thaw (TinyCapture *self, GError **error)
   guint version = self->frozen ? tiny_launches_get_source_version (self->frozen) : 0;
   if (self->frozen == NULL || (self->frozen_ran && version == self->frozen_version))
     return TRUE;
-  self->frozen_ran = tiny_launches_submit (self->frozen, error);
+  self->frozen_ran
+      = tiny_launches_submit (self->frozen, tiny_launches_count_unseen (self->frozen), error);
   self->frozen_version = version;
   return self->frozen_ran;
 }
@@ -374,7 +375,9 @@ tiny_capture_replay (TinyCapture *self, TinyNode *const *inputs, guint n_inputs,
   if (good)
     tiny_history_expire (is_rewritten, self->launches);
   tiny_runtime_unlock ();
-  good = good && thaw (self, error) && tiny_launches_submit (self->launches, error);
+  good = good && thaw (self, error)
+         && tiny_launches_submit (self->launches, tiny_launches_count_unseen (self->launches),
+                                  error);
   if (!good) /* what is frozen may be what failed */
     self->frozen_ran = FALSE;
   return good;

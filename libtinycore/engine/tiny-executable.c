@@ -12,6 +12,7 @@
 #include <link.h>
 #include <string.h>
 
+#include "base/interrupt-check.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-parallel.h"
@@ -208,15 +209,22 @@ store_on_disk (Job *job)
   tiny_cache_store (job->key, payload);
 }
 
+/* @is_stopped: a gint, of all jobs. The caller's thread alone is told to stop, the others see it here. */
 static void
-run_job (gpointer data, gpointer unused)
+run_job (gpointer data, gpointer is_stopped)
 {
   gint64 start = tiny_trace_begin ();
   Job *job = data;
+  if (g_atomic_int_get ((gint *) is_stopped) || !tiny_interrupt_check (&job->error)) {
+    g_atomic_int_set ((gint *) is_stopped, TRUE);
+    return;
+  }
   if (!load_from_disk (job)) {
     generate (job);
     if (job->error == NULL)
       store_on_disk (job);
+    else if (tiny_interrupt_is_error (job->error))
+      g_atomic_int_set ((gint *) is_stopped, TRUE);
   }
   const TinyTraceArg args[] = { { "device", tiny_device_get_name (job->device), 0 },
                                 { "from", job->from_disk ? "disk" : "codegen", 0 },
@@ -234,15 +242,25 @@ compare_sizes (gconstpointer a, gconstpointer b)
                                   : strcmp (x->key, y->key);
 }
 
-static void
-run_jobs (GPtrArray *jobs)
+/* FALSE with an error where they were stopped; what else goes wrong is in the jobs. */
+static gboolean
+run_jobs (GPtrArray *jobs, GError **error)
 {
+  gint is_stopped = FALSE;
   if (TINY_DEBUG (3)) { /* what they print stays together */
-    g_ptr_array_foreach (jobs, run_job, NULL);
-    return;
+    g_ptr_array_foreach (jobs, run_job, &is_stopped);
+  } else {
+    g_ptr_array_sort (jobs, compare_sizes);
+    tiny_parallel_run (run_job, jobs->pdata, jobs->len, &is_stopped);
   }
-  g_ptr_array_sort (jobs, compare_sizes);
-  tiny_parallel_run (run_job, jobs->pdata, jobs->len, NULL);
+  for (guint i = 0; is_stopped; i++) {
+    const Job *job = jobs->pdata[i];
+    if (job->error == NULL || !tiny_interrupt_is_error (job->error))
+      continue;
+    g_propagate_error (error, g_error_copy (job->error));
+    return FALSE;
+  }
+  return TRUE;
 }
 
 static void
@@ -366,7 +384,8 @@ tiny_executables_get (TinyDevice *device,
   g_mutex_lock (&loaded_lock);
   if (loaded == NULL)
     loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
-  for (guint i = 0; i < n; i++) {
+  gboolean good = TRUE;
+  for (guint i = 0; good && i < n; i++) {
     const guint n_jobs = g_hash_table_size (jobs);
     job_of[i] = find_job (jobs, device, kernels[i], operations != NULL ? operations[i] : NULL);
     if (g_hash_table_size (jobs) == n_jobs)
@@ -374,11 +393,13 @@ tiny_executables_get (TinyDevice *device,
     g_autofree char *key = full_key (job_of[i]);
     if (!g_hash_table_contains (loaded, key) && g_hash_table_add (asked, g_strdup (key)))
       g_ptr_array_add (missing, job_of[i]);
+    good = tiny_interrupt_check (error);
   }
-  run_jobs (missing);
-  gboolean good = TRUE;
+  good = good && run_jobs (missing, error);
   for (guint i = 0; good && i < missing->len; i++) {
     Job *job = missing->pdata[i];
+    if (!(good = tiny_interrupt_check (error)))
+      break;
     TinyExecutable *executable = finish_job (job, error);
     count_job (job);
     good = executable != NULL;

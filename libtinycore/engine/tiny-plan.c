@@ -282,6 +282,19 @@ add_item (TinyPlan *self, guint i, const Memory *memory, TinyLaunches *launches)
                               bindings, item->n_buffers, item->n_written);
 }
 
+/* How many items come before the first that writes to an input: all other memory is new. */
+static guint
+count_unseen (const TinySchedule *schedule)
+{
+  for (guint i = 0; i < schedule->n_items; i++) {
+    const TinyScheduleItem *item = &schedule->items[i];
+    for (guint b = 0; b < item->n_written; b++)
+      if (schedule->buffers[item->buffers[b]].kind == TINY_SCHEDULE_INPUT)
+        return i;
+  }
+  return schedule->n_items;
+}
+
 gboolean
 tiny_plan_run (TinyPlan *self,
                TinyBuffer *const *inputs,
@@ -299,7 +312,7 @@ tiny_plan_run (TinyPlan *self,
   g_autoptr (TinyLaunches) launches = tiny_launches_new ();
   for (guint i = 0; i < schedule->n_items; i++)
     add_item (self, i, &memory, launches);
-  if (!tiny_launches_submit (launches, error))
+  if (!tiny_launches_submit (launches, count_unseen (schedule), error))
     return FALSE;
   if (*tiny_launches_get_recorder () != NULL)
     tiny_launches_append (*tiny_launches_get_recorder (), launches);

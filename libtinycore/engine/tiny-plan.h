@@ -117,8 +117,11 @@ TinyLaunches *
 tiny_launches_freeze (TinyLaunches *self, TinyBuffer *const *inputs, guint n_inputs);
 /* A number that is another one after a buffer from outside was changed that @self reads. */
 guint tiny_launches_get_source_version (TinyLaunches *self);
-/* Runs them all. Allocates nothing after the first time. */
-gboolean tiny_launches_submit (TinyLaunches *self, GError **error);
+/* Runs them all. Allocates nothing after the first time. As long as they are among the first @n_unseen, whose results nobody
+ * sees unless all goes well, the thread may be told to stop (base/interrupt-check.h). */
+gboolean tiny_launches_submit (TinyLaunches *self, guint n_unseen, GError **error);
+/* How many launches of a recording come before the first that writes what is more than temporary. */
+guint tiny_launches_count_unseen (TinyLaunches *self);
 
 /* Launch @i for those who watch: NULL for a copy. @out_ns: what it took the last time, once
  * tiny_launches_keep_times() was called. */

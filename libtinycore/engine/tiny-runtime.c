@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <string.h>
 
+#include "base/interrupt-check.h"
 #include "base/tiny-error.h"
 #include "base/tiny-trace.h"
 #include "engine/runtime-private.h"
@@ -81,6 +82,7 @@ static void
 before_fork (void)
 {
   is_forking = FALSE;
+  tiny_interrupt_pause ();
   for (guint ms = 0; ms < FORK_WAIT_MS && !is_forking; ms++) {
     is_forking = try_lock ();
     if (!is_forking)
@@ -91,6 +93,7 @@ before_fork (void)
 static void
 after_fork_in_parent (void)
 {
+  tiny_interrupt_resume ();
   if (is_forking && --depth == 0)
     g_mutex_unlock (&runtime.lock);
 }
@@ -101,6 +104,7 @@ after_fork_in_child (void)
 {
   g_mutex_init (&runtime.lock);
   g_mutex_init (&deferred.lock);
+  tiny_interrupt_resume ();
   runtime.is_torn = runtime.is_torn || !is_forking;
   if (is_forking && --depth > 0)
     g_mutex_lock (&runtime.lock);

@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/interrupt-check.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
@@ -356,7 +357,10 @@ search (const TinyTunedKey *key, const TinySearchOptions *options)
   TINY_TIMED ("engine", "search");
   g_auto (TinySearchResult) result = { 0 };
   g_autoptr (GError) error = NULL;
-  if (!tiny_search_run (key->device, key->kernel, options, &result, &error)) {
+  tiny_interrupt_pause (); /* what fails in a search is left out: who wants to stop is heard after it */
+  gboolean good = tiny_search_run (key->device, key->kernel, options, &result, &error);
+  tiny_interrupt_resume ();
+  if (!good) {
     if (!g_error_matches (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED))
       g_warning ("kernel %s is not searched: %s", key->kernel->text ? key->kernel->text : "?",
                  error->message);

@@ -12,6 +12,7 @@
  * same memory, or are so small that a launch costs more than they do.
  *
  * Whether it is done says an estimate of the time with and without (work.c). */
+#include "base/interrupt-check.h"
 #include "base/tiny-env.h"
 #include "base/tiny-stats.h"
 #include "schedule/constants.h"
@@ -322,18 +323,23 @@ merge_init (Merge *self, Plan *plan)
   g_free (before);
 }
 
-void
-schedule_merge_kernels (Plan *plan)
+gboolean
+schedule_merge_kernels (Plan *plan, GError **error)
 {
   Merge self;
+  gboolean good = TRUE;
   if (tiny_env_get_int (TINY_ENV_NO_MERGE))
-    return;
+    return TRUE;
   merge_init (&self, plan);
-  for (guint i = 0; i < self.n; i++)
+  for (guint i = 0; good && i < self.n; i++) {
     if (self.groups[i].item.kind == TINY_SCHEDULE_KERNEL)
       merge_sources (&self, i);
-  merge_siblings (&self);
-  merge_small (&self);
+    good = tiny_interrupt_check (error);
+  }
+  if (good)
+    merge_siblings (&self);
+  if (good && (good = tiny_interrupt_check (error)))
+    merge_small (&self);
   g_array_set_size (plan->items, 0);
   for (guint i = 0; i < self.n; i++) {
     if (self.groups[i].into == i)
@@ -343,4 +349,5 @@ schedule_merge_kernels (Plan *plan)
   }
   g_free (self.groups);
   g_free (self.n_readers);
+  return good;
 }

@@ -150,7 +150,7 @@ guint schedule_drop_unused (
     Plan *plan, TinyNode **stores, guint n_stores, guint *buffers, guint n_buffers);
 
 /* merge.c: kernels that share loops become one; the items are in an order to run. */
-void schedule_merge_kernels (Plan *plan);
+gboolean schedule_merge_kernels (Plan *plan, GError **error);
 
 /* words.c: whether @kernel's results can be stored in whole words, where the target has nothing
  * smaller, and no row of it is computed again for each of its elements then. */

@@ -3,6 +3,7 @@
  * tiny-schedule.c: the passes in their order, from a tensor graph to a list of items. */
 #include "schedule/tiny-schedule.h"
 
+#include "base/interrupt-check.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
@@ -266,11 +267,14 @@ make_schedule (Plan *plan)
   return self;
 }
 
-static void
-run_pass (Plan *plan, const char *name, void (*pass) (Plan *plan))
+static gboolean
+run_pass (Plan *plan, const char *name, void (*pass) (Plan *plan), GError **error)
 {
   TINY_TIMED ("schedule", name);
+  if (!tiny_interrupt_check (error))
+    return FALSE;
   pass (plan);
+  return TRUE;
 }
 
 /* ---- two ways to lay out ---- */
@@ -326,25 +330,27 @@ layout_init (Layout *self, Plan *plan)
 static gboolean
 lay_out (Plan *plan, gboolean *out_is_whole, GError **error)
 {
-  run_pass (plan, "split-reduce", schedule_split_reduces);
-  run_pass (plan, "fusion", schedule_choose_stages);
-  run_pass (plan, "layout", schedule_choose_layouts);
-  run_pass (plan, "buffers", bind_buffers);
-  run_pass (plan, "lower", lower_stages);
-  run_pass (plan, "claimed", schedule_mark_claims);
-  if (!schedule_resolve_hazards (plan, error))
+  if (!run_pass (plan, "split-reduce", schedule_split_reduces, error)
+      || !run_pass (plan, "fusion", schedule_choose_stages, error)
+      || !run_pass (plan, "layout", schedule_choose_layouts, error)
+      || !run_pass (plan, "buffers", bind_buffers, error)
+      || !run_pass (plan, "lower", lower_stages, error)
+      || !run_pass (plan, "claimed", schedule_mark_claims, error)
+      || !schedule_resolve_hazards (plan, error)
+      || !run_pass (plan, "packing", schedule_pack_operands, error))
     return FALSE;
-  run_pass (plan, "packing", schedule_pack_operands);
   TINY_TIMED ("schedule", "order");
   guint n_stuck = schedule_order_items (plan, FALSE);
   g_assert (n_stuck == 0);
-  schedule_merge_kernels (plan);
+  gboolean good = schedule_merge_kernels (plan, error);
   *out_is_whole = TRUE;
-  for (guint i = 0; i < plan->items->len; i++)
+  for (guint i = 0; (good = good && tiny_interrupt_check (error)) && i < plan->items->len; i++)
     if (g_array_index (plan->items, PlanItem, i).kind == TINY_SCHEDULE_KERNEL
         && g_array_index (plan->items, PlanItem, i).operation == NULL
         && !schedule_share_values (plan, &g_array_index (plan->items, PlanItem, i)))
       *out_is_whole = FALSE;
+  if (!good)
+    return FALSE;
   schedule_lay_panels (plan);
   n_stuck = schedule_order_items (plan, TRUE);
   g_assert (n_stuck == 0);
@@ -427,10 +433,11 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
       || !read_roots (plan, sink, error) || !schedule_check_customs (plan, error))
     return FALSE;
   if (schedule_has_claims (plan)) {
-    run_pass (plan, "claim", schedule_claim_operations);
-  } else {
-    run_pass (plan, "canonical", schedule_canonicalize);
-    run_pass (plan, "roots", schedule_share_roots);
+    if (!run_pass (plan, "claim", schedule_claim_operations, error))
+      return FALSE;
+  } else if (!run_pass (plan, "canonical", schedule_canonicalize, error)
+             || !run_pass (plan, "roots", schedule_share_roots, error)) {
+    return FALSE;
   }
   return lay_out_best (plan, error) && check_buffers (plan, error);
 }

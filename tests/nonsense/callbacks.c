@@ -212,6 +212,25 @@ rate_below (guint64 epoch, gpointer user_data)
   return epoch == 0 ? 1 : -1;
 }
 
+static gboolean
+stop_never (gpointer user_data)
+{
+  return FALSE;
+}
+
+static gboolean
+stop_in_turns (gpointer user_data)
+{
+  static guint n;
+  return ++n % 2 == 0;
+}
+
+TinyInterruptFunction
+chance_tiny_interrupt_function (Chance *c)
+{
+  return ((TinyInterruptFunction[]){ NULL, stop_never, stop_in_turns })[chance_int (c, 3)];
+}
+
 TinyRateFunction
 chance_tiny_rate_function (Chance *c)
 {

@@ -36,8 +36,8 @@ ONE = {
     "GBytes *": "chance_bytes (c)", "GHashTable *": "chance_table (c, {text})", "TinyTensor *": "chance_tensor (c)",
     "const char *": "chance_word (c, words_{word})", "const char *const *": "chance_words (c, words_device)",
 }
-FUNCTIONS = ["TinyFunction", "TinyBackwardFunction", "TinyGradientHook", "TinyJitFunction", "TinyItemFunction", "TinyRateFunction", "TinyModuleFunction",
-             "TinyModuleVisitor", "TinyModuleCallback"]
+FUNCTIONS = ["TinyFunction", "TinyBackwardFunction", "TinyGradientHook", "TinyJitFunction", "TinyInterruptFunction", "TinyItemFunction", "TinyRateFunction",
+             "TinyModuleFunction", "TinyModuleVisitor", "TinyModuleCallback"]
 LISTS = {"TinyTensor *const *": ("TinyTensor **", "chance_tensors (c, &{n})"), "const gint64 *": ("gint64 *", "chance_sizes (c, &{n})"),
          "const gint *": ("gint *", "chance_axes (c, &{n})"), "const guint64 *": ("guint64 *", "chance_counts (c, &{n})"),
          "TinyScheduler *const *": ("TinyScheduler **", "chance_things (c, tiny_scheduler_get_type (), &{n})")}

@@ -41,6 +41,7 @@ TinyFunction chance_tiny_function (Chance *c);
 TinyBackwardFunction chance_tiny_backward_function (Chance *c);
 TinyGradientHook chance_tiny_gradient_hook (Chance *c);
 TinyJitFunction chance_tiny_jit_function (Chance *c);
+TinyInterruptFunction chance_tiny_interrupt_function (Chance *c);
 TinyItemFunction chance_tiny_item_function (Chance *c);
 TinyRateFunction chance_tiny_rate_function (Chance *c);
 TinyModuleFunction chance_tiny_module_function (Chance *c);

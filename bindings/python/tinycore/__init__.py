@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from importlib import import_module
 
+from . import interrupt  # noqa: F401: it acts when it is loaded
 from .context import Context, enable_grad, no_grad, set_grad_enabled
 from .device import Device
 from .dtypes import DType, dtypes

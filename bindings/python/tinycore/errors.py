@@ -83,6 +83,9 @@ class FileError(TinyError, OSError, code=Tiny.Error.IO):
     """The system could not read or write."""
 
 
+by_code[Tiny.Error.INTERRUPTED] = KeyboardInterrupt  # see interrupt.py
+
+
 def exception_of(error):
     """The exception for a GError."""
     if error.domain == "tiny-error-quark":

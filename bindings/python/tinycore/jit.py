@@ -267,22 +267,29 @@ class TinyJit:
 
     def record(self, inputs, arguments, more):
         n_modules = len(self.modules)
-        recorder, results = self.recorders.setdefault(self.find_modes(), (Tiny.Recorder.new(), {}))
-        self.call(recorder.begin, inputs)
-        state.recording = self
+        modes = self.find_modes()
+        recorder, results = self.recorders.setdefault(modes, (Tiny.Recorder.new(), {}))
+        is_open = False
         try:
+            self.call(recorder.begin, inputs)
+            is_open, state.recording = True, self
             result = self.function(*arguments, **more)
             check_result(result, self.name)
             of_inputs = {id(one): one.cast(one.dtype) for one in inputs}
             result = replace_tensors(result, of_inputs)
             outputs = []
             take_apart(result, outputs)
-        except BaseException:
-            recorder.cancel()
+            is_open, state.recording = False, None
+            results[self.call(recorder.finish, outputs)] = result
+        except BaseException as error:
+            is_stopped = not isinstance(error, Exception)  # Ctrl-C: it may have begun, or ended, unknown to us
+            if is_open or is_stopped:
+                recorder.cancel()
+            if is_stopped:
+                self.recorders.pop(modes, None)
             raise
         finally:
             state.recording = None
-        results[self.call(recorder.finish, outputs)] = result
         if len(self.modules) > n_modules:  # whose modes earlier recordings did not ask for
             self.seen = None
             self.recorders = {self.find_modes(): (recorder, results)}

@@ -98,7 +98,7 @@ static void
 submit (TinyLaunches *launches)
 {
   g_autoptr (GError) error = NULL;
-  tiny_launches_submit (launches, &error);
+  tiny_launches_submit (launches, 0, &error);
   g_assert_no_error (error);
 }
 
@@ -106,7 +106,7 @@ static void
 assert_refused (TinyLaunches *launches)
 {
   g_autoptr (GError) error = NULL;
-  g_assert_false (tiny_launches_submit (launches, &error));
+  g_assert_false (tiny_launches_submit (launches, 0, &error));
   g_assert_error (error, TINY_ERROR, TINY_ERROR_LAUNCH);
 }
 

@@ -133,7 +133,7 @@ submit_and_time (TinyLaunches *launches)
 {
   g_autoptr (GError) error = NULL;
   gint64 start = g_get_monotonic_time ();
-  tiny_launches_submit (launches, &error);
+  tiny_launches_submit (launches, 0, &error);
   g_assert_no_error (error);
   return (double) (g_get_monotonic_time () - start) * 1e-3;
 }
@@ -205,7 +205,7 @@ test_failure (void)
       add_twice (launches, near, &here, &here);
     }
     g_atomic_int_set (&slow.n_commands, 0);
-    g_assert_false (tiny_launches_submit (launches, &error));
+    g_assert_false (tiny_launches_submit (launches, 0, &error));
     g_assert_error (error, TINY_ERROR, TINY_ERROR_LAUNCH);
     g_assert_nonnull (strstr (error->message, "no more"));
   }

@@ -1,0 +1,169 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Ctrl-C while the library computes: it stops soon, and what tensors hold is what it was before or what it was to become.
+
+TAP. Run in the build's environment, by the interpreter that has PyGObject. Each test runs a program, which is sent a SIGINT."""
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import textwrap
+
+import checks
+
+# A program of these has work (), which takes some seconds, and look (), after it.
+BEGIN = """
+import os, signal, sys, threading, time
+from tinycore import Tensor, TinyJit
+sent = []
+
+def send(seconds):
+    def go():
+        time.sleep(seconds)
+        sent.append(time.perf_counter())
+        os.kill(os.getpid(), signal.SIGINT)
+    threading.Thread(target=go, daemon=True).start()
+
+def timed(function):
+    start = time.perf_counter()
+    function()
+    return time.perf_counter() - start
+"""
+END = """
+try:
+    send(0.3)
+    work()
+    print("went on")
+except KeyboardInterrupt:
+    print("stopped", time.perf_counter() - sent[0])
+"""
+MATRICES = """
+x = Tensor.full((1024, 1024), 1 / 1024).contiguous().realize()
+def chain(y, n):
+    for _ in range(n):
+        y = y @ x
+    return y
+"""
+
+
+def run(program):
+    """The lines that the program prints. It compiles everything anew."""
+    with tempfile.TemporaryDirectory() as cache:
+        done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, timeout=100,
+                              env={**os.environ, "TINY_CACHE_DIR": cache})
+    checks.equal((done.returncode, done.stderr), (0, ""))
+    return done.stdout.splitlines()
+
+
+def check_soon(lines, least=10):
+    """The first line says how long it went on, the second how long all of it takes."""
+    word, *seconds = lines[0].split()
+    checks.equal(word, "stopped")
+    latency, whole = float(seconds[0]), float(lines[1])
+    print(f"# {latency:.3f} s of {whole:.3f} s")
+    checks.true(latency < max(whole / least, 0.5), f"it went on for {latency} s of {whole} s")
+
+
+def test_kernels():
+    """Many kernels: nothing of them is there, all can be asked for again."""
+    lines = run(BEGIN + MATRICES + """
+y = chain(Tensor.ones(1024, 1024), 150)
+work = y.realize
+""" + END + """
+print(timed(work))
+print(abs(y - 1).max().item() < 1e-3)
+""")
+    check_soon(lines)
+    checks.equal(lines[2], "True")
+
+
+def test_making_kernels():
+    """While kernels are scheduled and compiled."""
+    check_soon(run(BEGIN + """
+x = Tensor.rand(32, 32).realize()
+def make(i):
+    y = x
+    for k in range(6):
+        y = (y.softmax(k % 2) @ (x * (i + k))).cumsum(0) + y.sin()
+    return y.contiguous()
+tensors = [make(i) for i in range(100)]
+work = lambda: Tensor.realize(*tensors)
+""" + END + """
+print(timed(work))
+"""), 3)
+
+
+def test_assigned():
+    """A tensor that was assigned to has its new value once, whether what reads it was stopped or not."""
+    lines = run(BEGIN + MATRICES + """
+a = Tensor.zeros(1024, 1024).contiguous().realize()
+a.assign(a + 1)
+y = chain(a, 30)
+work = y.realize
+""" + END + """
+print(a.min().item(), a.max().item(), abs(y - 1).max().item() < 1e-3)
+""")
+    checks.equal(lines[-1], "1.0 1.0 True")
+
+
+def test_recorded():
+    """Replays: all that one assigns is assigned, or nothing."""
+    lines = run(BEGIN + MATRICES + """
+a, b = (Tensor.zeros(1024, 1024).contiguous().realize() for _ in range(2))
+@TinyJit
+def step():
+    y = chain(a + 1, 3)
+    b.assign(b + 1)
+    a.assign(a + chain(y * 0, 3) + 1)
+    return Tensor.realize(a, b)
+for i in range(6):
+    try:
+        send(0.05 + 0.1 * i)
+        while True:
+            step()
+    except KeyboardInterrupt:
+        print(a.min().item() == a.max().item() == b.min().item() == b.max().item())
+""")
+    checks.equal(lines, ["True"] * 6)
+
+
+def test_own_handler():
+    """A handler of the program's own is called after the work, which is done."""
+    lines = run(BEGIN + MATRICES + """
+heard = []
+signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+y = chain(Tensor.ones(1024, 1024), 30)
+work = y.realize
+""" + END + """
+print(heard, abs(y - 1).max().item() < 1e-3)
+""")
+    checks.equal(lines, ["went on", "[1] True"])
+
+
+def test_fork():
+    """Another thread forks while this one computes and is asked: nobody waits for the other."""
+    lines = run(BEGIN + MATRICES + """
+y = chain(Tensor.ones(1024, 1024), 60)
+took = []
+def fork():
+    time.sleep(0.2)
+    for _ in range(3):
+        start = time.perf_counter()
+        pid = os.fork()
+        if pid == 0:
+            os._exit(0)
+        os.waitpid(pid, 0)
+        took.append(time.perf_counter() - start)
+thread = threading.Thread(target=fork)
+thread.start()
+whole = timed(y.realize)
+thread.join()
+print(max(took) < max(whole, 1) + 1, abs(y - 1).max().item() < 1e-3)
+""")
+    checks.equal(lines, ["True True"])
+
+
+if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs ignore it
+    checks.run(globals())
