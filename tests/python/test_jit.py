@@ -404,4 +404,13 @@ def test_steps():
     checks.equal(recorded.n_kernels, 1)
 
 
+def test_refused_inputs():
+    """Inputs that cannot be recorded leave the recordings that there are."""
+    step = TinyJit(lambda x: (x + 1).realize())
+    for _ in range(3):
+        step(Tensor([1.0, 2.0]).realize())
+    checks.raises(JitError, step, Tensor.zeros(0))
+    checks.equal(step(Tensor([3.0, 4.0]).realize()).tolist(), [4.0, 5.0])
+
+
 checks.run(globals())
