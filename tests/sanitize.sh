@@ -35,6 +35,8 @@ fi
 # What an outer run set is about other plugins.
 unset TINY_PLUGIN_PATH TINY_SCAN_HELPER MESON_TEST_ITERATION MESONFLAGS
 [ -f "$folder/build.ninja" ] || meson setup "$folder" "$source" --buildtype=debugoptimized -Db_sanitize=$sanitizers -Db_lundef=false
+# The library that ./setup has fetched for the build around this one.
+[ -d "$2/../../webgpu" ] && ln -sfn "$(cd "$2/../../webgpu" && pwd)" "$folder/webgpu"
 export UBSAN_OPTIONS=print_stacktrace=1:halt_on_error=1
 export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1
 export LSAN_OPTIONS=suppressions=$source/tests/lsan.supp:print_suppressions=0

@@ -234,9 +234,11 @@ tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
     }
     dtype = tiny_dtype_promote (dtype, (TinyDType) x[i]->dtype);
   }
+  gboolean is_empty = TRUE;
   for (guint i = 0; i < n; i++)
-    if (!tiny_build_is_empty (x[i]) || (i + 1 == n && parts->len == 0)
-        || tiny_tensor_reaches_variable (x[i]))
+    is_empty = is_empty && tiny_build_is_empty (x[i]);
+  for (guint i = 0; i < n; i++)
+    if (is_empty || !tiny_build_is_empty (x[i]) || tiny_tensor_reaches_variable (x[i]))
       g_ptr_array_add (parts, tiny_build_cast (self, x[i], dtype));
   TinyNode *const *kept = (TinyNode *const *) parts->pdata;
   return parts->len <= FEW_PARTS ? add_parts (self, kept, parts->len, axis)

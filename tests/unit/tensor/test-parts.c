@@ -67,11 +67,29 @@ test_places (void)
   }
 }
 
+/* Parts without an element count along the axis all the same. */
+static void
+test_empty (void)
+{
+  const gint64 dims[] = { 0, 3 };
+  for (guint n = 1; n < 40; n++) {
+    g_autoptr (GPtrArray) parts = g_ptr_array_new ();
+    for (guint i = 0; i < n; i++)
+      g_ptr_array_add (parts, tiny_tensor_zeros (TINY_DTYPE_F32, dims, 2));
+    g_autoptr (TinyTensor) all
+        = g_object_ref_sink (tiny_tensor_cat ((TinyTensor **) parts->pdata, n, 1));
+    const gint64 *shape = tiny_tensor_get_shape (all, NULL);
+    g_assert_cmpint (shape[0], ==, 0);
+    g_assert_cmpint (shape[1], ==, 3 * n);
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/tensor/parts/growth", test_growth);
   g_test_add_func ("/tensor/parts/places", test_places);
+  g_test_add_func ("/tensor/parts/empty", test_empty);
   return g_test_run ();
 }
