@@ -203,6 +203,23 @@ expect_equal (TinyDType dtype, gpointer got, gpointer wanted, gint64 n, const ch
   }
 }
 
+/* The type and size of parameter @slot as the kernel has it: a program forgets what it has no use for. */
+static TinyParam
+get_param (GPtrArray *order, const TinyLinear *linear, guint slot)
+{
+  TinyParam param = { 0 };
+  if (slot < linear->n_params)
+    param = linear->params[slot];
+  for (guint i = 0; i < order->len; i++) {
+    const TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_PARAM && node->arg == slot) {
+      param.dtype = node->dtype;
+      param.n_elements = MAX (param.n_elements, (guint64) node->ints->v[0]);
+    }
+  }
+  return param;
+}
+
 char *
 check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *opts_text)
 {
@@ -219,11 +236,13 @@ check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *op
   GRand *rand = g_rand_new_with_seed (7);
   const TinyLinear *linear = &program->linear;
   gpointer got[MAX_PARAMS], wanted[MAX_PARAMS];
-  for (guint i = 0; i < linear->n_params; i++) {
-    const TinyParam *p = &linear->params[i];
-    gsize n_bytes = p->n_elements * tiny_dtype_get_n_bytes (p->dtype);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (b->graph, &sink, 1);
+  const guint n_params = MAX (linear->n_params, b->n_params);
+  for (guint i = 0; i < n_params; i++) {
+    const TinyParam p = get_param (order, linear, i);
+    gsize n_bytes = p.n_elements * tiny_dtype_get_n_bytes (p.dtype);
     got[i] = g_malloc0 (n_bytes + 1);
-    fill (rand, p->dtype, got[i], p->n_elements);
+    fill (rand, p.dtype, got[i], (gint64) p.n_elements);
     wanted[i] = g_memdup2 (got[i], n_bytes + 1);
   }
   gint64 variables[] = { 3, 5 };
@@ -235,9 +254,9 @@ check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *op
       g_assert_cmpuint (rounds, <=, target->max_rounds);
   }
   interpret_kernel (b->graph, sink, wanted, variables);
-  for (guint i = 0; i < linear->n_params; i++) {
-    expect_equal (linear->params[i].dtype, got[i], wanted[i], linear->params[i].n_elements,
-                  program->opts);
+  for (guint i = 0; i < n_params; i++) {
+    const TinyParam p = get_param (order, linear, i);
+    expect_equal (p.dtype, got[i], wanted[i], (gint64) p.n_elements, program->opts);
     g_free (got[i]);
     g_free (wanted[i]);
   }

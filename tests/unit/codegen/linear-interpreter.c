@@ -475,8 +475,6 @@ evaluate (Scope *scope, TinyNode *node)
       return evaluate (scope, node->sources[3]);
     return read_number (node->dtype, memory_of (scope, node->sources[0]),
                         evaluate (scope, node->sources[1]).i);
-  case TINY_OP_WHERE: /* what is never chosen may be gone from the program, and its memory with it */
-    return evaluate (scope, node->sources[evaluate (scope, node->sources[0]).i ? 1 : 2]);
   default:
     for (guint i = 0; i < node->n_sources; i++)
       x[i] = evaluate (scope, node->sources[i]);
