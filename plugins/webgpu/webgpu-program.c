@@ -59,17 +59,19 @@ is_text (const char *data, size_t n)
   return 1;
 }
 
-/* Of a shader and a pipeline that are both refused, a scope keeps the first complaint: the shader's. */
+/* Of a shader and a pipeline that are both refused, a scope keeps the first complaint: the shader's. WGSL asks for no
+ * newline at its end, but a program without one has been cut. */
 TinyStatus
 webgpu_program_load (Device *device, const TinyProgramArgs *args, Program **out, Error *error)
 {
   TINY_TRY (TINY_CHECK_IN (args, 0, error));
   char head[80];
+  const char *text = args->data;
   const size_t n
       = (size_t) snprintf (head, sizeof head, WEBGPU_HEAD, webgpu_points (args->group),
                            args->n_variables, args->n_params);
-  if (args->size < n || memcmp (args->data, head, n) != 0
-      || !is_text (args->data, (size_t) args->size))
+  if (args->size < n || memcmp (text, head, n) != 0 || text[args->size - 1] != '\n'
+      || !is_text (text, (size_t) args->size))
     return tiny_fail (error, TINY_STATUS_CORRUPT, "%s: is not the program it is said to be",
                       args->name);
   *out = calloc (1, sizeof **out);

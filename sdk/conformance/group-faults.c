@@ -103,7 +103,8 @@ damage (ConfRaw *raw, ConfStep *step, GBytes *binary, Damage how, guint64 salt)
   g_autofree char *what = NULL;
   memcpy (copy, data, size);
   if (how == DAMAGE_TRUNCATE) {
-    size = at;
+    /* The first lacks its last byte only, which a text might do without. */
+    size = salt == 0 && size > 0 ? size - 1 : at;
     what = g_strdup_printf ("a binary that ends after %" G_GSIZE_FORMAT " bytes", size);
   } else if (how == DAMAGE_FLIP) {
     copy[at] ^= (guint8) (1u << (draw >> 60 & 7));

@@ -241,7 +241,7 @@ test_shader (void)
   webgpu_open (&rig);
   build_add (s, 10);
   for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
-    g_autofree char *text = g_strconcat (head, rows[i].source, NULL);
+    g_autofree char *text = g_strconcat (head, rows[i].source, "\n", NULL);
     g_assert_cmpint (rig_load (&rig, s, text, strlen (text), &program), ==, rows[i].status);
     says (&rig.error, rows[i].says);
   }
