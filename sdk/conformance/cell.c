@@ -427,37 +427,42 @@ last_bit (double x)
 static Cell
 sum_of (TinyDType dtype, const Cell *x, gsize n)
 {
-  long double sum = 0, size = 0, bound = 0;
+  long double sum = 0, size = 0, bound = 0, slack = 0;
   int quantum = G_MAXINT;
   gboolean positive = FALSE, negative = FALSE, nan = FALSE, rounded = FALSE;
   for (gsize i = 0; i < n; i++) {
     double v = value_of (&x[i]);
-    bound += x[i].bound + x[i].slack;
+    bound += x[i].bound;
+    slack += x[i].slack;
     nan |= isnan (v);
     positive |= isinf (v) && v > 0;
     negative |= isinf (v) && v < 0;
     if (!isfinite (v))
       continue;
     sum += v;
-    size += fabs (v);
-    rounded |= x[i].slack != 0;
-    if (v != 0)
+    size += x[i].size != 0 ? x[i].size : fabs (v);
+    rounded |= x[i].slack != 0 && x[i].size == 0;
+    if (x[i].size != 0)
+      quantum = MIN (quantum, x[i].quantum);
+    else if (v != 0)
       quantum = MIN (quantum, last_bit (v));
   }
-  if (!isfinite ((double) bound))
+  if (!isfinite ((double) (bound + slack)))
     return cell_unknown ();
   if (nan || (positive && negative))
     return reassociates () ? cell_unknown () : cell_exact (tiny_eval_from_double (dtype, NAN));
-  if (!isfinite (tiny_float_round (dtype, (double) (size + bound) * (1 + 1e-3))))
+  if (!isfinite (tiny_float_round (dtype, (double) (size + bound + slack) * (1 + 1e-3))))
     return cell_unknown ();
   if (positive || negative)
     return cell_exact (tiny_eval_from_double (dtype, positive ? INFINITY : -INFINITY));
-  if (quantum == G_MAXINT && bound == 0)
+  if (quantum == G_MAXINT && bound + slack == 0)
     return cell_exact (0);
+  const double unit = ldexp (1, -precision_of (dtype));
   /* Every partial sum is a multiple of the quantum that fits: no order rounds. */
   if (bound == 0 && !rounded && (double) size <= ldexp (1, quantum + precision_of (dtype)))
-    return cell_exact (tiny_eval_from_double (dtype, (double) sum));
-  double unit = ldexp (1, -precision_of (dtype));
+    return (Cell){ tiny_eval_from_double (dtype, (double) sum), 0,
+                   (double) (size * (n + 1) * unit), (double) size, quantum };
+  bound += slack;
   double total = (double) (bound + (size + bound) * (n + 1) * unit);
   return about (dtype, (double) sum, total + (double) n * least_of (dtype));
 }
@@ -481,7 +486,7 @@ product_of (TinyDType dtype, const Cell *x, gsize n)
     high *= MAX (fabs (v) + x[i].bound, 1);
     low *= MIN (fabs (v) - x[i].bound, 1);
     relative += log1p (x[i].bound / fabs (v)) + unit;
-    precise = precise && x[i].bound == 0 && x[i].slack == 0;
+    precise = precise && x[i].bound == 0 && (x[i].slack == 0 || x[i].size != 0);
   }
   if (!isfinite (tiny_float_round (dtype, high * 2))
       || low < ldexp (least_of (dtype), precision_of (dtype) + 1))

@@ -21,7 +21,11 @@ typedef struct {
   gint64 bits;  /* as in a CONST (ir/tiny-eval.h) */
   double bound; /* on the distance of a device's result; of integers 0 or infinite,
                    or how far those are that were made of a float's bits */
-  double slack; /* of a product: what its own rounding contributed */
+  double
+      slack; /* what a sum of it may be off besides: by a product's own rounding, or by that of the addends of
+                   a sum that rounds in no order, should they be added to others */
+  double size; /* of such a sum: of its addends together; of others 0 */
+  int quantum; /* and the exponent of their last bit */
 } Cell;
 
 /* The cells of @roots, in row-major order; free each with g_free(). Gives FALSE when the graph has

@@ -84,6 +84,32 @@ test_unknown (Fixture *self, gconstpointer data)
   g_assert_true (isinf (cut (self, near (1.5, 0x1p-20), 0x00000fff).bound));
 }
 
+/* Sums that round in no order may round where their addends are added to others: all in one loop. */
+static void
+test_sums (Fixture *self, gconstpointer data)
+{
+  enum { ROWS = 3, N = 8 };
+  static const double addends[] = { 1517731 * 0x1p-20, 1517731 * 0x1p-24, 1.5 };
+  for (guint i = 0; i < G_N_ELEMENTS (addends); i++) {
+    Cell rows[ROWS], cells[N];
+    float flat = 0;
+    for (guint k = 0; k < N; k++)
+      cells[k] = cell_exact (tiny_eval_from_double (TINY_DTYPE_F32, addends[i]));
+    for (guint k = 0; k < ROWS; k++)
+      rows[k] = cell_reduce (TINY_OP_ADD, TINY_DTYPE_F32, cells, N);
+    for (guint k = 0; k < ROWS * N; k++)
+      flat += (float) addends[i];
+    const double exact = ROWS * N * addends[i];
+    Cell all = cell_reduce (TINY_OP_ADD, TINY_DTYPE_F32, rows, ROWS);
+    g_assert_cmpfloat (rows[0].bound, ==, 0);
+    g_assert_cmpfloat (tiny_eval_to_double (all.bits), ==, exact);
+    g_assert_cmpint (all.bound == 0, ==, i == 2);
+    g_assert_cmpint (flat == exact, ==, i == 2);
+    g_assert_true (
+        model_admits (TINY_DTYPE_F32, &all, tiny_eval_from_double (TINY_DTYPE_F32, flat)));
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -93,5 +119,6 @@ main (int argc, char **argv)
   ADD (bits);
   ADD (cut);
   ADD (unknown);
+  ADD (sums);
   return g_test_run ();
 }
