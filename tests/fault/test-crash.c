@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../unit/case-fails.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "device/tiny-buffer.h"
@@ -163,7 +164,7 @@ test_notes (void)
     if (rows[i].note == NULL)
       g_assert_cmpstr (text, ==, NULL);
     else if (text == NULL || strstr (text, rows[i].note) == NULL)
-      g_error ("“%s”", text ? text : "no note");
+      CASE_FAILS ("“%s”", text ? text : "no note");
     g_unlink (note);
   }
 }
@@ -194,7 +195,7 @@ static void
 assert_has (const char *text, const char *part)
 {
   if (text == NULL || strstr (text, part) == NULL)
-    g_error ("“%s” does not hold “%s”", text ? text : "(nothing)", part);
+    CASE_FAILS ("“%s” does not hold “%s”", text ? text : "(nothing)", part);
 }
 
 /* Opens it, submits, and says whether that took another process. */

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "../unit/case-fails.h"
 #include "base/tiny-error.h"
 #include "plugin/tiny-registry.h"
 
@@ -130,7 +131,7 @@ static void
 assert_has (const char *text, const char *part)
 {
   if (text == NULL || strstr (text, part) == NULL)
-    g_error ("“%s” does not hold “%s”", text ? text : "(nothing)", part);
+    CASE_FAILS ("“%s” does not hold “%s”", text ? text : "(nothing)", part);
 }
 
 /* Every fault gets its state and reason within its time, and the right one beside them works. */

@@ -12,6 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../unit/case-fails.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "device/tiny-buffer.h"
@@ -64,7 +65,7 @@ static void
 assert_has (const char *text, const char *part)
 {
   if (strstr (text, part) == NULL)
-    g_error ("“%s” does not hold “%s”", text, part);
+    CASE_FAILS ("“%s” does not hold “%s”", text, part);
 }
 
 /* ---- tests ---- */

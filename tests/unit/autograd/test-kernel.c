@@ -2,6 +2,7 @@
  *
  * test-kernel.c: kernels in IR text: alone, among other operations, recorded, batched and with a
  * gradient; that they reach no memory but their own; and what is said of wrong ones. */
+#include "../case-fails.h"
 #include "autograd/tiny-custom.h"
 #include "autograd/tiny-gradient.h"
 #include "autograd/tiny-transforms.h"
@@ -312,7 +313,7 @@ test_wrong (void)
     const GError *error = T (get_error) (found->pdata[0]);
     g_assert_nonnull (error);
     if (!g_str_has_prefix (error->message, wrong[i].message))
-      g_error ("text %u: “%s”, not “%s”", i, error->message, wrong[i].message);
+      CASE_FAILS ("text %u: “%s”, not “%s”", i, error->message, wrong[i].message);
   }
   g_assert_only_error (tiny_custom_kernel (add_one, NULL, 1),
                        "custom_kernel: 1 tensors wanted, none given");

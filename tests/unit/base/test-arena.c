@@ -5,6 +5,8 @@
 
 #include <string.h>
 
+#include "../case-fails.h"
+
 static void
 test_alloc (void)
 {
@@ -28,8 +30,10 @@ test_alloc (void)
   for (guint i = 0; i < blocks->len; i++) {
     const guint8 *memory = blocks->pdata[i];
     for (gsize j = 0; j < g_array_index (sizes, gsize, i); j++)
-      if (memory[j] != i % 251 + 1)
-        g_error ("block %u was overwritten at %" G_GSIZE_FORMAT, i, j);
+      if (memory[j] != i % 251 + 1) {
+        CASE_FAILS ("block %u was overwritten at %" G_GSIZE_FORMAT, i, j);
+        break;
+      }
   }
 }
 

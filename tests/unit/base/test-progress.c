@@ -4,6 +4,7 @@
 #include <glib.h>
 #include <string.h>
 
+#include "../case-fails.h"
 #include "base/tiny-progress.h"
 
 static void
@@ -11,7 +12,7 @@ assert_line (TinyProgress *progress, const char *pattern)
 {
   g_autofree char *line = tiny_progress_to_string (progress);
   if (!g_pattern_match_simple (pattern, line))
-    g_error ("“%s” is not like “%s”", line, pattern);
+    CASE_FAILS ("“%s” is not like “%s”", line, pattern);
 }
 
 static void

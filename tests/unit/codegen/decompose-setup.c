@@ -3,6 +3,7 @@
  * decompose-setup.c: an expression over buffers, decomposed for a target and run on REF. */
 #include "decompose-setup.h"
 
+#include "../case-fails.h"
 #include "../sdk-reference/ref-harness.h"
 #include "codegen/tiny-decompose.h"
 
@@ -180,16 +181,16 @@ check_declared (const TinyTarget *target, TinyNode *node)
   const guint32 known = target->dtypes_storage | TINY_DTYPE_BIT (TINY_DTYPE_BOOL)
                         | TINY_DTYPE_BIT (TINY_DTYPE_VOID);
   if ((known & TINY_DTYPE_BIT (node->dtype)) == 0)
-    g_error ("%s of %s, which the target does not have", tiny_op_to_string (node->op),
-             tiny_dtype_to_string (node->dtype));
+    CASE_FAILS ("%s of %s, which the target does not have", tiny_op_to_string (node->op),
+                tiny_dtype_to_string (node->dtype));
   if (!tiny_op_is_elementwise (node->op))
     return;
   TinyDType dtype = node->sources[node->op == TINY_OP_WHERE ? 1 : 0]->dtype;
   TinyInstrOp instr = tiny_op_infos[node->op].instr;
   if (instr == 0 || !(target->ops[dtype] & TINY_INSTR_BIT (instr))
       || (node->op == TINY_OP_CAST && !(target->ops[node->dtype] & BIT (CAST))))
-    g_error ("%s of %s is not declared", tiny_op_to_string (node->op),
-             tiny_dtype_to_string (dtype));
+    CASE_FAILS ("%s of %s is not declared", tiny_op_to_string (node->op),
+                tiny_dtype_to_string (dtype));
 }
 
 /* One grid point for each block of lanes. */
@@ -235,5 +236,5 @@ run (Setup *setup, TinyNode *root, guint n_elements, void *const *data)
     sizes[i] = script->params[i].n_elements * tiny_dtype_get_n_bytes (script->params[i].dtype);
   TinyStatus status = rig_run (&rig, script, data, sizes, NULL);
   if (status != TINY_STATUS_OK)
-    g_error ("%s", rig.error.text);
+    CASE_FAILS ("%s", rig.error.text);
 }

@@ -5,6 +5,7 @@
 
 #include <string.h>
 
+#include "../case-fails.h"
 #include "base/tiny-error.h"
 #include "kernels.h"
 
@@ -97,7 +98,7 @@ test_groups (void)
   g_auto (GStrv) near = tiny_opt_space_get_neighbours (space, from);
   for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
     if (!g_strv_contains ((const char *const *) near, wanted[i]))
-      g_error ("not next to %s: %s", from, wanted[i]);
+      CASE_FAILS ("not next to %s: %s", from, wanted[i]);
   for (guint i = 0; near[i] != NULL; i++)
     g_free (check_kernel (b, kernel, &target, near[i]));
   g_autoptr (TinyOptSpace) without = tiny_opt_space_new (kernel, &other, NULL);

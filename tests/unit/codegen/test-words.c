@@ -8,6 +8,7 @@
  * that the whole changes, with nothing changed by two of them in two ways.
  *
  * WORDS_SEED and WORDS_COUNT choose the kernels; a failure names the seed. */
+#include "../case-fails.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "codegen/tiny-codegen.h"
@@ -365,7 +366,7 @@ check_arch (Maker *self,
                                            opts_text != NULL ? opts_text : "the heuristic");
   if (program == NULL) {
     if (self->n_locals == 0 || !g_error_matches (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED))
-      g_error ("%s: %s", text, error->message);
+      CASE_FAILS ("%s: %s", text, error->message);
     return FALSE;
   }
   g_auto (Memory) found = { { NULL } };
@@ -375,10 +376,12 @@ check_arch (Maker *self,
     gsize n
         = (gsize) self->params[i]->ints->v[0] * tiny_dtype_get_n_bytes (self->params[i]->dtype);
     for (gsize j = 0; j < n; j++)
-      if (found.data[i][j] != expected->data[i][j])
-        g_error ("%s: byte %zu of buffer %u, %s, is %02x, not %02x", text, j, i,
-                 tiny_dtype_to_string (self->params[i]->dtype), found.data[i][j],
-                 expected->data[i][j]);
+      if (found.data[i][j] != expected->data[i][j]) {
+        CASE_FAILS ("%s: byte %zu of buffer %u, %s, is %02x, not %02x", text, j, i,
+                    tiny_dtype_to_string (self->params[i]->dtype), found.data[i][j],
+                    expected->data[i][j]);
+        break;
+      }
   }
   const guint32 *grid = program->linear.grid;
   if (grid[0] * grid[1] * grid[2] <= MAX_POINTS)

@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 
+#include "../case-fails.h"
 #include "io/tiny-data-set.h"
 #include "io/tiny-idx.h"
 
@@ -81,7 +82,7 @@ check_bad (const char *path, gsize max_bytes, int code, const char *pattern)
   g_assert_false (tiny_idx_load (path, max_bytes, &idx, &error));
   g_assert_error (error, TINY_ERROR, code);
   if (!g_pattern_match_simple (pattern, error->message))
-    g_error ("message is: %s", error->message);
+    CASE_FAILS ("message is: %s", error->message);
   g_assert_null (idx.data);
 }
 

@@ -6,6 +6,7 @@
 
 #include <string.h>
 
+#include "../case-fails.h"
 #include "base/tiny-error.h"
 #include "ir/tiny-check.h"
 #include "ir/tiny-shape.h"
@@ -50,8 +51,10 @@ test_random (void)
     g_autoptr (GRand) rand = g_rand_new_with_seed (i);
     TinyNode *root = random_graph (graph, rand, 60);
     g_autofree char *text = tiny_graph_print (graph, root);
-    if (parse (graph, text) != root)
-      g_error ("seed %u does not read back as the same node:\n%s", i, text);
+    if (parse (graph, text) != root) {
+      CASE_FAILS ("seed %u does not read back as the same node:\n%s", i, text);
+      continue;
+    }
     TinyNode *copy = parse (other, text);
     g_autofree char *again = tiny_graph_print (other, copy);
     g_assert_cmpstr (again, ==, text);
@@ -70,7 +73,7 @@ test_random (void)
   }
   for (guint i = 0; i < TINY_N_OPS; i++)
     if (n_of_op[i] < 5)
-      g_error ("%s occurred %u times", tiny_op_to_string (i), n_of_op[i]);
+      CASE_FAILS ("%s occurred %u times", tiny_op_to_string (i), n_of_op[i]);
   for (guint i = 0; i < TINY_N_DTYPES; i++)
     g_assert_cmpuint (n_of_dtype[i], >, 100);
 }
@@ -188,8 +191,10 @@ test_refused (void)
     g_autoptr (TinyGraph) graph = tiny_graph_new ();
     g_autoptr (GError) error = NULL;
     TinyNode *node = tiny_graph_parse (graph, cases[i].text, &error);
-    if (node != NULL)
-      g_error ("taken: %s", cases[i].text);
+    if (node != NULL) {
+      CASE_FAILS ("taken: %s", cases[i].text);
+      continue;
+    }
     g_assert_error (error, TINY_ERROR, TINY_ERROR_FORMAT);
     if (!g_str_has_prefix (error->message, cases[i].place))
       g_test_fail_printf ("%s\n  gives %s\n  wanted %s", cases[i].text, error->message,
@@ -356,7 +361,7 @@ test_fuzz (void)
     n_taken++;
     g_autofree char *printed = tiny_graph_print (graph, node);
     if (parse (graph, printed) != node)
-      g_error ("does not read back:\n%s", printed);
+      CASE_FAILS ("does not read back:\n%s", printed);
   }
   g_test_message ("%u of 20000 were taken", n_taken);
   g_assert_cmpuint (n_taken, >, 200);

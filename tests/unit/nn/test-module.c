@@ -5,6 +5,7 @@
 #include <string.h>
 #include <tiny.h>
 
+#include "../case-fails.h"
 #include "../default-device.h"
 #include "nn/module-private.h"
 
@@ -88,7 +89,7 @@ assert_fails (TinyTensor *tensor, const char *text)
   g_assert_false (tiny_tensor_realize (owned, &error));
   g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
   if (strstr (error->message, text) == NULL)
-    g_error ("“%s” does not say “%s”", error->message, text);
+    CASE_FAILS ("“%s” does not say “%s”", error->message, text);
 }
 
 static void
@@ -255,8 +256,9 @@ test_bad_sizes (void)
   g_autoptr (TinyTensor) x = vector (1, 2);
   for (guint i = 0; i < G_N_ELEMENTS (bad); i++) {
     if (tiny_module_get_error (bad[i]) == NULL)
-      g_error ("layer %u has no error", i);
-    assert_fails (tiny_module_forward (bad[i], x), "");
+      CASE_FAILS ("layer %u has no error", i);
+    else
+      assert_fails (tiny_module_forward (bad[i], x), "");
     g_object_unref (bad[i]);
   }
 }

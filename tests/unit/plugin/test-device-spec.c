@@ -3,6 +3,7 @@
  * test-device-spec.c: the grammar of DEV=, row by row. */
 #include <string.h>
 
+#include "../case-fails.h"
 #include "base/tiny-error.h"
 #include "plugin/tiny-device-spec.h"
 
@@ -98,8 +99,10 @@ test_bad (void)
     g_assert_null (tiny_device_spec_parse (bad[i].text, &error));
     g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
     g_autofree char *wanted = g_strdup_printf ("at character %u\n", bad[i].column);
-    if (strstr (error->message, wanted) == NULL)
-      g_error ("“%s”: %s", bad[i].text, error->message);
+    if (strstr (error->message, wanted) == NULL) {
+      CASE_FAILS ("“%s”: %s", bad[i].text, error->message);
+      continue;
+    }
     const char *mark = strrchr (error->message, '\n') + 1;
     g_assert_cmpuint (strlen (mark), ==, 2 + bad[i].column);
   }

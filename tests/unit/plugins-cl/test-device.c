@@ -3,6 +3,7 @@
  * test-device.c: the OpenCL backend's device: commands that may overlap end as if they had not, spans
  * are checked, what does not compile says why, damaged programs and too large buffers are refused. */
 #include "../../device-there.h"
+#include "../case-fails.h"
 #include "base/tiny-error.h"
 #include "device/tiny-buffer.h"
 #include "device/tiny-program.h"
@@ -103,7 +104,7 @@ check_refused (TinyDevice *device,
   g_assert_false (tiny_device_submit (device, command, 1, NULL, &error));
   g_assert_error (error, TINY_ERROR, (gint) code);
   if (strstr (error->message, part_of_message) == NULL)
-    g_error ("“%s” is not in: %s", part_of_message, error->message);
+    CASE_FAILS ("“%s” is not in: %s", part_of_message, error->message);
 }
 
 static void

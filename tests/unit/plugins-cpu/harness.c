@@ -8,6 +8,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "../case-fails.h"
+
 Harness h;
 const uint32_t one_point[3] = { 1, 1, 1 };
 
@@ -120,8 +122,10 @@ program_build (Program *p)
   TinyPluginError error = new_error ();
   void *data = NULL;
   uint64_t size = 0;
-  if (program_compile (p, &data, &size, &error) != TINY_STATUS_OK)
-    g_error ("compile %s: %s", p->linear.name, error.text);
+  if (program_compile (p, &data, &size, &error) != TINY_STATUS_OK) {
+    CASE_FAILS ("compile %s: %s", p->linear.name, error.text);
+    return NULL;
+  }
   TinyProgramArgs args = { .struct_size = sizeof args,
                            .name = p->linear.name,
                            .arch = h.target.arch,
@@ -138,7 +142,7 @@ program_build (Program *p)
     free (text);
   }
   if (h.table->program_load (h.device, &args, &program, &error) != TINY_STATUS_OK)
-    g_error ("load %s: %s", p->linear.name, error.text);
+    CASE_FAILS ("load %s: %s", p->linear.name, error.text);
   free (data);
   return program;
 }
@@ -162,7 +166,8 @@ program_list (Program *p, const char *arch)
 void
 program_unload (TinyPluginProgram *program)
 {
-  h.table->program_unload (h.device, program);
+  if (program != NULL)
+    h.table->program_unload (h.device, program);
 }
 
 void
@@ -177,6 +182,8 @@ program_run (TinyPluginProgram *program,
   TinySpan spans[16];
   TinyCommand commands[33];
   unsigned n_commands = 0;
+  if (program == NULL)
+    return;
   for (unsigned i = 0; i < n; i++) {
     spans[i] = (TinySpan){ NULL, 0, arrays[i].n_bytes };
     g_assert_cmpint (h.table->alloc (h.device, arrays[i].n_bytes, &spans[i].buffer, &error), ==,
@@ -202,7 +209,7 @@ program_run (TinyPluginProgram *program,
   TinySubmit submit
       = { .struct_size = sizeof submit, .commands = commands, .n_commands = n_commands };
   if (h.table->submit (h.device, h.queue, &submit, &error) != TINY_STATUS_OK)
-    g_error ("submit: %s", error.text);
+    CASE_FAILS ("submit: %s", error.text);
   for (unsigned i = 0; i < n; i++)
     h.table->free (h.device, spans[i].buffer);
 }

@@ -6,6 +6,8 @@
 
 #include <stdlib.h>
 
+#include "../case-fails.h"
+
 static TinyStatus
 compile (const char *source, void **data, uint64_t *size, TinyPluginError *error)
 {
@@ -34,14 +36,18 @@ run_source (const char *source, Array *arrays, unsigned n, const uint32_t grid[3
   TinyStatus status = compile (source, &data, &size, &error);
   if (is_missing (status, &error))
     return;
-  if (status != TINY_STATUS_OK)
-    g_error ("%s", error.text);
+  if (status != TINY_STATUS_OK) {
+    CASE_FAILS ("%s", error.text);
+    return;
+  }
   TinyProgramArgs args = { .struct_size = sizeof args, .name = "kernel", .arch = h.target.arch,
                            .data = data, .size = size, .n_params = n, .group = { 1, 1, 1 } };
   TinyPluginProgram *program;
   status = h.table->program_load (h.device, &args, &program, &error);
-  if (status != TINY_STATUS_OK)
-    g_error ("%s", error.text);
+  if (status != TINY_STATUS_OK) {
+    CASE_FAILS ("%s", error.text);
+    program = NULL;
+  }
   free (data);
   program_run (program, arrays, n, NULL, 0, grid);
   program_unload (program);
@@ -222,7 +228,7 @@ check_op (unsigned op, unsigned dtype, unsigned lanes)
   arrays[0].data = data[1];
   run_source (source->str, arrays, 3, grid);
   if (memcmp (data[0], data[1], 128) != 0)
-    g_error ("op %u dtype %u lanes %u differs from LLVM: %s", op, dtype, lanes, value);
+    CASE_FAILS ("op %u dtype %u lanes %u differs from LLVM: %s", op, dtype, lanes, value);
   g_string_free (source, TRUE);
 }
 

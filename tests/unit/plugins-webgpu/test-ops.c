@@ -5,6 +5,7 @@
  * the last place. */
 #include <math.h>
 
+#include "../case-fails.h"
 #include "ir/tiny-dtype.h"
 #include "ir/tiny-op.h"
 #include "webgpu-harness.h"
@@ -149,19 +150,22 @@ compare (const Script *s, const Case *test)
   gsize sizes[3] = { sizeof found[0], sizeof found[0], sizeof found[0] };
   void *found_at[3] = { found[0], found[1], found[2] };
   void *expected_at[3] = { expected[0], expected[1], expected[2] };
-  if (rig_run (&ref, s, expected_at, sizes, NULL) != TINY_STATUS_OK)
-    g_error ("REF: %s", ref.error.text);
-  if (webgpu_run (&webgpu, s, found_at, sizes, NULL) != TINY_STATUS_OK)
-    g_error ("WEBGPU: %s", webgpu.error.text);
+  if (rig_run (&ref, s, expected_at, sizes, NULL) != TINY_STATUS_OK) {
+    CASE_FAILS ("%s by REF: %s", name_of (test->op), ref.error.text);
+    return;
+  }
+  if (webgpu_run (&webgpu, s, found_at, sizes, NULL) != TINY_STATUS_OK) {
+    CASE_FAILS ("%s: %s", name_of (test->op), webgpu.error.text);
+    return;
+  }
   gboolean is_float = test->dtype == TINY_DTYPE_F32 && !test->gives_bool;
   for (guint i = 0; i < N; i++) {
     guint32 f = found[0][i], e = expected[0][i], x = found[1][i], y = found[2][i];
     if (is_open (test, x, y, f) || (is_float ? is_near (f, e, test->ulps) : f == e))
       continue;
-    g_test_message ("%s (%.9g %d, %.9g %d) is %.9g %d, by REF %.9g %d", name_of (test->op),
-                    as_float (x), (gint32) x, as_float (y), (gint32) y, as_float (f),
-                    (gint32) f, as_float (e), (gint32) e);
-    g_test_fail ();
+    CASE_FAILS ("%s (%.9g %d, %.9g %d) is %.9g %d, by REF %.9g %d", name_of (test->op),
+                as_float (x), (gint32) x, as_float (y), (gint32) y, as_float (f), (gint32) f,
+                as_float (e), (gint32) e);
   }
 }
 

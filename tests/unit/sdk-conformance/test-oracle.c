@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "../case-fails.h"
 #include "ir/tiny-eval.h"
 
 typedef struct {
@@ -57,16 +58,18 @@ check_line (const Line *line)
   ConfTruth truth;
   guint64 bits = 0;
   conf_oracle (line->op, line->from, line->to, line->args, line->n, &truth);
-  if (truth.kind == CONF_TRUTH_ANY)
-    g_error ("%s: the oracle says nothing", line->text);
+  if (truth.kind == CONF_TRUTH_ANY) {
+    CASE_FAILS ("%s: the oracle says nothing", line->text);
+    return;
+  }
   conf_encode (line->to, &bits, 0, truth.bits);
   if (bits != line->bits)
-    g_error ("%s: the oracle says %" G_GINT64_MODIFIER "x", line->text, bits);
+    CASE_FAILS ("%s: the oracle says %" G_GINT64_MODIFIER "x", line->text, bits);
   if (!line->is_real || truth.kind != CONF_TRUTH_REAL)
     return;
   long double error = fabsl (truth.value - line->value) / fabsl (line->value);
   if (!(error <= CONF_ORACLE_ERROR))
-    g_error ("%s: the oracle is off by 2^%.1Lf of it", line->text, log2l (error));
+    CASE_FAILS ("%s: the oracle is off by 2^%.1Lf of it", line->text, log2l (error));
 }
 
 /* Every line of exact-values.py. */

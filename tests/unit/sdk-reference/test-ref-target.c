@@ -3,6 +3,8 @@
  * test-ref-target.c: what REF looks like to the core, and that it keeps to it. */
 #include "ref-harness.h"
 
+#include "../case-fails.h"
+
 static Rig rig;
 
 static void
@@ -46,7 +48,7 @@ test_target (void)
     TinyStatus status = rig.module->renderers->compile (&args, &binary, &size, &rig.error);
     g_assert_cmpint (status, ==, rows[i].wrong ? TINY_STATUS_COMPILE : TINY_STATUS_OK);
     if (rows[i].wrong != NULL && strstr (rig.error.text, rows[i].wrong) == NULL)
-      g_error ("%s: %s", rows[i].arch, rig.error.text);
+      CASE_FAILS ("%s: %s", rows[i].arch, rig.error.text);
     g_free (s);
   }
 }

@@ -5,6 +5,7 @@
  * and accesses out of bounds are refused with a reason. */
 #include <math.h>
 
+#include "../case-fails.h"
 #include "base/tiny-float.h"
 #include "ir/tiny-eval.h"
 #include "ref-harness.h"
@@ -138,11 +139,13 @@ check_case (GRand *rand, TinyOp op, guint dtype, guint to)
     if (op == TINY_OP_MULACC && tiny_dtype_is_float (dtype))
       continue;
     if (found != expected
-        && !(tiny_dtype_is_float (to) && distance (to, found, expected) <= allowed))
-      g_error ("%s of %s to %s: (%" G_GINT64_MODIFIER "x, %" G_GINT64_MODIFIER
-               "x) gave %" G_GINT64_MODIFIER "x, expected %" G_GINT64_MODIFIER "x",
-               tiny_op_to_string (op), tiny_dtype_to_string (dtype), tiny_dtype_to_string (to),
-               args[i][0], args[i][1], found, expected);
+        && !(tiny_dtype_is_float (to) && distance (to, found, expected) <= allowed)) {
+      CASE_FAILS ("%s of %s to %s: (%" G_GINT64_MODIFIER "x, %" G_GINT64_MODIFIER
+                  "x) gave %" G_GINT64_MODIFIER "x, expected %" G_GINT64_MODIFIER "x",
+                  tiny_op_to_string (op), tiny_dtype_to_string (dtype),
+                  tiny_dtype_to_string (to), args[i][0], args[i][1], found, expected);
+      break;
+    }
   }
   g_assert_cmpuint (n_defined, >, N_CASES / 10);
   g_free (args);

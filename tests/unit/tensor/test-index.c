@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "../case-fails.h"
 #include "../default-device.h"
 #include "autograd/tiny-gradient.h"
 #include "oracle.h"
@@ -30,9 +31,11 @@ check (const char *name, TinyTensor *tensor)
   g_assert_no_error (error);
   for (gsize i = 0; i < n; i++) {
     double found = tiny_tensor_decode (T (get_dtype) (owned), g_bytes_get_data (data, NULL), i);
-    if (!(fabs (found - expected[i]) <= 1e-5))
-      g_error ("%s: element %zu is %g on the device, %g by the oracle", name, i, found,
-               expected[i]);
+    if (!(fabs (found - expected[i]) <= 1e-5)) {
+      CASE_FAILS ("%s: element %zu is %g on the device, %g by the oracle", name, i, found,
+                  expected[i]);
+      return;
+    }
   }
 }
 
@@ -220,8 +223,10 @@ check_places (const char *name, TinyTensor *tensor, const double *expected)
   const float *found = g_bytes_get_data (data, NULL);
   g_assert_cmpint (T (get_n_elements) (owned), ==, PLACES);
   for (guint i = 0; i < PLACES; i++)
-    if (found[i] != expected[i])
-      g_error ("%s: place %u has %g, not %g", name, i, found[i], expected[i]);
+    if (found[i] != expected[i]) {
+      CASE_FAILS ("%s: place %u has %g, not %g", name, i, found[i], expected[i]);
+      return;
+    }
 }
 
 static void

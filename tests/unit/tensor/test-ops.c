@@ -4,6 +4,7 @@
  * the oracle evaluates the graphs. No device is needed. */
 #include <math.h>
 
+#include "../case-fails.h"
 #include "oracle.h"
 #include "tensor/tiny-random.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -32,10 +33,13 @@ check (TinyTensor *tensor, const char *shape_text, guint n, const double *expect
   g_assert_cmpstr (text->str, ==, shape_text);
   g_assert_cmpuint (n_found, ==, n);
   for (guint i = 0; i < n; i++)
-    if (isnan (expected[i]) ? !isnan (found[i])
-                            : !(found[i] == expected[i]
-                                || fabs (found[i] - expected[i]) <= 1e-12 * fabs (expected[i])))
-      g_error ("element %u is %.17g, not %.17g", i, found[i], expected[i]);
+    if (isnan (expected[i])
+            ? !isnan (found[i])
+            : !(found[i] == expected[i]
+                || fabs (found[i] - expected[i]) <= 1e-12 * fabs (expected[i]))) {
+      CASE_FAILS ("element %u is %.17g, not %.17g", i, found[i], expected[i]);
+      return;
+    }
 }
 #define CHECK(tensor, shape, ...)                                                              \
   check (tensor, shape, G_N_ELEMENTS (((double[]){ __VA_ARGS__ })), (double[]){ __VA_ARGS__ })
@@ -173,8 +177,8 @@ test_unary (gconstpointer data)
     if (isnan (expected) ? !isnan (found[i])
                          : !(fabs (found[i] - expected) <= 1e-12 * MAX (1, fabs (expected))
                              || found[i] == expected))
-      g_error ("%s (%g) is %.17g, not %.17g", unaries[which].name, points[i], found[i],
-               expected);
+      CASE_FAILS ("%s (%g) is %.17g, not %.17g", unaries[which].name, points[i], found[i],
+                  expected);
   }
 }
 

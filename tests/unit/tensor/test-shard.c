@@ -4,6 +4,7 @@
  * work side by side. That every operation gives what it gives on one device is tests/python/test_shard.py. */
 #include <string.h>
 
+#include "../case-fails.h"
 #include "autograd/tiny-gradient.h"
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-shard.h"
@@ -41,7 +42,7 @@ check_error (TinyTensor *tensor, TinyError code, const char *part)
   g_autoptr (TinyTensor) owned = g_object_ref_sink (tensor);
   g_assert_error (T (get_error) (owned), TINY_ERROR, (gint) code);
   if (strstr (T (get_error) (owned)->message, part) == NULL)
-    g_error ("%s: no %s", T (get_error) (owned)->message, part);
+    CASE_FAILS ("%s: no %s", T (get_error) (owned)->message, part);
 }
 
 /* Five rows are three and two. */

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <tiny.h>
 
+#include "../case-fails.h"
 #include "../default-device.h"
 #include "engine/tiny-runtime.h"
 
@@ -197,9 +198,11 @@ assert_same (TinyTensor *x, TinyTensor *y)
   }
   g_assert_cmpuint (size, ==, wanted_size);
   for (gsize i = 0; i < size / sizeof *got; i++)
-    if (!(fabsf (got[i] - wanted[i]) <= 1e-3F * MAX (1, fabsf (wanted[i]))))
-      g_error ("element %" G_GSIZE_FORMAT ": %g, not %g", i, (double) got[i],
-               (double) wanted[i]);
+    if (!(fabsf (got[i] - wanted[i]) <= 1e-3F * MAX (1, fabsf (wanted[i])))) {
+      CASE_FAILS ("element %" G_GSIZE_FORMAT ": %g, not %g", i, (double) got[i],
+                  (double) wanted[i]);
+      return;
+    }
 }
 
 static guint64
@@ -257,7 +260,7 @@ assert_error (TinyTensor *x, const char *part)
   const GError *error = tiny_tensor_get_error (kept);
   g_assert_nonnull (error);
   if (strstr (error->message, part) == NULL)
-    g_error ("“%s” does not say “%s”", error->message, part);
+    CASE_FAILS ("“%s” does not say “%s”", error->message, part);
 }
 
 static void
