@@ -2,7 +2,7 @@
  *
  * test-differential.c: random tensor programs on two devices, against a model with error bounds.
  *
- *   test-differential [--seed N] [--count N] [--devices A,B] [--no-f64] [--verbose]
+ *   test-differential [--seed N] [--count N] [--minutes N] [--devices A,B] [--no-f64] [--verbose]
  *
  * Each program is built alike on every device; each element of each output must be one that the
  * model admits: the very bits where nothing may round differently, within the bound of its
@@ -28,7 +28,7 @@
 
 enum { MAX_DEVICES = 4, PROGRAM_SECONDS = 60 };
 
-static gint64 option_seed = 1, option_count = 500;
+static gint64 option_seed = 1, option_count = 500, option_minutes = 0;
 static char *option_devices = NULL;
 static gboolean option_verbose = FALSE, option_no_f64 = FALSE;
 
@@ -110,6 +110,7 @@ enum { EXIT_SKIP = 77 };
 static const GOptionEntry entries[] = {
   { "seed", 0, 0, G_OPTION_ARG_INT64, &option_seed, "the first program", "N" },
   { "count", 0, 0, G_OPTION_ARG_INT64, &option_count, "how many programs", "N" },
+  { "minutes", 0, 0, G_OPTION_ARG_INT64, &option_minutes, "begin none after so long", "N" },
   { "devices", 0, 0, G_OPTION_ARG_STRING, &option_devices, "devices besides the default one",
     "A,B" },
   { "no-f64", 0, 0, G_OPTION_ARG_NONE, &option_no_f64, "f32 in place of f64", NULL },
@@ -121,8 +122,11 @@ static int
 run_all (void)
 {
   int n_failures = 0;
+  const gint64 end = g_get_monotonic_time () + option_minutes * 60 * G_USEC_PER_SEC;
   for (gint64 seed = option_seed; seed < option_seed + option_count; seed++) {
     Program program;
+    if (option_minutes > 0 && g_get_monotonic_time () >= end)
+      break;
     g_autoptr (GString) text = g_string_new (NULL);
     g_snprintf (current, sizeof current, "seed %" G_GINT64_FORMAT, seed);
     program_generate (&program, (guint64) seed);
@@ -182,10 +186,10 @@ main (int argc, char *argv[])
   for (guint i = 0; names[i] != NULL && *names[i] && devices.n < MAX_DEVICES; i++)
     add_device (names[i]);
   int n_failures = run_all ();
-  printf ("%" G_GUINT64_FORMAT " programs on %u devices, %" G_GUINT64_FORMAT
-          " too large; %" G_GUINT64_FORMAT
+  printf ("%" G_GUINT64_FORMAT " of %" G_GINT64_FORMAT
+          " programs on %u devices, %" G_GUINT64_FORMAT " too large; %" G_GUINT64_FORMAT
           " elements, %.1f%% to the bit, %.1f%% not defined; %d failures\n",
-          n_programs, devices.n, tally.n_skipped, tally.n_elements,
+          n_programs, option_count, devices.n, tally.n_skipped, tally.n_elements,
           100.0 * (double) tally.n_exact / MAX (1, (double) tally.n_elements),
           100.0 * (double) tally.n_unknown / MAX (1, (double) tally.n_elements), n_failures);
   return n_failures != 0;

@@ -3,8 +3,8 @@
  * test-calls.c: proves that every method of a tensor, and every other public function, called with nonsense, gives a
  * result that can be computed or an error that says something: never a crash, a hang or a message of an assertion.
  *
- * usage: test-calls [--functions] [--seed N] [--first N] [--count N] [--call N] [--seconds N]. A failure names seed
- * and call: --call runs that one alone. Functions are called a few after another, with the same objects: a call is
+ * usage: test-calls [--functions] [--seed N] [--first N] [--count N] [--minutes N] [--call N] [--seconds N]. A failure names seed
+ * and call: --call runs that one alone. No call begins after --minutes. Functions are called a few after another, with the same objects: a call is
  * an episode there. */
 #include <math.h>
 #include <signal.h>
@@ -35,7 +35,7 @@ __ubsan_default_options (void)
 }
 
 static gint64 option_seed = 1, option_count = 2000, option_call = -1, option_first = 0,
-              option_seconds = 120;
+              option_seconds = 120, option_minutes = 0;
 static gboolean option_verbose = FALSE, option_functions = FALSE;
 static char current[4096]; /* what a signal handler writes */
 static guint64 number;
@@ -146,18 +146,19 @@ run (Chance *c)
 int
 main (int argc, char **argv)
 {
-  const GOptionEntry entries[]
-      = { { "seed", 0, 0, G_OPTION_ARG_INT64, &option_seed, "where chance begins", "N" },
-          { "count", 0, 0, G_OPTION_ARG_INT64, &option_count, "how many calls", "N" },
-          { "first", 0, 0, G_OPTION_ARG_INT64, &option_first, "the number of the first", "N" },
-          { "call", 0, 0, G_OPTION_ARG_INT64, &option_call, "this one alone", "N" },
-          { "seconds", 0, 0, G_OPTION_ARG_INT64, &option_seconds, "how long a call may take",
-            "N" },
-          { "functions", 0, 0, G_OPTION_ARG_NONE, &option_functions,
-            "call functions that are no methods, a few after another", NULL },
-          { "verbose", 0, 0, G_OPTION_ARG_NONE, &option_verbose, "each call before it is made",
-            NULL },
-          G_OPTION_ENTRY_NULL };
+  const GOptionEntry entries[] = {
+    { "seed", 0, 0, G_OPTION_ARG_INT64, &option_seed, "where chance begins", "N" },
+    { "count", 0, 0, G_OPTION_ARG_INT64, &option_count, "how many calls", "N" },
+    { "minutes", 0, 0, G_OPTION_ARG_INT64, &option_minutes, "begin none after so long", "N" },
+    { "first", 0, 0, G_OPTION_ARG_INT64, &option_first, "the number of the first", "N" },
+    { "call", 0, 0, G_OPTION_ARG_INT64, &option_call, "this one alone", "N" },
+    { "seconds", 0, 0, G_OPTION_ARG_INT64, &option_seconds, "how long a call may take", "N" },
+    { "functions", 0, 0, G_OPTION_ARG_NONE, &option_functions,
+      "call functions that are no methods, a few after another", NULL },
+    { "verbose", 0, 0, G_OPTION_ARG_NONE, &option_verbose, "each call before it is made",
+      NULL },
+    G_OPTION_ENTRY_NULL
+  };
   g_autoptr (GOptionContext) context = g_option_context_new (NULL);
   g_option_context_add_main_entries (context, entries, NULL);
   g_autoptr (GError) error = NULL;
@@ -176,18 +177,24 @@ main (int argc, char **argv)
   chance_init (&chance);
   guint64 first = option_call >= 0 ? (guint64) option_call : (guint64) MAX (option_first, 0);
   guint64 end = option_call >= 0 ? first + 1 : first + (guint64) MAX (option_count, 0);
-  for (number = first; number < end; number++)
-    run (&chance);
+  const gint64 last = g_get_monotonic_time () + option_minutes * 60 * G_USEC_PER_SEC;
+  for (number = first; number < end; number++) {
+    if (option_minutes > 0 && g_get_monotonic_time () >= last)
+      end = number;
+    else
+      run (&chance);
+  }
   if (option_functions)
     things_clear ();
   chance_clear (&chance);
-  printf ("%u %s: %" G_GUINT64_FORMAT " errors, %" G_GUINT64_FORMAT
+  printf ("%" G_GUINT64_FORMAT " calls, %u %s: %" G_GUINT64_FORMAT " errors, %" G_GUINT64_FORMAT
           " results, of which %" G_GUINT64_FORMAT " were computed, %" G_GUINT64_FORMAT
           " refused; %" G_GUINT64_FORMAT " with gradients\n",
-          option_functions ? n_functions : n_calls, option_functions ? "functions" : "methods",
-          tally.errors, tally.results, tally.computed, tally.refused, tally.gradients);
+          end - first, option_functions ? n_functions : n_calls,
+          option_functions ? "functions" : "methods", tally.errors, tally.results,
+          tally.computed, tally.refused, tally.gradients);
   /* A test that only meets errors, or none, tests little. */
-  if (option_call < 0 && option_count >= 1000 && !option_functions
+  if (option_call < 0 && end - first >= 1000 && !option_functions
       && (tally.errors < (end - first) / 10 || tally.computed < (end - first) / 10
           || tally.gradients < (end - first) / 200)) {
     fputs ("test-calls: hardly anything was tested\n", stderr);
