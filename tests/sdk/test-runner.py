@@ -9,6 +9,7 @@ import json
 import os
 import pathlib
 import re
+import resource
 import shutil
 import signal
 import stat
@@ -21,9 +22,13 @@ from suite import ABSENT, BAD, BELOW, CRASHED, FAILED, PASSED, USAGE, bad, case,
 
 @test("level core passes on CPU, every group of it, with no false alarm and in its time")
 def core_cpu(box):
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     found, _ = certificate(box, "CPU", status=PASSED)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
     every_group_passed(found)
-    check(found["run"]["seconds"] <= 60, found["run"])
+    # The processors' time: that of the clock is whatever else a machine does.
+    seconds = after.ru_utime - before.ru_utime + after.ru_stime - before.ru_stime
+    check(1 <= seconds <= 60, seconds)
     check({r["what"] for c in found["cases"] for r in c.get("records", [])} >= {"upload", "first result", "submit of one launch"})
 
 
