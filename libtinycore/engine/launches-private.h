@@ -23,7 +23,8 @@ typedef struct {
 
 struct TinyLaunches {
   GArray *launches;      /* Launch */
-  GArray *bindings;      /* TinyBinding, each with a reference to its buffer */
+  GArray *bindings;      /* TinyBinding, each with a reference to its buffer, or lent one */
+  gboolean is_lent;      /* buffers are the caller's, and change between submissions */
   GArray *variables;     /* LaunchVariable */
   TinyCommand *commands; /* one per launch, once built */
   TinySpan *spans;       /* one per binding */
@@ -43,7 +44,7 @@ struct TinyLaunches {
 
 /* The device that runs @launch: its own, or one that runs kernels on that one's memory; NULL: a copy. */
 TinyDevice *tiny_launch_get_runner (const Launch *launch);
-/* Makes commands of the launches. */
+/* Makes commands of the launches, or brings those that there are up to date. */
 gboolean tiny_launches_build (TinyLaunches *self, GError **error);
 /* Whether they have memory in common. */
 gboolean tiny_bindings_overlap (const TinyBinding *x, const TinyBinding *y);

@@ -286,7 +286,7 @@ tiny_launches_submit (TinyLaunches *self, guint n_unseen, GError **error)
 {
   const guint n = self->launches->len;
   const gint64 start = tiny_debug_now_ns ();
-  if (self->commands == NULL && !tiny_launches_build (self, error))
+  if ((self->commands == NULL || self->is_lent) && !tiny_launches_build (self, error))
     return FALSE;
   if (self->lanes == NULL)
     self->lanes = tiny_lanes_new (self);

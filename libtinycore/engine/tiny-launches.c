@@ -44,7 +44,7 @@ tiny_launches_free (TinyLaunches *self)
 {
   if (self == NULL)
     return;
-  for (guint i = 0; i < self->bindings->len; i++)
+  for (guint i = 0; i < self->bindings->len && !self->is_lent; i++)
     tiny_buffer_unref (g_array_index (self->bindings, TinyBinding, i).buffer);
   g_array_unref (self->launches);
   g_array_unref (self->bindings);
@@ -70,7 +70,8 @@ tiny_launches_add (TinyLaunches *self,
   g_array_append_val (self->launches, launch);
   g_array_append_vals (self->bindings, bindings, launch.n_bindings);
   for (guint i = 0; i < launch.n_bindings; i++)
-    tiny_buffer_ref (bindings[i].buffer);
+    if (bindings[i].buffer != NULL)
+      tiny_buffer_ref (bindings[i].buffer);
   self->n_kernels += launch.device != NULL;
   if (launch.executable != NULL) {
     self->n_flops += (guint64) launch.executable->n_flops;
@@ -104,6 +105,27 @@ tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBin
 {
   TinyBinding both[] = { *to, *from };
   tiny_launches_add (self, (Launch){ .n_bindings = 2, .n_written = 1 }, both, NULL);
+}
+
+void
+tiny_launches_lend (TinyLaunches *self, TinyBuffer *const *buffers, const guint *which)
+{
+  self->is_lent = TRUE;
+  for (guint i = 0; i < self->bindings->len; i++)
+    g_array_index (self->bindings, TinyBinding, i).buffer
+        = buffers != NULL ? buffers[which[i]] : NULL;
+  if (buffers == NULL)
+    g_clear_pointer (&self->ns, g_free); /* the next run is watched, or not, as it begins */
+}
+
+void
+tiny_launches_set_variable (TinyLaunches *self,
+                            guint launch,
+                            guint i,
+                            const TinyBoundVariable *variable)
+{
+  const guint first = g_array_index (self->launches, Launch, launch).first_variable;
+  g_array_index (self->variables, LaunchVariable, first + i).bound = *variable;
 }
 
 guint
@@ -168,12 +190,15 @@ tiny_launches_changes (TinyLaunches *self, TinyBuffer *buffer)
 static guint64
 count_touched (const TinyTarget *target, gint64 n_bytes)
 {
-  gboolean packs = FALSE;
-  for (guint i = TINY_DTYPE_BOOL; i <= TINY_DTYPE_F64; i++)
-    packs = packs
-            || (tiny_dtype_get_n_bytes (i) < 4
-                && (target->dtypes_storage & TINY_DTYPE_BIT (i)) == 0);
-  return packs ? (guint64) (n_bytes + 3) & ~G_GUINT64_CONSTANT (3) : (guint64) n_bytes;
+  const guint32 narrow = 0
+#define TINY_DTYPE(id, text, n_bytes, ...)                                                     \
+  | (n_bytes == 1 || n_bytes == 2 ? TINY_DTYPE_BIT (TINY_DTYPE_##id) : 0)
+#include "ir/dtypes.def"
+#undef TINY_DTYPE
+      ;
+  return (narrow & ~target->dtypes_storage) != 0
+             ? (guint64) (n_bytes + 3) & ~G_GUINT64_CONSTANT (3)
+             : (guint64) n_bytes;
 }
 
 TinyDevice *
@@ -252,6 +277,14 @@ mark_overlaps (TinyLaunches *self)
   }
 }
 
+/* Other memory, other waits. */
+static void
+forget_waits (TinyLaunches *self)
+{
+  if (self->lanes != NULL && tiny_lanes_get_n (self->lanes) > 1)
+    g_clear_pointer (&self->lanes, tiny_lanes_free);
+}
+
 void
 tiny_launches_replace (TinyLaunches *self,
                        TinyBuffer *const *from,
@@ -273,11 +306,9 @@ tiny_launches_replace (TinyLaunches *self,
         forget_commands (self);
     }
   }
-  /* Other memory, other waits. */
   if (self->commands != NULL)
     mark_overlaps (self);
-  if (self->lanes != NULL && tiny_lanes_get_n (self->lanes) > 1)
-    g_clear_pointer (&self->lanes, tiny_lanes_free);
+  forget_waits (self);
 }
 
 gboolean
@@ -300,19 +331,13 @@ tiny_launches_write (TinyLaunches *self,
   return FALSE;
 }
 
-gboolean
-tiny_launches_build (TinyLaunches *self, GError **error)
+/* All of the commands that stays as it is. */
+static void
+make_commands (TinyLaunches *self)
 {
   self->commands = g_new0 (TinyCommand, self->launches->len + 1);
   self->spans = g_new0 (TinySpan, self->bindings->len + 1);
   self->values = g_new0 (gint64, self->variables->len + 1);
-  for (guint i = 0; i < self->variables->len; i++)
-    self->values[i] = g_array_index (self->variables, LaunchVariable, i).bound.value;
-  for (guint i = 0; i < self->launches->len; i++)
-    if (!fill_spans (self, &g_array_index (self->launches, Launch, i), error)) {
-      forget_commands (self);
-      return FALSE;
-    }
   for (guint i = 0; i < self->launches->len; i++) {
     const Launch *launch = &g_array_index (self->launches, Launch, i);
     if (launch->device == NULL)
@@ -327,7 +352,22 @@ tiny_launches_build (TinyLaunches *self, GError **error)
     command->n_variables = launch->n_variables;
     memcpy (command->grid, launch->executable->grid, sizeof command->grid);
   }
+}
+
+gboolean
+tiny_launches_build (TinyLaunches *self, GError **error)
+{
+  if (self->commands == NULL)
+    make_commands (self);
+  for (guint i = 0; i < self->variables->len; i++)
+    self->values[i] = g_array_index (self->variables, LaunchVariable, i).bound.value;
+  for (guint i = 0; i < self->launches->len; i++)
+    if (!fill_spans (self, &g_array_index (self->launches, Launch, i), error)) {
+      forget_commands (self);
+      return FALSE;
+    }
   mark_overlaps (self);
+  forget_waits (self);
   return TRUE;
 }
 

@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-plan.c: a schedule whose kernels are compiled, run on given memory. */
+ * tiny-plan.c: a schedule whose kernels are compiled, run on given memory.
+ *
+ * The launches of a run are made once and lent other memory by each further run. */
 #include "engine/tiny-plan.h"
+
+#include <string.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
@@ -12,11 +16,42 @@
 #include "engine/tiny-tuned.h"
 #include "ir/tiny-verify.h"
 
+/* Where a buffer of the schedule is in memory that a run brings along. */
+typedef struct {
+  TinyBinding binding; /* without a buffer */
+  TinyDevice *device;  /* of an output */
+  guint arena;         /* of a temporary */
+} Place;
+
+/* What a run needs and the next one needs again: from one to the next nothing but memory and the values of variables
+ * differs. */
+typedef struct {
+  TinyBuffer **buffers; /* by buffer of the schedule; NULL between runs, as are its launches' */
+  TinyBuffer **arenas;  /* likewise; those of temporaries */
+  TinyLaunches *launches;
+} Run;
+
+static void
+run_free (Run *self)
+{
+  if (self == NULL)
+    return;
+  g_free (self->buffers);
+  g_free (self->arenas);
+  tiny_launches_free (self->launches);
+  g_free (self);
+}
+
 struct TinyPlan {
   TinySchedule *schedule;
   TinyExecutable **executables; /* by item; NULL for copies */
   TinyDevice **devices;         /* by item: that runs it */
   guint n_kernels;
+  Place *places;              /* by buffer */
+  TinyDevice **arena_devices; /* by arena */
+  guint *lent;                /* by binding of the launches: the buffer of the schedule */
+  guint n_unseen;             /* items before the first that writes to an input */
+  Run *spare;                 /* of the last run; NULL while one goes on */
 };
 
 /* Compiles the kernels of one device together, so that they compile side by side. */
@@ -110,6 +145,63 @@ show_verdicts (const GArray *verdicts)
   }
 }
 
+/* How many items come before the first that writes to an input: all other memory is new. */
+static guint
+count_unseen (const TinySchedule *schedule)
+{
+  for (guint i = 0; i < schedule->n_items; i++) {
+    const TinyScheduleItem *item = &schedule->items[i];
+    for (guint b = 0; b < item->n_written; b++)
+      if (schedule->buffers[item->buffers[b]].kind == TINY_SCHEDULE_INPUT)
+        return i;
+  }
+  return schedule->n_items;
+}
+
+static gboolean
+find_place (TinyPlan *self, guint i, GError **error)
+{
+  const TinySchedule *schedule = self->schedule;
+  const TinyScheduleBuffer *buffer = &schedule->buffers[i];
+  Place *place = &self->places[i];
+  place->binding.n_bytes = buffer->n_elements * (gint64) tiny_dtype_get_n_bytes (buffer->dtype);
+  if (buffer->kind == TINY_SCHEDULE_OUTPUT) {
+    place->device = tiny_engine_get_device (buffer->device, error);
+    return place->device != NULL;
+  }
+  if (buffer->kind == TINY_SCHEDULE_TEMPORARY) {
+    place->binding.offset = buffer->slot;
+    place->binding.is_temporary = TRUE;
+    while (!g_str_equal (schedule->arenas[place->arena].device, buffer->device))
+      place->arena++;
+  }
+  return TRUE;
+}
+
+/* All that runs have in common. */
+static gboolean
+find_places (TinyPlan *self, GError **error)
+{
+  const TinySchedule *schedule = self->schedule;
+  g_autoptr (GArray) lent = g_array_new (FALSE, FALSE, sizeof (guint));
+  self->places = g_new0 (Place, schedule->n_buffers + 1);
+  self->arena_devices = g_new0 (TinyDevice *, schedule->n_arenas + 1);
+  for (guint i = 0; i < schedule->n_buffers; i++)
+    if (!find_place (self, i, error))
+      return FALSE;
+  for (guint i = 0; i < schedule->n_arenas; i++) {
+    self->arena_devices[i] = tiny_engine_get_device (schedule->arenas[i].device, error);
+    if (self->arena_devices[i] == NULL)
+      return FALSE;
+  }
+  for (guint i = 0; i < schedule->n_items; i++)
+    g_array_append_vals (lent, schedule->items[i].buffers, schedule->items[i].n_buffers);
+  self->lent = g_new (guint, lent->len + 1);
+  memcpy (self->lent, lent->data, lent->len * sizeof (guint));
+  self->n_unseen = count_unseen (schedule);
+  return TRUE;
+}
+
 static struct {
   TinyPlanWatcher call;
   gpointer data;
@@ -162,7 +254,7 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GErr
   for (guint i = 0; i < schedule->n_items; i++)
     if (self->devices[i] == NULL && !compile_device (self, schedule->items[i].device, error))
       return NULL;
-  return g_steal_pointer (&self);
+  return find_places (self, error) ? g_steal_pointer (&self) : NULL;
 }
 
 void
@@ -173,6 +265,10 @@ tiny_plan_free (TinyPlan *self)
   g_clear_pointer (&self->schedule, tiny_schedule_free);
   g_free (self->executables);
   g_free (self->devices);
+  g_free (self->places);
+  g_free (self->arena_devices);
+  g_free (self->lent);
+  run_free (self->spare);
   g_free (self);
 }
 
@@ -208,71 +304,17 @@ tiny_plan_get_spread (const TinyPlan *self, guint i)
   return spreads != NULL ? spreads[i] : (TinySpread){ .first = i, .n = 1 };
 }
 
-/* One run's memory: what stands behind each buffer of the schedule. */
-typedef struct {
-  TinyBinding *bindings;
-  const TinyBoundVariable *variables;
-  GPtrArray *owned; /* fresh buffers, released when the run is over */
-} Memory;
-
-static TinyBuffer *
-allocate (Memory *memory, const char *device_name, gint64 n_bytes, GError **error)
-{
-  TinyDevice *device = tiny_engine_get_device (device_name, error);
-  if (device == NULL)
-    return NULL;
-  TinyBuffer *buffer = tiny_buffer_new (device, (gsize) n_bytes);
-  g_ptr_array_add (memory->owned, buffer);
-  return tiny_buffer_ensure (buffer, error) ? buffer : NULL;
-}
-
-static gboolean
-bind (TinyPlan *self, TinyBuffer *const *inputs, Memory *memory, GError **error)
-{
-  const TinySchedule *schedule = self->schedule;
-  g_autofree TinyBuffer **arenas = g_new0 (TinyBuffer *, schedule->n_arenas + 1);
-  for (guint i = 0; i < schedule->n_arenas; i++) {
-    arenas[i]
-        = allocate (memory, schedule->arenas[i].device, schedule->arenas[i].n_bytes, error);
-    if (arenas[i] == NULL)
-      return FALSE;
-  }
-  for (guint i = 0; i < schedule->n_buffers; i++) {
-    const TinyScheduleBuffer *buffer = &schedule->buffers[i];
-    TinyBinding *binding = &memory->bindings[i];
-    binding->n_bytes = buffer->n_elements * (gint64) tiny_dtype_get_n_bytes (buffer->dtype);
-    switch (buffer->kind) {
-    case TINY_SCHEDULE_INPUT:
-      binding->buffer = inputs[buffer->slot];
-      break;
-    case TINY_SCHEDULE_OUTPUT:
-      binding->buffer = allocate (memory, buffer->device, binding->n_bytes, error);
-      break;
-    case TINY_SCHEDULE_TEMPORARY:
-      for (guint a = 0; a < schedule->n_arenas; a++)
-        if (g_str_equal (schedule->arenas[a].device, buffer->device))
-          binding->buffer = arenas[a];
-      binding->offset = buffer->slot;
-      binding->is_temporary = TRUE;
-      break;
-    }
-    if (binding->buffer == NULL)
-      return FALSE;
-  }
-  return TRUE;
-}
+/* ---- running ---- */
 
 static void
-add_item (TinyPlan *self, guint i, const Memory *memory, TinyLaunches *launches)
+add_item (TinyPlan *self, guint i, TinyLaunches *launches)
 {
   const TinyScheduleItem *item = &self->schedule->items[i];
   TinyBinding *bindings = g_newa (TinyBinding, item->n_buffers + 1);
   for (guint b = 0; b < item->n_buffers; b++)
-    bindings[b] = memory->bindings[item->buffers[b]];
+    bindings[b] = self->places[item->buffers[b]].binding;
   TinyBoundVariable *variables
-      = g_newa (TinyBoundVariable, item->n_variables + item->n_numbers + 1);
-  for (guint v = 0; v < item->n_variables; v++)
-    variables[v] = memory->variables[item->variables[v]];
+      = g_newa0 (TinyBoundVariable, item->n_variables + item->n_numbers + 1);
   for (guint v = 0; v < item->n_numbers; v++)
     variables[item->n_variables + v] = tiny_bound_variable_of (item->numbers[v]);
   if (item->kind == TINY_SCHEDULE_COPY)
@@ -282,17 +324,93 @@ add_item (TinyPlan *self, guint i, const Memory *memory, TinyLaunches *launches)
                               bindings, item->n_buffers, item->n_written);
 }
 
-/* How many items come before the first that writes to an input: all other memory is new. */
-static guint
-count_unseen (const TinySchedule *schedule)
+/* That of the last run, unless another one goes on. */
+static Run *
+take_run (TinyPlan *self)
 {
-  for (guint i = 0; i < schedule->n_items; i++) {
-    const TinyScheduleItem *item = &schedule->items[i];
-    for (guint b = 0; b < item->n_written; b++)
-      if (schedule->buffers[item->buffers[b]].kind == TINY_SCHEDULE_INPUT)
-        return i;
+  Run *run = g_steal_pointer (&self->spare);
+  if (run != NULL)
+    return run;
+  run = g_new0 (Run, 1);
+  run->buffers = g_new0 (TinyBuffer *, self->schedule->n_buffers + 1);
+  run->arenas = g_new0 (TinyBuffer *, self->schedule->n_arenas + 1);
+  run->launches = tiny_launches_new ();
+  for (guint i = 0; i < self->schedule->n_items; i++)
+    add_item (self, i, run->launches);
+  return run;
+}
+
+static TinyBuffer *
+allocate (TinyDevice *device, gint64 n_bytes, GError **error)
+{
+  TinyBuffer *buffer = tiny_buffer_new (device, (gsize) n_bytes);
+  if (!tiny_buffer_ensure (buffer, error))
+    g_clear_pointer (&buffer, tiny_buffer_unref);
+  return buffer;
+}
+
+static gboolean
+find_memory (TinyPlan *self, Run *run, TinyBuffer *const *inputs, GError **error)
+{
+  const TinySchedule *schedule = self->schedule;
+  for (guint i = 0; i < schedule->n_arenas; i++) {
+    TinyDevice *device = self->arena_devices[i];
+    run->arenas[i] = allocate (device, schedule->arenas[i].n_bytes, error);
+    if (run->arenas[i] == NULL)
+      return FALSE;
   }
-  return schedule->n_items;
+  for (guint i = 0; i < schedule->n_buffers; i++) {
+    const TinyScheduleBuffer *buffer = &schedule->buffers[i];
+    const Place *place = &self->places[i];
+    run->buffers[i] = buffer->kind == TINY_SCHEDULE_INPUT ? inputs[buffer->slot]
+                      : buffer->kind == TINY_SCHEDULE_OUTPUT
+                          ? allocate (place->device, place->binding.n_bytes, error)
+                          : run->arenas[place->arena];
+    if (run->buffers[i] == NULL)
+      return FALSE;
+  }
+  return TRUE;
+}
+
+/* Keeps @run for the next, without its memory. */
+static void
+give_back (TinyPlan *self, Run *run)
+{
+  const TinySchedule *schedule = self->schedule;
+  tiny_launches_lend (run->launches, NULL, NULL);
+  for (guint i = 0; i < schedule->n_buffers; i++) {
+    if (schedule->buffers[i].kind == TINY_SCHEDULE_OUTPUT)
+      tiny_buffer_unref (run->buffers[i]);
+    run->buffers[i] = NULL;
+  }
+  for (guint i = 0; i < schedule->n_arenas; i++)
+    g_clear_pointer (&run->arenas[i], tiny_buffer_unref);
+  if (self->spare == NULL)
+    self->spare = g_steal_pointer (&run);
+  run_free (run);
+}
+
+static void
+bind_variables (TinyPlan *self, const TinyBoundVariable *values, TinyLaunches *launches)
+{
+  for (guint i = 0; i < self->schedule->n_items; i++) {
+    const TinyScheduleItem *item = &self->schedule->items[i];
+    for (guint v = 0; v < item->n_variables; v++)
+      tiny_launches_set_variable (launches, i, v, &values[item->variables[v]]);
+  }
+}
+static gboolean
+submit (TinyPlan *self,
+        Run *run,
+        TinyBuffer *const *inputs,
+        const TinyBoundVariable *variables,
+        GError **error)
+{
+  if (!find_memory (self, run, inputs, error))
+    return FALSE;
+  tiny_launches_lend (run->launches, run->buffers, self->lent);
+  bind_variables (self, variables, run->launches);
+  return tiny_launches_submit (run->launches, self->n_unseen, error);
 }
 
 gboolean
@@ -302,21 +420,13 @@ tiny_plan_run (TinyPlan *self,
                TinyBuffer **out_outputs,
                GError **error)
 {
-  const TinySchedule *schedule = self->schedule;
-  g_autofree TinyBinding *bindings = g_new0 (TinyBinding, schedule->n_buffers + 1);
-  g_autoptr (GPtrArray) owned
-      = g_ptr_array_new_with_free_func ((GDestroyNotify) tiny_buffer_unref);
-  Memory memory = { bindings, variables, owned };
-  if (!bind (self, inputs, &memory, error))
-    return FALSE;
-  g_autoptr (TinyLaunches) launches = tiny_launches_new ();
-  for (guint i = 0; i < schedule->n_items; i++)
-    add_item (self, i, &memory, launches);
-  if (!tiny_launches_submit (launches, count_unseen (schedule), error))
-    return FALSE;
-  if (*tiny_launches_get_recorder () != NULL)
-    tiny_launches_append (*tiny_launches_get_recorder (), launches);
-  for (guint i = 0; i < schedule->n_outputs; i++)
-    out_outputs[i] = tiny_buffer_ref (bindings[schedule->outputs[i]].buffer);
-  return TRUE;
+  Run *run = take_run (self);
+  const gboolean good = submit (self, run, inputs, variables, error);
+  TinyLaunches *recorder = *tiny_launches_get_recorder ();
+  if (good && recorder != NULL)
+    tiny_launches_append (recorder, run->launches);
+  for (guint i = 0; good && i < self->schedule->n_outputs; i++)
+    out_outputs[i] = tiny_buffer_ref (run->buffers[self->schedule->outputs[i]]);
+  give_back (self, run);
+  return good;
 }

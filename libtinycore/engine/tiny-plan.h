@@ -61,7 +61,7 @@ char *tiny_runtime_print (const TinyRoot *root, GError **error);
 
 /* ---- launches ---- */
 
-/* Launches in order, with all that submitting them again needs. Holds references to its buffers. */
+/* Launches in order, with all that submitting them again needs. Holds references to its buffers, unless these are lent. */
 typedef struct TinyLaunches TinyLaunches;
 
 TinyLaunches *tiny_launches_new (void);
@@ -77,6 +77,14 @@ void tiny_launches_add_kernel (TinyLaunches *self,
 /* Copies between devices. */
 void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from);
+/* For launches whose bindings were added without a buffer: binding i of them all is in @buffers[@which[i]], the caller's, until
+ * this is called again. Both NULL: in none. */
+void tiny_launches_lend (TinyLaunches *self, TinyBuffer *const *buffers, const guint *which);
+/* Variable @i of launch @launch of such. */
+void tiny_launches_set_variable (TinyLaunches *self,
+                                 guint launch,
+                                 guint i,
+                                 const TinyBoundVariable *variable);
 guint tiny_launches_get_n_kernels (TinyLaunches *self);
 /* Every use of from[i] becomes one of to[i] from now on, all at once: a buffer may be in both. */
 void tiny_launches_replace (TinyLaunches *self,
