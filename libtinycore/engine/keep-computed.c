@@ -44,14 +44,14 @@ is_arithmetic (const TinyNode *node)
   return is_any && node->shape != NULL && node->limits == NULL;
 }
 
-/* The past of each node of the order, by id; NULL where something is on several devices or has sizes that are variables. */
+/* The past of each node of the order, by its place; NULL where something is on several devices or has sizes that are variables. */
 static Past *
 find_pasts (const GPtrArray *order)
 {
-  g_autofree Past *pasts = g_new (Past, tiny_graph_get_n_nodes (tiny_runtime_get_graph ()));
+  g_autofree Past *pasts = g_new (Past, order->len);
   const guint32 wants = tiny_graph_begin_mark (tiny_runtime_get_graph ());
-  TinyRoot *head = tiny_runtime_get_roots ();
-  for (TinyRoot *root = head->next; root != head; root = root->next)
+  TinyRoot *head = tiny_runtime_get_active_roots ();
+  for (TinyRoot *root = head->next_active; root != head; root = root->next_active)
     if (root->wants_gradients)
       root->node->mark = wants;
   for (guint i = 0; i < order->len; i++) {
@@ -63,12 +63,12 @@ find_pasts (const GPtrArray *order)
             node->op == TINY_OP_BUFFER,
             node->mark == wants || tiny_history_has (node) || tiny_history_is_end (node) };
     for (guint s = 0; s < node->n_sources; s++) {
-      const Past *source = &pasts[node->sources[s]->id];
+      const Past *source = &pasts[node->sources[s]->place];
       past.n_ops = MIN (past.n_ops + source->n_ops, MANY_OPS);
       past.has_memory = past.has_memory || source->has_memory;
       past.flows = past.flows || (source->flows && tiny_history_flows (node, s));
     }
-    pasts[node->id] = past;
+    pasts[i] = past;
   }
   return g_steal_pointer (&pasts);
 }
@@ -95,12 +95,12 @@ keep_computed_note (const TinyRequest *request)
     if (node->n_computed > 0) /* it was held, and is read by what is held now */
       node->n_computed = OFTEN;
   }
-  TinyRoot *head = tiny_runtime_get_roots ();
-  for (TinyRoot *root = head->next; root != head; root = root->next) {
+  TinyRoot *head = tiny_runtime_get_active_roots ();
+  for (TinyRoot *root = head->next_active; root != head; root = root->next_active) {
     TinyNode *node = root->node;
     while (tiny_op_is_movement ((TinyOp) node->op) || node->op == TINY_OP_DETACH)
       node = node->sources[0];
-    if (node->mark == is_part && node->n_computed == 0 && is_worth (node, &pasts[node->id]))
+    if (node->mark == is_part && node->n_computed == 0 && is_worth (node, &pasts[node->place]))
       node->n_computed = 1;
   }
 }

@@ -11,6 +11,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/tiny-reuse.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
 
@@ -58,20 +59,40 @@ family_free (gpointer data)
 
 /* ---- the numbers of a graph ---- */
 void
-open_numbers_init (OpenNumbers *self, guint n_nodes)
+open_numbers_init (OpenNumbers *self)
 {
-  *self = (OpenNumbers){ .numbers = g_array_new (FALSE, FALSE, sizeof (OpenNumber)),
-                         .first = g_new (guint, n_nodes + 1) };
-  memset (self->first, 0xff, (n_nodes + 1) * sizeof *self->first);
+  tiny_reuse_array (&self->numbers, sizeof (OpenNumber));
+  tiny_reuse_array (&self->first, sizeof (guint));
+}
+
+void
+open_numbers_close (OpenNumbers *self)
+{
+  g_free ((gpointer) self->is_open);
+  self->is_open = NULL;
 }
 
 void
 open_numbers_clear (OpenNumbers *self)
 {
+  open_numbers_close (self);
   g_clear_pointer (&self->numbers, g_array_unref);
-  g_clear_pointer (&self->first, g_free);
-  g_free ((gpointer) self->is_open);
-  self->is_open = NULL;
+  g_clear_pointer (&self->first, g_array_unref);
+}
+
+static void
+set_first (OpenNumbers *self, guint place, guint number)
+{
+  const guint none = G_MAXUINT;
+  while (self->first->len < place)
+    g_array_append_val (self->first, none);
+  g_array_append_val (self->first, number);
+}
+
+static guint
+get_first (const OpenNumbers *self, guint place)
+{
+  return place < self->first->len ? g_array_index (self->first, guint, place) : G_MAXUINT;
 }
 
 static const OpenNumber *
@@ -126,25 +147,25 @@ note_places (OpenNumbers *self, const TinyNode *node)
 gboolean
 open_numbers_note (OpenNumbers *self, const TinyNode *node, guint place, gint64 *out_rest)
 {
-  guint *first = &self->first[place];
   if (is_number (node)) {
     OpenNumber number = { node, 0, node->arg, 0 };
-    *first = self->numbers->len;
+    out_rest[0] = self->numbers->len;
+    set_first (self, place, self->numbers->len);
     g_array_append_val (self->numbers, number);
-    out_rest[0] = *first;
     return TRUE;
   }
   if ((node->op != TINY_OP_SHRINK && node->op != TINY_OP_PAD)
       || node->shape->n > TINY_LIMIT_MAX_RANK)
     return FALSE;
-  *first = find_alike (self, node);
-  if (*first == G_MAXUINT)
-    *first = note_places (self, node);
-  if (*first == G_MAXUINT)
+  guint first = find_alike (self, node);
+  if (first == G_MAXUINT)
+    first = note_places (self, node);
+  if (first == G_MAXUINT)
     return FALSE;
+  set_first (self, place, first);
   memset (out_rest, 0, node->ints->n * sizeof *out_rest);
   memcpy (out_rest, node->shape->v, node->shape->n * sizeof *out_rest);
-  out_rest[node->ints->n] = *first;
+  out_rest[node->ints->n] = first;
   return TRUE;
 }
 
@@ -279,7 +300,7 @@ open_numbers_remake (const OpenNumbers *self,
                      guint place,
                      TinyNode *const *sources)
 {
-  guint first = self->first[place], n_open = 0;
+  guint first = get_first (self, place), n_open = 0;
   if (self->is_open == NULL || first == G_MAXUINT)
     return NULL;
   if (node->op == TINY_OP_CONST)

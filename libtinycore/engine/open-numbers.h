@@ -23,14 +23,17 @@ typedef struct {
 
 /* Of a graph whose nodes are looked at in order. */
 typedef struct {
-  GArray *numbers;         /* OpenNumber */
-  guint *first;            /* of each node by its place: its first number, or G_MAXUINT */
+  GArray *numbers; /* OpenNumber */
+  GArray *
+      first; /* guint, of nodes by their place: the first number, or G_MAXUINT; others have none */
   const gboolean *is_open; /* of each number, once that is known: it is a variable; or NULL */
 } OpenNumbers;
 
-void open_numbers_init (OpenNumbers *self, guint n_nodes);
+/* With the lists of numbers that were noted before, if they were not cleared but closed. */
+void open_numbers_init (OpenNumbers *self);
+void open_numbers_close (OpenNumbers *self);
 void open_numbers_clear (OpenNumbers *self);
-/* Notes what numbers @node, the @place-th, has. What is in @out_rest beside them has to be the same in graphs that
+/* Notes what numbers @node, the @place-th, has; places only go up. What is in @out_rest beside them has to be the same in graphs that
  * share a plan: as many as @node has ints, and one more. FALSE: it has none. */
 gboolean
 open_numbers_note (OpenNumbers *self, const TinyNode *node, guint place, gint64 *out_rest);

@@ -9,6 +9,11 @@ G_BEGIN_DECLS
 
 /* The head of the ring of all roots. */
 TinyRoot *tiny_runtime_get_roots (void);
+/* The head of the ring of those that a step may have to do with: that are in no memory, or want gradients. Who goes on along
+ * next_active finds them; however many others a program keeps, they cost nothing. */
+TinyRoot *tiny_runtime_get_active_roots (void);
+/* Another node is the value of @root. */
+void tiny_runtime_move_root (TinyRoot *root, TinyNode *node);
 TinyCounters *tiny_runtime_counters (void);
 /* A BUFFER, or an UNSHARD of BUFFERs, or a RESHAPE or LIMIT of one. */
 gboolean tiny_runtime_is_realized (const TinyNode *node);

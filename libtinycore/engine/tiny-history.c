@@ -223,6 +223,7 @@ tiny_history_toposort (TinyGraph *graph, TinyNode *const *roots, guint n)
       } else if (next == node->n_sources) {
         push (stack, tiny_history_get (node, NULL), seen);
       } else {
+        node->place = order->len;
         g_ptr_array_add (order, node);
         g_array_set_size (stack, stack->len - 1);
       }
@@ -264,7 +265,7 @@ tiny_history_retain (GPtrArray *order)
 }
 
 void
-tiny_history_replace (TinyNode *const *others, TinyNode *const *apart, guint32 first)
+tiny_history_replace (TinyHistoryChange find_new, guint32 first)
 {
   GHashTableIter iter;
   gpointer value;
@@ -277,30 +278,28 @@ tiny_history_replace (TinyNode *const *others, TinyNode *const *apart, guint32 f
     TinyNode *node = history->node;
     const guint64 owner = tiny_recorders_get_running (history->recording);
     const gboolean is_apart = owner != 0 && owner != tiny_recorders_get_own ();
-    TinyNode *const *now = is_apart ? apart : others;
-    if (node != NULL && node->id >= first && now[node->id - first] != node)
-      change (history, now[node->id - first]);
+    TinyNode *now = node != NULL && node->id >= first ? find_new (node, is_apart) : node;
+    if (now != node)
+      change (history, now);
     if (history->node != NULL)
       highest = MAX (highest, history->node->id);
   }
   newest = highest;
 }
 
-GPtrArray *
-tiny_history_list (guint32 first)
+void
+tiny_history_list (guint32 first, GPtrArray *out)
 {
-  GPtrArray *all = g_ptr_array_new ();
   GHashTableIter iter;
   gpointer value;
   if (histories == NULL || newest < first)
-    return all;
+    return;
   g_hash_table_iter_init (&iter, histories);
   while (g_hash_table_iter_next (&iter, NULL, &value)) {
     TinyNode *node = ((History *) value)->node;
     if (node != NULL && node->id >= first)
-      g_ptr_array_add (all, node);
+      g_ptr_array_add (out, node);
   }
-  return all;
 }
 
 /* ---- memory that changes ---- */

@@ -44,10 +44,11 @@ void tiny_history_keep (const TinyNode *node, TinyNode *expression);
 gboolean tiny_history_has_grown (void);
 /* Drops all but those of the BUFFERs in @order. */
 void tiny_history_retain (GPtrArray *order);
-/* Gives those whose id is at least @first what @others has at their id less that; @apart: those of other recordings. */
-void tiny_history_replace (TinyNode *const *others, TinyNode *const *apart, guint32 first);
-/* The expressions whose id is at least @first: others cannot contain what has it. */
-GPtrArray *tiny_history_list (guint32 first);
+/* Exchanges those whose id is at least @first for what @change makes of them; @is_apart: they are of other recordings. */
+typedef TinyNode *(*TinyHistoryChange) (TinyNode *node, gboolean is_apart);
+void tiny_history_replace (TinyHistoryChange change, guint32 first);
+/* Adds to @out the expressions whose id is at least @first: others cannot contain what has it. */
+void tiny_history_list (guint32 first, GPtrArray *out);
 /* Whether a gradient may flow from @node to its source @i. */
 gboolean tiny_history_flows (const TinyNode *node, guint i);
 

@@ -64,9 +64,9 @@ static GArray *
 list_waiting (void)
 {
   GArray *all = g_array_new (FALSE, FALSE, sizeof (Waiting));
-  TinyRoot *head = tiny_runtime_get_roots ();
+  TinyRoot *head = tiny_runtime_get_active_roots ();
   guint32 seen = tiny_graph_begin_mark (tiny_runtime_get_graph ());
-  for (TinyRoot *root = head->next; root != head; root = root->next) {
+  for (TinyRoot *root = head->next_active; root != head; root = root->next_active) {
     if (tiny_recorders_is_any ()) /* to each recording its own */
       seen = tiny_graph_begin_mark (tiny_runtime_get_graph ());
     TinyNode *source = find_source (root->node, seen);
@@ -114,18 +114,20 @@ add_node (TinyRequest *request, TinyNode *node, guint64 owner)
 static void
 add_readers_of_old_values (TinyRequest *request)
 {
-  g_autoptr (GHashTable) assigned = g_hash_table_new (NULL, NULL);
+  g_autoptr (GHashTable) assigned = NULL;
   g_autoptr (GArray) waiting = NULL;
   for (guint n_seen = 0;;) {
-    guint n_before = g_hash_table_size (assigned);
+    guint n_before = assigned != NULL ? g_hash_table_size (assigned) : 0;
     for (; n_seen < request->nodes->len; n_seen++) {
       const TinyNode *node = request->nodes->pdata[n_seen];
       TinyNode *target = node->op == TINY_OP_ASSIGN ? node->sources[0] : NULL;
+      if (target != NULL && assigned == NULL)
+        assigned = g_hash_table_new (NULL, NULL);
       for (guint k = 0; target != NULL && k < tiny_runtime_count_pieces (target); k++)
         g_hash_table_add (assigned,
                           tiny_runtime_get_buffer (tiny_runtime_get_piece (target, k)));
     }
-    if (g_hash_table_size (assigned) == n_before)
+    if (assigned == NULL || g_hash_table_size (assigned) == n_before)
       return;
     if (waiting == NULL)
       waiting = list_waiting ();
@@ -162,25 +164,22 @@ run (TinyRequest *request, GError **error)
   TinyPlan *plan = tiny_request_find_plan (request, error);
   if (plan == NULL)
     return FALSE;
-  guint n_nodes = request->nodes->len, n_outputs = tiny_plan_get_n_outputs (plan);
-  g_autoptr (GPtrArray) inputs
-      = g_ptr_array_new_full (request->buffers->len, (GDestroyNotify) tiny_buffer_unref);
-  g_autofree TinyBuffer **outputs = g_new0 (TinyBuffer *, n_outputs + 1);
   for (guint i = 0; i < request->buffers->len; i++)
-    g_ptr_array_add (inputs, tiny_request_get_input (request, i));
-  if (!tiny_plan_run (plan, (TinyBuffer *const *) inputs->pdata,
+    g_ptr_array_add (request->inputs, tiny_request_get_input (request, i));
+  g_ptr_array_set_size (request->outputs, (gint) tiny_plan_get_n_outputs (plan));
+  TinyBuffer **outputs = (TinyBuffer **) request->outputs->pdata;
+  if (!tiny_plan_run (plan, (TinyBuffer *const *) request->inputs->pdata,
                       (const TinyBoundVariable *) (void *) request->variables->data, outputs,
                       error))
     return FALSE;
-  g_autofree TinyNode **nodes = g_new (TinyNode *, n_nodes);
-  for (guint i = 0; i < n_nodes; i++) {
+  for (guint i = 0; i < request->nodes->len; i++) {
     const TinySpread spread = tiny_plan_get_spread (plan, i);
-    nodes[i] = node_of_outputs (request->nodes->pdata[i], &spread, outputs);
+    g_ptr_array_add (request->results,
+                     node_of_outputs (request->nodes->pdata[i], &spread, outputs));
   }
-  for (guint i = 0; i < n_outputs; i++)
-    tiny_buffer_unref (outputs[i]);
   keep_computed_note (request);
-  tiny_runtime_replace ((TinyNode *const *) request->nodes->pdata, nodes, n_nodes);
+  tiny_runtime_replace ((TinyNode *const *) request->nodes->pdata,
+                        (TinyNode *const *) request->results->pdata, request->nodes->len);
   return TRUE;
 }
 
@@ -196,8 +195,7 @@ static void
 list_nodes (const Wanted *self, TinyRequest *request)
 {
   const guint64 own = tiny_recorders_get_own ();
-  request->nodes = g_ptr_array_new ();
-  request->owners = g_array_new (FALSE, FALSE, sizeof (guint64));
+  tiny_request_init (request);
   for (guint i = 0; i < self->n_roots; i++) {
     const guint64 owner = tiny_recorders_get_owner (self->roots[i]);
     const gboolean is_other = owner != 0 && owner != own;
@@ -333,9 +331,8 @@ tiny_runtime_print (const TinyRoot *root, GError **error)
   const char *device = tiny_runtime_get_default_device (error);
   if (device == NULL)
     return NULL;
-  request.nodes = g_ptr_array_new ();
-  request.owners = g_array_new (FALSE, TRUE, sizeof (guint64));
-  g_array_set_size (request.owners, 1);
+  tiny_request_init (&request);
+  g_array_append_val (request.owners, ((guint64[]){ 0 })[0]);
   g_ptr_array_add (request.nodes, root->node);
   tiny_request_survey (&request);
   g_autoptr (TinyGraph) graph = tiny_graph_new ();

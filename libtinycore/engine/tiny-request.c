@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-reuse.h"
 #include "engine/keep-computed.h"
 #include "engine/runtime-private.h"
 #include "ir/tiny-limit.h"
@@ -47,16 +48,54 @@ cached_plan_free (gpointer data)
 }
 
 /* ---- what is asked for ---- */
+static TinyRequest spare; /* lists for the next request; none while there is one */
+
+void
+tiny_request_init (TinyRequest *self)
+{
+  *self = spare;
+  spare = (TinyRequest){ 0 };
+  tiny_reuse_ptrs (&self->nodes);
+  tiny_reuse_array (&self->owners, sizeof (guint64));
+  tiny_reuse_ptrs (&self->order);
+  tiny_reuse_ptrs (&self->buffers);
+  tiny_reuse_ptrs (&self->inputs);
+  tiny_reuse_ptrs (&self->outputs);
+  tiny_reuse_ptrs (&self->results);
+  tiny_reuse_array (&self->variables, sizeof (TinyBoundVariable));
+  open_numbers_init (&self->numbers);
+}
+
+static void
+free_lists (TinyRequest *self)
+{
+  GPtrArray *const of_pointers[]
+      = { self->nodes, self->order, self->buffers, self->inputs, self->outputs, self->results };
+  for (guint i = 0; i < G_N_ELEMENTS (of_pointers); i++)
+    g_ptr_array_unref (of_pointers[i]);
+  g_array_unref (self->owners);
+  g_array_unref (self->variables);
+  open_numbers_clear (&self->numbers);
+}
+
 void
 tiny_request_clear (TinyRequest *self)
 {
-  g_clear_pointer (&self->nodes, g_ptr_array_unref);
-  g_clear_pointer (&self->owners, g_array_unref);
-  g_clear_pointer (&self->order, g_ptr_array_unref);
-  g_clear_pointer (&self->buffers, g_ptr_array_unref);
-  g_clear_pointer (&self->variables, g_array_unref);
+  if (self->nodes == NULL)
+    return;
+  for (guint i = 0; i < self->inputs->len; i++)
+    tiny_buffer_unref (self->inputs->pdata[i]);
+  for (guint i = 0; i < self->outputs->len; i++)
+    tiny_buffer_unref (self->outputs->pdata[i]);
+  g_ptr_array_set_size (self->inputs, 0);
+  g_ptr_array_set_size (self->outputs, 0);
   g_clear_pointer (&self->constants, g_free);
-  open_numbers_clear (&self->numbers);
+  open_numbers_close (&self->numbers);
+  if (spare.nodes == NULL)
+    spare = *self;
+  else
+    free_lists (self);
+  *self = (TinyRequest){ 0 };
 }
 
 gboolean
@@ -139,20 +178,22 @@ find_run (const TinyNode *node, gsize *out_offset)
   return n_outer == 1 && *out_offset % alignment == 0;
 }
 
-/* How often each node is read by one of the order, by id; a root is read. */
+/* How often each node is read by one of the order, by its place; a root is read. */
 static guint8 *
 count_readers (const TinyRequest *self)
 {
-  guint8 *n = g_new0 (guint8, tiny_graph_get_n_nodes (tiny_runtime_get_graph ()));
+  guint8 *n = g_new0 (guint8, self->order->len);
   for (guint i = 0; i < self->order->len; i++) {
     const TinyNode *node = self->order->pdata[i];
-    for (guint s = 0; s < node->n_sources; s++)
-      n[node->sources[s]->id] = (guint8) MIN (n[node->sources[s]->id] + 1, G_MAXUINT8);
+    for (guint s = 0; s < node->n_sources; s++) {
+      guint8 *count = &n[node->sources[s]->place];
+      *count = (guint8) MIN (*count + 1, G_MAXUINT8);
+    }
   }
   for (guint i = 0; i < self->nodes->len; i++)
     for (const TinyNode *node = self->nodes->pdata[i]; tiny_op_is_movement (node->op);
          node = node->sources[0])
-      n[node->sources[0]->id] = G_MAXUINT8;
+      n[node->sources[0]->place] = G_MAXUINT8;
   return n;
 }
 
@@ -171,7 +212,7 @@ mark_runs (const TinyRequest *self)
     if (!find_run (node, &offset))
       continue;
     n_readers = n_readers != NULL ? n_readers : count_readers (self);
-    if (n_readers[node->sources[0]->id] == 1)
+    if (n_readers[node->sources[0]->place] == 1)
       node->mark = node->sources[0]->mark = is_run;
   }
   return is_run;
@@ -195,20 +236,15 @@ void
 tiny_request_survey (TinyRequest *self)
 {
   TinyGraph *graph = tiny_runtime_get_graph ();
-  self->order
-      = tiny_graph_toposort (graph, (TinyNode *const *) self->nodes->pdata, self->nodes->len);
+  tiny_graph_toposort_into (graph, (TinyNode *const *) self->nodes->pdata, self->nodes->len,
+                            self->order);
   keep_computed_add (self);
-  self->buffers = g_ptr_array_new ();
-  self->variables = g_array_new (FALSE, FALSE, sizeof (TinyBoundVariable));
   self->structure = (TinyDigest){ { self->nodes->len, self->order->len } };
-  open_numbers_init (&self->numbers, self->order->len);
   const guint32 is_run = mark_runs (self);
-  g_autofree guint *position = g_new (guint, tiny_graph_get_n_nodes (graph));
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     guint64 arg = (guint64) node->arg;
     const char *text = node->text;
-    position[node->id] = i;
     const gboolean is_part = node->mark == is_run; /* a run, or the whole of one */
     const gboolean is_input = is_part != (node->op == TINY_OP_BUFFER);
     if (is_part)
@@ -245,12 +281,12 @@ tiny_request_survey (TinyRequest *self)
     for (const char *c = text; c != NULL && *c != 0; c++)
       tiny_digest_absorb (&self->structure, (guint8) *c);
     for (guint s = 0; s < node->n_sources; s++)
-      tiny_digest_absorb (&self->structure, position[node->sources[s]->id]);
+      tiny_digest_absorb (&self->structure, node->sources[s]->place);
     if (node->op == TINY_OP_MAX)
       absorb_bounds (&self->structure, node);
   }
   for (guint i = 0; i < self->nodes->len; i++)
-    tiny_digest_absorb (&self->structure, position[((TinyNode *) self->nodes->pdata[i])->id]);
+    tiny_digest_absorb (&self->structure, ((TinyNode *) self->nodes->pdata[i])->place);
   self->plain = self->structure;
   absorb_numbers (self, &self->plain);
   self->digest = self->plain;

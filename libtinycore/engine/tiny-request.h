@@ -17,7 +17,10 @@ typedef struct {
   GPtrArray *order; /* all nodes under them, sources first */
   GPtrArray *
       buffers; /* its inputs among those, by slot: BUFFERs, and SHRINKs that are a run of one's elements */
-  GArray *variables; /* TinyBoundVariable: of VARIABLE nodes, by number */
+  GPtrArray *inputs;  /* TinyBuffer: the memory of those, once it is wanted; each a reference */
+  GPtrArray *outputs; /* TinyBuffer: what a run gave, each a reference */
+  GPtrArray *results; /* of each node: that of the memory which it is in */
+  GArray *variables;  /* TinyBoundVariable: of VARIABLE nodes, by number */
   gboolean
       *constants; /* of a recording, by slot: stays as it is from replay to replay; or NULL */
   OpenNumbers numbers;
@@ -25,6 +28,8 @@ typedef struct {
   TinyDigest plain;     /* of all but constants */
   TinyDigest digest;
 } TinyRequest;
+/* Its lists are those of a request before, and are there for one after it once it is cleared. */
+void tiny_request_init (TinyRequest *self);
 void tiny_request_clear (TinyRequest *self);
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyRequest, tiny_request_clear)
 

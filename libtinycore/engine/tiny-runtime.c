@@ -51,10 +51,10 @@ static struct {
   GMutex lock;
   gboolean is_torn; /* see tiny_runtime_check() */
   TinyGraph *graph;
-  TinyRoot roots;      /* head of a ring */
+  TinyRoot roots;      /* head of both rings */
   guint64 n_roots;     /* that there ever were */
   guint64 n_waiting;   /* see tiny_runtime_count_waiting() */
-  GHashTable *buffers; /* id of a BUFFER node → TinyBuffer */
+  GHashTable *buffers; /* id of a BUFFER node, a number → TinyBuffer */
   gint64 next_buffer;
   GHashTable *attached; /* id → Attached, that GRADIENT nodes name */
   GPtrArray *detached;  /* Attached, to be destroyed when the lock is free */
@@ -121,6 +121,18 @@ tiny_runtime_check (GError **error)
   return !runtime.is_torn;
 }
 
+static GHashTable *
+new_buffers (void)
+{
+  return g_hash_table_new_full (NULL, NULL, NULL, (GDestroyNotify) tiny_buffer_unref);
+}
+
+static gpointer
+key_of (const TinyNode *buffer)
+{
+  return GSIZE_TO_POINTER ((gsize) buffer->arg);
+}
+
 static void
 set_up (void)
 {
@@ -130,8 +142,8 @@ set_up (void)
   tiny_trace_open ();
   runtime.graph = tiny_graph_new ();
   runtime.roots.next = runtime.roots.previous = &runtime.roots;
-  runtime.buffers = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free,
-                                           (GDestroyNotify) tiny_buffer_unref);
+  runtime.roots.next_active = runtime.roots.previous_active = &runtime.roots;
+  runtime.buffers = new_buffers ();
   runtime.attached = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   runtime.detached = g_ptr_array_new ();
   runtime.next_attached = FIRST_ATTACHED;
@@ -288,6 +300,12 @@ tiny_runtime_get_roots (void)
   return &runtime.roots;
 }
 
+TinyRoot *
+tiny_runtime_get_active_roots (void)
+{
+  return &runtime.roots;
+}
+
 TinyCounters *
 tiny_runtime_counters (void)
 {
@@ -299,8 +317,48 @@ static gboolean
 is_of_recording (TinyNode *node)
 {
   TinyNode *first = tiny_runtime_get_piece (tiny_runtime_get_memory (node), 0);
-  TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, &first->arg);
+  TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, key_of (first));
   return buffer != NULL && tiny_buffer_is_recorded (buffer);
+}
+
+static void
+unlink_active (TinyRoot *root)
+{
+  if (root->next_active == NULL)
+    return;
+  root->next_active->previous_active = root->previous_active;
+  root->previous_active->next_active = root->next_active;
+  root->next_active = root->previous_active = NULL;
+}
+
+/* Enters @root among the active ones, or takes it out. */
+static void
+update_active (TinyRoot *root)
+{
+  const gboolean is_active = root->wants_gradients || !tiny_runtime_is_realized (root->node);
+  if (!is_active)
+    unlink_active (root);
+  if (!is_active || root->next_active != NULL)
+    return;
+  root->next_active = runtime.roots.next_active;
+  root->previous_active = &runtime.roots;
+  root->next_active->previous_active = root;
+  runtime.roots.next_active = root;
+}
+
+void
+tiny_runtime_move_root (TinyRoot *root, TinyNode *node)
+{
+  root->node = node;
+  update_active (root);
+}
+
+void
+tiny_root_set_wants_gradients (TinyRoot *root, gboolean wants)
+{
+  root->wants_gradients = wants;
+  if (root->node != NULL)
+    update_active (root);
 }
 
 void
@@ -308,6 +366,7 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
 {
   tiny_runtime_lock ();
   root->node = node;
+  root->next_active = root->previous_active = NULL;
   root->wants_gradients = root->is_recorded = FALSE;
   root->number = runtime.n_roots++;
   root->recording = tiny_recorders_get_own ();
@@ -315,7 +374,8 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
   root->previous = &runtime.roots;
   root->next->previous = root;
   runtime.roots.next = root;
-  runtime.n_waiting += !tiny_runtime_is_realized (node) || is_of_recording (node);
+  update_active (root);
+  runtime.n_waiting += root->next_active != NULL || is_of_recording (node);
   tiny_runtime_unlock ();
 }
 
@@ -345,7 +405,7 @@ tiny_runtime_list_buffers (gint64 number)
   gpointer id, buffer;
   g_hash_table_iter_init (&iter, runtime.buffers);
   while (g_hash_table_iter_next (&iter, &id, &buffer))
-    if (*(const gint64 *) id < number)
+    if ((gint64) GPOINTER_TO_SIZE (id) < number)
       g_hash_table_add (buffers, buffer);
   return buffers;
 }
@@ -407,6 +467,7 @@ tiny_runtime_remove_root (TinyRoot *root)
     runtime.waiting_bytes += bytes_of_node (root->node);
   root->next->previous = root->previous;
   root->previous->next = root->next;
+  unlink_active (root);
   memset (root, 0, sizeof *root);
   tiny_runtime_unlock ();
 }
@@ -415,11 +476,10 @@ TinyNode *
 tiny_runtime_buffer_node (TinyBuffer *buffer, TinyDType dtype, const gint64 *dims, guint n)
 {
   tiny_runtime_lock ();
-  gint64 id = runtime.next_buffer++;
-  g_hash_table_insert (runtime.buffers, g_memdup2 (&id, sizeof id), tiny_buffer_ref (buffer));
-  TinyNode *node = tiny_node_new (runtime.graph, TINY_OP_BUFFER, dtype, 1, 0, NULL, id,
-                                  tiny_graph_ints (runtime.graph, dims, n),
-                                  tiny_buffer_get_device_name (buffer));
+  TinyNode *node = tiny_node_new (
+      runtime.graph, TINY_OP_BUFFER, dtype, 1, 0, NULL, runtime.next_buffer++,
+      tiny_graph_ints (runtime.graph, dims, n), tiny_buffer_get_device_name (buffer));
+  g_hash_table_insert (runtime.buffers, key_of (node), tiny_buffer_ref (buffer));
   tiny_runtime_unlock ();
   return node;
 }
@@ -455,7 +515,7 @@ tiny_runtime_get_buffer (TinyNode *node)
   tiny_runtime_lock ();
   node = tiny_runtime_get_memory (node);
   g_assert (node->op == TINY_OP_BUFFER);
-  TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, &node->arg);
+  TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, key_of (node));
   tiny_runtime_unlock ();
   return buffer;
 }
@@ -485,60 +545,72 @@ tiny_bound_variable_is_same (const TinyBoundVariable *a, const TinyBoundVariable
   return a->name == b->name && a->min == b->min && a->max == b->max;
 }
 
-/* Copies what the roots reach into a new graph; one memo serves all roots. */
-static TinyGraph *
-copy_live (void)
+/* ---- the sweep ---- */
+
+/* What the roots reach; each node's place is its index. */
+static GPtrArray *
+list_live (void)
 {
-  TinyGraph *graph = tiny_graph_new ();
   g_autoptr (GPtrArray) live = g_ptr_array_new ();
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
     g_ptr_array_add (live, root->node);
-  g_autoptr (GPtrArray) order
-      = tiny_history_toposort (runtime.graph, (TinyNode *const *) live->pdata, live->len);
-  g_autofree TinyNode **map = g_new0 (TinyNode *, tiny_graph_get_n_nodes (runtime.graph));
+  return tiny_history_toposort (runtime.graph, (TinyNode *const *) live->pdata, live->len);
+}
+
+/* By place in the order: what the nodes have become. */
+static TinyNode **copies;
+
+/* A TinyHistoryChange. */
+static TinyNode *
+get_copy (TinyNode *node, gboolean is_apart)
+{
+  return copies[node->place];
+}
+
+/* Copies @live into a new graph; one memo serves all roots. */
+static TinyGraph *
+copy_live (GPtrArray *live)
+{
+  TinyGraph *graph = tiny_graph_new ();
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
+  copies = g_new (TinyNode *, live->len);
+  for (guint i = 0; i < live->len; i++) {
+    TinyNode *node = live->pdata[i];
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
-      g_ptr_array_add (sources, map[node->sources[s]->id]);
-    TinyNode *copy
+      g_ptr_array_add (sources, copies[node->sources[s]->place]);
+    copies[i]
         = tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources,
                          (TinyNode *const *) sources->pdata, node->arg, node->ints, node->text);
-    copy->n_computed = MAX (copy->n_computed, node->n_computed);
-    map[node->id] = copy;
+    copies[i]->n_computed = MAX (copies[i]->n_computed, node->n_computed);
   }
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
-    root->node = map[root->node->id];
-  tiny_history_retain (order);
-  tiny_history_replace (map, map, 0);
+    root->node = copies[root->node->place];
+  tiny_history_retain (live);
+  tiny_history_replace (get_copy, 0);
+  g_clear_pointer (&copies, g_free);
   return graph;
 }
 
-/* Releases buffers and what is attached that no node of the new graph names. */
+/* Releases buffers and what is attached that no node of @live names. */
 static void
-release_dead (TinyGraph *graph)
+release_dead (const GPtrArray *live)
 {
-  g_autoptr (GHashTable) alive = g_hash_table_new (g_int64_hash, g_int64_equal);
+  g_autoptr (GHashTable) buffers = new_buffers ();
   g_autoptr (GHashTable) attached = g_hash_table_new (g_int64_hash, g_int64_equal);
-  g_autoptr (GPtrArray) live = g_ptr_array_new ();
-  for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
-    g_ptr_array_add (live, root->node);
-  g_autoptr (GPtrArray) order
-      = tiny_history_toposort (graph, (TinyNode *const *) live->pdata, live->len);
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
-    if (node->op == TINY_OP_BUFFER)
-      g_hash_table_add (alive, &node->arg);
+  GHashTableIter iter;
+  gpointer id, data;
+  for (guint i = 0; i < live->len; i++) {
+    TinyNode *node = live->pdata[i];
+    if (node->op == TINY_OP_BUFFER
+        && g_hash_table_steal_extended (runtime.buffers, key_of (node), &id, &data))
+      g_hash_table_insert (buffers, id, data);
     if (node->op == TINY_OP_GRADIENT)
       g_hash_table_add (attached, &node->arg);
   }
-  GHashTableIter iter;
-  gpointer id, data;
-  g_hash_table_iter_init (&iter, runtime.buffers);
-  while (g_hash_table_iter_next (&iter, &id, NULL))
-    if (!g_hash_table_contains (alive, id))
-      g_hash_table_iter_remove (&iter);
+  GHashTable *dead = runtime.buffers;
+  runtime.buffers = g_steal_pointer (&buffers);
+  buffers = dead;
   g_hash_table_iter_init (&iter, runtime.attached);
   while (g_hash_table_iter_next (&iter, &id, &data))
     if (!g_hash_table_contains (attached, id)) {
@@ -552,8 +624,9 @@ tiny_runtime_sweep (gboolean force)
 {
   tiny_runtime_lock ();
   if (is_sweep_due () || (force && runtime.n_holds == 0)) {
-    TinyGraph *graph = copy_live ();
-    release_dead (graph);
+    g_autoptr (GPtrArray) live = list_live ();
+    TinyGraph *graph = copy_live (live);
+    release_dead (live);
     tiny_graph_free (runtime.graph);
     runtime.graph = graph;
     runtime.live_nodes = tiny_graph_get_n_nodes (graph);

@@ -29,6 +29,7 @@ TinyGraph *tiny_runtime_get_graph (void);
 typedef struct TinyRoot {
   TinyNode *node;
   struct TinyRoot *next, *previous;
+  struct TinyRoot *next_active, *previous_active; /* among those that wait or want gradients */
   gboolean wants_gradients; /* what is made of it keeps its history, see tiny-history.h */
   guint64 number;           /* counts up */
   guint64 recording;        /* for which it was made, or 0, see tiny-recorders.h */
@@ -36,6 +37,7 @@ typedef struct TinyRoot {
 } TinyRoot;
 void tiny_runtime_add_root (TinyRoot *root, TinyNode *node);
 void tiny_runtime_remove_root (TinyRoot *root);
+void tiny_root_set_wants_gradients (TinyRoot *root, gboolean wants);
 
 /* Data that GRADIENT nodes with that arg refer to, the caller's own until there is one: it goes to
  * @destroy some time after the last of them is gone, without the lock. */

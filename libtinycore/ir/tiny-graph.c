@@ -278,10 +278,12 @@ push (TinyGraph *self, guint depth, TinyNode *node)
   self->stack[depth] = (Frame){ node, 0 };
 }
 
-GPtrArray *
-tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots)
+void
+tiny_graph_toposort_into (TinyGraph *self,
+                          TinyNode *const *roots,
+                          guint n_roots,
+                          GPtrArray *order)
 {
-  GPtrArray *order = g_ptr_array_new ();
   guint32 seen = tiny_graph_begin_mark (self);
   for (guint r = 0; r < n_roots; r++) {
     if (roots[r]->mark == seen)
@@ -291,6 +293,7 @@ tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots)
     for (guint depth = 1; depth > 0;) {
       Frame *top = &self->stack[depth - 1];
       if (top->next == top->node->n_sources) {
+        top->node->place = order->len;
         g_ptr_array_add (order, top->node);
         depth--;
         continue;
@@ -302,6 +305,13 @@ tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots)
       push (self, depth++, source);
     }
   }
+}
+
+GPtrArray *
+tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots)
+{
+  GPtrArray *order = g_ptr_array_new ();
+  tiny_graph_toposort_into (self, roots, n_roots, order);
   return order;
 }
 

@@ -37,6 +37,7 @@ struct TinyNode {
   guint32 n_sources;
   guint32 id;   /* order of creation in its graph, dense from 0 */
   guint32 mark; /* see tiny_graph_begin_mark() */
+  guint32 place; /* in the order that was made last, see tiny_graph_toposort() */
   gint64 arg;            /* number; floats as the bits of their double */
   const TinyInts *ints;  /* or NULL */
   const char *text;      /* interned in the graph, or NULL */
@@ -142,8 +143,19 @@ gboolean tiny_node_depends_on (TinyGraph *graph, TinyNode *node, TinyNode *range
 
 /* ---- walking ---- */
 /* All nodes under @roots, sources before users, in a deterministic order. Free with
- * g_ptr_array_unref(). */
+ * g_ptr_array_unref(). Until the next order is made of some of them, each node's place is its index. */
 GPtrArray *tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots);
+/* The same into @order, which is empty. */
+void tiny_graph_toposort_into (TinyGraph *self,
+                               TinyNode *const *roots,
+                               guint n_roots,
+                               GPtrArray *order);
+/* True if @node is in @order, of which the above holds. */
+static inline gboolean
+tiny_node_is_in (const TinyNode *node, const GPtrArray *order)
+{
+  return node->place < order->len && order->pdata[node->place] == node;
+}
 
 /* @root with each from[i] replaced by to[i], rebuilt above them. */
 TinyNode *tiny_graph_substitute (TinyGraph *self,

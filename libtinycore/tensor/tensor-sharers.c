@@ -115,7 +115,7 @@ give_copies (TinyNode *memory, const GPtrArray *sharers, GError **error)
   gboolean good = tiny_runtime_realize (roots, n, error);
   for (guint i = 0; good && i < sharers->len; i++) {
     TinyRoot *root = sharers->pdata[i];
-    root->node = tiny_graph_substitute (graph, root->node, from, to, n);
+    tiny_runtime_move_root (root, tiny_graph_substitute (graph, root->node, from, to, n));
   }
   for (guint i = 0; i < n; i++)
     tiny_runtime_remove_root (&kept[i]);

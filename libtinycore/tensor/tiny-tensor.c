@@ -201,7 +201,7 @@ tiny_tensor_set_node (TinyTensor *self, TinyNode *node)
   const gboolean is_recorded = self->root.is_recorded;
   tiny_runtime_remove_root (&self->root);
   tiny_runtime_add_root (&self->root, node);
-  self->root.wants_gradients = self->requires_grad;
+  tiny_root_set_wants_gradients (&self->root, self->requires_grad);
   self->root.is_recorded = is_recorded;
 }
 
@@ -371,7 +371,7 @@ begin_variable (TinyTensor *self, GError **error)
     number_empty (self);
   else
     tiny_history_forget (self->root.node);
-  self->root.wants_gradients = TRUE;
+  tiny_root_set_wants_gradients (&self->root, TRUE);
   return TRUE;
 }
 
@@ -380,7 +380,8 @@ end_variable (TinyTensor *self)
 {
   if (!self->requires_grad)
     return;
-  self->requires_grad = self->root.wants_gradients = FALSE;
+  self->requires_grad = FALSE;
+  tiny_root_set_wants_gradients (&self->root, FALSE);
   unchain (self);
   if (self->base != NULL)
     tiny_tensor_set_node (self, tiny_view_read (self));

@@ -149,7 +149,8 @@ test_growth (void)
     T (assign) (w, T (sub) (w, T (mul_number) (mean, 0.01)), &error);
     g_assert_no_error (error);
     read_value (w);
-    g_autoptr (GPtrArray) kept = tiny_history_list (0);
+    g_autoptr (GPtrArray) kept = g_ptr_array_new ();
+    tiny_history_list (0, kept);
     settled = i == 9 ? kept->len : settled;
     if (i > 9)
       g_assert_cmpuint (kept->len, <=, settled);
@@ -204,7 +205,8 @@ test_by_hand (void)
         g_assert_cmpuint (n, ==, settled);
     }
     g_assert_cmpfloat_with_epsilon (read_value (w), expected, 1e-5);
-    g_autoptr (GPtrArray) kept = tiny_history_list (0);
+    g_autoptr (GPtrArray) kept = g_ptr_array_new ();
+    tiny_history_list (0, kept);
     g_assert_cmpuint (kept->len, <=, 1);
   }
 }
@@ -300,7 +302,8 @@ test_many (void)
     OWN (y, T (mul) (w, T (scalar) (1 + i % 3)));
     read_value (y);
   }
-  g_autoptr (GPtrArray) left = tiny_history_list (0);
+  g_autoptr (GPtrArray) left = g_ptr_array_new ();
+  tiny_history_list (0, left);
   g_assert_cmpuint (left->len, <, 60);
 }
 

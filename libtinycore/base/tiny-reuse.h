@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-reuse.h: arrays that are kept from one call to the next.
+ *
+ * What runs for each operation of a program and needs lists for its own time alone would spend more on making and
+ * freeing them than on what is in them. One that grew large is let go. */
+#pragma once
+
+#include <glib.h>
+
+G_BEGIN_DECLS
+
+enum { TINY_REUSE_MOST = 4096 }; /* elements */
+
+/* *@array, empty; a new one where there is none. Elements that want to be freed are, so they had better be gone before. */
+static inline GPtrArray *
+tiny_reuse_ptrs (GPtrArray **array)
+{
+  if (*array != NULL && (*array)->len > TINY_REUSE_MOST)
+    g_clear_pointer (array, g_ptr_array_unref);
+  if (*array == NULL)
+    *array = g_ptr_array_new ();
+  else if ((*array)->len > 0)
+    g_ptr_array_set_size (*array, 0);
+  return *array;
+}
+
+/* Likewise, with elements of @size bytes. */
+static inline GArray *
+tiny_reuse_array (GArray **array, guint size)
+{
+  if (*array != NULL && (*array)->len > TINY_REUSE_MOST)
+    g_clear_pointer (array, g_array_unref);
+  if (*array == NULL)
+    *array = g_array_new (FALSE, FALSE, size);
+  else
+    g_array_set_size (*array, 0);
+  return *array;
+}
+
+G_END_DECLS
