@@ -6,6 +6,7 @@
  * than what changes are left alone, and which of them read a buffer is found once for each. */
 #include "engine/tiny-history.h"
 
+#include "engine/node-users.h"
 #include "engine/tiny-recorders.h"
 
 enum { FEW = 16 };
@@ -82,9 +83,26 @@ tiny_history_has (const TinyNode *node)
 }
 
 static void
+set_node (History *self, TinyNode *node)
+{
+  if (node != NULL)
+    node_users_add (node);
+  if (self->node != NULL)
+    node_users_drop (self->node);
+  self->node = node;
+}
+
+static void
+history_free (gpointer data)
+{
+  set_node (data, NULL);
+  g_free (data);
+}
+
+static void
 change (History *self, TinyNode *expression)
 {
-  self->node = expression;
+  set_node (self, expression);
   self->version = n_versions++;
   if (expression == NULL)
     return;
@@ -97,7 +115,7 @@ static History *
 add (const TinyNode *node)
 {
   if (histories == NULL)
-    histories = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, g_free);
+    histories = g_hash_table_new_full (g_int64_hash, g_int64_equal, NULL, history_free);
   History *history = g_new (History, 1);
   *history = (History){ .recording = tiny_recorders_get_own () };
   find_id (node, &history->id);
@@ -363,7 +381,7 @@ expire_all (const GArray *all)
     const Reader *reader = &g_array_index (all, Reader, i);
     History *history = g_hash_table_lookup (histories, &reader->id);
     if (history != NULL && history->version == reader->version)
-      history->node = NULL;
+      set_node (history, NULL);
   }
 }
 
@@ -394,4 +412,17 @@ tiny_history_expire (TinyHistoryPredicate is_written, gconstpointer data)
       expire_all (all);
       g_hash_table_iter_remove (&iter);
     }
+}
+
+void
+tiny_history_release (const TinyNode *node, TinyBuffer *buffer)
+{
+  tiny_history_forget (node);
+  if (readers == NULL || !g_hash_table_contains (readers, buffer))
+    return;
+  /* Who else has it keeps it for a while that nobody tells us the end of. */
+  if (g_atomic_int_get (&G_OBJECT (buffer)->ref_count) > 1)
+    g_clear_pointer (&readers, g_hash_table_unref);
+  else
+    g_hash_table_remove (readers, buffer);
 }

@@ -35,6 +35,8 @@ void tiny_history_forget_of (guint64 recording);
 typedef gboolean (*TinyHistoryPredicate) (TinyBuffer *buffer, gconstpointer data);
 void tiny_history_expire (TinyHistoryPredicate is_written, gconstpointer data);
 void tiny_history_expire_of (TinyBuffer *buffer);
+/* @buffer, the memory of BUFFER @node, is given up: nothing that is alive reads it. */
+void tiny_history_release (const TinyNode *node, TinyBuffer *buffer);
 
 /* For the engine. */
 gboolean tiny_history_is_empty (void);

@@ -13,6 +13,7 @@
 #include "base/interrupt-check.h"
 #include "base/tiny-error.h"
 #include "base/tiny-trace.h"
+#include "engine/node-users.h"
 #include "engine/runtime-private.h"
 #include "engine/tiny-history.h"
 #include "engine/tiny-recorders.h"
@@ -61,7 +62,7 @@ static struct {
   gint64 next_attached;
   guint n_holds;
   guint live_nodes;    /* after the last sweep */
-  gsize waiting_bytes; /* of buffers made since, and of roots dropped since */
+  gsize waiting_bytes; /* of buffers that nobody has any more, but are kept for a recording */
   TinyCounters counters;
 } runtime;
 
@@ -217,6 +218,33 @@ tiny_runtime_defer (gpointer data, GDestroyNotify let_go, GDestroyNotify destroy
   take_over_deferred ();
 }
 
+static gsize
+bytes_of_node (const TinyNode *node)
+{
+  return tiny_shape_get_n_elements (node->shape) * tiny_dtype_get_n_bytes (node->dtype);
+}
+
+/* Here nobody holds a node outside a root. Buffers go with the last that had them, and with them what they were made
+ * of; in a recording, which knows buffers by their addresses, when the graph is swept. */
+static void
+release_lost (void)
+{
+  GPtrArray *lost = node_users_get_lost ();
+  while (lost->len > 0) {
+    TinyNode *node = g_ptr_array_steal_index_fast (lost, lost->len - 1);
+    if (node->n_users > 0)
+      continue;
+    if (tiny_recorders_is_any ()) {
+      runtime.waiting_bytes += bytes_of_node (node);
+      continue;
+    }
+    TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, key_of (node));
+    if (buffer != NULL)
+      tiny_history_release (node, buffer);
+    g_hash_table_remove (runtime.buffers, key_of (node));
+  }
+}
+
 static gboolean
 is_sweep_due (void)
 {
@@ -238,6 +266,8 @@ tiny_runtime_unlock (void)
   }
   if (is_any_deferred ())
     let_go_of_deferred ();
+  if (runtime.n_holds == 0)
+    release_lost ();
   if (is_sweep_due ())
     tiny_runtime_sweep (FALSE);
   if (runtime.detached->len > 0) {
@@ -349,6 +379,8 @@ update_active (TinyRoot *root)
 void
 tiny_runtime_move_root (TinyRoot *root, TinyNode *node)
 {
+  node_users_add (node);
+  node_users_drop (root->node);
   root->node = node;
   update_active (root);
 }
@@ -366,6 +398,7 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
 {
   tiny_runtime_lock ();
   root->node = node;
+  node_users_add (node);
   root->next_active = root->previous_active = NULL;
   root->wants_gradients = root->is_recorded = FALSE;
   root->number = runtime.n_roots++;
@@ -445,14 +478,6 @@ tiny_runtime_get_piece (TinyNode *memory, guint i)
   return memory->op == TINY_OP_UNSHARD ? memory->sources[i] : memory;
 }
 
-static gsize
-bytes_of_node (const TinyNode *node)
-{
-  return node->shape == NULL
-             ? 0
-             : tiny_shape_get_n_elements (node->shape) * tiny_dtype_get_n_bytes (node->dtype);
-}
-
 void
 tiny_runtime_remove_root (TinyRoot *root)
 {
@@ -463,8 +488,7 @@ tiny_runtime_remove_root (TinyRoot *root)
     return;
   }
   tiny_runtime_lock ();
-  if (tiny_runtime_is_realized (root->node))
-    runtime.waiting_bytes += bytes_of_node (root->node);
+  node_users_drop (root->node);
   root->next->previous = root->previous;
   root->previous->next = root->next;
   unlink_active (root);
@@ -584,8 +608,10 @@ copy_live (GPtrArray *live)
                          (TinyNode *const *) sources->pdata, node->arg, node->ints, node->text);
     copies[i]->n_computed = MAX (copies[i]->n_computed, node->n_computed);
   }
-  for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next)
+  for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next) {
     root->node = copies[root->node->place];
+    node_users_add (root->node);
+  }
   tiny_history_retain (live);
   tiny_history_replace (get_copy, 0);
   g_clear_pointer (&copies, g_free);
@@ -627,6 +653,7 @@ tiny_runtime_sweep (gboolean force)
     g_autoptr (GPtrArray) live = list_live ();
     TinyGraph *graph = copy_live (live);
     release_dead (live);
+    g_ptr_array_set_size (node_users_get_lost (), 0); /* they are dead, and gone */
     tiny_graph_free (runtime.graph);
     runtime.graph = graph;
     runtime.live_nodes = tiny_graph_get_n_nodes (graph);

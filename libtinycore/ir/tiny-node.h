@@ -37,6 +37,7 @@ struct TinyNode {
   guint32 n_sources;
   guint32 id;   /* order of creation in its graph, dense from 0 */
   guint32 mark; /* see tiny_graph_begin_mark() */
+  guint32 n_users; /* in the tensor graph: engine/node-users.h */
   guint32 place; /* in the order that was made last, see tiny_graph_toposort() */
   gint64 arg;            /* number; floats as the bits of their double */
   const TinyInts *ints;  /* or NULL */

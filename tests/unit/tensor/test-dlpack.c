@@ -151,8 +151,8 @@ test_strides (void)
     plain.tensor.byte_offset = cases[i].byte_offset;
     n_deleted = 0;
     TinyTensor *tensor = import (&plain, TINY_DLPACK_COPY_IF_NEEDED);
-    check_values (tensor, cases[i].wanted);
     g_assert_cmpint (n_deleted, ==, !cases[i].is_shared);
+    check_values (tensor, cases[i].wanted);
     g_object_unref (tensor);
     tensor = import (&plain, TINY_DLPACK_COPY_ALWAYS);
     check_values (tensor, cases[i].wanted);
