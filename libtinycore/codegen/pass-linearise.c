@@ -5,8 +5,8 @@
  * A value sits in the innermost of the loops it depends on, so what a loop does not change is
  * computed before it. A loop stands where its END does; the order inside a block is that of a
  * depth-first walk from the SINK, except that stores to memory, loops that contain some, and what waits
- * for them (AFTER a store to LOCAL memory), come last: everything else in the block reads what was
- * there before. REGISTERs and LOCALs are declared first. */
+ * for one of the same block (AFTER a store to LOCAL memory), come last: everything else in the block
+ * reads what was there before. REGISTERs and LOCALs are declared first. */
 #include "codegen/codegen-private.h"
 
 #include "base/tiny-error.h"
@@ -88,6 +88,7 @@ find_depths (Linear *self, GPtrArray *order)
       continue;
     TinyNode *parent = innermost (self, node);
     guint depth = 1 + (parent ? depth_of (self, parent) : 0);
+    g_assert (depth < 8 * sizeof (gsize));
     tiny_node_map_set (&self->depths, node->sources[0], GUINT_TO_POINTER (depth));
     tiny_node_map_set (&self->blocks, node->sources[0], block_new (self));
   }
@@ -99,16 +100,20 @@ is_place (TinyNode *node)
   return node->op == TINY_OP_REGISTER || node->op == TINY_OP_LOCAL;
 }
 
-/* Whether @node stores to memory, or comes after what does. Asked for sources before users. */
+/* True if @node, in the loop at @depth, stores to memory or comes after what does in a round of the same
+ * loop. Asked for sources before users. A bit of a node's entry is the depth of the innermost loop that
+ * it shares with such a store: what was stored before a loop keeps nothing waiting inside of it. */
 static gboolean
-is_late (Linear *self, TinyNode *node)
+is_late (Linear *self, TinyNode *node, guint depth)
 {
-  gboolean late = node->op == TINY_OP_STORE && node->n_sources > 2;
-  for (guint i = 0; i < node->n_sources && !late; i++)
-    late = tiny_node_map_get (&self->late, node->sources[i]) != NULL;
-  if (late)
-    tiny_node_map_set (&self->late, node, node);
-  return late;
+  gsize here = (gsize) 1 << depth, stores = 0;
+  for (guint i = 0; i < node->n_sources; i++)
+    stores |= GPOINTER_TO_SIZE (tiny_node_map_get (&self->late, node->sources[i]));
+  if (stores >= here || (node->op == TINY_OP_STORE && node->n_sources > 2))
+    stores = (stores & (here - 1)) | here;
+  if (stores != 0)
+    tiny_node_map_set (&self->late, node, GSIZE_TO_POINTER (stores));
+  return (stores & here) != 0;
 }
 
 static void
@@ -120,7 +125,8 @@ fill_blocks (Linear *self, GPtrArray *order, Block *root)
       continue;
     TinyNode *loop = is_place (node) ? NULL : innermost (self, node);
     Block *block = loop ? tiny_node_map_get (&self->blocks, loop) : root;
-    g_ptr_array_add (is_late (self, node) ? block->effects : block->body, node);
+    guint depth = loop ? depth_of (self, loop) : 0;
+    g_ptr_array_add (is_late (self, node, depth) ? block->effects : block->body, node);
   }
 }
 

@@ -31,16 +31,22 @@ product (Build *b, guint slot, TinyNode *i, TinyNode *j, TinyNode *k)
   return build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, x, y), 1, &k);
 }
 
-static char *
-choose_matmul (gint64 M, gint64 N, gint64 K, guint n_products)
+static TinyNode *
+matmul (Build *b, gint64 M, gint64 N, gint64 K, guint n_products)
 {
-  BUILD ();
   TinyNode *i = build_range (b, M), *j = build_range (b, N), *k = build_range (b, K);
   TinyNode *sum = product (b, 1, i, j, k);
   for (guint n = 1; n < n_products; n++)
     sum = build_op (b, TINY_OP_ADD, sum, product (b, 1 + 2 * n, i, j, k));
-  return choose (b, build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N),
-                                                INDEX (b, i, j), sum, NULL)));
+  return build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N),
+                                     INDEX (b, i, j), sum, NULL));
+}
+
+static char *
+choose_matmul (gint64 M, gint64 N, gint64 K, guint n_products)
+{
+  BUILD ();
+  return choose (b, matmul (b, M, N, K, n_products));
 }
 
 /* Panels that stay in the cache for all rows are read where they are, and the rows go to the
@@ -91,6 +97,40 @@ static void
 test_streaming_rows (void)
 {
   g_assert_cmpint (choose_n_vectors (2048), >, choose_n_vectors (256));
+}
+
+/* How many numbers that were made vectors of themselves are there at a time, at most. */
+static guint
+count_broadcasts (const TinyLinear *linear)
+{
+  g_autofree guint32 *last = g_new0 (guint32, linear->n_instrs);
+  guint most = 0;
+  for (guint32 i = 0; i < linear->n_instrs; i++)
+    for (guint32 s = 0; s < linear->instrs[i].n_sources; s++)
+      last[linear->sources[linear->instrs[i].sources + s]] = i;
+  for (guint32 i = 0; i < linear->n_instrs; i++) {
+    guint n = 0;
+    for (guint32 k = 0; k <= i; k++)
+      n += linear->instrs[k].op == TINY_INSTR_VECTOR && linear->instrs[k].n_sources == 1
+           && last[k] > i;
+    most = MAX (most, n);
+  }
+  return most;
+}
+
+/* A tile that reads a copy makes one element of its rows a vector, multiplies with it, and takes the next: all of
+ * them at once, with the sums, would be more than there are registers. */
+static void
+test_broadcasts (void)
+{
+  BUILD ();
+  TinyTarget target = vector_target ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
+      b->graph, matmul (b, 1024, 1024, 1024, 1), &target, NULL, 0, &error);
+  g_assert_no_error (error);
+  g_assert_nonnull (strstr (program->opts, "stage(0,1)"));
+  g_assert_cmpuint (count_broadcasts (&program->linear), <=, 2); /* one is 0 */
 }
 
 /* The products of all UPCASTs and the number of sums fit the registers. */
@@ -213,6 +253,7 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/in-place", test_in_place);
   g_test_add_func ("/codegen/heuristic/dense", test_dense);
   g_test_add_func ("/codegen/heuristic/streaming-rows", test_streaming_rows);
+  g_test_add_func ("/codegen/heuristic/broadcasts", test_broadcasts);
   g_test_add_func ("/codegen/heuristic/two-products", test_two_products);
   g_test_add_func ("/codegen/heuristic/short-rows", test_short_rows);
   g_test_add_func ("/codegen/heuristic/limited", test_limited);
