@@ -20,10 +20,9 @@ schedule_copy_kernel (Plan *plan, guint target, guint source)
       = tiny_node_new (graph, TINY_OP_LOAD, info->dtype, 1, 2, sources, 0, NULL, NULL);
   TinyNode *store = tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3,
                                    (TinyNode *[]){ params[0], index, value }, 0, NULL, NULL);
-  g_autofree char *name = g_strdup_printf ("e_%" G_GINT64_FORMAT, info->n_elements);
   guint buffers[] = { target, source };
   return (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
-                     .kernel = tiny_node_sink (graph, 1, &store, name),
+                     .kernel = tiny_node_sink (graph, 1, &store, NULL),
                      .device = info->device,
                      .n_buffers = 2,
                      .n_written = 1,

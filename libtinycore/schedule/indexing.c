@@ -477,23 +477,6 @@ lower (Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *val
 }
 
 /* ---- the kernel ---- */
-static char *
-make_name (Lowering *self)
-{
-  enum { LONGEST = 60 };
-  GString *name = g_string_new (self->loops.groups->len > 1 ? "r" : "e");
-  for (guint g = 0; g < self->loops.groups->len; g++) {
-    LoopGroup *group = self->loops.groups->pdata[g];
-    for (guint i = 0; i < group->n_ranges; i++)
-      g_string_append_printf (name, "%s%" G_GINT64_FORMAT, g > 0 && i == 0 ? "_r" : "_",
-                              tiny_range_get_extent (group->ranges[i]));
-  }
-  if (name->len == 1)
-    g_string_append (name, "_1");
-  g_string_truncate (name, MIN (name->len, LONGEST));
-  return g_string_free (name, FALSE);
-}
-
 /* Lowers once with the loops that the groups have now. */
 static TinyNode *
 lower_once (Lowering *self)
@@ -565,9 +548,8 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   /* What is read at positions that turn out not to matter is not read. */
   guint n_buffers
       = schedule_drop_unused (plan, &store, 1, (guint *) (void *) buffers->data, buffers->len);
-  g_autofree char *name = make_name (&self);
   *out_item = (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
-                          .kernel = tiny_node_sink (plan->graph, 1, &store, name),
+                          .kernel = tiny_node_sink (plan->graph, 1, &store, NULL),
                           .device = stage->device,
                           .n_buffers = n_buffers,
                           .n_written = 1,

@@ -337,26 +337,6 @@ schedule_drop_unused (
   return n;
 }
 
-/* r_ or e_, the loops of the store with the most, and those of reduces. */
-static char *
-make_name (Plan *plan, const PlanItem *item)
-{
-  enum { LONGEST = 60 };
-  TinyNode *loops[MAX_LOOPS];
-  g_autoptr (GPtrArray) reduces = list_ranges (plan->graph, item->kernel, TINY_RANGE_REDUCE);
-  GString *name = g_string_new (reduces->len > 0 ? "r" : "e");
-  guint n = list_deepest (plan, item, NULL, loops);
-  for (guint i = 0; i < n; i++)
-    g_string_append_printf (name, "_%" G_GINT64_FORMAT, tiny_range_get_extent (loops[i]));
-  for (guint i = 0; i < reduces->len; i++)
-    g_string_append_printf (name, "%s%" G_GINT64_FORMAT, i == 0 ? "_r" : "_",
-                            tiny_range_get_extent (reduces->pdata[i]));
-  if (item->n_written > 1)
-    g_string_append_printf (name, "_x%u", item->n_written);
-  g_string_truncate (name, MIN (name->len, LONGEST));
-  return g_string_free (name, FALSE);
-}
-
 static void
 pair_clear (Pair *self)
 {
@@ -394,8 +374,5 @@ schedule_join_kernels (Plan *plan,
     .n_written = self.n_written,
     .buffers = tiny_arena_copy (plan->arena, self.buffers, self.n_buffers * sizeof (guint)),
   };
-  g_autofree char *name = make_name (plan, out_item);
-  out_item->kernel
-      = tiny_node_sink (plan->graph, self.stores->len, out_item->kernel->sources, name);
   return TRUE;
 }

@@ -154,14 +154,11 @@ get_packed (Packing *self, TinyNode *load, TinyNode *const *ranges, guint n)
 {
   TinyNode *from[MAX_RANGES + 1], *to[MAX_RANGES + 1];
   guint source = self->item.buffers[load->sources[0]->arg];
-  g_autoptr (GString) name = g_string_new ("pack");
   for (guint i = 0; i < n; i++) {
     gint64 extent = tiny_range_get_extent (ranges[i]);
     from[i] = ranges[i];
     to[i] = tiny_node_range_const (self->graph, i, TINY_RANGE_LOOP, extent);
-    g_string_append_printf (name, "_%" G_GINT64_FORMAT, extent);
   }
-  g_string_truncate (name, MIN (name->len, 60));
   guint packed = schedule_add_buffer (self->plan, TINY_SCHEDULE_TEMPORARY, load->dtype,
                                       (gint64) count_steps (ranges, n), self->item.device, 0);
   from[n] = load->sources[0];
@@ -170,7 +167,7 @@ get_packed (Packing *self, TinyNode *load, TinyNode *const *ranges, guint n)
                           tiny_graph_substitute (self->graph, load, from, to, n + 1) };
   TinyNode *store = tiny_node_new (self->graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, sources,
                                    0, NULL, NULL);
-  Pack pack = { tiny_node_sink (self->graph, 1, &store, name->str), source, packed };
+  Pack pack = { tiny_node_sink (self->graph, 1, &store, NULL), source, packed };
   for (guint i = 0; i < self->packs->len; i++) {
     const Pack *known = &g_array_index (self->packs, Pack, i);
     if (known->kernel == pack.kernel && known->source == source)

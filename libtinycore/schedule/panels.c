@@ -277,7 +277,7 @@ rewrite (Panels *self, const User *user)
   TinyNode *value = tiny_graph_substitute (graph, user->access->sources[2], from, made, n);
   TinyNode *store = tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3,
                                    (TinyNode *[]){ param, index, value }, 0, NULL, NULL);
-  item->kernel = tiny_node_sink (graph, 1, &store, kernel->text);
+  item->kernel = tiny_node_sink (graph, 1, &store, NULL);
 }
 
 static gboolean

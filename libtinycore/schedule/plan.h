@@ -164,6 +164,9 @@ gboolean schedule_share_values (Plan *plan, PlanItem *item);
 /* panels.c: what is copied for contractions alone lies in the order in which they read it. */
 void schedule_lay_panels (Plan *plan);
 
+/* names.c: gives the items' kernels their names. */
+void schedule_name_kernels (Plan *plan);
+
 /* explain.c: for each value that goes from kernel to kernel, why; free with g_free(). */
 char *schedule_explain (Plan *plan);
 

@@ -88,7 +88,8 @@ member_new (TinyGraph *graph, const TinyScheduleItem *item, guint i)
     tiny_digest_absorb (&self->structure, is_open ? 0 : (guint64) node->arg);
     tiny_digest_absorb (&self->structure,
                         (guint64) (gsize) node->ints); /* equal ones are the same in a graph */
-    tiny_digest_absorb (&self->structure, (guint64) (gsize) node->text);
+    if (node->op != TINY_OP_SINK)                      /* whose text is the kernel's name */
+      tiny_digest_absorb (&self->structure, (guint64) (gsize) node->text);
     for (guint s = 0; s < node->n_sources; s++)
       tiny_digest_absorb (&self->structure,
                           GPOINTER_TO_UINT (tiny_node_map_get (&places, node->sources[s])));

@@ -383,7 +383,7 @@ share_row (Share *self, const Row *row)
   for (guint i = 0; i < kernel->n_sources; i++)
     g_ptr_array_add (stores, kernel->sources[i]);
   g_ptr_array_insert (stores, find_place (graph, kernel, store), store);
-  return tiny_node_sink (graph, stores->len, (TinyNode *const *) stores->pdata, kernel->text);
+  return tiny_node_sink (graph, stores->len, (TinyNode *const *) stores->pdata, NULL);
 }
 
 /* @kernel with one value more that is computed once, or NULL. */

@@ -238,6 +238,7 @@ static TinySchedule *
 make_schedule (Plan *plan)
 {
   TinySchedule *self = g_new0 (TinySchedule, 1);
+  schedule_name_kernels (plan);
   self->arenas = schedule_plan_memory (plan, &self->n_arenas);
   self->n_items = plan->items->len;
   self->items = g_new0 (TinyScheduleItem, self->n_items + 1);

@@ -38,7 +38,7 @@ FIELDS = {"case": str, "device": str, "ms_median": (int, float), "ms_min": (int,
 @test("linear, source and binary of a kernel and of a tensor graph, for every backend")
 def forms(box):
     need("clang")
-    for name, text, kernel in (("k.tir", KERNEL, "add_one"), ("t.tir", TENSOR, "r_8_4_r16")):
+    for name, text, kernel in (("k.tir", KERNEL, "add_one"), ("t.tir", TENSOR, "matmul_relu_8_4_r16")):
         path = box.write(name, text)
         for dev in DEVICES:
             linear = box.run("compile", path, DEV=dev).quiet()
@@ -109,13 +109,13 @@ def explain(box):
     path, two = box.write("t.tir", TENSOR), box.write("two.tir", TWO)
     for dev in ("CPU", "CPU:CLANG", "REF", "NULL:CPU"):
         text = box.run("explain", path, DEV=dev).quiet().out
-        for part in ("1 kernel", "r_8_4_r16", "reduce, 16 times", "strides", "optimisations on",
+        for part in ("1 kernel", "matmul_relu_8_4_r16", "reduce, 16 times", "strides", "optimisations on",
                      "instructions", "temporaries: 0 bytes"):
             check(part in text, f"“{part}” in\n{text}")
     text = box.run("explain", two, "--dev", "CPU").quiet().out
     check(re.search(r"two\.tir: [2-4] kernels", text), text)
     text = box.run("explain", two, "--dev", "CPU", "--fusion").quiet().out
-    check(re.search(r"-> e_8_16: 32 bytes written and read, which cost \d+\n"
+    check(re.search(r"-> [a-z_]+_8_16: 32 bytes written and read, which cost \d+\n"
                     r"  stored: the program asks for it\n  apart: their loops do not fit", text),
           f"no reason for the boundary: {text}")
     text = box.run("explain", box.write("k.tir", KERNEL), "--dev", "CPU").quiet().out
@@ -129,7 +129,7 @@ def explain(box):
 
 @test("each level of DEBUG adds what it promises, on standard error")
 def debug(box):
-    promised = {1: r"device CPU.*renderer", 2: r"r_\S+ .* us .*GFLOP/s", 3: r"kernel r_.*lanes|opts",
+    promised = {1: r"device CPU.*renderer", 2: r"matmul_\S+ .* us .*GFLOP/s", 3: r"kernel matmul_.*lanes|opts",
                 4: r"stage: linear|%\d+ = ", 5: r"// after \w+:", 6: r"// stage: linear", 7: r"\b(ret|vmovups|movups)"}
     before = 0
     plain = box.run("bench", "--json", "--runs", 1, "matmul:16", DEV="CPU").quiet()

@@ -41,7 +41,7 @@ def round_trip(box):
     check(len({entry[1] for entry in entries}) == len(entries) >= 3, entries)
     check(any(entry[4] == "add_one" for entry in entries), entries)
     plain = applied(box.run(*CASE, DEV="CPU", DEBUG=3, TINY_NO_CACHE=1).good())
-    matmul = next(entry for entry in entries if entry[4] == "r_32_32_r32")
+    matmul = next(entry for entry in entries if entry[4] == "matmul_32_32_r32")
     by_hand = "lanes(1,8) upcast(0,2)"
     check(by_hand not in (plain[matmul[4]], matmul[3]), "the test wants a list that nobody finds")
     with open(path, encoding="utf-8") as file:
@@ -112,17 +112,17 @@ def counted(box):
 @test("BEAM searches once; later runs and narrower searches read the cache, a wider one searches")
 def cached(box):
     first = box.run(*CASE, DEV="CPU", DEBUG=2, BEAM=2).good()
-    check(re.search(r"search r_32_32_r32: round 1, .* best .* us \(heuristic", first.err), first)
-    check(re.search(r"search r_32_32_r32: .* 0 wrong, [\d.]+ s", first.err), first)
+    check(re.search(r"search matmul_32_32_r32: round 1, .* best .* us \(heuristic", first.err), first)
+    check(re.search(r"search matmul_32_32_r32: .* 0 wrong, [\d.]+ s", first.err), first)
     for beam, searches in ((2, False), (1, False), (3, True)):
         result = box.run(*CASE, DEV="CPU", DEBUG=2, BEAM=beam, TINY_BEAM_SECONDS=1).good()
-        check(("search r_32_32_r32:" in result.err) == searches, f"BEAM={beam}\n{result}")
+        check(("search matmul_32_32_r32:" in result.err) == searches, f"BEAM={beam}\n{result}")
     box.run(*CASE, DEV="CPU").quiet()
     path = box.path("tuned")
     again = box.run("tune", "--beam", 1, "-o", path, "matmul:32", DEV="CPU", DEBUG=2).good()
     check("search " not in again.err and os.path.getsize(path) > 40, again)
     off = box.run(*CASE, DEV="CPU", DEBUG=2, BEAM=1, TINY_BEAM_SECONDS=1, TINY_NO_CACHE=1).good()
-    check("search r_32_32_r32:" in off.err, off)
+    check("search matmul_32_32_r32:" in off.err, off)
 
 
 @test("tune on the interpreter, and where nothing can be run")

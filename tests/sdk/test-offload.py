@@ -194,7 +194,7 @@ def explains(box):
         check(("operation" in each) == (each["runs_on"] == "UNITS") != ("accesses" in each), each)
     path = box.write("m.tir", MATMUL)
     text = box.run("explain", path, "--dev", "UNITS", **here.env).good().out
-    check("kernel r_8_4_r9, on CPU" in text and "declined: its tiles" in text, text)
+    check("kernel matmul_8_4_r9, on CPU" in text and "declined: its tiles" in text, text)
     data = small_data.write(box, small_data.made(160, 140))
     text = box.run("explain", "fashion-mnist", "--data", data, "--dev", "UNITS", TINY_NO_CLAIM=1, **here.env).good().out
     check(text.count(", on CPU") >= 60 and "a unit computes" not in text, text)
