@@ -9,19 +9,19 @@
 
 #include <stdint.h>
 
-/* The size to go by where @reported is said of the data cache of @level, 1 to 3. 0 is unknown: the size that most have. */
+/* The size to go by where @reported is said of the data cache of @level, 1 to 3. Less than any processor has is taken for
+ * what most have. */
 static inline uint64_t
 cpu_cache_believe (int level, uint64_t reported)
 {
   static const struct {
     uint64_t least, typical, most;
   } ranges[] = {
-    { 16 << 10, 32 << 10, 192 << 10 },
-    { 256 << 10, 1 << 20, 4 << 20 },
-    { 4 << 20, 8 << 20, 128 << 20 },
+    { 24 << 10, 32 << 10, 192 << 10 },
+    { 256 << 10, 1 << 20, 2 << 20 },
+    { 2 << 20, 8 << 20, 128 << 20 },
   };
-  const uint64_t least = ranges[level - 1].least, most = ranges[level - 1].most;
-  if (reported == 0)
+  if (reported < ranges[level - 1].least)
     return ranges[level - 1].typical;
-  return reported < least ? least : reported > most ? most : reported;
+  return reported > ranges[level - 1].most ? ranges[level - 1].most : reported;
 }

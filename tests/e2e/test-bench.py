@@ -59,6 +59,17 @@ def limits(box):
     check(row["ok"] is True and summary["bars"] == summary["held"] == 1, row)
 
 
+@test("bench/caches")
+def caches(box):
+    """Each report's share of the best one's time; whether the bar holds is for a quiet machine."""
+    script = pathlib.Path(os.environ["TINY_E2E_BENCH_RUN"]).with_name("caches")
+    done = subprocess.run([sys.executable, script, "--build", os.environ["TINY_E2E_BUILD"], "--json", "--rounds", "1",
+                           "--runs", "2", "--each", "matmul:64"], env=box.environment(), text=True, capture_output=True)
+    row, = lines(done)
+    check(len(row["over_best"]) == 13 and min(row["over_best"].values()) == 1 and row["ms"] > 0, row)
+    check(done.returncode == (0 if row["ok"] else 1), f"{done.returncode}: {done.stderr}")
+
+
 @test("bench/unknown")
 def unknown(box):
     check("no case" in run(box, "nothing:*", status=1).stderr)

@@ -3,10 +3,12 @@
 """What the compiler makes of the corpora of this folder, beside what was accepted in expected/.
 
 usage: replay.py check --program REPLAY [--texts DIR] CORPUS
+       replay.py caches --program REPLAY
        replay.py accept [--build DIR] [--worse] REASON
 
 check prints each line that is another one, its numbers and its kernels, and exits 1. accept writes what there is now to
-expected/ and the reason to accepted.txt; numbers that grew are refused unless --worse says that they are meant."""
+expected/ and the reason to accepted.txt; numbers that grew are refused unless --worse says that they are meant.
+caches plans the models for a machine that reports nonsense of its caches, and holds the numbers beside those of expected/."""
 import argparse
 import difflib
 import os
@@ -23,6 +25,12 @@ CORPORA = ("attention", "examples", "inventory", "models", "random")
 # Numbers that may not grow without a reason; "plans" may.
 BARS = ("kernels", "launches", "bytes", "temporary", "memory")
 MOST_SHOWN = 25
+# Nothing, 16 KiB and 1 GiB, of each level alone beside CACHES_TARGET's own, and of all.
+CACHES_OWN = ("32K", "1M", "22M")
+CACHES_REPORTS = [",".join(size if level in (i, 3) else own for i, own in enumerate(CACHES_OWN))
+                  for size in ("0", "16K", "1G") for level in range(4)]
+CACHES_TARGET = "skylake-avx512"
+CACHES_SHARE = 1.3
 NUMBER = re.compile(r"(\w+)=(\d+) ")
 # Captured steps that take more than the plain step beside them, and why. A row that is not needed is an error.
 APART = "what depends on weights alone is a plan of its own in a recording"
@@ -173,6 +181,29 @@ def check(options):
   return 1 if keys or breaches or not new else 0
 
 
+# ---- caches ----
+
+def check_caches(options):
+  """Whatever is reported of each level, launches and bytes are at most CACHES_SHARE times those of a machine's own report."""
+  accepted, bad, n_seen = load("models"), [], 0
+  for report in CACHES_REPORTS:
+    os.environ["TINY_CPU_CACHES"] = report
+    new = run(options.program, "models", "--case", "*plain", "--target", CACHES_TARGET)
+    for key, line in new.items():
+      if key not in accepted or line.error:
+        bad.append(f"{report}: {line.text[:200]}")
+        continue
+      n_seen += 1
+      for name in ("launches", "bytes"):
+        was, now = accepted[key].numbers[name], line.numbers[name]
+        if now > was * CACHES_SHARE:
+          bad.append(f"{report}: {key[0]}: {number_change(name, was, now)}")
+  print("\n".join(bad))
+  least = len(CACHES_REPORTS) * sum(case.endswith("plain") and target == CACHES_TARGET for case, target in accepted)
+  print(f"{n_seen} of {least} cases under {len(CACHES_REPORTS)} reports")
+  return 1 if bad or n_seen < least or least == 0 else 0
+
+
 # ---- accepting ----
 
 def accept(options):
@@ -216,6 +247,9 @@ def main():
   one.add_argument("--texts")
   one.add_argument("corpus", choices=CORPORA)
   one.set_defaults(call=check)
+  one = commands.add_parser("caches")
+  one.add_argument("--program", required=True)
+  one.set_defaults(call=check_caches)
   one = commands.add_parser("accept")
   one.add_argument("--build", default="build")
   one.add_argument("--worse", action="store_true")

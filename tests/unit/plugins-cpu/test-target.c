@@ -45,11 +45,12 @@ test_caches (void)
     for (guint k = 0; k < G_N_ELEMENTS (reports); k++) {
       const guint64 near = cpu_cache_believe (1, reports[i]),
                     second = cpu_cache_believe (2, reports[k]);
-      g_assert_cmpuint (near, >=, 16 * KIB);
+      g_assert_cmpuint (near, >=, 24 * KIB);
       g_assert_cmpuint (near, <, second);
       g_assert_cmpuint (second, <=, cpu_cache_believe (3, reports[i]));
       g_assert_cmpuint (cpu_cache_believe (3, reports[i]), <=, 128 * MIB);
     }
+  g_assert_cmpuint (cpu_cache_believe (3, 16 * KIB), ==, cpu_cache_believe (3, 0));
   for (guint i = 0; i < G_N_ELEMENTS (real); i++)
     for (gint level = 1; level <= 3; level++)
       g_assert_cmpuint (cpu_cache_believe (level, real[i][level - 1]), ==, real[i][level - 1]);
@@ -57,6 +58,25 @@ test_caches (void)
   for (gint level = 1; level <= 3; level++)
     g_assert_cmpuint (target.cache_bytes[level - 1], ==,
                       cpu_cache_believe (level, target.cache_bytes[level - 1]));
+}
+
+/* TINY_CPU_CACHES takes the place of the machine's report, within the same ranges. */
+static void
+test_given_caches (void)
+{
+  static const guint64 wanted[] = { 32 << 10, 1536 << 10, 128 << 20 };
+  TinyTarget target;
+  TinyPluginError error;
+  if (g_test_subprocess ()) {
+    g_assert_cmpint (resolve ("", &target, &error), ==, TINY_STATUS_OK);
+    for (guint i = 0; i < G_N_ELEMENTS (wanted); i++)
+      g_assert_cmpuint (target.cache_bytes[i], ==, wanted[i]);
+    return;
+  }
+  g_setenv ("TINY_CPU_CACHES", "4096,1536K,480M", TRUE);
+  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+  g_unsetenv ("TINY_CPU_CACHES");
+  g_test_trap_assert_passed ();
 }
 
 static void
@@ -176,6 +196,7 @@ main (int argc, char **argv)
   harness_open ();
   g_test_add_func ("/plugins-cpu/target/native", test_native);
   g_test_add_func ("/plugins-cpu/target/caches", test_caches);
+  g_test_add_func ("/plugins-cpu/target/given-caches", test_given_caches);
   g_test_add_func ("/plugins-cpu/target/names", test_names);
   g_test_add_func ("/plugins-cpu/target/refusals", test_refusals);
   g_test_add_func ("/plugins-cpu/target/cross", test_cross);
