@@ -7,7 +7,6 @@
 #include "base/tiny-error.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
-#include "tensor/tiny-tensor-private.h"
 #include "tools/bench-cases.h"
 #include "tools/bench-data.h"
 #include "tools/bench-times.h"

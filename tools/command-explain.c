@@ -17,7 +17,6 @@
 #include "engine/tiny-plan.h"
 #include "ir/tiny-text.h"
 #include "rewrite/tiny-affine.h"
-#include "tensor/tiny-tensor-private.h"
 #include "tools/bench-cases.h"
 #include "tools/commands.h"
 #include "tools/kernel-files.h"

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 
 #include "bench/models/model.h"
-#include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
 #include "tools/bench-times.h"
 

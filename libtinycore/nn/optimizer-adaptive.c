@@ -7,7 +7,6 @@
 #include "nn/module-private.h"
 #include "nn/optimizer-private.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-private.h"
 
 #define AT(name) (group->settings[TINY_SETTING_##name])
 

@@ -7,7 +7,6 @@
 
 #include "nn/module-private.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-private.h"
 
 enum { MAX_DIRECTIONS = 5 };
 

@@ -10,7 +10,6 @@
 #include <string.h>
 
 #include "base/tiny-guard.h"
-#include "engine/runtime-private.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"

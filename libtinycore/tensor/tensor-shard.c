@@ -5,7 +5,6 @@
  * A tensor on several devices is an UNSHARD (ir/tiny-shard.h) and whatever is built on it. Its device is
  * the list of theirs, so that operands on different ones are found like those on different single devices. */
 #include "base/tiny-guard.h"
-#include "engine/runtime-private.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-shard.h"

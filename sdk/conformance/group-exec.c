@@ -4,7 +4,6 @@
  * that the target declares; what is no program is refused. */
 #include <string.h>
 
-#include "device/device-private.h"
 #include "exec.h"
 #include "oracle.h"
 

@@ -20,7 +20,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "device/device-private.h"
 #include "fresh.h"
 #include "plugin/tiny-abi-check.h"
 

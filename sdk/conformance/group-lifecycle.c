@@ -8,7 +8,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "device/device-private.h"
 #include "device/tiny-queue.h"
 #include "fresh.h"
 

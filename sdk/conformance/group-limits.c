@@ -5,7 +5,6 @@
 #include <string.h>
 #include <sys/resource.h>
 
-#include "device/device-private.h"
 #include "fresh.h"
 
 enum { MARK = 64 }; /* bytes, a multiple of every unit */

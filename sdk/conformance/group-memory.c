@@ -3,7 +3,6 @@
  * group-memory.c: what is written to a buffer is read from it, and from nowhere else. */
 #include <string.h>
 
-#include "device/device-private.h"
 #include "raw.h"
 
 enum { ZONE = 256 }; /* bytes on each side of what a copy is to touch */

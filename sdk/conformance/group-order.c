@@ -4,7 +4,6 @@
  * threads; what they cannot wait for is not lost. */
 #include <string.h>
 
-#include "device/device-private.h"
 #include "fresh.h"
 
 enum { N = 4096, N_BYTES = N * sizeof (guint32), N_CHAIN = 32, N_THREADS = 3, N_ROUNDS = 40 };

@@ -3,7 +3,6 @@
  * group-record.c: how fast it is: kept in the certificate, and judged by nobody here. */
 #include <string.h>
 
-#include "device/device-private.h"
 #include "fresh.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor.h"

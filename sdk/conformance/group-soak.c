@@ -4,7 +4,6 @@
  * what each buffer holds is known throughout; several threads at once. Nothing grows. */
 #include <string.h>
 
-#include "device/device-private.h"
 #include "fresh.h"
 
 enum { N_BUFFERS = 24, MOST_WORDS = 20000, ROUND = 200, LEAK_BYTES = 1 << 20 };

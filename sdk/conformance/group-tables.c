@@ -5,7 +5,6 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#include "device/device-private.h"
 #include "device/tiny-table.h"
 #include "fresh.h"
 #include "step.h"

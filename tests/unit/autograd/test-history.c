@@ -9,7 +9,6 @@
 #include "engine/tiny-history.h"
 #include "tensor/tiny-grad-mode.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-private.h"
 
 #define T(name) tiny_tensor_##name
 

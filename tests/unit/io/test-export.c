@@ -12,7 +12,6 @@
 #include "../tensor/cases.h"
 #include "io/tiny-model.h"
 #include "tensor/tiny-tensor-operations.h"
-#include "tensor/tiny-tensor-private.h"
 
 static char *folder;
 
