@@ -1063,7 +1063,7 @@ class Scans:
 
     @op(wide=True, symbolic=True)
     def diff(self, n: int = 1, axis: Axis = -1):
-        """@n: how often, at least 0
+        """@n: how often, 0 to 1024, or as often as the axis is long and more
 
         Differences of neighbours along @axis, which becomes @n shorter."""
 

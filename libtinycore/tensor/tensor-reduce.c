@@ -377,9 +377,14 @@ op_std_mean (TinyBuild *b,
 TinyNode *
 op_diff (TinyBuild *b, TinyNode *self, gint64 n, guint axis)
 {
+  enum { MOST = 1024 }; /* the factors of a sum of that many differences are beyond f64 */
   if (n < 0)
     return tiny_build_fail (b, "%" G_GINT64_FORMAT " times cannot be", n);
-  for (; n > 0 && self != NULL && self->shape->v[axis] > 0; n--) {
+  if (n >= self->shape->v[axis])
+    return tiny_build_slice (b, self, axis, 0, 1, 0);
+  if (n > MOST)
+    return tiny_build_fail (b, "%" G_GINT64_FORMAT " times are more than %d", n, MOST);
+  for (; n > 0 && self != NULL; n--) {
     gint64 rest = self->shape->v[axis] - 1;
     TinyNode *after = tiny_build_slice (b, self, axis, 1, 1, rest);
     TinyNode *before = tiny_build_slice (b, self, axis, 0, 1, rest);

@@ -535,6 +535,19 @@ test_errors (void)
 }
 
 /* Floating arguments are consumed, others are kept. */
+/* As often as there are elements is as quick as once, and what would take for ever is an error. */
+static void
+test_diff (void)
+{
+  const gint64 many = G_GINT64_CONSTANT (1) << 32, few = 2;
+  check (T (diff) (COUNT (0, 2, 3), 3, 1), "2 0", 0, NULL);
+  check (T (diff) (T (arange) (TINY_DTYPE_F64, 0, 1e9, 1), 1000000000, 0), "0", 0, NULL);
+  check_error (T (diff) (T (expand) (COUNT (0, 1), &many, 1), G_MAXINT32, 0),
+               "diff: 2147483647 times are more than 1024");
+  check_error (T (diff) (T (expand) (COUNT (0, 1), &few, 1), -1, 0),
+               "diff: -1 times cannot be");
+}
+
 static void
 test_ownership (void)
 {
@@ -582,6 +595,7 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/random/threefry", test_threefry);
   g_test_add_func ("/tensor/random/graph", test_random);
   g_test_add_func ("/tensor/errors", test_errors);
+  g_test_add_func ("/tensor/diff", test_diff);
   g_test_add_func ("/tensor/ownership", test_ownership);
   return g_test_run ();
 }
