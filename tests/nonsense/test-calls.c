@@ -10,6 +10,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "things.h"
@@ -24,7 +25,8 @@ const char *__asan_default_options (void);
 const char *
 __asan_default_options (void)
 {
-  return "abort_on_error=1:allow_user_segv_handler=1:allocator_may_return_null=1";
+  return "abort_on_error=1:allow_user_segv_handler=1:allocator_may_return_null=1:"
+         "max_allocation_size_mb=4096";
 }
 
 const char *__ubsan_default_options (void);
@@ -42,6 +44,16 @@ static guint64 number;
 static struct {
   guint64 results, errors, computed, refused, gradients;
 } tally;
+
+/* Absurd sizes are refused as on a machine that has less memory, and not taken from what else runs there. */
+static void
+limit_memory (void)
+{
+#ifdef LIMITS_MEMORY
+  const rlim_t most = (rlim_t) 4 << 30;
+  setrlimit (RLIMIT_AS, &(struct rlimit){ most, most });
+#endif
+}
 
 static void
 remember (const char *name, const char *arguments)
@@ -166,6 +178,7 @@ main (int argc, char **argv)
     fprintf (stderr, "test-calls: %s\n", error->message);
     return 2;
   }
+  limit_memory ();
   if (option_functions)
     things_init ();
   else
