@@ -38,6 +38,8 @@ tiny_set_interrupt_check (TinyInterruptFunction check,
 {
   Own own = { check, user_data, destroy, 0 };
   g_private_replace (&own_check, check != NULL ? g_memdup2 (&own, sizeof own) : NULL);
+  if (check == NULL && destroy != NULL)
+    destroy (user_data);
 }
 
 void

@@ -88,13 +88,21 @@ test_cancellable (void)
   assert_all (y, 1);
 }
 
-/* @data goes when another check is set. */
+static void
+count_up (gpointer data)
+{
+  ++*(guint *) data;
+}
+
+/* @data goes when another check is set, or none is set with it. */
 static void
 test_destroy (void)
 {
-  guint *data = g_new0 (guint, 2);
-  tiny_set_interrupt_check (is_enough, data, g_free);
-  tiny_set_interrupt_check (NULL, NULL, NULL);
+  guint n_destroyed = 0;
+  tiny_set_interrupt_check (is_enough, &n_destroyed, count_up);
+  g_assert_cmpuint (n_destroyed, ==, 0);
+  tiny_set_interrupt_check (NULL, &n_destroyed, count_up);
+  g_assert_cmpuint (n_destroyed, ==, 2);
 }
 
 int
