@@ -3,32 +3,42 @@
 """Runs one part of the suites that ./setup test leaves out: another one for each commit, so that all of them have run
 after as many commits as there are parts.
 
-usage: rotation.py BUILD [TURN [MINUTES]]
+usage: rotation.py BUILD [TURN] [--minutes N] [--after LOG] [--suites A,B]
 
 BUILD is a build folder. TURN is a number, by default the number of commits; the part is the TURN-th, modulo the number
-of parts. The last line says which part ran, how many tests it has and how long they took. A part that has not ended
-after MINUTES is ended, which is a failure; the tests that were still to end are named. rotation.py BUILD list prints
-the parts with their tests."""
+of parts. The last line says which part ran, how many of its tests passed and how long they took.
+
+--after names the log of another run, whose counts are put into the last line as well. --suites leaves the others out.
+
+A part has so many minutes, then it is ended and the last line names the tests that were left. That alone is no failure:
+a slow machine is no fault of a commit. A test that hangs is one, as each has a time-out of its own, which is shorter than
+a part. rotation.py BUILD list prints the parts with their tests."""
+import argparse
 import json
 import pathlib
-import re
 import signal
 import subprocess
 import sys
 import time
 
 # The suite, and the number of its parts: each n-th test by name, so that tests of one kind are spread over the parts.
-PARTS = (("slow", 1), ("fuzz", 3), ("sanitize", 4), ("packaging", 1))
-MINUTES = 48
+PARTS = (("slow", 1), ("fuzz", 2), ("sanitize", 4), ("packaging", 1))
+MINUTES = 40
 ENDING_S = 20
+FAILED = ("FAIL", "ERROR", "TIMEOUT", "UNEXPECTEDPASS")
 
 
-def parts_of(build):
-    """All parts: their name and the names of their tests. Suites take turns, so that no suite waits long."""
+def tests_of(build):
+    """The tests of each suite, sorted by name: their names and time-outs in seconds."""
     text = subprocess.run(["meson", "introspect", build, "--tests"], check=True, capture_output=True, text=True).stdout
-    names = {suite: sorted(row["name"] for row in json.loads(text)
-                           if any(one.split(":")[-1] == suite for one in row["suite"])) for suite, _ in PARTS}
-    parts = [(i / n, f"{suite} {i + 1}/{n}", suite, names[suite][i::n]) for suite, n in PARTS for i in range(n)]
+    return {suite: sorted((row["name"], row["timeout"]) for row in json.loads(text)
+                          if any(one.split(":")[-1] == suite for one in row["suite"])) for suite, _ in PARTS}
+
+
+def parts_of(tests):
+    """All parts: their name, suite and the names of their tests. Suites take turns, so that no suite waits long."""
+    parts = [(i / n, f"{suite} {i + 1}/{n}", suite, [name for name, _ in tests[suite][i::n]])
+             for suite, n in PARTS for i in range(n)]
     return [part[1:] for part in sorted(parts, key=lambda part: part[0])]
 
 
@@ -40,43 +50,69 @@ def turn_of_commit():
     return int(done.stdout)
 
 
-def main():
-    build, turn = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
-    parts = parts_of(build)
-    if turn == "list":
-        for i, (name, _, tests) in enumerate(parts):
-            print(f"{i}: {name}\n  " + "\n  ".join(tests))
-        return 0
-    name, suite, tests = parts[(turn_of_commit() if turn is None else int(turn)) % len(parts)]
-    if not tests:
-        print(f"rotation: {name} has no tests", file=sys.stderr)
-        return 1
-    start, most = time.monotonic(), float(sys.argv[3]) if len(sys.argv) > 3 else MINUTES
-    print(f"rotation: {name}, {len(tests)} tests, {most:g} minutes at most", flush=True)
-    log = f"rotation-{suite}"
+def run_part(build, suite, log, tests, minutes):
+    """Gives the exit status, or None where the part had to be ended."""
     run = subprocess.Popen(["meson", "test", "-C", build, "--print-errorlogs", "--logbase", log, "--suite", suite,
                             *tests])
     try:
-        status = run.wait(most * 60)
+        return run.wait(minutes * 60)
     except subprocess.TimeoutExpired:
         run.send_signal(signal.SIGTERM)  # which has meson end its tests
         try:
             run.wait(ENDING_S)
         except subprocess.TimeoutExpired:
             run.kill()
-        return too_long(build, name, log, tests, most)
-    minutes = (time.monotonic() - start) / 60
-    print(f"rotation: {name}, {len(tests)} tests, {minutes:.1f} minutes, {'none failed' if status == 0 else 'FAILED'}")
-    return 1 if status else 0
+        return None
 
 
-def too_long(build, name, log, tests, most):
+def results_of(build, log):
+    """Each test of a run that has ended, and how."""
     path = pathlib.Path(build) / "meson-logs" / f"{log}.json"
     rows = [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
-    ended = {row["name"].split(" / ")[-1] for row in rows if row["result"] != "INTERRUPT"}
-    print(f"rotation: {name} did not end within {most:g} minutes. Not ended: "
-          + " ".join(test for test in tests if test not in ended), file=sys.stderr)
-    return 1
+    return {row["name"].split(" / ")[-1]: row["result"] for row in rows if row["result"] != "INTERRUPT"}
+
+
+def counts(results):
+    n_failed, n_skipped = (sum(result in group for result in results.values()) for group in (FAILED, ("SKIP",)))
+    return f"{len(results) - n_failed - n_skipped} tests passed, {n_failed} failed, {n_skipped} skipped"
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build")
+    parser.add_argument("turn", nargs="?")
+    parser.add_argument("--minutes", type=float, default=MINUTES)
+    parser.add_argument("--after", metavar="LOG")
+    parser.add_argument("--suites", default=",".join(suite for suite, _ in PARTS))
+    options = parser.parse_args()
+    found = tests_of(options.build)
+    parts = [part for part in parts_of(found) if part[1] in options.suites.split(",")]
+    if options.turn == "list":
+        for i, (name, _, tests) in enumerate(parts):
+            print(f"{i}: {name}\n  " + "\n  ".join(tests))
+        return 0
+    endless = [name for rows in found.values() for name, timeout in rows if not 0 < timeout < MINUTES * 60]
+    if endless:
+        print(f"rotation: these could hang unseen, as their time-outs are not below {MINUTES} minutes: "
+              + " ".join(endless), file=sys.stderr)
+        return 1
+    name, suite, tests = parts[(turn_of_commit() if options.turn is None else int(options.turn)) % len(parts)]
+    if not tests:
+        print(f"rotation: {name} has no tests", file=sys.stderr)
+        return 1
+    start, log = time.monotonic(), f"rotation-{suite}"
+    (pathlib.Path(options.build) / "meson-logs" / f"{log}.json").unlink(missing_ok=True)
+    print(f"rotation: {name}, {len(tests)} tests, {options.minutes:g} minutes at most", flush=True)
+    status = run_part(options.build, suite, log, tests, options.minutes)
+    results = results_of(options.build, log)
+    failed = [test for test in tests if results.get(test) in FAILED]
+    left = [test for test in tests if test not in results] if status is None else []
+    good = sum(test in results for test in tests) - len(failed)
+    print(f"rotation: {name}: {good} of {len(tests)} tests passed, {len(failed)} failed, {len(left)} left, "
+          f"{(time.monotonic() - start) / 60:.1f} minutes" + "".join("; failed: " + test for test in failed)
+          + ("; not ended in time: " + " ".join(left) if left else "")
+          + ("; before: " + counts(results_of(options.build, options.after)) if options.after else ""), flush=True)
+    return 1 if failed or status else 0
 
 
 sys.exit(main())

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks tests/rotation.py with a meson of its own, which has two tests in each suite and sleeps or fails when told: each
-test has one turn, and a part that fails or does not end is a failure that names what did not end.
+"""Checks tests/rotation.py with a meson of its own, which has six tests in each suite and sleeps or fails when told: each
+test has one turn; a part that fails is a failure; one that does not end is none, but names what was left; a test that
+could outlast a part is refused.
 
 usage: check-rotation.py ROOT"""
 import os
@@ -11,34 +12,58 @@ import sys
 import tempfile
 
 MESON = """#!/usr/bin/env python3
-import json, os, sys, time
+import json, os, signal, sys, time
 if sys.argv[1] == "introspect":
     suites = ("slow", "fuzz", "sanitize", "packaging")
-    print(json.dumps([{"name": f"{s}/{i}", "suite": ["p:" + s]} for s in suites for i in range(6)]))
-else:
-    print("ran", *sys.argv[sys.argv.index("--suite") + 2:], flush=True)
-    time.sleep(float(os.environ["SLEEPS"]))
-    sys.exit(int(os.environ["STATUS"]))
+    print(json.dumps([{"name": f"{s}/{i}", "suite": ["p:" + s], "timeout": int(os.environ["TIMEOUT"])}
+                      for s in suites for i in range(6)]))
+    sys.exit()
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+tests = sys.argv[sys.argv.index("--suite") + 2:]
+print("ran", *tests, flush=True)
+log = os.path.join(sys.argv[3], "meson-logs", sys.argv[sys.argv.index("--logbase") + 1] + ".json")
+for i, test in enumerate(tests):
+    time.sleep(float(os.environ["SLEEPS"]) * (i > 0))
+    with open(log, "a") as file:
+        result = "FAIL" if test == os.environ["FAILS"] else "OK"
+        file.write(json.dumps({"name": "p:s / " + test, "result": result}) + "\\n")
+sys.exit(os.environ["FAILS"] in tests)
 """
 root = pathlib.Path(sys.argv[1])
 
 
-def rotation(folder, *argv, sleeps=0, status=0):
-    path = f"{folder}:{os.environ['PATH']}"
-    return subprocess.run([sys.executable, root / "tests" / "rotation.py", folder, *argv], check=False, text=True,
-                          capture_output=True, env={**os.environ, "PATH": path, "SLEEPS": str(sleeps), "STATUS": str(status)})
+def rotation(folder, *argv, sleeps=0, fails="none", timeout=60):
+    env = {**os.environ, "PATH": f"{folder}:{os.environ['PATH']}", "SLEEPS": str(sleeps), "FAILS": fails, "TIMEOUT": str(timeout)}
+    done = subprocess.run([sys.executable, root / "tests" / "rotation.py", folder, *argv], check=False, text=True,
+                          capture_output=True, env=env)
+    return done.returncode, done.stdout.splitlines(), done.stderr
 
 
-with tempfile.TemporaryDirectory() as folder:
-    stub = pathlib.Path(folder) / "meson"
+def main(folder):
+    (folder / "meson-logs").mkdir()
+    stub = folder / "meson"
     stub.write_text(MESON)
     stub.chmod(0o755)
-    n = sum(not line.startswith(" ") for line in rotation(folder, "list").stdout.splitlines())
-    ran = [name for turn in range(n) for line in rotation(folder, str(turn)).stdout.splitlines()
-           if line.startswith("ran") for name in line.split()[1:]]
+    n = sum(not line.startswith(" ") for line in rotation(folder, "list")[1])
+    ran = [name for turn in range(n) for line in rotation(folder, str(turn))[1] if line.startswith("ran")
+           for name in line.split()[1:]]
     assert sorted(ran) == sorted(f"{s}/{i}" for s in ("slow", "fuzz", "sanitize", "packaging") for i in range(6)), ran
-    assert rotation(folder, str(n)).stdout.splitlines()[0] == rotation(folder, "0").stdout.splitlines()[0]
-    assert rotation(folder, "0", status=1).returncode == 1
-    hung = rotation(folder, "0", "0.01", sleeps=60)
-    assert hung.returncode == 1 and "did not end within 0.01 minutes. Not ended: slow/0 slow/1" in hung.stderr, hung
-print(f"rotation: {n} parts, nothing wrong")
+    status, lines, _ = rotation(folder, str(n), "--after", "rotation-fuzz")
+    assert status == 0 and lines[0] == rotation(folder, "0")[1][0], lines
+    assert "6 of 6 tests passed, 0 failed, 0 left" in lines[-1] and "before: 3 tests passed" in lines[-1], lines
+    status, lines, _ = rotation(folder, "0", fails="slow/2")
+    assert status == 1 and "5 of 6 tests passed, 1 failed, 0 left" in lines[-1] and "failed: slow/2" in lines[-1], lines
+    status, lines, _ = rotation(folder, "0", "--minutes", "0.02", sleeps=60)
+    assert status == 0 and "1 of 6 tests passed, 0 failed, 5 left" in lines[-1], lines
+    assert lines[-1].endswith("not ended in time: slow/1 slow/2 slow/3 slow/4 slow/5"), lines
+    status, lines, _ = rotation(folder, "0", "--minutes", "0.02", sleeps=60, fails="slow/0")
+    assert status == 1 and "1 failed, 5 left" in lines[-1], lines
+    status, lines, errors = rotation(folder, "0", timeout=7200)
+    assert status == 1 and not lines and "could hang unseen" in errors, errors
+    assert [line.split()[1] for line in rotation(folder, "list", "--suites", "fuzz,packaging")[1]
+            if not line.startswith(" ")] == ["fuzz", "packaging", "fuzz"]
+    return n
+
+
+with tempfile.TemporaryDirectory() as name:
+    print(f"rotation: {main(pathlib.Path(name))} parts, nothing wrong")
