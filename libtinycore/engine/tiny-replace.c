@@ -81,7 +81,7 @@ over_sources (TinyNode *node, Way way)
     is_same = get_change (node->sources[s])->become[way] == node->sources[s];
   if (is_same)
     return node;
-  g_ptr_array_set_size (lists.sources, 0);
+  tiny_reuse_ptrs (&lists.sources);
   for (guint s = 0; s < node->n_sources; s++)
     g_ptr_array_add (lists.sources, get_change (node->sources[s])->become[way]);
   return tiny_node_with_sources (tiny_runtime_get_graph (), node,

@@ -87,8 +87,8 @@ tiny_request_clear (TinyRequest *self)
     tiny_buffer_unref (self->inputs->pdata[i]);
   for (guint i = 0; i < self->outputs->len; i++)
     tiny_buffer_unref (self->outputs->pdata[i]);
-  g_ptr_array_set_size (self->inputs, 0);
-  g_ptr_array_set_size (self->outputs, 0);
+  tiny_reuse_ptrs (&self->inputs);
+  tiny_reuse_ptrs (&self->outputs);
   g_clear_pointer (&self->constants, g_free);
   open_numbers_close (&self->numbers);
   if (spare.nodes == NULL)

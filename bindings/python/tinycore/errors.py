@@ -117,13 +117,18 @@ def reported(error, name):
     return GLibError(f"{name}: {type(error).__name__}: {error}", domain="tiny-error-quark", code=int(Tiny.Error.INVALID))
 
 
+def fail(error: Exception):
+    """Raises the exception for @error, which a function of the library raised, and what caused it."""
+    found, cause.error = cause.error, None
+    raise exception_of(error) from found
+
+
 def call(function, *arguments):
     """What a function of the library returns that reports errors by itself."""
     try:
         return function(*arguments)
     except GLibError as error:
-        found, cause.error = cause.error, None
-        raise exception_of(error) from found
+        fail(error)
 
 
 # ---- what was given to a function of the package ----

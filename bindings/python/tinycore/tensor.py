@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import struct
 from array import array
+from ctypes import addressof, c_char
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import indexing
@@ -15,13 +16,14 @@ from .convert import EXACT, NO_AXIS, UNSET, Base, as_axis, as_text, checked_all,
 from .creation import Creation
 from .data import TYPECODES, nested, nested_empty, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
-from .errors import InvalidError, call, checked, owned
+from .errors import InvalidError, call, checked, fail, get_error, owned
 from .in_place import Values, check_changeable, put, set_data
 from .jit import refuse_reading
-from .library import Tiny
+from .library import GLibError, Tiny
 from .operations import Operations
 
 NUMBERS = (bool, int, float)
+c_realize, c_item, c_copy_data, c_get_dtype, c_get_shape = Base.realize, Base.item, Base.copy_data, Base.get_dtype, Base.get_shape
 
 
 def is_operand(value):
@@ -35,7 +37,8 @@ def operator(function, name):
             if not is_operand(other):
                 return NotImplemented
             other = operand(other, name)
-        return checked(function(self, other))
+        result = function(self, other)
+        return result if get_error(result) is None else checked(result)
 
     def right(self, other):
         return checked(function(operand(other, name), self)) if is_operand(other) else NotImplemented
@@ -86,7 +89,7 @@ class Tensor(Creation, Operations, Base):
 
     @property
     def dtype(self) -> DType:
-        return by_value[int(self.get_dtype())]
+        return by_value[c_get_dtype(self)]
 
     @property
     def device(self) -> Any:
@@ -133,7 +136,13 @@ class Tensor(Creation, Operations, Base):
     # ---- reading ----
     def realize(self, *others: Tensor):
         """Computes this and @others together."""
-        call(Base.realize_many, [self, *others])
+        if others:
+            call(Base.realize_many, [self, *others])
+            return self
+        try:
+            c_realize(self)
+        except GLibError as error:
+            fail(error)
         return self
 
     def bytes_of(self):
@@ -153,12 +162,16 @@ class Tensor(Creation, Operations, Base):
     def numpy(self) -> Any:
         """A NumPy array with the elements; what NumPy has no dtype for comes as float32."""
         import numpy
-        dtype = self.dtype
+        dtype = by_value[c_get_dtype(self)]
         if dtype.fmt is None:
             return self.cast(dtypes.float32).numpy()
         refuse_reading()
-        out = numpy.empty(self.shape, dtype.name)
-        call(Base.copy_data, self, out.__array_interface__["data"][0], out.nbytes)
+        out = numpy.empty(c_get_shape(self), dtype.name)
+        n_bytes = out.nbytes
+        try:
+            c_copy_data(self, addressof(c_char.from_buffer(out)) if n_bytes else 0, n_bytes)
+        except GLibError as error:
+            fail(error)
         return out
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
@@ -184,9 +197,15 @@ class Tensor(Creation, Operations, Base):
 
     def item(self) -> Any:
         """The element of a tensor that has one."""
-        if self.get_n_elements() != 1:
-            raise InvalidError(f"item: the tensor has {self.get_n_elements()} elements, not 1")
-        return self.flat()[0]
+        refuse_reading()
+        dtype = by_value[c_get_dtype(self)]
+        if dtype.itemsize == 8 and dtype.kind != "f" and self.get_n_elements() == 1:
+            return self.flat()[0]  # a double does not hold them all
+        try:
+            value = c_item(self)[1]
+        except GLibError as error:
+            fail(error)
+        return value if dtype.kind == "f" else bool(value) if dtype.kind == "b" else int(value)
 
     def __len__(self):
         if self.get_n_dims() == 0:
