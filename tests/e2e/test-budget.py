@@ -17,6 +17,7 @@ from e2e import Skip, check, main, note, test
 
 SANITIZED = os.environ.get("TINY_E2E_SANITIZED")
 FIRST_ADD, EAGER_STEPS = os.environ["TINY_E2E_FIRST_ADD"], os.environ["TINY_E2E_EAGER_STEPS"]
+EAGER_ADD, KEPT = os.environ["TINY_E2E_EAGER_ADD"], os.environ["TINY_E2E_KEPT"]
 DISCOVERY, REF_PLUGIN = os.environ["TINY_E2E_DISCOVERY"], os.environ["TINY_E2E_REF_PLUGIN"]
 ROOM = 200 << 20
 # As a user has it: meson has malloc () fill all memory, and the loader look through a folder for each test's library.
@@ -113,6 +114,18 @@ def first_add_calls(box):
     found = calls(box, FIRST_ADD, after="plugins.d")
     hold({"calls": len(found), "sleeps": sum(name in SLEEPS for name in found)},
          {"calls": 260 + 5 * n_devices(), "sleeps": 0})
+
+
+@test("an eager operation, alone and as the mean of three beside 20 and 1000 kept tensors: instructions")
+def eager_add(box):
+    need_plain("valgrind")
+    found = {}
+    for name, n, command in (("add", 900, [EAGER_ADD, "{}", "16"]), ("beside 20", 4800, [KEPT, "20", "{}"]),
+                             ("beside 1000", 4800, [KEPT, "1000", "{}"])):
+        few, more = ([part.format(k) for part in command] for k in (100, 200))
+        instructions(box, *few, tool="none")
+        found[name] = (instructions(box, *more, without=SPINS) - instructions(box, *few, without=SPINS)) // n
+    hold(found, {"add": 20000, "beside 20": 37000, "beside 1000": 46000})
 
 
 @test("un-replayed training steps: no growth, and little beyond what is live")

@@ -275,6 +275,42 @@ count_large (guint n, gboolean is_mask)
   return after.n_schedules - before.n_schedules;
 }
 
+static guint64
+get_live_bytes (void)
+{
+  TinyDeviceMemory memory;
+  tiny_device_get_memory (tiny_engine_get_device (tiny_runtime_get_default_device (NULL), NULL),
+                          &memory);
+  return memory.live_bytes;
+}
+
+/* Memory is free when nobody has what is in it any more, long before a sweep; what waits to be computed from it keeps it. */
+static void
+test_memory (void)
+{
+  const float values[64] = { 1, 2, 3 }, negative[] = { -1, -2, -3 };
+  TinyRoot root = { 0 }, reader = { 0 }, again = { 0 };
+  tiny_runtime_lock ();
+  tiny_runtime_sweep (TRUE);
+  const guint64 before = get_live_bytes ();
+  TinyNode *x = node_of_floats (values, (gint64[]){ 64 }, 1);
+  tiny_runtime_add_root (&root, x);
+  tiny_runtime_add_root (&reader, tiny_node_unary (tiny_runtime_get_graph (), TINY_OP_NEG, x));
+  tiny_runtime_unlock ();
+  const guint64 one = get_live_bytes () - before;
+  tiny_runtime_remove_root (&root);
+  g_assert_cmpuint (get_live_bytes () - before, ==, one);
+  realize (&reader); /* its own, and that of x no more */
+  g_assert_cmpuint (get_live_bytes () - before, ==, one);
+  assert_floats (&reader, negative, 3);
+  tiny_runtime_add_root (&again, reader.node);
+  tiny_runtime_remove_root (&reader);
+  g_assert_cmpuint (get_live_bytes () - before, ==, one);
+  assert_floats (&again, negative, 3);
+  tiny_runtime_remove_root (&again);
+  g_assert_cmpuint (get_live_bytes (), ==, before);
+}
+
 /* What differs in places and numbers alone shares a plan after a few: of every dtype, with numbers that 32 bits do
  * not hold as well. Large graphs that combine values do so unless it is their masks that differ. */
 static void
@@ -403,6 +439,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/realize/shared", test_shared);
   g_test_add_func ("/engine/realize/assign", test_assign);
   g_test_add_func ("/engine/realize/sweep", test_sweep);
+  g_test_add_func ("/engine/realize/memory", test_memory);
   g_test_add_func ("/engine/realize/numbers", test_numbers);
   g_test_add_func ("/engine/realize/runs", test_runs);
   g_test_add_func ("/engine/realize/state", test_state);
