@@ -66,14 +66,14 @@ BUILTINS = {"bool", "int", "float", "type", "slice"}  # which are methods of a t
 
 # Functions and classes that modules have for themselves and for each other.
 INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dtype_of_numbers as_number len_of counted placed float_dtype
-    check_result replace_tensors take_apart refuse_reading thread_modes in_words describe_change find_change Modes note_mode note_set_mode mode_of find_modes State exception_of checked reported call is_wrong meant located named explained explain_making
+    check_result replace_tensors take_apart refuse_reading thread_modes in_words describe_change find_change Modes note_mode note_set_mode mode_of find_modes State exception_of checked reported call fail is_wrong meant located named explained explain_making
     Cause Traced batch_axes Backward along sized several shifted least_value triangle window raised slabs restored operator is_operand
     members_of joined walk once after_parts like value_of load_into realize_all made_again sizes_of same_padding drop_parts two lp_pool centres
     reduced with_inplace check_padding conv with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of
     activation_of causal_mask derived fans_of wide rounded of_tensor explain_all wants_function wants_tensor
     listed parts_of filled gradients_of wants_result lengths_of places hooks_of wants_weight begin_norm end_norm sampled uop_of schedule_of Reader MakingSignature chunks read_along made_of shown_batches""".split())
 # Modules without stubs: what is in them is the package's own, or a name of another module.
-PLAIN = {"convert", "data", "dlpack", "fetch", "in_place", "indexing", "library", "optim", "utils/__init__", "utils/data"}
+PLAIN = {"convert", "data", "dlpack", "fetch", "in_place", "indexing", "library", "operators", "optim", "utils/__init__", "utils/data"}
 untyped = []  # whose type is not known
 
 

@@ -22,6 +22,7 @@ TinyNode *tiny_runtime_get_memory (TinyNode *node);
 /* Of a BUFFER or such an UNSHARD: how many BUFFERs it is, and BUFFER @i. */
 guint tiny_runtime_count_pieces (const TinyNode *memory);
 TinyNode *tiny_runtime_get_piece (TinyNode *memory, guint i);
+gsize tiny_runtime_count_bytes (const TinyNode *memory);
 /* Whether @node is memory, of which a BUFFER is among @buffers, a set of TinyBuffer. */
 gboolean tiny_runtime_has_piece (TinyNode *node, GHashTable *buffers);
 /* Exchanges @nodes, which were realised, for their @buffers wherever they are. */

@@ -23,8 +23,7 @@ typedef struct {
   guint arena;         /* of a temporary */
 } Place;
 
-/* What a run needs and the next one needs again: from one to the next nothing but memory and the values of variables
- * differs. */
+/* A run, which comes again: from one to the next nothing but memory and the values of variables differs. */
 typedef struct {
   TinyBuffer **buffers; /* by buffer of the schedule; NULL between runs, as are its launches' */
   TinyBuffer **arenas;  /* likewise; those of temporaries */

@@ -88,7 +88,7 @@ over_sources (TinyNode *node, Way way)
                                  (TinyNode *const *) lists.sources->pdata);
 }
 
-/* What has to be known of a node before its value takes its place, by its place in the order. */
+/* Facts that have to be known of a node before its value stands for it, by its place in the order. */
 enum {
   FACT_FLOWS = 1,     /* gradients flow to a root that wants them */
   FACT_IS_WANTED = 2, /* it is that of such a root, or was */
@@ -230,8 +230,7 @@ find_first (const Realized *realized)
   return first;
 }
 
-/* What @node becomes, and in the list of what is kept, if gradients flow to what was realised: the node, its buffer, its
- * expression. */
+/* Finds what @node becomes. If gradients flow to what was realised, the node, its buffer and its expression are kept. */
 static void
 change_node (TinyNode *node, gboolean is_away, gboolean flows)
 {

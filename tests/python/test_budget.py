@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""What an eager operation costs from Python, in instructions, which are the same on a busy machine.
+"""The cost of an eager operation from Python in instructions, which are the same on a busy machine.
 
 The bar is half as much again as Debian 12's interpreter and libraries need: a second call of the library for each
 operation, or one that is looked up anew, is above it. bench/eager-add.py has the times.

@@ -16,41 +16,14 @@ from .convert import EXACT, NO_AXIS, UNSET, Base, as_axis, as_text, checked_all,
 from .creation import Creation
 from .data import TYPECODES, nested, nested_empty, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
-from .errors import InvalidError, call, checked, fail, get_error, owned
-from .in_place import Values, check_changeable, put, set_data
+from .errors import InvalidError, call, checked, fail, owned
+from .in_place import Values, check_changeable, set_data
 from .jit import refuse_reading
 from .library import GLibError, Tiny
 from .operations import Operations
+from .operators import add_operators, is_operand
 
-NUMBERS = (bool, int, float)
 c_realize, c_item, c_copy_data, c_get_dtype, c_get_shape = Base.realize, Base.item, Base.copy_data, Base.get_dtype, Base.get_shape
-
-
-def is_operand(value):
-    return isinstance(value, NUMBERS) or hasattr(value, "__array__")
-
-
-def operator(function, name):
-    """The method of an operator, and the one for the tensor on its right."""
-    def left(self, other):
-        if not isinstance(other, Base):
-            if not is_operand(other):
-                return NotImplemented
-            other = operand(other, name)
-        result = function(self, other)
-        return result if get_error(result) is None else checked(result)
-
-    def right(self, other):
-        return checked(function(operand(other, name), self)) if is_operand(other) else NotImplemented
-
-    def in_place(self, other):
-        if not isinstance(other, Base):
-            if not is_operand(other):
-                return NotImplemented
-            other = operand(other, name)
-        return put(self, checked(function(self, other)), name)
-
-    return left, right, in_place
 
 
 class Tensor(Creation, Operations, Base):
@@ -590,21 +563,7 @@ def restored(data, dtype, shape, requires_grad, device=None, marks=None):
     return tensor
 
 
-OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "floordiv": "floor_divide", "mod": "mod", "pow": "pow",
-    "matmul": "matmul", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor", "lshift": "lshift",
-    "rshift": "rshift",
-}
-for sign, name in OPERATORS.items():
-    function = getattr(Base, name)
-    if name == "div":
-        function = lambda left, right: Base.div(left, right, None)  # noqa: E731: of no rounding mode
-    left, right, in_place = operator(function, name)
-    setattr(Tensor, f"__{sign}__", left)
-    setattr(Tensor, f"__r{sign}__", right)
-    setattr(Tensor, f"__i{sign}__", in_place)
-for name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Tensor, f"__{name}__", operator(getattr(Base, name), name)[0])
+add_operators(Tensor)
 Tensor.__neg__ = Operations.neg
 Tensor.__invert__ = Operations.bitwise_not
 Tensor.__abs__ = Operations.abs
@@ -615,5 +574,5 @@ for name in ("float", "half", "int", "bool", "long", "double", "short"):
     setattr(Tensor, name, lambda self, dtype=as_dtype(name): self.cast(dtype))
 for base in (Creation, Operations):
     owned(vars(base).values(), __name__)
-del sign, name, function, left, right, in_place, found, base
+del name, found, base
 Base.__gtype__.pytype = Tensor  # from now on the library's tensors are these
