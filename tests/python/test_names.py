@@ -309,6 +309,7 @@ def test_graph_and_kernels():
         deep = (deep + 1).relu()
     checks.true(len(deep.uop.toposort()) > 6000)
     kernels = y.schedule()
+    checks.true(all(len(repr(kernel)) < 120 and kernel.name in repr(kernel) for kernel in kernels), kernels)
     checks.equal([len(kernels), GlobalCounters.kernel_count, kernels[0].device], [1, 0, y.device])
     checks.true(kernels[0].name in kernels[0].text and kernels[0].source and kernels[0].flops >= 48, kernels[0])
     checks.equal(len(y.schedule(other.exp())), 2)

@@ -402,6 +402,8 @@ def test_helpers():
     with contextlib.redirect_stdout(out), helpers.Timing("it took ", on_exit=lambda ns: f", {ns > 0}") as timing:
         pass
     checks.true(out.getvalue().startswith("it took ") and out.getvalue().endswith(" ms, True\n") and timing.et > 0, out.getvalue())
+    checks.equal([helpers.all_same([1, 1]), helpers.all_same([1, 2]), helpers.argsort((3, 1, 2)), helpers.make_tuple(2, 3), helpers.make_tuple([2, 3], 2),
+                  helpers.merge_dicts([{"a": 1}, {"a": 1, "b": 2}])], [True, False, (1, 2, 0), (2, 2, 2), (2, 3), {"a": 1, "b": 2}])
     checks.equal([helpers.prod((2, 3, 4)), helpers.flatten([[1, 2], [3]]), helpers.round_up(5, 4)], [24, [1, 2, 3], 8])
     os.environ.pop("NO_COLOR", None)
     checks.equal([helpers.colored("a", "red"), helpers.colored("a", None), helpers.colored("a", "GREEN", True)], ["\u001b[31ma\u001b[0m", "a", "\u001b[102ma\u001b[0m"])

@@ -368,6 +368,13 @@ def test_spectral_norm():
     checks.raises(ValueError, nn.utils.spectral_norm, nn.Linear(2, 2), "nothing")
 
 
+def test_parametrizations():
+    x, layer = Tensor.randn(2, 4).realize(), nn.utils.parametrizations.spectral_norm(nn.Linear(4, 3), n_power_iterations=30)
+    largest = layer.weight_orig.svd()[1].max().item()
+    close(layer(x), (x @ (layer.weight_orig / largest).T + layer.bias).numpy(), 1e-4)
+    checks.equal(nn.utils.parametrizations.weight_norm(nn.Linear(4, 3))(x).shape, (2, 3))
+
+
 def test_spectral_norm_as_theirs():
     if torch is None:
         return
@@ -429,6 +436,22 @@ def test_samplers():
     loader = data.DataLoader(rows, batch_size=4, sampler=data.RandomSampler(rows))
     checks.equal([sorted(sum((batch[0].tolist() for batch in loader), [])) for _ in range(2)], [list(range(10))] * 2)
     for wrong in (lambda: data.RandomSampler(rows, num_samples=0), lambda: data.BatchSampler([1], 0), lambda: data.WeightedRandomSampler([1.0], 0)):
+        checks.raises(ValueError, wrong)
+
+
+def test_data_sets_together():
+    a, b = data.TensorDataset(Tensor([1.0, 2.0])), data.TensorDataset(Tensor([3.0, 4.0, 5.0]))
+    both = a + b
+    checks.equal([len(both), [both[i][0].item() for i in (0, 2, 4, -1)]], [5, [1.0, 3.0, 5.0, 5.0]])
+    checks.equal([one[0].tolist() for one in data.DataLoader(both, 2)], [[1.0, 2.0], [3.0, 4.0], [5.0]])
+    checks.raises(IndexError, both.__getitem__, 5)
+    chained = data.ChainDataset([Words(2), Words(3)])
+    checks.equal([len(list(chained)), len(list(Words(2) + Words(3)))], [5, 5])
+    checks.raises(TypeError, data.ConcatDataset, [Words(2)])
+    checks.raises(ValueError, data.ConcatDataset, [])
+    pairs, named = data.StackDataset(range(3), "abc"), data.StackDataset(x=range(3), y="abc")
+    checks.equal([len(pairs), pairs[1], len(named), named[2]], [3, (1, "b"), 3, {"x": 2, "y": "c"}])
+    for wrong in (lambda: data.StackDataset(), lambda: data.StackDataset([1], [1, 2]), lambda: data.StackDataset([1], x=[1])):
         checks.raises(ValueError, wrong)
 
 

@@ -12,8 +12,8 @@ from typing import Any
 from .context import Context
 from .library import Tiny
 
-__all__ = ["BEAM", "Context", "Counters", "DEBUG", "GlobalCounters", "Profiling", "Setting", "TRAINING", "Timing", "argfix", "colored", "dedup", "fetch",
-           "flatten", "getenv", "partition", "prod", "round_up", "tqdm", "trange"]
+__all__ = ["BEAM", "Context", "Counters", "DEBUG", "GlobalCounters", "Profiling", "Setting", "TRAINING", "Timing", "all_same", "argfix", "argsort", "colored", "dedup",
+           "fetch", "flatten", "getenv", "make_tuple", "merge_dicts", "partition", "prod", "round_up", "tqdm", "trange"]
 COLORS = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 
@@ -183,6 +183,30 @@ def colored(st: str, color: str | None, background=False) -> str:
 def flatten(l: Iterable[Iterable[Any]]) -> list[Any]:  # noqa: E741
     """The elements of lists in one."""
     return [one for part in l for one in part]
+
+
+def all_same(items: Sequence[Any]) -> bool:
+    """True if each is as the first."""
+    return all(one == items[0] for one in items)
+
+
+def argsort(x: Sequence[Any]) -> Any:
+    """The order that sorts them, in a list or tuple as @x is."""
+    return type(x)(sorted(range(len(x)), key=lambda i: x[i]))
+
+
+def make_tuple(x: Any, cnt: int) -> tuple[Any, ...]:
+    """@x so many times, or what a list of them has."""
+    return (x,) * cnt if isinstance(x, int) else tuple(x)
+
+
+def merge_dicts(ds: Iterable[dict[Any, Any]]) -> dict[Any, Any]:
+    """All entries of several; where two have a key, their values are the same."""
+    merged: dict[Any, Any] = {}
+    for key, value in (item for one in ds for item in one.items()):
+        if merged.setdefault(key, value) != value:
+            raise ValueError(f"merge_dicts: {key} has two values, {merged[key]} and {value}")
+    return merged
 
 
 def round_up(num: int, amt: int) -> int:

@@ -57,6 +57,9 @@ class Kernel(NamedTuple):
     flops: int
     n_bytes: int
 
+    def __repr__(self):
+        return f"Kernel({self.name} on {self.device}, {self.flops} flops, {self.n_bytes} bytes)"
+
     def __str__(self):
         return f"{self.name} on {self.device}\n{self.text or 'a copy'}"
 

@@ -43,7 +43,7 @@ class Holder(Module):
     def __getattr__(self, name):
         key = self.key_of(name)
         if key is None:
-            raise AttributeError(f"{type(self).__name__} has no {name}")
+            raise AttributeError(f"{type(self).__name__} has no {name}", name=name, obj=self)
         return self.held[key]
 
     def __setattr__(self, name, value):

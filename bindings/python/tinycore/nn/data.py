@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from array import array
+from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, islice
+from itertools import accumulate, chain, islice
 from math import floor, isclose
 from operator import index
 from queue import SimpleQueue
@@ -16,8 +17,8 @@ from ..errors import call, explained, wants_function
 from ..library import GLib, Tiny
 from ..tensor import Base, Tensor
 
-__all__ = ["BatchSampler", "DataLoader", "Dataset", "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "Subset", "SubsetRandomSampler",
-           "TensorDataset", "WeightedRandomSampler", "default_collate", "get_worker_info", "random_split"]
+__all__ = ["BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "IterableDataset", "RandomSampler", "Sampler",
+           "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate", "get_worker_info", "random_split"]
 
 
 class Dataset:
@@ -29,6 +30,10 @@ class Dataset:
     def __len__(self):
         raise NotImplementedError(f"{type(self).__name__} has no __len__()")
 
+    def __add__(self, other: Any) -> Any:
+        together = ChainDataset if isinstance(self, IterableDataset) else ConcatDataset
+        return together([self, other])
+
 
 class IterableDataset(Dataset):
     """Items one after the other: derive from it and write __iter__(), and __len__() where that is known. An epoch of a DataLoader goes through it once,
@@ -36,6 +41,9 @@ class IterableDataset(Dataset):
 
     def __iter__(self) -> Iterator[Any]:
         raise NotImplementedError(f"{type(self).__name__} has no __iter__()")
+
+    def __len__(self):
+        raise TypeError(f"{type(self).__name__} has no length")  # which list () takes for an answer
 
 
 def get_worker_info() -> None:
@@ -70,6 +78,59 @@ class Subset(Dataset):
 
     def __len__(self):
         return len(self.indices)
+
+
+class ConcatDataset(Dataset):
+    """The items of several, one after the other, as a + b of two has them."""
+
+    @explained
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets, self.ends = list(datasets), []
+        for one in self.datasets:
+            if isinstance(one, IterableDataset):
+                raise TypeError("ConcatDataset takes data sets with lengths; ChainDataset takes an IterableDataset")
+            self.ends.append(len(one) + (self.ends[-1] if self.ends else 0))
+        if not self.datasets:
+            raise ValueError("ConcatDataset: there are no data sets")
+
+    def __getitem__(self, i: int) -> Any:
+        at = i + len(self) if i < 0 else i
+        if not 0 <= at < len(self):
+            raise IndexError(f"ConcatDataset: item {i} of {len(self)}")
+        which = bisect_right(self.ends, at)
+        return self.datasets[which][at - (self.ends[which - 1] if which else 0)]
+
+    def __len__(self):
+        return self.ends[-1]
+
+
+class ChainDataset(IterableDataset):
+    """The items of several iterables, one after the other."""
+
+    @explained
+    def __init__(self, datasets: Iterable[Any]):
+        self.datasets = list(datasets)
+
+    def __iter__(self) -> Iterator[Any]:
+        return chain.from_iterable(self.datasets)
+
+
+class StackDataset(Dataset):
+    """Tuples, or dicts where they have names, of the items of data sets of one length."""
+
+    @explained
+    def __init__(self, *datasets: Any, **named: Any):
+        self.datasets = named or datasets
+        if bool(datasets) == bool(named) or len({len(one) for one in datasets or named.values()}) != 1:
+            raise ValueError("StackDataset takes data sets of one length, all with names or all without")
+
+    def __getitem__(self, i: int) -> Any:
+        if isinstance(self.datasets, dict):
+            return {name: one[i] for name, one in self.datasets.items()}
+        return tuple(one[i] for one in self.datasets)
+
+    def __len__(self):
+        return len(next(iter(self.datasets.values() if isinstance(self.datasets, dict) else self.datasets)))
 
 
 def refuse_generator(name, generator):
@@ -384,7 +445,7 @@ class DataLoader:
         return item if self.collate_fn is not None else held(item)
 
     def __len__(self):
-        if isinstance(self.dataset, IterableDataset) and type(self.dataset).__len__ is Dataset.__len__:
+        if isinstance(self.dataset, IterableDataset) and type(self.dataset).__len__ is IterableDataset.__len__:
             raise TypeError(f"DataLoader: {type(self.dataset).__name__} has no length")
         items = next((one for one in (self.batch_sampler, self.sampler) if one is not None), self.dataset)
         return self.count(len(items) if hasattr(items, "__len__") else len(self.order()))
