@@ -38,6 +38,8 @@ struct TinyGraph {
   Table ints;
   Frame *stack; /* of walks, kept from one to the next */
   guint stack_size;
+  gpointer *order; /* of nodes as walks leave them, kept as well */
+  guint order_size;
   GHashTable *texts;
   guint n_nodes;
   guint32 mark;
@@ -66,6 +68,7 @@ tiny_graph_free (TinyGraph *self)
   g_free (self->nodes.hashes);
   g_free (self->nodes.nodes);
   g_free (self->stack);
+  g_free (self->order);
   g_free (self->ints.slots);
   g_clear_pointer (&self->texts, g_hash_table_unref);
   g_free (self);
@@ -278,12 +281,22 @@ push (TinyGraph *self, guint depth, TinyNode *node)
   self->stack[depth] = (Frame){ node, 0 };
 }
 
-void
-tiny_graph_toposort_into (TinyGraph *self,
-                          TinyNode *const *roots,
-                          guint n_roots,
-                          GPtrArray *order)
+static inline void
+leave (TinyGraph *self, guint n, TinyNode *node)
 {
+  if (n == self->order_size) {
+    self->order_size = MAX (2 * n, 64);
+    self->order = g_renew (gpointer, self->order, self->order_size);
+  }
+  node->place = n;
+  self->order[n] = node;
+}
+
+/* Lists what is under @roots in self->order, sources first; how many there are. */
+static guint
+list_order (TinyGraph *self, TinyNode *const *roots, guint n_roots)
+{
+  guint n = 0;
   guint32 seen = tiny_graph_begin_mark (self);
   for (guint r = 0; r < n_roots; r++) {
     if (roots[r]->mark == seen)
@@ -293,8 +306,7 @@ tiny_graph_toposort_into (TinyGraph *self,
     for (guint depth = 1; depth > 0;) {
       Frame *top = &self->stack[depth - 1];
       if (top->next == top->node->n_sources) {
-        top->node->place = order->len;
-        g_ptr_array_add (order, top->node);
+        leave (self, n++, top->node);
         depth--;
         continue;
       }
@@ -305,6 +317,19 @@ tiny_graph_toposort_into (TinyGraph *self,
       push (self, depth++, source);
     }
   }
+  return n;
+}
+
+void
+tiny_graph_toposort_into (TinyGraph *self,
+                          TinyNode *const *roots,
+                          guint n_roots,
+                          GPtrArray *order)
+{
+  const guint n = list_order (self, roots, n_roots);
+  g_ptr_array_set_size (order, (gint) n);
+  if (n > 0)
+    memcpy (order->pdata, self->order, n * sizeof (gpointer));
 }
 
 GPtrArray *

@@ -420,30 +420,43 @@ affine_read (AffinePool *pool, TinyNode *node)
   if (node->dtype != TINY_DTYPE_INDEX)
     return NULL;
   const Affine *sum = tiny_node_map_get (&pool->read, node);
-  if (sum == NULL)
-    sum = read_sum (pool, node);
+  if (sum != NULL)
+    return sum;
+  sum = read_sum (pool, node);
   if (sum != NULL)
     tiny_node_map_set (&pool->read, node, (gpointer) sum);
   return sum;
 }
 
+static const Affine *
+replace_atom (AffinePool *pool, TinyNode *atom, const TinyNodeMap *to)
+{
+  const AffineAtom *info = affine_pool_get_atom (pool, atom);
+  const Affine *part = info->inner != NULL ? affine_replace (pool, info->inner, to)
+                                           : tiny_node_map_get (to, atom);
+  if (info->inner != NULL)
+    return atom->op == TINY_OP_FLOORDIV ? affine_div (pool, part, info->divisor)
+                                        : affine_mod (pool, part, info->divisor);
+  return part != NULL ? part : affine_range (pool, atom);
+}
+
 const Affine *
-affine_replace (AffinePool *pool, const Affine *x, GHashTable *to)
+affine_replace (AffinePool *pool, const Affine *x, const TinyNodeMap *to)
 {
   const Affine *sum = affine_const (pool, x->offset);
-  for (guint i = 0; i < x->n; i++) {
-    TinyNode *atom = x->terms[i].atom;
-    const AffineAtom *info = affine_pool_get_atom (pool, atom);
-    const Affine *part = info->inner != NULL ? affine_replace (pool, info->inner, to)
-                                             : g_hash_table_lookup (to, atom);
-    if (info->inner != NULL)
-      part = atom->op == TINY_OP_FLOORDIV ? affine_div (pool, part, info->divisor)
-                                          : affine_mod (pool, part, info->divisor);
-    else if (part == NULL)
-      part = affine_range (pool, atom);
-    sum = affine_sum (pool, sum, 1, part, x->terms[i].mul, 0);
-  }
+  for (guint i = 0; i < x->n; i++)
+    sum = affine_sum (pool, sum, 1, replace_atom (pool, x->terms[i].atom, to), x->terms[i].mul,
+                      0);
   return sum;
+}
+
+gboolean
+affine_counts_only (const Affine *x)
+{
+  for (guint i = 0; i < x->n; i++)
+    if (x->terms[i].atom->op != TINY_OP_RANGE)
+      return FALSE;
+  return TRUE;
 }
 
 gint64

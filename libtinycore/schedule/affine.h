@@ -64,7 +64,9 @@ gboolean affine_is_position_within (TinyNode *position, gint64 size);
 /* The same of @position, of any integer dtype and within 0 and what INDEX holds. */
 const Affine *affine_read_position (AffinePool *pool, TinyNode *position);
 /* @x with each RANGE that is a key of @to replaced by its Affine. */
-const Affine *affine_replace (AffinePool *pool, const Affine *x, GHashTable *to);
+const Affine *affine_replace (AffinePool *pool, const Affine *x, const TinyNodeMap *to);
+/* True if @x is a sum of multiples of RANGEs alone. */
+gboolean affine_counts_only (const Affine *x);
 /* The multiple of @atom in @x. */
 gint64 affine_get_mul (const Affine *x, TinyNode *atom);
 

@@ -62,8 +62,8 @@ name_counters (Alike *self, TinyNode *reduce, TinyNode *value, guint height)
   g_autofree TinyNode **sources = g_new (TinyNode *, reduce->n_sources);
   for (guint s = 1; s < reduce->n_sources; s++) {
     sources[s] = get_counter (self, height, s, tiny_range_get_extent (reduce->sources[s]));
-    g_hash_table_insert (rename.loops, reduce->sources[s],
-                         (gpointer) affine_range (&self->plan->affines, sources[s]));
+    tiny_node_map_set (&rename.loops, reduce->sources[s],
+                       (gpointer) affine_range (&self->plan->affines, sources[s]));
   }
   sources[0] = remake_node (&rename, value);
   return tiny_node_with_sources (graph, reduce, sources);

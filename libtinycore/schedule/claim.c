@@ -252,6 +252,7 @@ store_cuts (Claims *self)
                      .options = plan->options };
   affine_pool_init (&scratch->affines, plan->graph);
   scratch->buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
+  scratch->lists = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
   g_array_append_vals (scratch->buffers, plan->buffers->data, plan->n_inputs);
   for (guint i = 0; i < plan->n_inputs; i++)
     g_ptr_array_add (self->leaves, NULL);
@@ -310,6 +311,8 @@ end_offers (Claims *self)
   g_clear_pointer (&self->order, g_ptr_array_unref);
   g_clear_pointer (&self->leaves, g_ptr_array_unref);
   g_array_unref (self->scratch.buffers);
+  g_ptr_array_unref (self->scratch.lists);
+  tiny_node_map_clear (&self->scratch.nodes_of);
   tiny_node_map_clear (&self->scratch.stage_of);
   tiny_node_map_clear (&self->scratch.devices);
   affine_pool_clear (&self->scratch.affines);

@@ -22,6 +22,7 @@ typedef struct {
   guint n_buffers, n_written;
   guint buffers[MAX_BUFFERS];
   Remake one, two;
+  const GPtrArray *nodes[2]; /* of the kernels of both */
   GPtrArray *stores;
 } Pair;
 
@@ -131,7 +132,7 @@ list_deepest (Plan *plan, const PlanItem *item, const PlanItem *reader, TinyNode
 
 /* A row of loops that is being cut into the digits of another. */
 typedef struct {
-  GHashTable *out;
+  TinyNodeMap *out;
   TinyNode **loops;
   guint n, at;
   gint64 left;       /* of the extent of the loop at work */
@@ -153,7 +154,7 @@ add_digit (AffinePool *pool, Row *row, TinyNode *digit, gint64 extent)
   row->left /= extent;
   if (row->left > 1)
     return;
-  g_hash_table_insert (row->out, row->loops[row->at++], (gpointer) row->sum);
+  tiny_node_map_set (row->out, row->loops[row->at++], (gpointer) row->sum);
   begin_loop (row);
 }
 
@@ -190,14 +191,13 @@ compare_numbers (gconstpointer a, gconstpointer b)
   return x < y ? -1 : x > y;
 }
 
-/* The loops of that kind under @root in their order. */
+/* The loops of that kind among @nodes in their order. */
 static GPtrArray *
-list_ranges (TinyGraph *graph, TinyNode *root, TinyRangeKind kind)
+list_ranges (const GPtrArray *nodes, TinyRangeKind kind)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &root, 1);
   GPtrArray *ranges = g_ptr_array_new ();
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
+  for (guint i = 0; i < nodes->len; i++) {
+    TinyNode *node = nodes->pdata[i];
     if (node->op == TINY_OP_RANGE && tiny_range_get_kind (node) == kind)
       g_ptr_array_add (ranges, node);
   }
@@ -205,19 +205,18 @@ list_ranges (TinyGraph *graph, TinyNode *root, TinyRangeKind kind)
   return ranges;
 }
 
-/* Numbers the loops of @kernel that have no place yet. */
+/* Numbers the loops among a kernel's @nodes that have no place yet. */
 static void
-number_loops (Remake *remake, TinyNode *kernel, TinyRangeKind kind, guint *n_numbers)
+number_loops (Remake *remake, const GPtrArray *nodes, TinyRangeKind kind, guint *n_numbers)
 {
   AffinePool *pool = remake->pool;
-  g_autoptr (GPtrArray) ranges = list_ranges (pool->graph, kernel, kind);
+  g_autoptr (GPtrArray) ranges = list_ranges (nodes, kind);
   for (guint i = 0; i < ranges->len; i++) {
     gint64 extent = tiny_range_get_extent (ranges->pdata[i]);
-    if (g_hash_table_contains (remake->loops, ranges->pdata[i]))
+    if (tiny_node_map_get (&remake->loops, ranges->pdata[i]) != NULL)
       continue;
     TinyNode *range = tiny_node_range_const (pool->graph, (*n_numbers)++, kind, extent);
-    g_hash_table_insert (remake->loops, ranges->pdata[i],
-                         (gpointer) affine_range (pool, range));
+    tiny_node_map_set (&remake->loops, ranges->pdata[i], (gpointer) affine_range (pool, range));
   }
 }
 
@@ -227,16 +226,17 @@ match_loops (Pair *self, gboolean shares)
   Plan *plan = self->plan;
   TinyNode *loops[2][MAX_LOOPS];
   guint n_numbers = 0;
-  TinyNode *kernels[] = { self->first->kernel, self->second->kernel };
-  Row a
-      = { self->one.loops, loops[0], list_deepest (plan, self->first, self->second, loops[0]) };
-  Row b = { self->two.loops, loops[1], list_deepest (plan, self->second, NULL, loops[1]) };
+  Row a = { &self->one.loops, loops[0],
+            list_deepest (plan, self->first, self->second, loops[0]) };
+  Row b = { &self->two.loops, loops[1], list_deepest (plan, self->second, NULL, loops[1]) };
   if (shares && !share_loops (self, &a, &b, &n_numbers))
     return FALSE;
-  number_loops (&self->one, kernels[0], TINY_RANGE_LOOP, &n_numbers);
-  number_loops (&self->two, kernels[1], TINY_RANGE_LOOP, &n_numbers);
-  number_loops (&self->one, kernels[0], TINY_RANGE_REDUCE, &n_numbers);
-  number_loops (&self->two, kernels[1], TINY_RANGE_REDUCE, &n_numbers);
+  self->nodes[0] = schedule_list_nodes (plan, self->first->kernel);
+  self->nodes[1] = schedule_list_nodes (plan, self->second->kernel);
+  number_loops (&self->one, self->nodes[0], TINY_RANGE_LOOP, &n_numbers);
+  number_loops (&self->two, self->nodes[1], TINY_RANGE_LOOP, &n_numbers);
+  number_loops (&self->one, self->nodes[0], TINY_RANGE_REDUCE, &n_numbers);
+  number_loops (&self->two, self->nodes[1], TINY_RANGE_REDUCE, &n_numbers);
   return TRUE;
 }
 
@@ -253,28 +253,24 @@ find_store (const PlanItem *item, guint slot)
 /* Says what the parameters of @item's kernel become. A buffer that is not stored any more still
  * needs some node until its STORE is dropped: the old one. */
 static void
-map_params (Pair *self, Remake *remake, const PlanItem *item)
+map_params (Pair *self, Remake *remake, const PlanItem *item, const GPtrArray *nodes)
 {
   Plan *plan = self->plan;
-  g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (plan->graph, (TinyNode *const *) &item->kernel, 1);
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *param = order->pdata[i];
+  for (guint i = 0; i < nodes->len; i++) {
+    TinyNode *param = nodes->pdata[i];
     if (param->op != TINY_OP_PARAM)
       continue;
     guint slot = find_slot (self, item->buffers[param->arg]);
-    g_hash_table_insert (remake->nodes, param,
-                         slot == MAX_BUFFERS ? param
-                                             : make_param (plan, slot, self->buffers[slot]));
+    tiny_node_map_set (&remake->nodes, param,
+                       slot == MAX_BUFFERS ? param
+                                           : make_param (plan, slot, self->buffers[slot]));
   }
 }
 
 /* What a kernel reads from memory that it writes must be of the element it writes in that step. */
 static gboolean
-reads_own_stores (Pair *self)
+reads_own_stores (Pair *self, const GPtrArray *order)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (
-      self->plan->graph, (TinyNode *const *) self->stores->pdata, self->stores->len);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *load = order->pdata[i];
     if (load->op != TINY_OP_LOAD || load->sources[0]->arg >= self->n_written)
@@ -289,32 +285,73 @@ reads_own_stores (Pair *self)
   return TRUE;
 }
 
+/* True if a LOAD by the second kernel is certainly of another element than the first stores in the same step: both
+ * addresses are sums of loops, which are other sums in the kernel of both. */
+static gboolean
+clashes (Pair *self, const TinyNode *load, const TinyNode *store)
+{
+  AffinePool *pool = self->one.pool;
+  const Affine *from = affine_read (pool, load->sources[1]);
+  const Affine *to = affine_read (pool, store->sources[1]);
+  return from != NULL && to != NULL && affine_counts_only (from) && affine_counts_only (to)
+         && affine_replace (pool, from, &self->two.loops)
+                != affine_replace (pool, to, &self->one.loops);
+}
+
+/* The same of all that the second reads of what the first writes: mostly a look at the first of them shows that the two
+ * are not to become one, before anything is made. */
+static gboolean
+any_clashes (Pair *self)
+{
+  for (guint i = 0; i < self->nodes[1]->len; i++) {
+    const TinyNode *load = self->nodes[1]->pdata[i];
+    if (load->op != TINY_OP_LOAD || load->sources[0]->op != TINY_OP_PARAM)
+      continue;
+    const guint buffer = self->second->buffers[load->sources[0]->arg];
+    for (guint k = 0;
+         k < self->first->n_written && (guint) load->sources[0]->arg >= self->second->n_written;
+         k++)
+      if (self->first->buffers[k] == buffer
+          && clashes (self, load, find_store (self->first, k)))
+        return TRUE;
+  }
+  return FALSE;
+}
+
 static gboolean
 remake_stores (Pair *self)
 {
   const PlanItem *first = self->first, *second = self->second;
-  map_params (self, &self->one, first);
-  map_params (self, &self->two, second);
+  if (any_clashes (self))
+    return FALSE;
+  map_params (self, &self->one, first, self->nodes[0]);
+  map_params (self, &self->two, second, self->nodes[1]);
+  remake_nodes (&self->one, self->nodes[0]);
   for (guint i = 0; i < first->n_written; i++) {
-    TinyNode *old = find_store (first, i);
-    TinyNode *store = remake_node (&self->one, old);
+    TinyNode *store = tiny_node_map_get (&self->one.nodes, find_store (first, i));
     if (!is_spent (self, first->buffers[i]))
       g_ptr_array_add (self->stores, store);
     for (guint j = second->n_written; j < second->n_buffers; j++)
       if (second->buffers[j] == first->buffers[i])
-        g_hash_table_insert (self->two.stores, make_param (self->plan, j, second->buffers[j]),
-                             store);
+        tiny_node_map_set (&self->two.stores, make_param (self->plan, j, second->buffers[j]),
+                           store);
   }
+  remake_nodes (&self->two, self->nodes[1]);
   for (guint i = 0; i < second->n_written && !self->two.clashes; i++)
-    g_ptr_array_add (self->stores, remake_node (&self->two, find_store (second, i)));
-  return !self->two.clashes && reads_own_stores (self);
+    g_ptr_array_add (self->stores,
+                     tiny_node_map_get (&self->two.nodes, find_store (second, i)));
+  return !self->two.clashes;
 }
 
-guint
-schedule_drop_unused (
-    Plan *plan, TinyNode **stores, guint n_stores, guint *buffers, guint n_buffers)
+/* The same, where @order lists what @stores are made of. */
+static guint
+drop_unused (Plan *plan,
+             const GPtrArray *order,
+             TinyNode **stores,
+             guint n_stores,
+             guint *buffers,
+             guint n_buffers)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, stores, n_stores);
   g_autofree TinyNode **from = g_new0 (TinyNode *, n_buffers);
   g_autofree TinyNode **to = g_new0 (TinyNode *, n_buffers);
   guint n = 0, n_moved = 0;
@@ -335,6 +372,14 @@ schedule_drop_unused (
   for (guint i = 0; i < n_stores && n_moved > 0; i++)
     stores[i] = tiny_graph_substitute (plan->graph, stores[i], from, to, n_moved);
   return n;
+}
+
+guint
+schedule_drop_unused (
+    Plan *plan, TinyNode **stores, guint n_stores, guint *buffers, guint n_buffers)
+{
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, stores, n_stores);
+  return drop_unused (plan, order, stores, n_stores, buffers, n_buffers);
 }
 
 static void
@@ -361,8 +406,11 @@ schedule_join_kernels (Plan *plan,
   if (!list_buffers (&self) || !match_loops (&self, shares) || !remake_stores (&self))
     return FALSE;
   TinyNode **stores = (TinyNode **) self.stores->pdata;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, stores, self.stores->len);
+  if (!reads_own_stores (&self, order))
+    return FALSE;
   self.n_buffers
-      = schedule_drop_unused (plan, stores, self.stores->len, self.buffers, self.n_buffers);
+      = drop_unused (plan, order, stores, self.stores->len, self.buffers, self.n_buffers);
   TinyNode *kernel = tiny_node_sink (plan->graph, self.stores->len, stores, NULL);
   if (shares && !schedule_keeps_words (plan, second->device, kernel))
     return FALSE;

@@ -12,6 +12,8 @@
  * same memory, or are so small that a launch costs more than they do.
  *
  * Whether it is done says an estimate of the time with and without (work.c). */
+#include <string.h>
+
 #include "base/interrupt-check.h"
 #include "base/tiny-env.h"
 #include "base/tiny-stats.h"
@@ -31,7 +33,15 @@ typedef struct {
   GArray *after;        /* guint: items that must run later, as they were */
   guint64 level;        /* above that of all that must run before */
   guint mark;
+  guint n_parts; /* kernels that it is made of */
 } Group;
+
+/* Two groups, as they were, that did not become one. */
+typedef struct {
+  guint a, b, n_parts_a, n_parts_b;
+  guint32 readers; /* digest: of what @a writes, how many read it */
+  gboolean shares;
+} Attempt;
 
 typedef struct {
   Plan *plan;
@@ -39,6 +49,7 @@ typedef struct {
   Group *groups;
   guint *n_readers; /* of each buffer */
   guint mark;
+  GHashTable *failed; /* Attempt */
 } Merge;
 
 /* Between the levels of neighbours, so that what one is lifted by does not lift all that come after. */
@@ -166,6 +177,33 @@ is_before (Merge *self, guint a, guint b)
   return FALSE;
 }
 
+/* ---- what was tried ---- */
+static guint
+hash_attempt (gconstpointer p)
+{
+  const Attempt *self = p;
+  guint64 hash = (guint64) self->a << 32 | self->b;
+  hash = (hash ^ self->readers) * G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
+  return (guint) (hash >> 32);
+}
+
+static gboolean
+equal_attempts (gconstpointer x, gconstpointer y)
+{
+  return memcmp (x, y, sizeof (Attempt)) == 0;
+}
+
+/* All that decides whether groups @a and @b can become one, but for ways between them. */
+static Attempt
+describe (Merge *self, guint a, guint b, gboolean shares)
+{
+  const Group *first = &self->groups[a], *second = &self->groups[b];
+  guint32 readers = 0;
+  for (guint i = 0; i < first->item.n_written; i++)
+    readers = readers * 31 + self->n_readers[first->item.buffers[i]];
+  return (Attempt){ a, b, first->n_parts, second->n_parts, readers, shares };
+}
+
 /* ---- whether ---- */
 static void
 count_readers (Merge *self, const PlanItem *item, int by)
@@ -190,6 +228,7 @@ unite (Merge *self, guint a, guint b, const PlanItem *item, const KernelWork *wo
     both.waits[i] = i < first->item.n_waits ? first->item.waits[i]
                                             : second->item.waits[i - first->item.n_waits];
   second->item = both;
+  second->n_parts += first->n_parts;
   second->is_constant = first->is_constant && second->is_constant;
   second->work = *work;
   g_array_append_vals (second->before, first->before->data, first->before->len);
@@ -223,11 +262,16 @@ static gboolean
 try_merge (Merge *self, guint a, guint b, gboolean shares)
 {
   Group *first = &self->groups[a], *second = &self->groups[b];
+  const Attempt attempt = describe (self, a, b, shares);
   PlanItem item;
-  if (!can_meet (self, a, b)
-      || !schedule_join_kernels (self->plan, self->n_readers, &first->item, &second->item,
-                                 shares, &item))
+  TINY_COUNT (n_looks, 1);
+  if (g_hash_table_contains (self->failed, &attempt) || !can_meet (self, a, b))
     return FALSE;
+  if (!schedule_join_kernels (self->plan, self->n_readers, &first->item, &second->item, shares,
+                              &item)) {
+    g_hash_table_add (self->failed, g_memdup2 (&attempt, sizeof attempt));
+    return FALSE;
+  }
   KernelWork work = measure (self, &item);
   const KernelWork *one = get_work (self, first), *two = get_work (self, second);
   const ScheduleLogEntry merge
@@ -236,8 +280,10 @@ try_merge (Merge *self, guint a, guint b, gboolean shares)
           .b = b,
           .may_repeat_first = schedule_get_time (&work) <= schedule_get_time (two),
           .may_repeat_second = schedule_get_time (&work) <= schedule_get_time (one) };
-  if (!schedule_is_worth_merging (one, two, &work) || !may_merge (first, second, &merge))
+  if (!schedule_is_worth_merging (one, two, &work) || !may_merge (first, second, &merge)) {
+    g_hash_table_add (self->failed, g_memdup2 (&attempt, sizeof attempt));
     return FALSE;
+  }
   schedule_log_merge (self->plan, &merge);
   unite (self, a, b, &item, &work);
   return TRUE;
@@ -301,6 +347,7 @@ static void
 merge_init (Merge *self, Plan *plan)
 {
   *self = (Merge){ .plan = plan, .n = plan->items->len };
+  self->failed = g_hash_table_new_full (hash_attempt, equal_attempts, g_free, NULL);
   self->groups = g_new0 (Group, self->n + 1);
   self->n_readers = g_new0 (guint, plan->buffers->len + 1);
   g_autofree gboolean *is_constant = g_new0 (gboolean, self->n + 1);
@@ -310,6 +357,7 @@ merge_init (Merge *self, Plan *plan)
     Group *group = &self->groups[i];
     group->item = g_array_index (plan->items, PlanItem, i);
     group->into = i;
+    group->n_parts = 1;
     group->is_constant = is_constant[i];
     group->before = before[i];
     group->after = g_array_new (FALSE, FALSE, sizeof (guint));
@@ -347,6 +395,7 @@ schedule_merge_kernels (Plan *plan, GError **error)
     g_array_unref (self.groups[i].before);
     g_array_unref (self.groups[i].after);
   }
+  g_hash_table_unref (self.failed);
   g_free (self.groups);
   g_free (self.n_readers);
   return good;

@@ -57,6 +57,8 @@ typedef struct {
   TinyGraph *graph;
   TinyArena *arena;
   AffinePool affines;
+  TinyNodeMap nodes_of; /* of a kernel: see schedule_list_nodes() */
+  GPtrArray *lists;     /* the lists that are there */
   guint n_roots;
   TinyNode **roots;   /* the values */
   TinyNode **targets; /* the PARAM that root i is assigned to, or NULL */
@@ -83,6 +85,9 @@ TinyNode *schedule_take_apart (Plan *plan, TinyNode *sink, GError **error);
 gboolean schedule_check_devices (Plan *plan, TinyNode *sink, GError **error);
 /* The device that computes @node, or NULL where nothing below says. */
 const char *schedule_get_device (Plan *plan, TinyNode *node);
+
+/* @kernel and what it is made of, sources before users; the plan's own. */
+const GPtrArray *schedule_list_nodes (Plan *plan, TinyNode *kernel);
 
 /* What is known of @device (NULL: nothing). */
 ScheduleMachine schedule_get_machine (Plan *plan, const char *device);

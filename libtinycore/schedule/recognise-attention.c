@@ -179,7 +179,7 @@ read_power (Recognition *self, TinyNode *node, Power *out)
 
 /* ---- the same scores ---- */
 static gboolean
-is_same_access (Recognition *self, const Access *x, const Access *y, GHashTable *to)
+is_same_access (Recognition *self, const Access *x, const Access *y, const TinyNodeMap *to)
 {
   return x->param == y->param
          && (x->param == NULL || affine_replace (self->pool, x->at, to) == y->at);
@@ -194,15 +194,15 @@ is_same (Recognition *self, const Scores *x, TinyNode *key, const Scores *y, Tin
       || tiny_range_get_extent (depth) != tiny_range_get_extent (other_depth)
       || (x->beyond != NULL) != (y->beyond != NULL))
     return FALSE;
-  g_autoptr (GHashTable) to = g_hash_table_new (NULL, NULL);
-  g_hash_table_insert (to, key, (gpointer) affine_range (self->pool, other));
-  g_hash_table_insert (to, depth, (gpointer) affine_range (self->pool, other_depth));
-  if (x->beyond != NULL && affine_replace (self->pool, x->beyond, to) != y->beyond)
+  g_auto (TinyNodeMap) to = { 0 };
+  tiny_node_map_set (&to, key, (gpointer) affine_range (self->pool, other));
+  tiny_node_map_set (&to, depth, (gpointer) affine_range (self->pool, other_depth));
+  if (x->beyond != NULL && affine_replace (self->pool, x->beyond, &to) != y->beyond)
     return FALSE;
-  const gboolean is_swapped = !is_same_access (self, &x->a, &y->a, to);
-  return is_same_access (self, &x->of_mask, &y->of_mask, to)
-         && is_same_access (self, &x->a, is_swapped ? &y->b : &y->a, to)
-         && is_same_access (self, &x->b, is_swapped ? &y->a : &y->b, to);
+  const gboolean is_swapped = !is_same_access (self, &x->a, &y->a, &to);
+  return is_same_access (self, &x->of_mask, &y->of_mask, &to)
+         && is_same_access (self, &x->a, is_swapped ? &y->b : &y->a, &to)
+         && is_same_access (self, &x->b, is_swapped ? &y->a : &y->b, &to);
 }
 
 static gboolean

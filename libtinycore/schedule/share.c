@@ -167,8 +167,8 @@ rename_loop (Share *self, TinyNode *node, TinyNode *loop)
                                             tiny_range_get_extent (loop));
     rename = g_new (Remake, 1);
     remake_init (rename, self->plan);
-    g_hash_table_insert (rename->loops, loop,
-                         (gpointer) affine_range (&self->plan->affines, name));
+    tiny_node_map_set (&rename->loops, loop,
+                       (gpointer) affine_range (&self->plan->affines, name));
     g_hash_table_insert (self->renames, loop, rename);
   }
   return remake_node (rename, node);

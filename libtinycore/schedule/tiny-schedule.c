@@ -34,6 +34,18 @@ schedule_get_machine (Plan *plan, const char *device)
       options->find_target != NULL ? options->find_target (device, options->data) : NULL);
 }
 
+const GPtrArray *
+schedule_list_nodes (Plan *plan, TinyNode *kernel)
+{
+  GPtrArray *list = tiny_node_map_get (&plan->nodes_of, kernel);
+  if (list == NULL) {
+    list = tiny_graph_toposort (plan->graph, &kernel, 1);
+    g_ptr_array_add (plan->lists, list);
+    tiny_node_map_set (&plan->nodes_of, kernel, list);
+  }
+  return list;
+}
+
 /* ---- roots ---- */
 static gboolean
 read_roots (Plan *plan, TinyNode *sink, GError **error)
@@ -455,6 +467,7 @@ tiny_schedule_new_with (TinyGraph *graph,
   affine_pool_init (&plan.affines, graph);
   plan.buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
   plan.stages = g_ptr_array_new ();
+  plan.lists = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
   plan.items = g_array_new (FALSE, FALSE, sizeof (PlanItem));
   plan.log = g_array_new (FALSE, FALSE, sizeof (ScheduleLogEntry));
   TinySchedule *self = run_passes (&plan, sink, error) ? make_schedule (&plan) : NULL;
@@ -464,6 +477,8 @@ tiny_schedule_new_with (TinyGraph *graph,
   g_clear_pointer (&plan.log, g_array_unref);
   g_ptr_array_unref (plan.stages);
   g_array_unref (plan.buffers);
+  g_ptr_array_unref (plan.lists);
+  tiny_node_map_clear (&plan.nodes_of);
   tiny_node_map_clear (&plan.stage_of);
   tiny_node_map_clear (&plan.devices);
   tiny_node_map_clear (&plan.recomputed);

@@ -60,13 +60,13 @@ gboolean
 schedule_keeps_words (Plan *plan, const char *device, TinyNode *kernel)
 {
   const ScheduleMachine machine = schedule_get_machine (plan, device);
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
   for (guint i = 0; i < kernel->n_sources; i++) {
     TinyNode *store = kernel->sources[i], *loops[MAX_LOOPS];
     if (store->sources[0]->op != TINY_OP_PARAM
         || !schedule_stores_in_words (&machine, store->sources[0]->dtype))
       continue;
     guint n = find_word_loops (plan, store, loops);
+    const GPtrArray *order = schedule_list_nodes (plan, kernel);
     for (guint j = 0; j < order->len; j++) {
       TinyNode *node = order->pdata[j];
       if ((node->op == TINY_OP_REDUCE || node->op == TINY_OP_LOCAL)

@@ -24,7 +24,7 @@ typedef struct {
 typedef struct {
   Plan *plan;
   double lanes;
-  GPtrArray *order;
+  const GPtrArray *order;
   guint n_loops;
   Loop loops[MAX_LOOPS];
   KernelWork work;
@@ -284,8 +284,7 @@ schedule_measure_kernel (Plan *plan, const PlanItem *item)
   TinyNode *kernel = item->kernel;
   const ScheduleMachine machine = schedule_get_machine (plan, item->device);
   Measure self = { .plan = plan, .lanes = machine.lanes, .work.workers = machine.workers };
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
-  self.order = order;
+  const GPtrArray *order = self.order = schedule_list_nodes (plan, kernel);
   self.work.n_nodes = order->len;
   choose_lanes (&self);
   for (guint i = 0; i < order->len; i++) {
