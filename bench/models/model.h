@@ -25,8 +25,8 @@ typedef struct {
   double n_flops, n_bytes; /* of one step; 0: not meaningful */
 } ModelCase;
 
-extern const ModelCase attention_cases[], gpt2_cases[], resnet_cases[],
-    cnn_cases[]; /* ended by a row without name */
+extern const ModelCase attention_cases[], gpt2_cases[], resnet_cases[], cnn_cases[],
+    recurrent_cases[], long_recurrent_cases[]; /* ended by a row without name */
 
 /* bench_tensor (), owned by @self. Weights of all models are made here. */
 TinyTensor *model_weight (Model *self,

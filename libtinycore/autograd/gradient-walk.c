@@ -7,7 +7,9 @@
 #include "autograd/gradient-walk.h"
 
 #include "autograd/custom-rules.h"
+#include "autograd/gradient-parts.h"
 #include "autograd/gradient-rules.h"
+#include "base/tiny-arena.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-shard.h"
@@ -44,24 +46,51 @@ tiny_gradient_or_zeros (TinyGraph *graph, TinyNode *x, const TinyNode *like)
 
 enum { WANTED_STALE = 2 }; /* something may be below what is gone, see engine/tiny-history.h */
 
+/* One part of what comes for a node, behind those that came before. */
+typedef struct Part Part;
+struct Part {
+  Part *before;
+  TinyNode *node;
+  guint n; /* with those before */
+};
+
 typedef struct {
   TinyGraph *graph;
-  guint8 *wanted;        /* by node id: a target is below */
-  guint8 *ends;          /* by node id: nothing goes further; or NULL */
-  GPtrArray *customs;    /* GRADIENTs, sources before users */
-  TinyNodeMap gradients; /* what has come for a node so far */
+  TinyArena *arena;
+  guint8 *wanted;     /* by node id: a target is below */
+  guint8 *ends;       /* by node id: nothing goes further; or NULL */
+  GPtrArray *customs; /* GRADIENTs, sources before users */
+  TinyNodeMap parts;  /* of a node: the last Part of its gradient */
 } Walk;
 
 static void
-add_gradient (Walk *self, TinyNode *node, TinyNode *part)
+add_gradient (Walk *self, TinyNode *node, TinyNode *gradient)
 {
-  part = fit_to_source (self->graph, part, node);
-  TinyNode *before = tiny_node_map_get (&self->gradients, node);
-  if (before != NULL)
-    part
-        = tiny_layout_binary (self->graph, TINY_OP_ADD, fit_to_node (self->graph, before, node),
-                              fit_to_node (self->graph, part, node));
-  tiny_node_map_set (&self->gradients, node, part);
+  Part *before = tiny_node_map_get (&self->parts, node);
+  Part *part = tiny_arena_alloc (self->arena, sizeof *part);
+  *part = (Part){ before, fit_to_source (self->graph, gradient, node),
+                  before != NULL ? before->n + 1 : 1 };
+  tiny_node_map_set (&self->parts, node, part);
+}
+
+static gboolean
+has_gradient (Walk *self, const TinyNode *node)
+{
+  return tiny_node_map_get (&self->parts, node) != NULL;
+}
+
+/* The sum of what came for @node, or NULL. */
+static TinyNode *
+get_gradient (Walk *self, TinyNode *node)
+{
+  Part *last = tiny_node_map_get (&self->parts, node);
+  if (last == NULL || last->n == 1)
+    return last != NULL ? last->node : NULL;
+  g_autofree TinyNode **parts = g_new (TinyNode *, last->n);
+  for (const Part *part = last; part != NULL; part = part->before)
+    parts[part->n - 1] = fit_to_node (self->graph, part->node, node);
+  *last = (Part){ NULL, gradient_parts_sum (self->graph, parts, last->n), 1 };
+  return last->node;
 }
 
 /* Of what is empty nothing comes: zeros. */
@@ -79,7 +108,6 @@ pass_on (Walk *self, TinyNode *node)
 {
   TinyGradientRule rule = tiny_gradient_rule ((TinyOp) node->op);
   TinyNode *few[4] = { NULL };
-  TinyNode *gradient = tiny_node_map_get (&self->gradients, node);
   if (rule == NULL)
     return;
   if (tiny_shape_get_n_elements (node->shape) == 0) {
@@ -89,7 +117,7 @@ pass_on (Walk *self, TinyNode *node)
   const gboolean is_few = node->n_sources <= G_N_ELEMENTS (few);
   g_autofree TinyNode **many = is_few ? NULL : g_new0 (TinyNode *, node->n_sources);
   TinyNode **out = is_few ? few : many;
-  rule (self->graph, node, fit_to_node (self->graph, gradient, node), out);
+  rule (self->graph, node, fit_to_node (self->graph, get_gradient (self, node), node), out);
   for (guint i = 0; i < node->n_sources; i++)
     if (out[i] != NULL && self->wanted[node->sources[i]->id])
       add_gradient (self, node->sources[i], out[i]);
@@ -109,7 +137,7 @@ collect_gradients (Walk *self, TinyNode *node, TinyNode **out)
       return FALSE;
     is_first = FALSE;
     if (self->ends == NULL || !self->ends[other->id])
-      out[other->ints->v[0]] = tiny_node_map_get (&self->gradients, other);
+      out[other->ints->v[0]] = get_gradient (self, other);
     any = any || out[other->ints->v[0]] != NULL;
   }
   return any;
@@ -198,7 +226,7 @@ pass_to_history (Walk *self, TinyNode *node, GError **error)
     return FALSE;
   }
   if (history != NULL && self->wanted[history->id])
-    add_gradient (self, history, tiny_node_map_get (&self->gradients, node));
+    add_gradient (self, history, get_gradient (self, node));
   return TRUE;
 }
 
@@ -210,17 +238,15 @@ walk (Walk *self, GPtrArray *order, GError **error)
     if (node->op == TINY_OP_GRADIENT) {
       if (!pass_on_custom (self, node, error))
         return FALSE;
-    } else if (node->op == TINY_OP_KERNEL && tiny_node_map_get (&self->gradients, node) != NULL
+    } else if (node->op == TINY_OP_KERNEL && has_gradient (self, node)
                && (self->ends == NULL || !self->ends[node->id]) && reads_wanted (self, node)) {
       custom_refuse_kernel (error);
       return FALSE;
     } else if (tiny_runtime_is_memory (node)) {
-      if (tiny_node_map_get (&self->gradients, node) != NULL
-          && (self->ends == NULL || !self->ends[node->id])
+      if (has_gradient (self, node) && (self->ends == NULL || !self->ends[node->id])
           && !pass_to_history (self, node, error))
         return FALSE;
-    } else if (tiny_node_map_get (&self->gradients, node) != NULL
-               && (self->ends == NULL || !self->ends[node->id])) {
+    } else if (has_gradient (self, node) && (self->ends == NULL || !self->ends[node->id])) {
       pass_on (self, node);
     }
   }
@@ -252,7 +278,8 @@ find_gradients (TinyGraph *graph,
   g_autofree guint8 *wanted = g_new0 (guint8, n_nodes);
   g_autofree guint8 *ends = is_partial ? g_new0 (guint8, n_nodes) : NULL;
   g_autoptr (GPtrArray) customs = g_ptr_array_new ();
-  Walk self = { graph, wanted, ends, customs, { 0 } };
+  g_autoptr (TinyArena) arena = tiny_arena_new ();
+  Walk self = { graph, arena, wanted, ends, customs, { 0 } };
   for (guint i = 0; is_partial && i < n; i++)
     ends[targets[i]->id] = 1;
   find_wanted (&self, order, n, targets);
@@ -261,13 +288,13 @@ find_gradients (TinyGraph *graph,
       add_gradient (&self, outputs[i], seeds[i]);
   gboolean good = walk (&self, order, error);
   for (guint i = 0; good && i < n; i++) {
-    out[i] = tiny_node_map_get (&self.gradients, targets[i]);
+    out[i] = get_gradient (&self, targets[i]);
     if (out[i] != NULL)
       out[i] = fit_to_node (graph, out[i], targets[i]);
     if (out[i] != NULL && find_shards (targets[i]) != NULL)
       out[i] = tiny_node_to_like (graph, out[i], find_shards (targets[i]));
   }
-  tiny_node_map_clear (&self.gradients);
+  tiny_node_map_clear (&self.parts);
   return good;
 }
 

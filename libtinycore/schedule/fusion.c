@@ -102,6 +102,17 @@ is_fold (const TinyNode *node)
   }
 }
 
+/* True if the way down from @info's node is long enough for one kernel and goes on to be too long: a value that several
+ * read is stored before one that a single node reads. */
+static gboolean
+is_long_enough (const Info *info)
+{
+  const guint most = schedule_weights.max_depth;
+  return info->depth >= most
+         || (info->n_users > 1 && 10 * info->depth >= 9 * most
+             && info->depth + info->height >= most);
+}
+
 /* Whether the way down from @info's node is long enough for one kernel: walks over what a kernel computes go as deep
  * as that, conditions of paddings pile up, and quotients of quotients even more. Copies that an EXPAND makes are not
  * stored for it, if that can wait. */
@@ -109,7 +120,7 @@ static gboolean
 is_deep (Fusion *self, const Info *info)
 {
   const TinyNode *node = info->node;
-  gboolean is_long = info->depth >= schedule_weights.max_depth;
+  gboolean is_long = is_long_enough (info);
   if (!is_long && info->n_folds < schedule_weights.max_folds)
     return FALSE;
   return (is_long && tiny_op_is_elementwise (node->op))
@@ -409,6 +420,11 @@ schedule_choose_stages (Plan *plan)
     for (guint j = 0; j < schedule_count_values (node); j++)
       fusion_get_info (&self, node->sources[j])->n_users++;
   }
+  for (guint i = order->len; i-- > 0;)
+    for (guint j = 0; j < schedule_count_values (self.infos[i].node); j++) {
+      Info *source = fusion_get_info (&self, self.infos[i].node->sources[j]);
+      source->height = MAX (source->height, self.infos[i].height + 1);
+    }
   find_claimed (&self);
   force_roots (&self);
   for (guint i = 0; i < order->len; i++)

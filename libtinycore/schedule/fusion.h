@@ -24,6 +24,7 @@ typedef struct {
   double n_bytes;    /* of them all */
   double operations; /* per evaluation, fused */
   guint depth, n_users;
+  guint height;        /* nodes on the longest way up to a root */
   guint n_folds;       /* that divide indices on one way down */
   guint number;        /* in the kernel that is looked at (limit.c) */
   gboolean has_reduce; /* fused, a REDUCE comes along */

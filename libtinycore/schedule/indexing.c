@@ -331,6 +331,27 @@ keeps_zero (TinyOp op)
   }
 }
 
+static gboolean
+is_positive_zero (const TinyNode *node)
+{
+  return tiny_node_is_const (node) && node->arg == 0 && !tiny_node_is_open (node);
+}
+
+/* Any number of zeros added to x, wherever they stand, is x + 0, which may differ from x in the sign of a 0. So what reads
+ * one part of a concatenation, a sum of parts with zeros around them, is the same whichever part it is. */
+static TinyNode *
+add (Lowering *self, TinyNode *node, TinyNode *const *sources)
+{
+  const guint z = is_positive_zero (sources[0]) ? 0 : 1;
+  TinyNode *x = sources[1 - z], *ordered[] = { x, sources[z] };
+  if (!is_positive_zero (sources[z]))
+    return tiny_node_with_sources (self->graph, node, sources);
+  if (!tiny_dtype_is_float (node->dtype) || is_positive_zero (x)
+      || (x->op == TINY_OP_ADD && is_positive_zero (x->sources[1])))
+    return x;
+  return tiny_node_with_sources (self->graph, node, ordered);
+}
+
 static Value
 lower_elementwise (
     Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
@@ -343,6 +364,8 @@ lower_elementwise (
     sources[i] = value.node;
     zero = zero && value.zero;
   }
+  if (node->op == TINY_OP_ADD)
+    return (Value){ add (self, node, sources), zero };
   return (Value){ tiny_node_with_sources (self->graph, node, sources), zero };
 }
 

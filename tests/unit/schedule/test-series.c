@@ -137,6 +137,35 @@ test_apart (void)
   g_assert_cmpuint (count_kernels (text->str, &n_items, &n_numbers), ==, 6);
 }
 
+/* What reads one part of a concatenation, a sum of parts with zeros around them, is one kernel whichever part it is. */
+static void
+test_parts (void)
+{
+  enum { PARTS = 8 };
+  g_autoptr (GString) text = g_string_new (INPUTS);
+  guint n_items, n_numbers;
+  for (guint t = 0; t < PARTS; t++) {
+    add_row (text, t + 1, t);
+    g_string_append_printf (text,
+                            "%%part%u = pad.f32{pairs=[%u, %u]}(contiguous.f32(add.f32(%%x%u, "
+                            "%%x%u)))\n",
+                            t, t * N, (PARTS - 1 - t) * N, t, t);
+    if (t > 0)
+      g_string_append_printf (text, "%%all%u = add.f32(%%%s%u, %%part%u)\n", t,
+                              t == 1 ? "part" : "all", t - 1, t);
+  }
+  for (guint t = 0; t < PARTS; t++)
+    g_string_append_printf (
+        text, "%%y%u = contiguous.f32(sqrt.f32(shrink.f32{pairs=[%u, %u]}(%%all%u)))\n", t,
+        t * N, (t + 1) * N, PARTS - 1);
+  g_string_append (text, "sink(");
+  for (guint t = 0; t < PARTS; t++)
+    g_string_append_printf (text, "%s%%y%u", t > 0 ? ", " : "", t);
+  g_string_append (text, ")");
+  g_assert_cmpuint (count_kernels (text->str, &n_items, &n_numbers), ==, 3);
+  g_assert_cmpuint (n_items, ==, 2 * PARTS);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -145,5 +174,6 @@ main (int argc, char **argv)
   g_test_add_func ("/schedule/series/chain", test_chain);
   g_test_add_func ("/schedule/series/several", test_several);
   g_test_add_func ("/schedule/series/apart", test_apart);
+  g_test_add_func ("/schedule/series/parts", test_parts);
   return g_test_run ();
 }
