@@ -268,11 +268,9 @@ origin_of (Plan *plan, guint axis)
   return origin;
 }
 
-/* Puts the outputs into the order in which what they read lies in memory. */
-static void
-walk_in_order (Plan *plan, Nest *nest)
+void
+tiny_plan_walk_in_order (Plan *plan, const Access *stream)
 {
-  const Access *stream = find_stream (plan, nest);
   for (guint n = plan->axes->n_outputs; n > 1 && stream != NULL; n--)
     for (guint i = 0; i + 1 < n; i++) {
       gint64 step = stream->strides[origin_of (plan, i)];
@@ -291,7 +289,7 @@ unroll_nest (Plan *plan, Nest *nest, guint reduced, guint lanes)
   gboolean is_alone = plan->nests->len == 1 && nest->loads->len > 1;
   tiny_plan_apply_lanes (plan, reduced, lanes, multiple);
   if (is_alone)
-    walk_in_order (plan, nest);
+    tiny_plan_walk_in_order (plan, find_stream (plan, nest));
   guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[reduced]);
   gint64 copies = count_copies (plan, nest->reduce);
   gint64 unroll
@@ -341,40 +339,18 @@ is_free_for_lanes (Plan *plan, guint origin)
   return TRUE;
 }
 
-/* True if @access is a load that is consecutive along @axis and not along @origin. */
-static gboolean
-is_turned (const Access *access, guint origin, guint axis)
-{
-  return access->node->op == TINY_OP_LOAD && access->node->n_sources == 2
-         && !access->uneven[axis] && access->strides[axis] == 1 && !access->uneven[origin]
-         && access->strides[origin] != 0 && access->strides[origin] != 1;
-}
-
-/* The axis whose loads are turned when @origin has the lanes, or -1: squares fill the registers. */
-static int
-find_turned_axis (Plan *plan, guint origin)
-{
-  gboolean can = plan->nests->len == 0 && plan->axes->root->n_sources == 1
-                 && extent_of (plan, origin) >= MAX_TURNED
-                 && (plan->target->flags & TINY_TARGET_UNALIGNED);
-  for (guint axis = 0; axis < plan->n_origins && can; axis++)
-    for (guint i = 0; i < plan->accesses->len && extent_of (plan, axis) >= MAX_TURNED; i++)
-      if (is_turned (&g_array_index (plan->accesses, Access, i), origin, axis))
-        return (int) axis;
-  return -1;
-}
-
 /* How good lanes along @origin are for what does not lie in a loop nest of its own. */
 static double
 score_outside (Plan *plan, guint origin)
 {
-  int turned = find_turned_axis (plan, origin);
+  guint axis;
+  gboolean turns = tiny_plan_find_turned (plan, origin, &axis) != NULL;
   g_autoptr (GArray) accesses = g_array_new (FALSE, FALSE, sizeof (Access));
   for (guint i = 0; i < plan->accesses->len; i++) {
     Access *access = &g_array_index (plan->accesses, Access, i);
     /* A store that has other loops says nothing about this one, and what is turned does not matter. */
     if ((access->node->op == TINY_OP_LOAD || depends (plan, access->node, origin))
-        && (turned < 0 || !is_turned (access, origin, (guint) turned)))
+        && (!turns || !tiny_plan_is_turned (access, origin, axis)))
       g_array_append_vals (accesses, access, 1);
   }
   return score_accesses (accesses, origin, TRUE);
@@ -391,21 +367,6 @@ count_elementwise_copies (Plan *plan, guint origin)
       n = MAX (n, count_copies (plan, node));
   }
   return n;
-}
-
-/* Gives @origin lanes, and copies to the axis along which squares are turned; FALSE: none are. */
-static gboolean
-turn (Plan *plan, guint origin, guint lanes)
-{
-  int axis = find_turned_axis (plan, origin);
-  if (axis < 0)
-    return FALSE;
-  lanes = MIN (lanes, MAX_TURNED);
-  tiny_plan_apply_lanes (plan, origin, lanes, lanes);
-  guint at = (guint) tiny_axes_find (plan->axes, plan->origins[axis]);
-  if (tiny_axes_get (plan->axes, at)->extent % lanes != 0)
-    apply (plan, TINY_OPT_PAD, at, lanes);
-  return apply (plan, TINY_OPT_UPCAST, at, lanes);
 }
 
 /* Gives lanes to the best axis of those that are free; FALSE when there is none. */
@@ -430,7 +391,7 @@ choose_elementwise (Plan *plan)
   if (best < 0)
     return FALSE;
   plan->vector_axis = best;
-  if (turn (plan, (guint) best, best_lanes))
+  if (tiny_plan_turn (plan, (guint) best, best_lanes))
     return TRUE;
   gint64 extent = extent_of (plan, best);
   gint64 multiple

@@ -102,6 +102,18 @@ count_copies (Plan *plan, TinyNode *node)
 
 /* Splits @lanes off the axis of @origin, after padding it to @multiple. */
 void tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple);
+/* Puts the outputs into the order in which what @stream reads lies in memory. */
+void tiny_plan_walk_in_order (Plan *plan, const Access *stream);
+
+/* heuristic-turn.c: TRUE if @access is a load that is consecutive along @axis and not along @origin. */
+gboolean tiny_plan_is_turned (const Access *access, guint origin, guint axis);
+/* The load that is turned when @origin has the lanes, or NULL: squares fill the registers. Its axis is left in
+ * @out_axis. */
+const Access *tiny_plan_find_turned (Plan *plan, guint origin, guint *out_axis);
+/* Gives @origin lanes, and copies to the axis along which squares are turned; FALSE: none are. Where squares go
+ * past the end of a row, the next row is in the same lines: it comes next. */
+gboolean tiny_plan_turn (Plan *plan, guint origin, guint lanes);
+
 /* tile.c: how many outputs read the same of @access, besides those of one vector along @vector. */
 gint64 tiny_plan_count_readers (Plan *plan, const Access *access, guint vector);
 /* tile.c: gives @nest lanes along @vector, the best tile, and copies of what its tiles share. */

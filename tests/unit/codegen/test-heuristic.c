@@ -246,6 +246,36 @@ test_turned (void)
   g_assert_null (strstr (narrow, "lanes"));
 }
 
+/* A convolution's weight (O, I, taps) as (taps, I, O). */
+static TinyNode *
+weight (Build *b, gint64 O, gint64 I, gint64 taps)
+{
+  TinyNode *t = build_range (b, taps), *i = build_range (b, I), *o = build_range (b, O);
+  TinyNode *x = build_load (b, build_param (b, TINY_DTYPE_F32, 1, O * I * taps),
+                            INDEX (b, o, i, t), NULL);
+  return build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, O * I * taps),
+                                     INDEX (b, t, i, o), x, NULL));
+}
+
+/* Taps that fill more than half of a square are turned as well, and O comes outside: the taps of one I lie beside
+ * those of the next. */
+static void
+test_turned_weights (void)
+{
+  gint64 sizes[][3]
+      = { { 16, 5, 9 }, { 20, 3, 9 }, { 33, 2, 25 }, { 16, 3, 5 }, { 18, 4, 17 } };
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    BUILD ();
+    check_everywhere (b, weight (b, sizes[i][0], sizes[i][1], sizes[i][2]));
+  }
+  BUILD ();
+  g_autofree char *nine = choose (b, weight (b, 512, 512, 9));
+  g_autofree char *four = choose (b, weight (b, 512, 512, 4));
+  g_assert_true (g_str_has_prefix (
+      nine, "lanes(2,16) pad(0,16) upcast(0,16) swap(0,1) swap(1,2) swap(0,1) "));
+  g_assert_null (strstr (four, "lanes"));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -258,5 +288,6 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/short-rows", test_short_rows);
   g_test_add_func ("/codegen/heuristic/limited", test_limited);
   g_test_add_func ("/codegen/heuristic/turned", test_turned);
+  g_test_add_func ("/codegen/heuristic/turned-weights", test_turned_weights);
   return g_test_run ();
 }
