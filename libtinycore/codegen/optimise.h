@@ -76,6 +76,8 @@ int tiny_axes_find (TinyAxes *self, TinyNode *origin);
 /* Whether @extent rounds of axis @i have room on the grid besides those that are on it. */
 gboolean tiny_axes_fit_grid (TinyAxes *self, guint i, gint64 extent);
 
+/* True if a copy of @load in vectors along its range @along holds what the steps of a window read only once. */
+gboolean tiny_axes_has_window (TinyAxes *self, TinyNode *load, TinyNode *along);
 gboolean tiny_axes_all_stores_depend_on (TinyAxes *self, TinyNode *origin);
 
 /* Whether @node depends on @range or is a REDUCE over it. */

@@ -260,6 +260,19 @@ find_window (TinyAxes *self, Copy *copy)
     copy->n_row += tiny_range_get_extent (copy->window) - 1;
 }
 
+gboolean
+tiny_axes_has_window (TinyAxes *self, TinyNode *load, TinyNode *along)
+{
+  TinyGraph *graph = self->cg->graph;
+  for (guint i = self->n_outputs; i < self->axes->len; i++) {
+    const Copy copy = { .lanes = along, .window = tiny_axes_get (self, i)->origin };
+    if (has_stride (graph, load, copy.window, 1)
+        && (load->n_sources == 2 || sees_sum (graph, load->sources[2], &copy)))
+      return TRUE;
+  }
+  return FALSE;
+}
+
 /* What is left of the ranges without those that count along the row. */
 static void
 take_row (Copy *copy)

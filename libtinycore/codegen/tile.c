@@ -24,6 +24,9 @@ static const double IN_PLACE_SHARE = 0.25;
 /* More rows than this share of it are gone from it before the next column of tiles. */
 static const double ROWS_SHARE = 0.5;
 
+/* Readings of an element in one panel that are worth more where it lies than in a copy. */
+static const double MIN_REPEATS = 2;
+
 /* Of which one is worth fewer copies of a panel. */
 static const double MAX_IMBALANCE = 1.2;
 
@@ -224,9 +227,67 @@ move_readers_inside (Plan *plan, const Access *access, guint vector, const Tile 
   return move_inside (plan, (guint) tile->axis);
 }
 
+static gboolean
+is_reduced (Plan *plan, Nest *nest, guint origin)
+{
+  for (guint s = 1; s < nest->reduce->n_sources; s++)
+    if (plan->origins[origin] == nest->reduce->sources[s])
+      return TRUE;
+  return FALSE;
+}
+
+/* The next axis that @nest reduces with a step of more than @after in @access, by origin; -1: none. */
+static int
+find_next_step (Plan *plan, Nest *nest, const Access *access, gint64 after)
+{
+  int next = -1;
+  for (guint i = 0; i < plan->n_origins; i++)
+    if (is_reduced (plan, nest, i) && !access->uneven[i] && access->strides[i] > after
+        && (next < 0 || access->strides[i] < access->strides[next]))
+      next = (int) i;
+  return next;
+}
+
+/* Bytes that a panel of @n_lanes columns is read from: steps that stay in a run of neighbours read some of it again. */
+static double
+count_distinct_bytes (Plan *plan, Nest *nest, const Access *access, gint64 n_lanes)
+{
+  gint64 run = n_lanes, n_runs = 1, step = 0;
+  for (guint i = 0; i < plan->n_origins; i++)
+    n_runs *= is_reduced (plan, nest, i) && access->uneven[i] ? extent_of (plan, i) : 1;
+  for (int i; (i = find_next_step (plan, nest, access, step)) >= 0;) {
+    step = access->strides[i];
+    if (step <= run)
+      run += step * (extent_of (plan, (guint) i) - 1);
+    else
+      n_runs *= extent_of (plan, (guint) i);
+  }
+  return (double) (run * n_runs) * (double) tiny_dtype_get_n_bytes (access->node->dtype);
+}
+
+/* True if a copy of the panel would hold its elements several times and be larger than what it is made of. Its
+ * conditions are to be in registers beside the tile, where a target has no others for them. */
+static gboolean
+is_repeated (Plan *plan,
+             Nest *nest,
+             const Access *access,
+             guint vector,
+             const Tile *tile,
+             gint64 n_lanes)
+{
+  gint64 n_masks = access->node->n_sources > 2 ? tile->n_vectors : 0;
+  double distinct = count_distinct_bytes (plan, nest, access, n_lanes);
+  return tile->n_vectors * (tile->count * nest->n_reduces + 1) + 1 + n_masks
+             <= (gint64) plan->target->n_vector_registers
+         && distinct * MIN_REPEATS <= count_panel_bytes (plan, nest, access, n_lanes)
+         && distinct <= IN_PLACE_SHARE * (double) plan->target->cache_bytes[1]
+         && !tiny_axes_has_window (plan->axes, access->node, plan->origins[vector]);
+}
+
 /* A panel that all tiles along an axis read, and that lies in memory with gaps, is copied first: the
  * axes along which it is read become the innermost, the copy is made outside of them. Where panels
- * are read in place, all of them are read for a tile before the next one's rows. */
+ * are read in place, all of them are read for a tile before the next one's rows. The taps of a
+ * convolution whose rows are one axis are read where they are: a copy would be some times as large. */
 static void
 stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *tile)
 {
@@ -252,7 +313,8 @@ stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *til
     gint64 operand = 0;
     while (tiny_axes_find_operand (axes, operand) != access->node)
       operand++;
-    if (move_readers_inside (plan, access, vector, tile) && !dense)
+    if (move_readers_inside (plan, access, vector, tile) && !dense
+        && !is_repeated (plan, nest, access, vector, tile, n_lanes))
       plan->staged = operand;
     return;
   }

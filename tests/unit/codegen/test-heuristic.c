@@ -182,6 +182,9 @@ test_short_rows (void)
   g_autofree char *even = choose (b, build_convolution (b, 64, 64, 64, 64));
   g_autofree char *few = choose (b, build_convolution (b, 64, 4, 56, 56));
   g_assert_true (g_str_has_prefix (uneven, "merge(1,2) "));
+  /* A copy of rows that are one would hold each element for each tap; others share a row among the taps. */
+  g_assert_null (strstr (uneven, "stage"));
+  g_assert_nonnull (strstr (even, "stage(1,0)"));
   g_assert_null (strstr (few, "merge"));
   g_assert_null (strstr (even, "merge"));
 }
