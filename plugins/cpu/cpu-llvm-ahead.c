@@ -1,12 +1,18 @@
 /* SPDX-License-Identifier: MIT
  *
- * cpu-llvm-ahead.c: reading ahead in what is read once, from one end to the other.
+ * cpu-llvm-ahead.c: asking ahead for what comes from memory.
  *
+ * What is read once, from one end to the other:
  * Processors read ahead by themselves, but not from one page into the next: there each stream waits
  * for the page's address and for its first lines. A load whose address changes with every loop around it, and with
  * the grid, reads each element once, so what comes next lies in memory rather than in a cache; where
- * the innermost loop walks over it without gaps, the line two pages further on is asked for. A
- * prefetch of what is not there does nothing. */
+ * the innermost loop walks over it without gaps, the line two pages further on is asked for.
+ *
+ * What is read in panels: tiles of a product read a panel of weights again and again, and memory is
+ * idle meanwhile; then all of them wait for the first lines of the next one. So a load of a panel asks
+ * for the same place of the next.
+ *
+ * A prefetch of what is not there does nothing. */
 #include "cpu-llvm.h"
 
 enum {
@@ -14,7 +20,10 @@ enum {
   LINE_BYTES = 64,
   MIN_BYTES = 65536, /* what is smaller may well be in a cache */
   MAX_STEP = 512,    /* bytes from one round to the next: further apart it is another stream */
-  MAX_TERMS = 12     /* how deep an index is looked into */
+  PANEL_SHARE = 4,   /* of the second cache: two panels, and what the tiles read besides */
+  MAX_TILES
+  = 16, /* that read a panel: behind more of them one wait is little, and all would ask */
+  MAX_TERMS = 12 /* how deep an index is looked into */
 };
 
 /* What the index @at grows by from one round of @loop, a RANGE or GRID, to the next; false where that
@@ -85,6 +94,56 @@ reads_once (const Emitter *e, const TinyInstr *buffer, const TinyInstr *index)
   return true;
 }
 
+/* The rounds of @loop, or 0 where they are not known. */
+static int64_t
+count_rounds (const Emitter *e, const TinyInstr *loop)
+{
+  const TinyInstr *bound = emit_source_instr (e, loop, 0);
+  return loop->op == TINY_INSTR_RANGE && bound->op == TINY_INSTR_CONST ? bound->arg : 0;
+}
+
+/* How far the same place of the next panel is, in elements; 0: @index does not go over panels that are read again.
+ * Inside of the loops that do not change it (the tiles) is one panel of *@out_n elements, outside the next. */
+static int64_t
+find_next_panel (const Emitter *e, const TinyInstr *index, int64_t *out_n)
+{
+  const TinyInstr grid = { .op = TINY_INSTR_GRID, .arg = 0 };
+  int64_t n_tiles = 1, step = 0;
+  *out_n = 1;
+  for (unsigned i = e->depth; i-- > 0;) {
+    const TinyInstr *loop = &e->linear->instrs[e->blocks[i].instr];
+    const int64_t n_rounds = count_rounds (e, loop);
+    if (n_rounds == 0 || !read_step (e, index, loop, 0, &step))
+      return 0;
+    if (step == 0)
+      n_tiles *= n_rounds;
+    else if (n_tiles > 1 && n_rounds > 1)
+      return n_tiles <= MAX_TILES ? step : 0;
+    else
+      *out_n *= n_rounds * (*out_n == 1 ? step : 1);
+  }
+  return n_tiles > 1 && n_tiles <= MAX_TILES && e->linear->grid[0] > 1
+                 && read_step (e, index, &grid, 0, &step)
+             ? step
+             : 0;
+}
+
+/* How many bytes ahead a vector of the panels in @param is asked for, or 0: all of them are near, or two are not. */
+static int64_t
+measure_panels (const Emitter *e,
+                const TinyInstr *load,
+                const TinyInstr *index,
+                const TinyParam *param,
+                int64_t n_bytes)
+{
+  const int64_t near = (int64_t) cpu_cache_bytes (2);
+  int64_t n, next = find_next_panel (e, index, &n);
+  return load->lanes > 1 && next > 0 && (int64_t) param->n_elements * n_bytes > near
+                 && n * n_bytes <= near / PANEL_SHARE
+             ? next * n_bytes
+             : 0;
+}
+
 /* Notes that the line of @ahead is asked for in this round; false when it was. */
 static bool
 note_line (Emitter *e, EmitAhead ahead)
@@ -116,18 +175,22 @@ emit_ahead (Emitter *e, const TinyInstr *load, LlvmRef address)
   int64_t n_bytes = dtype_bits (buffer->dtype) / 8, step, constant;
   if ((param->flags & TINY_PARAM_WRITE) != 0 || loop->op != TINY_INSTR_RANGE
       || param->n_elements < (uint64_t) (MIN_BYTES / n_bytes)
-      || !read_step (e, index, loop, 0, &step) || step <= 0 || step * n_bytes > MAX_STEP
-      || !reads_once (e, buffer, index))
+      || !read_step (e, index, loop, 0, &step) || step <= 0 || step * n_bytes > MAX_STEP)
+    return;
+  const bool is_once = reads_once (e, buffer, index);
+  const int64_t n_ahead
+      = is_once ? AHEAD_BYTES : measure_panels (e, load, index, param, n_bytes);
+  if (n_ahead == 0)
     return;
   const TinyInstr *base = emit_split_index (e, index, &constant);
   if (!note_line (
           e, (EmitAhead){ e->blocks[e->depth - 1].instr, buffer, base, constant * n_bytes }))
     return;
   const Llvm *llvm = e->llvm;
-  LlvmRef distance = emit_int (e, 64, AHEAD_BYTES);
+  LlvmRef distance = emit_int (e, 64, n_ahead);
   LlvmRef place = llvm->BuildGEP2 (e->builder, llvm->IntTypeInContext (e->context, 8), address,
                                    &distance, 1, "");
-  const int to_read = 0, keep = 3, data = 1;
+  const int to_read = 0, keep = is_once ? 3 : 2, data = 1; /* 2: not into the nearest cache */
   LlvmRef arguments[4]
       = { place, emit_int (e, 32, to_read), emit_int (e, 32, keep), emit_int (e, 32, data) };
   emit_intrinsic (e, "llvm.prefetch", llvm->PointerTypeInContext (e->context, 0), arguments, 4);

@@ -189,6 +189,62 @@ test_prefetch (gconstpointer data)
   }
 }
 
+/* ---- panels ---- */
+
+/* Each of N_ROWS panels of @n_rounds vectors is read by @n_tiles tiles, one after the other. */
+typedef struct {
+  const char *name;
+  int64_t n_tiles, n_rounds;
+  bool is_large, changes; /* more than a near cache; from one grid point to the next */
+  unsigned n_prefetches;
+} PanelRow;
+
+static const PanelRow panel_rows[] = {
+  { "read-by-tiles", 4, ROUNDS, true, true, 1 }, { "one-for-all", 4, ROUNDS, true, false, 0 },
+  { "near", 4, ROUNDS, false, true, 0 },         { "too-large", 4, 1 << 20, true, true, 0 },
+  { "many-tiles", 100, ROUNDS, true, true, 0 },
+};
+
+/* Tiles that read a panel ask for the next one, where there is one that is not near and two of them are. */
+static void
+test_panels (gconstpointer data)
+{
+  const PanelRow *row = data;
+  if (!is_x86_with_caches ())
+    return;
+  g_autofree Program *p = program_new ("panels");
+  uint64_t n = h.target.cache_bytes[1] / (row->is_large ? 1 : 8);
+  uint32_t out = program_param (p, TINY_DTYPE_F32, N_ROWS * PREFETCH_LANES, TINY_PARAM_WRITE);
+  uint32_t in = program_param (p, TINY_DTYPE_F32, n, TINY_PARAM_READ);
+  p->linear.grid[0] = N_ROWS;
+  uint32_t point = ADD (GRID, I64, 1, 0), zero = ADD (CONST, F32, PREFETCH_LANES, bits_of (0));
+  uint32_t size = ADD (CONST, I64, 1, row->changes ? row->n_rounds * PREFETCH_LANES : 0);
+  uint32_t width = ADD (CONST, I64, 1, PREFETCH_LANES),
+           n_tiles = ADD (CONST, I64, 1, row->n_tiles);
+  uint32_t bound = ADD (CONST, I64, 1, row->n_rounds);
+  uint32_t base = ADD (MUL, I64, 1, 0, point, size);
+  uint32_t total = ADD (REGISTER, F32, PREFETCH_LANES, 0);
+  ADD (STORE, VOID, PREFETCH_LANES, 0, total, zero);
+  uint32_t tile = ADD (RANGE, I64, 1, 0, n_tiles);
+  uint32_t round = ADD (RANGE, I64, 1, 0, bound), at = ADD (MUL, I64, 1, 0, round, width);
+  uint32_t place = ADD (ADD, I64, 1, 0, base, at);
+  uint32_t x = ADD (LOAD, F32, PREFETCH_LANES, 0, in, place);
+  uint32_t old = ADD (LOAD, F32, PREFETCH_LANES, 0, total);
+  uint32_t sum = ADD (ADD, F32, PREFETCH_LANES, 0, old, x);
+  ADD (STORE, VOID, PREFETCH_LANES, 0, total, sum);
+  ADD (END, VOID, 1, 0, round);
+  ADD (END, VOID, 1, 0, tile);
+  uint32_t to = ADD (MUL, I64, 1, 0, point, width);
+  uint32_t result = ADD (LOAD, F32, PREFETCH_LANES, 0, total);
+  ADD (STORE, VOID, PREFETCH_LANES, 0, out, to, result);
+  char *text = disassemble (p);
+  unsigned n_prefetches = 0;
+  for (const char *word = text; (word = strstr (word, "prefetch")) != NULL; word++)
+    n_prefetches++;
+  free (text);
+  g_assert_cmpuint (n_prefetches, ==, row->n_prefetches);
+}
+
 /* ---- what both rely on ---- */
 
 static void
@@ -231,6 +287,11 @@ main (int argc, char **argv)
     g_autofree char *path
         = g_strdup_printf ("/plugins-cpu/memory/prefetch-%s", prefetch_rows[i].name);
     g_test_add_data_func (path, &prefetch_rows[i], test_prefetch);
+  }
+  for (unsigned i = 0; i < G_N_ELEMENTS (panel_rows); i++) {
+    g_autofree char *path
+        = g_strdup_printf ("/plugins-cpu/memory/panels-%s", panel_rows[i].name);
+    g_test_add_data_func (path, &panel_rows[i], test_panels);
   }
   g_test_add_func ("/plugins-cpu/memory/aligned-spans", test_aligned_spans);
   int status = g_test_run ();
