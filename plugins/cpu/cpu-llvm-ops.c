@@ -322,13 +322,18 @@ emit_where (Emitter *e, const TinyInstr *instr)
 
 /* ---- conversions ---- */
 
+/* LLVM compares halves and chooses among them where it finds f32 that were halves. On processors that do neither with
+ * vectors of halves it takes one lane after the other, so there a fence, which is no instruction, stands between. */
 static LlvmRef
 f32_from_f16 (Emitter *e, LlvmRef bits, unsigned lanes)
 {
+  bool is_fenced = lanes > 1 && e->arch->kind == CPU_ARCH_X86_64
+                   && (e->arch->features & CPU_BIT (AVX512FP16)) == 0;
   LlvmRef half = e->llvm->HalfTypeInContext (e->context);
   LlvmRef type = lanes > 1 ? e->llvm->VectorType (half, lanes) : half;
-  return cast_to (e, LLVM_FPEXT, cast_to (e, LLVM_BITCAST, bits, type),
-                  emit_type (e, TINY_DTYPE_F32, lanes));
+  LlvmRef wide = emit_type (e, TINY_DTYPE_F32, lanes);
+  LlvmRef value = cast_to (e, LLVM_FPEXT, cast_to (e, LLVM_BITCAST, bits, type), wide);
+  return is_fenced ? emit_intrinsic (e, "llvm.arithmetic.fence", wide, &value, 1) : value;
 }
 
 static LlvmRef

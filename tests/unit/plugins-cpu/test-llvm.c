@@ -324,6 +324,32 @@ test_conversions (void)
   free (text);
 }
 
+/* The larger of a half and 0 is found in whole vectors, with and without AVX-512: no lane is taken out. */
+static void
+test_half_lanes (void)
+{
+  enum { N = 512, L = 16 };
+  static const char *const archs[] = { "x86_64,haswell", "x86_64,skylake-avx512" };
+  for (guint i = 0; i < G_N_ELEMENTS (archs); i++) {
+    g_autofree Program *p = program_new ("rectified_halves");
+    uint32_t out = program_param (p, TINY_DTYPE_F16, N, TINY_PARAM_WRITE);
+    uint32_t a = program_param (p, TINY_DTYPE_F16, N, TINY_PARAM_READ);
+    p->linear.grid[0] = N / L;
+    uint32_t grid = ADD (GRID, I64, 1, 0), width = ADD (CONST, I64, 1, L);
+    uint32_t zero = ADD (CONST, F32, L, 0), at = ADD (MUL, I64, 1, 0, grid, width);
+    uint32_t half = ADD (LOAD, F16, L, 0, a, at), x = ADD (CAST, F32, L, 0, half);
+    uint32_t is_below = ADD (CMPLT, BOOL, L, 0, x, zero);
+    uint32_t larger = ADD (WHERE, F32, L, 0, is_below, zero, x);
+    uint32_t result = ADD (CAST, F16, L, 0, larger);
+    ADD (STORE, VOID, L, 0, out, at, result);
+    char *text = program_list (p, archs[i]);
+    g_assert_nonnull (strstr (text, "vcvtph2ps"));
+    g_assert_null (strstr (text, "vpextrw"));
+    g_assert_null (strstr (text, "comiss"));
+    free (text);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -336,6 +362,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugins-cpu/llvm/constant-choice", test_constant_choice);
   g_test_add_func ("/plugins-cpu/llvm/refusals", test_refusals);
   g_test_add_func ("/plugins-cpu/llvm/conversions", test_conversions);
+  g_test_add_func ("/plugins-cpu/llvm/half-lanes", test_half_lanes);
   int result = g_test_run ();
   harness_close ();
   return result;
