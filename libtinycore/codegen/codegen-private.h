@@ -27,6 +27,7 @@ gboolean tiny_pass_loops (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_simplify (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_words (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_stores (TinyCodegen *cg, GError **error);
+gboolean tiny_pass_wide (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_decompose (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_optimise (TinyCodegen *cg, GError **error);
 gboolean tiny_pass_expand (TinyCodegen *cg, GError **error);
@@ -55,6 +56,17 @@ TinyNode *tiny_codegen_run_until (TinyGraph *graph,
                                   const char *opts_text,
                                   const char *pass,
                                   GError **error);
+
+/* ---- pass-wide.c ---- */
+/* The nodes that were looked at; {0} at first. */
+typedef struct {
+  TinyNodeMap known;
+} TinyExact;
+
+/* TINY_DTYPE_BIT of each float dtype that has all values @node can have. */
+guint32 tiny_exact_find (TinyExact *self, const TinyNode *node);
+void tiny_exact_clear (TinyExact *self);
+G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (TinyExact, tiny_exact_clear)
 
 /* ---- grid.c ---- */
 typedef struct {

@@ -114,10 +114,33 @@ narrow_subnormal (Decompose *d, TinyNode *size, TinyDType dtype)
   return dec_with_int (d, TINY_OP_AND, dec_bits (d, sum, TINY_DTYPE_U32), bit (23) - 1);
 }
 
+static TinyNode *
+is_nan (Decompose *d, TinyNode *x)
+{
+  if ((d->target->flags & TINY_TARGET_REASSOCIATES) == 0)
+    return dec_binary (d, TINY_OP_CMPNE, x, x);
+  TinyNode *size = size_of (d, dec_bits (d, x, TINY_DTYPE_U32));
+  return dec_binary (d, TINY_OP_CMPLT, dec_int (d, TINY_DTYPE_U32, x, 0x7f800000), size);
+}
+
+/* The upper half of an f32, rounded: a carry goes into the exponent, at last to infinity. */
+static TinyNode *
+upper_half (Decompose *d, TinyNode *x)
+{
+  TinyNode *bits = dec_bits (d, x, TINY_DTYPE_U32);
+  TinyNode *odd = dec_with_int (d, TINY_OP_AND, dec_with_int (d, TINY_OP_SHR, bits, 16), 1);
+  TinyNode *rounded
+      = dec_binary (d, TINY_OP_ADD, bits, dec_with_int (d, TINY_OP_ADD, odd, 0x7fff));
+  return dec_where (d, is_nan (d, x), dec_int (d, TINY_DTYPE_U32, x, 0x7fc0),
+                    dec_with_int (d, TINY_OP_SHR, rounded, 16));
+}
+
 TinyNode *
 dec_float_to_code (Decompose *d, TinyNode *x, TinyDType dtype)
 {
   const TinyDTypeInfo *small = info_of (dtype);
+  if (small->exponent_bits == 8)
+    return upper_half (d, x);
   guint n_bits = 8 * small->n_bytes, shift = 23 - small->mantissa_bits;
   TinyNode *bits = dec_bits (d, x, TINY_DTYPE_U32), *size = size_of (d, bits);
   TinyNode *sign = dec_with_int (d, TINY_OP_SHR, bits, 31);
@@ -149,6 +172,15 @@ static TinyNode *
 narrow (Decompose *d, TinyNode *x, TinyDType dtype)
 {
   TinyNode *code = dec_float_to_code (d, x, dtype);
+  return dec_bits (d, dec_cast (d, code, dec_unsigned (dtype)), dtype);
+}
+
+TinyNode *
+dec_narrow_exact (Decompose *d, TinyNode *x, TinyDType dtype)
+{
+  if (info_of (dtype)->exponent_bits != 8)
+    return dec_cast (d, x, dtype);
+  TinyNode *code = dec_with_int (d, TINY_OP_SHR, dec_bits (d, x, TINY_DTYPE_U32), 16);
   return dec_bits (d, dec_cast (d, code, dec_unsigned (dtype)), dtype);
 }
 

@@ -76,6 +76,8 @@ TinyNode *dec_mulacc (Decompose *d, TinyNode *x, TinyNode *y, TinyNode *z);
 /* An f32 as the bits of small float @dtype in a u32, and back. */
 TinyNode *dec_float_to_code (Decompose *d, TinyNode *x, TinyDType dtype);
 TinyNode *dec_float_from_code (Decompose *d, TinyNode *code, TinyDType dtype);
+/* An f32 that is a number of small float @dtype as that. */
+TinyNode *dec_narrow_exact (Decompose *d, TinyNode *x, TinyDType dtype);
 /* Upper half of the product of two unsigned integers of 32 or 64 bits. */
 TinyNode *dec_mul_high (Decompose *d, TinyNode *x, TinyNode *y);
 /* Whether @x < value. */

@@ -31,6 +31,9 @@ static const struct {
   { "words", tiny_pass_words, TINY_STAGE_KERNEL,
     "buffers of what the target cannot store are ones of words" },
   { "stores", tiny_pass_stores, TINY_STAGE_KERNEL, "what stays as it is need not be stored" },
+  { "wide", tiny_pass_wide, TINY_STAGE_KERNEL,
+    "floats that the target only stores are computed in f32, rounded where that changes "
+    "something" },
   { "loops", tiny_pass_loops, TINY_STAGE_KERNEL, "each loop nest gets ranges of its own" },
   { "optimise", tiny_pass_optimise, TINY_STAGE_KERNEL,
     "axes are split, padded and spread for the target" },

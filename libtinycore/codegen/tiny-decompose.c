@@ -25,6 +25,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "codegen/codegen-private.h"
 #include "codegen/decompose-private.h"
 #include "ir/tiny-eval.h"
 
@@ -278,9 +279,20 @@ max_with_number (Decompose *d, TinyNode *const *sources)
   return dec_where (d, dec_op (d, TINY_OP_CMPLT, TINY_DTYPE_BOOL, 2, is_below), number, x);
 }
 
-static TinyNode *
-decompose_node (Decompose *d, TinyNode *node, TinyNode *const *sources)
+/* True if @node is the CAST of an f32 to a small float that the target lacks, and rounds nothing. */
+static gboolean
+is_exact_narrowing (Decompose *d, TinyExact *exact, TinyNode *node)
 {
+  return node->op == TINY_OP_CAST && node->sources[0]->dtype == TINY_DTYPE_F32
+         && wider[node->dtype] == TINY_DTYPE_F32 && !has_cast (d, TINY_DTYPE_F32, node->dtype)
+         && (tiny_exact_find (exact, node->sources[0]) & TINY_DTYPE_BIT (node->dtype)) != 0;
+}
+
+static TinyNode *
+decompose_node (Decompose *d, TinyExact *exact, TinyNode *node, TinyNode *const *sources)
+{
+  if (is_exact_narrowing (d, exact, node) && sources[0]->op != TINY_OP_CONST)
+    return dec_narrow_exact (d, sources[0], node->dtype);
   if (node->op == TINY_OP_MAX && tiny_dtype_is_float (node->dtype)
       && (is_constant (sources[0]) || is_constant (sources[1])))
     return max_with_number (d, sources);
@@ -298,6 +310,7 @@ static TinyNode *
 walk (Decompose *d, TinyNode *root)
 {
   g_auto (TinyNodeMap) done = { 0 };
+  g_auto (TinyExact) exact = { 0 };
   g_autoptr (GArray) sources = g_array_new (FALSE, FALSE, sizeof (TinyNode *));
   g_autoptr (GPtrArray) order = tiny_graph_toposort (d->graph, &root, 1);
   for (guint i = 0; i < order->len && d->error == NULL; i++) {
@@ -306,7 +319,7 @@ walk (Decompose *d, TinyNode *root)
     for (guint j = 0; j < node->n_sources; j++)
       g_array_index (sources, TinyNode *, j) = tiny_node_map_get (&done, node->sources[j]);
     tiny_node_map_set (&done, node,
-                       decompose_node (d, node, (TinyNode *const *) sources->data));
+                       decompose_node (d, &exact, node, (TinyNode *const *) sources->data));
   }
   return d->error == NULL ? tiny_node_map_get (&done, root) : root;
 }

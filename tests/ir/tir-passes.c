@@ -65,10 +65,14 @@ static const guint64 lacking = TINY_INSTR_BIT (TINY_INSTR_NEG) | TINY_INSTR_BIT 
                                | TINY_INSTR_BIT (TINY_INSTR_RECIP)
                                | TINY_INSTR_BIT (TINY_INSTR_CMPEQ);
 
-/* A kernel after the codegen pass named first, with the optimisations that follow it, for a wide
- * target that has everything. */
+/* Instructions of a dtype that a target only stores. */
+static const guint64 moving
+    = TINY_INSTR_BIT (TINY_INSTR_LOAD) | TINY_INSTR_BIT (TINY_INSTR_STORE)
+      | TINY_INSTR_BIT (TINY_INSTR_WHERE) | TINY_INSTR_BIT (TINY_INSTR_BITCAST);
+
 static TinyNode *
-run_codegen (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
+run_codegen_for (
+    TinyGraph *graph, TinyNode *root, const char *args, gboolean has_small, GError **error)
 {
   TinyTarget target = { .struct_size = sizeof target,
                         .flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS
@@ -89,9 +93,28 @@ run_codegen (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
   for (guint i = 0; i < G_N_ELEMENTS (target.ops) && g_strcmp0 (words[0], "decompose") == 0;
        i++)
     target.ops[i] &= ~lacking;
+  for (guint i = TINY_DTYPE_F8E4M3; i <= TINY_DTYPE_BF16 && !has_small; i++) {
+    target.dtypes_compute &= ~TINY_DTYPE_BIT (i);
+    target.ops[i] = moving;
+  }
   if (!tiny_graph_verify (graph, root, TINY_STAGE_KERNEL, error))
     return NULL;
   return tiny_codegen_run_until (graph, root, &target, opts, words[0] ? words[0] : "", error);
+}
+
+/* A kernel after the codegen pass named first, with the optimisations that follow it, for a wide
+ * target that has everything. */
+static TinyNode *
+run_codegen (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
+{
+  return run_codegen_for (graph, root, args, TRUE, error);
+}
+
+/* … for one that only stores floats of 16 bits and fewer. */
+static TinyNode *
+run_codegen_f32 (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
+{
+  return run_codegen_for (graph, root, args, FALSE, error);
 }
 
 /* A tensor graph over several devices as one of single ones. */
@@ -110,6 +133,7 @@ run_apart (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
 const TirPassRow tir_passes[] = {
   { "apart", run_apart },
   { "codegen", run_codegen },
+  { "codegen-f32", run_codegen_f32 },
   { "parse", run_parse },
   { "schedule", run_schedule },
   { "simplify", run_simplify },
