@@ -91,7 +91,8 @@ CASES = [
   Case("beam:matmul:1024", 0.95, (Limit("search s", lambda result: result["compile_ms"] * 1e-3, 20),),
        argument="matmul:1024", cold=True, slow=True, environment=(("BEAM", "2"),)),
 ]
-MODELS = ("gpt2-tiny-prefill", "gpt2-tiny-decode", "resnet-tiny")
+MODELS = ("gpt2-tiny-prefill", "gpt2-tiny-decode", "resnet-tiny", "resnet-train",
+          *(f"resnet-train:{form}" for form in ("bf16", "f16", "autocast-bf16", "autocast-f16")))
 
 
 def by_name(name):

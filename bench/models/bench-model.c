@@ -14,8 +14,8 @@
 enum { N_CHECKED_CALLS = 3, EXIT_USAGE = 2 };
 
 static const ModelCase *const all_cases[]
-    = { attention_cases, gpt2_cases,      resnet_cases,
-        cnn_cases,       recurrent_cases, long_recurrent_cases };
+    = { attention_cases,    gpt2_cases,      resnet_cases,        cnn_cases,
+        resnet_train_cases, recurrent_cases, long_recurrent_cases };
 
 typedef struct {
   gboolean json, turns;

@@ -34,27 +34,14 @@ step (TinyTensor *const *inputs,
   return TRUE;
 }
 
-/* Weights of two axes or more within ±0.1, those of one axis near 0.5. */
-static gboolean
-fill_parameter (TinyTensor *parameter, guint i, GError **error)
-{
-  gboolean is_vector = tiny_tensor_get_n_dims (parameter) == 1;
-  gsize n = (gsize) tiny_tensor_get_n_elements (parameter);
-  g_autofree char *name = g_strdup_printf ("parameter.%u", i);
-  g_autofree float *values = g_new (float, n);
-  bench_fill (name, values, n, is_vector ? 0.5 : 0, is_vector ? 0.1 : 0.2);
-  return tiny_tensor_write_data (parameter, values, n * sizeof *values, error);
-}
-
 static gboolean
 set_up (Model *self, GError **error)
 {
   Parts *parts = self->parts = g_new0 (Parts, 1);
   parts->net = model_own_object (self, tiny_image_classifier_new (N_CLASSES));
   g_autoptr (GPtrArray) parameters = tiny_module_get_parameters (parts->net);
-  for (guint i = 0; i < parameters->len; i++)
-    if (!fill_parameter (parameters->pdata[i], i, error))
-      return FALSE;
+  if (!model_fill_parameters (parts->net, error))
+    return FALSE;
   parts->adam
       = model_own_object (self, tiny_adam_new ((TinyTensor *const *) parameters->pdata,
                                                parameters->len, 1e-3, 0.9, 0.999, 1e-8, 0));

@@ -26,3 +26,24 @@ model_weight (Model *self,
 {
   return model_own_object (self, bench_tensor (name, shape, n_dims, offset, scale));
 }
+
+static gboolean
+fill_parameter (TinyTensor *parameter, guint i, GError **error)
+{
+  gboolean is_vector = tiny_tensor_get_n_dims (parameter) == 1;
+  gsize n = (gsize) tiny_tensor_get_n_elements (parameter);
+  g_autofree char *name = g_strdup_printf ("parameter.%u", i);
+  g_autofree float *values = g_new (float, n);
+  bench_fill (name, values, n, is_vector ? 0.5 : 0, is_vector ? 0.1 : 0.2);
+  return tiny_tensor_write_data (parameter, values, n * sizeof *values, error);
+}
+
+gboolean
+model_fill_parameters (TinyModule *module, GError **error)
+{
+  g_autoptr (GPtrArray) parameters = tiny_module_get_parameters (module);
+  for (guint i = 0; i < parameters->len; i++)
+    if (!fill_parameter (parameters->pdata[i], i, error))
+      return FALSE;
+  return TRUE;
+}

@@ -26,7 +26,8 @@ typedef struct {
 } ModelCase;
 
 extern const ModelCase attention_cases[], gpt2_cases[], resnet_cases[], cnn_cases[],
-    recurrent_cases[], long_recurrent_cases[]; /* ended by a row without name */
+    resnet_train_cases[], recurrent_cases[],
+    long_recurrent_cases[]; /* ended by a row without name */
 
 /* bench_tensor (), owned by @self. Weights of all models are made here. */
 TinyTensor *model_weight (Model *self,
@@ -39,3 +40,5 @@ TinyTensor *model_weight (Model *self,
 TinyTensor *model_own (Model *self, TinyTensor *tensor);
 /* (transfer full): @object lives as long as @self. */
 gpointer model_own_object (Model *self, gpointer object);
+/* Weights of two axes or more within ±0.1, those of one axis near 0.5. */
+gboolean model_fill_parameters (TinyModule *module, GError **error);

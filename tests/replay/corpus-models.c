@@ -6,7 +6,7 @@
 #include "replay.h"
 
 static const ModelCase *const all_models[]
-    = { attention_cases, gpt2_cases, resnet_cases, cnn_cases, recurrent_cases };
+    = { attention_cases, gpt2_cases, resnet_cases, cnn_cases, resnet_train_cases, recurrent_cases };
 
 static gboolean
 set_up (Model *self, const ModelCase *what, GError **error)
@@ -127,12 +127,21 @@ static const char *const forward_only[] = { "resnet50", "resnet-tiny", "gpt2-pre
 /* Whose weights take a second to be put into blocks: one target is enough beside the small ones. */
 static const char *const slow[] = { "gpt2-decode:q8_0", "gpt2-decode:q4_0", NULL };
 
+/* The targets of model @name; NULL: all. What a network in narrow floats is made of is in other models too. */
+static const char *
+choose_targets (const char *name)
+{
+  if (g_str_has_prefix (name, "resnet-train"))
+    return "haswell sapphirerapids";
+  return g_strv_contains (slow, name) ? "sapphirerapids" : NULL;
+}
+
 void
 replay_add_models (GArray *cases)
 {
   for (guint i = 0; i < G_N_ELEMENTS (all_models); i++)
     for (const ModelCase *at = all_models[i]; at->name != NULL; at++) {
-      const char *targets = g_strv_contains (slow, at->name) ? "sapphirerapids" : NULL;
+      const char *targets = choose_targets (at->name);
       replay_add (cases, run_plain, at, "%s/plain", at->name)->targets = targets;
       replay_add (cases, run_captured, at, "%s/captured", at->name)->targets = targets;
       if (!g_strv_contains (forward_only, at->name))
