@@ -24,22 +24,15 @@ typedef struct {
   GDestroyNotify destroy;
 } Hook;
 
-static void
-hook_remove (Hook *self)
-{
-  self->function = NULL;
-  if (self->destroy != NULL)
-    self->destroy (self->data);
-  self->destroy = NULL;
-}
-
+/* A hook that removes itself, or another, may be running: @data stays until nobody is to call it. */
 static void
 hook_unref (gpointer data)
 {
   Hook *self = data;
   if (!g_atomic_int_dec_and_test (&self->n_refs))
     return;
-  hook_remove (self);
+  if (self->destroy != NULL)
+    self->destroy (self->data);
   g_free (self);
 }
 
@@ -235,7 +228,7 @@ tiny_tensor_remove_gradient_hook (TinyTensor *self, guint id)
     Hook *hook = hooks->list->pdata[i];
     found = hook->id == id;
     if (found) {
-      hook_remove (hook);
+      hook->function = NULL;
       g_ptr_array_remove_index (hooks->list, i);
     }
   }

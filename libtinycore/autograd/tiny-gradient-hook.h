@@ -58,7 +58,7 @@ TINY_API guint tiny_tensor_add_gradient_hook (TinyTensor *self,
  * @self: a tensor
  * @id: what tiny_tensor_add_gradient_hook() gave
  *
- * Ends that hook, also for what was made of @self meanwhile.
+ * Ends that hook, also for what was made of @self meanwhile. A hook may end itself: its @user_data is freed once it has returned.
  *
  * Returns: whether it was there
  *

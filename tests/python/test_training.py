@@ -273,6 +273,24 @@ def test_hook_goes():
         checks.equal(gone(), None)
 
 
+def test_hook_removes_itself():
+    """A hook may be gone before it returns."""
+    w = Tensor.ones(3, requires_grad=True)
+    for make in (lambda: w * 1, lambda: w):
+        w.grad = None
+        tensor, handles = make(), []
+
+        def once(gradient):
+            with handles.pop():
+                pass
+            return gradient * 2
+        handles.append(tensor.register_hook(once))
+        loss = (tensor * 3).sum()
+        loss.backward()
+        loss.backward()
+        checks.equal([w.grad.tolist(), handles], [[9.0] * 3, []])
+
+
 # ---- sequences of several lengths ----
 LENGTHS = [1, 3, 2]
 

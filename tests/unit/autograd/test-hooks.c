@@ -176,6 +176,84 @@ test_gone (void)
   g_assert_cmpuint (note.n_gone, ==, 1);
 }
 
+/* A hook that removes one, which may be itself, and reads its own data after that. */
+typedef struct {
+  Note note;
+  TinyTensor *tensor;
+  guint removes;
+  guint *n_gone;
+} Remover;
+
+static TinyTensor *
+remove_one (TinyTensor *gradient, gpointer user_data, GError **error)
+{
+  Remover *self = user_data;
+  g_assert_true (T (remove_gradient_hook) (self->tensor, self->removes));
+  g_assert_cmpuint (*self->n_gone, ==, 0);
+  return hook (gradient, &self->note, error);
+}
+
+static void
+remover_free (gpointer user_data)
+{
+  Remover *self = user_data;
+  (*self->n_gone)++;
+  g_free (self);
+}
+
+static Remover *
+add_remover (TinyTensor *tensor, guint *n_gone, guint *out_id)
+{
+  g_autoptr (GError) error = NULL;
+  Remover self = { { 10 }, tensor, 0, n_gone }, *data = g_memdup2 (&self, sizeof self);
+  *out_id = T (add_gradient_hook) (tensor, remove_one, data, remover_free, &error);
+  g_assert_no_error (error);
+  return data;
+}
+
+/* The data of a hook last until it returns, also where it removes itself: of a variable, and of what is computed. */
+static void
+test_removes_itself (void)
+{
+  if (skips_without_device ())
+    return;
+  guint n_gone = 0, id;
+  g_autoptr (TinyTensor) x = variable (3);
+  Remover *own = add_remover (x, &n_gone, &id);
+  own->removes = id;
+  OWN (loss, T (square) (x));
+  check_backward (loss, x, 60);
+  g_assert_cmpuint (n_gone, ==, 1);
+  check_backward (loss, x, 6);
+  OWN (y, T (square) (x));
+  n_gone = 0;
+  own = add_remover (y, &n_gone, &id);
+  own->removes = id;
+  OWN (after, T (mul_number) (y, 5));
+  check_backward (after, x, 300);
+  g_assert_cmpuint (n_gone, ==, 1);
+  check_backward (after, x, 30);
+}
+
+/* A hook that another removes before its turn is not called. */
+static void
+test_removes_other (void)
+{
+  if (skips_without_device ())
+    return;
+  guint n_gone = 0, id;
+  Note other = { 2 };
+  g_autoptr (TinyTensor) x = variable (3);
+  Remover *first = add_remover (x, &n_gone, &id);
+  first->removes = add_hook (x, &other);
+  OWN (loss, T (square) (x));
+  check_backward (loss, x, 60);
+  g_assert_cmpuint (other.n_calls, ==, 0);
+  g_assert_cmpuint (other.n_gone, ==, 1);
+  g_assert_true (T (remove_gradient_hook) (x, id));
+  g_assert_cmpuint (n_gone, ==, 1);
+}
+
 static void
 test_depends (void)
 {
@@ -235,6 +313,8 @@ main (int argc, char *argv[])
   ADD ("realised", test_realised);
   ADD ("errors", test_errors);
   ADD ("gone", test_gone);
+  ADD ("removes-itself", test_removes_itself);
+  ADD ("removes-other", test_removes_other);
   ADD ("depends", test_depends);
   ADD ("autocast", test_autocast);
   return g_test_run ();
