@@ -107,8 +107,10 @@ run_passes (TinyCodegen *cg, const char *last, GError **error)
     return FALSE;
   }
   for (guint i = 0; i < n; i++) {
+    if (!tiny_interrupt_check (error))
+      return FALSE;
     TINY_TIMED ("codegen", passes[i].name);
-    if (!tiny_interrupt_check (error) || !passes[i].run (cg, error) || !inspect (cg, i, error))
+    if (!passes[i].run (cg, error) || !inspect (cg, i, error))
       return FALSE;
   }
   return TRUE;

@@ -283,9 +283,9 @@ make_schedule (Plan *plan)
 static gboolean
 run_pass (Plan *plan, const char *name, void (*pass) (Plan *plan), GError **error)
 {
-  TINY_TIMED ("schedule", name);
   if (!tiny_interrupt_check (error))
     return FALSE;
+  TINY_TIMED ("schedule", name);
   pass (plan);
   return TRUE;
 }

@@ -2,7 +2,9 @@
  *
  * test-interrupt.c: a thread that computes stops when it is told to, with all tensors as they were. */
 #include <gio/gio.h>
+#include <math.h>
 
+#include "base/tiny-timing.h"
 #include "tiny.h"
 
 enum { N = 32, LENGTH = 150 };
@@ -88,6 +90,160 @@ test_cancellable (void)
   assert_all (y, 1);
 }
 
+/* Cancels the thread at the end of the first stretch of work that it is for, and counts those that begin there after that. */
+typedef struct {
+  GThread *thread;
+  GCancellable *cancellable;
+  const char *category, *name; /* of the stretch at whose end it cancels; NULL: of any name */
+  const char *next_category, *next_name; /* of those that it counts */
+  guint n_to_go;                         /* such stretches until that one */
+  gint64 cancelled_ns;                   /* 0: not yet */
+  guint n_begun;
+} Stop;
+
+static gboolean
+is_named (const TinyTiming *timing, const char *category, const char *name)
+{
+  return g_str_equal (timing->category, category)
+         && (name == NULL || g_str_equal (timing->name, name));
+}
+
+static void
+stop_there (const TinyTiming *timing, gpointer data)
+{
+  Stop *self = data;
+  if (g_thread_self () != self->thread)
+    return;
+  if (self->cancelled_ns > 0) {
+    self->n_begun += timing->start_ns >= self->cancelled_ns
+                     && is_named (timing, self->next_category, self->next_name);
+  } else if (is_named (timing, self->category, self->name) && self->n_to_go-- == 0) {
+    g_cancellable_cancel (self->cancellable);
+    self->cancelled_ns = tiny_timing_now_ns ();
+  }
+}
+
+/* TRUE if it was stopped, and then nothing of what comes next was begun. */
+static gboolean
+realize_and_stop (TinyTensor *const *tensors, guint n, Stop *stop)
+{
+  g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+  g_autoptr (GError) error = NULL;
+  stop->thread = g_thread_self ();
+  stop->cancellable = cancellable;
+  g_cancellable_push_current (cancellable);
+  g_assert_true (tiny_timing_watch (stop_there, stop));
+  gboolean good = tiny_tensor_realize_many (tensors, n, &error);
+  tiny_timing_unwatch (stop_there, stop);
+  g_cancellable_pop_current (cancellable);
+  if (stop->cancelled_ns > 0)
+    g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+  else
+    g_assert_no_error (error);
+  g_assert_cmpuint (stop->n_begun, ==, 0);
+  return !good;
+}
+
+/* It stops between any two passes of scheduling. */
+static void
+test_passes_of_schedule (void)
+{
+  static const char *const passes[]
+      = { "split-reduce", "fusion", "layout", "buffers", "lower" };
+  g_autoptr (TinyTensor) x = make_mean (), chain = make_chain (x);
+  g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_tensor_cos (chain)); /* no plan is kept */
+  for (guint i = 0; i < G_N_ELEMENTS (passes); i++)
+    for (guint next = 0; next < G_N_ELEMENTS (passes); next++) {
+      Stop stop = { .category = "schedule", .name = passes[i] };
+      stop.next_category = "schedule";
+      stop.next_name = passes[next];
+      g_assert_true (realize_and_stop (&y, 1, &stop));
+    }
+  assert_all (y, cosf (1));
+}
+
+/* It stops between any two passes of code generation. */
+static void
+test_passes_of_codegen (void)
+{
+  g_autoptr (TinyTensor) x = make_mean ();
+  g_autoptr (TinyTensor) y
+      = g_object_ref_sink (tiny_tensor_sin (tiny_tensor_add_number (x, 0.125)));
+  guint n_stopped = 0;
+  for (gboolean is_stopped = TRUE; is_stopped; n_stopped += is_stopped) {
+    Stop stop = { .category = "codegen", .n_to_go = n_stopped, .next_category = "codegen" };
+    is_stopped = realize_and_stop (&y, 1, &stop);
+  }
+  g_assert_cmpuint (n_stopped, >, 5);
+  assert_all (y, sinf (0.125F + 1.0F / N));
+}
+
+/* It stops between any two kernels that are made. */
+static void
+test_kernels (void)
+{
+  TinyTensor *all[N - 1];
+  g_autoptr (TinyTensor) x = make_mean ();
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++) {
+    const gint64 pairs[] = { 0, N, 0, i + 1 };
+    all[i] = g_object_ref_sink (tiny_tensor_exp (tiny_tensor_shrink (x, pairs, 4)));
+  }
+  Stop stop = { .category = "engine", .name = "kernel" };
+  stop.next_category = "engine";
+  stop.next_name = "cache read";
+  g_assert_true (realize_and_stop (all, G_N_ELEMENTS (all), &stop));
+  for (guint i = 0; i < G_N_ELEMENTS (all); i++) {
+    g_assert_false (tiny_tensor_is_realized (all[i]));
+    g_object_unref (all[i]);
+  }
+}
+
+/* ---- replays ---- */
+typedef struct {
+  TinyTensor *x, *first, *last;
+} Step;
+
+/* Two assignments, with many products between them that the second waits for. */
+static gboolean
+step (TinyTensor *const *inputs,
+      guint n_inputs,
+      TinyTensor **outputs,
+      guint n_outputs,
+      gpointer user_data,
+      GError **error)
+{
+  Step *self = user_data;
+  if (!tiny_tensor_assign (self->first, tiny_tensor_add_number (self->first, 1), error))
+    return FALSE;
+  TinyTensor *y = tiny_tensor_mul_number (self->first, 0);
+  for (guint i = 0; i < LENGTH; i++)
+    y = tiny_tensor_matmul (y, self->x);
+  TinyTensor *next = tiny_tensor_add (tiny_tensor_add_number (self->last, 1), y);
+  outputs[0] = g_object_ref (self->last);
+  return tiny_tensor_assign (self->last, next, error)
+         && tiny_tensor_realize_many ((TinyTensor *[]){ self->first, self->last }, 2, error);
+}
+
+/* A replay that has begun to write what is seen goes on to its end. */
+static void
+test_replay (void)
+{
+  g_autoptr (TinyTensor) x = make_mean (), first = make_mean (), last = make_mean ();
+  Step self = { x, first, last };
+  g_autoptr (TinyJit) jit = tiny_jit_new (step, &self, NULL, 1);
+  g_autoptr (GError) error = NULL;
+  for (guint i = 0; i < 5; i++) {
+    Asked asked = { 0, i < 2 ? 0 : i - 1 };
+    tiny_set_interrupt_check (is_enough, &asked, NULL);
+    tiny_jit_call (jit, NULL, 0, NULL, &error);
+    tiny_set_interrupt_check (NULL, NULL, NULL);
+    g_assert_no_error (error);
+    assert_all (first, 1.0F / N + (float) i + 1);
+    assert_all (last, 1.0F / N + (float) i + 1);
+  }
+}
+
+/* @data goes when another check is set. */
 static void
 count_up (gpointer data)
 {
@@ -112,6 +268,10 @@ main (int argc, char **argv)
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/engine/interrupt/long", test_long);
   g_test_add_func ("/engine/interrupt/cancellable", test_cancellable);
+  g_test_add_func ("/engine/interrupt/passes-of-schedule", test_passes_of_schedule);
+  g_test_add_func ("/engine/interrupt/passes-of-codegen", test_passes_of_codegen);
+  g_test_add_func ("/engine/interrupt/kernels", test_kernels);
+  g_test_add_func ("/engine/interrupt/replay", test_replay);
   g_test_add_func ("/engine/interrupt/destroy", test_destroy);
   return g_test_run ();
 }
