@@ -224,7 +224,8 @@ tiny_gradient (
   tiny_return_error_unless (TINY_IS_TENSOR (loss), error, FALSE, "no tensor given");
   tiny_return_error_unless (TINY_IS_LIST (xs, n) && TINY_IS_LIST (out_grads, n), error, FALSE,
                             "xs are counted, but they or room for gradients are not given");
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return FALSE;
   gboolean good = gradient_locked (loss, NULL, xs, n, out_grads, error);
   tiny_runtime_unlock ();
   return good;
@@ -247,14 +248,15 @@ tiny_tensor_gradient (TinyTensor *self,
   g_autoptr (TinyTensor) owned_self = TINY_IS_TENSOR (self) ? g_object_ref_sink (self) : NULL;
   g_autoptr (TinyTensor) owned_gradient
       = TINY_IS_TENSOR (gradient) ? g_object_ref_sink (gradient) : NULL;
-  tiny_runtime_lock ();
+  gboolean is_locked = tiny_runtime_lock_or_stop (error == NULL ? &error : NULL);
   gboolean good
       = error == NULL && gradient_locked (self, gradient, targets, n_targets, found, &error);
   for (guint i = 0; i < MAX (n_targets, !good); i++)
     g_ptr_array_add (
         results,
         good ? found[i] : g_object_ref_sink (tiny_tensor_new_for_error (g_error_copy (error))));
-  tiny_runtime_unlock ();
+  if (is_locked)
+    tiny_runtime_unlock ();
   g_clear_error (&error);
   return results;
 }
@@ -352,7 +354,8 @@ tiny_tensor_backward_with (TinyTensor *self, TinyTensor *gradient, GError **erro
   tiny_return_error_unless (TINY_IS_TENSOR (self), error, FALSE, "no tensor given");
   g_autoptr (TinyTensor) owned
       = TINY_IS_TENSOR (gradient) ? g_object_ref_sink (gradient) : NULL;
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return FALSE;
   GError *why = NULL;
   gboolean good = backward_locked (self, gradient, &why);
   if (why != NULL)

@@ -9,6 +9,7 @@
 
 #include <pthread.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/interrupt-check.h"
 #include "base/tiny-error.h"
@@ -23,6 +24,7 @@ enum {
   SWEEP_GROWTH = 3,       /* … nor one that grew less than this since the last sweep */
   SWEEP_BYTES = 32 << 20, /* memory that may wait for a sweep */
   FORK_WAIT_MS = 10000,   /* for who computes while another thread forks */
+  WAIT_NS = 100000000,    /* for the lock, before it is asked again whether to stop */
 };
 #define FIRST_ATTACHED ((gint64) 1 << 8) /* smaller numbers are rules of our own */
 
@@ -47,8 +49,8 @@ static struct {
 } deferred;
 
 static struct {
-  GMutex lock;
-  gboolean is_torn; /* see tiny_runtime_check() */
+  pthread_mutex_t lock; /* no GMutex: there is an end to waiting for it */
+  gboolean is_torn;     /* see tiny_runtime_check() */
   TinyGraph *graph;
   TinyRoot roots;      /* head of both rings */
   guint64 n_roots;     /* that there ever were */
@@ -62,14 +64,14 @@ static struct {
   guint live_nodes;    /* after the last sweep */
   gsize waiting_bytes; /* of buffers that nobody has any more, but are kept for a recording */
   TinyCounters counters;
-} runtime;
+} runtime = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* ---- forks ---- */
 
 static gboolean
 try_lock (void)
 {
-  if (depth == 0 && !g_mutex_trylock (&runtime.lock))
+  if (depth == 0 && pthread_mutex_trylock (&runtime.lock) != 0)
     return FALSE;
   depth++;
   return TRUE;
@@ -94,19 +96,19 @@ after_fork_in_parent (void)
 {
   tiny_interrupt_resume ();
   if (is_forking && --depth == 0)
-    g_mutex_unlock (&runtime.lock);
+    pthread_mutex_unlock (&runtime.lock);
 }
 
 /* The locks are as they were, but nobody else is there to unlock them. */
 static void
 after_fork_in_child (void)
 {
-  g_mutex_init (&runtime.lock);
+  pthread_mutex_init (&runtime.lock, NULL);
   g_mutex_init (&deferred.lock);
   tiny_interrupt_resume ();
   runtime.is_torn = runtime.is_torn || !is_forking;
   if (is_forking && --depth > 0)
-    g_mutex_lock (&runtime.lock);
+    pthread_mutex_lock (&runtime.lock);
 }
 
 gboolean
@@ -156,7 +158,32 @@ tiny_runtime_lock (void)
   if (depth++ > 0)
     return;
   set_up ();
-  g_mutex_lock (&runtime.lock);
+  pthread_mutex_lock (&runtime.lock);
+}
+
+/* Asks now and then whether to stop; who has the lock may compute for long. */
+static gboolean
+wait_for_lock (GError **error)
+{
+  struct timespec until;
+  do {
+    if (!tiny_interrupt_check (error))
+      return FALSE;
+    clock_gettime (CLOCK_REALTIME, &until);
+    until.tv_nsec += WAIT_NS;
+    until.tv_sec += until.tv_nsec / 1000000000;
+    until.tv_nsec %= 1000000000;
+  } while (pthread_mutex_timedlock (&runtime.lock, &until) != 0);
+  depth = 1;
+  return TRUE;
+}
+
+gboolean
+tiny_runtime_lock_or_stop (GError **error)
+{
+  if (depth == 0)
+    set_up ();
+  return try_lock () || wait_for_lock (error);
 }
 
 gboolean
@@ -267,7 +294,7 @@ tiny_runtime_unlock (void)
     runtime.detached = g_ptr_array_new ();
   }
   depth = 0;
-  g_mutex_unlock (&runtime.lock);
+  pthread_mutex_unlock (&runtime.lock);
   take_over_deferred ();
   for (guint i = 0; detached != NULL && i < detached->len; i++)
     attached_free (detached->pdata[i]);

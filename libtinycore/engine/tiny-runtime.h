@@ -15,6 +15,8 @@ G_BEGIN_DECLS
 /* The lock is recursive. All of tensor/ and autograd/ runs under it while it touches nodes. */
 void tiny_runtime_lock (void);
 void tiny_runtime_unlock (void);
+/* The same; FALSE with an error and without the lock when the thread is told to stop while it waits for another. */
+gboolean tiny_runtime_lock_or_stop (GError **error);
 /* Whether the lock could be had at once. */
 gboolean tiny_runtime_try_lock (void);
 /* Calls @let_go (@data) under the lock and then @destroy (@data) without it: now, or when who has it is done. For who must

@@ -193,7 +193,8 @@ tiny_jit_call (TinyJit *self,
   tiny_return_error_unless (self->function != NULL, error, FALSE,
                             "it was made without a function, or for too many outputs");
   tiny_runtime_open_default_device ();
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return FALSE;
   gboolean good = call_locked (self, inputs, n_inputs, error);
   for (guint i = 0; good && outputs != NULL && i < self->n_outputs; i++)
     outputs[i] = self->outputs[i];

@@ -356,7 +356,8 @@ tiny_optimizer_step_unless (TinyOptimizer *self,
     g_propagate_error (error, g_error_copy (self->error));
     return FALSE;
   }
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return FALSE;
   gboolean with_gradients = tiny_set_grad_enabled (FALSE);
   self->skip = skip;
   gboolean good = step (self, others, n_others, error);

@@ -123,7 +123,8 @@ tiny_recorder_begin (TinyRecorder *self, TinyTensor *const *inputs, guint n, GEr
   tiny_return_error_unless (TINY_IS_LIST (inputs, n), error, FALSE,
                             "inputs are counted, but none are given");
   tiny_runtime_open_default_device ();
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return FALSE;
   gboolean good = begin_locked (self, inputs, n, error);
   tiny_runtime_unlock ();
   return good;
@@ -210,7 +211,8 @@ static gint
 try_replay (
     TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **why, GError **error)
 {
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return -1;
   gint at = try_locked (self, inputs, n, why, error);
   tiny_runtime_unlock ();
   return at;

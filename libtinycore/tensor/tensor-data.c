@@ -195,7 +195,8 @@ gboolean
 tiny_tensor_realize_many (TinyTensor *const *tensors, guint n, GError **error)
 {
   tiny_runtime_open_default_device ();
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return FALSE;
   gboolean good = realize_locked (tensors, n, error);
   tiny_runtime_unlock ();
   return good;
@@ -278,7 +279,8 @@ tiny_tensor_copy_data (TinyTensor *self, gpointer out, gsize n_bytes, GError **e
   tiny_return_error_unless (TINY_IS_LIST (out, n_bytes), error, FALSE,
                             "out are counted, but none are given");
   tiny_runtime_open_default_device ();
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return FALSE;
   gboolean good = copy_locked (self, out, n_bytes, error);
   tiny_runtime_unlock ();
   return good;
@@ -337,7 +339,8 @@ tiny_tensor_write_data (TinyTensor *self, gconstpointer data, gsize n_bytes, GEr
   tiny_return_error_unless (TINY_IS_LIST (data, n_bytes), error, FALSE,
                             "data are counted, but none are given");
   tiny_runtime_open_default_device ();
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return FALSE;
   note_access ();
   gboolean good = TINY_IS_TENSOR (self) && self->base != NULL
                       ? write_view (self, data, n_bytes, error)

@@ -531,7 +531,8 @@ tiny_tensor_to_dlpack (TinyTensor *self, gboolean is_versioned, GError **error)
   void *data = NULL;
   Place place = { NULL };
   tiny_runtime_open_default_device ();
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return NULL;
   gboolean good
       = self->error == NULL || (g_propagate_error (error, g_error_copy (self->error)), FALSE);
   good = good && find_type (self->dtype, is_versioned, &type, error)

@@ -128,7 +128,8 @@ tiny_tensor_schedule (TinyTensor *self,
   g_autoptr (GPtrArray) roots = g_ptr_array_new ();
   g_autoptr (GPtrArray) found = g_ptr_array_new_with_free_func (info_free);
   tiny_runtime_open_default_device ();
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return NULL;
   gboolean good = list_roots (&self, 1, roots, error)
                   && list_roots (others, n_others, roots, error)
                   && schedule_locked (roots, found, error);
@@ -141,7 +142,8 @@ tiny_tensor_print_graph (TinyTensor *self, GError **error)
 {
   g_autoptr (GPtrArray) roots = g_ptr_array_new ();
   tiny_runtime_open_default_device ();
-  tiny_runtime_lock ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return NULL;
   char *text
       = list_roots (&self, 1, roots, error) ? tiny_runtime_print (&self->root, error) : NULL;
   tiny_runtime_unlock ();

@@ -6,6 +6,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/interrupt-check.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
@@ -163,6 +164,22 @@ meet_devices (TinyBuild *self)
   }
 }
 
+/* FALSE with an error when the thread is to stop instead of waiting. Who asks is told so once, and the results that it gets
+ * may be arguments of the next operation. */
+static gboolean
+take_lock (TinyBuild *self)
+{
+  self->is_locked = tiny_runtime_try_lock ();
+  for (guint i = 0; !self->is_locked && i < self->n; i++) {
+    const GError *error = self->tensors[i] != NULL ? self->tensors[i]->error : NULL;
+    if (error != NULL && tiny_interrupt_is_error (error)) {
+      self->error = g_error_copy (error);
+      return FALSE;
+    }
+  }
+  return self->is_locked || (self->is_locked = tiny_runtime_lock_or_stop (&self->error));
+}
+
 gboolean
 tiny_build_begin (TinyBuild *self, const char *name, guint n, TinyTensor *const *tensors)
 {
@@ -193,7 +210,8 @@ tiny_build_begin_some (TinyBuild *self,
                            ? g_object_ref_sink (tensors[i])
                            : NULL;
   }
-  tiny_runtime_lock ();
+  if (!take_lock (self))
+    return FALSE;
   self->graph = tiny_runtime_get_graph ();
   tiny_runtime_check (&self->error);
   if (is_missing)
@@ -288,6 +306,8 @@ result_of (TinyBuild *self, TinyNode *node)
 {
   guint n_steps = 0;
   g_autofree gint64 *steps = NULL;
+  if (!self->is_locked)
+    return tiny_tensor_new_for_error (g_error_copy (self->error));
   node = tiny_build_lower (self, node);
   if (self->error == NULL)
     node = tiny_view_end (self, node, &steps, &n_steps);
@@ -316,10 +336,11 @@ result_of (TinyBuild *self, TinyNode *node)
 static void
 finish (TinyBuild *self)
 {
-  for (guint i = 0; i < self->n; i++)
+  for (guint i = 0; self->is_locked && i < self->n; i++)
     if (self->tensors[i] != NULL && tiny_tensor_recycle (self->tensors[i]))
       self->tensors[i] = NULL;
-  tiny_runtime_unlock ();
+  if (self->is_locked)
+    tiny_runtime_unlock ();
   for (guint i = 0; i < self->n; i++)
     g_clear_object (&self->tensors[i]);
   if (self->tensors != self->few_tensors)

@@ -25,6 +25,7 @@ typedef struct {
   TinyNode **x;            /* the node of each argument */
   const char *device;      /* where they are; NULL: anywhere */
   TinyDType narrow;        /* what tiny_build_widen() widened; VOID: nothing */
+  gboolean is_locked;      /* else it was stopped before it began, and touches nothing */
   gboolean is_raised;      /* tiny_build_raise() did */
   gboolean is_weak;        /* made of plain numbers alone: the result is one */
   TinyNode *base, *viewed; /* the first argument and what stands for it, see tiny-view.h */

@@ -94,6 +94,25 @@ print(timed(work))
 """), 3)
 
 
+def test_waiting():
+    """While another thread computes, which goes on."""
+    lines = run(BEGIN + MATRICES + """
+y, z = chain(Tensor.ones(1024, 1024), 100), Tensor.ones(4).realize()
+def other():
+    y.realize()
+    print(abs(y - 1).max().item() < 1e-3, time.perf_counter() - start)
+start = time.perf_counter()
+thread = threading.Thread(target=other)
+thread.start()
+time.sleep(0.2)
+work = lambda: (z + 1).sum().item()
+""" + END + """
+thread.join()
+""")
+    checks.equal(lines[1].split()[0], "True")
+    check_soon([lines[0], lines[1].split()[1]])
+
+
 def test_assigned():
     """A tensor that was assigned to has its new value once, whether what reads it was stopped or not."""
     lines = run(BEGIN + MATRICES + """

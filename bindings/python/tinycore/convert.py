@@ -21,11 +21,11 @@ BOOL = by_name["bool"]
 
 def make_number(number):
     if number.__class__ is float or isinstance(number, float):
-        return scalar_float(number)
+        return checked(scalar_float(number))
     if isinstance(number, bool):
         return checked(full(BOOL.value, [], float(number)))
     if -EXACT <= number <= EXACT:
-        return scalar(float(number))
+        return checked(scalar(float(number)))
     for name in ("int64", "uint64"):
         try:
             return tensor_of(int(number), by_name[name], None)

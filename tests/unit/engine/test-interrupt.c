@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/tiny-timing.h"
+#include "engine/tiny-runtime.h"
 #include "tiny.h"
 
 enum { N = 32, LENGTH = 150 };
@@ -243,6 +244,103 @@ test_replay (void)
   }
 }
 
+/* ---- waiting for another thread ---- */
+typedef struct {
+  GMutex lock;
+  GCond cond;
+  gboolean has_it, is_told;
+} Holder;
+
+/* Has the runtime's lock, as a thread that computes, until it is told to go on; at most some seconds. */
+static gpointer
+hold (gpointer data)
+{
+  Holder *self = data;
+  const gint64 end_us = g_get_monotonic_time () + 5 * G_TIME_SPAN_SECOND;
+  tiny_runtime_lock ();
+  g_mutex_lock (&self->lock);
+  self->has_it = TRUE;
+  g_cond_broadcast (&self->cond);
+  while (!self->is_told && g_cond_wait_until (&self->cond, &self->lock, end_us))
+    ;
+  g_mutex_unlock (&self->lock);
+  tiny_runtime_unlock ();
+  return NULL;
+}
+
+static GThread *
+start_holder (Holder *self)
+{
+  GThread *thread = g_thread_new ("holder", hold, self);
+  g_mutex_lock (&self->lock);
+  while (!self->has_it)
+    g_cond_wait (&self->cond, &self->lock);
+  g_mutex_unlock (&self->lock);
+  return thread;
+}
+
+/* A thread stops while it waits for one that computes: in whatever builds, computes or reads a tensor. */
+static void
+test_waiting (void)
+{
+  static const char *const names[]
+      = { "add", "mean", "realize", "copy", "write", "backward", "gradient" };
+  const gint64 dims[] = { N, N };
+  g_autofree float *values = g_new0 (float, N *N);
+  g_autoptr (TinyTensor) x = make_mean (), y = make_chain (x), w = make_mean ();
+  tiny_tensor_set_requires_grad (w, TRUE);
+  g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_sum (w, NULL, 0, FALSE));
+  Holder holder = { 0 };
+  GThread *thread = start_holder (&holder);
+  for (guint i = 0; i < G_N_ELEMENTS (names); i++) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (TinyTensor) made = NULL;
+    g_autoptr (GPtrArray) list = NULL;
+    Asked asked = { 0, 1 };
+    gboolean good = FALSE;
+    tiny_set_interrupt_check (is_enough, &asked, NULL);
+    switch (i) {
+    case 0:
+      made = g_object_ref_sink (tiny_tensor_add_number (x, 1));
+      break;
+    case 1:
+      made = g_object_ref_sink (
+          tiny_tensor_mean (tiny_tensor_full (TINY_DTYPE_F32, dims, 2, 1), NULL, 0, FALSE));
+      break;
+    case 2:
+      good = tiny_tensor_realize (y, &error);
+      break;
+    case 3:
+      good = tiny_tensor_copy_data (x, values, N * N * sizeof (float), &error);
+      break;
+    case 4:
+      good = tiny_tensor_write_data (x, values, N * N * sizeof (float), &error);
+      break;
+    case 5:
+      good = tiny_tensor_backward (loss, &error);
+      break;
+    default:
+      list = tiny_tensor_gradient (loss, &w, 1, NULL);
+      made = g_object_ref (list->pdata[0]);
+    }
+    tiny_set_interrupt_check (NULL, NULL, NULL);
+    g_test_message ("%s", names[i]);
+    if (made != NULL)
+      g_assert_error (tiny_tensor_get_error (made), TINY_ERROR, TINY_ERROR_INTERRUPTED);
+    else
+      g_assert_error (error, TINY_ERROR, TINY_ERROR_INTERRUPTED);
+    g_assert_false (good);
+    g_assert_cmpuint (asked.n_asked, ==, 1);
+  }
+  g_mutex_lock (&holder.lock);
+  holder.is_told = TRUE;
+  g_cond_broadcast (&holder.cond);
+  g_mutex_unlock (&holder.lock);
+  g_thread_join (thread);
+  assert_all (y, 1);
+  assert_all (x, 1.0F / N);
+}
+
 /* @data goes when another check is set. */
 static void
 count_up (gpointer data)
@@ -272,6 +370,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/interrupt/passes-of-codegen", test_passes_of_codegen);
   g_test_add_func ("/engine/interrupt/kernels", test_kernels);
   g_test_add_func ("/engine/interrupt/replay", test_replay);
+  g_test_add_func ("/engine/interrupt/waiting", test_waiting);
   g_test_add_func ("/engine/interrupt/destroy", test_destroy);
   return g_test_run ();
 }
