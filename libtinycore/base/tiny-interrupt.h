@@ -33,6 +33,7 @@ typedef gboolean (*TinyInterruptFunction) (gpointer user_data);
  * g_cancellable_push_current()), which the library looks at likewise; that fails with %G_IO_ERROR_CANCELLED.
  *
  * A thread that waits for one that computes asks as well, and stops waiting.
+ * A search of BEAM stops between two candidates and leaves nothing.
  * The check is asked between parts of the work. A kernel that was begun runs to its end, and so does all of a call from
  * the first kernel on that writes memory which a tensor had before, such as that of an assignment or of a recording.
  * A device that works on by itself ends all that it was given.

@@ -142,7 +142,7 @@ find_opts (Job *job)
   TinyTunedKey tuned = { .device = job->device, .kernel = job->kernel };
   g_strlcpy (tuned.digest, job->digest, sizeof tuned.digest);
   g_strlcpy (tuned.key, job->key, sizeof tuned.key);
-  job->opts = tiny_tuned_get_opts (&tuned, &job->opts_file);
+  job->opts = tiny_tuned_get_opts (&tuned, &job->opts_file, &job->error);
   if (job->opts == NULL)
     return;
   g_autofree char *text = g_strdup_printf ("%s %s", job->key, job->opts);
@@ -390,6 +390,11 @@ tiny_executables_get (TinyDevice *device,
     job_of[i] = find_job (jobs, device, kernels[i], operations != NULL ? operations[i] : NULL);
     if (g_hash_table_size (jobs) == n_jobs)
       continue;
+    if (job_of[i]->error != NULL) { /* stopped in a search */
+      g_propagate_error (error, g_steal_pointer (&job_of[i]->error));
+      good = FALSE;
+      break;
+    }
     g_autofree char *key = full_key (job_of[i]);
     if (!g_hash_table_contains (loaded, key) && g_hash_table_add (asked, g_strdup (key)))
       g_ptr_array_add (missing, job_of[i]);

@@ -17,6 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/interrupt-check.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-parallel.h"
@@ -62,6 +63,8 @@ typedef struct {
   GPtrArray *beam;   /* Candidate, the fastest first */
   Candidate *heuristic;
   double ns_per_instr; /* of compiling */
+  gint is_stopped;     /* atomic: the caller's thread is to stop … */
+  GError *stopped;     /* … for this reason, which that thread alone touches */
 } Search;
 
 TinySearchOptions
@@ -110,7 +113,25 @@ count (Search *self, guint *counter)
 static gboolean
 is_over (const Search *self)
 {
-  return tiny_debug_now_ns () >= self->deadline_ns;
+  return g_atomic_int_get (&self->is_stopped) || tiny_debug_now_ns () >= self->deadline_ns;
+}
+
+/* Takes @error where it says that the thread is to stop, which is not the candidate's fault. */
+static void
+note_stop (Search *self, GError **error)
+{
+  if (*error == NULL || self->stopped != NULL || !tiny_interrupt_is_error (*error))
+    return;
+  self->stopped = g_steal_pointer (error);
+  g_atomic_int_set (&self->is_stopped, TRUE);
+}
+
+static void
+ask_to_stop (Search *self)
+{
+  g_autoptr (GError) error = NULL;
+  if (self->stopped == NULL && !tiny_interrupt_check (&error))
+    note_stop (self, &error);
 }
 
 static void
@@ -165,7 +186,9 @@ prepare (gpointer data, gpointer user_data)
   count (self, &self->result->n_tried);
   g_autoptr (GError) error = NULL;
   g_autoptr (TinyLinearProgram) program = make_linear (self, candidate->opts, &error);
-  if (program == NULL) {
+  if (program == NULL && tiny_interrupt_is_error (error)) {
+    note_stop (self, &error); /* other threads are told nothing */
+  } else if (program == NULL) {
     count (self, &self->result->n_failed);
   } else if (!is_new_program (self, program)) {
     count (self, &self->result->n_same);
@@ -269,6 +292,7 @@ try_chunk (Search *self, GPtrArray *chunk)
   for (guint i = 0; i < chunk->len; i++) {
     Candidate *candidate = chunk->pdata[i];
     g_autoptr (GError) error = NULL;
+    ask_to_stop (self);
     if (candidate->code.binary != NULL && !is_over (self)
         && try_candidate (self, candidate, &error)) {
       g_ptr_array_add (self->beam, candidate);
@@ -395,6 +419,8 @@ run_off (Search *self, GError **error)
   guint n_runs = (guint) CLAMP (share / (double) (self->heuristic->ns * n), 3, FINAL_RUNS);
   for (guint r = 0; r < n_runs; r++)
     for (guint i = 0; i < n; i++) {
+      if (!tiny_interrupt_check (error))
+        return FALSE;
       if (r > 0 && ns[i][r - 1] == G_MAXUINT64)
         ns[i][r] = G_MAXUINT64; /* failed before */
       else if (!tiny_trial_host_run_warm (self->trial, finalists[i]->program, &ns[i][r],
@@ -500,7 +526,9 @@ tiny_search_run (TinyDevice *device,
   if (good) {
     add_none (&self);
     run_rounds (&self);
-    good = run_off (&self, error);
+    good = self.stopped == NULL && run_off (&self, error);
+    if (self.stopped != NULL)
+      g_propagate_error (error, self.stopped);
   }
   if (good && TINY_DEBUG (2))
     g_printerr (

@@ -33,7 +33,7 @@ typedef struct {
 /* Searches for @kernel on @device, which nobody else uses meanwhile. The result computes what the
  * heuristic's program computes and is not slower. Errors: those of compiling and running the
  * heuristic's program, and %TINY_ERROR_UNSUPPORTED for kernels with variables and for devices that
- * do not run anything. */
+ * do not run anything. A thread that is told to stop does so between two candidates: then that is the error. */
 gboolean tiny_search_run (TinyDevice *device,
                           TinyNode *kernel,
                           const TinySearchOptions *options,

@@ -351,17 +351,18 @@ store_found (const TinyTunedKey *key, const Found *found)
 }
 
 /* ---- all of it ---- */
+
+/* Nothing is kept of a search that was @out_stopped. */
 static Found *
-search (const TinyTunedKey *key, const TinySearchOptions *options)
+search (const TinyTunedKey *key, const TinySearchOptions *options, GError **out_stopped)
 {
   TINY_TIMED ("engine", "search");
   g_auto (TinySearchResult) result = { 0 };
   g_autoptr (GError) error = NULL;
-  tiny_interrupt_pause (); /* what fails in a search is left out: who wants to stop is heard after it */
-  gboolean good = tiny_search_run (key->device, key->kernel, options, &result, &error);
-  tiny_interrupt_resume ();
-  if (!good) {
-    if (!g_error_matches (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED))
+  if (!tiny_search_run (key->device, key->kernel, options, &result, &error)) {
+    if (tiny_interrupt_is_error (error))
+      g_propagate_error (out_stopped, g_steal_pointer (&error));
+    else if (!g_error_matches (error, TINY_ERROR, TINY_ERROR_UNSUPPORTED))
       g_warning ("kernel %s is not searched: %s", key->kernel->text ? key->kernel->text : "?",
                  error->message);
     else if (TINY_DEBUG (2))
@@ -378,7 +379,7 @@ search (const TinyTunedKey *key, const TinySearchOptions *options)
 }
 
 char *
-tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin)
+tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin, GError **error)
 {
   const TinySearchOptions options = tiny_search_get_options ();
   *out_origin = NULL;
@@ -396,6 +397,6 @@ tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin)
     return opts;
   Found *found = load_found (key, options.beam);
   if (found == NULL)
-    found = search (key, &options);
+    found = search (key, &options, error);
   return found != NULL ? remember (key, found) : NULL;
 }

@@ -25,8 +25,8 @@ typedef struct {
 
 /* (transfer full) (nullable): the list to use for a kernel: from TINY_TUNED, else with BEAM set from
  * the caches, else with BEAM set from a search now. NULL: the heuristic. *out_origin (transfer none,
- * may be NULL) names the file it is from. */
-char *tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin);
+ * may be NULL) names the file it is from. The one error is that the thread was told to stop while it searched. */
+char *tiny_tuned_get_opts (const TinyTunedKey *key, const char **out_origin, GError **error);
 
 /* Whether any kernel may get such a list: BEAM or TINY_TUNED is set. */
 gboolean tiny_tuned_is_wanted (void);

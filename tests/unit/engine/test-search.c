@@ -4,6 +4,7 @@
  * programs on the way, or whose clock tells tales: the plugin's own tables with a few functions before
  * them. */
 #include <dlfcn.h>
+#include <gio/gio.h>
 #include <string.h>
 
 #include "base/tiny-env.h"
@@ -21,7 +22,8 @@ static struct {
   enum { NOTHING, WRONG_SUM, REFUSED, ENDLESS } fault;
   guint lanes;
   gulong sleep_us;
-  gint n_compiles;
+  gint n_compiles, n_until_stop;
+  GCancellable *stop; /* cancelled at compilation @n_until_stop */
 } fault;
 
 static const TinyRenderer *own;
@@ -56,7 +58,8 @@ spoil (TinyInstr *instrs, guint n)
 static TinyStatus
 compile (const TinyCompileArgs *args, void **data, uint64_t *size, TinyPluginError *error)
 {
-  g_atomic_int_inc (&fault.n_compiles);
+  if (g_atomic_int_add (&fault.n_compiles, 1) + 1 == fault.n_until_stop)
+    g_cancellable_cancel (fault.stop);
   if (fault.sleep_us > 0)
     g_usleep (fault.sleep_us);
   if (fault.fault == NOTHING || !has_lanes (args->linear, fault.lanes))
@@ -353,7 +356,41 @@ static gpointer
 get_opts (gpointer unused)
 {
   const char *origin;
-  return tiny_tuned_get_opts (&tuned_key, &origin);
+  return tiny_tuned_get_opts (&tuned_key, &origin, NULL);
+}
+
+/* A search whose thread is told to stop ends with what was begun, keeps nothing, and can be had again. */
+static void
+test_stopped (void)
+{
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  g_autoptr (TinyDevice) device = open_device (FALSE);
+  const char *origin;
+  guint n_before, n_kept;
+  g_free (tiny_tuned_export (&n_before));
+  tiny_env_set_int (TINY_ENV_NO_CACHE, 1);
+  tiny_env_set_int (TINY_ENV_BEAM_SECONDS, 5);
+  tiny_env_set_int (TINY_ENV_BEAM, 1);
+  tuned_key = (TinyTunedKey){ device, parse (graph, matmul), "00000000000000000000000000000002",
+                              "stopped" };
+  for (guint i = 1; i <= 4; i += 3) {
+    g_autoptr (GError) error = NULL;
+    g_autoptr (GCancellable) cancellable = g_cancellable_new ();
+    fault.n_compiles = 0;
+    fault.n_until_stop = (gint) i;
+    fault.stop = cancellable;
+    g_cancellable_push_current (cancellable);
+    g_assert_null (tiny_tuned_get_opts (&tuned_key, &origin, &error));
+    g_cancellable_pop_current (cancellable);
+    g_assert_error (error, G_IO_ERROR, G_IO_ERROR_CANCELLED);
+    g_assert_cmpint (fault.n_compiles, <=, (gint) (i + 6 * g_get_num_processors ()));
+    g_free (tiny_tuned_export (&n_kept));
+    g_assert_cmpuint (n_kept, ==, n_before);
+  }
+  fault.n_until_stop = 0;
+  g_autofree char *opts = get_opts (NULL);
+  g_assert_nonnull (opts);
+  memset (&fault, 0, sizeof fault);
 }
 
 /* A result serves searches that are as wide or narrower; what several threads look for at once is kept once. */
@@ -404,5 +441,6 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/search/endless", test_endless);
   g_test_add_func ("/engine/search/errors", test_errors);
   g_test_add_func ("/engine/search/kept", test_kept);
+  g_test_add_func ("/engine/search/stopped", test_stopped);
   return g_test_run ();
 }
