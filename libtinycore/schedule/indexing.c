@@ -2,14 +2,13 @@
  *
  * indexing.c: one stage of a plan to one kernel.
  *
- * Walks from the stored value to what it reads, carrying an index for each axis. Movement changes
- * the indices and may add a condition under which the value exists; a REDUCE adds loops; a stored
- * value becomes a LOAD. Equal (node, indices, condition) are lowered once.
+ * Walks from the stored value to what it reads, carrying an index for each axis. Movement changes the indices and may
+ * add a condition under which the value exists; a REDUCE adds loops; a stored value becomes a LOAD. Equal (node,
+ * indices, condition) are lowered once.
  *
- * A kernel is lowered up to three times. The first time finds every address and condition; where
- * these divide a loop's counter, the loop is split into the digits they want. Of the loops then,
- * neighbours that always run through memory like one are joined, unless the stage is to keep them; the last time
- * uses those. */
+ * A kernel is lowered up to three times. The first time finds every address and condition; where these divide a loop's
+ * counter, the loop is split into the digits they want. Of the loops then, neighbours that always run through memory like
+ * one are joined, unless the stage is to keep them; the last time uses those. */
 #include <math.h>
 #include <string.h>
 
@@ -340,16 +339,15 @@ is_positive_zero (const TinyNode *node)
 /* Any number of zeros added to x, wherever they stand, is x + 0, which may differ from x in the sign of a 0. So what reads
  * one part of a concatenation, a sum of parts with zeros around them, is the same whichever part it is. */
 static TinyNode *
-add (Lowering *self, TinyNode *node, TinyNode *const *sources)
+combine (Lowering *self, TinyNode *node, TinyNode *const *sources)
 {
-  const guint z = is_positive_zero (sources[0]) ? 0 : 1;
-  TinyNode *x = sources[1 - z], *ordered[] = { x, sources[z] };
-  if (!is_positive_zero (sources[z]))
+  const guint z = node->op != TINY_OP_ADD || !is_positive_zero (sources[0]);
+  if (node->op != TINY_OP_ADD || !is_positive_zero (sources[z]))
     return tiny_node_with_sources (self->graph, node, sources);
-  if (!tiny_dtype_is_float (node->dtype) || is_positive_zero (x)
-      || (x->op == TINY_OP_ADD && is_positive_zero (x->sources[1])))
-    return x;
-  return tiny_node_with_sources (self->graph, node, ordered);
+  TinyNode *x = sources[1 - z], *ordered[] = { x, sources[z] };
+  const gboolean has_zero = x->op == TINY_OP_ADD && is_positive_zero (x->sources[1]);
+  const gboolean is_x = has_zero || is_positive_zero (x) || !tiny_dtype_is_float (node->dtype);
+  return is_x ? x : tiny_node_with_sources (self->graph, node, ordered);
 }
 
 static Value
@@ -364,9 +362,7 @@ lower_elementwise (
     sources[i] = value.node;
     zero = zero && value.zero;
   }
-  if (node->op == TINY_OP_ADD)
-    return (Value){ add (self, node, sources), zero };
-  return (Value){ tiny_node_with_sources (self->graph, node, sources), zero };
+  return (Value){ combine (self, node, sources), zero };
 }
 
 static Value

@@ -535,17 +535,15 @@ test_errors (void)
 }
 
 /* Floating arguments are consumed, others are kept. */
-/* As often as there are elements is as quick as once, and what would take for ever is an error. */
+/* Differences without end are empty at once, or an error. */
 static void
 test_diff (void)
 {
-  const gint64 many = G_GINT64_CONSTANT (1) << 32, few = 2;
-  check (T (diff) (COUNT (0, 2, 3), 3, 1), "2 0", 0, NULL);
+  const gint64 many = G_GINT64_CONSTANT (1) << 32;
   check (T (diff) (T (arange) (TINY_DTYPE_F64, 0, 1e9, 1), 1000000000, 0), "0", 0, NULL);
   check_error (T (diff) (T (expand) (COUNT (0, 1), &many, 1), G_MAXINT32, 0),
                "diff: 2147483647 times are more than 1024");
-  check_error (T (diff) (T (expand) (COUNT (0, 1), &few, 1), -1, 0),
-               "diff: -1 times cannot be");
+  check_error (T (diff) (COUNT (0, 2), -1, 0), "diff: -1 times cannot be");
 }
 
 static void
