@@ -62,7 +62,7 @@ static struct {
   gint64 next_attached;
   guint n_holds;
   guint live_nodes;    /* after the last sweep */
-  gsize waiting_bytes; /* of buffers that nobody has any more, but are kept for a recording */
+  gsize waiting_bytes; /* of roots dropped since while a recording keeps buffers */
   TinyCounters counters;
 } runtime = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -253,10 +253,8 @@ release_lost (void)
     TinyNode *node = g_ptr_array_steal_index_fast (lost, lost->len - 1);
     if (node->n_users > 0)
       continue;
-    if (tiny_recorders_is_any ()) {
-      runtime.waiting_bytes += tiny_runtime_count_bytes (node);
+    if (tiny_recorders_is_any ())
       continue;
-    }
     TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, key_of (node));
     if (buffer != NULL)
       tiny_history_release (node, buffer);
@@ -472,6 +470,8 @@ tiny_runtime_remove_root (TinyRoot *root)
     return;
   }
   tiny_runtime_lock ();
+  if (tiny_recorders_is_any () && tiny_runtime_is_realized (root->node))
+    runtime.waiting_bytes += tiny_runtime_count_bytes (root->node);
   node_users_drop (root->node);
   root->next->previous = root->previous;
   root->previous->next = root->next;
