@@ -65,6 +65,16 @@ is_better_stored (const Info *source, double n)
              || again > 2 * source->n_bytes * schedule_weights.byte + schedule_weights.launch);
 }
 
+/* The value below @info's order of elements is assumed to be stored by users that come later as well. */
+static void
+assume_below (Fusion *self, Info *info)
+{
+  while (info->node->op == TINY_OP_RESHAPE || info->node->op == TINY_OP_PERMUTE
+         || info->node->op == TINY_OP_FLIP)
+    info = fusion_get_info (self, info->node->sources[0]);
+  info->is_assumed = TRUE;
+}
+
 static gboolean
 has_mask (const TinyNode *node)
 {
@@ -138,6 +148,7 @@ estimate (Fusion *self, Info *info)
     Info *source = fusion_get_info (self, node->sources[i]);
     if (node->op == TINY_OP_EXPAND && !source->is_assumed
         && is_better_stored (source, info->n)) {
+      assume_below (self, source);
       info->operations += schedule_weights.access;
       add_leaf (info, source->node->id, source->n_bytes);
     } else {
