@@ -316,21 +316,22 @@ order_fills (Lower *self, TinyNode *sink)
 static void
 order_locals (TinyGraph *graph, GPtrArray *stores, TinyNode *done, GPtrArray *later)
 {
-  for (guint i = 0; i < stores->len; i++) {
+  g_autoptr (GPtrArray) places = g_ptr_array_new (), ordered = g_ptr_array_new ();
+  for (guint i = 0; i < stores->len && later->len > 0; i++) {
     TinyNode *place = ((TinyNode *) stores->pdata[i])->sources[0];
-    gboolean known = memory_of (stores->pdata[i])->op != TINY_OP_LOCAL;
-    for (guint j = 0; j < i && !known; j++)
-      known = ((TinyNode *) stores->pdata[j])->sources[0] == place;
-    if (known)
+    if (memory_of (stores->pdata[i])->op != TINY_OP_LOCAL
+        || g_ptr_array_find (places, place, NULL))
       continue;
-    if (later->len == 0)
-      return;
-    TinyNode *then = after (graph, place, 1, &done, NULL);
-    /* In one walk over what they share. */
-    TinyNode *all = tiny_node_sink (graph, later->len, (TinyNode *const *) later->pdata, NULL);
-    all = tiny_graph_substitute (graph, all, &place, &then, 1);
-    memcpy (later->pdata, all->sources, later->len * sizeof *later->pdata);
+    g_ptr_array_add (places, place);
+    g_ptr_array_add (ordered, after (graph, place, 1, &done, NULL));
   }
+  if (places->len == 0)
+    return;
+  /* In one walk over what they share, and all at once: @done has these places itself. */
+  TinyNode *all = tiny_node_sink (graph, later->len, (TinyNode *const *) later->pdata, NULL);
+  all = tiny_graph_substitute (graph, all, (TinyNode *const *) places->pdata,
+                               (TinyNode *const *) ordered->pdata, places->len);
+  memcpy (later->pdata, all->sources, later->len * sizeof *later->pdata);
 }
 
 /* Takes what is inside of @loop out of @left, in order. */

@@ -53,7 +53,7 @@ find_innermost (const Affine *index)
   return NULL;
 }
 
-/* The loop that goes on where @inner of @block steps ends, or NULL. */
+/* The loop that goes on where @block steps end, or NULL. */
 static TinyNode *
 find_outer (const Affine *index, gint64 block)
 {
@@ -73,7 +73,7 @@ is_in_rows (const Affine *index, gint64 block, gint64 n, gint64 size)
     if (term->atom->op != TINY_OP_RANGE || term->mul <= 0)
       return FALSE;
     gint64 end = term->mul * tiny_range_get_extent (term->atom);
-    gboolean along = (term->mul == 1 || term->mul == block) && end <= n;
+    gboolean along = (term->mul == 1 || term->mul % block == 0) && end <= n;
     if (!along && (term->mul % n != 0 || (term->mul % size != 0 && end > size)))
       return FALSE;
   }
@@ -126,6 +126,16 @@ count_uses (Panels *self, TinyNode *contraction, TinyNode *load)
   return uses;
 }
 
+/* The extent of the writer's loop along N; 0: it is not known yet. */
+static gint64
+count_columns (Panels *self)
+{
+  const User *writer = self->users->len > 0 ? &g_array_index (self->users, User, 0) : NULL;
+  gboolean known = writer && writer->access->op == TINY_OP_STORE && writer->vector
+                   && writer->vector->op == TINY_OP_RANGE;
+  return known ? tiny_range_get_extent (writer->vector) : 0;
+}
+
 /* Notes how kernel @i reads the buffer; FALSE: not as panels, or not as those before. */
 static gboolean
 add_reader (Panels *self, guint i, GPtrArray *order, TinyNode *load)
@@ -138,8 +148,9 @@ add_reader (Panels *self, guint i, GPtrArray *order, TinyNode *load)
   TinyNode *contraction = find_contraction (self, order, load, vector);
   gint64 n = tiny_range_get_extent (vector), size = 0;
   gboolean split = n == self->block;
-  if (split) {
-    TinyNode *outer = find_outer (index, n);
+  gint64 n_whole = count_columns (self);
+  for (TinyNode *outer = vector; n < n_whole && outer != NULL;) {
+    outer = find_outer (index, n);
     n *= outer && outer->op == TINY_OP_RANGE ? tiny_range_get_extent (outer) : 1;
   }
   for (guint t = 0; t < index->n; t++)
@@ -222,7 +233,7 @@ index_in_panels (Panels *self,
       continue;
     }
     gint64 mul = term->mul == 1                ? 1
-                 : term->mul == self->block    ? panel
+                 : term->mul < self->n         ? term->mul / self->block * panel
                  : term->mul % self->size == 0 ? term->mul
                                                : term->mul / self->n * self->block;
     TinyNode *range = g_hash_table_lookup (to, term->atom);
@@ -258,7 +269,9 @@ rewrite (Panels *self, const User *user)
   }
   if (user->vector != NULL) {
     TinyRangeKind kind = tiny_range_get_kind (user->vector);
-    outer = affine_range (pool, tiny_node_range_const (graph, at, kind, self->n / self->block));
+    outer = affine_range (
+        pool, tiny_node_range_const (graph, at, kind,
+                                     tiny_range_get_extent (user->vector) / self->block));
     inner = affine_range (pool, tiny_node_range_const (graph, at + 1, kind, self->block));
     for (guint i = 0; i < n; i++)
       if (from[i] == user->vector)

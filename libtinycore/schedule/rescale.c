@@ -18,12 +18,6 @@
 #include "schedule/plan.h"
 #include "schedule/rescale.h"
 
-/* 2^(k (x - maximum)), taken apart. */
-typedef struct {
-  TinyNode *x, *maximum; /* of equal shape */
-  TinyNode *k;           /* a positive constant; NULL: 1 */
-} Exponential;
-
 static TinyNode *
 skip_movement (TinyNode *node)
 {
@@ -32,8 +26,8 @@ skip_movement (TinyNode *node)
   return node;
 }
 
-static gboolean
-take_apart (TinyNode *node, Exponential *out)
+gboolean
+schedule_take_exponential (TinyNode *node, Exponential *out)
 {
   if (node->op != TINY_OP_EXP2
       || (node->dtype != TINY_DTYPE_F32 && node->dtype != TINY_DTYPE_F64))
@@ -89,8 +83,8 @@ is_per_row (TinyNode *maximum, const gint64 *dims, guint rank, guint axis)
   return TRUE;
 }
 
-static TinyNode *
-exponential (TinyGraph *graph, const Exponential *e, TinyNode *x, TinyNode *y)
+TinyNode *
+schedule_exponential (TinyGraph *graph, const Exponential *e, TinyNode *x, TinyNode *y)
 {
   TinyNode *difference = tiny_node_binary (graph, TINY_OP_SUB, x, y);
   if (e->k != NULL)
@@ -99,12 +93,20 @@ exponential (TinyGraph *graph, const Exponential *e, TinyNode *x, TinyNode *y)
 }
 
 TinyNode *
+schedule_hold (TinyGraph *graph, TinyNode *maximum)
+{
+  double least = maximum->dtype == TINY_DTYPE_F32 ? -FLT_MAX : -DBL_MAX;
+  return tiny_node_binary (graph, TINY_OP_MAX, maximum,
+                           tiny_node_const_float (graph, maximum->dtype, least));
+}
+
+TinyNode *
 schedule_rescale_parts (
     TinyGraph *graph, TinyNode *value, const gint64 *dims, guint rank, guint axis)
 {
   Exponential e;
   gint64 part_dims[SCHEDULE_MAX_RANK + 1];
-  if (!take_apart (value, &e) || !is_per_row (e.maximum, dims, rank, axis))
+  if (!schedule_take_exponential (value, &e) || !is_per_row (e.maximum, dims, rank, axis))
     return NULL;
   TinyNode *x = tiny_node_reshape (graph, e.x, dims, rank);
   TinyNode *maxima = find_part_maxima (e.maximum, x, axis);
@@ -112,12 +114,12 @@ schedule_rescale_parts (
     return NULL;
   memcpy (part_dims, dims, rank * sizeof *dims);
   part_dims[axis + 1] = 1;
-  double least = x->dtype == TINY_DTYPE_F32 ? -FLT_MAX : -DBL_MAX;
-  TinyNode *held = tiny_node_binary (graph, TINY_OP_MAX, maxima,
-                                     tiny_node_const_float (graph, x->dtype, least));
-  TinyNode *part = exponential (graph, &e, x, tiny_node_expand (graph, held, dims, rank));
+  TinyNode *held = schedule_hold (graph, maxima);
+  TinyNode *part
+      = schedule_exponential (graph, &e, x, tiny_node_expand (graph, held, dims, rank));
   part = tiny_node_reduce_axes (graph, part, TINY_OP_ADD, (gint64[]){ axis + 1 }, 1);
   part = tiny_node_new (graph, TINY_OP_CONTIGUOUS, part->dtype, 1, 1, &part, 0, NULL, NULL);
   TinyNode *all = tiny_node_expand (graph, skip_movement (e.maximum), part_dims, rank);
-  return tiny_node_binary (graph, TINY_OP_MUL, part, exponential (graph, &e, held, all));
+  return tiny_node_binary (graph, TINY_OP_MUL, part,
+                           schedule_exponential (graph, &e, held, all));
 }

@@ -7,7 +7,10 @@
  * than a store and two loads, a loop before both fills a LOCAL, from which both read. So is a row
  * that the loops of a product of matrices would compute again for each of their results: another
  * such product, or what is made of a row that lies in a LOCAL already. */
+#include <string.h>
+
 #include "schedule/remake.h"
+#include "schedule/row-blocks.h"
 #include "schedule/weights.h"
 #include "schedule/work.h"
 
@@ -31,7 +34,7 @@ typedef struct {
   Plan *plan;
   ScheduleMachine machine;
   TinyNode *kernel;
-  GPtrArray *order;
+  GPtrArray *order, *all;     /* the nodes of the kernel; and of what is beside it */
   TinyNode *outer[MAX_LOOPS]; /* the outermost loops of all stores, those around the LOCAL */
   guint n_outer, n_numbers, n_locals;
   GHashTable *renames; /* of a loop: the Remake that gives it the common name */
@@ -54,16 +57,19 @@ rename_free (gpointer data)
   g_free (data);
 }
 
+/* Ranges and LOCALs are numbered after those of @kernel and of @beside, what is computed in the same loops (or NULL). */
 static void
-share_init (Share *self, Plan *plan, TinyNode *kernel, GPtrArray *order)
+share_init (Share *self, Plan *plan, TinyNode *kernel, TinyNode *beside, GPtrArray *order)
 {
+  TinyNode *all[] = { kernel, beside };
   *self = (Share){ .plan = plan, .kernel = kernel, .order = order };
   self->renames = g_hash_table_new_full (NULL, NULL, NULL, rename_free);
   self->repeats = g_hash_table_new_full (NULL, NULL, NULL, g_free);
   self->rows = g_ptr_array_new_with_free_func (row_free);
   self->by_key = g_hash_table_new (NULL, NULL);
-  for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
+  self->all = tiny_graph_toposort (plan->graph, all, beside ? 2 : 1);
+  for (guint i = 0; i < self->all->len; i++) {
+    TinyNode *node = self->all->pdata[i];
     if (node->op == TINY_OP_RANGE)
       self->n_numbers = MAX (self->n_numbers, tiny_range_get_number (node) + 1);
     self->n_locals += node->op == TINY_OP_LOCAL;
@@ -73,6 +79,7 @@ share_init (Share *self, Plan *plan, TinyNode *kernel, GPtrArray *order)
 static void
 share_clear (Share *self)
 {
+  g_ptr_array_unref (self->all);
   g_hash_table_unref (self->renames);
   g_hash_table_unref (self->repeats);
   g_ptr_array_unref (self->rows);
@@ -287,8 +294,8 @@ static gint64
 count_local_bytes (Share *self)
 {
   gint64 n_bytes = 0;
-  for (guint i = 0; i < self->order->len; i++) {
-    TinyNode *node = self->order->pdata[i];
+  for (guint i = 0; i < self->all->len; i++) {
+    TinyNode *node = self->all->pdata[i];
     if (node->op == TINY_OP_LOCAL)
       n_bytes += (node->ints->v[0] * count_element_bytes (self, node->dtype) + 63) & ~63;
   }
@@ -388,7 +395,7 @@ share_row (Share *self, const Row *row)
 
 /* @kernel with one value more that is computed once, or NULL. */
 static TinyNode *
-share_once (Plan *plan, const char *device, TinyNode *kernel)
+share_once (Plan *plan, const char *device, TinyNode *kernel, TinyNode *beside)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &kernel, 1);
   guint n_reduces = 0;
@@ -398,7 +405,7 @@ share_once (Plan *plan, const char *device, TinyNode *kernel)
   if (n_reduces == 0)
     return NULL;
   g_auto (Share) self = { NULL };
-  share_init (&self, plan, kernel, order);
+  share_init (&self, plan, kernel, beside, order);
   self.machine = schedule_get_machine (plan, device);
   find_outer (&self, &same);
   Row *row = find_shared (&self);
@@ -437,11 +444,37 @@ is_whole (Plan *plan, TinyNode *kernel)
   return TRUE;
 }
 
+static TinyNode *
+share_all (Plan *plan, const char *device, TinyNode *kernel, TinyNode *beside)
+{
+  for (TinyNode *next = kernel; next != NULL; next = share_once (plan, device, kernel, beside))
+    kernel = next;
+  return kernel;
+}
+
+/* One after the other in the loops that they share. */
+static TinyNode *
+join_stores (TinyGraph *graph, TinyNode *first, TinyNode *second)
+{
+  guint n = first->n_sources + second->n_sources;
+  g_autofree TinyNode **stores = g_new (TinyNode *, n);
+  memcpy (stores, first->sources, first->n_sources * sizeof *stores);
+  memcpy (stores + first->n_sources, second->sources, second->n_sources * sizeof *stores);
+  return tiny_node_sink (graph, n, stores, second->text);
+}
+
 gboolean
 schedule_share_values (Plan *plan, PlanItem *item)
 {
-  TinyNode *kernel = item->kernel;
-  while ((kernel = share_once (plan, item->device, kernel)) != NULL)
-    item->kernel = kernel;
-  return is_whole (plan, item->kernel);
+  TinyNode *parts = NULL, *kernel = NULL;
+  if (schedule_recomputes (plan))
+    kernel = schedule_block_rows (plan, item->device, item->kernel, &parts);
+  if (kernel == NULL) {
+    item->kernel = share_all (plan, item->device, item->kernel, NULL);
+    return is_whole (plan, item->kernel);
+  }
+  parts = share_all (plan, item->device, parts, kernel);
+  kernel = share_all (plan, item->device, kernel, parts);
+  item->kernel = join_stores (plan->graph, parts, kernel);
+  return is_whole (plan, parts) && is_whole (plan, kernel);
 }

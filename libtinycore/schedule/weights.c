@@ -15,6 +15,7 @@ ScheduleWeights schedule_weights = {
   .max_depth = 200,
   .max_folds = 8,
   .local = 2,
+  .row_block = 128,
   .max_nodes = 600,
   .alike = 0.9,
   .recompute_bytes = 1 << 24,
@@ -46,6 +47,9 @@ enum { MAX_BUFFERS = 32 };
  * value would be stored otherwise, and come from far away. */
 enum { LOCAL_SHARE = 8, LARGE_SHARE = 2 };
 
+/* Rows of a register tile beside memory of the kernel. */
+enum { TILE_ROWS = 6 };
+
 ScheduleMachine
 schedule_machine_of (const TinyTarget *target)
 {
@@ -54,6 +58,7 @@ schedule_machine_of (const TinyTarget *target)
                               schedule_weights.local_bytes,
                               schedule_weights.local_bytes,
                               schedule_weights.near_bytes,
+                              TILE_ROWS,
                               MAX_BUFFERS,
                               G_MAXUINT32 };
   if (target == NULL)
@@ -69,6 +74,8 @@ schedule_machine_of (const TinyTarget *target)
   }
   machine.local_bytes = MIN (machine.local_bytes, target->local_bytes);
   machine.large_local_bytes = MIN (machine.large_local_bytes, target->local_bytes);
+  if (target->flags & TINY_TARGET_GROUPS)
+    machine.tile_rows = 0;
   machine.dtypes_storage = target->dtypes_storage;
   if (target->max_params > 0)
     machine.max_buffers = MIN (machine.max_buffers, target->max_params);

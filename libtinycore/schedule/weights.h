@@ -30,6 +30,8 @@ typedef struct {
   guint max_folds;     /* RESHAPEs that divide indices on one way through a kernel */
   /* share.c */
   double local; /* one access to memory of the kernel */
+  /* row-blocks.c */
+  gint64 row_block; /* elements of a row's block, at least */
   /* merge.c */
   guint max_nodes; /* of a kernel made of several */
   double alike; /* contractions that take at most this share together of what they do apart */
@@ -70,8 +72,9 @@ typedef struct {
   gint64 local_bytes;       /* memory of the kernel in one kernel */
   gint64 large_local_bytes; /* the same where a large value need not be stored for it */
   gint64 near_bytes;        /* of operands that stay near a core */
-  guint max_buffers;        /* of a kernel, those that it writes among them */
-  guint32 dtypes_storage;   /* TINY_DTYPE_BIT of what it can store by itself */
+  gint64 tile_rows;  /* that a tile has memory of the kernel for; 0: work-groups share it */
+  guint max_buffers; /* of a kernel, those that it writes among them */
+  guint32 dtypes_storage; /* TINY_DTYPE_BIT of what it can store by itself */
 } ScheduleMachine;
 
 /* @target may be NULL: then as the weights say. */
