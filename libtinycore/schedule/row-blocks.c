@@ -145,7 +145,7 @@ with_loop (Blocks *self, TinyNode *node, TinyNode *from, const Affine *to)
 {
   g_auto (Remake) remake = { NULL };
   remake_init (&remake, self->plan);
-  g_hash_table_insert (remake.loops, from, (gpointer) to);
+  tiny_node_map_set (&remake.loops, from, (gpointer) to);
   return remake_node (&remake, node);
 }
 
