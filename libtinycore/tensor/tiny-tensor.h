@@ -143,6 +143,7 @@ TINY_API TinyTensor *tiny_tensor_scalar_float (double value);
  *
  * Starts the process's sequence of random numbers again: what is drawn follows from @seed and from what was drawn
  * since, on every device. Without it a process has a seed of its own by chance. No kernel depends on a seed.
+ * A forked process goes on from the state of its parent.
  *
  * Since: 0.1
  */

@@ -53,4 +53,28 @@ def test_seeds():
         checks.equal(Tensor.random_bits(3).tolist(), wanted, f"seed {seed}")
 
 
+def test_range_of_seeds():
+    """A seed is what 64 bits hold, with a sign or without."""
+    drawn = {}
+    for seed in (-2**63, 2**63, 2**64 - 1, -1, 0, 1):
+        Tensor.manual_seed(seed)
+        drawn[seed] = Tensor.rand(4).tolist()
+    checks.equal([drawn[-2**63], drawn[-1]], [drawn[2**63], drawn[2**64 - 1]])
+    checks.equal(len(set(map(tuple, drawn.values()))), 4)
+    for seed in (2**64, -2**63 - 1):
+        checks.raises(OverflowError, Tensor.manual_seed, seed)
+
+
+def test_fork():
+    """A child that was forked has its parent's state."""
+    Tensor.manual_seed(3)
+    Tensor.rand(1).tolist()
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.write(writer, str(Tensor.rand(4).tolist()).encode())
+        os._exit(0)
+    os.wait()
+    checks.equal(ast.literal_eval(os.read(reader, 1000).decode()), Tensor.rand(4).tolist())
+
+
 checks.run(globals())
