@@ -81,8 +81,8 @@ add_timing (const TinyTiming *timing, gpointer data)
 
 /* ---- a case ---- */
 static const ModelCase *const all_models[]
-    = { gpt2_cases,           resnet_cases, cnn_cases, resnet_train_cases, recurrent_cases,
-        long_recurrent_cases };
+    = { gpt2_cases,         resnet_cases,    cnn_cases,
+        resnet_train_cases, recurrent_cases, long_recurrent_cases };
 
 typedef struct {
   Model model;

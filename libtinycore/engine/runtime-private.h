@@ -12,6 +12,9 @@ TinyRoot *tiny_runtime_get_roots (void);
 /* The head of the ring of those that a step may have to do with: that are in no memory, or want gradients. Who goes on along
  * next_active finds them; however many others a program keeps, they cost nothing. */
 TinyRoot *tiny_runtime_get_active_roots (void);
+/* Enters @root there or takes it out, as its node and its wishes are now; takes it out. */
+void active_roots_update (TinyRoot *root);
+void active_roots_leave (TinyRoot *root);
 /* Another node is the value of @root. */
 void tiny_runtime_move_root (TinyRoot *root, TinyNode *node);
 TinyCounters *tiny_runtime_counters (void);

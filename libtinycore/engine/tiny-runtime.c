@@ -52,7 +52,7 @@ static struct {
   pthread_mutex_t lock; /* no GMutex: there is an end to waiting for it */
   gboolean is_torn;     /* see tiny_runtime_check() */
   TinyGraph *graph;
-  TinyRoot roots;      /* head of both rings */
+  TinyRoot roots;      /* head of a ring */
   guint64 n_roots;     /* that there ever were */
   guint64 n_waiting;   /* see tiny_runtime_count_waiting() */
   GHashTable *buffers; /* id of a BUFFER node, a number → TinyBuffer */
@@ -143,7 +143,6 @@ set_up (void)
   tiny_trace_open ();
   runtime.graph = tiny_graph_new ();
   runtime.roots.next = runtime.roots.previous = &runtime.roots;
-  runtime.roots.next_active = runtime.roots.previous_active = &runtime.roots;
   runtime.buffers = new_buffers ();
   runtime.attached = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
   runtime.detached = g_ptr_array_new ();
@@ -347,12 +346,6 @@ tiny_runtime_get_roots (void)
   return &runtime.roots;
 }
 
-TinyRoot *
-tiny_runtime_get_active_roots (void)
-{
-  return &runtime.roots;
-}
-
 TinyCounters *
 tiny_runtime_counters (void)
 {
@@ -366,48 +359,6 @@ is_of_recording (TinyNode *node)
   TinyNode *first = tiny_runtime_get_piece (tiny_runtime_get_memory (node), 0);
   TinyBuffer *buffer = g_hash_table_lookup (runtime.buffers, key_of (first));
   return buffer != NULL && tiny_buffer_is_recorded (buffer);
-}
-
-static void
-unlink_active (TinyRoot *root)
-{
-  if (root->next_active == NULL)
-    return;
-  root->next_active->previous_active = root->previous_active;
-  root->previous_active->next_active = root->next_active;
-  root->next_active = root->previous_active = NULL;
-}
-
-/* Enters @root among the active ones, or takes it out. */
-static void
-update_active (TinyRoot *root)
-{
-  const gboolean is_active = root->wants_gradients || !tiny_runtime_is_realized (root->node);
-  if (!is_active)
-    unlink_active (root);
-  if (!is_active || root->next_active != NULL)
-    return;
-  root->next_active = runtime.roots.next_active;
-  root->previous_active = &runtime.roots;
-  root->next_active->previous_active = root;
-  runtime.roots.next_active = root;
-}
-
-void
-tiny_runtime_move_root (TinyRoot *root, TinyNode *node)
-{
-  node_users_add (node);
-  node_users_drop (root->node);
-  root->node = node;
-  update_active (root);
-}
-
-void
-tiny_root_set_wants_gradients (TinyRoot *root, gboolean wants)
-{
-  root->wants_gradients = wants;
-  if (root->node != NULL)
-    update_active (root);
 }
 
 void
@@ -424,7 +375,7 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
   root->previous = &runtime.roots;
   root->next->previous = root;
   runtime.roots.next = root;
-  update_active (root);
+  active_roots_update (root);
   runtime.n_waiting += root->next_active != NULL || is_of_recording (node);
   tiny_runtime_unlock ();
 }
@@ -475,7 +426,7 @@ tiny_runtime_remove_root (TinyRoot *root)
   node_users_drop (root->node);
   root->next->previous = root->previous;
   root->previous->next = root->next;
-  unlink_active (root);
+  active_roots_leave (root);
   memset (root, 0, sizeof *root);
   tiny_runtime_unlock ();
 }

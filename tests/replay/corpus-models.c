@@ -6,7 +6,8 @@
 #include "replay.h"
 
 static const ModelCase *const all_models[]
-    = { attention_cases, gpt2_cases, resnet_cases, cnn_cases, resnet_train_cases, recurrent_cases };
+    = { attention_cases, gpt2_cases,         resnet_cases,
+        cnn_cases,       resnet_train_cases, recurrent_cases };
 
 static gboolean
 set_up (Model *self, const ModelCase *what, GError **error)
