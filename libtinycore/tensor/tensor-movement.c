@@ -171,18 +171,21 @@ tiny_build_slice (TinyBuild *self, TinyNode *x, guint axis, gint64 start, gint64
   if (x == NULL)
     return NULL;
   gint64 pairs[2 * MAX_BUILD_RANK], dims[MAX_BUILD_RANK];
+  /* The part between the first and the last: where that begins is a number that plans leave open. */
+  const gint64 reach = (n - 1) * step, low = MIN (start, start + reach);
   for (guint i = 0; i < x->shape->n; i++) {
     dims[i] = i == axis ? n : x->shape->v[i];
-    pairs[2 * i] = i == axis ? start : 0;
-    pairs[2 * i + 1] = i == axis ? start + n : x->shape->v[i];
+    pairs[2 * i] = i == axis ? low : 0;
+    pairs[2 * i + 1] = i == axis ? low + ABS (reach) + 1 : x->shape->v[i];
   }
   if (n == 0 || tiny_build_is_empty (x))
     return empty_like (self, x, 0, dims, x->shape->n);
+  x = tiny_node_shrink (self->graph, x, pairs, x->shape->n);
   if (step == 1 || n == 1)
-    return tiny_node_shrink (self->graph, x, pairs, x->shape->n);
-  if (step == -1 && n == x->shape->v[axis])
+    return x;
+  if (step == -1)
     return tiny_node_flip (self->graph, x, (gint64[]){ axis }, 1);
-  return tiny_node_shear (self->graph, x, axis, axis, step, 0, start, 1, n);
+  return tiny_node_shear (self->graph, x, axis, axis, step, 0, start - low, 1, n);
 }
 
 /* ---- parts side by side ---- */

@@ -315,6 +315,36 @@ test_loop (void)
   g_assert_cmpuint (after.n_schedules - before.n_schedules, <=, 40);
 }
 
+/* Every so many elements take one plan, wherever they begin, forward and backward. */
+static void
+test_steps (void)
+{
+  enum { N = 200, LENGTH = 20 };
+  static const gint64 steps[] = { 3, -1, -4 };
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  TinyCounters before, after;
+  g_autoptr (TinyTensor) x
+      = g_object_ref_sink (T (contiguous) (T (arange) (TINY_DTYPE_F32, 0, N, 1)));
+  g_assert_true (T (realize) (x, &error));
+  for (guint k = 0; k < G_N_ELEMENTS (steps); k++) {
+    const gint64 reach = (LENGTH - 1) * steps[k];
+    tiny_runtime_get_counters (&before);
+    for (gint64 i = 0; i < 60; i++) {
+      const gint64 first = 100 - 30 + i - reach / 2;
+      const gint64 part[] = { first, first + reach + (reach > 0 ? 1 : -1), steps[k] };
+      g_autoptr (TinyTensor) sum
+          = g_object_ref_sink (T (sum) (T (index) (x, "s", part, 3, NULL, 0), NULL, 0, FALSE));
+      double found;
+      g_assert_true (T (item) (sum, &found, &error));
+      g_assert_cmpfloat (found, ==, (double) (LENGTH * (2 * first + reach)) / 2);
+    }
+    tiny_runtime_get_counters (&after);
+    g_assert_cmpuint (after.n_schedules - before.n_schedules, <=, 8);
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -325,5 +355,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/subscript/views", test_views);
   g_test_add_func ("/tensor/subscript/many", test_many);
   g_test_add_func ("/tensor/subscript/loop", test_loop);
+  g_test_add_func ("/tensor/subscript/steps", test_steps);
   return g_test_run ();
 }
