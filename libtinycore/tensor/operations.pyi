@@ -1282,7 +1282,7 @@ class Movement:
     def cat(tensors: Tensors, axis: Axis = 0):
         """@tensors: at least one, equal in all sizes but that of @axis
 
-        The tensors one after the other along @axis."""
+        The tensors one after the other along @axis. Of floats it is a sum of the tensors with zeros around each: -0.0 becomes 0.0."""
 
     @op(symbolic=True)
     def stack(tensors: Tensors, dim: int = 0):
