@@ -149,10 +149,10 @@ add_reader (Panels *self, guint i, GPtrArray *order, TinyNode *load)
   gint64 n = tiny_range_get_extent (vector), size = 0;
   gboolean split = n == self->block;
   gint64 n_whole = count_columns (self);
-  for (TinyNode *outer = vector; n < n_whole && outer != NULL;) {
-    outer = find_outer (index, n);
-    n *= outer && outer->op == TINY_OP_RANGE ? tiny_range_get_extent (outer) : 1;
-  }
+  TinyNode *outer = vector;
+  while (n < n_whole && (outer = find_outer (index, n)) != NULL && outer->op == TINY_OP_RANGE
+         && tiny_range_get_extent (outer) > 1)
+    n *= tiny_range_get_extent (outer);
   for (guint t = 0; t < index->n; t++)
     if (is_closed (order, index->terms[t].atom))
       size = MAX (size, index->terms[t].mul * tiny_range_get_extent (index->terms[t].atom));
