@@ -32,11 +32,22 @@ class Case:
   cold: bool = False    # nothing compiled before, one run
   slow: bool = False    # measured when it is named or with --all
   streams: Streams = None
-  environment: tuple = ()  # of ours, as pairs; then ours without it is what it is compared with
+  # Ours is compared with ours alone: without this environment (pairs), or with another case of ours.
+  environment: tuple = ()
+  beside: str = ""
+  runs: int = 0         # at most so many in each round; 0: as many as were asked for
 
   @property
   def text(self):
     return self.argument or self.name
+
+  @property
+  def own(self):
+    """The name of what of ours it is compared with, or None."""
+    return "ours, plain" if self.environment else f"ours, {self.beside}" if self.beside else None
+
+  def count_runs(self, asked):
+    return min(asked, self.runs or asked)
 
 
 def each_us(n):
@@ -73,13 +84,18 @@ CASES = [
   Case("softmax:4096x4096", 1.2, ONE_KERNEL), Case("layernorm:4096x1024", 1.1, ONE_KERNEL),
   Case("transpose:2048x2048", 1.0), Case("cumsum:4194304", 0.9),
   Case("conv:8x64x56x56:64x3x3", 1.0), Case("depthwise:8x64x56x56:3x3", 1.0),
+  # As fast as the LAPACK that the CPU backend finds; Debian's liblapack3 alone is several times slower than MKL.
+  *(Case(text, 0.5, tolerance=1e-4)
+    for text in ("inv:512", "solve:512x16", "cholesky:512", "qr:512", "svd:256", "eigh:256")),
   Case("attention", 1.5, LINEAR, model=True, tolerance=1e-4),
   Case("attention-backward", 1.2, LINEAR, model=True, tolerance=1e-4),
   Case("attention:4096", 1.2, LINEAR, model=True, tolerance=1e-4),
-  Case("attention-backward:4096", 1.0, LINEAR, model=True, tolerance=1e-4, slow=True),
+  Case("attention-backward:4096", 1.0, LINEAR, model=True, tolerance=1e-4, runs=2),
   # Adam moves weights by the signs of gradients near zero, which differ between libraries.
   Case("cnn-train", 1.0, model=True, tolerance=1e-2),
   Case("resnet50", 0.95, model=True),
+  # Not slower than f32 where a CPU converts in one instruction. A step's loss is rounded in them.
+  *(Case(f"resnet-train:{form}", 1.0, model=True, beside="resnet-train", tolerance=0.05) for form in ("bf16", "f16")),
   Case("gpt2-prefill", 1.0, model=True), Case("gpt2-decode", 1.0, model=True),
   # Products of narrow weights round differently; PyTorch's are rounded weights in f32.
   Case("gpt2-decode:f16", 1.0, model=True, tolerance=1e-4),

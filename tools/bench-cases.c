@@ -9,7 +9,7 @@
 
 #include "tools/bench-data.h"
 
-enum { MAX_SIZES = 8, MAX_LAUNCHES = 65536 };
+enum { MAX_SIZES = 8, MAX_LAUNCHES = 65536, MAX_SIDE = 1 << 14 /* of a matrix that is factored */ };
 #define MAX_SIZE ((gint64) 1 << 32)
 
 /* Sizes come from the case's text, all dimensions in one list. */
@@ -74,6 +74,61 @@ build_cumsum (TinyTensor *const *in, const gint64 *sizes)
   return tiny_tensor_cumsum (in[0], 0);
 }
 
+/* ---- factors of matrices; their results are those without free signs ---- */
+static TinyTensor *
+build_inv (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_inv (in[0]);
+}
+
+static TinyTensor *
+build_solve (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_solve (in[0], in[1]);
+}
+
+static TinyTensor *
+build_cholesky (TinyTensor *const *in, const gint64 *sizes)
+{
+  return tiny_tensor_cholesky (in[0], FALSE);
+}
+
+/* @out, as a function that gives one result would give it. */
+static TinyTensor *
+make_floating (TinyTensor *out)
+{
+  if (out != NULL)
+    g_object_force_floating (G_OBJECT (out));
+  return out;
+}
+
+static TinyTensor *
+build_qr (TinyTensor *const *in, const gint64 *sizes)
+{
+  g_autoptr (TinyTensor) q = NULL;
+  TinyTensor *r = NULL;
+  tiny_tensor_qr (in[0], "reduced", &q, &r);
+  return make_floating (r);
+}
+
+static TinyTensor *
+build_svd (TinyTensor *const *in, const gint64 *sizes)
+{
+  g_autoptr (TinyTensor) u = NULL, vh = NULL;
+  TinyTensor *s = NULL;
+  tiny_tensor_svd (in[0], TRUE, &u, &s, &vh);
+  return make_floating (s);
+}
+
+static TinyTensor *
+build_eigh (TinyTensor *const *in, const gint64 *sizes)
+{
+  g_autoptr (TinyTensor) vectors = NULL;
+  TinyTensor *values = NULL;
+  tiny_tensor_eigh (in[0], FALSE, &values, &vectors);
+  return make_floating (values);
+}
+
 /* N dependent kernels: each result is realised before the next uses it, so that however kernels are
  * fused there are N launches to replay. */
 static TinyTensor *
@@ -115,6 +170,7 @@ static const struct {
   gint8 inputs[4][5];
   guint n_inputs;
   double offset; /* of the inputs, which are within a half of it */
+  gboolean definite; /* the first, (N, N), is x + xᵀ with N added to the diagonal */
 } table[] = {
   { "matmul", "matmul:1024 or matmul:MxKxN", 3, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, 2, -1 } }, 2 },
   { "matvec", "matvec:4096 or matvec:MxN, :q8_0 and :q4_0 for weights in blocks,", 2, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, -1 } }, 2 },
@@ -128,6 +184,12 @@ static const struct {
   { "depthwise", "depthwise:8x64x56x56:3x3", 6, FALSE, MAX_SIZE, build_depthwise, { { 0, 1, 2, 3, -1 }, { 1, 6, 4, 5, -1 } }, 2 },
   { "transpose", "transpose:2048x2048", 2, FALSE, MAX_SIZE, build_transpose, { { 0, 1, -1 } }, 1 },
   { "cumsum", "cumsum:4194304", 1, FALSE, MAX_SIZE, build_cumsum, { { 0, -1 } }, 1, 0.5 },
+  { "inv", "inv:512", 1, FALSE, MAX_SIDE, build_inv, { { 0, 0, -1 } }, 1, 0, TRUE },
+  { "solve", "solve:512x16", 2, FALSE, MAX_SIDE, build_solve, { { 0, 0, -1 }, { 0, 1, -1 } }, 2, 0, TRUE },
+  { "cholesky", "cholesky:512", 1, FALSE, MAX_SIDE, build_cholesky, { { 0, 0, -1 } }, 1, 0, TRUE },
+  { "qr", "qr:512", 1, FALSE, MAX_SIDE, build_qr, { { 0, 0, -1 } }, 1 },
+  { "svd", "svd:256", 1, FALSE, MAX_SIDE, build_svd, { { 0, 0, -1 } }, 1 },
+  { "eigh", "eigh:256", 1, FALSE, MAX_SIDE, build_eigh, { { 0, 0, -1 } }, 1 },
   { "launch", "launch:100 (at most 65536)", 1, FALSE, MAX_LAUNCHES, build_launch, { { -1 } }, 1 },
   { "chain", "chain:100x4096: 100 kernels of 4096 elements", 2, FALSE, 1 << 24, build_launch, { { 1, -1 } }, 1 },
 };
@@ -298,6 +360,13 @@ bench_case_new (const char *text, GError **error)
     self->inputs[self->n_inputs++]
         = make_input (i, table[row].inputs[i], self->sizes, table[row].offset,
                       weighs && i > 0 ? TINY_DTYPE_F32 : format.dtype);
+  if (table[row].definite) {
+    const gint64 n = self->sizes[0];
+    g_autoptr (TinyTensor) x = self->inputs[0];
+    self->inputs[0] = g_object_ref_sink (tiny_tensor_add (
+        tiny_tensor_add (x, tiny_tensor_transpose (x, 0, 1)),
+        tiny_tensor_mul_number (tiny_tensor_eye (format.dtype, n, n), (double) n)));
+  }
   if (format.blocks >= 0) {
     TinyQuant quant = block_formats[format.blocks].quant;
     TinyTensor *blocks = tiny_tensor_quantize (self->inputs[0], quant, error);

@@ -86,6 +86,8 @@ format_speed (double gflops, double gbps, gboolean runs, gboolean json)
   if (json)
     return runs ? g_strdup_printf ("\"gflops\": %.6g, \"gbps\": %.6g", gflops, gbps)
                 : g_strdup ("\"gflops\": null, \"gbps\": null");
+  if (gflops <= 0 && gbps <= 0)
+    return g_strdup_printf ("%-17s", runs ? "" : "not run");
   return runs ? g_strdup_printf ("%8.1f %-8s", gflops > 0 ? gflops : gbps,
                                  gflops > 0 ? "GFLOP/s" : "GB/s")
               : g_strdup_printf ("%-17s", "not run");

@@ -51,8 +51,12 @@ SHAPES = {
     "conv": lambda b, c, y, x, o, i, j: [(b, c, y, x), (o, c, i, j)],
     "depthwise": lambda b, c, y, x, i, j: [(b, c, y, x), (c, 1, i, j)],
     "transpose": lambda m, n: [(m, n)], "cumsum": lambda n: [(n,)],
+    "inv": lambda n: [(n, n)], "solve": lambda n, m: [(n, n), (n, m)], "cholesky": lambda n: [(n, n)],
+    "qr": lambda n: [(n, n)], "svd": lambda n: [(n, n)], "eigh": lambda n: [(n, n)],
     "launch": lambda n: [(1,)],
 }
+
+DEFINITE = ("inv", "solve", "cholesky")  # the first input is x + xᵀ with N added to the diagonal
 
 
 def read_case(text):
@@ -64,7 +68,10 @@ def read_case(text):
 def inputs(text):
     name, sizes = read_case(text)
     offset = 0.5 if name in ("sum", "cumsum") else 0.0
-    return [fill(f"input.{i}", shape, offset) for i, shape in enumerate(SHAPES[name](*sizes))]
+    out = [fill(f"input.{i}", shape, offset) for i, shape in enumerate(SHAPES[name](*sizes))]
+    if name in DEFINITE:
+        out[0] = out[0] + out[0].T + np.float32(sizes[0]) * np.eye(sizes[0], dtype=np.float32)
+    return out
 
 
 def arguments(description, names, options=()):
@@ -109,8 +116,8 @@ def forget_peak():
 
 
 def report(args, function, as_array=lambda result: result, **more):
-    """Times function() and prints a JSON line; the third call's result is what is written. Temporaries
-    are what the process grows by in the first three calls."""
+    """Times function() and prints a JSON line; the third call's result is what is written. The growth is by how
+    much the process is larger at most in the first three calls."""
     forget_peak()
     resident = memory("VmRSS")
     start = time.perf_counter()
@@ -118,7 +125,7 @@ def report(args, function, as_array=lambda result: result, **more):
     first = (time.perf_counter() - start) * 1e3
     function()
     result = function()
-    more["temporary_bytes"] = memory("VmHWM") - resident
+    more["growth_bytes"] = memory("VmHWM") - resident
     if args.output:
         write_output(as_array(result), args.output)
     start, warm = time.perf_counter(), 0

@@ -32,7 +32,10 @@ FUNCTIONS = {
     "softmax": lambda x: F.softmax(x, 1), "layernorm": lambda x, w, b: F.layer_norm(x, w.shape, w, b),
     "conv": lambda x, w: F.conv2d(x, w, padding=w.shape[2] // 2),
     "depthwise": lambda x, w: F.conv2d(x, w, padding=w.shape[2] // 2, groups=w.shape[0]),
-    "transpose": lambda x: x.T.contiguous(), "cumsum": lambda x: x.cumsum(0)}
+    "transpose": lambda x: x.T.contiguous(), "cumsum": lambda x: x.cumsum(0),
+    "inv": torch.linalg.inv, "solve": torch.linalg.solve, "cholesky": torch.linalg.cholesky,
+    "qr": lambda x: torch.linalg.qr(x)[1], "svd": lambda x: torch.linalg.svd(x)[1],
+    "eigh": lambda x: torch.linalg.eigh(x)[0]}
 EAGER_ONLY = ("elementwise", "launch")  # compiled they would be other programs: no memory of their own, one launch
 
 

@@ -14,27 +14,32 @@ from e2e import Skip, check, main, test
 FILL = """import sys
 sys.path.insert(0, sys.argv[1])
 import common
-print(*common.fill("input.0", (5,)))"""
+print(*common.fill("input.0", (5,)))
+print(*common.np.linalg.cholesky(common.inputs("cholesky:3")[0]).ravel())
+sys.argv = ["", "sum:5x1", "--runs", "1"]
+common.report(common.arguments("", ["sum"]), lambda: 0)"""
 # A peer that computes nothing: its output is what the test wants it to be. It takes its turns.
 FAKE = """#!{python}
 import json, struct, sys
 if sys.argv[1] == "-c":
     sys.exit()
 output = sys.argv[sys.argv.index("--output") + 1]
-open(output, "wb").write(struct.pack("<3f", {values}))
+if [{values}]:
+    open(output, "wb").write(struct.pack("<3f", {values}))
 runs = int(sys.argv[sys.argv.index("--runs") + 1])
 for i in range(runs if "--turns" in sys.argv else 0):
     print("turn", flush=True)
     if sys.stdin.readline() != "\\n":
         sys.exit("no turn")
-print(json.dumps({{"case": sys.argv[2], "ms_median": 1000.0, "ms": [1000.0] * runs}}))
+print(json.dumps({{"case": sys.argv[2], "ms_median": 1000.0, "growth_bytes": 5,
+                  "ms": [{times}[i % len ({times})] for i in range(runs)]}}))
 """
 
 
-def run(box, *arguments, peers="none", status=0):
+def run(box, *arguments, peers="none", status=0, quick=True):
     done = subprocess.run(
         [sys.executable, os.environ["TINY_E2E_BENCH_RUN"], "--build", os.environ["TINY_E2E_BUILD"],
-         "--quick", *(["--peers", peers] if peers else []), *arguments],
+         *(["--quick"] if quick else []), *(["--peers", peers] if peers else []), *arguments],
         env=box.environment(), text=True, capture_output=True)
     check(done.returncode == status, f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}")
     return done
@@ -78,8 +83,8 @@ def unknown(box):
     check(lines(done)[-1]["failed"] == ["nothing:3"] and lines(done)[0]["case"] == "sum:3x4", done.stdout)
 
 
-def fake_peer(box, *values):
-    path = box.write("peer", FAKE.format(python=sys.executable, values=", ".join(values)))
+def fake_peer(box, *values, times=(1000.0,)):
+    path = box.write("peer", FAKE.format(python=sys.executable, values=", ".join(values), times=list(times)))
     os.chmod(path, 0o755)
     return path
 
@@ -97,10 +102,44 @@ def outputs(box):
     check(0 < low <= row["ratios"]["PyTorch"] <= high, row)
     check(row["mean_ms"]["PyTorch"] == 1000 and row["deviation_ms"]["PyTorch"] == 0 < row["deviation_ms"]["ours"], row)
     check(12 <= row["costs"]["ours"]["temporary_bytes"] < row["costs"]["ours"]["peak_bytes"], row)
+    check("growth_bytes" not in row["costs"]["ours"] and row["costs"]["PyTorch"] == {"growth_bytes": 5}, row)
     check(row["difference"] == 0 and row["difference_from"] == "PyTorch" and row["best"] == "PyTorch", row)
     for value in ("1.001", "float('nan')"):
         row = once("1", value, "1", status=1)
         check("DIFFERS" in row["why"][0] and row["ok"] is False, row)
+
+
+@test("bench/bars")
+def bars(box):
+    """matmul:256 has a bar, which lies below all ratios, above all, or between them; few turns have no interval."""
+    def once(*times, runs=7, status=0):
+        done = run(box, "--json", "--rounds", "1", "--runs", str(runs), "--peers-python", fake_peer(box, times=times),
+                   "matmul:256", peers="PyTorch", status=status, quick=False)
+        row, summary = lines(done)
+        return row["ok"], (summary["bars"], summary["held"], summary["unsure"])
+    check(once(1e6) == (True, (1, 1, 0)))
+    check(once(1e-6, status=1) == (False, (1, 0, 0)))
+    check(once(1e-6, 1e6) == ("unsure", (1, 0, 1)))
+    check(once(1e-6, 1e6, runs=3, status=1) == (False, (1, 0, 0)))
+    done = run(box, "--rounds", "1", "--peers-python", fake_peer(box, times=(1e-6, 1e6)), "matmul:256", peers="PyTorch", quick=False)
+    check("unsure" in done.stdout and "0 of 1 bars hold, 1 " in done.stdout, done.stdout)
+
+
+@test("bench/own")
+def own(box):
+    """A narrow float is held against our own f32."""
+    done = subprocess.run([sys.executable, os.environ["TINY_E2E_BENCH_RUN"], "--build", os.environ["TINY_E2E_BUILD"], "--json",
+                           "--rounds", "1", "--runs", "2", "resnet-train:bf16"], env=box.environment(), text=True, capture_output=True)
+    row, summary = lines(done)
+    check(row["best"] == row["difference_from"] == "ours, resnet-train" and 0 < row["difference"] < 0.05, row)
+    check(row["bar"] == 1 and summary["bars"] == 1 and done.returncode == (0 if row["ok"] else 1), row)
+
+
+@test("bench/factors")
+def factors(box):
+    texts = ("inv:8", "solve:8x3", "cholesky:8", "qr:8", "svd:8", "eigh:8")
+    rows = lines(run(box, "--json", *texts))
+    check([row["case"] for row in rows[:-1]] == list(texts) and all(row["ms"] > 0 for row in rows[:-1]), rows)
 
 
 @test("bench/turns")
@@ -135,16 +174,21 @@ def history(box):
 def same_numbers(box):
     """The peers' inputs are ours: the sum of five of them."""
     peers = os.path.join(os.path.dirname(os.environ["TINY_E2E_BENCH_RUN"]), "peers")
-    done = subprocess.run([sys.executable, "-c", FILL, peers], text=True, capture_output=True)
-    if done.returncode != 0:
+    python = next((p for p in (sys.executable, "/usr/bin/python3", os.environ.get("TINYCORE_PEERS_PYTHON", ""))
+                   if p and subprocess.run([p, "-c", "import numpy"], capture_output=True).returncode == 0), None)
+    if python is None:
         raise Skip("no NumPy")
-    path = box.path("output")
-    box.run("bench", "--json", "--runs", 1, "--output", path, "sumrows:5x1").quiet()
-    values = array.array("f")
-    with open(path, "rb") as file:
-        values.frombytes(file.read())
-    expected = [float(v) for v in done.stdout.split()]
-    check(len(values) == 5 and all(abs(a - b) < 1e-7 for a, b in zip(values, expected)), (values, expected))
+    done = subprocess.run([python, "-c", FILL, peers], text=True, capture_output=True)
+    check(done.returncode == 0, done.stderr)
+    sums, factor, report = done.stdout.splitlines()
+    for case, line, bound in (("sumrows:5x1", sums, 1e-7), ("cholesky:3", factor, 1e-6)):
+        path = box.path("output")
+        box.run("bench", "--json", "--runs", 1, "--output", path, case).quiet()
+        values, expected = array.array("f"), [float(v) for v in line.split()]
+        with open(path, "rb") as file:
+            values.frombytes(file.read())
+        check(len(values) == len(expected) and all(abs(a - b) < bound for a, b in zip(values, expected)), (values, expected))
+    check("growth_bytes" in json.loads(report) and "temporary_bytes" not in report, report)
 
 
 if __name__ == "__main__":
