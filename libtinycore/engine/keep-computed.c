@@ -50,10 +50,9 @@ find_pasts (const GPtrArray *order)
 {
   g_autofree Past *pasts = g_new (Past, order->len);
   const guint32 wants = tiny_graph_begin_mark (tiny_runtime_get_graph ());
-  TinyRoot *head = tiny_runtime_get_active_roots ();
-  for (TinyRoot *root = head->next_active; root != head; root = root->next_active)
-    if (root->wants_gradients)
-      root->node->mark = wants;
+  TinyRoot *head = tiny_runtime_get_wanting_roots ();
+  for (TinyRoot *root = head->next_wanting; root != head; root = root->next_wanting)
+    root->node->mark = wants;
   for (guint i = 0; i < order->len; i++) {
     const TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_UNSHARD || node->op == TINY_OP_LIMIT)

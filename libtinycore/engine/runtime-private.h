@@ -15,6 +15,8 @@ TinyRoot *tiny_runtime_get_active_roots (void);
 /* Enters @root there or takes it out, as its node and its wishes are now; takes it out. */
 void active_roots_update (TinyRoot *root);
 void active_roots_leave (TinyRoot *root);
+/* The head of the ring of those that want gradients, along next_wanting. */
+TinyRoot *tiny_runtime_get_wanting_roots (void);
 /* Another node is the value of @root. */
 void tiny_runtime_move_root (TinyRoot *root, TinyNode *node);
 TinyCounters *tiny_runtime_counters (void);

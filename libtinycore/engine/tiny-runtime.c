@@ -368,6 +368,7 @@ tiny_runtime_add_root (TinyRoot *root, TinyNode *node)
   root->node = node;
   node_users_add (node);
   root->next_active = root->previous_active = NULL;
+  root->next_wanting = root->previous_wanting = NULL;
   root->wants_gradients = root->is_recorded = FALSE;
   root->number = runtime.n_roots++;
   root->recording = tiny_recorders_get_own ();

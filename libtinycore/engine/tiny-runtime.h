@@ -32,6 +32,7 @@ typedef struct TinyRoot {
   TinyNode *node;
   struct TinyRoot *next, *previous;
   struct TinyRoot *next_active, *previous_active; /* among those that wait or want gradients */
+  struct TinyRoot *next_wanting, *previous_wanting; /* among those that want gradients */
   gboolean wants_gradients; /* what is made of it keeps its history, see tiny-history.h */
   guint64 number;           /* counts up */
   guint64 recording;        /* for which it was made, or 0, see tiny-recorders.h */
