@@ -2,9 +2,11 @@
  *
  * keep-computed.c: counts how often a value was computed, and asks for it as well when that was often.
  *
- * A value is worth its memory if much leads to it, and if it is small: a large one is computed in one kernel with what reads
- * it, as attention is in its gradient, which one more output would take apart. Whoever holds an expression that reads the value keeps it; nothing else
- * does. A recording has what it was told to have, and nothing is added to it. */
+ * A value is worth its memory if much leads to each of its elements. A value of more than 1 MiB is worth it only if that
+ * happens at its own size: what is spread from something smaller, or follows from it in few operations, is computed with
+ * what reads it. Kept values have a budget in all, of which each takes at most a quarter of what is left, so that small
+ * ones always fit. Whoever holds an expression that reads the value keeps it; nothing else does. A recording has what it
+ * was told to have, and nothing is added to it. */
 #include "engine/keep-computed.h"
 
 #include "engine/runtime-private.h"
@@ -17,14 +19,22 @@ enum {
   FEW = 4,      /* nodes: nothing among them is worth anything */
   MANY_OPS = 16 /* without a reduction */
 };
-#define SMALL_BYTES ((gint64) 1 << 20)
+#define SMALL_BYTES  ((gint64) 1 << 20)
+#define BUDGET_BYTES ((gssize) 64 << 20)
 
-/* The computation that leads to a node. */
+/* Bytes of kept values that are alive. Atomic: whoever has a buffer last may be any thread. */
+static gssize kept_bytes;
+
+/* The computation that leads to a node, and who has the node. */
 typedef struct {
-  guint n_ops; /* as a tree, and no more than MANY_OPS; a reduction is as many */
+  guint n_ops;     /* as a tree, and no more than MANY_OPS; a reduction is as many */
+  guint n_whole;   /* those since its elements came from fewer */
+  guint n_readers; /* in the order, once for each source that it is */
   gboolean has_memory;
   gboolean
       flows; /* gradients, to what wants them: stored, it would keep its expression and all before it */
+  gboolean
+      is_held; /* by what is not realised now, through movement or through what is not kept */
 } Past;
 
 static gint64
@@ -44,6 +54,28 @@ is_arithmetic (const TinyNode *node)
   return is_any && node->shape != NULL && node->limits == NULL;
 }
 
+static gboolean
+is_larger (const TinyNode *node, const TinyNode *source)
+{
+  return node->shape != NULL && source->shape != NULL
+         && tiny_shape_get_n_elements (node->shape) > tiny_shape_get_n_elements (source->shape);
+}
+
+/* Adds what leads to the sources of @node, whose place is known, and counts it as their reader. */
+static void
+add_sources (Past *pasts, const TinyNode *node, Past *past)
+{
+  for (guint s = 0; s < node->n_sources; s++) {
+    Past *source = &pasts[node->sources[s]->place];
+    source->n_readers++;
+    past->n_ops = MIN (past->n_ops + source->n_ops, MANY_OPS);
+    past->n_whole = MIN (
+        past->n_whole + (is_larger (node, node->sources[s]) ? 0 : source->n_whole), MANY_OPS);
+    past->has_memory = past->has_memory || source->has_memory;
+    past->flows = past->flows || (source->flows && tiny_history_flows (node, s));
+  }
+}
+
 /* The past of each node of the order, by its place; NULL where something is on several devices or has sizes that are variables. */
 static Past *
 find_pasts (const GPtrArray *order)
@@ -57,26 +89,63 @@ find_pasts (const GPtrArray *order)
     const TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_UNSHARD || node->op == TINY_OP_LIMIT)
       return NULL;
-    Past past
-        = { node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node),
-            node->op == TINY_OP_BUFFER,
-            node->mark == wants || tiny_history_has (node) || tiny_history_is_end (node) };
-    for (guint s = 0; s < node->n_sources; s++) {
-      const Past *source = &pasts[node->sources[s]->place];
-      past.n_ops = MIN (past.n_ops + source->n_ops, MANY_OPS);
-      past.has_memory = past.has_memory || source->has_memory;
-      past.flows = past.flows || (source->flows && tiny_history_flows (node, s));
-    }
+    const guint n_own = node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node);
+    pasts[i] = (Past){ .n_ops = n_own,
+                       .n_whole = n_own,
+                       .has_memory = node->op == TINY_OP_BUFFER,
+                       .flows = node->mark == wants || tiny_history_has (node)
+                                || tiny_history_is_end (node) };
+    Past past = pasts[i];
+    add_sources (pasts, node, &past);
     pasts[i] = past;
   }
   return g_steal_pointer (&pasts);
 }
 
+/* True if whoever has @node has no more of it than its source is. */
 static gboolean
-is_worth (const TinyNode *node, const Past *past)
+is_transparent (const Past *pasts, const TinyNode *node)
 {
-  return is_arithmetic (node) && past->n_ops >= MANY_OPS && past->has_memory && !past->flows
-         && count_bytes (node) <= SMALL_BYTES;
+  return tiny_op_is_movement ((TinyOp) node->op)
+         || (node->op == TINY_OP_DETACH && !pasts[node->sources[0]->place].flows);
+}
+
+static gboolean
+is_worth (const Past *pasts, const TinyNode *node)
+{
+  const Past *past = &pasts[node->place];
+  const gboolean is_end = node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_DETACH;
+  const guint n_ops = count_bytes (node) <= SMALL_BYTES ? past->n_ops : past->n_whole;
+  return (is_arithmetic (node) || (is_end && node->limits == NULL))
+         && !is_transparent (pasts, node) && n_ops >= MANY_OPS && past->has_memory
+         && !past->flows;
+}
+
+/* A GWeakNotify. */
+static void
+give_back (gpointer n_bytes, GObject *buffer)
+{
+  g_atomic_pointer_add (&kept_bytes, -(gssize) GPOINTER_TO_SIZE (n_bytes));
+}
+
+static void
+count_kept (TinyNode *memory)
+{
+  if (tiny_runtime_get_memory (memory)->op != TINY_OP_BUFFER)
+    return;
+  TinyBuffer *buffer = tiny_runtime_get_buffer (memory);
+  const gsize n_bytes = tiny_buffer_get_n_bytes (buffer);
+  g_atomic_pointer_add (&kept_bytes, (gssize) n_bytes);
+  g_object_weak_ref (G_OBJECT (buffer), give_back, GSIZE_TO_POINTER (n_bytes));
+}
+
+static guint32
+mark_stored (const TinyRequest *request)
+{
+  const guint32 is_stored = tiny_graph_begin_mark (tiny_runtime_get_graph ());
+  for (guint i = 0; i < request->nodes->len; i++)
+    ((TinyNode *) request->nodes->pdata[i])->mark = is_stored;
+  return is_stored;
 }
 
 void
@@ -84,42 +153,53 @@ keep_computed_note (const TinyRequest *request)
 {
   if (request->order->len < FEW || tiny_recorders_is_any ())
     return;
+  for (guint i = request->n_asked; i < request->results->len; i++)
+    count_kept (request->results->pdata[i]);
   g_autofree Past *pasts = find_pasts (request->order);
   if (pasts == NULL)
     return;
-  const guint32 is_part = tiny_graph_begin_mark (tiny_runtime_get_graph ());
-  for (guint i = 0; i < request->order->len; i++) {
+  const guint32 is_stored = mark_stored (request);
+  for (guint i = request->order->len; i-- > 0;) {
     TinyNode *node = request->order->pdata[i];
-    node->mark = is_part;
+    Past *past = &pasts[i];
+    if (node->mark == is_stored && (past->flows || !is_transparent (pasts, node)))
+      continue; /* nothing under it is computed for whoever has it */
+    past->is_held = past->is_held || node->n_users > past->n_readers;
     if (node->n_computed > 0) /* it was held, and is read by what is held now */
       node->n_computed = OFTEN;
-  }
-  TinyRoot *head = tiny_runtime_get_active_roots ();
-  for (TinyRoot *root = head->next_active; root != head; root = root->next_active) {
-    TinyNode *node = root->node;
-    while (tiny_op_is_movement ((TinyOp) node->op) || node->op == TINY_OP_DETACH)
-      node = node->sources[0];
-    if (node->mark == is_part && node->n_computed == 0 && is_worth (node, &pasts[node->place]))
+    else if (past->is_held && is_worth (pasts, node))
       node->n_computed = 1;
+    for (guint s = 0; s < node->n_sources; s++)
+      if (past->is_held && (past->flows || is_transparent (pasts, node)))
+        pasts[node->sources[s]->place].is_held = TRUE;
   }
+}
+
+/* True if there is memory for @node beside what is kept, of which @planned bytes are not there yet. */
+static gboolean
+fits (const TinyNode *node, gssize planned)
+{
+  const gssize left = BUDGET_BYTES - (gssize) g_atomic_pointer_get (&kept_bytes) - planned;
+  return count_bytes (node) <= left / 4;
 }
 
 void
 keep_computed_add (TinyRequest *request)
 {
+  request->n_asked = request->nodes->len;
   if (request->order->len < FEW || tiny_recorders_is_any ())
     return;
-  const guint32 is_stored = tiny_graph_begin_mark (tiny_runtime_get_graph ());
-  for (guint i = 0; i < request->nodes->len; i++)
-    ((TinyNode *) request->nodes->pdata[i])->mark = is_stored;
+  gssize planned = 0;
+  const guint32 is_stored = mark_stored (request);
   for (guint i = request->order->len; i-- > 0;) {
     TinyNode *node = request->order->pdata[i];
     const gboolean is_needed = node->n_computed < OFTEN || node->mark == is_stored;
     for (guint s = 0; is_needed && s < node->n_sources; s++) {
       TinyNode *source = node->sources[s];
-      if (source->n_computed < OFTEN || source->mark == is_stored)
+      if (source->n_computed < OFTEN || source->mark == is_stored || !fits (source, planned))
         continue;
       source->mark = is_stored;
+      planned += count_bytes (source);
       g_ptr_array_add (request->nodes, source);
       g_array_append_val (request->owners, ((guint64[]){ 0 })[0]);
     }

@@ -13,6 +13,7 @@ G_BEGIN_DECLS
 
 typedef struct {
   GPtrArray *nodes; /* distinct nodes to realise, in order */
+  guint n_asked;    /* of them: others come along (keep-computed.h) */
   GArray *owners;   /* guint64: for which recording each of them is, or 0 (tiny-recorders.h) */
   GPtrArray *order; /* all nodes under them, sources first */
   GPtrArray *
