@@ -250,6 +250,45 @@ test_runs (void)
   tiny_runtime_unlock ();
 }
 
+/* Sums a part of (4, 4, 128), whose elements are their numbers, beside its own elements; all begin where memory does. */
+static void
+assert_part (const gint64 *ends)
+{
+  enum { N = 4, WIDTH = 128 };
+  static float values[N * N * WIDTH];
+  float expected = 0, got;
+  for (guint i = 0; i < G_N_ELEMENTS (values); i++) {
+    values[i] = (float) i;
+    if (i / (N * WIDTH) < ends[0] && i / WIDTH % N < ends[1] && i % WIDTH < ends[2])
+      expected += (float) i;
+  }
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyRoot x = { 0 }, sum = { 0 };
+  tiny_runtime_add_root (&x, node_of_floats (values, (gint64[]){ N, N, WIDTH }, 3));
+  const gint64 ints[] = { 0, ends[0], 0, ends[1], 0, ends[2] };
+  tiny_runtime_add_root (&sum, tiny_node_reduce_axes (g, tiny_node_shrink (g, x.node, ints, 3),
+                                                      TINY_OP_ADD, (gint64[]){ 0, 1, 2 }, 3));
+  realize (&sum);
+  g_assert_true (
+      tiny_buffer_download (tiny_runtime_get_buffer (sum.node), 0, &got, sizeof got, NULL));
+  g_assert_cmpfloat_with_epsilon (got, expected, 1e-6F * expected);
+  tiny_runtime_remove_root (&sum);
+  tiny_runtime_remove_root (&x);
+}
+
+/* A part whose elements do not follow each other in memory is no run: columns, rows of several matrices. */
+static void
+test_no_runs (void)
+{
+  const gint64 parts[][3]
+      = { { 1, 1, 64 },  { 1, 2, 128 }, { 2, 4, 128 }, { 4, 4, 64 },  { 1, 4, 64 },
+          { 4, 1, 128 }, { 2, 2, 128 }, { 4, 1, 64 },  { 2, 1, 128 }, { 1, 2, 64 } };
+  tiny_runtime_lock ();
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
+    assert_part (parts[i]);
+  tiny_runtime_unlock ();
+}
+
 /* Realises @n sums of a large graph that differ in place @i alone, or in where its mask begins; how many plans were made. */
 static guint64
 count_large (guint n, gboolean is_mask)
@@ -430,6 +469,28 @@ test_state (void)
   tiny_runtime_unlock ();
 }
 
+/* A value that is held and read through something else is stored when it is needed the third time, neither before nor later. */
+static void
+test_third_time (void)
+{
+  const float values[] = { 1, 2, 3, 4 };
+  TinyRoot h = { 0 }, x = { 0 };
+  tiny_runtime_lock ();
+  tiny_runtime_add_root (&x, node_of_floats (values, (gint64[]){ 2, 2 }, 2));
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyNode *sums = tiny_node_reduce_axes (g, x.node, TINY_OP_ADD, (gint64[]){ 1 }, 1);
+  tiny_runtime_add_root (&h, tiny_node_unary (g, TINY_OP_NEG, sums));
+  for (guint i = 1; i <= 3; i++) {
+    TinyNode *square = tiny_node_binary (g, TINY_OP_MUL, h.node, h.node);
+    g_assert_cmpfloat (read_sum (tiny_node_reshape (g, square, (gint64[]){ 1, 2 }, 2)), ==,
+                       9 + 49);
+    g_assert_cmpint (tiny_runtime_is_realized (h.node), ==, i == 3);
+  }
+  tiny_runtime_remove_root (&h);
+  tiny_runtime_remove_root (&x);
+  tiny_runtime_unlock ();
+}
+
 int
 main (int argc, char **argv)
 {
@@ -442,7 +503,9 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/realize/memory", test_memory);
   g_test_add_func ("/engine/realize/numbers", test_numbers);
   g_test_add_func ("/engine/realize/runs", test_runs);
+  g_test_add_func ("/engine/realize/no-runs", test_no_runs);
   g_test_add_func ("/engine/realize/state", test_state);
+  g_test_add_func ("/engine/realize/third-time", test_third_time);
   g_test_add_func ("/engine/jit/capture", test_capture);
   g_test_add_data_func ("/engine/realize/lock/unlock", tiny_runtime_unlock, test_lock);
   g_test_add_data_func ("/engine/realize/lock/hold", tiny_runtime_hold, test_lock);

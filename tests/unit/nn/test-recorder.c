@@ -183,6 +183,40 @@ test_kinds (void)
   g_assert_cmpuint (n_calls, ==, 1 + 5);
 }
 
+/* Calls with @n elements; how often the function has run by then. */
+static guint
+call_with (TinyJit *jit, gint64 n, const guint *n_calls)
+{
+  g_autoptr (GError) error = NULL;
+  TinyTensor *found = NULL;
+  g_autoptr (TinyTensor) x
+      = g_object_ref_sink (tiny_tensor_arange (TINY_DTYPE_F32, 0, (double) n, 1));
+  g_autoptr (TinyTensor) one = g_object_ref_sink (tiny_tensor_ones (TINY_DTYPE_F32, NULL, 0));
+  tiny_jit_call (jit, (TinyTensor *[]){ x, one }, 2, &found, &error);
+  g_assert_no_error (error);
+  assert_last (found, 2 * (float) (n - 1) + 1);
+  return *n_calls;
+}
+
+/* The last eight recordings are kept: the ninth takes the place of the oldest, which is made once more. */
+static void
+test_most (void)
+{
+  enum { KEPT = 8 };
+  guint n_calls = 0;
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyJit) jit = tiny_jit_new (add_last, &n_calls, NULL, 1);
+  call_with (jit, 1, &n_calls); /* plainly */
+  for (gint64 n = 1; n <= KEPT + 1; n++)
+    g_assert_cmpuint (call_with (jit, n, &n_calls), ==, 1 + n);
+  for (gint64 n = 2; n <= KEPT + 1; n++)
+    g_assert_cmpuint (call_with (jit, n, &n_calls), ==, 1 + KEPT + 1);
+  g_assert_cmpuint (call_with (jit, 1, &n_calls), ==, 1 + KEPT + 2);
+  g_assert_cmpuint (call_with (jit, 3, &n_calls), ==, 1 + KEPT + 2);
+  g_assert_cmpuint (call_with (jit, 2, &n_calls), ==, 1 + KEPT + 3);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -190,5 +224,6 @@ main (int argc, char **argv)
   g_test_add_func ("/nn/recorder/end", test_end);
   g_test_add_func ("/nn/recorder/drop", test_drop);
   g_test_add_func ("/nn/recorder/kinds", test_kinds);
+  g_test_add_func ("/nn/recorder/most", test_most);
   return g_test_run ();
 }
