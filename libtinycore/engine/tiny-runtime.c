@@ -20,11 +20,13 @@
 #include "engine/tiny-recorders.h"
 
 enum {
-  SWEEP_NODES = 4096,     /* never sweep a graph smaller than this … */
-  SWEEP_GROWTH = 3,       /* … nor one that grew less than this since the last sweep */
-  SWEEP_BYTES = 32 << 20, /* memory that may wait for a sweep */
-  FORK_WAIT_MS = 10000,   /* for who computes while another thread forks */
-  WAIT_NS = 100000000,    /* for the lock, before it is asked again whether to stop */
+  SWEEP_NODES = 4096, /* never sweep a graph smaller than this … */
+  SWEEP_GROWTH = 3,   /* … nor one that grew less than this since the last sweep */
+  SWEEP_BYTES
+  = 4
+    << 20, /* memory that may wait for a sweep while something is recorded; else it goes at once */
+  FORK_WAIT_MS = 10000, /* for who computes while another thread forks */
+  WAIT_NS = 100000000,  /* for the lock, before it is asked again whether to stop */
 };
 #define FIRST_ATTACHED ((gint64) 1 << 8) /* smaller numbers are rules of our own */
 

@@ -51,7 +51,6 @@ MORE_WHEN_CAPTURED = {
 # than KEPT_SHARE is needed is an error.
 WEIGHTS = "what is computed of weights alone (packed, converted) is kept"
 KEPT_WHEN_CAPTURED = {
-  "attention-backward/captured": (18_900_000, "8.9 MB, near the three gradients; twice that on webgpu"),
   "gpt2-decode/captured": (511_000_000, WEIGHTS),
   "gpt2-decode:q4_0/captured": (5_300_000, WEIGHTS),
   "gpt2-decode:q8_0/captured": (5_300_000, WEIGHTS),
