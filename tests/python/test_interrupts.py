@@ -12,7 +12,7 @@ import textwrap
 
 import checks
 
-# A program of these has work (), which takes some seconds, and look (), after it.
+# A program of these has work (), which takes several times as long as the signal waits, and look (), after it.
 BEGIN = """
 import os, signal, sys, threading, time
 from tinycore import Tensor, TinyJit
@@ -32,7 +32,7 @@ def timed(function):
 """
 END = """
 try:
-    send(0.3)
+    send(0.1)
     work()
     print("went on")
 except KeyboardInterrupt:
@@ -87,7 +87,7 @@ def make(i):
     for k in range(6):
         y = (y.softmax(k % 2) @ (x * (i + k))).cumsum(0) + y.sin()
     return y.contiguous()
-tensors = [make(i) for i in range(100)]
+tensors = [make(i) for i in range(400)]
 work = lambda: Tensor.realize(*tensors)
 """ + END + """
 print(timed(work))
@@ -118,7 +118,7 @@ def test_assigned():
     lines = run(BEGIN + MATRICES + """
 a = Tensor.zeros(1024, 1024).contiguous().realize()
 a.assign(a + 1)
-y = chain(a, 30)
+y = chain(a, 100)
 work = y.realize
 """ + END + """
 print(a.min().item(), a.max().item(), abs(y - 1).max().item() < 1e-3)
@@ -152,7 +152,7 @@ def test_own_handler():
     lines = run(BEGIN + MATRICES + """
 heard = []
 signal.signal(signal.SIGINT, lambda *_: heard.append(1))
-y = chain(Tensor.ones(1024, 1024), 30)
+y = chain(Tensor.ones(1024, 1024), 100)
 work = y.realize
 """ + END + """
 print(heard, abs(y - 1).max().item() < 1e-3)
