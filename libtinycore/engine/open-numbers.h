@@ -24,9 +24,10 @@ typedef struct {
 /* Of a graph whose nodes are looked at in order. */
 typedef struct {
   GArray *numbers; /* OpenNumber */
-  GArray *
-      first; /* guint, of nodes by their place: the first number, or G_MAXUINT; others have none */
-  const gboolean *is_open; /* of each number, once that is known: it is a variable; or NULL */
+  /* guint, of nodes by their place: the first number, or G_MAXUINT; others have none */
+  GArray *first;
+  /* of each number, once that is known: it is a variable; or NULL */
+  const gboolean *is_open;
 } OpenNumbers;
 
 /* With the lists of numbers that were noted before, if they were not cleared but closed. */

@@ -21,7 +21,7 @@ except ImportError:
 def close(found, wanted, bound=1e-5):
     found, wanted = Tensor(found.detach().numpy()) if not isinstance(found, Tensor) else found, Tensor(wanted.detach().numpy() if hasattr(wanted, "detach") else wanted)
     checks.equal(found.shape, wanted.shape)
-    # Of the largest number: an error of a hundredth is no rounding, however small all of them are.
+    # Relative to the largest number: an error of a hundredth is no rounding, however small all of them are.
     most = bound * wanted.abs().max().item()
     checks.true((found - wanted).abs().max().item() <= most, f"{found.tolist()} is not {wanted.tolist()}")
 

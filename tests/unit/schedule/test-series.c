@@ -137,7 +137,7 @@ test_apart (void)
   g_assert_cmpuint (count_kernels (text->str, &n_items, &n_numbers), ==, 6);
 }
 
-/* What reads one part of a concatenation, a sum of parts with zeros around them, is one kernel whichever part it is. */
+/* One kernel reads any one part of a concatenation, a sum of parts with zeros around them. */
 static void
 test_parts (void)
 {
