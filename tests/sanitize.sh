@@ -61,7 +61,7 @@ else
   # GLib's own allocator gives memory from thread to thread without a word.
   export G_SLICE=always-malloc
   # Device, engine with search and lanes, capture and training; random programs below.
-  tests=(device/device device/table device/timeline engine/asynchronous engine/cache engine/lanes engine/profile engine/realize engine/roof engine/search fault/apart nn/jit nn/loader nn/nn)
+  tests=(device/buffer device/device device/table device/timeline engine/asynchronous engine/cache engine/lanes engine/profile engine/realize engine/roof engine/search fault/apart nn/jit nn/loader nn/nn)
   meson test -C "$folder" --print-errorlogs --timeout-multiplier 5 "${tests[@]}"
   meson test -C "$folder" --print-errorlogs --timeout-multiplier 5 --suite stress
   programs=100

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-reuse.h"
 #include "base/tiny-trace.h"
 #include "device/device-private.h"
 
@@ -44,30 +45,26 @@ clear (TinyBuffer *self)
 /* ---- buffers that come again ----
  * Each operation that is realised by itself makes one and drops one, and GObject takes longer over that than all else here:
  * some are kept for what is made next. */
-#ifdef __SANITIZE_ADDRESS__
-enum { MOST_SPARE = 0 }; /* what is used after its end is to be seen */
-#else
-enum { MOST_SPARE = 64 };
-#endif
-
 static struct {
   GMutex lock;
-  TinyBuffer *list[MOST_SPARE + 1];
+  TinyBuffer *list[TINY_REUSE_OBJECTS + 1];
   guint n;
 } spare;
 
-/* Keeps @self, whose last reference this takes then. What others tie to an object is its data. */
+/* Keeps @self, whose last reference this takes then. What others tie to an object is its data. One that is kept has no
+ * device: it is nobody's to drop, and kept twice two would get it. */
 static gboolean
 recycle (TinyBuffer *self)
 {
   GObject *object = (GObject *) self;
+  g_return_val_if_fail (self->device != NULL, TRUE);
   if (g_atomic_int_get (&object->ref_count) > 1
       || ((gsize) object->qdata & ~(gsize) G_DATALIST_FLAGS_MASK) != 0)
     return FALSE;
   clear (self);
   memset (&self->device, 0, sizeof *self - G_STRUCT_OFFSET (TinyBuffer, device));
   g_mutex_lock (&spare.lock);
-  if (spare.n < MOST_SPARE)
+  if (spare.n < TINY_REUSE_OBJECTS)
     spare.list[spare.n++] = g_steal_pointer (&self);
   g_mutex_unlock (&spare.lock);
   g_clear_object (&self);

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tiny-guard.h"
+#include "base/tiny-reuse.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-limit.h"
 #include "ir/tiny-shape.h"
@@ -19,12 +20,6 @@
 #include "tensor/tiny-view.h"
 
 G_DEFINE_FINAL_TYPE (TinyTensor, tiny_tensor, G_TYPE_INITIALLY_UNOWNED)
-
-#ifdef __SANITIZE_ADDRESS__
-enum { MOST_SPARE = 0 }; /* what is used after its end is to be seen */
-#else
-enum { MOST_SPARE = 64 };
-#endif
 
 static TinyTensor *first_variable; /* under the runtime's lock */
 static guint64 n_variables;        /* that there ever were */
@@ -125,7 +120,7 @@ tiny_tensor_init (TinyTensor *self)
  * Most tensors live from one operation to the next, and GObject takes longer over the end of one than all that is done with
  * it: some are kept for what is made next. Under the runtime's lock. */
 static struct {
-  TinyTensor *list[MOST_SPARE + 1];
+  TinyTensor *list[TINY_REUSE_OBJECTS + 1];
   guint n;
 } spare;
 
@@ -136,7 +131,7 @@ tiny_tensor_recycle (TinyTensor *self)
   /* What others tie to an object is its data: wrappers of other languages, weak references, closures. */
   gboolean is_tied
       = self->grad != NULL || ((gsize) object->qdata & ~(gsize) G_DATALIST_FLAGS_MASK) != 0;
-  if (spare.n == MOST_SPARE || is_tied || g_atomic_int_get (&object->ref_count) > 1)
+  if (spare.n == TINY_REUSE_OBJECTS || is_tied || g_atomic_int_get (&object->ref_count) > 1)
     return FALSE;
   let_go (self);
   clear (self);
