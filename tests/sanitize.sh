@@ -71,6 +71,8 @@ random_programs() { # DEV, arguments
     "$folder/tests/differential/test-differential" --seed 4000001 --count $programs "${@:2}"
 }
 if is_part programs; then
+  # The tests above had themselves built, and the plugins.
+  ninja -C "$folder" tests/differential/test-differential
   random_programs CPU
   random_programs REF::groups,words,items=1024 --no-f64
 fi
