@@ -63,14 +63,14 @@ find_exact (TinyExact *self, const TinyNode *node)
 guint32
 tiny_exact_find (TinyExact *self, const TinyNode *node)
 {
-  enum { KNOWN = 1 << 31 };
+  const guint32 is_known = (guint32) 1 << 31;
   G_STATIC_ASSERT (TINY_N_DTYPES < 31);
   guint32 known = GPOINTER_TO_UINT (tiny_node_map_get (&self->known, node));
   if (known == 0) {
-    known = find_exact (self, node) | KNOWN;
+    known = find_exact (self, node) | is_known;
     tiny_node_map_set (&self->known, node, GUINT_TO_POINTER (known));
   }
-  return known & ~(guint32) KNOWN;
+  return known & ~is_known;
 }
 
 void
