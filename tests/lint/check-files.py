@@ -25,6 +25,8 @@ NO_LICENCE_LINE = ("json.in",)
 FOREIGN = re.compile("|".join([
     "/wo" + "rk/", "/ro" + "ot/", "/ho" + "me/[a-z]", r"/tm" + r"p/[a-z]+[-_/]", "TO" + "DO", "FIX" + "ME"]), re.I)
 MADE = re.compile(r"\.(o|so|a|pyc|orig|rej|gcda|gcno)$|(^|/)(__pycache__|core)$")
+# A shift into the sign bit of an int is undefined, and no constant: UndefinedBehaviourSanitizer does not compile it.
+SIGN_SHIFT = re.compile(r"(?<![\w)] )(?<![\w.])1 << 31\b")
 BINARY = re.compile(r"^tests/abi/museum/[^/]+/[^/]+\.tar\.xz$")  # kept as they were shipped
 
 
@@ -39,6 +41,8 @@ def complaints(name, text):
             yield f"{i}: a space at the end"
         if FOREIGN.search(line):
             yield f"{i}: “{FOREIGN.search(line)[0]}” does not belong into the tree"
+        if name.endswith((".c", ".h", ".cpp")) and SIGN_SHIFT.search(line):
+            yield f"{i}: 1 << 31 shifts into the sign bit of an int; (guint32) 1 << 31 does not"
     n = text.count("\n")
     if n > MOST_LINES and name not in LONG and not name.endswith(".def"):
         yield f"{n} lines, more than {MOST_LINES}, and no reason in check-files.py"
@@ -48,8 +52,8 @@ def complaints(name, text):
 
 def main():
     head = "/* SPDX-License-Identifier: MIT */\n"
-    assert not list(complaints("a.c", head + "int x;\n"))
-    for bad in ("int x;\n", head + "\tint x;\n", head + "int x; \n", head + "int x;",
+    assert not list(complaints("a.c", head + "int x = (guint32) 1 << 31 | 1u << 31 | (gint64) 1 << 31;\n"))
+    for bad in ("int x;\n", head + "enum { X = 1 << 31 };\n", head + "\tint x;\n", head + "int x; \n", head + "int x;",
                 head + "/* /ro" + "ot/x */\n", head + "\n" * MOST_LINES):
         assert len(list(complaints("a.c", bad))) == 1, bad
     root = pathlib.Path(sys.argv[1])
