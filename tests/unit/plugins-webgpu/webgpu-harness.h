@@ -22,6 +22,9 @@ webgpu_open (Rig *self)
   if (self->module->scan (&candidate, &n, &self->error) != TINY_STATUS_OK
       || self->module->open (candidate.id, &self->device, &self->table, &self->error) != 0)
     g_error ("%s (%s)", self->error.text, self->error.hint);
+  /* lavapipe has a table for the process in a variable of its own, util_cpu_caps.L3_affinity_mask: 128 bytes that are
+   * reachable as long as the driver is loaded, and lost without a name when it is not. */
+  dlopen ("libvulkan_lvp.so", RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
 }
 
 static inline TinyStatus
