@@ -177,15 +177,6 @@ is_constant_or_next (GArray *accesses, guint origin)
   return TRUE;
 }
 
-static gboolean
-is_reduced_by (Nest *nest, TinyNode *range)
-{
-  for (guint i = 1; i < nest->reduce->n_sources; i++)
-    if (nest->reduce->sources[i] == range)
-      return TRUE;
-  return FALSE;
-}
-
 /* ---- a reduction's lanes ---- */
 /* The best axis for @nest, or -1. */
 static int
@@ -214,17 +205,16 @@ choose_nest_axis (Plan *plan, Nest *nest, guint *out_lanes)
   return best;
 }
 
-/* A loop of a few rounds, such as over the parts of a block of weights, costs more than it does.
- * Returns how many copies that makes. */
-static gint64
-unroll_short (Plan *plan, Nest *nest)
+/* A loop of a few rounds, such as over the parts of a block of weights, costs more than it does. */
+gint64
+tiny_plan_unroll (Plan *plan, Nest *nest, gint64 most)
 {
   gint64 copies = 1;
   for (guint i = 0; i < plan->axes->axes->len; i++) {
     TinyAxis *axis = tiny_axes_get (plan->axes, i);
     gint64 extent = axis->extent;
-    if (axis->is_reduce && extent > 1 && extent <= MAX_SHORT
-        && is_reduced_by (nest, axis->origin) && apply (plan, TINY_OPT_UNROLL, i, extent))
+    if (axis->is_reduce && extent > 1 && extent <= most && is_reduced_by (nest, axis->origin)
+        && apply (plan, TINY_OPT_UNROLL, i, extent))
       copies *= extent;
   }
   return copies;
@@ -296,7 +286,7 @@ unroll_nest (Plan *plan, Nest *nest, guint reduced, guint lanes)
       = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, MAX_SHORT / copies);
   if (unroll > 1 && apply (plan, TINY_OPT_UNROLL, axis, unroll))
     copies *= unroll;
-  copies *= unroll_short (plan, nest);
+  copies *= tiny_plan_unroll (plan, nest, MAX_SHORT);
   for (guint i = plan->axes->n_outputs; i-- > 0 && is_alone && copies < MAX_ROW_COPIES;) {
     guint origin = origin_of (plan, i);
     gint64 n

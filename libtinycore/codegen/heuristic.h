@@ -18,7 +18,10 @@ enum {
   MAX_TILE_COPIES = 14,   /* of a contraction's vectors */
   MAX_LOCAL_COPIES = 6,   /* where loops around LOCALs have them too, for values of their own */
   MAX_TURNED = 16,        /* rows of a square that is turned in registers */
-  MAX_ROW_COPIES = 8      /* accumulators of a reduction with lanes on a reduced axis */
+  MAX_ROW_COPIES = 8,     /* accumulators of a reduction with lanes on a reduced axis */
+  MAX_WINDOW = 16,        /* taps of a sum that become copies */
+  MAX_WINDOW_COPIES = 160, /* of what is summed */
+  MAX_WINDOW_VECTORS = 8   /* of one row */
 };
 
 typedef struct {
@@ -75,6 +78,15 @@ depends (Plan *plan, TinyNode *node, guint origin)
   return tiny_node_depends_on (plan->graph, node, plan->origins[origin]);
 }
 
+static inline gboolean
+is_reduced_by (Nest *nest, TinyNode *range)
+{
+  for (guint i = 1; i < nest->reduce->n_sources; i++)
+    if (nest->reduce->sources[i] == range)
+      return TRUE;
+  return FALSE;
+}
+
 /* What is computed for each of @n that are wanted, in blocks of @block. */
 static inline double
 tiny_plan_waste (gint64 n, gint64 block)
@@ -105,6 +117,9 @@ void tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multip
 /* Puts the outputs into the order in which what @stream reads lies in memory. */
 void tiny_plan_walk_in_order (Plan *plan, const Access *stream);
 
+/* Makes loops over at most so many rounds that @nest reduces none; how many copies that makes. */
+gint64 tiny_plan_unroll (Plan *plan, Nest *nest, gint64 most);
+
 /* heuristic-turn.c: TRUE if @access is a load that is consecutive along @axis and not along @origin. */
 gboolean tiny_plan_is_turned (const Access *access, guint origin, guint axis);
 /* The load that is turned when @origin has the lanes, or NULL: squares fill the registers. Its axis is left in
@@ -118,6 +133,10 @@ gboolean tiny_plan_turn (Plan *plan, guint origin, guint lanes);
 gint64 tiny_plan_count_readers (Plan *plan, const Access *access, guint vector);
 /* tile.c: gives @nest lanes along @vector, the best tile, and copies of what its tiles share. */
 void tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes);
+
+/* heuristic-window.c: gives @nest, a sum of a few taps that neighbours share, lanes along @vector, copies of its taps
+ * and of outputs beside each other; FALSE: it is no such sum. */
+gboolean tiny_plan_window (Plan *plan, Nest *nest, guint vector, guint lanes);
 
 /* tile-group.c: the tile of a kernel's one contraction; FALSE: it has none. */
 gboolean tiny_plan_group_tile (Plan *plan);

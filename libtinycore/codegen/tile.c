@@ -227,22 +227,14 @@ move_readers_inside (Plan *plan, const Access *access, guint vector, const Tile 
   return move_inside (plan, (guint) tile->axis);
 }
 
-static gboolean
-is_reduced (Plan *plan, Nest *nest, guint origin)
-{
-  for (guint s = 1; s < nest->reduce->n_sources; s++)
-    if (plan->origins[origin] == nest->reduce->sources[s])
-      return TRUE;
-  return FALSE;
-}
-
 /* The next axis that @nest reduces with a step of more than @after in @access, by origin; -1: none. */
 static int
 find_next_step (Plan *plan, Nest *nest, const Access *access, gint64 after)
 {
   int next = -1;
   for (guint i = 0; i < plan->n_origins; i++)
-    if (is_reduced (plan, nest, i) && !access->uneven[i] && access->strides[i] > after
+    if (is_reduced_by (nest, plan->origins[i]) && !access->uneven[i]
+        && access->strides[i] > after
         && (next < 0 || access->strides[i] < access->strides[next]))
       next = (int) i;
   return next;
@@ -254,7 +246,8 @@ count_distinct_bytes (Plan *plan, Nest *nest, const Access *access, gint64 n_lan
 {
   gint64 run = n_lanes, n_runs = 1, step = 0;
   for (guint i = 0; i < plan->n_origins; i++)
-    n_runs *= is_reduced (plan, nest, i) && access->uneven[i] ? extent_of (plan, i) : 1;
+    n_runs *= is_reduced_by (nest, plan->origins[i]) && access->uneven[i] ? extent_of (plan, i)
+                                                                          : 1;
   for (int i; (i = find_next_step (plan, nest, access, step)) >= 0;) {
     step = access->strides[i];
     if (step <= run)
@@ -331,6 +324,8 @@ tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes)
   for (guint i = plan->axes->n_outputs; i-- > 0;)
     if (i != vector && depends (plan, nest->reduce, i) && (!has_copies || plan->copies[i] > 1))
       try_tile (plan, nest, vector, lanes, (int) i, &best);
+  if (best.count == 1 && !has_copies && tiny_plan_window (plan, nest, vector, lanes))
+    return;
   tiny_plan_apply_lanes (plan, vector, lanes, lanes * (guint) best.n_vectors);
   if (best.axis >= 0 && best.count > 1 && !has_copies) {
     plan->copies[best.axis] = best.count;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
  * test-heuristic.c: which optimisations are chosen where they decide over speed: panels that are
- * copied or read in place, several contractions in one nest, rows shorter than vectors. */
+ * copied or read in place, several contractions in one nest, rows shorter than vectors, windows of a few taps. */
 #include <string.h>
 
 #include "kernels.h"
@@ -279,6 +279,92 @@ test_turned_weights (void)
   g_assert_null (strstr (four, "lanes"));
 }
 
+/* Where tap @k of output @i reads a row of @n; the gate that it does is and'ed to @gate. */
+static TinyNode *
+shift (Build *b, TinyNode *i, gint64 stride, TinyNode *k, gint64 n, TinyNode **gate)
+{
+  TinyNode *at = build_op (b, TINY_OP_MUL, i, build_number (b, stride));
+  at = build_op (b, TINY_OP_ADD, build_op (b, TINY_OP_ADD, at, k),
+                 build_number (b, -(tiny_range_get_extent (k) / 2)));
+  TinyNode *inside
+      = build_op (b, TINY_OP_AND, build_op (b, TINY_OP_CMPLT, build_number (b, -1), at),
+                  build_op (b, TINY_OP_CMPLT, at, build_number (b, n)));
+  *gate = *gate ? build_op (b, TINY_OP_AND, *gate, inside) : inside;
+  return at;
+}
+
+/* A convolution of each of @C channels by itself, with @K × @K taps; channels come last or first. */
+static TinyNode *
+build_depthwise (Build *b, gint64 C, gint64 N, gint64 K, gint64 stride, gboolean is_last)
+{
+  gint64 n = (N + stride - 1) / stride;
+  TinyNode *first = is_last ? NULL : build_range (b, C);
+  TinyNode *y = build_range (b, n), *x = build_range (b, n);
+  TinyNode *c = is_last ? build_range (b, C) : first;
+  TinyNode *k[] = { build_range (b, K), build_range (b, K) }, *gate = NULL;
+  TinyNode *row = shift (b, y, stride, k[0], N, &gate);
+  TinyNode *column = shift (b, x, stride, k[1], N, &gate);
+  TinyNode *width = build_number (b, N), *channels = build_number (b, C);
+  TinyNode *at = build_op (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, row, width), column);
+  at = is_last ? build_op (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, at, channels), c)
+               : build_op (b, TINY_OP_ADD,
+                           build_op (b, TINY_OP_MUL, c, build_number (b, N * N)), at);
+  TinyNode *image = build_load (b, build_param (b, TINY_DTYPE_F32, 1, C * N * N), at, gate);
+  TinyNode *w = build_load (b, build_param (b, TINY_DTYPE_F32, 2, K * K * C),
+                            INDEX (b, k[0], k[1], c), NULL);
+  TinyNode *sum = build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, image, w), 2, k);
+  TinyNode *to = is_last ? INDEX (b, y, x, c) : INDEX (b, c, y, x);
+  return build_sink (
+      b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, C * n * n), to, sum, NULL));
+}
+
+/* How many loads of parameter @slot a program has. */
+static guint
+count_loads (const TinyLinear *linear, gint64 slot)
+{
+  guint n = 0;
+  for (guint i = 0; i < linear->n_instrs; i++) {
+    const TinyInstr *load = &linear->instrs[i];
+    if (load->op != TINY_INSTR_LOAD)
+      continue;
+    const TinyInstr *from = &linear->instrs[linear->sources[load->sources]];
+    n += from->op == TINY_INSTR_PARAM && from->arg == slot;
+  }
+  return n;
+}
+
+/* All taps of a window become copies, and rows beside each other load once what they have in common. */
+static void
+test_window (void)
+{
+  gint64 sizes[][4]
+      = { { 3, 20, 3, 1 }, { 2, 33, 3, 2 }, { 5, 7, 3, 1 }, { 2, 18, 4, 1 }, { 2, 16, 5, 1 } };
+  for (guint i = 0; i < 2 * G_N_ELEMENTS (sizes); i++) {
+    const gint64 *s = sizes[i / 2];
+    BUILD ();
+    check_everywhere (b, build_depthwise (b, s[0], s[1], s[2], s[3], i % 2 == 1));
+  }
+  for (gint64 stride = 1; stride <= 2; stride++) {
+    BUILD ();
+    TinyTarget target = vector_target ();
+    gboolean is_last = stride > 1;
+    gint64 n = 0, n_vectors = is_last ? 1 : 4;
+    g_autoptr (GError) error = NULL;
+    g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
+        b->graph, build_depthwise (b, 64, 56 * stride, 3, stride, is_last), &target, NULL, 0,
+        &error);
+    g_assert_no_error (error);
+    g_test_message ("%s", program->opts);
+    g_assert_nonnull (strstr (program->opts, "unroll(3,3) unroll(4,3)"));
+    const char *copies = strstr (program->opts, "upcast(1,");
+    if (copies != NULL)
+      n = g_ascii_strtoll (strchr (copies, ',') + 1, NULL, 10);
+    g_assert_cmpint (n, >=, 3);
+    g_assert_cmpuint (count_loads (&program->linear, 1), ==,
+                      n_vectors * 3 * ((n - 1) * stride + 3));
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -292,5 +378,6 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/limited", test_limited);
   g_test_add_func ("/codegen/heuristic/turned", test_turned);
   g_test_add_func ("/codegen/heuristic/turned-weights", test_turned_weights);
+  g_test_add_func ("/codegen/heuristic/window", test_window);
   return g_test_run ();
 }
