@@ -60,8 +60,9 @@ if [ "$kind" = address ]; then
 else
   # GLib's own allocator gives memory from thread to thread without a word.
   export G_SLICE=always-malloc
-  # Device, engine with search and lanes, capture and training; random programs below.
-  tests=(device/buffer device/device device/table device/timeline engine/asynchronous engine/cache engine/lanes engine/profile engine/realize engine/roof engine/search fault/apart nn/jit nn/loader nn/nn)
+  # Device, engine with search and lanes, capture and training, threads that are stopped, a forked pool; random programs below.
+  tests=(base/descriptor base/stats device/buffer device/device device/table device/timeline engine/asynchronous engine/cache engine/interrupt engine/lanes engine/profile engine/realize engine/roof engine/search fault/apart nn/jit nn/loader nn/nn
+    nn/recorder plugin/registry plugins-cpu/device)
   meson test -C "$folder" --print-errorlogs --timeout-multiplier 5 "${tests[@]}"
   meson test -C "$folder" --print-errorlogs --timeout-multiplier 5 --suite stress
   programs=100

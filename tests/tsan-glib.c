@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * tsan-glib.c: tells ThreadSanitizer what GLib's locks order.
+ * tsan-glib.c: tells ThreadSanitizer what GLib's locks and references order.
  *
  * GLib's GMutex and GCond are built on futexes, which ThreadSanitizer does not see, so that all they
  * protect would look like a race. Linked into a program these stand before GLib's. GRecMutex and
  * GPrivate are pthread's and need nothing; g_once_init_enter() reads its word with atomics. */
 #include <dlfcn.h>
+#include <glib-object.h>
 #include <glib.h>
 #include <sanitizer/tsan_interface.h>
 
@@ -85,6 +86,16 @@ void (g_once_init_leave) (volatile void *location, gsize result)
     next = (void (*) (volatile void *, gsize)) dlsym (RTLD_NEXT, "g_once_init_leave");
   __tsan_release ((void *) location);
   next (location, result);
+}
+
+/* ---- objects: what a user did happens before what is done by who finds itself the last one ---- */
+void (g_object_unref) (gpointer object)
+{
+  static void (*next) (gpointer);
+  if (next == NULL)
+    next = (void (*) (gpointer)) dlsym (RTLD_NEXT, "g_object_unref");
+  __tsan_release ((void *) &((GObject *) object)->ref_count);
+  next (object);
 }
 
 /* ---- pools: pushing happens before running, running before the pool is gone ---- */
