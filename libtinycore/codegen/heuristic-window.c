@@ -24,9 +24,8 @@ count_taps (Plan *plan, Nest *nest)
   return n <= MAX_WINDOW ? n : 0;
 }
 
-/* How many steps of @access along reduced axis @tap one step along @axis is, if taps go that far; or 0. */
-static gint64
-count_shift (Plan *plan, const Access *access, int axis, guint tap)
+gint64
+tiny_plan_count_shift (Plan *plan, const Access *access, int axis, guint tap)
 {
   if (axis < 0 || access->uneven[axis] || access->uneven[tap] || access->strides[tap] <= 0
       || access->strides[axis] <= 0 || access->strides[axis] % access->strides[tap] != 0)
@@ -44,7 +43,7 @@ count_loads (Plan *plan, Nest *nest, const Access *access, int axis, gint64 coun
   for (guint i = 0; i < plan->n_origins; i++) {
     if (!is_reduced_by (nest, plan->origins[i]) || !depends (plan, access->node, i))
       continue;
-    gint64 shift = shared ? 0 : count_shift (plan, access, axis, i);
+    gint64 shift = shared ? 0 : tiny_plan_count_shift (plan, access, axis, i);
     n *= extent_of (plan, i) + (count - 1) * shift;
     shared = shared || shift > 0;
   }
@@ -95,7 +94,9 @@ is_shifted (Plan *plan, Nest *nest, guint axis)
   for (guint i = 0; i < nest->loads->len; i++)
     for (guint tap = 0; tap < plan->n_origins; tap++)
       if (is_reduced_by (nest, plan->origins[tap])
-          && count_shift (plan, &g_array_index (nest->loads, Access, i), (int) axis, tap) > 0)
+          && tiny_plan_count_shift (plan, &g_array_index (nest->loads, Access, i), (int) axis,
+                                    tap)
+                 > 0)
         return TRUE;
   return FALSE;
 }

@@ -134,6 +134,9 @@ gint64 tiny_plan_count_readers (Plan *plan, const Access *access, guint vector);
 /* tile.c: gives @nest lanes along @vector, the best tile, and copies of what its tiles share. */
 void tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes);
 
+/* heuristic-window.c: how many steps of @access along reduced axis @tap one step along @axis is, if taps go that far;
+ * or 0. */
+gint64 tiny_plan_count_shift (Plan *plan, const Access *access, int axis, guint tap);
 /* heuristic-window.c: gives @nest, a sum of a few taps that neighbours share, lanes along @vector, copies of its taps
  * and of outputs beside each other; FALSE: it is no such sum. */
 gboolean tiny_plan_window (Plan *plan, Nest *nest, guint vector, guint lanes);

@@ -116,6 +116,18 @@ is_read_in_place (Plan *plan, Nest *nest, guint vector)
          <= IN_PLACE_SHARE * (double) plan->target->cache_bytes[1];
 }
 
+/* The reduced axis whose steps are those along output axis @axis, with a condition for both, or -1. */
+static int
+find_condition (Plan *plan, Nest *nest, const Access *access, int axis)
+{
+  for (guint tap = 0; tap < plan->n_origins && access->node->n_sources > 2; tap++)
+    if (is_reduced_by (nest, plan->origins[tap])
+        && depends (plan, access->node->sources[2], tap)
+        && tiny_plan_count_shift (plan, access, axis, tap) > 0)
+      return (int) tap;
+  return -1;
+}
+
 /* Cost of one multiply-add in a tile: what is computed, plus what is loaded for it, from registers'
  * point of view near (cache_bytes[0]) or far. */
 static void
@@ -135,13 +147,15 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
   gboolean rows_stream = !in_place
                          && count_all (plan, nest, vector, ROWS)
                                 > ROWS_SHARE * (double) plan->target->cache_bytes[1];
-  guint n_vector = 0, n_other = 0;
+  guint n_vector = 0, n_other = 0, n_branches = 0;
   for (guint i = 0; i < nest->loads->len; i++) {
     Access *access = &g_array_index (nest->loads, Access, i);
     if (access->strides[vector] != 0)
       n_vector++;
     else
       n_other++;
+    n_branches += access->strides[vector] == 0 && access->node->n_sources > 2
+                  && find_condition (plan, nest, access, other) < 0;
     if (other >= 0 && access->strides[vector] != 0
         && (access->uneven[other] || access->strides[other] != 0))
       return;
@@ -156,7 +170,8 @@ try_tile (Plan *plan, Nest *nest, guint vector, guint lanes, int other, Tile *be
       double far = again > near ? 1 : 0;
       double n_products = (double) (nv * count * nest->n_reduces);
       double per_step = MAX (n_products / 2.0, 4.0) + 0.25 * (nv * n_vector + count * n_other)
-                        + far * nv * n_vector + (rows_stream ? count * n_other : 0);
+                        + far * nv * n_vector + (rows_stream ? count * n_other : 0)
+                        + (double) (count * n_branches);
       double cost
           = per_step / n_products * tiny_plan_waste (n, nv) * tiny_plan_waste (rows, count);
       if (other >= 0 && rows >= STAGE_MIN_TILES * count)
@@ -313,6 +328,24 @@ stage_panels (Plan *plan, Nest *nest, guint vector, guint lanes, const Tile *til
   }
 }
 
+/* Copies of rows beside each other know the conditions at the ends of rows where the steps along them are copies too:
+ * most hold, and loads of one number each are no branches. */
+static void
+unroll_conditions (Plan *plan, Nest *nest, guint vector, const Tile *tile)
+{
+  for (guint i = 0; i < nest->loads->len; i++) {
+    const Access *access = &g_array_index (nest->loads, Access, i);
+    int tap
+        = is_kind (access, vector, ROWS) ? find_condition (plan, nest, access, tile->axis) : -1;
+    if (tap >= 0
+        && tile->count * tile->n_vectors * extent_of (plan, (guint) tap) <= MAX_WINDOW_COPIES) {
+      apply (plan, TINY_OPT_UNROLL, (guint) tiny_axes_find (plan->axes, plan->origins[tap]),
+             extent_of (plan, (guint) tap));
+      return;
+    }
+  }
+}
+
 void
 tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes)
 {
@@ -336,5 +369,7 @@ tiny_plan_tile (Plan *plan, Nest *nest, guint vector, guint lanes)
   /* Last, so that its copies are next to each other: what is broadcast to them dies at once. */
   if (best.n_vectors > 1)
     apply (plan, TINY_OPT_UPCAST, vector, best.n_vectors);
+  if (best.count > 1 && !has_copies)
+    unroll_conditions (plan, nest, vector, &best);
   stage_panels (plan, nest, vector, lanes, &best);
 }

@@ -6,7 +6,7 @@
  * elementwise operation that of what it reads, and a PERMUTE between does not change it. A
  * convolution computed channels-last and then seen channels-first is stored channels-last. Roots
  * and what is copied between devices are row-major; a contraction that would have to gather its
- * operands to be so makes a detour over a temporary. */
+ * operands to be so, or whose vectors would be half empty, makes a detour over a temporary. */
 #include "schedule/plan.h"
 #include "schedule/views.h"
 

@@ -7,7 +7,11 @@
  * another stride, or behind a condition, would be gathered element by element, again and again. A
  * contraction inside another REDUCE is computed for neighbours along what that goes through.
  * When each of its elements is used often enough, a small kernel first copies it to a temporary
- * that has the loops it depends on as axes, that one last. */
+ * that has the loops it depends on as axes, that one last.
+ *
+ * Neighbours along that axis may be too few for the target's vectors, as pixels of 7 × 7 are, where those along another
+ * one are not: then the contraction is better stored in the other order first (layout.c). */
+#include <math.h>
 #include <string.h>
 
 #include "rewrite/tiny-bounds.h"
@@ -285,6 +289,93 @@ schedule_gathers (Plan *plan, const PlanItem *item)
   gboolean gathers = FALSE;
   g_autoptr (GArray) operands = find_operands (&self, &gathers);
   return gathers;
+}
+
+/* True if both factors of @product have @axis where they have the vector axis. */
+static gboolean
+goes_along (Packing *self, TinyNode *product, TinyNode *axis)
+{
+  for (guint s = 0; s < 2; s++)
+    if (tiny_node_depends_on (self->graph, product->sources[s], axis)
+        != tiny_node_depends_on (self->graph, product->sources[s], self->vector))
+      return FALSE;
+  return TRUE;
+}
+
+/* Elements that vectors along the vector axis go through: rows that follow each other are one. */
+static gint64
+count_row (Packing *self, const Affine *index, TinyNode *product)
+{
+  gint64 n = tiny_range_get_extent (self->vector);
+  for (guint i = 0; i < index->n; i++)
+    if (index->terms[i].mul == n && index->terms[i].atom->op == TINY_OP_RANGE
+        && tiny_range_get_extent (index->terms[i].atom) > 1
+        && goes_along (self, product, index->terms[i].atom)) {
+      n *= tiny_range_get_extent (index->terms[i].atom);
+      i = G_MAXUINT; /* from the beginning */
+    }
+  return n;
+}
+
+/* The longest axis of @index that only the factor without the vector axis has. */
+static gint64
+count_column (Packing *self, const Affine *index, TinyNode *product)
+{
+  gint64 most = 1;
+  for (guint i = 0; i < index->n; i++) {
+    TinyNode *axis = index->terms[i].atom;
+    gboolean is_other = axis->op == TINY_OP_RANGE;
+    for (guint s = 0; s < 2 && is_other; s++)
+      is_other = tiny_node_depends_on (self->graph, product->sources[s], axis)
+                 != tiny_node_depends_on (self->graph, product->sources[s], self->vector);
+    if (is_other)
+      most = MAX (most, tiny_range_get_extent (axis));
+  }
+  return most;
+}
+
+/* The cost of one of @n elements of a row in a tile with two vectors, or in one with a single one, which loads more for
+ * each product. */
+static double
+get_row_cost (gint64 n, double lanes)
+{
+  double one = ceil ((double) n / lanes) * lanes,
+         two = ceil ((double) n / (2 * lanes)) * 2 * lanes;
+  return MIN (schedule_weights.narrow_tile * one, two) / (double) n;
+}
+
+gboolean
+schedule_wastes_lanes (Plan *plan, const PlanItem *item)
+{
+  Packing self = { plan, plan->graph, NULL, NULL, *item };
+  ScheduleMachine machine = schedule_get_machine (plan, item->device);
+  TinyNode *store = item->kernel->sources[0];
+  const Affine *index = affine_read (&plan->affines, store->sources[1]);
+  double saved = 0, n_bytes = tiny_dtype_get_n_bytes (store->sources[2]->dtype);
+  if (machine.tile_rows == 0 || index == NULL
+      || (self.vector = find_vector_axis (&self, store)) == NULL)
+    return FALSE;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &store, 1);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    guint n;
+    if (node->op != TINY_OP_REDUCE || node->arg != TINY_OP_ADD
+        || node->sources[0]->op != TINY_OP_MUL)
+      continue;
+    TinyNode *product = node->sources[0];
+    TinyNode *const *ranges = tiny_node_get_ranges (plan->graph, product, &n);
+    double work = count_steps (ranges, n);
+    if (work < (double) schedule_weights.pack_min_work)
+      continue;
+    double row = get_row_cost (count_row (&self, index, product), machine.lanes);
+    double column = get_row_cost (count_column (&self, index, product), machine.lanes);
+    saved += work * (row - column);
+  }
+  guint n_axes;
+  TinyNode *const *axes = tiny_node_get_ranges (plan->graph, store, &n_axes);
+  /* Written and read once more, across memory. */
+  return saved > 4 * n_bytes * count_steps (axes, n_axes) * schedule_weights.byte
+                     + schedule_weights.launch;
 }
 
 void

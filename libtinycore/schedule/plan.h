@@ -148,6 +148,9 @@ GArray **schedule_find_waits (Plan *plan);
 void schedule_pack_operands (Plan *plan);
 /* Whether @item is a contraction that would gather an operand, and packing does not help. */
 gboolean schedule_gathers (Plan *plan, const PlanItem *item);
+/* True if contractions in @item leave so many lanes empty along what it stores that it costs less to compute it with
+ * vectors along another axis, and to put it in order after that. */
+gboolean schedule_wastes_lanes (Plan *plan, const PlanItem *item);
 
 /* join.c: leaves out of @buffers, a kernel's slots, what @stores do not use, and numbers the PARAMs of
  * @stores anew. Gives how many are left. */

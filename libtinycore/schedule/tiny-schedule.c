@@ -165,7 +165,7 @@ lower_stage (Plan *plan, Stage *stage)
   if (!schedule_lower_stage (plan, stage, &item))
     return;
   if (stage->order == NULL && !schedule_is_claimed (stage->node)
-      && schedule_gathers (plan, &item)) {
+      && (schedule_gathers (plan, &item) || schedule_wastes_lanes (plan, &item))) {
     PlanItem first;
     Stage *detour = schedule_detour_stage (plan, stage);
     if (detour != NULL && schedule_lower_stage (plan, detour, &first)) {

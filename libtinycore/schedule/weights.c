@@ -33,6 +33,7 @@ ScheduleWeights schedule_weights = {
   .pack_min_reuse = 16,
   .pack_min_work = 1 << 16,
   .pack_max_growth = 2,
+  .narrow_tile = 1.2,
   .pack_block = 32,
   .lanes = 16,
   .workers = 8,

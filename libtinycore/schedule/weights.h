@@ -54,6 +54,8 @@ typedef struct {
   gint64 pack_min_reuse;  /* each packed element is used at least this many times */
   gint64 pack_min_work;   /* products in the contraction, at least */
   double pack_max_growth; /* a packed copy is at most this many times what it is made from */
+  double
+      narrow_tile; /* a product in a tile with one vector a row, for one of a tile with two */
   /* panels.c */
   gint64 pack_block; /* columns of a panel: a tile's vectors, and not less than a cache line */
   /* where no target is known */

@@ -318,6 +318,25 @@ build_depthwise (Build *b, gint64 C, gint64 N, gint64 K, gint64 stride, gboolean
       b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, C * n * n), to, sum, NULL));
 }
 
+/* A convolution of @C channels to @O, which come last in weights and result, with 3 × 3 taps. */
+static TinyNode *
+build_gated (Build *b, gint64 B, gint64 C, gint64 O, gint64 N)
+{
+  TinyNode *batch = build_range (b, B), *y = build_range (b, N), *x = build_range (b, N);
+  TinyNode *o = build_range (b, O), *gate = NULL;
+  TinyNode *k[] = { build_range (b, 3), build_range (b, 3), build_range (b, C) };
+  TinyNode *row = shift (b, y, 1, k[0], N, &gate), *column = shift (b, x, 1, k[1], N, &gate);
+  TinyNode *at = build_op (b, TINY_OP_MUL, INDEX (b, batch, k[2]), build_number (b, N * N));
+  at = build_op (b, TINY_OP_ADD, at, build_op (b, TINY_OP_MUL, row, build_number (b, N)));
+  TinyNode *image = build_load (b, build_param (b, TINY_DTYPE_F32, 1, B * C * N * N),
+                                build_op (b, TINY_OP_ADD, at, column), gate);
+  TinyNode *w = build_load (b, build_param (b, TINY_DTYPE_F32, 2, 9 * C * O),
+                            INDEX (b, k[0], k[1], k[2], o), NULL);
+  TinyNode *sum = build_reduce (b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, image, w), 3, k);
+  return build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, B * N * N * O),
+                                     INDEX (b, batch, y, x, o), sum, NULL));
+}
+
 /* How many loads of parameter @slot a program has. */
 static guint
 count_loads (const TinyLinear *linear, gint64 slot)
@@ -365,6 +384,27 @@ test_window (void)
   }
 }
 
+/* A tile whose rows have conditions at their ends goes along such a row, not along the batch, and has the steps along
+ * it as copies: what cannot be read is not loaded, what can be is loaded without a condition for the column. */
+static void
+test_conditions (void)
+{
+  for (guint i = 0; i < 2; i++) {
+    BUILD ();
+    check_everywhere (b, build_gated (b, 2, 3, 18, 5 + 4 * i));
+  }
+  BUILD ();
+  TinyTarget target = vector_target ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
+      b->graph, build_gated (b, 8, 512, 512, 7), &target, NULL, 0, &error);
+  g_assert_no_error (error);
+  g_test_message ("%s", program->opts);
+  g_assert_nonnull (strstr (program->opts, "upcast(2,7)"));
+  g_assert_nonnull (strstr (program->opts, "unroll(5,3)"));
+  g_assert_cmpuint (count_loads (&program->linear, 1), ==, 7);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -379,5 +419,6 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/turned", test_turned);
   g_test_add_func ("/codegen/heuristic/turned-weights", test_turned_weights);
   g_test_add_func ("/codegen/heuristic/window", test_window);
+  g_test_add_func ("/codegen/heuristic/conditions", test_conditions);
   return g_test_run ();
 }

@@ -101,6 +101,47 @@ test_caches (void)
   g_assert_cmpstr (near, !=, whole);
 }
 
+/* The items of a product of (512, N) and (512, 256) over its rows, stored as (256, N). */
+static guint
+count_columns_items (guint N, const TinyTarget *target)
+{
+  g_autofree char *text = g_strdup_printf (
+      "%%a = param.f32{slot=0, shape=[512, %u]}\n"
+      "%%b = param.f32{slot=1, shape=[512, 256]}\n"
+      "%%x = expand.f32{shape=[512, %u, 256]}(reshape.f32{shape=[512, %u, 1]}(%%a))\n"
+      "%%y = expand.f32{shape=[512, %u, 256]}(reshape.f32{shape=[512, 1, 256]}(%%b))\n"
+      "%%sum = reshape.f32{shape=[%u, 256]}(reduce.f32{op=add, axes=[0]}(mul.f32(%%x, %%y)))\n"
+      "sink(contiguous.f32(permute.f32{axes=[1, 0]}(%%sum)))\n",
+      N, N, N, N, N);
+  g_autoptr (GError) error = NULL;
+  TinyGraph *graph = tiny_graph_new ();
+  TinyNode *sink = tiny_graph_parse (graph, text, &error);
+  g_assert_no_error (error);
+  const TinyScheduleOptions options = { .find_target = get_target, .data = (gpointer) target };
+  g_autoptr (TinySchedule) schedule = tiny_schedule_new_with (graph, sink, &options, &error);
+  g_assert_no_error (error);
+  return schedule->n_items;
+}
+
+/* Rows that would leave lanes of the target's vectors empty are computed along the other axis, and put in order by
+ * a kernel of their own. */
+static void
+test_empty_lanes (void)
+{
+  TinyTarget target = typical;
+  g_assert_cmpuint (count_columns_items (49, &target), ==, 2);
+  g_assert_cmpuint (count_columns_items (196, &target), ==, 2);
+  g_assert_cmpuint (count_columns_items (3136, &target), ==, 1);
+  target.vector_bits = 256;
+  g_assert_cmpuint (count_columns_items (49, &target), ==, 2);
+  g_assert_cmpuint (count_columns_items (192, &target), ==, 1);
+  target.vector_bits = 32;
+  g_assert_cmpuint (count_columns_items (49, &target), ==, 1);
+  target = typical;
+  target.flags = TINY_TARGET_GROUPS;
+  g_assert_cmpuint (count_columns_items (49, &target), ==, 1);
+}
+
 static void
 test_threads (void)
 {
@@ -196,6 +237,7 @@ main (int argc, char **argv)
   g_test_add_func ("/schedule/machine/numbers", test_numbers);
   g_test_add_func ("/schedule/machine/local-memory", test_local_memory);
   g_test_add_func ("/schedule/machine/caches", test_caches);
+  g_test_add_func ("/schedule/machine/empty-lanes", test_empty_lanes);
   g_test_add_func ("/schedule/machine/threads", test_threads);
   g_test_add_func ("/schedule/machine/constants", test_constants);
   g_test_add_func ("/schedule/machine/serves", test_serves);
