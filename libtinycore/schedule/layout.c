@@ -7,31 +7,50 @@
  * convolution computed channels-last and then seen channels-first is stored channels-last. Roots
  * and what is copied between devices are row-major; a contraction that would have to gather its
  * operands to be so, or whose vectors would be half empty, makes a detour over a temporary. */
+#include "base/tiny-stats.h"
 #include "schedule/plan.h"
 #include "schedule/views.h"
 
-/* Marks the axes of @node along which what is not stored (recompute.c) is repeated. */
-static void
-find_repeated (Plan *plan, TinyNode *node, gboolean *repeated)
+static guint64 find_repeated (Plan *plan, TinyNode *node);
+
+static guint64
+find_repeated_anew (Plan *plan, TinyNode *node)
 {
-  gboolean below[SCHEDULE_MAX_RANK] = { FALSE };
-  TinyNode *source = node->n_sources > 0 ? node->sources[0] : NULL;
+  guint64 repeated = 0, below;
   if (tiny_op_is_elementwise (node->op)) {
     for (guint i = 0; i < node->n_sources; i++)
       if (node->sources[i]->shape->n > 0)
-        find_repeated (plan, node->sources[i], repeated);
+        repeated |= find_repeated (plan, node->sources[i]);
   } else if (node->op == TINY_OP_PERMUTE) {
-    find_repeated (plan, source, below);
+    below = find_repeated (plan, node->sources[0]);
     for (guint i = 0; i < node->shape->n; i++)
-      repeated[i] = repeated[i] || below[node->ints->v[i]];
+      repeated |= (below >> node->ints->v[i] & 1) << i;
   } else if (node->op == TINY_OP_EXPAND) {
-    TinyNode *value = source;
+    TinyNode *source = node->sources[0], *value = source;
     while (tiny_op_is_movement (value->op))
       value = value->sources[0];
     gboolean computed = tiny_node_map_get (&plan->recomputed, value) != NULL;
     for (guint i = 0; i < node->shape->n && computed; i++)
-      repeated[i] = repeated[i] || node->shape->v[i] != source->shape->v[i];
+      repeated |= (guint64) (node->shape->v[i] != source->shape->v[i]) << i;
   }
+  return repeated;
+}
+
+/* The axes of @node, as bits, along which what is not stored (recompute.c) is repeated. Each node is looked at once: a
+ * value that is used twice by each of many in a row has as many ways to it as two to the power of their number. */
+static guint64
+find_repeated (Plan *plan, TinyNode *node)
+{
+  if (tiny_node_map_get (&plan->stage_of, node) != NULL)
+    return 0;
+  gpointer known = tiny_node_map_get (&plan->repeated, node);
+  if (known != NULL)
+    return GPOINTER_TO_SIZE (known) - 1;
+  TINY_COUNT (n_looks, 1);
+  G_STATIC_ASSERT (SCHEDULE_MAX_RANK < 63);
+  guint64 repeated = find_repeated_anew (plan, node);
+  tiny_node_map_set (&plan->repeated, node, GSIZE_TO_POINTER (repeated + 1));
+  return repeated;
 }
 
 /* The axes that @reduce leaves, in its own order, but those along which rows are repeated last: a
@@ -39,12 +58,11 @@ find_repeated (Plan *plan, TinyNode *node, gboolean *repeated)
 static void
 find_reduce_order (Plan *plan, TinyNode *reduce, guint8 *out)
 {
-  gboolean repeated[SCHEDULE_MAX_RANK] = { FALSE };
   guint n = reduce->shape->n, used = 0;
-  if (schedule_recomputes (plan))
-    find_repeated (plan, reduce->sources[0], repeated);
+  const guint64 repeated
+      = schedule_recomputes (plan) ? find_repeated (plan, reduce->sources[0]) : 0;
   for (guint i = 0; i < 2 * n; i++)
-    if (repeated[i % n] == (i >= n))
+    if ((repeated >> (i % n) & 1) == (i >= n))
       out[used++] = (guint8) (i % n);
 }
 

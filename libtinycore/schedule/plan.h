@@ -69,10 +69,11 @@ typedef struct {
   TinyNodeMap stage_of;
   TinyNodeMap devices;    /* interned device name of each node */
   TinyNodeMap recomputed; /* nodes that are not stored where they otherwise would be */
-  GArray *items;          /* PlanItem */
-  GArray *log;            /* ScheduleLogEntry, see constants.h */
-  guint *outputs;         /* of each root: its buffer */
-  TinySpread *spreads;    /* of each that was asked for, where any is on several devices */
+  TinyNodeMap repeated; /* axes along which they are read again, as bits, and one (layout.c) */
+  GArray *items;        /* PlanItem */
+  GArray *log;          /* ScheduleLogEntry, see constants.h */
+  guint *outputs;       /* of each root: its buffer */
+  TinySpread *spreads;  /* of each that was asked for, where any is on several devices */
   guint n_spreads;
   const char *only_device; /* when the graph speaks of a single one */
   TinyScheduleOptions options;

@@ -384,8 +384,7 @@ get_time (Plan *plan)
       const TinyScheduleBuffer *buffer = schedule_get_buffer (plan, item->buffers[j]);
       double n_bytes
           = (double) buffer->n_elements * (double) tiny_dtype_get_n_bytes (buffer->dtype);
-      if (buffer->kind == TINY_SCHEDULE_TEMPORARY
-          && n_bytes >= schedule_weights.recompute_bytes)
+      if (buffer->kind == TINY_SCHEDULE_TEMPORARY && n_bytes >= schedule_weights.far_bytes)
         work.n_bytes += n_bytes * (schedule_weights.far_byte / schedule_weights.byte - 1);
     }
     time += schedule_get_time (&work);
@@ -408,6 +407,7 @@ lay_out_best (Plan *plan, GError **error)
   swap_layout (plan, &other);
   tiny_node_map_clear (&plan->recomputed);
   plan->recomputed = (TinyNodeMap){ 0 };
+  tiny_node_map_clear (&plan->repeated);
   if (!lay_out (plan, &is_whole, error))
     return FALSE;
   if (time < get_time (plan))
@@ -482,6 +482,7 @@ tiny_schedule_new_with (TinyGraph *graph,
   tiny_node_map_clear (&plan.stage_of);
   tiny_node_map_clear (&plan.devices);
   tiny_node_map_clear (&plan.recomputed);
+  tiny_node_map_clear (&plan.repeated);
   affine_pool_clear (&plan.affines);
   tiny_arena_free (plan.arena);
   return self;

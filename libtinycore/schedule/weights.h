@@ -36,9 +36,10 @@ typedef struct {
   guint max_nodes; /* of a kernel made of several */
   double alike; /* contractions that take at most this share together of what they do apart */
   /* recompute.c */
-  double recompute_bytes;  /* what has fewer is stored as usual */
-  double recompute_growth; /* and what is not this many times what it is made from */
-  double far_byte;         /* moved to or from a temporary of so many bytes */
+  double far_bytes; /* a temporary of so many comes from far away */
+  double far_byte;  /* moved to or from one */
+  double
+      recompute_growth; /* what each reader may compute is this many times what it is made from */
   /* pass-canonical.c */
   double max_extra_work;  /* a merged reduction may do this many times the work of the two */
   double work_of_storing; /* what an element that need not be stored is worth, in evaluations */

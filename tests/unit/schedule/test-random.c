@@ -367,7 +367,7 @@ test_large_programs (void)
   schedule_weights.split_least = 2;
   schedule_weights.pack_min_reuse = schedule_weights.pack_min_work = 2;
   schedule_weights.pack_max_growth = 100;
-  schedule_weights.recompute_bytes = 0;
+  schedule_weights.far_bytes = 0;
   schedule_weights.pack_block = 2;
   for (guint seed = 1; seed <= N_PROGRAMS; seed++) {
     static const double launches[] = { 0, 20, 200 };

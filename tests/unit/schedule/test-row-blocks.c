@@ -124,7 +124,7 @@ check (guint n, const char *exponential, const char *weights)
 static void
 set_weights (void)
 {
-  schedule_weights.recompute_bytes = 0;
+  schedule_weights.far_bytes = 0;
   schedule_weights.recompute_growth = 0.5;
   schedule_weights.row_block = 4;
   schedule_weights.pack_block = 2;
