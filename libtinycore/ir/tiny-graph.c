@@ -410,18 +410,31 @@ tiny_node_map_clear (TinyNodeMap *self)
   *self = (TinyNodeMap){ 0 };
 }
 
+enum { LEAST_PLACES = 32 };
+
+void
+tiny_node_map_reserve (TinyNodeMap *self, guint n)
+{
+  g_assert (self->n == 0);
+  tiny_node_map_clear (self);
+  for (self->size = LEAST_PLACES; self->size <= 2 * n;)
+    self->size *= 2;
+  self->entries = g_new0 (TinyNodeMapEntry, self->size);
+  TINY_COUNT (n_map_entries, self->size);
+}
+
 /* Makes room for @node. */
 static void
 grow_map (TinyNodeMap *self, const TinyNode *node)
 {
-  enum { SPARSE = 4, LEAST = 32 }; /* places for each node, where it has that of its id */
+  enum { SPARSE = 4 }; /* places for each node, where it has that of its id */
   TinyNodeMap old = *self;
   guint last = node->id;
   for (guint i = 0; i < old.size; i++)
     if (old.entries[i].node != NULL)
       last = MAX (last, old.entries[i].node->id);
   self->is_dense = last / SPARSE <= old.n;
-  self->size = MAX (2 * old.size, LEAST);
+  self->size = MAX (2 * old.size, LEAST_PLACES);
   while (self->is_dense && self->size <= last)
     self->size *= 2;
   self->entries = g_new0 (TinyNodeMapEntry, self->size);

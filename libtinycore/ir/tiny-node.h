@@ -181,6 +181,8 @@ typedef struct {
   gboolean is_dense; /* the place of a node is its id */
 } TinyNodeMap;
 void tiny_node_map_clear (TinyNodeMap *self);
+/* Makes room in an empty map for @n nodes that are few of their graph's. */
+void tiny_node_map_reserve (TinyNodeMap *self, guint n);
 void tiny_node_map_set (TinyNodeMap *self, const TinyNode *node, gpointer value);
 /* The entry of @node, or the free one that it would get; there is one. */
 static inline TinyNodeMapEntry *

@@ -173,28 +173,40 @@ estimate (Fusion *self, Info *info)
 }
 
 /* ---- backward ---- */
+/* @context comes behind those that @node has. What a node was given is free once it is decided on, so there are never
+ * many, and all are near. */
 static void
 add_context (Fusion *self, TinyNode *node, Context context)
 {
   Info *info = fusion_get_info (self, node);
-  if (info->contexts == NULL)
-    info->contexts = g_array_new (FALSE, FALSE, sizeof (Context));
-  g_array_append_val (info->contexts, context);
+  guint at = self->free;
+  if (at == 0) {
+    at = self->given->len;
+    g_array_set_size (self->given, at + 1);
+  } else {
+    self->free = g_array_index (self->given, Given, at).next;
+  }
+  g_array_index (self->given, Given, at) = (Given){ context, 0 };
+  if (info->contexts == 0)
+    info->contexts = at;
+  else
+    g_array_index (self->given, Given, info->last).next = at;
+  info->last = at;
 }
 
-/* Makes one of the contexts of each kernel. */
+/* Takes the contexts that @info was given, one for each kernel. */
 static void
-join_contexts (Fusion *self, Info *info)
+take_contexts (Fusion *self, Info *info)
 {
-  Context *all = (Context *) (void *) info->contexts->data;
-  guint n = 0;
-  for (guint i = 0; i < info->contexts->len; i++) {
-    const Context context = all[i];
-    Context *known = &all[self->places[context.kernel]];
+  g_array_set_size (self->contexts, 0);
+  for (guint at = info->contexts; at != 0; at = g_array_index (self->given, Given, at).next) {
+    const Context context = g_array_index (self->given, Given, at).context;
+    const guint place = self->places[context.kernel], n = self->contexts->len;
+    Context *known = place < n ? &g_array_index (self->contexts, Context, place) : NULL;
     TINY_COUNT (n_looks, 1);
-    if (self->places[context.kernel] >= n || known->kernel != context.kernel) {
+    if (known == NULL || known->kernel != context.kernel) {
       self->places[context.kernel] = n;
-      all[n++] = context;
+      g_array_append_val (self->contexts, context);
       continue;
     }
     if (known->by_movement || context.by_movement)
@@ -205,7 +217,11 @@ join_contexts (Fusion *self, Info *info)
     known->by_movement = known->by_movement || context.by_movement;
     known->repeated = known->repeated || context.repeated;
   }
-  g_array_set_size (info->contexts, n);
+  if (info->contexts != 0) {
+    g_array_index (self->given, Given, info->last).next = self->free;
+    self->free = info->contexts;
+    info->contexts = 0;
+  }
 }
 
 /* How often the source of an EXPAND is evaluated for one evaluation of each of its elements: the
@@ -224,10 +240,10 @@ static void
 pass_contexts (Fusion *self, Info *info)
 {
   TinyNode *node = info->node;
-  for (guint c = 0; c < info->contexts->len; c++) {
+  for (guint c = 0; c < self->contexts->len; c++) {
     for (guint i = 0; i < schedule_count_values (node); i++) {
       TinyNode *source = node->sources[i];
-      Context context = g_array_index (info->contexts, Context, c);
+      Context context = g_array_index (self->contexts, Context, c);
       if (is_recomputed (self, node)) { /* by rows, in memory of the kernel */
         context.evaluations = MIN (context.evaluations, info->n);
         context.repeated = FALSE;
@@ -274,18 +290,18 @@ can_join_kernel (Fusion *self, Info *info, const Context *context)
 }
 
 static gboolean
-costs_less_stored (Info *info)
+costs_less_stored (const Fusion *self, Info *info)
 {
-  double again = 0, n_users = info->contexts->len;
+  double again = 0, n_users = self->contexts->len;
   double byte = schedule_weights.byte;
-  for (guint i = 0; i < info->contexts->len; i++) {
-    const Context *context = &g_array_index (info->contexts, Context, i);
+  for (guint i = 0; i < self->contexts->len; i++) {
+    const Context *context = &g_array_index (self->contexts, Context, i);
     again += context->evaluations * info->operations + info->leaf_bytes * byte;
   }
   double stored = info->n * info->operations + info->leaf_bytes * byte
                   + (1 + n_users) * info->n_bytes * byte + schedule_weights.launch;
-  for (guint i = 0; i < info->contexts->len; i++)
-    stored += g_array_index (info->contexts, Context, i).evaluations * schedule_weights.access;
+  for (guint i = 0; i < self->contexts->len; i++)
+    stored += g_array_index (self->contexts, Context, i).evaluations * schedule_weights.access;
   info->cost_again = again;
   info->cost_stored = stored;
   return again > stored;
@@ -295,8 +311,8 @@ costs_less_stored (Info *info)
 static const char *
 find_reduce_reason (Fusion *self, Info *info)
 {
-  const Context *context = &g_array_index (info->contexts, Context, 0);
-  if (info->contexts->len > 1)
+  const Context *context = &g_array_index (self->contexts, Context, 0);
+  if (self->contexts->len > 1)
     return "several kernels read what a reduction gives";
   if (context->in_reduce)
     return "it is read in the loops of another reduction";
@@ -314,7 +330,7 @@ find_reason (Fusion *self, Info *info)
   TinyNode *node = info->node;
   gboolean computes = tiny_op_is_elementwise (node->op) || node->op == TINY_OP_REDUCE;
   info->cost_again = info->cost_stored = 0;
-  if (info->is_forced || info->contexts == NULL)
+  if (info->is_forced || self->contexts->len == 0)
     return info->is_forced ? "it is a result, goes to another device, or keeps a kernel small"
                            : NULL;
   if (schedule_is_claimed (node))
@@ -331,32 +347,28 @@ find_reason (Fusion *self, Info *info)
     return find_reduce_reason (self, info);
   if (info->leaf_bytes == 0 && info->operations < 8)
     return NULL;
-  return costs_less_stored (info) ? "computing it again for each reader costs more" : NULL;
+  return costs_less_stored (self, info) ? "computing it again for each reader costs more"
+                                        : NULL;
 }
 
 static void
 decide (Fusion *self)
 {
   g_array_set_size (self->signatures, 0);
-  for (guint i = 0; i < self->order->len; i++) {
-    self->infos[i].is_stored = FALSE;
-    g_clear_pointer (&self->infos[i].contexts, g_array_unref);
-  }
   for (guint i = self->order->len; i-- > 0;) {
     Info *info = &self->infos[i];
-    if (info->contexts == NULL && !info->is_forced)
+    info->is_stored = FALSE;
+    if (info->contexts == 0 && !info->is_forced)
       continue;
-    if (info->contexts != NULL)
-      join_contexts (self, info);
+    take_contexts (self, info);
     info->why = find_reason (self, info);
     info->is_stored = info->why != NULL;
     if (info->is_stored) {
       TinyNode *none = NULL;
       Context own = { self->signatures->len, FALSE, FALSE, FALSE, info->n };
       g_array_append_val (self->signatures, none);
-      g_clear_pointer (&info->contexts, g_array_unref);
-      info->contexts = g_array_new (FALSE, FALSE, sizeof (Context));
-      g_array_append_val (info->contexts, own);
+      g_array_set_size (self->contexts, 0);
+      g_array_append_val (self->contexts, own);
       if (info->node->op == TINY_OP_REDUCE)
         can_join_kernel (self, info, &own);
     }
@@ -420,6 +432,9 @@ schedule_choose_stages (Plan *plan)
   self.infos = g_new0 (Info, order->len + 1);
   self.position = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
   self.signatures = g_array_new (FALSE, FALSE, sizeof (TinyNode *));
+  self.contexts = g_array_new (FALSE, FALSE, sizeof (Context));
+  self.given = g_array_new (FALSE, FALSE, sizeof (Given));
+  g_array_set_size (self.given, 1);
   self.places = g_new0 (guint, order->len + 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
@@ -444,9 +459,9 @@ schedule_choose_stages (Plan *plan)
     decide (&self);
   while (fusion_limit_buffers (&self));
   add_stages (&self);
-  for (guint i = 0; i < order->len; i++)
-    g_clear_pointer (&self.infos[i].contexts, g_array_unref);
   g_array_unref (self.signatures);
+  g_array_unref (self.contexts);
+  g_array_unref (self.given);
   g_free (self.position);
   g_free (self.places);
   g_free (self.infos);

@@ -37,8 +37,15 @@ typedef struct {
   guint n_leaves;
   guint32 leaves[MAX_LEAVES]; /* ids of what it reads from memory */
   double leaf_bytes;
-  GArray *contexts;
+  guint contexts; /* the first of those that its users gave it, in Fusion.given; 0: none */
+  guint last;     /* of them */
 } Info;
+
+/* A context that waits for its node, and the next of the same node, or 0. */
+typedef struct {
+  Context context;
+  guint next;
+} Given;
 
 typedef struct {
   Plan *plan;
@@ -46,7 +53,10 @@ typedef struct {
   Info *infos;
   guint *position;    /* of each node id in order */
   GArray *signatures; /* of each kernel: the REDUCE whose loops it has, or NULL */
-  guint *places; /* of each kernel: where it may be among the contexts that are being joined */
+  GArray *given;      /* Given; the first one is nobody's */
+  guint free;         /* the first of those in it that are free again, or 0 */
+  GArray *contexts;   /* Context: of the node that is decided on, one for each kernel */
+  guint *places;      /* of each kernel: where it may be among these */
 } Fusion;
 
 static inline Info *

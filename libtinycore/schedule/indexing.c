@@ -558,12 +558,11 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
       extents[n++] = extent;
   }
   loops_add (&self.loops, 0, n, extents);
-  lower_once (&self);
-  if (loops_split (&self.loops, used))
-    lower_once (&self);
-  if (!stage->keeps_axes)
-    loops_join (&self.loops, used);
   TinyNode *store = lower_once (&self);
+  if (loops_split (&self.loops, used))
+    store = lower_once (&self);
+  if (!stage->keeps_axes && loops_join (&self.loops, used))
+    store = lower_once (&self);
   /* What is read at positions that turn out not to matter is not read. */
   guint n_buffers
       = schedule_drop_unused (plan, &store, 1, (guint *) (void *) buffers->data, buffers->len);

@@ -324,6 +324,8 @@ remake_stores (Pair *self)
   const PlanItem *first = self->first, *second = self->second;
   if (any_clashes (self))
     return FALSE;
+  tiny_node_map_reserve (&self->one.nodes, self->nodes[0]->len);
+  tiny_node_map_reserve (&self->two.nodes, self->nodes[1]->len);
   map_params (self, &self->one, first, self->nodes[0]);
   map_params (self, &self->two, second, self->nodes[1]);
   remake_nodes (&self->one, self->nodes[0]);

@@ -169,9 +169,10 @@ loops_split (Loops *self, const GPtrArray *used)
   return TRUE;
 }
 
-void
+gboolean
 loops_join (Loops *self, const GPtrArray *used)
 {
+  gboolean changed = FALSE;
   self->n_ranges = 0;
   for (guint g = 0; g < self->groups->len; g++) {
     LoopGroup *group = self->groups->pdata[g];
@@ -183,6 +184,12 @@ loops_join (Loops *self, const GPtrArray *used)
         joins[i] = moves_as_one (self, used->pdata[u], group->ranges[i], group->ranges[i + 1],
                                  group->parts[i + 1], seen);
     }
+    TinyNode *before[SCHEDULE_MAX_RANK];
+    const guint n_before = group->n_ranges;
+    memcpy (before, group->ranges, n_before * sizeof *before);
     make_ranges (self, group, joins);
+    changed = changed || group->n_ranges != n_before
+              || memcmp (before, group->ranges, n_before * sizeof *before) != 0;
   }
+  return changed;
 }

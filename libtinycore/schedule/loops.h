@@ -36,7 +36,8 @@ LoopGroup *loops_get_reduce (Loops *self, guint depth, guint n, const gint64 *ex
 /* @used holds every Affine that the kernel uses as an address or in a condition, over loops of
  * which each is an axis. Splits axes; returns whether it did: then all loops are new. */
 gboolean loops_split (Loops *self, const GPtrArray *used);
-/* Joins neighbours, and makes all loops anew; @used is over the loops as they were. */
-void loops_join (Loops *self, const GPtrArray *used);
+/* Joins neighbours, and numbers all loops anew; @used is over the loops as they were. Returns whether any is another one
+ * now. */
+gboolean loops_join (Loops *self, const GPtrArray *used);
 
 G_END_DECLS

@@ -62,7 +62,10 @@ typedef struct {
   guint n;         /* leaves: n … 2 n - 1; below node i are 2 i and 2 i + 1 */
   GArray **always; /* Span: taken all the time of a node, where it is noted */
   GArray **ever;   /* Span: taken at some time of it, noted there or below */
-  GArray *found;   /* Span: for a place that is being looked for */
+  GArray
+      *found;   /* Span: for a place that is being looked for, in runs that are in order each */
+  GArray *runs; /* guint: where each begins in it, and where the last ends */
+  GArray *merged; /* Span: half as many runs of the same */
 } Taken;
 
 static Taken *
@@ -75,6 +78,8 @@ taken_new (const char *device, guint n_items)
   self->always = g_new0 (GArray *, 2 * self->n);
   self->ever = g_new0 (GArray *, 2 * self->n);
   self->found = g_array_new (FALSE, FALSE, sizeof (Span));
+  self->merged = g_array_new (FALSE, FALSE, sizeof (Span));
+  self->runs = g_array_new (FALSE, FALSE, sizeof (guint));
   return self;
 }
 
@@ -89,6 +94,8 @@ taken_free (gpointer data)
   g_free (self->always);
   g_free (self->ever);
   g_array_unref (self->found);
+  g_array_unref (self->merged);
+  g_array_unref (self->runs);
   g_free (self);
 }
 
@@ -140,17 +147,49 @@ take (Taken *self, const Life *life)
 static void
 find_spans (Taken *self, const GArray *spans)
 {
-  if (spans == NULL)
+  if (spans == NULL || spans->len == 0)
     return;
   TINY_COUNT (n_looks, spans->len);
   g_array_append_vals (self->found, spans->data, spans->len);
+  g_array_append_val (self->runs, self->found->len);
 }
 
-static int
-compare_starts (gconstpointer a, gconstpointer b)
+/* Appends @span to the @n in order at @out, or to the last of them where they touch. Returns how many they are. */
+static inline guint
+append_span (Span *out, guint n, Span span)
 {
-  const Span *x = a, *y = b;
-  return x->start < y->start ? -1 : x->start > y->start;
+  if (n > 0 && out[n - 1].end >= span.start) {
+    out[n - 1].end = MAX (out[n - 1].end, span.end);
+    return n;
+  }
+  out[n] = span;
+  return n + 1;
+}
+
+/* Makes one of every two runs. */
+static void
+merge_runs (Taken *self)
+{
+  const Span *all = (const Span *) (void *) self->found->data;
+  guint *runs = (guint *) (void *) self->runs->data, n_runs = 0, total = 0;
+  g_array_set_size (self->merged, self->found->len);
+  for (guint r = 0; r + 1 < self->runs->len; r += 2) {
+    guint a = runs[r], n = 0;
+    const guint middle = runs[r + 1], last = MIN (r + 2, self->runs->len - 1);
+    Span *out = &g_array_index (self->merged, Span, total);
+    for (guint b = middle, end = runs[last]; a < middle || b < end;)
+      n = append_span (out, n,
+                       b == end || (a < middle && all[a].start <= all[b].start) ? all[a++]
+                                                                                : all[b++]);
+    runs[n_runs++] = total;
+    total += n;
+  }
+  runs[n_runs++] = total;
+  g_array_set_size (self->runs, n_runs);
+  g_array_set_size (self->merged, total);
+  GArray *old = self->found;
+  self->found = self->merged;
+  self->merged = old;
 }
 
 /* Lists in order what is taken while @life is there. */
@@ -158,7 +197,10 @@ static void
 find_taken (Taken *self, const Life *life)
 {
   guint a = life->first + self->n, b = life->last + self->n;
+  const guint none = 0;
   g_array_set_size (self->found, 0);
+  g_array_set_size (self->runs, 0);
+  g_array_append_val (self->runs, none);
   for (guint i = a, j = b; i > 0; i /= 2, j /= 2) {
     find_spans (self, self->always[i]);
     if (j != i)
@@ -170,7 +212,8 @@ find_taken (Taken *self, const Life *life)
     if (b % 2 == 1)
       find_spans (self, self->ever[b - 1]);
   }
-  g_array_sort (self->found, compare_starts);
+  while (self->runs->len > 2)
+    merge_runs (self);
 }
 
 /* Gives @life its place. */

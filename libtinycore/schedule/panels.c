@@ -32,7 +32,7 @@ get_item (Panels *self, guint i)
 }
 
 static gboolean
-is_closed (GPtrArray *order, TinyNode *range)
+is_closed (const GPtrArray *order, TinyNode *range)
 {
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
@@ -95,7 +95,7 @@ is_vector_axis (Panels *self, TinyNode *kernel, TinyNode *range)
 
 /* The sum of products in which @load is a factor, and the other one is the same along @range. */
 static TinyNode *
-find_contraction (Panels *self, GPtrArray *order, TinyNode *load, TinyNode *range)
+find_contraction (Panels *self, const GPtrArray *order, TinyNode *load, TinyNode *range)
 {
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
@@ -138,7 +138,7 @@ count_columns (Panels *self)
 
 /* Notes how kernel @i reads the buffer; FALSE: not as panels, or not as those before. */
 static gboolean
-add_reader (Panels *self, guint i, GPtrArray *order, TinyNode *load)
+add_reader (Panels *self, guint i, const GPtrArray *order, TinyNode *load)
 {
   const Affine *index = affine_read (&self->plan->affines, load->sources[1]);
   TinyNode *vector = index ? find_innermost (index) : NULL;
@@ -171,7 +171,7 @@ add_reader (Panels *self, guint i, GPtrArray *order, TinyNode *load)
 
 /* Whether kernel @i, the buffer's writer, is a mere copy; notes it. */
 static gboolean
-add_writer (Panels *self, guint i, GPtrArray *order)
+add_writer (Panels *self, guint i, const GPtrArray *order)
 {
   TinyNode *store = get_item (self, i)->kernel->sources[0];
   for (guint k = 0; k < order->len; k++) {
@@ -199,7 +199,7 @@ look_at (Panels *self, guint i)
   if (item->kind != TINY_SCHEDULE_KERNEL || item->operation != NULL)
     return FALSE;
   TinyNode *kernel = item->kernel, *load = NULL;
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &kernel, 1);
+  const GPtrArray *order = schedule_list_nodes (self->plan, kernel);
   for (guint k = 0; k < order->len; k++) {
     TinyNode *node = order->pdata[k];
     if (node->op == TINY_OP_LOAD && node->sources[0]->op == TINY_OP_PARAM

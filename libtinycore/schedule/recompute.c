@@ -126,7 +126,7 @@ find_uses (Search *self)
 static double
 count_leaf_bytes (Search *self, TinyNode *root)
 {
-  g_autoptr (GHashTable) seen = g_hash_table_new (NULL, NULL);
+  const guint32 seen = tiny_graph_begin_mark (self->plan->graph);
   g_autoptr (GPtrArray) stack = g_ptr_array_new ();
   double n_bytes = 0;
   g_ptr_array_add (stack, root);
@@ -138,9 +138,12 @@ count_leaf_bytes (Search *self, TinyNode *root)
                            && !tiny_node_map_get (self->found, node));
     if (is_leaf)
       n_bytes += node->op == TINY_OP_CONST ? 0 : count_bytes (node);
-    for (guint s = 0; s < schedule_count_values (node) && !is_leaf; s++)
-      if (g_hash_table_add (seen, node->sources[s]))
-        g_ptr_array_add (stack, node->sources[s]);
+    for (guint s = 0; s < schedule_count_values (node) && !is_leaf; s++) {
+      if (node->sources[s]->mark == seen)
+        continue;
+      node->sources[s]->mark = seen;
+      g_ptr_array_add (stack, node->sources[s]);
+    }
   }
   return n_bytes;
 }

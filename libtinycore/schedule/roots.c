@@ -11,17 +11,15 @@ typedef struct {
   Plan *plan;
   GPtrArray *order;
   TinyNodeMap made;    /* what each node becomes for those that read it */
-  TinyNodeMap reduces; /* nodes in whose computation a REDUCE is */
   TinyNodeMap root_of; /* of a node below a root's movement: the root, a CONTIGUOUS */
   TinyNodeMap roots;   /* what such roots become */
-  TinyNodeMap users;   /* of each node: how many */
 } Roots;
 
-static guint
-count_users (Roots *self, const TinyNode *node)
-{
-  return GPOINTER_TO_UINT (tiny_node_map_get (&self->users, node));
-}
+/* Of a node, by its place in the order. */
+typedef struct {
+  guint n_users;
+  gboolean reduces; /* a REDUCE is in its computation */
+} Facts;
 
 static gboolean
 keeps_elements (const TinyNode *node)
@@ -31,35 +29,35 @@ keeps_elements (const TinyNode *node)
 
 /* The value below the movement of @root that others read as well, or NULL. */
 static TinyNode *
-find_value (Roots *self, TinyNode *root)
+find_value (const Facts *facts, TinyNode *root)
 {
   TinyNode *value = root->op == TINY_OP_CONTIGUOUS ? root->sources[0] : root;
-  gboolean is_read = count_users (self, root) > 0;
+  gboolean is_read = facts[root->place].n_users > 0;
   for (; keeps_elements (value); value = value->sources[0])
-    is_read = is_read || count_users (self, value) > 1;
-  is_read = is_read || count_users (self, value) > 1;
+    is_read = is_read || facts[value->place].n_users > 1;
+  is_read = is_read || facts[value->place].n_users > 1;
   return value != root && is_read ? value : NULL;
 }
 
 static void
 find_values (Roots *self)
 {
+  g_autofree Facts *facts = g_new0 (Facts, self->order->len + 1);
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     const gboolean computes = node->op == TINY_OP_REDUCE || tiny_op_is_elementwise (node->op)
                               || tiny_op_is_movement (node->op);
     gboolean reduces = node->op == TINY_OP_REDUCE;
     for (guint s = 0; s < node->n_sources; s++) {
-      TinyNode *source = node->sources[s];
-      tiny_node_map_set (&self->users, source,
-                         GUINT_TO_POINTER (count_users (self, source) + 1));
-      reduces = reduces || (computes && tiny_node_map_get (&self->reduces, source) != NULL);
+      Facts *source = &facts[node->sources[s]->place];
+      source->n_users++;
+      reduces = reduces || (computes && source->reduces);
     }
-    tiny_node_map_set (&self->reduces, node, reduces ? node : NULL);
+    facts[i].reduces = reduces;
   }
   for (guint r = 0; r < self->plan->n_roots; r++) {
-    TinyNode *root = self->plan->roots[r], *value = find_value (self, root);
-    if (value != NULL && tiny_node_map_get (&self->reduces, value) != NULL
+    TinyNode *root = self->plan->roots[r], *value = find_value (facts, root);
+    if (value != NULL && facts[value->place].reduces
         && tiny_node_map_get (&self->root_of, value) == NULL)
       tiny_node_map_set (&self->root_of, value, root);
   }
@@ -125,8 +123,6 @@ schedule_share_roots (Plan *plan)
   for (guint r = 0; r < plan->n_roots; r++)
     plan->roots[r] = tiny_node_map_get (&self.made, plan->roots[r]);
   tiny_node_map_clear (&self.made);
-  tiny_node_map_clear (&self.reduces);
   tiny_node_map_clear (&self.root_of);
   tiny_node_map_clear (&self.roots);
-  tiny_node_map_clear (&self.users);
 }

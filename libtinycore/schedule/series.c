@@ -65,16 +65,13 @@ member_new (TinyGraph *graph, const TinyScheduleItem *item, guint i)
 {
   Member *self = g_new0 (Member, 1);
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, (TinyNode **) &item->kernel, 1);
-  g_auto (TinyNodeMap) places = { 0 };
   g_autofree gboolean *is_fixed = g_new0 (gboolean, order->len);
   self->item = i;
   self->numbers = g_ptr_array_new ();
-  for (guint k = 0; k < order->len; k++)
-    tiny_node_map_set (&places, order->pdata[k], GUINT_TO_POINTER (k));
   for (guint k = 0; k < order->len; k++) {
     const TinyNode *node = order->pdata[k];
     for (guint s = 0; s < node->n_sources && !takes_variables (node); s++)
-      is_fixed[GPOINTER_TO_UINT (tiny_node_map_get (&places, node->sources[s]))] = TRUE;
+      is_fixed[node->sources[s]->place] = TRUE;
   }
   tiny_digest_absorb (&self->structure, g_str_hash (item->device));
   tiny_digest_absorb (&self->structure, (guint64) item->n_buffers << 32 | item->n_written);
@@ -91,8 +88,7 @@ member_new (TinyGraph *graph, const TinyScheduleItem *item, guint i)
     if (node->op != TINY_OP_SINK)                      /* whose text is the kernel's name */
       tiny_digest_absorb (&self->structure, (guint64) (gsize) node->text);
     for (guint s = 0; s < node->n_sources; s++)
-      tiny_digest_absorb (&self->structure,
-                          GPOINTER_TO_UINT (tiny_node_map_get (&places, node->sources[s])));
+      tiny_digest_absorb (&self->structure, node->sources[s]->place);
   }
   return self;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/tiny-stats.h"
 #include "schedule/weights.h"
 
 enum { MAX_LOOPS = 64 };
@@ -25,6 +26,7 @@ typedef struct {
   Plan *plan;
   double lanes;
   const GPtrArray *order;
+  double *operations; /* that each node of @order takes in all */
   guint n_loops;
   Loop loops[MAX_LOOPS];
   KernelWork work;
@@ -94,12 +96,12 @@ get_stride (Measure *self, TinyNode *access, TinyNode *range)
 }
 
 /* ---- lanes ---- */
-/* Whether @node, with lanes along @range, is or waits for as many accesses as there are lanes. */
+/* True if @node, with lanes along @range, is or waits for as many accesses as there are lanes. @stride is its own with
+ * @range where it is an access, else 0. */
 static gboolean
-gathers (Measure *self, TinyNode *node, TinyNode *range)
+gathers (Measure *self, TinyNode *node, TinyNode *range, gint64 stride)
 {
   guint n = is_access (node) ? 0 : node->n_sources;
-  gint64 stride = is_access (node) ? get_stride (self, node, range) : 0;
   for (guint i = 0; i < n && (stride == 0 || stride == 1); i++)
     if (node->sources[i]->op == TINY_OP_LOAD)
       stride = get_stride (self, node->sources[i], range);
@@ -112,7 +114,7 @@ weigh_loops (Measure *self)
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     guint n;
-    double operations = get_operations (self, node);
+    const double operations = self->operations[i];
     TinyNode *const *ranges = tiny_node_get_ranges (self->plan->graph, get_inside (node), &n);
     for (guint r = 0; r < n && operations > 0; r++) {
       Loop *loop = find_loop (self, ranges[r]);
@@ -120,7 +122,7 @@ weigh_loops (Measure *self)
         continue;
       gint64 stride = is_access (node) ? get_stride (self, node, ranges[r]) : 0;
       loop->contiguous = loop->contiguous || stride == 1;
-      loop->gain += gathers (self, node, ranges[r]) ? -operations : operations;
+      loop->gain += gathers (self, node, ranges[r], stride) ? -operations : operations;
     }
   }
 }
@@ -202,7 +204,7 @@ can_share (Measure *self, TinyNode *kernel, TinyNode *range)
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     if (node->op == TINY_OP_REDUCE && !tiny_node_depends_on (self->plan->graph, node, range)
-        && get_operations (self, node) * REPEATED_SHARE > self->work.operations)
+        && self->operations[i] * REPEATED_SHARE > self->work.operations)
       return FALSE;
   }
   return TRUE;
@@ -229,22 +231,28 @@ measure_steps (Measure *self, TinyNode *kernel)
   }
 }
 
+/* One look at each node: a PARAM comes before what goes to its memory. */
 static void
 measure_bytes (Measure *self)
 {
+  typedef struct {
+    const TinyNode *node;
+    double steps; /* of all that go there */
+  } Param;
+  g_autofree Param *params = g_new (Param, self->order->len + 1);
+  guint n = 0;
   for (guint i = 0; i < self->order->len; i++) {
-    TinyNode *param = self->order->pdata[i];
-    double steps = 0;
-    if (param->op != TINY_OP_PARAM)
-      continue;
-    for (guint j = 0; j < self->order->len; j++) {
-      TinyNode *node = self->order->pdata[j];
-      if (is_access (node) && node->sources[0] == param)
-        steps += count_steps (self->plan, node);
-    }
-    self->work.n_bytes
-        += MIN (steps, (double) param->ints->v[0]) * tiny_dtype_get_n_bytes (param->dtype);
+    TinyNode *node = self->order->pdata[i];
+    TINY_COUNT (n_looks, 1);
+    if (node->op == TINY_OP_PARAM)
+      params[n++] = (Param){ node, 0 };
+    for (guint k = 0; k < n && is_access (node); k++)
+      if (params[k].node == node->sources[0])
+        params[k].steps += count_steps (self->plan, node);
   }
+  for (guint k = 0; k < n; k++)
+    self->work.n_bytes += MIN (params[k].steps, (double) params[k].node->ints->v[0])
+                          * tiny_dtype_get_n_bytes (params[k].node->dtype);
 }
 
 /* ---- contractions ---- */
@@ -285,11 +293,14 @@ schedule_measure_kernel (Plan *plan, const PlanItem *item)
   const ScheduleMachine machine = schedule_get_machine (plan, item->device);
   Measure self = { .plan = plan, .lanes = machine.lanes, .work.workers = machine.workers };
   const GPtrArray *order = self.order = schedule_list_nodes (plan, kernel);
+  g_autofree double *all = self.operations = g_new (double, order->len + 1);
   self.work.n_nodes = order->len;
+  for (guint i = 0; i < order->len; i++)
+    all[i] = get_operations (&self, order->pdata[i]);
   choose_lanes (&self);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
-    double operations = get_operations (&self, node);
+    const double operations = all[i];
     if (operations == 0)
       continue;
     double scalars = count_scalars (&self, node);
