@@ -49,7 +49,8 @@ find_reflection (TinyBuild *b, TinyNode *all)
   TinyNode *v = tiny_build_sub (b, column, tiny_build_where (b, is_first, beta, zero));
   TinyNode *larger = tiny_build_where (b, is_negative, tiny_build_sub (b, size, alpha),
                                        tiny_build_add (b, size, alpha));
-  TinyNode *tau = tiny_build_div (b, one, tiny_build_mul (b, size, larger));
+  TinyNode *length = tiny_build_add (b, tail, tiny_build_mul (b, larger, larger));
+  TinyNode *tau = tiny_build_div (b, tiny_build_like (b, all, 2), length);
   return (Reflection){ tiny_build_store (b, v), tiny_build_where (b, is_done, zero, tau) };
 }
 

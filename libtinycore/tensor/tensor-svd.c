@@ -41,16 +41,22 @@ dots (TinyBuild *b, TinyNode *x, TinyNode *y, gint64 m)
 
 /* The tangent of the smaller of the angles by which columns p and q become orthogonal: with d = |q|² - |p|² and
  * g = 2 p·q it is ±g / (|d| + sqrt (d² + g²)), the sign being d's. No quotient by g, which may be 0 and has a
- * derivative then as well. */
+ * derivative then as well. Where d and g are rounding errors the angle is near 0: it could be any, and columns of
+ * equal length would be mixed in every sweep, so that they never become orthogonal to the others. */
 static TinyNode *
 tangents (TinyBuild *b, TinyNode *left, TinyNode *right, gint64 m)
 {
-  TinyNode *d = tiny_build_sub (b, dots (b, right, right, m), dots (b, left, left, m));
+  const double error = left->dtype == TINY_DTYPE_F64 ? 0x1p-47 : 0x1p-19;
+  TinyNode *of_left = dots (b, left, left, m);
+  TinyNode *d = tiny_build_sub (b, dots (b, right, right, m), of_left);
   TinyNode *g = tiny_build_mul_number (b, dots (b, left, right, m), 2);
   TinyNode *square = tiny_build_add (b, tiny_build_mul (b, d, d), tiny_build_mul (b, g, g));
+  TinyNode *bound = tiny_build_mul_number (b, of_left, error);
   TinyNode *zero = tiny_build_like (b, d, 0), *one = tiny_build_like (b, d, 1);
   TinyNode *is_zero = tiny_build_binary (b, TINY_OP_CMPEQ, square, zero);
-  TinyNode *root = op_sqrt (b, tiny_build_where (b, is_zero, one, square));
+  TinyNode *is_error = tiny_build_less (b, square, tiny_build_mul (b, bound, bound));
+  is_error = tiny_build_binary (b, TINY_OP_OR, is_error, is_zero);
+  TinyNode *root = op_sqrt (b, tiny_build_where (b, is_error, one, square));
   TinyNode *is_less = tiny_build_less (b, d, zero);
   TinyNode *above = tiny_build_where (b, is_less, op_neg (b, g), g);
   TinyNode *size = tiny_build_where (b, is_less, op_neg (b, d), d);
@@ -220,7 +226,19 @@ mirror (TinyBuild *b, TinyNode *a, gboolean upper)
   return tiny_build_add (b, one, tiny_matrix_transposed (b, other));
 }
 
-/* The singular vectors of A + |A|, whose eigenvalues are at least 0, from the last. */
+/* (B, 1, N): v·A v / v·v of the columns v of @vectors (B, N, N). An error of v changes it by its square alone. */
+static TinyNode *
+quotients (TinyBuild *b, TinyNode *a, TinyNode *vectors)
+{
+  const gint64 axis[] = { TINY_ROW };
+  TinyNode *products = tiny_build_mul (b, vectors, tiny_build_matmul (b, a, vectors));
+  TinyNode *squares = tiny_build_mul (b, vectors, vectors);
+  return tiny_build_div (b, tiny_build_sum (b, products, axis, 1),
+                         tiny_build_sum (b, squares, axis, 1));
+}
+
+/* The vectors are the singular vectors of A + |A|, whose eigenvalues are at least 0. Their singular values less |A|
+ * would have the rounding errors of all rotations, and of numbers as large as that sum. */
 static void
 walk_eigh (TinyBuild *b, TinyNode *a, TinyNode **out)
 {
@@ -232,9 +250,14 @@ walk_eigh (TinyBuild *b, TinyNode *a, TinyNode **out)
   op_svd (b, tiny_build_add (b, a, tiny_build_mul (b, size, eye)), FALSE, parts);
   if (parts[0] == NULL)
     return;
-  TinyNode *values = tiny_build_sub (b, tiny_build_unsqueeze (b, parts[1], 2), size);
-  out[0] = tiny_node_flip (b->graph, values, (gint64[]){ TINY_ROW }, 1);
-  out[1] = tiny_node_flip (b->graph, parts[0], (gint64[]){ TINY_COLUMN }, 1);
+  TinyNode *vectors = tiny_build_store (b, parts[0]);
+  TinyNode *values = tiny_build_store (b, quotients (b, a, vectors));
+  TinyNode *order = tiny_build_order (b, values, TINY_COLUMN, a->shape->v[TINY_COLUMN], FALSE);
+  if (order == NULL)
+    return;
+  out[0] = tiny_matrix_transposed (b, op_gather (b, values, TINY_COLUMN, order));
+  order = tiny_build_expand (b, order, a->shape->v, 3);
+  out[1] = op_gather (b, vectors, TINY_COLUMN, order);
 }
 
 void

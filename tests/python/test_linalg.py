@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Factors of matrices by the CPU's LAPACK: that it is used where there is one, gives what kernels give, has derivatives of any
-order forward, backward and batched, and that no input hangs or ends the program.
+order forward, backward and batched, and that no input hangs or ends the program. Eigenvalues of kernels are as exact as LAPACK's.
 
 TAP. Run in the build's environment, by the interpreter that has PyGObject. With --own the results of kernels alone are printed."""
 import ctypes
@@ -77,6 +77,40 @@ def test_like_kernels():
     checks.true(numpy.allclose(own, ours, rtol=1e-9, atol=1e-9), abs(own - ours).max())
     for found, right in zip(results(lambda x: Tensor(x, dtype=dtypes.float32)), results(wide)):
         checks.true(numpy.allclose(found, right, rtol=0.02, atol=0.02), abs(found - right).max())
+
+
+def symmetric(kind, n):
+    random = numpy.random.default_rng(n)
+    x = random.standard_normal((n, n))
+    q = numpy.linalg.qr(x)[0]
+    values = {"equal": numpy.where(numpy.arange(n) < n // 2, 1.0, -2.0), "graded": 10.0 ** -numpy.linspace(0, 7, n),
+              "negative": -numpy.ones(n)}
+    found = (q * values[kind]) @ q.T if kind in values else numpy.outer(x[0], x[0]) if kind == "of rank 1" else x
+    return (found + found.T) / 2
+
+
+def check_eigh(dtype, n):
+    """Errors of LAPACK's methods are at most a number near 1 times N roundings of the largest eigenvalue."""
+    kinds = "normal", "equal", "graded", "negative", "of rank 1"
+    a = numpy.stack([symmetric(kind, n) for kind in kinds]).astype(dtype)
+    values, vectors = (one.numpy().astype("float64") for one in Tensor(a).eigh())
+    a = a.astype("float64")
+    right = numpy.linalg.eigvalsh(a)
+    unit = n * numpy.finfo(dtype).eps
+    largest = abs(right).max(-1)
+    errors = {"values": abs(values - right).max(-1) / largest, "A v - λ v": abs(a @ vectors - vectors * values[:, None]).max((1, 2)) / largest,
+              "v·v": abs(vectors.swapaxes(1, 2) @ vectors - numpy.eye(n)).max((1, 2))}
+    for name, error in errors.items():
+        for kind, one in zip(kinds, error / unit):
+            checks.true(one < (1 if name == "values" else 4), f"{dtype}, {n} columns, {kind}: {name}: {one:.2f} times N roundings")
+    checks.true((numpy.diff(values) >= 0).all(), f"{dtype}, {n} columns: values in no order")
+
+
+def test_exact_kernels():
+    """A process without a library."""
+    env = os.environ | {"TINY_LAPACK_LIBRARY": "none"}
+    done = subprocess.run([sys.executable, __file__, "--eigh"], env=env, stderr=subprocess.PIPE, text=True, check=False)
+    checks.equal(done.returncode, 0, done.stderr)
 
 
 def weigh(*parts):
@@ -178,5 +212,9 @@ def test_functions():
 if __name__ == "__main__":
     if "--own" in sys.argv:
         sys.stdout.buffer.write(numpy.concatenate([one.astype("float64").ravel() for one in results(wide)]).tobytes())
+    elif "--eigh" in sys.argv:
+        for dtype, sizes in ("float32", (3, 4, 7, 8, 16, 33, 64)), ("float64", (5, 24)):
+            for n in sizes:
+                check_eigh(dtype, n)
     else:
         checks.run(globals())
