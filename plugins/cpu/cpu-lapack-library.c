@@ -2,8 +2,8 @@
  *
  * cpu-lapack-library.c: finds a LAPACK with Fortran's names and integers of 32 bits.
  *
- * A library that lacks a symbol is left; where none is whole, nothing is claimed and kernels do the work. It stays
- * open: it may have threads. */
+ * The table of names goes from the fastest to the one of unknown speed. A library that lacks a symbol is left; where
+ * none is whole, nothing is claimed and kernels do the work. It stays open: it may have threads. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
@@ -62,9 +62,11 @@ open_library (const char *name)
 static void
 find_library (void)
 {
-  /* The last is whatever the system prefers, of unknown speed. */
-  static const char *const names[]
-      = { "libopenblas.so.0", "libmkl_rt.so.2", "libmkl_rt.so", "liblapack.so.3" };
+  static const char *const names[] = {
+#define LAPACK_LIBRARY(name) name,
+#include "cpu-lapack-libraries.def"
+#undef LAPACK_LIBRARY
+  };
   const char *wanted = tiny_getenv ("TINY_LAPACK_LIBRARY");
   if (wanted != NULL)
     is_found = open_library (wanted);

@@ -6,6 +6,8 @@ order forward, backward and batched, and that no input hangs or ends the program
 TAP. Run in the build's environment, by the interpreter that has PyGObject. With --own the results of kernels alone are printed."""
 import ctypes
 import os
+import pathlib
+import re
 import subprocess
 import sys
 
@@ -15,7 +17,8 @@ from tinycore import Tensor, TinyJit, dtypes, func, linalg
 from tinycore.errors import InvalidError
 from tinycore.helpers import GlobalCounters
 
-LIBRARIES = "libopenblas.so.0", "libmkl_rt.so.2", "libmkl_rt.so", "liblapack.so.3"
+TABLE = pathlib.Path(__file__).resolve().parents[2] / "plugins" / "cpu" / "cpu-lapack-libraries.def"
+LIBRARIES = re.findall(r'^LAPACK_LIBRARY \("(.*)"\)', TABLE.read_text(), re.M)
 RANDOM = numpy.random.default_rng(7)
 N = 24
 PLAIN = RANDOM.standard_normal((2, N, N))

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: MIT
  *
  * Proves that factors of matrices are claimed where a LAPACK is found and by that alone: what does not fit is declined
- * with a reason, a library that is not there or lacks symbols claims nothing, a damaged program is refused, and matrices
- * without a factor give NaNs and leave the others of their batch alone. */
+ * with a reason, a library that is not there or lacks symbols claims nothing, of several the fastest is taken, a damaged
+ * program is refused, and matrices without a factor give NaNs and leave the others of their batch alone. */
 #include "harness.h"
 
+#include <glib/gstdio.h>
+#include <link.h>
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 enum { N = 2 };
 
@@ -222,6 +225,69 @@ test_incomplete (void)
   check_absent ("libm.so.6");
 }
 
+/* Names that distributions give to libraries, from the fastest to the system's. */
+static const char *const libraries[] = { "libopenblasp.so.0", "libopenblas_pthreads.so.0",
+                                         "libopenblaso.so.0", "libopenblas_openmp.so.0",
+                                         "libopenblas.so.0",  "libopenblas.so.3",
+                                         "libmkl_rt.so.2",    "libmkl_rt.so",
+                                         "liblapack.so.3" };
+
+static int
+is_wanted (struct dl_phdr_info *info, size_t size, void *wanted)
+{
+  return g_str_equal (info->dlpi_name, wanted);
+}
+
+/* @n libraries that do not open hide the machine's own; those after them are whole. */
+static void
+check_taken (const char *folder, unsigned n)
+{
+  for (unsigned i = 0; i < G_N_ELEMENTS (libraries); i++) {
+    g_autofree char *path = g_build_filename (folder, libraries[i], NULL);
+    g_unlink (path);
+    if (i < n)
+      g_assert_true (g_file_set_contents (path, "", 0, NULL));
+    else
+      g_assert_cmpint (symlink (WHOLE_LAPACK, path), ==, 0);
+  }
+  g_autofree char *wanted = g_build_filename (folder, libraries[n], NULL);
+  g_setenv ("TINY_TEST_WANTED", wanted, TRUE);
+  g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+  g_test_trap_assert_passed ();
+}
+
+static void
+test_fastest (void)
+{
+  if (g_test_subprocess ()) {
+    const TinyOperation operation = cholesky_of (8, 1);
+    char *wanted = (char *) (uintptr_t) g_getenv ("TINY_TEST_WANTED");
+    g_assert_cmpuint (ask (&operation).verdict, ==, TINY_CLAIM_ACCEPTED);
+    g_test_message ("%s is wanted", wanted);
+    g_assert_cmpint (dl_iterate_phdr (is_wanted, wanted), ==, 1);
+    return;
+  }
+  g_autofree char *folder = g_dir_make_tmp ("tinycore-lapack-XXXXXX", NULL);
+  g_autofree char *before = g_strdup (g_getenv ("LD_LIBRARY_PATH"));
+  g_autofree char *after = g_strjoin (":", folder, before, NULL);
+  g_autofree char *chosen = g_strdup (g_getenv ("TINY_LAPACK_LIBRARY"));
+  g_unsetenv ("TINY_LAPACK_LIBRARY");
+  g_setenv ("LD_LIBRARY_PATH", after, TRUE);
+  for (unsigned i = 0; i < G_N_ELEMENTS (libraries); i++)
+    check_taken (folder, i);
+  if (chosen != NULL)
+    g_setenv ("TINY_LAPACK_LIBRARY", chosen, TRUE);
+  if (before != NULL)
+    g_setenv ("LD_LIBRARY_PATH", before, TRUE);
+  else
+    g_unsetenv ("LD_LIBRARY_PATH");
+  for (unsigned i = 0; i < G_N_ELEMENTS (libraries); i++) {
+    g_autofree char *path = g_build_filename (folder, libraries[i], NULL);
+    g_unlink (path);
+  }
+  g_rmdir (folder);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -232,6 +298,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugins-cpu/lapack/damaged", test_damaged);
   g_test_add_func ("/plugins-cpu/lapack/absent", test_absent);
   g_test_add_func ("/plugins-cpu/lapack/incomplete", test_incomplete);
+  g_test_add_func ("/plugins-cpu/lapack/fastest", test_fastest);
   int result = g_test_run ();
   harness_close ();
   return result;
