@@ -15,19 +15,34 @@
 
 /* ---- old values of memory that is about to be overwritten ---- */
 
-/* @written: a set of TinyBuffer. */
+/* True if @node is an assignment that alone writes to its memory: who reads it reads the value after it. */
+static gboolean
+is_only_writer (const TinyNode *node, GHashTable *written)
+{
+  TinyNode *target = node->op == TINY_OP_ASSIGN ? node->sources[0] : NULL;
+  return target != NULL
+         && g_hash_table_lookup (written,
+                                 tiny_runtime_get_buffer (tiny_runtime_get_piece (target, 0)))
+                == node;
+}
+
+/* @written: TinyBuffer → the ASSIGN that alone is asked for and writes to it, if there is one. */
 static gboolean
 reads_any (TinyNode *value, GHashTable *written, TinyGraph *graph)
 {
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &value, 1);
+  g_autofree gboolean *is_read = g_new0 (gboolean, order->len);
   gboolean reads = FALSE;
-  for (guint i = 0; i < order->len; i++) {
+  is_read[value->place] = TRUE;
+  for (guint i = order->len; i-- > 0;) {
     TinyNode *node = order->pdata[i];
     if (tiny_request_is_placeholder (node))
       return FALSE;
-    reads = reads
-            || (node->op == TINY_OP_BUFFER
-                && g_hash_table_contains (written, tiny_runtime_get_buffer (node)));
+    if (node->op == TINY_OP_BUFFER && is_read[i])
+      reads = reads || g_hash_table_contains (written, tiny_runtime_get_buffer (node));
+    const gboolean goes_on = is_read[i] && !is_only_writer (node, written);
+    for (guint s = 0; goes_on && s < node->n_sources; s++)
+      is_read[node->sources[s]->place] = TRUE;
   }
   return reads;
 }
@@ -110,6 +125,16 @@ add_node (TinyRequest *request, TinyNode *node, guint64 owner)
   g_array_append_val (request->owners, owner);
 }
 
+/* Notes that @assign writes to @buffer; NULL where two do. */
+static void
+add_written (GHashTable *written, TinyBuffer *buffer, const TinyNode *assign)
+{
+  gpointer other = NULL;
+  const gboolean is_second = g_hash_table_lookup_extended (written, buffer, NULL, &other);
+  if (!is_second || other != assign)
+    g_hash_table_insert (written, buffer, is_second ? NULL : (gpointer) assign);
+}
+
 /* A reader may be an assignment, whose memory has readers as well. */
 static void
 add_readers_of_old_values (TinyRequest *request)
@@ -124,8 +149,8 @@ add_readers_of_old_values (TinyRequest *request)
       if (target != NULL && assigned == NULL)
         assigned = g_hash_table_new (NULL, NULL);
       for (guint k = 0; target != NULL && k < tiny_runtime_count_pieces (target); k++)
-        g_hash_table_add (assigned,
-                          tiny_runtime_get_buffer (tiny_runtime_get_piece (target, k)));
+        add_written (assigned, tiny_runtime_get_buffer (tiny_runtime_get_piece (target, k)),
+                     node);
     }
     if (assigned == NULL || g_hash_table_size (assigned) == n_before)
       return;

@@ -8,6 +8,7 @@
 #include "ir/tiny-shard.h"
 #include "nn/recording.h"
 #include "tensor/tiny-tensor-private.h"
+#include "tensor/tiny-view.h"
 
 gboolean
 recording_is_variable (TinyTensor *tensor)
@@ -36,6 +37,25 @@ recording_realize_inputs (TinyTensor *const *inputs, guint n, GError **error)
     }
   }
   return TRUE;
+}
+
+/* What is written to a view is written to memory that was there before. */
+static gboolean
+realize_bases (TinyTensor *const *inputs, guint n, GError **error)
+{
+  for (guint i = 0; i < n; i++)
+    if (TINY_IS_TENSOR (inputs[i]) && inputs[i]->base != NULL
+        && !tiny_tensor_realize (tiny_view_get_base (inputs[i]), error))
+      return FALSE;
+  return TRUE;
+}
+
+/* What was assigned before is not the recording's to compute, nor are gradients that wait; what is assigned meanwhile is. */
+gboolean
+recording_prepare (TinyTensor *const *inputs, guint n, GError **error)
+{
+  return realize_bases (inputs, n, error) && recording_realize_inputs (inputs, n, error)
+         && tiny_runtime_realize_assignments (error);
 }
 
 static char *

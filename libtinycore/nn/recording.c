@@ -142,17 +142,6 @@ own_inputs (TinyTensor *const *inputs, guint n, GError **error)
   return TRUE;
 }
 
-/* What is written to a view is written to memory that was there before. */
-static gboolean
-realize_bases (TinyTensor *const *inputs, guint n, GError **error)
-{
-  for (guint i = 0; i < n; i++)
-    if (TINY_IS_TENSOR (inputs[i]) && inputs[i]->base != NULL
-        && !tiny_tensor_realize (tiny_view_get_base (inputs[i]), error))
-      return FALSE;
-  return TRUE;
-}
-
 static guint
 find_first (TinyTensor *const *inputs, guint i)
 {
@@ -187,9 +176,7 @@ recording_begin (TinyTensor *const *inputs, guint n, GError **error)
   g_array_set_clear_func (self->inputs, input_clear);
   self->outputs = g_ptr_array_new_with_free_func (g_object_unref);
   self->written = g_ptr_array_new ();
-  /* What was assigned before is not the recording's to compute, nor are gradients that wait; what is assigned meanwhile is. */
-  if (!realize_bases (inputs, n, error) || !recording_realize_inputs (inputs, n, error)
-      || !tiny_runtime_realize_assignments (error))
+  if (!recording_prepare (inputs, n, error))
     return NULL;
   tiny_view_refresh_all ();
   if (!tiny_tensor_part_all (error) || !own_inputs (inputs, n, error))

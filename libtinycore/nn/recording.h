@@ -36,5 +36,7 @@ gboolean recording_is_variable (TinyTensor *tensor);
 gboolean recording_check_kind (guint i, TinyTensor *before, TinyTensor *now, GError **why);
 /* Puts tensors in memory; variables stay what they are. */
 gboolean recording_realize_inputs (TinyTensor *const *inputs, guint n, GError **error);
+/* Puts in memory what waits and is not a recording's to compute. Plans of a run after that serve the recording. */
+gboolean recording_prepare (TinyTensor *const *inputs, guint n, GError **error);
 
 G_END_DECLS

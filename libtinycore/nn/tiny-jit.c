@@ -175,9 +175,10 @@ call_locked (TinyJit *self, TinyTensor *const *inputs, guint n, GError **error)
     return FALSE;
   if (self->is_recorded)
     return replay (self, inputs, n, error);
-  return self->n_calls++ == 0 || tiny_env_get_int (TINY_ENV_CHECK)
-             ? run (self, inputs, n, error)
-             : record (self, inputs, n, error);
+  if (self->n_calls++ > 0 && !tiny_env_get_int (TINY_ENV_CHECK))
+    return record (self, inputs, n, error);
+  return tiny_recorder_prepare (self->recorder, inputs, n, error)
+         && run (self, inputs, n, error);
 }
 
 gboolean

@@ -130,6 +130,20 @@ tiny_recorder_begin (TinyRecorder *self, TinyTensor *const *inputs, guint n, GEr
   return good;
 }
 
+gboolean
+tiny_recorder_prepare (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
+{
+  tiny_return_error_unless (TINY_IS_RECORDER (self), error, FALSE, "no recorder given");
+  tiny_return_error_unless (TINY_IS_LIST (inputs, n), error, FALSE,
+                            "inputs are counted, but none are given");
+  tiny_runtime_open_default_device ();
+  if (!tiny_runtime_lock_or_stop (error))
+    return FALSE;
+  gboolean good = recording_prepare (inputs, n, error);
+  tiny_runtime_unlock ();
+  return good;
+}
+
 /* Puts @made beside the others, or in the place of the oldest. */
 static void
 add (TinyRecorder *self, Recording *made)

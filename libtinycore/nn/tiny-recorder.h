@@ -33,6 +33,27 @@ G_DECLARE_FINAL_TYPE (TinyRecorder, tiny_recorder, TINY, RECORDER, GObject)
 TINY_API TinyRecorder *tiny_recorder_new (void);
 
 /**
+ * tiny_recorder_prepare:
+ * @self: a recorder
+ * @inputs: (array length=n_inputs): the tensors that tiny_recorder_begin() will be given
+ * @n_inputs: how many
+ * @error: return location
+ *
+ * Realises the inputs and what waits to be assigned, such as weights of layers that were made just now. A call of the
+ * stretch after this is planned as a recording is: recorded next, it is not scheduled again.
+ *
+ * Errors: what an input carries, those of realising.
+ *
+ * Returns: whether it worked
+ *
+ * Since: 0.1
+ */
+TINY_API gboolean tiny_recorder_prepare (TinyRecorder *self,
+                                         TinyTensor *const *inputs,
+                                         guint n_inputs,
+                                         GError **error);
+
+/**
  * tiny_recorder_begin:
  * @self: a recorder
  * @inputs: (array length=n_inputs): tensors that replays will exchange, realised here in memory of their own; views stay views

@@ -55,7 +55,7 @@ KEPT_WHEN_CAPTURED = {
   "gpt2-decode:q4_0/captured": (5_300_000, WEIGHTS),
   "gpt2-decode:q8_0/captured": (5_300_000, WEIGHTS),
   "gpt2-prefill/captured": (835_000_000, WEIGHTS),
-  "gpt2-prefill/backward-captured": (676_000_000, WEIGHTS),
+  "gpt2-prefill/backward-captured": (166_000_000, WEIGHTS),
   "gpt2-small-decode/captured": (420_000, WEIGHTS),
   "gpt2-tiny-decode/captured": (67_000, WEIGHTS),
   "gpt2-tiny-prefill/captured": (60_000, WEIGHTS),

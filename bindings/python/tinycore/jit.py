@@ -244,6 +244,7 @@ class TinyJit:
             return self.replay(form, inputs, arguments, more)
         self.n_calls += 1
         if self.n_calls == 1 or CHECKS:
+            self.call(Tiny.Recorder.new().prepare, inputs)
             result = self.function(*arguments, **more)
             self.realize(result)
             return result

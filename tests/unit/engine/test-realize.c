@@ -403,6 +403,40 @@ test_numbers (void)
   tiny_runtime_unlock ();
 }
 
+/* What reads an assigned value is not computed with the assignment: it goes on from the memory. What reads the value before
+ * is, and so is what reads an assignment to memory that another one writes to after it. */
+static void
+test_readers (void)
+{
+  const gint64 n = 2;
+  tiny_runtime_lock ();
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyNode *memory = node_of_floats ((float[]){ 1, 2 }, &n, 1);
+  TinyNode *value = node_of_floats ((float[]){ 3, 5 }, &n, 1);
+  TinyNode *sources[] = { memory, tiny_node_unary (g, TINY_OP_NEG, value) };
+  TinyNode *first
+      = tiny_node_new (g, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL);
+  TinyRoot assigned = { 0 }, later = { 0 }, reader = { 0 }, older = { 0 };
+  tiny_runtime_add_root (&assigned, first);
+  tiny_runtime_add_root (&reader, tiny_node_binary (g, TINY_OP_MUL, first, value));
+  tiny_runtime_add_root (&older, tiny_node_binary (g, TINY_OP_ADD, memory, value));
+  realize (&assigned);
+  g_assert_true (tiny_runtime_is_realized (older.node));
+  g_assert_false (tiny_runtime_is_realized (reader.node));
+  assert_floats (&older, (float[]){ 4, 7 }, 2);
+  sources[1] = tiny_node_binary (g, TINY_OP_ADD, value, value);
+  tiny_runtime_add_root (
+      &later, tiny_node_new (g, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL));
+  realize (&later);
+  g_assert_true (tiny_runtime_is_realized (reader.node));
+  assert_floats (&reader, (float[]){ -9, -25 }, 2);
+  assert_floats (&later, (float[]){ 6, 10 }, 2);
+  TinyRoot *const roots[] = { &assigned, &later, &reader, &older };
+  for (guint i = 0; i < G_N_ELEMENTS (roots); i++)
+    tiny_runtime_remove_root (roots[i]);
+  tiny_runtime_unlock ();
+}
+
 /* The sum of all elements of @node, which is no root: nothing else is stored. */
 static float
 read_sum (TinyNode *node)
@@ -501,6 +535,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/realize/assign", test_assign);
   g_test_add_func ("/engine/realize/sweep", test_sweep);
   g_test_add_func ("/engine/realize/memory", test_memory);
+  g_test_add_func ("/engine/realize/readers", test_readers);
   g_test_add_func ("/engine/realize/numbers", test_numbers);
   g_test_add_func ("/engine/realize/runs", test_runs);
   g_test_add_func ("/engine/realize/no-runs", test_no_runs);

@@ -133,11 +133,62 @@ test_one_schedule (void)
   g_assert_cmpuint (tiny_jit_get_n_kernels (jit), >, 0);
 }
 
+typedef struct {
+  TinyModule *layer;
+  TinyOptimizer *optimizer; /* or NULL: it only goes forward */
+} Fresh;
+
+static gboolean
+run_fresh (TinyTensor *const *inputs,
+           G_GNUC_UNUSED guint n_inputs,
+           TinyTensor **outputs,
+           G_GNUC_UNUSED guint n_outputs,
+           gpointer user_data,
+           GError **error)
+{
+  Fresh *self = user_data;
+  outputs[0] = g_object_ref_sink (tiny_tensor_sum (
+      tiny_tensor_sin (tiny_module_forward (self->layer, inputs[0])), NULL, 0, FALSE));
+  if (self->optimizer == NULL)
+    return TRUE;
+  tiny_optimizer_zero_grad (self->optimizer);
+  return tiny_tensor_backward (outputs[0], error)
+         && tiny_optimizer_step (self->optimizer, outputs, 1, error);
+}
+
+/* The weights of a new layer wait to be assigned: they are a schedule of their own, so the step is scheduled once. */
+static void
+test_fresh (gconstpointer trains)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (TinyModule) layer = tiny_linear_new (WIDTH, WIDTH / 2, TRUE);
+  g_autoptr (GPtrArray) weights = tiny_module_get_parameters (layer);
+  g_autoptr (TinyOptimizer) sgd
+      = tiny_sgd_new ((TinyTensor *const *) weights->pdata, weights->len, 0.125, 0, 0, FALSE);
+  g_autoptr (TinyTensor) x = wave (0.5);
+  Fresh fresh = { layer, trains != NULL ? sgd : NULL };
+  g_autoptr (TinyJit) jit = tiny_jit_new (run_fresh, &fresh, NULL, 1);
+  TinyCounters before, first = { 0 }, now;
+  tiny_runtime_get_counters (&before);
+  for (guint i = 0; i < 3; i++) {
+    g_autoptr (GError) error = NULL;
+    tiny_jit_call (jit, &x, 1, NULL, &error);
+    g_assert_no_error (error);
+    tiny_runtime_get_counters (&now);
+    first = i == 0 ? now : first;
+    g_assert_cmpuint (now.n_schedules, ==, first.n_schedules);
+  }
+  g_assert_cmpuint (first.n_schedules - before.n_schedules, <=, 2);
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/nn/recording/gradients", test_gradients);
+  g_test_add_data_func ("/nn/recording/fresh/forward", NULL, test_fresh);
+  g_test_add_data_func ("/nn/recording/fresh/training", "trains", test_fresh);
   g_test_add_func ("/nn/recording/one-schedule", test_one_schedule);
   return g_test_run ();
 }
