@@ -189,6 +189,8 @@ tiny_build_slice (TinyBuild *self, TinyNode *x, guint axis, gint64 start, gint64
 }
 
 /* ---- parts side by side ---- */
+enum { FEW_PARTS = 16, GROUP = 4 }; /* few: any kernel can read them */
+
 /* The sum of all parts, each with zeros where the others are. */
 static TinyNode *
 add_parts (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
@@ -208,22 +210,26 @@ add_parts (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
   return sum;
 }
 
-/* The sum of both halves of @n parts. In one sum of many, what a kernel cannot read at once is stored as large as the
- * whole, again and again; and the way down is another one for each part, so that kernels that read one are not alike. */
+/* The sum of groups of parts, of groups of these, and so on. In one sum of many, what a kernel cannot read at once is stored
+ * as large as the whole, again and again, and each element passes every part. Groups are small, for each element passes all
+ * of its own, and of one size where that can be, so that one kernel computes several. */
 static TinyNode *
-add_halves (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
+add_groups (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
 {
-  if (n == 1)
-    return x[0];
-  TinyNode *halves[]
-      = { add_halves (self, x, n / 2, axis), add_halves (self, x + n / 2, n - n / 2, axis) };
-  return halves[0] != NULL && halves[1] != NULL ? add_parts (self, halves, 2, axis) : NULL;
+  g_autofree TinyNode **left = g_memdup2 (x, n * sizeof *x);
+  while (n > FEW_PARTS) {
+    const guint n_groups = (n + GROUP - 1) / GROUP, size = (n + n_groups - 1) / n_groups;
+    guint n_made = 0;
+    for (guint i = 0; i < n; i += size)
+      left[n_made++] = add_parts (self, left + i, MIN (size, n - i), axis);
+    n = n_made;
+  }
+  return add_parts (self, left, n, axis);
 }
 
 TinyNode *
 tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
 {
-  enum { FEW_PARTS = 16 }; /* that any kernel can read */
   TinyDType dtype = (TinyDType) x[0]->dtype;
   g_autoptr (GPtrArray) parts = g_ptr_array_new ();
   for (guint i = 0; i < n; i++) {
@@ -245,7 +251,7 @@ tiny_build_cat (TinyBuild *self, TinyNode *const *x, guint n, guint axis)
       g_ptr_array_add (parts, tiny_build_cast (self, x[i], dtype));
   TinyNode *const *kept = (TinyNode *const *) parts->pdata;
   return parts->len <= FEW_PARTS ? add_parts (self, kept, parts->len, axis)
-                                 : add_halves (self, kept, parts->len, axis);
+                                 : add_groups (self, kept, parts->len, axis);
 }
 
 /* A number that is asked for is no size that is a variable, even where it is the largest. */
