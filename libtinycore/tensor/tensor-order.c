@@ -80,6 +80,9 @@ op_movedim (TinyBuild *b,
 }
 
 /* ---- rolling ---- */
+
+/* A part of @x twice, one after the other: only where it begins says how far, and plans leave that open
+ * (engine/open-numbers.h). */
 static TinyNode *
 roll_axis (TinyBuild *b, TinyNode *x, guint axis, gint64 shift)
 {
@@ -87,9 +90,8 @@ roll_axis (TinyBuild *b, TinyNode *x, guint axis, gint64 shift)
   shift = size == 0 ? 0 : (shift % size + size) % size;
   if (shift == 0)
     return x;
-  TinyNode *parts[] = { tiny_build_slice (b, x, axis, size - shift, 1, shift),
-                        tiny_build_slice (b, x, axis, 0, 1, size - shift) };
-  return tiny_build_cat (b, parts, 2, axis);
+  TinyNode *twice = tiny_build_cat (b, (TinyNode *[]){ x, x }, 2, axis);
+  return tiny_build_slice (b, twice, axis, size - shift, 1, size);
 }
 
 TinyNode *

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "../default-device.h"
+#include "autograd/tiny-gradient.h"
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -345,6 +346,45 @@ test_steps (void)
   }
 }
 
+/* How far a tensor is rolled takes one plan, along one axis, along two, and with gradients. */
+static void
+test_roll (void)
+{
+  enum { N = 60 };
+  static const gint64 axes[] = { 0, 1 };
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  TinyCounters before, after;
+  g_autoptr (TinyTensor) x = g_object_ref_sink (T (contiguous) (
+      T (reshape) (T (arange) (TINY_DTYPE_F32, 0, N * N, 1), (gint64[]){ N, N }, 2)));
+  g_assert_true (T (realize) (x, &error));
+  T (set_requires_grad) (x, TRUE);
+  for (guint n_axes = 0; n_axes <= 2; n_axes++) {
+    tiny_runtime_get_counters (&before);
+    for (gint64 i = 1; i < N; i++) {
+      const gint64 by[] = { i, -i };
+      g_autoptr (TinyTensor) y
+          = g_object_ref_sink (T (roll) (x, by, MAX (n_axes, 1), axes, n_axes));
+      g_autoptr (TinyTensor) sum = g_object_ref_sink (T (sum) (T (mul) (y, x), NULL, 0, FALSE));
+      float found[N * N];
+      T (clear_grad) (x);
+      g_assert_true (T (copy_data) (y, found, sizeof found, &error));
+      const gint64 row = N - i, column = n_axes == 2 ? i : 0;
+      g_assert_cmpfloat (found[0], ==, n_axes == 0 ? N * N - i : row * N + column);
+      g_assert_true (T (backward) (sum, &error));
+      /* what came from here, and what is here: of the first element both its neighbours */
+      g_autoptr (GBytes) data = T (get_data) (T (get_grad) (x), &error);
+      g_assert_no_error (error);
+      const float *grad = g_bytes_get_data (data, NULL);
+      const gint64 back = i * N + (n_axes == 2 ? N - i : 0);
+      g_assert_cmpfloat (grad[0], ==, found[0] + (n_axes == 0 ? i : back));
+    }
+    tiny_runtime_get_counters (&after);
+    g_assert_cmpuint (after.n_schedules - before.n_schedules, <=, 8);
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -356,5 +396,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/tensor/subscript/many", test_many);
   g_test_add_func ("/tensor/subscript/loop", test_loop);
   g_test_add_func ("/tensor/subscript/steps", test_steps);
+  g_test_add_func ("/tensor/subscript/roll", test_roll);
   return g_test_run ();
 }
