@@ -340,6 +340,23 @@ tiny_graph_toposort (TinyGraph *self, TinyNode *const *roots, guint n_roots)
   return order;
 }
 
+guint *
+tiny_graph_list_places (const GPtrArray *order, TinyNode *const *roots, guint n_roots)
+{
+  gsize n = n_roots;
+  for (guint i = 0; i < order->len; i++)
+    n += ((const TinyNode *) order->pdata[i])->n_sources;
+  guint *places = g_new (guint, n + 1), *at = places;
+  for (guint i = 0; i < order->len; i++) {
+    const TinyNode *node = order->pdata[i];
+    for (guint s = 0; s < node->n_sources; s++)
+      *at++ = node->sources[s]->place;
+  }
+  for (guint r = 0; r < n_roots; r++)
+    *at++ = roots[r]->place;
+  return places;
+}
+
 /* Rebuilds @node over the mapped sources. */
 static TinyNode *
 rebuild (TinyGraph *graph, TinyNode *node, const TinyNodeMap *map)

@@ -158,6 +158,10 @@ tiny_node_is_in (const TinyNode *node, const GPtrArray *order)
   return node->place < order->len && order->pdata[node->place] == node;
 }
 
+/* Places in @order, which is the one that was made last of its nodes: of the sources of its first node, then of its
+ * second, and so on, then of @roots. A pass that goes through them in this order needs no map. Free with g_free(). */
+guint *tiny_graph_list_places (const GPtrArray *order, TinyNode *const *roots, guint n_roots);
+
 /* @root with each from[i] replaced by to[i], rebuilt above them. */
 TinyNode *tiny_graph_substitute (TinyGraph *self,
                                  TinyNode *root,

@@ -59,7 +59,7 @@ check_kernel (Plan *plan, TinyNode *node, GError **error)
 gboolean
 schedule_check_customs (Plan *plan, GError **error)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  GPtrArray *order = schedule_list_graph (plan);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     if (node->op == TINY_OP_KERNEL && !check_kernel (plan, node, error))

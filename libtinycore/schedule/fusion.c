@@ -23,14 +23,14 @@ is_recomputed (Fusion *self, const TinyNode *node)
 
 /* ---- forward ---- */
 static void
-add_leaf (Info *info, guint32 id, double n_bytes)
+add_leaf (Info *info, guint32 place, double n_bytes)
 {
   for (guint i = 0; i < info->n_leaves; i++)
-    if (info->leaves[i] == id)
+    if (info->leaves[i] == place)
       return;
   info->leaf_bytes += n_bytes;
   if (info->n_leaves < MAX_LEAVES)
-    info->leaves[info->n_leaves++] = id;
+    info->leaves[info->n_leaves++] = place;
 }
 
 /* The estimate of @source becomes part of that of @info. */
@@ -39,7 +39,7 @@ add_estimate (Fusion *self, Info *info, const Info *source)
 {
   if (source->is_assumed) {
     info->operations += schedule_weights.access;
-    add_leaf (info, source->node->id, source->n_bytes);
+    add_leaf (info, source->node->place, source->n_bytes);
     return;
   }
   info->operations += source->operations;
@@ -51,7 +51,7 @@ add_estimate (Fusion *self, Info *info, const Info *source)
     return;
   }
   for (guint j = 0; j < source->n_leaves; j++)
-    add_leaf (info, source->leaves[j], self->infos[self->position[source->leaves[j]]].n_bytes);
+    add_leaf (info, source->leaves[j], self->infos[source->leaves[j]].n_bytes);
 }
 
 /* Whether an EXPAND of @source to @n elements is of something rather stored than computed for each
@@ -150,7 +150,7 @@ estimate (Fusion *self, Info *info)
         && is_better_stored (source, info->n)) {
       assume_below (self, source);
       info->operations += schedule_weights.access;
-      add_leaf (info, source->node->id, source->n_bytes);
+      add_leaf (info, source->node->place, source->n_bytes);
     } else {
       add_estimate (self, info, source);
     }
@@ -427,10 +427,9 @@ add_stages (Fusion *self)
 void
 schedule_choose_stages (Plan *plan)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  GPtrArray *order = schedule_list_graph (plan);
   Fusion self = { plan, order };
   self.infos = g_new0 (Info, order->len + 1);
-  self.position = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
   self.signatures = g_array_new (FALSE, FALSE, sizeof (TinyNode *));
   self.contexts = g_array_new (FALSE, FALSE, sizeof (Context));
   self.given = g_array_new (FALSE, FALSE, sizeof (Given));
@@ -442,7 +441,6 @@ schedule_choose_stages (Plan *plan)
     info->node = node;
     info->n = (double) tiny_shape_get_n_elements (node->shape);
     info->n_bytes = info->n * (double) tiny_dtype_get_n_bytes (node->dtype);
-    self.position[node->id] = i;
     for (guint j = 0; j < schedule_count_values (node); j++)
       fusion_get_info (&self, node->sources[j])->n_users++;
   }
@@ -462,7 +460,6 @@ schedule_choose_stages (Plan *plan)
   g_array_unref (self.signatures);
   g_array_unref (self.contexts);
   g_array_unref (self.given);
-  g_free (self.position);
   g_free (self.places);
   g_free (self.infos);
 }

@@ -35,7 +35,7 @@ typedef struct {
   const char *why;     /* it is stored */
   double cost_stored, cost_again;
   guint n_leaves;
-  guint32 leaves[MAX_LEAVES]; /* ids of what it reads from memory */
+  guint32 leaves[MAX_LEAVES]; /* places of what it reads from memory */
   double leaf_bytes;
   guint contexts; /* the first of those that its users gave it, in Fusion.given; 0: none */
   guint last;     /* of them */
@@ -49,9 +49,8 @@ typedef struct {
 
 typedef struct {
   Plan *plan;
-  GPtrArray *order;
+  GPtrArray *order; /* the last that is made of its nodes: their places are in it */
   Info *infos;
-  guint *position;    /* of each node id in order */
   GArray *signatures; /* of each kernel: the REDUCE whose loops it has, or NULL */
   GArray *given;      /* Given; the first one is nobody's */
   guint free;         /* the first of those in it that are free again, or 0 */
@@ -62,7 +61,9 @@ typedef struct {
 static inline Info *
 fusion_get_info (const Fusion *self, const TinyNode *node)
 {
-  return &self->infos[self->position[node->id]];
+  Info *info = &self->infos[node->place];
+  g_assert (info->node == node);
+  return info;
 }
 
 /* limit.c: stores more values until no kernel reads too many buffers or variables. Returns whether it did. */

@@ -43,6 +43,11 @@ typedef struct {
   gboolean shares;
 } Attempt;
 
+/* Two groups, and one on a way between them. */
+typedef struct {
+  guint a, b, between;
+} Way;
+
 typedef struct {
   Plan *plan;
   guint n;
@@ -50,6 +55,7 @@ typedef struct {
   guint *n_readers; /* of each buffer */
   guint mark;
   GHashTable *failed; /* Attempt */
+  GHashTable *ways;   /* Way, the last that was found between two */
 } Merge;
 
 /* Between the levels of neighbours, so that what one is lifted by does not lift all that come after. */
@@ -95,9 +101,9 @@ get_work (Merge *self, Group *group)
 }
 
 /* ---- what must run before what ---- */
-/* Looks at one neighbour more. FALSE: there is none, and no way. */
+/* Looks at one neighbour more. FALSE: there is none, and no way; else one on it is @out_between. */
 static gboolean
-look_further (Merge *self, Search *search, gboolean *out_is_way)
+look_further (Merge *self, Search *search, gboolean *out_is_way, guint *out_between)
 {
   while (search->at < search->met->len) {
     const guint at = g_array_index (search->met, guint, search->at);
@@ -112,10 +118,11 @@ look_further (Merge *self, Search *search, gboolean *out_is_way)
     Group *group = &self->groups[next];
     const guint64 end = self->groups[search->to].level;
     TINY_COUNT (n_looks, 1);
-    if (next == search->to ? at != search->from : group->mark == search->other)
+    if (next == search->to ? at != search->from : group->mark == search->other) {
       *out_is_way = TRUE;
-    else if (next != search->to && next != search->from && group->mark != search->mark
-             && (search->is_forward ? group->level < end : group->level > end)) {
+      *out_between = next == search->to ? at : next;
+    } else if (next != search->to && next != search->from && group->mark != search->mark
+               && (search->is_forward ? group->level < end : group->level > end)) {
       group->mark = search->mark;
       g_array_append_val (search->met, next);
     }
@@ -124,13 +131,37 @@ look_further (Merge *self, Search *search, gboolean *out_is_way)
   return FALSE;
 }
 
+static guint
+hash_way (gconstpointer p)
+{
+  const Way *self = p;
+  return (guint) (((guint64) self->a << 32 | self->b) * G_GUINT64_CONSTANT (0x9E3779B97F4A7C15)
+                  >> 32);
+}
+
+static gboolean
+equal_ways (gconstpointer x, gconstpointer y)
+{
+  const Way *a = x, *b = y;
+  return a->a == b->a && a->b == b->b;
+}
+
 /* True if group @a must run before @b because of one in between: searched from both ends by turns, so that it takes no
- * longer than from the end where there is less to see. */
+ * longer than from the end where there is less to see. A way that was found stays one as groups become one, for as long
+ * as what is between its ends is neither of them. */
 static gboolean
 is_way_between (Merge *self, guint a, guint b)
 {
   if (self->groups[b].level < self->groups[a].level + 2)
     return FALSE;
+  Way way = { a, b, 0 };
+  const Way *known = g_hash_table_lookup (self->ways, &way);
+  TINY_COUNT (n_looks, 1);
+  if (known != NULL) {
+    const guint between = find_group (self, known->between);
+    if (between != a && between != b)
+      return TRUE;
+  }
   g_autoptr (GArray) above = g_array_new (FALSE, FALSE, sizeof (guint));
   g_autoptr (GArray) below = g_array_new (FALSE, FALSE, sizeof (guint));
   const guint mark = self->mark + 1;
@@ -140,9 +171,11 @@ is_way_between (Merge *self, guint a, guint b)
   self->mark += 2;
   g_array_append_val (above, a);
   g_array_append_val (below, b);
-  while (!is_way && look_further (self, &forward, &is_way) && !is_way
-         && look_further (self, &backward, &is_way))
+  while (!is_way && look_further (self, &forward, &is_way, &way.between) && !is_way
+         && look_further (self, &backward, &is_way, &way.between))
     continue;
+  if (is_way)
+    g_hash_table_add (self->ways, g_memdup2 (&way, sizeof way));
   return is_way;
 }
 
@@ -348,6 +381,7 @@ merge_init (Merge *self, Plan *plan)
 {
   *self = (Merge){ .plan = plan, .n = plan->items->len };
   self->failed = g_hash_table_new_full (hash_attempt, equal_attempts, g_free, NULL);
+  self->ways = g_hash_table_new_full (hash_way, equal_ways, g_free, NULL);
   self->groups = g_new0 (Group, self->n + 1);
   self->n_readers = g_new0 (guint, plan->buffers->len + 1);
   g_autofree gboolean *is_constant = g_new0 (gboolean, self->n + 1);
@@ -396,6 +430,7 @@ schedule_merge_kernels (Plan *plan, GError **error)
     g_array_unref (self.groups[i].after);
   }
   g_hash_table_unref (self.failed);
+  g_hash_table_unref (self.ways);
   g_free (self.groups);
   g_free (self.n_readers);
   return good;

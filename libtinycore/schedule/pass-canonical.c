@@ -270,32 +270,34 @@ clean (Canonical *self, TinyNode *node, TinyNode *const *sources)
 void
 schedule_canonicalize (Plan *plan)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  GPtrArray *order = schedule_list_graph (plan);
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
-  g_auto (TinyNodeMap) map = { NULL, 0 };
-  g_autofree guint *users = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
+  g_autofree guint *places = tiny_graph_list_places (order, plan->roots, plan->n_roots);
+  g_autofree TinyNode **made = g_new (TinyNode *, order->len + 1);
+  g_autofree guint *users = g_new0 (guint, order->len + 1);
+  const guint *at = places;
   Canonical self = { plan, plan->graph, { NULL, 0 }, { NULL, 0 } };
   find_relus (&self, order);
   for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i];
+    const TinyNode *node = order->pdata[i];
     for (guint j = 0; j < node->n_sources; j++)
-      users[node->sources[j]->id]++;
+      users[*at++]++;
   }
   for (guint r = 0; r < plan->n_roots; r++)
-    users[plan->roots[r]->id] += 2;
+    users[*at++] += 2;
+  at = places;
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     g_ptr_array_set_size (sources, 0);
     for (guint j = 0; j < node->n_sources; j++)
-      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[j]));
-    TinyNode *result = clean (&self, node, (TinyNode *const *) sources->pdata);
-    tiny_node_map_set (&map, node, result);
+      g_ptr_array_add (sources, made[*at++]);
+    TinyNode *result = made[i] = clean (&self, node, (TinyNode *const *) sources->pdata);
     schedule_get_device (plan, result); /* here its sources are known: no deep walk later */
     tiny_node_map_set (&self.users, result,
-                       GUINT_TO_POINTER (MAX (count_users (&self, result), users[node->id])));
+                       GUINT_TO_POINTER (MAX (count_users (&self, result), users[i])));
   }
   for (guint r = 0; r < plan->n_roots; r++) {
-    TinyNode *root = tiny_node_map_get (&map, plan->roots[r]);
+    TinyNode *root = made[*at++];
     gboolean assigns = root->op == TINY_OP_KERNEL && plan->targets[r] != NULL;
     if (root->n_sources == 0 || tiny_op_is_movement (root->op) || assigns)
       root = tiny_node_new (plan->graph, TINY_OP_CONTIGUOUS, root->dtype, 1, 1, &root, 0, NULL,

@@ -61,6 +61,8 @@ typedef struct {
   GPtrArray *lists;     /* the lists that are there */
   guint n_roots;
   TinyNode **roots;   /* the values */
+  GPtrArray *order;   /* see schedule_list_graph() */
+  GPtrArray *ordered; /* the roots that it is of */
   TinyNode **targets; /* the PARAM that root i is assigned to, or NULL */
   guint n_inputs;
   GArray *buffers;   /* TinyScheduleBuffer; the inputs first. A later one of kind INPUT is that
@@ -86,6 +88,10 @@ TinyNode *schedule_take_apart (Plan *plan, TinyNode *sink, GError **error);
 gboolean schedule_check_devices (Plan *plan, TinyNode *sink, GError **error);
 /* The device that computes @node, or NULL where nothing below says. */
 const char *schedule_get_device (Plan *plan, TinyNode *node);
+
+/* All nodes of the graph under the roots as they are now, sources before users, each at its place; the plan's own, until
+ * it is asked for again. Made anew where there are other roots than the last time. */
+GPtrArray *schedule_list_graph (Plan *plan);
 
 /* @kernel and what it is made of, sources before users; the plan's own. */
 const GPtrArray *schedule_list_nodes (Plan *plan, TinyNode *kernel);

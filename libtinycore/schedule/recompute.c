@@ -31,16 +31,15 @@ typedef struct {
 
 typedef struct {
   Plan *plan;
-  GPtrArray *order;
+  GPtrArray *order; /* the last that is made of its nodes: their places are in it */
   Info *infos;
-  guint *position; /* of each node id in order */
   TinyNodeMap *found;
 } Search;
 
 static Info *
 get_info (Search *self, const TinyNode *node)
 {
-  return &self->infos[self->position[node->id]];
+  return &self->infos[node->place];
 }
 
 static double
@@ -213,12 +212,9 @@ gboolean
 schedule_find_recomputed (Plan *plan)
 {
   gboolean any = FALSE;
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  GPtrArray *order = schedule_list_graph (plan);
   Search self = { .plan = plan, .order = order, .found = &plan->recomputed };
   self.infos = g_new0 (Info, order->len + 1);
-  self.position = g_new0 (guint, tiny_graph_get_n_nodes (plan->graph) + 1);
-  for (guint i = 0; i < order->len; i++)
-    self.position[((TinyNode *) order->pdata[i])->id] = i;
   find_uses (&self);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
@@ -234,7 +230,6 @@ schedule_find_recomputed (Plan *plan)
     any = any || node->op == TINY_OP_REDUCE; /* products to be summed are never stored */
   }
   g_free (self.infos);
-  g_free (self.position);
   if (!any)
     tiny_node_map_clear (&plan->recomputed);
   return any;

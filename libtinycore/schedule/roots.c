@@ -10,7 +10,6 @@
 typedef struct {
   Plan *plan;
   GPtrArray *order;
-  TinyNodeMap made;    /* what each node becomes for those that read it */
   TinyNodeMap root_of; /* of a node below a root's movement: the root, a CONTIGUOUS */
   TinyNodeMap roots;   /* what such roots become */
 } Roots;
@@ -92,12 +91,9 @@ remake_root (TinyGraph *graph, TinyNode *root, TinyNode *value)
 }
 
 static TinyNode *
-remake (Roots *self, TinyNode *node)
+remake (Roots *self, TinyNode *node, TinyNode *const *sources)
 {
   TinyGraph *graph = self->plan->graph;
-  g_autofree TinyNode **sources = g_new (TinyNode *, node->n_sources + 1);
-  for (guint s = 0; s < node->n_sources; s++)
-    sources[s] = tiny_node_map_get (&self->made, node->sources[s]);
   TinyNode *made = tiny_node_with_sources (graph, node, sources);
   TinyNode *root = tiny_node_map_get (&self->root_of, node);
   schedule_get_device (self->plan, made);
@@ -113,16 +109,25 @@ remake (Roots *self, TinyNode *node)
 void
 schedule_share_roots (Plan *plan)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  GPtrArray *order = schedule_list_graph (plan);
+  g_autoptr (GPtrArray) sources = g_ptr_array_new ();
+  g_autofree guint *places = tiny_graph_list_places (order, plan->roots, plan->n_roots);
+  /* Each node as those that read it see it from here on. */
+  g_autofree TinyNode **made = g_new (TinyNode *, order->len + 1);
   Roots self = { .plan = plan, .order = order };
+  const guint *at = places;
   find_values (&self);
   for (guint i = 0; i < order->len; i++) {
-    TinyNode *node = order->pdata[i], *stored = tiny_node_map_get (&self.roots, node);
-    tiny_node_map_set (&self.made, node, stored != NULL ? stored : remake (&self, node));
+    TinyNode *node = order->pdata[i];
+    TinyNode *stored = tiny_node_map_get (&self.roots, node);
+    g_ptr_array_set_size (sources, 0);
+    for (guint s = 0; s < node->n_sources; s++)
+      g_ptr_array_add (sources, made[*at++]);
+    made[i]
+        = stored != NULL ? stored : remake (&self, node, (TinyNode *const *) sources->pdata);
   }
   for (guint r = 0; r < plan->n_roots; r++)
-    plan->roots[r] = tiny_node_map_get (&self.made, plan->roots[r]);
-  tiny_node_map_clear (&self.made);
+    plan->roots[r] = made[*at++];
   tiny_node_map_clear (&self.root_of);
   tiny_node_map_clear (&self.roots);
 }

@@ -174,25 +174,28 @@ split (Plan *plan, TinyNode *node)
 void
 schedule_split_reduces (Plan *plan)
 {
-  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, plan->roots, plan->n_roots);
+  GPtrArray *order = schedule_list_graph (plan);
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
-  g_auto (TinyNodeMap) map = { NULL, 0 }, claimed = { NULL, 0 };
+  g_autofree guint *places = tiny_graph_list_places (order, plan->roots, plan->n_roots);
+  g_autofree TinyNode **made = g_new (TinyNode *, order->len + 1);
+  g_auto (TinyNodeMap) claimed = { NULL, 0 };
+  const guint *at = places;
   schedule_find_claimed (order, &claimed);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     g_ptr_array_set_size (sources, 0);
     for (guint j = 0; j < node->n_sources; j++)
-      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[j]));
+      g_ptr_array_add (sources, made[*at++]);
     TinyNode *result
         = tiny_node_with_sources (plan->graph, node, (TinyNode *const *) sources->pdata);
     if (result->op == TINY_OP_REDUCE && tiny_node_map_get (&claimed, node) == NULL
         && tiny_node_map_get (&plan->recomputed, result->sources[0]) == NULL)
       result = split (plan, result);
-    tiny_node_map_set (&map, node, result);
+    made[i] = result;
     schedule_get_device (plan, result);
   }
   for (guint r = 0; r < plan->n_roots; r++) {
-    TinyNode *root = tiny_node_map_get (&map, plan->roots[r]);
+    TinyNode *root = made[*at++];
     if (tiny_op_is_movement (root->op))
       root = tiny_node_new (plan->graph, TINY_OP_CONTIGUOUS, root->dtype, 1, 1, &root, 0, NULL,
                             NULL);

@@ -3,6 +3,8 @@
  * tiny-schedule.c: the passes in their order, from a tensor graph to a list of items. */
 #include "schedule/tiny-schedule.h"
 
+#include <string.h>
+
 #include "base/interrupt-check.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
@@ -44,6 +46,24 @@ schedule_list_nodes (Plan *plan, TinyNode *kernel)
     tiny_node_map_set (&plan->nodes_of, kernel, list);
   }
   return list;
+}
+
+GPtrArray *
+schedule_list_graph (Plan *plan)
+{
+  const gsize size = plan->n_roots * sizeof (gpointer);
+  if (plan->ordered->len == plan->n_roots && plan->n_roots > 0
+      && memcmp (plan->ordered->pdata, plan->roots, size) == 0) {
+    for (guint i = 0; i < plan->order->len; i++)
+      ((TinyNode *) plan->order->pdata[i])->place
+          = i; /* kernels that were listed since have others */
+    return plan->order;
+  }
+  tiny_graph_toposort_into (plan->graph, plan->roots, plan->n_roots, plan->order);
+  g_ptr_array_set_size (plan->ordered, (gint) plan->n_roots);
+  if (plan->n_roots > 0)
+    memcpy (plan->ordered->pdata, plan->roots, size);
+  return plan->order;
 }
 
 /* ---- roots ---- */
@@ -467,6 +487,8 @@ tiny_schedule_new_with (TinyGraph *graph,
   affine_pool_init (&plan.affines, graph);
   plan.buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
   plan.stages = g_ptr_array_new ();
+  plan.order = g_ptr_array_new ();
+  plan.ordered = g_ptr_array_new ();
   plan.lists = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
   plan.items = g_array_new (FALSE, FALSE, sizeof (PlanItem));
   plan.log = g_array_new (FALSE, FALSE, sizeof (ScheduleLogEntry));
@@ -478,6 +500,8 @@ tiny_schedule_new_with (TinyGraph *graph,
   g_ptr_array_unref (plan.stages);
   g_array_unref (plan.buffers);
   g_ptr_array_unref (plan.lists);
+  g_ptr_array_unref (plan.order);
+  g_ptr_array_unref (plan.ordered);
   tiny_node_map_clear (&plan.nodes_of);
   tiny_node_map_clear (&plan.stage_of);
   tiny_node_map_clear (&plan.devices);

@@ -123,10 +123,10 @@ static const struct {
   /* In maps, in a step: what an order of nodes numbers needs none, and a map whose size is known does not grow. */
   guint most_places;
 } cases[] = {
-  { "chain", make_chain, 36, 180 },
-  { "recurrence", make_recurrence, 105, 550 },
-  { "cell", make_cell, 175, 1220 },
-  { "sum", make_sum, 195, 1500 },
+  { "chain", make_chain, 36, 140 },
+  { "recurrence", make_recurrence, 105, 380 },
+  { "cell", make_cell, 175, 1040 },
+  { "sum", make_sum, 195, 810 },
 };
 
 static TinyStats
