@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: MIT
  *
- * heuristic-window.c: sums over a few taps that neighbours have in common, as in a depthwise convolution.
+ * heuristic-window.c: reductions over a few taps that neighbours have in common, as in a depthwise convolution, a pool
+ * or the blocks of a scan.
  *
  * Each output reads as much as it computes, so no tile of a contraction helps. All taps become copies: their
  * weights stay in registers, and the conditions at the ends of rows are known. Neighbours along a second axis
- * read the same rows for other taps, and are copies beside each other that load each row once. */
+ * read the same rows for other taps, and are copies beside each other that load each row once. Where the vectors' axis
+ * alone moves the window, neighbours along another one have its conditions in common. */
 #include "heuristic.h"
 
 typedef struct {
@@ -101,6 +103,36 @@ is_shifted (Plan *plan, Nest *nest, guint axis)
   return FALSE;
 }
 
+/* True if a load of @nest has a condition that depends on the vectors' axis. */
+static gboolean
+is_conditional (Plan *plan, Nest *nest, guint vector, int but)
+{
+  for (guint i = 0; i < nest->loads->len; i++) {
+    const TinyNode *load = g_array_index (nest->loads, Access, i).node;
+    if (load->n_sources > 2 && depends (plan, load->sources[2], vector)
+        && (but < 0 || !depends (plan, load->sources[2], (guint) but)))
+      return TRUE;
+  }
+  return FALSE;
+}
+
+/* Gives copies to an output axis, the innermost besides @vector, along which conditions are the same. */
+static void
+share_conditions (Plan *plan, Nest *nest, guint vector, gint64 n_taps)
+{
+  for (guint i = plan->axes->n_outputs; i-- > 0;) {
+    const guint origin = origin_of (plan, i);
+    const gint64 most = MIN (MIN (MAX_APART, plan->most_copies), MAX_WINDOW_COPIES / n_taps);
+    if (origin == vector || !depends (plan, nest->reduce, origin)
+        || !is_conditional (plan, nest, vector, (int) origin))
+      continue;
+    const gint64 n = tiny_plan_largest_divisor (extent_of (plan, origin), most);
+    if (n > 1 && apply (plan, TINY_OPT_UPCAST, i, n))
+      plan->copies[origin] = n;
+    return;
+  }
+}
+
 gboolean
 tiny_plan_window (Plan *plan, Nest *nest, guint vector, guint lanes)
 {
@@ -126,6 +158,8 @@ tiny_plan_window (Plan *plan, Nest *nest, guint vector, guint lanes)
       apply (plan, TINY_OPT_PAD, (guint) best.axis, best.count);
     apply (plan, TINY_OPT_UPCAST, (guint) best.axis, best.count);
   }
+  if (best.count == 1 && best.n_vectors == 1)
+    share_conditions (plan, nest, vector, count_taps (plan, nest));
   tiny_plan_unroll (plan, nest, MAX_WINDOW);
   return TRUE;
 }

@@ -106,8 +106,8 @@ look (Plan *plan)
                                             MAX_LOCAL_COPIES);
 }
 
-static gint64
-largest_divisor (gint64 n, gint64 most)
+gint64
+tiny_plan_largest_divisor (gint64 n, gint64 most)
 {
   for (gint64 i = MIN (n, most); i > 1; i--)
     if (n % i == 0)
@@ -178,6 +178,25 @@ is_constant_or_next (GArray *accesses, guint origin)
 }
 
 /* ---- a reduction's lanes ---- */
+/* A short reduced axis of a kernel's only nest, whose rows are vectors as they lie, or -1. Combining lanes costs less
+ * than a loop of single elements, if nothing else can have lanes. */
+static int
+find_short_rows (Plan *plan, Nest *nest, guint *out_lanes)
+{
+  for (guint i = 0; i < plan->n_origins && plan->nests->len == 1; i++) {
+    double share;
+    guint lanes = choose_lanes (plan, extent_of (plan, i), &share);
+    if (is_reduced_by (nest, plan->origins[i]) && is_constant_or_next (nest->loads, i)
+        && tiny_axes_can_have_lanes (plan->axes, plan->origins[i])
+        && score_accesses (nest->loads, i, FALSE) > 0 && lanes >= MIN_SHORT_LANES
+        && extent_of (plan, i) % lanes == 0) {
+      *out_lanes = lanes;
+      return (int) i;
+    }
+  }
+  return -1;
+}
+
 /* The best axis for @nest, or -1. */
 static int
 choose_nest_axis (Plan *plan, Nest *nest, guint *out_lanes)
@@ -202,7 +221,7 @@ choose_nest_axis (Plan *plan, Nest *nest, guint *out_lanes)
       *out_lanes = lanes;
     }
   }
-  return best;
+  return best >= 0 ? best : find_short_rows (plan, nest, out_lanes);
 }
 
 /* A loop of a few rounds, such as over the parts of a block of weights, costs more than it does. */
@@ -248,16 +267,6 @@ find_stream (Plan *plan, Nest *nest)
   return NULL;
 }
 
-/* Which range of the kernel the axis is, or was before it was split. */
-static guint
-origin_of (Plan *plan, guint axis)
-{
-  guint origin = 0;
-  while (plan->origins[origin] != tiny_axes_get (plan->axes, axis)->origin)
-    origin++;
-  return origin;
-}
-
 void
 tiny_plan_walk_in_order (Plan *plan, const Access *stream)
 {
@@ -282,15 +291,15 @@ unroll_nest (Plan *plan, Nest *nest, guint reduced, guint lanes)
     tiny_plan_walk_in_order (plan, find_stream (plan, nest));
   guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[reduced]);
   gint64 copies = count_copies (plan, nest->reduce);
-  gint64 unroll
-      = largest_divisor (tiny_axes_get (plan->axes, axis)->extent, MAX_SHORT / copies);
+  gint64 unroll = tiny_plan_largest_divisor (tiny_axes_get (plan->axes, axis)->extent,
+                                             MAX_SHORT / copies);
   if (unroll > 1 && apply (plan, TINY_OPT_UNROLL, axis, unroll))
     copies *= unroll;
   copies *= tiny_plan_unroll (plan, nest, MAX_SHORT);
   for (guint i = plan->axes->n_outputs; i-- > 0 && is_alone && copies < MAX_ROW_COPIES;) {
     guint origin = origin_of (plan, i);
-    gint64 n
-        = largest_divisor (extent_of (plan, origin), MIN (MAX_ROW_COPIES / copies, MAX_SHORT));
+    gint64 n = tiny_plan_largest_divisor (extent_of (plan, origin),
+                                          MIN (MAX_ROW_COPIES / copies, MAX_SHORT));
     if (shares_loads (plan, nest, origin) && n > 1 && apply (plan, TINY_OPT_UPCAST, i, n))
       copies *= n;
   }
@@ -388,8 +397,8 @@ choose_elementwise (Plan *plan)
       = extent % best_lanes != 0 && extent >= 64 * best_lanes ? 4 * best_lanes : best_lanes;
   tiny_plan_apply_lanes (plan, (guint) best, best_lanes, multiple);
   guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[best]);
-  gint64 copies = largest_divisor (tiny_axes_get (plan->axes, axis)->extent,
-                                   4 / count_elementwise_copies (plan, (guint) best));
+  gint64 copies = tiny_plan_largest_divisor (tiny_axes_get (plan->axes, axis)->extent,
+                                             4 / count_elementwise_copies (plan, (guint) best));
   if (copies > 1)
     apply (plan, TINY_OPT_UPCAST, axis, copies);
   return TRUE;

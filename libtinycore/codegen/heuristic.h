@@ -14,6 +14,7 @@ enum {
   POINTS_PER_THREAD = 8,
   STAGE_MIN_TILES = 4,    /* that read a copy, to be worth making it */
   MERGE_MIN_READERS = 16, /* of a vector, to be worth its conditions at the ends of rows */
+  MIN_SHORT_LANES = 4,    /* of a reduced axis that has no more rounds than these */
   MAX_SHORT = 4,          /* rounds of a reduced loop that becomes none */
   MAX_TILE_COPIES = 14,   /* of a contraction's vectors */
   MAX_LOCAL_COPIES = 6,   /* where loops around LOCALs have them too, for values of their own */
@@ -21,7 +22,8 @@ enum {
   MAX_ROW_COPIES = 8,     /* accumulators of a reduction with lanes on a reduced axis */
   MAX_WINDOW = 16,        /* taps of a sum that become copies */
   MAX_WINDOW_COPIES = 160, /* of what is summed */
-  MAX_WINDOW_VECTORS = 8   /* of one row */
+  MAX_WINDOW_VECTORS = 8,  /* of one row */
+  MAX_APART = 4            /* windows that have conditions in common, not elements */
 };
 
 typedef struct {
@@ -78,6 +80,16 @@ depends (Plan *plan, TinyNode *node, guint origin)
   return tiny_node_depends_on (plan->graph, node, plan->origins[origin]);
 }
 
+/* Which range of the kernel the axis is, or was before it was split. */
+static inline guint
+origin_of (Plan *plan, guint axis)
+{
+  guint origin = 0;
+  while (plan->origins[origin] != tiny_axes_get (plan->axes, axis)->origin)
+    origin++;
+  return origin;
+}
+
 static inline gboolean
 is_reduced_by (Nest *nest, TinyNode *range)
 {
@@ -114,6 +126,8 @@ count_copies (Plan *plan, TinyNode *node)
 
 /* Splits @lanes off the axis of @origin, after padding it to @multiple. */
 void tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple);
+/* The largest divisor of @n that is at most @most. */
+gint64 tiny_plan_largest_divisor (gint64 n, gint64 most);
 /* Puts the outputs into the order in which what @stream reads lies in memory. */
 void tiny_plan_walk_in_order (Plan *plan, const Access *stream);
 

@@ -405,6 +405,92 @@ test_conditions (void)
   g_assert_cmpuint (count_loads (&program->linear, 1), ==, 7);
 }
 
+/* What has come together up to each position of blocks of @n, for @columns columns. */
+static TinyNode *
+scan_blocks (Build *b, TinyOp op, gint64 n_blocks, gint64 n, gint64 columns)
+{
+  TinyNode *i = build_range (b, n_blocks), *j = build_range (b, n),
+           *column = build_range (b, columns), *k = build_range (b, n);
+  TinyNode *at = build_op (b, TINY_OP_ADD, j, k);
+  TinyNode *gate = build_op (b, TINY_OP_CMPLT, build_number (b, n - 2), at);
+  TinyNode *row = build_op (b, TINY_OP_ADD, build_op (b, TINY_OP_ADD, INDEX (b, i, j), k),
+                            build_number (b, 1 - n));
+  TinyNode *index = build_op (
+      b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, row, build_number (b, columns)), column);
+  TinyNode *x
+      = build_load (b, build_param (b, TINY_DTYPE_F32, 1, n_blocks * n * columns), index, gate);
+  return build_sink (
+      b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, n_blocks * n * columns),
+                      INDEX (b, i, j, column), build_reduce (b, op, x, 1, &k), NULL));
+}
+
+static guint
+count_instrs (Build *b, TinyNode *sink, TinyInstrOp op)
+{
+  TinyTarget target = vector_target ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyLinearProgram) program
+      = tiny_codegen_compile (b->graph, sink, &target, NULL, 0, &error);
+  g_assert_no_error (error);
+  g_test_message ("%s", program->opts);
+  guint n = 0;
+  for (guint32 i = 0; i < program->linear.n_instrs; i++)
+    n += program->linear.instrs[i].op == op;
+  return n;
+}
+
+/* The loop over a short window is gone. Blocks beside each other share its conditions; windows that move on along an
+ * axis other than the vectors' read each of their elements once. */
+static void
+test_windows (void)
+{
+  const gint64 sizes[][3] = { { 64, 8, 1 }, { 5, 8, 1 }, { 3, 16, 1 }, { 1, 13, 1 },
+                              { 4, 8, 40 }, { 3, 7, 5 }, { 2, 20, 1 } };
+  for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
+    BUILD ();
+    check_everywhere (b, scan_blocks (b, i % 2 == 0 ? TINY_OP_ADD : TINY_OP_MAX, sizes[i][0],
+                                      sizes[i][1], sizes[i][2]));
+  }
+  BUILD ();
+  TinyNode *rows = scan_blocks (b, TINY_OP_ADD, 4096, 8, 1);
+  TinyNode *columns = scan_blocks (b, TINY_OP_ADD, 64, 8, 2048);
+  TinyNode *large = scan_blocks (b, TINY_OP_ADD, 64, 32, 2048);
+  g_assert_cmpuint (count_instrs (b, rows, TINY_INSTR_RANGE), ==, 1);
+  g_assert_cmpuint (count_instrs (b, rows, TINY_INSTR_CMPLT), <=, 8);
+  g_assert_cmpuint (count_instrs (b, rows, TINY_INSTR_LOAD), ==, 4 * 8);
+  g_assert_cmpuint (count_instrs (b, columns, TINY_INSTR_LOAD), ==, 8);
+  g_assert_cmpuint (count_instrs (b, columns, TINY_INSTR_STORE), ==, 8);
+  g_assert_cmpuint (count_instrs (b, columns, TINY_INSTR_CMPLT), ==, 0);
+  g_autofree char *opts = choose (b, large);
+  g_assert_null (strstr (opts, "unroll"));
+}
+
+/* The sums of rows of @n numbers. */
+static char *
+choose_short_sums (gint64 n)
+{
+  BUILD ();
+  TinyNode *i = build_range (b, 100), *k = build_range (b, n);
+  TinyNode *x
+      = build_load (b, build_param (b, TINY_DTYPE_F32, 1, 100 * n), INDEX (b, i, k), NULL);
+  TinyNode *sink = build_sink (b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, 100), i,
+                                               build_reduce (b, TINY_OP_ADD, x, 1, &k), NULL));
+  check_everywhere (b, sink);
+  return choose (b, sink);
+}
+
+/* Short rows that are added up are read as vectors, not one number after the other. */
+static void
+test_short_sums (void)
+{
+  g_autofree char *four = choose_short_sums (4), *eight = choose_short_sums (8),
+                  *many = choose_short_sums (32), *uneven = choose_short_sums (7);
+  g_assert_nonnull (strstr (four, "lanes(1,4)"));
+  g_assert_nonnull (strstr (eight, "lanes(1,8)"));
+  g_assert_nonnull (strstr (many, "lanes(1,16)"));
+  g_assert_null (strstr (uneven, "lanes(1"));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -420,5 +506,7 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/turned-weights", test_turned_weights);
   g_test_add_func ("/codegen/heuristic/window", test_window);
   g_test_add_func ("/codegen/heuristic/conditions", test_conditions);
+  g_test_add_func ("/codegen/heuristic/windows", test_windows);
+  g_test_add_func ("/codegen/heuristic/short-sums", test_short_sums);
   return g_test_run ();
 }
