@@ -4,8 +4,9 @@
  *
  * In two stages, recursively: the axis becomes blocks of BLOCK, each position combines those before it in its
  * block (a reduction of a window that ends there), and the totals of the blocks are scanned the same way and stored.
- * So an axis of n takes about n * BLOCK steps and log n / log BLOCK stores. Blocks are small: in blocks of 32,
- * rows of 2048 took a processor 2.8 times as long as in blocks of 8. */
+ * So an axis of n takes about n * BLOCK steps, is read twice and written once, and log n / log BLOCK kernels each make
+ * totals and results. Blocks are small: in blocks of 32, rows of 2048 took a processor 2.8 times as long as in
+ * blocks of 8. */
 #include <math.h>
 
 #include "ir/tiny-shape.h"
@@ -20,13 +21,17 @@ typedef struct {
   TinyNode *neutral;
 } Scan;
 
-/* @x with @before and @after neutral elements around it; negative ones cut off. */
+/* @x with @before and @after neutral elements around it. */
 static TinyNode *
 extend (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis, gint64 before, gint64 after)
 {
   TinyNode *parts[3];
-  gint64 dims[MAX_RANK];
+  gint64 dims[MAX_RANK], pairs[2 * MAX_RANK] = { 0 };
   guint n = 0;
+  pairs[2 * axis] = before;
+  pairs[2 * axis + 1] = after;
+  if (scan->op == TINY_OP_ADD)
+    return tiny_build_pad (b, x, pairs, 0);
   for (guint i = 0; i < x->shape->n; i++)
     dims[i] = x->shape->v[i];
   for (guint side = 0; side < 2; side++) {
@@ -74,6 +79,18 @@ scan_block (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
   return tiny_build_squeeze (b, combined, over, 1);
 }
 
+/* The totals of the blocks along @axis, stored. They are made of @blocks again, so that @local goes into the result
+ * alone and need not be stored; exponentials would cost more than storing it. */
+static TinyNode *
+total (TinyBuild *b, const Scan *scan, TinyNode *blocks, TinyNode *local, guint axis)
+{
+  gint64 over[] = { axis }, n = blocks->shape->v[axis];
+  TinyNode *totals = scan->op == TINY_OP_EXP2
+                         ? tiny_build_slice (b, local, axis, n - 1, 1, 1)
+                         : tiny_build_reduce (b, scan->op, blocks, over, 1);
+  return tiny_build_unary (b, TINY_OP_CONTIGUOUS, tiny_build_squeeze (b, totals, over, 1));
+}
+
 static TinyNode *
 combine (TinyBuild *b, const Scan *scan, TinyNode *x, TinyNode *y)
 {
@@ -103,15 +120,18 @@ scan_along (TinyBuild *b, const Scan *scan, TinyNode *x, guint axis)
                               : x->shape->v[i - 1];
   TinyNode *blocks = tiny_build_reshape (b, x, dims, rank + 1);
   TinyNode *local = scan_block (b, scan, blocks, axis + 1);
-  TinyNode *totals = tiny_build_slice (b, local, axis + 1, BLOCK - 1, 1, 1);
-  totals = tiny_build_squeeze (b, totals, (gint64[]){ axis + 1 }, 1);
-  totals = tiny_build_unary (b, TINY_OP_CONTIGUOUS, totals);
+  TinyNode *totals = total (b, scan, blocks, local, axis + 1);
   TinyNode *scanned = scan_along (b, scan, totals, axis);
   if (scanned == NULL)
     return NULL;
+  /* Sums are stored as they are made, in vectors, and read one block further on. The gradient of logarithms reads
+   * them again as they are read here: so they are stored. */
+  if (scan->op != TINY_OP_EXP2)
+    scanned = tiny_build_unary (b, TINY_OP_CONTIGUOUS, scanned);
   TinyNode *before
       = extend (b, scan, tiny_build_slice (b, scanned, axis, 0, 1, n_blocks - 1), axis, 1, 0);
-  before = tiny_build_unary (b, TINY_OP_CONTIGUOUS, before);
+  if (scan->op == TINY_OP_EXP2)
+    before = tiny_build_unary (b, TINY_OP_CONTIGUOUS, before);
   TinyNode *result = combine (b, scan, local, tiny_build_unsqueeze (b, before, axis + 1));
   dims[axis] = n_blocks * BLOCK;
   for (guint i = axis + 1; i < rank; i++)

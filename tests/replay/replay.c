@@ -33,7 +33,7 @@ static const struct {
 } corpora[] = {
   { "attention", replay_add_attention }, { "examples", replay_add_examples },
   { "inventory", replay_add_inventory }, { "models", replay_add_models },
-  { "random", replay_add_random },
+  { "random", replay_add_random },       { "scans", replay_add_scans },
 };
 
 static const char *const target_names[] = {

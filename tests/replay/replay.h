@@ -20,6 +20,7 @@ void replay_add_attention (GArray *cases);
 void replay_add_examples (GArray *cases);
 void replay_add_inventory (GArray *cases);
 void replay_add_random (GArray *cases);
+void replay_add_scans (GArray *cases);
 
 /* @format makes the name. The result may be changed until the next one is added. */
 ReplayCase *replay_add (GArray *cases,

@@ -21,7 +21,7 @@ import tempfile
 HERE = pathlib.Path(__file__).resolve().parent
 EXPECTED = HERE / "expected"
 LOG = HERE / "accepted.txt"
-CORPORA = ("attention", "examples", "inventory", "models", "random")
+CORPORA = ("attention", "examples", "inventory", "models", "random", "scans")
 # Numbers that may not grow without a reason; "plans" may.
 BARS = ("kernels", "launches", "bytes", "temporary", "memory")
 MOST_SHOWN = 25

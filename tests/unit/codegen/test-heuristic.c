@@ -405,9 +405,9 @@ test_conditions (void)
   g_assert_cmpuint (count_loads (&program->linear, 1), ==, 7);
 }
 
-/* What has come together up to each position of blocks of @n, for @columns columns. */
+/* Results up to each position of blocks of @n, for @columns columns; with @scales each block has a factor. */
 static TinyNode *
-scan_blocks (Build *b, TinyOp op, gint64 n_blocks, gint64 n, gint64 columns)
+scan_blocks (Build *b, TinyOp op, gint64 n_blocks, gint64 n, gint64 columns, gboolean scales)
 {
   TinyNode *i = build_range (b, n_blocks), *j = build_range (b, n),
            *column = build_range (b, columns), *k = build_range (b, n);
@@ -449,13 +449,15 @@ test_windows (void)
   for (guint i = 0; i < G_N_ELEMENTS (sizes); i++) {
     BUILD ();
     check_everywhere (b, scan_blocks (b, i % 2 == 0 ? TINY_OP_ADD : TINY_OP_MAX, sizes[i][0],
-                                      sizes[i][1], sizes[i][2]));
+                                      sizes[i][1], sizes[i][2], i % 3 == 0));
   }
   BUILD ();
-  TinyNode *rows = scan_blocks (b, TINY_OP_ADD, 4096, 8, 1);
-  TinyNode *columns = scan_blocks (b, TINY_OP_ADD, 64, 8, 2048);
-  TinyNode *large = scan_blocks (b, TINY_OP_ADD, 64, 32, 2048);
+  TinyNode *rows = scan_blocks (b, TINY_OP_ADD, 4096, 8, 1, FALSE);
+  TinyNode *columns = scan_blocks (b, TINY_OP_ADD, 64, 8, 2048, FALSE);
+  TinyNode *large = scan_blocks (b, TINY_OP_ADD, 64, 32, 2048, FALSE);
+  TinyNode *scaled = scan_blocks (b, TINY_OP_ADD, 4096, 8, 1, TRUE);
   g_assert_cmpuint (count_instrs (b, rows, TINY_INSTR_RANGE), ==, 1);
+  g_assert_cmpuint (count_instrs (b, scaled, TINY_INSTR_RANGE), ==, 1);
   g_assert_cmpuint (count_instrs (b, rows, TINY_INSTR_CMPLT), <=, 8);
   g_assert_cmpuint (count_instrs (b, rows, TINY_INSTR_LOAD), ==, 4 * 8);
   g_assert_cmpuint (count_instrs (b, columns, TINY_INSTR_LOAD), ==, 8);
