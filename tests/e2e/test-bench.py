@@ -3,6 +3,8 @@
 """bench/run: it measures without any peer, compares outputs and says when they differ, keeps a history
 and names what became slower, and refuses what it does not know."""
 import array
+import importlib.machinery
+import importlib.util
 import json
 import os
 import pathlib
@@ -123,6 +125,26 @@ def bars(box):
     check(once(1e-6, 1e6, runs=3, status=1) == (False, (1, 0, 0)))
     done = run(box, "--rounds", "1", "--peers-python", fake_peer(box, times=(1e-6, 1e6)), "matmul:256", peers="PyTorch", quick=False)
     check("unsure" in done.stdout and "0 of 1 bars hold, 1 " in done.stdout, done.stdout)
+
+
+@test("bench/bars-of-peers")
+def bars_of_peers(box):
+    """A case may hold single peers against bars of their own, besides the fastest."""
+    path = pathlib.Path(os.environ["TINY_E2E_BENCH_RUN"])
+    sys.path.insert(0, str(path.parent))
+    loader = importlib.machinery.SourceFileLoader("bench_run", str(path))
+    program = importlib.util.module_from_spec(importlib.util.spec_from_loader("bench_run", loader))
+    loader.exec_module(program)
+    case = program.cases.Case("chain", 1.2, others=(("PyTorch", 3.0), ("tinygrad", 9.0)))
+
+    def row(fused, unfused):
+        times = {"ours": [1.0] * 7, "OpenVINO": fused, "PyTorch": unfused}
+        return program.Row(case, {name: [{"ms": ms}] for name, ms in times.items()}, None, None)
+    check(row([1.3] * 7, [3.1] * 7).holds() is True)
+    check(row([1.3] * 7, [2.0] * 3 + [4.0] * 4).holds() == "unsure")
+    check(list(row([1.3] * 7, [2.9] * 7).failures()) == ["2.9 of 3 × PyTorch"])
+    check(list(row([1.1] * 7, [3.1] * 7).failures()) == ["1.1 of 1.2 × OpenVINO"])
+    check(row([1.1] * 7, [3.1] * 7).holds() is False)
 
 
 @test("bench/own")
