@@ -35,12 +35,28 @@ take_functions (void *handle, char letter, CpuLapackFunctions *out)
   return true;
 }
 
+/* Two functions or none. */
+static bool
+take_threads (void *handle,
+              const char *const names[2],
+              void (**out_set) (int n),
+              int (**out_get) (void))
+{
+  void *set = dlsym (handle, names[0]), *get = dlsym (handle, names[1]);
+  if (set == NULL || get == NULL)
+    return false;
+  memcpy (out_set, &set, sizeof set);
+  memcpy (out_get, &get, sizeof get);
+  return true;
+}
+
 static bool
 open_library (const char *name)
 {
   static const char *const threads[][2]
       = { { "openblas_set_num_threads", "openblas_get_num_threads" },
           { "MKL_Set_Num_Threads", "MKL_Get_Max_Threads" } };
+  static const char *const own_threads[2] = { "omp_set_num_threads", "omp_get_max_threads" };
   void *handle = dlopen (name, RTLD_NOW | RTLD_LOCAL);
   if (handle == NULL)
     return false;
@@ -49,13 +65,9 @@ open_library (const char *name)
     dlclose (handle);
     return false;
   }
-  for (unsigned i = 0; i < CPU_ARRAY_SIZE (threads) && found.set_threads == NULL; i++) {
-    void *set = dlsym (handle, threads[i][0]), *get = dlsym (handle, threads[i][1]);
-    if (set == NULL || get == NULL)
-      continue;
-    memcpy (&found.set_threads, &set, sizeof set);
-    memcpy (&found.get_threads, &get, sizeof get);
-  }
+  for (unsigned i = 0; i < CPU_ARRAY_SIZE (threads) && found.set_threads == NULL; i++)
+    take_threads (handle, threads[i], &found.set_threads, &found.get_threads);
+  take_threads (handle, own_threads, &found.set_own_threads, &found.get_own_threads);
   return true;
 }
 

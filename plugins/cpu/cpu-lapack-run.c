@@ -4,7 +4,8 @@
  *
  * The pool's threads share a batch that has a matrix for each of them; smaller ones are left to the library's own
  * threads, as many as the pool has. Their number is the whole process's and others may use the library: it is
- * set back afterwards, and one operation runs at a time. A matrix with an infinity or a NaN never reaches LAPACK,
+ * set back afterwards, and one operation runs at a time. OpenMP has a number for each thread that calls it: it is one
+ * in the pool's threads while they share a batch. A matrix with an infinity or a NaN never reaches LAPACK,
  * whose iterations might not end: its results are NaNs, as are those of a method that reports a failure. */
 #include <math.h>
 #include <pthread.h>
@@ -20,9 +21,11 @@ enum { MAX_OPERANDS = 4 };
 typedef struct {
   const TinyOperation *operation;
   const CpuLapackFunctions *f;
+  const CpuLapack *lapack;
   char *buffers[MAX_OPERANDS];
   uint64_t n_bytes[MAX_OPERANDS]; /* of one matrix */
   size_t width;                   /* bytes of an element */
+  bool is_shared;                 /* by the pool's threads */
   int m, n, k, left, right, n_work, n_iwork;
   _Atomic bool is_out_of_memory;
 } Batch;
@@ -275,12 +278,16 @@ run_some (void **buffers, const int64_t *variables, int64_t begin, int64_t end)
 {
   Batch *self = (Batch *) (void *) (uintptr_t) variables[0];
   const uint32_t kind = self->operation->kind;
+  const bool is_alone = self->is_shared && self->lapack->set_own_threads != NULL;
+  const int before = is_alone ? self->lapack->get_own_threads () : 0;
   Scratch scratch;
   if (!scratch_init (&scratch, self)) {
     self->is_out_of_memory = true;
     scratch_clear (&scratch);
     return;
   }
+  if (is_alone)
+    self->lapack->set_own_threads (1);
   for (int64_t i = begin; i < end; i++) {
     char *x[MAX_OPERANDS] = { NULL };
     for (uint32_t k = 0; k < self->operation->n_operands; k++)
@@ -289,6 +296,8 @@ run_some (void **buffers, const int64_t *variables, int64_t begin, int64_t end)
         || methods[kind].run (self, x, &scratch) != 0)
       give_nans (self, x);
   }
+  if (is_alone)
+    self->lapack->set_own_threads (before);
   scratch_clear (&scratch);
 }
 
@@ -300,6 +309,7 @@ batch_init (Batch *self,
 {
   const int64_t *extents = operation->extents;
   *self = (Batch){ .operation = operation,
+                   .lapack = lapack,
                    .f = operation->compute_dtype == TINY_DTYPE_F64 ? &lapack->of_f64
                                                                    : &lapack->of_f32,
                    .width = operation->compute_dtype == TINY_DTYPE_F64 ? 8 : 4,
@@ -329,6 +339,7 @@ cpu_lapack_run (CpuPool *pool,
   const bool is_shared = n >= n_threads;
   Batch batch;
   batch_init (&batch, lapack, operation, buffers);
+  batch.is_shared = is_shared;
   const int64_t variables[] = { (int64_t) (uintptr_t) &batch };
   pthread_mutex_lock (&lock);
   const int before = lapack->get_threads != NULL ? lapack->get_threads () : 0;

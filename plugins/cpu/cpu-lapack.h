@@ -23,6 +23,9 @@ typedef struct {
   /* The threads that it makes of its own, or NULL. */
   void (*set_threads) (int n);
   int (*get_threads) (void);
+  /* Those that it makes for the thread that asks, where they are OpenMP's, or NULL. */
+  void (*set_own_threads) (int n);
+  int (*get_own_threads) (void);
 } CpuLapack;
 
 /* The library, opened by the first call; NULL: none was found that has all symbols. From any thread. */

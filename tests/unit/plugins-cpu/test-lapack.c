@@ -5,6 +5,7 @@
  * program is refused, and matrices without a factor give NaNs and leave the others of their batch alone. */
 #include "harness.h"
 
+#include <dlfcn.h>
 #include <glib/gstdio.h>
 #include <link.h>
 #include <math.h>
@@ -288,6 +289,49 @@ test_fastest (void)
   g_rmdir (folder);
 }
 
+/* The most threads that a call of the library might use for a batch of @n matrices. */
+static int
+count_threads (_Atomic int *most, int64_t n)
+{
+  TinyPluginProgram *program;
+  uint64_t size;
+  const TinyOperation operation = cholesky_of (N, n);
+  const uint64_t n_bytes = (uint64_t) n * N * N * sizeof (float);
+  g_autofree void *data = compile (&operation, &size);
+  g_autofree float *a = g_malloc0 (n_bytes), *found = g_malloc0 (n_bytes);
+  g_assert_cmpint (load (data, size, &program), ==, TINY_STATUS_OK);
+  Array arrays[] = { { found, n_bytes }, { a, n_bytes } };
+  *most = 0;
+  program_run (program, arrays, 2, NULL, 0, one_point);
+  h.table->program_unload (h.device, program);
+  return *most;
+}
+
+/* Those of a library with OpenMP: one for a matrix of a batch that our threads share, and theirs again afterwards. */
+static void
+test_threads (void)
+{
+  if (!g_test_subprocess ()) {
+    g_autofree char *threads = g_strdup (g_getenv ("TINY_THREADS"));
+    g_setenv ("TINY_THREADS", "2", TRUE);
+    g_setenv ("TINY_LAPACK_LIBRARY", WHOLE_LAPACK, TRUE);
+    g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_INHERIT_STDERR);
+    g_unsetenv ("TINY_LAPACK_LIBRARY");
+    g_unsetenv ("TINY_THREADS");
+    if (threads != NULL)
+      g_setenv ("TINY_THREADS", threads, TRUE);
+    g_test_trap_assert_passed ();
+    return;
+  }
+  void *library = dlopen (WHOLE_LAPACK, RTLD_NOW | RTLD_LOCAL);
+  g_assert_nonnull (library);
+  _Atomic int *most = dlsym (library, "whole_lapack_threads");
+  g_assert_nonnull (most);
+  g_assert_cmpint (count_threads (most, 1000), ==, 1);
+  g_assert_cmpint (count_threads (most, 1), ==, 7);
+  dlclose (library);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -299,6 +343,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugins-cpu/lapack/absent", test_absent);
   g_test_add_func ("/plugins-cpu/lapack/incomplete", test_incomplete);
   g_test_add_func ("/plugins-cpu/lapack/fastest", test_fastest);
+  g_test_add_func ("/plugins-cpu/lapack/threads", test_threads);
   int result = g_test_run ();
   harness_close ();
   return result;

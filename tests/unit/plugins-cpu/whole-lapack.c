@@ -1,11 +1,41 @@
 /* SPDX-License-Identifier: MIT
  *
- * whole-lapack.c: a library with all symbols that the CPU backend wants of a LAPACK; none computes anything. */
+ * whole-lapack.c: a library with all symbols that the CPU backend wants of a LAPACK, and OpenMP's. None computes anything:
+ * the largest number of threads that a call may use is noted. */
+#include <stdatomic.h>
 #include <stddef.h>
+
+void omp_set_num_threads (int n);
+int omp_get_max_threads (void);
+extern _Atomic int whole_lapack_threads;
+
+_Atomic int whole_lapack_threads;
+static _Thread_local int n_threads = 7;
+
+void
+omp_set_num_threads (int n)
+{
+  n_threads = n;
+}
+
+int
+omp_get_max_threads (void)
+{
+  return n_threads;
+}
+
+static void
+note_threads (void)
+{
+  int most = whole_lapack_threads;
+  while (most < n_threads
+         && !atomic_compare_exchange_weak (&whole_lapack_threads, &most, n_threads))
+    ;
+}
 
 #define LAPACK_SYMBOL(name, params)                                                            \
   void s##name##_ (void);                                                                      \
   void d##name##_ (void);                                                                      \
-  void s##name##_ (void) {}                                                                    \
-  void d##name##_ (void) {}
+  void s##name##_ (void) { note_threads (); }                                                  \
+  void d##name##_ (void) { note_threads (); }
 #include "cpu-lapack.def"
