@@ -304,6 +304,19 @@ def test_default_float():
     checks.raises(TypeError, setattr, dtypes, "default_float", "int32")
 
 
+def test_products_of_matrices():
+    """All ways to multiply matrices of integers keep the dtype and its low bits, as NumPy's do."""
+    for name in ("int8", "uint8", "int16", "uint16", "int32"):
+        x, y = numpy.full((3, 5), 100, name), numpy.full((5, 2), 101, name)
+        a, b = Tensor(x), Tensor(y)
+        ways = {
+            "@": a @ b, "matmul": a.matmul(b), "mm": a.mm(b), "dot": a.dot(b), "einsum": Tensor.einsum("ij,jk->ik", a, b),
+            "bmm": a.unsqueeze(0).bmm(b.unsqueeze(0))[0], "linear": a.linear(b), "addmm": Tensor.zeros(2, dtype=name).addmm(a, b),
+        }
+        for way, product in ways.items():
+            checks.equal((product.dtype.name, product.tolist()), (name, (x @ y).tolist()), f"{way}, {name}")
+
+
 if __name__ == "__main__":
     chosen = ["test_" + name for name in sys.argv[1:]] or list(globals())
     checks.run({name: globals()[name] for name in chosen})
