@@ -533,3 +533,19 @@ tiny_model_apply (TinyModel *self,
   tiny_runtime_unlock ();
   return good;
 }
+
+GPtrArray *
+tiny_model_apply_list (TinyModel *self,
+                       TinyTensor *const *inputs,
+                       guint n_inputs,
+                       GError **error)
+{
+  tiny_return_error_unless (TINY_IS_MODEL (self), error, NULL, "no model given");
+  g_autoptr (GPtrArray) outputs = g_ptr_array_new_with_free_func (g_object_unref);
+  g_autofree TinyTensor **room = g_new0 (TinyTensor *, tiny_model_get_n_outputs (self) + 1);
+  if (!tiny_model_apply (self, inputs, n_inputs, room, error))
+    return NULL;
+  for (guint i = 0; i < tiny_model_get_n_outputs (self); i++)
+    g_ptr_array_add (outputs, room[i]);
+  return g_steal_pointer (&outputs);
+}

@@ -140,7 +140,7 @@ TINY_API guint tiny_model_get_n_inputs (TinyModel *self);
 TINY_API guint tiny_model_get_n_outputs (TinyModel *self);
 
 /**
- * tiny_model_apply:
+ * tiny_model_apply: (skip)
  * @self: a model
  * @inputs: (array length=n_inputs): of the model's dtypes and shapes, in its order
  * @n_inputs: as many as it has
@@ -161,6 +161,26 @@ TINY_API gboolean tiny_model_apply (TinyModel *self,
                                     guint n_inputs,
                                     TinyTensor **outputs,
                                     GError **error);
+
+/**
+ * tiny_model_apply_list: (rename-to tiny_model_apply)
+ * @self: a model
+ * @inputs: (array length=n_inputs): of the model's dtypes and shapes, in its order
+ * @n_inputs: as many as it has
+ * @error: return location
+ *
+ * As tiny_model_apply(), for languages that get a list rather than give room for one.
+ *
+ * Errors: those of tiny_model_apply().
+ *
+ * Returns: (transfer container) (element-type TinyTensor): the outputs; they go with the list
+ *
+ * Since: 0.1
+ */
+TINY_API GPtrArray *tiny_model_apply_list (TinyModel *self,
+                                           TinyTensor *const *inputs,
+                                           guint n_inputs,
+                                           GError **error);
 
 /**
  * tiny_model_export:

@@ -10,7 +10,8 @@ G_BEGIN_DECLS
 /**
  * TinyJit:
  *
- * A function whose kernels are recorded at its second call and replayed from the third on.
+ * A function whose kernels are recorded at its second call and replayed from the third on. For C: other languages have
+ * their own functions between tiny_recorder_begin() and tiny_recorder_end().
  *
  * Since: 0.1
  */
@@ -18,7 +19,7 @@ G_BEGIN_DECLS
 TINY_API G_DECLARE_FINAL_TYPE (TinyJit, tiny_jit, TINY, JIT, GObject)
 
     /**
- * TinyJitFunction:
+ * TinyJitFunction: (skip)
  * @inputs: (array length=n_inputs): realised tensors
  * @n_inputs: how many
  * @outputs: (array length=n_outputs) (out caller-allocates): where to put results, as new
@@ -44,7 +45,7 @@ TINY_API G_DECLARE_FINAL_TYPE (TinyJit, tiny_jit, TINY, JIT, GObject)
                                          GError **error);
 
 /**
- * tiny_jit_new:
+ * tiny_jit_new: (skip)
  * @function: (scope notified): what to capture
  * @user_data: for @function
  * @destroy: (nullable): frees @user_data
@@ -63,7 +64,7 @@ TINY_API TinyJit *tiny_jit_new (TinyJitFunction function,
                                 guint n_outputs);
 
 /**
- * tiny_jit_call:
+ * tiny_jit_call: (skip)
  * @self: a function
  * @inputs: (array length=n_inputs): tensors, realised here if they are not, and variables with their values
  * @n_inputs: how many, the same in every call

@@ -45,7 +45,18 @@ def gives_nothing(result):
     return kind is not None and kind.get("name") == "none"
 
 
+def has_room_unknown(parameter):
+    """True if a caller gives room for a list and nothing says for how many: other languages would give none, and crash."""
+    kind = parameter.find(CORE + "array")
+    return (parameter.get("caller-allocates") == "1" and kind is not None and kind.get("length") is None
+            and kind.get("fixed-size") is None)
+
+
 def check_function(element, path):
+    if element.get("introspectable") != "0":
+        for parameter in element.iter(CORE + "parameter"):
+            if has_room_unknown(parameter):
+                yield f"{path}: the length of {parameter.get('name')}, or (skip)"
     result = element.find(CORE + "return-value")
     described = result is not None and has_doc(result)
     if result is not None and not described and not gives_nothing(result):
@@ -84,11 +95,13 @@ def check_itself():
         <parameters><parameter name="n"><type name="gint"/></parameter></parameters></function>
       <function name="result" version="1"><return-value><doc>it</doc><type name="gint"/></return-value></function>
       <function name="good" version="1"><doc>does it</doc><return-value><doc>it</doc><type name="gint"/></return-value></function>
+      <function name="room" version="1"><doc>does it</doc><return-value><type name="none"/></return-value><parameters>
+        <parameter name="out" caller-allocates="1"><doc>it</doc><array><type name="gint"/></array></parameter></parameters></function>
       <enumeration name="Kind" version="1"><doc>kinds</doc><member name="a"/><member name="b"><doc>b</doc></member></enumeration>
       <constant name="THEIRS"><source-position filename="x/tiny-plugin.h" line="1"/></constant></namespace>"""
     found = list(check(ElementTree.fromstring(made_up)))
     assert found == ["bare: what it returns", "bare: what it does", "bare: Since", "bare: parameter n", "result: what it does",
-                     "Kind.a: what it is"], found
+                     "room: the length of out, or (skip)", "Kind.a: what it is"], found
 
 
 def main():

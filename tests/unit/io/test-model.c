@@ -104,6 +104,13 @@ check_model (TinyModel *model)
   g_assert_cmpfloat (values[1], ==, 82);
   g_assert_true (tiny_tensor_item (z, &value, &error));
   g_assert_cmpfloat (value, ==, 114);
+  g_autoptr (GPtrArray) list = tiny_model_apply_list (model, &x, 1, &error);
+  g_assert_no_error (error);
+  g_assert_cmpuint (list->len, ==, 2);
+  g_assert_true (tiny_tensor_item (list->pdata[1], &value, &error));
+  g_assert_cmpfloat (value, ==, 114);
+  g_assert_null (tiny_model_apply_list (model, NULL, 0, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_INVALID);
 }
 
 static void
