@@ -171,6 +171,7 @@ static const struct {
   guint n_inputs;
   double offset; /* of the inputs, which are within a half of it */
   gboolean definite; /* the first, (N, N), is x + xᵀ with N added to the diagonal */
+  guint n_weights;   /* the last of the inputs stay as they are from call to call, as in a model */
 } table[] = {
   { "matmul", "matmul:1024 or matmul:MxKxN", 3, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, 2, -1 } }, 2 },
   { "matvec", "matvec:4096 or matvec:MxN, :q8_0 and :q4_0 for weights in blocks,", 2, TRUE, MAX_SIZE, build_matmul, { { 0, 1, -1 }, { 1, -1 } }, 2 },
@@ -180,8 +181,8 @@ static const struct {
   { "sumrows", "sumrows:4096x4096", 2, FALSE, MAX_SIZE, build_sum_rows, { { 0, 1, -1 } }, 1 },
   { "softmax", "softmax:4096x4096", 2, FALSE, MAX_SIZE, build_softmax, { { 0, 1, -1 } }, 1 },
   { "layernorm", "layernorm:4096x1024", 2, FALSE, MAX_SIZE, build_layernorm, { { 0, 1, -1 }, { 1, -1 }, { 1, -1 } }, 3 },
-  { "conv", "conv:8x64x56x56:64x3x3", 7, FALSE, MAX_SIZE, build_conv, { { 0, 1, 2, 3, -1 }, { 4, 1, 5, 6, -1 } }, 2 },
-  { "depthwise", "depthwise:8x64x56x56:3x3", 6, FALSE, MAX_SIZE, build_depthwise, { { 0, 1, 2, 3, -1 }, { 1, 6, 4, 5, -1 } }, 2 },
+  { "conv", "conv:8x64x56x56:64x3x3", 7, FALSE, MAX_SIZE, build_conv, { { 0, 1, 2, 3, -1 }, { 4, 1, 5, 6, -1 } }, 2, .n_weights = 1 },
+  { "depthwise", "depthwise:8x64x56x56:3x3", 6, FALSE, MAX_SIZE, build_depthwise, { { 0, 1, 2, 3, -1 }, { 1, 6, 4, 5, -1 } }, 2, .n_weights = 1 },
   { "transpose", "transpose:2048x2048", 2, FALSE, MAX_SIZE, build_transpose, { { 0, 1, -1 } }, 1 },
   { "cumsum", "cumsum:4194304", 1, FALSE, MAX_SIZE, build_cumsum, { { 0, -1 } }, 1, 0.5 },
   { "inv", "inv:512", 1, FALSE, MAX_SIDE, build_inv, { { 0, 0, -1 } }, 1, 0, TRUE },
@@ -356,6 +357,7 @@ bench_case_new (const char *text, GError **error)
   self->text = g_strdup (text);
   self->build = table[row].build;
   gboolean weighs = g_str_equal (table[row].name, "matvec"); /* by a matrix; the vector is f32 */
+  self->n_weights = table[row].n_weights;
   for (guint i = 0; i < table[row].n_inputs; i++)
     self->inputs[self->n_inputs++]
         = make_input (i, table[row].inputs[i], self->sizes, table[row].offset,
@@ -395,25 +397,28 @@ bench_case_free (BenchCase *self)
   g_free (self);
 }
 
-static void
+/* The inputs that each call is given. */
+static guint
 get_nodes (const BenchCase *self, TinyNode *out[BENCH_MAX_INPUTS])
 {
-  for (guint i = 0; i < self->n_inputs; i++)
+  guint n = self->n_inputs - self->n_weights;
+  for (guint i = 0; i < n; i++)
     out[i] = tiny_tensor_get_node (self->inputs[i]);
+  return n;
 }
 
 TinyCapture *
 bench_case_begin_capture (const BenchCase *self, GError **error)
 {
   TinyNode *nodes[BENCH_MAX_INPUTS];
-  get_nodes (self, nodes);
-  return tiny_capture_begin (nodes, self->n_inputs, error);
+  guint n = get_nodes (self, nodes);
+  return tiny_capture_begin (nodes, n, error);
 }
 
 gboolean
 bench_case_replay (const BenchCase *self, TinyCapture *capture, GError **error)
 {
   TinyNode *nodes[BENCH_MAX_INPUTS];
-  get_nodes (self, nodes);
-  return tiny_capture_replay (capture, nodes, self->n_inputs, error);
+  guint n = get_nodes (self, nodes);
+  return tiny_capture_replay (capture, nodes, n, error);
 }

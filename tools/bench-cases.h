@@ -12,9 +12,9 @@ enum { BENCH_MAX_INPUTS = 4 };
 typedef struct {
   char *text;
   TinyTensor *inputs[BENCH_MAX_INPUTS]; /* realised */
-  guint n_inputs;
-  double n_flops, n_bytes; /* of one run; 0: not meaningful */
-  guint per;               /* a run does this many of what is counted (launches) */
+  guint n_inputs, n_weights; /* weights are the last of the inputs; calls are not given them */
+  double n_flops, n_bytes;   /* of one run; 0: not meaningful */
+  guint per;                 /* a run does this many of what is counted (launches) */
   /* Builds the result from the inputs. */
   TinyTensor *(*build) (TinyTensor *const *inputs, const gint64 *sizes);
   gint64 sizes[8];

@@ -66,6 +66,14 @@ def limits(box):
     check(row["ok"] is True and summary["bars"] == summary["held"] == 1, row)
 
 
+@test("bench/weights")
+def weights(box):
+    """A convolution's filter is put in order when it is recorded, not in each call; a product's matrices come with one."""
+    kernels = [line["kernels"] for line in lines(run(box, "--json", "conv:1x16x14x14:16x3x3", "matmul:16"))
+               if "case" in line]
+    check(kernels == [1, 1], kernels)
+
+
 @test("bench/caches")
 def caches(box):
     """Each report's share of the best one's time; whether the bar holds is for a quiet machine."""
