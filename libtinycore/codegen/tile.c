@@ -73,6 +73,22 @@ has_only (Plan *plan, Nest *nest, guint vector, guint i, Kind kind)
   return TRUE;
 }
 
+/* How many times what @access reads for one output along @axis it reads for all of them: neighbours read the same for
+ * other taps. */
+static double
+count_distinct_steps (Plan *plan, Nest *nest, const Access *access, int axis)
+{
+  double n = (double) extent_of (plan, (guint) axis);
+  for (guint tap = 0; tap < plan->n_origins; tap++) {
+    gint64 shift = is_reduced_by (nest, plan->origins[tap])
+                       ? tiny_plan_count_shift (plan, access, axis, tap)
+                       : 0;
+    if (shift > 0)
+      return 1 + (n - 1) * (double) shift / (double) extent_of (plan, tap);
+  }
+  return n;
+}
+
 /* The bytes of all panels, which a row of tiles reads, or of all rows, which a column of tiles does. */
 static double
 count_all (Plan *plan, Nest *nest, guint vector, Kind kind)
@@ -84,7 +100,7 @@ count_all (Plan *plan, Nest *nest, guint vector, Kind kind)
     for (guint j = 0; j < plan->n_origins; j++)
       if ((access->uneven[j] || access->strides[j] != 0)
           && has_only (plan, nest, vector, j, kind))
-        n_bytes *= (double) extent_of (plan, j);
+        n_bytes *= count_distinct_steps (plan, nest, access, (int) j);
     sum += is_kind (access, vector, kind) ? n_bytes : 0;
   }
   return sum;

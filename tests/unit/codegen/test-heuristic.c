@@ -493,6 +493,24 @@ test_short_sums (void)
   g_assert_null (strstr (uneven, "lanes(1"));
 }
 
+/* Rows that taps have in common are counted once: they stay in the cache, and few registers go to rows, not to columns
+ * as where rows come from memory. */
+static void
+test_shared_rows (void)
+{
+  BUILD ();
+  TinyTarget target = vector_target ();
+  target.vector_bits = 256;
+  target.max_lanes = 8;
+  target.n_vector_registers = 16;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyLinearProgram) program = tiny_codegen_compile (
+      b->graph, build_gated (b, 1, 256, 256, 14), &target, NULL, 0, &error);
+  g_assert_no_error (error);
+  g_test_message ("%s", program->opts);
+  g_assert_nonnull (strstr (program->opts, "upcast(1,14)"));
+}
+
 int
 main (int argc, char **argv)
 {
@@ -510,5 +528,6 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/conditions", test_conditions);
   g_test_add_func ("/codegen/heuristic/windows", test_windows);
   g_test_add_func ("/codegen/heuristic/short-sums", test_short_sums);
+  g_test_add_func ("/codegen/heuristic/shared-rows", test_shared_rows);
   return g_test_run ();
 }
