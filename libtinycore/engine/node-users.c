@@ -4,6 +4,19 @@
 #include "engine/node-users.h"
 
 static GPtrArray *stack, *lost;
+static guint n_alive;
+
+guint
+node_users_count_alive (void)
+{
+  return n_alive;
+}
+
+void
+node_users_set_alive (guint n)
+{
+  n_alive = n;
+}
 
 GPtrArray *
 node_users_get_lost (void)
@@ -30,12 +43,16 @@ pop (void)
 void
 node_users_add (TinyNode *node)
 {
-  if (node->n_users++ > 0 || node->n_sources == 0)
+  if (node->n_users++ > 0)
     return;
+  n_alive++;
   for (get_stack (); node != NULL; node = pop ())
     for (guint i = 0; i < node->n_sources; i++) {
       TinyNode *source = node->sources[i];
-      if (source->n_users++ == 0 && source->n_sources > 0)
+      if (source->n_users++ > 0)
+        continue;
+      n_alive++;
+      if (source->n_sources > 0)
         g_ptr_array_add (stack, source);
     }
 }
@@ -43,6 +60,7 @@ node_users_add (TinyNode *node)
 static void
 lose (TinyNode *node)
 {
+  n_alive--;
   if (node->n_sources > 0)
     g_ptr_array_add (get_stack (), node);
   else if (node->op == TINY_OP_BUFFER)

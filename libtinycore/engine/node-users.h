@@ -14,6 +14,11 @@ G_BEGIN_DECLS
 void node_users_add (TinyNode *node);
 void node_users_drop (TinyNode *node);
 
+/* How many nodes are alive. */
+guint node_users_count_alive (void);
+/* Sets that, where a graph of so many takes the place of the one whose nodes were counted. */
+void node_users_set_alive (guint n);
+
 /* BUFFERs that have lost their last user since this was cleared; some may have one again. */
 GPtrArray *node_users_get_lost (void);
 

@@ -2,7 +2,7 @@
  *
  * tiny-runtime.c: the process-wide tensor graph, its roots, its buffers and its sweep.
  *
- * Nodes are never freed one by one. When the graph has grown to several times what was alive after
+ * Nodes are never freed one by one. When the graph has grown to several times what is alive, and was after
  * the last sweep, or much memory may hang on dead nodes, everything the roots reach is copied to a
  * new graph and the old one is dropped whole; buffers whose nodes did not survive are released. */
 #include "engine/tiny-runtime.h"
@@ -21,7 +21,8 @@
 
 enum {
   SWEEP_NODES = 4096, /* never sweep a graph smaller than this … */
-  SWEEP_GROWTH = 3,   /* … nor one that grew less than this since the last sweep */
+  SWEEP_GROWTH
+  = 3, /* … nor one that has not this many nodes for each that is alive, or was after the last sweep */
   SWEEP_BYTES
   = 4
     << 20, /* memory that may wait for a sweep while something is recorded; else it goes at once */
@@ -267,7 +268,8 @@ static gboolean
 is_sweep_due (void)
 {
   guint n_nodes = tiny_graph_get_n_nodes (runtime.graph);
-  gboolean grown = n_nodes > SWEEP_NODES && n_nodes > runtime.live_nodes * SWEEP_GROWTH;
+  guint n_live = MAX (runtime.live_nodes, node_users_count_alive ());
+  gboolean grown = n_nodes > SWEEP_NODES && n_nodes > n_live * SWEEP_GROWTH;
   return runtime.n_holds == 0 && (grown || runtime.waiting_bytes > SWEEP_BYTES);
 }
 
@@ -545,6 +547,7 @@ tiny_runtime_sweep (gboolean force)
     tiny_graph_free (runtime.graph);
     runtime.graph = graph;
     runtime.live_nodes = tiny_graph_get_n_nodes (graph);
+    node_users_set_alive (runtime.live_nodes);
     runtime.waiting_bytes = 0;
     runtime.counters.n_sweeps++;
   }

@@ -133,6 +133,47 @@ test_sweep (void)
   tiny_runtime_unlock ();
 }
 
+static guint64
+count_sweeps (void)
+{
+  TinyCounters counters;
+  tiny_runtime_sweep (FALSE);
+  tiny_runtime_get_counters (&counters);
+  return counters.n_sweeps;
+}
+
+/* A graph that grows and is all held is never copied; once nobody holds it, it is swept. */
+static void
+test_held (void)
+{
+  enum { FEWEST = 5000, MOST = 60000 };
+  TinyRoot kept = { 0 };
+  tiny_runtime_lock ();
+  tiny_runtime_sweep (TRUE);
+  TinyGraph *g = tiny_runtime_get_graph ();
+  TinyNode *sum = node_of_floats ((float[]){ 1 }, (gint64[]){ 1 }, 1);
+  const guint64 before = count_sweeps ();
+  for (guint i = 0; i < MOST; i++) {
+    sum = tiny_node_binary (g, TINY_OP_ADD, sum, sum);
+    if (i % FEWEST != FEWEST - 1)
+      continue;
+    TinyRoot next = { 0 };
+    tiny_runtime_add_root (&next, sum);
+    g_assert_cmpuint (count_sweeps (), ==, before);
+    if (kept.node != NULL)
+      tiny_runtime_remove_root (&kept);
+    tiny_runtime_add_root (&kept, sum);
+    tiny_runtime_remove_root (&next);
+  }
+  tiny_runtime_remove_root (&kept);
+  tiny_runtime_sweep (TRUE);
+  g_assert_cmpuint (tiny_graph_get_n_nodes (tiny_runtime_get_graph ()), <, FEWEST);
+  for (guint i = 0; i < 2 * FEWEST; i++)
+    node_of_floats ((float[]){ 1 }, (gint64[]){ 1 }, 1);
+  g_assert_cmpuint (count_sweeps (), ==, before + 2);
+  tiny_runtime_unlock ();
+}
+
 /* A captured run replays on other input memory. */
 static void
 test_capture (void)
@@ -534,6 +575,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/realize/shared", test_shared);
   g_test_add_func ("/engine/realize/assign", test_assign);
   g_test_add_func ("/engine/realize/sweep", test_sweep);
+  g_test_add_func ("/engine/realize/held", test_held);
   g_test_add_func ("/engine/realize/memory", test_memory);
   g_test_add_func ("/engine/realize/readers", test_readers);
   g_test_add_func ("/engine/realize/numbers", test_numbers);
