@@ -145,7 +145,8 @@ tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple)
   apply (plan, TINY_OPT_LANES, axis, lanes);
 }
 
-/* How good @origin is as the vector axis for @accesses; negative: some would be scalar. */
+/* How good @origin is as the vector axis for @accesses; negative: some would be scalar. A store that has other loops says
+ * nothing about this one. */
 static double
 score_accesses (GArray *accesses, guint origin, gboolean stores_matter)
 {
@@ -156,6 +157,8 @@ score_accesses (GArray *accesses, guint origin, gboolean stores_matter)
     gboolean one = !access->uneven[origin] && access->strides[origin] == 1;
     gboolean zero = !access->uneven[origin] && access->strides[origin] == 0;
     if (access->node->op == TINY_OP_STORE) {
+      if (zero)
+        continue;
       score += !stores_matter ? (one ? 1 : -1) : one ? 3 : -3;
       useful = useful || one;
     } else {
@@ -347,9 +350,8 @@ score_outside (Plan *plan, guint origin)
   g_autoptr (GArray) accesses = g_array_new (FALSE, FALSE, sizeof (Access));
   for (guint i = 0; i < plan->accesses->len; i++) {
     Access *access = &g_array_index (plan->accesses, Access, i);
-    /* A store that has other loops says nothing about this one, and what is turned does not matter. */
-    if ((access->node->op == TINY_OP_LOAD || depends (plan, access->node, origin))
-        && (!turns || !tiny_plan_is_turned (access, origin, axis)))
+    if (!turns
+        || !tiny_plan_is_turned (access, origin, axis)) /* what is turned does not matter */
       g_array_append_vals (accesses, access, 1);
   }
   return score_accesses (accesses, origin, TRUE);

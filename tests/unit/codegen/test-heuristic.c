@@ -145,6 +145,25 @@ test_two_products (void)
   g_assert_cmpint (n_sums, <, 32);
 }
 
+/* Stores beside a product, each in a loop of its own, as of statistics of a row, leave it its tile. */
+static void
+test_many_stores (void)
+{
+  enum { N_STORES = 12 };
+  BUILD ();
+  const gint64 M = 96, N = 64, K = 64;
+  TinyNode *stores[N_STORES + 1];
+  TinyNode *i = build_range (b, M), *j = build_range (b, N), *k = build_range (b, K);
+  stores[0] = build_store (b, build_param (b, TINY_DTYPE_F32, 0, M * N), INDEX (b, i, j),
+                           product (b, N_STORES + 1, i, j, k), NULL);
+  for (guint s = 1; s <= N_STORES; s++)
+    stores[s] = build_store (b, build_param (b, TINY_DTYPE_F32, s, M), i,
+                             tiny_node_const_float (b->graph, TINY_DTYPE_F32, s), NULL);
+  g_autofree char *opts
+      = choose (b, tiny_node_sink (b->graph, G_N_ELEMENTS (stores), stores, NULL));
+  g_assert_nonnull (strstr (opts, "lanes(1,16) upcast(0,"));
+}
+
 /* A convolution of @W columns whose borders are gates, so that rows follow each other; @C channels
  * to @O. */
 static TinyNode *
@@ -520,6 +539,7 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/streaming-rows", test_streaming_rows);
   g_test_add_func ("/codegen/heuristic/broadcasts", test_broadcasts);
   g_test_add_func ("/codegen/heuristic/two-products", test_two_products);
+  g_test_add_func ("/codegen/heuristic/many-stores", test_many_stores);
   g_test_add_func ("/codegen/heuristic/short-rows", test_short_rows);
   g_test_add_func ("/codegen/heuristic/limited", test_limited);
   g_test_add_func ("/codegen/heuristic/turned", test_turned);
