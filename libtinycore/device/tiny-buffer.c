@@ -205,6 +205,24 @@ tiny_buffer_get_device_name (TinyBuffer *self)
   return self->device->name;
 }
 
+static GQuark
+get_label_quark (void)
+{
+  return g_quark_from_static_string ("tiny-buffer-label");
+}
+
+void
+tiny_buffer_set_label (TinyBuffer *self, const char *label)
+{
+  g_object_set_qdata (G_OBJECT (self), get_label_quark (), (gpointer) label);
+}
+
+const char *
+tiny_buffer_get_label (TinyBuffer *self)
+{
+  return g_object_get_qdata (G_OBJECT (self), get_label_quark ());
+}
+
 gsize
 tiny_buffer_get_n_bytes (TinyBuffer *self)
 {

@@ -52,6 +52,9 @@ void tiny_buffer_unref (TinyBuffer *self); /* NULL is fine */
 
 TinyDevice *tiny_buffer_get_device (TinyBuffer *self);
 const char *tiny_buffer_get_device_name (TinyBuffer *self);
+/* The program's name for its values, for DEBUG=2: interned, NULL without one. */
+void tiny_buffer_set_label (TinyBuffer *self, const char *label);
+const char *tiny_buffer_get_label (TinyBuffer *self);
 gsize tiny_buffer_get_n_bytes (TinyBuffer *self);
 
 /* Takes memory if there is none yet. Errors: %TINY_ERROR_OUT_OF_MEMORY with sizes, after the pool

@@ -4,6 +4,8 @@
  *
  * A device that returns when its commands are done is given them in parts. After the first launch that writes memory which
  * others see nothing is stopped: what was begun there is finished. */
+#include <string.h>
+
 #include "base/interrupt-check.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
@@ -182,6 +184,46 @@ enqueue_run (TinyLaunches *self, guint first, guint end, guint64 *ns, GError **e
          || tiny_queue_wait (queue, point, G_MAXUINT64, error);
 }
 
+/* Adds what @label is in, as “layer1.conv1” of “layer1.conv1.weight”, once. */
+static void
+add_label (GPtrArray *all, const char *label)
+{
+  const char *end = strrchr (label, '.');
+  g_autofree char *owner
+      = end != NULL ? g_strndup (label, (gsize) (end - label)) : g_strdup (label);
+  if (!g_ptr_array_find_with_equal_func (all, owner, g_str_equal, NULL))
+    g_ptr_array_add (all, g_steal_pointer (&owner));
+}
+
+/* The modules whose tensors a launch reads or writes. */
+static char *
+list_labels (TinyLaunches *self, const Launch *launch)
+{
+  enum { MOST = 3 };
+  g_autoptr (GPtrArray) all = g_ptr_array_new_with_free_func (g_free);
+  for (guint i = 0; i < launch->n_bindings; i++) {
+    const TinyBinding *binding
+        = &g_array_index (self->bindings, TinyBinding, launch->first_binding + i);
+    const char *label = tiny_buffer_get_label (binding->buffer);
+    if (label != NULL)
+      add_label (all, label);
+  }
+  GString *text = g_string_new (NULL);
+  for (guint i = 0; i < MIN (all->len, MOST); i++)
+    g_string_append_printf (text, i > 0 ? ", %s" : "%s", (const char *) all->pdata[i]);
+  if (all->len > MOST)
+    g_string_append_printf (text, " and %u more", all->len - MOST);
+  return g_string_free (text, FALSE);
+}
+
+static void
+print_launch (TinyLaunches *self, TinyDevice *device, guint i)
+{
+  const Launch *launch = &g_array_index (self->launches, Launch, i);
+  g_autofree char *labels = list_labels (self, launch);
+  tiny_debug_print_launch (device, launch->executable, self->ns[i], labels);
+}
+
 /* Submits launches [first, end), which one device runs, and shows them when asked. */
 static gboolean
 submit_run (TinyLaunches *self, guint first, guint end, GError **error)
@@ -195,7 +237,7 @@ submit_run (TinyLaunches *self, guint first, guint end, GError **error)
   if (start != 0)
     trace_run (self, first, end, start);
   for (guint i = first; TINY_DEBUG (2) && ns != NULL && i < end; i++)
-    tiny_debug_print_launch (device, launches[i].executable, self->ns[i]);
+    print_launch (self, device, i);
   return TRUE;
 }
 

@@ -18,7 +18,10 @@ tiny_debug_print_device (TinyDevice *device)
 }
 
 void
-tiny_debug_print_launch (TinyDevice *device, const TinyExecutable *executable, guint64 ns)
+tiny_debug_print_launch (TinyDevice *device,
+                         const TinyExecutable *executable,
+                         guint64 ns,
+                         const char *labels)
 {
   double at = (double) MAX (ns, 1), n_flops = (double) executable->n_flops,
          n_bytes = (double) executable->n_bytes;
@@ -31,9 +34,9 @@ tiny_debug_print_launch (TinyDevice *device, const TinyExecutable *executable, g
     g_snprintf (share, sizeof share, " %5.1f %% of %s", bound.ns / at * 100,
                 bound.by_memory ? bound.level : "arithmetic");
   }
-  g_printerr ("%-8s %-44s %10.2f us %8.2f GFLOP/s %7.2f GB/s%s\n",
+  g_printerr ("%-8s %-44s %10.2f us %8.2f GFLOP/s %7.2f GB/s%s%s%s\n",
               tiny_device_get_name (device), executable->name, at * 1e-3, n_flops / at,
-              n_bytes / at, share);
+              n_bytes / at, share, labels[0] != 0 ? " " : "", labels);
 }
 
 void

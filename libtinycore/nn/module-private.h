@@ -62,4 +62,7 @@ gboolean tiny_state_copy (GHashTable *own, GHashTable *state, gboolean strict, G
 void tiny_module_collect_moved (GPtrArray *tensors);
 void tiny_module_forget_moved (void);
 
+/* DEBUG=2 shows the module's tensors beside the kernels that read them. */
+void tiny_module_label_parameters (TinyModule *self);
+
 G_END_DECLS

@@ -5,6 +5,7 @@
 
 #include "base/tiny-guard.h"
 #include "nn/module-private.h"
+#include "tensor/tiny-tensor-inspect.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor-private.h"
 #include "tensor/tiny-tensor-shard.h"
@@ -363,4 +364,13 @@ tiny_module_to_dtype (TinyModule *self, TinyDType dtype, GError **error)
   }
   Replacing how = { .dtype = dtype };
   return replace (self, &how, error);
+}
+
+void
+tiny_module_label_parameters (TinyModule *self)
+{
+  g_autoptr (GPtrArray) parameters = tiny_module_get_parameters (self);
+  g_auto (GStrv) names = tiny_module_get_parameter_names (self);
+  for (guint i = 0; i < parameters->len; i++)
+    tiny_tensor_set_label (parameters->pdata[i], names[i]);
 }

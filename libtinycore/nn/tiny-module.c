@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+#include "base/tiny-env.h"
 #include "base/tiny-guard.h"
 #include "nn/module-private.h"
 #include "tensor/tiny-found.h"
@@ -137,6 +138,8 @@ prepare (TinyModule *self)
   GError *error = NULL;
   if (private->error != NULL)
     return g_error_copy (private->error);
+  if (TINY_DEBUG (2))
+    tiny_module_label_parameters (self);
   g_autoptr (GPtrArray) waiting = g_ptr_array_new ();
   for (guint i = 0; private->training && i < private->entries->len; i++) {
     const TinyEntry *entry = &g_array_index (private->entries, TinyEntry, i);

@@ -5,6 +5,8 @@
  * The plan is the one that realising finds in the cache then. Sources are not kept beside programs, so they are made once more. */
 #include "tensor/tiny-tensor-inspect.h"
 
+#include <string.h>
+
 #include "base/tiny-guard.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-text.h"
@@ -148,4 +150,26 @@ tiny_tensor_print_graph (TinyTensor *self, GError **error)
       = list_roots (&self, 1, roots, error) ? tiny_runtime_print (&self->root, error) : NULL;
   tiny_runtime_unlock ();
   return text;
+}
+
+/* ---- names ---- */
+void
+tiny_tensor_set_label (TinyTensor *self, const char *label)
+{
+  g_return_if_fail (TINY_IS_TENSOR (self) && label != NULL);
+  tiny_runtime_lock ();
+  TinyNode *node = self->root.node;
+  while (node != NULL && node->op == TINY_OP_RESHAPE)
+    node = node->sources[0];
+  if (node != NULL && node->op == TINY_OP_ASSIGN)
+    node = node->sources[0];
+  const gboolean has_memory = node != NULL && tiny_runtime_is_memory (node);
+  for (guint i = 0; has_memory && i < MAX (node->n_sources, 1); i++) {
+    TinyNode *piece = node->n_sources > 0 ? node->sources[i] : node;
+    TinyBuffer *buffer = tiny_runtime_get_buffer (piece);
+    const char *before = tiny_buffer_get_label (buffer);
+    if (before == NULL || strlen (before) < strlen (label))
+      tiny_buffer_set_label (buffer, g_intern_string (label));
+  }
+  tiny_runtime_unlock ();
 }

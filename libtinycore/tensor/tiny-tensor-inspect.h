@@ -104,4 +104,17 @@ TINY_API GPtrArray *tiny_tensor_schedule (TinyTensor *self,
  */
 TINY_API char *tiny_tensor_print_graph (TinyTensor *self, GError **error);
 
+/**
+ * tiny_tensor_set_label:
+ * @self: a tensor
+ * @label: its path, as “layer1.conv1.weight”
+ *
+ * Names the memory that @self is in, or is about to be assigned to: `DEBUG=2` prints beside a kernel that reads or writes it
+ * all before the last dot, the module. What has no memory stays without a name, and a longer one stays: that of a module
+ * that another one calls is a part of it. With `DEBUG=2` modules do this whenever they are called.
+ *
+ * Since: 0.1
+ */
+TINY_API void tiny_tensor_set_label (TinyTensor *self, const char *label);
+
 G_END_DECLS

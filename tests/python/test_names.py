@@ -317,5 +317,35 @@ def test_graph_and_kernels():
     checks.equal([y.schedule(), y.uop.op, GlobalCounters.kernel_count], [[], "param", 1])
 
 
+SHOWN = """
+from tinycore import Tensor, TinyJit, nn
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.conv1, self.fc = nn.Conv2d(1, 2, 3), nn.Linear(32, 5)
+    def forward(self, x):
+        return self.fc(self.conv1(x).relu().flatten(1))
+class Net(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layer1 = nn.Sequential(Block(), nn.Linear(5, 3))
+    def forward(self, x):
+        return self.layer1(x)
+net = Net()
+step = TinyJit(lambda x: net(x).realize())
+for i in range(3):
+    step(Tensor.rand(4, 1, 6, 6))
+"""
+
+
+def test_kernels_of_modules():
+    """DEBUG=2 says of which module a kernel's weights are, also of what is replayed; without it nothing is printed, and kernels are the same."""
+    env = {**os.environ, "DEV": "REF", "TINY_CACHE_DIR": tempfile.mkdtemp()}
+    found = subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, env={**env, "DEBUG": "2"})
+    lines = [line.split("GB/s")[1].strip() for line in found.stderr.splitlines() if "linear_" in line or "conv" in line.split()[1]]
+    checks.equal([lines[-3:], lines[-6:-3]], [["layer1.0.conv1", "layer1.0.fc", "layer1.1"]] * 2)
+    checks.equal(subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, env=env).stderr, "")
+
+
 if __name__ == "__main__":
     checks.run(globals())

@@ -6,6 +6,7 @@ parameters() and train(), as in PyTorch. In a Module only parameters, registered
 object all tensors, also those in lists and dicts."""
 from __future__ import annotations
 
+import os
 from collections import namedtuple
 from collections.abc import Mapping
 from reprlib import recursive_repr
@@ -15,6 +16,7 @@ from ..errors import InvalidError, TinyError, checked, explained, located
 from ..jit import note_mode, note_set_mode
 from ..tensor import Base, Tensor
 
+SHOWS_KERNELS = os.environ.get("DEBUG", "").isdigit() and int(os.environ["DEBUG"]) >= 2  # beside the modules that they are of
 PARAMETER, BUFFER, TRANSIENT = "parameter", "buffer", "transient"  # a transient one is a buffer that is not saved
 Loaded = namedtuple("Loaded", ("missing_keys", "unexpected_keys"))
 
@@ -123,6 +125,9 @@ class Module:
     pre_hooks = post_hooks = None  # functions by handle
 
     def __call__(self, *inputs: Any, **more: Any) -> Any:
+        if SHOWS_KERNELS:
+            for name, one in self.named_parameters():
+                one.set_label(name)
         try:
             if self.pre_hooks or self.post_hooks:
                 return self.call_hooked(inputs, more)
