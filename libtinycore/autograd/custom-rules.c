@@ -13,6 +13,7 @@
 #include "autograd/gradient-rules.h"
 #include "autograd/gradient-walk.h"
 #include "autograd/tiny-transforms.h"
+#include "base/interrupt-check.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
 #include "tensor/tiny-tensor-operations.h"
@@ -196,10 +197,12 @@ call (Custom *self,
       GError **error)
 {
   GError *failure = NULL;
-  GPtrArray *given = self->function ((TinyTensor *const *) gradients->pdata, gradients->len,
-                                     (TinyTensor *const *) inputs->pdata, inputs->len,
-                                     (TinyTensor *const *) outputs->pdata, outputs->len,
-                                     self->data, &failure);
+  GPtrArray *given = NULL;
+  if (tiny_interrupt_check_now (&failure))
+    given = self->function ((TinyTensor *const *) gradients->pdata, gradients->len,
+                            (TinyTensor *const *) inputs->pdata, inputs->len,
+                            (TinyTensor *const *) outputs->pdata, outputs->len, self->data,
+                            &failure);
   g_autoptr (GPtrArray) found
       = tensor_list_check ("custom_gradient", given, TRUE, failure, error);
   if (found != NULL && found->len != inputs->len) {

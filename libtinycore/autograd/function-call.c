@@ -3,6 +3,7 @@
  * function-call.c: placeholders, the call itself, and the checks of what comes back. */
 #include "autograd/function-call.h"
 
+#include "base/interrupt-check.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-tensor-private.h"
@@ -101,7 +102,8 @@ function_call_checked (const char *name,
                        GError **error)
 {
   GError *failure = NULL;
-  GPtrArray *given = function (inputs, n, user_data, &failure);
+  GPtrArray *given
+      = tiny_interrupt_check_now (&failure) ? function (inputs, n, user_data, &failure) : NULL;
   return tensor_list_check (name, given, FALSE, failure, error);
 }
 

@@ -12,6 +12,7 @@
 #include "autograd/gradient-hook.h"
 #include "autograd/tiny-custom.h"
 #include "autograd/tiny-function.h"
+#include "base/interrupt-check.h"
 #include "base/tiny-guard.h"
 #include "engine/tiny-history.h"
 #include "tensor/tiny-tensor-private.h"
@@ -92,8 +93,9 @@ hook_call (Hook *self, TinyTensor **gradient, GError **error)
 {
   GError *failure = NULL;
   g_autoptr (TinyTensor) before = *gradient;
-  TinyTensor *found
-      = self->function != NULL ? self->function (before, self->data, &failure) : NULL;
+  TinyTensor *found = NULL;
+  if (self->function != NULL && tiny_interrupt_check_now (&failure))
+    found = self->function (before, self->data, &failure);
   *gradient = found == NULL                  ? g_object_ref (before)
               : g_object_is_floating (found) ? g_object_ref_sink (found)
                                              : found;

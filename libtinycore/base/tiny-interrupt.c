@@ -54,8 +54,8 @@ tiny_interrupt_resume (void)
   g_atomic_int_add (&n_pauses, -1);
 }
 
-gboolean
-tiny_interrupt_check (GError **error)
+static gboolean
+ask (gboolean is_urgent, GError **error)
 {
   Own *own = g_private_get (&own_check);
   if (g_cancellable_set_error_if_cancelled (g_cancellable_get_current (), error))
@@ -63,13 +63,25 @@ tiny_interrupt_check (GError **error)
   if (own == NULL || g_atomic_int_get (&n_pauses) > 0)
     return TRUE;
   const gint64 now_us = g_get_monotonic_time ();
-  if (now_us < own->next_us)
+  if (now_us < own->next_us && !is_urgent)
     return TRUE;
   own->next_us = now_us + EVERY_US;
   if (!own->check (own->data))
     return TRUE;
   g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INTERRUPTED, "interrupted");
   return FALSE;
+}
+
+gboolean
+tiny_interrupt_check (GError **error)
+{
+  return ask (FALSE, error);
+}
+
+gboolean
+tiny_interrupt_check_now (GError **error)
+{
+  return ask (TRUE, error);
 }
 
 gboolean

@@ -94,6 +94,36 @@ print(timed(work))
 """), 3)
 
 
+def test_hooks():
+    """A Ctrl-C in a function of gradients, or while one is about to be called, stops what called it."""
+    for seen_by in ("y.register_hook(lambda gradient: send())", "Base.add_gradient_hook(y, at_once)\n    y.register_hook(lambda gradient: None)",
+                    "y = Function.apply(y)", "func.vmap(lambda row: send() or row)(y)"):
+        lines = run(f"""
+import ctypes, os, signal, time
+from itertools import repeat
+from functools import partial
+from tinycore import Tensor, autograd, func
+from tinycore.tensor import Base
+def send():
+    os.kill(os.getpid(), signal.SIGINT)
+    time.sleep(0.2)
+class Function(autograd.Function):
+    forward = staticmethod(lambda ctx, x: x * 2)
+    backward = staticmethod(lambda ctx, gradient: send())
+# A step of Python would run the handler: this signal is left for whoever comes next.
+at_once = partial(next, map({{}}.get, map(ctypes.PyDLL(None)["raise"], repeat(2))))
+x = Tensor([1.0, 2.0], requires_grad=True)
+y = x * 2
+try:
+    {seen_by}
+    y.sum().backward()
+    print("went on")
+except KeyboardInterrupt:
+    print("stopped")
+""")
+        checks.equal(lines, ["stopped"], seen_by)
+
+
 def test_waiting():
     """While another thread computes, which goes on."""
     lines = run(BEGIN + MATRICES + """

@@ -11,7 +11,7 @@ import torch
 
 import checks
 import tinycore
-from tinycore import Tensor, TinyJit, func, nn, no_grad
+from tinycore import InvalidError, Tensor, TinyJit, func, nn, no_grad
 from tinycore.helpers import GlobalCounters
 
 ROWS = [[1.0, 5.0, 5.0], [7.0, float("nan"), 3.0]]
@@ -281,6 +281,15 @@ def test_checked_positions():
     for device in ("CPU", "REF"):
         found = subprocess.run([sys.executable, "-c", CHECKED, folder], env={**os.environ, "TINY_CHECK": "1", "DEV": device}, capture_output=True, text=True)
         checks.equal((found.returncode, found.stderr), (0, ""), device)
+
+
+def test_axes_outside():
+    """An axis that there is not is an IndexError, as PyTorch's, and an InvalidError as all that does not fit."""
+    x = Tensor.ones(2, 3)
+    for call in (lambda: x.sum(5), lambda: x.squeeze(7), lambda: x.softmax(-3), lambda: x.unsqueeze(5), lambda: x.permute(0, 7), lambda: Tensor.cat(x, x, dim=5),
+                 lambda: x.gather(3, x.cast("int32")), lambda: x.narrow(5, 0, 1), lambda: Tensor.stack(x, dim=7), lambda: x.sum((0, 5)), lambda: x[0, 0, 0]):
+        checks.true(isinstance(checks.raises(IndexError, call), InvalidError))
+    checks.true(not isinstance(checks.raises(InvalidError, x.reshape, 5), IndexError))
 
 
 def test_help_begins_with_arguments():

@@ -544,8 +544,8 @@ def test_functions():
         def backward(ctx, gradient):
             raise KeyError("mine")
     Wrong.forward, Wrong.backward = staticmethod(Wrong.forward), staticmethod(Wrong.backward)
-    error = checks.raises(ValueError, Wrong.apply(w).sum().backward)
-    checks.true("KeyError: 'mine'" in str(error) and isinstance(error.__cause__, KeyError), repr(error))
+    error = checks.raises(KeyError, Wrong.apply(w).sum().backward)
+    checks.equal((error.args, error.__cause__, error.__context__), (("mine",), None, None))
     Wrong.backward = staticmethod(lambda ctx, gradient: (gradient, gradient))
     checks.true("2 gradients for 1" in str(checks.raises(ValueError, Wrong.apply(w).sum().backward)))
     w.grad = None

@@ -15,6 +15,7 @@ import tinycore
 import torch
 from tinycore import Device, Tensor, TinyJit, dtypes, nn, optim
 from tinycore.nn import state
+from tinycore.nn.data import DataLoader, TensorDataset
 
 X = Tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 I = Tensor([1, 2])  # noqa: E741
@@ -221,6 +222,17 @@ def test_positions_at_hand():
                       ((None, slice(1), [0, 3]), "3 is outside of axis 1"), (([np.int64(7)],), "7 is outside of axis 0")):
         for call in (lambda: x[key], lambda: x.__setitem__(key, 0)):
             checks.true(text in str(checks.raises(IndexError, call)), key)
+
+
+def test_numbers_out_of_range():
+    """A number that does not do is named, with what would."""
+    x = TensorDataset(Tensor.ones(3))
+    for call, text in ((lambda: DataLoader(x, batch_size=0), "DataLoader: batch_size: a number from 1 to 2**32 - 1 is wanted, not 0"),
+                       (lambda: DataLoader(x, num_workers=-1), "DataLoader: num_workers: a number from 0 to 2**31 - 1 is wanted, not -1"),
+                       (lambda: DataLoader(x, prefetch_factor=0), "DataLoader: prefetch_factor: a number from 1 to 2**31 - 1 is wanted, not 0"),
+                       (lambda: Tensor.manual_seed(2**80), f"manual_seed: seed: a whole number from -2**63 to 2**64 - 1 is wanted, not {2**80}"),
+                       (lambda: Tensor.manual_seed(-2**63 - 1), f"manual_seed: seed: a whole number from -2**63 to 2**64 - 1 is wanted, not {-2**63 - 1}")):
+        checks.equal(str(checks.raises((ValueError, OverflowError), call)), text)
 
 
 checks.run(globals())

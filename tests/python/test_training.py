@@ -4,11 +4,13 @@
 lengths, spectral norms, orders of items. Beside PyTorch where that is there.
 
 TAP. Run in the build's environment, by an interpreter that has gi; with torch more is compared."""
+import gc
+import traceback
 import weakref
 
 import checks
 import tinycore
-from tinycore import Tensor, TinyError, TinyJit, amp, autograd, dtypes, func, nn
+from tinycore import Tensor, TinyError, TinyJit, amp, autograd, dtypes, func, nn, optim
 from tinycore.nn.utils import rnn
 from tinycore.utils import data
 
@@ -233,12 +235,105 @@ def test_hook_errors():
     checks.raises(TinyError, Tensor([1.0]).register_hook, lambda gradient: None)
     checks.raises(TypeError, x.register_hook, 3)
     for y in (x, x * 2):
-        for hook, text in ((lambda gradient: 1 / 0, "ZeroDivisionError"), (lambda gradient: 3, "a tensor or None"), (lambda gradient: gradient.sum(), "another shape")):
+        for hook, kind, text in ((lambda gradient: 1 / 0, ZeroDivisionError, "division by zero"), (lambda gradient: 3, TypeError, "a tensor or None"),
+                                 (lambda gradient: gradient.sum(), TinyError, "another shape")):
             handle = y.register_hook(hook)
-            checks.true(text in str(checks.raises(TinyError, (y * 3).sum().backward)))
+            checks.true(text in str(checks.raises(kind, (y * 3).sum().backward)))
             handle.remove()
         checks.equal([x.grad, (y * 3).sum().backward() is not None], [None, True])
         x.grad = None
+
+
+class Mine(Exception):
+    pass
+
+
+def raising(error):
+    def function(*arguments):
+        raise error
+    return function
+
+
+def test_raised_as_it_is():
+    """An exception in a function of the program that the library calls comes out of that call: the same object, with the way to it."""
+    x = Tensor([1.0, 2.0], requires_grad=True)
+
+    def backward_of(error):
+        class Wrong(autograd.Function):
+            forward = staticmethod(lambda ctx, x: x * 2)
+            backward = staticmethod(raising(error))
+        return Wrong.apply(x).sum().backward
+
+    def hook_of(error):
+        y = x * 2
+        y.register_hook(raising(error))
+        return lambda: y.sum().backward()
+
+    def leaf_hook_of(error):
+        def run():
+            with x.register_hook(raising(error)):
+                (x * 2).sum().backward()
+        return run
+    ways = {"hook": hook_of, "hook of a leaf": leaf_hook_of, "Function.backward": backward_of,
+            "gradient": lambda error: lambda: autograd.grad(autograd.custom_gradient(lambda t: t * 1, raising(error))(x).sum(), x),
+            "vmap": lambda error: lambda: func.vmap(raising(error))(x), "jvp": lambda error: lambda: func.jvp(raising(error), (x,), (x,)),
+            "jacrev": lambda error: lambda: func.jacrev(raising(error))(x), "checkpoint": lambda error: lambda: func.checkpoint(raising(error), x),
+            "TinyJit": lambda error: lambda: TinyJit(raising(error))(x),
+            "LambdaLR": lambda error: lambda: optim.lr_scheduler.LambdaLR(optim.SGD([x], lr=0.1), raising(error))}
+    for name, way in ways.items():
+        for error in (Mine("x"), KeyboardInterrupt(), SystemExit(3), MemoryError(), StopIteration(1), TypeError("'NoneType' object is not iterable")):
+            cause = error.__cause__ = ValueError("before")
+            found = checks.raises(BaseException, way(error))
+            checks.equal((name, found is error, found.__cause__ is cause, found.__context__), (name, True, True, None))
+            checks.true("function" in [frame.name for frame in traceback.extract_tb(found.__traceback__)], name)
+    checks.equal((x * 2).sum().gradient(x)[0].tolist(), [2.0, 2.0])
+
+
+def test_nothing_given():
+    """A function that returns None is named, with what it should give."""
+    x = Tensor([1.0, 2.0], requires_grad=True)
+
+    class Wrong(autograd.Function):
+        forward = staticmethod(lambda ctx, x: None)
+    for name, one in (("vmap", lambda: func.vmap(lambda t: None)(x)), ("Wrong.forward()", lambda: Wrong.apply(x)), ("jvp", lambda: func.jvp(lambda t: None, (x,), (x,)))):
+        checks.equal(str(checks.raises(TypeError, one)), f"{name}: the function gives a tensor or a tuple of them, not None")
+
+
+def test_saved_tensors_go():
+    """A Function's tensors go with what was made of them: none is held by what backward() gets."""
+    class Square(autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, gradient):
+            return gradient * 2 * ctx.saved_tensors[0]
+    alive = []
+    for _ in range(40):
+        x = Tensor.ones(8).contiguous().realize()
+        x.requires_grad = True
+        alive.append(weakref.ref(x))
+        Square.apply(x).sum().backward()
+        x.grad.realize()
+    checks.equal([x.grad.tolist(), sum(one() is not None for one in alive)], [[2.0] * 8, 1])
+
+
+def test_hook_refers_to_its_tensor():
+    """Python's gc finds a tensor that its hook refers to; one that only the library holds keeps its hooks."""
+    x, seen = Tensor.ones(3, requires_grad=True), []
+    x.register_hook(lambda gradient, x=x: seen.append(x.tolist()))
+    gone = weakref.ref(x)
+    (x * 2).sum().backward()
+    del x
+    gc.collect()
+    checks.equal([seen, gone()], [[[1.0] * 3], None])
+    layer = nn.Linear(2, 1)
+    layer.weight.register_hook(lambda gradient: seen.append(len(seen)))
+    gc.collect()
+    layer(Tensor.ones(1, 2)).sum().backward()
+    checks.equal(seen, [[1.0] * 3, 1])
 
 
 def test_hook_in_recording():

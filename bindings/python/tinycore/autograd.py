@@ -2,11 +2,11 @@
 """grad() of tensors, hooks of gradients, and Function: an operation whose gradient a program writes itself, under torch.autograd's names."""
 from __future__ import annotations
 
-from weakref import ref
+from weakref import WeakMethod, ref
 
 from .convert import checked_all
-from .errors import InvalidError, call, reported
-from .func import Traced
+from .errors import InvalidError, call, heard
+from .func import Traced, results_list
 from .library import Tiny
 from .tensor import Base
 
@@ -57,27 +57,35 @@ class GradientHook:
     """A function that is called with the gradient of a tensor until remove(), or the end of "with".
 
     That is when backward() or gradient() finds it, before it is added to .grad or goes on: nothing was computed then. Of a tensor that requires_grad it is
-    the gradient of all uses, of one that is computed that of uses from its first hook on. A TinyJit calls it while it records."""
+    the gradient of all uses, of one that is computed that of uses from its first hook on. A TinyJit calls it while it records. What it raises is raised by
+    backward() or gradient() as it is.
+
+    A hook goes with its tensor. It may refer to a tensor that requires_grad and is held by Python alone: gc.collect() finds the cycle. It finds none through the
+    library: a hook that refers to its own tensor where that is computed, or a parameter of a layer such as nn.Linear, keeps both until remove()."""
 
     def __init__(self, tensor, hook: Callable[[Any], Any]):
         if not callable(hook):
             raise TypeError(f"register_hook: a function is wanted, not {hook!r:.60}")
         self.hook, self.tensor = hook, ref(tensor)
-        self.id = call(Base.add_gradient_hook, tensor, self.run)
+        run, own = self.run, None
+        if tensor.is_leaf:  # which goes together with its hooks: where Python holds them, its gc sees what they refer to
+            own, weak = vars(tensor).setdefault("gradient_hooks", {}), WeakMethod(self.run)
+            run = lambda *arguments: weak()(*arguments)  # noqa: E731
+        self.id = call(Base.add_gradient_hook, tensor, heard(run, "register_hook"))
+        if own is not None:
+            own[self.id] = self
 
     def run(self, gradient, *rest):
-        try:
-            found = self.hook(gradient) if self.hook is not None else None
-            if found is not None and not isinstance(found, Base):
-                raise TypeError(f"a hook gives a tensor or None, not {found!r:.60}")
-            return found
-        except Exception as error:
-            raise reported(error, "register_hook") from None
+        found = self.hook(gradient) if self.hook is not None else None
+        if found is not None and not isinstance(found, Base):
+            raise TypeError(f"register_hook: a hook gives a tensor or None, not {found!r:.60}")
+        return found
 
     def remove(self):
         tensor, self.hook = self.tensor(), None
         if tensor is not None:
             tensor.remove_gradient_hook(self.id)
+            vars(tensor).get("gradient_hooks", {}).pop(self.id, None)
 
     def __enter__(self):
         return self
@@ -125,23 +133,22 @@ class Backward:
                 more.append(one)
             places.append(None if one is None else known[id(one)])
         self.n_results, self.places = len(results), places
+        self.context.saved = ()  # the graph has them: whoever holds them here keeps it alive, and it this
         return more
 
     def __call__(self, gradients, n_gradients, inputs, n_inputs, outputs, *rest):
-        try:
-            return self.run(gradients[:self.n_results], {"inputs": inputs, "outputs": outputs})
-        except Exception as error:
-            raise reported(error, f"{self.owner.__name__}.backward()") from None
-
-    def run(self, gradients, lists):
+        lists, name = {"inputs": inputs, "outputs": outputs}, f"{self.owner.__name__}.backward()"
         self.context.saved_tensors = tuple(None if one is None else lists[one[0]][one[1]] for one in self.places)
-        found = self.owner.backward(self.context, *gradients)
+        try:
+            found = self.owner.backward(self.context, *gradients[:self.n_results])
+        finally:
+            self.context.saved_tensors = ()
         found = list(found) if isinstance(found, (tuple, list)) else [found]
         if len(found) != len(self.is_tensor):
-            raise TypeError(f"{len(found)} gradients for {len(self.is_tensor)} arguments")
+            raise InvalidError(f"{name}: {len(found)} gradients for {len(self.is_tensor)} arguments")
         for one, is_tensor in zip(found, self.is_tensor):
             if one is not None and not (is_tensor and isinstance(one, Base)):
-                raise TypeError("a gradient is a tensor, or None, for an argument that is one")
+                raise TypeError(f"{name}: a gradient is a tensor, or None, for an argument that is one, not {one!r:.60}")
         return [one for one, is_tensor in zip(found, self.is_tensor) if is_tensor]
 
 
@@ -169,13 +176,13 @@ class Function:
             left = iter(inputs)
             results = cls.forward(context, *(next(left) if isinstance(one, Base) else one for one in arguments))
             form.append(isinstance(results, Base))
-            results = [results] if form[0] else list(results)
+            results = results_list(results, f"{cls.__name__}.forward()")
             return (*results, *backward.note(results, inputs))
         tensors = [one for one in arguments if isinstance(one, Base)]
         if not tensors:
             raise TypeError(f"{cls.__name__}.apply() wants a tensor among its arguments")
         traced = Traced(forward, cls.__name__)
-        results = traced.unpack(traced.run(Tiny.custom_gradient, backward, None, tensors))
+        results = traced.unpack(traced.run(Tiny.custom_gradient, heard(backward, f"{cls.__name__}.backward()"), None, tensors))
         return results[0] if form[0] else results[:backward.n_results]
 
 
@@ -183,12 +190,12 @@ def custom_gradient(function, backward: Callable[..., Any]) -> Callable[..., Any
     """@function of tensors, whose gradient is what @backward (gradients, inputs, outputs) says: lists of tensors, of which it
     gives a tensor or None for each input."""
     def pulled(gradients, n_gradients, inputs, n_inputs, outputs, *rest):
-        try:
-            return list(backward(gradients, inputs, outputs))
-        except Exception as error:
-            raise reported(error, "custom_gradient") from None
+        found = backward(gradients, inputs, outputs)
+        if not isinstance(found, (list, tuple)):
+            raise TypeError(f"custom_gradient: backward: a list of tensors or None is wanted, one for each input, not {found!r:.60}")
+        return list(found)
 
     def call(*inputs):
         traced = Traced(function, "custom_gradient")
-        return traced.unpack(traced.run(Tiny.custom_gradient, pulled, None, list(inputs)))
+        return traced.unpack(traced.run(Tiny.custom_gradient, heard(pulled, "custom_gradient"), None, list(inputs)))
     return call

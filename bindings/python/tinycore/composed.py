@@ -400,7 +400,8 @@ class Composed:
         return found if dtype is None else found.cast(dtype)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> GradientHook:
-        """Calls @hook with its gradient, a lazy tensor, whenever that is found; a tensor that it gives takes its place. See GradientHook."""
+        """Calls @hook with its gradient, a lazy tensor, whenever that is found; a tensor that it gives takes its place. A hook that refers to
+        a computed tensor, or a layer's, that it is of keeps both until remove(). See autograd.GradientHook."""
         from .autograd import GradientHook
         return GradientHook(self, hook)
 

@@ -147,8 +147,12 @@ class Creation:
     @staticmethod
     def manual_seed(seed=0):
         """Starts the process's sequence of random numbers again. @seed: from -2**63 to 2**64 - 1; a negative one is that much below 2**64."""
-        number = as_int(seed, bits=65)
-        Tiny.Tensor.manual_seed(as_int(number - (1 << 64) if number >> 63 == 1 else number) % (1 << 64))
+        try:
+            number = as_int(seed, bits=65)
+            number = as_int(number - (1 << 64) if number >> 63 == 1 else number)
+        except OverflowError:
+            raise OverflowError(f"manual_seed: seed: a whole number from -2**63 to 2**64 - 1 is wanted, not {seed!r:.60}") from None
+        Tiny.Tensor.manual_seed(number % (1 << 64))
 
     @staticmethod
     def rand(*shape, dtype=None, device=None, requires_grad=None):

@@ -5,8 +5,11 @@ Each is a TinyError, and also what Python programs catch for such a thing: a wro
 little memory a MemoryError."""
 from __future__ import annotations
 
+import math
+import re
 import threading
 from functools import wraps
+from itertools import count
 from types import FunctionType
 
 from .library import GLibError, Tiny
@@ -86,9 +89,24 @@ class FileError(TinyError, OSError, code=Tiny.Error.IO):
 by_code[Tiny.Error.INTERRUPTED] = KeyboardInterrupt  # see interrupt.py
 
 
+class OutsideError(InvalidError, IndexError):
+    """An axis, or a position along one, that there is not."""
+
+    code = InvalidError.code
+
+
+OUTSIDE = re.compile(r"(?:axis|position) -?\d+ (?:on axis \d+ )?is outside of (?!variable)")
+
+
 def exception_of(error):
-    """The exception for a GError."""
+    """The exception for a GError; what a function of the program raised is that exception itself."""
+    if error.domain == RAISED:
+        number, found = raised.last
+        raised.last = 0, None
+        return found if number == error.code else InvalidError(error.message)
     if error.domain == "tiny-error-quark":
+        if error.code == InvalidError.code and OUTSIDE.search(error.message):
+            return OutsideError(error.message)
         return by_code.get(error.code, TinyError)(error.message)
     return TinyError(f"{error.domain}: {error.message}")
 
@@ -104,23 +122,50 @@ def checked(result):
     return result
 
 
-class Cause(threading.local):
-    error = None  # what a function of the program raised when the library called it
+# ---- functions of the program that the library calls ----
+RAISED = "tinycore-raised-quark"
 
 
-cause = Cause()
+class Raised(threading.local):
+    last = 0, None  # a number, and what a function of the program raised last when the library called it on this thread
+    unsaid = None  # likewise, where the library has no way to carry it
 
 
-def reported(error, name):
-    """@error, raised by a function of the program, as what the library understands; call() raises both."""
-    cause.error = error
-    return GLibError(f"{name}: {type(error).__name__}: {error}", domain="tiny-error-quark", code=int(Tiny.Error.INVALID))
+raised, numbers = Raised(), count(1)
+
+
+def heard(function, name: str) -> Callable[..., Any]:
+    """@function of the program as the library calls it: what it raises is raised again where the library was called, by call() and checked().
+    The library carries a number for it from here to there."""
+    def called(*arguments):
+        try:
+            return function(*arguments)
+        except BaseException as error:
+            vars(error)["is_of_program"] = True
+            raised.last = next(numbers) & 0x3fffffff, error
+            raise GLibError(f"{name}: {type(error).__name__}: {error}", domain=RAISED, code=raised.last[0]) from None
+    return called
+
+
+def heard_number(function) -> Callable[..., float]:
+    """Likewise a function that gives a number, and has no other way to fail than a NaN, which the library refuses."""
+    def called(*arguments):
+        try:
+            return float(function(*arguments))
+        except BaseException as error:
+            raised.unsaid = error
+            return math.nan
+    return called
 
 
 def fail(error: Exception):
-    """Raises the exception for @error, which a function of the library raised, and what caused it."""
-    found, cause.error = cause.error, None
-    raise exception_of(error) from found
+    """Raises the exception for @error, which a function of the library raised."""
+    found, raised.unsaid = raised.unsaid or exception_of(error), None
+    context = found.__context__
+    try:
+        raise found
+    finally:
+        found.__context__ = context  # which is not that the library raised it
 
 
 def call(function, *arguments):
@@ -182,7 +227,6 @@ def is_wrong(value, kinds, shown):
 
 def named(function, arguments, more, error):
     """What a conversion said, with the function and the argument that it is about; None where that is not clear."""
-    import re  # only where something is wrong
     from inspect import signature
     unknown = re.fullmatch(r".* got an unexpected keyword argument '(\w+)'", str(error))
     if unknown is not None and unknown[1] in more:
@@ -231,7 +275,7 @@ def explained(function):
         try:
             return function(*arguments, **more)
         except (TypeError, ValueError, AttributeError, OverflowError) as error:
-            if type(error) not in (TypeError, ValueError, AttributeError, OverflowError):
+            if type(error) not in (TypeError, ValueError, AttributeError, OverflowError) or hasattr(error, "is_of_program"):
                 raise
             better = named(function, arguments, more, error)
             if better is None:

@@ -8,36 +8,34 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from .convert import NO_AXIS, as_axis, checked_all, list_of
-from .errors import explained, wants_function
+from .errors import explained, heard, wants_function
 from .library import Tiny
 
 Base = Tiny.Tensor
 
 
+def results_list(results: Any, name: str) -> list[Any]:
+    """Results of a function, as a list of tensors."""
+    found = [results] if isinstance(results, Base) else list(results) if isinstance(results, (list, tuple)) else []
+    if not found or not all(isinstance(one, Base) for one in found):
+        raise TypeError(f"{name}: the function gives a tensor or a tuple of them, not {results!r:.80}")
+    return found
+
+
 class Traced:
-    """A Python function as the library calls it. What it raises is raised again where the library was called."""
+    """A Python function as the library calls it. What it raises comes with the results, and is raised as they are looked at (errors.heard())."""
 
     def __init__(self, function, name):
         wants_function(function, name)
-        self.function, self.name, self.error, self.is_one = function, name, None, True
+        self.function, self.name, self.is_one = function, name, True
 
     def __call__(self, inputs, *rest):
-        try:
-            results = self.function(*inputs)
-            self.is_one = isinstance(results, Base)
-            results = [results] if self.is_one else list(results)
-            if not results or not all(isinstance(one, Base) for one in results):
-                raise TypeError(f"{self.name}: the function gives a tensor or a tuple of them, not {results!r:.80}")
-            return results
-        except BaseException as error:
-            self.error = error
-            return [Base.zeros(Tiny.DType.F32, [-1])]  # a tensor that carries an error
+        results = self.function(*inputs)
+        self.is_one = isinstance(results, Base)
+        return results_list(results, self.name)
 
     def run(self, transform, *arguments):
-        results = transform(self, None, *arguments)
-        if self.error is not None:
-            raise self.error
-        return results
+        return transform(heard(self, self.name), None, *arguments)
 
     def unpack(self, results):
         checked_all(results)

@@ -16,7 +16,7 @@ from .convert import EXACT, NO_AXIS, UNSET, Base, as_axis, as_text, checked_all,
 from .creation import Creation
 from .data import TYPECODES, nested, nested_empty, tensor_of
 from .dtypes import as_dtype, by_value, dtypes
-from .errors import InvalidError, call, checked, fail, owned
+from .errors import InvalidError, OutsideError, call, checked, fail, owned
 from .in_place import Values, check_changeable, set_data
 from .jit import refuse_reading
 from .library import GLibError, Tiny
@@ -378,7 +378,7 @@ class Tensor(Creation, Operations, Base):
             return Operations.narrow(self, axis, start, length)
         before = as_axis(axis, "narrow: axis")
         if not -self.ndim <= before < self.ndim:
-            raise InvalidError(f"narrow: axis {before} is outside of {self.ndim} axes")
+            raise OutsideError(f"narrow: axis {before} is outside of {self.ndim} axes")
         return self[(slice(None),) * (before % self.ndim) + (slice(start, start + length),)]
 
     def pad_to(self, shape: int | Sequence[int | None] | None, *more: Any, value: float = 0.0):

@@ -420,9 +420,11 @@ class DataLoader:
         self.batch_size = None if batch_size is None or batch_sampler is not None else index(batch_size)
         self.sampler, self.batch_sampler, self.progress, self.device, self.epoch = sampler, batch_sampler, progress, device, 0
         self.shuffle, self.num_workers, self.prefetch_factor = bool(shuffle), index(num_workers), index(prefetch_factor)
-        if not 0 < self.at_once() < 1 << 32 or not 0 <= self.num_workers < 1 << 31 or not 0 < self.prefetch_factor < 1 << 31 \
-                or self.num_workers * self.prefetch_factor >= 1 << 31:
-            raise ValueError(f"DataLoader: batches of {batch_size}, {num_workers} workers, {prefetch_factor} batches for each")
+        ahead = self.num_workers * self.prefetch_factor
+        for name, value, least, bits in (("batch_size", self.at_once(), 1, 32), ("num_workers", self.num_workers, 0, 31),
+                                         ("prefetch_factor", self.prefetch_factor, 1, 31), ("num_workers times prefetch_factor", ahead, 0, 31)):
+            if not least <= value < 1 << bits:
+                raise ValueError(f"DataLoader: {name}: a number from {least} to 2**{bits} - 1 is wanted, not {value}")
         self.seed = (Tensor.randint(1, low=0, high=1 << 30).item() if shuffle else 0) if seed is None else index(seed)
         if not 0 <= self.seed < 1 << 64:
             raise ValueError(f"DataLoader: seed: a number of 64 bits is wanted, not {seed}")

@@ -7,7 +7,7 @@ from operator import index
 from typing import Any
 
 from ..convert import as_float, as_int
-from ..errors import call, explain_making, explained, wants_function
+from ..errors import call, explain_making, explained, heard_number, wants_function
 from ..library import Tiny
 
 
@@ -169,7 +169,7 @@ class LambdaLR(Scheduler):
     def __init__(self, optimizer, lr_lambda: Callable[[int], float]):
         if not callable(lr_lambda):
             raise NotImplementedError("LambdaLR: one function for all groups")
-        self.take(Tiny.lambda_lr_new, optimizer, lambda epoch, *_: float(lr_lambda(epoch)))
+        self.take(Tiny.lambda_lr_new, optimizer, heard_number(lambda epoch, *_: lr_lambda(epoch)))
 
 
 class Calculated(Scheduler):
