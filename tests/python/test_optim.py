@@ -115,6 +115,13 @@ def test_schedules():
     metrics = [5, 4, 4, 4, 4, 4, 3, 3, 3, 3, 3, 3]
     close(rates(lambda s, o: s.ReduceLROnPlateau(o, patience=2), optim, metrics=metrics),
           rates(lambda s, o: s.ReduceLROnPlateau(o, patience=2), torch.optim, metrics=metrics), "plateau", 1e-6)
+
+    def after_plateau(s, o):
+        plateau = s.ReduceLROnPlateau(o, patience=0)
+        for _ in range(3):
+            plateau.step(1.0)
+        return s.SequentialLR(o, [s.ConstantLR(o, 0.1, 2), s.ExponentialLR(o, 0.9)], [3])
+    close(rates(after_plateau, optim), rates(after_plateau, torch.optim), "after a plateau", 1e-7)
     s, o = optim.lr_scheduler, optim.SGD([Tensor([1.0], requires_grad=True)], lr=0.1)
     some = [s.StepLR(o, 2), s.MultiplicativeLR(o, lambda i: 0.5)]
     first = s.SequentialLR(o, some, [2])

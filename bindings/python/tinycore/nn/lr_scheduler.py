@@ -12,7 +12,7 @@ from ..library import Tiny
 
 
 def base_rates(optimizer) -> list[float]:
-    """The rates of an optimiser's groups when their first schedule was made."""
+    """The rates of an optimiser's groups when their first schedule was made that goes by steps."""
     if not hasattr(optimizer, "param_groups"):
         raise AttributeError(f"'{type(optimizer).__name__}' object has no attribute 'handle'")
     rates = vars(optimizer).setdefault("base_lrs", [])
@@ -32,8 +32,12 @@ class Scheduler:
     def take(self, make, optimizer, *settings):
         self.optimizer = optimizer
         self.made_with = make, settings
-        base_rates(optimizer)
+        self.note_rates()
         self.begin()
+
+    def note_rates(self):
+        """Schedules that follow start from the rates that there are now, unless one noted its own before."""
+        base_rates(self.optimizer)
 
     def begin(self):
         """At its first step."""
@@ -275,6 +279,9 @@ class ReduceLROnPlateau(Scheduler):
             raise ValueError("ReduceLROnPlateau: mode is min or max, threshold_mode is rel")
         self.take(Tiny.reduce_lr_on_plateau_new, optimizer, mode == "max", factor, index(patience), threshold, index(cooldown),
                   min_lr)
+
+    def note_rates(self):
+        """Nothing: it goes by no steps, and schedules that follow start from the rates that it left."""
 
     @explained
     def step(self, metrics: Any):
