@@ -2045,7 +2045,8 @@ class Attention:
         @scale: factor of scores; 0: 1 / sqrt (E)
         @enable_gqa: whether a key's head may be shared by several of the query's (…, H, L, E)
 
-        softmax (@self @ keyᵀ * @scale) @ @value, (…, L, V) (Vaswani et al. 2017). A query that sees no key gives NaNs.
+        softmax (@self @ keyᵀ * @scale) @ @value, (…, L, V) (Vaswani et al. 2017). A query that sees no key, by a mask of bool, gives
+        zeros and has no gradient; one to whose scores nothing but -∞ is added gives NaNs.
         Where a device has an operation for attention this is it, unless weights are dropped."""
 
 

@@ -4,6 +4,7 @@
  *
  * The scheduler finds attention in the nodes made here (schedule/recognise-attention.c): one product,
  * its softmax and another product, with a mask added or of counters. */
+#include <float.h>
 #include <math.h>
 
 #include "ir/tiny-shape.h"
@@ -36,6 +37,29 @@ op_softmax (TinyBuild *b, TinyNode *self, guint axis)
   TinyNode *x = tiny_build_exp (b, shifted (b, self, axis));
   TinyNode *sum = tiny_build_sum (b, x, (gint64[]){ axis }, 1);
   return tiny_build_mul (b, x, tiny_build_unary (b, TINY_OP_RECIP, sum));
+}
+
+/* The score of a key that is not seen. Of -infinity, a row of nothing else would be NaN, and so would its gradient. */
+static double
+get_unseen (TinyDType dtype)
+{
+  return dtype == TINY_DTYPE_F64 ? -DBL_MAX : -FLT_MAX;
+}
+
+/* Its softmax, and 0 in a row where no key is seen. */
+static TinyNode *
+masked_softmax (TinyBuild *b, TinyNode *self, guint axis)
+{
+  TinyNode *largest = tiny_build_reduce (b, TINY_OP_MAX, self, (gint64[]){ axis }, 1);
+  TinyNode *x = tiny_build_exp (b, shifted (b, self, axis));
+  TinyNode *sum = tiny_build_sum (b, x, (gint64[]){ axis }, 1);
+  if (sum == NULL || largest == NULL)
+    return NULL;
+  TinyNode *is_seen
+      = op_gt (b, largest, tiny_build_like (b, largest, get_unseen ((TinyDType) self->dtype)));
+  return tiny_build_mul (b, x,
+                         tiny_build_where (b, is_seen, tiny_build_unary (b, TINY_OP_RECIP, sum),
+                                           tiny_build_like (b, sum, 0)));
 }
 
 TinyNode *
@@ -127,19 +151,22 @@ op_scaled_dot_product_attention (TinyBuild *b,
   if (scores == NULL)
     return NULL;
   scores = tiny_build_mul (b, scores, tiny_build_like (b, scores, scale));
-  TinyNode *nothing = tiny_build_like (b, scores, -INFINITY);
+  const gboolean is_gated = attn_mask != NULL && attn_mask->dtype == TINY_DTYPE_BOOL;
   if (is_causal) {
     const gint64 *sizes = scores->shape->v + scores->shape->n - 2;
-    scores = tiny_build_where (b, is_earlier (b, sizes[0], sizes[1]), scores, nothing);
-  } else if (attn_mask != NULL && attn_mask->dtype == TINY_DTYPE_BOOL) {
-    scores = tiny_build_where (b, attn_mask, scores, nothing);
+    scores = tiny_build_where (b, is_earlier (b, sizes[0], sizes[1]), scores,
+                               tiny_build_like (b, scores, -INFINITY));
+  } else if (is_gated) {
+    scores = tiny_build_where (b, attn_mask, scores,
+                               tiny_build_like (b, scores, get_unseen (wide)));
   } else if (attn_mask != NULL) {
     scores = tiny_build_add (b, scores, attn_mask);
   }
   if (scores == NULL)
     return NULL;
   if (tiny_shape_get_n_elements (scores->shape) > 0)
-    scores = op_softmax (b, scores, scores->shape->n - 1);
+    scores = is_gated ? masked_softmax (b, scores, scores->shape->n - 1)
+                      : op_softmax (b, scores, scores->shape->n - 1);
   scores = tiny_build_cast (b, scores, dtype);
   return tiny_build_matmul (b, op_dropout (b, scores, dropout_p), value);
 }

@@ -336,6 +336,22 @@ def test_hook_refers_to_its_tensor():
     checks.equal(seen, [[1.0] * 3, 1])
 
 
+def test_attention_that_sees_nothing():
+    """A query that a mask shows no key gives zeros, and gradients stay finite, in blocks as well."""
+    for size in (4, 700):
+        x = Tensor.randn(2, size, 5).realize()
+        q, m = Tensor(x, requires_grad=True), Tensor.arange(size).reshape(-1, 1) != 0
+        m = m.expand(size, size).contiguous().realize()
+        found = q.scaled_dot_product_attention(q, q, attn_mask=m)
+        checks.equal(found[:, 0].abs().max().item(), 0)
+        gradient, = (found * found).sum().gradient(q)
+        seen = Tensor(x, requires_grad=True)
+        wanted = seen[:, 1:].scaled_dot_product_attention(seen, seen)
+        checks.true((found[:, 1:] - wanted).abs().max().item() < 1e-5)
+        wanted, = (wanted * wanted).sum().gradient(seen)
+        checks.true((gradient - wanted).abs().max().item() < 1e-4, f"{size}: {gradient.isnan().sum().item()} NaNs")
+
+
 def test_hook_in_recording():
     """It is called while that is recorded, and what it made of the gradient is replayed."""
     x, calls = Tensor([1.0, 2.0], requires_grad=True), []
