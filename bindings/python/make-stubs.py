@@ -36,7 +36,7 @@ RESULTS = {"__len__": "int", "__repr__": "str", "__str__": "str", "__format__": 
            "__float__": "float", "__contains__": "bool", "__init__": "None", "__exit__": "None", "extra_repr": "str", "__array__": "Any"}
 OVERRIDES = {"forward", "__call__", "step"}  # which classes take what they want for
 # What the package calls itself.
-HIDDEN = {"take", "hold", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "repeat", "setting", "call_many", "call_hooked", "own", "get_tensor",
+HIDDEN = {"take", "hold", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "note_rates", "repeat", "setting", "call_many", "call_hooked", "own", "get_tensor",
           "replace_tensors", "save_name", "rows", "key_of", "accept", "renumber", "read", "set_group", "load_flat_state", "firsts", "spots", "make_loader",
           "swap", "call_packed", "load", "taken", "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "attend_to_more", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
           "__hash__", "__dir__"}
@@ -66,8 +66,8 @@ BUILTINS = {"bool", "int", "float", "type", "slice"}  # which are methods of a t
 
 # Functions and classes that modules have for themselves and for each other.
 INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dtype_of_numbers as_number len_of counted placed float_dtype
-    check_result replace_tensors take_apart refuse_reading thread_modes in_words describe_change find_change Modes note_mode note_set_mode mode_of find_modes State exception_of checked reported call fail is_wrong meant located named explained explain_making
-    Cause Traced batch_axes Backward along sized several shifted least_value triangle window raised slabs restored operator is_operand
+    check_result replace_tensors take_apart refuse_reading thread_modes in_words describe_change find_change Modes note_mode note_set_mode mode_of find_modes State exception_of checked heard heard_number call fail is_wrong meant located named explained explain_making
+    Raised Traced results_list batch_axes Backward along sized several shifted least_value triangle window raised slabs restored operator is_operand
     members_of joined walk once after_parts like value_of load_into realize_all made_again sizes_of same_padding drop_parts two lp_pool centres
     reduced with_inplace check_padding conv with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of
     activation_of causal_mask derived fans_of wide rounded of_tensor explain_all wants_function wants_tensor

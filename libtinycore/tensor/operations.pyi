@@ -1859,7 +1859,8 @@ class Pooling:
         @padding: of the pooling
         @output_size: Y and X of the result; none: what the pooling could have been of
 
-        Elements where they were before pooling, zeros elsewhere. Those of equal places add up."""
+        Elements where they were before pooling, zeros elsewhere. Those of equal places add up, those of places outside are lost; with TINY_CHECK=1 such
+        a place is an error."""
 
     def adaptive_avg_pool1d(self, output_size: Sizes):
         """@self: of shape (B, C, X) or (C, X)
@@ -2521,13 +2522,13 @@ class Random:
 
         Positions drawn by weight, (N) or (B, N), as i32. Without replacement K² pairs are compared, and where fewer than N weights are above
         0, positions of weight 0 come after those. Nothing is read, so nothing is refused: where weights are no probabilities (below 0, NaN, infinite,
-        all 0), which positions come is unspecified, but they are below K."""
+        all 0), which positions come is unspecified, but they are below K. With TINY_CHECK=1 such weights are an error."""
 
     @op(takes="float")
     def bernoulli(self):
         """@self: probabilities
 
-        1 with that probability, 0 otherwise."""
+        1 with that probability, 0 otherwise. With TINY_CHECK=1 what is not from 0 to 1 is an error."""
 
     def scaled_uniform(dtype: DType, shape: Shape):
         """@dtype: a float dtype

@@ -4,7 +4,8 @@
  *
  * A position counts from 0, a negative one from the end: -1 is the last. What is read outside is 0 and has no gradient,
  * what is written there is lost; on every backend, as addresses are masked. An error it is where it is known without
- * computing anything, and with TINY_CHECK=1, for which the host reads all positions first. */
+ * computing anything, and with TINY_CHECK=1, for which the host reads all positions first. So it does labels, weights and
+ * probabilities. */
 #include "base/tiny-env.h"
 #include "engine/tiny-recorders.h"
 #include "engine/tiny-request.h"
@@ -76,6 +77,14 @@ read_extremes (TinyBuild *self, TinyNode *x, gint64 *out_least, gint64 *out_most
   *out_least = good ? -*out_least : 0;
   tiny_runtime_release ();
   return good;
+}
+
+gboolean
+tiny_build_check_all (TinyBuild *self, TinyNode *is_good, const char *wanted)
+{
+  gint64 least = 0, most = 0;
+  return is_good != NULL && read_extremes (self, tiny_build_not (self, is_good), &least, &most)
+         && (most == 0 || tiny_build_fail (self, "%s", wanted) != NULL);
 }
 
 TinyNode *

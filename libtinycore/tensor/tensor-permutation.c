@@ -6,6 +6,7 @@
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
 #include "tensor/tiny-layout.h"
+#include "tensor/tiny-positions.h"
 #include "tensor/tiny-random.h"
 
 static TinyNode *
@@ -145,6 +146,25 @@ without_replacement (TinyBuild *b, TinyNode *self, gint64 n)
   return tiny_build_squeeze (b, found, (gint64[]){ last }, 1);
 }
 
+/* True unless weights that can be read are none: those of each row, along the last axis, are finite, from 0 on and not all 0. */
+static gboolean
+check_weights (TinyBuild *b, TinyNode *x)
+{
+  x = tiny_build_float (b, x);
+  if (x == NULL || tiny_build_is_empty (x))
+    return x != NULL;
+  TinyNode *zero = tiny_build_like (b, x, 0);
+  TinyNode *is_finite = op_lt (b, x, tiny_build_like (b, x, INFINITY));
+  if (!tiny_build_check_all (b, tiny_build_where (b, is_finite, op_ge (b, x, zero), is_finite),
+                             "a weight is below 0, infinite or NaN"))
+    return FALSE;
+  TinyNode *most
+      = tiny_build_reduce (b, TINY_OP_MAX, x, (gint64[]){ (gint64) x->shape->n - 1 }, 1);
+  return most != NULL
+         && tiny_build_check_all (b, op_gt (b, most, tiny_build_like (b, most, 0)),
+                                  "all weights of a row are 0");
+}
+
 TinyNode *
 op_multinomial (TinyBuild *b, TinyNode *self, gint64 num_samples, gboolean replacement)
 {
@@ -155,6 +175,8 @@ op_multinomial (TinyBuild *b, TinyNode *self, gint64 num_samples, gboolean repla
   if (num_samples < 1 || (!replacement && num_samples > size))
     return tiny_build_fail (b, "%" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " cannot be drawn%s",
                             num_samples, size, replacement ? "" : " without replacement");
+  if (!check_weights (b, self))
+    return NULL;
   return replacement ? with_replacement (b, self, num_samples)
                      : without_replacement (b, self, num_samples);
 }
@@ -162,6 +184,12 @@ op_multinomial (TinyBuild *b, TinyNode *self, gint64 num_samples, gboolean repla
 TinyNode *
 op_bernoulli (TinyBuild *b, TinyNode *self)
 {
+  TinyNode *is_most = op_le (b, self, tiny_build_like (b, self, 1));
+  if (!tiny_build_check_all (
+          b,
+          tiny_build_where (b, is_most, op_ge (b, self, tiny_build_like (b, self, 0)), is_most),
+          "a probability is not from 0 to 1"))
+    return NULL;
   TinyNode *u = op_rand (b, (TinyDType) self->dtype, self->shape->v, self->shape->n);
   return tiny_build_cast (b, tiny_build_binary (b, TINY_OP_CMPLT, u, self),
                           (TinyDType) self->dtype);

@@ -6,6 +6,7 @@
 
 #include "ir/tiny-shape.h"
 #include "tensor/operations-private.h"
+#include "tensor/tiny-positions.h"
 #include "tensor/tiny-windows.h"
 
 typedef struct {
@@ -274,6 +275,12 @@ op_max_unpool2d (TinyBuild *b,
   if (tiny_build_is_empty (self) || dims[lead] * dims[lead + 1] == 0)
     return tiny_node_broadcast (
         b->graph, tiny_build_beside (b, tiny_build_like (b, self, 0), self), dims, rank);
+  g_autofree char *wanted
+      = g_strdup_printf ("places are from 0 to below %" G_GINT64_FORMAT ", those of the output",
+                         dims[lead] * dims[lead + 1]);
+  if (!tiny_build_check_all (b, tiny_build_is_inside (b, indices, dims[lead] * dims[lead + 1]),
+                             wanted))
+    return NULL;
   gint64 flat[3];
   memcpy (flat, self->shape->v, lead * sizeof *flat);
   flat[lead] = self->shape->v[lead] * self->shape->v[lead + 1];

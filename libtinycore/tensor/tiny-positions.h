@@ -18,6 +18,8 @@ enum { TINY_RULE_SCATTER = 16 };
 TinyNode *tiny_build_positions (TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions);
 /* Integers of which those from 0 to below @n are classes. With TINY_CHECK=1 an error of what is neither one nor @ignored. */
 gboolean tiny_build_check_labels (TinyBuild *self, TinyNode *labels, gint64 n, gint64 ignored);
+/* With TINY_CHECK=1 the error @wanted unless all of bools @is_good hold. */
+gboolean tiny_build_check_all (TinyBuild *self, TinyNode *is_good, const char *wanted);
 /* The parts of @x along @axis at @positions, as they come from tiny_build_positions(): their shape takes that axis' place. */
 TinyNode *tiny_build_select (TinyBuild *self, TinyNode *x, guint axis, TinyNode *positions);
 /* Where @positions are from 0 to below @size. */

@@ -267,6 +267,19 @@ for name, use in LABELS.items():
         error = str(checks.raises(ValueError, use, x, Tensor([at])))
         checks.equal(error, f"{name}: label {at} is none of 3 classes")
     checks.raises(ValueError, use, x.reshape(1, 3).expand(2, 3).flatten()[:3], Tensor([5]))
+for weights in ([0.0, 0.0], [[1.0, 1.0], [0.0, 0.0]], [1.0, -1.0], [1.0, float("nan")], [float("inf"), 1.0]):
+    for replacement in (False, True):
+        error = str(checks.raises(ValueError, Tensor(weights).multinomial, 2, replacement))
+        checks.true(error.startswith("multinomial: ") and "weight" in error, error)
+checks.equal(sorted(Tensor([1.0, 2.0]).multinomial(2).tolist()), [0, 1])
+for p in (-0.1, 1.5, float("nan")):
+    checks.equal(str(checks.raises(ValueError, Tensor([0.5, p]).bernoulli)), "bernoulli: a probability is not from 0 to 1")
+checks.equal(Tensor([0.0, 1.0]).bernoulli().tolist(), [0.0, 1.0])
+pooled, places = Tensor.ones(1, 4, 4).max_pool2d_with_indices(2) if hasattr(Tensor, "max_pool2d_with_indices") else Tensor.ones(1, 4, 4).max_pool2d(2, return_indices=True)
+checks.equal(pooled.max_unpool2d(places, 2).sum().item(), 4)
+for at in (16, -1):
+    error = str(checks.raises(ValueError, pooled.max_unpool2d, Tensor.full((1, 2, 2), at, dtype="int64").contiguous(), 2))
+    checks.equal(error, "max_unpool2d: places are from 0 to below 16, those of the output")
 jit = TinyJit(lambda x, i: x.gather(0, i).realize())
 for _ in range(3):
     jit(x, Tensor([1]).realize())

@@ -134,7 +134,7 @@ class Raised(threading.local):
 raised, numbers = Raised(), count(1)
 
 
-def heard(function, name: str) -> Callable[..., Any]:
+def heard(function, name):
     """@function of the program as the library calls it: what it raises is raised again where the library was called, by call() and checked().
     The library carries a number for it from here to there."""
     def called(*arguments):
@@ -147,7 +147,7 @@ def heard(function, name: str) -> Callable[..., Any]:
     return called
 
 
-def heard_number(function) -> Callable[..., float]:
+def heard_number(function):
     """Likewise a function that gives a number, and has no other way to fail than a NaN, which the library refuses."""
     def called(*arguments):
         try:

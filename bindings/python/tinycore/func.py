@@ -14,7 +14,7 @@ from .library import Tiny
 Base = Tiny.Tensor
 
 
-def results_list(results: Any, name: str) -> list[Any]:
+def results_list(results, name):
     """Results of a function, as a list of tensors."""
     found = [results] if isinstance(results, Base) else list(results) if isinstance(results, (list, tuple)) else []
     if not found or not all(isinstance(one, Base) for one in found):
