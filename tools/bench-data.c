@@ -4,6 +4,8 @@
  * making matters. */
 #include "tools/bench-data.h"
 
+#include "base/tiny-whole-file.h"
+
 enum { MAX_WRITTEN = 65536 };
 
 /* FNV-1a of the name: where its numbers start. */
@@ -59,6 +61,6 @@ bench_write_output (TinyTensor *output, const char *path, GError **error)
   g_autofree float *to = g_new (float, n_written + 1);
   for (gsize i = 0; i < n_written; i++)
     to[i] = from[i * step];
-  return g_file_set_contents (path, (const char *) to, (gssize) (n_written * sizeof *to),
-                              error);
+  return tiny_whole_file_report (path, (const char *) to, (gssize) (n_written * sizeof *to),
+                                 error);
 }

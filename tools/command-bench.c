@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-whole-file.h"
 #include "engine/tiny-debug.h"
 #include "engine/tiny-plan.h"
 #include "tools/bench-cases.h"
@@ -183,7 +184,7 @@ run_roofline (char **texts, const Options *options, GError **error)
   }
   if (good && options->svg != NULL) {
     g_autofree char *svg = roofline_to_svg (&roofline);
-    good = g_file_set_contents (options->svg, svg, -1, error);
+    good = tiny_whole_file_report (options->svg, svg, -1, error);
   }
   roofline_clear (&roofline);
   return good;

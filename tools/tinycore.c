@@ -12,6 +12,7 @@
 #include "base/tiny-clean.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
+#include "base/tiny-whole-file.h"
 #include "engine/tiny-plan.h"
 #include "engine/tiny-runtime.h"
 #include "plugin/tiny-discovery.h"
@@ -80,14 +81,11 @@ tinycore_open_device (const char *dev, GError **error)
 gboolean
 tinycore_write (const char *path, const void *data, gsize size, GError **error)
 {
-  FILE *file = path ? fopen (path, "wb") : stdout;
-  gboolean good = file != NULL && fwrite (data, 1, size, file) == size && fflush (file) == 0;
-  int reason = errno;
-  if (path != NULL && file != NULL && fclose (file) != 0)
-    good = FALSE;
+  if (path != NULL)
+    return tiny_whole_file_report (path, data, (gssize) size, error);
+  gboolean good = fwrite (data, 1, size, stdout) == size && fflush (stdout) == 0;
   if (!good)
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path ? path : "standard output",
-                 g_strerror (reason));
+    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "standard output: %s", g_strerror (errno));
   return good;
 }
 

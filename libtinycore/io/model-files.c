@@ -6,6 +6,7 @@
 
 #include "base/tiny-error.h"
 #include "base/tiny-guard.h"
+#include "base/tiny-whole-file.h"
 #include "io/model-private.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-text.h"
@@ -81,13 +82,7 @@ tiny_model_save (TinyModel *self, const char *path, GError **error)
     return FALSE;
   }
   g_autofree char *text = print_graph (self);
-  g_autoptr (GError) why = NULL;
-  if (!save_weights (self, weights, error))
-    return FALSE;
-  if (g_file_set_contents_full (path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0666, &why))
-    return TRUE;
-  g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, why->message);
-  return FALSE;
+  return save_weights (self, weights, error) && tiny_whole_file_write (path, text, -1, error);
 }
 
 /* ---- loading ---- */

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tiny-guard.h"
+#include "base/tiny-whole-file.h"
 #include "io/export-private.h"
 
 static const struct {
@@ -28,11 +29,7 @@ tiny_export_write (
     TinyExport *self, const char *file, const char *data, gssize n_bytes, GError **error)
 {
   g_autofree char *path = g_build_filename (self->folder, file, NULL);
-  g_autoptr (GError) why = NULL;
-  if (g_file_set_contents_full (path, data, n_bytes, G_FILE_SET_CONTENTS_NONE, 0666, &why))
-    return TRUE;
-  g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, why->message);
-  return FALSE;
+  return tiny_whole_file_write (path, data, n_bytes, error);
 }
 
 gsize

@@ -7,14 +7,12 @@
 #include "io/tiny-safetensors.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <glib/gstdio.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-whole-file.h"
 #include "plugin/tiny-json.h"
 
 enum { MAX_HEADER = 100 << 20, MAX_DIMS = 64 };
@@ -291,14 +289,14 @@ parse (GBytes *file, GError **error)
 /* Whether @path is a file, or nothing yet where @may_be_new: a pipe would be waited for, and no file takes the place
  * of a device. */
 static gboolean
-check_file (const char *path, gboolean may_be_new, GError **error)
+check_file (const char *path, GError **error)
 {
   struct stat info;
   const char *why = stat (path, &info) != 0   ? g_strerror (errno)
                     : S_ISDIR (info.st_mode)  ? "it is a folder"
                     : !S_ISREG (info.st_mode) ? "it is no regular file"
                                               : NULL;
-  if (why == NULL || (may_be_new && stat (path, &info) != 0 && errno == ENOENT))
+  if (why == NULL)
     return TRUE;
   g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", *path != '\0' ? path : "“”", why);
   return FALSE;
@@ -308,7 +306,7 @@ TinySafetensors *
 tiny_safetensors_load (const char *path, GError **error)
 {
   g_autoptr (GError) why = NULL;
-  if (!check_file (path, FALSE, error))
+  if (!check_file (path, error))
     return NULL;
   g_autoptr (GMappedFile) mapped = g_mapped_file_new (path, FALSE, &why);
   if (mapped == NULL) {
@@ -438,8 +436,6 @@ write_all (const TinySafetensors *self,
   for (guint i = 0; i < self->arrays->len; i++)
     if (!write_array (self->arrays->pdata[i], reader, user_data, file, error))
       return FALSE;
-  if (fflush (file) != 0 || fsync (fileno (file)) != 0)
-    return fail_io ("its data", error);
   return TRUE;
 }
 
@@ -475,25 +471,14 @@ tiny_safetensors_write_streamed (TinySafetensors *self,
     g_prefix_error (error, "%s: ", path);
     return FALSE;
   }
-  if (!check_file (path, TRUE, error))
-    return FALSE;
   g_autofree char *header = make_header (self);
-  g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
-  int fd = g_mkstemp_full (beside, O_RDWR | O_CLOEXEC, 0666);
-  FILE *file = fd >= 0 ? fdopen (fd, "wb") : NULL;
-  gboolean good = file != NULL || fail_io ("it cannot be made", error);
-  good = good && write_all (self, header, reader, user_data, file, error);
-  if (file != NULL && fclose (file) != 0 && good)
-    good = fail_io ("its data", error);
-  else if (file == NULL && fd >= 0)
-    close (fd);
-  if (good && g_rename (beside, path) != 0)
-    good = fail_io ("it cannot be put in place", error);
-  if (!good) {
+  TinyWholeFile file;
+  if (!tiny_whole_file_open (&file, path, error))
+    return FALSE;
+  gboolean good = write_all (self, header, reader, user_data, file.file, error);
+  if (!good)
     g_prefix_error (error, "%s: ", path);
-    if (fd >= 0)
-      g_unlink (beside);
-  }
+  good = tiny_whole_file_close (&file, good, error);
   if (out_data_offset != NULL)
     *out_data_offset = sizeof (guint64) + strlen (header);
   return good;

@@ -4,11 +4,11 @@
 #include "run.h"
 
 #include <signal.h>
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tiny-whole-file.h"
 #include "certificate.h"
 #include "elf-note.h"
 #include "expect.h"
@@ -165,29 +165,10 @@ conf_running_run (ConfRunning *self)
 
 /* ---- after it ---- */
 static gboolean
-write_through (const char *path, const char *text, GError **error)
-{
-  FILE *file = fopen (path, "w");
-  gboolean good = file != NULL && fputs (text, file) >= 0;
-  if (file != NULL)
-    good = fclose (file) == 0 && good;
-  if (!good)
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, g_strerror (errno));
-  return good;
-}
-
-static gboolean
 write_file (const char *path, const char *text)
 {
   g_autoptr (GError) error = NULL;
-  if (path == NULL)
-    return TRUE;
-  /* A whole file takes the place of a file; what a link leads to is written, and a device or pipe is written to. */
-  g_autofree char *real = realpath (path, NULL);
-  const gboolean is_special
-      = g_file_test (path, G_FILE_TEST_EXISTS) && !g_file_test (path, G_FILE_TEST_IS_REGULAR);
-  if (is_special ? write_through (path, text, &error)
-                 : g_file_set_contents (real ? real : path, text, -1, &error))
+  if (path == NULL || tiny_whole_file_report (path, text, -1, &error))
     return TRUE;
   g_printerr ("tinycore conformance: %s\n", error->message);
   return FALSE;

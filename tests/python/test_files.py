@@ -15,6 +15,7 @@ import os
 import pathlib
 import pickle
 import random
+import stat
 import struct
 import tarfile
 import tempfile
@@ -100,7 +101,33 @@ def test_torch_save():
     checks.equal(other.state_dict()["state"][0]["exp_avg"].tolist(), optimizer.state_dict()["state"][0]["exp_avg"].tolist())
     checks.raises(TypeError, tinycore.save, Tensor([1], dtype="uint16"), at("none.pt"))
     checks.raises(OSError, tinycore.save, [1], at("no/such/folder.pt"))
-    checks.true(not os.path.exists(at("none.pt")) and not [name for name in os.listdir(FOLDER.name) if "saving" in name])
+    checks.true(not os.path.exists(at("none.pt")) and not [name for name in os.listdir(FOLDER.name) if "writing" in name])
+
+
+def test_places():
+    """A file replaces what a link leads to and keeps its permissions; what is no file stays, and is named in an error."""
+    states = {"a": Tensor([1.0, 2.0])}
+    for name, save in (("torch", tinycore.save), ("safe", nn.state.safe_save)):
+        folder = at(f"places-{name}")
+        os.makedirs(f"{folder}/inner")
+        real, link, missing, pipe = (os.path.join(folder, end) for end in ("inner/real", "link", "missing", "pipe"))
+        pathlib.Path(real).write_bytes(b"old")
+        os.chmod(real, 0o640)
+        os.symlink("inner/real", link)
+        os.symlink("inner/new", missing)
+        os.mkfifo(pipe)
+        os.symlink("pipe", f"{folder}/to-pipe")
+        before = os.umask(0o027)
+        for path in (link, missing):
+            save(states, path)
+        os.umask(before)
+        checks.equal((os.readlink(link), os.readlink(missing)), ("inner/real", "inner/new"), name)
+        checks.equal([oct(os.stat(path).st_mode & 0o777) for path in (real, missing)], ["0o640", "0o640"], name)
+        checks.true(os.path.getsize(real) == os.path.getsize(missing) > 64)
+        for path, why in ((pipe, "no regular file"), (f"{folder}/to-pipe", "no regular file"), (f"{folder}/inner", "folder")):
+            checks.true(why in str(checks.raises(OSError, save, states, path)))
+        checks.true(stat.S_ISFIFO(os.stat(pipe).st_mode))
+        checks.equal(sorted(os.listdir(folder) + os.listdir(f"{folder}/inner")), ["inner", "link", "missing", "new", "pipe", "real", "to-pipe"], name)
 
 
 def test_memory():

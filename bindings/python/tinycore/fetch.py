@@ -3,10 +3,12 @@
 
 What comes over a network is kept in the cache folder under the hash of its address, with the hash of its contents beside
 it; what does not have that any more is fetched again. Files are whole or absent."""
+import contextlib
 import gzip
 import os
 import pathlib
-import tempfile
+import secrets
+import stat
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -37,19 +39,38 @@ def digest_of(path):
     return found.hexdigest()
 
 
+@contextlib.contextmanager
+def whole_file(path):
+    """A file to write to, which takes the place of @path at the end of a block without an exception, by the rules of
+    base/tiny-whole-file.h."""
+    path = os.fsdecode(path)
+    place = os.path.realpath(path)
+    try:
+        mode = os.stat(place).st_mode
+    except FileNotFoundError:
+        mode = None
+    if mode is not None and not stat.S_ISREG(mode):
+        raise FileError(f"{path}: it is {'a folder' if stat.S_ISDIR(mode) else 'no regular file'}")
+    beside = os.path.join(os.path.dirname(place), f".writing-{secrets.token_hex(8)}")
+    with open(beside, "xb") as file:
+        try:
+            if mode is not None:
+                os.fchmod(file.fileno(), mode & 0o777)
+            yield file
+            file.close()
+            os.replace(beside, place)
+        except BaseException:
+            os.unlink(beside)
+            raise
+
+
 def write_whole(path, parts):
     """A file that is there when it is complete; the hash of what it holds."""
     found = hash_of()
-    with tempfile.NamedTemporaryFile(dir=path.parent, prefix=path.name, delete=False) as file:
-        try:
-            for part in parts:
-                found.update(part)
-                file.write(part)
-            file.close()
-            os.replace(file.name, path)
-        except BaseException:
-            os.unlink(file.name)
-            raise
+    with whole_file(path) as file:
+        for part in parts:
+            found.update(part)
+            file.write(part)
     return found.hexdigest()
 
 

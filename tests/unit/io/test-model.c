@@ -5,6 +5,7 @@
 #include <glib/gstdio.h>
 #include <string.h>
 #include <tiny.h>
+#include <unistd.h>
 
 #include "../case-fails.h"
 #include "../default-device.h"
@@ -135,7 +136,9 @@ test_files (void)
   g_assert_no_error (error);
   check_model (back);
   /* What is saved of what was loaded is the same, to the byte. */
+  g_assert_true (symlink ("behind.tir", again) == 0);
   g_assert_true (tiny_model_save (back, again, &error));
+  g_assert_true (g_file_test (again, G_FILE_TEST_IS_SYMLINK));
   const char *const ends[] = { "tir", "safetensors" };
   for (guint i = 0; i < 2; i++) {
     g_autofree char *one = g_strdup_printf ("%s/m.%s", folder, ends[i]);

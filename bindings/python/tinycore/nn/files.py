@@ -319,23 +319,16 @@ def torch_save(value: Any, path: Any):
     """Writes tensors in dicts, lists and tuples, with numbers and texts, as a file that torch.load() and torch_load() read. It is
     there whole or not at all."""
     import zipfile
-    from secrets import token_hex
+
+    from ..fetch import whole_file
     pickled = io.BytesIO()
     pickler = Pickler(pickled)
     pickler.dump(value)
-    beside = os.path.join(os.path.dirname(os.path.abspath(path)), f".saving-{token_hex(8)}")
-    with open(beside, "xb") as file:  # who may read it says the umask
-        try:
-            with zipfile.ZipFile(file, "w") as archive:
-                archive.writestr("archive/data.pkl", pickled.getvalue())
-                archive.writestr("archive/version", "3\n")
-                for i, tensor in enumerate(pickler.stored):
-                    archive.writestr(f"archive/data/{i}", tensor.detach().bytes_of())
-            file.close()
-            os.replace(beside, path)
-        except BaseException:
-            os.remove(beside)
-            raise
+    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("archive/data.pkl", pickled.getvalue())
+        archive.writestr("archive/version", "3\n")
+        for i, tensor in enumerate(pickler.stored):
+            archive.writestr(f"archive/data/{i}", tensor.detach().bytes_of())
 
 
 class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number in a file is no size of an array

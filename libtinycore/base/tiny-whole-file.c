@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * tiny-whole-file.c: see tiny-whole-file.h. */
+#include "base/tiny-whole-file.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <glib/gstdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/tiny-descriptor.h"
+#include "base/tiny-error.h"
+
+enum { MAX_LINKS = 40 /* as many as Linux follows */, PERMISSIONS = 0777, OF_NEW = 0666 };
+
+static gboolean
+fail (const char *path, const char *why, GError **error)
+{
+  g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", *path != '\0' ? path : "“”", why);
+  return FALSE;
+}
+
+/* The place that links at the end of @path lead to, which may be empty. */
+static char *
+follow (const char *path)
+{
+  char *at = g_strdup (path);
+  for (guint i = 0; i < MAX_LINKS; i++) {
+    g_autofree char *to = g_file_read_link (at, NULL);
+    if (to == NULL)
+      break;
+    g_autofree char *folder = g_path_get_dirname (at);
+    g_free (at);
+    at = g_path_is_absolute (to) ? g_steal_pointer (&to) : g_build_filename (folder, to, NULL);
+  }
+  return at;
+}
+
+gboolean
+tiny_whole_file_open (TinyWholeFile *self, const char *path, GError **error)
+{
+  struct stat info;
+  const gboolean is_there = stat (path, &info) == 0;
+  if (*path == '\0' || (!is_there && errno != ENOENT))
+    return fail (path, g_strerror (errno), error);
+  if (is_there && !S_ISREG (info.st_mode))
+    return fail (path, S_ISDIR (info.st_mode) ? "it is a folder" : "it is no regular file",
+                 error);
+  g_autofree char *place = follow (path), *folder = g_path_get_dirname (place);
+  g_autofree char *beside = g_build_filename (folder, ".writing-XXXXXX", NULL);
+  const int fd = g_mkstemp_full (beside, O_RDWR | O_CLOEXEC, OF_NEW);
+  if (fd < 0) {
+    g_autofree char *why = g_strconcat ("it cannot be made: ", g_strerror (errno), NULL);
+    return fail (path, why, error);
+  }
+  FILE *file = NULL;
+  if ((is_there && fchmod (fd, info.st_mode & PERMISSIONS) != 0)
+      || (file = fdopen (fd, "wb")) == NULL) {
+    fail (path, g_strerror (errno), error);
+    close (fd);
+    g_unlink (beside);
+    return FALSE;
+  }
+  *self = (TinyWholeFile){ file, g_steal_pointer (&place), g_steal_pointer (&beside) };
+  return TRUE;
+}
+
+gboolean
+tiny_whole_file_close (TinyWholeFile *self, gboolean is_good, GError **error)
+{
+  gboolean good = is_good && fflush (self->file) == 0 && fsync (fileno (self->file)) == 0;
+  int reason = errno;
+  if (fclose (self->file) != 0 && good) {
+    good = FALSE;
+    reason = errno;
+  }
+  if (good && g_rename (self->beside, self->path) != 0) {
+    good = FALSE;
+    reason = errno;
+  }
+  if (!good)
+    g_unlink (self->beside);
+  if (is_good && !good)
+    fail (self->path, g_strerror (reason), error);
+  g_free (self->path);
+  g_free (self->beside);
+  *self = (TinyWholeFile){ NULL };
+  return good;
+}
+
+gboolean
+tiny_whole_file_write (const char *path, const char *data, gssize n_bytes, GError **error)
+{
+  const gsize n = n_bytes < 0 ? strlen (data) : (gsize) n_bytes;
+  TinyWholeFile self;
+  if (!tiny_whole_file_open (&self, path, error))
+    return FALSE;
+  gboolean good = n == 0 || fwrite (data, 1, n, self.file) == n;
+  if (!good)
+    fail (path, g_strerror (errno), error);
+  return tiny_whole_file_close (&self, good, error);
+}
+
+gboolean
+tiny_whole_file_report (const char *path, const char *data, gssize n_bytes, GError **error)
+{
+  const gsize n = n_bytes < 0 ? strlen (data) : (gsize) n_bytes;
+  struct stat info, ours;
+  const gboolean is_there = stat (path, &info) == 0;
+  const gboolean is_stdout = is_there && fstat (STDOUT_FILENO, &ours) == 0
+                             && ours.st_dev == info.st_dev && ours.st_ino == info.st_ino;
+  if (!is_stdout && (!is_there || S_ISREG (info.st_mode) || S_ISDIR (info.st_mode)))
+    return tiny_whole_file_write (path, data, n_bytes, error);
+  if (is_stdout)
+    fflush (stdout);
+  const int fd = is_stdout ? fcntl (STDOUT_FILENO, F_DUPFD_CLOEXEC, 0)
+                           : open (path, O_WRONLY | O_CLOEXEC | O_NOCTTY);
+  gboolean good = fd >= 0 && tiny_write_all (fd, data, n);
+  const int reason = errno;
+  if (fd >= 0)
+    close (fd);
+  return good || fail (path, g_strerror (reason), error);
+}
