@@ -107,7 +107,8 @@ diagonal_of (Rule *self, TinyNode *values)
 /* ---- the rules: each sets out[k] for input k ---- */
 typedef void (*FindGradients) (Rule *self, TinyNode **out);
 
-/* A = L L': S = L'^-1 F (L' gL) L^-1, F half of the diagonal and all below; gA is S's symmetric part. */
+/* A = L L': S = L'^-1 F (L' gL) L^-1, F half of the diagonal and all below; gA is S, whose symmetric
+ * part A's mirror image takes. */
 static void
 of_cholesky (Rule *self, TinyNode **out)
 {
@@ -118,8 +119,7 @@ of_cholesky (Rule *self, TinyNode **out)
                   mul (self, half, tiny_matrix_identity (self->b, l, l->shape->v[TINY_ROW])),
                   0.5));
   half = left_solve (self, turn (self, l), half, TRUE, FALSE);
-  half = right_solve (self, l, half, FALSE, FALSE);
-  out[0] = tiny_build_mul_number (self->b, add (self, half, turn (self, half)), 0.5);
+  out[0] = right_solve (self, l, half, FALSE, FALSE);
 }
 
 /* A = P L U, L1 and U1 the square parts of L (M, K) and U (K, N), L2 and U2 the rest:
@@ -282,6 +282,14 @@ of_inv (Rule *self, TinyNode **out)
   out[0] = op_neg (self->b, product (self, product (self, x, self->g[0]), x));
 }
 
+/* S is A's triangle and its mirror image: gA = (gS + gS') / 2. */
+static void
+of_mirror (Rule *self, TinyNode **out)
+{
+  TinyNode *g = self->g[0];
+  out[0] = tiny_build_mul_number (self->b, add (self, g, turn (self, g)), 0.5);
+}
+
 /* ---- the frame ---- */
 
 /* With one axis before those of a matrix, or with @is_vector of a row of numbers. */
@@ -331,9 +339,10 @@ tiny_factor_find_gradients (TinyGraph *graph,
   }
   if (is_zero)
     return TRUE;
-  FindGradients find = rule == TINY_RULE_SOLVE ? of_solve
-                       : rule == TINY_RULE_INV ? of_inv
-                                               : rules[row].find;
+  FindGradients find = rule == TINY_RULE_SOLVE    ? of_solve
+                       : rule == TINY_RULE_INV    ? of_inv
+                       : rule == TINY_RULE_MIRROR ? of_mirror
+                                                  : rules[row].find;
   find (&self, out);
   for (guint i = 0; i < call->n_inputs; i++)
     if (out[i] != NULL)

@@ -2241,7 +2241,7 @@ class LinearAlgebra:
     @op(alias="linalg_cholesky")
     def cholesky(self, upper: bool = False):
         """@self: symmetric matrices with positive eigenvalues; of others the result has NaNs
-        @upper: whether Lᵀ is wanted
+        @upper: whether Lᵀ is wanted, of matrices whose upper triangle is read; else the lower one is
 
         The lower triangular L with L Lᵀ = @self."""
 

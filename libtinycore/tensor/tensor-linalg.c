@@ -48,7 +48,7 @@ op_cholesky (TinyBuild *b, TinyNode *self, gboolean upper)
   TinyNode *a = tiny_matrix_take (b, self, TRUE), *factor;
   if (a == NULL || tiny_shape_get_n_elements (a->shape) == 0)
     return a == NULL ? NULL : self;
-  a = tiny_build_mul_number (b, tiny_build_add (b, a, tiny_matrix_transposed (b, a)), 0.5);
+  a = tiny_factor_mirror (b, a, upper);
   if (!tiny_factor_compute (b, TINY_OPERATION_CHOLESKY, 0, &a, NULL, &factor))
     factor = walk_cholesky (b, a);
   return tiny_matrix_give (b, upper ? tiny_matrix_transposed (b, factor) : factor, self, 0);

@@ -217,15 +217,6 @@ op_svd (TinyBuild *b, TinyNode *self, gboolean full_matrices, TinyNode **out)
 
 /* ---- symmetric matrices ---- */
 
-/* One triangle of @a (B, N, N) and its mirror image. */
-static TinyNode *
-mirror (TinyBuild *b, TinyNode *a, gboolean upper)
-{
-  TinyNode *one = upper ? op_triu (b, a, 0) : op_tril (b, a, 0);
-  TinyNode *other = upper ? op_triu (b, a, 1) : op_tril (b, a, -1);
-  return tiny_build_add (b, one, tiny_matrix_transposed (b, other));
-}
-
 /* (B, 1, N): v·A v / v·v of the columns v of @vectors (B, N, N). An error of v changes it by its square alone. */
 static TinyNode *
 quotients (TinyBuild *b, TinyNode *a, TinyNode *vectors)
@@ -271,7 +262,7 @@ op_eigh (TinyBuild *b, TinyNode *self, gboolean upper, TinyNode **out)
     out[1] = self;
     return;
   }
-  a = mirror (b, a, upper);
+  a = tiny_factor_mirror (b, a, upper);
   if (tiny_factor_compute (b, TINY_OPERATION_EIGH, 0, &a, NULL, parts))
     parts[0] = tiny_build_unsqueeze (b, parts[0], 2);
   else if (b->error == NULL)

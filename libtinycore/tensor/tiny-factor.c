@@ -7,6 +7,7 @@
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
 #include "ir/tiny-shard.h"
+#include "tensor/operations-private.h"
 #include "schedule/factor.h"
 #include "tensor/tiny-matrix.h"
 
@@ -108,6 +109,16 @@ tiny_factor_compute (TinyBuild *self,
   else
     tiny_factor_set_rule (self, get_rule (&operation), n_outputs, out, n_inputs, inputs);
   return self->error == NULL;
+}
+
+TinyNode *
+tiny_factor_mirror (TinyBuild *self, TinyNode *a, gboolean upper)
+{
+  TinyNode *one = upper ? op_triu (self, a, 0) : op_tril (self, a, 0);
+  TinyNode *other = upper ? op_triu (self, a, 1) : op_tril (self, a, -1);
+  TinyNode *both = tiny_build_add (self, one, tiny_matrix_transposed (self, other));
+  tiny_factor_set_rule (self, TINY_RULE_MIRROR, 1, &both, 1, &a);
+  return both;
 }
 
 void

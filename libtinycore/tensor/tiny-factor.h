@@ -11,7 +11,7 @@
 G_BEGIN_DECLS
 
 /* The arg of GRADIENTs of factors, one for each kind and set of flags; their formulas are in
- * factor-gradients.c. SOLVE: X of A, B. INV: X of A. LU has the rows' order as its second input. */
+ * factor-gradients.c. SOLVE: X of A, B. INV: X of A. MIRROR: S of A. LU has the rows' order as its second input. */
 enum {
   TINY_RULE_FACTOR = 128,
   TINY_RULE_FACTOR_FLAGS = 8, /* rules of one kind */
@@ -19,6 +19,7 @@ enum {
   = TINY_RULE_FACTOR
     + (TINY_OPERATION_EIGH + 1 - TINY_OPERATION_CHOLESKY) * TINY_RULE_FACTOR_FLAGS,
   TINY_RULE_INV,
+  TINY_RULE_MIRROR,
   TINY_RULE_FACTOR_END
 };
 static inline gint64
@@ -31,6 +32,10 @@ tiny_factor_get_rule (guint kind, guint flags)
 typedef struct {
   gint64 left, right;
 } TinyFactorSizes;
+
+/* The symmetric matrices (B, N, N) of which @a holds the lower triangle, or the upper one; the other is not read. The
+ * gradient is symmetric: each element of a pair of equals has half of it. */
+TinyNode *tiny_factor_mirror (TinyBuild *self, TinyNode *a, gboolean upper);
 
 /* Fills @out, the outputs in the contract's order, with what the device computes of @inputs: A, and of a
  * TRIANGULAR the right side. FALSE: it does not, or an error was set. */

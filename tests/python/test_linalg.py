@@ -171,6 +171,32 @@ def test_equal_values():
     checks.true(numpy.isfinite(func.grad(lambda a: weigh(*a.eigh()))(x).numpy()).all())
 
 
+def test_triangles():
+    """By the library, and by kernels in a process without one."""
+    check_triangles()
+    env = os.environ | {"TINY_LAPACK_LIBRARY": "none"}
+    done = subprocess.run([sys.executable, __file__, "--triangles"], env=env, stderr=subprocess.PIPE, text=True, check=False)
+    checks.equal(done.returncode, 0, done.stderr)
+
+
+def check_triangles():
+    """Cholesky's method and eigenvalues read one triangle, whatever is in the other, and their gradients are symmetric."""
+    for n in 2, 3, 8:
+        plain = DEFINITE[0, :n, :n]
+        for upper in False, True:
+            junk = numpy.where((numpy.tri(n, k=-1).T if not upper else numpy.tri(n, k=-1)) > 0, numpy.nan, plain)
+            uplo = "U" if upper else "L"
+            for name, f in (("cholesky", lambda a: a.cholesky(upper=upper)), ("eigvalsh", lambda a: linalg.eigvalsh(a, uplo)),
+                            ("eigh", lambda a: linalg.eigh(a, uplo)[1].square())):
+                checks.true(numpy.allclose(f(wide(junk)).numpy(), f(wide(plain)).numpy(), atol=1e-9), f"{name} {n} {upper}")
+                found = func.grad(lambda a: weigh(f(a)))(wide(junk)).numpy()
+                whole = func.grad(lambda a: weigh(f((a + a.T) / 2)))(wide(plain)).numpy()
+                checks.true(numpy.allclose(found, found.T, atol=1e-9) and numpy.allclose(found, whole, atol=1e-7), f"{name} {n} {upper}")
+    s = wide([[2.0, 1.0], [1.0, 3.0]])
+    checks.true(numpy.allclose(func.grad(lambda a: linalg.eigvalsh(a).square().sum())(s).numpy(), [[4, 2], [2, 6]]))
+    checks.true(numpy.allclose(wide([[4.0, 99.0], [1.0, 3.0]]).cholesky().numpy(), [[2, 0], [0.5, 2.75 ** 0.5]]))
+
+
 def test_bad_input():
     """NaNs, in the matrices that have no result alone."""
     for bad in numpy.nan, numpy.inf:
@@ -215,6 +241,8 @@ def test_functions():
 if __name__ == "__main__":
     if "--own" in sys.argv:
         sys.stdout.buffer.write(numpy.concatenate([one.astype("float64").ravel() for one in results(wide)]).tobytes())
+    elif "--triangles" in sys.argv:
+        check_triangles()
     elif "--eigh" in sys.argv:
         for dtype, sizes in ("float32", (3, 4, 7, 8, 16, 33, 64)), ("float64", (5, 24)):
             for n in sizes:
