@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Checks what every file of the tree has and has not: a licence line in sources, no tab and no space at
-a line's end, at most 600 lines, no path of somebody's machine, nothing that a build makes.
+a line's end, at most 600 lines, no path of somebody's machine, nothing that a build makes; and that each room has a README.
 
 usage: check-files.py ROOT. Checks itself first on made-up texts."""
 import pathlib
@@ -50,7 +50,20 @@ def complaints(name, text):
         yield "no newline at the end"
 
 
+def rooms(readme):
+    """The folders of the first column of the house's table: after `a/b`, `c` is a/c, and a is a room as well."""
+    found, parent = set(), ""
+    for row in re.findall(r"^\| (`.*?) \|", readme.partition("## The house")[2], re.M):
+        for name in re.findall("`(.*?)`", row):
+            if "/" in name.rstrip("/"):
+                parent = name.partition("/")[0]
+                found.add(parent)
+            found.add(name.rstrip("/") if "/" in name else f"{parent}/{name}")
+    return found
+
+
 def main():
+    assert rooms("## The house\n| `a/b` `c` | x `y` |\n| `d/` `e/` | z |\n") == {"a", "a/b", "a/c", "d", "e"}
     head = "/* SPDX-License-Identifier: MIT */\n"
     assert not list(complaints("a.c", head + "int x = (guint32) 1 << 31 | 1u << 31 | (gint64) 1 << 31;\n"))
     for bad in ("int x;\n", head + "enum { X = 1 << 31 };\n", head + "\tint x;\n", head + "int x; \n", head + "int x;",
@@ -74,6 +87,8 @@ def main():
         path = root / name
         if not path.exists() or path.read_text().count("\n") <= MOST_LINES:
             found.append(f"check-files.py: {name} needs no exception any more")
+    found += [f"{room}: a room of the house without a README.md" for room in sorted(rooms((root / "README.md").read_text()))
+              if not (root / room / "README.md").exists()]
     return tree.report("files", found, n, 300)
 
 
