@@ -125,14 +125,16 @@ add_node (TinyRequest *request, TinyNode *node, guint64 owner)
   g_array_append_val (request->owners, owner);
 }
 
-/* Notes that @assign writes to @buffer; NULL where two do. */
-static void
+/* Notes that @assign writes to @buffer; NULL where two do. FALSE: that was known. */
+static gboolean
 add_written (GHashTable *written, TinyBuffer *buffer, const TinyNode *assign)
 {
   gpointer other = NULL;
   const gboolean is_second = g_hash_table_lookup_extended (written, buffer, NULL, &other);
-  if (!is_second || other != assign)
-    g_hash_table_insert (written, buffer, is_second ? NULL : (gpointer) assign);
+  if (is_second && (other == assign || other == NULL))
+    return FALSE;
+  g_hash_table_insert (written, buffer, is_second ? NULL : (gpointer) assign);
+  return TRUE;
 }
 
 /* A reader may be an assignment, whose memory has readers as well. */
@@ -142,17 +144,17 @@ add_readers_of_old_values (TinyRequest *request)
   g_autoptr (GHashTable) assigned = NULL;
   g_autoptr (GArray) waiting = NULL;
   for (guint n_seen = 0;;) {
-    guint n_before = assigned != NULL ? g_hash_table_size (assigned) : 0;
+    gboolean is_more = FALSE;
     for (; n_seen < request->nodes->len; n_seen++) {
       const TinyNode *node = request->nodes->pdata[n_seen];
       TinyNode *target = node->op == TINY_OP_ASSIGN ? node->sources[0] : NULL;
       if (target != NULL && assigned == NULL)
         assigned = g_hash_table_new (NULL, NULL);
       for (guint k = 0; target != NULL && k < tiny_runtime_count_pieces (target); k++)
-        add_written (assigned, tiny_runtime_get_buffer (tiny_runtime_get_piece (target, k)),
-                     node);
+        is_more |= add_written (
+            assigned, tiny_runtime_get_buffer (tiny_runtime_get_piece (target, k)), node);
     }
-    if (assigned == NULL || g_hash_table_size (assigned) == n_before)
+    if (!is_more)
       return;
     if (waiting == NULL)
       waiting = list_waiting ();

@@ -14,7 +14,7 @@ typedef struct {
   TinyNodeMap roots;   /* what such roots become */
 } Roots;
 
-/* Of a node, by its place in the order. */
+/* Facts of a node, by its place in the order. */
 typedef struct {
   guint n_users;
   gboolean reduces; /* a REDUCE is in its computation */

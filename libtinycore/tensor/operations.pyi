@@ -2048,7 +2048,7 @@ class Attention:
 
         softmax (@self @ keyᵀ * @scale) @ @value, (…, L, V) (Vaswani et al. 2017). A query that sees no key, by a mask of bool, gives
         zeros and has no gradient; one to whose scores nothing but -∞ is added gives NaNs.
-        Where a device has an operation for attention this is it, unless weights are dropped."""
+        Where a device has an operation for attention this is it, unless weights are dropped or a mask is of bool."""
 
 
 class Losses:

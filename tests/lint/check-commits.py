@@ -12,7 +12,7 @@ import sys
 EXPECTED, LOG = "tests/replay/expected/", "tests/replay/accepted.txt"
 SKIP, WINDOW, REASON_WORDS = 77, 5, 3
 SAME = re.compile(r"[\[(]\s*same\s*[\])]", re.I)
-SUMMARY = re.compile(r" (?:\[\d+ lines grew\] )?\((?:attention|examples|inventory|models|random): .*\)$")
+SUMMARY = re.compile(r" (?:\[\d+ lines grew\] )?\((?:attention|examples|inventory|models|random|scans): .*\)$")
 NUMBER = re.compile(r" (kernels|launches|bytes|temporary|memory)=(\d+)")
 
 

@@ -438,6 +438,9 @@ scan_blocks (Build *b, TinyOp op, gint64 n_blocks, gint64 n, gint64 columns, gbo
       b, TINY_OP_ADD, build_op (b, TINY_OP_MUL, row, build_number (b, columns)), column);
   TinyNode *x
       = build_load (b, build_param (b, TINY_DTYPE_F32, 1, n_blocks * n * columns), index, gate);
+  if (scales)
+    x = build_op (b, TINY_OP_MUL, x,
+                  build_load (b, build_param (b, TINY_DTYPE_F32, 2, n_blocks), i, NULL));
   return build_sink (
       b, build_store (b, build_param (b, TINY_DTYPE_F32, 0, n_blocks * n * columns),
                       INDEX (b, i, j, column), build_reduce (b, op, x, 1, &k), NULL));
