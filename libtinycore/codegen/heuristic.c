@@ -350,8 +350,8 @@ score_outside (Plan *plan, guint origin)
   g_autoptr (GArray) accesses = g_array_new (FALSE, FALSE, sizeof (Access));
   for (guint i = 0; i < plan->accesses->len; i++) {
     Access *access = &g_array_index (plan->accesses, Access, i);
-    if (!turns
-        || !tiny_plan_is_turned (access, origin, axis)) /* what is turned does not matter */
+    /* A copy that is turned has vectors along both axes. */
+    if (!turns || !tiny_plan_is_turned (access, origin, axis))
       g_array_append_vals (accesses, access, 1);
   }
   return score_accesses (accesses, origin, TRUE);

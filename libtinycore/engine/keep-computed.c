@@ -31,10 +31,10 @@ typedef struct {
   guint n_whole;   /* those since its elements came from fewer */
   guint n_readers; /* in the order, once for each source that it is */
   gboolean has_memory;
-  gboolean
-      flows; /* gradients, to what wants them: stored, it would keep its expression and all before it */
-  gboolean
-      is_held; /* by what is not realised now, through movement or through what is not kept */
+  /* Gradients flow through it to what wants them: stored, it would keep its expression and all before it. */
+  gboolean flows;
+  /* It is held by what is not realised now, through movement or through what is not kept. */
+  gboolean is_held;
 } Past;
 
 static gint64

@@ -20,12 +20,12 @@
 #include "engine/tiny-recorders.h"
 
 enum {
-  SWEEP_NODES = 4096, /* never sweep a graph smaller than this … */
-  SWEEP_GROWTH
-  = 3, /* … nor one that has not this many nodes for each that is alive, or was after the last sweep */
-  SWEEP_BYTES
-  = 4
-    << 20, /* memory that may wait for a sweep while something is recorded; else it goes at once */
+  /* A graph smaller than this is never swept … */
+  SWEEP_NODES = 4096,
+  /* … nor one that has not this many nodes for each that is alive, or was after the last sweep. */
+  SWEEP_GROWTH = 3,
+  /* Memory that may wait for a sweep while something is recorded; else it goes at once. */
+  SWEEP_BYTES = 4 << 20,
   FORK_WAIT_MS = 10000, /* for who computes while another thread forks */
   WAIT_NS = 100000000,  /* for the lock, before it is asked again whether to stop */
 };

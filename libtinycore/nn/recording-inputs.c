@@ -39,7 +39,7 @@ recording_realize_inputs (TinyTensor *const *inputs, guint n, GError **error)
   return TRUE;
 }
 
-/* What is written to a view is written to memory that was there before. */
+/* Writing to a view writes to memory that was there before. */
 static gboolean
 realize_bases (TinyTensor *const *inputs, guint n, GError **error)
 {
@@ -50,7 +50,8 @@ realize_bases (TinyTensor *const *inputs, guint n, GError **error)
   return TRUE;
 }
 
-/* What was assigned before is not the recording's to compute, nor are gradients that wait; what is assigned meanwhile is. */
+/* Values that were assigned before are not the recording's to compute, nor are gradients that wait; those that are
+ * assigned meanwhile are. */
 gboolean
 recording_prepare (TinyTensor *const *inputs, guint n, GError **error)
 {

@@ -16,13 +16,13 @@ static guint64 find_repeated (Plan *plan, TinyNode *node);
 static guint64
 find_repeated_anew (Plan *plan, TinyNode *node)
 {
-  guint64 repeated = 0, below;
+  guint64 repeated = 0;
   if (tiny_op_is_elementwise (node->op)) {
     for (guint i = 0; i < node->n_sources; i++)
       if (node->sources[i]->shape->n > 0)
         repeated |= find_repeated (plan, node->sources[i]);
   } else if (node->op == TINY_OP_PERMUTE) {
-    below = find_repeated (plan, node->sources[0]);
+    const guint64 below = find_repeated (plan, node->sources[0]);
     for (guint i = 0; i < node->shape->n; i++)
       repeated |= (below >> node->ints->v[i] & 1) << i;
   } else if (node->op == TINY_OP_EXPAND) {
@@ -47,7 +47,7 @@ find_repeated (Plan *plan, TinyNode *node)
   if (known != NULL)
     return GPOINTER_TO_SIZE (known) - 1;
   TINY_COUNT (n_looks, 1);
-  G_STATIC_ASSERT (SCHEDULE_MAX_RANK < 63);
+  G_STATIC_ASSERT (SCHEDULE_MAX_RANK <= 32);
   guint64 repeated = find_repeated_anew (plan, node);
   tiny_node_map_set (&plan->repeated, node, GSIZE_TO_POINTER (repeated + 1));
   return repeated;

@@ -62,9 +62,9 @@ typedef struct {
   guint n;         /* leaves: n … 2 n - 1; below node i are 2 i and 2 i + 1 */
   GArray **always; /* Span: taken all the time of a node, where it is noted */
   GArray **ever;   /* Span: taken at some time of it, noted there or below */
-  GArray
-      *found;   /* Span: for a place that is being looked for, in runs that are in order each */
-  GArray *runs; /* guint: where each begins in it, and where the last ends */
+  /* Span: for a place that is being looked for, in runs that are in order each. */
+  GArray *found;
+  GArray *runs;   /* guint: where each begins in it, and where the last ends */
   GArray *merged; /* Span: half as many runs of the same */
 } Taken;
 

@@ -245,6 +245,19 @@ has_operand (GArray *operands, TinyNode *load)
   return FALSE;
 }
 
+/* How many products the contraction @node sums up; 0: it is none, or too small to copy anything for. */
+static double
+count_products (Packing *self, const TinyNode *node)
+{
+  guint n;
+  if (node->op != TINY_OP_REDUCE || node->arg != TINY_OP_ADD
+      || node->sources[0]->op != TINY_OP_MUL)
+    return 0;
+  TinyNode *const *ranges = tiny_node_get_ranges (self->graph, node->sources[0], &n);
+  const double n_products = count_steps (ranges, n);
+  return n_products < (double) schedule_weights.pack_min_work ? 0 : n_products;
+}
+
 /* The loads of contractions in the item's kernel that want packing; in @out_gathers, whether
  * there are some that want it and should not have it. */
 static GArray *
@@ -256,18 +269,11 @@ find_operands (Packing *self, gboolean *out_gathers)
   g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &store, 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
-    guint n;
-    if (node->op != TINY_OP_REDUCE || node->arg != TINY_OP_ADD
-        || node->sources[0]->op != TINY_OP_MUL)
-      continue;
-    TinyNode *product = node->sources[0];
-    TinyNode *const *ranges = tiny_node_get_ranges (self->graph, product, &n);
-    double work = count_steps (ranges, n);
-    self->vector = choose_vector (self, order, store, node);
-    if (work < (double) schedule_weights.pack_min_work || self->vector == NULL)
+    const double work = count_products (self, node);
+    if (work == 0 || (self->vector = choose_vector (self, order, store, node)) == NULL)
       continue;
     for (guint j = 0; j < 2; j++) {
-      TinyNode *load = product->sources[j];
+      TinyNode *load = node->sources[0]->sources[j];
       while (load->op == TINY_OP_CAST)
         load = load->sources[0];
       Access access = load->op == TINY_OP_LOAD ? get_access (self, load) : ACCESS_GOOD;
@@ -358,15 +364,10 @@ schedule_wastes_lanes (Plan *plan, const PlanItem *item)
   g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &store, 1);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
-    guint n;
-    if (node->op != TINY_OP_REDUCE || node->arg != TINY_OP_ADD
-        || node->sources[0]->op != TINY_OP_MUL)
+    const double work = count_products (&self, node);
+    if (work == 0)
       continue;
     TinyNode *product = node->sources[0];
-    TinyNode *const *ranges = tiny_node_get_ranges (plan->graph, product, &n);
-    double work = count_steps (ranges, n);
-    if (work < (double) schedule_weights.pack_min_work)
-      continue;
     double row = get_row_cost (count_row (&self, index, product), machine.lanes);
     double column = get_row_cost (count_column (&self, index, product), machine.lanes);
     saved += work * (row - column);

@@ -39,8 +39,8 @@ typedef struct {
   GPtrArray *reduces;          /* of rows, sources before users */
   TinyNodeMap is_row, becomes; /* REDUCEs of rows; what they become */
   TinyNode *at;                /* the loop over blocks */
-  TinyNode *in_maximum, *in_sum, *over_maxima,
-      *over_sums;            /* loops within a block, and over all of them */
+  /* Loops within a block, and over all of them. */
+  TinyNode *in_maximum, *in_sum, *over_maxima, *over_sums;
   GPtrArray *values, *parts; /* results of a block; the STOREs of them */
 } Blocks;
 

@@ -54,9 +54,9 @@ schedule_list_graph (Plan *plan)
   const gsize size = plan->n_roots * sizeof (gpointer);
   if (plan->ordered->len == plan->n_roots && plan->n_roots > 0
       && memcmp (plan->ordered->pdata, plan->roots, size) == 0) {
+    /* Kernels that were listed since gave their nodes other places. */
     for (guint i = 0; i < plan->order->len; i++)
-      ((TinyNode *) plan->order->pdata[i])->place
-          = i; /* kernels that were listed since have others */
+      ((TinyNode *) plan->order->pdata[i])->place = i;
     return plan->order;
   }
   tiny_graph_toposort_into (plan->graph, plan->roots, plan->n_roots, plan->order);

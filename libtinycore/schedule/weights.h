@@ -38,8 +38,8 @@ typedef struct {
   /* recompute.c */
   double far_bytes; /* a temporary of so many comes from far away */
   double far_byte;  /* moved to or from one */
-  double
-      recompute_growth; /* what each reader may compute is this many times what it is made from */
+  /* A value that each reader may compute is this many times what it is made from. */
+  double recompute_growth;
   /* pass-canonical.c */
   double max_extra_work;  /* a merged reduction may do this many times the work of the two */
   double work_of_storing; /* what an element that need not be stored is worth, in evaluations */
@@ -55,8 +55,8 @@ typedef struct {
   gint64 pack_min_reuse;  /* each packed element is used at least this many times */
   gint64 pack_min_work;   /* products in the contraction, at least */
   double pack_max_growth; /* a packed copy is at most this many times what it is made from */
-  double
-      narrow_tile; /* a product in a tile with one vector a row, for one of a tile with two */
+  /* A product in a tile with one vector a row costs as much as this many in a tile with two. */
+  double narrow_tile;
   /* panels.c */
   gint64 pack_block; /* columns of a panel: a tile's vectors, and not less than a cache line */
   /* where no target is known */

@@ -58,8 +58,8 @@ tiny_build_matmul (TinyBuild *self, TinyNode *x, TinyNode *y)
   if (column)
     dropped[n_dropped++] = rank - 2;
   sum = tiny_build_squeeze (self, sum, dropped, n_dropped);
-  return tiny_build_cast (self, sum,
-                          dtype); /* the low bits of a wider sum are those of a narrow one */
+  /* The low bits of a wider sum are those of a narrow one. */
+  return tiny_build_cast (self, sum, dtype);
 }
 
 TinyNode *
