@@ -444,7 +444,7 @@ test_numbers (void)
   tiny_runtime_unlock ();
 }
 
-/* What reads an assigned value is not computed with the assignment: it goes on from the memory. What reads the value before
+/* Readers of an assigned value are not computed with the assignment: they go on from the memory. Readers of the value before
  * is, and so is what reads an assignment to memory that another one writes to after it. */
 static void
 test_readers (void)

@@ -39,16 +39,23 @@ get_target (const char *device, gpointer data)
   return data;
 }
 
-static char *
-schedule_text (const char *text, const TinyTarget *target)
+static TinySchedule *
+make_schedule (const char *text, const TinyTarget *target)
 {
   g_autoptr (GError) error = NULL;
   TinyGraph *graph = tiny_graph_new ();
   TinyNode *sink = tiny_graph_parse (graph, text, &error);
   g_assert_no_error (error);
   const TinyScheduleOptions options = { .find_target = get_target, .data = (gpointer) target };
-  g_autoptr (TinySchedule) schedule = tiny_schedule_new_with (graph, sink, &options, &error);
+  TinySchedule *schedule = tiny_schedule_new_with (graph, sink, &options, &error);
   g_assert_no_error (error);
+  return schedule;
+}
+
+static char *
+schedule_text (const char *text, const TinyTarget *target)
+{
+  g_autoptr (TinySchedule) schedule = make_schedule (text, target);
   return tiny_schedule_to_string (schedule);
 }
 
@@ -113,13 +120,7 @@ count_columns_items (guint N, const TinyTarget *target)
       "%%sum = reshape.f32{shape=[%u, 256]}(reduce.f32{op=add, axes=[0]}(mul.f32(%%x, %%y)))\n"
       "sink(contiguous.f32(permute.f32{axes=[1, 0]}(%%sum)))\n",
       N, N, N, N, N);
-  g_autoptr (GError) error = NULL;
-  TinyGraph *graph = tiny_graph_new ();
-  TinyNode *sink = tiny_graph_parse (graph, text, &error);
-  g_assert_no_error (error);
-  const TinyScheduleOptions options = { .find_target = get_target, .data = (gpointer) target };
-  g_autoptr (TinySchedule) schedule = tiny_schedule_new_with (graph, sink, &options, &error);
-  g_assert_no_error (error);
+  g_autoptr (TinySchedule) schedule = make_schedule (text, target);
   return schedule->n_items;
 }
 
