@@ -36,7 +36,7 @@ class Case:
   environment: tuple = ()
   beside: str = ""
   runs: int = 0         # at most so many in each round; 0: as many as were asked for
-  others: tuple = ()    # the same of single peers: (name, ratio), where they are there
+  others: tuple = ()    # (name, ratio): bars of single peers besides, each where the peer is there
 
   @property
   def text(self):
