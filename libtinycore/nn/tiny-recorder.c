@@ -116,21 +116,14 @@ begin_locked (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **e
   return self->current != NULL;
 }
 
-/* Locks the runtime for work on @inputs. FALSE: it is not locked. */
-static gboolean
-enter (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
+gboolean
+tiny_recorder_begin (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
 {
   tiny_return_error_unless (TINY_IS_RECORDER (self), error, FALSE, "no recorder given");
   tiny_return_error_unless (TINY_IS_LIST (inputs, n), error, FALSE,
                             "inputs are counted, but none are given");
   tiny_runtime_open_default_device ();
-  return tiny_runtime_lock_or_stop (error);
-}
-
-gboolean
-tiny_recorder_begin (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
-{
-  if (!enter (self, inputs, n, error))
+  if (!tiny_runtime_lock_or_stop (error))
     return FALSE;
   gboolean good = begin_locked (self, inputs, n, error);
   tiny_runtime_unlock ();
@@ -140,7 +133,11 @@ tiny_recorder_begin (TinyRecorder *self, TinyTensor *const *inputs, guint n, GEr
 gboolean
 tiny_recorder_prepare (TinyRecorder *self, TinyTensor *const *inputs, guint n, GError **error)
 {
-  if (!enter (self, inputs, n, error))
+  tiny_return_error_unless (TINY_IS_RECORDER (self), error, FALSE, "no recorder given");
+  tiny_return_error_unless (TINY_IS_LIST (inputs, n), error, FALSE,
+                            "inputs are counted, but none are given");
+  tiny_runtime_open_default_device ();
+  if (!tiny_runtime_lock_or_stop (error))
     return FALSE;
   gboolean good = recording_prepare (inputs, n, error);
   tiny_runtime_unlock ();
