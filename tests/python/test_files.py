@@ -200,6 +200,25 @@ def test_refused():
             checks.raises(ValueError, read, data)
 
 
+def test_unchanged():
+    """A pickle changes no object that others have: not a dtype, not a storage, not a tensor."""
+    double, text = global_of("torch\nDoubleStorage")[2:], b"X\x08\0\0\0itemsizeK\x01s"
+    storage = b"(X\x07\0\0\0storage" + double + b"X\x01\0\0\x000X\x03\0\0\0cpuK\x02tQ"
+    made = global_of("torch._utils\n_rebuild_tensor_v2")[2:] + b"(" + storage + b"K\0K\x02\x85K\x01\x85\x89}tR"
+    mapping = global_of("collections\nOrderedDict")[2:] + b")R"
+    for value in (double, storage, made, mapping, b"}"):
+        for state in (b"N}" + text + b"\x86", b"}" + text):
+            error = checks.raises(ValueError, torch_load, with_pickle(b"\x80\x02" + value + state + b"b."))
+            checks.true("changes a" in str(error), str(error))
+    for change in (lambda: setattr(dtypes.float64, "itemsize", 1), lambda: delattr(dtypes.float64, "itemsize"),
+                   lambda: setattr(dtypes.float64, "other", 1)):
+        checks.true("whole process" in str(checks.raises(AttributeError, change)))
+    checks.equal((dtypes.float64.itemsize, dtypes.float64.name), (8, "float64"))
+    checks.true(pickle.loads(pickle.dumps(dtypes.float64)) is dtypes.float64)
+    model = torch.nn.BatchNorm1d(2)  # with the versions of its modules
+    checks.equal(list(torch_load(saved(model.state_dict()))), list(model.state_dict()))
+
+
 def test_legacy():
     """Files as PyTorch wrote them before version 1.6: pickles one behind the other, then the elements."""
     base = torch.arange(12.0)

@@ -6,7 +6,7 @@ from .library import Tiny
 
 
 class DType:
-    """A number format; equal ones are the same object."""
+    """A number format; equal ones are the same object, which nothing changes."""
 
     name: str
     itemsize: int
@@ -16,11 +16,16 @@ class DType:
     __slots__ = ("value", "name", "itemsize", "kind", "fmt")
 
     def __init__(self, value: Any, name: str, itemsize: int, kind: str, fmt: str | None):
-        self.value = value  # of the library's enumeration
-        self.name = name
-        self.itemsize = itemsize
-        self.kind = kind  # 'b' bool, 'i' signed, 'u' unsigned, 'f' float
-        self.fmt = fmt  # of struct and memoryview; None where Python has no such number
+        # value: of the library's enumeration. kind: 'b' bool, 'i' signed, 'u' unsigned, 'f' float. fmt: of struct and memoryview; None
+        # where Python has no such number.
+        for slot, held in zip(self.__slots__, (value, name, itemsize, kind, fmt)):
+            object.__setattr__(self, slot, held)
+
+    def __setattr__(self, name, value):
+        raise AttributeError(f"{self!r} is the same for the whole process: its {name} is not changed")
+
+    def __delattr__(self, name):
+        raise AttributeError(f"{self!r} is the same for the whole process: its {name} is not removed")
 
     def __repr__(self):
         return f"dtypes.{self.name}"

@@ -333,7 +333,9 @@ def torch_save(value: Any, path: Any):
 
 class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number in a file is no size of an array
     """Reads what is in KNOWN, and refuses all else before anything of it is made. @find gives the storage of a key, dtype and
-    number of elements."""
+    number of elements. A pickle changes no object but the containers that it makes."""
+
+    dispatch = dict(pickle._Unpickler.dispatch)
 
     def __init__(self, name, file, find):
         super().__init__(file, encoding="utf-8")
@@ -349,6 +351,15 @@ class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number
             return by_name[name]
         raise FormatError(f"{self.name}: it names {module}.{name}, which is not read: only tensors, numbers, texts and "
                           "containers are. Save the state_dict() rather than the module")
+
+    def load_build(self):
+        """The versions of modules, which PyTorch hangs on a state_dict(), are all that is set on an object."""
+        state, made = self.stack.pop(), self.stack[-1]
+        if type(made) is not OrderedDict or type(state) is not dict or set(state) - {"_metadata"}:
+            raise FormatError(f"{self.name}: it changes a {type(made).__name__}, which no file of a state_dict() does")
+        vars(made).update(state)
+
+    dispatch[pickle.BUILD[0]] = load_build
 
     def persistent_load(self, pid):
         kind, dtype, key, _, count, *view = pid
