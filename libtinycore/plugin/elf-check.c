@@ -115,7 +115,7 @@ tiny_elf_check_note (const TinyElf *self, gboolean *out_has_note, GError **error
   g_autofree guint32 *abi = tiny_elf_read_note (self, "TINY-ABI", 1, &size);
   *out_has_note = abi != NULL;
   if (abi == NULL)
-    return TRUE;
+    return tiny_elf_check_work (self, error);
   if (size < 4 * sizeof (guint32)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
                  "damaged: its ABI note has %" G_GUINT64_FORMAT " bytes, not 16", size);

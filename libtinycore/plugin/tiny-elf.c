@@ -16,7 +16,9 @@
 #include "base/tiny-error.h"
 
 /* More than any table of a real file, so that a forged size asks for no memory. */
-enum { MAX_TABLE = 256 << 20 };
+enum { MAX_TABLE = 256 << 20, MAX_NOTES = 1 << 20, MAX_VERSIONS = 4096 };
+/* The loader and its readers look at each byte once or twice. A call of the system costs as many bytes. */
+enum { MOST_TIMES = 8, MOST_MORE = 4 << 20, CALL_COSTS = 64 };
 
 static gboolean
 refuse (GError **error, const char *why)
@@ -38,10 +40,27 @@ check_size (const TinyElf *self, GError **error)
 }
 
 /* ---- bytes ---- */
+/* FALSE, from then on: more work is wanted than any real file gives. */
+static gboolean
+spend (const TinyElf *self, guint64 n)
+{
+  const gboolean is_paid = n < *self->left;
+  *self->left = is_paid ? *self->left - n : 0;
+  return is_paid;
+}
+
+gboolean
+tiny_elf_check_work (const TinyElf *self, GError **error)
+{
+  return *self->left > 0
+         || refuse (error,
+                    "damaged: its tables overlap, or are longer than those of any plugin");
+}
+
 static gboolean
 read_at (const TinyElf *self, guint64 offset, void *out, guint64 n)
 {
-  if (offset > self->size || n > self->size - offset)
+  if (offset > self->size || n > self->size - offset || !spend (self, n + CALL_COSTS))
     return FALSE;
   for (guint64 done = 0; done < n;) {
     gssize got = pread (self->fd, (guint8 *) out + done, n - done, (off_t) (offset + done));
@@ -67,7 +86,7 @@ tiny_elf_read (const TinyElf *self, guint64 offset, guint64 n)
 static gboolean
 find_offset (const TinyElf *self, guint64 address, guint64 n, guint64 *out)
 {
-  for (guint i = 0; i < self->segments->len; i++) {
+  for (guint i = 0; i < self->segments->len && spend (self, 1); i++) {
     const ElfW (Phdr) *segment = &g_array_index (self->segments, ElfW (Phdr), i);
     guint64 at = address - segment->p_vaddr;
     if (segment->p_type != PT_LOAD || address < segment->p_vaddr || at > segment->p_filesz
@@ -291,6 +310,8 @@ read_wanted (TinyElf *self, GHashTable *names)
       TinyElfVersion wanted = { tiny_elf_get_text (self, row->vn_file),
                                 tiny_elf_get_text (self, entry->vna_name) };
       if (wanted.library != NULL && wanted.version != NULL) {
+        if (self->wanted->len == MAX_VERSIONS)
+          *self->left = 0;
         g_array_append_val (self->wanted, wanted);
         g_hash_table_insert (names, GUINT_TO_POINTER (entry->vna_other & 0x7fff),
                              (gpointer) wanted.version);
@@ -318,6 +339,8 @@ read_versions (TinyElf *self, GHashTable *names)
     const char *name = entry ? tiny_elf_get_text (self, entry->vda_name) : NULL;
     if (name == NULL)
       return;
+    if (self->versions->len == MAX_VERSIONS)
+      *self->left = 0;
     g_ptr_array_add (self->versions, (gpointer) name);
     g_hash_table_insert (names, GUINT_TO_POINTER (row->vd_ndx & 0x7fff), (gpointer) name);
     if (row->vd_next == 0)
@@ -353,6 +376,8 @@ tiny_elf_read_symbols (TinyElf *self, GError **error)
                              .is_weak = bind == STB_WEAK };
     if (symbol.name == NULL)
       return refuse (error, "damaged: a symbol's name lies outside its texts");
+    if (!spend (self, strnlen (symbol.name, *self->left)))
+      break;
     symbol.is_exported = symbol.is_defined && bind != STB_LOCAL
                          && (seen == STV_DEFAULT || seen == STV_PROTECTED);
     if (indices != NULL)
@@ -360,11 +385,11 @@ tiny_elf_read_symbols (TinyElf *self, GError **error)
           = g_hash_table_lookup (names, GUINT_TO_POINTER ((guint) indices[i] & 0x7fff));
     g_array_append_val (self->symbols, symbol);
   }
-  return TRUE;
+  return tiny_elf_check_work (self, error);
 }
 
 /* ---- notes ---- */
-/* The same way through sections and segments: each is a run of notes. */
+/* The same way through sections and segments: each is a run of notes, read at once. */
 static gpointer
 find_note (const TinyElf *self,
            guint64 offset,
@@ -374,20 +399,20 @@ find_note (const TinyElf *self,
            guint64 *out_size)
 {
   const guint64 fixed = 3 * sizeof (guint32), length = strlen (owner) + 1;
-  for (guint64 at = 0; at + fixed <= size;) {
+  const guint64 n = MIN (size, MAX_NOTES);
+  g_autofree guint8 *notes = tiny_elf_read (self, offset, n);
+  for (guint64 at = 0; notes != NULL && at + fixed <= n;) {
     guint32 sizes[3];
-    if (!read_at (self, offset + at, sizes, sizeof sizes))
-      return NULL;
-    guint64 name = ((guint64) sizes[0] + 3) & ~(guint64) 3;
-    guint64 desc = ((guint64) sizes[1] + 3) & ~(guint64) 3;
-    g_autofree char *found = sizes[0] == length && sizes[2] == type
-                                 ? tiny_elf_read (self, offset + at + fixed, length)
-                                 : NULL;
-    if (found != NULL && memcmp (found, owner, length) == 0) {
+    memcpy (sizes, notes + at, sizeof sizes);
+    const guint64 name = ((guint64) sizes[0] + 3) & ~(guint64) 3;
+    const guint64 desc = ((guint64) sizes[1] + 3) & ~(guint64) 3;
+    const guint64 data = at + fixed + name;
+    if (sizes[0] == length && sizes[2] == type && data <= n && sizes[1] <= n - data
+        && memcmp (notes + at + fixed, owner, length) == 0) {
       *out_size = sizes[1];
-      return tiny_elf_read (self, offset + at + fixed + name, sizes[1]);
+      return memcpy (g_malloc (sizes[1] + 1), notes + data, sizes[1]);
     }
-    at += fixed + name + desc;
+    at = data + desc;
   }
   return NULL;
 }
@@ -429,6 +454,7 @@ tiny_elf_close (TinyElf *self)
     return;
   if (self->fd >= 0)
     close (self->fd);
+  g_free (self->left);
   g_array_unref (self->segments);
   g_array_unref (self->sections);
   g_array_unref (self->dynamic);
@@ -459,6 +485,7 @@ open_file (TinyElf *self, GError **error)
     return FALSE;
   }
   self->size = (guint64) info.st_size;
+  *self->left = MOST_TIMES * self->size + MOST_MORE;
   return TRUE;
 }
 
@@ -468,6 +495,7 @@ tiny_elf_open (const char *path, GError **error)
   g_autoptr (TinyElf) self = g_new0 (TinyElf, 1);
   self->fd = -1;
   self->path = g_strdup (path);
+  self->left = g_new0 (guint64, 1);
   self->segments = g_array_new (FALSE, TRUE, sizeof (ElfW (Phdr)));
   self->sections = g_array_new (FALSE, TRUE, sizeof (ElfW (Shdr)));
   self->dynamic = g_array_new (FALSE, FALSE, sizeof (ElfW (Dyn)));

@@ -4,7 +4,8 @@
  *
  * What is read is what the loader would read: program headers and the dynamic section, so that a
  * file without sections is understood as well. Every part is copied out of the file within bounds: a
- * file that is truncated, forged or rewritten meanwhile gives an error and nothing else. */
+ * file that is truncated, forged or rewritten meanwhile gives an error and nothing else. The work is linear in the
+ * file: one whose tables overlap, so that more than some times its size would be read, is damaged. */
 #pragma once
 
 #include <link.h>
@@ -35,6 +36,7 @@ typedef struct {
   char *path;
   int fd;
   guint64 size;
+  guint64 *left; /* what may still be read; 0: too much was wanted, and nothing more is read */
   ElfW (Ehdr) head;
   GArray *segments; /* of ElfW (Phdr) */
   GArray *sections; /* of ElfW (Shdr); there need be none */
@@ -82,6 +84,8 @@ char *tiny_elf_read_build_id (const TinyElf *self);
 /* "x86_64", …, for e_machine. */
 const char *tiny_elf_name_machine (guint machine);
 
+/* FALSE: it was not read to the end, for more was wanted than any real file gives. */
+gboolean tiny_elf_check_work (const TinyElf *self, GError **error);
 /* Whether @self is a shared object for this machine. */
 gboolean tiny_elf_check_machine (const TinyElf *self, GError **error);
 /* The ABI that its note (TINY_PLUGIN_NOTE) says it speaks, and whether this core serves it; a file

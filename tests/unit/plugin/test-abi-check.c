@@ -4,6 +4,7 @@
  * and wrong plugins are told is in tests/e2e/test-abi-check.py. */
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/resource.h>
 
 #include "plugin/tiny-abi-check.h"
 #include "plugin/tiny-elf.h"
@@ -71,6 +72,107 @@ test_bytes (Fixture *fixture, gconstpointer unused)
     }
     look (fixture, bytes, fixture->size);
   }
+}
+
+/* ---- work ---- */
+enum { N_OVERLAPPING = G_MAXUINT16, N_NOTES_BYTES = 1 << 20, SOON_S = 1, ROOM_KIB = 64 << 10 };
+
+static gint64
+used_us (void)
+{
+  struct rusage used;
+  getrusage (RUSAGE_SELF, &used);
+  return (used.ru_utime.tv_sec + used.ru_stime.tv_sec) * G_USEC_PER_SEC + used.ru_utime.tv_usec
+         + used.ru_stime.tv_usec;
+}
+
+static glong
+most_kib (void)
+{
+  struct rusage used;
+  getrusage (RUSAGE_SELF, &used);
+  return used.ru_maxrss;
+}
+
+/* Refused for the work it makes, at once, and in bounded memory. */
+static void
+assert_refused (const Fixture *fixture, const GByteArray *file)
+{
+  g_assert_true (
+      g_file_set_contents (fixture->path, (const char *) file->data, (gssize) file->len, NULL));
+  const gint64 before = used_us ();
+  const glong room = most_kib ();
+  g_autoptr (GError) error = NULL;
+  g_assert_false (tiny_elf_check (fixture->path, &error));
+  g_assert_cmpint (used_us () - before, <, SOON_S * G_USEC_PER_SEC);
+  g_assert_cmpint (most_kib () - room, <, ROOM_KIB);
+  g_assert_nonnull (strstr (error->message, "its tables overlap"));
+}
+
+static GByteArray *
+copy_file (const Fixture *fixture, gsize align)
+{
+  static const guint8 zeros[4096];
+  GByteArray *file = g_byte_array_new ();
+  g_byte_array_append (file, (const guint8 *) fixture->bytes, (guint) fixture->size);
+  g_byte_array_append (file, zeros, (guint) (align - file->len % align));
+  return file;
+}
+
+/* All of the most sections there can be are one run of empty notes, in none of which an ABI is said. */
+static void
+test_overlapping_notes (Fixture *fixture, gconstpointer unused)
+{
+  g_autoptr (GByteArray) file = copy_file (fixture, 16);
+  g_autofree guint8 *notes = g_malloc0 (N_NOTES_BYTES);
+  char *said = memmem (file->data, file->len, "TINY-ABI", sizeof "TINY-ABI");
+  g_assert_nonnull (said);
+  *said = 'X';
+  const ElfW (Shdr) section
+      = { .sh_type = SHT_NOTE, .sh_offset = file->len, .sh_size = N_NOTES_BYTES };
+  g_byte_array_append (file, notes, N_NOTES_BYTES);
+  ElfW (Ehdr) *head = (gpointer) file->data;
+  head->e_shoff = file->len;
+  head->e_shnum = N_OVERLAPPING;
+  head->e_shstrndx = 0;
+  for (guint i = 0; i < N_OVERLAPPING; i++)
+    g_byte_array_append (file, (const guint8 *) &section, sizeof section);
+  assert_refused (fixture, file);
+}
+
+/* Each of the most libraries there can be asks for the same list of versions, to the end of which it has one less. */
+static void
+test_overlapping_versions (Fixture *fixture, gconstpointer unused)
+{
+  const guint64 place = 0x10000000, entries = place + N_OVERLAPPING * sizeof (ElfW (Verneed));
+  g_autoptr (GByteArray) file = copy_file (fixture, 4096);
+  const guint at = file->len;
+  for (guint i = 0; i < N_OVERLAPPING; i++) {
+    const guint64 own = place + i * sizeof (ElfW (Verneed));
+    const ElfW (Verneed) row = { 1, N_OVERLAPPING, 1, (guint32) (entries - own), sizeof row };
+    g_byte_array_append (file, (const guint8 *) &row, sizeof row);
+  }
+  const ElfW (Vernaux) entry = { 0, 0, 2, 1, sizeof entry };
+  for (guint i = 0; i < N_OVERLAPPING; i++)
+    g_byte_array_append (file, (const guint8 *) &entry, sizeof entry);
+  const guint n_bytes = file->len - at;
+  const ElfW (Ehdr) *head = (gpointer) file->data;
+  ElfW (Phdr) *segments = (gpointer) (file->data + head->e_phoff);
+  for (guint i = 0; i < head->e_phnum; i++)
+    if (segments[i].p_type == PT_GNU_STACK)
+      segments[i] = (ElfW (Phdr)){ .p_type = PT_LOAD,
+                                   .p_flags = PF_R,
+                                   .p_offset = at,
+                                   .p_vaddr = place,
+                                   .p_filesz = n_bytes,
+                                   .p_memsz = n_bytes };
+    else if (segments[i].p_type == PT_DYNAMIC) {
+      ElfW (Dyn) *row = (gpointer) (file->data + segments[i].p_offset);
+      for (; row->d_tag != DT_NULL; row++)
+        if (row->d_tag == DT_VERNEED || row->d_tag == DT_VERNEEDNUM)
+          row->d_un.d_val = row->d_tag == DT_VERNEED ? place : N_OVERLAPPING;
+    }
+  assert_refused (fixture, file);
 }
 
 static void
@@ -173,6 +275,8 @@ main (int argc, char **argv)
     void (*run) (Fixture *, gconstpointer);
   } tests[] = {
     { "/plugin/abi-check/bytes", test_bytes },
+    { "/plugin/abi-check/overlapping-notes", test_overlapping_notes },
+    { "/plugin/abi-check/overlapping-versions", test_overlapping_versions },
     { "/plugin/abi-check/lengths", test_lengths },
     { "/plugin/abi-check/no-sections", test_no_sections },
     { "/plugin/abi-check/library", test_library },
