@@ -40,12 +40,34 @@ worker_send (int socket, int fd)
   return sent == 1;
 }
 
+/* The kernel has put all of a message's descriptors into this process, wanted or not. */
+static void
+take_descriptors (struct msghdr *message, int *out_fd)
+{
+  for (struct cmsghdr *head = CMSG_FIRSTHDR (message); head != NULL;
+       head = CMSG_NXTHDR (message, head)) {
+    const gsize n = head->cmsg_level == SOL_SOCKET && head->cmsg_type == SCM_RIGHTS
+                        ? (head->cmsg_len - CMSG_LEN (0)) / sizeof (int)
+                        : 0;
+    for (gsize i = 0; i < n; i++) {
+      int fd;
+      memcpy (&fd, CMSG_DATA (head) + i * sizeof fd, sizeof fd);
+      if (out_fd != NULL && *out_fd >= 0)
+        close (*out_fd);
+      if (out_fd != NULL)
+        *out_fd = fd;
+      else
+        close (fd);
+    }
+  }
+}
+
 gssize
 worker_receive (int socket, int *out_fd, int flags)
 {
   union {
     struct cmsghdr head;
-    char bytes[CMSG_SPACE (sizeof (int))];
+    char bytes[CMSG_SPACE (sizeof (int))]; /* two fit where its end is padded */
   } control;
   char byte;
   struct iovec part = { &byte, 1 };
@@ -57,15 +79,8 @@ worker_receive (int socket, int *out_fd, int flags)
   do
     got = recvmsg (socket, &message, flags | MSG_CMSG_CLOEXEC);
   while (got < 0 && errno == EINTR);
-  const struct cmsghdr *head = got == 1 ? CMSG_FIRSTHDR (&message) : NULL;
-  if (head != NULL && head->cmsg_type == SCM_RIGHTS) {
-    int fd;
-    memcpy (&fd, CMSG_DATA (head), sizeof fd);
-    if (out_fd != NULL)
-      *out_fd = fd;
-    else
-      close (fd);
-  }
+  if (got == 1)
+    take_descriptors (&message, out_fd);
   return got;
 }
 

@@ -69,7 +69,8 @@ worker_data (WorkerHead *head)
 /* Sends a byte, with a descriptor unless @fd is -1. */
 gboolean worker_send (int socket, int fd);
 /* Takes a byte, and a descriptor if there is one; @flags as of recvmsg(). 0: the other side is gone; negative: errno
- * says why. */
+ * says why. Of several descriptors the last is in @out_fd (nullable: none is wanted), which has -1 or one that is
+ * closed then; all others are closed, so that the other side cannot fill this process. */
 gssize worker_receive (int socket, int *out_fd, int flags);
 
 /* Raises @number and wakes who sleeps, as @sleeps says, at the other end of @socket. */
