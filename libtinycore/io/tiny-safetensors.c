@@ -227,33 +227,40 @@ check_spans (GArray *spans, gint64 n_data, GError **error)
   return FALSE;
 }
 
+/* A file that is being read. */
+typedef struct {
+  TinySafetensors *out;
+  GBytes *file;
+  gsize start; /* of the data */
+  GArray *spans;
+} Reading;
+
+/* A member of the header, the only one that is in memory. */
 static gboolean
-read_header (
-    TinySafetensors *self, JsonObject *header, GBytes *file, gsize start, GError **error)
+read_member (const char *name, JsonNode *value, gpointer user_data, GError **error)
 {
-  g_autoptr (GList) names = json_object_get_members (header);
-  g_autoptr (GArray) spans = g_array_new (FALSE, FALSE, sizeof (Span));
-  for (GList *at = names; at != NULL; at = at->next) {
-    const char *name = at->data;
-    GError *wrong = NULL;
-    JsonObject *entry = tiny_json_get_object (header, name, &wrong);
-    if (g_str_equal (name, "__metadata__"))
-      read_metadata (self, entry, &wrong);
-    else if (wrong == NULL) {
-      Span span = { .name = name };
-      TinyArray *array = read_array (name, entry, file, start, &span.begin, &wrong);
-      if (array != NULL) {
-        span.end = span.begin + (gint64) g_bytes_get_size (array->data);
-        g_array_append_val (spans, span);
-        g_ptr_array_add (self->arrays, array);
-      }
-    }
-    if (wrong != NULL) {
-      g_propagate_prefixed_error (error, wrong, "“%s”: ", name);
-      return FALSE;
+  Reading *self = user_data;
+  GError *wrong = NULL;
+  JsonObject *entry = JSON_NODE_HOLDS_OBJECT (value) ? json_node_get_object (value) : NULL;
+  if (JSON_NODE_HOLDS_NULL (value) && g_str_equal (name, "__metadata__"))
+    return TRUE;
+  if (entry == NULL)
+    g_set_error_literal (&wrong, TINY_ERROR, TINY_ERROR_FORMAT, "it is not an object");
+  else if (g_str_equal (name, "__metadata__"))
+    read_metadata (self->out, entry, &wrong);
+  else {
+    Span span = { 0 };
+    TinyArray *array = read_array (name, entry, self->file, self->start, &span.begin, &wrong);
+    if (array != NULL) {
+      span.name = array->name;
+      span.end = span.begin + (gint64) g_bytes_get_size (array->data);
+      g_array_append_val (self->spans, span);
+      g_ptr_array_add (self->out->arrays, array);
     }
   }
-  return check_spans (spans, (gint64) (g_bytes_get_size (file) - start), error);
+  if (wrong != NULL)
+    g_propagate_prefixed_error (error, wrong, "“%s”: ", name);
+  return wrong == NULL;
 }
 
 static guint64
@@ -275,13 +282,13 @@ parse (GBytes *file, GError **error)
                  "it is no safetensors file, or cut off: %" G_GSIZE_FORMAT " bytes", size);
     return NULL;
   }
-  g_autoptr (JsonNode) root
-      = tiny_json_parse ((const char *) bytes + sizeof length, (gssize) length, error);
-  if (root == NULL)
-    return NULL;
+  const gsize start = sizeof length + (gsize) length;
   g_autoptr (TinySafetensors) self = tiny_safetensors_new ();
-  return read_header (self, json_node_get_object (root), file, sizeof length + (gsize) length,
-                      error)
+  g_autoptr (GArray) spans = g_array_new (FALSE, FALSE, sizeof (Span));
+  Reading reading = { self, file, start, spans };
+  return tiny_json_visit ((const char *) bytes + sizeof length, (gssize) length, read_member,
+                          &reading, error)
+                 && check_spans (spans, (gint64) (size - start), error)
              ? g_steal_pointer (&self)
              : NULL;
 }
