@@ -7,10 +7,43 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
-gboolean
-tiny_write_all (int fd, gconstpointer data, gsize n)
+void
+tiny_file_limit_hold (TinyFileLimit *self)
+{
+  struct rlimit most;
+  sigset_t signal, pending;
+  self->is_held = getrlimit (RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY;
+  if (!self->is_held)
+    return;
+  sigemptyset (&signal);
+  sigaddset (&signal, SIGXFSZ);
+  sigpending (&pending);
+  self->was_pending = sigismember (&pending, SIGXFSZ) == 1;
+  pthread_sigmask (SIG_BLOCK, &signal, &self->before);
+}
+
+void
+tiny_file_limit_release (TinyFileLimit *self)
+{
+  const int reason = errno;
+  const struct timespec at_once = { 0, 0 };
+  sigset_t signal;
+  if (!self->is_held)
+    return;
+  sigemptyset (&signal);
+  sigaddset (&signal, SIGXFSZ);
+  if (!self->was_pending)
+    sigtimedwait (&signal, NULL, &at_once);
+  pthread_sigmask (SIG_SETMASK, &self->before, NULL);
+  errno = reason;
+}
+
+static gboolean
+write_all (int fd, gconstpointer data, gsize n)
 {
   for (const guint8 *at = data; n > 0;) {
     const gssize written = write (fd, at, n);
@@ -22,6 +55,16 @@ tiny_write_all (int fd, gconstpointer data, gsize n)
     n -= (gsize) written;
   }
   return TRUE;
+}
+
+gboolean
+tiny_write_all (int fd, gconstpointer data, gsize n)
+{
+  TinyFileLimit limit;
+  tiny_file_limit_hold (&limit);
+  const gboolean good = write_all (fd, data, n);
+  tiny_file_limit_release (&limit);
+  return good;
 }
 
 gboolean

@@ -4,11 +4,21 @@
 #pragma once
 
 #include <glib.h>
+#include <signal.h>
 #include <sys/types.h>
 
 G_BEGIN_DECLS
 
-/* FALSE with errno: not all of it. */
+/* Between both a write of this thread that passes the limit of files' sizes (RLIMIT_FSIZE) fails with EFBIG, and no
+ * SIGXFSZ ends the program. errno stays. */
+typedef struct {
+  gboolean is_held, was_pending;
+  sigset_t before;
+} TinyFileLimit;
+void tiny_file_limit_hold (TinyFileLimit *self);
+void tiny_file_limit_release (TinyFileLimit *self);
+
+/* FALSE with errno: not all of it, EFBIG where the limit of files' sizes is in the way. */
 gboolean tiny_write_all (int fd, gconstpointer data, gsize n);
 /* FALSE: it ended before. */
 gboolean tiny_read_all (int fd, gpointer data, gsize n);

@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 
 enum { FLUSH_BYTES = 1 << 16, FLUSH_NS = 500000000 };
@@ -40,7 +41,10 @@ static gboolean
 write_at (gint64 offset, const char *data, gsize size)
 {
   while (size > 0) {
+    TinyFileLimit limit;
+    tiny_file_limit_hold (&limit);
     gssize n = pwrite (trace.fd, data, size, offset);
+    tiny_file_limit_release (&limit);
     if (n < 0 && errno == EINTR)
       continue;
     if (n <= 0)

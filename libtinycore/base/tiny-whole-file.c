@@ -13,7 +13,12 @@
 #include "base/tiny-descriptor.h"
 #include "base/tiny-error.h"
 
-enum { MAX_LINKS = 40 /* as many as Linux follows */, PERMISSIONS = 0777, OF_NEW = 0666 };
+enum {
+  MAX_LINKS = 40 /* as many as Linux follows */,
+  PERMISSIONS = 0777,
+  OF_NEW = 0666,
+  N_RANDOM = 6
+};
 
 static gboolean
 fail (const char *path, const char *why, GError **error)
@@ -38,6 +43,20 @@ follow (const char *path)
   return at;
 }
 
+/* The stream's only way to the file. */
+static gssize
+write_part (void *cookie, const char *data, gsize n)
+{
+  return tiny_write_all (GPOINTER_TO_INT (cookie), data, n) ? (gssize) n : 0;
+}
+
+static FILE *
+open_stream (int fd)
+{
+  const cookie_io_functions_t functions = { .write = write_part };
+  return fopencookie (GINT_TO_POINTER (fd), "wb", functions);
+}
+
 gboolean
 tiny_whole_file_open (TinyWholeFile *self, const char *path, GError **error)
 {
@@ -57,22 +76,23 @@ tiny_whole_file_open (TinyWholeFile *self, const char *path, GError **error)
   }
   FILE *file = NULL;
   if ((is_there && fchmod (fd, info.st_mode & PERMISSIONS) != 0)
-      || (file = fdopen (fd, "wb")) == NULL) {
+      || (file = open_stream (fd)) == NULL) {
     fail (path, g_strerror (errno), error);
     close (fd);
     g_unlink (beside);
     return FALSE;
   }
-  *self = (TinyWholeFile){ file, g_steal_pointer (&place), g_steal_pointer (&beside) };
+  *self = (TinyWholeFile){ file, fd, g_steal_pointer (&place), g_steal_pointer (&beside) };
   return TRUE;
 }
 
 gboolean
 tiny_whole_file_close (TinyWholeFile *self, gboolean is_good, GError **error)
 {
-  gboolean good = is_good && fflush (self->file) == 0 && fsync (fileno (self->file)) == 0;
+  gboolean good = is_good && fflush (self->file) == 0 && fsync (self->fd) == 0;
   int reason = errno;
-  if (fclose (self->file) != 0 && good) {
+  fclose (self->file);
+  if (close (self->fd) != 0 && good) {
     good = FALSE;
     reason = errno;
   }
@@ -122,4 +142,79 @@ tiny_whole_file_report (const char *path, const char *data, gssize n_bytes, GErr
   if (fd >= 0)
     close (fd);
   return good || fail (path, g_strerror (reason), error);
+}
+
+/* ---- what the library keeps for itself ---- */
+static int
+open_beside (char *beside)
+{
+  const gsize n = strlen (beside);
+  int fd = g_mkstemp_full (beside, O_WRONLY | O_CLOEXEC, 0600);
+  if (fd >= 0 || errno != ENOENT)
+    return fd;
+  g_autofree char *folder = g_path_get_dirname (beside);
+  if (g_mkdir_with_parents (folder, 0700) != 0)
+    return -1;
+  memset (beside + n - N_RANDOM, 'X', N_RANDOM);
+  return g_mkstemp_full (beside, O_WRONLY | O_CLOEXEC, 0600);
+}
+
+gboolean
+tiny_whole_file_keep (
+    const char *path, gconstpointer head, gsize n_head, gconstpointer data, gsize n)
+{
+  g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
+  const int fd = open_beside (beside);
+  if (fd < 0)
+    return FALSE;
+  gboolean good = tiny_write_all (fd, head, n_head) && tiny_write_all (fd, data, n);
+  int reason = errno;
+  if (close (fd) != 0 && good) {
+    good = FALSE;
+    reason = errno;
+  }
+  if (good && g_rename (beside, path) != 0) {
+    good = FALSE;
+    reason = errno;
+  }
+  if (!good)
+    g_unlink (beside);
+  errno = reason;
+  return good;
+}
+
+/* 0, or why it is not read. */
+static int
+check_kept (int fd, gsize most, struct stat *info)
+{
+  if (fstat (fd, info) != 0)
+    return errno;
+  if (!S_ISREG (info->st_mode) || (info->st_uid != geteuid () && info->st_uid != 0)
+      || (info->st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    return EPERM;
+  return (guint64) info->st_size > most ? EFBIG : 0;
+}
+
+char *
+tiny_whole_file_find (const char *path, gsize most, gsize *out_n)
+{
+  struct stat info;
+  const int fd = open (path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY);
+  if (fd < 0) {
+    errno = errno == ELOOP ? EPERM : errno;
+    return NULL;
+  }
+  int reason = check_kept (fd, most, &info);
+  g_autofree char *content = reason == 0 ? g_try_malloc ((gsize) info.st_size + 1) : NULL;
+  if (reason == 0 && content == NULL)
+    reason = ENOMEM;
+  if (reason == 0 && !tiny_read_all (fd, content, (gsize) info.st_size))
+    reason = EIO; /* it was shortened meanwhile */
+  close (fd);
+  errno = reason;
+  if (reason != 0)
+    return NULL;
+  content[info.st_size] = '\0';
+  *out_n = (gsize) info.st_size;
+  return g_steal_pointer (&content);
 }

@@ -17,6 +17,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
+
 enum { BLOCK = 4096, HOUR_S = 3600, DAY_S = 24 * HOUR_S, SUFFIX = 6 /* of mkstemp() */ };
 static const char account_name[] = "account";
 static const char account_magic[8] = "TINYACC1";
@@ -135,10 +137,13 @@ tiny_cache_limit_add (const char *folder, gint64 n_bytes, gint64 limit)
       account.n_bytes = count_and_trim (folder, limit, now_s);
       account.counted_s = now_s;
     }
+    TinyFileLimit most;
+    tiny_file_limit_hold (&most);
     /* What is not written whole is not sound, and counted anew. */
     if (pwrite (fd, &account, sizeof account, 0) != (gssize) sizeof account
         && ftruncate (fd, 0) != 0)
       g_debug ("%s cannot be written", path);
+    tiny_file_limit_release (&most);
   }
   if (fd >= 0)
     close (fd);

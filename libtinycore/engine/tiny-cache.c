@@ -2,22 +2,24 @@
  *
  * tiny-cache.c: compiled programs on disk, by content.
  *
- * File layout: 8 bytes of magic, 32 bytes SHA-256 of the payload, the payload. */
+ * File layout: 8 bytes of magic, 32 bytes SHA-256 of the key, a NUL and the payload, the payload. An entry under another
+ * key than its own is damaged; one that somebody else may have written is not read. */
 #include "engine/tiny-cache.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <glib/gstdio.h>
 #include <string.h>
-#include <unistd.h>
 
-#include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
+#include "base/tiny-whole-file.h"
 #include "engine/tiny-cache-limit.h"
 
 enum { MAGIC_SIZE = 8, DIGEST_SIZE = 32, HEADER_SIZE = MAGIC_SIZE + DIGEST_SIZE };
-enum { FAILED_PART = 16 }; /* of the limit, for sources that a compiler refused */
-static const char magic[MAGIC_SIZE] = "TINYPRG1";
+enum {
+  MOST = 1 << 30 /* bytes of an entry */,
+  FAILED_PART = 16
+}; /* of the limit, for sources that a compiler refused */
+static const char magic[MAGIC_SIZE] = "TINYPRG2";
 
 const char *
 tiny_cache_get_dir (void)
@@ -46,12 +48,23 @@ path_of (const char *key)
 }
 
 static void
-digest_of (const guint8 *data, gsize size, guint8 out[DIGEST_SIZE])
+digest_of (const char *key, const guint8 *data, gsize size, guint8 out[DIGEST_SIZE])
 {
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
   gsize length = DIGEST_SIZE;
+  g_checksum_update (sum, (const guint8 *) key, (gssize) strlen (key) + 1);
   g_checksum_update (sum, data, (gssize) size);
   g_checksum_get_digest (sum, out, &length);
+}
+
+static gboolean
+is_of (const char *key, const char *content, gsize size)
+{
+  guint8 digest[DIGEST_SIZE];
+  if (size < HEADER_SIZE || memcmp (content, magic, MAGIC_SIZE) != 0)
+    return FALSE;
+  digest_of (key, (const guint8 *) content + HEADER_SIZE, size - HEADER_SIZE, digest);
+  return memcmp (digest, content + MAGIC_SIZE, DIGEST_SIZE) == 0;
 }
 
 GBytes *
@@ -59,25 +72,21 @@ tiny_cache_load (const char *key)
 {
   if (is_off ())
     return NULL;
-  g_autofree char *path = path_of (key);
-  char *content;
   gsize size;
-  if (!g_file_get_contents (path, &content, &size, NULL))
+  g_autofree char *path = path_of (key);
+  g_autofree char *content = tiny_whole_file_find (path, MOST, &size);
+  if (content == NULL && errno != EPERM && errno != EFBIG)
     return NULL;
-  guint8 digest[DIGEST_SIZE];
-  gboolean good = size >= HEADER_SIZE && memcmp (content, magic, MAGIC_SIZE) == 0;
-  if (good) {
-    digest_of ((guint8 *) content + HEADER_SIZE, size - HEADER_SIZE, digest);
-    good = memcmp (digest, content + MAGIC_SIZE, DIGEST_SIZE) == 0;
-  }
-  if (!good) {
-    g_warning ("the cached program %s is damaged and will be made anew", path);
+  if (content == NULL || !is_of (key, content, size)) {
+    g_warning ("the cached program %s is %s and will be made anew", path,
+               content != NULL  ? "damaged"
+               : errno == EPERM ? "no file that only this user can write"
+                                : "larger than any");
     g_unlink (path);
-    g_free (content);
     return NULL;
   }
   tiny_cache_limit_touch (path);
-  g_autoptr (GBytes) whole = g_bytes_new_take (content, size);
+  g_autoptr (GBytes) whole = g_bytes_new_take (g_steal_pointer (&content), size);
   return g_bytes_new_from_bytes (whole, HEADER_SIZE, size - HEADER_SIZE);
 }
 
@@ -89,39 +98,12 @@ warn_once (const char *path, int error)
     g_warning ("compiled programs cannot be cached: %s: %s", path, g_strerror (error));
 }
 
-/* Writes @path through a temporary file beside it. */
 static gboolean
 write_file (const char *path, const void *head, gsize head_size, const void *data, gsize size)
 {
-  g_autofree char *temporary = g_strconcat (path, ".XXXXXX", NULL);
-  int fd = g_mkstemp_full (temporary, O_WRONLY | O_CLOEXEC, 0600);
-  if (fd < 0 && errno == ENOENT) {
-    g_autofree char *folder = g_path_get_dirname (path);
-    if (g_mkdir_with_parents (folder, 0700) != 0) {
-      warn_once (folder, errno);
-      return FALSE;
-    }
-    g_strlcpy (temporary + strlen (path), ".XXXXXX", sizeof ".XXXXXX");
-    fd = g_mkstemp_full (temporary, O_WRONLY | O_CLOEXEC, 0600);
-  }
-  if (fd < 0) {
-    warn_once (temporary, errno);
-    return FALSE;
-  }
-  gboolean good = tiny_write_all (fd, head, head_size) && tiny_write_all (fd, data, size);
-  int error = errno;
-  if (close (fd) != 0 && good) {
-    error = errno;
-    good = FALSE;
-  }
-  if (good && g_rename (temporary, path) != 0) {
-    error = errno;
-    good = FALSE;
-  }
-  if (!good) {
-    g_unlink (temporary);
-    warn_once (path, error);
-  }
+  const gboolean good = tiny_whole_file_keep (path, head, head_size, data, size);
+  if (!good)
+    warn_once (path, errno);
   return good;
 }
 
@@ -144,7 +126,7 @@ tiny_cache_store (const char *key, GBytes *payload)
   const guint8 *data = g_bytes_get_data (payload, &size);
   guint8 head[HEADER_SIZE];
   memcpy (head, magic, MAGIC_SIZE);
-  digest_of (data, size, head + MAGIC_SIZE);
+  digest_of (key, data, size, head + MAGIC_SIZE);
   g_autofree char *path = path_of (key);
   if (write_file (path, head, sizeof head, data, size))
     count_written (path, sizeof head + size, 1);

@@ -3,7 +3,8 @@
  * tiny-cache.h: compiled programs on disk, by content.
  *
  * An entry is one file named by its key. Entries are written whole to a temporary name and then
- * renamed, and carry a checksum: what is found is complete and right, or is not used. Any number of
+ * renamed, and carry a checksum of the key and the contents: what is found is complete, right and this user's, or is
+ * not used. Any number of
  * processes may share a cache. A folder that cannot be written is warned of once. Those unused for
  * longest go when together they take more than TINY_CACHE_MB. Privileged programs (set-user-ID) keep and find
  * nothing. */

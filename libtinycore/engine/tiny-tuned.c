@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/interrupt-check.h"
+#include "base/tiny-descriptor.h"
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "base/tiny-timing.h"
@@ -222,7 +223,7 @@ write_out (const Found *found)
   if (good && info.st_size == 0)
     g_string_append (text, HEADER "\n");
   append_line (text, found);
-  good = good && write (fd, text->str, text->len) == (gssize) text->len;
+  good = good && tiny_write_all (fd, text->str, text->len);
   if (!good && !warned)
     g_warning ("TINY_TUNED_OUT: %s: %s", path, g_strerror (errno));
   warned = warned || !good;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-whole-file.h"
 
 /* FORMAT counts changes of the members of TinyManifest and of what they mean. */
 enum { FORMAT = 3, MAX_BYTES = 4 << 20, MAX_ENTRIES = 1000, N_IDENTITY = 7 };
@@ -427,24 +428,6 @@ to_bytes (TinyManifestCache *self)
   return out;
 }
 
-/* Complete or not at all for other processes. Nobody waits for the disk: a start-up is to be short, and what a power
- * failure leaves has no right checksum. */
-static gboolean
-replace_file (const char *path, const guint8 *data, gsize n)
-{
-  g_autofree char *part = g_strconcat (path, ".XXXXXX", NULL);
-  int fd = g_mkstemp_full (part, O_WRONLY | O_CLOEXEC, 0600);
-  if (fd < 0)
-    return FALSE;
-  gssize got = 1;
-  for (gsize done = 0; done < n && got > 0; done += got > 0 ? (gsize) got : 0)
-    got = write (fd, data + done, n - done);
-  gboolean good = close (fd) == 0 && got > 0 && g_rename (part, path) == 0;
-  if (!good)
-    g_unlink (part);
-  return good;
-}
-
 void
 tiny_manifest_cache_save (TinyManifestCache *self)
 {
@@ -452,9 +435,8 @@ tiny_manifest_cache_save (TinyManifestCache *self)
     return;
   self->is_changed = FALSE;
   g_autoptr (GByteArray) bytes = to_bytes (self);
-  g_autofree char *folder = g_path_get_dirname (self->path);
-  g_mkdir_with_parents (folder, 0700);
-  if (bytes->len > MAX_BYTES || !replace_file (self->path, bytes->data, bytes->len))
+  if (bytes->len > MAX_BYTES
+      || !tiny_whole_file_keep (self->path, NULL, 0, bytes->data, bytes->len))
     g_debug ("manifests are not kept in %s: %s", self->path,
              bytes->len > MAX_BYTES ? "there are too many" : g_strerror (errno));
 }

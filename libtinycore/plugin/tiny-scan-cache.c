@@ -3,10 +3,12 @@
  * tiny-scan-cache.c: the results of scans, kept between runs: a file for each module. */
 #include "plugin/tiny-scan-cache.h"
 
+#include <errno.h>
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/tiny-whole-file.h"
 #include "plugin/tiny-json.h"
 
 enum { FORMAT = 4, MAX_BYTES = 1 << 20, FAILURE_LASTS_S = 24 * 3600 };
@@ -166,9 +168,12 @@ read_file (TinyScanCache *self, const char *module)
     return NULL;
   g_autoptr (GError) error = NULL;
   g_autofree char *path = path_of (self, module);
-  if (g_access (path, F_OK) != 0)
+  gsize size;
+  g_autofree char *text = tiny_whole_file_find (path, MAX_BYTES, &size);
+  if (text == NULL && errno != EFBIG) /* it is none, or a stranger's */
     return NULL;
-  g_autoptr (JsonNode) root = tiny_json_load (path, MAX_BYTES, &error);
+  g_autoptr (JsonNode) root
+      = tiny_json_parse (text != NULL ? text : "", text != NULL ? (gssize) size : 0, &error);
   Entry *entry
       = root ? entry_from_json (self, json_node_get_object (root), module, &error) : NULL;
   if (error == NULL || g_error_matches (error, TINY_ERROR, TINY_ERROR_IO))
@@ -212,10 +217,8 @@ write_file (TinyScanCache *self, const char *module, const Entry *entry)
   json_object_set_string_member (object, "key", entry->key);
   g_autofree char *text = json_to_string (root, TRUE);
   g_autofree char *path = path_of (self, module);
-  g_autoptr (GError) error = NULL;
-  g_mkdir_with_parents (self->folder, 0700);
-  if (!g_file_set_contents_full (path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0600, &error))
-    g_debug ("the result of a scan is not kept: %s", error->message);
+  if (!tiny_whole_file_keep (path, NULL, 0, text, strlen (text)))
+    g_debug ("the result of a scan is not kept: %s: %s", path, g_strerror (errno));
   sweep (self, FALSE);
 }
 

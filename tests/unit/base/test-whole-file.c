@@ -7,10 +7,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/tiny-descriptor.h"
 #include "base/tiny-error.h"
 
 static char *folder;
@@ -120,6 +124,96 @@ test_report (void)
   assert_holds ("report", "said", 0644);
 }
 
+static void
+assert_not_found (const char *path, int reason)
+{
+  gsize n;
+  g_assert_null (tiny_whole_file_find (path, 16, &n));
+  g_assert_cmpint (errno, ==, reason);
+}
+
+/* A file of the library's own is found as it was kept, and nothing that somebody else may have put there. */
+static void
+test_kept (void)
+{
+  gsize n;
+  const guint before = count_files ();
+  g_assert_true (tiny_whole_file_keep ("kept-1", "head", 4, "\0tail", 5));
+  assert_holds ("kept-1", "head", 0600); /* up to the NUL */
+  g_autofree char *found = tiny_whole_file_find ("kept-1", 16, &n);
+  g_assert_cmpuint (n, ==, 9);
+  g_assert_cmpint (memcmp (found, "head\0tail", 10), ==, 0);
+  g_assert_true (symlink ("kept-1", "kept-2") == 0 && mkfifo ("kept-3", 0600) == 0);
+  g_assert_true (g_mkdir ("kept-4", 0700) == 0);
+  assert_not_found ("kept-2", EPERM);
+  assert_not_found ("kept-3", EPERM);
+  assert_not_found ("kept-4", EPERM);
+  assert_not_found ("kept-5", ENOENT);
+  g_assert_null (tiny_whole_file_find ("kept-1", 8, &n));
+  g_assert_cmpint (errno, ==, EFBIG);
+  for (guint i = 0; i < 2; i++) {
+    g_assert_cmpint (chmod ("kept-1", i == 0 ? 0620 : 0602), ==, 0);
+    assert_not_found ("kept-1", EPERM);
+  }
+  if (geteuid () == 0) { /* only the superuser gives files away */
+    g_assert_true (chmod ("kept-1", 0600) == 0 && chown ("kept-1", 65534, 65534) == 0);
+    assert_not_found ("kept-1", EPERM);
+  }
+  for (guint i = 1; i <= 3; i++) {
+    g_autofree char *path = g_strdup_printf ("kept-%u", i);
+    g_assert_true (tiny_whole_file_keep (path, NULL, 0, "new", 3));
+    assert_holds (path, "new", 0600);
+  }
+  g_assert_false (tiny_whole_file_keep ("kept-4", NULL, 0, "new", 3));
+  g_assert_true (tiny_whole_file_keep ("kept-4/inner/file", NULL, 0, "new", 3));
+  assert_holds ("kept-4/inner/file", "new", 0600);
+  g_assert_true (g_unlink ("kept-4/inner/file") == 0 && g_rmdir ("kept-4/inner") == 0);
+  g_assert_cmpuint (count_files (), ==, before + 4);
+}
+
+/* In a process of its own, in which a file has 4096 bytes at most and the signal for that ends the process. */
+static int
+write_beyond (void)
+{
+  enum { MOST = 4096, N = 3 * MOST };
+  const struct rlimit most = { MOST, MOST };
+  static char data[N];
+  GError *error = NULL;
+  sigset_t pending;
+  signal (SIGXFSZ, SIG_DFL);
+  if (setrlimit (RLIMIT_FSIZE, &most) != 0)
+    return 2;
+  if (tiny_whole_file_write ("beyond", data, N, &error) || error->code != TINY_ERROR_IO
+      || strstr (error->message, g_strerror (EFBIG)) == NULL)
+    return 3;
+  if (tiny_whole_file_keep ("beyond", NULL, 0, data, N) || errno != EFBIG)
+    return 4;
+  if (!tiny_whole_file_write ("within", data, MOST, NULL))
+    return 5;
+  const int fd = open ("within", O_WRONLY | O_APPEND | O_CLOEXEC);
+  if (tiny_write_all (fd, "x", 1) || errno != EFBIG)
+    return 6;
+  sigpending (&pending);
+  if (sigismember (&pending, SIGXFSZ) || pthread_sigmask (SIG_BLOCK, NULL, &pending) != 0
+      || sigismember (&pending, SIGXFSZ))
+    return 7;
+  return g_file_test ("beyond", G_FILE_TEST_EXISTS) ? 8 : 0;
+}
+
+static void
+test_limit (void)
+{
+  int status;
+  const guint before = count_files ();
+  const pid_t child = fork ();
+  if (child == 0)
+    _exit (write_beyond ());
+  g_assert_cmpint (waitpid (child, &status, 0), ==, child);
+  g_assert_true (WIFEXITED (status));
+  g_assert_cmpint (WEXITSTATUS (status), ==, 0);
+  g_assert_cmpuint (count_files (), ==, before + 1);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -133,6 +227,8 @@ main (int argc, char **argv)
   g_test_add_func ("/base/whole-file/refused", test_refused);
   g_test_add_func ("/base/whole-file/unfinished", test_unfinished);
   g_test_add_func ("/base/whole-file/report", test_report);
+  g_test_add_func ("/base/whole-file/kept", test_kept);
+  g_test_add_func ("/base/whole-file/limit", test_limit);
   const int failed = g_test_run ();
   g_autoptr (GDir) dir = g_dir_open (".", 0, NULL);
   for (const char *name; (name = g_dir_read_name (dir)) != NULL;)

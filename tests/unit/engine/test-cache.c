@@ -144,6 +144,43 @@ test_failed (void)
   g_assert_true (g_file_test (last, G_FILE_TEST_EXISTS));
 }
 
+/* Entries that changed places, and those that others may have written, are made anew. */
+static void
+test_strangers (void)
+{
+  empty_folder ();
+  g_autofree char *keys[2] = { key_of (0), key_of (1) };
+  g_autofree char *a = g_build_filename (programs, keys[0], NULL);
+  g_autofree char *b = g_build_filename (programs, keys[1], NULL);
+  g_autofree char *c = g_build_filename (programs, "between", NULL);
+  store (0);
+  store (1);
+  g_assert_true (g_rename (a, c) == 0 && g_rename (b, a) == 0 && g_rename (c, b) == 0);
+  for (guint i = 0; i < 2; i++) {
+    g_test_expect_message ("tinycore", G_LOG_LEVEL_WARNING,
+                           "*is damaged and will be made anew");
+    g_assert_false (load (i));
+    g_test_assert_expected_messages ();
+    g_assert_false (g_file_test (i == 0 ? a : b, G_FILE_TEST_EXISTS));
+  }
+  const guint gives_away = geteuid () == 0;
+  for (guint i = 0; i < 4 + gives_away; i++) {
+    store (0);
+    if (i < 2)
+      g_assert_cmpint (chmod (a, i == 0 ? 0660 : 0606), ==, 0);
+    else if (i < 4)
+      g_assert_true (g_rename (a, c) == 0 && (i == 2 ? symlink (c, a) : mkfifo (a, 0600)) == 0);
+    else
+      g_assert_cmpint (chown (a, 65534, 65534), ==, 0);
+    g_test_expect_message ("tinycore", G_LOG_LEVEL_WARNING,
+                           "*is no file that only this user can write and will be made anew");
+    g_assert_false (load (0));
+    g_test_assert_expected_messages ();
+  }
+  store (0);
+  g_assert_true (load (0));
+}
+
 static void
 test_no_limit (void)
 {
@@ -231,6 +268,7 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/cache/limit", test_limit);
   g_test_add_func ("/engine/cache/failed", test_failed);
   g_test_add_func ("/engine/cache/no-limit", test_no_limit);
+  g_test_add_func ("/engine/cache/strangers", test_strangers);
   g_test_add_func ("/engine/cache/repair", test_repair);
   g_test_add_func ("/engine/cache/processes", test_processes);
   int result = g_test_run ();
