@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-whole-file.h"
 #include "plugin/tiny-json.h"
 #include "tools/bundle.h"
 
@@ -193,18 +194,13 @@ bundle_make (const char *manifest_path,
     g_prefix_error (error, "%s: ", manifest_path);
     return FALSE;
   }
-  g_autofree char *part = g_strconcat (output, ".part", NULL);
   Writer writer = { archive_write_new (), output };
-  gboolean good = choose_kind (&writer, error);
-  if (good && archive_write_open_filename (writer.archive, part) != ARCHIVE_OK)
+  TinyWholeFile file = { NULL };
+  archive_write_set_bytes_in_last_block (writer.archive, 1); /* no padding */
+  gboolean good = choose_kind (&writer, error) && tiny_whole_file_open (&file, output, error);
+  if (good && archive_write_open_FILE (writer.archive, file.file) != ARCHIVE_OK)
     good = fail_archive (&writer, error);
   good = good && add_all (&writer, manifest, path, certificate, error);
   archive_write_free (writer.archive);
-  if (good && g_rename (part, output) != 0) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", output, g_strerror (errno));
-    good = FALSE;
-  }
-  if (!good)
-    g_unlink (part);
-  return good;
+  return file.file == NULL ? FALSE : tiny_whole_file_close (&file, good, error);
 }

@@ -8,12 +8,14 @@
 
 #include <archive.h>
 #include <archive_entry.h>
+#include <errno.h>
 #include <glib/gstdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
 #include "base/tiny-clean.h"
 #include "base/tiny-error.h"
+#include "base/tiny-whole-file.h"
 #include "plugin/tiny-json.h"
 
 enum {
@@ -352,14 +354,11 @@ bundle_write (const Bundle *self, const char *folder, GError **error)
     const char *name = self->names->pdata[i];
     const char *data = g_bytes_get_data (g_hash_table_lookup (self->files, name), &size);
     g_autofree char *path = g_build_filename (folder, name, NULL);
-    g_autoptr (GError) why = NULL;
-    if (!make_folders (folder, path, error))
+    if (!make_folders (folder, path, error)
+        || !tiny_whole_file_write (path, data ? data : "", (gssize) size, error))
       return FALSE;
-    if (!g_file_set_contents_full (path, data ? data : "", (gssize) size,
-                                   G_FILE_SET_CONTENTS_CONSISTENT, 0644, &why)
-        || g_chmod (path, 0644) != 0) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s",
-                   why ? why->message : g_strerror (errno));
+    if (g_chmod (path, 0644) != 0) {
+      g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", path, g_strerror (errno));
       return FALSE;
     }
   }

@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-whole-file.h"
 #include "plugin/tiny-discovery.h"
 #include "tools/commands.h"
 
@@ -55,7 +56,7 @@ copy_file (const Words *words, const char *from, const char *to, GError **error)
   if (!g_file_get_contents (from, &text, NULL, error))
     return FALSE;
   g_autofree char *changed = replace (words, text);
-  if (!g_file_set_contents (to, changed, -1, error))
+  if (!tiny_whole_file_write (to, changed, -1, error))
     return FALSE;
   /* In a template that is installed nothing is a program. */
   const gboolean is_script = g_str_has_prefix (text, "#!");

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-whole-file.h"
 #include "plugin/tiny-abi-check.h"
 #include "plugin/tiny-discovery.h"
 #include "plugin/tiny-elf.h"
@@ -179,7 +180,9 @@ write_record (const Bundle *bundle, const char *home, GError **error)
   g_autoptr (JsonNode) root = json_node_alloc ();
   json_node_init_object (root, record);
   g_autofree char *text = json_to_string (root, TRUE);
-  return g_file_set_contents_full (path, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0644, error);
+  /* Whatever umask says, as of all that is installed. */
+  return tiny_whole_file_write (path, text, -1, error)
+         && (g_chmod (path, 0644) == 0 || fail_errno (error, path));
 }
 
 /* ---- checks ---- */
@@ -382,10 +385,8 @@ place (const Bundle *bundle, const char *folder, const char *manifest, GError **
         || (make_folder (part, error) && bundle_write (bundle, part, error)
             && write_record (bundle, part, error)
             && (remove_tree (home), g_rename (part, home) == 0 || fail_errno (error, home)));
-  good = good
-         && g_file_set_contents_full (manifest, text, -1, G_FILE_SET_CONTENTS_CONSISTENT, 0644,
-                                      error)
-         && g_chmod (manifest, 0644) == 0;
+  good = good && tiny_whole_file_write (manifest, text, -1, error)
+         && (g_chmod (manifest, 0644) == 0 || fail_errno (error, manifest));
   if (!good) {
     remove_tree (part);
     if (!is_same)

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-whole-file.h"
 #include "engine/tiny-plan.h"
 #include "plugin/tiny-device-spec.h"
 #include "plugin/tiny-discovery.h"
@@ -200,7 +201,7 @@ make_manifest (ConfWanted *self, const char *name, GError **error)
     return FALSE;
   self->manifest_path
       = g_build_filename (conf_folder_get_path (self->made_folder), "subject.json", NULL);
-  if (!g_file_set_contents (self->manifest_path, text, -1, error))
+  if (!tiny_whole_file_write (self->manifest_path, text, -1, error))
     return FALSE;
   self->manifest = tiny_manifest_load (self->manifest_path, error);
   return self->manifest != NULL;

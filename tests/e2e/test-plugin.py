@@ -6,6 +6,7 @@ import io
 import json
 import os
 import shutil
+import stat
 import subprocess
 import tarfile
 import threading
@@ -320,6 +321,16 @@ def places(box):
     plugin(box, "install").refused("usage:", status=2)
     plugin(box, "bundle", box.path("gone.json"), "-o", box.path("x.tar")).refused("gone.json")
     plugin(box, "bundle", box.path("gone.json")).refused("--output", status=2)
+    whole = os.path.join(os.environ["TINY_PLUGIN_PATH"].split(":")[0], "ref.json")
+    os.mkfifo(box.path("pipe.tar"))
+    plugin(box, "bundle", whole, "-o", box.path("pipe.tar")).refused("pipe.tar: it is no regular file")
+    check(stat.S_ISFIFO(os.stat(box.path("pipe.tar")).st_mode), "the pipe is replaced")
+    open(box.path("real.tar"), "w").close()
+    os.symlink("real.tar", box.path("link.tar"))
+    os.symlink(box.path("victim"), box.path("link.tar.part"))
+    plugin(box, "bundle", whole, "-o", box.path("link.tar")).quiet()
+    check(os.path.islink(box.path("link.tar")) and os.path.getsize(box.path("real.tar")) > 0, "the link is not followed")
+    check(not os.path.exists(box.path("victim")), "what lies beside is written to")
     plugin(box, "bundle", os.path.join(os.environ["TINY_PLUGIN_PATH"].split(":")[0], "ref.json"), "-o",
            box.path("x.rar")).refused(".tar.gz, .tar.zst")
     plugin(box, "bundle", os.path.join(os.environ["TINY_PLUGIN_PATH"].split(":")[0], "ref.json"), "-o",

@@ -20,6 +20,7 @@ import struct
 import tarfile
 import tempfile
 import threading
+import unittest.mock
 import zipfile
 
 import checks
@@ -99,6 +100,10 @@ def test_torch_save():
     other.load_state_dict({**torch.load(at("ours.pt"))["optimizer"], "param_groups": [
         {**other.state_dict()["param_groups"][0], **torch.load(at("ours.pt"))["optimizer"]["param_groups"][0]}]})
     checks.equal(other.state_dict()["state"][0]["exp_avg"].tolist(), optimizer.state_dict()["state"][0]["exp_avg"].tolist())
+    synced = []
+    with unittest.mock.patch("os.fsync", synced.append):
+        tinycore.save([1], at("synced.pt"))
+    checks.equal(len(synced), 1)
     checks.raises(TypeError, tinycore.save, Tensor([1], dtype="uint16"), at("none.pt"))
     checks.raises(OSError, tinycore.save, [1], at("no/such/folder.pt"))
     checks.true(not os.path.exists(at("none.pt")) and not [name for name in os.listdir(FOLDER.name) if "writing" in name])

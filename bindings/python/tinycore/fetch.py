@@ -57,6 +57,8 @@ def whole_file(path):
             if mode is not None:
                 os.fchmod(file.fileno(), mode & 0o777)
             yield file
+            file.flush()
+            os.fsync(file.fileno())
             file.close()
             os.replace(beside, place)
         except BaseException:
