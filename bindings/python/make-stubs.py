@@ -75,6 +75,14 @@ INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dty
 # Modules without stubs: what is in them is the package's own, or a name of another module.
 PLAIN = {"convert", "data", "dlpack", "fetch", "in_place", "indexing", "library", "operators", "optim", "utils/__init__", "utils/data"}
 untyped = []  # whose type is not known
+FIRST = {}  # how functions call their tensor, of functions.py
+
+
+def read_first():
+    value = next(node.value for node in ast.parse((HAND / "functions.py").read_text()).body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "FIRST")
+    return eval(compile(ast.Expression(value), "FIRST", "eval"))
+
+
 
 
 class Qualify(ast.NodeTransformer):
@@ -276,6 +284,8 @@ def made_stub(names, value, tree, where):
         return results_class(names[0], [one.value for one in value.args])
     if isinstance(value, ast.Call) and ast.unparse(value.func) == "namedtuple":
         return f"class {names[0]}(NamedTuple):\n" + "".join(f"    {one.value}: Any\n" for one in value.args[1].elts)
+    if isinstance(value, ast.Call) and ast.unparse(value.func) == "map":  # objects of a class
+        return "".join(f"{name}: {ast.unparse(value.args[0])}\n" for name in names)
     if isinstance(value, ast.GeneratorExp):
         value = value.elt
         if isinstance(value, ast.Call) and ast.unparse(value.func) == "getattr":
@@ -445,19 +455,28 @@ def static_names(operations, methods):
     return list(dict.fromkeys(names))
 
 
+def of_tensor_stub(name, operation, placed):
+    """A method of the table as a function, whose first argument has PyTorch's name."""
+    text = Signature(operation).parameters(True)
+    if not text.startswith("self"):
+        return f"{name} = Tensor.{operation.name}\n"
+    parameters = text_of_parameters(text).removeprefix("self")
+    if placed:
+        parameters += ("" if "*" in parameters else ", *") + ", inplace: builtins.bool = ..."
+    result = "Tensor" if not operation.returns else "list[Tensor]" if operation.returns == ["[]"] else results_of(operation)
+    return f"def {name}({FIRST.get(name, 'input')}: Tensor{parameters}) -> {result}: ...\n"
+
+
 def functional_stub(tree, operations, methods):
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
     own |= {one.id for node in tree.body if isinstance(node, ast.Assign) for one in ast.walk(node.targets[0]) if isinstance(one, ast.Name)}
     other = next(ast.literal_eval(node.value) for node in tree.body if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "NAMES")
     out = [module_stub("nn/functional", tree)]
-    placed = {one.name: one for one in operations if one.in_place}
-    for name in [one for one in static_names(operations, methods) if one not in own] + list(other):
-        if name in placed and name not in methods:
-            parameters = text_of_parameters(Signature(placed[name]).parameters(True)).removeprefix("self")
-            star = "" if "*" in parameters else ", *"
-            out.append(f"def {name}(input: Tensor{parameters}{star}, inplace: builtins.bool = ...) -> Tensor: ...\n")
-        else:
-            out.append(f"{name} = Tensor.{other.get(name, name)}\n")
+    rows = {name: one for one in operations for name in (one.name, *one.aliases)}
+    for name in dict.fromkeys([one for one in static_names(operations, methods) if one not in own] + list(other)):
+        method = other.get(name, name)
+        plain = method in rows and method not in methods
+        out.append(of_tensor_stub(name, rows[method], rows[method].in_place) if plain else f"{name} = Tensor.{method}\n")
     return "".join(out)
 
 
@@ -468,7 +487,10 @@ def package_stub(tree, operations, methods):
     dtypes = sum(dtype_names(), [])
     out = [module_stub("__init__", tree, "Any"), f"from . import {', '.join(f'{one} as {one}' for one in modules)}\n", "from .functions import *\n"]
     out += [f"{name}: DType\n" for name in dtypes]
-    out += [f"{name} = Tensor.{name}\n" for name in static_names(operations, methods) if name not in (*own, *dtypes, *modules)]
+    rows = {name: one for one in operations for name in (one.name, *one.aliases)}
+    functions = functions_of(ast.parse((HAND / "functions.py").read_text()).body)
+    out += [of_tensor_stub(name, rows[name], False) if name in rows and name not in methods else f"{name} = Tensor.{name}\n"
+            for name in static_names(operations, methods) if name not in (*own, *dtypes, *modules, *functions)]
     return "".join(out)
 
 
@@ -515,6 +537,15 @@ def function_modules_stub(tree, operations, methods, functional):
 
 
 SPECIAL = {
+    "device": """class device(str):
+    def __init__(self, type: str, index: builtins.int | None = ...) -> None: ...
+    @property
+    def type(self) -> str: ...
+    @property
+    def index(self) -> builtins.int | None: ...  # type: ignore[override]
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *error: Any) -> None: ...
+""",
     "Parameter": "class Parameter(Tensor):\n    def __init__(self, data: Any = ..., requires_grad: builtins.bool = ...) -> None: ...\n",
     "ParameterType": "",
     "TinyJit": """P = ParamSpec("P")
@@ -553,6 +584,7 @@ def main():
     room, folder, *modules = sys.argv[1:]
     sys.path.insert(0, room)
     operations, methods, places = signatures.read(room), hand_methods(), places_of_classes()
+    FIRST.update(read_first())
     places.update({results_of(one): "operations" for one in operations})
     for name in modules or sorted({path.relative_to(HAND).with_suffix("").as_posix() for path in HAND.rglob("*.py")} - PLAIN | {"operations"}):
         text = stub_of(name, operations, methods)

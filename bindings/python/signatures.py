@@ -30,6 +30,16 @@ SPREAD_TYPES = {"Tensors": "Tensor | Sequence[Tensor] | int"}  # one by one, or 
 # One argument under the names that it has in PyTorch and in tinygrad or NumPy.
 OTHER_NAME = {"axis": "dim", "dim": "axis"}
 SPREAD = ("Shape", "Sizes", "Axes")  # sizes may come one by one: reshape(2, 3)
+# PyTorch's names of arguments that the table calls otherwise, or that may come one by one: to be given by name only.
+BY_NAME = {
+    "reshape": {"shape": ("shape", "size")}, "expand": {"shape": ("size",)}, "permute": {"axis": ("dims",)}, "flip": {"axis": ("dims",)},
+    "repeat": {"repeats": ("repeats",)}, "tile": {"repeats": ("dims",)}, "pow": {"other": ("exponent",)}, "transpose": {"dim0": ("axis0",), "dim1": ("axis1",)},
+    "split": {"sizes": ("split_size_or_sections", "split_size")}, "unfold": {"axis": ("dimension",)}, "scatter": {"src": ("value",)},
+    "cosine_similarity": {"other": ("x2",)}, "cosine_embedding_loss": {"other": ("input2",)}, "margin_ranking_loss": {"other": ("input2",)},
+    "searchsorted": {"values": ("input",)}, "tensordot": {"other": ("b",)}, "solve": {"right": ("B",)}, "cholesky_solve": {"L": ("input2",)},
+    **dict.fromkeys(("cat", "stack", "hstack", "vstack", "dstack"), {"tensors": ("tensors",)}),
+    **{f"adaptive_{kind}_pool{n}d": {"output_size": ("output_size",)} for kind in ("avg", "max") for n in (1, 2, 3)},
+}
 
 
 def default_of(argument):
@@ -59,9 +69,15 @@ class Signature:
         self.other = next((a for a in rest if a.name in OTHER_NAME and a is not self.spread), None)
         # Given by its other name, it leaves those after it to be named as well: gather (dim=1, index=i).
         after = rest[rest.index(self.other):] if self.other is not None and self.other.default is None else []
-        self.wanted = [a for a in after if a.default is None and a is not self.list]
+        self.by_name = BY_NAME.get(operation.name, {})
+        renamed = next((i for i, a in enumerate(rest) if a.name in self.by_name and a is not self.spread and a is not self.list), len(rest))
+        self.wanted = [a for i, a in enumerate(rest) if (a in after or i >= renamed) and a.default is None and a is not self.list]
         # PyTorch's unbiased, a bool that may stand where the correction or the axes do.
         self.unbiased = any(a.name == "axis" for a in rest) and any(a.name == "correction" for a in rest)
+
+    def star(self, argument):
+        """The name of what is given one by one."""
+        return "given" if argument.name in self.by_name.get(argument.name, ()) else argument.name
 
     def parameters(self, typed):
         """The text between the parentheses."""
@@ -77,7 +93,7 @@ class Signature:
         star = False
         for a in self.rest:
             if a is self.spread or a is self.list:
-                out.append(f"*{a.name}" + (": " + SPREAD_TYPES.get(a.kind, TYPES[a.kind]) if typed else ""))
+                out.append(f"*{self.star(a)}" + (": " + SPREAD_TYPES.get(a.kind, TYPES[a.kind]) if typed else ""))
                 star = True
             else:
                 out.append(one(a))
@@ -86,6 +102,12 @@ class Signature:
         if self.other is not None:
             name = OTHER_NAME[self.other.name]
             out += ([] if star else ["*"]) + [f"{name}: {TYPES[self.other.kind]} = ..." if typed else f"{name}=UNSET"]
+            star = True
+        for a in (a for a in self.rest if a.name in self.by_name):
+            names = self.by_name[a.name]
+            out += [] if star else ["*"]
+            out += [f"{name}: {TYPES[a.kind]} = ..." if typed else f"{name}=UNSET" for name in names]
+            star = True
         if self.unbiased:
             out.append("unbiased: bool = ..." if typed else "unbiased=UNSET")
         return ", ".join(out)
@@ -97,6 +119,12 @@ class Signature:
             default = "UNSET" if self.other in self.wanted or self.other.default is None else default_of(self.other)
             lines += [f"if {name} is not UNSET:",
                       f"    {self.other.name} = one_of({self.operation.name!r}, {self.other.name!r}, {self.other.name}, {default}, {name!r}, {name})"]
+        for a in (a for a in self.rest if a.name in self.by_name):
+            spread = a is self.spread or a is self.list
+            own, default = self.star(a), "()" if spread else "UNSET" if a.default is None else default_of(a)
+            for name in self.by_name[a.name]:
+                value = f"({name},)" if spread else name
+                lines += [f"if {name} is not UNSET:", f"    {own} = one_of({self.operation.name!r}, {own!r}, {own}, {default}, {name!r}, {value})"]
         if self.unbiased:
             lines.append(f"axis, correction = corrected({self.operation.name!r}, axis, correction, unbiased)")
         if self.wanted:
@@ -104,11 +132,11 @@ class Signature:
             lines += [f"if {' or '.join(f'{name} is UNSET' for name in names)}:",
                       f"    raise TypeError({self.operation.name + ': not given: ' + ', '.join(names)!r})"]
         if self.spread is not None and self.spread.kind == "Axes" and self.spread.default is None:
-            lines += [f"if {self.spread.name} in ((), ([],), ((),)) and self.get_n_dims() > 0:",
+            lines += [f"if {self.star(self.spread)} in ((), ([],), ((),)) and self.get_n_dims() > 0:",
                       f"    raise TypeError({self.operation.name + ': no axes are given'!r})"]
         if self.list is not None:
             dim = self.other.name if self.other is not None else None
-            lines.append(f"tensors, {dim or 'nothing'} = tensors_of({self.list.name}, {dim}, {self.operation.name!r})")
+            lines.append(f"tensors, {dim or 'nothing'} = tensors_of({self.star(self.list)}, {dim}, {self.operation.name!r})")
         return lines
 
     def values(self):
@@ -116,7 +144,7 @@ class Signature:
         for a in self.rest:
             value = "tensors" if a is self.list else CONVERT[a.kind].format(a.name, self.operation.name)
             if a.kind in ("Shape", "Sizes", "Floats", "Axes") and a is self.spread:
-                value = f"spread({a.name}, '{self.operation.name}: {a.name}')"
+                value = f"spread({self.star(a)}, '{self.operation.name}: {a.name}')"
                 value = f"axes_of({value}, '{self.operation.name}: {a.name}')" if a.kind == "Axes" else value
             if a.optional and a.kind != "Axes":
                 value = f"{ABSENT.get(a.kind)} if {a.name} is None else {value}"

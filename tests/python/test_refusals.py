@@ -40,7 +40,6 @@ def test_kinds_of_arguments():
         (lambda: X.split([1, 1], 1), "pieces of (1, 1)", "axis 1 of 3"), (lambda: Tensor.stack([X, I]), "tensor 1 is (2,)", "(2, 3)"),
         (lambda: X.tile("a"), "tile: ", "'a'"), (lambda: X.logsumexp("a"), "logsumexp: axis"), (lambda: X.reshape("a"), "reshape: shape"),
         (lambda: X.narrow(0, 1, 5), "5 elements from 1 on leave axis 0 of 2"), (lambda: nn.Linear(2, 2)(None), "Linear", "NoneType"),
-        (lambda: X.where(X > 2, 0), "where", "condition.where"),  # PyTorch's order
         (lambda: X.quantile(1.5), "quantile: q", "1.5"), (lambda: X.quantile([0.5, -1]), "quantile: q", "-1"), (lambda: X.nanquantile(NAN), "q"),
         (lambda: Tensor([1.0], device=""), "without a name"), (lambda: X.to(""), "without a name"),
     ])

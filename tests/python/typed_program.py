@@ -7,7 +7,7 @@ from typing import Any
 
 import tinycore
 import tinycore.nn.functional as F
-from tinycore import Context, Device, DType, Tensor, TinyJit, Variable, dtypes, fft, func, linalg, nn, optim, special
+from tinycore import Context, Device, DType, Size, Tensor, TinyJit, Variable, dtypes, fft, func, linalg, nn, optim, special
 from tinycore.nn.state import get_parameters, get_state_dict, load_state_dict
 from tinycore.utils.data import DataLoader, Dataset, TensorDataset, random_split
 from typing_extensions import assert_type
@@ -16,7 +16,7 @@ from typing_extensions import assert_type
 # ---- tensors ----
 x = Tensor.randn(4, 3, requires_grad=True)
 assert_type(x, Tensor)
-assert_type(x.shape, tuple[int, ...])
+assert_type(x.shape, Size)
 assert_type(x.dtype, DType)
 assert_type(x.ndim, int)
 assert_type(x.numel(), int)

@@ -8,11 +8,13 @@ the dtypes, and tensor (), optim, linalg, fft and more under PyTorch's names (fu
 from __future__ import annotations
 
 from importlib import import_module
+from math import e, inf, nan, pi
 
 from . import interrupt  # noqa: F401: it acts when it is loaded
 from .context import Context, enable_grad, no_grad, set_grad_enabled
-from .device import Device
-from .dtypes import DType, dtypes
+from .convert import Size
+from .device import Device, device
+from .dtypes import DType, DType as dtype, dtypes
 from .errors import TinyError
 from .jit import JitError, TinyJit
 from .tensor import Tensor
@@ -20,6 +22,8 @@ from .variable import Variable
 
 __all__ = ["Context", "DType", "Device", "JitError", "Tensor", "TinyError", "TinyJit", "Variable", "amp", "autograd", "cuda",
            "dtypes", "enable_grad", "fft", "func", "helpers", "linalg", "nn", "no_grad", "optim", "set_grad_enabled", "special", "utils"]
+OWN = ("gradient", "lu", "pow", "svd")  # functions of PyTorch's, of which tensors have methods that mean something else
+CONSTANTS = {"pi": pi, "e": e, "inf": inf, "nan": nan, "newaxis": None, **dict.fromkeys(("strided", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))}
 # Loaded when they are used: a first result is sooner.
 LATER = {name: "." + name for name in ("amp", "autograd", "cuda", "fft", "func", "helpers", "linalg", "nn", "optim", "special", "utils")}
 
@@ -27,11 +31,6 @@ LATER = {name: "." + name for name in ("amp", "autograd", "cuda", "fft", "func",
 def tensor(data: Any, dtype=None, device=None, requires_grad=None) -> Tensor:
     """A tensor of @data."""
     return Tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
-
-
-def device(type: str, index: int = None) -> str:
-    """The name of a device, as Tensor.to() takes it."""
-    return type if index is None else f"{type}:{index}"
 
 
 def max(input, dim: int | Tensor = None, keepdim=False, *, other: Tensor = None) -> Any:  # noqa: A001
@@ -57,16 +56,20 @@ def load(f: Any) -> Any:
 
 def __dir__():
     methods = (name for name in dir(Tensor) if callable(getattr(Tensor, name, None)))
-    return sorted(name for name in {*globals(), *LATER, *dtypes.names, *methods, *dir(import_module(".functions", __name__))} if not name.startswith("_"))
+    return sorted(name for name in {*globals(), *CONSTANTS, *LATER, *dtypes.names, *methods, *dir(import_module(".functions", __name__))} if not name.startswith("_"))
 
 
 def __getattr__(name):
-    if name in LATER:
+    if name in CONSTANTS:
+        found = CONSTANTS[name]
+    elif name in LATER:
         found = import_module(LATER[name], __name__)
     elif name in dtypes.names:
         found = getattr(dtypes, name)
-    elif not name.startswith("_") and callable(getattr(Tensor, name, None)):
+    elif not name.startswith("_") and name not in OWN and callable(getattr(Tensor, name, None)):
         found = getattr(Tensor, name)
+        if not isinstance(next(vars(cls)[name] for cls in Tensor.__mro__ if name in vars(cls)), staticmethod):
+            found = import_module(".functions", __name__).of_tensor(found, name)
     elif name.startswith("_") or not hasattr(functions := import_module(".functions", __name__), name):
         from .errors import meant
         raise AttributeError(f"tinycore has no {name}" + meant(name, __dir__()), name=name)

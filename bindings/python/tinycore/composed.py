@@ -3,7 +3,7 @@
 module is loaded when one is used."""
 from __future__ import annotations
 
-from .convert import UNSET, results_class, sizes_of
+from .convert import UNSET, as_text, checked_all, results_class, sizes_of, spread_tensors
 from .dtypes import dtypes
 from .errors import InvalidError
 from .in_place import check_changeable, put
@@ -440,3 +440,27 @@ class Composed:
             positions = [self.new_tensor(range(self.shape[k]), dtype="int32").reshape([-1 if j == k else 1 for j in range(self.ndim)]) for k in (0, i)]
             where = (positions[0] == positions[1]) * where
         return put(self, where.where(fill_value, self), "fill_diagonal_")
+
+    # ---- tinygrad's ----
+    def usum(self, *others: Operand):
+        """The sum of this and @others; of bool: or."""
+        for other in spread_tensors(others):
+            self = self + other
+        return self
+
+    def uprod(self, *others: Operand):
+        """The product of this and @others; of bool: and."""
+        for other in spread_tensors(others):
+            self = self * other
+        return self
+
+    def custom_kernel(self, *others: Tensor | Sequence[Tensor], code: str) -> list[Tensor]:
+        """The results of a kernel written in the IR's text (docs/ir.md), whose inputs are this and @others."""
+        code = as_text(code, "custom_kernel: code")
+        return list(checked_all(Tiny.custom_kernel(code, [self, *spread_tensors(others)])))
+
+    def sequential(self, functions: Sequence[Callable[[Any], Any]]):
+        """What a list of functions makes of it, one after the other."""
+        for function in functions:
+            self = function(self)
+        return self

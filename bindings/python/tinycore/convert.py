@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What a Python program gives as an argument, as what the library takes."""
 from functools import lru_cache
-from math import copysign, inf as INFINITY
+from math import copysign, inf as INFINITY, prod
 from operator import index, itemgetter
 
 from .data import tensor_of
@@ -17,6 +17,15 @@ EXACT = 1 << 53  # up to here a double holds every integer
 
 scalar, scalar_float, full = Base.scalar, Base.scalar_float, Base.full
 BOOL = by_name["bool"]
+
+
+class Size(tuple[int, ...]):
+    """The sizes of a tensor: a tuple that knows how many elements there are."""
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        return prod(self)
 
 
 def make_number(number):

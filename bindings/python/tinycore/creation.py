@@ -2,6 +2,7 @@
 """Tensors of constants, counters and random numbers: Tensor.zeros (2, 3, dtype=…)."""
 from __future__ import annotations
 
+from functools import wraps
 from operator import index
 
 from .convert import EXACT, as_float, as_int, number_tensor, spread
@@ -170,8 +171,17 @@ class Creation:
         return placed(Base.uniform(float_dtype(dtype).value, spread(shape), low, high), device, requires_grad)
 
     @staticmethod
-    def normal(*shape, mean=0.0, std=1.0, dtype=None, device=None, requires_grad=None):
-        """Normal with that mean and standard deviation."""
+    def normal(*shape: Any, mean: float | Tensor = 0.0, std: float | Tensor = 1.0, dtype=None, device=None, requires_grad=None):
+        """Normal with that mean and standard deviation. Also PyTorch's order: normal (mean, std, size), without the size where one of them is a tensor."""
+        if shape and isinstance(shape[0], (Base, float)) or len(shape) > 1 and isinstance(shape[-1], (list, tuple)):
+            mean, *shape = shape
+            if shape and not isinstance(shape[0], (list, tuple)):
+                std, *shape = shape
+        if isinstance(mean, Base) or isinstance(std, Base):
+            from .functions import broadcast_shapes
+            like = mean if isinstance(mean, Base) else std
+            drawn = like.randn(broadcast_shapes(*(one.shape for one in (mean, std) if isinstance(one, Base))), dtype=dtype or like.dtype, device=device or like.get_device())
+            return placed(drawn * std + mean, None, requires_grad)
         return placed(Base.normal(float_dtype(dtype).value, spread(shape), mean, std), device, requires_grad)
 
     @staticmethod
@@ -243,7 +253,34 @@ class Creation:
                           requires_grad=requires_grad)
 
 
+# PyTorch's names of arguments. Sizes under them are given one by one here; how and in which memory elements lie is nothing to choose.
+OTHER_NAMES = {"size": "shape", "end": "stop", "input": "self"}
+IGNORED = ("layout", "memory_format", "pin_memory")
+
+
+def by_other_names(function):
+    """@function, whose arguments have PyTorch's names as well."""
+    code = getattr(function, "__wrapped__", function).__code__
+    names, takes_many = code.co_varnames, code.co_flags & 4
+
+    @wraps(function)
+    def call_it(*arguments, **more):
+        for name in [name for name in more if name not in names]:
+            if name in IGNORED:
+                del more[name]
+            elif OTHER_NAMES.get(name) in names:
+                own, value = OTHER_NAMES[name], more.pop(name)
+                if own == "self" or own == "shape" and takes_many:
+                    arguments = (value, *arguments) if own == "self" else (*arguments, value)
+                else:
+                    more[own] = value
+        return function(*arguments, **more)
+    return call_it
+
+
 for name, one in list(vars(Creation).items()):
     if isinstance(one, staticmethod):
-        setattr(Creation, name, staticmethod(explained(one.__func__)))
+        setattr(Creation, name, staticmethod(by_other_names(explained(one.__func__))))
+    elif name.endswith("_like"):
+        setattr(Creation, name, by_other_names(one))
 del name, one

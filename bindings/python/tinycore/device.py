@@ -2,9 +2,50 @@
 """Device: where tensors are computed. Device.DEFAULT, Device["CPU"], Device.get_available_devices ()."""
 from __future__ import annotations
 
+from functools import lru_cache
+
 from .convert import as_text
 from .errors import call
 from .library import Tiny
+
+
+class device(str):
+    """The name of a device, as tensors have and take it: a text with PyTorch's parts, which case does not make another. With "with" it is the default for a
+    while."""
+
+    def __new__(cls, type: str, index: int = None):
+        return str.__new__(cls, type if index is None else f"{type}:{index}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, str) and self.lower() == other.lower()
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self):
+        return hash(self.upper())
+
+    @property
+    def type(self) -> str:
+        """Its kind, in small letters."""
+        return self.partition(":")[0].lower()
+
+    @property
+    def index(self) -> int | None:  # type: ignore[override]
+        """Its number, where the name says one."""
+        number = self.rpartition(":")[2]
+        return int(number) if number.isdigit() else None
+
+    def __enter__(self):
+        vars(self).setdefault("before", []).append(Device.DEFAULT)
+        Device.DEFAULT = self
+        return self
+
+    def __exit__(self, *error):
+        Device.DEFAULT = vars(self)["before"].pop()
+
+
+named_device = lru_cache(maxsize=64)(device)
 
 
 class OpenDevice:

@@ -2,6 +2,7 @@
 """What PyTorch has as functions and not as methods: tinycore.column_stack ([x, y]). Loaded when one is used."""
 from __future__ import annotations
 
+from functools import wraps
 from itertools import combinations as choices, combinations_with_replacement
 from math import cos, log, pi
 
@@ -9,6 +10,7 @@ from .amp import autocast as autocast, get_autocast_dtype as get_autocast_dtype,
 from .context import no_grad
 from .convert import as_axis, operand, results_class, spread_tensors
 from .creation import float_dtype
+from .device import Device, named_device
 from .dtypes import as_dtype, dtypes
 from .errors import InvalidError
 from .helpers import GlobalCounters as GlobalCounters
@@ -28,11 +30,55 @@ def function(fxn: Callable[..., Any] = None, *, precompile=False, precompile_bac
 
 finfo, iinfo = dtypes.finfo, dtypes.iinfo
 Found = results_class("values", "indices")
+Factors = results_class("u", "s", "v")
+# How PyTorch's functions call their first argument, where that is not input. Some take no tensor but several.
+FIRST = {"where": "condition", "isin": "elements", "searchsorted": "sorted_sequence", "split": "tensor", "tensordot": "a", "triplet_margin_loss": "anchor",
+         **dict.fromkeys(("cdist", "cosine_similarity"), "x1"), **dict.fromkeys(("cosine_embedding_loss", "margin_ranking_loss"), "input1"),
+         **dict.fromkeys("cholesky inv det slogdet lu lu_factor qr svd solve solve_triangular".split(), "A"), "scaled_dot_product_attention": "query"}
+
+
+def of_tensor(method, name, finish=None):
+    """A method as a function of a tensor, also by the name that this has in PyTorch. @finish (tensor, result, inplace) makes the result where it is given."""
+    first = FIRST.get(name, "input")
+
+    @wraps(method)
+    def function(*arguments, **more):
+        if first in more:
+            arguments = (more.pop(first), *arguments)
+        if finish is None:
+            return method(*arguments, **more)
+        if not arguments or not isinstance(arguments[0], Base):
+            raise TypeError(f"{name}: {first}: a tensor is wanted, not {arguments[0]!r:.60}" if arguments else f"{name}: not given: {first}")
+        inplace = more.pop("inplace", False)
+        return finish(arguments[0], method(*arguments, **more), inplace)
+    return function
 
 
 # ---- what there is ----
 def is_tensor(obj: Any) -> bool:
     return isinstance(obj, Base)
+
+
+class KindOfTensor:
+    """PyTorch's older names: LongTensor ([1, 2]) is a tensor of these, FloatTensor (2, 3) one of this shape. Also a dtype."""
+
+    name: str
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __call__(self, *data: Any):
+        is_shape = all(isinstance(one, int) for one in data)
+        return Tensor.empty(*data or (0,), dtype=self.name) if is_shape else Tensor(*data, dtype=self.name)
+
+
+KINDS = {"FloatTensor": "float32", "DoubleTensor": "float64", "HalfTensor": "float16", "BFloat16Tensor": "bfloat16", "LongTensor": "int64", "IntTensor": "int32",
+         "ShortTensor": "int16", "CharTensor": "int8", "ByteTensor": "uint8", "BoolTensor": "bool"}
+FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor, ShortTensor, CharTensor, ByteTensor, BoolTensor = map(KindOfTensor, KINDS.values())
+
+
+def typename(obj: Any) -> str:
+    return obj.type() if is_tensor(obj) else f"{type(obj).__module__}.{type(obj).__qualname__}"
 
 
 def is_grad_enabled() -> bool:
@@ -243,6 +289,87 @@ def extreme(name, input, dim, keepdim, other):
     at = getattr(input, "arg" + name)(as_axis(dim, f"{name}: dim"), True)
     found = Found([input.take_along_dim(at, dim) if input.ndim else input, at])
     return found if keepdim or not input.ndim else Found([one.squeeze(dim) for one in found])
+
+
+def svd(input, some=True, compute_uv=True) -> Factors:
+    """PyTorch's: U, S and V, of which linalg.svd() and the method give the transpose; @some: no more columns than needed."""
+    u, values, vh = input.svd(full_matrices=not some)
+    found = Factors([u, values, vh.transpose(-2, -1)])
+    return found if compute_uv else Factors([u.zeros_like(), values, found[2].zeros_like()])
+
+
+def lu(A, pivot=True, get_infos=False) -> tuple[Tensor, ...]:
+    """PyTorch's older lu_factor(): both factors in one matrix, and the pivots; linalg.lu() and the method give three matrices."""
+    found = A.lu_factor()
+    return (*found, A.new_zeros(A.shape[:-2], dtype="int32")) if get_infos else tuple(found)
+
+
+def pow(input: Operand, exponent: Operand, *, out: None = None):  # noqa: A001
+    """@input to the power @exponent, one of which may be a number."""
+    return (input if is_tensor(input) else operand(input, "pow")).pow(exponent)
+
+
+def rsub(input, other: Operand, *, alpha: float = 1):
+    """@other - @alpha * @input."""
+    return other - input * alpha
+
+
+def gradient(input, *, spacing: float = 1, dim: int | Sequence[int] = None, edge_order=1) -> list[Tensor]:
+    """How @input changes along its axes, or along @dim, by differences of neighbours at distances of @spacing; the method is tinygrad's, of gradients of a loss."""
+    if edge_order != 1 or not isinstance(spacing, (int, float)):
+        raise NotImplementedError("gradient: spacing is one number, and edge_order 1")
+    found = []
+    for axis in range(input.ndim) if dim is None else [dim] if isinstance(dim, int) else dim:
+        n = input.shape[axis]
+        steps = input.diff(axis=axis) / spacing
+        first, last = steps.narrow(axis, 0, 1), steps.narrow(axis, n - 2, 1)
+        inner = (steps.narrow(axis, 0, n - 2) + steps.narrow(axis, 1, n - 2)) / 2
+        found.append(Tensor.cat([first, inner, last], dim=axis))
+    return found
+
+
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness="error", *, chunk_size: int = None) -> Callable[..., Any]:
+    """func.vmap()."""
+    from .func import vmap as made
+    return made(func, in_dims, out_dims, randomness, chunk_size=chunk_size)
+
+
+# ---- settings that PyTorch's programs make ----
+def compile(model: Callable[..., Any] = None, **options: Any) -> Any:  # noqa: A001
+    """@model itself, also as a decorator: all is compiled, and what was planned is found again. TinyJit records a whole function."""
+    return model if model is not None else lambda found: found
+
+
+def accepted(*arguments: Any, **more: Any):
+    """Nothing: what it sets in PyTorch is so anyway, or is nothing to choose here."""
+
+
+set_num_threads = set_num_interop_threads = use_deterministic_algorithms = set_float32_matmul_precision = accepted
+set_printoptions = set_warn_always = set_flush_denormal = set_deterministic_debug_mode = accepted
+
+
+def get_num_threads() -> int:
+    """How many processors there are for this process."""
+    import os
+    return int(os.environ.get("TINY_THREADS") or len(os.sched_getaffinity(0)))
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """True: the same program gives the same results on one device."""
+    return True
+
+
+def get_float32_matmul_precision() -> str:
+    return "highest"
+
+
+def set_default_device(device):
+    """Device.DEFAULT = @device."""
+    Device.DEFAULT = device
+
+
+def get_default_device() -> str:
+    return named_device(Device.DEFAULT)
 
 
 # ---- integrals ----

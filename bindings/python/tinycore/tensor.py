@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import indexing
 from .context import Training
-from .convert import EXACT, NO_AXIS, UNSET, Base, as_axis, as_text, checked_all, kept_sizes, names_of, one_name, operand, pairs_of, spread_tensors
+from .convert import EXACT, NO_AXIS, UNSET, Base, Size, as_axis, checked_all, kept_sizes, names_of, one_name, one_of, operand, pairs_of
 from .creation import Creation
 from .data import TYPECODES, nested, nested_empty, tensor_of
+from .device import Device, named_device
 from .dtypes import as_dtype, by_value, dtypes
 from .errors import InvalidError, OutsideError, call, checked, fail, owned
 from .in_place import Values, check_changeable, set_data
@@ -57,8 +58,8 @@ class Tensor(Creation, Operations, Base):
 
     # ---- what is known without computing ----
     @property
-    def shape(self) -> tuple[int, ...]:
-        return tuple(self.get_shape())
+    def shape(self) -> Size:
+        return Size(self.get_shape())
 
     @property
     def dtype(self) -> DType:
@@ -67,11 +68,8 @@ class Tensor(Creation, Operations, Base):
     @property
     def device(self) -> Any:
         """Where it is or will be computed: a name, or a tuple of them."""
-        name = self.get_device()
-        if name is None:
-            from .device import Device
-            name = Device.DEFAULT
-        return tuple(name.split(";")) if ";" in name else name
+        name = self.get_device() or Device.DEFAULT
+        return tuple(name.split(";")) if ";" in name else named_device(name)
 
     @property
     def ndim(self) -> int:
@@ -132,8 +130,8 @@ class Tensor(Creation, Operations, Base):
         view = memoryview(self.bytes_of())
         return view.cast(dtype.fmt, shape) if all(shape) else view.cast(dtype.fmt)
 
-    def numpy(self) -> Any:
-        """A NumPy array with the elements; what NumPy has no dtype for comes as float32."""
+    def numpy(self, *, force=False) -> Any:
+        """A NumPy array with the elements; what NumPy has no dtype for comes as float32. @force is PyTorch's, and changes nothing."""
         import numpy
         dtype = by_value[c_get_dtype(self)]
         if dtype.fmt is None:
@@ -255,16 +253,23 @@ class Tensor(Creation, Operations, Base):
         return (restored, (self.bytes_of(), self.dtype, self.shape, self.requires_grad and self.is_leaf, None, self.marks))
 
     # ---- memory ----
-    def contiguous(self):
-        """In memory of its own in row-major order."""
+    def contiguous(self, memory_format: Any = None):
+        """In memory of its own in row-major order, which is the only @memory_format."""
         return checked(Base.contiguous(self))
 
     def detach(self):
         """The same values, through which no gradient flows."""
         return checked(Base.detach(self))
 
-    def to(self, device: DeviceLike | DTypeLike = None, dtype=None):
-        """On another device, or as another dtype."""
+    def to(self, device: DeviceLike | DTypeLike | Tensor = None, dtype=None, non_blocking=False, copy=False, *, memory_format: Any = None, other: Tensor = None):
+        """On another device, or as another dtype, or both as @other's; @copy: never itself. Copies wait for nothing anyway, and there is one @memory_format."""
+        other = device if isinstance(device, Base) else other
+        if other is not None:
+            device, dtype = other.get_device(), other.dtype
+        if isinstance(dtype, bool):  # PyTorch's to (device, non_blocking)
+            dtype = None
+        if copy:
+            self = self.clone()
         if dtype is not None:
             self = self.cast(dtype)
         if device is None:
@@ -310,7 +315,7 @@ class Tensor(Creation, Operations, Base):
     def replace(self, value: ArrayLike):
         return self.assign(value)
 
-    def copy_(self, value: Operand):
+    def copy_(self, value: Operand, non_blocking=False):
         """Makes @value, broadcast and cast, the contents of this tensor."""
         check_changeable(self, "copy_")
         return self.assign(value.expand(self.shape) if isinstance(value, Base) else value)
@@ -322,8 +327,12 @@ class Tensor(Creation, Operations, Base):
     def zero_(self):
         return self.fill_(0)
 
-    def type(self, dtype):
-        return self.cast(dtype)
+    def type(self, dtype: Any = None, non_blocking=False) -> Any:
+        """As another dtype, also by PyTorch's names of kinds of tensors; without one, this kind's name."""
+        from .functions import KINDS
+        if dtype is None:
+            return next((f"torch.{name}" for name, one in KINDS.items() if one == self.dtype.name), self.dtype.name)
+        return self.cast(KINDS.get(dtype.rpartition(".")[2], dtype) if isinstance(dtype, str) else getattr(dtype, "dtype", dtype))
 
     def view_as(self, other: Tensor):
         return self.reshape(other.shape)
@@ -347,9 +356,36 @@ class Tensor(Creation, Operations, Base):
 
     subtract = sub
 
-    def pad(self, padding: Sequence[int | Sequence[int] | None], mode="constant", value: float = 0.0):
+    if TYPE_CHECKING:
+        @overload
+        def where(self, input: Operand, other: Operand) -> Tensor: ...
+        @overload
+        def where(self, input: None = ..., other: None = ...) -> tuple[Tensor, ...]: ...
+        @overload
+        def nonzero(self, as_tuple: Literal[False] = ...) -> Tensor: ...
+        @overload
+        def nonzero(self, as_tuple: bool) -> Any: ...
+
+    def where(self, input: Operand = UNSET, other: Operand = UNSET) -> Any:
+        """@input where self is true, elsewhere @other. PyTorch's method too, self where @input is true, which is so where @input alone is bool; of a condition
+        alone where it is true, as nonzero (as_tuple=True)."""
+        if input is UNSET:
+            return self.nonzero(as_tuple=True)
+        if isinstance(input, Base) and by_value[c_get_dtype(input)].kind == "b" and by_value[c_get_dtype(self)].kind != "b":
+            self, input = input, self
+        return Operations.where(self, input, other)
+
+    def nonzero(self, as_tuple=False) -> Any:
+        """The positions of what is not 0: a row for each; @as_tuple: a tensor for each axis."""
+        found = Operations.nonzero(self)
+        return tuple(found.unbind(1)) if as_tuple else found
+
+    def pad(self, padding: Sequence[int | Sequence[int] | None] = UNSET, mode="constant", value: float = 0.0, *, pad: Sequence[int | Sequence[int] | None] = UNSET):
         """With more around it. @padding: numbers before and after as in PyTorch, the last axis first; or a pair for each axis,
-        None for none."""
+        None for none. @pad is the same."""
+        padding, value = padding if pad is UNSET else one_of("pad", "padding", padding, UNSET, "pad", pad), 0.0 if value is None else value
+        if padding is UNSET:
+            raise TypeError("pad: not given: padding")
         pairs = pairs_of(self, padding)
         if mode != "constant" or not isinstance(value, int) or abs(value) <= EXACT or self.dtype.itemsize < 8:
             return Operations.pad(self, pairs, mode, value)
@@ -441,32 +477,9 @@ class Tensor(Creation, Operations, Base):
         found = Operations.unique_consecutive(self, return_inverse, return_counts, dim if axis is UNSET else axis)
         return tuple(found) if len(found) > 1 else found[0]
 
-    def usum(self, *others: Operand):
-        """The sum of this and @others; of bool: or."""
-        for other in spread_tensors(others):
-            self = self + other
-        return self
-
-    def uprod(self, *others: Operand):
-        """The product of this and @others; of bool: and."""
-        for other in spread_tensors(others):
-            self = self * other
-        return self
-
-    def custom_kernel(self, *others: Tensor | Sequence[Tensor], code: str) -> list[Tensor]:
-        """The results of a kernel written in the IR's text (docs/ir.md), whose inputs are this and @others."""
-        code = as_text(code, "custom_kernel: code")
-        return list(checked_all(Tiny.custom_kernel(code, [self, *spread_tensors(others)])))
-
     def allclose(self, other, rtol=1e-05, atol=1e-08, equal_nan=False) -> bool:
         """Whether isclose() holds everywhere; reads the answer."""
         return bool(self.isclose(other, rtol, atol, equal_nan).all().item())
-
-    def sequential(self, functions: Sequence[Callable[[Any], Any]]):
-        """What a list of functions makes of it, one after the other."""
-        for function in functions:
-            self = function(self)
-        return self
 
     # ---- shared with other libraries ----
     def __dlpack__(self, stream: Any = None, max_version: tuple[int, int] = None, dl_device: tuple[int, int] = None, copy: bool = None) -> Any:

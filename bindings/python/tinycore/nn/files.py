@@ -11,7 +11,9 @@ import os
 import pickle
 from collections import OrderedDict
 
+from ..convert import Size
 from ..data import raw
+from ..device import device
 from ..dtypes import by_name, dtypes
 from ..errors import FormatError, TinyError, checked
 from ..tensor import Base, Tensor
@@ -302,16 +304,18 @@ class Pickler(pickle._Pickler):  # in Python, so that names can be written of wh
         return "storage", kind, str(len(self.stored) - 1), "cpu", value.tensor.numel()
 
     def reducer_override(self, value):
+        if isinstance(value, (Size, device)):
+            return (SIZE, (tuple(value),)) if isinstance(value, Size) else (DEVICE, (value.lower(),))
         if not isinstance(value, Base):
             return NotImplemented
         strides, step = [], 1
         for size in reversed(value.shape):
             strides.insert(0, step)
             step *= size
-        return REBUILD, (Stored(value), 0, value.shape, tuple(strides), value.requires_grad, OrderedDict())
+        return REBUILD, (Stored(value), 0, tuple(value.shape), tuple(strides), value.requires_grad, OrderedDict())
 
 
-REBUILD = Name("torch._utils", "_rebuild_tensor_v2")
+REBUILD, SIZE, DEVICE = Name("torch._utils", "_rebuild_tensor_v2"), Name("torch", "Size"), Name("torch", "device")
 KINDS = {dtype: Name("torch", f"{name}Storage") for name, dtype in STORAGES.items() if "Untyped" not in name}
 
 

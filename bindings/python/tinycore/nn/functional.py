@@ -2,10 +2,10 @@
 """Methods of tensors as functions: import tinycore.nn.functional as F; F.relu (x). And what PyTorch has as functions only."""
 from __future__ import annotations
 
-from functools import wraps
 from math import prod, sqrt
 
 from ..errors import InvalidError, explain_all, explained, meant
+from ..functions import of_tensor
 from ..operations import Operations
 from ..tensor import Base, Tensor
 
@@ -382,17 +382,6 @@ def placed(input, result, inplace, name):
     return put(input, result, name + "_")
 
 
-def of_tensor(method, has_place):
-    """@method as a function of a tensor; @has_place: it takes inplace."""
-    @wraps(method)
-    def function(input, *arguments, **more):
-        if not isinstance(input, Base):
-            raise TypeError(f"{method.__name__}: input: a tensor is wanted, not {input!r:.60}")
-        inplace = more.pop("inplace", False) if has_place else False
-        return placed(input, method(input, *arguments, **more), inplace, method.__name__)
-    return function
-
-
 def __getattr__(name):
     own = NAMES.get(name, name)
     found = getattr(Tensor, own, None) if not name.startswith("__") else None
@@ -400,6 +389,7 @@ def __getattr__(name):
         raise AttributeError(f"tensors have no method {name}" + meant(name, [*globals(), *NAMES, *dir(Tensor)]), name=name)
     plain = next(vars(cls)[own] for cls in Tensor.__mro__ if own in vars(cls))
     if not isinstance(plain, (staticmethod, classmethod)):
-        found = explained(of_tensor(found, hasattr(Tensor, name + "_")))
+        has_place = hasattr(Tensor, own + "_")
+        found = explained(of_tensor(found, name, lambda input, result, inplace: placed(input, result, inplace and has_place, name)))
     globals()[name] = found
     return found
