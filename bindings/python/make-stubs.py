@@ -36,7 +36,7 @@ RESULTS = {"__len__": "int", "__repr__": "str", "__str__": "str", "__format__": 
            "__float__": "float", "__contains__": "bool", "__init__": "None", "__exit__": "None", "extra_repr": "str", "__array__": "Any"}
 OVERRIDES = {"forward", "__call__", "step"}  # which classes take what they want for
 # What the package calls itself.
-HIDDEN = {"take", "hold", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "note_rates", "repeat", "setting", "call_many", "call_hooked", "own", "get_tensor",
+HIDDEN = {"take", "hold", "add_hook", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "note_rates", "repeat", "setting", "call_many", "call_hooked", "own", "get_tensor",
           "replace_tensors", "save_name", "rows", "key_of", "accept", "renumber", "read", "set_group", "load_flat_state", "firsts", "spots", "make_loader",
           "swap", "call_packed", "load", "taken", "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "attend_to_more", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
           "__hash__", "__dir__"}
@@ -71,7 +71,7 @@ INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dty
     members_of joined walk once after_parts like value_of load_into realize_all made_again sizes_of same_padding drop_parts two lp_pool centres
     reduced with_inplace check_padding conv with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of
     activation_of causal_mask derived fans_of wide rounded of_tensor explain_all wants_function wants_tensor
-    listed parts_of filled gradients_of wants_result lengths_of places hooks_of wants_weight begin_norm end_norm sampled uop_of schedule_of Reader MakingSignature chunks read_along made_of shown_batches""".split())
+    call_hooked failure marked between_boundaries where_of by_other_names of_tensor listed parts_of filled gradients_of wants_result lengths_of places hooks_of wants_weight begin_norm end_norm sampled uop_of schedule_of Reader MakingSignature chunks read_along made_of shown_batches""".split())
 # Modules without stubs: what is in them is the package's own, or a name of another module.
 PLAIN = {"convert", "data", "dlpack", "fetch", "in_place", "indexing", "library", "operators", "optim", "utils/__init__", "utils/data"}
 untyped = []  # whose type is not known
@@ -388,7 +388,7 @@ def places_of_classes():
 def hand_methods():
     """Methods that are written by hand, with those of composed.py."""
     found = {}
-    for file, name in (("composed.py", "Composed"), ("creation.py", "Creation"), ("tensor.py", "Tensor")):
+    for file, name in (("composed.py", "Composed"), ("creation.py", "Creation"), ("calls.py", "Calls"), ("tensor.py", "Tensor")):
         found.update(functions_of(class_named(ast.parse((HAND / file).read_text()).body, name).body))
     return found
 
@@ -435,7 +435,7 @@ def dtype_names():
 
 def tensor_stub(tree):
     text = class_stub(class_named(tree.body, "Tensor"), tree, "Tensor", "tensor")
-    out = [text.replace("class Tensor(Creation, Operations, Base):", "class Tensor(Creation, Composed, Operations):")]
+    out = [text.replace("class Tensor(Creation, Calls, Base):", "class Tensor(Creation, Composed, Calls):")]
     out += [f"    def {name}(self) -> Tensor: ...\n" for name in [*dtype_names()[0], "float", "half", "int", "long", "double", "short"]]
     for sign in OPERATORS:
         out += [f"    def __{side}{sign}__(self, other: Operand) -> Tensor: ...{ignored}\n"

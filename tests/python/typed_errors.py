@@ -21,7 +21,7 @@ x.shape = (2, 3)  # error: read-only
 x.dropout(p="half")  # error: incompatible type "str"
 x.conv2d()  # error: Missing positional argument
 x.to(3)  # error: incompatible type "int"
-x.backward("1", None, False, 2)  # error: Too many arguments
+x.backward("1", None, False, None, 2)  # error: Too many arguments
 x.pad(2)  # error: incompatible type "int"
 x.add(1, alpha="2")  # error: incompatible type "str"
 x.quantile(0.5, interpolation=1)  # error: incompatible type "int"

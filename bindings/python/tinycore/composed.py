@@ -3,6 +3,9 @@
 module is loaded when one is used."""
 from __future__ import annotations
 
+from math import frexp, isfinite, prod
+from weakref import ref
+
 from .convert import UNSET, as_text, checked_all, results_class, sizes_of, spread_tensors
 from .dtypes import dtypes
 from .errors import InvalidError
@@ -404,6 +407,76 @@ class Composed:
         a computed tensor, or a layer's, that it is of keeps both until remove(). See autograd.GradientHook."""
         from .autograd import GradientHook
         return GradientHook(self, hook)
+
+    def retain_grad(self):
+        """Gives a computed tensor its gradient as .grad, of what is made of it from now on."""
+        if self.is_leaf or vars(self).get("retains_grad"):
+            return
+        own = ref(self)
+        self.retains_grad = True
+
+        def keep(gradient):
+            tensor = own()
+            if tensor is not None:
+                tensor.grad = gradient if tensor.grad is None else tensor.grad + gradient
+        self.register_hook(keep)
+
+    @property
+    def grad_fn(self) -> Any:
+        """The node that a gradient goes back from; None of what gradients end at."""
+        return self.uop if self.requires_grad and not self.is_leaf else None
+
+    # ---- in memory, of which a program sees rows of elements without gaps ----
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        """True: view() takes every tensor."""
+        return True
+
+    def stride(self, dim: int = None) -> Any:
+        """How many elements there are from one position to the next along each axis, or along @dim."""
+        found = tuple(prod(self.shape[i + 1:]) for i in range(self.ndim))
+        return found if dim is None else found[dim]
+
+    def storage_offset(self) -> int:
+        return 0
+
+    @property
+    def is_sparse(self) -> bool:
+        return False
+
+    def new(self, *data: Any):
+        """A tensor of this dtype of these sizes, or of this data."""
+        return self.new_empty(*data) if all(isinstance(one, int) for one in data) else self.new_tensor(*data)
+
+    # ---- a part replaced ----
+    def slice_scatter(self, src, dim=0, start: int = None, end: int = None, step=1):
+        """@src in the place of a slice along @dim."""
+        found = self.clone()
+        found[(slice(None),) * (dim % self.ndim) + (slice(start, end, step),)] = src
+        return found
+
+    def select_scatter(self, src, dim: int, index: int):
+        """@src in the place of position @index along @dim."""
+        found = self.clone()
+        found[(slice(None),) * (dim % self.ndim) + (index,)] = src
+        return found
+
+    # ---- of matrices ----
+    def matrix_exp(self):
+        """The exponential of matrices: their halves' until the norm is below 1, a series of 12 terms, and squares (Moler and Van Loan 2003)."""
+        check_rank(self, 2, "matrix_exp")
+        norm = self.detach().abs().sum(-1).max().item() if self.numel() else 0.0
+        squarings = max(0, frexp(norm)[1]) if isfinite(norm) else 0
+        x = self / 2.0 ** squarings
+        found = one = self.new_ones(self.shape[-1]).diag_embed().expand(self.shape)
+        for n in range(12, 0, -1):
+            found = one + x @ found / n
+        for _ in range(squarings):
+            found = found @ found
+        return found
+
+    def cholesky_inverse(self, upper=False):
+        """The inverse of the matrix whose cholesky() this is."""
+        return self.new_ones(self.shape[-1]).diag_embed().expand(self.shape).cholesky_solve(self, upper)
 
     # ---- random numbers and constants in the place of the elements ----
     def uniform_(self, low=0.0, high=1.0):

@@ -2,7 +2,7 @@
 """torch.linalg's names: methods of tensors, and what is made of them. Of matrices in the last two axes, each by itself."""
 from __future__ import annotations
 
-from math import inf
+from math import inf, prod
 
 from .composed import check_rank
 from .convert import results_class
@@ -10,9 +10,14 @@ from .dtypes import dtypes
 from .errors import InvalidError
 from .tensor import Tensor
 
-cholesky, cross, det, inv, lu, lu_factor, matmul, matrix_power, qr, slogdet, solve, solve_triangular, svd = (
+cholesky, cross, det, inv, lu, lu_factor, matmul, matrix_exp, matrix_power, qr, slogdet, solve, solve_triangular, svd = (
     getattr(Tensor, name) for name in
-    "cholesky cross det inv lu lu_factor matmul matrix_power qr slogdet solve solve_triangular svd".split())
+    "cholesky cross det inv lu lu_factor matmul matrix_exp matrix_power qr slogdet solve solve_triangular svd".split())
+LinAlgError = InvalidError
+Inverse = results_class("inverse", "info")
+Triangle = results_class("l", "info")
+Solution = results_class("result", "info")
+Factors = results_class("LU", "pivots", "info")
 LeastSquares = results_class("solution", "residuals")
 Eigen = results_class("eigenvalues", "eigenvectors")
 
@@ -148,3 +153,49 @@ def vander(x, *, N: int = None):
     for _ in range(1, x.shape[-1] if N is None else N):
         powers.append(powers[-1] * x)
     return Tensor.stack(powers, dim=-1)
+
+
+# ---- with a number that says where it failed, in the place of an error ----
+def failure(bad, check_errors, name):
+    """0, or which of a matrix's rows is the first that @bad says of, from 1."""
+    info = bad.any(-1).where(bad.argmax(-1) + 1, 0).cast("int32")
+    if check_errors and info.any().item():
+        raise InvalidError(f"{name}: a matrix is singular, or not positive definite: row {info.max().item()}")
+    return info
+
+
+def lu_factor_ex(A, *, pivot=True, check_errors=False) -> Factors:
+    """lu_factor(), and where a pivot is 0."""
+    found = A.lu_factor()
+    return Factors([*found, failure(found[0].diagonal(0, -2, -1) == 0, check_errors, "lu_factor_ex")])
+
+
+def inv_ex(A, *, check_errors=False) -> Inverse:
+    """inv(), and where a matrix is singular."""
+    return Inverse([A.inv(), failure(A.detach().lu_factor()[0].diagonal(0, -2, -1) == 0, check_errors, "inv_ex")])
+
+
+def solve_ex(A, B, *, left=True, check_errors=False) -> Solution:
+    """solve(), and where a matrix is singular."""
+    found = A.solve(B) if left else A.transpose(-2, -1).solve(B.transpose(-2, -1)).transpose(-2, -1)
+    return Solution([found, failure(A.detach().lu_factor()[0].diagonal(0, -2, -1) == 0, check_errors, "solve_ex")])
+
+
+def cholesky_ex(A, *, upper=False, check_errors=False) -> Triangle:
+    """cholesky(), and 1 where a matrix is not positive definite."""
+    found = A.cholesky(upper)
+    diagonal = found.detach().diagonal(0, -2, -1)
+    return Triangle([found, failure((diagonal > 0).logical_not(), check_errors, "cholesky_ex")])
+
+
+def tensorinv(A, ind=2):
+    """The inverse of @A as a matrix whose rows are its first @ind axes."""
+    rows = prod(A.shape[:ind])
+    return A.reshape(rows, -1).inv().reshape(A.shape[ind:] + A.shape[:ind])
+
+
+def tensorsolve(A, B, dims: Sequence[int] = None):
+    """X with tensordot (A, X, X.ndim) = @B, of an A whose axes @dims come last."""
+    if dims is not None:
+        A = A.movedim(list(dims), list(range(-len(dims), 0)))
+    return A.reshape(B.numel(), -1).solve(B.flatten()).reshape(A.shape[B.ndim:])

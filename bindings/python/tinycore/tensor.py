@@ -11,6 +11,7 @@ from ctypes import addressof, c_char
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 from . import indexing
+from .calls import Calls
 from .context import Training
 from .convert import EXACT, NO_AXIS, UNSET, Base, Size, as_axis, checked_all, kept_sizes, names_of, one_name, one_of, operand, pairs_of
 from .creation import Creation
@@ -27,7 +28,7 @@ from .operators import add_operators, is_operand
 c_realize, c_item, c_copy_data, c_get_dtype, c_get_shape = Base.realize, Base.item, Base.copy_data, Base.get_dtype, Base.get_shape
 
 
-class Tensor(Creation, Operations, Base):
+class Tensor(Creation, Calls, Base):
     """An array of numbers, computed when it is asked for.
 
     Tensor(data, device=None, dtype=None, requires_grad=None): @data is a number, nested lists, a NumPy array, bytes,
@@ -356,30 +357,6 @@ class Tensor(Creation, Operations, Base):
 
     subtract = sub
 
-    if TYPE_CHECKING:
-        @overload
-        def where(self, input: Operand, other: Operand) -> Tensor: ...
-        @overload
-        def where(self, input: None = ..., other: None = ...) -> tuple[Tensor, ...]: ...
-        @overload
-        def nonzero(self, as_tuple: Literal[False] = ...) -> Tensor: ...
-        @overload
-        def nonzero(self, as_tuple: bool) -> Any: ...
-
-    def where(self, input: Operand = UNSET, other: Operand = UNSET) -> Any:
-        """@input where self is true, elsewhere @other. PyTorch's method too, self where @input is true, which is so where @input alone is bool; of a condition
-        alone where it is true, as nonzero (as_tuple=True)."""
-        if input is UNSET:
-            return self.nonzero(as_tuple=True)
-        if isinstance(input, Base) and by_value[c_get_dtype(input)].kind == "b" and by_value[c_get_dtype(self)].kind != "b":
-            self, input = input, self
-        return Operations.where(self, input, other)
-
-    def nonzero(self, as_tuple=False) -> Any:
-        """The positions of what is not 0: a row for each; @as_tuple: a tensor for each axis."""
-        found = Operations.nonzero(self)
-        return tuple(found.unbind(1)) if as_tuple else found
-
     def pad(self, padding: Sequence[int | Sequence[int] | None] = UNSET, mode="constant", value: float = 0.0, *, pad: Sequence[int | Sequence[int] | None] = UNSET):
         """With more around it. @padding: numbers before and after as in PyTorch, the last axis first; or a pair for each axis,
         None for none. @pad is the same."""
@@ -544,9 +521,14 @@ class Tensor(Creation, Operations, Base):
             raise TypeError(f"a gradient is a tensor or None, not {type(grad).__name__}")
         call(Base.set_grad, self, grad)
 
-    def backward(self, gradient: ArrayLike = None, retain_graph: bool = None, create_graph: bool = False):
-        """Adds its gradient, or that of what @gradient is the gradient of, to .grad of every tensor that requires one. Graphs stay as
+    def backward(self, gradient: ArrayLike = None, retain_graph: bool = None, create_graph: bool = False, inputs: Tensor | Sequence[Tensor] = None):
+        """Adds its gradient, or that of what @gradient is the gradient of, to .grad of every tensor that requires one, or of @inputs alone. Graphs stay as
         long as they are used, and gradients have some: the other arguments are PyTorch's, and change nothing."""
+        if inputs is not None:
+            inputs = [inputs] if isinstance(inputs, Base) else list(inputs)
+            for one, found in zip(inputs, self.gradient(*inputs, gradient=gradient)):
+                one.grad = found if one.grad is None else one.grad + found
+            return self
         call(Base.backward_with, self, gradient if gradient is None or isinstance(gradient, Base) else Tensor(gradient))
         return self
 
