@@ -369,5 +369,31 @@ def test_kernels_of_modules():
     checks.equal(subprocess.run([sys.executable, "-c", SHOWN], capture_output=True, text=True, env=env).stderr, "")
 
 
+def test_hooks_with_names():
+    """Hooks that see what is given by name, those that come first, and those of gradients of modules whose inputs and results are in lists and dicts."""
+    class Scaled(nn.Module):
+        def forward(self, x, *, by=1.0):
+            return {"y": x * by, "n": [x.sum()]}
+
+    module, seen, x = Scaled(), [], Tensor([1.0, 2.0], requires_grad=True)
+    first = module.register_forward_pre_hook(lambda module, inputs, more: seen.append("last") or (inputs, {"by": more["by"] * 2}), with_kwargs=True)
+    module.register_forward_pre_hook(lambda module, inputs: seen.append("first"), prepend=True)
+    after = module.register_forward_hook(lambda module, inputs, more, result: seen.append(more["by"]) or {**result, "more": more["by"]}, with_kwargs=True)
+    with module.register_full_backward_pre_hook(lambda module, gradients: [one * 10 for one in gradients]), \
+            module.register_full_backward_hook(lambda module, given, wanted: seen.append((len(given), len(wanted)))):
+        found = module(x, by=3.0)
+        (found["y"].sum() + found["n"][0]).backward()
+    checks.equal((seen, found["more"], x.grad.tolist()), (["first", "last", 6.0, (1, 2)], 6.0, [70.0, 70.0]))
+    first.remove()
+    after.remove()
+    seen.clear()
+    checks.equal((module(x, by=2.0)["y"].tolist(), seen), ([2.0, 4.0], ["first"]))
+    module.register_forward_pre_hook(lambda module, inputs, more: 3, with_kwargs=True)
+    checks.raises(TypeError, module, x)
+    layer = nn.Linear(2, 2)
+    layer.register_full_backward_hook(lambda *given: 1 / 0)
+    checks.raises(ZeroDivisionError, layer(x).sum().backward)
+
+
 if __name__ == "__main__":
     checks.run(globals())

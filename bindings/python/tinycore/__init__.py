@@ -44,14 +44,14 @@ def min(input, dim: int | Tensor = None, keepdim=False, *, other: Tensor = None)
     return import_module(".functions", __name__).extreme("min", input, dim, keepdim, other)
 
 
-def save(obj: Any, f: Any):
-    """nn.state.torch_save() under PyTorch's name."""
+def save(obj: Any, f: Any, pickle_module: Any = None, pickle_protocol: int = 2):
+    """nn.state.torch_save() under PyTorch's name. How it is pickled is nothing to choose."""
     import_module(".nn.state", __name__).torch_save(obj, f)
 
 
-def load(f: Any) -> Any:
-    """nn.state.torch_load() under PyTorch's name."""
-    return import_module(".nn.state", __name__).torch_load(f)
+def load(f: Any, map_location: Any = None, pickle_module: Any = None, *, weights_only: bool = None, mmap: bool = None) -> Any:
+    """nn.state.torch_load() under PyTorch's name. Nothing that a file says is run, whatever @weights_only says."""
+    return import_module(".nn.state", __name__).torch_load(f, map_location)
 
 
 def __dir__():

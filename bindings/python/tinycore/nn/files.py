@@ -10,12 +10,13 @@ import json
 import os
 import pickle
 from collections import OrderedDict
+from collections.abc import Mapping
 
 from ..convert import Size
 from ..data import raw
 from ..device import device
 from ..dtypes import by_name, dtypes
-from ..errors import FormatError, TinyError, checked
+from ..errors import FormatError, TinyError, checked, wants_function
 from ..tensor import Base, Tensor
 
 __all__ = ["safe_load_metadata", "tar_extract", "torch_load", "torch_save", "zip_extract"]
@@ -29,6 +30,8 @@ def bytes_of(source):
         return memoryview(source.bytes_of())
     if isinstance(source, (bytes, bytearray, memoryview)):
         return memoryview(source).cast("B")
+    if hasattr(source, "read"):  # from where it is
+        return memoryview(bytearray(source.read()))
     with open(source, "rb") as file:
         content = bytearray(os.fstat(file.fileno()).st_size)
         return memoryview(content)[:file.readinto(content)]
@@ -66,7 +69,7 @@ def shared(view, dtype, shape):
 
 
 def name_of(source):
-    return "the data" if isinstance(source, (Base, bytes, bytearray, memoryview)) else str(source)
+    return "the data" if isinstance(source, (Base, bytes, bytearray, memoryview)) or hasattr(source, "read") else str(source)
 
 
 # ---- safetensors ----
@@ -229,16 +232,16 @@ KNOWN = {
 class Storage:
     """The elements that tensors are views of."""
 
-    __slots__ = ("name", "view", "dtype", "views")
+    __slots__ = ("name", "view", "dtype", "views", "device")
 
     def __init__(self, name, view, dtype):
-        self.name, self.view, self.dtype, self.views = name, view, dtype, {}
+        self.name, self.view, self.dtype, self.views, self.device = name, view, dtype, {}, None
 
     def tensor(self, offset, size, stride, dtype=None):
         dtype = dtype or self.dtype
         key = offset, size, stride, dtype.name
         if key not in self.views:  # tensors that are one stay one
-            self.views[key] = self.make(offset, size, stride, dtype)
+            self.views[key] = self.make(offset, size, stride, dtype).to(self.device)
         return self.views[key]
 
     def make(self, offset, size, stride, dtype):
@@ -321,14 +324,15 @@ KINDS = {dtype: Name("torch", f"{name}Storage") for name, dtype in STORAGES.item
 
 def torch_save(value: Any, path: Any):
     """Writes tensors in dicts, lists and tuples, with numbers and texts, as a file that torch.load() and torch_load() read. It is
-    there whole or not at all."""
+    there whole or not at all; or @path is an open file, where it is written."""
     import zipfile
+    from contextlib import nullcontext
 
     from ..fetch import whole_file
     pickled = io.BytesIO()
     pickler = Pickler(pickled)
     pickler.dump(value)
-    with whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
+    with nullcontext(path) if hasattr(path, "write") else whole_file(path) as file, zipfile.ZipFile(file, "w") as archive:
         archive.writestr("archive/data.pkl", pickled.getvalue())
         archive.writestr("archive/version", "3\n")
         for i, tensor in enumerate(pickler.stored):
@@ -341,9 +345,9 @@ class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number
 
     dispatch = dict(pickle._Unpickler.dispatch)
 
-    def __init__(self, name, file, find):
+    def __init__(self, name, file, find, where):
         super().__init__(file, encoding="utf-8")
-        self.name, self.find = name, find
+        self.name, self.find, self.where = name, find, where
 
     def find_class(self, module, name):
         found = KNOWN.get((module, name))
@@ -366,13 +370,15 @@ class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number
     dispatch[pickle.BUILD[0]] = load_build
 
     def persistent_load(self, pid):
-        kind, dtype, key, _, count, *view = pid
+        kind, dtype, key, place, count, *view = pid
         if kind != "storage" or dtype not in dtypes.all or not isinstance(count, int) or count < 0 or view not in ([], [None]):
             raise FormatError(f"{self.name}: no storage: {pid!r:.80}")
-        return self.find(key, dtype, count)
+        found = self.find(key, dtype, count)
+        found.device = self.where(place)
+        return found
 
 
-def load_archive(path):
+def load_archive(path, where):
     """What is in a zip archive, as torch.save() has written since version 1.6."""
     archive, storages = Zip(path), {}
     roots = [name[:-len("data.pkl")] for name in archive.names() if name == "data.pkl" or name.endswith("/data.pkl")]
@@ -389,7 +395,7 @@ def load_archive(path):
                 raise FormatError(f"{archive.name}: storage {key} has {len(view)} bytes, not {count} elements of {dtype.name}")
             storages[key] = Storage(archive.name, view, dtype)
         return storages[key]
-    return Unpickler(archive.name, io.BytesIO(archive.read(f"{roots[0]}data.pkl")), find).load()
+    return Unpickler(archive.name, io.BytesIO(archive.read(f"{roots[0]}data.pkl")), find, where).load()
 
 
 # Before version 1.6, and with _use_new_zipfile_serialization=False: pickles of a number, of a version, of what the machine was, of what was
@@ -404,7 +410,7 @@ class Unread:
         return None
 
 
-def load_legacy(path):
+def load_legacy(path, where):
     """What torch.save() wrote before version 1.6."""
     name, view, kinds, storages = name_of(path), bytes_of(path), {}, {}
 
@@ -414,7 +420,7 @@ def load_legacy(path):
         return Unread()
 
     def load(file, find=note):
-        return Unpickler(name, file, find).load()
+        return Unpickler(name, file, find, where).load()
     file = io.BufferedReader(Window(view))
     magic, version, machine = load(file), load(file), load(file)
     if magic != LEGACY or version != 1001 or not isinstance(machine, dict):
@@ -437,14 +443,25 @@ def load_legacy(path):
     return load(file, lambda key, dtype, count: storages[key])
 
 
-def torch_load(path: Any) -> Any:
-    """What torch.save() wrote, of any version: tensors in dicts, lists and tuples, with numbers and texts. Tensors are on the default
-    device."""
+def where_of(map_location):
+    """The function from the name of a device in a file to that of the device where its tensors go; None: the default."""
+    if map_location is None or isinstance(map_location, (str, Mapping)):
+        return map_location.get if isinstance(map_location, Mapping) else lambda place: map_location
+    wants_function(map_location, "load: map_location")
+    return lambda place: None
+
+
+def torch_load(path: Any, map_location: Any = None) -> Any:
+    """What torch.save() wrote, of any version: tensors in dicts, lists and tuples, with numbers and texts. @path may be an open file. Tensors are on the default
+    device; on @map_location, or where that dict says for their device's name in the file. A function is not called, as there is no storage to give it: it
+    stands for the default device."""
+    path = bytes_of(path) if hasattr(path, "read") else path
     first = bytes(bytes_of(path)[:4])
     if first != b"PK\3\4" and first[:2] != b"\x80\2":
         raise FormatError(f"{name_of(path)}: neither a zip archive nor a pickle, one of which torch.save() writes")
+    where = where_of(map_location)
     try:
-        return load_archive(path) if first == b"PK\3\4" else load_legacy(path)
+        return load_archive(path, where) if first == b"PK\3\4" else load_legacy(path, where)
     except TinyError:
         raise
     except Exception as error:  # whatever a damaged pickle leads to

@@ -87,27 +87,6 @@ def once(rows, remove_duplicate=True):
 
 
 # ---- modules ----
-class Hook:
-    """A function that a module calls until remove(), or the end of "with"."""
-
-    def __init__(self, module: Module, kind: str, hook: Callable[..., Any], always=False):
-        if not callable(hook):
-            raise TypeError(f"a hook is a function, not {hook!r:.60}")
-        if vars(module).get(kind) is None:
-            object.__setattr__(module, kind, {})
-        self.hooks, self.always = vars(module)[kind], always
-        self.hooks[self] = hook
-
-    def remove(self):
-        self.hooks.pop(self, None)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *error):
-        self.remove()
-
-
 class Module:
     """A function of tensors with parameters: derive from it and write forward()."""
 
@@ -122,35 +101,20 @@ class Module:
     def forward(self, *inputs: Any, **more: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__} has no forward()")
 
-    pre_hooks = post_hooks = None  # functions by handle
+    pre_hooks = post_hooks = backward_hooks = backward_pre_hooks = None  # functions by handle
 
     def __call__(self, *inputs: Any, **more: Any) -> Any:
         if SHOWS_KERNELS:
             for name, one in self.named_parameters():
                 one.set_label(name)
         try:
-            if self.pre_hooks or self.post_hooks:
-                return self.call_hooked(inputs, more)
+            if self.pre_hooks or self.post_hooks or self.backward_hooks or self.backward_pre_hooks:
+                from .hooks import call_hooked
+                return call_hooked(self, inputs, more)
             return self.forward(*inputs, **more)
         except TinyError as error:
             located(self, error)
             raise
-
-    def call_hooked(self, inputs, more):
-        waiting = dict(self.post_hooks or {})
-        try:
-            for hook in list((self.pre_hooks or {}).values()):
-                found = hook(self, inputs)
-                inputs = inputs if found is None else found if isinstance(found, tuple) else (found,)
-            result = self.forward(*inputs, **more)
-            for handle in list(waiting):
-                found = waiting.pop(handle)(self, inputs, result)
-                result = result if found is None else found
-            return result
-        finally:  # what is still waiting here, an exception left out
-            for handle, hook in waiting.items():
-                if handle.always:
-                    hook(self, inputs, None)
 
     def __setattr__(self, name, value):
         if isinstance(value, Base) and isinstance(vars(self).get(name), Parameter) and not isinstance(value, Parameter):
@@ -215,9 +179,9 @@ class Module:
             if kind is None:
                 yield from one.named_modules(memo, joined(prefix, name), remove_duplicate)
 
-    def modules(self) -> Iterator[Module]:
+    def modules(self, remove_duplicate=True) -> Iterator[Module]:
         """This module and all in it."""
-        return (one for _, one in self.named_modules())
+        return (one for _, one in self.named_modules(remove_duplicate=remove_duplicate))
 
     def get_submodule(self, target: str) -> Module:
         """The module at a path."""
@@ -258,14 +222,28 @@ class Module:
 
     register_module = add_module
 
-    def register_forward_pre_hook(self, hook: Callable[..., Any]) -> Hook:
-        """Calls @hook (module, inputs) before forward(); what it gives takes their place, unless it is None."""
-        return Hook(self, "pre_hooks", hook)
+    def add_hook(self, *arguments):
+        from .hooks import Hook
+        return Hook(self, *arguments)
 
-    def register_forward_hook(self, hook: Callable[..., Any], *, always_call=False) -> Hook:
-        """Calls @hook (module, inputs, result) after forward(); what it gives takes the result's place, unless it is None.
-        @always_call: also after an exception, with no result."""
-        return Hook(self, "post_hooks", hook, always_call)
+    def register_forward_pre_hook(self, hook: Callable[..., Any], *, prepend=False, with_kwargs=False) -> Hook:
+        """Calls @hook (module, inputs) before forward(); what it gives takes their place, unless it is None. @with_kwargs: it gets what is given by name too, and
+        gives both. @prepend: before those that there are."""
+        return self.add_hook("pre_hooks", hook, prepend, with_kwargs)
+
+    def register_forward_hook(self, hook: Callable[..., Any], *, prepend=False, with_kwargs=False, always_call=False) -> Hook:
+        """Calls @hook (module, inputs, result) after forward(); what it gives takes the result's place, unless it is None. @with_kwargs: (module, inputs, dict,
+        result). @always_call: also after an exception, with no result."""
+        return self.add_hook("post_hooks", hook, prepend, with_kwargs, always_call)
+
+    def register_full_backward_hook(self, hook: Callable[..., Any], prepend=False) -> Hook:
+        """Calls @hook (module, gradients of inputs, gradients of results) when backward() finds these, which is before they are computed; what it gives takes the
+        place of the former. The former are of tensors among the inputs by position, None where none is wanted."""
+        return self.add_hook("backward_hooks", hook, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Callable[..., Any], prepend=False) -> Hook:
+        """Calls @hook (module, gradients of results) before that; what it gives takes their place."""
+        return self.add_hook("backward_pre_hooks", hook, prepend)
 
     # ---- doing something with all of it ----
     @property
@@ -347,16 +325,32 @@ class Module:
     def cpu(self) -> Self:
         return self.to("CPU")
 
+    def cuda(self, device: int | str = None) -> Self:
+        return self.to(f"CUDA:{device}" if isinstance(device, int) else device or "CUDA")
+
+    def share_memory(self) -> Self:
+        """Itself: threads share memory, and processes nothing."""
+        return self
+
     # ---- state ----
-    def state_dict(self, prefix="", keep_vars=True) -> dict[str, Tensor]:
-        """All tensors by path but transient buffers: the module's own, not copies. A shared one is there under each name."""
-        return {prefix + name: tensor for name, tensor, kind in walk(self) if kind != TRANSIENT}
+    def state_dict(self, destination: dict[str, Tensor] = None, prefix="", keep_vars=False) -> dict[str, Tensor]:
+        """All tensors by path but transient buffers, no copies: what is written to one changes the module; @keep_vars: its own tensors, which may require
+        gradients. A shared one is there under each name."""
+        if isinstance(destination, str):
+            destination, prefix = None, destination
+        found, made = {} if destination is None else destination, {}
+        for name, tensor, kind in walk(self):
+            if kind != TRANSIENT:
+                if id(tensor) not in made:  # with the tensor: what is gone leaves its id to others
+                    made[id(tensor)] = tensor, tensor if keep_vars else tensor.detach()
+                found[prefix + name] = made[id(tensor)][1]
+        return found
 
     @explained
     def load_state_dict(self, state_dict, strict=True) -> Loaded:
         """Copies values into the module's tensors, which keep their memory, dtype and device; gives the names that were
         missing and those that were not expected."""
-        return load_into(self, self.state_dict(), state_dict, strict)[1]
+        return load_into(self, self.state_dict(keep_vars=True), state_dict, strict)[1]
 
     # ---- as text ----
     def extra_repr(self):

@@ -6,8 +6,9 @@ from ...context import no_grad
 from ...errors import call, checked, explain_all
 from ...library import Tiny
 from ...tensor import Base, Tensor
+from ..hooks import Hook
 from ..layer import Layer
-from ..module import Hook, Module, Parameter
+from ..module import Module, Parameter
 
 
 def with_gradients(parameters):
