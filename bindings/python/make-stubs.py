@@ -30,7 +30,7 @@ NAMES = {
     **dict.fromkeys(("params", "parameters"), "Iterable[Any]"),
     **dict.fromkeys(("name", "url", "norm"), "str"),
     "dtype": "DTypeLike", "device": "DeviceLike", "other": "Operand", "fill_value": "Number", "optimizer": "Optimizer", "module": "Module",
-    "function": "Callable[..., Any]", "tensors": "Tensor | Sequence[Tensor]", "data": "Any", "state_dict": "Mapping[Any, Any]", "fn": "Callable[..., Any]",
+    "function": "Callable[..., Any]", "func": "Callable[..., Any]", "tensors": "Tensor | Sequence[Tensor]", "data": "Any", "state_dict": "Mapping[Any, Any]", "fn": "Callable[..., Any]",
 }
 RESULTS = {"__len__": "int", "__repr__": "str", "__str__": "str", "__format__": "str", "__bool__": "bool", "__int__": "int", "__index__": "int",
            "__float__": "float", "__contains__": "bool", "__init__": "None", "__exit__": "None", "extra_repr": "str", "__array__": "Any"}
@@ -38,7 +38,7 @@ OVERRIDES = {"forward", "__call__", "step"}  # which classes take what they want
 # What the package calls itself.
 HIDDEN = {"take", "hold", "add_hook", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "note_rates", "repeat", "setting", "call_many", "call_hooked", "own", "get_tensor",
           "replace_tensors", "save_name", "rows", "key_of", "accept", "renumber", "read", "set_group", "load_flat_state", "firsts", "spots", "make_loader",
-          "swap", "call_packed", "load", "taken", "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "attend_to_more", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
+          "of_all", "run_first", "run_pair", "swap", "call_packed", "load", "taken", "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "attend_to_more", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
           "__hash__", "__dir__"}
 # Names that stubs use, and where they are. What the package's classes are is found.
 PLACES = {"Any": "typing", "Generic": "typing", "Literal": "typing", "NamedTuple": "typing", "overload": "typing", "ParamSpec": "typing_extensions",
@@ -71,9 +71,9 @@ INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dty
     members_of joined walk once after_parts like value_of load_into realize_all made_again sizes_of same_padding drop_parts two lp_pool centres
     reduced with_inplace check_padding conv with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of
     activation_of causal_mask derived fans_of wide rounded of_tensor explain_all wants_function wants_tensor
-    call_hooked failure marked between_boundaries where_of by_other_names of_tensor listed parts_of filled gradients_of wants_result lengths_of places hooks_of wants_weight begin_norm end_norm sampled uop_of schedule_of Reader MakingSignature chunks read_along made_of shown_batches""".split())
+    given_to dims_of split_aux without_aux chosen call_hooked failure marked between_boundaries where_of by_other_names of_tensor listed parts_of filled gradients_of wants_result lengths_of places hooks_of wants_weight begin_norm end_norm sampled uop_of schedule_of Reader MakingSignature chunks read_along made_of shown_batches""".split())
 # Modules without stubs: what is in them is the package's own, or a name of another module.
-PLAIN = {"convert", "data", "dlpack", "fetch", "in_place", "indexing", "library", "operators", "optim", "utils/__init__", "utils/data"}
+PLAIN = {"convert", "data", "dlpack", "fetch", "in_place", "indexing", "library", "operators", "optim", "utils/__init__", "utils/checkpoint", "utils/data"}
 untyped = []  # whose type is not known
 FIRST = {}  # how functions call their tensor, of functions.py
 

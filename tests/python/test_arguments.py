@@ -92,7 +92,7 @@ CALLS = [
     (TinyJit, {"function": square}), (lambda input: TinyJit(lambda one: Tensor(1.0))(input), {"input": x()}),
     (lambda function: func.vmap(function)(x()), {"function": square}), (lambda in_dims: func.vmap(square, in_dims)(x()), {"in_dims": 0}),
     (lambda out_dims: func.vmap(square, 0, out_dims)(x()), {"out_dims": 0}), (lambda randomness: func.vmap(square, randomness=randomness)(x()), {"randomness": "same"}),
-    (func.jvp, {"function": square, "primals": (x(),), "tangents": (x(),)}), (lambda function: func.grad(function)(x()), {"function": square}),
+    (func.jvp, {"func": square, "primals": (x(),), "tangents": (x(),)}), (lambda function: func.grad(function)(x()), {"function": square}),
     (lambda input: func.grad(square)(input), {"input": x()}), (lambda function: func.vjp(function, x())[1](Tensor(1.0)), {"function": square}),
     (lambda gradient: func.vjp(square, x())[1](gradient), {"gradient": Tensor(1.0)}), (lambda function: func.jacrev(function)(x()), {"function": square}),
     (lambda function: func.jacfwd(function)(x()), {"function": square}), (lambda function: func.hessian(function)(x()), {"function": square}),

@@ -35,6 +35,55 @@ def test_derivatives():
     checks.equal(w.grad.tolist(), [12])
 
 
+def test_trees():
+    """Arguments and results may be lists, tuples and dicts of tensors."""
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    both = func.vmap(lambda d, k: {"sum": d["a"].sum(), "rest": (d["b"][0] * k, [d["a"]])}, in_dims=({"a": 0, "b": 1}, None))
+    found = both({"a": x, "b": [x]}, Tensor(2.0))
+    checks.equal((found["sum"].tolist(), found["rest"][0].tolist(), found["rest"][1][0].tolist()), ([3, 7], [[2, 6], [4, 8]], x.tolist()))
+    checks.equal(both({"a": x, "b": [x]}, 2.0)["sum"].tolist(), [3, 7])
+    checks.equal(func.vmap(lambda d: d["a"] * 2, chunk_size=1)({"a": x}).tolist(), [[2, 4], [6, 8]])
+    turned = func.vmap(lambda row: {"a": row, "b": (row, row)}, out_dims={"a": 1, "b": (0, 1)})(x)
+    checks.equal((turned["a"].tolist(), turned["b"][0].tolist(), turned["b"][1].tolist()), ([[1, 3], [2, 4]], x.tolist(), [[1, 3], [2, 4]]))
+    checks.raises(ValueError, func.vmap(lambda d: d["a"], in_dims=({"a": 0, "b": 1},)), {"a": x})
+    checks.raises(ValueError, func.vmap(lambda a: a, in_dims=(0, 1)), x)
+
+    p = {"w": Tensor([2.0, 3.0]), "b": (Tensor(1.0),)}
+    loss = lambda p, x: ((p["w"] * x).sum() + p["b"][0]) ** 2  # noqa: E731
+    value, change = func.jvp(lambda p: {"y": p["w"] * p["b"][0]}, (p,), ({"w": Tensor([1.0, 0.0]), "b": (Tensor(0.5),)},))
+    checks.equal((value["y"].tolist(), change["y"].tolist()), ([2, 3], [2, 1.5]))
+    value, change, aux = func.jvp(lambda x: (x * x, "aux"), (x,), (x,), has_aux=True)
+    checks.equal((change.tolist(), aux), ([[2, 8], [18, 32]], "aux"))
+    value, pull = func.vjp(lambda p, k: (p["w"] * k, [p["b"][0]]), p, Tensor(2.0))
+    gradients = pull((Tensor([1.0, 1.0]), [Tensor(5.0)]))
+    checks.equal((gradients[0]["w"].tolist(), gradients[0]["b"][0].item(), gradients[1].item()), ([2, 2], 5, 5))
+    value, pull, aux = func.vjp(lambda x: (x.sum(), {"n": 3}), x, has_aux=True)
+    checks.equal((value.item(), pull(Tensor(2.0))[0].tolist(), aux), (10, [[2, 2], [2, 2]], {"n": 3}))
+    checks.equal(func.grad(loss)(p, Tensor([1.0, 1.0]))["w"].tolist(), [12, 12])
+    checks.equal(func.vmap(func.grad(loss), in_dims=(None, 0))(p, x)["w"].tolist(), [[2 * 9 * 1, 2 * 9 * 2], [2 * 19 * 3, 2 * 19 * 4]])
+    checks.equal(func.checkpoint(lambda d: d["w"] * 2, p, use_reentrant=False).tolist(), [4, 6])
+
+
+def test_numbers_of_arguments():
+    """Derivatives are of the first argument, or of those that are named."""
+    a, b = Tensor([1.0, 2.0]), Tensor([3.0, 4.0])
+    product = lambda a, b: a * b  # noqa: E731
+    for of in (func.jacrev, func.jacfwd):
+        checks.equal(of(product)(a, b).tolist(), [[3, 0], [0, 4]])
+        checks.equal(of(product, argnums=1)(a, b).tolist(), [[1, 0], [0, 2]])
+        checks.equal([one.tolist() for one in of(product, argnums=(0, 1))(a, b)], [[[3, 0], [0, 4]], [[1, 0], [0, 2]]])
+        checks.equal([one.tolist() for one in of(lambda a: (a.sum(), a * 2))(a)], [[1, 1], [[2, 0], [0, 2]]])
+        found = of(lambda d: {"y": d["a"] * d["b"]})({"a": a, "b": b})
+        checks.equal((found["y"]["a"].tolist(), found["y"]["b"].tolist()), ([[3, 0], [0, 4]], [[1, 0], [0, 2]]))
+        value, aux = of(lambda a: (a * a, "aux"), has_aux=True)(a)
+        checks.equal((value.tolist(), aux), ([[2, 0], [0, 4]], "aux"))
+    twice = lambda a, b: (a * a * b).sum()  # noqa: E731
+    checks.equal(func.hessian(twice)(a, b).tolist(), [[6, 0], [0, 8]])
+    (aa, ab), (ba, bb) = func.hessian(twice, argnums=(0, 1))(a, b)
+    checks.equal((aa.tolist(), ab.tolist(), ba.tolist(), bb.tolist()), ([[6, 0], [0, 8]], [[2, 0], [0, 4]], [[2, 0], [0, 4]], [[0, 0], [0, 0]]))
+    checks.raises(ValueError, func.jacrev(product, argnums=2), a, b)
+
+
 def test_in_place():
     """A function may change what it was given: that is its own."""
     def one_more(a):

@@ -20,12 +20,12 @@ from .jit import JitError, TinyJit
 from .tensor import Tensor
 from .variable import Variable
 
-__all__ = ["Context", "DType", "Device", "JitError", "Tensor", "TinyError", "TinyJit", "Variable", "amp", "autograd", "cuda",
-           "dtypes", "enable_grad", "fft", "func", "helpers", "linalg", "nn", "no_grad", "optim", "set_grad_enabled", "special", "utils"]
+__all__ = ["Context", "DType", "Device", "JitError", "Tensor", "TinyError", "TinyJit", "Variable", "amp", "autograd", "backends", "cuda",
+           "distributions", "dtypes", "enable_grad", "fft", "func", "helpers", "linalg", "nn", "no_grad", "optim", "set_grad_enabled", "special", "utils"]
 OWN = ("gradient", "lu", "pow", "svd")  # functions of PyTorch's, of which tensors have methods that mean something else
 CONSTANTS = {"pi": pi, "e": e, "inf": inf, "nan": nan, "newaxis": None, **dict.fromkeys(("strided", "contiguous_format", "channels_last", "channels_last_3d", "preserve_format"))}
 # Loaded when they are used: a first result is sooner.
-LATER = {name: "." + name for name in ("amp", "autograd", "cuda", "fft", "func", "helpers", "linalg", "nn", "optim", "special", "utils")}
+LATER = {name: "." + name for name in ("amp", "autograd", "backends", "cuda", "distributions", "fft", "func", "helpers", "linalg", "nn", "optim", "special", "utils")}
 
 
 def tensor(data: Any, dtype=None, device=None, requires_grad=None) -> Tensor:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from weakref import WeakMethod, ref
 
+from .context import GradMode, enable_grad as enable_grad, no_grad as no_grad, set_grad_enabled as set_grad_enabled
 from .convert import checked_all
 from .errors import InvalidError, call, heard
-from .func import Traced, results_list
+from .func import Traced, derived, results_list
 from .library import Tiny
 from .tensor import Base
 
@@ -21,7 +22,7 @@ def listed(value: Any, name: str) -> list[Any]:
 
 
 def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = None,
-         retain_graph: bool | None = None, create_graph=False, is_grads_batched=False, allow_unused: bool | None = None,
+         retain_graph: bool | None = None, create_graph=False, only_inputs=True, allow_unused: bool | None = None, is_grads_batched=False,
          materialize_grads=False) -> tuple[Any, ...]:
     """The gradients of the sum of @outputs, each times its of @grad_outputs, with respect to each of @inputs, and to no other tensor. An input that no output
     depends on is an error, unless @allow_unused: None; or @materialize_grads: zeros. Gradients have graphs themselves, whatever @create_graph says, and
@@ -43,14 +44,14 @@ def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], 
 
 
 def backward(tensors: Tensor | Sequence[Tensor], grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
-             create_graph=False):
+             create_graph=False, inputs: Tensor | Sequence[Tensor] | None = None):
     """tensor.backward() of each, with its of @grad_tensors."""
     tensors = listed(tensors, "tensors")
     weights = [None] * len(tensors) if grad_tensors is None else listed(grad_tensors, "grad_tensors")
     if len(weights) != len(tensors):
         raise ValueError(f"autograd.backward: {len(weights)} grad_tensors for {len(tensors)} tensors")
     for tensor, weight in zip(tensors, weights):
-        tensor.backward(weight)
+        tensor.backward(weight, inputs=inputs)
 
 
 class GradientHook:
@@ -181,7 +182,7 @@ class Function:
         tensors = [one for one in arguments if isinstance(one, Base)]
         if not tensors:
             raise TypeError(f"{cls.__name__}.apply() wants a tensor among its arguments")
-        traced = Traced(forward, cls.__name__)
+        traced = Traced(forward, cls.__name__, tensors)
         results = traced.unpack(traced.run(Tiny.custom_gradient, heard(backward, f"{cls.__name__}.backward()"), None, tensors))
         return results[0] if form[0] else results[:backward.n_results]
 
@@ -196,6 +197,61 @@ def custom_gradient(function, backward: Callable[..., Any]) -> Callable[..., Any
         return list(found)
 
     def call(*inputs):
-        traced = Traced(function, "custom_gradient")
+        traced = Traced(function, "custom_gradient", list(inputs))
         return traced.unpack(traced.run(Tiny.custom_gradient, heard(pulled, "custom_gradient"), None, list(inputs)))
     return call
+
+
+# ---- PyTorch's older names, and its checks ----
+def Variable(data: Tensor, requires_grad=False, volatile=False) -> Tensor:
+    """@data itself, which requires a gradient where that is asked for: tensors do all that Variables did."""
+    return data.requires_grad_() if requires_grad else data
+
+
+class detect_anomaly(GradMode):
+    """Nothing: errors say where they come from, and TINY_CHECK=1 looks at positions."""
+
+    enabled = True
+
+    def __init__(self, mode=True, check_nan=True):
+        super().__init__()
+
+
+set_detect_anomaly = detect_anomaly
+
+
+def gradcheck(func, inputs: Tensor | Sequence[Tensor], eps=1e-6, atol=1e-5, rtol=1e-3, raise_exception=True) -> bool:
+    """True if the gradients of @func at @inputs, float64, are those of central differences at distances of @eps; else an error, or False."""
+    inputs = [inputs] if isinstance(inputs, Base) else list(inputs)
+    wanted = [i for i, one in enumerate(inputs) if isinstance(one, Base) and one.dtype.kind == "f" and not one.is_frozen and one.requires_grad]
+    for i in wanted:
+        def of(x, i=i):
+            return results_list(func(*inputs[:i], x, *inputs[i + 1:]), "gradcheck")
+        found = derived(lambda x: tuple(of(x)), "gradcheck", Tiny.jacobian, 0)(inputs[i].detach())
+        at, n = inputs[i].detach(), inputs[i].numel()
+        for k in range(n):
+            step = (at.flatten().arange(n) == k).reshape(at.shape).cast(at.dtype) * eps
+            for row, high, low in zip(found, of(at + step), of(at - step)):
+                own = row.reshape(*high.shape, n)[..., k]
+                if not own.allclose((high - low) / (2 * eps), rtol, atol):
+                    if raise_exception:
+                        raise InvalidError(f"gradcheck: the gradient by element {k} of input {i} is {own.tolist()!r:.80}, differences say {((high - low) / (2 * eps)).tolist()!r:.80}")
+                    return False
+    return True
+
+
+class functional:
+    """PyTorch's autograd.functional: derivatives of functions of one tensor or of a tuple of them."""
+
+    @staticmethod
+    def jacobian(func, inputs: Tensor | Sequence[Tensor], create_graph=False, strict=False, vectorize=False, strategy="reverse-mode") -> Any:
+        return functional.of_all(Tiny.jacobian, func, inputs)
+
+    @staticmethod
+    def hessian(func, inputs: Tensor | Sequence[Tensor], create_graph=False, strict=False, vectorize=False, outer_jacobian_strategy="reverse-mode") -> Any:
+        return functional.of_all(Tiny.hessian, func, inputs)
+
+    @staticmethod
+    def of_all(call, func, inputs):
+        is_one = isinstance(inputs, Base)
+        return derived(func, "autograd.functional", call, 0 if is_one else range(len(inputs)))(*([inputs] if is_one else inputs))

@@ -30,7 +30,8 @@ class GradMode(ContextDecorator):
 
     enabled = False
 
-    def __init__(self, enabled: bool = None):
+    def __init__(self, enabled: bool = None, *, mode: bool = None):
+        enabled = mode if enabled is None else enabled
         if callable(enabled):
             raise TypeError(f"write @{type(self).__name__}() before a function")
         if enabled is not None:

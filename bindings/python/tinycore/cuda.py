@@ -22,3 +22,22 @@ def is_available() -> bool:
 def synchronize(device: str = None):
     """Waits until it has done all that it was given."""
     Device.synchronize("CUDA" if device is None else device)
+
+
+def accepted(*arguments: Any, **more: Any):
+    """Nothing: memory is given back when it is needed, and where tensors go is said of each."""
+
+
+empty_cache = set_device = ipc_collect = reset_peak_memory_stats = accepted
+
+
+def is_bf16_supported() -> bool:
+    return is_available()
+
+
+def current_device() -> int:
+    return 0
+
+
+def get_device_name(device: int | str = None) -> str:
+    return f"CUDA:{device}" if isinstance(device, int) else device or "CUDA"

@@ -1,80 +1,36 @@
 # SPDX-License-Identifier: MIT
 """Functions made of functions, under torch.func's names: vmap, jvp, vjp, grad, jacrev, jacfwd, hessian, functional_call; and checkpoint.
 
-A function takes tensors and gives one, or a tuple of them. What it is called with stands for other values: it has a
-shape and a dtype, and cannot be read."""
+A function takes tensors and gives one, or lists, tuples and dicts of them. What it is called with stands for other
+values: it has a shape and a dtype, and cannot be read."""
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .convert import NO_AXIS, as_axis, checked_all, list_of
+from .convert import NO_AXIS, as_axis, checked_all, operand
 from .errors import explained, heard, wants_function
 from .library import Tiny
 
 Base = Tiny.Tensor
 
 
+# ---- trees: tensors in lists, tuples and dicts ----
 def results_list(results, name):
-    """Results of a function, as a list of tensors."""
-    found = [results] if isinstance(results, Base) else list(results) if isinstance(results, (list, tuple)) else []
-    if not found or not all(isinstance(one, Base) for one in found):
+    """The tensors of what a function gives, in their order."""
+    found = []
+
+    def add(value):
+        if isinstance(value, Base):
+            found.append(value)
+        elif isinstance(value, (list, tuple, dict)):
+            for one in value.values() if isinstance(value, dict) else value:
+                add(one)
+        else:
+            raise TypeError(f"{name}: the function gives a tensor or a tuple of them, not {results!r:.80}")
+    add(results)
+    if not found:
         raise TypeError(f"{name}: the function gives a tensor or a tuple of them, not {results!r:.80}")
     return found
-
-
-class Traced:
-    """A Python function as the library calls it. What it raises comes with the results, and is raised as they are looked at (errors.heard())."""
-
-    def __init__(self, function, name):
-        wants_function(function, name)
-        self.function, self.name, self.is_one = function, name, True
-
-    def __call__(self, inputs, *rest):
-        results = self.function(*inputs)
-        self.is_one = isinstance(results, Base)
-        return results_list(results, self.name)
-
-    def run(self, transform, *arguments):
-        return transform(heard(self, self.name), None, *arguments)
-
-    def unpack(self, results):
-        checked_all(results)
-        return results[0] if self.is_one else tuple(results)
-
-
-def wants_tensor(first, name):
-    """A TypeError unless @first, given to what @name made, is a tensor."""
-    if not isinstance(first, Base):
-        raise TypeError(f"{name}: a tensor is wanted first, not {first!r:.60}")
-
-
-def batch_axes(dims, n, name):
-    """Along which axis each of @n is a batch; NO_AXIS: it is none."""
-    dims = [dims] * n if dims is None or not isinstance(dims, (list, tuple)) else list(dims)
-    return [NO_AXIS if one is None else as_axis(one, name) for one in dims]
-
-
-def vmap(function, in_dims: Any = 0, out_dims: Any = 0, randomness="error") -> Callable[..., Any]:
-    """@function for every element along an axis of its arguments; None: the same for all. @randomness of what it draws: "error",
-    "different" for each element, "same" for all."""
-    wants_function(function, "vmap")
-    if not isinstance(randomness, str):
-        raise TypeError(f"vmap: randomness: a text is wanted, not {randomness!r:.60}")
-    outs = batch_axes(out_dims, 1, "vmap: out_dims") if out_dims != 0 else []  # none: 0 for all
-
-    def batched(*inputs):
-        traced = Traced(function, "vmap")
-        inputs = list_of(inputs, "vmap")
-        return traced.unpack(traced.run(Tiny.vmap_with_randomness, inputs, batch_axes(in_dims, len(inputs), "vmap: in_dims"), outs, randomness))
-    return batched
-
-
-@explained
-def jvp(function, primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Any, Any]:
-    """The value of @function, and how it changes along @tangents."""
-    traced = Traced(function, "jvp")
-    derivatives, values = traced.run(Tiny.jvp, list_of(primals, "jvp"), list_of(tangents, "jvp"))
-    return traced.unpack(values), traced.unpack(derivatives)
 
 
 def parts_of(value, found):
@@ -89,14 +45,113 @@ def parts_of(value, found):
     return found
 
 
-def filled(value, parts):
-    """@value with its tensors replaced by what @parts, an iterator, gives; what is none is None."""
+def filled(value, parts, keeps=False):
+    """@value with its tensors replaced by what @parts, an iterator, gives; what is none is None, or stays where @keeps."""
     if isinstance(value, Base):
         return next(parts)
     if isinstance(value, (list, tuple)):
-        made = [filled(one, parts) for one in value]
-        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    return {name: filled(one, parts) for name, one in value.items()} if isinstance(value, dict) else None
+        made = [filled(one, parts, keeps) for one in value]
+        return type(value)(*made) if hasattr(value, "_make") else type(value)(made)
+    if isinstance(value, dict):
+        return {name: filled(one, parts, keeps) for name, one in value.items()}
+    return value if keeps else None
+
+
+def given_to(inputs, name):
+    """Arguments with tensors in the place of numbers and arrays, and all tensors in them."""
+    inputs = [one if isinstance(one, (Base, list, tuple, dict)) or one is None else operand(one, name) for one in inputs]
+    tensors = parts_of(inputs, [])
+    if inputs and not tensors:
+        wants_tensor(inputs[0], name)
+    return inputs, tensors
+
+
+def dims_of(value, dims, name):
+    """Along which axis each tensor of @value is a batch; NO_AXIS: it is none. @dims: for all of it, or in a tree like it."""
+    if isinstance(dims, (list, tuple, dict)):
+        if not isinstance(value, (list, tuple, dict)) or len(value) != len(dims):
+            raise ValueError(f"{name}: {dims!r:.60} does not fit {len(value) if isinstance(value, (list, tuple, dict)) else 'one'} of {type(value).__name__}")
+        rows = [(value[key], dims[key]) for key in value] if isinstance(value, dict) else list(zip(value, dims))
+        return [axis for one, dim in rows for axis in dims_of(one, dim, name)]
+    return [NO_AXIS if dims is None else as_axis(dims, name)] * len(parts_of(value, []))
+
+
+class Traced:
+    """A Python function as the library calls it, with the tensors of @inputs, a list of arguments. What it raises comes with the results, and is raised as they are
+    looked at (errors.heard())."""
+
+    def __init__(self, function, name, inputs):
+        wants_function(function, name)
+        self.function, self.name, self.inputs, self.results, self.aux = function, name, inputs, None, None
+
+    def __call__(self, tensors, *rest):
+        self.results = self.function(*filled(self.inputs, iter(tensors), True))
+        return results_list(self.results, self.name)
+
+    def run(self, transform, *arguments):
+        """What the library finds."""
+        return checked_all(transform(heard(self, self.name), None, *arguments))
+
+    def run_first(self, transform, *arguments):
+        """The first of two lists of it."""
+        return checked_all(transform(heard(self, self.name), None, *arguments)[0])
+
+    def run_pair(self, transform, *arguments):
+        """Values and derivatives, in the form of the results."""
+        derivatives, values = transform(heard(self, self.name), None, *arguments)
+        return self.unpack(checked_all(values)), self.unpack(checked_all(derivatives))
+
+    def unpack(self, results):
+        return filled(self.results, iter(results))
+
+
+def wants_tensor(first, name):
+    """A TypeError unless @first, given to what @name made, is a tensor."""
+    if not isinstance(first, Base):
+        raise TypeError(f"{name}: a tensor is wanted first, not {first!r:.60}")
+
+
+def split_aux(results, name):
+    """The value and what is beside it, of a function that gives both."""
+    if not isinstance(results, tuple) or len(results) != 2:
+        raise TypeError(f"{name}: has_aux: the function gives the value and something beside it, not {results!r:.60}")
+    return results
+
+
+def without_aux(function, has_aux, name):
+    return (lambda *inputs, **more: split_aux(function(*inputs, **more), name)[0]) if has_aux else function
+
+
+def vmap(func, in_dims: Any = 0, out_dims: Any = 0, randomness="error", *, chunk_size: int = None) -> Callable[..., Any]:
+    """@func for every element along an axis of its arguments, tensors or lists, tuples and dicts of them; None: the same for all. Axes are numbers, or in trees like
+    the arguments and results. @randomness of what it draws: "error", "different" for each element, "same" for all. @chunk_size is PyTorch's, and changes nothing."""
+    wants_function(func, "vmap")
+    if not isinstance(randomness, str):
+        raise TypeError(f"vmap: randomness: a text is wanted, not {randomness!r:.60}")
+
+    def batched(*inputs, **more):
+        inputs, tensors = given_to(inputs, "vmap")
+        traced = Traced(lambda *given: func(*given, **more), "vmap", inputs)
+        axes = dims_of(inputs, list(in_dims) if isinstance(in_dims, (list, tuple)) else in_dims, "vmap: in_dims")
+        is_flat = out_dims is None or isinstance(out_dims, (list, tuple)) and not any(isinstance(one, (list, tuple, dict)) for one in out_dims)
+        first = [NO_AXIS if one is None else as_axis(one, "vmap: out_dims") for one in out_dims or [None]] if is_flat else []
+        found = traced.run(Tiny.vmap_with_randomness, tensors, axes, first, randomness)
+        if not is_flat and out_dims != 0:  # in the form of the results, which only now is known
+            places = dims_of(traced.results, out_dims, "vmap: out_dims")
+            found = [one[0] if axis == NO_AXIS else one.movedim(0, axis) for one, axis in zip(found, places)]
+        return traced.unpack(found)
+    return batched
+
+
+@explained
+def jvp(func, primals: Sequence[Any], tangents: Sequence[Any], *, strict=False, has_aux=False) -> tuple[Any, ...]:
+    """The value of @func, and how it changes along @tangents, which are as its arguments @primals: tensors, or lists, tuples and dicts of them. @has_aux: it gives
+    something beside the value, and so does this."""
+    wants_function(func, "jvp")
+    inputs, tensors = given_to(primals, "jvp")
+    traced = Traced(without_aux(func, has_aux, "jvp"), "jvp", inputs)
+    found = traced.run_pair(Tiny.jvp, tensors, given_to(tangents, "jvp")[1])
+    return (*found, split_aux(func(*inputs), "jvp")[1]) if has_aux else found
 
 
 def gradients_of(function, name, argnums, has_aux):
@@ -104,21 +159,24 @@ def gradients_of(function, name, argnums, has_aux):
     wants_function(function, name)
 
     def found_of(*inputs, **more):
-        numbers = [argnums] if isinstance(argnums, int) else list(argnums)
-        if any(not -len(inputs) <= i < len(inputs) for i in numbers):
-            raise ValueError(f"{name}: argnums: {argnums} of {len(inputs)} arguments")
-        given = [inputs[i] for i in numbers]
+        given = chosen(inputs, argnums, name)
         targets = parts_of(given, [])
         if not targets:
             wants_tensor(given[0], name)
         loss = function(*inputs, **more)
-        if has_aux and not (isinstance(loss, tuple) and len(loss) == 2):
-            raise TypeError(f"{name}: has_aux: the function gives the value and something beside it, not {loss!r:.60}")
-        loss, aux = loss if has_aux else (loss, None)
+        loss, aux = split_aux(loss, name) if has_aux else (loss, None)
         wants_result(loss, name)
         found = filled(given, iter(loss.gradient(*targets)))
         return found[0] if isinstance(argnums, int) else tuple(found), loss, aux
     return found_of
+
+
+def chosen(inputs, argnums, name):
+    """The arguments with numbers @argnums."""
+    numbers = [argnums] if isinstance(argnums, int) else list(argnums)
+    if any(not -len(inputs) <= i < len(inputs) for i in numbers):
+        raise ValueError(f"{name}: argnums: {argnums} of {len(inputs)} arguments")
+    return [inputs[i] for i in numbers]
 
 
 def wants_result(loss, name):
@@ -126,10 +184,10 @@ def wants_result(loss, name):
         raise TypeError(f"{name}: the function gives a tensor of one element, not {loss!r:.60}")
 
 
-def grad(function, argnums: int | Sequence[int] = 0, has_aux=False) -> Callable[..., Any]:
+def grad(func, argnums: int | Sequence[int] = 0, has_aux=False) -> Callable[..., Any]:
     """The gradient of a function of one element's result with respect to argument @argnums, a tensor or lists and dicts of them, as which it comes; of several
     numbers a tuple. @has_aux: the function gives something beside the result, and so does this. One tensor given as two arguments counts as one."""
-    found_of = gradients_of(function, "grad", argnums, has_aux)
+    found_of = gradients_of(func, "grad", argnums, has_aux)
 
     def gradient(*inputs, **more):
         found, _, aux = found_of(*inputs, **more)
@@ -137,50 +195,60 @@ def grad(function, argnums: int | Sequence[int] = 0, has_aux=False) -> Callable[
     return gradient
 
 
-def vjp(function, *primals: Tensor) -> tuple[Any, Callable[..., Any]]:
-    """The value of @function, and the function from its gradient to a tuple of the arguments' gradients."""
-    wants_function(function, "vjp")
+def vjp(func, *primals: Any, has_aux=False) -> tuple[Any, ...]:
+    """The value of @func, and the function from its gradient, which is as the value, to a tuple of the arguments' gradients, which are as these. @has_aux: it gives
+    something beside the value, and so does this."""
+    wants_function(func, "vjp")
 
     def pull(*gradients):
-        traced = Traced(function, "vjp")
-        found, _ = traced.run(Tiny.vjp, list_of(primals, "vjp"), list_of(gradients, "vjp"))
-        return tuple(checked_all(found))
-    return function(*primals), pull
+        inputs, tensors = given_to(primals, "vjp")
+        found = Traced(without_aux(func, has_aux, "vjp"), "vjp", inputs).run_first(Tiny.vjp, tensors, given_to(gradients, "vjp")[1])
+        return tuple(filled(inputs, iter(found)))
+    if has_aux:
+        value, aux = split_aux(func(*primals), "vjp")
+        return value, pull, aux
+    return func(*primals), pull
 
 
-def derived(function, name, call):
-    """The function of the same arguments that gives what @call finds: a tensor, or several."""
+def derived(function, name, call, argnums, has_aux=False):
+    """The function of the same arguments that gives what @call finds of those with numbers @argnums: for each tensor of the results, or for hessian() of the
+    arguments, what is as the arguments."""
     wants_function(function, name)
 
     def found_of(*inputs):
-        found = Traced(function, name).run(call, list_of(inputs, name))
-        checked_all(found)
-        return found[0] if len(found) == 1 else tuple(found)
+        given = chosen(inputs, argnums, name)
+        given, targets = given_to(given, name)
+        numbers = [i % len(inputs) for i in ([argnums] if isinstance(argnums, int) else argnums)]
+
+        def of_given(*arguments):
+            some = dict(zip(numbers, arguments))
+            return without_aux(function, has_aux, name)(*(some.get(i, one) for i, one in enumerate(inputs)))
+        traced = Traced(of_given, name, given)
+        found = traced.run(call, targets)
+
+        def as_given(parts):
+            made = filled(given, iter(parts))
+            return made[0] if isinstance(argnums, int) else tuple(made)
+        rows = [as_given(found[i:i + len(targets)]) for i in range(0, len(found), len(targets))]
+        result = as_given(rows) if call is Tiny.hessian else traced.unpack(rows)
+        return (result, split_aux(function(*inputs), name)[1]) if has_aux else result
     return found_of
 
 
-def jacrev(function) -> Callable[..., Any]:
-    """All derivatives of all results with respect to the argument."""
-    return derived(function, "jacrev", Tiny.jacobian)
+def jacrev(func, argnums: int | Sequence[int] = 0, *, has_aux=False, chunk_size: int = None) -> Callable[..., Any]:
+    """All derivatives of all results with respect to argument @argnums, a tensor or lists, tuples and dicts of them, as which they come; of several numbers a tuple.
+    They are found forward or in reverse, whichever is less."""
+    return derived(func, "jacrev", Tiny.jacobian, argnums, has_aux)
 
 
-def jacfwd(function) -> Callable[..., Any]:
-    """All derivatives of all results with respect to the argument: one jvp() for each of its elements, side by side."""
-    wants_function(function, "jacfwd")
-
-    def jacobian(first, *others):
-        wants_tensor(first, "jacfwd")
-        one = lambda tangent: jvp(lambda x: function(x, *others), (first,), (tangent,))[1]  # noqa: E731
-        basis = type(first).eye(first.numel(), dtype=first.dtype, device=first.get_device()).reshape(-1, *first.shape)
-        found = vmap(one)(basis)
-        back = lambda rows: rows.movedim(0, -1).reshape(*rows.shape[1:], *first.shape)  # noqa: E731
-        return back(found) if isinstance(found, Base) else tuple(map(back, found))
-    return jacobian
+def jacfwd(func, argnums: int | Sequence[int] = 0, has_aux=False, *, randomness="error") -> Callable[..., Any]:
+    """jacrev()."""
+    return derived(func, "jacfwd", Tiny.jacobian, argnums, has_aux)
 
 
-def grad_and_value(function, argnums: int | Sequence[int] = 0, has_aux=False) -> Callable[..., tuple[Any, Any]]:
+def grad_and_value(func, argnums: int | Sequence[int] = 0, has_aux=False) -> Callable[..., tuple[Any, Any]]:
     """grad(), and the value, which is with what is beside it where @has_aux."""
-    found_of = gradients_of(function, "grad_and_value", argnums, has_aux)
+    found_of = gradients_of(func, "grad_and_value", argnums, has_aux)
 
     def both(*inputs, **more):
         found, value, aux = found_of(*inputs, **more)
@@ -211,12 +279,15 @@ def functional_call(module: Module, parameter_and_buffer_dicts: Mapping[str, Any
             owner.swap(name, one)
 
 
-def checkpoint(function, *inputs: Tensor) -> Any:
-    """What @function gives; in the backward pass it is computed once more instead of kept."""
-    traced = Traced(function, "checkpoint")
-    return traced.unpack(traced.run(Tiny.checkpoint, list_of(inputs, "checkpoint")))
+def checkpoint(function, *inputs: Any, use_reentrant: bool = None, preserve_rng_state=True, **more: Any) -> Any:
+    """The result of @function; in the backward pass it is computed once more instead of kept. @use_reentrant and @preserve_rng_state are PyTorch's, and change
+    nothing."""
+    wants_function(function, "checkpoint")
+    inputs, tensors = given_to(inputs, "checkpoint")
+    traced = Traced(lambda *given: function(*given, **more), "checkpoint", inputs)
+    return traced.unpack(traced.run(Tiny.checkpoint, tensors))
 
 
-def hessian(function) -> Callable[..., Any]:
-    """All second derivatives of a function that gives one number."""
-    return derived(function, "hessian", Tiny.hessian)
+def hessian(func, argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
+    """All second derivatives of a function that gives one number, with respect to argument @argnums."""
+    return derived(func, "hessian", Tiny.hessian, argnums)

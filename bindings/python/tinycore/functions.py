@@ -17,7 +17,12 @@ from .helpers import GlobalCounters as GlobalCounters
 from .library import Tiny
 from .tensor import Base, Tensor
 
-inference_mode = no_grad
+
+class inference_mode(no_grad):
+    """no_grad() under PyTorch's newer name; @mode False: gradients flow."""
+
+    def __init__(self, mode=True):
+        super().__init__(not mode)
 
 
 def function(fxn: Callable[..., Any] = None, *, precompile=False, precompile_backward=False, allow_implicit=False, grad_fxn: None = None) -> Any:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What PyTorch has under this name: utils.data."""
-from . import data
+"""What PyTorch has under this name: utils.data, utils.checkpoint."""
+from . import checkpoint, data
 
-__all__ = ["data"]
+__all__ = ["checkpoint", "data"]
