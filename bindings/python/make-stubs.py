@@ -71,7 +71,7 @@ INTERNAL = set("""check_rank rows_of with_axis quantiles evenly scaled drawn dty
     members_of joined walk once after_parts like value_of load_into realize_all made_again sizes_of same_padding drop_parts two lp_pool centres
     reduced with_inplace check_padding conv with_gradients trainable remade place deviation images archive_of check_md5 element parts_of like_item path_of
     activation_of causal_mask derived fans_of wide rounded of_tensor explain_all wants_function wants_tensor
-    given_to dims_of split_aux without_aux chosen call_hooked failure marked between_boundaries where_of by_other_names of_tensor listed parts_of filled gradients_of wants_result lengths_of places hooks_of wants_weight begin_norm end_norm sampled uop_of schedule_of Reader MakingSignature chunks read_along made_of shown_batches""".split())
+    from_the_start older_reduction running cubic given_to dims_of split_aux without_aux chosen call_hooked failure marked between_boundaries where_of by_other_names of_tensor listed parts_of filled gradients_of wants_result lengths_of places hooks_of wants_weight begin_norm end_norm sampled uop_of schedule_of Reader MakingSignature chunks read_along made_of shown_batches""".split())
 # Modules without stubs: what is in them is the package's own, or a name of another module.
 PLAIN = {"convert", "data", "dlpack", "fetch", "in_place", "indexing", "library", "operators", "optim", "utils/__init__", "utils/checkpoint", "utils/data"}
 untyped = []  # whose type is not known

@@ -89,7 +89,7 @@ class Traced:
         return results_list(self.results, self.name)
 
     def run(self, transform, *arguments):
-        """What the library finds."""
+        """All that the library finds."""
         return checked_all(transform(heard(self, self.name), None, *arguments))
 
     def run_first(self, transform, *arguments):

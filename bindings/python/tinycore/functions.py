@@ -42,16 +42,25 @@ FIRST = {"where": "condition", "isin": "elements", "searchsorted": "sorted_seque
          **dict.fromkeys("cholesky inv det slogdet lu lu_factor qr svd solve solve_triangular".split(), "A"), "scaled_dot_product_attention": "query"}
 
 
+def older_reduction(size_average, reduce):
+    """The reduction of losses as PyTorch's older programs say it."""
+    return "none" if reduce is False else "sum" if size_average is False else "mean"
+
+
 def of_tensor(method, name, finish=None):
     """A method as a function of a tensor, also by the name that this has in PyTorch. @finish (tensor, result, inplace) makes the result where it is given."""
-    first = FIRST.get(name, "input")
+    first, n_most = FIRST.get(name, "input"), getattr(getattr(method, "__code__", None), "co_argcount", 0)
 
     @wraps(method)
     def function(*arguments, **more):
         if first in more:
             arguments = (more.pop(first), *arguments)
+        if "size_average" in more or "reduce" in more and name.endswith(("loss", "entropy", "logits")):
+            more["reduction"] = older_reduction(more.pop("size_average", None), more.pop("reduce", None))
         if finish is None:
             return method(*arguments, **more)
+        if len(arguments) == n_most + 1 and isinstance(arguments[-1], bool):  # relu (x, True)
+            *arguments, more["inplace"] = arguments
         if not arguments or not isinstance(arguments[0], Base):
             raise TypeError(f"{name}: {first}: a tensor is wanted, not {arguments[0]!r:.60}" if arguments else f"{name}: not given: {first}")
         inplace = more.pop("inplace", False)

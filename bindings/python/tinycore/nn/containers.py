@@ -8,7 +8,7 @@ from operator import index
 from ..tensor import Base
 from .module import PARAMETER, Module, Parameter
 
-__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["DataParallel", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 class Holder(Module):
@@ -69,9 +69,9 @@ class Holder(Module):
 class Numbered(Holder):
     """A list of members."""
 
-    def __init__(self, members: Iterable[Any] = None):
+    def __init__(self, modules: Iterable[Any] = None):
         object.__setattr__(self, "held", [])
-        self.extend(members or ())
+        self.extend(modules or ())
 
     def __getitem__(self, key: int | slice) -> Any:
         if isinstance(key, slice):
@@ -109,9 +109,9 @@ class Numbered(Holder):
 class Named(Holder):
     """A dict of members."""
 
-    def __init__(self, members: Mapping[str, Any] | Iterable[tuple[str, Any]] = None):
+    def __init__(self, modules: Mapping[str, Any] | Iterable[tuple[str, Any]] = None):
         object.__setattr__(self, "held", {})
-        self.update(members or {})
+        self.update(modules or {})
 
     def __getitem__(self, name: str) -> Any:
         return self.held[name]
@@ -219,3 +219,15 @@ class ParameterList(OfParameters, Numbered):
 
 class ParameterDict(OfParameters, Named):
     """Parameters by name."""
+
+
+class DataParallel(Module):
+    """@module as one part: devices are said by Tensor.shard()."""
+
+    module: Any
+
+    def __init__(self, module, device_ids: Sequence[Any] = None, output_device: Any = None, dim=0):
+        self.module = module
+
+    def forward(self, *inputs: Any, **more: Any) -> Any:
+        return self.module(*inputs, **more)

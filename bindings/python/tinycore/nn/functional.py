@@ -2,7 +2,7 @@
 """Methods of tensors as functions: import tinycore.nn.functional as F; F.relu (x). And what PyTorch has as functions only."""
 from __future__ import annotations
 
-from math import prod, sqrt
+from math import floor, prod, sqrt
 
 from ..errors import InvalidError, explain_all, explained, meant
 from ..functions import of_tensor
@@ -58,8 +58,10 @@ def gumbel_softmax(logits, tau: float = 1, hard=False, eps=1e-10, dim=-1):
 
 
 # ---- tables and products ----
-def embedding(input, weight, padding_idx: int = None):
+def embedding(input, weight, padding_idx: int = None, max_norm: None = None, norm_type=2.0, scale_grad_by_freq=False, sparse=False):
     """Rows of a table at integer positions, negative ones from the end, zeros of what is outside. The row at @padding_idx gets no gradient."""
+    if max_norm is not None or scale_grad_by_freq:
+        raise NotImplementedError("embedding: max_norm and scale_grad_by_freq are not there")
     found = weight.index_select(0, input)
     if padding_idx is None:
         return found
@@ -147,7 +149,70 @@ def conv(n):
 conv1d, conv2d, conv3d = conv(1), conv(2), conv(3)
 
 
+# ---- norms with what is running ----
+def running(input, mean, variance, momentum, axes):
+    """Moves a running mean and variance towards those of @input over all axes but the channels'."""
+    from ..context import no_grad
+    with no_grad():
+        rows = input.detach()
+        found = rows.var(axes, correction=1), rows.mean(axes)
+        for own, new in zip((variance, mean), found):
+            if own is not None:
+                new = new if new.ndim == 1 else new.mean(0)
+                own.assign(own * (1 - momentum) + new.cast(own.dtype) * momentum)
+
+
+def batch_norm(input, running_mean: Tensor | None, running_var: Tensor | None, weight=None, bias: Tensor = None, training=False, momentum=0.1, eps=1e-5):
+    """(@input - mean) / sqrt (variance + @eps) * @weight + @bias, of the batch where it is @training, which moves what is running by @momentum."""
+    found = input.batch_norm(running_mean, running_var, weight, bias, training, eps)
+    if training and (running_mean is not None or running_var is not None):
+        running(input, running_mean, running_var, momentum, [i for i in range(input.ndim) if i != 1])
+    return found
+
+
+def instance_norm(input, running_mean: Tensor = None, running_var: Tensor = None, weight=None, bias: Tensor = None, use_input_stats=True, momentum=0.1, eps=1e-5):
+    """batch_norm() of each of a batch by itself."""
+    found = input.instance_norm(running_mean, running_var, weight, bias, use_input_stats, eps)
+    if use_input_stats and (running_mean is not None or running_var is not None):
+        running(input, running_mean, running_var, momentum, list(range(2, input.ndim)))
+    return found
+
+
 # ---- images ----
+def cubic(n, size, scale, align_corners, like):
+    """The weights (size, n) with which cubic interpolation (Keys 1981, a = -0.75) makes @size elements of @n; outside is the border."""
+    a, rows = -0.75, []
+    for i in range(size):
+        at = i * (n - 1) / max(size - 1, 1) if align_corners else (i + 0.5) * scale - 0.5
+        row, first = [0.0] * n, floor(at)
+        for k in range(first - 1, first + 3):
+            d = abs(at - k)
+            w = ((a + 2) * d - (a + 3)) * d * d + 1 if d <= 1 else ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+            row[min(max(k, 0), n - 1)] += w
+        rows.append(row)
+    return like.new_tensor(rows)
+
+
+def interpolate(input, size=None, scale_factor: float | Sequence[float] = None, mode="nearest", align_corners: bool = None, recompute_scale_factor: bool = None,
+                antialias=False):
+    """Tensor.interpolate(), and “area”, means of parts, and “bicubic”. @recompute_scale_factor: the scale is that of the sizes."""
+    if antialias:
+        raise NotImplementedError("interpolate: antialias: smooth the image first")
+    factors = [scale_factor] * (input.ndim - 2) if isinstance(scale_factor, (int, float)) else scale_factor
+    sizes = [size] * (input.ndim - 2) if isinstance(size, int) else size
+    if factors is not None and (recompute_scale_factor or mode in ("area", "bicubic")):
+        sizes = [floor(n * one) for n, one in zip(input.shape[2:], factors)]
+    if mode == "area":
+        return getattr(input, f"adaptive_avg_pool{input.ndim - 2}d")(*sizes)
+    if mode != "bicubic":
+        return input.interpolate(sizes, scale_factor if sizes is None else None, mode, bool(align_corners))
+    if input.ndim != 4:
+        raise InvalidError(f"interpolate: bicubic: images (B, C, Y, X) are wanted, not {input.shape}")
+    scales = [1 / one for one in factors] if factors is not None and not recompute_scale_factor else [n / one for n, one in zip(input.shape[2:], sizes)]
+    y, x = (cubic(*row, align_corners, input) for row in zip(input.shape[2:], sizes, scales))
+    return y @ input @ x.transpose(0, 1)
+
+
 def two(sizes, name):
     """One number for both directions, or one for each."""
     sizes = tuple(sizes) if isinstance(sizes, (list, tuple)) else (sizes, sizes)
@@ -243,7 +308,7 @@ def affine_grid(theta, size: Sequence[int], align_corners=False):
     return (places @ theta.transpose(1, 2)).reshape(theta.shape[0], *size[2:], 2)
 
 
-def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
+def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corners: bool = None):
     """Images (B, C, Y, X) at places (B, Y', X', 2) from -1 to 1, x before y: (B, C, Y', X'). Outside are zeros, or the border."""
     if mode not in ("bilinear", "nearest") or padding_mode not in ("zeros", "border"):
         raise InvalidError(f"grid_sample: mode “{mode}” with padding “{padding_mode}”: there are bilinear and nearest, zeros and border")
@@ -275,7 +340,7 @@ def grid_sample(input, grid, mode="bilinear", padding_mode="zeros", align_corner
 
 def upsample(input, size=None, scale_factor: float | Sequence[float] = None, mode="nearest", align_corners: bool = None):
     """interpolate()."""
-    return input.interpolate(size, scale_factor, mode, bool(align_corners))
+    return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 # ---- losses ----
@@ -355,6 +420,24 @@ def multi_margin_loss(input, target, p=1, margin: float = 1.0, weight=None, redu
     loss = loss if weight is None else loss * weight.index_select(0, labels)
     loss = (labels == Tensor.arange(n, device=scores.device)).where(0.0, loss).sum(1) / n
     return reduced(loss.squeeze(0) if input.ndim == 1 else loss, reduction)
+
+
+def multilabel_margin_loss(input, target, reduction="mean"):
+    """The mean over classes of max (0, 1 - input[of a target] + input[of what is none]), for each of the targets in a row, which end at the first below 0."""
+    rows, labels = (input.unsqueeze(0), target.unsqueeze(0)) if input.ndim == 1 else (input, target)
+    n = rows.shape[1]
+    is_one = (labels < 0).cast("int32").cumsum(1) == 0
+    classes = Tensor.arange(n, device=rows.device)
+    others = ((labels.unsqueeze(2) == classes) & is_one.unsqueeze(2)).any(1).logical_not()
+    loss = (1 - rows.gather(1, labels.clamp(0)).unsqueeze(2) + rows.unsqueeze(1)).relu()
+    loss = (is_one.unsqueeze(2) & others.unsqueeze(1)).where(loss, 0.0).sum((1, 2)) / n
+    return reduced(loss.squeeze(0) if input.ndim == 1 else loss, reduction)
+
+
+def rrelu(input, lower: float = 1 / 8, upper: float = 1 / 3, training=False, inplace=False):
+    """leaky_relu() with slopes by chance where it is @training, else with their mean."""
+    slope = Tensor.uniform(*input.shape, low=lower, high=upper, dtype=input.dtype, device=input.device) if training else (lower + upper) / 2
+    return placed(input, (input >= 0).where(input, input * slope), inplace, "rrelu")
 
 
 def multilabel_soft_margin_loss(input, target, weight=None, reduction="mean"):

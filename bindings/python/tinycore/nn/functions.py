@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Methods of tensors as modules without parameters: activations, windows, losses. Arguments have PyTorch's names and order."""
 from ..errors import explained, meant
+from ..functions import older_reduction
 from ..tensor import Base, Tensor
 from . import functional
 from .module import Module
@@ -24,6 +25,8 @@ class OfMethod(Module):
     def __init__(self, *given, **more):
         if len(given) > len(self.names):
             raise TypeError(f"{type(self).__name__} takes {len(self.names)} arguments, not {len(given)}")
+        if ("size_average" in more or "reduce" in more) and "reduction" in self.names:
+            more["reduction"] = older_reduction(more.pop("size_average", None), more.pop("reduce", None))
         unknown = [name for name in more if name not in self.names or self.names.index(name) < len(given)]
         if unknown:
             raise TypeError(f"{type(self).__name__} has no further argument {unknown[0]}" + meant(unknown[0], self.names))
@@ -37,10 +40,11 @@ class OfMethod(Module):
             self.register_buffer(name, value) if isinstance(value, Base) else setattr(self, name, value)
 
     @explained
-    def forward(self, input, *others):
+    def forward(self, input, *others, **named):
         settings = {OTHER_NAMES.get(name, name): getattr(self, name) for name in self.settings}
         if "output_size" in settings:  # which a method takes one by one
             others = (*others, settings.pop("output_size"))
+        settings.update(named)
         if self.function is not None:
             return getattr(functional, self.function)(input, *others, **settings, **({"training": self.training} if self.drops else {}))
         return getattr(input, self.method)(*others, **settings)
@@ -369,6 +373,14 @@ class TripletMarginLoss(OfMethod, method="triplet_margin_loss", names="margin p 
 
 class MultiMarginLoss(OfMethod, function="multi_margin_loss", names="p margin weight reduction"):
     """functional.multi_margin_loss() as a module."""
+
+
+class MultiLabelMarginLoss(OfMethod, function="multilabel_margin_loss", names="reduction"):
+    """functional.multilabel_margin_loss() as a module."""
+
+
+class RReLU(OfMethod, function="rrelu", names="lower upper inplace", defaults={"lower": 0.125, "upper": 0.3333333333333333}, drops=True):
+    """functional.rrelu() as a module."""
 
 
 class MultiLabelSoftMarginLoss(OfMethod, function="multilabel_soft_margin_loss", names="weight reduction"):

@@ -51,6 +51,8 @@ class Layer(Module):
             raise exception_of(error)
         for name, value in (("handle", handle), ("settings", settings), ("set_mode", True)):
             object.__setattr__(self, name, value)
+        for one in handle.get_parameters():
+            one.is_parameter = True
 
     def adopt(self, name, inner, settings):
         """Makes @inner, of a class of ours, stand for the library's module of that name in this one."""

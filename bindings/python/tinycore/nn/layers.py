@@ -31,7 +31,10 @@ class Embedding(Layer):
 
     weight: Tensor
 
-    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int = None, device=None, dtype=None):
+    def __init__(self, num_embeddings: int, embedding_dim: int, padding_idx: int = None, max_norm: None = None, norm_type=2.0, scale_grad_by_freq=False,
+                 sparse=False, device=None, dtype=None):
+        if max_norm is not None or scale_grad_by_freq:
+            raise NotImplementedError("Embedding: max_norm and scale_grad_by_freq are not there")
         n, size = index(num_embeddings), index(embedding_dim)
         if padding_idx is not None and not -n <= index(padding_idx) < n:
             raise ValueError(f"Embedding: there is no row {padding_idx} of {n}")
@@ -466,3 +469,50 @@ class Identity(Module):
 
     def forward(self, x: Any) -> Any:
         return x
+
+
+# ---- layers that know their first size from the first input ----
+class Lazy(Module):
+    """A layer whose first argument is the size of an axis of its first input: it is that layer from then on."""
+
+    becomes: Any = None
+    axis = 1
+
+    def __init_subclass__(cls, becomes: type[Module], axis=1, **more):
+        super().__init_subclass__(**more)
+        cls.becomes, cls.axis = becomes, axis
+
+    def __init__(self, *arguments: Any, **more: Any):
+        object.__setattr__(self, "made_with", (arguments, more))
+
+    def __call__(self, input) -> Any:
+        arguments, more = self.made_with
+        kind, n = self.becomes, input.shape[self.axis]
+        self.__class__ = kind
+        object.__setattr__(self, "made_with", ((n, *arguments), more))
+        kind.__init__(self, n, *arguments, **more)
+        return self(input)
+
+
+class LazyLinear(Lazy, becomes=Linear, axis=-1):
+    """Linear (out_features, …)."""
+
+
+class LazyConv1d(Lazy, becomes=Conv1d):
+    """Conv1d (out_channels, kernel_size, …)."""
+
+
+class LazyConv2d(Lazy, becomes=Conv2d):
+    """Conv2d (out_channels, kernel_size, …)."""
+
+
+class LazyConvTranspose2d(Lazy, becomes=ConvTranspose2d):
+    """ConvTranspose2d (out_channels, kernel_size, …)."""
+
+
+class LazyBatchNorm1d(Lazy, becomes=BatchNorm1d):
+    """BatchNorm1d (…)."""
+
+
+class LazyBatchNorm2d(Lazy, becomes=BatchNorm2d):
+    """BatchNorm2d (…)."""

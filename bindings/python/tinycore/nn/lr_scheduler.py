@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from functools import wraps
 from operator import index
 from typing import Any
 
@@ -20,6 +21,16 @@ def base_rates(optimizer) -> list[float]:
     return rates
 
 
+def from_the_start(make):
+    """@make, which takes PyTorch's last_epoch, of which there is one, and verbose, which prints nothing."""
+    @wraps(make)
+    def function(*arguments, last_epoch=-1, verbose=False, **more):
+        if last_epoch not in (-1, None):
+            raise NotImplementedError("last_epoch: a schedule begins at the start: load_state_dict() goes on")
+        make(*arguments, **more)
+    return function
+
+
 class Scheduler:
     """Changes the learning rates of an optimiser at each step()."""
 
@@ -27,6 +38,8 @@ class Scheduler:
 
     def __init_subclass__(cls, **more):
         super().__init_subclass__(**more)
+        if "__init__" in vars(cls) and cls.__module__ == __name__:
+            cls.__init__ = from_the_start(cls.__init__)
         explain_making(cls)
 
     def take(self, make, optimizer, *settings):

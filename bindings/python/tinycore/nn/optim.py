@@ -2,6 +2,7 @@
 """Optimisers, with the arguments of PyTorch's and of tinygrad's."""
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
@@ -113,6 +114,11 @@ class Optimizer:
         self.made_with = {name: one for name, one in given.items() if name != "params"}
         return self
 
+    def __init__(self, params, defaults: dict[str, Any]):
+        """Of a class of the program's, which writes step(): groups have @defaults, and state is a dict for each parameter."""
+        self.take(Tiny.sgd_new, params, defaults.get("lr", 0.001), 0.0, 0.0, False, **{name: one for name, one in defaults.items() if name != "lr"})
+        self.state = defaultdict(dict)
+
     def __reduce__(self):
         """Copies change copies of the parameters: those of a network that is copied together with it, copy.deepcopy ((net, optimizer))."""
         return remade, (type(self), [dict(group) for group in self.param_groups], self.made_with), self.state_dict()["state"]
@@ -188,6 +194,20 @@ class Optimizer:
             one.clear_grad()
 
     # ---- state ----
+    @property
+    def state(self) -> Any:
+        """What there is for each parameter, by names, as PyTorch's programs read it; of a class of the program's its own."""
+        if "own_state" in vars(self):
+            return self.own_state
+        found, own, params = {one: {} for one in self.params}, self.handle.get_state_dict(), self.params
+        for path, number, name in self.spots():
+            found[params[number]][name] = own[path]
+        return found
+
+    @state.setter
+    def state(self, state: Any):
+        self.own_state = state
+
     def members(self):
         """Its state in the library's names, "0.3.exp_avg": what safetensors files can hold."""
         yield from ((name, one, BUFFER) for name, one in sorted(self.handle.get_state_dict().items()))
