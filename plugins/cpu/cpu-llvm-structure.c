@@ -4,7 +4,8 @@
  *
  * A register is an alloca that LLVM's sroa turns into values. Loops test at their end, so that no
  * pass need rotate them. An access whose scalar gate is false goes to a scratch place instead of around a
- * branch; a gate of many lanes is a masked access, which touches nothing where it is false. */
+ * branch; a gate of many lanes is a masked access, which touches nothing where it is false. One that may
+ * lie far outside goes to the scratch place, too, when no lane is on (cpu-llvm-outside.c). */
 #include "cpu-llvm.h"
 
 #include <string.h>
@@ -291,6 +292,22 @@ emit_address (Emitter *e, const TinyInstr *buffer, const TinyInstr *index)
   return added == 0 ? address : llvm->BuildGEP2 (e->builder, type, address, &distance, 1, "");
 }
 
+/* Without a branch: an access that must not happen goes to the scratch place. */
+static void
+go_to_scratch (Emitter *e, LlvmRef unless, Access *access)
+{
+  access->address = e->llvm->BuildSelect (e->builder, unless, access->address, e->scratch, "");
+}
+
+/* One bool: a lane of @gates is on. */
+static LlvmRef
+any_lane (Emitter *e, LlvmRef gates, unsigned lanes)
+{
+  LlvmRef bits = e->llvm->IntTypeInContext (e->context, lanes);
+  gates = e->llvm->BuildCast (e->builder, LLVM_BITCAST, gates, bits, "");
+  return e->llvm->BuildICmp (e->builder, LLVM_INT_NE, gates, e->llvm->ConstNull (bits), "");
+}
+
 static bool
 prepare_access (Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gate, Access *out)
 {
@@ -311,11 +328,12 @@ prepare_access (Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gat
     return emit_fail (e, instr, "the gate is no bool of one or as many lanes") != NULL;
   if (gate_instr->lanes > 1) {
     out->lane_gates = value;
+    if (emit_may_leave (e, instr, lanes))
+      go_to_scratch (e, any_lane (e, value, lanes), out);
     return true;
   }
-  /* Without a branch: an access that must not happen goes to the scratch place. */
   out->gate = value;
-  out->address = e->llvm->BuildSelect (e->builder, value, out->address, e->scratch, "");
+  go_to_scratch (e, value, out);
   return true;
 }
 

@@ -126,6 +126,9 @@ void emit_loop_end (Emitter *e, const EmitBlock *block, LlvmRef one);
 /* cpu-llvm-ahead.c: asks for what comes two pages after @address, where that pays. */
 void emit_ahead (Emitter *e, const TinyInstr *load, LlvmRef address);
 
+/* cpu-llvm-outside.c: true if the masked @access of @lanes may lie where there is no memory. */
+bool emit_may_leave (const Emitter *e, const TinyInstr *access, unsigned lanes);
+
 /* cpu-llvm-table.c: the value of @instr, which @emit would compute, looked up where that is shorter. */
 LlvmRef emit_with_table (Emitter *e, const TinyInstr *instr, EmitFunc emit);
 
