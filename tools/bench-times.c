@@ -63,7 +63,7 @@ bench_time (BenchCall call,
             BenchTimes *out,
             GError **error)
 {
-  guint n_calls = warm_up (call, data, error);
+  const guint n_calls = out->n_calls = warm_up (call, data, error);
   if (n_calls == 0)
     return FALSE;
   for (out->n_runs = 0; out->n_runs < n_runs; out->n_runs++) {

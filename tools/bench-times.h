@@ -12,7 +12,7 @@ enum { BENCH_MAX_RUNS = 4096 };
 
 typedef struct {
   double ms[BENCH_MAX_RUNS]; /* a call's time in each run, in their order */
-  guint n_runs;
+  guint n_runs, n_calls;     /* n_calls: in each run */
 } BenchTimes;
 
 /* Times @n_runs runs of @call into @out, after calls to warm up; a run is as many calls as take 20 ms.

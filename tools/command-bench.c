@@ -102,11 +102,11 @@ print_result (const BenchCase *bench, const char *device, const Result *result, 
   g_autofree char *speed = format_speed (gflops, gbps, result->runs, json);
   if (json) {
     printf ("{\"case\": \"%s\", \"device\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, "
-            "%s, \"kernels\": %u, \"compile_ms\": %.6g, \"temporary_bytes\": %" G_GUINT64_FORMAT
-            ", \"peak_bytes\": %" G_GUINT64_FORMAT ", \"ms\": ",
-            bench->text, device, ms, bench_times_get_min (&result->times), speed,
-            result->n_kernels, result->compile_ms, result->temporary_bytes,
-            bench_get_peak_bytes ());
+            "\"calls\": %u, %s, \"kernels\": %u, \"compile_ms\": %.6g, \"temporary_bytes\": "
+            "%" G_GUINT64_FORMAT ", \"peak_bytes\": %" G_GUINT64_FORMAT ", \"ms\": ",
+            bench->text, device, ms, bench_times_get_min (&result->times),
+            result->times.n_calls, speed, result->n_kernels, result->compile_ms,
+            result->temporary_bytes, bench_get_peak_bytes ());
     bench_times_print (&result->times);
     puts ("}");
   } else if (bench->per > 1)

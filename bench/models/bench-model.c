@@ -109,16 +109,17 @@ print_result (const ModelCase *what, const Result *result, gboolean json)
   double ms_min = bench_times_get_min (&result->times);
   double gflops = what->n_flops / ms * 1e-6, gbps = what->n_bytes / ms * 1e-6;
   if (json) {
-    printf ("{\"case\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, \"gflops\": %.6g, "
-            "\"gbps\": %.6g, \"kernels\": %u, \"set_up_ms\": %.6g, \"first_ms\": %.6g, "
+    printf ("{\"case\": \"%s\", \"ms_median\": %.6g, \"ms_min\": %.6g, \"calls\": %u, "
+            "\"gflops\": %.6g, \"gbps\": %.6g, \"kernels\": %u, \"set_up_ms\": %.6g, "
+            "\"first_ms\": %.6g, "
             "\"schedule_ms\": %.6g, \"codegen_ms\": %.6g, \"compile_ms\": %.6g, "
             "\"compiles\": %" G_GUINT64_FORMAT ", \"set_up_bytes\": %" G_GUINT64_FORMAT
             ", \"temporary_bytes\": %" G_GUINT64_FORMAT ", \"peak_bytes\": %" G_GUINT64_FORMAT
             ", \"ms\": ",
-            what->name, ms, ms_min, gflops, gbps, result->n_kernels, result->set_up_ms,
-            result->first_ms, (double) c->ns_schedule * 1e-6, (double) c->ns_codegen * 1e-6,
-            (double) c->ns_compile * 1e-6, c->n_compiles, result->set_up_bytes,
-            result->temporary_bytes, bench_get_peak_bytes ());
+            what->name, ms, ms_min, result->times.n_calls, gflops, gbps, result->n_kernels,
+            result->set_up_ms, result->first_ms, (double) c->ns_schedule * 1e-6,
+            (double) c->ns_codegen * 1e-6, (double) c->ns_compile * 1e-6, c->n_compiles,
+            result->set_up_bytes, result->temporary_bytes, bench_get_peak_bytes ());
     bench_times_print (&result->times);
     puts ("}");
   } else

@@ -31,7 +31,7 @@ DEVICES = ("CPU", "CPU:LLVM", "CPU:CLANG", "REF", "NULL:CPU", "NULL:CPU:CLANG", 
 MAGIC = {"REF": b"TINYREF"}
 CASES = ("matmul:24", "matmul:5x7x3", "matvec:33", "matvec:8x5", "elementwise:1000", "sum:30x20",
          "sumrows:30x20", "softmax:12x40", "layernorm:10x24", "conv:2x3x8x8:4x3x3", "launch:10")
-FIELDS = {"case": str, "device": str, "ms_median": (int, float), "ms_min": (int, float),
+FIELDS = {"case": str, "device": str, "ms_median": (int, float), "ms_min": (int, float), "calls": int,
           "gflops": (int, float), "gbps": (int, float), "kernels": int, "compile_ms": (int, float)}
 
 
