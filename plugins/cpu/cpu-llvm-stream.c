@@ -4,7 +4,8 @@
  *
  * A store to memory that is in no cache has its line read first and written back later; a
  * non-temporal one moves it once. That pays when the line would be gone before anybody reads it,
- * which is so when a kernel goes through more memory than the last cache holds.
+ * which is so when a kernel goes through more memory than the last cache holds. Machines report that of a whole
+ * socket, which others share: no thread is believed to have more of it than most processors' threads do.
  *
  * Such a store has to fill whole lines, by itself or together with its neighbours in the same
  * block, else each part of a line goes to memory by itself. Its address must be a multiple of its
@@ -14,7 +15,7 @@
 
 #include "cpu-llvm.h"
 
-enum { LINE_BYTES = 64, MOST_LOG2 = 32 };
+enum { LINE_BYTES = 64, MOST_LOG2 = 32, MOST_LAST_BYTES = 32 << 20 };
 
 typedef struct {
   Emitter *e;
@@ -62,7 +63,8 @@ static bool
 find_params (Streams *self)
 {
   const TinyLinear *linear = self->e->linear;
-  const uint64_t near = cpu_cache_bytes (2), last = cpu_cache_bytes (3);
+  const uint64_t near = cpu_cache_bytes (2), said = cpu_cache_bytes (3);
+  const uint64_t last = said < MOST_LAST_BYTES ? said : MOST_LAST_BYTES;
   uint64_t n_bytes[CPU_MAX_PARAMS], total = 0;
   bool found = false;
   for (uint32_t i = 0; i < linear->n_params; i++) {

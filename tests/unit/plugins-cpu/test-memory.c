@@ -108,6 +108,27 @@ test_stream (gconstpointer data)
     }
 }
 
+/* A socket's cache that is larger than what a thread has of it does not keep stores from going past it. */
+static void
+test_stream_socket (void)
+{
+  if (!is_x86_with_caches ())
+    return;
+  if (!g_test_subprocess ()) {
+    g_setenv ("TINY_CPU_CACHES", ",,1G", TRUE);
+    g_test_trap_subprocess (NULL, 0, G_TEST_SUBPROCESS_DEFAULT);
+    g_unsetenv ("TINY_CPU_CACHES");
+    g_test_trap_assert_passed ();
+    return;
+  }
+  g_autofree Program *p = make_stream (&stream_rows[0], 1);
+  for (unsigned i = 0; i < p->linear.n_params; i++)
+    p->params[i].n_elements = 5 << 20; /* 40 MiB in all */
+  char *text = disassemble (p);
+  g_assert_nonnull (strstr (text, "movnt"));
+  free (text);
+}
+
 /* ---- prefetches ---- */
 
 /* Each row of in is summed, its squares are summed @n_more times, and of each power of two. */
@@ -283,6 +304,7 @@ main (int argc, char **argv)
         = g_strdup_printf ("/plugins-cpu/memory/stream-%s", stream_rows[i].name);
     g_test_add_data_func (path, &stream_rows[i], test_stream);
   }
+  g_test_add_func ("/plugins-cpu/memory/stream-socket", test_stream_socket);
   for (unsigned i = 0; i < G_N_ELEMENTS (prefetch_rows); i++) {
     g_autofree char *path
         = g_strdup_printf ("/plugins-cpu/memory/prefetch-%s", prefetch_rows[i].name);
