@@ -264,6 +264,7 @@ find_shards (const TinyNode *x)
 
 static gboolean
 find_gradients (TinyGraph *graph,
+                GPtrArray *order,
                 guint n_outputs,
                 TinyNode *const *outputs,
                 TinyNode *const *seeds,
@@ -273,7 +274,6 @@ find_gradients (TinyGraph *graph,
                 TinyNode **out,
                 GError **error)
 {
-  g_autoptr (GPtrArray) order = tiny_history_toposort (graph, outputs, n_outputs);
   guint n_nodes = tiny_graph_get_n_nodes (graph);
   g_autofree guint8 *wanted = g_new0 (guint8, n_nodes);
   g_autofree guint8 *ends = is_partial ? g_new0 (guint8, n_nodes) : NULL;
@@ -308,7 +308,22 @@ tiny_gradients_of_nodes (TinyGraph *graph,
                          TinyNode **out,
                          GError **error)
 {
-  return find_gradients (graph, n_outputs, outputs, seeds, n, targets, FALSE, out, error);
+  g_autoptr (GPtrArray) order = tiny_history_toposort (graph, outputs, n_outputs);
+  return find_gradients (graph, order, n_outputs, outputs, seeds, n, targets, FALSE, out,
+                         error);
+}
+
+gboolean
+tiny_gradients_of_order (TinyGraph *graph,
+                         GPtrArray *order,
+                         TinyNode *seed,
+                         guint n,
+                         TinyNode *const *targets,
+                         TinyNode **out,
+                         GError **error)
+{
+  TinyNode *output = order->pdata[order->len - 1];
+  return find_gradients (graph, order, 1, &output, &seed, n, targets, FALSE, out, error);
 }
 
 gboolean
@@ -321,5 +336,6 @@ tiny_partial_gradients_of_nodes (TinyGraph *graph,
                                  TinyNode **out,
                                  GError **error)
 {
-  return find_gradients (graph, n_outputs, outputs, seeds, n, targets, TRUE, out, error);
+  g_autoptr (GPtrArray) order = tiny_history_toposort (graph, outputs, n_outputs);
+  return find_gradients (graph, order, n_outputs, outputs, seeds, n, targets, TRUE, out, error);
 }

@@ -18,7 +18,16 @@ gboolean tiny_gradients_of_nodes (TinyGraph *graph,
                                   TinyNode **out,
                                   GError **error);
 
-/* As above, where no target is computed from another: what an output depends on through one of them
+/* The same of the last of @order, which tiny_history_toposort() made of it alone. */
+gboolean tiny_gradients_of_order (TinyGraph *graph,
+                                  GPtrArray *order,
+                                  TinyNode *seed,
+                                  guint n,
+                                  TinyNode *const *targets,
+                                  TinyNode **out,
+                                  GError **error);
+
+/* As the first, where no target is computed from another: what an output depends on through one of them
  * counts for that one only. */
 gboolean tiny_partial_gradients_of_nodes (TinyGraph *graph,
                                           guint n_outputs,

@@ -83,6 +83,8 @@ typedef struct {
 } End;
 
 typedef struct {
+  GPtrArray *order;     /* all, also through histories; sources before users */
+  gboolean has_limit;   /* a size that is a variable is among it */
   guint32 seen;         /* the mark of what is not detached */
   GArray *ends;         /* End, of views and of what has another node since */
   gboolean is_stale;    /* see engine/tiny-history.h */
@@ -94,6 +96,7 @@ static void
 clear_below (Below *self)
 {
   g_array_unref (self->ends);
+  g_ptr_array_unref (self->order);
 }
 
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Below, clear_below)
@@ -103,12 +106,14 @@ look_below (TinyNode *root)
 {
   gboolean is_stale;
   TinyGraph *graph = tiny_runtime_get_graph ();
-  g_autoptr (GPtrArray) order = tiny_history_toposort (graph, &root, 1);
+  GPtrArray *order = tiny_history_toposort (graph, &root, 1);
   guint32 seen = tiny_graph_begin_mark (graph);
-  Below self = { seen, g_array_new (FALSE, FALSE, sizeof (End)) };
+  Below self
+      = { .order = order, .seen = seen, .ends = g_array_new (FALSE, FALSE, sizeof (End)) };
   root->mark = seen;
   for (guint i = order->len; i-- > 0;) {
     TinyNode *node = order->pdata[i], *history = tiny_history_get (node, &is_stale);
+    self.has_limit = self.has_limit || node->op == TINY_OP_LIMIT;
     if (node->mark != seen)
       continue;
     self.is_stale = self.is_stale || is_stale;
@@ -156,8 +161,10 @@ refuse_old (GError **error)
 
 /* ---- gradients ---- */
 static gboolean
-check_sizes (TinyGraph *graph, TinyNode *loss, GError **error)
+check_sizes (const Below *below, TinyGraph *graph, TinyNode *loss, GError **error)
 {
+  if (!below->has_limit)
+    return TRUE;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (graph, &loss, 1);
   for (guint i = 0; i < order->len; i++)
     if (((TinyNode *) order->pdata[i])->op == TINY_OP_LIMIT) {
@@ -170,7 +177,8 @@ check_sizes (TinyGraph *graph, TinyNode *loss, GError **error)
 }
 
 static gboolean
-find_gradients (TinyTensor *loss,
+find_gradients (const Below *below,
+                TinyTensor *loss,
                 TinyTensor *seed,
                 TinyTensor *const *xs,
                 guint n,
@@ -184,8 +192,8 @@ find_gradients (TinyTensor *loss,
   g_autofree TinyNode **targets = g_new0 (TinyNode *, n + 1);
   g_autofree TinyNode **found = g_new0 (TinyNode *, n + 1);
   if (weight == NULL || !find_targets (xs, n, targets, error)
-      || !check_sizes (graph, output, error)
-      || !tiny_gradients_of_nodes (graph, 1, &output, &weight, n, targets, found, error))
+      || !check_sizes (below, graph, output, error)
+      || !tiny_gradients_of_order (graph, below->order, weight, n, targets, found, error))
     return FALSE;
   for (guint i = 0; i < n; i++)
     out_grads[i] = g_object_ref_sink (tiny_tensor_new_for_node (
@@ -214,7 +222,7 @@ gradient_locked (TinyTensor *loss,
       refuse_old (error);
       return FALSE;
     }
-  return find_gradients (loss, seed, xs, n, out_grads, error);
+  return find_gradients (&below, loss, seed, xs, n, out_grads, error);
 }
 
 gboolean
@@ -332,8 +340,8 @@ backward_locked (TinyTensor *loss, TinyTensor *seed, GError **error)
     return FALSE;
   }
   g_autofree TinyTensor **gradients = g_new0 (TinyTensor *, variables->len + 1);
-  if (!find_gradients (loss, seed, (TinyTensor *const *) variables->pdata, variables->len,
-                       gradients, error))
+  if (!find_gradients (&below, loss, seed, (TinyTensor *const *) variables->pdata,
+                       variables->len, gradients, error))
     return FALSE;
   for (guint i = 0; i < variables->len; i++) {
     accumulate (variables->pdata[i], gradients[i]);

@@ -16,6 +16,7 @@ typedef struct {
   guint64 n_graphs;      /* pools of nodes opened */
   guint64 n_nodes_asked; /* calls of tiny_node_new () */
   guint64 n_nodes;       /* … that made one */
+  guint64 n_listed;      /* nodes in orders of a graph's nodes that were made */
   guint64 n_arena_bytes; /* handed out by arenas */
   guint64 n_map_entries; /* places in maps of nodes */
   guint64 n_looks; /* of searches over a schedule's kernels and temporaries, at one of them */

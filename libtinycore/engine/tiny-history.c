@@ -6,6 +6,7 @@
  * than what changes are left alone, and which of them read a buffer is found once for each. */
 #include "engine/tiny-history.h"
 
+#include "base/tiny-stats.h"
 #include "engine/node-users.h"
 #include "engine/tiny-recorders.h"
 
@@ -247,6 +248,7 @@ tiny_history_toposort (TinyGraph *graph, TinyNode *const *roots, guint n)
       }
     }
   }
+  TINY_COUNT (n_listed, order->len);
   return order;
 }
 

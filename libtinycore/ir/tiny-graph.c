@@ -267,8 +267,8 @@ tiny_node_with_sources (TinyGraph *graph, TinyNode *node, TinyNode *const *sourc
   if (node->n_sources == 0
       || memcmp (node->sources, sources, node->n_sources * sizeof (gpointer)) == 0)
     return node;
-  return tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources, sources,
-                        node->arg, node->ints, node->text);
+  return tiny_node_new_interned (graph, node->op, node->dtype, node->lanes, node->n_sources,
+                                 sources, node->arg, node->ints, node->text);
 }
 
 static inline void
@@ -317,6 +317,7 @@ list_order (TinyGraph *self, TinyNode *const *roots, guint n_roots)
       push (self, depth++, source);
     }
   }
+  TINY_COUNT (n_listed, n);
   return n;
 }
 

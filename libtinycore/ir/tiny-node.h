@@ -94,7 +94,7 @@ TinyNode *tiny_node_new_interned (TinyGraph *graph,
                                   const TinyInts *ints,
                                   const char *text);
 
-/* The same node over other sources. */
+/* The same node of @graph over other sources. */
 TinyNode *tiny_node_with_sources (TinyGraph *graph, TinyNode *node, TinyNode *const *sources);
 
 /* ---- shorthands; dtypes follow from the sources ---- */

@@ -11,6 +11,7 @@
 #include "../tensor/oracle.h"
 #include "autograd/gradient-rules.h"
 #include "autograd/tiny-gradient.h"
+#include "base/tiny-stats.h"
 #include "engine/tiny-runtime.h"
 #include "ir/tiny-shape.h"
 #include "tensor/tiny-layout.h"
@@ -273,6 +274,29 @@ test_errors (void)
   g_assert_cmpstr (error->message, ==, "reshape: (2,) of 2 elements does not fit (3,)");
 }
 
+/* All that is below a loss is listed once, not for each question that is asked of it. */
+static void
+test_order (void)
+{
+  enum { N = 1000 };
+  g_autoptr (GError) error = NULL;
+  TinyStats before, work;
+  g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_arange (TINY_DTYPE_F32, 0, 8, 1));
+  tiny_tensor_set_requires_grad (x, TRUE);
+  TinyTensor *y = x;
+  for (guint i = 0; i < N; i++)
+    y = tiny_tensor_neg (tiny_tensor_sqrt (y));
+  g_autoptr (TinyTensor) loss = g_object_ref_sink (tiny_tensor_sum (y, NULL, 0, FALSE));
+  TinyNode *root = tiny_tensor_get_node (loss);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (tiny_runtime_get_graph (), &root, 1);
+  g_assert_cmpuint (order->len, >=, 2 * N);
+  tiny_stats_get (&before);
+  tiny_tensor_backward (loss, &error);
+  tiny_stats_since (&before, &work);
+  g_assert_no_error (error);
+  g_assert_cmpuint (work.n_listed, <, order->len + N);
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -288,5 +312,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/autograd/gradient/edges", test_edges);
   g_test_add_func ("/autograd/gradient/backward", test_backward);
   g_test_add_func ("/autograd/gradient/errors", test_errors);
+  g_test_add_func ("/autograd/gradient/order", test_order);
   return g_test_run ();
 }
