@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "schedule/loops.h"
+#include "schedule/lowered.h"
 
 typedef struct {
   TinyNode *node;
@@ -105,14 +106,10 @@ is_never (TinyNode *valid)
 }
 
 /* ---- reading memory ---- */
-/* The kernel that assigns into an input reads and writes it through one slot. */
 static guint
 get_slot (Lowering *self, guint buffer)
 {
-  guint output = self->stage->buffer;
-  if (buffer < self->plan->n_inputs && schedule_is_assigned (self->plan, output)
-      && schedule_get_buffer (self->plan, output)->slot == buffer)
-    buffer = output;
+  buffer = lowered_get_buffer (self->plan, self->stage, buffer);
   for (guint i = 0; i < self->buffers->len; i++)
     if (g_array_index (self->buffers, guint, i) == buffer)
       return i;
@@ -458,14 +455,6 @@ compute (
   }
 }
 
-/* What is stored elsewhere is of no device, or it would have come by a COPY: computed here again. */
-static gboolean
-can_read (Lowering *self, const Stage *stored)
-{
-  return stored != NULL && stored != self->stage
-         && g_strcmp0 (stored->device, self->stage->device) == 0;
-}
-
 static Value
 lower (Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
 {
@@ -481,11 +470,11 @@ lower (Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *val
   if (found != NULL)
     return found->value;
 
-  Stage *stored = tiny_node_map_get (&self->plan->stage_of, node);
+  const Stage *stored;
   Value value;
   if (node->op == TINY_OP_PARAM)
     value = load (self, node, node->arg, NULL, index, valid);
-  else if (can_read (self, stored))
+  else if ((stored = lowered_get_stored (self->plan, self->stage, node)) != NULL)
     value = load (self, node, stored->buffer, stored->order, index, valid);
   else
     value = compute (self, node, index, valid, depth);
@@ -533,14 +522,12 @@ reads_elsewhere (Lowering *self, TinyNode *store)
   return FALSE;
 }
 
-gboolean
-schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
+static PlanItem
+make_item (Plan *plan, Stage *stage)
 {
-  TinyNode *node = stage->node;
+  const TinyNode *node = stage->node;
   gint64 extents[SCHEDULE_MAX_RANK];
   guint n = 0;
-  if (tiny_shape_get_n_elements (node->shape) == 0)
-    return FALSE;
   g_autoptr (TinyArena) arena = tiny_arena_new ();
   g_autoptr (GHashTable) memo = g_hash_table_new (hash_key, equal_keys);
   g_autoptr (GArray) buffers = g_array_new (FALSE, FALSE, sizeof (guint));
@@ -566,16 +553,35 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
   /* What is read at positions that turn out not to matter is not read. */
   guint n_buffers
       = schedule_drop_unused (plan, &store, 1, (guint *) (void *) buffers->data, buffers->len);
-  *out_item = (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
-                          .kernel = tiny_node_sink (plan->graph, 1, &store, NULL),
-                          .device = stage->device,
-                          .n_buffers = n_buffers,
-                          .n_written = 1,
-                          .buffers = tiny_arena_copy (plan->arena, buffers->data,
-                                                      n_buffers * sizeof (guint)),
-                          .stage = stage,
-                          .reads_target_elsewhere = reads_elsewhere (&self, store),
-                          .n_waits = waits->len };
-  out_item->waits = tiny_arena_copy (plan->arena, waits->data, waits->len * sizeof (guint));
+  return (PlanItem){
+    .kind = TINY_SCHEDULE_KERNEL,
+    .kernel = tiny_node_sink (plan->graph, 1, &store, NULL),
+    .device = stage->device,
+    .n_buffers = n_buffers,
+    .n_written = 1,
+    .buffers = tiny_arena_copy (plan->arena, buffers->data, n_buffers * sizeof (guint)),
+    .stage = stage,
+    .reads_target_elsewhere = reads_elsewhere (&self, store),
+    .n_waits = waits->len,
+    .waits = tiny_arena_copy (plan->arena, waits->data, waits->len * sizeof (guint)),
+  };
+}
+
+gboolean
+schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
+{
+  if (tiny_shape_get_n_elements (stage->node->shape) == 0)
+    return FALSE;
+  g_auto (KernelKey) key = { NULL };
+  kernel_key_init (&key);
+  const gboolean may_be_known = lowered_describe (&key, plan, stage);
+  if (may_be_known && known_kernels_find (plan, &key, out_item)) {
+    out_item->device = stage->device;
+    out_item->stage = stage;
+    return TRUE;
+  }
+  *out_item = make_item (plan, stage);
+  if (may_be_known)
+    known_kernels_note (plan, &key, out_item);
   return TRUE;
 }

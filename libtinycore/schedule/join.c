@@ -8,6 +8,7 @@
  * same step is the stored value itself. */
 #include "schedule/join.h"
 
+#include "schedule/known-kernels.h"
 #include "schedule/remake.h"
 #include "schedule/weights.h"
 #include "schedule/work.h"
@@ -55,7 +56,7 @@ make_param (Plan *plan, guint slot, guint buffer)
 
 /* Whether nobody needs what the first kernel stores in @buffer once the second is with it. */
 static gboolean
-is_spent (Pair *self, guint buffer)
+is_spent (const Pair *self, guint buffer)
 {
   return schedule_get_buffer (self->plan, buffer)->kind == TINY_SCHEDULE_TEMPORARY
          && self->n_readers[buffer] == (reads (self->second, buffer) ? 1 : 0);
@@ -393,13 +394,13 @@ pair_clear (Pair *self)
 }
 G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (Pair, pair_clear)
 
-gboolean
-schedule_join_kernels (Plan *plan,
-                       const guint *n_readers,
-                       const PlanItem *first,
-                       const PlanItem *second,
-                       gboolean shares,
-                       PlanItem *out_item)
+static gboolean
+join (Plan *plan,
+      const guint *n_readers,
+      const PlanItem *first,
+      const PlanItem *second,
+      gboolean shares,
+      PlanItem *out_item)
 {
   g_auto (Pair) self = { plan, n_readers, first, second };
   remake_init (&self.one, plan);
@@ -425,4 +426,59 @@ schedule_join_kernels (Plan *plan,
     .buffers = tiny_arena_copy (plan->arena, self.buffers, self.n_buffers * sizeof (guint)),
   };
   return TRUE;
+}
+
+/* ---- pairs that are alike ---- */
+/* Adds @item's buffers, and of those that it writes whether they are spent, as @self has it, where it is the first. */
+static void
+describe_item (KernelKey *key, const Pair *self, const PlanItem *item)
+{
+  guint64 spent = 0;
+  for (guint i = 0; i < item->n_written && item == self->first; i++)
+    spent |= (guint64) is_spent (self, item->buffers[i]) << i;
+  KERNEL_KEY_ADD (key, GPOINTER_TO_SIZE (item->kernel),
+                  item->n_buffers | (guint64) item->n_written << 32, spent);
+  for (guint i = 0; i < item->n_buffers; i++)
+    kernel_key_add_buffer (key, self->plan, item->buffers[i]);
+}
+
+/* Adds all that the kernel of both depends on. */
+static void
+describe (KernelKey *key, const Pair *self, gboolean shares)
+{
+  Plan *plan = self->plan;
+  KERNEL_KEY_ADD (key,
+                  KERNEL_OF_PAIR | (guint64) (shares != FALSE) << 8
+                      | (guint64) schedule_recomputes (plan) << 9,
+                  GPOINTER_TO_SIZE (self->second->device));
+  describe_item (key, self, self->first);
+  describe_item (key, self, self->second);
+  for (guint i = 0; i < key->buffers->len; i++) {
+    const guint buffer = g_array_index (key->buffers, guint, i);
+    if (schedule_is_assigned (plan, buffer))
+      KERNEL_KEY_ADD (
+          key, i,
+          kernel_key_find_number (key, (guint) schedule_get_buffer (plan, buffer)->slot));
+  }
+}
+
+gboolean
+schedule_join_kernels (Plan *plan,
+                       const guint *n_readers,
+                       const PlanItem *first,
+                       const PlanItem *second,
+                       gboolean shares,
+                       PlanItem *out_item)
+{
+  const Pair pair = { plan, n_readers, first, second };
+  g_auto (KernelKey) key = { NULL };
+  kernel_key_init (&key);
+  describe (&key, &pair, shares);
+  if (known_kernels_find (plan, &key, out_item)) {
+    out_item->device = second->device;
+    return out_item->kernel != NULL;
+  }
+  const gboolean joins = join (plan, n_readers, first, second, shares, out_item);
+  known_kernels_note (plan, &key, joins ? out_item : NULL);
+  return joins;
 }

@@ -288,8 +288,9 @@ find_operands (Packing *self, gboolean *out_gathers)
   return operands;
 }
 
-gboolean
-schedule_gathers (Plan *plan, const PlanItem *item)
+/* True if packing does not help. */
+static gboolean
+gathers_operand (Plan *plan, const PlanItem *item)
 {
   Packing self = { plan, plan->graph, NULL, NULL, *item };
   gboolean gathers = FALSE;
@@ -350,8 +351,9 @@ get_row_cost (gint64 n, double lanes)
   return MIN (schedule_weights.narrow_tile * one, two) / (double) n;
 }
 
-gboolean
-schedule_wastes_lanes (Plan *plan, const PlanItem *item)
+/* True if vectors along another axis cost less. */
+static gboolean
+wastes_lanes (Plan *plan, const PlanItem *item)
 {
   Packing self = { plan, plan->graph, NULL, NULL, *item };
   ScheduleMachine machine = schedule_get_machine (plan, item->device);
@@ -377,6 +379,23 @@ schedule_wastes_lanes (Plan *plan, const PlanItem *item)
   /* Written and read once more, across memory. */
   return saved > 4 * n_bytes * count_steps (axes, n_axes) * schedule_weights.byte
                      + schedule_weights.launch;
+}
+
+gboolean
+schedule_wants_detour (Plan *plan, const PlanItem *item)
+{
+  typedef struct {
+    const char *device;
+    gboolean wants;
+  } Verdict;
+  const Verdict *known = tiny_node_map_get (&plan->detours, item->kernel);
+  if (known != NULL && known->device == item->device)
+    return known->wants;
+  const Verdict now
+      = { item->device, gathers_operand (plan, item) || wastes_lanes (plan, item) };
+  tiny_node_map_set (&plan->detours, item->kernel,
+                     tiny_arena_copy (plan->arena, &now, sizeof now));
+  return now.wants;
 }
 
 void

@@ -59,6 +59,9 @@ typedef struct {
   AffinePool affines;
   TinyNodeMap nodes_of; /* of a kernel: see schedule_list_nodes() */
   GPtrArray *lists;     /* the lists that are there */
+  TinyNodeMap works;    /* of a kernel: what work.c measured */
+  TinyNodeMap detours;  /* of a kernel: what schedule_wants_detour() said */
+  GHashTable *kernels;  /* see known-kernels.h, or NULL */
   guint n_roots;
   TinyNode **roots;   /* the values */
   GPtrArray *order;   /* see schedule_list_graph() */
@@ -153,11 +156,9 @@ GArray **schedule_find_waits (Plan *plan);
 
 /* packing.c: operands of contractions that are read across memory get a packed copy first. */
 void schedule_pack_operands (Plan *plan);
-/* Whether @item is a contraction that would gather an operand, and packing does not help. */
-gboolean schedule_gathers (Plan *plan, const PlanItem *item);
-/* True if contractions in @item leave so many lanes empty along what it stores that it costs less to compute it with
- * vectors along another axis, and to put it in order after that. */
-gboolean schedule_wastes_lanes (Plan *plan, const PlanItem *item);
+/* True if @item is a contraction that would gather an operand, and packing does not help, or leaves so many lanes empty
+ * along what it stores that it costs less to compute it with vectors along another axis, and to put it in order after. */
+gboolean schedule_wants_detour (Plan *plan, const PlanItem *item);
 
 /* join.c: leaves out of @buffers, a kernel's slots, what @stores do not use, and numbers the PARAMs of
  * @stores anew. Gives how many are left. */

@@ -185,7 +185,7 @@ lower_stage (Plan *plan, Stage *stage)
   if (!schedule_lower_stage (plan, stage, &item))
     return;
   if (stage->order == NULL && !schedule_is_claimed (stage->node)
-      && (schedule_gathers (plan, &item) || schedule_wastes_lanes (plan, &item))) {
+      && schedule_wants_detour (plan, &item)) {
     PlanItem first;
     Stage *detour = schedule_detour_stage (plan, stage);
     if (detour != NULL && schedule_lower_stage (plan, detour, &first)) {
@@ -503,6 +503,9 @@ tiny_schedule_new_with (TinyGraph *graph,
   g_ptr_array_unref (plan.order);
   g_ptr_array_unref (plan.ordered);
   tiny_node_map_clear (&plan.nodes_of);
+  tiny_node_map_clear (&plan.works);
+  tiny_node_map_clear (&plan.detours);
+  g_clear_pointer (&plan.kernels, g_hash_table_unref);
   tiny_node_map_clear (&plan.stage_of);
   tiny_node_map_clear (&plan.devices);
   tiny_node_map_clear (&plan.recomputed);

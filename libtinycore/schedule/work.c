@@ -286,11 +286,10 @@ is_contraction (Measure *self, TinyNode *reduce)
   return FALSE;
 }
 
-KernelWork
-schedule_measure_kernel (Plan *plan, const PlanItem *item)
+static KernelWork
+measure (Plan *plan, TinyNode *kernel, const char *device)
 {
-  TinyNode *kernel = item->kernel;
-  const ScheduleMachine machine = schedule_get_machine (plan, item->device);
+  const ScheduleMachine machine = schedule_get_machine (plan, device);
   Measure self = { .plan = plan, .lanes = machine.lanes, .work.workers = machine.workers };
   const GPtrArray *order = self.order = schedule_list_nodes (plan, kernel);
   g_autofree double *all = self.operations = g_new (double, order->len + 1);
@@ -314,6 +313,25 @@ schedule_measure_kernel (Plan *plan, const PlanItem *item)
   measure_steps (&self, kernel);
   measure_bytes (&self);
   return self.work;
+}
+
+/* A kernel on the device on which it was measured first. */
+typedef struct {
+  const char *device;
+  KernelWork work;
+} Measured;
+
+KernelWork
+schedule_measure_kernel (Plan *plan, const PlanItem *item)
+{
+  Measured *known = tiny_node_map_get (&plan->works, item->kernel);
+  if (known != NULL && known->device == item->device)
+    return known->work;
+  const Measured now = { item->device, measure (plan, item->kernel, item->device) };
+  if (known == NULL)
+    tiny_node_map_set (&plan->works, item->kernel,
+                       tiny_arena_copy (plan->arena, &now, sizeof now));
+  return now.work;
 }
 
 double

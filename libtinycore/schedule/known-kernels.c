@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: MIT
+ *
+ * known-kernels.c: a table of the kernels that one plan has made, so that equal ones are made once.
+ *
+ * A long program asks for the same kernel over other buffers again and again, as the steps of a recurrence do. A key is a
+ * row of words: addresses of nodes and of lists of integers, of which a graph has equal ones once, and numbers of
+ * buffers in the order in which they were met. Rows that are equal have equal kernels. */
+#include "schedule/known-kernels.h"
+
+#include <string.h>
+
+typedef struct {
+  const guint64 *words;
+  guint n_words;
+  guint32 hash;
+  TinyNode *kernel; /* NULL: none came of it */
+  gboolean reads_target_elsewhere;
+  guint n_buffers, n_written;
+  const guint *numbers; /* of the buffers */
+} Known;
+
+void
+kernel_key_init (KernelKey *self)
+{
+  self->words = g_array_new (FALSE, FALSE, sizeof (guint64));
+  self->buffers = g_array_new (FALSE, FALSE, sizeof (guint));
+}
+
+void
+kernel_key_clear (KernelKey *self)
+{
+  g_clear_pointer (&self->words, g_array_unref);
+  g_clear_pointer (&self->buffers, g_array_unref);
+}
+
+guint
+kernel_key_find_number (const KernelKey *self, guint buffer)
+{
+  guint number = 0;
+  while (number < self->buffers->len && g_array_index (self->buffers, guint, number) != buffer)
+    number++;
+  return number;
+}
+
+void
+kernel_key_add_buffer (KernelKey *self, Plan *plan, guint buffer)
+{
+  const TinyScheduleBuffer *info = schedule_get_buffer (plan, buffer);
+  const guint number = kernel_key_find_number (self, buffer);
+  if (number == self->buffers->len)
+    g_array_append_val (self->buffers, buffer);
+  KERNEL_KEY_ADD (self, number | (guint64) info->dtype << 32, (guint64) info->n_elements);
+}
+
+/* ---- the table ---- */
+static guint
+hash_known (gconstpointer p)
+{
+  return ((const Known *) p)->hash;
+}
+
+static gboolean
+equal_known (gconstpointer a, gconstpointer b)
+{
+  const Known *x = a, *y = b;
+  return x->hash == y->hash && x->n_words == y->n_words
+         && memcmp (x->words, y->words, x->n_words * sizeof *x->words) == 0;
+}
+
+static Known
+make_known (const KernelKey *key)
+{
+  const guint64 *words = (const guint64 *) (void *) key->words->data;
+  guint64 hash = key->words->len;
+  for (guint i = 0; i < key->words->len; i++) {
+    hash = (hash ^ words[i]) * G_GUINT64_CONSTANT (0x9E3779B97F4A7C15);
+    hash ^= hash >> 32;
+  }
+  return (Known){ .words = words, .n_words = key->words->len, .hash = (guint32) hash };
+}
+
+gboolean
+known_kernels_find (Plan *plan, const KernelKey *key, PlanItem *out_item)
+{
+  const Known probe = make_known (key);
+  const Known *known
+      = plan->kernels != NULL ? g_hash_table_lookup (plan->kernels, &probe) : NULL;
+  if (known == NULL)
+    return FALSE;
+  guint *buffers = tiny_arena_alloc (plan->arena, known->n_buffers * sizeof (guint));
+  for (guint i = 0; i < known->n_buffers; i++)
+    buffers[i] = g_array_index (key->buffers, guint, known->numbers[i]);
+  *out_item = (PlanItem){ .kind = TINY_SCHEDULE_KERNEL,
+                          .kernel = known->kernel,
+                          .n_buffers = known->n_buffers,
+                          .n_written = known->n_written,
+                          .buffers = buffers,
+                          .reads_target_elsewhere = known->reads_target_elsewhere };
+  return TRUE;
+}
+
+void
+known_kernels_note (Plan *plan, const KernelKey *key, const PlanItem *item)
+{
+  Known known = make_known (key);
+  known.words = tiny_arena_copy (plan->arena, known.words, known.n_words * sizeof *known.words);
+  if (item != NULL) {
+    guint *numbers = tiny_arena_alloc (plan->arena, item->n_buffers * sizeof (guint));
+    for (guint i = 0; i < item->n_buffers; i++)
+      numbers[i] = kernel_key_find_number (key, item->buffers[i]);
+    known.kernel = item->kernel;
+    known.reads_target_elsewhere = item->reads_target_elsewhere;
+    known.n_buffers = item->n_buffers;
+    known.n_written = item->n_written;
+    known.numbers = numbers;
+  }
+  if (plan->kernels == NULL)
+    plan->kernels = g_hash_table_new (hash_known, equal_known);
+  g_hash_table_add (plan->kernels, tiny_arena_copy (plan->arena, &known, sizeof known));
+}
