@@ -703,7 +703,7 @@ class Trigonometric:
 
     def tanh(self):
         """The hyperbolic tangent."""
-        size = abs(self)
+        size = self if 0 < self else 0 - self
         z = self * self
         small = self + self * (z * polynomial(z, [-0.33333281940179116, 0.1333144215746843, -0.05373971215194125, 0.020639078727142567,
                                                   -0.005704978359731261],

@@ -17,13 +17,21 @@ head_of (TinyBuild *b, TinyNode *x)
   return op_bitcast (b, tiny_build_binary (b, TINY_OP_AND, bits, mask), TINY_DTYPE_F32);
 }
 
+/* |x| for a comparison, which asks for no slope. */
+static TinyNode *
+size_of (TinyBuild *b, TinyNode *x)
+{
+  TinyNode *zero = tiny_build_like (b, x, 0);
+  return tiny_build_where (b, tiny_build_less (b, zero, x), x, tiny_build_sub (b, zero, x));
+}
+
 /* 2^power (1 + lost), the rest without a gradient, which is 0 where |@x| is not below @limit: there the result is 0 or
  * infinite, and infinities have no difference. */
 static TinyNode *
 power_and_rest (TinyBuild *b, TinyNode *power, TinyNode *lost, TinyNode *x, double limit)
 {
   TinyNode *is_near
-      = tiny_build_binary (b, TINY_OP_CMPLT, op_abs (b, x), tiny_build_like (b, x, limit));
+      = tiny_build_binary (b, TINY_OP_CMPLT, size_of (b, x), tiny_build_like (b, x, limit));
   lost = tiny_build_where (b, is_near, lost, tiny_build_like (b, lost, 0));
   lost = tiny_build_unary (b, TINY_OP_DETACH, lost);
   return tiny_build_mul (b, tiny_build_unary (b, TINY_OP_EXP2, power),

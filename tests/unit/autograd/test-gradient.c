@@ -274,6 +274,29 @@ test_errors (void)
   g_assert_cmpstr (error->message, ==, "reshape: (2,) of 2 elements does not fit (3,)");
 }
 
+static guint
+count_slopes (TinyTensor *y)
+{
+  g_autoptr (TinyTensor) owned = g_object_ref_sink (y);
+  TinyNode *root = tiny_tensor_get_node (y);
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (tiny_runtime_get_graph (), &root, 1);
+  guint n = 0;
+  for (guint i = 0; i < order->len; i++)
+    n += ((const TinyNode *) order->pdata[i])->op == TINY_OP_SLOPED;
+  return n;
+}
+
+/* A size that is only compared, or whose slope is told beside it, has no slope of its own: sigmoid () has those of its
+ * value and of its slope, and tanh () its own besides. */
+static void
+test_slopes (void)
+{
+  g_autoptr (TinyTensor) x = g_object_ref_sink (tiny_tensor_arange (TINY_DTYPE_F32, 0, 8, 1));
+  g_assert_cmpuint (count_slopes (tiny_tensor_exp (x)), ==, 0);
+  g_assert_cmpuint (count_slopes (tiny_tensor_sigmoid (x)), ==, 2);
+  g_assert_cmpuint (count_slopes (tiny_tensor_tanh (x)), ==, 3);
+}
+
 /* All that is below a loss is listed once, not for each question that is asked of it. */
 static void
 test_order (void)
@@ -313,5 +336,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/autograd/gradient/backward", test_backward);
   g_test_add_func ("/autograd/gradient/errors", test_errors);
   g_test_add_func ("/autograd/gradient/order", test_order);
+  g_test_add_func ("/autograd/gradient/slopes", test_slopes);
   return g_test_run ();
 }
