@@ -317,12 +317,13 @@ tiny_request_find_constants (TinyRequest *self)
 
 /* What @root has become in @graph, of which nothing needs to be stored beyond sizes that are variables. */
 static TinyNode *
-leave_open (TinyGraph *graph, const TinyNode *root, const TinyNodeMap *map)
+leave_open (const TinyRequest *self, TinyGraph *graph, const TinyNode *root, TinyNode **made)
 {
-  TinyNode *x = tiny_node_map_get (map, root);
+  TinyNode *x = made[root->place];
   for (guint i = 0; root->limits != NULL && i < root->shape->n; i++) {
     TinyNode *limit = tiny_limit_get (root, i);
-    TinyNode *size = limit != NULL ? tiny_node_map_get (map, limit) : NULL;
+    TinyNode *size
+        = limit != NULL && tiny_node_is_in (limit, self->order) ? made[limit->place] : NULL;
     if (size == NULL) /* one that the limit was calculated to */
       continue;
     gint64 dims[TINY_LIMIT_MAX_RANK];
@@ -341,49 +342,48 @@ leave_open (TinyGraph *graph, const TinyNode *root, const TinyNodeMap *map)
 TinyNode *
 tiny_request_normalise (const TinyRequest *self, TinyGraph *graph, const char *device)
 {
-  g_auto (TinyNodeMap) map = { 0 };
+  /* Each node of the order as it has become, by its place. */
+  g_autofree TinyNode **made = g_new0 (TinyNode *, self->order->len + 1);
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   guint slot = 0, number = 0;
   for (guint i = 0; i < self->order->len; i++) {
     TinyNode *node = self->order->pdata[i];
     if (slot < self->buffers->len && node == self->buffers->pdata[slot]) {
       const TinyNode *buffer = node->op == TINY_OP_BUFFER ? node : node->sources[0];
-      tiny_node_map_set (&map, node,
-                         tiny_node_new (graph, TINY_OP_PARAM, node->dtype, node->lanes, 0, NULL,
-                                        slot++, node->shape, buffer->text));
+      made[i] = tiny_node_new (graph, TINY_OP_PARAM, node->dtype, node->lanes, 0, NULL, slot++,
+                               node->shape, buffer->text);
       continue;
     }
     if (node->op == TINY_OP_BUFFER) /* of which a run is read alone */
       continue;
     if (node->op == TINY_OP_GRADIENT) {
-      tiny_node_map_set (&map, node, tiny_node_map_get (&map, node->sources[node->ints->v[0]]));
+      made[i] = made[node->sources[node->ints->v[0]]->place];
       continue;
     }
     gboolean is_variable = node->op == TINY_OP_VARIABLE;
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
-      g_ptr_array_add (sources, tiny_node_map_get (&map, node->sources[s]));
+      g_ptr_array_add (sources, made[node->sources[s]->place]);
     if (node->op == TINY_OP_LIMIT) { /* what it means is in the masks that were made with it */
-      tiny_node_map_set (&map, node, sources->pdata[0]);
+      made[i] = sources->pdata[0];
       continue;
     }
     TinyNode *open = open_numbers_remake (&self->numbers, graph, node, i,
                                           (TinyNode *const *) sources->pdata);
     if (open != NULL) {
-      tiny_node_map_set (&map, node, open);
+      made[i] = open;
       continue;
     }
-    tiny_node_map_set (&map, node,
-                       tiny_node_new (graph, node->op, node->dtype, node->lanes,
-                                      node->n_sources, (TinyNode *const *) sources->pdata,
-                                      is_variable        ? number++
-                                      : is_marked (node) ? 0
-                                                         : node->arg,
-                                      node->ints, is_variable ? NULL : node->text));
+    made[i] = tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources,
+                             (TinyNode *const *) sources->pdata,
+                             is_variable        ? number++
+                             : is_marked (node) ? 0
+                                                : node->arg,
+                             node->ints, is_variable ? NULL : node->text);
   }
   g_ptr_array_set_size (sources, 0);
   for (guint i = 0; i < self->nodes->len; i++)
-    g_ptr_array_add (sources, leave_open (graph, self->nodes->pdata[i], &map));
+    g_ptr_array_add (sources, leave_open (self, graph, self->nodes->pdata[i], made));
   return tiny_node_sink (graph, sources->len, (TinyNode *const *) sources->pdata, device);
 }
 

@@ -245,14 +245,9 @@ static void
 store_cuts (Claims *self)
 {
   Plan *plan = self->plan, *scratch = &self->scratch;
-  *scratch = (Plan){ .graph = plan->graph,
-                     .arena = plan->arena,
-                     .n_inputs = plan->n_inputs,
-                     .only_device = plan->only_device,
-                     .options = plan->options };
-  affine_pool_init (&scratch->affines, plan->graph);
-  scratch->buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
-  scratch->lists = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
+  schedule_plan_init (scratch, plan->graph, plan->arena, &plan->options);
+  scratch->n_inputs = plan->n_inputs;
+  scratch->only_device = plan->only_device;
   g_array_append_vals (scratch->buffers, plan->buffers->data, plan->n_inputs);
   for (guint i = 0; i < plan->n_inputs; i++)
     g_ptr_array_add (self->leaves, NULL);
@@ -310,12 +305,7 @@ end_offers (Claims *self)
   self->is_root = (TinyNodeMap){ 0 };
   g_clear_pointer (&self->order, g_ptr_array_unref);
   g_clear_pointer (&self->leaves, g_ptr_array_unref);
-  g_array_unref (self->scratch.buffers);
-  g_ptr_array_unref (self->scratch.lists);
-  tiny_node_map_clear (&self->scratch.nodes_of);
-  tiny_node_map_clear (&self->scratch.stage_of);
-  tiny_node_map_clear (&self->scratch.devices);
-  affine_pool_clear (&self->scratch.affines);
+  schedule_plan_clear (&self->scratch);
 }
 
 /* Offers all candidates of the plan's graph. */

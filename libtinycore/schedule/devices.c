@@ -7,21 +7,28 @@
 #include "base/tiny-error.h"
 #include "schedule/plan.h"
 
-/* Stands in the map for what is nowhere: it has been looked at. */
-static const char nowhere[] = "";
+/* Numbers of what was not looked at, of what is nowhere, and of the first device. */
+enum { UNKNOWN, NOWHERE, FIRST };
 
 static void
 remember (Plan *plan, const TinyNode *node, const char *device)
 {
-  tiny_node_map_set (&plan->devices, node, (gpointer) (device != NULL ? device : nowhere));
+  GPtrArray *names = plan->device_names;
+  guint i = 0;
+  while (device != NULL && i < names->len && names->pdata[i] != device)
+    i++;
+  if (device != NULL && i == names->len)
+    g_ptr_array_add (names, (gpointer) device);
+  tiny_node_numbers_set (&plan->devices, node, device != NULL ? FIRST + i : NOWHERE);
 }
 
 const char *
 schedule_get_device (Plan *plan, TinyNode *node)
 {
-  const char *device = tiny_node_map_get (&plan->devices, node);
-  if (device != NULL)
-    return device != nowhere ? device : NULL;
+  const guint number = tiny_node_numbers_get (&plan->devices, node);
+  const char *device = NULL;
+  if (number != UNKNOWN)
+    return number != NOWHERE ? plan->device_names->pdata[number - FIRST] : NULL;
   if (node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY)
     return node->text;
   /* Made by a pass since the check: the first source that knows. */

@@ -39,7 +39,7 @@ add_estimate (Fusion *self, Info *info, const Info *source)
 {
   if (source->is_assumed) {
     info->operations += schedule_weights.access;
-    add_leaf (info, source->node->place, source->n_bytes);
+    add_leaf (info, (guint) (source - self->infos), source->n_bytes);
     return;
   }
   info->operations += source->operations;
@@ -71,7 +71,7 @@ assume_below (Fusion *self, Info *info)
 {
   while (info->node->op == TINY_OP_RESHAPE || info->node->op == TINY_OP_PERMUTE
          || info->node->op == TINY_OP_FLIP)
-    info = fusion_get_info (self, info->node->sources[0]);
+    info = fusion_get_value (self, info, 0);
   info->is_assumed = TRUE;
 }
 
@@ -134,8 +134,7 @@ is_deep (Fusion *self, const Info *info)
   if (!is_long && info->n_folds < schedule_weights.max_folds)
     return FALSE;
   return (is_long && tiny_op_is_elementwise (node->op))
-         || (tiny_op_is_movement (node->op)
-             && info->n <= fusion_get_info (self, node->sources[0])->n)
+         || (tiny_op_is_movement (node->op) && info->n <= fusion_get_value (self, info, 0)->n)
          || info->depth >= 2 * schedule_weights.max_depth;
 }
 
@@ -144,13 +143,13 @@ estimate (Fusion *self, Info *info)
 {
   TinyNode *node = info->node;
   gboolean computes = tiny_op_is_elementwise (node->op) || node->op == TINY_OP_REDUCE;
-  for (guint i = 0; i < schedule_count_values (node); i++) {
-    Info *source = fusion_get_info (self, node->sources[i]);
+  for (guint i = 0; i < info->n_values; i++) {
+    Info *source = fusion_get_value (self, info, i);
     if (node->op == TINY_OP_EXPAND && !source->is_assumed
         && is_better_stored (source, info->n)) {
       assume_below (self, source);
       info->operations += schedule_weights.access;
-      add_leaf (info, source->node->place, source->n_bytes);
+      add_leaf (info, (guint) (source - self->infos), source->n_bytes);
     } else {
       add_estimate (self, info, source);
     }
@@ -173,12 +172,11 @@ estimate (Fusion *self, Info *info)
 }
 
 /* ---- backward ---- */
-/* @context comes behind those that @node has. What a node was given is free once it is decided on, so there are never
+/* @context comes behind those that @info has. What a node was given is free once it is decided on, so there are never
  * many, and all are near. */
 static void
-add_context (Fusion *self, TinyNode *node, Context context)
+add_context (Fusion *self, Info *info, Context context)
 {
-  Info *info = fusion_get_info (self, node);
   guint at = self->free;
   if (at == 0) {
     at = self->given->len;
@@ -241,8 +239,8 @@ pass_contexts (Fusion *self, Info *info)
 {
   TinyNode *node = info->node;
   for (guint c = 0; c < self->contexts->len; c++) {
-    for (guint i = 0; i < schedule_count_values (node); i++) {
-      TinyNode *source = node->sources[i];
+    for (guint i = 0; i < info->n_values; i++) {
+      Info *source = fusion_get_value (self, info, i);
       Context context = g_array_index (self->contexts, Context, c);
       if (is_recomputed (self, node)) { /* by rows, in memory of the kernel */
         context.evaluations = MIN (context.evaluations, info->n);
@@ -258,8 +256,8 @@ pass_contexts (Fusion *self, Info *info)
         context.in_reduce = TRUE;
       } else if (node->op == TINY_OP_EXPAND) {
         context.evaluations /= MAX (count_hoisted (node), 1);
-        context.repeated = context.repeated || fusion_get_info (self, source)->n < info->n;
-      } else if (tiny_op_is_elementwise (node->op) && source->shape->n == 0) {
+        context.repeated = context.repeated || source->n < info->n;
+      } else if (tiny_op_is_elementwise (node->op) && source->node->shape->n == 0) {
         context.evaluations = MIN (context.evaluations, 1);
         context.repeated = context.repeated || info->n > 1;
       }
@@ -302,8 +300,8 @@ costs_less_stored (const Fusion *self, Info *info)
                   + (1 + n_users) * info->n_bytes * byte + schedule_weights.launch;
   for (guint i = 0; i < self->contexts->len; i++)
     stored += g_array_index (self->contexts, Context, i).evaluations * schedule_weights.access;
-  info->cost_again = again;
-  info->cost_stored = stored;
+  self->costs[info - self->infos] = (Costs){ stored, again };
+  info->is_weighed = TRUE;
   return again > stored;
 }
 
@@ -329,7 +327,7 @@ find_reason (Fusion *self, Info *info)
 {
   TinyNode *node = info->node;
   gboolean computes = tiny_op_is_elementwise (node->op) || node->op == TINY_OP_REDUCE;
-  info->cost_again = info->cost_stored = 0;
+  info->is_weighed = FALSE;
   if (info->is_forced || self->contexts->len == 0)
     return info->is_forced ? "it is a result, goes to another device, or keeps a kernel small"
                            : NULL;
@@ -412,13 +410,14 @@ add_stages (Fusion *self)
       continue;
     Stage *stage = tiny_arena_alloc (plan->arena, sizeof *stage);
     const char *device = schedule_get_device (plan, node);
+    const Costs costs = self->infos[i].is_weighed ? self->costs[i] : (Costs){ 0, 0 };
     *stage = (Stage){ .node = node,
                       .device = device != NULL ? device : plan->only_device,
                       .buffer = SCHEDULE_NO_BUFFER,
                       .keeps_axes = schedule_is_claimed (node),
                       .why = self->infos[i].why,
-                      .cost_stored = self->infos[i].cost_stored,
-                      .cost_again = self->infos[i].cost_again };
+                      .cost_stored = costs.stored,
+                      .cost_again = costs.again };
     g_ptr_array_add (plan->stages, stage);
     tiny_node_map_set (&plan->stage_of, node, stage);
   }
@@ -430,23 +429,30 @@ schedule_choose_stages (Plan *plan)
   GPtrArray *order = schedule_list_graph (plan);
   Fusion self = { plan, order };
   self.infos = g_new0 (Info, order->len + 1);
+  self.costs = g_new0 (Costs, order->len + 1);
+  self.seen = g_new0 (guint, order->len + 1);
+  self.value_places = tiny_graph_list_places (order, NULL, 0);
   self.signatures = g_array_new (FALSE, FALSE, sizeof (TinyNode *));
   self.contexts = g_array_new (FALSE, FALSE, sizeof (Context));
   self.given = g_array_new (FALSE, FALSE, sizeof (Given));
   g_array_set_size (self.given, 1);
   self.places = g_new0 (guint, order->len + 1);
-  for (guint i = 0; i < order->len; i++) {
+  for (guint i = 0, n_places = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     Info *info = &self.infos[i];
     info->node = node;
+    info->first_value = n_places;
+    info->n_values = schedule_count_values (node);
+    info->is_given = node->op == TINY_OP_PARAM || node->op == TINY_OP_VARIABLE;
+    n_places += node->n_sources;
     info->n = (double) tiny_shape_get_n_elements (node->shape);
     info->n_bytes = info->n * (double) tiny_dtype_get_n_bytes (node->dtype);
-    for (guint j = 0; j < schedule_count_values (node); j++)
-      fusion_get_info (&self, node->sources[j])->n_users++;
+    for (guint j = 0; j < info->n_values; j++)
+      fusion_get_value (&self, info, j)->n_users++;
   }
   for (guint i = order->len; i-- > 0;)
-    for (guint j = 0; j < schedule_count_values (self.infos[i].node); j++) {
-      Info *source = fusion_get_info (&self, self.infos[i].node->sources[j]);
+    for (guint j = 0; j < self.infos[i].n_values; j++) {
+      Info *source = fusion_get_value (&self, &self.infos[i], j);
       source->height = MAX (source->height, self.infos[i].height + 1);
     }
   find_claimed (&self);
@@ -461,5 +467,8 @@ schedule_choose_stages (Plan *plan)
   g_array_unref (self.contexts);
   g_array_unref (self.given);
   g_free (self.places);
+  g_free (self.costs);
+  g_free (self.seen);
+  g_free (self.value_places);
   g_free (self.infos);
 }

@@ -572,16 +572,15 @@ schedule_lower_stage (Plan *plan, Stage *stage, PlanItem *out_item)
 {
   if (tiny_shape_get_n_elements (stage->node->shape) == 0)
     return FALSE;
-  g_auto (KernelKey) key = { NULL };
-  kernel_key_init (&key);
-  const gboolean may_be_known = lowered_describe (&key, plan, stage);
-  if (may_be_known && known_kernels_find (plan, &key, out_item)) {
+  KernelKey *key = known_kernels_begin_key (plan->kernels);
+  const gboolean may_be_known = lowered_describe (key, plan, stage);
+  if (may_be_known && known_kernels_find (plan, key, out_item)) {
     out_item->device = stage->device;
     out_item->stage = stage;
     return TRUE;
   }
   *out_item = make_item (plan, stage);
   if (may_be_known)
-    known_kernels_note (plan, &key, out_item);
+    known_kernels_note (plan, key, out_item);
   return TRUE;
 }

@@ -471,14 +471,13 @@ schedule_join_kernels (Plan *plan,
                        PlanItem *out_item)
 {
   const Pair pair = { plan, n_readers, first, second };
-  g_auto (KernelKey) key = { NULL };
-  kernel_key_init (&key);
-  describe (&key, &pair, shares);
-  if (known_kernels_find (plan, &key, out_item)) {
+  KernelKey *key = known_kernels_begin_key (plan->kernels);
+  describe (key, &pair, shares);
+  if (known_kernels_find (plan, key, out_item)) {
     out_item->device = second->device;
     return out_item->kernel != NULL;
   }
   const gboolean joins = join (plan, n_readers, first, second, shares, out_item);
-  known_kernels_note (plan, &key, joins ? out_item : NULL);
+  known_kernels_note (plan, key, joins ? out_item : NULL);
   return joins;
 }

@@ -19,19 +19,10 @@ typedef struct {
   const guint *numbers; /* of the buffers */
 } Known;
 
-void
-kernel_key_init (KernelKey *self)
-{
-  self->words = g_array_new (FALSE, FALSE, sizeof (guint64));
-  self->buffers = g_array_new (FALSE, FALSE, sizeof (guint));
-}
-
-void
-kernel_key_clear (KernelKey *self)
-{
-  g_clear_pointer (&self->words, g_array_unref);
-  g_clear_pointer (&self->buffers, g_array_unref);
-}
+struct KnownKernels {
+  GHashTable *table; /* Known */
+  KernelKey key;
+};
 
 guint
 kernel_key_find_number (const KernelKey *self, guint buffer)
@@ -79,12 +70,38 @@ make_known (const KernelKey *key)
   return (Known){ .words = words, .n_words = key->words->len, .hash = (guint32) hash };
 }
 
+KnownKernels *
+known_kernels_new (void)
+{
+  KnownKernels *self = g_new0 (KnownKernels, 1);
+  self->table = g_hash_table_new (hash_known, equal_known);
+  self->key.words = g_array_new (FALSE, FALSE, sizeof (guint64));
+  self->key.buffers = g_array_new (FALSE, FALSE, sizeof (guint));
+  return self;
+}
+
+void
+known_kernels_free (KnownKernels *self)
+{
+  g_hash_table_unref (self->table);
+  g_array_unref (self->key.words);
+  g_array_unref (self->key.buffers);
+  g_free (self);
+}
+
+KernelKey *
+known_kernels_begin_key (KnownKernels *self)
+{
+  g_array_set_size (self->key.words, 0);
+  g_array_set_size (self->key.buffers, 0);
+  return &self->key;
+}
+
 gboolean
 known_kernels_find (Plan *plan, const KernelKey *key, PlanItem *out_item)
 {
   const Known probe = make_known (key);
-  const Known *known
-      = plan->kernels != NULL ? g_hash_table_lookup (plan->kernels, &probe) : NULL;
+  const Known *known = g_hash_table_lookup (plan->kernels->table, &probe);
   if (known == NULL)
     return FALSE;
   guint *buffers = tiny_arena_alloc (plan->arena, known->n_buffers * sizeof (guint));
@@ -114,7 +131,5 @@ known_kernels_note (Plan *plan, const KernelKey *key, const PlanItem *item)
     known.n_written = item->n_written;
     known.numbers = numbers;
   }
-  if (plan->kernels == NULL)
-    plan->kernels = g_hash_table_new (hash_known, equal_known);
-  g_hash_table_add (plan->kernels, tiny_arena_copy (plan->arena, &known, sizeof known));
+  g_hash_table_add (plan->kernels->table, tiny_arena_copy (plan->arena, &known, sizeof known));
 }

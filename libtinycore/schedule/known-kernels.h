@@ -7,7 +7,7 @@
 
 G_BEGIN_DECLS
 
-/* What a key begins with. */
+/* The first word of a key. */
 enum { KERNEL_OF_STAGE = 1, KERNEL_OF_PAIR };
 
 /* All that a kernel depends on, with numbers in the place of the buffers. */
@@ -16,10 +16,11 @@ typedef struct {
   GArray *buffers; /* guint: the buffer of each number */
 } KernelKey;
 
-void kernel_key_init (KernelKey *self);
-void kernel_key_clear (KernelKey *self);
-G_DEFINE_AUTO_CLEANUP_CLEAR_FUNC (KernelKey, kernel_key_clear)
+KnownKernels *known_kernels_new (void);
+void known_kernels_free (KnownKernels *self);
 
+/* An empty key, of which there is one at a time. */
+KernelKey *known_kernels_begin_key (KnownKernels *self);
 /* Adds words, each converted to guint64. */
 #define KERNEL_KEY_ADD(self, ...)                                                              \
   g_array_append_vals ((self)->words, ((const guint64[]){ __VA_ARGS__ }),                      \

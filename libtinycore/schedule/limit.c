@@ -9,6 +9,12 @@
 #include "schedule/fusion.h"
 #include "schedule/weights.h"
 
+/* A step of a walk. */
+typedef struct {
+  Info *info;
+  guint next;
+} Frame;
+
 /* A number, and what it is of. */
 typedef struct {
   double key;
@@ -21,6 +27,7 @@ typedef struct {
   Fusion *fusion;
   GPtrArray *fused;  /* nodes, by number */
   GPtrArray *reads;  /* nodes, by number */
+  GArray *stack;     /* of a walk */
   guint n_reads;     /* that are left of them */
   guint n_variables; /* of those */
   guint limit;       /* of reads in a list that is not too long */
@@ -73,47 +80,46 @@ pop (GArray *heap)
 }
 
 /* ---- what a kernel is made of ---- */
-/* What a kernel is given. */
+/* True if a kernel is given it. */
 static gboolean
-is_read (Inside *self, const TinyNode *node)
+is_read (const Info *info)
 {
-  return node->op == TINY_OP_PARAM || node->op == TINY_OP_VARIABLE
-         || fusion_get_info (self->fusion, node)->is_stored;
+  return info->is_given || info->is_stored;
 }
 
 /* Gives what is read, and what is fused, a number each. */
 static void
-look_inside (Inside *self, TinyNode *root)
+look_inside (Inside *self, Info *root)
 {
-  typedef struct {
-    TinyNode *node;
-    guint next;
-  } Frame;
-  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
-  const guint32 seen = tiny_graph_begin_mark (self->fusion->plan->graph);
+  Fusion *fusion = self->fusion;
+  const guint now = ++fusion->n_walks;
+  guint depth = 1;
   g_ptr_array_set_size (self->fused, 0);
   g_ptr_array_set_size (self->reads, 0);
+  g_array_set_size (self->stack, 0);
   self->n_variables = 0;
-  g_array_append_val (stack, ((Frame){ root, 0 }));
-  while (stack->len > 0) {
-    Frame *frame = &g_array_index (stack, Frame, stack->len - 1);
+  g_array_append_val (self->stack, ((Frame){ root, 0 }));
+  while (depth > 0) {
+    Frame *frame = &g_array_index (self->stack, Frame, depth - 1);
     TINY_COUNT (n_looks, 1);
-    if (frame->next == schedule_count_values (frame->node)) {
-      fusion_get_info (self->fusion, frame->node)->number = self->fused->len;
-      g_ptr_array_add (self->fused, frame->node);
-      g_array_set_size (stack, stack->len - 1);
+    if (frame->next == frame->info->n_values) {
+      frame->info->number = self->fused->len;
+      g_ptr_array_add (self->fused, frame->info->node);
+      depth--;
       continue;
     }
-    TinyNode *source = frame->node->sources[frame->next++];
-    if (source->mark == seen)
+    Info *source = fusion_get_value (fusion, frame->info, frame->next++);
+    if (fusion->seen[source - fusion->infos] == now)
       continue;
-    source->mark = seen;
-    if (is_read (self, source)) {
-      fusion_get_info (self->fusion, source)->number = self->reads->len;
-      self->n_variables += source->op == TINY_OP_VARIABLE;
-      g_ptr_array_add (self->reads, source);
+    fusion->seen[source - fusion->infos] = now;
+    if (is_read (source)) {
+      source->number = self->reads->len;
+      self->n_variables += source->node->op == TINY_OP_VARIABLE;
+      g_ptr_array_add (self->reads, source->node);
+    } else if (depth++ == self->stack->len) {
+      g_array_append_val (self->stack, ((Frame){ source, 0 }));
     } else {
-      g_array_append_val (stack, ((Frame){ source, 0 }));
+      g_array_index (self->stack, Frame, depth - 1) = (Frame){ source, 0 };
     }
   }
   self->n_reads = self->reads->len;
@@ -135,10 +141,10 @@ make_list (Inside *self, guint i)
   guint *list = get_list (self, i), n = 0;
   TINY_COUNT (n_looks, 1);
   self->stamp++;
-  for (guint s = 0; s < schedule_count_values (node); s++) {
-    const TinyNode *source = node->sources[s];
-    const guint number = fusion_get_info (self->fusion, source)->number;
-    const gboolean is_one = is_read (self, source);
+  for (guint s = 0; s < info->n_values; s++) {
+    const Info *source = fusion_get_value (self->fusion, info, s);
+    const guint number = source->number;
+    const gboolean is_one = is_read (source);
     const guint *from = is_one ? &number : get_list (self, number);
     const guint n_from = is_one ? 1 : self->lengths[number];
     for (guint k = 0; k < n_from && n <= self->limit; k++) {
@@ -171,8 +177,9 @@ list_users (Inside *self)
     for (guint i = 0; i < n; i++) {
       const TinyNode *node = self->fused->pdata[i];
       for (guint s = 0; s < schedule_count_values (node); s++) {
-        const gboolean is_one = is_read (self, node->sources[s]);
-        const guint number = fusion_get_info (self->fusion, node->sources[s])->number;
+        const Info *source = fusion_get_info (self->fusion, node->sources[s]);
+        const gboolean is_one = is_read (source);
+        const guint number = source->number;
         if (pass == 0)
           self->counts[is_one][number]++;
         else if (!is_one)
@@ -245,16 +252,16 @@ drop_below (Inside *self, guint i)
     if (k > 0 && self->counts[0][at] > 0)
       continue;
     for (guint s = 0; s < schedule_count_values (node); s++) {
-      const TinyNode *source = node->sources[s];
-      const guint number = fusion_get_info (self->fusion, source)->number;
-      const gboolean is_one = is_read (self, source);
+      const Info *source = fusion_get_info (self->fusion, node->sources[s]);
+      const guint number = source->number;
+      const gboolean is_one = is_read (source);
       TINY_COUNT (n_looks, 1);
       const gboolean is_last = --self->counts[is_one][number] == 0;
       if (!is_one) {
         g_array_append_val (below, number);
       } else if (is_last) {
         self->n_reads--;
-        self->n_variables -= source->op == TINY_OP_VARIABLE;
+        self->n_variables -= source->node->op == TINY_OP_VARIABLE;
       }
     }
   }
@@ -306,10 +313,10 @@ find_limit (const Inside *self, guint most)
 
 /* Stores more until the kernel of @root, a value that is stored, does not read too much. Returns whether it did. */
 static gboolean
-limit_kernel (Inside *self, TinyNode *root)
+limit_kernel (Inside *self, Info *root)
 {
   Plan *plan = self->fusion->plan;
-  const char *device = schedule_get_device (plan, root);
+  const char *device = schedule_get_device (plan, root->node);
   const ScheduleMachine machine
       = schedule_get_machine (plan, device != NULL ? device : plan->only_device);
   const guint most = MIN (schedule_weights.max_buffers, MAX (machine.max_buffers, 2) - 1);
@@ -332,14 +339,39 @@ limit_kernel (Inside *self, TinyNode *root)
   return changed;
 }
 
+/* By place: the kernels of these nodes, as far as there are any, are not made of what they were made of when kernels were
+ * looked at last. */
+static guint8 *
+find_changed (const Fusion *self)
+{
+  enum { INSIDE = 1, ITSELF = 2 };
+  guint8 *changed = g_new0 (guint8, self->order->len + 1);
+  for (guint i = 0; i < self->order->len; i++) {
+    const Info *info = &self->infos[i];
+    changed[i] = info->is_stored != info->was_stored ? INSIDE | ITSELF : 0;
+    for (guint s = 0; s < info->n_values; s++) {
+      const guint place = self->value_places[info->first_value + s];
+      const guint8 how = self->infos[place].is_stored ? ITSELF : INSIDE;
+      changed[i] |= (changed[place] & how) != 0 ? INSIDE : 0;
+    }
+  }
+  return changed;
+}
+
 gboolean
 fusion_limit_buffers (Fusion *self)
 {
   g_autoptr (GPtrArray) fused = g_ptr_array_new (), reads = g_ptr_array_new ();
-  Inside inside = { .fusion = self, .fused = fused, .reads = reads };
-  gboolean changed = FALSE;
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
+  g_autofree guint8 *changed = self->is_looked_at ? find_changed (self) : NULL;
+  Inside inside = { .fusion = self, .fused = fused, .reads = reads, .stack = stack };
+  gboolean stores = FALSE;
   for (guint i = 0; i < self->order->len; i++)
-    if (self->infos[i].is_stored && limit_kernel (&inside, self->infos[i].node))
-      changed = TRUE;
-  return changed;
+    self->infos[i].was_stored = self->infos[i].is_stored;
+  self->is_looked_at = TRUE;
+  for (guint i = 0; i < self->order->len; i++)
+    if (self->infos[i].is_stored && (changed == NULL || changed[i])
+        && limit_kernel (&inside, &self->infos[i]))
+      stores = TRUE;
+  return stores;
 }

@@ -285,8 +285,8 @@ schedule_take_apart (Plan *plan, TinyNode *sink, GError **error)
   TinyNode *out = good ? make_sink (&self, sink) : NULL;
   tiny_node_map_clear (&self.singles);
   tiny_node_map_clear (&self.multis);
-  tiny_node_map_clear (&plan->devices); /* it is asked anew of every node, with all checks */
-  plan->devices = (TinyNodeMap){ 0 };
+  tiny_node_numbers_clear (
+      &plan->devices); /* it is asked anew of every node, with all checks */
   if (!good)
     g_propagate_error (error, failure);
   return out;

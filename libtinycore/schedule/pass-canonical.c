@@ -19,14 +19,14 @@
 typedef struct {
   Plan *plan;
   TinyGraph *graph;
-  TinyNodeMap users; /* number of users of each node */
-  TinyNodeMap relus; /* of a node: max (node, 0) if that is in the graph */
+  TinyNodeNumbers users; /* of each node */
+  TinyNodeMap relus;     /* of a node: max (node, 0) if that is in the graph */
 } Canonical;
 
 static guint
 count_users (Canonical *self, const TinyNode *node)
 {
-  return GPOINTER_TO_UINT (tiny_node_map_get (&self->users, node));
+  return tiny_node_numbers_get (&self->users, node);
 }
 
 /* ---- REDUCE of REDUCE ---- */
@@ -293,8 +293,7 @@ schedule_canonicalize (Plan *plan)
       g_ptr_array_add (sources, made[*at++]);
     TinyNode *result = made[i] = clean (&self, node, (TinyNode *const *) sources->pdata);
     schedule_get_device (plan, result); /* here its sources are known: no deep walk later */
-    tiny_node_map_set (&self.users, result,
-                       GUINT_TO_POINTER (MAX (count_users (&self, result), users[i])));
+    tiny_node_numbers_set (&self.users, result, MAX (count_users (&self, result), users[i]));
   }
   for (guint r = 0; r < plan->n_roots; r++) {
     TinyNode *root = made[*at++];
@@ -304,6 +303,6 @@ schedule_canonicalize (Plan *plan)
                             NULL);
     plan->roots[r] = root;
   }
-  tiny_node_map_clear (&self.users);
+  tiny_node_numbers_clear (&self.users);
   tiny_node_map_clear (&self.relus);
 }

@@ -5,6 +5,7 @@
  * Passes run in the order of their declarations here; see README.md for what each is for. */
 #pragma once
 
+#include "ir/tiny-node-numbers.h"
 #include "ir/tiny-shape.h"
 #include "schedule/affine.h"
 #include "schedule/tiny-schedule.h"
@@ -53,6 +54,8 @@ schedule_count_values (const TinyNode *node)
   return node->op == TINY_OP_AFTER ? 1 : node->n_sources;
 }
 
+typedef struct KnownKernels KnownKernels; /* known-kernels.h */
+
 typedef struct {
   TinyGraph *graph;
   TinyArena *arena;
@@ -61,7 +64,7 @@ typedef struct {
   GPtrArray *lists;     /* the lists that are there */
   TinyNodeMap works;    /* of a kernel: what work.c measured */
   TinyNodeMap detours;  /* of a kernel: what schedule_wants_detour() said */
-  GHashTable *kernels;  /* see known-kernels.h, or NULL */
+  KnownKernels *kernels;
   guint n_roots;
   TinyNode **roots;   /* the values */
   GPtrArray *order;   /* see schedule_list_graph() */
@@ -72,8 +75,9 @@ typedef struct {
                         input's memory after its ASSIGN */
   GPtrArray *stages; /* Stage, sources before users */
   TinyNodeMap stage_of;
-  TinyNodeMap devices;    /* interned device name of each node */
-  TinyNodeMap recomputed; /* nodes that are not stored where they otherwise would be */
+  TinyNodeNumbers devices; /* of each node, see devices.c */
+  GPtrArray *device_names; /* interned, by number */
+  TinyNodeMap recomputed;  /* nodes that are not stored where they otherwise would be */
   TinyNodeMap repeated; /* axes along which they are read again, as bits, and one (layout.c) */
   GArray *items;        /* PlanItem */
   GArray *log;          /* ScheduleLogEntry, see constants.h */
@@ -83,6 +87,13 @@ typedef struct {
   const char *only_device; /* when the graph speaks of a single one */
   TinyScheduleOptions options;
 } Plan;
+
+/* tiny-schedule.c: an empty plan. The graph and the arena are the caller's. */
+void schedule_plan_init (Plan *self,
+                         TinyGraph *graph,
+                         TinyArena *arena,
+                         const TinyScheduleOptions *options);
+void schedule_plan_clear (Plan *self);
 
 /* multi.c: @sink with a node for each device of what is on several; fills @spreads. NULL: an error. */
 TinyNode *schedule_take_apart (Plan *plan, TinyNode *sink, GError **error);

@@ -11,6 +11,7 @@
 #include "base/tiny-timing.h"
 #include "schedule/claim.h"
 #include "schedule/constants.h"
+#include "schedule/known-kernels.h"
 #include "schedule/plan.h"
 #include "schedule/weights.h"
 #include "schedule/work.h"
@@ -475,43 +476,63 @@ run_passes (Plan *plan, TinyNode *sink, GError **error)
   return lay_out_best (plan, error) && check_buffers (plan, error);
 }
 
+void
+schedule_plan_init (Plan *self,
+                    TinyGraph *graph,
+                    TinyArena *arena,
+                    const TinyScheduleOptions *options)
+{
+  *self = (Plan){ .graph = graph, .arena = arena };
+  if (options != NULL)
+    self->options = *options;
+  affine_pool_init (&self->affines, graph);
+  self->buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
+  self->stages = g_ptr_array_new ();
+  self->order = g_ptr_array_new ();
+  self->ordered = g_ptr_array_new ();
+  self->device_names = g_ptr_array_new ();
+  self->lists = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
+  self->kernels = known_kernels_new ();
+  self->items = g_array_new (FALSE, FALSE, sizeof (PlanItem));
+  self->log = g_array_new (FALSE, FALSE, sizeof (ScheduleLogEntry));
+}
+
+void
+schedule_plan_clear (Plan *self)
+{
+  g_array_unref (self->items);
+  g_clear_pointer (&self->log, g_array_unref);
+  known_kernels_free (self->kernels);
+  g_ptr_array_unref (self->stages);
+  g_array_unref (self->buffers);
+  g_ptr_array_unref (self->lists);
+  g_ptr_array_unref (self->order);
+  g_ptr_array_unref (self->ordered);
+  g_ptr_array_unref (self->device_names);
+  tiny_node_numbers_clear (&self->devices);
+  tiny_node_map_clear (&self->nodes_of);
+  tiny_node_map_clear (&self->works);
+  tiny_node_map_clear (&self->detours);
+  tiny_node_map_clear (&self->stage_of);
+  tiny_node_map_clear (&self->recomputed);
+  tiny_node_map_clear (&self->repeated);
+  affine_pool_clear (&self->affines);
+}
+
 TinySchedule *
 tiny_schedule_new_with (TinyGraph *graph,
                         TinyNode *sink,
                         const TinyScheduleOptions *options,
                         GError **error)
 {
-  Plan plan = { .graph = graph, .arena = tiny_arena_new () };
-  if (options != NULL)
-    plan.options = *options;
-  affine_pool_init (&plan.affines, graph);
-  plan.buffers = g_array_new (FALSE, FALSE, sizeof (TinyScheduleBuffer));
-  plan.stages = g_ptr_array_new ();
-  plan.order = g_ptr_array_new ();
-  plan.ordered = g_ptr_array_new ();
-  plan.lists = g_ptr_array_new_with_free_func ((GDestroyNotify) g_ptr_array_unref);
-  plan.items = g_array_new (FALSE, FALSE, sizeof (PlanItem));
-  plan.log = g_array_new (FALSE, FALSE, sizeof (ScheduleLogEntry));
+  Plan plan;
+  TinyArena *arena = tiny_arena_new ();
+  schedule_plan_init (&plan, graph, arena, options);
   TinySchedule *self = run_passes (&plan, sink, error) ? make_schedule (&plan) : NULL;
   if (self == NULL)
     tiny_graph_free (graph);
-  g_array_unref (plan.items);
-  g_clear_pointer (&plan.log, g_array_unref);
-  g_ptr_array_unref (plan.stages);
-  g_array_unref (plan.buffers);
-  g_ptr_array_unref (plan.lists);
-  g_ptr_array_unref (plan.order);
-  g_ptr_array_unref (plan.ordered);
-  tiny_node_map_clear (&plan.nodes_of);
-  tiny_node_map_clear (&plan.works);
-  tiny_node_map_clear (&plan.detours);
-  g_clear_pointer (&plan.kernels, g_hash_table_unref);
-  tiny_node_map_clear (&plan.stage_of);
-  tiny_node_map_clear (&plan.devices);
-  tiny_node_map_clear (&plan.recomputed);
-  tiny_node_map_clear (&plan.repeated);
-  affine_pool_clear (&plan.affines);
-  tiny_arena_free (plan.arena);
+  schedule_plan_clear (&plan);
+  tiny_arena_free (arena);
   return self;
 }
 

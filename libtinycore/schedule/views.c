@@ -100,7 +100,7 @@ view_shear_bounds (const TinyNode *x, const gint64 *ints, gint64 *out_lo, gint64
 
 /* ---- PAD ---- */
 static TinyNode *
-sink_pad (TinyGraph *graph, const TinyNodeMap *users, const gint64 *pairs, TinyNode *x)
+sink_pad (TinyGraph *graph, const TinyNodeNumbers *users, const gint64 *pairs, TinyNode *x)
 {
   guint n = x->shape->n;
   gint64 moved[2 * SCHEDULE_MAX_RANK] = { 0 }, dims[SCHEDULE_MAX_RANK];
@@ -158,7 +158,7 @@ sink_pad (TinyGraph *graph, const TinyNodeMap *users, const gint64 *pairs, TinyN
 /* ---- SHEAR ---- */
 /* A SHEAR of one axis alone, a dilation or a stride, sinks as a PAD does. */
 static TinyNode *
-sink_stride (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, TinyNode *x)
+sink_stride (TinyGraph *graph, const TinyNodeNumbers *users, const gint64 *ints, TinyNode *x)
 {
   gint64 v[7], dims[SCHEDULE_MAX_RANK];
   guint n = x->shape->n, p = ints[0];
@@ -186,7 +186,7 @@ sink_stride (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, Tin
 }
 
 static TinyNode *
-unmask_shear (TinyGraph *graph, const TinyNodeMap *users, const gint64 *ints, TinyNode *x)
+unmask_shear (TinyGraph *graph, const TinyNodeNumbers *users, const gint64 *ints, TinyNode *x)
 {
   gint64 v[7], lo, hi, pairs[2 * SCHEDULE_MAX_RANK] = { 0 };
   guint p = ints[0];
@@ -248,7 +248,7 @@ extend_for (TinyGraph *graph, TinyOp op, const gint64 *ints, TinyNode *s)
 /* The elementwise @x over moved operands, or NULL when that is something else. */
 static TinyNode *
 move_operands (TinyGraph *graph,
-               const TinyNodeMap *users,
+               const TinyNodeNumbers *users,
                TinyOp op,
                const gint64 *ints,
                guint n,
@@ -257,7 +257,7 @@ move_operands (TinyGraph *graph,
   gboolean masked = is_masked (op, ints, x);
   TinyNode *moved[4];
   gboolean one_masked = FALSE;
-  if (GPOINTER_TO_UINT (tiny_node_map_get (users, x)) > 1 || x->n_sources > 4)
+  if (tiny_node_numbers_get (users, x) > 1 || x->n_sources > 4)
     return NULL;
   if (masked && x->op != TINY_OP_MUL && x->op != TINY_OP_CAST)
     return NULL;
@@ -284,7 +284,7 @@ enum { MAX_DEPTH = 64 };
 
 TinyNode *
 view_apply (TinyGraph *graph,
-            const TinyNodeMap *users,
+            const TinyNodeNumbers *users,
             TinyOp op,
             const gint64 *ints,
             guint n,

@@ -19,7 +19,7 @@ TinyNode *view_extend (TinyGraph *graph, TinyNode *x, guint axis, gint64 size);
 /* The movement @op with @ints over @x. @users counts the users of each node: an elementwise node
  * with at most one is rebuilt over moved operands. Reads out of range become PADs. */
 TinyNode *view_apply (TinyGraph *graph,
-                      const TinyNodeMap *users,
+                      const TinyNodeNumbers *users,
                       TinyOp op,
                       const gint64 *ints,
                       guint n,
