@@ -10,32 +10,52 @@
 /* Numbers of what was not looked at, of what is nowhere, and of the first device. */
 enum { UNKNOWN, NOWHERE, FIRST };
 
-static void
+static guint
 remember (Plan *plan, const TinyNode *node, const char *device)
 {
   GPtrArray *names = plan->device_names;
-  guint i = 0;
+  guint i = 0, number;
   while (device != NULL && i < names->len && names->pdata[i] != device)
     i++;
   if (device != NULL && i == names->len)
     g_ptr_array_add (names, (gpointer) device);
-  tiny_node_numbers_set (&plan->devices, node, device != NULL ? FIRST + i : NOWHERE);
+  number = device != NULL ? FIRST + i : NOWHERE;
+  tiny_node_numbers_set (&plan->devices, node, number);
+  return number;
 }
 
+/* A number as in @devices; UNKNOWN: it has not been looked at. */
+static guint
+look_up (Plan *plan, const TinyNode *node)
+{
+  const guint number = tiny_node_numbers_get (&plan->devices, node);
+  if (number == UNKNOWN && (node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY))
+    return remember (plan, node, node->text);
+  return number;
+}
+
+/* Nodes that a pass made since the check are where their first source that knows is. */
 const char *
 schedule_get_device (Plan *plan, TinyNode *node)
 {
-  const guint number = tiny_node_numbers_get (&plan->devices, node);
-  const char *device = NULL;
-  if (number != UNKNOWN)
-    return number != NOWHERE ? plan->device_names->pdata[number - FIRST] : NULL;
-  if (node->op == TINY_OP_PARAM || node->op == TINY_OP_COPY)
-    return node->text;
-  /* Made by a pass since the check: the first source that knows. */
-  for (guint i = 0; i < node->n_sources && device == NULL; i++)
-    device = schedule_get_device (plan, node->sources[i]);
-  remember (plan, node, device);
-  return device;
+  guint number = look_up (plan, node);
+  g_autoptr (GPtrArray) stack = number == UNKNOWN ? g_ptr_array_new () : NULL;
+  if (stack != NULL)
+    g_ptr_array_add (stack, node);
+  while (stack != NULL && stack->len > 0) {
+    TinyNode *top = stack->pdata[stack->len - 1];
+    number = NOWHERE;
+    for (guint i = 0; i < top->n_sources && number == NOWHERE; i++) {
+      number = look_up (plan, top->sources[i]);
+      if (number == UNKNOWN)
+        g_ptr_array_add (stack, top->sources[i]);
+    }
+    if (number == UNKNOWN)
+      continue;
+    tiny_node_numbers_set (&plan->devices, top, number);
+    g_ptr_array_set_size (stack, (gint) stack->len - 1);
+  }
+  return number != NOWHERE ? plan->device_names->pdata[number - FIRST] : NULL;
 }
 
 static gboolean

@@ -14,6 +14,7 @@
 
 #include "schedule/loops.h"
 #include "schedule/lowered.h"
+#include "schedule/move-index.h"
 
 typedef struct {
   TinyNode *node;
@@ -27,21 +28,30 @@ typedef struct {
   const Affine *index[];
 } MemoKey;
 
+/* A node that waits for what it is computed from. */
+typedef struct {
+  TinyNode *node;
+  MemoKey *key; /* what it is lowered under; gets its value */
+  guint n_values;
+  Value values[4];     /* of its sources, as far as these are lowered */
+  TinyNode *condition; /* where a movement or GATHER has a value */
+  LoopGroup *group;    /* of a REDUCE; or NULL */
+} Frame;
+
 typedef struct {
   Plan *plan;
   TinyGraph *graph;
   AffinePool *pool;
+  Indexing indexing;
   Stage *stage;
   TinyArena *arena;
   GHashTable *memo;
+  GArray
+      *stack; /* Frame: each waits for the next; kernels can be deeper than a thread's stack */
   GArray *buffers; /* guint: slot → buffer */
-  GPtrArray *used; /* Affine: every address and condition */
   GArray *waits;   /* guint: buffers to be written before, beside those that are read */
   Loops loops;
 } Lowering;
-
-static Value lower (
-    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth);
 
 static guint
 hash_key (gconstpointer p)
@@ -60,43 +70,6 @@ equal_keys (gconstpointer a, gconstpointer b)
   const MemoKey *x = a, *y = b;
   return x->node == y->node && x->depth == y->depth && x->n == y->n && x->valid == y->valid
          && memcmp (x->index, y->index, x->n * sizeof (gpointer)) == 0;
-}
-
-/* ---- conditions: NULL is true, a CONST false is false ---- */
-static TinyNode *
-both (Lowering *self, TinyNode *x, TinyNode *y)
-{
-  if (x == NULL || y == NULL || x == y)
-    return x == NULL ? y : x;
-  if (tiny_node_is_const (x) || tiny_node_is_const (y))
-    return tiny_node_is_const (x) ? x : y;
-  return tiny_node_binary (self->graph, TINY_OP_AND, x, y);
-}
-
-static TinyNode *
-use (Lowering *self, const Affine *x)
-{
-  g_ptr_array_add (self->used, (gpointer) x);
-  return affine_to_node (self->pool, x);
-}
-
-/* lo <= x < hi, said of x without its offset. */
-static TinyNode *
-within (Lowering *self, const Affine *x, gint64 lo, gint64 hi)
-{
-  TinyNode *above = NULL, *below = NULL;
-  if (x->hi < lo || x->lo >= hi)
-    return tiny_node_const_int (self->graph, TINY_DTYPE_BOOL, 0);
-  if (x->lo >= lo && x->hi < hi)
-    return NULL;
-  TinyNode *base = use (self, affine_scale (self->pool, x, 1, -x->offset));
-  if (x->lo < lo)
-    above = tiny_node_binary (self->graph, TINY_OP_CMPLT,
-                              tiny_node_const_index (self->graph, lo - 1 - x->offset), base);
-  if (x->hi >= hi)
-    below = tiny_node_binary (self->graph, TINY_OP_CMPLT, base,
-                              tiny_node_const_index (self->graph, hi - x->offset));
-  return both (self, above, below);
 }
 
 static gboolean
@@ -150,102 +123,12 @@ load (Lowering *self,
       const Affine *const *index,
       TinyNode *valid)
 {
-  TinyNode *address = use (self, flatten (self, node->shape, order, index));
+  TinyNode *address = index_use (&self->indexing, flatten (self, node->shape, order, index));
   TinyNode *sources[] = { make_param (self, get_slot (self, buffer)), address, valid,
                           tiny_node_const_int (self->graph, node->dtype, 0) };
   return (Value){ tiny_node_new (self->graph, TINY_OP_LOAD, node->dtype, 1,
                                  valid != NULL ? 4 : 2, sources, 0, NULL, NULL),
                   valid != NULL };
-}
-
-/* ---- movement: from an index of the node to one of its source ---- */
-static void
-unreshape (Lowering *self, TinyNode *node, const Affine *const *index, const Affine **out)
-{
-  const TinyInts *from = node->sources[0]->shape, *to = node->shape;
-  guint i = 0, j = 0;
-  while (i < from->n || j < to->n) {
-    /* The fewest axes on both sides that hold the same number of elements. */
-    gint64 a = i < from->n ? from->v[i] : 1, b = j < to->n ? to->v[j] : 1;
-    guint i_end = MIN (i + 1, from->n), j_end = MIN (j + 1, to->n);
-    while (a != b) {
-      if (a < b)
-        a *= from->v[i_end++];
-      else
-        b *= to->v[j_end++];
-    }
-    if (i_end == i + 1 && j_end == j + 1) {
-      out[i] = index[j];
-    } else {
-      const Affine *flat = affine_const (self->pool, 0);
-      for (guint k = j; k < j_end; k++)
-        flat = affine_sum (self->pool, flat, to->v[k], index[k], 1, 0);
-      gint64 inner = 1;
-      for (guint k = i_end; k-- > i;) {
-        const Affine *part = affine_div (self->pool, flat, inner);
-        gboolean outermost = inner * from->v[k] == a;
-        out[k] = from->v[k] == 1 ? affine_const (self->pool, 0)
-                 : outermost     ? part
-                                 : affine_mod (self->pool, part, from->v[k]);
-        inner *= from->v[k];
-      }
-    }
-    i = i_end;
-    j = j_end;
-  }
-}
-
-/* Fills @out; returns the condition that the movement adds. */
-static TinyNode *
-move (Lowering *self, TinyNode *node, const Affine *const *index, const Affine **out)
-{
-  const TinyInts *from = node->sources[0]->shape, *ints = node->ints;
-  TinyNode *valid = NULL;
-  if (node->op == TINY_OP_RESHAPE) {
-    unreshape (self, node, index, out);
-    return NULL;
-  }
-  memcpy (out, index, from->n * sizeof *out);
-  switch (node->op) {
-  case TINY_OP_EXPAND:
-    for (guint i = 0; i < from->n; i++)
-      if (from->v[i] == 1)
-        out[i] = affine_const (self->pool, 0);
-    break;
-  case TINY_OP_PERMUTE:
-    for (guint i = 0; i < from->n; i++)
-      out[ints->v[i]] = index[i];
-    break;
-  case TINY_OP_PAD:
-    for (guint i = 0; i < from->n; i++) {
-      out[i] = affine_scale (self->pool, index[i], 1, -ints->v[2 * i]);
-      valid = both (self, valid, within (self, out[i], 0, from->v[i]));
-    }
-    break;
-  case TINY_OP_SHRINK:
-    for (guint i = 0; i < from->n; i++)
-      out[i] = affine_scale (self->pool, index[i], 1, ints->v[2 * i]);
-    break;
-  case TINY_OP_FLIP:
-    for (guint i = 0; i < ints->n; i++)
-      out[ints->v[i]]
-          = affine_scale (self->pool, index[ints->v[i]], -1, from->v[ints->v[i]] - 1);
-    break;
-  default: { /* SHEAR */
-    guint p = ints->v[0], k = ints->v[1];
-    gint64 divisor = ints->v[5];
-    const Affine *at
-        = affine_sum (self->pool, index[p], ints->v[2], index[k], ints->v[3], ints->v[4]);
-    out[p] = affine_div (self->pool, at, divisor);
-    valid = within (self, out[p], 0, from->v[p]);
-    if (divisor > 1) {
-      const Affine *rest = affine_mod (self->pool, at, divisor);
-      valid = both (self, valid, within (self, rest, 0, 1));
-    }
-    break;
-  }
-  }
-  return valid;
 }
 
 /* ---- computing ---- */
@@ -259,33 +142,49 @@ make_identity (Lowering *self, TinyOp op, TinyDType dtype)
   return tiny_node_const_int (self->graph, dtype, op == TINY_OP_MUL ? 1 : 0);
 }
 
-static Value
-lower_reduce (
-    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+/* Asks for the value of @node: among @frame's now, or when it is on top of the stack again. Moves the stack. */
+static void
+want (Lowering *self,
+      Frame *frame,
+      TinyNode *node,
+      const Affine *const *index,
+      TinyNode *valid,
+      guint depth)
 {
-  TinyNode *source = node->sources[0];
-  const TinyInts *from = source->shape, *axes = node->ints;
-  const Affine *inner[SCHEDULE_MAX_RANK];
-  gint64 extents[SCHEDULE_MAX_RANK];
-  guint n = 0;
-  memcpy (inner, index, from->n * sizeof *inner);
-  for (guint i = 0; i < axes->n; i++) {
-    gint64 extent = from->v[axes->v[i]];
-    if (extent == 0)
-      return (Value){ make_identity (self, node->arg, node->dtype), node->arg != TINY_OP_MUL };
-    inner[axes->v[i]] = affine_const (self->pool, 0);
-    if (extent > 1)
-      extents[n++] = extent;
+  guint n = node->shape->n;
+  union {
+    MemoKey key;
+    guint8 bytes[sizeof (MemoKey) + SCHEDULE_MAX_RANK * sizeof (gpointer)];
+  } probe;
+  probe.key = (MemoKey){ node->id, depth, n, valid, { NULL, FALSE } };
+  memcpy (probe.key.index, index, n * sizeof *index);
+  MemoKey *found = g_hash_table_lookup (self->memo, &probe.key);
+  if (found != NULL) {
+    frame->values[frame->n_values++] = found->value;
+    return;
   }
-  if (n == 0)
-    return lower (self, source, inner, valid, depth);
-  LoopGroup *group = loops_get_reduce (&self->loops, depth + 1, n, extents);
-  for (guint i = 0, j = 0; i < axes->n; i++)
-    if (from->v[axes->v[i]] > 1)
-      inner[axes->v[i]] = group->index[j++];
-  Value value = lower (self, source, inner, valid, depth + 1);
+  Frame next = { node, tiny_arena_copy (self->arena, &probe,
+                                        sizeof (MemoKey) + n * sizeof (gpointer)) };
+  g_array_append_val (self->stack, next);
+}
 
-  /* A loop that the value does not depend on repeats one value. */
+/* ---- computing: TRUE with the value of @frame's node, or FALSE where it waits for one that it wants ---- */
+static gboolean
+lower_source (Lowering *self, Frame *frame, Value *out)
+{
+  const MemoKey *key = frame->key;
+  if (frame->n_values == 0) {
+    want (self, frame, frame->node->sources[0], key->index, key->valid, key->depth);
+    return FALSE;
+  }
+  *out = frame->values[0];
+  return TRUE;
+}
+
+/* A loop that the value does not depend on repeats one value. */
+static Value
+close_reduce (Lowering *self, TinyNode *node, const LoopGroup *group, Value value)
+{
   TinyNode *sources[SCHEDULE_MAX_RANK + 1] = { value.node };
   gint64 repeats = 1;
   guint n_sources = 1;
@@ -303,6 +202,41 @@ lower_reduce (
     value.node = tiny_node_binary (self->graph, TINY_OP_MUL, value.node,
                                    tiny_node_const_int (self->graph, node->dtype, repeats));
   return value;
+}
+
+static gboolean
+lower_reduce (Lowering *self, Frame *frame, Value *out)
+{
+  TinyNode *node = frame->node;
+  const MemoKey *key = frame->key;
+  const TinyInts *from = node->sources[0]->shape, *axes = node->ints;
+  const Affine *inner[SCHEDULE_MAX_RANK];
+  gint64 extents[SCHEDULE_MAX_RANK];
+  guint n = 0;
+  if (frame->n_values > 0) {
+    *out = frame->values[0];
+    if (frame->group != NULL)
+      *out = close_reduce (self, node, frame->group, *out);
+    return TRUE;
+  }
+  memcpy (inner, key->index, from->n * sizeof *inner);
+  for (guint i = 0; i < axes->n; i++) {
+    gint64 extent = from->v[axes->v[i]];
+    if (extent == 0) {
+      *out = (Value){ make_identity (self, node->arg, node->dtype), node->arg != TINY_OP_MUL };
+      return TRUE;
+    }
+    inner[axes->v[i]] = affine_const (self->pool, 0);
+    if (extent > 1)
+      extents[n++] = extent;
+  }
+  if (n > 0)
+    frame->group = loops_get_reduce (&self->loops, key->depth + 1, n, extents);
+  for (guint i = 0, j = 0; i < axes->n && n > 0; i++)
+    if (from->v[axes->v[i]] > 1)
+      inner[axes->v[i]] = frame->group->index[j++];
+  want (self, frame, node->sources[0], inner, key->valid, key->depth + (n > 0));
+  return FALSE;
 }
 
 static gboolean
@@ -347,37 +281,56 @@ combine (Lowering *self, TinyNode *node, TinyNode *const *sources)
   return is_x ? x : tiny_node_with_sources (self->graph, node, ordered);
 }
 
-static Value
-lower_elementwise (
-    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+static gboolean
+lower_elementwise (Lowering *self, Frame *frame, Value *out)
 {
-  TinyNode *sources[4];
+  TinyNode *node = frame->node, *sources[G_N_ELEMENTS (frame->values)];
+  const MemoKey *key = frame->key;
   gboolean zero = keeps_zero (node->op);
   g_assert (node->n_sources <= G_N_ELEMENTS (sources));
-  for (guint i = 0; i < node->n_sources; i++) {
-    Value value = lower (self, node->sources[i], index, valid, depth);
-    sources[i] = value.node;
-    zero = zero && value.zero;
+  if (frame->n_values < node->n_sources) {
+    want (self, frame, node->sources[frame->n_values], key->index, key->valid, key->depth);
+    return FALSE;
   }
-  return (Value){ combine (self, node, sources), zero };
+  for (guint i = 0; i < node->n_sources; i++) {
+    sources[i] = frame->values[i].node;
+    zero = zero && frame->values[i].zero;
+  }
+  *out = (Value){ combine (self, node, sources), zero };
+  return TRUE;
 }
 
+/* @value where @condition, and 0 elsewhere. */
 static Value
-lower_movement (
-    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+keep_where (Lowering *self, const Frame *frame, Value value)
 {
-  const Affine *inner[SCHEDULE_MAX_RANK];
-  TinyNode *zero = tiny_node_const_int (self->graph, node->dtype, 0);
-  if (tiny_shape_get_n_elements (node->sources[0]->shape) == 0)
-    return (Value){ zero, TRUE };
-  TinyNode *condition = move (self, node, index, inner);
-  TinyNode *all = both (self, valid, condition);
-  if (is_never (all))
-    return (Value){ zero, TRUE };
-  Value value = lower (self, node->sources[0], inner, all, depth);
+  TinyNode *condition = frame->condition;
   if (condition == NULL || value.zero)
     return value;
-  return (Value){ tiny_node_where (self->graph, condition, value.node, zero), valid == NULL };
+  TinyNode *zero = tiny_node_const_int (self->graph, frame->node->dtype, 0);
+  return (Value){ tiny_node_where (self->graph, condition, value.node, zero),
+                  frame->key->valid == NULL };
+}
+
+static gboolean
+lower_movement (Lowering *self, Frame *frame, Value *out)
+{
+  TinyNode *node = frame->node;
+  const MemoKey *key = frame->key;
+  const Affine *inner[SCHEDULE_MAX_RANK];
+  if (frame->n_values > 0) {
+    *out = keep_where (self, frame, frame->values[0]);
+    return TRUE;
+  }
+  *out = (Value){ tiny_node_const_int (self->graph, node->dtype, 0), TRUE };
+  if (tiny_shape_get_n_elements (node->sources[0]->shape) == 0)
+    return TRUE;
+  frame->condition = index_move (&self->indexing, node, key->index, inner);
+  TinyNode *all = index_both (self->graph, key->valid, frame->condition);
+  if (is_never (all))
+    return TRUE;
+  want (self, frame, node->sources[0], inner, all, key->depth);
+  return FALSE;
 }
 
 /* Where @position, of any integer dtype, is one of 0 .. size-1; NULL: always. Compared in its own
@@ -395,93 +348,116 @@ inside (Lowering *self, TinyNode *position, gint64 size)
   if (size <= tiny_dtype_get_max (dtype))
     below = tiny_node_binary (self->graph, TINY_OP_CMPLT, position,
                               tiny_node_const_int (self->graph, dtype, size));
-  return both (self, above, below);
+  return index_both (self->graph, above, below);
 }
 
 /* The load's address is 0 along the axis where there is nothing to read. */
-static Value
-lower_gather (
-    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+static gboolean
+lower_gather (Lowering *self, Frame *frame, Value *out)
 {
-  TinyNode *source = node->sources[0];
+  TinyNode *node = frame->node, *source = node->sources[0];
+  const MemoKey *key = frame->key;
   guint axis = node->arg;
   gint64 size = source->shape->v[axis];
   const Affine *inner[SCHEDULE_MAX_RANK];
-  TinyNode *zero = tiny_node_const_int (self->graph, node->dtype, 0);
-  if (size == 0)
-    return (Value){ zero, TRUE };
-  TinyNode *position = lower (self, node->sources[1], index, valid, depth).node;
+  if (frame->n_values == 0) {
+    *out = (Value){ tiny_node_const_int (self->graph, node->dtype, 0), TRUE };
+    if (size > 0)
+      want (self, frame, node->sources[1], key->index, key->valid, key->depth);
+    return size == 0;
+  }
+  if (frame->n_values == 2) {
+    *out = keep_where (self, frame, frame->values[1]);
+    return TRUE;
+  }
+  TinyNode *position = frame->values[0].node;
   TinyNode *condition = inside (self, position, size);
   TinyNode *safe = position;
   if (condition != NULL)
     safe = tiny_node_where (self->graph, condition, position,
                             tiny_node_const_int (self->graph, position->dtype, 0));
-  memcpy (inner, index, node->shape->n * sizeof *inner);
+  memcpy (inner, key->index, node->shape->n * sizeof *inner);
   inner[axis] = condition == NULL ? affine_read_position (self->pool, position) : NULL;
   if (inner[axis] == NULL)
     inner[axis]
         = affine_opaque (self->pool, tiny_node_cast (self->graph, safe, TINY_DTYPE_INDEX), 0,
                          MIN (size - 1, tiny_dtype_get_max (position->dtype)));
-  Value value = lower (self, source, inner, both (self, valid, condition), depth);
-  if (condition == NULL || value.zero)
-    return value;
-  return (Value){ tiny_node_where (self->graph, condition, value.node, zero), valid == NULL };
+  frame->condition = condition;
+  want (self, frame, source, inner, index_both (self->graph, key->valid, condition),
+        key->depth);
+  return FALSE;
 }
 
-static Value
-compute (
-    Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+static gboolean
+compute (Lowering *self, Frame *frame, Value *out)
 {
+  TinyNode *node = frame->node;
   if (tiny_op_is_elementwise (node->op))
-    return lower_elementwise (self, node, index, valid, depth);
+    return lower_elementwise (self, frame, out);
   if (tiny_op_is_movement (node->op))
-    return lower_movement (self, node, index, valid, depth);
+    return lower_movement (self, frame, out);
   switch (node->op) {
   case TINY_OP_REDUCE:
-    return lower_reduce (self, node, index, valid, depth);
+    return lower_reduce (self, frame, out);
   case TINY_OP_GATHER:
-    return lower_gather (self, node, index, valid, depth);
-  case TINY_OP_AFTER:
-    schedule_add_waits (self->plan, node, self->waits);
-    return lower (self, node->sources[0], index, valid, depth);
+    return lower_gather (self, frame, out);
   case TINY_OP_CONST:
-    return (Value){ node, node->arg == 0 && !tiny_node_is_open (node) };
+    *out = (Value){ node, node->arg == 0 && !tiny_node_is_open (node) };
+    return TRUE;
   case TINY_OP_VARIABLE:
-    return (Value){ node, FALSE };
+    *out = (Value){ node, FALSE };
+    return TRUE;
   case TINY_OP_IOTA:
-    return (Value){ tiny_node_cast (self->graph, use (self, index[0]), node->dtype), FALSE };
+    *out = (Value){ tiny_node_cast (self->graph,
+                                    index_use (&self->indexing, frame->key->index[0]),
+                                    node->dtype),
+                    FALSE };
+    return TRUE;
+  case TINY_OP_AFTER:
+    if (frame->n_values == 0)
+      schedule_add_waits (self->plan, node, self->waits);
+    return lower_source (self, frame, out);
   default: /* CONTIGUOUS, COPY and the like are their source */
-    return lower (self, node->sources[0], index, valid, depth);
+    return lower_source (self, frame, out);
   }
 }
 
-static Value
-lower (Lowering *self, TinyNode *node, const Affine *const *index, TinyNode *valid, guint depth)
+/* As compute(), of what is read from memory too. */
+static gboolean
+read_or_compute (Lowering *self, Frame *frame, Value *out)
 {
-  guint n = node->shape->n;
-  gsize size = sizeof (MemoKey) + n * sizeof (gpointer);
-  union {
-    MemoKey key;
-    guint8 bytes[sizeof (MemoKey) + SCHEDULE_MAX_RANK * sizeof (gpointer)];
-  } probe;
-  probe.key = (MemoKey){ node->id, depth, n, valid, { NULL, FALSE } };
-  memcpy (probe.key.index, index, n * sizeof *index);
-  MemoKey *found = g_hash_table_lookup (self->memo, &probe.key);
-  if (found != NULL)
-    return found->value;
-
+  TinyNode *node = frame->node;
+  const MemoKey *key = frame->key;
+  if (frame->n_values > 0)
+    return compute (self, frame, out);
   const Stage *stored;
-  Value value;
   if (node->op == TINY_OP_PARAM)
-    value = load (self, node, node->arg, NULL, index, valid);
+    *out = load (self, node, node->arg, NULL, key->index, key->valid);
   else if ((stored = lowered_get_stored (self->plan, self->stage, node)) != NULL)
-    value = load (self, node, stored->buffer, stored->order, index, valid);
+    *out = load (self, node, stored->buffer, stored->order, key->index, key->valid);
   else
-    value = compute (self, node, index, valid, depth);
-  MemoKey *key = tiny_arena_copy (self->arena, &probe, size);
-  key->value = value;
-  g_hash_table_add (self->memo, key);
-  return value;
+    return compute (self, frame, out);
+  return TRUE;
+}
+
+static Value
+lower (Lowering *self, TinyNode *node, const Affine *const *index)
+{
+  Frame whole = { NULL };
+  g_array_set_size (self->stack, 0);
+  want (self, &whole, node, index, NULL, 0);
+  while (self->stack->len > 0) {
+    Frame *top = &g_array_index (self->stack, Frame, self->stack->len - 1);
+    Value value;
+    if (!read_or_compute (self, top, &value))
+      continue;
+    top->key->value = value;
+    g_hash_table_add (self->memo, top->key);
+    g_array_set_size (self->stack, self->stack->len - 1);
+    Frame *user = self->stack->len > 0 ? top - 1 : &whole;
+    user->values[user->n_values++] = value;
+  }
+  return whole.values[0];
 }
 
 /* ---- the kernel ---- */
@@ -493,7 +469,7 @@ lower_once (Lowering *self)
   LoopGroup *group = self->loops.groups->pdata[0];
   const Affine *index[SCHEDULE_MAX_RANK];
   g_hash_table_remove_all (self->memo);
-  g_ptr_array_set_size (self->used, 0);
+  g_ptr_array_set_size (self->indexing.used, 0);
   g_array_set_size (self->buffers, 0);
   g_array_set_size (self->waits, 0);
   get_slot (self, self->stage->buffer);
@@ -501,8 +477,9 @@ lower_once (Lowering *self)
     guint axis = self->stage->order != NULL ? self->stage->order->v[i] : i;
     index[axis] = node->shape->v[axis] == 1 ? affine_const (self->pool, 0) : group->index[j++];
   }
-  TinyNode *address = use (self, flatten (self, node->shape, self->stage->order, index));
-  Value value = lower (self, node, index, NULL, 0);
+  TinyNode *address
+      = index_use (&self->indexing, flatten (self, node->shape, self->stage->order, index));
+  Value value = lower (self, node, index);
   TinyNode *sources[] = { make_param (self, 0), address, value.node };
   return tiny_node_new (self->graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, sources, 0, NULL,
                         NULL);
@@ -530,14 +507,22 @@ make_item (Plan *plan, Stage *stage)
   guint n = 0;
   g_autoptr (TinyArena) arena = tiny_arena_new ();
   g_autoptr (GHashTable) memo = g_hash_table_new (hash_key, equal_keys);
+  g_autoptr (GArray) stack = g_array_new (FALSE, FALSE, sizeof (Frame));
   g_autoptr (GArray) buffers = g_array_new (FALSE, FALSE, sizeof (guint));
   g_autoptr (GArray) waits = g_array_sized_new (FALSE, FALSE, sizeof (guint), 4);
   g_autoptr (GPtrArray) used = g_ptr_array_new ();
   g_autoptr (GPtrArray) groups = g_ptr_array_new ();
-  Lowering self = {
-    plan, plan->graph, &plan->affines, stage, arena,
-    memo, buffers,     used,           waits, { plan->graph, &plan->affines, arena, groups, 0 }
-  };
+  Lowering self = { .plan = plan,
+                    .graph = plan->graph,
+                    .pool = &plan->affines,
+                    .indexing = { plan->graph, &plan->affines, used },
+                    .stage = stage,
+                    .arena = arena,
+                    .memo = memo,
+                    .stack = stack,
+                    .buffers = buffers,
+                    .waits = waits,
+                    .loops = { plan->graph, &plan->affines, arena, groups, 0 } };
 
   for (guint i = 0; i < node->shape->n; i++) {
     gint64 extent = node->shape->v[stage->order != NULL ? stage->order->v[i] : i];

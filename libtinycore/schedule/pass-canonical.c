@@ -153,12 +153,20 @@ merge_reduces (Canonical *self, TinyNode *reduce, TinyNode *source)
 static TinyNode *
 expose (Canonical *self, TinyNode *x)
 {
-  if (!tiny_op_is_movement (x->op) || count_users (self, x) > 1)
+  g_autoptr (GPtrArray) moves = g_ptr_array_new ();
+  TinyNode *y = x;
+  for (; tiny_op_is_movement (y->op) && count_users (self, y) <= 1; y = y->sources[0])
+    g_ptr_array_add (moves, y);
+  if (!tiny_op_is_elementwise (y->op))
     return x;
-  TinyNode *below = expose (self, x->sources[0]);
-  if (below == x->sources[0] && !tiny_op_is_elementwise (below->op))
-    return x;
-  return view_apply (self->graph, &self->users, x->op, x->ints->v, x->ints->n, below);
+  for (guint i = moves->len; i-- > 0;) {
+    TinyNode *move = moves->pdata[i];
+    if (y == move->sources[0] && !tiny_op_is_elementwise (y->op))
+      y = move;
+    else
+      y = view_apply (self->graph, &self->users, move->op, move->ints->v, move->ints->n, y);
+  }
+  return y;
 }
 
 static TinyNode *

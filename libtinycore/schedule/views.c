@@ -9,7 +9,12 @@
 
 #include <string.h>
 
-enum { MAX_GROWTH = 4 }; /* a SHEAR may be padded to this multiple of the axis */
+enum {
+  MAX_GROWTH = 4, /* a SHEAR may be padded to this multiple of the axis */
+  MAX_DEPTH
+  = 64, /* elementwise nodes that a movement sinks through: threads have small stacks */
+  MAX_MOVES = 32 /* movements that one passes, or that are looked through */
+};
 
 int
 view_find_axis (const TinyInts *from, const TinyInts *to, guint axis)
@@ -30,32 +35,31 @@ view_find_axis (const TinyInts *from, const TinyInts *to, guint axis)
 gboolean
 view_is_constant_along (const TinyNode *x, guint axis)
 {
-  if (x->shape->v[axis] == 1)
-    return TRUE;
-  if (!tiny_op_is_movement (x->op) || x->n_sources == 0)
-    return FALSE;
-  const TinyNode *y = x->sources[0];
-  const gint64 *v = x->ints->v;
-  switch (x->op) {
-  case TINY_OP_EXPAND:
-    return y->shape->v[axis] == 1 || view_is_constant_along (y, axis);
-  case TINY_OP_PERMUTE:
-    return view_is_constant_along (y, v[axis]);
-  case TINY_OP_RESHAPE: {
-    int i = view_find_axis (y->shape, x->shape, axis);
-    return i >= 0 && view_is_constant_along (y, i);
+  for (guint left = MAX_MOVES; x->shape->v[axis] != 1; left--) {
+    if (left == 0 || !tiny_op_is_movement (x->op) || x->n_sources == 0)
+      return FALSE;
+    const TinyNode *y = x->sources[0];
+    const gint64 *v = x->ints->v;
+    if (x->op == TINY_OP_PERMUTE)
+      axis = (guint) v[axis];
+    if (x->op == TINY_OP_RESHAPE) {
+      int i = view_find_axis (y->shape, x->shape, axis);
+      if (i < 0)
+        return FALSE;
+      axis = (guint) i;
+    }
+    if (x->op == TINY_OP_SHEAR && (axis == v[0] || (axis == v[1] && v[3] != 0)))
+      return FALSE;
+    if (x->op == TINY_OP_PAD && (v[2 * axis] != 0 || v[2 * axis + 1] != 0))
+      return FALSE;
+    x = y;
   }
-  case TINY_OP_SHEAR:
-    return axis != v[0] && (axis != v[1] || v[3] == 0) && view_is_constant_along (y, axis);
-  case TINY_OP_PAD:
-    return v[2 * axis] == 0 && v[2 * axis + 1] == 0 && view_is_constant_along (y, axis);
-  default:
-    return view_is_constant_along (y, axis);
-  }
+  return TRUE;
 }
 
-TinyNode *
-view_extend (TinyGraph *graph, TinyNode *x, guint axis, gint64 size)
+/* Looks through @left movements at most. */
+static TinyNode *
+extend (TinyGraph *graph, TinyNode *x, guint axis, gint64 size, guint left)
 {
   gint64 dims[SCHEDULE_MAX_RANK], pairs[2 * SCHEDULE_MAX_RANK];
   guint n = x->shape->n;
@@ -63,22 +67,23 @@ view_extend (TinyGraph *graph, TinyNode *x, guint axis, gint64 size)
     return x;
   memcpy (dims, x->shape->v, n * sizeof *dims);
   dims[axis] = size;
-  if (x->op == TINY_OP_EXPAND) {
+  if (left > 0 && x->op == TINY_OP_EXPAND) {
     TinyNode *y = x->sources[0];
     if (y->shape->v[axis] != 1)
-      y = view_extend (graph, y, axis, size);
+      y = extend (graph, y, axis, size, left - 1);
     return tiny_node_expand (graph, y, dims, n);
   }
-  if (x->op == TINY_OP_PERMUTE)
-    return tiny_node_permute (graph, view_extend (graph, x->sources[0], x->ints->v[axis], size),
-                              x->ints->v, n);
-  if (x->op == TINY_OP_RESHAPE) {
+  if (left > 0 && x->op == TINY_OP_PERMUTE)
+    return tiny_node_permute (
+        graph, extend (graph, x->sources[0], x->ints->v[axis], size, left - 1), x->ints->v, n);
+  if (left > 0 && x->op == TINY_OP_RESHAPE) {
     int i = view_find_axis (x->sources[0]->shape, x->shape, axis);
     if (i >= 0)
-      return tiny_node_reshape (graph, view_extend (graph, x->sources[0], i, size), dims, n);
+      return tiny_node_reshape (graph, extend (graph, x->sources[0], i, size, left - 1), dims,
+                                n);
   }
-  if (x->op == TINY_OP_SHEAR && axis != x->ints->v[0]) {
-    TinyNode *y = view_extend (graph, x->sources[0], axis, size);
+  if (left > 0 && x->op == TINY_OP_SHEAR && axis != x->ints->v[0]) {
+    TinyNode *y = extend (graph, x->sources[0], axis, size, left - 1);
     return tiny_node_with_sources (graph, x, &y);
   }
   for (guint i = 0; i < n; i++) {
@@ -86,6 +91,12 @@ view_extend (TinyGraph *graph, TinyNode *x, guint axis, gint64 size)
     pairs[2 * i + 1] = i == axis ? 1 : x->shape->v[i];
   }
   return tiny_node_expand (graph, tiny_node_shrink (graph, x, pairs, n), dims, n);
+}
+
+TinyNode *
+view_extend (TinyGraph *graph, TinyNode *x, guint axis, gint64 size)
+{
+  return extend (graph, x, axis, size, MAX_MOVES);
 }
 
 void
@@ -278,9 +289,30 @@ move_operands (TinyGraph *graph,
   return tiny_node_with_sources (graph, x, moved);
 }
 
-/* How many elementwise nodes a movement has sunk through: the walk must not exhaust the stack. */
-static _Thread_local guint depth;
-enum { MAX_DEPTH = 64 };
+/* Elementwise nodes and movements that the one at hand has sunk through. */
+static _Thread_local guint depth, n_moves;
+
+static TinyNode *
+apply_to_movement (TinyGraph *graph,
+                   const TinyNodeNumbers *users,
+                   TinyOp op,
+                   const gint64 *ints,
+                   guint n,
+                   TinyNode *x)
+{
+  if (op == TINY_OP_PAD)
+    return sink_pad (graph, users, ints, x);
+  if (op == TINY_OP_SHEAR)
+    return unmask_shear (graph, users, ints, x);
+  if (op == TINY_OP_PERMUTE && x->op == TINY_OP_EXPAND) {
+    gint64 dims[SCHEDULE_MAX_RANK];
+    for (guint i = 0; i < n; i++)
+      dims[i] = x->shape->v[ints[i]];
+    return tiny_node_expand (graph, view_apply (graph, users, op, ints, n, x->sources[0]), dims,
+                             n);
+  }
+  return tiny_node_move (graph, op, x, ints, n);
+}
 
 TinyNode *
 view_apply (TinyGraph *graph,
@@ -297,16 +329,10 @@ view_apply (TinyGraph *graph,
     if (moved != NULL)
       return moved;
   }
-  if (op == TINY_OP_PAD)
-    return sink_pad (graph, users, ints, x);
-  if (op == TINY_OP_SHEAR)
-    return unmask_shear (graph, users, ints, x);
-  if (op == TINY_OP_PERMUTE && x->op == TINY_OP_EXPAND) {
-    gint64 dims[SCHEDULE_MAX_RANK];
-    for (guint i = 0; i < n; i++)
-      dims[i] = x->shape->v[ints[i]];
-    return tiny_node_expand (graph, view_apply (graph, users, op, ints, n, x->sources[0]), dims,
-                             n);
-  }
-  return tiny_node_move (graph, op, x, ints, n);
+  if (n_moves == MAX_MOVES)
+    return tiny_node_move (graph, op, x, ints, n);
+  n_moves++;
+  TinyNode *moved = apply_to_movement (graph, users, op, ints, n, x);
+  n_moves--;
+  return moved;
 }
