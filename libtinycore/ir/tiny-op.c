@@ -19,6 +19,24 @@ const TinyOpInfo tiny_op_infos[TINY_N_OPS] = {
 #undef A
 #undef I
 
+guint
+tiny_op_count_steps (TinyOp op)
+{
+  switch (op) {
+  case TINY_OP_SIN:
+    return 150;
+  case TINY_OP_LOG2:
+    return 40;
+  case TINY_OP_EXP2:
+    return 26;
+  case TINY_OP_IDIV:
+  case TINY_OP_MOD:
+    return 20;
+  default:
+    return tiny_op_is_elementwise (op);
+  }
+}
+
 TinyOp
 tiny_op_from_string (const char *text, gssize length)
 {

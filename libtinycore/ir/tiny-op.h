@@ -77,4 +77,7 @@ tiny_op_is_commutative (TinyOp op)
   return (tiny_op_infos[op].flags & TINY_OP_FLAG_COMMUTATIVE) != 0;
 }
 
+/* Instructions that elementwise @op takes, roughly, on a target that has arithmetic alone. */
+guint tiny_op_count_steps (TinyOp op);
+
 G_END_DECLS

@@ -15,6 +15,9 @@
 #include "schedule/fusion.h"
 #include "schedule/weights.h"
 
+/* Fewer are computed again rather than stored. */
+enum { FEW_OPERATIONS = 8 };
+
 static gboolean
 is_recomputed (Fusion *self, const TinyNode *node)
 {
@@ -321,6 +324,35 @@ find_reduce_reason (Fusion *self, Info *info)
   return NULL;
 }
 
+/* True if a kernel that reads @info's value is long enough without it: a compiler takes more than twice the time for
+ * twice the length, and a launch is little beside so much work. A value that several nodes read is stored before one
+ * that a single node reads, a large one that is made of little never. */
+static gboolean
+is_enough (Fusion *self, const Info *info)
+{
+  const guint most = schedule_weights.max_length;
+  const double growth = schedule_weights.recompute_growth;
+  guint length = 0;
+  if (info->n_bytes > MAX (growth * info->leaf_bytes, schedule_weights.far_bytes))
+    return FALSE;
+  for (guint i = 0; i < self->contexts->len; i++) {
+    const guint kernel = g_array_index (self->contexts, Context, i).kernel;
+    length = MAX (length, g_array_index (self->lengths, guint, kernel));
+  }
+  return tiny_op_is_elementwise (info->node->op) && info->operations >= FEW_OPERATIONS
+         && (length >= most || (info->n_users > 1 && 4 * length >= 3 * most));
+}
+
+/* Counts @info's node in the kernels that evaluate it. */
+static void
+add_length (Fusion *self, const Info *info)
+{
+  for (guint i = 0; i < self->contexts->len; i++) {
+    const guint kernel = g_array_index (self->contexts, Context, i).kernel;
+    g_array_index (self->lengths, guint, kernel) += tiny_op_count_steps (info->node->op);
+  }
+}
+
 /* Why @info's value is stored, or NULL: it is computed where it is read. */
 static const char *
 find_reason (Fusion *self, Info *info)
@@ -341,9 +373,11 @@ find_reason (Fusion *self, Info *info)
     return NULL;
   if ((!computes && !has_mask (node)) || is_recomputed (self, node))
     return NULL;
+  if (is_enough (self, info))
+    return "the kernel that reads it is long enough";
   if (info->has_reduce && computes)
     return find_reduce_reason (self, info);
-  if (info->leaf_bytes == 0 && info->operations < 8)
+  if (info->leaf_bytes == 0 && info->operations < FEW_OPERATIONS)
     return NULL;
   return costs_less_stored (self, info) ? "computing it again for each reader costs more"
                                         : NULL;
@@ -353,6 +387,7 @@ static void
 decide (Fusion *self)
 {
   g_array_set_size (self->signatures, 0);
+  g_array_set_size (self->lengths, 0);
   for (guint i = self->order->len; i-- > 0;) {
     Info *info = &self->infos[i];
     info->is_stored = FALSE;
@@ -365,11 +400,13 @@ decide (Fusion *self)
       TinyNode *none = NULL;
       Context own = { self->signatures->len, FALSE, FALSE, FALSE, info->n };
       g_array_append_val (self->signatures, none);
+      g_array_set_size (self->lengths, self->signatures->len);
       g_array_set_size (self->contexts, 0);
       g_array_append_val (self->contexts, own);
       if (info->node->op == TINY_OP_REDUCE)
         can_join_kernel (self, info, &own);
     }
+    add_length (self, info);
     pass_contexts (self, info);
   }
 }
@@ -433,6 +470,7 @@ schedule_choose_stages (Plan *plan)
   self.seen = g_new0 (guint, order->len + 1);
   self.value_places = tiny_graph_list_places (order, NULL, 0);
   self.signatures = g_array_new (FALSE, FALSE, sizeof (TinyNode *));
+  self.lengths = g_array_new (FALSE, TRUE, sizeof (guint));
   self.contexts = g_array_new (FALSE, FALSE, sizeof (Context));
   self.given = g_array_new (FALSE, FALSE, sizeof (Given));
   g_array_set_size (self.given, 1);
@@ -464,6 +502,7 @@ schedule_choose_stages (Plan *plan)
   while (fusion_limit_buffers (&self));
   add_stages (&self);
   g_array_unref (self.signatures);
+  g_array_unref (self.lengths);
   g_array_unref (self.contexts);
   g_array_unref (self.given);
   g_free (self.places);

@@ -67,6 +67,7 @@ typedef struct {
   guint n_walks;
   gboolean is_looked_at; /* kernels were, once at least */
   GArray *signatures;    /* of each kernel: the REDUCE whose loops it has, or NULL */
+  GArray *lengths;       /* of each kernel: tiny_op_count_steps() of the nodes so far */
   GArray *given;         /* Given; the first one is nobody's */
   guint free;            /* the first of those in it that are free again, or 0 */
   GArray *contexts;      /* Context: of the node that is decided on, one for each kernel */

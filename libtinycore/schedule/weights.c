@@ -13,6 +13,7 @@ ScheduleWeights schedule_weights = {
   .max_buffers = 28,
   .max_variables = 12,
   .max_depth = 200,
+  .max_length = 2000,
   .max_folds = 8,
   .local = 2,
   .row_block = 128,

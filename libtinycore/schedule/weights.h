@@ -27,6 +27,7 @@ typedef struct {
   guint max_buffers;   /* that one kernel reads; with the output and what packing adds ≤ 32 */
   guint max_variables; /* that one kernel is given; what WebGPU promises */
   guint max_depth;     /* nodes on one way through a kernel */
+  guint max_length;    /* tiny_op_count_steps() of all that it does for an element */
   guint max_folds;     /* RESHAPEs that divide indices on one way through a kernel */
   /* share.c */
   double local; /* one access to memory of the kernel */

@@ -294,8 +294,11 @@ measure (Plan *plan, TinyNode *kernel, const char *device)
   const GPtrArray *order = self.order = schedule_list_nodes (plan, kernel);
   g_autofree double *all = self.operations = g_new (double, order->len + 1);
   self.work.n_nodes = order->len;
-  for (guint i = 0; i < order->len; i++)
-    all[i] = get_operations (&self, order->pdata[i]);
+  for (guint i = 0; i < order->len; i++) {
+    TinyNode *node = order->pdata[i];
+    all[i] = get_operations (&self, node);
+    self.work.length += node->dtype == TINY_DTYPE_INDEX ? 0 : tiny_op_count_steps (node->op);
+  }
   choose_lanes (&self);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
@@ -345,7 +348,7 @@ schedule_get_time (const KernelWork *work)
 gboolean
 schedule_is_worth_merging (const KernelWork *a, const KernelWork *b, const KernelWork *both)
 {
-  if (both->n_nodes > schedule_weights.max_nodes)
+  if (both->n_nodes > schedule_weights.max_nodes || both->length > schedule_weights.max_length)
     return FALSE;
   /* Tiles of a contraction are made for its own loops, unless much is the same contraction. */
   gboolean contract = a->contracts || b->contracts;

@@ -14,6 +14,7 @@ typedef struct {
   double n_scalar;        /* of @operations: what values without lanes add */
   double workers;         /* of the device that runs it */
   guint n_nodes, n_loops; /* n_loops: of its outputs */
+  guint length;           /* tiny_op_count_steps() of all nodes */
   gboolean contracts;     /* reads operands again and again, which asks for tiles */
   gboolean is_even;       /* all stores have the same loops */
 } KernelWork;

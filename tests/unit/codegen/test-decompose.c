@@ -158,6 +158,33 @@ test_function (gconstpointer data)
   }
 }
 
+/* A long operation becomes as many instructions as the schedule and the heuristic count for it. */
+static void
+test_steps (void)
+{
+  static const TinyOp ops[] = { TINY_OP_EXP2, TINY_OP_LOG2, TINY_OP_SIN };
+  const TinyTarget target = cpu_target ();
+  for (guint i = 0; i < G_N_ELEMENTS (ops); i++) {
+    const TinyDType dtypes[] = { TINY_DTYPE_F32, TINY_DTYPE_F32 };
+    guint n_steps = 0;
+    g_autoptr (GError) error = NULL;
+    Setup setup;
+    setup_init (&setup, &target, 2, dtypes, 1);
+    TinyNode *root
+        = tiny_node_new (setup.graph, ops[i], TINY_DTYPE_F32, 1,
+                         (guint) tiny_op_infos[ops[i]].least, setup.args, 0, NULL, NULL);
+    root = tiny_decompose (setup.graph, root, &target, &error);
+    g_assert_no_error (error);
+    g_autoptr (GPtrArray) order = tiny_graph_toposort (setup.graph, &root, 1);
+    for (guint j = 0; j < order->len; j++)
+      n_steps += tiny_op_is_elementwise (((TinyNode *) order->pdata[j])->op);
+    if (n_steps < 0.8 * tiny_op_count_steps (ops[i])
+        || n_steps > 1.2 * tiny_op_count_steps (ops[i]))
+      CASE_FAILS ("%s: %u steps", tiny_op_to_string (ops[i]), n_steps);
+    tiny_graph_free (setup.graph);
+  }
+}
+
 /* ---- every op on every dtype against the evaluator ---- */
 static void
 put_value (guint8 *to, TinyDType dtype, TinyDType in_memory, guint i, gint64 value)
@@ -451,6 +478,7 @@ main (int argc, char **argv)
                         test_divide_by_constant);
   g_test_add_data_func ("/codegen/decompose/divide-by-constant-shader", GINT_TO_POINTER (3),
                         test_divide_by_constant);
+  g_test_add_func ("/codegen/decompose/steps", test_steps);
   g_test_add_func ("/codegen/decompose/unsupported", test_unsupported);
   g_test_add_func ("/codegen/decompose/shape-of-result", test_shape_of_result);
   for (guint i = 0; i < G_N_ELEMENTS (functions); i++) {
