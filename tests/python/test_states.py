@@ -79,6 +79,24 @@ def test_detached():
     checks.equal(abs(weight.grad.numpy() - wanted).max() < 1e-5, True)
 
 
+def test_with_gradient():
+    """What gradients flow through is stored beside its expression: they are those of the loop that is realised."""
+    weights = [Tensor.full((16, 16), 0.05).realize() for _ in range(2)]
+
+    def read(h):
+        (h * 2).sum().item()
+        return h
+
+    for weight, keep in zip(weights, (read, Tensor.realize)):
+        weight.requires_grad = True
+        check_flat(lambda h: keep((h @ weight + 1).tanh()), Tensor.zeros(1, 16))
+        h = Tensor.zeros(1, 16)
+        for _ in range(6):
+            h = keep((h @ weight + 1).tanh())
+        h.sum().backward()
+    checks.equal(abs(weights[0].grad.numpy() - weights[1].grad.numpy()).max() < 1e-6, True)
+
+
 def test_large():
     """A state of 2 MiB."""
     weight = (Tensor.randn(16, 16) * 0.1).realize()
