@@ -99,8 +99,7 @@ add_input (Plan *plan, TinyNode *param)
 gboolean
 schedule_check_devices (Plan *plan, TinyNode *sink, GError **error)
 {
-  g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (plan->graph, sink->sources, sink->n_sources);
+  const GPtrArray *order = schedule_list_under (plan, sink->sources, sink->n_sources);
   for (guint i = 0; i < order->len; i++) {
     TinyNode *node = order->pdata[i];
     if (node->shape == NULL) {

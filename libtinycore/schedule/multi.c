@@ -270,8 +270,7 @@ make_sink (Apart *self, const TinyNode *sink)
 TinyNode *
 schedule_take_apart (Plan *plan, TinyNode *sink, GError **error)
 {
-  g_autoptr (GPtrArray) order
-      = tiny_graph_toposort (plan->graph, sink->sources, sink->n_sources);
+  const GPtrArray *order = schedule_list_under (plan, sink->sources, sink->n_sources);
   gboolean good = FALSE;
   for (guint i = 0; i < order->len && !good; i++)
     good = ((TinyNode *) order->pdata[i])->op == TINY_OP_UNSHARD;

@@ -103,8 +103,10 @@ gboolean schedule_check_devices (Plan *plan, TinyNode *sink, GError **error);
 /* The device that computes @node, or NULL where nothing below says. */
 const char *schedule_get_device (Plan *plan, TinyNode *node);
 
-/* All nodes of the graph under the roots as they are now, sources before users, each at its place; the plan's own, until
- * it is asked for again. Made anew where there are other roots than the last time. */
+/* All nodes under @roots, sources before users, each at its place; the plan's own, until it is asked for again. Made anew
+ * where there are other roots than the last time. */
+GPtrArray *schedule_list_under (Plan *plan, TinyNode *const *roots, guint n_roots);
+/* The same of the plan's roots as they are now. */
 GPtrArray *schedule_list_graph (Plan *plan);
 
 /* @kernel and what it is made of, sources before users; the plan's own. */

@@ -50,21 +50,27 @@ schedule_list_nodes (Plan *plan, TinyNode *kernel)
 }
 
 GPtrArray *
-schedule_list_graph (Plan *plan)
+schedule_list_under (Plan *plan, TinyNode *const *roots, guint n_roots)
 {
-  const gsize size = plan->n_roots * sizeof (gpointer);
-  if (plan->ordered->len == plan->n_roots && plan->n_roots > 0
-      && memcmp (plan->ordered->pdata, plan->roots, size) == 0) {
+  const gsize size = n_roots * sizeof (gpointer);
+  if (plan->ordered->len == n_roots && n_roots > 0
+      && memcmp (plan->ordered->pdata, roots, size) == 0) {
     /* Kernels that were listed since gave their nodes other places. */
     for (guint i = 0; i < plan->order->len; i++)
       ((TinyNode *) plan->order->pdata[i])->place = i;
     return plan->order;
   }
-  tiny_graph_toposort_into (plan->graph, plan->roots, plan->n_roots, plan->order);
-  g_ptr_array_set_size (plan->ordered, (gint) plan->n_roots);
-  if (plan->n_roots > 0)
-    memcpy (plan->ordered->pdata, plan->roots, size);
+  tiny_graph_toposort_into (plan->graph, roots, n_roots, plan->order);
+  g_ptr_array_set_size (plan->ordered, (gint) n_roots);
+  if (n_roots > 0)
+    memcpy (plan->ordered->pdata, roots, size);
   return plan->order;
+}
+
+GPtrArray *
+schedule_list_graph (Plan *plan)
+{
+  return schedule_list_under (plan, plan->roots, plan->n_roots);
 }
 
 /* ---- roots ---- */
