@@ -370,6 +370,23 @@ count_elementwise_copies (Plan *plan, guint origin)
   return n;
 }
 
+/* Copies of elementwise code that are worth it: of a loop that has enough to do in a round they are only more code.
+ * Beside a reduction they are worth more. */
+static gint64
+count_worthwhile_copies (Plan *plan)
+{
+  gint64 n_steps = 1;
+  g_autoptr (GPtrArray) order = tiny_graph_toposort (plan->graph, &plan->axes->root, 1);
+  for (guint i = 0; i < order->len && plan->nests->len == 0; i++) {
+    const TinyNode *node = order->pdata[i];
+    if (node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE)
+      n_steps++;
+    else if (node->dtype != TINY_DTYPE_INDEX)
+      n_steps += tiny_op_count_steps (node->op);
+  }
+  return CLAMP (MAX_BODY / n_steps, 1, MAX_SHORT);
+}
+
 /* Gives lanes to the best axis of those that are free; FALSE when there is none. */
 static gboolean
 choose_elementwise (Plan *plan)
@@ -399,8 +416,9 @@ choose_elementwise (Plan *plan)
       = extent % best_lanes != 0 && extent >= 64 * best_lanes ? 4 * best_lanes : best_lanes;
   tiny_plan_apply_lanes (plan, (guint) best, best_lanes, multiple);
   guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[best]);
-  gint64 copies = tiny_plan_largest_divisor (tiny_axes_get (plan->axes, axis)->extent,
-                                             4 / count_elementwise_copies (plan, (guint) best));
+  gint64 copies = tiny_plan_largest_divisor (
+      tiny_axes_get (plan->axes, axis)->extent,
+      count_worthwhile_copies (plan) / count_elementwise_copies (plan, (guint) best));
   if (copies > 1)
     apply (plan, TINY_OPT_UPCAST, axis, copies);
   return TRUE;

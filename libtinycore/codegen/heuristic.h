@@ -16,6 +16,7 @@ enum {
   MERGE_MIN_READERS = 16, /* of a vector, to be worth its conditions at the ends of rows */
   MIN_SHORT_LANES = 4,    /* of a reduced axis that has no more rounds than these */
   MAX_SHORT = 4,          /* rounds of a reduced loop that becomes none */
+  MAX_BODY = 64,          /* instructions of all elementwise copies */
   MAX_TILE_COPIES = 14,   /* of a contraction's vectors */
   MAX_LOCAL_COPIES = 6,   /* where loops around LOCALs have them too, for values of their own */
   MAX_TURNED = 16,        /* rows of a square that is turned in registers */

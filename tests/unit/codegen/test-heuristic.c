@@ -164,6 +164,32 @@ test_many_stores (void)
   g_assert_nonnull (strstr (opts, "lanes(1,16) upcast(0,"));
 }
 
+/* Chooses for @n applications of @op to each of 4096 elements. */
+static char *
+choose_row (TinyOp op, guint n)
+{
+  BUILD ();
+  TinyNode *i = build_range (b, 4096);
+  TinyNode *x = build_load (b, build_param (b, TINY_DTYPE_F32, 1, 4096), i, NULL);
+  for (guint k = 0; k < n; k++)
+    x = tiny_op_infos[op].least == 1 ? tiny_node_unary (b->graph, op, x)
+                                     : build_op (b, op, x, build_number (b, k + 2));
+  TinyNode *out = build_param (b, TINY_DTYPE_F32, 0, 4096);
+  return choose (b, build_sink (b, build_store (b, out, i, x, NULL)));
+}
+
+/* A short body is there several times, one that fills a round by itself once: a sine is 150 instructions. */
+static void
+test_copies (void)
+{
+  g_autofree char *one = choose_row (TINY_OP_SQRT, 1), *more = choose_row (TINY_OP_SQRT, 24);
+  g_autofree char *sine = choose_row (TINY_OP_SIN, 1), *exps = choose_row (TINY_OP_EXP2, 3);
+  g_assert_nonnull (strstr (one, "upcast(0,4)"));
+  g_assert_nonnull (strstr (more, "upcast(0,2)"));
+  g_assert_null (strstr (sine, "upcast"));
+  g_assert_null (strstr (exps, "upcast"));
+}
+
 /* A convolution of @W columns whose borders are gates, so that rows follow each other; @C channels
  * to @O. */
 static TinyNode *
@@ -543,6 +569,7 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/heuristic/broadcasts", test_broadcasts);
   g_test_add_func ("/codegen/heuristic/two-products", test_two_products);
   g_test_add_func ("/codegen/heuristic/many-stores", test_many_stores);
+  g_test_add_func ("/codegen/heuristic/copies", test_copies);
   g_test_add_func ("/codegen/heuristic/short-rows", test_short_rows);
   g_test_add_func ("/codegen/heuristic/limited", test_limited);
   g_test_add_func ("/codegen/heuristic/turned", test_turned);
