@@ -16,14 +16,14 @@ static struct {
   const char *name;
   guint helpers;
   gboolean is_int;
-  int int_value, least;
+  int int_value, least, most;
   const char *text_value;
   const char *meaning;
 } table[] = {
-#define TINY_ENV_INT(id, name, helpers, value, least, meaning)                                 \
-  { name, helpers, TRUE, value, least, NULL, meaning },
+#define TINY_ENV_INT(id, name, helpers, value, least, most, meaning)                           \
+  { name, helpers, TRUE, value, least, most, NULL, meaning },
 #define TINY_ENV_TEXT(id, name, helpers, value, meaning)                                       \
-  { name, helpers, FALSE, 0, 0, value, meaning },
+  { name, helpers, FALSE, 0, 0, 0, value, meaning },
 #include "base/tiny-env.def"
 #undef TINY_ENV_INT
 #undef TINY_ENV_TEXT
@@ -49,14 +49,14 @@ read_int (guint row, const char *text)
   char *end;
   const gint64 value = g_ascii_strtoll (text, &end, 10); /* the nearest where it is beyond */
   const gboolean is_number = end != text && *end == 0;
-  if (is_number && value >= table[row].least && value <= G_MAXINT)
+  if (is_number && value >= table[row].least && value <= table[row].most)
     table[row].int_value = (int) value;
   else if (is_number)
     g_warning ("%s=%.99s is not from %d to %d; %d is used", table[row].name, text,
-               table[row].least, G_MAXINT, table[row].int_value);
+               table[row].least, table[row].most, table[row].int_value);
   else
-    g_warning ("%s=%.99s is no whole number; %d is used", table[row].name, text,
-               table[row].int_value);
+    g_warning ("%s=%.99s is no whole number from %d to %d; %d is used", table[row].name, text,
+               table[row].least, table[row].most, table[row].int_value);
 }
 
 static void
@@ -113,6 +113,12 @@ int
 tiny_env_get_least (TinyEnv env)
 {
   return table[env].least;
+}
+
+int
+tiny_env_get_most (TinyEnv env)
+{
+  return table[env].most;
 }
 
 void

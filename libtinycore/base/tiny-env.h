@@ -8,8 +8,8 @@
 G_BEGIN_DECLS
 
 typedef enum {
-#define TINY_ENV_INT(id, name, helpers, value, least, meaning) TINY_ENV_##id,
-#define TINY_ENV_TEXT(id, name, helpers, value, meaning)       TINY_ENV_##id,
+#define TINY_ENV_INT(id, name, helpers, value, least, most, meaning) TINY_ENV_##id,
+#define TINY_ENV_TEXT(id, name, helpers, value, meaning)             TINY_ENV_##id,
 #include "base/tiny-env.def"
 #undef TINY_ENV_INT
 #undef TINY_ENV_TEXT
@@ -27,6 +27,7 @@ const char *tiny_env_get_name (TinyEnv env);
 const char *tiny_env_get_meaning (TinyEnv env);
 gboolean tiny_env_is_int (TinyEnv env);
 int tiny_env_get_least (TinyEnv env); /* of a number */
+int tiny_env_get_most (TinyEnv env);
 
 /* Overrides a value for this process; for tests and the command line. */
 void tiny_env_set_int (TinyEnv env, int value);

@@ -44,11 +44,12 @@ tiny_set_setting (const char *name, const char *value, GError **error)
     return TRUE;
   }
   if (value == NULL
-      || !g_ascii_string_to_signed (value, 10, tiny_env_get_least (env), G_MAXINT, &number,
-                                    NULL)) {
+      || !g_ascii_string_to_signed (value, 10, tiny_env_get_least (env),
+                                    tiny_env_get_most (env), &number, NULL)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "%s wants a whole number from %d to %d, not “%s”", name,
-                 tiny_env_get_least (env), G_MAXINT, value != NULL ? value : "NULL");
+                 tiny_env_get_least (env), tiny_env_get_most (env),
+                 value != NULL ? value : "NULL");
     return FALSE;
   }
   tiny_env_set_int (env, (int) number);

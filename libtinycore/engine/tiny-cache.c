@@ -95,7 +95,9 @@ warn_once (const char *path, int error)
 {
   static gint warned = 0;
   if (g_atomic_int_compare_and_exchange (&warned, 0, 1))
-    g_warning ("compiled programs cannot be cached: %s: %s", path, g_strerror (error));
+    g_warning ("compiled programs cannot be cached: %s%s: %s",
+               tiny_env_get_text (TINY_ENV_CACHE_DIR) != NULL ? "TINY_CACHE_DIR names " : "",
+               path, g_strerror (error));
 }
 
 static gboolean

@@ -9,6 +9,7 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "plugin/registry-private.h"
+#include "plugin/tiny-scan.h"
 
 /* ---- parts ---- */
 static void
@@ -259,4 +260,24 @@ tiny_registry_explain (TinyRegistry *self, GPtrArray **out_searched, char **out_
   if (out_choice != NULL)
     *out_choice = g_strdup (choice ? choice : error->message);
   return out;
+}
+
+gboolean
+registry_warn_of_absent (TinyRegistry *self)
+{
+  static gint is_said = FALSE;
+  if (!g_atomic_int_compare_and_exchange (&is_said, FALSE, TRUE))
+    return TRUE;
+  for (guint i = 0; i < self->places->len; i++) {
+    const TinyPlace *place = self->places->pdata[i];
+    const gboolean is_file = g_str_equal (place->rule, "TINY_PLUGIN_FILES");
+    if (!place->is_there && (is_file || g_str_equal (place->rule, "TINY_PLUGIN_PATH")))
+      g_warning ("%s: %s is not there: the variable lists %s, separated by colons", place->rule,
+                 place->path,
+                 is_file ? "manifests of backends (NAME.json)" : "folders of manifests");
+  }
+  g_autoptr (GError) error = NULL;
+  if (!tiny_scan_check_named_helper (&error))
+    g_warning ("%s", error->message);
+  return TRUE;
 }

@@ -572,9 +572,10 @@ tiny_registry_open_any (
     variable = "BACKEND";
   else if (spec == NULL && (spec = tiny_registry_find_old_spelling (self)) != NULL)
     variable = "DEV";
-  if (spec == NULL || spec[0] == 0)
-    return open_best (self, want, out, error);
-  return open_text (self, spec, variable, want, out, error);
+  gboolean opened = spec == NULL || spec[0] == 0
+                        ? open_best (self, want, out, error)
+                        : open_text (self, spec, variable, want, out, error);
+  return opened && registry_warn_of_absent (self);
 }
 
 GPtrArray *

@@ -102,4 +102,8 @@ void tiny_registry_fail_default_code (const TinyFound *found, gboolean runs, GEr
 const TinyFound *tiny_registry_find_by_renderer (TinyRegistry *self, const char *renderer);
 gboolean tiny_registry_fail_foreign (TinyRegistry *self, const char *wanted, GError **error);
 
+/* Says once in a process which files, folders and programs that variables name are not there: an error says so itself. Returns
+ * TRUE. */
+gboolean registry_warn_of_absent (TinyRegistry *self);
+
 G_END_DECLS

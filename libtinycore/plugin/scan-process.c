@@ -26,12 +26,27 @@
 
 enum { REPORT_FD = 3, MAX_REPORT = 1 << 20, MAX_SAID = 4096, STARTS_WITHIN_MS = 20000 };
 
+static const char *
+get_named_helper (void)
+{
+  const char *named = tiny_env_is_privileged () ? NULL : g_getenv ("TINY_SCAN_HELPER");
+  return named != NULL && named[0] != 0 ? named : NULL;
+}
+
+gboolean
+tiny_scan_check_named_helper (GError **error)
+{
+  g_autofree char *helper = get_named_helper () != NULL ? tiny_scan_find_helper (error) : NULL;
+  return helper != NULL || get_named_helper () == NULL;
+}
+
 char *
 tiny_scan_find_helper (GError **error)
 {
-  const char *wanted = tiny_env_is_privileged () ? NULL : g_getenv ("TINY_SCAN_HELPER");
-  if (wanted != NULL && wanted[0] != 0) {
-    if (g_file_test (wanted, G_FILE_TEST_IS_EXECUTABLE))
+  const char *wanted = get_named_helper ();
+  if (wanted != NULL) {
+    if (g_file_test (wanted, G_FILE_TEST_IS_EXECUTABLE)
+        && g_file_test (wanted, G_FILE_TEST_IS_REGULAR))
       return g_strdup (wanted);
     g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
                  "TINY_SCAN_HELPER names %s, which is no program", wanted);

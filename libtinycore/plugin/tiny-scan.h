@@ -63,6 +63,8 @@ TinyScan *tiny_scan_from_json (JsonObject *object, GError **error);
 
 /* The path of the helper program (transfer full), or %TINY_ERROR_PLUGIN. */
 char *tiny_scan_find_helper (GError **error);
+/* FALSE with an error where TINY_SCAN_HELPER names none. */
+gboolean tiny_scan_check_named_helper (GError **error);
 
 /* In the helper: loads, scans, opens and closes. Never NULL. */
 TinyScan *tiny_scan_module (const char *module_path);

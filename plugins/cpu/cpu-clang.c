@@ -314,7 +314,10 @@ run_clang (Run *run, const CpuArch *arch, const char *name, TinyPluginError *err
 {
   int reason = spawn_any (arch, run);
   if (reason != 0) {
-    tiny_fail (error, TINY_STATUS_DRIVER, "no clang command: %s", strerror (reason));
+    const char *wanted = tiny_getenv ("TINY_CLANG");
+    tiny_fail (error, TINY_STATUS_DRIVER, "%s%.200s: no clang command: %s",
+               wanted != NULL ? "TINY_CLANG=" : "", wanted != NULL ? wanted : "clang",
+               strerror (reason));
     return tiny_hint (TINY_STATUS_DRIVER, error,
                       "install the package clang, or name the command in TINY_CLANG");
   }

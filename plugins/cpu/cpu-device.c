@@ -457,6 +457,8 @@ cpu_open (const char *id,
   TinyStatus status = cpu_arch_parse ("", &arch, error);
   if (status == TINY_STATUS_OK)
     status = cpu_threads_read (&threads, error);
+  if (status == TINY_STATUS_OK)
+    status = cpu_lapack_check (error);
   if (status != TINY_STATUS_OK)
     return status;
   TinyPluginDevice *device = calloc (1, sizeof *device);

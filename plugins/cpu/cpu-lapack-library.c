@@ -81,7 +81,7 @@ find_library (void)
   };
   const char *wanted = tiny_getenv ("TINY_LAPACK_LIBRARY");
   if (wanted != NULL)
-    is_found = open_library (wanted);
+    is_found = strcmp (wanted, "none") != 0 && open_library (wanted);
   for (unsigned i = 0; wanted == NULL && i < CPU_ARRAY_SIZE (names) && !is_found; i++)
     is_found = open_library (names[i]);
 }
@@ -92,4 +92,17 @@ cpu_lapack_get (void)
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once (&once, find_library);
   return is_found ? &found : NULL;
+}
+
+TinyStatus
+cpu_lapack_check (TinyPluginError *error)
+{
+  const char *wanted = tiny_getenv ("TINY_LAPACK_LIBRARY");
+  if (wanted == NULL || strcmp (wanted, "none") == 0 || cpu_lapack_get () != NULL)
+    return TINY_STATUS_OK;
+  return tiny_fail (
+      error, TINY_STATUS_DRIVER,
+      "TINY_LAPACK_LIBRARY=%.200s: it cannot be opened, or has no LAPACK with integers "
+      "of 32 bits; name one such as libopenblas.so.0, or none",
+      wanted);
 }

@@ -31,6 +31,9 @@ typedef struct {
 /* The library, opened by the first call; NULL: none was found that has all symbols. From any thread. */
 const CpuLapack *cpu_lapack_get (void);
 
+/* A failure where TINY_LAPACK_LIBRARY names what is none; opens nothing where it is unset. */
+TinyStatus cpu_lapack_check (TinyPluginError *error);
+
 /* ---- cpu-lapack.c ---- */
 TinyStatus cpu_lapack_claim (const char *arch,
                              const TinyOperation *operation,

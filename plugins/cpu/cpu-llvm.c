@@ -281,7 +281,8 @@ run_passes (const Llvm *llvm,
   snprintf (own, sizeof own, "function(%s%s%s)", passes_before,
             converts (linear) ? pass_convert[llvm->version >= 18] : "",
             linear->n_instrs <= MOST_FOR_LOOPS ? pass_loops : "");
-  if (passes == NULL)
+  const bool is_own = passes == NULL;
+  if (is_own)
     passes = own;
   LlvmRef options = llvm->CreatePassBuilderOptions ();
   LlvmRef failure = llvm->RunPasses (module, passes, machine, options);
@@ -289,7 +290,8 @@ run_passes (const Llvm *llvm,
   if (failure == NULL)
     return TINY_STATUS_OK;
   char *message = llvm->GetErrorMessage (failure);
-  tiny_fail (error, TINY_STATUS_COMPILE, "LLVM %u passes: %s", llvm->version, message);
+  tiny_fail (error, TINY_STATUS_COMPILE, "%s%.200s: LLVM %u passes: %s",
+             is_own ? "" : "TINY_LLVM_PASSES=", passes, llvm->version, message);
   llvm->DisposeErrorMessage (message);
   return TINY_STATUS_COMPILE;
 }

@@ -327,6 +327,26 @@ parse_size (const char *text, char **end)
   return unit != NULL ? n_bytes << 10 * (unit - units + 1) : n_bytes;
 }
 
+/* Up to three sizes with commas between them, of which each may be left out. */
+static TinyStatus
+check_caches (TinyPluginError *error)
+{
+  const char *given = tiny_getenv ("TINY_CPU_CACHES"), *at = given;
+  for (int level = 1; at != NULL; level++) {
+    char *end = (char *) at;
+    if (*at >= '0' && *at <= '9')
+      parse_size (at, &end);
+    if ((*end != ',' && *end != '\0') || level > 3)
+      return tiny_fail (
+          error, TINY_STATUS_INVALID,
+          "TINY_CPU_CACHES=%.99s: sizes of the caches of levels 1, 2 and 3 such as "
+          "48K,2M,105M are wanted",
+          given);
+    at = *end == ',' ? end + 1 : NULL;
+  }
+  return TINY_STATUS_OK;
+}
+
 /* The first data or unified cache of @level, in bytes, or what TINY_CPU_CACHES has in its place. The kernel's files take as long to read as the rest of opening the
  * device, so the C library says what it knows; the last level it counts for the whole socket, not for what shares one. */
 static uint64_t
@@ -408,6 +428,7 @@ cpu_target (const char *text, TinyTarget *out, TinyPluginError *error)
   if (status != TINY_STATUS_OK)
     return status;
   TINY_TRY (TINY_CHECK_OUT (out, error));
+  TINY_TRY (check_caches (error));
 
   TINY_FILL (out,
              .flags = TINY_TARGET_MASKED | TINY_TARGET_GRID_CHUNKS | TINY_TARGET_UNALIGNED);

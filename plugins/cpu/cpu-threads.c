@@ -47,6 +47,26 @@ count_allowed (void)
 }
 
 static TinyStatus
+check_processor (long number, const char *text, TinyPluginError *error)
+{
+  cpu_set_t allowed;
+  int first = 0, last = CPU_SETSIZE - 1;
+  CPU_ZERO (&allowed);
+  if (sched_getaffinity (0, sizeof allowed, &allowed) != 0
+      || CPU_ISSET ((int) number, &allowed))
+    return TINY_STATUS_OK;
+  while (first < last && !CPU_ISSET (first, &allowed))
+    first++;
+  while (last > first && !CPU_ISSET (last, &allowed))
+    last--;
+  return tiny_fail (
+      error, TINY_STATUS_INVALID,
+      "TINY_AFFINITY=%.200s: processor %ld is none of the %d from %d to %d that this "
+      "process may use",
+      text, number, CPU_COUNT (&allowed), first, last);
+}
+
+static TinyStatus
 read_affinity (const char *text, CpuThreads *out, TinyPluginError *error)
 {
   for (const char *p = text; out->n_processors == 0 || *p != '\0';) {
@@ -59,6 +79,7 @@ read_affinity (const char *text, CpuThreads *out, TinyPluginError *error)
       return tiny_fail (error, TINY_STATUS_INVALID,
                         "TINY_AFFINITY=%s: a range is FIRST-LAST, such as 0-3", text);
     for (long i = first; i <= last; i++) {
+      TINY_TRY (check_processor (i, text, error));
       if (out->n_processors == CPU_MAX_THREADS)
         return tiny_fail (error, TINY_STATUS_INVALID, "TINY_AFFINITY: more than %d processors",
                           CPU_MAX_THREADS);
@@ -82,8 +103,8 @@ cpu_threads_read (CpuThreads *out, TinyPluginError *error)
   long wanted = 0;
   if (threads == NULL || !read_number (&threads, LONG_MAX, &wanted) || *threads != '\0')
     wanted = 0; /* a number that is none counts as unset, as everywhere */
-  if (wanted > 0)
-    out->n_threads = (unsigned) (wanted < CPU_MAX_THREADS ? wanted : CPU_MAX_THREADS);
+  if (wanted > 0 && wanted <= CPU_MAX_THREADS)
+    out->n_threads = (unsigned) wanted;
   return TINY_STATUS_OK;
 }
 

@@ -12,7 +12,7 @@ static const struct {
   gboolean is_int;
   int number;
 } variables[] = {
-#define TINY_ENV_INT(id, name, helpers, value, least, meaning)                                 \
+#define TINY_ENV_INT(id, name, helpers, value, least, most, meaning)                           \
   { name, NULL, meaning, TRUE, value },
 #define TINY_ENV_TEXT(id, name, helpers, value, meaning) { name, value, meaning, FALSE, 0 },
 #include "base/tiny-env.def"

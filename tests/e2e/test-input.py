@@ -3,7 +3,9 @@
 """Bad input to the command: arguments, data sets, IR files. Each is refused in clear words that name the
 thing, without a crash and without a stray file."""
 import os
+import pathlib
 import random
+import re
 import struct
 
 import small_data
@@ -80,10 +82,45 @@ def environment(box):
                               ("TINY_VERIFY", "-2", "is not from -1 to")):
         result = box.run("compile", tir, **{name: value}).good()
         check(result.err.count(f"{name}={value} {part}") == 1 and len(result.err) < 300, result)
-    for threads in ("0", "100000", "1"):
+    for threads in ("0", "1024", "1"):
         box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_THREADS=threads).quiet()
-    result = box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_THREADS="-3").good()
-    check(result.err.count("TINY_THREADS=-3 is not from 0 to") == 1, result)
+    for threads in ("-3", "1025", "100000"):
+        result = box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_THREADS=threads).good()
+        check(result.err.count(f"TINY_THREADS={threads} is not from 0 to 1024") == 1, result)
+
+
+# By variable, of docs/env.md: values that make no sense, what is said of them beside the name and the value, and what else is set. None: a number,
+# which is tried with three values. A name of a file has one that cannot be.
+NOWHERE = "/proc/nowhere/x"
+SENSELESS = {
+    "DEV": [("nonsense", "there is no backend", {})], "BACKEND": [("nonsense", "there is no backend", {"DEV": None})], "DEBUG": None,
+    "TINY_PLUGIN_FILES": [(NOWHERE, "is not there", {})], "TINY_PLUGIN_PATH": [(f"{os.environ['TINY_PLUGIN_PATH']}:{NOWHERE}", "is not there", {})],
+    "TINY_TRACE_REWRITE": None, "TINY_VERIFY": None, "TINY_CHECK": None, "TINY_NO_OPT": None, "TINY_NO_MERGE": None, "TINY_NO_CLAIM": None,
+    "TINY_EXPLAIN": None, "BEAM": None, "TINY_BEAM_SECONDS": None, "TINY_BEAM_TIMEOUT": None, "TINY_TUNED": [(NOWHERE, "is no file", {})],
+    "TINY_TUNED_OUT": [(NOWHERE, "No such file", {"BEAM": 1, "TINY_BEAM_SECONDS": 1})], "TINY_NO_CACHE": None,
+    "TINY_CACHE_DIR": [(NOWHERE, "No such file", {})], "TINY_CACHE_MB": None, "TINY_THREADS": None, "TINY_ISOLATED_TIMEOUT": None,
+    "TINY_CRASH_NOTES": None, "TINY_PROFILE": [(NOWHERE, "No such file", {})], "TINY_RECORD": [(NOWHERE, "No such file", {})], "TINY_RECORD_MB": None,
+    "TINY_AFFINITY": [("abc", "a list of processors such as", {}), ("1000", "that this process may use", {}), ("3-1", "a range is FIRST-LAST", {})],
+    "TINY_LLVM_LIBRARY": [(NOWHERE, "cannot open", {"TINY_NO_CACHE": 1})],
+    "TINY_LAPACK_LIBRARY": [(NOWHERE, "cannot be opened", {}), ("libm.so.6", "LAPACK with integers of 32 bits", {})],
+    "TINY_LLVM_PASSES": [("nonsense", "unknown pass", {"TINY_NO_CACHE": 1})],
+    "TINY_CLANG": [(NOWHERE, "no clang command", {"DEV": "CPU:CLANG", "TINY_NO_CACHE": 1})],
+    "TINY_CPU_CACHES": [(value, "sizes of the caches", {}) for value in ("x", "-3", "48K,2M,1G,5", "48Q", "1M;2M")],
+    "TINY_OPENCL_LIBRARY": [(NOWHERE, "cannot open", {"DEV": "CL"})], "TINY_WEBGPU_LIBRARY": [(NOWHERE, "cannot open", {"DEV": "WEBGPU"})],
+    "TINY_SCAN_HELPER": [(NOWHERE, "is no program", {}), ("/proc", "is no program", {})]}
+
+
+@test("every variable of docs/env.md: a value that makes no sense is named, with what is wanted")
+def senseless(box):
+    page = pathlib.Path(__file__).parents[2] / "docs" / "env.md"
+    listed = set(re.findall(r"^\| `(\w+)` \|", page.read_text(), re.M)) | {"TINY_SCAN_HELPER"}
+    check(listed == set(SENSELESS), listed ^ set(SENSELESS))
+    for name, rows in SENSELESS.items():
+        rows = rows or [("x", "is no whole number from", {}), ("1e9", "is no whole number from", {}), ("-7", "is not from", {})]
+        for value, part, more in rows:
+            result = box.run("bench", "--runs", 1, "sum:3x5", **{"DEV": "CPU", **more, name: value})
+            check(name in result.err and value.split(":")[-1] in result.err and part in result.err, f"{name}={value}: {result}")
+            check(len(result.err) < 1200, result)
 
 
 @test("a device that a wrong setting keeps from opening is not passed over silently")
