@@ -4,7 +4,7 @@
 
 TAP. Run in the build's environment, by the interpreter that has PyGObject."""
 import checks
-from tinycore import Tensor, dtypes, func, no_grad
+from tinycore import Tensor, dtypes, func, nn, no_grad
 
 
 def test_vmap():
@@ -82,6 +82,18 @@ def test_numbers_of_arguments():
     (aa, ab), (ba, bb) = func.hessian(twice, argnums=(0, 1))(a, b)
     checks.equal((aa.tolist(), ab.tolist(), ba.tolist(), bb.tolist()), ([[6, 0], [0, 8]], [[2, 0], [0, 4]], [[2, 0], [0, 4]], [[0, 0], [0, 0]]))
     checks.raises(ValueError, func.jacrev(product, argnums=2), a, b)
+
+
+def test_stack_module_state():
+    """Several networks at once."""
+    nets = [nn.Linear(2, 3) for _ in range(4)]
+    parameters, buffers = func.stack_module_state(nets)
+    checks.equal((parameters["weight"].shape, parameters["weight"].requires_grad, buffers), ((4, 3, 2), True, {}))
+    x = Tensor([[1.0, 2.0], [3.0, 4.0]])
+    found = func.vmap(lambda p, b, x: func.functional_call(nets[0], (p, b), (x,)), in_dims=(0, 0, None))(parameters, buffers, x)
+    wanted = Tensor.stack([net(x) for net in nets])
+    checks.true((found - wanted).abs().max().item() < 1e-6)
+    checks.raises(ValueError, func.stack_module_state, [])
 
 
 def test_in_place():

@@ -395,5 +395,19 @@ def test_hooks_with_names():
     checks.raises(ZeroDivisionError, layer(x).sum().backward)
 
 
+def test_modules_to_import():
+    """The modules that PyTorch's programs import by their whole names, in a fresh process."""
+    names = ["nn.functional", "nn.init", "nn.parallel", "nn.utils", "nn.utils.rnn", "nn.utils.parametrizations", "optim.lr_scheduler", "nn.optim.lr_scheduler", "utils.data",
+             "utils.checkpoint", "backends.cudnn", "backends.mps", "amp", "autograd", "distributions", "fft", "func", "linalg", "special"]
+    text = "\n".join(f"import tinycore.{name} as found; assert found is not None" for name in names) + """
+from tinycore.optim.lr_scheduler import StepLR
+from tinycore.distributions import Categorical
+import tinycore.optim as optim
+assert optim.lr_scheduler.StepLR is StepLR
+"""
+    found = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True)
+    checks.equal((found.returncode, found.stderr), (0, ""))
+
+
 if __name__ == "__main__":
     checks.run(globals())

@@ -291,3 +291,15 @@ def checkpoint(function, *inputs: Any, use_reentrant: bool = None, preserve_rng_
 def hessian(func, argnums: int | Sequence[int] = 0) -> Callable[..., Any]:
     """All second derivatives of a function that gives one number, with respect to argument @argnums."""
     return derived(func, "hessian", Tiny.hessian, argnums)
+
+
+def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
+    """The parameters, and the buffers, of modules of one kind, those of all in one tensor with a first axis for them: for vmap() of functional_call()."""
+    def stacked(rows):
+        return {name: type(one).stack([row[name] for row in rows]).detach() for name, one in rows[0].items()}
+    if not models:
+        raise ValueError("stack_module_state: no modules are given")
+    parameters = stacked([dict(model.named_parameters()) for model in models])
+    for one in parameters.values():
+        one.requires_grad = True
+    return parameters, stacked([dict(model.named_buffers()) for model in models])

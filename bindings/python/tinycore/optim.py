@@ -7,4 +7,4 @@ from .nn import optim
 
 if TYPE_CHECKING:
     from .nn.optim import *  # noqa: F403
-sys.modules[__name__] = optim
+sys.modules[__name__], sys.modules[__name__ + ".lr_scheduler"] = optim, optim.lr_scheduler

@@ -8,7 +8,7 @@ from operator import index
 from ..tensor import Base
 from .module import PARAMETER, Module, Parameter
 
-__all__ = ["DataParallel", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
+__all__ = ["ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
 
 class Holder(Module):
@@ -219,15 +219,3 @@ class ParameterList(OfParameters, Numbered):
 
 class ParameterDict(OfParameters, Named):
     """Parameters by name."""
-
-
-class DataParallel(Module):
-    """@module as one part: devices are said by Tensor.shard()."""
-
-    module: Any
-
-    def __init__(self, module, device_ids: Sequence[Any] = None, output_device: Any = None, dim=0):
-        self.module = module
-
-    def forward(self, *inputs: Any, **more: Any) -> Any:
-        return self.module(*inputs, **more)

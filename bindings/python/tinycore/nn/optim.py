@@ -2,6 +2,7 @@
 """Optimisers, with the arguments of PyTorch's and of tinygrad's."""
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
 from collections.abc import Mapping, MutableMapping
 from typing import Any
@@ -16,6 +17,7 @@ from .module import BUFFER
 
 __all__ = ["Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LARS", "LBFGS", "Muon", "NAdam", "Optimizer", "OptimizerGroup", "RAdam",
            "RMSprop", "SGD", "lr_scheduler"]
+sys.modules[__name__ + ".lr_scheduler"] = lr_scheduler  # also to be imported from here
 BETAS = ("beta1", "beta2")  # PyTorch's betas
 FLAGS = ("nesterov", "centered", "maximize", "amsgrad")
 OTHER_NAMES = {"b1": "beta1", "b2": "beta2", "tcoef": "trust"}  # tinygrad's
