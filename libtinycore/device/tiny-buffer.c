@@ -291,6 +291,9 @@ tiny_buffer_get_handle_on (TinyBuffer *self, TinyDevice *device, GError **error)
   TinyBlock *block = get_block (self);
   if (device == self->device)
     return block->handle;
+  /* It may be another one of the same name, opened since. */
+  if (!tiny_device_check_alive (self->device, "using its memory", error))
+    return NULL;
   g_mutex_lock (&self->device->memory_lock);
   const gboolean good = block->beside != NULL || import_beside (device, block, error);
   g_mutex_unlock (&self->device->memory_lock);

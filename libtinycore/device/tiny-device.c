@@ -29,9 +29,11 @@ tiny_device_check (TinyDevice *self,
 gboolean
 tiny_device_fail_lost (TinyDevice *self, const char *what, GError **error)
 {
-  g_set_error (error, TINY_ERROR, TINY_ERROR_DEVICE_LOST,
-               "%s: %s: the device was lost before; close and open it again to go on",
-               self->name, what);
+  g_set_error (
+      error, TINY_ERROR, TINY_ERROR_DEVICE_LOST,
+      "%s: %s: the device was lost before; open it again to go on (tiny_open_device(), in "
+      "Python Device[…])",
+      self->name, what);
   return FALSE;
 }
 

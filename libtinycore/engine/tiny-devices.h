@@ -30,7 +30,8 @@ TINY_API const char *tiny_get_default_device (GError **error);
  * @error: return location
  *
  * Makes another device the one that tensors are made on from now on. Those that are there stay where they are; those
- * that have no place yet, such as constants, are computed on the new one.
+ * that have no place yet, such as constants, are computed on the new one. A lost device is opened again, as
+ * tiny_open_device() does.
  *
  * Errors: those of opening a device; nothing has changed then.
  *
@@ -45,7 +46,8 @@ TINY_API gboolean tiny_set_default_device (const char *name, GError **error);
  * @name: a device, in the grammar of `DEV`
  * @error: return location
  *
- * Opens a device unless it is open, which it then stays.
+ * Opens a device unless it is open, which it then stays. One that was lost is opened again: what is made on it from now
+ * on works, and tensors that had their data on it, and functions captured there, go on saying that it was lost.
  *
  * Errors: %TINY_ERROR_INVALID for an empty name, those of opening a device.
  *

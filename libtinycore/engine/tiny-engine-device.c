@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-engine-device.c: devices by name, opened on first use and kept.
+ * tiny-engine-device.c: devices by name, opened on first use and kept. One that was lost stays so for all that is on
+ * it, until a program opens its name again.
  *
  * Opening runs functions of a plugin, which may hang, so no lock is held meanwhile. */
 #include <stdlib.h>
@@ -20,6 +21,7 @@
 static GMutex lock;
 static GHashTable *devices; /* name → TinyDevice */
 static const char *default_name;
+static guint n_reopened; /* atomic */
 
 /* Devices stay open to the end of the process: what still runs then must not meet a driver that is
  * being taken down. A device that hangs does not keep the process. */
@@ -39,15 +41,18 @@ wait_for_devices (void)
   g_mutex_unlock (&lock);
 }
 
-/* The device of that name: @device, which is kept, unless there is one. */
+/* The device of that name: @device, which is kept, unless there is one. A lost one keeps its memory, so that nothing
+ * takes another device for it. */
 static TinyDevice *
 remember_locked (TinyDevice *device)
 {
   if (devices == NULL)
     devices = g_hash_table_new (g_str_hash, g_str_equal);
   TinyDevice *known = g_hash_table_lookup (devices, tiny_device_get_name (device));
-  if (known != NULL)
+  if (known != NULL && (known == device || !tiny_device_is_lost (known)))
     return known;
+  if (known != NULL)
+    g_atomic_int_inc (&n_reopened);
   g_hash_table_insert (devices, (gpointer) g_intern_string (tiny_device_get_name (device)),
                        g_object_ref (device));
   if (tiny_device_is_asynchronous (device))
@@ -72,6 +77,20 @@ open_device (const char *spec, GError **error)
   TinyDevice *device = remember_locked (opened);
   g_mutex_unlock (&lock);
   return device;
+}
+
+guint
+tiny_engine_count_reopened (void)
+{
+  return (guint) g_atomic_int_get (&n_reopened);
+}
+
+/* The device of that name, which is another one than before if that was lost. */
+static TinyDevice *
+reopen_device (const char *name, GError **error)
+{
+  TinyDevice *device = tiny_engine_get_device (name, error);
+  return device != NULL && tiny_device_is_lost (device) ? open_device (name, error) : device;
 }
 
 static void
@@ -171,7 +190,7 @@ tiny_get_default_device (GError **error)
 gboolean
 tiny_set_default_device (const char *name, GError **error)
 {
-  TinyDevice *device = tiny_engine_get_device (name, error);
+  TinyDevice *device = reopen_device (name, error);
   if (device == NULL)
     return FALSE;
   g_atomic_pointer_set (&default_name, g_intern_string (tiny_device_get_name (device)));
@@ -181,7 +200,7 @@ tiny_set_default_device (const char *name, GError **error)
 const char *
 tiny_open_device (const char *name, GError **error)
 {
-  TinyDevice *device = tiny_engine_get_device (name, error);
+  TinyDevice *device = reopen_device (name, error);
   return device != NULL ? g_intern_string (tiny_device_get_name (device)) : NULL;
 }
 

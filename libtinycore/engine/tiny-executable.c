@@ -42,7 +42,8 @@ typedef struct {
 } Job;
 
 static GMutex loaded_lock;
-static GHashTable *loaded; /* "device name/key" → TinyExecutable */
+static GHashTable
+    *loaded; /* "device/key" → TinyExecutable; a device that is opened again is another one */
 
 /* ---- keys ---- */
 static int
@@ -349,7 +350,7 @@ job_new (TinyDevice *device, TinyNode *kernel, const TinyOperation *operation)
 static char *
 full_key (const Job *job)
 {
-  return g_strdup_printf ("%s/%s", tiny_device_get_name (job->device), job->key);
+  return g_strdup_printf ("%p/%s", (gconstpointer) job->device, job->key);
 }
 
 /* The job of kernel @i: one for all that are the same node. Under the lock. */

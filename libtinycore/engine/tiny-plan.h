@@ -154,6 +154,9 @@ TinyLaunches **tiny_launches_get_recorder (void);
 /* The device of that name, opened on first use (transfer none). */
 TinyDevice *tiny_engine_get_device (const char *name, GError **error);
 
+/* How often a device that was lost was opened again: what knows devices by name looks anew then. */
+guint tiny_engine_count_reopened (void);
+
 /* Adds all devices that @names means, a range or a list with semicolons for example, to @out (transfer none). */
 gboolean tiny_engine_add_devices (const char *names, GPtrArray *out, GError **error);
 

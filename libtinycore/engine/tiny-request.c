@@ -401,6 +401,17 @@ drop_oldest_plan (void)
     g_hash_table_remove (plans, &oldest->digest);
 }
 
+/* Plans are for devices by name, and hold what was loaded on them. */
+static void
+drop_plans_of_lost (void)
+{
+  static guint n_reopened;
+  const guint n = tiny_engine_count_reopened ();
+  if (n != n_reopened)
+    g_hash_table_remove_all (plans);
+  n_reopened = n;
+}
+
 /* Whether the request takes the plan that is for several of its structure: its digest is that one's then, and its
  * numbers are variables. A recording is planned with what it has, and so is what sizes that are variables or several
  * devices have a part in. */
@@ -450,6 +461,7 @@ tiny_request_find_plan (TinyRequest *request, GError **error)
 {
   if (plans == NULL)
     plans = g_hash_table_new_full (digest_hash, digest_equal, NULL, cached_plan_free);
+  drop_plans_of_lost ();
   TinyCounters *counters = tiny_runtime_counters ();
   CachedPlan *cached = look_up (request);
   if (cached != NULL) {

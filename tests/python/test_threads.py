@@ -10,7 +10,7 @@ import threading
 import time
 
 import checks
-from tinycore import Tensor, TinyJit, no_grad
+from tinycore import Device, Tensor, TinyJit, errors, no_grad
 
 
 def test_python_goes_on():
@@ -324,6 +324,20 @@ def test_many_recordings():
     for thread in others:
         thread.join()
     checks.equal(failures, [])
+
+
+def test_reopened():
+    """A device whose process was killed computes again when it is opened again, and not before."""
+    name = "ISOLATED+CPU"
+    old = Tensor([1.0, 2.0], device=name).realize()
+    checks.equal((old + 1).tolist(), [2.0, 3.0])
+    with open(f"/proc/self/task/{os.getpid()}/children") as file:
+        os.kill(int(file.read().split()[-1]), 9)
+    for make in (lambda: old + 1, lambda: old + 2, lambda: Tensor([5.0], device=name) + 1):
+        checks.raises(errors.DeviceLostError, lambda make=make: make().tolist())
+    checks.equal(str(Device[name].name), name)
+    checks.equal((Tensor([5.0], device=name) + 1).tolist(), [6.0])
+    checks.raises(errors.DeviceLostError, lambda: (old + 1).tolist())
 
 
 checks.run(globals())
