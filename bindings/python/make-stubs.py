@@ -38,7 +38,7 @@ OVERRIDES = {"forward", "__call__", "step"}  # which classes take what they want
 # What the package calls itself.
 HIDDEN = {"take", "hold", "add_hook", "adopt", "members", "named_tensors", "tensor_named", "put", "begin", "note_rates", "repeat", "setting", "call_many", "call_hooked", "own", "get_tensor",
           "replace_tensors", "save_name", "rows", "key_of", "accept", "renumber", "read", "set_group", "load_flat_state", "firsts", "spots", "make_loader",
-          "of_all", "run_first", "run_pair", "swap", "call_packed", "load", "taken", "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "attend_to_more", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
+          "of_all", "reset", "run_first", "run_pair", "swap", "call_packed", "load", "taken", "bar", "next_batch", "order", "run", "marks", "bytes_of", "feed_forward", "attend_to_more", "__new__", "__getattr__", "__setattr__", "__reduce__", "__setstate__", "__deepcopy__", "__copy__", "__get__", "__init_subclass__",
           "__hash__", "__dir__"}
 # Names that stubs use, and where they are. What the package's classes are is found.
 PLACES = {"Any": "typing", "Generic": "typing", "Literal": "typing", "NamedTuple": "typing", "overload": "typing", "ParamSpec": "typing_extensions",

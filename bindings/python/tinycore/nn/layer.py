@@ -152,6 +152,20 @@ class Layer(Module):
             checked(one)
         return results
 
+    def reset_parameters(self):
+        """Draws its tensors once more, as a new layer has them; what is running begins again."""
+        self.reset(lambda name: True)
+
+    def reset_running_stats(self):
+        """What is running begins again."""
+        self.reset(lambda name: name.startswith(("running_", "num_batches")))
+
+    def reset(self, wants):
+        arguments, more = self.made_with
+        for name, one, _ in type(self)(*arguments, **more).named_tensors():
+            if wants(name):
+                self.tensor_named(name).detach().assign(one.detach())
+
     # ---- copies ----
     def __reduce__(self):
         arguments, more = self.made_with
