@@ -13,6 +13,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -229,6 +230,27 @@ fail (TinyHelperResult *out, TinyError code, const Process *process, const char 
   out->failure = g_strconcat (what, said, NULL);
 }
 
+/* The least of the limits of memory that this process hands on, in MiB, or 0. */
+static guint64
+find_limit (void)
+{
+  static const int kinds[] = { RLIMIT_AS, RLIMIT_DATA };
+  guint64 least = 0;
+  struct rlimit most;
+  for (guint i = 0; i < G_N_ELEMENTS (kinds); i++)
+    if (getrlimit (kinds[i], &most) == 0 && most.rlim_cur != RLIM_INFINITY
+        && (least == 0 || most.rlim_cur < least))
+      least = MAX (most.rlim_cur, 1);
+  return least == 0 ? 0 : MAX (least >> 20, 1);
+}
+
+/* No plugin gets this by itself: the system does it for want of memory, or a person. */
+static gboolean
+is_killing (int number)
+{
+  return number == SIGKILL || number == SIGTERM || number == SIGINT || number == SIGHUP;
+}
+
 static void
 judge (TinyHelperResult *out,
        const Process *process,
@@ -236,17 +258,36 @@ judge (TinyHelperResult *out,
        const TinyHelperTask *task)
 {
   int status = process->status;
+  out->signal = !timed_out && status != -1 && WIFSIGNALED (status) ? WTERMSIG (status) : 0;
   gboolean is_whole
       = g_str_has_suffix (out->report, task->what ? TINY_HELPER_INSPECT_END : "\n");
   if (timed_out)
     fail (out, TINY_ERROR_TIMEOUT, process, "it hung: not done after %u ms", task->timeout_ms);
-  else if (status != -1 && WIFSIGNALED (status))
+  else if (is_killing (out->signal))
+    fail (
+        out, TINY_ERROR_OUT_OF_MEMORY, process,
+        "the process that looked at it was killed with signal %d (%s), by the system for want "
+        "of memory or by somebody",
+        out->signal, g_strsignal (out->signal));
+  else if (out->signal != 0)
     fail (out, TINY_ERROR_PLUGIN, process, "it crashed with signal %d (%s)", WTERMSIG (status),
           g_strsignal (WTERMSIG (status)));
   else if (!is_whole || (status != -1 && WEXITSTATUS (status) != 0))
     fail (out, TINY_ERROR_PLUGIN, process,
           "it ended the process that loaded it, with exit status %d",
           status == -1 ? 0 : WEXITSTATUS (status));
+}
+
+/* "this program may have N MiB of memory …", or NULL. */
+static char *
+describe_limit (void)
+{
+  const guint64 limit = find_limit ();
+  return limit == 0
+             ? NULL
+             : g_strdup_printf ("this program and its helpers may have %" G_GUINT64_FORMAT
+                                " MiB of memory each (ulimit -v or -d)",
+                                limit);
 }
 
 void
@@ -277,8 +318,13 @@ tiny_helper_run (const TinyHelperTask *task, TinyHelperResult *out, GError **err
     out->took_us = (guint) (g_get_monotonic_time () - process.begin_us);
   } else {
     g_autofree char *said = quote_said (process.said_text);
-    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN, "the helper program %s does not work%s",
-                 helper, said);
+    const int number
+        = process.status != -1 && WIFSIGNALED (process.status) ? WTERMSIG (process.status) : 0;
+    g_autofree char *limit = describe_limit ();
+    g_set_error (error, TINY_ERROR, TINY_ERROR_PLUGIN,
+                 "the helper program %s does not work%s%s%s%s", helper, said,
+                 is_killing (number) ? ": it was killed before it began" : "",
+                 limit != NULL ? "; " : "", limit != NULL ? limit : "");
   }
   g_string_free (process.report_text, TRUE);
   g_string_free (process.said_text, TRUE);
@@ -292,6 +338,48 @@ quarantine (TinyError code, char *reason)
   TinyScan *out = tiny_scan_new_failed (code, reason);
   out->is_quarantined = TRUE;
   return out;
+}
+
+/* ---- shortage ---- */
+static gboolean
+lacks_something (TinyError code, const char *text)
+{
+  static const int reasons[] = { ENOMEM, EAGAIN, EMFILE, ENFILE };
+  gboolean lacks = text != NULL && code == TINY_ERROR_OUT_OF_MEMORY;
+  for (guint i = 0; text != NULL && i < G_N_ELEMENTS (reasons); i++)
+    lacks = lacks || strstr (text, g_strerror (reasons[i])) != NULL;
+  return lacks;
+}
+
+static void
+add_passing (char **text, const char *limit)
+{
+  char *longer = g_strconcat (*text, limit != NULL ? "; " : "", limit != NULL ? limit : "",
+                              "; this says nothing of the plugin, which is tried again", NULL);
+  g_free (*text);
+  *text = longer;
+}
+
+/* A shortage is no verdict: it is named, and not kept. Where memory is limited, whatever fails may do so for want of it. */
+static void
+excuse_shortage (TinyScan *self, gboolean timed_out)
+{
+  g_autofree char *limit = timed_out ? NULL : describe_limit ();
+  const gboolean is_limited = limit != NULL;
+  if (self->reason != NULL && self->code != TINY_ERROR_NO_DEVICE
+      && (is_limited || lacks_something (self->code, self->reason))) {
+    add_passing (&self->reason, limit);
+    self->is_passing = TRUE;
+  }
+  for (guint i = 0; i < self->devices->len; i++) {
+    TinyScanDevice *device = self->devices->pdata[i];
+    if (device->error == NULL || !(is_limited || lacks_something (device->code, device->error)))
+      continue;
+    add_passing (&device->error, limit);
+    self->is_passing = TRUE;
+  }
+  if (self->is_passing)
+    self->is_quarantined = FALSE;
 }
 
 TinyScan *
@@ -315,5 +403,6 @@ tiny_scan_run (const TinyManifest *manifest, GError **error)
                         g_strdup_printf ("its report is damaged: %s", wrong->message));
   }
   out->took_us = result.took_us;
+  excuse_shortage (out, result.failure != NULL && result.code == TINY_ERROR_TIMEOUT);
   return out;
 }

@@ -23,6 +23,7 @@ typedef struct {
   char *report;   /* what it wrote, up to where it ended */
   char *failure;  /* how the plugin ended it too early, or NULL */
   TinyError code; /* of failure */
+  int signal;     /* that ended it, unless it was out of time; or 0 */
   guint took_us;
 } TinyHelperResult;
 

@@ -11,7 +11,7 @@
 #include "base/tiny-whole-file.h"
 #include "plugin/tiny-json.h"
 
-enum { FORMAT = 4, MAX_BYTES = 1 << 20, FAILURE_LASTS_S = 24 * 3600 };
+enum { FORMAT = 4, MAX_BYTES = 1 << 20, FAILURE_LASTS_S = 24 * 3600, PASSING_LASTS_S = 1 };
 
 typedef struct {
   char *key; /* what the result depends on */
@@ -206,7 +206,7 @@ sweep (TinyScanCache *self, gboolean all)
 static void
 write_file (TinyScanCache *self, const char *module, const Entry *entry)
 {
-  if (self->folder == NULL)
+  if (self->folder == NULL || entry->scan->is_passing)
     return;
   g_autoptr (JsonNode) root = tiny_scan_to_json (entry->scan);
   JsonObject *object = json_node_get_object (root);
@@ -223,11 +223,14 @@ write_file (TinyScanCache *self, const char *module, const Entry *entry)
 }
 
 /* ---- results ---- */
-/* A failure may have a cause that no key shows, such as a driver installed since. */
+/* A failure may have a cause that no key shows, such as a driver installed since. One for want of memory is kept for the
+ * listing that it belongs to, in this process only. */
 static gboolean
 is_stale (const TinyScan *scan)
 {
   gint64 age = g_get_real_time () / G_USEC_PER_SEC - scan->when;
+  if (scan->is_passing)
+    return age < 0 || age > PASSING_LASTS_S;
   return !scan->is_quarantined && scan->reason != NULL && (age < 0 || age > FAILURE_LASTS_S);
 }
 

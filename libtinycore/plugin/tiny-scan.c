@@ -196,7 +196,10 @@ TinyScan *
 tiny_scan_copy (const TinyScan *self)
 {
   g_autoptr (JsonNode) node = tiny_scan_to_json (self);
-  return tiny_scan_from_json (json_node_get_object (node), NULL);
+  TinyScan *copy = tiny_scan_from_json (json_node_get_object (node), NULL);
+  if (copy != NULL)
+    copy->is_passing = self->is_passing;
+  return copy;
 }
 
 /* ---- the scan ---- */

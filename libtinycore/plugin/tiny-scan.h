@@ -25,8 +25,10 @@ typedef struct {
 typedef struct {
   gboolean is_loaded;      /* its table is fine and init() worked; its renderers can be used */
   gboolean is_quarantined; /* it crashed, ended or hung the helper process */
-  TinyError code;          /* of reason */
-  char *reason;            /* why there are no devices, or NULL */
+  gboolean
+      is_passing; /* it failed for want of what may be there the next moment: no verdict on the plugin */
+  TinyError code;                /* of reason */
+  char *reason;                  /* why there are no devices, or NULL */
   char *name, *vendor, *version; /* as the module's table says */
   char *missing; /* the library for want of which it cannot be loaded, or NULL */
   gboolean

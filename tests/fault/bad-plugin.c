@@ -66,6 +66,19 @@ crash (void)
   raise (SIGSEGV);
 }
 
+/* As FAULT_SHORTAGE says: killed as the system does it, or out of memory under a limit. */
+static UNUSED void
+run_short_while_told (void)
+{
+  const char *what = getenv ("FAULT_SHORTAGE");
+  if (what != NULL && strcmp (what, "kill") == 0)
+    raise (SIGKILL);
+  void *volatile memory = what != NULL ? malloc (8ull << 30) : NULL;
+  if (what != NULL && memory == NULL)
+    abort ();
+  free (memory);
+}
+
 static UNUSED void
 leave (void)
 {

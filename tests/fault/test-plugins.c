@@ -3,6 +3,7 @@
  * test-plugins.c: what bad plugins cost: themselves, with a reason, and nothing else. */
 #include <glib/gstdio.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -269,6 +270,50 @@ test_quarantine (Fixture *fixture, gconstpointer unused)
   g_unsetenv ("TINY_FAULT");
 }
 
+/* A helper that is killed, or has too little memory, is no quarantine, neither in this process nor in the next, and the
+ * message names the shortage. */
+static void
+test_shortage (Fixture *fixture, gconstpointer unused)
+{
+  static const struct {
+    const char *what, *part;
+    rlim_t most;
+  } cases[]
+      = { { "kill", "was killed with signal 9 (Killed), by the system for want of memory", 0 },
+          { "limit", "4096 MiB of memory each (ulimit -v or -d)", (rlim_t) 4 << 30 } };
+  g_autofree char *module = module_of ("scan-shortage");
+  write_manifest (fixture, "scan-shortage", module);
+  g_autoptr (TinyRegistry) registry = new_registry (fixture);
+  struct rlimit before;
+  g_assert_cmpint (getrlimit (RLIMIT_AS, &before), ==, 0);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+  const guint n = 1; /* a sanitizer wants more addresses than that */
+#else
+  const guint n = G_N_ELEMENTS (cases);
+#endif
+  for (guint i = 0; i < n; i++) {
+    g_autoptr (TinyRegistry) other = new_registry (fixture);
+    const struct rlimit limited = { cases[i].most, before.rlim_max };
+    tiny_registry_retry (other, NULL); /* nothing is known of it */
+    g_setenv ("FAULT_SHORTAGE", cases[i].what, TRUE);
+    if (cases[i].most != 0)
+      g_assert_cmpint (setrlimit (RLIMIT_AS, &limited), ==, 0);
+    g_autoptr (GError) error = NULL;
+    g_assert_null (tiny_registry_open (other, "scan-shortage", &error));
+    g_assert_cmpint (setrlimit (RLIMIT_AS, &before), ==, 0);
+    assert_has (error->message, cases[i].part);
+    assert_has (error->message, "which is tried again");
+    g_assert_null (strstr (error->message, "quarantine"));
+    g_unsetenv ("FAULT_SHORTAGE");
+    g_autoptr (TinyRegistry) next = new_registry (fixture);
+    g_autoptr (GPtrArray) list = tiny_registry_list (next);
+    g_assert_cmpint (find_entry (list, "scan-shortage")->state, ==, TINY_ENTRY_READY);
+    g_usleep (2100000); /* what one listing keeps */
+    g_autoptr (TinyDevice) device = tiny_registry_open (other, "scan-shortage", NULL);
+    g_assert_nonnull (device);
+  }
+}
+
 /* Its target is asked for when it is used: an error then, and the others go on. */
 static void
 test_endless_target (Fixture *fixture, gconstpointer unused)
@@ -447,6 +492,7 @@ main (int argc, char **argv)
     { "/fault/plugins/listed", test_listed },
     { "/fault/plugins/opened", test_opened },
     { "/fault/plugins/quarantine", test_quarantine },
+    { "/fault/plugins/shortage", test_shortage },
     { "/fault/plugins/endless-target", test_endless_target },
     { "/fault/plugins/replaced", test_replaced },
     { "/fault/plugins/orphans", test_orphans },
