@@ -151,7 +151,8 @@ op_scaled_dot_product_attention (TinyBuild *b,
   if (scores == NULL)
     return NULL;
   scores = tiny_build_mul (b, scores, tiny_build_like (b, scores, scale));
-  const gboolean is_gated = attn_mask != NULL && attn_mask->dtype == TINY_DTYPE_BOOL;
+  const gboolean has_mask = attn_mask != NULL;
+  const gboolean is_gated = has_mask && attn_mask->dtype == TINY_DTYPE_BOOL;
   if (is_causal) {
     const gint64 *sizes = scores->shape->v + scores->shape->n - 2;
     scores = tiny_build_where (b, is_earlier (b, sizes[0], sizes[1]), scores,
@@ -160,12 +161,18 @@ op_scaled_dot_product_attention (TinyBuild *b,
     scores = tiny_build_where (b, attn_mask, scores,
                                tiny_build_like (b, scores, get_unseen (wide)));
   } else if (attn_mask != NULL) {
+    attn_mask = tiny_build_cast (b, attn_mask,
+                                 tiny_dtype_promote (wide, (TinyDType) attn_mask->dtype));
+    if (attn_mask != NULL) /* -infinity shows no key, as false does */
+      attn_mask = tiny_build_binary (
+          b, TINY_OP_MAX, attn_mask,
+          tiny_build_like (b, attn_mask, get_unseen ((TinyDType) attn_mask->dtype)));
     scores = tiny_build_add (b, scores, attn_mask);
   }
   if (scores == NULL)
     return NULL;
   if (tiny_shape_get_n_elements (scores->shape) > 0)
-    scores = is_gated ? masked_softmax (b, scores, scores->shape->n - 1)
+    scores = has_mask ? masked_softmax (b, scores, scores->shape->n - 1)
                       : op_softmax (b, scores, scores->shape->n - 1);
   scores = tiny_build_cast (b, scores, dtype);
   return tiny_build_matmul (b, op_dropout (b, scores, dropout_p), value);

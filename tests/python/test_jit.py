@@ -413,4 +413,35 @@ def test_refused_inputs():
     checks.equal(step(Tensor([3.0, 4.0]).realize()).tolist(), [4.0, 5.0])
 
 
+# PyTorch 2.15's, of the same numbers and a mask of bool or of 0 and -infinity: the result, and gradients of its sum.
+UNSEEN = ([0.0, 0.4794, 0.0, 0.0, 0.7352, 0.7319, 0.6119, 0.5098],
+          [[0.0, 0.0, 0.0, 0.0, 0.0853, 0.0614, 0.079, 0.1449], [-0.1645, -0.1653, 0.2431, 0.2327, 0.1083, 0.0983, -0.1869, -0.1656],
+           [1.2952, 1.2952, 0.6851, 0.6851, 0.8158, 0.8158, 0.2038, 0.2038]])
+
+
+def test_masks_that_show_nothing():
+    """Row 1 sees no key: as PyTorch's in both forms of a mask, at once and replayed. A softmax of -infinity alone is NaN."""
+    shows = [[j <= i != 1 for j in range(4)] for i in range(4)]
+    for dtype, bound in (("float32", 1e-4), ("bfloat16", 8e-3)):
+        for mask in (Tensor(shows), Tensor([[0.0 if one else float("-inf") for one in row] for row in shows], dtype=dtype)):
+            mask.realize()
+
+            def step(q, k, v):
+                operands = [one.detach().requires_grad_() for one in (q, k, v)]
+                found = operands[0].scaled_dot_product_attention(*operands[1:], attn_mask=mask)
+                gradients = found.float().sum().gradient(*operands)
+                return Tensor.cat(*(one.float().flatten() for one in (found, *gradients))).realize()
+            replayed = TinyJit(step)
+            x = [(Tensor.arange(8).float().reshape(1, 1, 4, 2) * (.3 + i * .1)).sin().cast(dtype).realize() for i in range(3)]
+            wanted = UNSEEN[0] + sum(UNSEEN[1], [])
+            for one in (step, replayed, replayed, replayed):
+                found = one(*x).tolist()
+                checks.true(all(abs(a - b) < bound for a, b in zip(found, wanted)), f"{dtype} {mask.dtype}: {found}")
+    for name in ("softmax", "log_softmax"):
+        x = Tensor([[1.0, 2.0], [float("-inf")] * 2], requires_grad=True)
+        found = getattr(x, name)(1)
+        (found * Tensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+        checks.equal([one.isnan().tolist() for one in (found, x.grad)], [[[False, False], [True, True]]] * 2)
+
+
 checks.run(globals())

@@ -337,11 +337,13 @@ def test_hook_refers_to_its_tensor():
 
 
 def test_attention_that_sees_nothing():
-    """A query that a mask shows no key gives zeros, and gradients stay finite, in blocks as well."""
-    for size in (4, 700):
+    """A query that a mask shows no key gives zeros, and gradients stay finite, in blocks as well; -infinity is as False."""
+    for size, is_float in ((4, False), (700, False), (4, True), (700, True)):
         x = Tensor.randn(2, size, 5).realize()
         q, m = Tensor(x, requires_grad=True), Tensor.arange(size).reshape(-1, 1) != 0
         m = m.expand(size, size).contiguous().realize()
+        if is_float:
+            m = m.where(0.0, float("-inf")).contiguous().realize()
         found = q.scaled_dot_product_attention(q, q, attn_mask=m)
         checks.equal(found[:, 0].abs().max().item(), 0)
         gradient, = (found * found).sum().gradient(q)
