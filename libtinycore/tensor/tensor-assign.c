@@ -311,13 +311,29 @@ put (TinyBuild *b, TinyTensor *self, TinyNode *value, TinyNode *waiting)
   tiny_view_refresh (self);
 }
 
+/* A tensor that is an expression is a longer one with each write to a part of it, so one that is written often gets
+ * memory: the writes are to that then. Not where gradients flow to it, which go through the expression. */
+static gboolean
+is_written_often (TinyTensor *base)
+{
+  enum { OFTEN = 8 };
+  TinyNode *node = tiny_tensor_get_node (base);
+  while (node != NULL && node->op == TINY_OP_RESHAPE)
+    node = node->sources[0];
+  const gboolean has_memory = node == NULL || node->op == TINY_OP_ASSIGN
+                              || tiny_runtime_is_memory (tiny_runtime_get_memory (node));
+  base->n_written = has_memory ? 0 : base->n_written + 1;
+  return base->n_written >= OFTEN && node->limits == NULL && !tiny_recorders_is_any ()
+         && !tiny_tensor_reaches_variable (node);
+}
+
 gboolean
 tiny_tensor_assign (TinyTensor *self, TinyTensor *value, GError **error)
 {
   TinyBuild b;
   TinyTensor *both[] = { self, value };
   gboolean floating = begin_in_place (self);
-  gboolean begun = tiny_build_begin (&b, "assign", 2, both);
+  gboolean begun = tiny_build_begin (&b, "assign", 2, both), is_often = FALSE;
   if (begun && check_assign (self, &b)) {
     TinyTensor *base = tiny_view_get_base (self);
     TinyNode *waiting;
@@ -328,7 +344,9 @@ tiny_tensor_assign (TinyTensor *self, TinyTensor *value, GError **error)
       TinyNode *whole = tiny_view_write (&b, self, part);
       if (whole != NULL)
         put (&b, base, whole, waiting);
+      is_often = is_written_often (base);
     }
   }
-  return end_in_place (&b, self, begun, floating, error);
+  return end_in_place (&b, self, begun, floating, error)
+         && (!is_often || tiny_tensor_stand_apart (tiny_view_get_base (self), "assign", error));
 }

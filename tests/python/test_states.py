@@ -97,6 +97,24 @@ def test_with_gradient():
     checks.equal(abs(weights[0].grad.numpy() - weights[1].grad.numpy()).max() < 1e-6, True)
 
 
+def test_written():
+    """What is written to in part again and again has memory then, and is no longer expression with each write; where a
+    gradient flows to it, its expression stays."""
+    x, view, longest = Tensor.zeros(64), Tensor.arange(64).reshape(8, 8) + 1, 0
+    for i in range(64):
+        x[i] = i
+        view[:, 3][i // 8] = i
+        longest = max(longest, *(len(one.uop.toposort()) for one in (x, view)))
+    checks.true(longest < 150, longest)
+    checks.equal((x.tolist(), view[:, 3].tolist()), ([*map(float, range(64))], [*range(7, 64, 8)]))
+    weight = Tensor.ones(64, requires_grad=True)
+    masked = weight * 2
+    for i in range(32):
+        masked[i] = 0
+    masked.sum().backward()
+    checks.equal(weight.grad.tolist(), [0.0] * 32 + [2.0] * 32)
+
+
 def test_large():
     """A state of 2 MiB."""
     weight = (Tensor.randn(16, 16) * 0.1).realize()

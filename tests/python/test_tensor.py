@@ -436,7 +436,7 @@ def test_modes():
     checks.equal(Tensor.train()(lambda: Tensor.training)(), True)
     checks.equal(Tensor.training, False)
     with Context(TINY_NO_OPT=1):
-        checks.equal(Context(TINY_NO_OPT=2).__enter__().before, [{"TINY_NO_OPT": "1"}])
+        checks.equal(Context(TINY_NO_OPT=0).__enter__().before, [{"TINY_NO_OPT": "1"}])
     checks.raises(ValueError, Context(NO_SUCH=1).__enter__)
     checks.raises(ValueError, Context(DEBUG="loud").__enter__)
 
