@@ -11,7 +11,8 @@ typedef struct {
   TinyDevice *device; /* NULL: a copy of binding 1 to binding 0 */
   TinyExecutable *executable;
   guint first_binding, n_bindings;
-  guint n_written; /* the first so many bindings */
+  guint n_written;  /* the first so many bindings */
+  gboolean is_part; /* as TinyScheduleItem.is_part */
   guint first_variable, n_variables;
 } Launch;
 

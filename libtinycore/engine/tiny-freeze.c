@@ -71,7 +71,7 @@ is_constant (Freeze *self, const TinyBinding *read)
 static gboolean
 can_freeze (Freeze *self, const Launch *launch, const TinyBinding *bindings)
 {
-  gboolean can = TRUE;
+  gboolean can = !launch->is_part;
   for (guint i = 0; i < launch->n_variables && can; i++) {
     const TinyBoundVariable *bound
         = &g_array_index (self->from->variables, LaunchVariable, launch->first_variable + i)

@@ -101,6 +101,12 @@ tiny_launches_add_kernel (TinyLaunches *self,
 }
 
 void
+tiny_launches_mark_part (TinyLaunches *self)
+{
+  g_array_index (self->launches, Launch, self->launches->len - 1).is_part = TRUE;
+}
+
+void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from)
 {
   TinyBinding both[] = { *to, *from };

@@ -321,6 +321,8 @@ add_item (TinyPlan *self, guint i, TinyLaunches *launches)
   else
     tiny_launches_add_kernel (launches, self->devices[i], self->executables[i], variables,
                               bindings, item->n_buffers, item->n_written);
+  if (item->is_part)
+    tiny_launches_mark_part (launches);
 }
 
 /* That of the last run, unless another one goes on. */

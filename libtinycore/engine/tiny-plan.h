@@ -74,6 +74,8 @@ void tiny_launches_add_kernel (TinyLaunches *self,
                                const TinyBinding *bindings,
                                guint n_bindings,
                                guint n_written);
+/* The last that was added is a part of what it writes (TinyScheduleItem.is_part). */
+void tiny_launches_mark_part (TinyLaunches *self);
 /* Copies between devices. */
 void
 tiny_launches_add_copy (TinyLaunches *self, const TinyBinding *to, const TinyBinding *from);

@@ -72,7 +72,8 @@ schedule_log_items (Plan *plan, gboolean *out_is_constant)
     for (guint j = item->n_written; j < item->n_buffers; j++)
       add_entry (plan, SCHEDULE_LOG_READ, i, item->buffers[j]);
     for (guint j = 0; j < item->n_written; j++)
-      if (schedule_get_buffer (plan, item->buffers[j])->kind != TINY_SCHEDULE_TEMPORARY)
+      if (schedule_get_buffer (plan, item->buffers[j])->kind != TINY_SCHEDULE_TEMPORARY
+          || item->is_part)
         add_entry (plan, SCHEDULE_LOG_KEEP, i, item->buffers[j]);
     for (guint j = 0; j < item->n_written; j++)
       add_entry (plan, SCHEDULE_LOG_WRITE, i, item->buffers[j]);

@@ -101,6 +101,65 @@ find_buffer (Plan *plan, TinyNode *source)
   return stage != NULL ? stage->buffer : (guint) source->arg;
 }
 
+/* TRUE: a store at @index, a sum of counters, meets each of @n elements: what one counter leaves out, the next larger
+ * one makes up for. */
+static gboolean
+meets_all (const Affine *index, gint64 n)
+{
+  gint64 reached = 1;
+  if (index == NULL || index->offset != 0 || !affine_counts_only (index))
+    return FALSE;
+  for (guint found = 0; found < index->n; found++) {
+    const AffineTerm *next = NULL;
+    for (guint i = 0; i < index->n && next == NULL; i++)
+      if (index->terms[i].mul == reached)
+        next = &index->terms[i];
+    if (next == NULL || next->atom->sources[0]->op != TINY_OP_CONST
+        || __builtin_mul_overflow (reached, tiny_range_get_extent (next->atom), &reached))
+      return FALSE;
+  }
+  return reached >= n;
+}
+
+/* FALSE: a loop that it is in is empty. */
+static gboolean
+happens (Plan *plan, TinyNode *store)
+{
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (plan->graph, store, &n);
+  for (guint i = 0; i < n; i++)
+    if (tiny_range_get_extent (ranges[i]) == 0)
+      return FALSE;
+  return TRUE;
+}
+
+gboolean
+schedule_lower_zeros (Plan *plan, const PlanItem *custom, guint output, PlanItem *out_item)
+{
+  TinyGraph *graph = plan->graph;
+  for (guint i = 0; i < custom->kernel->n_sources; i++) {
+    TinyNode *store = custom->kernel->sources[i], *param = store->sources[0];
+    const gint64 n = tiny_shape_get_n_elements (param->shape);
+    if ((guint) param->arg != output
+        || (store->n_sources == 3 && happens (plan, store)
+            && meets_all (affine_read (&plan->affines, store->sources[1]), n)))
+      continue;
+    TinyNode *to = tiny_node_new (graph, TINY_OP_PARAM, (TinyDType) param->dtype, 1, 0, NULL, 0,
+                                  param->ints, NULL);
+    TinyNode *zero = tiny_node_const_int (graph, (TinyDType) param->dtype, 0);
+    TinyNode *range = tiny_node_range_const (graph, 0, TINY_RANGE_LOOP, n);
+    TinyNode *sources[] = { to, range, zero };
+    TinyNode *fill
+        = tiny_node_new (graph, TINY_OP_STORE, TINY_DTYPE_VOID, 1, 3, sources, 0, NULL, NULL);
+    *out_item = *custom;
+    out_item->kernel = tiny_node_sink (graph, 1, &fill, "zeros");
+    out_item->n_buffers = out_item->n_written = 1;
+    out_item->buffers = &custom->buffers[output];
+    return TRUE;
+  }
+  return FALSE;
+}
+
 gboolean
 schedule_lower_custom (Plan *plan, Stage *stage, PlanItem *out_item)
 {

@@ -117,7 +117,7 @@ check_accesses (KernelText *self, GPtrArray *order, GError **error)
 /* ---- rebuilding ---- */
 typedef struct {
   TinyGraph *graph;
-  TinyNodeMap map;
+  TinyNodeMap map, addresses;
   TinyNode *batch;                             /* the RANGE over a batch, or NULL */
   gboolean is_batched[KERNEL_TEXT_MAX_PARAMS]; /* by slot */
 } Rebuild;
@@ -130,49 +130,114 @@ make_param (Rebuild *self, TinyNode *param)
                         param->arg, tiny_graph_ints (self->graph, &n, 1), NULL);
 }
 
+/* Index arithmetic that may leave its range: over numbers from memory, or of extents that are too large. Nothing
+ * may be concluded of it, so it is done in i64, which wraps by definition. */
+static gboolean
+may_wrap (TinyNode *node, TinyNode *const *sources)
+{
+  gint64 least, most;
+  if (node->dtype != TINY_DTYPE_INDEX || node->op == TINY_OP_RANGE || node->op == TINY_OP_CONST)
+    return FALSE;
+  for (guint s = 0; s < node->n_sources; s++)
+    if (sources[s]->dtype == TINY_DTYPE_I64 && node->sources[s]->dtype == TINY_DTYPE_INDEX)
+      return TRUE;
+  tiny_node_get_bounds (node, &least, &most);
+  return node->op == TINY_OP_CAST || least <= tiny_dtype_get_min (TINY_DTYPE_INDEX)
+         || most >= tiny_dtype_get_max (TINY_DTYPE_INDEX);
+}
+
+static TinyNode *
+widen (Rebuild *self, TinyNode *x)
+{
+  return x->op == TINY_OP_CONST ? tiny_node_const_int (self->graph, TINY_DTYPE_I64, x->arg)
+                                : tiny_node_cast (self->graph, x, TINY_DTYPE_I64);
+}
+
+/* Makes index operands of @node one dtype; the loops that it names stay INDEX. Whether @node is i64. */
+static gboolean
+settle_index (Rebuild *self, TinyNode *node, TinyNode **sources)
+{
+  const gboolean wraps = may_wrap (node, sources);
+  const gboolean names_loops = node->op == TINY_OP_REDUCE || node->op == TINY_OP_AFTER;
+  const guint n = names_loops ? 1 : node->n_sources;
+  gboolean any = wraps;
+  for (guint s = 0; s < n; s++)
+    any = any || sources[s]->dtype == TINY_DTYPE_I64;
+  for (guint s = 0; any && s < n; s++)
+    if (node->sources[s]->dtype == TINY_DTYPE_INDEX)
+      sources[s] = widen (self, sources[s]);
+  return wraps;
+}
+
+static TinyNode *
+get_address (Rebuild *self, TinyNode *node)
+{
+  TinyNode *noted = tiny_node_map_get (&self->addresses, node);
+  return noted != NULL ? noted : tiny_node_map_get (&self->map, node);
+}
+
+/* Notes @made, which is @node in i64, as INDEX again. Sums and products are made anew: they are the same modulo any power
+ * of two, so where the gate holds they are the element, in as many bits as a target counts elements with. */
+static void
+note_address (Rebuild *self, TinyNode *node, TinyNode *made)
+{
+  TinyNode *sources[2], *address;
+  const gboolean adds = node->op == TINY_OP_ADD || node->op == TINY_OP_SUB
+                        || node->op == TINY_OP_MUL || node->op == TINY_OP_NEG;
+  if (node->dtype != TINY_DTYPE_INDEX || made->dtype != TINY_DTYPE_I64)
+    return;
+  for (guint s = 0; adds && s < node->n_sources; s++)
+    sources[s] = get_address (self, node->sources[s]);
+  address = adds ? tiny_node_with_sources (self->graph, node, sources)
+                 : tiny_node_cast (self->graph, made, TINY_DTYPE_INDEX);
+  tiny_node_map_set (&self->addresses, node, address);
+}
+
 /* 0 <= @index < @n as far as that is not known; NULL: it always is. */
 static TinyNode *
 make_gate (Rebuild *self, TinyNode *index, gint64 n)
 {
+  const TinyDType dtype = (TinyDType) index->dtype;
   TinyNode *gate = NULL;
   if (tiny_node_get_min (index) < 0)
     gate = tiny_node_binary (self->graph, TINY_OP_CMPLT,
-                             tiny_node_const_index (self->graph, -1), index);
+                             tiny_node_const_int (self->graph, dtype, -1), index);
   if (tiny_node_get_max (index) < n)
     return gate;
   TinyNode *below = tiny_node_binary (self->graph, TINY_OP_CMPLT, index,
-                                      tiny_node_const_index (self->graph, n));
+                                      tiny_node_const_int (self->graph, dtype, n));
   return gate == NULL ? below : tiny_node_binary (self->graph, TINY_OP_AND, gate, below);
 }
 
 /* A LOAD or STORE that reaches its PARAM only: elsewhere it reads 0 and stores nothing. */
 static TinyNode *
-guard_access (Rebuild *self, TinyNode *node, TinyNode *const *sources)
+guard_access (Rebuild *self, TinyNode *node, TinyNode *const *sources, gint64 n_elements)
 {
   gboolean loads = node->op == TINY_OP_LOAD;
   guint n = node->n_sources, at = loads ? 2 : 3;
-  TinyNode *all[4] = { sources[0], sources[1] };
-  TinyNode *gate = make_gate (self, sources[1], sources[0]->shape->v[0]);
+  TinyNode *all[4] = { sources[0], get_address (self, node->sources[1]) };
+  TinyNode *gate = make_gate (self, sources[1], n_elements);
+  for (guint s = 2; s < n; s++)
+    all[s] = sources[s];
   if (gate == NULL)
-    return tiny_node_with_sources (self->graph, node, sources);
-  if (!loads)
-    all[2] = sources[2];
+    return tiny_node_with_sources (self->graph, node, all);
   all[at] = n > at ? tiny_node_binary (self->graph, TINY_OP_AND, sources[at], gate) : gate;
-  if (loads)
-    all[3] = n > 3 ? sources[3] : tiny_node_const_int (self->graph, (TinyDType) node->dtype, 0);
+  if (loads && n <= 3)
+    all[3] = tiny_node_const_int (self->graph, (TinyDType) node->dtype, 0);
   return tiny_node_new (self->graph, (TinyOp) node->op, (TinyDType) node->dtype, 1, 4, all,
                         node->arg, node->ints, node->text);
 }
 
-/* The same access of element @batch of the batch. */
+/* @access, of one element of the batch, of element @batch of it. */
 static TinyNode *
-batch_access (Rebuild *self, TinyNode *node, TinyNode **sources)
+batch_access (Rebuild *self, TinyNode *access, gint64 n_elements)
 {
-  gint64 n = tiny_shape_get_n_elements (node->sources[0]->shape);
   TinyNode *first = tiny_node_binary (self->graph, TINY_OP_MUL, self->batch,
-                                      tiny_node_const_index (self->graph, n));
+                                      tiny_node_const_index (self->graph, n_elements));
+  g_autofree TinyNode **sources
+      = g_memdup2 (access->sources, access->n_sources * sizeof *sources);
   sources[1] = tiny_node_binary (self->graph, TINY_OP_ADD, first, sources[1]);
-  return tiny_node_with_sources (self->graph, node, sources);
+  return tiny_node_with_sources (self->graph, access, sources);
 }
 
 static TinyNode *
@@ -181,11 +246,14 @@ rebuild_node (Rebuild *self, TinyNode *node, TinyNode **sources)
   gboolean accesses = node->op == TINY_OP_LOAD || node->op == TINY_OP_STORE;
   TinyNode *memory = accesses ? node->sources[0] : NULL;
   if (memory == NULL || memory->op != TINY_OP_PARAM)
-    return tiny_node_with_sources (self->graph, node, sources);
-  if (self->batch == NULL)
-    return guard_access (self, node, sources);
-  return self->is_batched[memory->arg] ? batch_access (self, node, sources)
-                                       : tiny_node_with_sources (self->graph, node, sources);
+    return settle_index (self, node, sources)
+               ? tiny_node_new (self->graph, (TinyOp) node->op, TINY_DTYPE_I64, 1,
+                                node->n_sources, sources, node->arg, node->ints, node->text)
+               : tiny_node_with_sources (self->graph, node, sources);
+  const gint64 n = tiny_shape_get_n_elements (memory->shape);
+  TinyNode *access = guard_access (self, node, sources, n);
+  return self->batch != NULL && self->is_batched[memory->arg] ? batch_access (self, access, n)
+                                                              : access;
 }
 
 static TinyNode *
@@ -198,14 +266,16 @@ rebuild (Rebuild *self, TinyNode *root, TinyNode *(*make) (Rebuild *self, TinyNo
     g_ptr_array_set_size (sources, 0);
     for (guint s = 0; s < node->n_sources; s++)
       g_ptr_array_add (sources, tiny_node_map_get (&self->map, node->sources[s]));
-    tiny_node_map_set (&self->map, node,
-                       node->op == TINY_OP_PARAM
-                           ? make (self, node)
-                           : rebuild_node (self, node, (TinyNode **) sources->pdata));
+    TinyNode *made = node->op == TINY_OP_PARAM
+                         ? make (self, node)
+                         : rebuild_node (self, node, (TinyNode **) sources->pdata);
+    tiny_node_map_set (&self->map, node, made);
+    note_address (self, node, made);
   }
   TinyNode *result = tiny_node_map_get (&self->map, root);
   tiny_node_map_clear (&self->map);
-  self->map = (TinyNodeMap){ 0 };
+  tiny_node_map_clear (&self->addresses);
+  self->map = self->addresses = (TinyNodeMap){ 0 };
   return result;
 }
 

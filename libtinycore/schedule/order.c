@@ -53,6 +53,8 @@ find_waits (Plan *plan)
   for (guint i = 0; i < n; i++) {
     PlanItem *item = get_item (plan, i);
     for (guint j = 0; j < item->n_written; j++) {
+      if (writers[item->buffers[j]] != NONE)
+        add_wait (waits, writers[item->buffers[j]], i);
       writers[item->buffers[j]] = i;
       if (schedule_is_assigned (plan, item->buffers[j]))
         assigners[schedule_get_buffer (plan, item->buffers[j])->slot] = i;

@@ -16,7 +16,8 @@ G_BEGIN_DECLS
 enum { SCHEDULE_MAX_RANK = 32 };
 #define SCHEDULE_NO_BUFFER G_MAXUINT
 
-/* A value that is kept in memory, written by one kernel or copy. */
+/* A value that is kept in memory, written by one kernel or copy; where a program's kernel leaves elements out, by zeros
+ * before. */
 typedef struct {
   TinyNode *node;
   const char *device;
@@ -40,6 +41,7 @@ typedef struct {
   const char *device;
   guint n_buffers, n_written;
   guint *buffers;                  /* in the plan's arena */
+  gboolean is_part;                /* see TinyScheduleItem */
   Stage *stage;                    /* that it computes, or NULL */
   const TinyOperation *operation;  /* that a unit computes instead of the kernel, or NULL */
   gboolean reads_target_elsewhere; /* reads buffers[0] at other places than it writes */
@@ -121,6 +123,9 @@ gboolean schedule_check_customs (Plan *plan, GError **error);
 TinyNode *schedule_clean_custom (Plan *plan, TinyNode *node, TinyNode *const *sources);
 /* The item that computes KERNEL @stage and the others of its call; FALSE when there is one already. */
 gboolean schedule_lower_custom (Plan *plan, Stage *stage, PlanItem *out_item);
+/* The item that fills buffer @output of @custom before it with zeros; FALSE where it stores each element itself. */
+gboolean
+schedule_lower_zeros (Plan *plan, const PlanItem *custom, guint output, PlanItem *out_item);
 
 /* pass-canonical.c: rewrites plan->roots. */
 void schedule_canonicalize (Plan *plan);

@@ -183,10 +183,16 @@ add_transfer (Plan *plan, Stage *stage)
 static void
 lower_stage (Plan *plan, Stage *stage)
 {
-  PlanItem item;
+  PlanItem item, zeros;
   if (stage->node->op == TINY_OP_KERNEL) {
-    if (schedule_lower_custom (plan, stage, &item))
-      add_item (plan, item);
+    if (!schedule_lower_custom (plan, stage, &item))
+      return;
+    for (guint i = 0; i < item.n_written; i++)
+      if (schedule_lower_zeros (plan, &item, i, &zeros)) {
+        zeros.is_part = item.is_part = TRUE;
+        add_item (plan, zeros);
+      }
+    add_item (plan, item);
     return;
   }
   if (!schedule_lower_stage (plan, stage, &item))
@@ -290,6 +296,7 @@ make_schedule (Plan *plan)
       .n_buffers = item->n_buffers,
       .buffers = g_memdup2 (item->buffers, item->n_buffers * sizeof (guint)),
       .n_written = item->n_written,
+      .is_part = item->is_part,
       .operation
       = item->operation != NULL ? g_memdup2 (item->operation, sizeof *item->operation) : NULL,
     };

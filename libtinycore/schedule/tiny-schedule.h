@@ -35,6 +35,8 @@ typedef struct {
   guint n_buffers;
   guint *buffers; /* indices in TinySchedule.buffers; those written come first */
   guint n_written;
+  gboolean
+      is_part; /* with another item that writes the same: neither is of use without the other */
   guint n_variables;
   guint *variables; /* VARIABLE i of the kernel is number variables[i] of the graph */
   guint n_numbers;

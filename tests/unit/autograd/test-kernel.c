@@ -155,6 +155,251 @@ test_outside (void)
   g_object_unref (inputs[1]);
 }
 
+/* ---- whatever an address is ---- */
+#define LOADS(input, index)                                                                    \
+  "%y = param.f32{slot=0, shape=[4]}\n" input "%z = param.f32{slot=2, shape=[16]}\n"           \
+  "%r = range.index{number=0, kind=loop}(4)\n"                                                 \
+  "%i = add.index(" index ", %r)\n"                                                            \
+  "sink(store(%y, %r, load.f32(%z, %i)))\n"
+#define STORES(input, index)                                                                   \
+  "%y = param.f32{slot=0, shape=[16]}\n" input "%z = param.f32{slot=2, shape=[16]}\n"          \
+  "%r = range.index{number=0, kind=loop}(3)\n"                                                 \
+  "%i = add.index(" index ", %r)\n"                                                            \
+  "sink(store(%y, %i, load.f32(%z, 0)))\n"
+#define I64   "%x = param.i64{slot=1, shape=[2]}\n"
+#define U64   "%x = param.u64{slot=1, shape=[2]}\n"
+#define F32   "%x = param.f32{slot=1, shape=[2]}\n"
+#define READ  "cast.index(load.i64(%x, 0))"
+#define AGAIN "cast.index(load.i64(%x, 1))"
+#define ABOVE "max.index(" READ ", 0)"
+
+/* Indices that wrap, to what would be an element of the buffer or not, and what is there of them. */
+static const struct {
+  const char *text;
+  TinyDType dtype;
+  gint64 number;  /* both of them */
+  double real;    /* where they are floats */
+  float expected; /* all elements; 7: what is loaded or stored */
+} wraps[] = {
+  { STORES (I64, "mul.index(" ABOVE ", 2)"), TINY_DTYPE_I64, (gint64) 1 << 62, 0, 0 },
+  { STORES (I64, "mul.index(" ABOVE ", 2)"), TINY_DTYPE_I64, ((gint64) 1 << 62) + 5, 0, 0 },
+  { STORES (I64, "add.index(" ABOVE ", 1099511627776)"), TINY_DTYPE_I64,
+    G_MAXINT64 - ((gint64) 1 << 40) + 1, 0, 0 },
+  { STORES (I64, "shl.index(" ABOVE ", 3)"), TINY_DTYPE_I64, ((gint64) 1 << 60) + 1, 0, 0 },
+  { LOADS (I64, "mul.index(" ABOVE ", 2)"), TINY_DTYPE_I64, (gint64) 1 << 62, 0, 0 },
+  { LOADS (I64, "mul.index(" ABOVE ", 2)"), TINY_DTYPE_I64, ((gint64) 1 << 62) + 6, 0, 0 },
+  { LOADS (I64, "mul.index(" ABOVE ", 8)"), TINY_DTYPE_I64, (gint64) 1 << 60, 0, 0 },
+  { LOADS (I64, "add.index(" ABOVE ", 1099511627776)"), TINY_DTYPE_I64,
+    G_MAXINT64 - ((gint64) 1 << 40) + 1, 0, 0 },
+  { LOADS (I64, "add.index(" ABOVE ", max.index(" AGAIN ", 0))"), TINY_DTYPE_I64,
+    G_MAXINT64 - 1, 0, 0 },
+  { LOADS (I64, "shl.index(" ABOVE ", 3)"), TINY_DTYPE_I64, ((gint64) 5 << 58) + 4, 0, 0 },
+  { LOADS (I64, "max.index(" READ ", neg.index(" READ "))"), TINY_DTYPE_I64, G_MININT64, 0, 0 },
+  /* 2^63 negated is itself, and 0 is more: the first elements. */
+  { LOADS (I64, "max.index(neg.index(" READ "), 0)"), TINY_DTYPE_I64, G_MININT64, 0, 7 },
+  { LOADS (U64, "cast.index(load.u64(%x, 0))"), TINY_DTYPE_U64, -((gint64) 1 << 20), 0, 0 },
+  { LOADS (U64, "max.index(cast.index(load.u64(%x, 0)), 16)"), TINY_DTYPE_U64,
+    G_MININT64 + ((gint64) 1 << 40), 0, 0 },
+  { LOADS (F32, "cast.index(load.f32(%x, 0))"), TINY_DTYPE_F32, 0, -1e12, 0 },
+  { LOADS (F32, "mul.index(cast.index(max.f32(load.f32(%x, 0), 0.0)), 4)"), TINY_DTYPE_F32, 0,
+    4e18, 0 },
+  { LOADS (I64, "mul.index(floormod.index(" READ ", 2), 2)"), TINY_DTYPE_I64, 1 - G_MAXINT64, 0,
+    7 },
+};
+
+static TinyTensor *
+new_repeated (TinyDType dtype, gconstpointer value, gsize size, guint n)
+{
+  g_autofree guint8 *data = g_malloc (size * n);
+  for (guint i = 0; i < n; i++)
+    memcpy (data + size * i, value, size);
+  return g_object_ref_sink (
+      T (new_from_data) (NULL, dtype, (gint64[]){ n }, 1, data, size * n));
+}
+
+static void
+test_wraps (void)
+{
+  const float seven = 7;
+  g_autoptr (TinyTensor) z = new_repeated (TINY_DTYPE_F32, &seven, sizeof seven, 16);
+  for (guint i = 0; i < G_N_ELEMENTS (wraps); i++) {
+    g_autoptr (GError) error = NULL;
+    const float real = (float) wraps[i].real;
+    const gboolean is_float = wraps[i].dtype == TINY_DTYPE_F32;
+    gconstpointer value = is_float ? (gconstpointer) &real : &wraps[i].number;
+    g_autoptr (TinyTensor) x
+        = new_repeated (wraps[i].dtype, value, is_float ? sizeof real : sizeof (gint64), 2);
+    TinyTensor *inputs[] = { x, z };
+    g_autoptr (TinyTensor) y = only (tiny_custom_kernel (wraps[i].text, inputs, 2));
+    g_autoptr (GBytes) data = T (get_data) (y, &error);
+    if (data == NULL) {
+      CASE_FAILS ("text %u: %s", i, error->message);
+      continue;
+    }
+    const float *found = g_bytes_get_data (data, NULL);
+    for (guint j = 0; j < g_bytes_get_size (data) / sizeof *found; j++)
+      if (found[j] != wraps[i].expected)
+        CASE_FAILS ("text %u: element %u is %g, not %g", i, j, found[j], wraps[i].expected);
+  }
+}
+
+/* Each element of a batch reaches its own part only. */
+static GPtrArray *
+call_shifted (TinyTensor *const *x, guint n, gpointer data, GError **error)
+{
+  static const char shifted[]
+      = "%y = param.f32{slot=0, shape=[3]}\n"
+        "%x = param.f32{slot=1, shape=[3]}\n"
+        "%at = param.i64{slot=2, shape=[1]}\n"
+        "%i = range.index{number=0, kind=loop}(3)\n"
+        "sink(store(%y, %i, load.f32(%x, add.index(cast.index(load.i64(%at, 0)), %i))))\n";
+  return tiny_custom_kernel (shifted, x, n);
+}
+
+static void
+test_batch_outside (void)
+{
+  static const gint64 at[] = { 1, -1, G_MININT64, 3 };
+  g_autoptr (TinyTensor) x = COUNT (1, 4, 3);
+  g_autoptr (TinyTensor) positions = g_object_ref_sink (
+      T (new_from_data) (NULL, TINY_DTYPE_I64, (gint64[]){ 4, 1 }, 2, at, sizeof at));
+  g_autoptr (GPtrArray) found
+      = tiny_vmap (call_shifted, NULL, (TinyTensor *[]){ x, positions }, 2, NULL, 0, NULL, 0);
+  CHECK (found->pdata[0], 2, 3, 0, 0, 4, 5, 0, 0, 0, 0, 0, 0);
+}
+
+/* ---- what is not stored ---- */
+#define HALF                                                                                   \
+  "%y = param.f32{slot=0, shape=[1024]}\n"                                                     \
+  "%x = param.f32{slot=1, shape=[2]}\n"
+static const struct {
+  const char *text;
+  gint64 n_stored; /* the first ones, which are x[0] */
+} parts[] = {
+  { HALF "%i = range.index{number=0, kind=loop}(512)\nsink(store(%y, %i, load.f32(%x, 0)))\n",
+    512 },
+  { HALF "%i = range.index{number=0, kind=loop}(1024)\n"
+         "sink(store(%y, %i, load.f32(%x, 0), cmplt.bool(%i, 100)))\n",
+    100 },
+  { HALF "%i = range.index{number=0, kind=loop}(1024)\n"
+         "sink(store(%y, cast.index(load.f32(%x, 1)), load.f32(%x, 0)))\n",
+    1 },
+  { HALF
+    "%i = range.index{number=0, kind=loop}(1024)\n%j = range.index{number=1, kind=loop}(0)\n"
+    "sink(store(%y, %i, add.f32(cast.f32(%j), load.f32(%x, 0))))\n",
+    0 },
+  { HALF "%i = range.index{number=0, kind=loop}(0)\nsink(store(%y, %i, load.f32(%x, 0)))\n",
+    0 },
+  { HALF
+    "%i = range.index{number=0, kind=loop}(32)\n%j = range.index{number=1, kind=loop}(31)\n"
+    "sink(store(%y, add.index(mul.index(%i, 31), %j), load.f32(%x, 0)))\n",
+    992 },
+  { HALF
+    "%i = range.index{number=0, kind=loop}(32)\n%j = range.index{number=1, kind=loop}(32)\n"
+    "sink(store(%y, add.index(mul.index(%i, 32), %j), load.f32(%x, 0)))\n",
+    1024 },
+};
+
+/* Fills memory that the device has for the next who asks. */
+static void
+leave_sevens (void)
+{
+  enum { N = 1024, BUFFERS = 8 };
+  const float seven = 7;
+  TinyTensor *all[BUFFERS];
+  for (guint i = 0; i < BUFFERS; i++) {
+    g_autoptr (TinyTensor) x = new_repeated (TINY_DTYPE_F32, &seven, sizeof seven, N);
+    all[i] = g_object_ref_sink (T (mul) (x, x));
+    g_assert_true (T (realize) (all[i], NULL));
+  }
+  for (guint i = 0; i < BUFFERS; i++)
+    g_object_unref (all[i]);
+}
+
+static void
+test_zeros (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) x = COUNT (1, 2);
+  g_autoptr (TinyTensor) first
+      = g_object_ref_sink (T (sub) (x, T (arange) (TINY_DTYPE_F32, 0, 2, 1)));
+  g_assert_true (T (realize) (first, &error)); /* 1, 1 */
+  g_autoptr (TinyTensor) input
+      = g_object_ref_sink (T (mul) (first, T (arange) (TINY_DTYPE_F32, 3, -3, -3)));
+  g_assert_true (T (realize) (input, &error)); /* 3, 0 */
+  for (guint i = 0; i < G_N_ELEMENTS (parts); i++) {
+    leave_sevens ();
+    TinyTensor *inputs[] = { input };
+    g_autoptr (TinyTensor) y = only (tiny_custom_kernel (parts[i].text, inputs, 1));
+    g_autoptr (GBytes) data = T (get_data) (y, &error);
+    g_assert_no_error (error);
+    const float *found = g_bytes_get_data (data, NULL);
+    for (gint64 j = 0; j < 1024; j++)
+      if (found[j] != (j < parts[i].n_stored ? 3 : 0)) {
+        CASE_FAILS ("text %u: element %" G_GINT64_FORMAT " is %g", i, j, found[j]);
+        break;
+      }
+  }
+}
+
+static const char put[] = "%y = param.f32{slot=0, shape=[4]}\n"
+                          "%z = param.i32{slot=1, shape=[2]}\n"
+                          "%x = param.f32{slot=2, shape=[4]}\n"
+                          "%at = cast.index(load.f32(%x, 0))\n"
+                          "sink(store(%y, %at, load.f32(%x, 3)), store(%z, 1, 5))\n";
+
+/* x[0] is where: its result has zeros but for x[3] there; those of the run before are gone. */
+static gboolean
+put_step (TinyTensor *const *inputs,
+          guint n_inputs,
+          TinyTensor **outputs,
+          guint n_outputs,
+          gpointer user_data,
+          GError **error)
+{
+  g_autoptr (GPtrArray) found = tiny_custom_kernel (put, inputs, 1);
+  TinyTensor *both = T (add) (
+      T (cast) (T (sum) (found->pdata[1], NULL, 0, FALSE), TINY_DTYPE_F32), found->pdata[0]);
+  outputs[0] = g_object_ref_sink (both);
+  return T (realize) (outputs[0], error);
+}
+
+static void
+test_zeros_recorded (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyJit) jit = tiny_jit_new (put_step, NULL, NULL, 1);
+  for (guint i = 0; i < 4; i++) {
+    float expected[4] = { 5, 5, 5, 5 };
+    TinyTensor *x = COUNT (i, 4), *y;
+    leave_sevens ();
+    g_assert_true (tiny_jit_call (jit, &x, 1, &y, &error));
+    expected[i] += (float) i + 3;
+    check_values (y, 4, expected);
+    g_object_unref (x);
+  }
+}
+
+/* The result goes where the input is that the kernel and others read. */
+static void
+test_zeros_assigned (void)
+{
+  static const char first_two[] = "%y = param.f32{slot=0, shape=[3]}\n"
+                                  "%a = param.f32{slot=1, shape=[3]}\n"
+                                  "%i = range.index{number=0, kind=loop}(2)\n"
+                                  "sink(store(%y, %i, load.f32(%a, sub.index(2, %i))))\n";
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) x = COUNT (1, 3);
+  g_assert_true (T (realize) (x, &error));
+  TinyTensor *twice = g_object_ref_sink (T (add) (x, x));
+  TinyTensor *y = only (tiny_custom_kernel (first_two, &x, 1));
+  g_assert_true (T (assign) (x, y, &error));
+  g_object_unref (y);
+  CHECK (x, 3, 2, 0);
+  CHECK (twice, 2, 4, 6);
+  g_object_unref (twice);
+}
+
 /* ---- with the rest ---- */
 static gboolean
 step (TinyTensor *const *inputs,
@@ -328,6 +573,11 @@ main (int argc, char *argv[])
   ADD ("among-others", test_among_others);
   ADD ("same-memory", test_same_memory);
   ADD ("outside", test_outside);
+  ADD ("wraps", test_wraps);
+  ADD ("batch-outside", test_batch_outside);
+  ADD ("zeros", test_zeros);
+  ADD ("zeros-recorded", test_zeros_recorded);
+  ADD ("zeros-assigned", test_zeros_assigned);
   ADD ("recorded", test_recorded);
   ADD ("batched", test_batched);
   ADD ("gradient", test_gradient);

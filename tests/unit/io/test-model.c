@@ -286,6 +286,56 @@ test_kernel (void)
   }
 }
 
+/* A model file whose kernel stores and loads where its weights say, out of its buffers and in a circle. */
+static void
+test_hostile_kernel (void)
+{
+  if (skips_without_device ())
+    return;
+  static const char *const indices[]
+      = { "mul.index(max.index(%at, 0), 2)", "add.index(max.index(%at, 0), 1099511627776)",
+          "shl.index(max.index(%at, 0), 1)" };
+  static const gint64 weights[] = { (gint64) 1 << 62, ((gint64) 1 << 62) + 3, G_MAXINT64,
+                                    G_MAXINT64 - ((gint64) 1 << 40) + 1, G_MININT64 };
+  g_autofree char *path = path_of ("evil.tir"), *data = path_of ("evil.safetensors");
+  for (guint i = 0; i < G_N_ELEMENTS (indices) * G_N_ELEMENTS (weights) * 2; i++) {
+    g_autoptr (GError) error = NULL;
+    const gboolean loads = i % 2 == 1;
+    const char *index = indices[i / 2 % G_N_ELEMENTS (indices)];
+    const gint64 weight = weights[i / 2 / G_N_ELEMENTS (indices)];
+    g_autofree char *text = g_strdup_printf (
+        "// stage: tensor\n%%input = param.f32{slot=0, shape=[2]}\n"
+        "%%weights.w = param.i64{slot=1, shape=[1]}\n"
+        "%%out = kernel.f32{output=0, shape=[2], code=\"%%y = param.f32{slot=0, shape=[2]}\\n"
+        "%%x = param.i64{slot=1, shape=[1]}\\n%%z = param.f32{slot=2, shape=[2]}\\n"
+        "%%r = range.index{number=0, kind=loop}(2)\\n%%at = cast.index(load.i64(%%x, 0))\\n"
+        "%%i = add.index(%s, %%r)\\nsink(store(%%y, %s, load.f32(%%z, %s)))\"}(%%weights.w, "
+        "%%input)\nsink(%%out)\n",
+        index, loads ? "%r" : "%i", loads ? "%i" : "%r");
+    g_assert_true (g_file_set_contents (path, text, -1, &error));
+    g_autoptr (TinySafetensors) file = tiny_safetensors_new ();
+    g_autoptr (GBytes) bytes = g_bytes_new (&weight, sizeof weight);
+    g_ptr_array_add (file->arrays,
+                     tiny_array_new ("w", TINY_DTYPE_I64, (gint64[]){ 1 }, 1, bytes));
+    gsize offset;
+    g_assert_true (tiny_safetensors_write (file, data, &offset, &error));
+    g_autoptr (TinyModel) model = tiny_model_load (path, &error);
+    g_assert_no_error (error);
+    g_autoptr (TinyTensor) x = vector (3, 4);
+    TinyTensor *out;
+    float values[2] = { 1, 1 };
+    const gboolean ok = tiny_model_apply (model, &x, 1, &out, &error)
+                        && tiny_tensor_copy_data (out, values, sizeof values, &error);
+    g_assert_no_error (error);
+    g_assert_true (ok);
+    g_object_unref (out);
+    const gboolean is_first = weight == G_MININT64 && i / 2 % G_N_ELEMENTS (indices) != 1;
+    if (values[0] != (is_first ? 3 : 0) || values[1] != (is_first ? 4 : 0))
+      CASE_FAILS ("index %s, number %" G_GINT64_FORMAT ", %s: %g %g", index, weight,
+                  loads ? "load" : "store", values[0], values[1]);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
@@ -296,6 +346,7 @@ main (int argc, char **argv)
   g_test_add_func ("/io/model/refused", test_refused);
   g_test_add_func ("/io/model/module", test_module);
   g_test_add_func ("/io/model/kernel", test_kernel);
+  g_test_add_func ("/io/model/hostile-kernel", test_hostile_kernel);
   int status = g_test_run ();
   const char *rm[] = { "rm", "-rf", folder, NULL };
   g_spawn_sync (NULL, (char **) rm, NULL, G_SPAWN_SEARCH_PATH, NULL, NULL, NULL, NULL, NULL,

@@ -48,10 +48,45 @@ test_layers (void)
   g_assert_cmpint (schedule->arenas[0].n_bytes, <=, 2 * N * N * (gint64) sizeof (float));
 }
 
+/* Elements that a KERNEL leaves out are zero before it, but not before the others have read what was there. */
+static void
+test_zeros (void)
+{
+  static const char text[] = "%y = param.f32{slot=0, shape=[256]}\n"
+                             "%x = param.f32{slot=1, shape=[256]}\n"
+                             "%i = range.index{number=0, kind=loop}(128)\n"
+                             "sink(store(%y, %i, load.f32(%x, %i)))\n";
+  g_autoptr (GError) error = NULL;
+  for (guint reads = 0; reads < 2; reads++) { /* another input, or the one that it becomes */
+    TinyGraph *graph = tiny_graph_new ();
+    TinyNode *x = param (graph, 0, 1), *other = param (graph, 1, 1),
+             *source = reads ? x : other;
+    TinyNode *sources[] = { x, tiny_node_new (graph, TINY_OP_KERNEL, TINY_DTYPE_F32, 1, 1,
+                                              &source, 0, x->ints, text) };
+    TinyNode *roots[]
+        = { tiny_node_new (graph, TINY_OP_ASSIGN, TINY_DTYPE_F32, 1, 2, sources, 0, NULL, NULL),
+            tiny_node_unary (graph, TINY_OP_SQRT,
+                             tiny_node_binary (graph, TINY_OP_ADD, x, other)) };
+    g_autoptr (TinySchedule) schedule = tiny_schedule_new (
+        graph, tiny_node_sink (graph, G_N_ELEMENTS (roots), roots, NULL), &error);
+    g_assert_no_error (error);
+    gboolean is_written = FALSE;
+    for (guint i = 0; i < schedule->n_items; i++) {
+      const TinyScheduleItem *item = &schedule->items[i];
+      for (guint j = item->n_written; j < item->n_buffers; j++)
+        g_assert_false (item->buffers[j] == 0 && is_written);
+      for (guint j = 0; j < item->n_written; j++)
+        is_written = is_written || item->buffers[j] == 0;
+    }
+    g_assert_true (is_written);
+  }
+}
+
 int
 main (int argc, char **argv)
 {
   g_test_init (&argc, &argv, NULL);
   g_test_add_func ("/schedule/order/layers", test_layers);
+  g_test_add_func ("/schedule/order/zeros", test_zeros);
   return g_test_run ();
 }
