@@ -66,8 +66,8 @@ emit_type (const Emitter *e, unsigned dtype, unsigned lanes)
   return vector_type (e, scalar_type (e, dtype, false), lanes);
 }
 
-static LlvmRef
-memory_type (const Emitter *e, unsigned dtype, unsigned lanes)
+LlvmRef
+emit_memory_type (const Emitter *e, unsigned dtype, unsigned lanes)
 {
   return vector_type (e, scalar_type (e, dtype, true), lanes);
 }
@@ -229,7 +229,7 @@ emit_local (Emitter *e, const TinyInstr *instr)
   const int64_t most_bytes = CPU_LOCAL_BYTES;
   if (instr->arg < 0 || instr->arg > most_bytes / (dtypes[instr->dtype].n_bits / 8))
     return emit_fail (e, instr, "too much local memory");
-  LlvmRef element = memory_type (e, instr->dtype, 1);
+  LlvmRef element = emit_memory_type (e, instr->dtype, 1);
   return emit_place (e, e->llvm->ArrayType (element, (unsigned) instr->arg), 64);
 }
 
@@ -239,7 +239,8 @@ to_memory (Emitter *e, unsigned dtype, unsigned lanes, LlvmRef value)
 {
   if (dtype != TINY_DTYPE_BOOL)
     return value;
-  return e->llvm->BuildCast (e->builder, LLVM_ZEXT, value, memory_type (e, dtype, lanes), "");
+  return e->llvm->BuildCast (e->builder, LLVM_ZEXT, value, emit_memory_type (e, dtype, lanes),
+                             "");
 }
 
 static LlvmRef
@@ -247,17 +248,9 @@ from_memory (Emitter *e, unsigned dtype, unsigned lanes, LlvmRef value)
 {
   if (dtype != TINY_DTYPE_BOOL)
     return value;
-  LlvmRef zero = e->llvm->ConstNull (memory_type (e, dtype, lanes));
+  LlvmRef zero = e->llvm->ConstNull (emit_memory_type (e, dtype, lanes));
   return e->llvm->BuildICmp (e->builder, LLVM_INT_NE, value, zero, "");
 }
-
-/* One access: where, of what, and under which gate. */
-typedef struct {
-  unsigned dtype, lanes, n_align;
-  LlvmRef address;
-  LlvmRef gate;       /* one bool, or NULL */
-  LlvmRef lane_gates; /* a vector of them, or NULL */
-} Access;
 
 const TinyInstr *
 emit_split_index (const Emitter *e, const TinyInstr *index, int64_t *out_added)
@@ -281,7 +274,7 @@ emit_address (Emitter *e, const TinyInstr *buffer, const TinyInstr *index)
 {
   const Llvm *llvm = e->llvm;
   LlvmRef i64 = llvm->IntTypeInContext (e->context, 64);
-  LlvmRef type = memory_type (e, buffer->dtype, 1);
+  LlvmRef type = emit_memory_type (e, buffer->dtype, 1);
   LlvmRef address = e->values[buffer - e->linear->instrs];
   int64_t added;
   index = emit_split_index (e, index, &added);
@@ -309,7 +302,8 @@ any_lane (Emitter *e, LlvmRef gates, unsigned lanes)
 }
 
 static bool
-prepare_access (Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gate, Access *out)
+prepare_access (
+    Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gate, EmitAccess *out)
 {
   const TinyInstr *buffer = emit_source_instr (e, instr, 0);
   const TinyInstr *index = emit_source_instr (e, instr, 1);
@@ -317,7 +311,9 @@ prepare_access (Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gat
     return emit_fail (e, instr, "source 0 is no memory") != NULL;
   if (index->lanes != 1 || dtype_is_float (index->dtype) || index->dtype == TINY_DTYPE_BOOL)
     return emit_fail (e, instr, "the index is no scalar integer") != NULL;
-  *out = (Access){ buffer->dtype, lanes, dtypes[buffer->dtype].n_bits / 8, NULL, NULL, NULL };
+  *out = (EmitAccess){
+    buffer->dtype, lanes, dtypes[buffer->dtype].n_bits / 8, NULL, NULL, NULL
+  };
   out->address = emit_address (e, buffer, index);
   if (instr->n_sources <= gate)
     return true;
@@ -337,39 +333,6 @@ prepare_access (Emitter *e, const TinyInstr *instr, unsigned lanes, unsigned gat
   return true;
 }
 
-/* llvm.masked.load and llvm.masked.store: up to LLVM 21 the alignment is an argument, from 22 on an
- * attribute of the pointer. @before and @after surround the alignment. */
-static LlvmRef
-emit_masked (Emitter *e,
-             const char *name,
-             const Access *access,
-             LlvmRef *arguments,
-             unsigned n_arguments,
-             unsigned pointer_at)
-{
-  const Llvm *llvm = e->llvm;
-  LlvmRef types[2] = { memory_type (e, access->dtype, access->lanes),
-                       llvm->PointerTypeInContext (e->context, 0) };
-  unsigned id = llvm->LookupIntrinsicID (name, strlen (name));
-  LlvmRef function = llvm->GetIntrinsicDeclaration (e->module, id, types, 2);
-  LlvmRef all[4];
-  unsigned n = 0;
-  bool has_argument = llvm->CountParams (function) == 4;
-  for (unsigned i = 0; i < n_arguments; i++) {
-    all[n++] = arguments[i];
-    if (i == pointer_at && has_argument)
-      all[n++] = emit_int (e, 32, access->n_align);
-  }
-  LlvmRef call = llvm->BuildCall2 (e->builder, llvm->GlobalGetValueType (function), function,
-                                   all, n, "");
-  if (!has_argument) {
-    unsigned kind = llvm->GetEnumAttributeKindForName ("align", 5);
-    llvm->AddCallSiteAttribute (call, pointer_at + 1,
-                                llvm->CreateEnumAttribute (e->context, kind, access->n_align));
-  }
-  return call;
-}
-
 static LlvmRef
 emit_load (Emitter *e, const TinyInstr *instr)
 {
@@ -383,18 +346,17 @@ emit_load (Emitter *e, const TinyInstr *instr)
     return e->llvm->BuildLoad2 (e->builder, emit_type (e, dtype, lanes),
                                 e->values[buffer - e->linear->instrs], "");
   }
-  Access access;
+  EmitAccess access;
   if (instr->n_sources < 2 || !prepare_access (e, instr, lanes, 2, &access))
     return instr->n_sources < 2 ? emit_fail (e, instr, "no index") : NULL;
-  LlvmRef type = memory_type (e, dtype, lanes);
+  LlvmRef type = emit_memory_type (e, dtype, lanes);
   LlvmRef alternative = instr->n_sources > 3
                             ? to_memory (e, dtype, lanes, emit_source (e, instr, 3))
                             : e->llvm->ConstNull (type);
-  if (access.lane_gates != NULL) {
-    LlvmRef arguments[3] = { access.address, access.lane_gates, alternative };
-    return from_memory (e, dtype, lanes,
-                        emit_masked (e, "llvm.masked.load", &access, arguments, 3, 0));
-  }
+  if (access.lane_gates != NULL)
+    return from_memory (
+        e, dtype, lanes,
+        emit_masked_load (e, &access, emit_source_instr (e, instr, 2), 0, alternative));
   LlvmRef value = e->llvm->BuildLoad2 (e->builder, type, access.address, "");
   e->llvm->SetAlignment (value, access.n_align);
   if (access.gate == NULL)
@@ -428,7 +390,7 @@ emit_store (Emitter *e, const TinyInstr *instr)
     value = emit_broadcast (e, value, lanes);
   else if (source->lanes != lanes)
     return emit_fail (e, instr, "the value has another width");
-  Access access;
+  EmitAccess access;
   if (!prepare_access (e, instr, lanes, 3, &access))
     return NULL;
   value = to_memory (e, access.dtype, lanes, value);

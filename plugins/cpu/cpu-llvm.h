@@ -122,6 +122,28 @@ extern const EmitFunc emit_structure[TINY_N_INSTRS];
 LlvmRef emit_place (Emitter *e, LlvmRef type, unsigned n_align);
 /* Counts on by @one and goes back to the loop's body up to its bound. */
 void emit_loop_end (Emitter *e, const EmitBlock *block, LlvmRef one);
+LlvmRef emit_memory_type (const Emitter *e, unsigned dtype, unsigned lanes);
+
+/* cpu-llvm-masked.c: accesses of vectors with a gate for each lane. One access: where, of what, and under which gate. */
+typedef struct {
+  unsigned dtype, lanes, n_align;
+  LlvmRef address;
+  LlvmRef gate;       /* one bool, or NULL */
+  LlvmRef lane_gates; /* a vector of them, or NULL */
+} EmitAccess;
+/* llvm.masked.load or llvm.masked.store, @name; the pointer is argument @pointer_at. */
+LlvmRef emit_masked (Emitter *e,
+                     const char *name,
+                     const EmitAccess *access,
+                     LlvmRef *arguments,
+                     unsigned n_arguments,
+                     unsigned pointer_at);
+/* @gate, whose lanes from @first on are those of @access, is where its lane_gates come from. */
+LlvmRef emit_masked_load (Emitter *e,
+                          const EmitAccess *access,
+                          const TinyInstr *gate,
+                          unsigned first,
+                          LlvmRef alternative);
 
 /* cpu-llvm-ahead.c: asks for what comes two pages after @address, where that pays. */
 void emit_ahead (Emitter *e, const TinyInstr *load, LlvmRef address);
