@@ -742,7 +742,12 @@ class Trigonometric:
         """sin (π @self) / (π @self), 1 at 0."""
         x = self * pi
         is_zero = x == 0
-        return 1 if is_zero else sin(x) / (1 if is_zero else x)
+        value = 1 if is_zero else sin(x) / (1 if is_zero else x)
+        is_small = abs(x) < 0.7
+        z = x * x if is_small else 0
+        small = x * polynomial(z, [-1 / 3, 1 / 30, -1 / 840, 1 / 45360],
+                               [-1 / 3, 1 / 30, -1 / 840, 1 / 45360, -1 / 3991680, 1 / 518918400, -1 / 93405312000])
+        return SLOPED(value, self, (small if is_small else (cos(x) - value) / (1 if is_small else x)) * pi)
 
 
 class Activations:

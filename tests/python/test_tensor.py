@@ -11,6 +11,7 @@ import gzip
 import hashlib
 import http.server
 import inspect
+import math
 import os
 import pathlib
 import pickle
@@ -22,7 +23,7 @@ import unittest.mock
 
 import checks
 import tinycore
-from tinycore import Context, Device, Tensor, TinyError, dtypes, no_grad
+from tinycore import Context, Device, Tensor, TinyError, autograd, dtypes, no_grad
 from tinycore.creation import Creation
 from tinycore.operations import Operations
 
@@ -372,6 +373,20 @@ def test_large_numbers():
     checks.equal((t.dtype, t.tolist()), (dtypes.int64, [2**33 + 2**31 + 1, 2**33 + 7]))
     checks.equal(((Tensor([3], dtype="uint64") * 2**40).dtype, (Tensor([True]) + 2**40).tolist()), (dtypes.uint64, [2**40 + 1]))
     checks.equal((Tensor([1.5]) * 2**40).dtype, dtypes.float32)
+
+
+def test_gradient_of_sinc():
+    """Near 0, where cos x - sinc x is nearly nothing, at the joint of both forms, and once more at 0."""
+    for dtype, most in (("float32", 1e-6), ("float64", 4e-15)):
+        x = Tensor([1e-30, 1e-4, -1e-4, 1e-2, 0.2228, 0.2229, 0.5, 1.3], dtype=dtype, requires_grad=True)
+        x.sinc().sum().backward()
+        for at, found in zip(x.tolist(), x.grad.tolist()):
+            y = math.pi * at
+            wanted = math.pi * ((math.cos(y) - math.sin(y) / y) / y if abs(at) > 0.1 else y * (-1 / 3 + y * y / 30 - y**4 / 840 + y**6 / 45360))
+            checks.true(abs(found - wanted) < most * abs(wanted), f"{dtype} at {at}: {found} instead of {wanted}")
+    x = Tensor([0.0], requires_grad=True)
+    slope, = autograd.grad(x.sinc().sum(), x, create_graph=True)
+    checks.true(abs(autograd.grad(slope.sum(), x)[0].item() + math.pi**2 / 3) < 1e-6)
 
 
 def test_gradients():
