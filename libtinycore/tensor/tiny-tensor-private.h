@@ -30,10 +30,10 @@ struct _TinyTensor {
   double weak_value; /* where the node is a CONST */
   gboolean is_part;  /* of another tensor, without being a view of it */
   gboolean requires_grad;
-  guint n_written;             /* how often it was written to in part and stayed an expression */
-  gboolean had_backward;       /* gradients of it were added to others */
-  TinyTensor *grad;            /* (nullable) (owned) */
-  guint64 variable;            /* where they are required: a number of its own */
+  guint n_written;       /* how often it was written to in part and stayed an expression */
+  gboolean had_backward; /* gradients of it were added to others */
+  TinyTensor *grad;      /* (nullable) (owned) */
+  guint64 variable;      /* where they are required: a number of its own */
   TinyTensor *next, *previous; /* among those that require gradients */
 
   /* See tiny-view.h. */

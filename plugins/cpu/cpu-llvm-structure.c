@@ -287,7 +287,7 @@ emit_address (Emitter *e, const TinyInstr *buffer, const TinyInstr *index)
 
 /* Without a branch: an access that must not happen goes to the scratch place. */
 static void
-go_to_scratch (Emitter *e, LlvmRef unless, Access *access)
+go_to_scratch (Emitter *e, LlvmRef unless, EmitAccess *access)
 {
   access->address = e->llvm->BuildSelect (e->builder, unless, access->address, e->scratch, "");
 }

@@ -124,8 +124,10 @@ run_apart (TinyGraph *graph, TinyNode *root, const char *args, GError **error)
   if (!tiny_graph_verify (graph, root, TINY_STAGE_TENSOR, error))
     return NULL;
   g_autoptr (TinyArena) arena = tiny_arena_new ();
-  Plan plan = { .graph = graph, .arena = arena };
+  Plan plan;
+  schedule_plan_init (&plan, graph, arena, NULL);
   TinyNode *sink = schedule_take_apart (&plan, root, error);
+  schedule_plan_clear (&plan);
   return sink != NULL && tiny_graph_verify (graph, sink, TINY_STAGE_TENSOR, error) ? sink
                                                                                    : NULL;
 }
