@@ -235,13 +235,13 @@ def median(values):
   return statistics.median(values)
 
 
-def median_interval(values):
-  """(low, high) around the median by the order of @values alone (binomial): 95 % sure from 6 values on,
-  fewer give their smallest and largest."""
-  ordered, n, outside = sorted(values), len(values), 0.0
+def median_interval(values, outside=0.05):
+  """(low, high) around the median by the order of @values alone (binomial): the median of all lies beyond with a chance
+  of at most @outside. As few values as allow no such interval give their smallest and largest."""
+  ordered, n, beyond = sorted(values), len(values), 0.0
   for rank in range(n // 2):
-    outside += 2 * math.comb(n, rank) / 2 ** n
-    if outside > 0.05:
+    beyond += 2 * math.comb(n, rank) / 2 ** n
+    if beyond > outside:
       return ordered[max(rank - 1, 0)], ordered[-max(rank, 1)]
   return ordered[0], ordered[-1]
 

@@ -27,15 +27,26 @@ def chain(x, n):
     return x
 
 
+class Filtered(torch.nn.Module):
+    """A convolution whose filter is its own, as compiled code is frozen by: an argument stays what it is."""
+
+    def __init__(self, w, groups):
+        super().__init__()
+        self.filter, self.groups = torch.nn.Parameter(w, requires_grad=False), groups
+
+    def forward(self, x):
+        return F.conv2d(x, self.filter, padding=self.filter.shape[2] // 2, groups=self.groups)
+
+
 FUNCTIONS = {
     "matmul": torch.matmul, "matvec": torch.matmul, "sum": torch.sum, "sumrows": lambda x: x.sum(1),
     "softmax": lambda x: F.softmax(x, 1), "layernorm": lambda x, w, b: F.layer_norm(x, w.shape, w, b),
-    "conv": lambda x, w: F.conv2d(x, w, padding=w.shape[2] // 2),
-    "depthwise": lambda x, w: F.conv2d(x, w, padding=w.shape[2] // 2, groups=w.shape[0]),
+    "conv": lambda w: Filtered(w, 1), "depthwise": lambda w: Filtered(w, w.shape[0]),
     "transpose": lambda x: x.T.contiguous(), "cumsum": lambda x: x.cumsum(0),
     "inv": torch.linalg.inv, "solve": torch.linalg.solve, "cholesky": torch.linalg.cholesky,
     "qr": lambda x: torch.linalg.qr(x)[1], "svd": lambda x: torch.linalg.svd(x)[1],
     "eigh": lambda x: torch.linalg.eigh(x)[0]}
+KEEP_WEIGHTS = ("conv", "depthwise")
 EAGER_ONLY = ("elementwise", "launch")  # compiled they would be other programs: no memory of their own, one launch
 
 
@@ -54,7 +65,10 @@ def prepared(text, wrap):
         return elementwise(given)
     if name == "launch":
         return lambda: chain(given[0], sizes[0])
-    function = wrap(FUNCTIONS[name])
+    if name in KEEP_WEIGHTS:
+        function, given = wrap(FUNCTIONS[name](given[1])), given[:1]
+    else:
+        function = wrap(FUNCTIONS[name])
     return lambda: function(*given)
 
 

@@ -34,7 +34,8 @@ class Layer:
 
 class Gpt2(nn.Module):
     """forward(tokens, keys and values of what came before): scores, keys and values of all. Weights of
-    another form than f32 are rounded to it and computed with as f32: their time is no yardstick."""
+    another form than f32 are rounded to it and computed with as f32, so their outputs count and their time
+    does not (unlike, cases.py)."""
 
     def __init__(self, name, form):
         super().__init__()

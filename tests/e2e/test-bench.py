@@ -95,7 +95,7 @@ def unknown(box):
     check("no case" in run(box, "nothing:*", status=1).stderr)
     done = run(box, "--json", "nothing:3", "sum:3x4", status=1)
     check("no case “nothing:3”" in done.stderr, done.stderr)
-    check(lines(done)[-1]["failed"] == ["nothing:3"] and lines(done)[0]["case"] == "sum:3x4", done.stdout)
+    check(lines(done)[-1]["not_measured"] == ["nothing:3"] and lines(done)[0]["case"] == "sum:3x4", done.stdout)
 
 
 def fake_peer(box, *values, times=(1000.0,)):
@@ -126,18 +126,23 @@ def outputs(box):
 
 @test("bench/bars")
 def bars(box):
-    """matmul:256 has a bar, which lies below all ratios, above all, or between them; few turns have no interval."""
+    """matmul:256 has a bar, which lies below all ratios, above all, or between them, where more turns are taken."""
     def once(*times, runs=7, status=0):
         done = run(box, "--json", "--rounds", "1", "--runs", str(runs), "--peers-python", fake_peer(box, times=times),
                    "matmul:256", peers="PyTorch", status=status, quick=False)
         row, summary = lines(done)
-        return row["ok"], (summary["bars"], summary["held"], summary["unsure"])
-    check(once(1e6) == (True, (1, 1, 0)))
-    check(once(1e-6, status=1) == (False, (1, 0, 0)))
-    check(once(1e-6, 1e6) == ("unsure", (1, 0, 1)))
-    check(once(1e-6, 1e6, runs=3, status=1) == (False, (1, 0, 0)))
-    done = run(box, "--rounds", "1", "--peers-python", fake_peer(box, times=(1e-6, 1e6)), "matmul:256", peers="PyTorch", quick=False)
-    check("unsure" in done.stdout and "0 of 1 bars hold, 1 " in done.stdout, done.stdout)
+        verdict = row["ok"], summary["held"], summary["unsure"], summary["failed"]
+        return *verdict, summary["bars"]
+    check(once(1e6) == (True, 1, [], [], 1))
+    check(once(1e-6, status=1) == (False, 0, [], ["matmul:256"], 1))
+    for runs in (7, 3):
+        check(once(1e-6, 1e6, runs=runs, status=3) == ("unsure", 0, ["matmul:256"], [], 1))
+    # One of seven is no reason to be sure after seven turns, and two of 14 are after 14.
+    check(once(1e-6, *[1e6] * 6) == (True, 1, [], [], 1))
+    check(once(1e6, *[1e-6] * 6, status=1) == (False, 0, [], ["matmul:256"], 1))
+    done = run(box, "--rounds", "1", "--peers-python", fake_peer(box, times=(1e-6, 1e6)), "matmul:256", peers="PyTorch", quick=False,
+               status=3)
+    check(done.stdout.splitlines()[-1] == "held 0; unsure 1: matmul:256", done.stdout)
 
 
 @test("bench/bars-of-peers")
@@ -158,6 +163,12 @@ def bars_of_peers(box):
     check(list(row([1.3] * 7, [2.9] * 7).failures()) == ["2.9 of 3 × PyTorch"])
     check(list(row([1.1] * 7, [3.1] * 7).failures()) == ["1.1 of 1.2 × OpenVINO"])
     check(row([1.1] * 7, [3.1] * 7).holds() is False)
+    unlike = program.cases.Case("decode", 1.0, unlike=("PyTorch",))
+    found = program.Row(unlike, {"ours": [{"ms": [2.0] * 7}], "PyTorch": [{"ms": [1.0] * 7}]}, None, None)
+    check(found.best is None and found.holds() is None and found.ratios == {"PyTorch": 0.5})
+    # A peer that ran once, beside all of our turns, is not what the bar is held against.
+    once = program.Row(case, {"ours": [{"ms": [1.0] * 7}], "OpenVINO": [{"ms": [1.3] * 7}], "tinygrad": [{"ms": [1.0]}]}, None, None)
+    check(once.best == "OpenVINO" and list(once.failures()) == ["1 of 9 × tinygrad"], list(once.failures()))
 
 
 @test("bench/own")
@@ -167,7 +178,7 @@ def own(box):
                            "--rounds", "1", "--runs", "2", "resnet-train:bf16"], env=box.environment(), text=True, capture_output=True)
     row, summary = lines(done)
     check(row["best"] == row["difference_from"] == "ours, resnet-train" and 0 < row["difference"] < 0.05, row)
-    check(row["bar"] == 1 and summary["bars"] == 1 and done.returncode == (0 if row["ok"] else 1), row)
+    check(row["bar"] == 1 and summary["bars"] == 1 and done.returncode == {True: 0, False: 1, "unsure": 3}[row["ok"]], row)
 
 
 @test("bench/factors")
@@ -183,7 +194,7 @@ def turns(box):
     path = fake_peer(box, "1", "1", "1")
     box.write("peer", pathlib.Path(path).read_text().replace('!= "\\n"', '== "\\n"'))
     done = run(box, "--peers-python", path, "softmax:3x1", peers="PyTorch", status=1)
-    check("no turn" in done.stderr and "0 of 0 bars" in done.stdout, done)
+    check("no turn" in done.stderr and "held 0; not measured 1: softmax:3x1" in done.stdout, done)
 
 
 @test("bench/history")
