@@ -363,6 +363,6 @@ tiny_runtime_print (const TinyRoot *root, GError **error)
   g_ptr_array_add (request.nodes, root->node);
   tiny_request_survey (&request);
   g_autoptr (TinyGraph) graph = tiny_graph_new ();
-  const TinyNode *sink = tiny_request_normalise (&request, graph, device);
-  return tiny_graph_print (graph, sink->sources[0]);
+  const TinyNode *sink = tiny_request_normalise (&request, graph, device, error);
+  return sink == NULL ? NULL : tiny_graph_print (graph, sink->sources[0]);
 }

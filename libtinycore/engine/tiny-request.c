@@ -9,6 +9,7 @@
 
 #include <string.h>
 
+#include "base/interrupt-check.h"
 #include "base/tiny-error.h"
 #include "base/tiny-reuse.h"
 #include "engine/keep-computed.h"
@@ -340,13 +341,18 @@ leave_open (const TinyRequest *self, TinyGraph *graph, const TinyNode *root, Tin
 }
 
 TinyNode *
-tiny_request_normalise (const TinyRequest *self, TinyGraph *graph, const char *device)
+tiny_request_normalise (const TinyRequest *self,
+                        TinyGraph *graph,
+                        const char *device,
+                        GError **error)
 {
   /* Each node of the order as it has become, by its place. */
   g_autofree TinyNode **made = g_new0 (TinyNode *, self->order->len + 1);
   g_autoptr (GPtrArray) sources = g_ptr_array_new ();
   guint slot = 0, number = 0;
   for (guint i = 0; i < self->order->len; i++) {
+    if (i % 1024 == 0 && !tiny_interrupt_check (error))
+      return NULL;
     TinyNode *node = self->order->pdata[i];
     if (slot < self->buffers->len && node == self->buffers->pdata[slot]) {
       const TinyNode *buffer = node->op == TINY_OP_BUFFER ? node : node->sources[0];
@@ -474,8 +480,10 @@ tiny_request_find_plan (TinyRequest *request, GError **error)
     return NULL;
   counters->n_schedules++;
   TinyGraph *graph = tiny_graph_new ();
-  TinyNode *sink = tiny_request_normalise (request, graph, device);
-  TinyPlan *plan = tiny_plan_new (graph, sink, request->constants, error);
+  TinyNode *sink = tiny_request_normalise (request, graph, device, error);
+  if (sink == NULL)
+    tiny_graph_free (graph);
+  TinyPlan *plan = sink != NULL ? tiny_plan_new (graph, sink, request->constants, error) : NULL;
   if (plan == NULL)
     return NULL;
   if (g_hash_table_size (plans) >= MAX_PLANS)

@@ -46,9 +46,11 @@ void tiny_request_find_constants (TinyRequest *self);
 /* (transfer full): the memory of input @i. */
 TinyBuffer *tiny_request_get_input (const TinyRequest *self, guint i);
 /* The nodes that were surveyed, in @graph, with PARAMs for BUFFERs and numbers for variables; those that no leaf places are
- * computed on @device. */
-TinyNode *
-tiny_request_normalise (const TinyRequest *self, TinyGraph *graph, const char *device);
+ * computed on @device. NULL when the thread is to stop. */
+TinyNode *tiny_request_normalise (const TinyRequest *self,
+                                  TinyGraph *graph,
+                                  const char *device,
+                                  GError **error);
 /* (transfer none): the plan for what was surveyed, made if there is none. */
 TinyPlan *tiny_request_find_plan (TinyRequest *self, GError **error);
 

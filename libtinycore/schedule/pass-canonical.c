@@ -294,7 +294,7 @@ schedule_canonicalize (Plan *plan)
   for (guint r = 0; r < plan->n_roots; r++)
     users[*at++] += 2;
   at = places;
-  for (guint i = 0; i < order->len; i++) {
+  for (guint i = 0; i < order->len && schedule_goes_on (plan, i); i++) {
     TinyNode *node = order->pdata[i];
     g_ptr_array_set_size (sources, 0);
     for (guint j = 0; j < node->n_sources; j++)
@@ -303,7 +303,7 @@ schedule_canonicalize (Plan *plan)
     schedule_get_device (plan, result); /* here its sources are known: no deep walk later */
     tiny_node_numbers_set (&self.users, result, MAX (count_users (&self, result), users[i]));
   }
-  for (guint r = 0; r < plan->n_roots; r++) {
+  for (guint r = 0; r < plan->n_roots && plan->stopped == NULL; r++) {
     TinyNode *root = made[*at++];
     gboolean assigns = root->op == TINY_OP_KERNEL && plan->targets[r] != NULL;
     if (root->n_sources == 0 || tiny_op_is_movement (root->op) || assigns)

@@ -88,6 +88,7 @@ typedef struct {
   guint n_spreads;
   const char *only_device; /* when the graph speaks of a single one */
   TinyScheduleOptions options;
+  GError *stopped; /* see schedule_goes_on() */
 } Plan;
 
 /* tiny-schedule.c: an empty plan. The graph and the arena are the caller's. */
@@ -129,6 +130,9 @@ schedule_lower_zeros (Plan *plan, const PlanItem *custom, guint output, PlanItem
 
 /* pass-canonical.c: rewrites plan->roots. */
 void schedule_canonicalize (Plan *plan);
+/* Asks at some of @i, which counts what a pass has done, whether the thread is to stop: FALSE, then the pass returns at
+ * once, and scheduling with plan->stopped. Claims, which run a pass inside of theirs, are not asked. */
+gboolean schedule_goes_on (Plan *plan, guint i);
 
 /* roots.c: what is a root but for movement is read from there; rewrites plan->roots. */
 void schedule_share_roots (Plan *plan);

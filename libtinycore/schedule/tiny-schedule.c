@@ -314,6 +314,14 @@ make_schedule (Plan *plan)
   return self;
 }
 
+gboolean
+schedule_goes_on (Plan *plan, guint i)
+{
+  if (plan->stopped == NULL && i % 1024 == 0 && !schedule_has_claims (plan))
+    tiny_interrupt_check (&plan->stopped);
+  return plan->stopped == NULL;
+}
+
 static gboolean
 run_pass (Plan *plan, const char *name, void (*pass) (Plan *plan), GError **error)
 {
@@ -321,7 +329,10 @@ run_pass (Plan *plan, const char *name, void (*pass) (Plan *plan), GError **erro
     return FALSE;
   TINY_TIMED ("schedule", name);
   pass (plan);
-  return TRUE;
+  if (plan->stopped == NULL)
+    return TRUE;
+  g_propagate_error (error, g_steal_pointer (&plan->stopped));
+  return FALSE;
 }
 
 /* ---- two ways to lay out ---- */

@@ -94,6 +94,42 @@ print(timed(work))
 """), 3)
 
 
+def test_long_chain():
+    """While twenty thousand kernels that need each other are asked for and scheduled, in CPU time of the process."""
+    lines = run("""
+import os, signal, threading, time
+from tinycore import Tensor
+w = Tensor.full((16, 16), 1 / 64).contiguous().realize()
+def make():
+    y = w
+    for _ in range(20000):
+        y = (y @ w + y.sum()).tanh()
+    return y
+def signalled(seconds, until=time.process_time):
+    start = until()
+    while until() - start < seconds:
+        time.sleep(0.005)
+    sent.append(until())
+    os.kill(os.getpid(), signal.SIGINT)
+sent, y = [], make()
+for seconds in (0.02, 0.7):
+    thread = threading.Thread(target=signalled, args=(seconds,), daemon=True)
+    thread.start()
+    try:
+        y.realize()
+        print("went on")
+    except KeyboardInterrupt:
+        print("stopped", time.process_time() - sent[-1])
+print(y.sum().item() == make().sum().item())
+""")
+    checks.equal(lines[2:], ["True"])
+    for line in lines[:2]:
+        word, latency = line.split()
+        print(f"# {latency} s of CPU")
+        checks.equal(word, "stopped")
+        checks.true(float(latency) < 0.4, f"it went on for {latency} s")
+
+
 def test_hooks():
     """A Ctrl-C in a function of gradients, or while one is about to be called, stops what called it."""
     for seen_by in ("y.register_hook(lambda gradient: send())", "Base.add_gradient_hook(y, at_once)\n    y.register_hook(lambda gradient: None)",
