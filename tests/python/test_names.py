@@ -186,6 +186,9 @@ def test_errors_say_where():
     checks.equal(str(checks.raises(ValueError, model, x)), "1.1: linear: inner sizes 4 and 5 differ for (1, 4) @ (5, 2)")
     checks.equal(str(checks.raises(ValueError, model[1][1], x)), "linear: inner sizes 3 and 5 differ for (1, 3) @ (5, 2)")
 
+    checks.equal(str(checks.raises(ValueError, nn.BatchNorm2d(3), x[0])).partition(":")[0], "BatchNorm2d")
+    checks.equal(str(checks.raises(ValueError, nn.Sequential(nn.BatchNorm2d(3)), x[0])).partition(":")[0], "0")
+
     class Net(nn.Module):
         def __init__(self):
             self.encoder = nn.TransformerEncoder(nn.TransformerEncoderLayer(8, 2, 16), 2)

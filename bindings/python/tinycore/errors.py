@@ -210,12 +210,15 @@ def meant(name, names):
 
 
 def located(module, error):
-    """Puts the way from @module to the layer inside of it that raised @error before the message, as in layers.0.linear: matmul: …"""
+    """Puts the way from @module to the layer inside of it that raised @error before the message, as in layers.0.linear: matmul: …; the name of
+    @module's class where there is none."""
     inside, text, way = getattr(error, "place", (None, str(error), ""))
     if inside is not None:
         name = next((name for name, one in module.named_modules() if one is inside and name), None)
         way = way if name is None else f"{name}.{way}" if way else name
-        error.args = (f"{way}: {text}",) if way else error.args
+    own = type(module).__name__
+    is_said = own.casefold() == text.partition(":")[0].replace("_", "").casefold()  # linear of a Linear
+    error.args = (f"{way}: {text}" if way else text if is_said else f"{own}: {text}",)
     error.place = module, text, way
 
 
