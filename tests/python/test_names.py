@@ -221,6 +221,7 @@ WRITES = {
 LABELS = {
     "one_hot": lambda x, i: i.one_hot(3).sum(), "cross_entropy": lambda x, i: x.log().reshape(1, 3).cross_entropy(i, ignore_index=-7),
     "nll_loss": lambda x, i: x.reshape(1, 3).nll_loss(i, ignore_index=-7),
+    "multi_margin_loss": lambda x, i: nn.functional.multi_margin_loss(x.reshape(1, 3), i),
     "sparse_categorical_crossentropy": lambda x, i: x.reshape(1, 3).sparse_categorical_crossentropy(i, ignore_index=-7),
 }
 
@@ -248,7 +249,11 @@ def test_positions():
     for key in (7, [0, 7], np.array([1, -4]), slice(None, 2), Tensor.full((2,), 3, dtype="int32")):
         if not isinstance(key, slice):
             error = str(checks.raises(IndexError, lambda key=key: Tensor(TABLE)[key]))
-            checks.true("outside" in error or "out of range" in error, error)
+            checks.true(error.startswith("index: ") and ("outside" in error or "out of range" in error), error)
+    x = Tensor(TABLE)  # data that only just was on the host is data, also one number (docs/indexing.md)
+    checks.equal([x.gather(0, Tensor([7])).tolist(), x[Tensor([4])].tolist(), x[Tensor(5)].item()], [[0.0], [0.0], 0.0])
+    checks.equal(str(checks.raises(IndexError, lambda: x[Tensor.full((), 5)])), "index: position 5 is outside of axis 0, whose size is 3")
+    checks.equal(str(checks.raises(IndexError, lambda: x[[0, 5]])), "index: position 5 is outside of axis 0, whose size is 3")
 
 
 CHECKED = """
@@ -263,8 +268,11 @@ for name, use in {**READS, **WRITES}.items():
     for at in (3, -4, 200):
         error = str(checks.raises(ValueError, use, x, Tensor([at])))
         checks.true(f"position {at} is outside of axis 0, whose size is 3" in error, f"{name}: {error}")
+for operation, use in (("embedding", nn.Embedding(3, 4)), ("embedding", nn.Embedding(3, 4, padding_idx=0)), ("embedding_bag", nn.EmbeddingBag(3, 4))):
+    error = str(checks.raises(ValueError, use, Tensor([[7]])))
+    checks.equal(error, f"{operation}: position 7 is outside of axis 0, whose size is 3")
 for name, use in LABELS.items():
-    for at in (0, 2, -7) if name != "one_hot" else (0, 2):
+    for at in (0, 2, -7) if name not in ("one_hot", "multi_margin_loss") else (0, 2):
         use(x, Tensor([at])).realize()
     for at in (3, -1):
         error = str(checks.raises(ValueError, use, x, Tensor([at])))

@@ -222,6 +222,16 @@ def located(module, error):
     error.place = module, text, way
 
 
+def named_as(name, function, *arguments):
+    """Calls @function; an error of it names the operation @name, which does so."""
+    try:
+        return function(*arguments)
+    except InvalidError as error:
+        own, _, text = str(error).partition(": ")
+        error.args = (f"{name}: {text or own}",)
+        raise
+
+
 def is_wrong(value, kinds, shown):
     """Whether @value, or what is in it, is what a message is about."""
     if shown is not None:

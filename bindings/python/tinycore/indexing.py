@@ -97,7 +97,7 @@ def check_known(shape, key, pattern, tensors):
         if known is not None and 0 <= axis < len(shape):
             wrong = next((one for one in known if not -shape[axis] <= one < shape[axis]), None)
             if wrong is not None:
-                raise SubscriptError(f"position {wrong} is outside of axis {axis} of {tuple(shape)}")
+                raise SubscriptError(f"index: position {wrong} is outside of axis {axis}, whose size is {shape[axis]}")
 
 
 def parse(tensor, key):

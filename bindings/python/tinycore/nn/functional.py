@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import floor, prod, sqrt
 
-from ..errors import InvalidError, explain_all, explained, meant
+from ..errors import InvalidError, explain_all, explained, meant, named_as
 from ..functions import of_tensor
 from ..operations import Operations
 from ..tensor import Base, Tensor
@@ -62,7 +62,7 @@ def embedding(input, weight, padding_idx: int = None, max_norm: None = None, nor
     """Rows of a table at integer positions, negative ones from the end, zeros of what is outside. The row at @padding_idx gets no gradient."""
     if max_norm is not None or scale_grad_by_freq:
         raise NotImplementedError("embedding: max_norm and scale_grad_by_freq are not there")
-    found = weight.index_select(0, input)
+    found = named_as("embedding", weight.index_select, 0, input)
     if padding_idx is None:
         return found
     return (input == padding_idx % weight.shape[0]).unsqueeze(-1).where(found.detach(), found)
@@ -87,7 +87,7 @@ def embedding_bag(input, weight, offsets: Tensor = None, max_norm: None = None, 
     inside = bags == Tensor.arange(n, dtype="int32", device=input.device).unsqueeze(1)  # (bags, integers)
     if padding_idx is not None:
         inside = inside.logical_and(input != padding_idx % weight.shape[0])
-    rows, counts = weight.index_select(0, input), inside.sum(1, keepdim=True)
+    rows, counts = named_as("embedding_bag", weight.index_select, 0, input), inside.sum(1, keepdim=True)
     if mode == "max":
         found = inside.unsqueeze(-1).where(rows, float("-inf")).max(1)
         return (counts > 0).where(found, 0.0)
@@ -412,13 +412,13 @@ def log_sum(parts: Sequence[Tensor]):
 
 
 def multi_margin_loss(input, target, p=1, margin: float = 1.0, weight=None, reduction="mean"):
-    """The mean over classes of max (0, @margin - input[target] + input[class]) ** @p, but for the target's own."""
+    """The mean over classes of max (0, @margin - input[target] + input[class]) ** @p, but for the target's own. 0 of a target that is no class."""
     scores, labels = (input.unsqueeze(0), target.reshape(1)) if input.ndim == 1 else (input, target)
-    labels = labels.unsqueeze(1)
     n = scores.shape[1]
-    loss = (margin - scores.gather(1, labels) + scores).relu() ** p
-    loss = loss if weight is None else loss * weight.index_select(0, labels)
-    loss = (labels == Tensor.arange(n, device=scores.device)).where(0.0, loss).sum(1) / n
+    is_it = named_as("multi_margin_loss", labels.one_hot, n) == 1
+    loss = (margin - is_it.where(scores, 0.0).sum(1, keepdim=True) + scores).relu() ** p
+    loss = loss if weight is None else loss * is_it.where(weight, 0.0).sum(1, keepdim=True)
+    loss = (is_it.logical_not() & is_it.any(1, keepdim=True)).where(loss, 0.0).sum(1) / n
     return reduced(loss.squeeze(0) if input.ndim == 1 else loss, reduction)
 
 

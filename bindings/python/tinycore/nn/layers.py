@@ -6,6 +6,7 @@ from operator import index
 from typing import TYPE_CHECKING, overload
 
 from ..context import no_grad
+from ..errors import named_as
 from ..tensor import Tensor
 from .functional import bilinear, check_padding, embedding_bag, same_padding
 from .layer import Layer
@@ -52,7 +53,7 @@ class Embedding(Layer):
         return layer
 
     def forward(self, input):
-        found = super().forward(input)
+        found = named_as("embedding", super().forward, input)
         if self.padding_idx is None:
             return found
         return (input == self.padding_idx).unsqueeze(-1).where(found.detach(), found)
