@@ -9,6 +9,7 @@
 #include "autograd/custom-rules.h"
 #include "autograd/gradient-parts.h"
 #include "autograd/gradient-rules.h"
+#include "base/interrupt-check.h"
 #include "base/tiny-arena.h"
 #include "engine/tiny-history.h"
 #include "ir/tiny-shape.h"
@@ -235,6 +236,8 @@ walk (Walk *self, GPtrArray *order, GError **error)
 {
   for (guint i = order->len; i-- > 0;) {
     TinyNode *node = order->pdata[i];
+    if (i % 1024 == 0 && !tiny_interrupt_check (error))
+      return FALSE;
     if (node->op == TINY_OP_GRADIENT) {
       if (!pass_on_custom (self, node, error))
         return FALSE;

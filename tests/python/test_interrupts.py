@@ -130,6 +130,37 @@ print(y.sum().item() == make().sum().item())
         checks.true(float(latency) < 0.4, f"it went on for {latency} s")
 
 
+def test_long_gradient():
+    """While gradients of a long chain are taken, in CPU time of the process: none is there, all can be asked for again."""
+    lines = run("""
+import os, signal, threading, time
+from tinycore import Tensor
+w = Tensor.full((16, 16), 1 / 64).contiguous().realize().requires_grad_()
+y, sent = w, []
+for _ in range(30000):
+    y = (y @ w + y.sum()).tanh()
+loss = y.sum()
+def signalled(start):
+    while time.process_time() - start < 0.02:
+        time.sleep(0.005)
+    sent.append(time.process_time())
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=signalled, args=(time.process_time(),), daemon=True).start()
+try:
+    loss.backward()
+    print("went on")
+except KeyboardInterrupt:
+    print("stopped", time.process_time() - sent[-1])
+print(w.grad)
+loss.backward()
+print(w.grad.shape)
+""")
+    word, latency = lines[0].split()
+    print(f"# {latency} s of CPU")
+    checks.equal([word, *lines[1:]], ["stopped", "None", "(16, 16)"])
+    checks.true(float(latency) < 0.4, f"it went on for {latency} s")
+
+
 def test_hooks():
     """A Ctrl-C in a function of gradients, or while one is about to be called, stops what called it."""
     for seen_by in ("y.register_hook(lambda gradient: send())", "Base.add_gradient_hook(y, at_once)\n    y.register_hook(lambda gradient: None)",
