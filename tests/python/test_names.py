@@ -171,7 +171,11 @@ def test_did_you_mean():
     """Messages about unknown names have the name that was meant."""
     for use, wanted in ((lambda: tinycore.softmx, "softmax"), (lambda: nn.Liner, "Linear"), (lambda: nn.functional.gellu, "gelu"),
                         (lambda: nn.Linear(3, 4, bais=False), "bias"), (lambda: nn.ReLU(inplce=True), "inplace"), (lambda: nn.LSTM(3, 4, num_layer=2), "num_layers"),
-                        (lambda: nn.optim.Adam([Tensor([1.0])], weight_dcay=1), "weight_decay"), (lambda: nn.functional.conv2d(Tensor.ones(1, 1, 2, 2), weigt=1), "weight")):
+                        (lambda: nn.optim.Adam([Tensor([1.0])], weight_dcay=1), "weight_decay"), (lambda: nn.functional.conv2d(Tensor.ones(1, 1, 2, 2), weigt=1), "weight"),
+                        (lambda: tinycore.softmax(Tensor.ones(2), dimm=0), "dim"), (lambda: tinycore.sum(Tensor.ones(2), keepdims=True), "keepdim"),
+                        (lambda: tinycore.norm(Tensor.ones(2), keepdims=True), "keepdim"), (lambda: tinycore.var_mean(Tensor.ones(2), keepdims=True), "keepdim"),
+                        (lambda: tinycore.clamp(Tensor.ones(2), minn=0), "min"), (lambda: tinycore.max(Tensor.ones(2), keepdims=True), "keepdim"),
+                        (lambda: tinycore.trapezoid(Tensor.ones(2), dimm=0), "dim")):
         error = str(checks.raises((AttributeError, TypeError), use))
         checks.true(error.endswith(f"Did you mean {wanted}?"), error)
     checks.true("Did" not in str(checks.raises(AttributeError, lambda: tinycore.xyzzyplugh)))

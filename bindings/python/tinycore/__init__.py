@@ -10,7 +10,7 @@ from __future__ import annotations
 from importlib import import_module
 from math import e, inf, nan, pi
 
-from . import interrupt  # noqa: F401: it acts when it is loaded
+from . import errors, interrupt  # noqa: F401: this acts when it is loaded
 from .context import Context, enable_grad, no_grad, set_grad_enabled
 from .convert import Size
 from .device import Device, device
@@ -69,7 +69,7 @@ def __getattr__(name):
     elif not name.startswith("_") and name not in OWN and callable(getattr(Tensor, name, None)):
         found = getattr(Tensor, name)
         if not isinstance(next(vars(cls)[name] for cls in Tensor.__mro__ if name in vars(cls)), staticmethod):
-            found = import_module(".functions", __name__).of_tensor(found, name)
+            found = errors.explained(import_module(".functions", __name__).of_tensor(found, name))
     elif name.startswith("_") or not hasattr(functions := import_module(".functions", __name__), name):
         from .errors import meant
         raise AttributeError(f"tinycore has no {name}" + meant(name, __dir__()), name=name)
@@ -77,3 +77,6 @@ def __getattr__(name):
         found = getattr(functions, name)
     globals()[name] = found
     return found
+
+
+errors.explain_all(globals())

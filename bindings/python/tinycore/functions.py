@@ -12,7 +12,7 @@ from .convert import as_axis, operand, results_class, spread_tensors
 from .creation import float_dtype
 from .device import Device, named_device
 from .dtypes import as_dtype, dtypes
-from .errors import InvalidError
+from .errors import InvalidError, explain_all
 from .helpers import GlobalCounters as GlobalCounters
 from .library import Tiny
 from .tensor import Base, Tensor
@@ -408,3 +408,6 @@ def cumulative_trapezoid(y, x=None, *, dx=1.0, dim=-1):
 
 
 trapz = trapezoid
+
+
+explain_all(globals())
