@@ -78,6 +78,10 @@ tiny_elf_read (const TinyElf *self, guint64 offset, guint64 n)
 {
   if (offset > self->size || n > self->size - offset || n > MAX_TABLE)
     return NULL;
+  if (n >= *self->left) { /* no memory for what is not read */
+    *self->left = 0;
+    return NULL;
+  }
   g_autofree guint8 *out = g_malloc (n + 1); /* a text ends, whatever the file says */
   out[n] = 0;
   return read_at (self, offset, out, n) ? g_steal_pointer (&out) : NULL;
