@@ -149,9 +149,9 @@ static void
 test_strangers (void)
 {
   empty_folder ();
-  g_autofree char *keys[2] = { key_of (0), key_of (1) };
-  g_autofree char *a = g_build_filename (programs, keys[0], NULL);
-  g_autofree char *b = g_build_filename (programs, keys[1], NULL);
+  g_autofree char *first = key_of (0), *second = key_of (1);
+  g_autofree char *a = g_build_filename (programs, first, NULL);
+  g_autofree char *b = g_build_filename (programs, second, NULL);
   g_autofree char *c = g_build_filename (programs, "between", NULL);
   store (0);
   store (1);
