@@ -14,8 +14,6 @@ gboolean tiny_interrupt_check (GError **error);
 gboolean tiny_interrupt_check_now (GError **error);
 /* True if @error is one of these. */
 gboolean tiny_interrupt_is_error (const GError *error);
-/* True while this thread's check is being called: the computation that it interrupts is half done. */
-gboolean tiny_interrupt_is_asking (void);
 /* Between them no thread's check is asked: whoever forks may hold a lock that a check waits for, and wait for the
  * thread. */
 void tiny_interrupt_pause (void);

@@ -30,7 +30,6 @@ own_free (gpointer data)
 
 static GPrivate own_check = G_PRIVATE_INIT (own_free);
 static gint n_pauses;
-static _Thread_local gboolean is_asking;
 
 void
 tiny_set_interrupt_check (TinyInterruptFunction check,
@@ -55,29 +54,19 @@ tiny_interrupt_resume (void)
   g_atomic_int_add (&n_pauses, -1);
 }
 
-gboolean
-tiny_interrupt_is_asking (void)
-{
-  return is_asking;
-}
-
 static gboolean
 ask (gboolean is_urgent, GError **error)
 {
   Own *own = g_private_get (&own_check);
   if (g_cancellable_set_error_if_cancelled (g_cancellable_get_current (), error))
     return FALSE;
-  if (own == NULL || is_asking || g_atomic_int_get (&n_pauses) > 0)
+  if (own == NULL || g_atomic_int_get (&n_pauses) > 0)
     return TRUE;
   const gint64 now_us = g_get_monotonic_time ();
   if (now_us < own->next_us && !is_urgent)
     return TRUE;
   own->next_us = now_us + EVERY_US;
-  is_asking = TRUE;
-  const gboolean stops
-      = own->check (own->data); /* it may set another check: own is gone then */
-  is_asking = FALSE;
-  if (!stops)
+  if (!own->check (own->data))
     return TRUE;
   g_set_error_literal (error, TINY_ERROR, TINY_ERROR_INTERRUPTED, "interrupted");
   return FALSE;

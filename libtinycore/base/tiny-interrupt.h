@@ -13,8 +13,7 @@ G_BEGIN_DECLS
  * TinyInterruptFunction:
  * @user_data: what tiny_set_interrupt_check() was given
  *
- * Says whether the thread that calls it shall stop. It is called in the middle of a computation: operations that it
- * calls on tensors fail with %TINY_ERROR_INVALID, and tensors that it lets go of go after the computation.
+ * Says whether the thread that calls it shall stop. Must not call the library.
  *
  * Returns: whether to stop
  *
@@ -30,7 +29,7 @@ typedef gboolean (*TinyInterruptFunction) (gpointer user_data);
  *
  * Has @check asked about ten times a second while this thread schedules, compiles and computes. Where it says so, that
  * fails with %TINY_ERROR_INTERRUPTED: all tensors are as they were before, and the same can be asked for again. It is for
- * languages whose handlers of signals run only between calls; @check may run them. C programs cancel the thread's own #GCancellable (see
+ * languages whose handlers of signals run only between calls. C programs cancel the thread's own #GCancellable (see
  * g_cancellable_push_current()), which the library looks at likewise; that fails with %G_IO_ERROR_CANCELLED.
  *
  * A thread that waits for one that computes asks as well, and stops waiting.

@@ -71,12 +71,9 @@ static struct {
 
 /* ---- forks ---- */
 
-/* FALSE as well in a check that interrupts a computation of this thread. */
 static gboolean
 try_lock (void)
 {
-  if (G_UNLIKELY (tiny_interrupt_is_asking ()))
-    return FALSE;
   if (depth == 0 && pthread_mutex_trylock (&runtime.lock) != 0)
     return FALSE;
   depth++;
@@ -90,7 +87,7 @@ before_fork (void)
 {
   is_forking = FALSE;
   tiny_interrupt_pause ();
-  for (guint ms = 0; ms < FORK_WAIT_MS && !is_forking && !tiny_interrupt_is_asking (); ms++) {
+  for (guint ms = 0; ms < FORK_WAIT_MS && !is_forking; ms++) {
     is_forking = try_lock ();
     if (!is_forking)
       g_usleep (1000);
@@ -188,14 +185,6 @@ tiny_runtime_lock_or_stop (GError **error)
 {
   if (depth == 0)
     set_up ();
-  if (tiny_interrupt_is_asking ()) {
-    g_set_error_literal (
-        error, TINY_ERROR, TINY_ERROR_INVALID,
-        "this is called in the middle of a computation of the same thread, by a "
-        "handler of a signal or another check of whether to stop: note there "
-        "what is to be done, and do it after the computation");
-    return FALSE;
-  }
   return try_lock () || wait_for_lock (error);
 }
 

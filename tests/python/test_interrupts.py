@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Signals while the library computes: Ctrl-C and a handler that raises stop it soon, and what tensors hold is what it was before or what it was to become.
+"""Ctrl-C while the library computes: it stops soon, and what tensors hold is what it was before or what it was to become.
 
 TAP. Run in the build's environment, by the interpreter that has PyGObject. Each test runs a program, which is sent a SIGINT."""
 import os
@@ -244,84 +244,17 @@ for i in range(6):
     checks.equal(lines, ["True"] * 6)
 
 
-# A handler that notes when it was called; it comes before work (), which takes several times as long as 0.5 s.
-HANDLED = """
-def notes(*_):
-    heard.append(time.perf_counter())
+def test_own_handler():
+    """A handler of the program's own is called after the work, which is done."""
+    lines = run(BEGIN + MATRICES + """
 heard = []
-y = chain(Tensor.ones(1024, 1024), 250)
-begin = time.perf_counter()
-"""
-
-
-def test_handler():
-    """A handler that raises nothing runs soon, of each kind of signal, and the work goes on to the right end."""
-    for name, begins in (("SIGALRM", "signal.setitimer(signal.ITIMER_REAL, 0.1, 0.1)"), ("SIGALRM", "signal.alarm(1)"),
-                         ("SIGINT", "send(0.1)"), ("SIGUSR1", "threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()")):
-        lines = run(BEGIN + MATRICES + HANDLED + f"""
-signal.signal(signal.{name}, notes)
-wanted = 1.0 if {begins!r} == "signal.alarm(1)" else 0.1
-{begins}
-y.realize()
-end = time.perf_counter()
-signal.setitimer(signal.ITIMER_REAL, 0)
-print(heard[0] - begin - wanted, end - begin, len(heard))
-print(abs(y - 1).max().item() < 1e-3)
+signal.signal(signal.SIGINT, lambda *_: heard.append(1))
+y = chain(Tensor.ones(1024, 1024), 100)
+work = y.realize
+""" + END + """
+print(heard, abs(y - 1).max().item() < 1e-3)
 """)
-        latency, whole, n = map(float, lines[0].split())
-        print(f"# {name}: {latency:.3f} s of {whole:.3f} s, {n:.0f} times")
-        checks.equal(lines[1], "True")
-        checks.true(latency < max(whole / 10, 0.5), lines[0])
-        checks.true(n > whole * 2 or "0.1, 0.1" not in begins, lines[0])
-
-
-def test_raising_handler():
-    """A handler that raises stops the work with its exception; all is as before, and can be asked for again."""
-    lines = run(BEGIN + MATRICES + HANDLED + """
-class Late(Exception):
-    pass
-def raises(*_):
-    heard.append(time.perf_counter())
-    raise Late("too late")
-signal.signal(signal.SIGALRM, raises)
-for i in range(3):
-    begin = time.perf_counter()
-    signal.setitimer(signal.ITIMER_REAL, 0.1 + 0.1 * i)
-    try:
-        [y.realize, y.tolist, (y + 1).numpy][i]()
-        print("went on")
-    except Late as error:
-        print(error, time.perf_counter() - begin, type(error.__context__).__name__, error.__traceback__ is not None)
-print(timed(y.realize))
-print(abs(y - 1).max().item() < 1e-3)
-""")
-    for line in lines[:3]:
-        checks.equal(line.split()[:2] + line.split()[3:], ["too", "late", "NoneType", "True"])
-        check_soon(["stopped " + line.split()[2], lines[3]])
-    checks.equal(lines[4], "True")
-
-
-def test_handler_that_computes():
-    """A handler in the middle of a computation cannot compute: it is told so, and nothing is wrong after it."""
-    lines = run(BEGIN + MATRICES + HANDLED + """
-kept = [Tensor.ones(3) for _ in range(3)]
-def computes(*_):
-    kept.pop()
-    for what in (lambda: Tensor.ones(2) + 1, lambda: x.sum().item(), lambda: y.realize()):
-        try:
-            what()
-            heard.append("computed")
-        except ValueError as error:
-            heard.append("in the middle of a computation" in str(error))
-signal.signal(signal.SIGALRM, computes)
-signal.setitimer(signal.ITIMER_REAL, 0.1)
-y.realize()
-print(heard)
-print(abs(y - 1).max().item() < 1e-3, len(kept))
-signal.raise_signal(signal.SIGALRM)
-print(heard[3:])
-""")
-    checks.equal(lines, ["[True, True, True]", "True 2", "['computed', 'computed', 'computed']"])
+    checks.equal(lines, ["went on", "[1] True"])
 
 
 def test_fork():

@@ -86,6 +86,7 @@ class FileError(TinyError, OSError, code=Tiny.Error.IO):
     """The system could not read or write."""
 
 
+by_code[Tiny.Error.INTERRUPTED] = KeyboardInterrupt  # see interrupt.py
 
 
 class OutsideError(InvalidError, IndexError):
@@ -104,9 +105,6 @@ def exception_of(error):
         raised.last = 0, None
         return found if number == error.code else InvalidError(error.message)
     if error.domain == "tiny-error-quark":
-        if error.code == Tiny.Error.INTERRUPTED:
-            found, raised.by_signal = raised.by_signal, None
-            return found or KeyboardInterrupt(error.message)
         if error.code == InvalidError.code and OUTSIDE.search(error.message):
             return OutsideError(error.message)
         return by_code.get(error.code, TinyError)(error.message)
@@ -130,7 +128,6 @@ RAISED = "tinycore-raised-quark"
 
 class Raised(threading.local):
     last = 0, None  # a number, and what a function of the program raised last when the library called it on this thread
-    by_signal = None  # what a handler of a signal raised while the library computed: see interrupt.py
     unsaid = None  # likewise, where the library has no way to carry it
 
 

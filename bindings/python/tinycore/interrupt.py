@@ -1,35 +1,24 @@
 # SPDX-License-Identifier: MIT
-"""Signals while the library computes: their handlers run within parts of a second. What one raises, as that of Ctrl-C raises
-KeyboardInterrupt, is raised by what computed, with all tensors as they were; where it raises nothing the computation goes on.
+"""Ctrl-C while the library computes: KeyboardInterrupt within parts of a second, with all tensors as they were.
 
-Python notes a signal and runs its handler at the next step of a program. So the library has it do a step now and then. A
-handler runs there in the middle of a computation: operations on tensors are refused to it."""
+Python notes a signal and runs its handler at the next step of a program, which is when the library returns. So the
+library asks meanwhile whether there was one. The answer comes from functions in C alone: a step of Python would run the
+handler then and there. A handler of the program's own is left to run after the call, as ever."""
+import ctypes
 import os
 import time
+from _signal import SIGINT, default_int_handler, getsignal
 from functools import partial
+from itertools import repeat
+from operator import is_, methodcaller
 
-from .errors import raised
 from .library import Tiny
 
-
-def step():
-    """Says again and again whether a handler raised something. Handlers run when a generator goes on, which is where
-    they are caught here; they would run before the first line of a function."""
-    stops = False
-    while True:
-        try:
-            while True:
-                yield stops
-                stops = False
-        except GeneratorExit:
-            return
-        except BaseException as error:
-            raised.by_signal, stops = error, True
-
-
-steps = step()
-next(steps)
-Tiny.set_interrupt_check(partial(next, steps, False))
+# Each answer is PyOS_InterruptOccurred () where the handler is Python's own, else bool (), which is False.
+is_default = map(is_, map(getsignal, repeat(int(SIGINT))), repeat(default_int_handler))
+choice = {True: ctypes.pythonapi.PyOS_InterruptOccurred, False: bool}
+answers = map(methodcaller("__call__"), map(choice.__getitem__, is_default))
+Tiny.set_interrupt_check(partial(next, answers))
 # A thread that computes may wait for Python's lock to ask, while who forks has that and waits for the thread: first it
 # gets the lock.
 os.register_at_fork(before=partial(time.sleep, 0.001))
