@@ -46,6 +46,18 @@ get_unseen (TinyDType dtype)
   return dtype == TINY_DTYPE_F64 ? -DBL_MAX : -FLT_MAX;
 }
 
+/* What is added to scores for a mask of numbers: -infinity hides a key, as false does; any other number, and be it the least
+ * one, is a key that is seen, if little. */
+static TinyNode *
+show_or_hide (TinyBuild *b, TinyNode *mask)
+{
+  const double unseen = get_unseen ((TinyDType) mask->dtype);
+  TinyNode *least = tiny_build_like (b, mask, unseen);
+  return tiny_build_where (
+      b, op_lt (b, mask, least), least,
+      tiny_build_binary (b, TINY_OP_MAX, mask, tiny_build_like (b, mask, unseen / 2)));
+}
+
 /* Its softmax, and 0 in a row where no key is seen. */
 static TinyNode *
 masked_softmax (TinyBuild *b, TinyNode *self, guint axis)
@@ -163,10 +175,8 @@ op_scaled_dot_product_attention (TinyBuild *b,
   } else if (attn_mask != NULL) {
     attn_mask = tiny_build_cast (b, attn_mask,
                                  tiny_dtype_promote (wide, (TinyDType) attn_mask->dtype));
-    if (attn_mask != NULL) /* -infinity shows no key, as false does */
-      attn_mask = tiny_build_binary (
-          b, TINY_OP_MAX, attn_mask,
-          tiny_build_like (b, attn_mask, get_unseen ((TinyDType) attn_mask->dtype)));
+    if (attn_mask != NULL)
+      attn_mask = show_or_hide (b, attn_mask);
     scores = tiny_build_add (b, scores, attn_mask);
   }
   if (scores == NULL)

@@ -96,6 +96,21 @@ class LogNormal(Normal):
     def entropy(self) -> Tensor:
         return super().entropy() + self.loc
 
+    @property
+    def mean(self) -> Tensor:
+        return (self.loc + self.scale.square() / 2).exp()
+
+    @property
+    def variance(self) -> Tensor:
+        return (self.scale.square().exp() - 1) * (2 * self.loc + self.scale.square()).exp()
+
+    @property
+    def stddev(self) -> Tensor:
+        return self.variance.sqrt()
+
+    def cdf(self, value: Tensor) -> Tensor:
+        return super().cdf(value.log())
+
 
 class Uniform(Distribution):
     """Uniform over [@low, @high)."""
@@ -209,6 +224,11 @@ class Categorical(OfProbabilities):
         return -(self.probs * self.logits).sum(-1)
 
 
+def sum_last(found: Tensor, n: int) -> Tensor:
+    """The sum over the last @n axes; of none it is @found."""
+    return found.sum(tuple(range(-n, 0))) if n > 0 else found
+
+
 class Independent(Distribution):
     """@base_distribution, whose last axes are one variable."""
 
@@ -226,10 +246,10 @@ class Independent(Distribution):
         return self.base_dist.draw(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        return self.base_dist.log_prob(value).sum(tuple(range(-self.n, 0)))
+        return sum_last(self.base_dist.log_prob(value), self.n)
 
     def entropy(self) -> Tensor:
-        return self.base_dist.entropy().sum(tuple(range(-self.n, 0)))
+        return sum_last(self.base_dist.entropy(), self.n)
 
 
 class MultivariateNormal(Distribution):
@@ -265,7 +285,7 @@ class MultivariateNormal(Distribution):
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     """How much @q differs from @p, of the same class: Normal, Bernoulli, Categorical, or Independent ones of these."""
     if isinstance(p, Independent) and isinstance(q, Independent):
-        return kl_divergence(p.base_dist, q.base_dist).sum(tuple(range(-p.n, 0)))
+        return sum_last(kl_divergence(p.base_dist, q.base_dist), p.n)
     if type(p) is Normal and type(q) is Normal:
         ratio = (p.scale / q.scale).square()
         return (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log()) / 2
