@@ -31,7 +31,7 @@ typedef struct {
   guint n_whole;   /* those since its elements came from fewer */
   guint n_readers; /* in the order, once for each source that it is */
   gboolean has_memory;
-  /* Gradients flow through it to what wants them: stored, it keeps its expression. What is detached of it does not. */
+  /* Gradients flow through it to what wants them: stored, it would keep its expression and all before it. */
   gboolean flows;
   /* It is held by what is not realised now, through movement or through what is not kept. */
   gboolean is_held;
@@ -117,7 +117,8 @@ is_worth (const Past *pasts, const TinyNode *node)
   const gboolean is_end = node->op == TINY_OP_CONTIGUOUS || node->op == TINY_OP_DETACH;
   const guint n_ops = count_bytes (node) <= SMALL_BYTES ? past->n_ops : past->n_whole;
   return (is_arithmetic (node) || (is_end && node->limits == NULL))
-         && !is_transparent (pasts, node) && n_ops >= MANY_OPS && past->has_memory;
+         && !is_transparent (pasts, node) && n_ops >= MANY_OPS && past->has_memory
+         && !past->flows;
 }
 
 /* A GWeakNotify. */
@@ -161,7 +162,7 @@ keep_computed_note (const TinyRequest *request)
   for (guint i = request->order->len; i-- > 0;) {
     TinyNode *node = request->order->pdata[i];
     Past *past = &pasts[i];
-    if (node->mark == is_stored && !is_transparent (pasts, node))
+    if (node->mark == is_stored && (past->flows || !is_transparent (pasts, node)))
       continue; /* nothing under it is computed for whoever has it */
     past->is_held = past->is_held || node->n_users > past->n_readers;
     if (node->n_computed > 0) /* it was held, and is read by what is held now */
@@ -169,7 +170,7 @@ keep_computed_note (const TinyRequest *request)
     else if (past->is_held && is_worth (pasts, node))
       node->n_computed = 1;
     for (guint s = 0; s < node->n_sources; s++)
-      if (past->is_held && is_transparent (pasts, node))
+      if (past->is_held && (past->flows || is_transparent (pasts, node)))
         pasts[node->sources[s]->place].is_held = TRUE;
   }
 }

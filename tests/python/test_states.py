@@ -79,24 +79,6 @@ def test_detached():
     checks.equal(abs(weight.grad.numpy() - wanted).max() < 1e-5, True)
 
 
-def test_with_gradient():
-    """What gradients flow through is stored beside its expression: they are those of the loop that is realised."""
-    weights = [Tensor.full((16, 16), 0.05).realize() for _ in range(2)]
-
-    def read(h):
-        (h * 2).sum().item()
-        return h
-
-    for weight, keep in zip(weights, (read, Tensor.realize)):
-        weight.requires_grad = True
-        check_flat(lambda h: keep((h @ weight + 1).tanh()), Tensor.zeros(1, 16))
-        h = Tensor.zeros(1, 16)
-        for _ in range(6):
-            h = keep((h @ weight + 1).tanh())
-        h.sum().backward()
-    checks.equal(abs(weights[0].grad.numpy() - weights[1].grad.numpy()).max() < 1e-6, True)
-
-
 def test_written():
     """What is written to in part again and again has memory then, and is no longer expression with each write; where a
     gradient flows to it, its expression stays."""
