@@ -46,19 +46,6 @@ count_allowed (void)
   return online > 0 ? (unsigned) online : 1;
 }
 
-/* Which of the machine's processors a thread may use now says nothing of those that it may ask for. */
-static TinyStatus
-check_processor (long number, const char *text, TinyPluginError *error)
-{
-  const long n = sysconf (_SC_NPROCESSORS_CONF);
-  if (n <= 0 || number < n)
-    return TINY_STATUS_OK;
-  return tiny_fail (error, TINY_STATUS_INVALID,
-                    "TINY_AFFINITY=%.200s: processor %ld is none of the %ld from 0 to %ld that "
-                    "this machine has",
-                    text, number, n, n - 1);
-}
-
 static TinyStatus
 read_affinity (const char *text, CpuThreads *out, TinyPluginError *error)
 {
@@ -72,7 +59,6 @@ read_affinity (const char *text, CpuThreads *out, TinyPluginError *error)
       return tiny_fail (error, TINY_STATUS_INVALID,
                         "TINY_AFFINITY=%s: a range is FIRST-LAST, such as 0-3", text);
     for (long i = first; i <= last; i++) {
-      TINY_TRY (check_processor (i, text, error));
       if (out->n_processors == CPU_MAX_THREADS)
         return tiny_fail (error, TINY_STATUS_INVALID, "TINY_AFFINITY: more than %d processors",
                           CPU_MAX_THREADS);
@@ -96,8 +82,8 @@ cpu_threads_read (CpuThreads *out, TinyPluginError *error)
   long wanted = 0;
   if (threads == NULL || !read_number (&threads, LONG_MAX, &wanted) || *threads != '\0')
     wanted = 0; /* a number that is none counts as unset, as everywhere */
-  if (wanted > 0 && wanted <= CPU_MAX_THREADS)
-    out->n_threads = (unsigned) wanted;
+  if (wanted > 0)
+    out->n_threads = (unsigned) (wanted < CPU_MAX_THREADS ? wanted : CPU_MAX_THREADS);
   return TINY_STATUS_OK;
 }
 

@@ -437,6 +437,9 @@ def test_masks_that_show_nothing():
             for one in (step, replayed, replayed, replayed):
                 found = one(*x).tolist()
                 checks.true(all(abs(a - b) < bound for a, b in zip(found, wanted)), f"{dtype} {mask.dtype}: {found}")
+    least = Tensor.full((1, 1, 1, 2), -3.4028234663852886e38)  # hides nothing: both keys are seen alike
+    keys, values = Tensor([[[[1.0], [2.0]]]]), Tensor([[[[4.0], [8.0]]]])
+    checks.equal(Tensor.ones(1, 1, 1, 1).scaled_dot_product_attention(keys, values, attn_mask=least).item(), 6.0)
     for name in ("softmax", "log_softmax"):
         x = Tensor([[1.0, 2.0], [float("-inf")] * 2], requires_grad=True)
         found = getattr(x, name)(1)
