@@ -361,11 +361,11 @@ class Unpickler(pickle._Unpickler):  # in Python, whose memo is a dict: a number
                           "containers are. Save the state_dict() rather than the module")
 
     def load_build(self):
-        """The versions of modules, which PyTorch hangs on a state_dict(), are all that is set on an object."""
+        """The versions of modules, which PyTorch hangs on a state_dict(), are all that is set on an object; what a program hung there is left out."""
         state, made = self.stack.pop(), self.stack[-1]
-        if type(made) is not OrderedDict or type(state) is not dict or set(state) - {"_metadata"}:
+        if type(made) is not OrderedDict or type(state) is not dict:
             raise FormatError(f"{self.name}: it changes a {type(made).__name__}, which no file of a state_dict() does")
-        vars(made).update(state)
+        vars(made).update((name, value) for name, value in state.items() if name == "_metadata")
 
     dispatch[pickle.BUILD[0]] = load_build
 
