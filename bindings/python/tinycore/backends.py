@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What PyTorch's programs ask and set of its backends: they are not there, and settings of them change nothing. Devices are Device's."""
+"""PyTorch's backends, as programs ask and set them: they are not there, and settings of them change nothing. Devices are Device's."""
 from __future__ import annotations
 
 import sys

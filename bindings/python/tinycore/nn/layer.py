@@ -157,7 +157,7 @@ class Layer(Module):
         self.reset(lambda name: True)
 
     def reset_running_stats(self):
-        """What is running begins again."""
+        """Running values begin again."""
         self.reset(lambda name: name.startswith(("running_", "num_batches")))
 
     def reset(self, wants):

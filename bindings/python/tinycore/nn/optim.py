@@ -117,7 +117,7 @@ class Optimizer:
         return self
 
     def __init__(self, params, defaults: dict[str, Any]):
-        """Of a class of the program's, which writes step(): groups have @defaults, and state is a dict for each parameter."""
+        """For a class of the program's, which writes step(): groups have @defaults, and state is a dict for each parameter."""
         self.take(Tiny.sgd_new, params, defaults.get("lr", 0.001), 0.0, 0.0, False, **{name: one for name, one in defaults.items() if name != "lr"})
         self.state = defaultdict(dict)
 
@@ -198,7 +198,7 @@ class Optimizer:
     # ---- state ----
     @property
     def state(self) -> Any:
-        """What there is for each parameter, by names, as PyTorch's programs read it; of a class of the program's its own."""
+        """The state of each parameter, by names, as PyTorch's programs read it; of a class of the program's its own."""
         if "own_state" in vars(self):
             return self.own_state
         found, own, params = {one: {} for one in self.params}, self.handle.get_state_dict(), self.params
