@@ -51,7 +51,11 @@ make_folder (const char *path, GError **error)
     return TRUE;
   if (!make_folder (parent, error))
     return FALSE;
-  return (g_mkdir (path, 0755) == 0 && g_chmod (path, 0755) == 0) || fail_errno (error, path);
+  if (g_mkdir (path, 0755) == 0)
+    return g_chmod (path, 0755) == 0 || fail_errno (error, path);
+  /* Another installation may have made it meanwhile. */
+  return (errno == EEXIST && g_file_test (path, G_FILE_TEST_IS_DIR))
+         || fail_errno (error, path);
 }
 
 /* Never follows a link out of the tree. */
