@@ -82,11 +82,10 @@ def environment(box):
                               ("TINY_VERIFY", "-2", "is not from -1 to")):
         result = box.run("compile", tir, **{name: value}).good()
         check(result.err.count(f"{name}={value} {part}") == 1 and len(result.err) < 300, result)
-    for threads in ("0", "1024", "1"):
+    for threads in ("0", "100000", "1"):
         box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_THREADS=threads).quiet()
-    for threads in ("-3", "1025", "100000"):
-        result = box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_THREADS=threads).good()
-        check(result.err.count(f"TINY_THREADS={threads} is not from 0 to 1024") == 1, result)
+    result = box.run("bench", "--runs", 1, "matmul:16", DEV="CPU", TINY_THREADS="-3").good()
+    check(result.err.count("TINY_THREADS=-3 is not from 0 to") == 1, result)
 
 
 # By variable, of docs/env.md: values that make no sense, what is said of them beside the name and the value, and what else is set. None: a number,
