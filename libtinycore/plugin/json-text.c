@@ -269,7 +269,7 @@ read_name (Reader *self)
   return g_steal_pointer (&name);
 }
 
-/* Of two members of one name some readers take the first and some the last, so that a text means two things. */
+/* Two members of one name make a text mean two things: some readers take the first and some the last. */
 static gboolean
 refuse_twice (const Reader *self, const char *name)
 {

@@ -18,7 +18,7 @@ typedef struct {
   double evaluations;
 } Context;
 
-/* What is known of a node; what a walk over kernels looks at comes first. */
+/* A node, with all that is known of it; members that a walk over kernels looks at come first. */
 typedef struct {
   TinyNode *node;
   guint first_value;    /* in Fusion.value_places: the places of what it computes with, … */
@@ -46,7 +46,7 @@ typedef struct {
   guint32 leaves[MAX_LEAVES]; /* places of what it reads from memory */
 } Info;
 
-/* Of a node that was weighed. */
+/* Costs of a node that was weighed. */
 typedef struct {
   double stored, again;
 } Costs;

@@ -46,8 +46,8 @@ get_unseen (TinyDType dtype)
   return dtype == TINY_DTYPE_F64 ? -DBL_MAX : -FLT_MAX;
 }
 
-/* What is added to scores for a mask of numbers: -infinity hides a key, as false does; any other number, and be it the least
- * one, is a key that is seen, if little. */
+/* The numbers that are added to scores for a mask of numbers: -infinity hides a key, as false does; any other number, and
+ * be it the least one, is a key that is seen, if little. */
 static TinyNode *
 show_or_hide (TinyBuild *b, TinyNode *mask)
 {

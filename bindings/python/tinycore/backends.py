@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-# What each has beside is_available() and is_built(), both False.
+# Members of each beside is_available() and is_built(), both False.
 ROWS: dict[str, dict[str, Any]] = {
     "cudnn": {"benchmark": False, "deterministic": True, "enabled": False, "allow_tf32": False}, "cuda": {}, "mps": {}, "mkldnn": {"enabled": False}, "mkl": {},
     "openmp": {}, "opt_einsum": {"enabled": False},

@@ -212,7 +212,7 @@ test_values (void)
   }
 }
 
-/* What is looked at where each of @n values uses the one before it three times. */
+/* The looks where each of @n values uses the one before it three times. */
 static guint64
 count_looks (guint n)
 {
