@@ -334,36 +334,69 @@ order_locals (TinyGraph *graph, GPtrArray *stores, TinyNode *done, GPtrArray *la
   memcpy (later->pdata, all->sources, later->len * sizeof *later->pdata);
 }
 
-/* Takes what is inside of @loop out of @left, in order. */
-static GPtrArray *
-take_same_loop (TinyGraph *graph, GPtrArray *left, TinyNode *loop)
+/* Adds to @out those of @store's loops that are in neither it nor @around. */
+static void
+add_loops (TinyGraph *graph, TinyNode *store, GPtrArray *around, GPtrArray *out)
 {
-  GPtrArray *same = g_ptr_array_new ();
-  for (guint i = 0; i < left->len;)
-    if (tiny_node_depends_on (graph, left->pdata[i], loop))
-      g_ptr_array_add (same, g_ptr_array_remove_index (left, i));
-    else
-      i++;
-  return same;
+  guint n;
+  TinyNode *const *ranges = tiny_node_get_ranges (graph, store, &n);
+  for (guint i = 0; i < n; i++)
+    if (!g_ptr_array_find (around, ranges[i], NULL) && !g_ptr_array_find (out, ranges[i], NULL))
+      g_ptr_array_add (out, ranges[i]);
 }
 
-/* Puts @stores, whose loops agree up to @depth, into the rest of their loops. */
+static gboolean
+is_in_any (TinyGraph *graph, TinyNode *store, GPtrArray *loops)
+{
+  for (guint i = 0; i < loops->len; i++)
+    if (tiny_node_depends_on (graph, store, loops->pdata[i]))
+      return TRUE;
+  return FALSE;
+}
+
+/* Takes the first of @left, and what shares loops other than @around with what is taken, out of it, in
+ * order. @out_loop: the outermost of these loops, NULL: there is none. A copy of a store may not depend
+ * on a loop that others do; it is in that loop with them. */
+static GPtrArray *
+take_connected (TinyGraph *graph, GPtrArray *left, GPtrArray *around, TinyNode **out_loop)
+{
+  GPtrArray *taken = g_ptr_array_new ();
+  g_autoptr (GPtrArray) loops = g_ptr_array_new ();
+  add_loops (graph, left->pdata[0], around, loops);
+  for (guint known = 0; known < loops->len;) {
+    known = loops->len;
+    for (guint i = 1; i < left->len; i++)
+      if (is_in_any (graph, left->pdata[i], loops))
+        add_loops (graph, left->pdata[i], around, loops);
+  }
+  *out_loop = NULL;
+  for (guint i = 0; i < loops->len; i++)
+    if (*out_loop == NULL
+        || tiny_range_get_number (loops->pdata[i]) < tiny_range_get_number (*out_loop))
+      *out_loop = loops->pdata[i];
+  g_ptr_array_add (taken, g_ptr_array_remove_index (left, 0));
+  for (guint i = 0; i < left->len;)
+    if (is_in_any (graph, left->pdata[i], loops))
+      g_ptr_array_add (taken, g_ptr_array_remove_index (left, i));
+    else
+      i++;
+  return taken;
+}
+
+/* Puts @stores, which are inside of the loops @around, into the rest of their loops. */
 static void
-close_loops (TinyGraph *graph, GPtrArray *stores, guint depth, GPtrArray *out)
+close_loops (TinyGraph *graph, GPtrArray *stores, GPtrArray *around, GPtrArray *out)
 {
   g_autoptr (GPtrArray) left = g_ptr_array_copy (stores, NULL, NULL);
   while (left->len > 0) {
-    guint n;
-    TinyNode *done = left->pdata[0];
-    g_autofree TinyNode **loops = tiny_codegen_get_loops (graph, done, &n);
-    g_autoptr (GPtrArray) same
-        = n > depth ? take_same_loop (graph, left, loops[depth]) : g_ptr_array_new ();
-    if (n <= depth) {
-      g_ptr_array_add (same, g_ptr_array_remove_index (left, 0));
-    } else {
+    TinyNode *done = left->pdata[0], *loop;
+    g_autoptr (GPtrArray) same = take_connected (graph, left, around, &loop);
+    if (loop != NULL) {
       g_autoptr (GPtrArray) inside = g_ptr_array_new ();
-      g_ptr_array_add (inside, loops[depth]);
-      close_loops (graph, same, depth + 1, inside);
+      g_ptr_array_add (inside, loop);
+      g_ptr_array_add (around, loop);
+      close_loops (graph, same, around, inside);
+      g_ptr_array_set_size (around, (gint) around->len - 1);
       done = tiny_node_new (graph, TINY_OP_END, TINY_DTYPE_VOID, 1, inside->len,
                             (TinyNode *const *) inside->pdata, 0, NULL, NULL);
     }
@@ -391,15 +424,15 @@ static void
 place_copy (TinyGraph *graph, GPtrArray *inside, GPtrArray *others)
 {
   g_autoptr (GPtrArray) same = g_ptr_array_new (), done = g_ptr_array_new ();
+  g_autoptr (GPtrArray) around = g_ptr_array_new (), none = g_ptr_array_new ();
   TinyNode *memory = ((TinyNode *) inside->pdata[0])->sources[0];
-  guint n_loops;
   for (guint i = 0; i < inside->len;)
     if (((TinyNode *) inside->pdata[i])->sources[0] == memory)
       g_ptr_array_add (same, g_ptr_array_remove_index (inside, i));
     else
       i++;
-  tiny_node_get_ranges (graph, memory, &n_loops);
-  close_loops (graph, same, n_loops, done);
+  add_loops (graph, memory, none, around);
+  close_loops (graph, same, around, done);
   TinyNode *then = after (graph, memory, done->len, (TinyNode *const *) done->pdata, NULL);
   TinyNode *all = tiny_node_sink (graph, others->len, (TinyNode *const *) others->pdata, NULL);
   all = tiny_graph_substitute (graph, all, &memory, &then, 1);
@@ -432,10 +465,10 @@ tiny_pass_reduce (TinyCodegen *cg, GError **error)
   lower_all (&self, cg->root);
   TinyNode *sink = tiny_node_map_get (&self.map, cg->root);
   g_autoptr (GPtrArray) stores = g_ptr_array_new ();
-  g_autoptr (GPtrArray) roots = g_ptr_array_new ();
+  g_autoptr (GPtrArray) roots = g_ptr_array_new (), around = g_ptr_array_new ();
   for (guint i = 0; i < sink->n_sources; i++)
     g_ptr_array_add (stores, sink->sources[i]);
-  close_loops (cg->graph, stores, 0, roots);
+  close_loops (cg->graph, stores, around, roots);
   cg->root
       = tiny_node_sink (cg->graph, roots->len, (TinyNode *const *) roots->pdata, sink->text);
   return TRUE;

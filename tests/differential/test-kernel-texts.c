@@ -252,7 +252,8 @@ run_on (Case *self, const Place *place, const TinyOpt *opts, guint n_opts, gbool
           || strstr (error->message, "may be more than an index can count") != NULL
           || (n_opts > 0 && g_error_matches (error, TINY_ERROR, TINY_ERROR_INVALID)
               && strstr (error->message, ": after ") == NULL);
-    return is_refused ? NULL : g_strdup_printf ("no program: %s", error->message);
+    return is_refused ? NULL
+                      : g_strdup_printf ("%sno program: %s", current_program, error->message);
   }
   g_autoptr (TinyProgram) program = tiny_program_new (
       place->device, code.head.name, code.binary, code.head.n_params, 0,

@@ -222,6 +222,23 @@ test_stores (void)
   check_everywhere (b, tiny_node_sink (graph, 1, stores + 3, "four"));
 }
 
+/* Copies of a store of which one does not depend on the outermost loop that the others are in. */
+static void
+test_copies (void)
+{
+  BUILD ();
+  TinyTarget target = scalar_target ();
+  TinyNode *i = build_range (b, 3), *j = build_range (b, 5), *k = build_range (b, 4);
+  TinyNode *at = INDEX (b, j, k);
+  TinyNode *x = build_load (b, build_param (b, TINY_DTYPE_F32, 1, 20), at, NULL);
+  TinyNode *gate
+      = build_op (b, TINY_OP_CMPLT, build_op (b, TINY_OP_MUL, i, k), build_number (b, 1));
+  TinyNode *store = build_store (b, build_param (b, TINY_DTYPE_F32, 0, 20), at, x, gate);
+  g_autofree char *opts
+      = check_kernel (b, tiny_node_sink (graph, 1, &store, NULL), &target, "upcast(2,4)");
+  g_assert_cmpstr (opts, ==, "upcast(2,4)");
+}
+
 /* Loops that never run, parameters that are not used, variables. */
 static void
 test_degenerate (void)
@@ -304,6 +321,7 @@ main (int argc, char **argv)
   g_test_add_func ("/codegen/convolution", test_convolution);
   g_test_add_func ("/codegen/gather", test_gather);
   g_test_add_func ("/codegen/stores", test_stores);
+  g_test_add_func ("/codegen/copies", test_copies);
   g_test_add_func ("/codegen/degenerate", test_degenerate);
   g_test_add_func ("/codegen/opts-text", test_opts_text);
   g_test_add_func ("/codegen/exp2-is-short", test_exp2_is_short);
