@@ -300,6 +300,11 @@ def test_archives():
         archive.writestr("folder/b", b"\4" * 1000, zipfile.ZIP_DEFLATED)
     found = zip_extract(at("some.zip"))
     checks.equal({name: (one.numel(), one[0].item()) for name, one in found.items()}, {"a": (3, 1), "folder/b": (1000, 4)})
+    # A member without a name is no folder.
+    nameless = io.BytesIO()
+    with zipfile.ZipFile(nameless, "w") as archive:
+        archive.writestr(zipfile.ZipInfo(""), b"\5")
+    checks.equal(list(zip_extract(nameless.getvalue())), [""])
 
 
 def test_metadata():

@@ -131,7 +131,7 @@ class Zip:
             raise FormatError(f"{self.name}: no zip archive: {error}") from None
 
     def names(self):
-        return [one.filename for one in self.archive.infolist() if not one.is_dir()]
+        return [one.filename for one in self.archive.infolist() if not one.filename.endswith("/")]
 
     def read(self, name):
         """A member as a memoryview."""
