@@ -4,13 +4,15 @@
 #
 #   tests/sanitize.sh address|thread FOLDER [PART]     (meson test --suite sanitize)
 #
-# PART of address: unit (the unit tests), programs (all other programs), python (the package); without it all.
+# PART of address; without it all:
+#   unit      the unit tests: tensors, autograd, nn and files among them
+#   programs  the gradient, nonsense and stress tests, a share of the random programs
+#   python    the Python package, without LeakSanitizer, which knows nothing of an interpreter
 #
-# address: AddressSanitizer with LeakSanitizer, and UndefinedBehaviourSanitizer, over the unit tests (tensors, autograd, nn and
-# files among them), the gradient, nonsense and stress tests, a share of the random programs and, without LeakSanitizer, which
-# knows nothing of an interpreter, the Python package. thread: ThreadSanitizer over what has threads: devices, the engine
-# with search, lanes and replay, loaders, training, the stress tests and some random programs.
-# The first run compiles everything, later ones what has changed. 77: the compiler has no sanitizers.
+# address: AddressSanitizer with LeakSanitizer, and UndefinedBehaviourSanitizer. thread: ThreadSanitizer over what has threads:
+# devices, plugins that hang, the engine with search, lanes and replay, loaders, training, the stress tests and some random
+# programs.
+# The first run compiles what the part needs, later ones what has changed. 77: the compiler has no sanitizers.
 set -euo pipefail
 source=$(cd "$(dirname "$0")/.." && pwd)
 kind=${1:?address or thread}
@@ -27,7 +29,14 @@ thread) sanitizers=thread ;;
 esac
 
 trial=$(mktemp -d)
-trap 'rm -rf -- "$trial"' EXIT
+failed=0 # what fails hides nothing after it
+finish() {
+  local status=$?
+  [ $status != 0 ] || status=$failed
+  rm -rf -- "$trial"
+  exit "$status"
+}
+trap finish EXIT
 echo 'int main (void) { return 0; }' >"$trial/trial.c"
 if ! ${CC:-cc} "-fsanitize=$sanitizers" -o "$trial/trial" "$trial/trial.c" 2>"$trial/log" || ! "$trial/trial"; then
   echo "sanitize: skipped, ${CC:-cc} has no -fsanitize=$sanitizers: $(head -1 "$trial/log")"
@@ -47,30 +56,32 @@ export ASAN_OPTIONS=detect_leaks=1:detect_stack_use_after_return=1:intercept_tls
 export LSAN_OPTIONS=suppressions=$source/tests/lsan.supp:print_suppressions=0
 export TSAN_OPTIONS=suppressions=$source/tests/tsan.supp:halt_on_error=1:second_deadlock_stack=1
 
+run_tests() { meson test -C "$folder" --print-errorlogs --timeout-multiplier 5 "$@" || failed=1; }
+with_plugins() {
+  env "TINY_PLUGIN_PATH=$folder/plugins.d" "TINY_SCAN_HELPER=$folder/tools/tiny-scan" "$@"
+}
+random_programs() { # DEV, arguments
+  with_plugins env "DEV=$1" "$folder/tests/differential/test-differential" --seed 4000001 --count $programs "${@:2}" || failed=1
+}
 if [ "$kind" = address ]; then
-  suites=()
-  is_part unit && suites+=(--suite unit)
-  is_part programs && suites+=(--suite gradient --suite nonsense --suite stress)
-  if [ ${#suites[@]} -gt 0 ]; then
-    meson test -C "$folder" --print-errorlogs --timeout-multiplier 5 "${suites[@]}"
-  else # what the Python package loads
+  if is_part unit; then run_tests --suite unit; fi
+  if is_part programs; then run_tests --suite gradient --suite nonsense --suite stress; fi
+  if [ "$part" = python ]; then # what the package loads
     meson compile -C "$folder" tinycore-1.0 tiny-cl tiny-cpu tiny-null tiny-ref tiny-webgpu tiny-scan tinycore
   fi
   programs=300
 else
   # GLib's own allocator gives memory from thread to thread without a word.
   export G_SLICE=always-malloc
-  # Device, engine with search and lanes, capture and training, threads that are stopped, a forked pool; random programs below.
-  tests=(base/descriptor base/stats device/buffer device/device device/table device/timeline engine/asynchronous engine/cache engine/interrupt engine/lanes engine/profile engine/realize engine/roof engine/search fault/apart nn/jit nn/loader nn/nn
-    nn/recorder plugin/registry plugins-cpu/device)
-  meson test -C "$folder" --print-errorlogs --timeout-multiplier 5 "${tests[@]}"
-  meson test -C "$folder" --print-errorlogs --timeout-multiplier 5 --suite stress
+  # Device, engine with search, lanes and replay, capture and training, threads that are stopped, a forked pool; random programs
+  # below.
+  tests=(base/descriptor base/stats device/buffer device/device device/table device/timeline engine/asynchronous engine/cache
+    engine/interrupt engine/lanes engine/profile engine/realize engine/roof engine/search fault/apart nn/jit nn/loader nn/nn nn/recorder
+    plugin/registry plugins-cpu/device)
+  run_tests "${tests[@]}"
+  run_tests --suite stress
   programs=100
 fi
-random_programs() { # DEV, arguments
-  env DEV="$1" "TINY_PLUGIN_PATH=$folder/plugins.d" "TINY_SCAN_HELPER=$folder/tools/tiny-scan" \
-    "$folder/tests/differential/test-differential" --seed 4000001 --count $programs "${@:2}"
-}
 if is_part programs; then
   # The tests above had themselves built, and the plugins.
   ninja -C "$folder" tests/differential/test-differential
@@ -90,14 +101,19 @@ python_package() {
   fi
   for row in python/test_{refusals,tensor,exchange,func,jit,recordings,nonsense}.py "python/test_threads.py CPU" \
     "torch/test-torch.py basic" "torch/test-torch.py indexing" "torch/test-torch.py loss" "programs/test-programs.py --count 100"; do
+    if [ $SECONDS -ge $end ]; then
+      echo "sanitize: tests/$row and what follows had no time left"
+      failed=1
+      return
+    fi
     local script=${row%% *} arguments=() device=REF
     [ "$row" = "$script" ] || read -ra arguments <<<"${row#* }"
     [ "${arguments[*]}" != CPU ] || { device=CPU arguments=(); } # too much for an interpreter
     echo "sanitize: tests/$row"
-    (cd "$source/tests/${script%/*}" && env DEV=$device "TINY_PLUGIN_PATH=$folder/plugins.d" "TINY_SCAN_HELPER=$folder/tools/tiny-scan" \
+    (cd "$source/tests/${script%/*}" && with_plugins env DEV=$device \
       "GI_TYPELIB_PATH=$typelib" "PYTHONPATH=$outer/bindings/python" "LD_LIBRARY_PATH=$folder/libtinycore" \
       "ASAN_OPTIONS=detect_leaks=0" "LD_PRELOAD=$(${CC:-cc} -print-file-name=libasan.so) $(${CC:-cc} -print-file-name=libubsan.so)" \
-      timeout $((end - SECONDS)) $python "${script#*/}" "${arguments[@]}" | grep -v '^ok')
+      timeout $((end - SECONDS)) $python "${script#*/}" "${arguments[@]}" | grep -v '^ok') || failed=1
   done
 }
 if [ "$kind" = address ] && is_part python; then
