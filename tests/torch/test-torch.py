@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Runs the cases of families: test-torch.py [--only OPERATION] [--least N] [--ticks FILE [--most N] [--update]] [--spread DEVICES] [--enlarge] FAMILY…
+"""Runs the cases of families, on the device that DEV says.
 
---enlarge runs up to --most cases of each operation with larger inputs. --least fails when there are fewer cases. --ticks runs the first case of each operation, and up to --most with small ones of other
-dtypes or ranks, on the default device, and compares which operations pass with what FILE says of that backend; --update writes
-FILE. --symbolic TABLE makes sizes of the inputs variables, one after the other: the result is PyTorch's or an exception says
-why not, and what rows of TABLE, the folder of operations.pyi, call symbolic works in one of their cases. --spread runs the first case of each operation on inputs that are spread over DEVICES, which are names with semicolons between.
-DEV chooses the device as ever."""
+usage: test-torch.py [--only OPERATION] [--least N] [--ticks FILE [--sample N | --update]] [--spread DEVICES] [--enlarge]
+                     [--symbolic TABLE] [--most N] FAMILY…
+
+--least N          fails where fewer cases are compared
+--ticks FILE       holds each operation against FILE, which says on which backends all of its cases pass; one that
+                   passes without a tick is red too. --update writes FILE. --sample runs the first case of each
+                   operation that has a tick, and up to N with small ones of other dtypes or ranks
+--enlarge          up to --most cases of each operation with larger inputs
+--symbolic TABLE   sizes of the inputs are variables, one after the other: the result is PyTorch's or an exception says
+                   why not; rows of TABLE, the folder of operations.pyi, that are symbolic work in one of their cases
+--spread DEVICES   the first case of each operation, its inputs spread over devices: names with semicolons between"""
 import argparse
 import importlib
 import pathlib
@@ -26,6 +32,7 @@ def parse():
     parser.add_argument("--least", type=int, default=1)
     parser.add_argument("--ticks", type=pathlib.Path)
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--sample", type=int)
     parser.add_argument("--spread")
     parser.add_argument("--symbolic")
     parser.add_argument("--most", type=int, default=1)
@@ -46,13 +53,42 @@ def lacks_f64(why):
     return "UnsupportedError: " in last and "f64" in last
 
 
-def run_all(cases, Tensor, least):
+class Ticks:
+    """The table of --ticks: on which backends all cases of an operation give PyTorch's result."""
+
+    def __init__(self, path, Tensor, is_sample):
+        self.path, self.is_sample = path, is_sample
+        self.backend = Tensor([0.0]).realize().device.split(":")[0]
+        self.rows = {line.split()[0]: set(line.split()[1:]) for line in path.read_text().splitlines()}
+
+    def has(self, operation):
+        return self.backend in self.rows.get(operation, ())
+
+    def wrong(self, operation, is_passed):
+        """Says why the table is wrong about @operation, or None. A sample says nothing of those without a tick."""
+        if self.has(operation) and not is_passed:
+            return f"fails on {self.backend}, where it has a tick"
+        if is_passed and not self.has(operation) and not self.is_sample:
+            return f"passes on {self.backend}, where it has no tick"
+        return None
+
+    def update(self, passed):
+        for operation, is_passed in passed.items():
+            row = self.rows.setdefault(operation, set())
+            row.discard(self.backend)
+            if is_passed:
+                row.add(self.backend)
+        lines = [f"{name} {' '.join(sorted(row))}".rstrip() + "\n" for name, row in sorted(self.rows.items())]
+        self.path.write_text("".join(lines))
+
+
+def run_all(cases, Tensor, least, ticks=None, update=False):
     """One TAP line for each operation, with what failed of it before. Cases that were skipped count as neither."""
-    by_operation = {}
+    by_operation, passed = {}, {}
     for case in cases:
         by_operation.setdefault(case.operation, []).append(case)
     print(f"1..{len(by_operation) + 1}")
-    n_failed = n_skipped = 0
+    n_passed = n_skipped = n_red = 0
     for i, (operation, some) in enumerate(by_operation.items(), 1):
         failed = skipped = 0
         for case in some:
@@ -62,15 +98,25 @@ def run_all(cases, Tensor, least):
             elif why:
                 failed += 1
                 print(f"# {case}: " + why.replace("\n", "\n#   "))
-        n_failed += failed
         n_skipped += skipped
         compared = len(some) - skipped
-        print(f"{'not ' if failed else ''}ok {i} {operation}: {compared - failed} of {compared}"
+        n_passed += compared - failed
+        passed[operation] = compared > 0 and not failed
+        is_red = failed > 0
+        if ticks and compared and not update:
+            why = ticks.wrong(operation, passed[operation])
+            is_red = why is not None
+            if why:
+                print(f"# {operation} {why}: {ticks.path.name}")
+        n_red += is_red
+        print(f"{'not ' if is_red else ''}ok {i} {operation}: {compared - failed} of {compared}"
               f"{f', {skipped} without f64' if skipped else ''}{'' if compared else ' # SKIP no f64'}", flush=True)
+    if update:
+        ticks.update(passed)
     compared = len(cases) - n_skipped
-    print(f"# {compared - n_failed} of {compared} cases, {n_skipped} skipped")
+    print(f"# {n_passed} of {compared} cases, {n_skipped} skipped")
     print(f"{'not ' if compared < least else ''}ok {len(by_operation) + 1} at least {least} cases were compared")
-    return n_failed + (compared < least)
+    return n_red + (compared < least)
 
 
 def enlarge(cases, most):
@@ -107,34 +153,13 @@ def add_other(some, case, most):
         some.append(case)
 
 
-def check_ticks(cases, Tensor, arguments):
-    backend = Tensor([0.0]).realize().device.split(":")[0]
-    first = {}
+def sample(cases, ticks, most):
+    """The first case of each operation with a tick, and up to @most with small ones of other kinds."""
+    some = {}
     for case in cases:
-        if not case.wrong:
-            add_other(first.setdefault(case.operation, []), case, arguments.most)
-    why = {name: next(filter(None, (failure(case, Tensor) for case in some)), None) for name, some in first.items()}
-    passed = {name for name in first if not why[name]}
-    rows = {line.split()[0]: line.split()[1:] for line in arguments.ticks.read_text().splitlines()} \
-        if arguments.ticks.exists() else {}
-    # The list is the floor: a row that no case is about was compared with nothing.
-    ticked = {name for name in rows if backend in rows[name]}
-    if arguments.update:
-        for name in first:
-            row = set(rows.get(name, [])) - {backend}
-            rows[name] = sorted(row | ({backend} if name in passed else set()))
-        arguments.ticks.write_text("".join(f"{name} {' '.join(rows[name])}".rstrip() + "\n" for name in sorted(rows)))
-        ticked = passed
-    print("1..1")
-    for name in sorted(passed ^ ticked):
-        print(f"# {name}: {'passes' if name in passed else 'fails'} on {backend}, unlike {arguments.ticks.name}")
-        if name not in first:
-            print("#   no case is about it")
-        elif name not in passed:
-            print("#   " + why[name].replace("\n", "\n#   "))
-    print(f"{'not ' if passed != ticked else ''}ok 1 {backend}: {len(passed)} of {len(first)} operations, "
-          f"{sum(map(len, first.values()))} cases")
-    return len(passed ^ ticked)
+        if ticks.has(case.operation) and not case.wrong:
+            add_other(some.setdefault(case.operation, []), case, most)
+    return [case for rows in some.values() for case in rows]
 
 
 # Rows whose cases give sizes as numbers, which a size that is a variable is not: tests/unit/tensor/test-symbolic.c has them.
@@ -194,7 +219,10 @@ def main():
         return 1
     if arguments.symbolic:
         return 1 if check_symbolic(cases, Tensor, arguments) else 0
-    return 1 if (check_ticks(cases, Tensor, arguments) if arguments.ticks else run_all(cases, Tensor, 0 if arguments.only else arguments.least)) else 0
+    ticks = Ticks(arguments.ticks, Tensor, arguments.sample is not None) if arguments.ticks else None
+    if arguments.sample is not None:
+        cases = sample(cases, ticks, arguments.sample)
+    return 1 if run_all(cases, Tensor, 0 if arguments.only else arguments.least, ticks, arguments.update) else 0
 
 
 sys.exit(main())
