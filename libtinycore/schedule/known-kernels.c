@@ -77,6 +77,7 @@ known_kernels_new (void)
   self->table = g_hash_table_new (hash_known, equal_known);
   self->key.words = g_array_new (FALSE, FALSE, sizeof (guint64));
   self->key.buffers = g_array_new (FALSE, FALSE, sizeof (guint));
+  self->key.pending = g_ptr_array_new ();
   return self;
 }
 
@@ -86,6 +87,7 @@ known_kernels_free (KnownKernels *self)
   g_hash_table_unref (self->table);
   g_array_unref (self->key.words);
   g_array_unref (self->key.buffers);
+  g_ptr_array_unref (self->key.pending);
   g_free (self);
 }
 

@@ -12,8 +12,9 @@ enum { KERNEL_OF_STAGE = 1, KERNEL_OF_PAIR };
 
 /* All that a kernel depends on, with numbers in the place of the buffers. */
 typedef struct {
-  GArray *words;   /* guint64 */
-  GArray *buffers; /* guint: the buffer of each number */
+  GArray *words;      /* guint64 */
+  GArray *buffers;    /* guint: the buffer of each number */
+  GPtrArray *pending; /* TinyNode: those whose turn has not come; empty between calls */
 } KernelKey;
 
 KnownKernels *known_kernels_new (void);

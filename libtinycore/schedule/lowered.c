@@ -43,9 +43,9 @@ add_read (Walk *self, const TinyNode *node, guint buffer, const TinyInts *order)
                          lowered_get_buffer (self->plan, self->stage, buffer));
 }
 
-/* As deep as a kernel may be. FALSE: a kernel waits for more than it reads. */
+/* Adds @node, and leaves its sources pending, the first on top. FALSE: a kernel waits for more than it reads. */
 static gboolean
-describe (Walk *self, TinyNode *node)
+add_node (Walk *self, TinyNode *node)
 {
   const Stage *stored;
   if (node->mark == self->seen) {
@@ -54,27 +54,37 @@ describe (Walk *self, TinyNode *node)
   }
   node->mark = self->seen;
   node->place = self->n_seen++;
-  if (node->op == TINY_OP_PARAM) {
+  if (node->op == TINY_OP_PARAM)
     add_read (self, node, (guint) node->arg, NULL);
-    return TRUE;
-  }
-  if ((stored = lowered_get_stored (self->plan, self->stage, node)) != NULL) {
+  else if ((stored = lowered_get_stored (self->plan, self->stage, node)) != NULL)
     add_read (self, node, stored->buffer, stored->order);
-    return TRUE;
-  }
-  if (node->n_sources == 0) {
+  else if (node->n_sources == 0)
     KERNEL_KEY_ADD (self->key, LEAF, GPOINTER_TO_SIZE (node));
-    return TRUE;
+  else {
+    KERNEL_KEY_ADD (self->key,
+                    COMPUTED | (guint64) node->dtype << 8 | (guint64) node->op << 16
+                        | (guint64) node->n_sources << 32,
+                    (guint64) node->arg, GPOINTER_TO_SIZE (node->ints),
+                    GPOINTER_TO_SIZE (node->shape));
+    for (guint i = node->n_sources; i > 0; i--)
+      g_ptr_array_add (self->key->pending, node->sources[i - 1]);
+    return node->op != TINY_OP_AFTER;
   }
-  KERNEL_KEY_ADD (self->key,
-                  COMPUTED | (guint64) node->dtype << 8 | (guint64) node->op << 16
-                      | (guint64) node->n_sources << 32,
-                  (guint64) node->arg, GPOINTER_TO_SIZE (node->ints),
-                  GPOINTER_TO_SIZE (node->shape));
-  gboolean good = node->op != TINY_OP_AFTER;
-  for (guint i = 0; good && i < node->n_sources; i++)
-    good = describe (self, node->sources[i]);
-  return good;
+  return TRUE;
+}
+
+/* Kernels can be deeper than a thread's stack, so nothing calls itself. */
+static gboolean
+describe (Walk *self, TinyNode *node)
+{
+  GPtrArray *pending = self->key->pending;
+  g_ptr_array_add (pending, node);
+  while (pending->len > 0)
+    if (!add_node (self, g_ptr_array_steal_index (pending, pending->len - 1))) {
+      g_ptr_array_set_size (pending, 0);
+      return FALSE;
+    }
+  return TRUE;
 }
 
 gboolean
