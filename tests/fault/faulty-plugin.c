@@ -2,8 +2,10 @@
  *
  * faulty-plugin.c: the CPU backend under another name and with two devices, which goes wrong in the function and in the
  * way that TINY_TEST_FAULT says: "submit crash", "alloc hang", "compile abort", "open exit", "close kill"; with
- * "thread" and "code" in a thread of its own, in this file and in memory of none. */
+ * "thread" and "code" in a thread of its own, in this file and in memory of none. Before it hangs it makes the file
+ * TINY_TEST_HANGS. */
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -79,6 +81,9 @@ fault (const char *function)
     in_thread (crash_here);
   if (strcmp (how, "code") == 0)
     in_thread (crash_in_code);
+  const char *path = getenv ("TINY_TEST_HANGS");
+  if (strcmp (how, "hang") == 0 && path != NULL)
+    close (open (path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   while (strcmp (how, "hang") == 0)
     pause ();
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT
  *
- * use-device.h: a device used through each of its functions. */
+ * use-device.h: a device used through each of its functions, and one used asynchronously. */
 #pragma once
 
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "device/tiny-buffer.h"
 #include "device/tiny-program.h"
 #include "device/tiny-queue.h"
+#include "plugin/tiny-registry.h"
 
 enum { N = 1024 };
 
@@ -91,4 +92,49 @@ use (TinyDevice *device, float value, GError **error)
   g_clear_object (&queue);
   return tiny_device_submit (device, NULL, 0, NULL,
                              error); /* sees what those that say nothing did */
+}
+
+static inline gboolean
+open_and_use (TinyRegistry *from, const char *name, GError **error)
+{
+  g_autoptr (TinyDevice) device = tiny_registry_open (from, name, error);
+  return device != NULL && use (device, 42, error);
+}
+
+/* Six launches on one queue, without waiting in between; what became of each, as text. */
+static inline char *
+launch_six (TinyRegistry *from, const char *name)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyDevice) device = tiny_registry_open (from, name, &error);
+  g_assert_no_error (error);
+  const guint32 group[] = { 1, 1, 1 };
+  g_autoptr (GBytes) code = compile (device, 7, &error);
+  g_assert_no_error (error);
+  g_autoptr (TinyProgram) program = tiny_program_new (device, "put", code, 1, 0, group, &error);
+  g_assert_no_error (error);
+  g_autoptr (TinyBuffer) buffer = tiny_buffer_new (device, N * sizeof (float));
+  g_assert_true (tiny_buffer_ensure (buffer, &error));
+  const TinySpan span = tiny_buffer_get_span (buffer);
+  const TinyCommand command = { .struct_size = sizeof command,
+                                .type = TINY_COMMAND_DISPATCH,
+                                .program = tiny_program_get_handle (program),
+                                .buffers = &span,
+                                .n_buffers = 1,
+                                .grid = { 1, 1, 1 } };
+  const TinyWork work = { &command, 1, NULL, NULL, NULL };
+  TinyQueue *queue = tiny_device_get_queue (device);
+  GString *out = g_string_new (NULL);
+  guint64 points[6] = { 0 };
+  for (guint i = 0; i < G_N_ELEMENTS (points); i++)
+    tiny_queue_enqueue (queue, &work, &points[i], NULL);
+  for (guint i = 0; i < G_N_ELEMENTS (points); i++) {
+    gboolean good = tiny_queue_wait (queue, points[i], G_MAXUINT64, &error);
+    g_string_append_printf (out, "%s; ", good ? "good" : strstr (error->message, ": ") + 2);
+    g_clear_error (&error);
+  }
+  float found = 0;
+  gboolean good = tiny_buffer_download (buffer, 0, &found, sizeof found, &error);
+  g_string_append_printf (out, "%g %s", (double) found, good ? "" : error->message);
+  return g_string_free (out, FALSE);
 }

@@ -5,8 +5,8 @@
  * The board's memory and the host's window to it are two pieces of host memory, and only
  * board_clean() and board_invalidate() carry bytes between them: what is forgotten there is seen at once.
  * SAMPLE_BOARD=word,word=number,… makes it another board: "card" has no windows; "latency=200"
- * finishes 200 microseconds late; "fault=7" fails the 7th run; "lost=7" stops answering then;
- * "memory=64" has 64 MiB. */
+ * finishes 200 microseconds late; "hold=6" begins at the 6th doorbell; "fault=7" fails the 7th run;
+ * "lost=7" stops answering then; "memory=64" has 64 MiB. */
 #include "silicon.h"
 
 #include <errno.h>
@@ -30,8 +30,8 @@ typedef struct {
 struct Board {
   pthread_mutex_t lock;
   uint64_t free_bytes;
-  uint64_t n_runs;
-  long latency_us, fault_at, lost_at, memory_mb;
+  uint64_t n_runs, n_doorbells;
+  long latency_us, hold_to, fault_at, lost_at, memory_mb;
   bool is_card, is_lost;
 };
 
@@ -84,6 +84,7 @@ board_open (void)
   pthread_mutex_init (&board->lock, NULL);
   board->is_card = read_word (text, "card", 0) != 0;
   board->latency_us = read_word (text, "latency", 0);
+  board->hold_to = read_word (text, "hold", 0);
   board->fault_at = read_word (text, "fault", 0);
   board->lost_at = read_word (text, "lost", 0);
   board->memory_mb = read_word (text, "memory", 2048);
@@ -211,6 +212,16 @@ count_run (Ring *ring)
   return is_lost ? BOARD_GONE : fails ? BOARD_FAULT : BOARD_OK;
 }
 
+/* True until the doorbells have been rung that the board was told to wait for. */
+static bool
+is_held (Board *board)
+{
+  pthread_mutex_lock (&board->lock);
+  const bool held = board->n_doorbells < (uint64_t) board->hold_to;
+  pthread_mutex_unlock (&board->lock);
+  return held;
+}
+
 static BoardState
 execute (Ring *ring, const RingCommand *command)
 {
@@ -256,7 +267,7 @@ run_ring (void *data)
   Ring *ring = data;
   pthread_mutex_lock (&ring->lock);
   for (;;) {
-    while (ring->n_done == ring->n_pushed && !ring->ends)
+    while ((ring->n_done == ring->n_pushed || is_held (ring->board)) && !ring->ends)
       pthread_cond_wait (&ring->changed, &ring->lock);
     if (ring->n_done == ring->n_pushed)
       break;
@@ -334,6 +345,9 @@ board_ring_write (Ring *ring, const RingCommand *command)
 void
 board_ring_doorbell (Ring *ring, uint64_t fence)
 {
+  pthread_mutex_lock (&ring->board->lock);
+  ring->board->n_doorbells++;
+  pthread_mutex_unlock (&ring->board->lock);
   pthread_mutex_lock (&ring->lock);
   while (ring->n_pushed - ring->n_done == RING_SLOTS)
     pthread_cond_wait (&ring->changed, &ring->lock);
