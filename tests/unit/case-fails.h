@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT
  *
- * case-fails.h: a case that is wrong is said and makes its test fail; the cases after it run. */
+ * case-fails.h: a case that is wrong is said and makes its test fail; the cases after it run. Rows of a table whose failure
+ * may end the program are tests of their own. */
 #pragma once
 
 #include <glib.h>
@@ -13,3 +14,14 @@
     g_test_fail ();                                                                            \
   }                                                                                            \
   G_STMT_END
+
+/* A test for each of the @n rows of a table, @path/@names[i] or @path/i where there are no names; its data is i. */
+static inline void
+add_row_tests (const char *path, const char *const *names, guint n, GTestDataFunc run)
+{
+  for (guint i = 0; i < n; i++) {
+    g_autofree char *own = names != NULL ? g_strconcat (path, "/", names[i], NULL)
+                                         : g_strdup_printf ("%s/%u", path, i);
+    g_test_add_data_func (own, GUINT_TO_POINTER (i), run);
+  }
+}

@@ -1,50 +1,11 @@
 /* SPDX-License-Identifier: MIT
  *
  * test-realize.c: graphs become buffers with the right contents, on the reference backend. */
-#include <math.h>
-#include <string.h>
-
 #include "base/tiny-env.h"
-#include "engine/runtime-private.h"
 #include "engine/tiny-capture.h"
 #include "engine/tiny-plan.h"
 #include "ir/tiny-shape.h"
-
-static TinyNode *
-node_of_floats (const float *values, const gint64 *dims, guint n_dims)
-{
-  g_autoptr (GError) error = NULL;
-  gint64 n = 1;
-  for (guint i = 0; i < n_dims; i++)
-    n *= dims[i];
-  const char *name = tiny_runtime_get_default_device (&error);
-  g_assert_no_error (error);
-  TinyDevice *device = tiny_engine_get_device (name, &error);
-  g_assert_no_error (error);
-  g_autoptr (TinyBuffer) buffer = tiny_buffer_new (device, (gsize) n * sizeof (float));
-  g_assert_true (tiny_buffer_upload (buffer, 0, values, (gsize) n * sizeof (float), &error));
-  return tiny_runtime_buffer_node (buffer, TINY_DTYPE_F32, dims, n_dims);
-}
-
-static void
-assert_floats (TinyRoot *root, const float *expected, guint n)
-{
-  g_autoptr (GError) error = NULL;
-  g_autofree float *got = g_new (float, n);
-  g_assert_true (tiny_runtime_is_realized (root->node));
-  g_assert_true (tiny_buffer_download (tiny_runtime_get_buffer (root->node), 0, got,
-                                       n * sizeof (float), &error));
-  for (guint i = 0; i < n; i++)
-    g_assert_cmpfloat_with_epsilon (got[i], expected[i], 1e-6);
-}
-
-static void
-realize (TinyRoot *root)
-{
-  g_autoptr (GError) error = NULL;
-  tiny_runtime_realize (&root, 1, &error);
-  g_assert_no_error (error);
-}
+#include "realize.h"
 
 /* An elementwise chain is computed, and again from the cached schedule on other memory. */
 static void
@@ -216,145 +177,6 @@ test_lock (gconstpointer needs_lock)
   g_test_trap_assert_stderr ("*assertion failed: (depth > 0*");
 }
 
-/* x with a number where it says, x + 1 from there on, and the number. */
-static TinyNode *
-number_at (TinyGraph *g, TinyNode *x, gint64 at, double value, TinyDType dtype)
-{
-  const gint64 n = x->shape->v[0], one = 1;
-  TinyNode *part = tiny_node_cast (g, tiny_node_const_float (g, dtype, value), TINY_DTYPE_F32);
-  TinyNode *yes = tiny_node_const_int (g, TINY_DTYPE_BOOL, 1);
-  part = tiny_node_pad (g, tiny_node_broadcast (g, part, &one, 1), (gint64[]){ at, n - 1 - at },
-                        1);
-  yes = tiny_node_pad (g, tiny_node_broadcast (g, yes, &one, 1), (gint64[]){ at, n - 1 - at },
-                       1);
-  TinyNode *read = tiny_node_shrink (g, x, (gint64[]){ at, at + 1 }, 1);
-  x = tiny_node_where (g, yes, part, x);
-  return tiny_node_binary (g, TINY_OP_ADD, x, tiny_node_broadcast (g, read, &n, 1));
-}
-
-/* @x from row @start on, two rows of 128. */
-static TinyNode *
-rows_from (TinyNode *x, gint64 start)
-{
-  TinyGraph *g = tiny_runtime_get_graph ();
-  const gint64 ints[] = { start, start + 2, 0, x->shape->v[1] };
-  return tiny_node_shrink (g, x, ints, 2);
-}
-
-static void
-assert_sum (TinyNode *node, float expected)
-{
-  TinyGraph *g = tiny_runtime_get_graph ();
-  TinyRoot root = { 0 };
-  tiny_runtime_add_root (&root,
-                         tiny_node_reduce_axes (g, node, TINY_OP_ADD, (gint64[]){ 0, 1 }, 2));
-  realize (&root);
-  assert_floats (&root, &expected, 1);
-  tiny_runtime_remove_root (&root);
-}
-
-/* A batch that is cut from more rows is an input of its own: one plan serves all places. Where the rest of the memory has
- * a part in what is computed, it is read as a whole. */
-static void
-test_runs (void)
-{
-  enum { ROWS = 20, WIDTH = 128 };
-  static float values[ROWS * WIDTH];
-  TinyCounters before, after;
-  for (guint i = 0; i < ROWS * WIDTH; i++)
-    values[i] = (float) (i / WIDTH);
-  tiny_runtime_lock ();
-  TinyRoot x = { 0 };
-  tiny_runtime_add_root (&x, node_of_floats (values, (gint64[]){ ROWS, WIDTH }, 2));
-  tiny_runtime_get_counters (&before);
-  for (gint64 i = 0; i < ROWS - 2; i++)
-    assert_sum (rows_from (x.node, i), (float) (WIDTH * (2 * i + 1)));
-  tiny_runtime_get_counters (&after);
-  g_assert_cmpuint (after.n_schedules - before.n_schedules, ==, 1);
-  for (gint64 i = 0; i < ROWS - 4; i++) {
-    TinyGraph *g = tiny_runtime_get_graph ();
-    TinyNode *pair
-        = tiny_node_binary (g, TINY_OP_SUB, rows_from (x.node, i + 2), rows_from (x.node, i));
-    assert_sum (pair, 2 * WIDTH * 2);
-  }
-  /* The rows that are read are written over as well: the next row to each. */
-  TinyGraph *g = tiny_runtime_get_graph ();
-  TinyNode *next = tiny_node_pad (g, rows_from (x.node, 1), (gint64[]){ 0, ROWS - 2, 0, 0 }, 2);
-  TinyRoot root = { 0 };
-  tiny_runtime_add_root (&root,
-                         tiny_node_binary (g, TINY_OP_ASSIGN, x.node,
-                                           tiny_node_binary (g, TINY_OP_ADD, x.node, next)));
-  realize (&root);
-  tiny_runtime_remove_root (&root);
-  assert_sum (rows_from (x.node, 0), WIDTH * (1 + 3));
-  tiny_runtime_remove_root (&x);
-  tiny_runtime_unlock ();
-}
-
-/* Sums a part of (4, 4, 128), whose elements are their numbers, beside its own elements; all begin where memory does. */
-static void
-assert_part (const gint64 *ends)
-{
-  enum { N = 4, WIDTH = 128 };
-  static float values[N * N * WIDTH];
-  float expected = 0, got;
-  for (guint i = 0; i < G_N_ELEMENTS (values); i++) {
-    values[i] = (float) i;
-    if (i / (N * WIDTH) < ends[0] && i / WIDTH % N < ends[1] && i % WIDTH < ends[2])
-      expected += (float) i;
-  }
-  TinyGraph *g = tiny_runtime_get_graph ();
-  TinyRoot x = { 0 }, sum = { 0 };
-  tiny_runtime_add_root (&x, node_of_floats (values, (gint64[]){ N, N, WIDTH }, 3));
-  const gint64 ints[] = { 0, ends[0], 0, ends[1], 0, ends[2] };
-  tiny_runtime_add_root (&sum, tiny_node_reduce_axes (g, tiny_node_shrink (g, x.node, ints, 3),
-                                                      TINY_OP_ADD, (gint64[]){ 0, 1, 2 }, 3));
-  realize (&sum);
-  g_assert_true (
-      tiny_buffer_download (tiny_runtime_get_buffer (sum.node), 0, &got, sizeof got, NULL));
-  g_assert_cmpfloat_with_epsilon (got, expected, 1e-6F * expected);
-  tiny_runtime_remove_root (&sum);
-  tiny_runtime_remove_root (&x);
-}
-
-/* A part whose elements do not follow each other in memory is no run: columns, rows of several matrices. */
-static void
-test_no_runs (void)
-{
-  const gint64 parts[][3]
-      = { { 1, 1, 64 },  { 1, 2, 128 }, { 2, 4, 128 }, { 4, 4, 64 },  { 1, 4, 64 },
-          { 4, 1, 128 }, { 2, 2, 128 }, { 4, 1, 64 },  { 2, 1, 128 }, { 1, 2, 64 } };
-  tiny_runtime_lock ();
-  for (guint i = 0; i < G_N_ELEMENTS (parts); i++)
-    assert_part (parts[i]);
-  tiny_runtime_unlock ();
-}
-
-/* Realises @n sums of a large graph that differ in place @i alone, or in where its mask begins; how many plans were made. */
-static guint64
-count_large (guint n, gboolean is_mask)
-{
-  enum { LARGE = 1 << 20 };
-  TinyCounters before, after;
-  tiny_runtime_get_counters (&before);
-  for (guint i = 0; i < n; i++) {
-    TinyGraph *g = tiny_runtime_get_graph ();
-    const gint64 dims[] = { LARGE };
-    TinyNode *x = node_of_floats ((float[]){ 0, 1, 2, 3, 4, 5, 6, 7 }, (gint64[]){ 8 }, 1);
-    x = tiny_node_shrink (g, x, (gint64[]){ is_mask ? 1 : i, is_mask ? 2 : i + 1 }, 1);
-    x = is_mask ? tiny_node_pad (g, x, (gint64[]){ i, LARGE - 1 - i }, 1)
-                : tiny_node_broadcast (g, x, dims, 1);
-    TinyRoot root = { 0 };
-    tiny_runtime_add_root (&root,
-                           tiny_node_reduce_axes (g, x, TINY_OP_ADD, (gint64[]){ 0 }, 1));
-    realize (&root);
-    assert_floats (&root, (float[]){ is_mask ? 1 : (float) i * LARGE }, 1);
-    tiny_runtime_remove_root (&root);
-  }
-  tiny_runtime_get_counters (&after);
-  return after.n_schedules - before.n_schedules;
-}
-
 static guint64
 get_live_bytes (void)
 {
@@ -389,59 +211,6 @@ test_memory (void)
   assert_floats (&again, negative, 3);
   tiny_runtime_remove_root (&again);
   g_assert_cmpuint (get_live_bytes (), ==, before);
-}
-
-/* What differs in places and numbers alone shares a plan after a few: of every dtype, with numbers that 32 bits do
- * not hold as well. Large graphs that combine values do so unless it is their masks that differ. */
-static void
-test_numbers (void)
-{
-  enum { N = 40 };
-  const TinyDType dtypes[] = { TINY_DTYPE_F32, TINY_DTYPE_F16, TINY_DTYPE_F64, TINY_DTYPE_I32,
-                               TINY_DTYPE_U8,  TINY_DTYPE_I64, TINY_DTYPE_U32 };
-  tiny_runtime_lock ();
-  for (guint d = 0; d < G_N_ELEMENTS (dtypes); d++) {
-    TinyCounters before, after;
-    tiny_runtime_get_counters (&before);
-    for (guint i = 0; i < N; i++) {
-      TinyGraph *g = tiny_runtime_get_graph ();
-      float values[N], expected[N];
-      double number = i == 7 && dtypes[d] == TINY_DTYPE_F64   ? 1.0 / 3
-                      : i == 7 && dtypes[d] == TINY_DTYPE_U32 ? 4294967040.0
-                                                              : i;
-      for (guint k = 0; k < N; k++)
-        values[k] = k * k;
-      for (guint k = 0; k < N; k++)
-        expected[k] = (k == i ? (float) number : values[k]) + values[i];
-      TinyNode *x = node_of_floats (values, (gint64[]){ N }, 1);
-      TinyRoot root = { 0 };
-      tiny_runtime_add_root (&root, number_at (g, x, i, number, dtypes[d]));
-      realize (&root);
-      assert_floats (&root, expected, N);
-      tiny_runtime_remove_root (&root);
-    }
-    tiny_runtime_get_counters (&after);
-    g_assert_cmpuint (after.n_schedules - before.n_schedules, <=, 8);
-  }
-  for (guint i = 0; i < 8; i++) { /* what is no number stays that, whatever the bound */
-    TinyGraph *g = tiny_runtime_get_graph ();
-    const gint64 n = 2;
-    float got[2];
-    TinyNode *x = node_of_floats ((float[]){ NAN, -1 }, (gint64[]){ 2 }, 1);
-    TinyNode *bound = tiny_node_const_float (g, TINY_DTYPE_F32, i + 0.5);
-    TinyRoot root = { 0 };
-    tiny_runtime_add_root (
-        &root, tiny_node_binary (g, TINY_OP_MAX, x, tiny_node_broadcast (g, bound, &n, 1)));
-    realize (&root);
-    g_assert_true (
-        tiny_buffer_download (tiny_runtime_get_buffer (root.node), 0, got, sizeof got, NULL));
-    g_assert_true (isnan (got[0]));
-    g_assert_cmpfloat (got[1], ==, i + 0.5);
-    tiny_runtime_remove_root (&root);
-  }
-  g_assert_cmpuint (count_large (6, TRUE), ==, 6);
-  g_assert_cmpuint (count_large (6, FALSE), ==, 4);
-  tiny_runtime_unlock ();
 }
 
 /* Readers of an assigned value are not computed with the assignment: they go on from the memory. Readers of the value before
@@ -487,9 +256,7 @@ read_sum (TinyNode *node)
   const gint64 axes[] = { 0, 1 };
   tiny_runtime_add_root (
       &root, tiny_node_reduce_axes (tiny_runtime_get_graph (), node, TINY_OP_ADD, axes, 2));
-  realize (&root);
-  g_assert_true (
-      tiny_buffer_download (tiny_runtime_get_buffer (root.node), 0, &sum, sizeof sum, NULL));
+  read_floats (&root, &sum, 1);
   tiny_runtime_remove_root (&root);
   return sum;
 }
@@ -578,9 +345,6 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/realize/held", test_held);
   g_test_add_func ("/engine/realize/memory", test_memory);
   g_test_add_func ("/engine/realize/readers", test_readers);
-  g_test_add_func ("/engine/realize/numbers", test_numbers);
-  g_test_add_func ("/engine/realize/runs", test_runs);
-  g_test_add_func ("/engine/realize/no-runs", test_no_runs);
   g_test_add_func ("/engine/realize/state", test_state);
   g_test_add_func ("/engine/realize/third-time", test_third_time);
   g_test_add_func ("/engine/jit/capture", test_capture);

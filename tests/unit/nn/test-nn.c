@@ -6,6 +6,7 @@
 #include <string.h>
 #include <tiny.h>
 
+#include "../case-fails.h"
 #include "../default-device.h"
 
 static TinyTensor *
@@ -34,49 +35,51 @@ check_steps (TinyTensor *x, TinyOptimizer *optimizer, const double *expected, gu
   }
 }
 
-static void
-test_sgd (void)
-{
-  if (skips_without_device ())
-    return;
-  static const struct {
-    double momentum, decay;
-    gboolean nesterov;
-  } rows[] = { { 0, 0, FALSE }, { 0.9, 0, FALSE }, { 0.9, 0.1, FALSE }, { 0.9, 0.1, TRUE } };
-  for (guint k = 0; k < G_N_ELEMENTS (rows); k++) {
-    double x = 3, m = 0, expected[4];
-    for (guint i = 0; i < 4; i++) {
-      double g = 2 * x + rows[k].decay * x;
-      m = rows[k].momentum * m + g;
-      x -= 0.1 * (rows[k].nesterov ? g + rows[k].momentum * m : m);
-      expected[i] = x;
-    }
-    g_autoptr (TinyTensor) p = variable (3);
-    g_autoptr (TinyOptimizer) sgd
-        = tiny_sgd_new (&p, 1, 0.1, rows[k].momentum, rows[k].decay, rows[k].nesterov);
-    check_steps (p, sgd, expected, 4);
-  }
-}
+static const struct {
+  double momentum, decay;
+  gboolean nesterov;
+} sgds[] = { { 0, 0, FALSE }, { 0.9, 0, FALSE }, { 0.9, 0.1, FALSE }, { 0.9, 0.1, TRUE } };
+static const char *const sgd_names[G_N_ELEMENTS (sgds)]
+    = { "plain", "momentum", "decay", "nesterov" };
 
 static void
-test_adam (void)
+test_sgd (gconstpointer data)
+{
+  const guint k = GPOINTER_TO_UINT (data);
+  if (skips_without_device ())
+    return;
+  double x = 3, m = 0, expected[4];
+  for (guint i = 0; i < 4; i++) {
+    double g = 2 * x + sgds[k].decay * x;
+    m = sgds[k].momentum * m + g;
+    x -= 0.1 * (sgds[k].nesterov ? g + sgds[k].momentum * m : m);
+    expected[i] = x;
+  }
+  g_autoptr (TinyTensor) p = variable (3);
+  g_autoptr (TinyOptimizer) sgd
+      = tiny_sgd_new (&p, 1, 0.1, sgds[k].momentum, sgds[k].decay, sgds[k].nesterov);
+  check_steps (p, sgd, expected, 4);
+}
+
+static const char *const adam_names[] = { "plain", "decay" };
+
+static void
+test_adam (gconstpointer data)
 {
   if (skips_without_device ())
     return;
-  for (guint k = 0; k < 2; k++) {
-    double x = 3, m = 0, v = 0, decay = k * 0.1, expected[5];
-    for (guint i = 0; i < 5; i++) {
-      double g = 2 * x;
-      m = 0.9 * m + 0.1 * g;
-      v = 0.99 * v + 0.01 * g * g;
-      double step = m / (1 - pow (0.9, i + 1)) / (sqrt (v / (1 - pow (0.99, i + 1))) + 1e-8);
-      x -= 0.1 * step + 0.1 * decay * x;
-      expected[i] = x;
-    }
-    g_autoptr (TinyTensor) p = variable (3);
-    g_autoptr (TinyOptimizer) adam = tiny_adamw_new (&p, 1, 0.1, 0.9, 0.99, 1e-8, decay);
-    check_steps (p, adam, expected, 5);
+  double x = 3, m = 0, v = 0, decay = GPOINTER_TO_UINT (data) * 0.1, expected[5];
+  for (guint i = 0; i < 5; i++) {
+    double g = 2 * x;
+    m = 0.9 * m + 0.1 * g;
+    v = 0.99 * v + 0.01 * g * g;
+    double step = m / (1 - pow (0.9, i + 1)) / (sqrt (v / (1 - pow (0.99, i + 1))) + 1e-8);
+    x -= 0.1 * step + 0.1 * decay * x;
+    expected[i] = x;
   }
+  g_autoptr (TinyTensor) p = variable (3);
+  g_autoptr (TinyOptimizer) adam = tiny_adamw_new (&p, 1, 0.1, 0.9, 0.99, 1e-8, decay);
+  check_steps (p, adam, expected, 5);
 }
 
 /* outputs[0] = inputs[0] + a counter that each call moves. */
@@ -163,32 +166,30 @@ call_with (TinyJit *jit, float value)
   return found;
 }
 
-/* What depends on nothing that changes is computed once; it is computed again when that does change,
- * from outside of the recording or within. */
+static const char *const freeze_names[] = { "kept", "changed" };
+
+/* Values that depend on nothing that changes are computed once; they are computed again when that does change, from outside
+ * of the recording or within. */
 static void
-test_jit_freezes (void)
+test_jit_freezes (gconstpointer data)
 {
   if (skips_without_device ())
     return;
+  const guint is_changed = GPOINTER_TO_UINT (data);
+  const float twos[] = { 2, 2, 2, 2 };
   g_autoptr (GError) error = NULL;
-  guint n_kernels[2];
-  for (guint i = 0; i < 2; i++) {
-    const float twos[] = { 2, 2, 2, 2 };
-    g_autoptr (TinyTensor) w = g_object_ref_sink (tiny_tensor_new_from_data (
-        NULL, TINY_DTYPE_F32, (gint64[]){ 4 }, 1, twos, sizeof twos));
-    Weighted weighted = { w, i };
-    g_autoptr (TinyJit) jit = tiny_jit_new (add_weight, &weighted, NULL, 1);
-    for (guint call = 0; call < 4; call++)
-      g_assert_cmpfloat (call_with (jit, 1), ==, 11 + 5.0 * i * call);
-    g_assert_true (tiny_tensor_assign (w, tiny_tensor_add_number (w, 10), &error));
-    g_assert_true (tiny_tensor_realize (w, &error));
-    for (guint call = 4; call < 7; call++)
-      g_assert_cmpfloat (call_with (jit, 1), ==, 61 + 5.0 * i * call);
-    n_kernels[i] = tiny_jit_get_n_kernels (jit);
-  }
+  g_autoptr (TinyTensor) w = g_object_ref_sink (
+      tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, (gint64[]){ 4 }, 1, twos, sizeof twos));
+  Weighted weighted = { w, is_changed };
+  g_autoptr (TinyJit) jit = tiny_jit_new (add_weight, &weighted, NULL, 1);
+  for (guint call = 0; call < 4; call++)
+    g_assert_cmpfloat (call_with (jit, 1), ==, 11 + 5.0 * is_changed * call);
+  g_assert_true (tiny_tensor_assign (w, tiny_tensor_add_number (w, 10), &error));
+  g_assert_true (tiny_tensor_realize (w, &error));
+  for (guint call = 4; call < 7; call++)
+    g_assert_cmpfloat (call_with (jit, 1), ==, 61 + 5.0 * is_changed * call);
   /* Where w stays as it is, 5 w is no part of the replay. */
-  g_assert_cmpuint (n_kernels[0], ==, 1);
-  g_assert_cmpuint (n_kernels[1], >, 1);
+  g_assert_cmpint (tiny_jit_get_n_kernels (jit) > 1, ==, is_changed);
 }
 
 /* outputs[0] = the one column of inputs[0], which takes no kernel. */
@@ -247,7 +248,7 @@ mix (TinyTensor *const *inputs,
 }
 
 static void
-assert_mixed (TinyJit *jit, TinyTensor *x, TinyTensor *y)
+assert_mixed (TinyJit *jit, guint call, TinyTensor *x, TinyTensor *y)
 {
   g_autoptr (GError) error = NULL;
   float got[4], expected[4], before[4];
@@ -262,7 +263,9 @@ assert_mixed (TinyJit *jit, TinyTensor *x, TinyTensor *y)
   g_assert_no_error (error);
   g_assert_true (tiny_tensor_copy_data (output, got, sizeof got, NULL));
   for (guint i = 0; i < 4; i++)
-    g_assert_cmpfloat_with_epsilon (got[i], expected[i], 1e-6);
+    if (!(fabsf (got[i] - expected[i]) <= 1e-6F))
+      CASE_FAILS ("call %u: element %u is %g, and %g is right", call, i, (double) got[i],
+                  (double) expected[i]);
 }
 
 /* Inputs may change places, be one and the same, or be what the last call gave. */
@@ -277,14 +280,14 @@ test_jit_exchanges (void)
   g_autoptr (TinyTensor) b = make_row ((float[]){ 5, -6, 7, 1 });
   TinyTensor *output;
   for (guint i = 0; i < 4; i++)
-    assert_mixed (jit, i % 2 ? b : a, i % 2 ? a : b);
-  assert_mixed (jit, a, a);
-  assert_mixed (jit, a, b);
+    assert_mixed (jit, i, i % 2 ? b : a, i % 2 ? a : b);
+  assert_mixed (jit, 4, a, a);
+  assert_mixed (jit, 5, a, b);
   tiny_jit_call (jit, (TinyTensor *[]){ a, b }, 2, &output, &error);
   g_assert_no_error (error);
   for (guint i = 0; i < 3; i++)
-    assert_mixed (jit, output, b);
-  assert_mixed (jit, b, output);
+    assert_mixed (jit, 6 + i, output, b);
+  assert_mixed (jit, 9, b, output);
 }
 
 static void
@@ -431,9 +434,10 @@ check_accuracy (TinyTrainer *trainer, guint n, gboolean drop_last, double want)
   tiny_loader_set_shuffle (loader, FALSE, 0);
   tiny_loader_set_drop_last (loader, drop_last);
   double accuracy = -1;
-  g_assert_true (tiny_trainer_evaluate (trainer, loader, &accuracy, &error));
-  g_assert_no_error (error);
-  g_assert_cmpfloat_with_epsilon (accuracy, want, 1e-12);
+  if (!tiny_trainer_evaluate (trainer, loader, &accuracy, &error))
+    CASE_FAILS ("%u items: %s", n, error->message);
+  else if (!(fabs (accuracy - want) <= 1e-12))
+    CASE_FAILS ("of %u items %g are right, and should be %g", n, accuracy, want);
 }
 
 static void
@@ -502,66 +506,84 @@ test_embedding (void)
       g_assert_cmpfloat (after[v][k], ==, before[v][k] - 0.5f * (v == 5 ? 2 : v == 1));
 }
 
+static const TinyDType floats[] = { TINY_DTYPE_F64, TINY_DTYPE_BF16, TINY_DTYPE_F32 };
+static const char *const float_names[G_N_ELEMENTS (floats)] = { "f64", "bf16", "f32" };
+
+static void
+check_float (const char *layer, const char *what, TinyTensor *tensor, TinyDType dtype)
+{
+  if (tiny_tensor_get_dtype (tensor) != dtype)
+    CASE_FAILS ("%s: %s is of %s", layer, what,
+                tiny_dtype_to_string (tiny_tensor_get_dtype (tensor)));
+}
+
+/* The tensors of @layer, and what it makes of @x where that is no NULL. */
+static void
+check_layer (TinyModule *layer, TinyTensor *x, TinyDType dtype)
+{
+  const char *type = G_OBJECT_TYPE_NAME (layer);
+  g_assert_no_error (tiny_module_get_error (layer));
+  g_autoptr (GHashTable) tensors = tiny_module_get_state_dict (layer);
+  GHashTableIter at;
+  gpointer name, tensor;
+  g_hash_table_iter_init (&at, tensors);
+  while (g_hash_table_iter_next (&at, &name, &tensor))
+    if (g_strcmp0 (name, "num_batches_tracked") != 0)
+      check_float (type, name, tensor, dtype);
+  if (x == NULL)
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_module_forward (layer, x));
+  /* A device may lack f64. */
+  if (!tiny_tensor_realize (y, &error)
+      && (dtype != TINY_DTYPE_F64 || strstr (error->message, "f64") == NULL))
+    CASE_FAILS ("%s: %s", type, error->message);
+  check_float (type, "the result", y, dtype);
+}
+
 /* Layers' tensors have the default float, as what they are made of has; and so has what they make. */
 static void
-test_default_float (void)
+test_default_float (gconstpointer data)
 {
-  const TinyDType dtypes[] = { TINY_DTYPE_F64, TINY_DTYPE_BF16, TINY_DTYPE_F32 };
-  for (guint k = 0; k < G_N_ELEMENTS (dtypes); k++) {
-    g_autoptr (GError) error = NULL;
-    g_assert_true (tiny_set_default_float (dtypes[k], &error));
-    TinyModule *layers[] = {
-      tiny_linear_new (8, 8, TRUE),
-      tiny_prelu_new (8, 0.25),
-      tiny_batch_norm_new (8, 1e-5, -1, TRUE, TRUE),
-      tiny_group_norm_new (2, 8, 1e-5, TRUE),
-      tiny_layer_norm_new ((gint64[]){ 8 }, 1, 1e-5, TRUE),
-      tiny_rms_norm_new (8, 1e-6, TRUE),
-      tiny_embedding_new (8, 8),
-      tiny_conv2d_new (4, 6, 3, 2, 1, 2, TRUE),
-      tiny_multihead_attention_new (8, 2, 0, TRUE, 8, 8, TRUE),
-      tiny_lstm_new (8, 4, 1, TRUE, TRUE, 0, FALSE, 0),
-    };
-    g_autoptr (TinyTensor) x
-        = g_object_ref_sink (tiny_tensor_ones (dtypes[k], (gint64[]){ 8, 8 }, 2));
-    for (guint i = 0; i < G_N_ELEMENTS (layers); i++) {
-      g_autoptr (TinyModule) layer = layers[i];
-      g_assert_no_error (tiny_module_get_error (layer));
-      g_autoptr (GHashTable) tensors = tiny_module_get_state_dict (layer);
-      GHashTableIter at;
-      gpointer name, tensor;
-      g_hash_table_iter_init (&at, tensors);
-      while (g_hash_table_iter_next (&at, &name, &tensor))
-        if (g_strcmp0 (name, "num_batches_tracked") != 0)
-          g_assert_cmpstr (tiny_dtype_to_string (tiny_tensor_get_dtype (tensor)), ==,
-                           tiny_dtype_to_string (dtypes[k]));
-      if (i < 6) {
-        g_autoptr (TinyTensor) y = g_object_ref_sink (tiny_module_forward (layer, x));
-        gboolean good = tiny_tensor_realize (y, &error);
-        g_assert_cmpint (tiny_tensor_get_dtype (y), ==, dtypes[k]);
-        if (good)
-          continue;
-        g_assert_cmpint (dtypes[k], ==, TINY_DTYPE_F64); /* which a device may lack */
-        g_assert_nonnull (strstr (error->message, "f64"));
-        g_clear_error (&error);
-      }
-    }
+  enum { N_MADE = 6 }; /* layers that take (8, 8) */
+  const TinyDType dtype = floats[GPOINTER_TO_UINT (data)];
+  g_autoptr (GError) error = NULL;
+  g_assert_true (tiny_set_default_float (dtype, &error));
+  TinyModule *layers[] = {
+    tiny_linear_new (8, 8, TRUE),
+    tiny_prelu_new (8, 0.25),
+    tiny_batch_norm_new (8, 1e-5, -1, TRUE, TRUE),
+    tiny_group_norm_new (2, 8, 1e-5, TRUE),
+    tiny_layer_norm_new ((gint64[]){ 8 }, 1, 1e-5, TRUE),
+    tiny_rms_norm_new (8, 1e-6, TRUE),
+    tiny_embedding_new (8, 8),
+    tiny_conv2d_new (4, 6, 3, 2, 1, 2, TRUE),
+    tiny_multihead_attention_new (8, 2, 0, TRUE, 8, 8, TRUE),
+    tiny_lstm_new (8, 4, 1, TRUE, TRUE, 0, FALSE, 0),
+  };
+  g_autoptr (TinyTensor) x
+      = g_object_ref_sink (tiny_tensor_ones (dtype, (gint64[]){ 8, 8 }, 2));
+  for (guint i = 0; i < G_N_ELEMENTS (layers); i++) {
+    g_autoptr (TinyModule) layer = layers[i];
+    check_layer (layer, i < N_MADE ? x : NULL, dtype);
   }
+  g_assert_true (tiny_set_default_float (TINY_DTYPE_F32, &error));
 }
 
 int
 main (int argc, char *argv[])
 {
   g_test_init (&argc, &argv, NULL);
-  g_test_add_func ("/nn/optimizer/sgd", test_sgd);
-  g_test_add_func ("/nn/optimizer/adam", test_adam);
+  add_row_tests ("/nn/optimizer/sgd", sgd_names, G_N_ELEMENTS (sgds), test_sgd);
+  add_row_tests ("/nn/optimizer/adam", adam_names, G_N_ELEMENTS (adam_names), test_adam);
   g_test_add_func ("/nn/jit", test_jit);
   g_test_add_func ("/nn/jit/exchanges", test_jit_exchanges);
-  g_test_add_func ("/nn/jit/freezes", test_jit_freezes);
+  add_row_tests ("/nn/jit/freezes", freeze_names, G_N_ELEMENTS (freeze_names),
+                 test_jit_freezes);
   g_test_add_func ("/nn/jit/without-kernels", test_jit_without_kernels);
   g_test_add_func ("/nn/batch-norm", test_batch_norm);
   g_test_add_func ("/nn/embedding", test_embedding);
-  g_test_add_func ("/nn/default-float", test_default_float);
+  add_row_tests ("/nn/default-float", float_names, G_N_ELEMENTS (floats), test_default_float);
   g_test_add_func ("/nn/loader", test_loader);
   g_test_add_func ("/nn/training", test_training);
   g_test_add_func ("/nn/evaluation", test_evaluation);
