@@ -331,8 +331,12 @@ test_zeros (void)
     leave_sevens ();
     TinyTensor *inputs[] = { input };
     g_autoptr (TinyTensor) y = only (tiny_custom_kernel (parts[i].text, inputs, 1));
-    g_autoptr (GBytes) data = T (get_data) (y, &error);
-    g_assert_no_error (error);
+    g_autoptr (GError) failure = NULL;
+    g_autoptr (GBytes) data = T (get_data) (y, &failure);
+    if (data == NULL) {
+      CASE_FAILS ("text %u: %s", i, failure->message);
+      continue;
+    }
     const float *found = g_bytes_get_data (data, NULL);
     for (gint64 j = 0; j < 1024; j++)
       if (found[j] != (j < parts[i].n_stored ? 3 : 0)) {
