@@ -188,6 +188,32 @@ hear_list (ConfRunning *self, ConfWorker *worker, JsonObject **out_error)
   }
 }
 
+/* True if a second worker cannot open the device while the first has it, as somebody has it. */
+static gboolean
+opens_once (ConfRunning *self)
+{
+  gint64 limit_us = (gint64) (self->options->timeout_scale * OPEN_SECONDS * G_USEC_PER_SEC);
+  g_autoptr (ConfWorker) second = conf_worker_new (&self->setup, CONF_WORKER_OPEN, NULL);
+  g_autoptr (JsonNode) answer = second != NULL ? conf_worker_wait (second, limit_us) : NULL;
+  JsonObject *object = answer != NULL ? json_node_get_object (answer) : NULL;
+  if (object == NULL || !json_object_has_member (object, "error"))
+    return FALSE;
+  JsonObject *error = json_object_get_object_member (object, "error");
+  return json_object_get_int_member (error, "code") == TINY_ERROR_PERMISSION;
+}
+
+static void
+choose_jobs (ConfRunning *self)
+{
+  self->n_jobs = self->options->n_jobs;
+  if (self->n_jobs > 1 && !self->options->list && opens_once (self)) {
+    self->n_jobs = 1;
+    g_printerr (
+        "tinycore conformance: the device can be open in one process only, so one worker "
+        "runs at a time\n");
+  }
+}
+
 static gboolean
 ask_for_cases (ConfRunning *self, int *out_status)
 {
@@ -200,6 +226,7 @@ ask_for_cases (ConfRunning *self, int *out_status)
     return FALSE;
   }
   if (hear_list (self, worker, &failure)) {
+    choose_jobs (self);
     *out_status = CONF_EXIT_PASSED;
     return TRUE;
   }

@@ -146,7 +146,7 @@ void
 conf_running_run (ConfRunning *self)
 {
   const ConfPool pool = { .setup = &self->setup,
-                          .n_jobs = self->options->n_jobs,
+                          .n_jobs = self->n_jobs,
                           .timeout_scale = self->options->timeout_scale,
                           .stop = &self->stop,
                           .done = show_done,

@@ -34,6 +34,7 @@ typedef struct {
   JsonObject *facts;     /* of the opened subject, as a worker tells them; or NULL */
   GPtrArray *planned;    /* of ConfPlanned, in the order of the list */
   JsonArray *absent;     /* {"name", "reason"} */
+  guint n_jobs;          /* workers at once: one where the device opens once */
   gint64 begin_us;
   gint64 said_us;              /* when it was said how far it is */
   gint stop;                   /* somebody wants it to end */
