@@ -127,9 +127,11 @@ run_info (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
   const TinyDeviceInfo *it = &info[0];
   check_text (trial, it->name, sizeof it->name, FALSE, "the device's name");
   check_text (trial, it->arch, sizeof it->arch, TRUE, "the device's arch");
-  conf_check (trial, is_power_of_two (it->alignment) && it->alignment >= LARGEST_ELEMENT,
-              "alignment is %u, which is no power of two or less than the largest element",
-              it->alignment);
+  conf_check (
+      trial, is_power_of_two (it->alignment) && it->alignment >= LARGEST_ELEMENT,
+      "info(): alignment is %u; wanted is a power of two from %d, the size of the largest "
+      "element, to %d, as spans begin at multiples of it",
+      it->alignment, LARGEST_ELEMENT, TINY_SPAN_ALIGNMENT);
   conf_check (
       trial,
       it->transfer_bytes == 0
