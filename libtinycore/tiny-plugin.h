@@ -836,8 +836,9 @@ typedef struct TinyPluginModule {
    * the conformance suite wants to know, and so do DRIVER and PERMISSION. Called again with more room where there
    * are more than that. Required. */
   TinyStatus (*scan) (TinyCandidate *out, uint32_t *n, TinyPluginError *error);
-  /* Opens the device of that id, several times where it is asked to. NO_DEVICE of another id; BUSY,
-   * PERMISSION and DRIVER say why it cannot be had, and the next one that the user named is tried. Required. */
+  /* Opens the device of that id, several times where it is asked to; again after DEVICE_LOST, before close() of the
+   * lost one. NO_DEVICE of another id; BUSY, PERMISSION and DRIVER say why it cannot be had, and the next one that the
+   * user named is tried. Required. */
   TinyStatus (*open) (const char *id, TinyPluginDevice **out, const TinyDeviceTable **out_table,
                       TinyPluginError *error);
   uint64_t reserved[16]; /* 0; docs/abi.md says what for */
