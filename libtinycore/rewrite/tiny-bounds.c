@@ -54,9 +54,13 @@ static Interval
 fit (TinyDType dtype, __int128 min, __int128 max)
 {
   Interval all = whole (dtype);
-  if (dtype == TINY_DTYPE_INDEX)
+  if (dtype == TINY_DTYPE_INDEX) {
+    /* Outside alone it is no number, least of all the end: address arithmetic of kernel texts wraps there. */
+    if ((min < all.min && max <= all.min) || (max > all.max && min >= all.max))
+      return all;
     return (Interval){ (gint64) CLAMP (min, all.min, all.max),
                        (gint64) CLAMP (max, all.min, all.max) };
+  }
   /* A u64 that reaches G_MAXINT64 stands for all above it. */
   gboolean open = dtype == TINY_DTYPE_U64 && max >= G_MAXINT64;
   if (min < all.min || max > all.max || open)

@@ -141,6 +141,7 @@ test_bounds (void)
   TinyNode *i8 = new_leaf (graph, TINY_DTYPE_I8, 0), *u64 = new_leaf (graph, TINY_DTYPE_U64, 1);
   TinyNode *huge = tiny_node_const_int (graph, TINY_DTYPE_U64, -1);
   TinyNode *c = tiny_node_const_index (graph, 1 << 30);
+  TinyNode *below = tiny_node_const_index (graph, -(1 << 30));
   TinyNode *product = r;
   gint64 min, max;
   tiny_node_get_bounds (tiny_node_binary (graph, TINY_OP_SUB, r, c), &min, &max);
@@ -154,6 +155,13 @@ test_bounds (void)
     product = tiny_node_binary (graph, TINY_OP_MUL, product, c);
   tiny_node_get_bounds (product, &min, &max);
   g_assert_cmpint (min, ==, 0);
+  g_assert_cmpint (max, ==, tiny_dtype_get_max (TINY_DTYPE_INDEX));
+  /* An interval that lies outside altogether could be any number once it wraps. */
+  TinyNode *after = tiny_node_binary (graph, TINY_OP_ADD, r, tiny_node_const_index (graph, 1));
+  for (guint i = 0; i < 3; i++)
+    after = tiny_node_binary (graph, TINY_OP_MUL, after, i == 1 ? below : c);
+  tiny_node_get_bounds (after, &min, &max);
+  g_assert_cmpint (min, ==, tiny_dtype_get_min (TINY_DTYPE_INDEX));
   g_assert_cmpint (max, ==, tiny_dtype_get_max (TINY_DTYPE_INDEX));
   /* The upper half of u64 is not decided by what fits in 63 bits. */
   tiny_node_get_bounds (tiny_node_binary (graph, TINY_OP_CMPLT, u64, huge), &min, &max);
