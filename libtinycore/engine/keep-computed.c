@@ -15,9 +15,11 @@
 #include "ir/tiny-shape.h"
 
 enum {
-  OFTEN = 2,    /* times: once more and it is stored. A training step computes its loss twice */
-  FEW = 4,      /* nodes: nothing among them is worth anything */
-  MANY_OPS = 16 /* without a reduction */
+  OFTEN = 2, /* times: once more and it is stored. A training step computes its loss twice */
+  MOST_REPEATS = 7,
+  MANY_REPEATED = 100, /* reductions: so many again, after MOST_REPEATS times, are not meant */
+  FEW = 4,             /* nodes: nothing among them is worth anything */
+  MANY_OPS = 16        /* without a reduction */
 };
 #define SMALL_BYTES  ((gint64) 1 << 20)
 #define BUDGET_BYTES ((gssize) 64 << 20)
@@ -148,6 +150,32 @@ mark_stored (const TinyRequest *request)
   return is_stored;
 }
 
+/* The work of @node if it was done often enough before, for something that is held: in operations, as n_ops. */
+static guint
+count_repeated (TinyNode *node, const Past *past)
+{
+  const guint n_own = node->op == TINY_OP_REDUCE ? MANY_OPS : is_arithmetic (node);
+  if (!past->is_held || n_own == 0)
+    return 0;
+  if (node->n_repeats == MOST_REPEATS)
+    return n_own;
+  node->n_repeats++;
+  return 0;
+}
+
+/* Such as a loop that carries what it does not store, and computes all rounds in each: said once. */
+static void
+warn_of_repeats (guint n_ops)
+{
+  static gint is_said;
+  if (n_ops >= MANY_REPEATED * MANY_OPS && g_atomic_int_compare_and_exchange (&is_said, 0, 1))
+    g_warning (
+        "what a value is made of was computed %d times, as the value is held and never stored: "
+        "realize () what a loop carries or reads often, or detach () it where no gradient is "
+        "wanted",
+        MOST_REPEATS + 1);
+}
+
 void
 keep_computed_note (const TinyRequest *request)
 {
@@ -159,12 +187,14 @@ keep_computed_note (const TinyRequest *request)
   if (pasts == NULL)
     return;
   const guint32 is_stored = mark_stored (request);
+  guint n_repeated = 0;
   for (guint i = request->order->len; i-- > 0;) {
     TinyNode *node = request->order->pdata[i];
     Past *past = &pasts[i];
     if (node->mark == is_stored && (past->flows || !is_transparent (pasts, node)))
       continue; /* nothing under it is computed for whoever has it */
     past->is_held = past->is_held || node->n_users > past->n_readers;
+    n_repeated += count_repeated (node, past);
     if (node->n_computed > 0) /* it was held, and is read by what is held now */
       node->n_computed = OFTEN;
     else if (past->is_held && is_worth (pasts, node))
@@ -173,6 +203,7 @@ keep_computed_note (const TinyRequest *request)
       if (past->is_held && (past->flows || is_transparent (pasts, node)))
         pasts[node->sources[s]->place].is_held = TRUE;
   }
+  warn_of_repeats (n_repeated);
 }
 
 /* True if there is memory for @node beside what is kept, of which @planned bytes are not there yet. */

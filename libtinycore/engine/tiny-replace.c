@@ -255,8 +255,10 @@ change_node (TinyNode *node, gboolean is_away, gboolean flows)
     g_ptr_array_add (lists.kept, local);
     local = buffer;
   }
-  if (buffer == NULL)
+  if (buffer == NULL) {
     local->n_computed = MAX (local->n_computed, node->n_computed);
+    local->n_repeats = MAX (local->n_repeats, node->n_repeats);
+  }
   self->become[HERE] = local;
   self->become[AWAY] = self->device != NULL ? local : over_sources (node, AWAY);
 }

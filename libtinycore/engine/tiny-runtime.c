@@ -497,6 +497,7 @@ copy_live (GPtrArray *live)
         = tiny_node_new (graph, node->op, node->dtype, node->lanes, node->n_sources,
                          (TinyNode *const *) sources->pdata, node->arg, node->ints, node->text);
     copies[i]->n_computed = MAX (copies[i]->n_computed, node->n_computed);
+    copies[i]->n_repeats = MAX (copies[i]->n_repeats, node->n_repeats);
   }
   for (TinyRoot *root = runtime.roots.next; root != &runtime.roots; root = root->next) {
     root->node = copies[root->node->place];

@@ -32,6 +32,7 @@ struct TinyNode {
   guint8 dtype;          /* TinyDType */
   guint8 bounds : 1;     /* vmin and vmax are known */
   guint8 n_computed : 2; /* times, up to 2, that it was and was not stored: engine/keep-computed.h */
+  guint8 n_repeats : 3;  /* times, up to 7, that it was for a value that is held and not stored */
   guint16 lanes;         /* 1 is a scalar */
   guint16 n_ranges;
   guint32 n_sources;

@@ -382,6 +382,34 @@ test_empty (void)
   g_assert_false (T (get_requires_grad) (leaf));
 }
 
+/* A state that gradients flow through is computed from the first round on for each reader: that is said, once. */
+static void
+test_repeats (void)
+{
+  enum { ROUNDS = 120, DETACHED = 0, STORED, HELD, AGAIN, N_WAYS };
+  for (guint way = 0; way < N_WAYS; way++) {
+    g_autoptr (GError) error = NULL;
+    OWN (w, T (full) (TINY_DTYPE_F32, (gint64[]){ 4, 4 }, 2, 0.1));
+    T (set_requires_grad) (w, TRUE);
+    TinyTensor *h = g_object_ref_sink (T (zeros) (TINY_DTYPE_F32, (gint64[]){ 1, 4 }, 2));
+    if (way == HELD)
+      g_test_expect_message ("tinycore", G_LOG_LEVEL_WARNING, "*computed 8 times*realize ()*");
+    for (guint i = 0; i < ROUNDS; i++) {
+      TinyTensor *next = T (tanh) (T (add_number) (T (matmul) (h, w), 1));
+      next = g_object_ref_sink (way == DETACHED ? T (detach) (next) : next);
+      g_object_unref (h);
+      h = next;
+      if (way == STORED)
+        T (realize) (h, &error);
+      g_assert_no_error (error);
+      read_value (T (sum) (T (mul_number) (h, 2), NULL, 0, FALSE));
+    }
+    if (way == HELD)
+      g_test_assert_expected_messages ();
+    g_object_unref (h);
+  }
+}
+
 int
 main (int argc, char *argv[])
 {
@@ -400,5 +428,6 @@ main (int argc, char *argv[])
   ADD ("gone", test_gone);
   ADD ("overwritten", test_overwritten);
   ADD ("empty", test_empty);
+  ADD ("repeats", test_repeats);
   return g_test_run ();
 }
