@@ -31,6 +31,8 @@ typedef struct {
 } Lane;
 
 static TinyBackend *backend; /* once LOAD has made it */
+/* Raised by each answer: the program, which orders requests of different lanes, is no part of this process. */
+static atomic_uint n_answered;
 
 /* ---- deadly signals ---- */
 static __thread WorkerHead *of_this_thread;
@@ -346,11 +348,13 @@ run_lane (void *data)
   of_this_thread = head;
   for (guint32 n = 1;; n++) {
     wait_for_request (lane, n, look_ns);
+    atomic_load (&n_answered);
     if (n > 1) { /* the first is that the lane is there */
       tiny_plugin_error_init (&head->error);
       head->status = obey (lane, &head->error);
     }
     const gboolean is_last = n > 1 && head->verb == WORKER_UNLOAD;
+    atomic_fetch_add (&n_answered, 1);
     worker_raise (&head->answered, &head->program_sleeps, lane->socket);
     if (is_last)
       _exit (0);
