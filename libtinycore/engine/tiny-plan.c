@@ -125,6 +125,13 @@ find_target (const char *name, gpointer questions)
   return device != NULL ? tiny_device_get_target (device) : NULL;
 }
 
+static guint64
+find_limit (const char *name, gpointer questions)
+{
+  TinyDevice *device = find_device (questions, name);
+  return device != NULL ? tiny_device_get_info (device)->max_buffer_bytes : 0;
+}
+
 static gboolean
 claim (const char *name, const TinyOperation *operation, double own_ns, gpointer questions)
 {
@@ -171,8 +178,7 @@ find_place (TinyPlan *self, guint i, GError **error)
   if (buffer->kind == TINY_SCHEDULE_TEMPORARY) {
     place->binding.offset = buffer->slot;
     place->binding.is_temporary = TRUE;
-    while (!g_str_equal (schedule->arenas[place->arena].device, buffer->device))
-      place->arena++;
+    place->arena = buffer->arena;
   }
   return TRUE;
 }
@@ -226,9 +232,11 @@ tiny_plan_new (TinyGraph *graph, TinyNode *sink, const gboolean *constants, GErr
                                     ? g_array_new (FALSE, FALSE, sizeof (TinyVerdict))
                                     : NULL;
   Questions questions = { devices, verdicts };
-  const TinyScheduleOptions options = {
-    .find_target = find_target, .data = &questions, .constants = constants, .claim = claim
-  };
+  const TinyScheduleOptions options = { .find_target = find_target,
+                                        .find_limit = find_limit,
+                                        .data = &questions,
+                                        .constants = constants,
+                                        .claim = claim };
   gint64 start = tiny_debug_now_ns ();
   TinyTiming timing = tiny_timing_begin ("engine", "schedule");
   TinySchedule *schedule = tiny_schedule_new_with (graph, sink, &options, error);

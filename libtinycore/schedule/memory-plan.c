@@ -2,7 +2,7 @@
  *
  * memory-plan.c: where temporaries lie.
  *
- * Every device has one arena. A temporary lives from the item that writes it to the last that
+ * Every device has one arena, or several where one would be more than the device has in one piece. A temporary lives from the item that writes it to the last that
  * reads it; the largest are placed first, each in the smallest gap that fits between those placed
  * before that live at the same time, at a multiple of what any device may ask for. */
 #include "base/tiny-stats.h"
@@ -58,7 +58,7 @@ typedef struct {
 } Span;
 
 typedef struct {
-  const char *device;
+  TinyScheduleArena arena;
   guint n;         /* leaves: n … 2 n - 1; below node i are 2 i and 2 i + 1 */
   GArray **always; /* Span: taken all the time of a node, where it is noted */
   GArray **ever;   /* Span: taken at some time of it, noted there or below */
@@ -72,7 +72,7 @@ static Taken *
 taken_new (const char *device, guint n_items)
 {
   Taken *self = g_new0 (Taken, 1);
-  self->device = device;
+  self->arena.device = device;
   for (self->n = 1; self->n < n_items;)
     self->n *= 2;
   self->always = g_new0 (GArray *, 2 * self->n);
@@ -216,9 +216,9 @@ find_taken (Taken *self, const Life *life)
     merge_runs (self);
 }
 
-/* Gives @life its place. */
+/* Finds @life its place. */
 static void
-place (Taken *self, Life *life)
+find_place (Taken *self, Life *life)
 {
   gint64 end = 0, best = -1, best_gap = G_MAXINT64;
   find_taken (self, life);
@@ -232,38 +232,50 @@ place (Taken *self, Life *life)
     end = MAX (end, other->end);
   }
   life->offset = best >= 0 ? best : end;
-  if (life->n_bytes > 0)
-    take (self, life);
 }
 
+/* Gives @life its place, in the first arena of @device that has one within @limit, or as large as it is anyway. */
 static guint
-find_device (GPtrArray *taken, const char *device, guint n_items)
+place (GPtrArray *taken, Life *life, const char *device, guint64 limit, guint n_items)
 {
   guint i = 0;
-  while (i < taken->len && ((const Taken *) taken->pdata[i])->device != device)
-    i++;
-  if (i == taken->len)
-    g_ptr_array_add (taken, taken_new (device, n_items));
+  Taken *it = NULL;
+  for (; i < taken->len; i++) {
+    it = taken->pdata[i];
+    if (it->arena.device != device)
+      continue;
+    find_place (it, life);
+    const guint64 end = (guint64) (life->offset + life->n_bytes);
+    if (limit == 0 || end <= MAX (limit, (guint64) it->arena.n_bytes))
+      break;
+  }
+  if (i == taken->len) {
+    g_ptr_array_add (taken, it = taken_new (device, n_items));
+    life->offset = 0;
+  }
+  it->arena.n_bytes = MAX (it->arena.n_bytes, life->offset + life->n_bytes);
+  if (life->n_bytes > 0)
+    take (it, life);
   return i;
 }
 
 TinyScheduleArena *
 schedule_plan_memory (Plan *plan, guint *out_n_arenas)
 {
+  const TinyScheduleOptions *options = &plan->options;
   g_autoptr (GArray) lives = find_lives (plan);
   g_autoptr (GArray) arenas = g_array_new (FALSE, TRUE, sizeof (TinyScheduleArena));
   g_autoptr (GPtrArray) taken = g_ptr_array_new_with_free_func (taken_free);
   for (guint i = 0; i < lives->len; i++) {
     Life *life = &g_array_index (lives, Life, i);
     TinyScheduleBuffer *buffer = schedule_get_buffer (plan, life->buffer);
-    const guint a = find_device (taken, buffer->device, plan->items->len);
-    if (a == arenas->len)
-      g_array_append_val (arenas, ((TinyScheduleArena){ buffer->device, 0 }));
-    place (taken->pdata[a], life);
+    const guint64 limit
+        = options->find_limit != NULL ? options->find_limit (buffer->device, options->data) : 0;
+    buffer->arena = place (taken, life, buffer->device, limit, plan->items->len);
     buffer->slot = life->offset;
-    TinyScheduleArena *arena = &g_array_index (arenas, TinyScheduleArena, a);
-    arena->n_bytes = MAX (arena->n_bytes, life->offset + life->n_bytes);
   }
+  for (guint i = 0; i < taken->len; i++)
+    g_array_append_val (arenas, ((const Taken *) taken->pdata[i])->arena);
   *out_n_arenas = arenas->len;
   return (TinyScheduleArena *) g_array_free (g_steal_pointer (&arenas), FALSE);
 }

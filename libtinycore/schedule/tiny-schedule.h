@@ -14,7 +14,7 @@ G_BEGIN_DECLS
 typedef enum {
   TINY_SCHEDULE_INPUT,     /* slot is the PARAM's number; an ASSIGN writes into one */
   TINY_SCHEDULE_OUTPUT,    /* slot is the root's number; fresh memory that outlives the run */
-  TINY_SCHEDULE_TEMPORARY, /* slot is the byte offset in its device's arena */
+  TINY_SCHEDULE_TEMPORARY, /* slot is the byte offset in arenas[arena] */
 } TinyScheduleBufferKind;
 
 typedef struct {
@@ -23,6 +23,7 @@ typedef struct {
   gint64 n_elements;
   const char *device;
   gint64 slot;
+  guint arena;
 } TinyScheduleBuffer;
 
 typedef enum { TINY_SCHEDULE_KERNEL, TINY_SCHEDULE_COPY } TinyScheduleItemKind;
@@ -62,11 +63,12 @@ typedef struct {
   guint n_items, n_buffers, n_inputs, n_outputs, n_arenas;
   TinyScheduleItem *items; /* in the order to run them */
   TinyScheduleBuffer *buffers;
-  TinyScheduleArena *arenas; /* one a device that needs temporaries */
-  guint *outputs;            /* root i is in buffers[outputs[i]], row-major */
-  TinySpread *spreads;       /* of each root, where any is on several devices; else NULL */
-  GArray *log;       /* where constants were unknown: what they might refuse; else NULL */
-  char *explanation; /* with TINY_EXPLAIN: why kernels are apart; else NULL */
+  TinyScheduleArena
+      *arenas;         /* of a device that needs temporaries as many as its limit asks for */
+  guint *outputs;      /* root i is in buffers[outputs[i]], row-major */
+  TinySpread *spreads; /* of each root, where any is on several devices; else NULL */
+  GArray *log;         /* where constants were unknown: what they might refuse; else NULL */
+  char *explanation;   /* with TINY_EXPLAIN: why kernels are apart; else NULL */
 } TinySchedule;
 
 /* Takes @graph (and frees it in any case). @sink is SINK(roots…) of a normalised tensor graph: its
@@ -83,6 +85,8 @@ typedef struct {
   /* What the device of that name can do, or NULL; the same in every call. @device may be NULL: what
    * nothing places. The width of its vectors, its caches and threads count. */
   const TinyTarget *(*find_target) (const char *device, gpointer data);
+  /* The most bytes that @device has in one piece, or 0; the same in every call. NULL: there is no limit. */
+  guint64 (*find_limit) (const char *device, gpointer data);
   gpointer data;
   /* By slot, or NULL: inputs that stay as they are from run to run. What reads nothing else is kept
    * apart, as those who run it again and again need not run it again. */

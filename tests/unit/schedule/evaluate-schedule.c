@@ -209,7 +209,7 @@ spoil_overlaps (TinySchedule *schedule, Array **arrays, guint target)
   for (guint b = 0; b < schedule->n_buffers; b++) {
     const TinyScheduleBuffer *o = &schedule->buffers[b];
     gint64 o_end = o->slot + o->n_elements * (gint64) tiny_dtype_get_n_bytes (o->dtype);
-    if (b == target || o->kind != TINY_SCHEDULE_TEMPORARY || o->device != t->device
+    if (b == target || o->kind != TINY_SCHEDULE_TEMPORARY || o->arena != t->arena
         || o->slot >= t_end || o_end <= t->slot)
       continue;
     for (gint64 k = 0; k < arrays[b]->n; k++)
@@ -269,16 +269,12 @@ evaluate_schedule (TinySchedule *schedule, GPtrArray *inputs)
       for (gint64 k = 0; k < buffer->n_elements; k++)
         arrays[b]->v[k].i = 123456;
     if (buffer->kind == TINY_SCHEDULE_TEMPORARY) {
-      gboolean found = FALSE;
-      for (guint a = 0; a < schedule->n_arenas; a++)
-        if (schedule->arenas[a].device == buffer->device) {
-          found = TRUE;
-          g_assert_cmpint (buffer->slot
-                               + buffer->n_elements
-                                     * (gint64) tiny_dtype_get_n_bytes (buffer->dtype),
-                           <=, schedule->arenas[a].n_bytes);
-        }
-      g_assert_true (found || buffer->n_elements == 0);
+      const gint64 n_bytes
+          = buffer->n_elements * (gint64) tiny_dtype_get_n_bytes (buffer->dtype);
+      g_assert_true (n_bytes == 0
+                     || (buffer->arena < schedule->n_arenas
+                         && schedule->arenas[buffer->arena].device == buffer->device
+                         && buffer->slot + n_bytes <= schedule->arenas[buffer->arena].n_bytes));
     }
   }
   for (guint i = 0; i < schedule->n_items; i++) {

@@ -177,6 +177,32 @@ count_needed (const TinySchedule *schedule)
   return most;
 }
 
+static guint64
+give_limit (const char *device, gpointer limit)
+{
+  return *(const guint64 *) limit;
+}
+
+/* Each arena keeps to @limit, or is as large as a buffer that does not; gives their bytes together. */
+static gint64
+check_arenas (const TinySchedule *schedule, guint64 limit)
+{
+  gint64 total = 0;
+  for (guint a = 0; a < schedule->n_arenas; a++) {
+    gint64 largest = 0;
+    total += schedule->arenas[a].n_bytes;
+    for (guint b = 0; b < schedule->n_buffers; b++) {
+      const TinyScheduleBuffer *buffer = &schedule->buffers[b];
+      if (buffer->kind == TINY_SCHEDULE_TEMPORARY && buffer->arena == a)
+        largest = MAX (largest,
+                       buffer->n_elements * (gint64) tiny_dtype_get_n_bytes (buffer->dtype));
+    }
+    g_assert_cmpint (schedule->arenas[a].n_bytes, <=,
+                     MAX (limit, (guint64) largest + TINY_SPAN_ALIGNMENT));
+  }
+  return total;
+}
+
 static void
 test_large (void)
 {
@@ -222,10 +248,12 @@ check_bound (const Array *wanted)
   array_free (off);
 }
 
-/* Runs @sink both ways on random inputs; returns how many items the schedule has. */
+/* Runs @sink both ways on random inputs, with at most @limit bytes in one piece unless that is 0; returns how many items
+ * the schedule has. */
 static guint
-compare (Network *self, TinyGraph *graph, TinyNode *sink)
+compare (Network *self, TinyGraph *graph, TinyNode *sink, guint64 limit)
 {
+  const TinyScheduleOptions options = { .find_limit = give_limit, .data = &limit };
   g_autoptr (GError) error = NULL;
   g_autoptr (GRand) random = g_rand_new_with_seed (7);
   g_autoptr (GPtrArray) inputs = g_ptr_array_new_with_free_func ((GDestroyNotify) array_free);
@@ -240,8 +268,10 @@ compare (Network *self, TinyGraph *graph, TinyNode *sink)
     g_ptr_array_add (inputs, array);
   }
   g_autoptr (GPtrArray) expected = evaluate_graph (graph, sink, inputs);
-  g_autoptr (TinySchedule) schedule = tiny_schedule_new (graph, sink, &error);
+  g_autoptr (TinySchedule) schedule = tiny_schedule_new_with (graph, sink, &options, &error);
   g_assert_no_error (error);
+  if (limit > 0)
+    check_arenas (schedule, limit);
   if (g_getenv ("TINY_TEST_SHOW") != NULL) {
     g_autofree char *text = tiny_schedule_to_string (schedule);
     g_test_message ("%s", text);
@@ -257,6 +287,25 @@ compare (Network *self, TinyGraph *graph, TinyNode *sink)
       check_bound (expected->pdata[i]);
   }
   return schedule->n_items;
+}
+
+/* A device of 64 MiB that has 31 in one piece trains with batches of 128. */
+static void
+test_small_device (void)
+{
+  Network self = { 0 };
+  guint64 limit = 31 << 20;
+  const TinyScheduleOptions options = { .find_limit = give_limit, .data = &limit };
+  g_autoptr (GError) error = NULL;
+  TinyGraph *graph = tiny_graph_new ();
+  tiny_runtime_lock ();
+  TinyNode *sink = make_step (&self, graph, 128, 28, 32);
+  tiny_runtime_unlock ();
+  g_autoptr (TinySchedule) schedule = tiny_schedule_new_with (graph, sink, &options, &error);
+  g_assert_no_error (error);
+  const gint64 total = check_arenas (schedule, limit), needed = count_needed (schedule);
+  g_assert_cmpuint (schedule->n_arenas, ==, 2);
+  g_assert_cmpint (total, <=, needed + needed / 8);
 }
 
 /* With launches free, a small step is scheduled like a large one. */
@@ -286,8 +335,23 @@ test_small (gconstpointer large)
   tiny_runtime_lock ();
   TinyNode *sink = make_step (&self, graph, 2, 8, 2);
   tiny_runtime_unlock ();
-  compare (&self, graph, sink);
+  compare (&self, graph, sink, 0);
   schedule_weights = old;
+}
+
+/* A device that has no large pieces of memory. */
+static void
+test_pieces (void)
+{
+  static const guint64 limits[] = { 1, 1 << 10, 4 << 10, 16 << 10, 1 << 30 };
+  for (guint i = 0; i < G_N_ELEMENTS (limits); i++) {
+    Network self = { 0 };
+    TinyGraph *graph = tiny_graph_new ();
+    tiny_runtime_lock ();
+    TinyNode *sink = make_step (&self, graph, 2, 8, 2);
+    tiny_runtime_unlock ();
+    compare (&self, graph, sink, limits[i]);
+  }
 }
 
 /* Gradients of convolutions with strides, padding, dilation and groups. */
@@ -323,7 +387,7 @@ test_windows (gconstpointer large)
     TinyNode *sink
         = tiny_graph_import (graph, tiny_node_sink (tiny_runtime_get_graph (), 3, roots, NULL));
     tiny_runtime_unlock ();
-    g_assert_cmpuint (compare (self, graph, sink), <=, 40);
+    g_assert_cmpuint (compare (self, graph, sink, 0), <=, 40);
   }
   schedule_weights = old;
 }
@@ -376,6 +440,8 @@ main (int argc, char **argv)
   g_test_add_func ("/schedule/training/attention", test_attention);
   g_test_add_data_func ("/schedule/training/small", NULL, test_small);
   g_test_add_data_func ("/schedule/training/small-as-large", "", test_small);
+  g_test_add_func ("/schedule/training/pieces", test_pieces);
+  g_test_add_func ("/schedule/training/small-device", test_small_device);
   g_test_add_data_func ("/schedule/training/windows", NULL, test_windows);
   g_test_add_data_func ("/schedule/training/windows-as-large", "", test_windows);
   return g_test_run ();
