@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 """tinycore train fashion-mnist: it learns, its summary has every field, a seed fixes the run, and every
 backend and compiler computes the same losses."""
+import json
+import os
 import re
 import signal
 import time
@@ -44,6 +46,31 @@ def learns(box):
     check(first["step"] == 1 and 2 < first["loss"] < 4, first)
     for line in [first, *rest[:-1]]:
         check(set(line) == {"step", "loss", "images_per_second"}, line)
+
+
+@test("--no-test leaves out the test images: no accuracy, the same losses")
+def no_test(box):
+    data = ["--data", small_data.write(box, small_data.made(24, 4))]
+    common = ["train", "fashion-mnist", "--steps", 2, "--batch", 4, *data]
+    whole = box.run(*common, "--json", DEV="CPU").quiet()
+    bare = box.run(*common, "--json", "--no-test", DEV="CPU").quiet()
+    check(loss_texts(whole) == loss_texts(bare), (whole, bare))
+    check(set(whole.lines()[-1]) - set(bare.lines()[-1]) == {"test_accuracy"}, bare)
+    said = box.run(*common, "--no-test", DEV="CPU").quiet().out
+    check("accuracy" not in said.split("next:")[0] and "\nafter 2 steps on CPU: " in said, said)
+
+
+@test("a device of 64 MiB, whose buffers are at most 31 MiB, trains with the batches that others have")
+def small_chip(box):
+    data = ["--data", small_data.write(box, small_data.made(256, 500))]
+    common = ["train", "fashion-mnist", "--steps", 2, "--json", *data]
+    manifest = {"format_version": 1, "name": "BROKEN", "abi": 1, "module": os.environ["TINY_E2E_BROKEN_PLUGIN"]}
+    env = {"DEV": "BROKEN", "TINY_PLUGIN_FILES": box.write("broken.json", json.dumps(manifest)), "TINY_BROKEN": "none-small",
+           "TINY_BROKEN_AROUND": os.path.join(os.environ["TINY_E2E_BUILD"], "plugins", "cpu", "tiny-cpu.so")}
+    small = box.run(*common, TINY_BROKEN_MEMORY=64, timeout=300, **env)
+    large = box.run(*common, TINY_BROKEN_MEMORY=1024, timeout=300, **env)
+    check(loss_texts(small.good()) == loss_texts(large.good()), (small, large))
+    check(summary_of(small)["test_accuracy"] == summary_of(large)["test_accuracy"], (small, large))
 
 
 @test("the seed decides the run: the same twice, whatever the threads, another with another")
