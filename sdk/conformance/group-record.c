@@ -1,13 +1,23 @@
 /* SPDX-License-Identifier: MIT
  *
- * group-record.c: how fast it is: kept in the certificate, and judged by nobody here. */
+ * group-record.c: how fast it is: kept in the certificate, and judged by nobody here.
+ *
+ * A measurement is as large as the device can do in part of a second, and takes a small part of its memory: it begins
+ * with little and becomes larger while that is quick. */
 #include <string.h>
 
 #include "fresh.h"
 #include "tensor/tiny-tensor-operations.h"
 #include "tensor/tiny-tensor.h"
 
-enum { N_LAUNCHES = 300, N_BATCH = 64, COPY_BYTES = 32 << 20, LEAST_US = 150000 };
+enum {
+  N_LAUNCHES = 300,
+  N_BATCH = 64,
+  LEAST_BYTES = 4 << 10,
+  COPY_BYTES = 32 << 20,
+  LEAST_US = 150000,
+  MOST_US = 5000000
+};
 
 static gint64
 now_us (void)
@@ -52,11 +62,13 @@ run_launches (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self
     commands[i] = conf_step_dispatch (&step, program, spans);
   for (guint batch = 1; batch <= N_BATCH && !conf_has_failed (trial); batch += N_BATCH - 1) {
     conf_raw_submit (&raw, commands, batch, "warming up");
-    gint64 begin = now_us ();
-    for (guint i = 0; i < N_LAUNCHES && !conf_has_failed (trial); i++)
-      conf_raw_submit (&raw, commands, batch, "launch");
-    conf_record (trial, batch == 1 ? "submit of one launch" : "launch in a submit of 64",
-                 (double) (now_us () - begin) * 1000 / N_LAUNCHES / batch, "ns");
+    gint64 begin = now_us (), us = 0;
+    guint n = 0;
+    for (; n < N_LAUNCHES && us < MOST_US && !conf_has_failed (trial); us = now_us () - begin)
+      n += conf_raw_submit (&raw, commands, batch, "launch");
+    if (n > 0)
+      conf_record (trial, batch == 1 ? "submit of one launch" : "launch in a submit of 64",
+                   (double) us * 1000 / n / batch, "ns");
   }
   conf_step_free (&step, &raw, buffers);
   conf_raw_unload (&raw, program);
@@ -72,25 +84,74 @@ copy_once (ConfRaw *raw, TinyPluginBuffer *const *buffers, guint8 *data, guint64
                      : conf_raw_copy (raw, buffers[1], 0, buffers[0], 0, n);
 }
 
+/* The most bytes of one of two buffers that leave room for others. */
+static guint64
+most_bytes (const ConfRaw *raw)
+{
+  const guint64 most = raw->info->max_buffer_bytes, memory = raw->info->memory_bytes;
+  guint64 n = MIN (most ? most : COPY_BYTES, memory ? memory / 8 : COPY_BYTES);
+  return MIN (n, COPY_BYTES);
+}
+
+/* The largest size, beginning with a small one, up to @most, at which one copy takes no longer than a tenth of a
+ * second or so. */
+static guint64
+find_size (
+    ConfRaw *raw, TinyPluginBuffer *const *buffers, guint8 *data, guint64 most, guint kind)
+{
+  enum { TIMES = 8 };
+  guint64 n = MIN (most, LEAST_BYTES);
+  for (;;) {
+    const gint64 begin = now_us ();
+    if (!copy_once (raw, buffers, data, n, kind) || n == most
+        || (now_us () - begin) * TIMES > LEAST_US)
+      return n;
+    n = MIN (most, n * TIMES);
+  }
+}
+
+static void
+time_copies (ConfRaw *raw, TinyPluginBuffer *const *buffers, guint8 *data, guint64 most)
+{
+  static const char *const names[] = { "upload", "download", "copy on the device" };
+  for (guint kind = 0; kind < 3 && !conf_has_failed (raw->trial); kind++) {
+    const guint64 n = find_size (raw, buffers, data, most, kind);
+    guint times = 0;
+    gint64 begin = now_us (), us = 0;
+    for (; us < LEAST_US && !conf_has_failed (raw->trial); us = now_us () - begin)
+      times += copy_once (raw, buffers, data, n, kind);
+    conf_record (raw->trial, names[kind], (double) n * times / (double) MAX (us, 1) / 1000,
+                 "GB/s");
+  }
+}
+
+/* Both or none. */
+static gboolean
+alloc_both (ConfRaw *raw, TinyPluginBuffer **buffers, guint64 n_bytes)
+{
+  buffers[0] = conf_raw_try_alloc (raw, n_bytes);
+  buffers[1] = buffers[0] ? conf_raw_try_alloc (raw, n_bytes) : NULL;
+  if (buffers[1] == NULL) {
+    conf_raw_free (raw, buffers[0]);
+    buffers[0] = NULL;
+  }
+  return buffers[1] != NULL;
+}
+
 static void
 run_copies (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
-  static const char *const names[] = { "upload", "download", "copy on the device" };
   ConfRaw raw;
   if (!conf_raw_begin (&raw, trial, subject))
     return;
-  guint64 most = raw.info->max_buffer_bytes ? raw.info->max_buffer_bytes : COPY_BYTES;
-  guint64 n = MIN (most, COPY_BYTES) / 64 * 64;
+  guint64 n = MAX (most_bytes (&raw), LEAST_BYTES) / 64 * 64;
+  TinyPluginBuffer *buffers[2] = { NULL };
+  while (!alloc_both (&raw, buffers, n) && n > LEAST_BYTES)
+    n = MAX (n / 128 * 64, LEAST_BYTES);
   g_autofree guint8 *data = g_malloc0 (n);
-  TinyPluginBuffer *buffers[] = { conf_raw_alloc (&raw, n), conf_raw_alloc (&raw, n) };
-  for (guint kind = 0; kind < 3 && !conf_has_failed (trial); kind++) {
-    guint times = 0;
-    copy_once (&raw, buffers, data, n, kind);
-    gint64 begin = now_us (), us = 0;
-    for (; us < LEAST_US && !conf_has_failed (trial); us = now_us () - begin, times++)
-      copy_once (&raw, buffers, data, n, kind);
-    conf_record (trial, names[kind], (double) n * times / (double) MAX (us, 1) / 1000, "GB/s");
-  }
+  if (conf_check (trial, buffers[1] != NULL, "there is no memory for two buffers of %u bytes",
+                  LEAST_BYTES))
+    time_copies (&raw, buffers, data, n);
   conf_raw_free (&raw, buffers[0]);
   conf_raw_free (&raw, buffers[1]);
   conf_raw_end (&raw);
@@ -121,20 +182,34 @@ time_product (ConfTrial *trial, TinyTensor *a, TinyTensor *b)
   return now_us () - begin;
 }
 
-/* Larger ones until one takes its time. */
+/* The operands and the result of it take a small part of the memory there is. */
+static gboolean
+has_room (const ConfSubject *subject, gint64 n)
+{
+  const TinyDeviceInfo *info = tiny_device_get_info (subject->device);
+  const guint64 bytes = (guint64) (n * n) * sizeof (float);
+  return (info->max_buffer_bytes == 0 || bytes <= info->max_buffer_bytes)
+         && (info->memory_bytes == 0 || bytes <= info->memory_bytes / 16);
+}
+
+/* Larger ones until one takes its time, or the next one, eight times the work, would take too much of it. */
 static void
 run_product (ConfTrial *trial, const ConfSubject *subject, const ConfCase *self)
 {
-  for (gint64 n = 64; n <= 2048 && !conf_has_failed (trial); n *= 2) {
+  enum { LEAST = 16, MOST = 2048 };
+  for (gint64 n = LEAST; !conf_has_failed (trial); n *= 2) {
     g_autoptr (TinyTensor) a = new_square (subject, n);
     g_autoptr (TinyTensor) b = new_square (subject, n);
-    gint64 best = time_product (trial, a, b); /* compiles */
-    for (guint i = 0; i < 3 && best < 10 * LEAST_US; i++)
+    time_product (trial, a, b); /* compiles */
+    gint64 best = time_product (trial, a, b);
+    for (guint i = 0; i < 2 && best < 10 * LEAST_US; i++)
       best = MIN (best, time_product (trial, a, b));
-    if (best < LEAST_US / 5 && n < 2048)
+    if (best < LEAST_US / 5 && n < MOST && has_room (subject, 2 * n))
       continue;
     g_autofree char *what = g_strdup_printf ("matmul f32 %" G_GINT64_FORMAT, n);
-    conf_record (trial, what, 2e-3 * (double) (n * n * n) / (double) MAX (best, 1), "GFLOP/s");
+    if (!conf_has_failed (trial))
+      conf_record (trial, what, 2e-3 * (double) (n * n * n) / (double) MAX (best, 1),
+                   "GFLOP/s");
     return;
   }
 }

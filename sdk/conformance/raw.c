@@ -99,6 +99,15 @@ conf_raw_alloc (ConfRaw *self, guint64 n_bytes)
   return buffer;
 }
 
+TinyPluginBuffer *
+conf_raw_try_alloc (ConfRaw *self, guint64 n_bytes)
+{
+  TinyPluginBuffer *buffer = NULL;
+  clear_error (self);
+  const TinyStatus status = self->table->alloc (self->device, n_bytes, &buffer, &self->error);
+  return status == TINY_STATUS_OK ? buffer : NULL;
+}
+
 void
 conf_raw_free (ConfRaw *self, TinyPluginBuffer *buffer)
 {

@@ -34,6 +34,8 @@ gboolean
 conf_raw_submit (ConfRaw *self, const TinyCommand *commands, guint n, const char *what);
 /* NULL where the trial has failed. */
 TinyPluginBuffer *conf_raw_alloc (ConfRaw *self, guint64 n_bytes);
+/* NULL where there is no memory for it, which the trial is not told. */
+TinyPluginBuffer *conf_raw_try_alloc (ConfRaw *self, guint64 n_bytes);
 void conf_raw_free (ConfRaw *self, TinyPluginBuffer *buffer);
 /* Of whole units. */
 gboolean conf_raw_upload (

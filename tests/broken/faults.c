@@ -32,6 +32,7 @@ static FAULT_TABLE (faults_none);
 
 /* clang-format off */
 #define TABLES(X)                                                                              \
+  X (small)                                                                                    \
   X (floats)                                                                                   \
   X (integers)                                                                                 \
   X (casts)                                                                                    \
