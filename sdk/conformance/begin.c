@@ -10,8 +10,9 @@
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
 #include "device/tiny-table.h"
-#include "run.h"
+#include "answer.h"
 #include "elf-note.h"
+#include "run.h"
 
 enum { OPEN_SECONDS = 120 };
 
@@ -160,14 +161,52 @@ add_case (ConfRunning *self, JsonObject *object)
   g_ptr_array_add (self->planned, planned);
 }
 
+/* One answer of the list; the reason why it is none, or NULL. */
+static const char *
+take_listed (ConfRunning *self, GHashTable *names, JsonObject *answer)
+{
+  JsonNode *ready = json_object_get_member (answer, "ready");
+  JsonNode *listed = json_object_get_member (answer, "case");
+  JsonNode *absent = json_object_get_member (answer, "absent");
+  if (ready != NULL) {
+    if (self->facts != NULL || json_object_get_size (json_node_get_object (ready)) == 0)
+      return "it does not say once what it opened";
+    self->facts = json_object_ref (json_node_get_object (ready));
+    pass_load (self, "load/open");
+    return NULL;
+  }
+  if (self->facts == NULL || (listed == NULL && absent == NULL))
+    return "it is no part of a list of cases";
+  if (json_array_get_length (self->absent) >= CONF_MAX_LISTED
+      || self->planned->len >= CONF_MAX_LISTED)
+    return "its list of cases does not end";
+  if (absent != NULL) {
+    json_array_add_object_element (self->absent,
+                                   json_object_ref (json_node_get_object (absent)));
+    return NULL;
+  }
+  add_case (self, json_node_get_object (listed));
+  const ConfPlanned *planned = self->planned->pdata[self->planned->len - 1];
+  return g_hash_table_add (names, planned->name) ? NULL : "it lists a case twice";
+}
+
 /* Hears the whole list; FALSE where the worker does not come to its end. */
 static gboolean
 hear_list (ConfRunning *self, ConfWorker *worker, JsonObject **out_error)
 {
-  gint64 limit_us = (gint64) (self->options->timeout_scale * OPEN_SECONDS * G_USEC_PER_SEC);
+  const gint64 limit_us
+      = (gint64) (self->options->timeout_scale * OPEN_SECONDS * G_USEC_PER_SEC);
+  gint64 end_us = g_get_monotonic_time () + limit_us;
+  gsize n_bytes = 0;
+  g_autoptr (GHashTable) names = g_hash_table_new (g_str_hash, g_str_equal);
   conf_worker_ask (worker, "list");
   for (;;) {
-    g_autoptr (JsonNode) answer = conf_worker_wait (worker, limit_us);
+    const gint64 left_us = end_us - g_get_monotonic_time ();
+    if (left_us <= 0) {
+      conf_worker_stop (worker);
+      return FALSE;
+    }
+    g_autoptr (JsonNode) answer = conf_worker_wait (worker, left_us);
     JsonObject *object = answer ? json_node_get_object (answer) : NULL;
     if (object == NULL)
       return FALSE;
@@ -175,16 +214,18 @@ hear_list (ConfRunning *self, ConfWorker *worker, JsonObject **out_error)
       *out_error = json_object_ref (json_object_get_object_member (object, "error"));
       return FALSE;
     }
-    if (json_object_has_member (object, "ready")) {
-      self->facts = json_object_ref (json_object_get_object_member (object, "ready"));
-      pass_load (self, "load/open");
-    } else if (json_object_has_member (object, "case"))
-      add_case (self, json_object_get_object_member (object, "case"));
-    else if (json_object_has_member (object, "absent"))
-      json_array_add_object_element (
-          self->absent, json_object_ref (json_object_get_object_member (object, "absent")));
-    else if (json_object_has_member (object, "end"))
+    if (json_object_has_member (object, "end") && self->facts != NULL)
       return TRUE;
+    const char *wrong = take_listed (self, names, object);
+    n_bytes += worker->n_answer;
+    if (wrong == NULL && n_bytes > CONF_MAX_LIST)
+      wrong = "its list of cases does not end";
+    if (wrong != NULL) {
+      conf_worker_refuse (worker, wrong);
+      return FALSE;
+    }
+    if (json_object_has_member (object, "ready"))
+      end_us = g_get_monotonic_time () + limit_us;
   }
 }
 
@@ -214,6 +255,17 @@ choose_jobs (ConfRunning *self)
   }
 }
 
+/* Keeps of a list that is not whole what was seen before it. */
+static void
+forget_list (ConfRunning *self)
+{
+  for (guint i = self->planned->len; i-- > 0;)
+    if (((const ConfPlanned *) self->planned->pdata[i])->result == NULL)
+      g_ptr_array_remove_index (self->planned, i);
+  json_array_unref (self->absent);
+  self->absent = json_array_new ();
+}
+
 static gboolean
 ask_for_cases (ConfRunning *self, int *out_status)
 {
@@ -232,6 +284,7 @@ ask_for_cases (ConfRunning *self, int *out_status)
   }
   if (failure == NULL) {
     const char *name = self->facts ? "load/list" : "load/open";
+    forget_list (self);
     add_load (self, name, conf_result_new_ended (name, worker));
     return FALSE;
   }

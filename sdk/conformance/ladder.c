@@ -156,6 +156,16 @@ print_gap (guint rung, const char *why, const char *stack)
   return CONF_EXIT_FAILED;
 }
 
+/* An answer that can follow rung @rung. */
+static gboolean
+is_next (JsonObject *answer, int rung)
+{
+  if (json_object_has_member (answer, "rung"))
+    return json_object_get_int_member (answer, "rung") > rung;
+  return rung >= 0
+         && (json_object_has_member (answer, "gap") || json_object_has_member (answer, "top"));
+}
+
 /* Hears the worker climb; returns the exit status. */
 static int
 follow (ConfWorker *worker, const ConfOptions *options)
@@ -171,8 +181,15 @@ follow (ConfWorker *worker, const ConfOptions *options)
       print_gap ((guint) rung, why, worker->stack ? worker->stack->str : NULL);
       return CONF_EXIT_CRASHED;
     }
-    if (object == NULL)
-      return CONF_EXIT_FAILED;
+    if (object == NULL) {
+      g_autofree char *how = conf_worker_explain (worker);
+      g_printerr ("tinycore conformance: before the first rung the worker %s\n", how);
+      return CONF_EXIT_CRASHED;
+    }
+    if (!is_next (object, rung)) {
+      conf_worker_refuse (worker, "it is none of the next rung");
+      continue;
+    }
     if (json_object_has_member (object, "gap"))
       return print_gap ((guint) rung, json_object_get_string_member (object, "gap"), NULL);
     if (rung >= 0)

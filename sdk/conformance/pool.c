@@ -13,6 +13,7 @@
 
 #include "base/tiny-clean.h"
 #include "base/tiny-error.h"
+#include "answer.h"
 
 enum { CASE_SECONDS = 60, START_SECONDS = 60, POLL_MS = 200 };
 
@@ -49,7 +50,7 @@ conf_result_new (const char *name, const char *outcome, const char *message)
 JsonObject *
 conf_result_new_ended (const char *name, const ConfWorker *worker)
 {
-  static const char *const outcomes[] = { "ended", "crashed", "ended", "hung" };
+  static const char *const outcomes[] = { "ended", "crashed", "ended", "hung", "crashed" };
   g_autofree char *message = conf_worker_explain (worker);
   g_autofree char *said = conf_worker_quote (worker);
   JsonObject *out = conf_result_new (name, outcomes[worker->end], message);
@@ -63,16 +64,19 @@ conf_result_new_ended (const char *name, const ConfWorker *worker)
 }
 
 /* ---- one place ---- */
+/* A case that only measures is recorded however it ends: its messages say what could not be measured. */
 static void
-set_result (const ConfPool *self, ConfPlanned *planned, JsonObject *result)
+set_result (ConfPool *self, ConfPlanned *planned, JsonObject *result)
 {
+  if ((planned->flags & CONF_RECORD) != 0)
+    json_object_set_string_member (result, "outcome", "recorded");
   g_clear_pointer (&planned->result, json_object_unref);
   planned->result = result;
   self->done (planned, self->data);
 }
 
 static gint64
-time_of (const ConfPool *self, guint seconds)
+time_of (ConfPool *self, guint seconds)
 {
   return g_get_monotonic_time () + (gint64) (self->timeout_scale * seconds * G_USEC_PER_SEC);
 }
@@ -93,7 +97,7 @@ drop (Slot *slot)
 
 /* A crash after the last case was done: by a thread that it left behind. */
 static void
-blame_last (const ConfPool *self, Slot *slot)
+blame_last (ConfPool *self, Slot *slot)
 {
   ConfPlanned *last = slot->last;
   JsonObject *result = conf_result_new_ended (last->name, slot->worker);
@@ -103,7 +107,7 @@ blame_last (const ConfPool *self, Slot *slot)
 }
 
 static void
-begin (const ConfPool *self, Slot *slot, ConfPlanned *planned)
+begin (ConfPool *self, Slot *slot, ConfPlanned *planned)
 {
   g_autoptr (GError) error = NULL;
   gboolean is_fresh = (planned->flags & CONF_FRESH) != 0;
@@ -124,15 +128,18 @@ begin (const ConfPool *self, Slot *slot, ConfPlanned *planned)
   }
   conf_worker_ask (slot->worker, request); /* a worker that is gone is seen when it is read */
   slot->now = planned;
+  planned->begin_us = g_get_monotonic_time ();
   slot->end_us = time_of (self, slot->is_ready ? seconds_of (planned) : START_SECONDS);
 }
 
 static void
-finish (const ConfPool *self, Slot *slot, JsonObject *result)
+finish (ConfPool *self, Slot *slot, JsonObject *result)
 {
   ConfPlanned *planned = g_steal_pointer (&slot->now);
   const char *outcome = json_object_get_string_member_with_default (result, "outcome", "");
-  gboolean is_good = g_str_equal (outcome, "passed") || g_str_equal (outcome, "recorded");
+  gboolean is_good
+      = g_str_equal (outcome, "passed")
+        || (g_str_equal (outcome, "recorded") && !json_object_has_member (result, "messages"));
   if (!is_good && slot->worker->end == CONF_END_NONE) {
     g_autofree char *said = conf_worker_quote (slot->worker);
     if (said[0] != 0)
@@ -144,26 +151,46 @@ finish (const ConfPool *self, Slot *slot, JsonObject *result)
     drop (slot);
 }
 
+/* What workers say at length is kept up to a sum: of what comes after it the outcome. */
+static JsonObject *
+keep (ConfPool *self, JsonObject *result, gsize n_bytes)
+{
+  self->n_kept += n_bytes;
+  if (self->n_kept <= CONF_MAX_KEPT)
+    return json_object_ref (result);
+  JsonObject *out = conf_result_new (json_object_get_string_member (result, "name"),
+                                     json_object_get_string_member (result, "outcome"),
+                                     "what it said is left out: the run has too much of that");
+  json_object_set_int_member (out, "us", json_object_get_int_member (result, "us"));
+  return out;
+}
+
 /* One answer of the worker of @slot. */
 static void
-hear (const ConfPool *self, Slot *slot, JsonObject *answer)
+hear (ConfPool *self, Slot *slot, JsonObject *answer)
 {
-  if (json_object_has_member (answer, "ready")) {
+  JsonNode *result = json_object_get_member (answer, "result");
+  JsonNode *error = json_object_get_member (answer, "error");
+  JsonObject *object = result  ? json_node_get_object (result)
+                       : error ? json_node_get_object (error)
+                               : NULL;
+  if (json_object_has_member (answer, "ready") && !slot->is_ready) {
     slot->is_ready = TRUE;
     slot->end_us = time_of (self, seconds_of (slot->now));
-  } else if (json_object_has_member (answer, "result")) {
-    JsonObject *result = json_object_get_object_member (answer, "result");
-    finish (self, slot, json_object_ref (result));
-  } else if (json_object_has_member (answer, "error")) {
-    JsonObject *error = json_object_get_object_member (answer, "error");
+  } else if (error != NULL) {
     finish (self, slot,
             conf_result_new (slot->now->name, "failed",
-                             json_object_get_string_member_with_default (error, "text", "")));
+                             json_object_get_string_member (object, "text")));
+  } else if (result != NULL
+             && g_str_equal (json_object_get_string_member (object, "name"), slot->now->name)) {
+    finish (self, slot, keep (self, object, slot->worker->n_answer));
+  } else {
+    conf_worker_refuse (slot->worker, "an answer to what it was not asked");
   }
 }
 
 static void
-attend (const ConfPool *self, Slot *slot)
+attend (ConfPool *self, Slot *slot)
 {
   conf_worker_read (slot->worker);
   while (slot->now != NULL) {
@@ -194,7 +221,7 @@ wait_for_any (const Slot *slots, guint n)
 }
 
 static void
-run_some (const ConfPool *self, GQueue *queue, Slot *slots, guint n)
+run_some (ConfPool *self, GQueue *queue, Slot *slots, guint n)
 {
   for (;;) {
     guint n_busy = 0;
@@ -215,7 +242,7 @@ run_some (const ConfPool *self, GQueue *queue, Slot *slots, guint n)
 }
 
 void
-conf_pool_run (const ConfPool *self, const GPtrArray *cases)
+conf_pool_run (ConfPool *self, const GPtrArray *cases)
 {
   GQueue together = G_QUEUE_INIT, alone = G_QUEUE_INIT;
   guint n = MAX (self->n_jobs, 1);

@@ -13,6 +13,7 @@ typedef struct {
   char *name; /* "group/name" */
   ConfLevel level;
   guint flags, seconds;
+  gint64 begin_us; /* it was begun then, or 0 */
   JsonObject *
       result; /* as conf_trial_run() gives, or with "outcome" "crashed", "ended" or "hung" and "stack"; NULL: it has not run */
   gboolean was_kept; /* of an earlier run */
@@ -31,10 +32,11 @@ typedef struct {
   /* Called now and then while cases run, several times a second. */
   void (*tick) (gpointer data);
   gpointer data;
+  gsize n_kept; /* bytes of the answers that it keeps */
 } ConfPool;
 
 /* Runs those of @cases (of ConfPlanned) that have no result. */
-void conf_pool_run (const ConfPool *self, const GPtrArray *cases);
+void conf_pool_run (ConfPool *self, const GPtrArray *cases);
 
 /* A result that the case itself could not give. */
 JsonObject *conf_result_new (const char *name, const char *outcome, const char *message);

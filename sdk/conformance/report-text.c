@@ -34,6 +34,13 @@ print_details (const ConfReported *it, const char *prefix)
   }
 }
 
+static gboolean
+could_not_measure (const ConfReported *it)
+{
+  return !it->is_bad && g_str_equal (it->outcome, "recorded")
+         && conf_text_at (it->object, "messages", 0) != NULL;
+}
+
 /* ---- TAP ---- */
 /* TAP's word for a failure that is known, in two parts for those who search our own files for it. */
 #define EXPECTED_FAILURE                                                                       \
@@ -49,7 +56,7 @@ print_tap (guint number, const ConfReported *it)
           it->name, is_expected ? " # " EXPECTED_FAILURE " expected to fail" : "");
   if (not_run)
     printf ("# it has not run\n");
-  if (it->is_bad || is_expected)
+  if (it->is_bad || is_expected || could_not_measure (it))
     print_details (it, "# ");
 }
 
@@ -148,6 +155,19 @@ print_failures (JsonArray *cases, const char *spec)
             spec);
 }
 
+/* No failure, and yet somebody wants to know why a number is not there. */
+static void
+print_unmeasured (JsonArray *cases)
+{
+  for (guint i = 0; i < json_array_get_length (cases); i++) {
+    ConfReported it = conf_certificate_case (cases, i);
+    if (!could_not_measure (&it))
+      continue;
+    printf ("\n%s could not measure all, which is no failure\n", it.name);
+    print_details (&it, "  ");
+  }
+}
+
 void
 conf_report_text (JsonObject *certificate)
 {
@@ -163,6 +183,7 @@ conf_report_text (JsonObject *certificate)
   for (guint i = 0; i < json_array_get_length (cases);)
     i = print_group (cases, i);
   print_failures (cases, conf_certificate_text (certificate, "subject", "spec"));
+  print_unmeasured (cases);
   printf ("\nlevel %s: %" G_GINT64_FORMAT " of %" G_GINT64_FORMAT " that must pass did",
           conf_certificate_text (certificate, "run", "level"),
           conf_certificate_score (certificate, "passed"),

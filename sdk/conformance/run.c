@@ -14,6 +14,8 @@
 #include "expect.h"
 #include "journal.h"
 
+enum { TERMINAL_COLUMNS = 80 };
+
 /* ---- what is run ---- */
 gboolean
 conf_is_wanted (const ConfPlanned *planned, ConfLevel level, char *const *filters)
@@ -85,73 +87,102 @@ on_interrupt (int number)
   signal (number, SIG_DFL); /* the second time it means it */
 }
 
-static void
-count_done (const ConfRunning *self, guint *out_done, guint *out_failed, guint *out_kept)
+static gboolean
+has_failed (const ConfPlanned *planned)
 {
-  *out_done = *out_failed = *out_kept = 0;
-  for (guint i = 0; i < self->planned->len; i++) {
-    const ConfPlanned *planned = self->planned->pdata[i];
-    if (planned->result == NULL)
-      continue;
-    const char *outcome = json_object_get_string_member (planned->result, "outcome");
-    *out_done += 1;
-    *out_failed += !g_str_equal (outcome, "passed") && !g_str_equal (outcome, "recorded");
-    *out_kept += planned->was_kept;
-  }
+  const char *outcome = json_object_get_string_member (planned->result, "outcome");
+  return !g_str_equal (outcome, "passed") && !g_str_equal (outcome, "recorded");
 }
 
-/* Now and then, as a line of its own: for logs, where a run would say nothing for minutes. */
+typedef struct {
+  guint n_done, n_failed, n_kept, n_running;
+  const ConfPlanned *oldest; /* of those that run, or NULL */
+} Progress;
+
+static Progress
+count_done (const ConfRunning *self)
+{
+  Progress out = { 0 };
+  for (guint i = 0; i < self->planned->len; i++) {
+    const ConfPlanned *planned = self->planned->pdata[i];
+    if (planned->result != NULL) {
+      out.n_done++;
+      out.n_failed += has_failed (planned);
+      out.n_kept += planned->was_kept;
+    } else if (planned->begin_us != 0) {
+      out.n_running++;
+      if (out.oldest == NULL || planned->begin_us < out.oldest->begin_us)
+        out.oldest = planned;
+    }
+  }
+  return out;
+}
+
+/* How far it is, which case runs for how long, and how long the rest may take: where a case has run for longer than
+ * that already, nobody knows. */
+static char *
+describe_progress (const ConfRunning *self)
+{
+  const gint64 now = g_get_monotonic_time ();
+  const Progress at = count_done (self);
+  const double seconds = (double) (now - self->begin_us) / G_USEC_PER_SEC;
+  const double rate = (at.n_done - at.n_kept) / MAX (seconds, 0.1);
+  const double runs = at.oldest ? (double) (now - at.oldest->begin_us) / G_USEC_PER_SEC : 0;
+  const double left = rate > 0 ? (self->planned->len - at.n_done) / rate : 0;
+  GString *out = g_string_new (NULL);
+  g_string_printf (out, "%u of %u cases done, %u failed, %.1f a second", at.n_done,
+                   self->planned->len, at.n_failed, rate);
+  if (left >= MAX (runs, 1))
+    g_string_append_printf (out, ", about %.0f s left", left);
+  if (at.oldest != NULL)
+    g_string_append_printf (out, "; %s runs for %.0f s", at.oldest->name, runs);
+  if (at.n_running > 1)
+    g_string_append_printf (out, " and %u more", at.n_running - 1);
+  return g_string_free (out, FALSE);
+}
+
+/* Now and then: on a terminal in place, once a second; else as a line of its own, for logs, where a run would say
+ * nothing for minutes. */
 static void
 say_progress (gpointer data)
 {
   ConfRunning *self = data;
-  gint64 now = g_get_monotonic_time ();
-  double seconds = (double) (now - self->begin_us) / G_USEC_PER_SEC;
-  guint n_done, n_failed, n_kept;
-  if (self->options->progress <= 0 || (isatty (2) && !self->options->tap)
-      || (double) (now - self->said_us) < self->options->progress * G_USEC_PER_SEC)
+  const gint64 now = g_get_monotonic_time ();
+  const gboolean is_terminal = isatty (2) && !self->options->tap;
+  const double every = is_terminal ? 1 : self->options->progress;
+  if (every <= 0 || (double) (now - self->said_us) < every * G_USEC_PER_SEC)
     return;
   self->said_us = now;
-  count_done (self, &n_done, &n_failed, &n_kept);
+  g_autofree char *text = describe_progress (self);
   FILE *to = self->options->tap ? stdout : stderr;
-  double rate = (n_done - n_kept) / MAX (seconds, 0.1);
-  fprintf (to, "%s%u of %u cases done, %u failed, %.1f a second",
-           self->options->tap ? "# " : "", n_done, self->planned->len, n_failed, rate);
-  if (n_done > n_kept)
-    fprintf (to, ", about %.0f s left", (self->planned->len - n_done) / rate);
-  fputc ('\n', to);
+  if (is_terminal)
+    fprintf (to, "\r\033[K%.*s\r", TERMINAL_COLUMNS - 1, text);
+  else
+    fprintf (to, "%s%s\n", self->options->tap ? "# " : "", text);
   fflush (to);
 }
 
 static void
-show_done (ConfPlanned *planned, gpointer data)
+keep_done (ConfPlanned *planned, gpointer data)
 {
   ConfRunning *self = data;
-  guint n_done, n_failed, n_kept;
   conf_journal_add (self->journal, planned->result);
-  const char *outcome = json_object_get_string_member (planned->result, "outcome");
-  if (self->options->fail_fast && !g_str_equal (outcome, "passed")
-      && !g_str_equal (outcome, "recorded")) {
+  if (self->options->fail_fast && has_failed (planned)) {
     self->has_failed = TRUE;
     g_atomic_int_set (&self->stop, 1);
   }
-  if (!isatty (2) || self->options->tap)
-    return;
-  count_done (self, &n_done, &n_failed, &n_kept);
-  fprintf (stderr, "\r\033[K%u of %u, %u failed  %.60s\r", n_done, self->planned->len, n_failed,
-           planned->name);
 }
 
 void
 conf_running_run (ConfRunning *self)
 {
-  const ConfPool pool = { .setup = &self->setup,
-                          .n_jobs = self->n_jobs,
-                          .timeout_scale = self->options->timeout_scale,
-                          .stop = &self->stop,
-                          .done = show_done,
-                          .tick = say_progress,
-                          .data = self };
+  ConfPool pool = { .setup = &self->setup,
+                    .n_jobs = self->n_jobs,
+                    .timeout_scale = self->options->timeout_scale,
+                    .stop = &self->stop,
+                    .done = keep_done,
+                    .tick = say_progress,
+                    .data = self };
   interrupted = self;
   self->said_us = g_get_monotonic_time ();
   signal (SIGINT, on_interrupt);

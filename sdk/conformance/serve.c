@@ -161,8 +161,9 @@ static void
 say_rung (const char *word, const char *text, gint64 number)
 {
   JsonNode *node = json_node_alloc ();
+  g_autofree char *clean = text ? tiny_clean_text (text, strlen (text)) : NULL;
   if (text != NULL)
-    json_node_init_string (node, text);
+    json_node_init_string (node, clean);
   else
     json_node_init_int (node, number);
   answer (word, node);

@@ -6,6 +6,7 @@
  * say is limited, so that one that goes wrong a million times is read by somebody. */
 #include "trial.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/tiny-clean.h"
@@ -162,6 +163,13 @@ conf_has_failed (const ConfTrial *trial)
   return trial->has_failed;
 }
 
+/* JSON has no other numbers. */
+static double
+make_finite (double value)
+{
+  return isnan (value) ? G_MAXDOUBLE : CLAMP (value, -G_MAXDOUBLE, G_MAXDOUBLE);
+}
+
 static JsonObject *
 add_object (JsonArray *array)
 {
@@ -177,7 +185,7 @@ conf_record (ConfTrial *trial, const char *what, double value, const char *unit)
     return;
   JsonObject *object = add_object (trial->records);
   json_object_set_string_member (object, "what", what);
-  json_object_set_double_member (object, "value", value);
+  json_object_set_double_member (object, "value", make_finite (value));
   json_object_set_string_member (object, "unit", unit);
 }
 
@@ -194,8 +202,8 @@ conf_record_error (ConfTrial *trial,
   JsonObject *object = add_object (trial->errors);
   json_object_set_int_member (object, "op", op);
   json_object_set_int_member (object, "dtype", dtype);
-  json_object_set_double_member (object, "worst", worst);
-  json_object_set_double_member (object, "most", most);
+  json_object_set_double_member (object, "worst", make_finite (worst));
+  json_object_set_double_member (object, "most", make_finite (most));
   json_object_set_string_member (object, "unit", unit);
 }
 
@@ -239,9 +247,9 @@ conf_trial_run (const ConfListed *listed, const ConfSubject *subject)
   gboolean is_record = (listed->self.flags & CONF_RECORD) != 0;
   json_object_set_string_member (object, "name", listed->name);
   json_object_set_string_member (object, "outcome",
-                                 trial.has_failed ? "failed"
-                                 : is_record      ? "recorded"
-                                                  : "passed");
+                                 is_record          ? "recorded"
+                                 : trial.has_failed ? "failed"
+                                                    : "passed");
   json_object_set_int_member (object, "us", us);
   set_array (object, "messages", trial.messages);
   set_array (object, "records", trial.records);

@@ -36,7 +36,7 @@ const ConfListed *conf_list_find (const ConfList *self, const char *name);
 /* ---- trials ---- */
 
 /* Runs a case and gives what came of it, as a worker sends it: an object with "name", "outcome"
- * ("passed", "failed", "recorded"), "us", and where there are any "messages", "records", "errors",
+ * ("passed", "failed"; "recorded" of one that only measures, with messages where it could not), "us", and where there are any "messages", "records", "errors",
  * "files". */
 JsonNode *conf_trial_run (const ConfListed *listed, const ConfSubject *subject);
 

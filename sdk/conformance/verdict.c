@@ -5,6 +5,7 @@
 #include "verdict.h"
 
 #include "base/tiny-error.h"
+#include "form.h"
 
 static const char *const levels[] = { "core", "full", "models", "stress", NULL };
 static const char *const outcomes[]
@@ -17,86 +18,24 @@ text_of (JsonObject *object, const char *name)
 }
 
 /* ---- its form ---- */
-typedef struct {
-  const char *name;
-  GType type; /* G_TYPE_NONE: an object; G_TYPE_INVALID: an array */
-  gboolean is_optional;
-} Member;
-
-static gboolean
-is_of_type (JsonNode *node, GType type)
-{
-  if (type == G_TYPE_NONE)
-    return JSON_NODE_HOLDS_OBJECT (node);
-  if (type == G_TYPE_INVALID)
-    return JSON_NODE_HOLDS_ARRAY (node);
-  GType its = JSON_NODE_HOLDS_VALUE (node) ? json_node_get_value_type (node) : G_TYPE_INVALID;
-  return its == type || (type == G_TYPE_DOUBLE && its == G_TYPE_INT64);
-}
-
-static gboolean
-check_members (
-    JsonObject *object, const char *where, const Member *members, guint n, GError **error)
-{
-  for (guint i = 0; i < n; i++) {
-    JsonNode *node = json_object_get_member (object, members[i].name);
-    if (node == NULL ? members[i].is_optional : is_of_type (node, members[i].type))
-      continue;
-    g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "%s%s is %s", where, members[i].name,
-                 node ? "of another type" : "missing");
-    return FALSE;
-  }
-  return TRUE;
-}
-
-/* Every element of the array @name, if it is there: an object with @members, or, without any, a text. */
-static gboolean
-check_array (
-    JsonObject *object, const char *name, const Member *members, guint n, GError **error)
-{
-  JsonNode *array = json_object_get_member (object, name);
-  for (guint i = 0; array && i < json_array_get_length (json_node_get_array (array)); i++) {
-    JsonNode *node = json_array_get_element (json_node_get_array (array), i);
-    g_autofree char *where = g_strdup_printf ("%s[%u].", name, i);
-    if (!is_of_type (node, n > 0 ? G_TYPE_NONE : G_TYPE_STRING)) {
-      g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "%s[%u] is of another type", name, i);
-      return FALSE;
-    }
-    if (n > 0 && !check_members (json_node_get_object (node), where, members, n, error))
-      return FALSE;
-  }
-  return TRUE;
-}
-
-/* Whether the text @name is one of @known, a list with NULL at its end. */
-static gboolean
-check_word (JsonObject *object, const char *name, const char *const *known, GError **error)
-{
-  if (g_strv_contains (known, text_of (object, name)))
-    return TRUE;
-  g_autofree char *list = g_strjoinv (", ", (char **) known);
-  g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "%s is “%s”, none of %s", name,
-               text_of (object, name), list);
-  return FALSE;
-}
-
 static gboolean
 check_case (JsonObject *object, GError **error)
 {
-  static const Member expectation[]
+  static const ConfMember expectation[]
       = { { "state", G_TYPE_STRING, FALSE }, { "text", G_TYPE_STRING, TRUE } };
-  static const Member errors[] = { { "op", G_TYPE_INT64, FALSE },
-                                   { "dtype", G_TYPE_INT64, FALSE },
-                                   { "unit", G_TYPE_STRING, FALSE },
-                                   { "worst", G_TYPE_DOUBLE, FALSE },
-                                   { "most", G_TYPE_DOUBLE, FALSE } };
-  return check_word (object, "outcome", outcomes, error)
-         && check_word (object, "level", levels, error)
-         && check_array (object, "messages", NULL, 0, error)
-         && check_array (object, "errors", errors, G_N_ELEMENTS (errors), error)
+  static const ConfMember errors[] = { { "op", G_TYPE_INT64, FALSE },
+                                       { "dtype", G_TYPE_INT64, FALSE },
+                                       { "unit", G_TYPE_STRING, FALSE },
+                                       { "worst", G_TYPE_DOUBLE, FALSE },
+                                       { "most", G_TYPE_DOUBLE, FALSE } };
+  return conf_form_check_word (object, "outcome", outcomes, error)
+         && conf_form_check_word (object, "level", levels, error)
+         && conf_form_check_array (object, "messages", NULL, 0, error)
+         && conf_form_check_array (object, "errors", errors, G_N_ELEMENTS (errors), error)
          && (!json_object_has_member (object, "expectation")
-             || check_members (json_object_get_object_member (object, "expectation"),
-                               "expectation.", expectation, G_N_ELEMENTS (expectation), error));
+             || conf_form_check_members (json_object_get_object_member (object, "expectation"),
+                                         "expectation.", expectation,
+                                         G_N_ELEMENTS (expectation), error));
 }
 
 /* Numbers, whatever they are called. */
@@ -105,35 +44,35 @@ check_score_form (JsonObject *score, GError **error)
 {
   g_autoptr (GList) names = json_object_get_members (score);
   for (GList *at = names; at != NULL; at = at->next) {
-    const Member member = { at->data, G_TYPE_INT64, FALSE };
-    if (!check_members (score, "score.", &member, 1, error))
+    const ConfMember member = { at->data, G_TYPE_INT64, FALSE };
+    if (!conf_form_check_members (score, "score.", &member, 1, error))
       return FALSE;
   }
   return TRUE;
 }
 
-static const Member of_whole[]
+static const ConfMember of_whole[]
     = { { "subject", G_TYPE_NONE, FALSE },     { "suite", G_TYPE_NONE, FALSE },
         { "run", G_TYPE_NONE, FALSE },         { "score", G_TYPE_NONE, FALSE },
         { "certified", G_TYPE_STRING, FALSE }, { "status", G_TYPE_INT64, FALSE },
         { "cases", G_TYPE_INVALID, FALSE },    { "absent", G_TYPE_INVALID, FALSE },
         { "worst", G_TYPE_INVALID, FALSE },    { "capabilities", G_TYPE_INVALID, TRUE } };
-static const Member of_subject[]
+static const ConfMember of_subject[]
     = { { "spec", G_TYPE_STRING, FALSE },     { "sha256", G_TYPE_STRING, FALSE },
         { "build_id", G_TYPE_STRING, FALSE }, { "file", G_TYPE_STRING, TRUE },
         { "driver", G_TYPE_STRING, TRUE },    { "bytes", G_TYPE_INT64, TRUE } };
-static const Member of_suite[] = { { "version", G_TYPE_STRING, FALSE },
-                                   { "build_id", G_TYPE_STRING, FALSE },
-                                   { "abi_major", G_TYPE_INT64, TRUE },
-                                   { "abi_minor", G_TYPE_INT64, TRUE } };
-static const Member of_run[]
+static const ConfMember of_suite[] = { { "version", G_TYPE_STRING, FALSE },
+                                       { "build_id", G_TYPE_STRING, FALSE },
+                                       { "abi_major", G_TYPE_INT64, TRUE },
+                                       { "abi_minor", G_TYPE_INT64, TRUE } };
+static const ConfMember of_run[]
     = { { "level", G_TYPE_STRING, FALSE },    { "seed", G_TYPE_STRING, FALSE },
         { "filters", G_TYPE_INVALID, FALSE }, { "complete", G_TYPE_BOOLEAN, FALSE },
         { "date", G_TYPE_STRING, TRUE },      { "host", G_TYPE_STRING, TRUE },
         { "seconds", G_TYPE_DOUBLE, TRUE },   { "kept", G_TYPE_INT64, TRUE } };
-static const Member of_absent[]
+static const ConfMember of_absent[]
     = { { "name", G_TYPE_STRING, FALSE }, { "reason", G_TYPE_STRING, FALSE } };
-static const Member of_case[]
+static const ConfMember of_case[]
     = { { "name", G_TYPE_STRING, FALSE },   { "outcome", G_TYPE_STRING, FALSE },
         { "level", G_TYPE_STRING, FALSE },  { "must", G_TYPE_BOOLEAN, FALSE },
         { "stack", G_TYPE_STRING, TRUE },   { "messages", G_TYPE_INVALID, TRUE },
@@ -143,30 +82,32 @@ static const Member of_case[]
 static gboolean
 check_run (JsonObject *object, GError **error)
 {
-  return check_members (object, "run.", of_run, G_N_ELEMENTS (of_run), error)
-         && check_word (object, "level", levels, error)
-         && check_array (object, "filters", NULL, 0, error);
+  return conf_form_check_members (object, "run.", of_run, G_N_ELEMENTS (of_run), error)
+         && conf_form_check_word (object, "level", levels, error)
+         && conf_form_check_array (object, "filters", NULL, 0, error);
 }
 
 static gboolean
 check_parts (JsonObject *certificate, GError **error)
 {
-  return check_members (certificate, "", of_whole, G_N_ELEMENTS (of_whole), error)
+  return conf_form_check_members (certificate, "", of_whole, G_N_ELEMENTS (of_whole), error)
          && check_score_form (json_object_get_object_member (certificate, "score"), error)
-         && check_members (json_object_get_object_member (certificate, "subject"), "subject.",
-                           of_subject, G_N_ELEMENTS (of_subject), error)
-         && check_members (json_object_get_object_member (certificate, "suite"), "suite.",
-                           of_suite, G_N_ELEMENTS (of_suite), error)
+         && conf_form_check_members (json_object_get_object_member (certificate, "subject"),
+                                     "subject.", of_subject, G_N_ELEMENTS (of_subject), error)
+         && conf_form_check_members (json_object_get_object_member (certificate, "suite"),
+                                     "suite.", of_suite, G_N_ELEMENTS (of_suite), error)
          && check_run (json_object_get_object_member (certificate, "run"), error)
-         && check_array (certificate, "absent", of_absent, G_N_ELEMENTS (of_absent), error)
-         && check_array (certificate, "cases", of_case, G_N_ELEMENTS (of_case), error);
+         && conf_form_check_array (certificate, "absent", of_absent, G_N_ELEMENTS (of_absent),
+                                   error)
+         && conf_form_check_array (certificate, "cases", of_case, G_N_ELEMENTS (of_case),
+                                   error);
 }
 
 gboolean
 conf_certificate_check_form (JsonObject *certificate, GError **error)
 {
-  static const Member format = { "format", G_TYPE_STRING, FALSE };
-  if (!check_members (certificate, "", &format, 1, error))
+  static const ConfMember format = { "format", G_TYPE_STRING, FALSE };
+  if (!conf_form_check_members (certificate, "", &format, 1, error))
     return FALSE;
   if (!g_str_equal (text_of (certificate, "format"), CONF_FORMAT)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "its format is not “%s”", CONF_FORMAT);

@@ -5,7 +5,8 @@
  * A worker leads a process group, which is killed as a whole, so that nothing that a plugin started
  * stays behind, and has a folder for temporary files, which is removed then with what a compiler that was
  * stopped left in it. It has standard streams of its own, whose end is kept, and one socket for requests
- * and answers; a line of it that does not begin as JSON belongs to the last words (crash.c). */
+ * and answers; a line of it that does not begin as JSON belongs to the last words (crash.c). A plugin may have damaged
+ * the worker's memory, so that anything may come: a worker whose answer is none, or does not end, is killed. */
 #include "worker.h"
 
 #include <errno.h>
@@ -20,11 +21,11 @@
 #include "base/tiny-clean.h"
 #include "base/tiny-descriptor.h"
 #include "base/tiny-error.h"
-#include "plugin/tiny-json.h"
+#include "answer.h"
 #include "folder.h"
 #include "serve.h"
 
-enum { MAX_SAID = 4096, MAX_STACK = 16 << 10, MAX_LINE = 8 << 20, ENDS_WITHIN_MS = 10000 };
+enum { MAX_SAID = 4096, MAX_STACK = 16 << 10, ENDS_WITHIN_MS = 10000 };
 
 /* ---- starting ---- */
 static int
@@ -120,6 +121,14 @@ conf_worker_stop (ConfWorker *self)
 }
 
 void
+conf_worker_refuse (ConfWorker *self, const char *why)
+{
+  reap (self, CONF_END_WORDS);
+  if (self->end == CONF_END_WORDS && self->wrong == NULL)
+    self->wrong = g_error_new_literal (TINY_ERROR, TINY_ERROR_FORMAT, why);
+}
+
+void
 conf_worker_free (ConfWorker *self)
 {
   if (self == NULL)
@@ -133,6 +142,7 @@ conf_worker_free (ConfWorker *self)
   g_string_free (self->said_text, TRUE);
   if (self->stack != NULL)
     g_string_free (self->stack, TRUE);
+  g_clear_error (&self->wrong);
   conf_folder_remove_tree (self->temporary);
   g_free (self->temporary);
   g_free (self);
@@ -159,7 +169,7 @@ drain (int fd, GString *text)
     if (n <= 0)
       return n < 0 && errno == EAGAIN;
     g_string_append_len (text, part, n);
-    if (text->len > MAX_LINE)
+    if (text->len > CONF_MAX_ANSWER)
       return TRUE;
   }
 }
@@ -191,24 +201,35 @@ conf_worker_read (ConfWorker *self)
   }
 }
 
+static JsonNode *
+take_answer (ConfWorker *self, const char *line, gsize size)
+{
+  g_autoptr (GError) error = NULL;
+  JsonNode *node = conf_answer_parse (line, size, &error);
+  self->n_answer = size;
+  if (node == NULL)
+    conf_worker_refuse (self, error->message);
+  return node;
+}
+
 JsonNode *
 conf_worker_take (ConfWorker *self)
 {
   for (;;) {
     const char *start = self->received->str + self->n_taken;
     const char *end = memchr (start, '\n', self->received->len - self->n_taken);
-    if (end == NULL)
+    const gsize n = end != NULL ? (gsize) (end - start) : 0;
+    if (end == NULL && self->received->len - self->n_taken > CONF_MAX_ANSWER)
+      conf_worker_refuse (self, "an answer does not end");
+    if (end == NULL || self->wrong != NULL)
       return NULL;
-    g_autofree char *line = g_strndup (start, (gsize) (end - start));
-    self->n_taken += (gsize) (end - start) + 1;
-    if (line[0] == '!' && self->stack == NULL)
+    self->n_taken += n + 1;
+    if (start[0] == '{')
+      return take_answer (self, start, n);
+    if (start[0] == '!' && self->stack == NULL)
       self->stack = g_string_new (NULL);
-    JsonNode *node = line[0] == '{' ? json_from_string (line, NULL) : NULL;
-    if (node != NULL && JSON_NODE_HOLDS_OBJECT (node))
-      return node;
-    g_clear_pointer (&node, json_node_unref);
-    if (self->stack != NULL && line[0] != '!' && self->stack->len < MAX_STACK)
-      g_string_append_printf (self->stack, "%s\n", line);
+    else if (self->stack != NULL && start[0] != '!' && self->stack->len < MAX_STACK)
+      g_string_append_len (self->stack, start, (gssize) MIN (n + 1, MAX_STACK));
   }
 }
 
@@ -254,6 +275,9 @@ conf_worker_explain (const ConfWorker *self)
   else if (self->end == CONF_END_EXIT)
     g_string_printf (out, "ended the process that it ran in, with exit status %d",
                      WEXITSTATUS (self->status));
+  else if (self->end == CONF_END_WORDS)
+    g_string_printf (out, "sent what is no answer of a worker, so its memory is damaged: %s",
+                     self->wrong->message);
   else
     g_string_printf (out, "hung: it was not done in time");
   if (last[0] != 0)

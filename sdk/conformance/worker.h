@@ -30,6 +30,7 @@ typedef enum {
   CONF_END_SIGNAL, /* it crashed */
   CONF_END_EXIT,   /* something in it called exit() */
   CONF_END_TIME,   /* we killed it, it took too long */
+  CONF_END_WORDS,  /* we killed it, it said what no worker says */
 } ConfEnd;
 
 typedef struct {
@@ -38,6 +39,8 @@ typedef struct {
   char *temporary;  /* its folder for temporary files, which goes with it */
   GString *received, *said_text;
   gsize n_taken;  /* bytes of @received that were taken */
+  gsize n_answer; /* bytes of the answer that was taken last */
+  GError *wrong;  /* what was wrong with its words, or NULL */
   GString *stack; /* what it said of its end, or NULL */
   ConfEnd end;
   int status; /* of waitpid(), or a signal that it announced */
@@ -49,7 +52,7 @@ ConfWorker *conf_worker_new (const ConfWorkerSetup *setup, ConfWorkerKind kind, 
 void conf_worker_free (ConfWorker *self);
 
 gboolean conf_worker_ask (ConfWorker *self, const char *request);
-/* Reads what there is. Then conf_worker_take() gives it, line by line, each a JSON object. After the
+/* Reads what there is. Then conf_worker_take() gives it, line by line, each an answer as answer.h has it. After the
  * worker has ended, and all was taken, @end says why. */
 void conf_worker_read (ConfWorker *self);
 /* The next answer (transfer full), or NULL where none is complete. */
@@ -58,6 +61,8 @@ JsonNode *conf_worker_take (ConfWorker *self);
 JsonNode *conf_worker_wait (ConfWorker *self, gint64 timeout_us);
 /* It took too long. */
 void conf_worker_stop (ConfWorker *self);
+/* An answer was none to what it was asked: “case twice”. */
+void conf_worker_refuse (ConfWorker *self, const char *why);
 
 /* What ended it, in words: "crashed with signal 11 (Segmentation fault), saying “…”". */
 char *conf_worker_explain (const ConfWorker *self);

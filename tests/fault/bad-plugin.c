@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #ifndef FAULT_NOTE_MAJOR
@@ -77,6 +78,29 @@ run_short_while_told (void)
   if (what != NULL && memory == NULL)
     abort ();
   free (memory);
+}
+
+/* As a damaged heap may: sends what the file FAULT_WORDS has to whom a worker of the conformance suite answers, again and
+ * again where FAULT_AGAIN is set. */
+static UNUSED void
+say_words (void)
+{
+  enum { ANSWERS = 3 }; /* the worker's descriptor */
+  struct stat info;
+  static char words[1 << 20];
+  FILE *file = fopen (getenv ("FAULT_WORDS"), "r");
+  size_t n = fread (words, 1, sizeof words, file);
+  fclose (file);
+  if (fstat (ANSWERS, &info) != 0 || !S_ISSOCK (info.st_mode))
+    return;
+  do
+    for (size_t i = 0; i < n;) {
+      ssize_t written = write (ANSWERS, words + i, n - i);
+      if (written <= 0)
+        return;
+      i += (size_t) written;
+    }
+  while (getenv ("FAULT_AGAIN") != NULL);
 }
 
 static UNUSED void

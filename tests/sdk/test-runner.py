@@ -8,6 +8,7 @@ import fnmatch
 import json
 import os
 import pathlib
+import random
 import re
 import resource
 import shutil
@@ -208,6 +209,36 @@ def hostile_files(box):
         file.write(content.replace(b"\0tests\0", b"\0t\x1b]0;\0"))
     found, result = certificate(box, copy, "--filter", "memory/zero", status=PASSED)
     check(found["subject"]["vendor"] == "t?]0;", found["subject"])
+
+
+# What a worker says that is no answer, or none to what it was asked.
+WORDS = (
+    b'{"result": {"outcome": "passed", "us": 1}}\n', b'{"result": {"name": 7, "outcome": "passed", "us": 1}}\n', b'{"case": {}}\n', b'{"case": null}\n',
+    b'{"result": {"name": "memory/size/1", "outcome": "certified", "us": 1}}\n', b'{"ready": {}}\n', b'{"ready": {"name": "x"}}\n',
+    b'{"case": {"name": "a", "level": -1, "flags": 1e300, "seconds": 1}}\n', b'{"end": "x"}\n', b'{"error": {}}\n', b'{"error": {"text": "x", "code": 99999}}\n',
+    b'{"end": 0}\n{"end": 0}\n', b'{"rung": 9999}\n', b'{"top": 1}\n', b'{' * 5000 + b'\n', b'{"a": ' * 5000 + b'\n', b'{"x": [' + b'1,' * 20000 + b'1]}\n', b'{\n', b'{}\n',
+    b'\0' * 5000 + b'\n', b'{"\xff": 1}\n', b'!\n' * 2000, b'! #0 at\n' + b'x' * 30000 + b'\n', b'no words\n' * 3000, b'x' * (1 << 20), b'{' + b'x' * ((1 << 20) - 1),
+    b'{"absent": {"name": "a/b", "reason": "c"}}\n' * 2000, b'{"case": {"name": "a/b", "level": 0, "flags": 0, "seconds": 1}}\n' * 1000)
+
+
+@test("whatever a worker with damaged memory sends, the run and the ladder end: in bounded time and memory, with a last line and a status")
+def damaged(box):
+    random.seed(18)
+    words = [(one, False) for one in WORDS] + [(one, True) for one in WORDS[-8:]]
+    for _ in range(8):
+        one = bytearray(random.choice([one for one in WORDS if len(one) < 1000]))
+        for _ in range(random.randrange(1, 4)):
+            one[random.randrange(len(one))] = random.randrange(256)
+        words.append((bytes(one) + b"\n", False))
+    for i, (one, again) in enumerate(words):
+        env = {"FAULT_WORDS": box.write("words", one), **({"FAULT_AGAIN": "1"} if again else {})}
+        name = ("info-words", "submit-words")[i % 2]
+        argv = ("--timeout-scale", "0.03", *(("--ladder",) if i % 5 == 4 else ("--filter", "memory/size/1")))
+        start = time.monotonic()
+        result = box.run("conformance", bad(name), *argv, before=("prlimit", "--as=2000000000"), timeout=60, **env)
+        check(result.status in (FAILED, BELOW, CRASHED) and time.monotonic() - start < 30, (one[:80], again, argv, str(result)))
+        last = (result.out + result.err).strip().splitlines()[-1]
+        check("--ladder" in argv or "level core: " in last or "conformance: " in last, (one[:80], again, str(result)))
 
 
 @test("what a compiler that is stopped leaves among temporary files goes with its worker")
