@@ -241,6 +241,15 @@ def damaged(box):
         check("--ladder" in argv or "level core: " in last or "conformance: " in last, (one[:80], again, str(result)))
 
 
+@test("on a chip of 16 MiB that is slow everything is measured, and no measurement decides")
+def small_chip(box):
+    env = {"TINY_BROKEN": "none-small", "TINY_BROKEN_AROUND": os.environ["TINY_SDK_REF"], "TINY_BROKEN_MEMORY": 16, "TINY_BROKEN_SPEED": 8000000}
+    argv = (os.environ["TINY_SDK_BROKEN"], "--level", "full", "--filter", "record/*", "--filter", "memory/size/1")
+    found, result = certificate(box, *argv, status=PASSED, **env)
+    records = [c for c in found["cases"] if c["name"].startswith("record/")]
+    check(len(records) == 4 and all(c["outcome"] == "recorded" and c["records"] for c in records), result)
+
+
 @test("what a compiler that is stopped leaves among temporary files goes with its worker")
 def stopped_compilers(box):
     temporary, clang = box.folder("t"), box.write("clang", '#!/bin/sh\necho "$TMPDIR" >>"$0.told"; echo half >"$TMPDIR/half"; exec sleep 60\n')
