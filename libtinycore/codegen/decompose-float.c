@@ -4,8 +4,7 @@
  * root and truncation where the target has none.
  *
  * Errors in units of the last place: conversions none (to nearest, ties to even, subnormals kept);
- * FDIV by RECIP and RECIP and SQRT from nothing at most 2, FDIV's quotients that leave the normal
- * range on the way excepted; TRUNC none. */
+ * FDIV by RECIP and RECIP and SQRT from nothing at most 2; TRUNC none. */
 #include <math.h>
 
 #include "codegen/decompose-private.h"
@@ -236,10 +235,22 @@ where_of_bits (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *x)
 }
 
 /* ---- division, square root ---- */
+/* x s * (1 / (y s)), s = 2^k where |y| < 2^-k, 2^-k where |y| > 2^k, else 1: the reciprocal is a
+ * normal number for every y. x 2^k overflows where x / y does; x 2^-k loses bits where x / y is
+ * subnormal. */
 static TinyNode *
 fdiv_by_recip (Decompose *d, TinyOp op, TinyDType dtype, TinyNode *const *x)
 {
-  return dec_binary (d, TINY_OP_MUL, x[0], dec_unary (d, TINY_OP_RECIP, x[1]));
+  const gint k = (dec_bias (dtype) + (gint) info_of (dtype)->mantissa_bits) / 2;
+  TinyNode *size = dec_bits (d, size_of (d, dec_bits (d, x[1], dec_signed (dtype))), dtype);
+  TinyNode *large = dec_float (d, dtype, x[1], ldexp (1.0, k));
+  TinyNode *scale
+      = dec_where (d, dec_binary (d, TINY_OP_CMPLT, large, size),
+                   dec_float (d, dtype, x[1], ldexp (1.0, -k)), dec_float (d, dtype, x[1], 1));
+  scale = dec_where (d, dec_is_below (d, size, ldexp (1.0, -k)), large, scale);
+  TinyNode *scaled = dec_binary (d, TINY_OP_MUL, x[1], scale);
+  return dec_binary (d, TINY_OP_MUL, dec_binary (d, TINY_OP_MUL, x[0], scale),
+                     dec_unary (d, TINY_OP_RECIP, scaled));
 }
 
 DecomposeSplit
