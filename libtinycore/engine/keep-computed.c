@@ -21,8 +21,9 @@ enum {
   FEW = 4,             /* nodes: nothing among them is worth anything */
   MANY_OPS = 16        /* without a reduction */
 };
-#define SMALL_BYTES  ((gint64) 1 << 20)
-#define BUDGET_BYTES ((gssize) 64 << 20)
+#define SMALL_BYTES ((gint64) 1 << 20)
+
+gssize keep_computed_budget = 64 << 20;
 
 /* Bytes of kept values that are alive. Atomic: whoever has a buffer last may be any thread. */
 static gssize kept_bytes;
@@ -163,17 +164,16 @@ count_repeated (TinyNode *node, const Past *past)
   return 0;
 }
 
-/* Such as a loop that carries what it does not store, and computes all rounds in each: said once. */
+/* Such as a loop that carries what it does not store, and computes all rounds in each: said once of each reason. */
 static void
-warn_of_repeats (guint n_ops)
+warn_of_repeats (guint n_ops, const char *why, gint *is_said)
 {
-  static gint is_said;
-  if (n_ops >= MANY_REPEATED * MANY_OPS && g_atomic_int_compare_and_exchange (&is_said, 0, 1))
+  if (n_ops >= MANY_REPEATED * MANY_OPS && g_atomic_int_compare_and_exchange (is_said, 0, 1))
     g_warning (
-        "what a value is made of was computed %d times, as the value is held and never stored: "
-        "realize () what a loop carries or reads often, or detach () it where no gradient is "
-        "wanted",
-        MOST_REPEATS + 1);
+        "what a value is made of is computed again and again, as the value is held and %s: "
+        "realize () what a loop carries or reads often, or detach () it where no gradient "
+        "is wanted",
+        why);
 }
 
 void
@@ -187,6 +187,7 @@ keep_computed_note (const TinyRequest *request)
   if (pasts == NULL)
     return;
   const guint32 is_stored = mark_stored (request);
+  static gint is_said;
   guint n_repeated = 0;
   for (guint i = request->order->len; i-- > 0;) {
     TinyNode *node = request->order->pdata[i];
@@ -203,14 +204,15 @@ keep_computed_note (const TinyRequest *request)
       if (past->is_held && (past->flows || is_transparent (pasts, node)))
         pasts[node->sources[s]->place].is_held = TRUE;
   }
-  warn_of_repeats (n_repeated);
+  warn_of_repeats (n_repeated, "never stored", &is_said);
 }
 
 /* True if there is memory for @node beside what is kept, of which @planned bytes are not there yet. */
 static gboolean
 fits (const TinyNode *node, gssize planned)
 {
-  const gssize left = BUDGET_BYTES - (gssize) g_atomic_pointer_get (&kept_bytes) - planned;
+  const gssize left
+      = keep_computed_budget - (gssize) g_atomic_pointer_get (&kept_bytes) - planned;
   return count_bytes (node) <= left / 4;
 }
 
@@ -220,19 +222,29 @@ keep_computed_add (TinyRequest *request)
   request->n_asked = request->nodes->len;
   if (request->order->len < FEW || tiny_recorders_is_any ())
     return;
+  static gint is_said;
   gssize planned = 0;
-  const guint32 is_stored = mark_stored (request);
+  guint n_refused = 0;
+  const guint32 is_stored = mark_stored (request),
+                is_refused = tiny_graph_begin_mark (tiny_runtime_get_graph ());
   for (guint i = request->order->len; i-- > 0;) {
     TinyNode *node = request->order->pdata[i];
-    const gboolean is_needed = node->n_computed < OFTEN || node->mark == is_stored;
+    const gboolean is_needed
+        = node->n_computed < OFTEN || node->mark == is_stored || node->mark == is_refused;
     for (guint s = 0; is_needed && s < node->n_sources; s++) {
       TinyNode *source = node->sources[s];
-      if (source->n_computed < OFTEN || source->mark == is_stored || !fits (source, planned))
+      if (source->n_computed < OFTEN || source->mark == is_stored || source->mark == is_refused)
         continue;
+      if (!fits (source, planned)) {
+        source->mark = is_refused;
+        n_refused++;
+        continue;
+      }
       source->mark = is_stored;
       planned += count_bytes (source);
       g_ptr_array_add (request->nodes, source);
       g_array_append_val (request->owners, ((guint64[]){ 0 })[0]);
     }
   }
+  warn_of_repeats (n_refused * MANY_OPS, "too large to be stored unasked", &is_said);
 }

@@ -10,6 +10,9 @@
 
 G_BEGIN_DECLS
 
+/* Bytes of all kept values that are alive. Tests make it less. */
+extern gssize keep_computed_budget;
+
 /* Adds values to the nodes of @request, whose order is known: those that were computed twice and are read by others. */
 void keep_computed_add (TinyRequest *request);
 /* Counts the values that @request computed and does not store: those that the program holds and that are worth storing,
