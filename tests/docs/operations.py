@@ -48,7 +48,7 @@ def main():
     ticks = {}
     path = pathlib.Path(sys.argv[2])
     for line in path.read_text().splitlines() if path.exists() else []:
-        name, *backends = line.split()
+        name, *backends = line.partition(" # ")[0].split()
         ticks[name] = set(backends)
     families = table.read()
     print("<!-- generated: methods -->")

@@ -8,7 +8,7 @@ no kinks: an activation next to that of a ReLU would have another slope on one o
 Bounds. Sums of n products have errors of about √n u relative to their norm (Higham, Mary 2019; u = 2⁻²⁴), and layers
 whose slopes are about 1 hand them on. Along the longest way, to the first weights, √n adds up to 3 + 9 + 20 + 6 forward
 and to 6 + 20 + 12 + 74 backward, and six activations and softmax have some 32 u each: 370 u, twice for two devices,
-4.4e-5. GRADIENT is twice that. Adam's step is compared with the formula in f64 on the device's own gradients: a dozen
+4.4e-5. GRADIENT is a bit more than twice that. Adam's step is compared with the formula in f64 on the device's own gradients: a dozen
 roundings of a number below 3 times the rate, and one of the weight.
 
 TAP. Run in the build's environment, by an interpreter that has gi and NumPy; DEV: the device."""

@@ -54,12 +54,16 @@ def lacks_f64(why):
 
 
 class Ticks:
-    """The table of --ticks: on which backends all cases of an operation give PyTorch's result."""
+    """The table of --ticks: on which backends all cases of an operation give PyTorch's result, and behind # why not on others."""
 
     def __init__(self, path, Tensor, is_sample):
         self.path, self.is_sample = path, is_sample
         self.backend = Tensor([0.0]).realize().device.split(":")[0]
-        self.rows = {line.split()[0]: set(line.split()[1:]) for line in path.read_text().splitlines()}
+        self.rows, self.reasons = {}, {}
+        for line in path.read_text().splitlines():
+            row, _, reason = line.partition(" # ")
+            name, *backends = row.split()
+            self.rows[name], self.reasons[name] = set(backends), reason
 
     def has(self, operation):
         return self.backend in self.rows.get(operation, ())
@@ -70,6 +74,8 @@ class Ticks:
             return f"fails on {self.backend}, where it has a tick"
         if is_passed and not self.has(operation) and not self.is_sample:
             return f"passes on {self.backend}, where it has no tick"
+        if not is_passed and self.backend not in self.reasons.get(operation, ""):
+            return f"fails on {self.backend}, and no reason is given"
         return None
 
     def update(self, passed):
@@ -78,7 +84,8 @@ class Ticks:
             row.discard(self.backend)
             if is_passed:
                 row.add(self.backend)
-        lines = [f"{name} {' '.join(sorted(row))}".rstrip() + "\n" for name, row in sorted(self.rows.items())]
+        reasons = {name: f" # {self.reasons[name]}" if self.reasons.get(name) else "" for name in self.rows}
+        lines = [f"{name} {' '.join(sorted(row))}".rstrip() + reasons[name] + "\n" for name, row in sorted(self.rows.items())]
         self.path.write_text("".join(lines))
 
 
