@@ -48,7 +48,7 @@ check_name (JsonObject *object, GError **error)
 /* ---- a row for each answer ---- */
 typedef gboolean (*Check) (JsonObject *object, GError **error);
 
-/* Of a worker that has not opened the subject nothing is told. */
+/* A worker that has not opened the subject tells nothing. */
 static gboolean
 check_ready (JsonObject *object, GError **error)
 {

@@ -151,7 +151,7 @@ finish (ConfPool *self, Slot *slot, JsonObject *result)
     drop (slot);
 }
 
-/* What workers say at length is kept up to a sum: of what comes after it the outcome. */
+/* Long words of workers are kept up to a sum: after it only the outcomes. */
 static JsonObject *
 keep (ConfPool *self, JsonObject *result, gsize n_bytes)
 {

@@ -9,7 +9,8 @@ budgets.txt: a number a line, of a room or folder:
   openings  comments that open with What, Whether or Of
   wide      Markdown lines of more than 120 characters, but for rows of tables
 A number above its row fails; so does a row that is far above its number (SLACK), which has to follow. A row that is
-higher than it once was in git's history needs a reason of REASON_WORDS words that it did not have when it was lowest.
+higher than it once was in git's history needs a reason of REASON_WORDS words that it did not have when it was lowest,
+and each later rise another one.
 
 owed.txt: what is there against the rules, a line each; a new one fails, and so does one that is gone. The lines of a
 kind are never more than they were in any commit:
@@ -138,6 +139,15 @@ def judge(numbers, budgets, least):
       yield f"{key[1]}: {key[0]} raised to {most} from {low} in budgets.txt without a reason of its own, in words"
 
 
+def judge_rises(tables):
+  """@tables: the newest first. Of the last two changes, as those before were made by another rule."""
+  for new, old in list(zip(tables, tables[1:]))[:2]:
+    for key, (n, why) in sorted(new.items()):
+      before, why_then = old.get(key, (n, ""))
+      if n > before and why == why_then:
+        yield f"{key[1]}: {key[0]} raised to {n} from {before} in budgets.txt with the reason of an earlier rise"
+
+
 def judge_owed(found, listed, earlier=()):
   yield from (f"{line}: not in owed.txt, where nothing new goes" for line in sorted(found - listed))
   yield from (f"{line}: in owed.txt, and gone: take it out" for line in sorted(listed - found))
@@ -162,6 +172,8 @@ def check_itself():
   for reason, n in (("", 1), (".", 1), ("a table that came in", 0)):  # raised
     raised = {**budgets, ("wide", "."): (1, reason)}
     assert len(list(judge(numbers, raised, lowest([budgets, fewer, raised])))) == n, reason
+  tables = [{("wide", "."): row} for row in ((3, "a table that came in"), (2, "a table that came in"), (1, ""))]
+  assert len(list(judge_rises(tables))) == 1 and not list(judge_rises(tables[1:])) and not list(judge_rises(tables[2:]))
   owed = owed_of(files)
   assert owed == {"private libtinycore/ir/a.c engine/runtime-private.h",
                   "twice TinyA libtinycore/ir/a.c libtinycore/nn/b.h"}, owed
@@ -186,7 +198,8 @@ def main():
     OWED.write_text("".join(f"{line}\n" for line in sorted(owed)))
     return 0
   listed = set(OWED.read_text().splitlines())
-  found = [*judge(numbers, budgets, lowest(history(root, BUDGETS.name, read_budgets))),
+  tables = history(root, BUDGETS.name, read_budgets)
+  found = [*judge(numbers, budgets, lowest(tables)), *judge_rises([budgets, *tables]),
            *judge_owed(owed, listed, history(root, OWED.name, lambda text: set(text.splitlines())))]
   return tree.report("budgets", found, len(files), 300)
 

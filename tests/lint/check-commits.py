@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: MIT
 """Checks the commits that changed what tests/replay expects: none is titled [same], and each says why in accepted.txt.
 
-usage: check-commits.py ROOT. Without git's history it is a skip. Checks itself first on made-up commits. Numbers that
-grew since the WINDOW-th last of these commits want a line of accepted.txt since then that says that lines grew."""
+usage: check-commits.py ROOT. Without git's history it is a skip. Checks itself first on made-up commits. Each of the
+last WINDOW of these commits by which numbers grew has a line of accepted.txt that says so."""
 import pathlib
 import re
 import subprocess
@@ -71,18 +71,18 @@ def main():
     print("no history of git here")
     return SKIP
   commits, found = list(commits_of(done.stdout)), []
-  for commit, title, files in commits:
+
+  def added(commit):
     diff = ask("show", "--format=", "--unified=0", commit, "--", LOG).stdout
-    reasons = [row[1:] for row in diff.splitlines() if row.startswith("+") and not row.startswith("+++")]
-    if why := complaint(title, files, reasons):
+    return [row[1:] for row in diff.splitlines() if row.startswith("+") and not row.startswith("+++")]
+  for commit, title, files in commits:
+    if why := complaint(title, files, added(commit)):
       found.append(f"{commit} “{title}” {why}")
-  if len(commits) > 1:
-    first = commits[min(WINDOW, len(commits) - 1)][0]
-    rows = [row for name in ask("ls-tree", "--name-only", first, EXPECTED).stdout.split()
-            for row in grown(ask("show", f"{first}:{name}").stdout, (pathlib.Path(sys.argv[1]) / name).read_text())]
-    said = "lines grew]" in ask("diff", first, "--", LOG).stdout
-    if rows and not said:
-      found.append(f"{len(rows)} lines grew since {first} and {LOG} does not say so: {rows[0]}")
+  names = ask("ls-tree", "--name-only", "HEAD", EXPECTED).stdout.split()
+  for commit, title, _ in commits[:WINDOW]:
+    rows = [row for name in names for row in grown(ask("show", f"{commit}~:{name}").stdout, ask("show", f"{commit}:{name}").stdout)]
+    if rows and not any("lines grew]" in row for row in added(commit)):
+      found.append(f"{commit} “{title}”: {len(rows)} lines grew, and {LOG} does not say so: {rows[0]}")
   print("\n".join(found) if found else "commits: nothing wrong")
   return 1 if found else 0
 

@@ -21,14 +21,14 @@ sent = []
 def send(seconds):
     def go():
         time.sleep(seconds)
-        sent.append(time.perf_counter())
+        sent.append(time.process_time())
         os.kill(os.getpid(), signal.SIGINT)
     threading.Thread(target=go, daemon=True).start()
 
 def timed(function):
-    start = time.perf_counter()
+    start = time.process_time()
     function()
-    return time.perf_counter() - start
+    return time.process_time() - start
 """
 END = """
 try:
@@ -36,7 +36,7 @@ try:
     work()
     print("went on")
 except KeyboardInterrupt:
-    print("stopped", time.perf_counter() - sent[0])
+    print("stopped", time.process_time() - sent[0])
 """
 MATRICES = """
 x = Tensor.full((1024, 1024), 1 / 1024).contiguous().realize()
@@ -57,12 +57,13 @@ def run(program):
 
 
 def check_soon(lines, least=10):
-    """The first line says how long it went on, the second how long all of it takes."""
+    """The first line says how long it went on, the second how long all of it takes: CPU time of all threads."""
     word, *seconds = lines[0].split()
     checks.equal(word, "stopped")
     latency, whole = float(seconds[0]), float(lines[1])
     print(f"# {latency:.3f} s of {whole:.3f} s")
-    checks.true(latency < max(whole / least, 0.5), f"it went on for {latency} s of {whole} s")
+    most = min(0.5 * len(os.sched_getaffinity(0)), max(whole / least, 0.1))
+    checks.true(latency < most, f"it went on for {latency} s of {whole} s")
 
 
 def test_kernels():
@@ -192,8 +193,8 @@ except KeyboardInterrupt:
 
 
 def test_waiting():
-    """While another thread computes, which goes on."""
-    lines = run(BEGIN + MATRICES + """
+    """While another thread computes, which goes on; by the clock, as this one only waits."""
+    lines = run((BEGIN + MATRICES + """
 y, z = chain(Tensor.ones(1024, 1024), 100), Tensor.ones(4).realize()
 def other():
     y.realize()
@@ -205,7 +206,7 @@ time.sleep(0.2)
 work = lambda: (z + 1).sum().item()
 """ + END + """
 thread.join()
-""")
+""").replace("process_time", "perf_counter"))
     checks.equal(lines[1].split()[0], "True")
     check_soon([lines[0], lines[1].split()[1]])
 
@@ -273,7 +274,9 @@ def fork():
         took.append(time.perf_counter() - start)
 thread = threading.Thread(target=fork)
 thread.start()
-whole = timed(y.realize)
+start = time.perf_counter()
+y.realize()
+whole = time.perf_counter() - start
 thread.join()
 print(max(took) < max(whole, 1) + 1, abs(y - 1).max().item() < 1e-3)
 """)

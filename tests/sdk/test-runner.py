@@ -211,7 +211,7 @@ def hostile_files(box):
     check(found["subject"]["vendor"] == "t?]0;", found["subject"])
 
 
-# What a worker says that is no answer, or none to what it was asked.
+# Words of a worker that are no answer, or none to the question.
 WORDS = (
     b'{"result": {"outcome": "passed", "us": 1}}\n', b'{"result": {"name": 7, "outcome": "passed", "us": 1}}\n', b'{"case": {}}\n', b'{"case": null}\n',
     b'{"result": {"name": "memory/size/1", "outcome": "certified", "us": 1}}\n', b'{"ready": {}}\n', b'{"ready": {"name": "x"}}\n',
