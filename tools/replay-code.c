@@ -103,6 +103,14 @@ is_operation (const TinyOperation *operation, gsize size)
   return size == sizeof *operation && operation->n_buffers <= TINY_OPERATION_MAX_OPERANDS;
 }
 
+/* NULL where there are none. */
+static const void *
+get_bytes (GBytes *data, gsize *out_n)
+{
+  *out_n = 0;
+  return data != NULL ? g_bytes_get_data (data, out_n) : NULL;
+}
+
 static gboolean
 make (ReplayCode *self,
       const ReplayOptions *options,
@@ -113,18 +121,21 @@ make (ReplayCode *self,
       TinyPluginError *plugin_error,
       GError **error)
 {
-  const void *source, *linear, *operation, *kernel;
-  gsize n_source, n_linear, n_operation, n_kernel;
+  g_autoptr (GBytes) source_data = NULL, linear_data = NULL, operation_data = NULL,
+                     kernel_data = NULL;
   const TinyRecordField *fields = compile->fields;
   TinyLinear program;
-  if (!tiny_record_get_data (options->record, fields[SOURCE].number, &source, &n_source, error)
-      || !tiny_record_get_data (options->record, fields[LINEAR].number, &linear, &n_linear,
+  if (!tiny_record_get_data (options->record, fields[SOURCE].number, &source_data, error)
+      || !tiny_record_get_data (options->record, fields[LINEAR].number, &linear_data, error)
+      || !tiny_record_get_data (options->record, fields[OPERATION].number, &operation_data,
                                 error)
-      || !tiny_record_get_data (options->record, fields[OPERATION].number, &operation,
-                                &n_operation, error)
-      || !tiny_record_get_data (options->record, fields[KERNEL].number, &kernel, &n_kernel,
-                                error))
+      || !tiny_record_get_data (options->record, fields[KERNEL].number, &kernel_data, error))
     return FALSE;
+  gsize n_source, n_linear, n_operation, n_kernel;
+  const void *source = get_bytes (source_data, &n_source),
+             *linear = get_bytes (linear_data, &n_linear),
+             *operation = get_bytes (operation_data, &n_operation),
+             *kernel = get_bytes (kernel_data, &n_kernel);
   if (linear != NULL ? !tiny_record_read_linear (linear, n_linear, &program)
                      : !is_operation (operation, n_operation)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,

@@ -379,13 +379,16 @@ step_compile (const Step *step)
   return replay_compare_status (step, status, &plugin_error);
 }
 
-/* The arguments as recorded, or of the code that was made here. */
+/* The arguments as recorded, with *@out_data, or of the code that was made here. */
 static gboolean
-fill_args (const Step *step, const Player *player, const ReplayCode *code, TinyProgramArgs *out)
+fill_args (const Step *step,
+           const Player *player,
+           const ReplayCode *code,
+           TinyProgramArgs *out,
+           GBytes **out_data)
 {
   const TinyRecordField *fields = step->frame->fields;
-  const void *data;
-  gsize size;
+  gsize size = 0;
   *out = (TinyProgramArgs){ .struct_size = sizeof *out,
                             .name = fields[1].bytes,
                             .arch = fields[2].bytes,
@@ -401,10 +404,10 @@ fill_args (const Step *step, const Player *player, const ReplayCode *code, TinyP
         "the record has no IR of this program, of which one for this device could be made: it "
         "is an operation that was claimed, or a trial of a search");
   if (code == NULL) {
-    if (!tiny_record_get_data (step->self->options->record, fields[3].number, &data, &size,
+    if (!tiny_record_get_data (step->self->options->record, fields[3].number, out_data,
                                step->error))
       return FALSE;
-    out->data = data;
+    out->data = *out_data != NULL ? g_bytes_get_data (*out_data, &size) : NULL;
     out->size = size;
     return TRUE;
   }
@@ -424,10 +427,11 @@ step_load (const Step *step)
   TinyProgramArgs args;
   TinyPluginError error;
   TinyPluginProgram *handle = NULL;
+  g_autoptr (GBytes) data = NULL;
   if (player == NULL)
     return FALSE;
   const ReplayCode *code = replay_look_up (step->self->codes, step->frame->fields[3].number);
-  if (!fill_args (step, player, code, &args))
+  if (!fill_args (step, player, code, &args, &data))
     return FALSE;
   tiny_plugin_error_init (&error);
   TinyStatus status

@@ -153,8 +153,7 @@ make_copy (const Step *step,
            guint8 **out_host)
 {
   GHashTable *buffers = step->self->buffers;
-  const void *data = NULL;
-  gsize size = 0;
+  g_autoptr (GBytes) data = NULL;
   if (from->type != TINY_COMMAND_DOWNLOAD && !find_span (step, player, &from->dst, &out->dst))
     return FALSE;
   if (from->type != TINY_COMMAND_UPLOAD && !find_span (step, player, &from->src, &out->src))
@@ -177,13 +176,12 @@ make_copy (const Step *step,
     out->src.n_bytes = padded;
     return TRUE;
   }
-  if (!tiny_record_get_data (step->self->options->record, from->data, &data, &size,
-                             step->error))
+  if (!tiny_record_get_data (step->self->options->record, from->data, &data, step->error))
     return FALSE;
-  if (size != n)
+  if ((data != NULL ? g_bytes_get_size (data) : 0) != n)
     return replay_fail (step, "an upload has other data than it says");
   if (n > 0)
-    memcpy (*out_host, data, n);
+    memcpy (*out_host, g_bytes_get_data (data, NULL), n);
   out->dst.n_bytes = padded;
   note_writer (replay_look_up (buffers, from->dst.buffer), TINY_DTYPE_VOID, NULL);
   return TRUE;
@@ -318,15 +316,14 @@ compare_download (const Step *step, const Submitted *submitted)
   const TinyRecordSpan *source = &submitted->source[fields[1].number];
   const Buffer *buffer = replay_look_up (step->self->buffers, source->buffer);
   const guint32 dtype = buffer != NULL ? buffer->dtype : TINY_DTYPE_VOID;
-  const void *expected;
-  gsize size;
+  g_autoptr (GBytes) expected = NULL;
   char digest[33];
   if (n_bytes != source->n_bytes)
     return replay_fail (step, "what came back has another size than was asked for");
-  if (!tiny_record_get_data (step->self->options->record, fields[4].number, &expected, &size,
+  if (!tiny_record_get_data (step->self->options->record, fields[4].number, &expected,
                              step->error))
     return FALSE;
-  if (expected != NULL && size != n_bytes)
+  if (expected != NULL && g_bytes_get_size (expected) != n_bytes)
     return replay_fail (step, "what came back has other data than it says");
   tiny_record_digest (found, n_bytes, digest);
   step->self->n_compared++;
@@ -346,7 +343,8 @@ compare_download (const Step *step, const Submitted *submitted)
     }
     difference->expected = g_strdup (fields[3].bytes);
     difference->found = g_strdup (digest);
-  } else if (replay_compare (dtype, tolerance, expected, found, n_bytes, difference)) {
+  } else if (replay_compare (dtype, tolerance, g_bytes_get_data (expected, NULL), found,
+                             n_bytes, difference)) {
     return TRUE;
   }
   difference->kernel = g_strdup (buffer != NULL ? buffer->writer : NULL);

@@ -145,22 +145,25 @@ make_header (const Program *program)
 }
 
 /* ---- the source ---- */
-static guint64
-hash_data (const TinyExport *self)
+static gboolean
+hash_data (const TinyExport *self, guint64 *out, GError **error)
 {
   guint64 hash = G_GUINT64_CONSTANT (0xcbf29ce484222325); /* FNV-1a */
   for (guint i = 0; i < self->data->arrays->len; i++) {
     gsize size;
-    const guint8 *bytes
-        = g_bytes_get_data (((const TinyArray *) self->data->arrays->pdata[i])->data, &size);
+    g_autoptr (GBytes) data = tiny_array_read (self->data->arrays->pdata[i], error);
+    if (data == NULL)
+      return FALSE;
+    const guint8 *bytes = g_bytes_get_data (data, &size);
     for (gsize b = 0; b < size; b++)
       hash = (hash ^ bytes[b]) * G_GUINT64_CONSTANT (0x100000001b3);
   }
-  return hash;
+  *out = hash;
+  return TRUE;
 }
 
 static void
-append_load (GString *out, const TinyExport *self)
+append_load (GString *out, const TinyExport *self, guint64 hash)
 {
   gsize n = tiny_export_get_n_bytes (self);
   if (n == 0) {
@@ -190,7 +193,7 @@ append_load (GString *out, const TinyExport *self)
       "  for (size_t i = 0; i < n; i++)\n"
       "    hash = (hash ^ data[i]) * 0x100000001b3u;\n"
       "  return n == n_bytes && hash == 0x%" G_GINT64_MODIFIER "xu ? 0 : -1;\n}\n\n",
-      self->name, n, self->data_offset, hash_data (self));
+      self->name, n, self->data_offset, hash);
 }
 
 /* What a kernel gets for a buffer of the schedule. */
@@ -249,7 +252,7 @@ append_run (GString *out, const Program *program)
 }
 
 static char *
-make_source (const Program *program)
+make_source (const Program *program, guint64 hash)
 {
   const TinyExport *self = program->export;
   const char *prelude = self->target->renderer->dialect->prelude;
@@ -265,7 +268,7 @@ make_source (const Program *program)
     g_string_append_printf (
         out, "%s\n", ((const TinyRecipeKernel *) self->recipe->kernels->pdata[i])->source);
   g_string_append (out, "/* ---- the program ---- */\n");
-  append_load (out, self);
+  append_load (out, self, hash);
   append_run (out, program);
   return g_string_free (out, FALSE);
 }
@@ -295,12 +298,13 @@ check_kernels (const TinyExport *self, GError **error)
 gboolean
 tiny_export_c (TinyExport *self, GError **error)
 {
-  if (!check_kernels (self, error))
+  guint64 hash = 0;
+  if (!check_kernels (self, error) || !hash_data (self, &hash, error))
     return FALSE;
   g_auto (Program) program = { .export = self,
                                .inputs = name_ports (self->model->inputs, "in_"),
                                .outputs = name_ports (self->model->outputs, "out_") };
-  g_autofree char *header = make_header (&program), *source = make_source (&program);
+  g_autofree char *header = make_header (&program), *source = make_source (&program, hash);
   g_autofree char *header_file = g_strconcat (self->name, ".h", NULL);
   g_autofree char *source_file = g_strconcat (self->name, ".c", NULL);
   return tiny_export_write (self, header_file, header, -1, error)

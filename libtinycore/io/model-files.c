@@ -55,14 +55,12 @@ save_weights (TinyModel *self, const char *path, GError **error)
   gpointer key, value;
   for (guint i = 0; i < self->weights->len; i++) {
     const TinyArray *a = self->weights->pdata[i];
-    g_ptr_array_add (file->arrays,
-                     tiny_array_new (a->name, a->dtype, a->shape, a->n_dims, a->data));
+    g_ptr_array_add (file->arrays, tiny_array_rename (a, a->name));
   }
   for (guint i = 0; i < self->examples->len; i++) {
     const TinyArray *a = self->examples->pdata[i];
     g_autofree char *name = g_strconcat (EXAMPLES, a->name, NULL);
-    g_ptr_array_add (file->arrays,
-                     tiny_array_new (name, a->dtype, a->shape, a->n_dims, a->data));
+    g_ptr_array_add (file->arrays, tiny_array_rename (a, name));
   }
   g_hash_table_iter_init (&iter, self->metadata);
   while (g_hash_table_iter_next (&iter, &key, &value))
@@ -168,8 +166,7 @@ add_weight (Loading *self, const TinyNode *param, const char *name, GError **err
                  name, tiny_dtype_to_string ((TinyDType) param->dtype), wanted);
     return FALSE;
   }
-  g_ptr_array_add (self->model->weights, tiny_array_new (name, array->dtype, array->shape,
-                                                         array->n_dims, array->data));
+  g_ptr_array_add (self->model->weights, tiny_array_rename (array, name));
   return TRUE;
 }
 
@@ -269,8 +266,8 @@ take_rest (Loading *self, GError **error)
   for (guint i = 0; i < self->file->arrays->len; i++) {
     const TinyArray *array = self->file->arrays->pdata[i];
     if (g_str_has_prefix (array->name, EXAMPLES)
-        && !tiny_model_set_examples (self->model, array->name + strlen (EXAMPLES), array->data,
-                                     error))
+        && !tiny_model_keep_examples (self->model, array->name + strlen (EXAMPLES), array,
+                                      error))
       return FALSE;
   }
   return TRUE;

@@ -30,6 +30,11 @@ struct _TinyModel {
   GPtrArray *tensors; /* of TinyTensor, the weights in memory, once applied */
 };
 
+/* Elements of @from, of any shape, are the examples of that input. */
+gboolean tiny_model_keep_examples (TinyModel *self,
+                                   const char *input,
+                                   const TinyArray *from,
+                                   GError **error);
 TinyPort *tiny_port_new (const char *name, const TinyNode *node);
 /* An empty model with a graph. */
 TinyModel *tiny_model_new_empty (void);

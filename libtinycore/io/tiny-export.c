@@ -40,7 +40,7 @@ tiny_export_get_offset (const TinyExport *self, const char *array)
     const TinyArray *at = self->data->arrays->pdata[i];
     if (g_str_equal (at->name, array))
       return offset;
-    offset += g_bytes_get_size (at->data);
+    offset += tiny_array_get_n_bytes (at);
   }
   g_return_val_if_reached (0);
 }
@@ -50,7 +50,7 @@ tiny_export_get_n_bytes (const TinyExport *self)
 {
   gsize n = 0;
   for (guint i = 0; i < self->data->arrays->len; i++)
-    n += g_bytes_get_size (((const TinyArray *) self->data->arrays->pdata[i])->data);
+    n += tiny_array_get_n_bytes (self->data->arrays->pdata[i]);
   return n;
 }
 
@@ -170,14 +170,12 @@ collect_data (TinyExport *self)
   const TinyModel *model = self->model;
   for (guint i = 0; i < model->weights->len; i++) {
     const TinyArray *a = model->weights->pdata[i];
-    g_ptr_array_add (self->data->arrays,
-                     tiny_array_new (a->name, a->dtype, a->shape, a->n_dims, a->data));
+    g_ptr_array_add (self->data->arrays, tiny_array_rename (a, a->name));
   }
   for (guint i = 0; self->with_examples && i < model->examples->len; i++) {
     const TinyArray *a = model->examples->pdata[i];
     g_autofree char *name = g_strconcat ("examples.", a->name, NULL);
-    g_ptr_array_add (self->data->arrays,
-                     tiny_array_new (name, a->dtype, a->shape, a->n_dims, a->data));
+    g_ptr_array_add (self->data->arrays, tiny_array_rename (a, name));
   }
 }
 

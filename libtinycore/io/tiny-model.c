@@ -399,16 +399,16 @@ is_called (gconstpointer array, gconstpointer name)
 }
 
 gboolean
-tiny_model_set_examples (TinyModel *self, const char *input, GBytes *examples, GError **error)
+tiny_model_keep_examples (TinyModel *self,
+                          const char *input,
+                          const TinyArray *from,
+                          GError **error)
 {
-  tiny_return_error_unless (TINY_IS_MODEL (self), error, FALSE, "no model given");
-  tiny_return_error_unless (input != NULL, error, FALSE, "no name of an input given");
-  tiny_return_error_unless (examples != NULL, error, FALSE, "no examples given");
   const TinyPort *port = NULL;
   for (guint i = 0; i < self->inputs->len; i++)
     if (g_str_equal (((const TinyPort *) self->inputs->pdata[i])->name, input))
       port = self->inputs->pdata[i];
-  gsize n_bytes = g_bytes_get_size (examples);
+  gsize n_bytes = tiny_array_get_n_bytes (from);
   if (port == NULL || port->n_bytes == 0 || n_bytes % port->n_bytes != 0) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  port == NULL ? "model: there is no input “%s”"
@@ -423,8 +423,19 @@ tiny_model_set_examples (TinyModel *self, const char *input, GBytes *examples, G
   shape[0] = (gint64) (n_bytes / port->n_bytes);
   memcpy (shape + 1, port->shape, port->n_dims * sizeof *shape);
   g_ptr_array_add (self->examples,
-                   tiny_array_new (input, port->dtype, shape, port->n_dims + 1, examples));
+                   tiny_array_new_as (from, input, port->dtype, shape, port->n_dims + 1));
   return TRUE;
+}
+
+gboolean
+tiny_model_set_examples (TinyModel *self, const char *input, GBytes *examples, GError **error)
+{
+  tiny_return_error_unless (TINY_IS_MODEL (self), error, FALSE, "no model given");
+  tiny_return_error_unless (input != NULL, error, FALSE, "no name of an input given");
+  tiny_return_error_unless (examples != NULL, error, FALSE, "no examples given");
+  const gint64 n_bytes = (gint64) g_bytes_get_size (examples);
+  g_autoptr (TinyArray) from = tiny_array_new (input, TINY_DTYPE_U8, &n_bytes, 1, examples);
+  return tiny_model_keep_examples (self, input, from, error);
 }
 
 /* ---- to tensors ---- */
@@ -446,14 +457,9 @@ static gboolean
 upload_weights (TinyModel *self, GError **error)
 {
   g_autoptr (GPtrArray) tensors = g_ptr_array_new_with_free_func (g_object_unref);
-  for (guint i = 0; self->tensors == NULL && i < self->weights->len; i++) {
-    const TinyArray *weight = self->weights->pdata[i];
-    gsize size;
-    const void *data = g_bytes_get_data (weight->data, &size);
+  for (guint i = 0; self->tensors == NULL && i < self->weights->len; i++)
     g_ptr_array_add (tensors,
-                     g_object_ref_sink (tiny_tensor_new_from_data (
-                         NULL, weight->dtype, weight->shape, weight->n_dims, data, size)));
-  }
+                     g_object_ref_sink (tiny_array_upload (self->weights->pdata[i], NULL)));
   if (self->tensors != NULL)
     return TRUE;
   if (!tiny_tensor_realize_many ((TinyTensor *const *) tensors->pdata, tensors->len, error))

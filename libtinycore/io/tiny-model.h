@@ -109,6 +109,8 @@ TINY_API gboolean tiny_model_save (TinyModel *self, const char *path, GError **e
  * Errors: %TINY_ERROR_IO for a file that cannot be read, %TINY_ERROR_FORMAT for one that is no tensor
  * graph or lacks weights, naming the file and the place.
  *
+ * Weights and examples are read when they are needed; their file stays open until then, as long as the model lives.
+ *
  * Returns: (transfer full) (nullable): a model
  *
  * Since: 0.1
@@ -150,7 +152,8 @@ TINY_API guint tiny_model_get_n_outputs (TinyModel *self);
  * Builds the model's computation on tensors, as any operation does: nothing runs yet. The weights go
  * to the default device, once.
  *
- * Errors: %TINY_ERROR_INVALID for inputs that do not fit; what the inputs carry.
+ * Errors: %TINY_ERROR_INVALID for inputs that do not fit; what the inputs carry; %TINY_ERROR_IO for weights that are gone
+ * from their file.
  *
  * Returns: whether it worked; @outputs are new references then
  *

@@ -2,14 +2,13 @@
  *
  * tiny-safetensors.c: reads and writes the safetensors format.
  *
- * Everything that a header promises is checked against the size of the file; the data of an array is a
- * part of the mapped file, never a copy. */
+ * Everything that a header promises is checked against the size of the file; the data of an array is
+ * read from the file when it is needed, and is never in memory for its own sake. */
 #include "io/tiny-safetensors.h"
 
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/tiny-error.h"
 #include "base/tiny-whole-file.h"
@@ -24,30 +23,6 @@ static const char *const dtype_names[TINY_N_DTYPES] = {
   [TINY_DTYPE_F8E4M3] = "F8_E4M3", [TINY_DTYPE_F8E5M2] = "F8_E5M2", [TINY_DTYPE_F16] = "F16",
   [TINY_DTYPE_BF16] = "BF16",      [TINY_DTYPE_F32] = "F32",        [TINY_DTYPE_F64] = "F64",
 };
-
-TinyArray *
-tiny_array_new (
-    const char *name, TinyDType dtype, const gint64 *shape, guint n_dims, GBytes *data)
-{
-  TinyArray *self = g_new0 (TinyArray, 1);
-  self->name = g_strdup (name);
-  self->dtype = dtype;
-  self->shape = g_memdup2 (shape, n_dims * sizeof *shape);
-  self->n_dims = n_dims;
-  self->data = data == NULL ? NULL : g_bytes_ref (data);
-  return self;
-}
-
-void
-tiny_array_free (TinyArray *self)
-{
-  if (self == NULL)
-    return;
-  g_free (self->name);
-  g_free (self->shape);
-  g_clear_pointer (&self->data, g_bytes_unref);
-  g_free (self);
-}
 
 TinySafetensors *
 tiny_safetensors_new (void)
@@ -136,12 +111,12 @@ count_bytes (TinyDType dtype, const gint64 *shape, guint n_dims, gint64 most)
 static TinyArray *
 read_array (const char *name,
             JsonObject *entry,
-            GBytes *file,
-            gsize start,
+            TinyOpenedFile *file,
+            guint64 start,
             gint64 *out_begin,
             GError **error)
 {
-  const gint64 n_data = (gint64) (g_bytes_get_size (file) - start);
+  const gint64 n_data = (gint64) (tiny_opened_file_get_size (file) - start);
   TinyDType dtype = read_dtype (entry, error);
   g_autoptr (GArray) shape = *error == NULL ? read_numbers (entry, "shape", error) : NULL;
   g_autoptr (GArray) span = shape != NULL ? read_numbers (entry, "data_offsets", error) : NULL;
@@ -169,9 +144,8 @@ read_array (const char *name,
                  "its shape and its %" G_GINT64_FORMAT " bytes of data disagree", end - begin);
     return NULL;
   }
-  g_autoptr (GBytes) data
-      = g_bytes_new_from_bytes (file, start + (gsize) begin, (gsize) (end - begin));
-  return tiny_array_new (name, dtype, (const gint64 *) (void *) shape->data, shape->len, data);
+  return tiny_array_new_in_file (name, dtype, (const gint64 *) (void *) shape->data, shape->len,
+                                 file, start + (guint64) begin);
 }
 
 static gboolean
@@ -230,8 +204,8 @@ check_spans (GArray *spans, gint64 n_data, GError **error)
 /* A file that is being read. */
 typedef struct {
   TinySafetensors *out;
-  GBytes *file;
-  gsize start; /* of the data */
+  TinyOpenedFile *file;
+  guint64 start; /* of the data */
   GArray *spans;
 } Reading;
 
@@ -253,7 +227,7 @@ read_member (const char *name, JsonNode *value, gpointer user_data, GError **err
     TinyArray *array = read_array (name, entry, self->file, self->start, &span.begin, &wrong);
     if (array != NULL) {
       span.name = array->name;
-      span.end = span.begin + (gint64) g_bytes_get_size (array->data);
+      span.end = span.begin + (gint64) tiny_array_get_n_bytes (array);
       g_array_append_val (self->spans, span);
       g_ptr_array_add (self->out->arrays, array);
     }
@@ -263,68 +237,41 @@ read_member (const char *name, JsonNode *value, gpointer user_data, GError **err
   return wrong == NULL;
 }
 
-static guint64
-read_length (const guint8 *at)
-{
-  guint64 length;
-  memcpy (&length, at, sizeof length);
-  return GUINT64_FROM_LE (length);
-}
-
 static TinySafetensors *
-parse (GBytes *file, GError **error)
+parse (TinyOpenedFile *file, GError **error)
 {
-  gsize size;
-  const guint8 *bytes = g_bytes_get_data (file, &size);
-  guint64 length = size >= sizeof length ? read_length (bytes) : G_MAXUINT64;
+  const guint64 size = tiny_opened_file_get_size (file);
+  guint64 length = G_MAXUINT64;
+  if (size >= sizeof length && !tiny_opened_file_read (file, 0, &length, sizeof length, error))
+    return NULL;
+  length = GUINT64_FROM_LE (length);
   if (length > MAX_HEADER || length > size - sizeof length) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
-                 "it is no safetensors file, or cut off: %" G_GSIZE_FORMAT " bytes", size);
+                 "%s: it is no safetensors file, or cut off: %" G_GUINT64_FORMAT " bytes",
+                 tiny_opened_file_get_path (file), size);
     return NULL;
   }
-  const gsize start = sizeof length + (gsize) length;
+  const guint64 start = sizeof length + length;
+  g_autoptr (GBytes) header
+      = tiny_opened_file_read_bytes (file, sizeof length, (gsize) length, error);
+  if (header == NULL)
+    return NULL;
   g_autoptr (TinySafetensors) self = tiny_safetensors_new ();
   g_autoptr (GArray) spans = g_array_new (FALSE, FALSE, sizeof (Span));
   Reading reading = { self, file, start, spans };
-  return tiny_json_visit ((const char *) bytes + sizeof length, (gssize) length, read_member,
-                          &reading, error)
-                 && check_spans (spans, (gint64) (size - start), error)
-             ? g_steal_pointer (&self)
-             : NULL;
-}
-
-/* Whether @path is a file, or nothing yet where @may_be_new: a pipe would be waited for, and no file takes the place
- * of a device. */
-static gboolean
-check_file (const char *path, GError **error)
-{
-  struct stat info;
-  const char *why = stat (path, &info) != 0   ? g_strerror (errno)
-                    : S_ISDIR (info.st_mode)  ? "it is a folder"
-                    : !S_ISREG (info.st_mode) ? "it is no regular file"
-                                              : NULL;
-  if (why == NULL)
-    return TRUE;
-  g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: %s", *path != '\0' ? path : "“”", why);
-  return FALSE;
+  if (tiny_json_visit (g_bytes_get_data (header, NULL), (gssize) length, read_member, &reading,
+                       error)
+      && check_spans (spans, (gint64) (size - start), error))
+    return g_steal_pointer (&self);
+  g_prefix_error (error, "%s: ", tiny_opened_file_get_path (file));
+  return NULL;
 }
 
 TinySafetensors *
 tiny_safetensors_load (const char *path, GError **error)
 {
-  g_autoptr (GError) why = NULL;
-  if (!check_file (path, error))
-    return NULL;
-  g_autoptr (GMappedFile) mapped = g_mapped_file_new (path, FALSE, &why);
-  if (mapped == NULL) {
-    g_set_error_literal (error, TINY_ERROR, TINY_ERROR_IO, why->message);
-    return NULL;
-  }
-  g_autoptr (GBytes) file = g_mapped_file_get_bytes (mapped);
-  TinySafetensors *self = parse (file, error);
-  if (self == NULL)
-    g_prefix_error (error, "%s: ", path);
-  return self;
+  g_autoptr (TinyOpenedFile) file = tiny_opened_file_new (path, error);
+  return file != NULL ? parse (file, error) : NULL;
 }
 
 /* ---- writing ---- */
@@ -335,13 +282,6 @@ compare_arrays (gconstpointer a, gconstpointer b)
   int x_bytes = (int) tiny_dtype_get_n_bytes (x->dtype);
   int y_bytes = (int) tiny_dtype_get_n_bytes (y->dtype);
   return x_bytes != y_bytes ? y_bytes - x_bytes : strcmp (x->name, y->name);
-}
-
-/* What is written for @array. */
-static gsize
-get_size (const TinyArray *array)
-{
-  return (gsize) count_bytes (array->dtype, array->shape, array->n_dims, G_MAXINT64);
 }
 
 static void
@@ -359,7 +299,7 @@ add_array (JsonBuilder *json, const TinyArray *array, gsize offset)
   json_builder_set_member_name (json, "data_offsets");
   json_builder_begin_array (json);
   json_builder_add_int_value (json, (gint64) offset);
-  json_builder_add_int_value (json, (gint64) (offset + get_size (array)));
+  json_builder_add_int_value (json, (gint64) (offset + tiny_array_get_n_bytes (array)));
   json_builder_end_array (json);
   json_builder_end_object (json);
 }
@@ -390,7 +330,7 @@ make_header (TinySafetensors *self)
     add_metadata (json, self->metadata);
   for (guint i = 0; i < self->arrays->len; i++) {
     add_array (json, self->arrays->pdata[i], offset);
-    offset += get_size (self->arrays->pdata[i]);
+    offset += tiny_array_get_n_bytes (self->arrays->pdata[i]);
   }
   json_builder_end_object (json);
   g_autoptr (JsonNode) root = json_builder_get_root (json);
@@ -414,16 +354,17 @@ write_array (const TinyArray *array,
              FILE *file,
              GError **error)
 {
-  g_autoptr (GBytes) data
-      = array->data != NULL ? g_bytes_ref (array->data) : reader (array, user_data, error);
+  g_autoptr (GBytes) data = array->data != NULL || array->file != NULL
+                                ? tiny_array_read (array, error)
+                                : reader (array, user_data, error);
   if (data == NULL)
     return FALSE;
   gsize size;
   const void *bytes = g_bytes_get_data (data, &size);
-  if (size != get_size (array)) {
+  if (size != tiny_array_get_n_bytes (array)) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID,
                  "“%s” has %" G_GSIZE_FORMAT " bytes, not the %" G_GSIZE_FORMAT " of its shape",
-                 array->name, size, get_size (array));
+                 array->name, size, tiny_array_get_n_bytes (array));
     return FALSE;
   }
   return size == 0 || fwrite (bytes, 1, size, file) == size || fail_io (array->name, error);

@@ -4,24 +4,9 @@
  * length (little-endian), a JSON header with dtype, shape and data_offsets of each, then the data. */
 #pragma once
 
-#include <glib.h>
-
-#include "ir/tiny-dtype.h"
+#include "io/tiny-array.h"
 
 G_BEGIN_DECLS
-
-/* One array; @data is of row-major elements, little-endian, or NULL where it is read when it is written. */
-typedef struct {
-  char *name;
-  TinyDType dtype;
-  gint64 *shape;
-  guint n_dims;
-  GBytes *data;
-} TinyArray;
-
-TinyArray *tiny_array_new (
-    const char *name, TinyDType dtype, const gint64 *shape, guint n_dims, GBytes *data);
-void tiny_array_free (TinyArray *self);
 
 typedef struct {
   GPtrArray *arrays;    /* of TinyArray, in the order of their data */
@@ -33,7 +18,8 @@ void tiny_safetensors_free (TinySafetensors *self);
 /* The array of that name, or NULL. */
 TinyArray *tiny_safetensors_find (const TinySafetensors *self, const char *name);
 
-/* Maps the file; what it says is checked against its size before it is believed. Errors:
+/* Reads the header, and keeps the file open for its arrays; what it says is checked against the file's size before it
+ * is believed. Errors:
  * %TINY_ERROR_IO, %TINY_ERROR_FORMAT with the file, the array and what is wrong. */
 TinySafetensors *tiny_safetensors_load (const char *path, GError **error);
 
@@ -57,7 +43,6 @@ gboolean tiny_safetensors_write (TinySafetensors *self,
                                  gsize *out_data_offset,
                                  GError **error);
 
-G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinyArray, tiny_array_free)
 G_DEFINE_AUTOPTR_CLEANUP_FUNC (TinySafetensors, tiny_safetensors_free)
 
 G_END_DECLS

@@ -66,15 +66,13 @@ tiny_module_save (TinyModule *self, const char *path, GHashTable *metadata, GErr
 static TinyTensor *
 make_tensor (const TinyArray *array, const char *path, const char *device, GError **error)
 {
-  gsize size;
-  const void *data = g_bytes_get_data (array->data, &size);
-  TinyTensor *tensor = g_object_ref_sink (tiny_tensor_new_from_data (
-      device, array->dtype, array->shape, array->n_dims, data, size));
+  TinyTensor *tensor = g_object_ref_sink (tiny_array_upload (array, device));
   const GError *wrong = tiny_tensor_get_error (tensor);
   if (wrong == NULL)
     return tensor;
   g_propagate_error (error, g_error_copy (wrong));
-  g_prefix_error (error, "%s: “%s”: ", path, array->name);
+  if (!g_str_has_prefix (wrong->message, path)) /* what could not be read says so */
+    g_prefix_error (error, "%s: “%s”: ", path, array->name);
   g_object_unref (tensor);
   return NULL;
 }

@@ -2,12 +2,14 @@
  *
  * tiny-record.c: reading a record.
  *
- * The file is mapped, and nothing in it is believed: every frame is checked against its row when the file is opened,
+ * Nothing in the file is believed: every frame is checked against its row when the file is opened,
  * so that whoever reads frames meets no field that is not there. What handles and numbers of data
- * name is for the reader of the frames to look up; what data hold is checked when they are fetched. */
+ * name is for the reader of the frames to look up. Frames stay in memory; data are read from the file, and checked,
+ * when they are fetched. */
 #include <string.h>
 
 #include "base/tiny-error.h"
+#include "base/tiny-opened-file.h"
 #include "plugin/record-private.h"
 
 static const TinyRecordRow rows[] = {
@@ -18,20 +20,26 @@ static const TinyRecordRow rows[] = {
 #undef RECORD_CALL
 };
 
+enum { DIGEST_BYTES = 33, PART_BYTES = 1 << 20 };
+
 typedef struct {
-  const guint8 *bytes;
+  guint64 offset;
   gsize n_bytes;
-  const char *digest;
+  char digest[DIGEST_BYTES];
 } Block;
 
+typedef struct {
+  guint64 offset, call;
+  TinyRecordKind kind;
+  GBytes *body;
+} Kept;
+
 struct TinyRecord {
-  char *path;
-  GMappedFile *map;
-  const guint8 *bytes;
-  gsize size;
+  TinyOpenedFile *file;
+  guint8 *part; /* PART_BYTES, while it is opened */
   guint64 cut, last_call;
-  GArray *frames;      /* guint64: offsets */
-  GHashTable *results; /* of pairs: a call, and the offset of its result */
+  GArray *frames;      /* Kept: all but those of data */
+  GHashTable *results; /* of pairs: a call, and the number of the frame with its result */
   GArray *blocks;      /* Block, by number - 1 */
 };
 
@@ -59,11 +67,10 @@ tiny_record_row_get_field (
   return TRUE;
 }
 
-/* FNV-1a, of words; what is left over counts as one with zeros. */
-guint64
-record_checksum (const void *data, gsize size)
+/* The checksum of what has that @sum with @data behind it. */
+static guint64
+add_checksum (guint64 sum, const void *data, gsize size)
 {
-  guint64 sum = G_GUINT64_CONSTANT (0xcbf29ce484222325);
   for (gsize i = 0; i < size; i += 8) {
     guint64 word = 0;
     memcpy (&word, (const guint8 *) data + i, MIN (8, size - i));
@@ -73,12 +80,21 @@ record_checksum (const void *data, gsize size)
   return sum;
 }
 
+static const guint64 sum_of_nothing = G_GUINT64_CONSTANT (0xcbf29ce484222325);
+
+/* FNV-1a, of words; what is left over counts as one with zeros. */
+guint64
+record_checksum (const void *data, gsize size)
+{
+  return add_checksum (sum_of_nothing, data, size);
+}
+
 void
-tiny_record_digest (const void *data, gsize size, char out[33])
+tiny_record_digest (const void *data, gsize size, char out[DIGEST_BYTES])
 {
   g_autoptr (GChecksum) sum = g_checksum_new (G_CHECKSUM_SHA256);
   g_checksum_update (sum, data, (gssize) size);
-  g_strlcpy (out, g_checksum_get_string (sum), 33);
+  g_strlcpy (out, g_checksum_get_string (sum), DIGEST_BYTES);
 }
 
 /* ---- frames ---- */
@@ -86,7 +102,7 @@ static gboolean
 fail (const TinyRecord *self, guint64 offset, GError **error, const char *what)
 {
   g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT, "%s: byte %" G_GUINT64_FORMAT ": %s",
-               self->path, offset, what);
+               tiny_opened_file_get_path (self->file), offset, what);
   return FALSE;
 }
 
@@ -127,13 +143,19 @@ take_field (const guint8 **at, gsize *left, char kind, TinyRecordField *out)
                        : TRUE;
 }
 
+static const char damaged[] = "a frame is damaged",
+                  other_fields[] = "a frame does not have the fields of its kind";
+
+/* FALSE: they are not those of its kind. */
 static gboolean
-read_fields (const guint8 *at, gsize left, TinyRecordFrame *out)
+read_fields (const Kept *kept, TinyRecordFrame *out)
 {
-  const TinyRecordRow *row = &rows[out->kind];
+  const TinyRecordRow *row = &rows[kept->kind];
   const char *name;
-  gsize length;
+  gsize left, length;
   char kind;
+  const guint8 *at = g_bytes_get_data (kept->body, &left);
+  *out = (TinyRecordFrame){ .kind = kept->kind, .call = kept->call, .offset = kept->offset };
   for (guint i = 0; tiny_record_row_get_field (row, i, &name, &length, &kind); i++) {
     g_assert (i < TINY_RECORD_MAX_FIELDS);
     if (!take_field (&at, &left, kind, &out->fields[i]))
@@ -142,113 +164,167 @@ read_fields (const guint8 *at, gsize left, TinyRecordFrame *out)
   return left == 0;
 }
 
-/* Reads the frame at @offset; *@out_end is where it ends, 0 where it is cut off. */
 static gboolean
-read_frame (const TinyRecord *self,
-            guint64 offset,
-            TinyRecordFrame *out,
-            guint64 *out_end,
-            GError **error)
+check_order (TinyRecord *self, const Kept *kept, GError **error)
 {
-  const guint8 *head = self->bytes + offset;
-  const gsize left = self->size - offset;
-  guint64 words[RECORD_HEAD_WORDS];
-  *out = (TinyRecordFrame){ .offset = offset };
-  *out_end = 0;
-  if (left < RECORD_HEAD_BYTES)
-    return TRUE;
-  for (guint i = 0; i < RECORD_HEAD_WORDS; i++)
-    words[i] = read_word (head + 8 * i);
-  if (words[RECORD_HEAD_CHECK] != record_checksum (head, 8 * RECORD_HEAD_CHECK)
-      || words[RECORD_N_BYTES] % 8 != 0)
-    return fail (self, offset, error, "the head of a frame is damaged");
-  if (words[RECORD_N_BYTES] > left - RECORD_HEAD_BYTES)
-    return TRUE;
-  const gsize n_bytes = words[RECORD_N_BYTES];
-  if (words[RECORD_CHECK] != record_checksum (head + RECORD_HEAD_BYTES, n_bytes))
-    return fail (self, offset, error, "a frame is damaged");
-  if (words[RECORD_KIND] >= TINY_N_RECORD_KINDS)
-    return fail (self, offset, error, "a frame of a kind that this version does not know");
-  out->kind = (TinyRecordKind) words[RECORD_KIND];
-  out->call = words[RECORD_CALL_NUMBER];
-  *out_end = offset + RECORD_HEAD_BYTES + n_bytes;
-  return read_fields (head + RECORD_HEAD_BYTES, n_bytes, out)
-         || fail (self, offset, error, "a frame does not have the fields of its kind");
+  if (self->frames->len == 0 && kept->kind != TINY_RECORD_HEAD)
+    return fail (self, kept->offset, error, "a record begins with a frame that says of what");
+  if (kept->kind != TINY_RECORD_RESULT && kept->call <= self->last_call)
+    return fail (self, kept->offset, error, "a call has a number out of order");
+  self->last_call = MAX (self->last_call, kept->call);
+  return TRUE;
+}
+
+/* Reads what comes before the data of a frame of @n_bytes, the first @left of them at @at. FALSE: it is something else. */
+static gboolean
+read_block (const guint8 *at, gsize left, guint64 n_bytes, guint64 *out_id, Block *out)
+{
+  const gsize n_part = left;
+  TinyRecordField id, digest, data;
+  if (!take_field (&at, &left, 'd', &id) || !take_field (&at, &left, 't', &digest)
+      || !take_field (&at, &left, 'u', &data) || digest.n_bytes != DIGEST_BYTES)
+    return FALSE;
+  const guint64 n_left = n_bytes - (n_part - left);
+  memcpy (out->digest, digest.bytes, DIGEST_BYTES);
+  out->offset += n_part - left;
+  out->n_bytes = data.number;
+  *out_id = id.number;
+  return data.number <= n_left && data.number + (-data.number & 7u) == n_left;
+}
+
+/* Data stay in the file. */
+static gboolean
+add_block (
+    TinyRecord *self, const Kept *kept, guint64 n_bytes, guint64 checksum, GError **error)
+{
+  const guint64 begin = kept->offset + RECORD_HEAD_BYTES;
+  Block block = { .offset = begin };
+  guint64 sum = sum_of_nothing, id = 0;
+  gboolean has_fields = FALSE;
+  for (guint64 done = 0, n; done < n_bytes; done += n) {
+    n = MIN (n_bytes - done, PART_BYTES);
+    if (!tiny_opened_file_read (self->file, begin + done, self->part, n, error))
+      return FALSE;
+    if (done == 0)
+      has_fields = read_block (self->part, n, n_bytes, &id, &block);
+    sum = add_checksum (sum, self->part, n);
+  }
+  if (sum != checksum)
+    return fail (self, kept->offset, error, damaged);
+  if (!has_fields)
+    return fail (self, kept->offset, error, other_fields);
+  if (!check_order (self, kept, error))
+    return FALSE;
+  if (id != self->blocks->len + 1)
+    return fail (self, kept->offset, error, "a block of data has a number out of order");
+  g_array_append_val (self->blocks, block);
+  return TRUE;
 }
 
 static gboolean
-add_frame (TinyRecord *self, const TinyRecordFrame *frame, GError **error)
+add_frame (TinyRecord *self, Kept *kept, guint64 n_bytes, guint64 checksum, GError **error)
 {
-  const TinyRecordField *fields = frame->fields;
-  if (self->frames->len == 0
-      && (frame->kind != TINY_RECORD_HEAD || fields[0].number != TINY_RECORD_FORMAT))
-    return fail (self, frame->offset, error,
-                 frame->kind != TINY_RECORD_HEAD
-                     ? "a record begins with a frame that says of what"
-                     : "it was made by another version, whose format this one does not know");
-  if (frame->kind != TINY_RECORD_RESULT && frame->call <= self->last_call)
-    return fail (self, frame->offset, error, "a call has a number out of order");
-  self->last_call = MAX (self->last_call, frame->call);
-  if (frame->kind == TINY_RECORD_DATA) {
-    const Block block = { fields[2].bytes, fields[2].n_bytes, fields[1].bytes };
-    if (fields[0].number != self->blocks->len + 1)
-      return fail (self, frame->offset, error, "a block of data has a number out of order");
-    g_array_append_val (self->blocks, block);
-    return TRUE;
-  }
-  g_array_append_val (self->frames, frame->offset);
-  if (frame->kind == TINY_RECORD_RESULT) {
+  TinyRecordFrame frame;
+  g_autoptr (GBytes) body = tiny_opened_file_read_bytes (
+      self->file, kept->offset + RECORD_HEAD_BYTES, n_bytes, error);
+  if (body == NULL)
+    return FALSE;
+  if (record_checksum (g_bytes_get_data (body, NULL), n_bytes) != checksum)
+    return fail (self, kept->offset, error, damaged);
+  if (kept->kind >= TINY_N_RECORD_KINDS)
+    return fail (self, kept->offset, error,
+                 "a frame of a kind that this version does not know");
+  kept->body = body;
+  if (!read_fields (kept, &frame))
+    return fail (self, kept->offset, error, other_fields);
+  if (!check_order (self, kept, error))
+    return FALSE;
+  if (self->frames->len == 0 && frame.fields[0].number != TINY_RECORD_FORMAT)
+    return fail (self, kept->offset, error,
+                 "it was made by another version, whose format this one does not know");
+  if (kept->kind == TINY_RECORD_RESULT) {
     guint64 *pair = g_new (guint64, 2);
-    pair[0] = frame->call;
-    pair[1] = frame->offset;
+    pair[0] = kept->call;
+    pair[1] = self->frames->len;
     g_hash_table_replace (self->results, pair, pair);
   }
+  g_bytes_ref (body);
+  g_array_append_vals (self->frames, kept, 1);
   return TRUE;
+}
+
+/* Reads the frame at @offset; *@out_end is where it ends, 0 where it is cut off. */
+static gboolean
+read_frame (TinyRecord *self, guint64 offset, guint64 *out_end, GError **error)
+{
+  const guint64 left = tiny_opened_file_get_size (self->file) - offset;
+  guint64 words[RECORD_HEAD_WORDS];
+  *out_end = 0;
+  if (left < RECORD_HEAD_BYTES)
+    return TRUE;
+  if (!tiny_opened_file_read (self->file, offset, words, sizeof words, error))
+    return FALSE;
+  const guint64 checksum = record_checksum (words, 8 * RECORD_HEAD_CHECK);
+  for (guint i = 0; i < RECORD_HEAD_WORDS; i++)
+    words[i] = GUINT64_FROM_LE (words[i]);
+  const guint64 n_bytes = words[RECORD_N_BYTES];
+  if (words[RECORD_HEAD_CHECK] != checksum || n_bytes % 8 != 0)
+    return fail (self, offset, error, "the head of a frame is damaged");
+  if (n_bytes > left - RECORD_HEAD_BYTES)
+    return TRUE;
+  Kept kept = { .offset = offset,
+                .call = words[RECORD_CALL_NUMBER],
+                .kind = (TinyRecordKind) MIN (words[RECORD_KIND], TINY_N_RECORD_KINDS) };
+  *out_end = offset + RECORD_HEAD_BYTES + n_bytes;
+  return kept.kind == TINY_RECORD_DATA
+             ? add_block (self, &kept, n_bytes, words[RECORD_CHECK], error)
+             : add_frame (self, &kept, n_bytes, words[RECORD_CHECK], error);
 }
 
 static gboolean
 read_all (TinyRecord *self, GError **error)
 {
   guint64 offset = strlen (TINY_RECORD_MAGIC);
-  if (self->size < offset || memcmp (self->bytes, TINY_RECORD_MAGIC, offset) != 0)
+  const guint64 size = tiny_opened_file_get_size (self->file);
+  char magic[sizeof TINY_RECORD_MAGIC];
+  if (size >= offset && !tiny_opened_file_read (self->file, 0, magic, offset, error))
+    return FALSE;
+  if (size < offset || memcmp (magic, TINY_RECORD_MAGIC, offset) != 0)
     return fail (self, 0, error, "this is no record, which TINY_RECORD=FILE makes");
-  while (offset < self->size) {
-    TinyRecordFrame frame;
+  while (offset < size) {
     guint64 end;
-    if (!read_frame (self, offset, &frame, &end, error))
+    if (!read_frame (self, offset, &end, error))
       return FALSE;
     if (end == 0) {
       self->cut = offset;
       break;
     }
-    if (!add_frame (self, &frame, error))
-      return FALSE;
     offset = end;
   }
   return self->frames->len > 0 || fail (self, offset, error, "the record is empty");
+}
+
+static void
+kept_clear (gpointer kept)
+{
+  g_bytes_unref (((Kept *) kept)->body);
 }
 
 TinyRecord *
 tiny_record_open (const char *path, GError **error)
 {
   g_autoptr (TinyRecord) self = g_new0 (TinyRecord, 1);
-  g_autoptr (GError) wrong = NULL;
-  self->path = g_strdup (path);
-  self->frames = g_array_new (FALSE, FALSE, sizeof (guint64));
+  self->frames = g_array_new (FALSE, FALSE, sizeof (Kept));
+  g_array_set_clear_func (self->frames, kept_clear);
   self->blocks = g_array_new (FALSE, FALSE, sizeof (Block));
   self->results = g_hash_table_new_full (g_int64_hash, g_int64_equal, g_free, NULL);
-  if (g_file_test (path, G_FILE_TEST_EXISTS) && !g_file_test (path, G_FILE_TEST_IS_REGULAR)) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s: a record is a plain file", path);
+  self->file = tiny_opened_file_new (path, error);
+  if (self->file == NULL)
     return NULL;
-  }
-  self->map = g_mapped_file_new (path, FALSE, &wrong);
-  if (self->map == NULL) {
-    g_set_error (error, TINY_ERROR, TINY_ERROR_IO, "%s", wrong->message);
-    return NULL;
-  }
-  self->bytes = (const guint8 *) g_mapped_file_get_contents (self->map);
-  self->size = g_mapped_file_get_length (self->map);
-  return read_all (self, error) ? g_steal_pointer (&self) : NULL;
+  self->part = g_malloc (PART_BYTES);
+  const gboolean good = read_all (self, error);
+  g_clear_pointer (&self->part, g_free);
+  return good ? g_steal_pointer (&self) : NULL;
 }
 
 void
@@ -259,8 +335,8 @@ tiny_record_free (TinyRecord *self)
   g_array_unref (self->frames);
   g_array_unref (self->blocks);
   g_hash_table_unref (self->results);
-  g_clear_pointer (&self->map, g_mapped_file_unref);
-  g_free (self->path);
+  g_clear_pointer (&self->file, tiny_opened_file_unref);
+  g_free (self->part);
   g_free (self);
 }
 
@@ -271,19 +347,11 @@ tiny_record_get_n_frames (const TinyRecord *self)
   return self->frames->len;
 }
 
-/* It was read before. */
-static void
-read_again (const TinyRecord *self, guint64 offset, TinyRecordFrame *out)
-{
-  guint64 end;
-  gboolean good = read_frame (self, offset, out, &end, NULL);
-  g_assert (good && end != 0);
-}
-
 void
 tiny_record_get_frame (const TinyRecord *self, guint i, TinyRecordFrame *out)
 {
-  read_again (self, g_array_index (self->frames, guint64, i), out);
+  const gboolean good = read_fields (&g_array_index (self->frames, Kept, i), out);
+  g_assert (good); /* it was read before */
 }
 
 gboolean
@@ -292,7 +360,7 @@ tiny_record_get_result (const TinyRecord *self, guint64 call, TinyRecordFrame *o
   const guint64 *pair = g_hash_table_lookup (self->results, &call);
   if (pair == NULL)
     return FALSE;
-  read_again (self, pair[1], out);
+  tiny_record_get_frame (self, (guint) pair[1], out);
   return TRUE;
 }
 
@@ -303,25 +371,26 @@ tiny_record_get_cut (const TinyRecord *self)
 }
 
 gboolean
-tiny_record_get_data (
-    const TinyRecord *self, guint64 id, const void **out, gsize *out_size, GError **error)
+tiny_record_get_data (const TinyRecord *self, guint64 id, GBytes **out, GError **error)
 {
-  char digest[33];
+  char digest[DIGEST_BYTES];
   *out = NULL;
-  *out_size = 0;
   if (id == 0)
     return TRUE;
   if (id > self->blocks->len) {
     g_set_error (error, TINY_ERROR, TINY_ERROR_FORMAT,
-                 "%s: there is no block of data %" G_GUINT64_FORMAT, self->path, id);
+                 "%s: there is no block of data %" G_GUINT64_FORMAT,
+                 tiny_opened_file_get_path (self->file), id);
     return FALSE;
   }
   const Block *block = &g_array_index (self->blocks, Block, id - 1);
-  tiny_record_digest (block->bytes, block->n_bytes, digest);
+  g_autoptr (GBytes) data
+      = tiny_opened_file_read_bytes (self->file, block->offset, block->n_bytes, error);
+  if (data == NULL)
+    return FALSE;
+  tiny_record_digest (g_bytes_get_data (data, NULL), block->n_bytes, digest);
   if (strcmp (digest, block->digest) != 0)
-    return fail (self, (guint64) (block->bytes - self->bytes), error,
-                 "a block of data is not what its digest says");
-  *out = block->bytes;
-  *out_size = block->n_bytes;
+    return fail (self, block->offset, error, "a block of data is not what its digest says");
+  *out = g_steal_pointer (&data);
   return TRUE;
 }

@@ -83,9 +83,10 @@ void tiny_record_get_frame (const TinyRecord *self, guint i, TinyRecordFrame *ou
 gboolean tiny_record_get_result (const TinyRecord *self, guint64 call, TinyRecordFrame *out);
 /* Where the last frame was cut off; 0: nowhere. */
 guint64 tiny_record_get_cut (const TinyRecord *self);
-/* Block @id, NULL for 0 (none). Errors: %TINY_ERROR_FORMAT where it is not what its digest says. */
-gboolean tiny_record_get_data (
-    const TinyRecord *self, guint64 id, const void **out, gsize *out_size, GError **error);
+/* Reads block @id (transfer full), NULL for 0 (none). Errors: %TINY_ERROR_FORMAT where it is not what its digest says, and
+ * those of tiny_opened_file_read_bytes(). */
+gboolean
+tiny_record_get_data (const TinyRecord *self, guint64 id, GBytes **out, GError **error);
 
 /* A command of a submission. */
 typedef struct {

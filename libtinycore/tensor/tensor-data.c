@@ -14,11 +14,13 @@
 #include "tensor/tiny-build.h"
 #include "tensor/tiny-found.h"
 #include "tensor/tiny-place.h"
+#include "tensor/tiny-tensor-file.h"
 #include "tensor/tiny-tensor-import.h"
 #include "tensor/tiny-tensor-private.h"
 #include "tensor/tiny-view.h"
 
 /* ---- making ---- */
+/* Its elements are @data, or those in @file from @offset on. */
 static TinyNode *
 data_node (TinyBuild *self,
            const TinyPlace *place,
@@ -26,14 +28,16 @@ data_node (TinyBuild *self,
            const gint64 *shape,
            guint n,
            gconstpointer data,
-           gsize n_bytes)
+           gsize n_bytes,
+           const TinyOpenedFile *file,
+           guint64 offset)
 {
   if (!tiny_build_check_dtype (self, dtype) || !tiny_build_check_shape (self, shape, n))
     return NULL;
   gsize wanted = tiny_dtype_get_n_bytes (dtype);
   for (guint i = 0; i < n; i++)
     wanted *= (gsize) shape[i];
-  if (wanted != n_bytes || (data == NULL && n_bytes > 0)) {
+  if (wanted != n_bytes || (data == NULL && file == NULL && n_bytes > 0)) {
     g_autofree char *text = tiny_shape_to_string (tiny_graph_ints (self->graph, shape, n));
     return tiny_build_fail (
         self, "%s of %s has %" G_GSIZE_FORMAT " bytes, %" G_GSIZE_FORMAT " are given", text,
@@ -42,7 +46,32 @@ data_node (TinyBuild *self,
   if (n_bytes == 0)
     return tiny_node_broadcast (self->graph, tiny_build_number (self, dtype, 0), shape, n);
   TinyNode *node = tiny_place_new_memory (self, place, dtype, shape, n, NULL);
-  return node != NULL && tiny_memory_upload (node, data, &self->error) ? node : NULL;
+  if (node == NULL)
+    return NULL;
+  const gboolean good = file != NULL
+                            ? tiny_memory_upload_file (node, file, offset, &self->error)
+                            : tiny_memory_upload (node, data, &self->error);
+  return good ? node : NULL;
+}
+
+static TinyTensor *
+new_from (const char *device,
+          TinyDType dtype,
+          const gint64 *shape,
+          guint n_dims,
+          gconstpointer data,
+          gsize n_bytes,
+          const TinyOpenedFile *file,
+          guint64 offset)
+{
+  TinyBuild b;
+  TinyNode *node = NULL;
+  g_auto (TinyPlace) place = { NULL };
+  if (n_bytes > 0)
+    place = tiny_place_open (device);
+  if (tiny_build_begin (&b, "new_from_data", 0, NULL))
+    node = data_node (&b, &place, dtype, shape, n_dims, data, n_bytes, file, offset);
+  return tiny_build_end (&b, node);
 }
 
 TinyTensor *
@@ -53,14 +82,19 @@ tiny_tensor_new_from_data (const char *device,
                            gconstpointer data,
                            gsize n_bytes)
 {
-  TinyBuild b;
-  TinyNode *node = NULL;
-  g_auto (TinyPlace) place = { NULL };
-  if (n_bytes > 0)
-    place = tiny_place_open (device);
-  if (tiny_build_begin (&b, "new_from_data", 0, NULL))
-    node = data_node (&b, &place, dtype, shape, n_dims, data, n_bytes);
-  return tiny_build_end (&b, node);
+  return new_from (device, dtype, shape, n_dims, data, n_bytes, NULL, 0);
+}
+
+TinyTensor *
+tiny_tensor_new_from_file (const char *device,
+                           TinyDType dtype,
+                           const gint64 *shape,
+                           guint n_dims,
+                           const TinyOpenedFile *file,
+                           guint64 offset,
+                           gsize n_bytes)
+{
+  return new_from (device, dtype, shape, n_dims, NULL, n_bytes, file, offset);
 }
 
 TinyTensor *

@@ -11,6 +11,8 @@
 #include "ir/tiny-shard.h"
 #include "tensor/tiny-tensor-private.h"
 
+enum { PART_BYTES = 1 << 20 };
+
 /* ---- devices ---- */
 void
 tiny_place_clear (TinyPlace *self)
@@ -201,21 +203,61 @@ allocate (gsize n_bytes, GError **error)
   return data;
 }
 
+/* The bytes of the whole: @data, or those of @file from @at on. */
+typedef struct {
+  const guint8 *data;
+  const TinyOpenedFile *file;
+  guint64 at;
+} Source;
+
 static gboolean
-upload_piece (TinyNode *memory, guint i, const guint8 *data, GError **error)
+read_source (const Source *self, gsize offset, guint8 *out, gsize n, GError **error)
+{
+  if (self->file != NULL)
+    return tiny_opened_file_read (self->file, self->at + offset, out, n, error);
+  memcpy (out, self->data + offset, n);
+  return TRUE;
+}
+
+/* At once where the host reaches the memory, else through a little of its own. */
+static gboolean
+upload_file (TinyBuffer *buffer, const Source *from, gsize begin, gsize n, GError **error)
+{
+  guint8 *host = tiny_buffer_map (buffer);
+  if (host != NULL) {
+    tiny_buffer_touch (buffer);
+    return tiny_buffer_begin_access (buffer, TRUE, 0, n, error)
+           && read_source (from, begin, host, n, error)
+           && tiny_buffer_end_access (buffer, TRUE, 0, n, error);
+  }
+  g_autofree guint8 *part = allocate (MIN (n, PART_BYTES), error);
+  gboolean good = part != NULL;
+  for (gsize done = 0, size; good && done < n; done += size) {
+    size = MIN (n - done, PART_BYTES);
+    good = read_source (from, begin + done, part, size, error)
+           && tiny_buffer_upload (buffer, done, part, size, error);
+  }
+  return good;
+}
+
+static gboolean
+upload_piece (TinyNode *memory, guint i, const Source *from, GError **error)
 {
   TinyBuffer *buffer = tiny_runtime_get_buffer (tiny_runtime_get_piece (memory, i));
   const Strip strip = find_strip (memory, i);
   const gsize n_bytes = strip.n_rows * strip.n_bytes;
   if (!tiny_buffer_ensure (buffer, error))
     return FALSE;
+  if (strip.n_rows == 1 && from->file != NULL)
+    return upload_file (buffer, from, strip.begin, n_bytes, error);
   if (strip.n_rows == 1)
-    return tiny_buffer_upload (buffer, 0, data + strip.begin, n_bytes, error);
+    return tiny_buffer_upload (buffer, 0, from->data + strip.begin, n_bytes, error);
   g_autofree guint8 *piece = allocate (n_bytes, error);
-  for (gsize row = 0; piece != NULL && row < strip.n_rows; row++)
-    memcpy (piece + row * strip.n_bytes, data + row * strip.stride + strip.begin,
-            strip.n_bytes);
-  return piece != NULL && tiny_buffer_upload (buffer, 0, piece, n_bytes, error);
+  gboolean good = piece != NULL;
+  for (gsize row = 0; good && row < strip.n_rows; row++)
+    good = read_source (from, row * strip.stride + strip.begin, piece + row * strip.n_bytes,
+                        strip.n_bytes, error);
+  return good && tiny_buffer_upload (buffer, 0, piece, n_bytes, error);
 }
 
 static gboolean
@@ -234,14 +276,29 @@ download_piece (TinyNode *memory, guint i, guint8 *out, GError **error)
   return TRUE;
 }
 
-gboolean
-tiny_memory_upload (TinyNode *node, gconstpointer data, GError **error)
+static gboolean
+upload_all (TinyNode *node, const Source *from, GError **error)
 {
   TinyNode *memory = tiny_runtime_get_memory (node);
   for (guint i = 0; i < tiny_runtime_count_pieces (memory); i++)
-    if (!upload_piece (memory, i, data, error))
+    if (!upload_piece (memory, i, from, error))
       return FALSE;
   return TRUE;
+}
+
+gboolean
+tiny_memory_upload (TinyNode *node, gconstpointer data, GError **error)
+{
+  return upload_all (node, &(Source){ .data = data }, error);
+}
+
+gboolean
+tiny_memory_upload_file (TinyNode *node,
+                         const TinyOpenedFile *file,
+                         guint64 offset,
+                         GError **error)
+{
+  return upload_all (node, &(Source){ .file = file, .at = offset }, error);
 }
 
 /* Of what is whole on each device one is read. */

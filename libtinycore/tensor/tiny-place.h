@@ -5,6 +5,7 @@
  * Memory is a BUFFER, or on several devices an UNSHARD of BUFFERs (ir/tiny-shard.h). */
 #pragma once
 
+#include "base/tiny-opened-file.h"
 #include "device/tiny-device.h"
 #include "tensor/tiny-build.h"
 
@@ -48,6 +49,11 @@ const TinyNode *tiny_place_find_cut (TinyBuild *build, TinyTensor *tensor);
 
 /* All elements of a realised @node, in row-major order, from the host and to it. */
 gboolean tiny_memory_upload (TinyNode *node, gconstpointer data, GError **error);
+/* The same from @file, where they begin at @offset; one part after the other is in the host's memory. */
+gboolean tiny_memory_upload_file (TinyNode *node,
+                                  const TinyOpenedFile *file,
+                                  guint64 offset,
+                                  GError **error);
 gboolean tiny_memory_download (TinyNode *node, gpointer out, GError **error);
 
 G_END_DECLS

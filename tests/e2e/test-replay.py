@@ -178,7 +178,7 @@ def bad_files(box):
         spoilt = content[:at] + bytes([content[at] ^ 1 << numbers.randrange(8)]) + content[at + 1:]
         box.run("replay", box.write("spoilt.rec", spoilt)).refused("damaged", "byte ", status=2)
     box.run("replay", box.write("text.rec", "hello")).refused("no record", status=2)
-    box.run("replay", box.root).refused("plain file", status=2)
+    box.run("replay", box.root).refused("it is a folder", status=2)
     box.run("replay", box.path("absent.rec")).refused("absent.rec", status=2)
     for argv in ([], [path, path]):
         box.run("replay", *argv).refused("usage", status=2)

@@ -28,6 +28,7 @@ import numpy as np
 import tinycore
 import torch
 from tinycore import Tensor, dtypes, nn
+from tinycore.library import Tiny
 from tinycore.nn import datasets
 from tinycore.nn.data import DataLoader, Dataset, TensorDataset, default_collate, random_split
 from tinycore.nn.state import load_state_dict, safe_load_metadata, safe_save, tar_extract, torch_load, zip_extract
@@ -224,6 +225,26 @@ def test_unchanged():
     checks.true(pickle.loads(pickle.dumps(dtypes.float64)) is dtypes.float64)
     model = torch.nn.BatchNorm1d(2)  # with the versions of its modules
     checks.equal(list(torch_load(saved(model.state_dict()))), list(model.state_dict()))
+
+
+
+def test_other_writers():
+    """A model whose weights are gone from their file says so; a file that another one takes the place of stays."""
+    path, weights, graph = at("shared.tir"), at("shared.safetensors"), "\n".join((
+        "// stage: tensor", "%x = param.f32{slot=0, shape=[65536]}", "%weights.w = param.f32{slot=1, shape=[65536]}",
+        "%o = add.f32(%x, %weights.w)", "sink(%o)"))
+    with open(path, "w") as file:
+        file.write(graph)
+
+    def use(model):
+        return model.apply([Tensor.ones(65536)])[0].numpy()[-1]
+    safe_save({"w": Tensor.full((65536,), 4.0)}, weights)
+    replaced = Tiny.Model.load(path)
+    safe_save({"w": Tensor.full((65536,), 9.0)}, weights)
+    checks.equal((use(replaced), use(Tiny.Model.load(path))), (5.0, 10.0))
+    cut = Tiny.Model.load(path)
+    os.truncate(weights, 4096)
+    checks.true(f"{weights}: wanted 262144 bytes from byte " in str(checks.raises(Exception, use, cut)))
 
 
 def test_legacy():

@@ -3,6 +3,7 @@
  * test-model.c: a model made from tensors computes what they do, before and after it went through
  * files; names and values survive; and what cannot be a model is refused in words. */
 #include <glib/gstdio.h>
+#include <math.h>
 #include <string.h>
 #include <tiny.h>
 #include <unistd.h>
@@ -58,7 +59,9 @@ test_safetensors (void)
     g_assert_nonnull (b);
     g_assert_cmpint (a->dtype, ==, b->dtype);
     g_assert_cmpmem (a->shape, a->n_dims * 8, b->shape, b->n_dims * 8);
-    g_assert_true (g_bytes_equal (a->data, b->data));
+    g_autoptr (GBytes) read = tiny_array_read (b, &error);
+    g_assert_no_error (error);
+    g_assert_true (g_bytes_equal (a->data, read));
   }
   /* Every cut of it is refused. */
   g_autofree char *text = NULL, *cut = path_of ("cut");
@@ -163,6 +166,49 @@ test_files (void)
       CASE_FAILS ("“%s” wanted in: %s", part, error->message);                                 \
     g_clear_error (&error);                                                                    \
   } while (0)
+
+/* The last output for { 3, 4 }, or NaN and the error. */
+static double
+apply_loaded (TinyModel *model, GError **error)
+{
+  g_autoptr (TinyTensor) x = vector (3, 4);
+  g_autoptr (GPtrArray) out = tiny_model_apply_list (model, &x, 1, error);
+  double value = NAN;
+  return out != NULL && tiny_tensor_item (out->pdata[1], &value, error) ? value : NAN;
+}
+
+/* Weights that are gone from their file are an error and no signal; a file that another takes the place of stays. */
+static void
+test_other_writers (void)
+{
+  if (skips_without_device ())
+    return;
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyTensor) x = vector (0, 0), w = vector (10, 20), v = vector (0, 1);
+  g_autofree char *path = path_of ("shared.tir"), *weights = path_of ("shared.safetensors");
+  g_autofree char *copy = path_of ("copy.tir");
+  g_autoptr (TinyModel) one = make_model (x, w, &error), two = make_model (x, v, &error);
+  g_assert_no_error (error);
+  g_assert_true (tiny_model_save (one, path, &error));
+  g_autoptr (TinyModel) loaded = tiny_model_load (path, &error);
+  g_autoptr (TinyModel) replaced = tiny_model_load (path, &error);
+  g_assert_true (tiny_model_save (two, path, &error));
+  g_assert_no_error (error);
+  g_assert_cmpfloat (apply_loaded (replaced, &error), ==, 114);
+  g_assert_no_error (error);
+  g_assert_true (tiny_model_save (loaded, path, &error)); /* what it had, to where that was */
+  g_autoptr (TinyModel) cut = tiny_model_load (path, &error);
+  g_assert_no_error (error);
+  g_assert_true (truncate (weights, 16) == 0);
+  apply_loaded (cut, &error);
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_IO);
+  g_assert_nonnull (strstr (error->message, weights));
+  g_assert_nonnull (strstr (error->message, "wanted 8 bytes from byte "));
+  g_assert_nonnull (strstr (error->message, "found 0"));
+  g_clear_error (&error);
+  g_assert_false (tiny_model_save (cut, copy, &error));
+  g_assert_nonnull (strstr (error->message, weights));
+}
 
 static void
 test_refused (void)
@@ -343,6 +389,7 @@ main (int argc, char **argv)
   folder = g_dir_make_tmp ("tiny-model-XXXXXX", NULL);
   g_test_add_func ("/io/model/safetensors", test_safetensors);
   g_test_add_func ("/io/model/files", test_files);
+  g_test_add_func ("/io/model/other-writers", test_other_writers);
   g_test_add_func ("/io/model/refused", test_refused);
   g_test_add_func ("/io/model/module", test_module);
   g_test_add_func ("/io/model/kernel", test_kernel);

@@ -5,6 +5,7 @@
 #include "../../fault/use-device.h"
 
 #include <glib/gstdio.h>
+#include <unistd.h>
 
 #include "base/tiny-env.h"
 #include "base/tiny-error.h"
@@ -62,8 +63,6 @@ walk (const TinyRecord *record)
   TinyRecordFrame frame, result;
   TinyRecordCommand command;
   TinyLinear linear;
-  const void *data;
-  gsize n;
   for (guint i = 0; i < tiny_record_get_n_frames (record); i++) {
     tiny_record_get_frame (record, i, &frame);
     tiny_record_get_result (record, frame.call, &result);
@@ -76,9 +75,11 @@ walk (const TinyRecord *record)
         for (guint v = 0; v < command.n_variables; v++)
           sum += (guint64) command.variables[v];
       }
+    g_autoptr (GBytes) data = NULL;
     if (frame.kind == TINY_RECORD_COMPILE
-        && tiny_record_get_data (record, frame.fields[6].number, &data, &n, NULL)
-        && data != NULL && tiny_record_read_linear (data, n, &linear))
+        && tiny_record_get_data (record, frame.fields[6].number, &data, NULL) && data != NULL
+        && tiny_record_read_linear (g_bytes_get_data (data, NULL), g_bytes_get_size (data),
+                                    &linear))
       for (guint k = 0; k < linear.n_instrs; k++)
         sum += linear.instrs[k].op + strlen (linear.name);
     g_assert_cmpuint (sum, !=, G_MAXUINT64); /* it was read */
@@ -91,8 +92,7 @@ test_frames (void)
   g_autoptr (GError) error = NULL;
   g_autoptr (TinyRecord) record = tiny_record_open (path, &error);
   TinyRecordFrame frame = { 0 };
-  const void *data;
-  gsize n;
+  g_autoptr (GBytes) data = NULL;
   g_assert_no_error (error);
   g_assert_cmpuint (tiny_record_get_cut (record), ==, 0);
   g_assert_cmpuint (count_kind (record, TINY_RECORD_BACKEND, &frame), ==, 1);
@@ -102,10 +102,11 @@ test_frames (void)
   g_assert_cmpuint (count_kind (record, TINY_RECORD_CLOSE, &frame), ==, 1);
   g_assert_cmpuint (count_kind (record, TINY_RECORD_DOWNLOADED, &frame), >=, 1);
   g_assert_cmpuint (frame.fields[2].number, ==, N * sizeof (float));
-  g_assert_true (tiny_record_get_data (record, frame.fields[4].number, &data, &n, &error));
-  g_assert_cmpuint (n, ==, N * sizeof (float));
-  g_assert_cmpfloat (((const float *) data)[0], ==, 3);
-  g_assert_cmpfloat (((const float *) data)[7], ==, 7);
+  g_assert_true (tiny_record_get_data (record, frame.fields[4].number, &data, &error));
+  g_assert_cmpuint (g_bytes_get_size (data), ==, N * sizeof (float));
+  const float *values = g_bytes_get_data (data, NULL);
+  g_assert_cmpfloat (values[0], ==, 3);
+  g_assert_cmpfloat (values[7], ==, 7);
   walk (record);
 }
 
@@ -203,6 +204,26 @@ test_hostile (void)
   g_assert_cmpuint (n_opened, >, 100);
 }
 
+/* Data that are gone from the file are an error; those of a file that another took the place of are there. */
+static void
+test_other_writers (void)
+{
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyRecord) record = open_bytes (content, size, &error);
+  TinyRecordFrame frame = { 0 };
+  g_autoptr (GBytes) data = NULL, none = NULL;
+  g_assert_no_error (error);
+  g_assert_cmpuint (count_kind (record, TINY_RECORD_DOWNLOADED, &frame), >=, 1);
+  g_autoptr (TinyRecord) cut = open_bytes (content, size, &error); /* in its place */
+  g_assert_true (tiny_record_get_data (record, frame.fields[4].number, &data, &error));
+  g_assert_true (truncate (other, 8) == 0);
+  g_assert_false (tiny_record_get_data (cut, frame.fields[4].number, &none, &error));
+  g_assert_error (error, TINY_ERROR, TINY_ERROR_IO);
+  g_assert_nonnull (strstr (error->message, other));
+  walk (cut);
+  walk (record);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -212,6 +233,7 @@ main (int argc, char **argv)
   g_test_add_func ("/plugin/record/cut", test_cut);
   g_test_add_func ("/plugin/record/spoilt", test_spoilt);
   g_test_add_func ("/plugin/record/hostile", test_hostile);
+  g_test_add_func ("/plugin/record/other-writers", test_other_writers);
   const int status = g_test_run ();
   g_autofree char *folder = g_path_get_dirname (path);
   g_unlink (path);

@@ -60,11 +60,11 @@ class Window(io.RawIOBase):
 
 
 def shared(view, dtype, shape):
-    """A tensor of the elements in @view, which shares its memory where that is the mapped one and the device's is the host's."""
+    """A tensor of the elements in @view, which shares its memory where that can be written and the device computes in it."""
     if view.readonly or len(view) == 0:
         return raw(None, dtype, list(shape), view)
     import ctypes
-    held = (ctypes.c_char * len(view)).from_buffer(view)  # keeps the mapping
+    held = (ctypes.c_char * len(view)).from_buffer(view)  # keeps the memory
     return checked(Base.new_from_blob(None, dtype.value, list(shape), ctypes.addressof(held), lambda *_, held=held: None))
 
 
