@@ -26,9 +26,13 @@ tune_file (const char *path, GError **error)
     return FALSE;
   guint n = kernels.kernels->len;
   g_autofree TinyExecutable **executables = g_new (TinyExecutable *, n + 1);
-  return tiny_executables_get (device, kernels_get_graph (&kernels),
-                               (TinyNode *const *) kernels.kernels->pdata, NULL, n, executables,
-                               error);
+  if (!tiny_executables_get (device, kernels_get_graph (&kernels),
+                             (TinyNode *const *) kernels.kernels->pdata, NULL, n, executables,
+                             error))
+    return FALSE;
+  for (guint i = 0; i < n; i++)
+    tiny_executable_unref (executables[i]);
+  return TRUE;
 }
 
 /* Only what the case computes is searched, not what makes its inputs. */

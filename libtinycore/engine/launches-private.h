@@ -8,8 +8,8 @@
 G_BEGIN_DECLS
 
 typedef struct {
-  TinyDevice *device; /* NULL: a copy of binding 1 to binding 0 */
-  TinyExecutable *executable;
+  TinyDevice *device;         /* NULL: a copy of binding 1 to binding 0 */
+  TinyExecutable *executable; /* (owned) once it is in a list */
   guint first_binding, n_bindings;
   guint n_written;  /* the first so many bindings */
   gboolean is_part; /* as TinyScheduleItem.is_part */

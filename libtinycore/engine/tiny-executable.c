@@ -38,12 +38,103 @@ typedef struct {
   TinyCode code;
   GError *error;
   gboolean from_disk;
-  TinyExecutable *executable; /* in the end */
+  TinyExecutable *executable; /* (owned): in the end */
 } Job;
 
-static GMutex loaded_lock;
+static GMutex loaded_lock; /* held as long as kernels are compiled */
 static GHashTable
     *loaded; /* "device/key" → TinyExecutable; a device that is opened again is another one */
+
+/* Those that have no users, in the order in which they lost the last. */
+static struct {
+  GMutex lock; /* of all counts of users too; taken after the other, and held for moments */
+  GQueue queue;
+  gsize n_bytes;
+} spares;
+
+/* ---- users ---- */
+static void
+executable_free (TinyExecutable *self)
+{
+  g_object_unref (self->program);
+  g_free (self->name);
+  g_free (self->opts);
+  g_free (self->key);
+  g_free (self);
+}
+
+static void
+take_spare_out (TinyExecutable *self)
+{
+  g_queue_unlink (&spares.queue, &self->spare);
+  spares.n_bytes -= self->n_code;
+}
+
+TinyExecutable *
+tiny_executable_ref (TinyExecutable *self)
+{
+  g_mutex_lock (&spares.lock);
+  if (self->n_users++ == 0)
+    take_spare_out (self);
+  g_mutex_unlock (&spares.lock);
+  return self;
+}
+
+/* (nullable) (transfer full): the one that is let go of next. */
+static TinyExecutable *
+find_oldest_spare (guint most, gsize most_bytes)
+{
+  g_mutex_lock (&spares.lock);
+  const gboolean is_wanted = spares.queue.length > most || spares.n_bytes > most_bytes;
+  TinyExecutable *self = is_wanted ? spares.queue.head->data : NULL;
+  if (self != NULL)
+    take_spare_out (self);
+  g_mutex_unlock (&spares.lock);
+  return self;
+}
+
+/* A fourth more goes than has to: unloading waits for a device's queue. Under the lock of what is loaded. */
+static void
+unload_spares (void)
+{
+  guint most = TINY_MAX_SPARES;
+  gsize most_bytes = TINY_MAX_SPARE_BYTES;
+  TinyExecutable *oldest;
+  while ((oldest = find_oldest_spare (most, most_bytes)) != NULL) {
+    g_hash_table_remove (loaded, oldest->key);
+    most = TINY_MAX_SPARES / 4 * 3;
+    most_bytes = TINY_MAX_SPARE_BYTES / 4 * 3;
+  }
+}
+
+void
+tiny_executable_unref (TinyExecutable *self)
+{
+  if (self == NULL)
+    return;
+  g_mutex_lock (&spares.lock);
+  if (--self->n_users == 0) {
+    self->spare.data = self;
+    g_queue_push_tail_link (&spares.queue, &self->spare);
+    spares.n_bytes += self->n_code;
+  }
+  const gboolean are_many
+      = spares.queue.length > TINY_MAX_SPARES || spares.n_bytes > TINY_MAX_SPARE_BYTES;
+  g_mutex_unlock (&spares.lock);
+  if (are_many && g_mutex_trylock (&loaded_lock)) { /* else who has it does that in the end */
+    unload_spares ();
+    g_mutex_unlock (&loaded_lock);
+  }
+}
+
+guint
+tiny_executables_count (void)
+{
+  g_mutex_lock (&loaded_lock);
+  const guint n = loaded != NULL ? g_hash_table_size (loaded) : 0;
+  g_mutex_unlock (&loaded_lock);
+  return n;
+}
 
 /* ---- keys ---- */
 static int
@@ -269,6 +360,7 @@ job_free (gpointer data)
 {
   Job *job = data;
   tiny_code_clear (&job->code);
+  tiny_executable_unref (job->executable);
   g_free (job->opts);
   g_clear_error (&job->error);
   g_free (job);
@@ -295,6 +387,8 @@ load_job (Job *job, GError **error)
   if (program == NULL)
     return NULL;
   TinyExecutable *executable = g_new0 (TinyExecutable, 1);
+  executable->n_users = 1;
+  executable->n_code = g_bytes_get_size (job->code.binary);
   executable->name = g_strdup (head->name);
   executable->opts = g_strdup (head->opts);
   executable->program = g_steal_pointer (&program);
@@ -384,7 +478,8 @@ tiny_executables_get (TinyDevice *device,
   g_autoptr (GHashTable) asked = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
   g_mutex_lock (&loaded_lock);
   if (loaded == NULL)
-    loaded = g_hash_table_new_full (g_str_hash, g_str_equal, g_free, NULL);
+    loaded = g_hash_table_new_full (g_str_hash, g_str_equal, NULL,
+                                    (GDestroyNotify) executable_free);
   gboolean good = TRUE;
   for (guint i = 0; good && i < n; i++) {
     const guint n_jobs = g_hash_table_size (jobs);
@@ -406,19 +501,22 @@ tiny_executables_get (TinyDevice *device,
     Job *job = missing->pdata[i];
     if (!(good = tiny_interrupt_check (error)))
       break;
-    TinyExecutable *executable = finish_job (job, error);
+    job->executable = finish_job (job, error);
     count_job (job);
-    good = executable != NULL;
-    if (good)
-      g_hash_table_insert (loaded, full_key (job), executable);
+    good = job->executable != NULL;
+    if (good) {
+      job->executable->key = full_key (job);
+      g_hash_table_insert (loaded, job->executable->key, job->executable);
+    }
   }
   for (guint i = 0; good && i < n; i++) {
     if (job_of[i]->executable == NULL) {
       g_autofree char *key = full_key (job_of[i]);
-      job_of[i]->executable = g_hash_table_lookup (loaded, key);
+      job_of[i]->executable = tiny_executable_ref (g_hash_table_lookup (loaded, key));
     }
-    out_executables[i] = job_of[i]->executable;
+    out_executables[i] = tiny_executable_ref (job_of[i]->executable);
   }
+  unload_spares ();
   g_mutex_unlock (&loaded_lock);
   return good;
 }

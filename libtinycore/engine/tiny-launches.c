@@ -10,11 +10,18 @@
 #include "engine/runtime-private.h"
 #include "engine/tiny-lanes.h"
 
+static void
+launch_clear (gpointer launch)
+{
+  tiny_executable_unref (((Launch *) launch)->executable);
+}
+
 TinyLaunches *
 tiny_launches_new (void)
 {
   TinyLaunches *self = g_new0 (TinyLaunches, 1);
   self->launches = g_array_new (FALSE, FALSE, sizeof (Launch));
+  g_array_set_clear_func (self->launches, launch_clear);
   self->bindings = g_array_new (FALSE, FALSE, sizeof (TinyBinding));
   self->variables = g_array_new (FALSE, FALSE, sizeof (LaunchVariable));
   return self;
@@ -74,6 +81,7 @@ tiny_launches_add (TinyLaunches *self,
       tiny_buffer_ref (bindings[i].buffer);
   self->n_kernels += launch.device != NULL;
   if (launch.executable != NULL) {
+    tiny_executable_ref (launch.executable);
     self->n_flops += (guint64) launch.executable->n_flops;
     self->n_bytes += (guint64) launch.executable->n_bytes;
   }

@@ -43,7 +43,7 @@ run_free (Run *self)
 
 struct TinyPlan {
   TinySchedule *schedule;
-  TinyExecutable **executables; /* by item; NULL for copies */
+  TinyExecutable **executables; /* (owned): by item; NULL for copies */
   TinyDevice **devices;         /* by item: that runs it */
   guint n_kernels;
   Place *places;              /* by buffer */
@@ -269,6 +269,8 @@ tiny_plan_free (TinyPlan *self)
 {
   if (self == NULL)
     return;
+  for (guint i = 0; self->executables != NULL && i < self->schedule->n_items; i++)
+    tiny_executable_unref (self->executables[i]);
   g_clear_pointer (&self->schedule, tiny_schedule_free);
   g_free (self->executables);
   g_free (self->devices);

@@ -135,8 +135,10 @@ note_schedule (const TinySchedule *schedule, const GArray *verdicts, gpointer un
   /* The plan asks for the same again, and fails as this does. */
   if (tiny_executables_get (noted.device, schedule->graph, (TinyNode *const *) kernels->pdata,
                             NULL, kernels->len, executables, NULL))
-    for (guint i = 0; i < kernels->len; i++)
+    for (guint i = 0; i < kernels->len; i++) {
       note_kernel (executables[i], kernels->pdata[i]);
+      tiny_executable_unref (executables[i]);
+    }
 }
 
 void

@@ -10,6 +10,7 @@
 
 #include "../device-there.h"
 #include "base/tiny-env.h"
+#include "engine/tiny-executable.h"
 #include "engine/tiny-runtime.h"
 #include "tiny.h"
 
@@ -136,6 +137,83 @@ test_dropped (void)
   g_assert_cmpuint (most, <, 20000);
 }
 
+/* ---- shapes ---- */
+enum { N_SHAPES = 1300, N_FULL = 1050, MOST_PLANS = 512, PATIENCE_S = 60 };
+
+/* One kernel of its own. */
+static void
+check_shape (guint n)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree float *values = g_new (float, n);
+  const gint64 size = n;
+  for (guint i = 0; i < n; i++)
+    values[i] = (float) i;
+  g_autoptr (TinyTensor) x = g_object_ref_sink (
+      tiny_tensor_new_from_data (NULL, TINY_DTYPE_F32, &size, 1, values, n * sizeof (float)));
+  g_autoptr (TinyTensor) square = g_object_ref_sink (tiny_tensor_square (x));
+  g_assert_true (tiny_tensor_copy_data (square, values, n * sizeof (float), &error));
+  g_assert_no_error (error);
+  g_assert_cmpfloat (values[n - 1], ==, (n - 1) * (n - 1));
+}
+
+static gboolean
+square_sum (TinyTensor *const *inputs,
+            guint n,
+            TinyTensor **outputs,
+            guint n_outputs,
+            gpointer data,
+            GError **error)
+{
+  outputs[0]
+      = g_object_ref_sink (tiny_tensor_sum (tiny_tensor_square (inputs[0]), NULL, 0, FALSE));
+  return tiny_tensor_realize (outputs[0], error);
+}
+
+static void
+replay (TinyJit *jit, TinyTensor *in)
+{
+  double value = NAN;
+  TinyTensor *out = NULL;
+  g_autoptr (GError) error = NULL;
+  g_assert_true (tiny_jit_call (jit, &in, 1, &out, &error));
+  g_assert_true (tiny_tensor_item (out, &value, &error));
+  g_assert_no_error (error);
+  g_assert_cmpfloat (value, ==, 4 * 1777);
+}
+
+/* Shapes that do not come again leave nothing: neither their plans nor what was loaded for them. A recording keeps what
+ * it runs, and a shape that does come again is computed again. */
+static void
+test_shapes (void)
+{
+  g_autoptr (TinyJit) jit = tiny_jit_new (square_sum, NULL, NULL, 1);
+  g_autoptr (TinyTensor) in
+      = g_object_ref_sink (tiny_tensor_full (TINY_DTYPE_F32, (gint64[]){ 1777 }, 1, 2));
+  const gint64 begin = g_get_monotonic_time ();
+  const guint n_before = tiny_executables_count ();
+  gsize before = 0;
+  for (guint i = 0; i < 4; i++)
+    replay (jit, in);
+  for (guint i = 0; i < N_SHAPES; i++) {
+    check_shape (i + 1);
+    if (i == N_FULL)
+      before = resident_bytes ();
+    if (i < N_FULL && g_get_monotonic_time () - begin > PATIENCE_S * G_USEC_PER_SEC) {
+      g_test_skip ("so many kernels take more than a minute to compile");
+      return;
+    }
+  }
+  const gsize after = resident_bytes ();
+  g_test_message ("%u programs, then %u; %" G_GSIZE_FORMAT " to %" G_GSIZE_FORMAT " bytes",
+                  n_before, tiny_executables_count (), before, after);
+  g_assert_cmpuint (tiny_executables_count (), <=, n_before + MOST_PLANS + TINY_MAX_SPARES + 8);
+  if (!SANITIZED)
+    g_assert_cmpuint (after, <, before + (1 << 20));
+  replay (jit, in);
+  check_shape (3);
+}
+
 /* ---- every kind of object, every way to fail ---- */
 static gboolean
 double_it (TinyTensor *const *inputs,
@@ -234,5 +312,6 @@ main (int argc, char *argv[])
   g_test_add_func ("/stress/growth/drop", test_drop);
   g_test_add_func ("/stress/growth/steps", test_steps);
   g_test_add_func ("/stress/growth/dropped", test_dropped);
+  g_test_add_func ("/stress/growth/shapes", test_shapes);
   return g_test_run ();
 }

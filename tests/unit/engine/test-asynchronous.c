@@ -15,6 +15,18 @@ enum { N = 1000, N_BYTES = N * sizeof (float) };
 static TinyDeviceTable table;
 static TinyDevice *near, *far; /* far: asynchronous */
 
+/* Counts, and sees that nothing waits to run. */
+static void (*own_unload) (TinyPluginDevice *device, TinyPluginProgram *program);
+static guint n_unloaded;
+
+static void
+unload (TinyPluginDevice *device, TinyPluginProgram *program)
+{
+  g_assert_cmpint (g_atomic_int_get (&asynchronous.gate), !=, 0);
+  n_unloaded++;
+  own_unload (device, program);
+}
+
 static TinyStatus
 open_far (const char *id,
           TinyPluginDevice **out,
@@ -24,6 +36,8 @@ open_far (const char *id,
   const TinyDeviceTable *own;
   TinyStatus status = own_module->open (id, out, &own, error);
   table = asynchronous_wrap (own);
+  own_unload = table.program_unload;
+  table.program_unload = unload;
   *out_table = &table;
   return status;
 }
@@ -92,6 +106,7 @@ add_twice (TinyLaunches *launches, const TinyBinding *to, const TinyBinding *fro
   g_assert_no_error (error);
   const TinyBinding both[] = { *to, from != NULL ? *from : *to };
   tiny_launches_add_kernel (launches, device, executable, NULL, both, from != NULL ? 2 : 1, 1);
+  tiny_executable_unref (executable);
 }
 
 static void
@@ -212,6 +227,52 @@ test_failure (void)
   g_assert_cmpfloat (get_value (&d), ==, 16);
 }
 
+/* %d: how many of the thousand are stored. */
+static const char some_text[]
+    = "// stage: kernel\n"
+      "%%i = range.index{number=0, kind=loop}(%d)\n"
+      "sink{name=\"some\"}(store(param.f32{slot=0, shape=[1000]}, %%i, 1.0:f32))\n";
+
+/* Programs that nobody has a part in go when they are many, those let go of first before others, and not before what
+ * is queued has run. */
+static void
+test_unload (void)
+{
+  enum { N_MORE = TINY_MAX_SPARES };
+  begin ();
+  g_autoptr (GError) error = NULL;
+  g_autoptr (TinyGraph) graph = tiny_graph_new ();
+  g_autofree TinyNode **kernels = g_new (TinyNode *, N_MORE);
+  g_autofree TinyExecutable **executables = g_new (TinyExecutable *, N_MORE);
+  for (guint i = 0; i < N_MORE; i++) {
+    g_autofree char *text = g_strdup_printf (some_text, i + 1);
+    kernels[i] = tiny_graph_parse (graph, text, &error);
+    g_assert_no_error (error);
+  }
+  tiny_executables_get (far, graph, kernels, NULL, N_MORE, executables, &error);
+  g_assert_no_error (error);
+  TinyBinding a = new_memory (far), b = new_memory (far), c = new_memory (far);
+  g_autoptr (TinyLaunches) kept = tiny_launches_new ();
+  TinyLaunches *launches = tiny_launches_new ();
+  add_twice (kept, &c, NULL);
+  add_twice (launches, &b, &a);
+  asynchronous_set_gate (0);
+  submit (launches);
+  tiny_launches_free (launches);
+  const guint n_loaded = tiny_executables_count ();
+  g_assert_cmpuint (n_unloaded, ==, 0);
+  GThread *gate = asynchronous_open_gate_later (50);
+  for (guint i = 0; i < N_MORE; i++)
+    tiny_executable_unref (executables[i]);
+  g_assert_cmpuint (n_unloaded, >, TINY_MAX_SPARES / 8);
+  g_assert_cmpuint (n_unloaded, <, TINY_MAX_SPARES / 2);
+  g_assert_cmpuint (tiny_executables_count (), <=, n_loaded - n_unloaded); /* near's too */
+  g_assert_cmpfloat (get_value (&b), ==, 2);
+  submit (kept);
+  g_assert_cmpfloat (get_value (&c), ==, 2);
+  g_thread_join (gate);
+}
+
 int
 main (int argc, char **argv)
 {
@@ -223,5 +284,6 @@ main (int argc, char **argv)
   g_test_add_func ("/engine/asynchronous/times", test_times);
   g_test_add_func ("/engine/asynchronous/copies", test_copies);
   g_test_add_func ("/engine/asynchronous/failure", test_failure);
+  g_test_add_func ("/engine/asynchronous/unload", test_unload);
   return g_test_run ();
 }

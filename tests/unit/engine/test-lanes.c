@@ -126,6 +126,7 @@ add_twice (TinyLaunches *launches,
   g_assert_no_error (error);
   const TinyBinding both[] = { *to, *from };
   tiny_launches_add_kernel (launches, device, executable, NULL, both, 2, 1);
+  tiny_executable_unref (executable);
 }
 
 static double
