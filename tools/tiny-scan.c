@@ -10,7 +10,8 @@
  *
  * Started by the core with standard streams of its own, as leader of a process group. Greets on
  * DESCRIPTOR, writes one line of JSON there when all went well up to the plugin's fini() (to inspect: many, as it
- * goes), and leaves without running destructors: a plugin that fails in those has done its work before. Trials
+ * goes), and leaves without running destructors: a plugin that fails in those has done its work before. The process that
+ * does this has another one above it, which ends what is left of it (supervise.h). Trials
  * and workers begin and end with the other side of DESCRIPTOR, a socket. */
 #include <signal.h>
 #include <stdlib.h>
@@ -25,6 +26,7 @@
 #include "plugin/tiny-scan.h"
 #include "plugin/tiny-worker.h"
 #include "tools/inspect-module.h"
+#include "tools/supervise.h"
 
 enum { MAX_FILE_BYTES = 256 << 20 };
 
@@ -96,6 +98,7 @@ main (int argc, char **argv)
   confine ((unsigned) atoi (argv[2]));
   /* Of the program's other descriptors a plugin learns nothing. */
   closefrom (descriptor + 1);
+  supervise ();
   if (write_all (descriptor, TINY_SCAN_GREETING, strlen (TINY_SCAN_GREETING)) != 0)
     return 1;
   if (inspects)

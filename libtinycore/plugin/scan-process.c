@@ -2,8 +2,8 @@
  *
  * scan-process.c: the helper process that loads a plugin so that the program need not.
  *
- * The helper leads a process group of its own, which is killed as a whole when the time is over or
- * the helper has ended, so nothing that a plugin started stays behind. It has its own standard
+ * The helper ends what a plugin started, in whatever session (tools/supervise.h), before it ends itself, or when it is told
+ * that the time is over. It leads a process group of its own, which is killed as a whole after that. It has its own standard
  * streams and reports on one descriptor: a greeting before it touches the plugin, and one line of
  * JSON at the end. Without the greeting the helper itself does not work, and nothing is held
  * against the plugin; with it, but without the last line, the plugin has failed, whatever the exit
@@ -25,7 +25,13 @@
 #include "plugin/tiny-library.h"
 #include "plugin/tiny-scan.h"
 
-enum { REPORT_FD = 3, MAX_REPORT = 1 << 20, MAX_SAID = 4096, STARTS_WITHIN_MS = 20000 };
+enum {
+  REPORT_FD = 3,
+  MAX_REPORT = 1 << 20,
+  MAX_SAID = 4096,
+  STARTS_WITHIN_MS = 20000,
+  STOPS_WITHIN_MS = 2000
+};
 
 static const char *
 get_named_helper (void)
@@ -187,10 +193,23 @@ wait_for (Process *self, guint timeout_ms)
   }
 }
 
+/* Tells the helper that the time is over, and gives it some to end what the plugin started. */
+static void
+stop (Process *self)
+{
+  kill (self->pid, SIGTERM);
+  for (guint i = 0; i < STOPS_WITHIN_MS && !self->is_over; i++) {
+    g_usleep (1000);
+    reap (self, WNOHANG);
+  }
+}
+
 static void
 finish (Process *self)
 {
-  kill (-self->pid, SIGKILL); /* the group, with whatever the plugin started */
+  if (!self->is_over)
+    stop (self);
+  kill (-self->pid, SIGKILL); /* the group, where the helper could not do that */
   if (!self->is_over) {
     kill (self->pid, SIGKILL);
     reap (self, 0);

@@ -121,6 +121,32 @@ fork_and_leave (void)
   _exit (3);
 }
 
+static UNUSED void
+leave_silently (void)
+{
+  _exit (0);
+}
+
+#ifdef FAULT_THEN
+/* Such a child in a session and a group of its own, whose parent has ended. */
+static void
+fork_session (void)
+{
+  int ends[2], pid = 0;
+  if (pipe (ends) != 0 || fork () == 0) {
+    setsid ();
+    pid = fork ();
+    if (pid == 0)
+      sleep_for_ever ();
+    _exit (write (ends[1], &pid, sizeof pid) != sizeof pid);
+  }
+  while (read (ends[0], &pid, sizeof pid) < 0)
+    ;
+  fprintf (stderr, "left %d\n", pid);
+  FAULT_THEN ();
+}
+#endif
+
 #ifdef FAULT_CONSTRUCTOR
 __attribute__ ((constructor)) static void
 at_load (void)

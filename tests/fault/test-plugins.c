@@ -2,6 +2,7 @@
  *
  * test-plugins.c: what bad plugins cost: themselves, with a reason, and nothing else. */
 #include <glib/gstdio.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -355,26 +356,43 @@ test_replaced (Fixture *fixture, gconstpointer unused)
   g_assert_cmpint (find_entry (its, "control")->state, ==, TINY_ENTRY_QUARANTINED);
 }
 
-/* What a plugin starts in the helper ends with it. */
+static gboolean
+is_gone (int pid)
+{
+  g_autofree char *path = g_strdup_printf ("/proc/%d/stat", pid), *text = NULL;
+  return !g_file_get_contents (path, &text, NULL, NULL) || strstr (text, ") Z") != NULL
+         || strstr (text, ") X") != NULL;
+}
+
+/* What a plugin starts in the helper ends with it, whatever ends the plugin. */
 static void
 test_orphans (Fixture *fixture, gconstpointer unused)
 {
-  g_autofree char *module = module_of ("constructor-fork");
-  write_manifest (fixture, "constructor-fork", module);
+  static const struct {
+    const char *name, *end;
+  } rows[] = { { "constructor-fork", "exit status 3" },
+               { "session-leave", "exit status 0" },
+               { "session-hang", "not done after 700 ms" },
+               { "session-crash", "signal 11" } };
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    g_autofree char *module = module_of (rows[i].name);
+    write_manifest (fixture, rows[i].name, module);
+  }
   g_autoptr (TinyRegistry) registry = new_registry (fixture);
   g_autoptr (GPtrArray) list = tiny_registry_list (registry);
-  const char *reason = find_entry (list, "constructor-fork")->reason;
-  assert_has (reason, "saying “left ");
-  g_autofree char *path
-      = g_strdup_printf ("/proc/%d/stat", atoi (strstr (reason, "left ") + strlen ("left ")));
-  gboolean is_gone = FALSE;
-  for (guint i = 0; i < 200 && !is_gone; i++) { /* killed, but perhaps not yet reaped */
-    g_autofree char *stat_text = NULL;
-    is_gone = !g_file_get_contents (path, &stat_text, NULL, NULL)
-              || strstr (stat_text, ") Z") != NULL || strstr (stat_text, ") X") != NULL;
-    g_usleep (is_gone ? 0 : 10000);
+  for (guint i = 0; i < G_N_ELEMENTS (rows); i++) {
+    const char *reason = find_entry (list, rows[i].name)->reason;
+    const char *left = strstr (reason, "left ");
+    assert_has (reason, rows[i].end);
+    g_assert_nonnull (left);
+    const int pid = atoi (left + strlen ("left "));
+    for (guint t = 0; t < 200 && !is_gone (pid); t++) /* killed, but perhaps not yet reaped */
+      g_usleep (10000);
+    if (!is_gone (pid)) {
+      kill (pid, SIGKILL);
+      CASE_FAILS ("process %d of %s is there after the scan", pid, rows[i].name);
+    }
   }
-  g_assert_true (is_gone);
 }
 
 /* No helper, no plugin: never loaded in process instead. */
