@@ -13,10 +13,17 @@ most_along (const TinyTarget *target, guint axis)
   return target->max_grid[axis] > 0 ? MIN (target->max_grid[axis], G_MAXINT32) : G_MAXINT32;
 }
 
+/* The largest divisor of @n that is no more than @most, found from both ends: as @n divided by something, and as itself.
+ * Between them, where no kernel's size is, it may be missed. */
 static gint64
 largest_divisor (gint64 n, gint64 most)
 {
-  for (gint64 i = MIN (n, most); i > 1; i--)
+  enum { MAX_STEPS = 1 << 16 };
+  const gint64 least = n / most + (n % most != 0);
+  for (gint64 by = least; by <= n && by - least < MAX_STEPS; by++)
+    if (n % by == 0)
+      return n / by;
+  for (gint64 i = MIN (most, MAX_STEPS); i > 1; i--)
     if (n % i == 0)
       return i;
   return 1;

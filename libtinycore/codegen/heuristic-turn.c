@@ -50,7 +50,8 @@ tiny_plan_turn (Plan *plan, guint origin, guint lanes)
   if (turned == NULL)
     return FALSE;
   lanes = MIN (lanes, MAX_TURNED);
-  tiny_plan_apply_lanes (plan, origin, lanes, lanes);
+  if (!tiny_plan_apply_lanes (plan, origin, lanes, lanes))
+    return FALSE;
   guint at = (guint) tiny_axes_find (plan->axes, plan->origins[axis]);
   gboolean fits = tiny_axes_get (plan->axes, at)->extent % lanes == 0;
   if (!fits)

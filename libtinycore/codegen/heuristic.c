@@ -135,14 +135,14 @@ choose_lanes (Plan *plan, gint64 extent, double *out_share)
   return best;
 }
 
-/* Splits @lanes off the axis of @origin, after padding it to @multiple. */
-void
+/* Splits @lanes off the axis of @origin, after padding it to @multiple; FALSE where they do not fit. */
+gboolean
 tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple)
 {
   guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[origin]);
   if (tiny_axes_get (plan->axes, axis)->extent % multiple != 0)
     apply (plan, TINY_OPT_PAD, axis, multiple);
-  apply (plan, TINY_OPT_LANES, axis, lanes);
+  return apply (plan, TINY_OPT_LANES, axis, lanes);
 }
 
 /* How good @origin is as the vector axis for @accesses; negative: some would be scalar. A store that has other loops says
@@ -387,7 +387,7 @@ count_worthwhile_copies (Plan *plan)
   return CLAMP (MAX_BODY / n_steps, 1, MAX_SHORT);
 }
 
-/* Gives lanes to the best axis of those that are free; FALSE when there is none. */
+/* Gives lanes to the best axis of those that are free; FALSE when there is none, or it takes none. */
 static gboolean
 choose_elementwise (Plan *plan)
 {
@@ -414,7 +414,8 @@ choose_elementwise (Plan *plan)
   gint64 extent = extent_of (plan, best);
   gint64 multiple
       = extent % best_lanes != 0 && extent >= 64 * best_lanes ? 4 * best_lanes : best_lanes;
-  tiny_plan_apply_lanes (plan, (guint) best, best_lanes, multiple);
+  if (!tiny_plan_apply_lanes (plan, (guint) best, best_lanes, multiple))
+    return FALSE;
   guint axis = (guint) tiny_axes_find (plan->axes, plan->origins[best]);
   gint64 copies = tiny_plan_largest_divisor (
       tiny_axes_get (plan->axes, axis)->extent,

@@ -126,7 +126,7 @@ count_copies (Plan *plan, TinyNode *node)
 }
 
 /* Splits @lanes off the axis of @origin, after padding it to @multiple. */
-void tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple);
+gboolean tiny_plan_apply_lanes (Plan *plan, guint origin, guint lanes, gint64 multiple);
 /* The largest divisor of @n that is at most @most. */
 gint64 tiny_plan_largest_divisor (gint64 n, gint64 most);
 /* Puts the outputs into the order in which what @stream reads lies in memory. */

@@ -138,6 +138,9 @@ TinyStage tiny_axes_get_stage (TinyAxes *self, TinyOpt opt);
 gint64 tiny_axes_count_stage_bytes (TinyAxes *self, guint split, gint64 amount);
 const char *tiny_axes_object_to_stage (TinyAxes *self, TinyOpt opt);
 
+/* size.c: why what @opt makes, parts of @kind, is too much, or NULL. */
+const char *tiny_axes_object_to_size (TinyAxes *self, TinyOpt opt, TinyRangeKind kind);
+
 /* merge-axes.c: why axis opt.axis and the next one cannot be one, or NULL. */
 const char *tiny_axes_object_to_merge (TinyAxes *self, TinyOpt opt);
 void tiny_axes_merge (TinyAxes *self, guint axis);

@@ -254,7 +254,9 @@ find_objection (TinyAxes *self, TinyOpt opt, TinyAxis *axis)
   case TINY_OPT_UNROLL:
     return !axis->is_reduce         ? "the axis is not reduced"
            : opt.amount > G_MAXINT8 ? "it makes too many copies"
-                                    : NULL;
+           : !tiny_axes_fit_local (self, opt.axis, amount, TINY_RANGE_UNROLL)
+               ? "the kernel's own memory would not fit"
+               : NULL;
   case TINY_OPT_GROUP:
     return amount > 1 ? tiny_axes_object_to_group (self, opt.axis, amount) : NULL;
   case TINY_OPT_PAD:
@@ -308,6 +310,8 @@ tiny_axes_apply (TinyAxes *self, TinyOpt opt, GError **error)
   const char *why = !known    ? "there is no such kind"
                     : !exists ? "there is no such axis"
                               : find_objection (self, opt, axis);
+  if (why == NULL)
+    why = tiny_axes_object_to_size (self, opt, kinds[opt.kind]);
   if (why != NULL) {
     g_autofree char *text = known ? tiny_opts_to_string (&opt, 1) : g_strdup ("optimisation");
     g_set_error (error, TINY_ERROR, TINY_ERROR_INVALID, "%s: %s", text, why);

@@ -106,6 +106,11 @@ object_to_axis (TinyAxes *self, guint axis, TinyNode *load)
     for (guint i = self->n_outputs; i < self->axes->len; i++)
       if (tiny_node_depends_on (graph, reduce, tiny_axes_get (self, i)->origin))
         return "the reduction is inside another one";
+    for (guint i = self->n_outputs; i < axis;
+         i++) /* of a reduction that what it combines is made of */
+      if (tiny_node_depends_on (graph, load, tiny_axes_get (self, i)->origin)
+          && !tiny_axes_involves (graph, reduce, tiny_axes_get (self, i)->origin))
+        return "the operand has an axis of another reduction, which is inside";
     return tiny_node_depends_on (graph, load, range) ? NULL
                                                      : "the operand does not have the axis";
   }

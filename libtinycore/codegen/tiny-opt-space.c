@@ -14,10 +14,9 @@
 
 enum {
   MAX_AMOUNTS = 12,
-  MAX_OPTS = 24,         /* of a list that a search makes */
-  REGISTER_FACTOR = 4,   /* copies, in multiples of the target's vector registers */
-  MIN_REGISTERS = 8,     /* taken for a target that says less */
-  MAX_NODES = 64 * 1024, /* of the kernel times its copies */
+  MAX_OPTS = 24,       /* of a list that a search makes */
+  REGISTER_FACTOR = 4, /* copies, in multiples of the target's vector registers */
+  MIN_REGISTERS = 8,   /* taken for a target that says less */
 };
 
 typedef enum {
@@ -50,7 +49,7 @@ struct TinyOptSpace {
   TinyGraph *graph;
   TinyCodegen cg;
   TinyLinearProgram *program; /* what the passes write besides the kernel */
-  guint n_nodes, n_operands;
+  guint n_operands;
 };
 
 /* Whether the row's amounts are parts of an axis. */
@@ -87,7 +86,6 @@ tiny_opt_space_new (TinyNode *kernel, const TinyTarget *target, GError **error)
   if (!tiny_codegen_prepare (&self->cg, error))
     return NULL;
   g_autoptr (GPtrArray) order = tiny_graph_toposort (self->graph, &self->cg.root, 1);
-  self->n_nodes = order->len;
   for (guint i = 0; i < order->len; i++) {
     const TinyNode *node = order->pdata[i];
     self->n_operands += node->op == TINY_OP_LOAD && node->sources[0]->op == TINY_OP_PARAM;
@@ -147,8 +145,8 @@ is_too_large (TinyOptSpace *self, const List *list)
   for (guint i = 0; i < list->n; i++) {
     int row = find_row (list->opts[i].kind);
     if (row >= 0 && rows[row].copies && list->opts[i].amount > 0)
-      copies *= MIN (list->opts[i].amount, MAX_NODES);
-    if (copies > REGISTER_FACTOR * registers || copies * self->n_nodes > MAX_NODES)
+      copies *= MIN (list->opts[i].amount, G_MAXINT8);
+    if (copies > REGISTER_FACTOR * registers)
       return TRUE;
   }
   return FALSE;

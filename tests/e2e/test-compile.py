@@ -33,6 +33,19 @@ CASES = ("matmul:24", "matmul:5x7x3", "matvec:33", "matvec:8x5", "elementwise:10
          "sumrows:30x20", "softmax:12x40", "layernorm:10x24", "conv:2x3x8x8:4x3x3", "launch:10")
 FIELDS = {"case": str, "device": str, "ms_median": (int, float), "ms_min": (int, float), "calls": int,
           "gflops": (int, float), "gbps": (int, float), "kernels": int, "compile_ms": (int, float)}
+LONG = """// stage: kernel
+%y = param.f32{slot=0, shape=[33554432]}
+%i = range.index{number=0, kind=loop}(33554432)
+sink{name="k"}(store(%y, %i, 1.0))
+"""
+WIDE = """// stage: kernel
+%y = param.f32{slot=0, shape=[4294967296]}
+%i = range.index{number=0, kind=loop}(1024)
+%j = range.index{number=1, kind=loop}(1024)
+%k = range.index{number=2, kind=loop}(4096)
+%a = add.index(add.index(mul.index(%i, 4194304), mul.index(%j, 4096)), %k)
+sink{name="k"}(store(%y, %a, 1.0))
+"""
 
 
 @test("linear, source and binary of a kernel and of a tensor graph, for every backend")
@@ -101,6 +114,14 @@ def by_hand(box):
                         "grid(0,0) lanes(0,4)": ["lanes(0,4)", "on the grid"]}.items():
         for form in ("linear", "binary"):
             box.run("compile", path, "--emit", form, "--opts", opts, DEV="CPU").refused(*parts)
+    # Each of these is modest; together they are 2^25 and 2^32 copies.
+    for form in ("linear", "binary"):
+        box.run("compile", box.write("long.tir", LONG), "--emit", form, "--opts", "upcast(0,2) " * 25,
+                DEV="CPU").refused("upcast(0,2): it makes too many copies")
+        for last in ("upcast(2,64) upcast(2,64)", "upcast(2,32)"):
+            opts = "upcast(0,32) upcast(0,32) upcast(1,32) upcast(1,32) " + last
+            box.run("compile", box.write("wide.tir", WIDE), "--emit", form, "--opts", opts,
+                    DEV="CPU").refused("upcast(1,32): it makes too many copies")
     box.run("compile", box.write("two.tir", TWO), "--opts", "none", DEV="CPU").refused("--opts is for one")
 
 

@@ -75,6 +75,8 @@ def damaged(box):
         "no text": (head + good + "\udcff\udcfe\n", ":3: it is no text", entry[3]),
         "many": (head + good + "x\n" * 50, ":3: wanted: digest, target, optimisations; this line and 49 more",
                  entry[3]),
+        "copies without end": (head + good.replace(entry[3], "upcast(0,32) upcast(1,32) unroll(2,32)"),
+                               "it makes too many copies: the heuristic is used", None),
         "a list that does not fit": (head + unfit, "upcast(9,4): there is no such axis: the heuristic is used", None),
         "a later version": (head.replace("1", "2") + good, ":1: wanted \"tinycore-tuned 1\"", None),
         "empty": ("", ":1: wanted", None),

@@ -224,19 +224,12 @@ get_param (GPtrArray *order, const TinyLinear *linear, guint slot)
   return param;
 }
 
-char *
-check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *opts_text)
+void
+check_program (Build *b,
+               TinyNode *sink,
+               const TinyTarget *target,
+               const TinyLinearProgram *program)
 {
-  g_autoptr (GError) error = NULL;
-  g_autofree TinyOpt *opts = NULL;
-  guint n_opts = 0;
-  if (opts_text != NULL) {
-    opts = tiny_opts_from_string (opts_text, &n_opts, &error);
-    g_assert_no_error (error);
-  }
-  g_autoptr (TinyLinearProgram) program
-      = tiny_codegen_compile (b->graph, sink, target, opts, n_opts, &error);
-  g_assert_no_error (error);
   GRand *rand = g_rand_new_with_seed (7);
   const TinyLinear *linear = &program->linear;
   gpointer got[MAX_PARAMS], wanted[MAX_PARAMS];
@@ -265,6 +258,22 @@ check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *op
     g_free (wanted[i]);
   }
   g_rand_free (rand);
+}
+
+char *
+check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *opts_text)
+{
+  g_autoptr (GError) error = NULL;
+  g_autofree TinyOpt *opts = NULL;
+  guint n_opts = 0;
+  if (opts_text != NULL) {
+    opts = tiny_opts_from_string (opts_text, &n_opts, &error);
+    g_assert_no_error (error);
+  }
+  g_autoptr (TinyLinearProgram) program
+      = tiny_codegen_compile (b->graph, sink, target, opts, n_opts, &error);
+  g_assert_no_error (error);
+  check_program (b, sink, target, program);
   return g_strdup (program->opts);
 }
 

@@ -42,6 +42,11 @@ TinyNode *build_sink (Build *b, TinyNode *s);
 /* Compiles the kernel for @target, with @opts_text or by heuristic where it is NULL, and compares
  * every parameter afterwards. Returns the optimisations applied. */
 char *check_kernel (Build *b, TinyNode *sink, const TinyTarget *target, const char *opts_text);
+/* Runs what became of the kernel and compares every parameter afterwards. */
+void check_program (Build *b,
+                    TinyNode *sink,
+                    const TinyTarget *target,
+                    const TinyLinearProgram *program);
 /* For all targets, unoptimised and by heuristic. */
 void check_everywhere (Build *b, TinyNode *sink);
 
