@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: MIT
  *
- * tiny-whole-file.c: see tiny-whole-file.h. */
+ * tiny-whole-file.c: see tiny-whole-file.h.
+ *
+ * A file has no name before all of it is there, where the system has such files (open(2), O_TMPFILE): who is killed
+ * leaves no part of one. Else it has another name, ending in six letters, beside its place. */
 #include "base/tiny-whole-file.h"
 
 #include <errno.h>
@@ -17,7 +20,8 @@ enum {
   MAX_LINKS = 40 /* as many as Linux follows */,
   PERMISSIONS = 0777,
   OF_NEW = 0666,
-  N_RANDOM = 6
+  N_RANDOM = 6,
+  MAX_NAMES = 100
 };
 
 static gboolean
@@ -41,6 +45,74 @@ follow (const char *path)
     at = g_path_is_absolute (to) ? g_steal_pointer (&to) : g_build_filename (folder, to, NULL);
   }
   return at;
+}
+
+/* ---- files without a name ---- */
+
+/* The name of an open file that has none. */
+static char *
+name_of (int fd)
+{
+  return g_strdup_printf ("/proc/self/fd/%d", fd);
+}
+
+/* @beside, which ends in XXXXXX, gets its name where there are no files without one: *@out_is_named. -1 with errno. */
+static int
+open_new (char *beside, int mode, gboolean *out_is_named)
+{
+  g_autofree char *folder = g_path_get_dirname (beside);
+  int fd = open (folder, O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  g_autofree char *name = name_of (fd);
+  if (fd >= 0 && access (name, F_OK) != 0) { /* there is no /proc, and it would never get one */
+    close (fd);
+    fd = -1;
+  }
+  *out_is_named = fd < 0;
+  return fd >= 0 ? fd : g_mkstemp_full (beside, O_RDWR | O_CLOEXEC, mode);
+}
+
+static void
+make_name (char *beside)
+{
+  static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789";
+  char *at = beside + strlen (beside) - N_RANDOM;
+  for (guint i = 0; i < N_RANDOM; i++)
+    at[i] = letters[g_random_int_range (0, (gint32) strlen (letters))];
+}
+
+/* FALSE with errno. What is at @path is replaced at once, for which the file is whole under another name for a moment. */
+static gboolean
+take_place (int fd, gboolean is_named, char *beside, const char *path)
+{
+  g_autofree char *name = name_of (fd);
+  if (!is_named && linkat (AT_FDCWD, name, AT_FDCWD, path, AT_SYMLINK_FOLLOW) == 0)
+    return TRUE;
+  for (guint i = 0; !is_named && errno == EEXIST && i < MAX_NAMES; i++) {
+    make_name (beside);
+    is_named = linkat (AT_FDCWD, name, AT_FDCWD, beside, AT_SYMLINK_FOLLOW) == 0;
+  }
+  if (!is_named)
+    return FALSE;
+  if (g_rename (beside, path) == 0)
+    return TRUE;
+  const int reason = errno;
+  g_unlink (beside);
+  errno = reason;
+  return FALSE;
+}
+
+/* Puts what was written to @fd, which is closed, at @path if it @is_good, or removes it. FALSE with errno. */
+static gboolean
+finish (int fd, gboolean is_good, gboolean is_named, char *beside, const char *path)
+{
+  const gboolean good = is_good && take_place (fd, is_named, beside, path);
+  int reason = errno;
+  if (!is_good && is_named)
+    g_unlink (beside);
+  if (close (fd) != 0 && good)
+    reason = errno;
+  errno = reason;
+  return good;
 }
 
 /* The stream's only way to the file. */
@@ -69,7 +141,8 @@ tiny_whole_file_open (TinyWholeFile *self, const char *path, GError **error)
                  error);
   g_autofree char *place = follow (path), *folder = g_path_get_dirname (place);
   g_autofree char *beside = g_build_filename (folder, ".writing-XXXXXX", NULL);
-  const int fd = g_mkstemp_full (beside, O_RDWR | O_CLOEXEC, OF_NEW);
+  gboolean is_named;
+  const int fd = open_new (beside, OF_NEW, &is_named);
   if (fd < 0) {
     g_autofree char *why = g_strconcat ("it cannot be made: ", g_strerror (errno), NULL);
     return fail (path, why, error);
@@ -78,11 +151,11 @@ tiny_whole_file_open (TinyWholeFile *self, const char *path, GError **error)
   if ((is_there && fchmod (fd, info.st_mode & PERMISSIONS) != 0)
       || (file = open_stream (fd)) == NULL) {
     fail (path, g_strerror (errno), error);
-    close (fd);
-    g_unlink (beside);
+    finish (fd, FALSE, is_named, beside, place);
     return FALSE;
   }
-  *self = (TinyWholeFile){ file, fd, g_steal_pointer (&place), g_steal_pointer (&beside) };
+  *self = (TinyWholeFile){ file, fd, is_named, g_steal_pointer (&place),
+                           g_steal_pointer (&beside) };
   return TRUE;
 }
 
@@ -92,16 +165,10 @@ tiny_whole_file_close (TinyWholeFile *self, gboolean is_good, GError **error)
   gboolean good = is_good && fflush (self->file) == 0 && fsync (self->fd) == 0;
   int reason = errno;
   fclose (self->file);
-  if (close (self->fd) != 0 && good) {
+  if (!finish (self->fd, good, self->is_named, self->beside, self->path) && good) {
     good = FALSE;
     reason = errno;
   }
-  if (good && g_rename (self->beside, self->path) != 0) {
-    good = FALSE;
-    reason = errno;
-  }
-  if (!good)
-    g_unlink (self->beside);
   if (is_good && !good)
     fail (self->path, g_strerror (reason), error);
   g_free (self->path);
@@ -146,17 +213,17 @@ tiny_whole_file_report (const char *path, const char *data, gssize n_bytes, GErr
 
 /* ---- what the library keeps for itself ---- */
 static int
-open_beside (char *beside)
+open_beside (char *beside, gboolean *out_is_named)
 {
   const gsize n = strlen (beside);
-  int fd = g_mkstemp_full (beside, O_WRONLY | O_CLOEXEC, 0600);
+  int fd = open_new (beside, 0600, out_is_named);
   if (fd >= 0 || errno != ENOENT)
     return fd;
   g_autofree char *folder = g_path_get_dirname (beside);
   if (g_mkdir_with_parents (folder, 0700) != 0)
     return -1;
   memset (beside + n - N_RANDOM, 'X', N_RANDOM);
-  return g_mkstemp_full (beside, O_WRONLY | O_CLOEXEC, 0600);
+  return open_new (beside, 0600, out_is_named);
 }
 
 gboolean
@@ -164,23 +231,16 @@ tiny_whole_file_keep (
     const char *path, gconstpointer head, gsize n_head, gconstpointer data, gsize n)
 {
   g_autofree char *beside = g_strconcat (path, ".XXXXXX", NULL);
-  const int fd = open_beside (beside);
+  gboolean is_named;
+  const int fd = open_beside (beside, &is_named);
   if (fd < 0)
     return FALSE;
-  gboolean good = tiny_write_all (fd, head, n_head) && tiny_write_all (fd, data, n);
-  int reason = errno;
-  if (close (fd) != 0 && good) {
-    good = FALSE;
-    reason = errno;
-  }
-  if (good && g_rename (beside, path) != 0) {
-    good = FALSE;
-    reason = errno;
-  }
+  const gboolean good = tiny_write_all (fd, head, n_head) && tiny_write_all (fd, data, n);
+  const int reason = errno;
+  const gboolean is_kept = finish (fd, good, is_named, beside, path);
   if (!good)
-    g_unlink (beside);
-  errno = reason;
-  return good;
+    errno = reason;
+  return is_kept;
 }
 
 /* 0, or why it is not read. */

@@ -2,7 +2,8 @@
  *
  * tiny-whole-file.h: files that are there whole or not at all: all that the library writes where a user says.
  *
- * A file is written beside the place it is for and renamed at the end. A symbolic link is followed: the file it leads
+ * A file is written in the folder that it is for, and gets its name at the end: no part is left of one whose writer is killed,
+ * where the file system has files without a name. A symbolic link is followed: the file it leads
  * to is replaced, and may be missing. A file keeps the permissions of the one that it replaces; those of a new one
  * follow the umask. A folder, a device and a pipe are refused. A full disk and a limit of sizes are errors.
  *
@@ -18,6 +19,7 @@ typedef struct {
   FILE *file; /* to write to */
   /* private */
   int fd;
+  gboolean is_named; /* @beside */
   char *path, *beside;
 } TinyWholeFile;
 

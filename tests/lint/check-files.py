@@ -27,6 +27,8 @@ FOREIGN = re.compile("|".join([
 MADE = re.compile(r"\.(o|so|a|pyc|orig|rej|gcda|gcno)$|(^|/)(__pycache__|core)$")
 # A shift into the sign bit of an int is undefined, and no constant: UndefinedBehaviourSanitizer does not compile it.
 SIGN_SHIFT = re.compile(r"(?<![\w)] )(?<![\w.])1 << 31\b")
+# A file that is mapped ends the program when another process makes it shorter: base/tiny-opened-file.h reads.
+MAPS = re.compile(r"g_mapped_" + r"file|GMapped" + "File")
 BINARY = re.compile(r"^tests/abi/museum/[^/]+/[^/]+\.tar\.xz$")  # kept as they were shipped
 
 
@@ -43,6 +45,8 @@ def complaints(name, text):
             yield f"{i}: “{FOREIGN.search(line)[0]}” does not belong into the tree"
         if name.endswith((".c", ".h", ".cpp")) and SIGN_SHIFT.search(line):
             yield f"{i}: 1 << 31 shifts into the sign bit of an int; (guint32) 1 << 31 does not"
+        if MAPS.search(line):
+            yield f"{i}: a file is mapped; tiny_opened_file_read () reads it"
     n = text.count("\n")
     if n > MOST_LINES and name not in LONG and not name.endswith(".def"):
         yield f"{n} lines, more than {MOST_LINES}, and no reason in check-files.py"
@@ -67,7 +71,7 @@ def main():
     head = "/* SPDX-License-Identifier: MIT */\n"
     assert not list(complaints("a.c", head + "int x = (guint32) 1 << 31 | 1u << 31 | (gint64) 1 << 31;\n"))
     for bad in ("int x;\n", head + "enum { X = 1 << 31 };\n", head + "\tint x;\n", head + "int x; \n", head + "int x;",
-                head + "/* /ro" + "ot/x */\n", head + "\n" * MOST_LINES):
+                head + "/* /ro" + "ot/x */\n", head + "g_mapped_" + "file_new (path);\n", head + "\n" * MOST_LINES):
         assert len(list(complaints("a.c", bad))) == 1, bad
     root = pathlib.Path(sys.argv[1])
     found, n = [], 0

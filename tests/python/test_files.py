@@ -28,6 +28,7 @@ import numpy as np
 import tinycore
 import torch
 from tinycore import Tensor, dtypes, nn
+from tinycore.fetch import whole_file
 from tinycore.library import Tiny
 from tinycore.nn import datasets
 from tinycore.nn.data import DataLoader, Dataset, TensorDataset, default_collate, random_split
@@ -226,6 +227,23 @@ def test_unchanged():
     model = torch.nn.BatchNorm1d(2)  # with the versions of its modules
     checks.equal(list(torch_load(saved(model.state_dict()))), list(model.state_dict()))
 
+
+
+def test_killed_writer():
+    """Nothing is there of a file whose writer would be killed now, where files without a name are; it is replaced at once."""
+    folder = at("writer")
+    os.mkdir(folder)
+    try:
+        os.close(os.open(folder, os.O_TMPFILE | os.O_RDWR, 0o600))
+    except OSError:
+        return
+    for content in (b"first", b"second"):
+        there = os.listdir(folder)
+        with whole_file(os.path.join(folder, "a")) as file:
+            file.write(content)
+            file.flush()
+            checks.equal(os.listdir(folder), there)
+        checks.equal((os.listdir(folder), open(os.path.join(folder, "a"), "rb").read()), (["a"], content))
 
 
 def test_other_writers():

@@ -39,6 +39,18 @@ def digest_of(path):
     return found.hexdigest()
 
 
+def new_file(beside):
+    """A file without a name in the folder of @beside, and False; where the file system has none, one of that name, and True."""
+    try:
+        file = os.fdopen(os.open(os.path.dirname(beside), os.O_TMPFILE | os.O_WRONLY | os.O_CLOEXEC, 0o666), "wb")
+    except (OSError, AttributeError):
+        return open(beside, "xb"), True
+    if os.path.exists(f"/proc/self/fd/{file.fileno()}"):
+        return file, False
+    file.close()
+    return open(beside, "xb"), True
+
+
 @contextlib.contextmanager
 def whole_file(path):
     """A file to write to, which takes the place of @path at the end of a block without an exception, by the rules of
@@ -52,17 +64,22 @@ def whole_file(path):
     if mode is not None and not stat.S_ISREG(mode):
         raise FileError(f"{path}: it is {'a folder' if stat.S_ISDIR(mode) else 'no regular file'}")
     beside = os.path.join(os.path.dirname(place), f".writing-{secrets.token_hex(8)}")
-    with open(beside, "xb") as file:
+    file, is_named = new_file(beside)
+    with file:
         try:
             if mode is not None:
                 os.fchmod(file.fileno(), mode & 0o777)
             yield file
             file.flush()
             os.fsync(file.fileno())
+            if not is_named:  # it is whole, and has another name for a moment
+                os.link(f"/proc/self/fd/{file.fileno()}", beside, src_dir_fd=file.fileno(), follow_symlinks=True)
+                is_named = True
             file.close()
             os.replace(beside, place)
         except BaseException:
-            os.unlink(beside)
+            if is_named:
+                os.unlink(beside)
             raise
 
 

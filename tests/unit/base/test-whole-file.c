@@ -91,6 +91,12 @@ test_unfinished (void)
   const guint n = count_files ();
   g_assert_true (tiny_whole_file_open (&file, "kept", NULL));
   g_assert_cmpint (fputs ("half", file.file), >=, 0);
+  g_assert_cmpint (fflush (file.file), ==, 0);
+  const int unnamed = open (".", O_TMPFILE | O_RDWR, 0600);
+  if (unnamed >= 0) { /* nothing would be left of it if this process ended now */
+    g_assert_cmpuint (count_files (), ==, n);
+    close (unnamed);
+  }
   g_assert_false (tiny_whole_file_close (&file, FALSE, NULL));
   assert_holds ("kept", "old", 0600);
   g_assert_cmpuint (count_files (), ==, n);
